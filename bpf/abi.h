@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * What crosses between the kernel and user space, and nothing else: the
+ * records in the maps, the attach cookie, the counters. Both sides include
+ * this file, so a layout is written once. Explicit padding, fixed widths, and
+ * an assertion on every size.
+ *
+ * Banks and shards
+ *   Counters that must agree with each other in a snapshot (a site's calls and
+ *   bytes, a process's histograms) exist twice: two "banks". A program reads
+ *   mt_cut once, at its start, and charges the whole event to bank mt_cut & 1.
+ *   To take a snapshot, user space flips the bit and waits one RCU grace
+ *   period; then no program writes to the old bank any more, and it is read at
+ *   leisure: every event is in the snapshot whole or not at all, and the target
+ *   never waited. Banks are cumulative; the sum of both is the total.
+ *   Each bank is split over a few "shards" picked by CPU, because two CPUs that
+ *   add to one cache line slow each other down. All additions are atomic:
+ *   uprobe programs can be preempted, so "per CPU" alone would lose some.
+ */
+#ifndef MT_ABI_H
+#define MT_ABI_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+/* ---- the attach cookie: a row of the allocator table, as the kernel needs it */
+
+enum mt_result {
+	MT_RESULT_RETURN = 0,	/* the block's address is returned */
+	MT_RESULT_OUT = 1,	/* it is stored through an argument; 0 is returned on success */
+	MT_RESULT_IN_PLACE = 2,	/* xallocx: the block stays, its real size is returned */
+};
+
+#define MT_NO_ARG 15
+
+/* cookie: bits 0-9 function, 10-13 size, 14-17 count, 18-21 old, 22-25 out, 26-27 result, then flags */
+#define MT_COOKIE_FREES_ON_FAIL (1ULL << 28)	/* reallocf: the old block goes even if the call fails */
+#define MT_COOKIE_AT_RET (1ULL << 29)	/* the probe sits on a `ret`, not on a uretprobe */
+#define MT_COOKIE_NO_RETURN (1ULL << 30)	/* no safe return point: entry only, told as missed_return */
+#define MT_COOKIE_SP_SHIFT 32		/* bytes that the stack pointer is below its value at entry */
+
+#define MT_COOKIE(func, size, count, old, out, result)						\
+	((__u64)(func) | (__u64)(size) << 10 | (__u64)(count) << 14 | (__u64)(old) << 18 |	\
+	 (__u64)(out) << 22 | (__u64)(result) << 26)
+
+#define MT_COOKIE_FUNC(c) ((__u32)((c) & 1023))
+#define MT_COOKIE_SIZE(c) ((__u32)((c) >> 10 & 15))
+#define MT_COOKIE_COUNT(c) ((__u32)((c) >> 14 & 15))
+#define MT_COOKIE_OLD(c) ((__u32)((c) >> 18 & 15))
+#define MT_COOKIE_OUT(c) ((__u32)((c) >> 22 & 15))
+#define MT_COOKIE_RESULT(c) ((__u32)((c) >> 26 & 3))
+#define MT_COOKIE_SP_DELTA(c) ((__u32)((c) >> MT_COOKIE_SP_SHIFT))
+
+#define MT_MAX_FUNCS 1024
+#define MT_N_ARGS 6
+
+/* ---- live blocks: buckets of five entries, two candidate buckets per block */
+
+/*
+ * key: address << 16 | process, 0 if empty. An address above 48 bits, a size
+ * above 44 bits or a block for which both buckets are full is in the overflow
+ * map. val: size << 20 | site, never 0 once filled: a key without a val is an
+ * entry being filled or emptied.
+ */
+struct mt_block {
+	__u64 key;
+	__u64 val;
+	__u64 born_ns;
+};
+
+#define MT_WAYS 5
+#define MT_GROUP 64		/* neighbouring buckets that one page of the heap spreads over */
+#define MT_SITE_BITS 20
+#define MT_SITE_MASK ((1ULL << MT_SITE_BITS) - 1)
+#define MT_SIZE_MAX ((1ULL << 44) - 1)
+#define MT_ADDR_MAX ((1ULL << 48) - 1)
+
+struct mt_bucket {
+	__u64 n_spilled;	/* blocks at home here that live in their second bucket or in the overflow */
+	struct mt_block way[MT_WAYS];
+};
+_Static_assert(sizeof(struct mt_bucket) == 128, "two cache lines");
+
+struct mt_over_key {
+	__u64 addr;
+	__u32 proc;
+	__u32 pad;
+};
+
+struct mt_over {
+	__u64 size;
+	__u64 born_ns;
+	__u32 site;
+	__u32 pad;
+};
+_Static_assert(sizeof(struct mt_over_key) == 16 && sizeof(struct mt_over) == 24, "abi");
+
+/* ---- sites: (process, function, call stack) */
+
+/* how a stack walk ended */
+enum mt_end {
+	MT_END_WHOLE = 0,	/* the thread's first frame was reached */
+	MT_END_DEPTH = 1,	/* more frames than --depth */
+	MT_END_NO_RULE = 2,	/* code without a frame pointer, or a frame that leads nowhere */
+	MT_END_UNREADABLE = 3,	/* the next frame is in memory that cannot be read */
+	MT_N_ENDS
+};
+
+struct mt_site {
+	__u64 hash;		/* 0: free */
+	__u32 stack_at;		/* first word in the stack words */
+	__u16 depth;
+	__u8 end;
+	__u8 ready;		/* stack_at, depth, end, proc, func hold */
+	__u32 proc;
+	__u32 func;
+	__u64 first_ns;
+	__u64 min_size_inv;	/* ~min: so that zero means none yet */
+	__u64 max_size;
+	__u64 pad[2];
+	/* the changing half, on a cache line of its own */
+	__u64 live_bytes;
+	__u64 peak_bytes;	/* the site's own highest live_bytes */
+	__u64 peak_epoch[2];	/* the process's peak for which at_peak_bytes was saved */
+	__u64 at_peak_bytes[2];
+	__u64 last_ns;
+	__u64 pad2;
+};
+_Static_assert(sizeof(struct mt_site) == 128, "two cache lines");
+
+struct mt_counts {		/* per site, bank and shard */
+	__u64 alloc_calls;
+	__u64 alloc_bytes;
+	__u64 free_calls;
+	__u64 free_bytes;
+	__u64 temp_calls;
+	__u64 realloc_calls;
+	__u64 failed_calls;
+	__u64 lifetime_ns;	/* sum over the freed */
+};
+_Static_assert(sizeof(struct mt_counts) == 64, "one cache line");
+
+/* ---- processes */
+
+struct mt_proc {
+	__u32 pid;		/* as malloctrace's own pid namespace sees it */
+	__u32 ended;		/* 1: exit, 2: exec */
+	__u64 started_ns;	/* on the programs' clock */
+	__u64 ended_ns;
+	__u64 unknown_frees;
+	__u64 probe_hits;	/* of threads that have ended */
+	__u64 pad[3];
+	/* the changing half */
+	__u64 live_bytes;
+	__u64 peak_bytes;
+	__u64 peak_epoch[2];	/* [bank]: moves with each new peak */
+	__u64 peak_value[2];
+	__u64 peak_ns[2];
+};
+_Static_assert(sizeof(struct mt_proc) == 128, "two cache lines");
+
+#define MT_N_CLASSES 48		/* class i holds values below 1 << i; the last one all the rest */
+
+struct mt_hist {		/* per process, bank and shard */
+	__u64 size_allocs[MT_N_CLASSES];
+	__u64 size_frees[MT_N_CLASSES];
+	__u64 lifetimes[MT_N_CLASSES];	/* by log2 of the lifetime in ns */
+};
+
+/* ---- threads: what one thread has under way, touched by that thread alone */
+
+struct mt_thread_counts {
+	__u64 alloc_calls;
+	__u64 alloc_bytes;
+	__u64 free_calls;	/* frees made by this thread, whoever allocated */
+	__u64 free_bytes;
+	__u64 realloc_calls;
+	__u64 temp_calls;
+	__u64 failed_calls;
+	__u64 unknown_frees;
+};
+
+struct mt_thread {
+	__u32 tid;		/* the kernel's own, 0: free */
+	__u32 proc;
+	__u64 probe_hits;
+	/* the outermost allocation call under way; sp 0: none */
+	__u64 sp;		/* its stack pointer after return */
+	__u64 ra;		/* its return address */
+	__u64 cookie;
+	__u64 size;
+	__u64 out;		/* where posix_memalign stores its result */
+	__u64 old;		/* realloc's old address */
+	__u64 old_val;		/* and its block, if it was in the table */
+	__u64 old_size;
+	__u64 old_born_ns;
+	/* freed at once? */
+	__u64 last_block;
+	/* operator delete that calls free: one free, seen twice */
+	__u64 last_freed;
+	__u64 last_freed_sp;
+	__u64 last_freed_ra;
+	struct mt_thread_counts counts;
+	__u32 vtid;		/* tid and pid as malloctrace sees them */
+	__u32 pad;
+	__u64 pad2[8];
+};
+_Static_assert(sizeof(struct mt_thread) == 256, "four cache lines");
+
+/* ---- the programs' own buffers for stacks */
+
+#define MT_MAX_DEPTH 127
+
+struct mt_scratch {
+	__u64 busy;
+	__u64 ip[MT_MAX_DEPTH];
+};
+_Static_assert(sizeof(struct mt_scratch) == 1024, "abi");
+
+/* ---- what can be lost, and what the edges of the trace cut off */
+
+enum mt_counter {
+	/* losses */
+	MT_LOST_LIVE_FULL,	/* no room for a block */
+	MT_LOST_STACK_FULL,	/* no room for a new stack's frames */
+	MT_LOST_SITE_FULL,	/* no room for a new site */
+	MT_LOST_SCRATCH_BUSY,	/* no buffer to walk a stack in */
+	MT_LOST_INFLIGHT_FULL,	/* no room for a thread */
+	MT_LOST_PROCESS_FULL,	/* no room for a process */
+	MT_LOST_RING_FULL,	/* no room for a message */
+	MT_LOST_MISSED_FREE,	/* a block appeared at an address still in the table */
+	MT_LOST_MISSED_RETURN,	/* a call of a function whose return cannot be probed safely */
+	MT_LOST_UNREADABLE,	/* posix_memalign's result could not be read */
+	/* edges */
+	MT_EDGE_RETURN_ONLY,	/* a return whose entry was not seen */
+	MT_EDGE_ABANDONED,	/* a call left without a return: longjmp, exception, the end of the trace */
+	MT_EDGE_DIED_INSIDE,	/* a thread ended inside a call */
+	MT_N_COUNTERS
+};
+#define MT_N_LOSSES MT_EDGE_RETURN_ONLY
+
+/* ---- messages */
+
+enum mt_event_kind {
+	MT_EV_EXEC = 1,		/* process pid is a new program: proc is the new life's, old_proc the old one's */
+	MT_EV_EXIT = 2,		/* the last thread of proc ended */
+	MT_EV_THREAD_END = 3,
+};
+
+struct mt_event {
+	__u32 kind;
+	__u32 proc;
+	__u32 old_proc;
+	__u32 pid;
+	__u32 tid;
+	__s32 exit_code;
+	char comm[16];
+	struct mt_thread_counts counts;
+};
+_Static_assert(sizeof(struct mt_event) == 40 + 64, "abi");
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * An error on its way up: a negative errno for the program, a sentence for the
+ * user. Lower layers set it, layers between add context, main prints it once.
+ */
+#ifndef MT_ERR_H
+#define MT_ERR_H
+
+struct err {
+	int code;	/* negative errno, 0 if none */
+	char *msg;	/* owned; NULL if none */
+};
+
+/* Both return the code, so that `return err_set(...)` reads well. A NULL e is allowed. */
+int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Put "fmt: " before the message that is there. */
+int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Put "\n  fmt" after it: what to do, or what was looked at. */
+int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *err_msg(const struct err *e);
+void err_done(struct err *e);
+
+#define _cleanup_err_ __attribute__((cleanup(err_done)))
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns nothing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+
+#include "util/util.h"
+
+void *vec__grow(void **v, size_t *n, size_t *room, size_t size)
+{
+	void *slot;
+
+	if (*n == *room) {
+		size_t more = *room ? *room * 2 : 16;
+		void *p = reallocarray(*v, more, size);
+
+		if (!p)
+			return NULL;
+		*v = p;
+		*room = more;
+	}
+	slot = (char *)*v + *n * size;
+	memset(slot, 0, size);
+	(*n)++;
+	return slot;
+}
+
+/* The length of the UTF-8 sequence at s that is shown as it is; 0 if what stands there is not. */
+static size_t printable_utf8(const unsigned char *s)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t len, i;
+	uint32_t c;
+
+	if (s[0] < 0x80)
+		return s[0] >= 0x20 && s[0] != 0x7f;
+	len = s[0] >= 0xf0 && s[0] < 0xf8 ? 4 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : 0;
+	if (!len)
+		return 0;
+	c = s[0] & (0xff >> (len + 1));
+	for (i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	/* C1 controls, surrogates, overlong forms; marks that reorder or hide text */
+	if (c < least[len] || c < 0xa0 || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
+		return 0;
+	if ((c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff)
+		return 0;
+	return len;
+}
+
+void clean_name(char *s)
+{
+	unsigned char *p = (unsigned char *)s;
+
+	while (*p) {
+		size_t len = printable_utf8(p);
+
+		if (!len)
+			*p++ = '?';
+		else
+			p += len;
+	}
+}
+
+int read_small_file(const char *path, char **ret, size_t *ret_len)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_free_ char *buf = NULL;
+	size_t len = 0, room = 0;
+
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		ssize_t got;
+
+		if (len + 1 >= room) {
+			char *p = realloc(buf, room = room ? room * 2 : 4096);
+
+			if (!p)
+				return -ENOMEM;
+			buf = p;
+		}
+		got = read(fd, buf + len, room - len - 1);
+		if (got < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		if (!got)
+			break;
+		len += got;
+	}
+	buf[len] = 0;
+	*ret = buf;
+	buf = NULL;
+	if (ret_len)
+		*ret_len = len;
+	return 0;
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Small things every part may use. */
+#ifndef MT_UTIL_H
+#define MT_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+static inline void cleanup_free(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void cleanup_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void cleanup_fclose(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
+
+#define _cleanup_free_ __attribute__((cleanup(cleanup_free)))
+#define _cleanup_close_ __attribute__((cleanup(cleanup_close)))
+#define _cleanup_fclose_ __attribute__((cleanup(cleanup_fclose)))
+
+/*
+ * A growing array: `struct vec(struct point) points`. vec_push gives a pointer
+ * to a new zeroed element, or NULL without memory; pointers hold until the next push.
+ */
+#define vec(type)		\
+	{			\
+		type *v;	\
+		size_t n, room;	\
+	}
+
+void *vec__grow(void **v, size_t *n, size_t *room, size_t size);
+
+#define vec_push(vec) ((__typeof__((vec)->v))vec__grow((void **)&(vec)->v, &(vec)->n, &(vec)->room, sizeof(*(vec)->v)))
+#define vec_done(vec) (free((vec)->v), (vec)->v = NULL, (vec)->n = (vec)->room = 0)
+
+/*
+ * Names that another process controls (its comm, its paths, its symbols) pass
+ * here once, at the border: control characters, escape sequences and bytes
+ * that are no UTF-8 become '?', in place.
+ */
+void clean_name(char *s);
+
+/* A whole small file, such as /proc/PID/status; NUL-terminated; -errno on failure. */
+int read_small_file(const char *path, char **ret, size_t *ret_len);
+
+uint64_t now_ns(void);		/* CLOCK_MONOTONIC */
+
+#endif
