@@ -1,0 +1,74 @@
+# malloctrace: see README.md. `make V=1` shows commands, `make SAN=1` builds with sanitizers into build-san/.
+
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+DESTDIR ?=
+CC ?= cc
+CLANG ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
+
+B := $(if $(SAN),build-san,build)
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2);)
+
+# The machine that the result runs on: CROSS=x86_64-linux-gnu- builds for another one.
+CROSS ?=
+ifneq ($(CROSS),)
+CC := $(CROSS)gcc
+endif
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null || $(CC) -dumpmachine)
+ARCH := $(if $(findstring x86_64,$(MULTIARCH)),x86,arm64)
+
+CFLAGS ?= -O2 -g
+WARN := -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-omit-frame-pointer)
+comma := ,
+ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) -Iuser -I. -I$(B) -MMD -MP
+LIBS := -lbpf -ldw -lelf -lcapstone -lcap -liberty -lz
+
+SRC := $(shell find user -name '*.c')
+OBJ := $(SRC:%.c=$(B)/%.o)
+LIB_OBJ := $(filter-out $(B)/user/main.o,$(OBJ))
+
+.DEFAULT_GOAL := all
+.PHONY: all deps demo test unit live bench install uninstall clean check-layers vmlinux
+
+all: $(B)/malloctrace
+
+# ---- the BPF side: one object, checked against no running kernel, embedded as a skeleton
+$(B)/malloctrace.bpf.o: bpf/malloctrace.bpf.c $(wildcard bpf/*.h vmlinux/*.h) Makefile
+	$(call say,BPF,$@)mkdir -p $(B) && $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Wno-unused-parameter \
+		-Ivmlinux -I. -I/usr/include/$(MULTIARCH) -c $< -o $(B)/full.bpf.o && \
+		$(BPFTOOL) gen object $@ $(B)/full.bpf.o
+
+$(B)/malloctrace.skel.h: $(B)/malloctrace.bpf.o
+	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name malloctrace_bpf > $@.tmp && mv $@.tmp $@
+
+# ---- the program
+$(OBJ): | $(B)/malloctrace.skel.h
+
+$(B)/%.o: %.c Makefile
+	$(call say,CC,$@)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c $< -o $@
+
+$(B)/malloctrace: $(OBJ)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+# ---- tests
+UNIT_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/unit/*.c))
+
+$(B)/unit-tests: $(UNIT_OBJ) $(LIB_OBJ)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
+
+deps:
+	$(Q)scripts/install-deps
+
+unit: $(B)/unit-tests
+	$(Q)ASAN_OPTIONS=abort_on_error=1 $(B)/unit-tests
+
+check-layers:
+	$(Q)scripts/check-layers
+
+clean:
+	rm -rf build build-san

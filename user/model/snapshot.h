@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * A snapshot: everything that was known at one moment, frozen. Views and
+ * exports take a `const struct snapshot *` and nothing else, so that a live
+ * view, a saved profile and a golden test run the same code.
+ *
+ * All strings in it are clean (no control characters) and live as long as the
+ * snapshot: in its arena, or with an owner that outlives it (the symbol cache).
+ */
+#ifndef MT_SNAPSHOT_H
+#define MT_SNAPSHOT_H
+
+#include <obstack.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct counters {
+	uint64_t alloc_calls, alloc_bytes;
+	uint64_t free_calls, free_bytes;
+	uint64_t live_blocks, live_bytes;
+	uint64_t peak_bytes;
+	uint64_t realloc_calls, temp_calls, failed_calls, unknown_frees;
+};
+
+struct line {			/* one function at a place; several where functions were inlined */
+	const char *function;	/* demangled; NULL: no name */
+	const char *file;	/* NULL: no source known */
+	uint32_t line;		/* 0: unknown */
+	bool inlined;
+};
+
+struct snap_module {
+	const char *path;	/* "[vdso]" and the like for what is no file */
+	const char *build_id;	/* NULL: none */
+};
+
+struct place {			/* a return address, once per snapshot */
+	int module;		/* index into modules, -1: in no known mapping */
+	uint64_t offset;	/* ELF virtual address in the module; the raw address without one */
+	bool resolved;		/* lines hold; else names were not asked for */
+	uint16_t n_lines;
+	const struct line *lines;	/* innermost first: inlined ones, then the function itself */
+};
+
+struct snap_site {
+	uint32_t process;	/* index into processes */
+	const char *function;	/* the allocation function */
+	struct counters c;	/* unknown_frees is 0: a free has no site */
+	uint64_t at_peak_bytes;
+	uint64_t min_size, max_size;
+	uint64_t first_ns, last_ns;	/* since the trace's start */
+	uint64_t oldest_ns;	/* age of the oldest live block, 0 if none */
+	uint64_t lifetime_sum_ns;	/* over freed blocks */
+	uint64_t older_blocks, older_bytes;	/* live blocks older than snapshot.older_ns */
+	uint32_t n_stack;
+	const uint32_t *stack;	/* places; the caller of the allocation function first */
+	uint8_t end;		/* enum mt_end */
+};
+
+struct snap_thread {
+	int tid;
+	const char *comm;
+	bool ended;
+	struct counters c;	/* what the thread did; live and peak are not kept by thread */
+};
+
+struct snap_point {
+	uint64_t t_ns, live_bytes, live_blocks, alloc_calls, rss_bytes;
+};
+
+struct snap_size {
+	uint64_t below;		/* UINT64_MAX: all the rest */
+	uint64_t alloc_calls, live_blocks;
+};
+
+struct snap_lifetime {
+	uint64_t below_ns;	/* UINT64_MAX: all the rest */
+	uint64_t blocks;
+};
+
+struct snap_process {
+	uint32_t id;		/* 1, 2, ... in order of appearance */
+	pid_t pid;
+	const char *comm, *exe;
+	const char *cgroup;	/* NULL: unknown */
+	const char *container, *unit;	/* NULL: none recognised */
+	bool ended;
+	uint64_t age_at_attach_ns;	/* how long it had run before it was traced */
+	struct counters c;
+	uint64_t rss_bytes;	/* last seen */
+	uint64_t rss_at_attach_bytes;
+	uint64_t peak_at_ns;	/* since the trace's start */
+	const struct snap_thread *threads;
+	size_t n_threads;
+	const struct snap_point *timeline;
+	size_t n_timeline;
+	const struct snap_size *sizes;
+	size_t n_sizes;
+	const struct snap_lifetime *lifetimes;
+	size_t n_lifetimes;
+};
+
+struct snap_probe {
+	const char *object, *build_id;
+	const char *const *functions;
+	size_t n_functions;
+};
+
+struct snap_counter {		/* a named way to lose something */
+	const char *name;	/* the JSON key */
+	const char *says;	/* one sentence for a person, e.g. "blocks found no room (--max-live N for more)" */
+	uint64_t n;
+};
+
+struct snapshot {
+	struct obstack arena;
+
+	const char *version, *kernel, *arch;
+	const char *mode, *size;	/* "full", "requested" */
+	uint64_t duration_ns;
+	int64_t wall_start_ns, wall_now_ns;	/* since 1970 */
+	bool ended;		/* the trace is over: this is the last one */
+	bool partial_sizes;	/* --min-size or --max-size: unknown_frees cannot be told */
+	uint64_t min_size, max_size;
+	uint64_t older_ns;	/* --older, 0 if not asked */
+
+	struct counters totals;
+	const struct snap_counter *losses, *edges;
+	size_t n_losses, n_edges;
+	uint64_t losses_total;
+	uint64_t stacks_by_end[4];	/* enum mt_end; distinct stacks */
+	uint64_t probe_hits, target_cpu_ns, tool_cpu_ns;
+
+	const struct snap_probe *probes;
+	size_t n_probes;
+	const struct snap_process *processes;
+	size_t n_processes;
+	struct snap_site *sites;	/* in no order */
+	size_t n_sites;
+	struct place *places;
+	size_t n_places;
+	const struct snap_module *modules;
+	size_t n_modules;
+};
+
+struct snapshot *snapshot__new(void);
+void snapshot__free(struct snapshot *s);
+void *snapshot__alloc(struct snapshot *s, size_t n, size_t size);	/* zeroed, from the arena; never NULL */
+const char *snapshot__strdup(struct snapshot *s, const char *str);	/* NULL stays NULL */
+
+/* ---- metrics: what folded files, trees and flame graphs weigh */
+struct metric {
+	const char *name;	/* "live-bytes" */
+	const char *unit;	/* "bytes", "blocks", "calls" */
+	uint64_t (*of)(const struct snap_site *s);
+};
+extern const struct metric metrics[];
+extern const size_t n_metrics;
+const struct metric *metric__find(const char *name);	/* NULL: no such metric */
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* argv → struct opts. The option table in opts.c is also the help text and, through scripts, the man page. */
+#ifndef MT_OPTS_H
+#define MT_OPTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "util/err.h"
+
+enum command { CMD_TRACE, CMD_DOCTOR, CMD_HELP, CMD_VERSION };
+
+enum view_bit { VIEW_LEAKS = 1, VIEW_ALLOCS = 2 };
+
+struct opt_strings {
+	const char **v;
+	size_t n, room;
+};
+
+struct opt_pids {
+	pid_t *v;
+	size_t n, room;
+};
+
+struct opts {
+	enum command command;
+
+	/* targets */
+	struct opt_pids pids;	/* no pid twice */
+	char **cmd;		/* argv of -- CMD; NULL without; points into argv */
+	bool as_root;
+	struct opt_strings objects, syms;	/* -O, --sym */
+	const char *prefix;
+
+	/* recording */
+	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
+	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
+	unsigned int depth;		/* 1..127 */
+	bool precise_times;
+
+	/* reporting */
+	uint64_t interval_ns, duration_ns;	/* 0: none */
+	uint64_t count;			/* of interval reports; 0: no end */
+	struct opt_strings outputs;	/* -o */
+	const char *format;		/* of -o -; "text" */
+	bool batch, json;
+	int verbosity;			/* enum log_level */
+	unsigned int views;		/* enum view_bit */
+	const char *metric;		/* "live-bytes" */
+	const char *sort;		/* NULL: by view */
+	unsigned int top;		/* 10 */
+	uint64_t older_ns;
+};
+
+/*
+ * 0, or -EINVAL with a message that names the option, what was given and what
+ * is taken (the caller prints it and exits 2). A contract option of a later
+ * version says "not in this version". Without any target: -EINVAL with the
+ * short usage as the message.
+ */
+int opts__parse(struct opts *o, int argc, char **argv, struct err *e);
+void opts__done(struct opts *o);
+void opts__help(FILE *out);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The table of allocation functions: to support one more is to add a row. */
+#ifndef MT_ALLOCATORS_H
+#define MT_ALLOCATORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/err.h"
+
+enum role { ROLE_ALLOC, ROLE_REALLOC, ROLE_FREE, N_ROLES };
+
+enum func_flag {
+	FUNC_CORE = 1,			/* an object that defines one of these allocates and frees: it is an allocator */
+	FUNC_THROWS = 2,		/* may leave by an exception: a uretprobe would break the unwinding and kill the target */
+	FUNC_FREES_ON_FAIL = 4,		/* reallocf */
+};
+
+struct alloc_func {
+	const char *name;		/* the ELF symbol */
+	const char *shown;		/* what reports call it, e.g. "operator new"; NULL: name */
+	enum role role;
+	uint8_t size, count, old, out;	/* argument numbers from 0, MT_NO_ARG if none */
+	uint8_t result;			/* enum mt_result */
+	uint8_t flags;
+};
+
+/*
+ * The built-in rows, with the user's own behind them. Rows never move: the
+ * index is the function's id in cookies, sites and reports.
+ */
+struct alloc_funcs {
+	struct alloc_func *v;
+	size_t n;
+	size_t room;
+};
+
+int alloc_funcs__init(struct alloc_funcs *f);
+/* --prefix STR: the C functions of the table again, with STR before each name. */
+int alloc_funcs__add_prefix(struct alloc_funcs *f, const char *prefix, struct err *e);
+/* --sym ROLE=NAME: ROLE is the name of a row of the table (malloc, calloc, free, posix_memalign...). */
+int alloc_funcs__add_sym(struct alloc_funcs *f, const char *spec, struct err *e);
+int alloc_funcs__find(const struct alloc_funcs *f, const char *name);	/* the row's index, or -1 */
+const char *alloc_func__shown(const struct alloc_func *f);
+/* The attach cookie of row i, without the flags of a point. */
+uint64_t alloc_funcs__cookie(const struct alloc_funcs *f, size_t i);
+void alloc_funcs__done(struct alloc_funcs *f);
+
+#endif

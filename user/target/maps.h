@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The address space of a process, as /proc/PID/maps tells it. */
+#ifndef MT_MAPS_H
+#define MT_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "util/err.h"
+
+struct mapping {
+	uint64_t start, end;
+	uint64_t file_off;
+	uint32_t dev_major, dev_minor;
+	uint64_t ino;		/* 0: no file */
+	bool exec;
+	bool deleted;
+	char *path;		/* owned; unescaped, " (deleted)" removed; "" or "[vdso]" and the like without a file */
+};
+
+struct maps {
+	struct mapping *v;
+	size_t n;
+};
+
+/* text need not end in a newline; a line that makes no sense is skipped. */
+int maps__parse(const char *text, size_t len, struct maps *ret, struct err *e);
+int maps__read(pid_t pid, struct maps *ret, struct err *e);
+const struct mapping *maps__find(const struct maps *m, uint64_t addr);
+void maps__done(struct maps *m);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * An ELF file that some process maps: opened once per (device, inode), found
+ * through the process's own root or map_files, so that containers, chroots and
+ * deleted files are reached, and kept open, so that it is still the same file
+ * when it is probed, symbolized, or the process is gone.
+ */
+#ifndef MT_OBJECT_H
+#define MT_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "target/maps.h"
+#include "util/err.h"
+
+struct object_segment {		/* PT_LOAD */
+	uint64_t vaddr, file_off, file_size, mem_size;
+	bool exec;
+};
+
+struct object {
+	uint64_t dev, ino;
+	char *path;		/* owned; as the target names it, cleaned of control characters */
+	char *fd_path;		/* owned; "/proc/self/fd/N": what the kernel is given to attach to */
+	int fd;			/* owned */
+	char *build_id;		/* owned; lower-case hex, or NULL */
+	uint16_t machine;	/* EM_AARCH64, EM_X86_64, ... */
+	bool is_elf;
+	bool is_64;
+	bool is_exec;		/* ET_EXEC, or ET_DYN with PT_INTERP or DF_1_PIE */
+	struct object_segment *segments;	/* owned */
+	size_t n_segments;
+	unsigned int refs;
+};
+
+/* One table of all open objects; the session owns it. */
+struct objects;
+struct objects *objects__new(void);
+void objects__free(struct objects *o);
+
+/*
+ * The object behind a mapping of pid. The file found must have the mapping's
+ * device and inode (of the path under the process's root; overlayfs, where
+ * stat and maps disagree, is settled by map_files), else it is another file
+ * that took its place: -ESTALE. A file that is no ELF gives an object with
+ * is_elf false, so that it is not looked at again. The caller owns one
+ * reference.
+ */
+int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e);
+/* The same for a file named by the user (-O). */
+int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e);
+void object__put(struct object *obj);
+
+/* 0 and false if no segment holds it */
+bool object__vaddr_to_offset(const struct object *obj, uint64_t vaddr, uint64_t *ret);
+bool object__offset_to_vaddr(const struct object *obj, uint64_t file_off, uint64_t *ret);
+
+struct object_symbol {
+	const char *name;	/* valid during the call only; version suffix removed */
+	uint64_t value;		/* ELF virtual address */
+	uint64_t size;
+	bool ifunc;		/* STT_GNU_IFUNC: value is the resolver, not the function */
+};
+
+/*
+ * Every defined function symbol of .dynsym and .symtab (also of an ELF whose
+ * section headers are damaged: through PT_DYNAMIC where possible). The file is
+ * hostile: everything is bounded and checked. fn returns non-zero to stop.
+ */
+int object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
+			      struct err *e);
+
+/* Copies len bytes of code at an ELF virtual address out of the file; -EINVAL if not all of it is there. */
+int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_t len);
+
+#endif

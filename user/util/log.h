@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Messages for the user, on stderr. Only the session and main print; libraries return errors. */
+#ifndef MT_LOG_H
+#define MT_LOG_H
+
+enum log_level { LOG_QUIET = 0, LOG_NORMAL = 1, LOG_VERBOSE = 2 };
+
+extern enum log_level log_level;
+
+/* "malloctrace: ...\n" in one write, at NORMAL or above; say_verbose at VERBOSE; say_error always. */
+void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void say_verbose(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Numbers as users write them, and as users read them. */
+#ifndef MT_PARSE_H
+#define MT_PARSE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* All return 0 or -EINVAL (no number, something behind it) or -ERANGE; *ret untouched then. */
+int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
+int parse_size(const char *s, uint64_t *ret);		/* 100, 4K, 2M, 1G (powers of 1024; KiB and KB too) */
+int parse_age(const char *s, uint64_t *ret_ns);		/* 500ms, 10s, 5m, 2h; a unit is needed, except for 0 */
+int parse_seconds(const char *s, uint64_t *ret_ns);	/* 5, 0.5: plain seconds */
+
+/*
+ * Fixed-width forms for columns. Each writes into buf and returns it.
+ *   bytes:    "31.0 MiB", "512 B"         at most 9 characters
+ *   count:    "31,744", "5.47M"           at most 7 characters, exact below 100,000
+ *   duration: "2m14s", "3d04h", "29.9s", "4ms"  at most 6 characters
+ *   exact:    "1,234,567"
+ */
+#define FMT_MAX 32
+char *fmt_bytes(char buf[static FMT_MAX], uint64_t bytes);
+char *fmt_count(char buf[static FMT_MAX], uint64_t n);
+char *fmt_duration(char buf[static FMT_MAX], uint64_t ns);
+char *fmt_exact(char buf[static FMT_MAX], uint64_t n);
+
+#endif
