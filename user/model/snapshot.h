@@ -160,4 +160,21 @@ extern const struct metric metrics[];
 extern const size_t n_metrics;
 const struct metric *metric__find(const char *name);	/* NULL: no such metric */
 
+/* ---- how stacks end, by enum mt_end: the JSON key, and words for a person */
+#define SNAPSHOT_N_ENDS 4
+const char *stack_end__name(unsigned int end);	/* "whole", "depth", "no_rule", "unreadable" */
+const char *stack_end__says(unsigned int end);	/* "no frame pointer" */
+
+/* ---- the frames of a stack: a place with inlined functions is several */
+struct frame {
+	const struct place *place;
+	const struct line *line;	/* NULL: no name, no source */
+	const char *module;	/* its path; NULL: in no known mapping */
+	bool inlined;		/* into the frame after it */
+};
+size_t place__n_frames(const struct place *p);	/* at least 1 */
+struct frame place__frame(const struct snapshot *s, const struct place *p, size_t i);	/* innermost first */
+size_t site__n_frames(const struct snapshot *s, const struct snap_site *site);
+const char *path_basename(const char *path);	/* what follows the last '/' */
+
 #endif

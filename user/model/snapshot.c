@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns a snapshot's memory, the table of metrics, and how a stack of return
+ * addresses unfolds into frames.
+ *
+ * What always holds: everything that snapshot__alloc and snapshot__strdup gave
+ * is zeroed or filled, never NULL, and goes in one stroke with the snapshot. A
+ * process without memory for its report has nothing left to say, so here alone
+ * running out of it ends the program (obstack_alloc_failed_handler).
+ */
+#include "model/snapshot.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "bpf/abi.h"
+#include "util/util.h"
+
+#define obstack_chunk_alloc malloc
+#define obstack_chunk_free free
+
+/* glibc's obstacks count in int, with some room for their own header */
+#define ARENA_MAX_BYTES ((size_t)INT_MAX / 2)
+
+_Static_assert(SNAPSHOT_N_ENDS == MT_N_ENDS, "a word for each way a stack ends");
+
+struct snapshot *snapshot__new(void)
+{
+	struct snapshot *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	obstack_init(&s->arena);
+	return s;
+}
+
+void snapshot__free(struct snapshot *s)
+{
+	if (!s)
+		return;
+	obstack_free(&s->arena, NULL);
+	free(s);
+}
+
+void *snapshot__alloc(struct snapshot *s, size_t n, size_t size)
+{
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > ARENA_MAX_BYTES) {
+		obstack_alloc_failed_handler();
+		abort();
+	}
+	p = obstack_alloc(&s->arena, bytes);
+	memset(p, 0, bytes);
+	return p;
+}
+
+const char *snapshot__strdup(struct snapshot *s, const char *str)
+{
+	size_t len;
+	char *copy;
+
+	if (!str)
+		return NULL;
+	len = strlen(str);
+	copy = snapshot__alloc(s, len + 1, 1);
+	memcpy(copy, str, len);
+	return copy;
+}
+
+/* ---- metrics */
+
+static uint64_t live_bytes(const struct snap_site *s)
+{
+	return s->c.live_bytes;
+}
+
+static uint64_t live_blocks(const struct snap_site *s)
+{
+	return s->c.live_blocks;
+}
+
+static uint64_t alloc_bytes(const struct snap_site *s)
+{
+	return s->c.alloc_bytes;
+}
+
+static uint64_t alloc_calls(const struct snap_site *s)
+{
+	return s->c.alloc_calls;
+}
+
+/*
+ * A weight must add up over sites. The sites' own peaks fall on different
+ * moments and do not; their shares of the process's peak do.
+ */
+static uint64_t peak_bytes(const struct snap_site *s)
+{
+	return s->at_peak_bytes;
+}
+
+static uint64_t temp_calls(const struct snap_site *s)
+{
+	return s->c.temp_calls;
+}
+
+const struct metric metrics[] = {
+	{ "live-bytes", "bytes", live_bytes },
+	{ "live-blocks", "blocks", live_blocks },
+	{ "alloc-bytes", "bytes", alloc_bytes },
+	{ "alloc-calls", "calls", alloc_calls },
+	{ "peak-bytes", "bytes", peak_bytes },
+	{ "temp-calls", "calls", temp_calls },
+};
+const size_t n_metrics = ARRAY_SIZE(metrics);
+
+const struct metric *metric__find(const char *name)
+{
+	for (size_t i = 0; name && i < n_metrics; i++)
+		if (!strcmp(metrics[i].name, name))
+			return &metrics[i];
+	return NULL;
+}
+
+/* ---- how stacks end */
+
+static const struct {
+	const char *name, *says;
+} ends[SNAPSHOT_N_ENDS] = {
+	[MT_END_WHOLE] = { "whole", "whole" },
+	[MT_END_DEPTH] = { "depth", "more frames than --depth" },
+	[MT_END_NO_RULE] = { "no_rule", "no frame pointer" },
+	[MT_END_UNREADABLE] = { "unreadable", "unreadable memory" },
+};
+
+const char *stack_end__name(unsigned int end)
+{
+	return ends[end < SNAPSHOT_N_ENDS ? end : MT_END_NO_RULE].name;
+}
+
+const char *stack_end__says(unsigned int end)
+{
+	return ends[end < SNAPSHOT_N_ENDS ? end : MT_END_NO_RULE].says;
+}
+
+/* ---- frames */
+
+size_t place__n_frames(const struct place *p)
+{
+	return p->resolved && p->n_lines ? p->n_lines : 1;
+}
+
+struct frame place__frame(const struct snapshot *s, const struct place *p, size_t i)
+{
+	struct frame f = { .place = p };
+
+	if (p->module >= 0 && (size_t)p->module < s->n_modules)
+		f.module = s->modules[p->module].path;
+	if (p->resolved && i < p->n_lines) {
+		f.line = &p->lines[i];
+		f.inlined = i + 1 < p->n_lines;
+	}
+	return f;
+}
+
+size_t site__n_frames(const struct snapshot *s, const struct snap_site *site)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < site->n_stack; i++)
+		n += place__n_frames(&s->places[site->stack[i]]);
+	return n;
+}
+
+const char *path_basename(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
