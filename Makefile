@@ -36,9 +36,9 @@ LIB_OBJ := $(filter-out $(B)/user/main.o,$(OBJ))
 all: $(B)/malloctrace
 
 # ---- the BPF side: one object, checked against no running kernel, embedded as a skeleton
-$(B)/malloctrace.bpf.o: bpf/malloctrace.bpf.c $(wildcard bpf/*.h vmlinux/*.h) Makefile
+$(B)/malloctrace.bpf.o: bpf/malloctrace.bpf.c $(wildcard bpf/*.h vmlinux/*/*.h) Makefile
 	$(call say,BPF,$@)mkdir -p $(B) && $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Wno-unused-parameter \
-		-Ivmlinux -I. -I/usr/include/$(MULTIARCH) -c $< -o $(B)/full.bpf.o && \
+		-Ivmlinux/$(ARCH) -I. -I/usr/include/$(MULTIARCH) -c $< -o $(B)/full.bpf.o && \
 		$(BPFTOOL) gen object $@ $(B)/full.bpf.o
 
 $(B)/malloctrace.skel.h: $(B)/malloctrace.bpf.o

@@ -107,12 +107,15 @@ enum mt_end {
 	MT_N_ENDS
 };
 
+/* first word in the stack words, number of frames, how the walk ended; never 0 */
+#define MT_STACK(at, depth, end) ((__u64)(at) | (__u64)(depth) << 32 | (__u64)(end) << 48 | 1ULL << 56)
+#define MT_STACK_AT(s) ((__u32)(s))
+#define MT_STACK_DEPTH(s) ((__u32)((s) >> 32 & 0xffff))
+#define MT_STACK_END(s) ((__u32)((s) >> 48 & 0xff))
+
 struct mt_site {
 	__u64 hash;		/* 0: free */
-	__u32 stack_at;		/* first word in the stack words */
-	__u16 depth;
-	__u8 end;
-	__u8 ready;		/* stack_at, depth, end, proc, func hold */
+	__u64 stack;		/* MT_STACK(): written last, in one piece; 0: being filled */
 	__u32 proc;
 	__u32 func;
 	__u64 first_ns;
@@ -192,7 +195,8 @@ struct mt_thread {
 	__u64 size;
 	__u64 out;		/* where posix_memalign stores its result */
 	__u64 old;		/* realloc's old address */
-	__u64 old_val;		/* and its block, if it was in the table */
+	__u32 old_site;		/* and its block, if it was in the table; else 0 */
+	__u32 pad0;
 	__u64 old_size;
 	__u64 old_born_ns;
 	/* freed at once? */
@@ -214,9 +218,12 @@ _Static_assert(sizeof(struct mt_thread) == 256, "four cache lines");
 
 struct mt_scratch {
 	__u64 busy;
+	__u32 end;		/* enum mt_end of the stack in it */
+	__u32 pad;
 	__u64 ip[MT_MAX_DEPTH];
+	__u64 pad2[7];		/* two of them share no cache line */
 };
-_Static_assert(sizeof(struct mt_scratch) == 1024, "abi");
+_Static_assert(sizeof(struct mt_scratch) == 1088, "abi");
 
 /* ---- what can be lost, and what the edges of the trace cut off */
 

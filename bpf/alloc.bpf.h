@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * The life of a block: entered → returned → live → freed.
+ *
+ *   entry of malloc    what was asked for is kept in the thread's record
+ *   return of malloc   the stack is walked, the block goes into the table, and
+ *                      only then its site and process are charged: a block that
+ *                      found no room is a loss and nothing else
+ *   entry of free      the block leaves the table, its site is charged
+ *   entry of realloc   the old block leaves the table: from here on the
+ *                      allocator may give its address to another thread. Nothing
+ *                      is charged yet.
+ *   return of realloc  success: the old block is charged as freed, the new one as
+ *                      allocated. Failure: the old block is put back.
+ *
+ * Nested calls. Only the outermost call counts, and it is known by its stack
+ * pointer, not by a depth that a longjmp would leave wrong for good. A call that
+ * finds another one under way asks whether that one really still is (see
+ * still_inside()); if not, it was left by longjmp or an exception and is
+ * dropped. A free inside such a call counts if it frees a block that is in the
+ * table (a new-handler that makes room); what the allocator frees for itself is
+ * not there.
+ *
+ * at_peak_bytes. Each new peak of a process moves its epoch. Whoever is about to
+ * change a site looks whether the epoch moved since the site last changed, and
+ * saves what the site held, which is what it held at the peak. One comparison
+ * per event, and a copy per site and peak. The epoch exists per bank, so a
+ * snapshot reads the one that nobody moves any more.
+ */
+#ifndef MT_ALLOC_BPF_H
+#define MT_ALLOC_BPF_H
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct mt_counts);
+} site_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct mt_hist);
+} proc_hists SEC(".maps");
+
+/* Where one event is charged. */
+struct charge {
+	struct mt_site *site;
+	struct mt_counts *counts;
+	struct mt_proc *proc;
+	struct mt_hist *hist;
+	__u32 bank;
+};
+
+static __always_inline bool charge_open(struct charge *c, __u32 site, __u32 proc, __u64 cut)
+{
+	__u32 bank = cut & 1, shard = bpf_get_smp_processor_id() & (mt_n_shards - 1);
+	__u32 of_site = (site * mt_n_shards + shard) * 2 + bank;
+	__u32 of_proc = (proc * mt_n_shards + shard) * 2 + bank;
+
+	c->bank = bank;
+	c->site = bpf_map_lookup_elem(&sites, &site);
+	c->counts = bpf_map_lookup_elem(&site_counts, &of_site);
+	c->proc = proc_at(proc);
+	c->hist = bpf_map_lookup_elem(&proc_hists, &of_proc);
+	return c->site && c->counts && c->proc && c->hist;
+}
+
+static __always_inline void save_share_of_peak(struct charge *c)
+{
+#pragma unroll
+	for (int b = 0; b < 2; b++) {
+		__u64 epoch = c->proc->peak_epoch[b];
+
+		if (c->site->peak_epoch[b] != epoch) {
+			c->site->at_peak_bytes[b] = c->site->live_bytes;
+			/* an exchange: the reader must not see the change below without it */
+			__sync_lock_test_and_set(&c->site->peak_epoch[b], epoch);
+		}
+	}
+}
+
+static __always_inline void charge_alloc(struct charge *c, __u64 size, __u64 now_ns)
+{
+	__u64 live;
+
+	__sync_fetch_and_add(&c->counts->alloc_calls, 1);
+	__sync_fetch_and_add(&c->counts->alloc_bytes, size);
+	__sync_fetch_and_add(&c->hist->size_allocs[log2_class(size)], 1);
+
+	save_share_of_peak(c);
+	live = __sync_fetch_and_add(&c->site->live_bytes, size) + size;
+	if (live > c->site->peak_bytes)
+		atomic_max(&c->site->peak_bytes, live);
+	if (c->site->min_size_inv < ~size)
+		atomic_max(&c->site->min_size_inv, ~size);
+	if (c->site->max_size < size)
+		atomic_max(&c->site->max_size, size);
+	if (c->site->last_ns != now_ns)
+		c->site->last_ns = now_ns;
+
+	live = __sync_fetch_and_add(&c->proc->live_bytes, size) + size;
+	if (live > c->proc->peak_bytes) {
+		__u32 b = c->bank & 1;
+
+		atomic_max(&c->proc->peak_bytes, live);
+		atomic_max(&c->proc->peak_value[b], live);
+		c->proc->peak_ns[b] = now_ns;
+		__sync_fetch_and_add(&c->proc->peak_epoch[b], 1);
+	}
+}
+
+static __always_inline void charge_free(struct charge *c, const struct taken *b, __u64 now_ns)
+{
+	__u64 lived = now_ns > b->born_ns ? now_ns - b->born_ns : 0;
+
+	__sync_fetch_and_add(&c->counts->free_calls, 1);
+	__sync_fetch_and_add(&c->counts->free_bytes, b->size);
+	if (lived)
+		__sync_fetch_and_add(&c->counts->lifetime_ns, lived);
+	__sync_fetch_and_add(&c->hist->size_frees[log2_class(b->size)], 1);
+	__sync_fetch_and_add(&c->hist->lifetimes[log2_class(lived)], 1);
+	save_share_of_peak(c);
+	__sync_fetch_and_add(&c->site->live_bytes, -b->size);
+	__sync_fetch_and_add(&c->proc->live_bytes, -b->size);
+}
+
+/* A block that left the table is charged to the site that allocated it. */
+static __always_inline void end_block(struct mt_thread *t, const struct taken *b, __u64 addr, __u64 cut, __u64 now_ns)
+{
+	struct charge c;
+
+	if (!charge_open(&c, b->site, t->proc, cut))
+		return;
+	charge_free(&c, b, now_ns);
+	t->counts.free_calls++;
+	t->counts.free_bytes += b->size;
+	if (t->last_block == addr) {
+		t->last_block = 0;
+		t->counts.temp_calls++;
+		__sync_fetch_and_add(&c.counts->temp_calls, 1);
+	}
+}
+
+static __always_inline void unknown_free(struct mt_thread *t)
+{
+	struct mt_proc *p = proc_at(t->proc);
+
+	t->counts.unknown_frees++;
+	if (p)
+		__sync_fetch_and_add(&p->unknown_frees, 1);
+}
+
+/* The page that uretprobes return through; 0 if this process has none yet. */
+static __noinline __u64 trampoline(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+}
+
+/*
+ * Does the call under way in t still go on, seen from a call that begins now at
+ * (sp, ra)? Asked only when one is under way at all.
+ */
+static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp, __u64 ra, __u32 func)
+{
+	__u64 outer_ra, hook;
+	struct mt_scratch *s;
+	bool found = false;
+	long got;
+
+	if (!t)
+		return false;
+	outer_ra = t->ra;
+	hook = trampoline();
+	if (sp == t->sp) {
+		/* a tail call returns where its caller would have; the same function again was called anew */
+		return func != MT_COOKIE_FUNC(t->cookie) && (ra == outer_ra || (hook && ra == hook));
+	}
+	if (ARCH_RA_ON_STACK && sp < t->sp) {
+		__u64 word = 0;
+
+		bpf_probe_read_user(&word, sizeof(word), (const void *)(t->sp - 8));
+		return word == outer_ra || (hook && word == hook);
+	}
+	/* if it goes on, the address it returns to is on the stack */
+	s = scratch_claim();
+	if (!s)
+		return true;
+	got = bpf_get_stack(ctx, s->ip, sizeof(s->ip), BPF_F_USER_STACK);
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
+		if ((long)i * 8 >= got)
+			break;
+		/* kernels before 6.11 show the trampoline in its place */
+		if (s->ip[i] == outer_ra || (hook && s->ip[i] == hook)) {
+			found = true;
+			break;
+		}
+	}
+	scratch_release(s);
+	return found || ra == outer_ra || (hook && ra == hook);
+}
+
+/* realloc's old block, taken at its entry, goes back into the table. */
+static __always_inline void put_old_back(struct mt_thread *t)
+{
+	struct taken old = { .size = t->old_size, .born_ns = t->old_born_ns, .site = t->old_site };
+
+	if (t->old_site)
+		blocks_put(t->old, t->proc, &old);
+	t->old_site = 0;
+}
+
+static __noinline int abandon(struct mt_thread *t, __u32 why)
+{
+	if (!t || why >= MT_N_COUNTERS)
+		return 0;
+	count(why);
+	put_old_back(t);
+	t->sp = 0;
+	return 0;
+}
+
+/* ---- the three roles */
+
+static __always_inline __u64 mul_sat(__u64 a, __u64 b)
+{
+	if ((a | b) >> 32 && b) {
+		__u64 limit = ~0ULL / b;
+
+		/* or clang makes a 128-bit multiplication of it, which BPF has not */
+		asm volatile("" : "+r"(limit));
+		if (a > limit)
+			return ~0ULL;
+	}
+	return a * b;
+}
+
+static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	struct mt_thread *t = thread_here();
+	__u64 sp, ra, arg[8];
+	__u32 i;
+
+	if (!t)
+		return 0;
+	sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
+	ra = arch_return_address(ctx);
+	if (t->sp) {
+		if (still_inside(ctx, t, sp, ra, MT_COOKIE_FUNC(cookie)))
+			return 0;
+		abandon(t, MT_EDGE_ABANDONED);
+	}
+	if (cookie & MT_COOKIE_NO_RETURN) {
+		count(MT_LOST_MISSED_RETURN);
+		return 0;
+	}
+	arch_args(ctx, arg);
+	t->cookie = cookie;
+	t->ra = ra;
+	i = MT_COOKIE_SIZE(cookie);
+	t->size = i < MT_N_ARGS ? arg[i & 7] : 0;
+	i = MT_COOKIE_COUNT(cookie);
+	if (i < MT_N_ARGS)
+		t->size = mul_sat(t->size, arg[i & 7]);
+	i = MT_COOKIE_OUT(cookie);
+	t->out = i < MT_N_ARGS ? arg[i & 7] : 0;
+	t->old = 0;
+	t->old_site = 0;
+	if (is_realloc) {
+		struct taken old;
+
+		i = MT_COOKIE_OLD(cookie);
+		t->old = i < MT_N_ARGS ? arg[i & 7] : 0;
+		if (t->old && blocks_take(t->old, t->proc, &old)) {
+			t->old_size = old.size;
+			t->old_born_ns = old.born_ns;
+			t->old_site = old.site;
+		}
+	}
+	t->sp = sp;
+	return 0;
+}
+
+static __always_inline void charge_failure(struct mt_thread *t, __u32 site, __u64 cut)
+{
+	struct charge c;
+
+	t->counts.failed_calls++;
+	if (charge_open(&c, site, t->proc, cut))
+		__sync_fetch_and_add(&c.counts->failed_calls, 1);
+}
+
+/* The address of the new block; 0: the call failed. */
+static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
+{
+	__u64 result = arch_result(ctx), addr = 0;
+
+	switch (MT_COOKIE_RESULT(t->cookie)) {
+	case MT_RESULT_OUT:
+		if ((__u32)result)
+			return 0;
+		if (bpf_probe_read_user(&addr, sizeof(addr), (const void *)t->out))
+			count(MT_LOST_UNREADABLE);
+		return addr;
+	case MT_RESULT_IN_PLACE:
+		/* xallocx returns the size it reached */
+		return result >= t->size ? t->old : 0;
+	default:
+		return result;
+	}
+}
+
+static __always_inline int on_return(mt_regs *ctx, bool is_realloc)
+{
+	__u64 cut = mt_cut, cookie = bpf_get_attach_cookie(ctx), now_ns, addr, caller, sp;
+	struct mt_thread *t = thread_here();
+	__u32 site, func = MT_COOKIE_FUNC(cookie);
+	struct taken block, stale;
+	struct charge c;
+
+	if (!t)
+		return 0;
+	if (cookie & MT_COOKIE_AT_RET) {
+		sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
+		caller = arch_return_address(ctx);
+		/* a `ret` may serve several functions, and calls made long before the trace */
+		if (t->sp != sp)
+			return 0;
+	} else {
+		sp = arch_sp_returned(ctx);
+		caller = arch_pc(ctx);
+		if (t->sp != sp || MT_COOKIE_FUNC(t->cookie) != func) {
+			/* inside another call, the outer one is what counts */
+			if (!t->sp)
+				count(MT_EDGE_RETURN_ONLY);
+			return 0;
+		}
+	}
+	func = MT_COOKIE_FUNC(t->cookie);
+	t->sp = 0;
+	now_ns = clock_ns();
+	addr = result_of(ctx, t);
+
+	if (!addr) {
+		struct taken old = { .size = t->old_size, .born_ns = t->old_born_ns, .site = t->old_site };
+
+		if (is_realloc && t->old && (!t->size || (t->cookie & MT_COOKIE_FREES_ON_FAIL))) {
+			/* realloc(p, 0) that freed p, as glibc's does */
+			if (t->old_site)
+				end_block(t, &old, t->old, cut, now_ns);
+			else
+				unknown_free(t);
+			if (!t->size)
+				return 0;
+		} else if (is_realloc) {
+			put_old_back(t);
+		}
+		if (t->size)
+			charge_failure(t, site_here(ctx, t->proc, func, caller), cut);
+		return 0;
+	}
+
+	if (is_realloc && t->old) {
+		struct taken old = { .size = t->old_size, .born_ns = t->old_born_ns, .site = t->old_site };
+
+		if (t->old_site)
+			end_block(t, &old, t->old, cut, now_ns);
+		else
+			unknown_free(t);
+	}
+	t->last_block = 0;
+	t->last_freed = 0;
+	if (t->size < mt_min_size || t->size > mt_max_size)
+		return 0;
+	if (blocks_take(addr, t->proc, &stale)) {
+		count(MT_LOST_MISSED_FREE);
+		end_block(t, &stale, addr, cut, now_ns);
+	}
+	site = site_here(ctx, t->proc, func, caller);
+	block = (struct taken){ .size = t->size, .born_ns = now_ns, .site = site };
+	if (!blocks_put(addr, t->proc, &block))
+		return 0;
+	if (!charge_open(&c, site, t->proc, cut))
+		return 0;
+	charge_alloc(&c, t->size, now_ns);
+	t->counts.alloc_calls++;
+	t->counts.alloc_bytes += t->size;
+	if (is_realloc) {
+		t->counts.realloc_calls++;
+		__sync_fetch_and_add(&c.counts->realloc_calls, 1);
+	}
+	t->last_block = addr;
+	return 0;
+}
+
+static __always_inline int on_free(mt_regs *ctx)
+{
+	__u64 cut = mt_cut, cookie = bpf_get_attach_cookie(ctx), addr, sp, ra;
+	struct mt_thread *t = thread_here();
+	struct taken b;
+
+	if (!t)
+		return 0;
+	if (MT_COOKIE_OLD(cookie)) {
+		__u64 arg[8];
+
+		arch_args(ctx, arg);
+		addr = MT_COOKIE_OLD(cookie) < MT_N_ARGS ? arg[MT_COOKIE_OLD(cookie) & 7] : 0;
+	} else {
+		addr = arch_first_arg(ctx);
+	}
+	if (!addr)
+		return 0;
+	if (blocks_take(addr, t->proc, &b)) {
+		end_block(t, &b, addr, cut, clock_ns());
+		t->last_freed = addr;
+		t->last_freed_sp = arch_sp_after_return(ctx);
+		t->last_freed_ra = arch_return_address(ctx);
+		return 0;
+	}
+	sp = arch_sp_after_return(ctx);
+	ra = arch_return_address(ctx);
+	/* what the allocator frees for itself, inside a call */
+	if (t->sp && still_inside(ctx, t, sp, ra, MT_COOKIE_FUNC(cookie)))
+		return 0;
+	/* operator delete that calls free, or jumps to it: the same free, seen again */
+	if (addr == t->last_freed && (sp < t->last_freed_sp || (sp == t->last_freed_sp && ra == t->last_freed_ra)))
+		return 0;
+	unknown_free(t);
+	/* also for a block that was not known: it is one free */
+	t->last_freed = addr;
+	t->last_freed_sp = sp;
+	t->last_freed_ra = ra;
+	return 0;
+}
+
+#endif

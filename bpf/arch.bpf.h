@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Registers per architecture: the only file in bpf/ that asks which one it is.
+ *
+ * "sp after return" names a call: the value the stack pointer has once the call
+ * has returned. It is the same seen from the first instruction, from the return
+ * instruction and from a uretprobe, and two calls under way at once in one
+ * thread never share it, except for tail calls.
+ */
+#ifndef MT_ARCH_BPF_H
+#define MT_ARCH_BPF_H
+
+#if defined(__TARGET_ARCH_arm64)
+
+/* What a uprobe program gets as its context: the registers in the order that the kernel promises. */
+typedef struct {
+	__u64 regs[31];
+	__u64 sp, pc, pstate;
+} mt_regs;
+
+/* x30's pointer-authentication bits begin above the address */
+#define MT_STRIP_RA(ra) ((ra) & ((1ULL << 48) - 1))
+
+/* Copied out first: indexing the context itself with a variable is refused by the verifier. */
+static __always_inline void arch_args(const mt_regs *r, __u64 *arg)
+{
+	arg[0] = r->regs[0];
+	arg[1] = r->regs[1];
+	arg[2] = r->regs[2];
+	arg[3] = r->regs[3];
+	arg[4] = r->regs[4];
+	arg[5] = r->regs[5];
+}
+
+static __always_inline __u64 arch_first_arg(const mt_regs *r)
+{
+	return r->regs[0];
+}
+
+static __always_inline __u64 arch_result(const mt_regs *r)
+{
+	return r->regs[0];
+}
+
+static __always_inline __u64 arch_pc(const mt_regs *r)
+{
+	return r->pc;
+}
+
+static __always_inline __u64 arch_fp(const mt_regs *r)
+{
+	return r->regs[29];
+}
+
+/* At the entry or on the `ret`. */
+static __always_inline __u64 arch_sp_after_return(const mt_regs *r)
+{
+	return r->sp;
+}
+
+static __always_inline __u64 arch_sp_returned(const mt_regs *r)
+{
+	return r->sp;
+}
+
+static __always_inline __u64 arch_return_address(const mt_regs *r)
+{
+	return MT_STRIP_RA(r->regs[30]);
+}
+
+/* Nothing at a fixed place proves that a call is still under way: the walk must. */
+#define ARCH_RA_ON_STACK 0
+
+#elif defined(__TARGET_ARCH_x86)
+
+typedef struct {
+	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8;
+	__u64 ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+} mt_regs;
+
+static __always_inline void arch_args(const mt_regs *r, __u64 *arg)
+{
+	arg[0] = r->di;
+	arg[1] = r->si;
+	arg[2] = r->dx;
+	arg[3] = r->cx;
+	arg[4] = r->r8;
+	arg[5] = r->r9;
+}
+
+static __always_inline __u64 arch_first_arg(const mt_regs *r)
+{
+	return r->di;
+}
+
+static __always_inline __u64 arch_result(const mt_regs *r)
+{
+	return r->ax;
+}
+
+static __always_inline __u64 arch_pc(const mt_regs *r)
+{
+	return r->ip;
+}
+
+static __always_inline __u64 arch_fp(const mt_regs *r)
+{
+	return r->bp;
+}
+
+static __always_inline __u64 arch_sp_after_return(const mt_regs *r)
+{
+	return r->sp + 8;
+}
+
+static __always_inline __u64 arch_sp_returned(const mt_regs *r)
+{
+	return r->sp;
+}
+
+static __always_inline __u64 arch_return_address(const mt_regs *r)
+{
+	__u64 ra = 0;
+
+	bpf_probe_read_user(&ra, sizeof(ra), (const void *)r->sp);
+	return ra;
+}
+
+/* The return address lies just below "sp after return" as long as the call is under way. */
+#define ARCH_RA_ON_STACK 1
+
+#else
+#error "an architecture needs its registers here"
+#endif
+
+#endif

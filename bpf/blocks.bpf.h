@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * The table of live blocks.
+ *
+ * A block has two candidate buckets of five entries, then the overflow map.
+ * Which ones follows from the page it is on, so that neighbours on the heap are
+ * neighbours here and a cold table costs fewer cache misses; the place inside
+ * the group of buckets is mixed with the page's hash, or page-aligned blocks
+ * would all meet in one bucket of each group.
+ *
+ * Why this is safe without locks: two programs never handle the same address of
+ * one process at once, because a block is inserted before its owner learns the
+ * address and removed before the allocator may give it out again. What races is
+ * the claim of an empty entry, hence the compare-and-swap on the key. A program
+ * that frees twice races with itself: whoever exchanges val for 0 and gets
+ * something has removed the block.
+ *
+ * A scanner in user space sees val last when an entry is filled (the exchange
+ * orders it behind born_ns) and first when it is emptied.
+ */
+#ifndef MT_BLOCKS_BPF_H
+#define MT_BLOCKS_BPF_H
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MT_GROUP);
+	__type(key, __u32);
+	__type(value, struct mt_bucket);
+} blocks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1024);
+	__type(key, struct mt_over_key);
+	__type(value, struct mt_over);
+} overflow SEC(".maps");
+
+struct taken {
+	__u64 size;
+	__u64 born_ns;
+	__u32 site;
+};
+
+static __always_inline __u64 mix(__u64 x)
+{
+	x ^= x >> 32;
+	x *= 0x9e3779b97f4a7c15ULL;
+	x ^= x >> 29;
+	return x;
+}
+
+static __always_inline struct mt_bucket *bucket_at(__u64 h, __u64 addr)
+{
+	__u32 group = (h >> 32) * mt_n_groups >> 32;
+	__u32 i = group * MT_GROUP + ((addr >> 6 ^ h) & (MT_GROUP - 1));
+
+	return bpf_map_lookup_elem(&blocks, &i);
+}
+
+static __always_inline bool take_from(struct mt_bucket *b, __u64 key, struct taken *ret)
+{
+#pragma unroll
+	for (int i = 0; i < MT_WAYS; i++) {
+		struct mt_block *e = &b->way[i];
+
+		if (e->key == key) {
+			__u64 born = e->born_ns, val = __sync_lock_test_and_set(&e->val, 0);
+
+			if (!val)
+				continue;
+			e->key = 0;
+			ret->size = val >> MT_SITE_BITS;
+			ret->site = val & MT_SITE_MASK;
+			ret->born_ns = born;
+			return true;
+		}
+	}
+	return false;
+}
+
+static __noinline bool take_overflow(__u64 addr, __u32 proc, struct taken *ret)
+{
+	struct mt_over_key k = { .addr = addr, .proc = proc };
+	struct mt_over *o = bpf_map_lookup_elem(&overflow, &k);
+	struct mt_over found;
+
+	if (!ret || !o)
+		return false;
+	found = *o;
+	if (bpf_map_delete_elem(&overflow, &k))
+		return false;
+	__sync_fetch_and_add(&mt_n_over, -1ULL);
+	ret->size = found.size;
+	ret->site = found.site;
+	ret->born_ns = found.born_ns;
+	return true;
+}
+
+/* Removes a block and tells what it was; false if it is not in the table. */
+static __always_inline bool blocks_take(__u64 addr, __u32 proc, struct taken *ret)
+{
+	__u64 key = addr << 16 | proc, h = mix((addr >> 12) + ((__u64)proc << 40));
+	struct mt_bucket *home, *second;
+
+	if (addr > MT_ADDR_MAX)
+		return mt_n_over && take_overflow(addr, proc, ret);
+	home = bucket_at(h, addr);
+	if (!home)
+		return false;
+	if (take_from(home, key, ret))
+		return true;
+	if (!home->n_spilled)
+		return false;
+	second = bucket_at(mix(h), addr);
+	if ((second && take_from(second, key, ret)) || (mt_n_over && take_overflow(addr, proc, ret))) {
+		__sync_fetch_and_add(&home->n_spilled, -1ULL);
+		return true;
+	}
+	return false;
+}
+
+static __always_inline bool put_into(struct mt_bucket *b, __u64 key, __u64 val, __u64 born_ns)
+{
+#pragma unroll
+	for (int i = 0; i < MT_WAYS; i++) {
+		struct mt_block *e = &b->way[i];
+
+		if (!e->key && !__sync_val_compare_and_swap(&e->key, 0, key)) {
+			e->born_ns = born_ns;
+			__sync_lock_test_and_set(&e->val, val);
+			return true;
+		}
+	}
+	return false;
+}
+
+static __noinline bool put_overflow(__u64 addr, __u32 proc, struct taken *b)
+{
+	struct mt_over_key k = { .addr = addr, .proc = proc };
+	struct mt_over v;
+
+	if (!b)
+		return false;
+	v = (struct mt_over){ .size = b->size, .born_ns = b->born_ns, .site = b->site };
+	__sync_fetch_and_add(&mt_n_over, 1);
+	if (!bpf_map_update_elem(&overflow, &k, &v, BPF_ANY))
+		return true;
+	__sync_fetch_and_add(&mt_n_over, -1ULL);
+	count(MT_LOST_LIVE_FULL);
+	return false;
+}
+
+/* The address must not be in the table. False: no room, and the loss is counted. */
+static __always_inline bool blocks_put(__u64 addr, __u32 proc, struct taken *b)
+{
+	__u64 key = addr << 16 | proc, h = mix((addr >> 12) + ((__u64)proc << 40));
+	__u64 val = b->size << MT_SITE_BITS | b->site;
+	struct mt_bucket *home, *second;
+
+	if (addr > MT_ADDR_MAX)
+		return put_overflow(addr, proc, b);
+	home = bucket_at(h, addr);
+	if (!home)
+		return false;
+	if (b->size <= MT_SIZE_MAX && put_into(home, key, val, b->born_ns))
+		return true;
+	__sync_fetch_and_add(&home->n_spilled, 1);
+	second = bucket_at(mix(h), addr);
+	if (second && b->size <= MT_SIZE_MAX && put_into(second, key, val, b->born_ns))
+		return true;
+	if (put_overflow(addr, proc, b))
+		return true;
+	__sync_fetch_and_add(&home->n_spilled, -1ULL);
+	return false;
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Settings, the clock, and one counter per way of losing something. */
+#ifndef MT_COUNT_BPF_H
+#define MT_COUNT_BPF_H
+
+/* Set before loading; the verifier takes them for constants. */
+const volatile __u32 mt_n_groups = 1;		/* of MT_GROUP buckets */
+const volatile __u32 mt_n_sites = 1;		/* power of two; behind them a spare site per process */
+const volatile __u32 mt_n_words = 1;		/* of stacks */
+const volatile __u32 mt_n_procs = 1;
+const volatile __u32 mt_n_shards = 1;		/* power of two */
+const volatile __u32 mt_n_scratch = 1;
+const volatile __u32 mt_depth = MT_MAX_DEPTH;
+const volatile __u64 mt_tick_ns = 0;		/* 0: --precise-times */
+const volatile __u64 mt_min_size = 0;
+const volatile __u64 mt_max_size = ~0ULL;
+
+#define MT_OWN_LINE __attribute__((aligned(64)))
+
+/* Bit 0 is the bank that events are charged to. Written by user space alone. */
+volatile __u64 mt_cut MT_OWN_LINE = 0;
+/* Blocks in the overflow map: most of the time there are none, and it need not be asked. */
+volatile __u64 mt_n_over MT_OWN_LINE = 0;
+volatile __u64 mt_words_used = 0;
+volatile __u32 mt_procs_used = 0;
+__u64 mt_counters[MT_N_COUNTERS] MT_OWN_LINE = {};
+
+/* malloctrace's own pid namespace: filled by mt_hello, which malloctrace runs on itself */
+__u64 mt_ns MT_OWN_LINE = 0;
+__u32 mt_ns_level = 0;
+__u64 mt_hello_ns = 0;				/* the programs' clock, read there */
+
+static __always_inline void count(enum mt_counter c)
+{
+	__sync_fetch_and_add(&mt_counters[c], 1);
+}
+
+static __always_inline __u64 clock_ns(void)
+{
+	/* 3 ns against 36 (Neoverse V1) */
+	if (mt_tick_ns)
+		return bpf_jiffies64() * mt_tick_ns;
+	return bpf_ktime_get_ns();
+}
+
+/*
+ * The class of a histogram: the number of significant bits, so that class i
+ * holds what is below 1 << i. Global, or the verifier follows each outcome
+ * through all that comes after it.
+ */
+__noinline __u32 significant_bits(__u64 v)
+{
+	__u32 c = 0;
+
+	if (v >> 32) {
+		c += 32;
+		v >>= 32;
+	}
+	if (v >> 16) {
+		c += 16;
+		v >>= 16;
+	}
+	if (v >> 8) {
+		c += 8;
+		v >>= 8;
+	}
+	if (v >> 4) {
+		c += 4;
+		v >>= 4;
+	}
+	if (v >> 2) {
+		c += 2;
+		v >>= 2;
+	}
+	if (v >> 1) {
+		c += 1;
+		v >>= 1;
+	}
+	return c + v;
+}
+
+static __always_inline __u32 log2_class(__u64 v)
+{
+	__u32 c = significant_bits(v);
+
+	return c < MT_N_CLASSES ? c : MT_N_CLASSES - 1;
+}
+
+/* *at = max(*at, v), unless another thread keeps winning the race: then its value is the newer one. */
+__noinline int atomic_max(__u64 *at, __u64 v)
+{
+	__u64 seen;
+
+	if (!at)
+		return 0;
+	seen = *(volatile __u64 *)at;
+	for (int i = 0; i < 4; i++) {
+		__u64 was;
+
+		if (seen >= v)
+			return 0;
+		was = __sync_val_compare_and_swap(at, seen, v);
+		if (was == seen)
+			return 0;
+		seen = was;
+	}
+	return 0;
+}
+
+#endif

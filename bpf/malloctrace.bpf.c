@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * The programs. Each role of an allocation function has one program per side;
+ * which function it is, and where its arguments are, comes with the attach
+ * cookie. The maps are defined in the files of those who own them.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/arch.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/blocks.bpf.h"
+#include "bpf/sites.bpf.h"
+#include "bpf/threads.bpf.h"
+#include "bpf/alloc.bpf.h"
+#include "bpf/life.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+SEC("uprobe")
+int enter_alloc(mt_regs *ctx)
+{
+	return on_enter(ctx, false);
+}
+
+SEC("uprobe")
+int leave_alloc(mt_regs *ctx)
+{
+	return on_return(ctx, false);
+}
+
+SEC("uprobe")
+int enter_realloc(mt_regs *ctx)
+{
+	return on_enter(ctx, true);
+}
+
+SEC("uprobe")
+int leave_realloc(mt_regs *ctx)
+{
+	return on_return(ctx, true);
+}
+
+SEC("uprobe")
+int enter_free(mt_regs *ctx)
+{
+	return on_free(ctx);
+}
+
+SEC("raw_tp/sched_process_exec")
+int task_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	return on_exec((struct task_struct *)ctx->args[0], (__u32)ctx->args[1]);
+}
+
+SEC("raw_tp/sched_process_exit")
+int task_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	return on_exit((struct task_struct *)ctx->args[0]);
+}
+
+/* Run by malloctrace on itself: which pid namespace is ours, and what time is it on the programs' clock? */
+SEC("syscall")
+int hello(void *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	struct upid at = {};
+
+	mt_ns_level = BPF_CORE_READ(pid, level);
+	bpf_probe_read_kernel(&at, bpf_core_type_size(struct upid),
+			      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+				      mt_ns_level * bpf_core_type_size(struct upid));
+	mt_ns = (__u64)at.ns;
+	mt_hello_ns = clock_ns();
+	return 0;
+}
+
+/*
+ * Replacing an element of a map of maps makes the kernel wait until all programs
+ * that run now have ended: the grace period that a snapshot needs.
+ */
+struct grace_inner {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} grace_inner SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct grace_inner);
+} grace SEC(".maps") = { .values = { [0] = &grace_inner } };

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Threads and processes: who is current, and is it a target?
+ *
+ * A thread's record is found by its tid in a few neighbouring slots (10 ns; task
+ * storage would take 30) and touched by programs of that thread alone, which
+ * never run two at a time: no atomics in it. Exit and exec clear it, so a record
+ * never outlives its thread and knows its process for good.
+ *
+ * Pids are those of malloctrace's own pid namespace. The kernel tells its global
+ * ones; the translation is made once per thread.
+ */
+#ifndef MT_THREADS_BPF_H
+#define MT_THREADS_BPF_H
+
+#define THREAD_SLOTS 32768
+#define THREAD_PROBES 8
+#define EXIT_ENDED 1
+#define EXEC_ENDED 2
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, THREAD_SLOTS);
+	__type(key, __u32);
+	__type(value, struct mt_thread);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct mt_proc);
+} procs SEC(".maps");
+
+/* pid → process, of those that are traced now */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} proc_of_pid SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 * 1024);
+} events SEC(".maps");
+
+/* A pid as malloctrace sees it; 0 if it lives where malloctrace cannot see. */
+static __always_inline __u32 own_view(struct pid *pid)
+{
+	struct upid at = {};
+
+	if (!pid || BPF_CORE_READ(pid, level) < mt_ns_level)
+		return 0;
+	bpf_probe_read_kernel(&at, bpf_core_type_size(struct upid),
+			      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+				      mt_ns_level * bpf_core_type_size(struct upid));
+	return (__u64)at.ns == mt_ns ? at.nr : 0;
+}
+
+static __always_inline __u32 own_pid_of(struct task_struct *task)
+{
+	return own_view(BPF_CORE_READ(task, group_leader, thread_pid));
+}
+
+static __always_inline struct mt_thread *thread_slot(__u32 tid, __u32 i)
+{
+	__u32 k = (tid + i) & (THREAD_SLOTS - 1);
+
+	return bpf_map_lookup_elem(&threads, &k);
+}
+
+static __noinline struct mt_thread *thread_find(__u32 tid)
+{
+	for (__u32 i = 0; i < THREAD_PROBES; i++) {
+		struct mt_thread *t = thread_slot(tid, i);
+
+		if (t && t->tid == tid)
+			return t;
+	}
+	return NULL;
+}
+
+/* The first event of a thread: NULL if its process is no target, or if there is no room. */
+static __noinline struct mt_thread *thread_add(__u32 tid)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u32 pid = own_pid_of(task), *proc;
+
+	if (!pid)
+		return NULL;
+	proc = bpf_map_lookup_elem(&proc_of_pid, &pid);
+	if (!proc)
+		return NULL;
+	for (__u32 i = 0; i < THREAD_PROBES; i++) {
+		struct mt_thread *t = thread_slot(tid, i);
+
+		if (t && !t->tid && !__sync_val_compare_and_swap(&t->tid, 0, tid)) {
+			t->proc = *proc;
+			t->vtid = own_view(BPF_CORE_READ(task, thread_pid));
+			return t;
+		}
+	}
+	count(MT_LOST_INFLIGHT_FULL);
+	return NULL;
+}
+
+static __always_inline struct mt_thread *thread_here(void)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+	struct mt_thread *t = thread_slot(tid, 0);
+
+	if (!t || t->tid != tid) {
+		t = thread_find(tid);
+		if (!t)
+			t = thread_add(tid);
+		if (!t)
+			return NULL;
+	}
+	t->probe_hits++;
+	return t;
+}
+
+static __always_inline struct mt_proc *proc_at(__u32 proc)
+{
+	return bpf_map_lookup_elem(&procs, &proc);
+}
+
+/* A new process in the table; 0 if there is no room. Process 0 is no process. */
+static __always_inline __u32 proc_add(__u32 pid)
+{
+	__u32 proc = __sync_fetch_and_add(&mt_procs_used, 1) + 1;
+	struct mt_proc *p;
+
+	if (proc >= mt_n_procs || !(p = proc_at(proc))) {
+		__sync_fetch_and_add(&mt_procs_used, -1);
+		count(MT_LOST_PROCESS_FULL);
+		return 0;
+	}
+	p->pid = pid;
+	p->started_ns = clock_ns();
+	return proc;
+}
+
+#endif

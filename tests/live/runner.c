@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * The live tests: malloctrace at work on programs that keep their own account.
+ *
+ *   live-tests [--list] [--filter GLOB] [--scale N%] [--bin PATH] [--fixtures DIR] [--limit SEC]
+ *
+ * Fixtures (tests/fixtures/) count their own allocations per calling function
+ * and hand the ledger over when asked; a test lets malloctrace look on and
+ * compares: equality, never a tolerance, and nothing may be lost unless the
+ * test is about losing. Nobody sleeps to be in step: fixtures wait for a byte
+ * on a pipe, malloctrace is known to be ready by its line on stderr, and files
+ * are waited for with inotify.
+ *
+ * The program links statically and needs no shell, so that it also runs as the
+ * only program in a virtual machine. Each test is a process of its own with a
+ * time limit; what it leaves behind becomes the runner's child (it is a
+ * subreaper) and is ended by pid. Where `malloctrace doctor` says no, every
+ * test is skipped, aloud.
+ */
+#include "lt.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern struct test_def *__start_lt_tests[], *__stop_lt_tests[];
+
+const char *lt_bin, *lt_fixtures;
+unsigned int lt_scale_pct = 100;
+static unsigned int limit_s = 120;
+
+enum { PASSED, FAILED, SKIPPED = 77 };
+
+uint64_t scaled(uint64_t n)
+{
+	n = n * lt_scale_pct / 100;
+	return n ? n : 1;
+}
+
+/* The parent of a process, 0 if it is gone. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64];
+	char *text, *after;
+	pid_t ppid = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	text = read_all(path, NULL);
+	if (!text)
+		return 0;
+	after = strrchr(text, ')');	/* the name in front may hold anything */
+	if (after)
+		sscanf(after + 1, " %*c %d", &ppid);
+	free(text);
+	return ppid;
+}
+
+/* Ends and reaps every child this process has; what dies may leave more. */
+static void end_children(void)
+{
+	for (;;) {
+		DIR *d = opendir("/proc");
+		struct dirent *e;
+		unsigned int n = 0;
+
+		while (d && (e = readdir(d))) {
+			pid_t pid = isdigit((unsigned char)e->d_name[0]) ? atoi(e->d_name) : 0;
+
+			if (pid > 0 && parent_of(pid) == getpid()) {
+				kill(pid, SIGKILL);
+				waitpid(pid, NULL, 0);
+				n++;
+			}
+		}
+		if (d)
+			closedir(d);
+		if (!n)
+			return;
+	}
+}
+
+static int run_test(const struct test_def *def, struct test *t)
+{
+	unsigned int limit = (def->limit_s ? def->limit_s : limit_s);
+	struct pollfd p = { .events = POLLIN };
+	int status = 0;
+	pid_t pid;
+
+	memset(t, 0, sizeof(*t));
+	t->name = def->name;
+	snprintf(t->dir, sizeof(t->dir), "%s/malloctrace-live-XXXXXX", getenv("TMPDIR") ?: "/tmp");
+	if (!mkdtemp(t->dir) || chmod(t->dir, 0755)) {
+		printf("FAIL %s: no directory %s: %s\n", t->name, t->dir, strerror(errno));
+		return FAILED;
+	}
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		def->run(t);
+		exit(t->n_failed ? FAILED : PASSED);
+	}
+	p.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (poll(&p, 1, (int)limit * 1000) == 0) {
+		printf("FAIL %s: still running after %u s (%u checks done)\n", t->name, limit, t->n_checks);
+		kill(pid, SIGKILL);
+	}
+	waitpid(pid, &status, 0);
+	close(p.fd);
+	end_children();
+	remove_tree(t->dir);
+	if (WIFSIGNALED(status)) {
+		if (WTERMSIG(status) != SIGKILL)
+			printf("FAIL %s: the test itself died of signal %d\n", t->name, WTERMSIG(status));
+		return FAILED;
+	}
+	if (WEXITSTATUS(status) == PASSED && !t->n_checks) {
+		printf("FAIL %s: it checked nothing\n", t->name);
+		return FAILED;
+	}
+	return WEXITSTATUS(status);
+}
+
+/* Why no test can run here, or NULL. */
+static const char *unfit(void)
+{
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		return "not root";
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		int null = open("/dev/null", O_RDWR);
+
+		dup2(null, 0);
+		dup2(null, 1);
+		dup2(null, 2);
+		execl(lt_bin, lt_bin, "doctor", NULL);
+		_exit(127);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NULL : "malloctrace doctor says that this machine cannot trace";
+}
+
+static const char *beside_self(const char *name)
+{
+	static char self[2][4096];
+	static unsigned int n;
+	char *p = self[n++ % 2];
+	ssize_t len = readlink("/proc/self/exe", p, sizeof(self[0]) - 64);
+	char *slash;
+
+	p[len > 0 ? len : 0] = 0;
+	slash = strrchr(p, '/');
+	strcpy(slash ? slash + 1 : p, name);
+	return p;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "list", no_argument, NULL, 'l' },	{ "filter", required_argument, NULL, 'f' },
+		{ "scale", required_argument, NULL, 's' }, { "bin", required_argument, NULL, 'b' },
+		{ "fixtures", required_argument, NULL, 'd' }, { "limit", required_argument, NULL, 't' }, { 0 },
+	};
+	unsigned int n[3] = { 0 };
+	const char *filter = "*", *why;
+	bool list = false;
+	struct test *t;
+	int c;
+
+	lt_bin = beside_self("malloctrace");
+	lt_fixtures = beside_self("fixtures");
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 'l': list = true; break;
+		case 'f': filter = optarg; break;
+		case 's': lt_scale_pct = (unsigned int)atoi(optarg); break;
+		case 'b': lt_bin = realpath(optarg, NULL) ?: optarg; break;
+		case 'd': lt_fixtures = realpath(optarg, NULL) ?: optarg; break;
+		case 't': limit_s = (unsigned int)atoi(optarg); break;
+		default: return 2;
+		}
+	}
+	if (list) {
+		for (struct test_def **d = __start_lt_tests; d < __stop_lt_tests; d++)
+			puts((*d)->name);
+		return 0;
+	}
+	if (access(lt_bin, X_OK)) {
+		fprintf(stderr, "live-tests: %s: %s\n", lt_bin, strerror(errno));
+		return 2;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGPIPE, SIG_IGN);
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (t == MAP_FAILED)
+		return 2;
+	why = unfit();
+	for (struct test_def **d = __start_lt_tests; d < __stop_lt_tests; d++) {
+		int result;
+
+		if (fnmatch(filter, (*d)->name, 0))
+			continue;
+		if (why) {
+			printf("SKIP %s: %s\n", (*d)->name, why);
+			n[2]++;
+			continue;
+		}
+		result = run_test(*d, t);
+		if (result == PASSED)
+			printf("ok %s (%u checks)\n", t->name, t->n_checks);
+		else if (result == SKIPPED)
+			printf("SKIP %s: %s\n", t->name, t->skip);
+		n[result == PASSED ? 0 : result == SKIPPED ? 2 : 1]++;
+	}
+	printf("%u passed, %u failed, %u skipped\n", n[0], n[1], n[2]);
+	return n[1] || !(n[0] + n[2]) ? 1 : 0;
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns how a stack looks as text:
+ *
+ *	std::vector<…>::push_back (inlined)   bits/stl_vector.h:1281
+ *	Table::add(…)                         src/table.cc:88
+ *	main                                  app+0x1184
+ *	libc.so.6+0x27740
+ *	… 9 more frames
+ *	… the rest could not be walked: no frame pointer
+ *
+ * What always holds: a line is never wider than its two columns.
+ */
+#include "view/frames.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "util/util.h"
+
+#define ELLIPSIS "…"
+#define INLINED " (inlined)"
+
+size_t text_width(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}
+
+/* The byte at which column col begins. */
+static size_t byte_of(const char *s, size_t col)
+{
+	size_t i = 0;
+
+	for (; s[i]; i++)
+		if ((s[i] & 0xc0) != 0x80 && !col--)
+			break;
+	return i;
+}
+
+/* ---- short names */
+
+/* The '<' of operator<, the '(' of operator() and the like open nothing. */
+static size_t operator_len(const char *s, const char *start)
+{
+	static const char word[] = "operator";
+	size_t n = sizeof(word) - 1;
+
+	if (strncmp(s, word, n) || (s > start && (isalnum((unsigned char)s[-1]) || s[-1] == '_')))
+		return 0;
+	if (!strncmp(s + n, "()", 2))
+		return n + 2;
+	return n + strspn(s + n, "<>=-!&|^~+*/%,");
+}
+
+/*
+ * What stands between open and close, at the outermost level, gives way to "…".
+ * A name that does not balance is left alone: it is no C++ name, or not whole.
+ */
+static char *fold_brackets(const char *name, char open, char close)
+{
+	static const char keep[] = "(anonymous namespace)";
+	/* "<x>" may become "<…>", longer by two bytes than what it replaces, at most once every three bytes */
+	char *ret = malloc(strlen(name) * 2 + 1), *to = ret;
+	int depth = 0;
+
+	if (!ret)
+		return NULL;
+	for (const char *s = name; *s;) {
+		size_t skip = operator_len(s, name);
+
+		if (!skip && !strncmp(s, keep, sizeof(keep) - 1))
+			skip = sizeof(keep) - 1;
+		if (!skip && !strncmp(s, "->", 2))
+			skip = 2;
+		if (skip) {
+			if (!depth)
+				to = mempcpy(to, s, skip);
+			s += skip;
+			continue;
+		}
+		if (*s == close && --depth < 0)
+			break;
+		if (!depth)
+			*to++ = *s;
+		if (*s == open && !depth++ && s[1] != close)
+			to = stpcpy(to, ELLIPSIS);
+		s++;
+	}
+	*to = 0;
+	if (!depth)
+		return ret;
+	free(ret);
+	return strdup(name);
+}
+
+static char *cut_middle(const char *name, size_t width)
+{
+	size_t have = text_width(name), tail = width / 3, head, from, to;
+	char *ret = NULL;
+
+	if (have <= width)
+		return strdup(name);
+	if (width < 2)
+		return strdup(width ? ELLIPSIS : "");
+	head = width - 1 - tail;
+	to = byte_of(name, head);
+	from = byte_of(name, have - tail);
+	if (asprintf(&ret, "%.*s" ELLIPSIS "%s", (int)to, name, name + from) < 0)
+		return NULL;
+	return ret;
+}
+
+char *name__shorten(const char *name, size_t width)
+{
+	_cleanup_free_ char *no_params = NULL, *no_args = NULL;
+
+	if (text_width(name) <= width)
+		return strdup(name);
+	no_params = fold_brackets(name, '(', ')');
+	if (!no_params)
+		return NULL;
+	if (text_width(no_params) <= width)
+		return strdup(no_params);
+	no_args = fold_brackets(no_params, '<', '>');
+	if (!no_args)
+		return NULL;
+	return cut_middle(no_args, width);
+}
+
+/* ---- the two columns of a frame */
+
+static bool has_name(const struct frame *f)
+{
+	return f->line && f->line->function && *f->line->function;
+}
+
+/* The last two parts of a path: enough to tell two main.c apart, short enough for a column. */
+static const char *path_tail(const char *path)
+{
+	const char *base = path_basename(path), *p = base;
+
+	if (base - path <= 1)
+		return base;
+	p--;
+	while (p > path && p[-1] != '/')
+		p--;
+	return p;
+}
+
+static char *address(const struct frame *f)
+{
+	char *ret = NULL;
+	int n;
+
+	if (f->module)
+		n = asprintf(&ret, "%s+0x%" PRIx64, path_basename(f->module), f->place->offset);
+	else
+		n = asprintf(&ret, "0x%" PRIx64, f->place->offset);
+	return n < 0 ? NULL : ret;
+}
+
+static char *what(const struct frame *f)
+{
+	return has_name(f) ? strdup(f->line->function) : address(f);
+}
+
+static char *where(const struct frame *f, size_t width)
+{
+	char *ret = NULL;
+
+	if (!f->line || !f->line->file)
+		return has_name(f) ? address(f) : strdup("");
+	for (int whole = 1; whole >= 0; whole--) {
+		const char *file = whole ? path_tail(f->line->file) : path_basename(f->line->file);
+		int n = f->line->line ? asprintf(&ret, "%s:%u", file, f->line->line) : asprintf(&ret, "%s", file);
+
+		if (n < 0)
+			return NULL;
+		if (!whole || text_width(ret) <= width)
+			break;
+		free(ret);
+	}
+	return ret;
+}
+
+/* ---- stacks */
+
+struct walk {
+	int (*fn)(const struct frame *f, size_t n_left_out, void *arg);	/* f NULL: frames are left out here */
+	void *arg;
+};
+
+static int walk(const struct snapshot *s, const struct snap_site *site, const struct walk *w)
+{
+	size_t n = site__n_frames(s, site), at = 0;
+	bool cut = n > STACK_MAX;
+	int err;
+
+	for (uint32_t i = 0; i < site->n_stack; i++) {
+		const struct place *p = &s->places[site->stack[i]];
+
+		for (size_t k = 0; k < place__n_frames(p); k++, at++) {
+			struct frame f = place__frame(s, p, k);
+			bool shown = !cut || at < STACK_HEAD || at >= n - STACK_TAIL;
+
+			err = 0;
+			if (shown)
+				err = w->fn(&f, 0, w->arg);
+			else if (at == STACK_HEAD)
+				err = w->fn(NULL, n - STACK_HEAD - STACK_TAIL, w->arg);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+struct measure {
+	size_t name, where;
+};
+
+static int measure_one(const struct frame *f, size_t n_left_out, void *arg)
+{
+	_cleanup_free_ char *name = NULL, *at = NULL;
+	struct measure *m = arg;
+
+	if (!f)
+		return 0;
+	name = what(f);
+	at = where(f, SIZE_MAX);
+	if (!name || !at)
+		return -ENOMEM;
+	/* a frame without a second column may run into it */
+	if (*at) {
+		m->name = MAX(m->name, text_width(name) + (f->inlined ? sizeof(INLINED) - 1 : 0));
+		m->where = MAX(m->where, text_width(at));
+	}
+	return 0;
+}
+
+void frames__measure(const struct snapshot *s, const struct snap_site *site, size_t *name_width, size_t *where_width)
+{
+	struct measure m = { *name_width, *where_width };
+
+	walk(s, site, &(struct walk){ measure_one, &m });
+	*name_width = m.name;
+	*where_width = m.where;
+}
+
+struct print {
+	FILE *out;
+	size_t indent, name_width, where_width;
+};
+
+static int print_one(const struct frame *f, size_t n_left_out, void *arg)
+{
+	_cleanup_free_ char *name = NULL, *shown = NULL, *at = NULL, *at_shown = NULL;
+	const struct print *p = arg;
+	size_t room = p->name_width;
+	const char *mark = "";
+
+	if (!f) {
+		fprintf(p->out, "%*s… %zu more frames\n", (int)p->indent, "", n_left_out);
+		return 0;
+	}
+	name = what(f);
+	at = where(f, p->where_width);
+	if (!name || !at)
+		return -ENOMEM;
+	if (!*at)
+		room += 2 + p->where_width;
+	if (f->inlined && room > sizeof(INLINED)) {
+		mark = INLINED;
+		room -= sizeof(INLINED) - 1;
+	}
+	shown = name__shorten(name, room);
+	at_shown = cut_middle(at, p->where_width);
+	if (!shown || !at_shown)
+		return -ENOMEM;
+	fprintf(p->out, "%*s%s%s", (int)p->indent, "", shown, mark);
+	if (*at_shown)
+		fprintf(p->out, "%*s  %s", (int)(room - text_width(shown)), "", at_shown);
+	fputc('\n', p->out);
+	return 0;
+}
+
+int frames__write(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t indent, size_t name_width,
+		  size_t where_width)
+{
+	struct print p = { out, indent, name_width, where_width };
+	int err;
+
+	if (!site->n_stack) {
+		fprintf(out, "%*s[no stack]\n", (int)indent, "");
+		return 0;
+	}
+	err = walk(s, site, &(struct walk){ print_one, &p });
+	if (err)
+		return err;
+	if (site->end)
+		fprintf(out, "%*s… not walked further: %s\n", (int)indent, "", stack_end__says(site->end));
+	return 0;
+}

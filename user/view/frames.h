@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Stacks as text, two columns: what, and where in the source or the module. */
+#ifndef MT_FRAMES_H
+#define MT_FRAMES_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "model/snapshot.h"
+
+/* A stack longer than MAX shows its first HEAD and its last TAIL frames. */
+#define STACK_MAX 24
+#define STACK_HEAD 16
+#define STACK_TAIL 4
+
+/* Columns that a string takes on a terminal, one for each character. */
+size_t text_width(const char *s);
+
+/*
+ * name in at most width columns: C++ parameters, then template arguments give
+ * way to "…" before the middle of the name does. Owned by the caller; NULL
+ * without memory.
+ */
+char *name__shorten(const char *name, size_t width);
+
+/* The widest name among the frames that frames__write would print, and the widest location. */
+void frames__measure(const struct snapshot *s, const struct snap_site *site, size_t *name_width, size_t *where_width);
+
+/* name_width from the measure of all stacks of a table, so that they share a column; indent + columns <= width */
+int frames__write(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t indent, size_t name_width,
+		  size_t where_width);
+
+#endif

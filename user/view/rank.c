@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the order of rows. It is total: two runs over the same snapshot, and two
+ * snapshots with the same figures, give the same rows in the same order,
+ * whether names are known or not (ties end at the stack's modules and offsets,
+ * never at names or at indexes that depend on the order of arrival).
+ */
+#include "view/rank.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/util.h"
+
+uint64_t rank__live_bytes(const struct rank *r, const struct snap_site *site)
+{
+	return r->older ? site->older_bytes : site->c.live_bytes;
+}
+
+uint64_t rank__live_blocks(const struct rank *r, const struct snap_site *site)
+{
+	return r->older ? site->older_blocks : site->c.live_blocks;
+}
+
+struct order {
+	const struct snapshot *s;
+	const struct rank *r;
+	enum view_bit view;
+};
+
+static uint64_t weight(const struct order *o, const struct snap_site *site)
+{
+	if (o->r->older && !strcmp(o->r->by->name, "live-bytes"))
+		return site->older_bytes;
+	if (o->r->older && !strcmp(o->r->by->name, "live-blocks"))
+		return site->older_blocks;
+	return o->r->by->of(site);
+}
+
+static int more_first(uint64_t a, uint64_t b)
+{
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int less_first(uint64_t a, uint64_t b)
+{
+	return -more_first(a, b);
+}
+
+static int by_place(const struct snapshot *s, const struct place *a, const struct place *b)
+{
+	const char *ma = place__frame(s, a, 0).module, *mb = place__frame(s, b, 0).module;
+	int d = strcmp(ma ? ma : "", mb ? mb : "");
+
+	return d ? d : less_first(a->offset, b->offset);
+}
+
+static int by_rank(const void *pa, const void *pb, void *arg)
+{
+	const struct snap_site *a = *(const struct snap_site *const *)pa, *b = *(const struct snap_site *const *)pb;
+	const struct order *o = arg;
+	const struct snapshot *s = o->s;
+	int d = more_first(weight(o, a), weight(o, b));
+
+	if (!d && o->view == VIEW_LEAKS)
+		d = more_first(rank__live_bytes(o->r, a), rank__live_bytes(o->r, b));
+	if (!d)
+		d = more_first(a->c.alloc_bytes, b->c.alloc_bytes);
+	if (!d)
+		d = more_first(a->c.alloc_calls, b->c.alloc_calls);
+	if (!d)
+		d = less_first(s->processes[a->process].id, s->processes[b->process].id);
+	if (!d)
+		d = strcmp(a->function, b->function);
+	for (uint32_t i = 0; !d && i < MIN(a->n_stack, b->n_stack); i++)
+		if (a->stack[i] != b->stack[i])
+			d = by_place(s, &s->places[a->stack[i]], &s->places[b->stack[i]]);
+	return d ? d : less_first(a->n_stack, b->n_stack);
+}
+
+int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older)
+{
+	struct order o = { s, r, view };
+
+	if (!sort)
+		sort = view == VIEW_LEAKS ? "live-bytes" : "alloc-calls";
+	*r = (struct rank){ .by = metric__find(sort), .older = older };
+	if (!r->by)
+		return -EINVAL;
+	r->v = calloc(s->n_sites + 1, sizeof(*r->v));
+	if (!r->v)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+
+		if (view == VIEW_LEAKS ? rank__live_blocks(r, site) : site->c.alloc_calls)
+			r->v[r->n++] = site;
+	}
+	qsort_r(r->v, r->n, sizeof(*r->v), by_rank, &o);
+	return 0;
+}
+
+void rank__done(struct rank *r)
+{
+	free(r->v);
+	r->v = NULL;
+	r->n = 0;
+}
