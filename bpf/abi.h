@@ -114,7 +114,7 @@ enum mt_end {
 #define MT_STACK_END(s) ((__u32)((s) >> 48 & 0xff))
 
 struct mt_site {
-	__u64 hash;		/* 0: free */
+	__u64 hash;
 	__u64 stack;		/* MT_STACK(): written last, in one piece; 0: being filled */
 	__u32 proc;
 	__u32 func;

@@ -5,7 +5,8 @@
 
 /* Set before loading; the verifier takes them for constants. */
 const volatile __u32 mt_n_groups = 1;		/* of MT_GROUP buckets */
-const volatile __u32 mt_n_sites = 1;		/* power of two; behind them a spare site per process */
+const volatile __u32 mt_n_sites = 1;		/* site 0 is none; behind them a spare site per process */
+const volatile __u32 mt_n_index = 1;		/* power of two */
 const volatile __u32 mt_n_words = 1;		/* of stacks */
 const volatile __u32 mt_n_procs = 1;
 const volatile __u32 mt_n_shards = 1;		/* power of two */
@@ -22,6 +23,7 @@ volatile __u64 mt_cut MT_OWN_LINE = 0;
 /* Blocks in the overflow map: most of the time there are none, and it need not be asked. */
 volatile __u64 mt_n_over MT_OWN_LINE = 0;
 volatile __u64 mt_words_used = 0;
+volatile __u64 mt_sites_used = 0;
 volatile __u32 mt_procs_used = 0;
 __u64 mt_counters[MT_N_COUNTERS] MT_OWN_LINE = {};
 

@@ -2,11 +2,13 @@
 /*
  * Sites and stacks: which (process, function, call stack) an event belongs to.
  *
- * A site is found by a 64-bit hash of its stack in an open table; two stacks
- * never share a bucket in silence, as they do in the kernel's own stack map
- * (11% of events at 3,900 stacks in 16,384 buckets). The frames are copied into
- * an arena of words once, when the site is new. What finds no room is charged to
- * the spare site of its process, which has an empty stack, and is counted.
+ * A site is found by a 64-bit hash of its stack through an open index; two
+ * stacks never drive each other out in silence, as they do in the kernel's own
+ * stack map (11% of events at 3,900 stacks in 16,384 buckets). Sites are
+ * numbered from 1 in order of appearance, so a reader visits those that exist
+ * and no more. The frames are copied into an arena of words once, when the site
+ * is new; it is published complete. What finds no room is charged to the spare
+ * site of its process, which has an empty stack, and is counted.
  */
 #ifndef MT_SITES_BPF_H
 #define MT_SITES_BPF_H
@@ -18,6 +20,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct mt_site);
 } sites SEC(".maps");
+
+/* open addressing: the upper 44 bits of the hash, and the site's number; the site has the whole hash */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} site_index SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -115,15 +125,30 @@ __noinline __u64 stack_hash(const struct mt_scratch *s, __u32 n, __u32 proc, __u
 	return mix(a + b * 31 + n) | 1;
 }
 
-/* Fills a site that this program has just claimed. */
-__noinline int site_fill(struct mt_site *site, const struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
+/* A new site, filled; 0 if there is no room. Nobody else knows of it yet. */
+__noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u64 h)
 {
-	__u32 at;
+	__u32 id = 0, at;
+	struct mt_site *site;
 
-	if (!site || !s)
+	if (!s)
+		return 0;
+	if (mt_words_used + n > mt_n_words) {
+		count(MT_LOST_STACK_FULL);
+		return 0;
+	}
+	if (mt_sites_used + 1 >= mt_n_sites || (id = __sync_fetch_and_add(&mt_sites_used, 1) + 1) >= mt_n_sites) {
+		if (id)
+			__sync_fetch_and_add(&mt_sites_used, -1ULL);
+		count(MT_LOST_SITE_FULL);
+		return 0;
+	}
+	site = bpf_map_lookup_elem(&sites, &id);
+	if (!site)
 		return 0;
 	at = __sync_fetch_and_add(&mt_words_used, n);
 	if (at + n > mt_n_words) {
+		/* others took the last words since we looked: a site without a stack */
 		count(MT_LOST_STACK_FULL);
 		n = 0;
 	}
@@ -138,49 +163,50 @@ __noinline int site_fill(struct mt_site *site, const struct mt_scratch *s, __u32
 		if (w)
 			*w = s->ip[i];
 	}
+	site->hash = h;
 	site->proc = proc;
 	site->func = func;
 	site->first_ns = clock_ns();
 	/* an exchange: behind all of the above, for the reader in user space */
 	__sync_lock_test_and_set(&site->stack, MT_STACK(at, n, s->end));
-	return 0;
+	return id;
 }
 
 __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u64 fp)
 {
-	__u64 h = stack_hash(s, n, proc, func);
-	__u32 first = h >> 32;
+	__u64 h = stack_hash(s, n, proc, func), tag = h & ~MT_SITE_MASK;
+	__u32 mine = 0;
 
 	if (!s)
 		return mt_n_sites + proc;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < SITE_PROBES; i++) {
-		__u32 k = (first + i) & (mt_n_sites - 1);
+		__u32 k = ((__u32)(h >> 32) + i) & (mt_n_index - 1);
+		__u64 *slot = bpf_map_lookup_elem(&site_index, &k), seen;
 		struct mt_site *site;
-		__u64 seen;
+		__u32 id;
 
-		if (!k)		/* site 0 is no site: val of a block would be 0 */
-			continue;
-		site = bpf_map_lookup_elem(&sites, &k);
-		if (!site)
+		if (!slot)
 			break;
-		seen = site->hash;
-		if (seen == h)
-			return k;
-		if (seen)
-			continue;
-		if (mt_words_used + n > mt_n_words) {
-			count(MT_LOST_STACK_FULL);
-			return mt_n_sites + proc;
-		}
-		seen = __sync_val_compare_and_swap(&site->hash, 0, h);
-		if (seen == h)
-			return k;
+		seen = *slot;
 		if (!seen) {
-			s->end = n >= mt_depth ? MT_END_DEPTH : walk_end(fp);
-			site_fill(site, s, n, proc, func);
-			return k;
+			if (!mine) {
+				s->end = n >= mt_depth ? MT_END_DEPTH : walk_end(fp);
+				mine = site_new(s, n, proc, func, h);
+			}
+			if (!mine)
+				return mt_n_sites + proc;
+			/* if two threads meet here with one stack, the loser's site stays empty */
+			seen = __sync_val_compare_and_swap(slot, 0, tag | mine);
+			if (!seen)
+				return mine;
 		}
+		if ((seen & ~MT_SITE_MASK) != tag)
+			continue;
+		id = seen & MT_SITE_MASK;
+		site = bpf_map_lookup_elem(&sites, &id);
+		if (site && site->hash == h)
+			return id;
 	}
 	count(MT_LOST_SITE_FULL);
 	return mt_n_sites + proc;
