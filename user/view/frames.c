@@ -9,7 +9,8 @@
  *	… 9 more frames
  *	… the rest could not be walked: no frame pointer
  *
- * What always holds: a line is never wider than its two columns.
+ * What always holds: a line is never wider than asked for; what must go first is
+ * C++ parameters, then template arguments, then the middle of the name.
  */
 #include "view/frames.h"
 
@@ -22,6 +23,7 @@
 
 #define ELLIPSIS "…"
 #define INLINED " (inlined)"
+#define ROOM_MIN 35	/* below that, two columns make no sense and lines are too wide instead */
 
 size_t text_width(const char *s)
 {
@@ -221,48 +223,37 @@ static int walk(const struct snapshot *s, const struct snap_site *site, const st
 	return 0;
 }
 
-struct measure {
-	size_t name, where;
-};
-
 static int measure_one(const struct frame *f, size_t n_left_out, void *arg)
 {
-	_cleanup_free_ char *name = NULL, *at = NULL;
-	struct measure *m = arg;
+	size_t *widest = arg;
 
-	if (!f)
-		return 0;
-	name = what(f);
-	at = where(f, SIZE_MAX);
-	if (!name || !at)
-		return -ENOMEM;
 	/* a frame without a second column may run into it */
-	if (*at) {
-		m->name = MAX(m->name, text_width(name) + (f->inlined ? sizeof(INLINED) - 1 : 0));
-		m->where = MAX(m->where, text_width(at));
-	}
+	if (!f || !has_name(f))
+		return 0;
+	*widest = MAX(*widest, text_width(f->line->function) + (f->inlined ? sizeof(INLINED) - 1 : 0));
 	return 0;
 }
 
-void frames__measure(const struct snapshot *s, const struct snap_site *site, size_t *name_width, size_t *where_width)
+size_t frames__name_width(const struct snapshot *s, const struct snap_site *site)
 {
-	struct measure m = { *name_width, *where_width };
+	size_t widest = 0;
 
-	walk(s, site, &(struct walk){ measure_one, &m });
-	*name_width = m.name;
-	*where_width = m.where;
+	walk(s, site, &(struct walk){ measure_one, &widest });
+	return widest;
 }
 
 struct print {
 	FILE *out;
-	size_t indent, name_width, where_width;
+	size_t indent;
+	size_t name_col;	/* where the second column begins, unless the name is longer and there is room */
+	size_t room;		/* for both columns */
 };
 
 static int print_one(const struct frame *f, size_t n_left_out, void *arg)
 {
-	_cleanup_free_ char *name = NULL, *shown = NULL, *at = NULL, *at_shown = NULL;
+	_cleanup_free_ char *name = NULL, *name_shown = NULL, *at = NULL, *at_shown = NULL;
 	const struct print *p = arg;
-	size_t room = p->name_width;
+	size_t room = p->room, at_room = p->room - p->name_col - 2, used;
 	const char *mark = "";
 
 	if (!f) {
@@ -270,30 +261,35 @@ static int print_one(const struct frame *f, size_t n_left_out, void *arg)
 		return 0;
 	}
 	name = what(f);
-	at = where(f, p->where_width);
+	at = where(f, at_room);
 	if (!name || !at)
 		return -ENOMEM;
-	if (!*at)
-		room += 2 + p->where_width;
-	if (f->inlined && room > sizeof(INLINED)) {
+	at_shown = cut_middle(at, at_room);
+	if (!at_shown)
+		return -ENOMEM;
+	if (*at_shown)
+		room -= 2 + text_width(at_shown);
+	if (f->inlined) {
 		mark = INLINED;
 		room -= sizeof(INLINED) - 1;
 	}
-	shown = name__shorten(name, room);
-	at_shown = cut_middle(at, p->where_width);
-	if (!shown || !at_shown)
+	name_shown = name__shorten(name, room);
+	if (!name_shown)
 		return -ENOMEM;
-	fprintf(p->out, "%*s%s%s", (int)p->indent, "", shown, mark);
+	fprintf(p->out, "%*s%s%s", (int)p->indent, "", name_shown, mark);
+	used = text_width(name_shown) + strlen(mark);
 	if (*at_shown)
-		fprintf(p->out, "%*s  %s", (int)(room - text_width(shown)), "", at_shown);
+		fprintf(p->out, "%*s  %s", used < p->name_col ? (int)(p->name_col - used) : 0, "", at_shown);
 	fputc('\n', p->out);
 	return 0;
 }
 
 int frames__write(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t indent, size_t name_width,
-		  size_t where_width)
+		  size_t width)
 {
-	struct print p = { out, indent, name_width, where_width };
+	/* four sevenths: names are longer than places, but a table of long ones must leave room for those */
+	size_t room = MAX(width, indent + ROOM_MIN) - indent;
+	struct print p = { out, indent, MIN(name_width, room * 4 / 7), room };
 	int err;
 
 	if (!site->n_stack) {

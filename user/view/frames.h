@@ -23,11 +23,11 @@ size_t text_width(const char *s);
  */
 char *name__shorten(const char *name, size_t width);
 
-/* The widest name among the frames that frames__write would print, and the widest location. */
-void frames__measure(const struct snapshot *s, const struct snap_site *site, size_t *name_width, size_t *where_width);
+/* The widest name among the frames that frames__write prints in two columns. */
+size_t frames__name_width(const struct snapshot *s, const struct snap_site *site);
 
-/* name_width from the measure of all stacks of a table, so that they share a column; indent + columns <= width */
+/* name_width: of all stacks of a table, so that they share a column. width counts from the line's start. */
 int frames__write(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t indent, size_t name_width,
-		  size_t where_width);
+		  size_t width);
 
 #endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the table of formats. A row without a write function keeps a name and a
+ * suffix of the contract free: it is never found, but it is recognised, so that
+ * a message can say "not in this version" and `x.1.pb.gz` gets its number in
+ * the right place.
+ */
+#include "export/export.h"
+
+#include <string.h>
+
+#include "util/util.h"
+
+static const struct export_format formats[] = {
+	{ "folded", ".folded", folded__write, true },
+	{ "json", ".json", json__write, true },
+	{ "text", ".txt", text__write, false },
+	{ "pprof", ".pb.gz", NULL, true },
+	{ "html", ".html", NULL, true },
+	{ "speedscope", ".speedscope.json", NULL, true },
+	{ "massif", ".massif", NULL, true },
+	{ "callgrind", ".callgrind", NULL, true },
+	{ "dot", ".dot", NULL, true },
+};
+
+static bool ends_with(const char *s, const char *suffix)
+{
+	size_t len = strlen(s), n = strlen(suffix);
+
+	return len >= n && !strcmp(s + len - n, suffix);
+}
+
+static const struct export_format *by_suffix(const char *path)
+{
+	const struct export_format *best = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (ends_with(path, formats[i].suffix) &&
+		    (!best || strlen(formats[i].suffix) > strlen(best->suffix)))
+			best = &formats[i];
+	return best;
+}
+
+static const struct export_format *by_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (!strcmp(name, formats[i].name))
+			return &formats[i];
+	return NULL;
+}
+
+const struct export_format *export__find_by_path(const char *path)
+{
+	const struct export_format *f = by_suffix(path);
+
+	return f && f->write ? f : NULL;
+}
+
+const struct export_format *export__find_by_name(const char *name)
+{
+	const struct export_format *f = by_name(name);
+
+	return f && f->write ? f : NULL;
+}
+
+const char *export__reserved(const char *name_or_path)
+{
+	const struct export_format *f = by_name(name_or_path);
+
+	if (!f)
+		f = by_suffix(name_or_path);
+	return f && !f->write ? f->name : NULL;
+}
+
+size_t export__suffix_len(const char *path)
+{
+	const struct export_format *f = by_suffix(path);
+
+	return f ? strlen(f->suffix) : 0;
+}
+
+static const char *listed(char *buf, size_t size, const char *(*of)(const struct export_format *f))
+{
+	char *to = buf;
+
+	if (*buf)
+		return buf;
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (formats[i].write)
+			to += snprintf(to, size - (to - buf), "%s%s", to > buf ? " " : "", of(&formats[i]));
+	return buf;
+}
+
+static const char *suffix_of(const struct export_format *f)
+{
+	return f->suffix;
+}
+
+static const char *name_of(const struct export_format *f)
+{
+	return f->name;
+}
+
+const char *export__suffixes(void)
+{
+	static char buf[128];
+
+	return listed(buf, sizeof(buf), suffix_of);
+}
+
+const char *export__names(void)
+{
+	static char buf[128];
+
+	return listed(buf, sizeof(buf), name_of);
+}

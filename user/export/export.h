@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The formats of -o FILE and --format: to add one is to add a row in export.c and a file beside it. */
+#ifndef MT_EXPORT_H
+#define MT_EXPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "model/snapshot.h"
+#include "util/err.h"
+#include "view/report.h"
+
+struct export_opts {
+	const struct metric *metric;	/* NULL: live-bytes */
+	struct report_opts report;	/* for text */
+};
+
+struct export_format {
+	const char *name;	/* --format */
+	const char *suffix;	/* -o FILE */
+	/* 0 or -errno; the caller checks ferror(out) once more when it closes the file */
+	int (*write)(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+	bool needs_all_names;	/* else those of report__shown are enough */
+};
+
+/* NULL: none of this version. path: the longest suffix counts. */
+const struct export_format *export__find_by_path(const char *path);
+const struct export_format *export__find_by_name(const char *name);
+/* The name of a format that later versions will have, by its name or a path with its suffix; NULL: none. */
+const char *export__reserved(const char *name_or_path);
+/* Bytes at the end of path that are the suffix of a format, also of a reserved one; 0: none. */
+size_t export__suffix_len(const char *path);
+/* For messages: ".folded .json .txt", "folded json text". Static. */
+const char *export__suffixes(void);
+const char *export__names(void);
+
+int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+int folded__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+int text__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+
+#endif

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the JSON profile, schema "malloctrace/1": a line for each key of the
+ * whole, for each process and for each site, so that a profile can be read by
+ * eye and compared by diff.
+ *
+ * What always holds: every key of the schema is there; one without meaning is
+ * null. Keys may be added, never renamed: scripts depend on them.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "export/export.h"
+#include "export/json_writer.h"
+
+#define NS_PER_S 1000000000ll
+#define NS_PER_MS 1000000ll
+
+/* Which of the counters are not kept for what they describe. */
+struct gaps {
+	bool live;	/* threads: a block is freed by whom it may please */
+	bool unknown_frees;
+};
+
+static void u64_or_null(struct json *j, const char *key, bool known, uint64_t n)
+{
+	if (known)
+		json__u64(j, key, n);
+	else
+		json__null(j, key);
+}
+
+static void counters(struct json *j, const struct counters *c, struct gaps no)
+{
+	json__u64(j, "alloc_calls", c->alloc_calls);
+	json__u64(j, "alloc_bytes", c->alloc_bytes);
+	json__u64(j, "free_calls", c->free_calls);
+	json__u64(j, "free_bytes", c->free_bytes);
+	u64_or_null(j, "live_blocks", !no.live, c->live_blocks);
+	u64_or_null(j, "live_bytes", !no.live, c->live_bytes);
+	u64_or_null(j, "peak_bytes", !no.live, c->peak_bytes);
+	json__u64(j, "realloc_calls", c->realloc_calls);
+	json__u64(j, "temp_calls", c->temp_calls);
+	json__u64(j, "failed_calls", c->failed_calls);
+	u64_or_null(j, "unknown_frees", !no.unknown_frees, c->unknown_frees);
+}
+
+static void totals(struct json *j, const struct counters *c, struct gaps no)
+{
+	json__object(j, "totals");
+	counters(j, c, no);
+	json__object_end(j);
+}
+
+static void wall_time(struct json *j, const char *key, int64_t ns)
+{
+	time_t sec = ns / NS_PER_S - (ns % NS_PER_S < 0);
+	int ms = (int)((ns - sec * NS_PER_S) / NS_PER_MS);
+	char date[40], text[48];
+	struct tm tm;
+
+	if (!gmtime_r(&sec, &tm) || !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm)) {
+		json__null(j, key);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s.%03dZ", date, ms);
+	json__str(j, key, text);
+}
+
+static void recording(struct json *j, const struct snapshot *s)
+{
+	json__line(j, 2);
+	json__str(j, "schema", "malloctrace/1");
+	json__line(j, 2);
+	json__object(j, "tool");
+	json__str(j, "version", s->version);
+	json__object_end(j);
+	json__line(j, 2);
+	json__object(j, "host");
+	json__str(j, "kernel", s->kernel);
+	json__str(j, "arch", s->arch);
+	json__object_end(j);
+	json__line(j, 2);
+	json__str(j, "mode", s->mode);
+	json__str(j, "size", s->size);
+	json__u64(j, "sample_bytes", 0);
+	json__bool(j, "estimated", false);
+	json__raw(j, "observed_share", "1.0");
+	json__line(j, 2);
+	json__u64(j, "min_size", s->min_size);
+	u64_or_null(j, "max_size", s->partial_sizes && s->max_size != UINT64_MAX, s->max_size);
+	json__u64(j, "older_ns", s->older_ns);
+	json__line(j, 2);
+	json__u64(j, "duration_ns", s->duration_ns);
+	wall_time(j, "wall_start", s->wall_start_ns);
+	wall_time(j, "wall_now", s->wall_now_ns);
+	json__bool(j, "ended", s->ended);
+	json__line(j, 2);
+	json__array(j, "probes");
+	for (size_t i = 0; i < s->n_probes; i++) {
+		const struct snap_probe *p = &s->probes[i];
+
+		json__line(j, 4);
+		json__object(j, NULL);
+		json__str(j, "object", p->object);
+		json__str(j, "build_id", p->build_id);
+		json__array(j, "functions");
+		for (size_t k = 0; k < p->n_functions; k++)
+			json__str(j, NULL, p->functions[k]);
+		json__array_end(j);
+		json__object_end(j);
+	}
+	json__array_end(j);
+}
+
+static void quality(struct json *j, const struct snapshot *s)
+{
+	json__line(j, 2);
+	json__object(j, "losses");
+	json__u64(j, "total", s->losses_total);
+	for (size_t i = 0; i < s->n_losses; i++)
+		json__u64(j, s->losses[i].name, s->losses[i].n);
+	json__object_end(j);
+	json__line(j, 2);
+	json__object(j, "edges");
+	for (size_t i = 0; i < s->n_edges; i++)
+		json__u64(j, s->edges[i].name, s->edges[i].n);
+	json__object_end(j);
+	json__line(j, 2);
+	json__object(j, "stacks");
+	for (unsigned int i = 0; i < SNAPSHOT_N_ENDS; i++)
+		json__u64(j, stack_end__name(i), s->stacks_by_end[i]);
+	json__object_end(j);
+	json__line(j, 2);
+	json__object(j, "overhead");
+	json__u64(j, "probe_hits", s->probe_hits);
+	json__null(j, "probe_ns_estimate");
+	json__u64(j, "target_cpu_ns", s->target_cpu_ns);
+	json__u64(j, "tool_cpu_ns", s->tool_cpu_ns);
+	json__object_end(j);
+}
+
+static void modules(struct json *j, const struct snapshot *s)
+{
+	json__line(j, 2);
+	json__array(j, "modules");
+	for (size_t i = 0; i < s->n_modules; i++) {
+		json__line(j, 4);
+		json__object(j, NULL);
+		json__str(j, "path", s->modules[i].path);
+		json__str(j, "build_id", s->modules[i].build_id);
+		json__object_end(j);
+	}
+	json__array_end(j);
+}
+
+static void threads(struct json *j, const struct snap_process *p, struct gaps no)
+{
+	json__array(j, "threads");
+	no.live = true;
+	for (size_t i = 0; i < p->n_threads; i++) {
+		const struct snap_thread *t = &p->threads[i];
+
+		json__line(j, 8);
+		json__object(j, NULL);
+		json__i64(j, "tid", t->tid);
+		json__str(j, "comm", t->comm);
+		json__bool(j, "ended", t->ended);
+		totals(j, &t->c, no);
+		json__object_end(j);
+	}
+	json__array_end(j);
+}
+
+static void timeline(struct json *j, const struct snap_process *p)
+{
+	json__array(j, "timeline");
+	for (size_t i = 0; i < p->n_timeline; i++) {
+		const struct snap_point *t = &p->timeline[i];
+
+		json__line(j, 8);
+		json__object(j, NULL);
+		json__u64(j, "t_ns", t->t_ns);
+		json__u64(j, "live_bytes", t->live_bytes);
+		json__u64(j, "live_blocks", t->live_blocks);
+		json__u64(j, "alloc_calls", t->alloc_calls);
+		json__u64(j, "rss_bytes", t->rss_bytes);
+		json__object_end(j);
+	}
+	json__array_end(j);
+}
+
+/* The last class has no upper bound: "below" is null there. */
+static void histograms(struct json *j, const struct snap_process *p)
+{
+	json__line(j, 6);
+	json__array(j, "sizes");
+	for (size_t i = 0; i < p->n_sizes; i++) {
+		json__object(j, NULL);
+		u64_or_null(j, "below", p->sizes[i].below != UINT64_MAX, p->sizes[i].below);
+		json__u64(j, "alloc_calls", p->sizes[i].alloc_calls);
+		json__u64(j, "live_blocks", p->sizes[i].live_blocks);
+		json__object_end(j);
+	}
+	json__array_end(j);
+	json__line(j, 6);
+	json__array(j, "lifetimes");
+	for (size_t i = 0; i < p->n_lifetimes; i++) {
+		json__object(j, NULL);
+		u64_or_null(j, "below_ns", p->lifetimes[i].below_ns != UINT64_MAX, p->lifetimes[i].below_ns);
+		json__u64(j, "blocks", p->lifetimes[i].blocks);
+		json__object_end(j);
+	}
+	json__array_end(j);
+}
+
+static void process(struct json *j, const struct snap_process *p, struct gaps no)
+{
+	json__line(j, 4);
+	json__object(j, NULL);
+	json__u64(j, "id", p->id);
+	json__i64(j, "pid", p->pid);
+	json__str(j, "comm", p->comm);
+	json__str(j, "exe", p->exe);
+	json__u64(j, "age_at_attach_ns", p->age_at_attach_ns);
+	json__bool(j, "ended", p->ended);
+	json__line(j, 6);
+	json__str(j, "cgroup", p->cgroup);
+	json__str(j, "container", p->container);
+	json__str(j, "unit", p->unit);
+	json__line(j, 6);
+	totals(j, &p->c, no);
+	json__line(j, 6);
+	json__u64(j, "rss_bytes", p->rss_bytes);
+	json__u64(j, "rss_at_attach_bytes", p->rss_at_attach_bytes);
+	json__u64(j, "peak_at_ns", p->peak_at_ns);
+	json__line(j, 6);
+	threads(j, p, no);
+	json__line(j, 6);
+	timeline(j, p);
+	histograms(j, p);
+	json__object_end(j);
+}
+
+static void frame(struct json *j, const struct frame *f)
+{
+	json__object(j, NULL);
+	if (f->line && f->line->function)
+		json__str(j, "function", f->line->function);
+	json__str(j, "module", f->module);
+	json__hex(j, "offset", f->place->offset);
+	if (f->line && f->line->file) {
+		json__str(j, "file", f->line->file);
+		if (f->line->line)
+			json__u64(j, "line", f->line->line);
+	}
+	json__bool(j, "inlined", f->inlined);
+	json__object_end(j);
+}
+
+static void site(struct json *j, const struct snapshot *s, const struct snap_site *site, struct gaps no)
+{
+	const struct snap_process *p = &s->processes[site->process];
+
+	json__line(j, 4);
+	json__object(j, NULL);
+	json__u64(j, "process", p->id);
+	json__i64(j, "pid", p->pid);
+	json__str(j, "function", site->function);
+	counters(j, &site->c, no);
+	json__u64(j, "at_peak_bytes", site->at_peak_bytes);
+	json__u64(j, "min_size", site->min_size);
+	json__u64(j, "max_size", site->max_size);
+	json__u64(j, "oldest_ns", site->oldest_ns);
+	json__u64(j, "first_ns", site->first_ns);
+	json__u64(j, "last_ns", site->last_ns);
+	u64_or_null(j, "lifetime_mean_ns", site->c.free_calls,
+		    site->c.free_calls ? site->lifetime_sum_ns / site->c.free_calls : 0);
+	json__u64(j, "older_blocks", site->older_blocks);
+	json__u64(j, "older_bytes", site->older_bytes);
+	json__null(j, "growth_bytes_per_s");
+	json__null(j, "verdict");
+	json__null(j, "why");
+	json__array(j, "ages");
+	json__array_end(j);
+	json__array(j, "history");
+	json__array_end(j);
+	json__str(j, "end", stack_end__name(site->end));
+	json__array(j, "stack");
+	for (uint32_t i = 0; i < site->n_stack; i++) {
+		const struct place *place = &s->places[site->stack[i]];
+
+		for (size_t k = 0; k < place__n_frames(place); k++) {
+			struct frame f = place__frame(s, place, k);
+
+			frame(j, &f);
+		}
+	}
+	json__array_end(j);
+	json__object_end(j);
+}
+
+int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
+{
+	struct gaps no = { .unknown_frees = s->partial_sizes };
+	struct json j = { .out = out };
+
+	json__object(&j, NULL);
+	recording(&j, s);
+	json__line(&j, 2);
+	totals(&j, &s->totals, no);
+	quality(&j, s);
+	modules(&j, s);
+	json__line(&j, 2);
+	json__array(&j, "processes");
+	for (size_t i = 0; i < s->n_processes; i++)
+		process(&j, &s->processes[i], no);
+	json__array_end(&j);
+	json__line(&j, 2);
+	json__array(&j, "sites");
+	for (size_t i = 0; i < s->n_sites; i++)
+		site(&j, s, &s->sites[i], no);
+	json__array_end(&j);
+	json__line(&j, 0);
+	json__object_end(&j);
+	fputc('\n', out);
+	return ferror(out) ? err_set(e, -EIO, "cannot write JSON") : 0;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns JSON's syntax. What always holds: the output is valid JSON and valid
+ * UTF-8 whatever the strings hold, and no number depends on the locale.
+ */
+#include "export/json_writer.h"
+
+#include <inttypes.h>
+
+/* The length of a well-formed UTF-8 sequence; 0: there is none at s. A NUL ends every sequence early. */
+static size_t utf8_len(const unsigned char *s)
+{
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] >= 0xc2 && s[0] <= 0xdf)
+		return (s[1] & 0xc0) == 0x80 ? 2 : 0;
+	if (s[0] >= 0xe0 && s[0] <= 0xef) {
+		unsigned char low = s[0] == 0xe0 ? 0xa0 : 0x80, high = s[0] == 0xed ? 0x9f : 0xbf;
+
+		return s[1] >= low && s[1] <= high && (s[2] & 0xc0) == 0x80 ? 3 : 0;
+	}
+	if (s[0] >= 0xf0 && s[0] <= 0xf4) {
+		unsigned char low = s[0] == 0xf0 ? 0x90 : 0x80, high = s[0] == 0xf4 ? 0x8f : 0xbf;
+
+		return s[1] >= low && s[1] <= high && (s[2] & 0xc0) == 0x80 && (s[3] & 0xc0) == 0x80 ? 4 : 0;
+	}
+	return 0;
+}
+
+static void put_string(FILE *out, const char *str)
+{
+	const unsigned char *s = (const unsigned char *)str;
+
+	fputc('"', out);
+	while (*s) {
+		size_t len = utf8_len(s);
+
+		if (!len) {
+			fputs("\xef\xbf\xbd", out);
+			s++;
+			continue;
+		}
+		if (*s == '"' || *s == '\\')
+			fprintf(out, "\\%c", *s);
+		else if (*s < 0x20 || *s == 0x7f)
+			fprintf(out, "\\u%04x", *s);
+		else
+			fwrite(s, 1, len, out);
+		s += len;
+	}
+	fputc('"', out);
+}
+
+static void break_line(struct json *j)
+{
+	fprintf(j->out, "\n%*s", j->indent, "");
+	j->newline = false;
+}
+
+static void begin(struct json *j, const char *key)
+{
+	if (j->comma)
+		fputs(j->newline ? "," : ", ", j->out);
+	if (j->newline)
+		break_line(j);
+	if (key) {
+		put_string(j->out, key);
+		fputs(": ", j->out);
+	}
+	j->comma = true;
+}
+
+static void open_with(struct json *j, const char *key, char c)
+{
+	begin(j, key);
+	fputc(c, j->out);
+	j->comma = false;
+}
+
+static void close_with(struct json *j, char c)
+{
+	if (j->newline)
+		break_line(j);
+	fputc(c, j->out);
+	j->comma = true;
+}
+
+void json__object(struct json *j, const char *key)
+{
+	open_with(j, key, '{');
+}
+
+void json__object_end(struct json *j)
+{
+	close_with(j, '}');
+}
+
+void json__array(struct json *j, const char *key)
+{
+	open_with(j, key, '[');
+}
+
+void json__array_end(struct json *j)
+{
+	close_with(j, ']');
+}
+
+void json__u64(struct json *j, const char *key, uint64_t n)
+{
+	begin(j, key);
+	fprintf(j->out, "%" PRIu64, n);
+}
+
+void json__i64(struct json *j, const char *key, int64_t n)
+{
+	begin(j, key);
+	fprintf(j->out, "%" PRId64, n);
+}
+
+void json__bool(struct json *j, const char *key, bool b)
+{
+	begin(j, key);
+	fputs(b ? "true" : "false", j->out);
+}
+
+void json__null(struct json *j, const char *key)
+{
+	begin(j, key);
+	fputs("null", j->out);
+}
+
+void json__str(struct json *j, const char *key, const char *s)
+{
+	if (!s) {
+		json__null(j, key);
+		return;
+	}
+	begin(j, key);
+	put_string(j->out, s);
+}
+
+void json__hex(struct json *j, const char *key, uint64_t n)
+{
+	begin(j, key);
+	fprintf(j->out, "\"0x%" PRIx64 "\"", n);
+}
+
+void json__raw(struct json *j, const char *key, const char *text)
+{
+	begin(j, key);
+	fputs(text, j->out);
+}
+
+void json__line(struct json *j, int indent)
+{
+	j->newline = true;
+	j->indent = indent;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * JSON as a stream: what is written is never held in memory. Every value is
+ * preceded by a key, or NULL inside an array. Output errors stay in the FILE.
+ */
+#ifndef MT_JSON_WRITER_H
+#define MT_JSON_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct json {
+	FILE *out;
+	bool comma;	/* something stands before the next value, in this object or array */
+	bool newline;	/* the next value begins a line */
+	int indent;	/* of such a line, in spaces */
+};
+
+void json__object(struct json *j, const char *key);
+void json__object_end(struct json *j);
+void json__array(struct json *j, const char *key);
+void json__array_end(struct json *j);
+void json__u64(struct json *j, const char *key, uint64_t n);
+void json__i64(struct json *j, const char *key, int64_t n);
+void json__bool(struct json *j, const char *key, bool b);
+void json__null(struct json *j, const char *key);
+void json__str(struct json *j, const char *key, const char *s);	/* NULL: null */
+void json__hex(struct json *j, const char *key, uint64_t n);	/* a string, "0x1f" */
+void json__raw(struct json *j, const char *key, const char *text);	/* a literal of the caller's */
+/* The next value, or the end of the object or array, is on a line of its own. */
+void json__line(struct json *j, int indent);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Shares and rates as a table shows them: never "0%" for something, never "100%" for less than all. */
+#ifndef MT_FIGURES_H
+#define MT_FIGURES_H
+
+#include <stdint.h>
+
+#include "util/parse.h"
+
+char *fmt_share(char buf[static FMT_MAX], uint64_t part, uint64_t whole);	/* "75.2%", "<0.1%": at most 5 */
+char *fmt_percent(char buf[static FMT_MAX], uint64_t part, uint64_t whole);	/* "75%", ">99%": at most 4 */
+char *fmt_rate(char buf[static FMT_MAX], uint64_t n, uint64_t ns);		/* "70,000/s", "0.3/s": at most 8 */
+
+#endif
