@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the view of the kernel's tables in our memory, and the last cut.
+ *
+ * Between two cuts events are charged to one bank and the other one rests. A cut
+ * flips the bank, waits until no program is left that began before, and reads
+ * the bank that came to rest. What a bank said when it was last at rest is kept:
+ * the sum of both is the state of the world at the flip.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "collect/collect.h"
+#include "collect/scan.h"
+#include "malloctrace.skel.h"
+#include "util/util.h"
+
+/* What is remembered of a site between cuts. */
+struct memory {
+	struct mt_counts bank[2];
+	uint64_t at_peak_bytes;
+};
+
+struct proc_memory {
+	uint64_t peak_bytes, peak_ns;
+	bool new_peak;		/* in the bank that has just come to rest */
+};
+
+struct collect {
+	struct kernel *kernel;
+	struct tables tables;
+	struct memory *sites;		/* by site number, spare ones behind */
+	struct proc_memory *procs;
+	struct cut cut;
+	size_t site_room, thread_room;
+	uint32_t *row_of_site;		/* for the scan: row in cut.sites + 1, or 0 */
+};
+
+static int map_table(struct bpf_map *map, void **ret, struct err *e)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	size_t bytes = (size_t)bpf_map__max_entries(map) * ((bpf_map__value_size(map) + 7) & ~7u);
+	void *p = mmap(NULL, (bytes + page - 1) & ~(page - 1), PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (p == MAP_FAILED)
+		return err_set(e, -errno, "cannot map the table '%s': %s", bpf_map__name(map), strerror(errno));
+	*ret = p;
+	return 0;
+}
+
+static void unmap_table(struct bpf_map *map, const void *p)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	size_t bytes = (size_t)bpf_map__max_entries(map) * ((bpf_map__value_size(map) + 7) & ~7u);
+
+	if (p)
+		munmap((void *)p, (bytes + page - 1) & ~(page - 1));
+}
+
+#define N_TABLES 7
+
+/* The tables, each with the place that points to it. */
+static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void **at[N_TABLES])
+{
+	struct malloctrace_bpf *skel = c->kernel->skel;
+	struct tables *t = &c->tables;
+	const struct {
+		struct bpf_map *map;
+		void **at;
+	} rows[N_TABLES] = {
+		{ skel->maps.blocks, (void **)&t->buckets },
+		{ skel->maps.sites, (void **)&t->sites },
+		{ skel->maps.site_counts, (void **)&t->counts },
+		{ skel->maps.stack_words, (void **)&t->words },
+		{ skel->maps.procs, (void **)&t->procs },
+		{ skel->maps.proc_hists, (void **)&t->hists },
+		{ skel->maps.threads, (void **)&t->threads },
+	};
+
+	for (size_t i = 0; i < N_TABLES; i++) {
+		maps[i] = rows[i].map;
+		at[i] = rows[i].at;
+	}
+}
+
+int collect__new(struct kernel *k, struct collect **ret, struct err *e)
+{
+	struct collect *c = calloc(1, sizeof(*c));
+	struct bpf_map *maps[N_TABLES];
+	void **at[N_TABLES];
+	uint32_t n_sites = k->sizes.n_sites + k->sizes.n_procs;
+	int err = 0;
+
+	if (!c)
+		return err_set(e, -ENOMEM, "out of memory");
+	c->kernel = k;
+	c->sites = calloc(n_sites, sizeof(*c->sites));
+	c->row_of_site = calloc(n_sites, sizeof(*c->row_of_site));
+	c->procs = calloc(k->sizes.n_procs, sizeof(*c->procs));
+	c->cut.procs = calloc(k->sizes.n_procs, sizeof(*c->cut.procs));
+	if (!c->sites || !c->row_of_site || !c->procs || !c->cut.procs) {
+		collect__free(c);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	list_tables(c, maps, at);
+	for (size_t i = 0; i < N_TABLES && !err; i++)
+		err = map_table(maps[i], at[i], e);
+	if (err) {
+		collect__free(c);
+		return err;
+	}
+	c->tables.n_buckets = (uint64_t)k->sizes.n_groups * MT_GROUP;
+	c->tables.n_threads = bpf_map__max_entries(k->skel->maps.threads);
+	c->tables.overflow_fd = bpf_map__fd(k->skel->maps.overflow);
+	*ret = c;
+	return 0;
+}
+
+void collect__free(struct collect *c)
+{
+	struct bpf_map *maps[N_TABLES];
+	void **at[N_TABLES];
+
+	if (!c)
+		return;
+	list_tables(c, maps, at);
+	for (size_t i = 0; i < N_TABLES; i++)
+		unmap_table(maps[i], *at[i]);
+	free(c->sites);
+	free(c->row_of_site);
+	free(c->procs);
+	free(c->cut.sites);
+	free(c->cut.procs);
+	free(c->cut.threads);
+	free(c);
+}
+
+/* From here on events go to the other bank; when this returns, none is on its way to the old one. */
+static int flip(struct collect *c, uint32_t *ret_bank, struct err *e)
+{
+	struct malloctrace_bpf *skel = c->kernel->skel;
+	int inner = bpf_map__fd(skel->maps.grace_inner);
+	uint32_t zero = 0;
+
+	*ret_bank = __atomic_fetch_add(&skel->bss->mt_cut, 1, __ATOMIC_SEQ_CST) & 1;
+	if (bpf_map_update_elem(bpf_map__fd(skel->maps.grace), &zero, &inner, BPF_ANY))
+		return err_set(e, -errno, "cannot wait for the programs: %s", strerror(errno));
+	return 0;
+}
+
+static void add_counts(struct mt_counts *sum, const struct mt_counts *c)
+{
+	uint64_t *to = (uint64_t *)sum;
+	const uint64_t *from = (const uint64_t *)c;
+
+	for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+		to[i] += from[i];
+}
+
+static void read_procs(struct collect *c, uint32_t bank)
+{
+	struct cut *cut = &c->cut;
+	uint32_t used = MIN(c->kernel->skel->bss->mt_procs_used, c->kernel->sizes.n_procs - 1);
+	uint32_t n_shards = c->kernel->sizes.n_shards;
+
+	cut->n_procs = 0;
+	for (uint32_t proc = 1; proc <= used; proc++) {
+		const struct mt_proc *p = &c->tables.procs[proc];
+		struct proc_memory *m = &c->procs[proc];
+		struct cut_proc *row = &cut->procs[cut->n_procs++];
+
+		m->new_peak = p->peak_value[bank] > m->peak_bytes;
+		if (m->new_peak) {
+			m->peak_bytes = p->peak_value[bank];
+			m->peak_ns = p->peak_ns[bank];
+		}
+		row->proc = proc;
+		row->pid = p->pid;
+		row->ended = p->ended;
+		row->started_ns = p->started_ns;
+		row->ended_ns = p->ended_ns;
+		row->unknown_frees = p->unknown_frees;
+		row->probe_hits = p->probe_hits;
+		row->peak_bytes = m->peak_bytes;
+		row->peak_ns = m->peak_ns;
+		memset(&row->hist, 0, sizeof(row->hist));
+		/* histograms of both banks: the one in use may be ahead by what came since the flip */
+		for (uint32_t i = 0; i < n_shards * 2; i++) {
+			const uint64_t *from = (const uint64_t *)&c->tables.hists[proc * n_shards * 2 + i];
+
+			for (size_t k = 0; k < sizeof(row->hist) / 8; k++)
+				((uint64_t *)&row->hist)[k] += from[k];
+		}
+	}
+}
+
+/*
+ * What the site held at the process's peak: saved at its first change since, or
+ * still there. A program saves before it changes, so if the epoch is the old one
+ * after live_bytes was read, live_bytes was the value at the peak.
+ */
+static uint64_t share_of_peak(const struct mt_site *s, const struct mt_proc *p, uint32_t bank)
+{
+	uint64_t epoch = p->peak_epoch[bank], live;
+
+	if (__atomic_load_n(&s->peak_epoch[bank], __ATOMIC_ACQUIRE) == epoch)
+		return s->at_peak_bytes[bank];
+	live = __atomic_load_n(&s->live_bytes, __ATOMIC_ACQUIRE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->peak_epoch[bank], __ATOMIC_ACQUIRE) == epoch)
+		return s->at_peak_bytes[bank];
+	return live;
+}
+
+static bool empty(const struct mt_counts *c)
+{
+	return !c->alloc_calls && !c->failed_calls;
+}
+
+static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32_t bank)
+{
+	const struct mt_site *s = &c->tables.sites[site];
+	struct memory *m = &c->sites[site];
+	uint32_t n_shards = c->kernel->sizes.n_shards, proc = spare_of ? spare_of : s->proc;
+	struct cut *cut = &c->cut;
+	struct cut_site *row;
+	uint64_t stack = __atomic_load_n(&s->stack, __ATOMIC_ACQUIRE);
+
+	c->row_of_site[site] = 0;
+	if ((!stack && !spare_of) || proc >= c->kernel->sizes.n_procs)
+		return 0;
+	memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
+	for (uint32_t i = 0; i < n_shards; i++)
+		add_counts(&m->bank[bank], &c->tables.counts[((uint64_t)site * n_shards + i) * 2 + bank]);
+	if (c->procs[proc].new_peak)
+		m->at_peak_bytes = share_of_peak(s, &c->tables.procs[proc], bank);
+	if (empty(&m->bank[0]) && empty(&m->bank[1]))
+		return 0;
+
+	if (cut->n_sites == c->site_room) {
+		size_t more = c->site_room ? c->site_room * 2 : 1024;
+		void *p = reallocarray(cut->sites, more, sizeof(*cut->sites));
+
+		if (!p)
+			return -ENOMEM;
+		cut->sites = p;
+		c->site_room = more;
+	}
+	row = &cut->sites[cut->n_sites++];
+	memset(row, 0, sizeof(*row));
+	row->proc = proc;
+	row->func = spare_of ? MT_MAX_FUNCS : s->func;
+	add_counts(&row->counts, &m->bank[0]);
+	add_counts(&row->counts, &m->bank[1]);
+	row->peak_bytes = s->peak_bytes;
+	row->at_peak_bytes = m->at_peak_bytes;
+	row->min_size = ~s->min_size_inv;
+	row->max_size = s->max_size;
+	row->first_ns = s->first_ns;
+	row->last_ns = s->last_ns;
+	if (!spare_of) {
+		row->frames = c->tables.words + MT_STACK_AT(stack);
+		row->n_frames = MT_STACK_DEPTH(stack);
+		row->end = MT_STACK_END(stack);
+	}
+	c->row_of_site[site] = cut->n_sites;
+	return 0;
+}
+
+static int read_sites(struct collect *c, uint32_t bank)
+{
+	const struct table_sizes *sizes = &c->kernel->sizes;
+	uint64_t used = MIN(c->kernel->skel->bss->mt_sites_used, sizes->n_sites - 1);
+	int err = 0;
+
+	c->cut.n_sites = 0;
+	for (uint32_t site = 1; site <= used && !err; site++)
+		err = read_site(c, site, 0, bank);
+	for (size_t i = 0; i < c->cut.n_procs && !err; i++)
+		err = read_site(c, sizes->n_sites + c->cut.procs[i].proc, c->cut.procs[i].proc, bank);
+	return err;
+}
+
+static int read_threads(struct collect *c)
+{
+	struct cut *cut = &c->cut;
+
+	cut->n_threads = 0;
+	for (uint32_t i = 0; i < c->tables.n_threads; i++) {
+		const struct mt_thread *t = &c->tables.threads[i];
+		struct cut_thread *row;
+
+		if (!t->tid || !t->proc)
+			continue;
+		if (cut->n_threads == c->thread_room) {
+			size_t more = c->thread_room ? c->thread_room * 2 : 64;
+			void *p = reallocarray(cut->threads, more, sizeof(*cut->threads));
+
+			if (!p)
+				return -ENOMEM;
+			cut->threads = p;
+			c->thread_room = more;
+		}
+		row = &cut->threads[cut->n_threads++];
+		row->proc = t->proc;
+		row->tid = t->vtid;
+		row->probe_hits = t->probe_hits;
+		row->counts = t->counts;
+	}
+	return 0;
+}
+
+/* Hits that the kernel did not pass on, because a program was under way on that CPU already. */
+static uint64_t missed_hits(struct kernel *k)
+{
+	struct bpf_program *p;
+	uint64_t n = 0;
+
+	bpf_object__for_each_program(p, k->skel->obj) {
+		struct bpf_prog_info info = {};
+		uint32_t len = sizeof(info);
+
+		if (bpf_program__type(p) == BPF_PROG_TYPE_KPROBE &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len))
+			n += info.recursion_misses;
+	}
+	return n;
+}
+
+int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut **ret, struct err *e)
+{
+	uint32_t bank;
+	int err = flip(c, &bank, e);
+
+	if (err)
+		return err;
+	c->cut.now_ns = kernel__clock_ns(c->kernel);
+	read_procs(c, bank);
+	err = read_sites(c, bank);
+	if (!err)
+		err = read_threads(c);
+	if (err)
+		return err_set(e, err, "out of memory");
+	memcpy(c->cut.counters, c->kernel->skel->bss->mt_counters, sizeof(c->cut.counters));
+	c->cut.missed_hits = missed_hits(c->kernel);
+	c->cut.scanned = o->scan;
+	if (o->scan)
+		scan__blocks(&c->tables, &c->cut, c->row_of_site,
+			     c->kernel->sizes.n_sites + c->kernel->sizes.n_procs, o->older_ns);
+	*ret = &c->cut;
+	return 0;
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns the links. A link exists in the list of its step, or not at all. */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "malloctrace.skel.h"
+#include "probe/attach.h"
+#include "probe/multi.h"
+#include "util/util.h"
+
+enum side { ENTER, LEAVE };
+
+/* One step: the points of one role and side, with one program, in one kind of probe. */
+struct step {
+	enum role role;
+	enum side side;
+	enum how how;
+};
+
+/* The order matters: see attach.h. */
+static const struct step steps[] = {
+	{ ROLE_FREE, ENTER, AT_ENTRY },
+	{ ROLE_REALLOC, LEAVE, AT_RETURN },
+	{ ROLE_REALLOC, LEAVE, AT_RET_INSN },
+	{ ROLE_REALLOC, ENTER, AT_ENTRY },
+	{ ROLE_ALLOC, LEAVE, AT_RETURN },
+	{ ROLE_ALLOC, LEAVE, AT_RET_INSN },
+	{ ROLE_ALLOC, ENTER, AT_ENTRY },
+};
+
+struct link {
+	int fd;			/* uprobe_multi */
+	struct bpf_link *perf;	/* else */
+};
+
+struct attachment {
+	struct kernel *kernel;
+	pid_t pid;
+	struct vec(struct link) links[ARRAY_SIZE(steps)];
+};
+
+static struct bpf_program *program_of(struct kernel *k, const struct step *s)
+{
+	struct bpf_program *const of[N_ROLES][2] = {
+		[ROLE_ALLOC] = { k->skel->progs.enter_alloc, k->skel->progs.leave_alloc },
+		[ROLE_REALLOC] = { k->skel->progs.enter_realloc, k->skel->progs.leave_realloc },
+		[ROLE_FREE] = { k->skel->progs.enter_free, NULL },
+	};
+
+	return of[s->role][s->side];
+}
+
+int attachment__new(struct kernel *k, pid_t pid, struct attachment **ret, struct err *e)
+{
+	struct attachment *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return err_set(e, -ENOMEM, "out of memory");
+	a->kernel = k;
+	a->pid = pid;
+	*ret = a;
+	return 0;
+}
+
+struct chosen {
+	struct vec(uint64_t) offsets;
+	struct vec(uint64_t) cookies;
+};
+
+static void chosen_done(struct chosen *c)
+{
+	vec_done(&c->offsets);
+	vec_done(&c->cookies);
+}
+
+static bool has_no_return(const struct plan *p, uint32_t func)
+{
+	for (size_t i = 0; i < p->n_funcs; i++)
+		if (p->funcs[i].func == func)
+			return p->funcs[i].no_return;
+	return false;
+}
+
+static int choose(const struct plan *p, const struct alloc_funcs *funcs, const struct step *s, struct chosen *ret)
+{
+	for (size_t i = 0; i < p->n_points; i++) {
+		const struct point *pt = &p->points[i];
+		uint64_t *offset, *cookie;
+
+		if (funcs->v[pt->func].role != s->role || pt->how != s->how)
+			continue;
+		offset = vec_push(&ret->offsets);
+		cookie = vec_push(&ret->cookies);
+		if (!offset || !cookie)
+			return -ENOMEM;
+		*offset = pt->offset;
+		*cookie = alloc_funcs__cookie(funcs, pt->func) | (uint64_t)pt->sp_delta << MT_COOKIE_SP_SHIFT;
+		if (pt->how == AT_RET_INSN)
+			*cookie |= MT_COOKIE_AT_RET;
+		if (s->side == ENTER && s->role != ROLE_FREE && has_no_return(p, pt->func))
+			*cookie |= MT_COOKIE_NO_RETURN;
+	}
+	return 0;
+}
+
+static int explain(struct err *e, int err, const struct object *obj, pid_t pid)
+{
+	switch (-err) {
+	case ESRCH:
+		return err_set(e, err, "process %d has ended", (int)pid);
+	case EPERM:
+	case EACCES:
+		return err_set(e, err, "the kernel does not let this user probe %s: run with sudo; 'malloctrace doctor' says what is missing",
+			       obj->path);
+	default:
+		return err_set(e, err, "cannot probe %s: %s", obj->path, strerror(-err));
+	}
+}
+
+static int attach_multi(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj,
+			const struct chosen *c)
+{
+	struct link *l = vec_push(&a->links[step]);
+
+	if (!l)
+		return -ENOMEM;
+	l->fd = uprobe_multi__link(bpf_program__fd(prog), obj->fd_path, c->offsets.v, c->cookies.v, c->offsets.n,
+				   steps[step].how == AT_RETURN, a->pid);
+	if (l->fd < 0) {
+		a->links[step].n--;
+		return -errno;
+	}
+	return 0;
+}
+
+static int attach_perf(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj,
+		       const struct chosen *c)
+{
+	for (size_t i = 0; i < c->offsets.n; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = steps[step].how == AT_RETURN, .bpf_cookie = c->cookies.v[i]);
+		struct link *l = vec_push(&a->links[step]);
+
+		if (!l)
+			return -ENOMEM;
+		l->fd = -1;
+		l->perf = bpf_program__attach_uprobe_opts(prog, a->pid, obj->fd_path, c->offsets.v[i], &opts);
+		if (!l->perf) {
+			a->links[step].n--;
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,
+		    struct err *e)
+{
+	for (size_t step = 0; step < ARRAY_SIZE(steps); step++) {
+		struct bpf_program *prog = program_of(a->kernel, &steps[step]);
+
+		for (size_t i = 0; i < n; i++) {
+			__attribute__((cleanup(chosen_done))) struct chosen c = {};
+			int err = choose(plans[i], funcs, &steps[step], &c);
+
+			if (!err && c.offsets.n)
+				err = a->kernel->multi ? attach_multi(a, step, prog, plans[i]->object, &c) :
+							 attach_perf(a, step, prog, plans[i]->object, &c);
+			if (err)
+				return explain(e, err, plans[i]->object, a->pid);
+		}
+	}
+	return 0;
+}
+
+static void detach_step(struct attachment *a, size_t step)
+{
+	for (size_t i = 0; i < a->links[step].n; i++) {
+		struct link *l = &a->links[step].v[i];
+
+		if (l->perf)
+			bpf_link__destroy(l->perf);
+		else
+			close(l->fd);
+	}
+	vec_done(&a->links[step]);
+}
+
+void attachment__free(struct attachment *a)
+{
+	if (!a)
+		return;
+	for (size_t step = ARRAY_SIZE(steps); step-- > 0;)
+		detach_step(a, step);
+	free(a);
+}

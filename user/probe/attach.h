@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Carries plans out: the probes of one process. */
+#ifndef MT_ATTACH_H
+#define MT_ATTACH_H
+
+#include "probe/kernel.h"
+#include "probe/plan.h"
+
+/*
+ * The probes that one process has, in the order in which they must come and go:
+ *
+ *   free, then realloc, then malloc; and of each, the return before the entry.
+ *
+ * So a block is never recorded that could be freed or moved unseen, and a call
+ * whose entry is seen will be seen returning. Detaching goes the other way round.
+ */
+struct attachment;
+
+/* The links live as long as the attachment. Nothing is left attached on failure. */
+int attachment__new(struct kernel *k, pid_t pid, struct attachment **ret, struct err *e);
+/* Adds the probes of some objects, all steps across all of them. funcs: the table that the plans refer to. */
+int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,
+		    struct err *e);
+/* Takes NULL. The target runs free when it returns. */
+void attachment__free(struct attachment *a);
+
+#endif

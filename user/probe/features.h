@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* What this kernel and this user can do: tried, not guessed from a version. */
+#ifndef MT_FEATURES_H
+#define MT_FEATURES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ATTACH_UPROBE_MULTI 48	/* BPF_TRACE_UPROBE_MULTI, newer than Debian 12's headers */
+
+enum feature_id {
+	FEATURE_BTF,
+	FEATURE_BPF,
+	FEATURE_RAW_TP,
+	FEATURE_PERF_UPROBE,
+	FEATURE_UPROBE_MULTI,
+	N_FEATURES
+};
+
+enum feature_state {
+	FEATURE_OK,
+	FEATURE_MISSING,	/* the kernel lacks it */
+	FEATURE_DENIED,		/* this user may not use it */
+};
+
+struct feature {
+	const char *name;	/* as doctor shows it */
+	enum feature_state (*try)(void);
+	const char *detail;	/* shown when it is there */
+	const char *mend;	/* what to do when it is not */
+	bool needed;		/* malloctrace cannot work without it */
+};
+
+extern const struct feature features[N_FEATURES];
+
+/* Tried once, then remembered. */
+enum feature_state feature__state(enum feature_id id);
+bool feature__has(enum feature_id id);
+/* One way to probe a function is enough. */
+bool features__can_trace(void);
+
+#endif

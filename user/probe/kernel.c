@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns the BPF skeleton. Between kernel__open and kernel__close the programs are loaded and the tables exist. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <time.h>
+
+#include "malloctrace.skel.h"
+#include "probe/features.h"
+#include "probe/kernel.h"
+#include "util/log.h"
+#include "util/util.h"
+
+#define MiB (1024ull * 1024)
+#define N_PROCS 4096
+#define MAX_SITES ((1u << MT_SITE_BITS) - N_PROCS - 1)
+
+static uint32_t pow2_at_least(uint64_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+static uint64_t clamp(uint64_t v, uint64_t min, uint64_t max)
+{
+	return v < min ? min : v > max ? max : v;
+}
+
+/*
+ * Blocks: five entries of 24 bytes and a word make a bucket of two cache lines;
+ * three quarters full, two choices nearly always find room, and the overflow map
+ * takes the rest. By default about 1% of the machine's memory.
+ */
+int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, struct err *e)
+{
+	struct table_sizes s = {};
+	long n_cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct sysinfo mem;
+	uint64_t ram;
+
+	if (sysinfo(&mem))
+		return err_set(e, -errno, "cannot tell how much memory there is");
+	ram = (uint64_t)mem.totalram * mem.mem_unit;
+
+	s.max_live = o->max_live ? o->max_live : clamp(ram / 5600, 1u << 16, 1u << 22);
+	s.max_stacks = o->max_stacks ? o->max_stacks : clamp(ram / (300 * 1024), 1u << 12, 1u << 16);
+	if (s.max_stacks > MAX_SITES - 1)
+		return err_set(e, -ERANGE, "--max-stacks %llu: at most %u", (unsigned long long)s.max_stacks, MAX_SITES - 1);
+	s.n_groups = (s.max_live * 4 / 3 + MT_WAYS * MT_GROUP - 1) / (MT_WAYS * MT_GROUP);
+	s.n_over = clamp(s.max_live / 4, 1024, 1u << 24);
+	s.n_sites = s.max_stacks + 1;
+	s.n_index = pow2_at_least(s.max_stacks * 2);
+	s.n_words = clamp(s.max_stacks * o->depth, 1024, UINT32_MAX / 8);
+	s.n_procs = N_PROCS;
+	s.n_shards = pow2_at_least(clamp(n_cpus, 1, 8));
+	s.n_scratch = clamp(n_cpus * 4, 16, 4096);
+	s.bytes = (uint64_t)s.n_groups * MT_GROUP * sizeof(struct mt_bucket) + s.n_over * 16ull +
+		  (s.n_sites + s.n_procs) * (sizeof(struct mt_site) + s.n_shards * 2ull * sizeof(struct mt_counts)) +
+		  s.n_index * 8ull + s.n_words * 8ull +
+		  s.n_procs * (sizeof(struct mt_proc) + s.n_shards * 2ull * sizeof(struct mt_hist)) +
+		  32768 * sizeof(struct mt_thread) + s.n_scratch * sizeof(struct mt_scratch);
+	if ((uint64_t)s.n_groups * MT_GROUP > UINT32_MAX || s.bytes > ram / 2)
+		return err_set(e, -ERANGE, "tables for %llu blocks and %llu stacks take %llu MiB, more than half of this machine's memory: lower --max-live or --max-stacks",
+			       (unsigned long long)s.max_live, (unsigned long long)s.max_stacks,
+			       (unsigned long long)(s.bytes / MiB));
+	*ret = s;
+	return 0;
+}
+
+/* libbpf's own words, kept for --verbose: the sentence that a user needs is made from the errno. */
+static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (log_level < LOG_VERBOSE || level == LIBBPF_DEBUG)
+		return 0;
+	return vfprintf(stderr, fmt, ap);
+}
+
+static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s)
+{
+	const struct {
+		struct bpf_map *map;
+		uint64_t n;
+	} sizes[] = {
+		{ skel->maps.blocks, (uint64_t)s->n_groups * MT_GROUP },
+		{ skel->maps.overflow, s->n_over },
+		{ skel->maps.sites, s->n_sites + s->n_procs },
+		{ skel->maps.site_counts, (s->n_sites + s->n_procs) * 2ull * s->n_shards },
+		{ skel->maps.site_index, s->n_index },
+		{ skel->maps.stack_words, s->n_words },
+		{ skel->maps.procs, s->n_procs },
+		{ skel->maps.proc_hists, s->n_procs * 2ull * s->n_shards },
+		{ skel->maps.proc_of_pid, s->n_procs },
+		{ skel->maps.scratch, s->n_scratch },
+	};
+	size_t i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		err = bpf_map__set_max_entries(sizes[i].map, sizes[i].n);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, const struct kernel_opts *o)
+{
+	const struct table_sizes *s = &k->sizes;
+
+	skel->rodata->mt_n_groups = s->n_groups;
+	skel->rodata->mt_n_sites = s->n_sites;
+	skel->rodata->mt_n_index = s->n_index;
+	skel->rodata->mt_n_words = s->n_words;
+	skel->rodata->mt_n_procs = s->n_procs;
+	skel->rodata->mt_n_shards = s->n_shards;
+	skel->rodata->mt_n_scratch = s->n_scratch;
+	skel->rodata->mt_depth = o->depth;
+	skel->rodata->mt_min_size = o->min_size;
+	skel->rodata->mt_max_size = o->max_size;
+	skel->rodata->mt_tick_ns = o->precise_times ? 0 : k->tick_ns;
+}
+
+static int on_event(void *ctx, void *data, size_t size);
+
+/* A uprobe program is told at loading time which kind of link it will have. */
+static void choose_links(struct malloctrace_bpf *skel, bool multi)
+{
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, skel->obj)
+		if (bpf_program__type(p) == BPF_PROG_TYPE_KPROBE && multi)
+			bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)ATTACH_UPROBE_MULTI);
+}
+
+uint64_t kernel__clock_ns(struct kernel *k)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+
+	bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.hello), &run);
+	return k->skel->bss->mt_hello_ns;
+}
+
+/* The coarse clock advances by one tick at a time, and so does the programs' clock. */
+static uint64_t tick_ns(void)
+{
+	struct timespec res;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &res))
+		return 4000000;
+	return res.tv_sec * 1000000000ull + res.tv_nsec;
+}
+
+static int explain_load(struct err *e, int err, const struct table_sizes *s)
+{
+	switch (-err) {
+	case EPERM:
+	case EACCES:
+		return err_set(e, err, "the kernel does not let this user load BPF programs: run with sudo; 'malloctrace doctor' says what is missing");
+	case ENOMEM:
+		return err_set(e, err, "no memory for the tables in the kernel (%llu MiB): lower --max-live or --max-stacks",
+			       (unsigned long long)(s->bytes / MiB));
+	case ESRCH:
+	case ENOENT:
+		return err_set(e, err, "the kernel has no type information (BTF), which malloctrace needs: CONFIG_DEBUG_INFO_BTF=y");
+	default:
+		return err_set(e, err, "the kernel refused the BPF programs: %s ('malloctrace doctor', or -v for its words)", strerror(-err));
+	}
+}
+
+int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e)
+{
+	struct kernel *k = calloc(1, sizeof(*k));
+	int err;
+
+	if (!k)
+		return err_set(e, -ENOMEM, "out of memory");
+	err = table_sizes__choose(o, &k->sizes, e);
+	if (err)
+		goto fail;
+	libbpf_set_print(print_libbpf);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	k->tick_ns = tick_ns();
+	k->multi = feature__has(FEATURE_UPROBE_MULTI);
+	k->skel = malloctrace_bpf__open();
+	if (!k->skel) {
+		err = explain_load(e, -errno, &k->sizes);
+		goto fail;
+	}
+	set_constants(k->skel, k, o);
+	choose_links(k->skel, k->multi);
+	err = size_maps(k->skel, &k->sizes);
+	if (!err)
+		err = malloctrace_bpf__load(k->skel);
+	if (err) {
+		err = explain_load(e, err, &k->sizes);
+		goto fail;
+	}
+	kernel__clock_ns(k);	/* also: which pid namespace is ours */
+	k->ring = ring_buffer__new(bpf_map__fd(k->skel->maps.events), on_event, k, NULL);
+	if (!k->ring) {
+		err = err_set(e, -errno, "ring buffer: %s", strerror(errno));
+		goto fail;
+	}
+	k->skel->links.task_exec = bpf_program__attach(k->skel->progs.task_exec);
+	k->skel->links.task_exit = bpf_program__attach(k->skel->progs.task_exit);
+	if (!k->skel->links.task_exec || !k->skel->links.task_exit) {
+		err = err_set(e, -errno, "cannot follow exec and exit (raw tracepoints): %s", strerror(errno));
+		goto fail;
+	}
+	*ret = k;
+	return 0;
+fail:
+	kernel__close(k);
+	return err;
+}
+
+void kernel__close(struct kernel *k)
+{
+	if (!k)
+		return;
+	ring_buffer__free(k->ring);
+	malloctrace_bpf__destroy(k->skel);
+	free(k);
+}
+
+int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e)
+{
+	uint32_t key = pid, proc = __atomic_add_fetch(&k->skel->bss->mt_procs_used, 1, __ATOMIC_SEQ_CST);
+	struct mt_proc p = { .pid = pid, .started_ns = kernel__clock_ns(k) };
+
+	if (proc >= k->sizes.n_procs)
+		return err_set(e, -ENOSPC, "more than %u processes", k->sizes.n_procs - 1);
+	if (bpf_map__update_elem(k->skel->maps.procs, &proc, sizeof(proc), &p, sizeof(p), BPF_ANY) ||
+	    bpf_map__update_elem(k->skel->maps.proc_of_pid, &key, sizeof(key), &proc, sizeof(proc), BPF_ANY))
+		return err_set(e, -errno, "process table: %s", strerror(errno));
+	*ret_proc = proc;
+	return 0;
+}
+
+int kernel__events_fd(const struct kernel *k)
+{
+	return bpf_map__fd(k->skel->maps.events);
+}
+
+static int on_event(void *ctx, void *data, size_t size)
+{
+	struct kernel *k = ctx;
+
+	if (size >= sizeof(struct mt_event) && k->on_event.fn)
+		k->on_event.fn(data, k->on_event.arg);
+	return 0;
+}
+
+int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg)
+{
+	int n;
+
+	k->on_event.fn = fn;
+	k->on_event.arg = arg;
+	n = ring_buffer__consume(k->ring);
+	k->on_event.fn = NULL;
+	return n;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * The programs and tables in the kernel: how large, loaded, and who is traced.
+ * The session owns one struct kernel; attach.c and collect/ work on it.
+ */
+#ifndef MT_KERNEL_H
+#define MT_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/abi.h"
+#include "util/err.h"
+
+struct malloctrace_bpf;
+struct ring_buffer;
+
+struct table_sizes {
+	uint64_t max_live, max_stacks;	/* what was asked for, or fits the machine */
+	uint32_t n_groups;		/* of MT_GROUP buckets */
+	uint32_t n_over;
+	uint32_t n_sites, n_index, n_words;
+	uint32_t n_procs, n_shards, n_scratch;
+	uint64_t bytes;			/* of kernel memory, all together */
+};
+
+struct kernel_opts {
+	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
+	uint64_t min_size, max_size;
+	unsigned int depth;
+	bool precise_times;
+};
+
+struct kernel {
+	struct malloctrace_bpf *skel;
+	struct table_sizes sizes;
+	bool multi;		/* uprobe_multi links; else perf events */
+	struct ring_buffer *ring;
+	struct {
+		void (*fn)(const struct mt_event *ev, void *arg);
+		void *arg;
+	} on_event;		/* during kernel__read_events */
+	uint64_t tick_ns;	/* of the programs' clock */
+};
+
+/* -ERANGE with a message if what was asked for cannot be. */
+int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, struct err *e);
+
+int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e);
+void kernel__close(struct kernel *k);	/* takes NULL */
+
+/* Starts to follow a process; its number in the tables. */
+int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e);
+
+/* Messages from the programs: an fd to poll, and what to call for each. */
+int kernel__events_fd(const struct kernel *k);
+typedef void (*kernel_event_fn)(const struct mt_event *ev, void *arg);
+int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg);
+
+/* The programs' clock, now. */
+uint64_t kernel__clock_ns(struct kernel *k);
+
+#endif
