@@ -42,6 +42,7 @@ int alloc_funcs__add_prefix(struct alloc_funcs *f, const char *prefix, struct er
 /* --sym ROLE=NAME: ROLE is the name of a row of the table (malloc, calloc, free, posix_memalign...). */
 int alloc_funcs__add_sym(struct alloc_funcs *f, const char *spec, struct err *e);
 int alloc_funcs__find(const struct alloc_funcs *f, const char *name);	/* the row's index, or -1 */
+bool alloc_funcs__is_users(const struct alloc_funcs *f, size_t i);	/* from --prefix or --sym */
 const char *alloc_func__shown(const struct alloc_func *f);
 /* The attach cookie of row i, without the flags of a point. */
 uint64_t alloc_funcs__cookie(const struct alloc_funcs *f, size_t i);

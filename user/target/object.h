@@ -30,7 +30,7 @@ struct object {
 	uint16_t machine;	/* EM_AARCH64, EM_X86_64, ... */
 	bool is_elf;
 	bool is_64;
-	bool is_exec;		/* ET_EXEC, or ET_DYN with PT_INTERP or DF_1_PIE */
+	bool is_exec;		/* a program: ET_EXEC, or ET_DYN with DF_1_PIE, or with PT_INTERP and without a soname */
 	struct object_segment *segments;	/* owned */
 	size_t n_segments;
 	unsigned int refs;
@@ -63,6 +63,7 @@ struct object_symbol {
 	uint64_t value;		/* ELF virtual address */
 	uint64_t size;
 	bool ifunc;		/* STT_GNU_IFUNC: value is the resolver, not the function */
+	bool local;		/* STB_LOCAL: a file's own, which others may have under the same name */
 };
 
 /*
@@ -73,6 +74,15 @@ struct object_symbol {
 int object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
 			      struct err *e);
 
+/*
+ * The addresses at which functions begin, sorted: those of the symbols and
+ * those that the unwind tables name, which a stripped file has as well.
+ * *ret is the caller's to free.
+ */
+int object__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n);
+
+/* Copies len bytes at a file offset; -EINVAL if not all of it is there. */
+int object__read_at(const struct object *obj, uint64_t file_off, void *buf, size_t len);
 /* Copies len bytes of code at an ELF virtual address out of the file; -EINVAL if not all of it is there. */
 int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_t len);
 

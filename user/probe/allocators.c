@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the rows: what is known of each allocation function. The order matters:
+ * where one address has several names, the first row names it, so the names
+ * that programs use stand before an allocator's own.
+ *
+ * Names and `shown` of built-in rows are static; those of the user's rows are
+ * allocated, and belong to the rows from N_BUILTIN on.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "bpf/abi.h"
+#include "probe/allocators.h"
+#include "util/util.h"
+
+#define NO MT_NO_ARG
+
+#define ALLOC_AS(n, s, size_, count_, flags_)							\
+	{ .name = n, .shown = s, .role = ROLE_ALLOC, .size = size_, .count = count_, .old = NO,	\
+	  .out = NO, .result = MT_RESULT_RETURN, .flags = flags_ }
+#define ALLOC(n, size_, flags_) ALLOC_AS(n, NULL, size_, NO, flags_)
+#define ALLOC_N(n, size_, count_, flags_) ALLOC_AS(n, NULL, size_, count_, flags_)
+#define ALLOC_OUT(n, size_, out_)								\
+	{ .name = n, .role = ROLE_ALLOC, .size = size_, .count = NO, .old = NO, .out = out_,	\
+	  .result = MT_RESULT_OUT }
+#define REALLOC_N(n, old_, size_, count_, flags_)						\
+	{ .name = n, .role = ROLE_REALLOC, .size = size_, .count = count_, .old = old_,		\
+	  .out = NO, .result = MT_RESULT_RETURN, .flags = flags_ }
+#define REALLOC(n, old_, size_, flags_) REALLOC_N(n, old_, size_, NO, flags_)
+#define FREE_AS(n, s)										\
+	{ .name = n, .shown = s, .role = ROLE_FREE, .size = NO, .count = NO, .old = 0,		\
+	  .out = NO, .result = MT_RESULT_RETURN }
+#define FREE(n) FREE_AS(n, NULL)
+
+/* The functions of C and their like: those that --prefix applies to. */
+static const struct alloc_func c_rows[] = {
+	ALLOC("malloc", 0, FUNC_CORE),
+	ALLOC_N("calloc", 1, 0, 0),
+	REALLOC("realloc", 0, 1, 0),
+	REALLOC_N("reallocarray", 0, 2, 1, 0),
+	REALLOC("reallocf", 0, 1, FUNC_FREES_ON_FAIL),
+	FREE("free"),
+	FREE("cfree"),
+	ALLOC_OUT("posix_memalign", 2, 0),
+	ALLOC("aligned_alloc", 1, 0),
+	ALLOC("memalign", 1, 0),
+	ALLOC("valloc", 0, 0),
+	ALLOC("pvalloc", 0, 0),
+	FREE("free_sized"),
+	FREE("free_aligned_sized"),
+	/* jemalloc */
+	ALLOC("mallocx", 0, FUNC_CORE),
+	REALLOC("rallocx", 0, 1, 0),
+	{ .name = "xallocx", .role = ROLE_REALLOC, .size = 1, .count = NO, .old = 0, .out = NO,
+	  .result = MT_RESULT_IN_PLACE },
+	FREE("dallocx"),
+	FREE("sdallocx"),
+};
+
+#define NEW "operator new"
+#define NEW_ARRAY "operator new[]"
+#define DELETE "operator delete"
+#define DELETE_ARRAY "operator delete[]"
+
+/* size_t is `m`, an unsigned long, wherever malloctrace runs. */
+static const struct alloc_func cxx_rows[] = {
+	ALLOC_AS("_Znwm", NEW, 0, NO, FUNC_THROWS),
+	ALLOC_AS("_Znam", NEW_ARRAY, 0, NO, FUNC_THROWS),
+	ALLOC_AS("_ZnwmRKSt9nothrow_t", NEW, 0, NO, 0),
+	ALLOC_AS("_ZnamRKSt9nothrow_t", NEW_ARRAY, 0, NO, 0),
+	ALLOC_AS("_ZnwmSt11align_val_t", NEW, 0, NO, FUNC_THROWS),
+	ALLOC_AS("_ZnamSt11align_val_t", NEW_ARRAY, 0, NO, FUNC_THROWS),
+	ALLOC_AS("_ZnwmSt11align_val_tRKSt9nothrow_t", NEW, 0, NO, 0),
+	ALLOC_AS("_ZnamSt11align_val_tRKSt9nothrow_t", NEW_ARRAY, 0, NO, 0),
+	FREE_AS("_ZdlPv", DELETE),
+	FREE_AS("_ZdaPv", DELETE_ARRAY),
+	FREE_AS("_ZdlPvm", DELETE),
+	FREE_AS("_ZdaPvm", DELETE_ARRAY),
+	FREE_AS("_ZdlPvRKSt9nothrow_t", DELETE),
+	FREE_AS("_ZdaPvRKSt9nothrow_t", DELETE_ARRAY),
+	FREE_AS("_ZdlPvSt11align_val_t", DELETE),
+	FREE_AS("_ZdaPvSt11align_val_t", DELETE_ARRAY),
+	FREE_AS("_ZdlPvmSt11align_val_t", DELETE),
+	FREE_AS("_ZdaPvmSt11align_val_t", DELETE_ARRAY),
+	FREE_AS("_ZdlPvSt11align_val_tRKSt9nothrow_t", DELETE),
+	FREE_AS("_ZdaPvSt11align_val_tRKSt9nothrow_t", DELETE_ARRAY),
+};
+
+static const struct alloc_func tcmalloc_rows[] = {
+	ALLOC("tc_malloc", 0, FUNC_CORE),
+	ALLOC("tc_malloc_skip_new_handler", 0, 0),
+	ALLOC_N("tc_calloc", 1, 0, 0),
+	REALLOC("tc_realloc", 0, 1, 0),
+	FREE("tc_free"),
+	FREE("tc_cfree"),
+	FREE("tc_free_sized"),
+	ALLOC_OUT("tc_posix_memalign", 2, 0),
+	ALLOC("tc_memalign", 1, 0),
+	ALLOC("tc_valloc", 0, 0),
+	ALLOC("tc_pvalloc", 0, 0),
+	ALLOC("tc_new", 0, FUNC_THROWS),
+	ALLOC("tc_newarray", 0, FUNC_THROWS),
+	ALLOC("tc_new_nothrow", 0, 0),
+	ALLOC("tc_newarray_nothrow", 0, 0),
+	ALLOC("tc_new_aligned", 0, FUNC_THROWS),
+	ALLOC("tc_newarray_aligned", 0, FUNC_THROWS),
+	ALLOC("tc_new_aligned_nothrow", 0, 0),
+	ALLOC("tc_newarray_aligned_nothrow", 0, 0),
+	FREE("tc_delete"),
+	FREE("tc_deletearray"),
+	FREE("tc_delete_sized"),
+	FREE("tc_deletearray_sized"),
+	FREE("tc_delete_nothrow"),
+	FREE("tc_deletearray_nothrow"),
+	FREE("tc_delete_aligned"),
+	FREE("tc_deletearray_aligned"),
+	FREE("tc_delete_sized_aligned"),
+	FREE("tc_deletearray_sized_aligned"),
+	FREE("tc_delete_aligned_nothrow"),
+	FREE("tc_deletearray_aligned_nothrow"),
+};
+
+/*
+ * mimalloc calls itself by inlined copies, so each function has a row. Not
+ * here are those that (in 2.0.9) call another row's function by its name:
+ * mi_reallocarr, mi_wcsdup, mi_mbsdup, mi_dupenv_s, mi_realpath, mi__expand,
+ * mi_aligned_recalloc. The strdup family has no size among its arguments.
+ */
+static const struct alloc_func mimalloc_rows[] = {
+	ALLOC("mi_malloc", 0, FUNC_CORE),
+	ALLOC("mi_malloc_small", 0, 0),
+	ALLOC("mi_zalloc", 0, 0),
+	ALLOC("mi_zalloc_small", 0, 0),
+	ALLOC_N("mi_calloc", 1, 0, 0),
+	ALLOC_N("mi_mallocn", 1, 0, 0),
+	REALLOC("mi_realloc", 0, 1, 0),
+	REALLOC_N("mi_reallocn", 0, 2, 1, 0),
+	REALLOC_N("mi_reallocarray", 0, 2, 1, 0),
+	REALLOC("mi_reallocf", 0, 1, FUNC_FREES_ON_FAIL),
+	REALLOC("mi_rezalloc", 0, 1, 0),
+	REALLOC_N("mi_recalloc", 0, 2, 1, 0),
+	/* gives the same address, or NULL and leaves the block as it is: a realloc that can fail */
+	REALLOC("mi_expand", 0, 1, 0),
+	FREE("mi_free"),
+	FREE("mi_cfree"),
+	FREE("mi_free_size"),
+	FREE("mi_free_size_aligned"),
+	FREE("mi_free_aligned"),
+	ALLOC("mi_strdup", NO, 0),
+	ALLOC("mi_strndup", NO, 0),
+	ALLOC_OUT("mi_posix_memalign", 2, 0),
+	ALLOC("mi_memalign", 1, 0),
+	ALLOC("mi_aligned_alloc", 1, 0),
+	ALLOC("mi_valloc", 0, 0),
+	ALLOC("mi_pvalloc", 0, 0),
+	ALLOC("mi_malloc_aligned", 0, 0),
+	ALLOC("mi_malloc_aligned_at", 0, 0),
+	ALLOC("mi_zalloc_aligned", 0, 0),
+	ALLOC("mi_zalloc_aligned_at", 0, 0),
+	ALLOC_N("mi_calloc_aligned", 1, 0, 0),
+	ALLOC_N("mi_calloc_aligned_at", 1, 0, 0),
+	REALLOC("mi_realloc_aligned", 0, 1, 0),
+	REALLOC("mi_realloc_aligned_at", 0, 1, 0),
+	REALLOC("mi_rezalloc_aligned", 0, 1, 0),
+	REALLOC("mi_rezalloc_aligned_at", 0, 1, 0),
+	REALLOC_N("mi_recalloc_aligned", 0, 2, 1, 0),
+	REALLOC_N("mi_recalloc_aligned_at", 0, 2, 1, 0),
+	ALLOC("mi_new", 0, FUNC_THROWS),
+	ALLOC_N("mi_new_n", 1, 0, FUNC_THROWS),
+	ALLOC("mi_new_aligned", 0, FUNC_THROWS),
+	ALLOC("mi_new_nothrow", 0, 0),
+	ALLOC("mi_new_aligned_nothrow", 0, 0),
+	REALLOC("mi_new_realloc", 0, 1, FUNC_THROWS),
+	REALLOC_N("mi_new_reallocn", 0, 2, 1, FUNC_THROWS),
+	/* the same on a heap of one's own, the first argument */
+	ALLOC("mi_heap_malloc", 1, 0),
+	ALLOC("mi_heap_malloc_small", 1, 0),
+	ALLOC("mi_heap_zalloc", 1, 0),
+	ALLOC("mi_heap_zalloc_small", 1, 0),
+	ALLOC_N("mi_heap_calloc", 2, 1, 0),
+	ALLOC_N("mi_heap_mallocn", 2, 1, 0),
+	REALLOC("mi_heap_realloc", 1, 2, 0),
+	REALLOC_N("mi_heap_reallocn", 1, 3, 2, 0),
+	REALLOC("mi_heap_reallocf", 1, 2, FUNC_FREES_ON_FAIL),
+	REALLOC("mi_heap_rezalloc", 1, 2, 0),
+	REALLOC_N("mi_heap_recalloc", 1, 3, 2, 0),
+	ALLOC("mi_heap_strdup", NO, 0),
+	ALLOC("mi_heap_strndup", NO, 0),
+	ALLOC("mi_heap_malloc_aligned", 1, 0),
+	ALLOC("mi_heap_malloc_aligned_at", 1, 0),
+	ALLOC("mi_heap_zalloc_aligned", 1, 0),
+	ALLOC("mi_heap_zalloc_aligned_at", 1, 0),
+	ALLOC_N("mi_heap_calloc_aligned", 2, 1, 0),
+	ALLOC_N("mi_heap_calloc_aligned_at", 2, 1, 0),
+	REALLOC("mi_heap_realloc_aligned", 1, 2, 0),
+	REALLOC("mi_heap_realloc_aligned_at", 1, 2, 0),
+	REALLOC("mi_heap_rezalloc_aligned", 1, 2, 0),
+	REALLOC("mi_heap_rezalloc_aligned_at", 1, 2, 0),
+	REALLOC_N("mi_heap_recalloc_aligned", 1, 3, 2, 0),
+	REALLOC_N("mi_heap_recalloc_aligned_at", 1, 3, 2, 0),
+	ALLOC("mi_heap_alloc_new", 1, FUNC_THROWS),
+	ALLOC_N("mi_heap_alloc_new_n", 2, 1, FUNC_THROWS),
+};
+
+static const struct {
+	const struct alloc_func *v;
+	size_t n;
+} builtin[] = {
+	{ c_rows, ARRAY_SIZE(c_rows) },
+	{ cxx_rows, ARRAY_SIZE(cxx_rows) },
+	{ tcmalloc_rows, ARRAY_SIZE(tcmalloc_rows) },
+	{ mimalloc_rows, ARRAY_SIZE(mimalloc_rows) },
+};
+
+#define N_BUILTIN (ARRAY_SIZE(c_rows) + ARRAY_SIZE(cxx_rows) + ARRAY_SIZE(tcmalloc_rows) + ARRAY_SIZE(mimalloc_rows))
+
+_Static_assert(N_BUILTIN < MT_MAX_FUNCS, "a row's index has ten bits in the cookie");
+
+int alloc_funcs__init(struct alloc_funcs *f)
+{
+	struct alloc_funcs new = { 0 };
+	size_t i, j;
+
+	for (i = 0; i < ARRAY_SIZE(builtin); i++) {
+		for (j = 0; j < builtin[i].n; j++) {
+			struct alloc_func *row = vec_push(&new);
+
+			if (!row) {
+				vec_done(&new);
+				return -ENOMEM;
+			}
+			*row = builtin[i].v[j];
+		}
+	}
+	*f = new;
+	return 0;
+}
+
+bool alloc_funcs__is_users(const struct alloc_funcs *f, size_t i)
+{
+	return i >= N_BUILTIN && i < f->n;
+}
+
+int alloc_funcs__find(const struct alloc_funcs *f, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < f->n; i++)
+		if (!strcmp(f->v[i].name, name))
+			return i;
+	return -1;
+}
+
+/* Takes name over, also on failure. A name that has a row of its own gets a new meaning, not a second row. */
+static int add_row(struct alloc_funcs *f, const struct alloc_func *like, char *name, struct err *e)
+{
+	int at = alloc_funcs__find(f, name);
+	struct alloc_func *row;
+
+	if (at >= 0) {
+		const char *old_name = f->v[at].name;
+
+		free(name);
+		f->v[at] = *like;
+		f->v[at].name = old_name;
+		f->v[at].shown = NULL;
+		return 0;
+	}
+	if (f->n >= MT_MAX_FUNCS) {
+		free(name);
+		return err_set(e, -E2BIG, "more than %d allocation functions", MT_MAX_FUNCS);
+	}
+	row = vec_push(f);
+	if (!row) {
+		free(name);
+		return err_set(e, -ENOMEM, "no memory for an allocation function");
+	}
+	*row = *like;
+	row->name = name;
+	row->shown = NULL;
+	return 0;
+}
+
+int alloc_funcs__add_prefix(struct alloc_funcs *f, const char *prefix, struct err *e)
+{
+	size_t i;
+	int r;
+
+	if (!*prefix)
+		return err_set(e, -EINVAL, "--prefix '': want what stands before malloc and free, such as je_");
+	for (i = 0; i < ARRAY_SIZE(c_rows); i++) {
+		char *name = NULL;
+
+		if (asprintf(&name, "%s%s", prefix, c_rows[i].name) < 0)
+			return err_set(e, -ENOMEM, "no memory for --prefix");
+		/* a built-in row may know more of a function than its prefix tells */
+		if (alloc_funcs__find(f, name) >= 0) {
+			free(name);
+			continue;
+		}
+		r = add_row(f, &c_rows[i], name, e);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int alloc_funcs__add_sym(struct alloc_funcs *f, const char *spec, struct err *e)
+{
+	const char *eq = strchr(spec, '=');
+	struct alloc_func like;
+	char *name;
+	size_t i;
+
+	if (!eq || eq == spec || !eq[1])
+		return err_set(e, -EINVAL, "--sym %s: want ROLE=NAME, such as malloc=arena_alloc", spec);
+	for (i = 0; i < f->n; i++)
+		if (strlen(f->v[i].name) == (size_t)(eq - spec) && !memcmp(f->v[i].name, spec, eq - spec))
+			break;
+	if (i == f->n)
+		return err_set(e, -EINVAL,
+			       "--sym %s: no function is known as '%.*s': want one of malloc, calloc, realloc, reallocarray, free, posix_memalign, aligned_alloc, memalign, valloc",
+			       spec, (int)(eq - spec), spec);
+	like = f->v[i];
+	if (like.role == ROLE_ALLOC)
+		like.flags |= FUNC_CORE;
+	name = strdup(eq + 1);
+	if (!name)
+		return err_set(e, -ENOMEM, "no memory for --sym");
+	return add_row(f, &like, name, e);
+}
+
+const char *alloc_func__shown(const struct alloc_func *f)
+{
+	return f->shown ? f->shown : f->name;
+}
+
+uint64_t alloc_funcs__cookie(const struct alloc_funcs *f, size_t i)
+{
+	const struct alloc_func *row = &f->v[i];
+	uint64_t cookie = MT_COOKIE(i, row->size, row->count, row->old, row->out, row->result);
+
+	if (row->flags & FUNC_FREES_ON_FAIL)
+		cookie |= MT_COOKIE_FREES_ON_FAIL;
+	return cookie;
+}
+
+void alloc_funcs__done(struct alloc_funcs *f)
+{
+	size_t i;
+
+	for (i = N_BUILTIN; i < f->n; i++)
+		free((char *)f->v[i].name);
+	vec_done(f);
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Reads an object's symbols and makes the plan. Owns nothing beyond a call;
+ * the plan owns its arrays and one reference to the object.
+ *
+ * What always holds of a plan: one function per address, one point per
+ * (offset, how), no point on an IFUNC's resolver.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "probe/plan.h"
+#include "util/util.h"
+
+struct found {			/* a symbol that is a row of the table */
+	uint32_t row;
+	bool local;
+	uint8_t flags;
+	uint64_t vaddr, size;
+};
+
+struct search {
+	const struct object *obj;
+	const struct alloc_funcs *funcs;
+	bool asked;
+	const struct alloc_func **by_name;
+	struct vec(struct found) found;
+	size_t n_symbols;
+	size_t family;		/* the best row of families[] so far */
+};
+
+/* A symbol that only this allocator has, the stronger word first: tcmalloc and mimalloc define glibc's __libc_malloc, too. */
+static const struct {
+	const char *symbol;
+	bool is_suffix;
+	const char *family;
+} families[] = {
+	{ "mallctlnametomib", true, "jemalloc" },
+	{ "tc_version", false, "tcmalloc" },
+	{ "mi_version", true, "mimalloc" },
+	{ "__dls2b", false, "musl" },
+	{ "__libc_malloc_impl", false, "musl" },
+	{ "gnu_get_libc_version", false, "glibc" },
+	{ "_int_malloc", false, "glibc" },
+};
+
+static void note_family(struct search *s, const char *name)
+{
+	size_t len = strlen(name), i;
+
+	for (i = 0; i < s->family; i++) {
+		size_t want = strlen(families[i].symbol);
+
+		if (families[i].is_suffix ? len >= want && !strcmp(name + len - want, families[i].symbol) :
+					    !strcmp(name, families[i].symbol)) {
+			s->family = i;
+			return;
+		}
+	}
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const struct alloc_func *const *)a)->name, (*(const struct alloc_func *const *)b)->name);
+}
+
+static int look_at(const struct object_symbol *sym, void *arg)
+{
+	struct alloc_func wanted = { .name = sym->name }, *key = &wanted;
+	const struct alloc_func **hit;
+	struct search *s = arg;
+	struct found *f;
+
+	s->n_symbols++;
+	note_family(s, sym->name);
+	hit = bsearch(&key, s->by_name, s->funcs->n, sizeof(*s->by_name), by_name);
+	/* a resolver runs once and returns a function's address: to probe it would be to see nothing */
+	if (!hit || sym->ifunc)
+		return 0;
+	f = vec_push(&s->found);
+	if (!f)
+		return -ENOMEM;
+	*f = (struct found){
+		.row = *hit - s->funcs->v,
+		.local = sym->local,
+		.flags = (*hit)->flags,
+		.vaddr = sym->value,
+		.size = sym->size,
+	};
+	return 0;
+}
+
+static int by_address_and_row(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+
+	if (x->vaddr != y->vaddr)
+		return x->vaddr < y->vaddr ? -1 : 1;
+	return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/*
+ * A name that is local to a file may mean anything (a parser's own `free`, the
+ * dynamic loader's private malloc). It counts if the user named it, or in a
+ * program, where linking hides even the allocator's real names, but only if no
+ * other function there has this name.
+ */
+static bool counts(const struct search *s, const struct found *f)
+{
+	size_t i;
+
+	if (!f->local)
+		return true;
+	if (!s->asked && !s->obj->is_exec && !alloc_funcs__is_users(s->funcs, f->row))
+		return false;
+	for (i = 0; i < s->found.n; i++)
+		if (s->found.v[i].row == f->row && s->found.v[i].vaddr != f->vaddr)
+			return false;
+	return true;
+}
+
+static void drop_doubtful(struct search *s)
+{
+	struct found *v = s->found.v;
+	size_t i;
+
+	/* marked first: each is judged in sight of all others */
+	for (i = 0; i < s->found.n; i++)
+		if (!counts(s, &v[i]))
+			v[i].flags |= 0x80;
+}
+
+/* One per address: the first row names it, and what is said of any of its names holds. */
+static void merge(struct search *s)
+{
+	struct found *v = s->found.v;
+	size_t i, n = 0;
+
+	if (s->found.n)
+		qsort(v, s->found.n, sizeof(*v), by_address_and_row);
+	for (i = 0; i < s->found.n; i++) {
+		if (v[i].flags & 0x80)
+			continue;
+		if (n && v[n - 1].vaddr == v[i].vaddr) {
+			v[n - 1].flags |= v[i].flags;
+			v[n - 1].size = MAX(v[n - 1].size, v[i].size);
+		} else {
+			v[n++] = v[i];
+		}
+	}
+	s->found.n = n;
+}
+
+static bool is_allocator(const struct search *s)
+{
+	bool core = false, frees = false;
+	size_t i;
+
+	for (i = 0; i < s->found.n; i++) {
+		core |= s->found.v[i].flags & FUNC_CORE;
+		frees |= s->funcs->v[s->found.v[i].row].role == ROLE_FREE;
+	}
+	return s->asked ? s->found.n > 0 : core && frees;
+}
+
+/* Functions written in assembly often have no size: then the next one ends them. */
+static int fill_sizes(struct search *s)
+{
+	_cleanup_free_ uint64_t *starts = NULL;
+	size_t n = 0, i, j;
+	int r;
+
+	for (i = 0; i < s->found.n && s->found.v[i].size; i++)
+		;
+	if (i == s->found.n)
+		return 0;
+	r = object__function_starts(s->obj, &starts, &n);
+	if (r)
+		return r;
+	for (; i < s->found.n; i++) {
+		if (s->found.v[i].size)
+			continue;
+		for (j = 0; j < n && starts[j] <= s->found.v[i].vaddr; j++)
+			;
+		if (j < n)
+			s->found.v[i].size = starts[j] - s->found.v[i].vaddr;
+	}
+	return 0;
+}
+
+/* Two functions that end in the same code share its returns: the kernel side goes by the call under way, so one probe does. */
+static void drop_shared(struct points *p, size_t first)
+{
+	size_t i, j, n = first;
+
+	for (i = first; i < p->n; i++) {
+		for (j = 0; j < n; j++)
+			if (p->v[j].offset == p->v[i].offset && p->v[j].how == p->v[i].how)
+				break;
+		if (j == n)
+			p->v[n++] = p->v[i];
+	}
+	p->n = n;
+}
+
+static int place_all(const struct search *s, struct plan *plan, struct points *points)
+{
+	size_t i;
+
+	plan->funcs = calloc(s->found.n, sizeof(*plan->funcs));
+	if (!plan->funcs)
+		return -ENOMEM;
+	for (i = 0; i < s->found.n; i++) {
+		const struct found *f = &s->found.v[i];
+		struct planned_func *pf = &plan->funcs[plan->n_funcs];
+		struct alloc_func row = s->funcs->v[f->row];
+		size_t first = points->n;
+		int r;
+
+		row.flags = f->flags;
+		*pf = (struct planned_func){ .func = f->row, .vaddr = f->vaddr, .size = f->size };
+		r = place__function(s->obj, &row, pf, points);
+		if (r == -EINVAL)	/* a symbol without code in the file */
+			continue;
+		if (r)
+			return r;
+		drop_shared(points, first);
+		plan->n_funcs++;
+	}
+	return 0;
+}
+
+static int make(struct search *s, struct object *obj, struct plan *ret, struct err *e)
+{
+	struct points points = { 0 };
+	struct plan plan = { 0 };
+	size_t i;
+	int r;
+
+	s->by_name = calloc(s->funcs->n + 1, sizeof(*s->by_name));
+	if (!s->by_name)
+		return -ENOMEM;
+	for (i = 0; i < s->funcs->n; i++)
+		s->by_name[i] = &s->funcs->v[i];
+	qsort(s->by_name, s->funcs->n, sizeof(*s->by_name), by_name);
+
+	r = object__for_each_function(obj, look_at, s, e);
+	if (r)
+		return r;
+	drop_doubtful(s);
+	merge(s);
+	if (is_allocator(s)) {
+		r = fill_sizes(s);
+		if (!r)
+			r = place_all(s, &plan, &points);
+	}
+	plan.points = points.v;
+	plan.n_points = points.n;
+	if (!r) {
+		plan.family = strdup(s->family < ARRAY_SIZE(families) ? families[s->family].family : "");
+		r = plan.family ? 0 : -ENOMEM;
+	}
+	if (r) {
+		plan__done(&plan);
+		return r;
+	}
+	plan.object = obj;
+	obj->refs++;
+	*ret = plan;
+	return 0;
+}
+
+int plan__make(struct object *obj, const struct alloc_funcs *funcs, bool asked, struct plan *ret, size_t *ret_n_symbols,
+	       struct err *e)
+{
+	struct search s = { .obj = obj, .funcs = funcs, .asked = asked, .family = ARRAY_SIZE(families) };
+	int r = make(&s, obj, ret, e);
+
+	free(s.by_name);
+	vec_done(&s.found);
+	if (r == -ENOMEM)
+		return err_set(e, r, "no memory to plan probes for %s", obj->path);
+	if (!r && ret_n_symbols)
+		*ret_n_symbols = s.n_symbols;
+	return r;
+}
+
+void plan__done(struct plan *p)
+{
+	if (!p)
+		return;
+	object__put(p->object);
+	free(p->funcs);
+	free(p->points);
+	free(p->family);
+	*p = (struct plan){ 0 };
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the disassemblers. On x86_64 that is capstone, for the lengths. On
+ * arm64 all instructions are one word long, and those that do not simply go on
+ * to the next one share one encoding class (bits 28-26 are 101): reading that
+ * class by hand also holds for extensions newer than the installed capstone
+ * (4.0 knows neither retaa nor memory tagging).
+ */
+#include <capstone/capstone.h>
+#include <elf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/insn.h"
+#include "util/util.h"
+
+struct decoder {
+	struct insn (*at)(struct decoder *d, const uint8_t *code, size_t len, uint64_t vaddr);
+	csh capstone;
+	cs_insn *scratch;
+};
+
+static uint64_t sign_extend(uint64_t v, unsigned int bits)
+{
+	uint64_t sign = 1ull << (bits - 1);
+
+	return (v ^ sign) - sign;
+}
+
+static struct insn arm64_branch_class(uint32_t w, uint64_t pc)
+{
+	if ((w & 0x7c000000) == 0x14000000)	/* b, bl */
+		return (struct insn){ w >> 31 ? FLOW_CALL : FLOW_JUMP, 4, pc + sign_extend((w & 0x3ffffff) << 2, 28) };
+	if ((w & 0x7e000000) == 0x34000000 || (w & 0xff000000) == 0x54000000)	/* cbz, cbnz, b.cond, bc.cond */
+		return (struct insn){ FLOW_BRANCH, 4, pc + sign_extend((w >> 5 & 0x7ffff) << 2, 21) };
+	if ((w & 0x7e000000) == 0x36000000)	/* tbz, tbnz */
+		return (struct insn){ FLOW_BRANCH, 4, pc + sign_extend((w >> 5 & 0x3fff) << 2, 16) };
+	if ((w & 0xff000000) == 0xd5000000)	/* hints, barriers, system registers */
+		return (struct insn){ w == 0xd503201f ? FLOW_NOP : FLOW_NEXT, 4, 0 };
+	if ((w & 0xffe0001f) == 0xd4000001)	/* svc */
+		return (struct insn){ FLOW_NEXT, 4, 0 };
+	if ((w & 0xffe0001f) == 0xd4200000 || (w & 0xffe0001f) == 0xd4400000)	/* brk, hlt */
+		return (struct insn){ FLOW_STOP, 4, 0 };
+	if (w == 0xd65f03c0 || w == 0xd65f0bff || w == 0xd65f0fff)	/* ret, retaa, retab */
+		return (struct insn){ FLOW_RETURN, 4, 0 };
+	if ((w & 0xfee00000) == 0xd6200000)	/* blr and its authenticating forms */
+		return (struct insn){ FLOW_CALL, 4, 0 };
+	if ((w & 0xfe000000) == 0xd6000000)	/* br, braa, ret through another register, ... */
+		return (struct insn){ FLOW_INDIRECT, 4, 0 };
+	return (struct insn){ FLOW_BAD, 4, 0 };
+}
+
+static struct insn arm64_at(struct decoder *d, const uint8_t *code, size_t len, uint64_t vaddr)
+{
+	uint32_t w;
+
+	if (len < 4 || vaddr & 3)
+		return (struct insn){ FLOW_BAD, 4, 0 };
+	w = code[0] | code[1] << 8 | code[2] << 16 | (uint32_t)code[3] << 24;
+	if (!(w >> 16))		/* udf */
+		return (struct insn){ FLOW_STOP, 4, 0 };
+	if ((w >> 26 & 7) == 5)
+		return arm64_branch_class(w, vaddr);
+	if ((w >> 25 & 13) == 1)	/* bits 28-25 are 0001 or 0011: unallocated */
+		return (struct insn){ FLOW_BAD, 4, 0 };
+	return (struct insn){ FLOW_NEXT, 4, 0 };
+}
+
+static enum flow x86_flow(const cs_insn *i, uint64_t *ret_target)
+{
+	const cs_x86 *x = &i->detail->x86;
+	bool direct = x->op_count == 1 && x->operands[0].type == X86_OP_IMM;
+	unsigned int g;
+
+	*ret_target = direct ? (uint64_t)x->operands[0].imm : 0;
+	switch (i->id) {
+	case X86_INS_RET:
+		/* `ret imm` takes arguments off the stack: no function of the C ABI ends so */
+		return x->op_count ? FLOW_BAD : FLOW_RETURN;
+	case X86_INS_RETF:
+	case X86_INS_RETFQ:
+	case X86_INS_IRET:
+	case X86_INS_IRETD:
+	case X86_INS_IRETQ:
+	case X86_INS_XBEGIN:
+	case X86_INS_INVALID:
+		return FLOW_BAD;
+	case X86_INS_CALL:
+		return FLOW_CALL;
+	case X86_INS_JMP:
+		return direct ? FLOW_JUMP : FLOW_INDIRECT;
+	case X86_INS_LJMP:
+	case X86_INS_LCALL:
+		return FLOW_BAD;
+	case X86_INS_LOOP:
+	case X86_INS_LOOPE:
+	case X86_INS_LOOPNE:
+	case X86_INS_JRCXZ:
+	case X86_INS_JECXZ:
+	case X86_INS_JCXZ:
+		return FLOW_BRANCH;
+	case X86_INS_UD2:
+	case X86_INS_HLT:
+	case X86_INS_INT3:
+		return FLOW_STOP;
+	case X86_INS_NOP:
+		return FLOW_NOP;
+	}
+	for (g = 0; g < i->detail->groups_count; g++)
+		if (i->detail->groups[g] == X86_GRP_JUMP)
+			return direct ? FLOW_BRANCH : FLOW_BAD;
+	return FLOW_NEXT;
+}
+
+static struct insn x86_at(struct decoder *d, const uint8_t *code, size_t len, uint64_t vaddr)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	uint64_t at = vaddr;
+	struct insn i;
+
+	if (len >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64)))
+		return (struct insn){ FLOW_NEXT, sizeof(endbr64), 0 };
+	if (!cs_disasm_iter(d->capstone, &code, &len, &at, d->scratch))
+		return (struct insn){ FLOW_BAD, 1, 0 };
+	i.len = at - vaddr;
+	i.flow = x86_flow(d->scratch, &i.target);
+	return i;
+}
+
+struct decoder *decoder__new(uint16_t machine)
+{
+	struct decoder *d;
+
+	if (machine != EM_AARCH64 && machine != EM_X86_64)
+		return NULL;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return NULL;
+	if (machine == EM_AARCH64) {
+		d->at = arm64_at;
+		return d;
+	}
+	d->at = x86_at;
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &d->capstone) != CS_ERR_OK) {
+		free(d);
+		return NULL;
+	}
+	cs_option(d->capstone, CS_OPT_DETAIL, CS_OPT_ON);
+	d->scratch = cs_malloc(d->capstone);
+	if (!d->scratch) {
+		decoder__free(d);
+		return NULL;
+	}
+	return d;
+}
+
+struct insn decoder__at(struct decoder *d, const uint8_t *code, size_t len, uint64_t vaddr)
+{
+	return d->at(d, code, len, vaddr);
+}
+
+void decoder__free(struct decoder *d)
+{
+	if (!d)
+		return;
+	if (d->scratch)
+		cs_free(d->scratch, 1);
+	if (d->capstone)
+		cs_close(&d->capstone);
+	free(d);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Where one machine instruction leads to: all that choosing probe points asks of a disassembler. */
+#ifndef MT_INSN_H
+#define MT_INSN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum flow {
+	FLOW_BAD,	/* no instruction, or one that is not understood */
+	FLOW_NEXT,	/* on to the next */
+	FLOW_NOP,	/* the same, and does nothing: also padding */
+	FLOW_CALL,	/* on to the next, if the callee returns */
+	FLOW_BRANCH,	/* on to the next or to target */
+	FLOW_JUMP,	/* to target */
+	FLOW_INDIRECT,	/* to where a register or memory says */
+	FLOW_RETURN,	/* to the caller, the stack pointer as at entry */
+	FLOW_STOP,	/* a trap: nowhere */
+};
+
+struct insn {
+	enum flow flow;
+	size_t len;
+	uint64_t target;
+};
+
+/* A decoder per architecture of the object, whatever the host is. */
+struct decoder;
+/* NULL if there is none for this e_machine, or no memory. */
+struct decoder *decoder__new(uint16_t machine);
+struct insn decoder__at(struct decoder *d, const uint8_t *code, size_t len, uint64_t vaddr);
+void decoder__free(struct decoder *d);
+
+#endif

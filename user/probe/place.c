@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Chooses the points of one function. Owns nothing beyond a call.
+ *
+ * Entry. The first instruction, where the ABI says what the arguments are.
+ *
+ * Return. A uretprobe sees every return, but it does so by putting the address
+ * of a trampoline in place of the return address. A C++ exception that leaves
+ * the function (operator new, out of memory) is unwound by return addresses,
+ * finds no rule for the trampoline and ends the target. So a function that may
+ * throw gets probes on its return instructions instead: the code that can be
+ * reached from its first instruction is walked, through tail jumps into other
+ * functions too, and each return found is a point. Only code that is reached
+ * is looked at: a breakpoint in data between functions would change the data.
+ * A return in a function that others call as well is hit by them, too; the
+ * kernel side tells by the stack pointer which call, if any, has come to its
+ * end. Where one way out cannot be followed (a jump through a register or the
+ * PLT), no return is probed at all, because a call whose end was missed would
+ * look as if it went on.
+ *
+ * The stack pointer at a return instruction is what it was at entry, by both
+ * ABIs: AAPCS64 has sp preserved across a call and `ret` does not touch it; on
+ * x86_64 `ret` pops the return address, which at entry lay at (%rsp). A tail
+ * jump hands on that same state. So sp_delta is 0 at both ends.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "probe/insn.h"
+#include "probe/plan.h"
+#include "util/util.h"
+
+#define MAX_REGIONS 8
+#define MAX_REGION_BYTES 16384
+
+/* ---- the walk */
+
+struct region {			/* a function, or what of it is known */
+	uint64_t start, end;
+	bool cut;		/* it may go on behind end */
+	uint8_t code[MAX_REGION_BYTES];
+	bool seen[MAX_REGION_BYTES];
+};
+
+struct walk {
+	const struct object *obj;
+	struct decoder *decoder;
+	uint64_t *starts;	/* where functions begin, for code that has no symbol of its own */
+	size_t n_starts;
+	struct region *regions[MAX_REGIONS];
+	size_t n_regions;
+	struct vec(uint64_t) todo;
+	struct vec(uint64_t) returns;
+	const char *unclear;
+};
+
+static int give_up(struct walk *w, const char *why)
+{
+	w->unclear = why;
+	return 0;
+}
+
+static int add_region(struct walk *w, uint64_t start, uint64_t end)
+{
+	struct region *r;
+	uint64_t len = end - start;
+
+	if (w->n_regions == MAX_REGIONS)
+		return give_up(w, "entry only: its tail calls lead too far");
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	w->regions[w->n_regions++] = r;
+	if (len > MAX_REGION_BYTES) {
+		len = MAX_REGION_BYTES;
+		r->cut = true;
+	}
+	/* the last function of a segment has no neighbour that ends it: take what is there */
+	while (len && object__read_code(w->obj, start, r->code, len)) {
+		len /= 2;
+		r->cut = true;
+	}
+	r->start = start;
+	r->end = start + len;
+	return 0;
+}
+
+static struct region *region_of(struct walk *w, uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < w->n_regions; i++)
+		if (addr >= w->regions[i]->start && addr < w->regions[i]->end)
+			return w->regions[i];
+	return NULL;
+}
+
+/* From the nearest known start to the next one. */
+static void bounds_of(const struct walk *w, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	size_t lo = 0, hi = w->n_starts;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (w->starts[mid] <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	*ret_start = lo && addr - w->starts[lo - 1] < MAX_REGION_BYTES / 2 ? w->starts[lo - 1] : addr;
+	*ret_end = lo < w->n_starts ? w->starts[lo] : UINT64_MAX;
+}
+
+static int go_to(struct walk *w, uint64_t target)
+{
+	uint64_t *slot;
+
+	slot = vec_push(&w->todo);
+	if (!slot)
+		return -ENOMEM;
+	*slot = target;
+	return 0;
+}
+
+/* Follows code from addr until it ends, jumps, or meets what was seen before. */
+static int follow(struct walk *w, uint64_t addr)
+{
+	struct region *r = region_of(w, addr);
+	bool after_call = false;
+
+	if (!r) {
+		uint64_t start, end;
+		int err;
+
+		bounds_of(w, addr, &start, &end);
+		err = add_region(w, start, end);
+		if (err || w->unclear)
+			return err;
+		r = region_of(w, addr);
+		if (!r)
+			return give_up(w, "entry only: it jumps to where the file has no code");
+	}
+	for (;;) {
+		struct insn i;
+		uint64_t *slot;
+
+		if (addr >= r->end) {
+			/* nothing is left to run after a call that does not return */
+			if (after_call && !r->cut)
+				return 0;
+			return give_up(w, r->cut ? "entry only: its code is too long to follow" :
+						   "entry only: its code runs past its end");
+		}
+		if (r->seen[addr - r->start])
+			return 0;
+		r->seen[addr - r->start] = true;
+		i = decoder__at(w->decoder, r->code + (addr - r->start), r->end - addr, addr);
+		switch (i.flow) {
+		case FLOW_BAD:
+			if (after_call)
+				return 0;
+			return give_up(w, "entry only: its code cannot be decoded");
+		case FLOW_INDIRECT:
+			return give_up(w, "entry only: it leaves by an indirect jump");
+		case FLOW_STOP:
+			return 0;
+		case FLOW_JUMP:
+			return go_to(w, i.target);
+		case FLOW_RETURN:
+			slot = vec_push(&w->returns);
+			if (!slot)
+				return -ENOMEM;
+			*slot = addr;
+			return 0;
+		case FLOW_BRANCH:
+			if (go_to(w, i.target))
+				return -ENOMEM;
+			break;
+		case FLOW_CALL:
+		case FLOW_NOP:
+		case FLOW_NEXT:
+			break;
+		}
+		after_call = i.flow == FLOW_CALL || (after_call && i.flow == FLOW_NOP);
+		addr += i.len;
+	}
+}
+
+static void walk_done(struct walk *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->n_regions; i++)
+		free(w->regions[i]);
+	free(w->starts);
+	vec_done(&w->todo);
+	vec_done(&w->returns);
+	decoder__free(w->decoder);
+}
+
+static int find_returns(struct walk *w, const struct planned_func *f)
+{
+	int r;
+
+	w->decoder = decoder__new(w->obj->machine);
+	if (!w->decoder)
+		return give_up(w, "entry only: no decoder for this architecture");
+	if (!f->size)
+		return give_up(w, "entry only: where it ends is not known");
+	r = object__function_starts(w->obj, &w->starts, &w->n_starts);
+	if (!r)
+		r = add_region(w, f->vaddr, f->size > UINT64_MAX - f->vaddr ? UINT64_MAX : f->vaddr + f->size);
+	if (!r)
+		r = go_to(w, f->vaddr);
+	while (!r && !w->unclear && w->todo.n)
+		r = follow(w, w->todo.v[--w->todo.n]);
+	if (!r && !w->unclear && !w->returns.n)
+		return give_up(w, "entry only: no return was found in its code");
+	return r;
+}
+
+/* ---- the points */
+
+static int add_point(const struct object *obj, struct points *p, uint64_t vaddr, enum how how)
+{
+	struct point *point;
+	uint64_t offset;
+
+	if (!object__vaddr_to_offset(obj, vaddr, &offset))
+		return -EINVAL;
+	point = vec_push(p);
+	if (!point)
+		return -ENOMEM;
+	*point = (struct point){ .offset = offset, .how = how };
+	return 0;
+}
+
+static int place_entry(const struct object *obj, const struct planned_func *f, struct points *p)
+{
+	return add_point(obj, p, f->vaddr, AT_ENTRY);
+}
+
+static int place_return_insns(const struct object *obj, struct planned_func *f, struct points *p)
+{
+	struct walk w = { .obj = obj };
+	size_t i;
+	int r = find_returns(&w, f);
+
+	f->why = "entry and each return instruction: it may throw";
+	if (!r && w.unclear) {
+		f->no_return = true;
+		f->why = w.unclear;
+	}
+	for (i = 0; !r && !f->no_return && i < w.returns.n; i++)
+		r = add_point(obj, p, w.returns.v[i], AT_RET_INSN);
+	walk_done(&w);
+	return r;
+}
+
+static int place_return(const struct object *obj, const struct alloc_func *row, struct planned_func *f,
+			struct points *p)
+{
+	if (row->flags & FUNC_THROWS)
+		return place_return_insns(obj, f, p);
+	f->why = "entry and uretprobe";
+	return add_point(obj, p, f->vaddr, AT_RETURN);
+}
+
+int place__function(const struct object *obj, const struct alloc_func *row, struct planned_func *f, struct points *p)
+{
+	size_t first = p->n, i;
+	int r;
+
+	f->no_return = false;
+	f->why = "entry";
+	r = place_entry(obj, f, p);
+	if (!r && row->role != ROLE_FREE)
+		r = place_return(obj, row, f, p);
+	if (r) {
+		p->n = first;
+		return r;
+	}
+	for (i = first; i < p->n; i++)
+		p->v[i].func = f->func;
+	return 0;
+}

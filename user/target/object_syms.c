@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns nothing beyond a call: reads the symbol tables of an object, section by
+ * section, through buffers bounded by what the file really holds. What is
+ * handed on is always a function with a name that ends inside its string
+ * table and an address inside an executable segment.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "target/object.h"
+#include "util/util.h"
+
+#define MAX_SECTIONS 65536
+#define MAX_STRINGS_BYTES (512ull << 20)
+#define MAX_SYMBOLS (16ull << 20)
+#define MAX_HASHED (1u << 20)
+#define MAX_DYNAMIC 4096
+#define MAX_FDES (4u << 20)
+#define CHUNK 1024
+
+struct walk {
+	const struct object *obj;
+	int (*fn)(const struct object_symbol *s, void *arg);
+	void *arg;
+	uint64_t file_size;
+};
+
+static bool in_code(const struct object *obj, uint64_t vaddr)
+{
+	size_t i;
+
+	for (i = 0; i < obj->n_segments; i++)
+		if (obj->segments[i].exec && vaddr >= obj->segments[i].vaddr &&
+		    vaddr - obj->segments[i].vaddr < obj->segments[i].mem_size)
+			return true;
+	return false;
+}
+
+/* strings ends in a NUL of our own. The version behind '@' is cut off in place, which other names may share: so in a copy. */
+static int pass_on(struct walk *w, const Elf64_Sym *sym, const char *strings, uint64_t strings_len)
+{
+	unsigned int type = ELF64_ST_TYPE(sym->st_info);
+	_cleanup_free_ char *plain = NULL;
+	struct object_symbol s;
+	const char *at;
+
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || sym->st_shndx == SHN_UNDEF || sym->st_name >= strings_len ||
+	    !strings[sym->st_name] || !in_code(w->obj, sym->st_value))
+		return 0;
+	s = (struct object_symbol){
+		.name = strings + sym->st_name,
+		.value = sym->st_value,
+		.size = sym->st_size,
+		.ifunc = type == STT_GNU_IFUNC,
+		.local = ELF64_ST_BIND(sym->st_info) == STB_LOCAL,
+	};
+	at = strchr(s.name + 1, '@');
+	if (at) {
+		plain = strndup(s.name, at - s.name);
+		if (!plain)
+			return -ENOMEM;
+		s.name = plain;
+	}
+	return w->fn(&s, w->arg);
+}
+
+/* Fewer bytes than asked for, where the file ends. */
+static void clip(const struct walk *w, uint64_t file_off, uint64_t *len)
+{
+	*len = file_off >= w->file_size ? 0 : MIN(*len, w->file_size - file_off);
+}
+
+static int walk_table(struct walk *w, uint64_t syms_off, uint64_t n, uint64_t strings_off, uint64_t strings_len)
+{
+	_cleanup_free_ char *strings = NULL;
+	Elf64_Sym chunk[CHUNK];
+	uint64_t syms_len, i, j;
+
+	n = MIN(n, MAX_SYMBOLS);
+	syms_len = n * sizeof(Elf64_Sym);
+	clip(w, syms_off, &syms_len);
+	clip(w, strings_off, &strings_len);
+	n = syms_len / sizeof(Elf64_Sym);
+	strings_len = MIN(strings_len, MAX_STRINGS_BYTES);
+	if (!n || !strings_len)
+		return 0;
+	strings = malloc(strings_len + 1);
+	if (!strings)
+		return -ENOMEM;
+	if (object__read_at(w->obj, strings_off, strings, strings_len))
+		return 0;
+	strings[strings_len] = 0;
+	for (i = 0; i < n; i += CHUNK) {
+		uint64_t here = MIN(n - i, (uint64_t)CHUNK);
+
+		if (object__read_at(w->obj, syms_off + i * sizeof(Elf64_Sym), chunk, here * sizeof(Elf64_Sym)))
+			return 0;
+		for (j = 0; j < here; j++) {
+			int r = pass_on(w, &chunk[j], strings, strings_len);
+
+			if (r)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static int walk_sections(struct walk *w, const Elf64_Ehdr *eh, bool *ret_has_dynsym)
+{
+	_cleanup_free_ Elf64_Shdr *sh = NULL;
+	uint64_t n = eh->e_shnum, i;
+	Elf64_Shdr first;
+
+	if (!eh->e_shoff || eh->e_shentsize != sizeof(first) ||
+	    object__read_at(w->obj, eh->e_shoff, &first, sizeof(first)))
+		return 0;
+	/* more sections than fit the header are counted in the first one */
+	if (!n)
+		n = first.sh_size;
+	n = MIN(n, (uint64_t)MAX_SECTIONS);
+	n = MIN(n, (w->file_size - MIN(w->file_size, eh->e_shoff)) / sizeof(first));
+	sh = calloc(n + 1, sizeof(*sh));
+	if (!sh)
+		return -ENOMEM;
+	if (object__read_at(w->obj, eh->e_shoff, sh, n * sizeof(*sh)))
+		return 0;
+	for (i = 0; i < n; i++) {
+		const Elf64_Shdr *str;
+		int r;
+
+		if ((sh[i].sh_type != SHT_DYNSYM && sh[i].sh_type != SHT_SYMTAB) || sh[i].sh_link >= n)
+			continue;
+		str = &sh[sh[i].sh_link];
+		if (str->sh_type != SHT_STRTAB || sh[i].sh_entsize != sizeof(Elf64_Sym))
+			continue;
+		if (sh[i].sh_type == SHT_DYNSYM)
+			*ret_has_dynsym = true;
+		r = walk_table(w, sh[i].sh_offset, sh[i].sh_size / sizeof(Elf64_Sym), str->sh_offset, str->sh_size);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- without section headers: what the dynamic loader itself goes by */
+
+static bool read_u32(const struct walk *w, uint64_t vaddr, uint32_t *ret)
+{
+	uint64_t off;
+
+	return object__vaddr_to_offset(w->obj, vaddr, &off) && !object__read_at(w->obj, off, ret, sizeof(*ret));
+}
+
+/* The hash table holds only the last symbols: one more than the highest that a chain reaches. */
+static uint64_t count_by_gnu_hash(const struct walk *w, uint64_t hash)
+{
+	uint32_t n_buckets, first, n_bloom, i, bucket, highest = 0, word;
+	uint64_t buckets, chains, steps;
+
+	if (!read_u32(w, hash, &n_buckets) || !read_u32(w, hash + 4, &first) || !read_u32(w, hash + 8, &n_bloom) ||
+	    n_buckets > MAX_HASHED)
+		return 0;
+	buckets = hash + 16 + 8ull * n_bloom;
+	chains = buckets + 4ull * n_buckets;
+	for (i = 0; i < n_buckets; i++) {
+		if (!read_u32(w, buckets + 4ull * i, &bucket))
+			return 0;
+		highest = MAX(highest, bucket);
+	}
+	if (highest < first)
+		return first;
+	for (steps = 0; steps < MAX_HASHED; steps++, highest++) {
+		if (!read_u32(w, chains + 4ull * (highest - first), &word))
+			return 0;
+		if (word & 1)
+			return (uint64_t)highest + 1;
+	}
+	return 0;
+}
+
+static int walk_dynamic(struct walk *w, const Elf64_Phdr *ph)
+{
+	uint64_t syms = 0, strings = 0, strings_len = 0, hash = 0, gnu_hash = 0, n = 0, syms_off, strings_off, i;
+	uint64_t n_entries = MIN(ph->p_filesz / sizeof(Elf64_Dyn), (uint64_t)MAX_DYNAMIC);
+	uint32_t n_chains;
+
+	if (ph->p_offset > INT64_MAX)
+		return 0;
+	for (i = 0; i < n_entries; i++) {
+		Elf64_Dyn d;
+
+		if (object__read_at(w->obj, ph->p_offset + i * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
+			break;
+		switch (d.d_tag) {
+		case DT_SYMTAB:
+			syms = d.d_un.d_ptr;
+			break;
+		case DT_STRTAB:
+			strings = d.d_un.d_ptr;
+			break;
+		case DT_STRSZ:
+			strings_len = d.d_un.d_val;
+			break;
+		case DT_HASH:
+			hash = d.d_un.d_ptr;
+			break;
+		case DT_GNU_HASH:
+			gnu_hash = d.d_un.d_ptr;
+			break;
+		}
+	}
+	if (!syms || !strings || !object__vaddr_to_offset(w->obj, syms, &syms_off) ||
+	    !object__vaddr_to_offset(w->obj, strings, &strings_off))
+		return 0;
+	if (hash && read_u32(w, hash + 4, &n_chains))
+		n = n_chains;
+	else if (gnu_hash)
+		n = count_by_gnu_hash(w, gnu_hash);
+	return walk_table(w, syms_off, n, strings_off, strings_len);
+}
+
+static int walk_program_headers(struct walk *w, const Elf64_Ehdr *eh)
+{
+	size_t i;
+
+	if (eh->e_phentsize != sizeof(Elf64_Phdr) || eh->e_phoff > INT64_MAX)
+		return 0;
+	for (i = 0; i < eh->e_phnum; i++) {
+		Elf64_Phdr ph;
+
+		if (object__read_at(w->obj, eh->e_phoff + i * sizeof(ph), &ph, sizeof(ph)))
+			return 0;
+		if (ph.p_type == PT_DYNAMIC)
+			return walk_dynamic(w, &ph);
+	}
+	return 0;
+}
+
+int object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
+			      struct err *e)
+{
+	struct walk w = { .obj = obj, .fn = fn, .arg = arg };
+	bool has_dynsym = false;
+	struct stat st;
+	Elf64_Ehdr eh;
+	int r;
+
+	if (!obj->is_elf || !obj->is_64)
+		return 0;
+	if (fstat(obj->fd, &st) < 0)
+		return err_set(e, -errno, "%s: %s", obj->path, strerror(errno));
+	w.file_size = st.st_size;
+	if (object__read_at(obj, 0, &eh, sizeof(eh)))
+		return err_set(e, -EINVAL, "%s has become shorter than an ELF header", obj->path);
+	r = walk_sections(&w, &eh, &has_dynsym);
+	if (!r && !has_dynsym)
+		r = walk_program_headers(&w, &eh);
+	if (r == -ENOMEM)
+		return err_set(e, r, "no memory for the symbols of %s", obj->path);
+	return MIN(r, 0);
+}
+
+/* ---- where functions begin */
+
+struct starts vec(uint64_t);
+
+static int add_start(const struct object_symbol *s, void *arg)
+{
+	struct starts *all = arg;
+	uint64_t *slot;
+
+	slot = vec_push(all);
+	if (!slot)
+		return -ENOMEM;
+	*slot = s->value;
+	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Of the unwinder's search table only the form that linkers write is read: 32-bit pairs relative to the table. */
+static int add_unwind_starts(const struct object *obj, const Elf64_Phdr *ph, struct starts *all)
+{
+	struct {
+		uint8_t version, ptr_enc, count_enc, table_enc;
+		int32_t eh_frame;
+		uint32_t n;
+	} hdr;
+	int32_t pairs[512][2];
+	uint32_t i, j;
+
+	if (ph->p_offset > INT64_MAX || object__read_at(obj, ph->p_offset, &hdr, sizeof(hdr)) || hdr.version != 1 ||
+	    hdr.ptr_enc != 0x1b || hdr.count_enc != 0x03 || hdr.table_enc != 0x3b)
+		return 0;
+	hdr.n = MIN(hdr.n, MAX_FDES);
+	for (i = 0; i < hdr.n; i += ARRAY_SIZE(pairs)) {
+		uint32_t here = MIN(hdr.n - i, (uint32_t)ARRAY_SIZE(pairs));
+
+		if (object__read_at(obj, ph->p_offset + sizeof(hdr) + i * sizeof(pairs[0]), pairs,
+				    here * sizeof(pairs[0])))
+			return 0;
+		for (j = 0; j < here; j++) {
+			uint64_t *slot = vec_push(all);
+
+			if (!slot)
+				return -ENOMEM;
+			*slot = ph->p_vaddr + (int64_t)pairs[j][0];
+		}
+	}
+	return 0;
+}
+
+int object__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n)
+{
+	struct starts all = { 0 };
+	Elf64_Ehdr eh;
+	size_t i;
+	int r;
+
+	r = object__for_each_function(obj, add_start, &all, NULL);
+	if (!r && obj->is_64 && !object__read_at(obj, 0, &eh, sizeof(eh)) && eh.e_phentsize == sizeof(Elf64_Phdr) &&
+	    eh.e_phoff <= INT64_MAX) {
+		for (i = 0; i < eh.e_phnum && !r; i++) {
+			Elf64_Phdr ph;
+
+			if (object__read_at(obj, eh.e_phoff + i * sizeof(ph), &ph, sizeof(ph)))
+				break;
+			if (ph.p_type == PT_GNU_EH_FRAME)
+				r = add_unwind_starts(obj, &ph, &all);
+		}
+	}
+	if (r) {
+		vec_done(&all);
+		return r;
+	}
+	if (all.n)
+		qsort(all.v, all.n, sizeof(*all.v), by_value);
+	*ret = all.v;
+	*ret_n = all.n;
+	return 0;
+}
