@@ -10,10 +10,9 @@
 #include <sys/types.h>
 
 #include "util/err.h"
+#include "view/views.h"
 
 enum command { CMD_TRACE, CMD_DOCTOR, CMD_HELP, CMD_VERSION };
-
-enum view_bit { VIEW_LEAKS = 1, VIEW_ALLOCS = 2 };
 
 struct opt_strings {
 	const char **v;
@@ -44,7 +43,7 @@ struct opts {
 	/* reporting */
 	uint64_t interval_ns, duration_ns;	/* 0: none */
 	uint64_t count;			/* of interval reports; 0: no end */
-	struct opt_strings outputs;	/* -o */
+	struct opt_strings outputs;	/* -o; holds "-" also with --json and --format; none twice */
 	const char *format;		/* of -o -; "text" */
 	bool batch, json;
 	int verbosity;			/* enum log_level */
@@ -53,6 +52,7 @@ struct opts {
 	const char *sort;		/* NULL: by view */
 	unsigned int top;		/* 10 */
 	uint64_t older_ns;
+	bool no_inlines, no_source;
 };
 
 /*
@@ -64,5 +64,8 @@ struct opts {
 int opts__parse(struct opts *o, int argc, char **argv, struct err *e);
 void opts__done(struct opts *o);
 void opts__help(FILE *out);
+
+/* "text", "json" or "folded": the format of one of o->outputs. */
+const char *opts__output_format(const struct opts *o, const char *output);
 
 #endif

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* What is taken, what is refused and in which words, and that help text and man page tell of the same options. */
+#include <criterion/criterion.h>
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "model/snapshot.h"
+#include "opts.h"
+#include "util/log.h"
+#include "util/util.h"
+
+#define MAX_ARGS 80
+
+static char *words[MAX_ARGS + 1];
+static char line_copy[512];
+
+/* A line split at blanks, with a leading "malloctrace"; '' is an empty word. */
+static int split(const char *line)
+{
+	char *rest = line_copy, *w;
+	int n = 0;
+
+	snprintf(line_copy, sizeof(line_copy), "%s", line);
+	words[n++] = (char *)"malloctrace";
+	while ((w = strsep(&rest, " ")) && n < MAX_ARGS) {
+		if (*w)
+			words[n++] = strcmp(w, "''") ? w : w + 2;
+	}
+	words[n] = NULL;
+	return n;
+}
+
+static void parse(struct opts *o, const char *line)
+{
+	_cleanup_err_ struct err e = {};
+	int err = opts__parse(o, split(line), words, &e);
+
+	cr_assert_eq(err, 0, "%s: %s", line, err_msg(&e));
+}
+
+Test(opts, defaults)
+{
+	struct opts o;
+
+	parse(&o, "-p 1");
+	cr_expect_eq(o.command, CMD_TRACE);
+	cr_expect_eq(o.pids.n, 1);
+	cr_expect_eq(o.pids.v[0], 1);
+	cr_expect_null(o.cmd);
+	cr_expect_eq(o.min_size, 0);
+	cr_expect_eq(o.max_size, UINT64_MAX);
+	cr_expect_eq(o.depth, 127);
+	cr_expect_eq(o.max_live, 0);
+	cr_expect_eq(o.max_stacks, 0);
+	cr_expect_str_eq(o.format, "text");
+	cr_expect_str_eq(o.metric, "live-bytes");
+	cr_expect_null(o.sort);
+	cr_expect_eq(o.top, 10);
+	cr_expect_eq(o.views, VIEW_LEAKS | VIEW_ALLOCS);
+	cr_expect_eq(o.verbosity, LOG_NORMAL);
+	cr_expect_eq(o.outputs.n, 0);
+	cr_expect_not(o.batch || o.json || o.as_root || o.precise_times || o.no_inlines || o.no_source);
+	opts__done(&o);
+}
+
+Test(opts, all_ways_to_write_a_value)
+{
+	static const char *const lines[] = { "-p7", "-p 7", "--pid 7", "--pid=7", "-vp7", "-vp 7", "-p 7,7 -p 7" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		struct opts o;
+
+		parse(&o, lines[i]);
+		cr_expect_eq(o.pids.n, 1, "%s", lines[i]);
+		cr_expect_eq(o.pids.v[0], 7, "%s", lines[i]);
+		opts__done(&o);
+	}
+}
+
+Test(opts, everything_at_once)
+{
+	struct opts o;
+
+	parse(&o, "-p 3,1 5 --pid 2,3 3 -O /a.so --object=b.so --prefix je_ --sym malloc=m --sym free=f "
+		  "--mode full --size requested --unwind fp --min-size 1K --max-size=2M --depth 5 --max-live 3 "
+		  "--max-stacks 4 --precise-times -d 0.5 -o x.json -o y.folded -o z.txt --batch -q --view allocs "
+		  "--metric temp-calls --sort oldest -T 20 --older 5m --no-inlines --no-source");
+	cr_expect_eq(o.pids.n, 3);
+	cr_expect(o.pids.v[0] == 3 && o.pids.v[1] == 1 && o.pids.v[2] == 2);
+	cr_expect_eq(o.interval_ns, 5000000000);
+	cr_expect_eq(o.count, 3);
+	cr_expect_eq(o.objects.n, 2);
+	cr_expect_str_eq(o.objects.v[1], "b.so");
+	cr_expect_str_eq(o.prefix, "je_");
+	cr_expect_eq(o.syms.n, 2);
+	cr_expect_str_eq(o.syms.v[0], "malloc=m");
+	cr_expect_eq(o.min_size, 1024);
+	cr_expect_eq(o.max_size, 2 << 20);
+	cr_expect_eq(o.depth, 5);
+	cr_expect_eq(o.max_live, 3);
+	cr_expect_eq(o.max_stacks, 4);
+	cr_expect(o.precise_times && o.batch && o.no_inlines && o.no_source);
+	cr_expect_eq(o.duration_ns, 500000000);
+	cr_expect_eq(o.outputs.n, 3);
+	cr_expect_str_eq(opts__output_format(&o, o.outputs.v[0]), "json");
+	cr_expect_str_eq(opts__output_format(&o, o.outputs.v[1]), "folded");
+	cr_expect_str_eq(opts__output_format(&o, o.outputs.v[2]), "text");
+	cr_expect_eq(o.verbosity, LOG_QUIET);
+	cr_expect_eq(o.views, VIEW_ALLOCS);
+	cr_expect_str_eq(o.metric, "temp-calls");
+	cr_expect_str_eq(o.sort, "oldest");
+	cr_expect_eq(o.top, 20);
+	cr_expect_eq(o.older_ns, 300000000000);
+	opts__done(&o);
+}
+
+Test(opts, command_behind_two_dashes)
+{
+	struct opts o;
+
+	parse(&o, "-v --as-root 5 -- ./prog -p 1 --json -- x");
+	cr_expect_str_eq(o.cmd[0], "./prog");
+	cr_expect_str_eq(o.cmd[4], "--");
+	cr_expect_str_eq(o.cmd[5], "x");
+	cr_expect_null(o.cmd[6]);
+	cr_expect_eq(o.pids.n, 0);
+	cr_expect_not(o.json);
+	cr_expect(o.as_root);
+	cr_expect_eq(o.interval_ns, 5000000000);
+	opts__done(&o);
+}
+
+Test(opts, json_is_three_options)
+{
+	static const char *const lines[] = { "-p1 --json", "-p1 --format json -o - --batch", "-p1 --json -o -",
+					     "-p1 -o - --json --format json" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		struct opts o;
+
+		parse(&o, lines[i]);
+		cr_expect_eq(o.outputs.n, 1, "%s", lines[i]);
+		cr_expect_str_eq(o.outputs.v[0], "-");
+		cr_expect_str_eq(opts__output_format(&o, "-"), "json", "%s", lines[i]);
+		cr_expect(o.batch, "%s", lines[i]);
+		opts__done(&o);
+	}
+}
+
+Test(opts, views_add_up)
+{
+	struct opts o;
+
+	parse(&o, "-p1 --view leaks");
+	cr_expect_eq(o.views, VIEW_LEAKS);
+	opts__done(&o);
+	parse(&o, "-p1 --view allocs,leaks");
+	cr_expect_eq(o.views, VIEW_LEAKS | VIEW_ALLOCS);
+	opts__done(&o);
+	parse(&o, "-p1 --view allocs --view leaks");
+	cr_expect_eq(o.views, VIEW_LEAKS | VIEW_ALLOCS);
+	opts__done(&o);
+}
+
+Test(opts, commands)
+{
+	struct opts o;
+
+	parse(&o, "doctor");
+	cr_expect_eq(o.command, CMD_DOCTOR);
+	parse(&o, "doctor -p 5 -v --max-live 1M");
+	cr_expect_eq(o.command, CMD_DOCTOR);
+	cr_expect_eq(o.pids.n, 1);
+	cr_expect_eq(o.max_live, 1 << 20);
+	opts__done(&o);
+	parse(&o, "--help --bogus");
+	cr_expect_eq(o.command, CMD_HELP);
+	parse(&o, "-vh");
+	cr_expect_eq(o.command, CMD_HELP);
+	parse(&o, "-V");
+	cr_expect_eq(o.command, CMD_VERSION);
+}
+
+Test(opts, refusals_say_what_and_why)
+{
+	static const struct {
+		const char *line, *want;
+	} t[] = {
+		{ "-p 1 --older 5parsecs", "--older 5parsecs: want a number with ns, us, ms, s, m or h" },
+		{ "-p 1 --older=5parsecs", "--older 5parsecs: want a number with ns, us, ms, s, m or h" },
+		{ "-p 0", "-p 0: want process ids, separated by commas" },
+		{ "-p 1,", "-p 1,: want process ids, separated by commas" },
+		{ "--pid 1,x", "--pid 1,x: want process ids, separated by commas" },
+		{ "-p 4294967297", "-p 4294967297: want process ids, separated by commas" },
+		{ "-p", "-p: wants a value: PID[,PID...]" },
+		{ "-p -- ls", "-p: wants a value: PID[,PID...]" },
+		{ "-p1 --depth 0", "--depth 0: want a number from 1 to 127" },
+		{ "-p1 --depth 128", "--depth 128: want a number from 1 to 127" },
+		{ "-p1 --max-live 0", "--max-live 0: want a number from 1 to 4294967296, also with K, M or G" },
+		{ "-p1 --max-stacks 5G", "--max-stacks 5G: want a number from 1 to 1000000, also with K, M or G" },
+		{ "-p1 -T 0", "-T 0: want a number from 1 to 1000000" },
+		{ "-p1 --min-size x", "--min-size x: want a number of bytes, also with K, M or G" },
+		{ "-p1 --min-size 5K --max-size 4K", "--min-size 5K: is more than --max-size 4K" },
+		{ "-p1 -d 0", "-d 0: want seconds, more than 0, such as 30 or 0.5" },
+		{ "-p1 -d -5", "-d -5: want seconds, more than 0, such as 30 or 0.5" },
+		{ "-p1 0", "interval 0: want seconds, at least 0.01" },
+		{ "-p1 5 0", "count 0: want a whole number of reports, at least 1" },
+		{ "-p1 5 1.5", "count 1.5: want a whole number of reports, at least 1" },
+		{ "-p1 5 1 7", "7: only an interval and a count are taken" },
+		{ "./prog", "./prog: want an interval in seconds, 'doctor', or -- before a program to start" },
+		{ "-p1 -", "-: want an interval in seconds, 'doctor', or -- before a program to start" },
+		{ "-p1 --batch=yes", "--batch: takes no value" },
+		{ "-p1 --oler 5s", "--oler: no such option; did you mean --older?" },
+		{ "-p1 --zzz", "--zzz: no such option; malloctrace --help lists them" },
+		{ "-p1 --=x", "--: no such option; malloctrace --help lists them" },
+		{ "-p1 --old 5s", "--old: no such option; malloctrace --help lists them" },
+		{ "-p1 -x", "-x: no such option; malloctrace --help lists them" },
+		{ "-p1 --prefix ''", "--prefix '': want a name" },
+		{ "-p1 -O ''", "-O '': want a name" },
+		{ "-p1 --sym malloc", "--sym malloc: want ROLE=NAME, such as malloc=arena_alloc" },
+		{ "-p1 --sym =x", "--sym =x: want ROLE=NAME, such as malloc=arena_alloc" },
+		{ "-p1 --sym x=", "--sym x=: want ROLE=NAME, such as malloc=arena_alloc" },
+		{ "-p1 --view leaks,x", "--view leaks,x: want leaks or allocs" },
+		{ "-p1 --view leaks,", "--view leaks,: want leaks or allocs" },
+		{ "-p1 --view leaks,tree", "--view tree: not in this version" },
+		{ "-p1 --format xml", "--format xml: want text, json or folded" },
+		{ "-p1 -o x.c", "-o x.c: want a file name that ends in .json, .txt or .folded, or - for standard output" },
+		{ "-p1 -o .json", "-o .json: want a file name that ends in .json, .txt or .folded, or - for standard output" },
+		{ "-p1 -o a.json -o a.json", "-o a.json: given twice" },
+		{ "-p1 -o - --output -", "--output -: given twice" },
+		{ "-p1 -o a-%t.json", "-o a-%t.json: %t, %p and %n are not in this version" },
+		{ "-p1 --json --format text -o -", "--json and --format text: want one of them" },
+		{ "-p1 -q --verbose", "-q and --verbose: want one of them" },
+		{ "-p1 -- ls", "-p and -- CMD: want one of them" },
+		{ "-p1 --as-root", "--as-root: goes with -- CMD only" },
+		{ "--", "--: want a program to start behind it" },
+		{ "-p1 --", "--: want a program to start behind it" },
+		{ "doctor -o x.json", "doctor: takes no -o" },
+		{ "doctor --json", "doctor: takes no --json" },
+		{ "doctor 5", "doctor: '5' is one argument too many" },
+		{ "doctor -- ls", "doctor: takes no -- CMD" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		_cleanup_err_ struct err e = {};
+		struct opts o;
+
+		cr_expect_eq(opts__parse(&o, split(t[i].line), words, &e), -EINVAL, "%s", t[i].line);
+		cr_expect_str_eq(err_msg(&e), t[i].want, "%s: '%s', want '%s'", t[i].line, err_msg(&e), t[i].want);
+	}
+}
+
+/* Every name of a later version, as an option, a value, a suffix or a command. */
+Test(opts, later_versions)
+{
+	static const char *const lines[] = {
+		"-a", "--all", "--comm x", "--cgroup x", "-f", "--follow", "--mode leak", "--mode count", "--mode growth",
+		"--size usable", "--sample 1M", "--overhead 3", "--within f", "--mark f", "--tag f", "--free-stacks",
+		"--mmap", "--unwind table", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
+		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f", "--by thread",
+		"--between 1,2", "--keep 3", "--fail-over 1M", "--debuginfod", "--listen x", "-o x.pb.gz", "-o x.html",
+		"-o x.speedscope.json", "-o x.massif", "-o x.callgrind", "-o x.dot", "--format pprof", "--format html",
+		"--format speedscope", "--format massif", "--format callgrind", "--format dot", "--view peak",
+		"--view temporary", "--view threads", "--view processes", "--view sizes", "--view lifetimes",
+		"--view tags", "--view frees", "--view tree", "report x.json", "diff a.json b.json", "serve",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		_cleanup_err_ struct err e = {};
+		struct opts o;
+
+		cr_expect_eq(opts__parse(&o, split(lines[i]), words, &e), -EINVAL, "%s", lines[i]);
+		cr_expect(strstr(err_msg(&e), "not in this version"), "%s: %s", lines[i], err_msg(&e));
+		cr_expect_null(strchr(err_msg(&e), '\n'));
+	}
+}
+
+Test(opts, without_a_target_the_usage)
+{
+	static const char *const lines[] = { "", "5 3", "--json", "1432" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		_cleanup_err_ struct err e = {};
+		struct opts o;
+
+		cr_expect_eq(opts__parse(&o, split(lines[i]), words, &e), -EINVAL);
+		cr_expect(strstr(err_msg(&e), "usage: malloctrace -p PID"), "%s: %s", lines[i], err_msg(&e));
+	}
+}
+
+Test(opts, metrics_are_the_model_s)
+{
+	for (size_t i = 0; i < n_metrics; i++) {
+		char line[64];
+		struct opts o;
+
+		snprintf(line, sizeof(line), "-p1 --metric %s --sort %s", metrics[i].name, metrics[i].name);
+		parse(&o, line);
+		cr_expect_str_eq(o.metric, metrics[i].name);
+		opts__done(&o);
+	}
+}
+
+static char *help_text(void)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	cr_assert(f);
+	opts__help(f);
+	fclose(f);
+	return text;
+}
+
+Test(opts, help_fits_80_columns)
+{
+	_cleanup_free_ char *text = help_text();
+	char *rest = text, *l;
+
+	while ((l = strsep(&rest, "\n"))) {
+		cr_expect_lt(strlen(l), 80, "%s", l);
+		cr_expect_null(strstr(l, "--sample"));
+	}
+}
+
+static bool is_name(char c)
+{
+	return islower((unsigned char)c) || c == '-';
+}
+
+/* The long options that stand in a text, each as " name " in one string. */
+static char *long_options(const char *text)
+{
+	char *list = calloc(1, strlen(text) * 2 + 2), *end = list;
+
+	cr_assert(list);
+	*end++ = ' ';
+	for (const char *s = text; (s = strstr(s, "--")); ) {
+		s += 2;
+		if (!is_name(*s))
+			continue;
+		while (is_name(*s))
+			*end++ = *s++;
+		*end++ = ' ';
+	}
+	return list;
+}
+
+static void check_all_in(const char *names, const char *in, const char *what)
+{
+	_cleanup_free_ char *copy = strdup(names);
+	char *rest = copy, *w, key[80];
+	int n = 0;
+
+	while ((w = strsep(&rest, " "))) {
+		if (!*w)
+			continue;
+		n++;
+		snprintf(key, sizeof(key), " %s ", w);
+		cr_expect(strstr(in, key), "--%s is not in the %s", w, what);
+	}
+	cr_expect_gt(n, 20, "the options were not found at all");
+}
+
+/* The man page tells of every option of this version, and of no other. */
+Test(opts, man_page)
+{
+	_cleanup_free_ char *help = help_text();
+	_cleanup_free_ char *page = NULL, *in_help = NULL, *in_page = NULL;
+	size_t len;
+	char *out;
+
+	cr_assert_eq(read_small_file("docs/malloctrace.1", &page, &len), 0, "run from the top of the source tree");
+	/* roff's \- is a plain - */
+	out = page;
+	for (char *s = page; *s; s++) {
+		if (s[0] != '\\' || s[1] != '-')
+			*out++ = *s;
+	}
+	*out = '\0';
+	in_help = long_options(help);
+	in_page = long_options(page);
+	check_all_in(in_help, in_page, "man page");
+	check_all_in(in_page, in_help, "help text");
+	for (const char *s = help; (s = strstr(s, "\n  -")); s += 4) {
+		char key[8];
+
+		if (s[4] == '-')
+			continue;
+		snprintf(key, sizeof(key), "-%c", s[4]);
+		cr_expect(strstr(page, key), "%s is not in the man page", key);
+	}
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * argv → struct opts, and the help text: both read the table of options in
+ * opts_table.c.
+ *
+ * What always holds: strings in struct opts point into argv; after success
+ * every value is in its range and nothing that was asked for contradicts
+ * another thing; nothing that was asked for is ignored in silence.
+ *
+ * Neither getopt_long nor argp reads the table: getopt_long takes any
+ * unambiguous abbreviation, which cannot be turned off, so a script's --over
+ * would change its meaning with the next version's options; it keeps its place
+ * in globals, and does not tell which option stood in a cluster of short ones.
+ * argp prints and exits by itself, where a message has to go up to main.
+ */
+#include "opts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "opts_table.h"
+#include "util/log.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+#define HELP_COLUMNS 80
+#define HELP_INDENT 27
+#define MIN_INTERVAL_NS 10000000ULL
+
+static const struct {
+	const char *name;
+	int command;		/* enum command, -1: later */
+} commands[] = {
+	{ "doctor", CMD_DOCTOR },
+	{ "report", -1 },
+	{ "diff", -1 },
+	{ "serve", -1 },
+};
+
+static const char usage[] =
+	"usage: malloctrace -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n"
+	"       malloctrace [OPTION...] [INTERVAL [COUNT]] -- CMD [ARG...]\n"
+	"       malloctrace doctor [-p PID]\n";
+
+/* ---- argv */
+
+/* How many letters must be inserted, removed or replaced to turn a into b. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t n = strlen(b), at[OPT_NAME_MAX + 1];
+
+	for (size_t j = 0; j <= n; j++)
+		at[j] = j;
+	for (size_t i = 0; a[i]; i++) {
+		size_t diagonal = at[0]++;
+
+		for (size_t j = 1; j <= n; j++) {
+			size_t cost = MIN(diagonal + (a[i] != b[j - 1]), MIN(at[j], at[j - 1]) + 1);
+
+			diagonal = at[j];
+			at[j] = cost;
+		}
+	}
+	return at[n];
+}
+
+static int unknown_option(const char *name, size_t len, struct err *e)
+{
+	const char *nearest = NULL;
+	char word[OPT_NAME_MAX + 1] = "";
+	size_t best = SIZE_MAX;
+
+	if (len <= OPT_NAME_MAX)
+		memcpy(word, name, len);
+	for (size_t i = 0; *word && i < n_opt_rows; i++) {
+		size_t d = distance(word, opt_rows[i].name);
+
+		if (!*opt_rows[i].name || opt_rows[i].flags & LATER || d >= best)
+			continue;
+		best = d;
+		nearest = opt_rows[i].name;
+	}
+	if (nearest && best <= MAX(1, len / 3))
+		return err_set(e, -EINVAL, "--%.*s: no such option; did you mean --%s?", (int)len, name, nearest);
+	return err_set(e, -EINVAL, "--%.*s: no such option; malloctrace --help lists them", (int)len, name);
+}
+
+struct parser {
+	struct opts *o;
+	char **argv;
+	int at, n;		/* the next argument, and the end of the options' part of argv */
+	struct given seen[OPT_ROWS_MAX];	/* the last one of each */
+	unsigned int n_words;	/* arguments that are no options */
+	bool over;		/* --help: nothing else matters */
+};
+
+static const struct given *seen(const struct parser *p, const char *name)
+{
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		if (!strcmp(opt_rows[i].name, name) && p->seen[i].row)
+			return &p->seen[i];
+	}
+	return NULL;
+}
+
+static int take(struct parser *p, const struct row *r, bool is_short, const char *val, struct err *e)
+{
+	struct given *g = &p->seen[r - opt_rows];
+	int err;
+
+	g->row = r;
+	if (is_short)
+		snprintf(g->as, sizeof(g->as), "-%c", r->letter);
+	else
+		snprintf(g->as, sizeof(g->as), "--%s", r->name);
+	if (r->flags & LATER)
+		return err_set(e, -EINVAL, "%s: " NOT_YET, g->as);
+	if (!r->arg && val)
+		return err_set(e, -EINVAL, "%s: takes no value", g->as);
+	if (r->arg && !val) {
+		if (p->at == p->n)
+			return err_set(e, -EINVAL, "%s: wants a value: %s", g->as, r->arg);
+		val = p->argv[p->at++];
+	}
+	g->val = val;
+	err = r->take(p->o, g, e);
+	p->over = p->o->command == CMD_HELP || p->o->command == CMD_VERSION;
+	return err;
+}
+
+static int take_long(struct parser *p, const char *name, struct err *e)
+{
+	size_t len = strcspn(name, "=");
+
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		if (len && len == strlen(opt_rows[i].name) && !memcmp(opt_rows[i].name, name, len))
+			return take(p, &opt_rows[i], false, name[len] ? name + len + 1 : NULL, e);
+	}
+	return unknown_option(name, len, e);
+}
+
+static int take_short(struct parser *p, const char *s, struct err *e)
+{
+	int err = 0;
+
+	for (; *s && !err && !p->over; s++) {
+		const struct row *r = NULL;
+
+		for (size_t i = 0; i < n_opt_rows && !r; i++) {
+			if (opt_rows[i].letter == *s)
+				r = &opt_rows[i];
+		}
+		if (!r)
+			return err_set(e, -EINVAL, "-%c: no such option; malloctrace --help lists them", *s);
+		if (r->arg && s[1])
+			return take(p, r, true, s + 1, e);
+		err = take(p, r, true, NULL, e);
+	}
+	return err;
+}
+
+static int take_word(struct parser *p, const char *w, struct err *e)
+{
+	struct opts *o = p->o;
+	unsigned int nth = p->n_words++;
+
+	for (size_t i = 0; nth == 0 && i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(w, commands[i].name))
+			continue;
+		if (commands[i].command < 0)
+			return err_set(e, -EINVAL, "%s: " NOT_YET, w);
+		o->command = (enum command)commands[i].command;
+		return 0;
+	}
+	if (o->command == CMD_DOCTOR)
+		return err_set(e, -EINVAL, "doctor: '%s' is one argument too many", w);
+	if (nth == 0) {
+		if (parse_seconds(w, &o->interval_ns))
+			return err_set(e, -EINVAL, "%s: want an interval in seconds, 'doctor', or -- before a program to start",
+				       *w ? w : "''");
+		if (o->interval_ns < MIN_INTERVAL_NS)
+			return err_set(e, -EINVAL, "interval %s: want seconds, at least 0.01", w);
+		return 0;
+	}
+	if (nth > 1)
+		return err_set(e, -EINVAL, "%s: only an interval and a count are taken", w);
+	if (parse_u64(w, 1, UINT64_MAX, &o->count))
+		return err_set(e, -EINVAL, "count %s: want a whole number of reports, at least 1", w);
+	return 0;
+}
+
+static int check_doctor(const struct parser *p, struct err *e)
+{
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		if (p->seen[i].row && !(opt_rows[i].flags & DOCTOR))
+			return err_set(e, -EINVAL, "doctor: takes no %s", p->seen[i].as);
+	}
+	if (p->o->cmd)
+		return err_set(e, -EINVAL, "doctor: takes no -- CMD");
+	return 0;
+}
+
+/* What each option alone cannot see. */
+static int check_together(const struct parser *p, struct err *e)
+{
+	const struct given *format = seen(p, "format"), *pid = seen(p, "pid");
+	const struct opts *o = p->o;
+
+	if (seen(p, "quiet") && seen(p, "verbose"))
+		return err_set(e, -EINVAL, "%s and %s: want one of them", seen(p, "quiet")->as, seen(p, "verbose")->as);
+	if (o->command == CMD_DOCTOR)
+		return check_doctor(p, e);
+	if (pid && o->cmd)
+		return err_set(e, -EINVAL, "%s and -- CMD: want one of them", pid->as);
+	if (!pid && !o->cmd)
+		return err_set(e, -EINVAL, "no target: name a running process, or a program to start\n%s"
+			       "malloctrace --help tells the rest", usage);
+	if (o->as_root && !o->cmd)
+		return err_set(e, -EINVAL, "--as-root: goes with -- CMD only");
+	if (o->min_size > o->max_size)
+		return err_set(e, -EINVAL, "--min-size %s: is more than --max-size %s", seen(p, "min-size")->val,
+			       seen(p, "max-size")->val);
+	if (o->json && format && strcmp(format->val, "json"))
+		return err_set(e, -EINVAL, "--json and --format %s: want one of them", format->val);
+	return 0;
+}
+
+static int complete(struct parser *p, struct err *e)
+{
+	struct opts *o = p->o;
+
+	if (!o->views)
+		o->views = VIEW_LEAKS | VIEW_ALLOCS;
+	if (o->json) {
+		o->format = "json";
+		o->batch = true;
+	}
+	if ((o->json || seen(p, "format")) && !opts__has_output(o, "-"))
+		return opts__add_output(o, "-", e);
+	return 0;
+}
+
+int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
+{
+	struct parser p = { .o = o, .argv = argv, .at = 1 };
+	int err = 0;
+
+	*o = (struct opts){
+		.command = CMD_TRACE,
+		.max_size = UINT64_MAX,
+		.depth = 127,
+		.format = "text",
+		.verbosity = LOG_NORMAL,
+		.metric = "live-bytes",
+		.top = 10,
+	};
+	for (p.n = 1; p.n < argc && strcmp(argv[p.n], "--"); p.n++)
+		;
+	if (p.n < argc)
+		o->cmd = argv + p.n + 1;
+	while (p.at < p.n && !err && !p.over) {
+		const char *s = argv[p.at++];
+
+		if (s[0] == '-' && s[1] == '-')
+			err = take_long(&p, s + 2, e);
+		else if (s[0] == '-' && s[1])
+			err = take_short(&p, s + 1, e);
+		else
+			err = take_word(&p, s, e);
+	}
+	if (!err && !p.over) {
+		if (o->cmd && (!o->cmd[0] || !*o->cmd[0]))
+			err = err_set(e, -EINVAL, "--: want a program to start behind it");
+		else
+			err = check_together(&p, e) ?: complete(&p, e);
+	}
+	if (err)
+		opts__done(o);
+	return err;
+}
+
+void opts__done(struct opts *o)
+{
+	vec_done(&o->pids);
+	vec_done(&o->objects);
+	vec_done(&o->syms);
+	vec_done(&o->outputs);
+}
+
+/* ---- help
+ *
+ *	Targets:
+ *	  -p, --pid PID[,PID...]   running processes, all their threads; repeatable
+ *	      --as-root            start CMD as root, not as the user who ran sudo
+ */
+
+/* Words from column `at` on, and in further lines from HELP_INDENT on. */
+static void print_wrapped(FILE *out, size_t at, const char *text)
+{
+	bool first = true;
+
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (!first && at + 1 + len >= HELP_COLUMNS) {
+			fprintf(out, "\n%*s", HELP_INDENT, "");
+			at = HELP_INDENT;
+			first = true;
+		}
+		at += (size_t)fprintf(out, "%s%.*s", first ? "" : " ", (int)len, text);
+		first = false;
+		text += len + (text[len] == ' ');
+	}
+	fputc('\n', out);
+}
+
+static void print_row(FILE *out, const struct row *r)
+{
+	_cleanup_free_ char *choices = r->choices ? or_list(r->choices) : NULL;
+	_cleanup_free_ char *text = NULL;
+	int at;
+
+	if (!*r->name)
+		at = fprintf(out, "  -- ");
+	else if (r->letter)
+		at = fprintf(out, "  -%c, --%s%s", r->letter, r->name, r->arg ? " " : "");
+	else
+		at = fprintf(out, "      --%s%s", r->name, r->arg ? " " : "");
+	at += fprintf(out, "%s", r->arg ?: "");
+	if (at > HELP_INDENT - 2)
+		fprintf(out, "\n%*s", HELP_INDENT, "");
+	else
+		fprintf(out, "%*s", HELP_INDENT - at, "");
+	if (asprintf(&text, "%s%s%s%s%s%s", r->help, choices ? ": " : "", choices ?: "", r->preset ? " (" : "",
+		     r->preset ?: "", r->preset ? ")" : "") < 0)
+		text = NULL;
+	print_wrapped(out, HELP_INDENT, text ?: r->help);
+}
+
+void opts__help(FILE *out)
+{
+	static const char *const titles[N_GROUPS] = { "Targets", "Recording", "Reporting", "Other" };
+
+	fprintf(out, "%s\n"
+		"Which call stacks of a running program hold its memory, exactly.\n"
+		"With INTERVAL, a report every so many seconds, COUNT times. doctor tells what\n"
+		"this kernel and user may do, what is missing, and how to mend it.\n", usage);
+	for (int group = 0; group < N_GROUPS; group++) {
+		fprintf(out, "\n%s:\n", titles[group]);
+		for (size_t i = 0; i < n_opt_rows; i++) {
+			if ((int)opt_rows[i].group == group && !(opt_rows[i].flags & LATER))
+				print_row(out, &opt_rows[i]);
+		}
+	}
+	fprintf(out, "\nIn parentheses: what holds without the option. Sizes take K, M and G; ages take\n"
+		"ns, us, ms, s, m and h.\n"
+		"Exit: 0 done; 1 failed; 2 usage; 3 done, but something was lost (the report\n"
+		"says what). With -- CMD, the exit status is CMD's.\n");
+}

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the table of options and what turns a value's text into a field of
+ * struct opts. To add an option is to add a row; a name of a later version is
+ * a row too, and answers so.
+ *
+ * What always holds: a row that takes a value refuses a bad one with the
+ * option as it was written, what was given, and what is taken; the field is
+ * untouched then.
+ */
+#include "opts_table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "util/log.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+/* more than any machine's memory holds */
+#define MAX_LIVE_MAX (1ULL << 32)
+/* a site's number has 20 bits in a block's record */
+#define MAX_STACKS_MAX 1000000
+#define TOP_MAX 1000000
+
+static int take_flag(struct opts *o, const struct given *g, struct err *e);
+static int take_string(struct opts *o, const struct given *g, struct err *e);
+static int take_list(struct opts *o, const struct given *g, struct err *e);
+static int take_size(struct opts *o, const struct given *g, struct err *e);
+static int take_room(struct opts *o, const struct given *g, struct err *e);
+static int take_number(struct opts *o, const struct given *g, struct err *e);
+static int take_age(struct opts *o, const struct given *g, struct err *e);
+static int take_seconds(struct opts *o, const struct given *g, struct err *e);
+static int take_choice(struct opts *o, const struct given *g, struct err *e);
+static int take_pids(struct opts *o, const struct given *g, struct err *e);
+static int take_sym(struct opts *o, const struct given *g, struct err *e);
+static int take_output(struct opts *o, const struct given *g, struct err *e);
+static int take_views(struct opts *o, const struct given *g, struct err *e);
+static int take_verbosity(struct opts *o, const struct given *g, struct err *e);
+static int take_command(struct opts *o, const struct given *g, struct err *e);
+
+#define FIELD(f) .field = offsetof(struct opts, f)
+#define KEEP(l, n) { .letter = l, .name = n, .flags = LATER }
+
+#define METRICS "live-bytes live-blocks alloc-bytes alloc-calls peak-bytes temp-calls"
+
+const struct row opt_rows[] = {
+	{ 'p', "pid", "PID[,PID...]", TARGETS, DOCTOR, take_pids,
+	  .help = "running processes, all their threads; repeatable" },
+	KEEP('a', "all"), KEEP(0, "comm"), KEEP(0, "cgroup"), KEEP('f', "follow"),
+	{ 0, "", "CMD [ARG...]", TARGETS,
+	  .help = "start CMD as the invoking user and trace it from its first allocation; must be last" },
+	{ 0, "as-root", NULL, TARGETS, 0, take_flag, FIELD(as_root),
+	  .help = "start CMD as root, not as the user who ran sudo" },
+	{ 'O', "object", "PATH", TARGETS, DOCTOR, take_list, FIELD(objects),
+	  .help = "probe this ELF file as an allocator, whatever its name; repeatable" },
+	{ 0, "prefix", "STR", TARGETS, DOCTOR, take_string, FIELD(prefix),
+	  .help = "the allocator's symbols carry this prefix (je_, _rjem_, mi_)" },
+	{ 0, "sym", "ROLE=NAME", TARGETS, DOCTOR, take_sym, FIELD(syms),
+	  .help = "a custom allocator: --sym malloc=arena_alloc --sym free=arena_free" },
+
+	{ 0, "mode", "MODE", RECORDING, 0, take_choice, .choices = "full", .later = "leak count growth",
+	  .help = "what is recorded" },
+	{ 0, "size", "WHICH", RECORDING, 0, take_choice, .choices = "requested", .later = "usable",
+	  .help = "which bytes of a block are counted" },
+	KEEP(0, "sample"), KEEP(0, "overhead"),
+	{ 0, "min-size", "SIZE", RECORDING, 0, take_size, FIELD(min_size),
+	  .help = "only blocks of at least SIZE bytes" },
+	{ 0, "max-size", "SIZE", RECORDING, 0, take_size, FIELD(max_size),
+	  .help = "only blocks of at most SIZE bytes" },
+	{ 0, "depth", "N", RECORDING, 0, take_number, FIELD(depth), 1, 127,
+	  .help = "frames kept per stack", .preset = "127" },
+	{ 0, "max-live", "N", RECORDING, DOCTOR, take_room, FIELD(max_live), 1, MAX_LIVE_MAX,
+	  .help = "room for at least N live blocks", .preset = "by the machine's memory" },
+	{ 0, "max-stacks", "N", RECORDING, DOCTOR, take_room, FIELD(max_stacks), 1, MAX_STACKS_MAX,
+	  .help = "room for at least N call stacks", .preset = "by the machine's memory" },
+	KEEP(0, "within"), KEEP(0, "mark"), KEEP(0, "tag"), KEEP(0, "free-stacks"),
+	KEEP(0, "mmap"),
+	{ 0, "precise-times", NULL, RECORDING, 0, take_flag, FIELD(precise_times),
+	  .help = "lifetimes and ages in nanoseconds instead of clock ticks" },
+	{ 0, "unwind", "HOW", RECORDING, 0, take_choice, .choices = "auto fp", .later = "table",
+	  .help = "how stacks are walked (fp: by frame pointers)", .preset = "auto" },
+	KEEP(0, "python"), KEEP(0, "python-objects"), KEEP(0, "start-on"), KEEP(0, "stop-on"),
+	KEEP(0, "when"), KEEP(0, "exact"),
+
+	{ 'd', "duration", "SEC", REPORTING, 0, take_seconds, FIELD(duration_ns),
+	  .help = "stop by itself", .preset = "at Ctrl-C, or when the targets end" },
+	{ 'o', "output", "FILE", REPORTING, 0, take_output,
+	  .help = "write at the end, and at SIGUSR1; the format goes by the suffix: .json, .txt or "
+		  ".folded; - is standard output; repeatable" },
+	{ 0, "format", "FORMAT", REPORTING, 0, take_choice, FIELD(format), .choices = "text json folded",
+	  .later = "pprof html speedscope massif callgrind dot",
+	  .help = "write to standard output (-o -) in this format" },
+	{ 0, "json", NULL, REPORTING, 0, take_flag, FIELD(json),
+	  .help = "the same as --format json -o - --batch" },
+	{ 0, "batch", NULL, REPORTING, DOCTOR, take_flag, FIELD(batch),
+	  .help = "plain timestamped reports also on a terminal" },
+	{ 'v', "verbose", NULL, REPORTING, DOCTOR, take_verbosity, .min = LOG_VERBOSE,
+	  .help = "more on standard error" },
+	{ 'q', "quiet", NULL, REPORTING, DOCTOR, take_verbosity, .min = LOG_QUIET,
+	  .help = "less on standard error" },
+	{ 0, "view", "VIEW[,VIEW...]", REPORTING, 0, take_views, .choices = "leaks allocs",
+	  .later = "peak temporary threads processes sizes lifetimes tags frees tree",
+	  .help = "what a report shows; repeatable", .preset = "both" },
+	{ 0, "metric", "METRIC", REPORTING, 0, take_choice, FIELD(metric), .choices = METRICS,
+	  .help = "what folded stacks weigh", .preset = "live-bytes" },
+	{ 0, "sort", "KEY", REPORTING, 0, take_choice, FIELD(sort), .choices = METRICS " oldest",
+	  .help = "order of the rows", .preset = "by the view" },
+	{ 'T', "top", "N", REPORTING, 0, take_number, FIELD(top), 1, TOP_MAX,
+	  .help = "rows shown", .preset = "10" },
+	{ 0, "older", "AGE", REPORTING, 0, take_age, FIELD(older_ns),
+	  .help = "leaks: only blocks older than AGE", .preset = "0" },
+	KEEP(0, "threshold"), KEEP(0, "filter"), KEEP(0, "hide"), KEEP(0, "suppressions"),
+	KEEP(0, "by"), KEEP(0, "between"), KEEP(0, "keep"), KEEP(0, "fail-over"),
+	KEEP(0, "listen"),
+	{ 0, "no-inlines", NULL, REPORTING, 0, take_flag, FIELD(no_inlines),
+	  .help = "do not look for inlined functions" },
+	{ 0, "no-source", NULL, REPORTING, 0, take_flag, FIELD(no_source),
+	  .help = "names only, no files and lines" },
+	KEEP(0, "debuginfod"),
+
+	{ 'h', "help", NULL, OTHER, DOCTOR, take_command, .min = CMD_HELP, .help = "print this" },
+	{ 'V', "version", NULL, OTHER, DOCTOR, take_command, .min = CMD_VERSION, .help = "print the version" },
+};
+
+const size_t n_opt_rows = ARRAY_SIZE(opt_rows);
+_Static_assert(ARRAY_SIZE(opt_rows) <= OPT_ROWS_MAX, "the parser has a slot for each");
+
+/* The longer suffix stands before the one it ends in. */
+static const struct {
+	const char *suffix;
+	const char *format;	/* NULL: later */
+} suffixes[] = {
+	{ ".speedscope.json", NULL },
+	{ ".json", "json" },
+	{ ".txt", "text" },
+	{ ".folded", "folded" },
+	{ ".pb.gz", NULL },
+	{ ".html", NULL },
+	{ ".massif", NULL },
+	{ ".callgrind", NULL },
+	{ ".dot", NULL },
+};
+
+/* ---- words */
+
+static bool in_words(const char *words, const char *w, size_t len)
+{
+	while (words && *words) {
+		size_t n = strcspn(words, " ");
+
+		if (n == len && !memcmp(words, w, len))
+			return true;
+		words += n + (words[n] == ' ');
+	}
+	return false;
+}
+
+char *or_list(const char *words)
+{
+	const char *last = strrchr(words, ' ');
+	size_t len = 0;
+	char *s = malloc(strlen(words) * 2 + sizeof(" or "));
+
+	if (!s)
+		return NULL;
+	for (; *words; words++) {
+		if (*words != ' ')
+			s[len++] = *words;
+		else
+			len = (size_t)(stpcpy(s + len, words == last ? " or " : ", ") - s);
+	}
+	s[len] = '\0';
+	return s;
+}
+
+/* ---- values */
+
+static int bad(const struct given *g, const char *want, struct err *e)
+{
+	return err_set(e, -EINVAL, "%s %s: want %s", g->as, g->val, want);
+}
+
+static int no_memory(struct err *e)
+{
+	return err_set(e, -ENOMEM, "no memory for the options");
+}
+
+static void *field(struct opts *o, const struct given *g)
+{
+	return (char *)o + g->row->field;
+}
+
+static int take_flag(struct opts *o, const struct given *g, struct err *e)
+{
+	*(bool *)field(o, g) = true;
+	return 0;
+}
+
+static int take_string(struct opts *o, const struct given *g, struct err *e)
+{
+	if (!*g->val)
+		return err_set(e, -EINVAL, "%s '': want a name", g->as);
+	*(const char **)field(o, g) = g->val;
+	return 0;
+}
+
+static int take_list(struct opts *o, const struct given *g, struct err *e)
+{
+	const char **slot;
+
+	if (!*g->val)
+		return err_set(e, -EINVAL, "%s '': want a name", g->as);
+	slot = vec_push((struct opt_strings *)field(o, g));
+	if (!slot)
+		return no_memory(e);
+	*slot = g->val;
+	return 0;
+}
+
+static int take_size(struct opts *o, const struct given *g, struct err *e)
+{
+	if (parse_size(g->val, field(o, g)))
+		return bad(g, "a number of bytes, also with K, M or G", e);
+	return 0;
+}
+
+static int out_of_range(const struct given *g, const char *also, struct err *e)
+{
+	return err_set(e, -EINVAL, "%s %s: want a number from %" PRIu64 " to %" PRIu64 "%s", g->as, g->val,
+		       g->row->min, g->row->max, also);
+}
+
+static int take_room(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t n;
+
+	if (parse_size(g->val, &n) || n < g->row->min || n > g->row->max)
+		return out_of_range(g, ", also with K, M or G", e);
+	*(uint64_t *)field(o, g) = n;
+	return 0;
+}
+
+static int take_number(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t n;
+
+	if (parse_u64(g->val, g->row->min, g->row->max, &n))
+		return out_of_range(g, "", e);
+	*(unsigned int *)field(o, g) = (unsigned int)n;
+	return 0;
+}
+
+static int take_age(struct opts *o, const struct given *g, struct err *e)
+{
+	if (parse_age(g->val, field(o, g)))
+		return bad(g, "a number with ns, us, ms, s, m or h", e);
+	return 0;
+}
+
+static int take_seconds(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t ns;
+
+	if (parse_seconds(g->val, &ns) || !ns)
+		return bad(g, "seconds, more than 0, such as 30 or 0.5", e);
+	*(uint64_t *)field(o, g) = ns;
+	return 0;
+}
+
+static int check_choice(const struct given *g, const char *word, size_t len, struct err *e)
+{
+	_cleanup_free_ char *want = NULL;
+
+	if (in_words(g->row->choices, word, len))
+		return 0;
+	if (in_words(g->row->later, word, len))
+		return err_set(e, -EINVAL, "%s %.*s: " NOT_YET, g->as, (int)len, word);
+	want = or_list(g->row->choices);
+	return want ? bad(g, want, e) : no_memory(e);
+}
+
+static int take_choice(struct opts *o, const struct given *g, struct err *e)
+{
+	int err = check_choice(g, g->val, strlen(g->val), e);
+
+	if (!err && g->row->field)
+		*(const char **)field(o, g) = g->val;
+	return err;
+}
+
+static bool has_pid(const struct opts *o, pid_t pid)
+{
+	for (size_t i = 0; i < o->pids.n; i++) {
+		if (o->pids.v[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+static int take_pids(struct opts *o, const struct given *g, struct err *e)
+{
+	_cleanup_free_ char *list = strdup(g->val);
+	char *rest = list, *word;
+	uint64_t pid;
+	pid_t *slot;
+
+	if (!list)
+		return no_memory(e);
+	while ((word = strsep(&rest, ","))) {
+		if (parse_u64(word, 1, INT_MAX, &pid))
+			return bad(g, "process ids, separated by commas", e);
+		if (has_pid(o, (pid_t)pid))
+			continue;
+		slot = vec_push(&o->pids);
+		if (!slot)
+			return no_memory(e);
+		*slot = (pid_t)pid;
+	}
+	return 0;
+}
+
+static int take_sym(struct opts *o, const struct given *g, struct err *e)
+{
+	const char *eq = strchr(g->val, '=');
+
+	if (!eq || eq == g->val || !eq[1])
+		return bad(g, "ROLE=NAME, such as malloc=arena_alloc", e);
+	return take_list(o, g, e);
+}
+
+const char *opts__output_format(const struct opts *o, const char *output)
+{
+	size_t len = strlen(output);
+
+	if (!strcmp(output, "-"))
+		return o->format;
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		size_t n = strlen(suffixes[i].suffix);
+
+		if (len > n && !strcmp(output + len - n, suffixes[i].suffix))
+			return suffixes[i].format ?: "";
+	}
+	return NULL;
+}
+
+bool opts__has_output(const struct opts *o, const char *output)
+{
+	for (size_t i = 0; i < o->outputs.n; i++) {
+		if (!strcmp(o->outputs.v[i], output))
+			return true;
+	}
+	return false;
+}
+
+int opts__add_output(struct opts *o, const char *output, struct err *e)
+{
+	const char **slot = vec_push(&o->outputs);
+
+	if (!slot)
+		return no_memory(e);
+	*slot = output;
+	return 0;
+}
+
+static int take_output(struct opts *o, const struct given *g, struct err *e)
+{
+	const char *format = opts__output_format(o, g->val);
+
+	if (!format)
+		return bad(g, "a file name that ends in .json, .txt or .folded, or - for standard output", e);
+	if (!*format)
+		return err_set(e, -EINVAL, "%s %s: this format is " NOT_YET, g->as, g->val);
+	if (strstr(g->val, "%t") || strstr(g->val, "%p") || strstr(g->val, "%n"))
+		return err_set(e, -EINVAL, "%s %s: %%t, %%p and %%n are " NOT_YET, g->as, g->val);
+	if (opts__has_output(o, g->val))
+		return err_set(e, -EINVAL, "%s %s: given twice", g->as, g->val);
+	return opts__add_output(o, g->val, e);
+}
+
+static int take_views(struct opts *o, const struct given *g, struct err *e)
+{
+	const char *word = g->val;
+	unsigned int views = 0;
+
+	for (;;) {
+		size_t len = strcspn(word, ",");
+		int err = check_choice(g, word, len, e);
+
+		if (err)
+			return err;
+		views |= word[0] == 'l' ? VIEW_LEAKS : VIEW_ALLOCS;
+		if (!word[len])
+			break;
+		word += len + 1;
+	}
+	o->views |= views;
+	return 0;
+}
+
+static int take_verbosity(struct opts *o, const struct given *g, struct err *e)
+{
+	o->verbosity = (int)g->row->min;
+	return 0;
+}
+
+static int take_command(struct opts *o, const struct given *g, struct err *e)
+{
+	o->command = (enum command)g->row->min;
+	return 0;
+}
+
