@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#undef ARRAY_SIZE	/* libiberty.h has one, too */
 #include "util/util.h"
 
 #define ELLIPSIS "…"

@@ -13,6 +13,7 @@
 #include "util/util.h"
 
 #define SYMBOLS_MAX (16u << 20)
+#define COMPARE_MAX 1024	/* bytes of names: a file may hold megabytes without a NUL */
 #define BACK_MAX 256		/* steps over symbols nested in one another; assembly has a few */
 
 enum {				/* bits of a rank, the weightiest first */
@@ -164,11 +165,11 @@ static int compare(const void *pa, const void *pb)
 		return a->sized ? 1 : -1;
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? 1 : -1;
-	la = strlen(a->name);
-	lb = strlen(b->name);
+	la = strnlen(a->name, COMPARE_MAX);
+	lb = strnlen(b->name, COMPARE_MAX);
 	if (la != lb)
 		return la < lb ? 1 : -1;
-	return strcmp(b->name, a->name);
+	return strncmp(b->name, a->name, COMPARE_MAX);
 }
 
 void symtab__sort(struct symtab *t)
