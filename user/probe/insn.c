@@ -51,13 +51,38 @@ static struct insn arm64_branch_class(uint32_t w, uint64_t pc)
 	return (struct insn){ FLOW_BAD, 4, 0 };
 }
 
+static uint32_t word(const uint8_t *code)
+{
+	return code[0] | code[1] << 8 | code[2] << 16 | (uint32_t)code[3] << 24;
+}
+
+/* What every linker writes for one entry: adrp x16, slot; ldr x17, [x16, slot]; add x16, x16, slot; br x17 */
+static bool arm64_plt_entry(const uint8_t *code, size_t len, uint64_t pc, uint64_t *ret_slot)
+{
+	uint32_t adrp, ldr;
+
+	if (len < 16)
+		return false;
+	adrp = word(code);
+	ldr = word(code + 4);
+	if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211 ||
+	    (word(code + 8) & 0xff8003ff) != 0x91000210 || word(code + 12) != 0xd61f0220)
+		return false;
+	*ret_slot = (pc & ~0xfffull) + sign_extend((uint64_t)((adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3)) << 12, 33) +
+		    (ldr >> 10 & 0xfff) * 8;
+	return true;
+}
+
 static struct insn arm64_at(struct decoder *d, const uint8_t *code, size_t len, uint64_t vaddr)
 {
+	uint64_t slot;
 	uint32_t w;
 
 	if (len < 4 || vaddr & 3)
 		return (struct insn){ FLOW_BAD, 4, 0 };
-	w = code[0] | code[1] << 8 | code[2] << 16 | (uint32_t)code[3] << 24;
+	if (arm64_plt_entry(code, len, vaddr, &slot))
+		return (struct insn){ FLOW_SLOT, 16, slot };
+	w = word(code);
 	if (!(w >> 16))		/* udf */
 		return (struct insn){ FLOW_STOP, 4, 0 };
 	if ((w >> 26 & 7) == 5)
@@ -89,6 +114,11 @@ static enum flow x86_flow(const cs_insn *i, uint64_t *ret_target)
 	case X86_INS_CALL:
 		return FLOW_CALL;
 	case X86_INS_JMP:
+		if (x->op_count == 1 && x->operands[0].type == X86_OP_MEM && x->operands[0].mem.base == X86_REG_RIP &&
+		    x->operands[0].mem.index == X86_REG_INVALID) {
+			*ret_target = i->address + i->size + x->operands[0].mem.disp;
+			return FLOW_SLOT;
+		}
 		return direct ? FLOW_JUMP : FLOW_INDIRECT;
 	case X86_INS_LJMP:
 	case X86_INS_LCALL:

@@ -13,6 +13,7 @@ enum flow {
 	FLOW_CALL,	/* on to the next, if the callee returns */
 	FLOW_BRANCH,	/* on to the next or to target */
 	FLOW_JUMP,	/* to target */
+	FLOW_SLOT,	/* to the function in a slot of the global offset table, target being the slot: the PLT */
 	FLOW_INDIRECT,	/* to where a register or memory says */
 	FLOW_RETURN,	/* to the caller, the stack pointer as at entry */
 	FLOW_STOP,	/* a trap: nowhere */

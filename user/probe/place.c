@@ -14,9 +14,9 @@
  * is looked at: a breakpoint in data between functions would change the data.
  * A return in a function that others call as well is hit by them, too; the
  * kernel side tells by the stack pointer which call, if any, has come to its
- * end. Where one way out cannot be followed (a jump through a register or the
- * PLT), no return is probed at all, because a call whose end was missed would
- * look as if it went on.
+ * end. Where one way out cannot be followed (a jump through a register, or
+ * through the PLT to another object), no return is probed at all, because a
+ * call whose end was missed would look as if it went on.
  *
  * The stack pointer at a return instruction is what it was at entry, by both
  * ABIs: AAPCS64 has sp preserved across a call and `ret` does not touch it; on
@@ -123,6 +123,33 @@ static int go_to(struct walk *w, uint64_t target)
 	return 0;
 }
 
+/* Programs are free to bring these themselves: the object's own may not be the one that is jumped to. */
+static bool is_replaceable(const char *name)
+{
+	static const char *const names[] = { "malloc", "calloc", "realloc", "memalign", "aligned_alloc",
+					     "posix_memalign", "valloc", "pvalloc", "reallocarray" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return !strncmp(name, "_Znw", 4) || !strncmp(name, "_Zna", 4);
+}
+
+/* tcmalloc and mimalloc reach even their own functions through the PLT. */
+static int go_through_slot(struct walk *w, uint64_t slot)
+{
+	_cleanup_free_ char *name = NULL;
+	uint64_t target;
+	int r = object__slot_function(w->obj, slot, &target, &name);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r || is_replaceable(name))
+		return give_up(w, "entry only: it leaves by a jump into another object");
+	return go_to(w, target);
+}
+
 /* Follows code from addr until it ends, jumps, or meets what was seen before. */
 static int follow(struct walk *w, uint64_t addr)
 {
@@ -161,6 +188,8 @@ static int follow(struct walk *w, uint64_t addr)
 			if (after_call)
 				return 0;
 			return give_up(w, "entry only: its code cannot be decoded");
+		case FLOW_SLOT:
+			return go_through_slot(w, i.target);
 		case FLOW_INDIRECT:
 			return give_up(w, "entry only: it leaves by an indirect jump");
 		case FLOW_STOP:

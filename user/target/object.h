@@ -81,6 +81,14 @@ int object__for_each_function(const struct object *obj, int (*fn)(const struct o
  */
 int object__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n);
 
+/*
+ * The function that the loader puts into a slot of the global offset table,
+ * if this object defines it itself (nobody before it in the search order being
+ * assumed to): its address and name, the name the caller's to free. -ENOENT
+ * if the slot is another's.
+ */
+int object__slot_function(const struct object *obj, uint64_t slot_vaddr, uint64_t *ret_vaddr, char **ret_name);
+
 /* Copies len bytes at a file offset; -EINVAL if not all of it is there. */
 int object__read_at(const struct object *obj, uint64_t file_off, void *buf, size_t len);
 /* Copies len bytes of code at an ELF virtual address out of the file; -EINVAL if not all of it is there. */

@@ -181,62 +181,72 @@ static uint64_t count_by_gnu_hash(const struct walk *w, uint64_t hash)
 	return 0;
 }
 
-static int walk_dynamic(struct walk *w, const Elf64_Phdr *ph)
-{
-	uint64_t syms = 0, strings = 0, strings_len = 0, hash = 0, gnu_hash = 0, n = 0, syms_off, strings_off, i;
-	uint64_t n_entries = MIN(ph->p_filesz / sizeof(Elf64_Dyn), (uint64_t)MAX_DYNAMIC);
-	uint32_t n_chains;
+struct dynamic {		/* addresses and sizes, 0 if not there */
+	uint64_t syms, strings, strings_len, hash, gnu_hash;
+	uint64_t rela, rela_len, plt_rela, plt_rela_len;
+};
 
-	if (ph->p_offset > INT64_MAX)
-		return 0;
-	for (i = 0; i < n_entries; i++) {
+static void read_dynamic(const struct object *obj, const Elf64_Phdr *ph, struct dynamic *dyn)
+{
+	const struct {
+		int64_t tag;
+		uint64_t *to;
+	} wanted[] = {
+		{ DT_SYMTAB, &dyn->syms },	{ DT_STRTAB, &dyn->strings },
+		{ DT_STRSZ, &dyn->strings_len },	{ DT_HASH, &dyn->hash },
+		{ DT_GNU_HASH, &dyn->gnu_hash },	{ DT_RELA, &dyn->rela },
+		{ DT_RELASZ, &dyn->rela_len },	{ DT_JMPREL, &dyn->plt_rela },
+		{ DT_PLTRELSZ, &dyn->plt_rela_len },
+	};
+	uint64_t i, n = MIN(ph->p_filesz / sizeof(Elf64_Dyn), (uint64_t)MAX_DYNAMIC);
+	size_t j;
+
+	for (i = 0; ph->p_offset <= INT64_MAX && i < n; i++) {
 		Elf64_Dyn d;
 
-		if (object__read_at(w->obj, ph->p_offset + i * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
+		if (object__read_at(obj, ph->p_offset + i * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
 			break;
-		switch (d.d_tag) {
-		case DT_SYMTAB:
-			syms = d.d_un.d_ptr;
-			break;
-		case DT_STRTAB:
-			strings = d.d_un.d_ptr;
-			break;
-		case DT_STRSZ:
-			strings_len = d.d_un.d_val;
-			break;
-		case DT_HASH:
-			hash = d.d_un.d_ptr;
-			break;
-		case DT_GNU_HASH:
-			gnu_hash = d.d_un.d_ptr;
-			break;
-		}
+		for (j = 0; j < ARRAY_SIZE(wanted); j++)
+			if (d.d_tag == wanted[j].tag)
+				*wanted[j].to = d.d_un.d_val;
 	}
-	if (!syms || !strings || !object__vaddr_to_offset(w->obj, syms, &syms_off) ||
-	    !object__vaddr_to_offset(w->obj, strings, &strings_off))
-		return 0;
-	if (hash && read_u32(w, hash + 4, &n_chains))
-		n = n_chains;
-	else if (gnu_hash)
-		n = count_by_gnu_hash(w, gnu_hash);
-	return walk_table(w, syms_off, n, strings_off, strings_len);
 }
 
-static int walk_program_headers(struct walk *w, const Elf64_Ehdr *eh)
+static bool find_dynamic(const struct object *obj, const Elf64_Ehdr *eh, struct dynamic *dyn)
 {
 	size_t i;
 
+	*dyn = (struct dynamic){ 0 };
 	if (eh->e_phentsize != sizeof(Elf64_Phdr) || eh->e_phoff > INT64_MAX)
-		return 0;
+		return false;
 	for (i = 0; i < eh->e_phnum; i++) {
 		Elf64_Phdr ph;
 
-		if (object__read_at(w->obj, eh->e_phoff + i * sizeof(ph), &ph, sizeof(ph)))
-			return 0;
-		if (ph.p_type == PT_DYNAMIC)
-			return walk_dynamic(w, &ph);
+		if (object__read_at(obj, eh->e_phoff + i * sizeof(ph), &ph, sizeof(ph)))
+			return false;
+		if (ph.p_type == PT_DYNAMIC) {
+			read_dynamic(obj, &ph, dyn);
+			return true;
+		}
 	}
-	return 0;
+	return false;
+}
+
+static int walk_dynamic(struct walk *w, const Elf64_Ehdr *eh)
+{
+	uint64_t syms_off, strings_off, n = 0;
+	struct dynamic dyn;
+	uint32_t n_chains;
+
+	if (!find_dynamic(w->obj, eh, &dyn) || !dyn.syms || !dyn.strings ||
+	    !object__vaddr_to_offset(w->obj, dyn.syms, &syms_off) ||
+	    !object__vaddr_to_offset(w->obj, dyn.strings, &strings_off))
+		return 0;
+	if (dyn.hash && read_u32(w, dyn.hash + 4, &n_chains))
+		n = n_chains;
+	else if (dyn.gnu_hash)
+		n = count_by_gnu_hash(w, dyn.gnu_hash);
+	return walk_table(w, syms_off, n, strings_off, dyn.strings_len);
 }
 
 int object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
@@ -257,7 +267,7 @@ int object__for_each_function(const struct object *obj, int (*fn)(const struct o
 		return err_set(e, -EINVAL, "%s has become shorter than an ELF header", obj->path);
 	r = walk_sections(&w, &eh, &has_dynsym);
 	if (!r && !has_dynsym)
-		r = walk_program_headers(&w, &eh);
+		r = walk_dynamic(&w, &eh);
 	if (r == -ENOMEM)
 		return err_set(e, r, "no memory for the symbols of %s", obj->path);
 	return MIN(r, 0);
@@ -345,5 +355,63 @@ int object__function_starts(const struct object *obj, uint64_t **ret, size_t *re
 		qsort(all.v, all.n, sizeof(*all.v), by_value);
 	*ret = all.v;
 	*ret_n = all.n;
+	return 0;
+}
+
+/* ---- slots of the global offset table */
+
+#define MAX_RELAS (4ull << 20)
+
+/* The symbol that fills a slot, 0 if none */
+static uint32_t slot_symbol(const struct object *obj, uint64_t table, uint64_t len, uint64_t slot)
+{
+	uint64_t off, i, j, n = MIN(len / sizeof(Elf64_Rela), MAX_RELAS);
+	Elf64_Rela chunk[256];
+
+	if (!table || !object__vaddr_to_offset(obj, table, &off))
+		return 0;
+	for (i = 0; i < n; i += ARRAY_SIZE(chunk)) {
+		uint64_t here = MIN(n - i, (uint64_t)ARRAY_SIZE(chunk));
+
+		if (object__read_at(obj, off + i * sizeof(chunk[0]), chunk, here * sizeof(chunk[0])))
+			return 0;
+		for (j = 0; j < here; j++) {
+			uint32_t type = ELF64_R_TYPE(chunk[j].r_info);
+
+			if (chunk[j].r_offset == slot && !chunk[j].r_addend &&
+			    (obj->machine == EM_X86_64 ? type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT :
+							 type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT))
+				return ELF64_R_SYM(chunk[j].r_info);
+		}
+	}
+	return 0;
+}
+
+int object__slot_function(const struct object *obj, uint64_t slot_vaddr, uint64_t *ret_vaddr, char **ret_name)
+{
+	uint64_t syms_off, strings_off, len;
+	struct dynamic dyn;
+	char name[256];
+	Elf64_Ehdr eh;
+	Elf64_Sym sym;
+	uint32_t n;
+
+	if (!obj->is_64 || object__read_at(obj, 0, &eh, sizeof(eh)) || !find_dynamic(obj, &eh, &dyn) ||
+	    !object__vaddr_to_offset(obj, dyn.syms, &syms_off) ||
+	    !object__vaddr_to_offset(obj, dyn.strings, &strings_off))
+		return -ENOENT;
+	n = slot_symbol(obj, dyn.plt_rela, dyn.plt_rela_len, slot_vaddr);
+	if (!n)
+		n = slot_symbol(obj, dyn.rela, dyn.rela_len, slot_vaddr);
+	if (!n || object__read_at(obj, syms_off + n * sizeof(sym), &sym, sizeof(sym)) || sym.st_shndx == SHN_UNDEF ||
+	    ELF64_ST_TYPE(sym.st_info) != STT_FUNC || !in_code(obj, sym.st_value) || sym.st_name >= dyn.strings_len)
+		return -ENOENT;
+	len = MIN(dyn.strings_len - sym.st_name, sizeof(name));
+	if (object__read_at(obj, strings_off + sym.st_name, name, len) || !memchr(name, 0, len))
+		return -ENOENT;
+	*ret_name = strdup(name);
+	if (!*ret_name)
+		return -ENOMEM;
+	*ret_vaddr = sym.st_value;
 	return 0;
 }
