@@ -25,6 +25,7 @@ struct memory {
 };
 
 struct proc_memory {
+	struct mt_hist bank[2];
 	uint64_t peak_bytes, peak_ns;
 	bool new_peak;		/* in the bank that has just come to rest */
 };
@@ -151,13 +152,19 @@ static int flip(struct collect *c, uint32_t *ret_bank, struct err *e)
 	return 0;
 }
 
+/* Records of counters are added word by word. */
+static void add_words(void *sum, const void *more, size_t bytes)
+{
+	uint64_t *to = sum;
+	const uint64_t *from = more;
+
+	for (size_t i = 0; i < bytes / sizeof(*to); i++)
+		to[i] += from[i];
+}
+
 static void add_counts(struct mt_counts *sum, const struct mt_counts *c)
 {
-	uint64_t *to = (uint64_t *)sum;
-	const uint64_t *from = (const uint64_t *)c;
-
-	for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
-		to[i] += from[i];
+	add_words(sum, c, sizeof(*sum));
 }
 
 static void read_procs(struct collect *c, uint32_t bank)
@@ -186,14 +193,12 @@ static void read_procs(struct collect *c, uint32_t bank)
 		row->probe_hits = p->probe_hits;
 		row->peak_bytes = m->peak_bytes;
 		row->peak_ns = m->peak_ns;
-		memset(&row->hist, 0, sizeof(row->hist));
-		/* histograms of both banks: the one in use may be ahead by what came since the flip */
-		for (uint32_t i = 0; i < n_shards * 2; i++) {
-			const uint64_t *from = (const uint64_t *)&c->tables.hists[proc * n_shards * 2 + i];
-
-			for (size_t k = 0; k < sizeof(row->hist) / 8; k++)
-				((uint64_t *)&row->hist)[k] += from[k];
-		}
+		memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
+		for (uint32_t i = 0; i < n_shards; i++)
+			add_words(&m->bank[bank], &c->tables.hists[((uint64_t)proc * n_shards + i) * 2 + bank],
+				  sizeof(struct mt_hist));
+		row->hist = m->bank[0];
+		add_words(&row->hist, &m->bank[1], sizeof(row->hist));
 	}
 }
 

@@ -4,6 +4,7 @@
  * what changed in between belongs to a block that came or went during the scan.
  */
 #include <bpf/bpf.h>
+#include <errno.h>
 
 #include "collect/scan.h"
 #include "util/util.h"
@@ -49,17 +50,28 @@ static void see_bucket(struct scan *s, const struct mt_bucket *b)
 	}
 }
 
+#define BATCH 1024
+
+/* In batches: walking key by key starts over whenever the key at hand is deleted meanwhile. */
 static void see_overflow(struct scan *s, int fd)
 {
-	struct mt_over_key key, *prev = NULL;
+	struct mt_over_key keys[BATCH];
+	struct mt_over values[BATCH];
+	uint64_t at, next;
+	bool first = true;
+	int err;
 
-	while (!bpf_map_get_next_key(fd, prev, &key)) {
-		struct mt_over v;
+	do {
+		uint32_t n = BATCH;
 
-		if (!bpf_map_lookup_elem(fd, &key, &v))
-			see(s, v.site, v.size, v.born_ns);
-		prev = &key;
-	}
+		err = bpf_map_lookup_batch(fd, first ? NULL : &at, &next, keys, values, &n, NULL);
+		if (err && errno != ENOENT)
+			return;
+		for (uint32_t i = 0; i < n; i++)
+			see(s, values[i].site, values[i].size, values[i].born_ns);
+		at = next;
+		first = false;
+	} while (!err);
 }
 
 void scan__blocks(const struct tables *t, struct cut *cut, const uint32_t *row_of_site, uint32_t n_sites,

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns nothing but what it returns. All names leave here clean. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "target/process.h"
+#include "util/util.h"
+
+static int read_proc(pid_t pid, const char *what, char **ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
+	return read_small_file(path, ret, NULL);
+}
+
+/* Fields of /proc/PID/stat behind the name, which may hold spaces and parentheses itself. */
+struct stat_fields {
+	char state;
+	uint64_t flags, utime, stime, start_ticks;
+};
+
+#define PF_KTHREAD 0x00200000
+
+static int read_stat(pid_t pid, struct stat_fields *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned long long flags, utime, stime, start;
+	char *p, state;
+	int err = read_proc(pid, "stat", &text);
+
+	if (err)
+		return err;
+	p = strrchr(text, ')');
+	if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %llu %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu", &state,
+			 &flags, &utime, &stime, &start) != 5)
+		return -EINVAL;
+	*ret = (struct stat_fields){ state, flags, utime, stime, start };
+	return 0;
+}
+
+static char *read_name(pid_t pid, const char *what)
+{
+	char *text = NULL;
+
+	if (read_proc(pid, what, &text))
+		return strdup("");
+	text[strcspn(text, "\n")] = 0;
+	clean_name(text);
+	return text;
+}
+
+static char *read_exe(pid_t pid)
+{
+	char path[64], *exe = calloc(1, 4097);
+	ssize_t len;
+
+	if (!exe)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	len = readlink(path, exe, 4096);
+	exe[len > 0 ? len : 0] = 0;
+	clean_name(exe);
+	return exe;
+}
+
+static bool is_container_id(const char *s, size_t len)
+{
+	return len == 64 && strspn(s, "0123456789abcdef") >= 64;
+}
+
+void cgroup__recognise(const char *path, char **ret_container, char **ret_unit)
+{
+	const char *part = path;
+
+	*ret_container = *ret_unit = NULL;
+	while (*part) {
+		size_t len = strcspn(part, "/"), name;
+
+		/* docker-<id>.scope, cri-containerd-<id>.scope, libpod-<id>.scope; /docker/<id>, /kubepods/.../<id> */
+		for (name = 0; name < len; name++)
+			if ((!name || part[name - 1] == '-') && len - name >= 64 && is_container_id(part + name, 64)) {
+				free(*ret_container);
+				*ret_container = strndup(part + name, 64);
+				break;
+			}
+		if (len > 8 && !strncmp(part + len - 8, ".service", 8)) {
+			free(*ret_unit);
+			*ret_unit = strndup(part, len);
+		}
+		part += len;
+		part += *part == '/';
+	}
+}
+
+/* The unified hierarchy's path, or the one that systemd or the memory controller uses. */
+static char *read_cgroup(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	char *line, *save = NULL, *found = NULL;
+
+	if (read_proc(pid, "cgroup", &text))
+		return NULL;
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+		bool unified = !strncmp(line, "0::", 3);
+
+		if (!path || (!unified && !strstr(controllers, "name=systemd") && !strstr(controllers, "memory")))
+			continue;
+		/* on a machine with both, the one that says more than "/" */
+		if (!found || !strcmp(found, "/")) {
+			free(found);
+			found = strdup(path + 1);
+		}
+	}
+	if (found)
+		clean_name(found);
+	return found;
+}
+
+static uint64_t age_of(const struct stat_fields *s)
+{
+	uint64_t hz = sysconf(_SC_CLK_TCK), start_ns = s->start_ticks * (1000000000ull / hz), now;
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	now = t.tv_sec * 1000000000ull + t.tv_nsec;
+	return now > start_ns ? now - start_ns : 0;
+}
+
+static int may_look(pid_t pid, const struct process *p, struct err *e)
+{
+	char path[64];
+
+	/* of another user without the right, maps can be opened but not read: the link needs the same right and says so */
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	if (readlink(path, (char[2]){}, 1) >= 0 || (errno != EACCES && errno != EPERM))
+		return 0;
+	return err_set(e, -EACCES, "%s (%d) belongs to uid %u and this user may not look into it: run with sudo, or add CAP_SYS_PTRACE",
+		       p->comm, (int)pid, p->uid);
+}
+
+int process__read(pid_t pid, struct process *ret, struct err *e)
+{
+	struct process p = { .pid = pid, .pidfd = -1 };
+	struct stat_fields stat;
+	struct stat dir;
+	char path[64];
+	int err = read_stat(pid, &stat);
+
+	if (err == -ENOENT || err == -ESRCH)
+		return err_set(e, -ESRCH, "no process %d", (int)pid);
+	if (err)
+		return err_set(e, err, "process %d: cannot read /proc/%d/stat: %s", (int)pid, (int)pid, strerror(-err));
+	p.comm = read_name(pid, "comm");
+	if (!p.comm)
+		return err_set(e, -ENOMEM, "out of memory");
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (!lstat(path, &dir))
+		p.uid = dir.st_uid;
+	if (stat.flags & PF_KTHREAD) {
+		err = err_set(e, -EINVAL, "'%s' (%d) is a kernel thread: it has no allocator", p.comm, (int)pid);
+		goto fail;
+	}
+	if (stat.state == 'Z' || stat.state == 'X') {
+		err = err_set(e, -ESRCH, "'%s' (%d) has ended and waits for its parent (a zombie)", p.comm, (int)pid);
+		goto fail;
+	}
+	err = may_look(pid, &p, e);
+	if (err)
+		goto fail;
+	p.exe = read_exe(pid);
+	p.cgroup = read_cgroup(pid);
+	if (p.cgroup)
+		cgroup__recognise(p.cgroup, &p.container, &p.unit);
+	p.age_ns = age_of(&stat);
+	p.pidfd = syscall(SYS_pidfd_open, pid, 0);
+	if (p.pidfd < 0) {
+		err = errno == EINVAL ? err_set(e, -EINVAL, "%d is a thread, not a process: name its process", (int)pid) :
+					err_set(e, -errno, "process %d: %s", (int)pid, strerror(errno));
+		goto fail;
+	}
+	*ret = p;
+	return 0;
+fail:
+	process__done(&p);
+	return err;
+}
+
+void process__done(struct process *p)
+{
+	free(p->comm);
+	free(p->exe);
+	free(p->cgroup);
+	free(p->container);
+	free(p->unit);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	*p = (struct process){ .pidfd = -1 };
+}
+
+uint64_t process__rss_bytes(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned long long pages;
+
+	if (read_proc(pid, "statm", &text) || sscanf(text, "%*u %llu", &pages) != 1)
+		return 0;
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+uint64_t process__cpu_ns(pid_t pid)
+{
+	struct stat_fields s;
+
+	if (read_stat(pid, &s))
+		return 0;
+	return (s.utime + s.stime) * (1000000000ull / sysconf(_SC_CLK_TCK));
+}
+
+void process__thread_comm(pid_t pid, pid_t tid, char buf[static 32])
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64];
+
+	buf[0] = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	if (read_small_file(path, &text, NULL))
+		return;
+	text[strcspn(text, "\n")] = 0;
+	snprintf(buf, 32, "%s", text);
+	clean_name(buf);
+}

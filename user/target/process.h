@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* One process as /proc tells of it. */
+#ifndef MT_PROCESS_H
+#define MT_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "util/err.h"
+
+struct process {
+	pid_t pid;
+	char *comm, *exe;	/* owned, clean; exe "" if it cannot be read */
+	char *cgroup;		/* owned, clean; NULL if unknown */
+	char *container, *unit;	/* owned; NULL if the cgroup's path tells none */
+	uint64_t age_ns;	/* since its start, when it was read */
+	uid_t uid;
+	int pidfd;		/* owned; -1 if not opened */
+};
+
+/*
+ * What is there to know about a process that is to be traced. Fails, with a
+ * sentence, for one that does not exist, has ended, is a kernel thread, or may
+ * not be looked into by this user.
+ */
+int process__read(pid_t pid, struct process *ret, struct err *e);
+void process__done(struct process *p);
+
+/* Small questions to a process that may have ended meanwhile: 0 then. */
+uint64_t process__rss_bytes(pid_t pid);
+uint64_t process__cpu_ns(pid_t pid);
+/* Clean, into buf; "" if there is no such thread. */
+void process__thread_comm(pid_t pid, pid_t tid, char buf[static 32]);
+
+/* What the path of a cgroup says about containers and services; for the tests too. *ret_* are owned or NULL. */
+void cgroup__recognise(const char *path, char **ret_container, char **ret_unit);
+
+#endif
