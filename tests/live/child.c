@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Processes that tests start: fixtures and malloctrace itself. Every wait has
+ * a limit of its own, so that a failure names what did not come.
+ */
+#include "lt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WAIT_S 60
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static void text__add(struct text *x, const char *s, size_t n)
+{
+	if (x->n + n + 1 > x->room) {
+		x->room = (x->n + n + 1) * 2;
+		x->s = realloc(x->s, x->room);
+		if (!x->s)
+			abort();
+	}
+	if (n)
+		memcpy(x->s + x->n, s, n);
+	x->n += n;
+	x->s[x->n] = 0;
+}
+
+static _Noreturn void be_child(const struct spawn *s, int in, int out, int err)
+{
+	dup2(in, 0);
+	dup2(out, 1);
+	dup2(err, 2);
+	signal(SIGPIPE, SIG_DFL);
+	for (unsigned int i = 0; i < 4 && s->env[i]; i++)
+		putenv((char *)s->env[i]);
+	if (s->no_aslr)
+		personality(ADDR_NO_RANDOMIZE);
+	if (s->root && (chroot(s->root) || chdir("/")))
+		_exit(124);
+	if (s->uid && (setgid(s->uid) || setuid(s->uid)))
+		_exit(124);
+	execvp(s->argv[0], (char *const *)s->argv);
+	_exit(127);
+}
+
+void child__start(struct test *t, struct child *c, const struct spawn *s)
+{
+	int in[2], out[2] = { -1, -1 }, err[2];
+
+	memset(c, 0, sizeof(*c));
+	text__add(&c->outs, "", 0);
+	text__add(&c->errs, "", 0);
+	must(t, !pipe2(in, O_CLOEXEC) && !pipe2(err, O_CLOEXEC), "pipe: %s", strerror(errno));
+	if (s->plain_out)
+		out[0] = out[1] = memfd_create("stdout", MFD_CLOEXEC);
+	else
+		must(t, !pipe2(out, O_CLOEXEC), "pipe: %s", strerror(errno));
+	fflush(NULL);
+	c->pid = fork();
+	must(t, c->pid >= 0, "fork: %s", strerror(errno));
+	if (c->pid == 0)
+		be_child(s, in[0], out[1], err[1]);
+	close(in[0]);
+	close(err[1]);
+	if (out[0] != out[1])
+		close(out[1]);
+	c->in = in[1];
+	c->out = out[0];
+	c->err = err[0];
+}
+
+/* One read of a stream into its text; false at its end. */
+static bool take(int *fd, struct text *x)
+{
+	char buf[65536];
+	ssize_t n = read(*fd, buf, sizeof(buf));
+
+	if (n > 0) {
+		text__add(x, buf, (size_t)n);
+		return true;
+	}
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return true;
+	close(*fd);
+	*fd = -1;
+	return false;
+}
+
+/* Waits until a stream of the child has something; both are drained, so that it never blocks on one. */
+static bool pump(struct child *c, bool plain_out, uint64_t until_ms)
+{
+	struct pollfd p[2] = { { .fd = c->err, .events = POLLIN }, { .fd = plain_out ? -1 : c->out, .events = POLLIN } };
+	uint64_t now = now_ms();
+
+	if (now >= until_ms || poll(p, 2, (int)(until_ms - now)) <= 0)
+		return false;
+	if (p[0].revents)
+		take(&c->err, &c->errs);
+	if (p[1].revents)
+		take(&c->out, &c->outs);
+	return true;
+}
+
+static bool is_plain(const struct child *c)
+{
+	return c->out >= 0 && lseek(c->out, 0, SEEK_CUR) >= 0;
+}
+
+void child__wait_err(struct test *t, struct child *c, const char *prefix, const char *also, unsigned int limit_s)
+{
+	uint64_t until = now_ms() + limit_s * 1000ULL;
+	bool plain = is_plain(c);
+
+	for (;;) {
+		char *line = c->errs.s + c->err_seen;
+		char *end = strchr(line, '\n');
+
+		if (end) {
+			bool found;
+
+			*end = 0;
+			found = !strncmp(line, prefix, strlen(prefix)) && (!also || strstr(line, also));
+			*end = '\n';
+			c->err_seen = (size_t)(end + 1 - c->errs.s);
+			if (found)
+				break;
+			continue;
+		}
+		must(t, c->err >= 0, "stderr ended without a line '%s...%s'; it was: %.600s", prefix, also ? also : "", c->errs.s);
+		must(t, pump(c, plain, until), "no line '%s...%s' on stderr in %u s; it was: %.600s", prefix, also ? also : "",
+		     limit_s, c->errs.s);
+	}
+	t->n_checks++;
+}
+
+int child__wait_for(struct test *t, struct child *c, unsigned int limit_s)
+{
+	uint64_t until = now_ms() + limit_s * 1000ULL;
+	bool plain = is_plain(c);
+
+	if (c->in >= 0)
+		close(c->in);
+	c->in = -1;
+	while (c->err >= 0 || (!plain && c->out >= 0))
+		must(t, pump(c, plain, until), "process %d goes on after %u s; stderr: %.600s", c->pid, limit_s, c->errs.s);
+	if (plain) {
+		lseek(c->out, 0, SEEK_SET);
+		while (take(&c->out, &c->outs))
+			;
+	}
+	if (!c->reaped)
+		must(t, waitpid(c->pid, &c->status, 0) == c->pid, "waitpid %d: %s", c->pid, strerror(errno));
+	c->reaped = true;
+	return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
+}
+
+int child__wait(struct test *t, struct child *c)
+{
+	return child__wait_for(t, c, WAIT_S);
+}
+
+void child__kill(struct test *t, struct child *c, int sig)
+{
+	must(t, !c->reaped && !kill(c->pid, sig), "kill %d: %s", c->pid, strerror(errno));
+}
+
+/* ---- fixtures */
+
+const char *fixture(const char *name)
+{
+	static char path[8][4096];
+	static unsigned int n;
+	char *p = path[n++ % 8];
+
+	snprintf(p, sizeof(path[0]), "%s/%s", lt_fixtures, name);
+	return p;
+}
+
+bool fixture_there(const char *name)
+{
+	return access(fixture(name), R_OK) == 0;
+}
+
+/* The next line of the fixture's standard output, without its newline. */
+static void fx__line(struct test *t, struct fx *f, char *line, size_t room)
+{
+	uint64_t until = now_ms() + WAIT_S * 1000ULL;
+	char *end;
+	size_t n;
+
+	while (!(end = memchr(f->c.outs.s, '\n', f->c.outs.n))) {
+		must(t, f->c.out >= 0, "the fixture ended early; it said: %.200s%.300s", f->c.outs.s, f->c.errs.s);
+		must(t, pump(&f->c, false, until), "the fixture says nothing for %d s; so far: %.300s", WAIT_S, f->c.outs.s);
+	}
+	n = (size_t)(end - f->c.outs.s);
+	must(t, n < room, "a line of %zu bytes from the fixture", n);
+	memcpy(line, f->c.outs.s, n);
+	line[n] = 0;
+	f->c.outs.n -= n + 1;
+	memmove(f->c.outs.s, end + 1, f->c.outs.n + 1);
+}
+
+void fx__wait_ready(struct test *t, struct fx *f)
+{
+	char line[512];
+
+	fx__line(t, f, line, sizeof(line));
+	must(t, !strcmp(line, "ready"), "the fixture said '%s', wanted 'ready'", line);
+}
+
+void fx__start_as(struct test *t, struct fx *f, struct spawn *s)
+{
+	memset(f, 0, sizeof(*f));
+	child__start(t, &f->c, s);
+	fx__wait_ready(t, f);
+}
+
+static void collect(struct spawn *s, unsigned int n, va_list ap)
+{
+	const char *arg;
+
+	while ((arg = va_arg(ap, const char *)) && n < 31)
+		s->argv[n++] = arg;
+}
+
+void fx__start(struct test *t, struct fx *f, const char *name, ...)
+{
+	struct spawn s = { .argv = { fixture(name) } };
+	va_list ap;
+
+	va_start(ap, name);
+	collect(&s, 1, ap);
+	va_end(ap);
+	fx__start_as(t, f, &s);
+}
+
+void fx__send(struct test *t, struct fx *f, char c)
+{
+	must(t, write(f->c.in, &c, 1) == 1, "the fixture does not listen: %s", strerror(errno));
+}
+
+void fx__read_ledger(struct test *t, struct fx *f)
+{
+	struct text all = { 0 };
+	char line[512];
+
+	do {
+		fx__line(t, f, line, sizeof(line));
+		text__add(&all, line, strlen(line));
+		text__add(&all, "\n", 1);
+	} while (strcmp(line, "end"));
+	must(t, ledger__parse(&f->led, all.s), "a ledger that makes no sense: %.300s", all.s);
+	free(all.s);
+}
+
+void fx__go(struct test *t, struct fx *f)
+{
+	fx__send(t, f, 'g');
+	fx__read_ledger(t, f);
+}
+
+void fx__quit(struct test *t, struct fx *f)
+{
+	want_eq(t, "the fixture's exit status", 0, (uint64_t)child__wait(t, &f->c));
+}
+
+/* ---- malloctrace */
+
+const char *pid_arg(pid_t pid)
+{
+	static char text[8][16];
+	static unsigned int n;
+	char *p = text[n++ % 8];
+
+	snprintf(p, sizeof(text[0]), "%d", pid);
+	return p;
+}
+
+void mt__start_v(struct test *t, struct mt *m, struct spawn *s)
+{
+	s->plain_out = true;
+	memset(m, 0, sizeof(*m));
+	child__start(t, &m->c, s);
+	close(m->c.in);
+	m->c.in = -1;
+}
+
+void mt__start(struct test *t, struct mt *m, const char *arg, ...)
+{
+	struct spawn s = { .argv = { lt_bin, arg } };
+	va_list ap;
+
+	va_start(ap, arg);
+	collect(&s, 2, ap);
+	va_end(ap);
+	mt__start_v(t, m, &s);
+}
+
+int mt__run(struct test *t, struct mt *m, const char *arg, ...)
+{
+	struct spawn s = { .argv = { lt_bin, arg } };
+	va_list ap;
+
+	va_start(ap, arg);
+	if (arg)
+		collect(&s, 2, ap);
+	va_end(ap);
+	mt__start_v(t, m, &s);
+	return child__wait(t, &m->c);
+}
+
+void mt__wait_attached(struct test *t, struct mt *m)
+{
+	child__wait_err(t, &m->c, "malloctrace: attached", NULL, WAIT_S);
+}
+
+void mt__stop(struct test *t, struct mt *m, int sig, int want_exit)
+{
+	int got;
+
+	if (sig)
+		child__kill(t, &m->c, sig);
+	got = child__wait(t, &m->c);
+	want(t, got == want_exit, "malloctrace's exit status, wanted %d, got %d; stderr: %.600s", want_exit, got, m->c.errs.s);
+}
+
+json_t *mt__stop_json(struct test *t, struct mt *m, int sig, int want_exit)
+{
+	json_error_t e;
+	json_t *root;
+
+	mt__stop(t, m, sig, want_exit);
+	root = json_loads(m->c.outs.s, JSON_REJECT_DUPLICATES, &e);
+	must(t, root != NULL, "standard output is no JSON: line %d: %s; %zu bytes: %.200s; stderr: %.400s", e.line, e.text,
+	     m->c.outs.n, m->c.outs.s, m->c.errs.s);
+	want_invariants(t, root);
+	return root;
+}
+
+json_t *trace(struct test *t, struct fx *f, int want_exit, const char *extra, ...)
+{
+	struct spawn s = { .argv = { lt_bin, "-p", pid_arg(f->c.pid), "--json", "--check-scan", extra } };
+	struct mt m;
+	json_t *root;
+	va_list ap;
+
+	va_start(ap, extra);
+	if (extra)
+		collect(&s, 6, ap);
+	va_end(ap);
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__go(t, f);
+	root = mt__stop_json(t, &m, SIGINT, want_exit);
+	if (!want_exit)
+		want_lossless(t, root);
+	want_scan(t, root);
+	return root;
+}

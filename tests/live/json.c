@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Reports and ledgers, and what must hold between them. Sites of a report are
+ * matched with a ledger's by the innermost frame that is a site of the ledger:
+ * stack[0] for C, the frame behind `operator new` for C++.
+ */
+#include "lt.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- JSON */
+
+json_t *jget(json_t *j, const char *path)
+{
+	char key[64];
+
+	while (j && *path) {
+		size_t n = strcspn(path, ".[");
+
+		if (n >= sizeof(key))
+			return NULL;
+		memcpy(key, path, n);
+		key[n] = 0;
+		path += n;
+		if (n)
+			j = json_object_get(j, key);
+		if (*path == '[') {
+			j = json_array_get(j, strtoul(path + 1, NULL, 10));
+			path += strcspn(path, "]");
+			path += *path == ']';
+		}
+		path += *path == '.';
+	}
+	return j;
+}
+
+uint64_t ju64(struct test *t, json_t *j, const char *path)
+{
+	json_t *v = jget(j, path);
+
+	want(t, json_is_integer(v), "%s, wanted a whole number, got %s", path, !v ? "nothing" : json_is_null(v) ? "null" : "another type");
+	return json_is_integer(v) ? (uint64_t)json_integer_value(v) : 0;
+}
+
+const char *jstr(json_t *j, const char *path)
+{
+	const char *s = json_string_value(jget(j, path));
+
+	return s ? s : "";
+}
+
+bool want_u64(struct test *t, json_t *j, const char *path, uint64_t wanted)
+{
+	return want_eq(t, path, wanted, ju64(t, j, path));
+}
+
+bool want_bool(struct test *t, json_t *j, const char *path, bool wanted)
+{
+	json_t *v = jget(j, path);
+
+	return want(t, json_is_boolean(v) && json_is_true(v) == wanted, "%s, wanted %s, got %s", path, wanted ? "true" : "false",
+		    !v ? "nothing" : json_is_true(v) ? "true" : json_is_false(v) ? "false" : "another type");
+}
+
+json_t *load_json(struct test *t, const char *path)
+{
+	json_error_t e;
+	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
+
+	must(t, root != NULL, "%s is no JSON: line %d: %s", path, e.line, e.text);
+	return root;
+}
+
+/* ---- what holds in every report */
+
+static const char *const six[] = { "alloc_calls", "alloc_bytes", "free_calls", "free_bytes", "live_blocks", "live_bytes" };
+
+static void want_balance(struct test *t, json_t *c, const char *where)
+{
+	uint64_t v[6];
+
+	for (int i = 0; i < 6; i++)
+		v[i] = ju64(t, c, six[i]);
+	want(t, v[0] - v[2] == v[4], "%s: alloc_calls - free_calls, wanted %" PRIu64 " - %" PRIu64 " = live_blocks, got %" PRIu64, where,
+	     v[0], v[2], v[4]);
+	want(t, v[1] - v[3] == v[5], "%s: alloc_bytes - free_bytes, wanted %" PRIu64 " - %" PRIu64 " = live_bytes, got %" PRIu64, where,
+	     v[1], v[3], v[5]);
+}
+
+void want_invariants(struct test *t, json_t *root)
+{
+	json_t *processes = jget(root, "processes"), *sites = jget(root, "sites"), *p, *s;
+	uint64_t total[6] = { 0 };
+	size_t i, k, n_owned = 0;
+	char where[64];
+
+	want(t, !strcmp(jstr(root, "schema"), "malloctrace/1"), "schema, wanted malloctrace/1, got '%s'", jstr(root, "schema"));
+	must(t, json_is_array(processes) && json_is_array(sites), "processes and sites, wanted arrays");
+	want_balance(t, jget(root, "totals"), "totals");
+	json_array_foreach(processes, i, p) {
+		uint64_t id = ju64(t, p, "id"), sum[6] = { 0 };
+
+		snprintf(where, sizeof(where), "process %" PRIu64, id);
+		want_balance(t, jget(p, "totals"), where);
+		json_array_foreach(sites, k, s) {
+			if (ju64(t, s, "process") != id)
+				continue;
+			n_owned++;
+			snprintf(where, sizeof(where), "site %zu", k);
+			want_balance(t, s, where);
+			for (int c = 0; c < 6; c++)
+				sum[c] += ju64(t, s, six[c]);
+		}
+		for (int c = 0; c < 6; c++) {
+			uint64_t own = ju64(t, jget(p, "totals"), six[c]);
+
+			want(t, own == sum[c], "process %" PRIu64 " %s, wanted the sum of its sites %" PRIu64 ", got %" PRIu64, id, six[c],
+			     sum[c], own);
+			total[c] += own;
+		}
+	}
+	want_eq(t, "sites that belong to a process", json_array_size(sites), n_owned);
+	for (int c = 0; c < 6; c++) {
+		uint64_t got = ju64(t, jget(root, "totals"), six[c]);
+
+		want(t, got == total[c], "totals.%s, wanted the sum of the processes %" PRIu64 ", got %" PRIu64, six[c], total[c], got);
+	}
+}
+
+void want_lossless(struct test *t, json_t *root)
+{
+	const char *key;
+	json_t *v;
+
+	want_u64(t, root, "losses.total", 0);
+	json_object_foreach(jget(root, "losses"), key, v)
+		if (strcmp(key, "total") && json_integer_value(v))
+			want(t, false, "losses.%s, wanted 0, got %" PRIi64, key, (int64_t)json_integer_value(v));
+}
+
+void want_scan(struct test *t, json_t *root)
+{
+	want_u64(t, root, "scan.live_blocks", ju64(t, root, "totals.live_blocks"));
+	want_u64(t, root, "scan.live_bytes", ju64(t, root, "totals.live_bytes"));
+}
+
+json_t *process_of(struct test *t, json_t *root, pid_t pid, unsigned int nth)
+{
+	unsigned int seen = 0;
+	json_t *p;
+	size_t i;
+
+	json_array_foreach(jget(root, "processes"), i, p)
+		if (ju64(t, p, "pid") == (uint64_t)pid && seen++ == nth)
+			return p;
+	must(t, false, "process %d (life %u), wanted in the report, got %zu processes", pid, nth + 1, json_array_size(jget(root, "processes")));
+	return NULL;
+}
+
+/* ---- ledgers */
+
+static const char *const led_names[LED_N] = {
+	[LED_ALLOC_CALLS] = "alloc_calls", [LED_ALLOC_BYTES] = "alloc_bytes", [LED_FREE_CALLS] = "free_calls",
+	[LED_FREE_BYTES] = "free_bytes", [LED_REALLOC_CALLS] = "realloc_calls", [LED_TEMP_CALLS] = "temp_calls",
+	[LED_FAILED_CALLS] = "failed_calls", [LED_PEAK_BYTES] = "peak_bytes", [LED_AT_PEAK_BYTES] = "at_peak_bytes",
+	[LED_MIN_SIZE] = "min_size", [LED_MAX_SIZE] = "max_size",
+};
+
+bool ledger__parse(struct ledger *l, const char *text)
+{
+	int one = 0;
+
+	memset(l, 0, sizeof(*l));
+	for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		if (!strncmp(line, "site ", 5)) {
+			struct led_site *s = &l->site[l->n++];
+			int at = 0;
+
+			if (l->n == LED_MAX_SITES || sscanf(line, "site %63s %63s%n", s->name, s->func, &at) != 2)
+				return false;
+			line += at;
+			for (int i = 0; i < LED_N; i++) {
+				char *end;
+
+				s->v[i] = strtoull(line, &end, 10);
+				if (end == line)
+					return false;
+				line = end;
+			}
+		} else if (!strncmp(line, "note ", 5)) {
+			if (l->n_notes == 16 ||
+			    sscanf(line, "note %31s %" SCNu64, l->note[l->n_notes].key, &l->note[l->n_notes].v) != 2)
+				return false;
+			l->n_notes++;
+		} else if (!strncmp(line, "proc ", 5)) {
+			if (sscanf(line, "proc %" SCNu64 " %" SCNu64 " %d", &l->peak_bytes, &l->unknown_frees, &one) != 3)
+				return false;
+			l->one_thread = one;
+		} else if (!strncmp(line, "end", 3)) {
+			return true;
+		} else {
+			return false;
+		}
+	}
+	return false;
+}
+
+uint64_t ledger__note(struct test *t, const struct ledger *l, const char *key)
+{
+	for (unsigned int i = 0; i < l->n_notes; i++)
+		if (!strcmp(l->note[i].key, key))
+			return l->note[i].v;
+	must(t, false, "no '%s' in the fixture's ledger", key);
+	return 0;
+}
+
+uint64_t ledger__sum(const struct ledger *l, enum led_count which)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < l->n; i++)
+		sum += l->site[i].v[which];
+	return sum;
+}
+
+const struct led_site *ledger__site(struct test *t, const struct ledger *l, const char *name)
+{
+	for (unsigned int i = 0; i < l->n; i++)
+		if (!strcmp(l->site[i].name, name))
+			return &l->site[i];
+	must(t, false, "no site '%s' in the fixture's ledger", name);
+	return NULL;
+}
+
+/* "a|b" names either */
+static bool one_of(const char *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = list; n && (p = strstr(p, name)); p += n)
+		if ((p == list || p[-1] == '|') && (!p[n] || p[n] == '|'))
+			return true;
+	return false;
+}
+
+static int frame_of(json_t *site, const char *function)
+{
+	json_t *stack = jget(site, "stack"), *frame;
+	size_t i;
+
+	json_array_foreach(stack, i, frame)
+		if (!strcmp(jstr(frame, "function"), function))
+			return (int)i;
+	return -1;
+}
+
+/* Which site of the ledger a site of the report is; its frame's number in *ret_frame. */
+static const struct led_site *match(json_t *site, const struct ledger *l, int *ret_frame)
+{
+	const struct led_site *best = NULL;
+
+	for (unsigned int i = 0; i < l->n; i++) {
+		int frame = frame_of(site, l->site[i].name);
+
+		if (frame >= 0 && (!best || frame < *ret_frame)) {
+			best = &l->site[i];
+			*ret_frame = frame;
+		}
+	}
+	return best;
+}
+
+static bool checked(unsigned int checks, const struct ledger *l, enum led_count i)
+{
+	switch (i) {
+	case LED_REALLOC_CALLS:
+	case LED_FAILED_CALLS: return checks & LED_REALLOC;
+	case LED_TEMP_CALLS: return checks & LED_TEMP;
+	case LED_PEAK_BYTES:
+	case LED_AT_PEAK_BYTES:
+	case LED_MIN_SIZE:
+	case LED_MAX_SIZE: return (checks & LED_PEAK) && l->one_thread;
+	default: return true;
+	}
+}
+
+/* Peaks and extremes of sites that share a function do not add up. */
+static bool adds_up(enum led_count i)
+{
+	return i != LED_PEAK_BYTES && i != LED_MIN_SIZE && i != LED_MAX_SIZE;
+}
+
+static void want_site(struct test *t, json_t *root, uint64_t id, const struct ledger *l, const struct led_site *ls, unsigned int checks)
+{
+	uint64_t sum[LED_N] = { 0 };
+	unsigned int n = 0;
+	char what[160];
+	json_t *s;
+	size_t k;
+
+	json_array_foreach(jget(root, "sites"), k, s) {
+		int frame = -1;
+
+		if (ju64(t, s, "process") != id || match(s, l, &frame) != ls)
+			continue;
+		n++;
+		for (int i = 0; i < LED_N; i++)
+			if (checked(checks, l, (enum led_count)i))
+				sum[i] += ju64(t, s, led_names[i]);
+		if (!(checks & LED_STACKS))
+			continue;
+		want(t, frame == 0, "%s: its frame in the stack, wanted 0, got %d", ls->name, frame);
+		want(t, frame_of(s, "main") > frame || frame_of(s, "thread_main") > frame, "%s: main in the chain, wanted, not found", ls->name);
+		want(t, one_of(ls->func, jstr(s, "function")), "%s: function, wanted %s, got '%s'", ls->name, ls->func, jstr(s, "function"));
+	}
+	for (int i = 0; i < LED_N; i++) {
+		if (!checked(checks, l, (enum led_count)i) || (n != 1 && !adds_up((enum led_count)i)))
+			continue;
+		snprintf(what, sizeof(what), "site %s %s", ls->name, led_names[i]);
+		want_eq(t, what, ls->v[i], sum[i]);
+	}
+}
+
+void want_ledger(struct test *t, json_t *root, json_t *process, const struct ledger *l, unsigned int checks)
+{
+	json_t *totals = jget(process, "totals");
+	uint64_t id = ju64(t, process, "id");
+
+	if (!(checks & LED_TOTALS))
+		for (unsigned int i = 0; i < l->n; i++)
+			want_site(t, root, id, l, &l->site[i], checks);
+	if (!(checks & (LED_ONLY | LED_TOTALS)))
+		return;
+	for (int i = 0; i <= LED_FAILED_CALLS; i++)
+		if (checked(checks, l, (enum led_count)i))
+			want_u64(t, totals, led_names[i], ledger__sum(l, (enum led_count)i));
+	want_u64(t, totals, "live_blocks", ledger__sum(l, LED_ALLOC_CALLS) - ledger__sum(l, LED_FREE_CALLS));
+	want_u64(t, totals, "live_bytes", ledger__sum(l, LED_ALLOC_BYTES) - ledger__sum(l, LED_FREE_BYTES));
+	want_u64(t, totals, "unknown_frees", l->unknown_frees);
+	if ((checks & LED_PEAK) && l->one_thread)
+		want_u64(t, totals, "peak_bytes", l->peak_bytes);
+}
+
+uint64_t site_sum(struct test *t, json_t *root, json_t *process, const char *function, const char *counter)
+{
+	uint64_t id = ju64(t, process, "id"), sum = 0;
+	json_t *s;
+	size_t k;
+
+	json_array_foreach(jget(root, "sites"), k, s)
+		if (ju64(t, s, "process") == id && frame_of(s, function) >= 0)
+			sum += ju64(t, s, counter);
+	return sum;
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+# The live tests and their fixtures: `make build/live-tests fixtures`, then build/live-tests as root.
+
+FX := $(B)/fixtures
+FX_CC_FLAGS := -std=gnu17 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-function -O1 -g -fno-builtin -fno-optimize-sibling-calls
+FX_CXX_FLAGS := -std=gnu++17 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-function -Wno-missing-field-initializers -O1 -g -fno-builtin -fno-optimize-sibling-calls
+FX_FP := -fno-omit-frame-pointer
+FX_NOFP := -fomit-frame-pointer
+FX_CXX := $(CROSS)g++
+MUSL_CC := $(if $(CROSS),,$(shell command -v musl-gcc))
+# musl lacks what libgcc's out-of-line atomics ask glibc for.
+MUSL_FLAGS := $(if $(filter arm64,$(ARCH)),-mno-outline-atomics)
+
+FX_PROGS := $(patsubst tests/fixtures/%.c,%,$(filter-out tests/fixtures/lib%.c tests/fixtures/nolibc.c,$(wildcard tests/fixtures/*.c)))
+FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
+FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
+FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc \
+	$(if $(MUSL_CC),basic.musl basic.musl-static))
+
+LIVE_SRC := $(wildcard tests/live/*.c)
+LIVE_OBJ := $(LIVE_SRC:%.c=$(B)/%.o)
+
+.PHONY: fixtures
+fixtures: $(FIXTURES)
+
+# Static, so that the same file runs where there is nothing else.
+$(B)/live-tests: $(LIVE_OBJ) | fixtures
+	$(call say,LINK,$@)$(CC) $(LDFLAGS) -static -o $@ $(LIVE_OBJ) -ljansson
+
+# Its objects are never sanitized: a sanitized program cannot be static.
+$(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h Makefile
+	$(call say,CC,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(FIXTURES): tests/fixtures/ledger.h tests/live/live.mk
+
+$(FX)/%.so: tests/fixtures/%.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -fPIC -shared -o $@ $<
+
+# Programs that use a library of ours find it beside themselves.
+FX_LINK = -pthread -L$(FX) $(FX_LINK_$(basename $(@F))) -Wl,-rpath,'$$ORIGIN'
+FX_LINK_custom := -lalloc
+FX_LINK_prefix := -lpre
+FX_LINK_ctor := -lctor
+$(FX)/custom $(FX)/custom.nofp: $(FX)/liballoc.so
+$(FX)/prefix $(FX)/prefix.nofp: $(FX)/libpre.so
+$(FX)/ctor $(FX)/ctor.nofp: $(FX)/libctor.so
+
+$(addprefix $(FX)/,$(FX_PROGS)): $(FX)/%: tests/fixtures/%.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -o $@ $< $(FX_LINK)
+
+$(addprefix $(FX)/,$(FX_PROGS:=.nofp)): $(FX)/%.nofp: tests/fixtures/%.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_NOFP) -o $@ $< $(FX_LINK)
+
+$(addprefix $(FX)/,$(FX_CXX_PROGS)): $(FX)/%: tests/fixtures/%.cc
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(FX_CXX) $(FX_CXX_FLAGS) $(FX_FP) -o $@ $< -pthread
+
+$(FX)/%.static: tests/fixtures/%.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -static -o $@ $<
+
+$(FX)/%.musl: tests/fixtures/%.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(MUSL_CC) $(FX_CC_FLAGS) $(MUSL_FLAGS) $(FX_FP) -o $@ $<
+
+$(FX)/%.musl-static: tests/fixtures/%.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(MUSL_CC) $(FX_CC_FLAGS) $(MUSL_FLAGS) $(FX_FP) -static -o $@ $<
+
+# No C library at all: a program in which there is no malloc to be found.
+$(FX)/nolibc: tests/fixtures/nolibc.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) -std=gnu17 -Wall -Wextra -O1 -ffreestanding -fno-stack-protector -nostdlib -static -o $@ $<

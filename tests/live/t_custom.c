@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Allocators of one's own, C++, and calls that never return. */
+#include "lt.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static json_t *custom(struct test *t, const char *name, const char *what, const char *n, int want_exit, unsigned int checks)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, name, what, n, NULL);
+	root = trace(t, &f, want_exit, "-O", fixture("liballoc.so"), "--sym", "malloc=my_alloc", "--sym", "calloc=my_calloc", "--sym",
+		     "realloc=my_realloc", "--sym", "free=my_free", NULL);
+	if (checks)
+		want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, checks);
+	fx__quit(t, &f);
+	return root;
+}
+
+TEST(custom_nested_calls) { custom(t, "custom", "nested", "1000", 0, LED_ALL); }
+TEST(custom_nested_calls_nofp) { custom(t, "custom.nofp", "nested", "1000", 0, LED_TOTALS | LED_TEMP | LED_REALLOC | LED_PEAK); }
+
+/* After each jump come calls from deeper, equal and shallower places: all of them are seen. */
+TEST(custom_longjmp)
+{
+	json_t *root = custom(t, "custom", "jumps", "100", 0, LED_ALL);
+
+	want(t, ju64(t, root, "edges.abandoned") > 0, "edges.abandoned, wanted more than 0, got 0");
+}
+
+TEST(custom_longjmp_nofp) { custom(t, "custom.nofp", "jumps", "100", 0, LED_TOTALS | LED_TEMP | LED_REALLOC | LED_PEAK); }
+TEST(custom_thread_exit) { custom(t, "custom", "dying", "5000", 0, LED_ALL & ~LED_ONLY & ~LED_PEAK); }
+
+TEST(custom_missed_free)
+{
+	json_t *root = custom(t, "custom", "missed", "1", 3, 0), *p = jget(root, "processes[0]");
+
+	want_u64(t, root, "losses.missed_free", 10);
+	want_u64(t, root, "losses.total", 10);
+	want_u64(t, root, "totals.alloc_calls", 20);
+	want_u64(t, root, "totals.live_blocks", 10);
+	want_u64(t, root, "totals.live_bytes", 2000);
+	want_eq(t, "live blocks of the overwritten site", 0, site_sum(t, root, p, "site_alloc", "live_blocks"));
+	want_eq(t, "live blocks of the new site", 10, site_sum(t, root, p, "site_again", "live_blocks"));
+}
+
+TEST(custom_prefix)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "prefix", NULL);
+	root = trace(t, &f, 0, "--prefix", "pre_", NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	fx__quit(t, &f);
+}
+
+/* An allocator that is loaded after the attachment is noticed and told. */
+TEST(custom_loaded_late)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "life", "late", fixture("libpre.so"), NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "--prefix", "pre_", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	child__wait_err(t, &m.c, "malloctrace: ", "libpre.so", 10);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_TEMP | LED_REALLOC);
+	fx__quit(t, &f);
+}
+
+/* ---- C++ */
+
+/* False if the library is not on this machine. */
+static bool cxx_start(struct test *t, struct fx *f, const char *library, const char *what)
+{
+	char env[300];
+	struct spawn s = { .argv = { fixture("cxx"), what } };
+
+	snprintf(env, sizeof(env), "LD_PRELOAD=%s", library ? library : "");
+	s.env[0] = library ? env : NULL;
+	fx__start_as(t, f, &s);
+	return !strstr(f->c.errs.s, "cannot be preloaded");
+}
+
+static void cxx_forms(struct test *t, const char *library)
+{
+	struct fx f;
+	json_t *root;
+
+	if (!cxx_start(t, &f, library, "forms"))
+		skip(t, "no library %s", library);
+	root = trace(t, &f, 0, NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ONLY | LED_TEMP | LED_REALLOC | LED_PEAK);
+	fx__quit(t, &f);
+}
+
+TEST(cxx_glibc) { cxx_forms(t, NULL); }
+TEST(cxx_jemalloc) { cxx_forms(t, "libjemalloc.so.2"); }
+TEST(cxx_tcmalloc) { cxx_forms(t, "libtcmalloc_minimal.so.4"); }
+TEST(cxx_mimalloc) { cxx_forms(t, "libmimalloc.so.2.0"); }
+
+/*
+ * operator new leaves by an exception: the program must catch it as it does
+ * untraced. An allocator that ends the program itself at this point (mimalloc
+ * built as C) must do so in the same way.
+ */
+static void cxx_throws(struct test *t, const char *library)
+{
+	struct fx bare, f;
+	struct mt m;
+	json_t *root, *p;
+	int bare_end;
+
+	if (!cxx_start(t, &bare, library, "throw"))
+		skip(t, "no library %s", library);
+	fx__send(t, &bare, 'g');
+	bare_end = child__wait(t, &bare.c);
+	cxx_start(t, &f, library, "throw");
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	if (bare_end) {
+		fx__send(t, &f, 'g');
+		want_eq(t, "the program's end, as without a trace", (uint64_t)bare_end, (uint64_t)child__wait(t, &f.c));
+		root = mt__stop_json(t, &m, 0, 0);
+		want_bool(t, root, "processes[0].ended", true);
+		return;
+	}
+	fx__go(t, &f);
+	want_eq(t, "exceptions caught", 100, ledger__note(t, &f.led, "caught"));
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	p = process_of(t, root, f.c.pid, 0);
+	want_ledger(t, root, p, &f.led, LED_TEMP);
+	want_eq(t, "live blocks", 50, ju64(t, p, "totals.live_blocks"));
+	fx__quit(t, &f);
+}
+
+TEST(cxx_throws_glibc) { cxx_throws(t, NULL); }
+TEST(cxx_throws_jemalloc) { cxx_throws(t, "libjemalloc.so.2"); }
+TEST(cxx_throws_tcmalloc) { cxx_throws(t, "libtcmalloc_minimal.so.4"); }
+TEST(cxx_throws_mimalloc) { cxx_throws(t, "libmimalloc.so.2.0"); }

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* How processes begin and end while they are traced, and how malloctrace does. */
+#include "lt.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What is live when the target ends is what it leaked. */
+TEST(target_exits)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "basic", "leak", "1000", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	want_bool(t, root, "processes[0].ended", true);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	want_u64(t, root, "totals.live_blocks", 1000);
+}
+
+/* It ends right after its last allocation, before anyone could look. */
+TEST(target_exits_at_once)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "basic", "leak", "1000", "7", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__send(t, &f, 'g');
+	want_eq(t, "the fixture's exit status", 7, (uint64_t)child__wait(t, &f.c));
+	root = mt__stop_json(t, &m, 0, 0);
+	want_bool(t, root, "processes[0].ended", true);
+	want_u64(t, root, "totals.live_blocks", 1000);
+	want_eq(t, "leak_here live_bytes", 64000, site_sum(t, root, process_of(t, root, f.c.pid, 0), "leak_here", "live_bytes"));
+}
+
+TEST(target_killed)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "basic", "hold", "500", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	child__kill(t, &f.c, SIGKILL);
+	child__wait(t, &f.c);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	want_bool(t, root, "processes[0].ended", true);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+}
+
+TEST(target_forks)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "life", "fork", NULL);
+	root = trace(t, &f, 0, NULL);
+	want_eq(t, "processes", 1, json_array_size(jget(root, "processes")));
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	fx__quit(t, &f);
+}
+
+TEST(target_execs)
+{
+	struct ledger first;
+	struct fx f;
+	struct mt m;
+	json_t *root, *old, *new;
+
+	fx__start(t, &f, "life", "exec", fixture("basic"), "leak", "300", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "--check-scan", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	first = f.led;
+	fx__send(t, &f, 'g');
+	fx__wait_ready(t, &f);		/* it is another program now */
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	old = process_of(t, root, f.c.pid, 0);
+	new = process_of(t, root, f.c.pid, 1);
+	if (ju64(t, old, "id") > ju64(t, new, "id")) {
+		json_t *swap = old;
+
+		old = new;
+		new = swap;
+	}
+	want(t, ju64(t, old, "id") != ju64(t, new, "id"), "ids, wanted two, got %" PRIu64 " twice", ju64(t, old, "id"));
+	want_bool(t, old, "ended", true);
+	want_bool(t, new, "ended", false);
+	want_ledger(t, root, old, &first, LED_ALL);
+	want_ledger(t, root, new, &f.led, LED_ALL);
+	fx__quit(t, &f);
+}
+
+/* ---- is a process probed? Its code differs from the file's where breakpoints are. */
+
+static uint64_t changed_bytes(struct test *t, pid_t pid, const char *library)
+{
+	char path[64], line[4400], file[4096], perms[8];
+	uint64_t start, end, off, n = 0, seen = 0;
+	FILE *maps;
+	int mem;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	mem = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	must(t, mem >= 0 && maps, "no look into process %d", pid);
+	while (fgets(line, sizeof(line), maps)) {
+		char *code, *orig;
+		int fd;
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %4095s", &start, &end, perms, &off, file) != 5 ||
+		    perms[2] != 'x' || !strstr(file, library))
+			continue;
+		code = malloc(end - start);
+		orig = calloc(1, end - start);
+		fd = open(file, O_RDONLY | O_CLOEXEC);
+		must(t, code && orig && fd >= 0 && pread(mem, code, end - start, (off_t)start) == (ssize_t)(end - start) &&
+		     pread(fd, orig, end - start, (off_t)off) > 0, "no code of %s", file);
+		for (uint64_t i = 0; i < end - start; i++)
+			n += code[i] != orig[i];
+		seen += end - start;
+		close(fd);
+		free(code);
+		free(orig);
+	}
+	fclose(maps);
+	close(mem);
+	must(t, seen > 0, "process %d has no code of %s", pid, library);
+	return n;
+}
+
+/* The kernel lifts the probes of a dead tracer in its own time, but soon. */
+static void want_unprobed(struct test *t, pid_t pid)
+{
+	struct timespec ms = { 0, 10000000 };
+	uint64_t n = 1;
+
+	for (int i = 0; i < 500 && (n = changed_bytes(t, pid, "libc.so")); i++)
+		nanosleep(&ms, NULL);
+	want_eq(t, "bytes of libc's code that differ from the file 5 s after the trace", 0, n);
+}
+
+TEST(tracer_killed)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "threads", "busy", "1", "2", NULL);
+	want_eq(t, "bytes of libc's code that differ before the trace", 0, changed_bytes(t, f.c.pid, "libc.so"));
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	want(t, changed_bytes(t, f.c.pid, "libc.so") > 0, "breakpoints in libc's code, wanted some, got none");
+	fx__go(t, &f);
+	child__kill(t, &m.c, SIGKILL);
+	want_eq(t, "malloctrace's exit status", 128 + SIGKILL, (uint64_t)child__wait(t, &m.c));
+	want_unprobed(t, f.c.pid);
+	fx__go(t, &f);
+	want_eq(t, "blocks that the program found damaged", 0, ledger__note(t, &f.led, "wrong"));
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);	/* and it can be traced again */
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGTERM, 0);
+	want_lossless(t, root);
+	want(t, ju64(t, root, "totals.alloc_calls") > 0, "totals.alloc_calls, wanted more than 0");
+	want_eq(t, "bytes of libc's code that differ after a detach", 0, changed_bytes(t, f.c.pid, "libc.so"));
+	fx__send(t, &f, 's');
+	fx__read_ledger(t, &f);
+	fx__quit(t, &f);
+}
+
+/* ---- -- CMD */
+
+static void want_auto_ledger(struct test *t, json_t *root, const char *path, unsigned int checks)
+{
+	struct ledger l;
+	char *text = read_all(path, NULL);
+
+	must(t, text && ledger__parse(&l, text), "the program left no ledger in %s", path);
+	must(t, json_array_size(jget(root, "processes")) == 1, "processes, wanted 1, got %zu", json_array_size(jget(root, "processes")));
+	want_ledger(t, root, jget(root, "processes[0]"), &l, checks);
+	want_bool(t, root, "processes[0].ended", true);
+	free(text);
+}
+
+TEST(command_from_first_allocation)
+{
+	const char *ledger = in_dir(t, "ledger");
+	struct mt m;
+	json_t *root;
+
+	mt__start(t, &m, "--json", "--", fixture("ctor"), "--auto", ledger, NULL);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	want_auto_ledger(t, root, ledger, LED_ONLY | LED_REALLOC);
+}
+
+TEST(command_static)
+{
+	const char *ledger = in_dir(t, "ledger");
+	struct mt m;
+	json_t *root;
+
+	mt__start(t, &m, "--json", "--", fixture("basic.static"), "--auto", ledger, "family", NULL);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	want_auto_ledger(t, root, ledger, LED_ALL & ~LED_ONLY);
+}
+
+TEST(command_exit_status)
+{
+	static const struct {
+		const char *arg;
+		int status;
+	} ways[] = { { "0", 0 }, { "7", 7 }, { "143", 143 }, { "137", 137 } };
+
+	for (unsigned int i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		const char *ledger = in_dir(t, "ledger%u", i);
+		struct mt m;
+		json_t *root;
+
+		mt__start(t, &m, "--json", "--", fixture("basic"), "--auto", ledger, "exit", ways[i].arg, NULL);
+		root = mt__stop_json(t, &m, 0, ways[i].status);
+		want_auto_ledger(t, root, ledger, LED_ALL);
+		want(t, strstr(m.c.errs.s, "hello-from-stdout") != NULL, "the program's standard output, wanted on stderr: %.300s", m.c.errs.s);
+	}
+}
+
+TEST(command_cannot_run)
+{
+	const char *plain = in_dir(t, "plain");
+	struct mt m;
+	int fd = open(plain, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	close(fd);
+	want_eq(t, "exit status for a file that is no program", 126, (uint64_t)mt__run(t, &m, "--json", "--", plain, NULL));
+	want(t, strstr(m.c.errs.s, plain) != NULL, "the message, wanted to name %s: %.300s", plain, m.c.errs.s);
+	want_eq(t, "exit status for no file", 127, (uint64_t)mt__run(t, &m, "--json", "--", in_dir(t, "nothing"), NULL));
+	want_eq(t, "exit status for no command in PATH", 127, (uint64_t)mt__run(t, &m, "--json", "--", "no-such-command-here", NULL));
+	want(t, strstr(m.c.errs.s, "no-such-command-here") != NULL, "the message, wanted to name it: %.300s", m.c.errs.s);
+}
+
+/* As the user who called sudo, not as root. */
+TEST(command_as_invoking_user)
+{
+	const char *ledger = in_dir(t, "ledger");
+	struct spawn s = { .argv = { lt_bin, "--json", "--", fixture("basic"), "--auto", ledger, "uid" },
+			   .env = { "SUDO_UID=65534", "SUDO_GID=65534" } };
+	struct mt m;
+	json_t *root;
+	char *text;
+	struct ledger l;
+
+	must(t, !chown(t->dir, 65534, 65534), "chown");
+	mt__start_v(t, &m, &s);
+	root = mt__stop_json(t, &m, 0, 0);
+	text = read_all(ledger, NULL);
+	must(t, text && ledger__parse(&l, text), "no ledger");
+	want_eq(t, "the program's uid", 65534, ledger__note(t, &l, "uid"));
+	want_eq(t, "the program's gid", 65534, ledger__note(t, &l, "gid"));
+	json_decref(root);
+	unlink(ledger);
+	s.argv[1] = "--as-root";
+	s.argv[2] = "--json";
+	s.argv[3] = "--";
+	s.argv[4] = fixture("basic");
+	s.argv[5] = "--auto";
+	s.argv[6] = ledger;
+	s.argv[7] = "uid";
+	mt__start_v(t, &m, &s);
+	mt__stop_json(t, &m, 0, 0);
+	text = read_all(ledger, NULL);
+	must(t, text && ledger__parse(&l, text), "no ledger");
+	want_eq(t, "the program's uid with --as-root", 0, ledger__note(t, &l, "uid"));
+}

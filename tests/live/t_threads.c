@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Threads: exact figures whoever frees, snapshots under load, probes that come and go. */
+#include "lt.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *number(uint64_t n)
+{
+	static char text[4][24];
+	static unsigned int i;
+	char *p = text[i++ % 4];
+
+	snprintf(p, sizeof(text[0]), "%llu", (unsigned long long)n);
+	return p;
+}
+
+static void threads(struct test *t, const char *name, const char *what, uint64_t ops, const char *n_threads, unsigned int checks)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, name, what, number(ops), n_threads, NULL);
+	root = trace(t, &f, 0, NULL);
+	want_eq(t, "blocks that the program found damaged", 0, ledger__note(t, &f.led, "wrong"));
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, checks);
+	fx__quit(t, &f);
+}
+
+TEST(threads_cross_frees) { threads(t, "threads", "cross", scaled(1000000) / 24 + 1, "8", LED_STACKS | LED_ONLY | LED_REALLOC); }
+TEST(threads_cross_frees_nofp) { threads(t, "threads.nofp", "cross", scaled(200000) / 24 + 1, "8", LED_TOTALS | LED_REALLOC); }
+TEST(threads_realloc_race) { threads(t, "threads", "race", scaled(100000), "3", LED_STACKS | LED_ONLY | LED_REALLOC); }
+TEST(threads_first_of_arena) { threads(t, "threads", "first", 1, "4", LED_STACKS | LED_ONLY | LED_REALLOC); }
+
+/* Waits until path is there whole: malloctrace renames it into place, or closes it. */
+static void wait_file(struct test *t, int watch, const char *path)
+{
+	struct timespec ts;
+	uint64_t until;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	until = (uint64_t)ts.tv_sec + 30;
+	for (;;) {
+		struct pollfd p = { .fd = watch, .events = POLLIN };
+		char buf[4096] __attribute__((aligned(8)));
+		json_t *j = json_load_file(path, 0, NULL);
+
+		if (j) {
+			json_decref(j);
+			return;
+		}
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		must(t, (uint64_t)ts.tv_sec < until && poll(&p, 1, 30000) == 1 && read(watch, buf, sizeof(buf)) > 0,
+		     "no whole %s in 30 s after SIGUSR1", path);
+	}
+}
+
+/* 200,000 blocks held while two threads allocate and free: each snapshot is consistent, none disturbs. */
+TEST(snapshots_under_churn)
+{
+	const uint64_t n_held = scaled(200000);
+	uint64_t calls = 0;
+	struct fx f;
+	struct mt m;
+	json_t *root;
+	int watch = inotify_init1(IN_CLOEXEC);
+
+	must(t, watch >= 0 && inotify_add_watch(watch, t->dir, IN_MOVED_TO | IN_CLOSE_WRITE) >= 0, "inotify");
+	fx__start(t, &f, "threads", "churn", number(n_held), "2", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "--check-scan", "-o", in_dir(t, "x.json"), NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);		/* all are held; the others are at it */
+	for (int i = 1; i <= 5; i++) {
+		const char *path = in_dir(t, "x.%d.json", i);
+		json_t *p, *totals;
+		uint64_t blocks;
+
+		child__kill(t, &m.c, SIGUSR1);
+		wait_file(t, watch, path);
+		root = load_json(t, path);
+		want_invariants(t, root);
+		want_lossless(t, root);
+		p = process_of(t, root, f.c.pid, 0);
+		totals = jget(p, "totals");
+		want_eq(t, "held blocks", n_held, site_sum(t, root, p, "hold_here", "live_blocks"));
+		want_eq(t, "held bytes", n_held * 40, site_sum(t, root, p, "hold_here", "live_bytes"));
+		blocks = site_sum(t, root, p, "churn_here", "live_blocks");
+		want(t, blocks <= 128, "churn_here live_blocks, wanted at most the 128 that can be held, got %llu", (unsigned long long)blocks);
+		want_eq(t, "churn_here live_bytes", 72 * blocks, site_sum(t, root, p, "churn_here", "live_bytes"));
+		want_eq(t, "churn_here alloc_bytes", 72 * site_sum(t, root, p, "churn_here", "alloc_calls"),
+			site_sum(t, root, p, "churn_here", "alloc_bytes"));
+		want(t, ju64(t, totals, "alloc_calls") >= calls, "alloc_calls, wanted never less than before");
+		calls = ju64(t, totals, "alloc_calls");
+		json_decref(root);
+		fx__go(t, &f);
+	}
+	fx__send(t, &f, 's');
+	fx__read_ledger(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_scan(t, root);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_ONLY | LED_REALLOC);
+	want(t, access(in_dir(t, "x.json"), R_OK) == 0, "x.json, wanted at the end, not there");
+	fx__quit(t, &f);
+}
+
+/* Probes come and go fifty times in a process that never stops working. */
+TEST_LIMIT(attach_fifty_times, 300)
+{
+	unsigned int n = (unsigned int)scaled(50);
+	uint64_t before = 0;
+	struct fx f;
+
+	fx__start(t, &f, "threads", "busy", "1", "4", NULL);
+	for (unsigned int i = 0; i < n && !t->n_failed; i++) {
+		struct mt m;
+		json_t *root;
+
+		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+		mt__wait_attached(t, &m);
+		fx__go(t, &f);
+		want_eq(t, "blocks that the program found damaged", 0, ledger__note(t, &f.led, "wrong"));
+		root = mt__stop_json(t, &m, SIGINT, 0);
+		want_lossless(t, root);
+		json_decref(root);
+		fx__go(t, &f);
+		want(t, ledger__note(t, &f.led, "ops") > before, "the program's work, wanted to go on, stands at %llu",
+		     (unsigned long long)before);
+		before = ledger__note(t, &f.led, "ops");
+	}
+	fx__send(t, &f, 's');
+	fx__read_ledger(t, &f);
+	want_eq(t, "the program's own count of live blocks", 4 * 64, ledger__sum(&f.led, LED_ALLOC_CALLS) - ledger__sum(&f.led, LED_FREE_CALLS));
+	fx__quit(t, &f);
+}
