@@ -25,6 +25,7 @@
 
 #define HELP_COLUMNS 80
 #define HELP_INDENT 27
+#define SEE_HELP "; malloctrace --help lists them"
 #define MIN_INTERVAL_NS 10000000ULL
 
 static const struct {
@@ -81,8 +82,9 @@ static int unknown_option(const char *name, size_t len, struct err *e)
 		nearest = opt_rows[i].name;
 	}
 	if (nearest && best <= MAX(1, len / 3))
-		return err_set(e, -EINVAL, "--%.*s: no such option; did you mean --%s?", (int)len, name, nearest);
-	return err_set(e, -EINVAL, "--%.*s: no such option; malloctrace --help lists them", (int)len, name);
+		return err_set(e, -EINVAL, "--%.*s: no such option; did you mean --%s?",
+			       (int)len, name, nearest);
+	return err_set(e, -EINVAL, "--%.*s: no such option" SEE_HELP, (int)len, name);
 }
 
 struct parser {
@@ -103,7 +105,8 @@ static const struct given *seen(const struct parser *p, const char *name)
 	return NULL;
 }
 
-static int take(struct parser *p, const struct row *r, bool is_short, const char *val, struct err *e)
+static int take(struct parser *p, const struct row *r, bool is_short, const char *val,
+		struct err *e)
 {
 	struct given *g = &p->seen[r - opt_rows];
 	int err;
@@ -151,7 +154,7 @@ static int take_short(struct parser *p, const char *s, struct err *e)
 				r = &opt_rows[i];
 		}
 		if (!r)
-			return err_set(e, -EINVAL, "-%c: no such option; malloctrace --help lists them", *s);
+			return err_set(e, -EINVAL, "-%c: no such option" SEE_HELP, *s);
 		if (r->arg && s[1])
 			return take(p, r, true, s + 1, e);
 		err = take(p, r, true, NULL, e);
@@ -176,8 +179,9 @@ static int take_word(struct parser *p, const char *w, struct err *e)
 		return err_set(e, -EINVAL, "doctor: '%s' is one argument too many", w);
 	if (nth == 0) {
 		if (parse_seconds(w, &o->interval_ns))
-			return err_set(e, -EINVAL, "%s: want an interval in seconds, 'doctor', or -- before a program to start",
-				       *w ? w : "''");
+			return err_set(e, -EINVAL,
+				       "%s: want an interval in seconds, 'doctor', or -- before a "
+				       "program to start", *w ? w : "''");
 		if (o->interval_ns < MIN_INTERVAL_NS)
 			return err_set(e, -EINVAL, "interval %s: want seconds, at least 0.01", w);
 		return 0;
@@ -185,7 +189,8 @@ static int take_word(struct parser *p, const char *w, struct err *e)
 	if (nth > 1)
 		return err_set(e, -EINVAL, "%s: only an interval and a count are taken", w);
 	if (parse_u64(w, 1, UINT64_MAX, &o->count))
-		return err_set(e, -EINVAL, "count %s: want a whole number of reports, at least 1", w);
+		return err_set(e, -EINVAL, "count %s: want a whole number of reports, at least 1",
+			       w);
 	return 0;
 }
 
@@ -207,19 +212,21 @@ static int check_together(const struct parser *p, struct err *e)
 	const struct opts *o = p->o;
 
 	if (seen(p, "quiet") && seen(p, "verbose"))
-		return err_set(e, -EINVAL, "%s and %s: want one of them", seen(p, "quiet")->as, seen(p, "verbose")->as);
+		return err_set(e, -EINVAL, "%s and %s: want one of them", seen(p, "quiet")->as,
+			       seen(p, "verbose")->as);
 	if (o->command == CMD_DOCTOR)
 		return check_doctor(p, e);
 	if (pid && o->cmd)
 		return err_set(e, -EINVAL, "%s and -- CMD: want one of them", pid->as);
 	if (!pid && !o->cmd)
-		return err_set(e, -EINVAL, "no target: name a running process, or a program to start\n%s"
+		return err_set(e, -EINVAL,
+			       "no target: name a running process, or a program to start\n%s"
 			       "malloctrace --help tells the rest", usage);
 	if (o->as_root && !o->cmd)
 		return err_set(e, -EINVAL, "--as-root: goes with -- CMD only");
 	if (o->min_size > o->max_size)
-		return err_set(e, -EINVAL, "--min-size %s: is more than --max-size %s", seen(p, "min-size")->val,
-			       seen(p, "max-size")->val);
+		return err_set(e, -EINVAL, "--min-size %s: is more than --max-size %s",
+			       seen(p, "min-size")->val, seen(p, "max-size")->val);
 	if (o->json && format && strcmp(format->val, "json"))
 		return err_set(e, -EINVAL, "--json and --format %s: want one of them", format->val);
 	return 0;
@@ -331,15 +338,17 @@ static void print_row(FILE *out, const struct row *r)
 		fprintf(out, "\n%*s", HELP_INDENT, "");
 	else
 		fprintf(out, "%*s", HELP_INDENT - at, "");
-	if (asprintf(&text, "%s%s%s%s%s%s", r->help, choices ? ": " : "", choices ?: "", r->preset ? " (" : "",
-		     r->preset ?: "", r->preset ? ")" : "") < 0)
+	if (asprintf(&text, "%s%s%s%s%s%s", r->help, choices ? ": " : "", choices ?: "",
+		     r->preset ? " (" : "", r->preset ?: "", r->preset ? ")" : "") < 0)
 		text = NULL;
 	print_wrapped(out, HELP_INDENT, text ?: r->help);
 }
 
 void opts__help(FILE *out)
 {
-	static const char *const titles[N_GROUPS] = { "Targets", "Recording", "Reporting", "Other" };
+	static const char *const titles[N_GROUPS] = {
+		"Targets", "Recording", "Reporting", "Other"
+	};
 
 	fprintf(out, "%s\n"
 		"Which call stacks of a running program hold its memory, exactly.\n"
@@ -352,7 +361,8 @@ void opts__help(FILE *out)
 				print_row(out, &opt_rows[i]);
 		}
 	}
-	fprintf(out, "\nIn parentheses: what holds without the option. Sizes take K, M and G; ages take\n"
+	fprintf(out,
+		"\nIn parentheses: what holds without the option. Sizes take K, M and G; ages take\n"
 		"ns, us, ms, s, m and h.\n"
 		"Exit: 0 done; 1 failed; 2 usage; 3 done, but something was lost (the report\n"
 		"says what). With -- CMD, the exit status is CMD's.\n");

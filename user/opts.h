@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* argv → struct opts. The option table in opts.c is also the help text and, through scripts, the man page. */
+/* argv → struct opts. The table of options (opts_table.c) is also the help text. */
 #ifndef MT_OPTS_H
 #define MT_OPTS_H
 
@@ -43,7 +43,7 @@ struct opts {
 	/* reporting */
 	uint64_t interval_ns, duration_ns;	/* 0: none */
 	uint64_t count;			/* of interval reports; 0: no end */
-	struct opt_strings outputs;	/* -o; holds "-" also with --json and --format; none twice */
+	struct opt_strings outputs;	/* -o; "-" also for --json and --format; none twice */
 	const char *format;		/* of -o -; "text" */
 	bool batch, json;
 	int verbosity;			/* enum log_level */

@@ -51,7 +51,8 @@ const struct row opt_rows[] = {
 	  .help = "running processes, all their threads; repeatable" },
 	KEEP('a', "all"), KEEP(0, "comm"), KEEP(0, "cgroup"), KEEP('f', "follow"),
 	{ 0, "", "CMD [ARG...]", TARGETS,
-	  .help = "start CMD as the invoking user and trace it from its first allocation; must be last" },
+	  .help = "start CMD as the invoking user and trace it from its first allocation; "
+		  "must be last" },
 	{ 0, "as-root", NULL, TARGETS, 0, take_flag, FIELD(as_root),
 	  .help = "start CMD as root, not as the user who ran sudo" },
 	{ 'O', "object", "PATH", TARGETS, DOCTOR, take_list, FIELD(objects),
@@ -61,8 +62,8 @@ const struct row opt_rows[] = {
 	{ 0, "sym", "ROLE=NAME", TARGETS, DOCTOR, take_sym, FIELD(syms),
 	  .help = "a custom allocator: --sym malloc=arena_alloc --sym free=arena_free" },
 
-	{ 0, "mode", "MODE", RECORDING, 0, take_choice, .choices = "full", .later = "leak count growth",
-	  .help = "what is recorded" },
+	{ 0, "mode", "MODE", RECORDING, 0, take_choice, .choices = "full",
+	  .later = "leak count growth", .help = "what is recorded" },
 	{ 0, "size", "WHICH", RECORDING, 0, take_choice, .choices = "requested", .later = "usable",
 	  .help = "which bytes of a block are counted" },
 	KEEP(0, "sample"), KEEP(0, "overhead"),
@@ -90,8 +91,8 @@ const struct row opt_rows[] = {
 	{ 'o', "output", "FILE", REPORTING, 0, take_output,
 	  .help = "write at the end, and at SIGUSR1; the format goes by the suffix: .json, .txt or "
 		  ".folded; - is standard output; repeatable" },
-	{ 0, "format", "FORMAT", REPORTING, 0, take_choice, FIELD(format), .choices = "text json folded",
-	  .later = "pprof html speedscope massif callgrind dot",
+	{ 0, "format", "FORMAT", REPORTING, 0, take_choice, FIELD(format),
+	  .choices = "text json folded", .later = "pprof html speedscope massif callgrind dot",
 	  .help = "write to standard output (-o -) in this format" },
 	{ 0, "json", NULL, REPORTING, 0, take_flag, FIELD(json),
 	  .help = "the same as --format json -o - --batch" },
@@ -122,7 +123,8 @@ const struct row opt_rows[] = {
 	KEEP(0, "debuginfod"),
 
 	{ 'h', "help", NULL, OTHER, DOCTOR, take_command, .min = CMD_HELP, .help = "print this" },
-	{ 'V', "version", NULL, OTHER, DOCTOR, take_command, .min = CMD_VERSION, .help = "print the version" },
+	{ 'V', "version", NULL, OTHER, DOCTOR, take_command, .min = CMD_VERSION,
+	  .help = "print the version" },
 };
 
 const size_t n_opt_rows = ARRAY_SIZE(opt_rows);
@@ -229,8 +231,8 @@ static int take_size(struct opts *o, const struct given *g, struct err *e)
 
 static int out_of_range(const struct given *g, const char *also, struct err *e)
 {
-	return err_set(e, -EINVAL, "%s %s: want a number from %" PRIu64 " to %" PRIu64 "%s", g->as, g->val,
-		       g->row->min, g->row->max, also);
+	return err_set(e, -EINVAL, "%s %s: want a number from %" PRIu64 " to %" PRIu64 "%s",
+		       g->as, g->val, g->row->min, g->row->max, also);
 }
 
 static int take_room(struct opts *o, const struct given *g, struct err *e)
@@ -370,7 +372,8 @@ static int take_output(struct opts *o, const struct given *g, struct err *e)
 	const char *format = opts__output_format(o, g->val);
 
 	if (!format)
-		return bad(g, "a file name that ends in .json, .txt or .folded, or - for standard output", e);
+		return bad(g, "a file name that ends in .json, .txt or .folded, or - for "
+			   "standard output", e);
 	if (!*format)
 		return err_set(e, -EINVAL, "%s %s: this format is " NOT_YET, g->as, g->val);
 	if (strstr(g->val, "%t") || strstr(g->val, "%p") || strstr(g->val, "%n"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The table of options, for opts.c alone: one row is how an option is parsed and its line in the help text. */
+/* The table of options, for opts.c alone: a row is how an option is parsed, and its help text. */
 #ifndef MT_OPTS_TABLE_H
 #define MT_OPTS_TABLE_H
 
@@ -28,7 +28,7 @@ struct row {
 	enum group group;
 	unsigned int flags;
 	int (*take)(struct opts *o, const struct given *g, struct err *e);
-	size_t field;		/* offset in struct opts; 0 (that is `command`): only checked, not stored */
+	size_t field;		/* offset in struct opts; 0 (`command`): only checked */
 	uint64_t min, max;	/* of a number; min alone: what a flag stands for */
 	const char *choices;	/* of a choice; separated by spaces */
 	const char *later;	/* choices of later versions */

@@ -228,7 +228,7 @@ char *fmt_count(char buf[static FMT_MAX], uint64_t n)
  */
 struct span {
 	uint64_t below, step;
-	uint64_t big, small;	/* units of the first and the second number; small 0: there is no second */
+	uint64_t big, small;	/* units of the two numbers; small 0: there is only one */
 	const char *fmt;
 };
 
