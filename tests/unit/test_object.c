@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* ELF files: found through a process, read bounded, garbage survived. */
+#include <criterion/criterion.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "target/object.h"
+#include "util/util.h"
+
+static int note_name(const struct object_symbol *s, void *arg)
+{
+	struct {
+		const char *want;
+		uint64_t value;
+		size_t n;
+	} *look = arg;
+
+	look->n++;
+	if (!strcmp(s->name, look->want))
+		look->value = s->value;
+	return 0;
+}
+
+static uint64_t find_function(const struct object *obj, const char *name, size_t *ret_n)
+{
+	struct {
+		const char *want;
+		uint64_t value;
+		size_t n;
+	} look = { .want = name };
+
+	cr_assert_eq(object__for_each_function(obj, note_name, &look, NULL), 0);
+	if (ret_n)
+		*ret_n = look.n;
+	return look.value;
+}
+
+/* The object of the mapping that holds an address of this process. */
+static struct object *own(struct objects *o, const void *addr, struct mapping *ret)
+{
+	static struct maps m;
+	const struct mapping *hit;
+	struct object *obj = NULL;
+
+	maps__done(&m);
+	cr_assert_eq(maps__read(getpid(), &m, NULL), 0);
+	hit = maps__find(&m, (uintptr_t)addr);
+	cr_assert_not_null(hit);
+	if (ret)
+		*ret = *hit;
+	cr_assert_eq(objects__get(o, getpid(), hit, &obj, NULL), 0);
+	return obj;
+}
+
+static char *read_all(const char *path, size_t *ret_len)
+{
+	char *text = NULL;
+
+	cr_assert_eq(read_small_file(path, &text, ret_len), 0);
+	return text;
+}
+
+/* What the file of a memfd with these bytes gives. */
+static int get_bytes(struct objects *o, const void *bytes, size_t len, struct object **ret)
+{
+	_cleanup_close_ int fd = memfd_create("mt-object", MFD_CLOEXEC);
+	_cleanup_free_ char *path = NULL;
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, bytes, len), (ssize_t)len);
+	cr_assert_geq(asprintf(&path, "/proc/self/fd/%d", fd), 0);
+	return objects__get_path(o, path, ret, NULL);
+}
+
+Test(object, own_libc)
+{
+	struct objects *o = objects__new();
+	struct mapping m;
+	struct object *obj = own(o, (void *)strtoul, &m), *again = own(o, (void *)strtoul, NULL);
+	uint64_t vaddr, off, back;
+	uint8_t code[16], raw[16];
+	size_t n;
+
+	cr_assert(obj == again, "one file is one object");
+	cr_assert(obj->is_elf && obj->is_64);
+	cr_assert_not(obj->is_exec, "libc has an interpreter and is no program");
+	cr_assert_not_null(obj->build_id);
+	cr_assert_eq(strspn(obj->build_id, "0123456789abcdef"), strlen(obj->build_id));
+	vaddr = find_function(obj, "strtoul", &n);
+	cr_assert_gt(n, 1000);
+	cr_assert(object__vaddr_to_offset(obj, vaddr, &off));
+	cr_assert_eq(off, (uintptr_t)strtoul - m.start + m.file_off);
+	cr_assert(object__offset_to_vaddr(obj, off, &back));
+	cr_assert_eq(back, vaddr);
+	cr_assert_eq(object__read_code(obj, vaddr, code, sizeof(code)), 0);
+	cr_assert_eq(pread(obj->fd, raw, sizeof(raw), off), (ssize_t)sizeof(raw));
+	cr_assert_arr_eq(code, raw, sizeof(code));
+	cr_assert_eq(object__read_code(obj, UINT64_MAX - 4, code, sizeof(code)), -EINVAL);
+	cr_assert_not(object__vaddr_to_offset(obj, UINT64_MAX, &off));
+	object__put(again);
+	object__put(obj);
+	objects__free(o);
+}
+
+Test(object, own_program)
+{
+	struct objects *o = objects__new();
+	struct object *obj = own(o, (void *)note_name, NULL);
+
+	cr_assert(obj->is_exec);
+	cr_assert_neq(find_function(obj, "main", NULL) | find_function(obj, "note_name", NULL), 0);
+	object__put(obj);
+	objects__free(o);
+}
+
+/* A file that is deleted, or replaced by another of the same name, while it is mapped. */
+Test(object, deleted_and_replaced)
+{
+	char path[] = "/tmp/mt-object-XXXXXX";
+	struct objects *o = objects__new();
+	_cleanup_free_ char *bytes = NULL;
+	struct maps m = { 0 };
+	struct object *obj;
+	struct mapping fake;
+	size_t len;
+	int fd = mkstemp(path), r;
+	void *p;
+
+	bytes = read_all("/proc/self/exe", &len);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, bytes, len), (ssize_t)len);
+	p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	cr_assert_neq(p, MAP_FAILED);
+	unlink(path);
+	cr_assert_eq(maps__read(getpid(), &m, NULL), 0);
+	r = objects__get(o, getpid(), maps__find(&m, (uintptr_t)p), &obj, NULL);
+	if (r) {
+		cr_assert_eq(getuid() == 0, false, "root reaches deleted files");
+	} else {
+		struct stat st;
+
+		cr_assert_eq(fstat(fd, &st), 0);
+		cr_assert_eq(obj->ino, st.st_ino);
+		cr_assert_str_eq(obj->path, path);
+		object__put(obj);
+	}
+	/* a mapping that is gone from map_files, its path another file's */
+	fake = *maps__find(&m, (uintptr_t)p);
+	munmap(p, 4096);
+	close(open(path, O_RDWR | O_CREAT, 0600));
+	fake.deleted = false;
+	cr_assert_eq(objects__get(o, getpid(), &fake, &obj, NULL), -ESTALE);
+	unlink(path);
+	cr_assert_eq(objects__get(o, getpid(), &fake, &obj, NULL), -ENOENT);
+	close(fd);
+	maps__done(&m);
+	objects__free(o);
+}
+
+Test(object, never_waits_for_a_fifo, .timeout = 10)
+{
+	char dir[] = "/tmp/mt-fifo-XXXXXX";
+	_cleanup_free_ char *path = NULL;
+	_cleanup_err_ struct err e = { 0 };
+	struct objects *o = objects__new();
+	struct object *obj;
+
+	cr_assert_not_null(mkdtemp(dir));
+	cr_assert_geq(asprintf(&path, "%s/f\033ifo", dir), 0);
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_assert_eq(objects__get_path(o, path, &obj, &e), -EINVAL);
+	cr_assert_null(strchr(err_msg(&e), '\033'));
+	cr_assert_eq(objects__get_path(o, "/dev/null", &obj, NULL), -EINVAL);
+	cr_assert_eq(objects__get_path(o, dir, &obj, NULL), -EINVAL);
+	unlink(path);
+	rmdir(dir);
+	objects__free(o);
+}
+
+Test(object, no_elf)
+{
+	struct objects *o = objects__new();
+	struct object *obj;
+
+	cr_assert_eq(get_bytes(o, "#!/bin/sh\n", 10, &obj), 0);
+	cr_assert_not(obj->is_elf);
+	cr_assert_eq(find_function(obj, "main", NULL), 0);
+	object__put(obj);
+	cr_assert_eq(get_bytes(o, "", 0, &obj), 0);
+	cr_assert_not(obj->is_elf);
+	object__put(obj);
+	objects__free(o);
+}
+
+/* Without section headers, the dynamic section leads to the same symbols. */
+Test(object, no_section_headers)
+{
+	struct objects *o = objects__new();
+	struct object *libc = own(o, (void *)strtoul, NULL), *bare;
+	_cleanup_free_ char *bytes = NULL;
+	size_t len, n_whole, n_bare;
+	Elf64_Ehdr *eh;
+
+	bytes = read_all(libc->fd_path, &len);
+	eh = (Elf64_Ehdr *)bytes;
+	eh->e_shoff = 0;
+	eh->e_shnum = 0;
+	cr_assert_eq(get_bytes(o, bytes, len, &bare), 0);
+	cr_assert_eq(find_function(bare, "strtoul", &n_bare), find_function(libc, "strtoul", &n_whole));
+	cr_assert_gt(n_bare, 1000);
+	cr_assert_leq(n_bare, n_whole);
+	cr_assert_str_eq(bare->build_id, libc->build_id);
+	object__put(bare);
+	object__put(libc);
+	objects__free(o);
+}
+
+static uint32_t next_random(uint32_t *state)
+{
+	return *state = *state * 1664525 + 1013904223;
+}
+
+static void exercise(struct objects *o, const char *bytes, size_t len)
+{
+	struct object *obj;
+	uint64_t *starts = NULL, target;
+	char *name = NULL;
+	size_t n = 0;
+
+	cr_assert_eq(get_bytes(o, bytes, len, &obj), 0);
+	find_function(obj, "malloc", NULL);
+	if (!object__function_starts(obj, &starts, &n))
+		free(starts);
+	if (!object__slot_function(obj, 0x1000, &target, &name))
+		free(name);
+	object__put(obj);
+}
+
+static void mutate(const char *path)
+{
+	_cleanup_free_ char *bytes = NULL, *copy = NULL;
+	uint32_t state = 12345;
+	size_t len, i, j;
+
+	bytes = read_all(path, &len);
+	copy = malloc(len);
+	cr_assert_not_null(copy);
+	for (i = 0; i < 150; i++) {
+		struct objects *o = objects__new();
+		Elf64_Ehdr *eh = (Elf64_Ehdr *)copy;
+		size_t cut = i % 3 == 2 ? next_random(&state) % len : len;
+
+		memcpy(copy, bytes, len);
+		for (j = 0; j < 1 + i % 20; j++) {
+			/* the header, the program headers, the section headers, anywhere */
+			size_t from = i % 4 == 2 && eh->e_shoff < len - 1 ? eh->e_shoff : 16;
+			size_t span = i % 4 == 0 ? 48 : i % 4 == 1 ? 900 : len - from;
+
+			copy[from + next_random(&state) % MIN(span, len - from)] = next_random(&state) >> 24;
+		}
+		exercise(o, copy, cut);
+		objects__free(o);
+	}
+}
+
+Test(object, mutated_program, .timeout = 120)
+{
+	mutate("/proc/self/exe");
+}
+
+Test(object, mutated_libc, .timeout = 120)
+{
+	struct objects *o = objects__new();
+	struct object *libc = own(o, (void *)strtoul, NULL);
+
+	mutate(libc->fd_path);
+	object__put(libc);
+	objects__free(o);
+}
+
+/* Numbers at their limits, each on its own. */
+Test(object, huge_numbers, .timeout = 60)
+{
+	static const uint64_t values[] = { UINT64_MAX, INT64_MAX, 1ull << 62, UINT64_MAX - 63, 1 };
+	struct objects *o = objects__new();
+	_cleanup_free_ char *bytes = NULL, *copy = NULL;
+	size_t len, i, j;
+
+	bytes = read_all("/proc/self/exe", &len);
+	copy = malloc(len);
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		/* every eight bytes of the file header and of the first program headers */
+		for (j = 16; j + 8 <= 64 + 12 * sizeof(Elf64_Phdr); j += 8) {
+			memcpy(copy, bytes, len);
+			memcpy(copy + j, &values[i], 8);
+			exercise(o, copy, len);
+		}
+	}
+	objects__free(o);
+}
