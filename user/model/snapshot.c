@@ -129,7 +129,7 @@ static const struct {
 	const char *name, *says;
 } ends[SNAPSHOT_N_ENDS] = {
 	[MT_END_WHOLE] = { "whole", "whole" },
-	[MT_END_DEPTH] = { "depth", "more frames than --depth" },
+	[MT_END_DEPTH] = { "depth", "deeper than --depth" },
 	[MT_END_NO_RULE] = { "no_rule", "no frame pointer" },
 	[MT_END_UNREADABLE] = { "unreadable", "unreadable memory" },
 };

@@ -34,6 +34,7 @@ struct line {			/* one function at a place; several where functions were inlined
 struct snap_module {
 	const char *path;	/* "[vdso]" and the like for what is no file */
 	const char *build_id;	/* NULL: none */
+	const void *handle;	/* whose it is while it is traced; views do not look at it */
 };
 
 struct place {			/* a return address, once per snapshot */
@@ -127,6 +128,8 @@ struct snapshot {
 	uint64_t older_ns;	/* --older, 0 if not asked */
 
 	struct counters totals;
+	bool scanned;		/* the block table was visited: ages and the two below hold */
+	uint64_t scan_blocks, scan_bytes;	/* what it holds; at rest equal to the live totals */
 	const struct snap_counter *losses, *edges;
 	size_t n_losses, n_edges;
 	uint64_t losses_total;

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Model and cut → snapshot. Owns nothing beyond one call. The sums of a process
+ * and the totals are made from the sites, so they agree with them always.
+ */
+#include <errno.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "model/life.h"
+#include "model/model.h"
+#include "util/util.h"
+
+const struct counter_words counter_words[MT_N_COUNTERS] = {
+	[MT_LOST_LIVE_FULL] = { "live_full", "blocks found no room and are not in any figure (--max-live N for more)" },
+	[MT_LOST_STACK_FULL] = { "stack_full", "allocations are charged to a site without a stack: no room for new stacks (--max-stacks N for more)" },
+	[MT_LOST_SITE_FULL] = { "site_full", "allocations are charged to a site without a stack: no room for new sites (--max-stacks N for more)" },
+	[MT_LOST_SCRATCH_BUSY] = { "scratch_busy", "stacks could not be walked: all buffers were in use" },
+	[MT_LOST_INFLIGHT_FULL] = { "inflight_full", "calls were not seen: no room for more threads" },
+	[MT_LOST_PROCESS_FULL] = { "process_full", "processes were not seen: no room for more" },
+	[MT_LOST_RING_FULL] = { "ring_full", "messages about threads and processes were lost: malloctrace was too slow" },
+	[MT_LOST_MISSED_FREE] = { "missed_free", "blocks ended because another one appeared at their address: their free was not seen" },
+	[MT_LOST_MISSED_RETURN] = { "missed_return", "calls of functions whose return cannot be probed safely: their blocks are not in any figure" },
+	[MT_LOST_UNREADABLE] = { "unreadable", "results could not be read from the target's memory: their blocks are not in any figure" },
+	[MT_EDGE_RETURN_ONLY] = { "return_only", "calls were under way when the trace began" },
+	[MT_EDGE_ABANDONED] = { "abandoned", "calls were left without a return (longjmp, an exception)" },
+	[MT_EDGE_DIED_INSIDE] = { "died_inside", "threads ended inside a call" },
+};
+
+/* ---- places: each (module, offset) once, and each (process, address) located once */
+
+struct seen_address {
+	struct {
+		uint64_t addr;
+		uint64_t proc;
+	} key;
+	uint32_t place;
+	UT_hash_handle hh;
+};
+
+struct seen_place {
+	struct {
+		const void *module;
+		uint64_t offset;
+	} key;
+	uint32_t place;
+	UT_hash_handle hh;
+};
+
+struct seen_module {
+	const void *key;
+	int module;
+	UT_hash_handle hh;
+};
+
+struct build {
+	struct snapshot *s;
+	const struct model_calls *calls;
+	struct seen_address *addresses;
+	struct seen_place *places;
+	struct seen_module *modules;
+	struct vec(struct place) place_list;
+	struct vec(struct snap_module) module_list;
+	struct obstack *arena;	/* the lookup tables' own, gone with the build */
+	bool failed;
+};
+
+static int module_of(struct build *b, const struct address *a)
+{
+	struct seen_module *m;
+	struct snap_module *row;
+
+	if (!a->module)
+		return -1;
+	HASH_FIND_PTR(b->modules, &a->module, m);
+	if (m)
+		return m->module;
+	row = vec_push(&b->module_list);
+	if (!row) {
+		b->failed = true;
+		return -1;
+	}
+	row->path = snapshot__strdup(b->s, a->path);
+	row->build_id = snapshot__strdup(b->s, a->build_id);
+	row->handle = a->module;
+	m = obstack_alloc(b->arena, sizeof(*m));
+	memset(m, 0, sizeof(*m));
+	m->key = a->module;
+	m->module = b->module_list.n - 1;
+	HASH_ADD_PTR(b->modules, key, m);
+	return m->module;
+}
+
+static uint32_t place_of(struct build *b, uint32_t proc, uint64_t addr)
+{
+	struct seen_address *seen, find_a = { .key = { addr, proc } };
+	struct seen_place *same, find_p;
+	struct address a = {};
+	struct place *row;
+
+	HASH_FIND(hh, b->addresses, &find_a.key, sizeof(find_a.key), seen);
+	if (seen)
+		return seen->place;
+	b->calls->locate(proc, addr, &a, b->calls->arg);
+
+	memset(&find_p, 0, sizeof(find_p));
+	find_p.key.module = a.module;
+	find_p.key.offset = a.offset;
+	HASH_FIND(hh, b->places, &find_p.key, sizeof(find_p.key), same);
+	if (!same) {
+		int module = module_of(b, &a);
+
+		row = vec_push(&b->place_list);
+		if (!row) {
+			b->failed = true;
+			return 0;
+		}
+		row->module = module;
+		row->offset = a.offset;
+		same = obstack_alloc(b->arena, sizeof(*same));
+		*same = find_p;
+		same->place = b->place_list.n - 1;
+		HASH_ADD(hh, b->places, key, sizeof(same->key), same);
+	}
+	seen = obstack_alloc(b->arena, sizeof(*seen));
+	*seen = find_a;
+	seen->place = same->place;
+	HASH_ADD(hh, b->addresses, key, sizeof(seen->key), seen);
+	return same->place;
+}
+
+/* ---- rows */
+
+static uint64_t since(uint64_t clock_ns, uint64_t start_ns)
+{
+	return clock_ns > start_ns ? clock_ns - start_ns : 0;
+}
+
+static void build_site(struct build *b, const struct model *m, const struct cut *cut, const struct cut_site *from,
+		       uint32_t process, struct snap_site *to)
+{
+	const struct mt_counts *c = &from->counts;
+	uint32_t *stack = NULL;
+
+	to->process = process;
+	to->function = b->calls->function(from->func, b->calls->arg);
+	to->c = (struct counters){
+		.alloc_calls = c->alloc_calls,
+		.alloc_bytes = c->alloc_bytes,
+		.free_calls = c->free_calls,
+		.free_bytes = c->free_bytes,
+		.live_blocks = c->alloc_calls - c->free_calls,
+		.live_bytes = c->alloc_bytes - c->free_bytes,
+		.peak_bytes = from->peak_bytes,
+		.realloc_calls = c->realloc_calls,
+		.temp_calls = c->temp_calls,
+		.failed_calls = c->failed_calls,
+	};
+	to->at_peak_bytes = from->at_peak_bytes;
+	to->min_size = c->alloc_calls ? from->min_size : 0;
+	to->max_size = from->max_size;
+	to->first_ns = since(from->first_ns, m->start_clock_ns);
+	to->last_ns = since(from->last_ns, m->start_clock_ns);
+	to->lifetime_sum_ns = c->lifetime_ns;
+	if (cut->scanned && from->oldest_born_ns)
+		to->oldest_ns = since(cut->now_ns, from->oldest_born_ns);
+	to->older_blocks = from->older_blocks;
+	to->older_bytes = from->older_bytes;
+	to->end = from->end;
+	to->n_stack = from->n_frames;
+	if (from->n_frames)
+		stack = snapshot__alloc(b->s, from->n_frames, sizeof(*stack));
+	for (uint32_t i = 0; i < from->n_frames; i++)
+		stack[i] = place_of(b, from->proc, from->frames[i]);
+	to->stack = stack;
+}
+
+static void add_counters(struct counters *sum, const struct counters *c)
+{
+	sum->alloc_calls += c->alloc_calls;
+	sum->alloc_bytes += c->alloc_bytes;
+	sum->free_calls += c->free_calls;
+	sum->free_bytes += c->free_bytes;
+	sum->live_blocks += c->live_blocks;
+	sum->live_bytes += c->live_bytes;
+	sum->realloc_calls += c->realloc_calls;
+	sum->temp_calls += c->temp_calls;
+	sum->failed_calls += c->failed_calls;
+	sum->unknown_frees += c->unknown_frees;
+}
+
+static struct counters of_thread(const struct mt_thread_counts *c)
+{
+	return (struct counters){
+		.alloc_calls = c->alloc_calls,
+		.alloc_bytes = c->alloc_bytes,
+		.free_calls = c->free_calls,
+		.free_bytes = c->free_bytes,
+		.realloc_calls = c->realloc_calls,
+		.temp_calls = c->temp_calls,
+		.failed_calls = c->failed_calls,
+		.unknown_frees = c->unknown_frees,
+	};
+}
+
+static void build_threads(struct build *b, const struct life *l, const struct cut *cut, struct snap_process *p)
+{
+	size_t room = l->ended_threads.n + 1;
+	struct snap_thread *t;
+
+	for (size_t i = 0; i < cut->n_threads; i++)
+		room += cut->threads[i].proc == l->proc;
+	t = snapshot__alloc(b->s, room, sizeof(*t));
+	p->threads = t;
+	for (size_t i = 0; i < cut->n_threads; i++) {
+		char comm[32] = "";
+
+		if (cut->threads[i].proc != l->proc)
+			continue;
+		b->calls->thread_comm(l->pid, cut->threads[i].tid, comm, b->calls->arg);
+		*t++ = (struct snap_thread){
+			.tid = cut->threads[i].tid,
+			.comm = snapshot__strdup(b->s, comm),
+			.c = of_thread(&cut->threads[i].counts),
+		};
+	}
+	for (size_t i = 0; i < l->ended_threads.n; i++)
+		*t++ = (struct snap_thread){
+			.tid = l->ended_threads.v[i].tid,
+			.comm = snapshot__strdup(b->s, l->ended_threads.v[i].comm),
+			.ended = true,
+			.c = of_thread(&l->ended_threads.v[i].counts),
+		};
+	if (l->n_more_ended)
+		*t++ = (struct snap_thread){ .comm = "(more that ended)", .ended = true, .c = of_thread(&l->more_ended) };
+	p->n_threads = t - p->threads;
+}
+
+static uint64_t class_below(size_t i)
+{
+	return i + 1 < MT_N_CLASSES ? 1ull << i : UINT64_MAX;
+}
+
+static void build_hists(struct build *b, const struct mt_hist *h, struct snap_process *p)
+{
+	struct snap_size *sizes = snapshot__alloc(b->s, MT_N_CLASSES, sizeof(*sizes));
+	struct snap_lifetime *lives = snapshot__alloc(b->s, MT_N_CLASSES, sizeof(*lives));
+
+	p->sizes = sizes;
+	p->lifetimes = lives;
+	for (size_t i = 0; i < MT_N_CLASSES; i++) {
+		if (h->size_allocs[i])
+			sizes[p->n_sizes++] = (struct snap_size){ class_below(i), h->size_allocs[i],
+								   h->size_allocs[i] - h->size_frees[i] };
+		if (h->lifetimes[i])
+			lives[p->n_lifetimes++] = (struct snap_lifetime){ class_below(i), h->lifetimes[i] };
+	}
+}
+
+static void build_process(struct build *b, const struct model *m, const struct life *l, const struct cut *cut,
+			  const struct cut_proc *from, struct snap_process *p)
+{
+	p->id = l->id;
+	p->pid = l->pid;
+	p->comm = snapshot__strdup(b->s, l->comm ? l->comm : "");
+	p->exe = snapshot__strdup(b->s, l->exe ? l->exe : "");
+	p->cgroup = snapshot__strdup(b->s, l->cgroup);
+	p->container = snapshot__strdup(b->s, l->container);
+	p->unit = snapshot__strdup(b->s, l->unit);
+	p->ended = l->ended;
+	p->age_at_attach_ns = l->age_at_attach_ns;
+	p->rss_bytes = l->rss_bytes;
+	p->rss_at_attach_bytes = l->rss_at_attach_bytes;
+	p->timeline = l->timeline.v ? memcpy(snapshot__alloc(b->s, l->timeline.n, sizeof(*p->timeline)), l->timeline.v,
+					     l->timeline.n * sizeof(*p->timeline)) :
+				      NULL;
+	p->n_timeline = l->timeline.n;
+	if (from) {
+		p->c.unknown_frees = from->unknown_frees;
+		p->c.peak_bytes = from->peak_bytes;
+		p->peak_at_ns = from->peak_bytes ? since(from->peak_ns, m->start_clock_ns) : 0;
+		build_hists(b, &from->hist, p);
+		b->s->probe_hits += from->probe_hits;
+	}
+	build_threads(b, l, cut, p);
+}
+
+static void build_counters(struct snapshot *s, const struct cut *cut)
+{
+	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 1, sizeof(*c));
+	size_t n = 0;
+
+	s->losses = c;
+	for (; n < MT_N_LOSSES; n++)
+		c[n] = (struct snap_counter){ counter_words[n].name, counter_words[n].says, cut->counters[n] };
+	c[n++] = (struct snap_counter){ "missed_hits", "probe hits were passed over: a program was under way on that CPU",
+					cut->missed_hits };
+	s->n_losses = n;
+	for (size_t i = 0; i < n; i++)
+		s->losses_total += c[i].n;
+	s->edges = c + n;
+	for (size_t i = MT_N_LOSSES; i < MT_N_COUNTERS; i++)
+		c[n++] = (struct snap_counter){ counter_words[i].name, counter_words[i].says, cut->counters[i] };
+	s->n_edges = MT_N_COUNTERS - MT_N_LOSSES;
+}
+
+static void build_processes(struct build *b, struct model *m, const struct cut *cut, uint32_t *process_of_proc,
+			    size_t n_proc_numbers)
+{
+	struct snap_process *p = snapshot__alloc(b->s, m->lives.n + 1, sizeof(*p));
+
+	for (size_t i = 0; i < m->lives.n; i++) {
+		const struct life *l = m->lives.v[i];
+		const struct cut_proc *from = NULL;
+
+		for (size_t k = 0; k < cut->n_procs && !from; k++)
+			if (cut->procs[k].proc == l->proc)
+				from = &cut->procs[k];
+		build_process(b, m, l, cut, from, &p[i]);
+		if (l->proc < n_proc_numbers)
+			process_of_proc[l->proc] = i + 1;
+	}
+	b->s->processes = p;
+	b->s->n_processes = m->lives.n;
+	for (size_t i = 0; i < cut->n_threads; i++)
+		b->s->probe_hits += cut->threads[i].probe_hits;
+}
+
+static void build_sites(struct build *b, struct model *m, const struct cut *cut, const uint32_t *process_of_proc,
+			size_t n_proc_numbers)
+{
+	struct snapshot *s = b->s;
+
+	s->sites = snapshot__alloc(s, cut->n_sites + 1, sizeof(*s->sites));
+	for (size_t i = 0; i < cut->n_sites; i++) {
+		const struct cut_site *from = &cut->sites[i];
+		struct snap_process *p;
+
+		if (from->proc >= n_proc_numbers || !process_of_proc[from->proc])
+			continue;
+		p = (struct snap_process *)&s->processes[process_of_proc[from->proc] - 1];
+		build_site(b, m, cut, from, process_of_proc[from->proc] - 1, &s->sites[s->n_sites]);
+		add_counters(&p->c, &s->sites[s->n_sites].c);
+		if (from->n_frames)
+			s->stacks_by_end[from->end < MT_N_ENDS ? from->end : MT_END_NO_RULE]++;
+		s->scan_blocks += from->scan_blocks;
+		s->scan_bytes += from->scan_bytes;
+		s->n_sites++;
+	}
+	for (size_t i = 0; i < s->n_processes; i++) {
+		add_counters(&s->totals, &s->processes[i].c);
+		/* of several processes there is no common instant: the sum of their peaks bounds it */
+		s->totals.peak_bytes += s->processes[i].c.peak_bytes;
+	}
+}
+
+struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const struct snapshot_info *info,
+				 const struct model_calls *calls)
+{
+	struct snapshot *tables = snapshot__new(), *s = snapshot__new();
+	struct build b = { .s = s, .calls = calls };
+	size_t n_proc_numbers = 1;
+	_cleanup_free_ uint32_t *process_of_proc = NULL;
+
+	for (size_t i = 0; i < m->lives.n; i++)
+		n_proc_numbers = MAX(n_proc_numbers, m->lives.v[i]->proc + 1u);
+	process_of_proc = calloc(n_proc_numbers, sizeof(*process_of_proc));
+	if (!s || !tables || !process_of_proc) {
+		b.failed = true;
+		goto out;
+	}
+	b.arena = &tables->arena;
+	s->version = info->version;
+	s->kernel = snapshot__strdup(s, info->kernel);
+	s->arch = snapshot__strdup(s, info->arch);
+	s->mode = "full";
+	s->size = "requested";
+	s->duration_ns = info->duration_ns;
+	s->wall_start_ns = m->wall_start_ns;
+	s->wall_now_ns = info->wall_now_ns;
+	s->ended = info->ended;
+	s->partial_sizes = info->partial_sizes;
+	s->min_size = info->min_size;
+	s->max_size = info->max_size;
+	s->older_ns = info->older_ns;
+	s->target_cpu_ns = info->target_cpu_ns;
+	s->tool_cpu_ns = info->tool_cpu_ns;
+	s->scanned = cut->scanned;
+	build_counters(s, cut);
+	build_processes(&b, m, cut, process_of_proc, n_proc_numbers);
+	build_sites(&b, m, cut, process_of_proc, n_proc_numbers);
+
+	s->n_places = b.place_list.n;
+	s->places = snapshot__alloc(s, s->n_places + 1, sizeof(*s->places));
+	if (s->n_places)
+		memcpy(s->places, b.place_list.v, s->n_places * sizeof(*s->places));
+	s->n_modules = b.module_list.n;
+	s->modules = snapshot__alloc(s, s->n_modules + 1, sizeof(*s->modules));
+	if (s->n_modules)
+		memcpy((void *)s->modules, b.module_list.v, s->n_modules * sizeof(*s->modules));
+out:
+	HASH_CLEAR(hh, b.addresses);
+	HASH_CLEAR(hh, b.places);
+	HASH_CLEAR(hh, b.modules);
+	vec_done(&b.place_list);
+	vec_done(&b.module_list);
+	snapshot__free(tables);
+	if (b.failed) {
+		snapshot__free(s);
+		s = NULL;
+	}
+	return s;
+}

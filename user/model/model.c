@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns the lives, their ended threads and their timelines. Ids count from 1 in order of appearance and are never given again. */
+#include <errno.h>
+#include <string.h>
+
+#include "model/life.h"
+#include "model/model.h"
+#include "util/util.h"
+
+/* A server may start a thread per request, for days: after this many, the ended ones are one row. */
+#define MAX_ENDED_THREADS 1024
+/* Points of a timeline; when it is full, every second one goes and they come half as often. */
+#define MAX_POINTS 1024
+
+struct model *model__new(uint64_t start_clock_ns, int64_t wall_start_ns)
+{
+	struct model *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->start_clock_ns = start_clock_ns;
+	m->wall_start_ns = wall_start_ns;
+	return m;
+}
+
+void model__free(struct model *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->lives.n; i++) {
+		struct life *l = m->lives.v[i];
+
+		free(l->comm);
+		free(l->exe);
+		free(l->cgroup);
+		free(l->container);
+		free(l->unit);
+		vec_done(&l->ended_threads);
+		vec_done(&l->timeline);
+		free(l);
+	}
+	vec_done(&m->lives);
+	free(m);
+}
+
+struct life *model__life(const struct model *m, uint32_t proc)
+{
+	for (size_t i = 0; i < m->lives.n; i++)
+		if (m->lives.v[i]->proc == proc)
+			return m->lives.v[i];
+	return NULL;
+}
+
+static char *copy(const char *s)
+{
+	return s ? strdup(s) : NULL;
+}
+
+int model__add_life(struct model *m, const struct life_info *info)
+{
+	struct life *l = calloc(1, sizeof(*l)), **slot;
+
+	if (!l)
+		return -ENOMEM;
+	slot = vec_push(&m->lives);
+	if (!slot) {
+		free(l);
+		return -ENOMEM;
+	}
+	*slot = l;
+	l->id = m->lives.n;
+	l->proc = info->proc;
+	l->pid = info->pid;
+	l->comm = copy(info->comm);
+	l->exe = copy(info->exe);
+	l->cgroup = copy(info->cgroup);
+	l->container = copy(info->container);
+	l->unit = copy(info->unit);
+	l->age_at_attach_ns = info->age_at_attach_ns;
+	l->rss_bytes = l->rss_at_attach_bytes = info->rss_bytes;
+	return 0;
+}
+
+static void add_thread_counts(struct mt_thread_counts *sum, const struct mt_thread_counts *c)
+{
+	sum->alloc_calls += c->alloc_calls;
+	sum->alloc_bytes += c->alloc_bytes;
+	sum->free_calls += c->free_calls;
+	sum->free_bytes += c->free_bytes;
+	sum->realloc_calls += c->realloc_calls;
+	sum->temp_calls += c->temp_calls;
+	sum->failed_calls += c->failed_calls;
+	sum->unknown_frees += c->unknown_frees;
+}
+
+int model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c)
+{
+	struct life *l = model__life(m, proc);
+	struct life_thread *t;
+
+	if (!l)
+		return 0;
+	if (l->ended_threads.n >= MAX_ENDED_THREADS) {
+		l->n_more_ended++;
+		add_thread_counts(&l->more_ended, c);
+		return 0;
+	}
+	t = vec_push(&l->ended_threads);
+	if (!t)
+		return -ENOMEM;
+	t->tid = tid;
+	snprintf(t->comm, sizeof(t->comm), "%s", comm);
+	t->counts = *c;
+	return 0;
+}
+
+void model__life_ended(struct model *m, uint32_t proc)
+{
+	struct life *l = model__life(m, proc);
+
+	if (l)
+		l->ended = true;
+}
+
+void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
+{
+	struct life *l = model__life(m, proc);
+
+	/* of a process that ended, the last figure stays */
+	if (l && rss_bytes)
+		l->rss_bytes = rss_bytes;
+}
+
+static void thin_out(struct life *l)
+{
+	size_t to = 0;
+
+	for (size_t from = 0; from < l->timeline.n; from += 2)
+		l->timeline.v[to++] = l->timeline.v[from];
+	l->timeline.n = to;
+	l->note_every *= 2;
+}
+
+int model__note(struct model *m, const struct cut *cut)
+{
+	for (size_t i = 0; i < m->lives.n; i++) {
+		struct life *l = m->lives.v[i];
+		struct snap_point p = { .t_ns = cut->now_ns - m->start_clock_ns, .rss_bytes = l->rss_bytes }, *slot;
+
+		if (l->ended && l->timeline.n)
+			continue;
+		if (!l->note_every)
+			l->note_every = 1;
+		if (l->n_notes++ % l->note_every)
+			continue;
+		for (size_t k = 0; k < cut->n_sites; k++) {
+			const struct mt_counts *c = &cut->sites[k].counts;
+
+			if (cut->sites[k].proc != l->proc)
+				continue;
+			p.live_bytes += c->alloc_bytes - c->free_bytes;
+			p.live_blocks += c->alloc_calls - c->free_calls;
+			p.alloc_calls += c->alloc_calls;
+		}
+		if (l->timeline.n >= MAX_POINTS)
+			thin_out(l);
+		slot = vec_push(&l->timeline);
+		if (!slot)
+			return -ENOMEM;
+		*slot = p;
+	}
+	return 0;
+}

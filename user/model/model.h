@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * What is known beside the kernel's tables: the processes' lives with their
+ * names and threads, the course of time. With a cut it gives a snapshot.
+ */
+#ifndef MT_MODEL_H
+#define MT_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "model/cut.h"
+#include "model/snapshot.h"
+
+/* A process between its exec, or the attachment, and its end. Strings are copied, and clean already. */
+struct life_info {
+	uint32_t proc;		/* its number in the kernel's tables */
+	pid_t pid;
+	const char *comm, *exe, *cgroup, *container, *unit;	/* may be NULL */
+	uint64_t age_at_attach_ns;
+	uint64_t rss_bytes;
+};
+
+/* Where an address lies, told by whoever knows the mappings. */
+struct address {
+	const void *module;	/* any pointer that is the same for the same file; NULL: in no known mapping */
+	const char *path, *build_id;
+	uint64_t offset;	/* ELF virtual address; the raw address without a module */
+};
+
+struct model_calls {
+	void (*locate)(uint32_t proc, uint64_t addr, struct address *ret, void *arg);
+	const char *(*function)(uint32_t func, void *arg);	/* the allocation function's name */
+	void (*thread_comm)(pid_t pid, pid_t tid, char buf[static 32], void *arg);
+	void *arg;
+};
+
+struct model;
+
+struct model *model__new(uint64_t start_clock_ns, int64_t wall_start_ns);
+void model__free(struct model *m);
+
+int model__add_life(struct model *m, const struct life_info *info);
+/* A thread of a life has ended; its name and what it did. */
+int model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
+void model__life_ended(struct model *m, uint32_t proc);
+void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
+/* A point of each life's timeline. */
+int model__note(struct model *m, const struct cut *cut);
+
+struct snapshot_info {		/* what neither the cut nor the model knows */
+	const char *version, *kernel, *arch;
+	uint64_t duration_ns;
+	int64_t wall_now_ns;
+	bool ended;
+	bool partial_sizes;
+	uint64_t min_size, max_size, older_ns;
+	uint64_t target_cpu_ns, tool_cpu_ns;
+};
+
+/* NULL without memory. Probes are added by the caller. */
+struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const struct snapshot_info *info,
+				 const struct model_calls *calls);
+
+/* The keys and sentences of what can be lost, in the order of enum mt_counter. */
+struct counter_words {
+	const char *name, *says;
+};
+extern const struct counter_words counter_words[MT_N_COUNTERS];
+
+#endif

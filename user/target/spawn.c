@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the child until it is released, and its end until it is waited for. If
+ * malloctrace dies meanwhile the kernel lets the child go on: it is not tied to
+ * us, and no breakpoint was written into it.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "target/spawn.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+enum state {
+	WAITING,	/* before exec, stopped by its own SIGSTOP */
+	STARTING,	/* traced, from system call to system call */
+	RELEASED,
+	ENDED,
+};
+
+struct spawn {
+	pid_t pid;
+	enum state state;
+	struct spawn_calls calls;
+	int exec_errno_fd;
+	int exec_errno;
+	int status;
+	bool maps_code;		/* inside an mmap that asks for executable memory */
+};
+
+static int become_user(void)
+{
+	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
+	uint64_t uid, gid;
+	struct passwd *pw;
+
+	if (geteuid() != 0 || !uid_text || parse_u64(uid_text, 0, UINT32_MAX - 1, &uid))
+		return 0;
+	pw = getpwuid(uid);
+	if (!gid_text || parse_u64(gid_text, 0, UINT32_MAX - 1, &gid))
+		gid = pw ? pw->pw_gid : uid;
+	if (pw ? initgroups(pw->pw_name, gid) : setgroups(0, NULL))
+		return -errno;
+	if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
+		return -errno;
+	return 0;
+}
+
+static void __attribute__((noreturn)) child_fail(int fd, int err)
+{
+	if (write(fd, &err, sizeof(err)) != sizeof(err)) {
+		/* the parent is gone: nobody to tell */
+	}
+	_exit(err == EACCES || err == ENOEXEC || err == EPERM ? 126 : 127);
+}
+
+static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, int errno_fd)
+{
+	sigset_t none;
+	int err;
+
+	/* what malloctrace blocked for its signalfd is not CMD's business */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	if (o->stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		child_fail(errno_fd, errno);
+	if (ptrace(PTRACE_TRACEME, 0, 0, 0))
+		child_fail(errno_fd, errno);
+	raise(SIGSTOP);
+	if (!o->as_root) {
+		err = become_user();
+		if (err)
+			child_fail(errno_fd, -err);
+	}
+	execvp(o->argv[0], o->argv);
+	child_fail(errno_fd, errno);
+}
+
+int spawn__new(const struct spawn_opts *o, const struct spawn_calls *calls, struct spawn **ret, struct err *e)
+{
+	struct spawn *s = calloc(1, sizeof(*s));
+	int fds[2], status;
+
+	if (!s)
+		return err_set(e, -ENOMEM, "out of memory");
+	if (pipe2(fds, O_CLOEXEC)) {
+		free(s);
+		return err_set(e, -errno, "pipe: %s", strerror(errno));
+	}
+	s->calls = *calls;
+	s->exec_errno_fd = fds[0];
+	s->pid = fork();
+	if (!s->pid)
+		run_child(o, fds[1]);
+	close(fds[1]);
+	if (s->pid < 0) {
+		int err = err_set(e, -errno, "cannot start %s: %s", o->argv[0], strerror(errno));
+
+		close(fds[0]);
+		free(s);
+		return err;
+	}
+	while (waitpid(s->pid, &status, __WALL) < 0 && errno == EINTR)
+		;
+	if (!WIFSTOPPED(status)) {
+		s->state = ENDED;
+		spawn__free(s);
+		return err_set(e, -ECHILD, "cannot trace %s: ptrace is not permitted here", o->argv[0]);
+	}
+	ptrace(PTRACE_SETOPTIONS, s->pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC);
+	*ret = s;
+	return 0;
+}
+
+pid_t spawn__pid(const struct spawn *s)
+{
+	return s->pid;
+}
+
+int spawn__go(struct spawn *s, struct err *e)
+{
+	if (ptrace(PTRACE_CONT, s->pid, 0, 0))
+		return err_set(e, -errno, "cannot let the program go: %s", strerror(errno));
+	s->state = STARTING;
+	return 0;
+}
+
+static void on_end(struct spawn *s, int status)
+{
+	int err = 0;
+
+	s->state = ENDED;
+	s->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (read(s->exec_errno_fd, &err, sizeof(err)) == sizeof(err))
+		s->exec_errno = err;
+}
+
+static void release(struct spawn *s, int sig)
+{
+	ptrace(PTRACE_DETACH, s->pid, 0, sig);
+	s->state = RELEASED;
+	s->calls.on_release(s->pid, s->calls.arg);
+}
+
+/* At each system call of the loader: was code mapped? Is the loader done? */
+static bool on_syscall(struct spawn *s)
+{
+	struct __ptrace_syscall_info info = {};
+
+	if (s->calls.has_started(s->pid, s->calls.arg)) {
+		release(s, 0);
+		return false;
+	}
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, s->pid, sizeof(info), &info) <= 0)
+		return true;
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+		s->maps_code = info.entry.nr == __NR_mmap && (info.entry.args[2] & PROT_EXEC) &&
+			       !(info.entry.args[3] & MAP_ANONYMOUS);
+		s->maps_code |= info.entry.nr == __NR_mprotect && (info.entry.args[2] & PROT_EXEC);
+	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && s->maps_code) {
+		s->maps_code = false;
+		s->calls.on_mapping(s->pid, s->calls.arg);
+	}
+	return true;
+}
+
+static void on_stop(struct spawn *s, int status)
+{
+	int sig = WSTOPSIG(status);
+
+	if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8)) {
+		s->maps_code = false;
+		s->calls.on_exec(s->pid, s->calls.arg);
+		sig = 0;
+	} else if (sig == (SIGTRAP | 0x80)) {
+		if (!on_syscall(s))
+			return;
+		sig = 0;
+	} else if (status >> 16) {
+		sig = 0;	/* another ptrace event */
+	}
+	ptrace(PTRACE_SYSCALL, s->pid, 0, sig);
+}
+
+void spawn__on_sigchld(struct spawn *s)
+{
+	int status;
+
+	while (s->state == STARTING || s->state == RELEASED) {
+		pid_t got = waitpid(s->pid, &status, WNOHANG | __WALL);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return;
+		if (WIFSTOPPED(status) && s->state == STARTING)
+			on_stop(s, status);
+		else if (WIFEXITED(status) || WIFSIGNALED(status))
+			on_end(s, status);
+	}
+}
+
+/* A tracee can be let go only while it is stopped: it is asked to stop, and what it was to be told meanwhile is passed on. */
+void spawn__release(struct spawn *s)
+{
+	int status;
+
+	if (s->state != STARTING)
+		return;
+	syscall(SYS_tgkill, s->pid, s->pid, SIGSTOP);
+	while (waitpid(s->pid, &status, __WALL) == s->pid) {
+		if (!WIFSTOPPED(status)) {
+			on_end(s, status);
+			return;
+		}
+		if (WSTOPSIG(status) == SIGSTOP) {
+			release(s, 0);
+			return;
+		}
+		ptrace(PTRACE_CONT, s->pid, 0, WSTOPSIG(status) & 0x80 || status >> 16 ? 0 : WSTOPSIG(status));
+	}
+}
+
+bool spawn__ended(const struct spawn *s, int *ret_status)
+{
+	if (s->state != ENDED)
+		return false;
+	if (ret_status)
+		*ret_status = s->status;
+	return true;
+}
+
+int spawn__exec_errno(const struct spawn *s)
+{
+	return s->exec_errno;
+}
+
+int spawn__wait(struct spawn *s)
+{
+	int status;
+
+	spawn__release(s);
+	while (s->state == RELEASED) {
+		if (waitpid(s->pid, &status, __WALL) == s->pid) {
+			if (WIFEXITED(status) || WIFSIGNALED(status))
+				on_end(s, status);
+		} else if (errno != EINTR) {
+			break;
+		}
+	}
+	return s->status;
+}
+
+void spawn__free(struct spawn *s)
+{
+	if (!s)
+		return;
+	if (s->state == WAITING) {
+		/* it has run nothing yet */
+		kill(s->pid, SIGKILL);
+		waitpid(s->pid, NULL, __WALL);
+	}
+	close(s->exec_errno_fd);
+	free(s);
+}

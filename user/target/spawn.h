@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * -- CMD: a program of our own, seen from its first allocation.
+ *
+ * Which libraries it will use is not known before its loader has mapped them,
+ * and constructors allocate before its entry point. So it is traced (ptrace)
+ * from exec on and stopped at each executable mapping, until its entry point is
+ * reached; then it is let go for good. Nothing is written into it.
+ */
+#ifndef MT_SPAWN_H
+#define MT_SPAWN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "util/err.h"
+
+struct spawn;
+
+struct spawn_opts {
+	char **argv;
+	bool as_root;		/* else as SUDO_UID, if we are root and it is set */
+	bool stdout_to_stderr;
+};
+
+struct spawn_calls {
+	/* The child has a new program, or new code: it stands still until this returns. */
+	void (*on_exec)(pid_t pid, void *arg);
+	void (*on_mapping)(pid_t pid, void *arg);
+	/* Has its entry point been reached? */
+	bool (*has_started)(pid_t pid, void *arg);
+	/* It runs free now. */
+	void (*on_release)(pid_t pid, void *arg);
+	void *arg;
+};
+
+/*
+ * The child exists and waits before its exec. SIGCHLD must be blocked, and
+ * spawn__on_sigchld called for it (and once after spawn__go).
+ */
+int spawn__new(const struct spawn_opts *o, const struct spawn_calls *calls, struct spawn **ret, struct err *e);
+pid_t spawn__pid(const struct spawn *s);
+/* Lets it exec. */
+int spawn__go(struct spawn *s, struct err *e);
+void spawn__on_sigchld(struct spawn *s);
+/* Stops watching a child that has not reached its entry point yet; it goes on. */
+void spawn__release(struct spawn *s);
+
+/* It has ended: as a shell would tell, 128+N for a signal; 126 or 127 if it could not be run. */
+bool spawn__ended(const struct spawn *s, int *ret_status);
+/* Why it could not be run: an errno, or 0. */
+int spawn__exec_errno(const struct spawn *s);
+/* Waits for its end. */
+int spawn__wait(struct spawn *s);
+/* Takes NULL. A child that has not been let go to its exec is ended. */
+void spawn__free(struct spawn *s);
+
+#endif
