@@ -27,9 +27,9 @@ fixtures: $(FIXTURES)
 $(B)/live-tests: $(LIVE_OBJ) | fixtures
 	$(call say,LINK,$@)$(CC) $(LDFLAGS) -static -o $@ $(LIVE_OBJ) -ljansson
 
-# Its objects are never sanitized: a sanitized program cannot be static.
+# Its objects are never sanitized: a sanitized program cannot be static. Tests run in the order they are written.
 $(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h Makefile
-	$(call say,CC,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fno-toplevel-reorder -MMD -MP -c $< -o $@
 
 $(FIXTURES): tests/fixtures/ledger.h tests/live/live.mk
 
