@@ -15,6 +15,7 @@
 struct found {			/* a symbol that is a row of the table */
 	uint32_t row;
 	bool local;
+	bool doubtful;
 	uint8_t flags;
 	uint64_t vaddr, size;
 };
@@ -119,15 +120,13 @@ static bool counts(const struct search *s, const struct found *f)
 	return true;
 }
 
-static void drop_doubtful(struct search *s)
+static void mark_doubtful(struct search *s)
 {
 	struct found *v = s->found.v;
 	size_t i;
 
-	/* marked first: each is judged in sight of all others */
 	for (i = 0; i < s->found.n; i++)
-		if (!counts(s, &v[i]))
-			v[i].flags |= 0x80;
+		v[i].doubtful = !counts(s, &v[i]);
 }
 
 /* One per address: the first row names it, and what is said of any of its names holds. */
@@ -139,7 +138,7 @@ static void merge(struct search *s)
 	if (s->found.n)
 		qsort(v, s->found.n, sizeof(*v), by_address_and_row);
 	for (i = 0; i < s->found.n; i++) {
-		if (v[i].flags & 0x80)
+		if (v[i].doubtful)
 			continue;
 		if (n && v[n - 1].vaddr == v[i].vaddr) {
 			v[n - 1].flags |= v[i].flags;
@@ -247,7 +246,7 @@ static int make(struct search *s, struct object *obj, struct plan *ret, struct e
 	r = object__for_each_function(obj, look_at, s, e);
 	if (r)
 		return r;
-	drop_doubtful(s);
+	mark_doubtful(s);
 	merge(s);
 	if (is_allocator(s)) {
 		r = fill_sizes(s);
