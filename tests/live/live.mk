@@ -3,7 +3,7 @@
 
 FX := $(B)/fixtures
 FX_CC_FLAGS := -std=gnu17 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-function -O1 -g -fno-builtin -fno-optimize-sibling-calls
-FX_CXX_FLAGS := -std=gnu++17 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-function -Wno-missing-field-initializers -O1 -g -fno-builtin -fno-optimize-sibling-calls
+FX_CXX_FLAGS := -std=gnu++17 -fsized-deallocation -D_GNU_SOURCE -Wall -Wextra -Wno-unused-function -Wno-missing-field-initializers -O1 -g -fno-builtin -fno-optimize-sibling-calls
 FX_FP := -fno-omit-frame-pointer
 FX_NOFP := -fomit-frame-pointer
 FX_CXX := $(CROSS)g++
@@ -27,9 +27,9 @@ fixtures: $(FIXTURES)
 $(B)/live-tests: $(LIVE_OBJ) | fixtures
 	$(call say,LINK,$@)$(CC) $(LDFLAGS) -static -o $@ $(LIVE_OBJ) -ljansson
 
-# Its objects are never sanitized: a sanitized program cannot be static. Tests run in the order they are written.
-$(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h Makefile
-	$(call say,CC,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fno-toplevel-reorder -MMD -MP -c $< -o $@
+# Its objects are never sanitized: a sanitized program cannot be static.
+$(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h tests/live/live.mk Makefile
+	$(call say,CC,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(FIXTURES): tests/fixtures/ledger.h tests/live/live.mk
 

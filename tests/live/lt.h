@@ -24,12 +24,14 @@ struct test_def {
 	const char *name;
 	void (*run)(struct test *t);
 	unsigned int limit_s;	/* 0: the usual one */
+	const char *file;
+	int line;
 };
 
 #define TEST(id) TEST_LIMIT(id, 0)
 #define TEST_LIMIT(id, seconds)									\
 	static void test_##id(struct test *t);							\
-	static struct test_def def_##id = { #id, test_##id, seconds };				\
+	static struct test_def def_##id = { #id, test_##id, seconds, __FILE__, __LINE__ };	\
 	static struct test_def *defp_##id __attribute__((section("lt_tests"), used)) = &def_##id;	\
 	static void test_##id(struct test *t)
 

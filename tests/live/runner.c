@@ -172,6 +172,14 @@ static const char *beside_self(const char *name)
 	return p;
 }
 
+/* Compilers put them into the section in an order of their own. */
+static int by_place(const void *a, const void *b)
+{
+	const struct test_def *x = *(struct test_def *const *)a, *y = *(struct test_def *const *)b;
+
+	return strcmp(x->file, y->file) ?: x->line - y->line;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -198,6 +206,7 @@ int main(int argc, char **argv)
 		default: return 2;
 		}
 	}
+	qsort(__start_lt_tests, (size_t)(__stop_lt_tests - __start_lt_tests), sizeof(*__start_lt_tests), by_place);
 	if (list) {
 		for (struct test_def **d = __start_lt_tests; d < __stop_lt_tests; d++)
 			puts((*d)->name);
