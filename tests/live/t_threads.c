@@ -21,6 +21,24 @@ static const char *number(uint64_t n)
 	return p;
 }
 
+/* What the threads did adds up to what the process did; the frees of others' blocks are the freeing thread's. */
+static void want_threads_add_up(struct test *t, json_t *process)
+{
+	static const char *const keys[] = { "alloc_calls", "alloc_bytes", "free_calls", "free_bytes", "realloc_calls", "failed_calls" };
+
+	for (unsigned int i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		uint64_t sum = 0;
+		json_t *thread;
+		char what[64];
+		size_t k;
+
+		json_array_foreach(jget(process, "threads"), k, thread)
+			sum += ju64(t, jget(thread, "totals"), keys[i]);
+		snprintf(what, sizeof(what), "%s of all threads", keys[i]);
+		want_eq(t, what, ju64(t, jget(process, "totals"), keys[i]), sum);
+	}
+}
+
 static void threads(struct test *t, const char *name, const char *what, uint64_t ops, const char *n_threads, unsigned int checks)
 {
 	struct fx f;
@@ -30,6 +48,7 @@ static void threads(struct test *t, const char *name, const char *what, uint64_t
 	root = trace(t, &f, 0, NULL);
 	want_eq(t, "blocks that the program found damaged", 0, ledger__note(t, &f.led, "wrong"));
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, checks);
+	want_threads_add_up(t, process_of(t, root, f.c.pid, 0));
 	fx__quit(t, &f);
 }
 
