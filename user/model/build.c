@@ -82,7 +82,7 @@ static int module_of(struct build *b, const struct address *a)
 	}
 	row->path = snapshot__strdup(b->s, a->path);
 	row->build_id = snapshot__strdup(b->s, a->build_id);
-	row->handle = a->module;
+	row->handle = a->handle;
 	m = obstack_alloc(b->arena, sizeof(*m));
 	memset(m, 0, sizeof(*m));
 	m->key = a->module;

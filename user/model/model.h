@@ -25,6 +25,7 @@ struct life_info {
 /* Where an address lies, told by whoever knows the mappings. */
 struct address {
 	const void *module;	/* any pointer that is the same for the same file; NULL: in no known mapping */
+	const void *handle;	/* for snap_module.handle */
 	const char *path, *build_id;
 	uint64_t offset;	/* ELF virtual address; the raw address without a module */
 };

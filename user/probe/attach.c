@@ -20,13 +20,13 @@ struct step {
 
 /* The order matters: see attach.h. */
 static const struct step steps[] = {
-	{ ROLE_FREE, ENTER, AT_ENTRY },
-	{ ROLE_REALLOC, LEAVE, AT_RETURN },
-	{ ROLE_REALLOC, LEAVE, AT_RET_INSN },
-	{ ROLE_REALLOC, ENTER, AT_ENTRY },
-	{ ROLE_ALLOC, LEAVE, AT_RETURN },
-	{ ROLE_ALLOC, LEAVE, AT_RET_INSN },
-	{ ROLE_ALLOC, ENTER, AT_ENTRY },
+	{ ROLE_FREE, ENTER, ON_ENTRY },
+	{ ROLE_REALLOC, LEAVE, ON_RETURN },
+	{ ROLE_REALLOC, LEAVE, ON_RET_INSN },
+	{ ROLE_REALLOC, ENTER, ON_ENTRY },
+	{ ROLE_ALLOC, LEAVE, ON_RETURN },
+	{ ROLE_ALLOC, LEAVE, ON_RET_INSN },
+	{ ROLE_ALLOC, ENTER, ON_ENTRY },
 };
 
 struct link {
@@ -96,7 +96,7 @@ static int choose(const struct plan *p, const struct alloc_funcs *funcs, const s
 			return -ENOMEM;
 		*offset = pt->offset;
 		*cookie = alloc_funcs__cookie(funcs, pt->func) | (uint64_t)pt->sp_delta << MT_COOKIE_SP_SHIFT;
-		if (pt->how == AT_RET_INSN)
+		if (pt->how == ON_RET_INSN)
 			*cookie |= MT_COOKIE_AT_RET;
 		if (s->side == ENTER && s->role != ROLE_FREE && has_no_return(p, pt->func))
 			*cookie |= MT_COOKIE_NO_RETURN;
@@ -126,7 +126,7 @@ static int attach_multi(struct attachment *a, size_t step, struct bpf_program *p
 	if (!l)
 		return -ENOMEM;
 	l->fd = uprobe_multi__link(bpf_program__fd(prog), obj->fd_path, c->offsets.v, c->cookies.v, c->offsets.n,
-				   steps[step].how == AT_RETURN, a->pid);
+				   steps[step].how == ON_RETURN, a->pid);
 	if (l->fd < 0) {
 		a->links[step].n--;
 		return -errno;
@@ -138,7 +138,7 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 		       const struct chosen *c)
 {
 	for (size_t i = 0; i < c->offsets.n; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = steps[step].how == AT_RETURN, .bpf_cookie = c->cookies.v[i]);
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = steps[step].how == ON_RETURN, .bpf_cookie = c->cookies.v[i]);
 		struct link *l = vec_push(&a->links[step]);
 
 		if (!l)
@@ -171,6 +171,16 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 		}
 	}
 	return 0;
+}
+
+int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e)
+{
+	struct chosen c = { .offsets = { &offset, 1, 1 }, .cookies = { &(uint64_t){ 0 }, 1, 1 } };
+	size_t step = ARRAY_SIZE(steps) - 1;	/* an entry like any other */
+	struct bpf_program *prog = a->kernel->skel->progs.reach_entry;
+	int err = a->kernel->multi ? attach_multi(a, step, prog, exe, &c) : attach_perf(a, step, prog, exe, &c);
+
+	return err ? explain(e, err, exe, a->pid) : 0;
 }
 
 static void detach_step(struct attachment *a, size_t step)

@@ -147,6 +147,16 @@ uint64_t kernel__clock_ns(struct kernel *k)
 	return k->skel->bss->mt_hello_ns;
 }
 
+bool kernel__started(const struct kernel *k)
+{
+	return __atomic_load_n(&k->skel->bss->mt_started, __ATOMIC_ACQUIRE);
+}
+
+void kernel__reset_started(struct kernel *k)
+{
+	__atomic_store_n(&k->skel->bss->mt_started, 0, __ATOMIC_RELEASE);
+}
+
 /* The coarse clock advances by one tick at a time, and so does the programs' clock. */
 static uint64_t tick_ns(void)
 {

@@ -58,6 +58,10 @@ int kernel__events_fd(const struct kernel *k);
 typedef void (*kernel_event_fn)(const struct mt_event *ev, void *arg);
 int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg);
 
+/* Has the program of our own reached its entry point since this was last reset? */
+bool kernel__started(const struct kernel *k);
+void kernel__reset_started(struct kernel *k);
+
 /* The programs' clock, now. */
 uint64_t kernel__clock_ns(struct kernel *k);
 

@@ -267,7 +267,7 @@ static int add_point(const struct object *obj, struct points *p, uint64_t vaddr,
 
 static int place_entry(const struct object *obj, const struct planned_func *f, struct points *p)
 {
-	return add_point(obj, p, f->vaddr, AT_ENTRY);
+	return add_point(obj, p, f->vaddr, ON_ENTRY);
 }
 
 static int place_return_insns(const struct object *obj, struct planned_func *f, struct points *p)
@@ -282,7 +282,7 @@ static int place_return_insns(const struct object *obj, struct planned_func *f, 
 		f->why = w.unclear;
 	}
 	for (i = 0; !r && !f->no_return && i < w.returns.n; i++)
-		r = add_point(obj, p, w.returns.v[i], AT_RET_INSN);
+		r = add_point(obj, p, w.returns.v[i], ON_RET_INSN);
 	walk_done(&w);
 	return r;
 }
@@ -293,7 +293,7 @@ static int place_return(const struct object *obj, const struct alloc_func *row, 
 	if (row->flags & FUNC_THROWS)
 		return place_return_insns(obj, f, p);
 	f->why = "entry and uretprobe";
-	return add_point(obj, p, f->vaddr, AT_RETURN);
+	return add_point(obj, p, f->vaddr, ON_RETURN);
 }
 
 int place__function(const struct object *obj, const struct alloc_func *row, struct planned_func *f, struct points *p)

@@ -16,9 +16,9 @@
 #include "util/err.h"
 
 enum how {
-	AT_ENTRY,	/* the function begins: arguments are in their registers */
-	AT_RETURN,	/* a uretprobe */
-	AT_RET_INSN,	/* on a return instruction: the result is in its register, the stack pointer as at entry */
+	ON_ENTRY,	/* the function begins: arguments are in their registers */
+	ON_RETURN,	/* a uretprobe */
+	ON_RET_INSN,	/* on a return instruction: the result is in its register, the stack pointer as at entry */
 };
 
 struct point {

@@ -214,6 +214,44 @@ static bool has_dwarf(struct elffile *f)
 	return has && inflated <= INFLATED_MAX;
 }
 
+/* libdw 0.188 reads strings of the line table over the end of a section whose last string does not end. */
+static bool strings_end(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((scn = elf_nextscn(elf, scn))) {
+		const char *name;
+		GElf_Shdr shdr;
+		Elf_Data *data;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
+			continue;
+		name = elf_strptr(elf, names, shdr.sh_name);
+		if (!name || (strcmp(name, ".debug_str") && strcmp(name, ".debug_line_str") &&
+			      strcmp(name, ".zdebug_str") && strcmp(name, ".zdebug_line_str")))
+			continue;
+		data = elf_rawdata(scn, NULL);
+		if (!data || !data->d_buf || !data->d_size || ((const char *)data->d_buf)[data->d_size - 1])
+			return false;
+	}
+	return true;
+}
+
+static Dwarf *begin_dwarf(struct elffile *f)
+{
+	Dwarf *dwarf = has_dwarf(f) ? dwarf_begin_elf(f->elf, DWARF_C_READ, NULL) : NULL;
+
+	/* Only now: libdw has inflated compressed sections in place. */
+	if (dwarf && !strings_end(f->elf)) {
+		dwarf_end(dwarf);
+		return NULL;
+	}
+	return dwarf;
+}
+
 /* dwz moves what several files share into one: <debug_dir>/.dwz/..., named and with its build id in .gnu_debugaltlink. */
 static int open_alt(struct elffile *f, const char *debug_dir)
 {
@@ -243,8 +281,7 @@ static int open_alt(struct elffile *f, const char *debug_dir)
 			return -ENOENT;
 	}
 	/* A supplement has none of its own. Were it to name one, libdw would go and look for it. */
-	if (has_dwarf(&alt))
-		alt.dwarf = dwarf_begin_elf(alt.elf, DWARF_C_READ, NULL);
+	alt.dwarf = begin_dwarf(&alt);
 	if (!alt.dwarf || dwelf_dwarf_gnu_debugaltlink(alt.dwarf, &name, (const void **)&id) != 0) {
 		elffile__close(&alt);
 		return -ENOENT;
@@ -260,9 +297,7 @@ int elffile__open_dwarf(struct elffile *f, const char *debug_dir)
 {
 	int err;
 
-	if (!has_dwarf(f))
-		return -ENOENT;
-	f->dwarf = dwarf_begin_elf(f->elf, DWARF_C_READ, NULL);
+	f->dwarf = begin_dwarf(f);
 	if (!f->dwarf)
 		return -ENOENT;
 	err = open_alt(f, debug_dir);

@@ -208,6 +208,7 @@ static int read_program_headers(struct object *obj, const Elf64_Ehdr *eh)
 			dynamic = &ph[i];
 		}
 	}
+	obj->entry = eh->e_entry;
 	obj->is_exec = eh->e_type == ET_EXEC || (eh->e_type == ET_DYN && is_program(obj, dynamic, has_interp));
 	return 0;
 }

@@ -31,6 +31,7 @@ struct object {
 	bool is_elf;
 	bool is_64;
 	bool is_exec;		/* a program: ET_EXEC, or ET_DYN with DF_1_PIE, or with PT_INTERP and without a soname */
+	uint64_t entry;		/* virtual address of the entry point, 0: none */
 	struct object_segment *segments;	/* owned */
 	size_t n_segments;
 	unsigned int refs;

@@ -23,6 +23,7 @@
 
 #define ELLIPSIS "…"
 #define INLINED " (inlined)"
+#define NAME_COL_MAX 44	/* longer names push their own location to the right: one of them must not push all */
 #define ROOM_MIN 35	/* below that, two columns make no sense and lines are too wide instead */
 
 size_t text_width(const char *s)
@@ -145,8 +146,11 @@ static bool has_name(const struct frame *f)
 /* The last two parts of a path: enough to tell two main.c apart, short enough for a column. */
 static const char *path_tail(const char *path)
 {
-	const char *base = path_basename(path), *p = base;
+	const char *base, *p;
 
+	if (!strncmp(path, "./", 2))
+		path += 2;
+	p = base = path_basename(path);
 	if (base - path <= 1)
 		return base;
 	p--;
@@ -253,33 +257,33 @@ static int print_one(const struct frame *f, size_t n_left_out, void *arg)
 {
 	_cleanup_free_ char *name = NULL, *name_shown = NULL, *at = NULL, *at_shown = NULL;
 	const struct print *p = arg;
-	size_t room = p->room, at_room = p->room - p->name_col - 2, used;
+	size_t room = p->room, used, at_col;
 	const char *mark = "";
 
 	if (!f) {
 		fprintf(p->out, "%*s… %zu more frames\n", (int)p->indent, "", n_left_out);
 		return 0;
 	}
+	if (f->inlined)
+		mark = INLINED;
 	name = what(f);
-	at = where(f, at_room);
+	at = where(f, room - p->name_col - 2);
 	if (!name || !at)
 		return -ENOMEM;
-	at_shown = cut_middle(at, at_room);
+	/* a wide location may begin before its column, as far as the name leaves room */
+	at_shown = cut_middle(at, room - 2 - MIN(text_width(name) + strlen(mark), p->name_col));
 	if (!at_shown)
 		return -ENOMEM;
+	at_col = MIN(p->name_col + 2, room - text_width(at_shown));
 	if (*at_shown)
 		room -= 2 + text_width(at_shown);
-	if (f->inlined) {
-		mark = INLINED;
-		room -= sizeof(INLINED) - 1;
-	}
-	name_shown = name__shorten(name, room);
+	name_shown = name__shorten(name, room - strlen(mark));
 	if (!name_shown)
 		return -ENOMEM;
 	fprintf(p->out, "%*s%s%s", (int)p->indent, "", name_shown, mark);
 	used = text_width(name_shown) + strlen(mark);
 	if (*at_shown)
-		fprintf(p->out, "%*s  %s", used < p->name_col ? (int)(p->name_col - used) : 0, "", at_shown);
+		fprintf(p->out, "%*s%s", at_col > used + 2 ? (int)(at_col - used) : 2, "", at_shown);
 	fputc('\n', p->out);
 	return 0;
 }
@@ -287,9 +291,8 @@ static int print_one(const struct frame *f, size_t n_left_out, void *arg)
 int frames__write(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t indent, size_t name_width,
 		  size_t width)
 {
-	/* four sevenths: names are longer than places, but a table of long ones must leave room for those */
 	size_t room = MAX(width, indent + ROOM_MIN) - indent;
-	struct print p = { out, indent, MIN(name_width, room * 4 / 7), room };
+	struct print p = { out, indent, MIN(name_width, MIN(room * 4 / 7, (size_t)NAME_COL_MAX)), room };
 	int err;
 
 	if (!site->n_stack) {

@@ -11,14 +11,14 @@
  *
  *	LEAKS by live bytes (10 of 214 sites, 97.1% of bytes)
  *
- *	 1.  31.0 MiB  75.2%  31,744 blocks  oldest  29.9s    0% freed  malloc
+ *	 1.   31.0 MiB  75.2%  31,744 blocks  oldest  29.9s    0% freed  malloc
  *	     trackingRememberKey  src/tracking.c:212
  *	     raxInsert            src/rax.c:494
  *	     main                 src/server.c:7280
  *
  *	ALLOCATIONS by calls (10 of 214 sites, 88.0% of calls)
  *
- *	 1.  2.10M calls  70,000/s   96.1 MiB  avg      48 B  100% temp  malloc
+ *	 1.   2.10M calls  70,000/s   96.1 MiB  avg      48 B  100% temp  malloc
  *	     sdsnewlen            src/sds.c:114
  *
  * What always holds: no line is wider than asked for; what is exact is printed
@@ -188,7 +188,7 @@ static void live_line(struct report *r)
 	para__begin(&r->para, "live", LABEL_WIDTH);
 	para__item(&r->para, "%s in %s block%s", fmt_bytes(a, s->totals.live_bytes),
 		   fmt_exact(b, s->totals.live_blocks), plural(s->totals.live_blocks));
-	if (s->n_processes == 1)
+	if (s->n_processes == 1 && s->totals.peak_bytes)
 		para__item(&r->para, "peak %s at %s", fmt_bytes(a, s->totals.peak_bytes),
 			   fmt_duration(b, s->processes->peak_at_ns));
 	else
@@ -232,7 +232,7 @@ static void stacks_line(struct report *r)
 	para__begin(&r->para, "stacks", LABEL_WIDTH);
 	for (size_t i = 1, told = 0; i < SNAPSHOT_N_ENDS; i++) {
 		uint64_t n = r->s->stacks_by_end[i];
-		char lead[3 * FMT_MAX] = "", count[FMT_MAX + 1] = "";
+		char lead[3 * FMT_MAX] = "", count[FMT_MAX + 4] = "";
 
 		if (!n)
 			continue;
@@ -240,34 +240,29 @@ static void stacks_line(struct report *r)
 			snprintf(lead, sizeof(lead), "%s of %s end%s early: ", fmt_exact(a, early), fmt_exact(b, all),
 				 early == 1 ? "s" : "");
 		if (kinds > 1)
-			snprintf(count, sizeof(count), "%s ", fmt_exact(a, n));
-		para__item(&r->para, "%s%s%s", lead, count, stack_end__says(i));
+			snprintf(count, sizeof(count), " (%s)", fmt_exact(a, n));
+		para__item(&r->para, "%s%s%s", lead, stack_end__says(i), count);
 	}
 	para__end(&r->para);
 }
 
-static void edges_line(struct report *r)
+/* A line for each counter that is not zero, the label before the first. */
+static void counter_lines(struct report *r, const char *label, size_t indent, const struct snap_counter *v, size_t n)
 {
-	bool begun = false;
 	char a[FMT_MAX];
 
-	for (size_t i = 0; i < r->s->n_edges; i++) {
-		const struct snap_counter *e = &r->s->edges[i];
-
-		if (!e->n)
+	for (size_t i = 0; i < n; i++) {
+		if (!v[i].n)
 			continue;
-		if (!begun)
-			para__begin(&r->para, "edges", LABEL_WIDTH);
-		begun = true;
-		para__item(&r->para, "%s %s", fmt_exact(a, e->n), e->says);
-	}
-	if (begun)
+		para__begin(&r->para, label, indent);
+		para__item(&r->para, "%s %s", fmt_exact(a, v[i].n), v[i].says);
 		para__end(&r->para);
+		label = "";
+	}
 }
 
 static void losses_block(struct report *r)
 {
-	const char *label = "LOSSES:";
 	char a[FMT_MAX];
 
 	if (!r->s->losses_total) {
@@ -275,17 +270,8 @@ static void losses_block(struct report *r)
 		return;
 	}
 	fputc('\n', r->out);
-	for (size_t i = 0; i < r->s->n_losses; i++) {
-		const struct snap_counter *l = &r->s->losses[i];
-
-		if (!l->n)
-			continue;
-		para__begin(&r->para, label, LOUD_WIDTH);
-		para__item(&r->para, "%s %s", fmt_exact(a, l->n), l->says);
-		para__end(&r->para);
-		label = "";
-	}
-	fprintf(r->out, "%-*s%s in all: the figures are not exact\n", LOUD_WIDTH, label,
+	counter_lines(r, "LOSSES:", LOUD_WIDTH, r->s->losses, r->s->n_losses);
+	fprintf(r->out, "%*s%s lost in all: the figures are not exact\n", LOUD_WIDTH, "",
 		fmt_exact(a, r->s->losses_total));
 }
 
@@ -312,16 +298,15 @@ static int processes_table(struct report *r)
 	for (size_t i = 0; i < s->n_processes; i++)
 		v[i] = &s->processes[i];
 	qsort(v, s->n_processes, sizeof(*v), by_live);
-	fprintf(r->out, "\n  ID      PID  %-15s %9s  %7s  %9s  %s\n", "PROCESS", "LIVE", "BLOCKS", "PEAK", "TRACED FROM");
+	fprintf(r->out, "\n  ID      PID       LIVE  BLOCKS       PEAK  ATTACHED  PROCESS\n");
 	for (size_t i = 0; i < n; i++) {
 		const struct snap_process *p = v[i];
-		char live[FMT_MAX], blocks[FMT_MAX], peak[FMT_MAX], age[FMT_MAX];
+		char live[FMT_MAX], blocks[FMT_MAX], peak[FMT_MAX], age[FMT_MAX], at[FMT_MAX + 4];
 
-		fprintf(r->out, "%4u  %7d  %s%*s %9s  %7s  %9s  %s%s\n", p->id, p->pid, p->comm,
-			(int)MAX(0, 15 - (int)text_width(p->comm)), "", fmt_bytes(live, p->c.live_bytes),
-			fmt_count(blocks, p->c.live_blocks), fmt_bytes(peak, p->c.peak_bytes),
-			p->age_at_attach_ns ? fmt_duration(age, p->age_at_attach_ns) : "start",
-			p->ended ? " [ended]" : "");
+		snprintf(at, sizeof(at), "at %s", p->age_at_attach_ns ? fmt_duration(age, p->age_at_attach_ns) : "start");
+		fprintf(r->out, "%4u  %7d  %9s  %6s  %9s  %8s  %s%s\n", p->id, p->pid,
+			fmt_bytes(live, p->c.live_bytes), fmt_count(blocks, p->c.live_blocks),
+			fmt_bytes(peak, p->c.peak_bytes), at, p->comm, p->ended ? " [ended]" : "");
 	}
 	if (n < s->n_processes)
 		fprintf(r->out, "      … %zu more\n", s->n_processes - n);
@@ -335,7 +320,7 @@ static int header(struct report *r)
 	live_line(r);
 	calls_line(r);
 	stacks_line(r);
-	edges_line(r);
+	counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
 	losses_block(r);
 	return processes_table(r);
 }
@@ -409,10 +394,10 @@ static int site_entry(struct report *r, const struct table *t, const struct rank
 {
 	const struct snap_site *site = k->v[i];
 	_cleanup_free_ char *function = NULL;
-	size_t indent = number_width + 2;
+	size_t indent = number_width + 3;
 	int cols;
 
-	cols = fprintf(r->out, "%*zu. ", number_width, i + 1);
+	cols = fprintf(r->out, "%*zu.  ", number_width, i + 1);
 	t->row(r, k, site, whole, &cols);
 	function = name__shorten(site->function, r->width > (size_t)cols + 2 ? r->width - cols - 2 : 0);
 	if (!function)
@@ -472,7 +457,7 @@ static int begin(struct report *r, FILE *out, const struct snapshot *s, const st
 	*r = (struct report){ .out = out, .s = s, .o = o };
 	if (o->older_ns && o->older_ns != s->older_ns)
 		return -EINVAL;
-	r->width = MAX(o->width ? o->width : REPORT_WIDTH, (unsigned int)REPORT_WIDTH_MIN);
+	r->width = MAX(o->width, (unsigned int)REPORT_WIDTH);
 	r->top = o->top ? o->top : REPORT_TOP;
 	r->para = (struct para){ .out = out, .width = r->width };
 	return 0;

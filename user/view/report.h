@@ -11,7 +11,6 @@
 #include "view/views.h"
 
 #define REPORT_WIDTH 80
-#define REPORT_WIDTH_MIN 60
 #define REPORT_TOP 10
 
 struct report_opts {
@@ -19,7 +18,7 @@ struct report_opts {
 	const char *sort;	/* name of a metric; NULL: by view */
 	unsigned int top;	/* rows of a table, 0: REPORT_TOP */
 	uint64_t older_ns;	/* not 0: leaks of blocks older than that; the snapshot must have counted for the same age */
-	unsigned int width;	/* columns, 0: REPORT_WIDTH; at least REPORT_WIDTH_MIN is taken */
+	unsigned int width;	/* columns, at least REPORT_WIDTH is taken */
 };
 
 /* 0; -EINVAL: no such metric, or the snapshot counted for another age; -EIO and the like: out failed. */

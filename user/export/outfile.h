@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * A file of -o: written beside its place and moved there when it is whole, so
+ * that nothing that goes wrong damages what was there before.
+ */
+#ifndef MT_OUTFILE_H
+#define MT_OUTFILE_H
+
+#include <stdio.h>
+
+#include "util/err.h"
+
+struct outfile {
+	FILE *f;		/* write here */
+	char *path;		/* owned */
+	char *tmp;		/* owned; the name beside path until commit; NULL: written directly */
+	int dir_fd;		/* where both are; -1: written directly */
+};
+
+/*
+ * Could path be written, as far as can be told without touching anything? To
+ * be asked before a long trace. Nothing is created, truncated or opened for
+ * writing.
+ */
+int outfile__check(const char *path, struct err *e);
+
+/*
+ * "-" is standard output, as are /dev/stdout and the like for their
+ * descriptors. Character devices and FIFOs are written directly. A symbolic
+ * link in the place of the file is refused: somebody else may have put it
+ * there. *ret is untouched on failure.
+ */
+int outfile__open(struct outfile *ret, const char *path, struct err *e);
+/* Either one ends an open file, whatever it returns; abort leaves no trace. */
+int outfile__commit(struct outfile *o, struct err *e);
+void outfile__abort(struct outfile *o);
+
+/*
+ * The n-th snapshot's name: "leak.1.html" for "leak.html". What is no regular
+ * file ("-", /dev/null, a FIFO) keeps its name. The caller's; NULL without memory.
+ */
+char *outfile__numbered(const char *path, unsigned int n);
+
+#endif

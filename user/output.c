@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns the symbol cache. Names are looked up for what will be shown, and no more. */
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "export/outfile.h"
+#include "output.h"
+#include "util/util.h"
+
+int output__init(struct output *o, const struct opts *opts, struct err *e)
+{
+	struct sym_opts sym = { .no_inlines = opts->no_inlines, .no_source = opts->no_source };
+	struct winsize size;
+	int err;
+
+	*o = (struct output){ .opts = opts, .to_stdout = export__find_by_name("text") };
+	o->export.metric = metric__find(opts->metric);
+	o->export.report = (struct report_opts){
+		.views = opts->views,
+		.sort = opts->sort,
+		.top = opts->top,
+		.older_ns = opts->older_ns,
+	};
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		o->export.report.width = MIN(size.ws_col, 120);
+	for (size_t i = 0; i < opts->outputs.n; i++) {
+		const char *path = opts->outputs.v[i];
+
+		if (!strcmp(path, "-")) {
+			o->to_stdout = export__find_by_name(opts->format);
+			continue;
+		}
+		err = outfile__check(path, e);
+		if (err)
+			return err_wrap(e, "-o %s", path);
+	}
+	o->sym = sym__new(&sym);
+	return o->sym ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+void output__done(struct output *o)
+{
+	sym__free(o->sym);
+	o->sym = NULL;
+}
+
+static void name_place(struct output *o, struct snapshot *s, struct place *p)
+{
+	if (p->resolved)
+		return;
+	p->resolved = true;
+	if (p->module >= 0 && s->modules[p->module].handle)
+		p->n_lines = sym__resolve(o->sym, (struct object *)s->modules[p->module].handle, p->offset, &p->lines);
+}
+
+static int name_shown(struct output *o, struct snapshot *s)
+{
+	_cleanup_free_ size_t *shown = NULL;
+	size_t n;
+	int err = report__shown(s, &o->export.report, &shown, &n);
+
+	for (size_t i = 0; !err && i < n; i++)
+		for (uint32_t k = 0; k < s->sites[shown[i]].n_stack; k++)
+			name_place(o, s, &s->places[s->sites[shown[i]].stack[k]]);
+	return err;
+}
+
+static int give_names(struct output *o, struct snapshot *s, const struct export_format *f)
+{
+	if (!f->needs_all_names)
+		return name_shown(o, s);
+	for (size_t i = 0; i < s->n_places; i++)
+		name_place(o, s, &s->places[i]);
+	return 0;
+}
+
+static int write_one(struct output *o, struct snapshot *s, const char *path, const struct export_format *f, struct err *e)
+{
+	struct outfile out;
+	int err = give_names(o, s, f);
+
+	if (err)
+		return err_set(e, err, "%s: %s", path, strerror(-err));
+	err = outfile__open(&out, path, e);
+	if (err)
+		return err;
+	err = f->write(out.f, s, &o->export, e);
+	if (err) {
+		outfile__abort(&out);
+		return err_wrap(e, "%s", path);
+	}
+	return outfile__commit(&out, e);
+}
+
+int output__print(struct output *o, struct snapshot *s, struct err *e)
+{
+	int err = write_one(o, s, "-", o->to_stdout, e);
+
+	/* a reader that has seen enough, as `| head` does, is no error */
+	return err == -EPIPE ? 0 : err;
+}
+
+int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < o->opts->outputs.n; i++) {
+		const char *path = o->opts->outputs.v[i];
+		_cleanup_free_ char *numbered = n ? outfile__numbered(path, n) : strdup(path);
+		int err;
+
+		if (!strcmp(path, "-") && !n)
+			continue;
+		err = numbered ? write_one(o, s, numbered, export__find_by_name(opts__output_format(o->opts, path)),
+					   first ? NULL : e) :
+				 err_set(first ? NULL : e, -ENOMEM, "out of memory");
+		if (!first)
+			first = err;
+	}
+	return first;
+}

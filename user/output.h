@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Where snapshots go: standard output and the files of -o, with the names that each needs. */
+#ifndef MT_OUTPUT_H
+#define MT_OUTPUT_H
+
+#include "export/export.h"
+#include "model/snapshot.h"
+#include "opts.h"
+#include "sym/sym.h"
+
+struct output {
+	const struct opts *opts;	/* not owned */
+	struct sym *sym;
+	struct export_opts export;
+	const struct export_format *to_stdout;	/* never NULL: text without -o - */
+};
+
+/* Checks that every file of -o could be written, before anything else is done. */
+int output__init(struct output *o, const struct opts *opts, struct err *e);
+void output__done(struct output *o);
+
+/* A report on standard output. */
+int output__print(struct output *o, struct snapshot *s, struct err *e);
+/* Every file of -o; n: its number for SIGUSR1, 0 for the last one. All are tried; the first error is told. */
+int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e);
+
+#endif

@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns all stages and their order:
+ *
+ *   check   outputs and targets, so that errors come before anything is touched
+ *   load    programs and tables
+ *   attach  and say so
+ *   loop    until Ctrl-C, the end of the time, or the end of the targets
+ *   detach  the targets run free from here on
+ *   report  the last cut is taken after detaching: nothing is counted any more
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "collect/collect.h"
+#include "loop.h"
+#include "output.h"
+#include "session.h"
+#include "target/spawn.h"
+#include "target/watch.h"
+#include "tracee.h"
+#include "util/log.h"
+#include "util/parse.h"
+
+#define SECOND_NS 1000000000ull
+
+enum exit_status { EXIT_DONE = 0, EXIT_LOSSES = 3 };
+
+struct session {
+	const struct opts *opts;
+	struct output output;
+	struct tracees tracees;
+	struct kernel *kernel;
+	struct collect *collect;
+	struct model *model;
+	struct loop *loop;
+	struct watch *watch;
+	struct spawn *spawn;
+	struct utsname uname;
+	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
+	uint64_t n_reports;
+	unsigned int n_usr1;
+	bool attached;
+	struct err failure;	/* of a callback: ends the loop */
+};
+
+static int64_t wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return t.tv_sec * (int64_t)SECOND_NS + t.tv_nsec;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * SECOND_NS + t.tv_nsec;
+}
+
+static void fail(struct session *s)
+{
+	loop__stop(s->loop);
+}
+
+/* ---- what the programs tell */
+
+static void on_kernel_event(const struct mt_event *ev, void *arg)
+{
+	struct session *s = arg;
+	char comm[17];
+	struct tracee *p;
+
+	switch (ev->kind) {
+	case MT_EV_THREAD_END:
+		snprintf(comm, sizeof(comm), "%.16s", ev->comm);
+		clean_name(comm);
+		model__thread_ended(s->model, ev->proc, ev->tid, comm, &ev->counts);
+		break;
+	case MT_EV_EXEC:
+		model__life_ended(s->model, ev->old_proc);
+		p = tracees__find(&s->tracees, ev->pid);
+		if (p && ev->proc && tracee__on_exec(&s->tracees, p, ev->proc, &s->failure) &&
+		    s->failure.code != -ESRCH && s->failure.code != -ENOENT)
+			fail(s);
+		break;
+	case MT_EV_EXIT:
+		model__life_ended(s->model, ev->proc);
+		p = tracees__find(&s->tracees, ev->pid);
+		if (p && p->lives.v[p->lives.n - 1]->proc == ev->proc)
+			p->ended = true;
+		break;
+	}
+}
+
+static void read_events(struct session *s)
+{
+	kernel__read_events(s->kernel, on_kernel_event, s);
+	if (tracees__all_ended(&s->tracees))
+		loop__stop(s->loop);
+}
+
+static void on_events(void *arg)
+{
+	read_events(arg);
+}
+
+/* A process ended: its own message comes first, this is for the case that it was lost. */
+static void on_pidfd(void *arg)
+{
+	struct session *s = arg;
+
+	read_events(s);
+	for (size_t i = 0; i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+
+		if (p->process.pidfd >= 0 && kill(p->process.pid, 0) && errno == ESRCH)
+			p->ended = true;
+		if (p->ended && p->process.pidfd >= 0) {
+			loop__remove_fd(s->loop, p->process.pidfd);
+			close(p->process.pidfd);
+			p->process.pidfd = -1;
+			model__life_ended(s->model, p->lives.v[p->lives.n - 1]->proc);
+		}
+	}
+	if (tracees__all_ended(&s->tracees))
+		loop__stop(s->loop);
+}
+
+/* ---- new code in a tracee */
+
+static void refresh(struct session *s, struct tracee *p)
+{
+	_cleanup_err_ struct err e = {};
+	size_t had = p->n_allocators;
+	int err = tracee__refresh(&s->tracees, p, &e);
+
+	if (err && err != -ESRCH && err != -ENOENT)
+		say("%s (%d) mapped new code that could not be looked at: %s", p->process.comm, (int)p->process.pid, err_msg(&e));
+	else if (p->n_allocators > had && s->attached)
+		say("%s (%d) loaded another allocator: %s; its blocks are counted from now on", p->process.comm,
+		    (int)p->process.pid, tracee__last_allocator(&s->tracees, p));
+}
+
+static void on_new_code(pid_t pid, void *arg)
+{
+	struct session *s = arg;
+
+	for (size_t i = 0; i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+
+		if (!p->ended && p->attachment && (!pid || p->process.pid == pid))
+			refresh(s, p);
+	}
+}
+
+static void on_watch(void *arg)
+{
+	struct session *s = arg;
+
+	read_events(s);		/* an exec is told before what the new program maps */
+	watch__read(s->watch, on_new_code, s);
+}
+
+/* ---- snapshots */
+
+static struct snapshot *take(struct session *s, bool last, struct err *e)
+{
+	const struct opts *o = s->opts;
+	struct cut_opts how = { .scan = true, .older_ns = o->older_ns };
+	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
+	struct snapshot_info info = {
+		.version = VERSION,
+		.kernel = s->uname.release,
+		.arch = s->uname.machine,
+		.duration_ns = (last ? s->end_ns : now_ns()) - s->start_ns,
+		.wall_now_ns = wall_ns(),
+		.ended = last,
+		.partial_sizes = o->min_size > 0 || o->max_size != UINT64_MAX,
+		.min_size = o->min_size,
+		.max_size = o->max_size,
+		.older_ns = o->older_ns,
+		.tool_cpu_ns = own_cpu_ns(),
+	};
+	struct snapshot *snap;
+	const struct cut *cut;
+
+	for (size_t i = 0; i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+
+		tracee__sample(&s->tracees, p);
+		if (p->cpu_ns > p->cpu_at_attach_ns)
+			info.target_cpu_ns += p->cpu_ns - p->cpu_at_attach_ns;
+	}
+	if (collect__cut(s->collect, &how, &cut, e))
+		return NULL;
+	model__note(s->model, cut);
+	snap = model__snapshot(s->model, cut, &info, &calls);
+	if (!snap || tracees__list_probes(&s->tracees, snap)) {
+		snapshot__free(snap);
+		err_set(e, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	return snap;
+}
+
+static void on_second(void *arg)
+{
+	struct session *s = arg;
+	struct cut_opts how = {};
+	const struct cut *cut;
+
+	for (size_t i = 0; i < s->tracees.v.n; i++)
+		tracee__sample(&s->tracees, s->tracees.v.v[i]);
+	if (!collect__cut(s->collect, &how, &cut, NULL))
+		model__note(s->model, cut);
+}
+
+static void on_interval(void *arg)
+{
+	struct session *s = arg;
+	struct snapshot *snap;
+
+	/* the last one is taken after detaching */
+	if (s->opts->count && s->n_reports + 1 >= s->opts->count) {
+		loop__stop(s->loop);
+		return;
+	}
+	snap = take(s, false, &s->failure);
+	if (!snap || output__print(&s->output, snap, &s->failure))
+		fail(s);
+	s->n_reports++;
+	snapshot__free(snap);
+}
+
+static void on_duration(void *arg)
+{
+	struct session *s = arg;
+
+	loop__stop(s->loop);
+}
+
+static void write_now(struct session *s)
+{
+	_cleanup_err_ struct err e = {};
+	struct snapshot *snap = take(s, false, &e);
+
+	/* a full disk now may have room again later: the trace goes on */
+	if (!snap || output__write_files(&s->output, snap, ++s->n_usr1, &e))
+		say("snapshot: %s", err_msg(&e));
+	else
+		say("snapshot %u written", s->n_usr1);
+	snapshot__free(snap);
+}
+
+static void on_signal(int sig, void *arg)
+{
+	struct session *s = arg;
+
+	switch (sig) {
+	case SIGINT:
+	case SIGTERM:
+		loop__stop(s->loop);
+		break;
+	case SIGUSR1:
+		if (s->attached)
+			write_now(s);
+		break;
+	case SIGCHLD:
+		if (s->spawn)
+			spawn__on_sigchld(s->spawn);
+		break;
+	}
+}
+
+/* ---- -- CMD */
+
+static void spawn_on_exec(pid_t pid, void *arg)
+{
+	struct session *s = arg;
+	struct tracee *p;
+
+	kernel__reset_started(s->kernel);
+	read_events(s);		/* the new life, and what it maps already */
+	p = tracees__find(&s->tracees, pid);
+	if (p && tracee__probe_entry(&s->tracees, p, NULL))
+		say_verbose("%s: no entry point to wait for", p->process.comm);
+}
+
+static void spawn_on_mapping(pid_t pid, void *arg)
+{
+	on_new_code(pid, arg);
+}
+
+static bool spawn_has_started(pid_t pid, void *arg)
+{
+	struct session *s = arg;
+
+	return kernel__started(s->kernel);
+}
+
+static void say_attached(struct session *s);
+
+static void spawn_on_release(pid_t pid, void *arg)
+{
+	say_attached(arg);
+}
+
+/* ---- start and stop */
+
+static void say_attached(struct session *s)
+{
+	for (size_t i = 0; i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+
+		say("attached to %s (%d): %s%s", p->process.comm, (int)p->process.pid,
+		    p->n_allocators ? tracee__last_allocator(&s->tracees, p) : "no allocator yet",
+		    p->n_allocators > 1 ? " and others" : "");
+	}
+	s->attached = true;
+}
+
+static int check(struct session *s, struct err *e)
+{
+	const struct opts *o = s->opts;
+	int err = output__init(&s->output, o, e);
+
+	if (!err && tracees__init(&s->tracees))
+		err = err_set(e, -ENOMEM, "out of memory");
+	if (!err && o->prefix)
+		err = alloc_funcs__add_prefix(&s->tracees.funcs, o->prefix, e);
+	for (size_t i = 0; i < o->syms.n && !err; i++)
+		err = alloc_funcs__add_sym(&s->tracees.funcs, o->syms.v[i], e);
+	for (size_t i = 0; i < o->objects.n && !err; i++)
+		err = tracees__ask_for(&s->tracees, o->objects.v[i], e);
+	for (size_t i = 0; i < o->pids.n && !err; i++)
+		err = tracees__add(&s->tracees, o->pids.v[i], e);
+	return err;
+}
+
+static int load(struct session *s, struct err *e)
+{
+	const struct opts *o = s->opts;
+	struct kernel_opts k = {
+		.max_live = o->max_live,
+		.max_stacks = o->max_stacks,
+		.min_size = o->min_size,
+		.max_size = o->max_size,
+		.depth = o->depth,
+		.precise_times = o->precise_times,
+	};
+	int err = kernel__open(&k, &s->kernel, e);
+
+	if (!err)
+		err = collect__new(s->kernel, &s->collect, e);
+	if (err)
+		return err;
+	s->start_ns = now_ns();	/* the first probe is next */
+	s->model = model__new(kernel__clock_ns(s->kernel), wall_ns());
+	if (!s->model)
+		return err_set(e, -ENOMEM, "out of memory");
+	s->tracees.kernel = s->kernel;
+	s->tracees.model = s->model;
+	return 0;
+}
+
+static int start_program(struct session *s, struct err *e)
+{
+	const struct opts *o = s->opts;
+	struct spawn_opts how = {
+		.argv = o->cmd,
+		.as_root = o->as_root,
+		.stdout_to_stderr = s->output.to_stdout != export__find_by_name("text") || o->json,
+	};
+	struct spawn_calls calls = { spawn_on_exec, spawn_on_mapping, spawn_has_started, spawn_on_release, s };
+	int err;
+
+	/* also with a text report on -o -: what CMD prints must not be mixed with it */
+	for (size_t i = 0; i < o->outputs.n; i++)
+		how.stdout_to_stderr |= !strcmp(o->outputs.v[i], "-");
+	err = spawn__new(&how, &calls, &s->spawn, e);
+	if (!err)
+		err = tracees__add_own(&s->tracees, spawn__pid(s->spawn), e);
+	return err;
+}
+
+static int fill_loop(struct session *s, struct err *e)
+{
+	const struct opts *o = s->opts;
+	int err = loop__add_fd(s->loop, kernel__events_fd(s->kernel), on_events, s);
+
+	for (size_t i = 0; i < s->tracees.v.n && !err; i++)
+		err = loop__add_fd(s->loop, s->tracees.v.v[i]->process.pidfd, on_pidfd, s);
+	if (watch__open(&s->watch, e))
+		say("libraries that are loaded later will not be seen: %s", err_msg(e));
+	for (size_t i = 0; s->watch && i < watch__n_fds(s->watch) && !err; i++)
+		err = loop__add_fd(s->loop, watch__fd(s->watch, i), on_watch, s);
+	if (!err)
+		err = loop__add_timer(s->loop, SECOND_NS, false, on_second, s);
+	if (!err && o->interval_ns)
+		err = loop__add_timer(s->loop, o->interval_ns, false, on_interval, s);
+	if (!err && o->duration_ns)
+		err = loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
+	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
+}
+
+/* From here on a second Ctrl-C ends malloctrace at once; the kernel takes the probes out then. */
+static void let_signals_kill(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static int finish(struct session *s, int *ret_status, struct err *e)
+{
+	struct snapshot *snap;
+	int err = 0;
+
+	s->end_ns = now_ns();
+	for (size_t i = 0; i < s->tracees.v.n; i++)
+		tracee__sample(&s->tracees, s->tracees.v.v[i]);
+	tracees__detach(&s->tracees);
+	let_signals_kill();
+	kernel__read_events(s->kernel, on_kernel_event, s);
+	snap = take(s, true, e);
+	if (!snap)
+		return -ENOMEM;
+	err = output__write_files(&s->output, snap, 0, e);
+	if (!(s->opts->verbosity == LOG_QUIET && s->opts->outputs.n && s->output.to_stdout == export__find_by_name("text"))) {
+		int print_err = output__print(&s->output, snap, err ? NULL : e);
+
+		err = err ? err : print_err;
+	}
+	*ret_status = snap->losses_total ? EXIT_LOSSES : EXIT_DONE;
+	snapshot__free(snap);
+	return err;
+}
+
+static int run(struct session *s, int *ret_status, struct err *e)
+{
+	sigset_t set;
+	int err = check(s, e);
+
+	if (err)
+		return err;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	sigaddset(&set, SIGCHLD);
+	signal(SIGPIPE, SIG_IGN);
+	s->loop = loop__new();
+	if (!s->loop || loop__add_signals(s->loop, &set, on_signal, s))
+		return err_set(e, -errno, "event loop: %s", strerror(errno));
+	uname(&s->uname);
+	err = load(s, e);
+	if (!err && s->opts->cmd)
+		err = start_program(s, e);
+	if (!err)
+		err = tracees__attach(&s->tracees, e);
+	if (!err)
+		err = fill_loop(s, e);
+	if (!err && s->spawn)
+		err = spawn__go(s->spawn, e);
+	if (err)
+		return err;
+	err_done(e);
+	if (!s->spawn)
+		say_attached(s);
+	err = loop__run(s->loop, e);
+	if (!err && s->failure.code && s->failure.code != -ESRCH && s->failure.code != -ENOENT)
+		err = err_set(e, s->failure.code, "%s", err_msg(&s->failure));
+	if (!err && s->spawn && spawn__ended(s->spawn, NULL) && spawn__exec_errno(s->spawn))
+		return err_set(e, -spawn__exec_errno(s->spawn), "cannot run %s: %s", s->opts->cmd[0],
+			       strerror(spawn__exec_errno(s->spawn)));
+	return err ? err : finish(s, ret_status, e);
+}
+
+/* The order is the reverse of the start's; probes go before anything that they use. */
+static void done(struct session *s)
+{
+	tracees__detach(&s->tracees);
+	watch__close(s->watch);
+	loop__free(s->loop);
+	collect__free(s->collect);
+	kernel__close(s->kernel);
+	model__free(s->model);
+	output__done(&s->output);	/* the symbol cache holds objects */
+	if (s->tracees.objects)
+		tracees__done(&s->tracees);
+	err_done(&s->failure);
+}
+
+/* With -- CMD the exit status is CMD's, 126 or 127 if it could not be run, 125 if malloctrace failed. */
+static int status_of_program(struct session *s, int err, int *ret_status)
+{
+	int exec_errno = spawn__exec_errno(s->spawn);
+	int status = spawn__wait(s->spawn);
+
+	if (exec_errno)
+		*ret_status = exec_errno == ENOENT ? 127 : 126;
+	else
+		*ret_status = err ? 125 : status;
+	return err;
+}
+
+int session__run(const struct opts *o, int *ret_status, struct err *e)
+{
+	struct session s = { .opts = o };
+	int err;
+
+	*ret_status = 1;
+	err = run(&s, ret_status, e);
+	tracees__detach(&s.tracees);
+	if (s.spawn)
+		err = status_of_program(&s, err, ret_status);
+	else if (err && o->cmd)
+		*ret_status = 125;
+	spawn__free(s.spawn);
+	done(&s);
+	return err;
+}

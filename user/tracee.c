@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the tracees, their lives, attachments and the plans of all objects. An
+ * object is examined once per session; it is attached once per tracee.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "tracee.h"
+#include "util/log.h"
+
+#if defined(__x86_64__)
+#define OWN_MACHINE EM_X86_64
+#else
+#define OWN_MACHINE EM_AARCH64
+#endif
+
+int tracees__init(struct tracees *t)
+{
+	*t = (struct tracees){};
+	t->objects = objects__new();
+	if (!t->objects)
+		return -ENOMEM;
+	return alloc_funcs__init(&t->funcs);
+}
+
+static void tracee_free(struct tracee *p)
+{
+	attachment__free(p->attachment);
+	for (size_t i = 0; i < p->lives.n; i++) {
+		space__done(&p->lives.v[i]->space);
+		free(p->lives.v[i]);
+	}
+	vec_done(&p->lives);
+	vec_done(&p->examined);
+	process__done(&p->process);
+	free(p);
+}
+
+void tracees__done(struct tracees *t)
+{
+	for (size_t i = 0; i < t->v.n; i++)
+		tracee_free(t->v.v[i]);
+	vec_done(&t->v);
+	for (size_t i = 0; i < t->plans.n; i++) {
+		plan__done(&t->plans.v[i]->plan);
+		free(t->plans.v[i]);
+	}
+	vec_done(&t->plans);
+	alloc_funcs__done(&t->funcs);
+	objects__free(t->objects);
+	t->objects = NULL;
+}
+
+/* What an object offers; made when it is seen for the first time. */
+static int plan_of(struct tracees *t, struct object *obj, bool asked, struct known_plan **ret, struct err *e)
+{
+	struct known_plan *k, **slot;
+	int err;
+
+	for (size_t i = 0; i < t->plans.n; i++)
+		if (t->plans.v[i]->plan.object == obj) {
+			*ret = t->plans.v[i];
+			return 0;
+		}
+	k = calloc(1, sizeof(*k));
+	slot = k ? vec_push(&t->plans) : NULL;
+	if (!slot) {
+		free(k);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	*slot = k;
+	k->asked = asked;
+	err = obj->is_elf && obj->is_64 && obj->machine == OWN_MACHINE ?
+		      plan__make(obj, &t->funcs, asked, &k->plan, &k->n_symbols, e) :
+		      0;
+	if (!k->plan.object) {
+		/* nothing to probe: remembered with a reference all the same */
+		obj->refs++;
+		k->plan.object = obj;
+	}
+	*ret = k;
+	return err;
+}
+
+int tracees__ask_for(struct tracees *t, const char *path, struct err *e)
+{
+	struct object *obj;
+	struct known_plan *k;
+	int err = objects__get_path(t->objects, path, &obj, e);
+
+	if (err)
+		return err;
+	if (!obj->is_elf)
+		err = err_set(e, -ENOEXEC, "-O %s: not an ELF file", path);
+	else if (!obj->is_64 || obj->machine != OWN_MACHINE)
+		err = err_set(e, -ENOEXEC, "-O %s: not a 64-bit ELF file of this architecture", path);
+	else
+		err = plan_of(t, obj, true, &k, e);
+	if (!err && !k->plan.n_funcs) {
+		err = err_set(e, -ENOENT, "-O %s: none of its %zu functions is an allocation function that malloctrace knows",
+			      path, k->n_symbols);
+		err_hint(e, "name them with --sym malloc=NAME --sym free=NAME, or --prefix STR");
+	}
+	object__put(obj);
+	return err;
+}
+
+static bool examined(struct tracee *p, struct object *obj)
+{
+	for (size_t i = 0; i < p->examined.n; i++)
+		if (p->examined.v[i] == obj)
+			return true;
+	return false;
+}
+
+/* Plans for the objects that this tracee did not have before. *ret is the caller's. */
+static int new_plans(struct tracees *t, struct tracee *p, const struct plan ***ret, size_t *ret_n, struct err *e)
+{
+	struct vec(const struct plan *) plans = {};
+	struct space *space = &p->lives.v[p->lives.n - 1]->space;
+	int err = 0;
+
+	for (size_t i = 0; i < t->plans.n + space->n && !err; i++) {
+		struct object *obj = i < t->plans.n ? t->plans.v[i]->plan.object : space->v[i - t->plans.n].object;
+		struct known_plan *k;
+		struct object **seen;
+		const struct plan **slot;
+
+		/* first those of -O, mapped or not: a library may be loaded later */
+		if (!obj || (i < t->plans.n && !t->plans.v[i]->asked) || examined(p, obj))
+			continue;
+		err = plan_of(t, obj, false, &k, NULL);
+		if (err == -ENOMEM)
+			break;
+		err = 0;	/* a file that makes no sense is no allocator */
+		seen = vec_push(&p->examined);
+		if (!seen) {
+			err = -ENOMEM;
+			break;
+		}
+		*seen = obj;
+		if (!k->plan.n_funcs)
+			continue;
+		slot = vec_push(&plans);
+		if (!slot)
+			err = -ENOMEM;
+		else
+			*slot = &k->plan;
+	}
+	if (err) {
+		vec_done(&plans);
+		return err_set(e, err, "out of memory");
+	}
+	*ret = plans.v;
+	*ret_n = plans.n;
+	return 0;
+}
+
+static int add_life(struct tracee *p, uint32_t proc, struct err *e)
+{
+	struct tracee_life *l = calloc(1, sizeof(*l)), **slot;
+
+	slot = l ? vec_push(&p->lives) : NULL;
+	if (!slot) {
+		free(l);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	l->proc = proc;
+	*slot = l;
+	return 0;
+}
+
+/* 32-bit programs, and those of another architecture under emulation, have other registers. */
+static int check_machine(const struct tracee *p, struct err *e)
+{
+	const struct space *s = &p->lives.v[p->lives.n - 1]->space;
+	bool any = false;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct object *obj = s->v[i].object;
+
+		if (!obj || !obj->is_elf)
+			continue;
+		any = true;
+		if (obj->is_64 && obj->machine == OWN_MACHINE)
+			return 0;
+	}
+	return any ? err_set(e, -ENOTSUP, "'%s' (%d) is not a 64-bit program of this machine's architecture: malloctrace cannot trace it",
+			     p->process.comm, (int)p->process.pid) :
+		     0;
+}
+
+static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e)
+{
+	const struct space *s = &p->lives.v[p->lives.n - 1]->space;
+	const struct object *last = NULL;
+
+	err_set(e, -ENOENT, "'%s' (%d) maps no allocator that malloctrace knows", p->process.comm, (int)p->process.pid);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct object *obj = s->v[i].object;
+
+		if (!obj) {
+			if (s->v[i].label && s->v[i].label[0] == '/')
+				err_hint(e, "could not open %s", s->v[i].label);
+			continue;
+		}
+		if (obj == last)
+			continue;
+		last = obj;
+		for (size_t k = 0; k < t->plans.n; k++)
+			if (t->plans.v[k]->plan.object == obj)
+				err_hint(e, "looked at %s (no malloc among %zu functions%s)", obj->path,
+					 t->plans.v[k]->n_symbols, t->plans.v[k]->n_symbols ? "" : ": it is stripped");
+	}
+	err_hint(e, "name one with -O FILE, and its functions with --sym malloc=NAME --sym free=NAME");
+	return -ENOENT;
+}
+
+static int add(struct tracees *t, pid_t pid, struct tracee **ret, struct err *e)
+{
+	struct tracee *p = calloc(1, sizeof(*p)), **slot;
+	int err;
+
+	if (!p)
+		return err_set(e, -ENOMEM, "out of memory");
+	p->process.pidfd = -1;
+	err = process__read(pid, &p->process, e);
+	if (!err)
+		err = add_life(p, 0, e);
+	slot = err ? NULL : vec_push(&t->v);
+	if (!slot) {
+		tracee_free(p);
+		return err ? err : err_set(e, -ENOMEM, "out of memory");
+	}
+	*slot = p;
+	*ret = p;
+	return 0;
+}
+
+int tracees__add(struct tracees *t, pid_t pid, struct err *e)
+{
+	_cleanup_free_ const struct plan **plans = NULL;
+	struct tracee *p;
+	size_t n_new, n;
+	int err = add(t, pid, &p, e);
+
+	if (err)
+		return err;
+	err = space__refresh(&p->lives.v[0]->space, t->objects, pid, &n_new, e);
+	if (!err)
+		err = check_machine(p, e);
+	if (!err)
+		err = new_plans(t, p, &plans, &n, e);
+	if (err)
+		return err;
+	if (!n)
+		return no_allocator(t, p, e);
+	/* looked at now, so that errors come before anything is loaded; attached by tracee__refresh */
+	p->examined.n = 0;
+	return 0;
+}
+
+int tracees__add_own(struct tracees *t, pid_t pid, struct err *e)
+{
+	struct tracee *p;
+
+	return add(t, pid, &p, e);
+}
+
+static int tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, struct err *e)
+{
+	struct life_info info = {
+		.proc = p->lives.v[p->lives.n - 1]->proc,
+		.pid = p->process.pid,
+		.comm = p->process.comm,
+		.exe = p->process.exe,
+		.cgroup = p->process.cgroup,
+		.container = p->process.container,
+		.unit = p->process.unit,
+		.age_at_attach_ns = age_ns,
+		.rss_bytes = process__rss_bytes(p->process.pid),
+	};
+
+	return model__add_life(t->model, &info) ? err_set(e, -ENOMEM, "out of memory") : 0;
+}
+
+int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
+{
+	_cleanup_free_ const struct plan **plans = NULL;
+	size_t n_new, n;
+	int err;
+
+	if (p->ended)
+		return 0;
+	err = space__refresh(&p->lives.v[p->lives.n - 1]->space, t->objects, p->process.pid, &n_new, e);
+	if (!err)
+		err = new_plans(t, p, &plans, &n, e);
+	if (err || !n)
+		return err;
+	err = attachment__add(p->attachment, &t->funcs, plans, n, e);
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++)
+		say_verbose("probes in %s%s%s: %zu functions, %zu points", plans[i]->object->path,
+			    *plans[i]->family ? ", " : "", plans[i]->family, plans[i]->n_funcs, plans[i]->n_points);
+	p->n_allocators += n;
+	return 0;
+}
+
+int tracees__attach(struct tracees *t, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->v.n && !err; i++) {
+		struct tracee *p = t->v.v[i];
+		struct tracee_life *l = p->lives.v[p->lives.n - 1];
+
+		err = kernel__add_process(t->kernel, p->process.pid, &l->proc, e);
+		if (!err)
+			err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);
+		if (!err)
+			err = tracee__refresh(t, p, e);
+		p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
+		/* a program of our own is known to the model from its exec on */
+		if (!err && p->n_allocators)
+			err = tell_model(t, p, p->process.age_ns, e);
+	}
+	return err;
+}
+
+void tracees__detach(struct tracees *t)
+{
+	for (size_t i = 0; i < t->v.n; i++) {
+		attachment__free(t->v.v[i]->attachment);
+		t->v.v[i]->attachment = NULL;
+	}
+}
+
+struct tracee *tracees__find(const struct tracees *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->v.n; i++)
+		if (t->v.v[i]->process.pid == pid && !t->v.v[i]->ended)
+			return t->v.v[i];
+	return NULL;
+}
+
+bool tracees__all_ended(const struct tracees *t)
+{
+	for (size_t i = 0; i < t->v.n; i++)
+		if (!t->v.v[i]->ended)
+			return false;
+	return true;
+}
+
+int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e)
+{
+	struct process now = { .pidfd = -1 };
+	size_t had = p->n_allocators;
+	int err = process__read(p->process.pid, &now, NULL);
+
+	if (!err) {
+		process__done(&p->process);
+		p->process = now;
+	}
+	/* links stay: they are to files, and the new program may map the same ones */
+	err = add_life(p, proc, e);
+	if (!err)
+		err = tell_model(t, p, 0, e);
+	if (!err)
+		err = tracee__refresh(t, p, e);
+	if (!err && p->n_allocators > had)
+		say_verbose("%s (%d) runs another program now", p->process.comm, (int)p->process.pid);
+	return err;
+}
+
+int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e)
+{
+	const struct space *s = &p->lives.v[p->lives.n - 1]->space;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct object *obj = s->v[i].object;
+		uint64_t offset;
+
+		/* the loader is an ELF file with an entry point too, but no executable */
+		if (obj && obj->is_exec && obj->entry && object__vaddr_to_offset(obj, obj->entry, &offset))
+			return attachment__add_entry(p->attachment, obj, offset, e);
+	}
+	return err_set(e, -ENOENT, "%s: no entry point found", p->process.exe);
+}
+
+void tracee__sample(struct tracees *t, struct tracee *p)
+{
+	uint64_t cpu_ns;
+
+	if (p->ended)
+		return;
+	cpu_ns = process__cpu_ns(p->process.pid);
+	if (cpu_ns)
+		p->cpu_ns = cpu_ns;
+	model__set_rss(t->model, p->lives.v[p->lives.n - 1]->proc, process__rss_bytes(p->process.pid));
+}
+
+static const struct known_plan *known_plan_of(const struct tracees *t, const struct object *obj)
+{
+	for (size_t i = 0; i < t->plans.n; i++)
+		if (t->plans.v[i]->plan.object == obj)
+			return t->plans.v[i];
+	return NULL;
+}
+
+const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p)
+{
+	for (size_t i = p->examined.n; i-- > 0;) {
+		const struct known_plan *k = known_plan_of(t, p->examined.v[i]);
+		const char *slash;
+
+		if (!k || !k->plan.n_funcs)
+			continue;
+		slash = strrchr(k->plan.object->path, '/');
+		return slash ? slash + 1 : k->plan.object->path;
+	}
+	return "";
+}
+
+/* ---- what a snapshot asks */
+
+static bool is_probed(const struct tracees *t, const struct object *obj)
+{
+	for (size_t i = 0; i < t->v.n; i++)
+		if (examined(t->v.v[i], (struct object *)obj))
+			return true;
+	return false;
+}
+
+int tracees__list_probes(const struct tracees *t, struct snapshot *s)
+{
+	struct snap_probe *rows = snapshot__alloc(s, t->plans.n + 1, sizeof(*rows));
+
+	s->probes = rows;
+	for (size_t i = 0; i < t->plans.n; i++) {
+		const struct plan *plan = &t->plans.v[i]->plan;
+		const char **names;
+
+		if (!plan->n_funcs || !is_probed(t, plan->object))
+			continue;
+		names = snapshot__alloc(s, plan->n_funcs, sizeof(*names));
+		for (size_t k = 0; k < plan->n_funcs; k++)
+			names[k] = alloc_func__shown(&t->funcs.v[plan->funcs[k].func]);
+		rows[s->n_probes++] = (struct snap_probe){
+			.object = snapshot__strdup(s, plan->object->path),
+			.build_id = snapshot__strdup(s, plan->object->build_id),
+			.functions = names,
+			.n_functions = plan->n_funcs,
+		};
+	}
+	return 0;
+}
+
+void tracees__locate(uint32_t proc, uint64_t addr, struct address *ret, void *arg)
+{
+	const struct tracees *t = arg;
+
+	*ret = (struct address){ .offset = addr };
+	for (size_t i = 0; i < t->v.n; i++)
+		for (size_t k = 0; k < t->v.v[i]->lives.n; k++) {
+			const struct space_range *r;
+			uint64_t file_off;
+
+			if (t->v.v[i]->lives.v[k]->proc != proc)
+				continue;
+			/* a return address may be the first byte after a mapping: look up the call before it */
+			r = addr ? space__find(&t->v.v[i]->lives.v[k]->space, addr - 1) : NULL;
+			if (!r)
+				return;
+			file_off = r->file_off + (addr - r->start);
+			ret->module = r->object ? (const void *)r->object : r;
+			ret->handle = r->object;
+			ret->path = r->object ? r->object->path : r->label && r->label[0] ? r->label : "[anon]";
+			ret->build_id = r->object ? r->object->build_id : NULL;
+			ret->offset = addr - r->start;
+			if (r->object && !object__offset_to_vaddr(r->object, file_off, &ret->offset))
+				ret->offset = file_off;
+			return;
+		}
+}
+
+const char *tracees__function(uint32_t func, void *arg)
+{
+	const struct tracees *t = arg;
+
+	/* what found no room is of any function */
+	return func < t->funcs.n ? alloc_func__shown(&t->funcs.v[func]) : "any";
+}
+
+void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
+{
+	process__thread_comm(pid, tid, buf);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * The processes that are traced: what they map, which allocators that brings,
+ * and their probes. A tracee is a pid from the attachment to its end; it may
+ * live several lives, one per exec.
+ */
+#ifndef MT_TRACEE_H
+#define MT_TRACEE_H
+
+#include "model/model.h"
+#include "probe/attach.h"
+#include "probe/kernel.h"
+#include "target/process.h"
+#include "target/space.h"
+#include "util/util.h"
+
+struct tracee_life {
+	uint32_t proc;		/* in the kernel's tables */
+	struct space space;
+};
+
+struct tracee {
+	struct process process;
+	struct attachment *attachment;
+	struct vec(struct tracee_life *) lives;	/* the last one is the present one */
+	struct vec(struct object *) examined;	/* looked at for this tracee; no references of their own */
+	size_t n_allocators;
+	uint64_t cpu_at_attach_ns, cpu_ns;
+	bool ended;
+};
+
+struct known_plan {
+	struct plan plan;	/* n_funcs 0: no allocator */
+	size_t n_symbols;
+	bool asked;		/* -O */
+};
+
+struct tracees {
+	struct vec(struct tracee *) v;
+	struct objects *objects;
+	struct alloc_funcs funcs;
+	struct vec(struct known_plan *) plans;	/* each object is examined once */
+	struct kernel *kernel;	/* not owned */
+	struct model *model;	/* not owned */
+};
+
+int tracees__init(struct tracees *t);
+void tracees__done(struct tracees *t);
+/* -O FILE: probed in every tracee. */
+int tracees__ask_for(struct tracees *t, const char *path, struct err *e);
+
+/* Looks at a process and plans its probes; nothing is attached yet. Fails if it has no allocator. */
+int tracees__add(struct tracees *t, pid_t pid, struct err *e);
+/* The same for a program of our own that has not begun yet. */
+int tracees__add_own(struct tracees *t, pid_t pid, struct err *e);
+/* With kernel and model set: puts all planned probes in place. */
+int tracees__attach(struct tracees *t, struct err *e);
+/* Takes them all out; tracees stay known. */
+void tracees__detach(struct tracees *t);
+
+struct tracee *tracees__find(const struct tracees *t, pid_t pid);
+bool tracees__all_ended(const struct tracees *t);
+/* It mapped code: more names, perhaps another allocator, which is probed and told. */
+int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e);
+/* It runs another program now, as proc. */
+int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e);
+/* The file offset of a program's entry point is probed: see kernel__started. */
+int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
+void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */
+
+/* The name of the file that the newest probes are in; "" without any. */
+const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p);
+/* Which objects are probed, and which functions in them. */
+int tracees__list_probes(const struct tracees *t, struct snapshot *s);
+
+/* For model_calls. */
+void tracees__locate(uint32_t proc, uint64_t addr, struct address *ret, void *arg);
+const char *tracees__function(uint32_t func, void *arg);
+void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg);
+
+#endif
