@@ -357,7 +357,7 @@ json_t *mt__stop_json(struct test *t, struct mt *m, int sig, int want_exit)
 
 json_t *trace(struct test *t, struct fx *f, int want_exit, const char *extra, ...)
 {
-	struct spawn s = { .argv = { lt_bin, "-p", pid_arg(f->c.pid), "--json", "--check-scan", extra } };
+	struct spawn s = { .argv = { lt_bin, "-p", pid_arg(f->c.pid), "--json", extra } };
 	struct mt m;
 	json_t *root;
 	va_list ap;

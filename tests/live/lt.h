@@ -142,7 +142,7 @@ const char *pid_arg(pid_t pid);
 int mt__run(struct test *t, struct mt *m, const char *arg, ...);
 
 /*
- * The whole of most tests: attach with --json --check-scan and the extra
+ * The whole of most tests: attach with --json and the extra
  * arguments, let the fixture work, stop, check the invariants, that nothing
  * was lost (if want_exit is 0), and that a scan gives the same.
  */

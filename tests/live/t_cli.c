@@ -42,9 +42,9 @@ static void two_targets(struct test *t, bool listed)
 	fx__start_as(t, &a, &one);
 	fx__start_as(t, &b, &two);
 	if (listed)
-		mt__start(t, &m, "-p", both_pids(&a, &b), "--json", "--check-scan", NULL);
+		mt__start(t, &m, "-p", both_pids(&a, &b), "--json", NULL);
 	else
-		mt__start(t, &m, "-p", pid_arg(a.c.pid), "--json", "--check-scan", "-p", pid_arg(b.c.pid), NULL);
+		mt__start(t, &m, "-p", pid_arg(a.c.pid), "--json", "-p", pid_arg(b.c.pid), NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &a);
 	fx__go(t, &b);

@@ -86,7 +86,7 @@ TEST(target_execs)
 	json_t *root, *old, *new;
 
 	fx__start(t, &f, "life", "exec", fixture("basic"), "leak", "300", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "--check-scan", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
 	first = f.led;
@@ -181,6 +181,8 @@ TEST(tracer_killed)
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);	/* and it can be traced again */
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
+	for (uint64_t ops = ledger__note(t, &f.led, "ops"); ledger__note(t, &f.led, "ops") < ops + 1000;)
+		fx__go(t, &f);
 	root = mt__stop_json(t, &m, SIGTERM, 0);
 	want_lossless(t, root);
 	want(t, ju64(t, root, "totals.alloc_calls") > 0, "totals.alloc_calls, wanted more than 0");
