@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+# Benchmarks: `make bench` installs what they compare with, builds, and runs them as root. BENCH_ARGS goes to bench/pairs.
+
+BENCH_OBJ := $(patsubst %,$(B)/bench/%.o,pairs tools child floor)
+# The file that the target would be given by the loader; a copy of it is probed instead.
+BENCH_LIBC := $(shell $(CC) -print-file-name=libc.so.6)
+BENCH_ARGS ?=
+
+.PHONY: bench bench-programs
+
+bench:
+	$(Q)scripts/install-deps build bench
+	$(Q)$(MAKE) --no-print-directory bench-programs
+	$(Q)$(B)/bench/pairs $(BENCH_ARGS) $(B)
+
+bench-programs: $(B)/malloctrace $(B)/bench/pairs $(B)/bench/target $(B)/bench/lib/libc.so.6
+
+$(B)/bench/pairs: $(BENCH_OBJ) $(LIB_OBJ)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# No sanitizers: they would bring their own malloc. Frame pointers, because bpftrace walks by them.
+$(B)/bench/target: bench/target.c bench/target.h bench/bench.mk
+	$(call say,CC,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fno-builtin -fno-omit-frame-pointer \
+		-fno-optimize-sibling-calls -Iuser -I. -o $@ $< -pthread
+
+$(B)/bench/lib/libc.so.6: $(BENCH_LIBC)
+	$(call say,COPY,$@)mkdir -p $(@D) && cp -L $< $@.tmp && mv $@.tmp $@

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns the processes of the benchmark. A child that is not NONE has not been waited for yet. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/child.h"
+#include "util/util.h"
+
+#define POLL_MS 5
+
+static void sleep_ms(int ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void __attribute__((noreturn)) become(char *const argv[], char *const env[], int in, int out, int err)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);	/* an interrupted benchmark leaves no probes behind */
+	if ((in >= 0 && dup2(in, STDIN_FILENO) < 0) || (out >= 0 && dup2(out, STDOUT_FILENO) < 0) ||
+	    (err >= 0 && dup2(err, STDERR_FILENO) < 0))
+		_exit(126);
+	for (; env && *env; env++)
+		putenv(*env);
+	execvp(argv[0], argv);
+	_exit(127);
+}
+
+int child__start_tool(char *const argv[], char *const env[], struct child *ret, struct err *e)
+{
+	struct child c = CHILD_NONE;
+
+	c.text = memfd_create("bench-tool", MFD_CLOEXEC);
+	if (c.text < 0)
+		return err_set(e, -errno, "memfd_create: %s", strerror(errno));
+	c.pid = fork();
+	if (c.pid < 0) {
+		close_fd(&c.text);
+		return err_set(e, -errno, "fork: %s", strerror(errno));
+	}
+	if (!c.pid)
+		become(argv, env, -1, c.text, c.text);
+	*ret = c;
+	return 0;
+}
+
+int child__start_target(char *const argv[], char *const env[], struct child *ret, struct err *e)
+{
+	int in[2], out[2];
+	struct child c = CHILD_NONE;
+
+	if (pipe2(in, O_CLOEXEC))
+		return err_set(e, -errno, "pipe: %s", strerror(errno));
+	if (pipe2(out, O_CLOEXEC)) {
+		int err = -errno;
+
+		close(in[0]);
+		close(in[1]);
+		return err_set(e, err, "pipe: %s", strerror(-err));
+	}
+	c.pid = fork();
+	if (!c.pid)
+		become(argv, env, in[0], out[1], -1);
+	close(in[0]);
+	close(out[1]);
+	c.in = in[1];
+	c.out = out[0];
+	if (c.pid < 0) {
+		int err = -errno;
+
+		close_fd(&c.in);
+		close_fd(&c.out);
+		return err_set(e, err, "fork: %s", strerror(-err));
+	}
+	*ret = c;
+	return 0;
+}
+
+static char *read_text(const struct child *c)
+{
+	struct stat st;
+	char *s;
+	ssize_t n;
+
+	if (c->text < 0 || fstat(c->text, &st))
+		return strdup("");
+	s = malloc(st.st_size + 1);
+	if (!s)
+		return NULL;
+	n = pread(c->text, s, st.st_size, 0);
+	s[n > 0 ? n : 0] = '\0';
+	return s;
+}
+
+/* Whether it has ended, without taking its status away from child__finish(). */
+static bool has_ended(const struct child *c)
+{
+	siginfo_t info = { 0 };
+
+	return !waitid(P_PID, c->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid == c->pid;
+}
+
+static int tell(struct err *e, int err, const char *what, const char *wanted, const char *text)
+{
+	size_t len = strlen(text), from = len > 400 ? len - 400 : 0;
+
+	return err_set(e, err, "%s \"%s\"; its last words:\n%s", what, wanted, text + from);
+}
+
+int child__wait_for_text(struct child *c, const char *wanted, int timeout_ms, struct err *e)
+{
+	for (int waited_ms = 0;; waited_ms += POLL_MS) {
+		bool ended = has_ended(c);	/* asked first: what it wrote before its end is all there then */
+		_cleanup_free_ char *text = read_text(c);
+
+		if (!text)
+			return err_set(e, -ENOMEM, "out of memory");
+		if (strstr(text, wanted))
+			return 0;
+		if (ended)
+			return tell(e, -ECHILD, "ended without", wanted, text);
+		if (waited_ms >= timeout_ms)
+			return tell(e, -ETIMEDOUT, "did not say", wanted, text);
+		sleep_ms(POLL_MS);
+	}
+}
+
+int child__finish(struct child *c, int signal, int timeout_ms, char **ret_text, struct err *e)
+{
+	int status, waited_ms = 0;
+
+	if (!c->pid)
+		return err_set(e, -ECHILD, "there is no such child");
+	if (signal)
+		kill(c->pid, signal);
+	close_fd(&c->in);
+	while (!has_ended(c)) {
+		if ((waited_ms += POLL_MS) > timeout_ms)
+			return err_set(e, -ETIMEDOUT, "process %d does not end", (int)c->pid);
+		sleep_ms(POLL_MS);
+	}
+	if (waitpid(c->pid, &status, 0) < 0)
+		return err_set(e, -errno, "waitpid: %s", strerror(errno));
+	c->pid = 0;
+	close_fd(&c->out);
+	if (ret_text) {
+		*ret_text = read_text(c);
+		if (!*ret_text)
+			return err_set(e, -ENOMEM, "out of memory");
+	}
+	close_fd(&c->text);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void child__kill(struct child *c)
+{
+	if (c->pid > 0) {
+		kill(c->pid, SIGKILL);
+		waitpid(c->pid, NULL, 0);
+	}
+	close_fd(&c->in);
+	close_fd(&c->out);
+	close_fd(&c->text);
+	*c = CHILD_NONE;
+}
