@@ -122,6 +122,14 @@ static void quality(struct json *j, const struct snapshot *s)
 		json__u64(j, s->losses[i].name, s->losses[i].n);
 	json__object_end(j);
 	json__line(j, 2);
+	/* what the block table itself holds: at rest the same as the live totals */
+	if (s->scanned) {
+		json__object(j, "scan");
+		json__u64(j, "live_blocks", s->scan_blocks);
+		json__u64(j, "live_bytes", s->scan_bytes);
+		json__object_end(j);
+		json__line(j, 2);
+	}
 	json__object(j, "edges");
 	for (size_t i = 0; i < s->n_edges; i++)
 		json__u64(j, s->edges[i].name, s->edges[i].n);

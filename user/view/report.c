@@ -345,7 +345,8 @@ static void metric_words(char buf[static FMT_MAX], const struct metric *m, enum 
 			*p = ' ';
 }
 
-static void leak_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+static void leak_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole,
+		     int *ret_cols)
 {
 	uint64_t blocks = rank__live_blocks(k, site);
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];
@@ -356,7 +357,8 @@ static void leak_row(struct report *r, const struct rank *k, const struct snap_s
 			     fmt_percent(e, site->c.free_calls, site->c.alloc_calls));
 }
 
-static void alloc_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+static void alloc_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole,
+		      int *ret_cols)
 {
 	const struct counters *n = &site->c;
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];

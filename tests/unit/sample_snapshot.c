@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the sample: two processes, one of them ended; inlined functions, C++
+ * names, a name wider than any terminal, names that were hostile before they
+ * were cleaned; frames without a name, without a module, without a source;
+ * stacks that are empty, deep, or end early. Totals are added up from the
+ * sites, so that the sample keeps the promises a real snapshot keeps.
+ */
+#include "sample_snapshot.h"
+
+#include <string.h>
+
+#include "bpf/abi.h"
+#include "util/util.h"
+
+#define S 1000000000ull
+#define MS 1000000ull
+#define KIB 1024ull
+#define MIB (1024ull * KIB)
+
+static const struct snap_module modules[] = {
+	{ .path = "/usr/bin/redis-server", .build_id = "4f3c2b1a00112233445566778899aabbccddeeff" },
+	{ .path = "/usr/lib/aarch64-linux-gnu/libc.so.6", .build_id = "0102030405060708090a0b0c0d0e0f1011121314" },
+	{ .path = "/opt/app/lib/libtable-engine.so.2.14.0" },
+	{ .path = "[vdso]" },
+};
+
+enum { REDIS, LIBC, ENGINE, VDSO, NOWHERE = -1 };
+
+#define LINES(...) \
+	(const struct line[]){ __VA_ARGS__ }, sizeof((const struct line[]){ __VA_ARGS__ }) / sizeof(struct line)
+
+struct sample_place {
+	int module;
+	uint64_t offset;
+	const struct line *lines;
+	size_t n_lines;
+};
+
+enum {
+	P_TRACKING, P_CALL, P_PROCESS, P_LOOP, P_MAIN, P_LIBC_START, P_START, P_SDS, P_DICT,
+	P_NEW, P_INSERT, P_LONG, P_LAMBDA, P_HOSTILE, P_UNNAMED, P_NOWHERE, P_RECURSE, P_VDSO, P_THREAD, P_PATH,
+};
+
+static const struct sample_place places[] = {
+	[P_TRACKING] = { REDIS, 0x8a4f0, LINES({ "raxGenericInsert", "./src/rax.c", 494, true },
+					       { "raxTryInsert", "./src/rax.c", 924, true },
+					       { "trackingRememberKey", "/build/redis-7.0.15/src/tracking.c", 212, false }) },
+	[P_CALL] = { REDIS, 0x51210, LINES({ "call", "/build/redis-7.0.15/src/server.c", 3560, false }) },
+	[P_PROCESS] = { REDIS, 0x52b38, LINES({ "processCommand", "/build/redis-7.0.15/src/server.c", 4203, false }) },
+	[P_LOOP] = { REDIS, 0x4a1c4, LINES({ "aeProcessEvents", "ae.c", 436, true }, { "aeMain", "ae.c", 496, false }) },
+	[P_MAIN] = { REDIS, 0x44e80, LINES({ "main", "/build/redis-7.0.15/src/server.c", 7280, false }) },
+	[P_LIBC_START] = { LIBC, 0x27740, LINES({ "__libc_start_call_main", NULL, 0, false }) },
+	[P_START] = { REDIS, 0x45130, LINES({ "_start", NULL, 0, false }) },
+	[P_SDS] = { REDIS, 0x60a18, LINES({ "sdsnewlen", "/build/redis-7.0.15/src/sds.c", 114, false }) },
+	[P_DICT] = { REDIS, 0x4cc04, LINES({ "_dictExpand", "/build/redis-7.0.15/src/dict.c", 180, false }) },
+	[P_NEW] = { ENGINE, 0x11f8, LINES({ "operator new(unsigned long)", NULL, 0, false }) },
+	[P_INSERT] = { ENGINE, 0x24bc,
+		       LINES({ "std::vector<engine::Row, std::allocator<engine::Row> >::_M_realloc_insert<engine::Row const&>"
+			       "(__gnu_cxx::__normal_iterator<engine::Row*, std::vector<engine::Row, std::allocator<engine::Row> > >,"
+			       " engine::Row const&)", "/usr/include/c++/12/bits/vector.tcc", 459, true },
+			     { "engine::Table::add(engine::Row const&, std::chrono::duration<long, std::ratio<1l, 1000l> >)",
+			       "/src/engine/table.cc", 88, false }) },
+	[P_LONG] = { ENGINE, 0x3f00,
+		     LINES({ "a_function_generated_by_some_tool_that_believes_in_names_which_say_everything_about_what_they_do"
+			     "_and_then_some_more_to_be_on_the_safe_side", "/src/engine/generated/handlers_of_everything.c",
+			     120411, false }) },
+	[P_LAMBDA] = { ENGINE, 0x4abc,
+		       LINES({ "engine::(anonymous namespace)::Loader::run()::{lambda(int)#1}::operator()(int) const",
+			       "/src/engine/loader.cc", 31, false }) },
+	[P_HOSTILE] = { ENGINE, 0x5000, LINES({ "evil?[31m\"name\"; \\ with é", "a b;c.c", 1, false }) },
+	[P_UNNAMED] = { ENGINE, 0x6120, NULL, 0 },
+	[P_NOWHERE] = { NOWHERE, 0xffff8a001234, NULL, 0 },
+	[P_RECURSE] = { ENGINE, 0x7008, LINES({ "engine::Node::visit(engine::Visitor&)", "/src/engine/node.cc", 77, false }) },
+	[P_VDSO] = { VDSO, 0x7a0, NULL, 0 },
+	[P_THREAD] = { LIBC, 0x85030, LINES({ "start_thread", "./nptl/pthread_create.c", 442, false }) },
+	[P_PATH] = { ENGINE, 0x8110, LINES({ "reload", NULL, 0, false }) },
+};
+
+struct sample_site {
+	uint32_t process;
+	const char *function;
+	uint64_t calls, bytes, frees, free_bytes, reallocs, temp, failed;
+	uint64_t at_peak, min, max, first_ns, last_ns, oldest_ns, lifetime_sum_ns, older_blocks, older_bytes;
+	uint8_t end;
+	uint32_t n_stack;
+	uint32_t stack[32];
+};
+
+static const struct sample_site sites[] = {
+	{ 0, "malloc", 31744, 31 * MIB, 0, 0, 0, 0, 0, 31 * MIB, 1024, 1024, 100 * MS, 29900 * MS, 29900 * MS, 0, 21000,
+	  21000 * KIB, MT_END_WHOLE, 7, { P_TRACKING, P_CALL, P_PROCESS, P_LOOP, P_MAIN, P_LIBC_START, P_START } },
+	{ 0, "calloc", 61204, 310 * MIB, 60000, 304 * MIB, 0, 0, 0, 6 * MIB, 512, 65536, 2 * S, 29 * S, 28000 * MS,
+	  60000 * 40 * MS, 4, 2 * MIB, MT_END_WHOLE, 4, { P_DICT, P_CALL, P_MAIN, P_LIBC_START } },
+	{ 0, "malloc", 2100000, 2100000 * 48ull, 2099999, 2099999 * 48ull, 0, 2099000, 0, 48, 48, 48, 5 * MS,
+	  29999 * MS, 2 * MS, 2099999 * 4 * MS, 0, 0, MT_END_WHOLE, 6,
+	  { P_SDS, P_CALL, P_PROCESS, P_LOOP, P_MAIN, P_LIBC_START } },
+	{ 0, "realloc", 940, 4 * MIB, 936, 3 * MIB, 940, 0, 3, 900 * KIB, 16, 1 * MIB, 1 * S, 20 * S, 9 * S,
+	  936 * 100 * MS, 0, 0, MT_END_NO_RULE, 2, { P_UNNAMED, P_VDSO } },
+	{ 0, "malloc", 12, 1200, 0, 0, 0, 0, 0, 1200, 100, 100, 3 * S, 4 * S, 27 * S, 0, 12, 1200, MT_END_WHOLE, 0, {} },
+	{ 0, "posix_memalign", 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3 * S, 4 * S, 0, 0, 0, 0, MT_END_WHOLE, 1, { P_MAIN } },
+	{ 1, "operator new", 512, 2 * MIB, 200, 800 * KIB, 0, 0, 0, 1248 * KIB, 4096, 4096, 12 * S, 19 * S, 17500 * MS,
+	  200 * 1 * S, 312, 1248 * KIB, MT_END_WHOLE, 5, { P_NEW, P_INSERT, P_LONG, P_LAMBDA, P_THREAD } },
+	{ 1, "operator new[]", 1, 80, 0, 0, 0, 0, 0, 80, 80, 80, 13 * S, 13 * S, 17 * S, 0, 1, 80, MT_END_DEPTH, 30,
+	  { P_HOSTILE, P_PATH, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE,
+	    P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE,
+	    P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_RECURSE, P_LAMBDA, P_NEW, P_LONG, P_THREAD } },
+	{ 1, "malloc", 30, 30, 0, 0, 0, 0, 0, 30, 1, 1, 14 * S, 14 * S, 16 * S, 0, 30, 30, MT_END_UNREADABLE, 2,
+	  { P_HOSTILE, P_NOWHERE } },
+	/* the same stack through another function: one line in folded files */
+	{ 1, "calloc", 30, 30, 0, 0, 0, 0, 0, 30, 1, 1, 14 * S, 14 * S, 16 * S, 0, 30, 30, MT_END_UNREADABLE, 2,
+	  { P_HOSTILE, P_NOWHERE } },
+};
+
+static const char *const libc_functions[] = { "malloc", "calloc", "realloc", "free", "posix_memalign" };
+static const char *const cxx_functions[] = { "operator new", "operator new[]" };
+
+static const struct snap_probe probes[] = {
+	{ "/usr/lib/aarch64-linux-gnu/libc.so.6", "0102030405060708090a0b0c0d0e0f1011121314", libc_functions,
+	  ARRAY_SIZE(libc_functions) },
+	{ "/usr/lib/aarch64-linux-gnu/libstdc++.so.6", NULL, cxx_functions, ARRAY_SIZE(cxx_functions) },
+};
+
+static const struct snap_thread redis_threads[] = {
+	{ 1432, "redis-server", false, { .alloc_calls = 2193888, .alloc_bytes = 434438 * KIB, .free_calls = 2160935,
+					 .free_bytes = 400000 * KIB, .temp_calls = 2099000, .unknown_frees = 118 } },
+	{ 1435, "bio_lazy_free", true, { .alloc_calls = 12, .alloc_bytes = 1200 } },
+};
+
+static const struct snap_point redis_timeline[] = {
+	{ 0, 0, 0, 0, 64 * MIB },
+	{ 10 * S, 13 * MIB, 11000, 700000, 76 * MIB },
+	{ 20 * S, 27 * MIB, 22000, 1500000, 88 * MIB },
+	{ 30 * S, 38 * MIB, 32965, 2193900, 96 * MIB },
+};
+
+static const struct snap_size redis_sizes[] = {
+	{ 64, 2100000, 1 }, { 1024, 12, 12 }, { 2048, 31744, 31744 }, { UINT64_MAX, 62144, 1208 },
+};
+
+static const struct snap_lifetime redis_lifetimes[] = {
+	{ 4 * MS, 1500000 }, { 8 * MS, 599999 }, { UINT64_MAX, 60936 },
+};
+
+static const struct snap_process processes[] = {
+	{ .id = 1, .pid = 1432, .comm = "redis-server", .exe = "/usr/bin/redis-server",
+	  .cgroup = "/system.slice/redis-server.service", .unit = "redis-server.service",
+	  .age_at_attach_ns = (3 * 24 + 4) * 3600 * S, .c = { .peak_bytes = 39 * MIB, .unknown_frees = 118 },
+	  .rss_bytes = 96 * MIB, .rss_at_attach_bytes = 64 * MIB, .peak_at_ns = 21300 * MS,
+	  .threads = redis_threads, .n_threads = ARRAY_SIZE(redis_threads),
+	  .timeline = redis_timeline, .n_timeline = ARRAY_SIZE(redis_timeline),
+	  .sizes = redis_sizes, .n_sizes = ARRAY_SIZE(redis_sizes),
+	  .lifetimes = redis_lifetimes, .n_lifetimes = ARRAY_SIZE(redis_lifetimes) },
+	{ .id = 2, .pid = 1501, .comm = "table?worker;1", .exe = "/opt/app/bin/worker", .ended = true,
+	  .c = { .peak_bytes = 1300 * KIB, .unknown_frees = 1 }, .rss_bytes = 9 * MIB, .peak_at_ns = 19 * S },
+};
+
+static const struct snap_counter losses[] = {
+	{ "live_full", "blocks found no room (--max-live N for more)", 1204 },
+	{ "stack_full", "stacks found no room: their blocks are charged to an empty stack (--max-stacks N for more)", 7 },
+	{ "ring_full", "messages found no room", 0 },
+};
+
+static const struct snap_counter edges[] = {
+	{ "return_only", "returns whose call began before the trace", 2 },
+	{ "abandoned", "calls left without a return (longjmp, an exception, the end of the trace)", 1 },
+	{ "died_inside", "threads ended inside a call", 0 },
+};
+
+static void add(struct counters *to, const struct counters *c)
+{
+	to->alloc_calls += c->alloc_calls;
+	to->alloc_bytes += c->alloc_bytes;
+	to->free_calls += c->free_calls;
+	to->free_bytes += c->free_bytes;
+	to->live_blocks += c->live_blocks;
+	to->live_bytes += c->live_bytes;
+	to->realloc_calls += c->realloc_calls;
+	to->temp_calls += c->temp_calls;
+	to->failed_calls += c->failed_calls;
+}
+
+static void fill_site(struct snap_site *to, const struct sample_site *from, bool older)
+{
+	*to = (struct snap_site){
+		.process = from->process,
+		.function = from->function,
+		.c = {
+			.alloc_calls = from->calls, .alloc_bytes = from->bytes,
+			.free_calls = from->frees, .free_bytes = from->free_bytes,
+			.live_blocks = from->calls - from->frees, .live_bytes = from->bytes - from->free_bytes,
+			.peak_bytes = MAX(from->at_peak, from->bytes - from->free_bytes),
+			.realloc_calls = from->reallocs, .temp_calls = from->temp, .failed_calls = from->failed,
+		},
+		.at_peak_bytes = from->at_peak,
+		.min_size = from->min,
+		.max_size = from->max,
+		.first_ns = from->first_ns,
+		.last_ns = from->last_ns,
+		.oldest_ns = from->oldest_ns,
+		.lifetime_sum_ns = from->lifetime_sum_ns,
+		.older_blocks = older ? from->older_blocks : 0,
+		.older_bytes = older ? from->older_bytes : 0,
+		.n_stack = from->n_stack,
+		.stack = from->stack,
+		.end = from->end,
+	};
+}
+
+struct snapshot *sample__new(unsigned int flags)
+{
+	struct snapshot *s = snapshot__new();
+	struct snap_process *procs;
+
+	s->version = "0.1.0";
+	s->kernel = "6.18.44";
+	s->arch = "aarch64";
+	s->mode = "full";
+	s->size = "requested";
+	s->duration_ns = 30 * S;
+	s->wall_start_ns = 1794700712ll * 1000000000 + 125999999;
+	s->wall_now_ns = s->wall_start_ns + (int64_t)s->duration_ns;
+	s->ended = true;
+	s->max_size = UINT64_MAX;
+	s->partial_sizes = flags & SAMPLE_PARTIAL;
+	s->min_size = flags & SAMPLE_PARTIAL ? 64 : 0;
+	s->older_ns = flags & SAMPLE_OLDER ? 10 * S : 0;
+
+	s->modules = modules;
+	s->n_modules = ARRAY_SIZE(modules);
+	s->probes = probes;
+	s->n_probes = ARRAY_SIZE(probes);
+	s->n_places = ARRAY_SIZE(places);
+	s->places = snapshot__alloc(s, s->n_places, sizeof(*s->places));
+	for (size_t i = 0; i < s->n_places; i++)
+		s->places[i] = (struct place){
+			.module = places[i].module,
+			.offset = places[i].offset,
+			.resolved = !(flags & SAMPLE_UNNAMED),
+			.n_lines = (uint16_t)places[i].n_lines,
+			.lines = places[i].lines,
+		};
+
+	s->n_processes = flags & (SAMPLE_SINGLE | SAMPLE_EMPTY) ? 1 : ARRAY_SIZE(processes);
+	procs = snapshot__alloc(s, s->n_processes, sizeof(*procs));
+	memcpy(procs, processes, s->n_processes * sizeof(*procs));
+	s->processes = procs;
+	s->sites = snapshot__alloc(s, ARRAY_SIZE(sites), sizeof(*s->sites));
+	if (flags & SAMPLE_EMPTY)
+		procs[0] = (struct snap_process){ .id = 1, .pid = 77, .comm = "idle", .exe = "/bin/idle" };
+	else
+		s->stacks_by_end[MT_END_WHOLE] = 2;
+	for (size_t i = 0; !(flags & SAMPLE_EMPTY) && i < ARRAY_SIZE(sites); i++) {
+		struct snap_site *site = &s->sites[s->n_sites];
+
+		if (sites[i].process >= s->n_processes)
+			continue;
+		fill_site(site, &sites[i], flags & SAMPLE_OLDER);
+		add(&procs[site->process].c, &site->c);
+		add(&s->totals, &site->c);
+		s->stacks_by_end[site->end]++;
+		s->n_sites++;
+	}
+	for (size_t i = 0; i < s->n_processes; i++) {
+		s->totals.peak_bytes += procs[i].c.peak_bytes;
+		s->totals.unknown_frees += procs[i].c.unknown_frees;
+	}
+
+	s->losses = snapshot__alloc(s, ARRAY_SIZE(losses), sizeof(*losses));
+	memcpy((void *)s->losses, losses, sizeof(losses));
+	s->n_losses = ARRAY_SIZE(losses);
+	for (size_t i = 0; i < s->n_losses; i++) {
+		if (!(flags & SAMPLE_LOSSES))
+			((struct snap_counter *)s->losses)[i].n = 0;
+		s->losses_total += s->losses[i].n;
+	}
+	s->edges = edges;
+	s->n_edges = flags & (SAMPLE_SINGLE | SAMPLE_EMPTY) ? 0 : ARRAY_SIZE(edges);
+	s->probe_hits = 8000123;
+	s->target_cpu_ns = 12 * S;
+	s->tool_cpu_ns = 140 * MS;
+	return s;
+}

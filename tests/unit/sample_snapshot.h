@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* A fixed snapshot that holds one of everything, for tests of views and exports. */
+#ifndef MT_SAMPLE_SNAPSHOT_H
+#define MT_SAMPLE_SNAPSHOT_H
+
+#include "model/snapshot.h"
+
+enum sample_flag {
+	SAMPLE_SINGLE = 1,	/* the first process alone */
+	SAMPLE_LOSSES = 2,	/* something was lost */
+	SAMPLE_PARTIAL = 4,	/* --min-size 64 */
+	SAMPLE_OLDER = 8,	/* --older 10s */
+	SAMPLE_EMPTY = 16,	/* one process that allocated nothing */
+	SAMPLE_UNNAMED = 32,	/* names were not looked up */
+};
+
+struct snapshot *sample__new(unsigned int flags);
+
+#endif

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Exports: golden files, JSON's syntax under hostile strings, the table of formats, files on disk. */
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "export/export.h"
+#include "export/json_writer.h"
+#include "export/outfile.h"
+#include "golden.h"
+#include "sample_snapshot.h"
+#include "util/util.h"
+
+static char *written(const char *format, unsigned int flags, const char *metric, size_t *ret_len)
+{
+	struct export_opts o = { .metric = metric__find(metric) };
+	struct snapshot *s = sample__new(flags);
+	_cleanup_err_ struct err e = {};
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_len);
+
+	cr_assert_eq(export__find_by_name(format)->write(out, s, &o, &e), 0, "%s", err_msg(&e));
+	fclose(out);
+	snapshot__free(s);
+	return text;
+}
+
+static void check(const char *name, const char *format, unsigned int flags, const char *metric)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	text = written(format, flags, metric, &len);
+	golden__check(name, text, len);
+}
+
+Test(export, looks)
+{
+	check("sample.json", "json", 0, NULL);
+	check("sample-partial-losses.json", "json", SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER, NULL);
+	check("sample-empty.json", "json", SAMPLE_EMPTY, NULL);
+	check("sample.folded", "folded", 0, NULL);
+	check("sample-single-alloc-calls.folded", "folded", SAMPLE_SINGLE, "alloc-calls");
+	check("sample-unnamed.folded", "folded", SAMPLE_SINGLE | SAMPLE_UNNAMED, NULL);
+}
+
+Test(export, folded_weights_add_up)
+{
+	for (size_t m = 0; m < n_metrics; m++) {
+		struct snapshot *s = sample__new(0);
+		_cleanup_free_ char *text = NULL;
+		uint64_t want = 0, got = 0;
+		size_t len;
+
+		text = written("folded", 0, metrics[m].name, &len);
+		for (size_t i = 0; i < s->n_sites; i++)
+			want += metrics[m].of(&s->sites[i]);
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+			got += strtoull(strrchr(line, ' '), NULL, 10);
+		cr_assert_eq(got, want, "%s", metrics[m].name);
+		snapshot__free(s);
+	}
+}
+
+Test(export, folded_names_add_no_frames)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	const struct line line = { .function = "a;b\nc\td e" };
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	for (size_t i = 0; i < s->n_places; i++)
+		s->places[i] = (struct place){ .module = -1, .resolved = true, .n_lines = 1, .lines = &line };
+	s->n_sites = 1;
+	s->sites[0].n_stack = 2;
+	cr_assert_eq(folded__write(out, s, &(struct export_opts){}, NULL), 0);
+	fclose(out);
+	cr_assert_str_eq(text, "a:b c d e;a:b c d e 32505856\n");
+	snapshot__free(s);
+}
+
+static void encodes(const char *s, const char *want)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	struct json j = { .out = open_memstream(&text, &len) };
+
+	json__str(&j, NULL, s);
+	fclose(j.out);
+	cr_assert_str_eq(text, want);
+}
+
+Test(export, json_strings)
+{
+	encodes("plain", "\"plain\"");
+	encodes("a\"b\\c/d", "\"a\\\"b\\\\c/d\"");
+	encodes("\n\t\x1b[31m\x7f", "\"\\u000a\\u0009\\u001b[31m\\u007f\"");
+	encodes("é … 𝄞", "\"é … 𝄞\"");
+	encodes("\xff", "\"\xef\xbf\xbd\"");
+	encodes("cut \xe2\x80", "\"cut \xef\xbf\xbd\xef\xbf\xbd\"");
+	encodes("overlong \xc0\xaf", "\"overlong \xef\xbf\xbd\xef\xbf\xbd\"");
+	encodes("surrogate \xed\xa0\x80!", "\"surrogate \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd!\"");
+	encodes("too high \xf4\x90\x80\x80", "\"too high \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+	encodes(NULL, "null");
+}
+
+Test(export, json_nesting_and_numbers)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	struct json j = { .out = open_memstream(&text, &len) };
+
+	json__object(&j, NULL);
+	json__u64(&j, "max", UINT64_MAX);
+	json__i64(&j, "low", -1);
+	json__array(&j, "list");
+	json__array_end(&j);
+	json__array(&j, "two");
+	json__line(&j, 2);
+	json__object(&j, NULL);
+	json__object_end(&j);
+	json__hex(&j, NULL, 0x1f);
+	json__array_end(&j);
+	json__bool(&j, "yes", true);
+	json__object_end(&j);
+	fclose(j.out);
+	cr_assert_str_eq(text, "{\"max\": 18446744073709551615, \"low\": -1, \"list\": [], "
+			       "\"two\": [\n  {}, \"0x1f\"], \"yes\": true}");
+}
+
+Test(export, formats_by_name_and_path)
+{
+	cr_assert_str_eq(export__find_by_path("/a/b.json")->name, "json");
+	cr_assert_str_eq(export__find_by_path("x.folded")->name, "folded");
+	cr_assert_str_eq(export__find_by_path("x.txt")->name, "text");
+	cr_assert_null(export__find_by_path("x.speedscope.json"), "the longest suffix counts");
+	cr_assert_null(export__find_by_path("x.html"));
+	cr_assert_null(export__find_by_path("json"));
+	cr_assert_null(export__find_by_name("pprof"));
+	cr_assert_null(export__find_by_name(".json"));
+	cr_assert_str_eq(export__reserved("x.speedscope.json"), "speedscope");
+	cr_assert_str_eq(export__reserved("pprof"), "pprof");
+	cr_assert_null(export__reserved("x.json"));
+	cr_assert_null(export__reserved("x.doc"));
+	cr_assert_str_eq(export__suffixes(), ".folded .json .txt");
+	cr_assert_str_eq(export__names(), "folded json text");
+	cr_assert_str_eq(export__names(), "folded json text");
+}
+
+Test(export, writing_fails_aloud)
+{
+	static const char *const names[] = { "json", "folded", "text" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct snapshot *s = sample__new(0);
+		_cleanup_err_ struct err e = {};
+		FILE *full = fopen("/dev/full", "w");
+
+		setvbuf(full, NULL, _IONBF, 0);
+		cr_assert_eq(export__find_by_name(names[i])->write(full, s, &(struct export_opts){}, &e), -EIO);
+		cr_assert_not_null(e.msg);
+		fclose(full);
+		snapshot__free(s);
+	}
+}
+
+/* ---- files on disk */
+
+static char dir[] = "/tmp/mt-outfile-XXXXXX";
+
+static void enter_dir(void)
+{
+	cr_assert(mkdtemp(dir) && !chdir(dir));
+}
+
+static void leave_dir(void)
+{
+	_cleanup_free_ char *cmd = NULL;
+
+	cr_assert(!chdir("/") && asprintf(&cmd, "rm -rf %s", dir) > 0);
+	cr_assert_eq(system(cmd), 0);
+}
+
+TestSuite(outfile, .init = enter_dir, .fini = leave_dir);
+
+static size_t n_entries(void)
+{
+	DIR *d = opendir(".");
+	size_t n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n - 2;
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	fputs(text, f);
+	fclose(f);
+}
+
+static void holds(const char *path, const char *want)
+{
+	_cleanup_free_ char *text = NULL;
+
+	cr_assert_eq(read_small_file(path, &text, NULL), 0);
+	cr_assert_str_eq(text, want);
+}
+
+Test(outfile, checking_leaves_everything_as_it_was)
+{
+	put("old.json", "old");
+	cr_assert_eq(outfile__check("old.json", NULL), 0);
+	cr_assert_eq(outfile__check("new.json", NULL), 0);
+	cr_assert_eq(outfile__check("-", NULL), 0);
+	cr_assert_eq(outfile__check("/dev/null", NULL), 0);
+	cr_assert_eq(outfile__check("/dev/stdout", NULL), 0);
+	holds("old.json", "old");
+	cr_assert_eq(n_entries(), 1);
+}
+
+Test(outfile, refuses)
+{
+	static const struct {
+		const char *path;
+		int err;
+	} bad[] = {
+		{ "", -EINVAL },	   { "no/such/dir.json", -ENOENT }, { "sub", -EISDIR },
+		{ "sub/", -EISDIR },	   { ".", -EISDIR },		    { "..", -EISDIR },
+		{ "link.json", -ELOOP },   { "dangling.json", -ELOOP },	    { "file/x.json", -ENOTDIR },
+		{ "/dev/fd/999", -EBADF }, { "/dev/fd/0", -EBADF },
+	};
+
+	cr_assert(!mkdir("sub", 0700) && !symlink("file", "link.json") && !symlink("nowhere", "dangling.json"));
+	put("file", "precious");
+	close(0);
+	cr_assert_eq(open("/dev/null", O_RDONLY), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		_cleanup_err_ struct err checked = {}, opened = {};
+		struct outfile o;
+
+		cr_assert_eq(outfile__check(bad[i].path, &checked), bad[i].err, "%s", bad[i].path);
+		cr_assert_eq(outfile__open(&o, bad[i].path, &opened), bad[i].err, "%s", bad[i].path);
+		cr_assert_str_eq(err_msg(&checked), err_msg(&opened));
+	}
+	holds("file", "precious");
+	cr_assert_eq(n_entries(), 4);
+}
+
+Test(outfile, commit_replaces_the_whole_file_at_once)
+{
+	struct outfile o;
+	struct stat st;
+
+	put("a.json", "old");
+	cr_assert_eq(outfile__open(&o, "a.json", NULL), 0);
+	fputs("new", o.f);
+	fflush(o.f);
+	holds("a.json", "old");
+	cr_assert_eq(outfile__commit(&o, NULL), 0);
+	holds("a.json", "new");
+	cr_assert_eq(n_entries(), 1);
+	cr_assert(!stat("a.json", &st) && (st.st_mode & 07777) == 0600);
+}
+
+Test(outfile, abort_leaves_no_trace)
+{
+	struct outfile o;
+
+	put("a.json", "old");
+	cr_assert_eq(outfile__open(&o, "a.json", NULL), 0);
+	fputs("half", o.f);
+	outfile__abort(&o);
+	holds("a.json", "old");
+	cr_assert_eq(n_entries(), 1);
+}
+
+Test(outfile, a_link_that_appears_later_is_not_followed)
+{
+	struct outfile o;
+
+	put("victim", "precious");
+	cr_assert_eq(outfile__open(&o, "./a.json", NULL), 0);
+	fputs("new", o.f);
+	cr_assert_eq(symlink("victim", "a.json"), 0);
+	cr_assert_eq(outfile__commit(&o, NULL), 0);
+	holds("victim", "precious");
+	holds("a.json", "new");
+}
+
+Test(outfile, a_full_disk_keeps_the_old_file)
+{
+	_cleanup_err_ struct err e = {};
+	struct outfile o;
+
+	put("a.json", "old");
+	cr_assert_eq(outfile__open(&o, "a.json", NULL), 0);
+	/* every write from here on goes to a device that is always full */
+	cr_assert_geq(dup2(open("/dev/full", O_WRONLY), fileno(o.f)), 0);
+	fputs("new", o.f);
+	cr_assert_eq(outfile__commit(&o, &e), -ENOSPC);
+	cr_assert(strstr(err_msg(&e), "a.json"));
+	holds("a.json", "old");
+	cr_assert_eq(n_entries(), 1);
+}
+
+Test(outfile, fifos_are_written_directly)
+{
+	_cleanup_err_ struct err e = {};
+	struct outfile o;
+	char buf[8] = "";
+	int fd;
+
+	cr_assert_eq(mkfifo("pipe.json", 0600), 0);
+	cr_assert_eq(outfile__open(&o, "pipe.json", &e), -ENXIO, "without a reader it must not hang");
+	fd = open("pipe.json", O_RDONLY | O_NONBLOCK);
+	cr_assert_eq(outfile__open(&o, "pipe.json", NULL), 0);
+	fputs("data", o.f);
+	cr_assert_eq(outfile__commit(&o, NULL), 0);
+	cr_assert_eq(read(fd, buf, sizeof(buf)), 4);
+	cr_assert_str_eq(buf, "data");
+	cr_assert_eq(n_entries(), 1);
+}
+
+Test(outfile, stdout_stays_open, .init = cr_redirect_stdout)
+{
+	for (int i = 0; i < 2; i++) {
+		struct outfile o;
+
+		cr_assert_eq(outfile__open(&o, i ? "/dev/stdout" : "-", NULL), 0);
+		fputs("data\n", o.f);
+		cr_assert_eq(outfile__commit(&o, NULL), 0);
+	}
+	puts("after");
+	fflush(stdout);
+	cr_assert_stdout_eq_str("data\ndata\nafter\n");
+}
+
+static void numbered(const char *path, unsigned int n, const char *want)
+{
+	_cleanup_free_ char *got = outfile__numbered(path, n);
+
+	cr_assert_str_eq(got, want);
+}
+
+Test(outfile, numbers_go_before_the_suffix)
+{
+	numbered("leak.html", 1, "leak.1.html");
+	numbered("x.speedscope.json", 2, "x.2.speedscope.json");
+	numbered("/a/x.pb.gz", 30, "/a/x.30.pb.gz");
+	numbered("v1.2.json", 1, "v1.2.1.json");
+	numbered("bare", 1, "bare.1");
+	numbered("-", 1, "-");
+	numbered("/dev/null", 1, "/dev/null");
+	numbered("/dev/stdout", 1, "/dev/stdout");
+}

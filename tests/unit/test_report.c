@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* The plain report: golden files for how it looks, and what must hold whatever it looks like. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "golden.h"
+#include "sample_snapshot.h"
+#include "util/util.h"
+#include "view/figures.h"
+#include "view/frames.h"
+#include "view/rank.h"
+#include "view/report.h"
+
+static void utc(void)
+{
+	setenv("TZ", "UTC", 1);
+	tzset();
+}
+
+TestSuite(report, .init = utc);
+
+static char *written(unsigned int flags, const struct report_opts *o, size_t *ret_len)
+{
+	struct snapshot *s = sample__new(flags);
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_len);
+
+	cr_assert_eq(report__write(out, s, o), 0);
+	fclose(out);
+	snapshot__free(s);
+	return text;
+}
+
+static void check(const char *name, unsigned int flags, const struct report_opts *o)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	text = written(flags, o, &len);
+	golden__check(name, text, len);
+}
+
+Test(report, looks)
+{
+	check("report-80.txt", 0, &(struct report_opts){ .width = 80 });
+	check("report-120.txt", 0, &(struct report_opts){ .width = 120 });
+	check("report-single-80.txt", SAMPLE_SINGLE, &(struct report_opts){ .top = 3 });
+	check("report-losses-80.txt", SAMPLE_SINGLE | SAMPLE_LOSSES, &(struct report_opts){ .views = VIEW_LEAKS });
+	check("report-older-80.txt", SAMPLE_OLDER, &(struct report_opts){ .views = VIEW_LEAKS, .older_ns = 10000000000 });
+	check("report-partial-80.txt", SAMPLE_PARTIAL, &(struct report_opts){ .views = VIEW_ALLOCS, .top = 2 });
+	check("report-unnamed-80.txt", SAMPLE_UNNAMED, &(struct report_opts){ .views = VIEW_LEAKS, .top = 3 });
+	check("report-empty-80.txt", SAMPLE_EMPTY, &(struct report_opts){});
+}
+
+Test(report, keeps_to_its_width)
+{
+	static const unsigned int widths[] = { 80, 81, 100, 120, 200 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(widths); i++)
+		for (unsigned int flags = 0; flags < 64; flags++) {
+			struct report_opts o = { .width = widths[i], .older_ns = flags & SAMPLE_OLDER ? 10000000000 : 0 };
+			_cleanup_free_ char *text = NULL;
+			size_t len;
+
+			text = written(flags, &o, &len);
+			for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+				cr_assert_leq(text_width(line), widths[i], "%u: %s", widths[i], line);
+				cr_assert_neq(line[strlen(line) - 1], ' ', "blanks at the end: %s", line);
+			}
+		}
+}
+
+Test(report, lists_the_heaviest_first_by_any_metric)
+{
+	struct snapshot *s = sample__new(0);
+
+	for (size_t m = 0; m < n_metrics; m++) {
+		struct rank r;
+
+		cr_assert_eq(rank__init(&r, s, VIEW_ALLOCS, metrics[m].name, false), 0);
+		cr_assert_eq(r.n, s->n_sites - 1, "a site that never succeeded is no allocation");
+		for (size_t i = 1; i < r.n; i++)
+			cr_assert_geq(metrics[m].of(r.v[i - 1]), metrics[m].of(r.v[i]));
+		rank__done(&r);
+	}
+	snapshot__free(s);
+}
+
+Test(report, order_does_not_depend_on_the_order_of_arrival)
+{
+	struct snapshot *a = sample__new(0), *b = sample__new(0);
+	struct rank ra, rb;
+
+	for (size_t i = 0; i < b->n_sites / 2; i++) {
+		struct snap_site t = b->sites[i];
+
+		b->sites[i] = b->sites[b->n_sites - 1 - i];
+		b->sites[b->n_sites - 1 - i] = t;
+	}
+	cr_assert_eq(rank__init(&ra, a, VIEW_LEAKS, NULL, false), 0);
+	cr_assert_eq(rank__init(&rb, b, VIEW_LEAKS, NULL, false), 0);
+	cr_assert_eq(ra.n, rb.n);
+	for (size_t i = 0; i < ra.n; i++) {
+		cr_assert_eq(ra.v[i]->stack, rb.v[i]->stack);
+		cr_assert_str_eq(ra.v[i]->function, rb.v[i]->function);
+	}
+	rank__done(&ra);
+	rank__done(&rb);
+	snapshot__free(a);
+	snapshot__free(b);
+}
+
+Test(report, tells_which_names_it_needs)
+{
+	struct snapshot *s = sample__new(0);
+	_cleanup_free_ size_t *shown = NULL;
+	size_t n = 0;
+
+	cr_assert_eq(report__shown(s, &(struct report_opts){ .top = 2 }, &shown, &n), 0);
+	/* leaks: tracking, dict; allocations: sds, dict */
+	cr_assert_eq(n, 3);
+	cr_assert_eq(shown[0], 0);
+	cr_assert_eq(shown[1], 1);
+	cr_assert_eq(shown[2], 2);
+	snapshot__free(s);
+}
+
+Test(report, refuses_what_it_cannot_answer)
+{
+	struct snapshot *s = sample__new(0);
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len), *full = fopen("/dev/full", "w");
+
+	cr_assert_eq(report__write(out, s, &(struct report_opts){ .sort = "beauty" }), -EINVAL);
+	cr_assert_eq(report__write(out, s, &(struct report_opts){ .older_ns = 7 }), -EINVAL);
+	fclose(out);
+	cr_assert_eq(len, 0);
+	setvbuf(full, NULL, _IONBF, 0);
+	cr_assert_eq(report__write(full, s, &(struct report_opts){}), -EIO);
+	fclose(full);
+	snapshot__free(s);
+}
+
+static void shortens(const char *name, size_t width, const char *want)
+{
+	_cleanup_free_ char *got = name__shorten(name, width);
+
+	cr_assert_str_eq(got, want);
+}
+
+Test(report, shortens_names_where_it_hurts_least)
+{
+	shortens("main", 4, "main");
+	shortens("f(int, std::pair<int, int>)", 27, "f(int, std::pair<int, int>)");
+	shortens("f(int, std::pair<int, int>)", 26, "f(…)");
+	shortens("a::vec<b<c>, d>::at<e>(f)", 20, "a::vec<…>::at<…>(…)");
+	shortens("a::operator<<<x>(y, z, z, z, z)", 20, "a::operator<<<x>(…)");
+	shortens("a::operator()(int, int, int) const", 24, "a::operator()(…) const");
+	shortens("n::(anonymous namespace)::f(int, int)", 34, "n::(anonymous namespace)::f(…)");
+	shortens("a::b() [clone .cold] and more", 20, "a::b() [clone…d more");
+	shortens("broken<name(of(a_foreign_language", 12, "broken<…uage");
+	shortens("ééééééééé", 5, "ééé…é");
+	shortens("abc", 1, "…");
+}
+
+Test(report, figures_do_not_round_to_none_or_all)
+{
+	char b[FMT_MAX];
+
+	cr_assert_str_eq(fmt_share(b, 0, 10), "0%");
+	cr_assert_str_eq(fmt_share(b, 0, 0), "0%");
+	cr_assert_str_eq(fmt_share(b, 10, 10), "100%");
+	cr_assert_str_eq(fmt_share(b, 999999, 1000000), "99.9%");
+	cr_assert_str_eq(fmt_share(b, 1, 1000000), "<0.1%");
+	cr_assert_str_eq(fmt_share(b, UINT64_MAX / 2, UINT64_MAX), "50.0%");
+	cr_assert_str_eq(fmt_percent(b, 1, 1000), "<1%");
+	cr_assert_str_eq(fmt_percent(b, 999, 1000), ">99%");
+	cr_assert_str_eq(fmt_percent(b, 614, 1000), "61%");
+	cr_assert_str_eq(fmt_rate(b, 5, 0), "-");
+	cr_assert_str_eq(fmt_rate(b, 0, 1), "0.0/s");
+	cr_assert_str_eq(fmt_rate(b, 1, 100000000000), "<0.1/s");
+	cr_assert_str_eq(fmt_rate(b, 75, 10000000000), "7.5/s");
+	cr_assert_str_eq(fmt_rate(b, 2100000, 30000000000), "70,000/s");
+}
