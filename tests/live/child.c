@@ -364,7 +364,7 @@ json_t *trace(struct test *t, struct fx *f, int want_exit, const char *extra, ..
 
 	va_start(ap, extra);
 	if (extra)
-		collect(&s, 6, ap);
+		collect(&s, 5, ap);
 	va_end(ap);
 	mt__start_v(t, &m, &s);
 	mt__wait_attached(t, &m);
