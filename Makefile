@@ -31,7 +31,7 @@ OBJ := $(SRC:%.c=$(B)/%.o)
 LIB_OBJ := $(filter-out $(B)/user/main.o,$(OBJ))
 
 .DEFAULT_GOAL := all
-.PHONY: all deps demo test unit live bench install uninstall clean check-layers vmlinux
+.PHONY: all test unit live install uninstall clean check-layers
 
 all: $(B)/malloctrace
 
@@ -61,14 +61,30 @@ UNIT_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/unit/*.c))
 $(B)/unit-tests: $(UNIT_OBJ) $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
 
-deps:
-	$(Q)scripts/install-deps
+# Recipes here call make again: what they install must be there before the rest is read.
+test:
+	$(Q)scripts/install-deps build test
+	$(Q)$(MAKE) --no-print-directory all $(B)/unit-tests $(B)/live-tests fixtures
+	$(Q)scripts/test $(B)
 
 unit: $(B)/unit-tests
 	$(Q)ASAN_OPTIONS=abort_on_error=1 $(B)/unit-tests
 
+live: all $(B)/live-tests
+	$(Q)$(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures
+
 check-layers:
 	$(Q)scripts/check-layers
+
+-include tests/live/live.mk bench/bench.mk scripts/demo.mk
+
+# ---- into the system
+install: all
+	install -D -m 755 $(B)/malloctrace $(DESTDIR)$(PREFIX)/bin/malloctrace
+	install -D -m 644 docs/malloctrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/malloctrace.1
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/malloctrace $(DESTDIR)$(PREFIX)/share/man/man1/malloctrace.1
 
 clean:
 	rm -rf build build-san

@@ -329,10 +329,10 @@ static __always_inline int on_return(mt_regs *ctx, bool is_realloc)
 		return 0;
 	if (cookie & MT_COOKIE_AT_RET) {
 		sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
-		caller = arch_return_address(ctx);
-		/* a `ret` may serve several functions, and calls made long before the trace */
-		if (t->sp != sp)
+		/* a `ret` may serve several functions, some with a uretprobe, and calls made before the trace */
+		if (t->sp != sp || !(t->cookie & MT_COOKIE_AT_RET))
 			return 0;
+		caller = t->ra;
 	} else {
 		sp = arch_sp_returned(ctx);
 		caller = arch_pc(ctx);

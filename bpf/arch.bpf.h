@@ -6,16 +6,20 @@
  * has returned. It is the same seen from the first instruction, from the return
  * instruction and from a uretprobe, and two calls under way at once in one
  * thread never share it, except for tail calls.
+ *
+ * mt_regs is what a uprobe program gets as its context: the registers in the
+ * order that the kernel promises. Volatile, because clang merges two reads on
+ * different branches into one through a computed pointer, which the verifier
+ * refuses for the context.
  */
 #ifndef MT_ARCH_BPF_H
 #define MT_ARCH_BPF_H
 
 #if defined(__TARGET_ARCH_arm64)
 
-/* What a uprobe program gets as its context: the registers in the order that the kernel promises. */
 typedef struct {
-	__u64 regs[31];
-	__u64 sp, pc, pstate;
+	volatile __u64 regs[31];
+	volatile __u64 sp, pc, pstate;
 } mt_regs;
 
 /* x30's pointer-authentication bits begin above the address */
@@ -74,8 +78,8 @@ static __always_inline __u64 arch_return_address(const mt_regs *r)
 #elif defined(__TARGET_ARCH_x86)
 
 typedef struct {
-	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8;
-	__u64 ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+	volatile __u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8;
+	volatile __u64 ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 } mt_regs;
 
 static __always_inline void arch_args(const mt_regs *r, __u64 *arg)

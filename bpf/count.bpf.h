@@ -27,6 +27,9 @@ volatile __u64 mt_sites_used = 0;
 volatile __u32 mt_procs_used = 0;
 __u64 mt_counters[MT_N_COUNTERS] MT_OWN_LINE = {};
 
+/* -- CMD: its entry point was reached */
+volatile __u32 mt_started = 0;
+
 /* malloctrace's own pid namespace: filled by mt_hello, which malloctrace runs on itself */
 __u64 mt_ns MT_OWN_LINE = 0;
 __u32 mt_ns_level = 0;

@@ -49,6 +49,14 @@ int enter_free(mt_regs *ctx)
 	return on_free(ctx);
 }
 
+/* The entry point of a program of our own: its loader is done. */
+SEC("uprobe")
+int reach_entry(mt_regs *ctx)
+{
+	mt_started = 1;
+	return 0;
+}
+
 SEC("raw_tp/sched_process_exec")
 int task_exec(struct bpf_raw_tracepoint_args *ctx)
 {

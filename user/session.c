@@ -27,7 +27,7 @@
 
 #define SECOND_NS 1000000000ull
 
-enum exit_status { EXIT_DONE = 0, EXIT_LOSSES = 3 };
+enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOSSES = 3 };
 
 struct session {
 	const struct opts *opts;
@@ -325,17 +325,30 @@ static void say_attached(struct session *s)
 	s->attached = true;
 }
 
-static int check(struct session *s, struct err *e)
+/* The values that only the table of functions can judge. */
+static int check_usage(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
-	int err = output__init(&s->output, o, e);
+	int err = o->prefix ? alloc_funcs__add_prefix(&s->tracees.funcs, o->prefix, e) : 0;
 
-	if (!err && tracees__init(&s->tracees))
-		err = err_set(e, -ENOMEM, "out of memory");
-	if (!err && o->prefix)
-		err = alloc_funcs__add_prefix(&s->tracees.funcs, o->prefix, e);
 	for (size_t i = 0; i < o->syms.n && !err; i++)
 		err = alloc_funcs__add_sym(&s->tracees.funcs, o->syms.v[i], e);
+	return err;
+}
+
+static int check(struct session *s, int *ret_status, struct err *e)
+{
+	const struct opts *o = s->opts;
+	int err;
+
+	if (tracees__init(&s->tracees))
+		return err_set(e, -ENOMEM, "out of memory");
+	err = check_usage(s, e);
+	if (err) {
+		*ret_status = EXIT_USAGE;
+		return err;
+	}
+	err = output__init(&s->output, o, e);
 	for (size_t i = 0; i < o->objects.n && !err; i++)
 		err = tracees__ask_for(&s->tracees, o->objects.v[i], e);
 	for (size_t i = 0; i < o->pids.n && !err; i++)
@@ -448,7 +461,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 static int run(struct session *s, int *ret_status, struct err *e)
 {
 	sigset_t set;
-	int err = check(s, e);
+	int err = check(s, ret_status, e);
 
 	if (err)
 		return err;
@@ -480,7 +493,9 @@ static int run(struct session *s, int *ret_status, struct err *e)
 	err = loop__run(s->loop, e);
 	if (!err && s->failure.code && s->failure.code != -ESRCH && s->failure.code != -ENOENT)
 		err = err_set(e, s->failure.code, "%s", err_msg(&s->failure));
-	if (!err && s->spawn && spawn__ended(s->spawn, NULL) && spawn__exec_errno(s->spawn))
+	if (!err && s->spawn && tracees__all_ended(&s->tracees))
+		spawn__wait(s->spawn);
+	if (!err && s->spawn && spawn__exec_errno(s->spawn))
 		return err_set(e, -spawn__exec_errno(s->spawn), "cannot run %s: %s", s->opts->cmd[0],
 			       strerror(spawn__exec_errno(s->spawn)));
 	return err ? err : finish(s, ret_status, e);
@@ -519,12 +534,12 @@ int session__run(const struct opts *o, int *ret_status, struct err *e)
 	struct session s = { .opts = o };
 	int err;
 
-	*ret_status = 1;
+	*ret_status = EXIT_FAILED;
 	err = run(&s, ret_status, e);
 	tracees__detach(&s.tracees);
 	if (s.spawn)
 		err = status_of_program(&s, err, ret_status);
-	else if (err && o->cmd)
+	else if (err && o->cmd && *ret_status != EXIT_USAGE)
 		*ret_status = 125;
 	spawn__free(s.spawn);
 	done(&s);

@@ -265,8 +265,11 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e)
 int tracees__add_own(struct tracees *t, pid_t pid, struct err *e)
 {
 	struct tracee *p;
+	int err = add(t, pid, &p, e);
 
-	return add(t, pid, &p, e);
+	if (!err)
+		p->own = true;
+	return err;
 }
 
 static int tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, struct err *e)
@@ -320,11 +323,13 @@ int tracees__attach(struct tracees *t, struct err *e)
 		err = kernel__add_process(t->kernel, p->process.pid, &l->proc, e);
 		if (!err)
 			err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);
+		p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
+		/* before its exec a program of our own is a copy of malloctrace, which is nobody's business */
+		if (p->own)
+			continue;
 		if (!err)
 			err = tracee__refresh(t, p, e);
-		p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
-		/* a program of our own is known to the model from its exec on */
-		if (!err && p->n_allocators)
+		if (!err)
 			err = tell_model(t, p, p->process.age_ns, e);
 	}
 	return err;

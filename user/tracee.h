@@ -26,6 +26,7 @@ struct tracee {
 	struct vec(struct object *) examined;	/* looked at for this tracee; no references of their own */
 	size_t n_allocators;
 	uint64_t cpu_at_attach_ns, cpu_ns;
+	bool own;		/* -- CMD */
 	bool ended;
 };
 

@@ -2,7 +2,7 @@
 /* Plans for the real allocators of this machine, and for code made up here. */
 #include <criterion/criterion.h>
 #include <elf.h>
-#undef AT_ENTRY			/* the auxiliary vector's */
+#undef ON_ENTRY			/* the auxiliary vector's */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -95,15 +95,15 @@ static void check(const struct plan_of *p)
 		cr_assert_gt(f->size, 0);
 		cr_assert(object__vaddr_to_offset(p->obj, f->vaddr, &off));
 		for (j = 0; j < p->plan.n_points; j++)
-			if (p->plan.points[j].offset == off && p->plan.points[j].how == AT_ENTRY)
+			if (p->plan.points[j].offset == off && p->plan.points[j].how == ON_ENTRY)
 				break;
 		cr_assert_lt(j, p->plan.n_points, "%s has its entry", row->name);
 		if (row->role == ROLE_FREE)
-			cr_assert_eq(count(p, f->func, AT_RETURN) + count(p, f->func, AT_RET_INSN), 0);
+			cr_assert_eq(count(p, f->func, ON_RETURN) + count(p, f->func, ON_RET_INSN), 0);
 		else if (row->flags & FUNC_THROWS)
-			cr_assert_eq(count(p, f->func, AT_RETURN), 0, "%s may throw", row->name);
+			cr_assert_eq(count(p, f->func, ON_RETURN), 0, "%s may throw", row->name);
 		else
-			cr_assert_eq(count(p, f->func, AT_RETURN), count(p, f->func, AT_ENTRY));
+			cr_assert_eq(count(p, f->func, ON_RETURN), count(p, f->func, ON_ENTRY));
 		throws |= row->flags & FUNC_THROWS && !f->no_return;
 		for (j = 0; j < i; j++)
 			cr_assert_neq(p->plan.funcs[j].vaddr, f->vaddr);
@@ -112,7 +112,7 @@ static void check(const struct plan_of *p)
 		const struct point *a = &p->plan.points[i];
 
 		cr_assert_eq(a->sp_delta, 0);
-		if (a->how == AT_RET_INSN) {
+		if (a->how == ON_RET_INSN) {
 			n_ret_insns++;
 			cr_assert(is_return(p->obj, a->offset), "%#lx is a return", (unsigned long)a->offset);
 		}
@@ -182,7 +182,7 @@ Test(plan, operator_new_has_its_returns)
 		if (!open_plan(&p, paths[i], false))
 			continue;
 		cr_assert_not(func(&p, "_Znwm")->no_return, "%s: %s", paths[i], func(&p, "_Znwm")->why);
-		cr_assert_geq(count(&p, alloc_funcs__find(&p.funcs, "_Znwm"), AT_RET_INSN), 1);
+		cr_assert_geq(count(&p, alloc_funcs__find(&p.funcs, "_Znwm"), ON_RET_INSN), 1);
 		close_plan(&p);
 		n++;
 	}
@@ -314,7 +314,7 @@ Test(plan, arm64_tail_jump_is_followed)
 	cr_assert_eq(p.plan.n_funcs, 1);
 	cr_assert_eq(p.plan.n_points, 3);
 	cr_assert_eq(p.plan.points[0].offset, CODE_AT);
-	cr_assert_eq(p.plan.points[0].how, AT_ENTRY);
+	cr_assert_eq(p.plan.points[0].how, ON_ENTRY);
 	cr_assert_eq(p.plan.points[1].offset + p.plan.points[2].offset, 2 * CODE_AT + 0x8 + 0x18);
 	check(&p);
 	close_plan(&p);
@@ -330,7 +330,7 @@ Test(plan, indirect_jump_is_unclear)
 	open_made(&p, &k, true);
 	cr_assert(p.plan.funcs[0].no_return);
 	cr_assert_eq(p.plan.n_points, 1);
-	cr_assert_eq(p.plan.points[0].how, AT_ENTRY);
+	cr_assert_eq(p.plan.points[0].how, ON_ENTRY);
 	close_plan(&p);
 }
 
@@ -364,7 +364,7 @@ Test(plan, x86_64)
 	add(&k, "mi_new", 0xe, 2, STB_GLOBAL, STT_FUNC);
 	open_made(&p, &k, true);
 	cr_assert_not(func(&p, "_Znwm")->no_return, "%s", func(&p, "_Znwm")->why);
-	cr_assert_eq(count(&p, func(&p, "_Znwm")->func, AT_RET_INSN), 2);
+	cr_assert_eq(count(&p, func(&p, "_Znwm")->func, ON_RET_INSN), 2);
 	cr_assert(func(&p, "_Znam")->no_return, "ret imm");
 	cr_assert(func(&p, "_ZnwmSt11align_val_t")->no_return, "jmp *reg");
 	cr_assert(func(&p, "_ZnamSt11align_val_t")->no_return, "it never returns");
@@ -386,7 +386,7 @@ Test(plan, one_address_one_function)
 	open_made(&p, &k, false);
 	cr_assert_eq(p.plan.n_funcs, 2);
 	cr_assert_not_null(func(&p, "malloc"));
-	cr_assert_eq(count(&p, func(&p, "malloc")->func, AT_RETURN), 0, "under one of its names it throws");
+	cr_assert_eq(count(&p, func(&p, "malloc")->func, ON_RETURN), 0, "under one of its names it throws");
 	close_plan(&p);
 }
 

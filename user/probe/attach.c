@@ -74,12 +74,17 @@ static void chosen_done(struct chosen *c)
 	vec_done(&c->cookies);
 }
 
-static bool has_no_return(const struct plan *p, uint32_t func)
+/* What an entry must know of how its call will be seen to return. */
+static uint64_t return_flags(const struct plan *p, uint32_t func)
 {
 	for (size_t i = 0; i < p->n_funcs; i++)
-		if (p->funcs[i].func == func)
-			return p->funcs[i].no_return;
-	return false;
+		if (p->funcs[i].func == func && p->funcs[i].no_return)
+			return MT_COOKIE_NO_RETURN;
+	for (size_t i = 0; i < p->n_points; i++)
+		if (p->points[i].func == func && p->points[i].how == ON_RETURN)
+			return 0;
+	/* return instructions, its own or shared with another function */
+	return MT_COOKIE_AT_RET;
 }
 
 static int choose(const struct plan *p, const struct alloc_funcs *funcs, const struct step *s, struct chosen *ret)
@@ -98,8 +103,8 @@ static int choose(const struct plan *p, const struct alloc_funcs *funcs, const s
 		*cookie = alloc_funcs__cookie(funcs, pt->func) | (uint64_t)pt->sp_delta << MT_COOKIE_SP_SHIFT;
 		if (pt->how == ON_RET_INSN)
 			*cookie |= MT_COOKIE_AT_RET;
-		if (s->side == ENTER && s->role != ROLE_FREE && has_no_return(p, pt->func))
-			*cookie |= MT_COOKIE_NO_RETURN;
+		if (s->side == ENTER && s->role != ROLE_FREE)
+			*cookie |= return_flags(p, pt->func);
 	}
 	return 0;
 }

@@ -169,7 +169,8 @@ static uint64_t tick_ns(void)
 
 static int explain_load(struct err *e, int err, const struct table_sizes *s)
 {
-	switch (-err) {
+	/* EACCES is also what the verifier says of a program that it does not like */
+	switch (err == -EACCES && feature__has(FEATURE_BPF) ? EINVAL : -err) {
 	case EPERM:
 	case EACCES:
 		return err_set(e, err, "the kernel does not let this user load BPF programs: run with sudo; 'malloctrace doctor' says what is missing");
