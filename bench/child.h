@@ -26,7 +26,10 @@ int child__start_tool(char *const argv[], char *const env[], struct child *ret, 
 int child__start_target(char *const argv[], char *const env[], struct child *ret, struct err *e);
 /* -ETIMEDOUT, or -ECHILD if it ended without having written it; the message has its last words. */
 int child__wait_for_text(struct child *c, const char *wanted, int timeout_ms, struct err *e);
-/* Signals (0: none), waits for the end, gives all text (may be NULL) to the caller to free. The exit status, or -errno. */
+/*
+ * Signals (0: none), waits for the end, gives all text (may be NULL) to the caller to free.
+ * The exit status, or -errno.
+ */
 int child__finish(struct child *c, int signal, int timeout_ms, char **ret_text, struct err *e);
 /* For every way out: nothing of it remains. */
 void child__kill(struct child *c);

@@ -71,7 +71,8 @@ static int perf_link(int prog, const char *path, uint64_t offset, bool at_return
 	return fd;
 }
 
-static int add_link(struct floor *f, bool multi, const char *path, uint64_t offset, bool at_return, pid_t pid, struct err *e)
+static int add_link(struct floor *f, bool multi, const char *path, uint64_t offset, bool at_return, pid_t pid,
+		    struct err *e)
 {
 	int *link = vec_push(&f->links);
 	int fd;
@@ -102,7 +103,8 @@ static int attach_ours(struct floor *f, bool multi, const struct plan *p, int ro
 	return 0;
 }
 
-static int attach_usual(struct floor *f, bool multi, const struct plan *p, int row, bool with_return, pid_t pid, struct err *e)
+static int attach_usual(struct floor *f, bool multi, const struct plan *p, int row, bool with_return, pid_t pid,
+			struct err *e)
 {
 	uint64_t offset;
 
@@ -119,8 +121,8 @@ static int attach_usual(struct floor *f, bool multi, const struct plan *p, int r
 	return 0;
 }
 
-static int attach(struct floor *f, enum layout layout, bool multi, const struct plan *p, const struct alloc_funcs *funcs,
-		  pid_t pid, struct err *e)
+static int attach(struct floor *f, enum layout layout, bool multi, const struct plan *p,
+		  const struct alloc_funcs *funcs, pid_t pid, struct err *e)
 {
 	static const struct {
 		const char *name;
@@ -158,7 +160,8 @@ int floor__attach(enum layout layout, pid_t pid, const char *libc, struct floor 
 		goto out;
 	}
 	f->prog = load_empty(multi, e);
-	if (f->prog < 0 || objects__get_path(objects, libc, &obj, e) || plan__make(obj, &funcs, true, &plan, &n_symbols, e))
+	if (f->prog < 0 || objects__get_path(objects, libc, &obj, e) ||
+	    plan__make(obj, &funcs, true, &plan, &n_symbols, e))
 		goto out;
 	attach(f, layout, multi, &plan, &funcs, pid, e);
 out:

@@ -23,8 +23,6 @@
 #define ATTACH_TIMEOUT_MS 30000
 #define FINISH_TIMEOUT_MS 30000
 
-static char *heaptrack_env[3];
-
 /* The number behind `key`, which comes after `part`. The writers are the tools measured here: their shape is known. */
 static int number_after(const char *text, const char *part, const char *key, uint64_t *ret)
 {
@@ -108,41 +106,46 @@ static int detach_malloctrace(struct session *s, const struct answer *ledger, st
 
 /*
  * The size is known at entry, the address at return; a block's size and stack
- * are kept until its free; calls and bytes are summed by stack, at both ends.
- * That is what a leak report by stack takes, and no more: no peak, no ages, no
- * threads, no histograms. The stack is taken once. Two timers, one on each side
- * of the probes, tell when all are attached, in whatever order bpftrace goes.
+ * are kept until its free; calls are counted by stack. The stack is taken once.
+ * %2$s and %3$s: what a report of live bytes by stack takes on top of that, at
+ * both ends. Neither keeps peaks, ages, threads or histograms. Two timers, one
+ * on each side of the probes, tell when all are attached, in whatever order
+ * bpftrace goes about it.
  */
 static const char script[] =
 	"interval:ms:50 /!@early/ { @early = 1; printf(\"early ready\\n\"); }\n"
 	"uprobe:%1$s:malloc { @size[tid] = arg0; }\n"
 	"uretprobe:%1$s:malloc /@size[tid]/ {\n"
-	"	$stack = ustack; $size = @size[tid];\n"
-	"	@block[retval] = ($size, $stack);\n"
-	"	@calls[$stack] = count(); @bytes[$stack] = sum($size); @allocs = count();\n"
+	"	$stack = ustack;\n"
+	"	@block[retval] = (@size[tid], $stack);\n"
+	"	@calls[$stack] = count();\n"
+	"	%2$s\n"
 	"	delete(@size[tid]);\n"
 	"}\n"
 	"uprobe:%1$s:free /@block[arg0].0/ {\n"
-	"	$block = @block[arg0];\n"
-	"	@freed_calls[$block.1] = count(); @freed_bytes[$block.1] = sum($block.0); @frees = count();\n"
+	"	@frees = count();\n"
+	"	%3$s\n"
 	"	delete(@block[arg0]);\n"
 	"}\n"
 	"interval:ms:50 /!@late/ { @late = 1; printf(\"late ready\\n\"); }\n"
-	"END { clear(@block); clear(@size); clear(@bytes); clear(@calls); clear(@freed_bytes); clear(@freed_calls); }\n";
+	"END { clear(@block); clear(@size); }\n";
+
+static const char live_at_return[] = "@bytes[$stack] = sum(@size[tid]);";
+static const char live_at_free[] = "$b = @block[arg0]; @freed[$b.1] = count(); @freed_bytes[$b.1] = sum($b.0);";
 
 static const char *missing_bpftrace(void)
 {
 	return system("command -v bpftrace >/dev/null") ? "bpftrace is not installed" : NULL;
 }
 
-static int attach_bpftrace(struct session *s, struct err *e)
+static int start_bpftrace(struct session *s, const char *at_return, const char *at_free, struct err *e)
 {
-	/* room for every live block: with the 4,096 keys that it has by default it would do less work, wrongly */
-	static char max_keys[] = "BPFTRACE_MAP_KEYS_MAX=1000000";
+	/* room for 100,000 blocks: with the 4,096 keys of its default it would do less work, and count wrongly */
+	static char max_keys[] = "BPFTRACE_MAP_KEYS_MAX=131072";
 	char *env[] = { max_keys, NULL };
 	_cleanup_free_ char *text = NULL;
 
-	if (asprintf(&text, script, s->paths->libc) < 0) {
+	if (asprintf(&text, script, s->paths->libc, at_return, at_free) < 0) {
 		text = NULL;
 		return err_set(e, -ENOMEM, "out of memory");
 	}
@@ -153,17 +156,41 @@ static int attach_bpftrace(struct session *s, struct err *e)
 	return 0;
 }
 
+static int attach_bpftrace(struct session *s, struct err *e)
+{
+	return start_bpftrace(s, "", "", e);
+}
+
+static int attach_bpftrace_live(struct session *s, struct err *e)
+{
+	return start_bpftrace(s, live_at_return, live_at_free, e);
+}
+
+/* "@calls[\n frames \n]: 123" for each stack */
+static uint64_t sum_by_stack(const char *text, const char *map)
+{
+	uint64_t sum = 0, n;
+
+	while ((text = strstr(text, map))) {
+		text += strlen(map);
+		if (!number_after(text, "]", ":", &n))
+			sum += n;
+	}
+	return sum;
+}
+
 static int detach_bpftrace(struct session *s, const struct answer *ledger, struct err *e)
 {
 	_cleanup_free_ char *text = NULL;
-	uint64_t allocs, frees;
+	uint64_t frees;
 	int status = child__finish(&s->tool, SIGINT, FINISH_TIMEOUT_MS, &text, e);
 
 	if (status < 0)
 		return err_wrap(e, "bpftrace");
-	if (number_after(text, "@allocs", ":", &allocs) || number_after(text, "@frees", ":", &frees))
-		return err_set(e, -EBADMSG, "no totals at its end");
-	if (compare("allocations", allocs, ledger->n_mallocs, e) || compare("frees", frees, ledger->n_frees, e))
+	if (number_after(text, "@frees", ":", &frees))
+		return err_set(e, -EBADMSG, "no total at its end");
+	if (compare("allocations", sum_by_stack(text, "@calls["), ledger->n_mallocs, e) ||
+	    compare("frees", frees, ledger->n_frees, e))
 		return e->code;
 	return 0;
 }
@@ -186,28 +213,64 @@ static const char *missing_heaptrack(void)
 static char **target_env_heaptrack(void)
 {
 	static char preload[128], dump[] = "DUMP_HEAPTRACK_OUTPUT=/dev/null";
+	static char *env[3] = { preload, dump };
 
 	for (size_t i = 0; i < ARRAY_SIZE(heaptrack_libs); i++) {
 		if (access(heaptrack_libs[i], R_OK))
 			continue;
 		snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", heaptrack_libs[i]);
-		heaptrack_env[0] = preload;
-		heaptrack_env[1] = dump;
+		break;
 	}
-	return heaptrack_env;
+	return env;
 }
 
 const struct tool tools[N_TOOLS] = {
-	[TOOL_BARE] = { "bare" },
-	[TOOL_FLOOR] = { "empty probes, malloctrace's points", .attach = attach_floor, .detach = detach_floor },
-	[TOOL_USUAL] = { "empty probes, entry + uretprobe", .attach = attach_usual, .detach = detach_floor },
-	[TOOL_USUAL_PERF] = { "  the same through perf events", missing_perf, .attach = attach_usual_perf, .detach = detach_floor },
-	[TOOL_MALLOCTRACE] = { "malloctrace -p", .attach = attach_malloctrace, .detach = detach_malloctrace, .counts = true },
-	[TOOL_BPFTRACE] = { "bpftrace", missing_bpftrace, .attach = attach_bpftrace, .detach = detach_bpftrace, .counts = true },
-	[TOOL_HEAPTRACK] = { "heaptrack, preloaded", missing_heaptrack, .target_env = target_env_heaptrack },
+	[TOOL_BARE] = { .name = "bare" },
+	[TOOL_FLOOR] = {
+		.name = "empty probes, malloctrace's points",
+		.attach = attach_floor,
+		.detach = detach_floor,
+	},
+	[TOOL_USUAL] = {
+		.name = "empty probes, entry + uretprobe",
+		.attach = attach_usual,
+		.detach = detach_floor,
+	},
+	[TOOL_USUAL_PERF] = {
+		.name = "  the same through perf events",
+		.missing = missing_perf,
+		.attach = attach_usual_perf,
+		.detach = detach_floor,
+	},
+	[TOOL_MALLOCTRACE] = {
+		.name = "malloctrace -p",
+		.attach = attach_malloctrace,
+		.detach = detach_malloctrace,
+		.counts = true,
+	},
+	[TOOL_BPFTRACE] = {
+		.name = "bpftrace",
+		.missing = missing_bpftrace,
+		.attach = attach_bpftrace,
+		.detach = detach_bpftrace,
+		.counts = true,
+	},
+	[TOOL_BPFTRACE_LIVE] = {
+		.name = "  with live bytes by stack",
+		.missing = missing_bpftrace,
+		.attach = attach_bpftrace_live,
+		.detach = detach_bpftrace,
+		.counts = true,
+	},
+	[TOOL_HEAPTRACK] = {
+		.name = "heaptrack, preloaded",
+		.missing = missing_heaptrack,
+		.target_env = target_env_heaptrack,
+	},
 };
 
-int session__open(struct session *s, const struct paths *paths, const struct tool *t, char *const cpus[], struct err *e)
+int session__open(struct session *s, const struct paths *paths, const struct tool *t, char *const cpus[],
+		  struct err *e)
 {
 	_cleanup_free_ char *lib_path = NULL;
 	char *argv[TARGET_MAX_THREADS + 2] = { paths->target }, *env[8] = { 0 }, ready;

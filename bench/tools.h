@@ -21,7 +21,17 @@ struct session {
 	struct floor *floor;
 };
 
-enum tool_id { TOOL_BARE, TOOL_FLOOR, TOOL_USUAL, TOOL_USUAL_PERF, TOOL_MALLOCTRACE, TOOL_BPFTRACE, TOOL_HEAPTRACK, N_TOOLS };
+enum tool_id {
+	TOOL_BARE,
+	TOOL_FLOOR,
+	TOOL_USUAL,
+	TOOL_USUAL_PERF,
+	TOOL_MALLOCTRACE,
+	TOOL_BPFTRACE,
+	TOOL_BPFTRACE_LIVE,
+	TOOL_HEAPTRACK,
+	N_TOOLS
+};
 
 struct tool {
 	const char *name;
@@ -39,7 +49,8 @@ struct tool {
 extern const struct tool tools[N_TOOLS];
 
 /* A fresh target that has said that it is ready, with the tool attached to it. */
-int session__open(struct session *s, const struct paths *paths, const struct tool *t, char *const cpus[], struct err *e);
+int session__open(struct session *s, const struct paths *paths, const struct tool *t, char *const cpus[],
+		  struct err *e);
 int session__order(struct session *s, const struct order *o, struct answer *ret, struct err *e);
 void session__close(struct session *s);
 
