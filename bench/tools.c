@@ -237,7 +237,7 @@ const struct tool tools[N_TOOLS] = {
 		.detach = detach_floor,
 	},
 	[TOOL_USUAL_PERF] = {
-		.name = "  the same through perf events",
+		.name = "empty probes, the same by perf events",
 		.missing = missing_perf,
 		.attach = attach_usual_perf,
 		.detach = detach_floor,
@@ -256,7 +256,7 @@ const struct tool tools[N_TOOLS] = {
 		.counts = true,
 	},
 	[TOOL_BPFTRACE_LIVE] = {
-		.name = "  with live bytes by stack",
+		.name = "bpftrace, live bytes by stack too",
 		.missing = missing_bpftrace,
 		.attach = attach_bpftrace_live,
 		.detach = detach_bpftrace,
