@@ -162,6 +162,30 @@ static __noinline __u64 trampoline(void)
 	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 }
 
+#define INSIDE_MAX_FRAMES 64
+#define INSIDE_MAX_FRAME_BYTES 65536
+
+/*
+ * Is there, on the way up from fp, a frame just below sp that returns to ra, or
+ * through the trampoline? The kernel's own walk is of no use here: where several
+ * uretprobes are pending it puts the trampolines' addresses right one by one,
+ * and is wrong when two of them belong to one return, as after a tail call.
+ */
+__noinline int returns_from(__u64 fp, __u64 sp, __u64 ra, __u64 hook)
+{
+	for (int i = 0; i < INSIDE_MAX_FRAMES; i++) {
+		__u64 frame[2];
+
+		if (!fp || fp & 7 || bpf_probe_read_user(frame, sizeof(frame), (const void *)fp))
+			return 0;
+		if (fp < sp && sp - fp <= INSIDE_MAX_FRAME_BYTES &&
+		    (MT_STRIP_RA(frame[1]) == ra || (hook && frame[1] == hook)))
+			return 1;
+		fp = frame[0];
+	}
+	return 0;
+}
+
 /*
  * Does the call under way in t still go on, seen from a call that begins now at
  * (sp, ra)? Asked only when one is under way at all.
@@ -169,9 +193,6 @@ static __noinline __u64 trampoline(void)
 static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp, __u64 ra, __u32 func)
 {
 	__u64 outer_ra, hook;
-	struct mt_scratch *s;
-	bool found = false;
-	long got;
 
 	if (!t)
 		return false;
@@ -187,23 +208,7 @@ static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp,
 		bpf_probe_read_user(&word, sizeof(word), (const void *)(t->sp - 8));
 		return word == outer_ra || (hook && word == hook);
 	}
-	/* if it goes on, the address it returns to is on the stack */
-	s = scratch_claim();
-	if (!s)
-		return true;
-	got = bpf_get_stack(ctx, s->ip, sizeof(s->ip), BPF_F_USER_STACK);
-#pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
-		if ((long)i * 8 >= got)
-			break;
-		/* kernels before 6.11 show the trampoline in its place */
-		if (s->ip[i] == outer_ra || (hook && s->ip[i] == hook)) {
-			found = true;
-			break;
-		}
-	}
-	scratch_release(s);
-	return found || ra == outer_ra || (hook && ra == hook);
+	return returns_from(arch_fp(ctx), t->sp, outer_ra, hook);
 }
 
 /* realloc's old block, taken at its entry, goes back into the table. */

@@ -77,6 +77,8 @@ static __always_inline __u64 arch_return_address(const mt_regs *r)
 
 #elif defined(__TARGET_ARCH_x86)
 
+#define MT_STRIP_RA(ra) (ra)
+
 typedef struct {
 	volatile __u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8;
 	volatile __u64 ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;

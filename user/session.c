@@ -306,9 +306,12 @@ static bool spawn_has_started(pid_t pid, void *arg)
 
 static void say_attached(struct session *s);
 
-static void spawn_on_release(pid_t pid, void *arg)
+static void spawn_on_started(pid_t pid, void *arg)
 {
-	say_attached(arg);
+	struct session *s = arg;
+
+	if (!s->attached)
+		say_attached(s);
 }
 
 /* ---- start and stop */
@@ -390,7 +393,7 @@ static int start_program(struct session *s, struct err *e)
 		.as_root = o->as_root,
 		.stdout_to_stderr = s->output.to_stdout != export__find_by_name("text") || o->json,
 	};
-	struct spawn_calls calls = { spawn_on_exec, spawn_on_mapping, spawn_has_started, spawn_on_release, s };
+	struct spawn_calls calls = { spawn_on_exec, spawn_on_mapping, spawn_has_started, spawn_on_started, s };
 	int err;
 
 	/* also with a text report on -o -: what CMD prints must not be mixed with it */

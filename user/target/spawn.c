@@ -22,7 +22,8 @@
 
 enum state {
 	WAITING,	/* before exec, stopped by its own SIGSTOP */
-	STARTING,	/* traced, from system call to system call */
+	RUNNING,	/* traced, but for nothing than its next exec */
+	STARTING,	/* from exec to the entry point: stopped at each system call */
 	RELEASED,
 	ENDED,
 };
@@ -74,8 +75,6 @@ static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, int 
 	signal(SIGPIPE, SIG_DFL);
 	if (o->stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		child_fail(errno_fd, errno);
-	if (ptrace(PTRACE_TRACEME, 0, 0, 0))
-		child_fail(errno_fd, errno);
 	raise(SIGSTOP);
 	if (!o->as_root) {
 		err = become_user();
@@ -110,14 +109,20 @@ int spawn__new(const struct spawn_opts *o, const struct spawn_calls *calls, stru
 		free(s);
 		return err;
 	}
-	while (waitpid(s->pid, &status, __WALL) < 0 && errno == EINTR)
+	while (waitpid(s->pid, &status, WUNTRACED) < 0 && errno == EINTR)
 		;
 	if (!WIFSTOPPED(status)) {
 		s->state = ENDED;
 		spawn__free(s);
-		return err_set(e, -ECHILD, "cannot trace %s: ptrace is not permitted here", o->argv[0]);
+		return err_set(e, -ECHILD, "%s ended before it began", o->argv[0]);
 	}
-	ptrace(PTRACE_SETOPTIONS, s->pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC);
+	/* seized, not attached: stopping it from a terminal and continuing it work as ever */
+	if (ptrace(PTRACE_SEIZE, s->pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC)) {
+		int err = err_set(e, -errno, "cannot trace %s from its start: %s", o->argv[0], strerror(errno));
+
+		spawn__free(s);
+		return err;
+	}
 	*ret = s;
 	return 0;
 }
@@ -129,9 +134,9 @@ pid_t spawn__pid(const struct spawn *s)
 
 int spawn__go(struct spawn *s, struct err *e)
 {
-	if (ptrace(PTRACE_CONT, s->pid, 0, 0))
+	s->state = RUNNING;
+	if (kill(s->pid, SIGCONT))
 		return err_set(e, -errno, "cannot let the program go: %s", strerror(errno));
-	s->state = STARTING;
 	return 0;
 }
 
@@ -145,24 +150,18 @@ static void on_end(struct spawn *s, int status)
 		s->exec_errno = err;
 }
 
-static void release(struct spawn *s, int sig)
-{
-	ptrace(PTRACE_DETACH, s->pid, 0, sig);
-	s->state = RELEASED;
-	s->calls.on_release(s->pid, s->calls.arg);
-}
-
 /* At each system call of the loader: was code mapped? Is the loader done? */
-static bool on_syscall(struct spawn *s)
+static void on_syscall(struct spawn *s)
 {
 	struct __ptrace_syscall_info info = {};
 
 	if (s->calls.has_started(s->pid, s->calls.arg)) {
-		release(s, 0);
-		return false;
+		s->state = RUNNING;
+		s->calls.on_started(s->pid, s->calls.arg);
+		return;
 	}
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, s->pid, sizeof(info), &info) <= 0)
-		return true;
+		return;
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
 		s->maps_code = info.entry.nr == __NR_mmap && (info.entry.args[2] & PROT_EXEC) &&
 			       !(info.entry.args[3] & MAP_ANONYMOUS);
@@ -171,64 +170,72 @@ static bool on_syscall(struct spawn *s)
 		s->maps_code = false;
 		s->calls.on_mapping(s->pid, s->calls.arg);
 	}
-	return true;
+}
+
+static bool stops_a_group(int sig)
+{
+	return sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
 }
 
 static void on_stop(struct spawn *s, int status)
 {
-	int sig = WSTOPSIG(status);
+	int sig = WSTOPSIG(status), event = status >> 16, pass_on = 0;
 
-	if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8)) {
+	if (event == PTRACE_EVENT_EXEC) {
 		s->maps_code = false;
+		s->state = STARTING;
 		s->calls.on_exec(s->pid, s->calls.arg);
-		sig = 0;
+	} else if (event == PTRACE_EVENT_STOP && stops_a_group(sig)) {
+		/* it was stopped as any program may be: it stays so until it is continued */
+		ptrace(PTRACE_LISTEN, s->pid, 0, 0);
+		return;
 	} else if (sig == (SIGTRAP | 0x80)) {
-		if (!on_syscall(s))
-			return;
-		sig = 0;
-	} else if (status >> 16) {
-		sig = 0;	/* another ptrace event */
+		on_syscall(s);
+	} else if (!event) {
+		pass_on = sig;
 	}
-	ptrace(PTRACE_SYSCALL, s->pid, 0, sig);
+	ptrace(s->state == STARTING ? PTRACE_SYSCALL : PTRACE_CONT, s->pid, 0, pass_on);
+}
+
+static bool is_traced(const struct spawn *s)
+{
+	return s->state == STARTING || s->state == RUNNING;
 }
 
 void spawn__on_sigchld(struct spawn *s)
 {
 	int status;
 
-	while (s->state == STARTING || s->state == RELEASED) {
+	while (is_traced(s) || s->state == RELEASED) {
 		pid_t got = waitpid(s->pid, &status, WNOHANG | __WALL);
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
 			return;
-		if (WIFSTOPPED(status) && s->state == STARTING)
+		if (WIFSTOPPED(status) && is_traced(s))
 			on_stop(s, status);
 		else if (WIFEXITED(status) || WIFSIGNALED(status))
 			on_end(s, status);
 	}
 }
 
-/* A tracee can be let go only while it is stopped: it is asked to stop, and what it was to be told meanwhile is passed on. */
+/* A tracee can be let go only while it is stopped; a signal that it was about to get is passed on. */
 void spawn__release(struct spawn *s)
 {
 	int status;
 
-	if (s->state != STARTING)
+	if (!is_traced(s))
 		return;
-	syscall(SYS_tgkill, s->pid, s->pid, SIGSTOP);
-	while (waitpid(s->pid, &status, __WALL) == s->pid) {
-		if (!WIFSTOPPED(status)) {
-			on_end(s, status);
-			return;
-		}
-		if (WSTOPSIG(status) == SIGSTOP) {
-			release(s, 0);
-			return;
-		}
-		ptrace(PTRACE_CONT, s->pid, 0, WSTOPSIG(status) & 0x80 || status >> 16 ? 0 : WSTOPSIG(status));
+	ptrace(PTRACE_INTERRUPT, s->pid, 0, 0);
+	while (waitpid(s->pid, &status, __WALL) < 0 && errno == EINTR)
+		;
+	if (!WIFSTOPPED(status)) {
+		on_end(s, status);
+		return;
 	}
+	ptrace(PTRACE_DETACH, s->pid, 0, status >> 16 || WSTOPSIG(status) & 0x80 ? 0 : WSTOPSIG(status));
+	s->state = RELEASED;
 }
 
 bool spawn__ended(const struct spawn *s, int *ret_status)

@@ -5,7 +5,8 @@
  * Which libraries it will use is not known before its loader has mapped them,
  * and constructors allocate before its entry point. So it is traced (ptrace)
  * from exec on and stopped at each executable mapping, until its entry point is
- * reached; then it is let go for good. Nothing is written into it.
+ * reached; from then on it is stopped by its next exec only. Nothing is written
+ * into it, and if malloctrace dies the kernel lets it go on.
  */
 #ifndef MT_SPAWN_H
 #define MT_SPAWN_H
@@ -29,8 +30,8 @@ struct spawn_calls {
 	void (*on_mapping)(pid_t pid, void *arg);
 	/* Has its entry point been reached? */
 	bool (*has_started)(pid_t pid, void *arg);
-	/* It runs free now. */
-	void (*on_release)(pid_t pid, void *arg);
+	/* Its loader is done. */
+	void (*on_started)(pid_t pid, void *arg);
 	void *arg;
 };
 
@@ -43,7 +44,7 @@ pid_t spawn__pid(const struct spawn *s);
 /* Lets it exec. */
 int spawn__go(struct spawn *s, struct err *e);
 void spawn__on_sigchld(struct spawn *s);
-/* Stops watching a child that has not reached its entry point yet; it goes on. */
+/* It is traced no more and goes on. */
 void spawn__release(struct spawn *s);
 
 /* It has ended: as a shell would tell, 128+N for a signal; 126 or 127 if it could not be run. */
