@@ -1,0 +1,71 @@
+/* Made by vmlinux/make from the BTF of a kernel: what bpf/ uses of its types, and no more. */
+#ifndef MT_VMLINUX_H
+#define MT_VMLINUX_H
+
+#include <stdbool.h>
+#include <linux/bpf.h>
+
+#define NULL ((void *)0)
+
+#ifndef BPF_NO_PRESERVE_ACCESS_INDEX
+#pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)
+#endif
+
+typedef int __kernel_pid_t;
+
+typedef __kernel_pid_t pid_t;
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct mm_struct;
+
+struct pid;
+
+struct signal_struct;
+
+struct task_struct {
+	struct mm_struct *mm;
+	int exit_code;
+	pid_t pid;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	struct signal_struct *signal;
+};
+
+struct xol_area;
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
+struct mm_struct {
+	struct {
+		struct uprobes_state uprobes_state;
+	};
+};
+
+struct upid {
+	int nr;
+	void *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[0];
+};
+
+struct signal_struct {
+	atomic_t live;
+};
+
+struct xol_area {
+	long unsigned int vaddr;
+};
+
+#ifndef BPF_NO_PRESERVE_ACCESS_INDEX
+#pragma clang attribute pop
+#endif
+
+#endif
