@@ -13,6 +13,9 @@
  *   period; then no program writes to the old bank any more, and it is read at
  *   leisure: every event is in the snapshot whole or not at all, and the target
  *   never waited. Banks are cumulative; the sum of both is the total.
+ *   While MT_CUT_FROZEN is set nothing is recorded: putting probes in place and
+ *   taking them out takes a while, and the trace begins and ends for all of them
+ *   at one instant.
  *   Each bank is split over a few "shards" picked by CPU, because two CPUs that
  *   add to one cache line slow each other down. All additions are atomic:
  *   uprobe programs can be preempted, so "per CPU" alone would lose some.
@@ -23,6 +26,8 @@
 #ifndef __bpf__
 #include <linux/types.h>
 #endif
+
+#define MT_CUT_FROZEN (1ULL << 63)
 
 /* ---- the attach cookie: a row of the allocator table, as the kernel needs it */
 
@@ -58,11 +63,12 @@ enum mt_result {
 /* ---- live blocks: buckets of five entries, two candidate buckets per block */
 
 /*
- * key: address << 16 | process, 0 if empty. An address above 48 bits, a size
- * above 44 bits or a block for which both buckets are full is in the overflow
- * map. val: size << 20 | site, never 0 once filled: a key without a val is an
- * entry being filled or emptied.
+ * key: address << 16 | process; 0 if empty, MT_KEY_CLAIMED while it is filled.
+ * An address above 48 bits, a size above 44 bits or a block for which both
+ * buckets are full is in the overflow map. val: size << 20 | site.
  */
+#define MT_KEY_CLAIMED 1
+
 struct mt_block {
 	__u64 key;
 	__u64 val;
@@ -240,7 +246,7 @@ enum mt_counter {
 	MT_LOST_MISSED_RETURN,	/* a call of a function whose return cannot be probed safely */
 	MT_LOST_UNREADABLE,	/* posix_memalign's result could not be read */
 	/* edges */
-	MT_EDGE_RETURN_ONLY,	/* a return whose entry was not seen */
+	MT_EDGE_RETURN_ONLY,	/* a return whose entry was not seen: under way when the trace began */
 	MT_EDGE_ABANDONED,	/* a call left without a return: longjmp, exception, the end of the trace */
 	MT_EDGE_DIED_INSIDE,	/* a thread ended inside a call */
 	MT_N_COUNTERS

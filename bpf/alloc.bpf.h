@@ -211,13 +211,16 @@ static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp,
 	return returns_from(arch_fp(ctx), t->sp, outer_ra, hook);
 }
 
-/* realloc's old block, taken at its entry, goes back into the table. */
+/*
+ * realloc's old block, taken at its entry, goes back into the table. Should its
+ * place be gone, it ends here: a loss, but no phantom.
+ */
 static __always_inline void put_old_back(struct mt_thread *t)
 {
 	struct taken old = { .size = t->old_size, .born_ns = t->old_born_ns, .site = t->old_site };
 
-	if (t->old_site)
-		blocks_put(t->old, t->proc, &old);
+	if (t->old_site && !blocks_put(t->old, t->proc, &old))
+		end_block(t, &old, t->old, mt_cut, clock_ns());
 	t->old_site = 0;
 }
 
@@ -248,11 +251,14 @@ static __always_inline __u64 mul_sat(__u64 a, __u64 b)
 
 static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
-	struct mt_thread *t = thread_here();
-	__u64 sp, ra, arg[8];
+	__u64 cookie, sp, ra, arg[8];
+	struct mt_thread *t;
 	__u32 i;
 
+	if (mt_cut & MT_CUT_FROZEN)
+		return 0;
+	cookie = bpf_get_attach_cookie(ctx);
+	t = thread_here();
 	if (!t)
 		return 0;
 	sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
@@ -302,6 +308,8 @@ static __always_inline void charge_failure(struct mt_thread *t, __u32 site, __u6
 		__sync_fetch_and_add(&c.counts->failed_calls, 1);
 }
 
+#define UNREADABLE (~0ULL)
+
 /* The address of the new block; 0: the call failed. */
 static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
 {
@@ -312,7 +320,7 @@ static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
 		if ((__u32)result)
 			return 0;
 		if (bpf_probe_read_user(&addr, sizeof(addr), (const void *)t->out))
-			count(MT_LOST_UNREADABLE);
+			return UNREADABLE;
 		return addr;
 	case MT_RESULT_IN_PLACE:
 		/* xallocx returns the size it reached */
@@ -324,12 +332,17 @@ static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
 
 static __always_inline int on_return(mt_regs *ctx, bool is_realloc)
 {
-	__u64 cut = mt_cut, cookie = bpf_get_attach_cookie(ctx), now_ns, addr, caller, sp;
-	struct mt_thread *t = thread_here();
-	__u32 site, func = MT_COOKIE_FUNC(cookie);
+	__u64 cut = mt_cut, cookie, now_ns, addr, caller, sp;
 	struct taken block, stale;
+	struct mt_thread *t;
 	struct charge c;
+	__u32 site, func;
 
+	if (cut & MT_CUT_FROZEN)
+		return 0;
+	cookie = bpf_get_attach_cookie(ctx);
+	func = MT_COOKIE_FUNC(cookie);
+	t = thread_here();
 	if (!t)
 		return 0;
 	if (cookie & MT_COOKIE_AT_RET) {
@@ -352,7 +365,10 @@ static __always_inline int on_return(mt_regs *ctx, bool is_realloc)
 	t->sp = 0;
 	now_ns = clock_ns();
 	addr = result_of(ctx, t);
-
+	if (addr == UNREADABLE) {
+		count(MT_LOST_UNREADABLE);
+		return 0;
+	}
 	if (!addr) {
 		struct taken old = { .size = t->old_size, .born_ns = t->old_born_ns, .site = t->old_site };
 
@@ -407,10 +423,14 @@ static __always_inline int on_return(mt_regs *ctx, bool is_realloc)
 
 static __always_inline int on_free(mt_regs *ctx)
 {
-	__u64 cut = mt_cut, cookie = bpf_get_attach_cookie(ctx), addr, sp, ra;
-	struct mt_thread *t = thread_here();
+	__u64 cut = mt_cut, cookie, addr, sp, ra;
+	struct mt_thread *t;
 	struct taken b;
 
+	if (cut & MT_CUT_FROZEN)
+		return 0;
+	cookie = bpf_get_attach_cookie(ctx);
+	t = thread_here();
 	if (!t)
 		return 0;
 	if (MT_COOKIE_OLD(cookie)) {

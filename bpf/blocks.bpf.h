@@ -11,12 +11,12 @@
  * Why this is safe without locks: two programs never handle the same address of
  * one process at once, because a block is inserted before its owner learns the
  * address and removed before the allocator may give it out again. What races is
- * the claim of an empty entry, hence the compare-and-swap on the key. A program
- * that frees twice races with itself: whoever exchanges val for 0 and gets
- * something has removed the block.
+ * the claim of an empty entry, hence the compare-and-swap from 0. A target that
+ * frees a block twice at once races with itself: only one of the two can swap the
+ * key for 0.
  *
- * A scanner in user space sees val last when an entry is filled (the exchange
- * orders it behind born_ns) and first when it is emptied.
+ * The key is written last when an entry is filled (the exchange orders it behind
+ * the rest), so whoever sees a key, here or in user space, sees its block.
  */
 #ifndef MT_BLOCKS_BPF_H
 #define MT_BLOCKS_BPF_H
@@ -66,11 +66,10 @@ static __always_inline bool take_from(struct mt_bucket *b, __u64 key, struct tak
 		struct mt_block *e = &b->way[i];
 
 		if (e->key == key) {
-			__u64 born = e->born_ns, val = __sync_lock_test_and_set(&e->val, 0);
+			__u64 born = e->born_ns, val = e->val;
 
-			if (!val)
+			if (__sync_val_compare_and_swap(&e->key, key, 0) != key)
 				continue;
-			e->key = 0;
 			ret->size = val >> MT_SITE_BITS;
 			ret->site = val & MT_SITE_MASK;
 			ret->born_ns = born;
@@ -127,9 +126,10 @@ static __always_inline bool put_into(struct mt_bucket *b, __u64 key, __u64 val, 
 	for (int i = 0; i < MT_WAYS; i++) {
 		struct mt_block *e = &b->way[i];
 
-		if (!e->key && !__sync_val_compare_and_swap(&e->key, 0, key)) {
+		if (!e->key && !__sync_val_compare_and_swap(&e->key, 0, MT_KEY_CLAIMED)) {
+			e->val = val;
 			e->born_ns = born_ns;
-			__sync_lock_test_and_set(&e->val, val);
+			__sync_lock_test_and_set(&e->key, key);
 			return true;
 		}
 	}

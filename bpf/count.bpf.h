@@ -18,8 +18,8 @@ const volatile __u64 mt_max_size = ~0ULL;
 
 #define MT_OWN_LINE __attribute__((aligned(64)))
 
-/* Bit 0 is the bank that events are charged to. Written by user space alone. */
-volatile __u64 mt_cut MT_OWN_LINE = 0;
+/* Bit 0 is the bank that events are charged to; MT_CUT_FROZEN. Written by user space alone. */
+volatile __u64 mt_cut MT_OWN_LINE = MT_CUT_FROZEN;
 /* Blocks in the overflow map: most of the time there are none, and it need not be asked. */
 volatile __u64 mt_n_over MT_OWN_LINE = 0;
 volatile __u64 mt_words_used = 0;

@@ -110,8 +110,8 @@ int output__write_files(struct output *o, struct snapshot *s, unsigned int n, st
 		_cleanup_free_ char *numbered = n ? outfile__numbered(path, n) : strdup(path);
 		int err;
 
-		if (!strcmp(path, "-") && !n)
-			continue;
+		if (!strcmp(path, "-"))
+			continue;	/* output__print's */
 		err = numbered ? write_one(o, s, numbered, export__find_by_name(opts__output_format(o->opts, path)),
 					   first ? NULL : e) :
 				 err_set(first ? NULL : e, -ENOMEM, "out of memory");

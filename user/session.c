@@ -4,12 +4,14 @@
  *
  *   check   outputs and targets, so that errors come before anything is touched
  *   load    programs and tables
- *   attach  and say so
+ *   attach  all probes; then the trace begins, at one instant, and it is said
  *   loop    until Ctrl-C, the end of the time, or the end of the targets
+ *   freeze  the trace ends, at one instant
  *   detach  the targets run free from here on
- *   report  the last cut is taken after detaching: nothing is counted any more
+ *   report
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -110,7 +112,7 @@ static void on_events(void *arg)
 	read_events(arg);
 }
 
-/* A process ended: its own message comes first, this is for the case that it was lost. */
+/* A pidfd is readable: that process ended. Its own message says so too, if it was not lost. */
 static void on_pidfd(void *arg)
 {
 	struct session *s = arg;
@@ -118,15 +120,15 @@ static void on_pidfd(void *arg)
 	read_events(s);
 	for (size_t i = 0; i < s->tracees.v.n; i++) {
 		struct tracee *p = s->tracees.v.v[i];
+		struct pollfd poll_fd = { .fd = p->process.pidfd, .events = POLLIN };
 
-		if (p->process.pidfd >= 0 && kill(p->process.pid, 0) && errno == ESRCH)
-			p->ended = true;
-		if (p->ended && p->process.pidfd >= 0) {
-			loop__remove_fd(s->loop, p->process.pidfd);
-			close(p->process.pidfd);
-			p->process.pidfd = -1;
-			model__life_ended(s->model, p->lives.v[p->lives.n - 1]->proc);
-		}
+		if (p->process.pidfd < 0 || poll(&poll_fd, 1, 0) <= 0)
+			continue;
+		p->ended = true;
+		model__life_ended(s->model, p->lives.v[p->lives.n - 1]->proc);
+		loop__remove_fd(s->loop, p->process.pidfd);
+		close(p->process.pidfd);
+		p->process.pidfd = -1;
 	}
 	if (tracees__all_ended(&s->tracees))
 		loop__stop(s->loop);
@@ -226,7 +228,7 @@ static void on_interval(void *arg)
 	struct session *s = arg;
 	struct snapshot *snap;
 
-	/* the last one is taken after detaching */
+	/* the last one is taken at the end of the trace */
 	if (s->opts->count && s->n_reports + 1 >= s->opts->count) {
 		loop__stop(s->loop);
 		return;
@@ -270,6 +272,9 @@ static void on_signal(int sig, void *arg)
 	case SIGUSR1:
 		if (s->attached)
 			write_now(s);
+		break;
+	case SIGUSR2:
+		say("SIGUSR2: this version has no columns that count from a baseline");
 		break;
 	case SIGCHLD:
 		if (s->spawn)
@@ -376,13 +381,20 @@ static int load(struct session *s, struct err *e)
 		err = collect__new(s->kernel, &s->collect, e);
 	if (err)
 		return err;
-	s->start_ns = now_ns();	/* the first probe is next */
-	s->model = model__new(kernel__clock_ns(s->kernel), wall_ns());
+	s->model = model__new();
 	if (!s->model)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->tracees.kernel = s->kernel;
 	s->tracees.model = s->model;
 	return 0;
+}
+
+/* All probes are in place: the trace begins. */
+static void begin(struct session *s)
+{
+	s->start_ns = now_ns();
+	model__begin(s->model, kernel__clock_ns(s->kernel), wall_ns());
+	kernel__freeze(s->kernel, false);
 }
 
 static int start_program(struct session *s, struct err *e)
@@ -412,8 +424,6 @@ static int fill_loop(struct session *s, struct err *e)
 
 	for (size_t i = 0; i < s->tracees.v.n && !err; i++)
 		err = loop__add_fd(s->loop, s->tracees.v.v[i]->process.pidfd, on_pidfd, s);
-	if (watch__open(&s->watch, e))
-		say("libraries that are loaded later will not be seen: %s", err_msg(e));
 	for (size_t i = 0; s->watch && i < watch__n_fds(s->watch) && !err; i++)
 		err = loop__add_fd(s->loop, watch__fd(s->watch, i), on_watch, s);
 	if (!err)
@@ -444,6 +454,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	s->end_ns = now_ns();
 	for (size_t i = 0; i < s->tracees.v.n; i++)
 		tracee__sample(&s->tracees, s->tracees.v.v[i]);
+	kernel__freeze(s->kernel, true);
 	tracees__detach(&s->tracees);
 	let_signals_kill();
 	kernel__read_events(s->kernel, on_kernel_event, s);
@@ -482,15 +493,21 @@ static int run(struct session *s, int *ret_status, struct err *e)
 	err = load(s, e);
 	if (!err && s->opts->cmd)
 		err = start_program(s, e);
+	/* before attaching looks at what is mapped, so that nothing falls between the two */
+	if (!err && watch__open(&s->watch, e)) {
+		say("libraries that are loaded later will not be seen: %s", err_msg(e));
+		err_done(e);
+	}
 	if (!err)
 		err = tracees__attach(&s->tracees, e);
-	if (!err)
+	if (!err) {
+		begin(s);
 		err = fill_loop(s, e);
+	}
 	if (!err && s->spawn)
 		err = spawn__go(s->spawn, e);
 	if (err)
 		return err;
-	err_done(e);
 	if (!s->spawn)
 		say_attached(s);
 	err = loop__run(s->loop, e);

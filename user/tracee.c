@@ -295,7 +295,8 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 	size_t n_new, n;
 	int err;
 
-	if (p->ended)
+	/* after detaching it is looked at no more */
+	if (p->ended || !p->attachment)
 		return 0;
 	err = space__refresh(&p->lives.v[p->lives.n - 1]->space, t->objects, p->process.pid, &n_new, e);
 	if (!err)
@@ -366,6 +367,10 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, struct e
 	int err = process__read(p->process.pid, &now, NULL);
 
 	if (!err) {
+		/* the same process still: what waits for its end goes on waiting */
+		close(now.pidfd);
+		now.pidfd = p->process.pidfd;
+		p->process.pidfd = -1;
 		process__done(&p->process);
 		p->process = now;
 	}

@@ -146,7 +146,7 @@ static int flip(struct collect *c, uint32_t *ret_bank, struct err *e)
 	int inner = bpf_map__fd(skel->maps.grace_inner);
 	uint32_t zero = 0;
 
-	*ret_bank = __atomic_fetch_add(&skel->bss->mt_cut, 1, __ATOMIC_SEQ_CST) & 1;
+	*ret_bank = __atomic_fetch_add(&skel->data->mt_cut, 1, __ATOMIC_SEQ_CST) & 1;
 	if (bpf_map_update_elem(bpf_map__fd(skel->maps.grace), &zero, &inner, BPF_ANY))
 		return err_set(e, -errno, "cannot wait for the programs: %s", strerror(errno));
 	return 0;
@@ -294,6 +294,7 @@ static int read_threads(struct collect *c)
 	struct cut *cut = &c->cut;
 
 	cut->n_threads = 0;
+	cut->n_inside = 0;
 	for (uint32_t i = 0; i < c->tables.n_threads; i++) {
 		const struct mt_thread *t = &c->tables.threads[i];
 		struct cut_thread *row;
@@ -310,6 +311,7 @@ static int read_threads(struct collect *c)
 			c->thread_room = more;
 		}
 		row = &cut->threads[cut->n_threads++];
+		cut->n_inside += t->sp != 0;
 		row->proc = t->proc;
 		row->tid = t->vtid;
 		row->probe_hits = t->probe_hits;

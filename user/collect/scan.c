@@ -37,14 +37,13 @@ static void see_bucket(struct scan *s, const struct mt_bucket *b)
 {
 	for (int i = 0; i < MT_WAYS; i++) {
 		const struct mt_block *e = &b->way[i];
-		uint64_t key = __atomic_load_n(&e->key, __ATOMIC_RELAXED), val, born_ns;
+		uint64_t key = __atomic_load_n(&e->key, __ATOMIC_ACQUIRE), val, born_ns;
 
-		if (!key)
+		if (!key || key == MT_KEY_CLAIMED)
 			continue;
-		val = __atomic_load_n(&e->val, __ATOMIC_ACQUIRE);
+		val = __atomic_load_n(&e->val, __ATOMIC_RELAXED);
 		born_ns = __atomic_load_n(&e->born_ns, __ATOMIC_ACQUIRE);
-		if (!val || __atomic_load_n(&e->val, __ATOMIC_ACQUIRE) != val ||
-		    __atomic_load_n(&e->key, __ATOMIC_ACQUIRE) != key)
+		if (__atomic_load_n(&e->key, __ATOMIC_RELAXED) != key)
 			continue;
 		see(s, val & MT_SITE_MASK, val >> MT_SITE_BITS, born_ns);
 	}
@@ -74,6 +73,17 @@ static void see_overflow(struct scan *s, int fd)
 	} while (!err);
 }
 
+/* Blocks that a realloc under way has taken out: they are live until it returns. */
+static void see_taken(struct scan *s, const struct tables *t)
+{
+	for (uint32_t i = 0; i < t->n_threads; i++) {
+		const struct mt_thread *th = &t->threads[i];
+
+		if (th->tid && th->sp && th->old_site)
+			see(s, th->old_site, th->old_size, th->old_born_ns);
+	}
+}
+
 void scan__blocks(const struct tables *t, struct cut *cut, const uint32_t *row_of_site, uint32_t n_sites,
 		  uint64_t older_ns)
 {
@@ -82,4 +92,5 @@ void scan__blocks(const struct tables *t, struct cut *cut, const uint32_t *row_o
 	for (uint64_t i = 0; i < t->n_buckets; i++)
 		see_bucket(&s, &t->buckets[i]);
 	see_overflow(&s, t->overflow_fd);
+	see_taken(&s, t);
 }

@@ -287,7 +287,7 @@ static void build_process(struct build *b, const struct model *m, const struct l
 
 static void build_counters(struct snapshot *s, const struct cut *cut)
 {
-	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 1, sizeof(*c));
+	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 2, sizeof(*c));
 	size_t n = 0;
 
 	s->losses = c;
@@ -301,7 +301,8 @@ static void build_counters(struct snapshot *s, const struct cut *cut)
 	s->edges = c + n;
 	for (size_t i = MT_N_LOSSES; i < MT_N_COUNTERS; i++)
 		c[n++] = (struct snap_counter){ counter_words[i].name, counter_words[i].says, cut->counters[i] };
-	s->n_edges = MT_N_COUNTERS - MT_N_LOSSES;
+	c[n++] = (struct snap_counter){ "inside_at_end", "calls were under way when the trace ended", s->ended ? cut->n_inside : 0 };
+	s->n_edges = c + n - s->edges;
 }
 
 static void build_processes(struct build *b, struct model *m, const struct cut *cut, uint32_t *process_of_proc,

@@ -53,6 +53,7 @@ struct cut {
 	size_t n_threads;
 	uint64_t counters[MT_N_COUNTERS];
 	uint64_t missed_hits;	/* probes hit while their program could not run */
+	uint64_t n_inside;	/* threads inside an allocation call */
 	bool scanned;
 };
 

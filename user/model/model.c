@@ -12,15 +12,15 @@
 /* Points of a timeline; when it is full, every second one goes and they come half as often. */
 #define MAX_POINTS 1024
 
-struct model *model__new(uint64_t start_clock_ns, int64_t wall_start_ns)
+struct model *model__new(void)
 {
-	struct model *m = calloc(1, sizeof(*m));
+	return calloc(1, sizeof(struct model));
+}
 
-	if (!m)
-		return NULL;
+void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns)
+{
 	m->start_clock_ns = start_clock_ns;
 	m->wall_start_ns = wall_start_ns;
-	return m;
 }
 
 void model__free(struct model *m)

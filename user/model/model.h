@@ -39,7 +39,9 @@ struct model_calls {
 
 struct model;
 
-struct model *model__new(uint64_t start_clock_ns, int64_t wall_start_ns);
+struct model *model__new(void);
+/* The trace begins: on the programs' clock and on the wall's. */
+void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns);
 void model__free(struct model *m);
 
 int model__add_life(struct model *m, const struct life_info *info);

@@ -16,7 +16,7 @@
 #include "util/util.h"
 
 #define MiB (1024ull * 1024)
-#define N_PROCS 4096
+#define N_PROCS 1024
 #define MAX_SITES ((1u << MT_SITE_BITS) - N_PROCS - 1)
 
 static uint32_t pow2_at_least(uint64_t n)
@@ -239,6 +239,14 @@ void kernel__close(struct kernel *k)
 	ring_buffer__free(k->ring);
 	malloctrace_bpf__destroy(k->skel);
 	free(k);
+}
+
+void kernel__freeze(struct kernel *k, bool frozen)
+{
+	if (frozen)
+		__atomic_or_fetch(&k->skel->data->mt_cut, MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
+	else
+		__atomic_and_fetch(&k->skel->data->mt_cut, ~MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
 }
 
 int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e)

@@ -50,6 +50,12 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e);
 void kernel__close(struct kernel *k);	/* takes NULL */
 
+/*
+ * Nothing is recorded before the first unfreeze, nor after a freeze: the trace
+ * begins and ends at one instant, however long attaching and detaching take.
+ */
+void kernel__freeze(struct kernel *k, bool frozen);
+
 /* Starts to follow a process; its number in the tables. */
 int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e);
 

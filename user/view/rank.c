@@ -78,13 +78,26 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 	return d ? d : less_first(a->n_stack, b->n_stack);
 }
 
+static uint64_t oldest(const struct snap_site *s)
+{
+	return s->oldest_ns;
+}
+
+/* An order of rows, but nothing that a graph could weigh. */
+static const struct metric by_oldest = { "oldest", "ns", oldest };
+
+static const struct metric *sort_key(const char *name)
+{
+	return strcmp(name, by_oldest.name) ? metric__find(name) : &by_oldest;
+}
+
 int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older)
 {
 	struct order o = { s, r, view };
 
 	if (!sort)
 		sort = view == VIEW_LEAKS ? "live-bytes" : "alloc-calls";
-	*r = (struct rank){ .by = metric__find(sort), .older = older };
+	*r = (struct rank){ .by = sort_key(sort), .older = older };
 	if (!r->by)
 		return -EINVAL;
 	r->v = calloc(s->n_sites + 1, sizeof(*r->v));
