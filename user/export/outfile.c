@@ -25,6 +25,7 @@
 
 #include "export/export.h"
 #include "util/parse.h"
+#include "util/parse.h"
 #include "util/util.h"
 
 enum kind {
@@ -180,6 +181,20 @@ static int open_direct(const char *path, struct err *e)
 	return ret;
 }
 
+/* Under sudo the file is the user's who typed it: they will want to look at it without sudo. */
+static void give_to_invoker(int fd)
+{
+	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
+	uint64_t uid, gid;
+
+	if (geteuid() || !uid_text || !gid_text || parse_u64(uid_text, 0, UINT32_MAX - 1, &uid) ||
+	    parse_u64(gid_text, 0, UINT32_MAX - 1, &gid))
+		return;
+	if (fchown(fd, uid, gid)) {
+		/* a file system without owners: root's it stays */
+	}
+}
+
 static int open_tmp(int dir_fd, const char *path, char **ret_tmp, struct err *e)
 {
 	_cleanup_free_ char *tmp = NULL;
@@ -197,6 +212,7 @@ static int open_tmp(int dir_fd, const char *path, char **ret_tmp, struct err *e)
 		fd = -errno;
 		return err_set(e, fd, "cannot write %s: %s", path, strerror(-fd));
 	}
+	give_to_invoker(fd);
 	*ret_tmp = tmp;
 	tmp = NULL;
 	return fd;

@@ -86,7 +86,7 @@ static uint64_t oldest(const struct snap_site *s)
 /* An order of rows, but nothing that a graph could weigh. */
 static const struct metric by_oldest = { "oldest", "ns", oldest };
 
-static const struct metric *sort_key(const char *name)
+const struct metric *rank__key(const char *name)
 {
 	return strcmp(name, by_oldest.name) ? metric__find(name) : &by_oldest;
 }
@@ -97,7 +97,7 @@ int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, con
 
 	if (!sort)
 		sort = view == VIEW_LEAKS ? "live-bytes" : "alloc-calls";
-	*r = (struct rank){ .by = sort_key(sort), .older = older };
+	*r = (struct rank){ .by = rank__key(sort), .older = older };
 	if (!r->by)
 		return -EINVAL;
 	r->v = calloc(s->n_sites + 1, sizeof(*r->v));

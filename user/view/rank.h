@@ -17,6 +17,8 @@ struct rank {
 	bool older;		/* live figures are those of blocks older than snapshot.older_ns */
 };
 
+/* What --sort takes: a metric, or "oldest"; NULL: no such key. */
+const struct metric *rank__key(const char *name);
 /* sort NULL: by the view. -EINVAL: no such metric. */
 int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older);
 void rank__done(struct rank *r);

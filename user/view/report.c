@@ -475,7 +475,7 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 	struct report r;
 	int err = begin(&r, out, s, o);
 
-	if (!err && o->sort && !metric__find(o->sort))
+	if (!err && o->sort && !rank__key(o->sort))
 		err = -EINVAL;
 	if (!err)
 		err = header(&r);
