@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* What /proc tells of a process, and what the path of a cgroup tells of containers and services. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "target/process.h"
+#include "util/util.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define ID2 "feedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeedfeed"
+
+static const struct {
+	const char *path, *container, *unit;
+} cgroups[] = {
+	{ "", NULL, NULL },
+	{ "/", NULL, NULL },
+	{ "///", NULL, NULL },
+	{ "relative", NULL, NULL },
+	/* docker: by systemd, by itself, version 1 */
+	{ "/system.slice/docker-" ID ".scope", ID, NULL },
+	{ "/docker/" ID, ID, NULL },
+	{ "/docker/" ID "/", ID, NULL },
+	/* podman */
+	{ "/machine.slice/libpod-" ID ".scope", ID, NULL },
+	{ "/machine.slice/libpod-" ID ".scope/container", ID, NULL },
+	{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope", ID, "user@1000.service" },
+	/* kubernetes */
+	{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0a1b2c3d_4e5f.slice/cri-containerd-" ID ".scope", ID, NULL },
+	{ "/kubepods/besteffort/pod0a1b2c3d-4e5f-6789-abcd-ef0123456789/" ID, ID, NULL },
+	{ "/kubepods.slice/kubepods-pod1.slice/crio-" ID ".scope", ID, NULL },
+	/* a container in a container: the innermost */
+	{ "/docker/" ID "/docker/" ID2, ID2, NULL },
+	{ "/docker/" ID "/system.slice/nginx.service", ID, "nginx.service" },
+	/* services */
+	{ "/system.slice/nginx.service", NULL, "nginx.service" },
+	{ "/system.slice/system-getty.slice/getty@tty1.service", NULL, "getty@tty1.service" },
+	{ "/system.slice/nginx.service/worker", NULL, "nginx.service" },
+	{ "/user.slice/user-1000.slice/user@1000.service/app.slice/app-editor.service", NULL, "app-editor.service" },
+	{ "/user.slice/user-1000.slice/session-3.scope", NULL, NULL },
+	{ "/system.slice", NULL, NULL },
+	/* nearly */
+	{ "/system.slice/.service", NULL, NULL },
+	{ "/system.slice/nginx.services", NULL, NULL },
+	{ "/system.slice/nginx.socket", NULL, NULL },
+	{ "/docker/0123456789abcdef", NULL, NULL },
+	{ "/docker/0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF", NULL, NULL },
+	{ "/docker/x" ID, NULL, NULL },
+	{ "/docker/0123456789abcdef0123456789abcdef/0123456789abcdef0123456789abcdef", NULL, NULL },
+	{ "/docker/----------------------------------------------------------------", NULL, NULL },
+	{ "/docker/../../" ID ".service", ID, ID ".service" },
+};
+
+Test(cgroup, paths)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(cgroups); i++) {
+		char *container = (char *)"unset", *unit = (char *)"unset";
+
+		cgroup__recognise(cgroups[i].path, &container, &unit);
+		if (cgroups[i].container)
+			cr_expect(container && !strcmp(container, cgroups[i].container), "%s: container %s", cgroups[i].path, container);
+		else
+			cr_expect_null(container, "%s: container %s", cgroups[i].path, container);
+		if (cgroups[i].unit)
+			cr_expect(unit && !strcmp(unit, cgroups[i].unit), "%s: unit %s", cgroups[i].path, unit);
+		else
+			cr_expect_null(unit, "%s: unit %s", cgroups[i].path, unit);
+		free(container);
+		free(unit);
+	}
+}
+
+Test(cgroup, long_path)
+{
+	size_t len = 1 << 20;
+	_cleanup_free_ char *path = malloc(len + 1), *container = NULL, *unit = NULL;
+
+	cr_assert_not_null(path);
+	memset(path, '-', len);
+	path[len] = 0;
+	cgroup__recognise(path, &container, &unit);
+	cr_expect_null(container);
+	cr_expect_null(unit);
+	memcpy(path + len - 64, ID, 64);
+	cgroup__recognise(path, &container, &unit);
+	cr_assert_not_null(container);
+	cr_expect_str_eq(container, ID);
+}
+
+/* A pid that was somebody's until just now. */
+static pid_t gone_pid(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	cr_assert_gt(pid, 0);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+Test(process, own)
+{
+	_cleanup_err_ struct err e = {};
+	_cleanup_free_ char *fdinfo = NULL;
+	char exe[4097] = "", comm[17] = "", path[64], line[64];
+	struct process p;
+	struct timespec up;
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	cr_assert_gt(len, 0);
+	prctl(PR_GET_NAME, comm);
+	cr_assert_eq(process__read(getpid(), &p, &e), 0, "%s", err_msg(&e));
+	cr_expect_eq(p.pid, getpid());
+	cr_expect_str_eq(p.comm, comm);
+	cr_expect_str_eq(p.exe, exe);
+	cr_expect_eq(p.uid, geteuid());
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	cr_expect_leq(p.age_ns, up.tv_sec * 1000000000ull + up.tv_nsec);
+	cr_expect_lt(p.age_ns, 600 * 1000000000ull, "this test has just begun");
+	if (p.cgroup)
+		cr_expect_eq(p.cgroup[0], '/');
+
+	cr_assert_geq(p.pidfd, 0);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", p.pidfd);
+	cr_assert_eq(read_small_file(path, &fdinfo, NULL), 0);
+	snprintf(line, sizeof(line), "\nPid:\t%d\n", (int)getpid());
+	cr_expect_not_null(strstr(fdinfo, line), "%s", fdinfo);
+
+	process__done(&p);
+	cr_expect_eq(p.pidfd, -1);
+	cr_expect_null(p.comm);
+	process__done(&p);
+}
+
+Test(process, age_grows)
+{
+	const uint64_t pause_ns = 50000000;
+	uint64_t begin = now_ns(), passed;
+	struct process p, later;
+
+	cr_assert_eq(process__read(getpid(), &p, NULL), 0);
+	while (now_ns() - begin < pause_ns)
+		sched_yield();
+	cr_assert_eq(process__read(getpid(), &later, NULL), 0);
+	passed = now_ns() - begin;
+	cr_expect_geq(later.age_ns, p.age_ns + pause_ns / 2);
+	cr_expect_leq(later.age_ns, p.age_ns + passed);
+	process__done(&p);
+	process__done(&later);
+}
+
+Test(process, hostile_name)
+{
+	_cleanup_err_ struct err e = {};
+	struct process p;
+
+	/* in /proc/PID/stat it looks like the end of the name and a zombie's state */
+	prctl(PR_SET_NAME, "x) Z 1 (\033[1m\xff");
+	cr_assert_eq(process__read(getpid(), &p, &e), 0, "%s", err_msg(&e));
+	cr_expect_str_eq(p.comm, "x) Z 1 (?[1m?");
+	process__done(&p);
+	cr_expect_gt(process__rss_bytes(getpid()), 0);
+}
+
+Test(process, missing)
+{
+	_cleanup_err_ struct err e = {};
+	pid_t pid = gone_pid();
+	char want[32], comm[32] = "before";
+	struct process p;
+
+	cr_expect_eq(process__read(pid, &p, &e), -ESRCH);
+	snprintf(want, sizeof(want), "no process %d", (int)pid);
+	cr_expect_str_eq(err_msg(&e), want);
+	cr_expect_eq(process__read(pid, &p, NULL), -ESRCH);
+	cr_expect_eq(process__rss_bytes(pid), 0);
+	cr_expect_eq(process__cpu_ns(pid), 0);
+	process__thread_comm(pid, pid, comm);
+	cr_expect_str_eq(comm, "");
+	cr_expect_eq(process__read(-5, &p, NULL), -ESRCH);
+}
+
+Test(process, zombie)
+{
+	_cleanup_err_ struct err e = {};
+	siginfo_t info;
+	struct process p;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	cr_assert_gt(pid, 0);
+	cr_assert_eq(waitid(P_PID, pid, &info, WEXITED | WNOWAIT), 0);
+	cr_expect_eq(process__read(pid, &p, &e), -ESRCH);
+	cr_expect_not_null(strstr(err_msg(&e), "zombie"), "%s", err_msg(&e));
+	cr_expect_eq(process__rss_bytes(pid), 0);
+	waitpid(pid, NULL, 0);
+}
+
+struct thread {
+	pid_t tid;
+	sem_t ready, done;
+};
+
+static void *be_a_thread(void *arg)
+{
+	struct thread *t = arg;
+
+	t->tid = gettid();
+	prctl(PR_SET_NAME, "work\ter\033");
+	sem_post(&t->ready);
+	sem_wait(&t->done);
+	return NULL;
+}
+
+Test(process, thread)
+{
+	_cleanup_err_ struct err e = {};
+	struct thread t = {};
+	struct process p = { .pid = 12345 };
+	char comm[32], tid_text[16];
+	pthread_t thread;
+
+	sem_init(&t.ready, 0, 0);
+	sem_init(&t.done, 0, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, be_a_thread, &t), 0);
+	sem_wait(&t.ready);
+	cr_expect_lt(process__read(t.tid, &p, &e), 0, "a thread is no process");
+	snprintf(tid_text, sizeof(tid_text), "%d", (int)t.tid);
+	cr_expect_not_null(strstr(err_msg(&e), tid_text), "%s", err_msg(&e));
+	cr_expect_eq(p.pid, 12345, "untouched");
+	process__thread_comm(getpid(), t.tid, comm);
+	cr_expect_str_eq(comm, "work?er?");
+	sem_post(&t.done);
+	pthread_join(thread, NULL);
+}
+
+Test(process, kernel_thread)
+{
+	_cleanup_err_ struct err e = {};
+	_cleanup_free_ char *comm = NULL;
+	struct process p;
+
+	if (read_small_file("/proc/2/comm", &comm, NULL) || strcmp(comm, "kthreadd\n"))
+		cr_skip_test("this pid namespace has no kernel threads");
+	cr_expect_eq(process__read(2, &p, &e), -EINVAL);
+	cr_expect_not_null(strstr(err_msg(&e), "kernel thread"), "%s", err_msg(&e));
+}
+
+Test(process, memory_and_cpu_time)
+{
+	const size_t len = 32 << 20;
+	uint64_t before = process__rss_bytes(getpid()), after;
+	char *p;
+
+	cr_expect_gt(before, 0);
+	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	cr_assert_neq(p, MAP_FAILED);
+	after = process__rss_bytes(getpid());
+	cr_expect_geq(after, before + len / 2);
+	cr_expect_leq(after, before + 2 * len);
+
+	/* counted in ticks: it takes a few of them */
+	while (!process__cpu_ns(getpid()) && clock() < 5 * CLOCKS_PER_SEC)
+		;
+	cr_expect_gt(process__cpu_ns(getpid()), 0);
+	cr_expect_lt(process__cpu_ns(getpid()), 60 * 1000000000ull);
+}
