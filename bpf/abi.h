@@ -43,6 +43,7 @@ enum mt_result {
 #define MT_COOKIE_FREES_ON_FAIL (1ULL << 28)	/* reallocf: the old block goes even if the call fails */
 #define MT_COOKIE_AT_RET (1ULL << 29)	/* the return is seen on a `ret`, not by a uretprobe */
 #define MT_COOKIE_NO_RETURN (1ULL << 30)	/* no safe return point: entry only, told as missed_return */
+#define MT_COOKIE_REALLOC (1ULL << 31)	/* the call takes an old block */
 #define MT_COOKIE_SP_SHIFT 32		/* bytes that the stack pointer is below its value at entry */
 
 #define MT_COOKIE(func, size, count, old, out, result)						\

@@ -330,13 +330,15 @@ static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
 	}
 }
 
-static __always_inline int on_return(mt_regs *ctx, bool is_realloc)
+/* One program for malloc's and realloc's returns: where realloc jumps to malloc they are the same instruction. */
+static __always_inline int on_return(mt_regs *ctx)
 {
 	__u64 cut = mt_cut, cookie, now_ns, addr, caller, sp;
 	struct taken block, stale;
 	struct mt_thread *t;
 	struct charge c;
 	__u32 site, func;
+	bool is_realloc;
 
 	if (cut & MT_CUT_FROZEN)
 		return 0;
@@ -362,6 +364,7 @@ static __always_inline int on_return(mt_regs *ctx, bool is_realloc)
 		}
 	}
 	func = MT_COOKIE_FUNC(t->cookie);
+	is_realloc = t->cookie & MT_COOKIE_REALLOC;
 	t->sp = 0;
 	now_ns = clock_ns();
 	addr = result_of(ctx, t);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * The programs. Each role of an allocation function has one program per side;
- * which function it is, and where its arguments are, comes with the attach
+ * The programs. Each role of an allocation function has one program for its
+ * entry, and all share the one for returns; which function it is, and where its arguments are, comes with the attach
  * cookie. The maps are defined in the files of those who own them.
  */
 #include "vmlinux.h"
@@ -26,21 +26,15 @@ int enter_alloc(mt_regs *ctx)
 }
 
 SEC("uprobe")
-int leave_alloc(mt_regs *ctx)
-{
-	return on_return(ctx, false);
-}
-
-SEC("uprobe")
 int enter_realloc(mt_regs *ctx)
 {
 	return on_enter(ctx, true);
 }
 
 SEC("uprobe")
-int leave_realloc(mt_regs *ctx)
+int leave(mt_regs *ctx)
 {
-	return on_return(ctx, true);
+	return on_return(ctx);
 }
 
 SEC("uprobe")

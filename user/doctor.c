@@ -87,7 +87,7 @@ static void tell_plan(FILE *out, const struct tracees *t, const struct plan *p)
 	fprintf(out, "  allocator  %s%s%s\n             %zu functions, %zu points, build id %s\n", p->object->path,
 		*p->family ? ", " : "", p->family, p->n_funcs, p->n_points, p->object->build_id ? p->object->build_id : "none");
 	for (size_t i = 0; i < p->n_funcs; i++)
-		fprintf(out, "    %-24.60s %s\n", t->funcs.v[p->funcs[i].func].name, p->funcs[i].why ? p->funcs[i].why : "");
+		fprintf(out, "    %-24.60s %s\n", t->funcs.v[p->funcs[i].func].name, p->funcs[i].why);
 }
 
 static int tell_targets(FILE *out, const struct opts *o, int *ret_status, struct err *e)
@@ -100,8 +100,15 @@ static int tell_targets(FILE *out, const struct opts *o, int *ret_status, struct
 	err = o->prefix ? alloc_funcs__add_prefix(&t.funcs, o->prefix, e) : 0;
 	for (size_t i = 0; i < o->syms.n && !err; i++)
 		err = alloc_funcs__add_sym(&t.funcs, o->syms.v[i], e);
-	for (size_t i = 0; i < o->objects.n && !err; i++)
+	for (size_t i = 0; i < o->objects.n && !err; i++) {
+		size_t seen = t.plans.n;
+
 		err = tracees__ask_for(&t, o->objects.v[i], e);
+		if (!err && t.plans.n > seen) {
+			fprintf(out, "With -O %s\n", o->objects.v[i]);
+			tell_plan(out, &t, &t.plans.v[seen]->plan);
+		}
+	}
 	for (size_t i = 0; i < o->pids.n && !err; i++) {
 		size_t seen = t.plans.n;
 
@@ -109,7 +116,7 @@ static int tell_targets(FILE *out, const struct opts *o, int *ret_status, struct
 		if (err)
 			break;
 		fprintf(out, "With -p %d: %s\n", (int)o->pids.v[i], t.v.v[t.v.n - 1]->process.comm);
-		for (size_t k = i ? seen : 0; k < t.plans.n; k++)
+		for (size_t k = seen; k < t.plans.n; k++)
 			if (t.plans.v[k]->plan.n_funcs)
 				tell_plan(out, &t, &t.plans.v[k]->plan);
 	}

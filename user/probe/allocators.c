@@ -343,6 +343,8 @@ uint64_t alloc_funcs__cookie(const struct alloc_funcs *f, size_t i)
 
 	if (row->flags & FUNC_FREES_ON_FAIL)
 		cookie |= MT_COOKIE_FREES_ON_FAIL;
+	if (row->role == ROLE_REALLOC)
+		cookie |= MT_COOKIE_REALLOC;
 	return cookie;
 }
 

@@ -43,8 +43,8 @@ struct attachment {
 static struct bpf_program *program_of(struct kernel *k, const struct step *s)
 {
 	struct bpf_program *const of[N_ROLES][2] = {
-		[ROLE_ALLOC] = { k->skel->progs.enter_alloc, k->skel->progs.leave_alloc },
-		[ROLE_REALLOC] = { k->skel->progs.enter_realloc, k->skel->progs.leave_realloc },
+		[ROLE_ALLOC] = { k->skel->progs.enter_alloc, k->skel->progs.leave },
+		[ROLE_REALLOC] = { k->skel->progs.enter_realloc, k->skel->progs.leave },
 		[ROLE_FREE] = { k->skel->progs.enter_free, NULL },
 	};
 

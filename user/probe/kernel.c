@@ -143,6 +143,8 @@ uint64_t kernel__clock_ns(struct kernel *k)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, run);
 
+	if (k->frozen_ns)
+		return k->frozen_ns;
 	bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.hello), &run);
 	return k->skel->bss->mt_hello_ns;
 }
@@ -243,10 +245,13 @@ void kernel__close(struct kernel *k)
 
 void kernel__freeze(struct kernel *k, bool frozen)
 {
-	if (frozen)
+	if (frozen) {
 		__atomic_or_fetch(&k->skel->data->mt_cut, MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
-	else
+		k->frozen_ns = kernel__clock_ns(k);
+	} else {
+		k->frozen_ns = 0;
 		__atomic_and_fetch(&k->skel->data->mt_cut, ~MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
+	}
 }
 
 int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e)

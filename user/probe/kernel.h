@@ -42,6 +42,7 @@ struct kernel {
 		void *arg;
 	} on_event;		/* during kernel__read_events */
 	uint64_t tick_ns;	/* of the programs' clock */
+	uint64_t frozen_ns;	/* when the trace ended, on that clock; 0: it goes on */
 };
 
 /* -ERANGE with a message if what was asked for cannot be. */
@@ -68,7 +69,7 @@ int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg);
 bool kernel__started(const struct kernel *k);
 void kernel__reset_started(struct kernel *k);
 
-/* The programs' clock, now. */
+/* The programs' clock, now; after the end of the trace, when that was. */
 uint64_t kernel__clock_ns(struct kernel *k);
 
 #endif

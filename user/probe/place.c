@@ -2,30 +2,38 @@
 /*
  * Chooses the points of one function. Owns nothing beyond a call.
  *
- * Entry. The first instruction, where the ABI says what the arguments are.
+ * Entry. The first instruction, where the ABI says what the arguments are; or one
+ * shortly behind it that is cheaper and sees the same (entry.c), if nothing jumps
+ * to between the two and if no uretprobe is needed: that one must sit on the
+ * first, before the return address is put away.
  *
  * Return. A uretprobe sees every return, but it does so by putting the address
  * of a trampoline in place of the return address. A C++ exception that leaves
  * the function (operator new, out of memory) is unwound by return addresses,
- * finds no rule for the trampoline and ends the target. So a function that may
- * throw gets probes on its return instructions instead: the code that can be
- * reached from its first instruction is walked, through tail jumps into other
- * functions too, and each return found is a point. Only code that is reached
- * is looked at: a breakpoint in data between functions would change the data.
- * A return in a function that others call as well is hit by them, too; the
- * kernel side tells by the stack pointer which call, if any, has come to its
- * end. Where one way out cannot be followed (a jump through a register, or
- * through the PLT to another object), no return is probed at all, because a
- * call whose end was missed would look as if it went on.
+ * finds no rule for the trampoline and ends the target; and on arm64 it costs
+ * twice a breakpoint on `ret`, more so with several threads. So functions that
+ * may throw, and on arm64 all, get probes on their return instructions instead:
+ * the code that can be reached from the first instruction is walked, through tail
+ * jumps into other functions too, and each return found is a point. Only code
+ * that is reached is looked at: a breakpoint in data between functions would
+ * change the data. A return in a function that others call as well is hit by
+ * them, too; the kernel side tells by the stack pointer which call, if any, has
+ * come to its end. Where one way out cannot be followed (a jump through a
+ * register, or through the PLT to another object), no return instruction is
+ * probed at all, because a call whose end was missed would look as if it went
+ * on: a uretprobe then, or for a function that may throw the entry alone.
  *
  * The stack pointer at a return instruction is what it was at entry, by both
  * ABIs: AAPCS64 has sp preserved across a call and `ret` does not touch it; on
  * x86_64 `ret` pops the return address, which at entry lay at (%rsp). A tail
- * jump hands on that same state. So sp_delta is 0 at both ends.
+ * jump hands on that same state. So sp_delta is 0 there.
  */
+#include <elf.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
+#include "probe/entry.h"
 #include "probe/insn.h"
 #include "probe/plan.h"
 #include "util/util.h"
@@ -51,6 +59,7 @@ struct walk {
 	size_t n_regions;
 	struct vec(uint64_t) todo;
 	struct vec(uint64_t) returns;
+	struct vec(uint64_t) targets;	/* of jumps and branches */
 	const char *unclear;
 };
 
@@ -66,7 +75,7 @@ static int add_region(struct walk *w, uint64_t start, uint64_t end)
 	uint64_t len = end - start;
 
 	if (w->n_regions == MAX_REGIONS)
-		return give_up(w, "entry only: its tail calls lead too far");
+		return give_up(w, "its tail calls lead too far");
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
@@ -114,13 +123,21 @@ static void bounds_of(const struct walk *w, uint64_t addr, uint64_t *ret_start, 
 
 static int go_to(struct walk *w, uint64_t target)
 {
-	uint64_t *slot;
+	uint64_t *todo = vec_push(&w->todo), *known = vec_push(&w->targets);
 
-	slot = vec_push(&w->todo);
-	if (!slot)
+	if (!todo || !known)
 		return -ENOMEM;
-	*slot = target;
+	*todo = *known = target;
 	return 0;
+}
+
+/* Can control come to somewhere behind first, up to last, other than by running on from first? */
+static bool is_entered(const struct walk *w, uint64_t first, uint64_t last)
+{
+	for (size_t i = 0; i < w->targets.n; i++)
+		if (w->targets.v[i] > first && w->targets.v[i] <= last)
+			return true;
+	return false;
 }
 
 /* Programs are free to bring these themselves: the object's own may not be the one that is jumped to. */
@@ -146,7 +163,7 @@ static int go_through_slot(struct walk *w, uint64_t slot)
 	if (r == -ENOMEM)
 		return r;
 	if (r || is_replaceable(name))
-		return give_up(w, "entry only: it leaves by a jump into another object");
+		return give_up(w, "it leaves by a jump into another object");
 	return go_to(w, target);
 }
 
@@ -166,7 +183,7 @@ static int follow(struct walk *w, uint64_t addr)
 			return err;
 		r = region_of(w, addr);
 		if (!r)
-			return give_up(w, "entry only: it jumps to where the file has no code");
+			return give_up(w, "it jumps to where the file has no code");
 	}
 	for (;;) {
 		struct insn i;
@@ -176,8 +193,8 @@ static int follow(struct walk *w, uint64_t addr)
 			/* nothing is left to run after a call that does not return */
 			if (after_call && !r->cut)
 				return 0;
-			return give_up(w, r->cut ? "entry only: its code is too long to follow" :
-						   "entry only: its code runs past its end");
+			return give_up(w, r->cut ? "its code is too long to follow" :
+						   "its code runs past its end");
 		}
 		if (r->seen[addr - r->start])
 			return 0;
@@ -187,11 +204,11 @@ static int follow(struct walk *w, uint64_t addr)
 		case FLOW_BAD:
 			if (after_call)
 				return 0;
-			return give_up(w, "entry only: its code cannot be decoded");
+			return give_up(w, "its code cannot be decoded");
 		case FLOW_SLOT:
 			return go_through_slot(w, i.target);
 		case FLOW_INDIRECT:
-			return give_up(w, "entry only: it leaves by an indirect jump");
+			return give_up(w, "it leaves by an indirect jump");
 		case FLOW_STOP:
 			return 0;
 		case FLOW_JUMP:
@@ -225,6 +242,7 @@ static void walk_done(struct walk *w)
 	free(w->starts);
 	vec_done(&w->todo);
 	vec_done(&w->returns);
+	vec_done(&w->targets);
 	decoder__free(w->decoder);
 }
 
@@ -234,9 +252,9 @@ static int find_returns(struct walk *w, const struct planned_func *f)
 
 	w->decoder = decoder__new(w->obj->machine);
 	if (!w->decoder)
-		return give_up(w, "entry only: no decoder for this architecture");
+		return give_up(w, "no decoder for this architecture");
 	if (!f->size)
-		return give_up(w, "entry only: where it ends is not known");
+		return give_up(w, "where it ends is not known");
 	r = object__function_starts(w->obj, &w->starts, &w->n_starts);
 	if (!r)
 		r = add_region(w, f->vaddr, f->size > UINT64_MAX - f->vaddr ? UINT64_MAX : f->vaddr + f->size);
@@ -245,13 +263,13 @@ static int find_returns(struct walk *w, const struct planned_func *f)
 	while (!r && !w->unclear && w->todo.n)
 		r = follow(w, w->todo.v[--w->todo.n]);
 	if (!r && !w->unclear && !w->returns.n)
-		return give_up(w, "entry only: no return was found in its code");
+		return give_up(w, "no return was found in its code");
 	return r;
 }
 
 /* ---- the points */
 
-static int add_point(const struct object *obj, struct points *p, uint64_t vaddr, enum how how)
+static int add_point(const struct object *obj, struct points *p, uint64_t vaddr, enum how how, uint32_t sp_delta)
 {
 	struct point *point;
 	uint64_t offset;
@@ -261,56 +279,81 @@ static int add_point(const struct object *obj, struct points *p, uint64_t vaddr,
 	point = vec_push(p);
 	if (!point)
 		return -ENOMEM;
-	*point = (struct point){ .offset = offset, .how = how };
+	*point = (struct point){ .offset = offset, .how = how, .sp_delta = sp_delta };
 	return 0;
 }
 
-static int place_entry(const struct object *obj, const struct planned_func *f, struct points *p)
+__attribute__((format(printf, 2, 3))) static void because(struct planned_func *f, const char *fmt, ...)
 {
-	return add_point(obj, p, f->vaddr, ON_ENTRY);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(f->why, sizeof(f->why), fmt, ap);
+	va_end(ap);
 }
 
-static int place_return_insns(const struct object *obj, struct planned_func *f, struct points *p)
+/* The entry of a function without a uretprobe; w: its code, walked. */
+static int place_entry(const struct object *obj, struct planned_func *f, const struct walk *w, struct points *p)
 {
-	struct walk w = { .obj = obj };
-	size_t i;
-	int r = find_returns(&w, f);
+	struct entry_point e;
 
-	f->why = "entry and each return instruction: it may throw";
-	if (!r && w.unclear) {
-		f->no_return = true;
-		f->why = w.unclear;
+	if (!entry__cheapest(obj, f->vaddr, f->size, &e) || (e.vaddr != f->vaddr && (w->unclear || is_entered(w, f->vaddr, e.vaddr)))) {
+		because(f, "first instruction");
+		return add_point(obj, p, f->vaddr, ON_ENTRY, 0);
 	}
-	for (i = 0; !r && !f->no_return && i < w.returns.n; i++)
-		r = add_point(obj, p, w.returns.v[i], ON_RET_INSN);
-	walk_done(&w);
+	because(f, "+0x%x %s", (unsigned int)(e.vaddr - f->vaddr), e.insn);
+	return add_point(obj, p, e.vaddr, ON_ENTRY, e.sp_delta);
+}
+
+static int place_return_insns(const struct object *obj, struct planned_func *f, const struct walk *w, struct points *p)
+{
+	char entry[sizeof(f->why)];
+	int r = 0;
+
+	for (size_t i = 0; !r && i < w->returns.n; i++)
+		r = add_point(obj, p, w->returns.v[i], ON_RET_INSN, 0);
+	snprintf(entry, sizeof(entry), "%s", f->why);
+	because(f, "%.60s, %zu ret", entry, w->returns.n);
 	return r;
 }
 
-static int place_return(const struct object *obj, const struct alloc_func *row, struct planned_func *f,
-			struct points *p)
+static int place(const struct object *obj, const struct alloc_func *row, struct planned_func *f, const struct walk *w,
+		 struct points *p)
 {
-	if (row->flags & FUNC_THROWS)
-		return place_return_insns(obj, f, p);
-	f->why = "entry and uretprobe";
-	return add_point(obj, p, f->vaddr, ON_RETURN);
+	bool by_insns = row->flags & FUNC_THROWS || obj->machine == EM_AARCH64;
+	int r;
+
+	if (row->role == ROLE_FREE)
+		return place_entry(obj, f, w, p);
+	if (by_insns && !w->unclear) {
+		r = place_entry(obj, f, w, p);
+		return r ? r : place_return_insns(obj, f, w, p);
+	}
+	r = add_point(obj, p, f->vaddr, ON_ENTRY, 0);
+	if (row->flags & FUNC_THROWS) {
+		f->no_return = true;
+		because(f, "entry only: %s", w->unclear);
+		return r;
+	}
+	because(f, "entry and uretprobe%s%s", w->unclear ? ": " : "", w->unclear ? w->unclear : "");
+	return r ? r : add_point(obj, p, f->vaddr, ON_RETURN, 0);
 }
 
 int place__function(const struct object *obj, const struct alloc_func *row, struct planned_func *f, struct points *p)
 {
-	size_t first = p->n, i;
-	int r;
+	struct walk w = { .obj = obj };
+	size_t first = p->n;
+	int r = find_returns(&w, f);
 
 	f->no_return = false;
-	f->why = "entry";
-	r = place_entry(obj, f, p);
-	if (!r && row->role != ROLE_FREE)
-		r = place_return(obj, row, f, p);
+	if (!r)
+		r = place(obj, row, f, &w, p);
+	walk_done(&w);
 	if (r) {
 		p->n = first;
 		return r;
 	}
-	for (i = first; i < p->n; i++)
+	for (size_t i = first; i < p->n; i++)
 		p->v[i].func = f->func;
 	return 0;
 }

@@ -32,7 +32,7 @@ struct planned_func {
 	uint32_t func;
 	uint64_t vaddr, size;
 	bool no_return;		/* entry only: its return cannot be probed safely */
-	const char *why;	/* static; how its points were chosen, for doctor and --verbose */
+	char why[96];		/* how its points were chosen, for doctor and --verbose */
 };
 
 struct plan {
