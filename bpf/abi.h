@@ -219,6 +219,59 @@ struct mt_thread {
 };
 _Static_assert(sizeof(struct mt_thread) == 256, "four cache lines");
 
+/* ---- unwinding by tables: .eh_frame, compiled */
+
+enum mt_cfa {
+	MT_CFA_NONE = 0,	/* no rule for this address */
+	MT_CFA_SP,		/* sp + cfa_off */
+	MT_CFA_FP,		/* fp + cfa_off */
+	MT_CFA_PLT,		/* amd64's PLT: sp + 8, and 8 more from byte cfa_off of a 16-byte entry on */
+	MT_CFA_AT_SP,		/* *(sp + cfa_off) + post_off */
+	MT_CFA_AT_FP,		/* *(fp + cfa_off) + post_off */
+	MT_CFA_SIGNAL,		/* a signal frame: all registers are in it */
+	MT_CFA_STOP,		/* the first frame of a thread */
+	MT_CFA_UNSUPPORTED,
+};
+
+/* where the caller's frame pointer, and on arm64 its return address, are */
+enum mt_saved {
+	MT_SAVED_SAME = 0,	/* still in the register */
+	MT_SAVED_AT_CFA,	/* at cfa + offset */
+	MT_SAVED_AT_FP,		/* at fp + offset (amd64, functions that align their stack) */
+	MT_SAVED_UNSUPPORTED,
+};
+
+struct mt_rule {
+	__u8 cfa, ra, fp, pad;	/* enum mt_cfa, enum mt_saved twice */
+	__s32 cfa_off, ra_off, fp_off, post_off;
+	__u32 pad2;
+};
+
+struct mt_row {			/* from pc on, up to the next row */
+	__u32 pc;		/* relative to the table's base, which is page-aligned */
+	__u16 rule;
+	__u16 pad;
+};
+_Static_assert(sizeof(struct mt_rule) == 24 && sizeof(struct mt_row) == 8, "abi");
+
+#define MT_TABLE_PAGE_SHIFT 12
+#define MT_MAX_RULES 8192
+#define MT_MAX_RANGES 256
+
+struct mt_range {		/* code that a process has mapped */
+	__u64 start, end;
+	__u64 base;		/* the table's base, where it is mapped */
+	__u32 first_page;	/* in the page index: the first row of each page, and of the page behind the last */
+	__u32 n_pages;		/* 0: no table */
+};
+
+struct mt_space {		/* per process; sorted by start */
+	__u32 n;
+	__u32 pad;
+	struct mt_range range[MT_MAX_RANGES];
+};
+_Static_assert(sizeof(struct mt_range) == 32, "abi");
+
 /* ---- the programs' own buffers for stacks */
 
 #define MT_MAX_DEPTH 127

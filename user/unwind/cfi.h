@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * .eh_frame → rows: from which address on, how the caller's registers are
+ * found. One table per object, sorted; what the kernel walks by is made of it.
+ */
+#ifndef MT_CFI_H
+#define MT_CFI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+#include "target/object.h"
+#include "util/err.h"
+
+struct cfi_row {
+	uint64_t pc;		/* ELF virtual address from which the rule holds, up to the next row's */
+	struct mt_rule rule;
+};
+
+struct cfi_stats {
+	size_t n_fdes, n_bad_fdes;	/* an FDE that makes no sense gives no rows */
+	size_t n_call_rows;		/* rows in which a call stands */
+	size_t n_no_record;		/* those of them in which the caller's frame pointer and return address are not kept
+					   side by side as a frame record: a frame-pointer walk goes wrong there */
+	size_t n_unsupported;		/* rules that the kernel's walk cannot follow */
+};
+
+struct cfi {
+	uint16_t machine;
+	struct cfi_row *rows;	/* owned; neighbours differ; the last one is MT_CFA_NONE */
+	size_t n_rows;
+	struct cfi_stats stats;
+};
+
+/* calls_only: leave out rows that hold no call; enough for return addresses, not for a frame that a signal interrupted. */
+int cfi__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e);
+/* The same from memory: the vdso, tests, fuzzing. image: a whole ELF file. */
+int cfi__compile_image(const void *image, size_t len, bool calls_only, struct cfi *ret, struct err *e);
+/* The row that holds pc, or NULL. */
+const struct cfi_row *cfi__find(const struct cfi *c, uint64_t pc);
+void cfi__done(struct cfi *c);
+
+#endif
