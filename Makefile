@@ -21,8 +21,8 @@ ARCH := $(if $(findstring x86_64,$(MULTIARCH)),x86,arm64)
 
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)
-SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-omit-frame-pointer)
 comma := ,
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-omit-frame-pointer)
 ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) -Iuser -I. -I$(B) -MMD -MP
 LIBS := -lbpf -ldw -lelf -lcapstone -lcap -liberty -lz
 
