@@ -17,6 +17,7 @@
 #include "sym/demangle.h"
 #include "sym/dwarfinfo.h"
 #include "sym/elffile.h"
+#include "sym/minidebug.h"
 #include "sym/symtab.h"
 #include "target/object.h"
 #include "util/util.h"
@@ -32,6 +33,7 @@ struct result {
 struct module {			/* what is known of one object */
 	struct object *obj;	/* holds a reference */
 	struct elffile file, debug;
+	struct minidebug mini;
 	struct symtab symtab;
 	struct dwarfinfo *dwarf;	/* NULL: none */
 	struct u64map results;	/* return address → struct result */
@@ -68,6 +70,7 @@ static void module__free(struct module *m)
 {
 	dwarfinfo__free(m->dwarf);
 	symtab__done(&m->symtab);
+	minidebug__close(&m->mini);
 	elffile__close(&m->debug);
 	elffile__close(&m->file);
 	u64map__done(&m->results);
@@ -118,6 +121,9 @@ static void open_files(struct sym *s, struct module *m)
 		if (!elffile__open_dwarf(&m->debug, s->debug_dir))
 			with_dwarf = &m->debug;
 	}
+	/* What a debug file has of symbols is more. */
+	if (!m->debug.elf && !minidebug__open(&m->mini, m->file.elf))
+		symtab__add_elf(&m->symtab, m->mini.elf);
 	symtab__add_elf(&m->symtab, m->file.elf);
 	/* Without section headers the dynamic segment still leads to symbols. */
 	if (!m->symtab.n)
