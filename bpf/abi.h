@@ -153,6 +153,8 @@ _Static_assert(sizeof(struct mt_counts) == 64, "one cache line");
 
 /* ---- processes */
 
+enum mt_method { MT_WALK_FP = 0, MT_WALK_TABLE = 1 };
+
 struct mt_proc {
 	__u32 pid;		/* as malloctrace's own pid namespace sees it */
 	__u32 ended;		/* 1: exit, 2: exec */
@@ -160,7 +162,9 @@ struct mt_proc {
 	__u64 ended_ns;
 	__u64 unknown_frees;
 	__u64 probe_hits;	/* of threads that have ended */
-	__u64 pad[3];
+	__u32 walk;		/* enum mt_method: how its stacks are walked */
+	__u32 pad0;
+	__u64 pad[2];
 	/* the changing half */
 	__u64 live_bytes;
 	__u64 peak_bytes;
@@ -274,16 +278,26 @@ _Static_assert(sizeof(struct mt_range) == 32, "abi");
 
 /* ---- the programs' own buffers for stacks */
 
-#define MT_MAX_DEPTH 127
+#define MT_MAX_DEPTH 512
+#define MT_KERNEL_DEPTH 127	/* what the kernel's own walk gives at most, unless a sysctl says otherwise */
+
+struct mt_walk {		/* the registers of one frame on the way up */
+	__u64 pc, sp, fp, lr;
+	__u64 hook;		/* the uretprobe trampoline, 0 if none is pending */
+	__u64 pending;		/* the kernel's list of them */
+	__u32 range;		/* where the last pc was found */
+	__u32 end;		/* enum mt_end */
+	__u8 is_return, lr_known, sp_known;
+	__u8 pad[5];
+};
 
 struct mt_scratch {
 	__u64 busy;
-	__u32 end;		/* enum mt_end of the stack in it */
-	__u32 pad;
+	struct mt_walk walk;
 	__u64 ip[MT_MAX_DEPTH];
-	__u64 pad2[7];		/* two of them share no cache line */
+	__u64 pad[7];		/* two of them share no cache line */
 };
-_Static_assert(sizeof(struct mt_scratch) == 1088, "abi");
+_Static_assert(sizeof(struct mt_walk) == 64 && sizeof(struct mt_scratch) == 72 + 4096 + 56, "abi");
 
 /* ---- what can be lost, and what the edges of the trace cut off */
 

@@ -154,14 +154,6 @@ static __always_inline void unknown_free(struct mt_thread *t)
 		__sync_fetch_and_add(&p->unknown_frees, 1);
 }
 
-/* The page that uretprobes return through; 0 if this process has none yet. */
-static __noinline __u64 trampoline(void)
-{
-	struct task_struct *task = (void *)bpf_get_current_task();
-
-	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
-}
-
 #define INSIDE_MAX_FRAMES 64
 #define INSIDE_MAX_FRAME_BYTES 65536
 
@@ -387,7 +379,7 @@ static __always_inline int on_return(mt_regs *ctx)
 			put_old_back(t);
 		}
 		if (t->size)
-			charge_failure(t, site_here(ctx, t->proc, func, caller), cut);
+			charge_failure(t, site_here(ctx, t->proc, func, caller, sp), cut);
 		return 0;
 	}
 
@@ -407,7 +399,7 @@ static __always_inline int on_return(mt_regs *ctx)
 		count(MT_LOST_MISSED_FREE);
 		end_block(t, &stale, addr, cut, now_ns);
 	}
-	site = site_here(ctx, t->proc, func, caller);
+	site = site_here(ctx, t->proc, func, caller, sp);
 	block = (struct taken){ .size = t->size, .born_ns = now_ns, .site = site };
 	if (!blocks_put(addr, t->proc, &block))
 		return 0;

@@ -74,6 +74,25 @@ static __always_inline __u64 arch_return_address(const mt_regs *r)
 
 /* Nothing at a fixed place proves that a call is still under way: the walk must. */
 #define ARCH_RA_ON_STACK 0
+#define ARCH_RA_BYTES 0
+
+/*
+ * The registers that a signal interrupted. The frame that the kernel pushes:
+ * siginfo (128 bytes), ucontext, in it at 176 the registers behind one word.
+ */
+static __always_inline int arch_signal_frame(struct mt_walk *w)
+{
+	__u64 q[4];
+
+	if (bpf_probe_read_user(q, sizeof(q), (const void *)(w->sp + 128 + 176 + 8 + 29 * 8)))
+		return -1;
+	w->fp = q[0];
+	w->lr = q[1];
+	w->sp = q[2];
+	w->pc = MT_STRIP_RA(q[3]);
+	w->lr_known = 1;
+	return 0;
+}
 
 #elif defined(__TARGET_ARCH_x86)
 
@@ -134,6 +153,21 @@ static __always_inline __u64 arch_return_address(const mt_regs *r)
 
 /* The return address lies just below "sp after return" as long as the call is under way. */
 #define ARCH_RA_ON_STACK 1
+#define ARCH_RA_BYTES 8
+
+/* ucontext is at sp (the handler's return address has been popped), its registers at 40: r8...r15, di, si, bp, ..., sp, ip */
+static __always_inline int arch_signal_frame(struct mt_walk *w)
+{
+	__u64 q[17];
+
+	if (bpf_probe_read_user(q, sizeof(q), (const void *)(w->sp + 40)))
+		return -1;
+	w->fp = q[10];
+	w->sp = q[15];
+	w->pc = q[16];
+	w->lr_known = 0;
+	return 0;
+}
 
 #else
 #error "an architecture needs its registers here"

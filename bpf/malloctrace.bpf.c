@@ -12,8 +12,9 @@
 #include "bpf/arch.bpf.h"
 #include "bpf/count.bpf.h"
 #include "bpf/blocks.bpf.h"
-#include "bpf/sites.bpf.h"
 #include "bpf/threads.bpf.h"
+#include "bpf/unwind.bpf.h"
+#include "bpf/sites.bpf.h"
 #include "bpf/alloc.bpf.h"
 #include "bpf/life.bpf.h"
 

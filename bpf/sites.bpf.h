@@ -79,7 +79,7 @@ static __always_inline void scratch_release(struct mt_scratch *s)
  */
 __noinline int walk_end(__u64 fp)
 {
-	for (int i = 0; i < MT_MAX_DEPTH + 1; i++) {
+	for (int i = 0; i < MT_KERNEL_DEPTH + 1; i++) {
 		__u64 frame[2];
 
 		if (!fp)
@@ -110,7 +110,7 @@ __noinline __u64 stack_hash(const struct mt_scratch *s, __u32 n, __u32 proc, __u
 	if (!s)
 		return 0;
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < MT_MAX_DEPTH - 1; i += 2) {
+	for (__u32 i = 0; i < MT_MAX_DEPTH; i += 2) {
 		if (i >= n)
 			break;
 		a = (a ^ s->ip[i]) * 0x9e3779b97f4a7c15ULL;
@@ -120,8 +120,6 @@ __noinline __u64 stack_hash(const struct mt_scratch *s, __u32 n, __u32 proc, __u
 			b ^= b >> 32;
 		}
 	}
-	if (n == MT_MAX_DEPTH)
-		a = (a ^ s->ip[MT_MAX_DEPTH - 1]) * 0x9e3779b97f4a7c15ULL;
 	return mix(a + b * 31 + n) | 1;
 }
 
@@ -168,10 +166,11 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	site->func = func;
 	site->first_ns = clock_ns();
 	/* an exchange: behind all of the above, for the reader in user space */
-	__sync_lock_test_and_set(&site->stack, MT_STACK(at, n, s->end));
+	__sync_lock_test_and_set(&site->stack, MT_STACK(at, n, s->walk.end));
 	return id;
 }
 
+/* fp: for the kernel's walk, which does not tell how it ended; 0: s->walk.end says so. */
 __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u64 fp)
 {
 	__u64 h = stack_hash(s, n, proc, func), tag = h & ~MT_SITE_MASK;
@@ -191,7 +190,8 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 		seen = *slot;
 		if (!seen) {
 			if (!mine) {
-				s->end = n >= mt_depth ? MT_END_DEPTH : walk_end(fp);
+				if (fp)
+					s->walk.end = n >= mt_depth || n >= MT_KERNEL_DEPTH ? MT_END_DEPTH : walk_end(fp);
 				mine = site_new(s, n, proc, func, h);
 			}
 			if (!mine)
@@ -212,21 +212,28 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 	return mt_n_sites + proc;
 }
 
-/* The site of an allocation, at its return. caller is the address it returns to. */
-static __always_inline __u32 site_here(mt_regs *ctx, __u32 proc, __u32 func, __u64 caller)
+/* The site of an allocation, at its return: it returns to caller, and sp is the stack pointer then. */
+static __always_inline __u32 site_here(mt_regs *ctx, __u32 proc, __u32 func, __u64 caller, __u64 sp)
 {
 	struct mt_scratch *s = scratch_claim();
-	__u32 site = mt_n_sites + proc;
-	long got;
+	struct mt_proc *p = proc_at(proc);
+	__u32 site = mt_n_sites + proc, n;
+	__u64 fp = 0;
 
 	if (!s)
 		return site;
-	got = bpf_get_stack(ctx, s->ip, mt_depth * 8, BPF_F_USER_STACK);
-	if (got < 8)
-		got = 8;
-	/* on a `ret` the first entry is still inside the allocator; behind a uretprobe it is the caller already */
-	s->ip[0] = caller;
-	site = site_of_stack(s, (__u32)got / 8, proc, func, arch_fp(ctx));
+	if (p && p->walk == MT_WALK_TABLE) {
+		n = walk_tables(ctx, s, proc, caller, sp);
+	} else {
+		long got = bpf_get_stack(ctx, s->ip, mt_depth * 8, BPF_F_USER_STACK);
+
+		n = got < 8 ? 1 : (__u32)got / 8;
+		/* on a `ret` the first entry is still inside the allocator; behind a uretprobe it is the caller already */
+		s->ip[0] = caller;
+		fp = arch_fp(ctx);
+		s->walk.end = MT_END_WHOLE;
+	}
+	site = site_of_stack(s, n, proc, func, fp);
 	scratch_release(s);
 	return site;
 }

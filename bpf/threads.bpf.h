@@ -123,6 +123,14 @@ static __always_inline struct mt_thread *thread_here(void)
 	return t;
 }
 
+/* The page that uretprobes return through; 0 if this process has none yet. */
+static __noinline __u64 trampoline(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+}
+
 static __always_inline struct mt_proc *proc_at(__u32 proc)
 {
 	return bpf_map_lookup_elem(&procs, &proc);

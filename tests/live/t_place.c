@@ -172,8 +172,10 @@ TEST(pid_namespace)
 	if (pid == 0) {
 		struct fx f;
 
-		must(t, !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) && !mount("proc", "/proc", "proc", 0, NULL), "mount /proc: %s",
-		     strerror(errno));
+		/* in a chroot "/" is no mount point, but /proc is one there as well */
+		must(t, !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || !mount(NULL, "/proc", NULL, MS_REC | MS_PRIVATE, NULL),
+		     "private mounts: %s", strerror(errno));
+		must(t, !mount("proc", "/proc", "proc", 0, NULL), "mount /proc: %s", strerror(errno));
 		must(t, getpid() == 1, "pid, wanted 1, got %d", getpid());
 		fx__start(t, &f, "basic", "family", NULL);
 		must(t, f.c.pid < 100, "a pid of the namespace, wanted a small one, got %d", f.c.pid);

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/mman.h>
 #include <sys/sysinfo.h>
 #include <time.h>
 
@@ -61,11 +61,14 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_procs = N_PROCS;
 	s.n_shards = pow2_at_least(clamp(n_cpus, 1, 8));
 	s.n_scratch = clamp(n_cpus * 4, 16, 4096);
+	/* a large C++ program has 500,000 rows: 4 MiB; 8 bytes more for each page of code */
+	s.n_unwind_rows = clamp(ram / 8192, 1u << 18, 1u << 22);
+	s.n_unwind_pages = s.n_unwind_rows / 8;
 	s.bytes = (uint64_t)s.n_groups * MT_GROUP * sizeof(struct mt_bucket) + s.n_over * 16ull +
 		  (s.n_sites + s.n_procs) * (sizeof(struct mt_site) + s.n_shards * 2ull * sizeof(struct mt_counts)) +
 		  s.n_index * 8ull + s.n_words * 8ull +
 		  s.n_procs * (sizeof(struct mt_proc) + s.n_shards * 2ull * sizeof(struct mt_hist)) +
-		  32768 * sizeof(struct mt_thread) + s.n_scratch * sizeof(struct mt_scratch);
+		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + 32768 * sizeof(struct mt_thread) + s.n_scratch * sizeof(struct mt_scratch);
 	if ((uint64_t)s.n_groups * MT_GROUP > UINT32_MAX || s.bytes > ram / 2)
 		return err_set(e, -ERANGE, "tables for %llu blocks and %llu stacks take %llu MiB, more than half of this machine's memory: lower --max-live or --max-stacks",
 			       (unsigned long long)s.max_live, (unsigned long long)s.max_stacks,
@@ -98,6 +101,9 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s)
 		{ skel->maps.proc_hists, s->n_procs * 2ull * s->n_shards },
 		{ skel->maps.proc_of_pid, s->n_procs },
 		{ skel->maps.scratch, s->n_scratch },
+		{ skel->maps.unwind_rows, s->n_unwind_rows },
+		{ skel->maps.unwind_pages, s->n_unwind_pages },
+		{ skel->maps.spaces, s->n_procs },
 	};
 	size_t i;
 	int err;
@@ -125,6 +131,24 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 	skel->rodata->mt_min_size = o->min_size;
 	skel->rodata->mt_max_size = o->max_size;
 	skel->rodata->mt_tick_ns = o->precise_times ? 0 : k->tick_ns;
+}
+
+static size_t map_bytes(const struct bpf_map *map)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	size_t bytes = (size_t)bpf_map__max_entries(map) * ((bpf_map__value_size(map) + 7) & ~7u);
+
+	return (bytes + page - 1) & ~(page - 1);
+}
+
+static int map_writable(const struct bpf_map *map, void **ret, struct err *e)
+{
+	void *p = mmap(NULL, map_bytes(map), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (p == MAP_FAILED)
+		return err_set(e, -errno, "cannot map the table '%s': %s", bpf_map__name(map), strerror(errno));
+	*ret = p;
+	return 0;
 }
 
 static int on_event(void *ctx, void *data, size_t size);
@@ -215,6 +239,13 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		err = explain_load(e, err, &k->sizes);
 		goto fail;
 	}
+	err = map_writable(k->skel->maps.procs, (void **)&k->procs, e);
+	if (!err)
+		err = map_writable(k->skel->maps.unwind_rows, (void **)&k->unwind_rows, e);
+	if (!err)
+		err = map_writable(k->skel->maps.unwind_pages, (void **)&k->unwind_pages, e);
+	if (err)
+		goto fail;
 	kernel__clock_ns(k);	/* also: which pid namespace is ours */
 	k->ring = ring_buffer__new(bpf_map__fd(k->skel->maps.events), on_event, k, NULL);
 	if (!k->ring) {
@@ -239,6 +270,12 @@ void kernel__close(struct kernel *k)
 	if (!k)
 		return;
 	ring_buffer__free(k->ring);
+	if (k->procs)
+		munmap(k->procs, map_bytes(k->skel->maps.procs));
+	if (k->unwind_rows)
+		munmap(k->unwind_rows, map_bytes(k->skel->maps.unwind_rows));
+	if (k->unwind_pages)
+		munmap(k->unwind_pages, map_bytes(k->skel->maps.unwind_pages));
 	malloctrace_bpf__destroy(k->skel);
 	free(k);
 }
@@ -266,6 +303,35 @@ int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct 
 		return err_set(e, -errno, "process table: %s", strerror(errno));
 	*ret_proc = proc;
 	return 0;
+}
+
+struct mt_row *kernel__unwind_rows(const struct kernel *k)
+{
+	return k->unwind_rows;
+}
+
+uint64_t *kernel__unwind_pages(const struct kernel *k)
+{
+	return k->unwind_pages;
+}
+
+int kernel__set_rule(struct kernel *k, uint32_t number, const struct mt_rule *rule)
+{
+	return bpf_map__update_elem(k->skel->maps.unwind_rules, &number, sizeof(number), rule, sizeof(*rule), BPF_ANY);
+}
+
+int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, uint32_t method)
+{
+	int err = bpf_map__update_elem(k->skel->maps.spaces, &proc, sizeof(proc), s, sizeof(*s), BPF_ANY);
+
+	if (!err)
+		__atomic_store_n(&k->procs[proc].walk, method, __ATOMIC_RELEASE);
+	return err;
+}
+
+void kernel__drop_space(struct kernel *k, uint32_t proc)
+{
+	bpf_map__delete_elem(k->skel->maps.spaces, &proc, sizeof(proc), 0);
 }
 
 int kernel__events_fd(const struct kernel *k)

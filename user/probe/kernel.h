@@ -22,6 +22,7 @@ struct table_sizes {
 	uint32_t n_over;
 	uint32_t n_sites, n_index, n_words;
 	uint32_t n_procs, n_shards, n_scratch;
+	uint32_t n_unwind_rows, n_unwind_pages;
 	uint64_t bytes;			/* of kernel memory, all together */
 };
 
@@ -41,6 +42,9 @@ struct kernel {
 		void (*fn)(const struct mt_event *ev, void *arg);
 		void *arg;
 	} on_event;		/* during kernel__read_events */
+	struct mt_proc *procs;	/* the table of processes, mapped */
+	struct mt_row *unwind_rows;
+	uint64_t *unwind_pages;
 	uint64_t tick_ns;	/* of the programs' clock */
 	uint64_t frozen_ns;	/* when the trace ended, on that clock; 0: it goes on */
 };
@@ -59,6 +63,14 @@ void kernel__freeze(struct kernel *k, bool frozen);
 
 /* Starts to follow a process; its number in the tables. */
 int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e);
+
+/* The arrays that unwind tables are written into; as long as k. */
+struct mt_row *kernel__unwind_rows(const struct kernel *k);
+uint64_t *kernel__unwind_pages(const struct kernel *k);
+int kernel__set_rule(struct kernel *k, uint32_t number, const struct mt_rule *rule);
+/* What a process maps, and how its stacks are walked from now on (enum mt_method). */
+int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, uint32_t method);
+void kernel__drop_space(struct kernel *k, uint32_t proc);
 
 /* Messages from the programs: an fd to poll, and what to call for each. */
 int kernel__events_fd(const struct kernel *k);

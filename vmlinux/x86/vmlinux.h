@@ -25,6 +25,8 @@ struct pid;
 
 struct signal_struct;
 
+struct uprobe_task;
+
 struct task_struct {
 	struct mm_struct *mm;
 	int exit_code;
@@ -32,6 +34,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
+	struct uprobe_task *utask;
 };
 
 struct xol_area;
@@ -44,6 +47,18 @@ struct mm_struct {
 	struct {
 		struct uprobes_state uprobes_state;
 	};
+};
+
+struct return_instance;
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+
+struct return_instance {
+	long unsigned int stack;
+	long unsigned int orig_ret_vaddr;
+	struct return_instance *next;
 };
 
 struct upid {

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * The table-driven stack walk: for code that keeps no frame pointers.
+ *
+ * User space compiles the .eh_frame of every file that a process maps into rows
+ * {from this address on, this rule} and an index of the first row per page of
+ * code. A frame is: the mapping that holds the pc, the page, a binary search of
+ * at most 13 steps, the rule. One frame is one global function, so the verifier
+ * looks at it once, not once per frame.
+ *
+ * Where there is no rule (JITs, hand-written code) a frame pointer that looks
+ * like one is followed; else the walk ends, with a reason.
+ *
+ * Pending uretprobes, ours and those of other tracers, replace return addresses
+ * on the stack by a trampoline; the kernel keeps the true ones in a list by
+ * stack pointer.
+ *
+ * Rules and walk: proven on arm64 against libdw (tests/live); on x86_64 by
+ * construction only, until it runs there.
+ */
+#ifndef MT_UNWIND_BPF_H
+#define MT_UNWIND_BPF_H
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct mt_row);
+} unwind_rows SEC(".maps");
+
+/* the number of the first row of each page of code */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} unwind_pages SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MT_MAX_RULES);
+	__type(key, __u32);
+	__type(value, struct mt_rule);
+} unwind_rules SEC(".maps");
+
+/* by process; replaced whole, so that a walk sees one or the other */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct mt_space);
+} spaces SEC(".maps");
+
+#define ROW_STEPS 14		/* a page of code has at most 4096 rows */
+#define RANGE_STEPS 9
+#define FP_MAX_JUMP (1 << 20)
+#define MAX_PENDING 64
+
+/* The first row of [lo, hi) beyond rel, or -1. */
+static __always_inline int row_behind(__u32 lo, __u32 hi, __u32 rel)
+{
+	for (int i = 0; i < ROW_STEPS; i++) {
+		__u32 mid = (lo + hi) >> 1;
+		struct mt_row *r;
+
+		if (lo >= hi)
+			return lo;
+		r = bpf_map_lookup_elem(&unwind_rows, &mid);
+		if (!r)
+			return -1;
+		if (r->pc <= rel)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return -1;
+}
+
+/* The mapping that holds pc, or -1. */
+__noinline int range_of(const struct mt_space *sp, __u64 pc)
+{
+	__u32 lo = 0, hi;
+
+	if (!sp)
+		return -1;
+	hi = sp->n;
+	for (int i = 0; i < RANGE_STEPS; i++) {
+		__u32 mid = (lo + hi) >> 1;
+
+		if (lo >= hi || mid >= MT_MAX_RANGES)
+			break;
+		if (sp->range[mid].start <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || lo > MT_MAX_RANGES)
+		return -1;
+	lo--;
+	return pc < sp->range[lo & (MT_MAX_RANGES - 1)].end ? (int)lo : -1;
+}
+
+static __always_inline struct mt_rule *rule_of(const struct mt_range *r, __u64 pc)
+{
+	__u64 rel = pc - r->base, page = rel >> MT_TABLE_PAGE_SHIFT;
+	__u32 k0 = r->first_page + (__u32)page, k1 = k0 + 1, k;
+	__u64 *first, *behind;
+	struct mt_row *row;
+	int i;
+
+	if (pc < r->base || page >= r->n_pages)
+		return NULL;
+	first = bpf_map_lookup_elem(&unwind_pages, &k0);
+	behind = bpf_map_lookup_elem(&unwind_pages, &k1);
+	if (!first || !behind)
+		return NULL;
+	i = row_behind(*first, *behind, rel);
+	if (i <= 0)
+		return NULL;
+	k = i - 1;
+	row = bpf_map_lookup_elem(&unwind_rows, &k);
+	if (!row)
+		return NULL;
+	k = row->rule;
+	return bpf_map_lookup_elem(&unwind_rules, &k);
+}
+
+/* A return through the trampoline: where to in truth? 0: not known. */
+static __always_inline __u64 pending_return(struct mt_walk *w, __u64 cfa)
+{
+	struct return_instance *ri = (struct return_instance *)w->pending;
+
+	for (int i = 0; i < MAX_PENDING; i++) {
+		if (!ri)
+			return 0;
+		if (BPF_CORE_READ(ri, stack) == cfa - ARCH_RA_BYTES)
+			return BPF_CORE_READ(ri, orig_ret_vaddr);
+		ri = BPF_CORE_READ(ri, next);
+	}
+	return 0;
+}
+
+static __always_inline int walk_ends(struct mt_walk *w, __u32 end)
+{
+	w->end = end;
+	return 1;
+}
+
+/* One frame up. 0: there is a frame; 1: the walk has ended, w->end says how. */
+__noinline int walk_step(struct mt_walk *w, const struct mt_space *sp)
+{
+	struct mt_rule *rule = NULL;
+	__u64 pc, cfa, val[2];
+	__u32 i;
+
+	if (!w || !sp)
+		return 1;
+	/* a return address points behind its call: the rule is the call's */
+	pc = w->pc - (w->is_return ? 1 : 0);
+	i = w->range & (MT_MAX_RANGES - 1);
+	if (pc < sp->range[i].start || pc >= sp->range[i].end) {
+		int k = range_of(sp, pc);
+
+		if (k < 0)
+			goto by_frame_pointer;
+		i = (__u32)k & (MT_MAX_RANGES - 1);
+		w->range = i;
+	}
+	rule = rule_of(&sp->range[i], pc);
+	if (!rule)
+		goto by_frame_pointer;
+	switch (rule->cfa) {
+	case MT_CFA_SP:
+		if (!w->sp_known)
+			goto by_frame_pointer;
+		cfa = w->sp + rule->cfa_off;
+		break;
+	case MT_CFA_FP:
+		cfa = w->fp + rule->cfa_off;
+		break;
+	case MT_CFA_PLT:
+		cfa = w->sp + 8 + ((w->pc & 15) >= (__u64)rule->cfa_off ? 8 : 0);
+		break;
+	case MT_CFA_AT_SP:
+	case MT_CFA_AT_FP:
+		if (bpf_probe_read_user(&cfa, sizeof(cfa),
+					(const void *)((rule->cfa == MT_CFA_AT_SP ? w->sp : w->fp) + rule->cfa_off)))
+			return walk_ends(w, MT_END_UNREADABLE);
+		cfa += rule->post_off;
+		break;
+	case MT_CFA_SIGNAL:
+		if (arch_signal_frame(w))
+			return walk_ends(w, MT_END_UNREADABLE);
+		w->is_return = 0;
+		w->sp_known = 1;
+		return 0;
+	case MT_CFA_STOP:
+		return walk_ends(w, MT_END_WHOLE);
+	case MT_CFA_NONE:
+		goto by_frame_pointer;
+	default:
+		return walk_ends(w, MT_END_NO_RULE);
+	}
+
+	if (ARCH_RA_ON_STACK || rule->ra == MT_SAVED_AT_CFA) {
+		if (bpf_probe_read_user(&val[1], sizeof(val[1]), (const void *)(cfa + rule->ra_off)))
+			return walk_ends(w, MT_END_UNREADABLE);
+		w->pc = MT_STRIP_RA(val[1]);
+	} else if (rule->ra == MT_SAVED_SAME && w->lr_known) {
+		w->pc = MT_STRIP_RA(w->lr);
+	} else {
+		return walk_ends(w, MT_END_NO_RULE);
+	}
+	if (rule->fp == MT_SAVED_AT_CFA || rule->fp == MT_SAVED_AT_FP) {
+		__u64 from = rule->fp == MT_SAVED_AT_CFA ? cfa : w->fp;
+
+		if (bpf_probe_read_user(&val[0], sizeof(val[0]), (const void *)(from + rule->fp_off)))
+			return walk_ends(w, MT_END_UNREADABLE);
+		w->fp = val[0];
+	}
+	/* upwards, always; only what a signal interrupted may have no frame of its own yet */
+	if (w->sp_known && (cfa < w->sp || (cfa == w->sp && !w->lr_known)))
+		return walk_ends(w, MT_END_NO_RULE);
+	w->sp_known = 1;
+up:
+	w->lr_known = 0;
+	w->is_return = 1;
+	w->sp = cfa;
+	if (w->hook && w->pc == w->hook) {
+		w->pc = pending_return(w, cfa);
+		if (!w->pc)
+			return walk_ends(w, MT_END_NO_RULE);
+	}
+	return w->pc ? 0 : walk_ends(w, MT_END_WHOLE);
+
+by_frame_pointer:
+	if (!w->fp)
+		return walk_ends(w, MT_END_WHOLE);
+	if (w->fp & 7 || w->fp < w->sp || w->fp - w->sp > FP_MAX_JUMP)
+		return walk_ends(w, MT_END_NO_RULE);
+	if (bpf_probe_read_user(val, sizeof(val), (const void *)w->fp))
+		return walk_ends(w, MT_END_UNREADABLE);
+	cfa = w->fp + 16;
+	w->fp = val[0];
+	w->pc = MT_STRIP_RA(val[1]);
+	/* on arm64 a frame record lies anywhere in its frame: where the caller's begins is not known */
+	w->sp_known = ARCH_RA_ON_STACK;
+	goto up;
+}
+
+/* Fills s->ip from the caller upwards; the number of frames. */
+static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, __u32 proc, __u64 caller, __u64 sp)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
+	struct mt_walk *w = &s->walk;
+	__u32 n = 1;
+
+	w->pc = caller;
+	w->sp = sp;
+	w->fp = arch_fp(ctx);
+	w->lr_known = 0;
+	w->is_return = 1;
+	w->sp_known = 1;
+	w->range = 0;
+	w->end = MT_END_DEPTH;
+	w->pending = (__u64)BPF_CORE_READ(task, utask, return_instances);
+	w->hook = w->pending ? trampoline() : 0;
+	s->ip[0] = caller;
+	if (!space)
+		return n;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 1; i < MT_MAX_DEPTH; i++) {
+		if (i >= mt_depth || walk_step(w, space))
+			break;
+		s->ip[i] = w->pc;
+		n = i + 1;
+	}
+	return n;
+}
+
+#endif
