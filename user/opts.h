@@ -53,6 +53,7 @@ struct opts {
 	unsigned int top;		/* 10 */
 	uint64_t older_ns;
 	bool no_inlines, no_source;
+	bool debuginfod;
 };
 
 /*

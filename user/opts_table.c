@@ -120,7 +120,8 @@ const struct row opt_rows[] = {
 	  .help = "do not look for inlined functions" },
 	{ 0, "no-source", NULL, REPORTING, 0, take_flag, FIELD(no_source),
 	  .help = "names only, no files and lines" },
-	KEEP(0, "debuginfod"),
+	{ 0, "debuginfod", NULL, REPORTING, 0, take_flag, FIELD(debuginfod),
+	  .help = "ask the servers in DEBUGINFOD_URLS for missing debug files" },
 
 	{ 'h', "help", NULL, OTHER, DOCTOR, take_command, .min = CMD_HELP, .help = "print this" },
 	{ 'V', "version", NULL, OTHER, DOCTOR, take_command, .min = CMD_VERSION,

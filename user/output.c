@@ -6,11 +6,52 @@
 
 #include "export/outfile.h"
 #include "output.h"
+#include "util/log.h"
 #include "util/util.h"
+
+static void on_changed(const char *path, void *arg)
+{
+	say_verbose("%s was changed since it was mapped: no names from it", path);
+}
+
+/*
+ * malloctrace: debuginfod: libc.so.6: 12.5 of 37.0 MiB
+ * A line that writes over itself on a terminal; elsewhere only its end is told.
+ */
+static void on_progress(const char *path, long done_bytes, long total_bytes, void *arg)
+{
+	struct output *o = arg;
+
+	if (log_level < LOG_NORMAL || !isatty(STDERR_FILENO))
+		return;
+	fprintf(stderr, "\rmalloctrace: debuginfod: %s: ", path);
+	if (total_bytes)
+		fprintf(stderr, "%.1f of %.1f MiB\033[K", done_bytes / 1048576.0, total_bytes / 1048576.0);
+	else
+		fprintf(stderr, "asking\033[K");
+	fflush(stderr);
+	o->progress_shown = true;
+}
+
+static void on_done(const char *path, int err, void *arg)
+{
+	struct output *o = arg;
+
+	if (o->progress_shown)
+		fputs("\r\033[K", stderr);
+	o->progress_shown = false;
+	if (!err)
+		say("debuginfod: debug file of %s", path);
+	else if (err == -ENOENT)
+		say("debuginfod: no server has a debug file of %s", path);
+	else
+		say("debuginfod: %s: %s; no server is asked again", path, strerror(-err));
+}
 
 int output__init(struct output *o, const struct opts *opts, struct err *e)
 {
-	struct sym_opts sym = { .no_inlines = opts->no_inlines, .no_source = opts->no_source };
+	struct debuginfod_calls calls = { .progress = on_progress, .done = on_done, .arg = o };
+	struct sym_opts sym = { .no_inlines = opts->no_inlines, .no_source = opts->no_source, .on_changed = on_changed };
 	struct winsize size;
 	int err;
 
@@ -35,6 +76,12 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 		if (err)
 			return err_wrap(e, "-o %s", path);
 	}
+	if (opts->debuginfod) {
+		err = debuginfod__new(&calls, &o->debuginfod, e);
+		if (err)
+			return err;
+		sym.debuginfod = o->debuginfod;
+	}
 	o->sym = sym__new(&sym);
 	return o->sym ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
@@ -43,6 +90,8 @@ void output__done(struct output *o)
 {
 	sym__free(o->sym);
 	o->sym = NULL;
+	debuginfod__free(o->debuginfod);
+	o->debuginfod = NULL;
 }
 
 static void name_place(struct output *o, struct snapshot *s, struct place *p)

@@ -6,11 +6,14 @@
 #include "export/export.h"
 #include "model/snapshot.h"
 #include "opts.h"
+#include "sym/debuginfod.h"
 #include "sym/sym.h"
 
 struct output {
 	const struct opts *opts;	/* not owned */
 	struct sym *sym;
+	struct debuginfod *debuginfod;	/* NULL unless asked for */
+	bool progress_shown;		/* a line of it stands on the terminal */
 	struct export_opts export;
 	const struct export_format *to_stdout;	/* never NULL: text without -o - */
 };

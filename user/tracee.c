@@ -402,14 +402,20 @@ int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e)
 
 void tracee__sample(struct tracees *t, struct tracee *p)
 {
+	struct tracee_life *life = p->lives.v[p->lives.n - 1];
 	uint64_t cpu_ns;
 
-	if (p->ended)
+	if (p->ended) {
+		/* its list is open still, and may have grown to the end */
+		if (life->space.jit)
+			space__refresh_jit(&life->space, p->process.pid);
 		return;
+	}
+	space__refresh_jit(&life->space, p->process.pid);
 	cpu_ns = process__cpu_ns(p->process.pid);
 	if (cpu_ns)
 		p->cpu_ns = cpu_ns;
-	model__set_rss(t->model, p->lives.v[p->lives.n - 1]->proc, process__rss_bytes(p->process.pid));
+	model__set_rss(t->model, life->proc, process__rss_bytes(p->process.pid));
 }
 
 static const struct known_plan *known_plan_of(const struct tracees *t, const struct object *obj)
@@ -475,13 +481,22 @@ void tracees__locate(uint32_t proc, uint64_t addr, struct address *ret, void *ar
 	*ret = (struct address){ .offset = addr };
 	for (size_t i = 0; i < t->v.n; i++)
 		for (size_t k = 0; k < t->v.v[i]->lives.n; k++) {
+			const struct space *space = &t->v.v[i]->lives.v[k]->space;
 			const struct space_range *r;
+			struct object *jit;
 			uint64_t file_off;
 
 			if (t->v.v[i]->lives.v[k]->proc != proc)
 				continue;
 			/* a return address may be the first byte after a mapping: look up the call before it */
-			r = addr ? space__find(&t->v.v[i]->lives.v[k]->space, addr - 1) : NULL;
+			r = addr ? space__find(space, addr - 1) : NULL;
+			jit = addr ? space__find_jit(space, r, addr - 1) : NULL;
+			if (jit) {
+				/* the list has raw addresses: so has the report */
+				ret->module = ret->handle = jit;
+				ret->path = jit->path;
+				return;
+			}
 			if (!r)
 				return;
 			file_off = r->file_off + (addr - r->start);

@@ -60,7 +60,7 @@ Test(opts, defaults)
 	cr_expect_eq(o.views, VIEW_LEAKS | VIEW_ALLOCS);
 	cr_expect_eq(o.verbosity, LOG_NORMAL);
 	cr_expect_eq(o.outputs.n, 0);
-	cr_expect_not(o.batch || o.json || o.as_root || o.precise_times || o.no_inlines || o.no_source);
+	cr_expect_not(o.batch || o.json || o.as_root || o.precise_times || o.no_inlines || o.no_source || o.debuginfod);
 	opts__done(&o);
 }
 
@@ -85,7 +85,7 @@ Test(opts, everything_at_once)
 	parse(&o, "-p 3,1 5 --pid 2,3 3 -O /a.so --object=b.so --prefix je_ --sym malloc=m --sym free=f "
 		  "--mode full --size requested --unwind fp --min-size 1K --max-size=2M --depth 5 --max-live 3 "
 		  "--max-stacks 4 --precise-times -d 0.5 -o x.json -o y.folded -o z.txt --batch -q --view allocs "
-		  "--metric temp-calls --sort oldest -T 20 --older 5m --no-inlines --no-source");
+		  "--metric temp-calls --sort oldest -T 20 --older 5m --no-inlines --no-source --debuginfod");
 	cr_expect_eq(o.pids.n, 3);
 	cr_expect(o.pids.v[0] == 3 && o.pids.v[1] == 1 && o.pids.v[2] == 2);
 	cr_expect_eq(o.interval_ns, 5000000000);
@@ -100,7 +100,7 @@ Test(opts, everything_at_once)
 	cr_expect_eq(o.depth, 5);
 	cr_expect_eq(o.max_live, 3);
 	cr_expect_eq(o.max_stacks, 4);
-	cr_expect(o.precise_times && o.batch && o.no_inlines && o.no_source);
+	cr_expect(o.precise_times && o.batch && o.no_inlines && o.no_source && o.debuginfod);
 	cr_expect_eq(o.duration_ns, 500000000);
 	cr_expect_eq(o.outputs.n, 3);
 	cr_expect_str_eq(opts__output_format(&o, o.outputs.v[0]), "json");
@@ -259,7 +259,7 @@ Test(opts, later_versions)
 		"--size usable", "--sample 1M", "--overhead 3", "--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--unwind table", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f", "--by thread",
-		"--between 1,2", "--keep 3", "--fail-over 1M", "--debuginfod", "--listen x", "-o x.pb.gz", "-o x.html",
+		"--between 1,2", "--keep 3", "--fail-over 1M", "--listen x", "-o x.pb.gz", "-o x.html",
 		"-o x.speedscope.json", "-o x.massif", "-o x.callgrind", "-o x.dot", "--format pprof", "--format html",
 		"--format speedscope", "--format massif", "--format callgrind", "--format dot", "--view peak",
 		"--view temporary", "--view threads", "--view processes", "--view sizes", "--view lifetimes",

@@ -112,16 +112,13 @@ static int crc_of(int fd, uint32_t *ret)
 	return 0;
 }
 
-/* Takes path if it is the debug file wanted: of this build id (if not NULL) and this CRC (if not NULL). */
-static int try_path(struct elffile *f, const char *path, const char *build_id, const GElf_Word *crc)
+/* The debug file wanted: of this build id (if not NULL) and this CRC (if not NULL). Takes fd. */
+static int take_fd(struct elffile *f, int fd, const char *build_id, const GElf_Word *crc)
 {
 	struct elffile got;
 	uint32_t have = 0;
-	int fd, err;
+	int err;
 
-	fd = open_regular(path);
-	if (fd < 0)
-		return fd;
 	err = elffile__open_fd(&got, fd);
 	if (err) {
 		close(fd);
@@ -134,6 +131,24 @@ static int try_path(struct elffile *f, const char *path, const char *build_id, c
 	}
 	*f = got;
 	return 0;
+}
+
+int elffile__take_debug(struct elffile *f, int fd, const char *build_id)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -ENOENT;
+	}
+	return take_fd(f, fd, build_id, NULL);
+}
+
+static int try_path(struct elffile *f, const char *path, const char *build_id, const GElf_Word *crc)
+{
+	int fd = open_regular(path);
+
+	return fd < 0 ? fd : take_fd(f, fd, build_id, crc);
 }
 
 static int try_build_id(struct elffile *f, const char *debug_dir, const char *hex)

@@ -5,20 +5,24 @@
  *
  * All that leaves here is clean (no control characters) and interned. Sources
  * are asked in this order: DWARF of the object, DWARF of its separate debug
- * file, .symtab and .dynsym of both. Another source (.gnu_debugdata, a
- * debuginfod server) is one more step in open_files().
+ * file (here, then from a debuginfod server if one may be asked), .symtab and
+ * .dynsym of both and of .gnu_debugdata. An object that was written to since it
+ * was opened has no new names: its symbols would be those of other code.
  */
 #include "sym/sym.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sym/cache.h"
+#include "sym/debuginfod.h"
 #include "sym/demangle.h"
 #include "sym/dwarfinfo.h"
 #include "sym/elffile.h"
 #include "sym/minidebug.h"
 #include "sym/symtab.h"
+#include "target/jitmap.h"
 #include "target/object.h"
 #include "util/util.h"
 
@@ -37,6 +41,7 @@ struct module {			/* what is known of one object */
 	struct symtab symtab;
 	struct dwarfinfo *dwarf;	/* NULL: none */
 	struct u64map results;	/* return address → struct result */
+	bool told;		/* that the object changed */
 };
 
 struct sym {
@@ -108,6 +113,16 @@ static int add_symbol(const struct object_symbol *sym, void *arg)
 	return 0;
 }
 
+/* As elffile__open_debug, from a server. */
+static int download(struct sym *s, struct module *m)
+{
+	int fd = s->opts.debuginfod && m->obj->build_id ?
+			 debuginfod__get(s->opts.debuginfod, m->obj->build_id, m->obj->path) :
+			 -ENOENT;
+
+	return fd < 0 ? fd : elffile__take_debug(&m->debug, fd, m->obj->build_id);
+}
+
 static void open_files(struct sym *s, struct module *m)
 {
 	struct elffile *with_dwarf = NULL;
@@ -116,7 +131,7 @@ static void open_files(struct sym *s, struct module *m)
 		return;
 	if (!elffile__open_dwarf(&m->file, s->debug_dir)) {
 		with_dwarf = &m->file;
-	} else if (!elffile__open_debug(&m->debug, m->obj, m->file.elf, s->debug_dir)) {
+	} else if (!elffile__open_debug(&m->debug, m->obj, m->file.elf, s->debug_dir) || !download(s, m)) {
 		symtab__add_elf(&m->symtab, m->debug.elf);
 		if (!elffile__open_dwarf(&m->debug, s->debug_dir))
 			with_dwarf = &m->debug;
@@ -149,7 +164,8 @@ static struct module *get_module(struct sym *s, struct object *obj)
 	m->obj = obj;
 	obj->refs++;
 	u64map__put(&s->modules, (uintptr_t)obj, m);
-	open_files(s, m);
+	if (!obj->jit && !object__look_for_change(obj))
+		open_files(s, m);
 	return m;
 }
 
@@ -209,6 +225,26 @@ static const char *own_name(struct sym *s, struct module *m, const struct dwarf_
 	return function_name(s, f->name);
 }
 
+static const struct result *resolve_jit(struct sym *s, struct module *m, uint64_t addr)
+{
+	struct result *r = pool__alloc(&s->pool, sizeof(*r) + sizeof(r->lines[0]));
+
+	r->n = 1;
+	r->lines[0] = (struct line){ .function = function_name(s, jitmap__find(m->obj->jit, addr)) };
+	return r;
+}
+
+/* Whether what is read from the object now would be of other code. */
+static bool is_changed(struct sym *s, struct module *m)
+{
+	if (m->obj->jit || !object__look_for_change(m->obj))
+		return false;
+	if (!m->told && s->opts.on_changed)
+		s->opts.on_changed(m->obj->path, s->opts.arg);
+	m->told = true;
+	return true;
+}
+
 static const struct result *resolve(struct sym *s, struct module *m, uint64_t addr)
 {
 	const struct symbol *symbol = NULL;
@@ -258,7 +294,11 @@ size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const str
 	}
 	r = u64map__get(&m->results, vaddr);
 	if (!r) {
-		r = resolve(s, m, vaddr - 1);
+		if (is_changed(s, m)) {
+			*ret = &unnamed;
+			return 1;
+		}
+		r = m->obj->jit ? resolve_jit(s, m, vaddr - 1) : resolve(s, m, vaddr - 1);
 		u64map__put(&m->results, vaddr, r);
 	}
 	*ret = r->lines;

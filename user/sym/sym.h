@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * Names for return addresses: functions, source lines, inlined calls. From the
- * object's own DWARF, its separate debug file, or its symbol tables.
+ * object's own DWARF, its separate debug file, its symbol tables, or a JIT's list.
  */
 #ifndef MT_SYM_H
 #define MT_SYM_H
@@ -12,12 +12,17 @@
 
 #include "model/snapshot.h"
 
+struct debuginfod;
 struct object;
 
 struct sym_opts {
 	bool no_inlines;	/* only functions that are there as such, at the line of the call in them */
 	bool no_source;		/* no files and lines; much cheaper where DWARF is big */
 	const char *debug_dir;	/* where separate debug files are; NULL: /usr/lib/debug; copied */
+	struct debuginfod *debuginfod;	/* asked for debug files that are not here; NULL: nobody is asked; not owned */
+	/* Told once per object that is not looked at because it is no longer the file that is mapped. May be NULL. */
+	void (*on_changed)(const char *path, void *arg);
+	void *arg;
 };
 
 struct sym;

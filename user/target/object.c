@@ -18,9 +18,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "target/jitmap.h"
 #include "target/object.h"
 #include "util/util.h"
 
@@ -56,6 +58,7 @@ void object__put(struct object *obj)
 		return;
 	if (obj->fd >= 0)
 		close(obj->fd);
+	jitmap__free(obj->jit);
 	free(obj->path);
 	free(obj->fd_path);
 	free(obj->build_id);
@@ -114,6 +117,7 @@ static int build_id_in(struct object *obj, uint64_t file_off, uint64_t len)
 				return -ENOMEM;
 			for (i = 0; i < n.n_descsz; i++)
 				sprintf(obj->build_id + i * 2, "%02x", notes[desc_at + i]);
+			obj->build_id_off = file_off + desc_at;
 			return 1;
 		}
 		at = MIN(desc_at + (((uint64_t)n.n_descsz + 3) & ~3ull), len);
@@ -243,9 +247,16 @@ static struct object *find(struct objects *o, const struct stat *st)
 	size_t i;
 
 	for (i = 0; i < o->all.n; i++)
-		if (o->all.v[i]->dev == st->st_dev && o->all.v[i]->ino == st->st_ino)
+		/* what was written to is another file to those who come now */
+		if (o->all.v[i]->dev == st->st_dev && o->all.v[i]->ino == st->st_ino &&
+		    !object__look_for_change(o->all.v[i]))
 			return o->all.v[i];
 	return NULL;
+}
+
+static int64_t mtime_ns(const struct stat *st)
+{
+	return st->st_mtim.tv_sec * 1000000000ll + st->st_mtim.tv_nsec;
 }
 
 static int no_memory(struct err *e, const char *path)
@@ -253,11 +264,40 @@ static int no_memory(struct err *e, const char *path)
 	return err_set(e, -ENOMEM, "no memory to look at %s", path);
 }
 
+/* Makes an object of obj, whose fd and path are set, and puts it into the table. Takes obj, also on failure. */
+static int keep(struct objects *o, struct object *obj, struct object **ret, struct err *e)
+{
+	struct object **slot;
+	struct stat st;
+	int r;
+
+	if (!fstat(obj->fd, &st)) {
+		obj->size_bytes = st.st_size;
+		obj->mtime_ns = mtime_ns(&st);
+	}
+	if (asprintf(&obj->fd_path, "/proc/self/fd/%d", obj->fd) < 0) {
+		obj->fd_path = NULL;
+		r = -ENOMEM;
+	} else {
+		r = read_headers(obj);
+	}
+	slot = r ? NULL : vec_push(&o->all);
+	if (!slot) {
+		r = no_memory(e, obj->path);
+		object__put(obj);
+		return r;
+	}
+	*slot = obj;
+	obj->refs++;
+	*ret = obj;
+	return 0;
+}
+
 /* The object of the file that an O_PATH descriptor is; name is what messages and reports call it. */
 static int get_opened(struct objects *o, int path_fd, const char *name, struct object **ret, struct err *e)
 {
 	_cleanup_free_ char *clean = strdup(name), *link = NULL;
-	struct object *obj, **slot;
+	struct object *obj;
 	struct stat st;
 	int r, fd;
 
@@ -295,22 +335,7 @@ static int get_opened(struct objects *o, int path_fd, const char *name, struct o
 	obj->ino = st.st_ino;
 	obj->path = clean;
 	clean = NULL;
-	if (asprintf(&obj->fd_path, "/proc/self/fd/%d", fd) < 0) {
-		obj->fd_path = NULL;
-		r = -ENOMEM;
-	} else {
-		r = read_headers(obj);
-	}
-	slot = r ? NULL : vec_push(&o->all);
-	if (!slot) {
-		r = no_memory(e, obj->path);
-		object__put(obj);
-		return r;
-	}
-	*slot = obj;
-	obj->refs++;
-	*ret = obj;
-	return 0;
+	return keep(o, obj, ret, e);
 }
 
 static bool is_file_of(const struct mapping *m, int path_fd)
@@ -389,6 +414,68 @@ int objects__get_path(struct objects *o, const char *path, struct object **ret, 
 		return err_set(e, -errno, "%s: %s", path, strerror(errno));
 	whole = realpath(path, NULL);
 	return get_opened(o, fd, whole ? whole : path, ret, e);
+}
+
+/* ---- images */
+
+static bool is_image(const struct object *obj, const char *name, const void *image, size_t len)
+{
+	_cleanup_free_ void *have = NULL;
+
+	if (obj->ino || obj->size_bytes != len || strcmp(obj->path, name))
+		return false;
+	have = malloc(len);
+	return have && !object__read_at(obj, 0, have, len) && !memcmp(have, image, len);
+}
+
+int objects__get_image(struct objects *o, const char *name, const void *image, size_t len, struct object **ret,
+		       struct err *e)
+{
+	struct object *obj;
+	size_t i, done;
+	ssize_t put;
+
+	for (i = 0; i < o->all.n; i++)
+		if (is_image(o->all.v[i], name, image, len)) {
+			*ret = o->all.v[i];
+			(*ret)->refs++;
+			return 0;
+		}
+	obj = calloc(1, sizeof(*obj));
+	if (!obj)
+		return no_memory(e, name);
+	obj->refs = 1;
+	obj->path = strdup(name);
+	obj->fd = memfd_create("malloctrace-image", MFD_CLOEXEC);
+	for (done = 0; obj->path && obj->fd >= 0 && done < len; done += put) {
+		put = write(obj->fd, (const char *)image + done, len - done);
+		if (put <= 0)
+			break;
+	}
+	if (!obj->path || obj->fd < 0 || done < len) {
+		object__put(obj);
+		return no_memory(e, name);
+	}
+	return keep(o, obj, ret, e);
+}
+
+bool object__look_for_change(struct object *obj)
+{
+	unsigned char id[MAX_BUILD_ID_BYTES];
+	size_t i, len = obj->build_id ? strlen(obj->build_id) / 2 : 0;
+	char hex[3];
+	struct stat st;
+
+	/* ctime is no sign: a package upgrade changes it by unlinking the file */
+	if (obj->changed || obj->fd < 0 || fstat(obj->fd, &st) ||
+	    ((uint64_t)st.st_size == obj->size_bytes && mtime_ns(&st) == obj->mtime_ns))
+		return obj->changed;
+	obj->changed = !len || object__read_at(obj, obj->build_id_off, id, len);
+	for (i = 0; i < len && !obj->changed; i++) {
+		snprintf(hex, sizeof(hex), "%02x", id[i]);
+		obj->changed = memcmp(hex, obj->build_id + 2 * i, 2);
+	}
+	return obj->changed;
 }
 
 /* ---- addresses */

@@ -21,12 +21,19 @@ struct object_segment {		/* PT_LOAD */
 	bool exec;
 };
 
+struct jitmap;
+
 struct object {
 	uint64_t dev, ino;
 	char *path;		/* owned; as the target names it, cleaned of control characters */
 	char *fd_path;		/* owned; "/proc/self/fd/N": what the kernel is given to attach to */
 	int fd;			/* owned */
 	char *build_id;		/* owned; lower-case hex, or NULL */
+	uint64_t build_id_off;	/* where its bytes are in the file */
+	uint64_t size_bytes;	/* when it was opened, as mtime_ns */
+	int64_t mtime_ns;
+	bool changed;		/* not, or no longer, what is mapped: its names are not to be trusted */
+	struct jitmap *jit;	/* owned; NULL unless it is a JIT's list of its functions */
 	uint16_t machine;	/* EM_AARCH64, EM_X86_64, ... */
 	bool is_elf;
 	bool is_64;
@@ -53,7 +60,19 @@ void objects__free(struct objects *o);
 int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e);
 /* The same for a file named by the user (-O). */
 int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e);
+/*
+ * An ELF image that is in no file, such as the vdso: a copy of it is kept in a
+ * file in memory. Equal images are one object; its dev and ino are 0.
+ */
+int objects__get_image(struct objects *o, const char *name, const void *image, size_t len, struct object **ret,
+		       struct err *e);
 void object__put(struct object *obj);
+
+/*
+ * Looks whether the file was written to since it was opened: its size and
+ * mtime, and if those differ, its build id. Sets and returns obj->changed.
+ */
+bool object__look_for_change(struct object *obj);
 
 /* 0 and false if no segment holds it */
 bool object__vaddr_to_offset(const struct object *obj, uint64_t vaddr, uint64_t *ret);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns one reference per range with a file. Ranges are never removed; where two overlap, the newer one is right. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "target/jitmap.h"
 #include "target/space.h"
 #include "util/util.h"
 
 /* A process can map as much as it likes, again and again: what goes beyond this has no names. */
 #define MAX_RANGES 65536
+#define VDSO_MAX (1u << 20)	/* bytes; it has two to four pages */
+#define BUILD_ID_MAX 64		/* bytes */
 
 static bool known(const struct space *s, const struct mapping *m)
 {
@@ -23,8 +27,63 @@ static bool known(const struct space *s, const struct mapping *m)
 	return false;
 }
 
+static int open_memory(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The vdso is in no file. Time namespaces and 32-bit programs have their own: so it is taken from the process. */
+static struct object *read_vdso(struct objects *objects, int mem, const struct mapping *m)
+{
+	size_t len = m->end - m->start;
+	_cleanup_free_ char *image = len <= VDSO_MAX ? malloc(len) : NULL;
+	struct object *obj = NULL;
+
+	if (image && pread(mem, image, len, m->start) == (ssize_t)len)
+		objects__get_image(objects, "[vdso]", image, len, &obj, NULL);
+	return obj;
+}
+
+/*
+ * Whether the process has another build id in its memory than the file found.
+ * A file that is written to in place changes in memory too, so this differs
+ * only where the file found is not the one mapped, or its file system does not
+ * keep the two together. What cannot be read tells nothing.
+ */
+static bool is_another(int mem, const struct maps *maps, const struct mapping *m, const struct object *obj)
+{
+	size_t len = obj->build_id ? strlen(obj->build_id) / 2 : 0;
+	const struct mapping *at = NULL;
+	unsigned char id[BUILD_ID_MAX];
+
+	if (!len || len > sizeof(id))
+		return false;
+	for (size_t i = 0; i < maps->n && maps->v[i].start <= m->start; i++) {
+		const struct mapping *k = &maps->v[i];
+
+		if (k->ino == m->ino && k->dev_major == m->dev_major && k->dev_minor == m->dev_minor &&
+		    k->file_off <= obj->build_id_off && obj->build_id_off - k->file_off < k->end - k->start &&
+		    len <= k->end - k->start - (obj->build_id_off - k->file_off))
+			at = k;
+	}
+	if (!at || pread(mem, id, len, at->start + (obj->build_id_off - at->file_off)) != (ssize_t)len)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char hex[3];
+
+		snprintf(hex, sizeof(hex), "%02x", id[i]);
+		if (memcmp(hex, obj->build_id + 2 * i, 2))
+			return true;
+	}
+	return false;
+}
+
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e)
 {
+	_cleanup_close_ int mem = -1;
 	struct maps maps = {};
 	int err = maps__read(pid, &maps, e);
 
@@ -48,8 +107,14 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 		r->label = strdup(m->path);
 		if (r->label)
 			clean_name(r->label);
+		if (mem < 0)
+			mem = open_memory(pid);
 		if (m->ino)
 			objects__get(objects, pid, m, &r->object, NULL);
+		else if (!strcmp(m->path, "[vdso]"))
+			r->object = read_vdso(objects, mem, m);
+		if (m->ino && r->object && is_another(mem, &maps, m, r->object))
+			r->object->changed = true;
 		(*ret_new)++;
 	}
 	maps__done(&maps);
@@ -64,6 +129,20 @@ const struct space_range *space__find(const struct space *s, uint64_t addr)
 	return NULL;
 }
 
+void space__refresh_jit(struct space *s, pid_t pid)
+{
+	if (!s->jit && jitmap__open(pid, &s->jit))
+		return;
+	jitmap__refresh(s->jit);
+}
+
+struct object *space__find_jit(const struct space *s, const struct space_range *r, uint64_t addr)
+{
+	if (!s->jit || (r && (r->object ? r->object->is_elf : r->label && r->label[0] == '/')))
+		return NULL;
+	return jitmap__find(s->jit->jit, addr) ? s->jit : NULL;
+}
+
 void space__done(struct space *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -72,4 +151,6 @@ void space__done(struct space *s)
 		free(s->v[i].label);
 	}
 	vec_done(s);
+	object__put(s->jit);
+	s->jit = NULL;
 }

@@ -18,12 +18,17 @@ struct space_range {
 struct space {
 	struct space_range *v;	/* the newest last */
 	size_t n, room;
+	struct object *jit;	/* a reference; the JIT's list of its functions, NULL: none */
 };
 
 /* Reads the process's mappings; *ret_new counts those not known before. Files that cannot be opened are kept by name. */
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e);
+/* Code that the process makes itself has names if it tells them: looks for the list, and for what is new in it. */
+void space__refresh_jit(struct space *s, pid_t pid);
 /* NULL: in no mapping that was ever seen. */
 const struct space_range *space__find(const struct space *s, uint64_t addr);
+/* s->jit if addr is not of an ELF file and the list knows it, else NULL. */
+struct object *space__find_jit(const struct space *s, const struct space_range *r, uint64_t addr);
 void space__done(struct space *s);
 
 #endif
