@@ -145,7 +145,7 @@ int model__note(struct model *m, const struct cut *cut)
 {
 	for (size_t i = 0; i < m->lives.n; i++) {
 		struct life *l = m->lives.v[i];
-		struct snap_point p = { .t_ns = cut->now_ns - m->start_clock_ns, .rss_bytes = l->rss_bytes }, *slot;
+		struct snap_point p = { .t_ns = cut->now_ns > m->start_clock_ns ? cut->now_ns - m->start_clock_ns : 0, .rss_bytes = l->rss_bytes }, *slot;
 
 		if (l->ended && l->timeline.n)
 			continue;

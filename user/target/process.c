@@ -67,9 +67,10 @@ static char *read_exe(pid_t pid)
 	return exe;
 }
 
-static bool is_container_id(const char *s, size_t len)
+/* 64 hex digits, and no more */
+static bool is_container_id(const char *s)
 {
-	return len == 64 && strspn(s, "0123456789abcdef") >= 64;
+	return strspn(s, "0123456789abcdef") == 64;
 }
 
 void cgroup__recognise(const char *path, char **ret_container, char **ret_unit)
@@ -80,9 +81,10 @@ void cgroup__recognise(const char *path, char **ret_container, char **ret_unit)
 	while (*part) {
 		size_t len = strcspn(part, "/"), name;
 
-		/* docker-<id>.scope, cri-containerd-<id>.scope, libpod-<id>.scope; /docker/<id>, /kubepods/.../<id> */
+		/* docker-<id>.scope, libpod-<id>.scope; /docker/<id>, /kubepods/.../<id>; ...slice:cri-containerd:<id> */
 		for (name = 0; name < len; name++)
-			if ((!name || part[name - 1] == '-') && len - name >= 64 && is_container_id(part + name, 64)) {
+			if ((!name || part[name - 1] == '-' || part[name - 1] == ':') && len - name >= 64 &&
+			    is_container_id(part + name)) {
 				free(*ret_container);
 				*ret_container = strndup(part + name, 64);
 				break;
@@ -179,7 +181,8 @@ int process__read(pid_t pid, struct process *ret, struct err *e)
 	p.age_ns = age_of(&stat);
 	p.pidfd = syscall(SYS_pidfd_open, pid, 0);
 	if (p.pidfd < 0) {
-		err = errno == EINVAL ? err_set(e, -EINVAL, "%d is a thread, not a process: name its process", (int)pid) :
+		/* a thread: EINVAL, and from 6.16 on ENOENT */
+		err = errno == EINVAL || errno == ENOENT ? err_set(e, -EINVAL, "%d is a thread, not a process: name its process", (int)pid) :
 					err_set(e, -errno, "process %d: %s", (int)pid, strerror(errno));
 		goto fail;
 	}

@@ -27,8 +27,6 @@ static int join(struct err *e, const char *fmt, va_list ap, int before)
 {
 	char *add = NULL, *both = NULL;
 
-	if (!e)
-		return 0;
 	if (vasprintf(&add, fmt, ap) < 0)
 		return e->code;
 	if (before ? asprintf(&both, "%s: %s", add, err_msg(e)) >= 0 :
