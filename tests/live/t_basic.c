@@ -166,3 +166,21 @@ TEST(depth_cut)
 	want(t, ju64(t, root, "stacks.depth") > 0, "stacks.depth, wanted more than 0, got 0");
 	fx__quit(t, &f);
 }
+
+/* Counts and bytes beyond 24 and 32 bits at one site. */
+TEST_LIMIT(counts_beyond_24_bits, 300)
+{
+	const uint64_t n = scaled((1u << 24) + 77);
+	char text[24];
+	struct fx f;
+	json_t *root;
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+	fx__start(t, &f, "basic", "pairs", text, NULL);
+	root = trace(t, &f, 0, NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	want_u64(t, root, "sites[0].alloc_calls", n);
+	want_u64(t, root, "sites[0].free_bytes", n * 1000);
+	want_u64(t, root, "sites[0].temp_calls", n);
+	fx__quit(t, &f);
+}
