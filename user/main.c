@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* malloctrace: parse, run, exit status. */
-#include <locale.h>
+#include <fcntl.h>
 #include <stdio.h>
 
 #include "doctor.h"
@@ -8,7 +8,21 @@
 #include "session.h"
 #include "util/log.h"
 
+#define EXIT_FAILED 1
 #define EXIT_USAGE 2
+
+/*
+ * A standard descriptor that is closed would be given to a table or a file of
+ * ours, and reports and messages would be written into that. What takes its
+ * place can be used no more than a closed one.
+ */
+static int fill_standard_fds(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+			return -1;
+	return 0;
+}
 
 int main(int argc, char **argv)
 {
@@ -16,6 +30,8 @@ int main(int argc, char **argv)
 	struct opts o;
 	int status = 0, err;
 
+	if (fill_standard_fds())
+		return EXIT_FAILED;
 	err = opts__parse(&o, argc, argv, &e);
 	if (err) {
 		say_error("%s", err_msg(&e));
@@ -40,7 +56,7 @@ int main(int argc, char **argv)
 	if (err)
 		say_error("%s", err_msg(&e));
 	if (err && !status)
-		status = 1;
+		status = EXIT_FAILED;
 	opts__done(&o);
 	return status;
 }

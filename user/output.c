@@ -76,6 +76,9 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 		if (err)
 			return err_wrap(e, "-o %s", path);
 	}
+	err = output__prints(o) ? outfile__check("-", e) : 0;
+	if (err)
+		return err;
 	if (opts->debuginfod) {
 		err = debuginfod__new(&calls, &o->debuginfod, e);
 		if (err)
@@ -84,6 +87,11 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 	}
 	o->sym = sym__new(&sym);
 	return o->sym ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+bool output__prints(const struct output *o)
+{
+	return o->opts->verbosity != LOG_QUIET || !o->opts->outputs.n || o->to_stdout != export__find_by_name("text");
 }
 
 void output__done(struct output *o)
@@ -136,8 +144,11 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 		return err;
 	err = f->write(out.f, s, &o->export, e);
 	if (err) {
+		int write_err = outfile__error(&out);
+
 		outfile__abort(&out);
-		return err_wrap(e, "%s", path);
+		return write_err ? err_set(e, write_err, "cannot write %s: %s", path, strerror(-write_err)) :
+				   err_wrap(e, "%s", path);
 	}
 	return outfile__commit(&out, e);
 }
@@ -146,8 +157,9 @@ int output__print(struct output *o, struct snapshot *s, struct err *e)
 {
 	int err = write_one(o, s, "-", o->to_stdout, e);
 
-	/* a reader that has seen enough, as `| head` does, is no error */
-	return err == -EPIPE ? 0 : err;
+	if (err == -EPIPE && e)
+		err_done(e);
+	return err;
 }
 
 int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e)

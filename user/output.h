@@ -21,8 +21,10 @@ struct output {
 /* Checks that every file of -o could be written, before anything else is done. */
 int output__init(struct output *o, const struct opts *opts, struct err *e);
 void output__done(struct output *o);
+/* Is there a report on standard output at the end? */
+bool output__prints(const struct output *o);
 
-/* A report on standard output. */
+/* A report on standard output. -EPIPE, without a message: its reader has seen enough, as `| head` does. */
 int output__print(struct output *o, struct snapshot *s, struct err *e);
 /* Every file of -o; n: its number for SIGUSR1, 0 for the last one. All are tried; the first error is told. */
 int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e);

@@ -46,6 +46,7 @@ struct session {
 	uint64_t n_reports;
 	unsigned int n_usr1;
 	bool attached;
+	bool interrupted;	/* by SIGINT or SIGTERM: the next one quits */
 	struct err failure;	/* of a callback: ends the loop */
 };
 
@@ -234,6 +235,7 @@ static void on_interval(void *arg)
 		return;
 	}
 	snap = take(s, false, &s->failure);
+	/* also where nobody reads any more: no failure is noted then, and the trace ends */
 	if (!snap || output__print(&s->output, snap, &s->failure))
 		fail(s);
 	s->n_reports++;
@@ -267,6 +269,7 @@ static void on_signal(int sig, void *arg)
 	switch (sig) {
 	case SIGINT:
 	case SIGTERM:
+		s->interrupted = true;
 		loop__stop(s->loop);
 		break;
 	case SIGUSR1:
@@ -435,11 +438,24 @@ static int fill_loop(struct session *s, struct err *e)
 	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
 }
 
-/* From here on a second Ctrl-C ends malloctrace at once; the kernel takes the probes out then. */
-static void let_signals_kill(void)
+static void do_nothing(int sig)
 {
+}
+
+/*
+ * From here on a second Ctrl-C ends malloctrace at once; the kernel takes the
+ * probes out then. Where the trace ended by itself there was no first one: it
+ * asks for the report that is on its way.
+ */
+static void let_signals_kill(const struct session *s)
+{
+	struct sigaction first = { .sa_handler = do_nothing, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
 	sigset_t set;
 
+	if (!s->interrupted) {
+		sigaction(SIGINT, &first, NULL);
+		sigaction(SIGTERM, &first, NULL);
+	}
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
@@ -456,17 +472,21 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 		tracee__sample(&s->tracees, s->tracees.v.v[i]);
 	kernel__freeze(s->kernel, true);
 	tracees__detach(&s->tracees);
-	let_signals_kill();
+	let_signals_kill(s);
 	kernel__read_events(s->kernel, on_kernel_event, s);
 	snap = take(s, true, e);
 	if (!snap)
 		return -ENOMEM;
 	err = output__write_files(&s->output, snap, 0, e);
-	if (!(s->opts->verbosity == LOG_QUIET && s->opts->outputs.n && s->output.to_stdout == export__find_by_name("text"))) {
-		int print_err = output__print(&s->output, snap, err ? NULL : e);
+	if (output__prints(&s->output)) {
+		_cleanup_err_ struct err later = {};
+		int print_err = output__print(&s->output, snap, err ? &later : e);
 
-		err = err ? err : print_err;
+		err = err ? err : print_err == -EPIPE ? 0 : print_err;
 	}
+	/* nothing but CMD is waited for now, if even that */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
 	*ret_status = snap->losses_total ? EXIT_LOSSES : EXIT_DONE;
 	snapshot__free(snap);
 	return err;

@@ -330,3 +330,96 @@ TEST(output_kept_when_trace_fails)
 	s = read_all(path, NULL);
 	want(t, s && !strcmp(s, "precious"), "%s, wanted untouched, got: %.100s", path, s ? s : "no file");
 }
+
+/* Standard output that is closed: told before the trace, and never taken for one of malloctrace's own files. */
+TEST(stdout_closed)
+{
+	struct spawn s = { .argv = { "/bin/sh", "-c", "exec \"$0\" -p \"$1\" -d 0.1 >&-", lt_bin } };
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "basic", "leak", "1", NULL);
+	s.argv[4] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	want_eq(t, "exit status", 1, (uint64_t)child__wait(t, &m.c));
+	want(t, strstr(m.c.errs.s, "not open for writing") != NULL, "stderr, wanted why, got: %.300s", m.c.errs.s);
+	want(t, !strstr(m.c.errs.s, "attached"), "it attached first");
+	fx__quit(t, &f);
+}
+
+/* A reader that leaves early, as `| head` does, is no error, and ends a trace with an interval. */
+TEST(reader_leaves)
+{
+	static const char *const calls[] = {
+		"{ \"$0\" -p \"$1\" -d 0.5 --json; echo status $? >&2; } | head -c 1",
+		"{ \"$0\" -p \"$1\" 0.2; echo status $? >&2; } | head -c 1",
+	};
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct spawn s = { .argv = { "/bin/sh", "-c", calls[i], lt_bin } };
+		struct mt m;
+		struct fx f;
+
+		fx__start(t, &f, "basic", "stacks", "2000", NULL);
+		s.argv[4] = pid_arg(f.c.pid);
+		mt__start_v(t, &m, &s);
+		mt__wait_attached(t, &m);
+		fx__go(t, &f);
+		child__wait(t, &m.c);
+		want(t, strstr(m.c.errs.s, "status 0\n") != NULL, "%s: stderr, wanted status 0, got: %.300s", calls[i], m.c.errs.s);
+		want(t, !strstr(m.c.errs.s, "cannot"), "%s: stderr, wanted no error, got: %.300s", calls[i], m.c.errs.s);
+		fx__quit(t, &f);
+	}
+}
+
+/* Why a report could not be written is told, however much of it was written before. */
+TEST(output_full)
+{
+	struct spawn s = { .argv = { "/bin/sh", "-c", "exec \"$0\" -p \"$1\" --json >/dev/full", lt_bin } };
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "basic", "stacks", "2000", NULL);
+	s.argv[4] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 1);
+	want(t, strstr(m.c.errs.s, strerror(ENOSPC)) != NULL, "stderr, wanted why, got: %.300s", m.c.errs.s);
+	fx__quit(t, &f);
+}
+
+/* Ctrl-C when the trace has just ended by itself is the first one: the report still comes. */
+TEST(interrupt_while_reporting)
+{
+	const char *path = in_dir(t, "pipe.json");
+	struct text got = { .s = calloc(1, 64 << 20), .room = 64 << 20 };
+	struct mt m;
+	struct fx f;
+	json_t *root;
+	ssize_t n;
+	int fd;
+
+	must(t, got.s && !mkfifo(path, 0600), "mkfifo %s", path);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	must(t, fd >= 0, "open %s", path);
+	fx__start(t, &f, "basic", "stacks", "10000", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", path, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	do		/* the first of more than a pipe holds: the rest waits for us */
+		usleep(10000);
+	while ((n = read(fd, got.s, 1)) <= 0);
+	got.n = 1;
+	child__kill(t, &m.c, SIGINT);
+	fcntl(fd, F_SETFL, 0);
+	while ((n = read(fd, got.s + got.n, got.room - got.n - 1)) > 0)
+		got.n += (size_t)n;
+	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &m.c));
+	root = json_loads(got.s, 0, NULL);
+	must(t, root != NULL, "the report is not whole: %zu bytes", got.n);
+	want_eq(t, "distinct stacks", 10000, json_array_size(jget(root, "sites")));
+	close(fd);
+	free(got.s);
+}

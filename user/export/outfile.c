@@ -25,7 +25,6 @@
 
 #include "export/export.h"
 #include "util/parse.h"
-#include "util/parse.h"
 #include "util/util.h"
 
 enum kind {
@@ -268,14 +267,21 @@ static void done(struct outfile *o)
 	*o = (struct outfile){ .dir_fd = -1 };
 }
 
-int outfile__commit(struct outfile *o, struct err *e)
+int outfile__error(struct outfile *o)
 {
 	bool failed = ferror(o->f);
-	int err = 0;
 
+	/* stdio remembers that a write failed, not why: what it still holds is tried again */
 	errno = 0;
-	if (fflush(o->f) || failed)
-		err = errno ? -errno : -EIO;
+	if (!fflush(o->f) && !failed)
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+int outfile__commit(struct outfile *o, struct err *e)
+{
+	int err = outfile__error(o);
+
 	if (fclose(o->f) && !err)
 		err = errno ? -errno : -EIO;
 	o->f = NULL;

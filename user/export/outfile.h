@@ -31,6 +31,8 @@ int outfile__check(const char *path, struct err *e);
  * there. *ret is untouched on failure.
  */
 int outfile__open(struct outfile *ret, const char *path, struct err *e);
+/* 0, or -errno of a write that failed. */
+int outfile__error(struct outfile *o);
 /* Either one ends an open file, whatever it returns; abort leaves no trace. */
 int outfile__commit(struct outfile *o, struct err *e);
 void outfile__abort(struct outfile *o);
