@@ -90,6 +90,16 @@ static void tell_plan(FILE *out, const struct tracees *t, const struct plan *p)
 		fprintf(out, "    %-24.60s %s\n", t->funcs.v[p->funcs[i].func].name, p->funcs[i].why);
 }
 
+static void tell_unwind(FILE *out, const struct opts *o, const struct tracee *p)
+{
+	struct unwind *u = unwind__new(NULL, unwind__choice(o->unwind), o->depth);
+	struct unwind_verdict v;
+
+	if (u && !unwind__update(u, 0, p->process.pid, &p->lives.v[p->lives.n - 1]->space, &v, NULL))
+		fprintf(out, "  stacks     by %s\n", v.why);
+	unwind__free(u);
+}
+
 static int tell_targets(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 {
 	struct tracees t;
@@ -116,6 +126,7 @@ static int tell_targets(FILE *out, const struct opts *o, int *ret_status, struct
 		if (err)
 			break;
 		fprintf(out, "With -p %d: %s\n", (int)o->pids.v[i], t.v.v[t.v.n - 1]->process.comm);
+		tell_unwind(out, o, t.v.v[t.v.n - 1]);
 		for (size_t k = seen; k < t.plans.n; k++)
 			if (t.plans.v[k]->plan.n_funcs)
 				tell_plan(out, &t, &t.plans.v[k]->plan);
@@ -138,7 +149,7 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	line(out, kernel, "ok", "");
 	tell_features(out);
 	tell_caps(out);
-	line(out, "stacks", "ok", "frame pointers");
+	line(out, "stacks", "ok", "frame pointers, or tables from .eh_frame; -p PID says which");
 	err = tell_memory(out, o, e);
 	*ret_status = err || !features__can_trace();
 	if (features__can_trace())

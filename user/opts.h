@@ -37,7 +37,8 @@ struct opts {
 	/* recording */
 	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
 	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
-	unsigned int depth;		/* 1..127 */
+	unsigned int depth;		/* 1..512 */
+	const char *unwind;		/* "auto", "fp", "table" */
 	bool precise_times;
 
 	/* reporting */

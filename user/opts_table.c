@@ -71,7 +71,7 @@ const struct row opt_rows[] = {
 	  .help = "only blocks of at least SIZE bytes" },
 	{ 0, "max-size", "SIZE", RECORDING, 0, take_size, FIELD(max_size),
 	  .help = "only blocks of at most SIZE bytes" },
-	{ 0, "depth", "N", RECORDING, 0, take_number, FIELD(depth), 1, 127,
+	{ 0, "depth", "N", RECORDING, 0, take_number, FIELD(depth), 1, 512,
 	  .help = "frames kept per stack", .preset = "127" },
 	{ 0, "max-live", "N", RECORDING, DOCTOR, take_room, FIELD(max_live), 1, MAX_LIVE_MAX,
 	  .help = "room for at least N live blocks", .preset = "by the machine's memory" },
@@ -81,8 +81,9 @@ const struct row opt_rows[] = {
 	KEEP(0, "mmap"),
 	{ 0, "precise-times", NULL, RECORDING, 0, take_flag, FIELD(precise_times),
 	  .help = "lifetimes and ages in nanoseconds instead of clock ticks" },
-	{ 0, "unwind", "HOW", RECORDING, 0, take_choice, .choices = "auto fp", .later = "table",
-	  .help = "how stacks are walked (fp: by frame pointers)", .preset = "auto" },
+	{ 0, "unwind", "HOW", RECORDING, DOCTOR, take_choice, FIELD(unwind), .choices = "auto fp table",
+	  .help = "how stacks are walked: by frame pointers, by tables made from .eh_frame, or the cheaper "
+		  "of the two that is right", .preset = "auto" },
 	KEEP(0, "python"), KEEP(0, "python-objects"), KEEP(0, "start-on"), KEEP(0, "stop-on"),
 	KEEP(0, "when"), KEEP(0, "exact"),
 

@@ -168,14 +168,15 @@ int output__write_files(struct output *o, struct snapshot *s, unsigned int n, st
 
 	for (size_t i = 0; i < o->opts->outputs.n; i++) {
 		const char *path = o->opts->outputs.v[i];
+		_cleanup_err_ struct err later = {};
 		_cleanup_free_ char *numbered = n ? outfile__numbered(path, n) : strdup(path);
 		int err;
 
 		if (!strcmp(path, "-"))
 			continue;	/* output__print's */
 		err = numbered ? write_one(o, s, numbered, export__find_by_name(opts__output_format(o->opts, path)),
-					   first ? NULL : e) :
-				 err_set(first ? NULL : e, -ENOMEM, "out of memory");
+					   first ? &later : e) :
+				 err_set(first ? &later : e, -ENOMEM, "out of memory");
 		if (!first)
 			first = err;
 	}

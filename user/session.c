@@ -38,6 +38,7 @@ struct session {
 	struct kernel *kernel;
 	struct collect *collect;
 	struct model *model;
+	struct unwind *unwind;
 	struct loop *loop;
 	struct watch *watch;
 	struct spawn *spawn;
@@ -87,6 +88,7 @@ static void on_kernel_event(const struct mt_event *ev, void *arg)
 		break;
 	case MT_EV_EXEC:
 		model__life_ended(s->model, ev->old_proc);
+		unwind__drop(s->unwind, ev->old_proc);
 		p = tracees__find(&s->tracees, ev->pid);
 		if (p && ev->proc && tracee__on_exec(&s->tracees, p, ev->proc, &s->failure) &&
 		    s->failure.code != -ESRCH && s->failure.code != -ENOENT)
@@ -94,6 +96,7 @@ static void on_kernel_event(const struct mt_event *ev, void *arg)
 		break;
 	case MT_EV_EXIT:
 		model__life_ended(s->model, ev->proc);
+		unwind__drop(s->unwind, ev->proc);
 		p = tracees__find(&s->tracees, ev->pid);
 		if (p && p->lives.v[p->lives.n - 1]->proc == ev->proc)
 			p->ended = true;
@@ -203,6 +206,7 @@ static struct snapshot *take(struct session *s, bool last, struct err *e)
 	if (collect__cut(s->collect, &how, &cut, e))
 		return NULL;
 	model__note(s->model, cut);
+	info.unwind_full = unwind__n_full(s->unwind);
 	snap = model__snapshot(s->model, cut, &info, &calls);
 	if (!snap || tracees__list_probes(&s->tracees, snap)) {
 		snapshot__free(snap);
@@ -387,8 +391,12 @@ static int load(struct session *s, struct err *e)
 	s->model = model__new();
 	if (!s->model)
 		return err_set(e, -ENOMEM, "out of memory");
+	s->unwind = unwind__new(s->kernel, unwind__choice(o->unwind), o->depth);
+	if (!s->unwind)
+		return err_set(e, -ENOMEM, "out of memory");
 	s->tracees.kernel = s->kernel;
 	s->tracees.model = s->model;
+	s->tracees.unwind = s->unwind;
 	return 0;
 }
 
@@ -548,6 +556,7 @@ static void done(struct session *s)
 	watch__close(s->watch);
 	loop__free(s->loop);
 	collect__free(s->collect);
+	unwind__free(s->unwind);
 	kernel__close(s->kernel);
 	model__free(s->model);
 	output__done(&s->output);	/* the symbol cache holds objects */

@@ -289,6 +289,20 @@ static int tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, stru
 	return model__add_life(t->model, &info) ? err_set(e, -ENOMEM, "out of memory") : 0;
 }
 
+/* Tables for the new code come before its probes: stacks are right from the first one on. */
+static int update_unwind(struct tracees *t, struct tracee *p, struct err *e)
+{
+	struct tracee_life *l = p->lives.v[p->lives.n - 1];
+	struct unwind_verdict v;
+	int err = unwind__update(t->unwind, l->proc, p->process.pid, &l->space, &v, e);
+
+	if (!err && strcmp(v.why, p->unwind_why)) {
+		snprintf(p->unwind_why, sizeof(p->unwind_why), "%s", v.why);
+		say_verbose("stacks of %s (%d) by %s", p->process.comm, (int)p->process.pid, v.why);
+	}
+	return err;
+}
+
 int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 {
 	_cleanup_free_ const struct plan **plans = NULL;
@@ -299,6 +313,8 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 	if (p->ended || !p->attachment)
 		return 0;
 	err = space__refresh(&p->lives.v[p->lives.n - 1]->space, t->objects, p->process.pid, &n_new, e);
+	if (!err && n_new)
+		err = update_unwind(t, p, e);
 	if (!err)
 		err = new_plans(t, p, &plans, &n, e);
 	if (err || !n)
@@ -328,6 +344,9 @@ int tracees__attach(struct tracees *t, struct err *e)
 		/* before its exec a program of our own is a copy of malloctrace, which is nobody's business */
 		if (p->own)
 			continue;
+		/* what tracees__add saw is known to the space, but has no tables yet */
+		if (!err)
+			err = update_unwind(t, p, e);
 		if (!err)
 			err = tracee__refresh(t, p, e);
 		if (!err)

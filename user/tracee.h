@@ -12,6 +12,7 @@
 #include "probe/kernel.h"
 #include "target/process.h"
 #include "target/space.h"
+#include "unwind/tables.h"
 #include "util/util.h"
 
 struct tracee_life {
@@ -26,6 +27,7 @@ struct tracee {
 	struct vec(struct object *) examined;	/* looked at for this tracee; no references of their own */
 	size_t n_allocators;
 	uint64_t cpu_at_attach_ns, cpu_ns;
+	char unwind_why[160];	/* how its stacks are walked */
 	bool own;		/* -- CMD */
 	bool ended;
 };
@@ -43,6 +45,7 @@ struct tracees {
 	struct vec(struct known_plan *) plans;	/* each object is examined once */
 	struct kernel *kernel;	/* not owned */
 	struct model *model;	/* not owned */
+	struct unwind *unwind;	/* not owned */
 };
 
 int tracees__init(struct tracees *t);

@@ -285,9 +285,9 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	build_threads(b, l, cut, p);
 }
 
-static void build_counters(struct snapshot *s, const struct cut *cut)
+static void build_counters(struct snapshot *s, const struct cut *cut, uint64_t unwind_full)
 {
-	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 2, sizeof(*c));
+	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 3, sizeof(*c));
 	size_t n = 0;
 
 	s->losses = c;
@@ -295,6 +295,8 @@ static void build_counters(struct snapshot *s, const struct cut *cut)
 		c[n] = (struct snap_counter){ counter_words[n].name, counter_words[n].says, cut->counters[n] };
 	c[n++] = (struct snap_counter){ "missed_hits", "probe hits were passed over: a program was under way on that CPU",
 					cut->missed_hits };
+	c[n++] = (struct snap_counter){ "unwind_full", "files found no room for their unwind tables: stacks through them end early",
+					unwind_full };
 	s->n_losses = n;
 	for (size_t i = 0; i < n; i++)
 		s->losses_total += c[i].n;
@@ -387,7 +389,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->target_cpu_ns = info->target_cpu_ns;
 	s->tool_cpu_ns = info->tool_cpu_ns;
 	s->scanned = cut->scanned;
-	build_counters(s, cut);
+	build_counters(s, cut, info->unwind_full);
 	build_processes(&b, m, cut, process_of_proc, n_proc_numbers);
 	build_sites(&b, m, cut, process_of_proc, n_proc_numbers);
 

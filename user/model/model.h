@@ -60,6 +60,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	bool partial_sizes;
 	uint64_t min_size, max_size, older_ns;
 	uint64_t target_cpu_ns, tool_cpu_ns;
+	uint64_t unwind_full;	/* files whose unwind table found no room */
 };
 
 /* NULL without memory. Probes are added by the caller. */

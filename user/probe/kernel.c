@@ -53,6 +53,8 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.max_stacks = o->max_stacks ? o->max_stacks : clamp(ram / (300 * 1024), 1u << 12, 1u << 16);
 	if (s.max_stacks > MAX_SITES - 1)
 		return err_set(e, -ERANGE, "--max-stacks %llu: at most %u", (unsigned long long)s.max_stacks, MAX_SITES - 1);
+	if (s.max_live > UINT32_MAX)
+		return err_set(e, -ERANGE, "--max-live %llu: at most %u", (unsigned long long)s.max_live, UINT32_MAX);
 	s.n_groups = (s.max_live * 4 / 3 + MT_WAYS * MT_GROUP - 1) / (MT_WAYS * MT_GROUP);
 	s.n_over = clamp(s.max_live / 4, 1024, 1u << 24);
 	s.n_sites = s.max_stacks + 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns nothing; messages belong to the struct err they are in. A message is never lost to a failed allocation: then the errno speaks. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,9 @@ static int join(struct err *e, const char *fmt, va_list ap, int before)
 {
 	char *add = NULL, *both = NULL;
 
+	/* nobody asked for the message; which error it was is lost with it, but an error it stays */
+	if (!e)
+		return -EIO;
 	if (vasprintf(&add, fmt, ap) < 0)
 		return e->code;
 	if (before ? asprintf(&both, "%s: %s", add, err_msg(e)) >= 0 :

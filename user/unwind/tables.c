@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the room in the kernel's row and page arrays, and who uses which part.
+ *
+ * A table is written completely before a process's list points to it, and a list
+ * is replaced as a whole: a walk never meets a table half done. Room that was
+ * given up may be written again while a walk of the process that just ended still
+ * reads it; that walk's stack is of no interest to anyone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "probe/kernel.h"
+#include "unwind/tables.h"
+#include "util/util.h"
+
+/* A file's rows without calls serve only frames that a signal interrupted: kept while they are few. */
+#define MAX_FULL_ROWS 65536
+/* Of the places that call something, this share may lack a frame record before tables are used: start-up code and the like. */
+#define NO_RECORD_PER_MILLE 5
+#define PAGE_BYTES (1ull << MT_TABLE_PAGE_SHIFT)
+
+struct extent {
+	uint32_t at, n;
+};
+
+struct room {			/* of an array in the kernel: first fit */
+	struct vec(struct extent) free;
+};
+
+struct table {
+	const void *key;	/* the object; the unwind itself for the vdso */
+	struct object *object;	/* a reference, or NULL */
+	uint64_t base;		/* ELF virtual address of its first page */
+	struct extent rows, pages;	/* pages.n 0: no table */
+	struct cfi_stats stats;
+	bool no_cfi;
+	unsigned int refs;	/* processes */
+};
+
+struct user {			/* a process, and what it uses */
+	uint32_t proc;
+	uint32_t method;
+	bool decided;
+	struct vec(struct table *) tables;
+};
+
+struct unwind {
+	struct kernel *kernel;
+	enum unwind_choice choice;
+	unsigned int depth;
+	struct room rows, pages;
+	struct vec(struct table *) tables;
+	struct vec(struct user *) users;
+	struct mt_rule *rules;
+	uint32_t n_rules;
+	uint64_t n_full;
+};
+
+enum unwind_choice unwind__choice(const char *name)
+{
+	static const char *const names[] = { [UNWIND_AUTO] = "auto", [UNWIND_FP] = "fp", [UNWIND_TABLE] = "table" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return i;
+	return UNWIND_AUTO;
+}
+
+/* ---- room */
+
+static int room_init(struct room *r, uint32_t n)
+{
+	struct extent *e = vec_push(&r->free);
+
+	if (!e)
+		return -ENOMEM;
+	*e = (struct extent){ 0, n };
+	return 0;
+}
+
+static bool room_take(struct room *r, uint32_t n, struct extent *ret)
+{
+	for (size_t i = 0; i < r->free.n; i++) {
+		struct extent *e = &r->free.v[i];
+
+		if (e->n < n)
+			continue;
+		*ret = (struct extent){ e->at, n };
+		e->at += n;
+		e->n -= n;
+		return true;
+	}
+	return false;
+}
+
+static void room_give_back(struct room *r, struct extent e)
+{
+	struct extent *slot;
+
+	if (!e.n)
+		return;
+	for (size_t i = 0; i < r->free.n; i++) {
+		struct extent *f = &r->free.v[i];
+
+		if (f->at == e.at + e.n) {
+			f->at = e.at;
+			f->n += e.n;
+			return;
+		}
+		if (f->at + f->n == e.at) {
+			f->n += e.n;
+			return;
+		}
+	}
+	slot = vec_push(&r->free);
+	if (slot)	/* without memory the room is lost, nothing else */
+		*slot = e;
+}
+
+/* ---- life */
+
+struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice, unsigned int depth)
+{
+	struct unwind *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return NULL;
+	u->kernel = k;
+	u->choice = choice;
+	u->depth = depth;
+	u->rules = calloc(MT_MAX_RULES, sizeof(*u->rules));
+	if (!u->rules || room_init(&u->rows, k ? k->sizes.n_unwind_rows : 0) ||
+	    room_init(&u->pages, k ? k->sizes.n_unwind_pages : 0)) {
+		unwind__free(u);
+		return NULL;
+	}
+	u->n_rules = 1;		/* rule 0: MT_CFA_NONE */
+	return u;
+}
+
+static void table_free(struct unwind *u, struct table *t)
+{
+	room_give_back(&u->rows, t->rows);
+	room_give_back(&u->pages, t->pages);
+	if (t->object)
+		object__put(t->object);
+	free(t);
+}
+
+void unwind__free(struct unwind *u)
+{
+	if (!u)
+		return;
+	for (size_t i = 0; i < u->users.n; i++) {
+		vec_done(&u->users.v[i]->tables);
+		free(u->users.v[i]);
+	}
+	vec_done(&u->users);
+	for (size_t i = 0; i < u->tables.n; i++)
+		table_free(u, u->tables.v[i]);
+	vec_done(&u->tables);
+	vec_done(&u->rows.free);
+	vec_done(&u->pages.free);
+	free(u->rules);
+	free(u);
+}
+
+uint64_t unwind__n_full(const struct unwind *u)
+{
+	return u->n_full;
+}
+
+/* ---- tables */
+
+/* The number of a rule; a file has a few hundred different ones, and files share most. */
+static int rule_number(struct unwind *u, const struct mt_rule *rule, uint32_t *hint)
+{
+	if (*hint < u->n_rules && !memcmp(&u->rules[*hint], rule, sizeof(*rule)))
+		return *hint;
+	for (uint32_t i = 0; i < u->n_rules; i++)
+		if (!memcmp(&u->rules[i], rule, sizeof(*rule))) {
+			*hint = i;
+			return i;
+		}
+	if (u->n_rules == MT_MAX_RULES)
+		return -ENOSPC;
+	u->rules[u->n_rules] = *rule;
+	if (kernel__set_rule(u->kernel, u->n_rules, rule))
+		return -EIO;
+	*hint = u->n_rules;
+	return u->n_rules++;
+}
+
+/* Recent rules by a few bits of their content, so that the search above is the exception. */
+#define N_HINTS 1024
+
+static uint32_t hint_of(const struct mt_rule *r)
+{
+	return (r->cfa_off * 31u + r->ra_off * 17u + r->fp_off * 7u + r->cfa * 131u + r->ra + r->fp * 3u) & (N_HINTS - 1);
+}
+
+static int write_rows(struct unwind *u, struct table *t, const struct cfi *c)
+{
+	_cleanup_free_ uint32_t *hints = calloc(N_HINTS, sizeof(*hints));
+	struct mt_row *rows = kernel__unwind_rows(u->kernel) + t->rows.at;
+
+	if (!hints)
+		return -ENOMEM;
+	/* a row before all others: what lies in front of the first has no rule */
+	rows[0] = (struct mt_row){};
+	for (size_t i = 0; i < c->n_rows; i++) {
+		int rule = rule_number(u, &c->rows[i].rule, &hints[hint_of(&c->rows[i].rule)]);
+
+		if (rule == -ENOSPC)
+			rule = 0;	/* told as a table that did not fit, below */
+		if (rule < 0)
+			return rule;
+		if (!rule && c->rows[i].rule.cfa != MT_CFA_NONE)
+			u->n_full++;
+		rows[i + 1] = (struct mt_row){ .pc = c->rows[i].pc - t->base, .rule = rule };
+	}
+	return 0;
+}
+
+static void write_pages(struct unwind *u, struct table *t, const struct cfi *c)
+{
+	uint64_t *pages = kernel__unwind_pages(u->kernel) + t->pages.at;
+	size_t row = 0;
+
+	/* one more than there are: where the last page's rows end */
+	for (uint32_t p = 0; p < t->pages.n; p++) {
+		while (row < c->n_rows && c->rows[row].pc - t->base < p * PAGE_BYTES)
+			row++;
+		pages[p] = t->rows.at + 1 + row;
+	}
+}
+
+static int load_table(struct unwind *u, struct table *t, const struct cfi *c)
+{
+	uint64_t n_pages;
+
+	if (!c->n_rows)
+		return 0;
+	t->base = c->rows[0].pc & ~(PAGE_BYTES - 1);
+	n_pages = ((c->rows[c->n_rows - 1].pc - t->base) >> MT_TABLE_PAGE_SHIFT) + 1;
+	if (c->rows[c->n_rows - 1].pc - t->base > UINT32_MAX || c->n_rows >= UINT32_MAX - 1)
+		return -EFBIG;
+	if (!room_take(&u->rows, c->n_rows + 1, &t->rows))
+		return -ENOSPC;
+	if (!room_take(&u->pages, n_pages + 1, &t->pages)) {
+		room_give_back(&u->rows, t->rows);
+		t->rows.n = 0;
+		return -ENOSPC;
+	}
+	write_pages(u, t, c);
+	return write_rows(u, t, c);
+}
+
+static int compile(const struct table *t, const void *image, size_t len, struct cfi *ret)
+{
+	int err;
+
+	if (!t->object)
+		return cfi__compile_image(image, len, false, ret, NULL);
+	err = cfi__compile(t->object, false, ret, NULL);
+	if (!err && ret->n_rows > MAX_FULL_ROWS) {
+		cfi__done(ret);
+		err = cfi__compile(t->object, true, ret, NULL);
+	}
+	return err;
+}
+
+static struct table *table_add(struct unwind *u, const void *key, struct object *obj, const void *image, size_t len)
+{
+	struct table *t = calloc(1, sizeof(*t)), **slot = t ? vec_push(&u->tables) : NULL;
+	struct cfi c = {};
+	int err;
+
+	if (!slot) {
+		free(t);
+		return NULL;
+	}
+	*slot = t;
+	t->key = key;
+	t->object = obj;
+	if (obj)
+		obj->refs++;
+	err = compile(t, image, len, &c);
+	t->no_cfi = err || !c.stats.n_fdes;
+	t->stats = c.stats;
+	if (!err && u->kernel)
+		err = load_table(u, t, &c);
+	if (err == -ENOSPC || err == -EFBIG)
+		u->n_full++;
+	cfi__done(&c);
+	return t;
+}
+
+static struct table *table_of(struct unwind *u, const void *key)
+{
+	for (size_t i = 0; i < u->tables.n; i++)
+		if (u->tables.v[i]->key == key)
+			return u->tables.v[i];
+	return NULL;
+}
+
+/* The vdso is the kernel's, the same in every process; its image is only in memory. */
+static struct table *vdso_table(struct unwind *u, pid_t pid, const struct space_range *r)
+{
+	struct table *t = table_of(u, u);
+	_cleanup_free_ void *image = NULL;
+	_cleanup_close_ int fd = -1;
+	uint64_t len = r->end - r->start;
+	char path[64];
+
+	if (t || len > 1 << 20)
+		return t;
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	image = malloc(len);
+	if (fd < 0 || !image || pread(fd, image, len, r->start) != (ssize_t)len)
+		return NULL;
+	return table_add(u, u, NULL, image, len);
+}
+
+/* ---- processes */
+
+static struct user *user_of(struct unwind *u, uint32_t proc)
+{
+	struct user *p, **slot;
+
+	for (size_t i = 0; i < u->users.n; i++)
+		if (u->users.v[i]->proc == proc)
+			return u->users.v[i];
+	p = calloc(1, sizeof(*p));
+	slot = p ? vec_push(&u->users) : NULL;
+	if (!slot) {
+		free(p);
+		return NULL;
+	}
+	p->proc = proc;
+	*slot = p;
+	return p;
+}
+
+static int use(struct user *p, struct table *t)
+{
+	struct table **slot;
+
+	for (size_t i = 0; i < p->tables.n; i++)
+		if (p->tables.v[i] == t)
+			return 0;
+	slot = vec_push(&p->tables);
+	if (!slot)
+		return -ENOMEM;
+	*slot = t;
+	t->refs++;
+	return 0;
+}
+
+void unwind__drop(struct unwind *u, uint32_t proc)
+{
+	for (size_t i = 0; i < u->users.n; i++) {
+		struct user *p = u->users.v[i];
+
+		if (p->proc != proc)
+			continue;
+		if (u->kernel)
+			kernel__drop_space(u->kernel, proc);
+		for (size_t k = 0; k < p->tables.n; k++)
+			p->tables.v[k]->refs--;
+		vec_done(&p->tables);
+		free(p);
+		u->users.v[i] = u->users.v[--u->users.n];
+		break;
+	}
+	for (size_t i = u->tables.n; i-- > 0;)
+		if (!u->tables.v[i]->refs) {
+			table_free(u, u->tables.v[i]);
+			u->tables.v[i] = u->tables.v[--u->tables.n];
+		}
+}
+
+static int add_range(struct mt_space *s, const struct space_range *r, const struct table *t)
+{
+	struct mt_range *to;
+	uint64_t vaddr = 0;
+
+	if (s->n == MT_MAX_RANGES)
+		return -ENOSPC;
+	to = &s->range[s->n++];
+	*to = (struct mt_range){ .start = r->start, .end = r->end };
+	if (!t || !t->pages.n)
+		return 0;
+	/* an image has its file's layout; of a file, the segment says where the mapping's first byte belongs */
+	if (t->object && !object__offset_to_vaddr(t->object, r->file_off, &vaddr))
+		return 0;
+	to->base = r->start - vaddr + t->base;
+	to->first_page = t->pages.at;
+	to->n_pages = t->pages.n - 1;
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct mt_range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void judge(const struct unwind *u, struct user *p, struct unwind_verdict *ret)
+{
+	const struct table *worst = NULL;
+	double worst_share = -1;
+
+	for (size_t i = 0; i < p->tables.n; i++) {
+		const struct table *t = p->tables.v[i];
+		double share = t->stats.n_call_rows ? 1000.0 * t->stats.n_no_record / t->stats.n_call_rows : 0;
+
+		if (t->object && share > worst_share) {
+			worst = t;
+			worst_share = share;
+		}
+	}
+	if (u->choice == UNWIND_FP) {
+		ret->method = MT_WALK_FP;
+		snprintf(ret->why, sizeof(ret->why), "frame pointers: --unwind fp");
+	} else if (u->choice == UNWIND_TABLE) {
+		ret->method = MT_WALK_TABLE;
+		snprintf(ret->why, sizeof(ret->why), "tables: --unwind table");
+	} else if (u->depth > MT_KERNEL_DEPTH) {
+		ret->method = MT_WALK_TABLE;
+		snprintf(ret->why, sizeof(ret->why), "tables: --depth %u is more than the kernel's walk gives", u->depth);
+	} else if (worst && worst_share > NO_RECORD_PER_MILLE) {
+		const char *slash = strrchr(worst->object->path, '/');
+
+		ret->method = MT_WALK_TABLE;
+		snprintf(ret->why, sizeof(ret->why), "tables: %.1f%% of the calls in %.80s keep no frame pointer", worst_share / 10,
+			 slash ? slash + 1 : worst->object->path);
+	} else {
+		ret->method = MT_WALK_FP;
+		snprintf(ret->why, sizeof(ret->why), "frame pointers: at least %.1f%% of the calls in every file keep them",
+			 100 - (worst_share > 0 ? worst_share : 0) / 10);
+	}
+	/* tables that are in use stay in use */
+	if (p->decided && p->method == MT_WALK_TABLE)
+		ret->method = MT_WALK_TABLE;
+}
+
+int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, struct unwind_verdict *ret,
+		   struct err *e)
+{
+	_cleanup_free_ struct mt_space *s = calloc(1, sizeof(*s));
+	struct user *p = user_of(u, proc);
+
+	if (!s || !p)
+		return err_set(e, -ENOMEM, "out of memory");
+	/* the newest mappings first: an older one in the same place is gone */
+	for (size_t i = space->n; i-- > 0;) {
+		const struct space_range *r = &space->v[i];
+		struct table *t = NULL;
+		bool hidden = false;
+
+		for (uint32_t k = 0; k < s->n && !hidden; k++)
+			hidden = r->start < s->range[k].end && s->range[k].start < r->end;
+		if (hidden)
+			continue;
+		if (r->object && r->object->is_elf) {
+			t = table_of(u, r->object);
+			if (!t)
+				t = table_add(u, r->object, r->object, NULL, 0);
+		} else if (r->label && !strcmp(r->label, "[vdso]")) {
+			t = vdso_table(u, pid, r);
+		}
+		if (t && use(p, t))
+			return err_set(e, -ENOMEM, "out of memory");
+		if (add_range(s, r, t)) {
+			u->n_full++;
+			break;
+		}
+	}
+	qsort(s->range, s->n, sizeof(s->range[0]), by_start);
+	judge(u, p, ret);
+	p->method = ret->method;
+	p->decided = true;
+	if (u->kernel && kernel__set_space(u->kernel, proc, s, ret->method))
+		return err_set(e, -errno, "unwind tables: %s", strerror(errno));
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Unwind tables in the kernel: one per file, shared by all processes that map
+ * it, and for each process the list of what it maps where. Also decides how a
+ * process's stacks are walked.
+ */
+#ifndef MT_TABLES_H
+#define MT_TABLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "target/space.h"
+#include "unwind/cfi.h"
+#include "util/err.h"
+
+enum unwind_choice { UNWIND_AUTO, UNWIND_FP, UNWIND_TABLE };
+
+/* "auto", "fp", "table"; anything else is "auto". */
+enum unwind_choice unwind__choice(const char *name);
+
+struct unwind_verdict {
+	uint32_t method;	/* enum mt_method */
+	char why[160];		/* for doctor and --verbose */
+};
+
+struct kernel;
+struct unwind;
+
+/* k NULL: only to judge, as doctor does; nothing is loaded anywhere. */
+struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice, unsigned int depth);
+void unwind__free(struct unwind *u);
+
+/*
+ * Brings the tables of proc up to what its space says; to be called again when
+ * it has mapped more. The first call decides how its stacks are walked; new code
+ * without frame pointers can change that to the tables, never back.
+ */
+int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, struct unwind_verdict *ret,
+		   struct err *e);
+/* The process ended; tables that nobody else uses are given up. */
+void unwind__drop(struct unwind *u, uint32_t proc);
+
+/* Files whose table found no room. */
+uint64_t unwind__n_full(const struct unwind *u);
+
+#endif
