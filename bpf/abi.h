@@ -164,7 +164,8 @@ struct mt_proc {
 	__u64 probe_hits;	/* of threads that have ended */
 	__u32 walk;		/* enum mt_method: how its stacks are walked */
 	__u32 pad0;
-	__u64 pad[2];
+	__u64 frames;		/* of threads that have ended */
+	__u64 pad;
 	/* the changing half */
 	__u64 live_bytes;
 	__u64 peak_bytes;
@@ -217,9 +218,10 @@ struct mt_thread {
 	__u64 last_freed_sp;
 	__u64 last_freed_ra;
 	struct mt_thread_counts counts;
-	__u32 vtid;		/* tid and pid as malloctrace sees them */
+	__u32 vtid;		/* as malloctrace sees it */
 	__u32 pad;
-	__u64 pad2[8];
+	__u64 frames;		/* walked */
+	__u64 pad2[7];
 };
 _Static_assert(sizeof(struct mt_thread) == 256, "four cache lines");
 

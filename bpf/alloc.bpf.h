@@ -379,7 +379,7 @@ static __always_inline int on_return(mt_regs *ctx)
 			put_old_back(t);
 		}
 		if (t->size)
-			charge_failure(t, site_here(ctx, t->proc, func, caller, sp), cut);
+			charge_failure(t, site_here(ctx, t, func, caller, sp), cut);
 		return 0;
 	}
 
@@ -399,7 +399,7 @@ static __always_inline int on_return(mt_regs *ctx)
 		count(MT_LOST_MISSED_FREE);
 		end_block(t, &stale, addr, cut, now_ns);
 	}
-	site = site_here(ctx, t->proc, func, caller, sp);
+	site = site_here(ctx, t, func, caller, sp);
 	block = (struct taken){ .size = t->size, .born_ns = now_ns, .site = site };
 	if (!blocks_put(addr, t->proc, &block))
 		return 0;

@@ -37,10 +37,13 @@ static __noinline int thread_end(__u32 tid)
 	if (t->sp)
 		abandon(t, MT_EDGE_DIED_INSIDE);
 	p = proc_at(t->proc);
-	if (p)
+	if (p) {
 		__sync_fetch_and_add(&p->probe_hits, t->probe_hits);
+		__sync_fetch_and_add(&p->frames, t->frames);
+	}
 	send_event(MT_EV_THREAD_END, t->proc, 0, 0, 0, t);
 	t->probe_hits = 0;
+	t->frames = 0;
 	t->last_block = 0;
 	t->last_freed = 0;
 	__builtin_memset(&t->counts, 0, sizeof(t->counts));

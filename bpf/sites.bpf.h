@@ -213,11 +213,11 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 }
 
 /* The site of an allocation, at its return: it returns to caller, and sp is the stack pointer then. */
-static __always_inline __u32 site_here(mt_regs *ctx, __u32 proc, __u32 func, __u64 caller, __u64 sp)
+static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
 {
 	struct mt_scratch *s = scratch_claim();
+	__u32 proc = t->proc, site = mt_n_sites + proc, n;
 	struct mt_proc *p = proc_at(proc);
-	__u32 site = mt_n_sites + proc, n;
 	__u64 fp = 0;
 
 	if (!s)
@@ -233,6 +233,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, __u32 proc, __u32 func, __u
 		fp = arch_fp(ctx);
 		s->walk.end = MT_END_WHOLE;
 	}
+	t->frames += n;
 	site = site_of_stack(s, n, proc, func, fp);
 	scratch_release(s);
 	return site;

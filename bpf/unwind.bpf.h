@@ -205,21 +205,29 @@ __noinline int walk_step(struct mt_walk *w, const struct mt_space *sp)
 		return walk_ends(w, MT_END_NO_RULE);
 	}
 
-	if (ARCH_RA_ON_STACK || rule->ra == MT_SAVED_AT_CFA) {
-		if (bpf_probe_read_user(&val[1], sizeof(val[1]), (const void *)(cfa + rule->ra_off)))
-			return walk_ends(w, MT_END_UNREADABLE);
-		w->pc = MT_STRIP_RA(val[1]);
-	} else if (rule->ra == MT_SAVED_SAME && w->lr_known) {
-		w->pc = MT_STRIP_RA(w->lr);
-	} else {
-		return walk_ends(w, MT_END_NO_RULE);
-	}
-	if (rule->fp == MT_SAVED_AT_CFA || rule->fp == MT_SAVED_AT_FP) {
-		__u64 from = rule->fp == MT_SAVED_AT_CFA ? cfa : w->fp;
-
-		if (bpf_probe_read_user(&val[0], sizeof(val[0]), (const void *)(from + rule->fp_off)))
+	if (rule->fp == MT_SAVED_AT_CFA && rule->ra == MT_SAVED_AT_CFA && rule->fp_off + 8 == rule->ra_off) {
+		/* side by side, as nearly always: one read */
+		if (bpf_probe_read_user(val, sizeof(val), (const void *)(cfa + rule->fp_off)))
 			return walk_ends(w, MT_END_UNREADABLE);
 		w->fp = val[0];
+		w->pc = MT_STRIP_RA(val[1]);
+	} else {
+		if (rule->ra == MT_SAVED_AT_CFA) {
+			if (bpf_probe_read_user(&val[1], sizeof(val[1]), (const void *)(cfa + rule->ra_off)))
+				return walk_ends(w, MT_END_UNREADABLE);
+			w->pc = MT_STRIP_RA(val[1]);
+		} else if (rule->ra == MT_SAVED_SAME && w->lr_known) {
+			w->pc = MT_STRIP_RA(w->lr);
+		} else {
+			return walk_ends(w, MT_END_NO_RULE);
+		}
+		if (rule->fp == MT_SAVED_AT_CFA || rule->fp == MT_SAVED_AT_FP) {
+			__u64 from = rule->fp == MT_SAVED_AT_CFA ? cfa : w->fp;
+
+			if (bpf_probe_read_user(&val[0], sizeof(val[0]), (const void *)(from + rule->fp_off)))
+				return walk_ends(w, MT_END_UNREADABLE);
+			w->fp = val[0];
+		}
 	}
 	/* upwards, always; only what a signal interrupted may have no frame of its own yet */
 	if (w->sp_known && (cfa < w->sp || (cfa == w->sp && !w->lr_known)))

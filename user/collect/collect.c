@@ -191,6 +191,7 @@ static void read_procs(struct collect *c, uint32_t bank)
 		row->ended_ns = p->ended_ns;
 		row->unknown_frees = p->unknown_frees;
 		row->probe_hits = p->probe_hits;
+		row->frames = p->frames;
 		row->peak_bytes = m->peak_bytes;
 		row->peak_ns = m->peak_ns;
 		memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
@@ -315,6 +316,7 @@ static int read_threads(struct collect *c)
 		row->proc = t->proc;
 		row->tid = t->vtid;
 		row->probe_hits = t->probe_hits;
+		row->frames = t->frames;
 		row->counts = t->counts;
 	}
 	return 0;

@@ -138,6 +138,7 @@ static void quality(struct json *j, const struct snapshot *s)
 	json__object(j, "stacks");
 	for (unsigned int i = 0; i < SNAPSHOT_N_ENDS; i++)
 		json__u64(j, stack_end__name(i), s->stacks_by_end[i]);
+	json__u64(j, "frames_walked", s->frames_walked);
 	json__object_end(j);
 	json__line(j, 2);
 	json__object(j, "overhead");

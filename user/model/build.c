@@ -281,6 +281,7 @@ static void build_process(struct build *b, const struct model *m, const struct l
 		p->peak_at_ns = from->peak_bytes ? since(from->peak_ns, m->start_clock_ns) : 0;
 		build_hists(b, &from->hist, p);
 		b->s->probe_hits += from->probe_hits;
+		b->s->frames_walked += from->frames;
 	}
 	build_threads(b, l, cut, p);
 }
@@ -325,8 +326,10 @@ static void build_processes(struct build *b, struct model *m, const struct cut *
 	}
 	b->s->processes = p;
 	b->s->n_processes = m->lives.n;
-	for (size_t i = 0; i < cut->n_threads; i++)
+	for (size_t i = 0; i < cut->n_threads; i++) {
 		b->s->probe_hits += cut->threads[i].probe_hits;
+		b->s->frames_walked += cut->threads[i].frames;
+	}
 }
 
 static void build_sites(struct build *b, struct model *m, const struct cut *cut, const uint32_t *process_of_proc,

@@ -32,14 +32,14 @@ struct cut_proc {
 	uint32_t pid;
 	uint32_t ended;
 	uint64_t started_ns, ended_ns;
-	uint64_t unknown_frees, probe_hits;
+	uint64_t unknown_frees, probe_hits, frames;
 	uint64_t peak_bytes, peak_ns;
 	struct mt_hist hist;
 };
 
 struct cut_thread {
 	uint32_t proc, tid;
-	uint64_t probe_hits;
+	uint64_t probe_hits, frames;
 	struct mt_thread_counts counts;
 };
 

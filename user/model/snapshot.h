@@ -134,6 +134,7 @@ struct snapshot {
 	size_t n_losses, n_edges;
 	uint64_t losses_total;
 	uint64_t stacks_by_end[4];	/* enum mt_end; distinct stacks */
+	uint64_t frames_walked;
 	uint64_t probe_hits, target_cpu_ns, tool_cpu_ns;
 
 	const struct snap_probe *probes;
