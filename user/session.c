@@ -80,17 +80,17 @@ static void on_kernel_event(const struct mt_event *ev, void *arg)
 	char comm[17];
 	struct tracee *p;
 
+	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
+	clean_name(comm);
 	switch (ev->kind) {
 	case MT_EV_THREAD_END:
-		snprintf(comm, sizeof(comm), "%.16s", ev->comm);
-		clean_name(comm);
 		model__thread_ended(s->model, ev->proc, ev->tid, comm, &ev->counts);
 		break;
 	case MT_EV_EXEC:
 		model__life_ended(s->model, ev->old_proc);
 		unwind__drop(s->unwind, ev->old_proc);
 		p = tracees__find(&s->tracees, ev->pid);
-		if (p && ev->proc && tracee__on_exec(&s->tracees, p, ev->proc, &s->failure) &&
+		if (p && ev->proc && tracee__on_exec(&s->tracees, p, ev->proc, comm, &s->failure) &&
 		    s->failure.code != -ESRCH && s->failure.code != -ENOENT)
 			fail(s);
 		break;

@@ -379,7 +379,7 @@ bool tracees__all_ended(const struct tracees *t)
 	return true;
 }
 
-int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e)
+int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const char *comm, struct err *e)
 {
 	struct process now = { .pidfd = -1 };
 	size_t had = p->n_allocators;
@@ -392,7 +392,15 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, struct e
 		p->process.pidfd = -1;
 		process__done(&p->process);
 		p->process = now;
+	} else {
+		/* gone already, or another program again: it must not go by its predecessor's name */
+		free(p->process.exe);
+		p->process.exe = strdup("");
 	}
+	free(p->process.comm);
+	p->process.comm = strdup(comm);
+	if (!p->process.comm || !p->process.exe)
+		return err_set(e, -ENOMEM, "out of memory");
 	/* links stay: they are to files, and the new program may map the same ones */
 	err = add_life(p, proc, e);
 	if (!err)

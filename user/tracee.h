@@ -66,8 +66,8 @@ struct tracee *tracees__find(const struct tracees *t, pid_t pid);
 bool tracees__all_ended(const struct tracees *t);
 /* It mapped code: more names, perhaps another allocator, which is probed and told. */
 int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e);
-/* It runs another program now, as proc. */
-int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e);
+/* It runs another program now, as proc; comm, clean, is the name that the exec gave it. */
+int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const char *comm, struct err *e);
 /* The file offset of a program's entry point is probed: see kernel__started. */
 int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
 void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */

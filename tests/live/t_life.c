@@ -78,6 +78,31 @@ TEST(target_forks)
 	fx__quit(t, &f);
 }
 
+/* A program that ended before malloctrace could look at it: its own name, not its predecessor's. */
+TEST(exec_seen_late)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root, *new;
+
+	fx__start(t, &f, "life", "exec", fixture("basic"), "leak", "300", "0", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	child__kill(t, &m.c, SIGSTOP);
+	fx__send(t, &f, 'g');
+	fx__wait_ready(t, &f);
+	fx__send(t, &f, 'g');
+	want_eq(t, "the fixture's exit status", 0, (uint64_t)child__wait(t, &f.c));
+	child__kill(t, &m.c, SIGCONT);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	new = process_of(t, root, f.c.pid, 1);
+	want_u64(t, new, "totals.live_blocks", 300);
+	want(t, !strcmp(jstr(new, "comm"), "basic"), "comm, wanted basic, got '%s'", jstr(new, "comm"));
+	want(t, !strstr(jstr(new, "exe"), "life"), "exe, wanted none of the program before, got '%s'", jstr(new, "exe"));
+}
+
 TEST(target_execs)
 {
 	struct ledger first;
