@@ -136,8 +136,13 @@ static __always_inline __u64 pending_return(struct mt_walk *w, __u64 cfa)
 	for (int i = 0; i < MAX_PENDING; i++) {
 		if (!ri)
 			return 0;
-		if (BPF_CORE_READ(ri, stack) == cfa - ARCH_RA_BYTES)
-			return BPF_CORE_READ(ri, orig_ret_vaddr);
+		if (BPF_CORE_READ(ri, stack) == cfa - ARCH_RA_BYTES) {
+			__u64 ra = BPF_CORE_READ(ri, orig_ret_vaddr);
+
+			/* of functions that ended in a jump to the next one, only the first was called from somewhere */
+			if (ra != w->hook)
+				return ra;
+		}
 		ri = BPF_CORE_READ(ri, next);
 	}
 	return 0;
@@ -147,6 +152,12 @@ static __always_inline int walk_ends(struct mt_walk *w, __u32 end)
 {
 	w->end = end;
 	return 1;
+}
+
+/* The caller's frame pointer and return address, side by side, to which the frame pointer points. */
+static __always_inline bool has_record(const struct mt_rule *rule)
+{
+	return rule->fp == MT_SAVED_AT_CFA && rule->ra == MT_SAVED_AT_CFA && rule->fp_off + 8 == rule->ra_off;
 }
 
 /* One frame up. 0: there is a frame; 1: the walk has ended, w->end says how. */
@@ -174,24 +185,34 @@ __noinline int walk_step(struct mt_walk *w, const struct mt_space *sp)
 		goto by_frame_pointer;
 	switch (rule->cfa) {
 	case MT_CFA_SP:
-		if (!w->sp_known)
-			goto by_frame_pointer;
 		cfa = w->sp + rule->cfa_off;
+		if (w->sp_known)
+			break;
+		/* a frame record tells where its frame lies; without one, the frame pointer is some other frame's */
+		if (!has_record(rule) || w->fp & 7 || w->fp < w->sp || w->fp - w->sp > FP_MAX_JUMP)
+			return walk_ends(w, MT_END_NO_RULE);
+		cfa = w->fp - rule->fp_off;
 		break;
 	case MT_CFA_FP:
 		cfa = w->fp + rule->cfa_off;
 		break;
 	case MT_CFA_PLT:
+		if (!w->sp_known)
+			return walk_ends(w, MT_END_NO_RULE);
 		cfa = w->sp + 8 + ((w->pc & 15) >= (__u64)rule->cfa_off ? 8 : 0);
 		break;
 	case MT_CFA_AT_SP:
 	case MT_CFA_AT_FP:
+		if (!w->sp_known && rule->cfa == MT_CFA_AT_SP)
+			return walk_ends(w, MT_END_NO_RULE);
 		if (bpf_probe_read_user(&cfa, sizeof(cfa),
 					(const void *)((rule->cfa == MT_CFA_AT_SP ? w->sp : w->fp) + rule->cfa_off)))
 			return walk_ends(w, MT_END_UNREADABLE);
 		cfa += rule->post_off;
 		break;
 	case MT_CFA_SIGNAL:
+		if (!w->sp_known)
+			return walk_ends(w, MT_END_NO_RULE);
 		if (arch_signal_frame(w))
 			return walk_ends(w, MT_END_UNREADABLE);
 		w->is_return = 0;
@@ -205,7 +226,7 @@ __noinline int walk_step(struct mt_walk *w, const struct mt_space *sp)
 		return walk_ends(w, MT_END_NO_RULE);
 	}
 
-	if (rule->fp == MT_SAVED_AT_CFA && rule->ra == MT_SAVED_AT_CFA && rule->fp_off + 8 == rule->ra_off) {
+	if (has_record(rule)) {
 		/* side by side, as nearly always: one read */
 		if (bpf_probe_read_user(val, sizeof(val), (const void *)(cfa + rule->fp_off)))
 			return walk_ends(w, MT_END_UNREADABLE);

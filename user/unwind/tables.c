@@ -470,12 +470,13 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 			hidden = r->start < s->range[k].end && s->range[k].start < r->end;
 		if (hidden)
 			continue;
-		if (r->object && r->object->is_elf) {
+		/* as an image even though an object has its names: only then its signal trampoline gets a rule */
+		if (r->label && !strcmp(r->label, "[vdso]")) {
+			t = vdso_table(u, pid, r);
+		} else if (r->object && r->object->is_elf) {
 			t = table_of(u, r->object);
 			if (!t)
 				t = table_add(u, r->object, r->object, NULL, 0);
-		} else if (r->label && !strcmp(r->label, "[vdso]")) {
-			t = vdso_table(u, pid, r);
 		}
 		if (t && use(p, t))
 			return err_set(e, -ENOMEM, "out of memory");
