@@ -15,6 +15,7 @@ FX_PROGS := $(patsubst tests/fixtures/%.c,%,$(filter-out tests/fixtures/lib%.c t
 FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
 FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
 FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc \
+	stacks.static stacks.static-pie stacks.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
 	$(if $(MUSL_CC),basic.musl basic.musl-static))
 
 LIVE_SRC := $(wildcard tests/live/*.c)
@@ -41,6 +42,7 @@ FX_LINK = -pthread -L$(FX) $(FX_LINK_$(basename $(@F))) -Wl,-rpath,'$$ORIGIN'
 FX_LINK_custom := -lalloc
 FX_LINK_prefix := -lpre
 FX_LINK_ctor := -lctor
+FX_LINK_stacks = -lstacks_plt$(if $(filter %.nofp,$@),.nofp)
 $(FX)/custom $(FX)/custom.nofp: $(FX)/liballoc.so
 $(FX)/prefix $(FX)/prefix.nofp: $(FX)/libpre.so
 $(FX)/ctor $(FX)/ctor.nofp: $(FX)/libctor.so
@@ -66,3 +68,31 @@ $(FX)/%.musl-static: tests/fixtures/%.c
 # No C library at all: a program in which there is no malloc to be found.
 $(FX)/nolibc: tests/fixtures/nolibc.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) -std=gnu17 -Wall -Wextra -O1 -ffreestanding -fno-stack-protector -nostdlib -static -o $@ $<
+
+# ---- known chains: optimized as distributions do; their libraries with and without frame pointers, too
+$(addprefix $(FX)/,stacks stacks.nofp stacks_cxx libstacks.so): FX_CC_FLAGS += -O2
+$(addprefix $(FX)/,stacks_cxx): FX_CXX_FLAGS += -O2
+$(FX)/stacks $(FX)/stacks.stripped: $(FX)/libstacks_plt.so
+$(FX)/stacks.nofp: $(FX)/libstacks_plt.nofp.so
+
+$(FX)/libstacks.nofp.so: tests/fixtures/libstacks.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_NOFP) -fPIC -shared -o $@ $<
+
+$(FX)/libstacks_plt.so: tests/fixtures/libstacks.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_FP) -DPLT -fPIC -shared -o $@ $<
+
+$(FX)/libstacks_plt.nofp.so: tests/fixtures/libstacks.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_NOFP) -DPLT -fPIC -shared -o $@ $<
+
+# Names from the dynamic table alone.
+$(FX)/stacks.stripped: tests/fixtures/stacks.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_NOFP) -rdynamic -s -o $@ $< $(FX_LINK)
+
+$(FX)/stacks.static: tests/fixtures/stacks.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_NOFP) -DFX_STATIC -static -o $@ $< -pthread
+
+$(FX)/stacks.static-pie: tests/fixtures/stacks.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_FP) -DFX_STATIC -fPIE -static-pie -o $@ $< -pthread
+
+$(FX)/stacks_cxx.nofp: tests/fixtures/stacks_cxx.cc
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(FX_CXX) $(FX_CXX_FLAGS) -O2 $(FX_NOFP) -o $@ $<

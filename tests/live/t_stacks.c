@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Stacks, frame by frame: chains whose every function is known, in programs
+ * built in every way that matters to unwinding, walked by each method.
+ *
+ * A chain is a list of words, one per frame from the allocation's caller on:
+ *   name      this function; "a|b": one of them
+ *   name*N    it, N times
+ *   ~name     this one, or a frame without a name: C libraries are stripped
+ *   ?         a frame without a name
+ *   +         at least one frame of somebody else's code
+ * A block's size tells which chain it belongs to.
+ */
+#include "lt.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_WORDS 24
+
+#ifdef __x86_64__
+#define ARM64 0
+#else
+#define ARM64 1
+#endif
+
+/* what the C library puts below main, and below a thread's function */
+#define BELOW_MAIN "main", "~__libc_start_call_main", "~__libc_start_main|__libc_start_main_impl|__libc_start_main@@GLIBC_2.34", "~_start"
+#define BELOW_THREAD "~start_thread", "~thread_start|clone|__clone|clone3|__clone3"
+#define SIGNAL_FRAME "~__kernel_rt_sigreturn|__restore_rt"
+
+enum {
+	BY_FP = 1,		/* frame pointers suffice, if the program has them */
+	SHARED = 2,		/* not in a static program */
+	CUT = 4,		/* it ends too early, and says so */
+	FP_PROGRAM = 8,		/* only in a program that has frame pointers ... */
+	NOFP_PROGRAM = 16,	/* ... or has none */
+};
+
+struct chain {
+	const char *name;
+	uint64_t size;
+	unsigned int flags;
+	const char *word[MAX_WORDS];
+};
+
+static const struct chain chains[] = {
+	{ "plain", 1001, BY_FP, { "alloc_here", "plain_4", "plain_3", "plain_2", "plain_1", BELOW_MAIN } },
+	{ "recursion", 1002, BY_FP, { "alloc_here", "recurse*90", BELOW_MAIN } },
+	{ "qsort", 1003, BY_FP, { "alloc_here", "compare", "+", "through_qsort", BELOW_MAIN } },
+	{ "PLT", 1004, BY_FP | SHARED, { "alloc_here", "plt_inner", "plt_outer", "through_plt", BELOW_MAIN } },
+	{ "alloca", 1005, BY_FP, { "alloc_here", "with_alloca", BELOW_MAIN } },
+	{ "large frame", 1006, BY_FP, { "alloc_here", "with_large_frame", BELOW_MAIN } },
+	{ "signal", 1007, 0,
+	  { "alloc_here", "on_signal", SIGNAL_FRAME, "compute_leaf", "compute", "in_signal", BELOW_MAIN } },
+	{ "signal on a stack of its own", 1008, 0,
+	  { "alloc_here", "on_signal", SIGNAL_FRAME, "compute_leaf", "compute", "in_signal", BELOW_MAIN } },
+	{ "thread", 1009, BY_FP, { "alloc_here", "in_thread", "thread_first", BELOW_THREAD } },
+	/* on arm64 a frame record does not tell where its caller's frame begins: without one there, that is the end */
+	{ "assembly with a frame pointer", 1010, BY_FP | (ARM64 ? FP_PROGRAM : 0), { "alloc_here", "asm_fp", "through_asm_fp", BELOW_MAIN } },
+	{ "assembly with a frame pointer, called without", 1010, ARM64 ? NOFP_PROGRAM | CUT : FP_PROGRAM | NOFP_PROGRAM,
+	  { "alloc_here", "asm_fp", "through_asm_fp" } },
+	{ "assembly without", 1011, BY_FP | CUT, { "alloc_here", "asm_none" } },
+	{ "code of no file", 1012, BY_FP | (ARM64 ? FP_PROGRAM : 0), { "alloc_here", "?", "through_jit", BELOW_MAIN } },
+	{ "code of no file, called without", 1012, ARM64 ? NOFP_PROGRAM | CUT : FP_PROGRAM | NOFP_PROGRAM,
+	  { "alloc_here", "?", "through_jit" } },
+};
+
+/* ---- matching */
+
+static bool one_of(const char *names, const char *got)
+{
+	/* C++ names come with their arguments */
+	size_t n = strcspn(got, "(");
+
+	for (const char *p = names; *p; p += strcspn(p, "|"), p += *p == '|') {
+		size_t len = strcspn(p, "|*");
+
+		if (len == n && !strncmp(p, got, n))
+			return true;
+	}
+	return false;
+}
+
+static bool fits(const char *word, json_t *frame)
+{
+	const char *got = json_string_value(jget(frame, "function"));
+
+	switch (*word) {
+	case '?':
+		return !got;
+	case '+':
+		return true;
+	case '~':
+		return !got || one_of(word + 1, got);
+	default:
+		return got && one_of(word, got);
+	}
+}
+
+/* The first frame that does not fit, or the number of frames. */
+static size_t match(const char *const *word, json_t *stack, size_t at, bool *ok)
+{
+	size_t n = json_array_size(stack), far = at;
+
+	for (; *word; word++) {
+		const char *star = strchr(*word, '*');
+		unsigned long times = star ? strtoul(star + 1, NULL, 10) : 1;
+
+		for (unsigned long i = 0; i < times; i++, at++)
+			if (at >= n || !fits(*word, json_array_get(stack, at))) {
+				*ok = false;
+				return at;
+			}
+		if (**word != '+')
+			continue;
+		for (; at <= n; at++) {
+			size_t got = match(word + 1, stack, at, ok);
+
+			if (*ok)
+				return got;
+			far = got > far ? got : far;
+		}
+		*ok = false;
+		return far;
+	}
+	*ok = at == n;
+	return at;
+}
+
+static const char *draw(json_t *stack)
+{
+	static char text[1500];
+	json_t *frame;
+	size_t i, n = 0;
+
+	text[0] = 0;
+	json_array_foreach(stack, i, frame) {
+		const char *f = json_string_value(jget(frame, "function")), *m = strrchr(jstr(frame, "module"), '/');
+
+		if (n < sizeof(text) - 200)
+			n += (size_t)snprintf(text + n, 200, "%s%.60s%s%.40s", i ? " < " : "", f ? f : m ? m + 1 : "?", f ? "" : "+",
+					      f ? "" : jstr(frame, "offset"));
+	}
+	return text;
+}
+
+static json_t *site_of_size(json_t *root, uint64_t size)
+{
+	json_t *s;
+	size_t i;
+
+	json_array_foreach(jget(root, "sites"), i, s)
+		if (json_integer_value(jget(s, "min_size")) == (json_int_t)size && json_integer_value(jget(s, "max_size")) == (json_int_t)size)
+			return s;
+	return NULL;
+}
+
+static bool want_chain(struct test *t, json_t *root, const char *name, uint64_t size, const char *const *words)
+{
+	json_t *s = site_of_size(root, size), *stack = jget(s, "stack");
+	bool ok = true;
+	size_t at;
+
+	if (!want(t, s != NULL, "%s: a site with blocks of %lu bytes, wanted one, got none", name, (unsigned long)size))
+		return false;
+	at = match(words, stack, 0, &ok);
+	return want(t, ok, "%s: frame %zu of %zu is not the wanted one: %s", name, at, json_array_size(stack), draw(stack));
+}
+
+static void want_ends(struct test *t, json_t *root, uint64_t n_cut, uint64_t n_deep)
+{
+	uint64_t n = json_array_size(jget(root, "sites"));
+
+	want_u64(t, root, "stacks.whole", n - n_cut - n_deep);
+	want_u64(t, root, "stacks.depth", n_deep);
+	want_eq(t, "stacks.no_rule + stacks.unreadable", n_cut, ju64(t, root, "stacks.no_rule") + ju64(t, root, "stacks.unreadable"));
+}
+
+/* ---- every chain, in programs of each kind */
+
+enum { HAS_FP = 1, IS_STATIC = 2 };
+
+static void all_chains(struct test *t, const char *program, unsigned int kind, const char *method)
+{
+	bool fp = !strcmp(method, "fp") || (ARM64 && !strcmp(method, "auto") && kind & HAS_FP);
+	uint64_t n_cut = 0;
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, program, "chains", NULL);
+	root = trace(t, &f, 0, "--unwind", method, NULL);
+	for (size_t i = 0; i < sizeof(chains) / sizeof(*chains); i++) {
+		const struct chain *c = &chains[i];
+
+		if ((c->flags & SHARED && kind & IS_STATIC) || (c->flags & FP_PROGRAM && !(kind & HAS_FP)) ||
+		    (c->flags & NOFP_PROGRAM && kind & HAS_FP))
+			continue;
+		if (fp && !(c->flags & BY_FP))
+			continue;
+		want_chain(t, root, c->name, c->size, c->word);
+		n_cut += !!(c->flags & CUT);
+	}
+	if (!fp)
+		want_ends(t, root, n_cut, 0);
+	want_eq(t, "blocks", ledger__sum(&f.led, LED_ALLOC_CALLS),
+		site_sum(t, root, process_of(t, root, f.c.pid, 0), "alloc_here", "alloc_calls"));
+	fx__quit(t, &f);
+}
+
+TEST(stacks_auto) { all_chains(t, "stacks", HAS_FP, "auto"); }
+TEST(stacks_table) { all_chains(t, "stacks", HAS_FP, "table"); }
+TEST(stacks_nofp_auto) { all_chains(t, "stacks.nofp", 0, "auto"); }
+TEST(stacks_nofp_table) { all_chains(t, "stacks.nofp", 0, "table"); }
+TEST(stacks_static_auto) { all_chains(t, "stacks.static", IS_STATIC, "auto"); }
+TEST(stacks_static_table) { all_chains(t, "stacks.static", IS_STATIC, "table"); }
+TEST(stacks_static_pie_auto) { all_chains(t, "stacks.static-pie", IS_STATIC | HAS_FP, "auto"); }
+TEST(stacks_static_pie_table) { all_chains(t, "stacks.static-pie", IS_STATIC | HAS_FP, "table"); }
+TEST(stacks_stripped_auto) { all_chains(t, "stacks.stripped", 0, "auto"); }
+TEST(stacks_stripped_table) { all_chains(t, "stacks.stripped", 0, "table"); }
+
+/* By frame pointers alone, where the whole machine's code has them. */
+TEST(stacks_fp)
+{
+	if (!ARM64)
+		skip(t, "the C library here keeps no frame pointers");
+	all_chains(t, "stacks", HAS_FP, "fp");
+	all_chains(t, "stacks.static-pie", HAS_FP | IS_STATIC, "fp");
+}
+
+/* ---- depth */
+
+/* depth NULL: the default, at which it is cut. */
+static void deep(struct test *t, const char *program, const char *method, const char *depth)
+{
+	static const char *const at_200[] = { "alloc_here", "recurse*200", BELOW_MAIN, NULL };
+	static const char *const at_400[] = { "alloc_here", "recurse*400", BELOW_MAIN, NULL };
+	static const char *const cut_127[] = { "alloc_here", "recurse*126", NULL };
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, program, "deep", "200", depth ? "400" : NULL, NULL);
+	root = trace(t, &f, 0, "--unwind", method, depth ? "--depth" : NULL, depth, NULL);
+	want_chain(t, root, "200 deep", 2002, depth ? at_200 : cut_127);
+	if (depth)
+		want_chain(t, root, "400 deep", 2003, at_400);
+	want_ends(t, root, 0, depth ? 0 : 1);
+	fx__quit(t, &f);
+}
+
+TEST(stacks_deep_default)
+{
+	deep(t, "stacks", "auto", NULL);
+	deep(t, "stacks", "table", NULL);
+	deep(t, "stacks.nofp", "auto", NULL);
+}
+
+TEST(stacks_deep_512)
+{
+	deep(t, "stacks", "auto", "512");
+	deep(t, "stacks", "table", "512");
+	deep(t, "stacks.nofp", "auto", "512");
+	deep(t, "stacks.static", "auto", "512");
+}
+
+/* ---- a library that comes while the program is traced */
+
+/* Allocations whose stack is as it should be. */
+static uint64_t n_right(json_t *root, const char *const *words)
+{
+	uint64_t n = 0;
+	json_t *s;
+	size_t i;
+
+	json_array_foreach(jget(root, "sites"), i, s) {
+		bool ok = true;
+
+		match(words, jget(s, "stack"), 0, &ok);
+		n += ok ? (uint64_t)json_integer_value(jget(s, "alloc_calls")) : 0;
+	}
+	return n;
+}
+
+/*
+ * The tables follow as soon as malloctrace has heard of the mapping: each round
+ * allocates once and looks, until a stack is right; from then on all must be.
+ */
+static void late(struct test *t, const char *program, const char *library, const char *method)
+{
+	static const char *const words[] = { "alloc_here", "late_inner", "late_outer", "through_late", BELOW_MAIN, NULL };
+	const struct timespec ms = { 0, 1000000 };
+	unsigned int right = 0;
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, program, "late", fixture(library), NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--unwind", method, "--batch", "-o", in_dir(t, "%s-%s-%s.json", program, library, method), NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);		/* it is open now */
+	for (unsigned int round = 1; round <= 100 && right < 5; round++) {
+		const char *path = in_dir(t, "%s-%s-%s.%u.json", program, library, method, round);
+		uint64_t n;
+
+		fx__go(t, &f);
+		child__kill(t, &m.c, SIGUSR1);
+		for (root = NULL; !root; nanosleep(&ms, NULL))
+			root = json_load_file(path, 0, NULL);
+		n = n_right(root, words);
+		want(t, !right || n == right + 1, "%s in %s, %s: a stack was right, the next one is not (%s)", library, program, method, path);
+		right = (unsigned int)n;
+		json_decref(root);
+	}
+	want(t, right >= 5, "%s in %s, %s: right stacks, wanted 5, got %u in 100 rounds", library, program, method, right);
+	mt__stop(t, &m, SIGINT, 0);
+	fx__quit(t, &f);
+}
+
+TEST(stacks_late_library)
+{
+	late(t, "stacks", "libstacks.so", "auto");
+	late(t, "stacks.nofp", "libstacks.nofp.so", "auto");
+	late(t, "stacks", "libstacks.nofp.so", "table");
+}
+
+/* It has no frame pointers in a process that was walked by them so far. */
+TEST(stacks_late_library_changes_method) { late(t, "stacks", "libstacks.nofp.so", "auto"); }
+
+/* ---- another tracer's return probe in the middle of the chain */
+
+static int open_uretprobe(struct test *t, const char *path, uint64_t offset, pid_t pid)
+{
+	char *type = read_all("/sys/bus/event_source/devices/uprobe/type", NULL);
+	struct perf_event_attr a = { .size = sizeof(a), .config = 1, .uprobe_path = (uintptr_t)path, .probe_offset = offset };
+	int fd;
+
+	if (!type)
+		skip(t, "no perf uprobes here");
+	a.type = (uint32_t)strtoul(type, NULL, 10);
+	fd = (int)syscall(SYS_perf_event_open, &a, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	must(t, fd >= 0, "perf_event_open for a uretprobe at %s+%#lx: %s", path, (unsigned long)offset, strerror(errno));
+	free(type);
+	return fd;
+}
+
+static void pending(struct test *t, const char *program, const char *method)
+{
+	const char *const *words = chains[0].word;
+	uint64_t hits = 0;
+	struct fx f;
+	struct mt m;
+	json_t *root;
+	int fd;
+
+	fx__start(t, &f, program, "place", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--unwind", method, "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	fd = open_uretprobe(t, fixture(program), ledger__note(t, &f.led, "plain_2"), f.c.pid);
+	fx__go(t, &f);
+	must(t, read(fd, &hits, sizeof(hits)) == sizeof(hits), "read: %s", strerror(errno));
+	want_eq(t, "hits of the other tracer's probe", 1, hits);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_chain(t, root, method, 1001, words);
+	want_ends(t, root, 0, 0);
+	close(fd);
+	fx__quit(t, &f);
+}
+
+TEST(stacks_pending_uretprobe)
+{
+	pending(t, "stacks", "table");
+	pending(t, "stacks.nofp", "auto");
+	pending(t, "stacks.static", "table");
+}
+
+TEST(stacks_pending_uretprobe_fp)
+{
+	if (!ARM64)
+		skip(t, "the C library here keeps no frame pointers");
+	pending(t, "stacks", "fp");
+}
+
+/* ---- C++ */
+
+static void want_line(struct test *t, const struct fx *f, json_t *frame, const char *function, const char *note, bool inlined)
+{
+	const char *file = strrchr(jstr(frame, "file"), '/');
+
+	want(t, one_of(function, jstr(frame, "function")), "an inlined frame, wanted %s, got '%s'", function, jstr(frame, "function"));
+	want(t, !strcmp(file ? file + 1 : jstr(frame, "file"), "stacks_cxx.cc"), "%s: file, wanted stacks_cxx.cc, got '%s'", function,
+	     jstr(frame, "file"));
+	want_u64(t, frame, "line", ledger__note(t, &f->led, note));
+	want_bool(t, frame, "inlined", inlined);
+}
+
+static void cxx_chains(struct test *t, const char *program, const char *method)
+{
+	static const char *const catching[] = { "alloc_here", "catches", BELOW_MAIN, NULL };
+	static const char *const cleaning[] = { "alloc_here", "guard::~guard", "guarded", "unwinds", BELOW_MAIN, NULL };
+	static const char *const inlined[] = { "alloc_here", "adder<7>::inner", "adder<7>::outer", "has_inlined", BELOW_MAIN, NULL };
+	static const char *const throwing[] = { "__cxa_allocate_exception", "throws*3", "catches", BELOW_MAIN, NULL };
+	static const char *const throwing_guarded[] = { "__cxa_allocate_exception", "throws", "guarded", "unwinds", BELOW_MAIN, NULL };
+	unsigned int n_throwing = 0, n_guarded = 0;
+	struct fx f;
+	json_t *root, *s;
+	size_t i;
+
+	fx__start(t, &f, program, NULL);
+	root = trace(t, &f, 0, "--unwind", method, NULL);
+	want_chain(t, root, "in a catch block", 1001, catching);
+	want_chain(t, root, "in a destructor while an exception passes", 1002, cleaning);
+	if (want_chain(t, root, "inlined templates", 1003, inlined)) {
+		json_t *stack = jget(site_of_size(root, 1003), "stack");
+
+		want_line(t, &f, json_array_get(stack, 1), "adder<7>::inner", "line_inner", true);
+		want_line(t, &f, json_array_get(stack, 2), "adder<7>::outer", "line_outer", true);
+		want_line(t, &f, json_array_get(stack, 3), "has_inlined", "line_caller", false);
+	}
+	json_array_foreach(jget(root, "sites"), i, s) {
+		bool a = true, b = true;
+
+		match(throwing, jget(s, "stack"), 0, &a);
+		match(throwing_guarded, jget(s, "stack"), 0, &b);
+		n_throwing += a;
+		n_guarded += b;
+	}
+	want_eq(t, "stacks of the exception's own block", 1, n_throwing);
+	want_eq(t, "stacks of the block of the exception that passes a destructor", 1, n_guarded);
+	want_ends(t, root, 0, 0);
+	fx__quit(t, &f);
+}
+
+TEST(stacks_cxx)
+{
+	cxx_chains(t, "stacks_cxx", "auto");
+	cxx_chains(t, "stacks_cxx", "table");
+}
+
+TEST(stacks_cxx_nofp)
+{
+	cxx_chains(t, "stacks_cxx.nofp", "auto");
+	cxx_chains(t, "stacks_cxx.nofp", "table");
+}
