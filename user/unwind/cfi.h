@@ -29,12 +29,19 @@ struct cfi_stats {
 
 struct cfi {
 	uint16_t machine;
-	struct cfi_row *rows;	/* owned; neighbours differ; the last one is MT_CFA_NONE */
+	struct cfi_row *rows;	/* owned; sorted, neighbours differ; the last one, if there is any, is MT_CFA_NONE */
 	size_t n_rows;
 	struct cfi_stats stats;
 };
 
-/* calls_only: leave out rows that hold no call; enough for return addresses, not for a frame that a signal interrupted. */
+/*
+ * calls_only: leave out rows that hold no call; enough for return addresses,
+ * not for a frame that a signal interrupted. The counts are the same.
+ *
+ * -ENOTSUP: no 64-bit ELF file of a machine that is walked; -ENOENT: it has no
+ * .eh_frame; -EFBIG: there is more than is looked at; -EINVAL: .eh_frame lies
+ * outside the file.
+ */
 int cfi__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e);
 /* The same from memory: the vdso, tests, fuzzing. image: a whole ELF file. */
 int cfi__compile_image(const void *image, size_t len, bool calls_only, struct cfi *ret, struct err *e);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns a window of a file's code, and tells whether a call stands in a range.
+ *
+ * What always holds: a range that holds a call is never said to hold none. On
+ * arm64 instructions have four bytes and the answer is exact, but for data
+ * between code. On x86_64 nothing is decoded: any byte that could begin a call
+ * counts, be it the middle of another instruction. What cannot be read, or
+ * would take more reading than one file is granted, counts as well.
+ */
+#include <elf.h>
+
+#include "unwind/cfi_parts.h"
+
+#define WINDOW_BYTES (256u << 10)
+
+void calls__init(struct calls *c, const struct cfi_elf *elf)
+{
+	*c = (struct calls){ .elf = elf, .budget_bytes = CFI_MAX_CODE_BYTES };
+}
+
+void calls__done(struct calls *c)
+{
+	free(c->buf);
+	c->buf = NULL;
+}
+
+/* Reading and searching both count: records that overlap and fail could have the same code searched again and again. */
+static bool spend(struct calls *c, uint64_t bytes)
+{
+	if (bytes > c->budget_bytes)
+		return false;
+	c->budget_bytes -= bytes;
+	return true;
+}
+
+/* The code from lo on, at most up to hi; NULL if it is not in the file. */
+static const uint8_t *code_at(struct calls *c, uint64_t lo, uint64_t hi, size_t *ret_len)
+{
+	const struct cfi_source *src = &c->elf->src;
+	const struct cfi_text *t = NULL;
+	uint64_t skip, left, len;
+	size_t i;
+
+	if (lo >= c->buf_lo && lo < c->buf_hi && (hi <= c->buf_hi || c->buf_hi - lo >= 16)) {
+		*ret_len = MIN(hi, c->buf_hi) - lo;
+		return spend(c, *ret_len) ? c->buf + (lo - c->buf_lo) : NULL;
+	}
+	for (i = 0; i < c->elf->n_texts && !t; i++)
+		if (lo >= c->elf->text[i].vaddr && lo - c->elf->text[i].vaddr < c->elf->text[i].file_size)
+			t = &c->elf->text[i];
+	if (!t)
+		return NULL;
+	skip = lo - t->vaddr;
+	left = t->file_size - skip;
+	if (!src->obj) {
+		len = MIN(hi - lo, left);
+		if (!spend(c, len) || t->file_off + skip > src->len || len > src->len - (t->file_off + skip))
+			return NULL;
+		*ret_len = len;
+		return src->image + t->file_off + skip;
+	}
+	len = MIN(left, (uint64_t)WINDOW_BYTES);
+	if (!spend(c, len))
+		return NULL;
+	if (!c->buf)
+		c->buf = malloc(WINDOW_BYTES);
+	c->buf_lo = c->buf_hi = 0;
+	if (!c->buf || cfi_source__read(src, t->file_off + skip, c->buf, len))
+		return NULL;
+	c->buf_lo = lo;
+	c->buf_hi = lo + len;
+	*ret_len = MIN(hi - lo, len);
+	return spend(c, *ret_len) ? c->buf : NULL;
+}
+
+/* bl; blr; blraa, blrab and their forms without a modifier */
+static bool is_arm64_call(uint32_t insn)
+{
+	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfffffc1f) == 0xd63f0000 || (insn & 0xfefff800) == 0xd63f0800;
+}
+
+static bool arm64_call_in(const uint8_t *code, size_t len, size_t *ret_used)
+{
+	size_t i;
+
+	for (i = 0; i + 4 <= len; i += 4) {
+		uint32_t insn;
+
+		memcpy(&insn, code + i, sizeof(insn));
+		if (is_arm64_call(insn))
+			return true;
+	}
+	*ret_used = i;
+	return false;
+}
+
+/* e8: call rel32; ff /2: call through a register or memory */
+static bool x86_64_call_in(const uint8_t *code, size_t len, size_t *ret_used)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (code[i] == 0xe8)
+			return true;
+		if (code[i] == 0xff && i + 1 == len)
+			break;
+		if (code[i] == 0xff && (code[i + 1] & 0x38) == 0x10)
+			return true;
+	}
+	*ret_used = i;
+	return false;
+}
+
+bool calls__in(struct calls *c, uint64_t lo, uint64_t hi)
+{
+	bool arm64 = c->elf->machine == EM_AARCH64;
+
+	if (arm64)
+		lo = (lo + 3) & ~3ull;
+	while (lo < hi) {
+		size_t len, used;
+		const uint8_t *code = code_at(c, lo, hi, &len);
+
+		if (!code || (arm64 ? arm64_call_in(code, len, &used) : x86_64_call_in(code, len, &used)))
+			return true;
+		/* half an instruction: at the range's very end it can be no call, at the window's end it is read again */
+		if (len == hi - lo)
+			return false;
+		if (!used)
+			return true;
+		lo += used;
+	}
+	return false;
+}
