@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * The product's programs and one more: at the entry of malloc it walks the
+ * stack as the product does, tells the frames, and stops the thread, so that
+ * somebody else can walk the same stack.
+ */
+#include "bpf/malloctrace.bpf.c"
+#include "tests/oracle/oracle.h"
+
+/* Calls from now on, the last of which is to be stopped; none if not above 0. */
+volatile __s64 oracle_countdown = 0;
+volatile __u32 oracle_proc = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} oracle_ring SEC(".maps");
+
+#define SIGSTOP 19
+
+SEC("uprobe")
+int oracle_stop(mt_regs *ctx)
+{
+	__u64 caller = arch_return_address(ctx);
+	struct oracle_event *ev;
+	struct mt_scratch *s;
+	long got;
+	__u32 n;
+
+	if (oracle_countdown <= 0 || __sync_fetch_and_add(&oracle_countdown, -1) != 1)
+		return 0;
+	s = scratch_claim();
+	if (!s)
+		return 0;
+	n = walk_tables(ctx, s, oracle_proc, caller, arch_sp_after_return(ctx));
+	ev = bpf_ringbuf_reserve(&oracle_ring, sizeof(*ev), 0);
+	if (!ev) {
+		scratch_release(s);
+		return 0;
+	}
+	ev->tid = bpf_get_current_pid_tgid();
+	ev->n = n;
+	ev->end = s->walk.end;
+	bpf_probe_read_kernel(ev->ip, sizeof(ev->ip), s->ip);
+	scratch_release(s);
+	got = bpf_get_stack(ctx, ev->fp_ip, sizeof(ev->fp_ip), BPF_F_USER_STACK);
+	/* the first entry is malloc; the kernel's walk misses the caller, which is in no frame yet */
+	ev->n_fp = got < 8 ? 1 : (__u32)got / 8;
+	ev->fp_ip[0] = caller;
+	bpf_ringbuf_submit(ev, 0);
+	bpf_send_signal_thread(SIGSTOP);
+	return 0;
+}
