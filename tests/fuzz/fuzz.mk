@@ -1,24 +1,30 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-# `make fuzz`: each parser of what another process controls, fed with garbage for FUZZ_SECONDS; a crash ends it,
-# and the input that made it is in build/fuzz/. One target: tests/fuzz/fuzz_NAME.c, and its row here.
+# `make fuzz`: each parser of what another process controls, fed with garbage for FUZZ_SECONDS. A crash ends it, and
+# the input that made it is in build/fuzz/. A target is tests/fuzz/fuzz_NAME.c and two rows here: what it is linked
+# with, and its name.
 
 FUZZ_SECONDS ?= 30
 FUZZ_FLAGS := -std=gnu17 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -Wall -Wextra -Wno-unused-parameter -O1 -g \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -Iuser -I. -I$(B)
+FUZZ_LIBS := -ldw -lelf -liberty -llzma -lz -ldl
 
-# what a target is linked with, besides util/
-FUZZ_SRC_fuzz_cfi := user/unwind/cfi.c user/unwind/cfi_elf.c user/unwind/ehframe.c user/unwind/cfa.c user/unwind/calls.c \
-	user/target/object.c user/target/object_syms.c user/target/maps.c user/target/jitmap.c
-FUZZ_TARGETS := fuzz_cfi
+FUZZ_OBJECT := $(addprefix user/target/,object.c object_syms.c maps.c jitmap.c) $(wildcard user/util/*.c)
+FUZZ_SRC_cfi := $(addprefix user/unwind/,cfi.c cfi_elf.c ehframe.c cfa.c calls.c)
+FUZZ_SRC_sym := $(wildcard user/sym/*.c)
+FUZZ_TARGETS := cfi sym
 
-.PHONY: fuzz $(FUZZ_TARGETS:%=run-%)
-fuzz: $(FUZZ_TARGETS:%=run-%)
+.PHONY: fuzz $(FUZZ_TARGETS:%=fuzz-%)
+fuzz: $(FUZZ_TARGETS:%=fuzz-%)
 
-.SECONDEXPANSION:
-$(FUZZ_TARGETS:%=$(B)/fuzz/%): $(B)/fuzz/%: tests/fuzz/%.c $$(FUZZ_SRC_%) $(wildcard user/util/*.c user/*/*.h bpf/abi.h tests/unit/*.h)
-	$(call say,FUZZ,$@)mkdir -p $(@D) && $(CLANG) $(FUZZ_FLAGS) -o $@ $(filter %.c,$^) -ldw -lelf
+define fuzz_target
+$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(FUZZ_SRC_$(1)) $(FUZZ_OBJECT) $(wildcard user/*/*.h bpf/abi.h tests/unit/*.h)
+endef
+$(foreach t,$(FUZZ_TARGETS),$(eval $(call fuzz_target,$(t))))
 
-# What was found worth keeping in one run is where the next one starts.
-$(FUZZ_TARGETS:%=run-%): run-%: $(B)/fuzz/%
-	$(Q)mkdir -p $(B)/fuzz/$*.corpus && FUZZ_SEEDS=$(B)/fuzz/$*.corpus $< -max_total_time=$(FUZZ_SECONDS) -max_len=8192 \
-		-timeout=5 -rss_limit_mb=1024 -artifact_prefix=$(B)/fuzz/$*- -print_final_stats=1 $(B)/fuzz/$*.corpus
+$(FUZZ_TARGETS:%=$(B)/fuzz/fuzz_%):
+	$(call say,FUZZ,$@)mkdir -p $(@D) && $(CLANG) $(FUZZ_FLAGS) -o $@ $(filter %.c,$^) $(FUZZ_LIBS)
+
+# Inputs that one run found worth keeping are where the next one starts.
+$(FUZZ_TARGETS:%=fuzz-%): fuzz-%: $(B)/fuzz/fuzz_%
+	$(Q)mkdir -p $(B)/fuzz/$*.corpus && FUZZ_SEEDS=$(B)/fuzz/$*.corpus $< -max_total_time=$(FUZZ_SECONDS) -max_len=16384 \
+		-timeout=10 -rss_limit_mb=2048 -artifact_prefix=$(B)/fuzz/$*- -print_final_stats=1 $(B)/fuzz/$*.corpus

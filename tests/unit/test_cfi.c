@@ -274,11 +274,11 @@ Test(cfi, overlaps_duplicates_and_holes)
 	struct cfi_image im = { .machine = EM_X86_64, .code = code, .code_len = sizeof(code) };
 	struct cfi c;
 
-	begin_fde(&eh, cie, 32, 64);
-	put_u8(&eh, 0x0e, 32);
-	end_record(&eh);
 	begin_fde(&eh, cie, 0, 48);
 	put_u8(&eh, 0x0e, 16);
+	end_record(&eh);
+	begin_fde(&eh, cie, 32, 64);
+	put_u8(&eh, 0x0e, 32);
 	end_record(&eh);
 	begin_fde(&eh, cie, 0, 40);
 	put_u8(&eh, 0x0e, 48);
@@ -308,6 +308,32 @@ Test(cfi, overlaps_duplicates_and_holes)
 	cr_assert_eq(c.n_rows, 5);
 	cr_assert_eq(c.stats.n_fdes, 8);
 	cr_assert_eq(c.stats.n_bad_fdes, 3);
+	cfi__done(&c);
+}
+
+/* To the CIE's rule, which need not be the default. */
+Test(cfi, restored_registers)
+{
+	static const uint8_t code[64];
+	struct cfi_bytes eh = {};
+	size_t cie = begin_cie(&eh, EM_X86_64, false);
+	struct cfi_image im = { .machine = EM_X86_64, .code = code, .code_len = sizeof(code) };
+	struct cfi c;
+
+	put_u8(&eh, 0x0c, 7, 32, 0x90, 1, 0x86, 2);
+	end_record(&eh);
+	begin_fde(&eh, cie, 0, 64);
+	put_u8(&eh, 0x08, 6, 0x90, 3, 0x50, 0xc6, 0x50, 0xd0, 0x50, 0x08, 6, 0x50 - 8, 0x06, 6);
+	end_record(&eh);
+	im.eh = eh.v;
+	im.eh_len = eh.n;
+	c = compile(&im, false);
+	cr_assert_eq(c.n_rows, 5);
+	expect_row(&c, 0, 0, RULE(.cfa = MT_CFA_UNSUPPORTED));
+	expect_row(&c, 1, 32, X86(MT_CFA_SP, 32, .fp = MT_SAVED_AT_CFA, .fp_off = -16));
+	expect_row(&c, 2, 48, X86(MT_CFA_SP, 32));
+	expect_row(&c, 3, 56, X86(MT_CFA_SP, 32, .fp = MT_SAVED_AT_CFA, .fp_off = -16));
+	expect_row(&c, 4, 64, NONE);
 	cfi__done(&c);
 }
 
