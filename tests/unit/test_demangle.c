@@ -23,6 +23,7 @@ static const struct {
 	{ "_ZN4main4leak17h0123456789abcdefE", "main::leak" },
 	{ "_ZN5alloc7raw_vec19RawVec$LT$T$C$A$GT$7reserve17habcdef0123456789E", "alloc::raw_vec::RawVec<T,A>::reserve" },
 	{ "_RNvCs4fqI2P2rA04_11rust_simple4leak", "rust_simple::leak" },
+	{ "_RNvC000.gotke", "_RNvC000.gotke" },	/* its identifiers are empty */
 	{ "_Rubbish", "_Rubbish" },
 	{ "evil\033[31mname\n", "evil?[31mname?" },
 };

@@ -33,7 +33,8 @@ static void collect(const char *s, size_t len, void *arg)
 {
 	struct out *out = arg;
 
-	if (out->len < DEMANGLE_OUT_MAX + 1)
+	/* an empty Rust identifier comes as NULL */
+	if (len && out->len < DEMANGLE_OUT_MAX + 1)
 		memcpy(out->buf + out->len, s, MIN(len, DEMANGLE_OUT_MAX + 1 - out->len));
 	out->len += len;
 	if (out->len > OUT_GIVE_UP)
