@@ -6,12 +6,19 @@ BENCH_OBJ := $(patsubst %,$(B)/bench/%.o,pairs tools child floor)
 BENCH_LIBC := $(shell $(CC) -print-file-name=libc.so.6)
 BENCH_ARGS ?=
 
-.PHONY: bench bench-programs
+.PHONY: bench bench-stacks bench-programs
 
 bench:
 	$(Q)scripts/install-deps build bench
 	$(Q)$(MAKE) --no-print-directory bench-programs
 	$(Q)$(B)/bench/pairs $(BENCH_ARGS) $(B)
+
+# The cost of a stack by its length and method, and of the tables.
+bench-stacks: $(B)/malloctrace $(B)/bench/stacks $(B)/bench/target
+	$(Q)$(B)/bench/stacks $(B)
+
+$(B)/bench/stacks: $(B)/bench/stacks.o $(B)/bench/child.o $(LIB_OBJ)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 bench-programs: $(B)/malloctrace $(B)/bench/pairs $(B)/bench/target $(B)/bench/lib/libc.so.6
 

@@ -79,7 +79,7 @@ const struct program programs[] = {
 	  .load = { "/usr/bin/redis-benchmark", "-s", "DIR/s", "-q", "-l", "-n", "20000", "-c", "5", "-r", "5000", "-d", "300" } },
 	{ .name = "postgres",
 	  .prepare = { "/usr/lib/postgresql/*/bin/initdb", "-D", "DIR/db", "-A", "trust", "-N", "--no-instructions" },
-	  .argv = { "/usr/lib/postgresql/*/bin/postgres", "--single", "-j", "-D", "DIR/db", "postgres" },
+	  .argv = { "/usr/lib/postgresql/*/bin/postgres", "--single", "-D", "DIR/db", "postgres" },
 	  .ready = "backend>", .feed = sql, .user = "postgres" },
 };
 const size_t n_programs = ARRAY_SIZE(programs);
@@ -241,8 +241,11 @@ void program__end(struct running *r)
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (all[i] > 0) {
+			pid_t got;
+
 			kill(all[i], SIGKILL);
-			while (waitpid(all[i], NULL, __WALL) < 0 && errno == EINTR)
+			/* its threads, which we trace, must be waited for before it */
+			while ((got = waitpid(-1, NULL, __WALL)) != all[i] && (got > 0 || errno == EINTR))
 				;
 		}
 	if (r->in >= 0)
