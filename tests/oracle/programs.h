@@ -11,7 +11,7 @@
 
 struct program {
 	const char *name;
-	const char *argv[12];	/* the first that exists of argv[0]'s alternatives, "a|b"; DIR stands for a directory of its own */
+	const char *argv[12];	/* a '*' in a path is the version that is installed; DIR a directory of its own */
 	const char *ready;	/* it is up when it has written this */
 	const char *feed;	/* written to it again and again from then on; NULL: one newline */
 	const char *load[14];	/* run beside it */

@@ -12,7 +12,7 @@
  * The thread is stopped by a signal that the BPF program sends, and which never
  * reaches it: we trace it, walk, and let it go on.
  *
- *   python3        2000 stacks (1423 distinct, 61.2 frames, longest 249): same 2000
+ *   bash           2000 stacks (1141 distinct, 61.5 frames, longest 189; ...): same 2000
  */
 #include <bpf/libbpf.h>
 #include <dirent.h>
