@@ -165,7 +165,7 @@ struct mt_proc {
 	__u32 walk;		/* enum mt_method: how its stacks are walked */
 	__u32 pad0;
 	__u64 frames;		/* of threads that have ended */
-	__u64 pad;
+	__u64 sigreturn;	/* where its signal handlers return to, 0: not known */
 	/* the changing half */
 	__u64 live_bytes;
 	__u64 peak_bytes;
@@ -287,19 +287,21 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	__u64 pc, sp, fp, lr;
 	__u64 hook;		/* the uretprobe trampoline, 0 if none is pending */
 	__u64 pending;		/* the kernel's list of them */
+	__u64 sigreturn;	/* the address that signal handlers return to, if a walk by frame pointers must look out for it */
 	__u32 range;		/* where the last pc was found */
 	__u32 end;		/* enum mt_end */
 	__u8 is_return, lr_known, sp_known;
-	__u8 pad[5];
+	__u8 met_signal;	/* it was found */
+	__u8 pad[4];
 };
 
 struct mt_scratch {
 	__u64 busy;
 	struct mt_walk walk;
 	__u64 ip[MT_MAX_DEPTH];
-	__u64 pad[7];		/* two of them share no cache line */
+	__u64 pad[6];		/* two of them share no cache line */
 };
-_Static_assert(sizeof(struct mt_walk) == 64 && sizeof(struct mt_scratch) == 72 + 4096 + 56, "abi");
+_Static_assert(sizeof(struct mt_walk) == 72 && sizeof(struct mt_scratch) == 80 + 4096 + 48, "abi");
 
 /* ---- what can be lost, and what the edges of the trace cut off */
 

@@ -102,20 +102,27 @@ __noinline int walk_end(__u64 fp)
  * once, for any argument, instead of at each number of frames that a caller may
  * come with. Such a function must ask whether a pointer it was given is NULL.
  */
-__noinline __u64 stack_hash(const struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
+__noinline __u64 stack_hash(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
 {
+	__u64 sigreturn;
+
 	/* two lanes: the multiplications of one do not wait for the other's */
 	__u64 a = 0x243f6a8885a308d3ULL + proc, b = 0x13198a2e03707344ULL + func;
 
 	if (!s)
 		return 0;
+	sigreturn = s->walk.sigreturn;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i += 2) {
 		if (i >= n)
 			break;
+		if (s->ip[i] == sigreturn)
+			s->walk.met_signal = 1;
 		a = (a ^ s->ip[i]) * 0x9e3779b97f4a7c15ULL;
 		a ^= a >> 32;
 		if (i + 1 < n) {
+			if (s->ip[i + 1] == sigreturn)
+				s->walk.met_signal = 1;
 			b = (b ^ s->ip[i + 1]) * 0xbf58476d1ce4e5b9ULL;
 			b ^= b >> 32;
 		}
@@ -170,7 +177,11 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	return id;
 }
 
-/* fp: for the kernel's walk, which does not tell how it ended; 0: s->walk.end says so. */
+/*
+ * fp: for the kernel's walk, which does not tell how it ended; 0: s->walk.end
+ * says so. Returns 0 if the stack is not right: a frame-pointer walk leaves out
+ * the function that a signal interrupted.
+ */
 __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u64 fp)
 {
 	__u64 h = stack_hash(s, n, proc, func), tag = h & ~MT_SITE_MASK;
@@ -178,6 +189,8 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 
 	if (!s)
 		return mt_n_sites + proc;
+	if (s->walk.met_signal)
+		return 0;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < SITE_PROBES; i++) {
 		__u32 k = ((__u32)(h >> 32) + i) & (mt_n_index - 1);
@@ -222,6 +235,8 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 
 	if (!s)
 		return site;
+	s->walk.met_signal = 0;
+	s->walk.sigreturn = 0;
 	if (p && p->walk == MT_WALK_TABLE) {
 		n = walk_tables(ctx, s, proc, caller, sp);
 	} else {
@@ -232,9 +247,16 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 		s->ip[0] = caller;
 		fp = arch_fp(ctx);
 		s->walk.end = MT_END_WHOLE;
+		s->walk.sigreturn = p ? p->sigreturn : 0;
 	}
 	t->frames += n;
 	site = site_of_stack(s, n, proc, func, fp);
+	if (!site) {
+		s->walk.met_signal = 0;
+		s->walk.sigreturn = 0;
+		n = walk_tables(ctx, s, proc, caller, sp);
+		site = site_of_stack(s, n, proc, func, 0);
+	}
 	scratch_release(s);
 	return site;
 }

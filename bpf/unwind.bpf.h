@@ -280,13 +280,31 @@ by_frame_pointer:
 	goto up;
 }
 
-/* Fills s->ip from the caller upwards; the number of frames. */
+/* Fills s->ip from the frame in s->walk upwards; the number of frames. */
+__noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
+{
+	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
+	__u32 n = 1;
+
+	if (!s)
+		return 1;
+	s->ip[0] = s->walk.pc;
+	if (!space)
+		return n;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 1; i < MT_MAX_DEPTH; i++) {
+		if (i >= mt_depth || walk_step(&s->walk, space))
+			break;
+		s->ip[i] = s->walk.pc;
+		n = i + 1;
+	}
+	return n;
+}
+
 static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, __u32 proc, __u64 caller, __u64 sp)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
 	struct mt_walk *w = &s->walk;
-	__u32 n = 1;
 
 	w->pc = caller;
 	w->sp = sp;
@@ -298,17 +316,7 @@ static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, __u
 	w->end = MT_END_DEPTH;
 	w->pending = (__u64)BPF_CORE_READ(task, utask, return_instances);
 	w->hook = w->pending ? trampoline() : 0;
-	s->ip[0] = caller;
-	if (!space)
-		return n;
-#pragma clang loop unroll(disable)
-	for (__u32 i = 1; i < MT_MAX_DEPTH; i++) {
-		if (i >= mt_depth || walk_step(w, space))
-			break;
-		s->ip[i] = w->pc;
-		n = i + 1;
-	}
-	return n;
+	return walk_up(s, proc);
 }
 
 #endif

@@ -104,11 +104,17 @@ void output__done(struct output *o)
 
 static void name_place(struct output *o, struct snapshot *s, struct place *p)
 {
+	struct object *obj = p->module >= 0 ? (struct object *)s->modules[p->module].handle : NULL;
+
 	if (p->resolved)
 		return;
 	p->resolved = true;
-	if (p->module >= 0 && s->modules[p->module].handle)
-		p->n_lines = sym__resolve(o->sym, (struct object *)s->modules[p->module].handle, p->offset, &p->lines);
+	if (!obj)
+		return;
+	p->n_lines = sym__resolve(o->sym, obj, p->offset, &p->lines);
+	/* signal handlers return to the first instruction of a function that nobody called: no call stands before it */
+	if (!p->lines[0].function && !strcmp(s->modules[p->module].path, "[vdso]"))
+		p->n_lines = sym__resolve(o->sym, obj, p->offset + 1, &p->lines);
 }
 
 static int name_shown(struct output *o, struct snapshot *s)

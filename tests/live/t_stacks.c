@@ -43,6 +43,7 @@ enum {
 	CUT = 4,		/* it ends too early, and says so */
 	FP_PROGRAM = 8,		/* only in a program that has frame pointers ... */
 	NOFP_PROGRAM = 16,	/* ... or has none */
+	BY_AUTO = 32,		/* frame pointers alone do not do, but auto sees to it */
 };
 
 struct chain {
@@ -59,9 +60,9 @@ static const struct chain chains[] = {
 	{ "PLT", 1004, BY_FP | SHARED, { "alloc_here", "plt_inner", "plt_outer", "through_plt", BELOW_MAIN } },
 	{ "alloca", 1005, BY_FP, { "alloc_here", "with_alloca", BELOW_MAIN } },
 	{ "large frame", 1006, BY_FP, { "alloc_here", "with_large_frame", BELOW_MAIN } },
-	{ "signal", 1007, 0,
+	{ "signal", 1007, BY_AUTO,
 	  { "alloc_here", "on_signal", SIGNAL_FRAME, "compute_leaf", "compute", "in_signal", BELOW_MAIN } },
-	{ "signal on a stack of its own", 1008, 0,
+	{ "signal on a stack of its own", 1008, BY_AUTO,
 	  { "alloc_here", "on_signal", SIGNAL_FRAME, "compute_leaf", "compute", "in_signal", BELOW_MAIN } },
 	{ "thread", 1009, BY_FP, { "alloc_here", "in_thread", "thread_first", BELOW_THREAD } },
 	/* on arm64 a frame record does not tell where its caller's frame begins: without one there, that is the end */
@@ -204,7 +205,7 @@ static void all_chains(struct test *t, const char *program, unsigned int kind, c
 		if ((c->flags & SHARED && kind & IS_STATIC) || (c->flags & FP_PROGRAM && !(kind & HAS_FP)) ||
 		    (c->flags & NOFP_PROGRAM && kind & HAS_FP))
 			continue;
-		if (fp && !(c->flags & BY_FP))
+		if (fp && !(c->flags & BY_FP) && !(c->flags & BY_AUTO && !strcmp(method, "auto")))
 			continue;
 		want_chain(t, root, c->name, c->size, c->word);
 		n_cut += !!(c->flags & CUT);

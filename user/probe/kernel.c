@@ -322,12 +322,14 @@ int kernel__set_rule(struct kernel *k, uint32_t number, const struct mt_rule *ru
 	return bpf_map__update_elem(k->skel->maps.unwind_rules, &number, sizeof(number), rule, sizeof(*rule), BPF_ANY);
 }
 
-int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, uint32_t method)
+int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, uint32_t method, uint64_t sigreturn)
 {
 	int err = bpf_map__update_elem(k->skel->maps.spaces, &proc, sizeof(proc), s, sizeof(*s), BPF_ANY);
 
-	if (!err)
+	if (!err) {
+		__atomic_store_n(&k->procs[proc].sigreturn, sigreturn, __ATOMIC_RELEASE);
 		__atomic_store_n(&k->procs[proc].walk, method, __ATOMIC_RELEASE);
+	}
 	return err;
 }
 

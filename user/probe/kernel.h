@@ -68,8 +68,11 @@ int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct 
 struct mt_row *kernel__unwind_rows(const struct kernel *k);
 uint64_t *kernel__unwind_pages(const struct kernel *k);
 int kernel__set_rule(struct kernel *k, uint32_t number, const struct mt_rule *rule);
-/* What a process maps, and how its stacks are walked from now on (enum mt_method). */
-int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, uint32_t method);
+/*
+ * What a process maps, how its stacks are walked from now on (enum mt_method),
+ * and where its signal handlers return to (0: not known).
+ */
+int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, uint32_t method, uint64_t sigreturn);
 void kernel__drop_space(struct kernel *k, uint32_t proc);
 
 /* Messages from the programs: an fd to poll, and what to call for each. */

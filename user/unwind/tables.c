@@ -7,6 +7,7 @@
  * given up may be written again while a walk of the process that just ended still
  * reads it; that walk's stack is of no interest to anyone.
  */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -38,6 +39,7 @@ struct table {
 	uint64_t base;		/* ELF virtual address of its first page */
 	struct extent rows, pages;	/* pages.n 0: no table */
 	struct cfi_stats stats;
+	uint64_t sigreturn;	/* virtual address that signal handlers return to, if it is in here; else 0 */
 	bool no_cfi;
 	unsigned int refs;	/* processes */
 };
@@ -261,6 +263,18 @@ static int load_table(struct unwind *u, struct table *t, const struct cfi *c)
 	return write_rows(u, t, c);
 }
 
+/*
+ * A signal frame's rule begins just before the code that handlers return to, so that a look-up one byte before the return
+ * address finds it: one instruction before on arm64, one byte on x86_64.
+ */
+static uint64_t sigreturn_in(const struct cfi *c)
+{
+	for (size_t i = 0; i < c->n_rows; i++)
+		if (c->rows[i].rule.cfa == MT_CFA_SIGNAL)
+			return c->rows[i].pc + (c->machine == EM_AARCH64 ? 4 : 1);
+	return 0;
+}
+
 static int compile(const struct table *t, const void *image, size_t len, struct cfi *ret)
 {
 	int err;
@@ -293,6 +307,7 @@ static struct table *table_add(struct unwind *u, const void *key, struct object 
 	err = compile(t, image, len, &c);
 	t->no_cfi = err || !c.stats.n_fdes;
 	t->stats = c.stats;
+	t->sigreturn = err ? 0 : sigreturn_in(&c);
 	if (!err && u->kernel)
 		err = load_table(u, t, &c);
 	if (err == -ENOSPC || err == -EFBIG)
@@ -386,7 +401,7 @@ void unwind__drop(struct unwind *u, uint32_t proc)
 		}
 }
 
-static int add_range(struct mt_space *s, const struct space_range *r, const struct table *t)
+static int add_range(struct mt_space *s, const struct space_range *r, const struct table *t, uint64_t *sigreturn)
 {
 	struct mt_range *to;
 	uint64_t vaddr = 0;
@@ -401,6 +416,8 @@ static int add_range(struct mt_space *s, const struct space_range *r, const stru
 	if (t->object && !object__offset_to_vaddr(t->object, r->file_off, &vaddr))
 		return 0;
 	to->base = r->start - vaddr + t->base;
+	if (t->sigreturn && r->start - vaddr + t->sigreturn < r->end)
+		*sigreturn = r->start - vaddr + t->sigreturn;
 	to->first_page = t->pages.at;
 	to->n_pages = t->pages.n - 1;
 	return 0;
@@ -457,6 +474,7 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 {
 	_cleanup_free_ struct mt_space *s = calloc(1, sizeof(*s));
 	struct user *p = user_of(u, proc);
+	uint64_t sigreturn = 0;
 
 	if (!s || !p)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -480,7 +498,7 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 		}
 		if (t && use(p, t))
 			return err_set(e, -ENOMEM, "out of memory");
-		if (add_range(s, r, t)) {
+		if (add_range(s, r, t, &sigreturn)) {
 			u->n_full++;
 			break;
 		}
@@ -489,7 +507,7 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 	judge(u, p, ret);
 	p->method = ret->method;
 	p->decided = true;
-	if (u->kernel && kernel__set_space(u->kernel, proc, s, ret->method))
+	if (u->kernel && kernel__set_space(u->kernel, proc, s, ret->method, u->choice == UNWIND_FP ? 0 : sigreturn))
 		return err_set(e, -errno, "unwind tables: %s", strerror(errno));
 	return 0;
 }
