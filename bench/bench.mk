@@ -6,7 +6,7 @@ BENCH_OBJ := $(patsubst %,$(B)/bench/%.o,pairs tools child floor)
 BENCH_LIBC := $(shell $(CC) -print-file-name=libc.so.6)
 BENCH_ARGS ?=
 
-.PHONY: bench bench-stacks bench-programs
+.PHONY: bench bench-stacks bench-names bench-programs
 
 bench:
 	$(Q)scripts/install-deps build bench
@@ -18,6 +18,14 @@ bench-stacks: $(B)/malloctrace $(B)/bench/stacks $(B)/bench/target
 	$(Q)$(B)/bench/stacks $(B)
 
 $(B)/bench/stacks: $(B)/bench/stacks.o $(B)/bench/child.o $(LIB_OBJ)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# The cost of names: make bench-names FILE=/path/to/a/library N=10000
+N ?= 10000
+bench-names: $(B)/bench/names
+	$(Q)$< $(or $(FILE),$(B)/malloctrace) $(N)
+
+$(B)/bench/names: $(B)/bench/names.o $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 bench-programs: $(B)/malloctrace $(B)/bench/pairs $(B)/bench/target $(B)/bench/lib/libc.so.6
