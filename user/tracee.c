@@ -107,7 +107,7 @@ int tracees__ask_for(struct tracees *t, const char *path, struct err *e)
 	return err;
 }
 
-static bool examined(struct tracee *p, struct object *obj)
+bool tracee__examined(const struct tracee *p, const struct object *obj)
 {
 	for (size_t i = 0; i < p->examined.n; i++)
 		if (p->examined.v[i] == obj)
@@ -129,7 +129,7 @@ static int new_plans(struct tracees *t, struct tracee *p, const struct plan ***r
 		const struct plan **slot;
 
 		/* first those of -O, mapped or not: a library may be loaded later */
-		if (!obj || (i < t->plans.n && !t->plans.v[i]->asked) || examined(p, obj))
+		if (!obj || (i < t->plans.n && !t->plans.v[i]->asked) || tracee__examined(p, obj))
 			continue;
 		err = plan_of(t, obj, false, &k, NULL);
 		if (err == -ENOMEM)
@@ -465,88 +465,4 @@ const char *tracee__last_allocator(const struct tracees *t, const struct tracee 
 		return slash ? slash + 1 : k->plan.object->path;
 	}
 	return "";
-}
-
-/* ---- what a snapshot asks */
-
-static bool is_probed(const struct tracees *t, const struct object *obj)
-{
-	for (size_t i = 0; i < t->v.n; i++)
-		if (examined(t->v.v[i], (struct object *)obj))
-			return true;
-	return false;
-}
-
-int tracees__list_probes(const struct tracees *t, struct snapshot *s)
-{
-	struct snap_probe *rows = snapshot__alloc(s, t->plans.n + 1, sizeof(*rows));
-
-	s->probes = rows;
-	for (size_t i = 0; i < t->plans.n; i++) {
-		const struct plan *plan = &t->plans.v[i]->plan;
-		const char **names;
-
-		if (!plan->n_funcs || !is_probed(t, plan->object))
-			continue;
-		names = snapshot__alloc(s, plan->n_funcs, sizeof(*names));
-		for (size_t k = 0; k < plan->n_funcs; k++)
-			names[k] = alloc_func__shown(&t->funcs.v[plan->funcs[k].func]);
-		rows[s->n_probes++] = (struct snap_probe){
-			.object = snapshot__strdup(s, plan->object->path),
-			.build_id = snapshot__strdup(s, plan->object->build_id),
-			.functions = names,
-			.n_functions = plan->n_funcs,
-		};
-	}
-	return 0;
-}
-
-void tracees__locate(uint32_t proc, uint64_t addr, struct address *ret, void *arg)
-{
-	const struct tracees *t = arg;
-
-	*ret = (struct address){ .offset = addr };
-	for (size_t i = 0; i < t->v.n; i++)
-		for (size_t k = 0; k < t->v.v[i]->lives.n; k++) {
-			const struct space *space = &t->v.v[i]->lives.v[k]->space;
-			const struct space_range *r;
-			struct object *jit;
-			uint64_t file_off;
-
-			if (t->v.v[i]->lives.v[k]->proc != proc)
-				continue;
-			/* a return address may be the first byte after a mapping: look up the call before it */
-			r = addr ? space__find(space, addr - 1) : NULL;
-			jit = addr ? space__find_jit(space, r, addr - 1) : NULL;
-			if (jit) {
-				/* the list has raw addresses: so has the report */
-				ret->module = ret->handle = jit;
-				ret->path = jit->path;
-				return;
-			}
-			if (!r)
-				return;
-			file_off = r->file_off + (addr - r->start);
-			ret->module = r->object ? (const void *)r->object : r;
-			ret->handle = r->object;
-			ret->path = r->object ? r->object->path : r->label && r->label[0] ? r->label : "[anon]";
-			ret->build_id = r->object ? r->object->build_id : NULL;
-			ret->offset = addr - r->start;
-			if (r->object && !object__offset_to_vaddr(r->object, file_off, &ret->offset))
-				ret->offset = file_off;
-			return;
-		}
-}
-
-const char *tracees__function(uint32_t func, void *arg)
-{
-	const struct tracees *t = arg;
-
-	/* what found no room is of any function */
-	return func < t->funcs.n ? alloc_func__shown(&t->funcs.v[func]) : "any";
-}
-
-void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
-{
-	process__thread_comm(pid, tid, buf);
 }

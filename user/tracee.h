@@ -64,6 +64,8 @@ void tracees__detach(struct tracees *t);
 
 struct tracee *tracees__find(const struct tracees *t, pid_t pid);
 bool tracees__all_ended(const struct tracees *t);
+/* Was this object looked at for it? If it is an allocator, it is probed then. */
+bool tracee__examined(const struct tracee *p, const struct object *obj);
 /* It mapped code: more names, perhaps another allocator, which is probed and told. */
 int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e);
 /* It runs another program now, as proc; comm, clean, is the name that the exec gave it. */

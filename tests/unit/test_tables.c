@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* How a process's stacks will be walked, judged without a kernel: of this very process. */
+#include <criterion/criterion.h>
+#include <elf.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "unwind/tables.h"
+
+static struct unwind_verdict judge_me(enum unwind_choice choice, unsigned int depth)
+{
+	struct objects *objects = objects__new();
+	struct unwind *u = unwind__new(NULL, choice, depth);
+	struct unwind_verdict v = {};
+	struct space space = {};
+	size_t n_new;
+
+	cr_assert_eq(space__refresh(&space, objects, getpid(), &n_new, NULL), 0);
+	cr_assert_gt(n_new, 2);
+	cr_assert_eq(unwind__update(u, 1, getpid(), &space, &v, NULL), 0);
+	cr_assert_eq(unwind__n_full(u), 0);
+	unwind__drop(u, 1);
+	unwind__free(u);
+	space__done(&space);
+	objects__free(objects);
+	return v;
+}
+
+Test(tables, choice_is_obeyed)
+{
+	cr_assert_eq(judge_me(UNWIND_FP, 127).method, MT_WALK_FP);
+	cr_assert_eq(judge_me(UNWIND_TABLE, 127).method, MT_WALK_TABLE);
+}
+
+Test(tables, more_than_the_kernels_walk_gives)
+{
+	struct unwind_verdict v = judge_me(UNWIND_AUTO, 512);
+
+	cr_assert_eq(v.method, MT_WALK_TABLE);
+	cr_assert_not_null(strstr(v.why, "512"), "%s", v.why);
+}
+
+/* Debian's arm64 libraries keep frame pointers, its amd64 ones do not. */
+Test(tables, the_cheaper_that_is_right)
+{
+	struct unwind_verdict v = judge_me(UNWIND_AUTO, 127);
+
+#if defined(__aarch64__)
+	cr_assert_eq(v.method, MT_WALK_FP, "%s", v.why);
+#else
+	cr_assert_eq(v.method, MT_WALK_TABLE, "%s", v.why);
+#endif
+	cr_assert_gt(strlen(v.why), 10);
+}
+
+Test(tables, names_of_choices)
+{
+	cr_assert_eq(unwind__choice("auto"), UNWIND_AUTO);
+	cr_assert_eq(unwind__choice("fp"), UNWIND_FP);
+	cr_assert_eq(unwind__choice("table"), UNWIND_TABLE);
+}
