@@ -16,6 +16,7 @@ FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
 FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
 FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc \
 	stacks.static stacks.static-pie stacks.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
+	stacks.pac stacks.pac-nofp names.nodebug \
 	$(if $(MUSL_CC),basic.musl basic.musl-static))
 
 LIVE_SRC := $(wildcard tests/live/*.c)
@@ -42,7 +43,7 @@ FX_LINK = -pthread -L$(FX) $(FX_LINK_$(basename $(@F))) -Wl,-rpath,'$$ORIGIN'
 FX_LINK_custom := -lalloc
 FX_LINK_prefix := -lpre
 FX_LINK_ctor := -lctor
-FX_LINK_stacks = -lstacks_plt$(if $(filter %.nofp,$@),.nofp)
+FX_LINK_stacks = -lstacks_plt$(if $(filter %nofp,$@),.nofp)
 $(FX)/custom $(FX)/custom.nofp: $(FX)/liballoc.so
 $(FX)/prefix $(FX)/prefix.nofp: $(FX)/libpre.so
 $(FX)/ctor $(FX)/ctor.nofp: $(FX)/libctor.so
@@ -72,8 +73,8 @@ $(FX)/nolibc: tests/fixtures/nolibc.c
 # ---- known chains: optimized as distributions do; their libraries with and without frame pointers, too
 $(addprefix $(FX)/,stacks stacks.nofp stacks_cxx libstacks.so): FX_CC_FLAGS += -O2
 $(addprefix $(FX)/,stacks_cxx): FX_CXX_FLAGS += -O2
-$(FX)/stacks $(FX)/stacks.stripped: $(FX)/libstacks_plt.so
-$(FX)/stacks.nofp: $(FX)/libstacks_plt.nofp.so
+$(FX)/stacks $(FX)/stacks.stripped $(FX)/stacks.pac: $(FX)/libstacks_plt.so
+$(FX)/stacks.nofp $(FX)/stacks.pac-nofp: $(FX)/libstacks_plt.nofp.so
 
 $(FX)/libstacks.nofp.so: tests/fixtures/libstacks.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_NOFP) -fPIC -shared -o $@ $<
@@ -96,3 +97,15 @@ $(FX)/stacks.static-pie: tests/fixtures/stacks.c
 
 $(FX)/stacks_cxx.nofp: tests/fixtures/stacks_cxx.cc
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(FX_CXX) $(FX_CXX_FLAGS) -O2 $(FX_NOFP) -o $@ $<
+
+# Return addresses that are signed on the way to the stack, or what the machine has of the kind.
+FX_PAC := $(if $(filter arm64,$(ARCH)),-mbranch-protection=standard,-fcf-protection)
+$(FX)/stacks.pac: tests/fixtures/stacks.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_FP) $(FX_PAC) -o $@ $< $(FX_LINK)
+
+$(FX)/stacks.pac-nofp: tests/fixtures/stacks.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_NOFP) $(FX_PAC) -o $@ $< $(FX_LINK)
+
+# Symbols but no debug info, and a build id that a test knows.
+$(FX)/names.nodebug: tests/fixtures/names.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -g0 -Wl,--build-id=0x6d616c6c6f6374726163652d6e616d6573 -o $@ $<

@@ -228,6 +228,19 @@ TEST(stacks_static_pie_table) { all_chains(t, "stacks.static-pie", IS_STATIC | H
 TEST(stacks_stripped_auto) { all_chains(t, "stacks.stripped", 0, "auto"); }
 TEST(stacks_stripped_table) { all_chains(t, "stacks.stripped", 0, "table"); }
 
+/* Signed return addresses; a machine that cannot sign still has their rules in the tables. */
+TEST(stacks_pac)
+{
+	all_chains(t, "stacks.pac", HAS_FP, "auto");
+	all_chains(t, "stacks.pac", HAS_FP, "table");
+}
+
+TEST(stacks_pac_nofp)
+{
+	all_chains(t, "stacks.pac-nofp", 0, "auto");
+	all_chains(t, "stacks.pac-nofp", 0, "table");
+}
+
 /* By frame pointers alone, where the whole machine's code has them. */
 TEST(stacks_fp)
 {

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Where names come from when the file at a path does not have them: a runtime's
+ * list of the code it made, a program that was removed, a debuginfod server.
+ */
+#include "lt.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define USER 65534
+#define ANOTHER 65533
+
+/* The frame that called the function, in a site's stack; NULL: no site has them. */
+static json_t *caller_of(json_t *root, const char *function)
+{
+	json_t *s, *frame;
+	size_t i, k;
+
+	json_array_foreach(jget(root, "sites"), i, s)
+		json_array_foreach(jget(s, "stack"), k, frame)
+			if (!strcmp(jstr(frame, "function"), function))
+				return json_array_get(jget(s, "stack"), k + 1);
+	return NULL;
+}
+
+/* ---- code that the program made itself */
+
+static char list[64], second_name[256];
+
+static void remove_list(void)
+{
+	unlink(list);
+	unlink(second_name);
+}
+
+/* Traces one call through the made code; the name is there, or the frame without one. */
+static void want_jitted(struct test *t, struct fx *f, const char *of_whom, bool named)
+{
+	json_t *root = trace(t, f, 0, NULL), *frame = caller_of(root, "alloc_here");
+	const char *got = json_string_value(jget(frame, "function"));
+
+	want(t, frame != NULL, "%s: the caller of alloc_here, wanted one, got none", of_whom);
+	want(t, named ? got && !strcmp(got, "jitted_function") : !got, "%s: its function, wanted %s, got '%s'", of_whom,
+	     named ? "jitted_function" : "none", got ? got : "none");
+	json_decref(root);
+}
+
+/* A list is believed if it is the process's user's or root's: another could give names to code that is not his. */
+TEST(names_jit)
+{
+	const char *program = in_dir(t, "names"), *elsewhere = in_dir(t, "elsewhere.map");
+	struct spawn s = { .argv = { program, "jit" }, .uid = USER };
+	struct fx f;
+
+	/* a copy: the checkout may lie where that user cannot go */
+	copy_file(t, fixture("names"), program);
+	fx__start_as(t, &f, &s);
+	snprintf(list, sizeof(list), "/tmp/perf-%d.map", f.c.pid);
+	snprintf(second_name, sizeof(second_name), "/tmp/perf-%d.map.second", f.c.pid);
+	unlink(list);		/* of a process that had this pid before */
+	atexit(remove_list);
+	want_jitted(t, &f, "a list of the program's user", true);
+	must(t, !chown(list, ANOTHER, ANOTHER), "chown %s: %s", list, strerror(errno));
+	want_jitted(t, &f, "a list of another user", false);
+	must(t, !chown(list, 0, 0), "chown %s: %s", list, strerror(errno));
+	want_jitted(t, &f, "a list of root", true);
+	must(t, !link(list, second_name), "link %s: %s", second_name, strerror(errno));
+	want_jitted(t, &f, "a list with two names", false);
+	must(t, !unlink(second_name), "unlink %s: %s", second_name, strerror(errno));
+	copy_file(t, list, elsewhere);
+	must(t, !unlink(list) && !symlink(elsewhere, list), "symlink %s: %s", list, strerror(errno));
+	want_jitted(t, &f, "a link to a list", false);
+	fx__quit(t, &f);
+}
+
+/* ---- a program that is no longer there */
+
+static void want_gone(struct test *t, json_t *root, const struct ledger *l, const char *when)
+{
+	json_t *frame = caller_of(root, "alloc_here");
+	const char *file = strrchr(jstr(frame, "file"), '/');
+
+	want(t, !strcmp(jstr(frame, "function"), "gone_here"), "%s: the caller of alloc_here, wanted gone_here, got '%s'", when,
+	     jstr(frame, "function"));
+	want(t, !strcmp(file ? file + 1 : jstr(frame, "file"), "names.c"), "%s: file, wanted names.c, got '%s'", when, jstr(frame, "file"));
+	want_u64(t, frame, "line", ledger__note(t, l, "line"));
+	want(t, caller_of(root, "gone_here") && !strcmp(jstr(caller_of(root, "gone_here"), "function"), "work_and_leave"),
+	     "%s: the caller of gone_here, wanted work_and_leave, got '%s'", when, jstr(caller_of(root, "gone_here"), "function"));
+	want_bool(t, root, "processes[0].ended", true);
+}
+
+/* The program has ended before malloctrace can look at it again. */
+static void gone(struct test *t, const char *when)
+{
+	const char *program = in_dir(t, "%s", when);
+	struct spawn s = { .argv = { program, when } };
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	copy_file(t, fixture("names"), program);
+	fx__start_as(t, &f, &s);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	child__kill(t, &m.c, SIGSTOP);
+	fx__send(t, &f, 'g');
+	want_eq(t, "the fixture's exit status", 0, (uint64_t)child__wait(t, &f.c));
+	fx__read_ledger(t, &f);
+	want(t, access(program, F_OK) && errno == ENOENT, "%s is still there", program);
+	child__kill(t, &m.c, SIGCONT);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	want_gone(t, root, &f.led, when);
+	json_decref(root);
+}
+
+TEST(names_gone)
+{
+	gone(t, "gone-before");
+	gone(t, "gone-after");
+}
+
+TEST(names_gone_command)
+{
+	const char *program = in_dir(t, "names"), *path = in_dir(t, "ledger");
+	struct ledger l;
+	struct mt m;
+	json_t *root;
+	char *text;
+
+	copy_file(t, fixture("names"), program);
+	mt__start(t, &m, "--json", "--", program, "--auto", path, "gone-before", NULL);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	text = read_all(path, NULL);
+	must(t, text && ledger__parse(&l, text), "the program left no ledger");
+	want(t, access(program, F_OK) && errno == ENOENT, "%s is still there", program);
+	want_gone(t, root, &l, "-- CMD");
+	free(text);
+}
+
+/* ---- a debuginfod server */
+
+#define BUILD_ID "6d616c6c6f6374726163652d6e616d6573"	/* names.nodebug's, see live.mk */
+
+struct server {			/* in memory shared with the process that answers */
+	unsigned int n_wanted;	/* requests for BUILD_ID */
+};
+
+static int listen_here(struct test *t, char *url, size_t room)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	must(t, fd >= 0 && !bind(fd, (struct sockaddr *)&a, len) && !listen(fd, 64) && !getsockname(fd, (struct sockaddr *)&a, &len),
+	     "a socket on 127.0.0.1: %s", strerror(errno));
+	snprintf(url, room, "DEBUGINFOD_URLS=http://127.0.0.1:%u", ntohs(a.sin_port));
+	return fd;
+}
+
+/* Reads one request and has nothing to give. It is counted before it is answered: whoever got the answer finds it counted. */
+static void answer(int fd, struct server *server)
+{
+	static const char none[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+	char text[8192];
+	size_t n = 0;
+	ssize_t got;
+
+	while (n < sizeof(text) - 1 && (got = read(fd, text + n, sizeof(text) - 1 - n)) > 0) {
+		n += (size_t)got;
+		text[n] = 0;
+		if (strstr(text, "\r\n\r\n"))
+			break;
+	}
+	server->n_wanted += n && !strncmp(text, "GET /buildid/" BUILD_ID "/debuginfo ", strlen("GET /buildid/" BUILD_ID "/debuginfo "));
+	if (write(fd, none, sizeof(none) - 1) < 0)
+		_exit(1);
+	close(fd);
+}
+
+static void serve(struct test *t, int fd, struct server *server)
+{
+	pid_t pid = fork();
+
+	must(t, pid >= 0, "fork: %s", strerror(errno));
+	if (pid)
+		return;		/* it ends with the test */
+	must(t, !fcntl(fd, F_SETFL, 0), "fcntl: %s", strerror(errno));
+	for (;;) {
+		int c = accept(fd, NULL, NULL);
+
+		if (c < 0)
+			_exit(1);
+		answer(c, server);
+	}
+}
+
+/* Traces the program without debug info from its start to its end; option may be NULL. */
+static void trace_nodebug(struct test *t, struct mt *m, const char *url, const char *option)
+{
+	static char cache[256];
+	struct spawn s = { .argv = { lt_bin, "--json", "--", fixture("names.nodebug"), "--auto", in_dir(t, "ledger"), "plain" },
+			   .env = { url, cache, "no_proxy=127.0.0.1" } };
+
+	if (option) {
+		memmove(&s.argv[3], &s.argv[2], 6 * sizeof(*s.argv));
+		s.argv[2] = option;
+	}
+	snprintf(cache, sizeof(cache), "DEBUGINFOD_CACHE_PATH=%s", in_dir(t, "cache"));
+	mt__start_v(t, m, &s);
+}
+
+static void want_plain(struct test *t, json_t *root)
+{
+	json_t *frame = caller_of(root, "alloc_here");
+
+	want_lossless(t, root);
+	want(t, !strcmp(jstr(frame, "function"), "gone_here"), "the caller of alloc_here, wanted gone_here, got '%s'", jstr(frame, "function"));
+	want(t, !jget(frame, "line") || json_is_null(jget(frame, "line")), "a line, wanted none of a program without debug info");
+}
+
+/* A connection is in the socket's queue before the one who makes it goes on. */
+TEST(debuginfod_silent)
+{
+	char url[64];
+	int fd = listen_here(t, url, sizeof(url)), c;
+	struct mt m;
+
+	trace_nodebug(t, &m, url, NULL);
+	want_plain(t, mt__stop_json(t, &m, 0, 0));
+	c = accept(fd, NULL, NULL);
+	want(t, c < 0 && errno == EAGAIN, "without --debuginfod: connections to the server, wanted none, got one");
+}
+
+TEST(debuginfod_asks)
+{
+	struct server *server = mmap(NULL, sizeof(*server), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char url[64];
+	int fd = listen_here(t, url, sizeof(url)), status;
+	struct mt m;
+
+	must(t, server != MAP_FAILED, "mmap: %s", strerror(errno));
+	serve(t, fd, server);
+	trace_nodebug(t, &m, url, "--debuginfod");
+	status = child__wait(t, &m.c);
+	if (strstr(m.c.errs.s, "libdebuginfod.so.1 cannot be loaded"))
+		skip(t, "libdebuginfod.so.1 is not installed");
+	must(t, status == 0, "exit status, wanted 0, got %d; stderr: %.600s", status, m.c.errs.s);
+	want_plain(t, json_loads(m.c.outs.s, 0, NULL));
+	want_eq(t, "requests for the program's debug info", 1, server->n_wanted);
+	want(t, strstr(m.c.errs.s, "no server has a debug file of") && strstr(m.c.errs.s, "names.nodebug"),
+	     "a line about the file that no server has, wanted one: %.600s", m.c.errs.s);
+}
