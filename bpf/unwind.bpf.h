@@ -90,8 +90,11 @@ __noinline int range_of(const struct mt_space *sp, __u64 pc)
 	for (int i = 0; i < RANGE_STEPS; i++) {
 		__u32 mid = (lo + hi) >> 1;
 
-		if (lo >= hi || mid >= MT_MAX_RANGES)
+		if (lo >= hi)
 			break;
+		/* the bound in a form that the verifier of 6.1 follows; clang would make it an addition and a comparison */
+		asm volatile("" : "+r"(mid));
+		mid &= MT_MAX_RANGES - 1;
 		if (sp->range[mid].start <= pc)
 			lo = mid + 1;
 		else
