@@ -15,8 +15,9 @@
  * on the stack by a trampoline; the kernel keeps the true ones in a list by
  * stack pointer.
  *
- * Rules and walk: proven on arm64 against libdw (tests/live); on x86_64 by
- * construction only, until it runs there.
+ * Rules and walk: proven on arm64 (6.18) against libdw on real programs (make
+ * oracle), and there and on x86_64 (6.1) by known chains in programs of our own
+ * without frame pointers (tests/live/t_stacks.c).
  */
 #ifndef MT_UNWIND_BPF_H
 #define MT_UNWIND_BPF_H
