@@ -11,21 +11,47 @@
 #include "model/model.h"
 #include "util/util.h"
 
-const struct counter_words counter_words[MT_N_COUNTERS] = {
-	[MT_LOST_LIVE_FULL] = { "live_full", "blocks found no room and are not in any figure (--max-live N for more)" },
-	[MT_LOST_STACK_FULL] = { "stack_full", "allocations are charged to a site without a stack: no room for new stacks (--max-stacks N for more)" },
-	[MT_LOST_SITE_FULL] = { "site_full", "allocations are charged to a site without a stack: no room for new sites (--max-stacks N for more)" },
-	[MT_LOST_SCRATCH_BUSY] = { "scratch_busy", "stacks could not be walked: all buffers were in use" },
-	[MT_LOST_INFLIGHT_FULL] = { "inflight_full", "calls were not seen: no room for more threads" },
-	[MT_LOST_PROCESS_FULL] = { "process_full", "processes were not seen: no room for more" },
-	[MT_LOST_RING_FULL] = { "ring_full", "messages about threads and processes were lost: malloctrace was too slow" },
-	[MT_LOST_MISSED_FREE] = { "missed_free", "blocks ended because another one appeared at their address: their free was not seen" },
-	[MT_LOST_MISSED_RETURN] = { "missed_return", "calls of functions whose return cannot be probed safely: their blocks are not in any figure" },
-	[MT_LOST_UNREADABLE] = { "unreadable", "results could not be read from the target's memory: their blocks are not in any figure" },
-	[MT_EDGE_RETURN_ONLY] = { "return_only", "calls were under way when the trace began" },
-	[MT_EDGE_ABANDONED] = { "abandoned", "calls were left without a return (longjmp, an exception)" },
-	[MT_EDGE_DIED_INSIDE] = { "died_inside", "threads ended inside a call" },
+/* The JSON key of each counter, and a sentence that follows its number: for one, and for more. */
+static const struct counter_words {
+	const char *name, *one, *more;
+} counter_words[] = {
+	[MT_LOST_LIVE_FULL] = { "live_full", "block found no room and is in no figure (--max-live N for more)",
+				"blocks found no room and are in no figure (--max-live N for more)" },
+	[MT_LOST_STACK_FULL] = { "stack_full",
+				 "allocation is charged to a site without a stack: no room for new stacks (--max-stacks N for more)",
+				 "allocations are charged to a site without a stack: no room for new stacks (--max-stacks N for more)" },
+	[MT_LOST_SITE_FULL] = { "site_full",
+				"allocation is charged to a site without a stack: no room for new sites (--max-stacks N for more)",
+				"allocations are charged to a site without a stack: no room for new sites (--max-stacks N for more)" },
+	[MT_LOST_SCRATCH_BUSY] = { "scratch_busy", "stack could not be walked: all buffers were in use",
+				   "stacks could not be walked: all buffers were in use" },
+	[MT_LOST_INFLIGHT_FULL] = { "inflight_full", "call was not seen: no room for more threads",
+				    "calls were not seen: no room for more threads" },
+	[MT_LOST_PROCESS_FULL] = { "process_full", "process was not seen: no room for more",
+				   "processes were not seen: no room for more" },
+	[MT_LOST_RING_FULL] = { "ring_full", "message about a thread or process was lost: malloctrace was too slow",
+				"messages about threads and processes were lost: malloctrace was too slow" },
+	[MT_LOST_MISSED_FREE] = { "missed_free", "block ended because another one appeared at its address: its free was not seen",
+				  "blocks ended because another one appeared at their address: their free was not seen" },
+	[MT_LOST_MISSED_RETURN] = { "missed_return", "call of a function whose return cannot be probed safely: its block is in no figure",
+				    "calls of functions whose return cannot be probed safely: their blocks are in no figure" },
+	[MT_LOST_UNREADABLE] = { "unreadable", "result could not be read from the target's memory: its block is in no figure",
+				 "results could not be read from the target's memory: their blocks are in no figure" },
+	[MT_EDGE_RETURN_ONLY] = { "return_only", "call was under way when the trace began", "calls were under way when the trace began" },
+	[MT_EDGE_ABANDONED] = { "abandoned", "call was left without a return (longjmp, an exception)",
+				"calls were left without a return (longjmp, an exception)" },
+	[MT_EDGE_DIED_INSIDE] = { "died_inside", "thread ended inside a call", "threads ended inside a call" },
 };
+
+/* Those that are counted here, not in the kernel's programs. */
+static const struct counter_words missed_hits_words = { "missed_hits", "probe hit was passed over: a program was under way on that CPU",
+							"probe hits were passed over: a program was under way on that CPU" };
+static const struct counter_words unwind_full_words = {
+	"unwind_full", "file found no room for its unwind table: stacks through it end early",
+	"files found no room for their unwind tables: stacks through them end early"
+};
+static const struct counter_words inside_at_end_words = { "inside_at_end", "call was under way when the trace ended",
+							  "calls were under way when the trace ended" };
 
 /* ---- places: each (module, offset) once, and each (process, address) located once */
 
@@ -286,6 +312,11 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	build_threads(b, l, cut, p);
 }
 
+static struct snap_counter counted(const struct counter_words *w, uint64_t n)
+{
+	return (struct snap_counter){ w->name, n == 1 ? w->one : w->more, n };
+}
+
 static void build_counters(struct snapshot *s, const struct cut *cut, uint64_t unwind_full)
 {
 	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 3, sizeof(*c));
@@ -293,18 +324,16 @@ static void build_counters(struct snapshot *s, const struct cut *cut, uint64_t u
 
 	s->losses = c;
 	for (; n < MT_N_LOSSES; n++)
-		c[n] = (struct snap_counter){ counter_words[n].name, counter_words[n].says, cut->counters[n] };
-	c[n++] = (struct snap_counter){ "missed_hits", "probe hits were passed over: a program was under way on that CPU",
-					cut->missed_hits };
-	c[n++] = (struct snap_counter){ "unwind_full", "files found no room for their unwind tables: stacks through them end early",
-					unwind_full };
+		c[n] = counted(&counter_words[n], cut->counters[n]);
+	c[n++] = counted(&missed_hits_words, cut->missed_hits);
+	c[n++] = counted(&unwind_full_words, unwind_full);
 	s->n_losses = n;
 	for (size_t i = 0; i < n; i++)
 		s->losses_total += c[i].n;
 	s->edges = c + n;
 	for (size_t i = MT_N_LOSSES; i < MT_N_COUNTERS; i++)
-		c[n++] = (struct snap_counter){ counter_words[i].name, counter_words[i].says, cut->counters[i] };
-	c[n++] = (struct snap_counter){ "inside_at_end", "calls were under way when the trace ended", s->ended ? cut->n_inside : 0 };
+		c[n++] = counted(&counter_words[i], cut->counters[i]);
+	c[n++] = counted(&inside_at_end_words, s->ended ? cut->n_inside : 0);
 	s->n_edges = c + n - s->edges;
 }
 

@@ -67,10 +67,4 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const struct snapshot_info *info,
 				 const struct model_calls *calls);
 
-/* The keys and sentences of what can be lost, in the order of enum mt_counter. */
-struct counter_words {
-	const char *name, *says;
-};
-extern const struct counter_words counter_words[MT_N_COUNTERS];
-
 #endif
