@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+# `make static`: one file that needs nothing but a kernel, for this machine or with CROSS= for another.
+# `make vm-test [KERNEL=6.1|6.12] [ARCH=arm64|amd64] [TEST=GLOB]`: the live tests in virtual machines.
+
+# The C library has to come before libiberty, which has an obstack of its own; libdw then takes the former's.
+STATIC_LIBS := -lbpf -ldw -lelf -lcapstone -lcap -llzma -lbz2 -lzstd -lz -lc -liberty
+# ld warns of dlopen and initgroups. Without their libraries they fail, and are told as any other failure:
+# libdebuginfod is only asked for by --debuginfod, and groups come from /etc/group all the same.
+STATIC_QUIET = $(if $(shell $(CC) -Wl,--help 2>/dev/null | grep -e --no-warnings),-Wl$(comma)--no-warnings)
+
+.PHONY: static vm-test vm-programs
+
+static: $(B)/malloctrace.static
+
+$(B)/malloctrace.static: $(OBJ)
+	$(call say,LINK,$@)$(CC) $(LDFLAGS) -static $(STATIC_QUIET) -o $@ $^ $(STATIC_LIBS)
+
+$(B)/vm-init: tests/vm/init.c tests/vm/vm.mk
+	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -static -o $@ $<
+
+# What a machine is made of.
+vm-programs: static $(B)/vm-init $(B)/live-tests fixtures
+
+# ARCH has a value of ours when the user gave none; only theirs is a wish.
+vm-test:
+	$(Q)scripts/install-deps build test vm
+	$(Q)KERNEL='$(KERNEL)' ARCH='$(if $(filter command,$(origin ARCH)),$(ARCH))' TEST='$(TEST)' scripts/vm-test
