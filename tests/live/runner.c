@@ -2,7 +2,7 @@
 /*
  * The live tests: malloctrace at work on programs that keep their own account.
  *
- *   live-tests [--list] [--filter GLOB] [--scale N%] [--bin PATH] [--fixtures DIR] [--limit SEC]
+ *   live-tests [--list] [--filter GLOB[,GLOB...]] [--scale N%] [--bin PATH] [--fixtures DIR] [--limit SEC]
  *
  * Fixtures (tests/fixtures/) count their own allocations per calling function
  * and hand the ledger over when asked; a test lets malloctrace look on and
@@ -172,6 +172,17 @@ static const char *beside_self(const char *name)
 	return p;
 }
 
+static bool chosen(const char *name, const char *globs)
+{
+	char *list = strdup(globs), *rest = list, *glob;
+	bool found = false;
+
+	while (!found && (glob = strsep(&rest, ",")))
+		found = !fnmatch(glob, name, 0);
+	free(list);
+	return found;
+}
+
 /* Compilers put them into the section in an order of their own. */
 static int by_place(const void *a, const void *b)
 {
@@ -228,7 +239,7 @@ int main(int argc, char **argv)
 	for (struct test_def **d = __start_lt_tests; d < __stop_lt_tests; d++) {
 		int result;
 
-		if (fnmatch(filter, (*d)->name, 0))
+		if (!chosen((*d)->name, filter))
 			continue;
 		if (why) {
 			printf("SKIP %s: %s\n", (*d)->name, why);

@@ -93,7 +93,7 @@ static char *line_of(FILE *f, char *buf, size_t size)
 
 int main(void)
 {
-	char scale[32] = "100", glob[256];
+	char scale[32] = "100", glob[256], globs[8192] = "";
 	struct utsname u;
 	FILE *f;
 
@@ -107,13 +107,21 @@ int main(void)
 	if (f)
 		fclose(f);
 
+	/* all in one call: it asks the doctor once, which takes seconds under emulation */
 	f = fopen("/vm/tests", "re");
 	while (line_of(f, glob, sizeof(glob))) {
-		printf("@@ run %s\n", glob);
-		printf("@@ status %d\n", run_tests(glob, scale));
+		if (strlen(globs) + strlen(glob) + 2 > sizeof(globs)) {
+			printf("@@ no room for %s\n", glob);
+			continue;
+		}
+		if (*globs)
+			strcat(globs, ",");
+		strcat(globs, glob);
 	}
 	if (f)
 		fclose(f);
+	printf("@@ run %s\n", globs);
+	printf("@@ status %d\n", run_tests(globs, scale));
 
 	/* A runner that cannot fail would prove nothing: told of a block that never was, it must. */
 	f = fopen("/vm/wrong", "re");

@@ -12,7 +12,8 @@
  *   free, then realloc, then malloc; and of each, the return before the entry.
  *
  * So a block is never recorded that could be freed or moved unseen, and a call
- * whose entry is seen will be seen returning. Detaching goes the other way round.
+ * whose entry is seen will be seen returning. Detaching goes the other way round, all at
+ * once: by then the programs are frozen.
  */
 struct attachment;
 
