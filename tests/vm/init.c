@@ -33,6 +33,12 @@ static void be_a_linux(void)
 		{ "tmpfs", "/tmp", "mode=1777" },
 		{ "tracefs", "/sys/kernel/tracing", NULL },
 	};
+	static const char *const links[][2] = {
+		{ "/proc/self/fd", "/dev/fd" },
+		{ "/proc/self/fd/0", "/dev/stdin" },
+		{ "/proc/self/fd/1", "/dev/stdout" },
+		{ "/proc/self/fd/2", "/dev/stderr" },
+	};
 	int console;
 
 	umask(022);
@@ -41,6 +47,9 @@ static void be_a_linux(void)
 		if (mount(mounts[i].type, mounts[i].at, mounts[i].type, 0, mounts[i].data))
 			fprintf(stderr, "@@ %s: %s\n", mounts[i].at, strerror(errno));
 	}
+	for (unsigned int i = 0; i < sizeof(links) / sizeof(*links); i++)
+		if (symlink(links[i][0], links[i][1]))
+			fprintf(stderr, "@@ %s: %s\n", links[i][1], strerror(errno));
 	/* the kernel gives init a console only if the image had the node */
 	console = open("/dev/console", O_RDWR);
 	if (console >= 0) {
