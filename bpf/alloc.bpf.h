@@ -195,10 +195,24 @@ static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp,
 		return func != MT_COOKIE_FUNC(t->cookie) && (ra == outer_ra || (hook && ra == hook));
 	}
 	if (ARCH_RA_ON_STACK && sp < t->sp) {
+		struct mt_proc *p = proc_at(t->proc);
+		struct mt_scratch *s;
 		__u64 word = 0;
+		bool inside;
 
 		bpf_probe_read_user(&word, sizeof(word), (const void *)(t->sp - 8));
-		return word == outer_ra || (hook && word == hook);
+		if (word != outer_ra && !(hook && word == hook))
+			return false;
+		/* after a longjmp the word may have survived in a hole of a new frame: a frame must end there, too */
+		if (!p || p->walk != MT_WALK_TABLE)
+			return true;
+		s = scratch_claim();
+		if (!s)
+			return true;
+		walk_begin(ctx, s, ra, sp);
+		inside = walk_reaches(s, t->proc, t->sp);
+		scratch_release(s);
+		return inside;
 	}
 	return returns_from(arch_fp(ctx), t->sp, outer_ra, hook);
 }

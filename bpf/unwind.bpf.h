@@ -305,7 +305,8 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 	return n;
 }
 
-static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, __u32 proc, __u64 caller, __u64 sp)
+/* The frame that caller lies in, once the call that sp belongs to has returned. */
+static __always_inline void walk_begin(mt_regs *ctx, struct mt_scratch *s, __u64 caller, __u64 sp)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct mt_walk *w = &s->walk;
@@ -320,7 +321,34 @@ static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, __u
 	w->end = MT_END_DEPTH;
 	w->pending = (__u64)BPF_CORE_READ(task, utask, return_instances);
 	w->hook = w->pending ? trampoline() : 0;
+}
+
+static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, __u32 proc, __u64 caller, __u64 sp)
+{
+	walk_begin(ctx, s, caller, sp);
 	return walk_up(s, proc);
+}
+
+#define REACH_MAX_FRAMES 64
+
+/*
+ * Does a frame on the way up from s->walk end exactly at sp, so that the call
+ * that returns there is under way? Not asked for proof: a walk that cannot go on
+ * says yes.
+ */
+__noinline int walk_reaches(struct mt_scratch *s, __u32 proc, __u64 sp)
+{
+	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
+
+	if (!s || !space)
+		return 1;
+	for (int i = 0; i < REACH_MAX_FRAMES; i++) {
+		if (s->walk.sp >= sp)
+			return s->walk.sp == sp;
+		if (walk_step(&s->walk, space))
+			return 1;
+	}
+	return 1;
 }
 
 #endif
