@@ -40,27 +40,6 @@ struct collect {
 	uint32_t *row_of_site;		/* for the scan: row in cut.sites + 1, or 0 */
 };
 
-static int map_table(struct bpf_map *map, void **ret, struct err *e)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-	size_t bytes = (size_t)bpf_map__max_entries(map) * ((bpf_map__value_size(map) + 7) & ~7u);
-	void *p = mmap(NULL, (bytes + page - 1) & ~(page - 1), PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
-
-	if (p == MAP_FAILED)
-		return err_set(e, -errno, "cannot map the table '%s': %s", bpf_map__name(map), strerror(errno));
-	*ret = p;
-	return 0;
-}
-
-static void unmap_table(struct bpf_map *map, const void *p)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-	size_t bytes = (size_t)bpf_map__max_entries(map) * ((bpf_map__value_size(map) + 7) & ~7u);
-
-	if (p)
-		munmap((void *)p, (bytes + page - 1) & ~(page - 1));
-}
-
 #define N_TABLES 7
 
 /* The tables, each with the place that points to it. */
@@ -108,7 +87,7 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	}
 	list_tables(c, maps, at);
 	for (size_t i = 0; i < N_TABLES && !err; i++)
-		err = map_table(maps[i], at[i], e);
+		err = kernel__map_table(maps[i], PROT_READ, at[i], e);
 	if (err) {
 		collect__free(c);
 		return err;
@@ -129,7 +108,7 @@ void collect__free(struct collect *c)
 		return;
 	list_tables(c, maps, at);
 	for (size_t i = 0; i < N_TABLES; i++)
-		unmap_table(maps[i], *at[i]);
+		kernel__unmap_table(maps[i], *at[i]);
 	free(c->sites);
 	free(c->row_of_site);
 	free(c->procs);

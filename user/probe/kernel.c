@@ -143,14 +143,20 @@ static size_t map_bytes(const struct bpf_map *map)
 	return (bytes + page - 1) & ~(page - 1);
 }
 
-static int map_writable(const struct bpf_map *map, void **ret, struct err *e)
+int kernel__map_table(const struct bpf_map *map, int protection, void **ret, struct err *e)
 {
-	void *p = mmap(NULL, map_bytes(map), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	void *p = mmap(NULL, map_bytes(map), protection, MAP_SHARED, bpf_map__fd(map), 0);
 
 	if (p == MAP_FAILED)
 		return err_set(e, -errno, "cannot map the table '%s': %s", bpf_map__name(map), strerror(errno));
 	*ret = p;
 	return 0;
+}
+
+void kernel__unmap_table(const struct bpf_map *map, const void *p)
+{
+	if (p)
+		munmap((void *)p, map_bytes(map));
 }
 
 static int on_event(void *ctx, void *data, size_t size);
@@ -241,11 +247,11 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		err = explain_load(e, err, &k->sizes);
 		goto fail;
 	}
-	err = map_writable(k->skel->maps.procs, (void **)&k->procs, e);
+	err = kernel__map_table(k->skel->maps.procs, PROT_READ | PROT_WRITE, (void **)&k->procs, e);
 	if (!err)
-		err = map_writable(k->skel->maps.unwind_rows, (void **)&k->unwind_rows, e);
+		err = kernel__map_table(k->skel->maps.unwind_rows, PROT_READ | PROT_WRITE, (void **)&k->unwind_rows, e);
 	if (!err)
-		err = map_writable(k->skel->maps.unwind_pages, (void **)&k->unwind_pages, e);
+		err = kernel__map_table(k->skel->maps.unwind_pages, PROT_READ | PROT_WRITE, (void **)&k->unwind_pages, e);
 	if (err)
 		goto fail;
 	kernel__clock_ns(k);	/* also: which pid namespace is ours */
@@ -272,12 +278,11 @@ void kernel__close(struct kernel *k)
 	if (!k)
 		return;
 	ring_buffer__free(k->ring);
-	if (k->procs)
-		munmap(k->procs, map_bytes(k->skel->maps.procs));
-	if (k->unwind_rows)
-		munmap(k->unwind_rows, map_bytes(k->skel->maps.unwind_rows));
-	if (k->unwind_pages)
-		munmap(k->unwind_pages, map_bytes(k->skel->maps.unwind_pages));
+	if (k->skel) {
+		kernel__unmap_table(k->skel->maps.procs, k->procs);
+		kernel__unmap_table(k->skel->maps.unwind_rows, k->unwind_rows);
+		kernel__unmap_table(k->skel->maps.unwind_pages, k->unwind_pages);
+	}
 	malloctrace_bpf__destroy(k->skel);
 	free(k);
 }

@@ -13,6 +13,7 @@
 #include "bpf/abi.h"
 #include "util/err.h"
 
+struct bpf_map;
 struct malloctrace_bpf;
 struct ring_buffer;
 
@@ -63,6 +64,10 @@ void kernel__freeze(struct kernel *k, bool frozen);
 
 /* Starts to follow a process; its number in the tables. */
 int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e);
+
+/* A table in our own memory; protection as for mmap. Unmapping takes NULL. */
+int kernel__map_table(const struct bpf_map *map, int protection, void **ret, struct err *e);
+void kernel__unmap_table(const struct bpf_map *map, const void *p);
 
 /* The arrays that unwind tables are written into; as long as k. */
 struct mt_row *kernel__unwind_rows(const struct kernel *k);
