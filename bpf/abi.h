@@ -61,6 +61,14 @@ enum mt_result {
 #define MT_MAX_FUNCS 1024
 #define MT_N_ARGS 6
 
+/* ---- what is recorded, --mode */
+
+enum mt_mode {
+	MT_MODE_FULL = 0,	/* every allocation and free */
+	MT_MODE_COUNT = 1,	/* allocation calls, at their entry */
+	MT_MODE_GROWTH = 2,	/* page faults, brk and mmap; no probe in an allocator */
+};
+
 /* ---- live blocks: buckets of five entries, two candidate buckets per block */
 
 /*

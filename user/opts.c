@@ -256,6 +256,8 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.command = CMD_TRACE,
 		.max_size = UINT64_MAX,
 		.depth = 127,
+		.mode = "full",
+		.size = "requested",
 		.unwind = "auto",
 		.format = "text",
 		.verbosity = LOG_NORMAL,

@@ -35,6 +35,10 @@ struct opts {
 	const char *prefix;
 
 	/* recording */
+	const char *mode;		/* "full", "count", "growth" */
+	const char *size;		/* "requested", "usable" */
+	uint64_t sample_bytes;		/* --sample; 0: every allocation */
+	double overhead_pct;		/* --overhead; 0: no budget */
 	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
 	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
 	unsigned int depth;		/* 1..512 */

@@ -181,6 +181,10 @@ static struct snapshot *take(struct session *s, bool last, struct err *e)
 	struct cut_opts how = { .scan = true, .older_ns = o->older_ns };
 	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
 	struct snapshot_info info = {
+		.mode = o->mode,
+		.size = o->size,
+		.sample_bytes = o->sample_bytes,
+		.observed_share = 1,
 		.version = VERSION,
 		.kernel = s->uname.release,
 		.arch = s->uname.machine,

@@ -216,6 +216,7 @@ struct snapshot *sample__new(unsigned int flags)
 	s->kernel = "6.18.44";
 	s->arch = "aarch64";
 	s->mode = "full";
+	s->observed_share = 1;
 	s->size = "requested";
 	s->duration_ns = 30 * S;
 	s->wall_start_ns = 1794700712ll * 1000000000 + 125999999;

@@ -48,7 +48,7 @@ static void thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
 
 static const struct model_calls calls = { locate, function, thread_comm, NULL };
 static const struct snapshot_info info = { .version = "v", .kernel = "k", .arch = "a", .duration_ns = 7,
-					   .wall_now_ns = 99, .max_size = UINT64_MAX };
+					   .mode = "full", .size = "requested", .observed_share = 1, .wall_now_ns = 99, .max_size = UINT64_MAX };
 
 static struct model *new_model(void)
 {

@@ -83,9 +83,9 @@ static void recording(struct json *j, const struct snapshot *s)
 	json__line(j, 2);
 	json__str(j, "mode", s->mode);
 	json__str(j, "size", s->size);
-	json__u64(j, "sample_bytes", 0);
-	json__bool(j, "estimated", false);
-	json__raw(j, "observed_share", "1.0");
+	json__u64(j, "sample_bytes", s->sample_bytes);
+	json__bool(j, "estimated", s->estimated);
+	json__double(j, "observed_share", s->observed_share);
 	json__line(j, 2);
 	json__u64(j, "min_size", s->min_size);
 	u64_or_null(j, "max_size", s->partial_sizes && s->max_size != UINT64_MAX, s->max_size);

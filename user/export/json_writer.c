@@ -6,6 +6,8 @@
 #include "export/json_writer.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <string.h>
 
 /* The length of a well-formed UTF-8 sequence; 0: there is none at s. A NUL ends every sequence early. */
 static size_t utf8_len(const unsigned char *s)
@@ -115,6 +117,26 @@ void json__i64(struct json *j, const char *key, int64_t n)
 {
 	begin(j, key);
 	fprintf(j->out, "%" PRId64, n);
+}
+
+void json__double(struct json *j, const char *key, double d)
+{
+	char buf[40];
+
+	begin(j, key);
+	if (!isfinite(d)) {
+		fputs("null", j->out);
+		return;
+	}
+	snprintf(buf, sizeof(buf), "%.6g", d);
+	/* the one conversion that asks the locale */
+	for (char *c = buf; *c; c++)
+		if (*c == ',')
+			*c = '.';
+	fputs(buf, j->out);
+	/* a reader with types should find a fraction where one may be */
+	if (!strpbrk(buf, ".e"))
+		fputs(".0", j->out);
 }
 
 void json__bool(struct json *j, const char *key, bool b)

@@ -408,8 +408,11 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->version = info->version;
 	s->kernel = snapshot__strdup(s, info->kernel);
 	s->arch = snapshot__strdup(s, info->arch);
-	s->mode = "full";
-	s->size = "requested";
+	s->mode = snapshot__strdup(s, info->mode);
+	s->size = snapshot__strdup(s, info->size);
+	s->sample_bytes = info->sample_bytes;
+	s->observed_share = info->observed_share;
+	s->estimated = info->sample_bytes || info->observed_share < 1;
 	s->duration_ns = info->duration_ns;
 	s->wall_start_ns = m->wall_start_ns;
 	s->wall_now_ns = info->wall_now_ns;

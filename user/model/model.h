@@ -53,6 +53,9 @@ void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
 int model__note(struct model *m, const struct cut *cut);
 
 struct snapshot_info {		/* what neither the cut nor the model knows */
+	const char *mode, *size;	/* as in the options */
+	uint64_t sample_bytes;
+	double observed_share;	/* of the trace's time; 1: all of it */
 	const char *version, *kernel, *arch;
 	uint64_t duration_ns;
 	int64_t wall_now_ns;

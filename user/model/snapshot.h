@@ -120,6 +120,9 @@ struct snapshot {
 
 	const char *version, *kernel, *arch;
 	const char *mode, *size;	/* "full", "requested" */
+	uint64_t sample_bytes;	/* --sample; 0: every allocation was recorded */
+	double observed_share;	/* of the time; below 1 with --overhead */
+	bool estimated;		/* either of them: figures are scaled */
 	uint64_t duration_ns;
 	int64_t wall_start_ns, wall_now_ns;	/* since 1970 */
 	bool ended;		/* the trace is over: this is the last one */
