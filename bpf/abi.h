@@ -44,7 +44,9 @@ enum mt_result {
 #define MT_COOKIE_AT_RET (1ULL << 29)	/* the return is seen on a `ret`, not by a uretprobe */
 #define MT_COOKIE_NO_RETURN (1ULL << 30)	/* no safe return point: entry only, told as missed_return */
 #define MT_COOKIE_REALLOC (1ULL << 31)	/* the call takes an old block */
-#define MT_COOKIE_SP_SHIFT 32		/* bytes that the stack pointer is below its value at entry */
+#define MT_COOKIE_SP_SHIFT 32		/* 24 bits: bytes that the stack pointer is below its value at entry */
+#define MT_COOKIE_USABLE (1ULL << 62)	/* --size usable: the size is in the block's header (glibc) */
+#define MT_COOKIE_RETURN_ONLY (1ULL << 63)	/* the entry is not probed: all that is needed is there at the return */
 
 #define MT_COOKIE(func, size, count, old, out, result)						\
 	((__u64)(func) | (__u64)(size) << 10 | (__u64)(count) << 14 | (__u64)(old) << 18 |	\
@@ -56,7 +58,7 @@ enum mt_result {
 #define MT_COOKIE_OLD(c) ((__u32)((c) >> 18 & 15))
 #define MT_COOKIE_OUT(c) ((__u32)((c) >> 22 & 15))
 #define MT_COOKIE_RESULT(c) ((__u32)((c) >> 26 & 3))
-#define MT_COOKIE_SP_DELTA(c) ((__u32)((c) >> MT_COOKIE_SP_SHIFT))
+#define MT_COOKIE_SP_DELTA(c) ((__u32)((c) >> MT_COOKIE_SP_SHIFT & 0xffffff))
 
 #define MT_MAX_FUNCS 1024
 #define MT_N_ARGS 6

@@ -12,9 +12,15 @@
 
 #include "bpf/abi.h"
 
+/* Variances of estimated figures; all 0 where every event was recorded. */
+struct cut_error {
+	double alloc_calls, alloc_bytes, live_blocks, live_bytes;
+};
+
 struct cut_site {
 	uint32_t proc, func;	/* func MT_MAX_FUNCS: the spare site, of any function */
-	struct mt_counts counts;
+	struct mt_counts counts;	/* estimates already, where figures are scaled */
+	struct cut_error var;
 	uint64_t peak_bytes, at_peak_bytes;
 	uint64_t min_size, max_size;
 	uint64_t first_ns, last_ns;	/* on the programs' clock */
