@@ -6,7 +6,7 @@ BENCH_OBJ := $(patsubst %,$(B)/bench/%.o,pairs tools child floor)
 BENCH_LIBC := $(shell $(CC) -print-file-name=libc.so.6)
 BENCH_ARGS ?=
 
-.PHONY: bench bench-stacks bench-names bench-programs
+.PHONY: bench bench-stacks bench-names bench-reader bench-programs
 
 bench:
 	$(Q)scripts/install-deps build bench
@@ -28,13 +28,20 @@ bench-names: $(B)/bench/names
 $(B)/bench/names: $(B)/bench/names.o $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+# What malloctrace itself takes, of CPU time and memory: 10,000 call stacks, 4 million live blocks.
+bench-reader: $(B)/malloctrace $(B)/bench/reader $(B)/bench/many
+	$(Q)$(B)/bench/reader $(BENCH_ARGS) $(B)
+
+$(B)/bench/reader: $(B)/bench/reader.o $(B)/bench/child.o $(B)/bench/text.o $(LIB_OBJ)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 bench-programs: $(B)/malloctrace $(B)/bench/pairs $(B)/bench/target $(B)/bench/lib/libc.so.6
 
 $(B)/bench/pairs: $(BENCH_OBJ) $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # No sanitizers: they would bring their own malloc. Frame pointers, because bpftrace walks by them.
-$(B)/bench/target: bench/target.c bench/target.h bench/bench.mk
+$(B)/bench/target $(B)/bench/many: $(B)/bench/%: bench/%.c bench/target.h bench/bench.mk
 	$(call say,CC,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fno-builtin -fno-omit-frame-pointer \
 		-fno-optimize-sibling-calls -Iuser -I. -o $@ $< -pthread
 

@@ -16,7 +16,7 @@
 #include "bench/child.h"
 #include "util/util.h"
 
-#define POLL_MS 5
+#define POLL_MS 1
 
 static void sleep_ms(int ms)
 {

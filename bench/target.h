@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* What bench/pairs and its target say to each other, over the target's standard input and output. */
+/* What the benchmarks and their targets say to each other, over the target's standard input and output. */
 #ifndef MT_BENCH_TARGET_H
 #define MT_BENCH_TARGET_H
 
@@ -7,6 +7,7 @@
 
 #define TARGET_MAX_THREADS 8
 #define TARGET_MAX_LIVE 1000000
+#define MANY_SITES 10000	/* of bench/many */
 
 enum order_kind {
 	ORDER_FILL,	/* each thread allocates `live` blocks: untimed */
