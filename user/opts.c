@@ -18,10 +18,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/snapshot.h"
 #include "opts_table.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/util.h"
+#include "view/rank.h"
 
 #define HELP_COLUMNS 80
 #define HELP_INDENT 27
@@ -232,12 +234,34 @@ static int check_together(const struct parser *p, struct err *e)
 	return 0;
 }
 
+/* Nothing is shown, weighed or sorted by what the mode does not record. */
+static int check_recorded(const struct parser *p, struct err *e)
+{
+	const struct opts *o = p->o;
+	unsigned int known = counters__of_mode(o->mode);
+	const struct metric *sort = o->sort ? rank__key(o->sort) : NULL;
+	const struct given *asked[] = {
+		o->views & ~views__of(known) ? seen(p, "view") : NULL,
+		metric__find(o->metric)->needs & ~known ? seen(p, "metric") : NULL,
+		sort && sort->needs & ~known ? seen(p, "sort") : NULL,
+		known & HAS_LIVE_BLOCKS ? NULL : seen(p, "older"),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
+		if (asked[i])
+			return err_set(e, -EINVAL, "%s %s and --mode %s: want one of them, that mode does not record it",
+				       asked[i]->as, asked[i]->val, o->mode);
+	return 0;
+}
+
 static int complete(struct parser *p, struct err *e)
 {
 	struct opts *o = p->o;
 
 	if (!o->views)
-		o->views = VIEW_LEAKS | VIEW_ALLOCS;
+		o->views = views__of(counters__of_mode(o->mode));
+	if (!seen(p, "metric"))
+		o->metric = metric__preset(counters__of_mode(o->mode))->name;
 	if (o->json) {
 		o->format = "json";
 		o->batch = true;
@@ -282,7 +306,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		if (o->cmd && (!o->cmd[0] || !*o->cmd[0]))
 			err = err_set(e, -EINVAL, "--: want a program to start behind it");
 		else
-			err = check_together(&p, e) ?: complete(&p, e);
+			err = check_together(&p, e) ?: check_recorded(&p, e) ?: complete(&p, e);
 	}
 	if (err)
 		opts__done(o);

@@ -8,6 +8,7 @@
  */
 #include "sample_snapshot.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "bpf/abi.h"
@@ -180,6 +181,22 @@ static void add(struct counters *to, const struct counters *c)
 	to->failed_calls += c->failed_calls;
 }
 
+/* The largest sites are known best: from 100% down. */
+static struct std_error site_error(const struct counters *c)
+{
+	double share = 1 / sqrt(1 + c->alloc_bytes / (512.0 * KIB));
+
+	return (struct std_error){ c->alloc_calls * share, c->alloc_bytes * share, c->live_blocks * share, c->live_bytes * share };
+}
+
+static void add_error(struct std_error *to, const struct std_error *e)
+{
+	to->alloc_calls = hypot(to->alloc_calls, e->alloc_calls);
+	to->alloc_bytes = hypot(to->alloc_bytes, e->alloc_bytes);
+	to->live_blocks = hypot(to->live_blocks, e->live_blocks);
+	to->live_bytes = hypot(to->live_bytes, e->live_bytes);
+}
+
 static void fill_site(struct snap_site *to, const struct sample_site *from, bool older)
 {
 	*to = (struct snap_site){
@@ -218,6 +235,17 @@ struct snapshot *sample__new(unsigned int flags)
 	s->mode = "full";
 	s->observed_share = 1;
 	s->size = "requested";
+	s->known = HAS_ALL;
+	if (flags & SAMPLE_COUNT) {
+		s->mode = "count";
+		s->known = HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS;
+	}
+	if (flags & SAMPLE_ESTIMATED) {
+		s->estimated = true;
+		s->sample_bytes = 512 * KIB;
+	}
+	if (flags & (SAMPLE_PARTIAL | SAMPLE_ESTIMATED))
+		s->known &= ~HAS_UNKNOWN_FREES;
 	s->duration_ns = 30 * S;
 	s->wall_start_ns = 1794700712ll * 1000000000 + 125999999;
 	s->wall_now_ns = s->wall_start_ns + (int64_t)s->duration_ns;
@@ -259,6 +287,11 @@ struct snapshot *sample__new(unsigned int flags)
 		fill_site(site, &sites[i], flags & SAMPLE_OLDER);
 		add(&procs[site->process].c, &site->c);
 		add(&s->totals, &site->c);
+		if (flags & SAMPLE_ESTIMATED) {
+			site->error = site_error(&site->c);
+			add_error(&procs[site->process].error, &site->error);
+			add_error(&s->error, &site->error);
+		}
 		s->stacks_by_end[site->end]++;
 		s->n_sites++;
 	}

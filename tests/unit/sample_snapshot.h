@@ -12,6 +12,8 @@ enum sample_flag {
 	SAMPLE_OLDER = 8,	/* --older 10s */
 	SAMPLE_EMPTY = 16,	/* one process that allocated nothing */
 	SAMPLE_UNNAMED = 32,	/* names were not looked up */
+	SAMPLE_COUNT = 64,	/* --mode count: calls and bytes alone are known */
+	SAMPLE_ESTIMATED = 128,	/* --sample 512K */
 };
 
 struct snapshot *sample__new(unsigned int flags);

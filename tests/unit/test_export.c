@@ -43,6 +43,9 @@ Test(export, looks)
 	check("sample.json", "json", 0, NULL);
 	check("sample-partial-losses.json", "json", SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER, NULL);
 	check("sample-empty.json", "json", SAMPLE_EMPTY, NULL);
+	check("sample-count.json", "json", SAMPLE_SINGLE | SAMPLE_COUNT, NULL);
+	check("sample-estimated.json", "json", SAMPLE_SINGLE | SAMPLE_ESTIMATED, NULL);
+	check("sample-count.folded", "folded", SAMPLE_SINGLE | SAMPLE_COUNT, NULL);
 	check("sample.folded", "folded", 0, NULL);
 	check("sample-single-alloc-calls.folded", "folded", SAMPLE_SINGLE, "alloc-calls");
 	check("sample-unnamed.folded", "folded", SAMPLE_SINGLE | SAMPLE_UNNAMED, NULL);

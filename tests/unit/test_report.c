@@ -52,6 +52,10 @@ Test(report, looks)
 	check("report-partial-80.txt", SAMPLE_PARTIAL, &(struct report_opts){ .views = VIEW_ALLOCS, .top = 2 });
 	check("report-unnamed-80.txt", SAMPLE_UNNAMED, &(struct report_opts){ .views = VIEW_LEAKS, .top = 3 });
 	check("report-empty-80.txt", SAMPLE_EMPTY, &(struct report_opts){});
+	check("report-count-80.txt", SAMPLE_COUNT, &(struct report_opts){ .top = 3 });
+	check("report-estimated-80.txt", SAMPLE_ESTIMATED, &(struct report_opts){ .top = 6 });
+	check("report-estimated-120.txt", SAMPLE_ESTIMATED | SAMPLE_SINGLE, &(struct report_opts){ .top = 3, .width = 120 });
+	check("report-estimated-count-80.txt", SAMPLE_ESTIMATED | SAMPLE_COUNT | SAMPLE_SINGLE, &(struct report_opts){ .top = 2 });
 }
 
 Test(report, keeps_to_its_width)
@@ -59,7 +63,7 @@ Test(report, keeps_to_its_width)
 	static const unsigned int widths[] = { 80, 81, 100, 120, 200 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(widths); i++)
-		for (unsigned int flags = 0; flags < 64; flags++) {
+		for (unsigned int flags = 0; flags < 256; flags++) {
 			struct report_opts o = { .width = widths[i], .older_ns = flags & SAMPLE_OLDER ? 10000000000 : 0 };
 			_cleanup_free_ char *text = NULL;
 			size_t len;
@@ -136,6 +140,11 @@ Test(report, refuses_what_it_cannot_answer)
 
 	cr_assert_eq(report__write(out, s, &(struct report_opts){ .sort = "beauty" }), -EINVAL);
 	cr_assert_eq(report__write(out, s, &(struct report_opts){ .older_ns = 7 }), -EINVAL);
+	s->known = HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS;
+	cr_assert_eq(report__write(out, s, &(struct report_opts){ .views = VIEW_LEAKS | VIEW_ALLOCS }), -EINVAL);
+	cr_assert_eq(report__write(out, s, &(struct report_opts){ .sort = "live-blocks" }), -EINVAL);
+	cr_assert_eq(report__write(out, s, &(struct report_opts){ .sort = "oldest" }), -EINVAL);
+	s->known = HAS_ALL;
 	fclose(out);
 	cr_assert_eq(len, 0);
 	setvbuf(full, NULL, _IONBF, 0);
@@ -179,6 +188,12 @@ Test(report, figures_do_not_round_to_none_or_all)
 	cr_assert_str_eq(fmt_percent(b, 1, 1000), "<1%");
 	cr_assert_str_eq(fmt_percent(b, 999, 1000), ">99%");
 	cr_assert_str_eq(fmt_percent(b, 614, 1000), "61%");
+	cr_assert_str_eq(fmt_error(b, 0, 100), "0%");
+	cr_assert_str_eq(fmt_error(b, 5, 0), "0%");
+	cr_assert_str_eq(fmt_error(b, 0.01, 100), "<1%");
+	cr_assert_str_eq(fmt_error(b, 12.4, 100), "12%");
+	cr_assert_str_eq(fmt_error(b, 99.4, 100), "99%");
+	cr_assert_str_eq(fmt_error(b, 1e300, 1), ">99%");
 	cr_assert_str_eq(fmt_rate(b, 5, 0), "-");
 	cr_assert_str_eq(fmt_rate(b, 0, 1), "0.0/s");
 	cr_assert_str_eq(fmt_rate(b, 1, 100000000000), "<0.1/s");

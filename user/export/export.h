@@ -12,7 +12,7 @@
 #include "view/report.h"
 
 struct export_opts {
-	const struct metric *metric;	/* NULL: live-bytes */
+	const struct metric *metric;	/* NULL: metric__preset() */
 	struct report_opts report;	/* for text */
 };
 

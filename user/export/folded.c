@@ -107,7 +107,7 @@ static int collect(struct folded_lines *lines, const struct snapshot *s, const s
 
 int folded__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
-	const struct metric *metric = o && o->metric ? o->metric : metric__find("live-bytes");
+	const struct metric *metric = o && o->metric ? o->metric : metric__preset(s->known);
 	struct folded_lines lines = {};
 	int err = collect(&lines, s, metric);
 

@@ -16,12 +16,6 @@
 #define NS_PER_S 1000000000ll
 #define NS_PER_MS 1000000ll
 
-/* Which of the counters are not kept for what they describe. */
-struct gaps {
-	bool live;	/* threads: a block is freed by whom it may please */
-	bool unknown_frees;
-};
-
 static void u64_or_null(struct json *j, const char *key, bool known, uint64_t n)
 {
 	if (known)
@@ -30,25 +24,42 @@ static void u64_or_null(struct json *j, const char *key, bool known, uint64_t n)
 		json__null(j, key);
 }
 
-static void counters(struct json *j, const struct counters *c, struct gaps no)
+static void double_or_null(struct json *j, const char *key, bool known, double d)
 {
-	json__u64(j, "alloc_calls", c->alloc_calls);
-	json__u64(j, "alloc_bytes", c->alloc_bytes);
-	json__u64(j, "free_calls", c->free_calls);
-	json__u64(j, "free_bytes", c->free_bytes);
-	u64_or_null(j, "live_blocks", !no.live, c->live_blocks);
-	u64_or_null(j, "live_bytes", !no.live, c->live_bytes);
-	u64_or_null(j, "peak_bytes", !no.live, c->peak_bytes);
-	json__u64(j, "realloc_calls", c->realloc_calls);
-	json__u64(j, "temp_calls", c->temp_calls);
-	json__u64(j, "failed_calls", c->failed_calls);
-	u64_or_null(j, "unknown_frees", !no.unknown_frees, c->unknown_frees);
+	if (known)
+		json__double(j, key, d);
+	else
+		json__null(j, key);
 }
 
-static void totals(struct json *j, const struct counters *c, struct gaps no)
+/* error NULL: these are counted, or nothing is known about their error */
+static void counters(struct json *j, const struct counters *c, unsigned int known, const struct std_error *error)
+{
+	u64_or_null(j, "alloc_calls", known & HAS_ALLOC_CALLS, c->alloc_calls);
+	u64_or_null(j, "alloc_bytes", known & HAS_ALLOC_BYTES, c->alloc_bytes);
+	u64_or_null(j, "free_calls", known & HAS_FREE_CALLS, c->free_calls);
+	u64_or_null(j, "free_bytes", known & HAS_FREE_BYTES, c->free_bytes);
+	u64_or_null(j, "live_blocks", known & HAS_LIVE_BLOCKS, c->live_blocks);
+	u64_or_null(j, "live_bytes", known & HAS_LIVE_BYTES, c->live_bytes);
+	u64_or_null(j, "peak_bytes", known & HAS_PEAK_BYTES, c->peak_bytes);
+	u64_or_null(j, "realloc_calls", known & HAS_REALLOC_CALLS, c->realloc_calls);
+	u64_or_null(j, "temp_calls", known & HAS_TEMP_CALLS, c->temp_calls);
+	u64_or_null(j, "failed_calls", known & HAS_FAILED_CALLS, c->failed_calls);
+	u64_or_null(j, "unknown_frees", known & HAS_UNKNOWN_FREES, c->unknown_frees);
+	if (!error)
+		return;
+	json__object(j, "standard_error");
+	double_or_null(j, "alloc_calls", known & HAS_ALLOC_CALLS, error->alloc_calls);
+	double_or_null(j, "alloc_bytes", known & HAS_ALLOC_BYTES, error->alloc_bytes);
+	double_or_null(j, "live_blocks", known & HAS_LIVE_BLOCKS, error->live_blocks);
+	double_or_null(j, "live_bytes", known & HAS_LIVE_BYTES, error->live_bytes);
+	json__object_end(j);
+}
+
+static void totals(struct json *j, const struct counters *c, unsigned int known, const struct std_error *error)
 {
 	json__object(j, "totals");
-	counters(j, c, no);
+	counters(j, c, known, error);
 	json__object_end(j);
 }
 
@@ -123,7 +134,7 @@ static void quality(struct json *j, const struct snapshot *s)
 	json__object_end(j);
 	json__line(j, 2);
 	/* what the block table itself holds: at rest the same as the live totals */
-	if (s->scanned) {
+	if (s->scanned && s->known & HAS_LIVE_BLOCKS) {
 		json__object(j, "scan");
 		json__u64(j, "live_blocks", s->scan_blocks);
 		json__u64(j, "live_bytes", s->scan_bytes);
@@ -163,10 +174,11 @@ static void modules(struct json *j, const struct snapshot *s)
 	json__array_end(j);
 }
 
-static void threads(struct json *j, const struct snap_process *p, struct gaps no)
+static void threads(struct json *j, const struct snap_process *p, unsigned int known)
 {
+	/* a block is freed by whom it may please: it is live in no thread */
+	known &= ~(HAS_LIVE_BLOCKS | HAS_LIVE_BYTES | HAS_PEAK_BYTES);
 	json__array(j, "threads");
-	no.live = true;
 	for (size_t i = 0; i < p->n_threads; i++) {
 		const struct snap_thread *t = &p->threads[i];
 
@@ -175,13 +187,13 @@ static void threads(struct json *j, const struct snap_process *p, struct gaps no
 		json__i64(j, "tid", t->tid);
 		json__str(j, "comm", t->comm);
 		json__bool(j, "ended", t->ended);
-		totals(j, &t->c, no);
+		totals(j, &t->c, known, NULL);
 		json__object_end(j);
 	}
 	json__array_end(j);
 }
 
-static void timeline(struct json *j, const struct snap_process *p)
+static void timeline(struct json *j, const struct snap_process *p, unsigned int known)
 {
 	json__array(j, "timeline");
 	for (size_t i = 0; i < p->n_timeline; i++) {
@@ -190,8 +202,8 @@ static void timeline(struct json *j, const struct snap_process *p)
 		json__line(j, 8);
 		json__object(j, NULL);
 		json__u64(j, "t_ns", t->t_ns);
-		json__u64(j, "live_bytes", t->live_bytes);
-		json__u64(j, "live_blocks", t->live_blocks);
+		u64_or_null(j, "live_bytes", known & HAS_LIVE_BYTES, t->live_bytes);
+		u64_or_null(j, "live_blocks", known & HAS_LIVE_BLOCKS, t->live_blocks);
 		json__u64(j, "alloc_calls", t->alloc_calls);
 		json__u64(j, "rss_bytes", t->rss_bytes);
 		json__object_end(j);
@@ -200,7 +212,7 @@ static void timeline(struct json *j, const struct snap_process *p)
 }
 
 /* The last class has no upper bound: "below" is null there. */
-static void histograms(struct json *j, const struct snap_process *p)
+static void histograms(struct json *j, const struct snap_process *p, unsigned int known)
 {
 	json__line(j, 6);
 	json__array(j, "sizes");
@@ -208,11 +220,15 @@ static void histograms(struct json *j, const struct snap_process *p)
 		json__object(j, NULL);
 		u64_or_null(j, "below", p->sizes[i].below != UINT64_MAX, p->sizes[i].below);
 		json__u64(j, "alloc_calls", p->sizes[i].alloc_calls);
-		json__u64(j, "live_blocks", p->sizes[i].live_blocks);
+		u64_or_null(j, "live_blocks", known & HAS_LIVE_BLOCKS, p->sizes[i].live_blocks);
 		json__object_end(j);
 	}
 	json__array_end(j);
 	json__line(j, 6);
+	if (!(known & HAS_FREE_CALLS)) {
+		json__null(j, "lifetimes");
+		return;
+	}
 	json__array(j, "lifetimes");
 	for (size_t i = 0; i < p->n_lifetimes; i++) {
 		json__object(j, NULL);
@@ -223,8 +239,10 @@ static void histograms(struct json *j, const struct snap_process *p)
 	json__array_end(j);
 }
 
-static void process(struct json *j, const struct snap_process *p, struct gaps no)
+static void process(struct json *j, const struct snapshot *s, const struct snap_process *p)
 {
+	unsigned int known = s->known;
+
 	json__line(j, 4);
 	json__object(j, NULL);
 	json__u64(j, "id", p->id);
@@ -238,16 +256,16 @@ static void process(struct json *j, const struct snap_process *p, struct gaps no
 	json__str(j, "container", p->container);
 	json__str(j, "unit", p->unit);
 	json__line(j, 6);
-	totals(j, &p->c, no);
+	totals(j, &p->c, known, s->estimated ? &p->error : NULL);
 	json__line(j, 6);
 	json__u64(j, "rss_bytes", p->rss_bytes);
 	json__u64(j, "rss_at_attach_bytes", p->rss_at_attach_bytes);
-	json__u64(j, "peak_at_ns", p->peak_at_ns);
+	u64_or_null(j, "peak_at_ns", known & HAS_PEAK_BYTES, p->peak_at_ns);
 	json__line(j, 6);
-	threads(j, p, no);
+	threads(j, p, known);
 	json__line(j, 6);
-	timeline(j, p);
-	histograms(j, p);
+	timeline(j, p, known);
+	histograms(j, p, known);
 	json__object_end(j);
 }
 
@@ -267,33 +285,43 @@ static void frame(struct json *j, const struct frame *f)
 	json__object_end(j);
 }
 
-static void site(struct json *j, const struct snapshot *s, const struct snap_site *site, struct gaps no)
+/* What was not looked for yet, or is not known in this mode. */
+static void nothing_or_null(struct json *j, const char *key, bool known)
+{
+	if (!known) {
+		json__null(j, key);
+		return;
+	}
+	json__array(j, key);
+	json__array_end(j);
+}
+
+static void site(struct json *j, const struct snapshot *s, const struct snap_site *site)
 {
 	const struct snap_process *p = &s->processes[site->process];
+	bool live = s->known & HAS_LIVE_BLOCKS;
 
 	json__line(j, 4);
 	json__object(j, NULL);
 	json__u64(j, "process", p->id);
 	json__i64(j, "pid", p->pid);
 	json__str(j, "function", site->function);
-	counters(j, &site->c, no);
-	json__u64(j, "at_peak_bytes", site->at_peak_bytes);
+	counters(j, &site->c, s->known, s->estimated ? &site->error : NULL);
+	u64_or_null(j, "at_peak_bytes", s->known & HAS_PEAK_BYTES, site->at_peak_bytes);
 	json__u64(j, "min_size", site->min_size);
 	json__u64(j, "max_size", site->max_size);
-	json__u64(j, "oldest_ns", site->oldest_ns);
+	u64_or_null(j, "oldest_ns", live, site->oldest_ns);
 	json__u64(j, "first_ns", site->first_ns);
 	json__u64(j, "last_ns", site->last_ns);
-	u64_or_null(j, "lifetime_mean_ns", site->c.free_calls,
+	u64_or_null(j, "lifetime_mean_ns", s->known & HAS_FREE_CALLS && site->c.free_calls,
 		    site->c.free_calls ? site->lifetime_sum_ns / site->c.free_calls : 0);
-	json__u64(j, "older_blocks", site->older_blocks);
-	json__u64(j, "older_bytes", site->older_bytes);
+	u64_or_null(j, "older_blocks", live, site->older_blocks);
+	u64_or_null(j, "older_bytes", live, site->older_bytes);
 	json__null(j, "growth_bytes_per_s");
 	json__null(j, "verdict");
 	json__null(j, "why");
-	json__array(j, "ages");
-	json__array_end(j);
-	json__array(j, "history");
-	json__array_end(j);
+	nothing_or_null(j, "ages", live);
+	nothing_or_null(j, "history", live);
 	json__str(j, "end", stack_end__name(site->end));
 	json__array(j, "stack");
 	for (uint32_t i = 0; i < site->n_stack; i++) {
@@ -311,24 +339,23 @@ static void site(struct json *j, const struct snapshot *s, const struct snap_sit
 
 int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
-	struct gaps no = { .unknown_frees = s->partial_sizes };
 	struct json j = { .out = out };
 
 	json__object(&j, NULL);
 	recording(&j, s);
 	json__line(&j, 2);
-	totals(&j, &s->totals, no);
+	totals(&j, &s->totals, s->known, s->estimated ? &s->error : NULL);
 	quality(&j, s);
 	modules(&j, s);
 	json__line(&j, 2);
 	json__array(&j, "processes");
 	for (size_t i = 0; i < s->n_processes; i++)
-		process(&j, &s->processes[i], no);
+		process(&j, s, &s->processes[i]);
 	json__array_end(&j);
 	json__line(&j, 2);
 	json__array(&j, "sites");
 	for (size_t i = 0; i < s->n_sites; i++)
-		site(&j, s, &s->sites[i], no);
+		site(&j, s, &s->sites[i]);
 	json__array_end(&j);
 	json__line(&j, 0);
 	json__object_end(&j);

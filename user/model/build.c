@@ -4,6 +4,7 @@
  * and the totals are made from the sites, so they agree with them always.
  */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <uthash.h>
 
@@ -215,6 +216,23 @@ static void add_counters(struct counters *sum, const struct counters *c)
 	sum->unknown_frees += c->unknown_frees;
 }
 
+/* Variances of independent estimates add up; their roots do not. */
+static void add_variance(struct std_error *sum, const struct cut_error *var)
+{
+	sum->alloc_calls += var->alloc_calls;
+	sum->alloc_bytes += var->alloc_bytes;
+	sum->live_blocks += var->live_blocks;
+	sum->live_bytes += var->live_bytes;
+}
+
+static void take_root(struct std_error *e)
+{
+	e->alloc_calls = sqrt(e->alloc_calls);
+	e->alloc_bytes = sqrt(e->alloc_bytes);
+	e->live_blocks = sqrt(e->live_blocks);
+	e->live_bytes = sqrt(e->live_bytes);
+}
+
 static struct counters of_thread(const struct mt_thread_counts *c)
 {
 	return (struct counters){
@@ -376,13 +394,19 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 		p = (struct snap_process *)&s->processes[process_of_proc[from->proc] - 1];
 		build_site(b, m, cut, from, process_of_proc[from->proc] - 1, &s->sites[s->n_sites]);
 		add_counters(&p->c, &s->sites[s->n_sites].c);
+		add_variance(&s->sites[s->n_sites].error, &from->var);
+		add_variance(&p->error, &from->var);
+		add_variance(&s->error, &from->var);
+		take_root(&s->sites[s->n_sites].error);
 		if (from->n_frames)
 			s->stacks_by_end[from->end < MT_N_ENDS ? from->end : MT_END_NO_RULE]++;
 		s->scan_blocks += from->scan_blocks;
 		s->scan_bytes += from->scan_bytes;
 		s->n_sites++;
 	}
+	take_root(&s->error);
 	for (size_t i = 0; i < s->n_processes; i++) {
+		take_root((struct std_error *)&s->processes[i].error);
 		add_counters(&s->totals, &s->processes[i].c);
 		/* of several processes there is no common instant: the sum of their peaks bounds it */
 		s->totals.peak_bytes += s->processes[i].c.peak_bytes;
@@ -413,6 +437,10 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->sample_bytes = info->sample_bytes;
 	s->observed_share = info->observed_share;
 	s->estimated = info->sample_bytes || info->observed_share < 1;
+	s->known = counters__of_mode(info->mode);
+	/* the free of a block that was passed over looks like that of one older than the trace */
+	if (s->estimated || info->partial_sizes)
+		s->known &= ~HAS_UNKNOWN_FREES;
 	s->duration_ns = info->duration_ns;
 	s->wall_start_ns = m->wall_start_ns;
 	s->wall_now_ns = info->wall_now_ns;

@@ -69,6 +69,26 @@ const char *snapshot__strdup(struct snapshot *s, const char *str)
 	return copy;
 }
 
+/* ---- what is recorded */
+
+static const struct {
+	const char *mode;
+	unsigned int counters;
+} recorded[] = {
+	{ "full", HAS_ALL },
+	/* calls are counted where they begin: whether they fail is not seen */
+	{ "count", HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS },
+	{ "growth", HAS_ALLOC_CALLS | HAS_ALLOC_BYTES },
+};
+
+unsigned int counters__of_mode(const char *mode)
+{
+	for (size_t i = 0; mode && i < ARRAY_SIZE(recorded); i++)
+		if (!strcmp(recorded[i].mode, mode))
+			return recorded[i].counters;
+	return 0;
+}
+
 /* ---- metrics */
 
 static uint64_t live_bytes(const struct snap_site *s)
@@ -106,12 +126,12 @@ static uint64_t temp_calls(const struct snap_site *s)
 }
 
 const struct metric metrics[] = {
-	{ "live-bytes", "bytes", live_bytes },
-	{ "live-blocks", "blocks", live_blocks },
-	{ "alloc-bytes", "bytes", alloc_bytes },
-	{ "alloc-calls", "calls", alloc_calls },
-	{ "peak-bytes", "bytes", peak_bytes },
-	{ "temp-calls", "calls", temp_calls },
+	{ "live-bytes", "bytes", live_bytes, HAS_LIVE_BYTES },
+	{ "live-blocks", "blocks", live_blocks, HAS_LIVE_BLOCKS },
+	{ "alloc-bytes", "bytes", alloc_bytes, HAS_ALLOC_BYTES },
+	{ "alloc-calls", "calls", alloc_calls, HAS_ALLOC_CALLS },
+	{ "peak-bytes", "bytes", peak_bytes, HAS_PEAK_BYTES },
+	{ "temp-calls", "calls", temp_calls, HAS_TEMP_CALLS },
 };
 const size_t n_metrics = ARRAY_SIZE(metrics);
 
@@ -121,6 +141,11 @@ const struct metric *metric__find(const char *name)
 		if (!strcmp(metrics[i].name, name))
 			return &metrics[i];
 	return NULL;
+}
+
+const struct metric *metric__preset(unsigned int known)
+{
+	return metric__find(known & HAS_LIVE_BYTES ? "live-bytes" : "alloc-bytes");
 }
 
 /* ---- how stacks end */

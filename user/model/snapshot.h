@@ -24,6 +24,31 @@ struct counters {
 	uint64_t realloc_calls, temp_calls, failed_calls, unknown_frees;
 };
 
+/*
+ * Which counters hold: not every mode records all of them. What is told beside
+ * a counter goes with it: ages with live_blocks, lifetimes with free_calls,
+ * a site's share of the peak with peak_bytes.
+ */
+enum counter_bit {
+	HAS_ALLOC_CALLS = 1 << 0,
+	HAS_ALLOC_BYTES = 1 << 1,
+	HAS_FREE_CALLS = 1 << 2,
+	HAS_FREE_BYTES = 1 << 3,
+	HAS_LIVE_BLOCKS = 1 << 4,
+	HAS_LIVE_BYTES = 1 << 5,
+	HAS_PEAK_BYTES = 1 << 6,
+	HAS_REALLOC_CALLS = 1 << 7,
+	HAS_TEMP_CALLS = 1 << 8,
+	HAS_FAILED_CALLS = 1 << 9,
+	HAS_UNKNOWN_FREES = 1 << 10,
+	HAS_ALL = (1 << 11) - 1,
+};
+
+/* One standard deviation of an estimated counter; all 0 where nothing was estimated. */
+struct std_error {
+	double alloc_calls, alloc_bytes, live_blocks, live_bytes;
+};
+
 struct line {			/* one function at a place; several where functions were inlined */
 	const char *function;	/* demangled; NULL: no name */
 	const char *file;	/* NULL: no source known */
@@ -49,6 +74,7 @@ struct snap_site {
 	uint32_t process;	/* index into processes */
 	const char *function;	/* the allocation function */
 	struct counters c;	/* unknown_frees is 0: a free has no site */
+	struct std_error error;
 	uint64_t at_peak_bytes;
 	uint64_t min_size, max_size;
 	uint64_t first_ns, last_ns;	/* since the trace's start */
@@ -73,7 +99,7 @@ struct snap_point {
 
 struct snap_size {
 	uint64_t below;		/* UINT64_MAX: all the rest */
-	uint64_t alloc_calls, live_blocks;
+	uint64_t alloc_calls, live_blocks;	/* the latter as far as it is known */
 };
 
 struct snap_lifetime {
@@ -90,6 +116,7 @@ struct snap_process {
 	bool ended;
 	uint64_t age_at_attach_ns;	/* how long it had run before it was traced */
 	struct counters c;
+	struct std_error error;
 	uint64_t rss_bytes;	/* last seen */
 	uint64_t rss_at_attach_bytes;
 	uint64_t peak_at_ns;	/* since the trace's start */
@@ -123,6 +150,7 @@ struct snapshot {
 	uint64_t sample_bytes;	/* --sample; 0: every allocation was recorded */
 	double observed_share;	/* of the time; below 1 with --overhead */
 	bool estimated;		/* either of them: figures are scaled */
+	unsigned int known;	/* enum counter_bit: the others are 0 and mean nothing */
 	uint64_t duration_ns;
 	int64_t wall_start_ns, wall_now_ns;	/* since 1970 */
 	bool ended;		/* the trace is over: this is the last one */
@@ -131,6 +159,7 @@ struct snapshot {
 	uint64_t older_ns;	/* --older, 0 if not asked */
 
 	struct counters totals;
+	struct std_error error;	/* of the totals */
 	bool scanned;		/* the block table was visited: ages and the two below hold */
 	uint64_t scan_blocks, scan_bytes;	/* what it holds; at rest equal to the live totals */
 	const struct snap_counter *losses, *edges;
@@ -157,15 +186,20 @@ void snapshot__free(struct snapshot *s);
 void *snapshot__alloc(struct snapshot *s, size_t n, size_t size);	/* zeroed, from the arena; never NULL */
 const char *snapshot__strdup(struct snapshot *s, const char *str);	/* NULL stays NULL */
 
+/* The counters that a mode of --mode records. */
+unsigned int counters__of_mode(const char *mode);
+
 /* ---- metrics: what folded files, trees and flame graphs weigh */
 struct metric {
 	const char *name;	/* "live-bytes" */
 	const char *unit;	/* "bytes", "blocks", "calls" */
 	uint64_t (*of)(const struct snap_site *s);
+	unsigned int needs;	/* enum counter_bit */
 };
 extern const struct metric metrics[];
 extern const size_t n_metrics;
 const struct metric *metric__find(const char *name);	/* NULL: no such metric */
+const struct metric *metric__preset(unsigned int known);	/* live-bytes, where they are known */
 
 /* ---- how stacks end, by enum mt_end: the JSON key, and words for a person */
 #define SNAPSHOT_N_ENDS 4

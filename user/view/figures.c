@@ -50,6 +50,19 @@ char *fmt_percent(char buf[static FMT_MAX], uint64_t part, uint64_t whole)
 	return buf;
 }
 
+char *fmt_error(char buf[static FMT_MAX], double error, uint64_t n)
+{
+	double percent = n ? error * 100 / n : 0;
+
+	if (percent > 99.5)
+		snprintf(buf, FMT_MAX, ">99%%");
+	else if (percent > 0 && percent < 0.5)
+		snprintf(buf, FMT_MAX, "<1%%");
+	else
+		snprintf(buf, FMT_MAX, "%u%%", (unsigned int)(percent + 0.5));
+	return buf;
+}
+
 char *fmt_rate(char buf[static FMT_MAX], uint64_t n, uint64_t ns)
 {
 	char count[FMT_MAX];

@@ -78,13 +78,31 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 	return d ? d : less_first(a->n_stack, b->n_stack);
 }
 
+static const struct {
+	enum view_bit view;
+	unsigned int needs;
+} views[] = {
+	{ VIEW_LEAKS, HAS_LIVE_BLOCKS | HAS_LIVE_BYTES },
+	{ VIEW_ALLOCS, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES },
+};
+
+unsigned int views__of(unsigned int known)
+{
+	unsigned int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
+		if (!(views[i].needs & ~known))
+			ret |= views[i].view;
+	return ret;
+}
+
 static uint64_t oldest(const struct snap_site *s)
 {
 	return s->oldest_ns;
 }
 
 /* An order of rows, but nothing that a graph could weigh. */
-static const struct metric by_oldest = { "oldest", "ns", oldest };
+static const struct metric by_oldest = { "oldest", "ns", oldest, HAS_LIVE_BLOCKS };
 
 const struct metric *rank__key(const char *name)
 {

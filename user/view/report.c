@@ -21,309 +21,30 @@
  *	 1.   2.10M calls  70,000/s   96.1 MiB  avg      48 B  100% temp  malloc
  *	     sdsnewlen            src/sds.c:114
  *
+ * Estimated figures bear a mark, and the first of a row its relative standard
+ * error; in a wide report the second one too:
+ *
+ *	~      estimated: one sample per 512.0 KiB on average, ± is one standard error
+ *
+ *	 1.   ~31.0 MiB  ±12%  75.2%  ~31,744 blocks  oldest  29.9s    0% freed  malloc
+ *
  * What always holds: no line is wider than asked for; what is exact is printed
- * as such, and a table that leaves something out says in its title how much.
+ * as such, what was not recorded has no column, and a table that leaves
+ * something out says in its title how much.
  */
 #include "view/report.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
-#include <time.h>
 
 #include "util/util.h"
 #include "view/figures.h"
 #include "view/frames.h"
 #include "view/rank.h"
+#include "view/report_parts.h"
 
-#define NS_PER_S 1000000000ll
-#define LABEL_WIDTH 7	/* "losses " */
-#define LOUD_WIDTH 8	/* "LOSSES: " */
-
-/* ---- paragraphs: a label, then items that are broken over lines between words only where they must */
-
-struct para {
-	FILE *out;
-	size_t indent, width, col;
-	bool empty;
-};
-
-static void para__begin(struct para *p, const char *label, size_t indent)
-{
-	p->col = (size_t)fprintf(p->out, "%-*s", (int)indent, label);
-	p->indent = indent;
-	p->empty = true;
-}
-
-static void para__break(struct para *p)
-{
-	fprintf(p->out, "\n%*s", (int)p->indent, "");
-	p->col = p->indent;
-}
-
-static void para__word(struct para *p, const char *word, int len, bool gap)
-{
-	size_t cols = 0;
-
-	for (int i = 0; i < len; i++)
-		cols += (word[i] & 0xc0) != 0x80;
-	if (p->col > p->indent && p->col + gap + cols > p->width) {
-		para__break(p);
-		gap = false;
-	}
-	fprintf(p->out, "%s%.*s", gap ? " " : "", len, word);
-	p->col += cols + gap;
-}
-
-static void __attribute__((format(printf, 2, 3))) para__item(struct para *p, const char *fmt, ...)
-{
-	_cleanup_free_ char *text = NULL;
-	bool gap = false;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
-	va_end(ap);
-	if (!text)
-		return;
-	if (!p->empty) {
-		fputc(',', p->out);
-		p->col++;
-		/* one column more: the comma that may follow */
-		if (p->col + 1 + text_width(text) + 1 > p->width)
-			para__break(p);
-		else
-			gap = true;
-	}
-	p->empty = false;
-	for (const char *w = text; *w;) {
-		int len = (int)strcspn(w, " ");
-
-		para__word(p, w, len, gap);
-		gap = true;
-		w += len;
-		w += strspn(w, " ");
-	}
-}
-
-static void para__end(struct para *p)
-{
-	fputc('\n', p->out);
-}
-
-/* ---- the header */
-
-struct report {
-	FILE *out;
-	const struct snapshot *s;
-	const struct report_opts *o;
-	size_t width, top;
-	struct para para;
-};
-
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
-static void title_line(struct report *r)
-{
-	_cleanup_free_ char *who = NULL;
-	time_t now = r->s->wall_now_ns / NS_PER_S;
-	char when[32] = "";
-	struct tm tm;
-	size_t pad;
-	int n;
-
-	if (r->s->n_processes == 1) {
-		const struct snap_process *p = r->s->processes;
-
-		n = asprintf(&who, "malloctrace  %s (%d)%s", p->comm, p->pid, p->ended ? " [ended]" : "");
-	} else {
-		n = asprintf(&who, "malloctrace  %zu processes", r->s->n_processes);
-	}
-	if (n < 0)
-		return;
-	if (localtime_r(&now, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
-	pad = text_width(who) + strlen(when) + 2 < r->width ? r->width - text_width(who) - strlen(when) : 2;
-	fprintf(r->out, "%s%*s%s\n", who, (int)pad, "", when);
-}
-
-static void traced_line(struct report *r)
-{
-	const struct snapshot *s = r->s;
-	char t[FMT_MAX], a[FMT_MAX], b[FMT_MAX];
-
-	para__begin(&r->para, "traced", LABEL_WIDTH);
-	para__item(&r->para, "%s", fmt_duration(t, s->duration_ns));
-	if (s->n_processes == 1 && s->processes->age_at_attach_ns)
-		para__item(&r->para, "from %s after its start", fmt_duration(t, s->processes->age_at_attach_ns));
-	else if (s->n_processes == 1)
-		para__item(&r->para, "from its first instruction");
-	if (s->partial_sizes && s->max_size != UINT64_MAX)
-		para__item(&r->para, "only blocks of %s to %s", fmt_bytes(a, s->min_size), fmt_bytes(b, s->max_size));
-	else if (s->partial_sizes)
-		para__item(&r->para, "only blocks of %s and more", fmt_bytes(a, s->min_size));
-	para__end(&r->para);
-}
-
-static void live_line(struct report *r)
-{
-	const struct snapshot *s = r->s;
-	char a[FMT_MAX], b[FMT_MAX];
-	uint64_t rss = 0;
-	bool ended = true;
-
-	for (size_t i = 0; i < s->n_processes; i++) {
-		const struct snap_process *p = &s->processes[i];
-
-		/* of a process that has ended, RSS is history; a single one's is still worth telling */
-		if (!p->ended || s->n_processes == 1)
-			rss += p->rss_bytes;
-		ended &= p->ended;
-	}
-	para__begin(&r->para, "live", LABEL_WIDTH);
-	para__item(&r->para, "%s in %s block%s", fmt_bytes(a, s->totals.live_bytes),
-		   fmt_exact(b, s->totals.live_blocks), plural(s->totals.live_blocks));
-	if (s->n_processes == 1 && s->totals.peak_bytes)
-		para__item(&r->para, "peak %s at %s", fmt_bytes(a, s->totals.peak_bytes),
-			   fmt_duration(b, s->processes->peak_at_ns));
-	else
-		para__item(&r->para, "peak %s", fmt_bytes(a, s->totals.peak_bytes));
-	if (rss)
-		para__item(&r->para, "RSS %s%s", ended ? "was " : "", fmt_bytes(a, rss));
-	para__end(&r->para);
-}
-
-static void calls_line(struct report *r)
-{
-	const struct counters *c = &r->s->totals;
-	char a[FMT_MAX], b[FMT_MAX];
-
-	para__begin(&r->para, "calls", LABEL_WIDTH);
-	para__item(&r->para, "%s allocation%s (%s)", fmt_exact(a, c->alloc_calls), plural(c->alloc_calls),
-		   fmt_bytes(b, c->alloc_bytes));
-	para__item(&r->para, "%s free%s (%s)", fmt_exact(a, c->free_calls), plural(c->free_calls),
-		   fmt_bytes(b, c->free_bytes));
-	if (c->unknown_frees && !r->s->partial_sizes)
-		para__item(&r->para, "%s free%s of blocks older than the trace", fmt_exact(a, c->unknown_frees),
-			   plural(c->unknown_frees));
-	if (c->failed_calls)
-		para__item(&r->para, "%s failed call%s", fmt_exact(a, c->failed_calls), plural(c->failed_calls));
-	para__end(&r->para);
-}
-
-static void stacks_line(struct report *r)
-{
-	uint64_t all = 0, early = 0;
-	char a[FMT_MAX], b[FMT_MAX];
-	size_t kinds = 0;
-
-	for (size_t i = 0; i < SNAPSHOT_N_ENDS; i++) {
-		all += r->s->stacks_by_end[i];
-		early += i ? r->s->stacks_by_end[i] : 0;
-		kinds += i && r->s->stacks_by_end[i];
-	}
-	if (!early)
-		return;
-	para__begin(&r->para, "stacks", LABEL_WIDTH);
-	for (size_t i = 1, told = 0; i < SNAPSHOT_N_ENDS; i++) {
-		uint64_t n = r->s->stacks_by_end[i];
-		char lead[3 * FMT_MAX] = "", count[FMT_MAX + 4] = "";
-
-		if (!n)
-			continue;
-		if (!told++)
-			snprintf(lead, sizeof(lead), "%s of %s end%s early: ", fmt_exact(a, early), fmt_exact(b, all),
-				 early == 1 ? "s" : "");
-		if (kinds > 1)
-			snprintf(count, sizeof(count), " (%s)", fmt_exact(a, n));
-		para__item(&r->para, "%s%s%s", lead, stack_end__says(i), count);
-	}
-	para__end(&r->para);
-}
-
-/* A line for each counter that is not zero, the label before the first. */
-static void counter_lines(struct report *r, const char *label, size_t indent, const struct snap_counter *v, size_t n)
-{
-	char a[FMT_MAX];
-
-	for (size_t i = 0; i < n; i++) {
-		if (!v[i].n)
-			continue;
-		para__begin(&r->para, label, indent);
-		para__item(&r->para, "%s %s", fmt_exact(a, v[i].n), v[i].says);
-		para__end(&r->para);
-		label = "";
-	}
-}
-
-static void losses_block(struct report *r)
-{
-	char a[FMT_MAX];
-
-	if (!r->s->losses_total) {
-		fprintf(r->out, "losses none\n");
-		return;
-	}
-	fputc('\n', r->out);
-	counter_lines(r, "LOSSES:", LOUD_WIDTH, r->s->losses, r->s->n_losses);
-	fprintf(r->out, "%*s%s lost in all: the figures are not exact\n", LOUD_WIDTH, "",
-		fmt_exact(a, r->s->losses_total));
-}
-
-static int by_live(const void *pa, const void *pb)
-{
-	const struct snap_process *a = *(const struct snap_process *const *)pa, *b = *(const struct snap_process *const *)pb;
-
-	if (a->c.live_bytes != b->c.live_bytes)
-		return a->c.live_bytes < b->c.live_bytes ? 1 : -1;
-	return a->id < b->id ? -1 : a->id > b->id;
-}
-
-static int processes_table(struct report *r)
-{
-	_cleanup_free_ const struct snap_process **v = NULL;
-	const struct snapshot *s = r->s;
-	size_t n = MIN(s->n_processes, r->top);
-
-	if (s->n_processes < 2)
-		return 0;
-	v = calloc(s->n_processes, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->n_processes; i++)
-		v[i] = &s->processes[i];
-	qsort(v, s->n_processes, sizeof(*v), by_live);
-	fprintf(r->out, "\n  ID      PID       LIVE  BLOCKS       PEAK  ATTACHED  PROCESS\n");
-	for (size_t i = 0; i < n; i++) {
-		const struct snap_process *p = v[i];
-		char live[FMT_MAX], blocks[FMT_MAX], peak[FMT_MAX], age[FMT_MAX], at[FMT_MAX + 4];
-
-		snprintf(at, sizeof(at), "at %s", p->age_at_attach_ns ? fmt_duration(age, p->age_at_attach_ns) : "start");
-		fprintf(r->out, "%4u  %7d  %9s  %6s  %9s  %8s  %s%s\n", p->id, p->pid,
-			fmt_bytes(live, p->c.live_bytes), fmt_count(blocks, p->c.live_blocks),
-			fmt_bytes(peak, p->c.peak_bytes), at, p->comm, p->ended ? " [ended]" : "");
-	}
-	if (n < s->n_processes)
-		fprintf(r->out, "      … %zu more\n", s->n_processes - n);
-	return 0;
-}
-
-static int header(struct report *r)
-{
-	title_line(r);
-	traced_line(r);
-	live_line(r);
-	calls_line(r);
-	stacks_line(r);
-	counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
-	losses_block(r);
-	return processes_table(r);
-}
+#define THROUGH "through "
+#define WIDE 100	/* from here on there is room for a second ± */
 
 /* ---- the tables */
 
@@ -345,16 +66,48 @@ static void metric_words(char buf[static FMT_MAX], const struct metric *m, enum 
 			*p = ' ';
 }
 
+char *report__mark_figure(const struct report *r, char buf[static FMT_MAX])
+{
+	size_t len = strlen(buf);
+
+	if (r->s->estimated && len + 1 < FMT_MAX) {
+		memmove(buf + 1, buf, len + 1);
+		buf[0] = '~';
+	}
+	return buf;
+}
+
+/* "  ±12%", or " ±<1%": the relative standard error of an estimated figure, always as wide */
+static int put_error(struct report *r, double error, uint64_t n)
+{
+	char a[FMT_MAX], b[FMT_MAX + 2];
+
+	if (!r->s->estimated)
+		return 0;
+	snprintf(b, sizeof(b), "±%s", fmt_error(a, error, n));
+	/* the sign takes two bytes and one column */
+	return fprintf(r->out, " %6s", b) - 1;
+}
+
 static void leak_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole,
 		     int *ret_cols)
 {
-	uint64_t blocks = rank__live_blocks(k, site);
+	uint64_t bytes = rank__live_bytes(k, site), blocks = rank__live_blocks(k, site);
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];
+	int gap = r->s->estimated, cols = 0;
 
-	*ret_cols += fprintf(r->out, "%9s  %5s  %6s %-6s  oldest %6s  %4s freed",
-			     fmt_bytes(a, rank__live_bytes(k, site)), fmt_share(b, rank__live_bytes(k, site), whole),
-			     fmt_count(c, blocks), blocks == 1 ? "block" : "blocks", fmt_duration(d, site->oldest_ns),
-			     fmt_percent(e, site->c.free_calls, site->c.alloc_calls));
+	cols += fprintf(r->out, "%*s", 9 + gap, report__mark_figure(r, fmt_bytes(a, bytes)));
+	/* of blocks older than an age, the error is not kept */
+	if (!k->older)
+		cols += put_error(r, site->error.live_bytes, site->c.live_bytes);
+	cols += fprintf(r->out, "  %5s  %*s", fmt_share(b, bytes, whole), 6 + gap,
+			report__mark_figure(r, fmt_count(c, blocks)));
+	if (!k->older && r->width >= WIDE)
+		cols += put_error(r, site->error.live_blocks, site->c.live_blocks);
+	cols += fprintf(r->out, " %-6s  oldest %6s", blocks == 1 ? "block" : "blocks", fmt_duration(d, site->oldest_ns));
+	if (r->s->known & HAS_FREE_CALLS)
+		cols += fprintf(r->out, "  %4s freed", fmt_percent(e, site->c.free_calls, site->c.alloc_calls));
+	*ret_cols += cols;
 }
 
 static void alloc_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole,
@@ -362,11 +115,19 @@ static void alloc_row(struct report *r, const struct rank *k, const struct snap_
 {
 	const struct counters *n = &site->c;
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];
+	int gap = r->s->estimated, cols = 0;
 
-	*ret_cols += fprintf(r->out, "%6s %-5s  %8s  %9s  avg %9s  %4s temp", fmt_count(a, n->alloc_calls),
-			     n->alloc_calls == 1 ? "call" : "calls", fmt_rate(b, n->alloc_calls, r->s->duration_ns),
-			     fmt_bytes(c, n->alloc_bytes), fmt_bytes(d, n->alloc_bytes / n->alloc_calls),
-			     fmt_percent(e, n->temp_calls, n->alloc_calls));
+	cols += fprintf(r->out, "%*s", 6 + gap, report__mark_figure(r, fmt_count(a, n->alloc_calls)));
+	cols += put_error(r, site->error.alloc_calls, n->alloc_calls);
+	cols += fprintf(r->out, " %-5s  %8s  %*s", n->alloc_calls == 1 ? "call" : "calls",
+			fmt_rate(b, n->alloc_calls, r->s->duration_ns), 9 + gap,
+			report__mark_figure(r, fmt_bytes(c, n->alloc_bytes)));
+	if (r->width >= WIDE)
+		cols += put_error(r, site->error.alloc_bytes, n->alloc_bytes);
+	cols += fprintf(r->out, "  avg %9s", fmt_bytes(d, n->alloc_bytes / n->alloc_calls));
+	if (r->s->known & HAS_TEMP_CALLS)
+		cols += fprintf(r->out, "  %4s temp", fmt_percent(e, n->temp_calls, n->alloc_calls));
+	*ret_cols += cols;
 }
 
 static uint64_t leak_weight(const struct rank *k, const struct snap_site *site)
@@ -396,15 +157,22 @@ static int site_entry(struct report *r, const struct table *t, const struct rank
 {
 	const struct snap_site *site = k->v[i];
 	_cleanup_free_ char *function = NULL;
-	size_t indent = number_width + 3;
+	size_t indent = number_width + 3, room;
 	int cols;
 
 	cols = fprintf(r->out, "%*zu.  ", number_width, i + 1);
 	t->row(r, k, site, whole, &cols);
-	function = name__shorten(site->function, r->width > (size_t)cols + 2 ? r->width - cols - 2 : 0);
+	room = r->width > (size_t)cols + 2 ? r->width - cols - 2 : 0;
+	/* with its errors a row leaves hardly more room than "malloc" takes */
+	if (r->s->estimated && text_width(site->function) > room) {
+		fprintf(r->out, "\n%*s", (int)indent, "");
+		room = r->width - indent - strlen(THROUGH);
+		cols = 0;
+	}
+	function = name__shorten(site->function, room);
 	if (!function)
 		return -ENOMEM;
-	fprintf(r->out, "%s%s\n", *function ? "  " : "", function);
+	fprintf(r->out, "%s%s\n", !cols ? THROUGH : *function ? "  " : "", function);
 	if (r->s->n_processes > 1) {
 		const struct snap_process *p = &r->s->processes[site->process];
 
@@ -456,8 +224,13 @@ static int table(struct report *r, const struct table *t)
 
 static int begin(struct report *r, FILE *out, const struct snapshot *s, const struct report_opts *o)
 {
-	*r = (struct report){ .out = out, .s = s, .o = o };
+	unsigned int views = o->views ? o->views : views__of(s->known);
+	const struct metric *by = o->sort ? rank__key(o->sort) : NULL;
+
+	*r = (struct report){ .out = out, .s = s, .o = o, .views = views };
 	if (o->older_ns && o->older_ns != s->older_ns)
+		return -EINVAL;
+	if (views & ~views__of(s->known) || (o->sort && (!by || by->needs & ~s->known)))
 		return -EINVAL;
 	r->width = MAX(o->width, (unsigned int)REPORT_WIDTH);
 	r->top = o->top ? o->top : REPORT_TOP;
@@ -465,9 +238,9 @@ static int begin(struct report *r, FILE *out, const struct snapshot *s, const st
 	return 0;
 }
 
-static bool wanted(const struct report_opts *o, const struct table *t)
+static bool wanted(const struct report *r, const struct table *t)
 {
-	return !o->views || o->views & t->view;
+	return r->views & t->view;
 }
 
 int report__write(FILE *out, const struct snapshot *s, const struct report_opts *o)
@@ -475,12 +248,10 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 	struct report r;
 	int err = begin(&r, out, s, o);
 
-	if (!err && o->sort && !rank__key(o->sort))
-		err = -EINVAL;
 	if (!err)
-		err = header(&r);
+		err = report__header(&r);
 	for (size_t i = 0; !err && i < ARRAY_SIZE(tables); i++)
-		if (wanted(o, &tables[i]))
+		if (wanted(&r, &tables[i]))
 			err = table(&r, &tables[i]);
 	if (!err && ferror(out))
 		err = -EIO;
@@ -504,7 +275,7 @@ int report__shown(const struct snapshot *s, const struct report_opts *o, size_t 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		struct rank k;
 
-		if (!wanted(o, &tables[i]))
+		if (!wanted(&r, &tables[i]))
 			continue;
 		err = rank__init(&k, s, tables[i].view, o->sort, tables[i].view == VIEW_LEAKS && o->older_ns);
 		if (err)

@@ -14,14 +14,17 @@
 #define REPORT_TOP 10
 
 struct report_opts {
-	unsigned int views;	/* enum view_bit, 0: both */
+	unsigned int views;	/* enum view_bit, 0: all that the snapshot has figures for */
 	const char *sort;	/* name of a metric; NULL: by view */
 	unsigned int top;	/* rows of a table, 0: REPORT_TOP */
 	uint64_t older_ns;	/* not 0: leaks of blocks older than that; the snapshot must have counted for the same age */
 	unsigned int width;	/* columns, at least REPORT_WIDTH is taken */
 };
 
-/* 0; -EINVAL: no such metric, or the snapshot counted for another age; -EIO and the like: out failed. */
+/*
+ * 0; -EINVAL: no such metric, a view or an order of what was not recorded, or
+ * the snapshot counted for another age; -EIO and the like: out failed.
+ */
 int report__write(FILE *out, const struct snapshot *s, const struct report_opts *o);
 
 /*

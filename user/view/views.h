@@ -5,4 +5,7 @@
 
 enum view_bit { VIEW_LEAKS = 1, VIEW_ALLOCS = 2 };
 
+/* The views for which there are figures; known: enum counter_bit. */
+unsigned int views__of(unsigned int known);
+
 #endif

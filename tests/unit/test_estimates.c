@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Which counters a mode knows, and the errors of those that were estimated: hand-made cuts → snapshots. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "model/model.h"
+#include "util/util.h"
+#include "view/views.h"
+
+static void locate(uint32_t proc, uint64_t addr, struct address *ret, void *arg)
+{
+	*ret = (struct address){ .offset = addr };
+}
+
+static const char *function(uint32_t func, void *arg)
+{
+	return "malloc";
+}
+
+static void thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
+{
+	strcpy(buf, "thread");
+}
+
+static const struct model_calls calls = { locate, function, thread_comm, NULL };
+
+static struct snapshot *shot(const struct cut *cut, const struct snapshot_info *info)
+{
+	struct model *m = model__new();
+	struct snapshot *s;
+
+	cr_assert_not_null(m);
+	model__begin(m, 1, 1);
+	for (uint32_t i = 1; i <= 2; i++)
+		cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = i, .pid = 100 + (pid_t)i, .comm = "p" }), 0);
+	s = model__snapshot(m, cut, info, &calls);
+	cr_assert_not_null(s);
+	model__free(m);
+	return s;
+}
+
+static unsigned int known(const char *mode, uint64_t sample_bytes, double observed_share, bool partial_sizes)
+{
+	struct snapshot_info info = { .mode = mode, .size = "requested", .sample_bytes = sample_bytes,
+				      .observed_share = observed_share, .partial_sizes = partial_sizes };
+	struct snapshot *s = shot(&(struct cut){}, &info);
+	unsigned int ret = s->known;
+
+	cr_expect_eq(s->estimated, sample_bytes || observed_share < 1);
+	snapshot__free(s);
+	return ret;
+}
+
+Test(estimates, what_each_mode_knows)
+{
+	cr_expect_eq(known("full", 0, 1, false), HAS_ALL);
+	cr_expect_eq(known("full", 0, 1, true), HAS_ALL & ~HAS_UNKNOWN_FREES);
+	cr_expect_eq(known("full", 4096, 1, false), HAS_ALL & ~HAS_UNKNOWN_FREES);
+	cr_expect_eq(known("full", 0, 0.25, false), HAS_ALL & ~HAS_UNKNOWN_FREES);
+	cr_expect_eq(known("count", 0, 1, false), HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS);
+	cr_expect_eq(known("count", 1, 1, false), HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS);
+	cr_expect_eq(known("growth", 0, 1, false), HAS_ALLOC_CALLS | HAS_ALLOC_BYTES);
+}
+
+Test(estimates, views_and_weights_that_hold)
+{
+	unsigned int count = counters__of_mode("count");
+
+	cr_expect_eq(views__of(HAS_ALL), VIEW_LEAKS | VIEW_ALLOCS);
+	cr_expect_eq(views__of(count), VIEW_ALLOCS);
+	cr_expect_str_eq(metric__preset(HAS_ALL)->name, "live-bytes");
+	cr_expect_str_eq(metric__preset(count)->name, "alloc-bytes");
+	for (size_t i = 0; i < n_metrics; i++) {
+		bool holds = !strncmp(metrics[i].name, "alloc-", 6);
+
+		cr_expect_eq(!(metrics[i].needs & ~count), holds, "%s", metrics[i].name);
+	}
+}
+
+/* 3-4-5 triangles: errors of one process add up at right angles, and so do those of both. */
+Test(estimates, errors_add_up_as_variances)
+{
+	struct cut_site sites[] = {
+		{ .proc = 1, .counts = { .alloc_calls = 10, .alloc_bytes = 1000 }, .var = { 9, 900, 1, 100 } },
+		{ .proc = 1, .counts = { .alloc_calls = 20, .alloc_bytes = 2000 }, .var = { 16, 1600, 0, 0 } },
+		{ .proc = 2, .counts = { .alloc_calls = 30, .alloc_bytes = 3000 }, .var = { 144, 14400, 3, 300 } },
+		/* of a process that nobody knows: in no sum */
+		{ .proc = 7, .counts = { .alloc_calls = 1, .alloc_bytes = 1 }, .var = { 1e9, 1e9, 1e9, 1e9 } },
+	};
+	struct cut cut = { .now_ns = 5, .sites = sites, .n_sites = ARRAY_SIZE(sites) };
+	struct snapshot_info info = { .mode = "full", .size = "requested", .sample_bytes = 64, .observed_share = 1 };
+	struct snapshot *s = shot(&cut, &info);
+
+	cr_assert_eq(s->n_sites, 3);
+	cr_expect_eq(s->sites[0].error.alloc_calls, 3);
+	cr_expect_eq(s->sites[0].error.alloc_bytes, 30);
+	cr_expect_eq(s->sites[0].error.live_blocks, 1);
+	cr_expect_eq(s->sites[0].error.live_bytes, 10);
+	cr_expect_eq(s->sites[1].error.live_bytes, 0);
+	cr_expect_eq(s->processes[0].error.alloc_calls, 5);
+	cr_expect_eq(s->processes[0].error.alloc_bytes, 50);
+	cr_expect_eq(s->processes[1].error.alloc_calls, 12);
+	cr_expect_eq(s->error.alloc_calls, 13);
+	cr_expect_eq(s->error.alloc_bytes, 130);
+	cr_expect_eq(s->error.live_blocks, 2);
+	cr_expect_eq(s->error.live_bytes, 20);
+	cr_expect_eq(s->totals.alloc_calls, 60);
+	snapshot__free(s);
+}
