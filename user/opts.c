@@ -16,7 +16,9 @@
 #include "opts.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "model/snapshot.h"
 #include "opts_table.h"
@@ -234,6 +236,31 @@ static int check_together(const struct parser *p, struct err *e)
 	return 0;
 }
 
+/* Pairs of which one makes the other meaningless. NULL: any value, or an option without one. */
+static const struct {
+	const char *a, *a_value, *b, *b_value, *why;
+} clashes[] = {
+	{ "sample", NULL, "overhead", NULL, "both leave allocations out" },
+	{ "sample", NULL, "mode", "growth", "that mode sees no allocations" },
+	{ "size", "usable", "mode", "count", "that mode does not see where blocks are" },
+	{ "size", "usable", "mode", "growth", "that mode sees no allocations" },
+	{ "max-live", NULL, "mode", "count", "that mode keeps no table of blocks" },
+	{ "max-live", NULL, "mode", "growth", "that mode keeps no table of blocks" },
+};
+
+static int check_clashes(const struct parser *p, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(clashes); i++) {
+		const struct given *a = seen(p, clashes[i].a), *b = seen(p, clashes[i].b);
+
+		if (!a || !b || (clashes[i].a_value && strcmp(a->val, clashes[i].a_value)) ||
+		    (clashes[i].b_value && strcmp(b->val, clashes[i].b_value)))
+			continue;
+		return err_set(e, -EINVAL, "%s %s and %s %s: want one of them, %s", a->as, a->val, b->as, b->val, clashes[i].why);
+	}
+	return 0;
+}
+
 /* Nothing is shown, weighed or sorted by what the mode does not record. */
 static int check_recorded(const struct parser *p, struct err *e)
 {
@@ -249,8 +276,21 @@ static int check_recorded(const struct parser *p, struct err *e)
 
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
 		if (asked[i])
-			return err_set(e, -EINVAL, "%s %s and --mode %s: want one of them, that mode does not record it",
+			return err_set(e, -EINVAL, "%s %s and --mode %s: want one of them, that mode does not record this",
 				       asked[i]->as, asked[i]->val, o->mode);
+	return 0;
+}
+
+/* So that a test sees the same samples again. */
+static int choose_seed(struct opts *o, struct err *e)
+{
+	const char *given = getenv("MALLOCTRACE_SEED");
+
+	if (given && parse_u64(given, 1, UINT64_MAX, &o->seed))
+		return err_set(e, -EINVAL, "MALLOCTRACE_SEED=%s: want a whole number, at least 1", given);
+	while (!o->seed)
+		if (getrandom(&o->seed, sizeof(o->seed), 0) < 0)
+			return err_set(e, -errno, "getrandom: %s", strerror(errno));
 	return 0;
 }
 
@@ -266,9 +306,9 @@ static int complete(struct parser *p, struct err *e)
 		o->format = "json";
 		o->batch = true;
 	}
-	if ((o->json || seen(p, "format")) && !opts__has_output(o, "-"))
-		return opts__add_output(o, "-", e);
-	return 0;
+	if ((o->json || seen(p, "format")) && !opts__has_output(o, "-") && opts__add_output(o, "-", e))
+		return -ENOMEM;
+	return choose_seed(o, e);
 }
 
 int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
@@ -306,7 +346,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		if (o->cmd && (!o->cmd[0] || !*o->cmd[0]))
 			err = err_set(e, -EINVAL, "--: want a program to start behind it");
 		else
-			err = check_together(&p, e) ?: check_recorded(&p, e) ?: complete(&p, e);
+			err = check_together(&p, e) ?: check_clashes(&p, e) ?: check_recorded(&p, e) ?: complete(&p, e);
 	}
 	if (err)
 		opts__done(o);

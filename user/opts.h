@@ -38,6 +38,7 @@ struct opts {
 	const char *mode;		/* "full", "count", "growth" */
 	const char *size;		/* "requested", "usable" */
 	uint64_t sample_bytes;		/* --sample; 0: every allocation */
+	uint64_t seed;			/* of the sampler: by chance, or MALLOCTRACE_SEED in the environment; not 0 */
 	double overhead_pct;		/* --overhead; 0: no budget */
 	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
 	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */

@@ -385,6 +385,8 @@ static int load(struct session *s, struct err *e)
 		.max_size = o->max_size,
 		.depth = o->depth,
 		.precise_times = o->precise_times,
+		.sample_bytes = o->sample_bytes,
+		.seed = o->seed,
 	};
 	int err = kernel__open(&k, &s->kernel, e);
 

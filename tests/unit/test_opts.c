@@ -163,6 +163,33 @@ Test(opts, views_add_up)
 	opts__done(&o);
 }
 
+Test(opts, seed)
+{
+	static const char *const bad[] = { "", "0", "x", "18446744073709551616" };
+	uint64_t first;
+	struct opts o;
+
+	unsetenv("MALLOCTRACE_SEED");
+	parse(&o, "-p1");
+	first = o.seed;
+	cr_expect_neq(first, 0);
+	opts__done(&o);
+	parse(&o, "-p1");
+	cr_expect_neq(o.seed, first);
+	opts__done(&o);
+	setenv("MALLOCTRACE_SEED", "12345", 1);
+	parse(&o, "-p1");
+	cr_expect_eq(o.seed, 12345);
+	opts__done(&o);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		_cleanup_err_ struct err e = {};
+
+		setenv("MALLOCTRACE_SEED", bad[i], 1);
+		cr_expect_eq(opts__parse(&o, split("-p1"), words, &e), -EINVAL);
+		cr_expect(strstr(err_msg(&e), "MALLOCTRACE_SEED="), "%s", err_msg(&e));
+	}
+}
+
 Test(opts, commands)
 {
 	struct opts o;

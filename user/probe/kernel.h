@@ -31,6 +31,7 @@ struct kernel_opts {
 	enum mt_mode mode;
 	bool usable;			/* sizes are those that the allocator set aside */
 	uint64_t sample_bytes;		/* 0: every allocation */
+	uint64_t seed;			/* of the sampler, never 0 */
 	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
 	uint64_t min_size, max_size;
 	unsigned int depth;
