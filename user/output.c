@@ -94,6 +94,11 @@ bool output__prints(const struct output *o)
 	return o->opts->verbosity != LOG_QUIET || !o->opts->outputs.n || o->to_stdout != export__find_by_name("text");
 }
 
+bool output__carries_ages(const struct output *o)
+{
+	return o->to_stdout->carries_ages;
+}
+
 void output__done(struct output *o)
 {
 	sym__free(o->sym);

@@ -23,6 +23,8 @@ int output__init(struct output *o, const struct opts *opts, struct err *e);
 void output__done(struct output *o);
 /* Is there a report on standard output at the end? */
 bool output__prints(const struct output *o);
+/* Does what goes to standard output tell exact ages, or what the block table holds? */
+bool output__carries_ages(const struct output *o);
 
 /* A report on standard output. -EPIPE, without a message: its reader has seen enough, as `| head` does. */
 int output__print(struct output *o, struct snapshot *s, struct err *e);

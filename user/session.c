@@ -28,6 +28,7 @@
 #include "util/parse.h"
 
 #define SECOND_NS 1000000000ull
+#define LOOK_NS (SECOND_NS / 200)	/* a second, for the oldest blocks in reports of intervals */
 
 enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOSSES = 3 };
 
@@ -44,6 +45,7 @@ struct session {
 	struct spawn *spawn;
 	struct utsname uname;
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
+	uint64_t cut_ns;	/* when the last snapshot was taken */
 	uint64_t n_reports;
 	unsigned int n_usr1;
 	bool attached;
@@ -175,10 +177,12 @@ static void on_watch(void *arg)
 
 /* ---- snapshots */
 
-static struct snapshot *take(struct session *s, bool last, struct err *e)
+/* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. */
+static struct snapshot *take(struct session *s, bool last, bool ages, struct err *e)
 {
 	const struct opts *o = s->opts;
-	struct cut_opts how = { .scan = true, .older_ns = o->older_ns };
+	struct cut_opts how = { .scan = ages, .older_ns = o->older_ns };
+	uint64_t began_ns = now_ns(), began_cpu_ns = own_cpu_ns();
 	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
 	struct snapshot_info info = {
 		.mode = o->mode,
@@ -217,7 +221,16 @@ static struct snapshot *take(struct session *s, bool last, struct err *e)
 		err_set(e, -ENOMEM, "out of memory");
 		return NULL;
 	}
+	s->cut_ns = now_ns();
+	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites, ages ? " with ages" : "",
+		    (s->cut_ns - began_ns) / 1e6, (own_cpu_ns() - began_cpu_ns) / 1e6);
 	return snap;
+}
+
+/* Do the reports of intervals need exact ages? A table of the top rows does not. */
+static bool intervals_need_ages(const struct session *s)
+{
+	return s->opts->older_ns || output__carries_ages(&s->output);
 }
 
 static void on_second(void *arg)
@@ -226,6 +239,11 @@ static void on_second(void *arg)
 	struct cut_opts how = {};
 	const struct cut *cut;
 
+	if (s->opts->interval_ns && !intervals_need_ages(s))
+		collect__look(s->collect, LOOK_NS);
+	/* a report has just noted the course of things */
+	if (now_ns() - s->cut_ns < SECOND_NS / 2)
+		return;
 	for (size_t i = 0; i < s->tracees.v.n; i++)
 		tracee__sample(&s->tracees, s->tracees.v.v[i]);
 	if (!collect__cut(s->collect, &how, &cut, NULL))
@@ -242,7 +260,7 @@ static void on_interval(void *arg)
 		loop__stop(s->loop);
 		return;
 	}
-	snap = take(s, false, &s->failure);
+	snap = take(s, false, intervals_need_ages(s), &s->failure);
 	/* also where nobody reads any more: no failure is noted then, and the trace ends */
 	if (!snap || output__print(&s->output, snap, &s->failure))
 		fail(s);
@@ -260,7 +278,7 @@ static void on_duration(void *arg)
 static void write_now(struct session *s)
 {
 	_cleanup_err_ struct err e = {};
-	struct snapshot *snap = take(s, false, &e);
+	struct snapshot *snap = take(s, false, true, &e);
 
 	/* a full disk now may have room again later: the trace goes on */
 	if (!snap || output__write_files(&s->output, snap, ++s->n_usr1, &e))
@@ -488,7 +506,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	tracees__detach(&s->tracees);
 	let_signals_kill(s);
 	kernel__read_events(s->kernel, on_kernel_event, s);
-	snap = take(s, true, e);
+	snap = take(s, true, true, e);
 	if (!snap)
 		return -ENOMEM;
 	err = output__write_files(&s->output, snap, 0, e);

@@ -37,7 +37,7 @@ struct collect {
 	struct proc_memory *procs;
 	struct cut cut;
 	size_t site_room, thread_room;
-	uint32_t *row_of_site;		/* for the scan: row in cut.sites + 1, or 0 */
+	struct scan scan;
 };
 
 #define N_TABLES 7
@@ -78,10 +78,10 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	c->kernel = k;
 	c->sites = calloc(n_sites, sizeof(*c->sites));
-	c->row_of_site = calloc(n_sites, sizeof(*c->row_of_site));
 	c->procs = calloc(k->sizes.n_procs, sizeof(*c->procs));
 	c->cut.procs = calloc(k->sizes.n_procs, sizeof(*c->cut.procs));
-	if (!c->sites || !c->row_of_site || !c->procs || !c->cut.procs) {
+	c->tables.n_sites = n_sites;
+	if (!c->sites || !c->procs || !c->cut.procs || scan__init(&c->scan, &c->tables)) {
 		collect__free(c);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
@@ -95,6 +95,7 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	c->tables.n_buckets = (uint64_t)k->sizes.n_groups * MT_GROUP;
 	c->tables.n_threads = bpf_map__max_entries(k->skel->maps.threads);
 	c->tables.overflow_fd = bpf_map__fd(k->skel->maps.overflow);
+	c->tables.n_over = &k->skel->bss->mt_n_over;
 	*ret = c;
 	return 0;
 }
@@ -110,7 +111,7 @@ void collect__free(struct collect *c)
 	for (size_t i = 0; i < N_TABLES; i++)
 		kernel__unmap_table(maps[i], *at[i]);
 	free(c->sites);
-	free(c->row_of_site);
+	scan__done(&c->scan);
 	free(c->procs);
 	free(c->cut.sites);
 	free(c->cut.procs);
@@ -214,7 +215,6 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 	struct cut_site *row;
 	uint64_t stack = __atomic_load_n(&s->stack, __ATOMIC_ACQUIRE);
 
-	c->row_of_site[site] = 0;
 	if ((!stack && !spare_of) || proc >= c->kernel->sizes.n_procs)
 		return 0;
 	memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
@@ -236,6 +236,7 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 	}
 	row = &cut->sites[cut->n_sites++];
 	memset(row, 0, sizeof(*row));
+	row->site = site;
 	row->proc = proc;
 	row->func = spare_of ? MT_MAX_FUNCS : s->func;
 	add_counts(&row->counts, &m->bank[0]);
@@ -251,7 +252,6 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 		row->n_frames = MT_STACK_DEPTH(stack);
 		row->end = MT_STACK_END(stack);
 	}
-	c->row_of_site[site] = cut->n_sites;
 	return 0;
 }
 
@@ -318,6 +318,40 @@ static uint64_t missed_hits(struct kernel *k)
 	return n;
 }
 
+/* Ages, from a pass of this moment or from those that are made a part at a time. */
+static void read_ages(struct collect *c, const struct cut_opts *o)
+{
+	struct cut *cut = &c->cut;
+
+	cut->scanned = o->scan;
+	if (o->scan)
+		scan__all(&c->scan, cut->now_ns, o->older_ns);
+	for (size_t i = 0; i < cut->n_sites; i++) {
+		struct cut_site *row = &cut->sites[i];
+		const struct seen *seen = &c->scan.last[row->site];
+
+		if (o->scan) {
+			row->oldest_born_ns = seen->oldest_born_ns;
+			row->scan_blocks = seen->blocks;
+			row->scan_bytes = seen->bytes;
+			row->older_blocks = seen->older_blocks;
+			row->older_bytes = seen->older_bytes;
+		} else if (row->counts.alloc_calls > row->counts.free_calls) {
+			/* one that never freed still has its first block; spare sites do not know theirs */
+			uint64_t first_ns = row->first_ns ? row->first_ns : c->tables.procs[row->proc].started_ns;
+
+			row->oldest_born_ns = row->counts.free_calls || !row->first_ns ?
+						      scan__oldest_born_ns(&c->scan, row->site, first_ns) :
+						      first_ns;
+		}
+	}
+}
+
+void collect__look(struct collect *c, uint64_t budget_ns)
+{
+	scan__some(&c->scan, kernel__clock_ns(c->kernel), budget_ns);
+}
+
 int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut **ret, struct err *e)
 {
 	uint32_t bank;
@@ -334,10 +368,7 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 		return err_set(e, err, "out of memory");
 	memcpy(c->cut.counters, c->kernel->skel->bss->mt_counters, sizeof(c->cut.counters));
 	c->cut.missed_hits = missed_hits(c->kernel);
-	c->cut.scanned = o->scan;
-	if (o->scan)
-		scan__blocks(&c->tables, &c->cut, c->row_of_site,
-			     c->kernel->sizes.n_sites + c->kernel->sizes.n_procs, o->older_ns);
+	read_ages(c, o);
 	*ret = &c->cut;
 	return 0;
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The block table, visited entry by entry: ages, and the proof that the counters are right. */
+/*
+ * The block table, visited entry by entry: ages, and the proof that the counters
+ * are right. All at once, or a part at a time: what a look at the table costs
+ * then does not grow with it.
+ */
 #ifndef MT_SCAN_H
 #define MT_SCAN_H
 
@@ -10,6 +14,7 @@ struct tables {
 	const struct mt_bucket *buckets;
 	uint64_t n_buckets;
 	const struct mt_site *sites;
+	uint32_t n_sites;	/* numbers that a block may name, spare sites among them */
 	const struct mt_counts *counts;
 	const uint64_t *words;
 	const struct mt_proc *procs;
@@ -17,10 +22,40 @@ struct tables {
 	const struct mt_thread *threads;
 	uint32_t n_threads;
 	int overflow_fd;
+	const volatile __u64 *n_over;	/* blocks in the overflow map */
 };
 
-/* Fills the scan's part of each row. row_of_site: row + 1 by site number, 0 for none. */
-void scan__blocks(const struct tables *t, struct cut *cut, const uint32_t *row_of_site, uint32_t n_sites,
-		  uint64_t older_ns);
+struct seen {			/* the live blocks of a site, in one pass over the table */
+	uint64_t bytes, older_bytes;
+	uint64_t oldest_born_ns;	/* 0: no block */
+	uint32_t blocks, older_blocks;
+};
+
+struct scan {
+	const struct tables *tables;	/* not owned */
+	struct seen *now;	/* by site number: the pass under way */
+	struct seen *last;	/* and the last whole one */
+	uint64_t began_ns;	/* of the pass under way; 0: there is none */
+	uint64_t last_began_ns;	/* 0: there was none yet */
+	uint64_t older_born_ns;	/* who was born then or before counts as older */
+	uint64_t bucket;	/* where the pass is */
+	uint64_t over_at;	/* and in the overflow map */
+	bool over_begun;
+};
+
+int scan__init(struct scan *s, const struct tables *t);	/* -ENOMEM */
+void scan__done(struct scan *s);
+
+/* A whole pass; now_ns on the programs' clock. s->last is of this moment. */
+void scan__all(struct scan *s, uint64_t now_ns, uint64_t older_ns);
+/* A part of a pass: for about budget_ns of our time, and one slice at least. */
+void scan__some(struct scan *s, uint64_t now_ns, uint64_t budget_ns);
+
+/*
+ * When the oldest live block of a site was born, as far as passes under way can
+ * tell: never too late. For a site that frees it may be the birth of a block that
+ * was freed since the last whole pass began. first_ns: no block of it is older.
+ */
+uint64_t scan__oldest_born_ns(const struct scan *s, uint32_t site, uint64_t first_ns);
 
 #endif

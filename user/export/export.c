@@ -12,15 +12,15 @@
 #include "util/util.h"
 
 static const struct export_format formats[] = {
-	{ "folded", ".folded", folded__write, true },
-	{ "json", ".json", json__write, true },
-	{ "text", ".txt", text__write, false },
-	{ "pprof", ".pb.gz", NULL, true },
-	{ "html", ".html", NULL, true },
-	{ "speedscope", ".speedscope.json", NULL, true },
-	{ "massif", ".massif", NULL, true },
-	{ "callgrind", ".callgrind", NULL, true },
-	{ "dot", ".dot", NULL, true },
+	{ "folded", ".folded", folded__write, true, false },
+	{ "json", ".json", json__write, true, true },
+	{ "text", ".txt", text__write, false, false },
+	{ "pprof", ".pb.gz", NULL, true, false },
+	{ "html", ".html", NULL, true, true },
+	{ "speedscope", ".speedscope.json", NULL, true, false },
+	{ "massif", ".massif", NULL, true, false },
+	{ "callgrind", ".callgrind", NULL, true, false },
+	{ "dot", ".dot", NULL, true, false },
 };
 
 static bool ends_with(const char *s, const char *suffix)

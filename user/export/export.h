@@ -22,6 +22,7 @@ struct export_format {
 	/* 0 or -errno; the caller checks ferror(out) once more when it closes the file */
 	int (*write)(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 	bool needs_all_names;	/* else those of report__shown are enough */
+	bool carries_ages;	/* exact ones: the block table must be scanned for each */
 };
 
 /* NULL: none of this version. path: the longest suffix counts. */

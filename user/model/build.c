@@ -189,7 +189,7 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 	to->first_ns = since(from->first_ns, m->start_clock_ns);
 	to->last_ns = since(from->last_ns, m->start_clock_ns);
 	to->lifetime_sum_ns = c->lifetime_ns;
-	if (cut->scanned && from->oldest_born_ns)
+	if (from->oldest_born_ns)
 		to->oldest_ns = since(cut->now_ns, from->oldest_born_ns);
 	to->older_blocks = from->older_blocks;
 	to->older_bytes = from->older_bytes;

@@ -18,6 +18,7 @@ struct cut_error {
 };
 
 struct cut_site {
+	uint32_t site;		/* its number in the kernel's tables */
 	uint32_t proc, func;	/* func MT_MAX_FUNCS: the spare site, of any function */
 	struct mt_counts counts;	/* estimates already, where figures are scaled */
 	struct cut_error var;
@@ -27,8 +28,9 @@ struct cut_site {
 	const uint64_t *frames;	/* in the kernel's table: holds until the trace is closed */
 	uint32_t n_frames;
 	uint8_t end;
-	/* of a scan of the block table */
+	/* of the block table; without a scan not exact: see scan__oldest_born_ns() */
 	uint64_t oldest_born_ns;	/* 0: no live block seen */
+	/* of a scan */
 	uint64_t scan_blocks, scan_bytes;
 	uint64_t older_blocks, older_bytes;
 };
