@@ -161,7 +161,7 @@ int floor__attach(enum layout layout, pid_t pid, const char *libc, struct floor 
 	}
 	f->prog = load_empty(multi, e);
 	if (f->prog < 0 || objects__get_path(objects, libc, &obj, e) ||
-	    plan__make(obj, &funcs, true, &plan, &n_symbols, e))
+	    plan__make(obj, &funcs, NULL, true, &plan, &n_symbols, e))
 		goto out;
 	attach(f, layout, multi, &plan, &funcs, pid, e);
 out:

@@ -380,6 +380,7 @@ static int check(struct session *s, int *ret_status, struct err *e)
 
 	if (tracees__init(&s->tracees))
 		return err_set(e, -ENOMEM, "out of memory");
+	s->tracees.want = plan_want__of(o->mode, o->size);
 	err = check_usage(s, e);
 	if (err) {
 		*ret_status = EXIT_USAGE;
@@ -397,6 +398,8 @@ static int load(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
 	struct kernel_opts k = {
+		.mode = s->tracees.want.mode,
+		.usable = s->tracees.want.usable,
 		.max_live = o->max_live,
 		.max_stacks = o->max_stacks,
 		.min_size = o->min_size,

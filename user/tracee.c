@@ -73,7 +73,7 @@ static int plan_of(struct tracees *t, struct object *obj, bool asked, struct kno
 	*slot = k;
 	k->asked = asked;
 	err = obj->is_elf && obj->is_64 && obj->machine == OWN_MACHINE ?
-		      plan__make(obj, &t->funcs, asked, &k->plan, &k->n_symbols, e) :
+		      plan__make(obj, &t->funcs, &t->want, asked, &k->plan, &k->n_symbols, e) :
 		      0;
 	if (!k->plan.object) {
 		/* nothing to probe: remembered with a reference all the same */
@@ -303,6 +303,32 @@ static int update_unwind(struct tracees *t, struct tracee *p, struct err *e)
 	return err;
 }
 
+static const char *file_name(const struct object *obj)
+{
+	const char *slash = strrchr(obj->path, '/');
+
+	return slash ? slash + 1 : obj->path;
+}
+
+/* Once per file, when it is probed for the first time. */
+static void tell_plan(struct tracees *t, const struct plan *plan)
+{
+	for (size_t i = 0; i < t->plans.n; i++) {
+		if (&t->plans.v[i]->plan != plan)
+			continue;
+		if (t->plans.v[i]->told)
+			return;
+		t->plans.v[i]->told = true;
+	}
+	say_verbose("probes in %s%s%s: %zu functions, %zu points", plan->object->path, *plan->family ? ", " : "", plan->family,
+		    plan->n_funcs, plan->n_points);
+	for (size_t i = 0; i < plan->n_funcs; i++)
+		say_verbose("  %s: %s", t->funcs.v[plan->funcs[i].func].name, plan->funcs[i].why);
+	if (plan->n_requested)
+		say("%s: sizes are those asked for: --size usable reads glibc's block headers%s", file_name(plan->object),
+		    plan->want.mode == MT_MODE_COUNT ? ", which --mode count does not see" : "");
+}
+
 int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 {
 	_cleanup_free_ const struct plan **plans = NULL;
@@ -323,8 +349,7 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 	if (err)
 		return err;
 	for (size_t i = 0; i < n; i++)
-		say_verbose("probes in %s%s%s: %zu functions, %zu points", plans[i]->object->path,
-			    *plans[i]->family ? ", " : "", plans[i]->family, plans[i]->n_funcs, plans[i]->n_points);
+		tell_plan(t, plans[i]);
 	p->n_allocators += n;
 	return 0;
 }
@@ -457,12 +482,9 @@ const char *tracee__last_allocator(const struct tracees *t, const struct tracee 
 {
 	for (size_t i = p->examined.n; i-- > 0;) {
 		const struct known_plan *k = known_plan_of(t, p->examined.v[i]);
-		const char *slash;
 
-		if (!k || !k->plan.n_funcs)
-			continue;
-		slash = strrchr(k->plan.object->path, '/');
-		return slash ? slash + 1 : k->plan.object->path;
+		if (k && k->plan.n_funcs)
+			return file_name(k->plan.object);
 	}
 	return "";
 }

@@ -36,12 +36,14 @@ struct known_plan {
 	struct plan plan;	/* n_funcs 0: no allocator */
 	size_t n_symbols;
 	bool asked;		/* -O */
+	bool told;
 };
 
 struct tracees {
 	struct vec(struct tracee *) v;
 	struct objects *objects;
 	struct alloc_funcs funcs;
+	struct plan_want want;	/* before the first plan */
 	struct vec(struct known_plan *) plans;	/* each object is examined once */
 	struct kernel *kernel;	/* not owned */
 	struct model *model;	/* not owned */

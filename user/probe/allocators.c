@@ -35,8 +35,8 @@
 
 /* The functions of C and their like: those that --prefix applies to. */
 static const struct alloc_func c_rows[] = {
-	ALLOC("malloc", 0, FUNC_CORE),
-	ALLOC_N("calloc", 1, 0, 0),
+	ALLOC("malloc", 0, FUNC_CORE | FUNC_INNERMOST),
+	ALLOC_N("calloc", 1, 0, FUNC_INNERMOST),
 	REALLOC("realloc", 0, 1, 0),
 	REALLOC_N("reallocarray", 0, 2, 1, 0),
 	REALLOC("reallocf", 0, 1, FUNC_FREES_ON_FAIL),
@@ -240,6 +240,11 @@ int alloc_funcs__init(struct alloc_funcs *f)
 bool alloc_funcs__is_users(const struct alloc_funcs *f, size_t i)
 {
 	return i >= N_BUILTIN && i < f->n;
+}
+
+bool alloc_funcs__is_c(size_t i)
+{
+	return i < ARRAY_SIZE(c_rows);	/* builtin[] begins with them */
 }
 
 int alloc_funcs__find(const struct alloc_funcs *f, const char *name)

@@ -15,6 +15,7 @@ enum func_flag {
 	FUNC_CORE = 1,			/* an object that defines one of these allocates and frees: it is an allocator */
 	FUNC_THROWS = 2,		/* may leave by an exception: a uretprobe would break the unwinding and kill the target */
 	FUNC_FREES_ON_FAIL = 4,		/* reallocf */
+	FUNC_INNERMOST = 8,		/* in glibc it calls no other row: each block that it returns is a new one */
 };
 
 struct alloc_func {
@@ -44,6 +45,8 @@ int alloc_funcs__add_sym(struct alloc_funcs *f, const char *spec, struct err *e)
 int alloc_funcs__find(const struct alloc_funcs *f, const char *name);	/* the row's index, or -1 */
 bool alloc_funcs__is_users(const struct alloc_funcs *f, size_t i);	/* from --prefix or --sym */
 const char *alloc_func__shown(const struct alloc_func *f);
+/* malloc and its like, by the names that the C library gives them. */
+bool alloc_funcs__is_c(size_t i);
 /* The attach cookie of row i, without the flags of a point. */
 uint64_t alloc_funcs__cookie(const struct alloc_funcs *f, size_t i);
 void alloc_funcs__done(struct alloc_funcs *f);

@@ -75,17 +75,45 @@ static void chosen_done(struct chosen *c)
 	vec_done(&c->cookies);
 }
 
+static const struct planned_func *planned(const struct plan *p, uint32_t func)
+{
+	for (size_t i = 0; i < p->n_funcs; i++)
+		if (p->funcs[i].func == func)
+			return &p->funcs[i];
+	return NULL;
+}
+
 /* What an entry must know of how its call will be seen to return. */
 static uint64_t return_flags(const struct plan *p, uint32_t func)
 {
-	for (size_t i = 0; i < p->n_funcs; i++)
-		if (p->funcs[i].func == func && p->funcs[i].no_return)
-			return MT_COOKIE_NO_RETURN;
+	if (p->want.mode == MT_MODE_COUNT)
+		return 0;
+	if (planned(p, func) && planned(p, func)->no_return)
+		return MT_COOKIE_NO_RETURN;
 	for (size_t i = 0; i < p->n_points; i++)
 		if (p->points[i].func == func && p->points[i].how == ON_RETURN)
 			return 0;
 	/* return instructions, its own or shared with another function */
 	return MT_COOKIE_AT_RET;
+}
+
+static uint64_t cookie_of(const struct plan *p, const struct alloc_funcs *funcs, const struct point *pt, const struct step *s)
+{
+	const struct planned_func *f = planned(p, pt->func);
+	const struct alloc_func *row = &funcs->v[pt->func];
+	uint64_t cookie = pt->no_args ? MT_COOKIE(pt->func, MT_NO_ARG, MT_NO_ARG, MT_NO_ARG, MT_NO_ARG, row->result) :
+					alloc_funcs__cookie(funcs, pt->func);
+
+	cookie |= (uint64_t)pt->sp_delta << MT_COOKIE_SP_SHIFT;
+	if (pt->how == ON_RET_INSN)
+		cookie |= MT_COOKIE_AT_RET;
+	if (s->side == ENTER && s->role != ROLE_FREE)
+		cookie |= return_flags(p, pt->func);
+	if (pt->return_only)
+		cookie |= MT_COOKIE_RETURN_ONLY;
+	if (f && f->usable)
+		cookie |= MT_COOKIE_USABLE;
+	return cookie;
 }
 
 static int choose(const struct plan *p, const struct alloc_funcs *funcs, const struct step *s, struct chosen *ret)
@@ -101,11 +129,7 @@ static int choose(const struct plan *p, const struct alloc_funcs *funcs, const s
 		if (!offset || !cookie)
 			return -ENOMEM;
 		*offset = pt->offset;
-		*cookie = alloc_funcs__cookie(funcs, pt->func) | (uint64_t)pt->sp_delta << MT_COOKIE_SP_SHIFT;
-		if (pt->how == ON_RET_INSN)
-			*cookie |= MT_COOKIE_AT_RET;
-		if (s->side == ENTER && s->role != ROLE_FREE)
-			*cookie |= return_flags(p, pt->func);
+		*cookie = cookie_of(p, funcs, pt, s);
 	}
 	return 0;
 }

@@ -5,12 +5,28 @@
  *
  * What always holds of a plan: one function per address, one point per
  * (offset, how), no point on an IFUNC's resolver.
+ *
+ * Usable sizes are read from glibc's block headers, so a function must be
+ * glibc's own: in a file that is known to hold glibc's allocator, malloc and its
+ * like, but not operator new, which may be the program's and hand out parts of a
+ * block. That one is left out then: what it takes comes from malloc.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "probe/plan.h"
 #include "util/util.h"
+
+struct plan_want plan_want__of(const char *mode, const char *size)
+{
+	static const char *const modes[] = { [MT_MODE_FULL] = "full", [MT_MODE_COUNT] = "count", [MT_MODE_GROWTH] = "growth" };
+	struct plan_want want = { .usable = !strcmp(size, "usable") };
+
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+		if (!strcmp(mode, modes[i]))
+			want.mode = i;
+	return want;
+}
 
 struct found {			/* a symbol that is a row of the table */
 	uint32_t row;
@@ -23,11 +39,13 @@ struct found {			/* a symbol that is a row of the table */
 struct search {
 	const struct object *obj;
 	const struct alloc_funcs *funcs;
+	struct plan_want want;
 	bool asked;
 	const struct alloc_func **by_name;
 	struct vec(struct found) found;
 	size_t n_symbols;
 	size_t family;		/* the best row of families[] so far */
+	bool headers[2];	/* [is_exec]: blocks have glibc's headers */
 };
 
 /* A symbol that only this allocator has, the stronger word first: tcmalloc and mimalloc define glibc's __libc_malloc, too. */
@@ -35,26 +53,29 @@ static const struct {
 	const char *symbol;
 	bool is_suffix;
 	const char *family;
+	bool headers[2];	/* [is_exec]: a program linked with glibc may have another malloc than glibc's */
 } families[] = {
-	{ "mallctlnametomib", true, "jemalloc" },
-	{ "tc_version", false, "tcmalloc" },
-	{ "mi_version", true, "mimalloc" },
-	{ "__dls2b", false, "musl" },
-	{ "__libc_malloc_impl", false, "musl" },
-	{ "gnu_get_libc_version", false, "glibc" },
-	{ "_int_malloc", false, "glibc" },
+	{ "mallctlnametomib", true, "jemalloc", { false, false } },
+	{ "tc_version", false, "tcmalloc", { false, false } },
+	{ "mi_version", true, "mimalloc", { false, false } },
+	{ "__dls2b", false, "musl", { false, false } },
+	{ "__libc_malloc_impl", false, "musl", { false, false } },
+	{ "gnu_get_libc_version", false, "glibc", { true, false } },
+	{ "_int_malloc", false, "glibc", { true, true } },
 };
 
 static void note_family(struct search *s, const char *name)
 {
 	size_t len = strlen(name), i;
 
-	for (i = 0; i < s->family; i++) {
+	for (i = 0; i < ARRAY_SIZE(families); i++) {
 		size_t want = strlen(families[i].symbol);
 
 		if (families[i].is_suffix ? len >= want && !strcmp(name + len - want, families[i].symbol) :
 					    !strcmp(name, families[i].symbol)) {
-			s->family = i;
+			s->family = MIN(s->family, i);
+			s->headers[0] |= families[i].headers[0];
+			s->headers[1] |= families[i].headers[1];
 			return;
 		}
 	}
@@ -187,7 +208,25 @@ static int fill_sizes(struct search *s)
 	return 0;
 }
 
-/* Two functions that end in the same code share its returns: the kernel side goes by the call under way, so one probe does. */
+/* Are the blocks of this file's malloc known to have glibc's headers, and is that of use? */
+static bool has_usable(const struct search *s)
+{
+	return s->want.usable && s->want.mode == MT_MODE_FULL && s->headers[s->obj->is_exec] && families[s->family].headers[0];
+}
+
+/* Is there anything to record at this function? */
+static bool is_wanted(const struct search *s, const struct found *f)
+{
+	if (s->want.mode == MT_MODE_COUNT && s->funcs->v[f->row].role == ROLE_FREE)
+		return false;
+	return !has_usable(s) || alloc_funcs__is_c(f->row) || alloc_funcs__is_users(s->funcs, f->row);
+}
+
+/*
+ * Two functions that end in the same code share its returns: the kernel side
+ * goes by the call under way, so one probe does. If for one of them no call is
+ * under way, that one must know.
+ */
 static void drop_shared(struct points *p, size_t first)
 {
 	size_t i, j, n = first;
@@ -198,6 +237,8 @@ static void drop_shared(struct points *p, size_t first)
 				break;
 		if (j == n)
 			p->v[n++] = p->v[i];
+		else if (p->v[i].return_only)
+			p->v[j] = p->v[i];
 	}
 	p->n = n;
 }
@@ -216,14 +257,18 @@ static int place_all(const struct search *s, struct plan *plan, struct points *p
 		size_t first = points->n;
 		int r;
 
+		if (!is_wanted(s, f))
+			continue;
 		row.flags = f->flags;
-		*pf = (struct planned_func){ .func = f->row, .vaddr = f->vaddr, .size = f->size };
-		r = place__function(s->obj, &row, pf, points);
+		*pf = (struct planned_func){ .func = f->row, .vaddr = f->vaddr, .size = f->size,
+					     .usable = row.role != ROLE_FREE && has_usable(s) && alloc_funcs__is_c(f->row) };
+		r = place__function(s->obj, &row, &s->want, pf, points);
 		if (r == -EINVAL)	/* a symbol without code in the file */
 			continue;
 		if (r)
 			return r;
 		drop_shared(points, first);
+		plan->n_requested += s->want.usable && row.role != ROLE_FREE && !pf->usable;
 		plan->n_funcs++;
 	}
 	return 0;
@@ -264,17 +309,21 @@ static int make(struct search *s, struct object *obj, struct plan *ret, struct e
 		return r;
 	}
 	plan.object = obj;
+	plan.want = s->want;
 	obj->refs++;
 	*ret = plan;
 	return 0;
 }
 
-int plan__make(struct object *obj, const struct alloc_funcs *funcs, bool asked, struct plan *ret, size_t *ret_n_symbols,
-	       struct err *e)
+int plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked, struct plan *ret,
+	       size_t *ret_n_symbols, struct err *e)
 {
 	struct search s = { .obj = obj, .funcs = funcs, .asked = asked, .family = ARRAY_SIZE(families) };
-	int r = make(&s, obj, ret, e);
+	int r;
 
+	if (want)
+		s.want = *want;
+	r = make(&s, obj, ret, e);
 	free(s.by_name);
 	vec_done(&s.found);
 	if (r == -ENOMEM)

@@ -21,6 +21,11 @@ struct decoder {
 	cs_insn *scratch;
 };
 
+static struct insn going(enum flow flow, size_t len, uint64_t target)
+{
+	return (struct insn){ .flow = flow, .len = len, .target = target };
+}
+
 static uint64_t sign_extend(uint64_t v, unsigned int bits)
 {
 	uint64_t sign = 1ull << (bits - 1);
@@ -31,29 +36,80 @@ static uint64_t sign_extend(uint64_t v, unsigned int bits)
 static struct insn arm64_branch_class(uint32_t w, uint64_t pc)
 {
 	if ((w & 0x7c000000) == 0x14000000)	/* b, bl */
-		return (struct insn){ w >> 31 ? FLOW_CALL : FLOW_JUMP, 4, pc + sign_extend((w & 0x3ffffff) << 2, 28) };
+		return going(w >> 31 ? FLOW_CALL : FLOW_JUMP, 4, pc + sign_extend((w & 0x3ffffff) << 2, 28));
 	if ((w & 0x7e000000) == 0x34000000 || (w & 0xff000000) == 0x54000000)	/* cbz, cbnz, b.cond, bc.cond */
-		return (struct insn){ FLOW_BRANCH, 4, pc + sign_extend((w >> 5 & 0x7ffff) << 2, 21) };
+		return going(FLOW_BRANCH, 4, pc + sign_extend((w >> 5 & 0x7ffff) << 2, 21));
 	if ((w & 0x7e000000) == 0x36000000)	/* tbz, tbnz */
-		return (struct insn){ FLOW_BRANCH, 4, pc + sign_extend((w >> 5 & 0x3fff) << 2, 16) };
+		return going(FLOW_BRANCH, 4, pc + sign_extend((w >> 5 & 0x3fff) << 2, 16));
 	if ((w & 0xff000000) == 0xd5000000)	/* hints, barriers, system registers */
-		return (struct insn){ w == 0xd503201f ? FLOW_NOP : FLOW_NEXT, 4, 0 };
+		return going(w == 0xd503201f ? FLOW_NOP : FLOW_NEXT, 4, 0);
 	if ((w & 0xffe0001f) == 0xd4000001)	/* svc */
-		return (struct insn){ FLOW_NEXT, 4, 0 };
+		return going(FLOW_NEXT, 4, 0);
 	if ((w & 0xffe0001f) == 0xd4200000 || (w & 0xffe0001f) == 0xd4400000)	/* brk, hlt */
-		return (struct insn){ FLOW_STOP, 4, 0 };
+		return going(FLOW_STOP, 4, 0);
 	if (w == 0xd65f03c0 || w == 0xd65f0bff || w == 0xd65f0fff)	/* ret, retaa, retab */
-		return (struct insn){ FLOW_RETURN, 4, 0 };
+		return going(FLOW_RETURN, 4, 0);
 	if ((w & 0xfee00000) == 0xd6200000)	/* blr and its authenticating forms */
-		return (struct insn){ FLOW_CALL, 4, 0 };
+		return going(FLOW_CALL, 4, 0);
 	if ((w & 0xfe000000) == 0xd6000000)	/* br, braa, ret through another register, ... */
-		return (struct insn){ FLOW_INDIRECT, 4, 0 };
-	return (struct insn){ FLOW_BAD, 4, 0 };
+		return going(FLOW_INDIRECT, 4, 0);
+	return going(FLOW_BAD, 4, 0);
 }
 
 static uint32_t word(const uint8_t *code)
 {
 	return code[0] | code[1] << 8 | code[2] << 16 | (uint32_t)code[3] << 24;
+}
+
+/* Forms that may set the stack pointer to something else than itself and a constant. */
+static const struct {
+	uint32_t mask, value;
+	unsigned int shift;	/* where the number of the register is that it sets */
+	uint32_t zero;		/* with all these bits set (0: never) 31 is the zero register, not the stack pointer */
+} arm64_sets_sp[] = {
+	{ 0x1f800000, 0x11000000, 0, 0x20000000 },	/* add, sub: immediate */
+	{ 0x1fe00000, 0x0b200000, 0, 0x20000000 },	/* add, sub: extended register */
+	{ 0x1f800000, 0x12000000, 0, 0x60000000 },	/* and, orr, eor: immediate */
+	{ 0x1f800000, 0x11800000, 0, 0 },		/* addg, subg */
+	{ 0xffe0fc00, 0x9ac01000, 0, 0 },		/* irg */
+	{ 0xffa0f000, 0x04205000, 0, 0 },		/* addvl, addpl */
+	{ 0xbe800000, 0x0c800000, 5, 0 },		/* SIMD structures, post-indexed */
+	{ 0xff200400, 0xd9200400, 5, 0 },		/* memory tags, indexed */
+};
+
+static int32_t pair_bytes(uint32_t w)
+{
+	uint32_t opc = w >> 30;
+	bool is_simd = w >> 26 & 1, is_load = w >> 22 & 1;
+
+	if (is_simd)
+		return 4 << opc;
+	if (opc == 1)
+		return is_load ? 4 : 16;	/* ldpsw, stgp */
+	return opc ? 8 : 4;
+}
+
+static void arm64_sp(uint32_t w, struct insn *i)
+{
+	bool on_sp = (w >> 5 & 31) == 31;
+
+	if ((w & 0x3a800000) == 0x28800000 && on_sp) {		/* stp, ldp and their like, indexed */
+		i->sp_change = (int32_t)sign_extend(w >> 15 & 127, 7) * pair_bytes(w);
+	} else if ((w & 0x3b200400) == 0x38000400 && on_sp) {	/* str, ldr, indexed */
+		i->sp_change = (int32_t)sign_extend(w >> 12 & 511, 9);
+	} else if ((w & 0xbf8003ff) == 0x910003ff) {		/* add, sub sp, sp, #imm */
+		i->sp_change = (w >> 10 & 0xfff) << (w >> 22 & 1 ? 12 : 0);
+		if (w >> 30 & 1)
+			i->sp_change = -i->sp_change;
+	} else {
+		for (size_t k = 0; k < ARRAY_SIZE(arm64_sets_sp); k++) {
+			uint32_t zero = arm64_sets_sp[k].zero;
+
+			if ((w & arm64_sets_sp[k].mask) == arm64_sets_sp[k].value && (w >> arm64_sets_sp[k].shift & 31) == 31 &&
+			    !(zero && (w & zero) == zero))
+				i->sp_lost = true;
+		}
+	}
 }
 
 /* What every linker writes for one entry: adrp x16, slot; ldr x17, [x16, slot]; add x16, x16, slot; br x17 */
@@ -75,21 +131,24 @@ static bool arm64_plt_entry(const uint8_t *code, size_t len, uint64_t pc, uint64
 
 static struct insn arm64_at(struct decoder *d, const uint8_t *code, size_t len, uint64_t vaddr)
 {
+	struct insn i;
 	uint64_t slot;
 	uint32_t w;
 
 	if (len < 4 || vaddr & 3)
-		return (struct insn){ FLOW_BAD, 4, 0 };
+		return going(FLOW_BAD, 4, 0);
 	if (arm64_plt_entry(code, len, vaddr, &slot))
-		return (struct insn){ FLOW_SLOT, 16, slot };
+		return going(FLOW_SLOT, 16, slot);
 	w = word(code);
 	if (!(w >> 16))		/* udf */
-		return (struct insn){ FLOW_STOP, 4, 0 };
+		return going(FLOW_STOP, 4, 0);
 	if ((w >> 26 & 7) == 5)
 		return arm64_branch_class(w, vaddr);
 	if ((w >> 25 & 13) == 1)	/* bits 28-25 are 0001 or 0011: unallocated */
-		return (struct insn){ FLOW_BAD, 4, 0 };
-	return (struct insn){ FLOW_NEXT, 4, 0 };
+		return going(FLOW_BAD, 4, 0);
+	i = going(FLOW_NEXT, 4, 0);
+	arm64_sp(w, &i);
+	return i;
 }
 
 static enum flow x86_flow(const cs_insn *i, uint64_t *ret_target)
@@ -150,10 +209,10 @@ static struct insn x86_at(struct decoder *d, const uint8_t *code, size_t len, ui
 	struct insn i;
 
 	if (len >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64)))
-		return (struct insn){ FLOW_NEXT, sizeof(endbr64), 0 };
+		return (struct insn){ .flow = FLOW_NEXT, .len = sizeof(endbr64), .sp_lost = true };
 	if (!cs_disasm_iter(d->capstone, &code, &len, &at, d->scratch))
-		return (struct insn){ FLOW_BAD, 1, 0 };
-	i.len = at - vaddr;
+		return going(FLOW_BAD, 1, 0);
+	i = (struct insn){ .len = at - vaddr, .sp_lost = true };
 	i.flow = x86_flow(d->scratch, &i.target);
 	return i;
 }

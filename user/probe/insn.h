@@ -3,6 +3,7 @@
 #ifndef MT_INSN_H
 #define MT_INSN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,9 @@ struct insn {
 	enum flow flow;
 	size_t len;
 	uint64_t target;
+	/* what becomes of the stack pointer; told for arm64 only, elsewhere it is always lost */
+	int32_t sp_change;
+	bool sp_lost;
 };
 
 /* A decoder per architecture of the object, whatever the host is. */

@@ -26,7 +26,18 @@
  * The stack pointer at a return instruction is what it was at entry, by both
  * ABIs: AAPCS64 has sp preserved across a call and `ret` does not touch it; on
  * x86_64 `ret` pops the return address, which at entry lay at (%rsp). A tail
- * jump hands on that same state. So sp_delta is 0 there.
+ * jump hands on that same state. So sp_delta is 0 there. On arm64 the walk also
+ * adds up what the code does to it, and a return with another sum is unclear.
+ *
+ * Without an entry. Where the size is read from the block's header, nothing of
+ * a call is needed before it returns, and one trap less does (return_only). But
+ * then a return instruction alone must tell which function it ends: it must lie
+ * in that function's own bytes, and be reached from its first instruction alone.
+ * Where such a function jumps to another one, that jump is probed like an entry,
+ * and the returns behind it as usual. The function must call none of the others
+ * (FUNC_INNERMOST), or its blocks would be seen twice: theirs have entries, and
+ * what returns inside them does not count. A uretprobe without an entry would
+ * do as well, but only where all others have entries or are uretprobes, too.
  */
 #include <elf.h>
 #include <errno.h>
@@ -50,16 +61,26 @@ struct region {			/* a function, or what of it is known */
 	bool seen[MAX_REGION_BYTES];
 };
 
+#define SP_LOST INT64_MIN
+
+struct step {			/* code to be followed */
+	uint64_t addr;
+	int64_t sp;		/* relative to its value at entry, or SP_LOST */
+};
+
 struct walk {
 	const struct object *obj;
+	uint64_t start, end;	/* the function's own bytes */
 	struct decoder *decoder;
 	uint64_t *starts;	/* where functions begin, for code that has no symbol of its own */
 	size_t n_starts;
 	struct region *regions[MAX_REGIONS];
 	size_t n_regions;
-	struct vec(uint64_t) todo;
+	struct vec(struct step) todo;
 	struct vec(uint64_t) returns;
 	struct vec(uint64_t) targets;	/* of jumps and branches */
+	struct vec(uint64_t) tails;	/* jumps out of its own bytes, the stack pointer as at entry */
+	bool tangled;		/* its own bytes are left or entered in other ways, too */
 	const char *unclear;
 };
 
@@ -121,13 +142,38 @@ static void bounds_of(const struct walk *w, uint64_t addr, uint64_t *ret_start, 
 	*ret_end = lo < w->n_starts ? w->starts[lo] : UINT64_MAX;
 }
 
-static int go_to(struct walk *w, uint64_t target)
+static int go_to(struct walk *w, uint64_t target, int64_t sp)
 {
-	uint64_t *todo = vec_push(&w->todo), *known = vec_push(&w->targets);
+	struct step *todo = vec_push(&w->todo);
+	uint64_t *known = vec_push(&w->targets);
 
 	if (!todo || !known)
 		return -ENOMEM;
-	*todo = *known = target;
+	*todo = (struct step){ target, sp };
+	*known = target;
+	return 0;
+}
+
+static bool is_own(const struct walk *w, uint64_t addr)
+{
+	return addr >= w->start && addr < w->end;
+}
+
+/* Notes whether a jump or branch at addr crosses the border of the function's own bytes. */
+static int note_crossing(struct walk *w, uint64_t addr, const struct insn *i, int64_t sp)
+{
+	uint64_t *tail;
+
+	if (is_own(w, addr) == is_own(w, i->target) || i->target == w->start)
+		return 0;
+	if (!is_own(w, addr) || i->flow != FLOW_JUMP || sp) {
+		w->tangled = true;
+		return 0;
+	}
+	tail = vec_push(&w->tails);
+	if (!tail)
+		return -ENOMEM;
+	*tail = addr;
 	return 0;
 }
 
@@ -154,7 +200,7 @@ static bool is_replaceable(const char *name)
 }
 
 /* tcmalloc and mimalloc reach even their own functions through the PLT. */
-static int go_through_slot(struct walk *w, uint64_t slot)
+static int go_through_slot(struct walk *w, uint64_t slot, int64_t sp)
 {
 	_cleanup_free_ char *name = NULL;
 	uint64_t target;
@@ -164,12 +210,14 @@ static int go_through_slot(struct walk *w, uint64_t slot)
 		return r;
 	if (r || is_replaceable(name))
 		return give_up(w, "it leaves by a jump into another object");
-	return go_to(w, target);
+	return go_to(w, target, sp);
 }
 
-/* Follows code from addr until it ends, jumps, or meets what was seen before. */
-static int follow(struct walk *w, uint64_t addr)
+/* Follows code until it ends, jumps, or meets what was seen before. */
+static int follow(struct walk *w, struct step from)
 {
+	uint64_t addr = from.addr;
+	int64_t sp = from.sp;
 	struct region *r = region_of(w, addr);
 	bool after_call = false;
 
@@ -200,27 +248,31 @@ static int follow(struct walk *w, uint64_t addr)
 			return 0;
 		r->seen[addr - r->start] = true;
 		i = decoder__at(w->decoder, r->code + (addr - r->start), r->end - addr, addr);
+		if ((i.flow == FLOW_JUMP || i.flow == FLOW_BRANCH) && note_crossing(w, addr, &i, sp))
+			return -ENOMEM;
 		switch (i.flow) {
 		case FLOW_BAD:
 			if (after_call)
 				return 0;
 			return give_up(w, "its code cannot be decoded");
 		case FLOW_SLOT:
-			return go_through_slot(w, i.target);
+			return go_through_slot(w, i.target, sp);
 		case FLOW_INDIRECT:
 			return give_up(w, "it leaves by an indirect jump");
 		case FLOW_STOP:
 			return 0;
 		case FLOW_JUMP:
-			return go_to(w, i.target);
+			return go_to(w, i.target, sp);
 		case FLOW_RETURN:
+			if (sp && sp != SP_LOST)
+				return give_up(w, "it returns with another stack pointer");
 			slot = vec_push(&w->returns);
 			if (!slot)
 				return -ENOMEM;
 			*slot = addr;
 			return 0;
 		case FLOW_BRANCH:
-			if (go_to(w, i.target))
+			if (go_to(w, i.target, sp))
 				return -ENOMEM;
 			break;
 		case FLOW_CALL:
@@ -230,6 +282,7 @@ static int follow(struct walk *w, uint64_t addr)
 		}
 		after_call = i.flow == FLOW_CALL || (after_call && i.flow == FLOW_NOP);
 		addr += i.len;
+		sp = i.sp_lost || sp == SP_LOST ? SP_LOST : sp + i.sp_change;
 	}
 }
 
@@ -243,6 +296,7 @@ static void walk_done(struct walk *w)
 	vec_done(&w->todo);
 	vec_done(&w->returns);
 	vec_done(&w->targets);
+	vec_done(&w->tails);
 	decoder__free(w->decoder);
 }
 
@@ -255,11 +309,13 @@ static int find_returns(struct walk *w, const struct planned_func *f)
 		return give_up(w, "no decoder for this architecture");
 	if (!f->size)
 		return give_up(w, "where it ends is not known");
+	w->start = f->vaddr;
+	w->end = f->size > UINT64_MAX - f->vaddr ? UINT64_MAX : f->vaddr + f->size;
 	r = object__function_starts(w->obj, &w->starts, &w->n_starts);
 	if (!r)
-		r = add_region(w, f->vaddr, f->size > UINT64_MAX - f->vaddr ? UINT64_MAX : f->vaddr + f->size);
+		r = add_region(w, w->start, w->end);
 	if (!r)
-		r = go_to(w, f->vaddr);
+		r = go_to(w, f->vaddr, 0);
 	while (!r && !w->unclear && w->todo.n)
 		r = follow(w, w->todo.v[--w->todo.n]);
 	if (!r && !w->unclear && !w->returns.n)
@@ -269,7 +325,7 @@ static int find_returns(struct walk *w, const struct planned_func *f)
 
 /* ---- the points */
 
-static int add_point(const struct object *obj, struct points *p, uint64_t vaddr, enum how how, uint32_t sp_delta)
+static int add_point(const struct object *obj, struct points *p, uint64_t vaddr, const struct point *like)
 {
 	struct point *point;
 	uint64_t offset;
@@ -279,9 +335,12 @@ static int add_point(const struct object *obj, struct points *p, uint64_t vaddr,
 	point = vec_push(p);
 	if (!point)
 		return -ENOMEM;
-	*point = (struct point){ .offset = offset, .how = how, .sp_delta = sp_delta };
+	*point = *like;
+	point->offset = offset;
 	return 0;
 }
+
+#define ADD_POINT(obj, p, vaddr, ...) add_point(obj, p, vaddr, &(struct point){ __VA_ARGS__ })
 
 __attribute__((format(printf, 2, 3))) static void because(struct planned_func *f, const char *fmt, ...)
 {
@@ -292,62 +351,110 @@ __attribute__((format(printf, 2, 3))) static void because(struct planned_func *f
 	va_end(ap);
 }
 
-/* The entry of a function without a uretprobe; w: its code, walked. */
-static int place_entry(const struct object *obj, struct planned_func *f, const struct walk *w, struct points *p)
+/* One function, what is known of it, and where its points go. */
+struct placing {
+	const struct object *obj;
+	const struct alloc_func *row;
+	const struct plan_want *want;
+	struct planned_func *f;
+	const struct walk *w;	/* its code, walked */
+	struct points *p;
+};
+
+/* The entry of a function without a uretprobe. */
+static int place_entry(const struct placing *at)
 {
+	struct planned_func *f = at->f;
 	struct entry_point e;
 
-	if (!entry__cheapest(obj, f->vaddr, f->size, &e) || (e.vaddr != f->vaddr && (w->unclear || is_entered(w, f->vaddr, e.vaddr)))) {
+	if (at->want->plain || !entry__cheapest(at->obj, f->vaddr, f->size, &e) ||
+	    (e.vaddr != f->vaddr && (at->w->unclear || is_entered(at->w, f->vaddr, e.vaddr)))) {
 		because(f, "first instruction");
-		return add_point(obj, p, f->vaddr, ON_ENTRY, 0);
+		return ADD_POINT(at->obj, at->p, f->vaddr, .how = ON_ENTRY);
 	}
 	because(f, "+0x%x %s", (unsigned int)(e.vaddr - f->vaddr), e.insn);
-	return add_point(obj, p, e.vaddr, ON_ENTRY, e.sp_delta);
+	return ADD_POINT(at->obj, at->p, e.vaddr, .how = ON_ENTRY, .sp_delta = e.sp_delta);
 }
 
-static int place_return_insns(const struct object *obj, struct planned_func *f, const struct walk *w, struct points *p)
+static int place_return_insns(const struct placing *at)
 {
+	struct planned_func *f = at->f;
+	const struct walk *w = at->w;
 	char entry[sizeof(f->why)];
 	int r = 0;
 
 	for (size_t i = 0; !r && i < w->returns.n; i++)
-		r = add_point(obj, p, w->returns.v[i], ON_RET_INSN, 0);
+		r = ADD_POINT(at->obj, at->p, w->returns.v[i], .how = ON_RET_INSN);
 	snprintf(entry, sizeof(entry), "%s", f->why);
 	because(f, "%.60s, %zu ret", entry, w->returns.n);
 	return r;
 }
 
-static int place(const struct object *obj, const struct alloc_func *row, struct planned_func *f, const struct walk *w,
-		 struct points *p)
+/* Its own returns, which tell of themselves; and jumps to elsewhere with the returns there. */
+static int place_without_entry(const struct placing *at)
 {
-	bool by_insns = row->flags & FUNC_THROWS || obj->machine == EM_AARCH64;
-	int r;
+	const struct walk *w = at->w;
+	size_t n_own = 0;
+	int r = 0;
 
-	if (row->role == ROLE_FREE)
-		return place_entry(obj, f, w, p);
-	if (by_insns && !w->unclear) {
-		r = place_entry(obj, f, w, p);
-		return r ? r : place_return_insns(obj, f, w, p);
+	for (size_t i = 0; !r && i < w->tails.n; i++)
+		r = ADD_POINT(at->obj, at->p, w->tails.v[i], .how = ON_ENTRY, .no_args = true);
+	for (size_t i = 0; !r && i < w->returns.n; i++) {
+		bool own = is_own(w, w->returns.v[i]);
+
+		n_own += own;
+		r = ADD_POINT(at->obj, at->p, w->returns.v[i], .how = ON_RET_INSN, .return_only = own);
 	}
-	r = add_point(obj, p, f->vaddr, ON_ENTRY, 0);
-	if (row->flags & FUNC_THROWS) {
-		f->no_return = true;
-		because(f, "entry only: %s", w->unclear);
-		return r;
-	}
-	because(f, "entry and uretprobe%s%s", w->unclear ? ": " : "", w->unclear ? w->unclear : "");
-	return r ? r : add_point(obj, p, f->vaddr, ON_RETURN, 0);
+	because(at->f, "no entry, %zu ret%s", n_own, w->tails.n ? "; jumps to elsewhere, and the returns there" : "");
+	return r;
 }
 
-int place__function(const struct object *obj, const struct alloc_func *row, struct planned_func *f, struct points *p)
+static int place_with_uretprobe(const struct placing *at, bool return_only)
+{
+	const char *why = at->w->unclear;
+	int r = 0;
+
+	because(at->f, "%suretprobe%s%s", return_only ? "no entry, " : "entry and ", why ? ": " : "", why ? why : "");
+	if (!return_only)
+		r = ADD_POINT(at->obj, at->p, at->f->vaddr, .how = ON_ENTRY);
+	return r ? r : ADD_POINT(at->obj, at->p, at->f->vaddr, .how = ON_RETURN, .return_only = return_only);
+}
+
+static int place(const struct placing *at)
+{
+	bool throws = at->row->flags & FUNC_THROWS;
+	bool by_insns = (throws || at->obj->machine == EM_AARCH64) && (throws || !at->want->plain);
+	bool no_entry = at->f->usable && at->row->flags & FUNC_INNERMOST && !throws;
+	int r;
+
+	if (at->row->role == ROLE_FREE || at->want->mode == MT_MODE_COUNT)
+		return place_entry(at);
+	if (!by_insns)
+		return place_with_uretprobe(at, no_entry);
+	if (!at->w->unclear) {
+		if (no_entry && !at->w->tangled)
+			return place_without_entry(at);
+		r = place_entry(at);
+		return r ? r : place_return_insns(at);
+	}
+	if (!throws)
+		return place_with_uretprobe(at, false);
+	at->f->no_return = true;
+	because(at->f, "entry only: %s", at->w->unclear);
+	return ADD_POINT(at->obj, at->p, at->f->vaddr, .how = ON_ENTRY);
+}
+
+int place__function(const struct object *obj, const struct alloc_func *row, const struct plan_want *want,
+		    struct planned_func *f, struct points *p)
 {
 	struct walk w = { .obj = obj };
+	struct placing at = { obj, row, want, f, &w, p };
 	size_t first = p->n;
 	int r = find_returns(&w, f);
 
 	f->no_return = false;
 	if (!r)
-		r = place(obj, row, f, &w, p);
+		r = place(&at);
 	walk_done(&w);
 	if (r) {
 		p->n = first;

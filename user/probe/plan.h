@@ -11,9 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/abi.h"
 #include "probe/allocators.h"
 #include "target/object.h"
 #include "util/err.h"
+
+/* What is recorded, as far as it decides where to probe. */
+struct plan_want {
+	enum mt_mode mode;	/* MT_MODE_COUNT: entries of allocations alone */
+	bool usable;		/* sizes from the blocks' headers, where the allocator is known to have them */
+	bool plain;		/* first instructions and uretprobes, whatever the code looks like: for diagnosis */
+};
+
+/* By the names that --mode and --size take. */
+struct plan_want plan_want__of(const char *mode, const char *size);
 
 enum how {
 	ON_ENTRY,	/* the function begins: arguments are in their registers */
@@ -26,12 +37,15 @@ struct point {
 	uint32_t func;		/* row of the table */
 	enum how how;
 	uint32_t sp_delta;	/* bytes that the stack pointer is below its value at entry, at this instruction */
+	bool return_only;	/* the entry of what returns here is not probed */
+	bool no_args;		/* the call is seen when it hands over to another function: its arguments are gone */
 };
 
 struct planned_func {
 	uint32_t func;
 	uint64_t vaddr, size;
 	bool no_return;		/* entry only: its return cannot be probed safely */
+	bool usable;		/* the size of its blocks is in their headers */
 	char why[96];		/* how its points were chosen, for doctor and --verbose */
 };
 
@@ -41,24 +55,27 @@ struct plan {
 	size_t n_funcs;
 	struct point *points;	/* owned */
 	size_t n_points;
+	struct plan_want want;	/* what it was made for */
+	size_t n_requested;	/* with want.usable: functions whose sizes are those asked for all the same */
 	char *family;		/* owned; "glibc", "musl", "jemalloc", "tcmalloc", "mimalloc", or "" if not recognised */
 };
 
 /*
  * Symbols of the object that are rows of the table. An object is an allocator
  * if it defines a FUNC_CORE row, or if asked is set (-O): then one row is
- * enough. *ret_n_symbols tells how many functions were looked at. Returns 0
+ * enough. want NULL: everything, sizes as asked for. *ret_n_symbols tells how many functions were looked at. Returns 0
  * with n_funcs 0 if the object is no allocator.
  */
-int plan__make(struct object *obj, const struct alloc_funcs *funcs, bool asked, struct plan *ret, size_t *ret_n_symbols,
-	       struct err *e);
+int plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked, struct plan *ret,
+	       size_t *ret_n_symbols, struct err *e);
 void plan__done(struct plan *p);
 
-/* place.c: appends the points of one function. */
+/* place.c: appends the points of one function. f->usable is the caller's. */
 struct points {
 	struct point *v;
 	size_t n, room;
 };
-int place__function(const struct object *obj, const struct alloc_func *row, struct planned_func *f, struct points *p);
+int place__function(const struct object *obj, const struct alloc_func *row, const struct plan_want *want,
+		    struct planned_func *f, struct points *p);
 
 #endif
