@@ -168,6 +168,7 @@ enum led_check {
 	LED_REALLOC = 16,	/* realloc_calls and failed_calls */
 	LED_ALL = 31,
 	LED_TOTALS = 32,	/* no sites at all, only totals */
+	LED_COUNT = 64,		/* only what --mode count records */
 };
 void want_ledger(struct test *t, json_t *root, json_t *process, const struct ledger *l, unsigned int checks);
 /* Sum of a counter over the sites of a process whose chain has this function. */
