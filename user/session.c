@@ -28,7 +28,7 @@
 #include "util/parse.h"
 
 #define SECOND_NS 1000000000ull
-#define LOOK_NS (SECOND_NS / 200)	/* a second, for the oldest blocks in reports of intervals */
+#define LOOK_NS (SECOND_NS / 300)	/* a second, for the oldest blocks in reports of intervals */
 
 enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOSSES = 3 };
 
@@ -214,6 +214,7 @@ static struct snapshot *take(struct session *s, bool last, bool ages, struct err
 	if (collect__cut(s->collect, &how, &cut, e))
 		return NULL;
 	model__note(s->model, cut);
+	info.mappings = tracees__n_mappings(&s->tracees);
 	info.unwind_full = unwind__n_full(s->unwind);
 	snap = model__snapshot(s->model, cut, &info, &calls);
 	if (!snap || tracees__list_probes(&s->tracees, snap)) {

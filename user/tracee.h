@@ -81,6 +81,9 @@ const char *tracee__last_allocator(const struct tracees *t, const struct tracee 
 /* Which objects are probed, and which functions in them. */
 int tracees__list_probes(const struct tracees *t, struct snapshot *s);
 
+/* Another number whenever an address may lie elsewhere than before: for snapshot_info. */
+uint64_t tracees__n_mappings(const struct tracees *t);
+
 /* For model_calls. */
 void tracees__locate(uint32_t proc, uint64_t addr, struct address *ret, void *arg);
 const char *tracees__function(uint32_t func, void *arg);

@@ -66,11 +66,24 @@ void tracees__locate(uint32_t proc, uint64_t addr, struct address *ret, void *ar
 			ret->handle = r->object;
 			ret->path = r->object ? r->object->path : r->label && r->label[0] ? r->label : "[anon]";
 			ret->build_id = r->object ? r->object->build_id : NULL;
+			/* code that nobody names yet may have a name later */
+			ret->fixed = r->object && r->object->is_elf;
 			ret->offset = addr - r->start;
 			if (r->object && !object__offset_to_vaddr(r->object, file_off, &ret->offset))
 				ret->offset = file_off;
 			return;
 		}
+}
+
+uint64_t tracees__n_mappings(const struct tracees *t)
+{
+	uint64_t n = 0;
+
+	/* neither lives nor ranges are ever removed */
+	for (size_t i = 0; i < t->v.n; i++)
+		for (size_t k = 0; k < t->v.v[i]->lives.n; k++)
+			n += 1 + t->v.v[i]->lives.v[k]->space.n;
+	return n;
 }
 
 const char *tracees__function(uint32_t func, void *arg)

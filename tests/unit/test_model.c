@@ -598,3 +598,67 @@ Test(model, ages_and_times)
 	snapshot__free(s);
 	model__free(m);
 }
+
+/* Below 0x8000 is code that stays; above, code that may get a name later. */
+static void locate_fixed(uint32_t proc, uint64_t addr, struct address *ret, void *arg)
+{
+	locate(proc, addr, ret, arg);
+	ret->fixed = (addr & 0xffff) < 0x8000;
+}
+
+Test(model, what_is_known_is_not_located_again)
+{
+	static const uint64_t one[] = { 0x11000, 0x12000, 0x12000 }, two[] = { 0x12000, 0x19000 }, three[] = { 0x13000 };
+	struct cut_site sites[] = {
+		{ .site = 7, .proc = 1, .counts = { ALLOCS(1, 1) }, .frames = one, .n_frames = 3 },
+		{ .site = 2, .proc = 1, .counts = { ALLOCS(1, 1) }, .frames = two, .n_frames = 2 },
+		{ .site = 9, .proc = 1, .counts = { ALLOCS(1, 1) }, .frames = three, .n_frames = 1 },
+	};
+	struct cut_proc proc = { .proc = 1 };
+	struct cut cut = { .now_ns = START, .sites = sites, .n_sites = 2, .procs = &proc, .n_procs = 1 };
+	struct model_calls fixed = calls;
+	struct snapshot_info with = info;
+	struct model *m = new_model();
+	struct snapshot *first, *s;
+
+	fixed.locate = locate_fixed;
+	with.mappings = 10;
+	add_life(m, 1, 10, "one");
+	n_located = 0;
+	first = model__snapshot(m, &cut, &with, &fixed);
+	cr_assert_not_null(first);
+	cr_expect_eq(n_located, 3);
+
+	n_located = 0;
+	cut.n_sites = 3;
+	s = model__snapshot(m, &cut, &with, &fixed);
+	cr_assert_not_null(s);
+	cr_expect_eq(n_located, 2, "the new one, and the one that may have moved");
+	cr_expect_eq(s->n_places, 4);
+	cr_expect_eq(first->n_places, 3, "a snapshot does not change");
+	cr_expect_eq(s->sites[0].n_stack, 3);
+	cr_expect_eq(s->places[s->sites[0].stack[0]].offset, 0x1000);
+	cr_expect_eq(s->places[s->sites[0].stack[1]].offset, 0x2000);
+	cr_expect_eq(s->sites[0].stack[1], s->sites[0].stack[2]);
+	cr_expect_eq(s->sites[0].stack[1], s->sites[1].stack[0]);
+	cr_expect_eq(s->places[s->sites[1].stack[1]].offset, 0x1000);
+	cr_expect_str_eq(s->modules[s->places[s->sites[1].stack[1]].module].path, "/lib/second.so");
+	cr_expect_eq(s->places[s->sites[2].stack[0]].offset, 0x3000);
+	snapshot__free(s);
+
+	n_located = 0;
+	with.mappings = 11;
+	s = model__snapshot(m, &cut, &with, &fixed);
+	cr_assert_not_null(s);
+	cr_expect_eq(n_located, 4, "something was mapped: all of it once more");
+	cr_expect_eq(s->n_places, 4);
+	cr_expect_eq(s->n_modules, 2);
+	cr_expect_eq(s->places[s->sites[0].stack[1]].offset, 0x2000);
+	model__free(m);
+
+	/* both outlive the model */
+	cr_expect_eq(first->places[first->sites[1].stack[1]].offset, 0x1000);
+	cr_expect_str_eq(first->modules[first->places[first->sites[0].stack[0]].module].path, "/lib/first.so");
+	snapshot__free(first);
+	snapshot__free(s);
+}

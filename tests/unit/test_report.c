@@ -83,7 +83,7 @@ Test(report, lists_the_heaviest_first_by_any_metric)
 	for (size_t m = 0; m < n_metrics; m++) {
 		struct rank r;
 
-		cr_assert_eq(rank__init(&r, s, VIEW_ALLOCS, metrics[m].name, false), 0);
+		cr_assert_eq(rank__init(&r, s, VIEW_ALLOCS, metrics[m].name, false, SIZE_MAX), 0);
 		cr_assert_eq(r.n, s->n_sites - 1, "a site that never succeeded is no allocation");
 		for (size_t i = 1; i < r.n; i++)
 			cr_assert_geq(metrics[m].of(r.v[i - 1]), metrics[m].of(r.v[i]));
@@ -103,8 +103,8 @@ Test(report, order_does_not_depend_on_the_order_of_arrival)
 		b->sites[i] = b->sites[b->n_sites - 1 - i];
 		b->sites[b->n_sites - 1 - i] = t;
 	}
-	cr_assert_eq(rank__init(&ra, a, VIEW_LEAKS, NULL, false), 0);
-	cr_assert_eq(rank__init(&rb, b, VIEW_LEAKS, NULL, false), 0);
+	cr_assert_eq(rank__init(&ra, a, VIEW_LEAKS, NULL, false, SIZE_MAX), 0);
+	cr_assert_eq(rank__init(&rb, b, VIEW_LEAKS, NULL, false, SIZE_MAX), 0);
 	cr_assert_eq(ra.n, rb.n);
 	for (size_t i = 0; i < ra.n; i++) {
 		cr_assert_eq(ra.v[i]->stack, rb.v[i]->stack);
@@ -114,6 +114,43 @@ Test(report, order_does_not_depend_on_the_order_of_arrival)
 	rank__done(&rb);
 	snapshot__free(a);
 	snapshot__free(b);
+}
+
+Test(report, the_first_rows_are_those_of_the_whole_order)
+{
+	struct snapshot *s = sample__new(0), *many = snapshot__new();
+	struct rank all, some;
+
+	/* the sample's sites over and over, with calls that come in no order and often tie */
+	many->processes = s->processes;
+	many->n_processes = s->n_processes;
+	many->places = s->places;
+	many->modules = s->modules;
+	many->n_modules = s->n_modules;
+	many->n_sites = 500;
+	many->sites = snapshot__alloc(many, many->n_sites, sizeof(*many->sites));
+	for (size_t i = 0; i < many->n_sites; i++) {
+		many->sites[i] = s->sites[i % s->n_sites];
+		many->sites[i].c.alloc_calls = 1 + i * 7919 % 97;
+		many->sites[i].c.alloc_bytes = i;
+	}
+	cr_assert_eq(rank__init(&all, many, VIEW_ALLOCS, NULL, false, SIZE_MAX), 0);
+	cr_assert_eq(all.n, many->n_sites);
+	for (size_t top = 0; top < 510; top += top < 5 ? 1 : 31) {
+		size_t sum = 0;
+
+		cr_assert_eq(rank__init(&some, many, VIEW_ALLOCS, NULL, false, top), 0);
+		cr_assert_eq(some.n, all.n, "the others are counted too");
+		for (size_t i = 0; i < top && i < all.n; i++)
+			cr_assert_eq(some.v[i], all.v[i], "row %zu of %zu", i, top);
+		for (size_t i = 0; i < some.n; i++)
+			sum += some.v[i] - many->sites;
+		cr_expect_eq(sum, 499 * 500 / 2, "each once");
+		rank__done(&some);
+	}
+	rank__done(&all);
+	snapshot__free(many);
+	snapshot__free(s);
 }
 
 Test(report, tells_which_names_it_needs)

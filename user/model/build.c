@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Model and cut → snapshot. Owns nothing beyond one call. The sums of a process
+ * Model and cut → snapshot. Owns nothing. The sums of a process
  * and the totals are made from the sites, so they agree with them always.
  */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "model/life.h"
 #include "model/model.h"
@@ -54,107 +53,12 @@ static const struct counter_words unwind_full_words = {
 static const struct counter_words inside_at_end_words = { "inside_at_end", "call was under way when the trace ended",
 							  "calls were under way when the trace ended" };
 
-/* ---- places: each (module, offset) once, and each (process, address) located once */
-
-struct seen_address {
-	struct {
-		uint64_t addr;
-		uint64_t proc;
-	} key;
-	uint32_t place;
-	UT_hash_handle hh;
-};
-
-struct seen_place {
-	struct {
-		const void *module;
-		uint64_t offset;
-	} key;
-	uint32_t place;
-	UT_hash_handle hh;
-};
-
-struct seen_module {
-	const void *key;
-	int module;
-	UT_hash_handle hh;
-};
-
 struct build {
 	struct snapshot *s;
 	const struct model_calls *calls;
-	struct seen_address *addresses;
-	struct seen_place *places;
-	struct seen_module *modules;
-	struct vec(struct place) place_list;
-	struct vec(struct snap_module) module_list;
-	struct obstack *arena;	/* the lookup tables' own, gone with the build */
+	struct places *places;	/* the model's */
 	bool failed;
 };
-
-static int module_of(struct build *b, const struct address *a)
-{
-	struct seen_module *m;
-	struct snap_module *row;
-
-	if (!a->module)
-		return -1;
-	HASH_FIND_PTR(b->modules, &a->module, m);
-	if (m)
-		return m->module;
-	row = vec_push(&b->module_list);
-	if (!row) {
-		b->failed = true;
-		return -1;
-	}
-	row->path = snapshot__strdup(b->s, a->path);
-	row->build_id = snapshot__strdup(b->s, a->build_id);
-	row->handle = a->handle;
-	m = obstack_alloc(b->arena, sizeof(*m));
-	memset(m, 0, sizeof(*m));
-	m->key = a->module;
-	m->module = b->module_list.n - 1;
-	HASH_ADD_PTR(b->modules, key, m);
-	return m->module;
-}
-
-static uint32_t place_of(struct build *b, uint32_t proc, uint64_t addr)
-{
-	struct seen_address *seen, find_a = { .key = { addr, proc } };
-	struct seen_place *same, find_p;
-	struct address a = {};
-	struct place *row;
-
-	HASH_FIND(hh, b->addresses, &find_a.key, sizeof(find_a.key), seen);
-	if (seen)
-		return seen->place;
-	b->calls->locate(proc, addr, &a, b->calls->arg);
-
-	memset(&find_p, 0, sizeof(find_p));
-	find_p.key.module = a.module;
-	find_p.key.offset = a.offset;
-	HASH_FIND(hh, b->places, &find_p.key, sizeof(find_p.key), same);
-	if (!same) {
-		int module = module_of(b, &a);
-
-		row = vec_push(&b->place_list);
-		if (!row) {
-			b->failed = true;
-			return 0;
-		}
-		row->module = module;
-		row->offset = a.offset;
-		same = obstack_alloc(b->arena, sizeof(*same));
-		*same = find_p;
-		same->place = b->place_list.n - 1;
-		HASH_ADD(hh, b->places, key, sizeof(same->key), same);
-	}
-	seen = obstack_alloc(b->arena, sizeof(*seen));
-	*seen = find_a;
-	seen->place = same->place;
-	HASH_ADD(hh, b->addresses, key, sizeof(seen->key), seen);
-	return same->place;
-}
 
 /* ---- rows */
 
@@ -167,7 +71,7 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 		       uint32_t process, struct snap_site *to)
 {
 	const struct mt_counts *c = &from->counts;
-	uint32_t *stack = NULL;
+	const uint32_t *places = from->n_frames ? places__of_site(b->places, from, b->calls) : NULL;
 
 	to->process = process;
 	to->function = b->calls->function(from->func, b->calls->arg);
@@ -194,12 +98,13 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 	to->older_blocks = from->older_blocks;
 	to->older_bytes = from->older_bytes;
 	to->end = from->end;
-	to->n_stack = from->n_frames;
-	if (from->n_frames)
-		stack = snapshot__alloc(b->s, from->n_frames, sizeof(*stack));
-	for (uint32_t i = 0; i < from->n_frames; i++)
-		stack[i] = place_of(b, from->proc, from->frames[i]);
-	to->stack = stack;
+	if (places) {
+		uint32_t *stack = snapshot__alloc(b->s, from->n_frames, sizeof(*stack));
+
+		to->stack = memcpy(stack, places, from->n_frames * sizeof(*stack));
+		to->n_stack = from->n_frames;
+	}
+	b->failed |= from->n_frames && !places;
 }
 
 static void add_counters(struct counters *sum, const struct counters *c)
@@ -416,19 +321,19 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const struct snapshot_info *info,
 				 const struct model_calls *calls)
 {
-	struct snapshot *tables = snapshot__new(), *s = snapshot__new();
-	struct build b = { .s = s, .calls = calls };
+	struct snapshot *s = snapshot__new();
+	struct build b = { .s = s, .calls = calls, .places = &m->places };
 	size_t n_proc_numbers = 1;
 	_cleanup_free_ uint32_t *process_of_proc = NULL;
 
 	for (size_t i = 0; i < m->lives.n; i++)
 		n_proc_numbers = MAX(n_proc_numbers, m->lives.v[i]->proc + 1u);
 	process_of_proc = calloc(n_proc_numbers, sizeof(*process_of_proc));
-	if (!s || !tables || !process_of_proc) {
+	if (!s || !process_of_proc) {
 		b.failed = true;
 		goto out;
 	}
-	b.arena = &tables->arena;
+	places__begin(&m->places, info->mappings);
 	s->version = info->version;
 	s->kernel = snapshot__strdup(s, info->kernel);
 	s->arch = snapshot__strdup(s, info->arch);
@@ -455,22 +360,8 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	build_counters(s, cut, info->unwind_full);
 	build_processes(&b, m, cut, process_of_proc, n_proc_numbers);
 	build_sites(&b, m, cut, process_of_proc, n_proc_numbers);
-
-	s->n_places = b.place_list.n;
-	s->places = snapshot__alloc(s, s->n_places + 1, sizeof(*s->places));
-	if (s->n_places)
-		memcpy(s->places, b.place_list.v, s->n_places * sizeof(*s->places));
-	s->n_modules = b.module_list.n;
-	s->modules = snapshot__alloc(s, s->n_modules + 1, sizeof(*s->modules));
-	if (s->n_modules)
-		memcpy((void *)s->modules, b.module_list.v, s->n_modules * sizeof(*s->modules));
+	places__copy(&m->places, s);
 out:
-	HASH_CLEAR(hh, b.addresses);
-	HASH_CLEAR(hh, b.places);
-	HASH_CLEAR(hh, b.modules);
-	vec_done(&b.place_list);
-	vec_done(&b.module_list);
-	snapshot__free(tables);
 	if (b.failed) {
 		snapshot__free(s);
 		s = NULL;

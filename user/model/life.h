@@ -4,6 +4,7 @@
 #define MT_LIFE_H
 
 #include "model/model.h"
+#include "model/places.h"
 #include "util/util.h"
 
 struct life_thread {
@@ -30,6 +31,7 @@ struct model {
 	uint64_t start_clock_ns;
 	int64_t wall_start_ns;
 	struct vec(struct life *) lives;
+	struct places places;
 };
 
 struct life *model__life(const struct model *m, uint32_t proc);

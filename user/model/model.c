@@ -40,6 +40,7 @@ void model__free(struct model *m)
 		free(l);
 	}
 	vec_done(&m->lives);
+	places__done(&m->places);
 	free(m);
 }
 
@@ -143,9 +144,27 @@ static void thin_out(struct life *l)
 
 int model__note(struct model *m, const struct cut *cut)
 {
+	_cleanup_free_ struct snap_point *sums = NULL;	/* by the number in the kernel's tables */
+	size_t n_sums = 1;
+
+	for (size_t i = 0; i < m->lives.n; i++)
+		n_sums = MAX(n_sums, m->lives.v[i]->proc + (size_t)1);
+	sums = calloc(n_sums, sizeof(*sums));
+	if (!sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < cut->n_sites; i++) {
+		const struct mt_counts *c = &cut->sites[i].counts;
+		struct snap_point *sum = &sums[cut->sites[i].proc];
+
+		if (cut->sites[i].proc >= n_sums)
+			continue;
+		sum->live_bytes += c->alloc_bytes - c->free_bytes;
+		sum->live_blocks += c->alloc_calls - c->free_calls;
+		sum->alloc_calls += c->alloc_calls;
+	}
 	for (size_t i = 0; i < m->lives.n; i++) {
 		struct life *l = m->lives.v[i];
-		struct snap_point p = { .t_ns = cut->now_ns > m->start_clock_ns ? cut->now_ns - m->start_clock_ns : 0, .rss_bytes = l->rss_bytes }, *slot;
+		struct snap_point *slot;
 
 		if (l->ended && l->timeline.n)
 			continue;
@@ -153,21 +172,14 @@ int model__note(struct model *m, const struct cut *cut)
 			l->note_every = 1;
 		if (l->n_notes++ % l->note_every)
 			continue;
-		for (size_t k = 0; k < cut->n_sites; k++) {
-			const struct mt_counts *c = &cut->sites[k].counts;
-
-			if (cut->sites[k].proc != l->proc)
-				continue;
-			p.live_bytes += c->alloc_bytes - c->free_bytes;
-			p.live_blocks += c->alloc_calls - c->free_calls;
-			p.alloc_calls += c->alloc_calls;
-		}
 		if (l->timeline.n >= MAX_POINTS)
 			thin_out(l);
 		slot = vec_push(&l->timeline);
 		if (!slot)
 			return -ENOMEM;
-		*slot = p;
+		*slot = sums[l->proc];
+		slot->t_ns = cut->now_ns > m->start_clock_ns ? cut->now_ns - m->start_clock_ns : 0;
+		slot->rss_bytes = l->rss_bytes;
 	}
 	return 0;
 }

@@ -28,6 +28,7 @@ struct address {
 	const void *handle;	/* for snap_module.handle */
 	const char *path, *build_id;
 	uint64_t offset;	/* ELF virtual address; the raw address without a module */
+	bool fixed;		/* it will be there as long as snapshot_info.mappings is the same; strings too */
 };
 
 struct model_calls {
@@ -63,6 +64,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	bool partial_sizes;
 	uint64_t min_size, max_size, older_ns;
 	uint64_t target_cpu_ns, tool_cpu_ns;
+	uint64_t mappings;	/* another number whenever an address may lie elsewhere */
 	uint64_t unwind_full;	/* files whose unwind table found no room */
 };
 

@@ -22,6 +22,13 @@ uint64_t rank__live_blocks(const struct rank *r, const struct snap_site *site)
 	return r->older ? site->older_blocks : site->c.live_blocks;
 }
 
+#define SWAP(a, b)				\
+	do {					\
+		__typeof__(a) swap_ = (a);	\
+		(a) = (b);			\
+		(b) = swap_;			\
+	} while (0)
+
 struct order {
 	const struct snapshot *s;
 	const struct rank *r;
@@ -49,9 +56,14 @@ static int less_first(uint64_t a, uint64_t b)
 
 static int by_place(const struct snapshot *s, const struct place *a, const struct place *b)
 {
-	const char *ma = place__frame(s, a, 0).module, *mb = place__frame(s, b, 0).module;
-	int d = strcmp(ma ? ma : "", mb ? mb : "");
+	const char *ma, *mb;
+	int d = 0;
 
+	if (a->module != b->module) {
+		ma = place__frame(s, a, 0).module;
+		mb = place__frame(s, b, 0).module;
+		d = strcmp(ma ? ma : "", mb ? mb : "");
+	}
 	return d ? d : less_first(a->offset, b->offset);
 }
 
@@ -109,7 +121,42 @@ const struct metric *rank__key(const char *name)
 	return strcmp(name, by_oldest.name) ? metric__find(name) : &by_oldest;
 }
 
-int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older)
+/* v[at] may be lighter than what hangs below it in the heap: of two, the one that ranks later is above. */
+static void sift(const struct snap_site **v, size_t n, size_t at, struct order *o)
+{
+	for (;;) {
+		size_t last = at;
+
+		for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < n; child++)
+			if (by_rank(&v[child], &v[last], o) > 0)
+				last = child;
+		if (last == at)
+			return;
+		SWAP(v[at], v[last]);
+		at = last;
+	}
+}
+
+/*
+ * The first of all in their order, the others behind them in none: ten rows of
+ * ten thousand sites are shown, once a second. A heap holds the best so far, the
+ * last of them on top.
+ */
+static void sort_first(const struct snap_site **v, size_t n, size_t first, struct order *o)
+{
+	if (first && first < n) {
+		for (size_t i = first / 2; i-- > 0;)
+			sift(v, first, i, o);
+		for (size_t i = first; i < n; i++)
+			if (by_rank(&v[i], &v[0], o) < 0) {
+				SWAP(v[i], v[0]);
+				sift(v, first, 0, o);
+			}
+	}
+	qsort_r(v, MIN(first, n), sizeof(*v), by_rank, o);
+}
+
+int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top)
 {
 	struct order o = { s, r, view };
 
@@ -127,7 +174,7 @@ int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, con
 		if (view == VIEW_LEAKS ? rank__live_blocks(r, site) : site->c.alloc_calls)
 			r->v[r->n++] = site;
 	}
-	qsort_r(r->v, r->n, sizeof(*r->v), by_rank, &o);
+	sort_first(r->v, r->n, top, &o);
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 #include "view/views.h"
 
 struct rank {
-	const struct snap_site **v;	/* owned; all sites of the view, the heaviest first */
+	const struct snap_site **v;	/* owned; all sites of the view: the heaviest, as many as asked for, in order; then the rest in none */
 	size_t n;
 	const struct metric *by;
 	bool older;		/* live figures are those of blocks older than snapshot.older_ns */
@@ -19,8 +19,8 @@ struct rank {
 
 /* What --sort takes: a metric, or "oldest"; NULL: no such key. */
 const struct metric *rank__key(const char *name);
-/* sort NULL: by the view. -EINVAL: no such metric. */
-int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older);
+/* sort NULL: by the view. top: how many are put in order; SIZE_MAX: all. -EINVAL: no such metric. */
+int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top);
 void rank__done(struct rank *r);
 
 /* A site's live figures as this ranking counts them. */

@@ -190,7 +190,7 @@ static int table(struct report *r, const struct table *t)
 	struct rank k;
 	int err;
 
-	err = rank__init(&k, r->s, t->view, r->o->sort, older);
+	err = rank__init(&k, r->s, t->view, r->o->sort, older, r->top);
 	if (err)
 		return err;
 	n = MIN(k.n, r->top);
@@ -277,7 +277,7 @@ int report__shown(const struct snapshot *s, const struct report_opts *o, size_t 
 
 		if (!wanted(&r, &tables[i]))
 			continue;
-		err = rank__init(&k, s, tables[i].view, o->sort, tables[i].view == VIEW_LEAKS && o->older_ns);
+		err = rank__init(&k, s, tables[i].view, o->sort, tables[i].view == VIEW_LEAKS && o->older_ns, r.top);
 		if (err)
 			return err;
 		for (size_t j = 0; j < MIN(k.n, r.top); j++) {

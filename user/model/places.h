@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Return addresses → places, kept from one snapshot to the next. For model/ alone. */
+#ifndef MT_PLACES_H
+#define MT_PLACES_H
+
+#include <obstack.h>
+
+#include "model/model.h"
+#include "util/util.h"
+
+struct known_stack;
+
+struct places {			/* all zero: empty */
+	struct obstack arena;	/* the lookup tables' */
+	bool begun;		/* the arena is there */
+	uint64_t mappings;	/* what it was made for: snapshot_info.mappings */
+	uint64_t n_begun;	/* the snapshot that is being made */
+	struct known_address *addresses;
+	struct known_place *by_offset;
+	struct known_module *by_key;
+	struct vec(struct place) list;
+	struct vec(struct snap_module) modules;	/* strings are those of struct address */
+	struct vec(struct known_stack) stacks;	/* by site number */
+};
+
+void places__done(struct places *p);
+/* A snapshot begins. What was known is forgotten if mappings are other ones now. */
+void places__begin(struct places *p, uint64_t mappings);
+/* The frames of a site as indexes of places; hold until the next call. NULL without memory. */
+const uint32_t *places__of_site(struct places *p, const struct cut_site *site, const struct model_calls *calls);
+/* All that is known goes into the snapshot. */
+void places__copy(const struct places *p, struct snapshot *s);
+
+#endif
