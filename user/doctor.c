@@ -6,10 +6,15 @@
  *     kernel 6.18.44 aarch64         ok
  *     BTF                            ok   /sys/kernel/btf/vmlinux
  *     uprobe_multi                   no   kernel 6.6 or later has it; ...
+ *     CAP_SYS_PTRACE                 no   only this user's own processes can be traced
+ *     missing                        CAP_PERFMON: run with sudo, or: sudo setcap ...
+ *
+ * NO is what stands in the way, no is what does not matter here. "missing"
+ * names the capabilities that are missing for what was asked, no others, and
+ * is there only if any is. What was found in the targets follows.
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/capability.h>
 #include <sys/utsname.h>
 
 #include "doctor.h"
@@ -17,6 +22,7 @@
 #include "probe/kernel.h"
 #include "tracee.h"
 #include "util/parse.h"
+#include "util/rights.h"
 #include "util/util.h"
 
 static void line(FILE *out, const char *what, const char *state, const char *detail)
@@ -29,42 +35,39 @@ static void tell_features(FILE *out)
 	for (enum feature_id id = 0; id < N_FEATURES; id++) {
 		const struct feature *f = &features[id];
 		enum feature_state state = feature__state(id);
-		/* what is only slower without it is no fault */
-		const char *bad = f->needed || !features__can_trace() ? "NO" : "no";
+		_cleanup_free_ char *names = NULL;
 
-		line(out, f->name, state == FEATURE_OK ? "ok" : bad, state == FEATURE_OK ? f->detail : f->mend);
+		if (state == FEATURE_OK) {
+			line(out, f->name, "ok", f->detail);
+			continue;
+		}
+		if (state == FEATURE_DENIED)
+			names = rights__lacking(f->rights) ? rights__names(rights__lacking(f->rights)) : rights__why_refused(f->rights);
+		/* what is only slower without it is no fault */
+		fprintf(out, "  %-30s %-4s %s%s\n", f->name, f->needed || !features__can_trace() ? "NO" : "no",
+			state == FEATURE_DENIED && rights__lacking(f->rights) ? "not without " : "",
+			state == FEATURE_DENIED ? names ? names : "not permitted" : f->mend);
 	}
 }
 
-/* Which capabilities matter, and what for. */
-static const struct {
-	cap_value_t cap;
-	const char *name, *without;
-} caps[] = {
-	{ CAP_BPF, "CAP_BPF", "BPF programs cannot be loaded" },
-	{ CAP_PERFMON, "CAP_PERFMON", "programs cannot be attached" },
-	{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "only this user's own processes can be traced" },
-	{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "libraries that this user may not read cannot be probed" },
-	{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "needed for probes on kernels without uprobe_multi, and for deleted files" },
-};
-
-static void tell_caps(FILE *out)
+static void tell_rights(FILE *out, unsigned int missing)
 {
-	cap_t mine = cap_get_proc();
-	bool all = true;
+	unsigned int lacking = rights__lacking(~0u);
 
-	for (size_t i = 0; mine && i < ARRAY_SIZE(caps); i++) {
-		cap_flag_value_t has = CAP_CLEAR;
-
-		cap_get_flag(mine, caps[i].cap, CAP_EFFECTIVE, &has);
-		if (has == CAP_SET)
-			continue;
-		all = false;
-		line(out, caps[i].name, "no", caps[i].without);
-	}
-	if (mine && all)
+	for (enum right r = 0; r < N_RIGHTS; r++)
+		if (lacking & RIGHT_BIT(r))
+			line(out, right__name(r), missing & RIGHT_BIT(r) ? "NO" : "no", right__without(r));
+	if (!lacking)
 		line(out, "capabilities", "ok", geteuid() ? "all that are needed" : "root");
-	cap_free(mine);
+}
+
+/* Names by themselves first, so that a script can take them. */
+static void tell_missing(FILE *out, unsigned int missing)
+{
+	_cleanup_free_ char *names = rights__names(missing), *mend = rights__mend(missing);
+
+	if (missing && names && mend)
+		fprintf(out, "  %-30s %s: %s\n", "missing", names, mend);
 }
 
 static int tell_memory(FILE *out, const struct opts *o, struct err *e)
@@ -100,7 +103,24 @@ static void tell_unwind(FILE *out, const struct opts *o, const struct tracee *p)
 	unwind__free(u);
 }
 
-static int tell_targets(FILE *out, const struct opts *o, int *ret_status, struct err *e)
+/* The rights that are missing to read what a process has mapped. */
+static unsigned int tell_unread(FILE *out, const struct tracee *p)
+{
+	const struct space *s = &p->lives.v[p->lives.n - 1]->space;
+	unsigned int needs = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct space_range *r = &s->v[i];
+
+		if (!tracee__may_not_read(r))
+			continue;
+		needs |= RIGHT_BIT(r->why.code == -EACCES ? RIGHT_DAC_READ_SEARCH : RIGHT_CHECKPOINT_RESTORE);
+		fprintf(out, "  not read   %s\n", r->label ? r->label : "");
+	}
+	return rights__lacking(needs);
+}
+
+static int tell_targets(FILE *out, const struct opts *o, int *ret_status, unsigned int *missing, struct err *e)
 {
 	struct tracees t;
 	int err;
@@ -115,18 +135,25 @@ static int tell_targets(FILE *out, const struct opts *o, int *ret_status, struct
 		size_t seen = t.plans.n;
 
 		err = tracees__ask_for(&t, o->objects.v[i], e);
+		if (err == -EACCES)
+			*missing |= rights__lacking(RIGHT_BIT(RIGHT_DAC_READ_SEARCH));
 		if (!err && t.plans.n > seen) {
 			fprintf(out, "With -O %s\n", o->objects.v[i]);
 			tell_plan(out, &t, &t.plans.v[seen]->plan);
 		}
 	}
 	for (size_t i = 0; i < o->pids.n && !err; i++) {
-		size_t seen = t.plans.n;
+		size_t seen = t.plans.n, had = t.v.n;
 
 		err = tracees__add(&t, o->pids.v[i], e);
+		if (err == -EACCES && t.v.n == had)
+			*missing |= rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE));
+		if (t.v.n > had) {
+			fprintf(out, "With -p %d: %s\n", (int)o->pids.v[i], t.v.v[had]->process.comm);
+			*missing |= tell_unread(out, t.v.v[had]);
+		}
 		if (err)
 			break;
-		fprintf(out, "With -p %d: %s\n", (int)o->pids.v[i], t.v.v[t.v.n - 1]->process.comm);
 		tell_unwind(out, o, t.v.v[t.v.n - 1]);
 		for (size_t k = seen; k < t.plans.n; k++)
 			if (t.plans.v[k]->plan.n_funcs)
@@ -140,8 +167,12 @@ static int tell_targets(FILE *out, const struct opts *o, int *ret_status, struct
 
 int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 {
+	_cleanup_free_ char *targets = NULL;
+	unsigned int missing = features__missing_rights();
 	struct utsname u;
 	char kernel[160];
+	size_t len = 0;
+	FILE *later;
 	int err;
 
 	uname(&u);
@@ -149,14 +180,22 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	snprintf(kernel, sizeof(kernel), "kernel %s %s", u.release, u.machine);
 	line(out, kernel, "ok", "");
 	tell_features(out);
-	tell_caps(out);
 	line(out, "stacks", "ok", "frame pointers, or tables from .eh_frame; -p PID says which");
 	err = tell_memory(out, o, e);
 	*ret_status = err || !features__can_trace();
 	if (features__can_trace())
 		line(out, "probes", "", feature__has(FEATURE_UPROBE_MULTI) ? "uprobe_multi links, one per role and file" :
 									    "perf events, one per point");
+	/* the targets have a say in what is missing, which is told before them */
+	later = open_memstream(&targets, &len);
+	if (!later)
+		return err_set(e, -ENOMEM, "out of memory");
 	if (!err && (o->pids.n || o->objects.n))
-		err = tell_targets(out, o, ret_status, e);
+		err = tell_targets(later, o, ret_status, &missing, e);
+	if (fclose(later))
+		return err_set(e, -ENOMEM, "out of memory");
+	tell_rights(out, missing);
+	tell_missing(out, missing);
+	fputs(targets, out);
 	return err;
 }

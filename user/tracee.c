@@ -192,11 +192,38 @@ static int check_machine(const struct tracee *p, struct err *e)
 		     0;
 }
 
+bool tracee__may_not_read(const struct space_range *r)
+{
+	return r->why.code == -EACCES || r->why.code == -EPERM;
+}
+
+/* Each file once, whatever the number of its mappings. */
+static void tell_unread(const struct tracee *p)
+{
+	struct tracee_life *l = p->lives.v[p->lives.n - 1];
+
+	for (; l->n_told < l->space.n; l->n_told++) {
+		const struct space_range *r = &l->space.v[l->n_told];
+		bool said = false;
+
+		for (size_t i = 0; i < l->n_told && !said; i++)
+			said = tracee__may_not_read(&l->space.v[i]) && r->label && l->space.v[i].label &&
+			       !strcmp(l->space.v[i].label, r->label);
+		if (tracee__may_not_read(r) && !said)
+			say("%s (%d): a file is left out, with its names and any allocator in it: %s", p->process.comm,
+			    (int)p->process.pid, err_msg(&r->why));
+	}
+}
+
 static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e)
 {
 	const struct space *s = &p->lives.v[p->lives.n - 1]->space;
 	const struct object *last = NULL;
 
+	for (size_t i = 0; i < s->n; i++)
+		if (tracee__may_not_read(&s->v[i]))
+			return err_set(e, s->v[i].why.code, "no allocator found in %s (%d): %s", p->process.comm, (int)p->process.pid,
+				       err_msg(&s->v[i].why));
 	err_set(e, -ENOENT, "'%s' (%d) maps no allocator that malloctrace knows", p->process.comm, (int)p->process.pid);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct object *obj = s->v[i].object;
@@ -336,9 +363,10 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 	int err;
 
 	/* after detaching it is looked at no more */
-	if (p->ended || !p->attachment)
+	if (p->ended || !p->attachment || p->lives.v[p->lives.n - 1]->closed)
 		return 0;
 	err = space__refresh(&p->lives.v[p->lives.n - 1]->space, t->objects, p->process.pid, &n_new, e);
+	tell_unread(p);
 	if (!err && n_new)
 		err = update_unwind(t, p, e);
 	if (!err)
@@ -406,9 +434,10 @@ bool tracees__all_ended(const struct tracees *t)
 
 int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const char *comm, struct err *e)
 {
+	_cleanup_err_ struct err why = {};
 	struct process now = { .pidfd = -1 };
 	size_t had = p->n_allocators;
-	int err = process__read(p->process.pid, &now, NULL);
+	int err = process__read(p->process.pid, &now, &why);
 
 	if (!err) {
 		/* the same process still: what waits for its end goes on waiting */
@@ -430,6 +459,14 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const ch
 	err = add_life(p, proc, e);
 	if (!err)
 		err = tell_model(t, p, 0, e);
+	/* a set-user-ID program, or one that nobody may read: no reason to lose what was seen before, if anything was */
+	if (!err && why.code == -EACCES) {
+		p->lives.v[p->lives.n - 1]->closed = true;
+		if (p->own && p->lives.n == 2)
+			return err_set(e, why.code, "%s", err_msg(&why));
+		say("%s (%d) is another program now, without names and new probes: %s", p->process.comm, (int)p->process.pid,
+		    err_msg(&why));
+	}
 	if (!err)
 		err = tracee__refresh(t, p, e);
 	if (!err && p->n_allocators > had)

@@ -18,6 +18,8 @@
 struct tracee_life {
 	uint32_t proc;		/* in the kernel's tables */
 	struct space space;
+	bool closed;		/* this user may not look into it */
+	size_t n_told;		/* ranges of the space of which it was said if their file could not be read */
 };
 
 struct tracee {
@@ -59,6 +61,8 @@ int tracees__ask_for(struct tracees *t, const char *path, struct err *e);
 int tracees__add(struct tracees *t, pid_t pid, struct err *e);
 /* The same for a program of our own that has not begun yet. */
 int tracees__add_own(struct tracees *t, pid_t pid, struct err *e);
+/* A file that this user may not read, though the process has mapped it. */
+bool tracee__may_not_read(const struct space_range *r);
 /* With kernel and model set: puts all planned probes in place. */
 int tracees__attach(struct tracees *t, struct err *e);
 /* Takes them all out; tracees stay known. */

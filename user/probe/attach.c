@@ -8,6 +8,7 @@
 #include "malloctrace.skel.h"
 #include "probe/attach.h"
 #include "probe/multi.h"
+#include "util/rights.h"
 #include "util/util.h"
 
 enum side { ENTER, LEAVE };
@@ -134,15 +135,15 @@ static int choose(const struct plan *p, const struct alloc_funcs *funcs, const s
 	return 0;
 }
 
-static int explain(struct err *e, int err, const struct object *obj, pid_t pid)
+static int explain(const struct attachment *a, struct err *e, int err, const struct object *obj)
 {
 	switch (-err) {
 	case ESRCH:
-		return err_set(e, err, "process %d has ended", (int)pid);
+		return err_set(e, err, "process %d has ended", (int)a->pid);
 	case EPERM:
 	case EACCES:
-		return err_set(e, err, "the kernel does not let this user probe %s: run with sudo; 'malloctrace doctor' says what is missing",
-			       obj->path);
+		return rights__refused(e, err, RIGHT_BIT(a->kernel->multi ? RIGHT_PERFMON : RIGHT_SYS_ADMIN),
+				       "this user may not probe %s", obj->path);
 	default:
 		return err_set(e, err, "cannot probe %s: %s", obj->path, strerror(-err));
 	}
@@ -197,7 +198,7 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 				err = a->kernel->multi ? attach_multi(a, step, prog, plans[i]->object, &c) :
 							 attach_perf(a, step, prog, plans[i]->object, &c);
 			if (err)
-				return explain(e, err, plans[i]->object, a->pid);
+				return explain(a, e, err, plans[i]->object);
 		}
 	}
 	return 0;
@@ -210,7 +211,7 @@ int attachment__add_entry(struct attachment *a, const struct object *exe, uint64
 	struct bpf_program *prog = a->kernel->skel->progs.reach_entry;
 	int err = a->kernel->multi ? attach_multi(a, step, prog, exe, &c) : attach_perf(a, step, prog, exe, &c);
 
-	return err ? explain(e, err, exe, a->pid) : 0;
+	return err ? explain(a, e, err, exe) : 0;
 }
 
 #define CLOSERS 16

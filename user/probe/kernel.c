@@ -203,11 +203,10 @@ static uint64_t tick_ns(void)
 
 static int explain_load(struct err *e, int err, const struct table_sizes *s)
 {
-	/* EACCES is also what the verifier says of a program that it does not like */
-	switch (err == -EACCES && feature__has(FEATURE_BPF) ? EINVAL : -err) {
-	case EPERM:
-	case EACCES:
-		return err_set(e, err, "the kernel does not let this user load BPF programs: run with sudo; 'malloctrace doctor' says what is missing");
+	/* EACCES and EINVAL are also what the verifier says of a program that it does not like, or may not accept */
+	if ((err == -EPERM || err == -EACCES || err == -EINVAL) && features__explain(e))
+		return err;
+	switch (-err) {
 	case ENOMEM:
 		return err_set(e, err, "no memory for the tables in the kernel (%llu MiB): lower --max-live or --max-stacks",
 			       (unsigned long long)(s->bytes / MiB));
@@ -233,6 +232,10 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	k->tick_ns = tick_ns();
 	k->multi = feature__has(FEATURE_UPROBE_MULTI);
+	if (!k->multi && !feature__has(FEATURE_PERF_UPROBE)) {
+		err = features__explain(e);
+		goto fail;
+	}
 	k->skel = malloctrace_bpf__open();
 	if (!k->skel) {
 		err = explain_load(e, -errno, &k->sizes);

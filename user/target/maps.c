@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "target/maps.h"
+#include "util/rights.h"
 #include "util/util.h"
 
 static bool take_number(const char **p, const char *end, unsigned int base, uint64_t *ret)
@@ -139,27 +139,6 @@ int maps__parse(const char *text, size_t len, struct maps *ret, struct err *e)
 	return 0;
 }
 
-static int not_allowed(pid_t pid, struct err *e)
-{
-	_cleanup_free_ char *dir = NULL, *comm_path = NULL, *comm = NULL;
-	struct stat st;
-
-	if (asprintf(&comm_path, "/proc/%d/comm", (int)pid) < 0)
-		comm_path = NULL;
-	else if (!read_small_file(comm_path, &comm, NULL))
-		comm[strcspn(comm, "\n")] = 0;
-	if (comm)
-		clean_name(comm);
-	if (asprintf(&dir, "/proc/%d", (int)pid) < 0)
-		dir = NULL;
-	if (!comm || !dir || stat(dir, &st) < 0)
-		return err_set(e, -EACCES, "this user may not look into process %d: run with sudo, or add CAP_SYS_PTRACE",
-			       (int)pid);
-	return err_set(e, -EACCES,
-		       "%s (%d) belongs to uid %u and this user may not look into it: run with sudo, or add CAP_SYS_PTRACE",
-		       comm, (int)pid, (unsigned int)st.st_uid);
-}
-
 int maps__read(pid_t pid, struct maps *ret, struct err *e)
 {
 	_cleanup_free_ char *path = NULL, *text = NULL;
@@ -174,7 +153,7 @@ int maps__read(pid_t pid, struct maps *ret, struct err *e)
 	if (r == -ENOENT || r == -ESRCH)
 		return err_set(e, -ESRCH, "no process %d", (int)pid);
 	if (r == -EACCES || r == -EPERM)
-		return not_allowed(pid, e);
+		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE), "this user may not look into process %d", (int)pid);
 	if (r)
 		return err_set(e, r, "%s: %s", path, strerror(-r));
 	return maps__parse(text, len, ret, e);

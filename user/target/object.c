@@ -24,6 +24,7 @@
 
 #include "target/jitmap.h"
 #include "target/object.h"
+#include "util/rights.h"
 #include "util/util.h"
 
 #define MAX_PHDRS 4096
@@ -321,8 +322,9 @@ static int get_opened(struct objects *o, int path_fd, const char *name, struct o
 	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		r = -errno;
-		return err_set(e, r, "%s: %s%s", clean, strerror(-r),
-			       r == -EACCES ? ": run with sudo, or add CAP_DAC_READ_SEARCH" : "");
+		if (r == -EACCES)
+			return rights__refused(e, r, RIGHT_BIT(RIGHT_DAC_READ_SEARCH), "this user may not read %s", clean);
+		return err_set(e, r, "%s: %s", clean, strerror(-r));
 	}
 	obj = calloc(1, sizeof(*obj));
 	if (!obj) {
@@ -366,6 +368,15 @@ static int open_in_root(pid_t pid, const struct mapping *m, const char *suffix)
 	return fd;
 }
 
+/* Since 6.13 who has CAP_PERFMON may read anyone's maps, but not go where they point. */
+static bool may_enter_root(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	return readlink(path, (char[2]){}, 1) >= 0 || errno != EACCES;
+}
+
 int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e)
 {
 	_cleanup_free_ char *link = NULL, *clean = strdup(m->path);
@@ -392,16 +403,22 @@ int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct o
 	if (fd >= 0)
 		return get_opened(o, fd, m->path, ret, e);
 	if (m->deleted)
-		return err_set(e, r == -ENOENT ? -ESTALE : r,
-			       "%s is deleted, and /proc/%d/map_files, which still reaches it, cannot be used (%s): run with sudo",
-			       clean, (int)pid, strerror(-r));
+		return r == -EPERM ? rights__refused(e, r, RIGHT_BIT(RIGHT_CHECKPOINT_RESTORE),
+						     "%s is deleted, and this user may not reach it through /proc/%d/map_files",
+						     clean, (int)pid) :
+				     err_set(e, r == -ENOENT ? -ESTALE : r, "%s is deleted, and /proc/%d/map_files does not reach it: %s",
+					     clean, (int)pid, strerror(-r));
+	if (fd == -ESTALE && r == -EPERM)
+		return rights__refused(e, r, RIGHT_BIT(RIGHT_CHECKPOINT_RESTORE),
+				       "%s is another file than process %d has mapped, which this user may not reach through its map_files",
+				       clean, (int)pid);
 	if (fd == -ESTALE)
 		return err_set(e, -ESTALE, "%s is no longer the file that process %d has mapped", clean, (int)pid);
 	if (fd == -ENOENT || fd == -ESRCH)
 		return err_set(e, fd, "process %d has mapped %s, but it cannot be found under its root", (int)pid, clean);
-	if (fd == -EACCES || fd == -EPERM)
-		return err_set(e, fd, "%s of process %d: %s: run with sudo, or add CAP_SYS_PTRACE", clean, (int)pid,
-			       strerror(-fd));
+	if (fd == -EACCES)
+		return rights__refused(e, fd, RIGHT_BIT(may_enter_root(pid) ? RIGHT_DAC_READ_SEARCH : RIGHT_SYS_PTRACE),
+				       "this user may not read %s", clean);
 	return err_set(e, fd, "%s of process %d: %s", clean, (int)pid, strerror(-fd));
 }
 
@@ -410,6 +427,8 @@ int objects__get_path(struct objects *o, const char *path, struct object **ret, 
 	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
 	_cleanup_free_ char *whole = NULL;
 
+	if (fd < 0 && errno == EACCES)
+		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_DAC_READ_SEARCH), "this user may not read %s", path);
 	if (fd < 0)
 		return err_set(e, -errno, "%s: %s", path, strerror(errno));
 	whole = realpath(path, NULL);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns nothing but what it returns. All names leave here clean. */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include "target/process.h"
+#include "util/rights.h"
 #include "util/util.h"
 
 static int read_proc(pid_t pid, const char *what, char **ret)
@@ -141,18 +142,36 @@ static int may_look(pid_t pid, const struct process *p, struct err *e)
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	if (readlink(path, (char[2]){}, 1) >= 0 || (errno != EACCES && errno != EPERM))
 		return 0;
-	return err_set(e, -EACCES, "%s (%d) belongs to uid %u and this user may not look into it: run with sudo, or add CAP_SYS_PTRACE",
-		       p->comm, (int)pid, p->uid);
+	if (p->uid == geteuid())
+		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
+				       "%s (%d) lets nobody look into it (its file is unreadable, or it changed its rights)", p->comm,
+				       (int)pid);
+	return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
+			       "%s (%d) belongs to uid %u and this user may not look into it", p->comm, (int)pid, p->uid);
+}
+
+/* Of /proc itself only what belongs to root is told of a process that nobody may look into. */
+static uid_t read_uid(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned int real, effective = 0;
+	const char *line;
+
+	if (read_proc(pid, "status", &text))
+		return 0;
+	line = strstr(text, "\nUid:");
+	return line && sscanf(line + 5, "%u %u", &real, &effective) == 2 ? effective : 0;
 }
 
 int process__read(pid_t pid, struct process *ret, struct err *e)
 {
 	struct process p = { .pid = pid, .pidfd = -1 };
 	struct stat_fields stat;
-	struct stat dir;
-	char path[64];
 	int err = read_stat(pid, &stat);
 
+	if (err == -ENOENT && kill(pid, 0) && errno == EPERM)
+		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
+				       "process %d is hidden from this user (/proc is mounted with hidepid)", (int)pid);
 	if (err == -ENOENT || err == -ESRCH)
 		return err_set(e, -ESRCH, "no process %d", (int)pid);
 	if (err)
@@ -160,9 +179,7 @@ int process__read(pid_t pid, struct process *ret, struct err *e)
 	p.comm = read_name(pid, "comm");
 	if (!p.comm)
 		return err_set(e, -ENOMEM, "out of memory");
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	if (!lstat(path, &dir))
-		p.uid = dir.st_uid;
+	p.uid = read_uid(pid);
 	if (stat.flags & PF_KTHREAD) {
 		err = err_set(e, -EINVAL, "'%s' (%d) is a kernel thread: it has no allocator", p.comm, (int)pid);
 		goto fail;

@@ -110,7 +110,7 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 		if (mem < 0)
 			mem = open_memory(pid);
 		if (m->ino)
-			objects__get(objects, pid, m, &r->object, NULL);
+			objects__get(objects, pid, m, &r->object, &r->why);
 		else if (!strcmp(m->path, "[vdso]"))
 			r->object = read_vdso(objects, mem, m);
 		if (m->ino && r->object && is_another(mem, &maps, m, r->object))
@@ -149,6 +149,7 @@ void space__done(struct space *s)
 		if (s->v[i].object)
 			object__put(s->v[i].object);
 		free(s->v[i].label);
+		err_done(&s->v[i].why);
 	}
 	vec_done(s);
 	object__put(s->jit);

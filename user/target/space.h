@@ -13,6 +13,7 @@ struct space_range {
 	uint64_t start, end, file_off;
 	struct object *object;	/* a reference; NULL for what is no file */
 	char *label;		/* owned; "[vdso]" and the like, or the path of a file that could not be opened */
+	struct err why;		/* owned; of a file that could not be opened */
 };
 
 struct space {

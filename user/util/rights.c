@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the table of capabilities. All questions are put to the kernel anew:
+ * they are asked when something was refused, and then rarely.
+ *
+ * A capability can be missing for four reasons, and each is mended in another
+ * way: the user has none; whoever started the container or service took it
+ * away; it is held in a user namespace only, which means nothing to BPF and to
+ * processes outside; the program's file has it, but was run in a way that makes
+ * the kernel ignore that.
+ */
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "util/rights.h"
+#include "util/util.h"
+
+static const struct {
+	cap_value_t cap;
+	cap_value_t implied_by;	/* another one that the kernel takes in its place */
+	const char *name, *without;
+} rights[N_RIGHTS] = {
+	[RIGHT_BPF] = { CAP_BPF, CAP_SYS_ADMIN, "CAP_BPF", "BPF programs and tables cannot be loaded" },
+	[RIGHT_PERFMON] = { CAP_PERFMON, CAP_SYS_ADMIN, "CAP_PERFMON", "BPF programs cannot be attached to other programs" },
+	[RIGHT_SYS_PTRACE] = { CAP_SYS_PTRACE, CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "only this user's own processes can be traced" },
+	[RIGHT_DAC_READ_SEARCH] = { CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, "CAP_DAC_READ_SEARCH",
+				    "programs and libraries that this user may not read cannot be probed" },
+	[RIGHT_CHECKPOINT_RESTORE] = { CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, "CAP_CHECKPOINT_RESTORE",
+				       "files that were deleted or replaced since they were mapped cannot be probed" },
+	[RIGHT_SYS_ADMIN] = { CAP_SYS_ADMIN, CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "probes need it on kernels without uprobe_multi" },
+};
+
+/* The machine's own user namespace has had this inode number in every kernel (PROC_USER_INIT_INO). */
+#define FIRST_USER_NS 0xeffffffdu
+
+static bool in_first_user_ns(void)
+{
+	struct stat st;
+
+	/* a kernel without user namespaces has no other one */
+	return stat("/proc/self/ns/user", &st) || st.st_ino == FIRST_USER_NS;
+}
+
+const char *right__name(enum right r)
+{
+	return rights[r].name;
+}
+
+const char *right__without(enum right r)
+{
+	return rights[r].without;
+}
+
+static bool has(cap_t caps, cap_value_t cap, cap_flag_t flag)
+{
+	cap_flag_value_t v = CAP_CLEAR;
+
+	return caps && !cap_get_flag(caps, cap, flag, &v) && v == CAP_SET;
+}
+
+bool right__held(enum right r)
+{
+	cap_t mine = cap_get_proc();
+	bool held = (has(mine, rights[r].cap, CAP_EFFECTIVE) || has(mine, rights[r].implied_by, CAP_EFFECTIVE)) &&
+		    in_first_user_ns();
+
+	cap_free(mine);
+	return held;
+}
+
+unsigned int rights__lacking(unsigned int set)
+{
+	unsigned int lacking = 0;
+
+	for (enum right r = 0; r < N_RIGHTS; r++)
+		if (set & RIGHT_BIT(r) && !right__held(r))
+			lacking |= RIGHT_BIT(r);
+	return lacking;
+}
+
+/* The names of a set, skipping the first `skip` characters of each, with `sep` between. */
+static char *join(unsigned int set, size_t skip, const char *sep, const char *last_sep)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return NULL;
+	for (enum right r = 0; r < N_RIGHTS; r++) {
+		unsigned int above = set & ~(RIGHT_BIT(r) * 2 - 1), below = set & (RIGHT_BIT(r) - 1);
+
+		if (set & RIGHT_BIT(r))
+			fprintf(f, "%s%s", !below ? "" : above ? sep : last_sep, rights[r].name + skip);
+	}
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+char *rights__names(unsigned int set)
+{
+	return join(set, 0, ", ", " and ");
+}
+
+/* ---- what to do */
+
+static bool any_outside_bounds(unsigned int set)
+{
+	for (enum right r = 0; r < N_RIGHTS; r++)
+		if (set & RIGHT_BIT(r) && cap_get_bound(rights[r].cap) == 0)
+			return true;
+	return false;
+}
+
+static bool file_has(unsigned int set)
+{
+	cap_t caps = cap_get_file("/proc/self/exe");
+	bool all = caps;
+
+	for (enum right r = 0; r < N_RIGHTS && all; r++)
+		if (set & RIGHT_BIT(r))
+			all = has(caps, rights[r].cap, CAP_PERMITTED);
+	cap_free(caps);
+	return all;
+}
+
+/* Why the kernel did not heed what the file has. */
+static const char *why_ignored(void)
+{
+	struct statvfs fs;
+
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+		return "the program's file has it, but was run under no_new_privs (a container or service sets it), where that is ignored";
+	if (!statvfs("/proc/self/exe", &fs) && fs.f_flag & ST_NOSUID)
+		return "the program's file has it, but lies on a file system mounted nosuid, where that is ignored: copy it to another and use setcap there";
+	return NULL;
+}
+
+/* setcap replaces what the file has: so all that is wanted, and what is held now. */
+static char *setcap_line(unsigned int set)
+{
+	_cleanup_free_ char *list = NULL, *exe = calloc(1, 4097);
+	char *line;
+
+	set |= RIGHT_BIT(RIGHT_BPF) | RIGHT_BIT(RIGHT_PERFMON);
+	for (enum right r = 0; r < RIGHT_SYS_ADMIN; r++)
+		set |= right__held(r) ? RIGHT_BIT(r) : 0;
+	list = join(set, 0, ",", ",");
+	if (!list || !exe)
+		return NULL;
+	for (char *c = list; *c; c++)
+		*c = *c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c;
+	if (readlink("/proc/self/exe", exe, 4096) <= 0)
+		strcpy(exe, "malloctrace");
+	clean_name(exe);
+	return asprintf(&line, "run with sudo, or: sudo setcap %s+ep %s", list, exe) < 0 ? NULL : line;
+}
+
+char *rights__mend(unsigned int set)
+{
+	_cleanup_free_ char *list = NULL;
+	const char *ignored;
+	char *text;
+
+	if (!in_first_user_ns())
+		return strdup("a user namespace cannot give that: run malloctrace outside of it");
+	if (any_outside_bounds(set) || geteuid() == 0) {
+		list = join(set, strlen("CAP_"), " --cap-add=", " --cap-add=");
+		if (!list || asprintf(&text, "taken from this container or service: start that with --cap-add=%s (docker, podman) or another CapabilityBoundingSet= (systemd)",
+				      list) < 0)
+			return NULL;
+		return text;
+	}
+	ignored = file_has(set) ? why_ignored() : NULL;
+	if (ignored)
+		return strdup(ignored);
+	/* a file with CAP_SYS_ADMIN is root for everyone who may run it: not proposed */
+	return set & RIGHT_BIT(RIGHT_SYS_ADMIN) ? strdup("run with sudo") : setcap_line(set);
+}
+
+static bool under_seccomp(void)
+{
+	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2;
+}
+
+char *rights__why_refused(unsigned int needs)
+{
+	unsigned int lacking = rights__lacking(needs);
+	_cleanup_free_ char *names = rights__names(lacking ? lacking : needs), *mend = rights__mend(lacking);
+	char *text;
+	int n;
+
+	if (!names || !mend)
+		return NULL;
+	if (lacking)
+		n = asprintf(&text, "%s %s missing: %s", names, lacking & (lacking - 1) ? "are" : "is", mend);
+	else if (under_seccomp())
+		n = asprintf(&text, "not for want of %s: a seccomp filter is at work (docker: --security-opt seccomp=unconfined)", names);
+	else
+		n = asprintf(&text, "not for want of %s: a security module (SELinux, AppArmor) or the kernel's lockdown forbids it", names);
+	return n < 0 ? NULL : text;
+}
+
+int rights__refused(struct err *e, int code, unsigned int needs, const char *fmt, ...)
+{
+	_cleanup_free_ char *why = e ? rights__why_refused(needs) : NULL, *what = NULL;
+	va_list ap;
+
+	if (!e)
+		return code;
+	va_start(ap, fmt);
+	if (vasprintf(&what, fmt, ap) < 0)
+		what = NULL;
+	va_end(ap);
+	return err_set(e, code, "%s: %s", what ? what : "refused", why ? why : strerror(-code));
+}
