@@ -240,6 +240,8 @@ static void on_second(void *arg)
 	struct cut_opts how = {};
 	const struct cut *cut;
 
+	if (!s->watch)
+		on_new_code(0, s);
 	if (s->opts->interval_ns && !intervals_need_ages(s))
 		collect__look(s->collect, LOOK_NS);
 	/* a report has just noted the course of things */
@@ -546,12 +548,14 @@ static int run(struct session *s, int *ret_status, struct err *e)
 	if (!s->loop || loop__add_signals(s->loop, &set, on_signal, s))
 		return err_set(e, -errno, "event loop: %s", strerror(errno));
 	uname(&s->uname);
-	err = load(s, e);
-	if (!err && s->opts->cmd)
+	/* before there are tables and programs, which the copy of malloctrace that becomes CMD must not have */
+	if (s->opts->cmd)
 		err = start_program(s, e);
+	if (!err)
+		err = load(s, e);
 	/* before attaching looks at what is mapped, so that nothing falls between the two */
 	if (!err && watch__open(&s->watch, e)) {
-		say("libraries that are loaded later will not be seen: %s", err_msg(e));
+		say("code that is loaded later is seen up to a second late, without perf events: %s", err_msg(e));
 		err_done(e);
 	}
 	if (!err)

@@ -5,19 +5,23 @@
  * us, and no breakpoint was written into it.
  */
 #include <elf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/capability.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "target/spawn.h"
 #include "util/parse.h"
+#include "util/rights.h"
 #include "util/util.h"
 
 enum state {
@@ -56,6 +60,40 @@ static int become_user(void)
 	return 0;
 }
 
+static void close_own_files(int but)
+{
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+	uint64_t fd;
+
+	while (d && (e = readdir(d)))
+		if (!parse_u64(e->d_name, 3, INT32_MAX, &fd) && (int)fd != but && (int)fd != dirfd(d) &&
+		    fcntl(fd, F_GETFD) & FD_CLOEXEC)
+			close(fd);
+	if (d)
+		closedir(d);
+}
+
+/*
+ * Capabilities that malloctrace has from its file or from whoever started it
+ * are not CMD's. And a process that got them from its file can be traced by
+ * nobody without CAP_SYS_PTRACE, not even by its parent: this one, which has
+ * lost them and holds no file of malloctrace's any more, lets itself be traced.
+ */
+static int give_up_rights(int errno_fd)
+{
+	cap_t none;
+	int err;
+
+	if (geteuid() == 0)
+		return 0;
+	close_own_files(errno_fd);
+	none = cap_init();
+	err = !none || cap_set_proc(none) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) ? -errno : 0;
+	cap_free(none);
+	return err;
+}
+
 static void __attribute__((noreturn)) child_fail(int fd, int err)
 {
 	if (write(fd, &err, sizeof(err)) != sizeof(err)) {
@@ -75,6 +113,9 @@ static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, int 
 	signal(SIGPIPE, SIG_DFL);
 	if (o->stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		child_fail(errno_fd, errno);
+	err = give_up_rights(errno_fd);
+	if (err)
+		child_fail(errno_fd, -err);
 	raise(SIGSTOP);
 	if (!o->as_root) {
 		err = become_user();
@@ -83,6 +124,24 @@ static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, int 
 	}
 	execvp(o->argv[0], o->argv);
 	child_fail(errno_fd, errno);
+}
+
+static int explain_seize(struct err *e, int err, const char *program)
+{
+	_cleanup_free_ char *text = NULL;
+	uint64_t scope = 0;
+
+	if (err != -EPERM)
+		return err_set(e, err, "cannot trace %s from its start: %s", program, strerror(-err));
+	if (!read_small_file("/proc/sys/kernel/yama/ptrace_scope", &text, NULL)) {
+		text[strcspn(text, "\n")] = 0;
+		parse_u64(text, 0, 3, &scope);
+	}
+	if (scope == 3)
+		return err_set(e, err, "cannot trace %s from its start: kernel.yama.ptrace_scope is 3, which forbids it to all until the next boot; use -p",
+			       program);
+	return rights__refused(e, err, RIGHT_BIT(RIGHT_SYS_PTRACE), "cannot trace %s from its start%s", program,
+			       scope == 2 ? " (kernel.yama.ptrace_scope is 2)" : "");
 }
 
 int spawn__new(const struct spawn_opts *o, const struct spawn_calls *calls, struct spawn **ret, struct err *e)
@@ -118,7 +177,7 @@ int spawn__new(const struct spawn_opts *o, const struct spawn_calls *calls, stru
 	}
 	/* seized, not attached: stopping it from a terminal and continuing it work as ever */
 	if (ptrace(PTRACE_SEIZE, s->pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC)) {
-		int err = err_set(e, -errno, "cannot trace %s from its start: %s", o->argv[0], strerror(errno));
+		int err = explain_seize(e, -errno, o->argv[0]);
 
 		spawn__free(s);
 		return err;

@@ -8,9 +8,14 @@
 #include <sys/syscall.h>
 
 #include "target/watch.h"
+#include "util/parse.h"
 #include "util/util.h"
 
-#define RING_PAGES 16	/* a power of two, without the header page */
+/*
+ * Without the header page; a power of two, also in pages, which have 4 to 64
+ * KiB. Users may lock about half a MiB for each CPU, whatever their rights.
+ */
+#define RING_BYTES 65536u
 
 struct ring {
 	int fd;
@@ -42,12 +47,27 @@ static int open_on(struct watch *w, int cpu)
 		w->rings.n--;
 		return -errno;
 	}
-	r->page = mmap(NULL, (1 + RING_PAGES) * w->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+	r->page = mmap(NULL, w->page_size + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
 	if (r->page == MAP_FAILED) {
 		r->page = NULL;
 		return -errno;
 	}
 	return 0;
+}
+
+/* Debian and others have a value of it beyond the kernel's own, which stops also those with CAP_PERFMON. */
+static int explain(struct err *e, int err)
+{
+	_cleanup_free_ char *text = NULL;
+	uint64_t paranoid;
+
+	if (err != -EACCES || read_small_file("/proc/sys/kernel/perf_event_paranoid", &text, NULL))
+		return err_set(e, err, "%s", strerror(-err));
+	text[strcspn(text, "\n")] = 0;
+	if (parse_u64(text, 3, 9, &paranoid))
+		return err_set(e, err, "%s", strerror(-err));
+	return err_set(e, err, "kernel.perf_event_paranoid is %s, which leaves perf events to root: sudo sysctl kernel.perf_event_paranoid=2",
+		       text);
 }
 
 int watch__open(struct watch **ret, struct err *e)
@@ -63,7 +83,7 @@ int watch__open(struct watch **ret, struct err *e)
 
 		if (err && err != -ENODEV) {	/* a CPU that is switched off */
 			watch__close(w);
-			return err_set(e, err, "cannot watch for new mappings: %s", strerror(-err));
+			return explain(e, err);
 		}
 	}
 	*ret = w;
@@ -76,7 +96,7 @@ void watch__close(struct watch *w)
 		return;
 	for (size_t i = 0; i < w->rings.n; i++) {
 		if (w->rings.v[i].page)
-			munmap(w->rings.v[i].page, (1 + RING_PAGES) * w->page_size);
+			munmap(w->rings.v[i].page, w->page_size + RING_BYTES);
 		close(w->rings.v[i].fd);
 	}
 	vec_done(&w->rings);
@@ -97,7 +117,7 @@ int watch__fd(const struct watch *w, size_t i)
 static void copy_out(const struct watch *w, const struct ring *r, uint64_t at, void *to, size_t len)
 {
 	const unsigned char *data = (const unsigned char *)r->page + w->page_size;
-	size_t size = RING_PAGES * w->page_size;
+	size_t size = RING_BYTES;
 
 	for (size_t i = 0; i < len; i++)
 		((unsigned char *)to)[i] = data[(at + i) & (size - 1)];
