@@ -2,6 +2,7 @@
 /* malloctrace: parse, run, exit status. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "doctor.h"
 #include "opts.h"
@@ -32,6 +33,11 @@ int main(int argc, char **argv)
 
 	if (fill_standard_fds())
 		return EXIT_FAILED;
+	/* files would be written as another user than the one who names them */
+	if (getuid() != geteuid()) {
+		say_error("not made to run set-user-ID: use sudo, or capabilities (setcap; README, 'Without root')");
+		return EXIT_FAILED;
+	}
 	err = opts__parse(&o, argc, argv, &e);
 	if (err) {
 		say_error("%s", err_msg(&e));
