@@ -57,6 +57,8 @@ static _Noreturn void be_child(const struct spawn *s, int in, int out, int err)
 		_exit(124);
 	if (s->uid && (setgid(s->uid) || setuid(s->uid)))
 		_exit(124);
+	if (s->become && s->become(s->become_arg))
+		_exit(124);
 	execvp(s->argv[0], (char *const *)s->argv);
 	_exit(127);
 }

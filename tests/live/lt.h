@@ -59,6 +59,8 @@ struct spawn {
 	const char *env[4];	/* NAME=VALUE, on top of the runner's own */
 	const char *root;	/* chroot */
 	uid_t uid;		/* 0: as the runner */
+	int (*become)(const void *arg);	/* in the child, last before exec; not 0: it cannot be done */
+	const void *become_arg;
 	bool no_aslr;
 	bool plain_out;		/* standard output is a file to be read at the end, not a pipe */
 };
