@@ -35,6 +35,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern struct test_def *__start_lt_tests[], *__stop_lt_tests[];
@@ -49,6 +50,14 @@ uint64_t scaled(uint64_t n)
 {
 	n = n * lt_scale_pct / 100;
 	return n ? n : 1;
+}
+
+static double now_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
 /* The parent of a process, 0 if it is gone. */
@@ -237,6 +246,7 @@ int main(int argc, char **argv)
 		return 2;
 	why = unfit();
 	for (struct test_def **d = __start_lt_tests; d < __stop_lt_tests; d++) {
+		double start_s = now_s();
 		int result;
 
 		if (!chosen((*d)->name, filter))
@@ -248,7 +258,7 @@ int main(int argc, char **argv)
 		}
 		result = run_test(*d, t);
 		if (result == PASSED)
-			printf("ok %s (%u checks)\n", t->name, t->n_checks);
+			printf("ok %s (%u checks, %.1f s)\n", t->name, t->n_checks, now_s() - start_s);
 		else if (result == SKIPPED)
 			printf("SKIP %s: %s\n", t->name, t->skip);
 		n[result == PASSED ? 0 : result == SKIPPED ? 2 : 1]++;
