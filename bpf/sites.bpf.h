@@ -130,6 +130,20 @@ __noinline __u64 stack_hash(struct mt_scratch *s, __u32 n, __u32 proc, __u32 fun
 	return mix(a + b * 31 + n) | 1;
 }
 
+/* One frame of a new site's stack; 0 behind the last. */
+__noinline int keep_word(const struct mt_scratch *s, __u32 n, __u32 at, __u32 i)
+{
+	__u32 k = at + i;
+	__u64 *w;
+
+	if (!s || i >= n || i >= MT_MAX_DEPTH)
+		return 0;
+	w = bpf_map_lookup_elem(&stack_words, &k);
+	if (w)
+		*w = s->ip[i];
+	return 1;
+}
+
 /* A new site, filled; 0 if there is no room. Nobody else knows of it yet. */
 __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u64 h)
 {
@@ -158,16 +172,9 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 		n = 0;
 	}
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
-		__u32 k = at + i;
-		__u64 *w;
-
-		if (i >= n)
+	for (__u32 i = 0; i < MT_MAX_DEPTH; i++)
+		if (!keep_word(s, n, at, i))
 			break;
-		w = bpf_map_lookup_elem(&stack_words, &k);
-		if (w)
-			*w = s->ip[i];
-	}
 	site->hash = h;
 	site->proc = proc;
 	site->func = func;
