@@ -7,7 +7,7 @@ FX_CXX_FLAGS := -std=gnu++17 -fsized-deallocation -D_GNU_SOURCE -Wall -Wextra -W
 FX_FP := -fno-omit-frame-pointer
 FX_NOFP := -fomit-frame-pointer
 FX_CXX := $(CROSS)g++
-MUSL_CC := $(if $(CROSS),,$(shell command -v musl-gcc))
+MUSL_CC := $(shell command -v $(if $(CROSS),$(CROSS:-gnu-=-musl-)gcc,musl-gcc))
 # musl lacks what libgcc's out-of-line atomics ask glibc for.
 MUSL_FLAGS := $(if $(filter arm64,$(ARCH)),-mno-outline-atomics)
 
