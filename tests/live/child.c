@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAIT_S 60
+#define WAIT_S patience_s(60)
 
 static uint64_t now_ms(void)
 {
@@ -210,7 +210,7 @@ static void fx__line(struct test *t, struct fx *f, char *line, size_t room)
 
 	while (!(end = memchr(f->c.outs.s, '\n', f->c.outs.n))) {
 		must(t, f->c.out >= 0, "the fixture ended early; it said: %.200s%.300s", f->c.outs.s, f->c.errs.s);
-		must(t, pump(&f->c, false, until), "the fixture says nothing for %d s; so far: %.300s", WAIT_S, f->c.outs.s);
+		must(t, pump(&f->c, false, until), "the fixture says nothing for %u s; so far: %.300s", WAIT_S, f->c.outs.s);
 	}
 	n = (size_t)(end - f->c.outs.s);
 	must(t, n < room, "a line of %zu bytes from the fixture", n);

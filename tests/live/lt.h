@@ -40,6 +40,8 @@ extern const char *lt_bin, *lt_fixtures;
 extern unsigned int lt_scale_pct;
 
 uint64_t scaled(uint64_t n);	/* n at --scale, at least 1 */
+/* How long to wait for what has to come: smaller counts are asked for where everything is slow. */
+unsigned int patience_s(unsigned int s);
 
 /* ---- checks */
 #define LT_PRINTF(a, b) __attribute__((format(printf, a, b)))

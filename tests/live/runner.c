@@ -2,7 +2,7 @@
 /*
  * The live tests: malloctrace at work on programs that keep their own account.
  *
- *   live-tests [--list] [--filter GLOB[,GLOB...]] [--scale N%] [--bin PATH] [--fixtures DIR] [--limit SEC]
+ *   live-tests [--list] [--filter [!]GLOB[,...]] [--scale N%] [--bin PATH] [--fixtures DIR] [--limit SEC]
  *
  * Fixtures (tests/fixtures/) count their own allocations per calling function
  * and hand the ledger over when asked; a test lets malloctrace look on and
@@ -50,6 +50,11 @@ uint64_t scaled(uint64_t n)
 {
 	n = n * lt_scale_pct / 100;
 	return n ? n : 1;
+}
+
+unsigned int patience_s(unsigned int s)
+{
+	return lt_scale_pct < 100 ? s * 4 : s;
 }
 
 static double now_s(void)
@@ -181,13 +186,15 @@ static const char *beside_self(const char *name)
 	return p;
 }
 
+/* The last glob that fits decides; "!GLOB" leaves out. */
 static bool chosen(const char *name, const char *globs)
 {
 	char *list = strdup(globs), *rest = list, *glob;
 	bool found = false;
 
-	while (!found && (glob = strsep(&rest, ",")))
-		found = !fnmatch(glob, name, 0);
+	while ((glob = strsep(&rest, ",")))
+		if (!fnmatch(glob + (*glob == '!'), name, 0))
+			found = *glob != '!';
 	free(list);
 	return found;
 }

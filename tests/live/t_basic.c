@@ -142,13 +142,14 @@ TEST(stack_table_full)
 	fx__quit(t, &f);
 }
 
+/* "Room for at least N" is a promise for N itself. */
 TEST(stack_table_suffices)
 {
 	struct fx f;
 	json_t *root;
 
 	fx__start(t, &f, "basic", "stacks", "10000", NULL);
-	root = trace(t, &f, 0, NULL);
+	root = trace(t, &f, 0, "--max-stacks", "10000", NULL);
 	want_eq(t, "distinct stacks", 10000, json_array_size(jget(root, "sites")));
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL & ~LED_PEAK);
 	fx__quit(t, &f);

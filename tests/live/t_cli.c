@@ -404,7 +404,7 @@ TEST(interrupt_while_reporting)
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	must(t, fd >= 0, "open %s", path);
 	fx__start(t, &f, "basic", "stacks", "10000", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", path, NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--max-stacks", "10000", "-o", path, NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
 	fx__quit(t, &f);

@@ -181,9 +181,9 @@ static void want_unprobed(struct test *t, pid_t pid)
 	struct timespec ms = { 0, 10000000 };
 	uint64_t n = 1;
 
-	for (int i = 0; i < 500 && (n = changed_bytes(t, pid, "libc.so")); i++)
+	for (unsigned int i = 0; i < patience_s(5) * 100 && (n = changed_bytes(t, pid, "libc.so")); i++)
 		nanosleep(&ms, NULL);
-	want_eq(t, "bytes of libc's code that differ from the file 5 s after the trace", 0, n);
+	want_eq(t, "bytes of libc's code that differ from the file seconds after the trace", 0, n);
 }
 
 TEST(tracer_killed)

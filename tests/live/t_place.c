@@ -226,9 +226,9 @@ TEST(redis_under_load)
 	struct child r, b;
 
 	child__start(t, &r, &server);
-	child__wait_err(t, &r, "", NULL, 20);
+	child__wait_err(t, &r, "", NULL, patience_s(20));
 	while (!strstr(r.errs.s, "eady to accept"))
-		child__wait_err(t, &r, "", "eady to accept", 20);
+		child__wait_err(t, &r, "", "eady to accept", patience_s(20));
 	must(t, ping(path), "PING before the trace, no PONG");
 	child__start(t, &b, &load);
 	for (int i = 0; i < 3; i++) {

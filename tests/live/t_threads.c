@@ -64,7 +64,7 @@ static void wait_file(struct test *t, int watch, const char *path)
 	uint64_t until;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	until = (uint64_t)ts.tv_sec + 30;
+	until = (uint64_t)ts.tv_sec + patience_s(30);
 	for (;;) {
 		struct pollfd p = { .fd = watch, .events = POLLIN };
 		char buf[4096] __attribute__((aligned(8)));
@@ -75,8 +75,8 @@ static void wait_file(struct test *t, int watch, const char *path)
 			return;
 		}
 		clock_gettime(CLOCK_MONOTONIC, &ts);
-		must(t, (uint64_t)ts.tv_sec < until && poll(&p, 1, 30000) == 1 && read(watch, buf, sizeof(buf)) > 0,
-		     "no whole %s in 30 s after SIGUSR1", path);
+		must(t, (uint64_t)ts.tv_sec < until && poll(&p, 1, (int)patience_s(30) * 1000) == 1 &&
+		     read(watch, buf, sizeof(buf)) > 0, "no whole %s in %u s after SIGUSR1", path, patience_s(30));
 	}
 }
 
