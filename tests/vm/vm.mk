@@ -8,7 +8,7 @@ STATIC_LIBS := -lbpf -ldw -lelf -lcapstone -lcap -llzma -lbz2 -lzstd -lz -lc -li
 # libdebuginfod is only asked for by --debuginfod, and groups come from /etc/group all the same.
 STATIC_QUIET = $(if $(shell $(CC) -Wl,--help 2>/dev/null | grep -e --no-warnings),-Wl$(comma)--no-warnings)
 
-.PHONY: static vm-test vm-programs
+.PHONY: static vm-test vm-test-faults vm-programs vm-demo-programs
 
 static: $(B)/malloctrace.static
 
@@ -20,8 +20,16 @@ $(B)/vm-init: tests/vm/init.c tests/vm/vm.mk
 
 # What a machine is made of.
 vm-programs: static $(B)/vm-init $(B)/live-tests fixtures
+vm-demo-programs: static $(B)/vm-init $(DEMO_PROG)
 
 # ARCH has a value of ours when the user gave none; only theirs is a wish.
+VM_WISH = KERNEL='$(KERNEL)' ARCH='$(if $(filter command,$(origin ARCH)),$(ARCH))'
+
 vm-test:
 	$(Q)scripts/install-deps build test vm
-	$(Q)KERNEL='$(KERNEL)' ARCH='$(if $(filter command,$(origin ARCH)),$(ARCH))' TEST='$(TEST)' scripts/vm-test
+	$(Q)$(VM_WISH) TEST='$(TEST)' scripts/vm-test
+
+# That machines which hang, panic or go off are noticed.
+vm-test-faults:
+	$(Q)scripts/install-deps build test vm
+	$(Q)$(VM_WISH) tests/vm/faults
