@@ -20,6 +20,7 @@
 #include "doctor.h"
 #include "probe/features.h"
 #include "probe/kernel.h"
+#include "target/watch.h"
 #include "tracee.h"
 #include "util/parse.h"
 #include "util/rights.h"
@@ -101,6 +102,19 @@ static void tell_unwind(FILE *out, const struct opts *o, const struct tracee *p)
 	if (u && !unwind__update(u, 0, p->process.pid, &p->lives.v[p->lives.n - 1]->space, &v, NULL))
 		fprintf(out, "  stacks     by %s\n", v.why);
 	unwind__free(u);
+}
+
+/* Whether code that is mapped later is told of: without, it is looked for. */
+static void tell_watch(FILE *out)
+{
+	_cleanup_err_ struct err e = {};
+	struct watch *w = NULL;
+
+	if (!watch__open(&w, &e))
+		line(out, "new code", "ok", "perf events");
+	else
+		fprintf(out, "  %-30s %-4s seen up to a second late: %s\n", "new code", "no", err_msg(&e));
+	watch__close(w);
 }
 
 /* The rights that are missing to read what a process has mapped. */
@@ -186,6 +200,8 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	if (features__can_trace())
 		line(out, "probes", "", feature__has(FEATURE_UPROBE_MULTI) ? "uprobe_multi links, one per role and file" :
 									    "perf events, one per point");
+	if (features__can_trace())
+		tell_watch(out);
 	/* the targets have a say in what is missing, which is told before them */
 	later = open_memstream(&targets, &len);
 	if (!later)

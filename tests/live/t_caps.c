@@ -325,6 +325,51 @@ TEST(caps_target_execs_unreadable)
 	json_decref(root);
 }
 
+/*
+ * A library that comes later is seen by perf events, or, where the machine keeps
+ * those to root, by looking every second; then it is said what to do.
+ */
+TEST(caps_late_library)
+{
+	struct actor a = { .uid = USER, .caps = LOAD };
+	const char *life = in_dir(t, "life"), *library = in_dir(t, "libpre.so");
+	struct spawn target = { .argv = { life, "late", library }, .uid = USER };
+	struct spawn s = { .argv = { own_copy(t), "-p", NULL, "--json", "--prefix", "pre_" }, .become = become, .become_arg = &a };
+	char *paranoid = read_all("/proc/sys/kernel/perf_event_paranoid", NULL);
+	bool late;
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	if (!has_multi(t))
+		skip(t, "without uprobe_multi only root can trace");
+	copy_file(t, fixture("life"), life);
+	copy_file(t, fixture("libpre.so"), library);
+	fx__start_as(t, &f, &target);
+	s.argv[2] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);		/* it is loaded, and not used yet */
+	child__wait_err(t, &m.c, "malloctrace: ", "libpre.so", 60);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_TEMP | LED_REALLOC);
+	if (strstr(m.c.errs.s, "a second late"))
+		want(t, paranoid && atoi(paranoid) > 2 && strstr(m.c.errs.s, "sysctl kernel.perf_event_paranoid=2"),
+		     "stderr, wanted a reason that holds, got: %.400s", m.c.errs.s);
+	fx__quit(t, &f);
+	late = strstr(m.c.errs.s, "a second late") != NULL;
+	s.argv[1] = "doctor";
+	s.argv[2] = NULL;
+	mt__start_v(t, &m, &s);
+	want_eq(t, "doctor: exit status", 0, (uint64_t)child__wait(t, &m.c));
+	want(t, strstr(m.c.outs.s, late ? "sysctl kernel.perf_event_paranoid=2" : "new code                       ok ") != NULL,
+	     "doctor's row on new code, wanted %s, got: %.900s", late ? "what to do" : "ok", m.c.outs.s);
+	free(paranoid);
+	json_decref(root);
+}
+
 /* CMD is seen from its first allocation, and has none of the capabilities. */
 static void command(struct test *t, const char *bin, const struct actor *a)
 {
