@@ -162,7 +162,7 @@ static __always_inline void unknown_free(struct mt_thread *t)
  * which is then in *fp. A function of its own, which the verifier looks at once
  * and not at each turn of the loop: that takes a third of the time of an attachment.
  */
-__noinline int frame_returns(__u64 *fp, __u64 sp, __u64 ra, __u64 hook)
+__noinline int frame_returns(__u64 *fp, __u64 from_sp, __u64 sp, __u64 ra, __u64 hook)
 {
 	__u64 frame[2], at;
 
@@ -172,6 +172,8 @@ __noinline int frame_returns(__u64 *fp, __u64 sp, __u64 ra, __u64 hook)
 	if (!at || at & 7 || bpf_probe_read_user(frame, sizeof(frame), (const void *)at))
 		return -1;
 	*fp = frame[0];
+	if (at < from_sp)
+		return 0;
 	return at < sp && sp - at <= INSIDE_MAX_FRAME_BYTES && (MT_STRIP_RA(frame[1]) == ra || (hook && frame[1] == hook));
 }
 
@@ -180,13 +182,15 @@ __noinline int frame_returns(__u64 *fp, __u64 sp, __u64 ra, __u64 hook)
  * through the trampoline? The kernel's own walk is of no use here: where several
  * uretprobes are pending it puts the trampolines' addresses right one by one,
  * and is wrong when two of them belong to one return, as after a tail call.
+ * What lies below from_sp is the new call's own frame: of the same call made again
+ * from one level further down, it returns to ra, too.
  */
-__noinline int returns_from(__u64 fp, __u64 sp, __u64 ra, __u64 hook)
+__noinline int returns_from(__u64 fp, __u64 from_sp, __u64 sp, __u64 ra, __u64 hook)
 {
 	__u64 at = fp;
 
 	for (int i = 0; i < INSIDE_MAX_FRAMES; i++) {
-		int found = frame_returns(&at, sp, ra, hook);
+		int found = frame_returns(&at, from_sp, sp, ra, hook);
 
 		if (found)
 			return found > 0;
@@ -230,7 +234,7 @@ static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp,
 		scratch_release(s);
 		return inside;
 	}
-	return returns_from(arch_fp(ctx), t->sp, outer_ra, hook);
+	return returns_from(arch_fp(ctx), sp, t->sp, outer_ra, hook);
 }
 
 /*

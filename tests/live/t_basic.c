@@ -24,6 +24,7 @@ TEST(basic_family) { exact(t, "basic", "family", LED_ALL); }
 TEST(basic_realloc) { exact(t, "basic", "reallocs", LED_ALL); }
 TEST(basic_failures) { exact(t, "basic", "failures", LED_ALL); }
 TEST(basic_big_blocks) { exact(t, "basic", "big", LED_ALL); }
+TEST(basic_recursion) { exact(t, "basic", "recursion", LED_ALL); }
 TEST(basic_sizes) { exact(t, "basic", "sizes", LED_ALL); }
 TEST(basic_unknown_frees) { exact(t, "basic", "unknown", LED_ALL); }
 
