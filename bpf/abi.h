@@ -231,7 +231,9 @@ struct mt_thread {
 	__u32 vtid;		/* as malloctrace sees it */
 	__u32 pad;
 	__u64 frames;		/* walked */
-	__u64 pad2[7];
+	__u64 span;		/* bytes of its stack that the last walk wanted in one piece */
+	__u64 stack_top;	/* a page that could not be read begins here; 0: none met */
+	__u64 pad2[5];
 };
 _Static_assert(sizeof(struct mt_thread) == 256, "four cache lines");
 
@@ -290,28 +292,33 @@ _Static_assert(sizeof(struct mt_range) == 32, "abi");
 
 /* ---- the programs' own buffers for stacks */
 
-#define MT_MAX_DEPTH 512
-#define MT_KERNEL_DEPTH 127	/* what the kernel's own walk gives at most, unless a sysctl says otherwise */
+#define MT_MAX_DEPTH 512	/* a power of two */
+#define MT_CHUNK_BYTES 2048
 
 struct mt_walk {		/* the registers of one frame on the way up */
 	__u64 pc, sp, fp, lr;
 	__u64 hook;		/* the uretprobe trampoline, 0 if none is pending */
 	__u64 pending;		/* the kernel's list of them */
-	__u64 sigreturn;	/* the address that signal handlers return to, if a walk by frame pointers must look out for it */
+	__u64 hash;		/* of the frames */
 	__u32 range;		/* where the last pc was found */
 	__u32 end;		/* enum mt_end */
 	__u8 is_return, lr_known, sp_known;
-	__u8 met_signal;	/* it was found */
-	__u8 pad[4];
+	__u8 pad[5];
 };
 
 struct mt_scratch {
 	__u64 busy;
 	struct mt_walk walk;
 	__u64 ip[MT_MAX_DEPTH];
+	/* some of the target's stack: where it lies, how much of it; a frame record may begin on its last word */
+	__u64 chunk_at, chunk_len;
+	__u64 chunk[MT_CHUNK_BYTES / 8 + 2];
+	__u64 first, last;	/* frame records that were followed */
+	__u64 fp;		/* where the last one leads */
+	__u64 near;		/* the last one that the first piece could hold, 0: all of them */
 	__u64 pad[6];		/* two of them share no cache line */
 };
-_Static_assert(sizeof(struct mt_walk) == 72 && sizeof(struct mt_scratch) == 80 + 4096 + 48, "abi");
+_Static_assert(sizeof(struct mt_walk) == 72 && sizeof(struct mt_scratch) % 64 == 0, "abi");
 
 /* ---- what can be lost, and what the edges of the trace cut off */
 

@@ -23,7 +23,7 @@ typedef struct {
 } mt_regs;
 
 /* x30's pointer-authentication bits begin above the address */
-#define MT_STRIP_RA(ra) ((ra) & ((1ULL << 48) - 1))
+#define MT_STRIP_RA(ra) ((ra) << 16 >> 16)
 
 /* Copied out first: indexing the context itself with a variable is refused by the verifier. */
 static __always_inline void arch_args(const mt_regs *r, __u64 *arg)

@@ -13,6 +13,7 @@
 #include "bpf/count.bpf.h"
 #include "bpf/blocks.bpf.h"
 #include "bpf/threads.bpf.h"
+#include "bpf/frames.bpf.h"
 #include "bpf/unwind.bpf.h"
 #include "bpf/sites.bpf.h"
 #include "bpf/alloc.bpf.h"

@@ -74,60 +74,23 @@ static __always_inline void scratch_release(struct mt_scratch *s)
 }
 
 /*
- * How the frame-pointer walk that bpf_get_stack made came to its end: it does
- * not tell, so the walk is made again. Only when a site is new.
- */
-__noinline int walk_end(__u64 fp)
-{
-	for (int i = 0; i < MT_KERNEL_DEPTH + 1; i++) {
-		__u64 frame[2];
-
-		if (!fp)
-			return MT_END_WHOLE;
-		if (fp & 7)
-			return MT_END_NO_RULE;
-		if (bpf_probe_read_user(frame, sizeof(frame), (const void *)fp))
-			return MT_END_UNREADABLE;
-		if (!frame[1])
-			return MT_END_WHOLE;
-		if (frame[0] && frame[0] <= fp)
-			return MT_END_NO_RULE;
-		fp = frame[0];
-	}
-	return MT_END_DEPTH;
-}
-
-/*
  * The functions below are global, not static: the verifier looks at each of them
  * once, for any argument, instead of at each number of frames that a caller may
  * come with. Such a function must ask whether a pointer it was given is NULL.
  */
-__noinline __u64 stack_hash(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
+/* Signal frames and trampolines, which a walk by frame pointers does not see through. */
+__noinline int stack_is_odd(const struct mt_scratch *s, __u32 n, __u64 sigreturn, __u64 hook)
 {
-	__u64 sigreturn;
-
-	/* two lanes: the multiplications of one do not wait for the other's */
-	__u64 a = 0x243f6a8885a308d3ULL + proc, b = 0x13198a2e03707344ULL + func;
-
 	if (!s)
 		return 0;
-	sigreturn = s->walk.sigreturn;
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < MT_MAX_DEPTH; i += 2) {
+	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
 		if (i >= n)
 			break;
-		if (s->ip[i] == sigreturn)
-			s->walk.met_signal = 1;
-		a = (a ^ s->ip[i]) * 0x9e3779b97f4a7c15ULL;
-		a ^= a >> 32;
-		if (i + 1 < n) {
-			if (s->ip[i + 1] == sigreturn)
-				s->walk.met_signal = 1;
-			b = (b ^ s->ip[i + 1]) * 0xbf58476d1ce4e5b9ULL;
-			b ^= b >> 32;
-		}
+		if ((sigreturn && s->ip[i] == sigreturn) || (hook && s->ip[i] == hook))
+			return 1;
 	}
-	return mix(a + b * 31 + n) | 1;
+	return 0;
 }
 
 /* One frame of a new site's stack; 0 behind the last. */
@@ -185,19 +148,21 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 }
 
 /*
- * fp: for the kernel's walk, which does not tell how it ended; 0: s->walk.end
- * says so. Returns 0 if the stack is not right: a frame-pointer walk leaves out
- * the function that a signal interrupted.
+ * The site of the n frames in s->ip, whose hash is in s->walk. by_fp: they were
+ * found by frame pointers. Returns 0 if they are not right then: such a walk
+ * leaves out the function that a signal interrupted, and does not know whereto a
+ * trampoline leads. It is asked only where the site would be new, so none is
+ * ever known by such a stack.
  */
-__noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u64 fp)
+__noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u32 by_fp)
 {
-	__u64 h = stack_hash(s, n, proc, func), tag = h & ~MT_SITE_MASK;
+	__u64 h, tag;
 	__u32 mine = 0;
 
 	if (!s)
 		return mt_n_sites + proc;
-	if (s->walk.met_signal)
-		return 0;
+	h = mix(s->walk.hash + ((__u64)func << 32 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
+	tag = h & ~MT_SITE_MASK;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < SITE_PROBES; i++) {
 		__u32 k = ((__u32)(h >> 32) + i) & (mt_n_index - 1);
@@ -210,8 +175,10 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 		seen = *slot;
 		if (!seen) {
 			if (!mine) {
-				if (fp)
-					s->walk.end = n >= mt_depth || n >= MT_KERNEL_DEPTH ? MT_END_DEPTH : walk_end(fp);
+				struct mt_proc *p = proc_at(proc);
+
+				if (by_fp && stack_is_odd(s, n, p ? p->sigreturn : 0, trampoline()))
+					return 0;
 				mine = site_new(s, n, proc, func, h);
 			}
 			if (!mine)
@@ -232,38 +199,31 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 	return mt_n_sites + proc;
 }
 
-/* The site of an allocation, at its return: it returns to caller, and sp is the stack pointer then. */
+/*
+ * The site of a call: it returns to caller, and sp is the stack pointer then.
+ * Asked at its return, or at its entry, where the function may have a frame
+ * record of its own already.
+ */
 static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
 {
 	struct mt_scratch *s = scratch_claim();
 	__u32 proc = t->proc, site = mt_n_sites + proc, n;
 	struct mt_proc *p = proc_at(proc);
-	__u64 fp = 0;
 
 	if (!s)
 		return site;
-	s->walk.met_signal = 0;
-	s->walk.sigreturn = 0;
 	if (p && p->walk == MT_WALK_TABLE) {
 		n = walk_tables(ctx, s, proc, caller, sp);
+		site = site_of_stack(s, n, proc, func, 0);
 	} else {
-		long got = bpf_get_stack(ctx, s->ip, mt_depth * 8, BPF_F_USER_STACK);
-
-		n = got < 8 ? 1 : (__u32)got / 8;
-		/* on a `ret` the first entry is still inside the allocator; behind a uretprobe it is the caller already */
-		s->ip[0] = caller;
-		fp = arch_fp(ctx);
-		s->walk.end = MT_END_WHOLE;
-		s->walk.sigreturn = p ? p->sigreturn : 0;
+		n = walk_from(ctx, s, t, caller, sp);
+		site = site_of_stack(s, n, proc, func, 1);
+		if (!site) {
+			n = walk_tables(ctx, s, proc, caller, sp);
+			site = site_of_stack(s, n, proc, func, 0);
+		}
 	}
 	t->frames += n;
-	site = site_of_stack(s, n, proc, func, fp);
-	if (!site) {
-		s->walk.met_signal = 0;
-		s->walk.sigreturn = 0;
-		n = walk_tables(ctx, s, proc, caller, sp);
-		site = site_of_stack(s, n, proc, func, 0);
-	}
 	scratch_release(s);
 	return site;
 }

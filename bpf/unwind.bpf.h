@@ -288,11 +288,14 @@ by_frame_pointer:
 __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 {
 	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
+	__u64 hash;
 	__u32 n = 1;
 
 	if (!s)
 		return 1;
 	s->ip[0] = s->walk.pc;
+	hash = hash_frame(0, s->walk.pc);
+	s->walk.hash = hash;
 	if (!space)
 		return n;
 #pragma clang loop unroll(disable)
@@ -300,8 +303,10 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 		if (i >= mt_depth || walk_step(&s->walk, space))
 			break;
 		s->ip[i] = s->walk.pc;
+		hash = hash_frame(hash, s->walk.pc);
 		n = i + 1;
 	}
+	s->walk.hash = hash;
 	return n;
 }
 

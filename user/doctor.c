@@ -96,7 +96,7 @@ static void tell_plan(FILE *out, const struct tracees *t, const struct plan *p)
 
 static void tell_unwind(FILE *out, const struct opts *o, const struct tracee *p)
 {
-	struct unwind *u = unwind__new(NULL, unwind__choice(o->unwind), o->depth);
+	struct unwind *u = unwind__new(NULL, unwind__choice(o->unwind));
 	struct unwind_verdict v;
 
 	if (u && !unwind__update(u, 0, p->process.pid, &p->lives.v[p->lives.n - 1]->space, &v, NULL))

@@ -421,7 +421,7 @@ static int load(struct session *s, struct err *e)
 	s->model = model__new();
 	if (!s->model)
 		return err_set(e, -ENOMEM, "out of memory");
-	s->unwind = unwind__new(s->kernel, unwind__choice(o->unwind), o->depth);
+	s->unwind = unwind__new(s->kernel, unwind__choice(o->unwind));
 	if (!s->unwind)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->tracees.kernel = s->kernel;

@@ -24,12 +24,13 @@ int oracle_stop(mt_regs *ctx)
 	__u64 caller = arch_return_address(ctx);
 	struct oracle_event *ev;
 	struct mt_scratch *s;
-	long got;
+	struct mt_thread *t;
 	__u32 n;
 
 	if (oracle_countdown <= 0 || __sync_fetch_and_add(&oracle_countdown, -1) != 1)
 		return 0;
-	s = scratch_claim();
+	t = thread_slot(0, 0);
+	s = t ? scratch_claim() : NULL;
 	if (!s)
 		return 0;
 	n = walk_tables(ctx, s, oracle_proc, caller, arch_sp_after_return(ctx));
@@ -42,11 +43,10 @@ int oracle_stop(mt_regs *ctx)
 	ev->n = n;
 	ev->end = s->walk.end;
 	bpf_probe_read_kernel(ev->ip, sizeof(ev->ip), s->ip);
+	ev->n_fp = walk_from(ctx, s, t, caller, arch_sp_after_return(ctx));
+	ev->fp_end = s->walk.end;
+	bpf_probe_read_kernel(ev->fp_ip, sizeof(ev->fp_ip), s->ip);
 	scratch_release(s);
-	got = bpf_get_stack(ctx, ev->fp_ip, sizeof(ev->fp_ip), BPF_F_USER_STACK);
-	/* the first entry is malloc; the kernel's walk misses the caller, which is in no frame yet */
-	ev->n_fp = got < 8 ? 1 : (__u32)got / 8;
-	ev->fp_ip[0] = caller;
 	bpf_ringbuf_submit(ev, 0);
 	bpf_send_signal_thread(SIGSTOP);
 	return 0;

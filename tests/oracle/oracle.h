@@ -11,7 +11,9 @@ struct oracle_event {
 	__u32 end;		/* enum mt_end */
 	__u32 n_fp;		/* the same by frame pointers */
 	__u64 ip[MT_MAX_DEPTH];
-	__u64 fp_ip[MT_KERNEL_DEPTH + 1];
+	__u32 fp_end;
+	__u32 pad;
+	__u64 fp_ip[MT_MAX_DEPTH];
 };
 
 #endif

@@ -173,7 +173,7 @@ static void judge(struct trial *t, pid_t tid)
 	note_distinct(t);
 	if (o != SAME && o != CUT && t->n[o] <= MAX_TOLD)
 		tell(t, o, at);
-	o = compare(t->event.fp_ip, t->event.n_fp, t->event.n_fp > MT_KERNEL_DEPTH - 1 ? MT_END_DEPTH : MT_END_WHOLE, &t->theirs, &at);
+	o = compare(t->event.fp_ip, t->event.n_fp, t->event.fp_end, &t->theirs, &at);
 	t->n_fp_same += o == SAME || o == CUT || o == LIBDW_FAILED;
 }
 
@@ -345,7 +345,7 @@ static int run(struct trial *t, uint64_t n_stacks, struct err *e)
 		return err;
 	t->kernel->skel->bss->oracle_proc = t->proc;
 	t->objects = objects__new();
-	t->unwind = unwind__new(t->kernel, UNWIND_TABLE, opts.depth);
+	t->unwind = unwind__new(t->kernel, UNWIND_TABLE);
 	t->ring = ring_buffer__new(bpf_map__fd(t->kernel->skel->maps.oracle_ring), on_event, t, NULL);
 	if (!t->objects || !t->unwind || !t->ring)
 		return err_set(e, -ENOMEM, "out of memory");

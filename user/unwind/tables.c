@@ -54,7 +54,6 @@ struct user {			/* a process, and what it uses */
 struct unwind {
 	struct kernel *kernel;
 	enum unwind_choice choice;
-	unsigned int depth;
 	struct room rows, pages;
 	struct vec(struct table *) tables;
 	struct vec(struct user *) users;
@@ -126,7 +125,7 @@ static void room_give_back(struct room *r, struct extent e)
 
 /* ---- life */
 
-struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice, unsigned int depth)
+struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice)
 {
 	struct unwind *u = calloc(1, sizeof(*u));
 
@@ -134,7 +133,6 @@ struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice, unsigned
 		return NULL;
 	u->kernel = k;
 	u->choice = choice;
-	u->depth = depth;
 	u->rules = calloc(MT_MAX_RULES, sizeof(*u->rules));
 	if (!u->rules || room_init(&u->rows, k ? k->sizes.n_unwind_rows : 0) ||
 	    room_init(&u->pages, k ? k->sizes.n_unwind_pages : 0)) {
@@ -450,9 +448,6 @@ static void judge(const struct unwind *u, struct user *p, struct unwind_verdict 
 	} else if (u->choice == UNWIND_TABLE) {
 		ret->method = MT_WALK_TABLE;
 		snprintf(ret->why, sizeof(ret->why), "tables: --unwind table");
-	} else if (u->depth > MT_KERNEL_DEPTH) {
-		ret->method = MT_WALK_TABLE;
-		snprintf(ret->why, sizeof(ret->why), "tables: --depth %u is more than the kernel's walk gives", u->depth);
 	} else if (worst && worst_share > NO_RECORD_PER_MILLE) {
 		const char *slash = strrchr(worst->object->path, '/');
 

@@ -30,7 +30,7 @@ struct kernel;
 struct unwind;
 
 /* k NULL: only to judge, as doctor does; nothing is loaded anywhere. */
-struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice, unsigned int depth);
+struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice);
 void unwind__free(struct unwind *u);
 
 /*
