@@ -83,6 +83,17 @@ static __always_inline void save_share_of_peak(struct charge *c)
 	}
 }
 
+/*
+ * An addition whose result is not asked for does not wait, one that returns it is
+ * a barrier. What is read behind it may hold others' additions of this moment, too:
+ * a peak is within the events in flight in any case.
+ */
+static __always_inline __u64 add_and_look(__u64 *at, __u64 n)
+{
+	__sync_fetch_and_add(at, n);
+	return *(volatile __u64 *)at;
+}
+
 static __always_inline void charge_alloc(struct charge *c, __u64 size, __u64 now_ns)
 {
 	__u64 live;
@@ -92,7 +103,7 @@ static __always_inline void charge_alloc(struct charge *c, __u64 size, __u64 now
 	__sync_fetch_and_add(&c->hist->size_allocs[log2_class(size)], 1);
 
 	save_share_of_peak(c);
-	live = __sync_fetch_and_add(&c->site->live_bytes, size) + size;
+	live = add_and_look(&c->site->live_bytes, size);
 	if (live > c->site->peak_bytes)
 		atomic_max(&c->site->peak_bytes, live);
 	if (c->site->min_size_inv < ~size)
@@ -102,7 +113,7 @@ static __always_inline void charge_alloc(struct charge *c, __u64 size, __u64 now
 	if (c->site->last_ns != now_ns)
 		c->site->last_ns = now_ns;
 
-	live = __sync_fetch_and_add(&c->proc->live_bytes, size) + size;
+	live = add_and_look(&c->proc->live_bytes, size);
 	if (live > c->proc->peak_bytes) {
 		__u32 b = c->bank & 1;
 
@@ -429,14 +440,17 @@ static __always_inline int on_return(mt_regs *ctx)
 	t->last_freed = 0;
 	if (t->size < mt_min_size || t->size > mt_max_size)
 		return 0;
-	if (blocks_take(addr, t->proc, &stale)) {
-		count(MT_LOST_MISSED_FREE);
-		end_block(t, &stale, addr, cut, now_ns);
-	}
 	site = site_here(ctx, t, func, caller, sp);
 	block = (struct taken){ .size = t->size, .born_ns = now_ns, .site = site };
-	if (!blocks_put(addr, t->proc, &block))
-		return 0;
+	if (!blocks_put_new(addr, t->proc, &block)) {
+		/* a block is there still: its free was not seen; or there is no room at home */
+		if (blocks_take(addr, t->proc, &stale)) {
+			count(MT_LOST_MISSED_FREE);
+			end_block(t, &stale, addr, cut, now_ns);
+		}
+		if (!blocks_put(addr, t->proc, &block))
+			return 0;
+	}
 	if (!charge_open(&c, site, t->proc, cut))
 		return 0;
 	charge_alloc(&c, t->size, now_ns);

@@ -136,6 +136,28 @@ static __always_inline bool put_into(struct mt_bucket *b, __u64 key, __u64 val, 
 	return false;
 }
 
+/*
+ * Puts a block into its first bucket, if there is room and nothing speaks against
+ * it: the address is not there, and no block at home there lives elsewhere. One
+ * look at five keys, where nearly every block goes.
+ */
+static __always_inline bool blocks_put_new(__u64 addr, __u32 proc, const struct taken *b)
+{
+	__u64 key = addr << 16 | proc, h = mix((addr >> 12) + ((__u64)proc << 40));
+	struct mt_bucket *home;
+	bool known = false;
+
+	if (addr > MT_ADDR_MAX || b->size > MT_SIZE_MAX)
+		return false;
+	home = bucket_at(h, addr);
+	if (!home || home->n_spilled)
+		return false;
+#pragma unroll
+	for (int i = 0; i < MT_WAYS; i++)
+		known |= home->way[i].key == key;
+	return !known && put_into(home, key, b->size << MT_SITE_BITS | b->site, b->born_ns);
+}
+
 static __noinline bool put_overflow(__u64 addr, __u32 proc, struct taken *b)
 {
 	struct mt_over_key k = { .addr = addr, .proc = proc };

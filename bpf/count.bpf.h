@@ -84,10 +84,26 @@ __noinline __u32 significant_bits(__u64 v)
 	return c + v;
 }
 
+/* of one byte */
+#define BITS_1(n) n
+#define BITS_2(n) BITS_1(n), BITS_1(n)
+#define BITS_4(n) BITS_2(n), BITS_2(n)
+#define BITS_8(n) BITS_4(n), BITS_4(n)
+#define BITS_16(n) BITS_8(n), BITS_8(n)
+#define BITS_32(n) BITS_16(n), BITS_16(n)
+#define BITS_64(n) BITS_32(n), BITS_32(n)
+#define BITS_128(n) BITS_64(n), BITS_64(n)
+static const __u8 bits_of_byte[256] = { 0,	     BITS_1(1),	 BITS_2(2),  BITS_4(3),	 BITS_8(4),
+					BITS_16(5), BITS_32(6), BITS_64(7), BITS_128(8) };
+
+/* Most blocks are small, and most lifetimes less than a tick: a table is cheaper than a call. */
 static __always_inline __u32 log2_class(__u64 v)
 {
-	__u32 c = significant_bits(v);
+	__u32 c;
 
+	if (v < 256)
+		return bits_of_byte[v] & 15;
+	c = significant_bits(v);
 	return c < MT_N_CLASSES ? c : MT_N_CLASSES - 1;
 }
 
