@@ -161,6 +161,25 @@ struct mt_counts {		/* per site, bank and shard */
 };
 _Static_assert(sizeof(struct mt_counts) == 64, "one cache line");
 
+/* ---- --sample: weights */
+
+/*
+ * A block smaller than BYTES is recorded with probability p, which follows from
+ * its size rounded up to a class, so that 1/p is in a table. The programs add
+ * weights instead of ones: calls with 16 fractional bits, bytes with 4.
+ */
+#define MT_CALLS_SHIFT 16
+#define MT_BYTES_SHIFT 4
+#define MT_N_WEIGHTS 1024
+/* sizes of up to 4 significant bits are classes of their own; beyond, 8 to each power of two */
+#define MT_WEIGHT_BITS 4
+#define MT_LOG_STEPS 256	/* of the table of logarithms */
+
+struct mt_vars {		/* per site, bank and shard: sums of the variances of the bytes */
+	__u64 alloc;
+	__u64 free;
+};
+
 /* ---- processes */
 
 enum mt_method { MT_WALK_FP = 0, MT_WALK_TABLE = 1 };
@@ -229,11 +248,14 @@ struct mt_thread {
 	__u64 last_freed_ra;
 	struct mt_thread_counts counts;
 	__u32 vtid;		/* as malloctrace sees it */
-	__u32 pad;
+	__u32 scratch;		/* number of its own buffer, 0: none was left */
 	__u64 frames;		/* walked */
 	__u64 span;		/* bytes of its stack that the last walk wanted in one piece */
 	__u64 stack_top;	/* a page that could not be read begins here; 0: none met */
-	__u64 pad2[5];
+	/* --sample */
+	__u64 gap;		/* bytes until the next sample */
+	__u64 random;
+	__u64 pad2[3];
 };
 _Static_assert(sizeof(struct mt_thread) == 256, "four cache lines");
 

@@ -50,6 +50,7 @@ struct {
 struct charge {
 	struct mt_site *site;
 	struct mt_counts *counts;
+	struct mt_vars *vars;	/* --sample alone */
 	struct mt_proc *proc;
 	struct mt_hist *hist;
 	__u32 bank;
@@ -66,7 +67,8 @@ static __always_inline bool charge_open(struct charge *c, __u32 site, __u32 proc
 	c->counts = bpf_map_lookup_elem(&site_counts, &of_site);
 	c->proc = proc_at(proc);
 	c->hist = bpf_map_lookup_elem(&proc_hists, &of_proc);
-	return c->site && c->counts && c->proc && c->hist;
+	c->vars = mt_sample_bytes ? bpf_map_lookup_elem(&site_vars, &of_site) : NULL;
+	return c->site && c->counts && c->proc && c->hist && (!mt_sample_bytes || c->vars);
 }
 
 static __always_inline void save_share_of_peak(struct charge *c)
@@ -94,26 +96,33 @@ static __always_inline __u64 add_and_look(__u64 *at, __u64 n)
 	return *(volatile __u64 *)at;
 }
 
-static __always_inline void charge_alloc(struct charge *c, __u64 size, __u64 now_ns)
+/* What is known of an allocation even if its free will not be seen. */
+static __always_inline void charge_call(struct charge *c, const struct amount *a, __u64 size, __u64 now_ns)
 {
-	__u64 live;
-
-	__sync_fetch_and_add(&c->counts->alloc_calls, 1);
-	__sync_fetch_and_add(&c->counts->alloc_bytes, size);
-	__sync_fetch_and_add(&c->hist->size_allocs[log2_class(size)], 1);
-
-	save_share_of_peak(c);
-	live = add_and_look(&c->site->live_bytes, size);
-	if (live > c->site->peak_bytes)
-		atomic_max(&c->site->peak_bytes, live);
+	__sync_fetch_and_add(&c->counts->alloc_calls, a->calls);
+	__sync_fetch_and_add(&c->counts->alloc_bytes, a->bytes);
+	__sync_fetch_and_add(&c->hist->size_allocs[log2_class(size)], a->calls);
+	if (c->vars && a->var)
+		__sync_fetch_and_add(&c->vars->alloc, a->var);
 	if (c->site->min_size_inv < ~size)
 		atomic_max(&c->site->min_size_inv, ~size);
 	if (c->site->max_size < size)
 		atomic_max(&c->site->max_size, size);
 	if (c->site->last_ns != now_ns)
 		c->site->last_ns = now_ns;
+}
 
-	live = add_and_look(&c->proc->live_bytes, size);
+static __always_inline void charge_alloc(struct charge *c, const struct amount *a, __u64 size, __u64 now_ns)
+{
+	__u64 live;
+
+	charge_call(c, a, size, now_ns);
+	save_share_of_peak(c);
+	live = add_and_look(&c->site->live_bytes, a->bytes);
+	if (live > c->site->peak_bytes)
+		atomic_max(&c->site->peak_bytes, live);
+
+	live = add_and_look(&c->proc->live_bytes, a->bytes);
 	if (live > c->proc->peak_bytes) {
 		__u32 b = c->bank & 1;
 
@@ -124,35 +133,40 @@ static __always_inline void charge_alloc(struct charge *c, __u64 size, __u64 now
 	}
 }
 
-static __always_inline void charge_free(struct charge *c, const struct taken *b, __u64 now_ns)
+static __always_inline void charge_free(struct charge *c, const struct amount *a, const struct taken *b, __u64 now_ns)
 {
 	__u64 lived = now_ns > b->born_ns ? now_ns - b->born_ns : 0;
 
-	__sync_fetch_and_add(&c->counts->free_calls, 1);
-	__sync_fetch_and_add(&c->counts->free_bytes, b->size);
+	__sync_fetch_and_add(&c->counts->free_calls, a->calls);
+	__sync_fetch_and_add(&c->counts->free_bytes, a->bytes);
+	/* a weight's fraction makes no difference to a mean */
 	if (lived)
-		__sync_fetch_and_add(&c->counts->lifetime_ns, lived);
-	__sync_fetch_and_add(&c->hist->size_frees[log2_class(b->size)], 1);
-	__sync_fetch_and_add(&c->hist->lifetimes[log2_class(lived)], 1);
+		__sync_fetch_and_add(&c->counts->lifetime_ns,
+				     mt_sample_bytes ? lived * (a->calls >> MT_CALLS_SHIFT) : lived);
+	if (c->vars && a->var)
+		__sync_fetch_and_add(&c->vars->free, a->var);
+	__sync_fetch_and_add(&c->hist->size_frees[log2_class(b->size)], a->calls);
+	__sync_fetch_and_add(&c->hist->lifetimes[log2_class(lived)], a->calls);
 	save_share_of_peak(c);
-	__sync_fetch_and_add(&c->site->live_bytes, -b->size);
-	__sync_fetch_and_add(&c->proc->live_bytes, -b->size);
+	__sync_fetch_and_add(&c->site->live_bytes, -a->bytes);
+	__sync_fetch_and_add(&c->proc->live_bytes, -a->bytes);
 }
 
 /* A block that left the table is charged to the site that allocated it. */
 static __always_inline void end_block(struct mt_thread *t, const struct taken *b, __u64 addr, __u64 cut, __u64 now_ns)
 {
+	struct amount a = amount_of(b->size);
 	struct charge c;
 
 	if (!charge_open(&c, b->site, t->proc, cut))
 		return;
-	charge_free(&c, b, now_ns);
-	t->counts.free_calls++;
-	t->counts.free_bytes += b->size;
+	charge_free(&c, &a, b, now_ns);
+	t->counts.free_calls += a.calls;
+	t->counts.free_bytes += a.bytes;
 	if (t->last_block == addr) {
 		t->last_block = 0;
-		t->counts.temp_calls++;
-		__sync_fetch_and_add(&c.counts->temp_calls, 1);
+		t->counts.temp_calls += a.calls;
+		__sync_fetch_and_add(&c.counts->temp_calls, a.calls);
 	}
 }
 
@@ -237,12 +251,12 @@ static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp,
 		/* after a longjmp the word may have survived in a hole of a new frame: a frame must end there, too */
 		if (!p || p->walk != MT_WALK_TABLE)
 			return true;
-		s = scratch_claim();
+		s = scratch_claim(t);
 		if (!s)
 			return true;
 		walk_begin(ctx, s, ra, sp);
 		inside = walk_reaches(s, t->proc, t->sp);
-		scratch_release(s);
+		scratch_release(t, s);
 		return inside;
 	}
 	return returns_from(arch_fp(ctx), sp, t->sp, outer_ra, hook);
@@ -286,6 +300,53 @@ static __always_inline __u64 mul_sat(__u64 a, __u64 b)
 	return a * b;
 }
 
+static __always_inline __u64 size_asked(__u64 cookie, const __u64 *arg)
+{
+	__u32 i = MT_COOKIE_SIZE(cookie);
+	__u64 size = i < MT_N_ARGS ? arg[i & 7] : 0;
+
+	i = MT_COOKIE_COUNT(cookie);
+	return i < MT_N_ARGS ? mul_sat(size, arg[i & 7]) : size;
+}
+
+/*
+ * --mode count: all that is seen of a call is its entry. The last one of the
+ * thread is remembered, to know calls that are made inside it. It is over for sure
+ * if the stack pointer is above its own; on the same height another function of
+ * the same size that returns to the same place is what it jumped to.
+ */
+static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra, bool is_realloc)
+{
+	__u64 cut = mt_cut, arg[8], size;
+	struct amount a;
+	struct charge c;
+	__u32 site;
+
+	arch_args(ctx, arg);
+	size = size_asked(cookie, arg);
+	if (t->sp && sp <= t->sp && (sp < t->sp || size == t->size) &&
+	    still_inside(ctx, t, sp, ra, MT_COOKIE_FUNC(cookie)))
+		return 0;
+	t->sp = sp;
+	t->ra = ra;
+	t->cookie = cookie;
+	t->size = size;
+	if (size < mt_min_size || size > mt_max_size || !sampled(t, size))
+		return 0;
+	site = site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp);
+	if (!charge_open(&c, site, t->proc, cut))
+		return 0;
+	a = amount_of(size);
+	charge_call(&c, &a, size, clock_ns());
+	t->counts.alloc_calls += a.calls;
+	t->counts.alloc_bytes += a.bytes;
+	if (is_realloc) {
+		t->counts.realloc_calls += a.calls;
+		__sync_fetch_and_add(&c.counts->realloc_calls, a.calls);
+	}
+	return 0;
+}
+
 static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 {
 	__u64 cookie, sp, ra, arg[8];
@@ -300,6 +361,8 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 		return 0;
 	sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
 	ra = arch_return_address(ctx);
+	if (mt_mode == MT_MODE_COUNT)
+		return count_call(ctx, t, cookie, sp, ra, is_realloc);
 	if (t->sp) {
 		if (still_inside(ctx, t, sp, ra, MT_COOKIE_FUNC(cookie)))
 			return 0;
@@ -312,11 +375,7 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 	arch_args(ctx, arg);
 	t->cookie = cookie;
 	t->ra = ra;
-	i = MT_COOKIE_SIZE(cookie);
-	t->size = i < MT_N_ARGS ? arg[i & 7] : 0;
-	i = MT_COOKIE_COUNT(cookie);
-	if (i < MT_N_ARGS)
-		t->size = mul_sat(t->size, arg[i & 7]);
+	t->size = size_asked(cookie, arg);
 	i = MT_COOKIE_OUT(cookie);
 	t->out = i < MT_N_ARGS ? arg[i & 7] : 0;
 	t->old = 0;
@@ -336,16 +395,58 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 	return 0;
 }
 
+#define CALL (mt_sample_bytes ? 1ULL << MT_CALLS_SHIFT : 1ULL)
+
 static __always_inline void charge_failure(struct mt_thread *t, __u32 site, __u64 cut)
 {
 	struct charge c;
 
-	t->counts.failed_calls++;
+	/* each is recorded, also with --sample */
+	t->counts.failed_calls += CALL;
 	if (charge_open(&c, site, t->proc, cut))
-		__sync_fetch_and_add(&c.counts->failed_calls, 1);
+		__sync_fetch_and_add(&c.counts->failed_calls, CALL);
 }
 
 #define UNREADABLE (~0ULL)
+
+/*
+ * What glibc set aside for a block, as malloc_usable_size() tells: the word before
+ * it holds the size of its chunk and three flags. A chunk may use the first word
+ * of the next one, but for those that have a mapping of their own.
+ */
+#define CHUNK_FLAGS 7ULL
+#define CHUNK_MMAPPED 2ULL
+
+static __always_inline __u64 size_set_aside(__u64 addr)
+{
+	__u64 head, own;
+
+	if (bpf_probe_read_user(&head, sizeof(head), (const void *)(addr - sizeof(head))))
+		return UNREADABLE;
+	own = head & CHUNK_MMAPPED ? 16 : 8;
+	head &= ~CHUNK_FLAGS;
+	return head > own ? head - own : 0;
+}
+
+/*
+ * A return whose entry is not probed: everything that counts is there now. False
+ * if it is inside another call, or is the return of that one.
+ */
+static __always_inline bool return_alone(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 caller)
+{
+	if (t->sp) {
+		if (still_inside(ctx, t, sp, caller, MT_COOKIE_FUNC(cookie)))
+			return false;
+		abandon(t, MT_EDGE_ABANDONED);
+	}
+	t->cookie = cookie;
+	t->ra = caller;
+	t->sp = sp;
+	t->size = 1;	/* not 0, which may be answered by no block */
+	t->old = 0;
+	t->old_site = 0;
+	return true;
+}
 
 /* The address of the new block; 0: the call failed. */
 static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
@@ -370,8 +471,9 @@ static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
 /* One program for malloc's and realloc's returns: where realloc jumps to malloc they are the same instruction. */
 static __always_inline int on_return(mt_regs *ctx)
 {
-	__u64 cut = mt_cut, cookie, now_ns, addr, caller, sp;
+	__u64 cut = mt_cut, cookie, now_ns, addr, caller, sp, size;
 	struct taken block, stale;
+	struct amount a;
 	struct mt_thread *t;
 	struct charge c;
 	__u32 site, func;
@@ -386,6 +488,11 @@ static __always_inline int on_return(mt_regs *ctx)
 		return 0;
 	if (cookie & MT_COOKIE_AT_RET) {
 		sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
+		caller = arch_return_address(ctx);
+		/* the `ret` of malloc that realloc jumped to is realloc's */
+		if (cookie & MT_COOKIE_RETURN_ONLY && !(t->sp == sp && t->ra == caller && t->cookie & MT_COOKIE_AT_RET) &&
+		    !return_alone(ctx, t, cookie, sp, caller))
+			return 0;
 		/* a `ret` may serve several functions, some with a uretprobe, and calls made before the trace */
 		if (t->sp != sp || !(t->cookie & MT_COOKIE_AT_RET))
 			return 0;
@@ -393,6 +500,8 @@ static __always_inline int on_return(mt_regs *ctx)
 	} else {
 		sp = arch_sp_returned(ctx);
 		caller = arch_pc(ctx);
+		if (cookie & MT_COOKIE_RETURN_ONLY && !return_alone(ctx, t, cookie, sp, caller))
+			return 0;
 		if (t->sp != sp || MT_COOKIE_FUNC(t->cookie) != func) {
 			/* inside another call, the outer one is what counts */
 			if (!t->sp)
@@ -438,10 +547,18 @@ static __always_inline int on_return(mt_regs *ctx)
 	}
 	t->last_block = 0;
 	t->last_freed = 0;
-	if (t->size < mt_min_size || t->size > mt_max_size)
+	size = t->size;
+	if (t->cookie & MT_COOKIE_USABLE) {
+		size = size_set_aside(addr);
+		if (size == UNREADABLE) {
+			count(MT_LOST_UNREADABLE);
+			return 0;
+		}
+	}
+	if (size < mt_min_size || size > mt_max_size || !sampled(t, size))
 		return 0;
 	site = site_here(ctx, t, func, caller, sp);
-	block = (struct taken){ .size = t->size, .born_ns = now_ns, .site = site };
+	block = (struct taken){ .size = size, .born_ns = now_ns, .site = site };
 	if (!blocks_put_new(addr, t->proc, &block)) {
 		/* a block is there still: its free was not seen; or there is no room at home */
 		if (blocks_take(addr, t->proc, &stale)) {
@@ -453,12 +570,13 @@ static __always_inline int on_return(mt_regs *ctx)
 	}
 	if (!charge_open(&c, site, t->proc, cut))
 		return 0;
-	charge_alloc(&c, t->size, now_ns);
-	t->counts.alloc_calls++;
-	t->counts.alloc_bytes += t->size;
+	a = amount_of(size);
+	charge_alloc(&c, &a, size, now_ns);
+	t->counts.alloc_calls += a.calls;
+	t->counts.alloc_bytes += a.bytes;
 	if (is_realloc) {
-		t->counts.realloc_calls++;
-		__sync_fetch_and_add(&c.counts->realloc_calls, 1);
+		t->counts.realloc_calls += a.calls;
+		__sync_fetch_and_add(&c.counts->realloc_calls, a.calls);
 	}
 	t->last_block = addr;
 	return 0;

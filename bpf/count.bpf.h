@@ -13,6 +13,11 @@ const volatile __u32 mt_n_shards = 1;		/* power of two */
 const volatile __u32 mt_n_scratch = 1;
 const volatile __u32 mt_depth = MT_MAX_DEPTH;
 const volatile __u64 mt_tick_ns = 0;		/* 0: --precise-times */
+const volatile __u32 mt_mode = MT_MODE_FULL;
+const volatile __u32 mt_n_shared = 1;		/* of the scratch buffers: those that are nobody's own */
+const volatile __u64 mt_sample_bytes = 0;	/* 0: every allocation */
+const volatile __u64 mt_sample_unit = 1;	/* of what variances are summed up of */
+const volatile __u64 mt_seed = 1;
 const volatile __u64 mt_min_size = 0;
 const volatile __u64 mt_max_size = ~0ULL;
 
@@ -26,6 +31,9 @@ volatile __u64 mt_words_used = 0;
 volatile __u64 mt_sites_used = 0;
 volatile __u32 mt_procs_used = 0;
 __u64 mt_counters[MT_N_COUNTERS] MT_OWN_LINE = {};
+
+/* seeds a thread's random numbers */
+volatile __u64 mt_threads_seen = 0;
 
 /* -- CMD: its entry point was reached */
 volatile __u32 mt_started = 0;

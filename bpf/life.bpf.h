@@ -34,7 +34,7 @@ static __noinline int thread_end(__u32 tid)
 
 	if (!t)
 		return 0;
-	if (t->sp)
+	if (t->sp && mt_mode != MT_MODE_COUNT)
 		abandon(t, MT_EDGE_DIED_INSIDE);
 	p = proc_at(t->proc);
 	if (p) {
@@ -42,6 +42,7 @@ static __noinline int thread_end(__u32 tid)
 		__sync_fetch_and_add(&p->frames, t->frames);
 	}
 	send_event(MT_EV_THREAD_END, t->proc, 0, 0, 0, t);
+	scratch_disown(t);
 	t->probe_hits = 0;
 	t->frames = 0;
 	t->last_block = 0;

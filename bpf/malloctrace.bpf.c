@@ -12,6 +12,8 @@
 #include "bpf/arch.bpf.h"
 #include "bpf/count.bpf.h"
 #include "bpf/blocks.bpf.h"
+#include "bpf/scratch.bpf.h"
+#include "bpf/sample.bpf.h"
 #include "bpf/threads.bpf.h"
 #include "bpf/frames.bpf.h"
 #include "bpf/unwind.bpf.h"

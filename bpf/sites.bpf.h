@@ -37,41 +37,7 @@ struct {
 	__type(value, __u64);
 } stack_words SEC(".maps");
 
-/*
- * Buffers to walk a stack in: not per CPU, because a uprobe program can be
- * preempted and another would write into its buffer; claimed by a flag instead.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct mt_scratch);
-} scratch SEC(".maps");
-
 #define SITE_PROBES 64
-#define SCRATCH_TRIES 8
-#define SCRATCH_PER_CPU 4
-
-static __always_inline struct mt_scratch *scratch_claim(void)
-{
-	__u32 first = bpf_get_smp_processor_id() * SCRATCH_PER_CPU;
-
-	for (int i = 0; i < SCRATCH_TRIES; i++) {
-		__u32 k = (first + i) % mt_n_scratch;
-		struct mt_scratch *s = bpf_map_lookup_elem(&scratch, &k);
-
-		if (s && !s->busy && !__sync_lock_test_and_set(&s->busy, 1))
-			return s;
-	}
-	count(MT_LOST_SCRATCH_BUSY);
-	return NULL;
-}
-
-static __always_inline void scratch_release(struct mt_scratch *s)
-{
-	/* an exchange, not a store: our reads of the buffer come before it */
-	__sync_lock_test_and_set(&s->busy, 0);
-}
 
 /*
  * The functions below are global, not static: the verifier looks at each of them
@@ -206,7 +172,7 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
  */
 static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
 {
-	struct mt_scratch *s = scratch_claim();
+	struct mt_scratch *s = scratch_claim(t);
 	__u32 proc = t->proc, site = mt_n_sites + proc, n;
 	struct mt_proc *p = proc_at(proc);
 
@@ -224,7 +190,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 		}
 	}
 	t->frames += n;
-	scratch_release(s);
+	scratch_release(t, s);
 	return site;
 }
 

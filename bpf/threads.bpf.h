@@ -99,6 +99,9 @@ static __noinline struct mt_thread *thread_add(__u32 tid)
 
 		if (t && !t->tid && !__sync_val_compare_and_swap(&t->tid, 0, tid)) {
 			t->proc = *proc;
+			t->scratch = scratch_own(tid);
+			if (mt_sample_bytes)
+				sample_begin(t);
 			t->vtid = own_view(BPF_CORE_READ(task, thread_pid));
 			return t;
 		}

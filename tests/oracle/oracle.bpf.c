@@ -30,13 +30,13 @@ int oracle_stop(mt_regs *ctx)
 	if (oracle_countdown <= 0 || __sync_fetch_and_add(&oracle_countdown, -1) != 1)
 		return 0;
 	t = thread_slot(0, 0);
-	s = t ? scratch_claim() : NULL;
+	s = t ? scratch_claim(t) : NULL;
 	if (!s)
 		return 0;
 	n = walk_tables(ctx, s, oracle_proc, caller, arch_sp_after_return(ctx));
 	ev = bpf_ringbuf_reserve(&oracle_ring, sizeof(*ev), 0);
 	if (!ev) {
-		scratch_release(s);
+		scratch_release(t, s);
 		return 0;
 	}
 	ev->tid = bpf_get_current_pid_tgid();
@@ -46,7 +46,7 @@ int oracle_stop(mt_regs *ctx)
 	ev->n_fp = walk_from(ctx, s, t, caller, arch_sp_after_return(ctx));
 	ev->fp_end = s->walk.end;
 	bpf_probe_read_kernel(ev->fp_ip, sizeof(ev->fp_ip), s->ip);
-	scratch_release(s);
+	scratch_release(t, s);
 	bpf_ringbuf_submit(ev, 0);
 	bpf_send_signal_thread(SIGSTOP);
 	return 0;

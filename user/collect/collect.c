@@ -10,17 +10,20 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "collect/collect.h"
 #include "collect/scan.h"
 #include "malloctrace.skel.h"
+#include "probe/sampler.h"
 #include "util/util.h"
 
 /* What is remembered of a site between cuts. */
 struct memory {
 	struct mt_counts bank[2];
+	struct mt_vars vars[2];
 	uint64_t at_peak_bytes;
 };
 
@@ -40,7 +43,7 @@ struct collect {
 	struct scan scan;
 };
 
-#define N_TABLES 7
+#define N_TABLES 8
 
 /* The tables, each with the place that points to it. */
 static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void **at[N_TABLES])
@@ -54,6 +57,7 @@ static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void 
 		{ skel->maps.blocks, (void **)&t->buckets },
 		{ skel->maps.sites, (void **)&t->sites },
 		{ skel->maps.site_counts, (void **)&t->counts },
+		{ skel->maps.site_vars, (void **)&t->vars },
 		{ skel->maps.stack_words, (void **)&t->words },
 		{ skel->maps.procs, (void **)&t->procs },
 		{ skel->maps.proc_hists, (void **)&t->hists },
@@ -81,6 +85,7 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	c->procs = calloc(k->sizes.n_procs, sizeof(*c->procs));
 	c->cut.procs = calloc(k->sizes.n_procs, sizeof(*c->cut.procs));
 	c->tables.n_sites = n_sites;
+	c->tables.sample_bytes = k->sample_bytes;
 	if (!c->sites || !c->procs || !c->cut.procs || scan__init(&c->scan, &c->tables)) {
 		collect__free(c);
 		return err_set(e, -ENOMEM, "out of memory");
@@ -147,6 +152,16 @@ static void add_counts(struct mt_counts *sum, const struct mt_counts *c)
 	add_words(sum, c, sizeof(*sum));
 }
 
+static void weigh_proc(struct cut_proc *row)
+{
+	for (int i = 0; i < MT_N_CLASSES; i++) {
+		row->hist.size_allocs[i] = sampler__calls(row->hist.size_allocs[i]);
+		row->hist.size_frees[i] = sampler__calls(row->hist.size_frees[i]);
+		row->hist.lifetimes[i] = sampler__calls(row->hist.lifetimes[i]);
+	}
+	row->peak_bytes = sampler__bytes(row->peak_bytes);
+}
+
 static void read_procs(struct collect *c, uint32_t bank)
 {
 	struct cut *cut = &c->cut;
@@ -180,6 +195,8 @@ static void read_procs(struct collect *c, uint32_t bank)
 				  sizeof(struct mt_hist));
 		row->hist = m->bank[0];
 		add_words(&row->hist, &m->bank[1], sizeof(row->hist));
+		if (c->kernel->sample_bytes)
+			weigh_proc(row);
 	}
 }
 
@@ -204,6 +221,31 @@ static uint64_t share_of_peak(const struct mt_site *s, const struct mt_proc *p, 
 static bool empty(const struct mt_counts *c)
 {
 	return !c->alloc_calls && !c->failed_calls;
+}
+
+/* Sampled figures: whole numbers, and how far they may be off. */
+static void weigh_site(struct collect *c, struct cut_site *row, uint32_t bank)
+{
+	double unit = (double)sampler__unit(c->kernel->sample_bytes), mean, allocated, freed;
+	uint32_t n_shards = c->kernel->sizes.n_shards;
+	struct memory *m = &c->sites[row->site];
+
+	memset(&m->vars[bank], 0, sizeof(m->vars[bank]));
+	for (uint32_t i = 0; i < n_shards; i++)
+		add_words(&m->vars[bank], &c->tables.vars[((uint64_t)row->site * n_shards + i) * 2 + bank], sizeof(m->vars[bank]));
+	sampler__round_counts(&row->counts);
+	row->peak_bytes = sampler__bytes(row->peak_bytes);
+	row->at_peak_bytes = sampler__bytes(row->at_peak_bytes);
+	allocated = (double)(m->vars[0].alloc + m->vars[1].alloc) * unit * unit;
+	freed = (double)(m->vars[0].free + m->vars[1].free) * unit * unit;
+	row->var.alloc_bytes = allocated;
+	row->var.live_bytes = MAX(allocated - freed, 0);
+	/* the blocks of a site are much of a size: calls are off as far as bytes are */
+	mean = row->counts.alloc_calls ? (double)row->counts.alloc_bytes / (double)row->counts.alloc_calls : 0;
+	if (mean > 0) {
+		row->var.alloc_calls = row->var.alloc_bytes / (mean * mean);
+		row->var.live_blocks = row->var.live_bytes / (mean * mean);
+	}
 }
 
 static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32_t bank)
@@ -252,6 +294,8 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 		row->n_frames = MT_STACK_DEPTH(stack);
 		row->end = MT_STACK_END(stack);
 	}
+	if (c->kernel->sample_bytes)
+		weigh_site(c, row, bank);
 	return 0;
 }
 
@@ -291,12 +335,15 @@ static int read_threads(struct collect *c)
 			c->thread_room = more;
 		}
 		row = &cut->threads[cut->n_threads++];
-		cut->n_inside += t->sp != 0;
+		/* where only entries are seen, it is the last call, not one under way */
+		cut->n_inside += t->sp && c->kernel->mode == MT_MODE_FULL;
 		row->proc = t->proc;
 		row->tid = t->vtid;
 		row->probe_hits = t->probe_hits;
 		row->frames = t->frames;
 		row->counts = t->counts;
+		if (c->kernel->sample_bytes)
+			sampler__round_thread(&row->counts);
 	}
 	return 0;
 }
@@ -336,6 +383,14 @@ static void read_ages(struct collect *c, const struct cut_opts *o)
 			row->scan_bytes = seen->bytes;
 			row->older_blocks = seen->older_blocks;
 			row->older_bytes = seen->older_bytes;
+			if (c->scan.weighed) {
+				const struct weighed *w = &c->scan.weighed[row->site];
+
+				row->scan_blocks = (uint64_t)llround(w->blocks);
+				row->scan_bytes = (uint64_t)llround(w->bytes);
+				row->older_blocks = (uint64_t)llround(w->older_blocks);
+				row->older_bytes = (uint64_t)llround(w->older_bytes);
+			}
 		} else if (row->counts.alloc_calls > row->counts.free_calls) {
 			/* one that never freed still has its first block; spare sites do not know theirs */
 			uint64_t first_ns = row->first_ns ? row->first_ns : c->tables.procs[row->proc].started_ns;

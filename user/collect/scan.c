@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "collect/scan.h"
+#include "probe/sampler.h"
 #include "util/util.h"
 
 _Static_assert(sizeof(struct seen) == 32, "two in a cache line, none in two");
@@ -33,13 +34,16 @@ int scan__init(struct scan *s, const struct tables *t)
 		.now = calloc(t->n_sites, sizeof(*s->now)),
 		.last = calloc(t->n_sites, sizeof(*s->last)),
 	};
-	return s->now && s->last ? 0 : -ENOMEM;
+	if (t->sample_bytes)
+		s->weighed = calloc(t->n_sites, sizeof(*s->weighed));
+	return s->now && s->last && (!t->sample_bytes || s->weighed) ? 0 : -ENOMEM;
 }
 
 void scan__done(struct scan *s)
 {
 	free(s->now);
 	free(s->last);
+	free(s->weighed);
 	*s = (struct scan){};
 }
 
@@ -57,6 +61,17 @@ static inline void see(struct scan *s, uint32_t site, uint64_t size, uint64_t bo
 	if (born_ns <= s->older_born_ns) {
 		row->older_blocks++;
 		row->older_bytes += size;
+	}
+	if (s->weighed) {
+		struct weighed *w = &s->weighed[site];
+		double weight = sampler__weight_of(size, s->tables->sample_bytes);
+
+		w->blocks += weight;
+		w->bytes += weight * (double)size;
+		if (born_ns <= s->older_born_ns) {
+			w->older_blocks += weight;
+			w->older_bytes += weight * (double)size;
+		}
 	}
 }
 
@@ -146,6 +161,8 @@ static void see_taken(struct scan *s)
 static void begin(struct scan *s, uint64_t now_ns, uint64_t older_born_ns)
 {
 	memset(s->now, 0, s->tables->n_sites * sizeof(*s->now));
+	if (s->weighed)
+		memset(s->weighed, 0, s->tables->n_sites * sizeof(*s->weighed));
 	s->began_ns = now_ns;
 	s->older_born_ns = older_born_ns;
 	s->bucket = 0;

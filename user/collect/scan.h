@@ -16,6 +16,8 @@ struct tables {
 	const struct mt_site *sites;
 	uint32_t n_sites;	/* numbers that a block may name, spare sites among them */
 	const struct mt_counts *counts;
+	const struct mt_vars *vars;	/* --sample alone */
+	uint64_t sample_bytes;	/* 0: every block is there */
 	const uint64_t *words;
 	const struct mt_proc *procs;
 	const struct mt_hist *hists;
@@ -31,6 +33,10 @@ struct seen {			/* the live blocks of a site, in one pass over the table */
 	uint32_t blocks, older_blocks;
 };
 
+struct weighed {
+	double blocks, bytes, older_blocks, older_bytes;
+};
+
 struct scan {
 	const struct tables *tables;	/* not owned */
 	struct seen *now;	/* by site number: the pass under way */
@@ -41,6 +47,8 @@ struct scan {
 	uint64_t bucket;	/* where the pass is */
 	uint64_t over_at;	/* and in the overflow map */
 	bool over_begun;
+	/* --sample: each block stands for some; of the pass under way, or the last one */
+	struct weighed *weighed;
 };
 
 int scan__init(struct scan *s, const struct tables *t);	/* -ENOMEM */

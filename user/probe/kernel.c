@@ -12,6 +12,7 @@
 #include "malloctrace.skel.h"
 #include "probe/features.h"
 #include "probe/kernel.h"
+#include "probe/sampler.h"
 #include "util/log.h"
 #include "util/util.h"
 
@@ -62,7 +63,9 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_words = clamp(s.max_stacks * o->depth, 1024, UINT32_MAX / 8);
 	s.n_procs = N_PROCS;
 	s.n_shards = pow2_at_least(clamp(n_cpus, 1, 8));
-	s.n_scratch = clamp(n_cpus * 4, 16, 4096);
+	s.n_shared = clamp(n_cpus * 4, 16, 4096);
+	s.n_scratch = s.n_shared + clamp(ram >> 24, 64, 1024);
+	s.n_vars = o->sample_bytes ? (s.n_sites + s.n_procs) * 2ull * s.n_shards : 1;
 	/* a large C++ program has 500,000 rows: 4 MiB; 8 bytes more for each page of code */
 	s.n_unwind_rows = clamp(ram / 8192, 1u << 18, 1u << 22);
 	s.n_unwind_pages = s.n_unwind_rows / 8;
@@ -70,7 +73,8 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 		  (s.n_sites + s.n_procs) * (sizeof(struct mt_site) + s.n_shards * 2ull * sizeof(struct mt_counts)) +
 		  s.n_index * 8ull + s.n_words * 8ull +
 		  s.n_procs * (sizeof(struct mt_proc) + s.n_shards * 2ull * sizeof(struct mt_hist)) +
-		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + 32768 * sizeof(struct mt_thread) + s.n_scratch * sizeof(struct mt_scratch);
+		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + 32768 * sizeof(struct mt_thread) + s.n_scratch * sizeof(struct mt_scratch) +
+		  s.n_vars * sizeof(struct mt_vars);
 	if ((uint64_t)s.n_groups * MT_GROUP > UINT32_MAX || s.bytes > ram / 2)
 		return err_set(e, -ERANGE, "tables for %llu blocks and %llu stacks take %llu MiB, more than half of this machine's memory: lower --max-live or --max-stacks",
 			       (unsigned long long)s.max_live, (unsigned long long)s.max_stacks,
@@ -97,6 +101,7 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s)
 		{ skel->maps.overflow, s->n_over },
 		{ skel->maps.sites, s->n_sites + s->n_procs },
 		{ skel->maps.site_counts, (s->n_sites + s->n_procs) * 2ull * s->n_shards },
+		{ skel->maps.site_vars, s->n_vars },
 		{ skel->maps.site_index, s->n_index },
 		{ skel->maps.stack_words, s->n_words },
 		{ skel->maps.procs, s->n_procs },
@@ -132,6 +137,11 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 	skel->rodata->mt_depth = o->depth;
 	skel->rodata->mt_min_size = o->min_size;
 	skel->rodata->mt_max_size = o->max_size;
+	skel->rodata->mt_mode = o->mode;
+	skel->rodata->mt_n_shared = s->n_shared;
+	skel->rodata->mt_sample_bytes = o->sample_bytes;
+	skel->rodata->mt_sample_unit = sampler__unit(o->sample_bytes);
+	skel->rodata->mt_seed = o->seed;
 	skel->rodata->mt_tick_ns = o->precise_times ? 0 : k->tick_ns;
 }
 
@@ -231,6 +241,8 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 	libbpf_set_print(print_libbpf);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	k->tick_ns = tick_ns();
+	k->mode = o->mode;
+	k->sample_bytes = o->sample_bytes;
 	k->multi = feature__has(FEATURE_UPROBE_MULTI);
 	if (!k->multi && !feature__has(FEATURE_PERF_UPROBE)) {
 		err = features__explain(e);
@@ -249,6 +261,14 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 	if (err) {
 		err = explain_load(e, err, &k->sizes);
 		goto fail;
+	}
+	if (o->sample_bytes) {
+		err = sampler__fill(bpf_map__fd(k->skel->maps.sample_weights), bpf_map__fd(k->skel->maps.sample_logs),
+				    o->sample_bytes);
+		if (err) {
+			err_set(e, err, "the sampler's tables: %s", strerror(-err));
+			goto fail;
+		}
 	}
 	err = kernel__map_table(k->skel->maps.procs, PROT_READ | PROT_WRITE, (void **)&k->procs, e);
 	if (!err)
@@ -354,9 +374,14 @@ int kernel__events_fd(const struct kernel *k)
 static int on_event(void *ctx, void *data, size_t size)
 {
 	struct kernel *k = ctx;
+	struct mt_event ev;
 
-	if (size >= sizeof(struct mt_event) && k->on_event.fn)
-		k->on_event.fn(data, k->on_event.arg);
+	if (size < sizeof(ev) || !k->on_event.fn)
+		return 0;
+	ev = *(const struct mt_event *)data;
+	if (k->sample_bytes)
+		sampler__round_thread(&ev.counts);
+	k->on_event.fn(&ev, k->on_event.arg);
 	return 0;
 }
 

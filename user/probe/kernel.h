@@ -22,7 +22,9 @@ struct table_sizes {
 	uint32_t n_groups;		/* of MT_GROUP buckets */
 	uint32_t n_over;
 	uint32_t n_sites, n_index, n_words;
-	uint32_t n_procs, n_shards, n_scratch;
+	uint32_t n_procs, n_shards;
+	uint32_t n_scratch, n_shared;	/* buffers for stacks; those that are no thread's own */
+	uint32_t n_vars;
 	uint32_t n_unwind_rows, n_unwind_pages;
 	uint64_t bytes;			/* of kernel memory, all together */
 };
@@ -50,6 +52,8 @@ struct kernel {
 	struct mt_proc *procs;	/* the table of processes, mapped */
 	struct mt_row *unwind_rows;
 	uint64_t *unwind_pages;
+	enum mt_mode mode;
+	uint64_t sample_bytes;	/* --sample, 0 without */
 	uint64_t tick_ns;	/* of the programs' clock */
 	uint64_t frozen_ns;	/* when the trace ended, on that clock; 0: it goes on */
 };

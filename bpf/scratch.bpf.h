@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Buffers to walk a stack in. A thread has one of its own, from its first event to
+ * its end: its programs never run two at a time, so it need not be locked. Where
+ * there are more threads than buffers, the rest share a few: not one per CPU,
+ * because a uprobe program can be preempted and another would write into its
+ * buffer, but claimed by a flag.
+ */
+#ifndef MT_SCRATCH_BPF_H
+#define MT_SCRATCH_BPF_H
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct mt_scratch);
+} scratch SEC(".maps");
+
+#define SCRATCH_TRIES 8
+#define SCRATCH_PER_CPU 4
+
+static __noinline struct mt_scratch *scratch_share(void)
+{
+	__u32 first = bpf_get_smp_processor_id() * SCRATCH_PER_CPU;
+
+	for (int i = 0; i < SCRATCH_TRIES; i++) {
+		__u32 k = (first + i) % mt_n_shared;
+		struct mt_scratch *s = bpf_map_lookup_elem(&scratch, &k);
+
+		if (s && !s->busy && !__sync_lock_test_and_set(&s->busy, 1))
+			return s;
+	}
+	count(MT_LOST_SCRATCH_BUSY);
+	return NULL;
+}
+
+static __always_inline struct mt_scratch *scratch_claim(const struct mt_thread *t)
+{
+	__u32 k = t->scratch;
+
+	return k ? bpf_map_lookup_elem(&scratch, &k) : scratch_share();
+}
+
+static __always_inline void scratch_release(const struct mt_thread *t, struct mt_scratch *s)
+{
+	/* an exchange, not a store: our reads of the buffer come before it */
+	if (!t->scratch)
+		__sync_lock_test_and_set(&s->busy, 0);
+}
+
+/* A buffer for a new thread: its number, or 0. */
+static __always_inline __u32 scratch_own(__u32 tid)
+{
+	if (mt_n_scratch <= mt_n_shared)
+		return 0;
+	for (__u32 i = 0; i < SCRATCH_TRIES; i++) {
+		__u32 k = mt_n_shared + (tid + i) % (mt_n_scratch - mt_n_shared);
+		struct mt_scratch *s = bpf_map_lookup_elem(&scratch, &k);
+
+		if (s && !s->busy && !__sync_lock_test_and_set(&s->busy, 1))
+			return k;
+	}
+	return 0;
+}
+
+static __always_inline void scratch_disown(struct mt_thread *t)
+{
+	__u32 k = t->scratch;
+	struct mt_scratch *s = k ? bpf_map_lookup_elem(&scratch, &k) : NULL;
+
+	t->scratch = 0;
+	if (s)
+		__sync_lock_test_and_set(&s->busy, 0);
+}
+
+#endif
