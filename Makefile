@@ -37,7 +37,7 @@ all: $(B)/malloctrace
 
 # ---- the BPF side: one object, checked against no running kernel, embedded as a skeleton
 $(B)/malloctrace.bpf.o: bpf/malloctrace.bpf.c $(wildcard bpf/*.h vmlinux/*/*.h) Makefile
-	$(call say,BPF,$@)mkdir -p $(B) && $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Wno-unused-parameter \
+	$(call say,BPF,$@)mkdir -p $(B) && $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Wno-unused-parameter $(BPF_FLAGS) \
 		-Ivmlinux/$(ARCH) -I. -I/usr/include/$(MULTIARCH) -c $< -o $(B)/full.bpf.o && \
 		$(BPFTOOL) gen object $@ $(B)/full.bpf.o
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-# Benchmarks: `make bench` installs what they compare with, builds, and runs them as root. BENCH_ARGS goes to bench/pairs.
+# Benchmarks: `make bench` installs what they compare with, builds, and runs them as root. BENCH_ARGS goes to bench/bench.
 
-BENCH_OBJ := $(patsubst %,$(B)/bench/%.o,pairs tools child floor)
-# The file that the target would be given by the loader; a copy of it is probed instead.
-BENCH_LIBC := $(shell $(CC) -print-file-name=libc.so.6)
+BENCH_OBJ := $(patsubst %,$(B)/bench/%.o,bench pairs programs results promises tools malloctrace bpftrace child text floor)
+# What the targets would be given by the loader; copies of it are probed instead, and bpftrace has its own.
+BENCH_LIBS := $(wildcard $(foreach name,libc.so.6 libjemalloc.so.2,$(shell $(CC) -print-file-name=$(name))))
+BENCH_COPIES := $(foreach dir,lib lib-bpftrace,$(patsubst %,$(B)/bench/$(dir)/%,$(notdir $(BENCH_LIBS))))
 BENCH_ARGS ?=
 
 .PHONY: bench bench-stacks bench-names bench-reader bench-programs
@@ -11,7 +12,7 @@ BENCH_ARGS ?=
 bench:
 	$(Q)scripts/install-deps build bench
 	$(Q)$(MAKE) --no-print-directory bench-programs
-	$(Q)$(B)/bench/pairs $(BENCH_ARGS) $(B)
+	$(Q)$(B)/bench/bench $(BENCH_ARGS) $(B)
 
 # The cost of a stack by its length and method, and of the tables.
 bench-stacks: $(B)/malloctrace $(B)/bench/stacks $(B)/bench/target
@@ -35,15 +36,22 @@ bench-reader: $(B)/malloctrace $(B)/bench/reader $(B)/bench/many
 $(B)/bench/reader: $(B)/bench/reader.o $(B)/bench/child.o $(B)/bench/text.o $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bench-programs: $(B)/malloctrace $(B)/bench/pairs $(B)/bench/target $(B)/bench/lib/libc.so.6
+bench-programs: $(B)/malloctrace $(B)/bench/bench $(B)/bench/target $(B)/bench/sqlite $(BENCH_COPIES)
 
-$(B)/bench/pairs: $(BENCH_OBJ) $(LIB_OBJ)
-	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(B)/bench/bench: $(BENCH_OBJ) $(LIB_OBJ)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lm
 
 # No sanitizers: they would bring their own malloc. Frame pointers, because bpftrace walks by them.
-$(B)/bench/target $(B)/bench/many: $(B)/bench/%: bench/%.c bench/target.h bench/bench.mk
+$(B)/bench/target $(B)/bench/many $(B)/bench/sqlite: $(B)/bench/%: bench/%.c bench/target.h bench/bench.mk
 	$(call say,CC,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fno-builtin -fno-omit-frame-pointer \
-		-fno-optimize-sibling-calls -Iuser -I. -o $@ $< -pthread
+		-fno-optimize-sibling-calls -Iuser -I. -o $@ $< -pthread $(if $(filter %/sqlite,$@),-lsqlite3)
 
-$(B)/bench/lib/libc.so.6: $(BENCH_LIBC)
-	$(call say,COPY,$@)mkdir -p $(@D) && cp -L $< $@.tmp && mv $@.tmp $@
+define bench_copy
+$$(B)/bench/lib/$$(notdir $(1)) $$(B)/bench/lib-bpftrace/$$(notdir $(1)): $(1)
+	$$(call say,COPY,$$@)mkdir -p $$(@D) && cp -L $$< $$@.tmp && mv $$@.tmp $$@
+endef
+$(foreach lib,$(BENCH_LIBS),$(eval $(call bench_copy,$(lib))))
+
+# The same malloctrace without its counters for the peak, to tell what they cost. In a tree of its own: its BPF object differs.
+bench-without-peak:
+	$(Q)$(MAKE) --no-print-directory B=$(B)/bench/without-peak BPF_FLAGS=-DMT_WITHOUT_PEAK $(B)/bench/without-peak/malloctrace

@@ -2,6 +2,7 @@
 /* Owns the processes of the benchmark. A child that is not NONE has not been waited for yet. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "bench/child.h"
+#include "util/parse.h"
 #include "util/util.h"
 
 #define POLL_MS 1
@@ -30,19 +32,34 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void __attribute__((noreturn)) become(char *const argv[], char *const env[], int in, int out, int err)
+/* Not by taskset(1): what is preloaded would be in that, and not in what it starts. */
+static void pin(const char *cpu)
+{
+	uint64_t number;
+	cpu_set_t set;
+
+	if (parse_u64(cpu, 0, CPU_SETSIZE - 1, &number))
+		_exit(126);
+	CPU_ZERO(&set);
+	CPU_SET(number, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void __attribute__((noreturn)) become(char *const argv[], char *const env[], const char *cpu, int in, int out, int err)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);	/* an interrupted benchmark leaves no probes behind */
 	if ((in >= 0 && dup2(in, STDIN_FILENO) < 0) || (out >= 0 && dup2(out, STDOUT_FILENO) < 0) ||
 	    (err >= 0 && dup2(err, STDERR_FILENO) < 0))
 		_exit(126);
+	if (cpu)
+		pin(cpu);
 	for (; env && *env; env++)
 		putenv(*env);
 	execvp(argv[0], argv);
 	_exit(127);
 }
 
-int child__start_tool(char *const argv[], char *const env[], struct child *ret, struct err *e)
+int child__start_tool(char *const argv[], char *const env[], const char *cpu, struct child *ret, struct err *e)
 {
 	struct child c = CHILD_NONE;
 
@@ -55,12 +72,12 @@ int child__start_tool(char *const argv[], char *const env[], struct child *ret, 
 		return err_set(e, -errno, "fork: %s", strerror(errno));
 	}
 	if (!c.pid)
-		become(argv, env, -1, c.text, c.text);
+		become(argv, env, cpu, -1, c.text, c.text);
 	*ret = c;
 	return 0;
 }
 
-int child__start_target(char *const argv[], char *const env[], struct child *ret, struct err *e)
+int child__start_target(char *const argv[], char *const env[], const char *cpu, struct child *ret, struct err *e)
 {
 	int in[2], out[2];
 	struct child c = CHILD_NONE;
@@ -76,7 +93,7 @@ int child__start_target(char *const argv[], char *const env[], struct child *ret
 	}
 	c.pid = fork();
 	if (!c.pid)
-		become(argv, env, in[0], out[1], -1);
+		become(argv, env, cpu, in[0], out[1], -1);
 	close(in[0]);
 	close(out[1]);
 	c.in = in[1];

@@ -10,8 +10,8 @@
 
 /*
  * What a child writes goes to a memory file, so that it never waits for a
- * reader. env: "NAME=value" rows to add, NULL at the end. Whoever starts a
- * child ends it.
+ * reader. env: "NAME=value" rows to add, NULL at the end. cpu: the number of
+ * the one that it may use, NULL: any. Whoever starts a child ends it.
  */
 struct child {
 	pid_t pid;	/* 0: none */
@@ -22,8 +22,8 @@ struct child {
 #define CHILD_NONE ((struct child){ .in = -1, .out = -1, .text = -1 })
 #define _cleanup_child_ __attribute__((cleanup(child__kill)))
 
-int child__start_tool(char *const argv[], char *const env[], struct child *ret, struct err *e);
-int child__start_target(char *const argv[], char *const env[], struct child *ret, struct err *e);
+int child__start_tool(char *const argv[], char *const env[], const char *cpu, struct child *ret, struct err *e);
+int child__start_target(char *const argv[], char *const env[], const char *cpu, struct child *ret, struct err *e);
 /* -ETIMEDOUT, or -ECHILD if it ended without having written it; the message has its last words. */
 int child__wait_for_text(struct child *c, const char *wanted, int timeout_ms, struct err *e);
 /*

@@ -94,10 +94,11 @@ static int add_link(struct floor *f, bool multi, const char *path, uint64_t offs
 	return 0;
 }
 
-static int attach_ours(struct floor *f, bool multi, const struct plan *p, int row, pid_t pid, struct err *e)
+static int attach_ours(struct floor *f, bool multi, const struct plan *p, int row, bool without_entry, pid_t pid,
+		       struct err *e)
 {
 	for (size_t i = 0; i < p->n_points; i++)
-		if (p->points[i].func == (uint32_t)row &&
+		if (p->points[i].func == (uint32_t)row && !(without_entry && p->points[i].how == ON_ENTRY) &&
 		    add_link(f, multi, p->object->fd_path, p->points[i].offset, p->points[i].how == ON_RETURN, pid, e))
 			return e->code;
 	return 0;
@@ -133,8 +134,8 @@ static int attach(struct floor *f, enum layout layout, bool multi, const struct 
 		int row = alloc_funcs__find(funcs, wanted[i].name);
 		size_t before = f->links.n;
 
-		if (layout == LAYOUT_OURS)
-			attach_ours(f, multi, p, row, pid, e);
+		if (layout == LAYOUT_OURS || layout == LAYOUT_TWO)
+			attach_ours(f, multi, p, row, layout == LAYOUT_TWO && wanted[i].with_return, pid, e);
 		else
 			attach_usual(f, multi, p, row, wanted[i].with_return, pid, e);
 		if (e->code)

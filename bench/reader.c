@@ -99,7 +99,7 @@ static int start(struct reader *r, char *const more[], struct child *target, str
 	if (asprintf(&target_path, "%s/bench/many", r->dir) < 0 || asprintf(&tool_path, "%s/malloctrace", r->dir) < 0)
 		return err_set(e, -ENOMEM, "out of memory");
 	snprintf(n_live, sizeof(n_live), "%" PRIu64, r->n_live);
-	err = child__start_target((char *[]){ target_path, n_live, NULL }, NULL, target, e);
+	err = child__start_target((char *[]){ target_path, n_live, NULL }, NULL, NULL, target, e);
 	if (!err && read(target->out, &ready, 1) != 1)
 		err = err_set(e, -EIO, "%s does not start", target_path);
 	if (err)
@@ -108,7 +108,7 @@ static int start(struct reader *r, char *const more[], struct child *target, str
 	argv[0] = tool_path;
 	while (*more)
 		argv[n++] = *more++;
-	err = child__start_tool(argv, NULL, tool, e);
+	err = child__start_tool(argv, NULL, NULL, tool, e);
 	if (!err)
 		err = child__wait_for_text(tool, "malloctrace: attached", TIMEOUT_MS, e);
 	return err ? err : ask(target, &a, e);

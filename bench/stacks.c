@@ -31,9 +31,6 @@
 #define N_PAIRS 20000
 #define TIMEOUT_MS 20000
 
-/* the loop, the last of the recursion, the thread's function, and the C library's two below it */
-#define OWN_FRAMES 5
-
 static const uint32_t depths[] = { 10, 30, 60, 120 };
 
 enum { BARE, FP, TABLE, N_METHODS };
@@ -45,7 +42,7 @@ static double samples[N_METHODS][ARRAY_SIZE(depths)][N_SAMPLES];
 
 static int order(struct child *target, uint32_t depth, uint64_t n_pairs, struct answer *ret, struct err *e)
 {
-	struct order o = { ORDER_PAIRS, 1, depth - OWN_FRAMES, 0, n_pairs };
+	struct order o = { ORDER_PAIRS, 1, depth - TARGET_OWN_FRAMES, 0, 0, 0, n_pairs };
 
 	if (write(target->in, &o, sizeof(o)) != sizeof(o) || read(target->out, ret, sizeof(*ret)) != sizeof(*ret))
 		return err_set(e, -EIO, "the target ended before its time");
@@ -90,14 +87,14 @@ static int run(const char *dir, int method, int round, struct err *e)
 
 	if (asprintf(&target_path, "%s/bench/target", dir) < 0 || asprintf(&tool_path, "%s/malloctrace", dir) < 0)
 		return err_set(e, -ENOMEM, "out of memory");
-	err = child__start_target((char *[]){ target_path, "1", NULL }, NULL, &target, e);
+	err = child__start_target((char *[]){ target_path, "1", NULL }, NULL, NULL, &target, e);
 	if (!err && read(target.out, &ready, 1) != 1)
 		err = err_set(e, -EIO, "%s does not start", target_path);
 	if (err)
 		return err;
 	snprintf(pid, sizeof(pid), "%d", (int)target.pid);
 	if (methods[method]) {
-		err = child__start_tool((char *[]){ tool_path, "-p", pid, "--json", "--unwind", methods[method], NULL }, NULL, &tool, e);
+		err = child__start_tool((char *[]){ tool_path, "-p", pid, "--json", "--unwind", methods[method], NULL }, NULL, NULL, &tool, e);
 		if (!err)
 			err = child__wait_for_text(&tool, "malloctrace: attached", TIMEOUT_MS, e);
 	}

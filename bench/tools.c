@@ -3,194 +3,74 @@
  * Owns a session: the target, and what is attached to it. When session__close()
  * returns, both are gone, whatever happened before.
  *
- * The target runs on a copy of libc of its own. bpftrace 0.17 puts its probes
- * into the file for every process, also with -p: on the system's libc they
- * would slow down the whole machine, and this benchmark with it. All tools get
- * the same copy, so that they are measured on the same code.
+ * Targets run on copies of their libraries. bpftrace 0.17 puts its probes into
+ * the file for every process, also with -p: on the system's libc they would slow
+ * down the whole machine, and this benchmark with it. Its targets have a copy
+ * that nobody else maps, so that it may stay attached while others are measured.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/bpftrace.h"
+#include "bench/text.h"
 #include "bench/tools.h"
 #include "probe/features.h"
 #include "util/util.h"
 
-#define ATTACH_TIMEOUT_MS 30000
-#define FINISH_TIMEOUT_MS 30000
-
-/* The number behind `key`, which comes after `part`. The writers are the tools measured here: their shape is known. */
-static int number_after(const char *text, const char *part, const char *key, uint64_t *ret)
-{
-	const char *at = strstr(text, part);
-
-	at = at ? strstr(at, key) : NULL;
-	return at && sscanf(at + strlen(key), " %" SCNu64, ret) == 1 ? 0 : -ENOENT;
-}
-
-static int compare(const char *what, uint64_t got, uint64_t want, struct err *e)
-{
-	return got == want ? 0 : err_set(e, -EBADMSG, "%s %" PRIu64 ", not %" PRIu64, what, got, want);
-}
+#define READY_TIMEOUT_MS 20000
 
 /* ---- empty probes */
 
 static int attach_floor(struct session *s, struct err *e)
 {
-	return floor__attach(LAYOUT_OURS, s->target.pid, s->paths->libc, &s->floor, e);
+	return floor__attach(tools[s->tool_id].layout, s->target.pid, s->library, &s->floor, e);
 }
 
-static int attach_usual(struct session *s, struct err *e)
-{
-	return floor__attach(LAYOUT_USUAL, s->target.pid, s->paths->libc, &s->floor, e);
-}
-
-static int attach_usual_perf(struct session *s, struct err *e)
-{
-	return floor__attach(LAYOUT_USUAL_PERF, s->target.pid, s->paths->libc, &s->floor, e);
-}
-
-static int detach_floor(struct session *s, const struct answer *ledger, struct err *e)
+static int detach_floor(struct session *s, const struct truth *truth, struct err *e)
 {
 	floor__detach(s->floor);
 	s->floor = NULL;
 	return 0;
 }
 
-static const char *missing_perf(void)
+static char *missing_perf(const struct paths *paths, const struct tool *t)
 {
 	if (!feature__has(FEATURE_PERF_UPROBE))
-		return "no perf uprobes";
-	return feature__has(FEATURE_UPROBE_MULTI) ? NULL : "the links above are perf events already";
+		return strdup("no perf uprobes");
+	return feature__has(FEATURE_UPROBE_MULTI) ? NULL : strdup("the links above are perf events already");
 }
 
-/* ---- malloctrace, as a user would attach it */
+/* ---- bpftrace */
 
-static int attach_malloctrace(struct session *s, struct err *e)
+static char *missing_bpftrace(const struct paths *paths, const struct tool *t)
 {
-	char pid[16];
-	char *argv[] = { s->paths->malloctrace, "-p", pid, "--json", NULL };
-
-	snprintf(pid, sizeof(pid), "%d", (int)s->target.pid);
-	if (child__start_tool(argv, NULL, &s->tool, e) ||
-	    child__wait_for_text(&s->tool, "malloctrace: attached", ATTACH_TIMEOUT_MS, e))
-		return err_wrap(e, "malloctrace");
-	return 0;
-}
-
-static int detach_malloctrace(struct session *s, const struct answer *ledger, struct err *e)
-{
-	_cleanup_free_ char *text = NULL;
-	uint64_t allocs, frees, losses;
-	int status = child__finish(&s->tool, SIGINT, FINISH_TIMEOUT_MS, &text, e);
-
-	if (status < 0)
-		return err_wrap(e, "malloctrace");
-	if (status)
-		return err_set(e, -EBADMSG, "exit status %d", status);
-	if (number_after(text, "\"totals\":", "\"alloc_calls\":", &allocs) ||
-	    number_after(text, "\"totals\":", "\"free_calls\":", &frees) ||
-	    number_after(text, "\"losses\":", "\"total\":", &losses))
-		return err_set(e, -EBADMSG, "no totals in its JSON");
-	if (compare("alloc_calls", allocs, ledger->n_mallocs, e) || compare("free_calls", frees, ledger->n_frees, e) ||
-	    compare("losses", losses, 0, e))
-		return e->code;
-	return 0;
-}
-
-/* ---- bpftrace: the same question asked in its language */
-
-/*
- * The size is known at entry, the address at return; a block's size and stack
- * are kept until its free; calls are counted by stack. The stack is taken once.
- * %2$s and %3$s: what a report of live bytes by stack takes on top of that, at
- * both ends. Neither keeps peaks, ages, threads or histograms. Two timers, one
- * on each side of the probes, tell when all are attached, in whatever order
- * bpftrace goes about it.
- */
-static const char script[] =
-	"interval:ms:50 /!@early/ { @early = 1; printf(\"early ready\\n\"); }\n"
-	"uprobe:%1$s:malloc { @size[tid] = arg0; }\n"
-	"uretprobe:%1$s:malloc /@size[tid]/ {\n"
-	"	$stack = ustack;\n"
-	"	@block[retval] = (@size[tid], $stack);\n"
-	"	@calls[$stack] = count();\n"
-	"	%2$s\n"
-	"	delete(@size[tid]);\n"
-	"}\n"
-	"uprobe:%1$s:free /@block[arg0].0/ {\n"
-	"	@frees = count();\n"
-	"	%3$s\n"
-	"	delete(@block[arg0]);\n"
-	"}\n"
-	"interval:ms:50 /!@late/ { @late = 1; printf(\"late ready\\n\"); }\n"
-	"END { clear(@block); clear(@size); }\n";
-
-static const char live_at_return[] = "@bytes[$stack] = sum(@size[tid]);";
-static const char live_at_free[] = "$b = @block[arg0]; @freed[$b.1] = count(); @freed_bytes[$b.1] = sum($b.0);";
-
-static const char *missing_bpftrace(void)
-{
-	return system("command -v bpftrace >/dev/null") ? "bpftrace is not installed" : NULL;
-}
-
-static int start_bpftrace(struct session *s, const char *at_return, const char *at_free, struct err *e)
-{
-	/* room for 100,000 blocks: with the 4,096 keys of its default it would do less work, and count wrongly */
-	static char max_keys[] = "BPFTRACE_MAP_KEYS_MAX=131072";
-	char *env[] = { max_keys, NULL };
-	_cleanup_free_ char *text = NULL;
-
-	if (asprintf(&text, script, s->paths->libc, at_return, at_free) < 0) {
-		text = NULL;
-		return err_set(e, -ENOMEM, "out of memory");
-	}
-	if (child__start_tool((char *[]){ "bpftrace", "-e", text, NULL }, env, &s->tool, e) ||
-	    child__wait_for_text(&s->tool, "early ready", ATTACH_TIMEOUT_MS, e) ||
-	    child__wait_for_text(&s->tool, "late ready", ATTACH_TIMEOUT_MS, e))
-		return err_wrap(e, "bpftrace");
-	return 0;
+	return system("command -v bpftrace >/dev/null") ? strdup("bpftrace is not installed") : NULL;
 }
 
 static int attach_bpftrace(struct session *s, struct err *e)
 {
-	return start_bpftrace(s, "", "", e);
+	struct bpftrace_opts o = {
+		.library = s->library,
+		.max_live = s->subject->max_live,
+		.by_stack = s->tool_id == TOOL_BPFTRACE,
+		.whole = s->subject->whole,
+	};
+
+	return bpftrace__start(&o, &s->tool, e);
 }
 
-static int attach_bpftrace_live(struct session *s, struct err *e)
+static int detach_bpftrace(struct session *s, const struct truth *truth, struct err *e)
 {
-	return start_bpftrace(s, live_at_return, live_at_free, e);
-}
+	uint64_t n_allocs, n_frees;
 
-/* "@calls[\n frames \n]: 123" for each stack */
-static uint64_t sum_by_stack(const char *text, const char *map)
-{
-	uint64_t sum = 0, n;
-
-	while ((text = strstr(text, map))) {
-		text += strlen(map);
-		if (!number_after(text, "]", ":", &n))
-			sum += n;
-	}
-	return sum;
-}
-
-static int detach_bpftrace(struct session *s, const struct answer *ledger, struct err *e)
-{
-	_cleanup_free_ char *text = NULL;
-	uint64_t frees;
-	int status = child__finish(&s->tool, SIGINT, FINISH_TIMEOUT_MS, &text, e);
-
-	if (status < 0)
-		return err_wrap(e, "bpftrace");
-	if (number_after(text, "@frees", ":", &frees))
-		return err_set(e, -EBADMSG, "no total at its end");
-	if (compare("allocations", sum_by_stack(text, "@calls["), ledger->n_mallocs, e) ||
-	    compare("frees", frees, ledger->n_frees, e))
+	if (bpftrace__finish(&s->tool, &n_allocs, &n_frees, e))
+		return e->code;
+	if (truth->at_least && n_allocs >= truth->n_allocs && n_frees >= truth->n_frees)
+		return 0;
+	if (text__compare("allocations", n_allocs, truth->n_allocs, e) || text__compare("frees", n_frees, truth->n_frees, e))
 		return e->code;
 	return 0;
 }
@@ -202,12 +82,12 @@ static const char *const heaptrack_libs[] = {
 	"/usr/lib64/heaptrack/libheaptrack_preload.so",
 };
 
-static const char *missing_heaptrack(void)
+static char *missing_heaptrack(const struct paths *paths, const struct tool *t)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(heaptrack_libs); i++)
 		if (!access(heaptrack_libs[i], R_OK))
 			return NULL;
-	return "heaptrack is not installed";
+	return strdup("heaptrack is not installed");
 }
 
 static char **target_env_heaptrack(void)
@@ -224,73 +104,116 @@ static char **target_env_heaptrack(void)
 	return env;
 }
 
+/* ---- the rows */
+
+#define FLOOR(n, s, l) { .name = n, .slug = s, .attach = attach_floor, .detach = detach_floor, .layout = l }
+#define MALLOCTRACE(n, s, c, ...)								\
+	{ .name = n, .slug = s, .missing = malloctrace__missing, .attach = malloctrace__attach,	\
+	  .detach = malloctrace__detach, .check = c, .args = { __VA_ARGS__ } }
+
 const struct tool tools[N_TOOLS] = {
-	[TOOL_BARE] = { .name = "bare" },
-	[TOOL_FLOOR] = {
-		.name = "empty probes, malloctrace's points",
-		.attach = attach_floor,
-		.detach = detach_floor,
-	},
-	[TOOL_USUAL] = {
-		.name = "empty probes, entry + uretprobe",
-		.attach = attach_usual,
-		.detach = detach_floor,
-	},
+	[TOOL_BARE] = { .name = "bare", .slug = "bare" },
+	[TOOL_TWO_TRAPS] = FLOOR("empty probes, two traps: return and free", "floor-2", LAYOUT_TWO),
+	[TOOL_THREE_TRAPS] = FLOOR("empty probes, three traps: malloctrace's points", "floor-3", LAYOUT_OURS),
+	[TOOL_USUAL] = FLOOR("empty probes, entry + uretprobe + free", "floor-usual", LAYOUT_USUAL),
 	[TOOL_USUAL_PERF] = {
 		.name = "empty probes, the same by perf events",
+		.slug = "floor-usual-perf",
 		.missing = missing_perf,
-		.attach = attach_usual_perf,
+		.attach = attach_floor,
 		.detach = detach_floor,
+		.layout = LAYOUT_USUAL_PERF,
 	},
-	[TOOL_MALLOCTRACE] = {
-		.name = "malloctrace -p",
-		.attach = attach_malloctrace,
-		.detach = detach_malloctrace,
-		.counts = true,
+	[TOOL_FULL] = MALLOCTRACE("malloctrace", "malloctrace", CHECK_FULL, NULL),
+	[TOOL_WITHOUT_PEAK] = MALLOCTRACE("malloctrace built without the peak", "malloctrace-without-peak", CHECK_FULL, NULL),
+	[TOOL_USABLE] = MALLOCTRACE("malloctrace --size usable", "malloctrace-usable", CHECK_USABLE, "--size", "usable"),
+	[TOOL_COUNT] = MALLOCTRACE("malloctrace --mode count", "malloctrace-count", CHECK_COUNT, "--mode", "count"),
+	[TOOL_SAMPLE] = MALLOCTRACE("malloctrace --sample 64K", "malloctrace-sample", CHECK_ESTIMATE, "--sample", "64K"),
+	[TOOL_OVERHEAD] = {
+		.name = "malloctrace --overhead 5",
+		.slug = "malloctrace-overhead",
+		.missing = malloctrace__missing,
+		.attach = malloctrace__attach,
+		.detach = malloctrace__detach,
+		.check = CHECK_BUDGET,
+		.args = { "--overhead", "5" },
+		.long_slices = true,
 	},
+	[TOOL_GROWTH] = MALLOCTRACE("malloctrace --mode growth", "malloctrace-growth", CHECK_ALIVE, "--mode", "growth"),
 	[TOOL_BPFTRACE] = {
-		.name = "bpftrace",
+		.name = "bpftrace, the same work",
+		.slug = "bpftrace",
 		.missing = missing_bpftrace,
 		.attach = attach_bpftrace,
 		.detach = detach_bpftrace,
-		.counts = true,
+		.check = CHECK_FULL,
 	},
-	[TOOL_BPFTRACE_LIVE] = {
-		.name = "bpftrace, live bytes by stack too",
+	[TOOL_BPFTRACE_CALLS] = {
+		.name = "bpftrace, calls by stack alone",
+		.slug = "bpftrace-calls",
 		.missing = missing_bpftrace,
-		.attach = attach_bpftrace_live,
+		.attach = attach_bpftrace,
 		.detach = detach_bpftrace,
-		.counts = true,
+		.check = CHECK_FULL,
 	},
 	[TOOL_HEAPTRACK] = {
 		.name = "heaptrack, preloaded",
+		.slug = "heaptrack",
 		.missing = missing_heaptrack,
 		.target_env = target_env_heaptrack,
 	},
 };
 
-int session__open(struct session *s, const struct paths *paths, const struct tool *t, char *const cpus[],
-		  struct err *e)
+/* ---- sessions */
+
+static bool is_bpftrace(enum tool_id id)
 {
+	return tools[id].attach == attach_bpftrace;
+}
+
+static int start_target(struct session *s, char *const argv[], char *const env[], const char *cpu, struct err *e)
+{
+	char ready;
+
+	if (s->subject->ready) {
+		if (child__start_tool(argv, env, cpu, &s->target, e) ||
+		    child__wait_for_text(&s->target, s->subject->ready, READY_TIMEOUT_MS, e))
+			return err_wrap(e, "%s", argv[0]);
+		return 0;
+	}
+	if (child__start_target(argv, env, cpu, &s->target, e))
+		return e->code;
+	if (read(s->target.out, &ready, 1) != 1)
+		return err_set(e, -EIO, "%s does not start", argv[0]);
+	return 0;
+}
+
+int session__open(struct session *s, const struct paths *paths, enum tool_id id, const struct subject *subject,
+		  char *const argv[], const char *cpu, struct err *e)
+{
+	const char *lib_dir = is_bpftrace(id) ? paths->bpftrace_lib_dir : paths->lib_dir;
 	_cleanup_free_ char *lib_path = NULL;
-	char *argv[TARGET_MAX_THREADS + 2] = { paths->target }, *env[8] = { 0 }, ready;
+	char *env[8] = { 0 };
 	size_t n = 1;
 
-	*s = (struct session){ .paths = paths, .target = CHILD_NONE, .tool = CHILD_NONE };
-	for (size_t i = 0; cpus[i] && i < TARGET_MAX_THREADS; i++)
-		argv[i + 1] = cpus[i];
-	if (asprintf(&lib_path, "LD_LIBRARY_PATH=%s", paths->lib_dir) < 0) {
+	*s = (struct session){ .paths = paths, .subject = subject, .tool_id = id, .target = CHILD_NONE, .tool = CHILD_NONE };
+	if (asprintf(&lib_path, "LD_LIBRARY_PATH=%s", lib_dir) < 0) {
 		lib_path = NULL;
 		return err_set(e, -ENOMEM, "out of memory");
 	}
+	if (asprintf(&s->library, "%s/%s", lib_dir, subject->library) < 0) {
+		s->library = NULL;
+		return err_set(e, -ENOMEM, "out of memory");
+	}
 	env[0] = lib_path;
-	for (char **more = t->target_env ? t->target_env() : NULL; more && *more && n < ARRAY_SIZE(env) - 1; more++)
+	for (char **more = tools[id].target_env ? tools[id].target_env() : NULL; more && *more && n < ARRAY_SIZE(env) - 1; more++)
 		env[n++] = *more;
-	if (child__start_target(argv, env, &s->target, e))
-		return e->code;
-	if (read(s->target.out, &ready, 1) != 1)
-		return err_set(e, -EIO, "the target does not start");
-	return t->attach ? t->attach(s, e) : 0;
+	return start_target(s, argv, env, cpu, e);
+}
+
+int session__attach(struct session *s, struct err *e)
+{
+	return tools[s->tool_id].attach ? tools[s->tool_id].attach(s, e) : 0;
 }
 
 int session__order(struct session *s, const struct order *o, struct answer *ret, struct err *e)
@@ -300,10 +223,17 @@ int session__order(struct session *s, const struct order *o, struct answer *ret,
 	return 0;
 }
 
+int session__detach(struct session *s, const struct truth *truth, struct err *e)
+{
+	return tools[s->tool_id].detach ? tools[s->tool_id].detach(s, truth, e) : 0;
+}
+
 void session__close(struct session *s)
 {
 	floor__detach(s->floor);
 	s->floor = NULL;
 	child__kill(&s->tool);
 	child__kill(&s->target);
+	free(s->library);
+	s->library = NULL;
 }

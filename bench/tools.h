@@ -10,48 +10,95 @@
 #include "bench/target.h"
 #include "util/err.h"
 
-struct paths {		/* absolute; owned by whoever filled it */
-	char *malloctrace, *target, *lib_dir, *libc;
+struct paths {		/* absolute; owned by whoever filled it; NULL: not built here */
+	char *malloctrace, *without_peak;
+	char *target, *sqlite;
+	char *lib_dir, *bpftrace_lib_dir;	/* copies of the libraries: one for the targets of bpftrace, one for the others */
+};
+
+/* A program that tools are attached to. */
+struct subject {
+	const char *library;	/* its allocator, a name in the directory of copies */
+	const char *ready;	/* what it prints when it is ready; NULL: one byte, and then it takes orders */
+	uint64_t max_live;	/* blocks that it may have */
+	bool whole;		/* it calls more than malloc and free */
+};
+
+enum tool_id {
+	TOOL_BARE,
+	TOOL_TWO_TRAPS,
+	TOOL_THREE_TRAPS,
+	TOOL_USUAL,
+	TOOL_USUAL_PERF,
+	TOOL_FULL,
+	TOOL_WITHOUT_PEAK,
+	TOOL_USABLE,
+	TOOL_COUNT,
+	TOOL_SAMPLE,
+	TOOL_OVERHEAD,
+	TOOL_GROWTH,
+	TOOL_BPFTRACE,
+	TOOL_BPFTRACE_CALLS,
+	TOOL_HEAPTRACK,
+	N_TOOLS
 };
 
 /* One tool on one target. */
 struct session {
 	const struct paths *paths;
+	const struct subject *subject;
+	enum tool_id tool_id;
+	char *library;		/* owned; the copy that the target uses */
 	struct child target, tool;
 	struct floor *floor;
 };
 
-enum tool_id {
-	TOOL_BARE,
-	TOOL_FLOOR,
-	TOOL_USUAL,
-	TOOL_USUAL_PERF,
-	TOOL_MALLOCTRACE,
-	TOOL_BPFTRACE,
-	TOOL_BPFTRACE_LIVE,
-	TOOL_HEAPTRACK,
-	N_TOOLS
+/* What the target did while the tool was attached. */
+struct truth {
+	uint64_t n_allocs, n_frees;
+	uint64_t n_bytes;	/* 0: not known */
+	bool at_least;		/* it did more: only programs that keep a ledger know exactly */
+	bool proof;		/* ORDER_PROOF was among its orders */
+};
+
+enum check {
+	CHECK_NONE,	/* keeps no counts, or tells them elsewhere */
+	CHECK_FULL,	/* calls, frees, bytes */
+	CHECK_USABLE,	/* the same; bytes as the allocator sets them aside */
+	CHECK_COUNT,	/* calls and bytes */
+	CHECK_ESTIMATE,	/* bytes, within what chance allows */
+	CHECK_BUDGET,	/* calls, within a factor: a second is too short for more */
+	CHECK_ALIVE,	/* sees no calls: that it ended well */
 };
 
 struct tool {
-	const char *name;
-	/* NULL, or why it cannot be measured here */
-	const char *(*missing)(void);
-	/* NULL, or the variables that the target starts with, NULL at the end */
-	char **(*target_env)(void);
+	const char *name, *slug;
+	/* NULL, or why it cannot be measured here; to be freed */
+	char *(*missing)(const struct paths *paths, const struct tool *t);
+	char **(*target_env)(void);	/* NULL, or what the target starts with */
 	/* Once it returns, each malloc and free of the target is seen. NULL: nothing to attach. */
 	int (*attach)(struct session *s, struct err *e);
-	/* Detaches. With counts: -EBADMSG with a sentence if the tool counted something else than the ledger says. */
-	int (*detach)(struct session *s, const struct answer *ledger, struct err *e);
-	bool counts;
+	/* Detaches. -EBADMSG with a sentence if the tool counted something else than the truth. */
+	int (*detach)(struct session *s, const struct truth *truth, struct err *e);
+	enum check check;
+	enum layout layout;	/* of empty probes */
+	char *args[4];		/* malloctrace's own */
+	bool long_slices;	/* what it costs is an average over seconds */
 };
 
 extern const struct tool tools[N_TOOLS];
 
-/* A fresh target that has said that it is ready, with the tool attached to it. */
-int session__open(struct session *s, const struct paths *paths, const struct tool *t, char *const cpus[],
-		  struct err *e);
+/* A fresh target that has said that it is ready; nothing is attached yet. argv[0]: its path; cpu: NULL, or where it runs. */
+int session__open(struct session *s, const struct paths *paths, enum tool_id id, const struct subject *subject,
+		  char *const argv[], const char *cpu, struct err *e);
+int session__attach(struct session *s, struct err *e);
 int session__order(struct session *s, const struct order *o, struct answer *ret, struct err *e);
+int session__detach(struct session *s, const struct truth *truth, struct err *e);
 void session__close(struct session *s);
+
+/* bench/malloctrace.c */
+char *malloctrace__missing(const struct paths *paths, const struct tool *t);
+int malloctrace__attach(struct session *s, struct err *e);
+int malloctrace__detach(struct session *s, const struct truth *truth, struct err *e);
 
 #endif
