@@ -198,7 +198,7 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	err = tell_memory(out, o, e);
 	*ret_status = err || !features__can_trace();
 	if (features__can_trace())
-		line(out, "probes", "", feature__has(FEATURE_UPROBE_MULTI) ? "uprobe_multi links, one per role and file" :
+		line(out, "probes", "", kernel__links_multi() ? "uprobe_multi links, one per role and file" :
 									    "perf events, one per point");
 	if (features__can_trace())
 		tell_watch(out);

@@ -510,6 +510,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 		tracee__sample(&s->tracees, s->tracees.v.v[i]);
 	kernel__freeze(s->kernel, true);
 	tracees__detach(&s->tracees);
+	say_verbose("detached in %.1f ms", (now_ns() - s->end_ns) / 1e6);
 	let_signals_kill(s);
 	kernel__read_events(s->kernel, on_kernel_event, s);
 	snap = take(s, true, true, e);

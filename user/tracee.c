@@ -410,10 +410,17 @@ int tracees__attach(struct tracees *t, struct err *e)
 
 void tracees__detach(struct tracees *t)
 {
+	_cleanup_free_ struct attachment **all = calloc(t->v.n + 1, sizeof(*all));
+
 	for (size_t i = 0; i < t->v.n; i++) {
-		attachment__free(t->v.v[i]->attachment);
+		if (all)
+			all[i] = t->v.v[i]->attachment;
+		else
+			attachment__free(t->v.v[i]->attachment);
 		t->v.v[i]->attachment = NULL;
 	}
+	if (all)
+		attachments__free(all, t->v.n);
 }
 
 struct tracee *tracees__find(const struct tracees *t, pid_t pid)

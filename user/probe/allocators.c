@@ -28,19 +28,19 @@
 	{ .name = n, .role = ROLE_REALLOC, .size = size_, .count = count_, .old = old_,		\
 	  .out = NO, .result = MT_RESULT_RETURN, .flags = flags_ }
 #define REALLOC(n, old_, size_, flags_) REALLOC_N(n, old_, size_, NO, flags_)
-#define FREE_AS(n, s)										\
+#define FREE_AS(n, s, flags_)									\
 	{ .name = n, .shown = s, .role = ROLE_FREE, .size = NO, .count = NO, .old = 0,		\
-	  .out = NO, .result = MT_RESULT_RETURN }
-#define FREE(n) FREE_AS(n, NULL)
+	  .out = NO, .result = MT_RESULT_RETURN, .flags = flags_ }
+#define FREE(n) FREE_AS(n, NULL, 0)
 
 /* The functions of C and their like: those that --prefix applies to. */
 static const struct alloc_func c_rows[] = {
-	ALLOC("malloc", 0, FUNC_CORE | FUNC_INNERMOST),
+	ALLOC("malloc", 0, FUNC_CORE | FUNC_INNERMOST | FUNC_OFTEN),
 	ALLOC_N("calloc", 1, 0, FUNC_INNERMOST),
 	REALLOC("realloc", 0, 1, 0),
 	REALLOC_N("reallocarray", 0, 2, 1, 0),
 	REALLOC("reallocf", 0, 1, FUNC_FREES_ON_FAIL),
-	FREE("free"),
+	FREE_AS("free", NULL, FUNC_OFTEN),
 	FREE("cfree"),
 	ALLOC_OUT("posix_memalign", 2, 0),
 	ALLOC("aligned_alloc", 1, 0),
@@ -65,7 +65,7 @@ static const struct alloc_func c_rows[] = {
 
 /* size_t is `m`, an unsigned long, wherever malloctrace runs. */
 static const struct alloc_func cxx_rows[] = {
-	ALLOC_AS("_Znwm", NEW, 0, NO, FUNC_THROWS),
+	ALLOC_AS("_Znwm", NEW, 0, NO, FUNC_THROWS | FUNC_OFTEN),
 	ALLOC_AS("_Znam", NEW_ARRAY, 0, NO, FUNC_THROWS),
 	ALLOC_AS("_ZnwmRKSt9nothrow_t", NEW, 0, NO, 0),
 	ALLOC_AS("_ZnamRKSt9nothrow_t", NEW_ARRAY, 0, NO, 0),
@@ -73,18 +73,18 @@ static const struct alloc_func cxx_rows[] = {
 	ALLOC_AS("_ZnamSt11align_val_t", NEW_ARRAY, 0, NO, FUNC_THROWS),
 	ALLOC_AS("_ZnwmSt11align_val_tRKSt9nothrow_t", NEW, 0, NO, 0),
 	ALLOC_AS("_ZnamSt11align_val_tRKSt9nothrow_t", NEW_ARRAY, 0, NO, 0),
-	FREE_AS("_ZdlPv", DELETE),
-	FREE_AS("_ZdaPv", DELETE_ARRAY),
-	FREE_AS("_ZdlPvm", DELETE),
-	FREE_AS("_ZdaPvm", DELETE_ARRAY),
-	FREE_AS("_ZdlPvRKSt9nothrow_t", DELETE),
-	FREE_AS("_ZdaPvRKSt9nothrow_t", DELETE_ARRAY),
-	FREE_AS("_ZdlPvSt11align_val_t", DELETE),
-	FREE_AS("_ZdaPvSt11align_val_t", DELETE_ARRAY),
-	FREE_AS("_ZdlPvmSt11align_val_t", DELETE),
-	FREE_AS("_ZdaPvmSt11align_val_t", DELETE_ARRAY),
-	FREE_AS("_ZdlPvSt11align_val_tRKSt9nothrow_t", DELETE),
-	FREE_AS("_ZdaPvSt11align_val_tRKSt9nothrow_t", DELETE_ARRAY),
+	FREE_AS("_ZdlPv", DELETE, FUNC_OFTEN),
+	FREE_AS("_ZdaPv", DELETE_ARRAY, 0),
+	FREE_AS("_ZdlPvm", DELETE, FUNC_OFTEN),
+	FREE_AS("_ZdaPvm", DELETE_ARRAY, 0),
+	FREE_AS("_ZdlPvRKSt9nothrow_t", DELETE, 0),
+	FREE_AS("_ZdaPvRKSt9nothrow_t", DELETE_ARRAY, 0),
+	FREE_AS("_ZdlPvSt11align_val_t", DELETE, 0),
+	FREE_AS("_ZdaPvSt11align_val_t", DELETE_ARRAY, 0),
+	FREE_AS("_ZdlPvmSt11align_val_t", DELETE, 0),
+	FREE_AS("_ZdaPvmSt11align_val_t", DELETE_ARRAY, 0),
+	FREE_AS("_ZdlPvSt11align_val_tRKSt9nothrow_t", DELETE, 0),
+	FREE_AS("_ZdaPvSt11align_val_tRKSt9nothrow_t", DELETE_ARRAY, 0),
 };
 
 static const struct alloc_func tcmalloc_rows[] = {

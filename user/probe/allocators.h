@@ -16,6 +16,7 @@ enum func_flag {
 	FUNC_THROWS = 2,		/* may leave by an exception: a uretprobe would break the unwinding and kill the target */
 	FUNC_FREES_ON_FAIL = 4,		/* reallocf */
 	FUNC_INNERMOST = 8,		/* in glibc it calls no other row: each block that it returns is a new one */
+	FUNC_OFTEN = 16,		/* most calls are of these: their probes are the first to go */
 };
 
 struct alloc_func {

@@ -34,6 +34,7 @@ static const struct step steps[] = {
 struct link {
 	int fd;			/* uprobe_multi */
 	struct bpf_link *perf;	/* else */
+	bool often;		/* hit more than others */
 };
 
 struct attachment {
@@ -66,6 +67,7 @@ int attachment__new(struct kernel *k, pid_t pid, struct attachment **ret, struct
 }
 
 struct chosen {
+	const struct alloc_funcs *funcs;
 	struct vec(uint64_t) offsets;
 	struct vec(uint64_t) cookies;
 };
@@ -180,6 +182,7 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 			a->links[step].n--;
 			return -errno;
 		}
+		l->often = c->funcs && c->funcs->v[MT_COOKIE_FUNC(c->cookies.v[i])].flags & FUNC_OFTEN;
 	}
 	return 0;
 }
@@ -191,7 +194,7 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 		struct bpf_program *prog = program_of(a->kernel, &steps[step]);
 
 		for (size_t i = 0; i < n; i++) {
-			__attribute__((cleanup(chosen_done))) struct chosen c = {};
+			__attribute__((cleanup(chosen_done))) struct chosen c = { .funcs = funcs };
 			int err = choose(plans[i], funcs, &steps[step], &c);
 
 			if (!err && c.offsets.n)
@@ -214,9 +217,9 @@ int attachment__add_entry(struct attachment *a, const struct object *exe, uint64
 	return err ? explain(a, e, err, exe) : 0;
 }
 
-#define CLOSERS 16
+#define CLOSERS 64
 
-/* Links that are to go, taken by whoever is free: most of the time of closing one is spent waiting. */
+/* Links that are to go, taken by whoever is free: most of the time of closing one is spent waiting for others. */
 struct closing {
 	struct vec(struct link) links;
 	size_t next;
@@ -249,28 +252,49 @@ static void close_all(struct closing *c)
 	vec_done(&c->links);
 }
 
+static void take_links(struct attachment *a, size_t step, bool often, struct closing *c)
+{
+	for (size_t i = 0; i < a->links[step].n; i++) {
+		struct link *l;
+
+		if (a->links[step].v[i].often != often)
+			continue;
+		l = vec_push(&c->links);
+		if (l) {
+			*l = a->links[step].v[i];
+		} else {
+			/* without memory: one by one */
+			struct closing one = { .links = { &a->links[step].v[i], 1, 1 } };
+
+			close_links(&one);
+		}
+	}
+}
+
+void attachments__free(struct attachment *const *v, size_t n)
+{
+	/*
+	 * Entries first, as attach.h says; all at once, because nothing is recorded any more when a trace ends. The
+	 * kernel closes perf events one after the other whoever asks (event_mutex, a tenth of a second each on 6.18):
+	 * those that the target meets most go before the others begin to wait.
+	 */
+	for (int often = 1; often >= 0; often--) {
+		struct closing c = {};
+
+		for (size_t step = ARRAY_SIZE(steps); step-- > 0;)
+			for (size_t i = 0; i < n; i++)
+				if (v[i])
+					take_links(v[i], step, often, &c);
+		close_all(&c);
+	}
+	for (size_t i = 0; i < n; i++) {
+		for (size_t step = 0; v[i] && step < ARRAY_SIZE(steps); step++)
+			vec_done(&v[i]->links[step]);
+		free(v[i]);
+	}
+}
+
 void attachment__free(struct attachment *a)
 {
-	struct closing c = {};
-
-	if (!a)
-		return;
-	/* entries first, as attach.h says; all at once, because nothing is recorded any more when a trace ends */
-	for (size_t step = ARRAY_SIZE(steps); step-- > 0;) {
-		for (size_t i = 0; i < a->links[step].n; i++) {
-			struct link *l = vec_push(&c.links);
-
-			if (l) {
-				*l = a->links[step].v[i];
-			} else {
-				/* without memory: one by one */
-				struct closing one = { .links = { &a->links[step].v[i], 1, 1 } };
-
-				close_links(&one);
-			}
-		}
-		vec_done(&a->links[step]);
-	}
-	close_all(&c);
-	free(a);
+	attachments__free(&a, 1);
 }

@@ -26,5 +26,7 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
 /* Takes NULL. The target runs free when it returns. */
 void attachment__free(struct attachment *a);
+/* Many take hardly longer than one. Some may be NULL. */
+void attachments__free(struct attachment *const *v, size_t n);
 
 #endif

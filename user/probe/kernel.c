@@ -228,6 +228,13 @@ static int explain_load(struct err *e, int err, const struct table_sizes *s)
 	}
 }
 
+bool kernel__links_multi(void)
+{
+	const char *asked = secure_getenv("MALLOCTRACE_LINKS");
+
+	return feature__has(FEATURE_UPROBE_MULTI) && !(asked && !strcmp(asked, "perf"));
+}
+
 int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e)
 {
 	struct kernel *k = calloc(1, sizeof(*k));
@@ -243,7 +250,7 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 	k->tick_ns = tick_ns();
 	k->mode = o->mode;
 	k->sample_bytes = o->sample_bytes;
-	k->multi = feature__has(FEATURE_UPROBE_MULTI);
+	k->multi = kernel__links_multi();
 	if (!k->multi && !feature__has(FEATURE_PERF_UPROBE)) {
 		err = features__explain(e);
 		goto fail;

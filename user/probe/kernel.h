@@ -61,6 +61,12 @@ struct kernel {
 /* -ERANGE with a message if what was asked for cannot be. */
 int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, struct err *e);
 
+/*
+ * Will probes be uprobe_multi links? Else perf events: on kernels before 6.6, and
+ * for tests of what those get if MALLOCTRACE_LINKS=perf is in the environment.
+ */
+bool kernel__links_multi(void);
+
 int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e);
 void kernel__close(struct kernel *k);	/* takes NULL */
 
