@@ -83,6 +83,9 @@ static int tell_memory(FILE *out, const struct opts *o, struct err *e)
 	snprintf(detail, sizeof(detail), "%s: room for %s blocks, %s stacks", fmt_bytes(bytes, sizes.bytes),
 		 fmt_exact(live, sizes.max_live), fmt_exact(stacks, sizes.max_stacks));
 	line(out, "memory for tables", "ok", detail);
+	/* measured: docs/PERFORMANCE.md, "What malloctrace itself takes" */
+	line(out, "memory for malloctrace", "ok",
+	     "about 7 MiB, and 2.5 MiB for each 1,000 stacks of 27 frames; the tables, as it reads them, count too (RSS)");
 	return 0;
 }
 
