@@ -7,7 +7,7 @@ BENCH_LIBS := $(wildcard $(foreach name,libc.so.6 libjemalloc.so.2,$(shell $(CC)
 BENCH_COPIES := $(foreach dir,lib lib-bpftrace,$(patsubst %,$(B)/bench/$(dir)/%,$(notdir $(BENCH_LIBS))))
 BENCH_ARGS ?=
 
-.PHONY: bench bench-stacks bench-names bench-reader bench-programs
+.PHONY: bench bench-stacks bench-names bench-reader bench-programs bench-without-peak
 
 bench:
 	$(Q)scripts/install-deps build bench
@@ -36,7 +36,7 @@ bench-reader: $(B)/malloctrace $(B)/bench/reader $(B)/bench/many
 $(B)/bench/reader: $(B)/bench/reader.o $(B)/bench/child.o $(B)/bench/text.o $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bench-programs: $(B)/malloctrace $(B)/bench/bench $(B)/bench/target $(B)/bench/sqlite $(BENCH_COPIES)
+bench-programs: $(B)/malloctrace $(B)/bench/bench $(B)/bench/target $(B)/bench/sqlite $(BENCH_COPIES) bench-without-peak
 
 $(B)/bench/bench: $(BENCH_OBJ) $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lm
@@ -53,5 +53,5 @@ endef
 $(foreach lib,$(BENCH_LIBS),$(eval $(call bench_copy,$(lib))))
 
 # The same malloctrace without its counters for the peak, to tell what they cost. In a tree of its own: its BPF object differs.
-bench-without-peak:
-	$(Q)$(MAKE) --no-print-directory B=$(B)/bench/without-peak BPF_FLAGS=-DMT_WITHOUT_PEAK $(B)/bench/without-peak/malloctrace
+bench-without-peak: $(B)/malloctrace
+	$(Q)$(MAKE) -s --no-print-directory B=$(B)/bench/without-peak BPF_FLAGS=-DMT_WITHOUT_PEAK $(B)/bench/without-peak/malloctrace
