@@ -128,7 +128,7 @@ static int ask_redis(struct bench *b, uint64_t n, double *ret_rate, struct err *
 	_cleanup_child_ struct child c = CHILD_NONE;
 	_cleanup_free_ char *text = NULL;
 	char n_text[24];
-	char *argv[] = { "redis-benchmark", "-s", socket_path, "-t", "set", "-n", n_text, "-r", "50000",
+	char *argv[] = { "redis-benchmark", "-s", socket_path, "-t", "set", "-n", n_text, "-r", "10000",
 			 "-d", "100", "-P", "8", "-c", "20", "-q", "--csv", NULL };
 	const char *at;
 	int status;
@@ -167,7 +167,7 @@ int programs__run_redis(struct bench *b, struct err *e)
 	static const struct subject subject = {
 		.library = "libjemalloc.so.2",
 		.ready = "ready to accept connections",
-		.max_live = 1048576,
+		.max_live = 262144,
 		.whole = true,
 	};
 	_cleanup_free_ char *library = NULL;

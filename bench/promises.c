@@ -68,14 +68,17 @@ static const char *why_not(const struct bench *b, const struct promise *p, bool 
 	for (size_t i = 0; i < ARRAY_SIZE(sides); i++) {
 		if (cell__has(b, sides[i].tool, sides[i].load))
 			continue;
+		*ret_asked = bench__asks(b, sides[i].tool, loads[sides[i].load].part);
+		if (!*ret_asked)
+			break;
 		if (b->missing[sides[i].tool])
 			return b->missing[sides[i].tool];
 		if (b->left_out[sides[i].load])
 			return b->left_out[sides[i].load];
-		*ret_asked = false;
-		return "not asked for";
+		*ret_asked = !b->quick;
+		break;
 	}
-	return NULL;
+	return *ret_asked ? NULL : "not asked for";
 }
 
 /*

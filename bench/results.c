@@ -51,11 +51,14 @@ bool bench__wants_any(const struct bench *b, const char *part)
 	return false;
 }
 
+bool bench__asks(const struct bench *b, enum tool_id id, const char *part)
+{
+	return !b->only || (id == TOOL_BARE ? bench__wants_any(b, part) : matches(b, id, part));
+}
+
 bool bench__wants(const struct bench *b, enum tool_id id, const char *part)
 {
-	if (b->missing[id])
-		return false;
-	return !b->only || (id == TOOL_BARE ? bench__wants_any(b, part) : matches(b, id, part));
+	return !b->missing[id] && bench__asks(b, id, part);
 }
 
 void bench__progress(const char *part, uint32_t round, uint32_t n_rounds)

@@ -57,7 +57,8 @@ struct bench {
 	double redis_rate[N_TOOLS];	/* requests a second, of its best round: the least disturbed */
 };
 
-/* Whether --only asks for it; bare is asked for with any other. */
+/* Whether --only asks for it; bare is asked for with any other. wants: and it can be had. */
+bool bench__asks(const struct bench *b, enum tool_id id, const char *part);
 bool bench__wants(const struct bench *b, enum tool_id id, const char *part);
 bool bench__wants_any(const struct bench *b, const char *part);
 int bench__add(struct bench *b, enum tool_id id, enum load_id load, uint32_t round, double value, struct err *e);
