@@ -7,7 +7,7 @@ BENCH_LIBS := $(wildcard $(foreach name,libc.so.6 libjemalloc.so.2,$(shell $(CC)
 BENCH_COPIES := $(foreach dir,lib lib-bpftrace,$(patsubst %,$(B)/bench/$(dir)/%,$(notdir $(BENCH_LIBS))))
 BENCH_ARGS ?=
 
-.PHONY: bench bench-stacks bench-names bench-reader bench-programs bench-without-peak
+.PHONY: bench bench-stacks bench-growth bench-names bench-reader bench-programs bench-without-peak
 
 bench:
 	$(Q)scripts/install-deps build bench
@@ -19,6 +19,13 @@ bench-stacks: $(B)/malloctrace $(B)/bench/stacks $(B)/bench/target
 	$(Q)$(B)/bench/stacks $(B)
 
 $(B)/bench/stacks: $(B)/bench/stacks.o $(B)/bench/child.o $(LIB_OBJ)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# The cost of a page fault with --mode growth.
+bench-growth: $(B)/malloctrace $(B)/bench/growth
+	$(Q)$(B)/bench/growth $(B)/malloctrace
+
+$(B)/bench/growth: $(B)/bench/growth.o $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # The cost of names: make bench-names FILE=/path/to/a/library N=10000

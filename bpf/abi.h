@@ -71,6 +71,10 @@ enum mt_mode {
 	MT_MODE_GROWTH = 2,	/* page faults, brk and mmap; no probe in an allocator */
 };
 
+/* --mode growth: the functions that sites have, and how a call tells by how much it grew (the cookie's enum mt_result) */
+enum mt_growth_func { MT_GROWTH_FAULT, MT_GROWTH_MMAP, MT_GROWTH_BRK, MT_N_GROWTH_FUNCS };
+enum mt_growth { MT_GROWS_MMAP, MT_GROWS_MREMAP, MT_GROWS_BRK };
+
 /* ---- live blocks: buckets of five entries, two candidate buckets per block */
 
 /*
@@ -225,6 +229,8 @@ struct mt_thread_counts {
 	__u64 unknown_frees;
 };
 
+#define MT_N_RSS 3		/* kinds of pages that RSS is the sum of */
+
 struct mt_thread {
 	__u32 tid;		/* the kernel's own, 0: free */
 	__u32 proc;
@@ -252,10 +258,19 @@ struct mt_thread {
 	__u64 frames;		/* walked */
 	__u64 span;		/* bytes of its stack that the last walk wanted in one piece */
 	__u64 stack_top;	/* a page that could not be read begins here; 0: none met */
-	/* --sample */
-	__u64 gap;		/* bytes until the next sample */
-	__u64 random;
-	__u64 pad2[3];
+	union {
+		struct {	/* --sample */
+			__u64 gap;		/* bytes until the next sample */
+			__u64 random;
+		};
+		struct {	/* --mode growth: how things stood when the fault under way began; of differences, 32 bits do */
+			__u32 fault_no;		/* the last fault that was charged, as the kernel counts them */
+			__u32 fault_cpu;	/* + 1; 0: none is under way */
+			__u32 n_switches;	/* of this thread */
+			__u32 charged_pages;	/* to its process */
+			__s32 rss_here[MT_N_RSS], rss_shared[MT_N_RSS];
+		};
+	};
 };
 _Static_assert(sizeof(struct mt_thread) == 256, "four cache lines");
 
@@ -360,6 +375,7 @@ enum mt_counter {
 	MT_EDGE_RETURN_ONLY,	/* a return whose entry was not seen: under way when the trace began */
 	MT_EDGE_ABANDONED,	/* a call left without a return: longjmp, exception, the end of the trace */
 	MT_EDGE_DIED_INSIDE,	/* a thread ended inside a call */
+	MT_EDGE_SIZE_GUESSED,	/* --mode growth: the size of a page fault that was interrupted, see growth.bpf.h */
 	MT_N_COUNTERS
 };
 #define MT_N_LOSSES MT_EDGE_RETURN_ONLY

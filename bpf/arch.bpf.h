@@ -94,6 +94,24 @@ static __always_inline int arch_signal_frame(struct mt_walk *w)
 	return 0;
 }
 
+/* The frame that a thread was in when it entered the kernel: regs is a struct pt_regs there. */
+static __always_inline int arch_user_frame(struct mt_walk *w, const void *regs)
+{
+	__u64 q[4];	/* x29, x30, sp, pc */
+
+	if (bpf_probe_read_kernel(q, sizeof(q), (const char *)regs + 29 * 8))
+		return -1;
+	w->fp = q[0];
+	w->lr = q[1];
+	w->sp = q[2];
+	w->pc = q[3];
+	w->lr_known = 1;
+	return 0;
+}
+
+/* From an instruction to the address behind it, or at least into it: what stacks hold of a frame. */
+#define ARCH_BEHIND_INSN 4
+
 #elif defined(__TARGET_ARCH_x86)
 
 #define MT_STRIP_RA(ra) (ra)
@@ -168,6 +186,21 @@ static __always_inline int arch_signal_frame(struct mt_walk *w)
 	w->lr_known = 0;
 	return 0;
 }
+
+static __always_inline int arch_user_frame(struct mt_walk *w, const void *regs)
+{
+	__u64 q[16];	/* bp at 4, ip at 16, sp at 19 of the words of mt_regs */
+
+	if (bpf_probe_read_kernel(q, sizeof(q), (const char *)regs + 4 * 8))
+		return -1;
+	w->fp = q[0];
+	w->pc = q[12];
+	w->sp = q[15];
+	w->lr_known = 0;
+	return 0;
+}
+
+#define ARCH_BEHIND_INSN 1
 
 #else
 #error "an architecture needs its registers here"

@@ -47,6 +47,8 @@ static __noinline int thread_end(__u32 tid)
 	t->frames = 0;
 	t->last_block = 0;
 	t->last_freed = 0;
+	t->fault_no = 0;
+	t->fault_cpu = 0;
 	__builtin_memset(&t->counts, 0, sizeof(t->counts));
 	/* an exchange: all of the above before another thread may claim it */
 	__sync_lock_test_and_set(&t->tid, 0);

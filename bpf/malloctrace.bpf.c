@@ -20,6 +20,7 @@
 #include "bpf/sites.bpf.h"
 #include "bpf/alloc.bpf.h"
 #include "bpf/life.bpf.h"
+#include "bpf/growth.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -246,6 +246,12 @@ static const struct {
 	{ "size", "usable", "mode", "growth", "that mode sees no allocations" },
 	{ "max-live", NULL, "mode", "count", "that mode keeps no table of blocks" },
 	{ "max-live", NULL, "mode", "growth", "that mode keeps no table of blocks" },
+	{ "min-size", NULL, "mode", "growth", "that mode sees no allocations" },
+	{ "max-size", NULL, "mode", "growth", "that mode sees no allocations" },
+	{ "overhead", NULL, "mode", "growth", "that mode has no probes to take out" },
+	{ "object", NULL, "mode", "growth", "that mode looks for no allocator" },
+	{ "prefix", NULL, "mode", "growth", "that mode looks for no allocator" },
+	{ "sym", NULL, "mode", "growth", "that mode looks for no allocator" },
 };
 
 static int check_clashes(const struct parser *p, struct err *e)

@@ -62,8 +62,9 @@ const struct row opt_rows[] = {
 	{ 0, "sym", "ROLE=NAME", TARGETS, DOCTOR, take_sym, FIELD(syms),
 	  .help = "a custom allocator: --sym malloc=arena_alloc --sym free=arena_free" },
 
-	{ 0, "mode", "MODE", RECORDING, 0, take_choice, FIELD(mode), .choices = "full",
-	  .later = "leak count growth", .help = "what is recorded" },
+	{ 0, "mode", "MODE", RECORDING, 0, take_choice, FIELD(mode), .choices = "full growth",
+	  .later = "leak count", .help = "what is recorded: every allocation and free, or only page faults, brk "
+		  "and mmap, where resident memory grows", .preset = "full" },
 	{ 0, "size", "WHICH", RECORDING, 0, take_choice, FIELD(size), .choices = "requested", .later = "usable",
 	  .help = "which bytes of a block are counted" },
 	KEEP(0, "sample"), KEEP(0, "overhead"),

@@ -69,6 +69,11 @@ static uint64_t own_cpu_ns(void)
 	return t.tv_sec * SECOND_NS + t.tv_nsec;
 }
 
+static bool is_growth(const struct opts *o)
+{
+	return !strcmp(o->mode, "growth");
+}
+
 static void fail(struct session *s)
 {
 	loop__stop(s->loop);
@@ -181,7 +186,7 @@ static void on_watch(void *arg)
 static struct snapshot *take(struct session *s, bool last, bool ages, struct err *e)
 {
 	const struct opts *o = s->opts;
-	struct cut_opts how = { .scan = ages, .older_ns = o->older_ns };
+	struct cut_opts how = { .scan = ages && !is_growth(o), .older_ns = o->older_ns };
 	uint64_t began_ns = now_ns(), began_cpu_ns = own_cpu_ns();
 	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
 	struct snapshot_info info = {
@@ -359,7 +364,9 @@ static void say_attached(struct session *s)
 		struct tracee *p = s->tracees.v.v[i];
 
 		say("attached to %s (%d): %s%s", p->process.comm, (int)p->process.pid,
-		    p->n_allocators ? tracee__last_allocator(&s->tracees, p) : "no allocator yet",
+		    p->n_allocators	 ? tracee__last_allocator(&s->tracees, p) :
+		    is_growth(s->opts) ? "page faults" :
+					 "no allocator yet",
 		    p->n_allocators > 1 ? " and others" : "");
 	}
 	s->attached = true;
@@ -381,7 +388,7 @@ static int check(struct session *s, int *ret_status, struct err *e)
 	const struct opts *o = s->opts;
 	int err;
 
-	if (tracees__init(&s->tracees))
+	if (is_growth(o) ? tracees__init_growth(&s->tracees) : tracees__init(&s->tracees))
 		return err_set(e, -ENOMEM, "out of memory");
 	s->tracees.want = plan_want__of(o->mode, o->size);
 	err = check_usage(s, e);
@@ -403,7 +410,7 @@ static int load(struct session *s, struct err *e)
 	struct kernel_opts k = {
 		.mode = s->tracees.want.mode,
 		.usable = s->tracees.want.usable,
-		.max_live = o->max_live,
+		.max_live = is_growth(o) ? 1 : o->max_live,
 		.max_stacks = o->max_stacks,
 		.min_size = o->min_size,
 		.max_size = o->max_size,

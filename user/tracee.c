@@ -25,8 +25,18 @@ int tracees__init(struct tracees *t)
 	return alloc_funcs__init(&t->funcs);
 }
 
+int tracees__init_growth(struct tracees *t)
+{
+	*t = (struct tracees){ .want.mode = MT_MODE_GROWTH };
+	t->objects = objects__new();
+	if (!t->objects)
+		return -ENOMEM;
+	return alloc_funcs__init_growth(&t->funcs);
+}
+
 static void tracee_free(struct tracee *p)
 {
+	faults__close(p->faults);
 	attachment__free(p->attachment);
 	for (size_t i = 0; i < p->lives.n; i++) {
 		space__done(&p->lives.v[i]->space);
@@ -282,7 +292,7 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e)
 		err = new_plans(t, p, &plans, &n, e);
 	if (err)
 		return err;
-	if (!n)
+	if (!n && t->want.mode != MT_MODE_GROWTH)
 		return no_allocator(t, p, e);
 	/* looked at now, so that errors come before anything is loaded; attached by tracee__refresh */
 	p->examined.n = 0;
@@ -393,6 +403,8 @@ int tracees__attach(struct tracees *t, struct err *e)
 		err = kernel__add_process(t->kernel, p->process.pid, &l->proc, e);
 		if (!err)
 			err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);
+		if (!err && t->want.mode == MT_MODE_GROWTH)
+			err = faults__open(t->kernel, p->process.pid, &p->faults, e);
 		p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
 		/* before its exec a program of our own is a copy of malloctrace, which is nobody's business */
 		if (p->own)
@@ -418,6 +430,8 @@ void tracees__detach(struct tracees *t)
 		else
 			attachment__free(t->v.v[i]->attachment);
 		t->v.v[i]->attachment = NULL;
+		faults__close(t->v.v[i]->faults);
+		t->v.v[i]->faults = NULL;
 	}
 	if (all)
 		attachments__free(all, t->v.n);

@@ -9,6 +9,7 @@
 
 #include "model/model.h"
 #include "probe/attach.h"
+#include "probe/faults.h"
 #include "probe/kernel.h"
 #include "target/process.h"
 #include "target/space.h"
@@ -25,6 +26,7 @@ struct tracee_life {
 struct tracee {
 	struct process process;
 	struct attachment *attachment;
+	struct faults *faults;	/* --mode growth; else NULL */
 	struct vec(struct tracee_life *) lives;	/* the last one is the present one */
 	struct vec(struct object *) examined;	/* looked at for this tracee; no references of their own */
 	size_t n_allocators;
@@ -53,6 +55,8 @@ struct tracees {
 };
 
 int tracees__init(struct tracees *t);
+/* The same for --mode growth: page faults too, and an allocator is not looked for. */
+int tracees__init_growth(struct tracees *t);
 void tracees__done(struct tracees *t);
 /* -O FILE: probed in every tracee. */
 int tracees__ask_for(struct tracees *t, const char *path, struct err *e);

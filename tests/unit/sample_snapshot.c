@@ -240,6 +240,11 @@ struct snapshot *sample__new(unsigned int flags)
 		s->mode = "count";
 		s->known = HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS;
 	}
+	if (flags & SAMPLE_GROWTH) {
+		s->mode = "growth";
+		s->growth = true;
+		s->known = HAS_ALLOC_CALLS | HAS_ALLOC_BYTES;
+	}
 	if (flags & SAMPLE_ESTIMATED) {
 		s->estimated = true;
 		s->sample_bytes = 512 * KIB;
@@ -285,6 +290,12 @@ struct snapshot *sample__new(unsigned int flags)
 		if (sites[i].process >= s->n_processes)
 			continue;
 		fill_site(site, &sites[i], flags & SAMPLE_OLDER);
+		if (flags & SAMPLE_GROWTH) {
+			site->growth = GROWTH_FAULT + i % 3;
+			site->function = growth__name(site->growth);
+			procs[site->process].growth.calls[site->growth] += site->c.alloc_calls;
+			procs[site->process].growth.bytes[site->growth] += site->c.alloc_bytes;
+		}
 		add(&procs[site->process].c, &site->c);
 		add(&s->totals, &site->c);
 		if (flags & SAMPLE_ESTIMATED) {

@@ -14,6 +14,7 @@ enum sample_flag {
 	SAMPLE_UNNAMED = 32,	/* names were not looked up */
 	SAMPLE_COUNT = 64,	/* --mode count: calls and bytes alone are known */
 	SAMPLE_ESTIMATED = 128,	/* --sample 512K */
+	SAMPLE_GROWTH = 256,	/* --mode growth: the functions are page_fault, brk and mmap in turn */
 };
 
 struct snapshot *sample__new(unsigned int flags);

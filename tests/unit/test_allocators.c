@@ -45,6 +45,22 @@ Test(allocators, rows_make_sense)
 	alloc_funcs__done(&f);
 }
 
+Test(allocators, rows_of_growth)
+{
+	struct alloc_funcs f;
+
+	cr_assert_eq(alloc_funcs__init_growth(&f), 0);
+	cr_assert_str_eq(alloc_func__shown(&f.v[MT_GROWTH_FAULT]), "page_fault");
+	cr_assert_str_eq(alloc_func__shown(&f.v[MT_GROWTH_MMAP]), "mmap");
+	cr_assert_str_eq(alloc_func__shown(&f.v[MT_GROWTH_BRK]), "brk");
+	cr_assert_eq(row(&f, "mremap")->result, MT_GROWS_MREMAP);
+	cr_assert_str_eq(alloc_func__shown(row(&f, "mremap")), "mmap");
+	cr_assert_eq(alloc_funcs__find(&f, "malloc"), -1);
+	for (size_t i = 0; i < f.n; i++)
+		cr_assert_eq(f.v[i].role, ROLE_MAP);
+	alloc_funcs__done(&f);
+}
+
 Test(allocators, known_rows)
 {
 	struct alloc_funcs f;

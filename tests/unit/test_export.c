@@ -46,6 +46,8 @@ Test(export, looks)
 	check("sample-count.json", "json", SAMPLE_SINGLE | SAMPLE_COUNT, NULL);
 	check("sample-estimated.json", "json", SAMPLE_SINGLE | SAMPLE_ESTIMATED, NULL);
 	check("sample-count.folded", "folded", SAMPLE_SINGLE | SAMPLE_COUNT, NULL);
+	check("sample-growth.json", "json", SAMPLE_SINGLE | SAMPLE_GROWTH, NULL);
+	check("sample-growth.folded", "folded", SAMPLE_GROWTH, NULL);
 	check("sample.folded", "folded", 0, NULL);
 	check("sample-single-alloc-calls.folded", "folded", SAMPLE_SINGLE, "alloc-calls");
 	check("sample-unnamed.folded", "folded", SAMPLE_SINGLE | SAMPLE_UNNAMED, NULL);

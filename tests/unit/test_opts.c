@@ -260,6 +260,9 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --json --format text -o -", "--json and --format text: want one of them" },
 		{ "-p1 -q --verbose", "-q and --verbose: want one of them" },
 		{ "-p1 -- ls", "-p and -- CMD: want one of them" },
+		{ "-p1 --mode growth --min-size 1K", "--min-size 1K and --mode growth: want one of them, that mode sees no allocations" },
+		{ "-p1 --mode growth --view leaks", "--view leaks and --mode growth: want one of them, that mode does not record this" },
+		{ "-p1 --mode growth -O x.so", "-O x.so and --mode growth: want one of them, that mode looks for no allocator" },
 		{ "-p1 --as-root", "--as-root: goes with -- CMD only" },
 		{ "--", "--: want a program to start behind it" },
 		{ "-p1 --", "--: want a program to start behind it" },
@@ -282,7 +285,7 @@ Test(opts, refusals_say_what_and_why)
 Test(opts, later_versions)
 {
 	static const char *const lines[] = {
-		"-a", "--all", "--comm x", "--cgroup x", "-f", "--follow", "--mode leak", "--mode count", "--mode growth",
+		"-a", "--all", "--comm x", "--cgroup x", "-f", "--follow", "--mode leak", "--mode count",
 		"--size usable", "--sample 1M", "--overhead 3", "--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f", "--by thread",

@@ -53,6 +53,8 @@ Test(report, looks)
 	check("report-unnamed-80.txt", SAMPLE_UNNAMED, &(struct report_opts){ .views = VIEW_LEAKS, .top = 3 });
 	check("report-empty-80.txt", SAMPLE_EMPTY, &(struct report_opts){});
 	check("report-count-80.txt", SAMPLE_COUNT, &(struct report_opts){ .top = 3 });
+	check("report-growth-80.txt", SAMPLE_GROWTH | SAMPLE_SINGLE, &(struct report_opts){});
+	check("report-growth-120.txt", SAMPLE_GROWTH, &(struct report_opts){ .width = 120, .top = 2 });
 	check("report-estimated-80.txt", SAMPLE_ESTIMATED, &(struct report_opts){ .top = 6 });
 	check("report-estimated-120.txt", SAMPLE_ESTIMATED | SAMPLE_SINGLE, &(struct report_opts){ .top = 3, .width = 120 });
 	check("report-estimated-count-80.txt", SAMPLE_ESTIMATED | SAMPLE_COUNT | SAMPLE_SINGLE, &(struct report_opts){ .top = 2 });
@@ -63,7 +65,7 @@ Test(report, keeps_to_its_width)
 	static const unsigned int widths[] = { 80, 81, 100, 120, 200 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(widths); i++)
-		for (unsigned int flags = 0; flags < 256; flags++) {
+		for (unsigned int flags = 0; flags < 512; flags++) {
 			struct report_opts o = { .width = widths[i], .older_ns = flags & SAMPLE_OLDER ? 10000000000 : 0 };
 			_cleanup_free_ char *text = NULL;
 			size_t len;

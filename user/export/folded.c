@@ -5,7 +5,8 @@
  * What always holds: no name adds a frame or a line of its own, lines are
  * sorted and no two have the same stack, and the weights add up to the sites'.
  * Sites that differ only in the allocation function fall together: it is no
- * frame.
+ * frame. With --mode growth it is the root: resident memory and address space
+ * are two graphs, side by side.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -57,6 +58,10 @@ static int fold(const struct snapshot *s, const struct snap_site *site, char **r
 
 		put_name(out, p->comm);
 		fprintf(out, "-%d;", p->pid);
+	}
+	if (s->growth) {
+		put_name(out, site->function);
+		fputc(';', out);
 	}
 	if (!site->n_stack)
 		fputs("[no stack]", out);

@@ -239,6 +239,25 @@ static void histograms(struct json *j, const struct snap_process *p, unsigned in
 	json__array_end(j);
 }
 
+/* What the faults brought against what RSS grew by; null where it did not grow. */
+static void growth(struct json *j, const struct snap_process *p)
+{
+	uint64_t by_faults = p->growth.bytes[GROWTH_FAULT];
+	int64_t change = (int64_t)(p->rss_bytes - p->rss_at_attach_bytes);
+	char key[32];
+
+	json__object(j, "growth");
+	for (enum growth_kind k = GROWTH_FAULT; k < GROWTH_N_KINDS; k++) {
+		snprintf(key, sizeof(key), "%s_calls", growth__name(k));
+		json__u64(j, key, p->growth.calls[k]);
+		snprintf(key, sizeof(key), "%s_bytes", growth__name(k));
+		json__u64(j, key, p->growth.bytes[k]);
+	}
+	json__i64(j, "rss_change_bytes", change);
+	double_or_null(j, "explained_share", change > 0, change > 0 ? (double)by_faults / (double)change : 0);
+	json__object_end(j);
+}
+
 static void process(struct json *j, const struct snapshot *s, const struct snap_process *p)
 {
 	unsigned int known = s->known;
@@ -261,6 +280,10 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__u64(j, "rss_bytes", p->rss_bytes);
 	json__u64(j, "rss_at_attach_bytes", p->rss_at_attach_bytes);
 	u64_or_null(j, "peak_at_ns", known & HAS_PEAK_BYTES, p->peak_at_ns);
+	if (s->growth) {
+		json__line(j, 6);
+		growth(j, p);
+	}
 	json__line(j, 6);
 	threads(j, p, known);
 	json__line(j, 6);

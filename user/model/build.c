@@ -41,6 +41,8 @@ static const struct counter_words {
 	[MT_EDGE_ABANDONED] = { "abandoned", "call was left without a return (longjmp, an exception)",
 				"calls were left without a return (longjmp, an exception)" },
 	[MT_EDGE_DIED_INSIDE] = { "died_inside", "thread ended inside a call", "threads ended inside a call" },
+	[MT_EDGE_SIZE_GUESSED] = { "size_guessed", "page fault was interrupted: its size is taken for one page, or a huge one",
+				   "page faults were interrupted: their sizes are taken for one page, or a huge one" },
 };
 
 /* Those that are counted here, not in the kernel's programs. */
@@ -67,6 +69,16 @@ static uint64_t since(uint64_t clock_ns, uint64_t start_ns)
 	return clock_ns > start_ns ? clock_ns - start_ns : 0;
 }
 
+/* What found no room is of no kind. */
+static enum growth_kind growth_of(const char *function)
+{
+	enum growth_kind kind = GROWTH_FAULT;
+
+	while (kind < GROWTH_N_KINDS && strcmp(function, growth__name(kind)))
+		kind++;
+	return kind < GROWTH_N_KINDS ? kind : GROWTH_NONE;
+}
+
 static void build_site(struct build *b, const struct model *m, const struct cut *cut, const struct cut_site *from,
 		       uint32_t process, struct snap_site *to)
 {
@@ -75,6 +87,7 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 
 	to->process = process;
 	to->function = b->calls->function(from->func, b->calls->arg);
+	to->growth = b->s->growth ? growth_of(to->function) : GROWTH_NONE;
 	to->c = (struct counters){
 		.alloc_calls = c->alloc_calls,
 		.alloc_bytes = c->alloc_bytes,
@@ -299,6 +312,8 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 		p = (struct snap_process *)&s->processes[process_of_proc[from->proc] - 1];
 		build_site(b, m, cut, from, process_of_proc[from->proc] - 1, &s->sites[s->n_sites]);
 		add_counters(&p->c, &s->sites[s->n_sites].c);
+		p->growth.calls[s->sites[s->n_sites].growth] += s->sites[s->n_sites].c.alloc_calls;
+		p->growth.bytes[s->sites[s->n_sites].growth] += s->sites[s->n_sites].c.alloc_bytes;
 		add_variance(&s->sites[s->n_sites].error, &from->var);
 		add_variance(&p->error, &from->var);
 		add_variance(&s->error, &from->var);
@@ -343,6 +358,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->observed_share = info->observed_share;
 	s->estimated = info->sample_bytes || info->observed_share < 1;
 	s->known = counters__of_mode(info->mode);
+	s->growth = !strcmp(info->mode, "growth");
 	/* the free of a block that was passed over looks like that of one older than the trace */
 	if (s->estimated || info->partial_sizes)
 		s->known &= ~HAS_UNKNOWN_FREES;

@@ -89,6 +89,15 @@ unsigned int counters__of_mode(const char *mode)
 	return 0;
 }
 
+const char *growth__name(enum growth_kind kind)
+{
+	static const char *const names[GROWTH_N_KINDS] = {
+		[GROWTH_FAULT] = "page_fault", [GROWTH_BRK] = "brk", [GROWTH_MMAP] = "mmap",
+	};
+
+	return kind < GROWTH_N_KINDS ? names[kind] : NULL;
+}
+
 /* ---- metrics */
 
 static uint64_t live_bytes(const struct snap_site *s)

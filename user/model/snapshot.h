@@ -70,9 +70,17 @@ struct place {			/* a return address, once per snapshot */
 	const struct line *lines;	/* innermost first: inlined ones, then the function itself */
 };
 
+/* --mode growth: what a site's bytes are. Resident memory and address space are never added up. */
+enum growth_kind { GROWTH_NONE, GROWTH_FAULT, GROWTH_BRK, GROWTH_MMAP, GROWTH_N_KINDS };
+
+struct growth {
+	uint64_t calls[GROWTH_N_KINDS], bytes[GROWTH_N_KINDS];
+};
+
 struct snap_site {
 	uint32_t process;	/* index into processes */
 	const char *function;	/* the allocation function */
+	enum growth_kind growth;
 	struct counters c;	/* unknown_frees is 0: a free has no site */
 	struct std_error error;
 	uint64_t at_peak_bytes;
@@ -117,6 +125,7 @@ struct snap_process {
 	uint64_t age_at_attach_ns;	/* how long it had run before it was traced */
 	struct counters c;
 	struct std_error error;
+	struct growth growth;
 	uint64_t rss_bytes;	/* last seen */
 	uint64_t rss_at_attach_bytes;
 	uint64_t peak_at_ns;	/* since the trace's start */
@@ -153,6 +162,7 @@ struct snapshot {
 	unsigned int known;	/* enum counter_bit: the others are 0 and mean nothing */
 	uint64_t duration_ns;
 	int64_t wall_start_ns, wall_now_ns;	/* since 1970 */
+	bool growth;		/* --mode growth */
 	bool ended;		/* the trace is over: this is the last one */
 	bool partial_sizes;	/* --min-size or --max-size: unknown_frees cannot be told */
 	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
@@ -185,6 +195,8 @@ struct snapshot *snapshot__new(void);
 void snapshot__free(struct snapshot *s);
 void *snapshot__alloc(struct snapshot *s, size_t n, size_t size);	/* zeroed, from the arena; never NULL */
 const char *snapshot__strdup(struct snapshot *s, const char *str);	/* NULL stays NULL */
+
+const char *growth__name(enum growth_kind kind);	/* "page_fault", "brk", "mmap": the site's function; NULL for none */
 
 /* The counters that a mode of --mode records. */
 unsigned int counters__of_mode(const char *mode);

@@ -213,26 +213,60 @@ static const struct {
 	{ mimalloc_rows, ARRAY_SIZE(mimalloc_rows) },
 };
 
+#define MAPS(n, s, how)										\
+	{ .name = n, .shown = s, .role = ROLE_MAP, .size = NO, .count = NO, .old = NO,		\
+	  .out = NO, .result = how }
+
+/*
+ * What grows a process: libc's wrappers of the system calls, which its malloc
+ * goes through too. sbrk calls brk.
+ */
+static const struct alloc_func growth_rows[] = {
+	/* no function, and no name that a symbol has */
+	[MT_GROWTH_FAULT] = MAPS("page fault", "page_fault", MT_GROWS_MMAP),
+	[MT_GROWTH_MMAP] = MAPS("mmap", NULL, MT_GROWS_MMAP),
+	[MT_GROWTH_BRK] = MAPS("brk", NULL, MT_GROWS_BRK),
+	MAPS("mmap64", "mmap", MT_GROWS_MMAP),
+	MAPS("__mmap", "mmap", MT_GROWS_MMAP),
+	MAPS("mremap", "mmap", MT_GROWS_MREMAP),
+	MAPS("__brk", "brk", MT_GROWS_BRK),
+};
+
 #define N_BUILTIN (ARRAY_SIZE(c_rows) + ARRAY_SIZE(cxx_rows) + ARRAY_SIZE(tcmalloc_rows) + ARRAY_SIZE(mimalloc_rows))
 
 _Static_assert(N_BUILTIN < MT_MAX_FUNCS, "a row's index has ten bits in the cookie");
 
+static int add_rows(struct alloc_funcs *f, const struct alloc_func *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct alloc_func *row = vec_push(f);
+
+		if (!row) {
+			vec_done(f);
+			return -ENOMEM;
+		}
+		*row = rows[i];
+	}
+	return 0;
+}
+
 int alloc_funcs__init(struct alloc_funcs *f)
 {
 	struct alloc_funcs new = { 0 };
-	size_t i, j;
 
-	for (i = 0; i < ARRAY_SIZE(builtin); i++) {
-		for (j = 0; j < builtin[i].n; j++) {
-			struct alloc_func *row = vec_push(&new);
+	for (size_t i = 0; i < ARRAY_SIZE(builtin); i++)
+		if (add_rows(&new, builtin[i].v, builtin[i].n))
+			return -ENOMEM;
+	*f = new;
+	return 0;
+}
 
-			if (!row) {
-				vec_done(&new);
-				return -ENOMEM;
-			}
-			*row = builtin[i].v[j];
-		}
-	}
+int alloc_funcs__init_growth(struct alloc_funcs *f)
+{
+	struct alloc_funcs new = { 0 };
+
+	if (add_rows(&new, growth_rows, ARRAY_SIZE(growth_rows)))
+		return -ENOMEM;
 	*f = new;
 	return 0;
 }

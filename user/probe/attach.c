@@ -29,6 +29,9 @@ static const struct step steps[] = {
 	{ ROLE_ALLOC, LEAVE, ON_RETURN },
 	{ ROLE_ALLOC, LEAVE, ON_RET_INSN },
 	{ ROLE_ALLOC, ENTER, ON_ENTRY },
+	{ ROLE_MAP, LEAVE, ON_RETURN },
+	{ ROLE_MAP, LEAVE, ON_RET_INSN },
+	{ ROLE_MAP, ENTER, ON_ENTRY },
 };
 
 struct link {
@@ -49,6 +52,7 @@ static struct bpf_program *program_of(struct kernel *k, const struct step *s)
 		[ROLE_ALLOC] = { k->skel->progs.enter_alloc, k->skel->progs.leave },
 		[ROLE_REALLOC] = { k->skel->progs.enter_realloc, k->skel->progs.leave },
 		[ROLE_FREE] = { k->skel->progs.enter_free, NULL },
+		[ROLE_MAP] = { k->skel->progs.enter_map, k->skel->progs.leave_map },
 	};
 
 	return of[s->role][s->side];

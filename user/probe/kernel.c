@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include "probe/kernel.h"
 #include "probe/sampler.h"
 #include "util/log.h"
+#include "util/parse.h"
 #include "util/util.h"
 
 #define MiB (1024ull * 1024)
@@ -123,6 +125,21 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s)
 	return 0;
 }
 
+/* The size of a page that a fault brings at once where the kernel may; out of reach if it has none. */
+static uint64_t huge_page_bytes(void)
+{
+	_cleanup_close_ int fd = open("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", O_RDONLY | O_CLOEXEC);
+	char text[24];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	uint64_t bytes;
+
+	if (n <= 0)
+		return 1ull << 40;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return parse_u64(text, 1, 1ull << 40, &bytes) ? 1ull << 40 : bytes;
+}
+
 static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, const struct kernel_opts *o)
 {
 	const struct table_sizes *s = &k->sizes;
@@ -143,6 +160,23 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 	skel->rodata->mt_sample_unit = sampler__unit(o->sample_bytes);
 	skel->rodata->mt_seed = o->seed;
 	skel->rodata->mt_tick_ns = o->precise_times ? 0 : k->tick_ns;
+	skel->rodata->mt_page_bytes = sysconf(_SC_PAGESIZE);
+	skel->rodata->mt_huge_bytes = huge_page_bytes();
+	skel->rodata->mt_rss_batch = MAX(32, 2 * sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+/* The programs of a mode that is not asked for need not please this kernel. */
+static void choose_programs(struct malloctrace_bpf *skel, bool growth)
+{
+	struct bpf_program *const of_growth[] = { skel->progs.fault_begins, skel->progs.fault_ends, skel->progs.enter_map,
+						  skel->progs.leave_map };
+	struct bpf_program *const of_blocks[] = { skel->progs.enter_alloc, skel->progs.enter_realloc, skel->progs.leave,
+						  skel->progs.enter_free };
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_growth); i++)
+		bpf_program__set_autoload(of_growth[i], growth);
+	for (size_t i = 0; i < ARRAY_SIZE(of_blocks); i++)
+		bpf_program__set_autoload(of_blocks[i], !growth);
 }
 
 static size_t map_bytes(const struct bpf_map *map)
@@ -261,6 +295,7 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		goto fail;
 	}
 	set_constants(k->skel, k, o);
+	choose_programs(k->skel, o->mode == MT_MODE_GROWTH);
 	choose_links(k->skel, k->multi);
 	err = size_maps(k->skel, &k->sizes);
 	if (!err)

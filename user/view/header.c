@@ -16,14 +16,13 @@
 #include "view/report_parts.h"
 
 #define NS_PER_S 1000000000ll
-#define LABEL_WIDTH 7	/* "losses " */
 #define LOUD_WIDTH 8	/* "LOSSES: " */
 #define FIGURE_MAX (2 * FMT_MAX)
 #define SHARE_SCALE 1000000
 
 /* ---- paragraphs: a label, then items that are broken over lines between words only where they must */
 
-static void para__begin(struct para *p, const char *label, size_t indent)
+void para__begin(struct para *p, const char *label, size_t indent)
 {
 	p->col = (size_t)fprintf(p->out, "%-*s", (int)indent, label);
 	p->indent = indent;
@@ -50,7 +49,7 @@ static void para__word(struct para *p, const char *word, int len, bool gap)
 	p->col += cols + gap;
 }
 
-static void __attribute__((format(printf, 2, 3))) para__item(struct para *p, const char *fmt, ...)
+void para__item(struct para *p, const char *fmt, ...)
 {
 	_cleanup_free_ char *text = NULL;
 	bool gap = false;
@@ -82,7 +81,7 @@ static void __attribute__((format(printf, 2, 3))) para__item(struct para *p, con
 	}
 }
 
-static void para__end(struct para *p)
+void para__end(struct para *p)
 {
 	fputc('\n', p->out);
 }
@@ -354,8 +353,12 @@ int report__header(struct report *r)
 	title_line(r);
 	traced_line(r);
 	estimated_line(r);
-	live_line(r);
-	calls_line(r);
+	if (r->s->growth) {
+		report__growth_lines(r);
+	} else {
+		live_line(r);
+		calls_line(r);
+	}
 	stacks_line(r);
 	counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
 	losses_block(r);

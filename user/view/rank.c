@@ -161,7 +161,7 @@ int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, con
 	struct order o = { s, r, view };
 
 	if (!sort)
-		sort = view == VIEW_LEAKS ? "live-bytes" : "alloc-calls";
+		sort = view == VIEW_LEAKS ? "live-bytes" : view == VIEW_ALLOCS ? "alloc-calls" : "alloc-bytes";
 	*r = (struct rank){ .by = rank__key(sort), .older = older };
 	if (!r->by)
 		return -EINVAL;
@@ -171,6 +171,10 @@ int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, con
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
 
+		if (view == VIEW_RESIDENT ? site->growth != GROWTH_FAULT :
+		    view == VIEW_MAPPED	  ? site->growth == GROWTH_FAULT :
+					    false)
+			continue;
 		if (view == VIEW_LEAKS ? rank__live_blocks(r, site) : site->c.alloc_calls)
 			r->v[r->n++] = site;
 	}

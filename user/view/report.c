@@ -58,7 +58,7 @@ static void metric_words(char buf[static FMT_MAX], const struct metric *m, enum 
 {
 	const char *name = m->name;
 
-	if (view == VIEW_ALLOCS && !strncmp(name, "alloc-", 6))
+	if (view != VIEW_LEAKS && !strncmp(name, "alloc-", 6))
 		name += 6;
 	snprintf(buf, FMT_MAX, "%s", name);
 	for (char *p = buf; *p; p++)
@@ -140,6 +140,16 @@ static uint64_t alloc_weight(const struct rank *k, const struct snap_site *site)
 	return site->c.alloc_calls;
 }
 
+static void growth_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__growth_row(r, site, whole);
+}
+
+static uint64_t growth_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->c.alloc_bytes;
+}
+
 static const struct table {
 	enum view_bit view;
 	const char *title, *empty;
@@ -150,6 +160,8 @@ static const struct table {
 } tables[] = {
 	{ VIEW_LEAKS, "LEAKS", "nothing allocated while traced is live", "bytes", leak_weight, leak_row },
 	{ VIEW_ALLOCS, "ALLOCATIONS", "nothing was allocated while traced", "calls", alloc_weight, alloc_row },
+	{ VIEW_RESIDENT, "RESIDENT", "no page fault while traced", "bytes", growth_weight, growth_row },
+	{ VIEW_MAPPED, "MAPPED", "neither brk nor mmap added memory while traced", "bytes", growth_weight, growth_row },
 };
 
 static int site_entry(struct report *r, const struct table *t, const struct rank *k, size_t i, uint64_t whole,
@@ -232,6 +244,8 @@ static int begin(struct report *r, FILE *out, const struct snapshot *s, const st
 		return -EINVAL;
 	if (views & ~views__of(s->known) || (o->sort && (!by || by->needs & ~s->known)))
 		return -EINVAL;
+	if (s->growth)
+		r->views = VIEW_RESIDENT | VIEW_MAPPED;
 	r->width = MAX(o->width, (unsigned int)REPORT_WIDTH);
 	r->top = o->top ? o->top : REPORT_TOP;
 	r->para = (struct para){ .out = out, .width = r->width };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The inside of the report, for header.c and report.c alone. */
+/* The inside of the report, for header.c, growth.c and report.c alone. */
 #ifndef MT_REPORT_PARTS_H
 #define MT_REPORT_PARTS_H
 
@@ -37,6 +37,16 @@ static inline const char *report__mark(const struct report *r)
 /* The same, put before a figure in its own buffer. */
 char *report__mark_figure(const struct report *r, char buf[static FMT_MAX]);
 
+#define LABEL_WIDTH 7	/* "losses " */
+
+void para__begin(struct para *p, const char *label, size_t indent);
+void para__item(struct para *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void para__end(struct para *p);
+
 int report__header(struct report *r);
+
+/* growth.c: what --mode growth tells instead of live memory and calls, and the rows of its tables. */
+void report__growth_lines(struct report *r);
+int report__growth_row(struct report *r, const struct snap_site *site, uint64_t whole);
 
 #endif

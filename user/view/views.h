@@ -3,7 +3,8 @@
 #ifndef MT_VIEWS_H
 #define MT_VIEWS_H
 
-enum view_bit { VIEW_LEAKS = 1, VIEW_ALLOCS = 2 };
+/* Of a trace with --mode growth, VIEW_ALLOCS is the last two. */
+enum view_bit { VIEW_LEAKS = 1, VIEW_ALLOCS = 2, VIEW_RESIDENT = 4, VIEW_MAPPED = 8 };
 
 /* The views for which there are figures; known: enum counter_bit. */
 unsigned int views__of(unsigned int known);

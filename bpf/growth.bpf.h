@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * --mode growth: where resident memory and the address space grow, without a
+ * probe in the allocator.
+ *
+ * Page faults are software events of the kernel, one set per thread of a target
+ * (probe/faults.c): "page-faults" comes when a fault begins, "minor-faults" or
+ * "major-faults" when it has been served. What it brought is the difference of
+ * the process's resident pages between the two, the figure that RSS is made of:
+ * one page or a huge one, the neighbours in a file that are mapped along, or
+ * nothing where a shared page is copied.
+ *
+ * The kernel keeps three such figures, for files, anonymous and shared memory,
+ * each in two parts: one that is shared and a small rest, per CPU (6.2 and later)
+ * or per thread (before), which is moved over now and then. A fault changes the
+ * rest of where it runs; grown() tells by how much, also if the rest was moved.
+ * If the thread has slept or moved to another CPU meanwhile, which takes long and
+ * so happens to huge pages most of all, others have changed these too. Then the
+ * fault is taken for a huge page if the shared parts have grown by more than half
+ * of one beyond what was charged to the process meanwhile, else for one page; it
+ * is counted as a guess.
+ *
+ * A thread may carry its events twice, when it was made while they were put in
+ * place (see faults.c): the kernel numbers the faults of a thread, and each
+ * number is charged once.
+ *
+ * mmap, mremap and brk are probed at their entry and return. What they add is
+ * address space, which becomes resident by page faults: the two are never added
+ * up.
+ */
+#ifndef MT_GROWTH_BPF_H
+#define MT_GROWTH_BPF_H
+
+#define RELOCATED __attribute__((preserve_access_index))
+
+struct task_struct___growth {
+	struct mm_struct *mm;
+	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
+} RELOCATED;
+
+struct mm_struct___growth {
+	unsigned long brk;
+} RELOCATED;
+
+/* 6.2 and later */
+struct percpu_counter___growth {
+	__s64 count;
+	__s32 *counters;
+} RELOCATED;
+
+struct mm_struct___percpu {
+	struct percpu_counter___growth rss_stat[4];
+} RELOCATED;
+
+/* before */
+struct atomic_long___split {
+	long counter;
+} RELOCATED;
+
+struct mm_rss_stat___split {
+	struct atomic_long___split count[4];
+} RELOCATED;
+
+struct mm_struct___split {
+	struct mm_rss_stat___split rss_stat;
+} RELOCATED;
+
+struct task_rss_stat___split {
+	int count[4];
+} RELOCATED;
+
+struct task_struct___split {
+	struct task_rss_stat___split rss_stat;
+} RELOCATED;
+
+struct bpf_array___growth {
+	void *pptrs[0];
+} RELOCATED;
+
+/*
+ * Below, `task` is what bpf_get_current_task_btf gave: its fields are read without
+ * a helper's call, twice 100 ns of a fault's cost.
+ */
+
+/* the kernel's numbers of what RSS is the sum of */
+#define PAGES_FILE 0
+#define PAGES_ANON 1
+#define PAGES_SHMEM 3
+
+#define PROT_WRITE 2
+#define MAP_PRIVATE 2
+#define MAP_ANONYMOUS 32
+
+const volatile __u64 mt_page_bytes = 4096;
+const volatile __u64 mt_huge_bytes = 2 << 20;
+const volatile __u32 mt_rss_batch = 32;		/* pages: the kernel's percpu_counter_batch */
+
+/*
+ * How far a CPU's own variables are from where the kernel's pointers to such
+ * variables point: told by an element of a per-CPU map, whose address is known
+ * both ways. Each element holds its own address.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} growth_here SEC(".maps");
+
+/* pointers that have become numbers: the verifier lets nobody calculate with the former */
+volatile __u64 mt_growth_map MT_OWN_LINE = 0;
+volatile __u64 mt_growth_pointer = 0;
+
+static __always_inline __u64 percpu_distance(void)
+{
+	__u32 zero = 0;
+	__u64 *here = bpf_map_lookup_elem(&growth_here, &zero), map, pointer;
+
+	if (!here)
+		return 0;
+	if (!mt_growth_pointer) {
+		mt_growth_map = (__u64)&growth_here;
+		map = mt_growth_map;
+		if (bpf_probe_read_kernel(&pointer, sizeof(pointer),
+					  (void *)(map + bpf_core_field_offset(struct bpf_array___growth, pptrs))))
+			return 0;
+		mt_growth_pointer = pointer;
+	}
+	*(volatile __u64 *)here = (__u64)here;
+	return *(volatile __u64 *)here - mt_growth_pointer;
+}
+
+struct rss {
+	__s32 here[MT_N_RSS], shared[MT_N_RSS];
+};
+
+/* before 6.2 */
+#define IS_SPLIT (!bpf_core_field_exists(((struct mm_struct___percpu *)0)->rss_stat[0].counters))
+
+static __always_inline void read_percpu(const struct percpu_counter___growth *c, __u64 distance, __s32 *here, __s32 *shared)
+{
+	*here = 0;
+	*shared = c->count;
+	bpf_probe_read_kernel(here, sizeof(*here), (void *)((__u64)c->counters + distance));
+}
+
+/* With helpers: the verifier of 6.1 does not look into an array of a type that goes by another name. */
+static __always_inline void read_split(struct task_struct *task, struct mm_struct *mm, struct rss *ret)
+{
+	struct mm_struct___split *of = (void *)mm;
+	struct task_struct___split *own = (void *)task;
+
+	if (!bpf_core_field_exists(of->rss_stat.count))
+		return;
+	ret->shared[0] = BPF_CORE_READ(of, rss_stat.count[PAGES_FILE].counter);
+	ret->shared[1] = BPF_CORE_READ(of, rss_stat.count[PAGES_ANON].counter);
+	ret->shared[2] = BPF_CORE_READ(of, rss_stat.count[PAGES_SHMEM].counter);
+	if (!bpf_core_field_exists(own->rss_stat))
+		return;
+	ret->here[0] = BPF_CORE_READ(own, rss_stat.count[PAGES_FILE]);
+	ret->here[1] = BPF_CORE_READ(own, rss_stat.count[PAGES_ANON]);
+	ret->here[2] = BPF_CORE_READ(own, rss_stat.count[PAGES_SHMEM]);
+}
+
+/* The resident pages of the current process: both parts, as far as they can change by what this thread does. */
+static __always_inline void read_rss(struct task_struct *task, struct rss *ret)
+{
+	struct mm_struct *mm = task->mm;
+
+	__builtin_memset(ret, 0, sizeof(*ret));
+	if (!mm)
+		return;
+	if (IS_SPLIT) {
+		read_split(task, mm, ret);
+	} else {
+		struct mm_struct___percpu *of = (void *)mm;
+		__u64 distance = percpu_distance();
+
+		read_percpu(&of->rss_stat[PAGES_FILE], distance, &ret->here[0], &ret->shared[0]);
+		read_percpu(&of->rss_stat[PAGES_ANON], distance, &ret->here[1], &ret->shared[1]);
+		read_percpu(&of->rss_stat[PAGES_SHMEM], distance, &ret->here[2], &ret->shared[2]);
+	}
+}
+
+#define FEW_PAGES 16		/* the most that come along with a page of a file */
+
+/*
+ * By how many pages one figure grew: the rest of where the fault ran was here and
+ * is now, the shared part changed by shared.
+ *
+ * A rest that was moved is 0 right after, and what was added then is in the
+ * shared part, together with what other CPUs moved there in the same moment:
+ * rests of mt_rss_batch pages or little more. A fault brings few pages or a power
+ * of two; what is left when those are taken off is its own.
+ *
+ * Before 6.2 the rest is the thread's, it is moved at the start of a fault, and
+ * huge pages go to the shared part at once.
+ */
+__noinline int grown(__s32 here, __s32 now, __s32 shared)
+{
+	__s32 d = now - here;
+
+	if (IS_SPLIT) {
+		if (d < -1)
+			return now;
+		return !d && shared > 0 && (__u64)shared * mt_page_bytes >= mt_huge_bytes / 2 ? mt_huge_bytes / mt_page_bytes : d;
+	}
+	if (!shared || (now && d >= -1))
+		return d;
+	d += shared;
+	for (int i = 0; i < 64; i++) {
+		if (d <= FEW_PAGES || !(d & (d - 1)))
+			break;
+		d -= mt_rss_batch;
+	}
+	return d;
+}
+
+static __always_inline __u32 switches_of(struct task_struct *task)
+{
+	struct task_struct___growth *of = (void *)task;
+
+	return of->nvcsw + of->nivcsw;
+}
+
+static __always_inline __u32 faults_of(struct task_struct *task)
+{
+	struct task_struct___growth *of = (void *)task;
+
+	return of->min_flt + of->maj_flt;
+}
+
+/* What was charged to the current process for faults; two faults at a time may see each other's or not. */
+static __always_inline __u32 charged_pages(const struct mt_thread *t)
+{
+	struct mt_proc *p = proc_at(t->proc);
+
+	return p ? p->live_bytes / mt_page_bytes : 0;
+}
+
+/* By how many bytes the fault under way made the process larger. */
+static __always_inline __u64 bytes_of_fault(struct mt_thread *t, struct task_struct *task)
+{
+	__s32 pages = 0;
+	struct rss now;
+
+	read_rss(task, &now);
+	if (t->fault_cpu != bpf_get_smp_processor_id() + 1 || t->n_switches != switches_of(task)) {
+		count(MT_EDGE_SIZE_GUESSED);
+		for (int i = 0; i < MT_N_RSS; i++)
+			pages += now.shared[i] - t->rss_shared[i];
+		pages -= charged_pages(t) - t->charged_pages;
+		return pages > 0 && pages * mt_page_bytes > mt_huge_bytes / 2 ? mt_huge_bytes : mt_page_bytes;
+	}
+	for (int i = 0; i < MT_N_RSS; i++)
+		pages += grown(t->rss_here[i], now.here[i], now.shared[i] - t->rss_shared[i]);
+	return pages > 0 ? pages * mt_page_bytes : 0;
+}
+
+static __always_inline bool fault_begin_walk(struct task_struct *task, struct mt_scratch *s)
+{
+	struct mt_walk *w = &s->walk;
+
+	if (arch_user_frame(w, (const void *)bpf_task_pt_regs(task)))
+		return false;
+	w->is_return = 0;
+	w->sp_known = 1;
+	w->range = 0;
+	w->end = MT_END_DEPTH;
+	w->pending = (__u64)BPF_CORE_READ(task, utask, return_instances);
+	w->hook = w->pending ? trampoline() : 0;
+	return true;
+}
+
+/*
+ * By frame pointers, but for the first step: memset and its like have no frame
+ * record, and a walk without tables would leave their callers out.
+ */
+__noinline __u32 fault_walk_frames(struct mt_scratch *s, struct mt_thread *t)
+{
+	struct mt_space *space;
+	__u32 proc;
+
+	if (!s || !t)
+		return 0;
+	proc = t->proc;
+	space = bpf_map_lookup_elem(&spaces, &proc);
+	s->ip[0] = s->walk.pc;
+	s->walk.hash = hash_frame(0, s->walk.pc);
+	if (!space || mt_depth < 2 || walk_step(&s->walk, space))
+		return 1;
+	s->ip[1] = s->walk.pc;
+	s->walk.hash = hash_frame(s->walk.hash, s->walk.pc);
+	return walk_frames(s, t, s->walk.fp, 2);
+}
+
+/* Where the fault happened: the instruction itself, or the one that called the kernel, and its callers. */
+static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_thread *t)
+{
+	struct mt_scratch *s = scratch_claim(t);
+	__u32 proc = t->proc, site = mt_n_sites + proc, n = 0;
+	struct mt_proc *p = proc_at(proc);
+
+	if (!s)
+		return site;
+	if (!fault_begin_walk(task, s))
+		goto out;
+	if (p && p->walk != MT_WALK_TABLE) {
+		n = fault_walk_frames(s, t);
+		/* names are looked up one byte before an address, as all others are return addresses */
+		s->ip[0] += ARCH_BEHIND_INSN;
+		site = site_of_stack(s, n, proc, MT_GROWTH_FAULT, 1);
+		if (site)
+			goto out;
+		site = mt_n_sites + proc;
+		if (!fault_begin_walk(task, s))
+			goto out;
+	}
+	n = walk_up(s, proc);
+	s->ip[0] += ARCH_BEHIND_INSN;
+	site = site_of_stack(s, n, proc, MT_GROWTH_FAULT, 0);
+out:
+	t->frames += n;
+	scratch_release(t, s);
+	return site;
+}
+
+static __always_inline void charge_growth(struct mt_thread *t, __u32 site, __u64 bytes, __u64 cut)
+{
+	__u64 now_ns = clock_ns();
+	struct charge c;
+
+	if (!charge_open(&c, site, t->proc, cut))
+		return;
+	__sync_fetch_and_add(&c.counts->alloc_calls, 1);
+	__sync_fetch_and_add(&c.counts->alloc_bytes, bytes);
+	__sync_fetch_and_add(&c.hist->size_allocs[log2_class(bytes)], 1);
+	if (c.site->min_size_inv < ~bytes)
+		atomic_max(&c.site->min_size_inv, ~bytes);
+	if (c.site->max_size < bytes)
+		atomic_max(&c.site->max_size, bytes);
+	if (c.site->last_ns != now_ns)
+		c.site->last_ns = now_ns;
+	t->counts.alloc_calls++;
+	t->counts.alloc_bytes += bytes;
+}
+
+/* ---- page faults */
+
+SEC("perf_event")
+int fault_begins(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mt_thread *t;
+	struct rss now;
+
+	if (mt_cut & MT_CUT_FROZEN)
+		return 0;
+	t = thread_here();
+	if (!t)
+		return 0;
+	read_rss(task, &now);
+	t->charged_pages = charged_pages(t);
+	for (int i = 0; i < MT_N_RSS; i++) {
+		t->rss_here[i] = now.here[i];
+		t->rss_shared[i] = now.shared[i];
+	}
+	t->n_switches = switches_of(task);
+	t->fault_cpu = bpf_get_smp_processor_id() + 1;
+	return 0;
+}
+
+SEC("perf_event")
+int fault_ends(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mt_thread *t;
+	__u64 cut = mt_cut, bytes;
+	struct mt_proc *p;
+	__u32 no;
+
+	if (cut & MT_CUT_FROZEN)
+		return 0;
+	t = thread_here();
+	if (!t)
+		return 0;
+	no = faults_of(task);
+	if (no == t->fault_no)
+		return 0;
+	t->fault_no = no;
+	if (!t->fault_cpu) {
+		count(MT_EDGE_RETURN_ONLY);
+		return 0;
+	}
+	bytes = bytes_of_fault(t, task);
+	t->fault_cpu = 0;
+	p = proc_at(t->proc);
+	if (p)
+		__sync_fetch_and_add(&p->live_bytes, bytes);
+	charge_growth(t, site_of_fault(task, t), bytes, cut);
+	return 0;
+}
+
+/* ---- mmap, mremap, brk */
+
+static __always_inline __u64 brk_of(struct task_struct *task)
+{
+	struct mm_struct___growth *mm = (void *)task->mm;
+
+	return mm ? mm->brk : 0;
+}
+
+/* What a call would add: memory that can be written, and is this process's own. */
+static __always_inline __u64 asked_growth(__u64 cookie, const __u64 *arg)
+{
+	switch (MT_COOKIE_RESULT(cookie)) {
+	case MT_GROWS_MMAP:
+		return arg[2] & PROT_WRITE && arg[3] & (MAP_PRIVATE | MAP_ANONYMOUS) ? arg[1] : 0;
+	case MT_GROWS_MREMAP:
+		return arg[2] > arg[1] ? arg[2] - arg[1] : 0;
+	default:
+		return 0;
+	}
+}
+
+SEC("uprobe")
+int enter_map(mt_regs *ctx)
+{
+	__u64 cookie, arg[8];
+	struct mt_thread *t;
+
+	if (mt_cut & MT_CUT_FROZEN)
+		return 0;
+	cookie = bpf_get_attach_cookie(ctx);
+	t = thread_here();
+	if (!t)
+		return 0;
+	if (t->sp)
+		count(MT_EDGE_ABANDONED);
+	if (cookie & MT_COOKIE_NO_RETURN) {
+		count(MT_LOST_MISSED_RETURN);
+		return 0;
+	}
+	arch_args(ctx, arg);
+	t->cookie = cookie;
+	t->ra = arch_return_address(ctx);
+	t->size = asked_growth(cookie, arg);
+	t->old = MT_COOKIE_RESULT(cookie) == MT_GROWS_BRK ? brk_of(bpf_get_current_task_btf()) : 0;
+	t->sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
+	return 0;
+}
+
+SEC("uprobe")
+int leave_map(mt_regs *ctx)
+{
+	__u64 cut = mt_cut, cookie, caller, sp, bytes;
+	struct mt_thread *t;
+
+	if (cut & MT_CUT_FROZEN)
+		return 0;
+	cookie = bpf_get_attach_cookie(ctx);
+	t = thread_here();
+	if (!t)
+		return 0;
+	if (cookie & MT_COOKIE_AT_RET) {
+		sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
+		caller = t->ra;
+	} else {
+		sp = arch_sp_returned(ctx);
+		caller = arch_pc(ctx);
+	}
+	if (t->sp != sp) {
+		if (!t->sp)
+			count(MT_EDGE_RETURN_ONLY);
+		return 0;
+	}
+	t->sp = 0;
+	cookie = t->cookie;
+	bytes = t->size;
+	if (MT_COOKIE_RESULT(cookie) == MT_GROWS_BRK) {
+		__u64 now = brk_of(bpf_get_current_task_btf());
+
+		bytes = now > t->old ? now - t->old : 0;
+	} else if (arch_result(ctx) == ~0ULL) {
+		return 0;
+	}
+	if (bytes)
+		charge_growth(t, site_here(ctx, t, MT_COOKIE_FUNC(cookie), caller, sp), bytes, cut);
+	return 0;
+}
+
+#endif
