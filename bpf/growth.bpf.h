@@ -13,7 +13,7 @@
  * The kernel keeps three such figures, for files, anonymous and shared memory,
  * each in two parts: one that is shared and a small rest, per CPU (6.2 and later)
  * or per thread (before), which is moved over now and then. A fault changes the
- * rest of where it runs; grown() tells by how much, also if the rest was moved.
+ * rest of where it runs; grown_surely() and grown_by_move() tell by how much.
  * If the thread has slept or moved to another CPU meanwhile, which takes long and
  * so happens to huge pages most of all, others have changed these too. Then the
  * fault is taken for a huge page if the shared parts have grown by more than half
@@ -186,27 +186,38 @@ static __always_inline void read_rss(struct task_struct *task, struct rss *ret)
 
 /*
  * By how many pages one figure grew: the rest of where the fault ran was here and
- * is now, the shared part changed by shared.
+ * is now, the shared part changed by shared. 0 where the rest may have been moved.
  *
- * A rest that was moved is 0 right after, and what was added then is in the
- * shared part, together with what other CPUs moved there in the same moment:
- * rests of mt_rss_batch pages or little more. A fault brings few pages or a power
- * of two; what is left when those are taken off is its own.
- *
- * Before 6.2 the rest is the thread's, it is moved at the start of a fault, and
- * huge pages go to the shared part at once.
+ * Before 6.2 the rest is the thread's, and it is moved at the start of a fault.
  */
-__noinline int grown(__s32 here, __s32 now, __s32 shared)
+__noinline int grown_surely(__s32 here, __s32 now, __s32 shared)
 {
 	__s32 d = now - here;
 
-	if (IS_SPLIT) {
-		if (d < -1)
-			return now;
-		return !d && shared > 0 && (__u64)shared * mt_page_bytes >= mt_huge_bytes / 2 ? mt_huge_bytes / mt_page_bytes : d;
-	}
+	if (IS_SPLIT)
+		return d < -1 ? now : d;
+	return !shared || (now && d >= -1) ? d : 0;
+}
+
+/*
+ * The same where the rest may have been moved. It is 0 right after, and what was
+ * added then is in the shared part, together with what other CPUs moved there in
+ * the same moment: rests of mt_rss_batch pages or little more. A fault brings few
+ * pages or a power of two; what is left when those are taken off is its own.
+ *
+ * Before 6.2, only huge pages go to the shared part at once.
+ */
+__noinline int grown_by_move(__s32 here, __s32 now, __s32 shared)
+{
+	__s32 d = now - here;
+
+	if (IS_SPLIT)
+		return !d && shared > 0 && (__u64)shared * mt_page_bytes >= mt_huge_bytes / 2 ? mt_huge_bytes / mt_page_bytes : 0;
 	if (!shared || (now && d >= -1))
-		return d;
+		return 0;
+	/* nothing was there to be moved: all at once, or not ours */
+	if (!here && !now)
+		return shared >= (__s32)mt_rss_batch && !(shared & (shared - 1)) ? shared : 0;
 	d += shared;
 	for (int i = 0; i < 64; i++) {
 		if (d <= FEW_PAGES || !(d & (d - 1)))
@@ -253,7 +264,10 @@ static __always_inline __u64 bytes_of_fault(struct mt_thread *t, struct task_str
 		return pages > 0 && pages * mt_page_bytes > mt_huge_bytes / 2 ? mt_huge_bytes : mt_page_bytes;
 	}
 	for (int i = 0; i < MT_N_RSS; i++)
-		pages += grown(t->rss_here[i], now.here[i], now.shared[i] - t->rss_shared[i]);
+		pages += grown_surely(t->rss_here[i], now.here[i], now.shared[i] - t->rss_shared[i]);
+	/* a fault adds pages of one kind */
+	for (int i = 0; i < MT_N_RSS && pages <= 0; i++)
+		pages += grown_by_move(t->rss_here[i], now.here[i], now.shared[i] - t->rss_shared[i]);
 	return pages > 0 ? pages * mt_page_bytes : 0;
 }
 
