@@ -44,13 +44,18 @@ int malloctrace__attach(struct session *s, struct err *e)
 	char pid[16], max_live[24];
 	char *argv[ARRAY_SIZE(t->args) + 8] = {
 		s->tool_id == TOOL_WITHOUT_PEAK ? s->paths->without_peak : s->paths->malloctrace, "-p", pid, "--json",
-		"--max-live", max_live,
 	};
+	size_t n = 4;
 
 	snprintf(pid, sizeof(pid), "%d", (int)s->target.pid);
 	snprintf(max_live, sizeof(max_live), "%" PRIu64, s->subject->max_live);
 	for (size_t i = 0; i < ARRAY_SIZE(t->args) && t->args[i]; i++)
-		argv[i + 6] = t->args[i];
+		argv[n++] = t->args[i];
+	/* other modes keep no table of all blocks */
+	if (t->check == CHECK_FULL || t->check == CHECK_USABLE) {
+		argv[n++] = "--max-live";
+		argv[n++] = max_live;
+	}
 	if (child__start_tool(argv, NULL, NULL, &s->tool, e) ||
 	    child__wait_for_text(&s->tool, "malloctrace: attached", ATTACH_TIMEOUT_MS, e))
 		return err_wrap(e, "malloctrace");
