@@ -179,6 +179,7 @@ static const char *counts_of(const struct bench *b, enum tool_id id, enum load_i
 		return "";	/* keeps no ledger: losses were looked at, and that there were enough */
 	switch (tools[id].check) {
 	case CHECK_NONE:
+	case CHECK_ALIVE:
 		return "";
 	case CHECK_ESTIMATE:
 	case CHECK_BUDGET:
