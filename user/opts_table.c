@@ -24,6 +24,7 @@
 /* a site's number has 20 bits in a block's record */
 #define MAX_STACKS_MAX 1000000
 #define TOP_MAX 1000000
+#define SAMPLE_MAX (1ULL << 40)
 
 static int take_flag(struct opts *o, const struct given *g, struct err *e);
 static int take_string(struct opts *o, const struct given *g, struct err *e);
@@ -62,12 +63,16 @@ const struct row opt_rows[] = {
 	{ 0, "sym", "ROLE=NAME", TARGETS, DOCTOR, take_sym, FIELD(syms),
 	  .help = "a custom allocator: --sym malloc=arena_alloc --sym free=arena_free" },
 
-	{ 0, "mode", "MODE", RECORDING, 0, take_choice, FIELD(mode), .choices = "full growth",
-	  .later = "leak count", .help = "what is recorded: every allocation and free, or only page faults, brk "
-		  "and mmap, where resident memory grows", .preset = "full" },
-	{ 0, "size", "WHICH", RECORDING, 0, take_choice, FIELD(size), .choices = "requested", .later = "usable",
-	  .help = "which bytes of a block are counted" },
-	KEEP(0, "sample"), KEEP(0, "overhead"),
+	{ 0, "mode", "MODE", RECORDING, 0, take_choice, FIELD(mode), .choices = "full count growth",
+	  .later = "leak", .help = "what is recorded: every allocation and free; allocation calls and their bytes alone "
+		  "(cheaper); or only page faults, brk and mmap, where resident memory grows", .preset = "full" },
+	{ 0, "size", "WHICH", RECORDING, 0, take_choice, FIELD(size), .choices = "requested usable",
+	  .help = "which bytes of a block are counted: those asked for, or those that the allocator set aside "
+		  "(glibc; cheaper)", .preset = "requested" },
+	{ 0, "sample", "BYTES", RECORDING, 0, take_room, FIELD(sample_bytes), 1, SAMPLE_MAX,
+	  .help = "record on average one allocation per BYTES allocated, and estimate; larger blocks are all recorded",
+	  .preset = "off" },
+	KEEP(0, "overhead"),
 	{ 0, "min-size", "SIZE", RECORDING, 0, take_size, FIELD(min_size),
 	  .help = "only blocks of at least SIZE bytes" },
 	{ 0, "max-size", "SIZE", RECORDING, 0, take_size, FIELD(max_size),
@@ -106,9 +111,9 @@ const struct row opt_rows[] = {
 	  .help = "less on standard error" },
 	{ 0, "view", "VIEW[,VIEW...]", REPORTING, 0, take_views, .choices = "leaks allocs",
 	  .later = "peak temporary threads processes sizes lifetimes tags frees tree",
-	  .help = "what a report shows; repeatable", .preset = "both" },
+	  .help = "what a report shows; repeatable", .preset = "both, if they are recorded" },
 	{ 0, "metric", "METRIC", REPORTING, 0, take_choice, FIELD(metric), .choices = METRICS,
-	  .help = "what folded stacks weigh", .preset = "live-bytes" },
+	  .help = "what folded stacks weigh", .preset = "live-bytes; alloc-bytes with --mode count" },
 	{ 0, "sort", "KEY", REPORTING, 0, take_choice, FIELD(sort), .choices = METRICS " oldest",
 	  .help = "order of the rows", .preset = "by the view" },
 	{ 'T', "top", "N", REPORTING, 0, take_number, FIELD(top), 1, TOP_MAX,

@@ -163,6 +163,27 @@ Test(opts, views_add_up)
 	opts__done(&o);
 }
 
+Test(opts, recording)
+{
+	struct opts o;
+
+	parse(&o, "-p1 --size usable --sample 512K");
+	cr_expect_str_eq(o.size, "usable");
+	cr_expect_eq(o.sample_bytes, 512 * 1024);
+	cr_expect_eq(o.views, VIEW_LEAKS | VIEW_ALLOCS);
+	cr_expect_str_eq(o.metric, "live-bytes");
+	opts__done(&o);
+	parse(&o, "-p1 --mode count --sample 1024G --size requested");
+	cr_expect_str_eq(o.mode, "count");
+	cr_expect_eq(o.sample_bytes, 1ull << 40);
+	cr_expect_eq(o.views, VIEW_ALLOCS);
+	cr_expect_str_eq(o.metric, "alloc-bytes");
+	opts__done(&o);
+	parse(&o, "-p1 --mode count --metric alloc-calls --sort alloc-bytes --view allocs");
+	cr_expect_str_eq(o.metric, "alloc-calls");
+	opts__done(&o);
+}
+
 Test(opts, seed)
 {
 	static const char *const bad[] = { "", "0", "x", "18446744073709551616" };
@@ -243,6 +264,26 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --=x", "--: no such option; malloctrace --help lists them" },
 		{ "-p1 --old 5s", "--old: no such option; malloctrace --help lists them" },
 		{ "-p1 -x", "-x: no such option; malloctrace --help lists them" },
+		{ "-p1 --mode counts", "--mode counts: want full, count or growth" },
+		{ "-p1 --size big", "--size big: want requested or usable" },
+		{ "-p1 --sample 0", "--sample 0: want a number from 1 to 1099511627776, also with K, M or G" },
+		{ "-p1 --sample 1025G", "--sample 1025G: want a number from 1 to 1099511627776, also with K, M or G" },
+		{ "-p1 --sample x", "--sample x: want a number from 1 to 1099511627776, also with K, M or G" },
+		{ "-p1 --mode count --view leaks",
+		  "--view leaks and --mode count: want one of them, that mode does not record this" },
+		{ "-p1 --view=allocs,leaks --mode count",
+		  "--view allocs,leaks and --mode count: want one of them, that mode does not record this" },
+		{ "-p1 --mode count --metric live-bytes",
+		  "--metric live-bytes and --mode count: want one of them, that mode does not record this" },
+		{ "-p1 --mode count --metric temp-calls",
+		  "--metric temp-calls and --mode count: want one of them, that mode does not record this" },
+		{ "-p1 --mode count --sort oldest",
+		  "--sort oldest and --mode count: want one of them, that mode does not record this" },
+		{ "-p1 --mode count --older 5s", "--older 5s and --mode count: want one of them, that mode does not record this" },
+		{ "-p1 --mode count --size usable",
+		  "--size usable and --mode count: want one of them, that mode does not see where blocks are" },
+		{ "-p1 --mode count --max-live 5",
+		  "--max-live 5 and --mode count: want one of them, that mode keeps no table of blocks" },
 		{ "-p1 --prefix ''", "--prefix '': want a name" },
 		{ "-p1 -O ''", "-O '': want a name" },
 		{ "-p1 --sym malloc", "--sym malloc: want ROLE=NAME, such as malloc=arena_alloc" },
@@ -285,8 +326,8 @@ Test(opts, refusals_say_what_and_why)
 Test(opts, later_versions)
 {
 	static const char *const lines[] = {
-		"-a", "--all", "--comm x", "--cgroup x", "-f", "--follow", "--mode leak", "--mode count",
-		"--size usable", "--sample 1M", "--overhead 3", "--within f", "--mark f", "--tag f", "--free-stacks",
+		"-a", "--all", "--comm x", "--cgroup x", "-f", "--follow", "--mode leak",
+		"--overhead 3", "--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f", "--by thread",
 		"--between 1,2", "--keep 3", "--fail-over 1M", "--listen x", "-o x.pb.gz", "-o x.html",
@@ -351,7 +392,7 @@ Test(opts, help_fits_80_columns)
 
 	while ((l = strsep(&rest, "\n"))) {
 		cr_expect_lt(strlen(l), 80, "%s", l);
-		cr_expect_null(strstr(l, "--sample"));
+		cr_expect_null(strstr(l, "--python"));
 	}
 }
 
