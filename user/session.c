@@ -191,7 +191,7 @@ static struct snapshot *take(struct session *s, bool last, bool ages, struct err
 	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
 	struct snapshot_info info = {
 		.mode = o->mode,
-		.size = o->size,
+		.size = tracees__size(&s->tracees),
 		.sample_bytes = o->sample_bytes,
 		.observed_share = 1,
 		.version = VERSION,

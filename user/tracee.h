@@ -85,6 +85,8 @@ int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
 void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */
 
 /* The name of the file that the newest probes are in; "" without any. */
+/* "usable" if that was asked for and any allocator has such sizes, else "requested". */
+const char *tracees__size(const struct tracees *t);
 const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p);
 /* Which objects are probed, and which functions in them. */
 int tracees__list_probes(const struct tracees *t, struct snapshot *s);

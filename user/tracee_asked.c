@@ -12,6 +12,22 @@ static bool is_probed(const struct tracees *t, const struct object *obj)
 	return false;
 }
 
+static const char *size_of(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_funcs; i++)
+		if (plan->funcs[i].usable)
+			return "usable";
+	return "requested";
+}
+
+const char *tracees__size(const struct tracees *t)
+{
+	for (size_t i = 0; i < t->plans.n; i++)
+		if (is_probed(t, t->plans.v[i]->plan.object) && !strcmp(size_of(&t->plans.v[i]->plan), "usable"))
+			return "usable";
+	return "requested";
+}
+
 int tracees__list_probes(const struct tracees *t, struct snapshot *s)
 {
 	struct snap_probe *rows = snapshot__alloc(s, t->plans.n + 1, sizeof(*rows));
@@ -31,6 +47,7 @@ int tracees__list_probes(const struct tracees *t, struct snapshot *s)
 			.build_id = snapshot__strdup(s, plan->object->build_id),
 			.functions = names,
 			.n_functions = plan->n_funcs,
+			.size = size_of(plan),
 		};
 	}
 	return 0;

@@ -8,6 +8,7 @@
  * null. Keys may be added, never renamed: scripts depend on them.
  */
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 #include "export/export.h"
@@ -115,6 +116,9 @@ static void recording(struct json *j, const struct snapshot *s)
 		json__object(j, NULL);
 		json__str(j, "object", p->object);
 		json__str(j, "build_id", p->build_id);
+		/* an allocator whose usable sizes are not known, among others */
+		if (p->size && strcmp(p->size, s->size))
+			json__str(j, "size", p->size);
 		json__array(j, "functions");
 		for (size_t k = 0; k < p->n_functions; k++)
 			json__str(j, NULL, p->functions[k]);

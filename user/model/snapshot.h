@@ -143,6 +143,7 @@ struct snap_probe {
 	const char *object, *build_id;
 	const char *const *functions;
 	size_t n_functions;
+	const char *size;	/* of its blocks, as snapshot.size; NULL: the same */
 };
 
 struct snap_counter {		/* a named way to lose something */
