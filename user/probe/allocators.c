@@ -38,7 +38,7 @@ static const struct alloc_func c_rows[] = {
 	ALLOC("malloc", 0, FUNC_CORE | FUNC_INNERMOST | FUNC_OFTEN),
 	ALLOC_N("calloc", 1, 0, FUNC_INNERMOST),
 	REALLOC("realloc", 0, 1, 0),
-	REALLOC_N("reallocarray", 0, 2, 1, 0),
+	REALLOC_N("reallocarray", 0, 2, 1, FUNC_PASSES_ON),
 	REALLOC("reallocf", 0, 1, FUNC_FREES_ON_FAIL),
 	FREE_AS("free", NULL, FUNC_OFTEN),
 	FREE("cfree"),

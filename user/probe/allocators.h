@@ -17,6 +17,7 @@ enum func_flag {
 	FUNC_FREES_ON_FAIL = 4,		/* reallocf */
 	FUNC_INNERMOST = 8,		/* in glibc it calls no other row: each block that it returns is a new one */
 	FUNC_OFTEN = 16,		/* most calls are of these: their probes are the first to go */
+	FUNC_PASSES_ON = 32,		/* calls another row by its name, which may be another allocator's */
 };
 
 struct alloc_func {

@@ -220,7 +220,12 @@ static bool is_wanted(const struct search *s, const struct found *f)
 {
 	if (s->want.mode == MT_MODE_COUNT && s->funcs->v[f->row].role == ROLE_FREE)
 		return false;
-	return !has_usable(s) || alloc_funcs__is_c(f->row) || alloc_funcs__is_users(s->funcs, f->row);
+	if (!has_usable(s))
+		return true;
+	/* with a preloaded allocator the block is that one's, and has another header, or none */
+	if (f->flags & FUNC_PASSES_ON)
+		return false;
+	return alloc_funcs__is_c(f->row) || alloc_funcs__is_users(s->funcs, f->row);
 }
 
 /*
