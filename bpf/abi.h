@@ -179,9 +179,11 @@ _Static_assert(sizeof(struct mt_counts) == 64, "one cache line");
 #define MT_WEIGHT_BITS 4
 #define MT_LOG_STEPS 256	/* of the table of logarithms */
 
-struct mt_vars {		/* per site, bank and shard: sums of the variances of the bytes */
-	__u64 alloc;
-	__u64 free;
+struct mt_vars {		/* per site, bank and shard: sums of variances, each in the square of a unit of its own */
+	__u64 alloc_bytes;
+	__u64 free_bytes;
+	__u64 alloc_calls;
+	__u64 free_calls;
 };
 
 /* ---- processes */

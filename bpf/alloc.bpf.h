@@ -107,8 +107,10 @@ static __always_inline void charge_call(struct charge *c, const struct amount *a
 	__sync_fetch_and_add(&c->counts->alloc_calls, a->calls);
 	__sync_fetch_and_add(&c->counts->alloc_bytes, a->bytes);
 	__sync_fetch_and_add(&c->hist->size_allocs[log2_class(size)], a->calls);
-	if (c->vars && a->var)
-		__sync_fetch_and_add(&c->vars->alloc, a->var);
+	if (c->vars && a->var_calls) {
+		__sync_fetch_and_add(&c->vars->alloc_bytes, a->var_bytes);
+		__sync_fetch_and_add(&c->vars->alloc_calls, a->var_calls);
+	}
 	if (c->site->min_size_inv < ~size)
 		atomic_max(&c->site->min_size_inv, ~size);
 	if (c->site->max_size < size)
@@ -150,8 +152,10 @@ static __always_inline void charge_free(struct charge *c, const struct amount *a
 	if (lived)
 		__sync_fetch_and_add(&c->counts->lifetime_ns,
 				     mt_sample_bytes ? lived * (a->calls >> MT_CALLS_SHIFT) : lived);
-	if (c->vars && a->var)
-		__sync_fetch_and_add(&c->vars->free, a->var);
+	if (c->vars && a->var_calls) {
+		__sync_fetch_and_add(&c->vars->free_bytes, a->var_bytes);
+		__sync_fetch_and_add(&c->vars->free_calls, a->var_calls);
+	}
 	__sync_fetch_and_add(&c->hist->size_frees[log2_class(b->size)], a->calls);
 	__sync_fetch_and_add(&c->hist->lifetimes[log2_class(lived)], a->calls);
 	if (MT_WITHOUT_PEAK)
@@ -333,6 +337,9 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 
 	arch_args(ctx, arg);
 	size = size_asked(cookie, arg);
+	/* more than there are addresses: it will fail, and would drown the bytes of those that do not */
+	if (size > MT_ADDR_MAX)
+		return 0;
 	if (t->sp && sp <= t->sp && (sp < t->sp || size == t->size) &&
 	    still_inside(ctx, t, sp, ra, MT_COOKIE_FUNC(cookie)))
 		return 0;

@@ -17,6 +17,7 @@ const volatile __u32 mt_mode = MT_MODE_FULL;
 const volatile __u32 mt_n_shared = 1;		/* of the scratch buffers: those that are nobody's own */
 const volatile __u64 mt_sample_bytes = 0;	/* 0: every allocation */
 const volatile __u64 mt_sample_unit = 1;	/* of what variances are summed up of */
+const volatile __u64 mt_sample_calls_unit = 1;	/* the same for variances of calls, in weights */
 const volatile __u64 mt_seed = 1;
 const volatile __u64 mt_min_size = 0;
 const volatile __u64 mt_max_size = ~0ULL;

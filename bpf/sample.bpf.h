@@ -14,7 +14,9 @@
  * recorded and stand for themselves.
  *
  * The variance of a sum is estimated by the sum of (y/p)^2 (1 - p) over what was
- * recorded. It is kept for bytes, in a unit that keeps the squares small.
+ * recorded: for bytes and for calls, each in a unit that keeps the squares small.
+ * Neither follows from the other where a site's blocks differ in size: its bytes are
+ * in the large ones, which are known well, and its calls in the small ones.
  */
 #ifndef MT_SAMPLE_BPF_H
 #define MT_SAMPLE_BPF_H
@@ -49,7 +51,7 @@ struct {
 struct amount {
 	__u64 calls;
 	__u64 bytes;
-	__u64 var;
+	__u64 var_bytes, var_calls;
 };
 
 /* The number of a size's class, and the size that it stands for. */
@@ -72,7 +74,7 @@ static __always_inline __u32 weight_class(__u64 size, __u64 *ret_rounded)
 static __always_inline struct amount amount_of(__u64 size)
 {
 	struct amount a = { .calls = 1, .bytes = size };
-	__u64 rounded, y, *w;
+	__u64 rounded, y, missed, *w;
 	__u32 k;
 
 	if (!mt_sample_bytes)
@@ -87,8 +89,11 @@ static __always_inline struct amount amount_of(__u64 size)
 		return a;
 	a.calls = *w;
 	a.bytes = size * *w >> (MT_CALLS_SHIFT - MT_BYTES_SHIFT);
+	missed = (1ULL << MT_CALLS_SHIFT) - (1ULL << 2 * MT_CALLS_SHIFT) / a.calls;	/* 1 - p */
 	y = (a.bytes >> MT_BYTES_SHIFT) / mt_sample_unit;
-	a.var = y * y * ((1ULL << MT_CALLS_SHIFT) - (1ULL << 2 * MT_CALLS_SHIFT) / a.calls) >> MT_CALLS_SHIFT;
+	a.var_bytes = y * y * missed >> MT_CALLS_SHIFT;
+	y = a.calls / mt_sample_calls_unit;
+	a.var_calls = y * y * missed >> MT_CALLS_SHIFT;
 	return a;
 }
 

@@ -226,9 +226,11 @@ static bool empty(const struct mt_counts *c)
 /* Sampled figures: whole numbers, and how far they may be off. */
 static void weigh_site(struct collect *c, struct cut_site *row, uint32_t bank)
 {
-	double unit = (double)sampler__unit(c->kernel->sample_bytes), mean, allocated, freed;
+	double unit = (double)sampler__unit(c->kernel->sample_bytes);
+	double calls_unit = ldexp((double)sampler__calls_unit(c->kernel->sample_bytes), -MT_CALLS_SHIFT);
 	uint32_t n_shards = c->kernel->sizes.n_shards;
 	struct memory *m = &c->sites[row->site];
+	struct mt_vars sum;
 
 	memset(&m->vars[bank], 0, sizeof(m->vars[bank]));
 	for (uint32_t i = 0; i < n_shards; i++)
@@ -236,16 +238,12 @@ static void weigh_site(struct collect *c, struct cut_site *row, uint32_t bank)
 	sampler__round_counts(&row->counts);
 	row->peak_bytes = sampler__bytes(row->peak_bytes);
 	row->at_peak_bytes = sampler__bytes(row->at_peak_bytes);
-	allocated = (double)(m->vars[0].alloc + m->vars[1].alloc) * unit * unit;
-	freed = (double)(m->vars[0].free + m->vars[1].free) * unit * unit;
-	row->var.alloc_bytes = allocated;
-	row->var.live_bytes = MAX(allocated - freed, 0);
-	/* the blocks of a site are much of a size: calls are off as far as bytes are */
-	mean = row->counts.alloc_calls ? (double)row->counts.alloc_bytes / (double)row->counts.alloc_calls : 0;
-	if (mean > 0) {
-		row->var.alloc_calls = row->var.alloc_bytes / (mean * mean);
-		row->var.live_blocks = row->var.live_bytes / (mean * mean);
-	}
+	sum = m->vars[0];
+	add_words(&sum, &m->vars[1], sizeof(sum));
+	row->var.alloc_bytes = (double)sum.alloc_bytes * unit * unit;
+	row->var.live_bytes = (double)(sum.alloc_bytes - sum.free_bytes) * unit * unit;
+	row->var.alloc_calls = (double)sum.alloc_calls * calls_unit * calls_unit;
+	row->var.live_blocks = (double)(sum.alloc_calls - sum.free_calls) * calls_unit * calls_unit;
 }
 
 static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32_t bank)

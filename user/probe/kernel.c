@@ -158,6 +158,7 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 	skel->rodata->mt_n_shared = s->n_shared;
 	skel->rodata->mt_sample_bytes = o->sample_bytes;
 	skel->rodata->mt_sample_unit = sampler__unit(o->sample_bytes);
+	skel->rodata->mt_sample_calls_unit = sampler__calls_unit(o->sample_bytes);
 	skel->rodata->mt_seed = o->seed;
 	skel->rodata->mt_tick_ns = o->precise_times ? 0 : k->tick_ns;
 	skel->rodata->mt_page_bytes = sysconf(_SC_PAGESIZE);

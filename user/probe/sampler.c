@@ -12,6 +12,11 @@ uint64_t sampler__unit(uint64_t sample_bytes)
 	return sample_bytes >> 16 ? sample_bytes >> 16 : 1;
 }
 
+uint64_t sampler__calls_unit(uint64_t sample_bytes)
+{
+	return sample_bytes >> 4 ? sample_bytes >> 4 : 1;
+}
+
 uint64_t sampler__weight(uint32_t class, uint64_t sample_bytes)
 {
 	uint32_t shift = class >> MT_WEIGHT_BITS, mantissa = class & ((1u << MT_WEIGHT_BITS) - 1);

@@ -9,6 +9,7 @@
 
 /* The unit that variances of bytes are summed up in: their squares stay below 2^35. */
 uint64_t sampler__unit(uint64_t sample_bytes);
+uint64_t sampler__calls_unit(uint64_t sample_bytes);	/* the same for those of calls, in weights */
 
 /* 1/p of a class, with MT_CALLS_SHIFT fractional bits; 0: no size is of that class. */
 uint64_t sampler__weight(uint32_t class, uint64_t sample_bytes);
