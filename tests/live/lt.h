@@ -57,7 +57,7 @@ struct text {
 };
 
 struct spawn {
-	const char *argv[32];
+	const char *argv[192];
 	const char *env[4];	/* NAME=VALUE, on top of the runner's own */
 	const char *root;	/* chroot */
 	uid_t uid;		/* 0: as the runner */

@@ -30,7 +30,8 @@ Test(insn, arm64)
 		{ 0xd73f0801, FLOW_CALL, 0 },		/* blraa x0, x1 */
 		{ 0xd61f0000, FLOW_INDIRECT, 0 },	/* br x0 */
 		{ 0xd65f03c0, FLOW_RETURN, 0 },		/* ret */
-		{ 0xd65f0fff, FLOW_RETURN, 0 },		/* retab */
+		{ 0xd65f0bff, FLOW_RETURN_AUTH, 0 },	/* retaa */
+		{ 0xd65f0fff, FLOW_RETURN_AUTH, 0 },	/* retab */
 		{ 0xd65f0220, FLOW_INDIRECT, 0 },	/* ret x17 */
 		{ 0xd503233f, FLOW_NEXT, 0 },		/* paciasp */
 		{ 0xd503201f, FLOW_NOP, 0 },		/* nop */

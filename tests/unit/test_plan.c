@@ -107,7 +107,7 @@ static const uint32_t arm64_new[] = {
 	0x14000003,	/*  c: b 0x18, the tail */
 	0xd503201f,	/* 10: nop */
 	0xd503201f,	/* 14: nop */
-	0xd65f0bff,	/* 18: retaa */
+	0xd65f03c0,	/* 18: ret */
 	0xd65f03c0,	/* 1c: ret, another function's */
 	0xd61f0200,	/* 20: br x16 */
 };
@@ -142,6 +142,22 @@ Test(plan, indirect_jump_is_unclear)
 	cr_assert(p.plan.funcs[0].no_return);
 	cr_assert_eq(p.plan.n_points, 1);
 	cr_assert_eq(p.plan.points[0].how, ON_ENTRY);
+	close_plan(&p);
+}
+
+/* The kernel refuses a breakpoint on retaa: the whole file would stay unprobed. */
+Test(plan, signed_return_is_unclear)
+{
+	static const uint32_t code[] = { 0xd503233f /* paciasp */, 0xd65f0bff /* retaa */ };
+	struct maker k;
+	struct plan_of p;
+
+	make(&k, EM_AARCH64, ET_DYN, code, sizeof(code));
+	add(&k, "mi_malloc", 0, sizeof(code), STB_GLOBAL, STT_FUNC);
+	open_made(&p, &k, true);
+	cr_assert_eq(p.plan.n_points, 2);
+	cr_assert_eq(count(&p, func(&p, "mi_malloc")->func, ON_RETURN), 1, "%s", func(&p, "mi_malloc")->why);
+	check(&p);
 	close_plan(&p);
 }
 
@@ -182,6 +198,46 @@ Test(plan, x86_64)
 	cr_assert(func(&p, "mi_new")->no_return, "no code");
 	check(&p);
 	close_plan(&p);
+}
+
+/* Which instruction of x86_64 code is the point of entry; at is where, -1: nowhere but the first. */
+Test(plan, x86_64_entry)
+{
+	static const struct {
+		uint8_t code[24];
+		int at;
+	} cases[] = {
+		{ { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x5d, 0xc3 }, 4 },			/* endbr64; push %rbp */
+		{ { 0x41, 0x57, 0x41, 0x5f, 0xc3 }, 0 },				/* push %r15 */
+		{ { 0x48, 0x85, 0xff, 0x0f, 0x84, 0, 0, 0, 0, 0xc3 }, 3 },		/* test %rdi,%rdi; je */
+		{ { 0x80, 0x3d, 0, 0, 0, 0, 0, 0x53, 0x5b, 0xc3 }, 7 },		/* cmpb $0,(%rip); push %rbx */
+		{ { 0x48, 0x89, 0xf8, 0x53, 0x5b, 0xc3 }, 3 },				/* mov %rdi,%rax; push %rbx */
+		{ { 0x48, 0x89, 0xf7, 0x53, 0x5b, 0xc3 }, -1 },				/* mov %rsi,%rdi: an argument is gone */
+		{ { 0x89, 0xf7, 0x53, 0x5b, 0xc3 }, -1 },				/* mov %esi,%edi: of it a half, but all of it */
+		{ { 0x40, 0xb7, 0x01, 0x53, 0x5b, 0xc3 }, -1 },				/* mov $1,%dil */
+		{ { 0x48, 0x83, 0xec, 0x08, 0x74, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3 }, -1 },	/* sub $8,%rsp; je */
+		{ { 0x48, 0x89, 0x3c, 0x24, 0x74, 0x00, 0xc3 }, -1 },			/* mov %rdi,(%rsp): the return address */
+		{ { 0x48, 0x89, 0xe0, 0x53, 0x5b, 0xc3 }, 3 },				/* mov %rsp,%rax */
+		{ { 0x48, 0x89, 0xc4, 0x53, 0x5b, 0xc3 }, -1 },				/* mov %rax,%rsp */
+		{ { 0xff, 0xf3, 0x5b, 0xc3 }, -1 },					/* push %rbx, the long way: not emulated */
+		{ { 0x48, 0x53, 0x5b, 0xc3 }, -1 },					/* rex.w push %rbx: not emulated */
+		{ { 0x66, 0x90, 0x53, 0x5b, 0xc3 }, 2 },				/* a long nop; push %rbx */
+		{ { 0x66, 0x74, 0x00, 0x53, 0x5b, 0xc3 }, -1 },				/* 66 je: the kernel refuses it */
+		{ { 0x48, 0x89, 0xf8, 0x53, 0x5b, 0xeb, 0xfc, 0xc3 }, -1 },		/* mov; push; pop; jmp to the push */
+		{ { 0xc3 }, -1 },							/* ret */
+	};
+	struct maker k;
+	struct plan_of p;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		make(&k, EM_X86_64, ET_DYN, cases[i].code, sizeof(cases[i].code));
+		add(&k, "free", 0, sizeof(cases[i].code), STB_GLOBAL, STT_FUNC);
+		open_made(&p, &k, true);
+		cr_assert_eq(p.plan.n_points, 1);
+		cr_assert_eq(p.plan.points[0].offset - CODE_AT, (uint64_t)MAX(cases[i].at, 0), "case %zu: %s", i, p.plan.funcs[0].why);
+		cr_assert_eq(!strncmp(p.plan.funcs[0].why, "first", 5), cases[i].at < 0, "case %zu: %s", i, p.plan.funcs[0].why);
+		close_plan(&p);
+	}
 }
 
 Test(plan, one_address_one_function)

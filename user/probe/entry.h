@@ -11,13 +11,13 @@
 struct entry_point {
 	uint64_t vaddr;
 	uint32_t sp_delta;	/* bytes that the stack pointer is below its value at entry */
-	const char *insn;	/* its name, static */
+	bool ra_in_place;	/* the return address is where the call left it: a uretprobe can be set here */
+	const char *insn;	/* its name, static; NULL: not looked at */
 };
 
 /*
- * The first instruction that the kernel simulates, all before it leaving the
- * arguments, the return address and the flow of control as they were. False:
- * there is none near, or the architecture has no such choice.
+ * The first instruction that the kernel carries out itself, all before it leaving
+ * the arguments and the flow of control as they were. False: there is none near.
  */
 bool entry__cheapest(const struct object *obj, uint64_t vaddr, uint64_t size, struct entry_point *ret);
 

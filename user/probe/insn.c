@@ -47,8 +47,10 @@ static struct insn arm64_branch_class(uint32_t w, uint64_t pc)
 		return going(FLOW_NEXT, 4, 0);
 	if ((w & 0xffe0001f) == 0xd4200000 || (w & 0xffe0001f) == 0xd4400000)	/* brk, hlt */
 		return going(FLOW_STOP, 4, 0);
-	if (w == 0xd65f03c0 || w == 0xd65f0bff || w == 0xd65f0fff)	/* ret, retaa, retab */
+	if (w == 0xd65f03c0)	/* ret */
 		return going(FLOW_RETURN, 4, 0);
+	if (w == 0xd65f0bff || w == 0xd65f0fff)	/* retaa, retab */
+		return going(FLOW_RETURN_AUTH, 4, 0);
 	if ((w & 0xfee00000) == 0xd6200000)	/* blr and its authenticating forms */
 		return going(FLOW_CALL, 4, 0);
 	if ((w & 0xfe000000) == 0xd6000000)	/* br, braa, ret through another register, ... */
@@ -202,6 +204,32 @@ static enum flow x86_flow(const cs_insn *i, uint64_t *ret_target)
 	return FLOW_NEXT;
 }
 
+static bool is_one_of(unsigned int what, const unsigned int *v, size_t n)
+{
+	while (n--)
+		if (v[n] == what)
+			return true;
+	return false;
+}
+
+/* A short list of what compilers put before the first push or branch; what is not on it is not quiet. */
+static bool x86_is_quiet(const cs_insn *i)
+{
+	static const unsigned int compare[] = { X86_INS_TEST, X86_INS_CMP, X86_INS_BT, X86_INS_NOP };
+	static const unsigned int set[] = { X86_INS_MOV, X86_INS_MOVABS, X86_INS_MOVZX, X86_INS_MOVSXD, X86_INS_LEA, X86_INS_XOR };
+	static const unsigned int no_argument[] = {
+		X86_REG_RAX, X86_REG_RBX, X86_REG_RBP, X86_REG_R10, X86_REG_R11, X86_REG_R12, X86_REG_R13, X86_REG_R14, X86_REG_R15,
+		X86_REG_EAX, X86_REG_EBX, X86_REG_EBP, X86_REG_R10D, X86_REG_R11D, X86_REG_R12D, X86_REG_R13D, X86_REG_R14D, X86_REG_R15D,
+	};
+	const cs_x86 *x = &i->detail->x86;
+
+	if (is_one_of(i->id, compare, ARRAY_SIZE(compare)))
+		return true;
+	/* the first operand is what is set */
+	return is_one_of(i->id, set, ARRAY_SIZE(set)) && x->op_count == 2 && x->operands[0].type == X86_OP_REG &&
+	       is_one_of(x->operands[0].reg, no_argument, ARRAY_SIZE(no_argument));
+}
+
 static struct insn x86_at(struct decoder *d, const uint8_t *code, size_t len, uint64_t vaddr)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -209,11 +237,12 @@ static struct insn x86_at(struct decoder *d, const uint8_t *code, size_t len, ui
 	struct insn i;
 
 	if (len >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64)))
-		return (struct insn){ .flow = FLOW_NEXT, .len = sizeof(endbr64), .sp_lost = true };
+		return (struct insn){ .flow = FLOW_NEXT, .len = sizeof(endbr64), .sp_lost = true, .is_quiet = true };
 	if (!cs_disasm_iter(d->capstone, &code, &len, &at, d->scratch))
 		return going(FLOW_BAD, 1, 0);
 	i = (struct insn){ .len = at - vaddr, .sp_lost = true };
 	i.flow = x86_flow(d->scratch, &i.target);
+	i.is_quiet = (i.flow == FLOW_NEXT || i.flow == FLOW_NOP) && x86_is_quiet(d->scratch);
 	return i;
 }
 

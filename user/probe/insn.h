@@ -17,6 +17,7 @@ enum flow {
 	FLOW_SLOT,	/* to the function in a slot of the global offset table, target being the slot: the PLT */
 	FLOW_INDIRECT,	/* to where a register or memory says */
 	FLOW_RETURN,	/* to the caller, the stack pointer as at entry */
+	FLOW_RETURN_AUTH,	/* the same by retaa or retab, where the kernel refuses a breakpoint */
 	FLOW_STOP,	/* a trap: nowhere */
 };
 
@@ -27,6 +28,8 @@ struct insn {
 	/* what becomes of the stack pointer; told for arm64 only, elsewhere it is always lost */
 	int32_t sp_change;
 	bool sp_lost;
+	/* x86_64: sets no register that carries an argument, nor the stack pointer, nor memory, and goes on to the next */
+	bool is_quiet;
 };
 
 /* A decoder per architecture of the object, whatever the host is. */

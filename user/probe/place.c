@@ -4,8 +4,8 @@
  *
  * Entry. The first instruction, where the ABI says what the arguments are; or one
  * shortly behind it that is cheaper and sees the same (entry.c), if nothing jumps
- * to between the two and if no uretprobe is needed: that one must sit on the
- * first, before the return address is put away.
+ * to between the two. A uretprobe goes where the entry is, if the return address
+ * is still in its place there: one breakpoint serves both.
  *
  * Return. A uretprobe sees every return, but it does so by putting the address
  * of a trampoline in place of the return address. A C++ exception that leaves
@@ -263,6 +263,8 @@ static int follow(struct walk *w, struct step from)
 			return 0;
 		case FLOW_JUMP:
 			return go_to(w, i.target, sp);
+		case FLOW_RETURN_AUTH:
+			return give_up(w, "it returns by an instruction that cannot be probed");
 		case FLOW_RETURN:
 			if (sp && sp != SP_LOST)
 				return give_up(w, "it returns with another stack pointer");
@@ -361,18 +363,36 @@ struct placing {
 	struct points *p;
 };
 
+/* Where its entry is probed; with a uretprobe, where that one is set as well. */
+static struct entry_point choose_entry(const struct placing *at, bool for_uretprobe)
+{
+	const struct planned_func *f = at->f;
+	struct entry_point e, plain = { .vaddr = f->vaddr };
+
+	if (at->want->plain || !entry__cheapest(at->obj, f->vaddr, f->size, &e))
+		return plain;
+	if (e.vaddr == f->vaddr)
+		return e;
+	if (at->w->unclear || is_entered(at->w, f->vaddr, e.vaddr) || (for_uretprobe && !e.ra_in_place))
+		return plain;
+	return e;
+}
+
+static const char *entry_words(const struct placing *at, const struct entry_point *e, char buf[static 64])
+{
+	if (!e->insn)
+		return "first instruction";
+	snprintf(buf, 64, "+0x%x %s", (unsigned int)(e->vaddr - at->f->vaddr), e->insn);
+	return buf;
+}
+
 /* The entry of a function without a uretprobe. */
 static int place_entry(const struct placing *at)
 {
-	struct planned_func *f = at->f;
-	struct entry_point e;
+	struct entry_point e = choose_entry(at, false);
+	char words[64];
 
-	if (at->want->plain || !entry__cheapest(at->obj, f->vaddr, f->size, &e) ||
-	    (e.vaddr != f->vaddr && (at->w->unclear || is_entered(at->w, f->vaddr, e.vaddr)))) {
-		because(f, "first instruction");
-		return ADD_POINT(at->obj, at->p, f->vaddr, .how = ON_ENTRY);
-	}
-	because(f, "+0x%x %s", (unsigned int)(e.vaddr - f->vaddr), e.insn);
+	because(at->f, "%s", entry_words(at, &e, words));
 	return ADD_POINT(at->obj, at->p, e.vaddr, .how = ON_ENTRY, .sp_delta = e.sp_delta);
 }
 
@@ -411,13 +431,16 @@ static int place_without_entry(const struct placing *at)
 
 static int place_with_uretprobe(const struct placing *at, bool return_only)
 {
+	struct entry_point e = choose_entry(at, true);
 	const char *why = at->w->unclear;
+	char words[64];
 	int r = 0;
 
-	because(at->f, "%suretprobe%s%s", return_only ? "no entry, " : "entry and ", why ? ": " : "", why ? why : "");
+	because(at->f, "%s%s, uretprobe%s%s", return_only ? "no entry; " : "", entry_words(at, &e, words), why ? ": " : "",
+		why ? why : "");
 	if (!return_only)
-		r = ADD_POINT(at->obj, at->p, at->f->vaddr, .how = ON_ENTRY);
-	return r ? r : ADD_POINT(at->obj, at->p, at->f->vaddr, .how = ON_RETURN, .return_only = return_only);
+		r = ADD_POINT(at->obj, at->p, e.vaddr, .how = ON_ENTRY);
+	return r ? r : ADD_POINT(at->obj, at->p, e.vaddr, .how = ON_RETURN, .return_only = return_only);
 }
 
 static int place(const struct placing *at)
