@@ -402,4 +402,18 @@ struct mt_event {
 };
 _Static_assert(sizeof(struct mt_event) == 40 + 64, "abi");
 
+/* ---- the self-check of probe points */
+
+#define MT_MAX_HITS 1024
+#define MT_HIT_RETURNED (1ULL << 16)	/* cookie: below it the number of the point; it is a uretprobe */
+
+struct mt_hit {			/* what was seen at a point */
+	__u64 point;
+	__u64 sp;		/* after return */
+	__u64 ra;
+	__u64 result;
+	__u64 arg[MT_N_ARGS];
+};
+_Static_assert(sizeof(struct mt_hit) == 80, "abi");
+
 #endif

@@ -21,6 +21,7 @@
 #include "bpf/alloc.bpf.h"
 #include "bpf/life.bpf.h"
 #include "bpf/growth.bpf.h"
+#include "bpf/check.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -2,10 +2,12 @@
 /* malloctrace: parse, run, exit status. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "doctor.h"
 #include "opts.h"
+#include "probe/check.h"
 #include "session.h"
 #include "util/log.h"
 
@@ -38,6 +40,8 @@ int main(int argc, char **argv)
 		say_error("not made to run set-user-ID: use sudo, or capabilities (setcap; README, 'Without root')");
 		return EXIT_FAILED;
 	}
+	if (argc > 0 && !strcmp(argv[0], CHECK_CHILD_NAME))
+		return check_child__main(argc, argv);
 	err = opts__parse(&o, argc, argv, &e);
 	if (err) {
 		say_error("%s", err_msg(&e));

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "probe/check.h"
 #include "tracee.h"
 #include "util/log.h"
 
@@ -347,16 +348,61 @@ static const char *file_name(const struct object *obj)
 	return slash ? slash + 1 : obj->path;
 }
 
+static struct known_plan *whose(struct tracees *t, const struct plan *plan)
+{
+	for (size_t i = 0; i < t->plans.n; i++)
+		if (&t->plans.v[i]->plan == plan)
+			return t->plans.v[i];
+	return NULL;
+}
+
+/*
+ * Once per file: are its points right? If not, the plan becomes a plain one, in
+ * place. A process that runs does not wait while a child of ours tries out what
+ * it has just loaded: reading the code must do then.
+ */
+static int check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan, struct err *e)
+{
+	struct known_plan *k = whose(t, plan);
+	struct check_result r;
+	uint64_t start_ns = now_ns();
+	struct plan plain;
+	int err;
+
+	if (!k || k->checked || (t->begun && !p->own) || plan__is_plain(plan))
+		return 0;
+	k->checked = true;
+	check__plan(t->kernel, &t->funcs, plan, &r);
+	switch (r.verdict) {
+	case CHECK_RIGHT:
+		say_verbose("%s: %u functions called by a child of malloctrace, each seen as it was; %.1f ms", file_name(plan->object),
+			    r.n_called, (now_ns() - start_ns) / 1e6);
+		return 0;
+	case CHECK_CANNOT:
+		say_verbose("%s: its points are not tried out: %s", file_name(plan->object), r.why);
+		return 0;
+	case CHECK_WRONG:
+		break;
+	}
+	say("%s: the points chosen in it do not see each call as it is (%s): plain ones are used, which cost more", file_name(plan->object), r.why);
+	t->want.plain = true;
+	err = plan__make(plan->object, &t->funcs, &t->want, k->asked, &plain, NULL, e);
+	t->want.plain = plan->want.plain;
+	if (err)
+		return err;
+	plan__done(&k->plan);
+	k->plan = plain;
+	return 0;
+}
+
 /* Once per file, when it is probed for the first time. */
 static void tell_plan(struct tracees *t, const struct plan *plan)
 {
-	for (size_t i = 0; i < t->plans.n; i++) {
-		if (&t->plans.v[i]->plan != plan)
-			continue;
-		if (t->plans.v[i]->told)
-			return;
-		t->plans.v[i]->told = true;
-	}
+	struct known_plan *k = whose(t, plan);
+
+	if (!k || k->told)
+		return;
+	k->told = true;
 	say_verbose("probes in %s%s%s: %zu functions, %zu points", plan->object->path, *plan->family ? ", " : "", plan->family,
 		    plan->n_funcs, plan->n_points);
 	for (size_t i = 0; i < plan->n_funcs; i++)
@@ -383,7 +429,10 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 		err = new_plans(t, p, &plans, &n, e);
 	if (err || !n)
 		return err;
-	err = attachment__add(p->attachment, &t->funcs, plans, n, e);
+	for (size_t i = 0; i < n && !err; i++)
+		err = check_plan(t, p, plans[i], e);
+	if (!err)
+		err = attachment__add(p->attachment, &t->funcs, plans, n, e);
 	if (err)
 		return err;
 	for (size_t i = 0; i < n; i++)
@@ -417,6 +466,7 @@ int tracees__attach(struct tracees *t, struct err *e)
 		if (!err)
 			err = tell_model(t, p, p->process.age_ns, e);
 	}
+	t->begun = true;
 	return err;
 }
 

@@ -41,6 +41,7 @@ struct known_plan {
 	size_t n_symbols;
 	bool asked;		/* -O */
 	bool told;
+	bool checked;
 };
 
 struct tracees {
@@ -48,6 +49,7 @@ struct tracees {
 	struct objects *objects;
 	struct alloc_funcs funcs;
 	struct plan_want want;	/* before the first plan */
+	bool begun;		/* what is mapped from now on has no time for a check */
 	struct vec(struct known_plan *) plans;	/* each object is examined once */
 	struct kernel *kernel;	/* not owned */
 	struct model *model;	/* not owned */

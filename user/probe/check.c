@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the child of a self-check, its pipes and its links, for the time of one
+ * call. The child loads the same file, is probed at the points of the plan, and
+ * calls one function after the other. Then what was seen must be this and
+ * nothing else: the function's entry once, with the arguments that were given;
+ * its return once, with the result that came back; both at the call's own
+ * stack pointer and return address. Calls within the call may be seen too: the
+ * kernel side tells them by their stack pointers, so they do not disturb.
+ *
+ * The calls are seen by a program of their own (bpf/check.bpf.h), not by those
+ * that count: the figures of the trace cannot be touched, and each hit is there
+ * to be looked at, not only a sum.
+ *
+ * Not everything can be tried so. A program cannot be loaded as a library, nor
+ * can another C library than our own; and with perf events (kernels before 6.6)
+ * each of the 36 points of glibc takes a tenth of a second to be given back. Then
+ * the plan is kept: what could not be proven by reading the code is plain
+ * already, and a uretprobe on everything is the larger intrusion.
+ */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "malloctrace.skel.h"
+#include "probe/check.h"
+#include "probe/multi.h"
+#include "util/util.h"
+
+#define NOBODY 65534
+#define ANSWER_MS 2000
+#define SOME_BYTES 64		/* of blocks, and what alignments and flags are set to: harmless as either */
+
+struct check {
+	struct kernel *kernel;
+	const struct alloc_funcs *funcs;
+	const struct plan *plan;
+	struct check_result *result;
+	pid_t pid;
+	int to, from;		/* pipes */
+	int links[2];
+	struct mt_hit *hits;	/* mapped */
+};
+
+bool plan__is_plain(const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_points; i++) {
+		bool is_first = false;
+		uint64_t first;
+
+		for (size_t k = 0; k < p->n_funcs; k++)
+			is_first |= object__vaddr_to_offset(p->object, p->funcs[k].vaddr, &first) && first == p->points[i].offset;
+		if (!is_first || p->points[i].how == ON_RET_INSN)
+			return false;
+	}
+	return true;
+}
+
+static int verdict(struct check *c, enum check_verdict v, const char *what, const char *detail)
+{
+	c->result->verdict = v;
+	snprintf(c->result->why, sizeof(c->result->why), "%s%s%s", what, detail ? ": " : "", detail ? detail : "");
+	clean_name(c->result->why);
+	return -1;
+}
+
+/* ---- the child */
+
+/* Between fork and exec: gives up all that can be given up. Does not return. */
+static _Noreturn void become_child(int exe, int file, int in, int out, bool is_libc)
+{
+	char *argv[] = { CHECK_CHILD_NAME, is_libc ? "libc" : "", NULL };
+	/* allocators keep thread-local data that glibc has room for at start only, unless told */
+	char *envp[] = { "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536", NULL };
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* out of the way of the low numbers first */
+	exe = fcntl(exe, F_DUPFD_CLOEXEC, 10);
+	file = fcntl(file, F_DUPFD_CLOEXEC, 10);
+	in = fcntl(in, F_DUPFD_CLOEXEC, 10);
+	out = fcntl(out, F_DUPFD_CLOEXEC, 10);
+	null = fcntl(null, F_DUPFD_CLOEXEC, 10);
+	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0 || dup2(file, CHECK_FD_FILE) < 0 ||
+	    dup3(exe, CHECK_FD_FILE + 1, O_CLOEXEC) < 0 || syscall(__NR_close_range, CHECK_FD_FILE + 2, ~0u, 0))
+		_exit(1);
+	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
+		_exit(1);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		_exit(1);
+	syscall(__NR_execveat, CHECK_FD_FILE + 1, "", argv, envp, 0x1000 /* AT_EMPTY_PATH */);
+	_exit(1);
+}
+
+static int start(struct check *c)
+{
+	_cleanup_close_ int exe = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	bool is_libc = !strcmp(c->plan->family, "glibc") || !strcmp(c->plan->family, "musl");
+	int in[2] = { -1, -1 }, out[2] = { -1, -1 };
+
+	if (exe < 0 || pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC)) {
+		verdict(c, CHECK_CANNOT, "no child", strerror(errno));
+	} else {
+		c->pid = fork();
+		if (!c->pid)
+			become_child(exe, c->plan->object->fd, in[0], out[1], is_libc);
+		if (c->pid < 0)
+			verdict(c, CHECK_CANNOT, "no child", strerror(errno));
+	}
+	if (in[0] >= 0)
+		close(in[0]);
+	if (out[1] >= 0)
+		close(out[1]);
+	c->to = in[1];
+	c->from = out[0];
+	return c->pid > 0 ? 0 : -1;
+}
+
+static void stop(struct check *c)
+{
+	if (c->to >= 0)
+		close(c->to);
+	if (c->from >= 0)
+		close(c->from);
+	if (c->pid > 0) {
+		kill(c->pid, SIGKILL);
+		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	c->to = c->from = c->pid = -1;
+}
+
+/* All of it, in time; else -1. */
+static int receive(struct check *c, void *buf, size_t len)
+{
+	uint64_t until = now_ns() + ANSWER_MS * 1000000ull;
+	size_t got = 0;
+
+	while (got < len) {
+		struct pollfd p = { .fd = c->from, .events = POLLIN };
+		uint64_t now = now_ns();
+		ssize_t n;
+
+		if (now >= until || poll(&p, 1, (until - now) / 1000000 + 1) < 0)
+			return -1;
+		if (!p.revents)
+			continue;
+		n = read(c->from, (char *)buf + got, len - got);
+		if (n <= 0)
+			return -1;
+		got += n;
+	}
+	return 0;
+}
+
+static int call(struct check *c, const struct check_request *r, struct check_answer *ret)
+{
+	if (write(c->to, r, sizeof(*r)) != sizeof(*r))
+		return -1;
+	return receive(c, ret, sizeof(*ret));
+}
+
+/* ---- the links: one for uretprobes, one for all else */
+
+static int attach(struct check *c)
+{
+	const struct plan *p = c->plan;
+	struct vec(uint64_t) offsets[2] = {}, cookies[2] = {};
+	int err = 0;
+
+	for (size_t i = 0; i < p->n_points && !err; i++) {
+		bool is_return = p->points[i].how == ON_RETURN;
+		uint64_t *offset = vec_push(&offsets[is_return]), *cookie = vec_push(&cookies[is_return]);
+
+		if (!offset || !cookie) {
+			err = -ENOMEM;
+			break;
+		}
+		*offset = p->points[i].offset;
+		*cookie = i | (uint64_t)p->points[i].sp_delta << MT_COOKIE_SP_SHIFT | (is_return ? MT_HIT_RETURNED : 0);
+	}
+	for (int k = 0; k < 2 && !err; k++) {
+		if (!offsets[k].n)
+			continue;
+		c->links[k] = uprobe_multi__link(bpf_program__fd(c->kernel->skel->progs.check_point), p->object->fd_path, offsets[k].v,
+						 cookies[k].v, offsets[k].n, k, c->pid);
+		if (c->links[k] < 0)
+			err = -errno;
+	}
+	for (int k = 0; k < 2; k++) {
+		vec_done(&offsets[k]);
+		vec_done(&cookies[k]);
+	}
+	return err ? verdict(c, CHECK_CANNOT, "no probes", strerror(-err)) : 0;
+}
+
+static void *close_link(void *fd)
+{
+	close((intptr_t)fd);
+	return NULL;
+}
+
+/* The child is gone, and closing is waiting (25 to 50 ms a link on 6.18): nobody needs to wait for it. */
+static void detach(struct check *c)
+{
+	pthread_attr_t detached;
+	pthread_t thread;
+
+	pthread_attr_init(&detached);
+	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	for (int k = 0; k < 2; k++) {
+		if (c->links[k] >= 0 && pthread_create(&thread, &detached, close_link, (void *)(intptr_t)c->links[k]))
+			close(c->links[k]);
+		c->links[k] = -1;
+	}
+	pthread_attr_destroy(&detached);
+}
+
+/* ---- what was seen */
+
+static void reset_hits(struct check *c)
+{
+	__atomic_store_n(&c->kernel->skel->bss->mt_n_hits, 0, __ATOMIC_SEQ_CST);
+}
+
+struct seen {
+	unsigned int n_entries, n_returns;	/* of the call itself */
+	unsigned int n_untold;	/* returns that would count although they are of another call */
+	bool args_ok, result_ok;
+};
+
+static bool has_point(const struct plan *p, uint32_t func, enum how how, bool return_only)
+{
+	for (size_t i = 0; i < p->n_points; i++)
+		if (p->points[i].func == func && p->points[i].how == how && p->points[i].return_only == return_only)
+			return true;
+	return false;
+}
+
+static bool has_uretprobe(const struct plan *p, uint32_t func)
+{
+	return has_point(p, func, ON_RETURN, false) || has_point(p, func, ON_RETURN, true);
+}
+
+static void look(const struct check *c, uint32_t func, const struct check_request *r, const struct check_answer *a, struct seen *s)
+{
+	size_t n = __atomic_load_n(&c->kernel->skel->bss->mt_n_hits, __ATOMIC_SEQ_CST);
+
+	*s = (struct seen){ .args_ok = true, .result_ok = true, .n_untold = n > MT_MAX_HITS };
+	for (size_t i = 0; i < MIN(n, (size_t)MT_MAX_HITS); i++) {
+		const struct mt_hit *h = &c->hits[i];
+		const struct point *pt = &c->plan->points[h->point % c->plan->n_points];
+		bool is_this = h->sp == a->sp && h->ra == a->ra;
+
+		switch (pt->how) {
+		case ON_ENTRY:
+			if (!is_this || pt->func != func)
+				break;
+			s->n_entries++;
+			for (unsigned int k = 0; k < MT_N_ARGS && !pt->no_args; k++)
+				s->args_ok &= h->arg[k] == r->arg[k] || k == r->out_arg;
+			break;
+		case ON_RETURN:
+			if (!is_this || pt->func != func)
+				break;
+			s->n_returns++;
+			s->result_ok &= h->result == a->result;
+			break;
+		case ON_RET_INSN:
+			/* the kernel side goes by the stack pointer alone; one with a uretprobe waits for that */
+			if (h->sp == a->sp && !has_uretprobe(c->plan, func)) {
+				s->n_returns++;
+				s->result_ok &= h->result == a->result;
+			}
+			break;
+		}
+		s->n_untold += pt->return_only && !is_this;
+	}
+}
+
+static const char *judge(const struct check *c, const struct planned_func *f, const struct seen *s)
+{
+	bool entry_only = c->funcs->v[f->func].role == ROLE_FREE || c->plan->want.mode == MT_MODE_COUNT || f->no_return;
+	bool wants_entry = !has_point(c->plan, f->func, ON_RETURN, true) && !has_point(c->plan, f->func, ON_RET_INSN, true);
+
+	if (s->n_entries != 1 && (wants_entry || s->n_entries))
+		return s->n_entries ? "its entry is seen more than once" : "its entry is not seen";
+	if (!s->args_ok)
+		return "its arguments are others";
+	if (entry_only)
+		return NULL;
+	if (s->n_returns != 1)
+		return s->n_returns ? "its return is seen more than once" : "its return is not seen";
+	if (!s->result_ok)
+		return "its result is another";
+	if (!wants_entry && s->n_untold)
+		return "returns within it look like its own";
+	return NULL;
+}
+
+/* ---- the calls */
+
+static void set_arg(struct check_request *r, uint8_t at, uint64_t v)
+{
+	if (at < MT_N_ARGS)
+		r->arg[at] = v;
+}
+
+static struct check_request request_of(const struct check *c, const struct planned_func *f, uint64_t block, uint64_t size)
+{
+	const struct alloc_func *row = &c->funcs->v[f->func];
+	struct check_request r = { .vaddr = f->vaddr, .out_arg = row->out };
+
+	for (unsigned int i = 0; i < MT_N_ARGS; i++)
+		r.arg[i] = SOME_BYTES;
+	set_arg(&r, row->size, size);
+	set_arg(&r, row->count, 1);
+	if (row->role != ROLE_ALLOC)
+		set_arg(&r, row->old, block);
+	return r;
+}
+
+/* A block for free and realloc: from the first function that gives one for a size. */
+static int get_block(struct check *c, uint64_t *ret)
+{
+	for (size_t i = 0; i < c->plan->n_funcs; i++) {
+		const struct alloc_func *row = &c->funcs->v[c->plan->funcs[i].func];
+		struct check_request r = request_of(c, &c->plan->funcs[i], 0, SOME_BYTES);
+		struct check_answer a;
+
+		if (row->role != ROLE_ALLOC || row->size || row->count != MT_NO_ARG || row->flags & FUNC_NOT_ALONE)
+			continue;
+		if (call(c, &r, &a))
+			return -1;
+		*ret = a.result;
+		return 0;
+	}
+	*ret = 0;
+	return 0;
+}
+
+/* 0; -1: the child died. A wrong answer is noted in the result. */
+static int try_function(struct check *c, const struct planned_func *f, uint64_t size)
+{
+	const struct alloc_func *row = &c->funcs->v[f->func];
+	struct check_request r;
+	struct check_answer a;
+	const char *wrong;
+	uint64_t block = 0;
+	struct seen s;
+
+	if (row->flags & FUNC_NOT_ALONE)
+		return 0;
+	if (row->role != ROLE_ALLOC && get_block(c, &block))
+		return -1;
+	if (row->role != ROLE_ALLOC && !block)
+		return 0;
+	r = request_of(c, f, block, size);
+	reset_hits(c);
+	if (call(c, &r, &a))
+		return -1;
+	c->result->n_called++;
+	if (c->links[0] < 0)
+		return 0;
+	look(c, f->func, &r, &a, &s);
+	wrong = judge(c, f, &s);
+	if (wrong && c->result->verdict == CHECK_RIGHT)
+		verdict(c, CHECK_WRONG, row->name, wrong);
+	return 0;
+}
+
+enum run { RAN, DIED, NOT_RUN };
+
+static enum run run(struct check *c, bool probed, const char **ret_died)
+{
+	struct check_hello hello;
+
+	if (start(c))
+		return NOT_RUN;
+	if (receive(c, &hello, sizeof(hello))) {
+		verdict(c, CHECK_CANNOT, "it cannot be loaded", NULL);
+		return NOT_RUN;
+	}
+	if (hello.ready != 1) {
+		hello.why_not[sizeof(hello.why_not) - 1] = 0;
+		verdict(c, CHECK_CANNOT, hello.why_not, NULL);
+		return NOT_RUN;
+	}
+	if (probed && attach(c))
+		return NOT_RUN;
+	for (size_t i = 0; i < c->plan->n_funcs; i++) {
+		/* each call asks for another size, and one that is a multiple of the alignment */
+		if (try_function(c, &c->plan->funcs[i], SOME_BYTES * (i + 2))) {
+			*ret_died = c->funcs->v[c->plan->funcs[i].func].name;
+			return DIED;
+		}
+		if (c->result->verdict != CHECK_RIGHT)
+			break;
+	}
+	return RAN;
+}
+
+static void run_twice(struct check *c)
+{
+	const char *died = NULL, *died_again = NULL;
+	enum run r = run(c, true, &died);
+
+	stop(c);
+	detach(c);
+	if (r != DIED)
+		return;
+	/* was it the probes, or does it not like to be called so? */
+	r = run(c, false, &died_again);
+	stop(c);
+	if (r == DIED && died_again == died)
+		verdict(c, CHECK_CANNOT, died, "it does not return when it is called by itself");
+	else if (r != NOT_RUN)
+		verdict(c, CHECK_WRONG, died, "it does not return with its probes");
+}
+
+void check__plan(struct kernel *k, const struct alloc_funcs *funcs, const struct plan *p, struct check_result *ret)
+{
+	struct check c = { .kernel = k, .funcs = funcs, .plan = p, .result = ret, .pid = -1, .to = -1, .from = -1, .links = { -1, -1 } };
+
+	*ret = (struct check_result){ .verdict = CHECK_RIGHT };
+	if (!k->multi) {
+		verdict(&c, CHECK_CANNOT, "perf events take too long to be given back", NULL);
+	} else if (p->object->is_exec) {
+		verdict(&c, CHECK_CANNOT, "a program cannot be loaded as a library", NULL);
+	} else if (p->n_points > 0xffff) {
+		verdict(&c, CHECK_CANNOT, "it has too many points", NULL);
+	} else if (kernel__map_table(k->skel->maps.check_hits, PROT_READ, (void **)&c.hits, NULL)) {
+		verdict(&c, CHECK_CANNOT, "no table", NULL);
+	} else {
+		run_twice(&c);
+		kernel__unmap_table(k->skel->maps.check_hits, c.hits);
+	}
+}
