@@ -144,7 +144,7 @@ static int tell_targets(FILE *out, const struct opts *o, int *ret_status, unsign
 
 	if (tracees__init(&t))
 		return err_set(e, -ENOMEM, "out of memory");
-	t.want = plan_want__of(o->mode, o->size);
+	t.want = plan_want__of(o->mode, o->size, o->points);
 	err = o->prefix ? alloc_funcs__add_prefix(&t.funcs, o->prefix, e) : 0;
 	for (size_t i = 0; i < o->syms.n && !err; i++)
 		err = alloc_funcs__add_sym(&t.funcs, o->syms.v[i], e);

@@ -329,6 +329,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.mode = "full",
 		.size = "requested",
 		.unwind = "auto",
+		.points = "auto",
 		.format = "text",
 		.verbosity = LOG_NORMAL,
 		.metric = "live-bytes",

@@ -44,6 +44,7 @@ struct opts {
 	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
 	unsigned int depth;		/* 1..512 */
 	const char *unwind;		/* "auto", "fp", "table" */
+	const char *points;		/* "auto", "plain" */
 	bool precise_times;
 
 	/* reporting */

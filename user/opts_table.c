@@ -90,6 +90,9 @@ const struct row opt_rows[] = {
 	{ 0, "unwind", "HOW", RECORDING, DOCTOR, take_choice, FIELD(unwind), .choices = "auto fp table",
 	  .help = "how stacks are walked: by frame pointers, by tables made from .eh_frame, or the cheaper "
 		  "of the two that is right", .preset = "auto" },
+	{ 0, "points", "WHICH", RECORDING, DOCTOR, take_choice, FIELD(points), .choices = "auto plain",
+	  .help = "where functions are probed: at the cheapest points that are right, or, for diagnosis, at their first "
+		  "instructions with uretprobes", .preset = "auto" },
 	KEEP(0, "python"), KEEP(0, "python-objects"), KEEP(0, "start-on"), KEEP(0, "stop-on"),
 	KEEP(0, "when"), KEEP(0, "exact"),
 

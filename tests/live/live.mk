@@ -42,11 +42,13 @@ $(FX)/%.so: tests/fixtures/%.c
 FX_LINK = -pthread -L$(FX) $(FX_LINK_$(basename $(@F))) -Wl,-rpath,'$$ORIGIN'
 FX_LINK_custom := -lalloc
 FX_LINK_prefix := -lpre
+FX_LINK_fool := -lfool
 FX_LINK_ctor := -lctor
 FX_LINK_stacks = -lstacks_plt$(if $(filter %nofp,$@),.nofp)
 $(FX)/custom $(FX)/custom.nofp: $(FX)/liballoc.so
 $(FX)/prefix $(FX)/prefix.nofp: $(FX)/libpre.so
 $(FX)/ctor $(FX)/ctor.nofp: $(FX)/libctor.so
+$(FX)/fool $(FX)/fool.nofp: $(FX)/libfool.so
 
 $(addprefix $(FX)/,$(FX_PROGS)): $(FX)/%: tests/fixtures/%.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -o $@ $< $(FX_LINK)

@@ -23,8 +23,8 @@ struct plan_want {
 	bool plain;		/* first instructions and uretprobes, whatever the code looks like: for diagnosis */
 };
 
-/* By the names that --mode and --size take. */
-struct plan_want plan_want__of(const char *mode, const char *size);
+/* By the names that --mode, --size and --points take. */
+struct plan_want plan_want__of(const char *mode, const char *size, const char *points);
 
 enum how {
 	ON_ENTRY,	/* the function begins: arguments are in their registers */
