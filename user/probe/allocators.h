@@ -15,10 +15,10 @@ enum func_flag {
 	FUNC_CORE = 1,			/* an object that defines one of these allocates and frees: it is an allocator */
 	FUNC_THROWS = 2,		/* may leave by an exception: a uretprobe would break the unwinding and kill the target */
 	FUNC_FREES_ON_FAIL = 4,		/* reallocf */
-	FUNC_NOT_ALONE = 16,		/* wants a heap or a string: the self-check cannot call it */
 	FUNC_INNERMOST = 8,		/* in glibc it calls no other row: each block that it returns is a new one */
 	FUNC_OFTEN = 16,		/* most calls are of these: their probes are the first to go */
 	FUNC_PASSES_ON = 32,		/* calls another row by its name, which may be another allocator's */
+	FUNC_NOT_ALONE = 64,		/* wants a heap or a string: the self-check cannot call it */
 };
 
 struct alloc_func {

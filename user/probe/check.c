@@ -420,6 +420,8 @@ static void run_twice(struct check *c)
 
 	stop(c);
 	detach(c);
+	if (r == RAN && !c->result->n_called)
+		verdict(c, CHECK_CANNOT, "none of its functions can be called by itself", NULL);
 	if (r != DIED)
 		return;
 	/* was it the probes, or does it not like to be called so? */
