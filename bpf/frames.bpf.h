@@ -123,15 +123,22 @@ __noinline __u32 walk_frames(struct mt_scratch *s, struct mt_thread *t, __u64 fp
 	s->near = 0;
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < MT_MAX_DEPTH; i++) {
+		/* each way out by itself: else clang enters the loop in its middle, which the verifier of 6.1 takes for endless */
 		fp = s->fp;
-		if (!fp)
+		if (!fp) {
 			s->walk.end = MT_END_WHOLE;
-		else if (fp & 7 || (i && fp <= s->last))
-			s->walk.end = MT_END_NO_RULE;
-		else if (n < depth && !chunk_read(s, t, fp))
-			s->walk.end = MT_END_UNREADABLE;
-		if (s->walk.end != MT_END_DEPTH || n >= depth)
 			break;
+		}
+		if (fp & 7 || (i && fp <= s->last)) {
+			s->walk.end = MT_END_NO_RULE;
+			break;
+		}
+		if (n >= depth)
+			break;
+		if (!chunk_read(s, t, fp)) {
+			s->walk.end = MT_END_UNREADABLE;
+			break;
+		}
 		n = chunk_follow(s, n, depth);
 	}
 	t->span = (s->near ? s->near : s->last) + RECORD_BYTES - s->first;
