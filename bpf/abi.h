@@ -342,7 +342,8 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	__u32 range;		/* where the last pc was found */
 	__u32 end;		/* enum mt_end */
 	__u8 is_return, lr_known, sp_known;
-	__u8 pad[5];
+	__u8 guessed;		/* a frame had no rule: the frame pointer was followed */
+	__u8 pad[4];
 };
 
 struct mt_scratch {

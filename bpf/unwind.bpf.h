@@ -281,6 +281,7 @@ by_frame_pointer:
 	w->pc = MT_STRIP_RA(val[1]);
 	/* on arm64 a frame record lies anywhere in its frame: where the caller's begins is not known */
 	w->sp_known = ARCH_RA_ON_STACK;
+	w->guessed = 1;
 	goto up;
 }
 
@@ -323,6 +324,7 @@ static __always_inline void walk_begin(mt_regs *ctx, struct mt_scratch *s, __u64
 	w->is_return = 1;
 	w->sp_known = 1;
 	w->range = 0;
+	w->guessed = 0;
 	w->end = MT_END_DEPTH;
 	w->pending = (__u64)BPF_CORE_READ(task, utask, return_instances);
 	w->hook = w->pending ? trampoline() : 0;
@@ -339,7 +341,8 @@ static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, __u
 /*
  * Does a frame on the way up from s->walk end exactly at sp, so that the call
  * that returns there is under way? Not asked for proof: a walk that cannot go on
- * says yes.
+ * says yes, and so does one that went by frame pointers through code without rules
+ * (musl's), which may have jumped over the frame.
  */
 __noinline int walk_reaches(struct mt_scratch *s, __u32 proc, __u64 sp)
 {
@@ -349,7 +352,7 @@ __noinline int walk_reaches(struct mt_scratch *s, __u32 proc, __u64 sp)
 		return 1;
 	for (int i = 0; i < REACH_MAX_FRAMES; i++) {
 		if (s->walk.sp >= sp)
-			return s->walk.sp == sp;
+			return s->walk.sp == sp || s->walk.guessed;
 		if (walk_step(&s->walk, space))
 			return 1;
 	}
