@@ -143,12 +143,18 @@ vm_archive() {
 # vm_packages_archive ARCH FILE PACKAGE...: what packages bring, in a tree as distributions of today have it, where /lib
 # and /bin are links into /usr.
 vm_packages_archive() {
-	local arch=$1 ret=$2 root=$2.d alternatives name file files=() of
+	local arch=$1 ret=$2 root=$2.d alternatives name file files=() missing=() of
 	shift 2
 	vm_offered $(printf "%s:$arch\n" ${@//|/ }) > "$vm_work/versions-$arch"
 	if [ ! -s "$vm_work/versions-$arch" ] && vm_refresh "$arch"; then
 		vm_offered $(printf "%s:$arch\n" ${@//|/ }) > "$vm_work/versions-$arch"
 	fi
+	# all that are missing at once: each call takes apt seconds
+	while read -r name file; do
+		[ -s "$vm_cache/${name}_${file//:/%3a}_$arch.deb" ] || missing+=("$name:$arch=$file")
+	done < "$vm_work/versions-$arch"
+	((${#missing[@]} == 0)) || (cd "$vm_cache" && apt-get -qq -o APT::Sandbox::User=root download "${missing[@]}") \
+		>>"$vm_work/fetch-$arch.log" 2>&1
 	for alternatives in "$@"; do
 		file=
 		for name in ${alternatives//|/ }; do
