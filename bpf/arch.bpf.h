@@ -176,13 +176,13 @@ static __always_inline __u64 arch_return_address(const mt_regs *r)
 /* ucontext is at sp (the handler's return address has been popped), its registers at 40: r8...r15, di, si, bp, ..., sp, ip */
 static __always_inline int arch_signal_frame(struct mt_walk *w)
 {
-	__u64 q[17];
+	__u64 q[7];	/* from bp on: the BPF stack is short */
 
-	if (bpf_probe_read_user(q, sizeof(q), (const void *)(w->sp + 40)))
+	if (bpf_probe_read_user(q, sizeof(q), (const void *)(w->sp + 40 + 10 * 8)))
 		return -1;
-	w->fp = q[10];
-	w->sp = q[15];
-	w->pc = q[16];
+	w->fp = q[0];
+	w->sp = q[5];
+	w->pc = q[6];
 	w->lr_known = 0;
 	return 0;
 }
