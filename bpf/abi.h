@@ -267,7 +267,7 @@ struct mt_thread {
 		};
 		struct {	/* --mode growth: how things stood when the fault under way began; of differences, 32 bits do */
 			__u32 fault_no;		/* the last fault that was charged, as the kernel counts them */
-			__u32 fault_cpu;	/* + 1; 0: none is under way */
+			__u32 fault_cpu;	/* + 1; 0: none is under way; before 6.2, see split_events() */
 			__u32 n_switches;	/* of this thread */
 			__u32 charged_pages;	/* to its process */
 			__s32 rss_here[MT_N_RSS], rss_shared[MT_N_RSS];

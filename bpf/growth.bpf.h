@@ -66,6 +66,7 @@ struct mm_struct___split {
 } RELOCATED;
 
 struct task_rss_stat___split {
+	int events;
 	int count[4];
 } RELOCATED;
 
@@ -187,15 +188,11 @@ static __always_inline void read_rss(struct task_struct *task, struct rss *ret)
 /*
  * By how many pages one figure grew: the rest of where the fault ran was here and
  * is now, the shared part changed by shared. 0 where the rest may have been moved.
- *
- * Before 6.2 the rest is the thread's, and it is moved at the start of a fault.
  */
 __noinline int grown_surely(__s32 here, __s32 now, __s32 shared)
 {
 	__s32 d = now - here;
 
-	if (IS_SPLIT)
-		return d < -1 ? now : d;
 	return !shared || (now && d >= -1) ? d : 0;
 }
 
@@ -204,15 +201,11 @@ __noinline int grown_surely(__s32 here, __s32 now, __s32 shared)
  * added then is in the shared part, together with what other CPUs moved there in
  * the same moment: rests of mt_rss_batch pages or little more. A fault brings few
  * pages or a power of two; what is left when those are taken off is its own.
- *
- * Before 6.2, only huge pages go to the shared part at once.
  */
 __noinline int grown_by_move(__s32 here, __s32 now, __s32 shared)
 {
 	__s32 d = now - here;
 
-	if (IS_SPLIT)
-		return !d && shared > 0 && (__u64)shared * mt_page_bytes >= mt_huge_bytes / 2 ? mt_huge_bytes / mt_page_bytes : 0;
 	if (!shared || (now && d >= -1))
 		return 0;
 	/* nothing was there to be moved: all at once, or not ours */
@@ -241,6 +234,29 @@ static __always_inline __u32 faults_of(struct task_struct *task)
 	return of->min_flt + of->maj_flt;
 }
 
+/* Before 6.2: faults since the thread's rest was moved last, which is done at the start of one. */
+static __always_inline __u32 split_events(struct task_struct *task)
+{
+	struct task_struct___split *own = (void *)task;
+
+	return bpf_core_field_exists(own->rss_stat) ? BPF_CORE_READ(own, rss_stat.events) : 0;
+}
+
+/* Before 6.2, all of the rest is this thread's doing, but huge pages go to the shared part at once. */
+static __always_inline __s32 split_pages(const struct mt_thread *t, struct task_struct *task, const struct rss *now)
+{
+	bool moved = split_events(task) + 1 <= t->fault_cpu;
+	__s32 pages = 0, shared = 0;
+
+	for (int i = 0; i < MT_N_RSS; i++) {
+		pages += moved ? now->here[i] : now->here[i] - t->rss_here[i];
+		shared += now->shared[i] - t->rss_shared[i];
+	}
+	if (pages <= 0 && shared > 0 && (__u64)shared * mt_page_bytes > mt_huge_bytes / 2)
+		pages = mt_huge_bytes / mt_page_bytes;
+	return pages;
+}
+
 /* What was charged to the current process for faults; two faults at a time may see each other's or not. */
 static __always_inline __u32 charged_pages(const struct mt_thread *t)
 {
@@ -256,6 +272,10 @@ static __always_inline __u64 bytes_of_fault(struct mt_thread *t, struct task_str
 	struct rss now;
 
 	read_rss(task, &now);
+	if (IS_SPLIT) {
+		pages = split_pages(t, task, &now);
+		return pages > 0 ? pages * mt_page_bytes : 0;
+	}
 	if (t->fault_cpu != bpf_get_smp_processor_id() + 1 || t->n_switches != switches_of(task)) {
 		count(MT_EDGE_SIZE_GUESSED);
 		for (int i = 0; i < MT_N_RSS; i++)
@@ -380,7 +400,7 @@ int fault_begins(struct bpf_perf_event_data *ctx)
 		t->rss_shared[i] = now.shared[i];
 	}
 	t->n_switches = switches_of(task);
-	t->fault_cpu = bpf_get_smp_processor_id() + 1;
+	t->fault_cpu = (IS_SPLIT ? split_events(task) : bpf_get_smp_processor_id()) + 1;
 	return 0;
 }
 
