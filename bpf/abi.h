@@ -198,7 +198,7 @@ struct mt_proc {
 	__u64 unknown_frees;
 	__u64 probe_hits;	/* of threads that have ended */
 	__u32 walk;		/* enum mt_method: how its stacks are walked */
-	__u32 pad0;
+	__u32 gen;		/* moves when that, or its unwind tables, change */
 	__u64 frames;		/* of threads that have ended */
 	__u64 sigreturn;	/* where its signal handlers return to, 0: not known */
 	/* the changing half */
@@ -346,6 +346,33 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	__u8 pad[4];
 };
 
+/*
+ * A walk that was made before: what it began with, and the words of the stack that
+ * it went by. Where these are the same, so is the stack.
+ */
+#define MT_MEMO_WORDS 88
+#define MT_N_MEMOS 4
+
+struct mt_memo_key {
+	__u64 caller, sp, fp;
+	__u32 func, proc;
+	__u64 gen;		/* mt_proc.gen */
+};
+
+struct mt_memo {
+	struct mt_memo_key key;
+	__u64 base;		/* where the words lie */
+	__u32 len;		/* and how many bytes they spread over */
+	__u32 n_words;		/* 0: only the key is known */
+	__u32 site;
+	__u32 n_frames;
+	__u32 n_missed;		/* since it was last right */
+	__u32 pad[3];
+	__u16 off[MT_MEMO_WORDS];
+	__u64 val[MT_MEMO_WORDS];
+};
+_Static_assert(sizeof(struct mt_memo) % 64 == 0, "whole cache lines");
+
 struct mt_scratch {
 	__u64 busy;
 	struct mt_walk walk;
@@ -356,7 +383,12 @@ struct mt_scratch {
 	__u64 first, last;	/* frame records that were followed */
 	__u64 fp;		/* where the last one leads */
 	__u64 near;		/* the last one that the first piece could hold, 0: all of them */
-	__u64 pad[6];		/* two of them share no cache line */
+	__u64 reach;		/* bytes behind chunk_at that a walk by tables looked at */
+	struct mt_memo_key key;	/* of the walk under way */
+	__u32 recording;	/* number + 1 of the memo that it is written down in, 0: none */
+	__u32 n_words;		/* written down so far; more than there is room for: it cannot be */
+	struct mt_memo memo[MT_N_MEMOS];
+	__u64 pad[7];		/* two of them share no cache line */
 };
 _Static_assert(sizeof(struct mt_walk) == 72 && sizeof(struct mt_scratch) % 64 == 0, "abi");
 

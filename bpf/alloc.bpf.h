@@ -183,6 +183,14 @@ static __always_inline void end_block(struct mt_thread *t, const struct taken *b
 	}
 }
 
+/* The same where it is rare: the verifier looks at it once. */
+__noinline int end_old_block(struct mt_thread *t, const struct taken *b, __u64 addr, __u64 cut, __u64 now_ns)
+{
+	if (t && b)
+		end_block(t, b, addr, cut, now_ns);
+	return 0;
+}
+
 static __always_inline void unknown_free(struct mt_thread *t)
 {
 	struct mt_proc *p = proc_at(t->proc);
@@ -284,7 +292,7 @@ static __always_inline void put_old_back(struct mt_thread *t)
 	struct taken old = { .size = t->old_size, .born_ns = t->old_born_ns, .site = t->old_site };
 
 	if (t->old_site && !blocks_put(t->old, t->proc, &old))
-		end_block(t, &old, t->old, mt_cut, clock_ns());
+		end_old_block(t, &old, t->old, mt_cut, clock_ns());
 	t->old_site = 0;
 }
 
@@ -540,7 +548,7 @@ static __always_inline int on_return(mt_regs *ctx)
 		if (is_realloc && t->old && (!t->size || (t->cookie & MT_COOKIE_FREES_ON_FAIL))) {
 			/* realloc(p, 0) that freed p, as glibc's does */
 			if (t->old_site)
-				end_block(t, &old, t->old, cut, now_ns);
+				end_old_block(t, &old, t->old, cut, now_ns);
 			else
 				unknown_free(t);
 			if (!t->size)
@@ -557,7 +565,7 @@ static __always_inline int on_return(mt_regs *ctx)
 		struct taken old = { .size = t->old_size, .born_ns = t->old_born_ns, .site = t->old_site };
 
 		if (t->old_site)
-			end_block(t, &old, t->old, cut, now_ns);
+			end_old_block(t, &old, t->old, cut, now_ns);
 		else
 			unknown_free(t);
 	}
@@ -579,7 +587,7 @@ static __always_inline int on_return(mt_regs *ctx)
 		/* a block is there still: its free was not seen; or there is no room at home */
 		if (blocks_take(addr, t->proc, &stale)) {
 			count(MT_LOST_MISSED_FREE);
-			end_block(t, &stale, addr, cut, now_ns);
+			end_old_block(t, &stale, addr, cut, now_ns);
 		}
 		if (!blocks_put(addr, t->proc, &block))
 			return 0;

@@ -107,39 +107,53 @@ __noinline __u32 chunk_follow(struct mt_scratch *s, __u32 n, __u32 depth)
 	return n + i;
 }
 
+/* The frames of one copy, from s->fp on; how many there are then. s->walk.end is MT_END_DEPTH as long as it goes on. */
+__noinline __u32 walk_chunk(struct mt_scratch *s, struct mt_thread *t, __u32 n, __u32 is_first)
+{
+	__u64 fp;
+
+	if (!s || !t)
+		return n;
+	fp = s->fp;
+	if (!fp) {
+		s->walk.end = MT_END_WHOLE;
+		return n;
+	}
+	if (fp & 7 || (!is_first && fp <= s->last)) {
+		s->walk.end = MT_END_NO_RULE;
+		return n;
+	}
+	if (n >= mt_depth)
+		return n;
+	if (!(is_first && s->chunk_len) && !chunk_read(s, t, fp)) {
+		s->walk.end = MT_END_UNREADABLE;
+		return n;
+	}
+	return chunk_follow(s, n, mt_depth);
+}
+
 /*
  * Frames from fp upwards into s->ip[n]...; their number, with the n that are there
  * already. s->walk.hash goes on from what it is, s->walk.end says how it ended.
  */
 __noinline __u32 walk_frames(struct mt_scratch *s, struct mt_thread *t, __u64 fp, __u32 n)
 {
-	__u32 depth = mt_depth;
-
 	if (!s || !t)
 		return 0;
 	s->walk.end = MT_END_DEPTH;
-	s->chunk_len = 0;
+	/* the copy that a look at a former walk made will do */
+	if (s->chunk_at != fp)
+		s->chunk_len = 0;
 	s->first = s->last = s->fp = fp;
 	s->near = 0;
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < MT_MAX_DEPTH; i++) {
-		/* each way out by itself: else clang enters the loop in its middle, which the verifier of 6.1 takes for endless */
-		fp = s->fp;
-		if (!fp) {
-			s->walk.end = MT_END_WHOLE;
+		/* also when it is full: this tells whether it is whole */
+		bool full = n >= mt_depth;
+
+		n = walk_chunk(s, t, n, !i);
+		if (s->walk.end != MT_END_DEPTH || full)
 			break;
-		}
-		if (fp & 7 || (i && fp <= s->last)) {
-			s->walk.end = MT_END_NO_RULE;
-			break;
-		}
-		if (n >= depth)
-			break;
-		if (!chunk_read(s, t, fp)) {
-			s->walk.end = MT_END_UNREADABLE;
-			break;
-		}
-		n = chunk_follow(s, n, depth);
 	}
 	t->span = (s->near ? s->near : s->last) + RECORD_BYTES - s->first;
 	return n;
@@ -165,6 +179,7 @@ static __always_inline __u32 walk_from(mt_regs *ctx, struct mt_scratch *s, struc
 	if (n && s->ip[0] == caller)
 		return n;
 	/* some other value in the register */
+	s->recording = 0;
 	s->ip[0] = caller;
 	s->walk.hash = hash;
 	s->walk.end = MT_END_NO_RULE;

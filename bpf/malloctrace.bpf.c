@@ -15,6 +15,7 @@
 #include "bpf/scratch.bpf.h"
 #include "bpf/sample.bpf.h"
 #include "bpf/threads.bpf.h"
+#include "bpf/memo.bpf.h"
 #include "bpf/frames.bpf.h"
 #include "bpf/unwind.bpf.h"
 #include "bpf/sites.bpf.h"

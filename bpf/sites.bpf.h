@@ -51,7 +51,7 @@ __noinline int stack_is_odd(const struct mt_scratch *s, __u32 n, __u64 sigreturn
 		return 0;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
-		if (i >= n)
+		if (i >= n || i >= mt_depth)
 			break;
 		if ((sigreturn && s->ip[i] == sigreturn) || (hook && s->ip[i] == hook))
 			return 1;
@@ -173,22 +173,33 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
 {
 	struct mt_scratch *s = scratch_claim(t);
-	__u32 proc = t->proc, site = mt_n_sites + proc, n;
+	__u32 proc = t->proc, site = mt_n_sites + proc, n, known;
 	struct mt_proc *p = proc_at(proc);
 
 	if (!s)
 		return site;
+	s->key = (struct mt_memo_key){ .caller = caller, .sp = sp, .fp = arch_fp(ctx), .func = func, .proc = proc,
+				       .gen = p ? p->gen : 0 };
+	known = memo_site(s, t);
+	if (known) {
+		scratch_release(t, s);
+		return known;
+	}
 	if (p && p->walk == MT_WALK_TABLE) {
-		n = walk_tables(ctx, s, proc, caller, sp);
+		n = walk_tables(ctx, s, t, proc, caller, sp);
 		site = site_of_stack(s, n, proc, func, 0);
 	} else {
 		n = walk_from(ctx, s, t, caller, sp);
+		if (s->recording)
+			memo_records(s);
 		site = site_of_stack(s, n, proc, func, 1);
 		if (!site) {
-			n = walk_tables(ctx, s, proc, caller, sp);
+			memo_drop(s);
+			n = walk_tables(ctx, s, t, proc, caller, sp);
 			site = site_of_stack(s, n, proc, func, 0);
 		}
 	}
+	memo_keep(s, site, n);
 	t->frames += n;
 	scratch_release(t, s);
 	return site;

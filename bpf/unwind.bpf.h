@@ -152,6 +152,28 @@ static __always_inline __u64 pending_return(struct mt_walk *w, __u64 cfa)
 	return 0;
 }
 
+/* Words of the stack, from the copy if they are in it. n: 1 or 2. */
+static __always_inline int stack_read(struct mt_scratch *s, __u64 *val, __u32 n, __u64 at)
+{
+	__u64 off = at - s->chunk_at;
+
+	if (off < MT_CHUNK_BYTES - 16 && off + 16 > s->reach)
+		s->reach = off + 16;
+	if (at & 7 || off + n * 8 > s->chunk_len || off > MT_CHUNK_BYTES) {
+		memo_drop(s);
+		return bpf_probe_read_user(val, n * 8, (const void *)at);
+	}
+	asm volatile("" : "+r"(off));
+	off &= MT_CHUNK_BYTES - 8;
+	val[0] = *(__u64 *)((char *)s->chunk + off);
+	memo_word(s, off, val[0]);
+	if (n == 2) {
+		val[1] = *(__u64 *)((char *)s->chunk + off + 8);
+		memo_word(s, off + 8, val[1]);
+	}
+	return 0;
+}
+
 static __always_inline int walk_ends(struct mt_walk *w, __u32 end)
 {
 	w->end = end;
@@ -165,14 +187,16 @@ static __always_inline bool has_record(const struct mt_rule *rule)
 }
 
 /* One frame up. 0: there is a frame; 1: the walk has ended, w->end says how. */
-__noinline int walk_step(struct mt_walk *w, const struct mt_space *sp)
+__noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 {
 	struct mt_rule *rule = NULL;
 	__u64 pc, cfa, val[2];
+	struct mt_walk *w;
 	__u32 i;
 
-	if (!w || !sp)
+	if (!s || !sp)
 		return 1;
+	w = &s->walk;
 	/* a return address points behind its call: the rule is the call's */
 	pc = w->pc - (w->is_return ? 1 : 0);
 	i = w->range & (MT_MAX_RANGES - 1);
@@ -209,14 +233,14 @@ __noinline int walk_step(struct mt_walk *w, const struct mt_space *sp)
 	case MT_CFA_AT_FP:
 		if (!w->sp_known && rule->cfa == MT_CFA_AT_SP)
 			return walk_ends(w, MT_END_NO_RULE);
-		if (bpf_probe_read_user(&cfa, sizeof(cfa),
-					(const void *)((rule->cfa == MT_CFA_AT_SP ? w->sp : w->fp) + rule->cfa_off)))
+		if (stack_read(s, &cfa, 1, (rule->cfa == MT_CFA_AT_SP ? w->sp : w->fp) + rule->cfa_off))
 			return walk_ends(w, MT_END_UNREADABLE);
 		cfa += rule->post_off;
 		break;
 	case MT_CFA_SIGNAL:
 		if (!w->sp_known)
 			return walk_ends(w, MT_END_NO_RULE);
+		memo_drop(s);
 		if (arch_signal_frame(w))
 			return walk_ends(w, MT_END_UNREADABLE);
 		w->is_return = 0;
@@ -232,13 +256,13 @@ __noinline int walk_step(struct mt_walk *w, const struct mt_space *sp)
 
 	if (has_record(rule)) {
 		/* side by side, as nearly always: one read */
-		if (bpf_probe_read_user(val, sizeof(val), (const void *)(cfa + rule->fp_off)))
+		if (stack_read(s, val, 2, cfa + rule->fp_off))
 			return walk_ends(w, MT_END_UNREADABLE);
 		w->fp = val[0];
 		w->pc = MT_STRIP_RA(val[1]);
 	} else {
 		if (rule->ra == MT_SAVED_AT_CFA) {
-			if (bpf_probe_read_user(&val[1], sizeof(val[1]), (const void *)(cfa + rule->ra_off)))
+			if (stack_read(s, &val[1], 1, cfa + rule->ra_off))
 				return walk_ends(w, MT_END_UNREADABLE);
 			w->pc = MT_STRIP_RA(val[1]);
 		} else if (rule->ra == MT_SAVED_SAME && w->lr_known) {
@@ -249,7 +273,7 @@ __noinline int walk_step(struct mt_walk *w, const struct mt_space *sp)
 		if (rule->fp == MT_SAVED_AT_CFA || rule->fp == MT_SAVED_AT_FP) {
 			__u64 from = rule->fp == MT_SAVED_AT_CFA ? cfa : w->fp;
 
-			if (bpf_probe_read_user(&val[0], sizeof(val[0]), (const void *)(from + rule->fp_off)))
+			if (stack_read(s, &val[0], 1, from + rule->fp_off))
 				return walk_ends(w, MT_END_UNREADABLE);
 			w->fp = val[0];
 		}
@@ -263,6 +287,7 @@ up:
 	w->is_return = 1;
 	w->sp = cfa;
 	if (w->hook && w->pc == w->hook) {
+		memo_drop(s);
 		w->pc = pending_return(w, cfa);
 		if (!w->pc)
 			return walk_ends(w, MT_END_NO_RULE);
@@ -274,7 +299,7 @@ by_frame_pointer:
 		return walk_ends(w, MT_END_WHOLE);
 	if (w->fp & 7 || w->fp < w->sp || w->fp - w->sp > FP_MAX_JUMP)
 		return walk_ends(w, MT_END_NO_RULE);
-	if (bpf_probe_read_user(val, sizeof(val), (const void *)w->fp))
+	if (stack_read(s, val, 2, w->fp))
 		return walk_ends(w, MT_END_UNREADABLE);
 	cfa = w->fp + 16;
 	w->fp = val[0];
@@ -301,7 +326,7 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 		return n;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 1; i < MT_MAX_DEPTH; i++) {
-		if (i >= mt_depth || walk_step(&s->walk, space))
+		if (i >= mt_depth || walk_step(s, space))
 			break;
 		s->ip[i] = s->walk.pc;
 		hash = hash_frame(hash, s->walk.pc);
@@ -328,12 +353,22 @@ static __always_inline void walk_begin(mt_regs *ctx, struct mt_scratch *s, __u64
 	w->end = MT_END_DEPTH;
 	w->pending = (__u64)BPF_CORE_READ(task, utask, return_instances);
 	w->hook = w->pending ? trampoline() : 0;
+	s->chunk_len = 0;
+	s->reach = 0;
 }
 
-static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, __u32 proc, __u64 caller, __u64 sp)
+static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, struct mt_thread *t, __u32 proc, __u64 caller,
+					 __u64 sp)
 {
+	__u32 n;
+
 	walk_begin(ctx, s, caller, sp);
-	return walk_up(s, proc);
+	s->first = s->last = s->near = sp;
+	chunk_read(s, t, sp);
+	n = walk_up(s, proc);
+	if (s->reach)
+		t->span = s->reach;
+	return n;
 }
 
 #define REACH_MAX_FRAMES 64
@@ -353,7 +388,7 @@ __noinline int walk_reaches(struct mt_scratch *s, __u32 proc, __u64 sp)
 	for (int i = 0; i < REACH_MAX_FRAMES; i++) {
 		if (s->walk.sp >= sp)
 			return s->walk.sp == sp || s->walk.guessed;
-		if (walk_step(&s->walk, space))
+		if (walk_step(s, space))
 			return 1;
 	}
 	return 1;

@@ -33,7 +33,7 @@ int oracle_stop(mt_regs *ctx)
 	s = t ? scratch_claim(t) : NULL;
 	if (!s)
 		return 0;
-	n = walk_tables(ctx, s, oracle_proc, caller, arch_sp_after_return(ctx));
+	n = walk_tables(ctx, s, t, oracle_proc, caller, arch_sp_after_return(ctx));
 	ev = bpf_ringbuf_reserve(&oracle_ring, sizeof(*ev), 0);
 	if (!ev) {
 		scratch_release(t, s);

@@ -400,6 +400,8 @@ int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s,
 	if (!err) {
 		__atomic_store_n(&k->procs[proc].sigreturn, sigreturn, __ATOMIC_RELEASE);
 		__atomic_store_n(&k->procs[proc].walk, method, __ATOMIC_RELEASE);
+		/* stacks that were walked by the old tables are walked again */
+		__atomic_fetch_add(&k->procs[proc].gen, 1, __ATOMIC_RELEASE);
 	}
 	return err;
 }
