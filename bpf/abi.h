@@ -350,7 +350,7 @@ struct mt_walk {		/* the registers of one frame on the way up */
  * A walk that was made before: what it began with, and the words of the stack that
  * it went by. Where these are the same, so is the stack.
  */
-#define MT_MEMO_WORDS 88
+#define MT_MEMO_WORDS 128	/* a power of two */
 #define MT_N_MEMOS 4
 
 struct mt_memo_key {
@@ -367,7 +367,7 @@ struct mt_memo {
 	__u32 site;
 	__u32 n_frames;
 	__u32 n_missed;		/* since it was last right */
-	__u32 pad[3];
+	__u32 pad[15];
 	__u16 off[MT_MEMO_WORDS];
 	__u64 val[MT_MEMO_WORDS];
 };

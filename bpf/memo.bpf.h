@@ -95,17 +95,17 @@ __noinline __u32 memo_site(struct mt_scratch *s, struct mt_thread *t)
 /* A word that a walk went by: at off in the copy. */
 static __always_inline void memo_word(struct mt_scratch *s, __u64 off, __u64 val)
 {
-	__u32 i = s->n_words;
+	struct mt_memo *m = memo_at(s, s->recording - 1);
+	__u64 i = s->n_words;
 
 	if (!s->recording)
 		return;
 	s->n_words = i + 1;
-	if (i < MT_MEMO_WORDS) {
-		struct mt_memo *m = memo_at(s, s->recording - 1);
-
-		m->off[i] = off;
-		m->val[i] = val;
-	}
+	/* more than there is room for is not kept: see memo_keep() */
+	asm volatile("" : "+r"(i));
+	i &= MT_MEMO_WORDS - 1;
+	m->off[i] = off;
+	m->val[i] = val;
 }
 
 /* This walk depends on something else than words of the copy. */
