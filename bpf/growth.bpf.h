@@ -303,6 +303,9 @@ static __always_inline bool fault_begin_walk(struct task_struct *task, struct mt
 	w->end = MT_END_DEPTH;
 	w->pending = (__u64)BPF_CORE_READ(task, utask, return_instances);
 	w->hook = w->pending ? trampoline() : 0;
+	s->chunk_len = 0;
+	s->reach = 0;
+	memo_drop(s);
 	return true;
 }
 
@@ -321,7 +324,7 @@ __noinline __u32 fault_walk_frames(struct mt_scratch *s, struct mt_thread *t)
 	space = bpf_map_lookup_elem(&spaces, &proc);
 	s->ip[0] = s->walk.pc;
 	s->walk.hash = hash_frame(0, s->walk.pc);
-	if (!space || mt_depth < 2 || walk_step(&s->walk, space))
+	if (!space || mt_depth < 2 || walk_step(s, space))
 		return 1;
 	s->ip[1] = s->walk.pc;
 	s->walk.hash = hash_frame(s->walk.hash, s->walk.pc);
