@@ -146,11 +146,13 @@ __noinline int memo_records(struct mt_scratch *s)
 /* The walk that was written down found this site. */
 static __always_inline void memo_keep(struct mt_scratch *s, __u32 site, __u32 n_frames)
 {
-	struct mt_memo *m;
+	struct mt_memo *m = memo_at(s, s->recording - 1);
 
-	if (!s->recording || !s->n_words || s->n_words > MT_MEMO_WORDS || site >= mt_n_sites)
+	if (!s->recording)
 		return;
-	m = memo_at(s, s->recording - 1);
+	s->recording = 0;
+	if (!s->n_words || s->n_words > MT_MEMO_WORDS || site >= mt_n_sites)
+		return;
 	m->base = s->chunk_at;
 	m->len = s->chunk_len;
 	m->site = site;
