@@ -255,8 +255,7 @@ static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp,
 	if (!t)
 		return false;
 	outer_ra = t->ra;
-	/* where only entries are probed, what is on the stack is what was seen there */
-	hook = mt_mode == MT_MODE_COUNT ? 0 : trampoline();
+	hook = trampoline();
 	if (sp == t->sp) {
 		/* a tail call returns where its caller would have; the same function again was called anew */
 		return func != MT_COOKIE_FUNC(t->cookie) && (ra == outer_ra || (hook && ra == hook));
@@ -350,12 +349,9 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 	/* more than there are addresses: it will fail, and would drown the bytes of those that do not */
 	if (size > MT_ADDR_MAX)
 		return 0;
-	if (sp == t->sp) {
-		if (MT_COOKIE_FUNC(cookie) != MT_COOKIE_FUNC(t->cookie) && ra == t->ra && size == t->size)
-			return 0;
-	} else if (sp < t->sp && still_inside(ctx, t, sp, ra, MT_COOKIE_FUNC(cookie))) {
+	if (t->sp && sp <= t->sp && (sp < t->sp || size == t->size) &&
+	    still_inside(ctx, t, sp, ra, MT_COOKIE_FUNC(cookie)))
 		return 0;
-	}
 	t->sp = sp;
 	t->ra = ra;
 	t->cookie = cookie;

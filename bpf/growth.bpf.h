@@ -301,7 +301,7 @@ static __always_inline bool fault_begin_walk(struct task_struct *task, struct mt
 	w->sp_known = 1;
 	w->range = 0;
 	w->end = MT_END_DEPTH;
-	w->pending = (__u64)BPF_CORE_READ(task, utask, return_instances);
+	w->pending = pending_returns();
 	w->hook = w->pending ? trampoline() : 0;
 	s->chunk_len = 0;
 	s->reach = 0;

@@ -129,9 +129,21 @@ static __always_inline struct mt_thread *thread_here(void)
 /* The page that uretprobes return through; 0 if this process has none yet. */
 static __noinline __u64 trampoline(void)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
+	/* by typed pointers, which cost a load each and no call; most processes have no such page */
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mm_struct *mm = task->mm;
+	struct xol_area *area = mm ? mm->uprobes_state.xol_area : NULL;
 
-	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	return area ? area->vaddr : 0;
+}
+
+/* The kernel's list of returns through it that are to come, 0 if there are none. */
+static __always_inline __u64 pending_returns(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_task *utask = task->utask;
+
+	return utask ? (__u64)utask->return_instances : 0;
 }
 
 static __always_inline struct mt_proc *proc_at(__u32 proc)

@@ -339,7 +339,6 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 /* The frame that caller lies in, once the call that sp belongs to has returned. */
 static __always_inline void walk_begin(mt_regs *ctx, struct mt_scratch *s, __u64 caller, __u64 sp)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
 	struct mt_walk *w = &s->walk;
 
 	w->pc = caller;
@@ -351,7 +350,7 @@ static __always_inline void walk_begin(mt_regs *ctx, struct mt_scratch *s, __u64
 	w->range = 0;
 	w->guessed = 0;
 	w->end = MT_END_DEPTH;
-	w->pending = (__u64)BPF_CORE_READ(task, utask, return_instances);
+	w->pending = pending_returns();
 	w->hook = w->pending ? trampoline() : 0;
 	s->chunk_len = 0;
 	s->reach = 0;
