@@ -147,9 +147,9 @@ __noinline __u32 walk_frames(struct mt_scratch *s, struct mt_thread *t, __u64 fp
 	s->first = s->last = s->fp = fp;
 	s->near = 0;
 #pragma clang loop unroll(disable)
-	for (int i = 0; i < MT_MAX_DEPTH; i++) {
+	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
 		/* also when it is full: this tells whether it is whole */
-		bool full = n >= mt_depth;
+		bool full = n >= mt_depth || i > mt_depth;
 
 		n = walk_chunk(s, t, n, !i);
 		if (s->walk.end != MT_END_DEPTH || full)

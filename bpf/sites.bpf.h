@@ -37,7 +37,7 @@ struct {
 	__type(value, __u64);
 } stack_words SEC(".maps");
 
-#define SITE_PROBES 64
+#define SITE_PROBES 24		/* at most a quarter of the index is in use: no site is that far from its place */
 
 /*
  * The functions below are global, not static: the verifier looks at each of them
@@ -102,7 +102,7 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	}
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++)
-		if (!keep_word(s, n, at, i))
+		if (i >= mt_depth || !keep_word(s, n, at, i))
 			break;
 	site->hash = h;
 	site->proc = proc;

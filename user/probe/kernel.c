@@ -61,7 +61,7 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_groups = (s.max_live * 4 / 3 + MT_WAYS * MT_GROUP - 1) / (MT_WAYS * MT_GROUP);
 	s.n_over = clamp(s.max_live / 4, 1024, 1u << 24);
 	s.n_sites = s.max_stacks + 1;
-	s.n_index = pow2_at_least(s.max_stacks * 2);
+	s.n_index = pow2_at_least(s.max_stacks * 4);
 	s.n_words = clamp(s.max_stacks * o->depth, 1024, UINT32_MAX / 8);
 	s.n_procs = N_PROCS;
 	s.n_shards = pow2_at_least(clamp(n_cpus, 1, 8));
