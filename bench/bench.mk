@@ -62,3 +62,9 @@ $(foreach lib,$(BENCH_LIBS),$(eval $(call bench_copy,$(lib))))
 # The same malloctrace without its counters for the peak, to tell what they cost. In a tree of its own: its BPF object differs.
 bench-without-peak: $(B)/malloctrace
 	$(Q)$(MAKE) -s --no-print-directory B=$(B)/bench/without-peak BPF_FLAGS=-DMT_WITHOUT_PEAK $(B)/bench/without-peak/malloctrace
+
+# The promises of --overhead, a minute each: the live tests' own programs, with the bounds that are promised.
+BUDGET_SECONDS ?= 60
+.PHONY: bench-budget
+bench-budget: all $(B)/live-tests
+	$(Q)BUDGET_SECONDS=$(BUDGET_SECONDS) $(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --filter 'budget_*'

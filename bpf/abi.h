@@ -218,6 +218,21 @@ struct mt_hist {		/* per process, bank and shard */
 	__u64 lifetimes[MT_N_CLASSES];	/* by log2 of the lifetime in ns */
 };
 
+/* ---- --overhead: frees by age, per site */
+
+/* class 0 holds ages below 1 << MT_AGE_MIN_BITS ns; then two classes to each doubling; the last one all the rest */
+#define MT_AGE_MIN_BITS 13
+#define MT_N_AGES 60
+
+/* time between two hits of a thread, by length; the last class holds all the rest */
+#define MT_N_GAPS 64
+#define MT_GAP_STEP_NS 32
+
+struct mt_ages {
+	__u64 blocks[MT_N_AGES];
+	__u64 bytes[MT_N_AGES];
+};
+
 /* ---- threads: what one thread has under way, touched by that thread alone */
 
 struct mt_thread_counts {
@@ -264,6 +279,10 @@ struct mt_thread {
 		struct {	/* --sample */
 			__u64 gap;		/* bytes until the next sample */
 			__u64 random;
+		};
+		struct {	/* --overhead */
+			__u64 left_ns;		/* when a program ended, if the time to the next one is to be taken; odd: inside a call */
+			__u64 window;		/* that what is under way belongs to */
 		};
 		struct {	/* --mode growth: how things stood when the fault under way began; of differences, 32 bits do */
 			__u32 fault_no;		/* the last fault that was charged, as the kernel counts them */
@@ -411,6 +430,7 @@ enum mt_counter {
 	MT_EDGE_ABANDONED,	/* a call left without a return: longjmp, exception, the end of the trace */
 	MT_EDGE_DIED_INSIDE,	/* a thread ended inside a call */
 	MT_EDGE_SIZE_GUESSED,	/* --mode growth: the size of a page fault that was interrupted, see growth.bpf.h */
+	MT_EDGE_WINDOW,		/* --overhead: a call was under way when a window ended */
 	MT_N_COUNTERS
 };
 #define MT_N_LOSSES MT_EDGE_RETURN_ONLY

@@ -144,7 +144,7 @@ static __always_inline void charge_alloc(struct charge *c, const struct amount *
 
 static __always_inline void charge_free(struct charge *c, const struct amount *a, const struct taken *b, __u64 now_ns)
 {
-	__u64 lived = now_ns > b->born_ns ? now_ns - b->born_ns : 0;
+	__u64 lived = b->born_ns && now_ns > b->born_ns ? now_ns - b->born_ns : 0;
 
 	__sync_fetch_and_add(&c->counts->free_calls, a->calls);
 	__sync_fetch_and_add(&c->counts->free_bytes, a->bytes);
@@ -174,6 +174,7 @@ static __always_inline void end_block(struct mt_thread *t, const struct taken *b
 	if (!charge_open(&c, b->site, t->proc, cut))
 		return;
 	charge_free(&c, &a, b, now_ns);
+	budget_freed(b->site, b->born_ns, b->size, now_ns);
 	t->counts.free_calls += a.calls;
 	t->counts.free_bytes += a.bytes;
 	if (t->last_block == addr) {
@@ -384,6 +385,7 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 	t = thread_here();
 	if (!t)
 		return 0;
+	budget_thread(t);
 	sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
 	ra = arch_return_address(ctx);
 	if (mt_mode == MT_MODE_COUNT)
@@ -511,6 +513,7 @@ static __always_inline int on_return(mt_regs *ctx)
 	t = thread_here();
 	if (!t)
 		return 0;
+	budget_thread(t);
 	if (cookie & MT_COOKIE_AT_RET) {
 		sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
 		caller = arch_return_address(ctx);
@@ -587,7 +590,10 @@ static __always_inline int on_return(mt_regs *ctx)
 	if (!blocks_put_new(addr, t->proc, &block)) {
 		/* a block is there still: its free was not seen; or there is no room at home */
 		if (blocks_take(addr, t->proc, &stale)) {
-			count(MT_LOST_MISSED_FREE);
+			if (mt_budget && mt_gaps)
+				stale.born_ns = 0;
+			else
+				count(MT_LOST_MISSED_FREE);
 			end_old_block(t, &stale, addr, cut, now_ns);
 		}
 		if (!blocks_put(addr, t->proc, &block))
@@ -619,6 +625,7 @@ static __always_inline int on_free(mt_regs *ctx)
 	t = thread_here();
 	if (!t)
 		return 0;
+	budget_thread(t);
 	if (MT_COOKIE_OLD(cookie)) {
 		__u64 arg[8];
 

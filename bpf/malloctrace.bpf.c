@@ -19,6 +19,7 @@
 #include "bpf/frames.bpf.h"
 #include "bpf/unwind.bpf.h"
 #include "bpf/sites.bpf.h"
+#include "bpf/budget.bpf.h"
 #include "bpf/alloc.bpf.h"
 #include "bpf/life.bpf.h"
 #include "bpf/growth.bpf.h"
@@ -29,25 +30,41 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("uprobe")
 int enter_alloc(mt_regs *ctx)
 {
-	return on_enter(ctx, false);
+	__u64 began_ns = budget_begin();
+
+	on_enter(ctx, false);
+	budget_end(began_ns);
+	return 0;
 }
 
 SEC("uprobe")
 int enter_realloc(mt_regs *ctx)
 {
-	return on_enter(ctx, true);
+	__u64 began_ns = budget_begin();
+
+	on_enter(ctx, true);
+	budget_end(began_ns);
+	return 0;
 }
 
 SEC("uprobe")
 int leave(mt_regs *ctx)
 {
-	return on_return(ctx);
+	__u64 began_ns = budget_begin();
+
+	on_return(ctx);
+	budget_end(began_ns);
+	return 0;
 }
 
 SEC("uprobe")
 int enter_free(mt_regs *ctx)
 {
-	return on_free(ctx);
+	__u64 began_ns = budget_begin();
+
+	on_free(ctx);
+	budget_end(began_ns);
+	return 0;
 }
 
 /* The entry point of a program of our own: its loader is done. */

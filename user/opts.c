@@ -241,6 +241,8 @@ static const struct {
 	const char *a, *a_value, *b, *b_value, *why;
 } clashes[] = {
 	{ "sample", NULL, "overhead", NULL, "both leave allocations out" },
+	{ "overhead", NULL, "mode", "growth", "that mode has no probes to take out" },
+	{ "overhead", NULL, "mode", "count", "that mode does not see how long blocks live" },
 	{ "sample", NULL, "mode", "growth", "that mode sees no allocations" },
 	{ "size", "usable", "mode", "count", "that mode does not see where blocks are" },
 	{ "size", "usable", "mode", "growth", "that mode sees no allocations" },

@@ -34,6 +34,7 @@ static int take_room(struct opts *o, const struct given *g, struct err *e);
 static int take_number(struct opts *o, const struct given *g, struct err *e);
 static int take_age(struct opts *o, const struct given *g, struct err *e);
 static int take_seconds(struct opts *o, const struct given *g, struct err *e);
+static int take_percent(struct opts *o, const struct given *g, struct err *e);
 static int take_choice(struct opts *o, const struct given *g, struct err *e);
 static int take_pids(struct opts *o, const struct given *g, struct err *e);
 static int take_sym(struct opts *o, const struct given *g, struct err *e);
@@ -72,7 +73,9 @@ const struct row opt_rows[] = {
 	{ 0, "sample", "BYTES", RECORDING, 0, take_room, FIELD(sample_bytes), 1, SAMPLE_MAX,
 	  .help = "record on average one allocation per BYTES allocated, and estimate; larger blocks are all recorded",
 	  .preset = "off" },
-	KEEP(0, "overhead"),
+	{ 0, "overhead", "PCT", RECORDING, 0, take_percent, FIELD(overhead_pct),
+	  .help = "take no more than PCT percent of the targets' CPU time, averaged over any second: probe part of "
+		  "the time, estimate, and say so", .preset = "off" },
 	{ 0, "min-size", "SIZE", RECORDING, 0, take_size, FIELD(min_size),
 	  .help = "only blocks of at least SIZE bytes" },
 	{ 0, "max-size", "SIZE", RECORDING, 0, take_size, FIELD(max_size),
@@ -280,6 +283,17 @@ static int take_seconds(struct opts *o, const struct given *g, struct err *e)
 	if (parse_seconds(g->val, &ns) || !ns)
 		return bad(g, "seconds, more than 0, such as 30 or 0.5", e);
 	*(uint64_t *)field(o, g) = ns;
+	return 0;
+}
+
+/* Below a thousandth, coming and going would take all of it; above a half there is no point. */
+static int take_percent(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t billionths;
+
+	if (parse_seconds(g->val, &billionths) || billionths < 100000000 || billionths > 50000000000)
+		return bad(g, "percent from 0.1 to 50, such as 5 or 0.5", e);
+	*(double *)field(o, g) = billionths / 1e9;
 	return 0;
 }
 

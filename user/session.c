@@ -17,6 +17,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "budget/budget.h"
 #include "collect/collect.h"
 #include "loop.h"
 #include "output.h"
@@ -38,6 +39,7 @@ struct session {
 	struct tracees tracees;
 	struct kernel *kernel;
 	struct collect *collect;
+	struct budget *budget;	/* --overhead; else NULL */
 	struct model *model;
 	struct unwind *unwind;
 	struct loop *loop;
@@ -182,6 +184,15 @@ static void on_watch(void *arg)
 
 /* ---- snapshots */
 
+static int take_cut(struct session *s, const struct cut_opts *how, const struct cut **ret, struct err *e)
+{
+	int err = collect__cut(s->collect, how, ret, e);
+
+	if (!err && s->budget)
+		*ret = budget__estimate(s->budget, *ret);
+	return err;
+}
+
 /* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. */
 static struct snapshot *take(struct session *s, bool last, bool ages, struct err *e)
 {
@@ -216,8 +227,12 @@ static struct snapshot *take(struct session *s, bool last, bool ages, struct err
 		if (p->cpu_ns > p->cpu_at_attach_ns)
 			info.target_cpu_ns += p->cpu_ns - p->cpu_at_attach_ns;
 	}
-	if (collect__cut(s->collect, &how, &cut, e))
+	if (take_cut(s, &how, &cut, e))
 		return NULL;
+	if (s->budget) {
+		info.observed_share = budget__observed_share(s->budget);
+		info.probe_ns_estimate = budget__spent_ns(s->budget);
+	}
 	model__note(s->model, cut);
 	info.mappings = tracees__n_mappings(&s->tracees);
 	info.unwind_full = unwind__n_full(s->unwind);
@@ -254,7 +269,7 @@ static void on_second(void *arg)
 		return;
 	for (size_t i = 0; i < s->tracees.v.n; i++)
 		tracee__sample(&s->tracees, s->tracees.v.v[i]);
-	if (!collect__cut(s->collect, &how, &cut, NULL))
+	if (!take_cut(s, &how, &cut, NULL))
 		model__note(s->model, cut);
 }
 
@@ -415,9 +430,10 @@ static int load(struct session *s, struct err *e)
 		.min_size = o->min_size,
 		.max_size = o->max_size,
 		.depth = o->depth,
-		.precise_times = o->precise_times,
+		.precise_times = o->precise_times || o->overhead_pct > 0,
 		.sample_bytes = o->sample_bytes,
 		.seed = o->seed,
+		.budget = o->overhead_pct > 0,
 	};
 	int err = kernel__open(&k, &s->kernel, e);
 
@@ -434,6 +450,11 @@ static int load(struct session *s, struct err *e)
 	s->tracees.kernel = s->kernel;
 	s->tracees.model = s->model;
 	s->tracees.unwind = s->unwind;
+	if (o->overhead_pct > 0) {
+		struct budget_opts b = { o->overhead_pct / 100, s->kernel, s->collect, s->unwind, &s->tracees };
+
+		return budget__new(&b, &s->budget, e);
+	}
 	return 0;
 }
 
@@ -480,6 +501,8 @@ static int fill_loop(struct session *s, struct err *e)
 		err = loop__add_timer(s->loop, o->interval_ns, false, on_interval, s);
 	if (!err && o->duration_ns)
 		err = loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
+	if (!err && s->budget)
+		err = budget__begin(s->budget, s->loop);
 	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
 }
 
@@ -516,6 +539,8 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	for (size_t i = 0; i < s->tracees.v.n; i++)
 		tracee__sample(&s->tracees, s->tracees.v.v[i]);
 	kernel__freeze(s->kernel, true);
+	if (s->budget)
+		budget__end(s->budget);
 	tracees__detach(&s->tracees);
 	say_verbose("detached in %.1f ms", (now_ns() - s->end_ns) / 1e6);
 	let_signals_kill(s);
@@ -595,6 +620,7 @@ static void done(struct session *s)
 	tracees__detach(&s->tracees);
 	watch__close(s->watch);
 	loop__free(s->loop);
+	budget__free(s->budget);
 	collect__free(s->collect);
 	unwind__free(s->unwind);
 	kernel__close(s->kernel);

@@ -247,6 +247,9 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --depth 513", "--depth 513: want a number from 1 to 512" },
 		{ "-p1 --max-live 0", "--max-live 0: want a number from 1 to 4294967296, also with K, M or G" },
 		{ "-p1 --max-stacks 5G", "--max-stacks 5G: want a number from 1 to 1000000, also with K, M or G" },
+		{ "-p1 --overhead 0", "--overhead 0: want percent from 0.1 to 50, such as 5 or 0.5" },
+		{ "-p1 --overhead 50.1", "--overhead 50.1: want percent from 0.1 to 50, such as 5 or 0.5" },
+		{ "-p1 --overhead 5%", "--overhead 5%: want percent from 0.1 to 50, such as 5 or 0.5" },
 		{ "-p1 -T 0", "-T 0: want a number from 1 to 1000000" },
 		{ "-p1 --min-size x", "--min-size x: want a number of bytes, also with K, M or G" },
 		{ "-p1 --min-size 5K --max-size 4K", "--min-size 5K: is more than --max-size 4K" },
@@ -327,7 +330,7 @@ Test(opts, later_versions)
 {
 	static const char *const lines[] = {
 		"-a", "--all", "--comm x", "--cgroup x", "-f", "--follow", "--mode leak",
-		"--overhead 3", "--within f", "--mark f", "--tag f", "--free-stacks",
+		"--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f", "--by thread",
 		"--between 1,2", "--keep 3", "--fail-over 1M", "--listen x", "-o x.pb.gz", "-o x.html",

@@ -158,7 +158,10 @@ static void quality(struct json *j, const struct snapshot *s)
 	json__line(j, 2);
 	json__object(j, "overhead");
 	json__u64(j, "probe_hits", s->probe_hits);
-	json__null(j, "probe_ns_estimate");
+	if (s->probe_ns_estimate)
+		json__u64(j, "probe_ns_estimate", s->probe_ns_estimate);
+	else
+		json__null(j, "probe_ns_estimate");
 	json__u64(j, "target_cpu_ns", s->target_cpu_ns);
 	json__u64(j, "tool_cpu_ns", s->tool_cpu_ns);
 	json__object_end(j);

@@ -43,6 +43,8 @@ static const struct counter_words {
 	[MT_EDGE_DIED_INSIDE] = { "died_inside", "thread ended inside a call", "threads ended inside a call" },
 	[MT_EDGE_SIZE_GUESSED] = { "size_guessed", "page fault was interrupted: its size is taken for one page, or a huge one",
 				   "page faults were interrupted: their sizes are taken for one page, or a huge one" },
+	[MT_EDGE_WINDOW] = { "cut_off", "call was under way when a window of --overhead ended",
+			     "calls were under way when a window of --overhead ended" },
 };
 
 /* Those that are counted here, not in the kernel's programs. */
@@ -372,6 +374,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->older_ns = info->older_ns;
 	s->target_cpu_ns = info->target_cpu_ns;
 	s->tool_cpu_ns = info->tool_cpu_ns;
+	s->probe_ns_estimate = info->probe_ns_estimate;
 	s->scanned = cut->scanned;
 	build_counters(s, cut, info->unwind_full);
 	build_processes(&b, m, cut, process_of_proc, n_proc_numbers);

@@ -179,6 +179,7 @@ struct snapshot {
 	uint64_t stacks_by_end[4];	/* enum mt_end; distinct stacks */
 	uint64_t frames_walked;
 	uint64_t probe_hits, target_cpu_ns, tool_cpu_ns;
+	uint64_t probe_ns_estimate;	/* of target_cpu_ns; 0: not measured */
 
 	const struct snap_probe *probes;
 	size_t n_probes;

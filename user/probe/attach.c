@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the links. A link exists in the list of its step, or not at all. */
+/*
+ * Owns the links. A link exists in the list of its step, or not at all; those on
+ * their way out are a struct closing's.
+ */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "malloctrace.skel.h"
 #include "probe/attach.h"
@@ -43,7 +47,11 @@ struct link {
 struct attachment {
 	struct kernel *kernel;
 	pid_t pid;
-	struct vec(struct link) links[ARRAY_SIZE(steps)];
+	struct vec(struct link) links[ARRAY_SIZE(steps) + 1];	/* by step; then those that are no allocator's */
+	/* what is probed, to probe it again */
+	const struct alloc_funcs *funcs;
+	struct vec(const struct plan *) plans;
+	bool parked;
 };
 
 static struct bpf_program *program_of(struct kernel *k, const struct step *s)
@@ -155,6 +163,11 @@ static int explain(const struct attachment *a, struct err *e, int err, const str
 	}
 }
 
+static bool at_return(size_t step)
+{
+	return step < ARRAY_SIZE(steps) && steps[step].how == ON_RETURN;
+}
+
 static int attach_multi(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj,
 			const struct chosen *c)
 {
@@ -163,7 +176,7 @@ static int attach_multi(struct attachment *a, size_t step, struct bpf_program *p
 	if (!l)
 		return -ENOMEM;
 	l->fd = uprobe_multi__link(bpf_program__fd(prog), obj->fd_path, c->offsets.v, c->cookies.v, c->offsets.n,
-				   steps[step].how == ON_RETURN, a->pid);
+				   at_return(step), a->pid);
 	if (l->fd < 0) {
 		a->links[step].n--;
 		return -errno;
@@ -175,7 +188,7 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 		       const struct chosen *c)
 {
 	for (size_t i = 0; i < c->offsets.n; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = steps[step].how == ON_RETURN, .bpf_cookie = c->cookies.v[i]);
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return(step), .bpf_cookie = c->cookies.v[i]);
 		struct link *l = vec_push(&a->links[step]);
 
 		if (!l)
@@ -194,6 +207,16 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,
 		    struct err *e)
 {
+	a->funcs = funcs;
+	for (size_t i = 0; i < n; i++) {
+		const struct plan **slot = vec_push(&a->plans);
+
+		if (!slot)
+			return err_set(e, -ENOMEM, "out of memory");
+		*slot = plans[i];
+	}
+	if (a->parked)
+		return 0;
 	for (size_t step = 0; step < ARRAY_SIZE(steps); step++) {
 		struct bpf_program *prog = program_of(a->kernel, &steps[step]);
 
@@ -214,86 +237,149 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e)
 {
 	struct chosen c = { .offsets = { &offset, 1, 1 }, .cookies = { &(uint64_t){ 0 }, 1, 1 } };
-	size_t step = ARRAY_SIZE(steps) - 1;	/* an entry like any other */
+	size_t step = ARRAY_SIZE(steps);
 	struct bpf_program *prog = a->kernel->skel->progs.reach_entry;
 	int err = a->kernel->multi ? attach_multi(a, step, prog, exe, &c) : attach_perf(a, step, prog, exe, &c);
 
 	return err ? explain(a, e, err, exe) : 0;
 }
 
-#define CLOSERS 64
+/* ---- many at once: making a link or closing it is mostly waiting */
 
-/* Links that are to go, taken by whoever is free: most of the time of closing one is spent waiting for others. */
-struct closing {
-	struct vec(struct link) links;
-	size_t next;
+#define MAX_HANDS 64
+
+struct crew {
+	void (*work)(void *arg, size_t i);
+	void *arg;
+	size_t n, next;
+	pthread_t hands[MAX_HANDS];
+	size_t n_hands;
 };
 
-static void *close_links(void *arg)
+static void *take_part(void *arg)
 {
-	struct closing *c = arg;
+	struct crew *c = arg;
 	size_t i;
 
-	while ((i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->links.n) {
-		if (c->links.v[i].perf)
-			bpf_link__destroy(c->links.v[i].perf);
-		else
-			close(c->links.v[i].fd);
-	}
+	while ((i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->n)
+		c->work(c->arg, i);
 	return NULL;
 }
 
-static void close_all(struct closing *c)
+/* spare: how many of the n the caller does itself, while others do the rest */
+static void crew_start(struct crew *c, size_t spare)
 {
-	pthread_t threads[CLOSERS];
-	size_t n = 0;
-
-	while (n + 1 < c->links.n && n < CLOSERS && !pthread_create(&threads[n], NULL, close_links, c))
-		n++;
-	close_links(c);
-	while (n)
-		pthread_join(threads[--n], NULL);
-	vec_done(&c->links);
+	while (c->n_hands + spare < c->n && c->n_hands < MAX_HANDS &&
+	       !pthread_create(&c->hands[c->n_hands], NULL, take_part, c))
+		c->n_hands++;
 }
 
-static void take_links(struct attachment *a, size_t step, bool often, struct closing *c)
+/*
+ * The same, before others on a busy machine: as long as some probes are in place
+ * and others are not, a target pays for nothing. They hardly use the CPU.
+ */
+static void crew_start_at_once(struct crew *c)
 {
-	for (size_t i = 0; i < a->links[step].n; i++) {
-		struct link *l;
+	struct sched_param first = { .sched_priority = 1 };
+	pthread_attr_t attr;
 
-		if (a->links[step].v[i].often != often)
-			continue;
-		l = vec_push(&c->links);
-		if (l) {
-			*l = a->links[step].v[i];
-		} else {
-			/* without memory: one by one */
-			struct closing one = { .links = { &a->links[step].v[i], 1, 1 } };
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_RR);
+	pthread_attr_setschedparam(&attr, &first);
+	while (c->n_hands < c->n && c->n_hands < MAX_HANDS && !pthread_create(&c->hands[c->n_hands], &attr, take_part, c))
+		c->n_hands++;
+	pthread_attr_destroy(&attr);
+	/* without the right to it */
+	crew_start(c, 0);
+}
 
-			close_links(&one);
+static void crew_join(struct crew *c)
+{
+	take_part(c);
+	while (c->n_hands)
+		pthread_join(c->hands[--c->n_hands], NULL);
+}
+
+/* ---- links on their way out */
+
+struct closing {
+	struct vec(struct link) links;
+	struct crew crew;
+	size_t n_closed;
+	bool started;
+	int event_fd;		/* not ours; -1: nobody waits for it */
+};
+
+static void close_link(struct link *l)
+{
+	if (l->perf)
+		bpf_link__destroy(l->perf);
+	else
+		close(l->fd);
+}
+
+static void close_one(void *arg, size_t i)
+{
+	struct closing *c = arg;
+
+	close_link(&c->links.v[i]);
+	if (__atomic_add_fetch(&c->n_closed, 1, __ATOMIC_ACQ_REL) == c->links.n && c->event_fd >= 0)
+		eventfd_write(c->event_fd, 1);
+}
+
+/* Entries first, as attach.h says. often: only those that the target meets most, or only the others. */
+static void move_links(struct attachment *a, size_t n_steps, bool often, struct closing *c)
+{
+	for (size_t step = n_steps; step-- > 0;) {
+		size_t kept = 0;
+
+		for (size_t i = 0; i < a->links[step].n; i++) {
+			struct link *l;
+
+			if (a->links[step].v[i].often != often) {
+				a->links[step].v[kept++] = a->links[step].v[i];
+				continue;
+			}
+			l = vec_push(&c->links);
+			if (l)
+				*l = a->links[step].v[i];
+			else
+				close_link(&a->links[step].v[i]);	/* without memory: one by one */
 		}
+		a->links[step].n = kept;
 	}
+}
+
+static void close_now(struct closing *c)
+{
+	c->event_fd = -1;
+	c->crew = (struct crew){ .work = close_one, .arg = c, .n = c->links.n };
+	crew_start(&c->crew, 1);
+	crew_join(&c->crew);
+	vec_done(&c->links);
 }
 
 void attachments__free(struct attachment *const *v, size_t n)
 {
 	/*
-	 * Entries first, as attach.h says; all at once, because nothing is recorded any more when a trace ends. The
+	 * All at once, because nothing is recorded any more when a trace ends. But the
 	 * kernel closes perf events one after the other whoever asks (event_mutex, a tenth of a second each on 6.18):
 	 * those that the target meets most go before the others begin to wait.
 	 */
 	for (int often = 1; often >= 0; often--) {
 		struct closing c = {};
 
-		for (size_t step = ARRAY_SIZE(steps); step-- > 0;)
-			for (size_t i = 0; i < n; i++)
-				if (v[i])
-					take_links(v[i], step, often, &c);
-		close_all(&c);
+		for (size_t i = 0; i < n; i++)
+			if (v[i])
+				move_links(v[i], ARRAY_SIZE(v[i]->links), often, &c);
+		close_now(&c);
 	}
 	for (size_t i = 0; i < n; i++) {
-		for (size_t step = 0; v[i] && step < ARRAY_SIZE(steps); step++)
+		for (size_t step = 0; v[i] && step < ARRAY_SIZE(v[i]->links); step++)
 			vec_done(&v[i]->links[step]);
+		if (v[i])
+			vec_done(&v[i]->plans);
 		free(v[i]);
 	}
 }
@@ -301,4 +387,121 @@ void attachments__free(struct attachment *const *v, size_t n)
 void attachment__free(struct attachment *a)
 {
 	attachments__free(&a, 1);
+}
+
+struct closing *attachments__take(struct attachment *const *v, size_t n, bool parked, int event_fd)
+{
+	struct closing *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->event_fd = event_fd;
+	for (size_t i = 0; i < n; i++) {
+		if (!v[i])
+			continue;
+		v[i]->parked = parked;
+		move_links(v[i], ARRAY_SIZE(steps), true, c);
+		move_links(v[i], ARRAY_SIZE(steps), false, c);
+	}
+	return c;
+}
+
+void closing__start(struct closing *c)
+{
+	if (!c || __atomic_exchange_n(&c->started, true, __ATOMIC_ACQ_REL))
+		return;
+	c->crew = (struct crew){ .work = close_one, .arg = c, .n = c->links.n };
+	crew_start_at_once(&c->crew);
+	if (!c->links.n)
+		eventfd_write(c->event_fd, 1);
+}
+
+bool closing__done(const struct closing *c)
+{
+	return __atomic_load_n(&c->started, __ATOMIC_ACQUIRE) && __atomic_load_n(&c->n_closed, __ATOMIC_ACQUIRE) == c->links.n;
+}
+
+void closing__wait(struct closing *c)
+{
+	if (!c)
+		return;
+	closing__start(c);
+	crew_join(&c->crew);
+	vec_done(&c->links);
+	free(c);
+}
+
+/* ---- and in again */
+
+struct making {			/* one step in one object */
+	struct attachment *a;
+	const struct plan *plan;
+	size_t step;
+	struct chosen chosen;
+	struct attachment made;	/* only its links are used: others work on the lists of a */
+	int err;
+};
+
+static void make_one(void *arg, size_t i)
+{
+	struct making *m = (struct making *)arg + i;
+	struct bpf_program *prog = program_of(m->a->kernel, &steps[m->step]);
+
+	m->made.pid = m->a->pid;
+	m->err = m->a->kernel->multi ? attach_multi(&m->made, m->step, prog, m->plan->object, &m->chosen) :
+				       attach_perf(&m->made, m->step, prog, m->plan->object, &m->chosen);
+}
+
+int attachments__unpark(struct attachment *const *v, size_t n, struct err *e)
+{
+	struct vec(struct making) jobs = {};
+	struct crew crew = { .work = make_one };
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		for (size_t k = 0; v[i] && k < v[i]->plans.n && !err; k++) {
+			for (size_t step = 0; step < ARRAY_SIZE(steps) && !err; step++) {
+				struct making *m = vec_push(&jobs);
+
+				if (!m) {
+					err = -ENOMEM;
+					break;
+				}
+				*m = (struct making){ .a = v[i], .plan = v[i]->plans.v[k], .step = step };
+				err = choose(m->plan, v[i]->funcs, &steps[step], &m->chosen);
+				if (!err && !m->chosen.offsets.n) {
+					chosen_done(&m->chosen);
+					jobs.n--;
+				}
+			}
+		}
+	}
+	if (err)
+		err_set(e, err, "out of memory");
+	crew.arg = jobs.v;
+	crew.n = err ? 0 : jobs.n;
+	crew_start_at_once(&crew);
+	crew_join(&crew);
+	for (size_t i = 0; i < jobs.n; i++) {
+		struct making *m = &jobs.v[i];
+
+		for (size_t k = 0; k < m->made.links[m->step].n; k++) {
+			struct link *l = vec_push(&m->a->links[m->step]);
+
+			if (l)
+				*l = m->made.links[m->step].v[k];
+			else
+				close_link(&m->made.links[m->step].v[k]);
+		}
+		/* a target that has ended is no failure: its end is told elsewhere */
+		if (m->err && m->err != -ESRCH && !err)
+			err = explain(m->a, e, m->err, m->plan->object);
+		vec_done(&m->made.links[m->step]);
+		chosen_done(&m->chosen);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (v[i])
+			v[i]->parked = false;
+	vec_done(&jobs);
+	return err;
 }

@@ -24,6 +24,23 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 		    struct err *e);
 /* Tells when the entry point of a program of our own is reached: see kernel__started. */
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
+/*
+ * All probes of these processes out, and in again, with the programs frozen:
+ * then their order does not matter and all links are closed or made at once. The targets run
+ * free a millisecond or two after closing began; the kernel takes a tenth of a
+ * second more to give the links back, which threads wait for: event_fd becomes
+ * readable when they are done. NULL elements are passed over.
+ *
+ * Taking the links does nothing to them: whoever holds them may start to close
+ * them later, from any thread. parked: what is added meanwhile is probed when the others
+ * are put in again.
+ */
+struct closing;
+struct closing *attachments__take(struct attachment *const *v, size_t n, bool parked, int event_fd);	/* NULL: no memory */
+void closing__start(struct closing *c);	/* the first time; takes NULL */
+bool closing__done(const struct closing *c);	/* waiting for it takes no time */
+void closing__wait(struct closing *c);	/* starts it, if need be; takes NULL */
+int attachments__unpark(struct attachment *const *v, size_t n, struct err *e);
 /* Takes NULL. The target runs free when it returns. */
 void attachment__free(struct attachment *a);
 /* Many take hardly longer than one. Some may be NULL. */

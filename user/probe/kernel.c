@@ -71,12 +71,13 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	/* a large C++ program has 500,000 rows: 4 MiB; 8 bytes more for each page of code */
 	s.n_unwind_rows = clamp(ram / 8192, 1u << 18, 1u << 22);
 	s.n_unwind_pages = s.n_unwind_rows / 8;
+	s.n_ages = o->budget ? s.n_sites + s.n_procs : 1;
 	s.bytes = (uint64_t)s.n_groups * MT_GROUP * sizeof(struct mt_bucket) + s.n_over * 16ull +
 		  (s.n_sites + s.n_procs) * (sizeof(struct mt_site) + s.n_shards * 2ull * sizeof(struct mt_counts)) +
 		  s.n_index * 8ull + s.n_words * 8ull +
 		  s.n_procs * (sizeof(struct mt_proc) + s.n_shards * 2ull * sizeof(struct mt_hist)) +
 		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + 32768 * sizeof(struct mt_thread) + s.n_scratch * sizeof(struct mt_scratch) +
-		  s.n_vars * sizeof(struct mt_vars);
+		  s.n_vars * sizeof(struct mt_vars) + s.n_ages * sizeof(struct mt_ages);
 	if ((uint64_t)s.n_groups * MT_GROUP > UINT32_MAX || s.bytes > ram / 2)
 		return err_set(e, -ERANGE, "tables for %llu blocks and %llu stacks take %llu MiB, more than half of this machine's memory: lower --max-live or --max-stacks",
 			       (unsigned long long)s.max_live, (unsigned long long)s.max_stacks,
@@ -113,6 +114,7 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s)
 		{ skel->maps.unwind_rows, s->n_unwind_rows },
 		{ skel->maps.unwind_pages, s->n_unwind_pages },
 		{ skel->maps.spaces, s->n_procs },
+		{ skel->maps.free_ages, s->n_ages },
 	};
 	size_t i;
 	int err;
@@ -161,6 +163,7 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 	skel->rodata->mt_sample_calls_unit = sampler__calls_unit(o->sample_bytes);
 	skel->rodata->mt_seed = o->seed;
 	skel->rodata->mt_tick_ns = o->precise_times ? 0 : k->tick_ns;
+	skel->rodata->mt_budget = o->budget;
 	skel->rodata->mt_page_bytes = sysconf(_SC_PAGESIZE);
 	skel->rodata->mt_huge_bytes = huge_page_bytes();
 	skel->rodata->mt_rss_batch = MAX(32, 2 * sysconf(_SC_NPROCESSORS_ONLN));
@@ -362,6 +365,14 @@ void kernel__freeze(struct kernel *k, bool frozen)
 		k->frozen_ns = 0;
 		__atomic_and_fetch(&k->skel->data->mt_cut, ~MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
 	}
+}
+
+void kernel__pause(struct kernel *k, bool paused)
+{
+	if (paused)
+		__atomic_or_fetch(&k->skel->data->mt_cut, MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
+	else
+		__atomic_and_fetch(&k->skel->data->mt_cut, ~MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
 }
 
 int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e)

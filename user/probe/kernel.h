@@ -26,6 +26,7 @@ struct table_sizes {
 	uint32_t n_scratch, n_shared;	/* buffers for stacks; those that are no thread's own */
 	uint32_t n_vars;
 	uint32_t n_unwind_rows, n_unwind_pages;
+	uint32_t n_ages;		/* sites whose frees are counted by age */
 	uint64_t bytes;			/* of kernel memory, all together */
 };
 
@@ -38,6 +39,7 @@ struct kernel_opts {
 	uint64_t min_size, max_size;
 	unsigned int depth;
 	bool precise_times;
+	bool budget;			/* --overhead: what the programs take is metered */
 };
 
 struct kernel {
@@ -75,6 +77,9 @@ void kernel__close(struct kernel *k);	/* takes NULL */
  * begins and ends at one instant, however long attaching and detaching take.
  */
 void kernel__freeze(struct kernel *k, bool frozen);
+
+/* The same for a while: the programs' clock goes on. */
+void kernel__pause(struct kernel *k, bool paused);
 
 /* Starts to follow a process; its number in the tables. */
 int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e);

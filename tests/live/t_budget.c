@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * --overhead: what it takes from the target, measured by the target; what it
+ * says, held against the target's ledger. Figures are estimates, so they have
+ * bounds: short tests have wide ones, `make bench-budget` runs the same for a
+ * minute with those that are promised.
+ */
+#include "lt.h"
+
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND 1000000000ull
+
+static uint64_t long_seconds(void)
+{
+	const char *s = getenv("BUDGET_SECONDS");
+
+	return s ? strtoull(s, NULL, 10) : 0;
+}
+
+static void need_minute(struct test *t)
+{
+	if (!long_seconds())
+		skip(t, "takes a minute: make bench-budget");
+}
+
+/* The fixture works meanwhile: time is what is measured here, nothing waits for something else to happen. */
+static void let_pass(uint64_t seconds)
+{
+	struct timespec ts = { (time_t)seconds, 0 };
+
+	while (nanosleep(&ts, &ts))
+		;
+}
+
+struct budget_run {
+	struct ledger led;
+	json_t *root, *process;
+};
+
+/* what: the fixture's arguments. Without malloctrace if pct is NULL. */
+static struct budget_run run(struct test *t, const char *pct, uint64_t seconds, const char *what, const char *arg, const char *arg2)
+{
+	struct budget_run r = { 0 };
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "budget", what, arg, arg2, NULL);
+	if (pct) {
+		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "--overhead", pct, NULL);
+		mt__wait_attached(t, &m);
+	}
+	fx__go(t, &f);
+	let_pass(seconds);
+	fx__go(t, &f);
+	r.led = f.led;
+	if (pct) {
+		r.root = mt__stop_json(t, &m, SIGINT, 0);
+		r.process = process_of(t, r.root, f.c.pid, 0);
+		want_lossless(t, r.root);
+	}
+	fx__quit(t, &f);
+	return r;
+}
+
+static double cost_of_call(struct test *t, const struct ledger *l)
+{
+	return (double)ledger__note(t, l, "cpu_ns") / (double)ledger__sum(l, LED_ALLOC_CALLS);
+}
+
+static double jnum(json_t *j, const char *path)
+{
+	return json_number_value(jget(j, path));
+}
+
+static void want_within(struct test *t, const char *what, double truth, double got, double part)
+{
+	want(t, fabs(got - truth) <= truth * part, "%s: %.0f, wanted %.0f within %.0f%%", what, got, truth, part * 100);
+}
+
+/*
+ * CPU time per call, with probes part of the time and without, in turns. The
+ * bare runs differ among each other: that is the noise.
+ */
+static void want_cheap(struct test *t, uint64_t seconds, unsigned int rounds, double calls_within)
+{
+	double loss = 0, least = INFINITY, most = 0, bare = 0;
+
+	for (unsigned int i = 0; i <= rounds; i++) {
+		struct budget_run b = run(t, NULL, 1, "loop", NULL, NULL), r;
+		double cost = cost_of_call(t, &b.led), part;
+
+		least = fmin(least, cost);
+		most = fmax(most, cost);
+		bare += cost / (rounds + 1);
+		if (i == rounds)
+			break;
+		r = run(t, "5", seconds, "loop", NULL, NULL);
+		part = 1 - cost / cost_of_call(t, &r.led);
+		loss += part / rounds;
+		want(t, jnum(r.root, "observed_share") > 0.01, "observed_share %g, wanted more than 0.01",
+		     jnum(r.root, "observed_share"));
+		want_bool(t, r.root, "estimated", true);
+		want(t, ju64(t, r.root, "overhead.probe_ns_estimate") > 0, "no estimate of what the probes took");
+		/* CPU time in which the loop ran at a fraction of its pace, in one piece */
+		want(t, ledger__note(t, &r.led, "longest_slow_ns") < SECOND / 4, "held up for %lu ns",
+		     ledger__note(t, &r.led, "longest_slow_ns"));
+		want_within(t, "alloc_calls", ledger__sum(&r.led, LED_ALLOC_CALLS), ju64(t, r.root, "totals.alloc_calls"),
+			    calls_within);
+		printf("# loop: loss %.2f%%, observed %.2f%%, alloc_calls %.3f of the truth, longest hold-up %.1f ms\n", part * 100,
+		       jnum(r.root, "observed_share") * 100,
+		       (double)ju64(t, r.root, "totals.alloc_calls") / ledger__sum(&r.led, LED_ALLOC_CALLS),
+		       ledger__note(t, &r.led, "longest_slow_ns") / 1e6);
+	}
+	want(t, loss < 0.05 + (most - least) / bare, "a loop of malloc and free lost %.2f%% of its throughput; bare runs differ by %.2f%%",
+	     loss * 100, (most - least) / bare * 100);
+}
+
+TEST_LIMIT(budget_loop, 60) { want_cheap(t, 4, 2, 0.6); }
+
+TEST_LIMIT(budget_minute_loop, 400)
+{
+	need_minute(t);
+	want_cheap(t, long_seconds(), 1, 0.2);
+}
+
+/* Who lives within the budget is seen whole: nothing is estimated, every figure is exact. */
+TEST(budget_is_enough)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "basic", "family", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "--overhead", "50", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	if (json_is_true(jget(root, "estimated")))
+		skip(t, "the fixture took too little CPU time for a handful of hits on this machine");
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	want_u64(t, root, "observed_share", 1);
+	fx__quit(t, &f);
+}
+
+/* Bursts after sleep: the budget of a quiet second is small, and a burst must not be held up. */
+TEST_LIMIT(budget_burst, 60)
+{
+	struct budget_run r = run(t, "5", 6, "burst", NULL, NULL);
+
+	want(t, ledger__note(t, &r.led, "longest_slow_ns") < SECOND / 4, "held up for %lu ns",
+	     ledger__note(t, &r.led, "longest_slow_ns"));
+	want(t, jnum(r.root, "observed_share") > 0.01, "observed_share %g, wanted more than 0.01", jnum(r.root, "observed_share"));
+	json_decref(r.root);
+}
+
+/*
+ * One block in a hundred leaks, others are held for a while, the rest is churn:
+ * what leaks is found, what is held is no leak.
+ */
+static void want_leak(struct test *t, uint64_t seconds, const char *hold_ms, double within)
+{
+	struct budget_run r = run(t, "5", seconds, "mix", hold_ms, NULL);
+	const struct led_site *leak = ledger__site(t, &r.led, "leak_here"), *hold = ledger__site(t, &r.led, "hold_here");
+	double truth = leak->v[LED_ALLOC_BYTES] - leak->v[LED_FREE_BYTES], held_truth = hold->v[LED_ALLOC_BYTES] - hold->v[LED_FREE_BYTES];
+	double leaked = site_sum(t, r.root, r.process, "leak_here", "live_bytes");
+	double held = site_sum(t, r.root, r.process, "hold_here", "live_bytes");
+	double churned = site_sum(t, r.root, r.process, "churn_here", "live_bytes");
+
+	printf("# mix: observed %.2f%%, leaked %.2f of the truth, held %.2f, alloc_calls %.3f\n", jnum(r.root, "observed_share") * 100,
+	       leaked / truth, held / held_truth, (double)ju64(t, r.root, "totals.alloc_calls") / ledger__sum(&r.led, LED_ALLOC_CALLS));
+	want_within(t, "bytes leaked", truth, leaked, within);
+	want_within(t, "alloc_calls", ledger__sum(&r.led, LED_ALLOC_CALLS), ju64(t, r.root, "totals.alloc_calls"), within);
+	want(t, leaked > held && leaked > churned, "the leak is not the first: %.0f bytes, held %.0f, churn %.0f", leaked, held, churned);
+	json_decref(r.root);
+}
+
+TEST_LIMIT(budget_minute_leak, 400)
+{
+	need_minute(t);
+	want_leak(t, long_seconds(), "10000", 0.2);
+}
+
+TEST_LIMIT(budget_leak, 60) { want_leak(t, 12, "2000", 0.6); }
+
+/* The same site frees 99 of 100 blocks: the rest piles up, and only the rest. */
+TEST_LIMIT(budget_minute_leak_amid_churn, 400)
+{
+	struct budget_run r;
+	const struct led_site *churn;
+	double truth, got;
+
+	need_minute(t);
+	r = run(t, "5", long_seconds(), "mix-leak", "10000", NULL);
+	churn = ledger__site(t, &r.led, "churn_here");
+	truth = churn->v[LED_ALLOC_BYTES] - churn->v[LED_FREE_BYTES];
+	got = site_sum(t, r.root, r.process, "churn_here", "live_bytes");
+	printf("# mix-leak: observed %.2f%%, leaked %.2f of the truth\n", jnum(r.root, "observed_share") * 100, got / truth);
+	want_within(t, "bytes leaked", truth, got, 0.25);
+	json_decref(r.root);
+}
+
+TEST(budget_usage)
+{
+	static const char *const bad[] = { "0", "51", "-1", "5%", "x", "" };
+	struct mt m;
+
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		want_eq(t, "exit status", 2, mt__run(t, &m, "-p", "1", "--overhead", bad[i], NULL));
+		want(t, strstr(m.c.errs.s, "want percent from 0.1 to 50") != NULL, "--overhead '%s': %s", bad[i], m.c.errs.s);
+	}
+}

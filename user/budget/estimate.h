@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Cuts of a trace that saw part of the time → cuts of the whole. */
+#ifndef MT_ESTIMATE_H
+#define MT_ESTIMATE_H
+
+#include "budget/meter.h"
+#include "model/cut.h"
+
+struct estimate;
+
+/* n_sites: with the spare ones. */
+int estimate__new(const struct meter *m, uint32_t n_sites, uint32_t n_procs, struct estimate **ret, struct err *e);
+void estimate__free(struct estimate *es);
+
+/* Of a process, since the last call, in ns. */
+struct times {
+	double seen, unseen;	/* CPU time that was its own, not the probes' */
+	double clock_seen, clock_unseen;	/* time that passed */
+	double cost;		/* CPU time that the probes took while it was seen */
+	double error;		/* of seen */
+};
+
+void estimate__time(struct estimate *es, uint32_t proc, const struct times *t);
+/* Everything in the cut that was not in the one before happened between from and to; after estimate__time. */
+int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, const struct cut *cut);
+/* Looks at the block table. */
+void estimate__scan(struct estimate *es);
+/* The whole, as of now; holds until the next call. NULL without memory. */
+const struct cut *estimate__cut(struct estimate *es, const struct cut *cut, uint64_t now_ns);
+
+#endif

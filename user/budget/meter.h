@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The kernel's side of --overhead (bpf/budget.bpf.h): what the probes took, the limit, frees by age, blocks in the table. */
+#ifndef MT_METER_H
+#define MT_METER_H
+
+#include "probe/kernel.h"
+
+struct spent {			/* since the programs were loaded */
+	uint64_t ns;		/* of the targets' CPU time, by all probes; an estimate */
+	uint64_t timed, timed_ns;	/* hits that were timed, and how long their programs ran */
+};
+
+enum { OUTSIDE, INSIDE };	/* of an allocation call */
+
+struct gaps {			/* between two hits of a thread, by length, as in bpf/abi.h */
+	uint64_t n[2][MT_N_GAPS], ns[2][MT_N_GAPS];
+};
+
+struct meter;
+
+int meter__new(struct kernel *k, struct meter **ret, struct err *e);
+void meter__free(struct meter *m);
+
+struct spent meter__spent(const struct meter *m);
+void meter__gaps(const struct meter *m, struct gaps *ret);
+void meter__set_trap_ns(struct meter *m, uint64_t ns);
+/* alarm_fd becomes readable when this is passed, once; setting it arms it again. */
+void meter__set_limit(struct meter *m, uint64_t spent_ns);
+int meter__alarm_fd(const struct meter *m);
+void meter__read_alarm(struct meter *m);
+bool meter__alarmed(const struct meter *m);	/* since the limit was last set */
+/* A window begins: what threads had under way in an earlier one is void. after_gap: blocks may have gone unseen. */
+void meter__next_window(struct meter *m, bool after_gap);
+
+/* Frees that were seen of a site's blocks, by age. */
+const struct mt_ages *meter__ages(const struct meter *m, uint32_t site);
+
+/* Visits what the block table holds, at a cost that grows with the table. */
+typedef void (*meter_block_fn)(uint32_t site, uint64_t size, uint64_t born_ns, void *arg);
+void meter__blocks(const struct meter *m, meter_block_fn fn, void *arg);
+
+#endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns nothing. Times inside are relative to the first stretch. */
+#include <math.h>
+#include <string.h>
+
+#include "budget/survival.h"
+#include "util/util.h"
+
+#define PRIOR_BLOCKS 1.0
+
+double age_class__from(size_t k)
+{
+	if (!k)
+		return 0;
+	return ldexp(k & 1 ? 1 : 1.5, MT_AGE_MIN_BITS + (int)(k - 1) / 2);
+}
+
+double age_class__to(size_t k)
+{
+	return age_class__from(k + 1);
+}
+
+/* ---- births and windows */
+
+static double square_above(double x)
+{
+	return x > 0 ? x * x / 2 : 0;
+}
+
+/* Of all pairs (birth in the cohort, age in the class): how many, as an area, add up to less than z. */
+static double area_below(const struct cohort *c, double a0, double a1, double z)
+{
+	return square_above(z - c->from_ns - a0) - square_above(z - c->to_ns - a0) - square_above(z - c->from_ns - a1) +
+	       square_above(z - c->to_ns - a1);
+}
+
+/* What part of a class of ages the blocks of a cohort passed between from and to. */
+static void watch(struct survival *s, const struct cohort *c, double from, double to)
+{
+	double youngest = MAX(from - c->to_ns, 0), oldest = to - c->from_ns;
+
+	for (size_t k = 0; k < MT_N_AGES; k++) {
+		double a0 = age_class__from(k), a1 = age_class__to(k), part;
+
+		if (a1 <= youngest)
+			continue;
+		if (a0 >= oldest)
+			break;
+		part = (area_below(c, a0, a1, to) - area_below(c, a0, a1, from)) / ((c->to_ns - c->from_ns) * (a1 - a0));
+		part = MIN(MAX(part, 0), 1);
+		s->seen[k].blocks += part * c->born.blocks;
+		s->seen[k].bytes += part * c->born.bytes;
+	}
+}
+
+static void add_weight(struct weight *sum, struct weight w)
+{
+	sum->blocks += w.blocks;
+	sum->bytes += w.bytes;
+}
+
+/* Two neighbours become one: those that are closest together, measured by their age. */
+static void merge(struct survival *s, double now)
+{
+	size_t best = 0;
+	double least = INFINITY;
+	struct cohort *a, *b;
+
+	for (size_t i = 0; i + 1 < s->n_fixed; i++) {
+		double span = s->cohort[i + 1].to_ns - s->cohort[i].from_ns;
+		double cost = span / (now - s->cohort[i + 1].to_ns + span);
+
+		if (cost < least) {
+			least = cost;
+			best = i;
+		}
+	}
+	a = &s->cohort[best];
+	b = a + 1;
+	a->to_ns = b->to_ns;
+	add_weight(&a->born, b->born);
+	add_weight(&a->stands_for, b->stands_for);
+	if (a->left.blocks < 0 || b->left.blocks < 0)
+		a->left.blocks = -1;
+	else
+		add_weight(&a->left, b->left);
+	memmove(b, b + 1, (s->n - best - 2) * sizeof(*b));
+	s->n--;
+	s->n_fixed -= s->n_fixed > best + 1;
+}
+
+void survival__add(struct survival *s, uint64_t from_ns, uint64_t to_ns, struct weight born)
+{
+	double from, to;
+
+	if (to_ns <= from_ns)
+		return;
+	if (!s->n && !s->origin_ns)
+		s->origin_ns = from_ns;
+	from = from_ns - s->origin_ns;
+	to = to_ns - s->origin_ns;
+	if (born.blocks > 0) {
+		if (s->n == SURVIVAL_COHORTS && s->n_fixed < 2)
+			survival__fix(s, 1);	/* the owner fixes them earlier */
+		if (s->n == SURVIVAL_COHORTS)
+			merge(s, to);
+		s->cohort[s->n++] = (struct cohort){ from, to, born, born, { -1, -1 } };
+	}
+	for (size_t i = 0; i < s->n; i++)
+		watch(s, &s->cohort[i], from, to);
+}
+
+void survival__fix(struct survival *s, double factor)
+{
+	for (size_t i = s->n_fixed; i < s->n; i++) {
+		s->cohort[i].stands_for.blocks = s->cohort[i].born.blocks * factor;
+		s->cohort[i].stands_for.bytes = s->cohort[i].born.bytes * factor;
+	}
+	s->n_fixed = s->n;
+}
+
+void survival__begin_scan(struct survival *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		s->cohort[i].left = (struct weight){ 0, 0 };
+}
+
+void survival__in_table(struct survival *s, uint64_t born_ns, uint64_t size)
+{
+	double t = (double)born_ns - s->origin_ns;
+	size_t low = 0, high = s->n;
+
+	/* the last cohort that begins at or before it */
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (s->cohort[mid].from_ns <= t)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low)
+		add_weight(&s->cohort[low - 1].left, (struct weight){ 1, size });
+}
+
+/* ---- the curve */
+
+static double seen_of(const struct survival *s, size_t k, bool bytes)
+{
+	return bytes ? s->seen[k].bytes : s->seen[k].blocks;
+}
+
+void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], bool bytes, const double prior[MT_N_AGES],
+		     struct curve *ret)
+{
+	double unit = 1, total = 0, n = 0, greenwood = 0;
+
+	/* bytes count by the block: the mean block is one event */
+	for (size_t i = 0; i < s->n; i++) {
+		total += s->cohort[i].born.bytes;
+		n += s->cohort[i].born.blocks;
+	}
+	if (bytes && n > 0 && total > 0)
+		unit = total / n;
+	ret->s[0] = 1;
+	ret->var[0] = 0;
+	for (size_t k = 0; k < MT_N_AGES; k++) {
+		double at_risk = ret->s[k] * seen_of(s, k, bytes) / unit, d = (double)freed[k] / unit;
+		double weight = prior ? PRIOR_BLOCKS : 0;
+		double chance = at_risk + weight > 0 ? (d + weight * (prior ? prior[k] : 0)) / (at_risk + weight) : 0;
+		double low;
+
+		chance = MIN(MAX(chance, 0), 1);
+		ret->chance[k] = chance;
+		ret->s[k + 1] = ret->s[k] * (1 - chance);
+		/* Greenwood's sum; with nothing seen to be freed the chance is still not known to be 0 */
+		low = MAX(chance, 0.5 / (at_risk + 1));
+		if (at_risk + weight > 0 && chance < 1)
+			greenwood += MIN(low, 0.5) / ((1 - MIN(low, 0.5)) * (at_risk + 1));
+		ret->var[k + 1] = ret->s[k + 1] * ret->s[k + 1] * greenwood;
+	}
+}
+
+double curve__at(const struct curve *c, double age_ns, double *ret_var)
+{
+	size_t low = 0, high = MT_N_AGES;
+	double part;
+
+	if (age_ns < 0)
+		age_ns = 0;
+	while (low + 1 < high) {
+		size_t mid = (low + high) / 2;
+
+		if (age_class__from(mid) <= age_ns)
+			low = mid;
+		else
+			high = mid;
+	}
+	part = MIN((age_ns - age_class__from(low)) / (age_class__to(low) - age_class__from(low)), 1);
+	if (ret_var)
+		*ret_var = c->var[low] + part * (c->var[low + 1] - c->var[low]);
+	return c->s[low] + part * (c->s[low + 1] - c->s[low]);
+}
+
+void curve__prior(const struct curve *c, const struct survival *s, double ret[MT_N_AGES])
+{
+	double below = 0;
+	size_t first_gap = MT_N_AGES;
+
+	for (size_t k = 0; k < MT_N_AGES; k++) {
+		if (c->s[k] * s->seen[k].blocks < 1) {
+			first_gap = MIN(first_gap, k);
+			ret[k] = below;
+			continue;
+		}
+		/* a gap in between: half way */
+		for (; first_gap < k; first_gap++)
+			ret[first_gap] = (below + c->chance[k]) / 2;
+		first_gap = MT_N_AGES;
+		below = ret[k] = c->chance[k];
+	}
+	/* ages that nothing has reached yet: nothing is known */
+	for (; first_gap < MT_N_AGES; first_gap++)
+		ret[first_gap] = 0;
+}
+
+/* ---- what is alive */
+
+#define POINTS 4
+
+double survival__alive(const struct survival *s, const struct curve *c, bool bytes, double factor, uint64_t now_ns,
+		       double *ret_var)
+{
+	double now = now_ns - s->origin_ns, sum = 0, error = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct cohort *h = &s->cohort[i];
+		double born = bytes ? h->born.bytes : h->born.blocks, left = bytes ? h->left.bytes : h->left.blocks;
+		double stands_for = i < s->n_fixed ? (bytes ? h->stands_for.bytes : h->stands_for.blocks) : born * factor;
+		double chance = 0, sd = 0, var;
+
+		if (born <= 0)
+			continue;
+		for (int k = 0; k < POINTS; k++) {
+			double t = h->from_ns + (h->to_ns - h->from_ns) * (k + 0.5) / POINTS;
+
+			chance += curve__at(c, now - t, &var) / POINTS;
+			sd += sqrt(var) / POINTS;
+		}
+		/* what is not in the table any more is gone, seen or not */
+		if (h->left.blocks >= 0 && left < chance * born)
+			chance = left / born;
+		sum += stands_for * chance;
+		/* of those that were not seen, each lives by chance; and the curve is the same for all, right or wrong */
+		error += stands_for * MIN(sd, 0.5 * (chance + sqrt(chance / born)));
+	}
+	if (ret_var)
+		*ret_var = error * error + sum;
+	return sum;
+}

@@ -1,0 +1,663 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the coming and going of the probes.
+ *
+ * The probes are in place ("open") or out ("shut"). Open, the limit in the
+ * kernel is set anew several times a second; whoever stays below it is never
+ * disturbed, and everything is seen. When it is passed the programs are frozen,
+ * which ends the window at one instant, and all links are closed: an empty
+ * program would still cost its trap. Shut, a timer asks whether enough has been
+ * earned for another window.
+ *
+ * A report may keep the session busy for long, and the machine may be busy: so it is a thread of its own,
+ * before others, that waits for the alarm, freezes, reads the clocks and starts
+ * to close the links, which are handed to it when a window opens. All the rest
+ * is done later, by the session. Whoever moves `state` from OPEN does it.
+ *
+ * At each of these moments the targets' CPU time is read and booked, to the
+ * window or to the gap: that is what figures are scaled by.
+ */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+
+#include "budget/budget.h"
+#include "budget/calibrate.h"
+#include "budget/estimate.h"
+#include "budget/pace.h"
+#include "util/log.h"
+#include "util/util.h"
+
+#define MS 1000000ull
+#define SECOND_NS 1000000000ull
+#define TICK_NS (50 * MS)
+/* A shut window asks again after this while. */
+#define ASK_NS (10 * MS)
+#define SCAN_EVERY_NS (5 * SECOND_NS)
+/* How wrong the cost of a hit may be. */
+#define COST_ERROR 0.05
+#define GAP_ERROR_NS 25.0
+#define OUTSIDE_PART 0.67	/* of all gaps, where a pair is three hits */
+#define MANY_GAPS 8000
+
+enum state { SHUT, OPEN, SHUTTING };
+
+struct account {		/* of one tracee */
+	clockid_t clock;
+	bool has_clock;
+	uint64_t cpu_ns;	/* when it was last booked */
+	uint64_t shut_cpu_ns;	/* when the last window ended */
+	uint64_t hits;		/* when a stretch last ended */
+	double window_ns, gap_ns;	/* CPU time since then */
+};
+
+struct budget {
+	struct budget_opts o;
+	struct meter *meter;
+	struct hit_cost cost;
+	struct pace pace;
+	struct estimate *estimate;
+	int timer_fd, closed_fd, shut_fd, quit_fd;
+	pthread_t guard;
+	bool guarded;
+	struct closing *links;	/* of the window that is open, or shutting */
+	struct vec(struct closing *) closing;
+	struct account *accounts;	/* one for each tracee; their number does not change */
+	size_t n_accounts;
+	enum state state;
+	bool over;
+	bool partial;		/* there was a gap: figures are estimates */
+	uint64_t began_ns, ended_ns;
+	uint64_t booked_ns;	/* the clock when CPU times were last booked */
+	uint64_t stretch_ns;	/* the clock when the stretch at hand began */
+	uint64_t observed_ns;
+	uint64_t gap_spent_ns;	/* by probes that came or went, since the last stretch ended */
+	uint64_t gap_clock_ns;	/* how long they were not there, since then */
+	uint64_t booked_spent_ns;
+	struct spent stretch_spent;	/* when the stretch at hand began */
+	struct gaps gaps, gaps_before;
+	uint64_t quantum_ns, quantum_end_ns;
+	uint64_t opened_spent_ns, opened_ns;
+	struct spent shut_spent;	/* when the last window ended */
+	uint64_t shut_at_ns;
+	uint64_t scanned_ns;
+	uint64_t waited_ns;	/* when the last window ended, or the wait was last found long */
+	uint64_t start_spent_ns;	/* by the child that was measured */
+};
+
+static enum state state_of(const struct budget *b)
+{
+	return __atomic_load_n(&b->state, __ATOMIC_ACQUIRE);
+}
+
+/* ---- reading clocks */
+
+static uint64_t cpu_of(const struct account *a, uint64_t before)
+{
+	struct timespec t;
+
+	/* of a process that has ended, the last figure stays */
+	if (!a->has_clock || clock_gettime(a->clock, &t))
+		return before;
+	return t.tv_sec * SECOND_NS + t.tv_nsec;
+}
+
+static void book_cpu(struct account *a, uint64_t cpu_ns, bool in_window)
+{
+	if (a->cpu_ns && cpu_ns > a->cpu_ns)
+		*(in_window ? &a->window_ns : &a->gap_ns) += cpu_ns - a->cpu_ns;
+	a->cpu_ns = MAX(a->cpu_ns, cpu_ns);
+}
+
+static void book_gap(struct budget *b, uint64_t t_ns, uint64_t spent_ns)
+{
+	b->gap_spent_ns += spent_ns - b->booked_spent_ns;
+	b->gap_clock_ns += t_ns - b->booked_ns;
+}
+
+/* The CPU time of all targets, booked to the window or the gap that this moment is in. */
+static struct reading book(struct budget *b, bool in_window)
+{
+	struct reading r = { .t_ns = now_ns(), .spent_ns = meter__spent(b->meter).ns };
+
+	for (size_t i = 0; i < b->n_accounts; i++) {
+		struct account *a = &b->accounts[i];
+
+		book_cpu(a, cpu_of(a, a->cpu_ns), in_window);
+		r.cpu_ns += a->cpu_ns;
+	}
+	if (!in_window)
+		book_gap(b, r.t_ns, r.spent_ns);
+	b->booked_spent_ns = r.spent_ns;
+	b->booked_ns = r.t_ns;
+	pace__note(&b->pace, r);
+	return r;
+}
+
+/* The window that the guard, or the session, has ended. */
+static void book_shut(struct budget *b)
+{
+	struct reading r = { .t_ns = b->shut_at_ns, .spent_ns = b->shut_spent.ns };
+
+	for (size_t i = 0; i < b->n_accounts; i++) {
+		book_cpu(&b->accounts[i], b->accounts[i].shut_cpu_ns, true);
+		r.cpu_ns += b->accounts[i].cpu_ns;
+	}
+	b->booked_spent_ns = r.spent_ns;
+	b->booked_ns = r.t_ns;
+	pace__note(&b->pace, r);
+}
+
+static void arm(struct budget *b, uint64_t ns)
+{
+	struct itimerspec spec = { .it_value = { ns / SECOND_NS, MAX(ns % SECOND_NS, 1ull) } };
+
+	timerfd_settime(b->timer_fd, 0, &spec, NULL);
+}
+
+/* ---- what was seen */
+
+static uint64_t hits_of(const struct cut *cut, const struct tracee *p)
+{
+	uint64_t n = 0;
+
+	for (size_t k = 0; k < p->lives.n; k++) {
+		for (size_t i = 0; i < cut->n_threads; i++)
+			if (cut->threads[i].proc == p->lives.v[k]->proc)
+				n += cut->threads[i].probe_hits;
+		for (size_t i = 0; i < cut->n_procs; i++)
+			if (cut->procs[i].proc == p->lives.v[k]->proc)
+				n += cut->procs[i].probe_hits;
+	}
+	return n;
+}
+
+/*
+ * The CPU time that a process had for itself in a window is what remains without
+ * the probes. Where that is little it is the difference of two large numbers and
+ * says nothing. Then the gaps between hits do: each holds the way out of the
+ * kernel and in again, which is the same inside of malloc, where next to nothing
+ * else is done, and outside of it, where the target's own work is. No longer outside than in the
+ * child's loop, within the error: nothing but calls, and the time of those is known.
+ */
+static double own_ns(struct budget *b, double cpu_ns, double hits, double hit_ns, double *ret_error_ns)
+{
+	double cost_ns = hits * hit_ns, own = cpu_ns - cost_ns, more;
+
+	*ret_error_ns = cost_ns * COST_ERROR;
+	if (!gaps__compare(&b->gaps_before, &b->gaps, &more))
+		return MAX(own, MIN(hits * b->cost.bare_ns, cpu_ns));
+	more -= b->cost.gap_ns;
+	if (more < GAP_ERROR_NS)
+		more = 0;
+	*ret_error_ns = hits * GAP_ERROR_NS / 2;
+	return MIN(hits * (b->cost.bare_ns + more * OUTSIDE_PART), cpu_ns);
+}
+
+/*
+ * The trap as it is now: what the way in and out takes changes with the machine's load, and
+ * with who else probes the same file.
+ */
+static double trap_ns(const struct budget *b)
+{
+	double inside_ns;
+
+	if (!b->cost.inside_ns || !gaps__inside(&b->gaps_before, &b->gaps, &inside_ns))
+		return b->cost.trap_ns;
+	return MAX(b->cost.trap_ns + inside_ns - b->cost.inside_ns, b->cost.trap_ns / 2);
+}
+
+/* The gaps of the last thousands of hits. */
+static void read_gaps(struct budget *b)
+{
+	const size_t n_words = sizeof(b->gaps) / sizeof(uint64_t);
+	uint64_t *before = (uint64_t *)&b->gaps_before, *now = (uint64_t *)&b->gaps, n = 0;
+
+	meter__gaps(b->meter, &b->gaps);
+	for (size_t i = 0; i < n_words / 2; i++)
+		n += now[i] - before[i];
+	for (size_t i = 0; i < n_words && n > MANY_GAPS; i++)
+		before[i] += (now[i] - before[i]) / 2;
+}
+
+/* now: what was spent when the stretch ended, without what programs spend frozen. */
+static void observe(struct budget *b, const struct cut *cut, uint64_t until_ns, struct spent now)
+{
+	double timed = now.timed - b->stretch_spent.timed, program_ns, hit_ns, gap_cpu_ns = 0;
+
+	/* a short window has few timed hits: then all that were ever timed */
+	program_ns = timed >= 50 ? (now.timed_ns - b->stretch_spent.timed_ns) / timed :
+		     now.timed   ? (double)now.timed_ns / now.timed :
+				   0;
+	read_gaps(b);
+	hit_ns = trap_ns(b);
+	meter__set_trap_ns(b->meter, (uint64_t)hit_ns);
+	hit_ns += program_ns;
+	for (size_t i = 0; i < b->n_accounts; i++)
+		gap_cpu_ns += b->accounts[i].gap_ns;
+	for (size_t i = 0; i < b->n_accounts; i++) {
+		const struct tracee *p = b->o.tracees->v.v[i];
+		struct account *a = &b->accounts[i];
+		uint64_t hits = hits_of(cut, p);
+		struct times t = { .unseen = a->gap_ns, .clock_seen = until_ns - b->stretch_ns, .clock_unseen = b->gap_clock_ns };
+
+		t.cost = (hits - a->hits) * hit_ns;
+		t.seen = own_ns(b, a->window_ns, hits - a->hits, hit_ns, &t.error);
+		/* probes on their way in or out took their part of the gap */
+		if (gap_cpu_ns > 0)
+			t.unseen -= MIN(b->gap_spent_ns * a->gap_ns / gap_cpu_ns, a->gap_ns);
+		estimate__time(b->estimate, p->lives.v[p->lives.n - 1]->proc, &t);
+		a->window_ns = a->gap_ns = 0;
+		a->hits = hits;
+	}
+	b->gap_spent_ns = b->gap_clock_ns = 0;
+	if (until_ns > b->stretch_ns) {
+		estimate__stretch(b->estimate, b->stretch_ns, until_ns, cut);
+		b->observed_ns += until_ns - b->stretch_ns;
+	}
+	b->stretch_ns = until_ns;
+	b->stretch_spent = now;
+}
+
+/* ---- in and out */
+
+/* Ends the window, if it is open still: in the guard's thread or in the session's. */
+static bool end_window(struct budget *b)
+{
+	enum state open = OPEN;
+
+	if (!__atomic_compare_exchange_n(&b->state, &open, SHUTTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return false;
+	kernel__pause(b->o.kernel, true);
+	b->shut_at_ns = now_ns();
+	b->shut_spent = meter__spent(b->meter);
+	for (size_t i = 0; i < b->n_accounts; i++)
+		b->accounts[i].shut_cpu_ns = cpu_of(&b->accounts[i], 0);
+	closing__start(b->links);
+	return true;
+}
+
+static void *guard(void *arg)
+{
+	struct budget *b = arg;
+	struct pollfd fds[] = { { .fd = meter__alarm_fd(b->meter), .events = POLLIN }, { .fd = b->quit_fd, .events = POLLIN } };
+
+	while (poll(fds, ARRAY_SIZE(fds), -1) > 0 || errno == EINTR) {
+		if (fds[1].revents)
+			break;
+		meter__read_alarm(b->meter);
+		/* an alarm of a window that has ended says nothing about this one */
+		if (meter__alarmed(b->meter) && end_window(b))
+			eventfd_write(b->shut_fd, 1);
+	}
+	return NULL;
+}
+
+static int start_guard(struct budget *b)
+{
+	struct sched_param first = { .sched_priority = 2 };
+	pthread_attr_t attr;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_RR);
+	pthread_attr_setschedparam(&attr, &first);
+	err = pthread_create(&b->guard, &attr, guard, b);
+	pthread_attr_destroy(&attr);
+	/* without the right to come first it comes when it can */
+	if (err)
+		err = pthread_create(&b->guard, NULL, guard, b);
+	b->guarded = !err;
+	return -err;
+}
+
+static struct attachment **attachments(const struct budget *b)
+{
+	struct attachment **v = calloc(b->o.tracees->v.n + 1, sizeof(*v));
+
+	for (size_t i = 0; v && i < b->o.tracees->v.n; i++)
+		v[i] = b->o.tracees->v.v[i]->ended ? NULL : b->o.tracees->v.v[i]->attachment;
+	return v;
+}
+
+static struct closing *take_links(struct budget *b, bool parked)
+{
+	_cleanup_free_ struct attachment **v = attachments(b);
+
+	return v ? attachments__take(v, b->o.tracees->v.n, parked, b->closed_fd) : NULL;
+}
+
+/* They are waited for when they say that they are done. */
+static void keep_closing(struct budget *b, struct closing *c)
+{
+	struct closing **slot = c ? vec_push(&b->closing) : NULL;
+
+	if (slot)
+		*slot = c;
+	else
+		closing__wait(c);
+}
+
+static void set_limit(struct budget *b)
+{
+	meter__set_limit(b->meter, MIN(pace__limit(&b->pace), b->quantum_end_ns));
+}
+
+/* What is left to do when a window has ended. */
+static void after_window(struct budget *b)
+{
+	struct cut_opts how = {};
+	struct closing *added;
+	const struct cut *cut;
+	uint64_t limit_ns = MIN(b->quantum_end_ns, b->shut_spent.ns);
+
+	book_shut(b);
+	b->partial = true;
+	b->waited_ns = b->shut_at_ns;
+	keep_closing(b, b->links);
+	b->links = NULL;
+	/* what was loaded while the window was open has links of its own */
+	added = take_links(b, true);
+	closing__start(added);
+	keep_closing(b, added);
+	meter__set_limit(b->meter, UINT64_MAX);
+	/* this waits for the programs that still run */
+	if (!collect__cut(b->o.collect, &how, &cut, NULL))
+		observe(b, cut, b->shut_at_ns, b->shut_spent);
+	__atomic_store_n(&b->state, SHUT, __ATOMIC_RELEASE);
+	pace__learn(&b->pace, 0, book(b, false).spent_ns - limit_ns);
+	b->quantum_ns = pace__quantum_ns(&b->pace);
+	arm(b, pace__gap_ns(&b->pace));
+}
+
+static void window_opens(struct budget *b, struct reading r, uint64_t quantum_ns)
+{
+	b->quantum_end_ns = r.spent_ns + quantum_ns;
+	b->opened_spent_ns = r.spent_ns;
+	b->opened_ns = r.t_ns;
+	b->stretch_ns = r.t_ns;
+	b->stretch_spent = meter__spent(b->meter);
+	b->links = take_links(b, false);
+	set_limit(b);
+	__atomic_store_n(&b->state, OPEN, __ATOMIC_RELEASE);
+	kernel__pause(b->o.kernel, false);
+	arm(b, TICK_NS);
+}
+
+static void open_window(struct budget *b)
+{
+	_cleanup_free_ struct attachment **v = attachments(b);
+	_cleanup_err_ struct err e = {};
+	uint64_t before_ns = book(b, false).spent_ns;
+	struct closing *some;
+	struct reading r;
+
+	if (!v || attachments__unpark(v, b->o.tracees->v.n, &e)) {
+		say("the probes could not be put back: %s", err_msg(&e));
+		some = take_links(b, true);
+		closing__start(some);
+		keep_closing(b, some);
+		arm(b, SECOND_NS);
+		return;
+	}
+	meter__next_window(b->meter, true);
+	r = book(b, false);
+	pace__learn(&b->pace, r.spent_ns - before_ns, 0);
+	window_opens(b, r, b->quantum_ns);
+}
+
+/* Open for a while: who lives within the budget may go on. */
+static void tick(struct budget *b)
+{
+	struct reading r = book(b, true);
+	double lasted_ns = r.t_ns - b->opened_ns, spent_ns = r.spent_ns - b->opened_spent_ns;
+	double earned_ns = pace__earns(&b->pace) * lasted_ns / SECOND_NS;
+
+	if (spent_ns <= earned_ns)
+		b->quantum_end_ns = r.spent_ns + MAX(b->quantum_ns, (uint64_t)(pace__earns(&b->pace) / 4));
+	set_limit(b);
+	arm(b, TICK_NS);
+}
+
+static void on_timer(void *arg)
+{
+	struct budget *b = arg;
+	uint64_t n;
+
+	if (read(b->timer_fd, &n, sizeof(n)) != sizeof(n) || b->over)
+		return;
+	switch (state_of(b)) {
+	case OPEN:
+		tick(b);
+		return;
+	case SHUTTING:
+		return;		/* on_shut is on its way */
+	case SHUT:
+		break;
+	}
+	book(b, false);
+	if (!b->quantum_ns)
+		b->quantum_ns = pace__quantum_ns(&b->pace);
+	if (pace__may_begin(&b->pace, b->quantum_ns)) {
+		open_window(b);
+		return;
+	}
+	if (b->booked_ns - b->waited_ns > SECOND_NS) {
+		b->waited_ns = b->booked_ns;
+		pace__forget(&b->pace);
+		b->quantum_ns = pace__quantum_ns(&b->pace);
+	}
+	arm(b, ASK_NS);
+}
+
+static void on_shut(void *arg)
+{
+	struct budget *b = arg;
+	eventfd_t n;
+
+	eventfd_read(b->shut_fd, &n);
+	if (!b->over && state_of(b) == SHUTTING)
+		after_window(b);
+}
+
+static void on_closed(void *arg)
+{
+	struct budget *b = arg;
+	size_t kept = 0;
+	eventfd_t n;
+
+	eventfd_read(b->closed_fd, &n);
+	for (size_t i = 0; i < b->closing.n; i++) {
+		if (closing__done(b->closing.v[i]))
+			closing__wait(b->closing.v[i]);
+		else
+			b->closing.v[kept++] = b->closing.v[i];
+	}
+	b->closing.n = kept;
+}
+
+/* ---- the whole of it */
+
+static uint64_t cpu_of_all(const struct budget *b)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < b->n_accounts; i++)
+		sum += cpu_of(&b->accounts[i], 0);
+	return sum;
+}
+
+static int open_accounts(struct budget *b)
+{
+	b->n_accounts = b->o.tracees->v.n;
+	b->accounts = calloc(b->n_accounts + 1, sizeof(*b->accounts));
+	if (!b->accounts)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->n_accounts; i++)
+		b->accounts[i].has_clock = !clock_getcpuclockid(b->o.tracees->v.v[i]->process.pid, &b->accounts[i].clock);
+	return 0;
+}
+
+int budget__new(const struct budget_opts *o, struct budget **ret, struct err *e)
+{
+	struct budget *b = calloc(1, sizeof(*b));
+	uint32_t n_sites = o->kernel->sizes.n_sites + o->kernel->sizes.n_procs;
+	int err;
+
+	/* perf events are closed one after the other: the probes would be out after seconds, and no promise kept */
+	if (!o->kernel->multi) {
+		free(b);
+		return err_set(e, -ENOTSUP, "--overhead needs uprobe_multi links (Linux 6.6): with perf events, taking probes out takes seconds");
+	}
+	if (!b)
+		return err_set(e, -ENOMEM, "out of memory");
+	b->o = *o;
+	b->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	b->closed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	b->shut_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	b->quit_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = b->timer_fd < 0 || b->closed_fd < 0 || b->shut_fd < 0 || b->quit_fd < 0 ?
+		      err_set(e, -errno, "timer: %s", strerror(errno)) :
+		      0;
+	if (!err)
+		err = meter__new(o->kernel, &b->meter, e);
+	if (!err)
+		err = estimate__new(b->meter, n_sites, o->kernel->sizes.n_procs, &b->estimate, e);
+	if (!err)
+		err = calibrate__run(o->kernel, o->collect, o->unwind, b->meter, &b->cost, e);
+	if (err) {
+		budget__free(b);
+		return err;
+	}
+	meter__set_trap_ns(b->meter, (uint64_t)llround(b->cost.trap_ns));
+	meter__gaps(b->meter, &b->gaps_before);
+	say_verbose("a hit costs %.0f ns here, %.0f of them for the trap; %.1f ns of the allocator's own work", b->cost.hit_ns,
+		    b->cost.trap_ns, b->cost.bare_ns);
+	*ret = b;
+	return 0;
+}
+
+void budget__free(struct budget *b)
+{
+	const int fds[] = { b ? b->timer_fd : -1, b ? b->closed_fd : -1, b ? b->shut_fd : -1, b ? b->quit_fd : -1 };
+
+	if (!b)
+		return;
+	if (b->guarded) {
+		eventfd_write(b->quit_fd, 1);
+		pthread_join(b->guard, NULL);
+	}
+	closing__wait(b->links);
+	for (size_t i = 0; i < b->closing.n; i++)
+		closing__wait(b->closing.v[i]);
+	vec_done(&b->closing);
+	free(b->accounts);
+	estimate__free(b->estimate);
+	meter__free(b->meter);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	free(b);
+}
+
+#define LOOK_MS 50
+
+int budget__begin(struct budget *b, struct loop *l)
+{
+	uint64_t since_ns, cpu_ns;
+	struct reading r;
+	double rate;
+	int err = open_accounts(b);
+
+	if (!err)
+		err = loop__add_fd(l, b->timer_fd, on_timer, b);
+	if (!err)
+		err = loop__add_fd(l, b->closed_fd, on_closed, b);
+	if (!err)
+		err = loop__add_fd(l, b->shut_fd, on_shut, b);
+	if (!err)
+		err = start_guard(b);
+	if (err)
+		return err;
+	/* how much the targets do: a look before the first window */
+	since_ns = now_ns();
+	cpu_ns = cpu_of_all(b);
+	poll(NULL, 0, LOOK_MS);
+	rate = (double)(cpu_of_all(b) - cpu_ns) / (now_ns() - since_ns);
+	/* a program that is about to begin will use its CPU */
+	for (size_t i = 0; i < b->n_accounts; i++)
+		rate += b->o.tracees->v.v[i]->own;
+	pace__init(&b->pace, b->o.share, rate, since_ns);
+	b->booked_spent_ns = b->start_spent_ns = meter__spent(b->meter).ns;
+	b->booked_ns = now_ns();
+	r = book(b, false);
+	b->gap_clock_ns = b->gap_spent_ns = 0;
+	b->began_ns = r.t_ns;
+	b->quantum_ns = pace__quantum_ns(&b->pace);
+	window_opens(b, r, MAX(b->quantum_ns, (uint64_t)(pace__earns(&b->pace) / 2)));
+	return 0;
+}
+
+void budget__end(struct budget *b)
+{
+	struct cut_opts how = {};
+	const struct cut *cut;
+	bool shutting;
+
+	if (b->over || !b->accounts)
+		return;
+	end_window(b);
+	shutting = state_of(b) == SHUTTING;
+	b->over = true;
+	if (shutting)
+		book_shut(b);
+	else
+		book(b, false);
+	b->ended_ns = b->booked_ns;
+	if (!collect__cut(b->o.collect, &how, &cut, NULL))
+		observe(b, cut, shutting ? b->shut_at_ns : b->stretch_ns, shutting ? b->shut_spent : meter__spent(b->meter));
+	closing__wait(b->links);
+	b->links = NULL;
+}
+
+const struct cut *budget__estimate(struct budget *b, const struct cut *cut)
+{
+	const struct cut *whole;
+	uint64_t now = b->over ? b->ended_ns : now_ns();
+
+	if (!b->over && b->accounts) {
+		/* a window that the guard has ended is booked when its turn comes */
+		if (state_of(b) == OPEN)
+			observe(b, cut, book(b, true).t_ns, meter__spent(b->meter));
+		else if (state_of(b) == SHUT)
+			book(b, false), observe(b, cut, b->stretch_ns, meter__spent(b->meter));
+	}
+	if (!b->partial)
+		return cut;
+	if (cut->scanned || now - b->scanned_ns > SCAN_EVERY_NS) {
+		estimate__scan(b->estimate);
+		b->scanned_ns = now;
+	}
+	whole = estimate__cut(b->estimate, cut, now);
+	return whole ? whole : cut;
+}
+
+double budget__observed_share(const struct budget *b)
+{
+	uint64_t until = b->over ? b->ended_ns : b->booked_ns;
+
+	if (!b->partial || until <= b->began_ns)
+		return 1;
+	return MIN((double)b->observed_ns / (until - b->began_ns), 0.9999);
+}
+
+uint64_t budget__spent_ns(const struct budget *b)
+{
+	return meter__spent(b->meter).ns - b->start_spent_ns;
+}
