@@ -17,8 +17,10 @@
 #define MT_BUDGET_BPF_H
 
 #define TIMED_ONE_IN 16
-/* a program that was preempted is no dearer for that: a walk of 512 frames by tables takes less */
-#define TIMED_MAX_NS 60000
+/* a program that was preempted is no dearer for that: none takes more than so many times their mean */
+#define TIMED_MAX_TIMES 8
+#define TIMED_FEW 64
+#define TIMED_FIRST_NS 4000
 
 const volatile __u32 mt_budget = 0;
 
@@ -59,10 +61,12 @@ static __always_inline __u64 budget_begin(void)
 /* Global, so that it is verified once and not behind each way through a program. */
 __noinline int budget_charge(__u64 began_ns)
 {
-	__u64 took_ns = bpf_ktime_get_ns() - began_ns, spent;
+	__u64 took_ns = bpf_ktime_get_ns() - began_ns, n = mt_timed, most_ns = TIMED_FIRST_NS, spent;
 
-	if (took_ns > TIMED_MAX_NS)
-		took_ns = TIMED_MAX_NS;
+	if (n > TIMED_FEW)
+		most_ns = mt_timed_ns * TIMED_MAX_TIMES / n;
+	if (took_ns > most_ns)
+		took_ns = most_ns;
 	__sync_fetch_and_add(&mt_timed, 1);
 	__sync_fetch_and_add(&mt_timed_ns, took_ns);
 	spent = (took_ns + mt_trap_ns) * TIMED_ONE_IN;

@@ -27,7 +27,7 @@ fixtures: $(FIXTURES)
 
 # Static, so that the same file runs where there is nothing else.
 $(B)/live-tests: $(LIVE_OBJ) | fixtures
-	$(call say,LINK,$@)$(CC) $(LDFLAGS) -static -o $@ $(LIVE_OBJ) -ljansson
+	$(call say,LINK,$@)$(CC) $(LDFLAGS) -static -o $@ $(LIVE_OBJ) -ljansson -lm
 
 # Its objects are never sanitized: a sanitized program cannot be static.
 $(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h tests/live/live.mk Makefile

@@ -151,22 +151,33 @@ static double mean_gap(const struct gaps *before, const struct gaps *now, int wh
 	return n > 0 ? ns / n : 0;
 }
 
+/* Of the shortest quarter: malloc itself takes longer for some calls than for others, and that is the target's own. */
 bool gaps__inside(const struct gaps *before, const struct gaps *now, double *ret_ns)
 {
-	double part, inside = mean_gap(before, now, INSIDE, MT_N_GAPS * MT_GAP_STEP_NS, &part);
+	double all = 0, left, sum = 0;
 
-	/* the usual ones: up to half as long again as their mean */
-	for (int i = 0; i < 5; i++)
-		inside = mean_gap(before, now, INSIDE, inside * 1.5, &part);
-	*ret_ns = inside;
-	return part > 0.5;
+	for (size_t i = 0; i < MT_N_GAPS; i++)
+		all += now->n[INSIDE][i] - before->n[INSIDE][i];
+	left = all / 4;
+	for (size_t i = 0; i < MT_N_GAPS && left > 0; i++) {
+		double n = now->n[INSIDE][i] - before->n[INSIDE][i], ns = now->ns[INSIDE][i] - before->ns[INSIDE][i];
+
+		if (n > 0)
+			sum += ns / n * MIN(n, left);
+		left -= n;
+	}
+	*ret_ns = all > 0 ? sum / (all / 4) : 0;
+	return all >= 100;
 }
 
 bool gaps__compare(const struct gaps *before, const struct gaps *now, double *ret_ns)
 {
-	double part, outside, inside;
+	double part, outside, inside = mean_gap(before, now, INSIDE, MT_N_GAPS * MT_GAP_STEP_NS, &part);
 
-	if (!gaps__inside(before, now, &inside))
+	/* the usual ones: up to half as long again as their mean */
+	for (int i = 0; i < 5; i++)
+		inside = mean_gap(before, now, INSIDE, inside * 1.5, &part);
+	if (part < 0.5)
 		return false;
 	outside = mean_gap(before, now, OUTSIDE, inside * 1.5, &part);
 	*ret_ns = outside - inside;

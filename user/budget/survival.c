@@ -6,8 +6,6 @@
 #include "budget/survival.h"
 #include "util/util.h"
 
-#define PRIOR_BLOCKS 1.0
-
 double age_class__from(size_t k)
 {
 	if (!k)
@@ -153,7 +151,7 @@ static double seen_of(const struct survival *s, size_t k, bool bytes)
 void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], bool bytes, const double prior[MT_N_AGES],
 		     struct curve *ret)
 {
-	double unit = 1, total = 0, n = 0, greenwood = 0;
+	double unit = 1, total = 0, n = 0, greenwood = 0, seen_freed = 0.5, expected = 0.5;
 
 	/* bytes count by the block: the mean block is one event */
 	for (size_t i = 0; i < s->n; i++) {
@@ -166,9 +164,14 @@ void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], boo
 	ret->var[0] = 0;
 	for (size_t k = 0; k < MT_N_AGES; k++) {
 		double at_risk = ret->s[k] * seen_of(s, k, bytes) / unit, d = (double)freed[k] / unit;
-		double weight = prior ? PRIOR_BLOCKS : 0;
-		double chance = at_risk + weight > 0 ? (d + weight * (prior ? prior[k] : 0)) / (at_risk + weight) : 0;
+		/* others' chance, as far as this site has been like others: it only fills in where less than a block was watched */
+		double guess = prior ? prior[k] * MIN(seen_freed / expected, 1) : 0;
+		double weight = prior ? MAX(1 - at_risk, 0) : 0;
+		double chance = at_risk + weight > 0 ? (d + weight * guess) / (at_risk + weight) : 0;
 		double low;
+
+		seen_freed += d;
+		expected += at_risk * (prior ? prior[k] : 0);
 
 		chance = MIN(MAX(chance, 0), 1);
 		ret->chance[k] = chance;

@@ -60,8 +60,8 @@ void survival__add(struct survival *s, uint64_t from_ns, uint64_t to_ns, struct 
 void survival__fix(struct survival *s, double factor);
 
 /*
- * freed: by class of age. prior: what to think where a site says little, as
- * strong as one block; NULL: nothing is freed unless it is seen.
+ * freed: by class of age. prior: the chances of other blocks, for ages at which
+ * none of these was watched; NULL: nothing is freed unless it is seen.
  */
 void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], bool bytes, const double prior[MT_N_AGES],
 		     struct curve *ret);

@@ -28,6 +28,7 @@
 
 #include "budget/budget.h"
 #include "budget/calibrate.h"
+#include "budget/cpu_clock.h"
 #include "budget/estimate.h"
 #include "budget/pace.h"
 #include "util/log.h"
@@ -48,8 +49,8 @@
 enum state { SHUT, OPEN, SHUTTING };
 
 struct account {		/* of one tracee */
-	clockid_t clock;
-	bool has_clock;
+	struct cpu_clock *clock;
+	bool booked;
 	uint64_t cpu_ns;	/* when it was last booked */
 	uint64_t shut_cpu_ns;	/* when the last window ended */
 	uint64_t hits;		/* when a stretch last ended */
@@ -97,21 +98,12 @@ static enum state state_of(const struct budget *b)
 
 /* ---- reading clocks */
 
-static uint64_t cpu_of(const struct account *a, uint64_t before)
-{
-	struct timespec t;
-
-	/* of a process that has ended, the last figure stays */
-	if (!a->has_clock || clock_gettime(a->clock, &t))
-		return before;
-	return t.tv_sec * SECOND_NS + t.tv_nsec;
-}
-
 static void book_cpu(struct account *a, uint64_t cpu_ns, bool in_window)
 {
-	if (a->cpu_ns && cpu_ns > a->cpu_ns)
+	if (a->booked && cpu_ns > a->cpu_ns)
 		*(in_window ? &a->window_ns : &a->gap_ns) += cpu_ns - a->cpu_ns;
 	a->cpu_ns = MAX(a->cpu_ns, cpu_ns);
+	a->booked = true;
 }
 
 static void book_gap(struct budget *b, uint64_t t_ns, uint64_t spent_ns)
@@ -128,7 +120,7 @@ static struct reading book(struct budget *b, bool in_window)
 	for (size_t i = 0; i < b->n_accounts; i++) {
 		struct account *a = &b->accounts[i];
 
-		book_cpu(a, cpu_of(a, a->cpu_ns), in_window);
+		book_cpu(a, cpu_clock__ns(a->clock), in_window);
 		r.cpu_ns += a->cpu_ns;
 	}
 	if (!in_window)
@@ -195,7 +187,7 @@ static double own_ns(struct budget *b, double cpu_ns, double hits, double hit_ns
 	more -= b->cost.gap_ns;
 	if (more < GAP_ERROR_NS)
 		more = 0;
-	*ret_error_ns = hits * GAP_ERROR_NS / 2;
+	*ret_error_ns = hits * GAP_ERROR_NS * 0.15;
 	return MIN(hits * (b->cost.bare_ns + more * OUTSIDE_PART), cpu_ns);
 }
 
@@ -277,7 +269,7 @@ static bool end_window(struct budget *b)
 	b->shut_at_ns = now_ns();
 	b->shut_spent = meter__spent(b->meter);
 	for (size_t i = 0; i < b->n_accounts; i++)
-		b->accounts[i].shut_cpu_ns = cpu_of(&b->accounts[i], 0);
+		b->accounts[i].shut_cpu_ns = cpu_clock__ns(b->accounts[i].clock);
 	closing__start(b->links);
 	return true;
 }
@@ -484,12 +476,12 @@ static void on_closed(void *arg)
 
 /* ---- the whole of it */
 
-static uint64_t cpu_of_all(const struct budget *b)
+static uint64_t cpu_of_all(struct budget *b)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < b->n_accounts; i++)
-		sum += cpu_of(&b->accounts[i], 0);
+		sum += cpu_clock__ns(b->accounts[i].clock);
 	return sum;
 }
 
@@ -499,8 +491,11 @@ static int open_accounts(struct budget *b)
 	b->accounts = calloc(b->n_accounts + 1, sizeof(*b->accounts));
 	if (!b->accounts)
 		return -ENOMEM;
-	for (size_t i = 0; i < b->n_accounts; i++)
-		b->accounts[i].has_clock = !clock_getcpuclockid(b->o.tracees->v.v[i]->process.pid, &b->accounts[i].clock);
+	for (size_t i = 0; i < b->n_accounts; i++) {
+		b->accounts[i].clock = cpu_clock__open(b->o.tracees->v.v[i]->process.pid);
+		if (!b->accounts[i].clock)
+			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -557,6 +552,8 @@ void budget__free(struct budget *b)
 	for (size_t i = 0; i < b->closing.n; i++)
 		closing__wait(b->closing.v[i]);
 	vec_done(&b->closing);
+	for (size_t i = 0; b->accounts && i < b->n_accounts; i++)
+		cpu_clock__close(b->accounts[i].clock);
 	free(b->accounts);
 	estimate__free(b->estimate);
 	meter__free(b->meter);
@@ -612,7 +609,9 @@ void budget__end(struct budget *b)
 
 	if (b->over || !b->accounts)
 		return;
-	end_window(b);
+	/* the guard was quicker: then this is not the end of the trace but of a window */
+	if (!end_window(b) && state_of(b) == SHUTTING)
+		b->partial = true;
 	shutting = state_of(b) == SHUTTING;
 	b->over = true;
 	if (shutting)

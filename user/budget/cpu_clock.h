@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The CPU time of a process that runs meanwhile, to the microsecond. */
+#ifndef MT_CPU_CLOCK_H
+#define MT_CPU_CLOCK_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cpu_clock;
+
+struct cpu_clock *cpu_clock__open(pid_t pid);	/* NULL without memory */
+void cpu_clock__close(struct cpu_clock *c);	/* takes NULL */
+/* Never runs back; of a process that has ended, the last figure stays. From any thread, one at a time. */
+uint64_t cpu_clock__ns(struct cpu_clock *c);
+
+#endif
