@@ -137,7 +137,7 @@ TEST_LIMIT(budget_is_enough, 60)
 
 	want_bool(t, r.root, "estimated", false);
 	want(t, jnum(r.root, "observed_share") == 1, "observed_share %g", jnum(r.root, "observed_share"));
-	want_ledger(t, r.root, r.process, &r.led, LED_STACKS);
+	want_ledger(t, r.root, r.process, &r.led, 0);
 	json_decref(r.root);
 }
 

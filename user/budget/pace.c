@@ -12,6 +12,8 @@
 #define HOLD_MAX_NS 120000000.0
 /* The estimate of the cost has an error of some percent: the promise shall hold all the same. */
 #define CAUTION 0.9
+/* A target that sleeps has next to no CPU time to share; a hundred hits in a second are nobody's burden. */
+#define LEAST_NS 50000.0
 
 void pace__init(struct pace *p, double share, double start_rate, uint64_t seed)
 {
@@ -94,7 +96,7 @@ double pace__allowance(const struct pace *p)
 	double cpu_ns, spent_ns;
 
 	last_second(p, &cpu_ns, &spent_ns);
-	return CAUTION * p->share * cpu_ns - spent_ns;
+	return MAX(CAUTION * p->share * cpu_ns, LEAST_NS) - spent_ns;
 }
 
 uint64_t pace__limit(const struct pace *p)
@@ -110,7 +112,7 @@ double pace__earns(const struct pace *p)
 	double cpu_ns, spent_ns;
 
 	last_second(p, &cpu_ns, &spent_ns);
-	return CAUTION * p->share * cpu_ns;
+	return MAX(CAUTION * p->share * cpu_ns, LEAST_NS);
 }
 
 uint64_t pace__quantum_ns(struct pace *p)

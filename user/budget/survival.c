@@ -148,10 +148,34 @@ static double seen_of(const struct survival *s, size_t k, bool bytes)
 	return bytes ? s->seen[k].bytes : s->seen[k].blocks;
 }
 
+/* Frees come in clusters where births do: what windows leave to chance is worth less than single events would be. */
+#define CLUSTERS 6.0
+/* A rest that is no more than this many standard errors is none. */
+#define SURE 1.5
+
+/*
+ * The errors of all that was freed add up in what is left, and of a site all of
+ * whose blocks are freed some blocks seem to stay for ever: for as long as the
+ * trace lasts, so they would become many. What is left at the greatest age that was
+ * watched counts as far as it is more than its error; the rest goes to the ages
+ * at which frees were seen.
+ */
+static void doubt_rest(struct curve *c, size_t last)
+{
+	double rest = c->s[last], sd = sqrt(c->var[last]), kept;
+
+	if (rest <= 0 || rest >= 1)
+		return;
+	kept = rest * MAX(0, 1 - SURE * SURE * sd * sd / (rest * rest));
+	for (size_t k = 0; k <= MT_N_AGES; k++)
+		c->s[k] = k < last ? kept + (c->s[k] - rest) * (1 - kept) / (1 - rest) : kept;
+}
+
 void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], bool bytes, const double prior[MT_N_AGES],
 		     struct curve *ret)
 {
-	double unit = 1, total = 0, n = 0, greenwood = 0, seen_freed = 0.5, expected = 0.5;
+	double unit = 1, total = 0, n = 0, seen_freed = 0.5, expected = 0.5, spread = 0;
+	size_t last = 0;
 
 	/* bytes count by the block: the mean block is one event */
 	for (size_t i = 0; i < s->n; i++) {
@@ -163,25 +187,29 @@ void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], boo
 	ret->s[0] = 1;
 	ret->var[0] = 0;
 	for (size_t k = 0; k < MT_N_AGES; k++) {
-		double at_risk = ret->s[k] * seen_of(s, k, bytes) / unit, d = (double)freed[k] / unit;
+		double seen = seen_of(s, k, bytes) / unit, at_risk = ret->s[k] * seen, d = (double)freed[k] / unit;
 		/* others' chance, as far as this site has been like others: it only fills in where less than a block was watched */
 		double guess = prior ? prior[k] * MIN(seen_freed / expected, 1) : 0;
 		double weight = prior ? MAX(1 - at_risk, 0) : 0;
 		double chance = at_risk + weight > 0 ? (d + weight * guess) / (at_risk + weight) : 0;
-		double low;
+		double gone;
 
 		seen_freed += d;
 		expected += at_risk * (prior ? prior[k] : 0);
-
 		chance = MIN(MAX(chance, 0), 1);
 		ret->chance[k] = chance;
 		ret->s[k + 1] = ret->s[k] * (1 - chance);
-		/* Greenwood's sum; with nothing seen to be freed the chance is still not known to be 0 */
-		low = MAX(chance, 0.5 / (at_risk + 1));
-		if (at_risk + weight > 0 && chance < 1)
-			greenwood += MIN(low, 0.5) / ((1 - MIN(low, 0.5)) * (at_risk + 1));
-		ret->var[k + 1] = ret->s[k + 1] * ret->s[k + 1] * greenwood;
+		gone = ret->s[k] - ret->s[k + 1];
+		/* of the freed, n / seen of those that were; where all are seen this is the variance of a binomial */
+		spread += gone * (1 + CLUSTERS * MAX(n / MAX(seen, 0.1) - 1, 0));
+		ret->var[k + 1] = n > 0 ? MAX(spread - (1 - ret->s[k + 1]) * (1 - ret->s[k + 1]), 0) / n : 0;
+		/* and with nothing seen to be freed, the chance is not known to be 0 */
+		ret->var[k + 1] += pow(ret->s[k + 1] * 0.5 / (seen + 1), 2);
+		if (seen >= 1)
+			last = k + 1;
 	}
+	if (n > 0)
+		doubt_rest(ret, last);
 }
 
 double curve__at(const struct curve *c, double age_ns, double *ret_var)
@@ -234,7 +262,7 @@ void curve__prior(const struct curve *c, const struct survival *s, double ret[MT
 double survival__alive(const struct survival *s, const struct curve *c, bool bytes, double factor, uint64_t now_ns,
 		       double *ret_var)
 {
-	double now = now_ns - s->origin_ns, sum = 0, error = 0;
+	double now = now_ns - s->origin_ns, sum = 0, error = 0, blocks = 0, of_bytes = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct cohort *h = &s->cohort[i];
@@ -244,6 +272,8 @@ double survival__alive(const struct survival *s, const struct curve *c, bool byt
 
 		if (born <= 0)
 			continue;
+		blocks += h->born.blocks;
+		of_bytes += h->born.bytes;
 		for (int k = 0; k < POINTS; k++) {
 			double t = h->from_ns + (h->to_ns - h->from_ns) * (k + 0.5) / POINTS;
 
@@ -255,9 +285,9 @@ double survival__alive(const struct survival *s, const struct curve *c, bool byt
 			chance = left / born;
 		sum += stands_for * chance;
 		/* of those that were not seen, each lives by chance; and the curve is the same for all, right or wrong */
-		error += stands_for * MIN(sd, 0.5 * (chance + sqrt(chance / born)));
+		error += stands_for * MIN(sd, sqrt(chance) / 2);
 	}
 	if (ret_var)
-		*ret_var = error * error + sum;
+		*ret_var = error * error + sum * (bytes && blocks > 0 ? of_bytes / blocks : 1);
 	return sum;
 }
