@@ -36,7 +36,10 @@
 
 #define MS 1000000ull
 #define SECOND_NS 1000000000ull
+/* How often the limit is set anew: often at first, when what a target does may just begin. */
 #define TICK_NS (50 * MS)
+#define FIRST_TICK_NS (5 * MS)
+#define FIRST_TICKS_FOR_NS (2 * SECOND_NS)
 /* A shut window asks again after this while. */
 #define ASK_NS (10 * MS)
 #define SCAN_EVERY_NS (5 * SECOND_NS)
@@ -379,7 +382,7 @@ static void window_opens(struct budget *b, struct reading r, uint64_t quantum_ns
 	set_limit(b);
 	__atomic_store_n(&b->state, OPEN, __ATOMIC_RELEASE);
 	kernel__pause(b->o.kernel, false);
-	arm(b, TICK_NS);
+	arm(b, FIRST_TICK_NS);
 }
 
 static void open_window(struct budget *b)
@@ -414,7 +417,7 @@ static void tick(struct budget *b)
 	if (spent_ns <= earned_ns)
 		b->quantum_end_ns = r.spent_ns + MAX(b->quantum_ns, (uint64_t)(pace__earns(&b->pace) / 4));
 	set_limit(b);
-	arm(b, TICK_NS);
+	arm(b, lasted_ns < FIRST_TICKS_FOR_NS ? FIRST_TICK_NS : TICK_NS);
 }
 
 static void on_timer(void *arg)
