@@ -88,7 +88,7 @@ static void want_within(struct test *t, const char *what, double truth, double g
  * CPU time per call, with probes part of the time and without, in turns. The
  * bare runs differ among each other: that is the noise.
  */
-static void want_cheap(struct test *t, uint64_t seconds, unsigned int rounds, double calls_within)
+static void want_cheap(struct test *t, uint64_t seconds, unsigned int rounds, double calls_within, double share)
 {
 	double loss = 0, least = INFINITY, most = 0, bare = 0;
 
@@ -104,8 +104,8 @@ static void want_cheap(struct test *t, uint64_t seconds, unsigned int rounds, do
 		r = run(t, "5", seconds, "loop", NULL, NULL);
 		part = 1 - cost / cost_of_call(t, &r.led);
 		loss += part / rounds;
-		want(t, jnum(r.root, "observed_share") > 0.01, "observed_share %g, wanted more than 0.01",
-		     jnum(r.root, "observed_share"));
+		want(t, jnum(r.root, "observed_share") > share, "observed_share %g, wanted more than %g",
+		     jnum(r.root, "observed_share"), share);
 		want_bool(t, r.root, "estimated", true);
 		want(t, ju64(t, r.root, "overhead.probe_ns_estimate") > 0, "no estimate of what the probes took");
 		/* CPU time in which the loop ran at a fraction of its pace, in one piece */
@@ -122,12 +122,13 @@ static void want_cheap(struct test *t, uint64_t seconds, unsigned int rounds, do
 	     loss * 100, (most - least) / bare * 100);
 }
 
-TEST_LIMIT(budget_loop, 60) { want_cheap(t, 4, 2, 0.6); }
+/* a few seconds hold a few windows, and on a busy machine a few of those are lost */
+TEST_LIMIT(budget_loop, 60) { want_cheap(t, 4, 2, 0.6, 0.003); }
 
 TEST_LIMIT(budget_minute_loop, 400)
 {
 	need_minute(t);
-	want_cheap(t, long_seconds(), 1, 0.2);
+	want_cheap(t, long_seconds(), 1, 0.2, 0.01);
 }
 
 /* Who lives within the budget is seen whole: nothing is estimated, every figure is exact. */
@@ -148,7 +149,7 @@ TEST_LIMIT(budget_burst, 60)
 
 	want(t, ledger__note(t, &r.led, "longest_slow_ns") < SECOND / 4, "held up for %lu ns",
 	     ledger__note(t, &r.led, "longest_slow_ns"));
-	want(t, jnum(r.root, "observed_share") > 0.01, "observed_share %g, wanted more than 0.01", jnum(r.root, "observed_share"));
+	want(t, jnum(r.root, "observed_share") > 0.003, "observed_share %g, wanted more than 0.003", jnum(r.root, "observed_share"));
 	json_decref(r.root);
 }
 
@@ -208,7 +209,7 @@ TEST_LIMIT(budget_leak, 60)
 	want_near(t, &r, "churn_here", "alloc_calls", ledger__site(t, &r.led, "churn_here")->v[LED_ALLOC_CALLS], 0.3, 3);
 	want(t, site_sum(t, r.root, r.process, "leak_here", "live_bytes") >
 			site_sum(t, r.root, r.process, "churn_here", "live_bytes"), "churn is held for a leak");
-	want(t, jnum(r.root, "observed_share") > 0.01, "observed_share %g", jnum(r.root, "observed_share"));
+	want(t, jnum(r.root, "observed_share") > 0.003, "observed_share %g", jnum(r.root, "observed_share"));
 	json_decref(r.root);
 }
 

@@ -47,10 +47,10 @@ Test(budget_pace, an_idle_target_may_be_hit_now_and_then)
 	pace__init(&p, 0.05, 0, 1);
 	for (unsigned int i = 0; i < 20; i++)
 		pace__note(&p, (struct reading){ SECOND + i * 100 * MS, 0, 0 });
-	cr_expect_float_eq(pace__allowance(&p), 50000, 1);
-	cr_expect_eq(pace__limit(&p), 50000);
-	pace__note(&p, (struct reading){ 4 * SECOND, 0, 60000 });
-	cr_expect_eq(pace__limit(&p), 60000);
+	cr_expect_float_eq(pace__allowance(&p), 250000, 1);
+	cr_expect_eq(pace__limit(&p), 250000);
+	pace__note(&p, (struct reading){ 4 * SECOND, 0, 260000 });
+	cr_expect_eq(pace__limit(&p), 260000);
 	cr_expect_not(pace__may_begin(&p, 1));
 }
 

@@ -12,8 +12,8 @@
 #define HOLD_MAX_NS 120000000.0
 /* The estimate of the cost has an error of some percent: the promise shall hold all the same. */
 #define CAUTION 0.9
-/* A target that sleeps has next to no CPU time to share; a hundred hits in a second are nobody's burden. */
-#define LEAST_NS 50000.0
+/* A target that sleeps has next to no CPU time to share; a few hundred hits in a second are nobody's burden. */
+#define LEAST_NS 250000.0
 
 void pace__init(struct pace *p, double share, double start_rate, uint64_t seed)
 {

@@ -6,7 +6,7 @@
  * The promise: in each second that ends now, the probes took no more than their
  * share of the targets' CPU time. So what may be spent at this moment is the
  * share of the CPU time of the last second, less what was spent in it; and at
- * least 50 microseconds a second.
+ * least a quarter of a millisecond a second.
  */
 #ifndef MT_PACE_H
 #define MT_PACE_H

@@ -86,7 +86,7 @@ struct budget {
 	struct spent stretch_spent;	/* when the stretch at hand began */
 	struct gaps gaps, gaps_before;
 	uint64_t quantum_ns, quantum_end_ns;
-	uint64_t opened_spent_ns, opened_ns;
+	uint64_t opened_spent_ns, opened_cpu_ns, opened_ns;
 	struct spent shut_spent;	/* when the last window ended */
 	uint64_t shut_at_ns;
 	uint64_t scanned_ns;
@@ -375,6 +375,7 @@ static void window_opens(struct budget *b, struct reading r, uint64_t quantum_ns
 {
 	b->quantum_end_ns = r.spent_ns + quantum_ns;
 	b->opened_spent_ns = r.spent_ns;
+	b->opened_cpu_ns = r.cpu_ns;
 	b->opened_ns = r.t_ns;
 	b->stretch_ns = r.t_ns;
 	b->stretch_spent = meter__spent(b->meter);
@@ -412,7 +413,8 @@ static void tick(struct budget *b)
 {
 	struct reading r = book(b, true);
 	double lasted_ns = r.t_ns - b->opened_ns, spent_ns = r.spent_ns - b->opened_spent_ns;
-	double earned_ns = pace__earns(&b->pace) * lasted_ns / SECOND_NS;
+	/* by what the targets did since it opened: they may just have begun */
+	double earned_ns = b->o.share * (r.cpu_ns - b->opened_cpu_ns);
 
 	if (spent_ns <= earned_ns)
 		b->quantum_end_ns = r.spent_ns + MAX(b->quantum_ns, (uint64_t)(pace__earns(&b->pace) / 4));
@@ -600,7 +602,7 @@ int budget__begin(struct budget *b, struct loop *l)
 	b->gap_clock_ns = b->gap_spent_ns = 0;
 	b->began_ns = r.t_ns;
 	b->quantum_ns = pace__quantum_ns(&b->pace);
-	window_opens(b, r, MAX(b->quantum_ns, (uint64_t)(pace__earns(&b->pace) / 2)));
+	window_opens(b, r, MAX(b->quantum_ns, (uint64_t)pace__earns(&b->pace)));
 	return 0;
 }
 
