@@ -94,7 +94,11 @@ static void want_cheap(struct test *t, uint64_t seconds, unsigned int rounds, do
 
 	for (unsigned int i = 0; i <= rounds; i++) {
 		struct budget_run b = run(t, NULL, 1, "loop", NULL, NULL), r;
-		double cost = cost_of_call(t, &b.led), part;
+		double cost = cost_of_call(t, &b.led), part, had = (double)ledger__note(t, &b.led, "cpu_ns") / ledger__note(t, &b.led, "wall_ns");
+
+		/* forks of others hold up the kernel's removal of breakpoints: in seconds that does not average out */
+		if (had < 0.6 && seconds < 30)
+			skip(t, "the machine is too busy: a loop has %.0f%% of a CPU", had * 100);
 
 		least = fmin(least, cost);
 		most = fmax(most, cost);
