@@ -20,6 +20,7 @@
 #include "bpf/unwind.bpf.h"
 #include "bpf/sites.bpf.h"
 #include "bpf/budget.bpf.h"
+#include "bpf/charge.bpf.h"
 #include "bpf/alloc.bpf.h"
 #include "bpf/life.bpf.h"
 #include "bpf/growth.bpf.h"

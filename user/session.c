@@ -13,70 +13,15 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/utsname.h>
-#include <time.h>
 
-#include "budget/budget.h"
-#include "collect/collect.h"
-#include "loop.h"
-#include "output.h"
 #include "session.h"
-#include "target/spawn.h"
-#include "target/watch.h"
-#include "tracee.h"
+#include "session_parts.h"
 #include "util/log.h"
 #include "util/parse.h"
 
-#define SECOND_NS 1000000000ull
-#define LOOK_NS (SECOND_NS / 300)	/* a second, for the oldest blocks in reports of intervals */
-
 enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOSSES = 3 };
 
-struct session {
-	const struct opts *opts;
-	struct output output;
-	struct tracees tracees;
-	struct kernel *kernel;
-	struct collect *collect;
-	struct budget *budget;	/* --overhead; else NULL */
-	struct model *model;
-	struct unwind *unwind;
-	struct loop *loop;
-	struct watch *watch;
-	struct spawn *spawn;
-	struct utsname uname;
-	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
-	uint64_t cut_ns;	/* when the last snapshot was taken */
-	uint64_t n_reports;
-	unsigned int n_usr1;
-	bool attached;
-	bool interrupted;	/* by SIGINT or SIGTERM: the next one quits */
-	struct err failure;	/* of a callback: ends the loop */
-};
-
-static int64_t wall_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return t.tv_sec * (int64_t)SECOND_NS + t.tv_nsec;
-}
-
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec * SECOND_NS + t.tv_nsec;
-}
-
-static bool is_growth(const struct opts *o)
-{
-	return !strcmp(o->mode, "growth");
-}
-
-static void fail(struct session *s)
+void session__fail(struct session *s)
 {
 	loop__stop(s->loop);
 }
@@ -101,7 +46,7 @@ static void on_kernel_event(const struct mt_event *ev, void *arg)
 		p = tracees__find(&s->tracees, ev->pid);
 		if (p && ev->proc && tracee__on_exec(&s->tracees, p, ev->proc, comm, &s->failure) &&
 		    s->failure.code != -ESRCH && s->failure.code != -ENOENT)
-			fail(s);
+			session__fail(s);
 		break;
 	case MT_EV_EXIT:
 		model__life_ended(s->model, ev->proc);
@@ -162,7 +107,7 @@ static void refresh(struct session *s, struct tracee *p)
 		    (int)p->process.pid, tracee__last_allocator(&s->tracees, p));
 }
 
-static void on_new_code(pid_t pid, void *arg)
+void session__on_new_code(pid_t pid, void *arg)
 {
 	struct session *s = arg;
 
@@ -179,136 +124,16 @@ static void on_watch(void *arg)
 	struct session *s = arg;
 
 	read_events(s);		/* an exec is told before what the new program maps */
-	watch__read(s->watch, on_new_code, s);
+	watch__read(s->watch, session__on_new_code, s);
 }
 
-/* ---- snapshots */
-
-static int take_cut(struct session *s, const struct cut_opts *how, const struct cut **ret, struct err *e)
-{
-	int err = collect__cut(s->collect, how, ret, e);
-
-	if (!err && s->budget)
-		*ret = budget__estimate(s->budget, *ret);
-	return err;
-}
-
-/* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. */
-static struct snapshot *take(struct session *s, bool last, bool ages, struct err *e)
-{
-	const struct opts *o = s->opts;
-	struct cut_opts how = { .scan = ages && !is_growth(o), .older_ns = o->older_ns };
-	uint64_t began_ns = now_ns(), began_cpu_ns = own_cpu_ns();
-	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
-	struct snapshot_info info = {
-		.mode = o->mode,
-		.size = tracees__size(&s->tracees),
-		.sample_bytes = o->sample_bytes,
-		.observed_share = 1,
-		.version = VERSION,
-		.kernel = s->uname.release,
-		.arch = s->uname.machine,
-		.duration_ns = (last ? s->end_ns : now_ns()) - s->start_ns,
-		.wall_now_ns = wall_ns(),
-		.ended = last,
-		.partial_sizes = o->min_size > 0 || o->max_size != UINT64_MAX,
-		.min_size = o->min_size,
-		.max_size = o->max_size,
-		.older_ns = o->older_ns,
-		.tool_cpu_ns = own_cpu_ns(),
-	};
-	struct snapshot *snap;
-	const struct cut *cut;
-
-	for (size_t i = 0; i < s->tracees.v.n; i++) {
-		struct tracee *p = s->tracees.v.v[i];
-
-		tracee__sample(&s->tracees, p);
-		if (p->cpu_ns > p->cpu_at_attach_ns)
-			info.target_cpu_ns += p->cpu_ns - p->cpu_at_attach_ns;
-	}
-	if (take_cut(s, &how, &cut, e))
-		return NULL;
-	if (s->budget) {
-		info.observed_share = budget__observed_share(s->budget);
-		info.probe_ns_estimate = budget__spent_ns(s->budget);
-	}
-	model__note(s->model, cut);
-	info.mappings = tracees__n_mappings(&s->tracees);
-	info.unwind_full = unwind__n_full(s->unwind);
-	snap = model__snapshot(s->model, cut, &info, &calls);
-	if (!snap || tracees__list_probes(&s->tracees, snap)) {
-		snapshot__free(snap);
-		err_set(e, -ENOMEM, "out of memory");
-		return NULL;
-	}
-	s->cut_ns = now_ns();
-	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites, ages ? " with ages" : "",
-		    (s->cut_ns - began_ns) / 1e6, (own_cpu_ns() - began_cpu_ns) / 1e6);
-	return snap;
-}
-
-/* Do the reports of intervals need exact ages? A table of the top rows does not. */
-static bool intervals_need_ages(const struct session *s)
-{
-	return s->opts->older_ns || output__carries_ages(&s->output);
-}
-
-static void on_second(void *arg)
-{
-	struct session *s = arg;
-	struct cut_opts how = {};
-	const struct cut *cut;
-
-	if (!s->watch)
-		on_new_code(0, s);
-	if (s->opts->interval_ns && !intervals_need_ages(s))
-		collect__look(s->collect, LOOK_NS);
-	/* a report has just noted the course of things */
-	if (now_ns() - s->cut_ns < SECOND_NS / 2)
-		return;
-	for (size_t i = 0; i < s->tracees.v.n; i++)
-		tracee__sample(&s->tracees, s->tracees.v.v[i]);
-	if (!take_cut(s, &how, &cut, NULL))
-		model__note(s->model, cut);
-}
-
-static void on_interval(void *arg)
-{
-	struct session *s = arg;
-	struct snapshot *snap;
-
-	/* the last one is taken at the end of the trace */
-	if (s->opts->count && s->n_reports + 1 >= s->opts->count) {
-		loop__stop(s->loop);
-		return;
-	}
-	snap = take(s, false, intervals_need_ages(s), &s->failure);
-	/* also where nobody reads any more: no failure is noted then, and the trace ends */
-	if (!snap || output__print(&s->output, snap, &s->failure))
-		fail(s);
-	s->n_reports++;
-	snapshot__free(snap);
-}
+/* ---- signals and timers */
 
 static void on_duration(void *arg)
 {
 	struct session *s = arg;
 
 	loop__stop(s->loop);
-}
-
-static void write_now(struct session *s)
-{
-	_cleanup_err_ struct err e = {};
-	struct snapshot *snap = take(s, false, true, &e);
-
-	/* a full disk now may have room again later: the trace goes on */
-	if (!snap || output__write_files(&s->output, snap, ++s->n_usr1, &e))
-		say("snapshot: %s", err_msg(&e));
-	else
-		say("snapshot %u written", s->n_usr1);
-	snapshot__free(snap);
 }
 
 static void on_signal(int sig, void *arg)
@@ -323,7 +148,7 @@ static void on_signal(int sig, void *arg)
 		break;
 	case SIGUSR1:
 		if (s->attached)
-			write_now(s);
+			session__write_now(s);
 		break;
 	case SIGUSR2:
 		say("SIGUSR2: this version has no columns that count from a baseline");
@@ -351,7 +176,7 @@ static void spawn_on_exec(pid_t pid, void *arg)
 
 static void spawn_on_mapping(pid_t pid, void *arg)
 {
-	on_new_code(pid, arg);
+	session__on_new_code(pid, arg);
 }
 
 static bool spawn_has_started(pid_t pid, void *arg)
@@ -380,7 +205,7 @@ static void say_attached(struct session *s)
 
 		say("attached to %s (%d): %s%s", p->process.comm, (int)p->process.pid,
 		    p->n_allocators	 ? tracee__last_allocator(&s->tracees, p) :
-		    is_growth(s->opts) ? "page faults" :
+		    session__is_growth(s->opts) ? "page faults" :
 					 "no allocator yet",
 		    p->n_allocators > 1 ? " and others" : "");
 	}
@@ -403,7 +228,7 @@ static int check(struct session *s, int *ret_status, struct err *e)
 	const struct opts *o = s->opts;
 	int err;
 
-	if (is_growth(o) ? tracees__init_growth(&s->tracees) : tracees__init(&s->tracees))
+	if (session__is_growth(o) ? tracees__init_growth(&s->tracees) : tracees__init(&s->tracees))
 		return err_set(e, -ENOMEM, "out of memory");
 	s->tracees.want = plan_want__of(o->mode, o->size, o->points);
 	err = check_usage(s, e);
@@ -425,7 +250,7 @@ static int load(struct session *s, struct err *e)
 	struct kernel_opts k = {
 		.mode = s->tracees.want.mode,
 		.usable = s->tracees.want.usable,
-		.max_live = is_growth(o) ? 1 : o->max_live,
+		.max_live = session__is_growth(o) ? 1 : o->max_live,
 		.max_stacks = o->max_stacks,
 		.min_size = o->min_size,
 		.max_size = o->max_size,
@@ -462,7 +287,7 @@ static int load(struct session *s, struct err *e)
 static void begin(struct session *s)
 {
 	s->start_ns = now_ns();
-	model__begin(s->model, kernel__clock_ns(s->kernel), wall_ns());
+	model__begin(s->model, kernel__clock_ns(s->kernel), session__wall_ns());
 	kernel__freeze(s->kernel, false);
 }
 
@@ -496,9 +321,9 @@ static int fill_loop(struct session *s, struct err *e)
 	for (size_t i = 0; s->watch && i < watch__n_fds(s->watch) && !err; i++)
 		err = loop__add_fd(s->loop, watch__fd(s->watch, i), on_watch, s);
 	if (!err)
-		err = loop__add_timer(s->loop, SECOND_NS, false, on_second, s);
+		err = loop__add_timer(s->loop, SECOND_NS, false, session__on_second, s);
 	if (!err && o->interval_ns)
-		err = loop__add_timer(s->loop, o->interval_ns, false, on_interval, s);
+		err = loop__add_timer(s->loop, o->interval_ns, false, session__on_interval, s);
 	if (!err && o->duration_ns)
 		err = loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
 	if (!err && s->budget)
@@ -545,7 +370,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	say_verbose("detached in %.1f ms", (now_ns() - s->end_ns) / 1e6);
 	let_signals_kill(s);
 	kernel__read_events(s->kernel, on_kernel_event, s);
-	snap = take(s, true, true, e);
+	snap = session__take(s, true, true, e);
 	if (!snap)
 		return -ENOMEM;
 	err = output__write_files(&s->output, snap, 0, e);

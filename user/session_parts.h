@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* A session, for the files that it is made of: session.c its stages, session_reports.c its snapshots. */
+#ifndef MT_SESSION_PARTS_H
+#define MT_SESSION_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "budget/budget.h"
+#include "collect/collect.h"
+#include "loop.h"
+#include "opts.h"
+#include "output.h"
+#include "target/spawn.h"
+#include "target/watch.h"
+#include "tracee.h"
+
+#define SECOND_NS 1000000000ull
+
+struct session {
+	const struct opts *opts;
+	struct output output;
+	struct tracees tracees;
+	struct kernel *kernel;
+	struct collect *collect;
+	struct budget *budget;	/* --overhead; else NULL */
+	struct model *model;
+	struct unwind *unwind;
+	struct loop *loop;
+	struct watch *watch;
+	struct spawn *spawn;
+	struct utsname uname;
+	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
+	uint64_t cut_ns;	/* when the last snapshot was taken */
+	uint64_t n_reports;
+	unsigned int n_usr1;
+	bool attached;
+	bool interrupted;	/* by SIGINT or SIGTERM: the next one quits */
+	struct err failure;	/* of a callback: ends the loop */
+};
+
+static inline bool session__is_growth(const struct opts *o)
+{
+	return !strcmp(o->mode, "growth");
+}
+
+/* Ends the loop; why is in s->failure, if there is a reason. */
+void session__fail(struct session *s);
+/* A process has mapped code, any one if pid is 0. */
+void session__on_new_code(pid_t pid, void *arg);
+int64_t session__wall_ns(void);
+
+/* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. NULL: e says why. */
+struct snapshot *session__take(struct session *s, bool last, bool ages, struct err *e);
+/* Of the loop's timers. */
+void session__on_second(void *arg);
+void session__on_interval(void *arg);
+/* SIGUSR1 */
+void session__write_now(struct session *s);
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Snapshots of a session: when one is taken, and what becomes of it. What always
+ * holds: a snapshot is taken while the target goes on; one that fails ends the
+ * trace, but for a file that was asked for by a signal.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "session_parts.h"
+#include "util/log.h"
+
+#define LOOK_NS (SECOND_NS / 300)	/* a second, for the oldest blocks in reports of intervals */
+
+int64_t session__wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return t.tv_sec * (int64_t)SECOND_NS + t.tv_nsec;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * SECOND_NS + t.tv_nsec;
+}
+
+static int take_cut(struct session *s, const struct cut_opts *how, const struct cut **ret, struct err *e)
+{
+	int err = collect__cut(s->collect, how, ret, e);
+
+	if (!err && s->budget)
+		*ret = budget__estimate(s->budget, *ret);
+	return err;
+}
+
+/* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. */
+struct snapshot *session__take(struct session *s, bool last, bool ages, struct err *e)
+{
+	const struct opts *o = s->opts;
+	struct cut_opts how = { .scan = ages && !session__is_growth(o), .older_ns = o->older_ns };
+	uint64_t began_ns = now_ns(), began_cpu_ns = own_cpu_ns();
+	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
+	struct snapshot_info info = {
+		.mode = o->mode,
+		.size = tracees__size(&s->tracees),
+		.sample_bytes = o->sample_bytes,
+		.observed_share = 1,
+		.version = VERSION,
+		.kernel = s->uname.release,
+		.arch = s->uname.machine,
+		.duration_ns = (last ? s->end_ns : now_ns()) - s->start_ns,
+		.wall_now_ns = session__wall_ns(),
+		.ended = last,
+		.partial_sizes = o->min_size > 0 || o->max_size != UINT64_MAX,
+		.min_size = o->min_size,
+		.max_size = o->max_size,
+		.older_ns = o->older_ns,
+		.tool_cpu_ns = own_cpu_ns(),
+	};
+	struct snapshot *snap;
+	const struct cut *cut;
+
+	for (size_t i = 0; i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+
+		tracee__sample(&s->tracees, p);
+		if (p->cpu_ns > p->cpu_at_attach_ns)
+			info.target_cpu_ns += p->cpu_ns - p->cpu_at_attach_ns;
+	}
+	if (take_cut(s, &how, &cut, e))
+		return NULL;
+	if (s->budget) {
+		info.observed_share = budget__observed_share(s->budget);
+		info.probe_ns_estimate = budget__spent_ns(s->budget);
+	}
+	model__note(s->model, cut);
+	info.mappings = tracees__n_mappings(&s->tracees);
+	info.unwind_full = unwind__n_full(s->unwind);
+	snap = model__snapshot(s->model, cut, &info, &calls);
+	if (!snap || tracees__list_probes(&s->tracees, snap)) {
+		snapshot__free(snap);
+		err_set(e, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	s->cut_ns = now_ns();
+	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites, ages ? " with ages" : "",
+		    (s->cut_ns - began_ns) / 1e6, (own_cpu_ns() - began_cpu_ns) / 1e6);
+	return snap;
+}
+
+/* Do the reports of intervals need exact ages? A table of the top rows does not. */
+static bool intervals_need_ages(const struct session *s)
+{
+	return s->opts->older_ns || output__carries_ages(&s->output);
+}
+
+void session__on_second(void *arg)
+{
+	struct session *s = arg;
+	struct cut_opts how = {};
+	const struct cut *cut;
+
+	if (!s->watch)
+		session__on_new_code(0, s);
+	if (s->opts->interval_ns && !intervals_need_ages(s))
+		collect__look(s->collect, LOOK_NS);
+	/* a report has just noted the course of things */
+	if (now_ns() - s->cut_ns < SECOND_NS / 2)
+		return;
+	for (size_t i = 0; i < s->tracees.v.n; i++)
+		tracee__sample(&s->tracees, s->tracees.v.v[i]);
+	if (!take_cut(s, &how, &cut, NULL))
+		model__note(s->model, cut);
+}
+
+void session__on_interval(void *arg)
+{
+	struct session *s = arg;
+	struct snapshot *snap;
+
+	/* the last one is taken at the end of the trace */
+	if (s->opts->count && s->n_reports + 1 >= s->opts->count) {
+		loop__stop(s->loop);
+		return;
+	}
+	snap = session__take(s, false, intervals_need_ages(s), &s->failure);
+	/* also where nobody reads any more: no failure is noted then, and the trace ends */
+	if (!snap || output__print(&s->output, snap, &s->failure))
+		session__fail(s);
+	s->n_reports++;
+	snapshot__free(snap);
+}
+
+void session__write_now(struct session *s)
+{
+	_cleanup_err_ struct err e = {};
+	struct snapshot *snap = session__take(s, false, true, &e);
+
+	/* a full disk now may have room again later: the trace goes on */
+	if (!snap || output__write_files(&s->output, snap, ++s->n_usr1, &e))
+		say("snapshot: %s", err_msg(&e));
+	else
+		say("snapshot %u written", s->n_usr1);
+	snapshot__free(snap);
+}
