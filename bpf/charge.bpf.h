@@ -72,17 +72,6 @@ static __always_inline void save_share_of_peak(struct charge *c)
 	}
 }
 
-/*
- * An addition whose result is not asked for does not wait, one that returns it is
- * a barrier. What is read behind it may hold others' additions of this moment, too:
- * a peak is within the events in flight in any case.
- */
-static __always_inline __u64 add_and_look(__u64 *at, __u64 n)
-{
-	__sync_fetch_and_add(at, n);
-	return *(volatile __u64 *)at;
-}
-
 /* What is known of an allocation even if its free will not be seen. */
 static __always_inline void charge_call(struct charge *c, const struct amount *a, __u64 size, __u64 now_ns)
 {
@@ -109,11 +98,11 @@ static __always_inline void charge_alloc(struct charge *c, const struct amount *
 	if (MT_WITHOUT_PEAK)
 		return;
 	save_share_of_peak(c);
-	live = add_and_look(&c->site->live_bytes, a->bytes);
+	live = __sync_fetch_and_add(&c->site->live_bytes, a->bytes) + a->bytes;
 	if (live > c->site->peak_bytes)
 		atomic_max(&c->site->peak_bytes, live);
 
-	live = add_and_look(&c->proc->live_bytes, a->bytes);
+	live = __sync_fetch_and_add(&c->proc->live_bytes, a->bytes) + a->bytes;
 	if (live > c->proc->peak_bytes) {
 		__u32 b = c->bank & 1;
 
