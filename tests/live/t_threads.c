@@ -134,10 +134,12 @@ TEST(snapshots_under_churn)
 TEST_LIMIT(attach_fifty_times, 300)
 {
 	unsigned int n = (unsigned int)scaled(50);
+	/* where all is slow, four busy threads would leave malloctrace no time to attach */
+	const unsigned int n_threads = lt_scale_pct < 100 ? 1 : 4;
 	uint64_t before = 0;
 	struct fx f;
 
-	fx__start(t, &f, "threads", "busy", "1", "4", NULL);
+	fx__start(t, &f, "threads", "busy", "1", n_threads == 1 ? "1" : "4", NULL);
 	for (unsigned int i = 0; i < n && !t->n_failed; i++) {
 		struct mt m;
 		json_t *root;
@@ -156,6 +158,6 @@ TEST_LIMIT(attach_fifty_times, 300)
 	}
 	fx__send(t, &f, 's');
 	fx__read_ledger(t, &f);
-	want_eq(t, "the program's own count of live blocks", 4 * 64, ledger__sum(&f.led, LED_ALLOC_CALLS) - ledger__sum(&f.led, LED_FREE_CALLS));
+	want_eq(t, "the program's own count of live blocks", n_threads * 64, ledger__sum(&f.led, LED_ALLOC_CALLS) - ledger__sum(&f.led, LED_FREE_CALLS));
 	fx__quit(t, &f);
 }
