@@ -13,7 +13,7 @@
  * for reports in text, and does nothing else: that is the time of a snapshot.
  *
  *	a report every second           1.31 % of one CPU; must be below 2: ok
- *	a snapshot, as a report         70.1 ms (median 72.0, slowest 80.2), CPU time 60.3 ms; must be below 100: ok
+ *	a snapshot, as a report         72.0 ms (fastest 70.1, slowest 80.2), CPU time 60.3 ms; must be below 100: ok
  */
 #include <errno.h>
 #include <getopt.h>
@@ -230,12 +230,12 @@ static double median(double v[static N_SNAPSHOTS])
 	return v[N_SNAPSHOTS / 2];
 }
 
-/* Fastest, median and slowest. Other processes of the machine can only make it longer: the fastest is judged. */
+/* Median, fastest and slowest; the median is judged. */
 static void print_snapshots(struct reader *r, int kind)
 {
 	double ms = median(r->snapshot_ms[kind]), cpu_ms = median(r->snapshot_cpu_ms[kind]);
 
-	printf("%8.1f ms (median %.1f, slowest %.1f), CPU time %.1f ms", r->snapshot_ms[kind][0], ms,
+	printf("%8.1f ms (fastest %.1f, slowest %.1f), CPU time %.1f ms", ms, r->snapshot_ms[kind][0],
 	       r->snapshot_ms[kind][N_SNAPSHOTS - 1], cpu_ms);
 }
 
@@ -244,13 +244,13 @@ static bool print(struct reader *r)
 	bool share_holds = r->share < MAX_SHARE, snapshot_holds;
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 
-	printf("%" PRIu64 " live blocks, %u call stacks, 10,000 replaced a second; the fastest of %d snapshots\n", r->n_live,
+	printf("%" PRIu64 " live blocks, %u call stacks, 10,000 replaced a second; medians of %d snapshots\n", r->n_live,
 	       MANY_SITES, N_SNAPSHOTS);
 	printf("  a report every second       %8.2f %% of one CPU; must be below %.0f: %s\n", r->share * 100, MAX_SHARE * 100,
 	       share_holds ? "ok" : "NOT SO");
 	printf("  a snapshot, as a report     ");
 	print_snapshots(r, SNAPSHOT_TEXT);
-	snapshot_holds = r->snapshot_ms[SNAPSHOT_TEXT][0] < MAX_SNAPSHOT_MS;	/* sorted */
+	snapshot_holds = r->snapshot_ms[SNAPSHOT_TEXT][N_SNAPSHOTS / 2] < MAX_SNAPSHOT_MS;	/* sorted */
 	printf("; must be below %.0f: %s\n", MAX_SNAPSHOT_MS, snapshot_holds ? "ok" : "NOT SO");
 	printf("  a snapshot, all as JSON     ");
 	print_snapshots(r, SNAPSHOT_JSON);
