@@ -109,12 +109,15 @@ __noinline int budget_gap(__u64 left_ns)
 __noinline int budget_count_age(__u32 site, __u64 age_ns, __u64 size)
 {
 	struct mt_ages *ages = bpf_map_lookup_elem(&free_ages, &site);
-	__u32 bits = significant_bits(age_ns), k = 0;
+	__u32 bits = significant_bits(age_ns);
+	__u64 k = 0;
 
 	if (!ages)
 		return 0;
 	if (bits > MT_AGE_MIN_BITS)
 		k = (bits - MT_AGE_MIN_BITS) * 2 - 1 + (age_ns >> (bits - 2) & 1);
+	/* the bound of the very register that is used, which is what the verifier of 6.1 follows */
+	asm volatile("" : "+r"(k));
 	if (k >= MT_N_AGES)
 		k = MT_N_AGES - 1;
 	__sync_fetch_and_add(&ages->blocks[k], 1);
