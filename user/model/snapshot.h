@@ -77,6 +77,18 @@ struct growth {
 	uint64_t calls[GROWTH_N_KINDS], bytes[GROWTH_N_KINDS];
 };
 
+struct snap_point {
+	uint64_t t_ns, live_bytes, live_blocks, alloc_calls, rss_bytes;
+};
+
+/* Where live bytes are going, and what that means; all 0 as long as nothing is known. */
+struct trend {
+	const char *verdict;	/* "leak", "suspect", "growing", "steady", "draining", "new"; NULL: none yet */
+	const char *why;	/* the figures that led there, in one line; NULL with it */
+	double growth_bytes_per_s;	/* holds if known */
+	bool known;
+};
+
 struct snap_site {
 	uint32_t process;	/* index into processes */
 	const char *function;	/* the allocation function */
@@ -89,6 +101,11 @@ struct snap_site {
 	uint64_t oldest_ns;	/* age of the oldest live block, 0 if none */
 	uint64_t lifetime_sum_ns;	/* over freed blocks */
 	uint64_t older_blocks, older_bytes;	/* live blocks older than snapshot.older_ns */
+	uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated */
+	int tid;		/* --by thread: whose it is; else 0 */
+	struct trend trend;
+	const struct snap_point *history;	/* of live_bytes; the other fields are 0 */
+	size_t n_history;
 	uint32_t n_stack;
 	const uint32_t *stack;	/* places; the caller of the allocation function first */
 	uint8_t end;		/* enum mt_end */
@@ -99,10 +116,6 @@ struct snap_thread {
 	const char *comm;
 	bool ended;
 	struct counters c;	/* what the thread did; live and peak are not kept by thread */
-};
-
-struct snap_point {
-	uint64_t t_ns, live_bytes, live_blocks, alloc_calls, rss_bytes;
 };
 
 struct snap_size {
@@ -123,6 +136,13 @@ struct snap_process {
 	const char *container, *unit;	/* NULL: none recognised */
 	bool ended;
 	uint64_t age_at_attach_ns;	/* how long it had run before it was traced */
+	pid_t container_pid;	/* as its own pid namespace sees it, if that is another one; else 0 */
+	uint32_t parent;	/* id of the process that forked it, if that was traced; else 0 */
+	uint32_t n_members;	/* --by comm, cgroup, none: processes in this row; else 0 */
+	int64_t wall_started_ns;	/* since 1970; 0: unknown */
+	uint64_t unseen_ns;	/* it ran for this long before its allocator was probed, while others were traced already */
+	uint64_t lost_blocks, lost_stacks;	/* its share of live_full; of stack_full and site_full */
+	struct trend trend;
 	struct counters c;
 	struct std_error error;
 	struct growth growth;
@@ -185,6 +205,8 @@ struct snapshot {
 	size_t n_probes;
 	const struct snap_process *processes;
 	size_t n_processes;
+	/* of ended processes, what was the least interesting is kept as sums alone: whole processes, and stacks of others */
+	uint64_t n_folded_processes, n_folded_sites;
 	struct snap_site *sites;	/* in no order */
 	size_t n_sites;
 	struct place *places;
