@@ -11,7 +11,6 @@
  *   report
  */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 
 #include "session.h"
@@ -24,107 +23,6 @@ enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOSSES =
 void session__fail(struct session *s)
 {
 	loop__stop(s->loop);
-}
-
-/* ---- what the programs tell */
-
-static void on_kernel_event(const struct mt_event *ev, void *arg)
-{
-	struct session *s = arg;
-	char comm[17];
-	struct tracee *p;
-
-	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
-	clean_name(comm);
-	switch (ev->kind) {
-	case MT_EV_THREAD_END:
-		model__thread_ended(s->model, ev->proc, ev->tid, comm, &ev->counts);
-		break;
-	case MT_EV_EXEC:
-		model__life_ended(s->model, ev->old_proc);
-		unwind__drop(s->unwind, ev->old_proc);
-		p = tracees__find(&s->tracees, ev->pid);
-		if (p && ev->proc && tracee__on_exec(&s->tracees, p, ev->proc, comm, &s->failure) &&
-		    s->failure.code != -ESRCH && s->failure.code != -ENOENT)
-			session__fail(s);
-		break;
-	case MT_EV_EXIT:
-		model__life_ended(s->model, ev->proc);
-		unwind__drop(s->unwind, ev->proc);
-		p = tracees__find(&s->tracees, ev->pid);
-		if (p && p->lives.v[p->lives.n - 1]->proc == ev->proc)
-			p->ended = true;
-		break;
-	}
-}
-
-static void read_events(struct session *s)
-{
-	kernel__read_events(s->kernel, on_kernel_event, s);
-	if (tracees__all_ended(&s->tracees))
-		loop__stop(s->loop);
-}
-
-static void on_events(void *arg)
-{
-	read_events(arg);
-}
-
-/* A pidfd is readable: that process ended. Its own message says so too, if it was not lost. */
-static void on_pidfd(void *arg)
-{
-	struct session *s = arg;
-
-	read_events(s);
-	for (size_t i = 0; i < s->tracees.v.n; i++) {
-		struct tracee *p = s->tracees.v.v[i];
-		struct pollfd poll_fd = { .fd = p->process.pidfd, .events = POLLIN };
-
-		if (p->process.pidfd < 0 || poll(&poll_fd, 1, 0) <= 0)
-			continue;
-		p->ended = true;
-		model__life_ended(s->model, p->lives.v[p->lives.n - 1]->proc);
-		loop__remove_fd(s->loop, p->process.pidfd);
-		close(p->process.pidfd);
-		p->process.pidfd = -1;
-	}
-	if (tracees__all_ended(&s->tracees))
-		loop__stop(s->loop);
-}
-
-/* ---- new code in a tracee */
-
-static void refresh(struct session *s, struct tracee *p)
-{
-	_cleanup_err_ struct err e = {};
-	size_t had = p->n_allocators;
-	int err = tracee__refresh(&s->tracees, p, &e);
-
-	if (err && err != -ESRCH && err != -ENOENT)
-		say("%s (%d) mapped new code that could not be looked at: %s", p->process.comm, (int)p->process.pid, err_msg(&e));
-	else if (p->n_allocators > had && s->attached)
-		say("%s (%d) loaded another allocator: %s; its blocks are counted from now on", p->process.comm,
-		    (int)p->process.pid, tracee__last_allocator(&s->tracees, p));
-}
-
-void session__on_new_code(pid_t pid, void *arg)
-{
-	struct session *s = arg;
-
-	for (size_t i = 0; i < s->tracees.v.n; i++) {
-		struct tracee *p = s->tracees.v.v[i];
-
-		if (!p->ended && p->attachment && (!pid || p->process.pid == pid))
-			refresh(s, p);
-	}
-}
-
-static void on_watch(void *arg)
-{
-	struct session *s = arg;
-
-	read_events(s);		/* an exec is told before what the new program maps */
-	watch__read(s->watch, session__on_new_code, s);
 }
 
 /* ---- signals and timers */
@@ -168,7 +66,7 @@ static void spawn_on_exec(pid_t pid, void *arg)
 	struct tracee *p;
 
 	kernel__reset_started(s->kernel);
-	read_events(s);		/* the new life, and what it maps already */
+	session__read_events(s);		/* the new life, and what it maps already */
 	p = tracees__find(&s->tracees, pid);
 	if (p && tracee__probe_entry(&s->tracees, p, NULL))
 		say_verbose("%s: no entry point to wait for", p->process.comm);
@@ -314,12 +212,12 @@ static int start_program(struct session *s, struct err *e)
 static int fill_loop(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
-	int err = loop__add_fd(s->loop, kernel__events_fd(s->kernel), on_events, s);
+	int err = loop__add_fd(s->loop, kernel__events_fd(s->kernel), session__on_events, s);
 
 	for (size_t i = 0; i < s->tracees.v.n && !err; i++)
-		err = loop__add_fd(s->loop, s->tracees.v.v[i]->process.pidfd, on_pidfd, s);
+		err = loop__add_fd(s->loop, s->tracees.v.v[i]->process.pidfd, session__on_pidfd, s);
 	for (size_t i = 0; s->watch && i < watch__n_fds(s->watch) && !err; i++)
-		err = loop__add_fd(s->loop, watch__fd(s->watch, i), on_watch, s);
+		err = loop__add_fd(s->loop, watch__fd(s->watch, i), session__on_watch, s);
 	if (!err)
 		err = loop__add_timer(s->loop, SECOND_NS, false, session__on_second, s);
 	if (!err && o->interval_ns)
@@ -369,7 +267,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	tracees__detach(&s->tracees);
 	say_verbose("detached in %.1f ms", (now_ns() - s->end_ns) / 1e6);
 	let_signals_kill(s);
-	kernel__read_events(s->kernel, on_kernel_event, s);
+	kernel__read_events(s->kernel, session__on_kernel_event, s);
 	snap = session__take(s, true, true, e);
 	if (!snap)
 		return -ENOMEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* A session, for the files that it is made of: session.c its stages, session_reports.c its snapshots. */
+/* A session, for the files that it is made of: session.c its stages, session_events.c what it is told, session_reports.c its snapshots. */
 #ifndef MT_SESSION_PARTS_H
 #define MT_SESSION_PARTS_H
 
@@ -51,6 +51,13 @@ void session__fail(struct session *s);
 /* A process has mapped code, any one if pid is 0. */
 void session__on_new_code(pid_t pid, void *arg);
 int64_t session__wall_ns(void);
+/* One message of the programs; all that are there; the same, of the loop. */
+void session__on_kernel_event(const struct mt_event *ev, void *arg);
+void session__read_events(struct session *s);
+void session__on_events(void *arg);
+/* Of the loop: a process ended; a process mapped code. */
+void session__on_pidfd(void *arg);
+void session__on_watch(void *arg);
 
 /* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. NULL: e says why. */
 struct snapshot *session__take(struct session *s, bool last, bool ages, struct err *e);

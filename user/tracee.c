@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the tracees, their lives, attachments and the plans of all objects. An
- * object is examined once per session; it is attached once per tracee.
+ * Owns the tracees, their lives and attachments. An object is examined once per
+ * session (tracee_plans.c); it is attached once per tracee.
  */
-#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
-#include "probe/check.h"
-#include "tracee.h"
+#include "tracee_parts.h"
 #include "util/log.h"
-
-#if defined(__x86_64__)
-#define OWN_MACHINE EM_X86_64
-#else
-#define OWN_MACHINE EM_AARCH64
-#endif
 
 int tracees__init(struct tracees *t)
 {
@@ -64,60 +56,6 @@ void tracees__done(struct tracees *t)
 	t->objects = NULL;
 }
 
-/* What an object offers; made when it is seen for the first time. */
-static int plan_of(struct tracees *t, struct object *obj, bool asked, struct known_plan **ret, struct err *e)
-{
-	struct known_plan *k, **slot;
-	int err;
-
-	for (size_t i = 0; i < t->plans.n; i++)
-		if (t->plans.v[i]->plan.object == obj) {
-			*ret = t->plans.v[i];
-			return 0;
-		}
-	k = calloc(1, sizeof(*k));
-	slot = k ? vec_push(&t->plans) : NULL;
-	if (!slot) {
-		free(k);
-		return err_set(e, -ENOMEM, "out of memory");
-	}
-	*slot = k;
-	k->asked = asked;
-	err = obj->is_elf && obj->is_64 && obj->machine == OWN_MACHINE ?
-		      plan__make(obj, &t->funcs, &t->want, asked, &k->plan, &k->n_symbols, e) :
-		      0;
-	if (!k->plan.object) {
-		/* nothing to probe: remembered with a reference all the same */
-		obj->refs++;
-		k->plan.object = obj;
-	}
-	*ret = k;
-	return err;
-}
-
-int tracees__ask_for(struct tracees *t, const char *path, struct err *e)
-{
-	struct object *obj;
-	struct known_plan *k;
-	int err = objects__get_path(t->objects, path, &obj, e);
-
-	if (err)
-		return err;
-	if (!obj->is_elf)
-		err = err_set(e, -ENOEXEC, "-O %s: not an ELF file", path);
-	else if (!obj->is_64 || obj->machine != OWN_MACHINE)
-		err = err_set(e, -ENOEXEC, "-O %s: not a 64-bit ELF file of this architecture", path);
-	else
-		err = plan_of(t, obj, true, &k, e);
-	if (!err && !k->plan.n_funcs) {
-		err = err_set(e, -ENOENT, "-O %s: none of its %zu functions is an allocation function that malloctrace knows",
-			      path, k->n_symbols);
-		err_hint(e, "name them with --sym malloc=NAME --sym free=NAME, or --prefix STR");
-	}
-	object__put(obj);
-	return err;
-}
-
 bool tracee__examined(const struct tracee *p, const struct object *obj)
 {
 	for (size_t i = 0; i < p->examined.n; i++)
@@ -142,7 +80,7 @@ static int new_plans(struct tracees *t, struct tracee *p, const struct plan ***r
 		/* first those of -O, mapped or not: a library may be loaded later */
 		if (!obj || (i < t->plans.n && !t->plans.v[i]->asked) || tracee__examined(p, obj))
 			continue;
-		err = plan_of(t, obj, false, &k, NULL);
+		err = tracees__plan_of(t, obj, false, &k, NULL);
 		if (err == -ENOMEM)
 			break;
 		err = 0;	/* a file that makes no sense is no allocator */
@@ -195,7 +133,7 @@ static int check_machine(const struct tracee *p, struct err *e)
 		if (!obj || !obj->is_elf)
 			continue;
 		any = true;
-		if (obj->is_64 && obj->machine == OWN_MACHINE)
+		if (tracees__is_native(obj))
 			return 0;
 	}
 	return any ? err_set(e, -ENOTSUP, "'%s' (%d) is not a 64-bit program of this machine's architecture: malloctrace cannot trace it",
@@ -341,77 +279,6 @@ static int update_unwind(struct tracees *t, struct tracee *p, struct err *e)
 	return err;
 }
 
-static const char *file_name(const struct object *obj)
-{
-	const char *slash = strrchr(obj->path, '/');
-
-	return slash ? slash + 1 : obj->path;
-}
-
-static struct known_plan *whose(struct tracees *t, const struct plan *plan)
-{
-	for (size_t i = 0; i < t->plans.n; i++)
-		if (&t->plans.v[i]->plan == plan)
-			return t->plans.v[i];
-	return NULL;
-}
-
-/*
- * Once per file: are its points right? If not, the plan becomes a plain one, in
- * place. A process that runs does not wait while a child of ours tries out what
- * it has just loaded: reading the code must do then.
- */
-static int check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan, struct err *e)
-{
-	struct known_plan *k = whose(t, plan);
-	struct check_result r;
-	uint64_t start_ns = now_ns();
-	struct plan plain;
-	int err;
-
-	if (!k || k->checked || (t->begun && !p->own) || plan__is_plain(plan))
-		return 0;
-	k->checked = true;
-	check__plan(t->kernel, &t->funcs, plan, &r);
-	switch (r.verdict) {
-	case CHECK_RIGHT:
-		say_verbose("%s: %u functions called by a child of malloctrace, each seen as it was; %.1f ms", file_name(plan->object),
-			    r.n_called, (now_ns() - start_ns) / 1e6);
-		return 0;
-	case CHECK_CANNOT:
-		say_verbose("%s: its points are not tried out: %s", file_name(plan->object), r.why);
-		return 0;
-	case CHECK_WRONG:
-		break;
-	}
-	say("%s: the points chosen in it do not see each call as it is (%s): plain ones are used, which cost more", file_name(plan->object), r.why);
-	t->want.plain = true;
-	err = plan__make(plan->object, &t->funcs, &t->want, k->asked, &plain, NULL, e);
-	t->want.plain = plan->want.plain;
-	if (err)
-		return err;
-	plan__done(&k->plan);
-	k->plan = plain;
-	return 0;
-}
-
-/* Once per file, when it is probed for the first time. */
-static void tell_plan(struct tracees *t, const struct plan *plan)
-{
-	struct known_plan *k = whose(t, plan);
-
-	if (!k || k->told)
-		return;
-	k->told = true;
-	say_verbose("probes in %s%s%s: %zu functions, %zu points", plan->object->path, *plan->family ? ", " : "", plan->family,
-		    plan->n_funcs, plan->n_points);
-	for (size_t i = 0; i < plan->n_funcs; i++)
-		say_verbose("  %s: %s", t->funcs.v[plan->funcs[i].func].name, plan->funcs[i].why);
-	if (plan->n_requested)
-		say("%s: sizes are those asked for: --size usable reads glibc's block headers%s", file_name(plan->object),
-		    plan->want.mode == MT_MODE_COUNT ? ", which --mode count does not see" : "");
-}
-
 int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 {
 	_cleanup_free_ const struct plan **plans = NULL;
@@ -430,13 +297,13 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 	if (err || !n)
 		return err;
 	for (size_t i = 0; i < n && !err; i++)
-		err = check_plan(t, p, plans[i], e);
+		err = tracees__check_plan(t, p, plans[i], e);
 	if (!err)
 		err = attachment__add(p->attachment, &t->funcs, plans, n, e);
 	if (err)
 		return err;
 	for (size_t i = 0; i < n; i++)
-		tell_plan(t, plans[i]);
+		tracees__tell_plan(t, plans[i]);
 	p->n_allocators += n;
 	return 0;
 }
@@ -576,23 +443,4 @@ void tracee__sample(struct tracees *t, struct tracee *p)
 	if (cpu_ns)
 		p->cpu_ns = cpu_ns;
 	model__set_rss(t->model, life->proc, process__rss_bytes(p->process.pid));
-}
-
-static const struct known_plan *known_plan_of(const struct tracees *t, const struct object *obj)
-{
-	for (size_t i = 0; i < t->plans.n; i++)
-		if (t->plans.v[i]->plan.object == obj)
-			return t->plans.v[i];
-	return NULL;
-}
-
-const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p)
-{
-	for (size_t i = p->examined.n; i-- > 0;) {
-		const struct known_plan *k = known_plan_of(t, p->examined.v[i]);
-
-		if (k && k->plan.n_funcs)
-			return file_name(k->plan.object);
-	}
-	return "";
 }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * What a session is told while its loop runs: by the programs, by the ends of
+ * processes, by new mappings. What always holds: a message of the programs is
+ * read before what was told of the same process later.
+ */
+#include <errno.h>
+#include <poll.h>
+
+#include "session_parts.h"
+#include "util/log.h"
+
+/* ---- what the programs tell */
+
+void session__on_kernel_event(const struct mt_event *ev, void *arg)
+{
+	struct session *s = arg;
+	char comm[17];
+	struct tracee *p;
+
+	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
+	clean_name(comm);
+	switch (ev->kind) {
+	case MT_EV_THREAD_END:
+		model__thread_ended(s->model, ev->proc, ev->tid, comm, &ev->counts);
+		break;
+	case MT_EV_EXEC:
+		model__life_ended(s->model, ev->old_proc);
+		unwind__drop(s->unwind, ev->old_proc);
+		p = tracees__find(&s->tracees, ev->pid);
+		if (p && ev->proc && tracee__on_exec(&s->tracees, p, ev->proc, comm, &s->failure) &&
+		    s->failure.code != -ESRCH && s->failure.code != -ENOENT)
+			session__fail(s);
+		break;
+	case MT_EV_EXIT:
+		model__life_ended(s->model, ev->proc);
+		unwind__drop(s->unwind, ev->proc);
+		p = tracees__find(&s->tracees, ev->pid);
+		if (p && p->lives.v[p->lives.n - 1]->proc == ev->proc)
+			p->ended = true;
+		break;
+	}
+}
+
+void session__read_events(struct session *s)
+{
+	kernel__read_events(s->kernel, session__on_kernel_event, s);
+	if (tracees__all_ended(&s->tracees))
+		loop__stop(s->loop);
+}
+
+void session__on_events(void *arg)
+{
+	session__read_events(arg);
+}
+
+/* A pidfd is readable: that process ended. Its own message says so too, if it was not lost. */
+void session__on_pidfd(void *arg)
+{
+	struct session *s = arg;
+
+	session__read_events(s);
+	for (size_t i = 0; i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+		struct pollfd poll_fd = { .fd = p->process.pidfd, .events = POLLIN };
+
+		if (p->process.pidfd < 0 || poll(&poll_fd, 1, 0) <= 0)
+			continue;
+		p->ended = true;
+		model__life_ended(s->model, p->lives.v[p->lives.n - 1]->proc);
+		loop__remove_fd(s->loop, p->process.pidfd);
+		close(p->process.pidfd);
+		p->process.pidfd = -1;
+	}
+	if (tracees__all_ended(&s->tracees))
+		loop__stop(s->loop);
+}
+
+/* ---- new code in a tracee */
+
+static void refresh(struct session *s, struct tracee *p)
+{
+	_cleanup_err_ struct err e = {};
+	size_t had = p->n_allocators;
+	int err = tracee__refresh(&s->tracees, p, &e);
+
+	if (err && err != -ESRCH && err != -ENOENT)
+		say("%s (%d) mapped new code that could not be looked at: %s", p->process.comm, (int)p->process.pid, err_msg(&e));
+	else if (p->n_allocators > had && s->attached)
+		say("%s (%d) loaded another allocator: %s; its blocks are counted from now on", p->process.comm,
+		    (int)p->process.pid, tracee__last_allocator(&s->tracees, p));
+}
+
+void session__on_new_code(pid_t pid, void *arg)
+{
+	struct session *s = arg;
+
+	for (size_t i = 0; i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+
+		if (!p->ended && p->attachment && (!pid || p->process.pid == pid))
+			refresh(s, p);
+	}
+}
+
+void session__on_watch(void *arg)
+{
+	struct session *s = arg;
+
+	session__read_events(s);		/* an exec is told before what the new program maps */
+	watch__read(s->watch, session__on_new_code, s);
+}
