@@ -7,6 +7,7 @@
 
 #include "golden.h"
 #include "sample_snapshot.h"
+#include "util/text.h"
 #include "util/util.h"
 #include "view/figures.h"
 #include "view/frames.h"

@@ -103,6 +103,7 @@ struct snap_site {
 	uint64_t older_blocks, older_bytes;	/* live blocks older than snapshot.older_ns */
 	uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated */
 	int tid;		/* --by thread: whose it is; else 0 */
+	const char *thread;	/* that one's name; NULL: unknown */
 	struct trend trend;
 	const struct snap_point *history;	/* of live_bytes; the other fields are 0 */
 	size_t n_history;
@@ -139,6 +140,7 @@ struct snap_process {
 	pid_t container_pid;	/* as its own pid namespace sees it, if that is another one; else 0 */
 	uint32_t parent;	/* id of the process that forked it, if that was traced; else 0 */
 	uint32_t n_members;	/* --by comm, cgroup, none: processes in this row; else 0 */
+	uint32_t n_ended;	/* of these, those that have ended */
 	int64_t wall_started_ns;	/* since 1970; 0: unknown */
 	uint64_t unseen_ns;	/* it ran for this long before its allocator was probed, while others were traced already */
 	uint64_t lost_blocks, lost_stacks;	/* its share of live_full; of stack_full and site_full */
@@ -176,6 +178,8 @@ struct snapshot {
 	struct obstack arena;
 
 	const char *version, *kernel, *arch;
+	const char *host;	/* its name; NULL: unknown */
+	const char *by;		/* --by: what rows are kept apart by; NULL: "process" */
 	const char *mode, *size;	/* "full", "requested" */
 	uint64_t sample_bytes;	/* --sample; 0: every allocation was recorded */
 	double observed_share;	/* of the time; below 1 with --overhead */

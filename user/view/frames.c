@@ -19,32 +19,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "util/text.h"
 #include "util/util.h"
 
 #define ELLIPSIS "…"
 #define INLINED " (inlined)"
 #define NAME_COL_MAX 44	/* longer names push their own location to the right: one of them must not push all */
 #define ROOM_MIN 35	/* below that, two columns make no sense and lines are too wide instead */
-
-size_t text_width(const char *s)
-{
-	size_t n = 0;
-
-	for (; *s; s++)
-		n += (*s & 0xc0) != 0x80;
-	return n;
-}
-
-/* The byte at which column col begins. */
-static size_t byte_of(const char *s, size_t col)
-{
-	size_t i = 0;
-
-	for (; s[i]; i++)
-		if ((s[i] & 0xc0) != 0x80 && !col--)
-			break;
-	return i;
-}
 
 /* ---- short names */
 
@@ -102,23 +83,6 @@ static char *fold_brackets(const char *name, char open, char close)
 	return strdup(name);
 }
 
-static char *cut_middle(const char *name, size_t width)
-{
-	size_t have = text_width(name), tail = width / 3, head, from, to;
-	char *ret = NULL;
-
-	if (have <= width)
-		return strdup(name);
-	if (width < 2)
-		return strdup(width ? ELLIPSIS : "");
-	head = width - 1 - tail;
-	to = byte_of(name, head);
-	from = byte_of(name, have - tail);
-	if (asprintf(&ret, "%.*s" ELLIPSIS "%s", (int)to, name, name + from) < 0)
-		return NULL;
-	return ret;
-}
-
 char *name__shorten(const char *name, size_t width)
 {
 	_cleanup_free_ char *no_params = NULL, *no_args = NULL;
@@ -133,7 +97,7 @@ char *name__shorten(const char *name, size_t width)
 	no_args = fold_brackets(no_params, '<', '>');
 	if (!no_args)
 		return NULL;
-	return cut_middle(no_args, width);
+	return text_shorten(no_args, width);
 }
 
 /* ---- the two columns of a frame */
@@ -271,7 +235,7 @@ static int print_one(const struct frame *f, size_t n_left_out, void *arg)
 	if (!name || !at)
 		return -ENOMEM;
 	/* a wide location may begin before its column, as far as the name leaves room */
-	at_shown = cut_middle(at, room - 2 - MIN(text_width(name) + strlen(mark), p->name_col));
+	at_shown = text_shorten(at, room - 2 - MIN(text_width(name) + strlen(mark), p->name_col));
 	if (!at_shown)
 		return -ENOMEM;
 	at_col = MIN(p->name_col + 2, room - text_width(at_shown));

@@ -13,9 +13,6 @@
 #define STACK_HEAD 16
 #define STACK_TAIL 4
 
-/* Columns that a string takes on a terminal, one for each character. */
-size_t text_width(const char *s);
-
 /*
  * name in at most width columns: C++ parameters, then template arguments give
  * way to "…" before the middle of the name does. Owned by the caller; NULL

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "util/text.h"
 #include "util/util.h"
 #include "view/figures.h"
-#include "view/frames.h"
 #include "view/report_parts.h"
 
 #define NS_PER_S 1000000000ll
@@ -37,10 +37,8 @@ static void para__break(struct para *p)
 
 static void para__word(struct para *p, const char *word, int len, bool gap)
 {
-	size_t cols = 0;
+	size_t cols = text_width_n(word, len);
 
-	for (int i = 0; i < len; i++)
-		cols += (word[i] & 0xc0) != 0x80;
 	if (p->col > p->indent && p->col + gap + cols > p->width) {
 		para__break(p);
 		gap = false;

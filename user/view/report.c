@@ -37,6 +37,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/text.h"
 #include "util/util.h"
 #include "view/figures.h"
 #include "view/frames.h"

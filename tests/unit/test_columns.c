@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Columns: what they show, whatever the figures are; how a table fits. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "sample_snapshot.h"
+#include "util/text.h"
+#include "util/util.h"
+#include "view/columns.h"
+
+#define S 1000000000ull
+
+static const char *cell(const struct columns *c, const char *name, const struct row_of *r)
+{
+	static char buf[CELL_MAX];
+	const struct column *col = columns__find(c, name);
+
+	cr_assert_not_null(col, "%s", name);
+	return column__cell(col, r, buf);
+}
+
+static const struct columns *const tables[] = { &process_columns, &thread_columns, &site_columns };
+
+Test(columns, have_names_of_their_own)
+{
+	for (size_t t = 0; t < ARRAY_SIZE(tables); t++)
+		for (size_t i = 0; i < tables[t]->n; i++) {
+			const struct column *c = &tables[t]->v[i];
+
+			cr_expect_eq(columns__find(tables[t], c->name), c, "%s twice", c->name);
+			cr_expect(!c->width || strlen(c->title) <= c->width, "%s", c->title);
+			cr_expect(c->width || c->left, "%s: a name is aligned to the left", c->name);
+		}
+	cr_expect_null(columns__find(&process_columns, "beauty"));
+}
+
+/* Every figure at its largest, at its smallest, and at what fills its column. */
+Test(columns, are_as_wide_as_they_say)
+{
+	static const uint64_t figures[] = { 0, 1, 9, 999, 1000, 1023, 1024, 99999, 100000, 999949, 999950, 1048575, 1073741823,
+					    1ull << 40, UINT64_MAX / 2, UINT64_MAX };
+
+	for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(figures); k++) {
+			uint64_t n = figures[i], m = figures[k];
+			struct counters c = { n, m, m, n, n, m, n, n, m, n, n };
+			struct snapshot s = { .known = HAS_ALL, .duration_ns = m, .n_processes = 2, .estimated = i % 2 };
+			struct snap_process p = {
+				.comm = "c", .pid = 4194304, .container_pid = 4194304, .c = c, .rss_bytes = n, .age_at_attach_ns = n,
+				.n_members = (uint32_t)n, .trend = { "draining", "why", i % 3 ? (double)n : -(double)n, true },
+			};
+			struct snap_site site = { .function = "malloc", .c = c, .oldest_ns = n, .at_peak_bytes = m, .cross_frees = n,
+						  .trend = p.trend };
+			struct thread_row thread = { .tid = 4194304, .name = "t", .n_threads = (uint32_t)n, .c = c };
+			struct row_of rows[] = { { &s, &p, NULL, NULL }, { &s, &p, NULL, &thread }, { &s, &p, &site, NULL } };
+
+			for (size_t t = 0; t < ARRAY_SIZE(tables); t++)
+				for (size_t j = 0; j < tables[t]->n; j++) {
+					const struct column *col = &tables[t]->v[j];
+					char buf[CELL_MAX];
+					const char *text = column__cell(col, &rows[t], buf);
+
+					if (col->width)
+						cr_assert_leq(text_width(text), col->width + (col->scaled && s.estimated),
+							      "%s: '%s'", col->name, text);
+				}
+		}
+}
+
+Test(columns, tell_a_process)
+{
+	struct snap_point line[] = { { .t_ns = 1 * S, .live_bytes = 1000 }, { .t_ns = 2 * S, .live_bytes = 9 }, { .t_ns = 5 * S, .live_bytes = 5096 } };
+	struct snap_process p = { .pid = 7, .comm = "x", .cgroup = "/a.slice/b.scope", .rss_bytes = 2048, .age_at_attach_ns = 60 * S,
+				  .c = { .alloc_calls = 50, .alloc_bytes = 5120 }, .timeline = line, .n_timeline = 3 };
+	struct snapshot s = { .known = HAS_ALL, .duration_ns = 10 * S, .wall_now_ns = 1000 * S };
+	struct row_of r = { &s, &p, NULL, NULL };
+
+	cr_expect_str_eq(cell(&process_columns, "growth", &r), "+1.0 KiB");
+	cr_expect_str_eq(cell(&process_columns, "calls-rate", &r), "5.0");
+	cr_expect_str_eq(cell(&process_columns, "bytes-rate", &r), "512 B");
+	cr_expect_str_eq(cell(&process_columns, "age", &r), "1m10s");
+	cr_expect_str_eq(cell(&process_columns, "where", &r), "b.scope");
+	cr_expect_str_eq(cell(&process_columns, "verdict", &r), "-");
+	cr_expect_str_eq(cell(&process_columns, "container-pid", &r), "");
+	p.container = "0123456789abcdef0123";
+	cr_expect_str_eq(cell(&process_columns, "where", &r), "0123456789ab");
+	p.unit = "b.service";
+	cr_expect_str_eq(cell(&process_columns, "where", &r), "b.service");
+	/* it began while the trace went on: rates are over its own time */
+	p.wall_started_ns = 995 * S;
+	cr_expect_str_eq(cell(&process_columns, "calls-rate", &r), "10");
+	cr_expect_str_eq(cell(&process_columns, "age", &r), "5.0s");
+	p.trend = (struct trend){ "draining", "why", -2048, true };
+	cr_expect_str_eq(cell(&process_columns, "growth", &r), "-2.0 KiB");
+	s.estimated = true;
+	cr_expect_str_eq(cell(&process_columns, "growth", &r), "~-2.0 KiB");
+	cr_expect_str_eq(cell(&process_columns, "rss", &r), "2.0 KiB");
+	p.ended = true;
+	cr_expect_str_eq(cell(&process_columns, "growth", &r), "-");
+	cr_expect_str_eq(cell(&process_columns, "calls-rate", &r), "-");
+	cr_expect_str_eq(cell(&process_columns, "age", &r), "-");
+	cr_expect_str_eq(cell(&process_columns, "process", &r), "x [ended]");
+	cr_expect(isnan(columns__find(&process_columns, "growth")->value(&r)));
+}
+
+Test(columns, only_of_what_is_recorded)
+{
+	struct snapshot s = { .known = HAS_ALLOC_CALLS | HAS_ALLOC_BYTES };
+
+	cr_expect(!column__holds(columns__find(&process_columns, "live"), &s));
+	cr_expect(column__holds(columns__find(&process_columns, "bytes"), &s));
+	s.known = HAS_ALL;
+	cr_expect(column__holds(columns__find(&process_columns, "live"), &s));
+	cr_expect(!column__holds(columns__find(&process_columns, "bytes"), &s), "live tells more");
+}
+
+Test(columns, a_table_fits_and_says_the_most_important)
+{
+	struct snapshot *s = sample__new(0);
+	struct row_of rows[] = { { s, &s->processes[0], NULL, NULL }, { s, &s->processes[1], NULL, NULL } };
+
+	for (size_t width = 60; width < 200; width += 7) {
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+		FILE *out = open_memstream(&text, &len);
+
+		cr_assert_eq(columns__write(out, &process_columns, rows, 2, width), 0);
+		fclose(out);
+		cr_expect(strstr(text, "LIVE") && strstr(text, "1432") && strstr(text, "38.0 MiB") && strstr(text, "redis"), "%s", text);
+		cr_expect(!strstr(text, "VERDICT"), "nobody has one");
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+			cr_expect_leq(text_width(line), width, "%zu: %s", width, line);
+			cr_expect_neq(line[strlen(line) - 1], ' ');
+		}
+	}
+	snapshot__free(s);
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the table of characters that do not take one column: East Asian Width W
+ * and F, and nonspacing marks, in ranges coarse enough to be read. wcwidth() knows
+ * them too, but only in a UTF-8 locale, which a service or `sudo` may not have.
+ *
+ * What always holds: no byte is left out or counted twice, whatever the bytes are;
+ * one that is no UTF-8 is a column.
+ */
+#include "util/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/util.h"
+
+#define ELLIPSIS "…"
+
+static const struct {
+	uint32_t from, to;
+	uint8_t cols;
+} ranges[] = {
+	{ 0x0300, 0x036f, 0 },	 { 0x0483, 0x0489, 0 },	  { 0x0591, 0x05bd, 0 },   { 0x0610, 0x061a, 0 },   { 0x064b, 0x065f, 0 },
+	{ 0x0900, 0x0902, 0 },	 { 0x0e34, 0x0e3a, 0 },	  { 0x0e47, 0x0e4e, 0 },   { 0x1100, 0x115f, 2 },   { 0x1160, 0x11ff, 0 },
+	{ 0x1ab0, 0x1aff, 0 },	 { 0x1dc0, 0x1dff, 0 },	  { 0x200b, 0x200f, 0 },   { 0x20d0, 0x20ff, 0 },   { 0x231a, 0x231b, 2 },
+	{ 0x23e9, 0x23ec, 2 },	 { 0x2614, 0x2615, 2 },	  { 0x2648, 0x2653, 2 },   { 0x26f2, 0x26f5, 2 },   { 0x2705, 0x2705, 2 },
+	{ 0x270a, 0x270b, 2 },	 { 0x274c, 0x274c, 2 },	  { 0x2753, 0x2757, 2 },   { 0x2795, 0x2797, 2 },   { 0x2b1b, 0x2b1c, 2 },
+	{ 0x2b50, 0x2b55, 2 },	 { 0x2e80, 0x3029, 2 },	  { 0x302a, 0x302d, 0 },   { 0x302e, 0x303e, 2 },   { 0x3041, 0x3098, 2 },
+	{ 0x3099, 0x309a, 0 },	 { 0x309b, 0x4dbf, 2 },	  { 0x4e00, 0xa4cf, 2 },   { 0xa960, 0xa97f, 2 },   { 0xac00, 0xd7a3, 2 },
+	{ 0xf900, 0xfaff, 2 },	 { 0xfe00, 0xfe0f, 0 },	  { 0xfe10, 0xfe19, 2 },   { 0xfe20, 0xfe2f, 0 },   { 0xfe30, 0xfe6f, 2 },
+	{ 0xff01, 0xff60, 2 },	 { 0xffe0, 0xffe6, 2 },	  { 0x16fe0, 0x18cff, 2 }, { 0x1b000, 0x1b2ff, 2 }, { 0x1f300, 0x1f64f, 2 },
+	{ 0x1f680, 0x1f6ff, 2 }, { 0x1f7e0, 0x1f7eb, 2 }, { 0x1f900, 0x1f9ff, 2 }, { 0x1fa70, 0x1faff, 2 }, { 0x20000, 0x3fffd, 2 },
+	{ 0xe0100, 0xe01ef, 0 },
+};
+
+static unsigned int cols_of(uint32_t c)
+{
+	size_t low = 0, high = ARRAY_SIZE(ranges);
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (c > ranges[mid].to)
+			low = mid + 1;
+		else if (c < ranges[mid].from)
+			high = mid;
+		else
+			return ranges[mid].cols;
+	}
+	return 1;
+}
+
+/* The bytes of the character at s, at least 1 and at most n; the columns that it takes. */
+static size_t next_char(const char *text, size_t n, unsigned int *ret_cols)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 1;
+	uint32_t c;
+
+	*ret_cols = 1;
+	if (len == 1)
+		return 1;
+	c = s[0] & (0xff >> (len + 1));
+	for (size_t i = 1; i < len; i++) {
+		if (i >= n || (s[i] & 0xc0) != 0x80)
+			return 1;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	*ret_cols = cols_of(c);
+	return len;
+}
+
+size_t text_width_n(const char *s, size_t n_bytes)
+{
+	size_t width = 0;
+	unsigned int cols;
+
+	for (size_t i = 0; i < n_bytes; width += cols)
+		i += next_char(s + i, n_bytes - i, &cols);
+	return width;
+}
+
+size_t text_width(const char *s)
+{
+	return text_width_n(s, strlen(s));
+}
+
+size_t text_head(const char *s, size_t room)
+{
+	size_t n = strlen(s), at = 0, width = 0;
+	unsigned int cols;
+
+	while (at < n) {
+		size_t len = next_char(s + at, n - at, &cols);
+
+		if (width + cols > room)
+			break;
+		width += cols;
+		at += len;
+	}
+	return at;
+}
+
+size_t text_tail(const char *s, size_t room)
+{
+	size_t n = strlen(s), left = text_width_n(s, n), at = 0;
+	unsigned int cols;
+
+	while (at < n && left > room) {
+		at += next_char(s + at, n - at, &cols);
+		left -= cols;
+	}
+	/* a mark without the character it belongs to */
+	while (at < n) {
+		size_t len = next_char(s + at, n - at, &cols);
+
+		if (cols)
+			break;
+		at += len;
+	}
+	return at;
+}
+
+char *text_shorten(const char *s, size_t width)
+{
+	size_t tail = width / 3;
+	char *ret = NULL;
+
+	if (text_width(s) <= width)
+		return strdup(s);
+	if (width < 2)
+		return strdup(width ? ELLIPSIS : "");
+	if (asprintf(&ret, "%.*s" ELLIPSIS "%s", (int)text_head(s, width - 1 - tail), s, s + text_tail(s, tail)) < 0)
+		return NULL;
+	return ret;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Text as a terminal shows it: how many columns UTF-8 takes. Chinese, Japanese
+ * and Korean characters and emoji take two, combining marks none. The locale has
+ * no say: what is printed is UTF-8 always.
+ */
+#ifndef MT_TEXT_H
+#define MT_TEXT_H
+
+#include <stddef.h>
+
+size_t text_width(const char *s);
+size_t text_width_n(const char *s, size_t n_bytes);
+/* The bytes from the start of s that fit into cols columns, with the marks that belong to the last character. */
+size_t text_head(const char *s, size_t cols);
+/* The byte from which on the rest of s fits into cols columns. */
+size_t text_tail(const char *s, size_t cols);
+/* s in at most width columns; "…" takes the place of its middle. The caller's; NULL without memory. */
+char *text_shorten(const char *s, size_t width);
+
+#endif
