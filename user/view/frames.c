@@ -135,12 +135,12 @@ static char *address(const struct frame *f)
 	return n < 0 ? NULL : ret;
 }
 
-static char *what(const struct frame *f)
+char *frame__name(const struct frame *f)
 {
 	return has_name(f) ? strdup(f->line->function) : address(f);
 }
 
-static char *where(const struct frame *f, size_t width)
+char *frame__where(const struct frame *f, size_t width)
 {
 	char *ret = NULL;
 
@@ -230,8 +230,8 @@ static int print_one(const struct frame *f, size_t n_left_out, void *arg)
 	}
 	if (f->inlined)
 		mark = INLINED;
-	name = what(f);
-	at = where(f, room - p->name_col - 2);
+	name = frame__name(f);
+	at = frame__where(f, room - p->name_col - 2);
 	if (!name || !at)
 		return -ENOMEM;
 	/* a wide location may begin before its column, as far as the name leaves room */

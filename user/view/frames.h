@@ -20,6 +20,10 @@
  */
 char *name__shorten(const char *name, size_t width);
 
+/* A frame's two columns; the caller's, NULL without memory. The second, "" if there is none, is shorter where width is too small. */
+char *frame__name(const struct frame *f);	/* "main", "libc.so.6+0x27740" */
+char *frame__where(const struct frame *f, size_t width);	/* "src/a.c:12", "a.c:12", "app+0x1184" */
+
 /* The widest name among the frames that frames__write prints in two columns. */
 size_t frames__name_width(const struct snapshot *s, const struct snap_site *site);
 
