@@ -78,7 +78,7 @@ enum mt_growth { MT_GROWS_MMAP, MT_GROWS_MREMAP, MT_GROWS_BRK };
 /* ---- live blocks: buckets of five entries, two candidate buckets per block */
 
 /*
- * key: address << 16 | process; 0 if empty, MT_KEY_CLAIMED while it is filled.
+ * key: address << 16 | process number; 0 if empty, MT_KEY_CLAIMED while it is filled.
  * An address above 48 bits, a size above 44 bits or a block for which both
  * buckets are full is in the overflow map. val: size << 20 | site.
  */
@@ -142,14 +142,16 @@ struct mt_site {
 	__u64 first_ns;
 	__u64 min_size_inv;	/* ~min: so that zero means none yet */
 	__u64 max_size;
-	__u64 pad[2];
+	/* of a process that has ended: blocks whose places in the table others got, in amounts as in mt_counts */
+	__u64 gone_calls;
+	__u64 gone_bytes;
 	/* the changing half, on a cache line of its own */
 	__u64 live_bytes;
 	__u64 peak_bytes;	/* the site's own highest live_bytes */
 	__u64 peak_epoch[2];	/* the process's peak for which at_peak_bytes was saved */
 	__u64 at_peak_bytes[2];
 	__u64 last_ns;
-	__u64 pad2;
+	__u64 gone_born_inv;	/* ~ the birth of the oldest of those that are gone, 0: none */
 };
 _Static_assert(sizeof(struct mt_site) == 128, "two cache lines");
 
@@ -190,6 +192,19 @@ struct mt_vars {		/* per site, bank and shard: sums of variances, each in the sq
 
 enum mt_method { MT_WALK_FP = 0, MT_WALK_TABLE = 1 };
 
+/*
+ * A process number is a slot of the tables and a generation: slots are used
+ * again, and what still names the process that had one before does not name the
+ * new one. Arrays are indexed by the slot; blocks, sites, threads hold the whole
+ * number, which fits into 16 bits. 0 is no process, nor is slot 0 any's.
+ */
+#define MT_PROC_SLOT_BITS 12
+#define MT_MAX_PROCS (1u << MT_PROC_SLOT_BITS)
+#define MT_PROC_SLOT(proc) ((proc) & (MT_MAX_PROCS - 1))
+#define MT_PROC_GENS 16u
+#define MT_PROC_NEXT_GEN(proc) (((proc) + MT_MAX_PROCS) & (MT_MAX_PROCS * MT_PROC_GENS - 1))
+#define MT_PROC_NUMBERS (MT_MAX_PROCS * MT_PROC_GENS)
+
 struct mt_proc {
 	__u32 pid;		/* as malloctrace's own pid namespace sees it */
 	__u32 ended;		/* 1: exit, 2: exec */
@@ -207,8 +222,14 @@ struct mt_proc {
 	__u64 peak_epoch[2];	/* [bank]: moves with each new peak */
 	__u64 peak_value[2];
 	__u64 peak_ns[2];
+	/* seldom changed */
+	__u32 number;		/* of the process that has the slot, or will have it next; 0: never used */
+	__u32 next_free;	/* in the list of slots that are free */
+	__u64 lost_blocks;	/* its share of live_full */
+	__u64 lost_stacks;	/* and of stack_full and site_full */
+	__u64 pad[5];
 };
-_Static_assert(sizeof(struct mt_proc) == 128, "two cache lines");
+_Static_assert(sizeof(struct mt_proc) == 192, "three cache lines");
 
 #define MT_N_CLASSES 48		/* class i holds values below 1 << i; the last one all the rest */
 

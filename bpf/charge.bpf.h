@@ -42,7 +42,7 @@ static __always_inline bool charge_open(struct charge *c, __u32 site, __u32 proc
 {
 	__u32 bank = cut & 1, shard = bpf_get_smp_processor_id() & (mt_n_shards - 1);
 	__u32 of_site = (site * mt_n_shards + shard) * 2 + bank;
-	__u32 of_proc = (proc * mt_n_shards + shard) * 2 + bank;
+	__u32 of_proc = (MT_PROC_SLOT(proc) * mt_n_shards + shard) * 2 + bank;
 
 	c->bank = bank;
 	c->site = bpf_map_lookup_elem(&sites, &site);

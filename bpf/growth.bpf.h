@@ -335,7 +335,7 @@ __noinline __u32 fault_walk_frames(struct mt_scratch *s, struct mt_thread *t)
 static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_thread *t)
 {
 	struct mt_scratch *s = scratch_claim(t);
-	__u32 proc = t->proc, site = mt_n_sites + proc, n = 0;
+	__u32 proc = t->proc, site = spare_site(proc), n = 0;
 	struct mt_proc *p = proc_at(proc);
 
 	if (!s)
@@ -349,7 +349,7 @@ static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_t
 		site = site_of_stack(s, n, proc, MT_GROWTH_FAULT, 1);
 		if (site)
 			goto out;
-		site = mt_n_sites + proc;
+		site = spare_site(proc);
 		if (!fault_begin_walk(task, s))
 			goto out;
 	}

@@ -37,6 +37,12 @@ struct {
 	__type(value, __u64);
 } stack_words SEC(".maps");
 
+/* Of all that finds no room, or has no stack. */
+static __always_inline __u32 spare_site(__u32 proc)
+{
+	return mt_n_sites + MT_PROC_SLOT(proc);
+}
+
 #define SITE_PROBES 24		/* at most a quarter of the index is in use: no site is that far from its place */
 
 /*
@@ -126,7 +132,7 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 	__u32 mine = 0;
 
 	if (!s)
-		return mt_n_sites + proc;
+		return spare_site(proc);
 	h = mix(s->walk.hash + ((__u64)func << 32 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
 	tag = h & ~MT_SITE_MASK;
 #pragma clang loop unroll(disable)
@@ -148,7 +154,7 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 				mine = site_new(s, n, proc, func, h);
 			}
 			if (!mine)
-				return mt_n_sites + proc;
+				return spare_site(proc);
 			/* if two threads meet here with one stack, the loser's site stays empty */
 			seen = __sync_val_compare_and_swap(slot, 0, tag | mine);
 			if (!seen)
@@ -162,7 +168,7 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 			return id;
 	}
 	count(MT_LOST_SITE_FULL);
-	return mt_n_sites + proc;
+	return spare_site(proc);
 }
 
 /*
@@ -173,7 +179,7 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
 {
 	struct mt_scratch *s = scratch_claim(t);
-	__u32 proc = t->proc, site = mt_n_sites + proc, n, known;
+	__u32 proc = t->proc, site = spare_site(proc), n, known;
 	struct mt_proc *p = proc_at(proc);
 
 	if (!s)

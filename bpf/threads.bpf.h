@@ -148,7 +148,9 @@ static __always_inline __u64 pending_returns(void)
 
 static __always_inline struct mt_proc *proc_at(__u32 proc)
 {
-	return bpf_map_lookup_elem(&procs, &proc);
+	__u32 slot = MT_PROC_SLOT(proc);
+
+	return bpf_map_lookup_elem(&procs, &slot);
 }
 
 /* A new process in the table; 0 if there is no room. Process 0 is no process. */
@@ -162,6 +164,7 @@ static __always_inline __u32 proc_add(__u32 pid)
 		count(MT_LOST_PROCESS_FULL);
 		return 0;
 	}
+	p->number = proc;
 	p->pid = pid;
 	p->started_ns = clock_ns();
 	return proc;

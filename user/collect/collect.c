@@ -169,17 +169,21 @@ static void read_procs(struct collect *c, uint32_t bank)
 	uint32_t n_shards = c->kernel->sizes.n_shards;
 
 	cut->n_procs = 0;
-	for (uint32_t proc = 1; proc <= used; proc++) {
-		const struct mt_proc *p = &c->tables.procs[proc];
-		struct proc_memory *m = &c->procs[proc];
-		struct cut_proc *row = &cut->procs[cut->n_procs++];
+	for (uint32_t slot = 1; slot <= used; slot++) {
+		const struct mt_proc *p = &c->tables.procs[slot];
+		struct proc_memory *m = &c->procs[slot];
+		struct cut_proc *row;
+
+		if (!p->pid)
+			continue;
+		row = &cut->procs[cut->n_procs++];
 
 		m->new_peak = p->peak_value[bank] > m->peak_bytes;
 		if (m->new_peak) {
 			m->peak_bytes = p->peak_value[bank];
 			m->peak_ns = p->peak_ns[bank];
 		}
-		row->proc = proc;
+		row->proc = p->number;
 		row->pid = p->pid;
 		row->ended = p->ended;
 		row->started_ns = p->started_ns;
@@ -191,7 +195,7 @@ static void read_procs(struct collect *c, uint32_t bank)
 		row->peak_ns = m->peak_ns;
 		memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
 		for (uint32_t i = 0; i < n_shards; i++)
-			add_words(&m->bank[bank], &c->tables.hists[((uint64_t)proc * n_shards + i) * 2 + bank],
+			add_words(&m->bank[bank], &c->tables.hists[((uint64_t)slot * n_shards + i) * 2 + bank],
 				  sizeof(struct mt_hist));
 		row->hist = m->bank[0];
 		add_words(&row->hist, &m->bank[1], sizeof(row->hist));
@@ -255,13 +259,13 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 	struct cut_site *row;
 	uint64_t stack = __atomic_load_n(&s->stack, __ATOMIC_ACQUIRE);
 
-	if ((!stack && !spare_of) || proc >= c->kernel->sizes.n_procs)
+	if ((!stack && !spare_of) || MT_PROC_SLOT(proc) >= c->kernel->sizes.n_procs)
 		return 0;
 	memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
 	for (uint32_t i = 0; i < n_shards; i++)
 		add_counts(&m->bank[bank], &c->tables.counts[((uint64_t)site * n_shards + i) * 2 + bank]);
-	if (c->procs[proc].new_peak)
-		m->at_peak_bytes = share_of_peak(s, &c->tables.procs[proc], bank);
+	if (c->procs[MT_PROC_SLOT(proc)].new_peak)
+		m->at_peak_bytes = share_of_peak(s, &c->tables.procs[MT_PROC_SLOT(proc)], bank);
 	if (empty(&m->bank[0]) && empty(&m->bank[1]))
 		return 0;
 
@@ -307,7 +311,7 @@ static int read_sites(struct collect *c, uint32_t bank)
 	for (uint32_t site = 1; site <= used && !err; site++)
 		err = read_site(c, site, 0, bank);
 	for (size_t i = 0; i < c->cut.n_procs && !err; i++)
-		err = read_site(c, sizes->n_sites + c->cut.procs[i].proc, c->cut.procs[i].proc, bank);
+		err = read_site(c, sizes->n_sites + MT_PROC_SLOT(c->cut.procs[i].proc), c->cut.procs[i].proc, bank);
 	return err;
 }
 
@@ -391,7 +395,7 @@ static void read_ages(struct collect *c, const struct cut_opts *o)
 			}
 		} else if (row->counts.alloc_calls > row->counts.free_calls) {
 			/* one that never freed still has its first block; spare sites do not know theirs */
-			uint64_t first_ns = row->first_ns ? row->first_ns : c->tables.procs[row->proc].started_ns;
+			uint64_t first_ns = row->first_ns ? row->first_ns : c->tables.procs[MT_PROC_SLOT(row->proc)].started_ns;
 
 			row->oldest_born_ns = row->counts.free_calls || !row->first_ns ?
 						      scan__oldest_born_ns(&c->scan, row->site, first_ns) :

@@ -19,8 +19,8 @@
 #include "util/util.h"
 
 #define MiB (1024ull * 1024)
-#define N_PROCS 1024
-#define MAX_SITES ((1u << MT_SITE_BITS) - N_PROCS - 1)
+#define FEW_PROCS 1024
+#define MAX_SITES ((1u << MT_SITE_BITS) - MT_MAX_PROCS - 1)
 
 static uint32_t pow2_at_least(uint64_t n)
 {
@@ -63,7 +63,7 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_sites = s.max_stacks + 1;
 	s.n_index = pow2_at_least(s.max_stacks * 4);
 	s.n_words = clamp(s.max_stacks * o->depth, 1024, UINT32_MAX / 8);
-	s.n_procs = N_PROCS;
+	s.n_procs = clamp(pow2_at_least(o->n_procs ? o->n_procs : FEW_PROCS), 2, MT_MAX_PROCS);
 	s.n_shards = pow2_at_least(clamp(n_cpus, 1, 8));
 	s.n_shared = clamp(n_cpus * 4, 16, 4096);
 	s.n_scratch = s.n_shared + clamp(ram >> 24, 64, 1024);
@@ -378,7 +378,7 @@ void kernel__pause(struct kernel *k, bool paused)
 int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e)
 {
 	uint32_t key = pid, proc = __atomic_add_fetch(&k->skel->bss->mt_procs_used, 1, __ATOMIC_SEQ_CST);
-	struct mt_proc p = { .pid = pid, .started_ns = kernel__clock_ns(k) };
+	struct mt_proc p = { .pid = pid, .started_ns = kernel__clock_ns(k), .number = proc };
 
 	if (proc >= k->sizes.n_procs)
 		return err_set(e, -ENOSPC, "more than %u processes", k->sizes.n_procs - 1);
@@ -409,10 +409,12 @@ int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s,
 	int err = bpf_map__update_elem(k->skel->maps.spaces, &proc, sizeof(proc), s, sizeof(*s), BPF_ANY);
 
 	if (!err) {
-		__atomic_store_n(&k->procs[proc].sigreturn, sigreturn, __ATOMIC_RELEASE);
-		__atomic_store_n(&k->procs[proc].walk, method, __ATOMIC_RELEASE);
+		struct mt_proc *p = &k->procs[MT_PROC_SLOT(proc)];
+
+		__atomic_store_n(&p->sigreturn, sigreturn, __ATOMIC_RELEASE);
+		__atomic_store_n(&p->walk, method, __ATOMIC_RELEASE);
 		/* stacks that were walked by the old tables are walked again */
-		__atomic_fetch_add(&k->procs[proc].gen, 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&p->gen, 1, __ATOMIC_RELEASE);
 	}
 	return err;
 }

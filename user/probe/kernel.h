@@ -36,6 +36,7 @@ struct kernel_opts {
 	uint64_t sample_bytes;		/* 0: every allocation */
 	uint64_t seed;			/* of the sampler, never 0 */
 	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
+	uint32_t n_procs;		/* lives at a time, a power of two; 0: as many as a few processes need */
 	uint64_t min_size, max_size;
 	unsigned int depth;
 	bool precise_times;

@@ -45,7 +45,6 @@ struct table {
 };
 
 struct user {			/* a process, and what it uses */
-	uint32_t proc;
 	uint32_t method;
 	bool decided;
 	struct vec(struct table *) tables;
@@ -56,7 +55,7 @@ struct unwind {
 	enum unwind_choice choice;
 	struct room rows, pages;
 	struct vec(struct table *) tables;
-	struct vec(struct user *) users;
+	struct user **users;	/* by process number */
 	struct mt_rule *rules;
 	uint32_t n_rules;
 	uint64_t n_full;
@@ -134,7 +133,8 @@ struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice)
 	u->kernel = k;
 	u->choice = choice;
 	u->rules = calloc(MT_MAX_RULES, sizeof(*u->rules));
-	if (!u->rules || room_init(&u->rows, k ? k->sizes.n_unwind_rows : 0) ||
+	u->users = calloc(MT_PROC_NUMBERS, sizeof(*u->users));
+	if (!u->rules || !u->users || room_init(&u->rows, k ? k->sizes.n_unwind_rows : 0) ||
 	    room_init(&u->pages, k ? k->sizes.n_unwind_pages : 0)) {
 		unwind__free(u);
 		return NULL;
@@ -156,11 +156,12 @@ void unwind__free(struct unwind *u)
 {
 	if (!u)
 		return;
-	for (size_t i = 0; i < u->users.n; i++) {
-		vec_done(&u->users.v[i]->tables);
-		free(u->users.v[i]);
-	}
-	vec_done(&u->users);
+	for (size_t i = 0; u->users && i < MT_PROC_NUMBERS; i++)
+		if (u->users[i]) {
+			vec_done(&u->users[i]->tables);
+			free(u->users[i]);
+		}
+	free(u->users);
 	for (size_t i = 0; i < u->tables.n; i++)
 		table_free(u, u->tables.v[i]);
 	vec_done(&u->tables);
@@ -345,20 +346,11 @@ static struct table *vdso_table(struct unwind *u, pid_t pid, const struct space_
 
 static struct user *user_of(struct unwind *u, uint32_t proc)
 {
-	struct user *p, **slot;
+	struct user **slot = &u->users[proc % MT_PROC_NUMBERS];
 
-	for (size_t i = 0; i < u->users.n; i++)
-		if (u->users.v[i]->proc == proc)
-			return u->users.v[i];
-	p = calloc(1, sizeof(*p));
-	slot = p ? vec_push(&u->users) : NULL;
-	if (!slot) {
-		free(p);
-		return NULL;
-	}
-	p->proc = proc;
-	*slot = p;
-	return p;
+	if (!*slot)
+		*slot = calloc(1, sizeof(**slot));
+	return *slot;
 }
 
 static int use(struct user *p, struct table *t)
@@ -378,20 +370,17 @@ static int use(struct user *p, struct table *t)
 
 void unwind__drop(struct unwind *u, uint32_t proc)
 {
-	for (size_t i = 0; i < u->users.n; i++) {
-		struct user *p = u->users.v[i];
+	struct user *p = u->users[proc % MT_PROC_NUMBERS];
 
-		if (p->proc != proc)
-			continue;
-		if (u->kernel)
-			kernel__drop_space(u->kernel, proc);
-		for (size_t k = 0; k < p->tables.n; k++)
-			p->tables.v[k]->refs--;
-		vec_done(&p->tables);
-		free(p);
-		u->users.v[i] = u->users.v[--u->users.n];
-		break;
-	}
+	if (!p)
+		return;
+	u->users[proc % MT_PROC_NUMBERS] = NULL;
+	if (u->kernel)
+		kernel__drop_space(u->kernel, proc);
+	for (size_t k = 0; k < p->tables.n; k++)
+		p->tables.v[k]->refs--;
+	vec_done(&p->tables);
+	free(p);
 	for (size_t i = u->tables.n; i-- > 0;)
 		if (!u->tables.v[i]->refs) {
 			table_free(u, u->tables.v[i]);
