@@ -205,9 +205,46 @@ enum mt_method { MT_WALK_FP = 0, MT_WALK_TABLE = 1 };
 #define MT_PROC_NEXT_GEN(proc) (((proc) + MT_MAX_PROCS) & (MT_MAX_PROCS * MT_PROC_GENS - 1))
 #define MT_PROC_NUMBERS (MT_MAX_PROCS * MT_PROC_GENS)
 
+/* Who is traced, besides the processes that user space adds; bpf/adopt.bpf.h. */
+enum mt_adopt {
+	MT_ADOPT_NONE = 0,
+	MT_ADOPT_CHILDREN = 1,	/* what the traced ones fork, across exec */
+	MT_ADOPT_ALL = 2,	/* all that user space does not throw out */
+};
+
+/* How a life ended. */
+enum mt_ended {
+	MT_ENDED_EXIT = 1,
+	MT_ENDED_EXEC = 2,
+	MT_ENDED_DROPPED = 3,	/* user space threw it out: it is in no report */
+};
+
+struct mt_known {		/* what is known of a pid */
+	__u32 proc;		/* the life that its events belong to, 0: none */
+	__u32 flags;
+} __attribute__((aligned(8)));	/* changed in one piece */
+#define MT_KNOWN_IGNORED 1	/* nobody's business: proc is 0 */
+#define MT_KNOWN_BORROWED 2	/* shares the memory, and the number, of the process that made it (vfork), until exec */
+#define MT_KNOWN_LENT 4		/* such children were made */
+#define MT_KNOWN_OWN 8		/* malloctrace, or a child of it: ignored across fork and exec */
+
+/* What user space asks of the program `manage`. */
+enum mt_request_kind {
+	MT_ASK_ADD = 1,		/* trace pid; returns its number, 0: no room */
+	MT_ASK_IGNORE = 2,	/* do not; proc: only if that is its life now, 0: whatever it is. Returns the number it had, 0: none */
+	MT_ASK_RECONSIDER = 3,	/* forget that it was ignored */
+};
+
+struct mt_request {
+	__u32 kind;
+	__u32 pid;
+	__u32 proc;
+	__u32 pad;
+};
+
 struct mt_proc {
 	__u32 pid;		/* as malloctrace's own pid namespace sees it */
-	__u32 ended;		/* 1: exit, 2: exec */
+	__u32 ended;		/* enum mt_ended, 0: it goes on */
 	__u64 started_ns;	/* on the programs' clock */
 	__u64 ended_ns;
 	__u64 unknown_frees;
@@ -271,7 +308,7 @@ struct mt_thread_counts {
 
 struct mt_thread {
 	__u32 tid;		/* the kernel's own, 0: free */
-	__u32 proc;
+	__u32 proc;		/* 0: nobody's business */
 	__u64 probe_hits;
 	/* the outermost allocation call under way; sp 0: none */
 	__u64 sp;		/* its stack pointer after return */
@@ -281,7 +318,7 @@ struct mt_thread {
 	__u64 out;		/* where posix_memalign stores its result */
 	__u64 old;		/* realloc's old address */
 	__u32 old_site;		/* and its block, if it was in the table; else 0 */
-	__u32 pad0;
+	__u32 filter_gen;	/* mt_filter_gen when proc was asked for; ~ of it: proc is 0 */
 	__u64 old_size;
 	__u64 old_born_ns;
 	/* freed at once? */
@@ -459,9 +496,12 @@ enum mt_counter {
 /* ---- messages */
 
 enum mt_event_kind {
-	MT_EV_EXEC = 1,		/* process pid is a new program: proc is the new life's, old_proc the old one's */
+	MT_EV_EXEC = 1,		/* pid is a new program: proc is the new life's number (0: no room), old_proc the one that ended (0: none) */
 	MT_EV_EXIT = 2,		/* the last thread of proc ended */
-	MT_EV_THREAD_END = 3,
+	MT_EV_THREAD_END = 3,	/* its counts are those of a thread of proc */
+	MT_EV_FORK = 4,		/* pid was forked: proc is its number, old_proc that of who forked it (0: not traced) */
+	MT_EV_NEW = 5,		/* pid was met, unknown so far, and has got the number proc */
+	MT_EV_CHANGED = 6,	/* the name or the cgroup of pid, a known or ignored one, changed; proc is 0 if it is ignored */
 };
 
 struct mt_event {
@@ -469,12 +509,18 @@ struct mt_event {
 	__u32 proc;
 	__u32 old_proc;
 	__u32 pid;
-	__u32 tid;
+	__u32 tid;		/* MT_EV_THREAD_END alone */
 	__s32 exit_code;
-	char comm[16];
+	__u32 parent;		/* MT_EV_EXEC of a vfork child: the life that made it, which goes on */
+	/* of lives, 0 for threads */
+	__u32 ns_pid;		/* the pid in its own pid namespace */
+	__u32 ppid;		/* who forked it, as malloctrace sees it; 0: cannot be seen */
+	__u32 pad;
+	__u64 start_ns;		/* of the process, since boot, as in /proc/PID/stat: with the pid it names a process for good */
+	char comm[16];		/* of the process, MT_EV_CHANGED: the new one; of the thread, MT_EV_THREAD_END */
 	struct mt_thread_counts counts;
 };
-_Static_assert(sizeof(struct mt_event) == 40 + 64, "abi");
+_Static_assert(sizeof(struct mt_event) == 64 + 64, "abi");
 
 /* ---- the self-check of probe points */
 

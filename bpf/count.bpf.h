@@ -19,6 +19,10 @@ const volatile __u64 mt_sample_bytes = 0;	/* 0: every allocation */
 const volatile __u64 mt_sample_unit = 1;	/* of what variances are summed up of */
 const volatile __u64 mt_sample_calls_unit = 1;	/* the same for variances of calls, in weights */
 const volatile __u64 mt_seed = 1;
+const volatile __u32 mt_adopt = MT_ADOPT_NONE;
+const volatile __u32 mt_by_comm = 0;		/* user space selects by name: it changes with exec */
+const volatile __u32 mt_by_cgroup = 0;		/* or by cgroup */
+const volatile __u32 mt_n_threads = 1;		/* slots, a power of two */
 const volatile __u64 mt_min_size = 0;
 const volatile __u64 mt_max_size = ~0ULL;
 
@@ -26,6 +30,8 @@ const volatile __u64 mt_max_size = ~0ULL;
 
 /* Bit 0 is the bank that events are charged to; MT_CUT_FROZEN. Written by user space alone. */
 volatile __u64 mt_cut MT_OWN_LINE = MT_CUT_FROZEN;
+/* Moves when it was decided anew who is traced; then threads ask again. Beside mt_cut, which is read anyway. Never 0. */
+volatile __u32 mt_filter_gen = 1;
 /* Blocks in the overflow map: most of the time there are none, and it need not be asked. */
 volatile __u64 mt_n_over MT_OWN_LINE = 0;
 volatile __u64 mt_words_used = 0;

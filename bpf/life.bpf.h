@@ -1,48 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The ends of threads and processes. These programs run for every exec and exit on the machine: they leave early. */
+/*
+ * The beginnings and ends of threads and processes. These programs run for every
+ * fork, exec and exit on the machine: they leave early.
+ */
 #ifndef MT_LIFE_BPF_H
 #define MT_LIFE_BPF_H
 
-static __always_inline void send_event(__u32 kind, __u32 proc, __u32 old_proc, __u32 pid, __s32 exit_code,
-				       const struct mt_thread *t)
+/* A record is no longer that of a thread of t->proc: what it counted is told, and it is as good as new. */
+static __always_inline void thread_leave(struct mt_thread *t)
 {
-	struct mt_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	struct mt_proc *p = t->proc ? proc_at(t->proc) : NULL;
 
-	if (!e) {
-		count(MT_LOST_RING_FULL);
-		return;
-	}
-	e->kind = kind;
-	e->proc = proc;
-	e->old_proc = old_proc;
-	e->pid = pid;
-	e->tid = t ? t->vtid : 0;
-	e->exit_code = exit_code;
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
-	if (t)
-		e->counts = t->counts;
-	else
-		__builtin_memset(&e->counts, 0, sizeof(e->counts));
-	bpf_ringbuf_submit(e, 0);
-}
-
-/* Frees the record of a thread that is no more, or is another program's now. */
-static __noinline int thread_end(__u32 tid)
-{
-	struct mt_thread *t = thread_find(tid);
-	struct mt_proc *p;
-
-	if (!t)
-		return 0;
-	if (t->sp && mt_mode != MT_MODE_COUNT)
-		abandon(t, MT_EDGE_DIED_INSIDE);
-	p = proc_at(t->proc);
-	if (p) {
+	if (p && p->ended != MT_ENDED_DROPPED) {
+		if (t->sp && mt_mode != MT_MODE_COUNT)
+			abandon(t, MT_EDGE_DIED_INSIDE);
 		__sync_fetch_and_add(&p->probe_hits, t->probe_hits);
 		__sync_fetch_and_add(&p->frames, t->frames);
+		send_thread_end(t);
 	}
-	send_event(MT_EV_THREAD_END, t->proc, 0, 0, 0, t);
 	scratch_disown(t);
+	t->sp = 0;
+	t->old_site = 0;
 	t->probe_hits = 0;
 	t->frames = 0;
 	t->last_block = 0;
@@ -50,57 +28,204 @@ static __noinline int thread_end(__u32 tid)
 	t->fault_no = 0;
 	t->fault_cpu = 0;
 	__builtin_memset(&t->counts, 0, sizeof(t->counts));
+	t->proc = 0;
+}
+
+/* Frees the record of a thread that is no more, or is another program's now. */
+static __noinline int thread_end(__u32 tid)
+{
+	struct mt_thread *t = thread_find(tid);
+
+	if (!t)
+		return 0;
+	thread_leave(t);
 	/* an exchange: all of the above before another thread may claim it */
 	__sync_lock_test_and_set(&t->tid, 0);
 	return 0;
 }
 
-static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
-{
-	__u32 pid = own_pid_of(task), *known, old, proc;
-	struct mt_proc *p;
+/* ---- fork */
 
-	known = pid ? bpf_map_lookup_elem(&proc_of_pid, &pid) : NULL;
-	if (!known)
+/* May the child of an ignored process be one that user space wants? */
+static __always_inline bool fork_changes(struct task_struct *parent, struct task_struct *child)
+{
+	/* its name is that of the thread which forked, not of the process */
+	if (mt_by_comm && BPF_CORE_READ(parent, pid) != BPF_CORE_READ(parent, tgid))
+		return true;
+	/* clone3 can put it into another cgroup */
+	return mt_by_cgroup && BPF_CORE_READ(parent, cgroups) != BPF_CORE_READ(child, cgroups);
+}
+
+/* The code that a child maps, and how it is walked, is its parent's: its stacks are right from its first event on. */
+static __always_inline void inherit(__u32 proc, __u32 from)
+{
+	struct mt_proc *p = proc_at(proc), *parent = proc_at(from);
+	struct mt_space *space;
+
+	if (!p || !parent)
+		return;
+	space = bpf_map_lookup_elem(&spaces, &from);
+	if (space)
+		bpf_map_update_elem(&spaces, &proc, space, BPF_ANY);
+	p->walk = parent->walk;
+	p->sigreturn = parent->sigreturn;
+	p->gen++;
+}
+
+/* The child has not run yet. */
+static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child)
+{
+	__u32 ppid, pid, from = 0, flags = 0;
+	struct about a = { .kind = MT_EV_FORK };
+	struct mt_known *known;
+	__u64 mm;
+
+	if (BPF_CORE_READ(child, tgid) == BPF_CORE_READ(parent, tgid))
 		return 0;
-	old = *known;
-	thread_end(old_tid);
-	/* a thread that execs takes over its leader's tid */
-	thread_end(BPF_CORE_READ(task, pid));
-	p = proc_at(old);
-	if (p) {
-		p->ended_ns = clock_ns();
-		p->ended = EXEC_ENDED;
+	/* a thread of the kernel; should it exec a program, that is seen */
+	mm = (__u64)BPF_CORE_READ(child, mm);
+	pid = own_pid_of(child);
+	if (!mm || !pid)
+		return 0;
+	ppid = own_pid_of(parent);
+	known = known_of(ppid);
+	if (known) {
+		from = known->proc;
+		flags = known->flags;
+	} else if (mt_adopt == MT_ADOPT_ALL && ppid && BPF_CORE_READ(parent, mm)) {
+		from = adopt(parent, ppid, MT_EV_NEW, 0, BPF_NOEXIST);
+		known = known_of(ppid);
 	}
-	proc = proc_add(pid);
-	if (proc)
-		bpf_map_update_elem(&proc_of_pid, &pid, &proc, BPF_ANY);
-	else
-		bpf_map_delete_elem(&proc_of_pid, &pid);
-	send_event(MT_EV_EXEC, proc, old, pid, 0, NULL);
+	if (known && mm == (__u64)BPF_CORE_READ(parent, mm)) {
+		__sync_fetch_and_or(&known->flags, MT_KNOWN_LENT);
+		know(pid, from, (flags & (MT_KNOWN_IGNORED | MT_KNOWN_OWN)) | MT_KNOWN_BORROWED, BPF_ANY);
+		return 0;
+	}
+	if (mt_adopt == MT_ADOPT_ALL && flags & MT_KNOWN_IGNORED && (flags & MT_KNOWN_OWN || !fork_changes(parent, child))) {
+		know(pid, 0, flags & (MT_KNOWN_IGNORED | MT_KNOWN_OWN), BPF_ANY);
+		return 0;
+	}
+	if (mt_adopt == MT_ADOPT_NONE || (mt_adopt == MT_ADOPT_CHILDREN && !from)) {
+		/* what a former bearer of the pid left behind */
+		if (known_of(pid))
+			bpf_map_delete_elem(&proc_of_pid, &pid);
+		return 0;
+	}
+	a.pid = pid;
+	a.old_proc = from;
+	a.proc = proc_add(pid);
+	if (!a.proc)
+		return 0;
+	if (from)
+		inherit(a.proc, from);
+	if (know(pid, a.proc, 0, BPF_ANY)) {
+		end_life(a.proc, MT_ENDED_DROPPED);
+		count(MT_LOST_PROCESS_FULL);
+		return 0;
+	}
+	send_life(child, &a);
 	return 0;
 }
 
+/* ---- exec */
+
+/* Does the life of a process with these flags go on behind its exec, as another one? */
+static __always_inline bool traced_behind_exec(bool known, __u32 flags)
+{
+	if (flags & MT_KNOWN_OWN)
+		return false;
+	if (mt_adopt == MT_ADOPT_ALL)
+		/* its cgroup is what it was, its name is not */
+		return !(flags & MT_KNOWN_IGNORED) || mt_by_comm || !mt_by_cgroup;
+	if (!known || flags & MT_KNOWN_IGNORED)
+		return false;
+	return mt_adopt == MT_ADOPT_CHILDREN || !(flags & MT_KNOWN_BORROWED);
+}
+
+static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
+{
+	struct about a = { .kind = MT_EV_EXEC, .pid = own_pid_of(task) };
+	__u32 pid = a.pid, had = 0, flags = 0;
+	struct mt_known *known = known_of(pid);
+
+	if (known) {
+		had = known->proc;
+		flags = known->flags;
+	}
+	thread_end(old_tid);
+	/* a thread that execs takes over its leader's tid */
+	thread_end(BPF_CORE_READ(task, pid));
+	if (!pid)
+		return 0;
+	if (had && !(flags & MT_KNOWN_BORROWED)) {
+		end_life(had, MT_ENDED_EXEC);
+		if (flags & MT_KNOWN_LENT)
+			ask_again();
+		a.old_proc = had;
+	}
+	if (!traced_behind_exec(known != NULL, flags)) {
+		/* memory of its own */
+		if (flags & MT_KNOWN_IGNORED)
+			know(pid, 0, flags & ~MT_KNOWN_BORROWED, BPF_ANY);
+		else if (known)
+			bpf_map_delete_elem(&proc_of_pid, &pid);
+		return 0;
+	}
+	if (flags & MT_KNOWN_BORROWED)
+		a.parent = had;
+	a.proc = proc_add(pid);
+	if (a.proc && know(pid, a.proc, 0, BPF_ANY)) {
+		end_life(a.proc, MT_ENDED_DROPPED);
+		count(MT_LOST_PROCESS_FULL);
+		a.proc = 0;
+	}
+	if (!a.proc && known)
+		bpf_map_delete_elem(&proc_of_pid, &pid);
+	send_life(task, &a);
+	return 0;
+}
+
+/* ---- exit */
+
 static __always_inline int on_exit(struct task_struct *task)
 {
-	__u32 pid, *known, proc;
-	struct mt_proc *p;
+	struct about a = { .kind = MT_EV_EXIT };
+	struct mt_known *known;
+	__u32 pid, flags;
 
 	thread_end(BPF_CORE_READ(task, pid));
 	if (BPF_CORE_READ(task, signal, live.counter))
 		return 0;
 	pid = own_pid_of(task);
-	known = pid ? bpf_map_lookup_elem(&proc_of_pid, &pid) : NULL;
+	known = known_of(pid);
 	if (!known)
 		return 0;
-	proc = *known;
-	p = proc_at(proc);
-	if (p) {
-		p->ended_ns = clock_ns();
-		p->ended = EXIT_ENDED;
-	}
-	bpf_map_delete_elem(&proc_of_pid, &pid);
-	send_event(MT_EV_EXIT, proc, 0, pid, BPF_CORE_READ(task, exit_code), NULL);
+	a.pid = pid;
+	a.proc = known->proc;
+	flags = known->flags;
+	/* the last two threads may both find that none is left: one of them removes it */
+	if (bpf_map_delete_elem(&proc_of_pid, &pid) || !a.proc || flags & MT_KNOWN_BORROWED)
+		return 0;
+	end_life(a.proc, MT_ENDED_EXIT);
+	if (flags & MT_KNOWN_LENT)
+		ask_again();
+	send_life(task, &a);
+	return 0;
+}
+
+/* ---- what user space selects by has changed */
+
+/* comm: the name that it is about to have, NULL: it keeps its own. */
+static __always_inline int on_change(struct task_struct *task, const char *comm)
+{
+	struct about a = { .kind = MT_EV_CHANGED, .pid = own_pid_of(task), .comm = comm };
+	struct mt_known *known = known_of(a.pid);
+
+	/* one that is not known is looked at when it is met; one that borrows is what its parent is */
+	if (!known || known->flags & (MT_KNOWN_OWN | MT_KNOWN_BORROWED))
+		return 0;
+	a.proc = known->proc;
+	send_life(task, &a);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "bpf/scratch.bpf.h"
 #include "bpf/sample.bpf.h"
 #include "bpf/threads.bpf.h"
+#include "bpf/adopt.bpf.h"
 #include "bpf/memo.bpf.h"
 #include "bpf/frames.bpf.h"
 #include "bpf/unwind.bpf.h"
@@ -76,6 +77,12 @@ int reach_entry(mt_regs *ctx)
 	return 0;
 }
 
+SEC("raw_tp/sched_process_fork")
+int task_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+	return on_fork((struct task_struct *)ctx->args[0], (struct task_struct *)ctx->args[1]);
+}
+
 SEC("raw_tp/sched_process_exec")
 int task_exec(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -86,6 +93,36 @@ SEC("raw_tp/sched_process_exit")
 int task_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	return on_exit((struct task_struct *)ctx->args[0]);
+}
+
+/* A process that calls itself something else: its name is its first thread's. */
+SEC("raw_tp/task_rename")
+int task_renamed(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ctx->args[0];
+
+	return BPF_CORE_READ(task, pid) == BPF_CORE_READ(task, tgid) ? on_change(task, (const char *)ctx->args[1]) : 0;
+}
+
+SEC("raw_tp/cgroup_attach_task")
+int task_moved(struct bpf_raw_tracepoint_args *ctx)
+{
+	return on_change((struct task_struct *)ctx->args[2], NULL);
+}
+
+/* Run by malloctrace: what it decides about a process. */
+SEC("syscall")
+int manage(struct mt_request *ctx)
+{
+	switch (ctx->kind) {
+	case MT_ASK_ADD:
+		return add_known(ctx->pid);
+	case MT_ASK_IGNORE:
+		return ignore_known(ctx->pid, ctx->proc);
+	case MT_ASK_RECONSIDER:
+		return reconsider_known(ctx->pid);
+	}
+	return 0;
 }
 
 /* Run by malloctrace on itself: which pid namespace is ours, and what time is it on the programs' clock? */

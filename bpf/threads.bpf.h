@@ -5,7 +5,9 @@
  * A thread's record is found by its tid in a few neighbouring slots (10 ns; task
  * storage would take 30) and touched by programs of that thread alone, which
  * never run two at a time: no atomics in it. Exit and exec clear it, so a record
- * never outlives its thread and knows its process for good.
+ * never outlives its thread. It knows its process until mt_filter_gen moves; one
+ * whose process is not traced has a record, too, which says so: it meets our
+ * probes where they are not per process, and leaves after one look.
  *
  * Pids are those of malloctrace's own pid namespace. The kernel tells its global
  * ones; the translation is made once per thread.
@@ -13,15 +15,12 @@
 #ifndef MT_THREADS_BPF_H
 #define MT_THREADS_BPF_H
 
-#define THREAD_SLOTS 32768
 #define THREAD_PROBES 8
-#define EXIT_ENDED 1
-#define EXEC_ENDED 2
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, THREAD_SLOTS);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct mt_thread);
 } threads SEC(".maps");
@@ -34,12 +33,13 @@ struct {
 	__type(value, struct mt_proc);
 } procs SEC(".maps");
 
-/* pid → process, of those that are traced now */
+/* pid → what is known of it: those that are traced now, or ignored */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, struct mt_known);
 } proc_of_pid SEC(".maps");
 
 struct {
@@ -67,7 +67,7 @@ static __always_inline __u32 own_pid_of(struct task_struct *task)
 
 static __always_inline struct mt_thread *thread_slot(__u32 tid, __u32 i)
 {
-	__u32 k = (tid + i) & (THREAD_SLOTS - 1);
+	__u32 k = (tid + i) & (mt_n_threads - 1);
 
 	return bpf_map_lookup_elem(&threads, &k);
 }
@@ -83,36 +83,53 @@ static __noinline struct mt_thread *thread_find(__u32 tid)
 	return NULL;
 }
 
-/* The first event of a thread: NULL if its process is no target, or if there is no room. */
+/* The number of the current process, 0 if it is no target: adopt.bpf.h */
+__noinline __u32 proc_here(void);
+static __always_inline void thread_leave(struct mt_thread *t);
+
+/* Whose is it, now that something may have changed? False: nobody's. Global, so that it is verified once. */
+__noinline int thread_ask(struct mt_thread *t)
+{
+	__u32 gen = mt_filter_gen, proc = proc_here();
+
+	if (!t)
+		return 0;
+	if (t->proc != proc) {
+		thread_leave(t);
+		t->proc = proc;
+		if (proc) {
+			t->scratch = scratch_own(t->tid);
+			if (mt_sample_bytes)
+				sample_begin(t);
+		}
+	}
+	t->filter_gen = proc ? gen : ~gen;
+	return proc != 0;
+}
+
+/* The first event of a thread: NULL if there is no room. */
 static __noinline struct mt_thread *thread_add(__u32 tid)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	__u32 pid = own_pid_of(task), *proc;
 
-	if (!pid)
-		return NULL;
-	proc = bpf_map_lookup_elem(&proc_of_pid, &pid);
-	if (!proc)
-		return NULL;
 	for (__u32 i = 0; i < THREAD_PROBES; i++) {
 		struct mt_thread *t = thread_slot(tid, i);
 
 		if (t && !t->tid && !__sync_val_compare_and_swap(&t->tid, 0, tid)) {
-			t->proc = *proc;
-			t->scratch = scratch_own(tid);
-			if (mt_sample_bytes)
-				sample_begin(t);
 			t->vtid = own_view(BPF_CORE_READ(task, thread_pid));
+			t->filter_gen = 0;
 			return t;
 		}
 	}
-	count(MT_LOST_INFLIGHT_FULL);
+	if (proc_here())
+		count(MT_LOST_INFLIGHT_FULL);
 	return NULL;
 }
 
+/* The record of the current thread; NULL if it is nobody's business. */
 static __always_inline struct mt_thread *thread_here(void)
 {
-	__u32 tid = bpf_get_current_pid_tgid();
+	__u32 tid = bpf_get_current_pid_tgid(), gen = mt_filter_gen;
 	struct mt_thread *t = thread_slot(tid, 0);
 
 	if (!t || t->tid != tid) {
@@ -122,6 +139,8 @@ static __always_inline struct mt_thread *thread_here(void)
 		if (!t)
 			return NULL;
 	}
+	if (t->filter_gen != gen && (t->filter_gen == ~gen || !thread_ask(t)))
+		return NULL;
 	t->probe_hits++;
 	return t;
 }

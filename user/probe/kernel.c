@@ -63,7 +63,11 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_sites = s.max_stacks + 1;
 	s.n_index = pow2_at_least(s.max_stacks * 4);
 	s.n_words = clamp(s.max_stacks * o->depth, 1024, UINT32_MAX / 8);
-	s.n_procs = clamp(pow2_at_least(o->n_procs ? o->n_procs : FEW_PROCS), 2, MT_MAX_PROCS);
+	s.n_procs = clamp(pow2_at_least(o->n_procs ? o->n_procs : o->adopt ? MT_MAX_PROCS : FEW_PROCS), 2, MT_MAX_PROCS);
+	/* a process has a few threads that allocate, and who is not traced may meet the probes, too */
+	s.n_threads = o->adopt ? 131072 : 32768;
+	s.n_known = o->adopt ? 65536 : s.n_procs;
+	s.ring_bytes = o->adopt ? 4 * MiB : MiB / 4;
 	s.n_shards = pow2_at_least(clamp(n_cpus, 1, 8));
 	s.n_shared = clamp(n_cpus * 4, 16, 4096);
 	s.n_scratch = s.n_shared + clamp(ram >> 24, 64, 1024);
@@ -76,7 +80,7 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 		  (s.n_sites + s.n_procs) * (sizeof(struct mt_site) + s.n_shards * 2ull * sizeof(struct mt_counts)) +
 		  s.n_index * 8ull + s.n_words * 8ull +
 		  s.n_procs * (sizeof(struct mt_proc) + s.n_shards * 2ull * sizeof(struct mt_hist)) +
-		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + 32768 * sizeof(struct mt_thread) + s.n_scratch * sizeof(struct mt_scratch) +
+		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + s.n_threads * sizeof(struct mt_thread) + s.ring_bytes + s.n_scratch * sizeof(struct mt_scratch) +
 		  s.n_vars * sizeof(struct mt_vars) + s.n_ages * sizeof(struct mt_ages);
 	if ((uint64_t)s.n_groups * MT_GROUP > UINT32_MAX || s.bytes > ram / 2)
 		return err_set(e, -ERANGE, "tables for %llu blocks and %llu stacks take %llu MiB, more than half of this machine's memory: lower --max-live or --max-stacks",
@@ -109,7 +113,9 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s)
 		{ skel->maps.stack_words, s->n_words },
 		{ skel->maps.procs, s->n_procs },
 		{ skel->maps.proc_hists, s->n_procs * 2ull * s->n_shards },
-		{ skel->maps.proc_of_pid, s->n_procs },
+		{ skel->maps.proc_of_pid, s->n_known },
+		{ skel->maps.threads, s->n_threads },
+		{ skel->maps.events, s->ring_bytes },
 		{ skel->maps.scratch, s->n_scratch },
 		{ skel->maps.unwind_rows, s->n_unwind_rows },
 		{ skel->maps.unwind_pages, s->n_unwind_pages },
@@ -164,14 +170,19 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 	skel->rodata->mt_seed = o->seed;
 	skel->rodata->mt_tick_ns = o->precise_times ? 0 : k->tick_ns;
 	skel->rodata->mt_budget = o->budget;
+	skel->rodata->mt_n_threads = s->n_threads;
+	skel->rodata->mt_adopt = o->adopt;
+	skel->rodata->mt_by_comm = o->by_comm;
+	skel->rodata->mt_by_cgroup = o->by_cgroup;
 	skel->rodata->mt_page_bytes = sysconf(_SC_PAGESIZE);
 	skel->rodata->mt_huge_bytes = huge_page_bytes();
 	skel->rodata->mt_rss_batch = MAX(32, 2 * sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 /* The programs of a mode that is not asked for need not please this kernel. */
-static void choose_programs(struct malloctrace_bpf *skel, bool growth)
+static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_opts *o)
 {
+	bool growth = o->mode == MT_MODE_GROWTH;
 	struct bpf_program *const of_growth[] = { skel->progs.fault_begins, skel->progs.fault_ends, skel->progs.enter_map,
 						  skel->progs.leave_map };
 	struct bpf_program *const of_blocks[] = { skel->progs.enter_alloc, skel->progs.enter_realloc, skel->progs.leave,
@@ -181,6 +192,8 @@ static void choose_programs(struct malloctrace_bpf *skel, bool growth)
 		bpf_program__set_autoload(of_growth[i], growth);
 	for (size_t i = 0; i < ARRAY_SIZE(of_blocks); i++)
 		bpf_program__set_autoload(of_blocks[i], !growth);
+	bpf_program__set_autoload(skel->progs.task_renamed, o->by_comm);
+	bpf_program__set_autoload(skel->progs.task_moved, o->by_cgroup);
 }
 
 static size_t map_bytes(const struct bpf_map *map)
@@ -299,7 +312,7 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		goto fail;
 	}
 	set_constants(k->skel, k, o);
-	choose_programs(k->skel, o->mode == MT_MODE_GROWTH);
+	choose_programs(k->skel, o);
 	choose_links(k->skel, k->multi);
 	err = size_maps(k->skel, &k->sizes);
 	if (!err)
@@ -329,12 +342,9 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		err = err_set(e, -errno, "ring buffer: %s", strerror(errno));
 		goto fail;
 	}
-	k->skel->links.task_exec = bpf_program__attach(k->skel->progs.task_exec);
-	k->skel->links.task_exit = bpf_program__attach(k->skel->progs.task_exit);
-	if (!k->skel->links.task_exec || !k->skel->links.task_exit) {
-		err = err_set(e, -errno, "cannot follow exec and exit (raw tracepoints): %s", strerror(errno));
+	err = kernel__follow(k, e);
+	if (err)
 		goto fail;
-	}
 	*ret = k;
 	return 0;
 fail:
@@ -373,20 +383,6 @@ void kernel__pause(struct kernel *k, bool paused)
 		__atomic_or_fetch(&k->skel->data->mt_cut, MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
 	else
 		__atomic_and_fetch(&k->skel->data->mt_cut, ~MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
-}
-
-int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e)
-{
-	uint32_t key = pid, proc = __atomic_add_fetch(&k->skel->bss->mt_procs_used, 1, __ATOMIC_SEQ_CST);
-	struct mt_proc p = { .pid = pid, .started_ns = kernel__clock_ns(k), .number = proc };
-
-	if (proc >= k->sizes.n_procs)
-		return err_set(e, -ENOSPC, "more than %u processes", k->sizes.n_procs - 1);
-	if (bpf_map__update_elem(k->skel->maps.procs, &proc, sizeof(proc), &p, sizeof(p), BPF_ANY) ||
-	    bpf_map__update_elem(k->skel->maps.proc_of_pid, &key, sizeof(key), &proc, sizeof(proc), BPF_ANY))
-		return err_set(e, -errno, "process table: %s", strerror(errno));
-	*ret_proc = proc;
-	return 0;
 }
 
 struct mt_row *kernel__unwind_rows(const struct kernel *k)

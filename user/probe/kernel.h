@@ -23,6 +23,9 @@ struct table_sizes {
 	uint32_t n_over;
 	uint32_t n_sites, n_index, n_words;
 	uint32_t n_procs, n_shards;
+	uint32_t n_threads;		/* records, of traced threads and of those that meet the probes */
+	uint32_t n_known;		/* pids, traced or ignored */
+	uint32_t ring_bytes;		/* of messages */
 	uint32_t n_scratch, n_shared;	/* buffers for stacks; those that are no thread's own */
 	uint32_t n_vars;
 	uint32_t n_unwind_rows, n_unwind_pages;
@@ -41,6 +44,9 @@ struct kernel_opts {
 	unsigned int depth;
 	bool precise_times;
 	bool budget;			/* --overhead: what the programs take is metered */
+	enum mt_adopt adopt;		/* who is traced besides the processes that are added */
+	bool by_comm, by_cgroup;	/* user space selects by these: MT_EV_CHANGED tells when they change */
+	bool by_thread;			/* --by thread: sites of their own for each thread */
 };
 
 struct kernel {
@@ -73,6 +79,9 @@ bool kernel__links_multi(void);
 int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e);
 void kernel__close(struct kernel *k);	/* takes NULL */
 
+/* For kernel__open: the programs at fork, exec and exit; malloctrace itself is ignored (adopt.c). */
+int kernel__follow(struct kernel *k, struct err *e);
+
 /*
  * Nothing is recorded before the first unfreeze, nor after a freeze: the trace
  * begins and ends at one instant, however long attaching and detaching take.
@@ -82,8 +91,24 @@ void kernel__freeze(struct kernel *k, bool frozen);
 /* The same for a while: the programs' clock goes on. */
 void kernel__pause(struct kernel *k, bool paused);
 
-/* Starts to follow a process; its number in the tables. */
+/*
+ * Starts to follow a process, also one that was ignored; its number in the tables,
+ * which is the one that the programs gave it, if they met it first. The caller
+ * looks behind it whether the process still lives: if it ended just before, no
+ * message will say so.
+ */
 int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e);
+
+/*
+ * A process that is nobody's business, until it execs under another name or is
+ * added. proc: only if that is its life still, 0: whatever it is. Returns the number of the
+ * life that was thrown out by this, 0: none; its MT_EV_* may still be on their way.
+ * With MT_ADOPT_ALL the children that it forks are ignored as well.
+ */
+uint32_t kernel__ignore(struct kernel *k, pid_t pid, uint32_t proc);
+
+/* Forgets that a process was ignored: with MT_ADOPT_ALL it is new when it is met next. */
+void kernel__reconsider(struct kernel *k, pid_t pid);
 
 /* A table in our own memory; protection as for mmap. Unmapping takes NULL. */
 int kernel__map_table(const struct bpf_map *map, int protection, void **ret, struct err *e);

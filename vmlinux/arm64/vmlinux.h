@@ -27,12 +27,19 @@ struct signal_struct;
 
 struct uprobe_task;
 
+struct css_set;
+
 struct task_struct {
 	struct mm_struct *mm;
 	int exit_code;
 	pid_t pid;
+	pid_t tgid;
+	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	__u64 start_boottime;
+	char comm[16];
+	struct css_set *cgroups;
 	struct signal_struct *signal;
 	struct uprobe_task *utask;
 };

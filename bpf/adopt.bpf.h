@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Who is traced: what is known of a pid, and what becomes of a process that is
+ * met for the first time. proc_of_pid has an entry for each process that is traced
+ * or ignored, from its first fork, hit or decision to its exit; user space changes
+ * it by the program `manage` alone, so that numbers are given in one place.
+ *
+ * A child that shares its parent's memory (vfork, CLONE_VM) allocates from its
+ * parent's heap: it borrows the parent's number until it execs or ends.
+ *
+ * mt_adopt says what becomes of the others. What user space selects by is
+ * inherited by a forked child, so the child of an ignored process is ignored
+ * without a question, unless it is by what changes there (see fork_changes()).
+ */
+#ifndef MT_ADOPT_BPF_H
+#define MT_ADOPT_BPF_H
+
+static __always_inline struct mt_known *known_of(__u32 pid)
+{
+	return pid ? bpf_map_lookup_elem(&proc_of_pid, &pid) : NULL;
+}
+
+static __always_inline int know(__u32 pid, __u32 proc, __u32 flags, __u64 how)
+{
+	struct mt_known known = { .proc = proc, .flags = flags };
+
+	return bpf_map_update_elem(&proc_of_pid, &pid, &known, how);
+}
+
+static __always_inline void ask_again(void)
+{
+	__sync_fetch_and_add(&mt_filter_gen, 1);
+}
+
+/* The pid in the innermost namespace: what the process takes for its own. */
+static __always_inline __u32 innermost_pid(struct pid *pid)
+{
+	struct upid at = {};
+
+	if (!pid)
+		return 0;
+	bpf_probe_read_kernel(&at, bpf_core_type_size(struct upid),
+			      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+				      BPF_CORE_READ(pid, level) * bpf_core_type_size(struct upid));
+	return at.nr;
+}
+
+struct about {			/* a process: what is told of it */
+	__u32 kind, proc, old_proc, pid, parent;
+	const char *comm;	/* NULL: the one it has */
+};
+
+/* Tells user space of a process. */
+static __always_inline void send_life(struct task_struct *task, const struct about *a)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	struct mt_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+
+	if (!e) {
+		count(MT_LOST_RING_FULL);
+		return;
+	}
+	e->kind = a->kind;
+	e->proc = a->proc;
+	e->old_proc = a->old_proc;
+	e->pid = a->pid;
+	e->tid = 0;
+	e->exit_code = a->kind == MT_EV_EXIT ? BPF_CORE_READ(task, exit_code) : 0;
+	e->parent = a->parent;
+	e->ns_pid = innermost_pid(BPF_CORE_READ(leader, thread_pid));
+	e->ppid = own_view(BPF_CORE_READ(leader, real_parent, group_leader, thread_pid));
+	e->pad = 0;
+	e->start_ns = BPF_CORE_READ(leader, start_boottime);
+	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), a->comm ? a->comm : (const char *)&leader->comm);
+	__builtin_memset(&e->counts, 0, sizeof(e->counts));
+	bpf_ringbuf_submit(e, 0);
+}
+
+static __always_inline void send_thread_end(const struct mt_thread *t)
+{
+	struct mt_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+
+	if (!e) {
+		count(MT_LOST_RING_FULL);
+		return;
+	}
+	__builtin_memset(e, 0, sizeof(*e));
+	e->kind = MT_EV_THREAD_END;
+	e->proc = t->proc;
+	e->tid = t->vtid;
+	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	e->counts = t->counts;
+	bpf_ringbuf_submit(e, 0);
+}
+
+static __always_inline void end_life(__u32 proc, __u32 how)
+{
+	struct mt_proc *p = proc_at(proc);
+
+	if (!p || p->number != proc)
+		return;
+	p->ended_ns = clock_ns();
+	p->ended = how;
+}
+
+static __always_inline bool life_goes_on(__u32 proc)
+{
+	struct mt_proc *p = proc_at(proc);
+
+	return p && p->number == proc && !p->ended;
+}
+
+/* A number for a process that is met here; 0: no room. how: of its entry. */
+static __always_inline __u32 adopt(struct task_struct *task, __u32 pid, __u32 kind, __u32 old_proc, __u64 how)
+{
+	struct about a = { .kind = kind, .old_proc = old_proc, .pid = pid };
+
+	a.proc = proc_add(pid);
+	if (!a.proc)
+		return 0;
+	if (know(pid, a.proc, 0, how)) {
+		struct mt_known *known = known_of(pid);
+
+		/* another thread of it was faster; or there is no room for its pid */
+		end_life(a.proc, MT_ENDED_DROPPED);
+		if (known)
+			return known->proc;
+		count(MT_LOST_PROCESS_FULL);
+		return 0;
+	}
+	send_life(task, &a);
+	return a.proc;
+}
+
+__noinline __u32 proc_here(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u32 pid = own_pid_of(task), owner;
+	struct mt_known *known;
+
+	if (!pid)
+		return 0;
+	known = known_of(pid);
+	if (!known)
+		return mt_adopt == MT_ADOPT_ALL ? adopt(task, pid, MT_EV_NEW, 0, BPF_NOEXIST) : 0;
+	owner = known->proc;
+	if (!(known->flags & MT_KNOWN_BORROWED) || !owner || life_goes_on(owner))
+		return owner;
+	/* the process whose memory it shared has ended: it is on its own now */
+	return mt_adopt == MT_ADOPT_NONE ? 0 : adopt(task, pid, MT_EV_FORK, owner, BPF_ANY);
+}
+
+/* ---- what user space decides */
+
+static __always_inline __u32 add_known(__u32 pid)
+{
+	struct mt_known *known = known_of(pid);
+	__u32 proc;
+
+	if (known && known->proc && !(known->flags & MT_KNOWN_BORROWED))
+		return known->proc;
+	proc = proc_add(pid);
+	if (!proc)
+		return 0;
+	if (know(pid, proc, 0, known ? BPF_ANY : BPF_NOEXIST)) {
+		end_life(proc, MT_ENDED_DROPPED);
+		known = known_of(pid);
+		return known ? known->proc : 0;
+	}
+	ask_again();
+	return proc;
+}
+
+static __always_inline __u32 ignore_known(__u32 pid, __u32 proc)
+{
+	struct mt_known *known = known_of(pid);
+	union {
+		struct mt_known known;
+		__u64 word;
+	} was, now = { .known = { .flags = MT_KNOWN_IGNORED } };
+
+	if (!known) {
+		if (proc)
+			return 0;
+		know(pid, 0, MT_KNOWN_IGNORED, BPF_NOEXIST);
+		ask_again();
+		return 0;
+	}
+	was.known = *known;
+	if (was.known.flags & (MT_KNOWN_OWN | MT_KNOWN_IGNORED) || (proc && was.known.proc != proc))
+		return 0;
+	now.known.flags |= was.known.flags & MT_KNOWN_BORROWED;
+	/* an exec meanwhile has begun another life */
+	if (__sync_val_compare_and_swap((__u64 *)known, was.word, now.word) != was.word)
+		return 0;
+	if (!(was.known.flags & MT_KNOWN_BORROWED))
+		end_life(was.known.proc, MT_ENDED_DROPPED);
+	ask_again();
+	return was.known.proc;
+}
+
+static __always_inline __u32 reconsider_known(__u32 pid)
+{
+	struct mt_known *known = known_of(pid);
+
+	if (known && known->flags & MT_KNOWN_IGNORED && !(known->flags & MT_KNOWN_OWN)) {
+		bpf_map_delete_elem(&proc_of_pid, &pid);
+		ask_again();
+	}
+	return 0;
+}
+
+#endif

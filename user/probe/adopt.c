@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Who is traced, as far as user space decides it. All changes go through the
+ * program `manage`, which knows the rules (bpf/adopt.bpf.h): an exec, a fork or
+ * an end at the same moment is in order before or behind each of them.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "malloctrace.skel.h"
+#include "probe/kernel.h"
+#include "util/util.h"
+
+static int ask(struct kernel *k, enum mt_request_kind kind, pid_t pid, uint32_t proc, uint32_t *ret)
+{
+	struct mt_request request = { .kind = kind, .pid = pid, .proc = proc };
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &request, .ctx_size_in = sizeof(request));
+	int err = bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.manage), &run);
+
+	*ret = err ? 0 : run.retval;
+	return err;
+}
+
+int kernel__follow(struct kernel *k, struct err *e)
+{
+	const struct mt_known own = { .flags = MT_KNOWN_IGNORED | MT_KNOWN_OWN };
+	const uint32_t pid = getpid();
+	const struct {
+		struct bpf_program *program;
+		struct bpf_link **link;
+	} points[] = {
+		{ k->skel->progs.task_fork, &k->skel->links.task_fork },
+		{ k->skel->progs.task_exec, &k->skel->links.task_exec },
+		{ k->skel->progs.task_exit, &k->skel->links.task_exit },
+		{ k->skel->progs.task_renamed, &k->skel->links.task_renamed },
+		{ k->skel->progs.task_moved, &k->skel->links.task_moved },
+	};
+
+	if (bpf_map__update_elem(k->skel->maps.proc_of_pid, &pid, sizeof(pid), &own, sizeof(own), BPF_ANY))
+		return err_set(e, -errno, "table of processes: %s", strerror(errno));
+	for (size_t i = 0; i < ARRAY_SIZE(points); i++) {
+		if (!bpf_program__autoload(points[i].program))
+			continue;
+		*points[i].link = bpf_program__attach(points[i].program);
+		if (!*points[i].link)
+			return err_set(e, -errno, "cannot follow fork, exec and exit (raw tracepoint of '%s'): %s",
+				       bpf_program__name(points[i].program), strerror(errno));
+	}
+	return 0;
+}
+
+int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e)
+{
+	int err = ask(k, MT_ASK_ADD, pid, 0, ret_proc);
+
+	if (err)
+		return err_set(e, err, "table of processes: %s", strerror(-err));
+	return *ret_proc ? 0 : err_set(e, -ENOSPC, "more than %u processes", k->sizes.n_procs - 1);
+}
+
+uint32_t kernel__ignore(struct kernel *k, pid_t pid, uint32_t proc)
+{
+	uint32_t had;
+
+	ask(k, MT_ASK_IGNORE, pid, proc, &had);
+	return had;
+}
+
+void kernel__reconsider(struct kernel *k, pid_t pid)
+{
+	uint32_t none;
+
+	ask(k, MT_ASK_RECONSIDER, pid, 0, &none);
+}
