@@ -113,7 +113,7 @@ static void tell_watch(FILE *out)
 	_cleanup_err_ struct err e = {};
 	struct watch *w = NULL;
 
-	if (!watch__open(&w, &e))
+	if (!watch__open(false, &w, &e))
 		line(out, "new code", "ok", "perf events");
 	else
 		fprintf(out, "  %-30s %-4s seen up to a second late: %s\n", "new code", "no", err_msg(&e));

@@ -310,7 +310,7 @@ static int run(struct session *s, int *ret_status, struct err *e)
 	if (!err)
 		err = load(s, e);
 	/* before attaching looks at what is mapped, so that nothing falls between the two */
-	if (!err && watch__open(&s->watch, e)) {
+	if (!err && watch__open(false, &s->watch, e)) {
 		say("code that is loaded later is seen up to a second late, without perf events: %s", err_msg(e));
 		err_done(e);
 	}

@@ -36,8 +36,8 @@ void session__on_kernel_event(const struct mt_event *ev, void *arg)
 		model__life_ended(s->model, ev->proc);
 		unwind__drop(s->unwind, ev->proc);
 		p = tracees__find(&s->tracees, ev->pid);
-		if (p && p->lives.v[p->lives.n - 1]->proc == ev->proc)
-			p->ended = true;
+		if (p && tracee__life(p)->proc == ev->proc)
+			tracee__end(&s->tracees, p);
 		break;
 	}
 }
@@ -66,8 +66,8 @@ void session__on_pidfd(void *arg)
 
 		if (p->process.pidfd < 0 || poll(&poll_fd, 1, 0) <= 0)
 			continue;
-		p->ended = true;
-		model__life_ended(s->model, p->lives.v[p->lives.n - 1]->proc);
+		tracee__end(&s->tracees, p);
+		model__life_ended(s->model, tracee__life(p)->proc);
 		loop__remove_fd(s->loop, p->process.pidfd);
 		close(p->process.pidfd);
 		p->process.pidfd = -1;
@@ -103,10 +103,16 @@ void session__on_new_code(pid_t pid, void *arg)
 	}
 }
 
+static void on_record(const struct watch_record *r, void *arg)
+{
+	if (r->kind != WATCH_EXEC)
+		session__on_new_code(r->kind == WATCH_LOST ? 0 : r->pid, arg);
+}
+
 void session__on_watch(void *arg)
 {
 	struct session *s = arg;
 
 	session__read_events(s);		/* an exec is told before what the new program maps */
-	watch__read(s->watch, session__on_new_code, s);
+	watch__read(s->watch, on_record, s);
 }

@@ -27,14 +27,18 @@ int tracees__init_growth(struct tracees *t)
 	return alloc_funcs__init_growth(&t->funcs);
 }
 
+static void life_free(struct tracee_life *l)
+{
+	space__done(&l->space);
+	free(l);
+}
+
 static void tracee_free(struct tracee *p)
 {
 	faults__close(p->faults);
 	attachment__free(p->attachment);
-	for (size_t i = 0; i < p->lives.n; i++) {
-		space__done(&p->lives.v[i]->space);
-		free(p->lives.v[i]);
-	}
+	for (size_t i = 0; i < p->lives.n; i++)
+		life_free(p->lives.v[i]);
 	vec_done(&p->lives);
 	vec_done(&p->examined);
 	process__done(&p->process);
@@ -51,6 +55,9 @@ void tracees__done(struct tracees *t)
 		free(t->plans.v[i]);
 	}
 	vec_done(&t->plans);
+	hash__done(&t->plan_of);
+	hash__done(&t->by_pid);
+	hash__done(&t->by_proc);
 	alloc_funcs__done(&t->funcs);
 	objects__free(t->objects);
 	t->objects = NULL;
@@ -68,7 +75,7 @@ bool tracee__examined(const struct tracee *p, const struct object *obj)
 static int new_plans(struct tracees *t, struct tracee *p, const struct plan ***ret, size_t *ret_n, struct err *e)
 {
 	struct vec(const struct plan *) plans = {};
-	struct space *space = &p->lives.v[p->lives.n - 1]->space;
+	struct space *space = &tracee__life(p)->space;
 	int err = 0;
 
 	for (size_t i = 0; i < t->plans.n + space->n && !err; i++) {
@@ -107,7 +114,13 @@ static int new_plans(struct tracees *t, struct tracee *p, const struct plan ***r
 	return 0;
 }
 
-static int add_life(struct tracee *p, uint32_t proc, struct err *e)
+int tracee__set_proc(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e)
+{
+	tracee__life(p)->proc = proc;
+	return proc && hash__put(&t->by_proc, proc, tracee__life(p)) ? err_set(e, -ENOMEM, "out of memory") : 0;
+}
+
+int tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e)
 {
 	struct tracee_life *l = calloc(1, sizeof(*l)), **slot;
 
@@ -116,15 +129,16 @@ static int add_life(struct tracee *p, uint32_t proc, struct err *e)
 		free(l);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	l->proc = proc;
+	l->tracee = p;
 	*slot = l;
-	return 0;
+	t->n_changes++;
+	return tracee__set_proc(t, p, proc, e);
 }
 
 /* 32-bit programs, and those of another architecture under emulation, have other registers. */
 static int check_machine(const struct tracee *p, struct err *e)
 {
-	const struct space *s = &p->lives.v[p->lives.n - 1]->space;
+	const struct space *s = &tracee__life(p)->space;
 	bool any = false;
 
 	for (size_t i = 0; i < s->n; i++) {
@@ -147,9 +161,9 @@ bool tracee__may_not_read(const struct space_range *r)
 }
 
 /* Each file once, whatever the number of its mappings. */
-static void tell_unread(const struct tracee *p)
+void tracee__tell_unread(const struct tracee *p)
 {
-	struct tracee_life *l = p->lives.v[p->lives.n - 1];
+	struct tracee_life *l = tracee__life(p);
 
 	for (; l->n_told < l->space.n; l->n_told++) {
 		const struct space_range *r = &l->space.v[l->n_told];
@@ -166,7 +180,7 @@ static void tell_unread(const struct tracee *p)
 
 static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e)
 {
-	const struct space *s = &p->lives.v[p->lives.n - 1]->space;
+	const struct space *s = &tracee__life(p)->space;
 	const struct object *last = NULL;
 
 	for (size_t i = 0; i < s->n; i++)
@@ -194,25 +208,31 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 	return -ENOENT;
 }
 
-static int add(struct tracees *t, pid_t pid, struct tracee **ret, struct err *e)
+int tracees__push(struct tracees *t, struct process *process, struct tracee **ret, struct err *e)
 {
-	struct tracee *p = calloc(1, sizeof(*p)), **slot;
-	int err;
+	struct tracee *p = calloc(1, sizeof(*p)), **slot = p ? vec_push(&t->v) : NULL;
 
-	if (!p)
+	if (!slot || hash__put(&t->by_pid, process->pid, p)) {
+		t->v.n -= !!slot;
+		free(p);
+		process__done(process);
 		return err_set(e, -ENOMEM, "out of memory");
-	p->process.pidfd = -1;
-	err = process__read(pid, &p->process, e);
-	if (!err)
-		err = add_life(p, 0, e);
-	slot = err ? NULL : vec_push(&t->v);
-	if (!slot) {
-		tracee_free(p);
-		return err ? err : err_set(e, -ENOMEM, "out of memory");
 	}
+	p->process = *process;
 	*slot = p;
+	t->n_live++;
 	*ret = p;
 	return 0;
+}
+
+static int add(struct tracees *t, pid_t pid, struct tracee **ret, struct err *e)
+{
+	struct process process;
+	int err = process__read(pid, &process, e);
+
+	if (!err)
+		err = tracees__push(t, &process, ret, e);
+	return err ? err : tracee__add_life(t, *ret, 0, e);
 }
 
 int tracees__add(struct tracees *t, pid_t pid, struct err *e)
@@ -248,10 +268,10 @@ int tracees__add_own(struct tracees *t, pid_t pid, struct err *e)
 	return err;
 }
 
-static int tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, struct err *e)
+int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, struct err *e)
 {
 	struct life_info info = {
-		.proc = p->lives.v[p->lives.n - 1]->proc,
+		.proc = tracee__life(p)->proc,
 		.pid = p->process.pid,
 		.comm = p->process.comm,
 		.exe = p->process.exe,
@@ -266,9 +286,9 @@ static int tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, stru
 }
 
 /* Tables for the new code come before its probes: stacks are right from the first one on. */
-static int update_unwind(struct tracees *t, struct tracee *p, struct err *e)
+int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e)
 {
-	struct tracee_life *l = p->lives.v[p->lives.n - 1];
+	struct tracee_life *l = tracee__life(p);
 	struct unwind_verdict v;
 	int err = unwind__update(t->unwind, l->proc, p->process.pid, &l->space, &v, e);
 
@@ -286,12 +306,13 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 	int err;
 
 	/* after detaching it is looked at no more */
-	if (p->ended || !p->attachment || p->lives.v[p->lives.n - 1]->closed)
+	if (p->ended || !p->attachment || tracee__life(p)->closed)
 		return 0;
-	err = space__refresh(&p->lives.v[p->lives.n - 1]->space, t->objects, p->process.pid, &n_new, e);
-	tell_unread(p);
+	err = space__refresh(&tracee__life(p)->space, t->objects, p->process.pid, &n_new, e);
+	tracee__tell_unread(p);
+	t->n_changes += n_new;
 	if (!err && n_new)
-		err = update_unwind(t, p, e);
+		err = tracee__update_unwind(t, p, e);
 	if (!err)
 		err = new_plans(t, p, &plans, &n, e);
 	if (err || !n)
@@ -302,8 +323,10 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 		err = attachment__add(p->attachment, &t->funcs, plans, n, e);
 	if (err)
 		return err;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		tracees__known_plan(t, plans[i]->object)->probed = true;
 		tracees__tell_plan(t, plans[i]);
+	}
 	p->n_allocators += n;
 	return 0;
 }
@@ -314,9 +337,11 @@ int tracees__attach(struct tracees *t, struct err *e)
 
 	for (size_t i = 0; i < t->v.n && !err; i++) {
 		struct tracee *p = t->v.v[i];
-		struct tracee_life *l = p->lives.v[p->lives.n - 1];
+		uint32_t proc;
 
-		err = kernel__add_process(t->kernel, p->process.pid, &l->proc, e);
+		err = kernel__add_process(t->kernel, p->process.pid, &proc, e);
+		if (!err)
+			err = tracee__set_proc(t, p, proc, e);
 		if (!err)
 			err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);
 		if (!err && t->want.mode == MT_MODE_GROWTH)
@@ -327,11 +352,11 @@ int tracees__attach(struct tracees *t, struct err *e)
 			continue;
 		/* what tracees__add saw is known to the space, but has no tables yet */
 		if (!err)
-			err = update_unwind(t, p, e);
+			err = tracee__update_unwind(t, p, e);
 		if (!err)
 			err = tracee__refresh(t, p, e);
 		if (!err)
-			err = tell_model(t, p, p->process.age_ns, e);
+			err = tracee__tell_model(t, p, p->process.age_ns, e);
 	}
 	t->begun = true;
 	return err;
@@ -356,18 +381,47 @@ void tracees__detach(struct tracees *t)
 
 struct tracee *tracees__find(const struct tracees *t, pid_t pid)
 {
-	for (size_t i = 0; i < t->v.n; i++)
-		if (t->v.v[i]->process.pid == pid && !t->v.v[i]->ended)
-			return t->v.v[i];
-	return NULL;
+	return hash__get(&t->by_pid, pid);
 }
 
 bool tracees__all_ended(const struct tracees *t)
 {
+	return !t->n_live;
+}
+
+void tracee__end(struct tracees *t, struct tracee *p)
+{
+	if (p->ended)
+		return;
+	p->ended = true;
+	t->n_live--;
+	if (hash__get(&t->by_pid, p->process.pid) == p)
+		hash__remove(&t->by_pid, p->process.pid);
+}
+
+void tracees__forget(struct tracees *t, uint32_t proc)
+{
+	struct tracee_life *l = hash__remove(&t->by_proc, proc);
+	struct tracee *p = l ? l->tracee : NULL;
+	size_t kept = 0;
+
+	if (!l)
+		return;
+	for (size_t i = 0; i < p->lives.n; i++)
+		if (p->lives.v[i] != l)
+			p->lives.v[kept++] = p->lives.v[i];
+	p->lives.n = kept;
+	life_free(l);
+	t->n_changes++;
+	if (kept)
+		return;
+	tracee__end(t, p);
 	for (size_t i = 0; i < t->v.n; i++)
-		if (!t->v.v[i]->ended)
-			return false;
-	return true;
+		if (t->v.v[i] == p) {
+			t->v.v[i] = t->v.v[--t->v.n];
+			break;
+		}
+	tracee_free(p);
 }
 
 int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const char *comm, struct err *e)
@@ -394,12 +448,12 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const ch
 	if (!p->process.comm || !p->process.exe)
 		return err_set(e, -ENOMEM, "out of memory");
 	/* links stay: they are to files, and the new program may map the same ones */
-	err = add_life(p, proc, e);
+	err = tracee__add_life(t, p, proc, e);
 	if (!err)
-		err = tell_model(t, p, 0, e);
+		err = tracee__tell_model(t, p, 0, e);
 	/* a set-user-ID program, or one that nobody may read: no reason to lose what was seen before, if anything was */
 	if (!err && why.code == -EACCES) {
-		p->lives.v[p->lives.n - 1]->closed = true;
+		tracee__life(p)->closed = true;
 		if (p->own && p->lives.n == 2)
 			return err_set(e, why.code, "%s", err_msg(&why));
 		say("%s (%d) is another program now, without names and new probes: %s", p->process.comm, (int)p->process.pid,
@@ -414,7 +468,7 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const ch
 
 int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e)
 {
-	const struct space *s = &p->lives.v[p->lives.n - 1]->space;
+	const struct space *s = &tracee__life(p)->space;
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct object *obj = s->v[i].object;
@@ -429,7 +483,7 @@ int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e)
 
 void tracee__sample(struct tracees *t, struct tracee *p)
 {
-	struct tracee_life *life = p->lives.v[p->lives.n - 1];
+	struct tracee_life *life = tracee__life(p);
 	uint64_t cpu_ns;
 
 	if (p->ended) {

@@ -3,6 +3,10 @@
  * The processes that are traced: what they map, which allocators that brings,
  * and their probes. A tracee is a pid from the attachment to its end; it may
  * live several lives, one per exec.
+ *
+ * Probes are a process's own, so that others never meet them; or, where processes
+ * come and go (-a, --comm, --cgroup, -f), everyone's: one set per file, and the
+ * programs know who is traced.
  */
 #ifndef MT_TRACEE_H
 #define MT_TRACEE_H
@@ -14,10 +18,14 @@
 #include "target/process.h"
 #include "target/space.h"
 #include "unwind/tables.h"
+#include "util/hash.h"
 #include "util/util.h"
+
+struct tracee;
 
 struct tracee_life {
 	uint32_t proc;		/* in the kernel's tables */
+	struct tracee *tracee;
 	struct space space;
 	bool closed;		/* this user may not look into it */
 	size_t n_told;		/* ranges of the space of which it was said if their file could not be read */
@@ -25,7 +33,7 @@ struct tracee_life {
 
 struct tracee {
 	struct process process;
-	struct attachment *attachment;
+	struct attachment *attachment;	/* NULL where probes are everyone's */
 	struct faults *faults;	/* --mode growth; else NULL */
 	struct vec(struct tracee_life *) lives;	/* the last one is the present one */
 	struct vec(struct object *) examined;	/* looked at for this tracee; no references of their own */
@@ -34,6 +42,14 @@ struct tracee {
 	char unwind_why[160];	/* how its stacks are walked */
 	bool own;		/* -- CMD */
 	bool ended;
+	/* where probes are everyone's */
+	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
+	uint64_t seen_ns;	/* when its figures were last looked at */
+	uint64_t live_bytes;	/* what they were then */
+	uint64_t unseen_ns;	/* of the present life: it had an allocator for this long before that was probed */
+	bool followed;		/* traced because of who forked it */
+	bool stale;		/* notes of what it mapped were lost */
+	bool dirty;		/* it has mapped code that has no unwind tables yet */
 };
 
 struct known_plan {
@@ -42,6 +58,8 @@ struct known_plan {
 	bool asked;		/* -O */
 	bool told;
 	bool checked;
+	bool probed;
+	uint64_t probed_ns;	/* since when everyone's probes are in it; 0: since the start */
 };
 
 struct tracees {
@@ -51,6 +69,12 @@ struct tracees {
 	struct plan_want want;	/* before the first plan */
 	bool begun;		/* what is mapped from now on has no time for a check */
 	struct vec(struct known_plan *) plans;	/* each object is examined once */
+	struct hash plan_of;	/* of struct known_plan, by object */
+	struct hash by_pid;	/* of struct tracee: those that live */
+	struct hash by_proc;	/* of struct tracee_life */
+	size_t n_live;		/* tracees that have not ended */
+	uint64_t n_changes;	/* moves whenever an address may lie elsewhere than before */
+	struct attachment *everyone;	/* NULL where each tracee has its own */
 	struct kernel *kernel;	/* not owned */
 	struct model *model;	/* not owned */
 	struct unwind *unwind;	/* not owned */
@@ -76,6 +100,13 @@ void tracees__detach(struct tracees *t);
 
 struct tracee *tracees__find(const struct tracees *t, pid_t pid);
 bool tracees__all_ended(const struct tracees *t);
+void tracee__end(struct tracees *t, struct tracee *p);
+/* All that is known of a life that has ended; its number may be another's now. */
+void tracees__forget(struct tracees *t, uint32_t proc);
+static inline struct tracee_life *tracee__life(const struct tracee *p)
+{
+	return p->lives.v[p->lives.n - 1];
+}
 /* Was this object looked at for it? If it is an allocator, it is probed then. */
 bool tracee__examined(const struct tracee *p, const struct object *obj);
 /* It mapped code: more names, perhaps another allocator, which is probed and told. */

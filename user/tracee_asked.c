@@ -4,14 +4,6 @@
 
 #include "tracee.h"
 
-static bool is_probed(const struct tracees *t, const struct object *obj)
-{
-	for (size_t i = 0; i < t->v.n; i++)
-		if (tracee__examined(t->v.v[i], obj))
-			return true;
-	return false;
-}
-
 static const char *size_of(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_funcs; i++)
@@ -23,7 +15,7 @@ static const char *size_of(const struct plan *plan)
 const char *tracees__size(const struct tracees *t)
 {
 	for (size_t i = 0; i < t->plans.n; i++)
-		if (is_probed(t, t->plans.v[i]->plan.object) && !strcmp(size_of(&t->plans.v[i]->plan), "usable"))
+		if (t->plans.v[i]->probed && !strcmp(size_of(&t->plans.v[i]->plan), "usable"))
 			return "usable";
 	return "requested";
 }
@@ -37,7 +29,7 @@ int tracees__list_probes(const struct tracees *t, struct snapshot *s)
 		const struct plan *plan = &t->plans.v[i]->plan;
 		const char **names;
 
-		if (!plan->n_funcs || !is_probed(t, plan->object))
+		if (!plan->n_funcs || !t->plans.v[i]->probed)
 			continue;
 		names = snapshot__alloc(s, plan->n_funcs, sizeof(*names));
 		for (size_t k = 0; k < plan->n_funcs; k++)
@@ -57,50 +49,40 @@ void tracees__locate(uint32_t proc, uint64_t addr, struct address *ret, void *ar
 {
 	const struct tracees *t = arg;
 
-	*ret = (struct address){ .offset = addr };
-	for (size_t i = 0; i < t->v.n; i++)
-		for (size_t k = 0; k < t->v.v[i]->lives.n; k++) {
-			const struct space *space = &t->v.v[i]->lives.v[k]->space;
-			const struct space_range *r;
-			struct object *jit;
-			uint64_t file_off;
+	const struct tracee_life *life = hash__get(&t->by_proc, proc);
+	const struct space_range *r;
+	struct object *jit;
+	uint64_t file_off;
 
-			if (t->v.v[i]->lives.v[k]->proc != proc)
-				continue;
-			/* a return address may be the first byte after a mapping: look up the call before it */
-			r = addr ? space__find(space, addr - 1) : NULL;
-			jit = addr ? space__find_jit(space, r, addr - 1) : NULL;
-			if (jit) {
-				/* the list has raw addresses: so has the report */
-				ret->module = ret->handle = jit;
-				ret->path = jit->path;
-				return;
-			}
-			if (!r)
-				return;
-			file_off = r->file_off + (addr - r->start);
-			ret->module = r->object ? (const void *)r->object : r;
-			ret->handle = r->object;
-			ret->path = r->object ? r->object->path : r->label && r->label[0] ? r->label : "[anon]";
-			ret->build_id = r->object ? r->object->build_id : NULL;
-			/* code that nobody names yet may have a name later */
-			ret->fixed = r->object && r->object->is_elf;
-			ret->offset = addr - r->start;
-			if (r->object && !object__offset_to_vaddr(r->object, file_off, &ret->offset))
-				ret->offset = file_off;
-			return;
-		}
+	*ret = (struct address){ .offset = addr };
+	if (!life || !addr)
+		return;
+	/* a return address may be the first byte after a mapping: look up the call before it */
+	r = space__find(&life->space, addr - 1);
+	jit = space__find_jit(&life->space, r, addr - 1);
+	if (jit) {
+		/* the list has raw addresses: so has the report */
+		ret->module = ret->handle = jit;
+		ret->path = jit->path;
+		return;
+	}
+	if (!r)
+		return;
+	file_off = r->file_off + (addr - r->start);
+	ret->module = r->object ? (const void *)r->object : r;
+	ret->handle = r->object;
+	ret->path = r->object ? r->object->path : r->label && r->label[0] ? r->label : "[anon]";
+	ret->build_id = r->object ? r->object->build_id : NULL;
+	/* code that nobody names yet may have a name later */
+	ret->fixed = r->object && r->object->is_elf;
+	ret->offset = addr - r->start;
+	if (r->object && !object__offset_to_vaddr(r->object, file_off, &ret->offset))
+		ret->offset = file_off;
 }
 
 uint64_t tracees__n_mappings(const struct tracees *t)
 {
-	uint64_t n = 0;
-
-	/* neither lives nor ranges are ever removed */
-	for (size_t i = 0; i < t->v.n; i++)
-		for (size_t k = 0; k < t->v.v[i]->lives.n; k++)
-			n += 1 + t->v.v[i]->lives.v[k]->space.n;
-	return n;
+	return t->n_changes;
 }
 
 const char *tracees__function(uint32_t func, void *arg)

@@ -5,12 +5,24 @@
 
 #include "tracee.h"
 
+/* A tracee of a process, which it takes, also on failure; it has no life yet. */
+int tracees__push(struct tracees *t, struct process *process, struct tracee **ret, struct err *e);
+int tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e);
+/* The number that the kernel gave to its only life. */
+int tracee__set_proc(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e);
+int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, struct err *e);
+/* Tables for new code. */
+int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e);
+/* Files of this tracee that could not be read, each once. */
+void tracee__tell_unread(const struct tracee *p);
+
 /* An ELF file of 64 bits and of this machine's architecture. */
 bool tracees__is_native(const struct object *obj);
 /* What an object offers; made when it is seen for the first time. */
 int tracees__plan_of(struct tracees *t, struct object *obj, bool asked, struct known_plan **ret, struct err *e);
 /* Once per file: are its points right? If not, the plan becomes a plain one, in place. */
 int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan, struct err *e);
+struct known_plan *tracees__known_plan(const struct tracees *t, const struct object *obj);	/* NULL: not looked at yet */
 /* Once per file, when it is probed for the first time. */
 void tracees__tell_plan(struct tracees *t, const struct plan *plan);
 

@@ -14,6 +14,11 @@
 #define OWN_MACHINE EM_AARCH64
 #endif
 
+struct known_plan *tracees__known_plan(const struct tracees *t, const struct object *obj)
+{
+	return hash__get(&t->plan_of, (uintptr_t)obj);
+}
+
 bool tracees__is_native(const struct object *obj)
 {
 	return obj->is_elf && obj->is_64 && obj->machine == OWN_MACHINE;
@@ -22,21 +27,22 @@ bool tracees__is_native(const struct object *obj)
 /* What an object offers; made when it is seen for the first time. */
 int tracees__plan_of(struct tracees *t, struct object *obj, bool asked, struct known_plan **ret, struct err *e)
 {
-	struct known_plan *k, **slot;
+	struct known_plan *k = tracees__known_plan(t, obj), **slot;
 	int err;
 
-	for (size_t i = 0; i < t->plans.n; i++)
-		if (t->plans.v[i]->plan.object == obj) {
-			*ret = t->plans.v[i];
-			return 0;
-		}
+	if (k) {
+		*ret = k;
+		return 0;
+	}
 	k = calloc(1, sizeof(*k));
 	slot = k ? vec_push(&t->plans) : NULL;
-	if (!slot) {
+	if (slot)
+		*slot = k;
+	if (!slot || hash__put(&t->plan_of, (uintptr_t)obj, k)) {
+		t->plans.n -= !!slot;
 		free(k);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	*slot = k;
 	k->asked = asked;
 	err = tracees__is_native(obj) ?
 		      plan__make(obj, &t->funcs, &t->want, asked, &k->plan, &k->n_symbols, e) :
@@ -80,14 +86,6 @@ static const char *file_name(const struct object *obj)
 	return slash ? slash + 1 : obj->path;
 }
 
-static struct known_plan *whose(struct tracees *t, const struct plan *plan)
-{
-	for (size_t i = 0; i < t->plans.n; i++)
-		if (&t->plans.v[i]->plan == plan)
-			return t->plans.v[i];
-	return NULL;
-}
-
 /*
  * Once per file: are its points right? If not, the plan becomes a plain one, in
  * place. A process that runs does not wait while a child of ours tries out what
@@ -95,7 +93,7 @@ static struct known_plan *whose(struct tracees *t, const struct plan *plan)
  */
 int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan, struct err *e)
 {
-	struct known_plan *k = whose(t, plan);
+	struct known_plan *k = tracees__known_plan(t, plan->object);
 	struct check_result r;
 	uint64_t start_ns = now_ns();
 	struct plan plain;
@@ -130,7 +128,7 @@ int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct 
 /* Once per file, when it is probed for the first time. */
 void tracees__tell_plan(struct tracees *t, const struct plan *plan)
 {
-	struct known_plan *k = whose(t, plan);
+	struct known_plan *k = tracees__known_plan(t, plan->object);
 
 	if (!k || k->told)
 		return;
@@ -144,18 +142,10 @@ void tracees__tell_plan(struct tracees *t, const struct plan *plan)
 		    plan->want.mode == MT_MODE_COUNT ? ", which --mode count does not see" : "");
 }
 
-static const struct known_plan *known_plan_of(const struct tracees *t, const struct object *obj)
-{
-	for (size_t i = 0; i < t->plans.n; i++)
-		if (t->plans.v[i]->plan.object == obj)
-			return t->plans.v[i];
-	return NULL;
-}
-
 const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p)
 {
 	for (size_t i = p->examined.n; i-- > 0;) {
-		const struct known_plan *k = known_plan_of(t, p->examined.v[i]);
+		const struct known_plan *k = tracees__known_plan(t, p->examined.v[i]);
 
 		if (k && k->plan.n_funcs)
 			return file_name(k->plan.object);

@@ -17,6 +17,7 @@ struct mapping {
 	uint64_t ino;		/* 0: no file */
 	bool exec;
 	bool deleted;
+	bool recorded;		/* told by the kernel as it was made (watch.h): device and inode may be those below an overlay */
 	char *path;		/* owned; unescaped, " (deleted)" removed; "" or "[vdso]" and the like without a file */
 };
 

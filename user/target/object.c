@@ -24,6 +24,7 @@
 
 #include "target/jitmap.h"
 #include "target/object.h"
+#include "util/hash.h"
 #include "util/rights.h"
 #include "util/util.h"
 
@@ -32,8 +33,22 @@
 #define MAX_DYNAMIC 4096
 #define MAX_BUILD_ID_BYTES 64
 
+/*
+ * Three ways to name a file by numbers, which can differ where one file system
+ * lies above another: as fstat does, as /proc/PID/maps does, and as the kernel's
+ * records of mappings do. An open file keeps its inode, so these stay true.
+ */
+enum naming { BY_STAT, BY_MAPS, BY_RECORD };
+
+struct seen {
+	enum naming naming;
+	uint64_t dev, ino;
+	struct object *object;	/* the table's reference is enough */
+};
+
 struct objects {
 	struct vec(struct object *) all;
+	struct hash seen;	/* of struct seen, which it owns */
 };
 
 struct objects *objects__new(void)
@@ -50,6 +65,9 @@ void objects__free(struct objects *o)
 	for (i = 0; i < o->all.n; i++)
 		object__put(o->all.v[i]);
 	vec_done(&o->all);
+	for (i = 0; i < o->seen.room; i++)
+		free(o->seen.slots[i].value);
+	hash__done(&o->seen);
 	free(o);
 }
 
@@ -243,16 +261,46 @@ static int read_headers(struct object *obj)
 
 /* ---- finding the file */
 
-static struct object *find(struct objects *o, const struct stat *st)
+static uint64_t key_of(enum naming naming, uint64_t dev, uint64_t ino)
 {
-	size_t i;
+	return hash__mix(hash__mix(dev, naming), ino);
+}
 
-	for (i = 0; i < o->all.n; i++)
-		/* what was written to is another file to those who come now */
-		if (o->all.v[i]->dev == st->st_dev && o->all.v[i]->ino == st->st_ino &&
-		    !object__look_for_change(o->all.v[i]))
-			return o->all.v[i];
-	return NULL;
+/* What was written to is another file to those who come now. */
+static struct object *find(const struct objects *o, enum naming naming, uint64_t dev, uint64_t ino)
+{
+	const struct seen *s = hash__get(&o->seen, key_of(naming, dev, ino));
+
+	return s && s->naming == naming && s->dev == dev && s->ino == ino && !object__look_for_change(s->object) ? s->object : NULL;
+}
+
+/* Without memory it is looked for again the next time. */
+static void remember(struct objects *o, enum naming naming, uint64_t dev, uint64_t ino, struct object *obj)
+{
+	struct seen *s = hash__get(&o->seen, key_of(naming, dev, ino));
+
+	if (!s) {
+		s = calloc(1, sizeof(*s));
+		if (!s || hash__put(&o->seen, key_of(naming, dev, ino), s)) {
+			free(s);
+			return;
+		}
+	}
+	*s = (struct seen){ naming, dev, ino, obj };
+}
+
+static uint64_t dev_of(const struct mapping *m)
+{
+	return makedev(m->dev_major, m->dev_minor);
+}
+
+struct object *objects__known(struct objects *o, const struct mapping *m)
+{
+	struct object *obj = m->ino ? find(o, m->recorded ? BY_RECORD : BY_MAPS, dev_of(m), m->ino) : NULL;
+
+	if (obj)
+		obj->refs++;
+	return obj;
 }
 
 static int64_t mtime_ns(const struct stat *st)
@@ -309,7 +357,7 @@ static int get_opened(struct objects *o, int path_fd, const char *name, struct o
 		return err_set(e, -errno, "%s: %s", clean, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, -EINVAL, "%s is no regular file", clean);
-	obj = find(o, &st);
+	obj = find(o, BY_STAT, st.st_dev, st.st_ino);
 	if (obj) {
 		obj->refs++;
 		*ret = obj;
@@ -337,7 +385,10 @@ static int get_opened(struct objects *o, int path_fd, const char *name, struct o
 	obj->ino = st.st_ino;
 	obj->path = clean;
 	clean = NULL;
-	return keep(o, obj, ret, e);
+	r = keep(o, obj, ret, e);
+	if (!r)
+		remember(o, BY_STAT, st.st_dev, st.st_ino, *ret);
+	return r;
 }
 
 static bool is_file_of(const struct mapping *m, int path_fd)
@@ -377,7 +428,7 @@ static bool may_enter_root(pid_t pid)
 	return readlink(path, (char[2]){}, 1) >= 0 || errno != EACCES;
 }
 
-int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e)
+static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e)
 {
 	_cleanup_free_ char *link = NULL, *clean = strdup(m->path);
 	_cleanup_close_ int fd = -1;
@@ -400,6 +451,9 @@ int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct o
 	r = -errno;
 	/* what looks deleted may also be a file whose name ends like that */
 	fd = m->path[0] == '/' ? open_in_root(pid, m, m->deleted ? " (deleted)" : "") : -ENOENT;
+	/* it has ended already; most programs have the same root as we */
+	if (fd == -ENOENT && m->recorded && m->path[0] == '/')
+		fd = open_in_root(getpid(), m, "");
 	if (fd >= 0)
 		return get_opened(o, fd, m->path, ret, e);
 	if (m->deleted)
@@ -420,6 +474,21 @@ int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct o
 		return rights__refused(e, fd, RIGHT_BIT(may_enter_root(pid) ? RIGHT_DAC_READ_SEARCH : RIGHT_SYS_PTRACE),
 				       "this user may not read %s", clean);
 	return err_set(e, fd, "%s of process %d: %s", clean, (int)pid, strerror(-fd));
+}
+
+int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e)
+{
+	struct object *known = objects__known(o, m);
+	int err;
+
+	if (known) {
+		*ret = known;
+		return 0;
+	}
+	err = get_mapped(o, pid, m, ret, e);
+	if (!err)
+		remember(o, m->recorded ? BY_RECORD : BY_MAPS, dev_of(m), m->ino, *ret);
+	return err;
 }
 
 int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e)
@@ -476,6 +545,19 @@ int objects__get_image(struct objects *o, const char *name, const void *image, s
 		return no_memory(e, name);
 	}
 	return keep(o, obj, ret, e);
+}
+
+struct object *objects__known_image(struct objects *o, const char *name, size_t len)
+{
+	for (size_t i = 0; i < o->all.n; i++) {
+		struct object *obj = o->all.v[i];
+
+		if (!obj->ino && obj->size_bytes == len && !strcmp(obj->path, name)) {
+			obj->refs++;
+			return obj;
+		}
+	}
+	return NULL;
 }
 
 bool object__look_for_change(struct object *obj)

@@ -58,6 +58,8 @@ void objects__free(struct objects *o);
  * reference.
  */
 int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e);
+/* The same if it was met before, under the numbers that m has; else NULL. Nothing of any process is looked at. */
+struct object *objects__known(struct objects *o, const struct mapping *m);
 /* The same for a file named by the user (-O). */
 int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e);
 /*
@@ -66,6 +68,8 @@ int objects__get_path(struct objects *o, const char *path, struct object **ret, 
  */
 int objects__get_image(struct objects *o, const char *name, const void *image, size_t len, struct object **ret,
 		       struct err *e);
+/* One that was met before, by its name and length alone; the caller owns a reference. NULL: none. */
+struct object *objects__known_image(struct objects *o, const char *name, size_t len);
 void object__put(struct object *obj);
 
 /*

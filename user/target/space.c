@@ -13,6 +13,14 @@
 #define VDSO_MAX (1u << 20)	/* bytes; it has two to four pages */
 #define BUILD_ID_MAX 64		/* bytes */
 
+/* Numbers of files are told in several ways (object.h): where they differ it is not known, and found again. */
+static bool is_of(const struct space_range *r, const struct mapping *m)
+{
+	if (r->object)
+		return r->object->ino == m->ino;
+	return r->label && !strcmp(r->label, m->path);
+}
+
 static bool known(const struct space *s, const struct mapping *m)
 {
 	for (size_t i = s->n; i-- > 0;) {
@@ -20,9 +28,11 @@ static bool known(const struct space *s, const struct mapping *m)
 
 		if (r->start >= m->end || m->start >= r->end)
 			continue;
-		/* the newest that overlaps decides; a change of file at the same place is new */
-		return r->start == m->start && r->end == m->end && r->file_off == m->file_off &&
-		       (r->object ? m->ino == r->object->ino : !strcmp(r->label, m->path));
+		/*
+		 * The newest that overlaps decides; a change of file at the same place is new. A loader
+		 * maps a whole file first and other parts of it over that: a record of it is longer than what is left.
+		 */
+		return r->start == m->start && r->end >= m->end && r->file_off == m->file_off && is_of(r, m);
 	}
 	return false;
 }
@@ -81,6 +91,25 @@ static bool is_another(int mem, const struct maps *maps, const struct mapping *m
 	return false;
 }
 
+/* Of a mapping that is new. What is no file, or could not be opened, keeps its name; of others the object has it. */
+static struct space_range *push(struct space *s, const struct mapping *m, struct object *obj)
+{
+	struct space_range *r = vec_push(s);
+
+	if (!r)
+		return NULL;
+	r->start = m->start;
+	r->end = m->end;
+	r->file_off = m->file_off;
+	r->object = obj;
+	if (!obj || !m->ino) {
+		r->label = strdup(m->path);
+		if (r->label)
+			clean_name(r->label);
+	}
+	return r;
+}
+
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e)
 {
 	_cleanup_close_ int mem = -1;
@@ -92,33 +121,75 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 		return err;
 	for (size_t i = 0; i < maps.n && s->n < MAX_RANGES; i++) {
 		const struct mapping *m = &maps.v[i];
+		struct object *obj = NULL;
 		struct space_range *r;
+		struct err why = {};
 
 		if (!m->exec || known(s, m))
 			continue;
-		r = vec_push(s);
-		if (!r) {
-			err = err_set(e, -ENOMEM, "out of memory");
-			break;
-		}
-		r->start = m->start;
-		r->end = m->end;
-		r->file_off = m->file_off;
-		r->label = strdup(m->path);
-		if (r->label)
-			clean_name(r->label);
 		if (mem < 0)
 			mem = open_memory(pid);
 		if (m->ino)
-			objects__get(objects, pid, m, &r->object, &r->why);
+			objects__get(objects, pid, m, &obj, &why);
 		else if (!strcmp(m->path, "[vdso]"))
-			r->object = read_vdso(objects, mem, m);
-		if (m->ino && r->object && is_another(mem, &maps, m, r->object))
-			r->object->changed = true;
+			obj = read_vdso(objects, mem, m);
+		if (m->ino && obj && is_another(mem, &maps, m, obj))
+			obj->changed = true;
+		r = push(s, m, obj);
+		if (!r) {
+			object__put(obj);
+			err_done(&why);
+			err = err_set(e, -ENOMEM, "out of memory");
+			break;
+		}
+		r->why = why;
 		(*ret_new)++;
 	}
 	maps__done(&maps);
 	return err;
+}
+
+int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, bool *ret_new, struct err *e)
+{
+	struct space_range *r;
+	struct object *obj = NULL;
+	struct err why = {};
+
+	*ret_new = false;
+	if (!m->exec || known(s, m) || s->n >= MAX_RANGES)
+		return 0;
+	if (m->ino)
+		objects__get(objects, pid, m, &obj, &why);
+	else if (!strcmp(m->path, "[vdso]"))
+		obj = objects__known_image(objects, "[vdso]", m->end - m->start);
+	r = push(s, m, obj);
+	if (!r) {
+		object__put(obj);
+		err_done(&why);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	r->why = why;
+	*ret_new = true;
+	return 0;
+}
+
+int space__copy(struct space *to, const struct space *from, struct err *e)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		const struct space_range *r = &from->v[i];
+		struct space_range *slot = vec_push(to);
+
+		if (!slot)
+			return err_set(e, -ENOMEM, "out of memory");
+		slot->start = r->start;
+		slot->end = r->end;
+		slot->file_off = r->file_off;
+		slot->object = r->object;
+		if (r->object)
+			r->object->refs++;
+		slot->label = r->label ? strdup(r->label) : NULL;
+	}
+	return 0;
 }
 
 const struct space_range *space__find(const struct space *s, uint64_t addr)

@@ -12,7 +12,7 @@
 struct space_range {
 	uint64_t start, end, file_off;
 	struct object *object;	/* a reference; NULL for what is no file */
-	char *label;		/* owned; "[vdso]" and the like, or the path of a file that could not be opened */
+	char *label;		/* owned; "[vdso]" and the like, or the path of a file that could not be opened; else NULL */
 	struct err why;		/* owned; of a file that could not be opened */
 };
 
@@ -24,6 +24,10 @@ struct space {
 
 /* Reads the process's mappings; *ret_new counts those not known before. Files that cannot be opened are kept by name. */
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e);
+/* One more, told by a record; only a file that nobody has mapped before is looked for in the process. */
+int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, bool *ret_new, struct err *e);
+/* What a forked process has: the same. to is empty. */
+int space__copy(struct space *to, const struct space *from, struct err *e);
 /* Code that the process makes itself has names if it tells them: looks for the list, and for what is new in it. */
 void space__refresh_jit(struct space *s, pid_t pid);
 /* NULL: in no mapping that was ever seen. */
