@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "export/export.h"
 #include "model/snapshot.h"
 #include "opts_table.h"
 #include "util/log.h"
@@ -289,6 +290,20 @@ static int check_recorded(const struct parser *p, struct err *e)
 	return 0;
 }
 
+static int check_outputs(const struct opts *o, struct err *e)
+{
+	unsigned int known = counters__of_mode(o->mode);
+
+	for (size_t i = 0; i < o->outputs.n; i++) {
+		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
+
+		if (f && f->needs & ~known)
+			return err_set(e, -EINVAL, "-o %s and --mode %s: want one of them, that mode does not record what %s shows",
+				       o->outputs.v[i], o->mode, f->name);
+	}
+	return 0;
+}
+
 /* So that a test sees the same samples again. */
 static int choose_seed(struct opts *o, struct err *e)
 {
@@ -316,7 +331,7 @@ static int complete(struct parser *p, struct err *e)
 	}
 	if ((o->json || seen(p, "format")) && !opts__has_output(o, "-") && opts__add_output(o, "-", e))
 		return -ENOMEM;
-	return choose_seed(o, e);
+	return check_outputs(o, e) ?: choose_seed(o, e);
 }
 
 int opts__parse(struct opts *o, int argc, char **argv, struct err *e)

@@ -73,7 +73,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e);
 void opts__done(struct opts *o);
 void opts__help(FILE *out);
 
-/* "text", "json" or "folded": the format of one of o->outputs. */
+/* "text", "json", ...: the format of one of o->outputs. */
 const char *opts__output_format(const struct opts *o, const char *output);
 
 #endif

@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "export/export.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/util.h"
@@ -46,6 +47,7 @@ static int take_command(struct opts *o, const struct given *g, struct err *e);
 #define FIELD(f) .field = offsetof(struct opts, f)
 #define KEEP(l, n) { .letter = l, .name = n, .flags = LATER }
 
+#define OUTPUT_SUFFIXES ".txt .json .folded .pb.gz .speedscope.json .massif .callgrind .dot"
 #define METRICS "live-bytes live-blocks alloc-bytes alloc-calls peak-bytes temp-calls"
 
 const struct row opt_rows[] = {
@@ -102,10 +104,10 @@ const struct row opt_rows[] = {
 	{ 'd', "duration", "SEC", REPORTING, 0, take_seconds, FIELD(duration_ns),
 	  .help = "stop by itself", .preset = "at Ctrl-C, or when the targets end" },
 	{ 'o', "output", "FILE", REPORTING, 0, take_output,
-	  .help = "write at the end, and at SIGUSR1; the format goes by the suffix: .json, .txt or "
-		  ".folded; - is standard output; repeatable" },
+	  .help = "write at the end, and at SIGUSR1; the format goes by the suffix: " OUTPUT_SUFFIXES
+		  "; - is standard output; repeatable" },
 	{ 0, "format", "FORMAT", REPORTING, 0, take_choice, FIELD(format),
-	  .choices = "text json folded", .later = "pprof html speedscope massif callgrind dot",
+	  .choices = "text json folded pprof speedscope massif callgrind dot", .later = "html",
 	  .help = "write to standard output (-o -) in this format" },
 	{ 0, "json", NULL, REPORTING, 0, take_flag, FIELD(json),
 	  .help = "the same as --format json -o - --batch" },
@@ -119,7 +121,7 @@ const struct row opt_rows[] = {
 	  .later = "peak temporary threads processes sizes lifetimes tags frees tree",
 	  .help = "what a report shows; repeatable", .preset = "both, if they are recorded" },
 	{ 0, "metric", "METRIC", REPORTING, 0, take_choice, FIELD(metric), .choices = METRICS,
-	  .help = "what folded stacks weigh", .preset = "live-bytes; alloc-bytes with --mode count" },
+	  .help = "what folded stacks, graphs and trees weigh", .preset = "live-bytes; alloc-bytes with --mode count" },
 	{ 0, "sort", "KEY", REPORTING, 0, take_choice, FIELD(sort), .choices = METRICS " oldest",
 	  .help = "order of the rows", .preset = "by the view" },
 	{ 'T', "top", "N", REPORTING, 0, take_number, FIELD(top), 1, TOP_MAX,
@@ -143,22 +145,6 @@ const struct row opt_rows[] = {
 
 const size_t n_opt_rows = ARRAY_SIZE(opt_rows);
 _Static_assert(ARRAY_SIZE(opt_rows) <= OPT_ROWS_MAX, "the parser has a slot for each");
-
-/* The longer suffix stands before the one it ends in. */
-static const struct {
-	const char *suffix;
-	const char *format;	/* NULL: later */
-} suffixes[] = {
-	{ ".speedscope.json", NULL },
-	{ ".json", "json" },
-	{ ".txt", "text" },
-	{ ".folded", "folded" },
-	{ ".pb.gz", NULL },
-	{ ".html", NULL },
-	{ ".massif", NULL },
-	{ ".callgrind", NULL },
-	{ ".dot", NULL },
-};
 
 /* ---- words */
 
@@ -360,17 +346,14 @@ static int take_sym(struct opts *o, const struct given *g, struct err *e)
 
 const char *opts__output_format(const struct opts *o, const char *output)
 {
-	size_t len = strlen(output);
+	const struct export_format *f = export__find_by_path(output);
 
 	if (!strcmp(output, "-"))
 		return o->format;
-	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
-		size_t n = strlen(suffixes[i].suffix);
-
-		if (len > n && !strcmp(output + len - n, suffixes[i].suffix))
-			return suffixes[i].format ?: "";
-	}
-	return NULL;
+	/* a suffix alone is no name */
+	if (export__suffix_len(output) == strlen(output))
+		return NULL;
+	return f ? f->name : export__reserved(output) ? "" : NULL;
 }
 
 bool opts__has_output(const struct opts *o, const char *output)
@@ -397,8 +380,8 @@ static int take_output(struct opts *o, const struct given *g, struct err *e)
 	const char *format = opts__output_format(o, g->val);
 
 	if (!format)
-		return bad(g, "a file name that ends in .json, .txt or .folded, or - for "
-			   "standard output", e);
+		return err_set(e, -EINVAL, "%s %s: want a file name that ends in one of %s, or - for standard output", g->as,
+			       g->val, export__suffixes());
 	if (!*format)
 		return err_set(e, -EINVAL, "%s %s: this format is " NOT_YET, g->as, g->val);
 	if (strstr(g->val, "%t") || strstr(g->val, "%p") || strstr(g->val, "%n"))

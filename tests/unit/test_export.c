@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include "export/export.h"
 #include "export/json_writer.h"
@@ -51,6 +52,62 @@ Test(export, looks)
 	check("sample.folded", "folded", 0, NULL);
 	check("sample-single-alloc-calls.folded", "folded", SAMPLE_SINGLE, "alloc-calls");
 	check("sample-unnamed.folded", "folded", SAMPLE_SINGLE | SAMPLE_UNNAMED, NULL);
+	check("sample.speedscope.json", "speedscope", SAMPLE_LOSSES, NULL);
+	check("sample-growth.speedscope.json", "speedscope", SAMPLE_SINGLE | SAMPLE_GROWTH, NULL);
+	check("sample.massif", "massif", 0, NULL);
+	check("sample-single-losses.massif", "massif", SAMPLE_SINGLE | SAMPLE_LOSSES, NULL);
+	check("sample.callgrind", "callgrind", 0, NULL);
+	check("sample-count.callgrind", "callgrind", SAMPLE_SINGLE | SAMPLE_COUNT, "alloc-calls");
+	check("sample.dot", "dot", SAMPLE_LOSSES, NULL);
+	check("sample-unnamed.dot", "dot", SAMPLE_SINGLE | SAMPLE_UNNAMED, "alloc-calls");
+}
+
+/* What zlib makes of it depends on zlib. */
+static void check_pprof(const char *name, unsigned int flags)
+{
+	_cleanup_free_ unsigned char *text = NULL, *plain = malloc(1 << 20);
+	size_t len;
+	z_stream z = {};
+
+	text = (unsigned char *)written("pprof", flags, NULL, &len);
+	cr_assert_eq(inflateInit2(&z, MAX_WBITS + 16), Z_OK);
+	z.next_in = text;
+	z.avail_in = (unsigned int)len;
+	z.next_out = plain;
+	z.avail_out = 1 << 20;
+	cr_assert_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
+	golden__check(name, (char *)plain, z.total_out);
+	inflateEnd(&z);
+}
+
+Test(export, pprof_looks)
+{
+	check_pprof("sample.pb", SAMPLE_LOSSES);
+	check_pprof("sample-growth.pb", SAMPLE_SINGLE | SAMPLE_GROWTH);
+	check_pprof("sample-count-unnamed.pb", SAMPLE_SINGLE | SAMPLE_COUNT | SAMPLE_UNNAMED);
+}
+
+Test(export, empty_ones_are_whole)
+{
+	static const char *const names[] = { "folded", "json", "text", "pprof", "speedscope", "massif", "callgrind", "dot" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+
+		text = written(names[i], SAMPLE_EMPTY, NULL, &len);
+		cr_assert(len > 0 || i == 0, "%s", names[i]);
+	}
+}
+
+Test(export, what_was_not_recorded_is_refused)
+{
+	struct snapshot *s = sample__new(SAMPLE_COUNT);
+	_cleanup_err_ struct err e = {};
+
+	cr_assert_eq(massif__write(stdout, s, &(struct export_opts){}, &e), -EINVAL);
+	cr_assert(export__find_by_name("massif")->needs & ~s->known);
+	snapshot__free(s);
 }
 
 Test(export, folded_weights_add_up)
@@ -143,23 +200,24 @@ Test(export, formats_by_name_and_path)
 	cr_assert_str_eq(export__find_by_path("/a/b.json")->name, "json");
 	cr_assert_str_eq(export__find_by_path("x.folded")->name, "folded");
 	cr_assert_str_eq(export__find_by_path("x.txt")->name, "text");
-	cr_assert_null(export__find_by_path("x.speedscope.json"), "the longest suffix counts");
+	cr_assert_str_eq(export__find_by_path("x.speedscope.json")->name, "speedscope", "the longest suffix counts");
+	cr_assert_str_eq(export__find_by_path("x.pb.gz")->name, "pprof");
 	cr_assert_null(export__find_by_path("x.html"));
 	cr_assert_null(export__find_by_path("json"));
-	cr_assert_null(export__find_by_name("pprof"));
 	cr_assert_null(export__find_by_name(".json"));
-	cr_assert_str_eq(export__reserved("x.speedscope.json"), "speedscope");
-	cr_assert_str_eq(export__reserved("pprof"), "pprof");
+	cr_assert_str_eq(export__reserved("x.html"), "html");
+	cr_assert_str_eq(export__reserved("html"), "html");
 	cr_assert_null(export__reserved("x.json"));
 	cr_assert_null(export__reserved("x.doc"));
-	cr_assert_str_eq(export__suffixes(), ".folded .json .txt");
-	cr_assert_str_eq(export__names(), "folded json text");
-	cr_assert_str_eq(export__names(), "folded json text");
+	for (int i = 0; i < 2; i++) {
+		cr_assert_str_eq(export__suffixes(), ".folded .json .txt .pb.gz .speedscope.json .massif .callgrind .dot");
+		cr_assert_str_eq(export__names(), "folded json text pprof speedscope massif callgrind dot");
+	}
 }
 
 Test(export, writing_fails_aloud)
 {
-	static const char *const names[] = { "json", "folded", "text" };
+	static const char *const names[] = { "json", "folded", "text", "pprof", "speedscope", "massif", "callgrind", "dot" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct snapshot *s = sample__new(0);

@@ -230,6 +230,8 @@ Test(opts, commands)
 	cr_expect_eq(o.command, CMD_VERSION);
 }
 
+#define SUFFIXES ".folded .json .txt .pb.gz .speedscope.json .massif .callgrind .dot"
+
 Test(opts, refusals_say_what_and_why)
 {
 	static const struct {
@@ -295,9 +297,9 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --view leaks,x", "--view leaks,x: want leaks or allocs" },
 		{ "-p1 --view leaks,", "--view leaks,: want leaks or allocs" },
 		{ "-p1 --view leaks,tree", "--view tree: not in this version" },
-		{ "-p1 --format xml", "--format xml: want text, json or folded" },
-		{ "-p1 -o x.c", "-o x.c: want a file name that ends in .json, .txt or .folded, or - for standard output" },
-		{ "-p1 -o .json", "-o .json: want a file name that ends in .json, .txt or .folded, or - for standard output" },
+		{ "-p1 --format xml", "--format xml: want text, json, folded, pprof, speedscope, massif, callgrind or dot" },
+		{ "-p1 -o x.c", "-o x.c: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
+		{ "-p1 -o .json", "-o .json: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
 		{ "-p1 -o a.json -o a.json", "-o a.json: given twice" },
 		{ "-p1 -o - --output -", "--output -: given twice" },
 		{ "-p1 -o a-%t.json", "-o a-%t.json: %t, %p and %n are not in this version" },
@@ -306,6 +308,10 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 -- ls", "-p and -- CMD: want one of them" },
 		{ "-p1 --mode growth --min-size 1K", "--min-size 1K and --mode growth: want one of them, that mode sees no allocations" },
 		{ "-p1 --mode growth --view leaks", "--view leaks and --mode growth: want one of them, that mode does not record this" },
+		{ "-p1 --mode count -o x.massif",
+		  "-o x.massif and --mode count: want one of them, that mode does not record what massif shows" },
+		{ "-p1 --mode count --format massif",
+		  "-o - and --mode count: want one of them, that mode does not record what massif shows" },
 		{ "-p1 --mode growth -O x.so", "-O x.so and --mode growth: want one of them, that mode looks for no allocator" },
 		{ "-p1 --as-root", "--as-root: goes with -- CMD only" },
 		{ "--", "--: want a program to start behind it" },
@@ -333,9 +339,7 @@ Test(opts, later_versions)
 		"--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f", "--by thread",
-		"--between 1,2", "--keep 3", "--fail-over 1M", "--listen x", "-o x.pb.gz", "-o x.html",
-		"-o x.speedscope.json", "-o x.massif", "-o x.callgrind", "-o x.dot", "--format pprof", "--format html",
-		"--format speedscope", "--format massif", "--format callgrind", "--format dot", "--view peak",
+		"--between 1,2", "--keep 3", "--fail-over 1M", "--listen x", "-o x.html", "--format html", "--view peak",
 		"--view temporary", "--view threads", "--view processes", "--view sizes", "--view lifetimes",
 		"--view tags", "--view frees", "--view tree", "report x.json", "diff a.json b.json", "serve",
 	};

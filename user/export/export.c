@@ -12,15 +12,15 @@
 #include "util/util.h"
 
 static const struct export_format formats[] = {
-	{ "folded", ".folded", folded__write, true, false },
-	{ "json", ".json", json__write, true, true },
-	{ "text", ".txt", text__write, false, false },
-	{ "pprof", ".pb.gz", NULL, true, false },
-	{ "html", ".html", NULL, true, true },
-	{ "speedscope", ".speedscope.json", NULL, true, false },
-	{ "massif", ".massif", NULL, true, false },
-	{ "callgrind", ".callgrind", NULL, true, false },
-	{ "dot", ".dot", NULL, true, false },
+	{ "folded", ".folded", folded__write, .needs_all_names = true },
+	{ "json", ".json", json__write, .needs_all_names = true, .carries_ages = true },
+	{ "text", ".txt", text__write, .needs_all_names = false },
+	{ "pprof", ".pb.gz", pprof__write, .needs_all_names = true },
+	{ "speedscope", ".speedscope.json", speedscope__write, .needs_all_names = true },
+	{ "massif", ".massif", massif__write, .needs_all_names = true, .needs = HAS_LIVE_BYTES },
+	{ "callgrind", ".callgrind", callgrind__write, .needs_all_names = true },
+	{ "dot", ".dot", dot__write, .needs_all_names = true },
+	{ "html", ".html", .needs_all_names = true, .carries_ages = true },
 };
 
 static bool ends_with(const char *s, const char *suffix)
@@ -99,6 +99,13 @@ static const char *suffix_of(const struct export_format *f)
 static const char *name_of(const struct export_format *f)
 {
 	return f->name;
+}
+
+double export__threshold_pct(const struct export_opts *o)
+{
+	if (!o || !o->threshold_pct)
+		return EXPORT_THRESHOLD_PCT;
+	return o->threshold_pct < 0 ? 0 : o->threshold_pct;
 }
 
 const char *export__suffixes(void)

@@ -14,7 +14,11 @@
 struct export_opts {
 	const struct metric *metric;	/* NULL: metric__preset() */
 	struct report_opts report;	/* for text */
+	double threshold_pct;	/* what is lighter is folded away, where a format does that; 0: EXPORT_THRESHOLD_PCT, below 0: nothing */
 };
+
+#define EXPORT_THRESHOLD_PCT 0.5
+double export__threshold_pct(const struct export_opts *o);
 
 struct export_format {
 	const char *name;	/* --format */
@@ -23,6 +27,7 @@ struct export_format {
 	int (*write)(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 	bool needs_all_names;	/* else those of report__shown are enough */
 	bool carries_ages;	/* exact ones: the block table must be scanned for each */
+	unsigned int needs;	/* enum counter_bit: without them there is nothing to tell */
 };
 
 /* NULL: none of this version. path: the longest suffix counts. */
@@ -38,6 +43,11 @@ const char *export__names(void);
 
 int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 int folded__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+int pprof__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+int speedscope__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+int massif__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+int callgrind__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+int dot__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 int text__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 
 #endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* What every export says in its own kind of comment: how it was recorded, and what was lost. */
+#ifndef MT_NOTES_H
+#define MT_NOTES_H
+
+#include "model/snapshot.h"
+
+struct export_notes {
+	char **v;		/* owned; a line each, without an end */
+	size_t n, room;
+};
+
+/* 0 or -ENOMEM; export_notes__done in any case */
+int export_notes__init(struct export_notes *notes, const struct snapshot *s);
+void export_notes__done(struct export_notes *notes);
+
+#endif
