@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Verdicts on histories whose truth is known: each is played block by block on a
+ * clock of its own, looked at once a second, as a trace would.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "model/judge.h"
+#include "util/util.h"
+
+#define S 1000000000ull
+#define DAY (86400 * S)
+#define FOR_EVER INFINITY
+
+/* ---- a site that is played */
+
+struct block {
+	double born, dies;
+	uint64_t size;
+};
+
+struct site {
+	struct vec(struct block) live;
+	struct course course;
+	double now, first, last;
+	uint64_t alloc_calls, free_calls, live_bytes, random;
+	double lifetimes;
+	uint64_t age_at_start_ns;
+};
+
+static double chance(struct site *s)
+{
+	s->random = s->random * 6364136223846793005ull + 1442695040888963407ull;
+	return ((double)(s->random >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static void allocate(struct site *s, double at, uint64_t size, double life)
+{
+	struct block *b = vec_push(&s->live);
+
+	cr_assert_not_null(b);
+	*b = (struct block){ at, at + life, size };
+	if (!s->alloc_calls++)
+		s->first = at;
+	s->last = at;
+	s->live_bytes += size;
+}
+
+static void end_block(struct site *s, size_t i, double at)
+{
+	s->free_calls++;
+	s->lifetimes += at - s->live.v[i].born;
+	s->live_bytes -= s->live.v[i].size;
+	s->live.v[i] = s->live.v[--s->live.n];
+}
+
+static void look_at(struct site *s, double t)
+{
+	for (size_t i = 0; i < s->live.n;)
+		if (s->live.v[i].dies <= t)
+			end_block(s, i, s->live.v[i].dies);
+		else
+			i++;
+	s->now = t;
+	cr_assert_eq(course__add(&s->course, (uint64_t)(t * 1e9), s->live_bytes, s->alloc_calls), 0);
+}
+
+static struct evidence evidence_of(const struct site *s)
+{
+	double oldest = s->now;
+
+	for (size_t i = 0; i < s->live.n; i++)
+		oldest = MIN(oldest, s->live.v[i].born);
+	return (struct evidence){
+		.points = s->course.points.v,
+		.n_points = s->course.points.n,
+		.first_ns = (uint64_t)(s->first * 1e9),
+		.last_ns = (uint64_t)(s->last * 1e9),
+		.end_ns = (uint64_t)(s->now * 1e9),
+		.process_age_ns = s->age_at_start_ns + (uint64_t)(s->now * 1e9),
+		.alloc_calls = s->alloc_calls,
+		.free_calls = s->free_calls,
+		.live_blocks = s->live.n,
+		.lifetime_sum_ns = (uint64_t)(s->lifetimes * 1e9),
+		.oldest_ns = s->live.n ? (uint64_t)((s->now - oldest) * 1e9) : 0,
+		.leak_after_ns = JUDGE_LEAK_AFTER_NS,
+	};
+}
+
+static void done(struct site *s)
+{
+	vec_done(&s->live);
+	course__done(&s->course);
+}
+
+static void expect(const struct site *s, const char *verdict, const char *why)
+{
+	struct snapshot *snap = snapshot__new();
+	struct evidence e = evidence_of(s);
+	struct trend t;
+
+	judge(snap, &e, &t);
+	if (verdict)
+		cr_expect_str_eq(t.verdict ?: "(none)", verdict, "at %.0f s: wanted %s, got %s (%s)", s->now, verdict,
+				 t.verdict ?: "none", t.why ?: "");
+	else
+		cr_expect_null(t.verdict, "at %.0f s: wanted none, got %s (%s)", s->now, t.verdict, t.why);
+	if (why)
+		cr_expect_str_eq(t.why ?: "", why, "at %.0f s: %s", s->now, t.why);
+	cr_expect_eq(!t.verdict, !t.why);
+	if (getenv("MT_JUDGE_TELL"))
+		fprintf(stderr, "%6.0f s  %-9s %s\n", s->now, t.verdict ?: "-", t.why ?: "");
+	snapshot__free(snap);
+}
+
+/* ---- the histories */
+
+Test(judge, true_leak)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	for (int t = 0; t < 3600; t++) {
+		for (int i = 0; i < 20; i++)
+			allocate(&s, t + i / 20.0, 2560, FOR_EVER);
+		look_at(&s, t + 1);
+		if (t + 1 == 3)
+			expect(&s, NULL, NULL);
+		else if (t + 1 == 10)
+			expect(&s, "suspect", "0 of 200 freed, +2.9 MiB/min for 9.0s, oldest 10.0s");
+		else if (t + 1 == 30)
+			expect(&s, "leak", NULL);
+		else if (t + 1 == 360)
+			expect(&s, "leak", "0 of 7,200 freed, +2.9 MiB/min for 5m59s, oldest 6m00s");
+	}
+	expect(&s, "leak", NULL);
+	done(&s);
+}
+
+/* 2,000 calls a second, blocks of 20 ms; one in 500 is forgotten. */
+Test(judge, slow_leak_under_churn)
+{
+	struct site s = { .age_at_start_ns = DAY, .random = 1 };
+
+	for (int t = 0; t < 120; t++) {
+		for (int i = 0; i < 2000; i++)
+			allocate(&s, t + i / 2000.0, 100 + (uint64_t)(chance(&s) * 200),
+				 chance(&s) < 1 / 500.0 ? FOR_EVER : -0.02 * log(chance(&s)));
+		look_at(&s, t + 1);
+	}
+	expect(&s, "leak", NULL);
+	done(&s);
+}
+
+/* Blocks of a second, a few thousand of them, and one in 300 forgotten: it shows only after a while. */
+Test(judge, slower_leak_under_heavier_churn)
+{
+	struct site s = { .age_at_start_ns = DAY, .random = 2 };
+
+	for (int t = 0; t < 600; t++) {
+		for (int i = 0; i < 1000; i++)
+			allocate(&s, t + i / 1000.0, 256, chance(&s) < 1 / 300.0 ? FOR_EVER : -log(chance(&s)));
+		look_at(&s, t + 1);
+	}
+	expect(&s, "leak", NULL);
+	done(&s);
+}
+
+/* The same traffic without the leak; then more and more of it: growth that the calls explain. */
+Test(judge, traffic_that_grows)
+{
+	struct site s = { .age_at_start_ns = DAY, .random = 3 };
+
+	for (int i = 0; i < 50; i++)
+		allocate(&s, 0.1, 1000, FOR_EVER);
+	for (int t = 0; t < 300; t++) {
+		for (int i = 0; i < 500; i++)
+			allocate(&s, t + i / 500.0, 256, -log(chance(&s)));
+		look_at(&s, t + 1);
+	}
+	expect(&s, "steady", NULL);
+	for (int t = 300; t < 1200; t++) {
+		for (int i = 0; i < 500 + (t - 300) * 4; i++)
+			allocate(&s, t + chance(&s), 256, -log(chance(&s)));
+		look_at(&s, t + 1);
+	}
+	expect(&s, "growing", NULL);
+	done(&s);
+}
+
+/* It fills for a minute; from then on each new block takes the place of the oldest. */
+Test(judge, cache_with_a_limit)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	for (int t = 0; t < 1200; t++) {
+		for (int i = 0; i < 50; i++)
+			allocate(&s, t + i / 50.0, 1024, 60);
+		look_at(&s, t + 1);
+		if (t + 1 == 15)
+			expect(&s, "suspect", NULL);
+		else if (t + 1 == 120 || t + 1 == 300)
+			expect(&s, "steady", NULL);
+	}
+	expect(&s, "steady", NULL);
+	done(&s);
+}
+
+/* A program that begins: quickly at first, then ever less, up to 64 MiB. */
+Test(judge, warm_up)
+{
+	struct site s = {};
+	uint64_t held = 0;
+
+	for (int t = 0; t < 600; t++) {
+		uint64_t want = (uint64_t)(65536 * (1 - exp(-(t + 1) / 30.0)));
+
+		for (; held < want; held++)
+			allocate(&s, t + 0.5, 1024, FOR_EVER);
+		look_at(&s, t + 1);
+		if (t + 1 == 25)
+			expect(&s, "suspect", NULL);
+		else if (t + 1 == 70)
+			expect(&s, "growing", NULL);
+		else if (t + 1 == 300)
+			expect(&s, "steady", NULL);
+	}
+	expect(&s, "steady", NULL);
+	done(&s);
+}
+
+/* A pool fills for ten seconds and is emptied, again and again: no moment may look like a leak. */
+Test(judge, sawtooth_pool)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	for (int t = 0; t < 600; t++) {
+		for (int i = 0; i < 100; i++)
+			allocate(&s, t + i / 100.0, 10240, 10 - t % 10 - i / 100.0);
+		look_at(&s, t + 1);
+		if (t + 1 >= 30)
+			expect(&s, "steady", NULL);
+	}
+	done(&s);
+}
+
+/* The same, slow enough for each ramp to be seen as one: two minutes. */
+Test(judge, slow_sawtooth)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	for (int t = 0; t < 3600; t++) {
+		struct snapshot *snap = snapshot__new();
+		struct evidence e;
+		struct trend trend;
+
+		for (int i = 0; i < 10; i++)
+			allocate(&s, t + i / 10.0, 10240, 120 - t % 120 - i / 10.0);
+		look_at(&s, t + 1);
+		e = evidence_of(&s);
+		judge(snap, &e, &trend);
+		if (t > 130)
+			cr_expect(!trend.verdict || (strcmp(trend.verdict, "leak") && strcmp(trend.verdict, "suspect")),
+				  "at %d s: %s", t + 1, trend.why);
+		snapshot__free(snap);
+	}
+	expect(&s, "steady", NULL);
+	done(&s);
+}
+
+/* Work comes in twice as fast as it is done, for a minute; then nothing more comes. */
+Test(judge, queue_that_backs_up_and_drains)
+{
+	struct site s = { .age_at_start_ns = DAY };
+	size_t served = 0;
+
+	for (int t = 0; t < 400; t++) {
+		for (int i = 0; i < 100 && t < 60; i++)
+			allocate(&s, t + i / 100.0, 4096, FOR_EVER);
+		/* first come, first served; the list is out of order */
+		for (int i = 0; i < 50 && s.live.n; i++, served++) {
+			size_t oldest = 0;
+
+			for (size_t k = 1; k < s.live.n; k++)
+				if (s.live.v[k].born < s.live.v[oldest].born)
+					oldest = k;
+			end_block(&s, oldest, t + 1);
+		}
+		look_at(&s, t + 1);
+		if (t + 1 == 50)
+			expect(&s, "growing", NULL);
+		else if (t + 1 == 110)
+			expect(&s, "draining", NULL);
+	}
+	expect(&s, "steady", NULL);
+	cr_expect_eq(served, 6000);
+	done(&s);
+}
+
+Test(judge, start_up_allocations)
+{
+	struct site s = {};
+
+	for (int i = 0; i < 512; i++)
+		allocate(&s, 0.5, 1024, FOR_EVER);
+	for (int t = 0; t < 30; t++)
+		look_at(&s, t + 1);
+	expect(&s, "steady", "512.0 KiB for 29.0s, last allocation 29.5s ago");
+	done(&s);
+}
+
+/* One block a quarter of an hour: rare, but it goes on. */
+Test(judge, rare_leak)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	for (int t = 0; t < 4 * 3600; t++) {
+		if (t % 900 == 450)
+			allocate(&s, t, 65536, FOR_EVER);
+		if (s.alloc_calls)
+			look_at(&s, t + 1);
+	}
+	expect(&s, "leak", NULL);
+	done(&s);
+}
+
+/* Three days of peace, then a leak for half an hour. */
+Test(judge, leak_that_began_late)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	for (int i = 0; i < 1000; i++)
+		allocate(&s, 0.5, 1024, FOR_EVER);
+	for (int t = 0; t < 3 * 86400; t++)
+		look_at(&s, t + 1);
+	expect(&s, "steady", NULL);
+	for (int t = 3 * 86400; t < 3 * 86400 + 1800; t++) {
+		allocate(&s, t + 0.5, 4096, FOR_EVER);
+		look_at(&s, t + 1);
+	}
+	expect(&s, "leak", NULL);
+	done(&s);
+}
+
+Test(judge, process_of_three_seconds)
+{
+	struct site s = {};
+
+	for (int t = 0; t < 3; t++) {
+		for (int i = 0; i < 1000; i++)
+			allocate(&s, t + i / 1000.0, 100, FOR_EVER);
+		look_at(&s, t + 1);
+	}
+	expect(&s, NULL, NULL);
+	done(&s);
+}
+
+Test(judge, a_site_that_has_just_appeared)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	allocate(&s, 100, 100, FOR_EVER);
+	for (int t = 0; t < 3; t++)
+		look_at(&s, 101 + t);
+	expect(&s, "new", "first allocation 3.0s ago");
+	done(&s);
+}
+
+/* ---- false alarms */
+
+/*
+ * Courses without any trend, of a site whose other signs all speak for a leak:
+ * short lifetimes, old blocks. What is left to tell them from one is the course alone.
+ */
+enum noise { WALK, BOUNDED_WALK, WHITE, REVERTING, N_NOISES };
+
+static double normal(struct site *s)
+{
+	return sqrt(-2 * log(chance(s))) * cos(6.283185307179586 * chance(s));
+}
+
+static bool alarms(enum noise noise, uint64_t seed, int seconds)
+{
+	struct site s = { .random = seed * 0x9e3779b97f4a7c15ull };
+	struct snapshot *snap = snapshot__new();
+	double x = 0;
+	struct evidence e;
+	struct trend t;
+	bool ret;
+
+	for (int i = 1; i <= seconds; i++) {
+		double n = normal(&s);
+
+		x = noise == WHITE ? n * 10 : noise == REVERTING ? 0.9 * x + n * 4 : x + n;
+		if (noise == BOUNDED_WALK)
+			x = MAX(-20, MIN(20, x));
+		cr_assert_eq(course__add(&s.course, (uint64_t)i * S, (uint64_t)(MAX(x + 200, 0) * 4096), (uint64_t)i * 1000), 0);
+	}
+	e = (struct evidence){
+		.points = s.course.points.v, .n_points = s.course.points.n, .end_ns = (uint64_t)seconds * S, .process_age_ns = DAY,
+		.alloc_calls = (uint64_t)seconds * 1000, .free_calls = (uint64_t)seconds * 1000 - 200, .live_blocks = 200,
+		.lifetime_sum_ns = (uint64_t)seconds * S, .oldest_ns = (uint64_t)seconds * S,
+		.last_ns = (uint64_t)seconds * S, .leak_after_ns = JUDGE_LEAK_AFTER_NS,
+	};
+	judge(snap, &e, &t);
+	ret = t.verdict && !strcmp(t.verdict, "leak");
+	snapshot__free(snap);
+	done(&s);
+	return ret;
+}
+
+Test(judge, false_alarms_are_rare)
+{
+	static const int lengths[] = { 30, 60, 120, 300, 1800 };
+	unsigned int n = 2000;
+
+	for (enum noise noise = 0; noise < N_NOISES; noise++)
+		for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+			unsigned int wrong = 0;
+
+			for (uint64_t seed = 1; seed <= n; seed++)
+				wrong += alarms(noise, seed, lengths[i]);
+			if (getenv("MT_JUDGE_TELL"))
+				fprintf(stderr, "noise %d, %d s: %u of %u\n", noise, lengths[i], wrong, n);
+			cr_expect_leq(wrong, n / 200, "noise %d, %d s: %u of %u", noise, lengths[i], wrong, n);
+		}
+}

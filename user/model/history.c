@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the courses of sites, fed once a second.
+ *
+ * What always holds: memory is bounded by HISTORY_MAX_SITES courses of
+ * COURSE_MAX_POINTS points, beside a few words for each site number. Nothing
+ * that was low is forgotten when points merge: a point knows the least and the
+ * most of its time. Recent points are seconds apart, old ones hours: the time
+ * that a point covers grows with its age, so that both the last minute and
+ * the last three days fit.
+ *
+ * Which sites matter: half of the room goes to those that hold the most, a
+ * quarter to those that grow the most, a quarter to those that are called the
+ * most, where a slow leak hides behind what is freed. Where there is room for
+ * all sites, all have a course.
+ */
+#include "model/history.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NS_PER_S 1000000000ull
+#define CLOSE_NS (NS_PER_S / 2)
+/* Notes for which a site keeps its course after it ceased to matter. */
+#define PATIENCE 8
+/* Seconds, about, that "of late" looks back over. */
+#define SMOOTH 16.0
+#define MAX_PROC UINT16_MAX
+
+/* ---- a course */
+
+void course__done(struct course *c)
+{
+	vec_done(&c->points);
+}
+
+static void merge(struct course_point *into, const struct course_point *later)
+{
+	into->t_ns = later->t_ns;
+	into->live_bytes = later->live_bytes;
+	if (later->low_bytes < into->low_bytes) {
+		into->low_bytes = later->low_bytes;
+		into->low_ns = later->low_ns;
+	}
+	into->high_bytes = MAX(into->high_bytes, later->high_bytes);
+	into->alloc_calls = later->alloc_calls;
+}
+
+/* Makes room for a point at now_ns: the pair goes together that covers the smallest share of its age. */
+static void thin_out(struct course *c, uint64_t now_ns)
+{
+	struct course_point *v = c->points.v;
+	size_t at = 1;
+	double least = 2;
+
+	/* the first point stays what it is: the beginning */
+	for (size_t i = 1; i + 1 < c->points.n; i++) {
+		double share = (double)(v[i + 1].t_ns - v[i - 1].t_ns) / (double)(now_ns - v[i - 1].t_ns);
+
+		if (share < least) {
+			least = share;
+			at = i;
+		}
+	}
+	merge(&v[at], &v[at + 1]);
+	memmove(&v[at + 1], &v[at + 2], (c->points.n - at - 2) * sizeof(*v));
+	c->points.n--;
+}
+
+static struct course_point point(uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls)
+{
+	return (struct course_point){ t_ns, live_bytes, live_bytes, live_bytes, t_ns, alloc_calls };
+}
+
+int course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls)
+{
+	struct course_point p = point(t_ns, live_bytes, alloc_calls), *slot;
+	struct course_point *last = c->points.n ? &c->points.v[c->points.n - 1] : NULL;
+
+	if (last && t_ns < last->t_ns + CLOSE_NS) {
+		p.t_ns = MAX(t_ns, last->t_ns);
+		merge(last, &p);
+		return 0;
+	}
+	if (c->points.n >= COURSE_MAX_POINTS)
+		thin_out(c, t_ns);
+	slot = vec_push(&c->points);
+	if (!slot)
+		return -ENOMEM;
+	*slot = p;
+	return 0;
+}
+
+/* The timeline's points are even: so are the course's. */
+int course__of_timeline(struct course *c, const struct snap_point *v, size_t n)
+{
+	size_t each = (n + COURSE_MAX_POINTS - 1) / COURSE_MAX_POINTS;
+
+	for (size_t i = 0; i < n; i++) {
+		struct course_point p = point(v[i].t_ns, v[i].live_bytes, v[i].alloc_calls);
+		struct course_point *slot = c->points.n ? &c->points.v[c->points.n - 1] : NULL;
+
+		if (i % each || (slot && p.t_ns < slot->t_ns + CLOSE_NS)) {
+			p.t_ns = MAX(p.t_ns, slot->t_ns);
+			merge(slot, &p);
+			continue;
+		}
+		slot = vec_push(&c->points);
+		if (!slot)
+			return -ENOMEM;
+		*slot = p;
+	}
+	return 0;
+}
+
+/* ---- the sites that matter */
+
+void history__done(struct history *h)
+{
+	for (size_t i = 0; i < h->sites.n; i++)
+		course__done(&h->sites.v[i].course);
+	vec_done(&h->sites);
+	vec_done(&h->slot_of);
+	vec_done(&h->base);
+	vec_done(&h->keys);
+}
+
+static uint64_t live_bytes(const struct cut_site *s)
+{
+	return s->counts.alloc_bytes > s->counts.free_bytes ? s->counts.alloc_bytes - s->counts.free_bytes : 0;
+}
+
+static struct site_course *course_of(const struct history *h, const struct cut_site *s)
+{
+	uint32_t slot = s->site < h->slot_of.n ? h->slot_of.v[s->site] : 0;
+	struct site_course *c = slot ? &h->sites.v[slot - 1] : NULL;
+
+	return c && c->site == s->site && c->proc == s->proc && c->first_ns == s->first_ns ? c : NULL;
+}
+
+const struct course *history__of_site(const struct history *h, const struct cut_site *site)
+{
+	const struct site_course *c = course_of(h, site);
+
+	return c ? &c->course : NULL;
+}
+
+static int make_room(struct history *h, const struct cut *cut)
+{
+	for (size_t i = 0; i < cut->n_sites; i++) {
+		while (h->slot_of.n <= cut->sites[i].site)
+			if (!vec_push(&h->slot_of))
+				return -ENOMEM;
+		while (h->base.n <= cut->sites[i].site) {
+			double *b = vec_push(&h->base);
+
+			if (!b)
+				return -ENOMEM;
+			*b = -1;
+		}
+	}
+	while (h->keys.n < cut->n_sites)
+		if (!vec_push(&h->keys))
+			return -ENOMEM;
+	return 0;
+}
+
+/* What the three lists are ordered by. */
+static uint64_t by_live(const struct history *h, const struct cut_site *s)
+{
+	return live_bytes(s);
+}
+
+static uint64_t by_growth(const struct history *h, const struct cut_site *s)
+{
+	double more = (double)live_bytes(s) - h->base.v[s->site];
+
+	return more >= 1 ? (uint64_t)more : 0;
+}
+
+static uint64_t by_calls(const struct history *h, const struct cut_site *s)
+{
+	return s->counts.alloc_calls;
+}
+
+static const struct list {
+	uint64_t (*key)(const struct history *h, const struct cut_site *s);
+	size_t room;
+} lists[] = {
+	{ by_live, HISTORY_MAX_SITES / 2 },
+	{ by_growth, HISTORY_MAX_SITES / 4 },
+	{ by_calls, HISTORY_MAX_SITES / 4 },
+};
+
+/* The nth largest of v, which is put in some other order. */
+static uint64_t nth_largest(uint64_t *v, size_t n, size_t nth)
+{
+	size_t from = 0, to = n - 1;
+
+	while (from < to) {
+		uint64_t pivot = v[from + (to - from) / 2];
+		size_t i = from, k = to;
+
+		for (;;) {
+			uint64_t swap;
+
+			while (v[i] > pivot)
+				i++;
+			while (v[k] < pivot)
+				k--;
+			if (i >= k)
+				break;
+			swap = v[i];
+			v[i++] = v[k];
+			v[k--] = swap;
+		}
+		if (nth <= k)
+			to = k;
+		else
+			from = k + 1;
+	}
+	return v[nth];
+}
+
+/* From which key on a site is on each list; nothing is on a list by 0. */
+static void thresholds(struct history *h, const struct cut *cut, uint64_t least[static ARRAY_SIZE(lists)])
+{
+	for (size_t k = 0; k < ARRAY_SIZE(lists); k++) {
+		least[k] = 1;
+		if (cut->n_sites <= HISTORY_MAX_SITES)
+			continue;
+		for (size_t i = 0; i < cut->n_sites; i++)
+			h->keys.v[i] = lists[k].key(h, &cut->sites[i]);
+		least[k] = MAX(1u, nth_largest(h->keys.v, cut->n_sites, lists[k].room - 1));
+	}
+}
+
+static bool matters(const struct history *h, const struct cut_site *s, const uint64_t least[static ARRAY_SIZE(lists)])
+{
+	for (size_t k = 0; k < ARRAY_SIZE(lists); k++)
+		if (lists[k].key(h, s) >= least[k])
+			return true;
+	return false;
+}
+
+/* A slot that is free, or one whose site has not mattered for a while; NULL if there is none, or no memory. */
+static struct site_course *take_slot(struct history *h, uint32_t site)
+{
+	struct site_course *c = NULL;
+
+	/* of another process, which had the same number before */
+	if (h->slot_of.v[site])
+		c = &h->sites.v[h->slot_of.v[site] - 1];
+	else if (h->sites.n < HISTORY_MAX_SITES)
+		c = vec_push(&h->sites);
+	for (size_t i = 0; !c && h->sites.n >= HISTORY_MAX_SITES && i < h->sites.n; i++) {
+		h->hand = (h->hand + 1) % h->sites.n;
+		if (h->n_notes - h->sites.v[h->hand].wanted_at >= PATIENCE)
+			c = &h->sites.v[h->hand];
+	}
+	if (!c)
+		return NULL;
+	if (h->slot_of.v[c->site] == (uint32_t)(c - h->sites.v) + 1)
+		h->slot_of.v[c->site] = 0;
+	c->course.points.n = 0;
+	h->slot_of.v[site] = (uint32_t)(c - h->sites.v) + 1;
+	return c;
+}
+
+/* Processes that have ended: their courses ended with them. */
+struct over {
+	uint64_t word[(MAX_PROC + 1) / 64];
+};
+
+static bool is_over(const struct over *o, uint32_t proc)
+{
+	return proc > MAX_PROC || o->word[proc / 64] >> (proc % 64) & 1;
+}
+
+static void list_over(struct over *o, const struct cut *cut)
+{
+	memset(o, 0, sizeof(*o));
+	for (size_t i = 0; i < cut->n_procs; i++)
+		if (cut->procs[i].ended && cut->procs[i].proc <= MAX_PROC)
+			o->word[cut->procs[i].proc / 64] |= 1ull << (cut->procs[i].proc % 64);
+}
+
+int history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
+{
+	uint64_t least[ARRAY_SIZE(lists)];
+	struct over over;
+	bool full = false;
+	int err = make_room(h, cut);
+
+	if (err)
+		return err;
+	h->n_notes++;
+	list_over(&over, cut);
+	thresholds(h, cut, least);
+	for (size_t i = 0; i < cut->n_sites && !err; i++) {
+		const struct cut_site *s = &cut->sites[i];
+		struct site_course *c;
+
+		if (is_over(&over, s->proc))
+			continue;
+		c = course_of(h, s);
+		if (matters(h, s, least)) {
+			if (!c && !full) {
+				c = take_slot(h, s->site);
+				full = !c;
+				if (c) {
+					c->site = s->site;
+					c->proc = s->proc;
+					c->first_ns = s->first_ns;
+				}
+			}
+			if (c)
+				c->wanted_at = h->n_notes;
+		}
+		if (c)
+			err = course__add(&c->course, t_ns, live_bytes(s), s->counts.alloc_calls);
+	}
+	for (size_t i = 0; i < cut->n_sites; i++) {
+		double *base = &h->base.v[cut->sites[i].site], live = (double)live_bytes(&cut->sites[i]);
+
+		*base = *base < 0 ? live : *base + (live - *base) / SMOOTH;
+	}
+	return err;
+}

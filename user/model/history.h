@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The course of live bytes: of the sites that matter, over seconds or over days. For model/ alone. */
+#ifndef MT_HISTORY_H
+#define MT_HISTORY_H
+
+#include "model/cut.h"
+#include "model/snapshot.h"
+#include "util/util.h"
+
+/* Points of a course. When it is full, two neighbours become one: those that stand the closest for their age. */
+#define COURSE_MAX_POINTS 96
+/* Sites that have a course at a time; the others have none, until they matter more. */
+#define HISTORY_MAX_SITES 1024
+
+struct course_point {		/* from the point before it up to t_ns */
+	uint64_t t_ns;		/* since the trace's start */
+	uint64_t live_bytes;	/* at t_ns */
+	uint64_t low_bytes, high_bytes;	/* the least and the most that was seen */
+	uint64_t low_ns;	/* when it was the least */
+	uint64_t alloc_calls;	/* at t_ns, since the trace's start */
+};
+
+struct course {			/* all zero: empty; points in order of time */
+	struct vec(struct course_point) points;
+};
+
+void course__done(struct course *c);
+/* -ENOMEM; a point within half a second of the last one takes its place. */
+int course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls);
+/* A process's timeline as a course. */
+int course__of_timeline(struct course *c, const struct snap_point *v, size_t n);
+
+struct site_course {
+	uint32_t site, proc;	/* whose it is: numbers are given again, with another first_ns */
+	uint64_t first_ns;
+	uint64_t wanted_at;	/* the last note at which the site was among those that matter */
+	struct course course;
+};
+
+struct history {		/* all zero: empty */
+	struct vec(struct site_course) sites;	/* at most HISTORY_MAX_SITES */
+	struct vec(uint32_t) slot_of;	/* by site number: 1 + index of sites; 0: none */
+	struct vec(double) base;	/* by site number: live bytes of late, smoothed; -1: not seen yet */
+	struct vec(uint64_t) keys;	/* scratch, for choosing */
+	uint64_t n_notes;
+	size_t hand;		/* where a slot was last looked for */
+};
+
+void history__done(struct history *h);
+/* A cut was taken at t_ns since the trace's start. -ENOMEM: some points may be missing. */
+int history__note(struct history *h, const struct cut *cut, uint64_t t_ns);
+/* NULL: it has none. Holds until the next note. */
+const struct course *history__of_site(const struct history *h, const struct cut_site *site);
+
+#endif

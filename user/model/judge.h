@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* From the course of live bytes and the counters to a verdict, with its reasons. For model/ alone. */
+#ifndef MT_JUDGE_H
+#define MT_JUDGE_H
+
+#include "model/history.h"
+#include "model/snapshot.h"
+
+/* Growth that has lasted for this long is called a leak, if all else speaks for it; --leak-after. */
+#define JUDGE_LEAK_AFTER_NS 20000000000ull
+
+struct evidence {
+	const struct course_point *points;
+	size_t n_points;
+	uint64_t first_ns, last_ns;	/* the first and the last allocation, since the trace's start */
+	uint64_t end_ns;	/* of what was seen: now, or when the process ended */
+	uint64_t process_age_ns;	/* then */
+	uint64_t alloc_calls, free_calls, live_blocks;
+	uint64_t lifetime_sum_ns;	/* over the freed */
+	uint64_t oldest_ns;	/* at end_ns, 0 if none is live */
+	uint64_t leak_after_ns;
+	bool estimated;
+};
+
+/* The verdict and its reasons live in the snapshot. */
+void judge(struct snapshot *s, const struct evidence *e, struct trend *ret);
+
+#endif
