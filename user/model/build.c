@@ -59,6 +59,7 @@ static const struct counter_words inside_at_end_words = { "inside_at_end", "call
 
 struct build {
 	struct snapshot *s;
+	const struct snapshot_info *info;
 	const struct model_calls *calls;
 	struct places *places;	/* the model's */
 	bool failed;
@@ -120,6 +121,7 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 		to->n_stack = from->n_frames;
 	}
 	b->failed |= from->n_frames && !places;
+	trends__site(m, cut, b->info, from, b->s, to);
 }
 
 static void add_counters(struct counters *sum, const struct counters *c)
@@ -339,7 +341,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 				 const struct model_calls *calls)
 {
 	struct snapshot *s = snapshot__new();
-	struct build b = { .s = s, .calls = calls, .places = &m->places };
+	struct build b = { .s = s, .info = info, .calls = calls, .places = &m->places };
 	size_t n_proc_numbers = 1;
 	_cleanup_free_ uint32_t *process_of_proc = NULL;
 
@@ -376,9 +378,12 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->tool_cpu_ns = info->tool_cpu_ns;
 	s->probe_ns_estimate = info->probe_ns_estimate;
 	s->scanned = cut->scanned;
+	s->baseline = m->baseline.set;
+	s->baseline_ns = m->baseline.t_ns;
 	build_counters(s, cut, info->unwind_full);
 	build_processes(&b, m, cut, process_of_proc, n_proc_numbers);
 	build_sites(&b, m, cut, process_of_proc, n_proc_numbers);
+	trends__processes(info, s);
 	places__copy(&m->places, s);
 out:
 	if (b.failed) {

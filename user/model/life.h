@@ -5,6 +5,7 @@
 
 #include "model/model.h"
 #include "model/places.h"
+#include "model/trends.h"
 #include "util/util.h"
 
 struct life_thread {
@@ -32,6 +33,8 @@ struct model {
 	int64_t wall_start_ns;
 	struct vec(struct life *) lives;
 	struct places places;
+	struct history history;
+	struct baseline baseline;
 };
 
 struct life *model__life(const struct model *m, uint32_t proc);

@@ -41,6 +41,8 @@ void model__free(struct model *m)
 	}
 	vec_done(&m->lives);
 	places__done(&m->places);
+	history__done(&m->history);
+	baseline__done(&m->baseline);
 	free(m);
 }
 
@@ -142,6 +144,11 @@ static void thin_out(struct life *l)
 	l->note_every *= 2;
 }
 
+static uint64_t since_start(const struct model *m, const struct cut *cut)
+{
+	return cut->now_ns > m->start_clock_ns ? cut->now_ns - m->start_clock_ns : 0;
+}
+
 int model__note(struct model *m, const struct cut *cut)
 {
 	_cleanup_free_ struct snap_point *sums = NULL;	/* by the number in the kernel's tables */
@@ -178,8 +185,13 @@ int model__note(struct model *m, const struct cut *cut)
 		if (!slot)
 			return -ENOMEM;
 		*slot = sums[l->proc];
-		slot->t_ns = cut->now_ns > m->start_clock_ns ? cut->now_ns - m->start_clock_ns : 0;
+		slot->t_ns = since_start(m, cut);
 		slot->rss_bytes = l->rss_bytes;
 	}
-	return 0;
+	return history__note(&m->history, cut, since_start(m, cut));
+}
+
+int model__set_baseline(struct model *m, const struct cut *cut)
+{
+	return baseline__set(&m->baseline, cut, since_start(m, cut));
 }

@@ -50,8 +50,10 @@ int model__add_life(struct model *m, const struct life_info *info);
 int model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
 void model__life_ended(struct model *m, uint32_t proc);
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
-/* A point of each life's timeline. */
+/* A point of each life's timeline, and of the history of the sites that matter. */
 int model__note(struct model *m, const struct cut *cut);
+/* Changes count from this cut on. */
+int model__set_baseline(struct model *m, const struct cut *cut);
 
 struct snapshot_info {		/* what neither the cut nor the model knows */
 	const char *mode, *size;	/* as in the options */
@@ -67,6 +69,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t mappings;	/* another number whenever an address may lie elsewhere */
 	uint64_t probe_ns_estimate;	/* 0: not measured */
 	uint64_t unwind_full;	/* files whose unwind table found no room */
+	uint64_t leak_after_ns;	/* --leak-after; 0: the usual */
 };
 
 /* NULL without memory. Probes are added by the caller. */

@@ -104,6 +104,7 @@ struct snap_site {
 	uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated */
 	int tid;		/* --by thread: whose it is; else 0 */
 	const char *thread;	/* that one's name; NULL: unknown */
+	int64_t since_baseline_bytes;	/* what is live now less what was then; holds if snapshot.baseline */
 	struct trend trend;
 	const struct snap_point *history;	/* of live_bytes; the other fields are 0 */
 	size_t n_history;
@@ -144,6 +145,7 @@ struct snap_process {
 	int64_t wall_started_ns;	/* since 1970; 0: unknown */
 	uint64_t unseen_ns;	/* it ran for this long before its allocator was probed, while others were traced already */
 	uint64_t lost_blocks, lost_stacks;	/* its share of live_full; of stack_full and site_full */
+	int64_t since_baseline_bytes;	/* as of a site */
 	struct trend trend;
 	struct counters c;
 	struct std_error error;
@@ -192,6 +194,8 @@ struct snapshot {
 	bool partial_sizes;	/* --min-size or --max-size: unknown_frees cannot be told */
 	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
 	uint64_t older_ns;	/* --older, 0 if not asked */
+	bool baseline;		/* SIGUSR2 set one: changes count from it */
+	uint64_t baseline_ns;	/* since the trace's start */
 
 	struct counters totals;
 	struct std_error error;	/* of the totals */

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the baseline; puts what history.c and judge.c know into a snapshot.
+ *
+ * What always holds: a row's change is what it holds now less what it held when
+ * the baseline was set, 0 for a site that was not there; the sites of a process
+ * add up to it. A process is judged by its sites first: what all of it holds
+ * swings more than what leaks.
+ */
+#include "model/trends.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "model/judge.h"
+#include "model/life.h"
+#include "util/parse.h"
+
+struct baseline_site {
+	uint32_t proc;
+	uint64_t first_ns, live_bytes;
+};
+
+/* ---- the baseline */
+
+void baseline__done(struct baseline *b)
+{
+	vec_done(&b->sites);
+	b->set = false;
+}
+
+int baseline__set(struct baseline *b, const struct cut *cut, uint64_t t_ns)
+{
+	struct baseline new = { .set = true, .t_ns = t_ns };
+
+	for (size_t i = 0; i < cut->n_sites; i++) {
+		const struct cut_site *s = &cut->sites[i];
+
+		while (new.sites.n <= s->site)
+			if (!vec_push(&new.sites)) {
+				baseline__done(&new);
+				return -ENOMEM;
+			}
+		new.sites.v[s->site] = (struct baseline_site){ s->proc, s->first_ns,
+							       s->counts.alloc_bytes - s->counts.free_bytes };
+	}
+	baseline__done(b);
+	*b = new;
+	return 0;
+}
+
+static int64_t since_baseline(const struct baseline *b, const struct cut_site *s)
+{
+	const struct baseline_site *then = s->site < b->sites.n ? &b->sites.v[s->site] : NULL;
+	uint64_t now = s->counts.alloc_bytes - s->counts.free_bytes;
+
+	/* numbers are given again: it may have been another's */
+	if (!then || then->proc != s->proc || then->first_ns != s->first_ns)
+		return (int64_t)now;
+	return (int64_t)(now - then->live_bytes);
+}
+
+/* ---- sites */
+
+static void copy_history(const struct course *c, struct snapshot *s, struct snap_site *to)
+{
+	struct snap_point *v = snapshot__alloc(s, c->points.n, sizeof(*v));
+
+	for (size_t i = 0; i < c->points.n; i++) {
+		v[i].t_ns = c->points.v[i].t_ns;
+		v[i].live_bytes = c->points.v[i].live_bytes;
+	}
+	to->history = v;
+	to->n_history = c->points.n;
+}
+
+/* How old a process was at a moment of the trace. */
+static uint64_t age_at(const struct snap_process *p, uint64_t t_ns)
+{
+	uint64_t seen_ns = p->n_timeline ? p->timeline[0].t_ns : 0;
+
+	return p->age_at_attach_ns + (t_ns > seen_ns ? t_ns - seen_ns : 0);
+}
+
+static uint64_t leak_after(const struct snapshot_info *info)
+{
+	return info->leak_after_ns ? info->leak_after_ns : JUDGE_LEAK_AFTER_NS;
+}
+
+void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info, const struct cut_site *from,
+		  struct snapshot *s, struct snap_site *to)
+{
+	const struct course *c = history__of_site(&m->history, from);
+	const struct snap_process *p = &s->processes[to->process];
+	uint64_t now_ns = cut->now_ns > m->start_clock_ns ? cut->now_ns - m->start_clock_ns : 0;
+	struct evidence e = {
+		.first_ns = to->first_ns,
+		.last_ns = to->last_ns,
+		.end_ns = now_ns,
+		.alloc_calls = to->c.alloc_calls,
+		.free_calls = to->c.free_calls,
+		.live_blocks = to->c.live_blocks,
+		.lifetime_sum_ns = to->lifetime_sum_ns,
+		.oldest_ns = to->oldest_ns,
+		.leak_after_ns = leak_after(info),
+		.estimated = s->estimated,
+	};
+
+	if (!(s->known & HAS_LIVE_BYTES))
+		return;
+	if (m->baseline.set)
+		to->since_baseline_bytes = since_baseline(&m->baseline, from);
+	if (!c || !c->points.n)
+		return;
+	e.points = c->points.v;
+	e.n_points = c->points.n;
+	/* what it was like when it ended, however long ago that is */
+	if (p->ended) {
+		e.end_ns = c->points.v[c->points.n - 1].t_ns;
+		e.oldest_ns = to->oldest_ns > now_ns - e.end_ns ? to->oldest_ns - (now_ns - e.end_ns) : 0;
+	}
+	e.process_age_ns = age_at(p, e.end_ns);
+	copy_history(c, s, to);
+	judge(s, &e, &to->trend);
+}
+
+/* ---- processes */
+
+struct party {			/* the sites of a process that have one verdict */
+	uint64_t n, live_bytes;
+	double growth;
+};
+
+struct sums {
+	struct party leaks, suspects;
+	uint64_t lifetime_sum_ns;
+	int64_t since_baseline_bytes;
+};
+
+static void add_to(struct party *p, const struct snap_site *site)
+{
+	p->n++;
+	p->live_bytes += site->c.live_bytes;
+	p->growth += site->trend.growth_bytes_per_s;
+}
+
+static void add_up(const struct snapshot *s, struct sums *sums)
+{
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+		struct sums *sum = &sums[site->process];
+		const char *verdict = site->trend.verdict;
+
+		sum->lifetime_sum_ns += site->lifetime_sum_ns;
+		sum->since_baseline_bytes += site->since_baseline_bytes;
+		if (verdict && !strcmp(verdict, "leak"))
+			add_to(&sum->leaks, site);
+		else if (verdict && !strcmp(verdict, "suspect"))
+			add_to(&sum->suspects, site);
+	}
+}
+
+/* What a process has of leaks is its verdict from 1% of what it holds on. */
+static bool blames(struct snapshot *s, struct snap_process *p, const struct party *party, const char *verdict, const char *does)
+{
+	char a[FMT_MAX], b[FMT_MAX], text[128];
+
+	if (!party->n || party->live_bytes < p->c.live_bytes / 100)
+		return false;
+	snprintf(text, sizeof(text), "%" PRIu64 " site%s %s, +%s/min, %s by now", party->n, party->n == 1 ? "" : "s", does,
+		 fmt_bytes(a, party->growth > 0 ? (uint64_t)(party->growth * 60) : 0), fmt_bytes(b, party->live_bytes));
+	p->trend.verdict = verdict;
+	p->trend.why = snapshot__strdup(s, text);
+	return true;
+}
+
+static void judge_process(const struct snapshot_info *info, struct snapshot *s, struct snap_process *p, const struct sums *sums)
+{
+	struct course c = {};
+	struct evidence e = {
+		.alloc_calls = p->c.alloc_calls,
+		.free_calls = p->c.free_calls,
+		/* of its blocks as a whole, ages say nothing: those from its start are always old */
+		.lifetime_sum_ns = sums->lifetime_sum_ns,
+		.leak_after_ns = leak_after(info),
+		.estimated = s->estimated,
+	};
+
+	if (!p->n_timeline || course__of_timeline(&c, p->timeline, p->n_timeline)) {
+		course__done(&c);
+		return;
+	}
+	e.points = c.points.v;
+	e.n_points = c.points.n;
+	e.first_ns = c.points.v[0].t_ns;
+	e.end_ns = e.last_ns = c.points.v[c.points.n - 1].t_ns;
+	e.process_age_ns = age_at(p, e.end_ns);
+	judge(s, &e, &p->trend);
+	if (!blames(s, p, &sums->leaks, "leak", sums->leaks.n == 1 ? "leaks" : "leak"))
+		blames(s, p, &sums->suspects, "suspect", sums->suspects.n == 1 ? "is suspect" : "are suspect");
+	course__done(&c);
+}
+
+void trends__processes(const struct snapshot_info *info, struct snapshot *s)
+{
+	_cleanup_free_ struct sums *sums = NULL;
+
+	if (!(s->known & HAS_LIVE_BYTES))
+		return;
+	sums = calloc(s->n_processes + 1, sizeof(*sums));
+	if (!sums)
+		return;
+	add_up(s, sums);
+	for (size_t i = 0; i < s->n_processes; i++) {
+		struct snap_process *p = (struct snap_process *)&s->processes[i];
+
+		p->since_baseline_bytes = sums[i].since_baseline_bytes;
+		judge_process(info, s, p, &sums[i]);
+	}
+}

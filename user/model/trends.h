@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Histories, verdicts and the change since a baseline, for the rows of a snapshot. For model/ alone. */
+#ifndef MT_TRENDS_H
+#define MT_TRENDS_H
+
+#include "model/history.h"
+
+struct baseline {		/* all zero: none */
+	bool set;
+	uint64_t t_ns;		/* since the trace's start */
+	struct vec(struct baseline_site) sites;	/* by site number */
+};
+
+void baseline__done(struct baseline *b);
+/* -ENOMEM: the one before holds. */
+int baseline__set(struct baseline *b, const struct cut *cut, uint64_t t_ns);
+
+struct model;
+struct snapshot_info;
+
+/* The row's process is in the snapshot already, with its timeline. */
+void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info, const struct cut_site *from,
+		  struct snapshot *s, struct snap_site *to);
+/* All sites are there. */
+void trends__processes(const struct snapshot_info *info, struct snapshot *s);
+
+#endif
