@@ -281,6 +281,7 @@ static int check_recorded(const struct parser *p, struct err *e)
 		metric__find(o->metric)->needs & ~known ? seen(p, "metric") : NULL,
 		sort && sort->needs & ~known ? seen(p, "sort") : NULL,
 		known & HAS_LIVE_BLOCKS ? NULL : seen(p, "older"),
+		known & HAS_LIVE_BLOCKS ? NULL : seen(p, "leak-after"),
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
@@ -347,6 +348,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.size = "requested",
 		.unwind = "auto",
 		.points = "auto",
+		.leak_after_ns = 20000000000,
 		.format = "text",
 		.verbosity = LOG_NORMAL,
 		.metric = "live-bytes",

@@ -59,6 +59,7 @@ struct opts {
 	const char *sort;		/* NULL: by view */
 	unsigned int top;		/* 10 */
 	uint64_t older_ns;
+	uint64_t leak_after_ns;		/* 20 s */
 	bool no_inlines, no_source;
 	bool debuginfod;
 };

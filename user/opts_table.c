@@ -26,6 +26,8 @@
 #define MAX_STACKS_MAX 1000000
 #define TOP_MAX 1000000
 #define SAMPLE_MAX (1ULL << 40)
+/* what is held is looked at once a second */
+#define LEAK_AFTER_MIN 1000000000
 
 static int take_flag(struct opts *o, const struct given *g, struct err *e);
 static int take_string(struct opts *o, const struct given *g, struct err *e);
@@ -128,6 +130,8 @@ const struct row opt_rows[] = {
 	  .help = "rows shown", .preset = "10" },
 	{ 0, "older", "AGE", REPORTING, 0, take_age, FIELD(older_ns),
 	  .help = "leaks: only blocks older than AGE", .preset = "0" },
+	{ 0, "leak-after", "AGE", REPORTING, 0, take_age, FIELD(leak_after_ns), LEAK_AFTER_MIN,
+	  .help = "growth must last for AGE before it is called a leak", .preset = "20s" },
 	KEEP(0, "threshold"), KEEP(0, "filter"), KEEP(0, "hide"), KEEP(0, "suppressions"),
 	KEEP(0, "by"), KEEP(0, "between"), KEEP(0, "keep"), KEEP(0, "fail-over"),
 	KEEP(0, "listen"),
@@ -257,8 +261,13 @@ static int take_number(struct opts *o, const struct given *g, struct err *e)
 
 static int take_age(struct opts *o, const struct given *g, struct err *e)
 {
-	if (parse_age(g->val, field(o, g)))
+	uint64_t ns;
+
+	if (parse_age(g->val, &ns))
 		return bad(g, "a number with ns, us, ms, s, m or h", e);
+	if (ns < g->row->min)
+		return bad(g, "a second at least", e);
+	*(uint64_t *)field(o, g) = ns;
 	return 0;
 }
 

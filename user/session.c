@@ -49,7 +49,8 @@ static void on_signal(int sig, void *arg)
 			session__write_now(s);
 		break;
 	case SIGUSR2:
-		say("SIGUSR2: this version has no columns that count from a baseline");
+		if (s->attached)
+			session__set_baseline(s);
 		break;
 	case SIGCHLD:
 		if (s->spawn)

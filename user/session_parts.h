@@ -66,5 +66,7 @@ void session__on_second(void *arg);
 void session__on_interval(void *arg);
 /* SIGUSR1 */
 void session__write_now(struct session *s);
+/* SIGUSR2 */
+void session__set_baseline(struct session *s);
 
 #endif

@@ -60,6 +60,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		.max_size = o->max_size,
 		.older_ns = o->older_ns,
 		.tool_cpu_ns = own_cpu_ns(),
+		.leak_after_ns = o->leak_after_ns,
 	};
 	struct snapshot *snap;
 	const struct cut *cut;
@@ -146,4 +147,18 @@ void session__write_now(struct session *s)
 	else
 		say("snapshot %u written", s->n_usr1);
 	snapshot__free(snap);
+}
+
+void session__set_baseline(struct session *s)
+{
+	_cleanup_err_ struct err e = {};
+	struct cut_opts how = {};
+	const struct cut *cut;
+
+	if (take_cut(s, &how, &cut, &e))
+		say("baseline: %s", err_msg(&e));
+	else if (model__set_baseline(s->model, cut))
+		say("baseline: out of memory");
+	else
+		say("baseline set: changes count from now on");
 }

@@ -110,8 +110,6 @@ static void expect(const struct site *s, const char *verdict, const char *why)
 	if (why)
 		cr_expect_str_eq(t.why ?: "", why, "at %.0f s: %s", s->now, t.why);
 	cr_expect_eq(!t.verdict, !t.why);
-	if (getenv("MT_JUDGE_TELL"))
-		fprintf(stderr, "%6.0f s  %-9s %s\n", s->now, t.verdict ?: "-", t.why ?: "");
 	snapshot__free(snap);
 }
 
@@ -412,8 +410,8 @@ static bool alarms(enum noise noise, uint64_t seed, int seconds)
 
 Test(judge, false_alarms_are_rare)
 {
-	static const int lengths[] = { 30, 60, 120, 300, 1800 };
-	unsigned int n = 2000;
+	static const int lengths[] = { 30, 60, 120, 300, 900 };
+	unsigned int n = 1000;
 
 	for (enum noise noise = 0; noise < N_NOISES; noise++)
 		for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
@@ -421,8 +419,7 @@ Test(judge, false_alarms_are_rare)
 
 			for (uint64_t seed = 1; seed <= n; seed++)
 				wrong += alarms(noise, seed, lengths[i]);
-			if (getenv("MT_JUDGE_TELL"))
-				fprintf(stderr, "noise %d, %d s: %u of %u\n", noise, lengths[i], wrong, n);
+			/* docs/VERDICTS.md promises 1 in 200 */
 			cr_expect_leq(wrong, n / 200, "noise %d, %d s: %u of %u", noise, lengths[i], wrong, n);
 		}
 }

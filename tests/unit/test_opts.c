@@ -85,7 +85,7 @@ Test(opts, everything_at_once)
 	parse(&o, "-p 3,1 5 --pid 2,3 3 -O /a.so --object=b.so --prefix je_ --sym malloc=m --sym free=f "
 		  "--mode full --size requested --unwind fp --min-size 1K --max-size=2M --depth 5 --max-live 3 "
 		  "--max-stacks 4 --precise-times -d 0.5 -o x.json -o y.folded -o z.txt --batch -q --view allocs "
-		  "--metric temp-calls --sort oldest -T 20 --older 5m --no-inlines --no-source --debuginfod");
+		  "--metric temp-calls --sort oldest -T 20 --older 5m --leak-after 2m --no-inlines --no-source --debuginfod");
 	cr_expect_eq(o.pids.n, 3);
 	cr_expect(o.pids.v[0] == 3 && o.pids.v[1] == 1 && o.pids.v[2] == 2);
 	cr_expect_eq(o.interval_ns, 5000000000);
@@ -112,6 +112,7 @@ Test(opts, everything_at_once)
 	cr_expect_str_eq(o.sort, "oldest");
 	cr_expect_eq(o.top, 20);
 	cr_expect_eq(o.older_ns, 300000000000);
+	cr_expect_eq(o.leak_after_ns, 120000000000);
 	opts__done(&o);
 }
 
@@ -284,6 +285,10 @@ Test(opts, refusals_say_what_and_why)
 		  "--metric temp-calls and --mode count: want one of them, that mode does not record this" },
 		{ "-p1 --mode count --sort oldest",
 		  "--sort oldest and --mode count: want one of them, that mode does not record this" },
+		{ "-p1 --leak-after 999ms", "--leak-after 999ms: want a second at least" },
+		{ "-p1 --leak-after soon", "--leak-after soon: want a number with ns, us, ms, s, m or h" },
+		{ "-p1 --mode count --leak-after 5s",
+		  "--leak-after 5s and --mode count: want one of them, that mode does not record this" },
 		{ "-p1 --mode count --older 5s", "--older 5s and --mode count: want one of them, that mode does not record this" },
 		{ "-p1 --mode count --size usable",
 		  "--size usable and --mode count: want one of them, that mode does not see where blocks are" },

@@ -167,7 +167,6 @@ static struct shape measure(const struct evidence *e, size_t first)
 	if (w.n < MIN_WINDOWS)
 		return w;
 	measure_increments(&w);
-	w.slope = median_slope(&w);
 	return w;
 }
 
@@ -275,6 +274,7 @@ static unsigned int look(const struct evidence *e, struct shape *ret)
 	*ret = measure(e, 0);
 	if (ret->n < MIN_WINDOWS)
 		return 0;
+	ret->slope = median_slope(ret);
 	signs = signs_of(e, ret);
 	if (signs & (RISES | FALLS))
 		return signs;
@@ -287,7 +287,10 @@ static unsigned int look(const struct evidence *e, struct shape *ret)
 		w = measure(e, first);
 		if (w.n < MIN_WINDOWS)
 			break;
-		if (fabs(w.slope) > 1.5 * fabs(ret->slope) && signs_of(e, &w) & (RISES | FALLS)) {
+		if (!trends(&w, 1) && !trends(&w, -1))
+			continue;
+		w.slope = median_slope(&w);
+		if (fabs(w.slope) > 1.5 * fabs(ret->slope)) {
 			*ret = w;
 			return signs_of(e, ret);
 		}

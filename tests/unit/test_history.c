@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* The courses of sites: what merges, what is kept, who has one. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "model/history.h"
+#include "util/util.h"
+
+#define S 1000000000ull
+#define MANY 20000
+
+Test(history, a_course_keeps_days_and_the_last_minute)
+{
+	struct course c = {};
+	const uint64_t days = 7 * 86400;
+	uint64_t low = UINT64_MAX, high = 0;
+	size_t recent = 0;
+
+	for (uint64_t t = 1; t <= days; t++) {
+		/* down to 10 once, long ago, for one second; up to 9999 once */
+		cr_assert_eq(course__add(&c, t * S, t == 1000 ? 10 : t == 2000 ? 9999 : 5000, t * 3), 0);
+		cr_assert_leq(c.points.n, COURSE_MAX_POINTS);
+	}
+	for (size_t i = 0; i < c.points.n; i++) {
+		const struct course_point *p = &c.points.v[i];
+
+		cr_assert(!i || p->t_ns > p[-1].t_ns);
+		if (p->low_bytes < low) {
+			low = p->low_bytes;
+			cr_expect_eq(p->low_ns, low == 10 ? 1000 * S : p->low_ns);
+		}
+		high = MAX(high, p->high_bytes);
+		recent += p->t_ns > (days - 60) * S;
+		/* the time that a point covers is a small share of its age */
+		if (i > 1)
+			cr_expect_leq((p->t_ns - p[-1].t_ns) * 4, (days + 8) * S - p[-1].t_ns, "point %zu", i);
+	}
+	cr_expect_eq(low, 10);
+	cr_expect_eq(high, 9999);
+	cr_expect_eq(c.points.v[0].t_ns, S);
+	cr_expect_eq(c.points.v[c.points.n - 1].t_ns, days * S);
+	cr_expect_eq(c.points.v[c.points.n - 1].alloc_calls, days * 3);
+	cr_expect_geq(recent, 15);
+	course__done(&c);
+}
+
+Test(history, points_that_are_close_are_one)
+{
+	struct course c = {};
+
+	course__add(&c, 1 * S, 100, 1);
+	course__add(&c, 1 * S + S / 4, 50, 2);
+	course__add(&c, 1 * S + S / 4, 70, 3);
+	cr_assert_eq(c.points.n, 1);
+	cr_expect_eq(c.points.v[0].t_ns, S + S / 4);
+	cr_expect_eq(c.points.v[0].live_bytes, 70);
+	cr_expect_eq(c.points.v[0].low_bytes, 50);
+	cr_expect_eq(c.points.v[0].high_bytes, 100);
+	cr_expect_eq(c.points.v[0].alloc_calls, 3);
+	course__add(&c, 2 * S, 10, 4);
+	cr_expect_eq(c.points.n, 2);
+	course__done(&c);
+}
+
+Test(history, a_timeline_becomes_a_course)
+{
+	struct snap_point v[1000] = {};
+	struct course c = {};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		v[i] = (struct snap_point){ .t_ns = (i + 1) * S, .live_bytes = i == 500 ? 1 : 1000 + i, .alloc_calls = i };
+	cr_assert_eq(course__of_timeline(&c, v, ARRAY_SIZE(v)), 0);
+	cr_expect_leq(c.points.n, COURSE_MAX_POINTS);
+	cr_expect_geq(c.points.n, COURSE_MAX_POINTS / 2);
+	cr_expect_eq(c.points.v[c.points.n - 1].t_ns, 1000 * S);
+	cr_expect_eq(c.points.v[c.points.n - 1].live_bytes, 1999);
+	for (size_t i = 0; i < c.points.n; i++)
+		cr_expect_eq(c.points.v[i].low_bytes == 1, c.points.v[i].t_ns >= 501 * S && (!i || c.points.v[i - 1].t_ns < 501 * S));
+	course__done(&c);
+}
+
+/* ---- sites */
+
+static struct cut_site *many_sites(size_t n)
+{
+	struct cut_site *v = calloc(n, sizeof(*v));
+
+	cr_assert_not_null(v);
+	for (size_t i = 0; i < n; i++)
+		v[i] = (struct cut_site){ .site = (uint32_t)i + 1, .proc = 1, .first_ns = 77,
+					  .counts = { .alloc_calls = 10, .alloc_bytes = 1000 + i } };
+	return v;
+}
+
+static size_t n_points(const struct history *h, const struct cut_site *s)
+{
+	const struct course *c = history__of_site(h, s);
+
+	return c ? c->points.n : 0;
+}
+
+Test(history, few_sites_all_have_one)
+{
+	_cleanup_free_ struct cut_site *v = many_sites(HISTORY_MAX_SITES);
+	struct cut cut = { .sites = v, .n_sites = HISTORY_MAX_SITES };
+	struct history h = {};
+
+	for (uint64_t t = 1; t <= 5; t++)
+		cr_assert_eq(history__note(&h, &cut, t * S), 0);
+	for (size_t i = 0; i < cut.n_sites; i++)
+		cr_expect_eq(n_points(&h, &v[i]), 5);
+	history__done(&h);
+}
+
+/* Of many, those that hold the most, that grow the most, and that are called the most. */
+Test(history, of_many_sites_those_that_matter)
+{
+	_cleanup_free_ struct cut_site *v = many_sites(MANY);
+	struct cut cut = { .sites = v, .n_sites = MANY };
+	struct cut_site *big = &v[5], *busy = &v[6], *grows = &v[7], *nothing = &v[8];
+	struct history h = {};
+	size_t n = 0;
+
+	big->counts.alloc_bytes = 1 << 30;
+	busy->counts = (struct mt_counts){ .alloc_calls = 1000000, .alloc_bytes = 1000000, .free_calls = 999990, .free_bytes = 999990 };
+	nothing->counts = (struct mt_counts){ .alloc_calls = 2, .alloc_bytes = 100, .free_calls = 2, .free_bytes = 100 };
+	for (uint64_t t = 1; t <= 60; t++) {
+		if (t > 20)
+			grows->counts.alloc_bytes += 10;
+		cr_assert_eq(history__note(&h, &cut, t * S), 0);
+		cr_assert_leq(h.sites.n, HISTORY_MAX_SITES);
+	}
+	cr_expect_eq(n_points(&h, big), 60);
+	cr_expect_eq(n_points(&h, busy), 60);
+	cr_expect_geq(n_points(&h, grows), 25, "%zu points", n_points(&h, grows));
+	cr_expect_eq(n_points(&h, nothing), 0);
+	for (size_t i = 0; i < MANY; i++)
+		n += n_points(&h, &v[i]) > 0;
+	cr_expect_leq(n, HISTORY_MAX_SITES);
+	cr_expect_geq(n, HISTORY_MAX_SITES / 2);
+	history__done(&h);
+}
+
+/* A number that is given again is another site: nothing of the old one may stick to it. */
+Test(history, numbers_are_given_again)
+{
+	struct cut_site s = { .site = 3, .proc = 1, .first_ns = 77, .counts = { .alloc_calls = 1, .alloc_bytes = 100 } }, old = s;
+	struct cut cut = { .sites = &s, .n_sites = 1 };
+	struct history h = {};
+
+	for (uint64_t t = 1; t <= 5; t++)
+		history__note(&h, &cut, t * S);
+	s.first_ns = 99;
+	cr_expect_null(history__of_site(&h, &s));
+	history__note(&h, &cut, 6 * S);
+	cr_expect_eq(n_points(&h, &s), 1);
+	cr_expect_null(history__of_site(&h, &old));
+	s.proc = 2;
+	history__note(&h, &cut, 7 * S);
+	cr_expect_eq(n_points(&h, &s), 1);
+	cr_expect_eq(h.sites.n, 1);
+	history__done(&h);
+}
+
+Test(history, ends_with_its_process)
+{
+	struct cut_site s = { .site = 3, .proc = 5, .counts = { .alloc_calls = 1, .alloc_bytes = 100 } };
+	struct cut_proc p = { .proc = 5 };
+	struct cut cut = { .sites = &s, .n_sites = 1, .procs = &p, .n_procs = 1 };
+	struct history h = {};
+
+	for (uint64_t t = 1; t <= 9; t++) {
+		p.ended = t > 4;
+		history__note(&h, &cut, t * S);
+	}
+	cr_expect_eq(n_points(&h, &s), 4);
+	history__done(&h);
+}
