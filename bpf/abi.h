@@ -84,10 +84,29 @@ enum mt_growth { MT_GROWS_MMAP, MT_GROWS_MREMAP, MT_GROWS_BRK };
  */
 #define MT_KEY_CLAIMED 1
 
+/*
+ * When a block was born, and by whom: the programs' clock, 48 bits of it, in ticks
+ * (in ns with --precise-times, which come round after 78 hours), and above it the
+ * serial number of the thread, never 0. 0 as a whole: not known.
+ */
+#define MT_BORN_BITS 48
+#define MT_BORN_MASK ((1ULL << MT_BORN_BITS) - 1)
+#define MT_BORN_SLACK (1ULL << 36)
+#define MT_BORN(clock, serial) (((clock) & MT_BORN_MASK) | (__u64)(serial) << MT_BORN_BITS)
+#define MT_BORN_SERIAL(born) ((born) >> MT_BORN_BITS)
+
+/* How long before `now`, in the clock's unit; 0 for what was born behind it, while somebody looked at the table. */
+static inline __attribute__((always_inline)) __u64 mt_born_ago(__u64 born, __u64 now)
+{
+	__u64 ago = (now - born) & MT_BORN_MASK;
+
+	return ago > MT_BORN_MASK - MT_BORN_SLACK ? 0 : ago;
+}
+
 struct mt_block {
 	__u64 key;
 	__u64 val;
-	__u64 born_ns;
+	__u64 born_ns;		/* MT_BORN() */
 };
 
 #define MT_WAYS 5
@@ -111,7 +130,7 @@ struct mt_over_key {
 
 struct mt_over {
 	__u64 size;
-	__u64 born_ns;
+	__u64 born_ns;		/* MT_BORN() */
 	__u32 site;
 	__u32 pad;
 };
@@ -137,8 +156,9 @@ enum mt_end {
 struct mt_site {
 	__u64 hash;
 	__u64 stack;		/* MT_STACK(): written last, in one piece; 0: being filled */
-	__u32 proc;
-	__u32 func;
+	__u16 proc;
+	__u16 func;
+	__u32 tid;		/* --by thread: whose it is; else 0 */
 	__u64 first_ns;
 	__u64 min_size_inv;	/* ~min: so that zero means none yet */
 	__u64 max_size;
@@ -148,8 +168,9 @@ struct mt_site {
 	/* the changing half, on a cache line of its own */
 	__u64 live_bytes;
 	__u64 peak_bytes;	/* the site's own highest live_bytes */
-	__u64 peak_epoch[2];	/* the process's peak for which at_peak_bytes was saved */
+	__u32 peak_epoch[2];	/* the process's peak for which at_peak_bytes was saved: that much of it */
 	__u64 at_peak_bytes[2];
+	__u64 cross_frees;	/* of the frees: by another thread than the one that allocated; an amount as in mt_counts */
 	__u64 last_ns;
 	__u64 gone_born_inv;	/* ~ the birth of the oldest of those that are gone, 0: none */
 };
@@ -320,7 +341,7 @@ struct mt_thread {
 	__u32 old_site;		/* and its block, if it was in the table; else 0 */
 	__u32 filter_gen;	/* mt_filter_gen when proc was asked for; ~ of it: proc is 0 */
 	__u64 old_size;
-	__u64 old_born_ns;
+	__u64 old_born_ns;	/* MT_BORN() */
 	/* freed at once? */
 	__u64 last_block;
 	/* operator delete that calls free: one free, seen twice */
@@ -329,7 +350,8 @@ struct mt_thread {
 	__u64 last_freed_ra;
 	struct mt_thread_counts counts;
 	__u32 vtid;		/* as malloctrace sees it */
-	__u32 scratch;		/* number of its own buffer, 0: none was left */
+	__u16 scratch;		/* number of its own buffer, 0: none was left */
+	__u16 serial;		/* of the thread, never 0; blocks remember it */
 	__u64 frames;		/* walked */
 	__u64 span;		/* bytes of its stack that the last walk wanted in one piece */
 	__u64 stack_top;	/* a page that could not be read begins here; 0: none met */
@@ -433,7 +455,8 @@ struct mt_walk {		/* the registers of one frame on the way up */
 struct mt_memo_key {
 	__u64 caller, sp, fp;
 	__u32 func, proc;
-	__u64 gen;		/* mt_proc.gen */
+	__u32 gen;		/* mt_proc.gen */
+	__u32 tid;		/* --by thread; else 0 */
 };
 
 struct mt_memo {

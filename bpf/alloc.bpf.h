@@ -117,7 +117,7 @@ static __always_inline void put_old_back(struct mt_thread *t)
 	struct taken old = { .size = t->old_size, .born_ns = t->old_born_ns, .site = t->old_site };
 
 	if (t->old_site && !blocks_put(t->old, t->proc, &old))
-		end_old_block(t, &old, t->old, mt_cut, clock_ns());
+		end_old_block(t, &old, t->old, mt_cut, clock_now());
 	t->old_site = 0;
 }
 
@@ -321,7 +321,7 @@ static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
 /* One program for malloc's and realloc's returns: where realloc jumps to malloc they are the same instruction. */
 static __always_inline int on_return(mt_regs *ctx)
 {
-	__u64 cut = mt_cut, cookie, now_ns, addr, caller, sp, size;
+	__u64 cut = mt_cut, cookie, now, addr, caller, sp, size;
 	struct taken block, stale;
 	struct amount a;
 	struct mt_thread *t;
@@ -363,7 +363,7 @@ static __always_inline int on_return(mt_regs *ctx)
 	func = MT_COOKIE_FUNC(t->cookie);
 	is_realloc = t->cookie & MT_COOKIE_REALLOC;
 	t->sp = 0;
-	now_ns = clock_ns();
+	now = clock_now();
 	addr = result_of(ctx, t);
 	if (addr == UNREADABLE) {
 		count(MT_LOST_UNREADABLE);
@@ -375,7 +375,7 @@ static __always_inline int on_return(mt_regs *ctx)
 		if (is_realloc && t->old && (!t->size || (t->cookie & MT_COOKIE_FREES_ON_FAIL))) {
 			/* realloc(p, 0) that freed p, as glibc's does */
 			if (t->old_site)
-				end_old_block(t, &old, t->old, cut, now_ns);
+				end_old_block(t, &old, t->old, cut, now);
 			else
 				unknown_free(t);
 			if (!t->size)
@@ -392,7 +392,7 @@ static __always_inline int on_return(mt_regs *ctx)
 		struct taken old = { .size = t->old_size, .born_ns = t->old_born_ns, .site = t->old_site };
 
 		if (t->old_site)
-			end_old_block(t, &old, t->old, cut, now_ns);
+			end_old_block(t, &old, t->old, cut, now);
 		else
 			unknown_free(t);
 	}
@@ -409,15 +409,18 @@ static __always_inline int on_return(mt_regs *ctx)
 	if (size < mt_min_size || size > mt_max_size || !sampled(t, size))
 		return 0;
 	site = site_here(ctx, t, func, caller, sp);
-	block = (struct taken){ .size = size, .born_ns = now_ns, .site = site };
+	block = (struct taken){ .size = size, .born_ns = MT_BORN(now, t->serial), .site = site };
 	if (!blocks_put_new(addr, t->proc, &block)) {
 		/* a block is there still: its free was not seen; or there is no room at home */
 		if (blocks_take(addr, t->proc, &stale)) {
-			if (mt_budget && mt_gaps)
+			if (mt_budget && mt_gaps) {
 				stale.born_ns = 0;
-			else
+			} else {
 				count(MT_LOST_MISSED_FREE);
-			end_old_block(t, &stale, addr, cut, now_ns);
+				/* nobody knows who freed it */
+				stale.born_ns = MT_BORN(stale.born_ns, t->serial);
+			}
+			end_old_block(t, &stale, addr, cut, now);
 		}
 		if (!blocks_put(addr, t->proc, &block))
 			return 0;
@@ -425,7 +428,7 @@ static __always_inline int on_return(mt_regs *ctx)
 	if (!charge_open(&c, site, t->proc, cut))
 		return 0;
 	a = amount_of(size);
-	charge_alloc(&c, &a, size, now_ns);
+	charge_alloc(&c, &a, size, in_ns(now));
 	t->counts.alloc_calls += a.calls;
 	t->counts.alloc_bytes += a.bytes;
 	if (is_realloc) {
@@ -460,7 +463,7 @@ static __always_inline int on_free(mt_regs *ctx)
 	if (!addr)
 		return 0;
 	if (blocks_take(addr, t->proc, &b)) {
-		end_block(t, &b, addr, cut, clock_ns());
+		end_block(t, &b, addr, cut, clock_now());
 		t->last_freed = addr;
 		t->last_freed_sp = arch_sp_after_return(ctx);
 		t->last_freed_ra = arch_return_address(ctx);

@@ -125,11 +125,11 @@ __noinline int budget_count_age(__u32 site, __u64 age_ns, __u64 size)
 	return 0;
 }
 
-/* A block was seen to be freed. born_ns 0: it ended unseen, between windows. */
-static __always_inline void budget_freed(__u32 site, __u64 born_ns, __u64 size, __u64 now_ns)
+/* A block was seen to be freed. born 0: it ended unseen, between windows. */
+static __always_inline void budget_freed(__u32 site, __u64 born, __u64 size, __u64 now)
 {
-	if (mt_budget && born_ns)
-		budget_count_age(site, now_ns > born_ns ? now_ns - born_ns : 0, size);
+	if (mt_budget && born)
+		budget_count_age(site, in_ns(mt_born_ago(born, now)), size);
 }
 
 /* Before anything is read from a thread's record: what an earlier window left in it is void. */

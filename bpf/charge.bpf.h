@@ -62,7 +62,7 @@ static __always_inline void save_share_of_peak(struct charge *c)
 {
 #pragma unroll
 	for (int b = 0; b < 2; b++) {
-		__u64 epoch = c->proc->peak_epoch[b];
+		__u32 epoch = c->proc->peak_epoch[b];
 
 		if (c->site->peak_epoch[b] != epoch) {
 			c->site->at_peak_bytes[b] = c->site->live_bytes;
@@ -113,9 +113,10 @@ static __always_inline void charge_alloc(struct charge *c, const struct amount *
 	}
 }
 
-static __always_inline void charge_free(struct charge *c, const struct amount *a, const struct taken *b, __u64 now_ns)
+/* now: on the clock of births, as below */
+static __always_inline void charge_free(struct charge *c, const struct amount *a, const struct taken *b, __u64 now)
 {
-	__u64 lived = b->born_ns && now_ns > b->born_ns ? now_ns - b->born_ns : 0;
+	__u64 lived = b->born_ns ? in_ns(mt_born_ago(b->born_ns, now)) : 0;
 
 	__sync_fetch_and_add(&c->counts->free_calls, a->calls);
 	__sync_fetch_and_add(&c->counts->free_bytes, a->bytes);
@@ -137,15 +138,17 @@ static __always_inline void charge_free(struct charge *c, const struct amount *a
 }
 
 /* A block that left the table is charged to the site that allocated it. */
-static __always_inline void end_block(struct mt_thread *t, const struct taken *b, __u64 addr, __u64 cut, __u64 now_ns)
+static __always_inline void end_block(struct mt_thread *t, const struct taken *b, __u64 addr, __u64 cut, __u64 now)
 {
 	struct amount a = amount_of(b->size);
 	struct charge c;
 
 	if (!charge_open(&c, b->site, t->proc, cut))
 		return;
-	charge_free(&c, &a, b, now_ns);
-	budget_freed(b->site, b->born_ns, b->size, now_ns);
+	charge_free(&c, &a, b, now);
+	budget_freed(b->site, b->born_ns, b->size, now);
+	if (MT_BORN_SERIAL(b->born_ns) != t->serial && b->born_ns)
+		__sync_fetch_and_add(&c.site->cross_frees, a.calls);
 	t->counts.free_calls += a.calls;
 	t->counts.free_bytes += a.bytes;
 	if (t->last_block == addr) {
@@ -156,10 +159,10 @@ static __always_inline void end_block(struct mt_thread *t, const struct taken *b
 }
 
 /* The same where it is rare: the verifier looks at it once. */
-__noinline int end_old_block(struct mt_thread *t, const struct taken *b, __u64 addr, __u64 cut, __u64 now_ns)
+__noinline int end_old_block(struct mt_thread *t, const struct taken *b, __u64 addr, __u64 cut, __u64 now)
 {
 	if (t && b)
-		end_block(t, b, addr, cut, now_ns);
+		end_block(t, b, addr, cut, now);
 	return 0;
 }
 

@@ -23,6 +23,7 @@ const volatile __u32 mt_adopt = MT_ADOPT_NONE;
 const volatile __u32 mt_by_comm = 0;		/* user space selects by name: it changes with exec */
 const volatile __u32 mt_by_cgroup = 0;		/* or by cgroup */
 const volatile __u32 mt_n_threads = 1;		/* slots, a power of two */
+const volatile __u32 mt_by_thread = 0;		/* --by thread: sites of their own for each thread */
 const volatile __u64 mt_min_size = 0;
 const volatile __u64 mt_max_size = ~0ULL;
 
@@ -41,6 +42,8 @@ __u64 mt_counters[MT_N_COUNTERS] MT_OWN_LINE = {};
 
 /* seeds a thread's random numbers */
 volatile __u64 mt_threads_seen = 0;
+/* serial numbers of threads that were given */
+volatile __u64 mt_serials = 0;
 
 /* -- CMD: its entry point was reached */
 volatile __u32 mt_started = 0;
@@ -55,12 +58,23 @@ static __always_inline void count(enum mt_counter c)
 	__sync_fetch_and_add(&mt_counters[c], 1);
 }
 
-static __always_inline __u64 clock_ns(void)
+/* In the unit that blocks' births are in. */
+static __always_inline __u64 clock_now(void)
 {
 	/* 3 ns against 36 (Neoverse V1) */
 	if (mt_tick_ns)
-		return bpf_jiffies64() * mt_tick_ns;
+		return bpf_jiffies64();
 	return bpf_ktime_get_ns();
+}
+
+static __always_inline __u64 in_ns(__u64 clock)
+{
+	return mt_tick_ns ? clock * mt_tick_ns : clock;
+}
+
+static __always_inline __u64 clock_ns(void)
+{
+	return in_ns(clock_now());
 }
 
 /*

@@ -118,6 +118,8 @@ static __noinline struct mt_thread *thread_add(__u32 tid)
 		if (t && !t->tid && !__sync_val_compare_and_swap(&t->tid, 0, tid)) {
 			t->vtid = own_view(BPF_CORE_READ(task, thread_pid));
 			t->filter_gen = 0;
+			/* one in 65,535 bears the same as another */
+			t->serial = __sync_fetch_and_add(&mt_serials, 1) % 0xffff + 1;
 			return t;
 		}
 	}

@@ -39,6 +39,27 @@ static void want_threads_add_up(struct test *t, json_t *process)
 	}
 }
 
+/* Blocks freed or moved by another thread than the one that allocated them. */
+static void want_crossed(struct test *t, json_t *root, const struct fx *f)
+{
+	static const struct {
+		const char *function, *note;
+	} rows[] = { { "malloc", "crossed_malloc" }, { "calloc", "crossed_calloc" }, { "realloc", "crossed_realloc" } };
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t sum = 0;
+		json_t *site;
+		char what[64];
+		size_t k;
+
+		json_array_foreach(jget(root, "sites"), k, site)
+			if (!strcmp(jstr(site, "function"), rows[i].function))
+				sum += ju64(t, site, "cross_frees");
+		snprintf(what, sizeof(what), "cross_frees of %s", rows[i].function);
+		want_eq(t, what, ledger__note(t, &f->led, rows[i].note), sum);
+	}
+}
+
 static void threads(struct test *t, const char *name, const char *what, uint64_t ops, const char *n_threads, unsigned int checks)
 {
 	struct fx f;
@@ -49,6 +70,8 @@ static void threads(struct test *t, const char *name, const char *what, uint64_t
 	want_eq(t, "blocks that the program found damaged", 0, ledger__note(t, &f.led, "wrong"));
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, checks);
 	want_threads_add_up(t, process_of(t, root, f.c.pid, 0));
+	want_crossed(t, root, &f);
+	want(t, strcmp(what, "cross") || ledger__note(t, &f.led, "crossed_malloc"), "blocks that another thread freed, wanted some, got none");
 	fx__quit(t, &f);
 }
 

@@ -209,6 +209,7 @@ static void fill_site(struct snap_site *to, const struct sample_site *from, bool
 			.peak_bytes = MAX(from->at_peak, from->bytes - from->free_bytes),
 			.realloc_calls = from->reallocs, .temp_calls = from->temp, .failed_calls = from->failed,
 		},
+		.cross_frees = from->frees / 4,
 		.at_peak_bytes = from->at_peak,
 		.min_size = from->min,
 		.max_size = from->max,

@@ -16,6 +16,7 @@ static struct mt_thread threads[3];
 static struct seen ledger[N_SITES];
 static const struct tables tables = {
 	.buckets = buckets, .n_buckets = N_BUCKETS, .n_sites = N_SITES, .threads = threads, .n_threads = ARRAY_SIZE(threads), .overflow_fd = -1,
+	.born_unit_ns = 1,
 };
 
 static uint32_t random_number(void)
@@ -191,5 +192,53 @@ Test(scan, the_oldest_is_never_said_to_be_younger_than_it_is)
 	cr_expect_eq(scan__oldest_born_ns(&s, 3, 60), 400);
 	pass(&s, 510);
 	cr_expect_eq(scan__oldest_born_ns(&s, 3, 60), 420);
+	scan__done(&s);
+}
+
+/* The upper bits of a birth are its thread's. */
+Test(scan, a_birth_names_its_thread_too)
+{
+	struct scan s;
+
+	memset(buckets, 0, sizeof(buckets));
+	memset(threads, 0, sizeof(threads));
+	put(0, 0, 1, 10, MT_BORN(700, 65535));
+	put(0, 1, 1, 10, MT_BORN(300, 1));
+	threads[0] = (struct mt_thread){ .tid = 1, .sp = 1, .old_site = 1, .old_size = 1, .old_born_ns = MT_BORN(500, 7) };
+	cr_assert_eq(scan__init(&s, &tables), 0);
+	scan__all(&s, NOW, NOW - 500);
+	cr_expect_eq(s.last[1].blocks, 3);
+	cr_expect_eq(s.last[1].oldest_born_ns, 300);
+	cr_expect_eq(s.last[1].older_blocks, 2);
+	cr_expect_eq(s.last[1].older_bytes, 11);
+	cr_expect_eq(MT_BORN_SERIAL(MT_BORN(~0ull, 65535)), 65535);
+	scan__done(&s);
+}
+
+/* Ticks are made nanoseconds; the clock may have come round since a birth, and a birth may be behind our look at the clock. */
+Test(scan, births_in_ticks_and_beyond_their_bits)
+{
+	const uint64_t tick_ns = 4000000, now = (3ull << MT_BORN_BITS) + 50;
+	struct tables ticks = tables;
+	struct scan s;
+
+	memset(buckets, 0, sizeof(buckets));
+	memset(threads, 0, sizeof(threads));
+	ticks.born_unit_ns = tick_ns;
+	put(0, 0, 1, 10, MT_BORN(9000, 3));
+	cr_assert_eq(scan__init(&s, &ticks), 0);
+	scan__all(&s, 10000 * tick_ns, 1000 * tick_ns);
+	cr_expect_eq(s.last[1].oldest_born_ns, 9000 * tick_ns);
+	cr_expect_eq(s.last[1].older_blocks, 1, "as old as that");
+	scan__all(&s, 10000 * tick_ns, 1000 * tick_ns + 1);
+	cr_expect_eq(s.last[1].older_blocks, 0);
+	scan__done(&s);
+
+	put(0, 0, 1, 10, MT_BORN(now - 200, 3));
+	put(0, 1, 2, 10, MT_BORN(now + 100, 3));
+	cr_assert_eq(scan__init(&s, &tables), 0);
+	scan__all(&s, now, 0);
+	cr_expect_eq(s.last[1].oldest_born_ns, now - 200);
+	cr_expect_eq(s.last[2].oldest_born_ns, now, "not older than the world");
 	scan__done(&s);
 }

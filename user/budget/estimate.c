@@ -280,7 +280,7 @@ static void estimate_site(struct estimate *es, struct cut_site *row, const struc
 	const struct mt_ages *ages = meter__ages(es->meter, row->site);
 	struct site_state *s = state_of(es, row);
 	const struct proc_state *p;
-	double factor, v[N_SCALED], bias, live_blocks, live_bytes;
+	double factor, v[N_SCALED], bias, live_blocks, live_bytes, cross;
 	struct curve blocks, bytes;
 
 	if (!s || !ages)
@@ -306,7 +306,9 @@ static void estimate_site(struct estimate *es, struct cut_site *row, const struc
 	row->counts.realloc_calls = whole(v[REALLOCS]);
 	row->counts.temp_calls = whole(v[TEMPS]);
 	row->counts.failed_calls = whole(v[FAILS]);
+	cross = row->counts.free_calls ? (double)row->cross_frees / row->counts.free_calls : 0;
 	row->counts.free_calls = row->counts.alloc_calls - MIN(whole(live_blocks), row->counts.alloc_calls);
+	row->cross_frees = whole(row->counts.free_calls * cross);
 	row->counts.free_bytes = row->counts.alloc_bytes - MIN(whole(live_bytes), row->counts.alloc_bytes);
 	row->counts.lifetime_ns = whole(row->counts.free_calls * mean_life_ns(&blocks));
 	s->peak_bytes = MAX(s->peak_bytes, row->counts.alloc_bytes - row->counts.free_bytes);

@@ -115,25 +115,35 @@ const struct mt_ages *meter__ages(const struct meter *m, uint32_t site)
 	return site < m->kernel->sizes.n_ages ? &m->ages[site] : NULL;
 }
 
-static void visit_bucket(const struct mt_bucket *b, meter_block_fn fn, void *arg)
+/* What the table says of a birth, as a time. */
+struct born_clock {
+	uint64_t now_ns, unit_ns;
+};
+
+static uint64_t born_ns(const struct born_clock *c, uint64_t born)
+{
+	return c->now_ns - mt_born_ago(born, c->now_ns / c->unit_ns) * c->unit_ns;
+}
+
+static void visit_bucket(const struct mt_bucket *b, const struct born_clock *c, meter_block_fn fn, void *arg)
 {
 	for (int i = 0; i < MT_WAYS; i++) {
 		const struct mt_block *e = &b->way[i];
-		uint64_t key = __atomic_load_n(&e->key, __ATOMIC_ACQUIRE), val, born_ns;
+		uint64_t key = __atomic_load_n(&e->key, __ATOMIC_ACQUIRE), val, born;
 
 		if (!key || key == MT_KEY_CLAIMED)
 			continue;
 		val = __atomic_load_n(&e->val, __ATOMIC_RELAXED);
-		born_ns = __atomic_load_n(&e->born_ns, __ATOMIC_ACQUIRE);
+		born = __atomic_load_n(&e->born_ns, __ATOMIC_ACQUIRE);
 		/* changed meanwhile: it came or went */
 		if (__atomic_load_n(&e->key, __ATOMIC_RELAXED) == key)
-			fn(val & MT_SITE_MASK, val >> MT_SITE_BITS, born_ns, arg);
+			fn(val & MT_SITE_MASK, val >> MT_SITE_BITS, born_ns(c, born), arg);
 	}
 }
 
 #define BATCH 1024
 
-static void visit_overflow(const struct meter *m, meter_block_fn fn, void *arg)
+static void visit_overflow(const struct meter *m, const struct born_clock *c, meter_block_fn fn, void *arg)
 {
 	struct mt_over_key keys[BATCH];
 	struct mt_over values[BATCH];
@@ -149,7 +159,7 @@ static void visit_overflow(const struct meter *m, meter_block_fn fn, void *arg)
 		if (err && errno != ENOENT)
 			return;
 		for (uint32_t i = 0; i < n; i++)
-			fn(values[i].site, values[i].size, values[i].born_ns, arg);
+			fn(values[i].site, values[i].size, born_ns(c, values[i].born_ns), arg);
 		at = next;
 		first = false;
 	} while (!err);
@@ -157,9 +167,10 @@ static void visit_overflow(const struct meter *m, meter_block_fn fn, void *arg)
 
 void meter__blocks(const struct meter *m, meter_block_fn fn, void *arg)
 {
+	const struct born_clock c = { kernel__clock_ns(m->kernel), m->kernel->born_unit_ns };
 	uint64_t n = (uint64_t)m->kernel->sizes.n_groups * MT_GROUP;
 
 	for (uint64_t i = 0; i < n; i++)
-		visit_bucket(&m->buckets[i], fn, arg);
-	visit_overflow(m, fn, arg);
+		visit_bucket(&m->buckets[i], &c, fn, arg);
+	visit_overflow(m, &c, fn, arg);
 }

@@ -86,6 +86,7 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	c->cut.procs = calloc(k->sizes.n_procs, sizeof(*c->cut.procs));
 	c->tables.n_sites = n_sites;
 	c->tables.sample_bytes = k->sample_bytes;
+	c->tables.born_unit_ns = k->born_unit_ns;
 	if (!c->sites || !c->procs || !c->cut.procs || scan__init(&c->scan, &c->tables)) {
 		collect__free(c);
 		return err_set(e, -ENOMEM, "out of memory");
@@ -211,7 +212,8 @@ static void read_procs(struct collect *c, uint32_t bank)
  */
 static uint64_t share_of_peak(const struct mt_site *s, const struct mt_proc *p, uint32_t bank)
 {
-	uint64_t epoch = p->peak_epoch[bank], live;
+	uint32_t epoch = p->peak_epoch[bank];
+	uint64_t live;
 
 	if (__atomic_load_n(&s->peak_epoch[bank], __ATOMIC_ACQUIRE) == epoch)
 		return s->at_peak_bytes[bank];
@@ -242,6 +244,7 @@ static void weigh_site(struct collect *c, struct cut_site *row, uint32_t bank)
 	sampler__round_counts(&row->counts);
 	row->peak_bytes = sampler__bytes(row->peak_bytes);
 	row->at_peak_bytes = sampler__bytes(row->at_peak_bytes);
+	row->cross_frees = sampler__calls(row->cross_frees);
 	sum = m->vars[0];
 	add_words(&sum, &m->vars[1], sizeof(sum));
 	row->var.alloc_bytes = (double)sum.alloc_bytes * unit * unit;
@@ -285,6 +288,7 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 	row->func = spare_of ? MT_MAX_FUNCS : s->func;
 	add_counts(&row->counts, &m->bank[0]);
 	add_counts(&row->counts, &m->bank[1]);
+	row->tid = s->tid;
 	row->peak_bytes = s->peak_bytes;
 	row->at_peak_bytes = m->at_peak_bytes;
 	row->min_size = ~s->min_size_inv;
@@ -296,8 +300,11 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 		row->n_frames = MT_STACK_DEPTH(stack);
 		row->end = MT_STACK_END(stack);
 	}
+	row->cross_frees = __atomic_load_n(&s->cross_frees, __ATOMIC_RELAXED);
 	if (c->kernel->sample_bytes)
 		weigh_site(c, row, bank);
+	/* not in a bank: frees since the cut are in it */
+	row->cross_frees = MIN(row->cross_frees, row->counts.free_calls);
 	return 0;
 }
 

@@ -47,8 +47,10 @@ void scan__done(struct scan *s)
 	*s = (struct scan){};
 }
 
-static inline void see(struct scan *s, uint32_t site, uint64_t size, uint64_t born_ns)
+/* born: as in the table, MT_BORN() */
+static inline void see(struct scan *s, uint32_t site, uint64_t size, uint64_t born)
 {
+	uint64_t born_ns = s->now_ns - mt_born_ago(born, s->now_units) * s->tables->born_unit_ns;
 	struct seen *row;
 
 	if (site >= s->tables->n_sites)
@@ -80,7 +82,7 @@ static void see_buckets(struct scan *s, const struct mt_bucket *b, size_t n)
 {
 	uint64_t key[AT_ONCE][MT_WAYS];
 	struct {
-		uint64_t val, born_ns;
+		uint64_t val, born;
 	} block[AT_ONCE][MT_WAYS];
 
 	for (size_t i = 0; i < n; i++)
@@ -90,7 +92,7 @@ static void see_buckets(struct scan *s, const struct mt_bucket *b, size_t n)
 	for (size_t i = 0; i < n; i++)
 		for (int k = 0; k < MT_WAYS; k++) {
 			block[i][k].val = __atomic_load_n(&b[i].way[k].val, __ATOMIC_RELAXED);
-			block[i][k].born_ns = __atomic_load_n(&b[i].way[k].born_ns, __ATOMIC_RELAXED);
+			block[i][k].born = __atomic_load_n(&b[i].way[k].born_ns, __ATOMIC_RELAXED);
 		}
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	for (size_t i = 0; i < n; i++)
@@ -98,7 +100,7 @@ static void see_buckets(struct scan *s, const struct mt_bucket *b, size_t n)
 			if (key[i][k] && key[i][k] != MT_KEY_CLAIMED &&
 			    __atomic_load_n(&b[i].way[k].key, __ATOMIC_RELAXED) == key[i][k])
 				see(s, block[i][k].val & MT_SITE_MASK, block[i][k].val >> MT_SITE_BITS,
-				    block[i][k].born_ns);
+				    block[i][k].born);
 }
 
 static void see_slice(struct scan *s)
@@ -158,6 +160,12 @@ static void see_taken(struct scan *s)
 	}
 }
 
+static void set_now(struct scan *s, uint64_t now_ns)
+{
+	s->now_ns = now_ns;
+	s->now_units = now_ns / s->tables->born_unit_ns;
+}
+
 static void begin(struct scan *s, uint64_t now_ns, uint64_t older_born_ns)
 {
 	memset(s->now, 0, s->tables->n_sites * sizeof(*s->now));
@@ -192,6 +200,7 @@ static bool step(struct scan *s)
 
 void scan__all(struct scan *s, uint64_t now_ns, uint64_t older_ns)
 {
+	set_now(s, now_ns);
 	begin(s, now_ns, now_ns > older_ns ? now_ns - older_ns : 0);
 	while (step(s))
 		;
@@ -210,6 +219,7 @@ void scan__some(struct scan *s, uint64_t now_ns, uint64_t budget_ns)
 {
 	uint64_t until_ns = own_cpu_ns() + budget_ns;
 
+	set_now(s, now_ns);
 	if (!s->began_ns)
 		begin(s, now_ns, 0);
 	do {

@@ -18,6 +18,7 @@ struct tables {
 	const struct mt_counts *counts;
 	const struct mt_vars *vars;	/* --sample alone */
 	uint64_t sample_bytes;	/* 0: every block is there */
+	uint64_t born_unit_ns;	/* of the clock of births */
 	const uint64_t *words;
 	const struct mt_proc *procs;
 	const struct mt_hist *hists;
@@ -43,6 +44,7 @@ struct scan {
 	struct seen *last;	/* and the last whole one */
 	uint64_t began_ns;	/* of the pass under way; 0: there is none */
 	uint64_t last_began_ns;	/* 0: there was none yet */
+	uint64_t now_ns, now_units;	/* births are told from here: when the part of a pass under way began */
 	uint64_t older_born_ns;	/* who was born then or before counts as older */
 	uint64_t bucket;	/* where the pass is */
 	uint64_t over_at;	/* and in the overflow map */

@@ -337,6 +337,7 @@ static void site(struct json *j, const struct snapshot *s, const struct snap_sit
 	json__i64(j, "pid", p->pid);
 	json__str(j, "function", site->function);
 	counters(j, &site->c, s->known, s->estimated ? &site->error : NULL);
+	u64_or_null(j, "cross_frees", s->known & HAS_FREE_CALLS, site->cross_frees);
 	u64_or_null(j, "at_peak_bytes", s->known & HAS_PEAK_BYTES, site->at_peak_bytes);
 	json__u64(j, "min_size", site->min_size);
 	json__u64(j, "max_size", site->max_size);

@@ -103,6 +103,8 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 		.temp_calls = c->temp_calls,
 		.failed_calls = c->failed_calls,
 	};
+	to->cross_frees = from->cross_frees;
+	to->tid = (int)from->tid;
 	to->at_peak_bytes = from->at_peak_bytes;
 	to->min_size = c->alloc_calls ? from->min_size : 0;
 	to->max_size = from->max_size;

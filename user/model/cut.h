@@ -20,7 +20,9 @@ struct cut_error {
 struct cut_site {
 	uint32_t site;		/* its number in the kernel's tables */
 	uint32_t proc, func;	/* func MT_MAX_FUNCS: the spare site, of any function */
+	uint32_t tid;		/* --by thread: whose it is; else 0 */
 	struct mt_counts counts;	/* estimates already, where figures are scaled */
+	uint64_t cross_frees;	/* of counts.free_calls: by another thread than the one that allocated */
 	struct cut_error var;
 	uint64_t peak_bytes, at_peak_bytes;
 	uint64_t min_size, max_size;

@@ -172,6 +172,7 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 	skel->rodata->mt_budget = o->budget;
 	skel->rodata->mt_n_threads = s->n_threads;
 	skel->rodata->mt_adopt = o->adopt;
+	skel->rodata->mt_by_thread = o->by_thread;
 	skel->rodata->mt_by_comm = o->by_comm;
 	skel->rodata->mt_by_cgroup = o->by_cgroup;
 	skel->rodata->mt_page_bytes = sysconf(_SC_PAGESIZE);
@@ -299,6 +300,7 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 	libbpf_set_print(print_libbpf);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	k->tick_ns = tick_ns();
+	k->born_unit_ns = o->precise_times ? 1 : k->tick_ns;
 	k->mode = o->mode;
 	k->sample_bytes = o->sample_bytes;
 	k->multi = kernel__links_multi();

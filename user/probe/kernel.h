@@ -64,6 +64,7 @@ struct kernel {
 	enum mt_mode mode;
 	uint64_t sample_bytes;	/* --sample, 0 without */
 	uint64_t tick_ns;	/* of the programs' clock */
+	uint64_t born_unit_ns;	/* of births in the block table: a tick, or 1 */
 	uint64_t frozen_ns;	/* when the trace ended, on that clock; 0: it goes on */
 };
 
