@@ -27,6 +27,7 @@ struct site {
 	double now, first, last;
 	uint64_t alloc_calls, free_calls, live_bytes, random;
 	double lifetimes;
+	uint64_t unknown_frees;
 	uint64_t age_at_start_ns;
 };
 
@@ -84,6 +85,7 @@ static struct evidence evidence_of(const struct site *s)
 		.free_calls = s->free_calls,
 		.live_blocks = s->live.n,
 		.lifetime_sum_ns = (uint64_t)(s->lifetimes * 1e9),
+		.unknown_frees = s->unknown_frees,
 		.oldest_ns = s->live.n ? (uint64_t)((s->now - oldest) * 1e9) : 0,
 		.leak_after_ns = JUDGE_LEAK_AFTER_NS,
 	};
@@ -198,6 +200,26 @@ Test(judge, cache_with_a_limit)
 		look_at(&s, t + 1);
 		if (t + 1 == 15)
 			expect(&s, "suspect", NULL);
+		else if (t + 1 == 120 || t + 1 == 300)
+			expect(&s, "steady", NULL);
+	}
+	expect(&s, "steady", NULL);
+	done(&s);
+}
+
+/* The same, full long before the trace: for a minute, only blocks are freed that nobody knows. */
+Test(judge, cache_that_was_full_before)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	for (int t = 0; t < 1200; t++) {
+		for (int i = 0; i < 50; i++)
+			allocate(&s, t + i / 50.0, 1024, 60);
+		if (t < 60)
+			s.unknown_frees += 50;
+		look_at(&s, t + 1);
+		if (t + 1 == 50)
+			expect(&s, "suspect", "0 of 2,500 freed, +2.9 MiB/min for 49.0s, oldest 50.0s, but 2,500 older ones were freed");
 		else if (t + 1 == 120 || t + 1 == 300)
 			expect(&s, "steady", NULL);
 	}

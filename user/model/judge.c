@@ -31,6 +31,12 @@
  *   And in a state that lasts, a site holds its rate of allocation times that mean
  *   (Little): where it holds more, or grows without being called more often, some
  *   of its blocks are not of the kind that is freed.
+ *
+ * What the trace cannot see
+ *   A process that was there before the trace frees blocks of which nothing is
+ *   known, not even whose they were. A cache that has been full for a week looks
+ *   as if it grew, until the blocks that it frees are those that were seen: as
+ *   long as many older ones are freed, nothing is called a leak.
  */
 #include "model/judge.h"
 
@@ -73,7 +79,7 @@ static double call_rate(const struct evidence *e, size_t from, size_t to)
 {
 	const struct course_point *a = &e->points[from], *b = &e->points[to];
 
-	return to > from ? (double)(b->alloc_calls - a->alloc_calls) / ((double)(b->t_ns - a->t_ns) / 1e9) : 0;
+	return to > from ? ((double)b->alloc_calls - (double)a->alloc_calls) / ((double)(b->t_ns - a->t_ns) / 1e9) : 0;
 }
 
 static void fill_windows(struct shape *w, const struct evidence *e, size_t first)
@@ -115,12 +121,12 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median_slope(const struct shape *w)
+static double median_slope(const struct shape *w, size_t from)
 {
 	double slopes[MAX_WINDOWS * (MAX_WINDOWS - 1) / 2];
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->n; i++)
+	for (size_t i = from; i < w->n; i++)
 		for (size_t k = i + 1; k < w->n; k++)
 			slopes[n++] = (w->floor[k] - w->floor[i]) / (w->t_s[k] - w->t_s[i]);
 	qsort(slopes, n, sizeof(*slopes), compare_doubles);
@@ -184,7 +190,8 @@ enum sign {
 	PILED = 1 << 8,		/* ten times more are held than lifetimes explain */
 	REVISITS = 1 << 9,	/* rises, but it has been about as high before, and came down again */
 	UNEVEN = 1 << 10,	/* one third of the time brought four times as much as another */
-	UNSURE = 1 << 11,	/* nothing was freed and it rose of late, but not often enough to tell */
+	MASKED = 1 << 11,	/* blocks older than the trace were freed, half as many as are held: they may have been this site's */
+	UNSURE = 1 << 12,	/* nothing was freed and it rose of late, but not often enough to tell */
 };
 
 /* A change is worth a word from 1% of what is held on. */
@@ -206,6 +213,11 @@ static bool trends(const struct shape *w, int direction)
 	return w->t * direction >= w->t_needed || (!n_against && n_with >= MAX_WINDOWS / 2);
 }
 
+static uint64_t watched_ns(const struct evidence *e)
+{
+	return e->end_ns > e->first_ns ? e->end_ns - e->first_ns : 0;
+}
+
 static double mean_life_s(const struct evidence *e)
 {
 	return e->free_calls ? (double)e->lifetime_sum_ns / (double)e->free_calls / 1e9 : 0;
@@ -213,11 +225,11 @@ static double mean_life_s(const struct evidence *e)
 
 static bool holds_times_expected(const struct evidence *e, const struct shape *w, double times)
 {
-	double seen_s = (double)(e->end_ns - e->first_ns) / 1e9;
+	double seen_s = (double)watched_ns(e) / 1e9;
 	double rate = MAX(w->alloc_rate, seen_s > 0 ? (double)e->alloc_calls / seen_s : 0);
 
 	/* few frees tell little of lifetimes; and few blocks may be chance */
-	return e->free_calls >= 10 && (double)e->live_blocks >= times * rate * mean_life_s(e) + 10;
+	return !e->mixed && e->free_calls >= 10 && (double)e->live_blocks >= times * rate * mean_life_s(e) + 10;
 }
 
 static double least_third(const struct shape *w)
@@ -249,11 +261,13 @@ static unsigned int signs_of(const struct evidence *e, const struct shape *w)
 		signs |= LOADING;
 	if (e->free_calls * 100 <= e->alloc_calls)
 		signs |= UNFREED;
-	if (e->free_calls >= 10 && (double)e->oldest_ns / 1e9 >= 100 * mean_life_s(e) &&
+	if (!e->mixed && e->free_calls >= 10 && (double)e->oldest_ns / 1e9 >= 100 * mean_life_s(e) &&
 	    (!w->busier || holds_times_expected(e, w, 2)))
 		signs |= STALE;
 	if (holds_times_expected(e, w, 10))
 		signs |= PILED;
+	if (e->unknown_frees && e->unknown_frees >= e->live_blocks / 2)
+		signs |= MASKED;
 	if (w->high_before > 0.9 * w->floor[w->n - 1])
 		signs |= REVISITS;
 	if (e->free_calls * 100 <= e->alloc_calls && w->third[2] * w->span_s / N_THIRDS > 0.1 * w->high)
@@ -274,7 +288,7 @@ static unsigned int look(const struct evidence *e, struct shape *ret)
 	*ret = measure(e, 0);
 	if (ret->n < MIN_WINDOWS)
 		return 0;
-	ret->slope = median_slope(ret);
+	ret->slope = median_slope(ret, 0);
 	signs = signs_of(e, ret);
 	if (signs & (RISES | FALLS))
 		return signs;
@@ -289,12 +303,14 @@ static unsigned int look(const struct evidence *e, struct shape *ret)
 			break;
 		if (!trends(&w, 1) && !trends(&w, -1))
 			continue;
-		w.slope = median_slope(&w);
+		w.slope = median_slope(&w, 0);
 		if (fabs(w.slope) > 1.5 * fabs(ret->slope)) {
 			*ret = w;
 			return signs_of(e, ret);
 		}
 	}
+	/* whatever it did before: where it is going now */
+	ret->slope = median_slope(ret, ret->n / 2);
 	return signs;
 }
 
@@ -376,6 +392,14 @@ static void tell_oldest(struct why *y)
 		add(y, "oldest %s", fmt_duration(a, y->e->oldest_ns));
 }
 
+static void tell_masked(struct why *y)
+{
+	char a[FMT_MAX];
+
+	if (y->e->unknown_frees && y->e->unknown_frees >= y->e->live_blocks / 2)
+		add(y, "but %s older ones were freed", fmt_count(a, y->e->unknown_frees));
+}
+
 static void tell_down_from(struct why *y)
 {
 	char a[FMT_MAX];
@@ -409,7 +433,7 @@ static void tell_first(struct why *y)
 {
 	char a[FMT_MAX];
 
-	add(y, "first allocation %s ago", fmt_duration(a, y->e->end_ns - y->e->first_ns));
+	add(y, "first allocation %s ago", fmt_duration(a, watched_ns(y->e)));
 }
 
 static void tell_was_higher(struct why *y)
@@ -424,15 +448,15 @@ static void tell_was_higher(struct why *y)
 static const struct rule {
 	const char *verdict;	/* NULL: none */
 	unsigned int all, none;	/* signs that are there, signs that are not */
-	void (*tells[4])(struct why *y);
+	void (*tells[5])(struct why *y);
 } rules[] = {
 	{ "new", YOUNG, 0, { tell_first } },
 	{ "steady", RISES | REVISITS, 0, { tell_rate, tell_was_higher } },
-	{ "leak", RISES | LONG | UNFREED, SLOWS | UNEVEN | LOADING, { tell_freed, tell_rate, tell_oldest } },
-	{ "leak", RISES | LONG | STALE, SLOWS | UNEVEN | LOADING, { tell_freed, tell_rate, tell_oldest } },
-	{ "suspect", RISES | UNFREED, SLOWS, { tell_freed, tell_rate, tell_oldest } },
-	{ "suspect", RISES | STALE, SLOWS, { tell_freed, tell_rate, tell_oldest } },
-	{ "suspect", RISES | LONG | PILED, SLOWS, { tell_freed, tell_rate, tell_oldest } },
+	{ "leak", RISES | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED, { tell_freed, tell_rate, tell_oldest } },
+	{ "leak", RISES | LONG | STALE, SLOWS | UNEVEN | LOADING | MASKED, { tell_freed, tell_rate, tell_oldest } },
+	{ "suspect", RISES | UNFREED, SLOWS, { tell_freed, tell_rate, tell_oldest, tell_masked } },
+	{ "suspect", RISES | STALE, SLOWS, { tell_freed, tell_rate, tell_oldest, tell_masked } },
+	{ "suspect", RISES | LONG | PILED, SLOWS, { tell_freed, tell_rate, tell_oldest, tell_masked } },
 	{ "growing", RISES, 0, { tell_rate, tell_slowing, tell_freed } },
 	{ "draining", FALLS, 0, { tell_rate, tell_down_from } },
 	{ NULL, UNSURE, 0, {} },
@@ -450,18 +474,17 @@ static void tell(struct snapshot *s, const struct rule *r, struct why *y, struct
 void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)
 {
 	uint64_t enough_ns = e->leak_after_ns / 4;
-	uint64_t watched_ns = e->end_ns > e->first_ns ? e->end_ns - e->first_ns : 0;
 	struct shape w = {};
 	struct why y = { .e = e, .w = &w };
 	unsigned int signs = 0;
 
 	*ret = (struct trend){};
-	if (e->n_points && watched_ns >= enough_ns)
+	if (e->n_points && watched_ns(e) >= enough_ns)
 		signs = look(e, &w);
 	if (w.n >= MIN_WINDOWS) {
 		ret->known = true;
 		ret->growth_bytes_per_s = w.slope;
-	} else if (watched_ns < enough_ns && e->first_ns >= enough_ns) {
+	} else if (watched_ns(e) < enough_ns && e->first_ns >= enough_ns) {
 		signs = YOUNG;
 	} else {
 		return;

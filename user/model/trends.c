@@ -102,6 +102,7 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 		.free_calls = to->c.free_calls,
 		.live_blocks = to->c.live_blocks,
 		.lifetime_sum_ns = to->lifetime_sum_ns,
+		.unknown_frees = s->known & HAS_UNKNOWN_FREES ? p->c.unknown_frees : 0,
 		.oldest_ns = to->oldest_ns,
 		.leak_after_ns = leak_after(info),
 		.estimated = s->estimated,
@@ -181,10 +182,12 @@ static void judge_process(const struct snapshot_info *info, struct snapshot *s, 
 	struct evidence e = {
 		.alloc_calls = p->c.alloc_calls,
 		.free_calls = p->c.free_calls,
-		/* of its blocks as a whole, ages say nothing: those from its start are always old */
 		.lifetime_sum_ns = sums->lifetime_sum_ns,
+		.unknown_frees = s->known & HAS_UNKNOWN_FREES ? p->c.unknown_frees : 0,
+		.live_blocks = p->c.live_blocks,
 		.leak_after_ns = leak_after(info),
 		.estimated = s->estimated,
+		.mixed = true,
 	};
 
 	if (!p->n_timeline || course__of_timeline(&c, p->timeline, p->n_timeline)) {
