@@ -322,8 +322,6 @@ static int complete(struct parser *p, struct err *e)
 {
 	struct opts *o = p->o;
 
-	if (!o->views)
-		o->views = views__of(counters__of_mode(o->mode));
 	if (!seen(p, "metric"))
 		o->metric = metric__preset(counters__of_mode(o->mode))->name;
 	if (o->json) {
@@ -351,6 +349,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.leak_after_ns = 20000000000,
 		.format = "text",
 		.verbosity = LOG_NORMAL,
+		.by = "process",
 		.metric = "live-bytes",
 		.top = 10,
 	};

@@ -119,9 +119,12 @@ const struct row opt_rows[] = {
 	  .help = "more on standard error" },
 	{ 'q', "quiet", NULL, REPORTING, DOCTOR, take_verbosity, .min = LOG_QUIET,
 	  .help = "less on standard error" },
-	{ 0, "view", "VIEW[,VIEW...]", REPORTING, 0, take_views, .choices = "leaks allocs",
-	  .later = "peak temporary threads processes sizes lifetimes tags frees tree",
-	  .help = "what a report shows; repeatable", .preset = "both, if they are recorded" },
+	{ 0, "view", "VIEW[,VIEW...]", REPORTING, 0, take_views, .choices = "leaks allocs processes threads",
+	  .later = "peak temporary sizes lifetimes tags frees tree",
+	  .help = "what a report shows; repeatable", .preset = "processes, if there are several, leaks and allocs" },
+	{ 0, "by", "WHAT", REPORTING, 0, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
+	  .help = "what rows are kept apart by; the same stack in processes of one name or cgroup, or in all, is "
+		  "one row", .preset = "process" },
 	{ 0, "metric", "METRIC", REPORTING, 0, take_choice, FIELD(metric), .choices = METRICS,
 	  .help = "what folded stacks, graphs and trees weigh", .preset = "live-bytes; alloc-bytes with --mode count" },
 	{ 0, "sort", "KEY", REPORTING, 0, take_choice, FIELD(sort), .choices = METRICS " oldest",
@@ -133,7 +136,7 @@ const struct row opt_rows[] = {
 	{ 0, "leak-after", "AGE", REPORTING, 0, take_age, FIELD(leak_after_ns), LEAK_AFTER_MIN,
 	  .help = "growth must last for AGE before it is called a leak", .preset = "20s" },
 	KEEP(0, "threshold"), KEEP(0, "filter"), KEEP(0, "hide"), KEEP(0, "suppressions"),
-	KEEP(0, "by"), KEEP(0, "between"), KEEP(0, "keep"), KEEP(0, "fail-over"),
+	KEEP(0, "between"), KEEP(0, "keep"), KEEP(0, "fail-over"),
 	KEEP(0, "listen"),
 	{ 0, "no-inlines", NULL, REPORTING, 0, take_flag, FIELD(no_inlines),
 	  .help = "do not look for inlined functions" },
@@ -411,7 +414,7 @@ static int take_views(struct opts *o, const struct given *g, struct err *e)
 
 		if (err)
 			return err;
-		views |= word[0] == 'l' ? VIEW_LEAKS : VIEW_ALLOCS;
+		views |= view__find(word, len);
 		if (!word[len])
 			break;
 		word += len + 1;

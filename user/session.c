@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "model/group.h"
 #include "session.h"
 #include "session_parts.h"
 #include "util/log.h"
@@ -158,6 +159,7 @@ static int load(struct session *s, struct err *e)
 		.sample_bytes = o->sample_bytes,
 		.seed = o->seed,
 		.budget = o->overhead_pct > 0,
+		.by_thread = grouping__find(o->by)->threads,
 	};
 	int err = kernel__open(&k, &s->kernel, e);
 

@@ -52,6 +52,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		.version = VERSION,
 		.kernel = s->uname.release,
 		.arch = s->uname.machine,
+		.host = s->uname.nodename,
 		.duration_ns = (last ? s->end_ns : now_ns()) - s->start_ns,
 		.wall_now_ns = session__wall_ns(),
 		.ended = last,

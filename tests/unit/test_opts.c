@@ -57,7 +57,8 @@ Test(opts, defaults)
 	cr_expect_str_eq(o.metric, "live-bytes");
 	cr_expect_null(o.sort);
 	cr_expect_eq(o.top, 10);
-	cr_expect_eq(o.views, VIEW_LEAKS | VIEW_ALLOCS);
+	cr_expect_eq(o.views, 0);
+	cr_expect_str_eq(o.by, "process");
 	cr_expect_eq(o.verbosity, LOG_NORMAL);
 	cr_expect_eq(o.outputs.n, 0);
 	cr_expect_not(o.batch || o.json || o.as_root || o.precise_times || o.no_inlines || o.no_source || o.debuginfod);
@@ -162,6 +163,10 @@ Test(opts, views_add_up)
 	parse(&o, "-p1 --view allocs --view leaks");
 	cr_expect_eq(o.views, VIEW_LEAKS | VIEW_ALLOCS);
 	opts__done(&o);
+	parse(&o, "-p1 --view processes,threads --by cgroup --mode count");
+	cr_expect_eq(o.views, VIEW_PROCESSES | VIEW_THREADS);
+	cr_expect_str_eq(o.by, "cgroup");
+	opts__done(&o);
 }
 
 Test(opts, recording)
@@ -171,13 +176,11 @@ Test(opts, recording)
 	parse(&o, "-p1 --size usable --sample 512K");
 	cr_expect_str_eq(o.size, "usable");
 	cr_expect_eq(o.sample_bytes, 512 * 1024);
-	cr_expect_eq(o.views, VIEW_LEAKS | VIEW_ALLOCS);
 	cr_expect_str_eq(o.metric, "live-bytes");
 	opts__done(&o);
 	parse(&o, "-p1 --mode count --sample 1024G --size requested");
 	cr_expect_str_eq(o.mode, "count");
 	cr_expect_eq(o.sample_bytes, 1ull << 40);
-	cr_expect_eq(o.views, VIEW_ALLOCS);
 	cr_expect_str_eq(o.metric, "alloc-bytes");
 	opts__done(&o);
 	parse(&o, "-p1 --mode count --metric alloc-calls --sort alloc-bytes --view allocs");
@@ -299,8 +302,8 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --sym malloc", "--sym malloc: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym =x", "--sym =x: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym x=", "--sym x=: want ROLE=NAME, such as malloc=arena_alloc" },
-		{ "-p1 --view leaks,x", "--view leaks,x: want leaks or allocs" },
-		{ "-p1 --view leaks,", "--view leaks,: want leaks or allocs" },
+		{ "-p1 --view leaks,x", "--view leaks,x: want leaks, allocs, processes or threads" },
+		{ "-p1 --view leaks,", "--view leaks,: want leaks, allocs, processes or threads" },
 		{ "-p1 --view leaks,tree", "--view tree: not in this version" },
 		{ "-p1 --format xml", "--format xml: want text, json, folded, pprof, speedscope, massif, callgrind or dot" },
 		{ "-p1 -o x.c", "-o x.c: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
@@ -343,9 +346,9 @@ Test(opts, later_versions)
 		"-a", "--all", "--comm x", "--cgroup x", "-f", "--follow", "--mode leak",
 		"--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
-		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f", "--by thread",
+		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f",
 		"--between 1,2", "--keep 3", "--fail-over 1M", "--listen x", "-o x.html", "--format html", "--view peak",
-		"--view temporary", "--view threads", "--view processes", "--view sizes", "--view lifetimes",
+		"--view temporary", "--view sizes", "--view lifetimes",
 		"--view tags", "--view frees", "--view tree", "report x.json", "diff a.json b.json", "serve",
 	};
 

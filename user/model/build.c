@@ -358,6 +358,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->version = info->version;
 	s->kernel = snapshot__strdup(s, info->kernel);
 	s->arch = snapshot__strdup(s, info->arch);
+	s->host = snapshot__strdup(s, info->host);
 	s->mode = snapshot__strdup(s, info->mode);
 	s->size = snapshot__strdup(s, info->size);
 	s->sample_bytes = info->sample_bytes;

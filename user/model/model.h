@@ -60,6 +60,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t sample_bytes;
 	double observed_share;	/* of the trace's time; 1: all of it */
 	const char *version, *kernel, *arch;
+	const char *host;	/* its name, clean; may be NULL */
 	uint64_t duration_ns;
 	int64_t wall_now_ns;
 	bool ended;
