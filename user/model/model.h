@@ -20,6 +20,9 @@ struct life_info {
 	const char *comm, *exe, *cgroup, *container, *unit;	/* may be NULL */
 	uint64_t age_at_attach_ns;
 	uint64_t rss_bytes;
+	pid_t container_pid;	/* in its own pid namespace, if that is another one; else 0 */
+	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
+	int64_t wall_started_ns;	/* 0: unknown */
 };
 
 /* Where an address lies, told by whoever knows the mappings. */
@@ -49,6 +52,8 @@ int model__add_life(struct model *m, const struct life_info *info);
 /* A thread of a life has ended; its name and what it did. */
 int model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
 void model__life_ended(struct model *m, uint32_t proc);
+/* It had an allocator for this long before that was probed. */
+void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns);
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
 /* A point of each life's timeline, and of the history of the sites that matter. */
 int model__note(struct model *m, const struct cut *cut);
@@ -60,7 +65,6 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t sample_bytes;
 	double observed_share;	/* of the trace's time; 1: all of it */
 	const char *version, *kernel, *arch;
-	const char *host;	/* its name, clean; may be NULL */
 	uint64_t duration_ns;
 	int64_t wall_now_ns;
 	bool ended;
