@@ -153,13 +153,20 @@ enum mt_end {
 #define MT_STACK_DEPTH(s) ((__u32)((s) >> 32 & 0xffff))
 #define MT_STACK_END(s) ((__u32)((s) >> 48 & 0xff))
 
+/*
+ * The index of sites: the upper 44 bits of the hash and the site's number. 0: never
+ * used, so a search ends here. MT_INDEX_GONE: was used, so it goes on.
+ */
+#define MT_INDEX_GONE (~MT_SITE_MASK)
+#define MT_SITE_PROBES 24	/* at most a quarter of the index is in use: no site is that far from its place */
+
 struct mt_site {
 	__u64 hash;
-	__u64 stack;		/* MT_STACK(): written last, in one piece; 0: being filled */
+	__u64 stack;		/* MT_STACK(): written last, in one piece; 0: being filled, or free */
 	__u16 proc;
 	__u16 func;
 	__u32 tid;		/* --by thread: whose it is; else 0 */
-	__u64 first_ns;
+	__u64 first_ns;		/* of a free one: the next free one */
 	__u64 min_size_inv;	/* ~min: so that zero means none yet */
 	__u64 max_size;
 	/* of a process that has ended: blocks whose places in the table others got, in amounts as in mt_counts */

@@ -17,6 +17,9 @@
  *
  * The key is written last when an entry is filled (the exchange orders it behind
  * the rest), so whoever sees a key, here or in user space, sees its block.
+ *
+ * Entries of processes that have ended stay until somebody needs the place
+ * (reclaim.bpf.h), or until user space sweeps them away: nobody looks for them any more.
  */
 #ifndef MT_BLOCKS_BPF_H
 #define MT_BLOCKS_BPF_H
@@ -43,18 +46,14 @@ struct taken {
 	__u32 site;
 };
 
-static __always_inline __u64 mix(__u64 x)
-{
-	x ^= x >> 32;
-	x *= 0x9e3779b97f4a7c15ULL;
-	x ^= x >> 29;
-	return x;
-}
+/* reclaim.bpf.h: takes the place of a block whose process has ended; 0: there is none in this bucket. */
+__noinline int put_over_dead(__u32 bucket, __u64 key, __u64 val, __u64 born_ns);
+/* A block of this process found no room. */
+__noinline int lose_block(__u32 proc);
 
 static __always_inline struct mt_bucket *bucket_at(__u64 h, __u64 addr)
 {
-	__u32 group = (h >> 32) * mt_n_groups >> 32;
-	__u32 i = group * MT_GROUP + ((addr >> 6 ^ h) & (MT_GROUP - 1));
+	__u32 i = mt_bucket_of(h, addr, mt_n_groups);
 
 	return bpf_map_lookup_elem(&blocks, &i);
 }
@@ -100,7 +99,7 @@ static __noinline bool take_overflow(__u64 addr, __u32 proc, struct taken *ret)
 /* Removes a block and tells what it was; false if it is not in the table. */
 static __always_inline bool blocks_take(__u64 addr, __u32 proc, struct taken *ret)
 {
-	__u64 key = addr << 16 | proc, h = mix((addr >> 12) + ((__u64)proc << 40));
+	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc);
 	struct mt_bucket *home, *second;
 
 	if (addr > MT_ADDR_MAX)
@@ -112,7 +111,7 @@ static __always_inline bool blocks_take(__u64 addr, __u32 proc, struct taken *re
 		return true;
 	if (!home->n_spilled)
 		return false;
-	second = bucket_at(mix(h), addr);
+	second = bucket_at(mt_mix(h), addr);
 	if ((second && take_from(second, key, ret)) || (mt_n_over && take_overflow(addr, proc, ret))) {
 		__sync_fetch_and_add(&home->n_spilled, -1ULL);
 		return true;
@@ -143,7 +142,7 @@ static __always_inline bool put_into(struct mt_bucket *b, __u64 key, __u64 val, 
  */
 static __always_inline bool blocks_put_new(__u64 addr, __u32 proc, const struct taken *b)
 {
-	__u64 key = addr << 16 | proc, h = mix((addr >> 12) + ((__u64)proc << 40));
+	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc);
 	struct mt_bucket *home;
 	bool known = false;
 
@@ -170,14 +169,14 @@ static __noinline bool put_overflow(__u64 addr, __u32 proc, struct taken *b)
 	if (!bpf_map_update_elem(&overflow, &k, &v, BPF_ANY))
 		return true;
 	__sync_fetch_and_add(&mt_n_over, -1ULL);
-	count(MT_LOST_LIVE_FULL);
+	lose_block(proc);
 	return false;
 }
 
 /* The address must not be in the table. False: no room, and the loss is counted. */
 static __always_inline bool blocks_put(__u64 addr, __u32 proc, struct taken *b)
 {
-	__u64 key = addr << 16 | proc, h = mix((addr >> 12) + ((__u64)proc << 40));
+	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc);
 	__u64 val = b->size << MT_SITE_BITS | b->site;
 	struct mt_bucket *home, *second;
 
@@ -188,9 +187,15 @@ static __always_inline bool blocks_put(__u64 addr, __u32 proc, struct taken *b)
 		return false;
 	if (b->size <= MT_SIZE_MAX && put_into(home, key, val, b->born_ns))
 		return true;
+	if (b->size <= MT_SIZE_MAX && some_are_dead() &&
+	    put_over_dead(mt_bucket_of(h, addr, mt_n_groups), key, val, b->born_ns))
+		return true;
 	__sync_fetch_and_add(&home->n_spilled, 1);
-	second = bucket_at(mix(h), addr);
+	second = bucket_at(mt_mix(h), addr);
 	if (second && b->size <= MT_SIZE_MAX && put_into(second, key, val, b->born_ns))
+		return true;
+	if (b->size <= MT_SIZE_MAX && some_are_dead() &&
+	    put_over_dead(mt_bucket_of(mt_mix(h), addr, mt_n_groups), key, val, b->born_ns))
 		return true;
 	if (put_overflow(addr, proc, b))
 		return true;

@@ -35,9 +35,17 @@ volatile __u64 mt_cut MT_OWN_LINE = MT_CUT_FROZEN;
 volatile __u32 mt_filter_gen = 1;
 /* Blocks in the overflow map: most of the time there are none, and it need not be asked. */
 volatile __u64 mt_n_over MT_OWN_LINE = 0;
-volatile __u64 mt_words_used = 0;
+/* Lives that have ended, and those of them whose blocks user space has swept away. */
+volatile __u64 mt_lives_ended = 0;
+volatile __u64 mt_lives_swept = 0;
 volatile __u64 mt_sites_used = 0;
 volatile __u32 mt_procs_used = 0;
+/* What is in use of them: user space gives some back. */
+volatile __u64 mt_sites_in_use = 0;
+volatile __u64 mt_slots_in_use = 0;
+/* Sites and slots that are free again: the first of a list, with a count above it that moves at each change. */
+volatile __u64 mt_free_sites = 0;
+volatile __u64 mt_free_slots = 0;
 __u64 mt_counters[MT_N_COUNTERS] MT_OWN_LINE = {};
 
 /* seeds a thread's random numbers */
@@ -56,6 +64,12 @@ __u64 mt_hello_ns = 0;				/* the programs' clock, read there */
 static __always_inline void count(enum mt_counter c)
 {
 	__sync_fetch_and_add(&mt_counters[c], 1);
+}
+
+/* May there be blocks of processes that have ended? */
+static __always_inline bool some_are_dead(void)
+{
+	return mt_lives_ended != mt_lives_swept;
 }
 
 /* In the unit that blocks' births are in. */

@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi.h"
+#include "bpf/hash.h"
 #include "bpf/arch.bpf.h"
 #include "bpf/count.bpf.h"
 #include "bpf/blocks.bpf.h"
@@ -20,6 +21,7 @@
 #include "bpf/frames.bpf.h"
 #include "bpf/unwind.bpf.h"
 #include "bpf/sites.bpf.h"
+#include "bpf/reclaim.bpf.h"
 #include "bpf/budget.bpf.h"
 #include "bpf/charge.bpf.h"
 #include "bpf/alloc.bpf.h"
@@ -101,10 +103,7 @@ int task_renamed(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx->args[0];
 
-	/* in the middle of an exec, which is told by itself, the new memory holds no program yet */
-	if (BPF_CORE_READ(task, pid) != BPF_CORE_READ(task, tgid) || !BPF_CORE_READ(task, mm, end_code))
-		return 0;
-	return on_change(task, (const char *)ctx->args[1]);
+	return BPF_CORE_READ(task, pid) == BPF_CORE_READ(task, tgid) ? on_change(task, (const char *)ctx->args[1]) : 0;
 }
 
 SEC("raw_tp/cgroup_attach_task")

@@ -6,9 +6,11 @@
  * stacks never drive each other out in silence, as they do in the kernel's own
  * stack map (11% of events at 3,900 stacks in 16,384 buckets). Sites are
  * numbered from 1 in order of appearance, so a reader visits those that exist
- * and no more. The frames are copied into an arena of words once, when the site
- * is new; it is published complete. What finds no room is charged to the spare
- * site of its process, which has an empty stack, and is counted.
+ * and no more; those of processes that ended are given back by user space
+ * and used again. Each number has words of its own for a stack. The frames are
+ * copied there once, when the site is new; it is published complete. What finds
+ * no room is charged to the spare site of its process, which has an empty
+ * stack, and is counted.
  */
 #ifndef MT_SITES_BPF_H
 #define MT_SITES_BPF_H
@@ -21,9 +23,10 @@ struct {
 	__type(value, struct mt_site);
 } sites SEC(".maps");
 
-/* open addressing: the upper 44 bits of the hash, and the site's number; the site has the whole hash */
+/* open addressing: see MT_INDEX_GONE; the site has the whole hash */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u64);
@@ -42,8 +45,6 @@ static __always_inline __u32 spare_site(__u32 proc)
 {
 	return mt_n_sites + MT_PROC_SLOT(proc);
 }
-
-#define SITE_PROBES 24		/* at most a quarter of the index is in use: no site is that far from its place */
 
 /*
  * The functions below are global, not static: the verifier looks at each of them
@@ -79,31 +80,65 @@ __noinline int keep_word(const struct mt_scratch *s, __u32 n, __u32 at, __u32 i)
 	return 1;
 }
 
+/* An allocation of this process is charged to a site without a stack. */
+__noinline int lose_stack(__u32 proc, __u32 why)
+{
+	struct mt_proc *p = proc_at(proc);
+
+	if (why < MT_N_COUNTERS)
+		count(why);
+	if (p)
+		__sync_fetch_and_add(&p->lost_stacks, 1);
+	return 0;
+}
+
+/* A number that user space has given back, its record zeroed; 0 if there is none. */
+static __noinline __u32 site_reuse(void)
+{
+	for (int i = 0; i < REUSE_TRIES; i++) {
+		__u64 head = mt_free_sites;
+		__u32 id = head;
+		struct mt_site *site = id ? bpf_map_lookup_elem(&sites, &id) : NULL;
+
+		if (!site)
+			return 0;
+		if (__sync_val_compare_and_swap(&mt_free_sites, head, ((head >> 32) + 1) << 32 | (__u32)site->first_ns) == head)
+			return id;
+	}
+	return 0;
+}
+
+static __always_inline __u32 site_number(void)
+{
+	__u32 id = mt_free_sites & 0xffffffff ? site_reuse() : 0;
+
+	if (id || mt_sites_used + 1 >= mt_n_sites)
+		return id;
+	id = __sync_fetch_and_add(&mt_sites_used, 1) + 1;
+	if (id < mt_n_sites)
+		return id;
+	__sync_fetch_and_add(&mt_sites_used, -1ULL);
+	return 0;
+}
+
 /* A new site, filled; 0 if there is no room. Nobody else knows of it yet. */
 __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u64 h)
 {
-	__u32 id = 0, at;
 	struct mt_site *site;
+	__u32 id, at;
 
 	if (!s)
 		return 0;
-	if (mt_words_used + n > mt_n_words) {
-		count(MT_LOST_STACK_FULL);
+	id = site_number();
+	site = id ? bpf_map_lookup_elem(&sites, &id) : NULL;
+	if (!site) {
+		lose_stack(proc, MT_LOST_SITE_FULL);
 		return 0;
 	}
-	if (mt_sites_used + 1 >= mt_n_sites || (id = __sync_fetch_and_add(&mt_sites_used, 1) + 1) >= mt_n_sites) {
-		if (id)
-			__sync_fetch_and_add(&mt_sites_used, -1ULL);
-		count(MT_LOST_SITE_FULL);
-		return 0;
-	}
-	site = bpf_map_lookup_elem(&sites, &id);
-	if (!site)
-		return 0;
-	at = __sync_fetch_and_add(&mt_words_used, n);
+	__sync_fetch_and_add(&mt_sites_in_use, 1);
+	at = (id - 1) * mt_depth;
 	if (at + n > mt_n_words) {
-		/* others took the last words since we looked: a site without a stack */
-		count(MT_LOST_STACK_FULL);
+		lose_stack(proc, MT_LOST_STACK_FULL);
 		n = 0;
 	}
 #pragma clang loop unroll(disable)
@@ -120,6 +155,14 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	return id;
 }
 
+static __always_inline bool site_is(__u64 seen, __u64 h)
+{
+	__u32 id = seen & MT_SITE_MASK;
+	struct mt_site *site = bpf_map_lookup_elem(&sites, &id);
+
+	return site && site->hash == h;
+}
+
 /*
  * The site of the n frames in s->ip, whose hash is in s->walk. by_fp: they were
  * found by frame pointers. Returns 0 if they are not right then: such a walk
@@ -129,46 +172,51 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
  */
 __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u32 by_fp)
 {
-	__u64 h, tag;
+	__u64 h, tag, *grave = NULL;
 	__u32 mine = 0;
 
 	if (!s)
 		return spare_site(proc);
-	h = mix(s->walk.hash + ((__u64)s->key.tid << 32 | func << 16 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
+	h = mt_mix(s->walk.hash + ((__u64)s->key.tid << 32 | func << 16 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
 	tag = h & ~MT_SITE_MASK;
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < SITE_PROBES; i++) {
-		__u32 k = ((__u32)(h >> 32) + i) & (mt_n_index - 1);
+	for (__u32 i = 0; i < MT_SITE_PROBES; i++) {
+		__u32 k = mt_index_of(h, i, mt_n_index);
 		__u64 *slot = bpf_map_lookup_elem(&site_index, &k), seen;
-		struct mt_site *site;
-		__u32 id;
 
 		if (!slot)
 			break;
 		seen = *slot;
-		if (!seen) {
-			if (!mine) {
-				struct mt_proc *p = proc_at(proc);
-
-				if (by_fp && stack_is_odd(s, n, p ? p->sigreturn : 0, trampoline()))
-					return 0;
-				mine = site_new(s, n, proc, func, h);
-			}
-			if (!mine)
-				return spare_site(proc);
-			/* if two threads meet here with one stack, the loser's site stays empty */
-			seen = __sync_val_compare_and_swap(slot, 0, tag | mine);
-			if (!seen)
-				return mine;
-		}
-		if ((seen & ~MT_SITE_MASK) != tag)
+		if ((seen & ~MT_SITE_MASK) == tag && site_is(seen, h))
+			return seen & MT_SITE_MASK;
+		if (seen == MT_INDEX_GONE && !grave)
+			grave = slot;
+		if (seen && !(grave && i == MT_SITE_PROBES - 1))
 			continue;
-		id = seen & MT_SITE_MASK;
-		site = bpf_map_lookup_elem(&sites, &id);
-		if (site && site->hash == h)
-			return id;
+		/* it is nowhere */
+		if (!mine) {
+			struct mt_proc *p = proc_at(proc);
+
+			if (by_fp && stack_is_odd(s, n, p ? p->sigreturn : 0, trampoline()))
+				return 0;
+			mine = site_new(s, n, proc, func, h);
+		}
+		if (!mine)
+			return spare_site(proc);
+		/* two threads with one stack may get two sites here: a cut adds them up */
+		if (grave && __sync_val_compare_and_swap(grave, MT_INDEX_GONE, tag | mine) == MT_INDEX_GONE)
+			return mine;
+		grave = NULL;
+		if (seen)
+			break;
+		/* if two threads meet here with one stack, the loser's site stays empty */
+		seen = __sync_val_compare_and_swap(slot, 0, tag | mine);
+		if (!seen)
+			return mine;
+		if ((seen & ~MT_SITE_MASK) == tag && site_is(seen, h))
+			return seen & MT_SITE_MASK;
 	}
-	count(MT_LOST_SITE_FULL);
+	lose_stack(proc, MT_LOST_SITE_FULL);
 	return spare_site(proc);
 }
 

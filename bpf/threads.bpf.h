@@ -174,21 +174,60 @@ static __always_inline struct mt_proc *proc_at(__u32 proc)
 	return bpf_map_lookup_elem(&procs, &slot);
 }
 
-/* A new process in the table; 0 if there is no room. Process 0 is no process. */
-static __always_inline __u32 proc_add(__u32 pid)
+#define REUSE_TRIES 16
+
+/* A slot that user space has given back, zeroed but for its next number; 0 if there is none. */
+static __noinline __u32 slot_reuse(void)
 {
-	__u32 proc = __sync_fetch_and_add(&mt_procs_used, 1) + 1;
+	for (int i = 0; i < REUSE_TRIES; i++) {
+		__u64 head = mt_free_slots;
+		__u32 slot = head;
+		struct mt_proc *p = slot ? proc_at(slot) : NULL;
+
+		if (!p)
+			return 0;
+		if (__sync_val_compare_and_swap(&mt_free_slots, head, ((head >> 32) + 1) << 32 | p->next_free) == head)
+			return slot;
+	}
+	return 0;
+}
+
+/* A new process in the table; 0 if there is no room. Process 0 is no process. */
+static __noinline __u32 proc_add(__u32 pid)
+{
+	__u32 slot = slot_reuse();
 	struct mt_proc *p;
 
-	if (proc >= mt_n_procs || !(p = proc_at(proc))) {
-		__sync_fetch_and_add(&mt_procs_used, -1);
-		count(MT_LOST_PROCESS_FULL);
-		return 0;
+	if (!slot) {
+		slot = __sync_fetch_and_add(&mt_procs_used, 1) + 1;
+		p = slot < mt_n_procs ? proc_at(slot) : NULL;
+		if (!p) {
+			__sync_fetch_and_add(&mt_procs_used, -1);
+			count(MT_LOST_PROCESS_FULL);
+			return 0;
+		}
+		p->number = slot;
+	} else {
+		p = proc_at(slot);
+		if (!p)
+			return 0;
 	}
-	p->number = proc;
-	p->pid = pid;
+	__sync_fetch_and_add(&mt_slots_in_use, 1);
+	/* stacks that a process of the same number remembers are not this one's */
+	p->gen++;
 	p->started_ns = clock_ns();
-	return proc;
+	/* an exchange: from here on user space takes it for a process */
+	__sync_lock_test_and_set(&p->pid, pid);
+	return p->number;
+}
+
+/* What it has live now is what it leaked; its blocks may be taken for room from now on. */
+static __always_inline void proc_end(struct mt_proc *p, __u32 how)
+{
+	p->ended_ns = clock_ns();
+	/* dropped after it ended: it counts once */
+	if (!__sync_lock_test_and_set(&p->ended, how))
+		__sync_fetch_and_add(&mt_lives_ended, 1);
 }
 
 #endif

@@ -29,9 +29,6 @@ struct opts {
 
 	/* targets */
 	struct opt_pids pids;	/* no pid twice */
-	bool all;		/* -a */
-	struct opt_strings comms, cgroups;	/* --comm, --cgroup */
-	bool follow;		/* -f */
 	char **cmd;		/* argv of -- CMD; NULL without; points into argv */
 	bool as_root;
 	struct opt_strings objects, syms;	/* -O, --sym */
@@ -57,7 +54,8 @@ struct opts {
 	const char *format;		/* of -o -; "text" */
 	bool batch, json;
 	int verbosity;			/* enum log_level */
-	unsigned int views;		/* enum view_bit */
+	unsigned int views;		/* enum view_bit; 0: by what was recorded and of how many */
+	const char *by;			/* "process", "thread", "comm", "cgroup", "none" */
 	const char *metric;		/* "live-bytes" */
 	const char *sort;		/* NULL: by view */
 	unsigned int top;		/* 10 */

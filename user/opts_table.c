@@ -55,15 +55,7 @@ static int take_command(struct opts *o, const struct given *g, struct err *e);
 const struct row opt_rows[] = {
 	{ 'p', "pid", "PID[,PID...]", TARGETS, DOCTOR, take_pids,
 	  .help = "running processes, all their threads; repeatable" },
-	{ 'a', "all", NULL, TARGETS, DOCTOR, take_flag, FIELD(all),
-	  .help = "every process of the machine, those that start later, too" },
-	{ 0, "comm", "GLOB", TARGETS, DOCTOR, take_list, FIELD(comms),
-	  .help = "processes whose name matches, now and later; repeatable" },
-	{ 0, "cgroup", "PATH", TARGETS, DOCTOR, take_list, FIELD(cgroups),
-	  .help = "processes of this cgroup and those below it (a service, a container), now and later; a path "
-		  "as in /proc/PID/cgroup, or below /sys/fs/cgroup; repeatable" },
-	{ 'f', "follow", NULL, TARGETS, 0, take_flag, FIELD(follow),
-	  .help = "also the children of the targets, across fork and exec" },
+	KEEP('a', "all"), KEEP(0, "comm"), KEEP(0, "cgroup"), KEEP('f', "follow"),
 	{ 0, "", "CMD [ARG...]", TARGETS,
 	  .help = "start CMD as the invoking user and trace it from its first allocation; "
 		  "must be last" },
@@ -127,9 +119,12 @@ const struct row opt_rows[] = {
 	  .help = "more on standard error" },
 	{ 'q', "quiet", NULL, REPORTING, DOCTOR, take_verbosity, .min = LOG_QUIET,
 	  .help = "less on standard error" },
-	{ 0, "view", "VIEW[,VIEW...]", REPORTING, 0, take_views, .choices = "leaks allocs",
-	  .later = "peak temporary threads processes sizes lifetimes tags frees tree",
-	  .help = "what a report shows; repeatable", .preset = "both, if they are recorded" },
+	{ 0, "view", "VIEW[,VIEW...]", REPORTING, 0, take_views, .choices = "leaks allocs processes threads",
+	  .later = "peak temporary sizes lifetimes tags frees tree",
+	  .help = "what a report shows; repeatable", .preset = "processes, if there are several, leaks and allocs" },
+	{ 0, "by", "WHAT", REPORTING, 0, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
+	  .help = "what rows are kept apart by; the same stack in processes of one name or cgroup, or in all, is "
+		  "one row", .preset = "process" },
 	{ 0, "metric", "METRIC", REPORTING, 0, take_choice, FIELD(metric), .choices = METRICS,
 	  .help = "what folded stacks, graphs and trees weigh", .preset = "live-bytes; alloc-bytes with --mode count" },
 	{ 0, "sort", "KEY", REPORTING, 0, take_choice, FIELD(sort), .choices = METRICS " oldest",
@@ -141,7 +136,7 @@ const struct row opt_rows[] = {
 	{ 0, "leak-after", "AGE", REPORTING, 0, take_age, FIELD(leak_after_ns), LEAK_AFTER_MIN,
 	  .help = "growth must last for AGE before it is called a leak", .preset = "20s" },
 	KEEP(0, "threshold"), KEEP(0, "filter"), KEEP(0, "hide"), KEEP(0, "suppressions"),
-	KEEP(0, "by"), KEEP(0, "between"), KEEP(0, "keep"), KEEP(0, "fail-over"),
+	KEEP(0, "between"), KEEP(0, "keep"), KEEP(0, "fail-over"),
 	KEEP(0, "listen"),
 	{ 0, "no-inlines", NULL, REPORTING, 0, take_flag, FIELD(no_inlines),
 	  .help = "do not look for inlined functions" },
@@ -419,7 +414,7 @@ static int take_views(struct opts *o, const struct given *g, struct err *e)
 
 		if (err)
 			return err;
-		views |= word[0] == 'l' ? VIEW_LEAKS : VIEW_ALLOCS;
+		views |= view__find(word, len);
 		if (!word[len])
 			break;
 		word += len + 1;

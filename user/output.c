@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 
 #include "export/outfile.h"
+#include "model/group.h"
 #include "output.h"
 #include "util/log.h"
 #include "util/util.h"
@@ -164,10 +165,24 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 	return outfile__commit(&out, e);
 }
 
+/* What is shown: the snapshot itself, or *ret_own made from it by --by, which is the caller's. */
+static struct snapshot *grouped(const struct output *o, struct snapshot *s, struct snapshot **ret_own)
+{
+	const struct grouping *by = grouping__find(o->opts->by);
+
+	*ret_own = NULL;
+	if (!by->group_of && !by->threads)
+		return s;
+	*ret_own = snapshot__group(s, by);
+	return *ret_own;
+}
+
 int output__print(struct output *o, struct snapshot *s, struct err *e)
 {
-	int err = write_one(o, s, "-", o->to_stdout, e);
+	struct snapshot *own, *shown = grouped(o, s, &own);
+	int err = shown ? write_one(o, shown, "-", o->to_stdout, e) : err_set(e, -ENOMEM, "out of memory");
 
+	snapshot__free(own);
 	if (err == -EPIPE && e)
 		err_done(e);
 	return err;
@@ -175,9 +190,10 @@ int output__print(struct output *o, struct snapshot *s, struct err *e)
 
 int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e)
 {
-	int first = 0;
+	struct snapshot *own, *shown = grouped(o, s, &own);
+	int first = shown ? 0 : err_set(e, -ENOMEM, "out of memory");
 
-	for (size_t i = 0; i < o->opts->outputs.n; i++) {
+	for (size_t i = 0; shown && i < o->opts->outputs.n; i++) {
 		const char *path = o->opts->outputs.v[i];
 		_cleanup_err_ struct err later = {};
 		_cleanup_free_ char *numbered = n ? outfile__numbered(path, n) : strdup(path);
@@ -185,11 +201,12 @@ int output__write_files(struct output *o, struct snapshot *s, unsigned int n, st
 
 		if (!strcmp(path, "-"))
 			continue;	/* output__print's */
-		err = numbered ? write_one(o, s, numbered, export__find_by_name(opts__output_format(o->opts, path)),
+		err = numbered ? write_one(o, shown, numbered, export__find_by_name(opts__output_format(o->opts, path)),
 					   first ? &later : e) :
 				 err_set(first ? &later : e, -ENOMEM, "out of memory");
 		if (!first)
 			first = err;
 	}
+	snapshot__free(own);
 	return first;
 }

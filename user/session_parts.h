@@ -10,9 +10,7 @@
 
 #include "budget/budget.h"
 #include "collect/collect.h"
-#include "group.h"
 #include "loop.h"
-#include "machine.h"
 #include "opts.h"
 #include "output.h"
 #include "target/spawn.h"
@@ -24,10 +22,7 @@
 struct session {
 	const struct opts *opts;
 	struct output output;
-	struct group group;
 	struct tracees tracees;
-	struct machine *machine;	/* where processes come and go; else NULL */
-	struct vec(struct mt_event) events;	/* read, not yet handled */
 	struct kernel *kernel;
 	struct collect *collect;
 	struct budget *budget;	/* --overhead; else NULL */
@@ -39,6 +34,12 @@ struct session {
 	struct utsname uname;
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
 	uint64_t cut_ns;	/* when the last snapshot was taken */
+	const struct cut *cut;	/* the last one; NULL: none was taken yet, or its rows hold no more */
+	struct {
+		bool under_way;
+		uint64_t tried_ns;	/* when room was last made in haste, */
+		uint64_t in_use;	/* and what was in use behind that */
+	} recycle;
 	uint64_t n_reports;
 	unsigned int n_usr1;
 	bool attached;
@@ -56,8 +57,6 @@ void session__fail(struct session *s);
 /* A process has mapped code, any one if pid is 0. */
 void session__on_new_code(pid_t pid, void *arg);
 int64_t session__wall_ns(void);
-/* RSS and CPU time: of all tracees, or, where there are many, of those that do something and of some others in turn. */
-void session__sample(struct session *s, bool all);
 /* One message of the programs; all that are there; the same, of the loop. */
 void session__on_kernel_event(const struct mt_event *ev, void *arg);
 void session__read_events(struct session *s);
@@ -68,6 +67,11 @@ void session__on_watch(void *arg);
 
 /* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. NULL: e says why. */
 struct snapshot *session__take(struct session *s, bool last, bool ages, struct err *e);
+/* A cut, which is s->cut until the next one. */
+int session__take_cut(struct session *s, const struct cut_opts *how, struct err *e);
+/* Room for others from processes that have ended (session_recycle.c): once a second; and whenever it is about to run out. */
+void session__recycle(struct session *s);
+void session__make_room(struct session *s);
 /* Of the loop's timers. */
 void session__on_second(void *arg);
 void session__on_interval(void *arg);

@@ -10,7 +10,6 @@
 #include "session_parts.h"
 #include "util/log.h"
 
-#define FEW_A_LOOK 64	/* of the processes that seem to do nothing */
 #define LOOK_NS (SECOND_NS / 300)	/* a second, for the oldest blocks in reports of intervals */
 
 int64_t session__wall_ns(void)
@@ -29,17 +28,14 @@ static uint64_t own_cpu_ns(void)
 	return t.tv_sec * SECOND_NS + t.tv_nsec;
 }
 
-void session__sample(struct session *s, bool all)
+int session__take_cut(struct session *s, const struct cut_opts *how, struct err *e)
 {
-	tracees__sample(&s->tracees, all ? SIZE_MAX : FEW_A_LOOK);
-}
+	int err;
 
-static int take_cut(struct session *s, const struct cut_opts *how, const struct cut **ret, struct err *e)
-{
-	int err = collect__cut(s->collect, how, ret, e);
-
+	s->cut = NULL;
+	err = collect__cut(s->collect, how, &s->cut, e);
 	if (!err && s->budget)
-		*ret = budget__estimate(s->budget, *ret);
+		s->cut = budget__estimate(s->budget, s->cut);
 	return err;
 }
 
@@ -58,6 +54,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		.version = VERSION,
 		.kernel = s->uname.release,
 		.arch = s->uname.machine,
+		.host = s->uname.nodename,
 		.duration_ns = (last ? s->end_ns : now_ns()) - s->start_ns,
 		.wall_now_ns = session__wall_ns(),
 		.ended = last,
@@ -71,10 +68,16 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 	struct snapshot *snap;
 	const struct cut *cut;
 
-	session__sample(s, !s->machine);
-	info.target_cpu_ns = tracees__cpu_ns(&s->tracees);
-	if (take_cut(s, &how, &cut, e))
+	for (size_t i = 0; i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+
+		tracee__sample(&s->tracees, p);
+		if (p->cpu_ns > p->cpu_at_attach_ns)
+			info.target_cpu_ns += p->cpu_ns - p->cpu_at_attach_ns;
+	}
+	if (session__take_cut(s, &how, e))
 		return NULL;
+	cut = s->cut;
 	if (s->budget) {
 		info.observed_share = budget__observed_share(s->budget);
 		info.probe_ns_estimate = budget__spent_ns(s->budget);
@@ -103,23 +106,20 @@ static bool intervals_need_ages(const struct session *s)
 void session__on_second(void *arg)
 {
 	struct session *s = arg;
-	struct cut_opts how = {};
-	const struct cut *cut;
+	struct cut_opts how = { .older_ns = s->opts->older_ns };
 
-	if (s->machine) {
-		session__read_events(s);
-		machine__on_second(s->machine, s->watch);
-	} else if (!s->watch) {
+	if (!s->watch)
 		session__on_new_code(0, s);
-	}
 	if (s->opts->interval_ns && !intervals_need_ages(s))
 		collect__look(s->collect, LOOK_NS);
-	/* a report has just noted the course of things */
-	if (now_ns() - s->cut_ns < SECOND_NS / 2)
-		return;
-	session__sample(s, !s->machine);
-	if (!take_cut(s, &how, &cut, NULL))
-		model__note(s->model, cut);
+	/* a report may just have noted the course of things */
+	if (now_ns() - s->cut_ns >= SECOND_NS / 2) {
+		for (size_t i = 0; i < s->tracees.v.n; i++)
+			tracee__sample(&s->tracees, s->tracees.v.v[i]);
+		if (!session__take_cut(s, &how, NULL))
+			model__note(s->model, s->cut);
+	}
+	session__recycle(s);
 }
 
 void session__on_interval(void *arg)
@@ -157,11 +157,10 @@ void session__set_baseline(struct session *s)
 {
 	_cleanup_err_ struct err e = {};
 	struct cut_opts how = {};
-	const struct cut *cut;
 
-	if (take_cut(s, &how, &cut, &e))
+	if (session__take_cut(s, &how, &e))
 		say("baseline: %s", err_msg(&e));
-	else if (model__set_baseline(s->model, cut))
+	else if (model__set_baseline(s->model, s->cut))
 		say("baseline: out of memory");
 	else
 		say("baseline set: changes count from now on");

@@ -3,7 +3,9 @@
  * Owns the sample: two processes, one of them ended; inlined functions, C++
  * names, a name wider than any terminal, names that were hostile before they
  * were cleaned; frames without a name, without a module, without a source;
- * stacks that are empty, deep, or end early. Totals are added up from the
+ * stacks that are empty, deep, or end early. With SAMPLE_MANY nine processes:
+ * workers that share code under two paths, a container, a family, wide names,
+ * threads with numbers, trends and their history. Totals are added up from the
  * sites, so that the sample keeps the promises a real snapshot keeps.
  */
 #include "sample_snapshot.h"
@@ -18,15 +20,19 @@
 #define MS 1000000ull
 #define KIB 1024ull
 #define MIB (1024ull * KIB)
+#define WALL_START_NS (1794700712ll * 1000000000 + 125999999)
 
 static const struct snap_module modules[] = {
 	{ .path = "/usr/bin/redis-server", .build_id = "4f3c2b1a00112233445566778899aabbccddeeff" },
 	{ .path = "/usr/lib/aarch64-linux-gnu/libc.so.6", .build_id = "0102030405060708090a0b0c0d0e0f1011121314" },
 	{ .path = "/opt/app/lib/libtable-engine.so.2.14.0" },
 	{ .path = "[vdso]" },
+	/* one file, seen under two paths; another file at the second one's path */
+	{ .path = "/usr/sbin/nginx", .build_id = "aaaa0000bbbb1111cccc2222dddd3333eeee4444" },
+	{ .path = "/srv/images/web/usr/sbin/nginx", .build_id = "aaaa0000bbbb1111cccc2222dddd3333eeee4444" },
 };
 
-enum { REDIS, LIBC, ENGINE, VDSO, NOWHERE = -1 };
+enum { REDIS, LIBC, ENGINE, VDSO, N_MODULES, NGINX = N_MODULES, NGINX_AGAIN, NOWHERE = -1 };
 
 #define LINES(...) \
 	(const struct line[]){ __VA_ARGS__ }, sizeof((const struct line[]){ __VA_ARGS__ }) / sizeof(struct line)
@@ -41,6 +47,7 @@ struct sample_place {
 enum {
 	P_TRACKING, P_CALL, P_PROCESS, P_LOOP, P_MAIN, P_LIBC_START, P_START, P_SDS, P_DICT,
 	P_NEW, P_INSERT, P_LONG, P_LAMBDA, P_HOSTILE, P_UNNAMED, P_NOWHERE, P_RECURSE, P_VDSO, P_THREAD, P_PATH,
+	N_PLACES, P_POOL = N_PLACES, P_POOL_AGAIN, P_CYCLE, P_CYCLE_AGAIN,
 };
 
 static const struct sample_place places[] = {
@@ -76,6 +83,10 @@ static const struct sample_place places[] = {
 	[P_VDSO] = { VDSO, 0x7a0, NULL, 0 },
 	[P_THREAD] = { LIBC, 0x85030, LINES({ "start_thread", "./nptl/pthread_create.c", 442, false }) },
 	[P_PATH] = { ENGINE, 0x8110, LINES({ "reload", NULL, 0, false }) },
+	[P_POOL] = { NGINX, 0x21c40, LINES({ "ngx_create_pool", "src/core/ngx_palloc.c", 23, false }) },
+	[P_POOL_AGAIN] = { NGINX_AGAIN, 0x21c40, LINES({ "ngx_create_pool", "src/core/ngx_palloc.c", 23, false }) },
+	[P_CYCLE] = { NGINX, 0x3e118, LINES({ "ngx_worker_process_cycle", "src/os/unix/ngx_process_cycle.c", 721, false }) },
+	[P_CYCLE_AGAIN] = { NGINX_AGAIN, 0x3e118, LINES({ "ngx_worker_process_cycle", "src/os/unix/ngx_process_cycle.c", 721, false }) },
 };
 
 struct sample_site {
@@ -111,6 +122,18 @@ static const struct sample_site sites[] = {
 	/* the same stack through another function: one line in folded files */
 	{ 1, "calloc", 30, 30, 0, 0, 0, 0, 0, 30, 1, 1, 14 * S, 14 * S, 16 * S, 0, 30, 30, MT_END_UNREADABLE, 2,
 	  { P_HOSTILE, P_NOWHERE } },
+	/* SAMPLE_MANY, processes of that sample alone; 2 to 4 are workers, 4 runs in a container */
+	{ 2, "malloc", 5000, 5000 * KIB, 4900, 4900 * KIB, 0, 4000, 0, 180 * KIB, 1024, 1024, 1 * S, 29 * S, 20 * S, 4900 * 9 * MS, 40,
+	  40 * KIB, MT_END_WHOLE, 3, { P_POOL, P_CYCLE, P_LIBC_START } },
+	{ 3, "malloc", 7000, 7000 * KIB, 6000, 6000 * KIB, 0, 5000, 1, 1000 * KIB, 512, 2048, 500 * MS, 28 * S, 28500 * MS, 6000 * 5 * MS, 900,
+	  900 * KIB, MT_END_WHOLE, 3, { P_POOL, P_CYCLE, P_LIBC_START } },
+	{ 4, "malloc", 3000, 3000 * KIB, 2999, 2999 * KIB, 0, 2990, 0, 2 * KIB, 1024, 4096, 11 * S, 29500 * MS, 2 * S, 2999 * 2 * MS, 0, 0,
+	  MT_END_NO_RULE, 3, { P_POOL_AGAIN, P_CYCLE_AGAIN, P_LIBC_START } },
+	{ 4, "calloc", 10, 640, 0, 0, 0, 0, 0, 640, 64, 64, 11 * S, 12 * S, 18 * S, 0, 10, 640, MT_END_WHOLE, 1, { P_CYCLE_AGAIN } },
+	{ 5, "malloc", 900000, 900000 * 100ull, 100000, 100000 * 100ull, 0, 0, 0, 800000 * 100ull, 100, 100, 2 * S, 30 * S, 28 * S,
+	  100000 * 1 * S, 500000, 500000 * 100ull, MT_END_WHOLE, 1, { P_SDS } },
+	{ 6, "malloc", 4, 64 * KIB, 3, 48 * KIB, 0, 3, 0, 16 * KIB, 16 * KIB, 16 * KIB, 15 * S, 15 * S, 15 * S, 3 * MS, 0, 0, MT_END_WHOLE, 0, {} },
+	{ 7, "malloc", 100, 6400, 100, 6400, 0, 100, 0, 0, 64, 64, 15 * S, 15010 * MS, 0, 100 * 1 * MS, 0, 0, MT_END_WHOLE, 1, { P_MAIN } },
 };
 
 static const char *const libc_functions[] = { "malloc", "calloc", "realloc", "free", "posix_memalign" };
@@ -143,6 +166,48 @@ static const struct snap_lifetime redis_lifetimes[] = {
 	{ 4 * MS, 1500000 }, { 8 * MS, 599999 }, { UINT64_MAX, 60936 },
 };
 
+static const struct snap_thread pool_threads[] = {
+	{ 2101, "ingest", false, { .alloc_calls = 20, .alloc_bytes = 2000, .free_calls = 99000, .free_bytes = 99000 * 100 } },
+	{ 2102, "worker-1", false, { .alloc_calls = 300000, .alloc_bytes = 30000000, .free_calls = 300, .free_bytes = 30000 } },
+	{ 2103, "worker-2", false, { .alloc_calls = 250000, .alloc_bytes = 25000000, .free_calls = 300, .free_bytes = 30000 } },
+	{ 2104, "worker-13", true, { .alloc_calls = 349980, .alloc_bytes = 34998000, .free_calls = 400, .free_bytes = 40000 } },
+	{ 2105, "日本語", false, { .alloc_calls = 0 } },
+};
+
+static const struct snap_point worker_timeline[] = { { 10 * S, 10 * KIB, 10, 1000, 3 * MIB }, { 30 * S, 100 * KIB, 100, 5000, 4 * MIB } };
+static const struct snap_point other_timeline[] = { { 10 * S, 400 * KIB, 400, 2000, 3 * MIB }, { 20 * S, 700 * KIB, 700, 4000, 4 * MIB },
+						    { 30 * S, 1000 * KIB, 1000, 7000, 5 * MIB } };
+static const struct snap_point pool_history[] = { { .t_ns = 10 * S, .live_bytes = 10 * KIB }, { .t_ns = 30 * S, .live_bytes = 100 * KIB } };
+static const struct snap_size worker_sizes[] = { { 2048, 5000, 100 } };
+static const struct snap_size other_sizes[] = { { 1024, 10, 10 }, { 2048, 3000, 1 } };
+
+#define STARTED(after_ns) (WALL_START_NS + (int64_t)(after_ns))
+
+/* What SAMPLE_MANY has beside the two. */
+#define MANY                                                                                                                     \
+	{ .id = 3, .pid = 2001, .comm = "nginx", .exe = "/usr/sbin/nginx", .cgroup = "/system.slice/nginx.service",              \
+	  .unit = "nginx.service", .age_at_attach_ns = 3600 * S, .c = { .peak_bytes = 180 * KIB, .unknown_frees = 4 },           \
+	  .rss_bytes = 4 * MIB, .rss_at_attach_bytes = 3 * MIB, .peak_at_ns = 12 * S, .timeline = worker_timeline,               \
+	  .n_timeline = 2, .sizes = worker_sizes, .n_sizes = 1,                                                                  \
+	  .trend = { "steady", "no growth to speak of in 20.0s", 300, true } },                                                  \
+	{ .id = 4, .pid = 2002, .comm = "nginx", .exe = "/usr/sbin/nginx", .cgroup = "/system.slice/nginx.service",              \
+	  .unit = "nginx.service", .age_at_attach_ns = 3500 * S, .c = { .peak_bytes = 1000 * KIB }, .rss_bytes = 5 * MIB,        \
+	  .rss_at_attach_bytes = 3 * MIB, .peak_at_ns = 28 * S, .timeline = other_timeline, .n_timeline = 3,                     \
+	  .trend = { "leak", "+30.0 KiB/s for 20.0s, oldest 28.5s", 30720, true } },                                             \
+	{ .id = 5, .pid = 2003, .comm = "nginx", .exe = "/usr/sbin/nginx",                                                       \
+	  .cgroup = "/docker/4f3c2b1a0011223344556677", .container = "4f3c2b1a0011223344556677", .container_pid = 7,             \
+	  .wall_started_ns = STARTED(10 * S), .unseen_ns = 240 * MS, .c = { .peak_bytes = 3 * KIB }, .rss_bytes = 3 * MIB,       \
+	  .sizes = other_sizes, .n_sizes = 2, .lost_stacks = 7 },                                                                \
+	{ .id = 6, .pid = 2100, .comm = "stress", .exe = "/usr/bin/stress", .cgroup = "/user.slice/user-1000.slice",             \
+	  .age_at_attach_ns = 60 * S, .c = { .peak_bytes = 800000 * 100ull }, .rss_bytes = 120 * MIB,                            \
+	  .rss_at_attach_bytes = 2 * MIB, .threads = pool_threads, .n_threads = ARRAY_SIZE(pool_threads),                        \
+	  .lost_blocks = 1204, .trend = { "suspect", "+2.5 MiB/s, half of it younger than 10.0s", 2.5 * MIB, true } },           \
+	{ .id = 7, .pid = 2201, .comm = "データ収集", .exe = "/opt/データ/収集", .ended = true, .parent = 6,                     \
+	  .wall_started_ns = STARTED(15 * S), .c = { .peak_bytes = 16 * KIB } },                                                 \
+	{ .id = 8, .pid = 2202, .comm = "sh", .exe = "/bin/sh", .ended = true, .parent = 7,                                      \
+	  .wall_started_ns = STARTED(15 * S), .c = { .peak_bytes = 128 } },                                                      \
+	{ .id = 9, .pid = 0, .comm = "(12 others that ended)", .ended = true }
+
 static const struct snap_process processes[] = {
 	{ .id = 1, .pid = 1432, .comm = "redis-server", .exe = "/usr/bin/redis-server",
 	  .cgroup = "/system.slice/redis-server.service", .unit = "redis-server.service",
@@ -154,7 +219,9 @@ static const struct snap_process processes[] = {
 	  .lifetimes = redis_lifetimes, .n_lifetimes = ARRAY_SIZE(redis_lifetimes) },
 	{ .id = 2, .pid = 1501, .comm = "table?worker;1", .exe = "/opt/app/bin/worker", .ended = true,
 	  .c = { .peak_bytes = 1300 * KIB, .unknown_frees = 1 }, .rss_bytes = 9 * MIB, .peak_at_ns = 19 * S },
+	MANY,
 };
+#define N_PROCESSES 2
 
 static const struct snap_counter losses[] = {
 	{ "live_full", "blocks found no room (--max-live N for more)", 1204 },
@@ -225,9 +292,27 @@ static void fill_site(struct snap_site *to, const struct sample_site *from, bool
 	};
 }
 
+/* What a site tells of time and threads. */
+static void fill_more(struct snap_site *site)
+{
+	if (site->process == 2) {
+		site->history = pool_history;
+		site->n_history = ARRAY_SIZE(pool_history);
+		site->cross_frees = 588;
+		site->trend = (struct trend){ "steady", "98% freed", 300, true };
+	} else if (site->process == 3) {
+		site->history = other_timeline;
+		site->n_history = ARRAY_SIZE(other_timeline);
+		site->trend = (struct trend){ "leak", "1,000 of 7,000 blocks not freed, +30.0 KiB/s for 20.0s, oldest 28.5s", 30720, true };
+	} else if (site->process == 5) {
+		site->cross_frees = 99000;
+	}
+}
+
 struct snapshot *sample__new(unsigned int flags)
 {
 	struct snapshot *s = snapshot__new();
+	bool many = flags & SAMPLE_MANY && !(flags & (SAMPLE_SINGLE | SAMPLE_EMPTY));
 	struct snap_process *procs;
 
 	s->version = "0.1.0";
@@ -253,7 +338,7 @@ struct snapshot *sample__new(unsigned int flags)
 	if (flags & (SAMPLE_PARTIAL | SAMPLE_ESTIMATED))
 		s->known &= ~HAS_UNKNOWN_FREES;
 	s->duration_ns = 30 * S;
-	s->wall_start_ns = 1794700712ll * 1000000000 + 125999999;
+	s->wall_start_ns = WALL_START_NS;
 	s->wall_now_ns = s->wall_start_ns + (int64_t)s->duration_ns;
 	s->ended = true;
 	s->max_size = UINT64_MAX;
@@ -262,10 +347,10 @@ struct snapshot *sample__new(unsigned int flags)
 	s->older_ns = flags & SAMPLE_OLDER ? 10 * S : 0;
 
 	s->modules = modules;
-	s->n_modules = ARRAY_SIZE(modules);
+	s->n_modules = many ? ARRAY_SIZE(modules) : N_MODULES;
 	s->probes = probes;
 	s->n_probes = ARRAY_SIZE(probes);
-	s->n_places = ARRAY_SIZE(places);
+	s->n_places = many ? ARRAY_SIZE(places) : N_PLACES;
 	s->places = snapshot__alloc(s, s->n_places, sizeof(*s->places));
 	for (size_t i = 0; i < s->n_places; i++)
 		s->places[i] = (struct place){
@@ -276,7 +361,7 @@ struct snapshot *sample__new(unsigned int flags)
 			.lines = places[i].lines,
 		};
 
-	s->n_processes = flags & (SAMPLE_SINGLE | SAMPLE_EMPTY) ? 1 : ARRAY_SIZE(processes);
+	s->n_processes = flags & (SAMPLE_SINGLE | SAMPLE_EMPTY) ? 1 : many ? ARRAY_SIZE(processes) : N_PROCESSES;
 	procs = snapshot__alloc(s, s->n_processes, sizeof(*procs));
 	memcpy(procs, processes, s->n_processes * sizeof(*procs));
 	s->processes = procs;
@@ -291,6 +376,8 @@ struct snapshot *sample__new(unsigned int flags)
 		if (sites[i].process >= s->n_processes)
 			continue;
 		fill_site(site, &sites[i], flags & SAMPLE_OLDER);
+		if (many)
+			fill_more(site);
 		if (flags & SAMPLE_GROWTH) {
 			site->growth = GROWTH_FAULT + i % 3;
 			site->function = growth__name(site->growth);
@@ -322,6 +409,11 @@ struct snapshot *sample__new(unsigned int flags)
 	}
 	s->edges = edges;
 	s->n_edges = flags & (SAMPLE_SINGLE | SAMPLE_EMPTY) ? 0 : ARRAY_SIZE(edges);
+	if (many) {
+		s->host = "buildhost";
+		s->n_folded_processes = 12;
+		s->n_folded_sites = 34;
+	}
 	s->probe_hits = 8000123;
 	s->target_cpu_ns = 12 * S;
 	s->tool_cpu_ns = 140 * MS;

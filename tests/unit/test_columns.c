@@ -8,6 +8,7 @@
 #include "util/text.h"
 #include "util/util.h"
 #include "view/columns.h"
+#include "view/threads.h"
 
 #define S 1000000000ull
 
@@ -86,7 +87,7 @@ Test(columns, tell_a_process)
 	p.container = "0123456789abcdef0123";
 	cr_expect_str_eq(cell(&process_columns, "where", &r), "0123456789ab");
 	p.unit = "b.service";
-	cr_expect_str_eq(cell(&process_columns, "where", &r), "b.service");
+	cr_expect_str_eq(cell(&process_columns, "where", &r), "b");
 	/* it began while the trace went on: rates are over its own time */
 	p.wall_started_ns = 995 * S;
 	cr_expect_str_eq(cell(&process_columns, "calls-rate", &r), "10");
@@ -100,7 +101,7 @@ Test(columns, tell_a_process)
 	cr_expect_str_eq(cell(&process_columns, "growth", &r), "-");
 	cr_expect_str_eq(cell(&process_columns, "calls-rate", &r), "-");
 	cr_expect_str_eq(cell(&process_columns, "age", &r), "-");
-	cr_expect_str_eq(cell(&process_columns, "process", &r), "x [ended]");
+	cr_expect_str_eq(cell(&process_columns, "verdict", &r), "ended");
 	cr_expect(isnan(columns__find(&process_columns, "growth")->value(&r)));
 }
 
@@ -128,11 +129,82 @@ Test(columns, a_table_fits_and_says_the_most_important)
 		cr_assert_eq(columns__write(out, &process_columns, rows, 2, width), 0);
 		fclose(out);
 		cr_expect(strstr(text, "LIVE") && strstr(text, "1432") && strstr(text, "38.0 MiB") && strstr(text, "redis"), "%s", text);
-		cr_expect(!strstr(text, "VERDICT"), "nobody has one");
+		cr_expect(!strstr(text, "NSPID"), "nobody has one");
 		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
 			cr_expect_leq(text_width(line), width, "%zu: %s", width, line);
 			cr_expect_neq(line[strlen(line) - 1], ' ');
 		}
 	}
+	snapshot__free(s);
+}
+
+/* ---- threads */
+
+static void named(const char *const *names, size_t n, const char *want)
+{
+	struct snap_thread threads[8] = {};
+	struct snap_process p = { .pid = 1, .comm = "x", .threads = threads, .n_threads = n };
+	struct snapshot s = { .known = HAS_ALL, .processes = &p, .n_processes = 1 };
+	struct thread_rows t;
+	size_t len = 0;
+	char *got = NULL;
+	FILE *out = open_memstream(&got, &len);
+
+	for (size_t i = 0; i < n; i++)
+		threads[i] = (struct snap_thread){ .tid = (int)i + 1, .comm = names[i], .c = { .alloc_calls = 100 - i } };
+	cr_assert_eq(thread_rows__init(&t, &s, NULL), 0);
+	cr_assert_eq(t.n_members, n);
+	for (size_t i = 0; i < t.n; i++)
+		fprintf(out, "%s%s:%u", i ? " " : "", t.v[i].name, t.v[i].n_threads);
+	fclose(out);
+	cr_expect_str_eq(got, want);
+	thread_rows__done(&t);
+	free(got);
+}
+
+#define NAMED(want, ...) \
+	named((const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *), want)
+
+Test(threads, names_that_differ_in_numbers_are_a_row)
+{
+	NAMED("main:1", "main");
+	NAMED("worker-*:3 main:1", "worker-1", "worker-22", "main", "worker-3");
+	NAMED("worker-1:1 pool-1:1", "worker-1", "pool-1");
+	NAMED("python3:3", "python3", "python3", "python3");
+	NAMED("py3-w*:2", "py3-w1", "py3-w10");
+	NAMED("*x*:2", "1x2", "2x3");
+	NAMED("1x*:2", "1x2", "1x3");
+	NAMED("*:2", "7", "12");
+	/* a star of its own is no number */
+	NAMED("a*:1 a1:1", "a*", "a1");
+	NAMED(":2", "", "");
+}
+
+Test(threads, add_up_by_row_and_stay_apart_by_process)
+{
+	struct snapshot *s = sample__new(SAMPLE_MANY);
+	const struct thread_row *workers = NULL;
+	struct thread_rows t;
+	uint64_t calls = 0;
+
+	cr_assert_eq(thread_rows__init(&t, s, NULL), 0);
+	cr_expect_eq(t.n_members, 7);
+	for (size_t i = 0; i < t.n; i++) {
+		if (!strcmp(t.v[i].name, "worker-*"))
+			workers = &t.v[i];
+		for (size_t k = 0; k < t.v[i].n_threads; k++)
+			calls += t.v[i].members[k].c.alloc_calls;
+		if (i)
+			cr_expect_geq(t.v[i - 1].c.alloc_calls, t.v[i].c.alloc_calls);
+	}
+	cr_expect_eq(calls, 2193888 + 12 + 20 + 300000 + 250000 + 349980);
+	cr_assert_not_null(workers);
+	cr_expect_eq(workers->n_threads, 3);
+	cr_expect_eq(workers->n_ended, 1);
+	cr_expect_eq(workers->tid, 0);
+	cr_expect_eq(workers->c.alloc_calls, 899980);
+	cr_expect_eq(workers->members[0].tid, 2104, "the busiest first");
+	cr_expect(workers->members[0].member);
+	thread_rows__done(&t);
 	snapshot__free(s);
 }

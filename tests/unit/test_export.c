@@ -13,6 +13,7 @@
 #include "export/json_writer.h"
 #include "export/outfile.h"
 #include "golden.h"
+#include "model/group.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
 
@@ -42,6 +43,8 @@ static void check(const char *name, const char *format, unsigned int flags, cons
 Test(export, looks)
 {
 	check("sample.json", "json", 0, NULL);
+	check("sample-many.json", "json", SAMPLE_MANY, NULL);
+	check("sample-many.folded", "folded", SAMPLE_MANY, NULL);
 	check("sample-partial-losses.json", "json", SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER, NULL);
 	check("sample-empty.json", "json", SAMPLE_EMPTY, NULL);
 	check("sample-count.json", "json", SAMPLE_SINGLE | SAMPLE_COUNT, NULL);
@@ -107,6 +110,59 @@ Test(export, what_was_not_recorded_is_refused)
 
 	cr_assert_eq(massif__write(stdout, s, &(struct export_opts){}, &e), -EINVAL);
 	cr_assert(export__find_by_name("massif")->needs & ~s->known);
+	snapshot__free(s);
+}
+
+static void check_by(const char *name, const char *format, const char *by)
+{
+	struct snapshot *s = sample__new(SAMPLE_MANY), *g;
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	s->sites[0].tid = 1435;
+	s->sites[1].tid = 77;
+	g = snapshot__group(s, grouping__find(by));
+	cr_assert_eq(export__find_by_name(format)->write(out, g, &(struct export_opts){}, NULL), 0);
+	fclose(out);
+	golden__check(name, text, len);
+	snapshot__free(g);
+	snapshot__free(s);
+}
+
+Test(export, looks_of_groups)
+{
+	check_by("sample-by-comm.json", "json", "comm");
+	check_by("sample-by-comm.folded", "folded", "comm");
+	check_by("sample-by-cgroup.folded", "folded", "cgroup");
+	check_by("sample-by-none.folded", "folded", "none");
+	check_by("sample-by-thread.folded", "folded", "thread");
+	check_by("sample-by-thread.json", "json", "thread");
+}
+
+/* Two files at one path: a frame says which. */
+Test(export, json_tells_files_of_one_path_apart)
+{
+	static const struct snap_module modules[] = { { "/x", "01", NULL }, { "/y", "02", NULL }, { "/x", "03", NULL } };
+	struct place places[] = { { .module = 0, .offset = 1 }, { .module = 1, .offset = 2 }, { .module = 2, .offset = 3 }, { .module = -1, .offset = 4 } };
+	uint32_t stack[] = { 0, 1, 2, 3 };
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	s->modules = modules;
+	s->n_modules = ARRAY_SIZE(modules);
+	s->places = places;
+	s->n_sites = 1;
+	s->sites[0].stack = stack;
+	s->sites[0].n_stack = ARRAY_SIZE(stack);
+	cr_assert_eq(json__write(out, s, &(struct export_opts){}, NULL), 0);
+	fclose(out);
+	cr_expect(strstr(text, "{\"module\": \"/x\", \"build_id\": \"01\", \"offset\": \"0x1\", \"inlined\": false}, "
+			       "{\"module\": \"/y\", \"offset\": \"0x2\", \"inlined\": false}, "
+			       "{\"module\": \"/x\", \"build_id\": \"03\", \"offset\": \"0x3\", \"inlined\": false}, "
+			       "{\"module\": null, \"offset\": \"0x4\", \"inlined\": false}"), "%s", text);
 	snapshot__free(s);
 }
 

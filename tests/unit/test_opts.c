@@ -57,7 +57,8 @@ Test(opts, defaults)
 	cr_expect_str_eq(o.metric, "live-bytes");
 	cr_expect_null(o.sort);
 	cr_expect_eq(o.top, 10);
-	cr_expect_eq(o.views, VIEW_LEAKS | VIEW_ALLOCS);
+	cr_expect_eq(o.views, 0);
+	cr_expect_str_eq(o.by, "process");
 	cr_expect_eq(o.verbosity, LOG_NORMAL);
 	cr_expect_eq(o.outputs.n, 0);
 	cr_expect_not(o.batch || o.json || o.as_root || o.precise_times || o.no_inlines || o.no_source || o.debuginfod);
@@ -162,6 +163,10 @@ Test(opts, views_add_up)
 	parse(&o, "-p1 --view allocs --view leaks");
 	cr_expect_eq(o.views, VIEW_LEAKS | VIEW_ALLOCS);
 	opts__done(&o);
+	parse(&o, "-p1 --view processes,threads --by cgroup --mode count");
+	cr_expect_eq(o.views, VIEW_PROCESSES | VIEW_THREADS);
+	cr_expect_str_eq(o.by, "cgroup");
+	opts__done(&o);
 }
 
 Test(opts, recording)
@@ -171,13 +176,11 @@ Test(opts, recording)
 	parse(&o, "-p1 --size usable --sample 512K");
 	cr_expect_str_eq(o.size, "usable");
 	cr_expect_eq(o.sample_bytes, 512 * 1024);
-	cr_expect_eq(o.views, VIEW_LEAKS | VIEW_ALLOCS);
 	cr_expect_str_eq(o.metric, "live-bytes");
 	opts__done(&o);
 	parse(&o, "-p1 --mode count --sample 1024G --size requested");
 	cr_expect_str_eq(o.mode, "count");
 	cr_expect_eq(o.sample_bytes, 1ull << 40);
-	cr_expect_eq(o.views, VIEW_ALLOCS);
 	cr_expect_str_eq(o.metric, "alloc-bytes");
 	opts__done(&o);
 	parse(&o, "-p1 --mode count --metric alloc-calls --sort alloc-bytes --view allocs");
@@ -245,18 +248,6 @@ Test(opts, refusals_say_what_and_why)
 		{ "--pid 1,x", "--pid 1,x: want process ids, separated by commas" },
 		{ "-p 4294967297", "-p 4294967297: want process ids, separated by commas" },
 		{ "-p", "-p: wants a value: PID[,PID...]" },
-		{ "-f", "-f: children of whom? It goes with -p, --comm, --cgroup or -- CMD" },
-		{ "-f 5", "-f: children of whom? It goes with -p, --comm, --cgroup or -- CMD" },
-		{ "-a -p 1", "-a and -p 1: want one of them, the one names everyone" },
-		{ "--all -f", "--all and -f: want one of them, children are traced like everyone" },
-		{ "-a --comm x", "-a and --comm x: want one of them, the one names everyone" },
-		{ "-a --cgroup /x", "-a and --cgroup /x: want one of them, the one names everyone" },
-		{ "-a -- ls", "-a and -- CMD: want one of them" },
-		{ "--comm x -- ls", "--comm and -- CMD: want one of them" },
-		{ "-p 1 --comm x", "-p 1 and --comm x: want one of them, a process is named by its number or by its name" },
-		{ "-a --overhead 5", "--overhead 5 and -a: want one of them, a budget is kept for processes that are named" },
-		{ "-p 1 -f --overhead 5", "--overhead 5 and -f: want one of them, a budget is kept for processes that are named" },
-		{ "-a --mode growth", "-a and --mode growth: want one of them, that mode watches processes one by one" },
 		{ "-p -- ls", "-p: wants a value: PID[,PID...]" },
 		{ "-p1 --depth 0", "--depth 0: want a number from 1 to 512" },
 		{ "-p1 --depth 513", "--depth 513: want a number from 1 to 512" },
@@ -311,8 +302,8 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --sym malloc", "--sym malloc: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym =x", "--sym =x: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym x=", "--sym x=: want ROLE=NAME, such as malloc=arena_alloc" },
-		{ "-p1 --view leaks,x", "--view leaks,x: want leaks or allocs" },
-		{ "-p1 --view leaks,", "--view leaks,: want leaks or allocs" },
+		{ "-p1 --view leaks,x", "--view leaks,x: want leaks, allocs, processes or threads" },
+		{ "-p1 --view leaks,", "--view leaks,: want leaks, allocs, processes or threads" },
 		{ "-p1 --view leaks,tree", "--view tree: not in this version" },
 		{ "-p1 --format xml", "--format xml: want text, json, folded, pprof, speedscope, massif, callgrind or dot" },
 		{ "-p1 -o x.c", "-o x.c: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
@@ -348,39 +339,16 @@ Test(opts, refusals_say_what_and_why)
 	}
 }
 
-Test(opts, groups)
-{
-	struct opts o;
-
-	parse(&o, "-a");
-	cr_expect(o.all && !o.follow && !o.cmd);
-	opts__done(&o);
-	parse(&o, "--comm nginx* --comm redis --cgroup /system.slice -f 5 2");
-	cr_assert_eq(o.comms.n, 2);
-	cr_expect_str_eq(o.comms.v[0], "nginx*");
-	cr_expect_str_eq(o.comms.v[1], "redis");
-	cr_assert_eq(o.cgroups.n, 1);
-	cr_expect_str_eq(o.cgroups.v[0], "/system.slice");
-	cr_expect(o.follow && !o.all && o.count == 2);
-	opts__done(&o);
-	parse(&o, "-f -- ls");
-	cr_expect(o.follow && o.cmd);
-	opts__done(&o);
-	parse(&o, "-fp 1 --sample 64K");
-	cr_expect(o.follow && o.pids.n == 1);
-	opts__done(&o);
-}
-
 /* Every name of a later version, as an option, a value, a suffix or a command. */
 Test(opts, later_versions)
 {
 	static const char *const lines[] = {
-		"--mode leak",
+		"-a", "--all", "--comm x", "--cgroup x", "-f", "--follow", "--mode leak",
 		"--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
-		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f", "--by thread",
+		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f",
 		"--between 1,2", "--keep 3", "--fail-over 1M", "--listen x", "-o x.html", "--format html", "--view peak",
-		"--view temporary", "--view threads", "--view processes", "--view sizes", "--view lifetimes",
+		"--view temporary", "--view sizes", "--view lifetimes",
 		"--view tags", "--view frees", "--view tree", "report x.json", "diff a.json b.json", "serve",
 	};
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "golden.h"
+#include "model/group.h"
 #include "sample_snapshot.h"
 #include "util/text.h"
 #include "util/util.h"
@@ -58,7 +59,33 @@ Test(report, looks)
 	check("report-growth-120.txt", SAMPLE_GROWTH, &(struct report_opts){ .width = 120, .top = 2 });
 	check("report-estimated-80.txt", SAMPLE_ESTIMATED, &(struct report_opts){ .top = 6 });
 	check("report-estimated-120.txt", SAMPLE_ESTIMATED | SAMPLE_SINGLE, &(struct report_opts){ .top = 3, .width = 120 });
+	check("report-many-80.txt", SAMPLE_MANY, &(struct report_opts){ .views = VIEW_PROCESSES | VIEW_LEAKS | VIEW_THREADS });
+	check("report-many-120.txt", SAMPLE_MANY | SAMPLE_LOSSES, &(struct report_opts){ .width = 120, .views = VIEW_PROCESSES | VIEW_THREADS });
 	check("report-estimated-count-80.txt", SAMPLE_ESTIMATED | SAMPLE_COUNT | SAMPLE_SINGLE, &(struct report_opts){ .top = 2 });
+}
+
+static void check_by(const char *name, const char *by, const struct report_opts *o)
+{
+	struct snapshot *s = sample__new(SAMPLE_MANY), *g;
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	s->sites[0].tid = 1435;
+	g = snapshot__group(s, grouping__find(by));
+	cr_assert_eq(report__write(out, g, o), 0);
+	fclose(out);
+	golden__check(name, text, len);
+	snapshot__free(g);
+	snapshot__free(s);
+}
+
+Test(report, looks_of_groups)
+{
+	check_by("report-by-comm-80.txt", "comm", &(struct report_opts){ .top = 4 });
+	check_by("report-by-cgroup-120.txt", "cgroup", &(struct report_opts){ .width = 120, .top = 2 });
+	check_by("report-by-none-80.txt", "none", &(struct report_opts){ .views = VIEW_LEAKS | VIEW_PROCESSES | VIEW_THREADS, .top = 3 });
+	check_by("report-by-thread-80.txt", "thread", &(struct report_opts){ .views = VIEW_LEAKS, .top = 2 });
 }
 
 Test(report, keeps_to_its_width)
@@ -66,8 +93,11 @@ Test(report, keeps_to_its_width)
 	static const unsigned int widths[] = { 80, 81, 100, 120, 200 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(widths); i++)
-		for (unsigned int flags = 0; flags < 512; flags++) {
+		for (unsigned int flags = 0; flags < 1024; flags++) {
 			struct report_opts o = { .width = widths[i], .older_ns = flags & SAMPLE_OLDER ? 10000000000 : 0 };
+
+			if (flags & SAMPLE_MANY)
+				o.views = VIEW_PROCESSES | VIEW_THREADS | VIEW_ALLOCS | (flags & (SAMPLE_COUNT | SAMPLE_GROWTH) ? 0 : VIEW_LEAKS);
 			_cleanup_free_ char *text = NULL;
 			size_t len;
 

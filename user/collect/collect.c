@@ -15,35 +15,12 @@
 #include <sys/mman.h>
 
 #include "collect/collect.h"
-#include "collect/scan.h"
+#include "collect/recycle.h"
 #include "malloctrace.skel.h"
 #include "probe/sampler.h"
 #include "util/util.h"
 
-/* What is remembered of a site between cuts. */
-struct memory {
-	struct mt_counts bank[2];
-	struct mt_vars vars[2];
-	uint64_t at_peak_bytes;
-};
-
-struct proc_memory {
-	struct mt_hist bank[2];
-	uint64_t peak_bytes, peak_ns;
-	bool new_peak;		/* in the bank that has just come to rest */
-};
-
-struct collect {
-	struct kernel *kernel;
-	struct tables tables;
-	struct memory *sites;		/* by site number, spare ones behind */
-	struct proc_memory *procs;
-	struct cut cut;
-	size_t site_room, thread_room;
-	struct scan scan;
-};
-
-#define N_TABLES 8
+#define N_TABLES 9
 
 /* The tables, each with the place that points to it. */
 static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void **at[N_TABLES])
@@ -56,6 +33,7 @@ static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void 
 	} rows[N_TABLES] = {
 		{ skel->maps.blocks, (void **)&t->buckets },
 		{ skel->maps.sites, (void **)&t->sites },
+		{ skel->maps.site_index, (void **)&t->index },
 		{ skel->maps.site_counts, (void **)&t->counts },
 		{ skel->maps.site_vars, (void **)&t->vars },
 		{ skel->maps.stack_words, (void **)&t->words },
@@ -85,6 +63,8 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	c->procs = calloc(k->sizes.n_procs, sizeof(*c->procs));
 	c->cut.procs = calloc(k->sizes.n_procs, sizeof(*c->cut.procs));
 	c->tables.n_sites = n_sites;
+	c->tables.n_index = k->sizes.n_index;
+	sweep__init(&c->sweep, &c->tables);
 	c->tables.sample_bytes = k->sample_bytes;
 	c->tables.born_unit_ns = k->born_unit_ns;
 	if (!c->sites || !c->procs || !c->cut.procs || scan__init(&c->scan, &c->tables)) {
@@ -93,7 +73,7 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	}
 	list_tables(c, maps, at);
 	for (size_t i = 0; i < N_TABLES && !err; i++)
-		err = kernel__map_table(maps[i], PROT_READ, at[i], e);
+		err = kernel__map_table(maps[i], PROT_READ | PROT_WRITE, at[i], e);
 	if (err) {
 		collect__free(c);
 		return err;
@@ -118,6 +98,8 @@ void collect__free(struct collect *c)
 		kernel__unmap_table(maps[i], *at[i]);
 	free(c->sites);
 	scan__done(&c->scan);
+	sweep__done(&c->sweep);
+	vec_done(&c->leaving);
 	free(c->procs);
 	free(c->cut.sites);
 	free(c->cut.procs);
@@ -184,6 +166,7 @@ static void read_procs(struct collect *c, uint32_t bank)
 			m->peak_bytes = p->peak_value[bank];
 			m->peak_ns = p->peak_ns[bank];
 		}
+		m->n_ended_cuts = p->ended ? m->n_ended_cuts + 1 : 0;
 		row->proc = p->number;
 		row->pid = p->pid;
 		row->ended = p->ended;
@@ -192,6 +175,8 @@ static void read_procs(struct collect *c, uint32_t bank)
 		row->unknown_frees = p->unknown_frees;
 		row->probe_hits = p->probe_hits;
 		row->frames = p->frames;
+		row->lost_blocks = p->lost_blocks;
+		row->lost_stacks = p->lost_stacks;
 		row->peak_bytes = m->peak_bytes;
 		row->peak_ns = m->peak_ns;
 		memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
@@ -264,6 +249,7 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 
 	if ((!stack && !spare_of) || MT_PROC_SLOT(proc) >= c->kernel->sizes.n_procs)
 		return 0;
+	c->n_used_sites += !spare_of;
 	memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
 	for (uint32_t i = 0; i < n_shards; i++)
 		add_counts(&m->bank[bank], &c->tables.counts[((uint64_t)site * n_shards + i) * 2 + bank]);
@@ -296,6 +282,7 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 	row->first_ns = s->first_ns;
 	row->last_ns = s->last_ns;
 	if (!spare_of) {
+		row->hash = s->hash;
 		row->frames = c->tables.words + MT_STACK_AT(stack);
 		row->n_frames = MT_STACK_DEPTH(stack);
 		row->end = MT_STACK_END(stack);
@@ -315,6 +302,7 @@ static int read_sites(struct collect *c, uint32_t bank)
 	int err = 0;
 
 	c->cut.n_sites = 0;
+	c->n_used_sites = 0;
 	for (uint32_t site = 1; site <= used && !err; site++)
 		err = read_site(c, site, 0, bank);
 	for (size_t i = 0; i < c->cut.n_procs && !err; i++)
@@ -374,6 +362,60 @@ static uint64_t missed_hits(struct kernel *k)
 	return n;
 }
 
+static void add_seen(struct cut_site *row, const struct seen *seen)
+{
+	row->scan_blocks += seen->blocks;
+	row->scan_bytes += seen->bytes;
+	row->older_blocks += seen->older_blocks;
+	row->older_bytes += seen->older_bytes;
+}
+
+static void add_weighed(struct cut_site *row, const struct weighed *w)
+{
+	row->scan_blocks += (uint64_t)llround(w->blocks);
+	row->scan_bytes += (uint64_t)llround(w->bytes);
+	row->older_blocks += (uint64_t)llround(w->older_blocks);
+	row->older_bytes += (uint64_t)llround(w->older_bytes);
+}
+
+static void see_oldest(struct cut_site *row, uint64_t born_ns)
+{
+	if (!row->oldest_born_ns || born_ns < row->oldest_born_ns)
+		row->oldest_born_ns = born_ns;
+}
+
+/*
+ * Of a process that has ended: blocks that are in the table no more are its live
+ * blocks all the same. How old those were that the programs took is not known but
+ * for the oldest; they are older than what was asked for when all of the site's are.
+ */
+static void add_gone(struct collect *c, struct cut_site *row, const struct cut_opts *o)
+{
+	const struct mt_site *s = &c->tables.sites[row->site];
+	uint64_t blocks = s->gone_calls, bytes = s->gone_bytes;
+
+	if (c->sweep.gone && c->sweep.gone[row->site].blocks) {
+		see_oldest(row, c->sweep.gone[row->site].oldest_born_ns);
+		if (c->sweep.weighed)
+			add_weighed(row, &c->sweep.weighed[row->site]);
+		else
+			add_seen(row, &c->sweep.gone[row->site]);
+	}
+	if (blocks) {
+		see_oldest(row, ~s->gone_born_inv);
+		if (c->kernel->sample_bytes) {
+			blocks = sampler__calls(blocks);
+			bytes = sampler__bytes(bytes);
+		}
+		row->scan_blocks += blocks;
+		row->scan_bytes += bytes;
+	}
+	if (row->scan_blocks && c->cut.now_ns >= row->last_ns && c->cut.now_ns - row->last_ns >= o->older_ns) {
+		row->older_blocks = row->scan_blocks;
+		row->older_bytes = row->scan_bytes;
+	}
+}
+
 /* Ages, from a pass of this moment or from those that are made a part at a time. */
 static void read_ages(struct collect *c, const struct cut_opts *o)
 {
@@ -388,18 +430,10 @@ static void read_ages(struct collect *c, const struct cut_opts *o)
 
 		if (o->scan) {
 			row->oldest_born_ns = seen->oldest_born_ns;
-			row->scan_blocks = seen->blocks;
-			row->scan_bytes = seen->bytes;
-			row->older_blocks = seen->older_blocks;
-			row->older_bytes = seen->older_bytes;
-			if (c->scan.weighed) {
-				const struct weighed *w = &c->scan.weighed[row->site];
-
-				row->scan_blocks = (uint64_t)llround(w->blocks);
-				row->scan_bytes = (uint64_t)llround(w->bytes);
-				row->older_blocks = (uint64_t)llround(w->older_blocks);
-				row->older_bytes = (uint64_t)llround(w->older_bytes);
-			}
+			if (c->scan.weighed)
+				add_weighed(row, &c->scan.weighed[row->site]);
+			else
+				add_seen(row, seen);
 		} else if (row->counts.alloc_calls > row->counts.free_calls) {
 			/* one that never freed still has its first block; spare sites do not know theirs */
 			uint64_t first_ns = row->first_ns ? row->first_ns : c->tables.procs[MT_PROC_SLOT(row->proc)].started_ns;
@@ -408,6 +442,8 @@ static void read_ages(struct collect *c, const struct cut_opts *o)
 						      scan__oldest_born_ns(&c->scan, row->site, first_ns) :
 						      first_ns;
 		}
+		if (c->procs[MT_PROC_SLOT(row->proc)].n_ended_cuts)
+			add_gone(c, row, o);
 	}
 }
 
@@ -433,6 +469,9 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 	memcpy(c->cut.counters, c->kernel->skel->bss->mt_counters, sizeof(c->cut.counters));
 	c->cut.missed_hits = missed_hits(c->kernel);
 	read_ages(c, o);
+	if (c->recycled && collect__merge_repeats(&c->cut))
+		return err_set(e, -ENOMEM, "out of memory");
+	c->all_gone = c->leaving.n && !c->sweep.under_way;
 	*ret = &c->cut;
 	return 0;
 }

@@ -29,4 +29,27 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
  */
 void collect__look(struct collect *c, uint64_t budget_ns);
 
+/*
+ * Room for others, from processes that have ended (recycle.c). Asked after a cut;
+ * nothing is done as long as there is enough.
+ */
+enum room_wanted { ROOM_ENOUGH, ROOM_SOON, ROOM_AT_ONCE };
+enum room_wanted collect__room_wanted(const struct collect *c);
+/*
+ * Removes blocks of processes that have ended, for about budget_ns of our time.
+ * older_ns as in cut_opts. Asked again after the first cut behind that, it names the
+ * processes: then their rows in this cut, which will never change again, are to be copied, and
+ * collect__release() is to follow before the next one. -ENOMEM
+ */
+int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const uint32_t **ret, size_t *ret_n);
+/* Their numbers, sites and slots are free. Rows of the last cut that are theirs hold no more. */
+void collect__release(struct collect *c);
+/*
+ * Without a cut: is room for processes or sites about to run out? *ret_in_use tells
+ * whether anything has changed since this was last asked.
+ */
+bool collect__is_short(const struct collect *c, uint64_t *ret_in_use);
+/* What the last sweep removed, and what it cost us. */
+void collect__swept(const struct collect *c, uint64_t *ret_blocks, uint64_t *ret_cpu_ns);
+
 #endif

@@ -47,6 +47,18 @@ void scan__done(struct scan *s)
 	*s = (struct scan){};
 }
 
+void weighed__add(struct weighed *w, uint64_t size, uint64_t sample_bytes, bool older)
+{
+	double weight = sampler__weight_of(size, sample_bytes);
+
+	w->blocks += weight;
+	w->bytes += weight * (double)size;
+	if (older) {
+		w->older_blocks += weight;
+		w->older_bytes += weight * (double)size;
+	}
+}
+
 /* born: as in the table, MT_BORN() */
 static inline void see(struct scan *s, uint32_t site, uint64_t size, uint64_t born)
 {
@@ -56,25 +68,9 @@ static inline void see(struct scan *s, uint32_t site, uint64_t size, uint64_t bo
 	if (site >= s->tables->n_sites)
 		return;
 	row = &s->now[site];
-	row->blocks++;
-	row->bytes += size;
-	if (!row->oldest_born_ns || born_ns < row->oldest_born_ns)
-		row->oldest_born_ns = born_ns;
-	if (born_ns <= s->older_born_ns) {
-		row->older_blocks++;
-		row->older_bytes += size;
-	}
-	if (s->weighed) {
-		struct weighed *w = &s->weighed[site];
-		double weight = sampler__weight_of(size, s->tables->sample_bytes);
-
-		w->blocks += weight;
-		w->bytes += weight * (double)size;
-		if (born_ns <= s->older_born_ns) {
-			w->older_blocks += weight;
-			w->older_bytes += weight * (double)size;
-		}
-	}
+	seen__add(row, size, born_ns, s->older_born_ns);
+	if (s->weighed)
+		weighed__add(&s->weighed[site], size, s->tables->sample_bytes, born_ns <= s->older_born_ns);
 }
 
 /* Neighbours at once: a barrier makes the processor wait, and two serve them all. */

@@ -9,23 +9,25 @@
 
 #include "model/cut.h"
 
-/* The kernel's tables, mapped read-only. */
+/* The kernel's tables in our memory. Of those that can be written, recycle.c and sweep.c alone do. */
 struct tables {
-	const struct mt_bucket *buckets;
+	struct mt_bucket *buckets;
 	uint64_t n_buckets;
-	const struct mt_site *sites;
+	struct mt_site *sites;
 	uint32_t n_sites;	/* numbers that a block may name, spare sites among them */
-	const struct mt_counts *counts;
-	const struct mt_vars *vars;	/* --sample alone */
+	uint64_t *index;
+	uint32_t n_index;
+	struct mt_counts *counts;
+	struct mt_vars *vars;	/* --sample alone */
 	uint64_t sample_bytes;	/* 0: every block is there */
 	uint64_t born_unit_ns;	/* of the clock of births */
 	const uint64_t *words;
-	const struct mt_proc *procs;
-	const struct mt_hist *hists;
+	struct mt_proc *procs;
+	struct mt_hist *hists;
 	const struct mt_thread *threads;
 	uint32_t n_threads;
 	int overflow_fd;
-	const volatile __u64 *n_over;	/* blocks in the overflow map */
+	volatile __u64 *n_over;	/* blocks in the overflow map */
 };
 
 struct seen {			/* the live blocks of a site, in one pass over the table */
@@ -37,6 +39,21 @@ struct seen {			/* the live blocks of a site, in one pass over the table */
 struct weighed {
 	double blocks, bytes, older_blocks, older_bytes;
 };
+
+static inline void seen__add(struct seen *row, uint64_t size, uint64_t born_ns, uint64_t older_born_ns)
+{
+	row->blocks++;
+	row->bytes += size;
+	if (!row->oldest_born_ns || born_ns < row->oldest_born_ns)
+		row->oldest_born_ns = born_ns;
+	if (born_ns <= older_born_ns) {
+		row->older_blocks++;
+		row->older_bytes += size;
+	}
+}
+
+/* What a recorded block stands for. */
+void weighed__add(struct weighed *w, uint64_t size, uint64_t sample_bytes, bool older);
 
 struct scan {
 	const struct tables *tables;	/* not owned */

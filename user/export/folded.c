@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "export/export.h"
+#include "model/group.h"
 #include "util/util.h"
 
 struct folded_line {
@@ -44,6 +45,35 @@ static void put_frame(FILE *out, const struct frame *f)
 	fprintf(out, "0x%" PRIx64, f->place->offset);
 }
 
+/*
+ * Whose it is: "comm-pid;" where there are several processes, and with --by
+ * thread "thread-tid;" behind it; with --by comm or cgroup the group's name;
+ * with --by none nothing.
+ */
+static void put_owner(FILE *out, const struct snapshot *s, const struct snap_site *site)
+{
+	const struct grouping *by = grouping__find(s->by);
+	const struct snap_process *p = &s->processes[site->process];
+
+	if (by && by->group_of) {
+		if (!by->is_all) {
+			put_name(out, p->comm);
+			fputc(';', out);
+		}
+		return;
+	}
+	if (s->n_processes > 1) {
+		put_name(out, p->comm);
+		if (p->pid > 0)
+			fprintf(out, "-%d", p->pid);
+		fputc(';', out);
+	}
+	if (site->tid) {
+		put_name(out, site->thread ? site->thread : "thread");
+		fprintf(out, "-%d;", site->tid);
+	}
+}
+
 static int fold(const struct snapshot *s, const struct snap_site *site, char **ret)
 {
 	char *stack = NULL;
@@ -53,12 +83,7 @@ static int fold(const struct snapshot *s, const struct snap_site *site, char **r
 
 	if (!out)
 		return -errno;
-	if (s->n_processes > 1) {
-		const struct snap_process *p = &s->processes[site->process];
-
-		put_name(out, p->comm);
-		fprintf(out, "-%d;", p->pid);
-	}
+	put_owner(out, s, site);
 	if (s->growth) {
 		put_name(out, site->function);
 		fputc(';', out);

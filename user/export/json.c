@@ -13,6 +13,7 @@
 
 #include "export/export.h"
 #include "export/json_writer.h"
+#include "util/util.h"
 
 #define NS_PER_S 1000000000ll
 #define NS_PER_MS 1000000ll
@@ -89,6 +90,7 @@ static void recording(struct json *j, const struct snapshot *s)
 	json__object_end(j);
 	json__line(j, 2);
 	json__object(j, "host");
+	json__str(j, "name", s->host);
 	json__str(j, "kernel", s->kernel);
 	json__str(j, "arch", s->arch);
 	json__object_end(j);
@@ -98,10 +100,12 @@ static void recording(struct json *j, const struct snapshot *s)
 	json__u64(j, "sample_bytes", s->sample_bytes);
 	json__bool(j, "estimated", s->estimated);
 	json__double(j, "observed_share", s->observed_share);
+	json__str(j, "by", s->by ? s->by : "process");
 	json__line(j, 2);
 	json__u64(j, "min_size", s->min_size);
 	u64_or_null(j, "max_size", s->partial_sizes && s->max_size != UINT64_MAX, s->max_size);
 	json__u64(j, "older_ns", s->older_ns);
+	u64_or_null(j, "baseline_ns", s->baseline, s->baseline_ns);
 	json__line(j, 2);
 	json__u64(j, "duration_ns", s->duration_ns);
 	wall_time(j, "wall_start", s->wall_start_ns);
@@ -148,6 +152,12 @@ static void quality(struct json *j, const struct snapshot *s)
 	json__object(j, "edges");
 	for (size_t i = 0; i < s->n_edges; i++)
 		json__u64(j, s->edges[i].name, s->edges[i].n);
+	json__object_end(j);
+	json__line(j, 2);
+	/* of ended processes, what is kept as sums alone */
+	json__object(j, "folded");
+	json__u64(j, "processes", s->n_folded_processes);
+	json__u64(j, "sites", s->n_folded_sites);
 	json__object_end(j);
 	json__line(j, 2);
 	json__object(j, "stacks");
@@ -265,6 +275,17 @@ static void growth(struct json *j, const struct snap_process *p)
 	json__object_end(j);
 }
 
+static void trend(struct json *j, const struct snapshot *s, const struct trend *t, int64_t since_baseline_bytes)
+{
+	if (s->baseline && s->known & HAS_LIVE_BYTES)
+		json__i64(j, "since_baseline_bytes", since_baseline_bytes);
+	else
+		json__null(j, "since_baseline_bytes");
+	double_or_null(j, "growth_bytes_per_s", t->known, t->growth_bytes_per_s);
+	json__str(j, "verdict", t->verdict);
+	json__str(j, "why", t->why);
+}
+
 static void process(struct json *j, const struct snapshot *s, const struct snap_process *p)
 {
 	unsigned int known = s->known;
@@ -272,21 +293,36 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__line(j, 4);
 	json__object(j, NULL);
 	json__u64(j, "id", p->id);
-	json__i64(j, "pid", p->pid);
+	/* a row of several processes has none */
+	u64_or_null(j, "pid", p->pid > 0, (uint64_t)p->pid);
 	json__str(j, "comm", p->comm);
 	json__str(j, "exe", p->exe);
 	json__u64(j, "age_at_attach_ns", p->age_at_attach_ns);
 	json__bool(j, "ended", p->ended);
+	u64_or_null(j, "members", p->n_members, p->n_members);
+	u64_or_null(j, "ended_members", p->n_members, p->n_ended);
 	json__line(j, 6);
 	json__str(j, "cgroup", p->cgroup);
 	json__str(j, "container", p->container);
 	json__str(j, "unit", p->unit);
+	u64_or_null(j, "container_pid", p->container_pid > 0, (uint64_t)p->container_pid);
+	u64_or_null(j, "parent", p->parent, p->parent);
+	json__line(j, 6);
+	if (p->wall_started_ns)
+		wall_time(j, "started", p->wall_started_ns);
+	else
+		json__null(j, "started");
+	json__u64(j, "unseen_ns", p->unseen_ns);
+	json__u64(j, "lost_blocks", p->lost_blocks);
+	json__u64(j, "lost_stacks", p->lost_stacks);
+	json__line(j, 6);
+	trend(j, s, &p->trend, p->since_baseline_bytes);
 	json__line(j, 6);
 	totals(j, &p->c, known, s->estimated ? &p->error : NULL);
 	json__line(j, 6);
 	json__u64(j, "rss_bytes", p->rss_bytes);
 	json__u64(j, "rss_at_attach_bytes", p->rss_at_attach_bytes);
-	u64_or_null(j, "peak_at_ns", known & HAS_PEAK_BYTES, p->peak_at_ns);
+	u64_or_null(j, "peak_at_ns", known & HAS_PEAK_BYTES && p->n_members < 2, p->peak_at_ns);
 	if (s->growth) {
 		json__line(j, 6);
 		growth(j, p);
@@ -299,12 +335,43 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__object_end(j);
 }
 
-static void frame(struct json *j, const struct frame *f)
+static int by_path(const void *a, const void *b)
+{
+	const struct snap_module *const *ma = a, *const *mb = b;
+
+	return strcmp((*ma)->path, (*mb)->path);
+}
+
+/* Which modules share their path with another one: containers, and files that were replaced. */
+static int find_ambiguous(const struct snapshot *s, bool **ret)
+{
+	bool *ambiguous = calloc(s->n_modules + 1, sizeof(*ambiguous));
+	const struct snap_module **v = calloc(s->n_modules + 1, sizeof(*v));
+
+	if (!ambiguous || !v) {
+		free(ambiguous);
+		free(v);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < s->n_modules; i++)
+		v[i] = &s->modules[i];
+	qsort(v, s->n_modules, sizeof(*v), by_path);
+	for (size_t i = 1; i < s->n_modules; i++)
+		if (!by_path(&v[i - 1], &v[i]))
+			ambiguous[v[i - 1] - s->modules] = ambiguous[v[i] - s->modules] = true;
+	free(v);
+	*ret = ambiguous;
+	return 0;
+}
+
+static void frame(struct json *j, const struct snapshot *s, const struct frame *f, const bool *ambiguous)
 {
 	json__object(j, NULL);
 	if (f->line && f->line->function)
 		json__str(j, "function", f->line->function);
 	json__str(j, "module", f->module);
+	if (f->module && ambiguous[f->place->module])
+		json__str(j, "build_id", s->modules[f->place->module].build_id);
 	json__hex(j, "offset", f->place->offset);
 	if (f->line && f->line->file) {
 		json__str(j, "file", f->line->file);
@@ -315,18 +382,19 @@ static void frame(struct json *j, const struct frame *f)
 	json__object_end(j);
 }
 
-/* What was not looked for yet, or is not known in this mode. */
-static void nothing_or_null(struct json *j, const char *key, bool known)
+static void history(struct json *j, const struct snap_site *site)
 {
-	if (!known) {
-		json__null(j, key);
-		return;
+	json__array(j, "history");
+	for (size_t i = 0; i < site->n_history; i++) {
+		json__object(j, NULL);
+		json__u64(j, "t_ns", site->history[i].t_ns);
+		json__u64(j, "live_bytes", site->history[i].live_bytes);
+		json__object_end(j);
 	}
-	json__array(j, key);
 	json__array_end(j);
 }
 
-static void site(struct json *j, const struct snapshot *s, const struct snap_site *site)
+static void site(struct json *j, const struct snapshot *s, const struct snap_site *site, const bool *ambiguous)
 {
 	const struct snap_process *p = &s->processes[site->process];
 	bool live = s->known & HAS_LIVE_BLOCKS;
@@ -334,7 +402,9 @@ static void site(struct json *j, const struct snapshot *s, const struct snap_sit
 	json__line(j, 4);
 	json__object(j, NULL);
 	json__u64(j, "process", p->id);
-	json__i64(j, "pid", p->pid);
+	u64_or_null(j, "pid", p->pid > 0, (uint64_t)p->pid);
+	u64_or_null(j, "tid", site->tid > 0, (uint64_t)site->tid);
+	json__str(j, "thread", site->thread);
 	json__str(j, "function", site->function);
 	counters(j, &site->c, s->known, s->estimated ? &site->error : NULL);
 	u64_or_null(j, "cross_frees", s->known & HAS_FREE_CALLS, site->cross_frees);
@@ -348,11 +418,15 @@ static void site(struct json *j, const struct snapshot *s, const struct snap_sit
 		    site->c.free_calls ? site->lifetime_sum_ns / site->c.free_calls : 0);
 	u64_or_null(j, "older_blocks", live, site->older_blocks);
 	u64_or_null(j, "older_bytes", live, site->older_bytes);
-	json__null(j, "growth_bytes_per_s");
-	json__null(j, "verdict");
-	json__null(j, "why");
-	nothing_or_null(j, "ages", live);
-	nothing_or_null(j, "history", live);
+	trend(j, s, &site->trend, site->since_baseline_bytes);
+	if (live) {
+		json__array(j, "ages");
+		json__array_end(j);
+		history(j, site);
+	} else {
+		json__null(j, "ages");
+		json__null(j, "history");
+	}
 	json__str(j, "end", stack_end__name(site->end));
 	json__array(j, "stack");
 	for (uint32_t i = 0; i < site->n_stack; i++) {
@@ -361,7 +435,7 @@ static void site(struct json *j, const struct snapshot *s, const struct snap_sit
 		for (size_t k = 0; k < place__n_frames(place); k++) {
 			struct frame f = place__frame(s, place, k);
 
-			frame(j, &f);
+			frame(j, s, &f, ambiguous);
 		}
 	}
 	json__array_end(j);
@@ -371,7 +445,10 @@ static void site(struct json *j, const struct snapshot *s, const struct snap_sit
 int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
 	struct json j = { .out = out };
+	_cleanup_free_ bool *ambiguous = NULL;
 
+	if (find_ambiguous(s, &ambiguous))
+		return err_set(e, -ENOMEM, "out of memory");
 	json__object(&j, NULL);
 	recording(&j, s);
 	json__line(&j, 2);
@@ -386,7 +463,7 @@ int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	json__line(&j, 2);
 	json__array(&j, "sites");
 	for (size_t i = 0; i < s->n_sites; i++)
-		site(&j, s, &s->sites[i]);
+		site(&j, s, &s->sites[i], ambiguous);
 	json__array_end(&j);
 	json__line(&j, 0);
 	json__object_end(&j);

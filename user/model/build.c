@@ -86,7 +86,6 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 		       uint32_t process, struct snap_site *to)
 {
 	const struct mt_counts *c = &from->counts;
-	const uint32_t *places = from->n_frames ? places__of_site(b->places, from, b->calls) : NULL;
 
 	to->process = process;
 	to->function = b->calls->function(from->func, b->calls->arg);
@@ -116,6 +115,12 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 	to->older_blocks = from->older_blocks;
 	to->older_bytes = from->older_bytes;
 	to->end = from->end;
+}
+
+static void build_stack(struct build *b, const struct cut_site *from, struct snap_site *to)
+{
+	const uint32_t *places = from->n_frames ? places__of_site(b->places, from, b->calls) : NULL;
+
 	if (places) {
 		uint32_t *stack = snapshot__alloc(b->s, from->n_frames, sizeof(*stack));
 
@@ -123,7 +128,6 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 		to->n_stack = from->n_frames;
 	}
 	b->failed |= from->n_frames && !places;
-	trends__site(m, cut, b->info, from, b->s, to);
 }
 
 static void add_counters(struct counters *sum, const struct counters *c)
@@ -171,25 +175,49 @@ static struct counters of_thread(const struct mt_thread_counts *c)
 	};
 }
 
-static void build_threads(struct build *b, const struct life *l, const struct cut *cut, struct snap_process *p)
-{
-	size_t room = l->ended_threads.n + 1;
-	struct snap_thread *t;
+/* Which of the cut's threads are whose: those of process i are order[first[i]] to order[first[i + 1] - 1]. */
+struct thread_lists {
+	uint32_t *order, *first;
+};
 
+static void list_threads(struct build *b, const struct cut *cut, const uint32_t *process_of_proc, size_t n_processes,
+			 struct thread_lists *ret)
+{
+	uint32_t *next;
+
+	ret->order = snapshot__alloc(b->s, cut->n_threads + 1, sizeof(*ret->order));
+	ret->first = snapshot__alloc(b->s, n_processes + 2, sizeof(*ret->first));
+	next = snapshot__alloc(b->s, n_processes + 2, sizeof(*next));
 	for (size_t i = 0; i < cut->n_threads; i++)
-		room += cut->threads[i].proc == l->proc;
-	t = snapshot__alloc(b->s, room, sizeof(*t));
+		if (cut->threads[i].proc < MT_PROC_NUMBERS)
+			ret->first[process_of_proc[cut->threads[i].proc] + 1]++;
+	/* 0 is nobody: its threads come first, and are not asked for */
+	for (size_t i = 0; i <= n_processes; i++) {
+		ret->first[i + 1] += ret->first[i];
+		next[i] = ret->first[i];
+	}
+	for (size_t i = 0; i < cut->n_threads; i++)
+		if (cut->threads[i].proc < MT_PROC_NUMBERS)
+			ret->order[next[process_of_proc[cut->threads[i].proc]]++] = i;
+}
+
+/* number: that of the process, from 1 on. */
+static void build_threads(struct build *b, const struct life *l, const struct cut *cut, const struct thread_lists *lists,
+			  size_t number, struct snap_process *p)
+{
+	size_t from = lists->first[number], to = lists->first[number + 1];
+	struct snap_thread *t = snapshot__alloc(b->s, to - from + l->ended_threads.n + 1, sizeof(*t));
+
 	p->threads = t;
-	for (size_t i = 0; i < cut->n_threads; i++) {
+	for (size_t i = from; i < to; i++) {
+		const struct cut_thread *row = &cut->threads[lists->order[i]];
 		char comm[32] = "";
 
-		if (cut->threads[i].proc != l->proc)
-			continue;
-		b->calls->thread_comm(l->pid, cut->threads[i].tid, comm, b->calls->arg);
+		b->calls->thread_comm(l->pid, row->tid, comm, b->calls->arg);
 		*t++ = (struct snap_thread){
-			.tid = cut->threads[i].tid,
+			.tid = row->tid,
 			.comm = snapshot__strdup(b->s, comm),
-			.c = of_thread(&cut->threads[i].counts),
+			.c = of_thread(&row->counts),
 		};
 	}
 	for (size_t i = 0; i < l->ended_threads.n; i++)
@@ -225,22 +253,26 @@ static void build_hists(struct build *b, const struct mt_hist *h, struct snap_pr
 	}
 }
 
-static void build_process(struct build *b, const struct model *m, const struct life *l, const struct cut *cut,
-			  const struct cut_proc *from, struct snap_process *p)
+static void build_process(struct build *b, const struct model *m, const struct life *l, const struct cut_proc *from,
+			  struct snap_process *p)
 {
 	p->id = l->id;
 	p->pid = l->pid;
 	p->comm = snapshot__strdup(b->s, l->comm ? l->comm : "");
+	if (l == m->others) {
+		char comm[64];
+
+		snprintf(comm, sizeof(comm), "(%llu %s that ended)", (unsigned long long)m->archive.n_folded_lives,
+			 m->archive.n_folded_lives == 1 ? "other" : "others");
+		p->comm = snapshot__strdup(b->s, comm);
+		p->n_members = m->archive.n_folded_lives;
+	}
 	p->exe = snapshot__strdup(b->s, l->exe ? l->exe : "");
 	p->cgroup = snapshot__strdup(b->s, l->cgroup);
 	p->container = snapshot__strdup(b->s, l->container);
 	p->unit = snapshot__strdup(b->s, l->unit);
 	p->ended = l->ended;
 	p->age_at_attach_ns = l->age_at_attach_ns;
-	p->container_pid = l->container_pid;
-	p->parent = l->parent;
-	p->wall_started_ns = l->wall_started_ns;
-	p->unseen_ns = l->unseen_ns;
 	p->rss_bytes = l->rss_bytes;
 	p->rss_at_attach_bytes = l->rss_at_attach_bytes;
 	p->timeline = l->timeline.v ? memcpy(snapshot__alloc(b->s, l->timeline.n, sizeof(*p->timeline)), l->timeline.v,
@@ -251,11 +283,12 @@ static void build_process(struct build *b, const struct model *m, const struct l
 		p->c.unknown_frees = from->unknown_frees;
 		p->c.peak_bytes = from->peak_bytes;
 		p->peak_at_ns = from->peak_bytes ? since(from->peak_ns, m->start_clock_ns) : 0;
+		p->lost_blocks = from->lost_blocks;
+		p->lost_stacks = from->lost_stacks;
 		build_hists(b, &from->hist, p);
 		b->s->probe_hits += from->probe_hits;
 		b->s->frames_walked += from->frames;
 	}
-	build_threads(b, l, cut, p);
 }
 
 static struct snap_counter counted(const struct counter_words *w, uint64_t n)
@@ -283,21 +316,29 @@ static void build_counters(struct snapshot *s, const struct cut *cut, uint64_t u
 	s->n_edges = c + n - s->edges;
 }
 
-static void build_processes(struct build *b, struct model *m, const struct cut *cut, uint32_t *process_of_proc,
-			    size_t n_proc_numbers)
+static void build_processes(struct build *b, struct model *m, const struct cut *cut, uint32_t *process_of_proc)
 {
 	struct snap_process *p = snapshot__alloc(b->s, m->lives.n + 1, sizeof(*p));
+	_cleanup_free_ const struct cut_proc **rows = calloc(MT_PROC_NUMBERS, sizeof(*rows));
+	struct thread_lists threads;
 
+	if (!rows) {
+		b->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < cut->n_procs; i++)
+		if (cut->procs[i].proc < MT_PROC_NUMBERS)
+			rows[cut->procs[i].proc] = &cut->procs[i];
+	for (size_t i = 0; i < m->lives.n; i++)
+		if (model__life(m, m->lives.v[i]->proc) == m->lives.v[i])
+			process_of_proc[m->lives.v[i]->proc] = i + 1;
+	process_of_proc[0] = 0;
+	list_threads(b, cut, process_of_proc, m->lives.n, &threads);
 	for (size_t i = 0; i < m->lives.n; i++) {
 		const struct life *l = m->lives.v[i];
-		const struct cut_proc *from = NULL;
 
-		for (size_t k = 0; k < cut->n_procs && !from; k++)
-			if (cut->procs[k].proc == l->proc)
-				from = &cut->procs[k];
-		build_process(b, m, l, cut, from, &p[i]);
-		if (l->proc < n_proc_numbers)
-			process_of_proc[l->proc] = i + 1;
+		build_process(b, m, l, l->kept ? &l->kept->row : l->proc < MT_PROC_NUMBERS ? rows[l->proc] : NULL, &p[i]);
+		build_threads(b, l, cut, &threads, i + 1, &p[i]);
 	}
 	b->s->processes = p;
 	b->s->n_processes = m->lives.n;
@@ -307,33 +348,85 @@ static void build_processes(struct build *b, struct model *m, const struct cut *
 	}
 }
 
-static void build_sites(struct build *b, struct model *m, const struct cut *cut, const uint32_t *process_of_proc,
-			size_t n_proc_numbers)
+/* A row of the snapshot, and what it adds to its process and to the totals. */
+static struct snap_site *add_site(struct build *b, const struct model *m, const struct cut *cut, const struct cut_site *from,
+				  uint32_t process)
+{
+	struct snapshot *s = b->s;
+	struct snap_process *p = (struct snap_process *)&s->processes[process];
+	struct snap_site *to = &s->sites[s->n_sites++];
+
+	build_site(b, m, cut, from, process, to);
+	add_counters(&p->c, &to->c);
+	p->growth.calls[to->growth] += to->c.alloc_calls;
+	p->growth.bytes[to->growth] += to->c.alloc_bytes;
+	add_variance(&to->error, &from->var);
+	add_variance(&p->error, &from->var);
+	add_variance(&s->error, &from->var);
+	take_root(&to->error);
+	s->scan_blocks += from->scan_blocks;
+	s->scan_bytes += from->scan_bytes;
+	return to;
+}
+
+static void count_end(struct snapshot *s, const struct snap_site *site)
+{
+	if (site->n_stack)
+		s->stacks_by_end[site->end < MT_N_ENDS ? site->end : MT_END_NO_RULE]++;
+}
+
+static void build_sites(struct build *b, struct model *m, const struct cut *cut, const uint32_t *process_of_proc)
 {
 	struct snapshot *s = b->s;
 
-	s->sites = snapshot__alloc(s, cut->n_sites + 1, sizeof(*s->sites));
+	s->sites = snapshot__alloc(s, cut->n_sites + m->archive.n_sites + 1, sizeof(*s->sites));
 	for (size_t i = 0; i < cut->n_sites; i++) {
 		const struct cut_site *from = &cut->sites[i];
-		struct snap_process *p;
+		struct snap_site *to;
 
-		if (from->proc >= n_proc_numbers || !process_of_proc[from->proc])
+		if (from->proc >= MT_PROC_NUMBERS || !process_of_proc[from->proc])
 			continue;
-		p = (struct snap_process *)&s->processes[process_of_proc[from->proc] - 1];
-		build_site(b, m, cut, from, process_of_proc[from->proc] - 1, &s->sites[s->n_sites]);
-		add_counters(&p->c, &s->sites[s->n_sites].c);
-		p->growth.calls[s->sites[s->n_sites].growth] += s->sites[s->n_sites].c.alloc_calls;
-		p->growth.bytes[s->sites[s->n_sites].growth] += s->sites[s->n_sites].c.alloc_bytes;
-		add_variance(&s->sites[s->n_sites].error, &from->var);
-		add_variance(&p->error, &from->var);
-		add_variance(&s->error, &from->var);
-		take_root(&s->sites[s->n_sites].error);
-		if (from->n_frames)
-			s->stacks_by_end[from->end < MT_N_ENDS ? from->end : MT_END_NO_RULE]++;
-		s->scan_blocks += from->scan_blocks;
-		s->scan_bytes += from->scan_bytes;
-		s->n_sites++;
+		to = add_site(b, m, cut, from, process_of_proc[from->proc] - 1);
+		build_stack(b, from, to);
+		count_end(s, to);
+		trends__site(m, cut, b->info, history__of_site(&m->history, from), baseline__change(&m->baseline, from), s, to);
 	}
+}
+
+/* Lives that are in the kernel's tables no more. */
+static void build_kept(struct build *b, struct model *m, const struct cut *cut)
+{
+	struct snapshot *s = b->s;
+
+	for (size_t i = 0; i < m->lives.n; i++) {
+		const struct kept *k = m->lives.v[i]->kept;
+
+		for (size_t j = 0; k && j < k->sites.n; j++) {
+			const struct kept_site *from = &k->sites.v[j];
+			struct snap_site *to = add_site(b, m, cut, &from->row, i);
+			uint32_t *stack;
+
+			/* their blocks grow older: from some time on, all are older than what was asked for */
+			if (since(cut->now_ns, from->row.last_ns) >= s->older_ns) {
+				to->older_blocks = to->c.live_blocks;
+				to->older_bytes = to->c.live_bytes;
+			}
+			trends__site(m, cut, b->info, &from->course, from->since_baseline_bytes, s, to);
+			if (!from->n_stack)
+				continue;
+			stack = snapshot__alloc(s, from->n_stack, sizeof(*stack));
+			b->failed |= kept_site__stack(from, b->places, stack) != 0;
+			to->stack = stack;
+			to->n_stack = from->n_stack;
+			count_end(s, to);
+		}
+	}
+	s->n_folded_processes = m->archive.n_folded_lives;
+	s->n_folded_sites = m->archive.n_folded_sites;
+}
+
+static void build_totals(struct snapshot *s)
+{
 	take_root(&s->error);
 	for (size_t i = 0; i < s->n_processes; i++) {
 		take_root((struct std_error *)&s->processes[i].error);
@@ -348,12 +441,8 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 {
 	struct snapshot *s = snapshot__new();
 	struct build b = { .s = s, .info = info, .calls = calls, .places = &m->places };
-	size_t n_proc_numbers = 1;
-	_cleanup_free_ uint32_t *process_of_proc = NULL;
+	_cleanup_free_ uint32_t *process_of_proc = calloc(MT_PROC_NUMBERS, sizeof(*process_of_proc));
 
-	for (size_t i = 0; i < m->lives.n; i++)
-		n_proc_numbers = MAX(n_proc_numbers, m->lives.v[i]->proc + 1u);
-	process_of_proc = calloc(n_proc_numbers, sizeof(*process_of_proc));
 	if (!s || !process_of_proc) {
 		b.failed = true;
 		goto out;
@@ -362,6 +451,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->version = info->version;
 	s->kernel = snapshot__strdup(s, info->kernel);
 	s->arch = snapshot__strdup(s, info->arch);
+	s->host = snapshot__strdup(s, info->host);
 	s->mode = snapshot__strdup(s, info->mode);
 	s->size = snapshot__strdup(s, info->size);
 	s->sample_bytes = info->sample_bytes;
@@ -387,8 +477,12 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->baseline = m->baseline.set;
 	s->baseline_ns = m->baseline.t_ns;
 	build_counters(s, cut, info->unwind_full);
-	build_processes(&b, m, cut, process_of_proc, n_proc_numbers);
-	build_sites(&b, m, cut, process_of_proc, n_proc_numbers);
+	build_processes(&b, m, cut, process_of_proc);
+	if (b.failed)
+		goto out;
+	build_sites(&b, m, cut, process_of_proc);
+	build_kept(&b, m, cut);
+	build_totals(s);
 	trends__processes(info, s);
 	places__copy(&m->places, s);
 out:

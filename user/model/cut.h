@@ -21,6 +21,7 @@ struct cut_site {
 	uint32_t site;		/* its number in the kernel's tables */
 	uint32_t proc, func;	/* func MT_MAX_FUNCS: the spare site, of any function */
 	uint32_t tid;		/* --by thread: whose it is; else 0 */
+	uint64_t hash;		/* of process, function and stack; 0: spare */
 	struct mt_counts counts;	/* estimates already, where figures are scaled */
 	uint64_t cross_frees;	/* of counts.free_calls: by another thread than the one that allocated */
 	struct cut_error var;
@@ -37,12 +38,48 @@ struct cut_site {
 	uint64_t older_blocks, older_bytes;
 };
 
+/* What is told of two sites as if they were one. Their own peaks are bounded by the sum. */
+static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
+{
+	__u64 *to = (__u64 *)&sum->counts;
+	const __u64 *from = (const __u64 *)&s->counts;
+	bool had = sum->counts.alloc_calls, has = s->counts.alloc_calls;
+
+	/* a smallest block is known where there was one */
+	if (has && (!had || s->min_size < sum->min_size))
+		sum->min_size = s->min_size;
+	if (s->max_size > sum->max_size)
+		sum->max_size = s->max_size;
+	if (s->first_ns && (!sum->first_ns || s->first_ns < sum->first_ns))
+		sum->first_ns = s->first_ns;
+	if (s->last_ns > sum->last_ns)
+		sum->last_ns = s->last_ns;
+	if (s->oldest_born_ns && (!sum->oldest_born_ns || s->oldest_born_ns < sum->oldest_born_ns))
+		sum->oldest_born_ns = s->oldest_born_ns;
+	for (size_t i = 0; i < sizeof(sum->counts) / sizeof(*to); i++)
+		to[i] += from[i];
+	sum->cross_frees += s->cross_frees;
+	if (sum->tid != s->tid)
+		sum->tid = 0;
+	sum->var.alloc_calls += s->var.alloc_calls;
+	sum->var.alloc_bytes += s->var.alloc_bytes;
+	sum->var.live_blocks += s->var.live_blocks;
+	sum->var.live_bytes += s->var.live_bytes;
+	sum->peak_bytes += s->peak_bytes;
+	sum->at_peak_bytes += s->at_peak_bytes;
+	sum->scan_blocks += s->scan_blocks;
+	sum->scan_bytes += s->scan_bytes;
+	sum->older_blocks += s->older_blocks;
+	sum->older_bytes += s->older_bytes;
+}
+
 struct cut_proc {
 	uint32_t proc;
 	uint32_t pid;
 	uint32_t ended;
 	uint64_t started_ns, ended_ns;
 	uint64_t unknown_frees, probe_hits, frames;
+	uint64_t lost_blocks, lost_stacks;
 	uint64_t peak_bytes, peak_ns;
 	struct mt_hist hist;
 };

@@ -3,6 +3,7 @@
 #ifndef MT_LIFE_H
 #define MT_LIFE_H
 
+#include "model/archive.h"
 #include "model/model.h"
 #include "model/places.h"
 #include "model/trends.h"
@@ -20,27 +21,37 @@ struct life {
 	char *comm, *exe, *cgroup, *container, *unit;
 	bool ended;
 	uint64_t age_at_attach_ns;
-	pid_t container_pid;
-	uint32_t parent;	/* id, 0: none */
-	int64_t wall_started_ns;
-	uint64_t unseen_ns;
 	uint64_t rss_bytes, rss_at_attach_bytes;
 	struct vec(struct life_thread) ended_threads;
 	uint64_t n_more_ended;	/* threads beyond those kept one by one */
 	struct mt_thread_counts more_ended;
 	struct vec(struct snap_point) timeline;
 	uint64_t n_notes, note_every;
+	struct kept *kept;	/* owned; what it had in the kernel's tables; NULL: it is there still */
+	bool folded;		/* it is about to go */
 };
 
 struct model {
 	uint64_t start_clock_ns;
 	int64_t wall_start_ns;
-	struct vec(struct life *) lives;
+	struct vec(struct life *) lives;	/* in the order of their ids */
+	struct life **by_proc;	/* by number: those that have one */
+	uint32_t last_id;
+	struct life *others;	/* one of lives: what those that were folded are part of; NULL: none was */
+	struct archive archive;
 	struct places places;
 	struct history history;
 	struct baseline baseline;
 };
 
 struct life *model__life(const struct model *m, uint32_t proc);
+/* A row of its own, with an id and nothing else; NULL without memory. */
+struct life *model__new_life(struct model *m);
+/* Its number in the kernel's tables is another's from now on. */
+void model__forget_number(struct model *m, struct life *l);
+/* Lives that are folded go. */
+void model__drop_folded(struct model *m);
+
+void thread_counts__add(struct mt_thread_counts *sum, const struct mt_thread_counts *c);
 
 #endif

@@ -11,10 +11,28 @@
 #define MAX_ENDED_THREADS 1024
 /* Points of a timeline; when it is full, every second one goes and they come half as often. */
 #define MAX_POINTS 1024
+/* Of all timelines, as far as each has a few. */
+#define MAX_ALL_POINTS (256 * 1024)
+#define FEW_POINTS 32
 
 struct model *model__new(void)
 {
-	return calloc(1, sizeof(struct model));
+	struct model *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	archive__init(&m->archive);
+	m->by_proc = calloc(MT_PROC_NUMBERS, sizeof(*m->by_proc));
+	if (!m->by_proc) {
+		free(m);
+		return NULL;
+	}
+	return m;
+}
+
+void model__keep_modules(struct model *m, const struct module_calls *calls)
+{
+	m->archive.calls = *calls;
 }
 
 void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns)
@@ -23,23 +41,28 @@ void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_n
 	m->wall_start_ns = wall_start_ns;
 }
 
+static void life_free(struct model *m, struct life *l)
+{
+	free(l->comm);
+	free(l->exe);
+	free(l->cgroup);
+	free(l->container);
+	free(l->unit);
+	vec_done(&l->ended_threads);
+	vec_done(&l->timeline);
+	kept__free(&m->archive, l->kept);
+	free(l);
+}
+
 void model__free(struct model *m)
 {
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->lives.n; i++) {
-		struct life *l = m->lives.v[i];
-
-		free(l->comm);
-		free(l->exe);
-		free(l->cgroup);
-		free(l->container);
-		free(l->unit);
-		vec_done(&l->ended_threads);
-		vec_done(&l->timeline);
-		free(l);
-	}
+	for (size_t i = 0; i < m->lives.n; i++)
+		life_free(m, m->lives.v[i]);
 	vec_done(&m->lives);
+	free(m->by_proc);
+	archive__done(&m->archive);
 	places__done(&m->places);
 	history__done(&m->history);
 	baseline__done(&m->baseline);
@@ -48,10 +71,26 @@ void model__free(struct model *m)
 
 struct life *model__life(const struct model *m, uint32_t proc)
 {
+	return proc < MT_PROC_NUMBERS ? m->by_proc[proc] : NULL;
+}
+
+void model__forget_number(struct model *m, struct life *l)
+{
+	if (model__life(m, l->proc) == l)
+		m->by_proc[l->proc] = NULL;
+	l->proc = 0;
+}
+
+void model__drop_folded(struct model *m)
+{
+	size_t to = 0;
+
 	for (size_t i = 0; i < m->lives.n; i++)
-		if (m->lives.v[i]->proc == proc)
-			return m->lives.v[i];
-	return NULL;
+		if (m->lives.v[i]->folded)
+			life_free(m, m->lives.v[i]);
+		else
+			m->lives.v[to++] = m->lives.v[i];
+	m->lives.n = to;
 }
 
 static char *copy(const char *s)
@@ -59,20 +98,29 @@ static char *copy(const char *s)
 	return s ? strdup(s) : NULL;
 }
 
+struct life *model__new_life(struct model *m)
+{
+	struct life *l = calloc(1, sizeof(*l)), **slot = l ? vec_push(&m->lives) : NULL;
+
+	if (!slot) {
+		free(l);
+		return NULL;
+	}
+	*slot = l;
+	l->id = ++m->last_id;
+	return l;
+}
+
 int model__add_life(struct model *m, const struct life_info *info)
 {
-	struct life *l = calloc(1, sizeof(*l)), **slot, *parent;
+	struct life *l = model__new_life(m);
 
 	if (!l)
 		return -ENOMEM;
-	slot = vec_push(&m->lives);
-	if (!slot) {
-		free(l);
-		return -ENOMEM;
-	}
-	*slot = l;
-	l->id = m->lives.n;
 	l->proc = info->proc;
+	/* the first of a number has it */
+	if (info->proc < MT_PROC_NUMBERS && !m->by_proc[info->proc])
+		m->by_proc[info->proc] = l;
 	l->pid = info->pid;
 	l->comm = copy(info->comm);
 	l->exe = copy(info->exe);
@@ -80,15 +128,11 @@ int model__add_life(struct model *m, const struct life_info *info)
 	l->container = copy(info->container);
 	l->unit = copy(info->unit);
 	l->age_at_attach_ns = info->age_at_attach_ns;
-	l->container_pid = info->container_pid;
-	l->wall_started_ns = info->wall_started_ns;
-	parent = info->parent_proc ? model__life(m, info->parent_proc) : NULL;
-	l->parent = parent ? parent->id : 0;
 	l->rss_bytes = l->rss_at_attach_bytes = info->rss_bytes;
 	return 0;
 }
 
-static void add_thread_counts(struct mt_thread_counts *sum, const struct mt_thread_counts *c)
+void thread_counts__add(struct mt_thread_counts *sum, const struct mt_thread_counts *c)
 {
 	sum->alloc_calls += c->alloc_calls;
 	sum->alloc_bytes += c->alloc_bytes;
@@ -109,7 +153,7 @@ int model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *c
 		return 0;
 	if (l->ended_threads.n >= MAX_ENDED_THREADS) {
 		l->n_more_ended++;
-		add_thread_counts(&l->more_ended, c);
+		thread_counts__add(&l->more_ended, c);
 		return 0;
 	}
 	t = vec_push(&l->ended_threads);
@@ -127,14 +171,6 @@ void model__life_ended(struct model *m, uint32_t proc)
 
 	if (l)
 		l->ended = true;
-}
-
-void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns)
-{
-	struct life *l = model__life(m, proc);
-
-	if (l)
-		l->unseen_ns = unseen_ns;
 }
 
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
@@ -163,19 +199,17 @@ static uint64_t since_start(const struct model *m, const struct cut *cut)
 
 int model__note(struct model *m, const struct cut *cut)
 {
-	_cleanup_free_ struct snap_point *sums = NULL;	/* by the number in the kernel's tables */
-	size_t n_sums = 1;
+	_cleanup_free_ struct snap_point *sums = calloc(MT_PROC_NUMBERS, sizeof(*sums));	/* by the number in the kernel's tables */
+	size_t max_points = MAX_ALL_POINTS / (m->lives.n + 1);
 
-	for (size_t i = 0; i < m->lives.n; i++)
-		n_sums = MAX(n_sums, m->lives.v[i]->proc + (size_t)1);
-	sums = calloc(n_sums, sizeof(*sums));
 	if (!sums)
 		return -ENOMEM;
+	max_points = MIN(MAX(max_points, FEW_POINTS), MAX_POINTS);
 	for (size_t i = 0; i < cut->n_sites; i++) {
 		const struct mt_counts *c = &cut->sites[i].counts;
 		struct snap_point *sum = &sums[cut->sites[i].proc];
 
-		if (cut->sites[i].proc >= n_sums)
+		if (cut->sites[i].proc >= MT_PROC_NUMBERS)
 			continue;
 		sum->live_bytes += c->alloc_bytes - c->free_bytes;
 		sum->live_blocks += c->alloc_calls - c->free_calls;
@@ -185,13 +219,15 @@ int model__note(struct model *m, const struct cut *cut)
 		struct life *l = m->lives.v[i];
 		struct snap_point *slot;
 
-		if (l->ended && l->timeline.n)
-			continue;
 		if (!l->note_every)
 			l->note_every = 1;
+		if (l->timeline.n > max_points)
+			thin_out(l);
+		if (l->kept || (l->ended && l->timeline.n) || l->proc >= MT_PROC_NUMBERS)
+			continue;
 		if (l->n_notes++ % l->note_every)
 			continue;
-		if (l->timeline.n >= MAX_POINTS)
+		if (l->timeline.n >= max_points)
 			thin_out(l);
 		slot = vec_push(&l->timeline);
 		if (!slot)
@@ -205,5 +241,14 @@ int model__note(struct model *m, const struct cut *cut)
 
 int model__set_baseline(struct model *m, const struct cut *cut)
 {
-	return baseline__set(&m->baseline, cut, since_start(m, cut));
+	int err = baseline__set(&m->baseline, cut, since_start(m, cut));
+
+	/* what is in the kernel's tables no more will not change */
+	for (size_t i = 0; i < m->lives.n && !err; i++) {
+		struct kept *k = m->lives.v[i]->kept;
+
+		for (size_t j = 0; k && j < k->sites.n; j++)
+			k->sites.v[j].since_baseline_bytes = 0;
+	}
+	return err;
 }

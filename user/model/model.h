@@ -20,9 +20,6 @@ struct life_info {
 	const char *comm, *exe, *cgroup, *container, *unit;	/* may be NULL */
 	uint64_t age_at_attach_ns;
 	uint64_t rss_bytes;
-	pid_t container_pid;	/* in its own pid namespace, if that is another one; else 0 */
-	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
-	int64_t wall_started_ns;	/* 0: unknown */
 };
 
 /* Where an address lies, told by whoever knows the mappings. */
@@ -41,6 +38,12 @@ struct model_calls {
 	void *arg;
 };
 
+/* Files that are told of in the reports, though none of their processes is there any more: see struct address, handle. */
+struct module_calls {
+	void (*keep)(const void *handle);
+	void (*let_go)(const void *handle);
+};
+
 struct model;
 
 struct model *model__new(void);
@@ -52,9 +55,17 @@ int model__add_life(struct model *m, const struct life_info *info);
 /* A thread of a life has ended; its name and what it did. */
 int model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
 void model__life_ended(struct model *m, uint32_t proc);
-/* It had an allocator for this long before that was probed. */
-void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns);
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
+/* Before the first archive, if files have to be told that they are still needed. */
+void model__keep_modules(struct model *m, const struct module_calls *calls);
+/*
+ * These processes leave the kernel's tables: what the cut has of them is copied, and
+ * stays in all snapshots; their numbers may be given to others then. mappings as in
+ * snapshot_info. What is kept of lives that left is bounded: see archive.c. -ENOMEM: some
+ * of it may be missing.
+ */
+int model__archive(struct model *m, const uint32_t *procs, size_t n, const struct cut *cut, uint64_t mappings,
+		   const struct model_calls *calls);
 /* A point of each life's timeline, and of the history of the sites that matter. */
 int model__note(struct model *m, const struct cut *cut);
 /* Changes count from this cut on. */
@@ -65,6 +76,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t sample_bytes;
 	double observed_share;	/* of the trace's time; 1: all of it */
 	const char *version, *kernel, *arch;
+	const char *host;	/* its name, clean; may be NULL */
 	uint64_t duration_ns;
 	int64_t wall_now_ns;
 	bool ended;

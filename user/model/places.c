@@ -8,6 +8,7 @@
  * the same; only what is `fixed` (struct address) is believed for longer than
  * one snapshot.
  */
+#include <errno.h>
 #include <string.h>
 #include <uthash.h>
 
@@ -60,6 +61,7 @@ void places__done(struct places *p)
 	if (p->begun)
 		obstack_free(&p->arena, NULL);
 	p->begun = false;
+	p->n_forgotten++;
 }
 
 void places__begin(struct places *p, uint64_t mappings)
@@ -185,6 +187,22 @@ const uint32_t *places__of_site(struct places *p, const struct cut_site *site, c
 	k->n = site->n_frames;
 	k->proc = site->proc;
 	return k->places;
+}
+
+void places__forget_site(struct places *p, uint32_t site)
+{
+	if (site < p->stacks.n)
+		p->stacks.v[site].fixed = false;
+}
+
+int places__index(struct places *p, const struct address *a, uint32_t *ret)
+{
+	const struct known_place *known = place_at(p, a);
+
+	if (!known)
+		return -ENOMEM;
+	*ret = known->place;
+	return 0;
 }
 
 void places__copy(const struct places *p, struct snapshot *s)

@@ -15,6 +15,7 @@ struct places {			/* all zero: empty */
 	bool begun;		/* the arena is there */
 	uint64_t mappings;	/* what it was made for: snapshot_info.mappings */
 	uint64_t n_begun;	/* the snapshot that is being made */
+	uint64_t n_forgotten;	/* times that all was forgotten: indexes are other ones then */
 	struct known_address *addresses;
 	struct known_place *by_offset;
 	struct known_module *by_key;
@@ -28,6 +29,10 @@ void places__done(struct places *p);
 void places__begin(struct places *p, uint64_t mappings);
 /* The frames of a site as indexes of places; hold until the next call. NULL without memory. */
 const uint32_t *places__of_site(struct places *p, const struct cut_site *site, const struct model_calls *calls);
+/* The site's number is another's from now on. */
+void places__forget_site(struct places *p, uint32_t site);
+/* The index of a place; -ENOMEM. Its strings must hold as long as those of located addresses. */
+int places__index(struct places *p, const struct address *a, uint32_t *ret);
 /* All that is known goes into the snapshot. */
 void places__copy(const struct places *p, struct snapshot *s);
 

@@ -207,6 +207,18 @@ size_t site__n_frames(const struct snapshot *s, const struct snap_site *site)
 	return n;
 }
 
+uint64_t process__n(const struct snapshot *s, const struct snap_process *p)
+{
+	if (p->n_members)
+		return p->n_members;
+	return p->pid > 0 ? 1 : MAX(s->n_folded_processes, 1u);
+}
+
+uint64_t process__n_ended(const struct snapshot *s, const struct snap_process *p)
+{
+	return p->n_members ? p->n_ended : p->ended ? process__n(s, p) : 0;
+}
+
 const char *path_basename(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -260,6 +260,9 @@ struct frame {
 size_t place__n_frames(const struct place *p);	/* at least 1 */
 struct frame place__frame(const struct snapshot *s, const struct place *p, size_t i);	/* innermost first */
 size_t site__n_frames(const struct snapshot *s, const struct snap_site *site);
+/* How many processes a row stands for, and how many of them have ended: a group is several, what was folded is one row. */
+uint64_t process__n(const struct snapshot *s, const struct snap_process *p);
+uint64_t process__n_ended(const struct snapshot *s, const struct snap_process *p);
 const char *path_basename(const char *path);	/* what follows the last '/' */
 
 #endif

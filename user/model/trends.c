@@ -50,11 +50,13 @@ int baseline__set(struct baseline *b, const struct cut *cut, uint64_t t_ns)
 	return 0;
 }
 
-static int64_t since_baseline(const struct baseline *b, const struct cut_site *s)
+int64_t baseline__change(const struct baseline *b, const struct cut_site *s)
 {
 	const struct baseline_site *then = s->site < b->sites.n ? &b->sites.v[s->site] : NULL;
 	uint64_t now = s->counts.alloc_bytes - s->counts.free_bytes;
 
+	if (!b->set)
+		return 0;
 	/* numbers are given again: it may have been another's */
 	if (!then || then->proc != s->proc || then->first_ns != s->first_ns)
 		return (int64_t)now;
@@ -88,10 +90,9 @@ static uint64_t leak_after(const struct snapshot_info *info)
 	return info->leak_after_ns ? info->leak_after_ns : JUDGE_LEAK_AFTER_NS;
 }
 
-void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info, const struct cut_site *from,
-		  struct snapshot *s, struct snap_site *to)
+void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info, const struct course *c,
+		  int64_t since_baseline_bytes, struct snapshot *s, struct snap_site *to)
 {
-	const struct course *c = history__of_site(&m->history, from);
 	const struct snap_process *p = &s->processes[to->process];
 	uint64_t now_ns = cut->now_ns > m->start_clock_ns ? cut->now_ns - m->start_clock_ns : 0;
 	struct evidence e = {
@@ -110,8 +111,7 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 
 	if (!(s->known & HAS_LIVE_BYTES))
 		return;
-	if (m->baseline.set)
-		to->since_baseline_bytes = since_baseline(&m->baseline, from);
+	to->since_baseline_bytes = since_baseline_bytes;
 	if (!c || !c->points.n)
 		return;
 	e.points = c->points.v;

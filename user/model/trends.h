@@ -15,12 +15,15 @@ void baseline__done(struct baseline *b);
 /* -ENOMEM: the one before holds. */
 int baseline__set(struct baseline *b, const struct cut *cut, uint64_t t_ns);
 
+/* By how much a site's live bytes have changed since then; 0 without a baseline. */
+int64_t baseline__change(const struct baseline *b, const struct cut_site *s);
+
 struct model;
 struct snapshot_info;
 
-/* The row's process is in the snapshot already, with its timeline. */
-void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info, const struct cut_site *from,
-		  struct snapshot *s, struct snap_site *to);
+/* The row's process is in the snapshot already, with its timeline. c: its course, NULL: it has none. */
+void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info, const struct course *c,
+		  int64_t since_baseline_bytes, struct snapshot *s, struct snap_site *to);
 /* All sites are there. */
 void trends__processes(const struct snapshot_info *info, struct snapshot *s);
 

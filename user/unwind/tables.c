@@ -372,11 +372,12 @@ void unwind__drop(struct unwind *u, uint32_t proc)
 {
 	struct user *p = u->users[proc % MT_PROC_NUMBERS];
 
+	/* a child has its parent's list, even one that was never looked at here */
+	if (u->kernel)
+		kernel__drop_space(u->kernel, proc);
 	if (!p)
 		return;
 	u->users[proc % MT_PROC_NUMBERS] = NULL;
-	if (u->kernel)
-		kernel__drop_space(u->kernel, proc);
 	for (size_t k = 0; k < p->tables.n; k++)
 		p->tables.v[k]->refs--;
 	vec_done(&p->tables);

@@ -9,10 +9,10 @@
  */
 #include "view/columns.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "util/text.h"
 #include "util/util.h"
 #include "view/figures.h"
 
@@ -58,10 +58,17 @@ uint64_t process__age_ns(const struct snapshot *s, const struct snap_process *p)
 
 const char *process__where(const struct snap_process *p, char buf[static CELL_MAX])
 {
+	static const char usual[] = ".service";
 	const char *tail;
 
-	if (p->unit)
-		return p->unit;
+	if (p->unit) {
+		size_t len = strlen(p->unit), end = sizeof(usual) - 1;
+
+		if (len <= end || len - end >= CELL_MAX || strcmp(p->unit + len - end, usual))
+			return p->unit;
+		snprintf(buf, CELL_MAX, "%.*s", (int)(len - end), p->unit);
+		return buf;
+	}
 	if (p->container) {
 		snprintf(buf, CELL_MAX, "%.*s", ID_SHOWN, p->container);
 		return buf;
@@ -257,10 +264,27 @@ static const char *show_growth(const struct row_of *r, char buf[static CELL_MAX]
 	return isnan(rate) ? "-" : fmt_change(buf, rate);
 }
 
+static double change(const struct row_of *r)
+{
+	int64_t bytes = r->site ? r->site->since_baseline_bytes : r->process->since_baseline_bytes;
+
+	return r->s->baseline ? (double)bytes : NAN;
+}
+
+static const char *show_change(const struct row_of *r, char buf[static CELL_MAX])
+{
+	double bytes = change(r);
+
+	return isnan(bytes) ? "-" : fmt_change(buf, bytes);
+}
+
 static const char *show_verdict(const struct row_of *r, char buf[static CELL_MAX])
 {
 	const char *verdict = trend_of(r)->verdict;
 
+	/* whatever it did, it does no more */
+	if (!r->site && r->process->ended)
+		return "ended";
 	return verdict ? verdict : "-";
 }
 
@@ -320,28 +344,23 @@ static const char *show_container_pid(const struct row_of *r, char buf[static CE
 
 static const char *show_comm(const struct row_of *r, char buf[static CELL_MAX])
 {
-	const struct snap_process *p = r->process;
-	int head;
-
-	if (!p->ended)
-		return p->comm;
-	/* a comm has at most 15 bytes, but the name of a group may be a path */
-	head = (int)MIN(strlen(p->comm), (size_t)CELL_MAX - sizeof(" [ended]"));
-	snprintf(buf, CELL_MAX, "%.*s [ended]", head, p->comm);
-	return buf;
+	return r->process->comm;
 }
 
 static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
 {
-	const char *where = process__where(r->process, buf);
+	const struct snap_process *p = r->process;
+	const char *where = process__where(p, buf);
 
-	return where ? where : "";
+	/* --by cgroup: the name says it */
+	return where && !(p->cgroup && !strcmp(p->cgroup, p->comm)) ? where : "";
 }
 
 static const struct column of_process[] = {
 	{ "live", "LIVE", 9, .scaled = true, .needs = LIVE, .value = live, .format = show_live },
 	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .without = LIVE, .value = bytes, .format = show_bytes },
 	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .without = LIVE, .drop = 4, .value = calls, .format = show_calls },
+	{ "change", "CHANGE", 10, .scaled = true, .needs = LIVE, .value = change, .format = show_change },
 	{ "growth", "GROWTH/s", 10, .scaled = true, .needs = LIVE, .value = growth, .format = show_growth },
 	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .drop = 7, .value = blocks, .format = show_blocks },
 	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 3, .value = calls_rate, .format = show_calls_rate },
@@ -374,44 +393,53 @@ static const char *show_n_threads(const struct row_of *r, char buf[static CELL_M
 	return r->thread->n_threads > 1 ? fmt_count(buf, r->thread->n_threads) : "";
 }
 
+static double n_ended(const struct row_of *r)
+{
+	return r->thread->n_ended;
+}
+
+static const char *show_n_ended(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct thread_row *t = r->thread;
+
+	return !t->n_ended ? "" : t->n_threads == 1 ? "yes" : fmt_count(buf, t->n_ended);
+}
+
 static const char *show_thread(const struct row_of *r, char buf[static CELL_MAX])
 {
 	const struct thread_row *t = r->thread;
 
-	if (!t->n_ended)
+	if (!t->member)
 		return t->name;
-	if (t->n_threads == 1)
-		snprintf(buf, CELL_MAX, "%.32s [ended]", t->name);
-	else
-		snprintf(buf, CELL_MAX, "%.32s [%" PRIu32 " ended]", t->name, t->n_ended);
+	snprintf(buf, CELL_MAX, "  %.*s", (int)text_head(t->name, CELL_MAX / 4 - 2), t->name);
 	return buf;
 }
 
 static const char *show_process(const struct row_of *r, char buf[static CELL_MAX])
 {
 	const struct snap_process *p = r->process;
-	int head = (int)MIN(strlen(p->comm), (size_t)CELL_MAX - 16);
 
 	if (r->s->n_processes < 2)
 		return "";
 	if (p->pid <= 0)
 		return p->comm;
-	snprintf(buf, CELL_MAX, "%.*s (%d)", head, p->comm, p->pid);
+	snprintf(buf, CELL_MAX, "%.*s (%d)", (int)text_head(p->comm, CELL_MAX / 4), p->comm, p->pid);
 	return buf;
 }
 
 static const struct column of_thread[] = {
 	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls, .format = show_calls },
-	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 3, .value = calls_rate, .format = show_calls_rate },
+	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 4, .value = calls_rate, .format = show_calls_rate },
 	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes, .format = show_bytes },
-	{ "average", "AVG", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 5, .value = average, .format = show_average },
-	{ "frees", "FREES", 7, .scaled = true, .needs = HAS_FREE_CALLS, .drop = 2, .value = frees, .format = show_frees },
-	{ "temporary", "TEMP", 4, .needs = HAS_TEMP_CALLS, .drop = 4, .value = temporary, .format = show_temporary },
-	{ "reallocs", "REALLOC", 7, .scaled = true, .needs = HAS_REALLOC_CALLS, .drop = 6, .value = reallocs, .format = show_reallocs },
+	{ "average", "AVG", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 6, .value = average, .format = show_average },
+	{ "frees", "FREES", 7, .scaled = true, .needs = HAS_FREE_CALLS, .drop = 3, .value = frees, .format = show_frees },
+	{ "temporary", "TEMP", 4, .needs = HAS_TEMP_CALLS, .drop = 5, .value = temporary, .format = show_temporary },
+	{ "reallocs", "REALLOC", 7, .scaled = true, .needs = HAS_REALLOC_CALLS, .drop = 7, .value = reallocs, .format = show_reallocs },
 	{ "threads", "THREADS", 7, .value = n_threads, .format = show_n_threads },
+	{ "ended", "ENDED", 7, .drop = 1, .value = n_ended, .format = show_n_ended },
 	{ "tid", "TID", 7, .format = show_tid },
 	{ "thread", "THREAD", 0, true, .format = show_thread },
-	{ "process", "PROCESS", 0, true, .drop = 1, .format = show_process },
+	{ "process", "PROCESS", 0, true, .drop = 2, .format = show_process },
 };
 
 /* ---- of sites */
@@ -443,6 +471,7 @@ static const char *show_function(const struct row_of *r, char buf[static CELL_MA
 
 static const struct column of_site[] = {
 	{ "live", "LIVE", 9, .scaled = true, .needs = LIVE, .value = live, .format = show_live },
+	{ "change", "CHANGE", 10, .scaled = true, .needs = LIVE, .value = change, .format = show_change },
 	{ "growth", "GROWTH/s", 10, .scaled = true, .needs = LIVE, .value = growth, .format = show_growth },
 	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .value = blocks, .format = show_blocks },
 	{ "freed", "FREED", 5, .needs = HAS_FREE_CALLS, .value = freed, .format = show_freed },

@@ -91,8 +91,24 @@ static uint64_t whole(double d)
 	return d >= 0x1p63 ? UINT64_MAX : d > 0 ? (uint64_t)(d + 0.5) : 0;
 }
 
+static uint64_t n_processes(const struct snapshot *s, bool ended)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->n_processes; i++)
+		n += ended ? process__n_ended(s, &s->processes[i]) : process__n(s, &s->processes[i]);
+	return n;
+}
+
+static bool is_one(const struct snapshot *s)
+{
+	return s->n_processes == 1 && s->processes->n_members < 2;
+}
+
 static void title_line(struct report *r)
 {
+	uint64_t ended = n_processes(r->s, true);
+	char a[FMT_MAX], b[FMT_MAX];
 	_cleanup_free_ char *who = NULL;
 	time_t now = r->s->wall_now_ns / NS_PER_S;
 	char when[32] = "";
@@ -100,12 +116,14 @@ static void title_line(struct report *r)
 	size_t pad;
 	int n;
 
-	if (r->s->n_processes == 1) {
+	if (is_one(r->s)) {
 		const struct snap_process *p = r->s->processes;
 
 		n = asprintf(&who, "malloctrace  %s (%d)%s", p->comm, p->pid, p->ended ? " [ended]" : "");
 	} else {
-		n = asprintf(&who, "malloctrace  %zu processes", r->s->n_processes);
+		n = asprintf(&who, "malloctrace  %s%s%s processes%s%s%s", r->s->host ? r->s->host : "", r->s->host ? ": " : "",
+			     fmt_exact(a, n_processes(r->s, false)), ended ? ", " : "", ended ? fmt_exact(b, ended) : "",
+			     ended ? " ended" : "");
 	}
 	if (n < 0)
 		return;
@@ -122,14 +140,16 @@ static void traced_line(struct report *r)
 
 	para__begin(&r->para, "traced", LABEL_WIDTH);
 	para__item(&r->para, "%s", fmt_duration(t, s->duration_ns));
-	if (s->n_processes == 1 && s->processes->age_at_attach_ns)
+	if (is_one(s) && s->processes->age_at_attach_ns)
 		para__item(&r->para, "from %s after its start", fmt_duration(t, s->processes->age_at_attach_ns));
-	else if (s->n_processes == 1)
+	else if (is_one(s))
 		para__item(&r->para, "from its first instruction");
 	if (s->partial_sizes && s->max_size != UINT64_MAX)
 		para__item(&r->para, "only blocks of %s to %s", fmt_bytes(a, s->min_size), fmt_bytes(b, s->max_size));
 	else if (s->partial_sizes)
 		para__item(&r->para, "only blocks of %s and more", fmt_bytes(a, s->min_size));
+	if (s->baseline)
+		para__item(&r->para, "baseline at %s", fmt_duration(a, s->baseline_ns));
 	if (strcmp(s->size, "requested"))
 		para__item(&r->para, "%s sizes", s->size);
 	para__end(&r->para);
@@ -188,7 +208,7 @@ static void live_line(struct report *r)
 		const struct snap_process *p = &s->processes[i];
 
 		/* of a process that has ended, RSS is history; a single one's is still worth telling */
-		if (!p->ended || s->n_processes == 1)
+		if (!p->ended || is_one(s))
 			rss += p->rss_bytes;
 		ended &= p->ended;
 	}
@@ -198,7 +218,7 @@ static void live_line(struct report *r)
 			   count_of(r, b, s->totals.live_blocks, s->error.live_blocks), plural(s->totals.live_blocks));
 	else
 		para__item(&r->para, "not recorded (--mode %s)", s->mode);
-	if (s->known & HAS_PEAK_BYTES && s->n_processes == 1 && s->totals.peak_bytes)
+	if (s->known & HAS_PEAK_BYTES && is_one(s) && s->totals.peak_bytes)
 		para__item(&r->para, "peak %s%s at %s", report__mark(r), fmt_bytes(a, s->totals.peak_bytes),
 			   fmt_duration(b, s->processes->peak_at_ns));
 	else if (s->known & HAS_PEAK_BYTES)
@@ -278,6 +298,120 @@ static void counter_lines(struct report *r, const char *label, size_t indent, co
 	}
 }
 
+/* ---- what many processes add */
+
+#define NAMED 3	/* processes in a line that says who did something */
+
+static uint64_t lost(const struct snap_process *p)
+{
+	return p->lost_blocks + p->lost_stacks;
+}
+
+static uint64_t held(const struct snap_process *p)
+{
+	return p->c.live_blocks;
+}
+
+static bool was_named(const struct snap_process *const *named, size_t n, const struct snap_process *p)
+{
+	for (size_t i = 0; i < n; i++)
+		if (named[i] == p)
+			return true;
+	return false;
+}
+
+/* The one with the most, but for those that were named already; NULL: no more that has any. */
+static const struct snap_process *next_most(const struct snapshot *s, uint64_t (*of)(const struct snap_process *p),
+					    const struct snap_process *const *named, size_t n_named)
+{
+	const struct snap_process *most = NULL;
+
+	for (size_t i = 0; i < s->n_processes; i++) {
+		const struct snap_process *p = &s->processes[i];
+
+		if (of(p) && (!most || of(p) > of(most)) && !was_named(named, n_named, p))
+			most = p;
+	}
+	return most;
+}
+
+static const char *name_of(const struct snap_process *p, char buf[static FIGURE_MAX])
+{
+	_cleanup_free_ char *name = text_shorten(p->comm, 24);
+
+	if (p->n_members > 1)
+		snprintf(buf, FIGURE_MAX, "%.48s (%u processes)", name ? name : "", p->n_members);
+	else
+		snprintf(buf, FIGURE_MAX, "%.48s (%d)", name ? name : "", p->pid);
+	return buf;
+}
+
+/*
+ *	by stress (1501): 1,100 blocks, 3 stacks
+ *	by redis-server (1432): 104 blocks
+ *	most of the room is held by stress (1501): 3,900,000 of 4,000,000 live blocks
+ */
+static void who_lost(struct report *r)
+{
+	const struct snap_process *named[NAMED], *p;
+	char who[FIGURE_MAX], a[FMT_MAX], b[FMT_MAX];
+
+	if (is_one(r->s))
+		return;
+	for (size_t n = 0; n < NAMED && (p = next_most(r->s, lost, named, n)); n++) {
+		named[n] = p;
+		para__begin(&r->para, "", LOUD_WIDTH);
+		if (p->lost_blocks)
+			para__item(&r->para, "by %s: %s block%s", name_of(p, who), fmt_exact(a, p->lost_blocks), plural(p->lost_blocks));
+		if (p->lost_stacks)
+			para__item(&r->para, "%s%s%s%s stack%s", p->lost_blocks ? "" : "by ", p->lost_blocks ? "" : name_of(p, who),
+				   p->lost_blocks ? "" : ": ", fmt_exact(a, p->lost_stacks), plural(p->lost_stacks));
+		para__end(&r->para);
+	}
+	p = next_most(r->s, held, NULL, 0);
+	if (!p || !next_most(r->s, lost, NULL, 0))
+		return;
+	para__begin(&r->para, "", LOUD_WIDTH);
+	para__item(&r->para, "most of the room is held by %s: %s of %s live blocks", name_of(p, who), fmt_exact(a, held(p)),
+		   fmt_exact(b, r->s->totals.live_blocks));
+	para__end(&r->para);
+}
+
+/* Those whose library was met only when they ran already. */
+static void unseen_line(struct report *r)
+{
+	uint64_t n = 0, longest_ns = 0;
+	char a[FMT_MAX], b[FMT_MAX];
+
+	for (size_t i = 0; i < r->s->n_processes; i++) {
+		n += r->s->processes[i].unseen_ns > 0;
+		longest_ns = MAX(longest_ns, r->s->processes[i].unseen_ns);
+	}
+	if (!n)
+		return;
+	para__begin(&r->para, "unseen", LABEL_WIDTH);
+	para__item(&r->para, "%s %s ran for a while before the allocator was probed: %s%s", fmt_exact(a, n),
+		   r->s->processes->n_members ? "row" : n == 1 ? "process" : "processes", fmt_duration(b, longest_ns),
+		   n == 1 ? "" : " at most");
+	para__end(&r->para);
+}
+
+static void folded_line(struct report *r)
+{
+	char a[FMT_MAX];
+
+	if (!r->s->n_folded_processes && !r->s->n_folded_sites)
+		return;
+	para__begin(&r->para, "folded", LABEL_WIDTH);
+	if (r->s->n_folded_processes)
+		para__item(&r->para, "%s process%s that ended %s one row", fmt_exact(a, r->s->n_folded_processes),
+			   r->s->n_folded_processes == 1 ? "" : "es", r->s->n_folded_processes == 1 ? "is" : "are");
+	if (r->s->n_folded_sites)
+		para__item(&r->para, "%s stack%s of ended processes %s not kept, their sums are", fmt_exact(a, r->s->n_folded_sites),
+			   plural(r->s->n_folded_sites), r->s->n_folded_sites == 1 ? "is" : "are");
+	para__end(&r->para);
+}
+
 static void losses_block(struct report *r)
 {
 	char a[FMT_MAX];
@@ -288,62 +422,9 @@ static void losses_block(struct report *r)
 	}
 	fputc('\n', r->out);
 	counter_lines(r, "LOSSES:", LOUD_WIDTH, r->s->losses, r->s->n_losses);
+	who_lost(r);
 	fprintf(r->out, "%*s%s lost in all: the figures are not exact\n", LOUD_WIDTH, "",
 		fmt_exact(a, r->s->losses_total));
-}
-
-static int by_weight(const void *pa, const void *pb, void *arg)
-{
-	const struct snap_process *a = *(const struct snap_process *const *)pa, *b = *(const struct snap_process *const *)pb;
-	bool live = *(const unsigned int *)arg & HAS_LIVE_BYTES;
-	uint64_t wa = live ? a->c.live_bytes : a->c.alloc_bytes, wb = live ? b->c.live_bytes : b->c.alloc_bytes;
-
-	if (wa != wb)
-		return wa < wb ? 1 : -1;
-	return a->id < b->id ? -1 : a->id > b->id;
-}
-
-static void process_row(struct report *r, const struct snap_process *p)
-{
-	bool live = r->s->known & HAS_LIVE_BYTES;
-	char bytes[FMT_MAX], n[FMT_MAX], peak[FMT_MAX], age[FMT_MAX], at[FMT_MAX + 4];
-	int gap = r->s->estimated;
-
-	snprintf(at, sizeof(at), "at %s", p->age_at_attach_ns ? fmt_duration(age, p->age_at_attach_ns) : "start");
-	report__mark_figure(r, fmt_bytes(bytes, live ? p->c.live_bytes : p->c.alloc_bytes));
-	report__mark_figure(r, fmt_count(n, live ? p->c.live_blocks : p->c.alloc_calls));
-	fprintf(r->out, "%4u  %7d  %*s  %*s", p->id, p->pid, 9 + gap, bytes, 6 + gap, n);
-	if (r->s->known & HAS_PEAK_BYTES)
-		fprintf(r->out, "  %*s", 9 + gap, report__mark_figure(r, fmt_bytes(peak, p->c.peak_bytes)));
-	fprintf(r->out, "  %8s  %s%s\n", at, p->comm, p->ended ? " [ended]" : "");
-}
-
-static int processes_table(struct report *r)
-{
-	_cleanup_free_ const struct snap_process **v = NULL;
-	const struct snapshot *s = r->s;
-	bool live = s->known & HAS_LIVE_BYTES;
-	size_t n = MIN(s->n_processes, r->top);
-	unsigned int known = s->known;
-	int gap = s->estimated;
-
-	if (s->n_processes < 2)
-		return 0;
-	v = calloc(s->n_processes, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->n_processes; i++)
-		v[i] = &s->processes[i];
-	qsort_r(v, s->n_processes, sizeof(*v), by_weight, &known);
-	fprintf(r->out, "\n  ID      PID  %*s  %*s", 9 + gap, live ? "LIVE" : "BYTES", 6 + gap, live ? "BLOCKS" : "CALLS");
-	if (s->known & HAS_PEAK_BYTES)
-		fprintf(r->out, "  %*s", 9 + gap, "PEAK");
-	fprintf(r->out, "  ATTACHED  PROCESS\n");
-	for (size_t i = 0; i < n; i++)
-		process_row(r, v[i]);
-	if (n < s->n_processes)
-		fprintf(r->out, "      … %zu more\n", s->n_processes - n);
-	return 0;
 }
 
 int report__header(struct report *r)
@@ -359,6 +440,8 @@ int report__header(struct report *r)
 	}
 	stacks_line(r);
 	counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
+	unseen_line(r);
+	folded_line(r);
 	losses_block(r);
-	return processes_table(r);
+	return 0;
 }

@@ -83,6 +83,8 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 	if (!d)
 		d = less_first(s->processes[a->process].id, s->processes[b->process].id);
 	if (!d)
+		d = less_first(a->tid, b->tid);
+	if (!d)
 		d = strcmp(a->function, b->function);
 	for (uint32_t i = 0; !d && i < MIN(a->n_stack, b->n_stack); i++)
 		if (a->stack[i] != b->stack[i])
@@ -91,12 +93,23 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 }
 
 static const struct {
+	const char *name;
 	enum view_bit view;
 	unsigned int needs;
 } views[] = {
-	{ VIEW_LEAKS, HAS_LIVE_BLOCKS | HAS_LIVE_BYTES },
-	{ VIEW_ALLOCS, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES },
+	{ "leaks", VIEW_LEAKS, HAS_LIVE_BLOCKS | HAS_LIVE_BYTES },
+	{ "allocs", VIEW_ALLOCS, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES },
+	{ "processes", VIEW_PROCESSES, HAS_ALLOC_BYTES },
+	{ "threads", VIEW_THREADS, HAS_ALLOC_CALLS },
 };
+
+unsigned int view__find(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
+		if (strlen(views[i].name) == len && !memcmp(views[i].name, name, len))
+			return views[i].view;
+	return 0;
+}
 
 unsigned int views__of(unsigned int known)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The inside of the report, for header.c, growth.c and report.c alone. */
+/* The inside of the report, for its files alone. */
 #ifndef MT_REPORT_PARTS_H
 #define MT_REPORT_PARTS_H
 
@@ -44,6 +44,15 @@ void para__item(struct para *p, const char *fmt, ...) __attribute__((format(prin
 void para__end(struct para *p);
 
 int report__header(struct report *r);
+
+/* "live-bytes" → "live bytes" */
+void report__metric_words(char buf[static FMT_MAX], const struct metric *m);
+
+/* processes.c, threads.c: their tables. */
+int report__processes(struct report *r);
+int report__threads(struct report *r);
+/* All processes, the heaviest first; *ret is the caller's. */
+int processes__rank(const struct snapshot *s, const struct metric *key, const struct snap_process ***ret);
 
 /* growth.c: what --mode growth tells instead of live memory and calls, and the rows of its tables. */
 void report__growth_lines(struct report *r);

@@ -4,7 +4,7 @@
  *
  *	     LIVE    GROWTH/s  CALLS/s        RSS  VERDICT   PID  PROCESS       WHERE
  *	 38.0 MiB    +1.3 MiB   73,130   96.0 MiB  leak     1432  redis-server  redis-server.service
- *	  1.2 MiB           -        -          -  -        1501  worker [ended]
+ *	  1.2 MiB           -        -          -  ended    1501  worker
  *
  * What always holds: a line is not wider than asked for, its columns stand below
  * their titles, and no blanks end it. Columns are as wide as their widest cell;
@@ -18,7 +18,9 @@
 #include "view/columns.h"
 
 #define GAP 2
-#define NAME_MIN 12	/* columns that a name keeps before the next column goes instead of its letters */
+#define NAME_MIN 15	/* columns that a name keeps before the next column goes instead of its letters */
+#define NAME_LONG 32	/* beyond that, letters go before any column does */
+#define LUXURY 7	/* columns that go before a name is cut */
 
 struct layout {
 	const struct columns *c;
@@ -72,12 +74,13 @@ static void cut_names(struct layout *l, size_t width, size_t least)
 	}
 }
 
-static bool drop_one(struct layout *l)
+/* The first to go, of those from `least` on. */
+static bool drop_one(struct layout *l, unsigned int least)
 {
 	size_t which = l->c->n;
 
 	for (size_t k = 0; k < l->c->n; k++)
-		if (l->widths[k] && l->c->v[k].drop && (which == l->c->n || l->c->v[k].drop > l->c->v[which].drop))
+		if (l->widths[k] && l->c->v[k].drop >= least && (which == l->c->n || l->c->v[k].drop > l->c->v[which].drop))
 			which = k;
 	if (which == l->c->n)
 		return false;
@@ -85,20 +88,26 @@ static bool drop_one(struct layout *l)
 	return true;
 }
 
+/* Names are cut to `least`, and columns go until that suffices: what goes may leave room for whole names. */
+static bool fit_by(struct layout *l, size_t width, size_t least_name, unsigned int least_drop, size_t *tmp)
+{
+	size_t bytes = l->c->n * sizeof(*tmp);
+
+	for (;;) {
+		memcpy(tmp, l->widths, bytes);
+		cut_names(l, width, least_name);
+		if (line_width(l) <= width)
+			return true;
+		memcpy(l->widths, tmp, bytes);
+		if (!drop_one(l, least_drop))
+			return false;
+	}
+}
+
 static void fit(struct layout *l, size_t width, size_t *tmp)
 {
-	memcpy(tmp, l->widths, l->c->n * sizeof(*tmp));
-	for (;;) {
-		cut_names(l, width, NAME_MIN);
-		if (line_width(l) <= width)
-			return;
-		/* what goes may leave room for whole names */
-		memcpy(l->widths, tmp, l->c->n * sizeof(*tmp));
-		if (!drop_one(l))
-			break;
-		memcpy(tmp, l->widths, l->c->n * sizeof(*tmp));
-	}
-	cut_names(l, width, 1);
+	if (!fit_by(l, width, NAME_LONG, LUXURY, tmp) && !fit_by(l, width, NAME_MIN, 1, tmp))
+		cut_names(l, width, 1);
 }
 
 static int write_line(FILE *out, const struct layout *l, size_t row)

@@ -3,8 +3,20 @@
 #ifndef MT_VIEWS_H
 #define MT_VIEWS_H
 
-/* Of a trace with --mode growth, VIEW_ALLOCS is the last two. */
-enum view_bit { VIEW_LEAKS = 1, VIEW_ALLOCS = 2, VIEW_RESIDENT = 4, VIEW_MAPPED = 8 };
+#include <stddef.h>
+
+/* Of a trace with --mode growth, VIEW_ALLOCS is RESIDENT and MAPPED. */
+enum view_bit {
+	VIEW_LEAKS = 1,
+	VIEW_ALLOCS = 2,
+	VIEW_RESIDENT = 4,
+	VIEW_MAPPED = 8,
+	VIEW_PROCESSES = 16,
+	VIEW_THREADS = 32,
+};
+
+/* By the name that --view takes, of len bytes; 0: no such view. */
+unsigned int view__find(const char *name, size_t len);
 
 /* The views for which there are figures; known: enum counter_bit. */
 unsigned int views__of(unsigned int known);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Room that processes left behind when they ended. Their blocks stay in the
+ * table: to visit it at each exit would take long, and most of the time nobody
+ * needs the place. Who finds a bucket full looks here whether an entry of it is
+ * dead; as long as no process has ended, not even that.
+ *
+ * What a dead entry told is added to its site (gone_*), so that the live blocks of
+ * a process that has ended are still all accounted for. Sites are not given back
+ * before user space has swept the whole table since their process ended, so the
+ * number in a dead entry names the right one.
+ */
+#ifndef MT_RECLAIM_BPF_H
+#define MT_RECLAIM_BPF_H
+
+__noinline int lose_block(__u32 proc)
+{
+	struct mt_proc *p = proc_at(proc);
+
+	count(MT_LOST_LIVE_FULL);
+	if (p)
+		__sync_fetch_and_add(&p->lost_blocks, 1);
+	return 0;
+}
+
+/* Of a number that is another's by now, all that is left is dead. */
+static __always_inline bool is_dead(__u32 proc)
+{
+	struct mt_proc *p = proc_at(proc);
+
+	return p && (p->ended || p->number != proc);
+}
+
+/* A dead entry was taken out of this bucket. */
+__noinline int bury(__u32 bucket, __u64 key, __u64 val, __u64 born)
+{
+	__u64 addr = key >> 16;
+	__u32 home = mt_bucket_of(mt_block_hash(addr, key & 0xffff), addr, mt_n_groups), site = val & MT_SITE_MASK;
+	struct amount a = amount_of(val >> MT_SITE_BITS);
+	struct mt_site *s = bpf_map_lookup_elem(&sites, &site);
+	struct mt_bucket *b;
+
+	if (s) {
+		__sync_fetch_and_add(&s->gone_calls, a.calls);
+		__sync_fetch_and_add(&s->gone_bytes, a.bytes);
+		atomic_max(&s->gone_born_inv, ~(clock_ns() - mt_born_ago(born, clock_now()) * (mt_tick_ns ? mt_tick_ns : 1)));
+	}
+	if (home == bucket)
+		return 0;
+	b = bpf_map_lookup_elem(&blocks, &home);
+	if (b)
+		__sync_fetch_and_add(&b->n_spilled, -1ULL);
+	return 0;
+}
+
+__noinline int put_over_dead(__u32 bucket, __u64 key, __u64 val, __u64 born_ns)
+{
+	struct mt_bucket *b = bpf_map_lookup_elem(&blocks, &bucket);
+
+	if (!b)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < MT_WAYS; i++) {
+		struct mt_block *e = &b->way[i];
+		__u64 old = e->key;
+
+		if (old <= MT_KEY_CLAIMED || !is_dead(old & 0xffff) ||
+		    __sync_val_compare_and_swap(&e->key, old, MT_KEY_CLAIMED) != old)
+			continue;
+		bury(bucket, old, e->val, e->born_ns);
+		e->val = val;
+		e->born_ns = born_ns;
+		__sync_lock_test_and_set(&e->key, key);
+		return 1;
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Room that processes left behind when they ended is given to others. For collect/ alone. */
+#ifndef MT_RECYCLE_H
+#define MT_RECYCLE_H
+
+#include "collect/collect.h"
+#include "collect/sweep.h"
+#include "util/util.h"
+
+/* What is remembered of a site between cuts. */
+struct memory {
+	struct mt_counts bank[2];
+	struct mt_vars vars[2];
+	uint64_t at_peak_bytes;
+};
+
+struct proc_memory {
+	struct mt_hist bank[2];
+	uint64_t peak_bytes, peak_ns;
+	bool new_peak;		/* in the bank that has just come to rest */
+	uint32_t n_ended_cuts;	/* in which it was seen to have ended */
+};
+
+struct collect {
+	struct kernel *kernel;
+	struct tables tables;
+	struct memory *sites;		/* by site number, spare ones behind */
+	struct proc_memory *procs;	/* by slot */
+	struct cut cut;
+	size_t site_room, thread_room;
+	uint32_t n_used_sites;		/* in the last cut */
+	struct scan scan;
+	struct sweep sweep;
+	struct vec(uint32_t) leaving;	/* processes that the sweep under way, or the last one, is for */
+	bool all_gone;			/* the last cut was taken behind their sweep */
+	bool recycled;			/* some room was given to others: a stack may have two sites */
+};
+
+/* Two sites of the same process, function and stack become one row. -ENOMEM */
+int collect__merge_repeats(struct cut *cut);
+
+#endif

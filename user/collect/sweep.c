@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns what passes over the block table took out of it. The programs take dead
+ * entries for room while we do (reclaim.bpf.h): who swaps the key for another
+ * value has the entry, and accounts for it, they in the site's gone_*, we in
+ * `gone`. What always holds: of a process that has ended, both and what is in the
+ * table still add up to its live blocks.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "bpf/hash.h"
+#include "collect/sweep.h"
+#include "probe/sampler.h"
+#include "util/util.h"
+
+#define SLICE 512	/* buckets between two looks at the clock */
+#define AHEAD 8		/* buckets that are fetched while one is looked at */
+#define BATCH 1024	/* overflow entries per call */
+
+void sweep__init(struct sweep *s, const struct tables *t)
+{
+	*s = (struct sweep){ .tables = t };
+}
+
+void sweep__done(struct sweep *s)
+{
+	free(s->gone);
+	free(s->weighed);
+	s->gone = NULL;
+	s->weighed = NULL;
+}
+
+bool sweep__is_dead(const struct sweep *s, uint32_t proc)
+{
+	return proc && s->dead[MT_PROC_SLOT(proc)] == proc;
+}
+
+int sweep__begin(struct sweep *s, const uint32_t *procs, size_t n, uint64_t now_ns, uint64_t older_ns)
+{
+	const struct tables *t = s->tables;
+
+	if (!s->gone)
+		s->gone = calloc(t->n_sites, sizeof(*s->gone));
+	if (!s->weighed && t->sample_bytes)
+		s->weighed = calloc(t->n_sites, sizeof(*s->weighed));
+	if (!s->gone || (t->sample_bytes && !s->weighed))
+		return -ENOMEM;
+	memset(s->dead, 0, sizeof(s->dead));
+	for (size_t i = 0; i < n; i++)
+		s->dead[MT_PROC_SLOT(procs[i])] = procs[i];
+	s->now_ns = now_ns;
+	s->now_units = now_ns / t->born_unit_ns;
+	s->older_born_ns = now_ns > older_ns ? now_ns - older_ns : 0;
+	s->bucket = 0;
+	s->over_begun = false;
+	s->n_removed = s->cpu_ns = 0;
+	s->under_way = true;
+	return 0;
+}
+
+/* born: as in the table, MT_BORN() */
+static void note(struct sweep *s, uint32_t site, uint64_t size, uint64_t born)
+{
+	uint64_t born_ns = s->now_ns - mt_born_ago(born, s->now_units) * s->tables->born_unit_ns;
+
+	s->n_removed++;
+	if (site >= s->tables->n_sites)
+		return;
+	seen__add(&s->gone[site], size, born_ns, s->older_born_ns);
+	if (s->weighed)
+		weighed__add(&s->weighed[site], size, s->tables->sample_bytes, born_ns <= s->older_born_ns);
+}
+
+/* It lived elsewhere than at home, and is gone: home need not send anybody for it any more. */
+static void unspill(const struct tables *t, uint32_t home)
+{
+	if (home < t->n_buckets)
+		__atomic_fetch_sub(&t->buckets[home].n_spilled, 1, __ATOMIC_SEQ_CST);
+}
+
+static uint32_t home_of(const struct tables *t, uint64_t addr, uint32_t proc)
+{
+	return mt_bucket_of(mt_block_hash(addr, proc), addr, t->n_buckets / MT_GROUP);
+}
+
+static void take_out(struct sweep *s, uint64_t bucket, struct mt_block *b, uint64_t key)
+{
+	/* nobody writes to an entry before he has its key */
+	uint64_t val = __atomic_load_n(&b->val, __ATOMIC_RELAXED), born = __atomic_load_n(&b->born_ns, __ATOMIC_RELAXED);
+	uint32_t home = home_of(s->tables, key >> 16, key & 0xffff);
+
+	if (!__atomic_compare_exchange_n(&b->key, &key, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return;
+	note(s, val & MT_SITE_MASK, val >> MT_SITE_BITS, born);
+	if (home != bucket)
+		unspill(s->tables, home);
+}
+
+static void sweep_slice(struct sweep *s)
+{
+	const struct tables *t = s->tables;
+	uint64_t end = MIN(s->bucket + SLICE, t->n_buckets);
+
+	for (; s->bucket < end; s->bucket++) {
+		struct mt_bucket *b = &t->buckets[s->bucket];
+
+		__builtin_prefetch(b + AHEAD);
+		__builtin_prefetch(b[AHEAD].way + 2);
+		for (int i = 0; i < MT_WAYS; i++) {
+			uint64_t key = __atomic_load_n(&b->way[i].key, __ATOMIC_ACQUIRE);
+
+			if (key > MT_KEY_CLAIMED && sweep__is_dead(s, key & 0xffff))
+				take_out(s, s->bucket, &b->way[i], key);
+		}
+	}
+}
+
+/* The next entries of the overflow map; false: there are no more. */
+static bool sweep_overflow(struct sweep *s)
+{
+	const struct tables *t = s->tables;
+	struct mt_over_key keys[BATCH];
+	struct mt_over values[BATCH];
+	uint32_t n = BATCH;
+	uint64_t next = 0;
+	int err;
+
+	if (!s->over_begun && !(t->n_over && *t->n_over))
+		return false;
+	err = bpf_map_lookup_batch(t->overflow_fd, s->over_begun ? &s->over_at : NULL, &next, keys, values, &n, NULL);
+	if (err && errno != ENOENT)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!sweep__is_dead(s, keys[i].proc) || bpf_map_delete_elem(t->overflow_fd, &keys[i]))
+			continue;
+		__atomic_fetch_sub(t->n_over, 1, __ATOMIC_SEQ_CST);
+		note(s, values[i].site, values[i].size, values[i].born_ns);
+		if (keys[i].addr <= MT_ADDR_MAX)
+			unspill(t, home_of(t, keys[i].addr, keys[i].proc));
+	}
+	s->over_at = next;
+	s->over_begun = true;
+	return !err;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+bool sweep__some(struct sweep *s, uint64_t budget_ns)
+{
+	uint64_t began_ns = own_cpu_ns(), now_ns = began_ns;
+
+	while (s->under_way && now_ns - began_ns <= budget_ns) {
+		if (s->bucket < s->tables->n_buckets)
+			sweep_slice(s);
+		else if (!sweep_overflow(s))
+			s->under_way = false;
+		now_ns = own_cpu_ns();
+	}
+	s->cpu_ns += now_ns - began_ns;
+	return !s->under_way;
+}

@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns what lives had in the kernel's tables when they were taken out of them,
+ * and the files that their stacks lead through.
+ *
+ * It is bounded: the least interesting is folded, which keeps its sums and
+ * loses its stacks. First sites of which nothing is live, those with the fewest bytes
+ * allocated before others, into a row of their life without a stack, one for each
+ * function. Then whole lives, those with the least live bytes first, into one
+ * row for all of them. If a few lives have more sites than there is room for, those with the
+ * least live bytes. What always holds: no figure of a total changes.
+ */
+#include <errno.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "model/life.h"
+
+static const struct archive_limits preset = { .lives = 4096, .sites = 32768, .frames = 1u << 20, .points = 1u << 17 };
+
+/* Threads of a life that are kept one by one once it is here: those that allocated the most. */
+#define MAX_THREADS 64
+/* Folded down to this share, so that it need not be done again at once. */
+#define SLACK(n) ((n) - (n) / 8)
+
+struct kept_module {
+	char *key;		/* tells it from others */
+	const void *handle;	/* NULL: it was no file */
+	char *path, *build_id;
+	size_t refs;		/* of places */
+	UT_hash_handle hh;
+};
+
+struct kept_place {
+	struct {
+		struct kept_module *module;	/* NULL: in no known mapping */
+		uint64_t offset;
+	} key;
+	size_t refs;		/* of stacks */
+	uint32_t index;		/* in the places of the model */
+	uint64_t made_for;	/* as long as places.n_forgotten + 1 is this */
+	UT_hash_handle hh;
+};
+
+void archive__init(struct archive *a)
+{
+	a->limits = preset;
+}
+
+/* ---- places and files */
+
+static void put_module(struct archive *a, struct kept_module *m)
+{
+	if (!m || --m->refs)
+		return;
+	HASH_DEL(a->modules, m);
+	if (m->handle && a->calls.let_go)
+		a->calls.let_go(m->handle);
+	free(m->key);
+	free(m->path);
+	free(m->build_id);
+	free(m);
+}
+
+static void put_place(struct archive *a, struct kept_place *p)
+{
+	if (!p || --p->refs)
+		return;
+	HASH_DEL(a->places, p);
+	put_module(a, p->key.module);
+	free(p);
+}
+
+static struct kept_module *get_module(struct archive *a, const struct snap_module *from)
+{
+	struct kept_module *m;
+	char *key;
+
+	if (asprintf(&key, "%p %s", from->handle, from->handle ? "" : from->path) < 0)
+		return NULL;
+	HASH_FIND_STR(a->modules, key, m);
+	if (m) {
+		free(key);
+		m->refs++;
+		return m;
+	}
+	m = calloc(1, sizeof(*m));
+	if (m) {
+		m->key = key;
+		m->path = strdup(from->path);
+		m->build_id = from->build_id ? strdup(from->build_id) : NULL;
+	}
+	if (!m || !m->path || (from->build_id && !m->build_id)) {
+		free(key);
+		free(m ? m->path : NULL);
+		free(m);
+		return NULL;
+	}
+	m->refs = 1;
+	m->handle = from->handle;
+	if (m->handle && a->calls.keep)
+		a->calls.keep(m->handle);
+	HASH_ADD_KEYPTR(hh, a->modules, m->key, strlen(m->key), m);
+	return m;
+}
+
+static struct kept_place *get_place(struct archive *a, const struct places *places, uint32_t index)
+{
+	const struct place *from = &places->list.v[index];
+	struct kept_module *m = NULL;
+	struct kept_place find, *p;
+
+	if (from->module >= 0) {
+		m = get_module(a, &places->modules.v[from->module]);
+		if (!m)
+			return NULL;
+	}
+	memset(&find, 0, sizeof(find));
+	find.key.module = m;
+	find.key.offset = from->offset;
+	HASH_FIND(hh, a->places, &find.key, sizeof(find.key), p);
+	if (p) {
+		put_module(a, m);
+		p->refs++;
+		return p;
+	}
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		put_module(a, m);
+		return NULL;
+	}
+	p->key = find.key;
+	p->refs = 1;
+	HASH_ADD(hh, a->places, key, sizeof(p->key), p);
+	return p;
+}
+
+int kept_site__stack(const struct kept_site *s, struct places *places, uint32_t *ret)
+{
+	for (uint32_t i = 0; i < s->n_stack; i++) {
+		struct kept_place *p = s->stack[i];
+
+		if (p->made_for != places->n_forgotten + 1) {
+			struct kept_module *m = p->key.module;
+			struct address at = { .offset = p->key.offset };
+
+			if (m)
+				at = (struct address){ .module = m->handle ? m->handle : m, .handle = m->handle, .path = m->path,
+						       .build_id = m->build_id, .offset = p->key.offset };
+			if (places__index(places, &at, &p->index))
+				return -ENOMEM;
+			p->made_for = places->n_forgotten + 1;
+		}
+		ret[i] = p->index;
+	}
+	return 0;
+}
+
+/* ---- sites */
+
+static uint64_t live_bytes(const struct kept_site *s)
+{
+	return s->row.counts.alloc_bytes - s->row.counts.free_bytes;
+}
+
+static bool is_live(const struct kept_site *s)
+{
+	return s->row.counts.alloc_calls != s->row.counts.free_calls;
+}
+
+/* What is told of one stack alone. */
+static void drop_stack(struct archive *a, struct kept_site *s)
+{
+	a->n_points -= s->course.points.n;
+	course__done(&s->course);
+	for (uint32_t i = 0; i < s->n_stack; i++)
+		put_place(a, s->stack[i]);
+	a->n_frames -= s->n_stack;
+	free(s->stack);
+	s->stack = NULL;
+	s->n_stack = 0;
+}
+
+void kept__free(struct archive *a, struct kept *k)
+{
+	if (!k)
+		return;
+	for (size_t i = 0; i < k->sites.n; i++)
+		drop_stack(a, &k->sites.v[i]);
+	a->n_sites -= k->sites.n;
+	vec_done(&k->sites);
+	vec_done(&k->bare);
+	free(k);
+}
+
+/* Places by their index in the model's, for one batch: most stacks share most of theirs. */
+struct batch {
+	struct archive *archive;
+	const struct places *places;
+	struct kept_place **known;
+	size_t n;
+};
+
+static struct kept_place *place_of(struct batch *b, uint32_t index)
+{
+	if (index >= b->n) {
+		size_t more = MAX(b->places->list.n, index + (size_t)1);
+		struct kept_place **v = reallocarray(b->known, more, sizeof(*v));
+
+		if (!v)
+			return NULL;
+		memset(v + b->n, 0, (more - b->n) * sizeof(*v));
+		b->known = v;
+		b->n = more;
+	}
+	if (!b->known[index])
+		b->known[index] = get_place(b->archive, b->places, index);
+	return b->known[index];
+}
+
+static int note_bare(struct kept *k, size_t site)
+{
+	uint32_t *slot = vec_push(&k->bare);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = site;
+	return 0;
+}
+
+static void keep_course(struct archive *a, struct kept_site *s, const struct course *c)
+{
+	size_t n = c ? c->points.n : 0;
+
+	if (!n || a->n_points + n > a->limits.points)
+		return;
+	s->course.points.v = malloc(n * sizeof(*c->points.v));
+	if (!s->course.points.v)
+		return;
+	memcpy(s->course.points.v, c->points.v, n * sizeof(*c->points.v));
+	s->course.points.n = s->course.points.room = n;
+	a->n_points += n;
+}
+
+static int keep_site(struct batch *b, struct kept *k, const struct cut_site *row, const uint32_t *stack)
+{
+	struct archive *a = b->archive;
+	struct kept_site *s = vec_push(&k->sites);
+
+	if (!s)
+		return -ENOMEM;
+	a->n_sites++;
+	s->row = *row;
+	s->row.frames = NULL;
+	s->row.n_frames = 0;
+	k->live_bytes += row->counts.alloc_bytes - row->counts.free_bytes;
+	if (!row->n_frames)
+		return note_bare(k, k->sites.n - 1);
+	s->stack = calloc(row->n_frames, sizeof(*s->stack));
+	if (!s->stack)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < row->n_frames; i++) {
+		struct kept_place *p = place_of(b, stack[i]);
+
+		if (!p)
+			return -ENOMEM;
+		p->refs++;
+		s->stack[s->n_stack++] = p;
+		a->n_frames++;
+	}
+	return 0;
+}
+
+/* ---- lives */
+
+static int by_bytes_down(const void *x, const void *y)
+{
+	const struct life_thread *a = x, *b = y;
+
+	return a->counts.alloc_bytes < b->counts.alloc_bytes ? 1 : a->counts.alloc_bytes > b->counts.alloc_bytes ? -1 : 0;
+}
+
+static void fold_threads(struct life *l, size_t keep)
+{
+	if (l->ended_threads.n <= keep)
+		return;
+	qsort(l->ended_threads.v, l->ended_threads.n, sizeof(*l->ended_threads.v), by_bytes_down);
+	for (size_t i = keep; i < l->ended_threads.n; i++) {
+		l->n_more_ended++;
+		thread_counts__add(&l->more_ended, &l->ended_threads.v[i].counts);
+	}
+	l->ended_threads.n = keep;
+}
+
+static const struct cut_proc *row_of(const struct cut *cut, uint32_t proc)
+{
+	for (size_t i = 0; i < cut->n_procs; i++)
+		if (cut->procs[i].proc == proc)
+			return &cut->procs[i];
+	return NULL;
+}
+
+static void fold(struct model *m);
+
+static int keep_sites(struct model *m, struct batch *b, const struct cut *cut, struct life *const *leaving,
+		      const struct model_calls *calls)
+{
+	for (size_t i = 0; i < cut->n_sites; i++) {
+		const struct cut_site *row = &cut->sites[i];
+		struct life *l = row->proc < MT_PROC_NUMBERS ? leaving[row->proc] : NULL;
+		const uint32_t *stack = NULL;
+		struct kept_site *to;
+
+		if (!l)
+			continue;
+		if (row->n_frames) {
+			stack = places__of_site(&m->places, row, calls);
+			if (!stack)
+				return -ENOMEM;
+			places__forget_site(&m->places, row->site);
+		}
+		if (keep_site(b, l->kept, row, stack))
+			return -ENOMEM;
+		to = &l->kept->sites.v[l->kept->sites.n - 1];
+		to->since_baseline_bytes = baseline__change(&m->baseline, row);
+		if (is_live(to))
+			keep_course(b->archive, to, history__of_site(&m->history, row));
+	}
+	return 0;
+}
+
+int model__archive(struct model *m, const uint32_t *procs, size_t n, const struct cut *cut, uint64_t mappings,
+		   const struct model_calls *calls)
+{
+	_cleanup_free_ struct life **leaving = calloc(MT_PROC_NUMBERS, sizeof(*leaving));
+	struct batch b = { .archive = &m->archive, .places = &m->places };
+	int err = leaving ? 0 : -ENOMEM;
+
+	places__begin(&m->places, mappings);
+	for (size_t i = 0; i < n && !err; i++) {
+		struct life *l = model__life(m, procs[i]);
+		const struct cut_proc *row = row_of(cut, procs[i]);
+
+		if (!l)
+			continue;
+		l->kept = calloc(1, sizeof(*l->kept));
+		if (!l->kept) {
+			err = -ENOMEM;
+			break;
+		}
+		if (row)
+			l->kept->row = *row;
+		l->ended = true;
+		leaving[procs[i]] = l;
+		m->archive.n_lives++;
+	}
+	if (!err)
+		err = keep_sites(m, &b, cut, leaving, calls);
+	for (size_t i = 0; i < n && leaving; i++) {
+		struct life *l = procs[i] < MT_PROC_NUMBERS ? leaving[procs[i]] : NULL;
+
+		if (!l)
+			continue;
+		model__forget_number(m, l);
+		fold_threads(l, MAX_THREADS);
+	}
+	for (size_t i = 0; i < b.n; i++)
+		put_place(&m->archive, b.known[i]);
+	free(b.known);
+	fold(m);
+	return err;
+}
+
+/* ---- folding */
+
+/* False: there is no row without a stack for this function yet. */
+static bool fold_into(struct kept *k, const struct kept_site *s)
+{
+	for (size_t i = 0; i < k->bare.n; i++) {
+		struct kept_site *to = &k->sites.v[k->bare.v[i]];
+
+		if (to->row.func == s->row.func) {
+			cut_site__add(&to->row, &s->row);
+			to->since_baseline_bytes += s->since_baseline_bytes;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void drop_folded(struct archive *a, struct kept *k)
+{
+	size_t to = 0;
+
+	k->bare.n = 0;
+	for (size_t i = 0; i < k->sites.n; i++) {
+		if (k->sites.v[i].folded)
+			continue;
+		k->sites.v[to] = k->sites.v[i];
+		if (!k->sites.v[to].n_stack)
+			note_bare(k, to);
+		to++;
+	}
+	a->n_sites -= k->sites.n - to;
+	k->sites.n = to;
+}
+
+struct choice {
+	struct kept *kept;
+	size_t site;
+	uint64_t weight;
+};
+
+static int by_weight(const void *x, const void *y)
+{
+	const struct choice *a = x, *b = y;
+
+	return a->weight < b->weight ? -1 : a->weight > b->weight;
+}
+
+static bool too_much(const struct archive *a, bool slack)
+{
+	const struct archive_limits *l = &a->limits;
+
+	return slack ? a->n_sites > SLACK(l->sites) || a->n_frames > SLACK(l->frames) :
+		       a->n_sites > l->sites || a->n_frames > l->frames;
+}
+
+/* Sites lose their stacks until there is room: those of which nothing is live, or any. */
+static void fold_sites(struct model *m, bool any)
+{
+	struct archive *a = &m->archive;
+	struct vec(struct choice) all = {};
+	size_t n_sites = a->n_sites;
+
+	for (size_t i = 0; i < m->lives.n; i++) {
+		struct kept *k = m->lives.v[i]->kept;
+
+		for (size_t j = 0; k && j < k->sites.n; j++) {
+			struct kept_site *s = &k->sites.v[j];
+			struct choice *c = s->n_stack && (any || !is_live(s)) ? vec_push(&all) : NULL;
+
+			if (c)
+				*c = (struct choice){ k, j, is_live(s) ? live_bytes(s) : s->row.counts.alloc_bytes };
+		}
+	}
+	if (all.n)
+		qsort(all.v, all.n, sizeof(*all.v), by_weight);
+	for (size_t i = 0; i < all.n && (n_sites > SLACK(a->limits.sites) || a->n_frames > SLACK(a->limits.frames)); i++) {
+		struct kept_site *s = &all.v[i].kept->sites.v[all.v[i].site];
+
+		drop_stack(a, s);
+		s->folded = fold_into(all.v[i].kept, s);
+		if (!s->folded)
+			note_bare(all.v[i].kept, all.v[i].site);
+		n_sites -= s->folded;
+		a->n_folded_sites++;
+	}
+	for (size_t i = 0; i < m->lives.n; i++)
+		if (m->lives.v[i]->kept)
+			drop_folded(a, m->lives.v[i]->kept);
+	vec_done(&all);
+}
+
+static void add_hist(struct mt_hist *sum, const struct mt_hist *h)
+{
+	for (int i = 0; i < MT_N_CLASSES; i++) {
+		sum->size_allocs[i] += h->size_allocs[i];
+		sum->size_frees[i] += h->size_frees[i];
+		sum->lifetimes[i] += h->lifetimes[i];
+	}
+}
+
+/* The row that folded lives become part of. */
+static struct life *others_of(struct model *m)
+{
+	if (!m->others) {
+		m->others = model__new_life(m);
+		if (m->others) {
+			m->others->ended = true;
+			m->others->kept = calloc(1, sizeof(*m->others->kept));
+		}
+	}
+	return m->others && m->others->kept ? m->others : NULL;
+}
+
+static bool fold_life(struct model *m, struct life *l)
+{
+	struct life *others = others_of(m);
+	struct kept *to = others ? others->kept : NULL, *from = l->kept;
+	struct archive *a = &m->archive;
+
+	if (!to)
+		return false;
+	to->row.unknown_frees += from->row.unknown_frees;
+	to->row.probe_hits += from->row.probe_hits;
+	to->row.frames += from->row.frames;
+	to->row.lost_blocks += from->row.lost_blocks;
+	to->row.lost_stacks += from->row.lost_stacks;
+	to->row.peak_bytes += from->row.peak_bytes;
+	add_hist(&to->row.hist, &from->row.hist);
+	for (size_t i = 0; i < from->sites.n; i++) {
+		struct kept_site *s = &from->sites.v[i], *row;
+
+		drop_stack(a, s);
+		if (fold_into(to, s))
+			continue;
+		row = vec_push(&to->sites);
+		if (!row)
+			continue;
+		row->row = s->row;
+		row->since_baseline_bytes = s->since_baseline_bytes;
+		a->n_sites++;
+		note_bare(to, to->sites.n - 1);
+	}
+	to->live_bytes += from->live_bytes;
+	fold_threads(l, 0);
+	others->n_more_ended += l->n_more_ended;
+	thread_counts__add(&others->more_ended, &l->more_ended);
+	a->n_lives--;
+	a->n_folded_lives++;
+	return true;
+}
+
+static int by_live_bytes(const void *x, const void *y)
+{
+	const struct life *a = *(struct life *const *)x, *b = *(struct life *const *)y;
+
+	if (a->kept->live_bytes != b->kept->live_bytes)
+		return a->kept->live_bytes < b->kept->live_bytes ? -1 : 1;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* Lives become part of one row until there is room, but for a few of the largest. */
+static void fold_lives(struct model *m)
+{
+	struct archive *a = &m->archive;
+	struct vec(struct life *) all = {};
+	size_t few = a->limits.lives / 16;
+
+	for (size_t i = 0; i < m->lives.n; i++) {
+		struct life *l = m->lives.v[i], **slot = l->kept && l != m->others ? vec_push(&all) : NULL;
+
+		if (slot)
+			*slot = l;
+	}
+	if (all.n)
+		qsort(all.v, all.n, sizeof(*all.v), by_live_bytes);
+	for (size_t i = 0; i < all.n && (a->n_lives > SLACK(a->limits.lives) || (too_much(a, true) && a->n_lives > few)); i++)
+		if (fold_life(m, all.v[i]))
+			all.v[i]->folded = true;
+	vec_done(&all);
+	model__drop_folded(m);
+}
+
+static void fold(struct model *m)
+{
+	struct archive *a = &m->archive;
+	unsigned int n_modules = HASH_COUNT(a->modules);
+
+	if (too_much(a, false))
+		fold_sites(m, false);
+	if (a->n_lives > a->limits.lives || too_much(a, false))
+		fold_lives(m);
+	if (too_much(a, false))
+		fold_sites(m, true);
+	/* what was located by the names of files that are gone */
+	if (HASH_COUNT(a->modules) != n_modules)
+		places__done(&m->places);
+}
+
+void archive__done(struct archive *a)
+{
+	struct kept_place *p, *next_p;
+
+	/* stacks went with their lives: nothing is left but what running out of memory left behind */
+	HASH_ITER(hh, a->places, p, next_p) {
+		p->refs = 1;
+		put_place(a, p);
+	}
+}

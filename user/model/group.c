@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Snapshot → snapshot of groups. Owns the table of --by.
+ *
+ * What always holds: each process is in one group and each site in one merged
+ * site, so all sums stay what they were; the outcome does not depend on names
+ * having been looked up. The work grows with sites, frames and points, never with
+ * their products: a machine has thousands of processes.
+ */
+#include "model/group.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "model/merge.h"
+#include "util/util.h"
+
+static const char *comm_of(const struct snap_process *p)
+{
+	return p->comm;
+}
+
+static const char *cgroup_of(const struct snap_process *p)
+{
+	return p->cgroup ? p->cgroup : "(unknown cgroup)";
+}
+
+static const char *all_of_them(const struct snap_process *p)
+{
+	return "everything";
+}
+
+const struct grouping groupings[] = {
+	{ "process", NULL, false, false },
+	{ "thread", NULL, true, false },
+	{ "comm", comm_of, false, false },
+	{ "cgroup", cgroup_of, false, false },
+	{ "none", all_of_them, false, true },
+};
+const size_t n_groupings = ARRAY_SIZE(groupings);
+
+const struct grouping *grouping__find(const char *name)
+{
+	if (!name)
+		return &groupings[0];
+	for (size_t i = 0; i < n_groupings; i++)
+		if (!strcmp(groupings[i].name, name))
+			return &groupings[i];
+	return NULL;
+}
+
+/* ---- an index: from what makes things equal to their number */
+
+struct index {
+	uint32_t *slots;	/* owned; number + 1, 0: empty */
+	size_t mask;
+};
+
+static int index_init(struct index *x, size_t room)
+{
+	size_t n = 16;
+
+	while (n < room * 2)
+		n *= 2;
+	x->slots = calloc(n, sizeof(*x->slots));
+	x->mask = n - 1;
+	return x->slots ? 0 : -ENOMEM;
+}
+
+/* The slot of what `same` says is equal, or the empty one where it belongs. */
+static uint32_t *index_find(const struct index *x, uint64_t hash, bool (*same)(const void *arg, uint32_t number), const void *arg)
+{
+	size_t at = (hash ^ hash >> 32) & x->mask;
+
+	while (x->slots[at] && !same(arg, x->slots[at] - 1))
+		at = (at + 1) & x->mask;
+	return &x->slots[at];
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+	return hash ^ hash >> 29;
+}
+
+static uint64_t mix_string(uint64_t hash, const char *s)
+{
+	while (*s)
+		hash = mix(hash, (unsigned char)*s++);
+	return mix(hash, 0x100);
+}
+
+/* ---- the work under way */
+
+struct work {
+	const struct snapshot *from;
+	struct snapshot *to;
+	struct snap_process *groups;	/* of to */
+	size_t n_groups;
+	uint32_t *group_of;	/* by process */
+	uint32_t *same_module;	/* by module: the first with the same code */
+	uint32_t *same_place;	/* by place: the first at the same offset of the same code */
+	uint32_t *merged_into;	/* by site: the site of to */
+	struct index index;
+};
+
+/* numbers[] sorted by where they went: those of k are v[start[k]] up to v[start[k + 1]]. Owned by the caller. */
+struct lists {
+	size_t *start;
+	uint32_t *v;
+};
+
+static int lists_init(struct lists *l, const uint32_t *went, size_t n, size_t n_lists)
+{
+	l->start = calloc(n_lists + 2, sizeof(*l->start));
+	l->v = calloc(n + 1, sizeof(*l->v));
+	if (!l->start || !l->v)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		l->start[went[i] + 2]++;
+	for (size_t k = 2; k < n_lists + 2; k++)
+		l->start[k] += l->start[k - 1];
+	for (size_t i = 0; i < n; i++)
+		l->v[l->start[went[i] + 1]++] = i;
+	return 0;
+}
+
+static void lists_done(struct lists *l)
+{
+	free(l->start);
+	free(l->v);
+}
+
+/* ---- who belongs to which group */
+
+struct name_key {
+	const struct snap_process *groups;
+	const char *name;
+};
+
+static bool same_name(const void *arg, uint32_t number)
+{
+	const struct name_key *k = arg;
+
+	return !strcmp(k->groups[number].comm, k->name);
+}
+
+static int choose_groups(struct work *w, const struct grouping *by)
+{
+	const struct snapshot *s = w->from;
+	int err = index_init(&w->index, s->n_processes);
+
+	w->groups = snapshot__alloc(w->to, s->n_processes + 1, sizeof(*w->groups));
+	w->group_of = calloc(s->n_processes + 1, sizeof(*w->group_of));
+	if (err || !w->group_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_processes; i++) {
+		struct name_key key = { w->groups, by->group_of(&s->processes[i]) };
+		uint32_t *slot = index_find(&w->index, mix_string(0, key.name), same_name, &key);
+
+		if (!*slot) {
+			w->groups[w->n_groups].comm = key.name;
+			*slot = ++w->n_groups;
+		}
+		w->group_of[i] = *slot - 1;
+	}
+	w->to->processes = w->groups;
+	w->to->n_processes = w->n_groups;
+	return 0;
+}
+
+static bool same_or_none(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* What all of them have in common is the group's. */
+static void keep_common(const char **sum, const char *more, bool first)
+{
+	if (first)
+		*sum = more;
+	else if (!same_or_none(*sum, more))
+		*sum = NULL;
+}
+
+static void add_member(const struct snapshot *s, struct snap_process *g, const struct snap_process *p)
+{
+	bool first = !g->n_members;
+
+	/* a row of a saved profile may stand for several already */
+	g->n_members += process__n(s, p);
+	g->n_ended += process__n_ended(s, p);
+	keep_common(&g->exe, p->exe, first);
+	keep_common(&g->cgroup, p->cgroup, first);
+	keep_common(&g->container, p->container, first);
+	keep_common(&g->unit, p->unit, first);
+	g->ended = (first || g->ended) && p->ended;
+	g->age_at_attach_ns = MAX(g->age_at_attach_ns, p->age_at_attach_ns);
+	/* one of unknown start may be the first of them */
+	if (first || !p->wall_started_ns || (g->wall_started_ns && p->wall_started_ns < g->wall_started_ns))
+		g->wall_started_ns = p->wall_started_ns;
+	g->unseen_ns = MAX(g->unseen_ns, p->unseen_ns);
+	g->lost_blocks += p->lost_blocks;
+	g->lost_stacks += p->lost_stacks;
+	g->since_baseline_bytes += p->since_baseline_bytes;
+	if (!p->ended)
+		trend__add(&g->trend, &p->trend);
+	counters__add(&g->c, &p->c);
+	std_error__add(&g->error, &p->error);
+	for (size_t k = 0; k < GROWTH_N_KINDS; k++) {
+		g->growth.calls[k] += p->growth.calls[k];
+		g->growth.bytes[k] += p->growth.bytes[k];
+	}
+	g->n_threads += p->n_threads;
+}
+
+/* Resident memory of those that run; if none does, what they last had. */
+static void add_rss(struct snap_process *g, const struct snap_process *p)
+{
+	if (p->ended && !g->ended)
+		return;
+	g->rss_bytes += p->rss_bytes;
+	g->rss_at_attach_bytes += p->rss_at_attach_bytes;
+}
+
+/* The verdict is the most alarming one: the reason is that one's too. */
+static const char *why_of(struct snapshot *s, const struct trend *t, size_t n)
+{
+	_cleanup_free_ char *why = NULL;
+
+	if (!t->why || n < 2 || asprintf(&why, "in one of %zu: %s", n, t->why) < 0)
+		return t->why;
+	return snapshot__strdup(s, why);
+}
+
+static int build_group(struct work *w, const uint32_t *members, size_t n, struct snap_process *g)
+{
+	const struct snap_process **v = calloc(n, sizeof(*v));
+	struct timeline *lines = calloc(n, sizeof(*lines));
+	struct snap_thread *threads;
+	int err = v && lines ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < n; i++) {
+		v[i] = &w->from->processes[members[i]];
+		lines[i] = (struct timeline){ v[i]->timeline, v[i]->n_timeline, v[i]->ended };
+		add_member(w->from, g, v[i]);
+	}
+	if (!err)
+		err = timelines__add_up(w->to, lines, n, &g->timeline, &g->n_timeline) ?: sizes__add_up(w->to, v, n, g) ?:
+		      lifetimes__add_up(w->to, v, n, g);
+	if (!err) {
+		g->id = g - w->groups + 1;
+		g->threads = threads = snapshot__alloc(w->to, g->n_threads + 1, sizeof(*threads));
+		for (size_t i = 0; i < n; i++) {
+			add_rss(g, v[i]);
+			if (v[i]->n_threads)
+				threads = mempcpy(threads, v[i]->threads, v[i]->n_threads * sizeof(*threads));
+		}
+		if (g->n_members == 1) {
+			g->pid = v[0]->pid;
+			g->container_pid = v[0]->container_pid;
+			g->peak_at_ns = v[0]->peak_at_ns;
+		}
+		g->trend.why = why_of(w->to, &g->trend, g->n_members);
+	}
+	free(v);
+	free(lines);
+	return err;
+}
+
+static int build_groups(struct work *w)
+{
+	struct lists members = {};
+	int err = lists_init(&members, w->group_of, w->from->n_processes, w->n_groups);
+
+	for (size_t g = 0; !err && g < w->n_groups; g++)
+		err = build_group(w, members.v + members.start[g], members.start[g + 1] - members.start[g], &w->groups[g]);
+	lists_done(&members);
+	return err;
+}
+
+/* ---- which places are the same code */
+
+struct module_key {
+	const struct snap_module *v, *m;
+};
+
+/* A build id is the code's; a path may be another file in each container. */
+static bool same_module(const void *arg, uint32_t number)
+{
+	const struct module_key *k = arg;
+	const struct snap_module *a = k->m, *b = &k->v[number];
+
+	if (a->build_id || b->build_id)
+		return same_or_none(a->build_id, b->build_id);
+	return same_or_none(a->path, b->path);
+}
+
+struct place_key {
+	const struct work *w;
+	const struct place *p;
+};
+
+static int64_t module_of(const struct work *w, const struct place *p)
+{
+	return p->module >= 0 && (size_t)p->module < w->from->n_modules ? (int64_t)w->same_module[p->module] : -1;
+}
+
+static bool same_place(const void *arg, uint32_t number)
+{
+	const struct place_key *k = arg;
+	const struct place *b = &k->w->from->places[number];
+
+	return k->p->offset == b->offset && module_of(k->w, k->p) == module_of(k->w, b);
+}
+
+static int find_same_code(struct work *w)
+{
+	const struct snapshot *s = w->from;
+
+	free(w->index.slots);
+	w->same_module = calloc(s->n_modules + 1, sizeof(*w->same_module));
+	if (index_init(&w->index, s->n_modules) || !w->same_module)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_modules; i++) {
+		const struct snap_module *m = &s->modules[i];
+		struct module_key key = { s->modules, m };
+		uint32_t *slot = index_find(&w->index, mix_string(0, m->build_id ?: m->path ?: ""), same_module, &key);
+
+		if (!*slot)
+			*slot = i + 1;
+		w->same_module[i] = *slot - 1;
+	}
+	free(w->index.slots);
+	w->same_place = calloc(s->n_places + 1, sizeof(*w->same_place));
+	if (index_init(&w->index, s->n_places) || !w->same_place)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_places; i++) {
+		struct place_key key = { w, &s->places[i] };
+		uint64_t hash = mix(mix(0, module_of(w, key.p)), key.p->offset);
+		uint32_t *slot = index_find(&w->index, hash, same_place, &key);
+
+		if (!*slot)
+			*slot = i + 1;
+		w->same_place[i] = *slot - 1;
+	}
+	return 0;
+}
+
+/* ---- sites */
+
+struct site_key {
+	const struct work *w;
+	const struct snap_site *site;
+	uint32_t group;
+};
+
+static bool same_site(const void *arg, uint32_t number)
+{
+	const struct site_key *k = arg;
+	const struct snap_site *a = k->site, *b = &k->w->to->sites[number];
+
+	if (b->process != k->group || a->n_stack != b->n_stack || strcmp(a->function, b->function))
+		return false;
+	for (uint32_t i = 0; i < a->n_stack; i++)
+		if (k->w->same_place[a->stack[i]] != b->stack[i])
+			return false;
+	return true;
+}
+
+static uint64_t hash_of_site(const struct site_key *k)
+{
+	uint64_t hash = mix_string(mix(0, k->group), k->site->function);
+
+	for (uint32_t i = 0; i < k->site->n_stack; i++)
+		hash = mix(hash, k->w->same_place[k->site->stack[i]]);
+	return hash;
+}
+
+static void new_site(struct work *w, const struct site_key *k)
+{
+	struct snap_site *to = &w->to->sites[w->to->n_sites++];
+	uint32_t *stack = snapshot__alloc(w->to, k->site->n_stack, sizeof(*stack));
+
+	*to = *k->site;
+	to->process = k->group;
+	to->tid = 0;
+	to->thread = NULL;
+	to->stack = stack;
+	for (uint32_t i = 0; i < to->n_stack; i++)
+		stack[i] = w->same_place[k->site->stack[i]];
+}
+
+static int merge_sites(struct work *w)
+{
+	const struct snapshot *s = w->from;
+
+	free(w->index.slots);
+	w->merged_into = calloc(s->n_sites + 1, sizeof(*w->merged_into));
+	if (index_init(&w->index, s->n_sites) || !w->merged_into)
+		return -ENOMEM;
+	w->to->sites = snapshot__alloc(w->to, s->n_sites + 1, sizeof(*w->to->sites));
+	w->to->n_sites = 0;
+	for (size_t i = 0; i < s->n_sites; i++) {
+		struct site_key key = { w, &s->sites[i], w->group_of[s->sites[i].process] };
+		uint32_t *slot = index_find(&w->index, hash_of_site(&key), same_site, &key);
+
+		if (*slot) {
+			site__add(&w->to->sites[*slot - 1], key.site);
+		} else {
+			new_site(w, &key);
+			*slot = w->to->n_sites;
+		}
+		w->merged_into[i] = *slot - 1;
+	}
+	memset(w->to->stacks_by_end, 0, sizeof(w->to->stacks_by_end));
+	for (size_t i = 0; i < w->to->n_sites; i++)
+		if (w->to->sites[i].n_stack)
+			w->to->stacks_by_end[MIN(w->to->sites[i].end, SNAPSHOT_N_ENDS - 1)]++;
+	return 0;
+}
+
+static int merge_histories(struct work *w)
+{
+	const struct snapshot *s = w->from;
+	struct lists parts = {};
+	struct timeline *lines = calloc(s->n_sites + 1, sizeof(*lines));
+	int err = lines ? lists_init(&parts, w->merged_into, s->n_sites, w->to->n_sites) : -ENOMEM;
+
+	for (size_t i = 0; !err && i < w->to->n_sites; i++) {
+		size_t n = parts.start[i + 1] - parts.start[i];
+
+		/* of one, it is that one's already */
+		for (size_t k = 0; n > 1 && k < n; k++) {
+			const struct snap_site *site = &s->sites[parts.v[parts.start[i] + k]];
+
+			lines[k] = (struct timeline){ site->history, site->n_history, s->processes[site->process].ended };
+		}
+		if (n < 2)
+			continue;
+		w->to->sites[i].trend.why = why_of(w->to, &w->to->sites[i].trend, n);
+		err = timelines__add_up(w->to, lines, n, &w->to->sites[i].history, &w->to->sites[i].n_history);
+	}
+	lists_done(&parts);
+	free(lines);
+	return err;
+}
+
+/* ---- threads */
+
+struct tid_key {
+	const struct snapshot *s;
+	const uint32_t *process_of;	/* by thread, over all processes */
+	const struct snap_thread *const *v;
+	uint32_t process;
+	int tid;
+};
+
+static bool same_thread(const void *arg, uint32_t number)
+{
+	const struct tid_key *k = arg;
+
+	return k->process_of[number] == k->process && k->v[number]->tid == k->tid;
+}
+
+/* Sites are kept apart by thread already: they lack the name alone. */
+static int name_threads(struct work *w)
+{
+	const struct snapshot *s = w->from;
+	_cleanup_free_ const struct snap_thread **v = NULL;
+	_cleanup_free_ uint32_t *process_of = NULL;
+	size_t n = 0, at = 0;
+
+	for (size_t i = 0; i < s->n_processes; i++)
+		n += s->processes[i].n_threads;
+	v = calloc(n + 1, sizeof(*v));
+	process_of = calloc(n + 1, sizeof(*process_of));
+	if (!v || !process_of || index_init(&w->index, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_processes; i++)
+		for (size_t k = 0; k < s->processes[i].n_threads; k++, at++) {
+			struct tid_key key = { s, process_of, v, i, s->processes[i].threads[k].tid };
+			uint32_t *slot;
+
+			v[at] = &s->processes[i].threads[k];
+			process_of[at] = i;
+			slot = index_find(&w->index, mix(mix(0, key.process), key.tid), same_thread, &key);
+			if (!*slot)
+				*slot = at + 1;
+		}
+	w->to->sites = snapshot__alloc(w->to, s->n_sites + 1, sizeof(*w->to->sites));
+	for (size_t i = 0; i < s->n_sites; i++) {
+		struct tid_key key = { s, process_of, v, s->sites[i].process, s->sites[i].tid };
+		const uint32_t *slot = index_find(&w->index, mix(mix(0, key.process), key.tid), same_thread, &key);
+
+		w->to->sites[i] = s->sites[i];
+		if (key.tid && *slot)
+			w->to->sites[i].thread = v[*slot - 1]->comm;
+	}
+	return 0;
+}
+
+/* ---- all of it */
+
+struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping *by)
+{
+	struct work w = { .from = s, .to = snapshot__new() };
+	struct obstack arena;
+	int err;
+
+	if (!w.to)
+		return NULL;
+	arena = w.to->arena;
+	*w.to = *s;
+	w.to->arena = arena;
+	w.to->by = by->name;
+	if (by->threads)
+		err = name_threads(&w);
+	else if (by->group_of)
+		err = choose_groups(&w, by) ?: build_groups(&w) ?: find_same_code(&w) ?: merge_sites(&w) ?: merge_histories(&w);
+	else
+		err = 0;
+	free(w.index.slots);
+	free(w.group_of);
+	free(w.same_module);
+	free(w.same_place);
+	free(w.merged_into);
+	if (err) {
+		snapshot__free(w.to);
+		return NULL;
+	}
+	return w.to;
+}

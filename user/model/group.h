@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * --by: what rows are kept apart by. A snapshot in, another one out, in which the
+ * processes of a group are one row and their equal stacks one site.
+ */
+#ifndef MT_GROUP_H
+#define MT_GROUP_H
+
+#include "model/snapshot.h"
+
+struct grouping {
+	const char *name;	/* of --by */
+	/* The name of the group that a process belongs to; NULL: each process is a row, as it was. */
+	const char *(*group_of)(const struct snap_process *p);
+	bool threads;		/* sites are kept apart by thread: those of the snapshot must have a tid */
+	bool is_all;		/* there is one group, and its name says nothing */
+};
+
+extern const struct grouping groupings[];
+extern const size_t n_groupings;
+const struct grouping *grouping__find(const char *name);	/* NULL: no such one; a NULL name: "process" */
+
+/*
+ * Sites are one when group, allocation function and stack are the same, a stack
+ * being its modules (by build id, else by path) and offsets, not addresses.
+ * All sums stay what they were, and so do the promises about them.
+ *
+ * Strings, places, modules and probes remain those of s, which must outlive it:
+ * names looked up in the one are there in the other. NULL without memory.
+ */
+struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping *by);
+
+#endif

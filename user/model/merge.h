@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Adding up what several processes or sites tell. */
+#ifndef MT_MERGE_H
+#define MT_MERGE_H
+
+#include "model/snapshot.h"
+
+/*
+ * Peaks of several fall on different moments, and of these moments the others'
+ * live totals are not known: their sum, which no instant may have seen, is an
+ * upper bound. A site's share of it is the sum of its shares, so that the sites
+ * of a group still add up to it as those of a process do.
+ */
+void counters__add(struct counters *sum, const struct counters *c);
+void std_error__add(struct std_error *sum, const struct std_error *e);	/* of independent estimates: variances add up */
+void site__add(struct snap_site *sum, const struct snap_site *site);	/* all but stack, history and who it is */
+/* Growth adds up; the verdict is the most alarming. */
+void trend__add(struct trend *sum, const struct trend *t);
+
+/* A timeline, and whether it stopped because its process has ended. */
+struct timeline {
+	const struct snap_point *v;
+	size_t n;
+	bool ended;
+};
+
+/*
+ * Their sum: at each moment that any of them tells, the last that each has told
+ * by then. What was live at a process's end stays, its RSS goes. Points become
+ * fewer beyond TIMELINE_MAX; the last one always is. In the arena of s; -ENOMEM.
+ */
+#define TIMELINE_MAX 1024
+int timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, const struct snap_point **ret, size_t *ret_n);
+
+/* Histograms of n processes, class by class, in the arena of s. -ENOMEM. */
+int sizes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);
+int lifetimes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);
+
+#endif
