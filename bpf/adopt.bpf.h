@@ -20,7 +20,29 @@ static __always_inline struct mt_known *known_of(__u32 pid)
 	return pid ? bpf_map_lookup_elem(&proc_of_pid, &pid) : NULL;
 }
 
-static __always_inline int know(__u32 pid, __u32 proc, __u32 flags, __u64 how)
+/*
+ * What is known of a pid, in one word: 0 if nothing is. Global, as are the next
+ * ones: what such a function returns, the verifier takes for any number. Where it
+ * sees a constant come out of one branch, that of 6.1 loses track of it when it is
+ * kept in half a word of the stack, and drops the code behind the other branch.
+ */
+#define WORD_KNOWN (1ULL << 63)
+#define WORD_PROC(w) ((__u32)(w))
+#define WORD_FLAGS(w) ((__u32)((w) >> 32) & 0xffff)
+
+__noinline __u64 known_word(__u32 pid)
+{
+	struct mt_known *known = known_of(pid);
+
+	return known ? WORD_KNOWN | (__u64)known->flags << 32 | known->proc : 0;
+}
+
+__noinline __u32 number_for(__u32 pid)
+{
+	return proc_add(pid);
+}
+
+__noinline int know(__u32 pid, __u32 proc, __u32 flags, __u64 how)
 {
 	struct mt_known known = { .proc = proc, .flags = flags };
 
@@ -113,18 +135,17 @@ static __always_inline __u32 adopt(struct task_struct *task, __u32 pid, __u32 ki
 {
 	struct about a = { .kind = kind, .old_proc = old_proc, .pid = pid };
 
-	a.proc = proc_add(pid);
+	a.proc = number_for(pid);
 	if (!a.proc)
 		return 0;
 	if (know(pid, a.proc, 0, how)) {
-		struct mt_known *known = known_of(pid);
+		__u64 word = known_word(pid);
 
 		/* another thread of it was faster; or there is no room for its pid */
 		end_life(a.proc, MT_ENDED_DROPPED);
-		if (known)
-			return known->proc;
-		count(MT_LOST_PROCESS_FULL);
-		return 0;
+		if (!word)
+			count(MT_LOST_PROCESS_FULL);
+		return WORD_PROC(word);
 	}
 	send_life(task, &a);
 	return a.proc;
@@ -133,37 +154,36 @@ static __always_inline __u32 adopt(struct task_struct *task, __u32 pid, __u32 ki
 __noinline __u32 proc_here(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	__u32 pid = own_pid_of(task), owner;
-	struct mt_known *known;
+	__u32 pid = own_pid_of(task), proc;
+	__u64 word;
 
 	if (!pid)
 		return 0;
-	known = known_of(pid);
-	if (!known)
+	word = known_word(pid);
+	if (!word)
 		return mt_adopt == MT_ADOPT_ALL ? adopt(task, pid, MT_EV_NEW, 0, BPF_NOEXIST) : 0;
-	owner = known->proc;
-	if (!(known->flags & MT_KNOWN_BORROWED) || !owner || life_goes_on(owner))
-		return owner;
+	proc = WORD_PROC(word);
+	if (!(WORD_FLAGS(word) & MT_KNOWN_BORROWED) || !proc || life_goes_on(proc))
+		return proc;
 	/* the process whose memory it shared has ended: it is on its own now */
-	return mt_adopt == MT_ADOPT_NONE ? 0 : adopt(task, pid, MT_EV_FORK, owner, BPF_ANY);
+	return mt_adopt == MT_ADOPT_NONE ? 0 : adopt(task, pid, MT_EV_FORK, proc, BPF_ANY);
 }
 
 /* ---- what user space decides */
 
 static __always_inline __u32 add_known(__u32 pid)
 {
-	struct mt_known *known = known_of(pid);
-	__u32 proc;
+	__u64 word = known_word(pid);
+	__u32 proc = WORD_PROC(word);
 
-	if (known && known->proc && !(known->flags & MT_KNOWN_BORROWED))
-		return known->proc;
-	proc = proc_add(pid);
+	if (proc && !(WORD_FLAGS(word) & MT_KNOWN_BORROWED))
+		return proc;
+	proc = number_for(pid);
 	if (!proc)
 		return 0;
-	if (know(pid, proc, 0, known ? BPF_ANY : BPF_NOEXIST)) {
+	if (know(pid, proc, 0, word ? BPF_ANY : BPF_NOEXIST)) {
 		end_life(proc, MT_ENDED_DROPPED);
-		known = known_of(pid);
-		return known ? known->proc : 0;
+		return WORD_PROC(known_word(pid));
 	}
 	ask_again();
 	return proc;

@@ -73,13 +73,21 @@ static __always_inline void inherit(__u32 proc, __u32 from)
 	p->gen++;
 }
 
+__noinline int lend(__u32 pid)
+{
+	struct mt_known *known = known_of(pid);
+
+	if (known)
+		__sync_fetch_and_or(&known->flags, MT_KNOWN_LENT);
+	return 0;
+}
+
 /* The child has not run yet. */
 static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child)
 {
-	__u32 ppid, pid, from = 0, flags = 0;
 	struct about a = { .kind = MT_EV_FORK };
-	struct mt_known *known;
-	__u64 mm;
+	__u32 ppid, pid, from, flags;
+	__u64 mm, word;
 
 	if (BPF_CORE_READ(child, tgid) == BPF_CORE_READ(parent, tgid))
 		return 0;
@@ -89,16 +97,15 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	if (!mm || !pid)
 		return 0;
 	ppid = own_pid_of(parent);
-	known = known_of(ppid);
-	if (known) {
-		from = known->proc;
-		flags = known->flags;
-	} else if (mt_adopt == MT_ADOPT_ALL && ppid && BPF_CORE_READ(parent, mm)) {
-		from = adopt(parent, ppid, MT_EV_NEW, 0, BPF_NOEXIST);
-		known = known_of(ppid);
+	word = known_word(ppid);
+	if (!word && mt_adopt == MT_ADOPT_ALL && ppid && BPF_CORE_READ(parent, mm)) {
+		adopt(parent, ppid, MT_EV_NEW, 0, BPF_NOEXIST);
+		word = known_word(ppid);
 	}
-	if (known && mm == (__u64)BPF_CORE_READ(parent, mm)) {
-		__sync_fetch_and_or(&known->flags, MT_KNOWN_LENT);
+	from = WORD_PROC(word);
+	flags = WORD_FLAGS(word);
+	if (word && mm == (__u64)BPF_CORE_READ(parent, mm)) {
+		lend(ppid);
 		know(pid, from, (flags & (MT_KNOWN_IGNORED | MT_KNOWN_OWN)) | MT_KNOWN_BORROWED, BPF_ANY);
 		return 0;
 	}
@@ -108,13 +115,13 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	}
 	if (mt_adopt == MT_ADOPT_NONE || (mt_adopt == MT_ADOPT_CHILDREN && !from)) {
 		/* what a former bearer of the pid left behind */
-		if (known_of(pid))
+		if (known_word(pid))
 			bpf_map_delete_elem(&proc_of_pid, &pid);
 		return 0;
 	}
 	a.pid = pid;
 	a.old_proc = from;
-	a.proc = proc_add(pid);
+	a.proc = number_for(pid);
 	if (!a.proc)
 		return 0;
 	if (from)
@@ -130,15 +137,17 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 
 /* ---- exec */
 
-/* Does the life of a process with these flags go on behind its exec, as another one? */
-static __always_inline bool traced_behind_exec(bool known, __u32 flags)
+/* Is a process of which this is known traced behind its exec, as another life? */
+static __always_inline bool traced_behind_exec(__u64 word)
 {
+	__u32 flags = WORD_FLAGS(word);
+
 	if (flags & MT_KNOWN_OWN)
 		return false;
 	if (mt_adopt == MT_ADOPT_ALL)
 		/* its cgroup is what it was, its name is not */
 		return !(flags & MT_KNOWN_IGNORED) || mt_by_comm || !mt_by_cgroup;
-	if (!known || flags & MT_KNOWN_IGNORED)
+	if (!word || flags & MT_KNOWN_IGNORED)
 		return false;
 	return mt_adopt == MT_ADOPT_CHILDREN || !(flags & MT_KNOWN_BORROWED);
 }
@@ -146,13 +155,9 @@ static __always_inline bool traced_behind_exec(bool known, __u32 flags)
 static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 {
 	struct about a = { .kind = MT_EV_EXEC, .pid = own_pid_of(task) };
-	__u32 pid = a.pid, had = 0, flags = 0;
-	struct mt_known *known = known_of(pid);
+	__u64 word = known_word(a.pid);
+	__u32 pid = a.pid, had = WORD_PROC(word), flags = WORD_FLAGS(word);
 
-	if (known) {
-		had = known->proc;
-		flags = known->flags;
-	}
 	thread_end(old_tid);
 	/* a thread that execs takes over its leader's tid */
 	thread_end(BPF_CORE_READ(task, pid));
@@ -164,23 +169,23 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 			ask_again();
 		a.old_proc = had;
 	}
-	if (!traced_behind_exec(known != NULL, flags)) {
+	if (!traced_behind_exec(word)) {
 		/* memory of its own */
 		if (flags & MT_KNOWN_IGNORED)
 			know(pid, 0, flags & ~MT_KNOWN_BORROWED, BPF_ANY);
-		else if (known)
+		else if (word)
 			bpf_map_delete_elem(&proc_of_pid, &pid);
 		return 0;
 	}
 	if (flags & MT_KNOWN_BORROWED)
 		a.parent = had;
-	a.proc = proc_add(pid);
+	a.proc = number_for(pid);
 	if (a.proc && know(pid, a.proc, 0, BPF_ANY)) {
 		end_life(a.proc, MT_ENDED_DROPPED);
 		count(MT_LOST_PROCESS_FULL);
 		a.proc = 0;
 	}
-	if (!a.proc && known)
+	if (!a.proc && word)
 		bpf_map_delete_elem(&proc_of_pid, &pid);
 	send_life(task, &a);
 	return 0;
@@ -191,24 +196,23 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 static __always_inline int on_exit(struct task_struct *task)
 {
 	struct about a = { .kind = MT_EV_EXIT };
-	struct mt_known *known;
-	__u32 pid, flags;
+	__u64 word;
+	__u32 pid;
 
 	thread_end(BPF_CORE_READ(task, pid));
 	if (BPF_CORE_READ(task, signal, live.counter))
 		return 0;
 	pid = own_pid_of(task);
-	known = known_of(pid);
-	if (!known)
+	word = known_word(pid);
+	if (!word)
 		return 0;
 	a.pid = pid;
-	a.proc = known->proc;
-	flags = known->flags;
+	a.proc = WORD_PROC(word);
 	/* the last two threads may both find that none is left: one of them removes it */
-	if (bpf_map_delete_elem(&proc_of_pid, &pid) || !a.proc || flags & MT_KNOWN_BORROWED)
+	if (bpf_map_delete_elem(&proc_of_pid, &pid) || !a.proc || WORD_FLAGS(word) & MT_KNOWN_BORROWED)
 		return 0;
 	end_life(a.proc, MT_ENDED_EXIT);
-	if (flags & MT_KNOWN_LENT)
+	if (WORD_FLAGS(word) & MT_KNOWN_LENT)
 		ask_again();
 	send_life(task, &a);
 	return 0;
@@ -220,12 +224,12 @@ static __always_inline int on_exit(struct task_struct *task)
 static __always_inline int on_change(struct task_struct *task, const char *comm)
 {
 	struct about a = { .kind = MT_EV_CHANGED, .pid = own_pid_of(task), .comm = comm };
-	struct mt_known *known = known_of(a.pid);
+	__u64 word = known_word(a.pid);
 
 	/* one that is not known is looked at when it is met; one that borrows is what its parent is */
-	if (!known || known->flags & (MT_KNOWN_OWN | MT_KNOWN_BORROWED))
+	if (!word || WORD_FLAGS(word) & (MT_KNOWN_OWN | MT_KNOWN_BORROWED))
 		return 0;
-	a.proc = known->proc;
+	a.proc = WORD_PROC(word);
 	send_life(task, &a);
 	return 0;
 }

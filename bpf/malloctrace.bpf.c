@@ -103,7 +103,10 @@ int task_renamed(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx->args[0];
 
-	return BPF_CORE_READ(task, pid) == BPF_CORE_READ(task, tgid) ? on_change(task, (const char *)ctx->args[1]) : 0;
+	/* in the middle of an exec, which is told by itself, the new memory holds no program yet */
+	if (BPF_CORE_READ(task, pid) != BPF_CORE_READ(task, tgid) || !BPF_CORE_READ(task, mm, end_code))
+		return 0;
+	return on_change(task, (const char *)ctx->args[1]);
 }
 
 SEC("raw_tp/cgroup_attach_task")

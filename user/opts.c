@@ -45,8 +45,9 @@ static const struct {
 
 static const char usage[] =
 	"usage: malloctrace -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n"
+	"       malloctrace -a|--comm GLOB|--cgroup PATH [OPTION...] [INTERVAL [COUNT]]\n"
 	"       malloctrace [OPTION...] [INTERVAL [COUNT]] -- CMD [ARG...]\n"
-	"       malloctrace doctor [-p PID]\n";
+	"       malloctrace doctor [-a | -p PID]\n";
 
 /* ---- argv */
 
@@ -210,23 +211,40 @@ static int check_doctor(const struct parser *p, struct err *e)
 	return 0;
 }
 
+/* Somebody must be traced, and it must be clear who. */
+static int check_targets(const struct parser *p, struct err *e)
+{
+	static const char *const ways[] = { "pid", "all", "comm", "cgroup" };
+	const struct given *any = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ways) && !any; i++)
+		any = seen(p, ways[i]);
+	if (any && p->o->cmd)
+		return err_set(e, -EINVAL, "%s and -- CMD: want one of them", any->as);
+	if (any || p->o->cmd)
+		return 0;
+	if (p->o->follow)
+		return err_set(e, -EINVAL, "%s: children of whom? It goes with -p, --comm, --cgroup or -- CMD", seen(p, "follow")->as);
+	return err_set(e, -EINVAL,
+		       "no target: name a running process, or a program to start\n%s"
+		       "malloctrace --help tells the rest", usage);
+}
+
 /* What each option alone cannot see. */
 static int check_together(const struct parser *p, struct err *e)
 {
-	const struct given *format = seen(p, "format"), *pid = seen(p, "pid");
+	const struct given *format = seen(p, "format");
 	const struct opts *o = p->o;
+	int err;
 
 	if (seen(p, "quiet") && seen(p, "verbose"))
 		return err_set(e, -EINVAL, "%s and %s: want one of them", seen(p, "quiet")->as,
 			       seen(p, "verbose")->as);
 	if (o->command == CMD_DOCTOR)
 		return check_doctor(p, e);
-	if (pid && o->cmd)
-		return err_set(e, -EINVAL, "%s and -- CMD: want one of them", pid->as);
-	if (!pid && !o->cmd)
-		return err_set(e, -EINVAL,
-			       "no target: name a running process, or a program to start\n%s"
-			       "malloctrace --help tells the rest", usage);
+	err = check_targets(p, e);
+	if (err)
+		return err;
 	if (o->as_root && !o->cmd)
 		return err_set(e, -EINVAL, "--as-root: goes with -- CMD only");
 	if (o->min_size > o->max_size)
@@ -255,6 +273,20 @@ static const struct {
 	{ "object", NULL, "mode", "growth", "that mode looks for no allocator" },
 	{ "prefix", NULL, "mode", "growth", "that mode looks for no allocator" },
 	{ "sym", NULL, "mode", "growth", "that mode looks for no allocator" },
+	{ "all", NULL, "pid", NULL, "the one names everyone" },
+	{ "all", NULL, "comm", NULL, "the one names everyone" },
+	{ "all", NULL, "cgroup", NULL, "the one names everyone" },
+	{ "all", NULL, "follow", NULL, "children are traced like everyone" },
+	{ "pid", NULL, "comm", NULL, "a process is named by its number or by its name" },
+	{ "pid", NULL, "cgroup", NULL, "a process is named by its number or by its cgroup" },
+	{ "overhead", NULL, "all", NULL, "a budget is kept for processes that are named" },
+	{ "overhead", NULL, "comm", NULL, "a budget is kept for processes that are named" },
+	{ "overhead", NULL, "cgroup", NULL, "a budget is kept for processes that are named" },
+	{ "overhead", NULL, "follow", NULL, "a budget is kept for processes that are named" },
+	{ "all", NULL, "mode", "growth", "that mode watches processes one by one" },
+	{ "comm", NULL, "mode", "growth", "that mode watches processes one by one" },
+	{ "cgroup", NULL, "mode", "growth", "that mode watches processes one by one" },
+	{ "follow", NULL, "mode", "growth", "that mode watches processes one by one" },
 };
 
 static int check_clashes(const struct parser *p, struct err *e)
@@ -265,7 +297,8 @@ static int check_clashes(const struct parser *p, struct err *e)
 		if (!a || !b || (clashes[i].a_value && strcmp(a->val, clashes[i].a_value)) ||
 		    (clashes[i].b_value && strcmp(b->val, clashes[i].b_value)))
 			continue;
-		return err_set(e, -EINVAL, "%s %s and %s %s: want one of them, %s", a->as, a->val, b->as, b->val, clashes[i].why);
+		return err_set(e, -EINVAL, "%s%s%s and %s%s%s: want one of them, %s", a->as, a->val ? " " : "", a->val ?: "", b->as,
+			       b->val ? " " : "", b->val ?: "", clashes[i].why);
 	}
 	return 0;
 }
@@ -381,6 +414,8 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 void opts__done(struct opts *o)
 {
 	vec_done(&o->pids);
+	vec_done(&o->comms);
+	vec_done(&o->cgroups);
 	vec_done(&o->objects);
 	vec_done(&o->syms);
 	vec_done(&o->outputs);

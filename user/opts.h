@@ -29,6 +29,9 @@ struct opts {
 
 	/* targets */
 	struct opt_pids pids;	/* no pid twice */
+	bool all;		/* -a */
+	struct opt_strings comms, cgroups;	/* --comm, --cgroup */
+	bool follow;		/* -f */
 	char **cmd;		/* argv of -- CMD; NULL without; points into argv */
 	bool as_root;
 	struct opt_strings objects, syms;	/* -O, --sym */

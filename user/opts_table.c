@@ -55,7 +55,15 @@ static int take_command(struct opts *o, const struct given *g, struct err *e);
 const struct row opt_rows[] = {
 	{ 'p', "pid", "PID[,PID...]", TARGETS, DOCTOR, take_pids,
 	  .help = "running processes, all their threads; repeatable" },
-	KEEP('a', "all"), KEEP(0, "comm"), KEEP(0, "cgroup"), KEEP('f', "follow"),
+	{ 'a', "all", NULL, TARGETS, DOCTOR, take_flag, FIELD(all),
+	  .help = "every process of the machine, those that start later, too" },
+	{ 0, "comm", "GLOB", TARGETS, DOCTOR, take_list, FIELD(comms),
+	  .help = "processes whose name matches, now and later; repeatable" },
+	{ 0, "cgroup", "PATH", TARGETS, DOCTOR, take_list, FIELD(cgroups),
+	  .help = "processes of this cgroup and those below it (a service, a container), now and later; a path "
+		  "as in /proc/PID/cgroup, or below /sys/fs/cgroup; repeatable" },
+	{ 'f', "follow", NULL, TARGETS, 0, take_flag, FIELD(follow),
+	  .help = "also the children of the targets, across fork and exec" },
 	{ 0, "", "CMD [ARG...]", TARGETS,
 	  .help = "start CMD as the invoking user and trace it from its first allocation; "
 		  "must be last" },

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include "model/group.h"
 #include "session.h"
@@ -70,6 +71,11 @@ static void spawn_on_exec(pid_t pid, void *arg)
 	kernel__reset_started(s->kernel);
 	session__read_events(s);		/* the new life, and what it maps already */
 	p = tracees__find(&s->tracees, pid);
+	if (p)
+		p->held = true;
+	/* the kernel's record may not have told yet what is there */
+	if (s->machine)
+		session__on_new_code(pid, s);
 	if (p && tracee__probe_entry(&s->tracees, p, NULL))
 		say_verbose("%s: no entry point to wait for", p->process.comm);
 }
@@ -91,7 +97,10 @@ static void say_attached(struct session *s);
 static void spawn_on_started(pid_t pid, void *arg)
 {
 	struct session *s = arg;
+	struct tracee *p = tracees__find(&s->tracees, pid);
 
+	if (p)
+		p->held = false;
 	if (!s->attached)
 		say_attached(s);
 }
@@ -100,7 +109,11 @@ static void spawn_on_started(pid_t pid, void *arg)
 
 static void say_attached(struct session *s)
 {
-	for (size_t i = 0; i < s->tracees.v.n; i++) {
+	_cleanup_free_ char *who = s->machine ? machine__attached(s->machine) : NULL;
+
+	if (who)
+		say("attached to %s", who);
+	for (size_t i = 0; i < s->tracees.v.n && !s->machine; i++) {
 		struct tracee *p = s->tracees.v.v[i];
 
 		say("attached to %s (%d): %s%s", p->process.comm, (int)p->process.pid,
@@ -136,12 +149,25 @@ static int check(struct session *s, int *ret_status, struct err *e)
 		*ret_status = EXIT_USAGE;
 		return err;
 	}
-	err = output__init(&s->output, o, e);
+	err = group__init(&s->group, o, e);
+	if (!err)
+		err = output__init(&s->output, o, e);
 	for (size_t i = 0; i < o->objects.n && !err; i++)
 		err = tracees__ask_for(&s->tracees, o->objects.v[i], e);
 	for (size_t i = 0; i < o->pids.n && !err; i++)
 		err = tracees__add(&s->tracees, o->pids.v[i], e);
 	return err;
+}
+
+/* A library file of the machine takes about ten descriptors. */
+static void raise_limit(void)
+{
+	struct rlimit r;
+
+	if (!getrlimit(RLIMIT_NOFILE, &r)) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
 }
 
 static int load(struct session *s, struct err *e)
@@ -159,6 +185,10 @@ static int load(struct session *s, struct err *e)
 		.sample_bytes = o->sample_bytes,
 		.seed = o->seed,
 		.budget = o->overhead_pct > 0,
+		.adopt = s->group.adopt,
+		.by_comm = s->group.adopt == MT_ADOPT_ALL && o->comms.n,
+		.by_cgroup = s->group.adopt == MT_ADOPT_ALL && o->cgroups.n,
+		.n_procs = s->group.adopt ? MT_MAX_PROCS : 0,
 		.by_thread = grouping__find(o->by)->threads,
 	};
 	int err = kernel__open(&k, &s->kernel, e);
@@ -176,6 +206,12 @@ static int load(struct session *s, struct err *e)
 	s->tracees.kernel = s->kernel;
 	s->tracees.model = s->model;
 	s->tracees.unwind = s->unwind;
+	if (s->group.adopt) {
+		raise_limit();
+		err = machine__new(&s->tracees, &s->group, &s->machine, e);
+		if (err)
+			return err;
+	}
 	if (o->overhead_pct > 0) {
 		struct budget_opts b = { o->overhead_pct / 100, s->kernel, s->collect, s->unwind, &s->tracees };
 
@@ -218,7 +254,8 @@ static int fill_loop(struct session *s, struct err *e)
 	int err = loop__add_fd(s->loop, kernel__events_fd(s->kernel), session__on_events, s);
 
 	for (size_t i = 0; i < s->tracees.v.n && !err; i++)
-		err = loop__add_fd(s->loop, s->tracees.v.v[i]->process.pidfd, session__on_pidfd, s);
+		if (s->tracees.v.v[i]->process.pidfd >= 0)
+			err = loop__add_fd(s->loop, s->tracees.v.v[i]->process.pidfd, session__on_pidfd, s);
 	for (size_t i = 0; s->watch && i < watch__n_fds(s->watch) && !err; i++)
 		err = loop__add_fd(s->loop, watch__fd(s->watch, i), session__on_watch, s);
 	if (!err)
@@ -262,15 +299,14 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	int err = 0;
 
 	s->end_ns = now_ns();
-	for (size_t i = 0; i < s->tracees.v.n; i++)
-		tracee__sample(&s->tracees, s->tracees.v.v[i]);
+	session__sample(s, true);
 	kernel__freeze(s->kernel, true);
 	if (s->budget)
 		budget__end(s->budget);
 	tracees__detach(&s->tracees);
 	say_verbose("detached in %.1f ms", (now_ns() - s->end_ns) / 1e6);
 	let_signals_kill(s);
-	kernel__read_events(s->kernel, session__on_kernel_event, s);
+	session__read_events(s);
 	snap = session__take(s, true, true, e);
 	if (!snap)
 		return -ENOMEM;
@@ -313,12 +349,12 @@ static int run(struct session *s, int *ret_status, struct err *e)
 	if (!err)
 		err = load(s, e);
 	/* before attaching looks at what is mapped, so that nothing falls between the two */
-	if (!err && watch__open(false, &s->watch, e)) {
+	if (!err && watch__open(s->machine, &s->watch, e)) {
 		say("code that is loaded later is seen up to a second late, without perf events: %s", err_msg(e));
 		err_done(e);
 	}
 	if (!err)
-		err = tracees__attach(&s->tracees, e);
+		err = s->machine ? machine__attach(s->machine, e) : tracees__attach(&s->tracees, e);
 	if (!err) {
 		begin(s);
 		err = fill_loop(s, e);
@@ -344,6 +380,7 @@ static int run(struct session *s, int *ret_status, struct err *e)
 static void done(struct session *s)
 {
 	tracees__detach(&s->tracees);
+	machine__free(s->machine);
 	watch__close(s->watch);
 	loop__free(s->loop);
 	budget__free(s->budget);
@@ -354,6 +391,8 @@ static void done(struct session *s)
 	output__done(&s->output);	/* the symbol cache holds objects */
 	if (s->tracees.objects)
 		tracees__done(&s->tracees);
+	group__done(&s->group);
+	vec_done(&s->events);
 	err_done(&s->failure);
 }
 

@@ -20,6 +20,11 @@ void session__on_kernel_event(const struct mt_event *ev, void *arg)
 
 	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
 	clean_name(comm);
+	if (s->machine && ev->kind != MT_EV_THREAD_END) {
+		if (machine__on_event(s->machine, ev, &s->failure))
+			session__fail(s);
+		return;
+	}
 	switch (ev->kind) {
 	case MT_EV_THREAD_END:
 		model__thread_ended(s->model, ev->proc, ev->tid, comm, &ev->counts);
@@ -42,11 +47,47 @@ void session__on_kernel_event(const struct mt_event *ev, void *arg)
 	}
 }
 
+static void keep_event(const struct mt_event *ev, void *arg)
+{
+	struct session *s = arg;
+	struct mt_event *slot = vec_push(&s->events);
+
+	if (slot)
+		*slot = *ev;
+	else
+		session__on_kernel_event(ev, s);	/* out of turn is better than not at all */
+}
+
+static void on_record_of_any(const struct watch_record *r, void *arg)
+{
+	struct session *s = arg;
+
+	if (machine__on_record(s->machine, r, &s->failure))
+		session__fail(s);
+}
+
+/* The records are read behind the messages, so that none is missing that a message builds upon, and handled before them. */
+static void read_of_machine(struct session *s)
+{
+	kernel__read_events(s->kernel, keep_event, s);
+	if (s->watch)
+		watch__read(s->watch, on_record_of_any, s);
+	for (size_t i = 0; i < s->events.n; i++)
+		session__on_kernel_event(&s->events.v[i], s);
+	s->events.n = 0;
+	if (machine__settle(s->machine, &s->failure))
+		session__fail(s);
+}
+
 void session__read_events(struct session *s)
 {
-	kernel__read_events(s->kernel, session__on_kernel_event, s);
+	if (s->machine)
+		read_of_machine(s);
+	else
+		kernel__read_events(s->kernel, session__on_kernel_event, s);
 	session__make_room(s);
-	if (tracees__all_ended(&s->tracees))
+	/* others may come, unless it is only the children of some that are waited for */
+	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
 		loop__stop(s->loop);
 }
 
@@ -73,7 +114,7 @@ void session__on_pidfd(void *arg)
 		close(p->process.pidfd);
 		p->process.pidfd = -1;
 	}
-	if (tracees__all_ended(&s->tracees))
+	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
 		loop__stop(s->loop);
 }
 
@@ -87,7 +128,7 @@ static void refresh(struct session *s, struct tracee *p)
 
 	if (err && err != -ESRCH && err != -ENOENT)
 		say("%s (%d) mapped new code that could not be looked at: %s", p->process.comm, (int)p->process.pid, err_msg(&e));
-	else if (p->n_allocators > had && s->attached)
+	else if (p->n_allocators > had && s->attached && !s->machine)
 		say("%s (%d) loaded another allocator: %s; its blocks are counted from now on", p->process.comm,
 		    (int)p->process.pid, tracee__last_allocator(&s->tracees, p));
 }
@@ -95,13 +136,12 @@ static void refresh(struct session *s, struct tracee *p)
 void session__on_new_code(pid_t pid, void *arg)
 {
 	struct session *s = arg;
+	struct tracee *p = pid ? tracees__find(&s->tracees, pid) : NULL;
 
-	for (size_t i = 0; i < s->tracees.v.n; i++) {
-		struct tracee *p = s->tracees.v.v[i];
-
-		if (!p->ended && p->attachment && (!pid || p->process.pid == pid))
-			refresh(s, p);
-	}
+	if (p)
+		refresh(s, p);
+	for (size_t i = 0; i < s->tracees.v.n && !pid; i++)
+		refresh(s, s->tracees.v.v[i]);
 }
 
 static void on_record(const struct watch_record *r, void *arg)
@@ -115,5 +155,6 @@ void session__on_watch(void *arg)
 	struct session *s = arg;
 
 	session__read_events(s);		/* an exec is told before what the new program maps */
-	watch__read(s->watch, on_record, s);
+	if (!s->machine)
+		watch__read(s->watch, on_record, s);
 }

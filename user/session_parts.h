@@ -10,7 +10,9 @@
 
 #include "budget/budget.h"
 #include "collect/collect.h"
+#include "group.h"
 #include "loop.h"
+#include "machine.h"
 #include "opts.h"
 #include "output.h"
 #include "target/spawn.h"
@@ -22,7 +24,10 @@
 struct session {
 	const struct opts *opts;
 	struct output output;
+	struct group group;
 	struct tracees tracees;
+	struct machine *machine;	/* where processes come and go; else NULL */
+	struct vec(struct mt_event) events;	/* read, not yet handled */
 	struct kernel *kernel;
 	struct collect *collect;
 	struct budget *budget;	/* --overhead; else NULL */
@@ -57,6 +62,8 @@ void session__fail(struct session *s);
 /* A process has mapped code, any one if pid is 0. */
 void session__on_new_code(pid_t pid, void *arg);
 int64_t session__wall_ns(void);
+/* RSS and CPU time: of all tracees, or, where there are many, of those that do something and of some others in turn. */
+void session__sample(struct session *s, bool all);
 /* One message of the programs; all that are there; the same, of the loop. */
 void session__on_kernel_event(const struct mt_event *ev, void *arg);
 void session__read_events(struct session *s);

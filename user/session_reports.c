@@ -10,6 +10,7 @@
 #include "session_parts.h"
 #include "util/log.h"
 
+#define FEW_A_LOOK 64	/* of the processes that seem to do nothing */
 #define LOOK_NS (SECOND_NS / 300)	/* a second, for the oldest blocks in reports of intervals */
 
 int64_t session__wall_ns(void)
@@ -26,6 +27,11 @@ static uint64_t own_cpu_ns(void)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return t.tv_sec * SECOND_NS + t.tv_nsec;
+}
+
+void session__sample(struct session *s, bool all)
+{
+	tracees__sample(&s->tracees, all ? SIZE_MAX : FEW_A_LOOK);
 }
 
 int session__take_cut(struct session *s, const struct cut_opts *how, struct err *e)
@@ -68,13 +74,8 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 	struct snapshot *snap;
 	const struct cut *cut;
 
-	for (size_t i = 0; i < s->tracees.v.n; i++) {
-		struct tracee *p = s->tracees.v.v[i];
-
-		tracee__sample(&s->tracees, p);
-		if (p->cpu_ns > p->cpu_at_attach_ns)
-			info.target_cpu_ns += p->cpu_ns - p->cpu_at_attach_ns;
-	}
+	session__sample(s, !s->machine);
+	info.target_cpu_ns = tracees__cpu_ns(&s->tracees);
 	if (session__take_cut(s, &how, e))
 		return NULL;
 	cut = s->cut;
@@ -108,14 +109,17 @@ void session__on_second(void *arg)
 	struct session *s = arg;
 	struct cut_opts how = { .older_ns = s->opts->older_ns };
 
-	if (!s->watch)
+	if (s->machine) {
+		session__read_events(s);
+		machine__on_second(s->machine, s->watch);
+	} else if (!s->watch) {
 		session__on_new_code(0, s);
+	}
 	if (s->opts->interval_ns && !intervals_need_ages(s))
 		collect__look(s->collect, LOOK_NS);
 	/* a report may just have noted the course of things */
 	if (now_ns() - s->cut_ns >= SECOND_NS / 2) {
-		for (size_t i = 0; i < s->tracees.v.n; i++)
-			tracee__sample(&s->tracees, s->tracees.v.v[i]);
+		session__sample(s, !s->machine);
 		if (!session__take_cut(s, &how, NULL))
 			model__note(s->model, s->cut);
 	}

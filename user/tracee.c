@@ -5,7 +5,9 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
+#include "tracee_group.h"
 #include "tracee_parts.h"
 #include "util/log.h"
 
@@ -208,6 +210,14 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 	return -ENOENT;
 }
 
+static int64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
 int tracees__push(struct tracees *t, struct process *process, struct tracee **ret, struct err *e)
 {
 	struct tracee *p = calloc(1, sizeof(*p)), **slot = p ? vec_push(&t->v) : NULL;
@@ -219,6 +229,7 @@ int tracees__push(struct tracees *t, struct process *process, struct tracee **re
 		return err_set(e, -ENOMEM, "out of memory");
 	}
 	p->process = *process;
+	p->wall_started_ns = wall_ns() - (int64_t)process->age_ns;
 	*slot = p;
 	t->n_live++;
 	*ret = p;
@@ -280,6 +291,9 @@ int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, str
 		.unit = p->process.unit,
 		.age_at_attach_ns = age_ns,
 		.rss_bytes = process__rss_bytes(p->process.pid),
+		.container_pid = p->process.ns_pid,
+		.parent_proc = p->parent_proc,
+		.wall_started_ns = p->wall_started_ns,
 	};
 
 	return model__add_life(t->model, &info) ? err_set(e, -ENOMEM, "out of memory") : 0;
@@ -306,8 +320,10 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 	int err;
 
 	/* after detaching it is looked at no more */
-	if (p->ended || !p->attachment || tracee__life(p)->closed)
+	if (p->ended || (!p->attachment && !t->everyone) || tracee__life(p)->closed)
 		return 0;
+	if (t->everyone)
+		return tracee__refresh_shared(t, p, 0, e);
 	err = space__refresh(&tracee__life(p)->space, t->objects, p->process.pid, &n_new, e);
 	tracee__tell_unread(p);
 	t->n_changes += n_new;
@@ -342,7 +358,8 @@ int tracees__attach(struct tracees *t, struct err *e)
 		err = kernel__add_process(t->kernel, p->process.pid, &proc, e);
 		if (!err)
 			err = tracee__set_proc(t, p, proc, e);
-		if (!err)
+		/* a program of our own has its entry point probed for itself alone */
+		if (!err && (!t->everyone || p->own))
 			err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);
 		if (!err && t->want.mode == MT_MODE_GROWTH)
 			err = faults__open(t->kernel, p->process.pid, &p->faults, e);
@@ -353,8 +370,9 @@ int tracees__attach(struct tracees *t, struct err *e)
 		/* what tracees__add saw is known to the space, but has no tables yet */
 		if (!err)
 			err = tracee__update_unwind(t, p, e);
+		/* where probes are everyone's, what it maps was looked at, but not probed */
 		if (!err)
-			err = tracee__refresh(t, p, e);
+			err = t->everyone ? tracee__probe_files(t, p, 0, 0, e) : tracee__refresh(t, p, e);
 		if (!err)
 			err = tracee__tell_model(t, p, p->process.age_ns, e);
 	}
@@ -366,6 +384,8 @@ void tracees__detach(struct tracees *t)
 {
 	_cleanup_free_ struct attachment **all = calloc(t->v.n + 1, sizeof(*all));
 
+	attachment__free(t->everyone);
+	t->everyone = NULL;
 	for (size_t i = 0; i < t->v.n; i++) {
 		if (all)
 			all[i] = t->v.v[i]->attachment;
@@ -416,6 +436,8 @@ void tracees__forget(struct tracees *t, uint32_t proc)
 	if (kept)
 		return;
 	tracee__end(t, p);
+	if (p->cpu_ns > p->cpu_at_attach_ns)
+		t->gone_cpu_ns += p->cpu_ns - p->cpu_at_attach_ns;
 	for (size_t i = 0; i < t->v.n; i++)
 		if (t->v.v[i] == p) {
 			t->v.v[i] = t->v.v[--t->v.n];
@@ -479,22 +501,4 @@ int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e)
 			return attachment__add_entry(p->attachment, obj, offset, e);
 	}
 	return err_set(e, -ENOENT, "%s: no entry point found", p->process.exe);
-}
-
-void tracee__sample(struct tracees *t, struct tracee *p)
-{
-	struct tracee_life *life = tracee__life(p);
-	uint64_t cpu_ns;
-
-	if (p->ended) {
-		/* its list is open still, and may have grown to the end */
-		if (life->space.jit)
-			space__refresh_jit(&life->space, p->process.pid);
-		return;
-	}
-	space__refresh_jit(&life->space, p->process.pid);
-	cpu_ns = process__cpu_ns(p->process.pid);
-	if (cpu_ns)
-		p->cpu_ns = cpu_ns;
-	model__set_rss(t->model, life->proc, process__rss_bytes(p->process.pid));
 }

@@ -41,11 +41,12 @@ struct tracee {
 	uint64_t cpu_at_attach_ns, cpu_ns;
 	char unwind_why[160];	/* how its stacks are walked */
 	bool own;		/* -- CMD */
+	bool held;		/* it stands still while its probes are set */
+	int64_t wall_started_ns;	/* since 1970 */
 	bool ended;
 	/* where probes are everyone's */
 	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
-	uint64_t seen_ns;	/* when its figures were last looked at */
-	uint64_t live_bytes;	/* what they were then */
+	uint64_t live_bytes;	/* when it was last sampled */
 	uint64_t unseen_ns;	/* of the present life: it had an allocator for this long before that was probed */
 	bool followed;		/* traced because of who forked it */
 	bool stale;		/* notes of what it mapped were lost */
@@ -59,6 +60,9 @@ struct known_plan {
 	bool told;
 	bool checked;
 	bool probed;
+	bool covered;		/* another name of one that is probed */
+	bool refused;		/* by the kernel */
+	bool told_late;
 	uint64_t probed_ns;	/* since when everyone's probes are in it; 0: since the start */
 };
 
@@ -74,6 +78,8 @@ struct tracees {
 	struct hash by_proc;	/* of struct tracee_life */
 	size_t n_live;		/* tracees that have not ended */
 	uint64_t n_changes;	/* moves whenever an address may lie elsewhere than before */
+	uint64_t gone_cpu_ns;	/* of those that were forgotten */
+	size_t turn;		/* who is sampled next */
 	struct attachment *everyone;	/* NULL where each tracee has its own */
 	struct kernel *kernel;	/* not owned */
 	struct model *model;	/* not owned */
@@ -116,6 +122,9 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const ch
 /* The file offset of a program's entry point is probed: see kernel__started. */
 int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
 void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */
+/* The same of all whose live bytes have changed since, and of n_others in turn. */
+void tracees__sample(struct tracees *t, size_t n_others);
+uint64_t tracees__cpu_ns(const struct tracees *t);	/* of all, since they were attached, as far as it was sampled */
 
 /* The name of the file that the newest probes are in; "" without any. */
 /* "usable" if that was asked for and any allocator has such sizes, else "requested". */

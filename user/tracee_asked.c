@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns nothing: what a snapshot asks about the tracees. Nothing here changes one. */
+/* Owns nothing: what a snapshot asks about the tracees, and of their processes. */
 #include <string.h>
 
 #include "tracee.h"
@@ -29,7 +29,7 @@ int tracees__list_probes(const struct tracees *t, struct snapshot *s)
 		const struct plan *plan = &t->plans.v[i]->plan;
 		const char **names;
 
-		if (!plan->n_funcs || !t->plans.v[i]->probed)
+		if (!plan->n_funcs || !t->plans.v[i]->probed || t->plans.v[i]->covered)
 			continue;
 		names = snapshot__alloc(s, plan->n_funcs, sizeof(*names));
 		for (size_t k = 0; k < plan->n_funcs; k++)
@@ -96,4 +96,49 @@ const char *tracees__function(uint32_t func, void *arg)
 void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
 {
 	process__thread_comm(pid, tid, buf);
+}
+
+void tracee__sample(struct tracees *t, struct tracee *p)
+{
+	struct tracee_life *life = tracee__life(p);
+	uint64_t cpu_ns;
+
+	if (p->ended) {
+		/* its list is open still, and may have grown to the end */
+		if (life->space.jit)
+			space__refresh_jit(&life->space, p->process.pid);
+		return;
+	}
+	space__refresh_jit(&life->space, p->process.pid);
+	cpu_ns = process__cpu_ns(p->process.pid);
+	if (cpu_ns)
+		p->cpu_ns = cpu_ns;
+	model__set_rss(t->model, life->proc, process__rss_bytes(p->process.pid));
+}
+
+void tracees__sample(struct tracees *t, size_t n_others)
+{
+	size_t n = t->v.n, from = t->turn;
+
+	for (size_t i = 0; i < n; i++) {
+		struct tracee *p = t->v.v[(from + i) % n];
+		uint64_t live = p->ended ? p->live_bytes : kernel__live_bytes(t->kernel, tracee__life(p)->proc);
+
+		if (live == p->live_bytes && !n_others)
+			continue;
+		if (live == p->live_bytes && !--n_others)
+			t->turn = (from + i + 1) % n;
+		p->live_bytes = live;
+		tracee__sample(t, p);
+	}
+}
+
+uint64_t tracees__cpu_ns(const struct tracees *t)
+{
+	uint64_t sum = t->gone_cpu_ns;
+
+	for (size_t i = 0; i < t->v.n; i++)
+		if (t->v.v[i]->cpu_ns > t->v.v[i]->cpu_at_attach_ns)
+			sum += t->v.v[i]->cpu_ns - t->v.v[i]->cpu_at_attach_ns;
+	return sum;
 }

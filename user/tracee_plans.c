@@ -99,7 +99,7 @@ int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct 
 	struct plan plain;
 	int err;
 
-	if (!k || k->checked || (t->begun && !p->own) || plan__is_plain(plan))
+	if (!k || k->checked || (t->begun && !(p && p->own)) || plan__is_plain(plan))
 		return 0;
 	k->checked = true;
 	check__plan(t->kernel, &t->funcs, plan, &r);

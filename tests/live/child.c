@@ -220,12 +220,17 @@ static void fx__line(struct test *t, struct fx *f, char *line, size_t room)
 	memmove(f->c.outs.s, end + 1, f->c.outs.n + 1);
 }
 
-void fx__wait_ready(struct test *t, struct fx *f)
+void fx__wait_line(struct test *t, struct fx *f, const char *wanted)
 {
 	char line[512];
 
 	fx__line(t, f, line, sizeof(line));
-	must(t, !strcmp(line, "ready"), "the fixture said '%s', wanted 'ready'", line);
+	must(t, !strcmp(line, wanted), "the fixture said '%s', wanted '%s'", line, wanted);
+}
+
+void fx__wait_ready(struct test *t, struct fx *f)
+{
+	fx__wait_line(t, f, "ready");
 }
 
 void fx__start_as(struct test *t, struct fx *f, struct spawn *s)

@@ -119,6 +119,7 @@ bool fixture_there(const char *name);
 void fx__start(struct test *t, struct fx *f, const char *name, ...);
 void fx__start_as(struct test *t, struct fx *f, struct spawn *s);
 void fx__wait_ready(struct test *t, struct fx *f);
+void fx__wait_line(struct test *t, struct fx *f, const char *wanted);
 void fx__send(struct test *t, struct fx *f, char c);
 void fx__go(struct test *t, struct fx *f);		/* lets it work, then reads its ledger */
 void fx__read_ledger(struct test *t, struct fx *f);
@@ -177,6 +178,9 @@ enum led_check {
 void want_ledger(struct test *t, json_t *root, json_t *process, const struct ledger *l, unsigned int checks);
 /* Sum of a counter over the sites of a process whose chain has this function. */
 uint64_t site_sum(struct test *t, json_t *root, json_t *process, const char *function, const char *counter);
+
+/* Bytes of a library's code in a process that differ from the file's: breakpoints. */
+uint64_t changed_bytes(struct test *t, pid_t pid, const char *library);
 
 /* ---- files */
 void copy_file(struct test *t, const char *from, const char *to);

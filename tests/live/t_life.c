@@ -138,7 +138,7 @@ TEST(target_execs)
 
 /* ---- is a process probed? Its code differs from the file's where breakpoints are. */
 
-static uint64_t changed_bytes(struct test *t, pid_t pid, const char *library)
+uint64_t changed_bytes(struct test *t, pid_t pid, const char *library)
 {
 	char path[64], line[4400], file[4096], perms[8];
 	uint64_t start, end, off, n = 0, seen = 0;

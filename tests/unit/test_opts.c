@@ -248,6 +248,18 @@ Test(opts, refusals_say_what_and_why)
 		{ "--pid 1,x", "--pid 1,x: want process ids, separated by commas" },
 		{ "-p 4294967297", "-p 4294967297: want process ids, separated by commas" },
 		{ "-p", "-p: wants a value: PID[,PID...]" },
+		{ "-f", "-f: children of whom? It goes with -p, --comm, --cgroup or -- CMD" },
+		{ "-f 5", "-f: children of whom? It goes with -p, --comm, --cgroup or -- CMD" },
+		{ "-a -p 1", "-a and -p 1: want one of them, the one names everyone" },
+		{ "--all -f", "--all and -f: want one of them, children are traced like everyone" },
+		{ "-a --comm x", "-a and --comm x: want one of them, the one names everyone" },
+		{ "-a --cgroup /x", "-a and --cgroup /x: want one of them, the one names everyone" },
+		{ "-a -- ls", "-a and -- CMD: want one of them" },
+		{ "--comm x -- ls", "--comm and -- CMD: want one of them" },
+		{ "-p 1 --comm x", "-p 1 and --comm x: want one of them, a process is named by its number or by its name" },
+		{ "-a --overhead 5", "--overhead 5 and -a: want one of them, a budget is kept for processes that are named" },
+		{ "-p 1 -f --overhead 5", "--overhead 5 and -f: want one of them, a budget is kept for processes that are named" },
+		{ "-a --mode growth", "-a and --mode growth: want one of them, that mode watches processes one by one" },
 		{ "-p -- ls", "-p: wants a value: PID[,PID...]" },
 		{ "-p1 --depth 0", "--depth 0: want a number from 1 to 512" },
 		{ "-p1 --depth 513", "--depth 513: want a number from 1 to 512" },
@@ -339,11 +351,34 @@ Test(opts, refusals_say_what_and_why)
 	}
 }
 
+Test(opts, groups)
+{
+	struct opts o;
+
+	parse(&o, "-a");
+	cr_expect(o.all && !o.follow && !o.cmd);
+	opts__done(&o);
+	parse(&o, "--comm nginx* --comm redis --cgroup /system.slice -f 5 2");
+	cr_assert_eq(o.comms.n, 2);
+	cr_expect_str_eq(o.comms.v[0], "nginx*");
+	cr_expect_str_eq(o.comms.v[1], "redis");
+	cr_assert_eq(o.cgroups.n, 1);
+	cr_expect_str_eq(o.cgroups.v[0], "/system.slice");
+	cr_expect(o.follow && !o.all && o.count == 2);
+	opts__done(&o);
+	parse(&o, "-f -- ls");
+	cr_expect(o.follow && o.cmd);
+	opts__done(&o);
+	parse(&o, "-fp 1 --sample 64K");
+	cr_expect(o.follow && o.pids.n == 1);
+	opts__done(&o);
+}
+
 /* Every name of a later version, as an option, a value, a suffix or a command. */
 Test(opts, later_versions)
 {
 	static const char *const lines[] = {
-		"-a", "--all", "--comm x", "--cgroup x", "-f", "--follow", "--mode leak",
+		"--mode leak",
 		"--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f",

@@ -273,6 +273,10 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	p->unit = snapshot__strdup(b->s, l->unit);
 	p->ended = l->ended;
 	p->age_at_attach_ns = l->age_at_attach_ns;
+	p->container_pid = l->container_pid;
+	p->parent = l->parent;
+	p->wall_started_ns = l->wall_started_ns;
+	p->unseen_ns = l->unseen_ns;
 	p->rss_bytes = l->rss_bytes;
 	p->rss_at_attach_bytes = l->rss_at_attach_bytes;
 	p->timeline = l->timeline.v ? memcpy(snapshot__alloc(b->s, l->timeline.n, sizeof(*p->timeline)), l->timeline.v,

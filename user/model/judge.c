@@ -345,7 +345,7 @@ static void tell_freed(struct why *y)
 {
 	const struct evidence *e = y->e;
 	char a[FMT_MAX], b[FMT_MAX];
-	double share = e->alloc_calls ? 100.0 * (double)e->free_calls / (double)e->alloc_calls : 0;
+	long percent = e->alloc_calls ? lround(100.0 * (double)e->free_calls / (double)e->alloc_calls) : 0;
 
 	if (e->free_calls * 100 <= e->alloc_calls) {
 		add(y, "%s%s of %s%s freed", e->free_calls ? mark(y) : "", fmt_count(a, e->free_calls), mark(y),
@@ -354,8 +354,8 @@ static void tell_freed(struct why *y)
 	}
 	fmt_duration(b, (uint64_t)(mean_life_s(e) * 1e9));
 	/* never 100% where some are left */
-	add(y, "%s%.*f%% of %s%s freed, after %s on average", share > 99 && e->free_calls < e->alloc_calls ? ">" : "",
-	    0, e->free_calls < e->alloc_calls ? MIN(99.0, floor(share)) : 100.0, mark(y), fmt_count(a, e->alloc_calls), b);
+	add(y, "%s%ld%% of %s%s freed, after %s on average", percent > 99 && e->free_calls < e->alloc_calls ? ">" : "",
+	    e->free_calls < e->alloc_calls ? MIN(99, percent) : 100, mark(y), fmt_count(a, e->alloc_calls), b);
 }
 
 static void add_rate(struct why *y, double bytes_per_s, double span_s)

@@ -21,6 +21,10 @@ struct life {
 	char *comm, *exe, *cgroup, *container, *unit;
 	bool ended;
 	uint64_t age_at_attach_ns;
+	pid_t container_pid;
+	uint32_t parent;	/* id, 0: none */
+	int64_t wall_started_ns;
+	uint64_t unseen_ns;
 	uint64_t rss_bytes, rss_at_attach_bytes;
 	struct vec(struct life_thread) ended_threads;
 	uint64_t n_more_ended;	/* threads beyond those kept one by one */

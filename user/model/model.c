@@ -113,7 +113,7 @@ struct life *model__new_life(struct model *m)
 
 int model__add_life(struct model *m, const struct life_info *info)
 {
-	struct life *l = model__new_life(m);
+	struct life *l = model__new_life(m), *parent;
 
 	if (!l)
 		return -ENOMEM;
@@ -128,6 +128,10 @@ int model__add_life(struct model *m, const struct life_info *info)
 	l->container = copy(info->container);
 	l->unit = copy(info->unit);
 	l->age_at_attach_ns = info->age_at_attach_ns;
+	l->container_pid = info->container_pid;
+	l->wall_started_ns = info->wall_started_ns;
+	parent = info->parent_proc ? model__life(m, info->parent_proc) : NULL;
+	l->parent = parent ? parent->id : 0;
 	l->rss_bytes = l->rss_at_attach_bytes = info->rss_bytes;
 	return 0;
 }
@@ -171,6 +175,14 @@ void model__life_ended(struct model *m, uint32_t proc)
 
 	if (l)
 		l->ended = true;
+}
+
+void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns)
+{
+	struct life *l = model__life(m, proc);
+
+	if (l)
+		l->unseen_ns = unseen_ns;
 }
 
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)

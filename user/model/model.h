@@ -20,6 +20,9 @@ struct life_info {
 	const char *comm, *exe, *cgroup, *container, *unit;	/* may be NULL */
 	uint64_t age_at_attach_ns;
 	uint64_t rss_bytes;
+	pid_t container_pid;	/* in its own pid namespace, if that is another one; else 0 */
+	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
+	int64_t wall_started_ns;	/* 0: unknown */
 };
 
 /* Where an address lies, told by whoever knows the mappings. */
@@ -55,6 +58,8 @@ int model__add_life(struct model *m, const struct life_info *info);
 /* A thread of a life has ended; its name and what it did. */
 int model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
 void model__life_ended(struct model *m, uint32_t proc);
+/* It had an allocator for this long before that was probed. */
+void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns);
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
 /* Before the first archive, if files have to be told that they are still needed. */
 void model__keep_modules(struct model *m, const struct module_calls *calls);

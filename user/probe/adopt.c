@@ -75,3 +75,15 @@ void kernel__reconsider(struct kernel *k, pid_t pid)
 
 	ask(k, MT_ASK_RECONSIDER, pid, 0, &none);
 }
+
+bool kernel__has_ended(const struct kernel *k, uint32_t proc)
+{
+	const struct mt_proc *p = &k->procs[MT_PROC_SLOT(proc)];
+
+	return __atomic_load_n(&p->ended, __ATOMIC_ACQUIRE) || p->number != proc;
+}
+
+uint64_t kernel__live_bytes(const struct kernel *k, uint32_t proc)
+{
+	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].live_bytes, __ATOMIC_RELAXED);
+}

@@ -194,7 +194,7 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 		if (!l)
 			return -ENOMEM;
 		l->fd = -1;
-		l->perf = bpf_program__attach_uprobe_opts(prog, a->pid, obj->fd_path, c->offsets.v[i], &opts);
+		l->perf = bpf_program__attach_uprobe_opts(prog, a->pid ? a->pid : -1, obj->fd_path, c->offsets.v[i], &opts);
 		if (!l->perf) {
 			a->links[step].n--;
 			return -errno;

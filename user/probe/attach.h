@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Carries plans out: the probes of one process. */
+/* Carries plans out: the probes of one process, or of everyone. */
 #ifndef MT_ATTACH_H
 #define MT_ATTACH_H
 
@@ -17,7 +17,7 @@
  */
 struct attachment;
 
-/* The links live as long as the attachment. Nothing is left attached on failure. */
+/* The links live as long as the attachment. Nothing is left attached on failure. pid 0: every process that maps the objects. */
 int attachment__new(struct kernel *k, pid_t pid, struct attachment **ret, struct err *e);
 /* Adds the probes of some objects, all steps across all of them. funcs: the table that the plans refer to. */
 int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,

@@ -111,6 +111,10 @@ uint32_t kernel__ignore(struct kernel *k, pid_t pid, uint32_t proc);
 /* Forgets that a process was ignored: with MT_ADOPT_ALL it is new when it is met next. */
 void kernel__reconsider(struct kernel *k, pid_t pid);
 
+/* What the table says of a life, whether or not there was a message. */
+bool kernel__has_ended(const struct kernel *k, uint32_t proc);
+uint64_t kernel__live_bytes(const struct kernel *k, uint32_t proc);
+
 /* A table in our own memory; protection as for mmap. Unmapping takes NULL. */
 int kernel__map_table(const struct bpf_map *map, int protection, void **ret, struct err *e);
 void kernel__unmap_table(const struct bpf_map *map, const void *p);

@@ -151,19 +151,29 @@ static int may_look(pid_t pid, const struct process *p, struct err *e)
 }
 
 /* Of /proc itself only what belongs to root is told of a process that nobody may look into. */
-static uid_t read_uid(pid_t pid)
+static void read_status(pid_t pid, struct process *p)
 {
 	_cleanup_free_ char *text = NULL;
-	unsigned int real, effective = 0;
+	unsigned int real, effective;
 	const char *line;
+	char *last;
 
 	if (read_proc(pid, "status", &text))
-		return 0;
+		return;
 	line = strstr(text, "\nUid:");
-	return line && sscanf(line + 5, "%u %u", &real, &effective) == 2 ? effective : 0;
+	if (line && sscanf(line + 5, "%u %u", &real, &effective) == 2)
+		p->uid = effective;
+	/* one pid for each namespace from ours on */
+	line = strstr(text, "\nNSpid:");
+	if (!line)
+		return;
+	((char *)line)[1 + strcspn(line + 1, "\n")] = 0;
+	last = strrchr(line, '\t');
+	if (last && sscanf(last, "%d", &p->ns_pid) == 1 && p->ns_pid == pid)
+		p->ns_pid = 0;
 }
 
-int process__read(pid_t pid, struct process *ret, struct err *e)
+int process__look(pid_t pid, struct process *ret, struct err *e)
 {
 	struct process p = { .pid = pid, .pidfd = -1 };
 	struct stat_fields stat;
@@ -179,7 +189,7 @@ int process__read(pid_t pid, struct process *ret, struct err *e)
 	p.comm = read_name(pid, "comm");
 	if (!p.comm)
 		return err_set(e, -ENOMEM, "out of memory");
-	p.uid = read_uid(pid);
+	read_status(pid, &p);
 	if (stat.flags & PF_KTHREAD) {
 		err = err_set(e, -EINVAL, "'%s' (%d) is a kernel thread: it has no allocator", p.comm, (int)pid);
 		goto fail;
@@ -196,18 +206,97 @@ int process__read(pid_t pid, struct process *ret, struct err *e)
 	if (p.cgroup)
 		cgroup__recognise(p.cgroup, &p.container, &p.unit);
 	p.age_ns = age_of(&stat);
-	p.pidfd = syscall(SYS_pidfd_open, pid, 0);
-	if (p.pidfd < 0) {
-		/* a thread: EINVAL, and from 6.16 on ENOENT */
-		err = errno == EINVAL || errno == ENOENT ? err_set(e, -EINVAL, "%d is a thread, not a process: name its process", (int)pid) :
-					err_set(e, -errno, "process %d: %s", (int)pid, strerror(errno));
-		goto fail;
-	}
+	p.start_ticks = stat.start_ticks;
 	*ret = p;
 	return 0;
 fail:
 	process__done(&p);
 	return err;
+}
+
+int process__read(pid_t pid, struct process *ret, struct err *e)
+{
+	struct process p;
+	int err = process__look(pid, &p, e);
+
+	if (err)
+		return err;
+	p.pidfd = syscall(SYS_pidfd_open, pid, 0);
+	if (p.pidfd < 0) {
+		/* a thread: EINVAL, and from 6.16 on ENOENT */
+		err = errno == EINVAL || errno == ENOENT ? err_set(e, -EINVAL, "%d is a thread, not a process: name its process", (int)pid) :
+					err_set(e, -errno, "process %d: %s", (int)pid, strerror(errno));
+		process__done(&p);
+		return err;
+	}
+	*ret = p;
+	return 0;
+}
+
+bool process__has_memory(pid_t pid)
+{
+	struct stat_fields s;
+
+	return !read_stat(pid, &s) && !(s.flags & PF_KTHREAD) && s.state != 'Z' && s.state != 'X';
+}
+
+bool process__is(pid_t pid, uint64_t start_ticks)
+{
+	struct stat_fields s;
+
+	return !read_stat(pid, &s) && s.start_ticks == start_ticks && s.state != 'Z' && s.state != 'X';
+}
+
+static char *copy(const char *s)
+{
+	return s ? strdup(s) : NULL;
+}
+
+int process__copy(const struct process *from, pid_t pid, struct process *ret, struct err *e)
+{
+	struct process p = {
+		.pid = pid,
+		.comm = copy(from->comm),
+		.exe = copy(from->exe),
+		.cgroup = copy(from->cgroup),
+		.container = copy(from->container),
+		.unit = copy(from->unit),
+		.uid = from->uid,
+		.pidfd = -1,
+	};
+
+	if (!p.comm || !p.exe) {
+		process__done(&p);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	*ret = p;
+	return 0;
+}
+
+void process__read_cgroup(struct process *p)
+{
+	char *path = read_cgroup(p->pid);
+
+	/* one that has ended keeps what it had */
+	if (!path)
+		return;
+	free(p->cgroup);
+	free(p->container);
+	free(p->unit);
+	p->cgroup = path;
+	cgroup__recognise(path, &p->container, &p->unit);
+}
+
+int process__cgroups(pid_t pid, char **ret)
+{
+	return read_proc(pid, "cgroup", ret);
+}
+
+int process__set_exe(struct process *p)
+{
+	free(p->exe);
+	p->exe = read_exe(p->pid);
+	return p->exe ? 0 : -ENOMEM;
 }
 
 void process__done(struct process *p)

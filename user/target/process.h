@@ -15,6 +15,8 @@ struct process {
 	char *cgroup;		/* owned, clean; NULL if unknown */
 	char *container, *unit;	/* owned; NULL if the cgroup's path tells none */
 	uint64_t age_ns;	/* since its start, when it was read */
+	uint64_t start_ticks;	/* when it started, in clock ticks since boot: with the pid this names it for good */
+	pid_t ns_pid;		/* in its own pid namespace, if that is another one; else 0 */
 	uid_t uid;
 	int pidfd;		/* owned; -1 if not opened */
 };
@@ -25,7 +27,20 @@ struct process {
  * not be looked into by this user.
  */
 int process__read(pid_t pid, struct process *ret, struct err *e);
+/* The same without a descriptor; a thread is not told from a process. */
+int process__look(pid_t pid, struct process *ret, struct err *e);
+/* Of a forked child: what its parent is, but for its pid and its age. */
+int process__copy(const struct process *from, pid_t pid, struct process *ret, struct err *e);
 void process__done(struct process *p);
+/* Is it there, and neither a kernel thread nor a zombie? */
+bool process__has_memory(pid_t pid);
+/* Is that one still there? */
+bool process__is(pid_t pid, uint64_t start_ticks);
+/* What may change in a life. */
+void process__read_cgroup(struct process *p);
+int process__set_exe(struct process *p);
+/* The text of /proc/PID/cgroup; *ret is the caller's. */
+int process__cgroups(pid_t pid, char **ret);
 
 /* Small questions to a process that may have ended meanwhile: 0 then. */
 uint64_t process__rss_bytes(pid_t pid);

@@ -52,6 +52,7 @@ struct uprobes_state {
 
 struct mm_struct {
 	struct {
+		unsigned long end_code;
 		struct uprobes_state uprobes_state;
 	};
 };

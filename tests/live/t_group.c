@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Processes that come and go: -f, -a, --comm, --cgroup. Each process of a fixture
+ * leaves a ledger of its own behind, and the report must equal all of them. The machine has
+ * other processes, which -a traces, too: of its reports only the fixture's own processes are looked at.
+ */
+#include "lt.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Everybody's stacks would be a report of hundreds of megabytes. */
+#define SHORT "--json", "--depth", "12", "--no-inlines", "--no-source"
+
+static json_t *stop(struct test *t, struct mt *m, int sig)
+{
+	json_error_t e;
+	json_t *root;
+	int got;
+
+	if (sig)
+		child__kill(t, &m->c, sig);
+	got = child__wait(t, &m->c);
+	/* what others lose on a busy machine is not looked at here */
+	want(t, got == 0 || got == 3, "malloctrace's exit status, wanted 0 or 3, got %d; stderr: %.600s", got, m->c.errs.s);
+	root = json_loads(m->c.outs.s, JSON_REJECT_DUPLICATES, &e);
+	must(t, root != NULL, "standard output is no JSON: line %d: %s; stderr: %.400s", e.line, e.text, m->c.errs.s);
+	return root;
+}
+
+/* Every ledger in dir, NAME being PID.LIFE: that life of that pid has it in the report. */
+static unsigned int want_ledgers(struct test *t, json_t *root, const char *dir, unsigned int checks)
+{
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+	unsigned int n = 0;
+
+	must(t, d != NULL, "%s: %s", dir, strerror(errno));
+	while ((entry = readdir(d))) {
+		char path[512];
+		unsigned int nth;
+		struct ledger l;
+		json_t *p;
+		char *text;
+		int pid;
+
+		if (sscanf(entry->d_name, "%d.%u", &pid, &nth) != 2)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
+		text = read_all(path, NULL);
+		must(t, text && ledger__parse(&l, text), "a ledger that makes no sense: %s", path);
+		if (getenv("LIVE_TESTS_WRONG") && l.n)
+			l.site[0].v[LED_ALLOC_CALLS]++;
+		p = process_of(t, root, pid, nth);
+		want_ledger(t, root, p, &l, checks);
+		free(text);
+		n++;
+	}
+	closedir(d);
+	return n;
+}
+
+static const char *ledgers(struct test *t)
+{
+	const char *dir = in_dir(t, "ledgers");
+
+	must(t, !mkdir(dir, 0777) || errno == EEXIST, "mkdir %s: %s", dir, strerror(errno));
+	return dir;
+}
+
+/* ---- -f */
+
+/* A fixture with -f -p from its start to the end of all its processes. */
+static json_t *follow(struct test *t, const char *what, const char *n, unsigned int n_lives)
+{
+	const char *dir = ledgers(t);
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "group", dir, what, n, NULL);
+	mt__start(t, &m, "-f", "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__send(t, &f, 'g');
+	fx__quit(t, &f);
+	root = mt__stop_json(t, &m, 0, 0);	/* it ends with the last of them */
+	want_lossless(t, root);
+	want_scan(t, root);
+	want_eq(t, "processes", n_lives, json_array_size(jget(root, "processes")));
+	want_eq(t, "ledgers", n_lives, want_ledgers(t, root, dir, LED_ALL));
+	for (size_t i = 0; i < n_lives; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "processes[%zu].ended", i);
+		want_bool(t, root, path, true);
+	}
+	return root;
+}
+
+TEST(follow_fork)
+{
+	follow(t, "fork", "20", 21);
+}
+
+/* Four deep, an exec in each. */
+TEST(follow_tree)
+{
+	follow(t, "deep", "4", 9);
+}
+
+TEST(follow_exec_chain)
+{
+	follow(t, "exec", "10", 11);
+}
+
+TEST(follow_spawn)
+{
+	follow(t, "spawn", "10", 21);
+}
+
+TEST(follow_clone)
+{
+	follow(t, "clone", "10", 11);
+}
+
+TEST(follow_pid_reuse)
+{
+	const char *dir = ledgers(t);
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	if (access("/proc/sys/kernel/ns_last_pid", W_OK))
+		skip(t, "no /proc/sys/kernel/ns_last_pid: %s", strerror(errno));
+	fx__start(t, &f, "group", dir, "reuse", NULL);
+	mt__start(t, &m, "-f", "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	want_eq(t, "ledgers", 3, want_ledgers(t, root, dir, LED_ALL));
+}
+
+/* A command and what it starts, from the first allocation of each. */
+TEST(follow_command)
+{
+	const char *dir = ledgers(t);
+	struct mt m;
+	json_t *root;
+
+	mt__start(t, &m, "-f", "--json", "--", fixture("group"), dir, "deep", "3", "0", NULL);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	want_eq(t, "ledgers", 7, want_ledgers(t, root, dir, LED_ALL));
+	want_eq(t, "processes", 7, json_array_size(jget(root, "processes")));
+}
+
+/* The child of a process that was killed is waited for. */
+TEST(follow_killed)
+{
+	const char *dir = ledgers(t);
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "group", dir, "hold", NULL);
+	mt__start(t, &m, "-f", "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	child__kill(t, &f.c, SIGKILL);
+	/* a zombie until it is waited for: it has ended all the same */
+	root = mt__stop_json(t, &m, 0, 0);
+	child__wait(t, &f.c);
+	want_bool(t, root, "processes[0].ended", true);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+}
+
+static uint64_t lives_of(struct test *t, json_t *root, pid_t pid)
+{
+	uint64_t n = 0;
+	json_t *p;
+	size_t i;
+
+	json_array_foreach(jget(root, "processes"), i, p)
+		n += ju64(t, p, "pid") == (uint64_t)pid;
+	return n;
+}
+
+/* With -p nobody else meets a probe; with -f nobody else is counted. */
+TEST(others_are_left_alone)
+{
+	struct fx mine, other;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &mine, "group", ledgers(t), "hold", NULL);
+	fx__start(t, &other, "group", ledgers(t), "hold", NULL);
+	mt__start(t, &m, "-p", pid_arg(mine.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	want(t, changed_bytes(t, mine.c.pid, "libc.so") > 0, "breakpoints in the target, wanted some");
+	want_eq(t, "breakpoints in another process", 0, changed_bytes(t, other.c.pid, "libc.so"));
+	fx__go(t, &mine);
+	fx__go(t, &other);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_ledger(t, root, process_of(t, root, mine.c.pid, 0), &mine.led, LED_ALL);
+	want_eq(t, "processes", 1, json_array_size(jget(root, "processes")));
+	mt__start(t, &m, "-f", "-p", pid_arg(mine.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &other);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_eq(t, "processes with -f", 1, json_array_size(jget(root, "processes")));
+	want_u64(t, root, "totals.alloc_calls", 0);
+	want_eq(t, "breakpoints after the trace", 0, changed_bytes(t, other.c.pid, "libc.so"));
+	fx__quit(t, &mine);
+	fx__quit(t, &other);
+}
+
+/* ---- -a */
+
+/* One that runs already, and one that starts later: exact from its first allocation. */
+TEST_LIMIT(all_now_and_later, 180)
+{
+	const char *dir = ledgers(t);
+	struct fx now, later;
+	struct mt m;
+	json_t *root, *p;
+
+	fx__start(t, &now, "group", dir, "hold", NULL);
+	mt__start(t, &m, "-a", SHORT, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &now);
+	fx__start(t, &later, "group", dir, "fork", "5", NULL);
+	fx__go(t, &later);
+	fx__quit(t, &later);
+	root = stop(t, &m, SIGINT);
+	want_ledger(t, root, process_of(t, root, now.c.pid, 0), &now.led, LED_ALL);
+	/* the first life of the later one is that of its fork from here */
+	p = process_of(t, root, later.c.pid, 1);
+	want(t, strstr(jstr(p, "exe"), "group") != NULL, "exe, wanted the fixture's, got '%s'", jstr(p, "exe"));
+	want_u64(t, p, "age_at_attach_ns", 0);
+	want_u64(t, p, "totals.alloc_calls", site_sum(t, root, p, "main", "alloc_calls"));
+	want_eq(t, "its lives", 2, lives_of(t, root, later.c.pid));
+	want_eq(t, "malloctrace's own", 0, lives_of(t, root, m.c.pid));
+	fx__quit(t, &now);
+}
+
+/* Programs that live for milliseconds, with their names. */
+TEST_LIMIT(all_short_lives, 180)
+{
+	const char *dir = ledgers(t);
+	struct mt m;
+	json_t *root;
+	struct fx f;
+
+	mt__start(t, &m, "-a", SHORT, NULL);
+	mt__wait_attached(t, &m);
+	fx__start(t, &f, "group", dir, "spawn", "10", NULL);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	/* the first one is the second life of its pid, forked from here */
+	must(t, !rename(in_dir(t, "ledgers/%d.0", f.c.pid), in_dir(t, "ledgers/%d.1", f.c.pid)), "rename");
+	root = stop(t, &m, SIGINT);
+	want_eq(t, "ledgers", 21, want_ledgers(t, root, dir, LED_ALL));
+}
+
+/* A libc of its own: found when it is mapped, probed while the program starts, exact from there. */
+TEST_LIMIT(all_late_file, 180)
+{
+	const char *dir = ledgers(t), *loader = NULL, *libc = NULL;
+	char line[4400], file[4096];
+	struct spawn s = { 0 };
+	struct fx f;
+	struct mt m;
+	json_t *root;
+	FILE *maps;
+
+	fx__start(t, &f, "group", dir, "hold", NULL);
+	snprintf(line, sizeof(line), "/proc/%d/maps", f.c.pid);
+	maps = fopen(line, "re");
+	must(t, maps != NULL, "no maps");
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%*s %*s %*s %*s %*s %4095s", file) == 1 && strstr(file, ".so")) {
+			const char **to = strstr(file, "/ld-") ? &loader : strstr(file, "libc.so") ? &libc : NULL;
+
+			if (to && !*to) {
+				*to = in_dir(t, "%s", strrchr(file, '/') + 1);
+				copy_file(t, file, *to);
+			}
+		}
+	fclose(maps);
+	must(t, loader && libc && !chmod(loader, 0755), "no loader and libc to copy");
+	child__kill(t, &f.c, SIGKILL);
+	child__wait(t, &f.c);
+	mt__start(t, &m, "-a", SHORT, NULL);
+	mt__wait_attached(t, &m);
+	s = (struct spawn){ .argv = { loader, "--library-path", t->dir, fixture("group"), dir, "fork", "3" } };
+	fx__start_as(t, &f, &s);
+	child__wait_err(t, &m.c, "malloctrace: libc.so", "was probed", 60);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	must(t, !rename(in_dir(t, "ledgers/%d.0", f.c.pid), in_dir(t, "ledgers/%d.1", f.c.pid)), "rename");
+	root = stop(t, &m, SIGINT);
+	want_eq(t, "ledgers", 4, want_ledgers(t, root, dir, LED_ALL & ~LED_ONLY));
+}
+
+static const char *jemalloc(struct test *t)
+{
+	static const char *const places[] = { "/usr/lib/aarch64-linux-gnu/libjemalloc.so.2", "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2" };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+		if (!access(places[i], R_OK))
+			return places[i];
+	skip(t, "no libjemalloc.so.2");
+}
+
+/* An allocator that is loaded while the process is traced. */
+TEST_LIMIT(all_dlopen, 180)
+{
+	/* a copy: others may have it mapped already */
+	const char *dir = ledgers(t), *library = in_dir(t, "libjemalloc.so.2");
+	/* it wants more room for its thread-local variables than is left in a running program */
+	struct spawn s = { .argv = { fixture("group"), dir, "load", library },
+			   .env = { "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384" } };
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	copy_file(t, jemalloc(t), library);
+	fx__start_as(t, &f, &s);
+	mt__start(t, &m, "-a", SHORT, NULL);
+	mt__wait_attached(t, &m);
+	fx__send(t, &f, 'g');
+	fx__wait_line(t, &f, "loaded");
+	child__wait_err(t, &m.c, "malloctrace: libjemalloc.so.2", "was probed", 60);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	root = stop(t, &m, SIGINT);
+	want_eq(t, "ledgers", 1, want_ledgers(t, root, dir, LED_ALL & ~LED_ONLY));
+}
+
+/* A process that has ended and one that was killed; neither keeps the trace from beginning or ending. */
+TEST_LIMIT(all_zombies, 180)
+{
+	const char *dir = ledgers(t);
+	struct fx gone, killed;
+	siginfo_t info;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &gone, "group", dir, "hold", NULL);
+	fx__start(t, &killed, "group", dir, "hold", NULL);
+	child__kill(t, &gone.c, SIGKILL);
+	must(t, !waitid(P_PID, (id_t)gone.c.pid, &info, WEXITED | WNOWAIT), "waitid: %s", strerror(errno));
+	mt__start(t, &m, "-a", SHORT, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &killed);
+	child__kill(t, &killed.c, SIGKILL);
+	must(t, !waitid(P_PID, (id_t)killed.c.pid, &info, WEXITED | WNOWAIT), "waitid: %s", strerror(errno));
+	root = stop(t, &m, SIGINT);
+	want_eq(t, "lives of a zombie", 0, lives_of(t, root, gone.c.pid));
+	want_ledger(t, root, process_of(t, root, killed.c.pid, 0), &killed.led, LED_ALL);
+	want_bool(t, process_of(t, root, killed.c.pid, 0), "ended", true);
+	child__wait(t, &gone.c);
+	child__wait(t, &killed.c);
+}
+
+/* ---- --comm */
+
+TEST(comm_by_name)
+{
+	const char *dir = ledgers(t), *program = in_dir(t, "mt-by-name");
+	struct fx now, later, renamed, other;
+	struct spawn s = { .argv = { program, dir, "hold" } };
+	struct mt m;
+	json_t *root;
+
+	copy_file(t, fixture("group"), program);
+	must(t, !chmod(program, 0755), "chmod");
+	fx__start_as(t, &now, &s);
+	fx__start(t, &renamed, "group", dir, "name", "mt-by-name-2", "300", NULL);
+	fx__start(t, &other, "group", dir, "hold", NULL);
+	mt__start(t, &m, "--comm", "mt-by-name*", "--json", "-v", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &now);
+	fx__go(t, &other);
+	fx__start_as(t, &later, &s);
+	fx__go(t, &later);
+	/* it gets such a name while it runs, and is seen from then on */
+	fx__send(t, &renamed, 'g');
+	fx__wait_line(t, &renamed, "named");
+	child__wait_err(t, &m.c, "malloctrace: stacks of mt-by-name-2", NULL, 60);
+	fx__go(t, &renamed);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_eq(t, "processes", 3, json_array_size(jget(root, "processes")));
+	want_ledger(t, root, process_of(t, root, now.c.pid, 0), &now.led, LED_ALL);
+	want_ledger(t, root, process_of(t, root, later.c.pid, 0), &later.led, LED_ALL);
+	want_u64(t, process_of(t, root, later.c.pid, 0), "age_at_attach_ns", 0);
+	want_eq(t, "ledgers", 1, want_ledgers(t, root, dir, LED_ALL));
+	fx__quit(t, &now);
+	fx__quit(t, &later);
+	fx__quit(t, &renamed);
+	fx__quit(t, &other);
+}
+
+/* Whoever is selected by name, and all that it starts, whatever that is called. */
+TEST(comm_and_children)
+{
+	const char *dir = ledgers(t), *program = in_dir(t, "mt-parent");
+	struct spawn s = { .argv = { program, dir, "fork", "3" } };
+	struct mt m;
+	json_t *root;
+	struct fx f;
+
+	copy_file(t, fixture("group"), program);
+	must(t, !chmod(program, 0755), "chmod");
+	mt__start(t, &m, "--comm", "mt-parent", "-f", "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__start_as(t, &f, &s);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_eq(t, "ledgers", 4, want_ledgers(t, root, dir, LED_ALL));
+	want_eq(t, "processes", 4, json_array_size(jget(root, "processes")));
+}
+
+/* ---- --cgroup */
+
+static void write_pid(struct test *t, const char *cgroup, pid_t pid)
+{
+	char path[256], text[16];
+	int fd, n;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+	n = snprintf(text, sizeof(text), "%d", pid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	must(t, fd >= 0 && write(fd, text, (size_t)n) == n, "%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+static int enter_cgroup(const void *arg)
+{
+	char path[256];
+	int fd, ok;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", (const char *)arg);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ok = fd >= 0 && write(fd, "0", 1) == 1;
+	close(fd);
+	return !ok;
+}
+
+TEST(cgroup_now_and_later)
+{
+	/* hierarchies in which a group needs no settings */
+	static const char *const parents[] = { "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/freezer", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified",
+					       "/sys/fs/cgroup" };
+	const char *dir = ledgers(t);
+	char cgroup[128] = "";
+	struct spawn s = { .argv = { fixture("group"), dir, "hold" }, .become = enter_cgroup, .become_arg = cgroup };
+	struct fx now, later, moved, other;
+	struct mt m;
+	json_t *root;
+
+	for (size_t i = 0; i < sizeof(parents) / sizeof(*parents) && !*cgroup; i++) {
+		char path[160];
+
+		snprintf(cgroup, sizeof(cgroup), "%s/malloctrace-test-%d", parents[i], getpid());
+		snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+		if (mkdir(cgroup, 0755) || access(path, W_OK)) {
+			rmdir(cgroup);
+			*cgroup = 0;
+		}
+	}
+	if (!*cgroup)
+		skip(t, "no cgroup can be made below /sys/fs/cgroup");
+	fx__start_as(t, &now, &s);
+	fx__start(t, &moved, "group", dir, "hold", NULL);
+	fx__start(t, &other, "group", dir, "hold", NULL);
+	mt__start(t, &m, "--cgroup", cgroup, "--json", "-v", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &now);
+	fx__go(t, &other);
+	fx__start_as(t, &later, &s);
+	fx__go(t, &later);
+	write_pid(t, cgroup, moved.c.pid);
+	{
+		char what[64];
+
+		snprintf(what, sizeof(what), "(%d)", moved.c.pid);
+		child__wait_err(t, &m.c, "malloctrace: stacks of", what, 60);
+	}
+	fx__go(t, &moved);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_ledger(t, root, process_of(t, root, now.c.pid, 0), &now.led, LED_ALL);
+	want_ledger(t, root, process_of(t, root, moved.c.pid, 0), &moved.led, LED_ALL);
+	want_eq(t, "lives of another", 0, lives_of(t, root, other.c.pid));
+	/* it was forked from here, moved itself, and became the fixture */
+	want_ledger(t, root, process_of(t, root, later.c.pid, (unsigned int)lives_of(t, root, later.c.pid) - 1), &later.led, LED_ALL);
+	fx__quit(t, &now);
+	fx__quit(t, &later);
+	fx__quit(t, &moved);
+	fx__quit(t, &other);
+	want(t, !rmdir(cgroup), "rmdir %s: %s", cgroup, strerror(errno));
+}

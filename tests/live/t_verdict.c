@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Verdicts on a program of which the truth is known, and changes since a baseline.
+ * A verdict takes time: how much has passed is decided by the fixture's clock and by
+ * malloctrace's, nothing is timed here; only what cannot be mistaken within some
+ * seconds is asked for.
+ */
+#include "lt.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static json_t *site_at(struct test *t, json_t *root, const char *function)
+{
+	json_t *sites = jget(root, "sites");
+
+	for (size_t i = 0; i < json_array_size(sites); i++)
+		if (!strcmp(jstr(json_array_get(sites, i), "stack[0].function"), function))
+			return json_array_get(sites, i);
+	must(t, false, "no site %s", function);
+	return NULL;
+}
+
+static void want_verdict(struct test *t, json_t *root, const char *function, const char *verdict)
+{
+	json_t *site = site_at(t, root, function);
+
+	want(t, !strcmp(jstr(site, "verdict"), verdict), "%s: wanted %s, got '%s' (%s)", function, verdict,
+	     jstr(site, "verdict"), jstr(site, "why"));
+}
+
+/* The history is of the site, and its last point is what the site holds at the end. */
+static void want_history(struct test *t, json_t *root, const char *function)
+{
+	json_t *site = site_at(t, root, function), *history = jget(site, "history");
+	size_t n = json_array_size(history);
+	uint64_t before = 0;
+
+	must(t, n >= 4, "%s: wanted some points, got %zu", function, n);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t t_ns = ju64(t, json_array_get(history, i), "t_ns");
+
+		want(t, t_ns > before, "%s: points in order of time, got %" PRIu64 " after %" PRIu64, function, t_ns, before);
+		before = t_ns;
+	}
+	want_eq(t, "the last point", ju64(t, site, "live_bytes"), ju64(t, json_array_get(history, n - 1), "live_bytes"));
+}
+
+TEST(verdicts)
+{
+	static const char *const sites[] = { "leak_here", "forget_here", "traffic_here", "queue_here", "drain_here", "start_here" };
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "verdict", "560", NULL);
+	root = trace(t, &f, 0, "--leak-after", "1s", NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	want_verdict(t, root, "leak_here", "leak");
+	want_verdict(t, root, "forget_here", "leak");
+	want_verdict(t, root, "traffic_here", "steady");
+	want_verdict(t, root, "start_here", "steady");
+	want_verdict(t, root, "queue_here", "growing");
+	want_verdict(t, root, "drain_here", "draining");
+	for (size_t i = 0; i < sizeof(sites) / sizeof(*sites); i++)
+		want_history(t, root, sites[i]);
+	want(t, !strcmp(jstr(root, "processes[0].verdict"), "leak"), "the process, wanted leak, got '%s'",
+	     jstr(root, "processes[0].verdict"));
+	want(t, strstr(jstr(site_at(t, root, "leak_here"), "why"), "0 of ") != NULL, "why, wanted '0 of ...', got '%s'",
+	     jstr(site_at(t, root, "leak_here"), "why"));
+	fx__quit(t, &f);
+}
+
+/* As it is without being asked: some seconds are enough for a suspicion, not for more; and what has just begun is new. */
+TEST(verdicts_take_time)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "verdict", "560", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	fx__send(t, &f, 'n');
+	fx__read_ledger(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_verdict(t, root, "leak_here", "suspect");
+	want_verdict(t, root, "forget_here", "suspect");
+	want_verdict(t, root, "traffic_here", "steady");
+	want_verdict(t, root, "late_here", "new");
+	fx__quit(t, &f);
+}
+
+/* Nothing is said of what was seen for a moment. */
+TEST(no_verdict_at_once)
+{
+	struct fx f;
+	json_t *root, *sites;
+
+	fx__start(t, &f, "verdict", "20", NULL);
+	root = trace(t, &f, 0, NULL);
+	sites = jget(root, "sites");
+	want(t, json_array_size(sites) >= 6, "sites, wanted 6, got %zu", json_array_size(sites));
+	for (size_t i = 0; i < json_array_size(sites); i++)
+		want(t, json_is_null(jget(json_array_get(sites, i), "verdict")) && json_is_null(jget(json_array_get(sites, i), "why")),
+		     "wanted no verdict, got '%s'", jstr(json_array_get(sites, i), "verdict"));
+	want(t, json_is_null(jget(root, "processes[0].verdict")), "the process, wanted no verdict, got '%s'",
+	     jstr(root, "processes[0].verdict"));
+	fx__quit(t, &f);
+}
+
+static int64_t held(struct test *t, const struct ledger *l, const char *site)
+{
+	const struct led_site *s = ledger__site(t, l, site);
+
+	return (int64_t)(s->v[LED_ALLOC_BYTES] - s->v[LED_FREE_BYTES]);
+}
+
+/* Since SIGUSR2, every site has changed by what its own ledger says, to the byte. */
+TEST(baseline)
+{
+	static const char *const sites[] = { "leak_here", "forget_here", "traffic_here", "queue_here", "drain_here", "start_here" };
+	struct ledger then;
+	struct fx f;
+	struct mt m;
+	json_t *root;
+	int64_t sum = 0;
+
+	fx__start(t, &f, "verdict", "20", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	then = f.led;
+	child__kill(t, &m.c, SIGUSR2);
+	child__wait_err(t, &m.c, "malloctrace: baseline set", NULL, patience_s(5));
+	fx__go(t, &f);
+	fx__send(t, &f, 'n');
+	fx__read_ledger(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want(t, ju64(t, root, "baseline_ns") > 0, "baseline_ns, wanted more than 0");
+	for (size_t i = 0; i < sizeof(sites) / sizeof(*sites); i++) {
+		int64_t wanted = held(t, &f.led, sites[i]) - held(t, &then, sites[i]);
+		int64_t got = json_integer_value(jget(site_at(t, root, sites[i]), "since_baseline_bytes"));
+
+		want(t, got == wanted, "%s: wanted %" PRId64 ", got %" PRId64, sites[i], wanted, got);
+		sum += wanted;
+	}
+	want_eq(t, "late_here since_baseline_bytes", 4096,
+		(uint64_t)json_integer_value(jget(site_at(t, root, "late_here"), "since_baseline_bytes")));
+	sum += 4096;
+	want(t, json_integer_value(jget(root, "processes[0].since_baseline_bytes")) == sum, "the process: wanted %" PRId64 ", got %lld",
+	     sum, (long long)json_integer_value(jget(root, "processes[0].since_baseline_bytes")));
+	fx__quit(t, &f);
+}

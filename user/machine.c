@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the images: mappings that were told of a process before it was known that
+ * the process, or its present program, is traced.
+ *
+ * Two streams tell of a process: the kernel's records of mappings, and our own
+ * programs' messages about fork, exec and exit. The records of an exec come before
+ * its message. So records are read first, and as long as an exec was recorded
+ * whose message has not come, mappings gather in an image, which the message's
+ * new life takes over; there may be several execs in a row. Mappings of a process that is
+ * not known, a forked child perhaps, gather likewise. What nobody claims for some seconds is dropped.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "machine.h"
+#include "tracee_group.h"
+#include "tracee_parts.h"
+#include "util/log.h"
+#include "util/parse.h"
+
+#define SECOND_NS 1000000000ull
+#define KEEP_NS (3 * SECOND_NS)
+/* A process can map and exec as it likes before anyone claims it. */
+#define MAX_IMAGE 1024
+#define MAX_IMAGES 64
+/* Looked at each second, of those that need not be. */
+#define FEW_A_SECOND 64
+#define MANY_A_SECOND 512
+
+struct image {
+	struct image *next;	/* a later one of the same pid */
+	pid_t pid;
+	bool exec;		/* it begins with an exec */
+	uint64_t t_ns;
+	struct vec(struct told_mapping) maps;
+};
+
+struct machine {
+	struct tracees *t;
+	const struct group *group;
+	struct hash images;	/* by pid: the first one */
+	struct vec(pid_t) dirty;
+	size_t turn;		/* the tracee that is looked at next */
+	size_t n_closed;	/* processes that this user may not look into */
+	struct err why_closed;
+};
+
+int machine__new(struct tracees *t, const struct group *g, struct machine **ret, struct err *e)
+{
+	struct machine *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return err_set(e, -ENOMEM, "out of memory");
+	m->t = t;
+	m->group = g;
+	*ret = m;
+	return 0;
+}
+
+/* ---- images */
+
+static void image_free(struct image *i)
+{
+	if (!i)
+		return;
+	for (size_t k = 0; k < i->maps.n; k++)
+		free(i->maps.v[k].map.path);
+	vec_done(&i->maps);
+	free(i);
+}
+
+static void forget_images(struct machine *m, pid_t pid)
+{
+	struct image *i = hash__remove(&m->images, pid), *next;
+
+	for (; i; i = next) {
+		next = i->next;
+		image_free(i);
+	}
+}
+
+void machine__free(struct machine *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->images.room; i++)
+		for (struct image *k = m->images.slots[i].value, *next; k; k = next) {
+			next = k->next;
+			image_free(k);
+		}
+	hash__done(&m->images);
+	vec_done(&m->dirty);
+	err_done(&m->why_closed);
+	free(m);
+}
+
+static int push_image(struct machine *m, pid_t pid, bool exec, uint64_t t_ns, struct image **ret)
+{
+	struct image *i = calloc(1, sizeof(*i)), *last = hash__get(&m->images, pid);
+	size_t n = 0;
+
+	if (!i)
+		return -ENOMEM;
+	*i = (struct image){ .pid = pid, .exec = exec, .t_ns = t_ns };
+	for (; last && last->next; last = last->next)
+		n++;
+	if (n >= MAX_IMAGES || (!last && hash__put(&m->images, pid, i))) {
+		free(i);
+		return n >= MAX_IMAGES ? 0 : -ENOMEM;
+	}
+	if (last)
+		last->next = i;
+	*ret = i;
+	return 0;
+}
+
+/* The image that a new life of pid takes over: of an exec, the first that begins with one; NULL: none. */
+static struct image *claim(struct machine *m, pid_t pid, bool exec)
+{
+	struct image *i = hash__get(&m->images, pid), *next;
+
+	while (i) {
+		next = i->next;
+		if (!exec && i->exec)
+			return NULL;
+		if (next)
+			hash__put(&m->images, pid, next);	/* there already: takes no memory */
+		else
+			hash__remove(&m->images, pid);
+		if (i->exec == exec)
+			break;
+		/* what was mapped before the exec is gone */
+		image_free(i);
+		i = next;
+	}
+	return i;
+}
+
+static struct image *last_image(const struct machine *m, pid_t pid)
+{
+	struct image *i = hash__get(&m->images, pid);
+
+	while (i && i->next)
+		i = i->next;
+	return i;
+}
+
+/* ---- who is wanted */
+
+/* selected: who forked it, or it itself under its former name, is traced. */
+static bool is_wanted(const struct machine *m, pid_t pid, const char *comm, bool selected)
+{
+	_cleanup_free_ char *cgroups = NULL;
+
+	if (!group__selects(m->group) || (m->group->follow && selected))
+		return true;
+	/* one that is gone already was where its parent is */
+	if (m->group->cgroups.n && process__cgroups(pid, &cgroups))
+		return selected && group__wants(&(struct group){ .adopt = MT_ADOPT_ALL, .comms = m->group->comms }, comm, NULL);
+	return group__wants(m->group, comm, cgroups);
+}
+
+static bool is_wanted_event(const struct machine *m, const struct mt_event *ev, bool selected)
+{
+	char comm[sizeof(ev->comm) + 1];
+
+	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
+	clean_name(comm);
+	return is_wanted(m, ev->pid, comm, selected);
+}
+
+/* ---- those that are there */
+
+/* Why a single process could not be taken is no reason to end the trace. */
+static int pass_over(struct machine *m, int err, struct err *why, struct err *e)
+{
+	if (err == -ENOMEM || err == -EPERM)
+		return err_set(e, err, "%s", err_msg(why));
+	if (err == -EACCES) {
+		if (!m->n_closed++)
+			m->why_closed = *why;
+		else
+			err_done(why);
+		*why = (struct err){};
+	}
+	return 0;
+}
+
+/* proc 0: the kernel is told of it. */
+static int add_running(struct machine *m, pid_t pid, uint32_t proc, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	struct process process;
+	struct tracee *p;
+	uint64_t start_ticks;
+	int err = process__look(pid, &process, &why);
+
+	if (err) {
+		if (err == -EACCES)
+			kernel__ignore(m->t->kernel, pid, proc);
+		return pass_over(m, err, &why, e);
+	}
+	start_ticks = process.start_ticks;
+	if (!proc)
+		err = kernel__add_process(m->t->kernel, pid, &proc, e);
+	if (err || hash__get(&m->t->by_proc, proc)) {
+		process__done(&process);
+		return err == -ENOSPC ? 0 : err;	/* counted: process_full */
+	}
+	err = tracees__add_running(m->t, &process, proc, &p, &why);
+	if (err)
+		return pass_over(m, err, &why, e);
+	/* it may have ended before the kernel was told, and its pid may be another's now: nobody will tell */
+	if (!process__is(pid, start_ticks)) {
+		kernel__ignore(m->t->kernel, pid, proc);
+		kernel__reconsider(m->t->kernel, pid);
+		model__life_ended(m->t->model, proc);
+		unwind__drop(m->t->unwind, proc);
+		tracee__end(m->t, p);
+	}
+	return 0;
+}
+
+static int look_around(struct machine *m, struct err *e)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *d;
+	int err = 0;
+
+	if (!proc)
+		return err_set(e, -errno, "/proc: %s", strerror(errno));
+	while (!err && (d = readdir(proc))) {
+		char comm[32];
+		uint64_t pid;
+
+		if (parse_u64(d->d_name, 1, INT32_MAX, &pid) || pid == (uint64_t)getpid())
+			continue;
+		if (!process__has_memory(pid))
+			continue;
+		process__thread_comm(pid, pid, comm);
+		if (is_wanted(m, pid, comm, false))
+			err = add_running(m, pid, 0, e);
+		else
+			kernel__ignore(m->t->kernel, pid, 0);
+	}
+	closedir(proc);
+	return err;
+}
+
+int machine__attach(struct machine *m, struct err *e)
+{
+	int err = tracees__share(m->t, e);
+
+	if (!err)
+		err = tracees__probe_asked(m->t, e);
+	/* who comes later most likely maps what malloctrace does */
+	if (!err && m->group->adopt == MT_ADOPT_ALL)
+		err = tracees__probe_own(m->t, e);
+	if (!err)
+		err = tracees__attach(m->t, e);
+	if (!err && m->group->adopt == MT_ADOPT_ALL) {
+		m->t->begun = false;
+		err = look_around(m, e);
+		m->t->begun = true;
+	}
+	if (!err && m->n_closed)
+		say("%zu process%s left out: %s", m->n_closed, m->n_closed == 1 ? " is" : "es are", err_msg(&m->why_closed));
+	return err;
+}
+
+char *machine__attached(const struct machine *m)
+{
+	const char *first = NULL, *slash;
+	size_t n_files = 0;
+	char *text;
+
+	for (size_t i = 0; i < m->t->plans.n; i++) {
+		const struct known_plan *k = m->t->plans.v[i];
+
+		if (!k->probed || k->covered || !k->plan.n_funcs)
+			continue;
+		n_files++;
+		first = first ? first : k->plan.object->path;
+	}
+	slash = first ? strrchr(first, '/') : NULL;
+	first = slash ? slash + 1 : first ? first : "no allocator yet";
+	if (asprintf(&text, n_files < 2 ? "%zu process%s: %s" : "%zu process%s: %s and %zu other file%s", m->t->n_live,
+		     m->t->n_live == 1 ? "" : "es", first, n_files - 1, n_files == 2 ? "" : "s") < 0)
+		return NULL;
+	return text;
+}
+
+/* ---- records */
+
+static int mark_dirty(struct machine *m, const struct tracee *p)
+{
+	pid_t *slot = p->dirty || p->stale ? vec_push(&m->dirty) : NULL;
+
+	if (slot)
+		*slot = p->process.pid;
+	return slot || !(p->dirty || p->stale) ? 0 : -ENOMEM;
+}
+
+static int add_mapping(struct machine *m, struct tracee *p, const struct mapping *map, uint64_t t_ns, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	int err = tracee__add_mapping(m->t, p, map, t_ns, &why);
+
+	if (!err)
+		err = mark_dirty(m, p);
+	return err ? pass_over(m, err, &why, e) : 0;
+}
+
+static int keep_mapping(struct machine *m, struct image *i, const struct watch_record *r)
+{
+	struct told_mapping *slot;
+
+	if (i->maps.n >= MAX_IMAGE)
+		return 0;
+	slot = vec_push(&i->maps);
+	if (!slot)
+		return -ENOMEM;
+	*slot = (struct told_mapping){ r->map, r->t_ns };
+	slot->map.path = strdup(r->map.path);
+	if (slot->map.path)
+		return 0;
+	i->maps.n--;
+	return -ENOMEM;
+}
+
+int machine__on_record(struct machine *m, const struct watch_record *r, struct err *e)
+{
+	struct image *image = last_image(m, r->pid);
+	struct tracee *p = tracees__find(m->t, r->pid);
+	int err = 0;
+
+	switch (r->kind) {
+	case WATCH_LOST:
+		for (size_t i = 0; i < m->t->v.n; i++)
+			m->t->v.v[i]->stale |= !m->t->v.v[i]->ended;
+		break;
+	case WATCH_EXEC:
+		err = push_image(m, r->pid, true, r->t_ns, &image);
+		break;
+	case WATCH_MAPPED:
+		if (r->pid == getpid())
+			break;
+		if (!image && p)
+			return add_mapping(m, p, &r->map, r->t_ns, e);
+		if (!image)
+			err = push_image(m, r->pid, false, r->t_ns, &image);
+		if (!err && image)
+			err = keep_mapping(m, image, r);
+		break;
+	}
+	return err ? err_set(e, err, "out of memory") : 0;
+}
+
+int machine__settle(struct machine *m, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < m->dirty.n && !err; i++) {
+		struct tracee *p = tracees__find(m->t, m->dirty.v[i]);
+		_cleanup_err_ struct err why = {};
+
+		if (!p)
+			continue;
+		if (p->stale)
+			err = tracee__refresh_shared(m->t, p, 0, &why);
+		if (p->dirty) {
+			p->dirty = false;
+			err = tracee__update_unwind(m->t, p, &why);
+		}
+		err = err ? pass_over(m, err, &why, e) : 0;
+	}
+	m->dirty.n = 0;
+	return err;
+}
+
+/* ---- messages */
+
+static void end_life(struct machine *m, uint32_t proc)
+{
+	model__life_ended(m->t->model, proc);
+	unwind__drop(m->t->unwind, proc);
+}
+
+static void throw_out(struct machine *m, const struct mt_event *ev)
+{
+	kernel__ignore(m->t->kernel, ev->pid, ev->proc);
+	forget_images(m, ev->pid);
+}
+
+static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
+{
+	struct tracee_life *parent = hash__get(&m->t->by_proc, ev->old_proc);
+	_cleanup_err_ struct err why = {};
+	struct image *image;
+	struct tracee *p;
+	int err;
+
+	if (!is_wanted_event(m, ev, parent)) {
+		throw_out(m, ev);
+		return 0;
+	}
+	err = parent ? tracees__add_forked(m->t, ev, parent, &p, &why) : 0;
+	if (!parent)
+		return add_running(m, ev->pid, ev->proc, e);
+	if (err)
+		return pass_over(m, err, &why, e);
+	p->followed = m->group->follow;
+	image = claim(m, ev->pid, false);
+	for (size_t i = 0; image && i < image->maps.n && !err; i++)
+		err = add_mapping(m, p, &image->maps.v[i].map, image->maps.v[i].t_ns, e);
+	image_free(image);
+	return err;
+}
+
+static int on_new(struct machine *m, const struct mt_event *ev, struct err *e)
+{
+	struct tracee *p;
+	int err;
+
+	if (!is_wanted_event(m, ev, false)) {
+		throw_out(m, ev);
+		return 0;
+	}
+	err = add_running(m, ev->pid, ev->proc, e);
+	/* it has ended already */
+	if (!err && !hash__get(&m->t->by_proc, ev->proc) && !process__has_memory(ev->pid))
+		err = tracees__add_gone(m->t, ev, NULL, &p, e);
+	return err;
+}
+
+static int on_exec(struct machine *m, const struct mt_event *ev, struct err *e)
+{
+	struct tracee_life *parent = hash__get(&m->t->by_proc, ev->parent);
+	struct tracee *p = tracees__find(m->t, ev->pid);
+	_cleanup_err_ struct err why = {};
+	struct image *image;
+	int err;
+
+	if (ev->old_proc)
+		end_life(m, ev->old_proc);
+	if (!ev->proc || !is_wanted_event(m, ev, p || parent)) {
+		if (ev->proc)
+			throw_out(m, ev);
+		if (p)
+			tracee__end(m->t, p);
+		return 0;
+	}
+	if (!parent && p && p->parent_proc)
+		parent = hash__get(&m->t->by_proc, p->parent_proc);
+	image = claim(m, ev->pid, true);
+	err = tracees__add_execed(m->t, p, ev, parent, image ? image->maps.v : NULL, image ? image->maps.n : 0, &p, &why);
+	image_free(image);
+	if (!err)
+		err = mark_dirty(m, p);
+	return err ? pass_over(m, err, &why, e) : 0;
+}
+
+static void on_exit_of(struct machine *m, const struct mt_event *ev)
+{
+	struct tracee_life *l = hash__get(&m->t->by_proc, ev->proc);
+
+	end_life(m, ev->proc);
+	if (l && tracee__life(l->tracee) == l)
+		tracee__end(m->t, l->tracee);
+	forget_images(m, ev->pid);
+}
+
+int machine__on_event(struct machine *m, const struct mt_event *ev, struct err *e)
+{
+	/* it was there when we looked around, in this very life */
+	if (ev->kind != MT_EV_EXIT && ev->proc && hash__get(&m->t->by_proc, ev->proc))
+		return 0;
+	switch (ev->kind) {
+	case MT_EV_FORK:
+		return on_fork(m, ev, e);
+	case MT_EV_NEW:
+		return on_new(m, ev, e);
+	case MT_EV_EXEC:
+		return on_exec(m, ev, e);
+	case MT_EV_EXIT:
+		on_exit_of(m, ev);
+		return 0;
+	case MT_EV_CHANGED:
+		/* who is traced stays so: what was recorded is of interest still */
+		if (!ev->proc && is_wanted_event(m, ev, false))
+			return add_running(m, ev->pid, 0, e);
+		return 0;
+	}
+	return 0;
+}
+
+/* ---- what nobody tells */
+
+static void drop_old_images(struct machine *m)
+{
+	uint64_t now = now_ns();
+	bool again = true;
+
+	/* removing moves others: from the beginning again */
+	while (again) {
+		again = false;
+		for (size_t i = 0; i < m->images.room && !again; i++) {
+			struct image *k = m->images.slots[i].value;
+
+			if (k && k->t_ns + KEEP_NS < now) {
+				forget_images(m, k->pid);
+				again = true;
+			}
+		}
+	}
+}
+
+void machine__on_second(struct machine *m, bool watched)
+{
+	size_t n_left = MANY_A_SECOND, n_others = watched ? 0 : FEW_A_SECOND, n = m->t->v.n;
+
+	drop_old_images(m);
+	for (size_t i = 0; i < n && n_left; i++) {
+		struct tracee *p = m->t->v.v[m->turn++ % n];
+
+		if (p->ended)
+			continue;
+		/* an end whose message was lost */
+		if (kernel__has_ended(m->t->kernel, tracee__life(p)->proc)) {
+			end_life(m, tracee__life(p)->proc);
+			tracee__end(m->t, p);
+			continue;
+		}
+		if (!p->stale && !n_others)
+			continue;
+		n_others -= !p->stale;
+		n_left--;
+		tracee__refresh_shared(m->t, p, 0, NULL);
+	}
+}
