@@ -363,6 +363,23 @@ Test(judge, leak_that_began_late)
 	done(&s);
 }
 
+/* Up by leaps, a few of them: neither steady nor a trend. A rest tells. */
+Test(judge, too_early_to_tell)
+{
+	static const int leaps[] = { 500, 10, 900, 20, 700, 10 };
+	struct site s = { .age_at_start_ns = DAY };
+
+	for (int t = 0; t < 40; t++) {
+		for (int i = 0; t < 6 && i < leaps[t]; i++)
+			allocate(&s, t + i / 1000.0, 1000, i % 4 ? FOR_EVER : 0.001);
+		look_at(&s, t + 1);
+		if (t + 1 == 6)
+			expect(&s, NULL, NULL);
+	}
+	expect(&s, "steady", NULL);
+	done(&s);
+}
+
 Test(judge, process_of_three_seconds)
 {
 	struct site s = {};

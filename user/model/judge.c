@@ -63,6 +63,7 @@ struct shape {			/* of the course from from_ns on */
 	double t;		/* mean of the increments over its standard error; either sign, INFINITY if they are equal */
 	double t_needed;
 	size_t n_up, n_down;	/* increments */
+	double path;		/* their sum, all taken for positive */
 	double third[N_THIRDS];	/* bytes per second */
 	double low, high;	/* of all points in it */
 	double high_before;	/* the highest floor of any point before it, 0 if there is none */
@@ -142,6 +143,7 @@ static void measure_increments(struct shape *w)
 		double rate = (w->floor[i + 1] - w->floor[i]) / (w->t_s[i + 1] - w->t_s[i]);
 
 		sum += rate;
+		w->path += fabs(w->floor[i + 1] - w->floor[i]);
 		w->n_up += rate > 0;
 		w->n_down += rate < 0;
 	}
@@ -191,11 +193,23 @@ enum sign {
 	REVISITS = 1 << 9,	/* rises, but it has been about as high before, and came down again */
 	UNEVEN = 1 << 10,	/* one third of the time brought four times as much as another */
 	MASKED = 1 << 11,	/* blocks older than the trace were freed, half as many as are held: they may have been this site's */
-	UNSURE = 1 << 12,	/* nothing was freed and it rose of late, but not often enough to tell */
+	UNSURE = 1 << 12,	/* neither rises nor falls, but more than half of its ups and downs went one way, and it has not come to rest */
 };
 
 /* A change is worth a word from 1% of what is held on. */
 #define MATERIAL 0.01
+
+static bool at_rest(const struct shape *w)
+{
+	return fabs(w->third[2]) < fabs(w->third[0] + w->third[1]) / 20;
+}
+
+static bool drifts(const struct shape *w)
+{
+	double change = fabs(w->floor[w->n - 1] - w->floor[0]);
+
+	return change > w->high / 10 && change > w->path / 2 && !at_rest(w);
+}
 
 static bool trends(const struct shape *w, int direction)
 {
@@ -207,8 +221,7 @@ static bool trends(const struct shape *w, int direction)
 	for (size_t k = 0; k < N_THIRDS; k++)
 		if (w->third[k] * direction <= 0)
 			return false;
-	/* it has come to rest */
-	if (fabs(w->third[2]) < fabs(w->third[0] + w->third[1]) / 20)
+	if (at_rest(w))
 		return false;
 	return w->t * direction >= w->t_needed || (!n_against && n_with >= MAX_WINDOWS / 2);
 }
@@ -270,7 +283,7 @@ static unsigned int signs_of(const struct evidence *e, const struct shape *w)
 		signs |= MASKED;
 	if (w->high_before > 0.9 * w->floor[w->n - 1])
 		signs |= REVISITS;
-	if (e->free_calls * 100 <= e->alloc_calls && w->third[2] * w->span_s / N_THIRDS > 0.1 * w->high)
+	if (drifts(w))
 		signs |= UNSURE;
 	return signs;
 }
