@@ -462,15 +462,15 @@ static __always_inline int on_free(mt_regs *ctx)
 	}
 	if (!addr)
 		return 0;
+	sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
+	ra = arch_return_address(ctx);
 	if (blocks_take(addr, t->proc, &b)) {
 		end_block(t, &b, addr, cut, clock_now());
 		t->last_freed = addr;
-		t->last_freed_sp = arch_sp_after_return(ctx);
-		t->last_freed_ra = arch_return_address(ctx);
+		t->last_freed_sp = sp;
+		t->last_freed_ra = ra;
 		return 0;
 	}
-	sp = arch_sp_after_return(ctx);
-	ra = arch_return_address(ctx);
 	/* what the allocator frees for itself, inside a call */
 	if (t->sp && still_inside(ctx, t, sp, ra, MT_COOKIE_FUNC(cookie)))
 		return 0;

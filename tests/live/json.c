@@ -102,11 +102,38 @@ static void want_balance(struct test *t, json_t *c, int n, const char *where)
 	     v[1], v[3], v[5]);
 }
 
+/* What the sites of each process add up to, by its id; those of ids that no process has are in [0]. */
+struct six_sums {
+	uint64_t v[6], n_sites;
+};
+
+static struct six_sums *sum_sites(struct test *t, json_t *sites, uint64_t max_id, int n)
+{
+	struct six_sums *sums = calloc(max_id + 1, sizeof(*sums));
+	char where[64];
+	size_t k;
+	json_t *s;
+
+	must(t, sums, "out of memory");
+	json_array_foreach(sites, k, s) {
+		uint64_t id = ju64(t, s, "process");
+		struct six_sums *sum = &sums[id <= max_id ? id : 0];
+
+		snprintf(where, sizeof(where), "site %zu", k);
+		want_balance(t, s, n, where);
+		sum->n_sites++;
+		for (int c = 0; c < n; c++)
+			sum->v[c] += ju64(t, s, six[c]);
+	}
+	return sums;
+}
+
 void want_invariants(struct test *t, json_t *root)
 {
-	json_t *processes = jget(root, "processes"), *sites = jget(root, "sites"), *p, *s;
-	uint64_t total[6] = { 0 };
-	size_t i, k, n_owned = 0;
+	json_t *processes = jget(root, "processes"), *sites = jget(root, "sites"), *p;
+	uint64_t total[6] = { 0 }, max_id = 0;
+	struct six_sums *sums;
+	size_t i, n_owned = 0;
 	int n = n_recorded(root);
 	char where[64];
 
@@ -114,27 +141,28 @@ void want_invariants(struct test *t, json_t *root)
 	must(t, json_is_array(processes) && json_is_array(sites), "processes and sites, wanted arrays");
 	want_balance(t, jget(root, "totals"), n, "totals");
 	json_array_foreach(processes, i, p) {
-		uint64_t id = ju64(t, p, "id"), sum[6] = { 0 };
+		uint64_t id = ju64(t, p, "id");
+
+		must(t, id && id < 10000000, "process %zu: its id is %" PRIu64, i, id);
+		max_id = id > max_id ? id : max_id;
+	}
+	sums = sum_sites(t, sites, max_id, n);
+	json_array_foreach(processes, i, p) {
+		uint64_t id = ju64(t, p, "id");
 
 		snprintf(where, sizeof(where), "process %" PRIu64, id);
 		want_balance(t, jget(p, "totals"), n, where);
-		json_array_foreach(sites, k, s) {
-			if (ju64(t, s, "process") != id)
-				continue;
-			n_owned++;
-			snprintf(where, sizeof(where), "site %zu", k);
-			want_balance(t, s, n, where);
-			for (int c = 0; c < n; c++)
-				sum[c] += ju64(t, s, six[c]);
-		}
+		n_owned += sums[id].n_sites;
 		for (int c = 0; c < n; c++) {
 			uint64_t own = ju64(t, jget(p, "totals"), six[c]);
 
-			want(t, own == sum[c], "process %" PRIu64 " %s, wanted the sum of its sites %" PRIu64 ", got %" PRIu64, id, six[c],
-			     sum[c], own);
+			want(t, own == sums[id].v[c], "process %" PRIu64 " %s, wanted the sum of its sites %" PRIu64 ", got %" PRIu64, id,
+			     six[c], sums[id].v[c], own);
 			total[c] += own;
 		}
+		sums[id].n_sites = 0;	/* an id is given once */
 	}
+	free(sums);
 	want_eq(t, "sites that belong to a process", json_array_size(sites), n_owned);
 	for (int c = 0; c < n; c++) {
 		uint64_t got = ju64(t, jget(root, "totals"), six[c]);

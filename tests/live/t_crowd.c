@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Very many processes, each with an account of its own that must be met. */
+#include "lt.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct member {
+	uint64_t pid, alloc_calls, alloc_bytes, free_calls, free_bytes, unknown_frees, n_stacks;
+};
+
+static struct member *read_members(struct test *t, const char *path, size_t n)
+{
+	struct member *m = calloc(n + 1, sizeof(*m));
+	char *text = read_all(path, NULL), *line = text;
+	size_t i = 0;
+
+	must(t, text && m, "the crowd's account cannot be read");
+	for (; *line && i < n; i++) {
+		struct member *x = &m[i];
+		int got = sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &x->pid,
+				 &x->alloc_calls, &x->alloc_bytes, &x->free_calls, &x->free_bytes, &x->unknown_frees, &x->n_stacks);
+
+		must(t, got == 7, "the crowd's account, line %zu: '%.80s'", i + 1, line);
+		line = strchr(line, '\n');
+		must(t, line, "the crowd's account ends in the middle of a line");
+		line++;
+	}
+	must(t, i == n, "the crowd's account has %zu of %zu lines", i, n);
+	free(text);
+	return m;
+}
+
+/* A pid may come again while thousands start and end: the row that fits best is taken, and none twice. */
+static json_t *row_of(json_t *rows, const struct member *m, bool *taken)
+{
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(rows, i, row) {
+		if (taken[i] || (uint64_t)json_integer_value(json_object_get(row, "pid")) != m->pid)
+			continue;
+		if ((uint64_t)json_integer_value(jget(row, "totals.alloc_bytes")) != m->alloc_bytes)
+			continue;
+		taken[i] = true;
+		return row;
+	}
+	return NULL;
+}
+
+static void want_members(struct test *t, json_t *root, const struct member *m, size_t n)
+{
+	json_t *rows = jget(root, "processes");
+	bool *taken = calloc(json_array_size(rows) + 1, sizeof(*taken));
+	size_t n_wrong = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *row = row_of(rows, &m[i], taken);
+
+		if (!row || (uint64_t)json_integer_value(jget(row, "totals.alloc_calls")) != m[i].alloc_calls ||
+		    (uint64_t)json_integer_value(jget(row, "totals.free_calls")) != m[i].free_calls ||
+		    (uint64_t)json_integer_value(jget(row, "totals.free_bytes")) != m[i].free_bytes ||
+		    (uint64_t)json_integer_value(jget(row, "totals.unknown_frees")) != m[i].unknown_frees) {
+			if (!n_wrong++)
+				want(t, false, "child %zu (%" PRIu64 "): wanted %" PRIu64 " calls, %" PRIu64 " frees, %" PRIu64 " unknown; got %s", i,
+				     m[i].pid, m[i].alloc_calls, m[i].free_calls, m[i].unknown_frees,
+				     row ? json_dumps(jget(row, "totals"), 0) : "no such process");
+		}
+	}
+	want_eq(t, "children whose figures are wrong", 0, n_wrong);
+	free(taken);
+}
+
+static uint64_t stacks_of_leaf(json_t *root)
+{
+	uint64_t n = 0;
+	size_t i;
+	json_t *site;
+
+	json_array_foreach(jget(root, "sites"), i, site)
+		n += !strcmp(jstr(site, "stack[0].function"), "crowd_leaf");
+	return n;
+}
+
+static json_t *trace_crowd(struct test *t, struct fx *f, size_t n, size_t n_stacks, const char *how, struct member **ret)
+{
+	const char *account = in_dir(t, "account");
+	char a[24], b[24];
+	json_t *root;
+	struct mt m;
+
+	snprintf(a, sizeof(a), "%zu", n);
+	snprintf(b, sizeof(b), "%zu", n_stacks);
+	fx__start(t, f, "crowd", account, a, b, how, NULL);
+	mt__start(t, &m, "-f", "-p", pid_arg(f->c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, f);
+	*ret = read_members(t, account, n);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_scan(t, root);
+	return root;
+}
+
+TEST_LIMIT(crowd_stays, 300)
+{
+	size_t n = scaled(2000), n_stacks = 10;
+	struct member *m;
+	struct fx f;
+	json_t *root = trace_crowd(t, &f, n, n_stacks, "stay", &m);
+	uint64_t wanted = 0;
+
+	want_eq(t, "processes", n + 1, json_array_size(jget(root, "processes")));
+	want_members(t, root, m, n);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_TEMP | LED_PEAK);
+	for (size_t i = 0; i < n; i++)
+		wanted += m[i].n_stacks;
+	want_eq(t, "stacks of all children", wanted, stacks_of_leaf(root));
+	fx__quit(t, &f);
+}
