@@ -13,15 +13,17 @@
  * names the capabilities that are missing for what was asked, no others, and
  * is there only if any is. What was found in the targets follows.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "doctor.h"
+#include "machine.h"
 #include "probe/features.h"
 #include "probe/kernel.h"
 #include "target/watch.h"
-#include "tracee.h"
+#include "tracee_parts.h"
 #include "util/parse.h"
 #include "util/rights.h"
 #include "util/util.h"
@@ -71,9 +73,10 @@ static void tell_missing(FILE *out, unsigned int missing)
 		fprintf(out, "  %-30s %s: %s\n", "missing", names, mend);
 }
 
-static int tell_memory(FILE *out, const struct opts *o, struct err *e)
+static int tell_memory(FILE *out, const struct opts *o, const struct group *g, struct err *e)
 {
-	struct kernel_opts k = { .max_live = o->max_live, .max_stacks = o->max_stacks, .depth = o->depth };
+	struct kernel_opts k = { .max_live = o->max_live, .max_stacks = o->max_stacks, .depth = o->depth, .adopt = g->adopt,
+				 .n_procs = g->adopt ? MT_MAX_PROCS : 0 };
 	char detail[160], bytes[FMT_MAX], live[FMT_MAX], stacks[FMT_MAX];
 	struct table_sizes sizes;
 	int err = table_sizes__choose(&k, &sizes, e);
@@ -137,7 +140,89 @@ static unsigned int tell_unread(FILE *out, const struct tracee *p)
 	return rights__lacking(needs);
 }
 
-static int tell_targets(FILE *out, const struct opts *o, int *ret_status, unsigned int *missing, struct err *e)
+/* Files with an allocator, and how many of the processes map each. */
+static void tell_shared(FILE *out, const struct tracees *t, const size_t *n_users)
+{
+	for (size_t i = 0; i < t->plans.n; i++) {
+		const struct plan *p = &t->plans.v[i]->plan;
+
+		if (p->n_funcs)
+			fprintf(out, "  allocator  %s%s%s\n             %zu functions, %zu points, in %zu process%s, build id %s\n", p->object->path,
+				*p->family ? ", " : "", p->family, p->n_funcs, p->n_points, n_users[i], n_users[i] == 1 ? "" : "es",
+				p->object->build_id ? p->object->build_id : "none");
+	}
+}
+
+struct around {			/* the processes that are looked at */
+	struct tracees *t;
+	struct vec(size_t) n_users;	/* by plan */
+	size_t n_processes, n_closed;
+};
+
+static bool make_room(struct around *a)
+{
+	while (a->n_users.n < a->t->plans.n)
+		if (!vec_push(&a->n_users))
+			return false;
+	return true;
+}
+
+static void look_at(pid_t pid, struct around *a)
+{
+	struct space space = {};
+	size_t n_new;
+	int err = space__refresh(&space, a->t->objects, pid, &n_new, NULL);
+
+	a->n_closed += err == -EACCES;
+	a->n_processes += !err;
+	for (size_t i = 0; i < space.n; i++) {
+		struct known_plan *k;
+		bool again = false;
+		size_t at = 0;
+
+		/* several mappings of one file are one use */
+		for (size_t j = 0; j < i && !again; j++)
+			again = space.v[j].object == space.v[i].object;
+		if (again || !space.v[i].object || tracees__plan_of(a->t, space.v[i].object, false, &k, NULL) || !make_room(a))
+			continue;
+		while (a->t->plans.v[at] != k)
+			at++;
+		a->n_users.v[at]++;
+	}
+	space__done(&space);
+}
+
+/* -a, --comm, --cgroup: who is there, and what would be probed. */
+static int tell_group(FILE *out, const struct group *g, struct tracees *t, unsigned int *missing, struct err *e)
+{
+	struct around a = { .t = t };
+	DIR *proc = opendir("/proc");
+	struct dirent *d;
+
+	if (!proc)
+		return err_set(e, -errno, "/proc: %s", strerror(errno));
+	while ((d = readdir(proc))) {
+		uint64_t pid;
+
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() && process__has_memory(pid) &&
+		    machine__wants(g, pid))
+			look_at(pid, &a);
+	}
+	closedir(proc);
+	fprintf(out, "With %s: %zu process%s now", g->comms->n || g->cgroups.n ? "this selection" : "-a", a.n_processes,
+		a.n_processes == 1 ? "" : "es");
+	if (a.n_closed) {
+		fprintf(out, ", and %zu that this user may not look into", a.n_closed);
+		*missing |= rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE));
+	}
+	fputc('\n', out);
+	if (make_room(&a))
+		tell_shared(out, t, a.n_users.v);
+	vec_done(&a.n_users);
+	return 0;
+}
+
+static int tell_targets(FILE *out, const struct opts *o, const struct group *g, int *ret_status, unsigned int *missing, struct err *e)
 {
 	struct tracees t;
 	int err;
@@ -176,6 +261,8 @@ static int tell_targets(FILE *out, const struct opts *o, int *ret_status, unsign
 			if (t.plans.v[k]->plan.n_funcs)
 				tell_plan(out, &t, &t.plans.v[k]->plan);
 	}
+	if (!err && g->adopt == MT_ADOPT_ALL)
+		err = tell_group(out, g, &t, missing, e);
 	if (err)
 		*ret_status = 1;
 	tracees__done(&t);
@@ -186,6 +273,7 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 {
 	_cleanup_free_ char *targets = NULL;
 	unsigned int missing = features__missing_rights();
+	struct group g = {};
 	struct utsname u;
 	char kernel[160];
 	size_t len = 0;
@@ -198,7 +286,9 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	line(out, kernel, "ok", "");
 	tell_features(out);
 	line(out, "stacks", "ok", "frame pointers, or tables from .eh_frame; -p PID says which");
-	err = tell_memory(out, o, e);
+	err = group__init(&g, o, e);
+	if (!err)
+		err = tell_memory(out, o, &g, e);
 	*ret_status = err || !features__can_trace();
 	if (features__can_trace())
 		line(out, "probes", "", kernel__links_multi() ? "uprobe_multi links, one per role and file" :
@@ -209,12 +299,13 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	later = open_memstream(&targets, &len);
 	if (!later)
 		return err_set(e, -ENOMEM, "out of memory");
-	if (!err && (o->pids.n || o->objects.n))
-		err = tell_targets(later, o, ret_status, &missing, e);
+	if (!err && (o->pids.n || o->objects.n || g.adopt))
+		err = tell_targets(later, o, &g, ret_status, &missing, e);
 	if (fclose(later))
 		return err_set(e, -ENOMEM, "out of memory");
 	tell_rights(out, missing);
 	tell_missing(out, missing);
 	fputs(targets, out);
+	group__done(&g);
 	return err;
 }

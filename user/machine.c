@@ -171,6 +171,15 @@ static bool is_wanted_event(const struct machine *m, const struct mt_event *ev, 
 	return is_wanted(m, ev->pid, comm, selected);
 }
 
+bool machine__wants(const struct group *g, pid_t pid)
+{
+	const struct machine m = { .group = g };
+	char comm[32];
+
+	process__thread_comm(pid, pid, comm);
+	return is_wanted(&m, pid, comm, false);
+}
+
 /* ---- those that are there */
 
 /* Why a single process could not be taken is no reason to end the trace. */
@@ -232,15 +241,13 @@ static int look_around(struct machine *m, struct err *e)
 	if (!proc)
 		return err_set(e, -errno, "/proc: %s", strerror(errno));
 	while (!err && (d = readdir(proc))) {
-		char comm[32];
 		uint64_t pid;
 
 		if (parse_u64(d->d_name, 1, INT32_MAX, &pid) || pid == (uint64_t)getpid())
 			continue;
 		if (!process__has_memory(pid))
 			continue;
-		process__thread_comm(pid, pid, comm);
-		if (is_wanted(m, pid, comm, false))
+		if (machine__wants(m->group, pid))
 			err = add_running(m, pid, 0, e);
 		else
 			kernel__ignore(m->t->kernel, pid, 0);
@@ -251,6 +258,7 @@ static int look_around(struct machine *m, struct err *e)
 
 int machine__attach(struct machine *m, struct err *e)
 {
+	uint64_t began_ns = now_ns();
 	int err = tracees__share(m->t, e);
 
 	if (!err)
@@ -265,6 +273,7 @@ int machine__attach(struct machine *m, struct err *e)
 		err = look_around(m, e);
 		m->t->begun = true;
 	}
+	say_verbose("looked at %zu processes in %.1f ms", m->t->v.n, (now_ns() - began_ns) / 1e6);
 	if (!err && m->n_closed)
 		say("%zu process%s left out: %s", m->n_closed, m->n_closed == 1 ? " is" : "es are", err_msg(&m->why_closed));
 	return err;

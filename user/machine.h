@@ -12,6 +12,9 @@
 
 struct machine;
 
+/* A running process, as it is now. */
+bool machine__wants(const struct group *g, pid_t pid);
+
 /* Neither is the machine's; both outlive it. t has its kernel, model and unwind. */
 int machine__new(struct tracees *t, const struct group *g, struct machine **ret, struct err *e);
 void machine__free(struct machine *m);	/* takes NULL */
