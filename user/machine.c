@@ -526,6 +526,19 @@ static void drop_old_images(struct machine *m)
 	}
 }
 
+/* A life that nobody told of: its message was lost. */
+static void adopt_untold(uint32_t proc, pid_t pid, void *arg)
+{
+	struct machine *m = arg;
+
+	if (hash__get(&m->t->by_proc, proc))
+		return;
+	if (!process__has_memory(pid) || !machine__wants(m->group, pid))
+		kernel__ignore(m->t->kernel, pid, proc);
+	else
+		add_running(m, pid, proc, NULL);
+}
+
 void machine__on_second(struct machine *m, bool watched)
 {
 	size_t n_left = MANY_A_SECOND, n_others = watched ? 0 : FEW_A_SECOND, n = m->t->v.n;
@@ -548,4 +561,5 @@ void machine__on_second(struct machine *m, bool watched)
 		n_left--;
 		tracee__refresh_shared(m->t, p, 0, NULL);
 	}
+	kernel__for_each_life(m->t->kernel, SECOND_NS, adopt_untold, m);
 }

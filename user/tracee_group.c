@@ -39,21 +39,41 @@ static const struct known_plan *covered_by(const struct tracees *t, const struct
 	for (size_t i = 0; id && i < t->plans.n; i++) {
 		const struct known_plan *other = t->plans.v[i];
 
-		if (other != k && other->probed && other->plan.n_funcs && !other->covered && other->plan.object->build_id &&
+		if (other != k && other->probed && other->plan.n_funcs && !other->covered && !other->refused && other->plan.object->build_id &&
 		    !strcmp(other->plan.object->build_id, id) && cover__is_probed(&k->plan))
 			return other;
 	}
 	return NULL;
 }
 
+/*
+ * A file that was written to in place is the same one to the kernel, which goes on
+ * putting breakpoints where the old code had its functions. They must go at once.
+ */
+static void unprobe_former(struct tracees *t, const struct object *now)
+{
+	for (size_t i = 0; i < t->plans.n; i++) {
+		struct known_plan *k = t->plans.v[i];
+		const struct object *obj = k->plan.object;
+
+		if (!k->probed || k->covered || k->refused || obj == now || !obj->changed || obj->dev != now->dev || obj->ino != now->ino)
+			continue;
+		attachment__remove(t->everyone, obj);
+		k->refused = true;	/* it stays in the list of what was probed */
+		say("%s was written to: its old probes are taken out; who has the old code mapped is not seen any more", obj->path);
+	}
+}
+
 /* p: who mapped it first, or NULL. What cannot be probed is said, and leaves the others as they are. */
 static int probe(struct tracees *t, const struct tracee *p, struct known_plan *k, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
-	const struct known_plan *other = covered_by(t, k);
 	const struct plan *plan = &k->plan;
+	const struct known_plan *other;
 	int err;
 
+	unprobe_former(t, plan->object);
+	other = covered_by(t, k);
 	if (other) {
 		k->probed = k->covered = true;
 		k->probed_ns = other->probed_ns;

@@ -41,6 +41,7 @@ static const struct step steps[] = {
 struct link {
 	int fd;			/* uprobe_multi */
 	struct bpf_link *perf;	/* else */
+	const struct object *object;
 	bool often;		/* hit more than others */
 };
 
@@ -175,6 +176,7 @@ static int attach_multi(struct attachment *a, size_t step, struct bpf_program *p
 
 	if (!l)
 		return -ENOMEM;
+	l->object = obj;
 	l->fd = uprobe_multi__link(bpf_program__fd(prog), obj->fd_path, c->offsets.v, c->cookies.v, c->offsets.n,
 				   at_return(step), a->pid);
 	if (l->fd < 0) {
@@ -194,6 +196,7 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 		if (!l)
 			return -ENOMEM;
 		l->fd = -1;
+		l->object = obj;
 		l->perf = bpf_program__attach_uprobe_opts(prog, a->pid ? a->pid : -1, obj->fd_path, c->offsets.v[i], &opts);
 		if (!l->perf) {
 			a->links[step].n--;
@@ -328,8 +331,11 @@ static void close_one(void *arg, size_t i)
 		eventfd_write(c->event_fd, 1);
 }
 
-/* Entries first, as attach.h says. often: only those that the target meets most, or only the others. */
-static void move_links(struct attachment *a, size_t n_steps, bool often, struct closing *c)
+/*
+ * Entries first, as attach.h says. often: only those that the target meets most, or only the others. obj: only those in it,
+ * NULL: in all.
+ */
+static void move_links(struct attachment *a, size_t n_steps, const struct object *obj, bool often, struct closing *c)
 {
 	for (size_t step = n_steps; step-- > 0;) {
 		size_t kept = 0;
@@ -337,7 +343,7 @@ static void move_links(struct attachment *a, size_t n_steps, bool often, struct 
 		for (size_t i = 0; i < a->links[step].n; i++) {
 			struct link *l;
 
-			if (a->links[step].v[i].often != often) {
+			if (a->links[step].v[i].often != often || (obj && a->links[step].v[i].object != obj)) {
 				a->links[step].v[kept++] = a->links[step].v[i];
 				continue;
 			}
@@ -372,7 +378,7 @@ void attachments__free(struct attachment *const *v, size_t n)
 
 		for (size_t i = 0; i < n; i++)
 			if (v[i])
-				move_links(v[i], ARRAY_SIZE(v[i]->links), often, &c);
+				move_links(v[i], ARRAY_SIZE(v[i]->links), NULL, often, &c);
 		close_now(&c);
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -382,6 +388,22 @@ void attachments__free(struct attachment *const *v, size_t n)
 			vec_done(&v[i]->plans);
 		free(v[i]);
 	}
+}
+
+void attachment__remove(struct attachment *a, const struct object *obj)
+{
+	size_t kept = 0;
+
+	for (int often = 1; often >= 0; often--) {
+		struct closing c = {};
+
+		move_links(a, ARRAY_SIZE(a->links), obj, often, &c);
+		close_now(&c);
+	}
+	for (size_t i = 0; i < a->plans.n; i++)
+		if (a->plans.v[i]->object != obj)
+			a->plans.v[kept++] = a->plans.v[i];
+	a->plans.n = kept;
 }
 
 void attachment__free(struct attachment *a)
@@ -400,8 +422,8 @@ struct closing *attachments__take(struct attachment *const *v, size_t n, bool pa
 		if (!v[i])
 			continue;
 		v[i]->parked = parked;
-		move_links(v[i], ARRAY_SIZE(steps), true, c);
-		move_links(v[i], ARRAY_SIZE(steps), false, c);
+		move_links(v[i], ARRAY_SIZE(steps), NULL, true, c);
+		move_links(v[i], ARRAY_SIZE(steps), NULL, false, c);
 	}
 	return c;
 }

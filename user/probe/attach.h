@@ -22,6 +22,8 @@ int attachment__new(struct kernel *k, pid_t pid, struct attachment **ret, struct
 /* Adds the probes of some objects, all steps across all of them. funcs: the table that the plans refer to. */
 int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,
 		    struct err *e);
+/* Takes the probes of one object out again. */
+void attachment__remove(struct attachment *a, const struct object *obj);
 /* Tells when the entry point of a program of our own is reached: see kernel__started. */
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
 /*
