@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,25 @@
 #include <unistd.h>
 
 /* Everybody's stacks would be a report of hundreds of megabytes. */
-#define SHORT "--json", "--depth", "12", "--no-inlines", "--no-source"
+#define SHORT "--json", "--depth", "8", "--no-inlines", "--no-source"
+
+/* Sites of others would be looked through again and again. */
+static void drop_others(struct test *t, json_t *root)
+{
+	json_t *processes = jget(root, "processes"), *sites = jget(root, "sites"), *mine = json_array(), *p, *s;
+	size_t i, n = json_array_size(processes);
+	bool *is_mine = calloc(n + 1, sizeof(*is_mine));	/* by id */
+
+	must(t, mine && is_mine && json_is_array(sites), "no sites");
+	json_array_foreach(processes, i, p)
+		if (ju64(t, p, "id") <= n)
+			is_mine[ju64(t, p, "id")] = strstr(jstr(p, "exe"), lt_fixtures) || strstr(jstr(p, "exe"), t->dir);
+	json_array_foreach(sites, i, s)
+		if (ju64(t, s, "process") <= n && is_mine[ju64(t, s, "process")])
+			json_array_append(mine, s);
+	json_object_set_new(root, "sites", mine);
+	free(is_mine);
+}
 
 static json_t *stop(struct test *t, struct mt *m, int sig)
 {
@@ -35,6 +54,7 @@ static json_t *stop(struct test *t, struct mt *m, int sig)
 	want(t, got == 0 || got == 3, "malloctrace's exit status, wanted 0 or 3, got %d; stderr: %.600s", got, m->c.errs.s);
 	root = json_loads(m->c.outs.s, JSON_REJECT_DUPLICATES, &e);
 	must(t, root != NULL, "standard output is no JSON: line %d: %s; stderr: %.400s", e.line, e.text, m->c.errs.s);
+	drop_others(t, root);
 	return root;
 }
 
@@ -67,6 +87,17 @@ static unsigned int want_ledgers(struct test *t, json_t *root, const char *dir, 
 		n++;
 	}
 	closedir(d);
+	return n;
+}
+
+static uint64_t lives_of(struct test *t, json_t *root, pid_t pid)
+{
+	uint64_t n = 0;
+	json_t *p;
+	size_t i;
+
+	json_array_foreach(jget(root, "processes"), i, p)
+		n += ju64(t, p, "pid") == (uint64_t)pid;
 	return n;
 }
 
@@ -186,17 +217,6 @@ TEST(follow_killed)
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
 }
 
-static uint64_t lives_of(struct test *t, json_t *root, pid_t pid)
-{
-	uint64_t n = 0;
-	json_t *p;
-	size_t i;
-
-	json_array_foreach(jget(root, "processes"), i, p)
-		n += ju64(t, p, "pid") == (uint64_t)pid;
-	return n;
-}
-
 /* With -p nobody else meets a probe; with -f nobody else is counted. */
 TEST(others_are_left_alone)
 {
@@ -274,37 +294,52 @@ TEST_LIMIT(all_short_lives, 180)
 	want_eq(t, "ledgers", 21, want_ledgers(t, root, dir, LED_ALL));
 }
 
-/* A libc of its own: found when it is mapped, probed while the program starts, exact from there. */
-TEST_LIMIT(all_late_file, 180)
+/* The loader and the libc that fixtures use, copied into a directory; the loader's path. */
+static const char *copy_libc(struct test *t, const char *to)
 {
-	const char *dir = ledgers(t), *loader = NULL, *libc = NULL;
 	char line[4400], file[4096];
-	struct spawn s = { 0 };
+	const char *loader = NULL;
+	unsigned int n = 0;
 	struct fx f;
-	struct mt m;
-	json_t *root;
 	FILE *maps;
 
-	fx__start(t, &f, "group", dir, "hold", NULL);
+	fx__start(t, &f, "group", t->dir, "hold", NULL);
 	snprintf(line, sizeof(line), "/proc/%d/maps", f.c.pid);
 	maps = fopen(line, "re");
 	must(t, maps != NULL, "no maps");
-	while (fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%*s %*s %*s %*s %*s %4095s", file) == 1 && strstr(file, ".so")) {
-			const char **to = strstr(file, "/ld-") ? &loader : strstr(file, "libc.so") ? &libc : NULL;
+	while (fgets(line, sizeof(line), maps)) {
+		const char *name, *path;
 
-			if (to && !*to) {
-				*to = in_dir(t, "%s", strrchr(file, '/') + 1);
-				copy_file(t, file, *to);
-			}
-		}
+		if (sscanf(line, "%*s %*s %*s %*s %*s %4095s", file) != 1 || !strstr(file, ".so"))
+			continue;
+		name = strrchr(file, '/') + 1;
+		path = in_dir(t, "%s/%s", to, name);
+		if ((strncmp(name, "ld-", 3) && strncmp(name, "libc.so", 7)) || !access(path, R_OK))
+			continue;
+		copy_file(t, file, path);
+		must(t, !chmod(path, 0755), "chmod");
+		if (!strncmp(name, "ld-", 3))
+			loader = path;
+		n++;
+	}
 	fclose(maps);
-	must(t, loader && libc && !chmod(loader, 0755), "no loader and libc to copy");
+	must(t, loader && n == 2, "no loader and libc to copy");
 	child__kill(t, &f.c, SIGKILL);
 	child__wait(t, &f.c);
+	return loader;
+}
+
+/* A libc of its own: found when it is mapped, probed while the program starts, exact from there. */
+TEST_LIMIT(all_late_file, 180)
+{
+	const char *dir = ledgers(t), *loader = copy_libc(t, ".");
+	struct spawn s = { .argv = { loader, "--library-path", t->dir, fixture("group"), dir, "fork", "3" } };
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
 	mt__start(t, &m, "-a", SHORT, NULL);
 	mt__wait_attached(t, &m);
-	s = (struct spawn){ .argv = { loader, "--library-path", t->dir, fixture("group"), dir, "fork", "3" } };
 	fx__start_as(t, &f, &s);
 	child__wait_err(t, &m.c, "malloctrace: libc.so", "was probed", 60);
 	fx__go(t, &f);
@@ -312,6 +347,111 @@ TEST_LIMIT(all_late_file, 180)
 	must(t, !rename(in_dir(t, "ledgers/%d.0", f.c.pid), in_dir(t, "ledgers/%d.1", f.c.pid)), "rename");
 	root = stop(t, &m, SIGINT);
 	want_eq(t, "ledgers", 4, want_ledgers(t, root, dir, LED_ALL & ~LED_ONLY));
+}
+
+static unsigned int probes_in(json_t *root, const char *part)
+{
+	unsigned int n = 0;
+	json_t *p;
+	size_t i;
+
+	json_array_foreach(jget(root, "probes"), i, p)
+		n += strstr(jstr(p, "object"), part) != NULL;
+	return n;
+}
+
+/* Two containers on one image: the second one's libc is probed already, and nothing is counted twice. */
+TEST_LIMIT(all_overlays, 180)
+{
+	static const char *const names[] = { "one", "two" };
+	const char *dir = ledgers(t), *loader;
+	struct spawn s[2];
+	struct fx f[2];
+	struct mt m;
+	json_t *root;
+
+	make_dirs(t, in_dir(t, "image/x"));
+	make_dirs(t, in_dir(t, "empty/x"));
+	loader = strrchr(copy_libc(t, "image"), '/') + 1;
+	/* gone with this process */
+	must(t, !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "mount namespace: %s", strerror(errno));
+	for (int i = 0; i < 2; i++) {
+		char options[512];
+
+		make_dirs(t, in_dir(t, "container-%s/x", names[i]));
+		snprintf(options, sizeof(options), "lowerdir=%s:%s", in_dir(t, "image"), in_dir(t, "empty"));
+		if (mount("overlay", in_dir(t, "container-%s", names[i]), "overlay", MS_RDONLY, options))
+			skip(t, "no overlay can be mounted here: %s", strerror(errno));
+		s[i] = (struct spawn){ .argv = { in_dir(t, "container-%s/%s", names[i], loader), "--library-path",
+						 in_dir(t, "container-%s", names[i]), fixture("group"), dir, "fork", "3" } };
+	}
+	mt__start(t, &m, "-a", SHORT, NULL);
+	mt__wait_attached(t, &m);
+	for (int i = 0; i < 2; i++) {
+		fx__start_as(t, &f[i], &s[i]);
+		if (!i)
+			child__wait_err(t, &m.c, "malloctrace: libc.so", "was probed", 60);
+		fx__go(t, &f[i]);
+		fx__quit(t, &f[i]);
+		must(t, !rename(in_dir(t, "ledgers/%d.0", f[i].c.pid), in_dir(t, "ledgers/%d.1", f[i].c.pid)), "rename");
+	}
+	root = stop(t, &m, SIGINT);
+	want_eq(t, "ledgers", 8, want_ledgers(t, root, dir, LED_ALL & ~LED_ONLY));
+	want_eq(t, "files of the containers that are probed", 1, probes_in(root, "/container-"));
+	/* the same where both are there already, and known by the numbers that they see */
+	for (int i = 0; i < 2; i++) {
+		s[i].argv[5] = "hold";
+		s[i].argv[6] = NULL;
+		fx__start_as(t, &f[i], &s[i]);
+	}
+	mt__start(t, &m, "-a", SHORT, NULL);
+	mt__wait_attached(t, &m);
+	for (int i = 0; i < 2; i++)
+		fx__go(t, &f[i]);
+	root = stop(t, &m, SIGINT);
+	for (int i = 0; i < 2; i++) {
+		want_ledger(t, root, process_of(t, root, f[i].c.pid, 0), &f[i].led, LED_ALL);
+		fx__quit(t, &f[i]);
+	}
+	want_eq(t, "files of the containers that are probed", 1, probes_in(root, "/container-"));
+}
+
+/* A library that is written to in place: its old probes go, and it is probed anew. */
+TEST_LIMIT(all_file_written_to, 180)
+{
+	const char *library = in_dir(t, "libpre.so");
+	struct fx f;
+	struct mt m;
+	json_t *root;
+	char *bytes;
+	size_t n, at;
+	FILE *out;
+
+	copy_file(t, fixture("libpre.so"), library);
+	mt__start(t, &m, "-a", "--prefix", "pre_", SHORT, NULL);
+	mt__wait_attached(t, &m);
+	fx__start(t, &f, "life", "late", library, NULL);
+	fx__go(t, &f);		/* loaded */
+	child__wait_err(t, &m.c, "malloctrace: libpre.so", "was probed", 60);
+	fx__quit(t, &f);
+	/* another build id, behind "GNU" in its note: the rest is the same, so old and new probes are at the same places */
+	bytes = read_all(library, &n);
+	must(t, bytes != NULL, "%s", library);
+	for (at = 0; at + 20 < n && memcmp(bytes + at, "\3\0\0\0GNU", 8); at++)
+		;
+	must(t, at + 20 < n, "no build id in libpre.so");
+	bytes[at + 8] ^= 0xff;
+	out = fopen(library, "r+e");
+	must(t, out && fwrite(bytes, 1, n, out) == n && !fclose(out), "%s: %s", library, strerror(errno));
+	fx__start(t, &f, "life", "late", library, NULL);
+	fx__go(t, &f);
+	child__wait_err(t, &m.c, "malloctrace: libpre.so", "was probed", 60);
+	fx__go(t, &f);
+	root = stop(t, &m, SIGINT);
+	want(t, strstr(m.c.errs.s, "was written to") != NULL, "a line about it, wanted on stderr: %.600s", m.c.errs.s);
+	want_ledger(t, root, process_of(t, root, f.c.pid, (unsigned int)lives_of(t, root, f.c.pid) - 1), &f.led, LED_ALL & ~LED_ONLY);
+	free(bytes);
+	fx__quit(t, &f);
 }
 
 static const char *jemalloc(struct test *t)
@@ -373,6 +513,61 @@ TEST_LIMIT(all_zombies, 180)
 	want_bool(t, process_of(t, root, killed.c.pid, 0), "ended", true);
 	child__wait(t, &gone.c);
 	child__wait(t, &killed.c);
+}
+
+/* ---- other ways to record, and to attach */
+
+TEST_LIMIT(all_modes, 180)
+{
+	static const char *const modes[][3] = {
+		{ "--mode", "count", NULL }, { "--size", "usable", NULL }, { "--sample", "1", NULL }
+	};
+
+	for (unsigned int i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		struct fx f;
+		struct mt m;
+		json_t *root;
+
+		mt__start(t, &m, "-a", modes[i][0], modes[i][1], SHORT, NULL);
+		mt__wait_attached(t, &m);
+		if (i == 1)
+			fx__start(t, &f, "basic", "--usable", "leak", "1000", NULL);
+		else
+			fx__start(t, &f, "basic", "leak", "1000", NULL);
+		fx__go(t, &f);
+		root = stop(t, &m, SIGINT);
+		want_ledger(t, root, process_of(t, root, f.c.pid, 1), &f.led, i == 0 ? LED_COUNT | LED_ONLY : i == 1 ? LED_ALL : LED_ALL & ~(LED_PEAK | LED_ONLY));
+		json_decref(root);
+		fx__quit(t, &f);
+	}
+}
+
+TEST_LIMIT(all_by_perf_events, 180)
+{
+	const char *dir = ledgers(t);
+	struct spawn s = { .argv = { lt_bin, "-a", SHORT }, .env = { "MALLOCTRACE_LINKS=perf" } };
+	struct mt m;
+	json_t *root;
+	struct fx f;
+
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__start(t, &f, "group", dir, "fork", "5", NULL);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	must(t, !rename(in_dir(t, "ledgers/%d.0", f.c.pid), in_dir(t, "ledgers/%d.1", f.c.pid)), "rename");
+	root = stop(t, &m, SIGINT);
+	want_eq(t, "ledgers", 6, want_ledgers(t, root, dir, LED_ALL));
+}
+
+TEST(doctor_of_all)
+{
+	struct mt m;
+
+	want_eq(t, "exit status of doctor -a", 0, (uint64_t)mt__run(t, &m, "doctor", "-a", NULL));
+	want(t, strstr(m.c.outs.s, "With -a: ") && strstr(m.c.outs.s, "libc.so"), "processes and files, wanted in: %.900s", m.c.outs.s);
+	want_eq(t, "exit status of doctor --comm", 0, (uint64_t)mt__run(t, &m, "doctor", "--comm", "no-such-name", NULL));
+	want(t, strstr(m.c.outs.s, "0 processes now") != NULL, "no process, wanted in: %.900s", m.c.outs.s);
 }
 
 /* ---- --comm */
