@@ -462,9 +462,9 @@ struct mt_walk {		/* the registers of one frame on the way up */
 struct mt_memo_key {
 	__u64 caller, sp, fp;
 	__u32 func, proc;
-	__u32 gen;		/* mt_proc.gen */
-	__u32 tid;		/* --by thread; else 0 */
+	__u64 gen_tid;		/* mt_proc.gen; above it, with --by thread, the thread. One word: it is compared as such */
 };
+#define MT_MEMO_TID(key) ((__u32)((key)->gen_tid >> 32))
 
 struct mt_memo {
 	struct mt_memo_key key;

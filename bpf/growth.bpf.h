@@ -340,7 +340,7 @@ static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_t
 
 	if (!s)
 		return site;
-	s->key.tid = mt_by_thread ? t->vtid : 0;
+	s->key.gen_tid = mt_by_thread ? (__u64)t->vtid << 32 : 0;
 	if (!fault_begin_walk(task, s))
 		goto out;
 	if (p && p->walk != MT_WALK_TABLE) {

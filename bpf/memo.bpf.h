@@ -70,8 +70,7 @@ __noinline __u32 memo_site(struct mt_scratch *s, struct mt_thread *t)
 	k = (s->key.caller >> 2 ^ s->key.sp >> 5 ^ s->key.sp >> 9) & (MT_N_MEMOS - 1);
 	m = memo_at(s, k);
 	if (m->key.caller != s->key.caller || m->key.sp != s->key.sp || m->key.fp != s->key.fp ||
-	    m->key.func != s->key.func || m->key.proc != s->key.proc || m->key.gen != s->key.gen ||
-	    m->key.tid != s->key.tid) {
+	    m->key.func != s->key.func || m->key.proc != s->key.proc || m->key.gen_tid != s->key.gen_tid) {
 		m->key = s->key;
 		m->n_words = 0;
 		m->n_missed = 0;

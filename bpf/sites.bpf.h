@@ -148,7 +148,7 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	site->hash = h;
 	site->proc = proc;
 	site->func = func;
-	site->tid = s->key.tid;
+	site->tid = MT_MEMO_TID(&s->key);
 	site->first_ns = clock_ns();
 	/* an exchange: behind all of the above, for the reader in user space */
 	__sync_lock_test_and_set(&site->stack, MT_STACK(at, n, s->walk.end));
@@ -177,7 +177,7 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 
 	if (!s)
 		return spare_site(proc);
-	h = mt_mix(s->walk.hash + ((__u64)s->key.tid << 32 | func << 16 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
+	h = mt_mix(s->walk.hash + ((s->key.gen_tid >> 32) << 32 | func << 16 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
 	tag = h & ~MT_SITE_MASK;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_SITE_PROBES; i++) {
@@ -234,7 +234,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 	if (!s)
 		return site;
 	s->key = (struct mt_memo_key){ .caller = caller, .sp = sp, .fp = arch_fp(ctx), .func = func, .proc = proc,
-				       .gen = p ? p->gen : 0, .tid = mt_by_thread ? t->vtid : 0 };
+				       .gen_tid = (p ? p->gen : 0) | (mt_by_thread ? (__u64)t->vtid << 32 : 0) };
 	known = memo_site(s, t);
 	if (known) {
 		scratch_release(t, s);
