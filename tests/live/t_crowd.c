@@ -121,3 +121,33 @@ TEST_LIMIT(crowd_stays, 300)
 	want_eq(t, "stacks of all children", wanted, stacks_of_leaf(root));
 	fx__quit(t, &f);
 }
+/* One process, very many files with an allocator, all of them mapped while it is traced. */
+TEST_LIMIT(crowd_of_files, 300)
+{
+	size_t n = scaled(200), n_probed = 0, i;
+	json_t *root, *process, *probe;
+	char number[24];
+	struct fx f;
+	struct mt m;
+
+	for (i = 0; i < n; i++)
+		copy_file(t, fixture("libpre.so"), in_dir(t, "%zu.so", i));
+	snprintf(number, sizeof(number), "%zu", n);
+	fx__start(t, &f, "manylibs", t->dir, number, NULL);
+	mt__start(t, &m, "-f", "-p", pid_arg(f.c.pid), "--prefix", "pre_", "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	/* it is said of each when its probes are in place */
+	for (i = 0; i < n; i++)
+		child__wait_err(t, &m.c, "malloctrace: ", "was probed", patience_s(60));
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	process = process_of(t, root, f.c.pid, 0);
+	want_ledger(t, root, process, &f.led, LED_STACKS | LED_TEMP);
+	want(t, ju64(t, process, "unseen_ns") > 0, "unseen_ns, wanted more than 0");
+	json_array_foreach(jget(root, "probes"), i, probe)
+		n_probed += !!strstr(jstr(probe, "object"), t->dir);
+	want_eq(t, "files that are probed", n, n_probed);
+	fx__quit(t, &f);
+}
