@@ -106,7 +106,7 @@ static inline __attribute__((always_inline)) __u64 mt_born_ago(__u64 born, __u64
 struct mt_block {
 	__u64 key;
 	__u64 val;
-	__u64 born_ns;		/* MT_BORN() */
+	__u64 born;		/* MT_BORN() */
 };
 
 #define MT_WAYS 5
@@ -130,7 +130,7 @@ struct mt_over_key {
 
 struct mt_over {
 	__u64 size;
-	__u64 born_ns;		/* MT_BORN() */
+	__u64 born;		/* MT_BORN() */
 	__u32 site;
 	__u32 pad;
 };
@@ -348,7 +348,7 @@ struct mt_thread {
 	__u32 old_site;		/* and its block, if it was in the table; else 0 */
 	__u32 filter_gen;	/* mt_filter_gen when proc was asked for; ~ of it: proc is 0 */
 	__u64 old_size;
-	__u64 old_born_ns;	/* MT_BORN() */
+	__u64 old_born;		/* MT_BORN() */
 	/* freed at once? */
 	__u64 last_block;
 	/* operator delete that calls free: one free, seen twice */

@@ -114,7 +114,7 @@ static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp,
  */
 static __always_inline void put_old_back(struct mt_thread *t)
 {
-	struct taken old = { .size = t->old_size, .born_ns = t->old_born_ns, .site = t->old_site };
+	struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site };
 
 	if (t->old_site && !blocks_put(t->old, t->proc, &old))
 		end_old_block(t, &old, t->old, mt_cut, clock_now());
@@ -237,7 +237,7 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 		t->old = i < MT_N_ARGS ? arg[i & 7] : 0;
 		if (t->old && blocks_take(t->old, t->proc, &old)) {
 			t->old_size = old.size;
-			t->old_born_ns = old.born_ns;
+			t->old_born = old.born;
 			t->old_site = old.site;
 		}
 	}
@@ -370,7 +370,7 @@ static __always_inline int on_return(mt_regs *ctx)
 		return 0;
 	}
 	if (!addr) {
-		struct taken old = { .size = t->old_size, .born_ns = t->old_born_ns, .site = t->old_site };
+		struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site };
 
 		if (is_realloc && t->old && (!t->size || (t->cookie & MT_COOKIE_FREES_ON_FAIL))) {
 			/* realloc(p, 0) that freed p, as glibc's does */
@@ -389,7 +389,7 @@ static __always_inline int on_return(mt_regs *ctx)
 	}
 
 	if (is_realloc && t->old) {
-		struct taken old = { .size = t->old_size, .born_ns = t->old_born_ns, .site = t->old_site };
+		struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site };
 
 		if (t->old_site)
 			end_old_block(t, &old, t->old, cut, now);
@@ -409,16 +409,16 @@ static __always_inline int on_return(mt_regs *ctx)
 	if (size < mt_min_size || size > mt_max_size || !sampled(t, size))
 		return 0;
 	site = site_here(ctx, t, func, caller, sp);
-	block = (struct taken){ .size = size, .born_ns = MT_BORN(now, t->serial), .site = site };
+	block = (struct taken){ .size = size, .born = MT_BORN(now, t->serial), .site = site };
 	if (!blocks_put_new(addr, t->proc, &block)) {
 		/* a block is there still: its free was not seen; or there is no room at home */
 		if (blocks_take(addr, t->proc, &stale)) {
 			if (mt_budget && mt_gaps) {
-				stale.born_ns = 0;
+				stale.born = 0;
 			} else {
 				count(MT_LOST_MISSED_FREE);
 				/* nobody knows who freed it */
-				stale.born_ns = MT_BORN(stale.born_ns, t->serial);
+				stale.born = MT_BORN(stale.born, t->serial);
 			}
 			end_old_block(t, &stale, addr, cut, now);
 		}

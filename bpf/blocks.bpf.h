@@ -42,12 +42,12 @@ struct {
 
 struct taken {
 	__u64 size;
-	__u64 born_ns;
+	__u64 born;
 	__u32 site;
 };
 
 /* reclaim.bpf.h: takes the place of a block whose process has ended; 0: there is none in this bucket. */
-__noinline int put_over_dead(__u32 bucket, __u64 key, __u64 val, __u64 born_ns);
+__noinline int put_over_dead(__u32 bucket, __u64 key, __u64 val, __u64 born);
 /* A block of this process found no room. */
 __noinline int lose_block(__u32 proc);
 
@@ -65,13 +65,13 @@ static __always_inline bool take_from(struct mt_bucket *b, __u64 key, struct tak
 		struct mt_block *e = &b->way[i];
 
 		if (e->key == key) {
-			__u64 born = e->born_ns, val = e->val;
+			__u64 born = e->born, val = e->val;
 
 			if (__sync_val_compare_and_swap(&e->key, key, 0) != key)
 				continue;
 			ret->size = val >> MT_SITE_BITS;
 			ret->site = val & MT_SITE_MASK;
-			ret->born_ns = born;
+			ret->born = born;
 			return true;
 		}
 	}
@@ -92,7 +92,7 @@ static __noinline bool take_overflow(__u64 addr, __u32 proc, struct taken *ret)
 	__sync_fetch_and_add(&mt_n_over, -1ULL);
 	ret->size = found.size;
 	ret->site = found.site;
-	ret->born_ns = found.born_ns;
+	ret->born = found.born;
 	return true;
 }
 
@@ -119,7 +119,7 @@ static __always_inline bool blocks_take(__u64 addr, __u32 proc, struct taken *re
 	return false;
 }
 
-static __always_inline bool put_into(struct mt_bucket *b, __u64 key, __u64 val, __u64 born_ns)
+static __always_inline bool put_into(struct mt_bucket *b, __u64 key, __u64 val, __u64 born)
 {
 #pragma unroll
 	for (int i = 0; i < MT_WAYS; i++) {
@@ -127,7 +127,7 @@ static __always_inline bool put_into(struct mt_bucket *b, __u64 key, __u64 val, 
 
 		if (!e->key && !__sync_val_compare_and_swap(&e->key, 0, MT_KEY_CLAIMED)) {
 			e->val = val;
-			e->born_ns = born_ns;
+			e->born = born;
 			__sync_lock_test_and_set(&e->key, key);
 			return true;
 		}
@@ -154,7 +154,7 @@ static __always_inline bool blocks_put_new(__u64 addr, __u32 proc, const struct 
 #pragma unroll
 	for (int i = 0; i < MT_WAYS; i++)
 		known |= home->way[i].key == key;
-	return !known && put_into(home, key, b->size << MT_SITE_BITS | b->site, b->born_ns);
+	return !known && put_into(home, key, b->size << MT_SITE_BITS | b->site, b->born);
 }
 
 static __noinline bool put_overflow(__u64 addr, __u32 proc, struct taken *b)
@@ -164,7 +164,7 @@ static __noinline bool put_overflow(__u64 addr, __u32 proc, struct taken *b)
 
 	if (!b)
 		return false;
-	v = (struct mt_over){ .size = b->size, .born_ns = b->born_ns, .site = b->site };
+	v = (struct mt_over){ .size = b->size, .born = b->born, .site = b->site };
 	__sync_fetch_and_add(&mt_n_over, 1);
 	if (!bpf_map_update_elem(&overflow, &k, &v, BPF_ANY))
 		return true;
@@ -185,17 +185,17 @@ static __always_inline bool blocks_put(__u64 addr, __u32 proc, struct taken *b)
 	home = bucket_at(h, addr);
 	if (!home)
 		return false;
-	if (b->size <= MT_SIZE_MAX && put_into(home, key, val, b->born_ns))
+	if (b->size <= MT_SIZE_MAX && put_into(home, key, val, b->born))
 		return true;
 	if (b->size <= MT_SIZE_MAX && some_are_dead() &&
-	    put_over_dead(mt_bucket_of(h, addr, mt_n_groups), key, val, b->born_ns))
+	    put_over_dead(mt_bucket_of(h, addr, mt_n_groups), key, val, b->born))
 		return true;
 	__sync_fetch_and_add(&home->n_spilled, 1);
 	second = bucket_at(mt_mix(h), addr);
-	if (second && b->size <= MT_SIZE_MAX && put_into(second, key, val, b->born_ns))
+	if (second && b->size <= MT_SIZE_MAX && put_into(second, key, val, b->born))
 		return true;
 	if (b->size <= MT_SIZE_MAX && some_are_dead() &&
-	    put_over_dead(mt_bucket_of(mt_mix(h), addr, mt_n_groups), key, val, b->born_ns))
+	    put_over_dead(mt_bucket_of(mt_mix(h), addr, mt_n_groups), key, val, b->born))
 		return true;
 	if (put_overflow(addr, proc, b))
 		return true;

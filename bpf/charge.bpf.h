@@ -116,7 +116,7 @@ static __always_inline void charge_alloc(struct charge *c, const struct amount *
 /* now: on the clock of births, as below */
 static __always_inline void charge_free(struct charge *c, const struct amount *a, const struct taken *b, __u64 now)
 {
-	__u64 lived = b->born_ns ? in_ns(mt_born_ago(b->born_ns, now)) : 0;
+	__u64 lived = b->born ? in_ns(mt_born_ago(b->born, now)) : 0;
 
 	__sync_fetch_and_add(&c->counts->free_calls, a->calls);
 	__sync_fetch_and_add(&c->counts->free_bytes, a->bytes);
@@ -146,8 +146,8 @@ static __always_inline void end_block(struct mt_thread *t, const struct taken *b
 	if (!charge_open(&c, b->site, t->proc, cut))
 		return;
 	charge_free(&c, &a, b, now);
-	budget_freed(b->site, b->born_ns, b->size, now);
-	if (MT_BORN_SERIAL(b->born_ns) != t->serial && b->born_ns)
+	budget_freed(b->site, b->born, b->size, now);
+	if (MT_BORN_SERIAL(b->born) != t->serial && b->born)
 		__sync_fetch_and_add(&c.site->cross_frees, a.calls);
 	t->counts.free_calls += a.calls;
 	t->counts.free_bytes += a.bytes;

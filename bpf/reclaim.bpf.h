@@ -53,7 +53,7 @@ __noinline int bury(__u32 bucket, __u64 key, __u64 val, __u64 born)
 	return 0;
 }
 
-__noinline int put_over_dead(__u32 bucket, __u64 key, __u64 val, __u64 born_ns)
+__noinline int put_over_dead(__u32 bucket, __u64 key, __u64 val, __u64 born)
 {
 	struct mt_bucket *b = bpf_map_lookup_elem(&blocks, &bucket);
 
@@ -67,9 +67,9 @@ __noinline int put_over_dead(__u32 bucket, __u64 key, __u64 val, __u64 born_ns)
 		if (old <= MT_KEY_CLAIMED || !is_dead(old & 0xffff) ||
 		    __sync_val_compare_and_swap(&e->key, old, MT_KEY_CLAIMED) != old)
 			continue;
-		bury(bucket, old, e->val, e->born_ns);
+		bury(bucket, old, e->val, e->born);
 		e->val = val;
-		e->born_ns = born_ns;
+		e->born = born;
 		__sync_lock_test_and_set(&e->key, key);
 		return 1;
 	}

@@ -60,9 +60,9 @@ static void fill(void)
 			note(site, size, born_ns, born_ns <= 600000);
 		}
 	/* a block that a realloc has in its hands; a thread that is in none, and one that has ended */
-	threads[0] = (struct mt_thread){ .tid = 1, .sp = 1, .old_site = 5, .old_size = 77, .old_born_ns = 600000 };
-	threads[1] = (struct mt_thread){ .tid = 2, .old_site = 5, .old_size = 1000, .old_born_ns = 1 };
-	threads[2] = (struct mt_thread){ .sp = 1, .old_site = 5, .old_size = 1000, .old_born_ns = 1 };
+	threads[0] = (struct mt_thread){ .tid = 1, .sp = 1, .old_site = 5, .old_size = 77, .old_born = 600000 };
+	threads[1] = (struct mt_thread){ .tid = 2, .old_site = 5, .old_size = 1000, .old_born = 1 };
+	threads[2] = (struct mt_thread){ .sp = 1, .old_site = 5, .old_size = 1000, .old_born = 1 };
 	note(5, 77, 600000, true);
 }
 
@@ -204,7 +204,7 @@ Test(scan, a_birth_names_its_thread_too)
 	memset(threads, 0, sizeof(threads));
 	put(0, 0, 1, 10, MT_BORN(700, 65535));
 	put(0, 1, 1, 10, MT_BORN(300, 1));
-	threads[0] = (struct mt_thread){ .tid = 1, .sp = 1, .old_site = 1, .old_size = 1, .old_born_ns = MT_BORN(500, 7) };
+	threads[0] = (struct mt_thread){ .tid = 1, .sp = 1, .old_site = 1, .old_size = 1, .old_born = MT_BORN(500, 7) };
 	cr_assert_eq(scan__init(&s, &tables), 0);
 	scan__all(&s, NOW, NOW - 500);
 	cr_expect_eq(s.last[1].blocks, 3);

@@ -134,7 +134,7 @@ static void visit_bucket(const struct mt_bucket *b, const struct born_clock *c, 
 		if (!key || key == MT_KEY_CLAIMED)
 			continue;
 		val = __atomic_load_n(&e->val, __ATOMIC_RELAXED);
-		born = __atomic_load_n(&e->born_ns, __ATOMIC_ACQUIRE);
+		born = __atomic_load_n(&e->born, __ATOMIC_ACQUIRE);
 		/* changed meanwhile: it came or went */
 		if (__atomic_load_n(&e->key, __ATOMIC_RELAXED) == key)
 			fn(val & MT_SITE_MASK, val >> MT_SITE_BITS, born_ns(c, born), arg);
@@ -159,7 +159,7 @@ static void visit_overflow(const struct meter *m, const struct born_clock *c, me
 		if (err && errno != ENOENT)
 			return;
 		for (uint32_t i = 0; i < n; i++)
-			fn(values[i].site, values[i].size, born_ns(c, values[i].born_ns), arg);
+			fn(values[i].site, values[i].size, born_ns(c, values[i].born), arg);
 		at = next;
 		first = false;
 	} while (!err);

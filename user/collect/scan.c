@@ -88,7 +88,7 @@ static void see_buckets(struct scan *s, const struct mt_bucket *b, size_t n)
 	for (size_t i = 0; i < n; i++)
 		for (int k = 0; k < MT_WAYS; k++) {
 			block[i][k].val = __atomic_load_n(&b[i].way[k].val, __ATOMIC_RELAXED);
-			block[i][k].born = __atomic_load_n(&b[i].way[k].born_ns, __ATOMIC_RELAXED);
+			block[i][k].born = __atomic_load_n(&b[i].way[k].born, __ATOMIC_RELAXED);
 		}
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	for (size_t i = 0; i < n; i++)
@@ -137,7 +137,7 @@ static bool see_overflow(struct scan *s)
 	if (err && errno != ENOENT)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		see(s, values[i].site, values[i].size, values[i].born_ns);
+		see(s, values[i].site, values[i].size, values[i].born);
 	s->over_at = next;
 	s->over_begun = true;
 	return !err;
@@ -152,7 +152,7 @@ static void see_taken(struct scan *s)
 		const struct mt_thread *th = &t->threads[i];
 
 		if (th->tid && th->sp && th->old_site)
-			see(s, th->old_site, th->old_size, th->old_born_ns);
+			see(s, th->old_site, th->old_size, th->old_born);
 	}
 }
 

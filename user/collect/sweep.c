@@ -89,7 +89,7 @@ static uint32_t home_of(const struct tables *t, uint64_t addr, uint32_t proc)
 static void take_out(struct sweep *s, uint64_t bucket, struct mt_block *b, uint64_t key)
 {
 	/* nobody writes to an entry before he has its key */
-	uint64_t val = __atomic_load_n(&b->val, __ATOMIC_RELAXED), born = __atomic_load_n(&b->born_ns, __ATOMIC_RELAXED);
+	uint64_t val = __atomic_load_n(&b->val, __ATOMIC_RELAXED), born = __atomic_load_n(&b->born, __ATOMIC_RELAXED);
 	uint32_t home = home_of(s->tables, key >> 16, key & 0xffff);
 
 	if (!__atomic_compare_exchange_n(&b->key, &key, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
@@ -137,7 +137,7 @@ static bool sweep_overflow(struct sweep *s)
 		if (!sweep__is_dead(s, keys[i].proc) || bpf_map_delete_elem(t->overflow_fd, &keys[i]))
 			continue;
 		__atomic_fetch_sub(t->n_over, 1, __ATOMIC_SEQ_CST);
-		note(s, values[i].site, values[i].size, values[i].born_ns);
+		note(s, values[i].site, values[i].size, values[i].born);
 		if (keys[i].addr <= MT_ADDR_MAX)
 			unspill(t, home_of(t, keys[i].addr, keys[i].proc));
 	}
