@@ -12,9 +12,8 @@
 
 /* ---- what the programs tell */
 
-void session__on_kernel_event(const struct mt_event *ev, void *arg)
+static void handle(struct session *s, const struct mt_event *ev)
 {
-	struct session *s = arg;
 	char comm[17];
 	struct tracee *p;
 
@@ -45,6 +44,13 @@ void session__on_kernel_event(const struct mt_event *ev, void *arg)
 			tracee__end(&s->tracees, p);
 		break;
 	}
+}
+
+void session__on_kernel_event(const struct mt_event *ev, void *arg)
+{
+	handle(arg, ev);
+	/* while many are read, the tables may run full */
+	session__make_room(arg);
 }
 
 static void keep_event(const struct mt_event *ev, void *arg)
@@ -85,7 +91,6 @@ void session__read_events(struct session *s)
 		read_of_machine(s);
 	else
 		kernel__read_events(s->kernel, session__on_kernel_event, s);
-	session__make_room(s);
 	/* others may come, unless it is only the children of some that are waited for */
 	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
 		loop__stop(s->loop);

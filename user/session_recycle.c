@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Room for others: processes that have ended leave the kernel's tables when these
- * get full. Owns the order: what the programs told of a process is read, its rows
+ * get full. Owns the order: what the programs told of a process was read, its rows
  * are copied into the model, its numbers are forgotten by all, and only then the
  * kernel may give them again.
  */
@@ -9,6 +9,7 @@
 #include "util/log.h"
 
 #define SWEEP_NS (SECOND_NS / 100)	/* a second, of our time */
+#define LOST_NS (10 * SECOND_NS)	/* a message that was not read by then will never come */
 #define HASTE_NS (SECOND_NS / 20)	/* between two attempts to make room in haste */
 
 static void keep_module(const void *handle)
@@ -52,21 +53,31 @@ static void retire(struct session *s, const uint32_t *procs, size_t n)
 		    (unsigned long long)blocks, cpu_ns / 1e6, (archived_ns - began_ns) / 1e6, (now_ns() - archived_ns) / 1e6);
 }
 
+/*
+ * Its end is told behind all else that is told of it, so all of that was read once the
+ * model knows. What nobody has told for long has been lost, and so is a process
+ * that the model never heard of.
+ */
+static bool may_leave(uint32_t proc, uint32_t how, uint64_t ended_ns, void *arg)
+{
+	const struct session *s = arg;
+
+	return how == MT_ENDED_DROPPED || ended_ns > LOST_NS || model__has_ended(s->model, proc);
+}
+
 static void recycle(struct session *s, enum room_wanted wanted)
 {
+	const struct leave_calls calls = { may_leave, s };
 	const uint32_t *procs;
 	size_t n = 0;
 
 	if (s->recycle.under_way || wanted == ROOM_ENOUGH || !s->cut)
 		return;
 	s->recycle.under_way = true;
-	if (collect__sweep(s->collect, wanted == ROOM_AT_ONCE ? UINT64_MAX / 2 : SWEEP_NS, s->opts->older_ns, &procs, &n))
+	if (collect__sweep(s->collect, wanted == ROOM_AT_ONCE ? UINT64_MAX / 2 : SWEEP_NS, s->opts->older_ns, &calls, &procs, &n))
 		say("out of memory: processes that ended stay in the tables");
-	if (n) {
-		/* their threads' ends, and their own */
-		session__read_events(s);
+	if (n)
 		retire(s, procs, n);
-	}
 	s->recycle.under_way = false;
 }
 

@@ -451,7 +451,9 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const ch
 	_cleanup_err_ struct err why = {};
 	struct process now = { .pidfd = -1 };
 	size_t had = p->n_allocators;
-	int err = process__read(p->process.pid, &now, &why);
+	/* what can be read of it is another program's by now, if anything */
+	bool over = kernel__has_ended(t->kernel, proc);
+	int err = over ? -ESRCH : process__read(p->process.pid, &now, &why);
 
 	if (!err) {
 		/* the same process still: what waits for its end goes on waiting */
@@ -481,7 +483,7 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const ch
 		say("%s (%d) is another program now, without names and new probes: %s", p->process.comm, (int)p->process.pid,
 		    err_msg(&why));
 	}
-	if (!err)
+	if (!err && !over)
 		err = tracee__refresh(t, p, e);
 	if (!err && p->n_allocators > had)
 		say_verbose("%s (%d) runs another program now", p->process.comm, (int)p->process.pid);

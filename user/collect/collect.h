@@ -41,7 +41,13 @@ enum room_wanted collect__room_wanted(const struct collect *c);
  * processes: then their rows in this cut, which will never change again, are to be copied, and
  * collect__release() is to follow before the next one. -ENOMEM
  */
-int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const uint32_t **ret, size_t *ret_n);
+struct leave_calls {
+	/* Is all known of it that was told? ended_ns ago, it ended. */
+	bool (*may_leave)(uint32_t proc, uint32_t how, uint64_t ended_ns, void *arg);
+	void *arg;
+};
+int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const struct leave_calls *calls, const uint32_t **ret,
+		   size_t *ret_n);
 /* Their numbers, sites and slots are free. Rows of the last cut that are theirs hold no more. */
 void collect__release(struct collect *c);
 /*

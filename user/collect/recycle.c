@@ -41,7 +41,7 @@ static bool in_use(const struct collect *c, uint64_t parts, uint64_t of)
 }
 
 /* Those that nobody charges anything to: see above. A child that runs in its parent's memory may outlive it. */
-static int find_leaving(struct collect *c)
+static int find_leaving(struct collect *c, const struct leave_calls *calls)
 {
 	_cleanup_free_ bool *busy = calloc(MT_MAX_PROCS, sizeof(*busy));
 	const struct cut *cut = &c->cut;
@@ -54,14 +54,16 @@ static int find_leaving(struct collect *c)
 			c->tables.procs[MT_PROC_SLOT(cut->threads[i].proc)].ended != MT_ENDED_DROPPED;
 	c->leaving.n = 0;
 	for (size_t i = 0; i < cut->n_procs; i++) {
-		uint32_t slot = MT_PROC_SLOT(cut->procs[i].proc), *to;
+		const struct cut_proc *row = &cut->procs[i];
+		uint32_t slot = MT_PROC_SLOT(row->proc), *to;
 
-		if (c->procs[slot].n_ended_cuts < 2 || busy[slot])
+		if (c->procs[slot].n_ended_cuts < 2 || busy[slot] ||
+		    !calls->may_leave(row->proc, row->ended, cut->now_ns > row->ended_ns ? cut->now_ns - row->ended_ns : 0, calls->arg))
 			continue;
 		to = vec_push(&c->leaving);
 		if (!to)
 			return -ENOMEM;
-		*to = cut->procs[i].proc;
+		*to = row->proc;
 	}
 	return 0;
 }
@@ -82,7 +84,8 @@ enum room_wanted collect__room_wanted(const struct collect *c)
 	return c->leaving.n || n_ended >= MANY_ENDED || in_use(c, 1, 2) ? ROOM_SOON : ROOM_ENOUGH;
 }
 
-int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const uint32_t **ret, size_t *ret_n)
+int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const struct leave_calls *calls, const uint32_t **ret,
+		   size_t *ret_n)
 {
 	int err;
 
@@ -93,7 +96,7 @@ int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, con
 		return 0;
 	}
 	if (!c->sweep.under_way) {
-		err = find_leaving(c);
+		err = find_leaving(c, calls);
 		if (!err && c->leaving.n)
 			err = sweep__begin(&c->sweep, c->leaving.v, c->leaving.n, c->cut.now_ns, older_ns);
 		if (err)

@@ -185,6 +185,13 @@ void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns)
 		l->unseen_ns = unseen_ns;
 }
 
+bool model__has_ended(const struct model *m, uint32_t proc)
+{
+	const struct life *l = model__life(m, proc);
+
+	return l && l->ended;
+}
+
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
 {
 	struct life *l = model__life(m, proc);
