@@ -44,6 +44,12 @@ $(B)/malloctrace.bpf.o: bpf/malloctrace.bpf.c $(wildcard bpf/*.h vmlinux/*/*.h) 
 $(B)/malloctrace.skel.h: $(B)/malloctrace.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name malloctrace_bpf > $@.tmp && mv $@.tmp $@
 
+# ---- the page of the HTML report
+$(B)/html_page.h: scripts/html-page $(wildcard user/export/html/*)
+	$(call say,PAGE,$@)mkdir -p $(B) && scripts/html-page user/export/html > $@.tmp && mv $@.tmp $@
+
+$(B)/user/export/html.o: $(B)/html_page.h
+
 # ---- the program
 $(OBJ): | $(B)/malloctrace.skel.h
 

@@ -49,7 +49,7 @@ static int take_command(struct opts *o, const struct given *g, struct err *e);
 #define FIELD(f) .field = offsetof(struct opts, f)
 #define KEEP(l, n) { .letter = l, .name = n, .flags = LATER }
 
-#define OUTPUT_SUFFIXES ".txt .json .folded .pb.gz .speedscope.json .massif .callgrind .dot"
+#define OUTPUT_SUFFIXES ".txt .json .folded .pb.gz .speedscope.json .massif .callgrind .dot .html"
 #define METRICS "live-bytes live-blocks alloc-bytes alloc-calls peak-bytes temp-calls"
 
 const struct row opt_rows[] = {
@@ -117,7 +117,7 @@ const struct row opt_rows[] = {
 	  .help = "write at the end, and at SIGUSR1; the format goes by the suffix: " OUTPUT_SUFFIXES
 		  "; - is standard output; repeatable" },
 	{ 0, "format", "FORMAT", REPORTING, 0, take_choice, FIELD(format),
-	  .choices = "text json folded pprof speedscope massif callgrind dot", .later = "html",
+	  .choices = "text json folded pprof speedscope massif callgrind dot html",
 	  .help = "write to standard output (-o -) in this format" },
 	{ 0, "json", NULL, REPORTING, 0, take_flag, FIELD(json),
 	  .help = "the same as --format json -o - --batch" },
@@ -373,7 +373,7 @@ const char *opts__output_format(const struct opts *o, const char *output)
 	/* a suffix alone is no name */
 	if (export__suffix_len(output) == strlen(output))
 		return NULL;
-	return f ? f->name : export__reserved(output) ? "" : NULL;
+	return f ? f->name : NULL;
 }
 
 bool opts__has_output(const struct opts *o, const char *output)
@@ -402,8 +402,6 @@ static int take_output(struct opts *o, const struct given *g, struct err *e)
 	if (!format)
 		return err_set(e, -EINVAL, "%s %s: want a file name that ends in one of %s, or - for standard output", g->as,
 			       g->val, export__suffixes());
-	if (!*format)
-		return err_set(e, -EINVAL, "%s %s: this format is " NOT_YET, g->as, g->val);
 	if (strstr(g->val, "%t") || strstr(g->val, "%p") || strstr(g->val, "%n"))
 		return err_set(e, -EINVAL, "%s %s: %%t, %%p and %%n are " NOT_YET, g->as, g->val);
 	if (opts__has_output(o, g->val))

@@ -92,7 +92,7 @@ Test(export, pprof_looks)
 
 Test(export, empty_ones_are_whole)
 {
-	static const char *const names[] = { "folded", "json", "text", "pprof", "speedscope", "massif", "callgrind", "dot" };
+	static const char *const names[] = { "folded", "json", "text", "pprof", "speedscope", "massif", "callgrind", "dot", "html" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		_cleanup_free_ char *text = NULL;
@@ -258,22 +258,19 @@ Test(export, formats_by_name_and_path)
 	cr_assert_str_eq(export__find_by_path("x.txt")->name, "text");
 	cr_assert_str_eq(export__find_by_path("x.speedscope.json")->name, "speedscope", "the longest suffix counts");
 	cr_assert_str_eq(export__find_by_path("x.pb.gz")->name, "pprof");
-	cr_assert_null(export__find_by_path("x.html"));
+	cr_assert_str_eq(export__find_by_path("x.html")->name, "html");
 	cr_assert_null(export__find_by_path("json"));
 	cr_assert_null(export__find_by_name(".json"));
-	cr_assert_str_eq(export__reserved("x.html"), "html");
-	cr_assert_str_eq(export__reserved("html"), "html");
-	cr_assert_null(export__reserved("x.json"));
-	cr_assert_null(export__reserved("x.doc"));
+	cr_assert_null(export__find_by_path("x.doc"));
 	for (int i = 0; i < 2; i++) {
-		cr_assert_str_eq(export__suffixes(), ".folded .json .txt .pb.gz .speedscope.json .massif .callgrind .dot");
-		cr_assert_str_eq(export__names(), "folded json text pprof speedscope massif callgrind dot");
+		cr_assert_str_eq(export__suffixes(), ".folded .json .txt .pb.gz .speedscope.json .massif .callgrind .dot .html");
+		cr_assert_str_eq(export__names(), "folded json text pprof speedscope massif callgrind dot html");
 	}
 }
 
 Test(export, writing_fails_aloud)
 {
-	static const char *const names[] = { "json", "folded", "text", "pprof", "speedscope", "massif", "callgrind", "dot" };
+	static const char *const names[] = { "json", "folded", "text", "pprof", "speedscope", "massif", "callgrind", "dot", "html" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct snapshot *s = sample__new(0);

@@ -234,7 +234,7 @@ Test(opts, commands)
 	cr_expect_eq(o.command, CMD_VERSION);
 }
 
-#define SUFFIXES ".folded .json .txt .pb.gz .speedscope.json .massif .callgrind .dot"
+#define SUFFIXES ".folded .json .txt .pb.gz .speedscope.json .massif .callgrind .dot .html"
 
 Test(opts, refusals_say_what_and_why)
 {
@@ -317,7 +317,7 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --view leaks,x", "--view leaks,x: want leaks, allocs, processes or threads" },
 		{ "-p1 --view leaks,", "--view leaks,: want leaks, allocs, processes or threads" },
 		{ "-p1 --view leaks,tree", "--view tree: not in this version" },
-		{ "-p1 --format xml", "--format xml: want text, json, folded, pprof, speedscope, massif, callgrind or dot" },
+		{ "-p1 --format xml", "--format xml: want text, json, folded, pprof, speedscope, massif, callgrind, dot or html" },
 		{ "-p1 -o x.c", "-o x.c: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
 		{ "-p1 -o .json", "-o .json: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
 		{ "-p1 -o a.json -o a.json", "-o a.json: given twice" },
@@ -382,7 +382,7 @@ Test(opts, later_versions)
 		"--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f",
-		"--between 1,2", "--keep 3", "--fail-over 1M", "--listen x", "-o x.html", "--format html", "--view peak",
+		"--between 1,2", "--keep 3", "--fail-over 1M", "--listen x", "--view peak",
 		"--view temporary", "--view sizes", "--view lifetimes",
 		"--view tags", "--view frees", "--view tree", "report x.json", "diff a.json b.json", "serve",
 	};

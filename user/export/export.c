@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/*
- * Owns the table of formats. A row without a write function keeps a name and a
- * suffix of the contract free: it is never found, but it is recognised, so that
- * a message can say "not in this version" and `x.1.pb.gz` gets its number in
- * the right place.
- */
+/* Owns the table of formats. */
 #include "export/export.h"
 
 #include <string.h>
@@ -20,7 +15,7 @@ static const struct export_format formats[] = {
 	{ "massif", ".massif", massif__write, .needs_all_names = true, .needs = HAS_LIVE_BYTES },
 	{ "callgrind", ".callgrind", callgrind__write, .needs_all_names = true },
 	{ "dot", ".dot", dot__write, .needs_all_names = true },
-	{ "html", ".html", .needs_all_names = true, .carries_ages = true },
+	{ "html", ".html", html__write, .needs_all_names = true, .carries_ages = true },
 };
 
 static bool ends_with(const char *s, const char *suffix)
@@ -30,7 +25,7 @@ static bool ends_with(const char *s, const char *suffix)
 	return len >= n && !strcmp(s + len - n, suffix);
 }
 
-static const struct export_format *by_suffix(const char *path)
+const struct export_format *export__find_by_path(const char *path)
 {
 	const struct export_format *best = NULL;
 
@@ -41,7 +36,7 @@ static const struct export_format *by_suffix(const char *path)
 	return best;
 }
 
-static const struct export_format *by_name(const char *name)
+const struct export_format *export__find_by_name(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
 		if (!strcmp(name, formats[i].name))
@@ -49,32 +44,9 @@ static const struct export_format *by_name(const char *name)
 	return NULL;
 }
 
-const struct export_format *export__find_by_path(const char *path)
-{
-	const struct export_format *f = by_suffix(path);
-
-	return f && f->write ? f : NULL;
-}
-
-const struct export_format *export__find_by_name(const char *name)
-{
-	const struct export_format *f = by_name(name);
-
-	return f && f->write ? f : NULL;
-}
-
-const char *export__reserved(const char *name_or_path)
-{
-	const struct export_format *f = by_name(name_or_path);
-
-	if (!f)
-		f = by_suffix(name_or_path);
-	return f && !f->write ? f->name : NULL;
-}
-
 size_t export__suffix_len(const char *path)
 {
-	const struct export_format *f = by_suffix(path);
+	const struct export_format *f = export__find_by_path(path);
 
 	return f ? strlen(f->suffix) : 0;
 }
@@ -86,8 +58,7 @@ static const char *listed(char *buf, size_t size, const char *(*of)(const struct
 	if (*buf)
 		return buf;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
-		if (formats[i].write)
-			to += snprintf(to, size - (to - buf), "%s%s", to > buf ? " " : "", of(&formats[i]));
+		to += snprintf(to, size - (to - buf), "%s%s", to > buf ? " " : "", of(&formats[i]));
 	return buf;
 }
 

@@ -30,12 +30,10 @@ struct export_format {
 	unsigned int needs;	/* enum counter_bit: without them there is nothing to tell */
 };
 
-/* NULL: none of this version. path: the longest suffix counts. */
+/* NULL: none. path: the longest suffix counts. */
 const struct export_format *export__find_by_path(const char *path);
 const struct export_format *export__find_by_name(const char *name);
-/* The name of a format that later versions will have, by its name or a path with its suffix; NULL: none. */
-const char *export__reserved(const char *name_or_path);
-/* Bytes at the end of path that are the suffix of a format, also of a reserved one; 0: none. */
+/* Bytes at the end of path that are the suffix of a format; 0: none. */
 size_t export__suffix_len(const char *path);
 /* For messages: ".folded .json .txt", "folded json text". Static. */
 const char *export__suffixes(void);
@@ -48,6 +46,7 @@ int speedscope__write(FILE *out, const struct snapshot *s, const struct export_o
 int massif__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 int callgrind__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 int dot__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+int html__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 int text__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 
 #endif

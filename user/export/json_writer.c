@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns JSON's syntax. What always holds: the output is valid JSON and valid
- * UTF-8 whatever the strings hold, and no number depends on the locale.
+ * UTF-8 whatever the strings hold, and no number depends on the locale. In a
+ * page it has none of `<`, `>` and `&`, so that an HTML parser finds no tag, no
+ * comment and no entity in it, and neither U+2028 nor U+2029, which are the end
+ * of a line to some script parsers.
  */
 #include "export/json_writer.h"
 
@@ -29,8 +32,14 @@ static size_t utf8_len(const unsigned char *s)
 	return 0;
 }
 
-static void put_string(FILE *out, const char *str)
+static bool is_special_in_page(const unsigned char *s)
 {
+	return *s == '<' || *s == '>' || *s == '&' || (s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9));
+}
+
+static void put_string(const struct json *j, const char *str)
+{
+	FILE *out = j->out;
 	const unsigned char *s = (const unsigned char *)str;
 
 	fputc('"', out);
@@ -46,6 +55,8 @@ static void put_string(FILE *out, const char *str)
 			fprintf(out, "\\%c", *s);
 		else if (*s < 0x20 || *s == 0x7f)
 			fprintf(out, "\\u%04x", *s);
+		else if (j->in_page && is_special_in_page(s))
+			fprintf(out, "\\u%04x", len == 3 ? 0x2000 | (s[2] & 0x3f) : *s);
 		else
 			fwrite(s, 1, len, out);
 		s += len;
@@ -62,12 +73,12 @@ static void break_line(struct json *j)
 static void begin(struct json *j, const char *key)
 {
 	if (j->comma)
-		fputs(j->newline ? "," : ", ", j->out);
+		fputs(j->newline || j->in_page ? "," : ", ", j->out);
 	if (j->newline)
 		break_line(j);
 	if (key) {
-		put_string(j->out, key);
-		fputs(": ", j->out);
+		put_string(j, key);
+		fputs(j->in_page ? ":" : ": ", j->out);
 	}
 	j->comma = true;
 }
@@ -158,7 +169,7 @@ void json__str(struct json *j, const char *key, const char *s)
 		return;
 	}
 	begin(j, key);
-	put_string(j->out, s);
+	put_string(j, s);
 }
 
 void json__hex(struct json *j, const char *key, uint64_t n)

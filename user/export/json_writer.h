@@ -15,6 +15,7 @@ struct json {
 	bool comma;	/* something stands before the next value, in this object or array */
 	bool newline;	/* the next value begins a line */
 	int indent;	/* of such a line, in spaces */
+	bool in_page;	/* inside an HTML script element: nothing in it ends that, and no blanks */
 };
 
 void json__object(struct json *j, const char *key);

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the HTML report: a page that is the same for every trace (user/export/html/,
+ * made one by scripts/html-page when the program is built) with the snapshot's
+ * data in it, which the page's script draws.
+ *
+ * What always holds: what another process chose (names, paths) is only in the
+ * data, there is no character in that which means something to HTML, and the
+ * page's policy lets nothing run but the script of the page itself.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "export/export.h"
+#include "export/html_parts.h"
+#include "html_page.h"
+#include "util/util.h"
+
+#define NS_PER_MS 1000000
+
+/* ---- counters: as an array, in the order of "counters" */
+
+static const struct {
+	const char *name;
+	enum counter_bit bit;
+} counter_names[] = {
+	{ "alloc_calls", HAS_ALLOC_CALLS },	{ "alloc_bytes", HAS_ALLOC_BYTES },
+	{ "free_calls", HAS_FREE_CALLS },	{ "free_bytes", HAS_FREE_BYTES },
+	{ "live_blocks", HAS_LIVE_BLOCKS },	{ "live_bytes", HAS_LIVE_BYTES },
+	{ "peak_bytes", HAS_PEAK_BYTES },	{ "realloc_calls", HAS_REALLOC_CALLS },
+	{ "temp_calls", HAS_TEMP_CALLS },	{ "failed_calls", HAS_FAILED_CALLS },
+	{ "unknown_frees", HAS_UNKNOWN_FREES },
+};
+
+void html__counters(struct json *j, const char *key, const struct counters *c)
+{
+	const uint64_t v[] = {
+		c->alloc_calls, c->alloc_bytes, c->free_calls, c->free_bytes, c->live_blocks, c->live_bytes,
+		c->peak_bytes, c->realloc_calls, c->temp_calls, c->failed_calls, c->unknown_frees,
+	};
+
+	_Static_assert(ARRAY_SIZE(v) == ARRAY_SIZE(counter_names), "one name each");
+	json__array(j, key);
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		json__u64(j, NULL, v[i]);
+	json__array_end(j);
+}
+
+static void counter_table(struct json *j, unsigned int known)
+{
+	json__line(j, 0);
+	json__array(j, "counters");
+	for (size_t i = 0; i < ARRAY_SIZE(counter_names); i++)
+		json__str(j, NULL, counter_names[i].name);
+	json__array_end(j);
+	json__array(j, "known");
+	for (size_t i = 0; i < ARRAY_SIZE(counter_names); i++)
+		if (known & counter_names[i].bit)
+			json__str(j, NULL, counter_names[i].name);
+	json__array_end(j);
+}
+
+/* ---- how it was measured */
+
+static void conditions(struct json *j, const struct snapshot *s)
+{
+	json__line(j, 0);
+	json__u64(j, "format", 1);
+	json__str(j, "version", s->version);
+	json__str(j, "kernel", s->kernel);
+	json__str(j, "arch", s->arch);
+	json__line(j, 0);
+	json__str(j, "mode", s->mode);
+	json__str(j, "size", s->size);
+	json__bool(j, "growth", s->growth);
+	json__bool(j, "estimated", s->estimated);
+	json__u64(j, "sample_bytes", s->sample_bytes);
+	json__double(j, "observed_share", s->observed_share);
+	json__bool(j, "partial_sizes", s->partial_sizes);
+	json__u64(j, "min_size", s->min_size);
+	if (s->partial_sizes && s->max_size != UINT64_MAX)
+		json__u64(j, "max_size", s->max_size);
+	json__u64(j, "older_ns", s->older_ns);
+	json__line(j, 0);
+	json__u64(j, "duration_ns", s->duration_ns);
+	json__i64(j, "wall_start_ms", s->wall_start_ns / NS_PER_MS);
+	json__i64(j, "wall_now_ms", s->wall_now_ns / NS_PER_MS);
+	json__bool(j, "ended", s->ended);
+	json__u64(j, "probe_hits", s->probe_hits);
+	json__u64(j, "probe_ns_estimate", s->probe_ns_estimate);
+	json__u64(j, "target_cpu_ns", s->target_cpu_ns);
+	json__u64(j, "tool_cpu_ns", s->tool_cpu_ns);
+	json__u64(j, "frames_walked", s->frames_walked);
+	json__u64(j, "n_folded_processes", s->n_folded_processes);
+	json__u64(j, "n_folded_sites", s->n_folded_sites);
+}
+
+/* [what, how often] of those that happened */
+static void happened(struct json *j, const char *key, const struct snap_counter *v, size_t n)
+{
+	json__line(j, 0);
+	json__array(j, key);
+	for (size_t i = 0; i < n; i++) {
+		if (!v[i].n)
+			continue;
+		json__array(j, NULL);
+		json__str(j, NULL, v[i].name);
+		json__str(j, NULL, v[i].says);
+		json__u64(j, NULL, v[i].n);
+		json__array_end(j);
+	}
+	json__array_end(j);
+}
+
+static void quality(struct json *j, const struct snapshot *s)
+{
+	json__line(j, 0);
+	json__u64(j, "losses_total", s->losses_total);
+	happened(j, "losses", s->losses, s->n_losses);
+	happened(j, "edges", s->edges, s->n_edges);
+	json__line(j, 0);
+	json__array(j, "ends");	/* how stacks end: [words, distinct stacks] */
+	for (unsigned int i = 0; i < SNAPSHOT_N_ENDS; i++) {
+		json__array(j, NULL);
+		json__str(j, NULL, stack_end__says(i));
+		json__u64(j, NULL, s->stacks_by_end[i]);
+		json__array_end(j);
+	}
+	json__array_end(j);
+}
+
+static void probes(struct json *j, const struct snapshot *s)
+{
+	json__line(j, 0);
+	json__array(j, "probes");
+	for (size_t i = 0; i < s->n_probes; i++) {
+		const struct snap_probe *p = &s->probes[i];
+
+		json__object(j, NULL);
+		json__str(j, "object", p->object);
+		json__str(j, "build_id", p->build_id);
+		if (p->size && strcmp(p->size, s->size))
+			json__str(j, "size", p->size);
+		json__array(j, "functions");
+		for (size_t k = 0; k < p->n_functions; k++)
+			json__str(j, NULL, p->functions[k]);
+		json__array_end(j);
+		json__object_end(j);
+	}
+	json__array_end(j);
+	json__line(j, 0);
+	json__array(j, "modules");
+	for (size_t i = 0; i < s->n_modules; i++)
+		json__str(j, NULL, s->modules[i].path);
+	json__array_end(j);
+}
+
+static void metric_table(struct json *j, const struct snapshot *s, const struct metric *chosen)
+{
+	json__line(j, 0);
+	json__array(j, "metrics");
+	for (size_t i = 0; i < n_metrics; i++) {
+		if (metrics[i].needs & ~s->known)
+			continue;
+		json__array(j, NULL);
+		json__str(j, NULL, metrics[i].name);
+		json__str(j, NULL, metrics[i].unit);
+		json__array_end(j);
+	}
+	json__array_end(j);
+	json__str(j, "metric", chosen->name);
+}
+
+/* ---- processes */
+
+static void errors(struct json *j, const struct std_error *e)
+{
+	json__object(j, "error");
+	json__double(j, "alloc_calls", e->alloc_calls);
+	json__double(j, "alloc_bytes", e->alloc_bytes);
+	json__double(j, "live_blocks", e->live_blocks);
+	json__double(j, "live_bytes", e->live_bytes);
+	json__object_end(j);
+}
+
+static void threads(struct json *j, const struct snap_process *p)
+{
+	json__array(j, "threads");
+	for (size_t i = 0; i < p->n_threads; i++) {
+		json__array(j, NULL);
+		json__i64(j, NULL, p->threads[i].tid);
+		json__str(j, NULL, p->threads[i].comm);
+		json__bool(j, NULL, p->threads[i].ended);
+		html__counters(j, NULL, &p->threads[i].c);
+		json__array_end(j);
+	}
+	json__array_end(j);
+}
+
+/* [t_ns, live_bytes, live_blocks, alloc_calls, rss_bytes, ...]: 1024 points at the most, but for many processes */
+static void timeline(struct json *j, const struct snap_process *p)
+{
+	json__array(j, "timeline");
+	for (size_t i = 0; i < p->n_timeline; i++) {
+		const struct snap_point *t = &p->timeline[i];
+
+		json__u64(j, NULL, t->t_ns);
+		json__u64(j, NULL, t->live_bytes);
+		json__u64(j, NULL, t->live_blocks);
+		json__u64(j, NULL, t->alloc_calls);
+		json__u64(j, NULL, t->rss_bytes);
+	}
+	json__array_end(j);
+}
+
+/* A class without an upper bound has null there. */
+static void bound(struct json *j, uint64_t below)
+{
+	if (below == UINT64_MAX)
+		json__null(j, NULL);
+	else
+		json__u64(j, NULL, below);
+}
+
+static void histograms(struct json *j, const struct snap_process *p)
+{
+	json__array(j, "sizes");	/* [below, alloc_calls, live_blocks, ...] */
+	for (size_t i = 0; i < p->n_sizes; i++) {
+		bound(j, p->sizes[i].below);
+		json__u64(j, NULL, p->sizes[i].alloc_calls);
+		json__u64(j, NULL, p->sizes[i].live_blocks);
+	}
+	json__array_end(j);
+	json__array(j, "lifetimes");	/* [below_ns, blocks, ...] */
+	for (size_t i = 0; i < p->n_lifetimes; i++) {
+		bound(j, p->lifetimes[i].below_ns);
+		json__u64(j, NULL, p->lifetimes[i].blocks);
+	}
+	json__array_end(j);
+}
+
+static void optional_str(struct json *j, const char *key, const char *s)
+{
+	if (s)
+		json__str(j, key, s);
+}
+
+static void optional_u64(struct json *j, const char *key, uint64_t n)
+{
+	if (n)
+		json__u64(j, key, n);
+}
+
+static void process(struct json *j, const struct snapshot *s, const struct snap_process *p)
+{
+	json__line(j, 0);
+	json__object(j, NULL);
+	json__u64(j, "id", p->id);
+	json__i64(j, "pid", p->pid);
+	json__str(j, "comm", p->comm);
+	optional_str(j, "exe", p->exe);
+	optional_str(j, "cgroup", p->cgroup);
+	optional_str(j, "container", p->container);
+	optional_str(j, "unit", p->unit);
+	json__bool(j, "ended", p->ended);
+	json__u64(j, "age_at_attach_ns", p->age_at_attach_ns);
+	optional_u64(j, "container_pid", p->container_pid);
+	optional_u64(j, "parent", p->parent);
+	optional_u64(j, "n_members", p->n_members);
+	optional_u64(j, "unseen_ns", p->unseen_ns);
+	optional_u64(j, "lost_blocks", p->lost_blocks);
+	optional_u64(j, "lost_stacks", p->lost_stacks);
+	optional_str(j, "verdict", p->trend.verdict);
+	optional_str(j, "why", p->trend.why);
+	if (p->trend.known)
+		json__double(j, "growth_bytes_per_s", p->trend.growth_bytes_per_s);
+	json__line(j, 0);
+	html__counters(j, "totals", &p->c);
+	if (s->estimated)
+		errors(j, &p->error);
+	json__u64(j, "rss_bytes", p->rss_bytes);
+	json__u64(j, "rss_at_attach_bytes", p->rss_at_attach_bytes);
+	json__u64(j, "peak_at_ns", p->peak_at_ns);
+	if (s->growth)
+		json__u64(j, "fault_bytes", p->growth.bytes[GROWTH_FAULT]);
+	json__line(j, 0);
+	threads(j, p);
+	json__line(j, 0);
+	timeline(j, p);
+	json__line(j, 0);
+	histograms(j, p);
+	json__object_end(j);
+}
+
+static int data(struct json *j, const struct snapshot *s, const struct metric *metric)
+{
+	struct strings t = {};
+	int err;
+
+	json__object(j, NULL);
+	conditions(j, s);
+	counter_table(j, s->known);
+	metric_table(j, s, metric);
+	json__line(j, 0);
+	html__counters(j, "totals", &s->totals);
+	if (s->estimated)
+		errors(j, &s->error);
+	quality(j, s);
+	probes(j, s);
+	json__line(j, 0);
+	json__array(j, "processes");
+	for (size_t i = 0; i < s->n_processes; i++)
+		process(j, s, &s->processes[i]);
+	json__array_end(j);
+	err = html__stacks(j, s, &t);
+	json__line(j, 0);
+	json__array(j, "strings");
+	for (size_t i = 0; i < t.n; i++) {
+		json__line(j, 0);
+		json__str(j, NULL, t.v[i]);
+	}
+	json__array_end(j);
+	json__line(j, 0);
+	json__object_end(j);
+	strings__done(&t);
+	return err;
+}
+
+int html__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
+{
+	const struct metric *metric = o && o->metric ? o->metric : metric__preset(s->known);
+	struct json j = { .out = out, .in_page = true };
+	int err;
+
+	fputs(html_page_before_data, out);
+	err = data(&j, s, metric);
+	fputs(html_page_after_data, out);
+	if (!err && ferror(out))
+		err = -EIO;
+	return err ? err_set(e, err, "cannot write HTML") : 0;
+}

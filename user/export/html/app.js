@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+// Owns the page as a whole: the first drawing, the choice of a process, light and dark, paper.
+
+const app = (() => {
+	const dark = matchMedia("(prefers-color-scheme: dark)");
+	let wish = null;	// the reader's own choice, until the page is closed
+
+	function setTheme(theme) {
+		document.documentElement.dataset.theme = theme;
+		byId("theme").setAttribute("aria-pressed", String(theme === "dark"));
+	}
+
+	function theme() {
+		setTheme(wish || (dark.matches ? "dark" : "light"));
+		flame.recolour();
+	}
+
+	function show() {
+		drawSummary();
+		drawTop();
+		timeline.show();
+		flame.show();
+		tables.show();
+		drawHistograms();
+	}
+
+	function processes() {
+		const select = byId("process");
+
+		byId("process-label").hidden = PROCESSES.length < 2;
+		select.append(el("option", {value: "-1"}, `all ${exact(PROCESSES.length)}`), ...PROCESSES.map((p, i) => el("option", {value: String(i)}, processName(p))));
+		select.addEventListener("change", () => {
+			shown.process = Number(select.value);
+			show();
+			announce(targetName());
+		});
+	}
+
+	// ---- paper is light, and nothing on it scrolls
+
+	function paper(on) {
+		if (on)
+			setTheme("light");
+		document.body.classList.toggle("paper", on);
+		flame.forPaper(on);
+		timeline.draw();
+		if (!on)
+			theme();
+	}
+
+	function shortcuts(event) {
+		if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, select, textarea"))
+			return;
+		byId("flame-search").focus();
+		byId("flame-search").select();
+		event.preventDefault();
+	}
+
+	function start() {
+		setTheme(dark.matches ? "dark" : "light");
+		dark.addEventListener("change", theme);
+		byId("theme").addEventListener("click", () => {
+			wish = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+			theme();
+		});
+		processes();
+		tables.build();
+		flame.listen();
+		show();
+		new ResizeObserver(oncePerFrame(() => {
+			timeline.draw();
+			flame.redraw();
+		})).observe(byId("main"));
+		addEventListener("beforeprint", () => paper(true));
+		addEventListener("afterprint", () => paper(false));
+		document.addEventListener("keydown", shortcuts);
+		document.documentElement.dataset.ready = "yes";
+	}
+
+	return {start};
+})();
+
+app.start();

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+// Owns the data: read once, put into flat arrays, and never changed. A *place* is a return address; its *frames* are the
+// function there and those inlined into it; a *function* is a name in a module, and what flame graphs and searches know.
+
+const DATA = JSON.parse(byId("data").textContent);
+const COUNTER = Object.fromEntries(DATA.counters.map((name, i) => [name, i]));
+const KNOWN = new Set(DATA.known);
+const MARK = DATA.estimated ? "~" : "";
+
+const basename = (path) => path.slice(path.lastIndexOf("/") + 1) || path;
+
+// ---- functions and frames
+
+const fnName = [], fnModule = [], fnIndex = new Map();
+
+function fnOf(key, name, module) {
+	let fn = fnIndex.get(key);
+
+	if (fn === undefined) {
+		fn = fnName.push(name) - 1;
+		fnModule.push(module);
+		fnIndex.set(key, fn);
+	}
+	return fn;
+}
+
+const placeFirst = new Int32Array(DATA.places.length + 1);	// of its frames, innermost first
+const N_FRAMES = DATA.places.reduce((n, p) => n + (p.length - 2) / 4, 0);
+const frameFn = new Int32Array(N_FRAMES), frameFile = new Int32Array(N_FRAMES), frameLine = new Int32Array(N_FRAMES);
+const frameInlined = new Uint8Array(N_FRAMES), framePlace = new Int32Array(N_FRAMES);
+
+(() => {
+	let n = 0;
+
+	DATA.places.forEach((place, i) => {
+		const [module, offset] = place;
+
+		for (let k = 2; k < place.length; k += 4, n++) {
+			const unnamed = module < 0 ? "0x" + offset : basename(DATA.modules[module]) + "+0x" + offset;
+
+			frameFn[n] = place[k] < 0 || !DATA.strings[place[k]] ? fnOf(i + ".", unnamed, module) :
+				fnOf(place[k] * (DATA.modules.length + 1) + module, DATA.strings[place[k]], module);
+			frameFile[n] = place[k + 1];
+			frameLine[n] = place[k + 2];
+			frameInlined[n] = place[k + 3];
+			framePlace[n] = i;
+		}
+		placeFirst[i + 1] = n;
+	});
+})();
+
+// The last two parts of a path say enough: "src/tracking.c".
+function shortPath(path) {
+	return path.split("/").filter((part) => part && part !== ".").slice(-2).join("/");
+}
+
+function sourceOf(frame) {
+	if (frameFile[frame] < 0)
+		return "";
+	return DATA.strings[frameFile[frame]] + (frameLine[frame] ? ":" + frameLine[frame] : "");
+}
+
+function moduleOf(frame) {
+	const place = DATA.places[framePlace[frame]];
+
+	return (place[0] < 0 ? "" : DATA.modules[place[0]] + "+") + "0x" + place[1];
+}
+
+// Where a frame is, in a few characters: source, or module and offset; nothing if that is its name already.
+function whereShort(frame) {
+	const source = sourceOf(frame), at = basename(moduleOf(frame));
+
+	return source ? shortPath(source) : at === fnName[frameFn[frame]] ? "" : at;
+}
+
+// ---- sites
+
+const SITES = (() => {
+	const at = Object.fromEntries(DATA.site_columns.map((name, i) => [name, i]));
+	const text = (n) => n < 0 ? "" : DATA.strings[n];
+	let last = [];
+
+	return DATA.sites.map((row, index) => {
+		const stack = row[at.stack];
+		const places = last.slice(0, stack[0]);
+
+		for (let i = 1; i < stack.length; i++)
+			places.push(stack[i]);
+		last = places;
+		return {
+			index, process: row[at.process], via: text(row[at.function]), tid: row[at.tid], end: row[at.end],
+			c: row[at.counters], error: row[at.error] || null, atPeak: row[at.at_peak_bytes],
+			minSize: row[at.min_size], maxSize: row[at.max_size], first: row[at.first_ns], last: row[at.last_ns],
+			oldest: row[at.oldest_ns], lifetimeSum: row[at.lifetime_sum_ns],
+			olderBlocks: row[at.older_blocks], olderBytes: row[at.older_bytes], crossFrees: row[at.cross_frees],
+			verdict: text(row[at.verdict]), why: text(row[at.why]), growth: row[at.growth_bytes_per_s],
+			history: row[at.history] || null,
+			places,		// from the root
+			shared: stack[0],	// with the site before
+		};
+	});
+})();
+DATA.sites = null;	// as large as all the rest, and not needed twice
+
+const counter = (c, name) => c[COUNTER[name]];
+const liveBytes = (s) => DATA.older_ns ? s.olderBytes : counter(s.c, "live_bytes");
+const liveBlocks = (s) => DATA.older_ns ? s.olderBlocks : counter(s.c, "live_blocks");
+
+// What a site weighs, by the name of a metric.
+const WEIGHT = {
+	"live-bytes": (s) => counter(s.c, "live_bytes"),
+	"live-blocks": (s) => counter(s.c, "live_blocks"),
+	"alloc-bytes": (s) => counter(s.c, "alloc_bytes"),
+	"alloc-calls": (s) => counter(s.c, "alloc_calls"),
+	"peak-bytes": (s) => s.atPeak,
+	"temp-calls": (s) => counter(s.c, "temp_calls"),
+};
+
+const METRIC_WORDS = {
+	"live-bytes": "live bytes", "live-blocks": "live blocks", "alloc-bytes": "bytes allocated",
+	"alloc-calls": "allocation calls", "peak-bytes": "bytes at the peak", "temp-calls": "temporary allocations",
+};
+
+// The frames of a site, the caller of the allocation function first.
+function framesOf(site) {
+	const frames = [];
+
+	for (let i = site.places.length; i--;)
+		for (let f = placeFirst[site.places[i]]; f < placeFirst[site.places[i] + 1]; f++)
+			frames.push(f);
+	return frames;
+}
+
+// The frame that a row is named by: operator new is always there and says nothing. -1: no stack.
+function titleFrame(site) {
+	for (let i = site.places.length; i--;)
+		for (let f = placeFirst[site.places[i]]; f < placeFirst[site.places[i] + 1]; f++)
+			if (!fnName[frameFn[f]].startsWith("operator new"))
+				return f;
+	return site.places.length ? placeFirst[site.places[site.places.length - 1]] : -1;
+}
+
+function siteTitle(site) {
+	const frame = titleFrame(site);
+
+	return frame < 0 ? "[no stack]" : fnName[frameFn[frame]];
+}
+
+// ---- processes
+
+const PROCESSES = DATA.processes;
+
+function processName(p) {
+	return p.n_members ? `${p.comm} (${plural(p.n_members, "process", "processes")})` : `${p.comm} (${p.pid})`;
+}
+
+// What the page shows: one process, or -1 for all.
+const shown = {process: -1};
+const isShown = (process) => shown.process < 0 || process === shown.process;
+const shownProcesses = () => PROCESSES.filter((p, i) => isShown(i));
+const shownTotals = () => shown.process < 0 ? DATA.totals : PROCESSES[shown.process].totals;
+const shownErrors = () => (shown.process < 0 ? DATA.error : PROCESSES[shown.process].error) || null;
+
+// ---- searching
+
+// Text, whatever its case, or /a regular expression/. null: it is not a valid one.
+function matcherOf(text) {
+	const m = /^\/(.*)\/([a-z]*)$/.exec(text);
+
+	try {
+		if (m) {
+			const re = new RegExp(m[1], m[2].replace(/[gy]/g, ""));
+
+			return (s) => re.test(s);
+		}
+	} catch {
+		return null;
+	}
+	text = text.toLowerCase();
+	return (s) => s.toLowerCase().includes(text);
+}
+
+// By function: does its name match?
+function matchFunctions(matches) {
+	return Uint8Array.from(fnName, (name) => matches(name) ? 1 : 0);
+}
+
+// By place: does a name, a source file or the module match?
+function matchPlaces(matches) {
+	const byFn = matchFunctions(matches), byString = new Map(), byModule = DATA.modules.map(matches);
+	const found = new Uint8Array(DATA.places.length);
+
+	for (let f = 0; f < N_FRAMES; f++) {
+		const file = frameFile[f], module = DATA.places[framePlace[f]][0];
+		let hit = byFn[frameFn[f]] || (module >= 0 && byModule[module]);
+
+		if (!hit && file >= 0) {
+			hit = byString.get(file);
+			if (hit === undefined)
+				byString.set(file, hit = matches(DATA.strings[file]));
+			// "file.c:12" as it stands in the table
+			hit = hit || matches(shortPath(sourceOf(f)));
+		}
+		if (hit)
+			found[framePlace[f]] = 1;
+	}
+	return found;
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+// Owns what a reader does to the flame graph: weigh by something else, zoom, search, walk with the keyboard, hover.
+
+const flame = (() => {
+	const picture = new FlamePicture(byId("flame"), byId("flame-scroll"), byId("flame-space"));
+	const trees = new Map();
+	const state = {metric: DATA.metric, calleeFirst: false, search: ""};
+	let tree = null, whole = 0;
+
+	const redraw = oncePerFrame(() => tree && picture.draw());
+	const unit = () => DATA.metrics.find(([name]) => name === state.metric)[1];
+	const weightWords = (n) => MARK + (unit() === "bytes" ? bytes(n) : plural(n, unit().slice(0, -1)));
+
+	// ---- what is shown
+
+	function treeNow() {
+		const key = shown.process + (state.calleeFirst ? "r" : "");
+		let found = trees.get(key);
+
+		if (!found) {
+			found = new CallTree(SITES.filter((s) => isShown(s.process)), state.calleeFirst);
+			trees.set(key, found);
+		}
+		return found;
+	}
+
+	function show() {
+		tree = treeNow();
+		tree.weigh(WEIGHT[state.metric]);
+		whole = tree.total[0];
+		picture.show(tree);
+		byId("flame-title").textContent = "Flame graph of " + METRIC_WORDS[state.metric];
+		search();
+		zoomTo(0);
+	}
+
+	function zoomTo(node) {
+		picture.zoom = picture.chosen = node;
+		picture.draw();
+		if (picture.rootAtBottom) {
+			byId("flame-scroll").scrollTop = picture.height;
+			picture.draw();
+		}
+		byId("flame-reset").disabled = !node;
+		drawPath();
+		drawLegend();
+		said();
+	}
+
+	// The way from the root to what is zoomed to: each part leads back there.
+	function drawPath() {
+		const path = tree.path(picture.zoom), box = byId("flame-path");
+
+		if (!picture.zoom) {
+			box.replaceChildren(el("span", {class: "quiet"}, whole ? `${weightWords(whole)} in all` :
+				`Nothing to draw: no ${METRIC_WORDS[state.metric]}`));
+			return;
+		}
+		const start = Math.max(0, path.length - 5);
+
+		box.replaceChildren(...(start ? ["… "] : []), ...path.slice(start).flatMap((node, i) => [i ? " › " : "",
+			el("button", {type: "button", class: "link name mono", onclick: () => zoomTo(node)}, picture.nameOf(node))]),
+			` ${weightWords(tree.total[picture.zoom])}, ${share(tree.total[picture.zoom], whole)}`);
+	}
+
+	function drawLegend() {
+		byId("flame-legend").replaceChildren(...picture.modules.slice(0, 8).map((module) => {
+			const swatch = el("i", {class: "swatch"});
+
+			swatch.style.background = picture.moduleColour(module, 0);
+			return el("span", {class: "name", title: DATA.modules[module]}, swatch, basename(DATA.modules[module]));
+		}), picture.modules.length > 8 ? `and ${picture.modules.length - 8} more` : "");
+	}
+
+	// ---- searching
+
+	function search() {
+		const text = state.search, input = byId("flame-search"), matches = text ? matcherOf(text) : null;
+
+		input.setAttribute("aria-invalid", String(!!text && !matches));
+		picture.matches = matches ? matchFunctions(matches) : null;
+		if (text && !matches)
+			return "this is no valid regular expression";
+		if (!matches)
+			return "";
+		const {weight, nodes} = tree.matched(picture.matches);
+
+		return nodes ? `${share(weight, whole)} of ${METRIC_WORDS[state.metric]} match: ${weightWords(weight)} in ${plural(nodes, "frame")}` :
+			"no function matches";
+	}
+
+	function said() {
+		const words = search();
+
+		byId("flame-said").replaceChildren(words ? el("b", {class: "found"}, words) : "");
+		return words;
+	}
+
+	// ---- details of a node
+
+	function nodeLines(node) {
+		const total = tree.total[node], frame = tree.frame[node], self = tree.self(node), lines = [];
+		const zoomed = picture.zoom && tree.depth[node] > tree.depth[picture.zoom];
+
+		lines.push(`${weightWords(total)}, ${share(total, whole)} of the whole` +
+			(zoomed ? `, ${share(total, tree.total[picture.zoom])} of what is zoomed to` : ""));
+		if (self > 0)
+			lines.push(`${weightWords(self)} ${state.calleeFirst ? "with no further caller" : "allocated by itself"}`);
+		if (frame >= 0) {
+			const places = sourceOf(frame);
+
+			if (places)
+				lines.push(places);
+			lines.push(moduleOf(frame) + (frameInlined[frame] ? ", inlined" : ""));
+		}
+		return lines;
+	}
+
+	function tip(node, x, y) {
+		const box = byId("tip");
+
+		box.hidden = node < 0;
+		if (node < 0)
+			return;
+		box.replaceChildren(el("div", {class: "name mono tip-name"}, picture.nameOf(node)),
+			...nodeLines(node).map((line) => el("div", {class: "name"}, line)));
+		const left = Math.max(8, Math.min(x + 14, document.documentElement.clientWidth - box.offsetWidth - 8));
+		const below = y + 18 + box.offsetHeight < window.innerHeight;
+
+		box.style.left = left + "px";
+		box.style.top = (below ? y + 18 : Math.max(4, y - box.offsetHeight - 10)) + "px";
+	}
+
+	function choose(node) {
+		picture.chosen = node;
+		picture.reveal(node);
+		picture.draw();
+		announce(`${picture.nameOf(node)}, ${nodeLines(node)[0]}`);
+		byId("flame-said").replaceChildren(el("span", {class: "name mono"}, picture.nameOf(node)), " " + nodeLines(node).join(" · "));
+	}
+
+	// ---- the keyboard: along the graph as it is drawn
+
+	function move(key) {
+		const node = picture.chosen, down = picture.rootAtBottom ? "ArrowUp" : "ArrowDown", up = picture.rootAtBottom ? "ArrowDown" : "ArrowUp";
+
+		if (key === down)
+			return tree.children(node)[0] ?? node;
+		if (key === up)
+			return Math.max(tree.parent[node], 0);
+		if (key === "ArrowLeft")
+			return picture.neighbour(node, -1);
+		if (key === "ArrowRight")
+			return picture.neighbour(node, 1);
+		return key === "Home" ? picture.zoom : null;
+	}
+
+	function keydown(event) {
+		const to = move(event.key);
+
+		if (event.ctrlKey || event.altKey || event.metaKey)
+			return;
+		if (to !== null) {
+			if (picture.zoom && tree.depth[to] < tree.depth[picture.zoom])
+				zoomTo(to);
+			choose(to);
+		} else if (event.key === "Enter" || event.key === " ") {
+			zoomTo(picture.chosen);
+			choose(picture.zoom);
+		} else if (event.key === "Escape" || event.key === "Backspace") {
+			zoomTo(event.key === "Escape" ? 0 : Math.max(tree.parent[picture.zoom], 0));
+			announce("zoomed to " + picture.nameOf(picture.zoom));
+		} else {
+			return;
+		}
+		event.preventDefault();
+	}
+
+	// ---- wiring
+
+	function listen() {
+		const canvas = byId("flame"), scroll = byId("flame-scroll"), select = byId("flame-metric");
+		const at = (event) => {
+			const box = canvas.getBoundingClientRect();
+
+			return picture.at(event.clientX - box.left, event.clientY - box.top);
+		};
+
+		select.append(...DATA.metrics.map(([name]) => el("option", {value: name}, METRIC_WORDS[name])));
+		select.value = state.metric;
+		select.addEventListener("change", () => {
+			state.metric = select.value;
+			show();
+			announce(byId("flame-title").textContent);
+		});
+		for (const [id, toggle] of [["flame-reverse", () => state.calleeFirst = !state.calleeFirst],
+			["flame-up", () => picture.rootAtBottom = !picture.rootAtBottom]])
+			byId(id).addEventListener("click", (event) => {
+				event.currentTarget.setAttribute("aria-pressed", String(toggle()));
+				show();
+			});
+		byId("flame-reset").addEventListener("click", () => zoomTo(0));
+		byId("flame-search").addEventListener("input", later((event) => {
+			state.search = event.target.value;
+			announce(said());
+			picture.draw();
+		}, 80));
+		canvas.addEventListener("click", (event) => {
+			const node = at(event);
+
+			if (node >= 0)
+				zoomTo(node);
+		});
+		canvas.addEventListener("pointermove", (event) => {
+			const node = at(event);
+
+			tip(node, event.clientX, event.clientY);
+			if (node !== picture.hovered) {
+				picture.hovered = node;
+				redraw();
+			}
+		});
+		canvas.addEventListener("pointerleave", () => {
+			tip(-1);
+			picture.hovered = -1;
+			redraw();
+		});
+		canvas.addEventListener("keydown", keydown);
+		canvas.addEventListener("focus", redraw);
+		canvas.addEventListener("blur", redraw);
+		scroll.addEventListener("scroll", () => {
+			tip(-1);
+			redraw();
+		});
+	}
+
+	// A site's leaf, with the whole way to it.
+	function showSite(site) {
+		const i = tree.sites.indexOf(site);
+
+		if (i < 0 || !tree.total[tree.leaf[i]])
+			return;
+		byId("flame-panel").scrollIntoView({block: "start"});
+		zoomTo(tree.leaf[i]);
+		byId("flame").focus({preventScroll: true});
+		choose(tree.leaf[i]);
+	}
+
+	return {
+		listen, show, showSite,
+		recolour() {
+			picture.colours = null;
+			redraw();
+			if (tree)
+				requestAnimationFrame(drawLegend);
+		},
+		redraw,
+		forPaper(on) {
+			picture.tall = on;
+			picture.colours = null;
+			picture.draw();
+		},
+		picture,
+	};
+})();

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+// Owns what stands on top: whose memory, how much, and under which conditions it was measured. Losses first of all.
+
+function targetName() {
+	const p = shownProcesses();
+
+	if (p.length === 1)
+		return processName(p[0]) + (p[0].ended ? " [ended]" : "");
+	return p.length ? `${exact(p.length)} processes` : "nothing traced";
+}
+
+function drawLosses() {
+	const box = byId("losses");
+
+	box.hidden = !DATA.losses_total;
+	box.replaceChildren(...(DATA.losses_total ? [
+		el("h2", null, `${exact(DATA.losses_total)} lost: these figures are not exact`),
+		el("ul", null, DATA.losses.map(([name, says, n]) => el("li", null, el("b", null, exact(n)), " " + says))),
+	] : []));
+}
+
+// ---- cards
+
+function card(label, value, below, kind) {
+	return el("div", {class: "card" + (kind ? " " + kind : ""), role: "group", "aria-label": label},
+		el("div", {class: "card-label"}, label), el("div", {class: "card-value"}, value),
+		el("div", {class: "card-below"}, below || "\u00a0"));
+}
+
+function withError(text, error, words) {
+	return DATA.estimated && error ? `~${text} ±${words(error)}` : MARK + text;
+}
+
+function rssCard() {
+	// of a process that has ended, RSS is history; a single one's is still worth telling
+	const all = shownProcesses(), p = all.filter((q) => !q.ended || all.length === 1);
+	const now = p.reduce((n, q) => n + q.rss_bytes, 0), then = p.reduce((n, q) => n + q.rss_at_attach_bytes, 0);
+	const ended = p.length === 1 && p[0].ended;
+
+	return card("Resident (RSS)", now ? bytes(now) : "–", !now ? "" : ended ? "when last seen" :
+		then ? `${signed(now - then, bytes)} while traced` : "");
+}
+
+function peakWords() {
+	const p = shownProcesses();
+
+	return p.length === 1 && p[0].peak_at_ns ? `at ${duration(p[0].peak_at_ns)}` :
+		p.length > 1 ? "each process's own, added up" : "";
+}
+
+function growthCards() {
+	const faults = shownProcesses().reduce((n, p) => n + (p.fault_bytes || 0), 0);
+
+	return [card("Became resident", bytes(faults), "by page faults"),
+		card("Mapped and resident", bytes(counter(shownTotals(), "alloc_bytes")), "page faults, brk and mmap")];
+}
+
+function drawCards() {
+	const t = shownTotals(), e = shownErrors() || {}, of = (name) => counter(t, name);
+	const cards = [];
+
+	if (KNOWN.has("live_bytes"))
+		cards.push(card("Live", MARK + bytes(of("live_bytes")),
+			`${withError(exact(of("live_blocks")), e.live_blocks, count)} ${of("live_blocks") === 1 ? "block" : "blocks"}`, "main"));
+	if (KNOWN.has("peak_bytes"))
+		cards.push(card("Peak", MARK + bytes(of("peak_bytes")), peakWords()));
+	cards.push(rssCard());
+	if (DATA.growth)
+		cards.push(...growthCards());
+	else
+		cards.push(card("Allocated", MARK + bytes(of("alloc_bytes")), `${MARK}${count(of("alloc_calls"))} calls, ` +
+			rate(of("alloc_calls"), DATA.duration_ns)));
+	if (KNOWN.has("free_calls"))
+		cards.push(card("Freed", MARK + bytes(of("free_bytes")), `${MARK}${count(of("free_calls"))} calls, ` +
+			`${percent(of("free_calls"), of("alloc_calls"))} of allocations`));
+	cards.push(card("Losses", DATA.losses_total ? exact(DATA.losses_total) : "none",
+		DATA.losses_total ? "figures are not exact" : "nothing went uncounted", DATA.losses_total ? "bad" : "good"));
+	byId("cards").replaceChildren(...cards);
+}
+
+// ---- conditions
+
+function attachWords() {
+	const p = shownProcesses();
+
+	if (p.length === 1 && p[0].age_at_attach_ns)
+		return [`, from ${duration(p[0].age_at_attach_ns)} after its start: blocks older than that are unseen`];
+	if (p.length === 1)
+		return [", from its first instruction"];
+	const late = p.filter((q) => q.age_at_attach_ns).length;
+	return late ? [`; ${late === p.length ? "all" : `${exact(late)} of ${exact(p.length)}`} processes ran before: ` +
+		"their older blocks are unseen"] : [", every process from its first instruction"];
+}
+
+function sizeWords() {
+	if (!DATA.partial_sizes)
+		return "";
+	return DATA.max_size === undefined ? `, only blocks of ${bytes(DATA.min_size)} and more` :
+		`, only blocks of ${bytes(DATA.min_size)} to ${bytes(DATA.max_size)}`;
+}
+
+function estimateWords() {
+	const words = [];
+
+	if (DATA.sample_bytes)
+		words.push(`one sample per ${bytes(DATA.sample_bytes)} on average`);
+	if (DATA.observed_share < 1)
+		words.push(`${share(DATA.observed_share, 1)} of the time observed`);
+	return words.join(", ");
+}
+
+function endWords() {
+	const all = DATA.ends.reduce((n, [, k]) => n + k, 0);
+	const early = DATA.ends.slice(1).filter(([, n]) => n);
+
+	if (!early.length)
+		return `all ${exact(all)} are whole`;
+	return `${exact(early.reduce((n, [, k]) => n + k, 0))} of ${exact(all)} end early: ` +
+		early.map(([says, n]) => `${says} (${exact(n)})`).join(", ");
+}
+
+function overheadWords() {
+	const words = [`${count(DATA.probe_hits)} probe hits`];
+
+	if (DATA.probe_ns_estimate && DATA.target_cpu_ns)
+		words.push(`about ${share(DATA.probe_ns_estimate, DATA.target_cpu_ns)} of the targets' ${duration(DATA.target_cpu_ns)} of CPU time`);
+	if (DATA.tool_cpu_ns)
+		words.push(`malloctrace itself used ${duration(DATA.tool_cpu_ns)}`);
+	return words.join(", ");
+}
+
+function conditionRows() {
+	const t = shownTotals(), rows = [];
+	const row = (name, text) => text && rows.push([name, text]);
+
+	row("When", `${wallTime(DATA.wall_start_ms)} to ${wallTime(DATA.wall_now_ms)}` + (DATA.ended ? "" : ", tracing went on"));
+	for (const p of shownProcesses().length === 1 ? shownProcesses() : []) {
+		row("Program", p.exe);
+		row("Unit", p.unit);
+		row("Container", p.container);
+		row("Control group", p.cgroup);
+		row("Unseen at its start", p.unseen_ns ? duration(p.unseen_ns) : "");
+		row("Trend", p.verdict ? `${p.verdict}: ${p.why || ""}` : "");
+	}
+	row("Estimated", estimateWords() && estimateWords() + "; ± is one standard error");
+	row("Older frees", KNOWN.has("unknown_frees") && counter(t, "unknown_frees") ?
+		`${plural(counter(t, "unknown_frees"), "free")} of blocks older than the trace` : "");
+	row("Failed calls", KNOWN.has("failed_calls") && counter(t, "failed_calls") ? exact(counter(t, "failed_calls")) : "");
+	row("Stacks", endWords());
+	row("Cut off by attaching and detaching", DATA.edges.map(([, says, n]) => `${exact(n)} ${says}`).join("; "));
+	row("Folded together", DATA.n_folded_processes || DATA.n_folded_sites ?
+		`${exact(DATA.n_folded_processes)} ended processes, ${exact(DATA.n_folded_sites)} stacks of others: kept as sums` : "");
+	row("Cost", overheadWords());
+	for (const p of DATA.probes)
+		row("Probed", `${p.object}: ${p.functions.join(", ")}` + (p.size ? ` (${p.size} sizes)` : "") +
+			(p.build_id ? `; build id ${p.build_id}` : ""));
+	row("Machine", `Linux ${DATA.kernel}, ${DATA.arch}; malloctrace ${DATA.version}`);
+	return rows;
+}
+
+function drawConditions() {
+	const estimate = estimateWords();
+
+	byId("conditions").replaceChildren(
+		"Traced ", el("b", null, duration(DATA.duration_ns)), ...attachWords(), ". Mode ", el("b", null, DATA.mode),
+		`, ${DATA.size} sizes${sizeWords()}. `,
+		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : DATA.mode === "full" ? "Every allocation and free counted. " : "");
+	byId("conditions-list").replaceChildren(...conditionRows().flatMap(([name, text]) =>
+		[el("dt", null, name), el("dd", {class: "name"}, text)]));
+}
+
+function drawSummary() {
+	byId("target").textContent = targetName();
+	document.title = `${targetName()} – malloctrace`;
+	byId("footer").textContent = `malloctrace ${DATA.version}, ${wallTime(DATA.wall_now_ms)}. This file is whole: it asks no network for anything.`;
+	drawLosses();
+	drawCards();
+	drawConditions();
+}
+
+// ---- who holds the most: the answer before the figures
+
+function verdictChip(verdict) {
+	return verdict ? el("span", {class: "chip verdict-" + verdict.replace(/[^a-z]/g, "")}, verdict) : null;
+}
+
+function drawTop() {
+	const live = KNOWN.has("live_bytes"), weigh = live ? liveBytes : WEIGHT["alloc-bytes"];
+	const sites = SITES.filter((s) => isShown(s.process) && weigh(s) > 0);
+	const whole = sites.reduce((n, s) => n + weigh(s), 0);
+	const top = sites.sort((a, b) => weigh(b) - weigh(a)).slice(0, 6);
+
+	byId("top-title").textContent = live ? "Who holds it" : "Who allocates";
+	byId("top").replaceChildren(...top.map((s) => {
+		const frame = titleFrame(s);
+
+		return el("li", null, el("button", {type: "button", class: "top-row", onclick: () => tables.reveal(s)},
+			el("span", {class: "top-line"}, el("span", {class: "name mono top-name"}, siteTitle(s)), verdictChip(s.verdict),
+				el("b", {class: "num"}, MARK + bytes(weigh(s))), el("span", {class: "num quiet top-share"}, share(weigh(s), whole))),
+			bar(weigh(s) / whole),
+			el("span", {class: "quiet small name"}, [frame < 0 ? "" : whereShort(frame),
+				live ? plural(liveBlocks(s), "block") : `${count(counter(s.c, "alloc_calls"))} calls`,
+				live && KNOWN.has("free_calls") ? `${percent(counter(s.c, "free_calls"), counter(s.c, "alloc_calls"))} freed` : ""]
+				.filter(Boolean).join(" · "))));
+	}));
+	if (!top.length)
+		byId("top").append(el("li", {class: "quiet"}, live ? "Nothing allocated while traced is live." : "Nothing was allocated while traced."));
+}

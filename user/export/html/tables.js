@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+// Owns which tables there are and what is in their rows. A column whose figures were not recorded is not there.
+
+const tables = (() => {
+	const several = PROCESSES.length > 1;
+	const of = (name) => (s) => counter(s.c, name);
+	const has = (...names) => names.every((name) => KNOWN.has(name));
+	const quotient = (a, b) => b ? a / b : null;
+	let all = [], tabs = [], now = 0;
+
+	// ---- parts of rows
+
+	function figure(text, error, n) {
+		return DATA.estimated && error !== undefined ? [MARK + text, el("span", {class: "quiet small"}, ` ±${n ? percent(error, n) : "0%"}`)] :
+			MARK + text;
+	}
+
+	// [alloc_calls, alloc_bytes, live_blocks, live_bytes]
+	const errorOf = (s, i) => s.error && !DATA.older_ns ? s.error[i] : undefined;
+
+	function siteCell(s) {
+		const frames = framesOf(s), first = titleFrame(s), at = frames.indexOf(first);
+		const callers = frames.slice(at + 1, at + 4).map((f) => fnName[frameFn[f]]);
+
+		return el("div", {class: "site"},
+			el("span", {class: "name mono"}, siteTitle(s)), " ",
+			el("span", {class: "quiet small name"}, first < 0 ? "" : whereShort(first)),
+			el("div", {class: "callers quiet small name"}, callers.length ? "← " + callers.join(" ← ") : s.via));
+	}
+
+	function processCell(p) {
+		return el("span", {class: "name"}, processName(PROCESSES[p]), PROCESSES[p].ended ? el("span", {class: "quiet small"}, " ended") : null);
+	}
+
+	const processColumn = {label: "Process", kind: "text", of: (s) => processName(PROCESSES[s.process]), show: (s) => processCell(s.process)};
+	const siteColumn = {label: "Site", kind: "text", wide: true, of: (s) => siteTitle(s), show: siteCell};
+	const verdictColumn = {label: "Verdict", kind: "text", title: "Where its live bytes are going", of: (s) => s.verdict || null, show: (s) => verdictChip(s.verdict) || ""};
+
+	// ---- what unfolds under a site
+
+	function frameRows(s) {
+		return framesOf(s).map((f) => el("tr", null,
+			el("td", {class: "name mono"}, fnName[frameFn[f]], frameInlined[f] ? el("span", {class: "quiet"}, " inlined") : null),
+			el("td", {class: "quiet name"}, sourceOf(f)), el("td", {class: "quiet name mono"}, basename(moduleOf(f)))));
+	}
+
+	function facts(s) {
+		const c = (name) => counter(s.c, name), list = [];
+		const add = (name, text) => list.push(el("div", null, el("span", {class: "quiet"}, name), " ", text));
+
+		add("through", el("span", {class: "mono name"}, s.via));
+		if (several)
+			add("in", processCell(s.process));
+		if (s.tid)
+			add("thread", String(s.tid));
+		if (has("live_bytes"))
+			add("live", `${MARK}${bytes(c("live_bytes"))} in ${plural(c("live_blocks"), "block")}` + (s.oldest ? `, the oldest ${duration(s.oldest)}` : ""));
+		if (has("peak_bytes"))
+			add("at the peak", MARK + bytes(s.atPeak));
+		add("allocated", `${MARK}${bytes(c("alloc_bytes"))} in ${plural(c("alloc_calls"), "call")}, ${rate(c("alloc_calls"), DATA.duration_ns)}`);
+		if (has("free_calls"))
+			add("freed", `${percent(c("free_calls"), c("alloc_calls"))}` + (c("free_calls") && s.lifetimeSum ?
+				`, after ${duration(s.lifetimeSum / c("free_calls"))} on average` : "") +
+				(s.crossFrees ? `, ${exact(s.crossFrees)} by other threads` : ""));
+		if (has("temp_calls") && c("temp_calls"))
+			add("temporary", percent(c("temp_calls"), c("alloc_calls")));
+		add("sizes", s.minSize === s.maxSize ? bytes(s.minSize) : `${bytes(s.minSize)} to ${bytes(s.maxSize)}`);
+		add("seen", s.first === s.last ? `at ${duration(s.first)}` : `from ${duration(s.first)} to ${duration(s.last)}`);
+		if (c("realloc_calls"))
+			add("reallocations", exact(c("realloc_calls")));
+		if (c("failed_calls"))
+			add("failed", exact(c("failed_calls")));
+		return list;
+	}
+
+	function siteDetail(s) {
+		const early = s.end ? `… not walked further: ${DATA.ends[s.end][0]}` : "";
+
+		return el("div", {class: "unfolded"},
+			s.why ? el("p", {class: "why"}, verdictChip(s.verdict), " ", s.why) : null,
+			el("div", {class: "facts"}, facts(s)),
+			s.history && s.history.length > 2 ? sparkline(s.history) : null,
+			el("table", {class: "stack", "aria-label": `Call stack of ${siteTitle(s)}`}, el("tbody", null, s.places.length ? frameRows(s) :
+				el("tr", null, el("td", {class: "quiet"}, "[no stack]")))),
+			early ? el("p", {class: "quiet"}, early) : null,
+			el("button", {type: "button", onclick: () => flame.showSite(s)}, "Show in the flame graph"));
+	}
+
+	function sparkline(history) {
+		const w = 240, h = 36, end = history[history.length - 2] || 1;
+		let max = 1, d = "";
+
+		for (let i = 1; i < history.length; i += 2)
+			max = Math.max(max, history[i]);
+		for (let i = 0; i < history.length; i += 2)
+			d += `${i ? "L" : "M"}${(history[i] / end * w).toFixed(1)},${(h - 2 - history[i + 1] / max * (h - 4)).toFixed(1)}`;
+		return el("div", {class: "spark"}, svg("svg", {width: w, height: h, role: "img", "aria-label": `live bytes over time, up to ${bytes(max)}`},
+			svg("path", {class: "line-live", d})), el("span", {class: "quiet small"}, `live, up to ${bytes(max)}`));
+	}
+
+	// ---- filters
+
+	function siteFilter(matches) {
+		const places = matchPlaces(matches), comms = PROCESSES.map((p) => several && matches(processName(p))), vias = new Map();
+
+		return (s) => {
+			if (!vias.has(s.via))
+				vias.set(s.via, matches(s.via));
+			return vias.get(s.via) || comms[s.process] || (s.verdict && matches(s.verdict)) || s.places.some((p) => places[p]);
+		};
+	}
+
+	// ---- the tables
+
+	const sitesWith = (weight, also) => () => SITES.filter((s) => isShown(s.process) && weight(s) > 0 && (!also || also(s)));
+
+	function siteTable(name, weight, columns, empty, also) {
+		return {name, empty, columns: [...columns, ...(several ? [processColumn] : []), siteColumn], rows: sitesWith(weight, also),
+			filter: siteFilter, detail: siteDetail, title: siteTitle, sort: 0};
+	}
+
+	function shareColumn(weight, also) {
+		let whole = 0;
+		const sum = () => whole = sitesWith(weight, also)().reduce((n, s) => n + weight(s), 0);
+
+		return {label: "Share", of: weight, refresh: sum, show: (s) => el("span", {class: "share"}, share(weight(s), whole || sum()), bar(weight(s) / (whole || sum())))};
+	}
+
+	function leaks() {
+		const old = DATA.older_ns ? `Blocks older than ${duration(DATA.older_ns)} alone` : null;
+
+		return siteTable("Leaks", liveBytes, [
+			{label: "Live", title: old, of: liveBytes, show: (s) => figure(bytes(liveBytes(s)), errorOf(s, 3), liveBytes(s))},
+			shareColumn(liveBytes),
+			{label: "Blocks", title: old, of: liveBlocks, show: (s) => figure(count(liveBlocks(s)), errorOf(s, 2), liveBlocks(s))},
+			...(has("free_calls") ? [{label: "Freed", title: "Of the blocks that it allocated", of: (s) => quotient(of("free_calls")(s), of("alloc_calls")(s)),
+				show: (s) => percent(of("free_calls")(s), of("alloc_calls")(s))}] : []),
+			{label: "Oldest", title: "Age of the oldest live block", of: (s) => s.oldest, show: (s) => s.oldest ? duration(s.oldest) : "–"},
+			...(SITES.some((s) => s.growth !== null) ? [{label: "Growth", of: (s) => s.growth, show: (s) => s.growth === null ? "–" : signed(s.growth, bytes) + "/s"}] : []),
+			...(SITES.some((s) => s.verdict) ? [verdictColumn] : []),
+		], "Nothing allocated while traced is live.");
+	}
+
+	function allocations() {
+		const calls = of("alloc_calls"), size = of("alloc_bytes");
+
+		return siteTable("Allocations", calls, [
+			{label: "Calls", of: calls, show: (s) => figure(count(calls(s)), errorOf(s, 0), calls(s))},
+			shareColumn(calls),
+			{label: "Rate", of: calls, show: (s) => rate(calls(s), DATA.duration_ns)},
+			{label: "Bytes", of: size, show: (s) => figure(bytes(size(s)), errorOf(s, 1), size(s))},
+			{label: "Average", of: (s) => size(s) / calls(s), show: (s) => bytes(size(s) / calls(s))},
+			...(has("temp_calls") ? [{label: "Temporary", title: "Freed by the same thread before its next allocation",
+				of: (s) => quotient(of("temp_calls")(s), calls(s)), show: (s) => percent(of("temp_calls")(s), calls(s))}] : []),
+			...(has("free_calls") ? [{label: "Lived", title: "Mean lifetime of freed blocks", of: (s) => quotient(s.lifetimeSum, of("free_calls")(s)),
+				show: (s) => of("free_calls")(s) ? duration(s.lifetimeSum / of("free_calls")(s)) : "–"}] : []),
+		], "Nothing was allocated while traced.");
+	}
+
+	function growth(name, also, empty) {
+		const size = of("alloc_bytes");
+
+		return siteTable(name, size, [
+			{label: "Bytes", of: size, show: (s) => bytes(size(s))},
+			shareColumn(size, also),
+			{label: "Times", of: of("alloc_calls"), show: (s) => count(of("alloc_calls")(s))},
+			{label: "By", kind: "text", of: (s) => s.via, show: (s) => s.via},
+		], empty, also);
+	}
+
+	function threads() {
+		const rows = PROCESSES.flatMap((p, process) => p.threads.map(([tid, comm, ended, c]) => ({process, tid, comm, ended, c})));
+		const columns = [
+			{label: "Calls", of: of("alloc_calls"), show: (t) => count(of("alloc_calls")(t))},
+			{label: "Rate", of: of("alloc_calls"), show: (t) => rate(of("alloc_calls")(t), DATA.duration_ns)},
+			{label: "Bytes", of: of("alloc_bytes"), show: (t) => bytes(of("alloc_bytes")(t))},
+			...[["free_calls", "Frees"], ["temp_calls", "Temporary"], ["realloc_calls", "Reallocs"], ["failed_calls", "Failed"], ["unknown_frees", "Older frees"]]
+				.filter(([name]) => has(name)).map(([name, label]) => ({label, of: of(name), show: (t) => count(of(name)(t))})),
+			...(several ? [processColumn] : []),
+			{label: "TID", of: (t) => t.tid, show: (t) => t.tid ? String(t.tid) : "–"},
+			{label: "Thread", kind: "text", wide: true, of: (t) => t.comm || "", show: (t) => el("span", {class: "name"}, t.comm || "–",
+				t.ended ? el("span", {class: "quiet small"}, " ended") : null)},
+		];
+
+		return {name: "Threads", columns, rows: () => rows.filter((t) => isShown(t.process)), sort: 0, empty: "No thread is known.",
+			filter: (matches) => (t) => matches(t.comm || "") || matches(String(t.tid)) || matches(processName(PROCESSES[t.process]))};
+	}
+
+	function processDetail(p) {
+		const parent = p.parent && PROCESSES.find((q) => q.id === p.parent);
+		const rows = [["program", p.exe], ["unit", p.unit], ["container", p.container], ["control group", p.cgroup],
+			["pid in its container", p.container_pid && String(p.container_pid)], ["forked by", parent && processName(parent)],
+			["attached", p.age_at_attach_ns ? `${duration(p.age_at_attach_ns)} after its start: older blocks are unseen` : "from its first instruction"],
+			["unseen at its start", p.unseen_ns && duration(p.unseen_ns)], ["RSS when attached", bytes(p.rss_at_attach_bytes)],
+			["blocks lost", p.lost_blocks && exact(p.lost_blocks)], ["stacks lost", p.lost_stacks && exact(p.lost_stacks)]];
+
+		return el("div", {class: "unfolded"}, p.why ? el("p", {class: "why"}, verdictChip(p.verdict), " ", p.why) : null,
+			el("div", {class: "facts"}, rows.filter(([, text]) => text).map(([name, text]) =>
+				el("div", null, el("span", {class: "quiet"}, name), " ", el("span", {class: "name"}, text)))));
+	}
+
+	function processes() {
+		const t = (name) => (p) => counter(p.totals, name);
+		const columns = [
+			...(has("live_bytes") ? [{label: "Live", of: t("live_bytes"), show: (p) => MARK + bytes(t("live_bytes")(p))},
+				{label: "Blocks", of: t("live_blocks"), show: (p) => MARK + count(t("live_blocks")(p))}] : []),
+			...(has("peak_bytes") ? [{label: "Peak", of: t("peak_bytes"), show: (p) => MARK + bytes(t("peak_bytes")(p))}] : []),
+			{label: "RSS", of: (p) => p.rss_bytes, show: (p) => p.rss_bytes ? bytes(p.rss_bytes) : "–"},
+			{label: "Calls", of: t("alloc_calls"), show: (p) => MARK + count(t("alloc_calls")(p))},
+			{label: "Bytes", of: t("alloc_bytes"), show: (p) => MARK + bytes(t("alloc_bytes")(p))},
+			...(PROCESSES.some((p) => p.lost_blocks || p.lost_stacks) ? [{label: "Lost", of: (p) => (p.lost_blocks || 0) + (p.lost_stacks || 0),
+				show: (p) => el("span", {class: p.lost_blocks || p.lost_stacks ? "warn" : null}, exact((p.lost_blocks || 0) + (p.lost_stacks || 0)))}] : []),
+			{label: "Attached", title: "How long after its start", of: (p) => p.age_at_attach_ns, show: (p) => p.age_at_attach_ns ? duration(p.age_at_attach_ns) : "start"},
+			...(PROCESSES.some((p) => p.verdict) ? [verdictColumn] : []),
+			{label: "Process", kind: "text", wide: true, of: (p) => p.comm, show: (p) => el("span", {class: "name"}, processName(p),
+				p.ended ? el("span", {class: "quiet small"}, " ended") : null, p.unit ? el("span", {class: "quiet small"}, " " + p.unit) : null)},
+		];
+
+		return {name: "Processes", columns, rows: shownProcesses, sort: 0, empty: "No process was traced.", detail: processDetail, title: processName,
+			filter: (matches) => (p) => [processName(p), p.exe, p.unit, p.container, p.cgroup].some((s) => s && matches(s))};
+	}
+
+	function specs() {
+		const sites = DATA.growth ? [growth("Resident", (s) => s.via === "page_fault", "No page fault while traced."),
+			growth("Mapped", (s) => s.via !== "page_fault", "Neither brk nor mmap added memory while traced.")] :
+			[...(has("live_bytes") ? [leaks()] : []), allocations()];
+
+		return [...sites, ...(PROCESSES.some((p) => p.threads.length) ? [threads()] : []), processes()];
+	}
+
+	// ---- tabs
+
+	function choose(i, focus) {
+		now = i;
+		tabs.forEach((tab, k) => {
+			tab.setAttribute("aria-selected", String(k === i));
+			tab.tabIndex = k === i ? 0 : -1;
+			byId("panel-" + k).hidden = k !== i;
+		});
+		if (focus)
+			tabs[i].focus();
+	}
+
+	function tabKey(event) {
+		const to = {ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: tabs.length - 1}[event.key];
+
+		if (to === undefined)
+			return;
+		choose((to + tabs.length) % tabs.length, true);
+		event.preventDefault();
+	}
+
+	function build() {
+		all = specs().map((spec) => new Table(spec));
+		tabs = all.map((table, i) => el("button", {type: "button", role: "tab", id: "tab-" + i, "aria-controls": "panel-" + i, onclick: () => choose(i),
+			onkeydown: tabKey}, table.spec.name, el("span", {class: "tab-count"})));
+		byId("tabs").replaceChildren(...tabs);
+		byId("tab-panels").replaceChildren(...all.map((table, i) => el("div", {role: "tabpanel", id: "panel-" + i, "aria-labelledby": "tab-" + i}, table.element)));
+		choose(0);
+	}
+
+	return {
+		build,
+		show() {
+			all.forEach((table, i) => {
+				for (const column of table.spec.columns)
+					if (column.refresh)
+						column.refresh();
+				table.show();
+				tabs[i].querySelector(".tab-count").textContent = count(table.all.length);
+			});
+		},
+		reveal(site) {
+			const i = all.findIndex((table) => table.spec.detail === siteDetail && table.all.includes(site));
+
+			if (i < 0)
+				return;
+			choose(i);
+			all[i].reveal(site);
+		},
+	};
+})();

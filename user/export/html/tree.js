@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+// Owns the call tree that the flame graph draws. Nodes are numbers into flat arrays; node 0 is the root, and a parent's
+// number is always smaller than its children's, so that one walk backwards adds up all weights.
+
+class CallTree {
+	// sites: in the order of the data, where neighbours share most of their stacks.
+	constructor(sites, calleeFirst) {
+		this.fn = [-1];
+		this.parent = [-1];
+		this.depth = [0];
+		this.frame = [-1];	// the first that was met: where its source is
+		this.firstChild = [-1];
+		this.nextSibling = [-1];
+		this.sites = sites;
+		this.leaf = new Int32Array(sites.length);	// the node of each site
+		this.index = new Map();
+		this.calleeFirst = calleeFirst;
+		if (calleeFirst)
+			this.addReversed();
+		else
+			this.add();
+		this.index = null;
+		this.total = new Float64Array(this.fn.length);
+		this.sorted = new Map();
+		this.height = this.depth.reduce((a, b) => Math.max(a, b), 0) + 1;
+	}
+
+	get size() {
+		return this.fn.length;
+	}
+
+	child(node, fn, frame) {
+		const key = node * 4194304 + fn;	// fewer functions than 2^22, fewer nodes than 2^31: exact
+		let found = this.index.get(key);
+
+		if (found === undefined) {
+			found = this.fn.push(fn) - 1;
+			this.parent.push(node);
+			this.depth.push(this.depth[node] + 1);
+			this.frame.push(frame);
+			this.firstChild.push(-1);
+			this.nextSibling.push(this.firstChild[node]);
+			this.firstChild[node] = found;
+			this.index.set(key, found);
+		}
+		return found;
+	}
+
+	// What stands above a stack: the process, if there are several, and the kind of growth.
+	rootOf(site) {
+		let node = 0;
+
+		if (PROCESSES.length > 1 && shown.process < 0)
+			node = this.child(node, fnOf("p" + site.process, processName(PROCESSES[site.process]), -1), -1);
+		if (DATA.growth)
+			node = this.child(node, fnOf("k" + site.via, site.via, -1), -1);
+		return node;
+	}
+
+	noStack(node) {
+		return this.child(node, fnOf("none", "[no stack]", -1), -1);
+	}
+
+	add() {
+		const at = [];	// the node of each place of the site before
+		let last = null;
+
+		this.sites.forEach((site, i) => {
+			// what stands above differs by site, and sites that are not shown may lie between
+			const near = last && last.index === site.index - 1 && last.process === site.process && !DATA.growth;
+			let k = near ? site.shared : 0;
+			let node = k ? at[k - 1] : this.rootOf(site);
+
+			for (; k < site.places.length; k++) {
+				const place = site.places[k];
+
+				for (let f = placeFirst[place + 1] - 1; f >= placeFirst[place]; f--)
+					node = this.child(node, frameFn[f], f);
+				at[k] = node;
+			}
+			if (!site.places.length)
+				node = this.noStack(node);
+			this.leaf[i] = node;
+			last = site;
+		});
+	}
+
+	addReversed() {
+		this.sites.forEach((site, i) => {
+			let node = this.rootOf(site);
+
+			for (let k = site.places.length; k--;) {
+				const place = site.places[k];
+
+				for (let f = placeFirst[place]; f < placeFirst[place + 1]; f++)
+					node = this.child(node, frameFn[f], f);
+			}
+			if (!site.places.length)
+				node = this.noStack(node);
+			this.leaf[i] = node;
+		});
+	}
+
+	weigh(of) {
+		const {total, parent, leaf} = this;
+
+		total.fill(0);
+		this.sites.forEach((site, i) => total[leaf[i]] += of(site));
+		for (let i = total.length - 1; i > 0; i--)
+			total[parent[i]] += total[i];
+		this.sorted.clear();
+	}
+
+	// Those that weigh something, the heaviest first. Sorted when they are first looked at: most never are.
+	children(node) {
+		let list = this.sorted.get(node);
+
+		if (!list) {
+			list = [];
+			for (let c = this.firstChild[node]; c >= 0; c = this.nextSibling[c])
+				if (this.total[c] > 0)
+					list.push(c);
+			list.sort((a, b) => this.total[b] - this.total[a] || (fnName[this.fn[a]] < fnName[this.fn[b]] ? -1 : 1));
+			this.sorted.set(node, list);
+		}
+		return list;
+	}
+
+	self(node) {
+		return this.children(node).reduce((n, c) => n - this.total[c], this.total[node]);
+	}
+
+	// From the root down to node.
+	path(node) {
+		const path = [];
+
+		for (; node >= 0; node = this.parent[node])
+			path.push(node);
+		return path.reverse();
+	}
+
+	// What lies in or below functions that match, each byte once.
+	matched(byFn) {
+		const covered = new Uint8Array(this.size);
+		let weight = 0, nodes = 0;
+
+		for (let i = 1; i < this.size; i++) {
+			const hit = byFn[this.fn[i]];
+
+			covered[i] = covered[this.parent[i]] || hit;
+			if (hit && this.total[i] > 0) {
+				nodes++;
+				if (!covered[this.parent[i]])
+					weight += this.total[i];
+			}
+		}
+		return {weight, nodes};
+	}
+}
