@@ -19,5 +19,7 @@ enum sample_flag {
 };
 
 struct snapshot *sample__new(unsigned int flags);
+/* One process with that many sites, and about five times as many frames in its call tree. */
+struct snapshot *sample__big(size_t n_sites);
 
 #endif

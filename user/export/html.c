@@ -294,7 +294,7 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 
 static int data(struct json *j, const struct snapshot *s, const struct metric *metric)
 {
-	struct strings t = {};
+	struct html_strings t = {};
 	int err;
 
 	json__object(j, NULL);
@@ -315,14 +315,14 @@ static int data(struct json *j, const struct snapshot *s, const struct metric *m
 	err = html__stacks(j, s, &t);
 	json__line(j, 0);
 	json__array(j, "strings");
-	for (size_t i = 0; i < t.n; i++) {
+	for (size_t i = 0; i < t.ids.n; i++) {
 		json__line(j, 0);
-		json__str(j, NULL, t.v[i]);
+		json__str(j, NULL, t.ids.v[i]);
 	}
 	json__array_end(j);
 	json__line(j, 0);
 	json__object_end(j);
-	strings__done(&t);
+	string_ids__done(&t.ids);
 	return err;
 }
 
@@ -334,6 +334,7 @@ int html__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 
 	fputs(html_page_before_data, out);
 	err = data(&j, s, metric);
+	fputc('\n', out);
 	fputs(html_page_after_data, out);
 	if (!err && ferror(out))
 		err = -EIO;

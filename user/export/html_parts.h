@@ -11,22 +11,16 @@
 
 #include "export/json_writer.h"
 #include "model/snapshot.h"
+#include "util/ids.h"
 
-/* Each string once: the others name it by its number. Memory: eight bytes a string, and half as much again for the index. */
-struct strings {
-	const char **v;		/* not owned */
-	size_t n, room;
-	uint32_t *slots;	/* number + 1, by hash; 0: free */
-	size_t n_slots;		/* a power of two */
-	int err;		/* -ENOMEM: what was written since means nothing */
+/* Each string once: the others name it by its number. */
+struct html_strings {
+	struct string_ids ids;
+	int err;	/* -ENOMEM: what was written since means nothing */
 };
-
-/* -1 for NULL. */
-int64_t strings__number(struct strings *t, const char *s);
-void strings__done(struct strings *t);
 
 void html__counters(struct json *j, const char *key, const struct counters *c);
 /* "places", "site_columns" and "sites". 0 or -errno. */
-int html__stacks(struct json *j, const struct snapshot *s, struct strings *t);
+int html__stacks(struct json *j, const struct snapshot *s, struct html_strings *t);
 
 #endif

@@ -15,9 +15,21 @@
 #include "export/html_parts.h"
 #include "util/util.h"
 
+/* -1 for NULL. */
+static int64_t number(struct html_strings *t, const char *s)
+{
+	uint32_t id = 0;
+
+	if (!s)
+		return -1;
+	if (!t->err)
+		t->err = string_ids__get(&t->ids, s, &id);
+	return id;
+}
+
 /* ---- places: [module, "offset in hex", then for each function, innermost first: name, file, line, inlined] */
 
-static void place(struct json *j, const struct snapshot *s, const struct place *p, struct strings *t)
+static void place(struct json *j, const struct snapshot *s, const struct place *p, struct html_strings *t)
 {
 	char offset[24];
 
@@ -29,8 +41,8 @@ static void place(struct json *j, const struct snapshot *s, const struct place *
 	for (size_t i = 0; i < place__n_frames(p); i++) {
 		struct frame f = place__frame(s, p, i);
 
-		json__i64(j, NULL, strings__number(t, f.line ? f.line->function : NULL));
-		json__i64(j, NULL, strings__number(t, f.line ? f.line->file : NULL));
+		json__i64(j, NULL, number(t, f.line ? f.line->function : NULL));
+		json__i64(j, NULL, number(t, f.line ? f.line->file : NULL));
 		json__u64(j, NULL, f.line ? f.line->line : 0);
 		json__u64(j, NULL, f.inlined);
 	}
@@ -125,12 +137,12 @@ static void stack(struct json *j, const struct snap_site *site, const struct sna
 }
 
 static void site_row(struct json *j, const struct snapshot *s, const struct snap_site *site, const struct snap_site *last,
-		     struct strings *t)
+		     struct html_strings *t)
 {
 	json__line(j, 0);
 	json__array(j, NULL);
 	json__u64(j, NULL, site->process);
-	json__i64(j, NULL, strings__number(t, site->function));
+	json__i64(j, NULL, number(t, site->function));
 	json__i64(j, NULL, site->tid);
 	json__u64(j, NULL, site->end);
 	html__counters(j, NULL, &site->c);
@@ -148,8 +160,8 @@ static void site_row(struct json *j, const struct snapshot *s, const struct snap
 	json__u64(j, NULL, site->older_blocks);
 	json__u64(j, NULL, site->older_bytes);
 	json__u64(j, NULL, site->cross_frees);
-	json__i64(j, NULL, strings__number(t, site->trend.verdict));
-	json__i64(j, NULL, strings__number(t, site->trend.why));
+	json__i64(j, NULL, number(t, site->trend.verdict));
+	json__i64(j, NULL, number(t, site->trend.why));
 	if (site->trend.known)
 		json__double(j, NULL, site->trend.growth_bytes_per_s);
 	else
@@ -159,7 +171,7 @@ static void site_row(struct json *j, const struct snapshot *s, const struct snap
 	json__array_end(j);
 }
 
-int html__stacks(struct json *j, const struct snapshot *s, struct strings *t)
+int html__stacks(struct json *j, const struct snapshot *s, struct html_strings *t)
 {
 	_cleanup_free_ const struct snap_site **order = NULL;
 

@@ -4,6 +4,7 @@
 const app = (() => {
 	const dark = matchMedia("(prefers-color-scheme: dark)");
 	let wish = null;	// the reader's own choice, until the page is closed
+	let width = 0;
 
 	function setTheme(theme) {
 		document.documentElement.dataset.theme = theme;
@@ -48,6 +49,15 @@ const app = (() => {
 			theme();
 	}
 
+	// What is drawn goes with the width. The height changes whenever something unfolds.
+	function resized() {
+		if (byId("main").clientWidth === width)
+			return;
+		width = byId("main").clientWidth;
+		timeline.draw();
+		flame.redraw();
+	}
+
 	function shortcuts(event) {
 		if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, select, textarea"))
 			return;
@@ -67,10 +77,9 @@ const app = (() => {
 		tables.build();
 		flame.listen();
 		show();
-		new ResizeObserver(oncePerFrame(() => {
-			timeline.draw();
-			flame.redraw();
-		})).observe(byId("main"));
+		width = byId("main").clientWidth;
+		new ResizeObserver(oncePerFrame(resized)).observe(byId("main"));
+		addEventListener("resize", flame.redraw);
 		addEventListener("beforeprint", () => paper(true));
 		addEventListener("afterprint", () => paper(false));
 		document.addEventListener("keydown", shortcuts);

@@ -25,7 +25,7 @@ function histogram(box, rows, head, series, words, empty) {
 	const max = series.map((_, k) => Math.max(1, ...rows.map(([, v]) => v[k])));
 	let last = 0;
 
-	box.replaceChildren(el("table", {class: "histogram"},
+	box.replaceChildren(el("table", {class: "histogram", "aria-labelledby": box.id + "-title"},
 		el("thead", null, el("tr", null, el("th", {scope: "col", class: "num"}, head), series.flatMap(({label}) => [el("th", {scope: "col", class: "num"}, label),
 			el("td")]))),
 		el("tbody", null, rows.map(([below, values]) => {

@@ -73,6 +73,31 @@ function whereShort(frame) {
 	return source ? shortPath(source) : at === fnName[frameFn[frame]] ? "" : at;
 }
 
+// A C++ name without its parameters, which say little and are long: "run(int) const" is "run".
+function shortName(name) {
+	const m = /\)( const| volatile| &| &&| noexcept| \[clone [^\]]*\])*$/.exec(name);
+	let depth = 0;
+
+	for (let i = m ? m.index : -1; i > 0; i--) {
+		depth += name[i] === ")" ? 1 : name[i] === "(" ? -1 : 0;
+		if (!depth)
+			return name.slice(0, i).endsWith("operator") ? name : name.slice(0, i);
+	}
+	return name;
+}
+
+// What follows the last "::" outside of angle brackets and parentheses.
+function lastPart(name) {
+	let depth = 0;
+
+	for (let i = name.length; i-- > 1;) {
+		depth += ">)}".includes(name[i]) ? 1 : "<({".includes(name[i]) ? -1 : 0;
+		if (!depth && name[i] === ":" && name[i - 1] === ":")
+			return name.slice(i + 1);
+	}
+	return name;
+}
+
 // ---- sites
 
 const SITES = (() => {
@@ -143,7 +168,7 @@ function titleFrame(site) {
 function siteTitle(site) {
 	const frame = titleFrame(site);
 
-	return frame < 0 ? "[no stack]" : fnName[frameFn[frame]];
+	return frame < 0 ? "[no stack]" : shortName(fnName[frameFn[frame]]);
 }
 
 // ---- processes

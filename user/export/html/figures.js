@@ -84,7 +84,7 @@ function plural(n, word, many) {
 }
 
 function signed(n, words) {
-	return (n >= 0 ? "+" : "") + words(n);
+	return (n > 0 ? "+" : "") + words(n);
 }
 
 // "2026-11-14 23:59:02", in the reader's time zone

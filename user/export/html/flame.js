@@ -113,12 +113,17 @@ class FlamePicture {
 
 	draw() {
 		const {canvas, context: c, scroll, rowHeight} = this, ratio = window.devicePixelRatio || 1;
-		const width = scroll.clientWidth;
+		let width = scroll.clientWidth;
 
 		if (!this.colours)
 			this.prepareColours();
 		this.layout(width);
 		this.space.style.height = this.height + "px";
+		// a scroll bar may have come or gone
+		if (scroll.clientWidth !== width) {
+			width = scroll.clientWidth;
+			this.layout(width);
+		}
 		const height = this.tall ? Math.min(this.height, 4000) : Math.min(this.height, Math.max(scroll.clientHeight, rowHeight));
 
 		if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
@@ -170,6 +175,10 @@ class FlamePicture {
 
 		if (n < 2)
 			return;
+		if (name.length > n)
+			name = shortName(name);
+		if (name.length > n)
+			name = lastPart(name);
 		const text = name.length <= n ? name : name.slice(0, n - 1) + "…";
 
 		// other scripts are wider than the font's digits

@@ -45,7 +45,7 @@ function peakWords() {
 	const p = shownProcesses();
 
 	return p.length === 1 && p[0].peak_at_ns ? `at ${duration(p[0].peak_at_ns)}` :
-		p.length > 1 ? "each process's own, added up" : "";
+		p.length > 1 ? "sum of each one's own" : "";
 }
 
 function growthCards() {
@@ -72,7 +72,7 @@ function drawCards() {
 			rate(of("alloc_calls"), DATA.duration_ns)));
 	if (KNOWN.has("free_calls"))
 		cards.push(card("Freed", MARK + bytes(of("free_bytes")), `${MARK}${count(of("free_calls"))} calls, ` +
-			`${percent(of("free_calls"), of("alloc_calls"))} of allocations`));
+			`${percent(of("free_calls"), of("alloc_calls"))} of them`));
 	cards.push(card("Losses", DATA.losses_total ? exact(DATA.losses_total) : "none",
 		DATA.losses_total ? "figures are not exact" : "nothing went uncounted", DATA.losses_total ? "bad" : "good"));
 	byId("cards").replaceChildren(...cards);
@@ -158,13 +158,18 @@ function conditionRows() {
 	return rows;
 }
 
+function exactWords() {
+	return DATA.mode === "full" && !DATA.partial_sizes && !DATA.losses_total ? "Every allocation and free was counted. " : "";
+}
+
 function drawConditions() {
 	const estimate = estimateWords();
 
 	byId("conditions").replaceChildren(
 		"Traced ", el("b", null, duration(DATA.duration_ns)), ...attachWords(), ". Mode ", el("b", null, DATA.mode),
 		`, ${DATA.size} sizes${sizeWords()}. `,
-		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : DATA.mode === "full" ? "Every allocation and free counted. " : "");
+		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : exactWords(),
+		DATA.older_ns ? `Leaks are blocks older than ${duration(DATA.older_ns)}. ` : "");
 	byId("conditions-list").replaceChildren(...conditionRows().flatMap(([name, text]) =>
 		[el("dt", null, name), el("dd", {class: "name"}, text)]));
 }
@@ -190,7 +195,7 @@ function drawTop() {
 	const whole = sites.reduce((n, s) => n + weigh(s), 0);
 	const top = sites.sort((a, b) => weigh(b) - weigh(a)).slice(0, 6);
 
-	byId("top-title").textContent = live ? "Who holds it" : "Who allocates";
+	byId("top-title").textContent = !live ? "Who allocates" : DATA.older_ns ? `Who holds what is older than ${duration(DATA.older_ns)}` : "Who holds it";
 	byId("top").replaceChildren(...top.map((s) => {
 		const frame = titleFrame(s);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 // Owns a table that sorts, filters, turns pages and unfolds rows. What always holds: no more rows than a page are in the
-// document, however many there are.
+// document, however many there are. Roles are written out: on a narrow screen the style takes rows apart into blocks.
 
 const PAGE_ROWS = 50;
 
@@ -29,13 +29,13 @@ class Table {
 		this.input = el("input", {type: "search", class: "filter", placeholder: "Filter: text or /regex/", spellcheck: "false", autocomplete: "off",
 			"aria-label": `Filter ${this.spec.name}`, oninput: later(() => this.refilter(), 80)});
 		this.status = el("span", {class: "quiet", "aria-live": "polite"});
-		this.heads = this.spec.columns.map((column, i) => el("th", {scope: "col", class: column.kind === "text" ? "text" : "num"},
+		this.heads = this.spec.columns.map((column, i) => el("th", {role: "columnheader", scope: "col", class: column.kind === "text" ? "text" : "num"},
 			el("button", {type: "button", class: "sorter", title: column.title, onclick: () => this.sortBy(i)}, column.label,
 				el("span", {class: "arrow", "aria-hidden": "true"}))));
-		this.body = el("tbody", {onclick: (event) => this.clicked(event), onkeydown: (event) => this.keydown(event)});
+		this.body = el("tbody", {role: "rowgroup", onclick: (event) => this.clicked(event), onkeydown: (event) => this.keydown(event)});
 		this.before = el("button", {type: "button", "aria-label": "Page before", onclick: () => this.turn(-1)}, "‹");
 		this.after = el("button", {type: "button", "aria-label": "Next page", onclick: () => this.turn(1)}, "›");
-		this.table = el("table", {"aria-label": this.spec.name}, el("thead", null, el("tr", null,
+		this.table = el("table", {role: "table", class: "rows", "aria-label": this.spec.name}, el("thead", {role: "rowgroup"}, el("tr", {role: "row"},
 			this.spec.detail ? el("th", {class: "fold"}, el("span", {class: "unseen"}, "Unfold")) : null, this.heads)), this.body);
 		this.element = el("div", null,
 			el("div", {class: "tools table-tools"}, this.input, this.status, el("span", {class: "pager"}, this.before, this.after)),
@@ -98,7 +98,7 @@ class Table {
 		});
 		this.body.replaceChildren(...rows.flatMap((row) => this.rowElements(row)));
 		if (!n)
-			this.body.append(el("tr", null, el("td", {colspan: this.width, class: "quiet empty"}, this.all.length ? "Nothing matches." : this.spec.empty)));
+			this.body.append(el("tr", {role: "row"}, el("td", {role: "cell", colspan: this.width, class: "quiet empty wide"}, this.all.length ? "Nothing matches." : this.spec.empty)));
 		this.status.textContent = (n ? `${exact(from + 1)}–${exact(from + rows.length)} of ${exact(n)}` : "0") +
 			(n < this.all.length ? `, filtered from ${exact(this.all.length)}` : "");
 		this.before.disabled = !this.page;
@@ -110,19 +110,20 @@ class Table {
 	}
 
 	rowElements(row) {
-		const open = this.open.has(row), line = el("tr", {class: this.spec.detail ? "can-open" : null});
+		const open = this.open.has(row), line = el("tr", {role: "row", class: this.spec.detail ? "can-open" : null});
 
 		line.row = row;
 		if (this.spec.detail)
-			line.append(el("td", {class: "fold"}, el("button", {type: "button", class: "folder", "aria-expanded": String(open),
+			line.append(el("td", {role: "cell", class: "fold"}, el("button", {type: "button", class: "folder", "aria-expanded": String(open),
 				"aria-label": `Details of ${this.spec.title(row)}`})));
 		for (const column of this.spec.columns)
-			line.append(el("td", {class: (column.kind === "text" ? "text" : "num") + (column.wide ? " wide" : "")}, column.show(row)));
+			line.append(el("td", {role: "cell", class: (column.kind === "text" ? "text" : "num") + (column.wide ? " wide" : ""), "data-label": column.label},
+				column.show(row)));
 		return open ? [line, this.detailLine(row)] : [line];
 	}
 
 	detailLine(row) {
-		return el("tr", {class: "detail"}, el("td", {colspan: this.width}, this.spec.detail(row)));
+		return el("tr", {role: "row", class: "detail"}, el("td", {role: "cell", colspan: this.width}, this.spec.detail(row)));
 	}
 
 	toggle(line) {

@@ -20,16 +20,16 @@ const tables = (() => {
 
 	function siteCell(s) {
 		const frames = framesOf(s), first = titleFrame(s), at = frames.indexOf(first);
-		const callers = frames.slice(at + 1, at + 4).map((f) => fnName[frameFn[f]]);
+		const callers = frames.slice(at + 1, at + 4).map((f) => shortName(fnName[frameFn[f]]));
 
 		return el("div", {class: "site"},
-			el("span", {class: "name mono"}, siteTitle(s)), " ",
-			el("span", {class: "quiet small name"}, first < 0 ? "" : whereShort(first)),
+			el("span", {class: "site-name"}, el("span", {class: "name mono"}, siteTitle(s)), " ",
+				el("span", {class: "quiet small name"}, first < 0 ? "" : whereShort(first))),
 			el("div", {class: "callers quiet small name"}, callers.length ? "← " + callers.join(" ← ") : s.via));
 	}
 
 	function processCell(p) {
-		return el("span", {class: "name"}, processName(PROCESSES[p]), PROCESSES[p].ended ? el("span", {class: "quiet small"}, " ended") : null);
+		return el("span", {class: "name process-cell"}, processName(PROCESSES[p]), PROCESSES[p].ended ? el("span", {class: "quiet small"}, " ended") : null);
 	}
 
 	const processColumn = {label: "Process", kind: "text", of: (s) => processName(PROCESSES[s.process]), show: (s) => processCell(s.process)};

@@ -3,7 +3,7 @@
 // or with shift and the arrows; what changed in it is told, by site too where sites have a history.
 
 const timeline = (() => {
-	const HEIGHT = 150, RATE_HEIGHT = 46, GAP = 22, LEFT = 64, RIGHT = 12, TOP = 8, AXIS = 20, GRID_POINTS = 500;
+	const HEIGHT = 210, RATE_HEIGHT = 58, GAP = 22, LEFT = 64, RIGHT = 12, TOP = 8, AXIS = 20, GRID_POINTS = 500;
 	const FIELDS = ["t", "live", "blocks", "calls", "rss"];
 	let points = [], picture = null, cursor = -1, selection = null;
 

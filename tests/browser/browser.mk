@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+# `make browser-test`: opens HTML reports in a headless Chromium and uses them as a reader would.
+
+.PHONY: browser-test
+
+$(B)/browser-pages: $(B)/tests/browser/pages.o $(B)/tests/unit/sample_snapshot.o $(B)/tests/unit/big_snapshot.o $(LIB_OBJ)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+browser-test:
+	$(Q)scripts/install-deps build browser
+	$(Q)$(MAKE) --no-print-directory $(B)/browser-pages
+	$(Q)tests/browser/run $(B)

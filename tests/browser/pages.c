@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Writes the pages that the browser opens: browser-pages DIR. Or tells what
+ * writing costs: browser-pages --cost SITES FORMAT.
+ */
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/export.h"
+#include "../unit/sample_snapshot.h"
+#include "util/util.h"
+
+#define S 1000000000ull
+#define MIB (1024ull * 1024)
+/* Each of them would leave a mark that the test looks for. */
+#define IMG "<img src=x onerror=\"document.title='RAN'\">"
+#define SCRIPT "</script><script>document.title='RAN'</script>"
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+/* ---- what a trace of some minutes can look like: a leak, growth, and traffic, with a history each */
+
+static void set_trend(struct snapshot *s, struct snap_site *site, const char *verdict, const char *why, double per_s)
+{
+	struct snap_point *h = snapshot__alloc(s, 16, sizeof(*h));
+
+	site->trend = (struct trend){ verdict, why, per_s, true };
+	for (int i = 0; i < 16; i++)
+		h[i] = (struct snap_point){ .t_ns = i * 2 * S, .live_bytes = per_s > 0 ? site->c.live_bytes * i / 15 : site->c.live_bytes };
+	site->history = h;
+	site->n_history = 16;
+}
+
+static void with_trends(struct snapshot *s)
+{
+	struct snap_process *p = (struct snap_process *)s->processes;
+	struct snap_point *line = snapshot__alloc(s, 120, sizeof(*line));
+
+	set_trend(s, &s->sites[0], "leak", "0 of 31,744 blocks freed, +1.0 MiB/s for 29.9s, oldest 29.9s", 1.03 * MIB);
+	set_trend(s, &s->sites[1], "growing", "98% freed, yet +204.8 KiB/s for 28.0s", 0.2 * MIB);
+	set_trend(s, &s->sites[2], "steady", ">99% freed, no growth in 29.9s", 0);
+	for (uint64_t i = 0; i < 120; i++)
+		line[i] = (struct snap_point){ .t_ns = i * 30 * S / 119, .live_bytes = i * 38 * MIB / 119 + (i % 17) * MIB / 12,
+					       .live_blocks = i * 32965 / 119, .alloc_calls = i * 18436 + (i % 23) * (i % 7) * 600,
+					       .rss_bytes = 64 * MIB + i * 32 * MIB / 119 };
+	p[0].timeline = line;
+	p[0].n_timeline = 120;
+	p[0].trend = (struct trend){ "growing", "+1.2 MiB/s for 29.9s", 1.2 * MIB, true };
+}
+
+/* ---- names that want to be more than names */
+
+static void with_hostile_names(struct snapshot *s)
+{
+	static const char *const names[] = { IMG, SCRIPT, "<!--<script>", "]]>&lt;b&gt;", "'\"`${document.title='RAN'}",
+					     "javascript:document.title='RAN'", "\xe2\x80\xa8;document.title='RAN'//", "</title></textarea></style>" IMG };
+	struct snap_process *p = (struct snap_process *)s->processes;
+	struct snap_module *m = snapshot__alloc(s, s->n_modules, sizeof(*m));
+	struct snap_thread *t = snapshot__alloc(s, 1, sizeof(*t));
+	struct snap_counter *c = snapshot__alloc(s, 1, sizeof(*c));
+
+	for (size_t i = 0; i < s->n_places; i++) {
+		struct line *line = snapshot__alloc(s, 1, sizeof(*line));
+
+		*line = (struct line){ names[i % ARRAY_SIZE(names)], names[(i + 1) % ARRAY_SIZE(names)], 1, false };
+		s->places[i].lines = line;
+		s->places[i].n_lines = 1;
+	}
+	for (size_t i = 0; i < s->n_modules; i++)
+		m[i] = (struct snap_module){ .path = names[i % ARRAY_SIZE(names)] };
+	s->modules = m;
+	for (size_t i = 0; i < s->n_processes; i++) {
+		p[i].comm = i ? IMG : SCRIPT;
+		p[i].exe = p[i].cgroup = p[i].unit = p[i].container = SCRIPT IMG;
+		p[i].trend = (struct trend){ IMG, SCRIPT, 1, true };
+	}
+	*t = (struct snap_thread){ .tid = 7, .comm = SCRIPT, .c = { .alloc_calls = 1 } };
+	p[0].threads = t;
+	p[0].n_threads = 1;
+	for (size_t i = 0; i < s->n_sites; i++) {
+		s->sites[i].function = names[i % ARRAY_SIZE(names)];
+		s->sites[i].trend = (struct trend){ IMG, SCRIPT, 1, true };
+	}
+	*c = (struct snap_counter){ "live_full", SCRIPT, 1 };
+	s->losses = c;
+	s->n_losses = 1;
+	s->losses_total = 1;
+}
+
+/* ---- files */
+
+static void put(const char *dir, const char *name, struct snapshot *s)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_err_ struct err e = {};
+	FILE *f;
+
+	if (asprintf(&path, "%s/%s.html", dir, name) < 0)
+		die(dir);
+	f = fopen(path, "w");
+	if (!f || html__write(f, s, &(struct export_opts){}, &e) || fclose(f))
+		die(path);
+	snapshot__free(s);
+}
+
+static int pages(const char *dir)
+{
+	struct snapshot *s = sample__new(0);
+
+	with_trends(s);
+	put(dir, "sample", s);
+	s = sample__new(SAMPLE_SINGLE);
+	with_trends(s);
+	put(dir, "single", s);
+	s = sample__new(0);
+	with_hostile_names(s);
+	put(dir, "hostile", s);
+	put(dir, "losses", sample__new(SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER));
+	put(dir, "empty", sample__new(SAMPLE_EMPTY));
+	put(dir, "count", sample__new(SAMPLE_SINGLE | SAMPLE_COUNT));
+	put(dir, "estimated", sample__new(SAMPLE_SINGLE | SAMPLE_ESTIMATED));
+	put(dir, "growth", sample__new(SAMPLE_GROWTH));
+	put(dir, "unnamed", sample__new(SAMPLE_UNNAMED));
+	put(dir, "big", sample__big(10000));
+	return 0;
+}
+
+static int cost(size_t n_sites, const char *format)
+{
+	const struct export_format *f = export__find_by_name(format);
+	struct snapshot *s = sample__big(n_sites);
+	_cleanup_err_ struct err e = {};
+	FILE *out = tmpfile();
+	uint64_t start = now_ns();
+
+	if (!f || !out || f->write(out, s, &(struct export_opts){}, &e) || fflush(out))
+		die(format);
+	printf("%s: %zu sites, %zu places, %.1f MiB, %.0f ms\n", format, s->n_sites, s->n_places, ftell(out) / (double)MIB,
+	       (now_ns() - start) / 1e6);
+	fclose(out);
+	snapshot__free(s);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && !strcmp(argv[1], "--cost"))
+		return cost(strtoul(argv[2], NULL, 10), argv[3]);
+	if (argc == 2)
+		return pages(argv[1]);
+	fprintf(stderr, "usage: browser-pages DIR, or browser-pages --cost SITES FORMAT\n");
+	return 2;
+}

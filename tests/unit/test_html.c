@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * The HTML report as a file: its data against golden files, that nothing in it
+ * leaves its element, and what writing costs. What the page makes of it is
+ * asked in a browser (tests/browser/).
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "export/export.h"
+#include "export/json_writer.h"
+#include "golden.h"
+#include "sample_snapshot.h"
+#include "util/util.h"
+
+#define DATA_BEGIN "<script type=\"application/json\" id=\"data\">\n"
+#define SCRIPT_END "</script>"
+
+static char *page_of(struct snapshot *s, size_t *ret_len)
+{
+	_cleanup_err_ struct err e = {};
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_len);
+
+	cr_assert_eq(html__write(out, s, &(struct export_opts){}, &e), 0, "%s", err_msg(&e));
+	fclose(out);
+	snapshot__free(s);
+	return text;
+}
+
+static char *data_of(const char *page)
+{
+	const char *begin = strstr(page, DATA_BEGIN), *end;
+
+	cr_assert_not_null(begin);
+	begin += strlen(DATA_BEGIN);
+	end = strstr(begin, SCRIPT_END);
+	cr_assert_not_null(end);
+	return strndup(begin, (size_t)(end - begin));
+}
+
+static void check(const char *name, unsigned int flags)
+{
+	_cleanup_free_ char *page = NULL, *data = NULL;
+	size_t len;
+
+	page = page_of(sample__new(flags), &len);
+	data = data_of(page);
+	golden__check(name, data, strlen(data));
+}
+
+Test(html, data)
+{
+	check("sample-html.json", 0);
+	check("sample-html-estimated-losses.json", SAMPLE_SINGLE | SAMPLE_ESTIMATED | SAMPLE_LOSSES);
+	check("sample-html-growth.json", SAMPLE_SINGLE | SAMPLE_GROWTH);
+	check("sample-html-empty.json", SAMPLE_EMPTY);
+}
+
+static size_t n_of(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (const char *p = text; (p = strstr(p, what)); p++)
+		n++;
+	return n;
+}
+
+/* What names hold is in the data alone, and the data holds nothing that HTML knows. */
+Test(html, names_stay_in_their_element)
+{
+	static const char *const names[] = { "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "&lt;&amp;",
+					     "\xe2\x80\xa8\xe2\x80\xa9", "]]>", "@data", "@SCRIPT@", "\xff\xfe<" };
+	struct snapshot *s = sample__new(0);
+	_cleanup_free_ char *page = NULL, *data = NULL, *plain = NULL;
+	size_t len, plain_len;
+
+	for (size_t i = 0; i < s->n_places; i++) {
+		struct line *line = snapshot__alloc(s, 1, sizeof(*line));
+
+		*line = (struct line){ .function = names[i % ARRAY_SIZE(names)], .file = names[(i + 3) % ARRAY_SIZE(names)] };
+		s->places[i].lines = line;
+		s->places[i].n_lines = 1;
+	}
+	for (size_t i = 0; i < s->n_processes; i++) {
+		((struct snap_process *)s->processes)[i].comm = names[i];
+		((struct snap_process *)s->processes)[i].exe = names[i + 2];
+	}
+	page = page_of(s, &len);
+	plain = page_of(sample__new(0), &plain_len);
+	cr_assert_eq(strlen(page), len);
+	data = data_of(page);
+	cr_assert_null(strpbrk(data, "<>&"));
+	cr_assert_null(strstr(data, "\xe2\x80\xa8"));
+	cr_assert_null(strstr(data, "\xe2\x80\xa9"));
+	cr_assert(strstr(data, "\"\\u003c/script\\u003e\\u003cscript\\u003ealert(1)\\u003c/script\\u003e\""));
+	cr_assert(strstr(data, "\"\\u0026lt;\\u0026amp;\""));
+	cr_assert(strstr(data, "\"\\u2028\\u2029\""));
+	/* around it, the page is the same for all */
+	cr_assert_eq(n_of(page, "<script"), 2);
+	cr_assert_eq(n_of(page, SCRIPT_END), 2);
+	cr_assert_eq(strstr(page, DATA_BEGIN) - page, strstr(plain, DATA_BEGIN) - plain);
+	cr_assert(!memcmp(page, plain, (size_t)(strstr(page, DATA_BEGIN) - page)));
+	cr_assert_str_eq(strstr(strstr(page, DATA_BEGIN), SCRIPT_END), strstr(strstr(plain, DATA_BEGIN), SCRIPT_END));
+}
+
+Test(html, page_asks_for_nothing_and_lets_nothing_in)
+{
+	_cleanup_free_ char *page = NULL;
+	size_t len;
+	const char *policy;
+
+	page = page_of(sample__new(0), &len);
+	cr_assert(!strncmp(page, "<!DOCTYPE html>\n", 16));
+	policy = strstr(page, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-");
+	cr_assert_not_null(policy);
+	cr_assert(strstr(policy, "script-src 'sha256-"));
+	cr_assert_lt(policy, strstr(page, "<style"));
+	cr_assert_eq(n_of(page, "unsafe-"), 0);
+	cr_assert_eq(n_of(page, "innerHTML") + n_of(page, "outerHTML") + n_of(page, "insertAdjacentHTML") + n_of(page, "document.write"), 0);
+	cr_assert_eq(n_of(page, " onclick=") + n_of(page, " style=") + n_of(page, " src=") + n_of(page, "url("), 0);
+	cr_assert_eq(n_of(page, "http://") + n_of(page, "https://"), 1, "the name of SVG's elements alone");
+	cr_assert_eq(n_of(page, "\n@"), n_of(page, "\n@media"), "no mark of the template is left");
+}
+
+static void encodes(const char *s, const char *want)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	struct json j = { .out = open_memstream(&text, &len), .in_page = true };
+
+	json__str(&j, NULL, s);
+	fclose(j.out);
+	cr_assert_str_eq(text, want);
+}
+
+Test(html, strings)
+{
+	encodes("plain é … 𝄞", "\"plain é … 𝄞\"");
+	encodes("<>&", "\"\\u003c\\u003e\\u0026\"");
+	encodes("a\xe2\x80\xa8" "b\xe2\x80\xa9" "c", "\"a\\u2028b\\u2029c\"");
+	encodes("\xe2\x80\xa7\xe2\x80\xaa", "\"\xe2\x80\xa7\xe2\x80\xaa\"");	/* their neighbours */
+	encodes("\xe2\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\"");
+	encodes("\"\\/'`", "\"\\\"\\\\/'`\"");
+}
+
+/* ---- what it costs */
+
+static uint64_t time_of(struct snapshot *s)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < 3; i++) {
+		FILE *out = fopen("/dev/null", "w");
+		uint64_t start = now_ns();
+
+		cr_assert_eq(html__write(out, s, NULL, NULL), 0);
+		best = MIN(best, now_ns() - start);
+		fclose(out);
+	}
+	return best;
+}
+
+/* Eight times the sites take about eight times as long: with a square in it, it would be sixty. */
+Test(html, time_goes_with_the_sites)
+{
+	struct snapshot *few = sample__big(2500), *many = sample__big(20000);
+	uint64_t a = time_of(few), b = time_of(many);
+
+	cr_assert_lt(b, 24 * a, "2,500 sites in %llu ns, 20,000 in %llu", (unsigned long long)a, (unsigned long long)b);
+	snapshot__free(few);
+	snapshot__free(many);
+}
+
+#ifndef __SANITIZE_ADDRESS__
+static size_t status_kib(const char *key)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *at;
+
+	cr_assert_eq(read_small_file("/proc/self/status", &text, NULL), 0);
+	at = strstr(text, key);
+	cr_assert_not_null(at);
+	return strtoul(at + strlen(key), NULL, 10);
+}
+
+Test(html, memory_is_less_than_twice_the_file)
+{
+	struct snapshot *s = sample__big(20000);
+	FILE *out = tmpfile(), *forget = fopen("/proc/self/clear_refs", "w");
+	size_t before, peak, file_kib;
+
+	if (!forget || fputs("5", forget) < 0 || fclose(forget))
+		cr_skip_test("the peak of this process cannot be reset");
+	before = status_kib("VmRSS:");
+	cr_assert_eq(html__write(out, s, NULL, NULL), 0);
+	peak = status_kib("VmHWM:");
+	file_kib = (size_t)ftell(out) / 1024;
+	cr_assert_gt(file_kib, 1024);
+	cr_assert_lt(peak, before + 2 * file_kib, "%zu KiB before, %zu at the peak, a file of %zu", before, peak, file_kib);
+	fclose(out);
+	snapshot__free(s);
+}
+#endif
