@@ -109,5 +109,8 @@ $(FX)/stacks.pac-nofp: tests/fixtures/stacks.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_NOFP) $(FX_PAC) -o $@ $< $(FX_LINK)
 
 # Symbols but no debug info, and a build id that a test knows.
+# Debug information would name its functions as the source does.
+$(FX)/hostile $(FX)/hostile.nofp: FX_CC_FLAGS += -g0
+
 $(FX)/names.nodebug: tests/fixtures/names.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -g0 -Wl,--build-id=0x6d616c6c6f6374726163652d6e616d6573 -o $@ $<

@@ -16,7 +16,8 @@ function classes(key, n) {
 	return [...sums].sort((a, b) => a[0] - b[0]);
 }
 
-function histogram(box, rows, head, series, words, empty) {
+// least: what the class of nothing at all is called
+function histogram(box, rows, head, series, words, least, empty) {
 	if (!rows.length) {
 		box.replaceChildren(el("p", {class: "quiet empty"}, empty));
 		return;
@@ -29,7 +30,7 @@ function histogram(box, rows, head, series, words, empty) {
 		el("thead", null, el("tr", null, el("th", {scope: "col", class: "num"}, head), series.flatMap(({label}) => [el("th", {scope: "col", class: "num"}, label),
 			el("td")]))),
 		el("tbody", null, rows.map(([below, values]) => {
-			const label = below === Infinity ? `from ${words(last)}` : `< ${words(below)}`;
+			const label = below === Infinity ? `from ${words(last)}` : below === 1 ? least : `< ${words(below)}`;
 
 			last = below;
 			return el("tr", null, el("th", {scope: "row", class: "num"}, label), values.flatMap((v, k) => [
@@ -42,8 +43,8 @@ function drawHistograms() {
 	const live = KNOWN.has("live_blocks");
 	const sizes = classes("sizes", 2).map(([below, v]) => [below, live ? v : v.slice(0, 1)]);
 
-	histogram(byId("sizes"), sizes, "Bytes", [{label: "Allocated", kind: "rate"}, ...(live ? [{label: "Live", kind: "live"}] : [])], bytes,
+	histogram(byId("sizes"), sizes, "Bytes", [{label: "Allocated", kind: "rate"}, ...(live ? [{label: "Live", kind: "live"}] : [])], bytes, "0 B",
 		"No sizes were recorded.");
-	histogram(byId("lifetimes"), KNOWN.has("free_calls") ? classes("lifetimes", 1) : [], "Lived", [{label: "Blocks", kind: "rss"}], duration,
+	histogram(byId("lifetimes"), KNOWN.has("free_calls") ? classes("lifetimes", 1) : [], "Lived", [{label: "Blocks", kind: "rss"}], duration, "same tick",
 		KNOWN.has("free_calls") ? "No block was freed." : `Frees are not recorded in mode ${DATA.mode}.`);
 }

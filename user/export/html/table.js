@@ -2,7 +2,7 @@
 // Owns a table that sorts, filters, turns pages and unfolds rows. What always holds: no more rows than a page are in the
 // document, however many there are. Roles are written out: on a narrow screen the style takes rows apart into blocks.
 
-const PAGE_ROWS = 50;
+const PAGE_ROWS = 25;
 
 // spec: {
 //	name, rows(): all that may be shown, filter(matches): a test of a row, empty: words,

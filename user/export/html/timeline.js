@@ -107,12 +107,11 @@ const timeline = (() => {
 
 		if (p.length !== 1 || !KNOWN.has("peak_bytes") || !p[0].peak_at_ns)
 			return;
-		const x = xOf(p[0].peak_at_ns), label = svg("text", {class: "tick", x: x + (x > picture.width - 60 ? -6 : 6), y: TOP + 8,
-			"text-anchor": x > picture.width - 60 ? "end" : "start"});
+		const x = xOf(p[0].peak_at_ns), top = y(Math.min(p[0].totals[COUNTER.peak_bytes], picture.max));
+		const label = svg("text", {class: "tick", x: x - 6, y: Math.max(top - 6, TOP + 8), "text-anchor": "end"});
 
 		label.textContent = "peak";
-		g.append(svg("line", {class: "mark-line", x1: x, x2: x, y1: TOP, y2: TOP + HEIGHT}),
-			svg("circle", {class: "mark-dot", cx: x, cy: y(Math.min(p[0].totals[COUNTER.peak_bytes], picture.max)), r: 3}), label);
+		g.append(svg("line", {class: "mark-line", x1: x, x2: x, y1: top, y2: TOP + HEIGHT}), svg("circle", {class: "mark-dot", cx: x, cy: top, r: 3}), label);
 	}
 
 	function draw() {
