@@ -17,6 +17,9 @@
 #include "util/util.h"
 
 #define NS_PER_MS 1000000
+/* Of timelines: as many as there may be in all, and as many as a process may have even if they are more. */
+#define POINTS_OF_ALL 65536
+#define POINTS_OF_EACH 64
 
 /* ---- counters: as an array, in the order of "counters" */
 
@@ -60,6 +63,18 @@ static void counter_table(struct json *j, unsigned int known)
 	json__array_end(j);
 }
 
+static void optional_str(struct json *j, const char *key, const char *s)
+{
+	if (s)
+		json__str(j, key, s);
+}
+
+static void optional_u64(struct json *j, const char *key, uint64_t n)
+{
+	if (n)
+		json__u64(j, key, n);
+}
+
 /* ---- how it was measured */
 
 static void conditions(struct json *j, const struct snapshot *s)
@@ -69,6 +84,8 @@ static void conditions(struct json *j, const struct snapshot *s)
 	json__str(j, "version", s->version);
 	json__str(j, "kernel", s->kernel);
 	json__str(j, "arch", s->arch);
+	optional_str(j, "host", s->host);
+	json__str(j, "by", s->by ? s->by : "process");
 	json__line(j, 0);
 	json__str(j, "mode", s->mode);
 	json__str(j, "size", s->size);
@@ -81,6 +98,8 @@ static void conditions(struct json *j, const struct snapshot *s)
 	if (s->partial_sizes && s->max_size != UINT64_MAX)
 		json__u64(j, "max_size", s->max_size);
 	json__u64(j, "older_ns", s->older_ns);
+	if (s->baseline)
+		json__u64(j, "baseline_ns", s->baseline_ns);
 	json__line(j, 0);
 	json__u64(j, "duration_ns", s->duration_ns);
 	json__i64(j, "wall_start_ms", s->wall_start_ns / NS_PER_MS);
@@ -197,13 +216,22 @@ static void threads(struct json *j, const struct snap_process *p)
 	json__array_end(j);
 }
 
-/* [t_ns, live_bytes, live_blocks, alloc_calls, rss_bytes, ...]: 1024 points at the most, but for many processes */
-static void timeline(struct json *j, const struct snap_process *p)
+/*
+ * [t_ns, live_bytes, live_blocks, alloc_calls, rss_bytes, ...]. Of a whole
+ * machine's processes, every n-th point does: a page draws some hundred, and
+ * would else be made of little but lines that nobody looks at.
+ */
+static void timeline(struct json *j, const struct snapshot *s, const struct snap_process *p)
 {
+	size_t room = MAX(POINTS_OF_ALL / s->n_processes, (size_t)POINTS_OF_EACH), step = p->n_timeline / room + 1;
+
 	json__array(j, "timeline");
 	for (size_t i = 0; i < p->n_timeline; i++) {
 		const struct snap_point *t = &p->timeline[i];
 
+		/* the last one is what the totals say */
+		if ((p->n_timeline - 1 - i) % step)
+			continue;
 		json__u64(j, NULL, t->t_ns);
 		json__u64(j, NULL, t->live_bytes);
 		json__u64(j, NULL, t->live_blocks);
@@ -239,24 +267,12 @@ static void histograms(struct json *j, const struct snap_process *p)
 	json__array_end(j);
 }
 
-static void optional_str(struct json *j, const char *key, const char *s)
-{
-	if (s)
-		json__str(j, key, s);
-}
-
-static void optional_u64(struct json *j, const char *key, uint64_t n)
-{
-	if (n)
-		json__u64(j, key, n);
-}
-
 static void process(struct json *j, const struct snapshot *s, const struct snap_process *p)
 {
 	json__line(j, 0);
 	json__object(j, NULL);
 	json__u64(j, "id", p->id);
-	json__i64(j, "pid", p->pid);
+	optional_u64(j, "pid", p->pid > 0 ? (uint64_t)p->pid : 0);
 	json__str(j, "comm", p->comm);
 	optional_str(j, "exe", p->exe);
 	optional_str(j, "cgroup", p->cgroup);
@@ -264,9 +280,11 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	optional_str(j, "unit", p->unit);
 	json__bool(j, "ended", p->ended);
 	json__u64(j, "age_at_attach_ns", p->age_at_attach_ns);
-	optional_u64(j, "container_pid", p->container_pid);
+	optional_u64(j, "container_pid", p->container_pid > 0 ? (uint64_t)p->container_pid : 0);
 	optional_u64(j, "parent", p->parent);
 	optional_u64(j, "n_members", p->n_members);
+	optional_u64(j, "n_ended", p->n_ended);
+	optional_u64(j, "wall_started_ms", p->wall_started_ns > 0 ? (uint64_t)(p->wall_started_ns / NS_PER_MS) : 0);
 	optional_u64(j, "unseen_ns", p->unseen_ns);
 	optional_u64(j, "lost_blocks", p->lost_blocks);
 	optional_u64(j, "lost_stacks", p->lost_stacks);
@@ -274,19 +292,22 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	optional_str(j, "why", p->trend.why);
 	if (p->trend.known)
 		json__double(j, "growth_bytes_per_s", p->trend.growth_bytes_per_s);
+	if (s->baseline)
+		json__i64(j, "since_baseline_bytes", p->since_baseline_bytes);
 	json__line(j, 0);
 	html__counters(j, "totals", &p->c);
 	if (s->estimated)
 		errors(j, &p->error);
 	json__u64(j, "rss_bytes", p->rss_bytes);
 	json__u64(j, "rss_at_attach_bytes", p->rss_at_attach_bytes);
-	json__u64(j, "peak_at_ns", p->peak_at_ns);
+	if (p->n_members < 2)
+		json__u64(j, "peak_at_ns", p->peak_at_ns);
 	if (s->growth)
 		json__u64(j, "fault_bytes", p->growth.bytes[GROWTH_FAULT]);
 	json__line(j, 0);
 	threads(j, p);
 	json__line(j, 0);
-	timeline(j, p);
+	timeline(j, s, p);
 	json__line(j, 0);
 	histograms(j, p);
 	json__object_end(j);

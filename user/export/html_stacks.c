@@ -90,7 +90,7 @@ static void site_columns(struct json *j)
 	static const char *const names[] = {
 		"process", "function", "tid", "end", "counters", "error", "at_peak_bytes", "min_size", "max_size",
 		"first_ns", "last_ns", "oldest_ns", "lifetime_sum_ns", "older_blocks", "older_bytes", "cross_frees",
-		"verdict", "why", "growth_bytes_per_s", "history", "stack",
+		"thread", "verdict", "why", "growth_bytes_per_s", "since_baseline_bytes", "history", "stack",
 	};
 
 	json__line(j, 0);
@@ -160,12 +160,14 @@ static void site_row(struct json *j, const struct snapshot *s, const struct snap
 	json__u64(j, NULL, site->older_blocks);
 	json__u64(j, NULL, site->older_bytes);
 	json__u64(j, NULL, site->cross_frees);
+	json__i64(j, NULL, number(t, site->thread));
 	json__i64(j, NULL, number(t, site->trend.verdict));
 	json__i64(j, NULL, number(t, site->trend.why));
 	if (site->trend.known)
 		json__double(j, NULL, site->trend.growth_bytes_per_s);
 	else
 		json__null(j, NULL);
+	json__i64(j, NULL, site->since_baseline_bytes);
 	history(j, site);
 	stack(j, site, last);
 	json__array_end(j);

@@ -119,6 +119,7 @@ const SITES = (() => {
 			oldest: row[at.oldest_ns], lifetimeSum: row[at.lifetime_sum_ns],
 			olderBlocks: row[at.older_blocks], olderBytes: row[at.older_bytes], crossFrees: row[at.cross_frees],
 			verdict: text(row[at.verdict]), why: text(row[at.why]), growth: row[at.growth_bytes_per_s],
+			thread: text(row[at.thread]), sinceBaseline: row[at.since_baseline_bytes],
 			history: row[at.history] || null,
 			places,		// from the root
 			shared: stack[0],	// with the site before
@@ -176,7 +177,7 @@ function siteTitle(site) {
 const PROCESSES = DATA.processes;
 
 function processName(p) {
-	return p.n_members ? `${p.comm} (${plural(p.n_members, "process", "processes")})` : `${p.comm} (${p.pid})`;
+	return p.n_members ? `${p.comm} (${plural(p.n_members, "process", "processes")})` : p.pid ? `${p.comm} (${p.pid})` : p.comm;
 }
 
 // What the page shows: one process, or -1 for all.

@@ -139,9 +139,12 @@ function conditionRows() {
 		row("Unit", p.unit);
 		row("Container", p.container);
 		row("Control group", p.cgroup);
+		row("Started", p.wall_started_ms ? wallTime(p.wall_started_ms) : "");
 		row("Unseen at its start", p.unseen_ns ? duration(p.unseen_ns) : "");
 		row("Trend", p.verdict ? `${p.verdict}: ${p.why || ""}` : "");
 	}
+	row("Baseline", DATA.baseline_ns === undefined ? "" : `changes count from ${duration(DATA.baseline_ns)}`);
+	row("Rows", DATA.by === "process" ? "" : `put together by ${DATA.by}`);
 	row("Estimated", estimateWords() && estimateWords() + "; ± is one standard error");
 	row("Older frees", KNOWN.has("unknown_frees") && counter(t, "unknown_frees") ?
 		`${plural(counter(t, "unknown_frees"), "free")} of blocks older than the trace` : "");
@@ -154,7 +157,7 @@ function conditionRows() {
 	for (const p of DATA.probes)
 		row("Probed", `${p.object}: ${p.functions.join(", ")}` + (p.size ? ` (${p.size} sizes)` : "") +
 			(p.build_id ? `; build id ${p.build_id}` : ""));
-	row("Machine", `Linux ${DATA.kernel}, ${DATA.arch}; malloctrace ${DATA.version}`);
+	row("Machine", `${DATA.host ? DATA.host + ", " : ""}Linux ${DATA.kernel}, ${DATA.arch}; malloctrace ${DATA.version}`);
 	return rows;
 }
 

@@ -52,7 +52,7 @@ const tables = (() => {
 		if (several)
 			add("in", processCell(s.process));
 		if (s.tid)
-			add("thread", String(s.tid));
+			add("thread", el("span", {class: "name"}, `${s.thread || ""} (${s.tid})`.trim()));
 		if (has("live_bytes"))
 			add("live", `${MARK}${bytes(c("live_bytes"))} in ${plural(c("live_blocks"), "block")}` + (s.oldest ? `, the oldest ${duration(s.oldest)}` : ""));
 		if (has("peak_bytes"))
@@ -106,7 +106,7 @@ const tables = (() => {
 		return (s) => {
 			if (!vias.has(s.via))
 				vias.set(s.via, matches(s.via));
-			return vias.get(s.via) || comms[s.process] || (s.verdict && matches(s.verdict)) || s.places.some((p) => places[p]);
+			return vias.get(s.via) || comms[s.process] || (s.verdict && matches(s.verdict)) || (s.thread && matches(s.thread)) || s.places.some((p) => places[p]);
 		};
 	}
 
@@ -136,6 +136,8 @@ const tables = (() => {
 			...(has("free_calls") ? [{label: "Freed", title: "Of the blocks that it allocated", of: (s) => quotient(of("free_calls")(s), of("alloc_calls")(s)),
 				show: (s) => percent(of("free_calls")(s), of("alloc_calls")(s))}] : []),
 			{label: "Oldest", title: "Age of the oldest live block", of: (s) => s.oldest, show: (s) => s.oldest ? duration(s.oldest) : "–"},
+			...(DATA.baseline_ns === undefined ? [] : [{label: "Δ", title: `Since the baseline at ${duration(DATA.baseline_ns)}`, of: (s) => s.sinceBaseline,
+				show: (s) => signed(s.sinceBaseline, bytes)}]),
 			...(SITES.some((s) => s.growth !== null) ? [{label: "Growth", of: (s) => s.growth, show: (s) => s.growth === null ? "–" : signed(s.growth, bytes) + "/s"}] : []),
 			...(SITES.some((s) => s.verdict) ? [verdictColumn] : []),
 		], "Nothing allocated while traced is live.");
@@ -188,8 +190,10 @@ const tables = (() => {
 
 	function processDetail(p) {
 		const parent = p.parent && PROCESSES.find((q) => q.id === p.parent);
-		const rows = [["program", p.exe], ["unit", p.unit], ["container", p.container], ["control group", p.cgroup],
+		const rows = [["members ended", p.n_ended && `${exact(p.n_ended)} of ${exact(p.n_members)}`], ["program", p.exe], ["unit", p.unit], ["container", p.container], ["control group", p.cgroup],
 			["pid in its container", p.container_pid && String(p.container_pid)], ["forked by", parent && processName(parent)],
+			["started", p.wall_started_ms && wallTime(p.wall_started_ms)],
+			["since the baseline", p.since_baseline_bytes !== undefined && signed(p.since_baseline_bytes, bytes)],
 			["attached", p.age_at_attach_ns ? `${duration(p.age_at_attach_ns)} after its start: older blocks are unseen` : "from its first instruction"],
 			["unseen at its start", p.unseen_ns && duration(p.unseen_ns)], ["RSS when attached", bytes(p.rss_at_attach_bytes)],
 			["blocks lost", p.lost_blocks && exact(p.lost_blocks)], ["stacks lost", p.lost_stacks && exact(p.lost_stacks)]];
