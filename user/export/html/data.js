@@ -157,13 +157,23 @@ function framesOf(site) {
 	return frames;
 }
 
-// The frame that a row is named by: operator new is always there and says nothing. -1: no stack.
+// A program's own way to malloc (xmalloc, g_malloc0, zrealloc_usable, operator new) is in most of its stacks and tells nothing.
+const WRAPPER = /(malloc|calloc|realloc|memalign)|^operator new/i;
+
+// The frame that a row is named by: the first that is no such way. -1: no stack.
 function titleFrame(site) {
 	for (let i = site.places.length; i--;)
 		for (let f = placeFirst[site.places[i]]; f < placeFirst[site.places[i] + 1]; f++)
-			if (!fnName[frameFn[f]].startsWith("operator new"))
+			if (!WRAPPER.test(shortName(fnName[frameFn[f]])))
 				return f;
 	return site.places.length ? placeFirst[site.places[site.places.length - 1]] : -1;
+}
+
+// The names on the way from that frame to the allocation function, and of its callers.
+function titleWays(site, n) {
+	const frames = framesOf(site), at = frames.indexOf(titleFrame(site)), names = (list) => list.map((f) => shortName(fnName[frameFn[f]]));
+
+	return {through: names(frames.slice(0, Math.max(at, 0))).reverse(), callers: names(frames.slice(at + 1, at + 1 + n))};
 }
 
 function siteTitle(site) {

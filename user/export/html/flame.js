@@ -86,10 +86,12 @@ class FlamePicture {
 			dim: colour("dim"), dimInk: colour("quiet"), focus: colour("ink"), root: colour("root")};
 	}
 
-	moduleColour(module, shade) {
+	moduleColour(module, shade, turn) {
 		if (!this.hue.has(module))
 			return this.paint.root;
-		return this.dark ? `hsl(${this.hue.get(module)} 42% ${34 + shade}%)` : `hsl(${this.hue.get(module)} 80% ${76 + shade}%)`;
+		const hue = this.hue.get(module) + turn;
+
+		return this.dark ? `hsl(${hue} 42% ${34 + shade}%)` : `hsl(${hue} 82% ${75 + shade}%)`;
 	}
 
 	colourOf(fn) {
@@ -100,7 +102,7 @@ class FlamePicture {
 
 			for (const c of fnName[fn])
 				h = (h * 31 + c.codePointAt(0)) | 0;
-			this.colours[fn] = this.moduleColour(fnModule[fn], (h & 7) - 3);
+			this.colours[fn] = this.moduleColour(fnModule[fn], (h & 7) - 3, (h >> 3 & 15) - 8);
 		}
 		return this.colours[fn];
 	}

@@ -67,7 +67,7 @@ const flame = (() => {
 		byId("flame-legend").replaceChildren(...picture.modules.slice(0, 8).map((module) => {
 			const swatch = el("i", {class: "swatch"});
 
-			swatch.style.background = picture.moduleColour(module, 0);
+			swatch.style.background = picture.moduleColour(module, 0, 0);
 			return el("span", {class: "name", title: DATA.modules[module]}, swatch, basename(DATA.modules[module]));
 		}), picture.modules.length > 8 ? `and ${picture.modules.length - 8} more` : "");
 	}

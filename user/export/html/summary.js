@@ -206,10 +206,9 @@ function drawTop() {
 			el("span", {class: "top-line"}, el("span", {class: "name mono top-name"}, siteTitle(s)), verdictChip(s.verdict),
 				el("b", {class: "num"}, MARK + bytes(weigh(s))), el("span", {class: "num quiet top-share"}, share(weigh(s), whole))),
 			bar(weigh(s) / whole),
-			el("span", {class: "quiet small name"}, [frame < 0 ? "" : whereShort(frame),
-				live ? plural(liveBlocks(s), "block") : `${count(counter(s.c, "alloc_calls"))} calls`,
+			el("span", {class: "quiet small name"}, [frame < 0 ? "" : shortPath(sourceOf(frame)), live ? plural(liveBlocks(s), "block") : `${count(counter(s.c, "alloc_calls"))} calls`,
 				live && KNOWN.has("free_calls") ? `${percent(counter(s.c, "free_calls"), counter(s.c, "alloc_calls"))} freed` : ""]
-				.filter(Boolean).join(" · "))));
+				.concat(["", ...titleWays(s, 3).callers].join(" ← ").trim()).filter(Boolean).join(" · "))));
 	}));
 	if (!top.length)
 		byId("top").append(el("li", {class: "quiet"}, live ? "Nothing allocated while traced is live." : "Nothing was allocated while traced."));

@@ -19,12 +19,11 @@ const tables = (() => {
 	const errorOf = (s, i) => s.error && !DATA.older_ns ? s.error[i] : undefined;
 
 	function siteCell(s) {
-		const frames = framesOf(s), first = titleFrame(s), at = frames.indexOf(first);
-		const callers = frames.slice(at + 1, at + 4).map((f) => shortName(fnName[frameFn[f]]));
+		const first = titleFrame(s), {through, callers} = titleWays(s, 4);
 
 		return el("div", {class: "site"},
 			el("span", {class: "site-name"}, el("span", {class: "name mono"}, siteTitle(s)), " ",
-				el("span", {class: "quiet small name"}, first < 0 ? "" : whereShort(first))),
+				el("span", {class: "quiet small name"}, [first < 0 ? "" : whereShort(first), through.length ? "via " + through.join(" → ") : ""].filter(Boolean).join("  "))),
 			el("div", {class: "callers quiet small name"}, callers.length ? "← " + callers.join(" ← ") : s.via));
 	}
 
@@ -209,6 +208,8 @@ const tables = (() => {
 			...(has("live_bytes") ? [{label: "Live", of: t("live_bytes"), show: (p) => MARK + bytes(t("live_bytes")(p))},
 				{label: "Blocks", of: t("live_blocks"), show: (p) => MARK + count(t("live_blocks")(p))}] : []),
 			...(has("peak_bytes") ? [{label: "Peak", of: t("peak_bytes"), show: (p) => MARK + bytes(t("peak_bytes")(p))}] : []),
+			...(PROCESSES.some((p) => p.growth_bytes_per_s !== undefined) ? [{label: "Growth", of: (p) => p.growth_bytes_per_s ?? null,
+				show: (p) => p.growth_bytes_per_s === undefined ? "–" : signed(p.growth_bytes_per_s, bytes) + "/s"}] : []),
 			{label: "RSS", of: (p) => p.rss_bytes, show: (p) => p.rss_bytes ? bytes(p.rss_bytes) : "–"},
 			{label: "Calls", of: t("alloc_calls"), show: (p) => MARK + count(t("alloc_calls")(p))},
 			{label: "Bytes", of: t("alloc_bytes"), show: (p) => MARK + bytes(t("alloc_bytes")(p))},
