@@ -53,14 +53,14 @@ static unsigned int cols_of(uint32_t c)
 	return 1;
 }
 
-/* The bytes of the character at s, at least 1 and at most n; the columns that it takes. */
-static size_t next_char(const char *text, size_t n, unsigned int *ret_cols)
+size_t text_next(const char *text, size_t n, uint32_t *ret_char, unsigned int *ret_cols)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	size_t len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 1;
 	uint32_t c;
 
 	*ret_cols = 1;
+	*ret_char = s[0] < 0x80 ? s[0] : '?';
 	if (len == 1)
 		return 1;
 	c = s[0] & (0xff >> (len + 1));
@@ -69,8 +69,16 @@ static size_t next_char(const char *text, size_t n, unsigned int *ret_cols)
 			return 1;
 		c = c << 6 | (s[i] & 0x3f);
 	}
+	*ret_char = c;
 	*ret_cols = cols_of(c);
 	return len;
+}
+
+static size_t next_char(const char *s, size_t n, unsigned int *ret_cols)
+{
+	uint32_t c;
+
+	return text_next(s, n, &c, ret_cols);
 }
 
 size_t text_width_n(const char *s, size_t n_bytes)

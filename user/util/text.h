@@ -8,7 +8,10 @@
 #define MT_TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
+/* The bytes of the character at s, at least 1 and at most n; which one ('?' for what is no UTF-8), and its columns. */
+size_t text_next(const char *s, size_t n, uint32_t *ret_char, unsigned int *ret_cols);
 size_t text_width(const char *s);
 size_t text_width_n(const char *s, size_t n_bytes);
 /* The bytes from the start of s that fit into cols columns, with the marks that belong to the last character. */

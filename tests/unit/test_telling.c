@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Which frame of a stack says who wanted the memory. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "sample_snapshot.h"
+#include "util/util.h"
+#include "view/telling.h"
+
+static bool telling(const char *module, const char *function, const char *file)
+{
+	struct place p = { .offset = 0x1000 };
+	struct line l = { .function = function, .file = file };
+	struct frame f = { .place = &p, .module = module, .line = function || file ? &l : NULL };
+
+	return frame__is_telling(&f);
+}
+
+Test(telling, passes_over_libraries_and_wrappers)
+{
+	static const struct {
+		const char *module, *function, *file;
+		bool want;
+	} v[] = {
+		{ "/usr/bin/redis-server", "trackingRememberKey", "src/tracking.c", true },
+		{ "/usr/bin/redis-server", NULL, NULL, true },
+		{ "/usr/bin/redis-server", "zmalloc", NULL, false },
+		{ "/usr/bin/redis-server", "ztrymalloc_usable", NULL, false },
+		{ "/usr/lib/x86_64-linux-gnu/libc.so.6", "__libc_start_call_main", NULL, false },
+		{ "/usr/lib/x86_64-linux-gnu/libc.so.6", NULL, NULL, false },
+		{ "/lib/ld-musl-aarch64.so.1", "realloc", NULL, false },
+		{ "/usr/lib/libstdc++.so.6.0.30", "operator new(unsigned long)", NULL, false },
+		{ "/usr/lib/libglib-2.0.so.0", "g_strsplit", NULL, false },
+		{ "/usr/lib/libgtk-3.so.0", "gtk_widget_new", NULL, true },
+		{ "/usr/bin/app", "g_malloc0", NULL, false },
+		{ "/usr/bin/app", "xmalloc", NULL, false },
+		{ "/usr/bin/app", "my_xstrdup", NULL, false },
+		{ "/usr/bin/app", "strdup_all_rows", NULL, true },
+		{ "/usr/bin/app", "operator new[](unsigned long, std::nothrow_t const&)", NULL, false },
+		{ "/usr/bin/app", "std::vector<Row, std::allocator<Row> >::reserve(unsigned long)", NULL, false },
+		{ "/usr/bin/app", "void std::vector<Row>::_M_realloc_insert<Row const&>(Row const&)", NULL, false },
+		{ "/usr/bin/app", "void load<std::string>(std::string const&)", NULL, true },
+		{ "/usr/bin/app", "std::string render(int)", NULL, true },
+		{ "/usr/bin/app", "helper", "/usr/include/c++/12/bits/basic_string.h", false },
+		{ "/usr/bin/app", "stdx::thing()", NULL, true },
+		{ "/usr/bin/app", "(anonymous namespace)::load(int)", NULL, true },
+		{ "/usr/bin/app", "<alloc::vec::Vec<T> as core::clone::Clone>::clone", NULL, false },
+		{ "[vdso]", "__kernel_rt_sigreturn", NULL, false },
+		{ NULL, NULL, NULL, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		cr_expect_eq(telling(v[i].module, v[i].function, v[i].file), v[i].want, "%s in %s", v[i].function, v[i].module);
+}
+
+Test(telling, takes_the_first_of_the_program_else_the_first)
+{
+	static const struct {
+		size_t site;
+		const char *function;
+		size_t at;
+	} want[] = {
+		{ 0, "raxGenericInsert", 0 },
+		{ 1, "_dictExpand", 0 },
+		{ 6, "engine::Table::add(engine::Row const&, std::chrono::duration<long, std::ratio<1l, 1000l> >)", 2 },
+	};
+	struct snapshot *s = sample__new(0);
+	struct frame f;
+	size_t at;
+
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		site__telling_frame(s, &s->sites[want[i].site], &f, &at);
+		cr_assert_str_eq(f.line->function, want[i].function);
+		cr_assert_eq(at, want[i].at);
+	}
+	/* no stack at all */
+	site__telling_frame(s, &s->sites[4], &f, &at);
+	cr_assert_null(f.place);
+	snapshot__free(s);
+}
+
+Test(telling, without_names_goes_by_modules)
+{
+	struct snapshot *s = sample__new(SAMPLE_UNNAMED);
+	struct frame f;
+	size_t at;
+
+	site__telling_frame(s, &s->sites[0], &f, &at);
+	cr_assert_str_eq(f.module, "/usr/bin/redis-server");
+	cr_assert_null(f.line);
+	cr_assert_eq(at, 0);
+	snapshot__free(s);
+}

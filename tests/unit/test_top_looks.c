@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Every view of the live view at three sizes, as files to be read; and that no size breaks a row. */
+#include <criterion/criterion.h>
+#include <time.h>
+
+#include "golden.h"
+#include "top_made.h"
+
+static void utc(void)
+{
+	setenv("TZ", "UTC", 1);
+	tzset();
+}
+
+TestSuite(top_looks, .init = utc);
+
+static const struct {
+	const char *name;
+	unsigned int flags;
+	const char *keys;
+} screens[] = {
+	{ "leaks", SAMPLE_SINGLE, "1" },
+	{ "allocs", SAMPLE_SINGLE, "2" },
+	{ "peak", SAMPLE_SINGLE, "3" },
+	{ "processes", 0, "4" },
+	{ "threads", SAMPLE_SINGLE, "5" },
+	{ "sizes", SAMPLE_SINGLE, "6" },
+	{ "stack", SAMPLE_SINGLE, "1\n" },
+	{ "tree", SAMPLE_SINGLE, "1t" },
+	{ "callees", SAMPLE_SINGLE, "1tc" },
+	{ "help", SAMPLE_SINGLE, "?" },
+	{ "many", 0, "1" },
+	{ "many-tree", 0, "t" },
+	{ "losses", SAMPLE_SINGLE | SAMPLE_LOSSES, "1" },
+	{ "unnamed", SAMPLE_SINGLE | SAMPLE_UNNAMED, "1" },
+	{ "estimated", SAMPLE_SINGLE | SAMPLE_ESTIMATED, "1" },
+	{ "count", SAMPLE_SINGLE | SAMPLE_COUNT, "1" },
+	{ "growth", SAMPLE_SINGLE | SAMPLE_GROWTH, "1" },
+	{ "empty", SAMPLE_EMPTY, "1" },
+	{ "filter", 0, "/table" },
+	{ "write", SAMPLE_SINGLE, "o" },
+};
+
+static const struct {
+	int cols, rows;
+} sizes[] = { { 80, 24 }, { 120, 40 }, { 200, 50 } };
+
+Test(top_looks, as_they_should)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(screens); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
+			struct top *t = made__top(screens[i].flags);
+			_cleanup_free_ char *text = NULL, *name = NULL;
+			struct grid g = {};
+
+			grid__resize(&g, sizes[k].rows, sizes[k].cols);
+			top__draw(t, &g);
+			made__type(t, &g, screens[i].keys);
+			cr_assert_eq(grid__broken_row(&g), -1);
+			text = grid__text(&g);
+			cr_assert(asprintf(&name, "top-%s-%d.txt", screens[i].name, sizes[k].cols) > 0);
+			golden__check(name, text, strlen(text));
+			grid__done(&g);
+			top__free(t);
+		}
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * A screen as cells: what the live view draws on, what a terminal is given the
+ * changes of, and what tests read. It knows no terminal.
+ */
+#ifndef MT_GRID_H
+#define MT_GRID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a text is, not how it looks: term.c has the colours. */
+enum style {
+	STYLE_PLAIN,
+	STYLE_TITLE,		/* who is looked at */
+	STYLE_LABEL,		/* names of figures */
+	STYLE_FIGURE,		/* the figures that matter */
+	STYLE_DIM,
+	STYLE_RULE,		/* lines between parts */
+	STYLE_TAB,		/* the view that is shown */
+	STYLE_HEAD,		/* titles of columns */
+	STYLE_HEAD_SORT,	/* the one that rows are sorted by */
+	STYLE_BAD,		/* a leak */
+	STYLE_WARN,
+	STYLE_GOOD,
+	STYLE_BAR,
+	STYLE_LOSS,		/* cannot be missed */
+	STYLE_KEY,		/* a key in the footer */
+	STYLE_MESSAGE,
+	STYLE_PROMPT,
+	STYLE_MATCH,		/* what the filter found */
+	STYLE_N,
+};
+
+#define GRID_MARKS 2	/* combining characters kept on one cell */
+
+struct cell {
+	uint32_t ch;		/* never a control character; ' ' where nothing is */
+	uint32_t marks[GRID_MARKS];	/* 0: none */
+	uint8_t width;		/* 1 or 2; 0: the right half of the one before */
+	uint8_t style;		/* enum style */
+	bool selected;
+};
+
+struct grid {
+	int rows, cols;
+	struct cell *cells;	/* owned; row by row */
+	int cursor_row, cursor_col;	/* where a prompt waits; -1: nowhere */
+};
+
+/* All blank. -ENOMEM leaves it as it was; sizes below 1 are taken as 1, beyond 1,000 as 1,000. */
+int grid__resize(struct grid *g, int rows, int cols);
+void grid__done(struct grid *g);
+void grid__clear(struct grid *g);
+struct cell *grid__cell(const struct grid *g, int row, int col);	/* NULL: out of it */
+
+/*
+ * Text from col on, in at most max columns; what is beyond the edge is cut off.
+ * A character that is wider than what is left is a blank. Returns the columns
+ * that it took. Control and format characters become '?'.
+ */
+int grid__put(struct grid *g, int row, int col, int max, enum style style, const char *text);
+int grid__putf(struct grid *g, int row, int col, int max, enum style style, const char *fmt, ...)
+	__attribute__((format(printf, 6, 7)));
+/* The same, ending before col + width; returns nothing: the whole width is taken. */
+void grid__put_right(struct grid *g, int row, int col, int width, enum style style, const char *text);
+void grid__fill(struct grid *g, int row, int col, int n, enum style style, uint32_t ch);
+/* A whole row is the one under the cursor. */
+void grid__select(struct grid *g, int row);
+
+bool cell__same(const struct cell *a, const struct cell *b);
+int grid__copy(struct grid *to, const struct grid *from);
+/* As text: a line for each row, without blanks at its end. The caller's; NULL without memory. */
+char *grid__text(const struct grid *g);
+char *grid__row_text(const struct grid *g, int row);
+/* The first row whose halves of wide characters do not fit together; -1: all is well. */
+int grid__broken_row(const struct grid *g);
+/* Every character that needs more than ASCII gives way to one that looks like it. */
+void grid__to_ascii(struct grid *g);
+
+#endif
