@@ -35,6 +35,7 @@ static inline struct snapshot *made__sample(unsigned int flags, unsigned int sec
 
 	for (size_t i = 0; i < s->n_sites; i++) {
 		struct snap_site *site = &s->sites[i];
+		struct snap_process *p;
 		uint64_t calls = site->c.alloc_calls / 30 * seconds_ago, bytes = site->c.alloc_bytes / 30 * seconds_ago;
 
 		if (i < ARRAY_SIZE(made_trends))
@@ -45,16 +46,22 @@ static inline struct snapshot *made__sample(unsigned int flags, unsigned int sec
 		}
 		site->c.alloc_calls -= calls;
 		site->c.alloc_bytes -= bytes;
+		p = &((struct snap_process *)s->processes)[site->process];
 		if (!site->c.free_calls) {
 			site->c.live_blocks -= calls;
 			site->c.live_bytes -= bytes;
-			((struct snap_process *)s->processes)[site->process].c.live_bytes -= bytes;
+			p->c.live_bytes -= bytes;
+		} else {
+			site->c.free_calls -= calls;
+			p->c.free_calls -= calls;
 		}
-		((struct snap_process *)s->processes)[site->process].c.alloc_calls -= calls;
-		((struct snap_process *)s->processes)[site->process].c.alloc_bytes -= bytes;
+		p->c.alloc_calls -= calls;
+		p->c.alloc_bytes -= bytes;
 	}
 	((struct snap_process *)s->processes)[0].trend = made_trends[0];
-	((struct snap_process *)s->processes)[0].rss_bytes -= seconds_ago << 20;
+	if (s->processes[0].rss_bytes)
+		((struct snap_process *)s->processes)[0].rss_bytes -= seconds_ago << 20;
+	s->host = "db7";
 	s->duration_ns -= seconds_ago * MADE_SECOND;
 	s->wall_now_ns -= seconds_ago * (int64_t)MADE_SECOND;
 	s->probe_hits -= s->probe_hits / 30 * seconds_ago;
@@ -64,7 +71,7 @@ static inline struct snapshot *made__sample(unsigned int flags, unsigned int sec
 
 static inline struct top *made__top(unsigned int flags)
 {
-	struct top_opts o = { .host = "db7", .suffix = ".json", .suffixes = ".folded .json .txt", .interval_ns = MADE_SECOND };
+	struct top_opts o = { .suffix = ".json", .suffixes = ".folded .json .txt", .interval_ns = MADE_SECOND };
 	struct top *t = top__new(&o);
 
 	top__update(t, made__sample(flags, 1));

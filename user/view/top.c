@@ -46,7 +46,6 @@ void top__free(struct top *t)
 	drop(t, t->shown);
 	drop(t, t->waiting);
 	seen__done(&t->before);
-	seen__done(&t->baseline);
 	seen__done(&t->unfolded);
 	vec_done(&t->rows);
 	vec_done(&t->lines);
@@ -86,11 +85,6 @@ bool top__frozen(const struct top *t)
 void top__all_ended(struct top *t)
 {
 	t->all_ended = true;
-}
-
-void top__set_baseline(struct top *t)
-{
-	t->baseline_next = true;
 }
 
 /* One line, whatever it was. */
@@ -184,10 +178,6 @@ void top__update(struct top *t, struct snapshot *s)
 		/* without memory for ids there are no rows; the next one may have more luck */
 		t->shown->n_sites = 0;
 		return;
-	}
-	if (t->baseline_next && !top__remember(t, &t->baseline)) {
-		t->baseline_ns = s->duration_ns;
-		t->baseline_next = false;
 	}
 	top__build_rows(t);
 }

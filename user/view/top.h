@@ -39,14 +39,13 @@ enum top_action {
 	TOP_QUIT,
 	TOP_WRITE,		/* a snapshot, now, to top__path() */
 	TOP_INTERVAL,		/* another one: top__interval_ns() */
-	TOP_BASELINE,		/* Δ counts from now on */
+	TOP_BASELINE,		/* Δ is to count from now on */
 	TOP_REPAINT,		/* all cells, also those that did not change */
 };
 
 struct top;
 
 struct top_opts {
-	const char *host;	/* a name for the whole, where several processes are shown; NULL: none */
 	const char *suffix;	/* of the file that `o` proposes: ".html" */
 	const char *suffixes;	/* those it can be, for the prompt: ".html .json .txt" */
 	uint64_t interval_ns;
@@ -78,8 +77,6 @@ void top__say(struct top *t, const char *text);
 void top__progress(struct top *t, const char *text);
 /* Every process that was traced has ended: said until the end. */
 void top__all_ended(struct top *t);
-/* Δ counts from the snapshot that comes next: for a signal. */
-void top__set_baseline(struct top *t);
 
 const char *top__path(const struct top *t);
 uint64_t top__interval_ns(const struct top *t);

@@ -209,7 +209,7 @@ static double last_value(const struct top_row *r)
 
 #define OWN(id, head, cols, f) .name = id, .title = head, .width = cols, .value = f##_value, .format = f##_cell
 #define SITE { .name = "site", .title = "SITE", .left = true, .format = site_cell, .draw = site_draw, .flexible = true }
-#define PROCESS { .name = "process", .width = 18, .left = true, .drop = 1 }
+#define PROCESS { .name = "process", .width = 22, .left = true, .drop = 1 }
 
 static const struct top_column leak_columns[] = {
 	{ OWN("live", "LIVE", 9, live), .scaled = true },

@@ -220,18 +220,19 @@ static void title_line(const struct top *t, struct grid *g, int row)
 		else if (age)
 			col += grid__putf(g, row, col, g->cols - col, STYLE_PLAIN, "  up %s", fmt_duration(up, age));
 		col += grid__putf(g, row, col, g->cols - col, STYLE_PLAIN, "  traced %s", traced);
+		col += grid__put(g, row, col, g->cols - col, STYLE_WARN, notes);
 		if (p->age_at_attach_ns)
-			col += grid__putf(g, row, col, g->cols - col, STYLE_DIM, ", from %s after its start",
+			col += grid__putf(g, row, col, g->cols - col, STYLE_DIM, "  from %s after its start",
 					  fmt_duration(after, p->age_at_attach_ns));
 		else
-			col += grid__put(g, row, col, g->cols - col, STYLE_DIM, ", from its first instruction");
+			col += grid__put(g, row, col, g->cols - col, STYLE_DIM, "  from its first instruction");
 	} else {
 		sum_up(t, &sum);
-		col = grid__putf(g, row, 0, g->cols, STYLE_TITLE, "%s", t->o.host ? t->o.host : "malloctrace");
+		col = grid__putf(g, row, 0, g->cols, STYLE_TITLE, "%s", s->host ? s->host : "malloctrace");
 		col += grid__putf(g, row, col, g->cols - col, STYLE_PLAIN, "  %zu processes, %zu running  traced %s", sum.n,
 				  sum.n_running, traced);
+		grid__put(g, row, col, g->cols - col, STYLE_WARN, notes);
 	}
-	grid__put(g, row, col, g->cols - col, STYLE_WARN, notes);
 	if (right_cols)
 		grid__put(g, row, MAX(g->cols - right_cols, 0), right_cols, t->frozen ? STYLE_LOSS : STYLE_DIM, right);
 }
@@ -281,7 +282,7 @@ static void cost_text(const struct top *t, const struct sums *s, char *buf, size
 	char a[CELL_MAX];
 
 	if (now->probe_ns && cpu && now->target_cpu_ns >= before->target_cpu_ns && now->probe_ns >= before->probe_ns)
-		snprintf(buf, size, "cost %5s of its CPU", fmt_share(a, MIN(probes, cpu), cpu));
+		snprintf(buf, size, "cost %5s CPU", fmt_share(a, MIN(probes, cpu), cpu));
 	else
 		snprintf(buf, size, "probes %9s", rate_text(a, per_second(s, now->hits, before->hits)));
 }
@@ -305,14 +306,14 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 		put_right(g, row, &col, 10, STYLE_FIGURE, rate_text(a, per_second(s, s->c.free_calls, s->before.frees)));
 		put(g, row, &col, 5, STYLE_LABEL, " free");
 	}
-	if (col + 13 <= end) {
+	if (col + 12 <= end) {
 		double rate = per_second(s, s->c.alloc_bytes, s->before.bytes);
 
 		if (isnan(rate))
 			snprintf(text, sizeof(text), "-");
 		else
 			snprintf(text, sizeof(text), "%s/s", fmt_bytes(b, rate > 0 ? (uint64_t)(rate + 0.5) : 0));
-		put_right(g, row, &col, 13, STYLE_FIGURE, text);
+		put_right(g, row, &col, 12, STYLE_FIGURE, text);
 	}
 	cost_text(t, s, text, sizeof(text));
 	if (col + 3 + (int)strlen(text) <= end) {
@@ -371,8 +372,9 @@ static void list_text(const struct top *t, char *buf, size_t size)
 	char since[FMT_MAX], ago[FMT_MAX + 8] = "start";
 
 	*buf = 0;
-	if (t->baseline_ns)
-		snprintf(ago, sizeof(ago), "%s ago", fmt_duration(since, t->shown->duration_ns - MIN(t->baseline_ns, t->shown->duration_ns)));
+	if (t->shown->baseline)
+		snprintf(ago, sizeof(ago), "%s ago",
+			 fmt_duration(since, t->shown->duration_ns - MIN(t->shown->baseline_ns, t->shown->duration_ns)));
 	if (t->pane == PANE_TREE)
 		snprintf(buf, size, " %s, %s first ", t->metric->name, t->order == TREE_CALLERS ? "callers" : "callees");
 	else if (c)
@@ -461,16 +463,21 @@ static void prompt_keys(const struct top *t, struct grid *g, int row)
 
 static void key_line(const struct top *t, struct grid *g, int row)
 {
-	int col = 0;
+	int col = 0, end = g->cols;
 
+	/* the way to the others, and the way out */
+	for (size_t i = 0; i < n_top_keys; i++)
+		if (top_keys[i].key == '?' || top_keys[i].key == 'q')
+			end -= (int)strlen(top_keys[i].footer) + 4;
 	for (size_t i = 0; i < n_top_keys; i++) {
 		const struct top_key_row *k = &top_keys[i];
+		bool last = k->key == '?' || k->key == 'q';
 		int cols;
 
 		if (!k->footer || !(k->panes & 1u << t->pane))
 			continue;
 		cols = (int)(text_width(k->shown) + 1 + text_width(k->footer));
-		if (col + cols > g->cols)
+		if (!last && col + cols > end)
 			continue;
 		col += grid__put(g, row, col, g->cols - col, STYLE_KEY, k->shown) + 1;
 		col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, k->footer) + 2;

@@ -259,13 +259,6 @@ static enum top_action key_interval(struct top *t, int key)
 
 static enum top_action key_baseline(struct top *t, int key)
 {
-	if (!t->shown)
-		return TOP_NONE;
-	if (top__remember(t, &t->baseline))
-		return TOP_NONE;
-	t->baseline_ns = t->shown->duration_ns;
-	top__build_rows(t);
-	top__say(t, "Δ counts from now on.");
 	return TOP_BASELINE;
 }
 

@@ -115,8 +115,7 @@ struct top {
 	void (*drop)(struct snapshot *s, void *arg);
 	void *drop_arg;
 	uint64_t *site_ids;	/* of shown */
-	struct seen_table before, baseline;
-	uint64_t baseline_ns;	/* 0: the trace's start */
+	struct seen_table before;
 	struct top_cost cost, cost_before;
 	struct top_total totals[HEADER_POINTS];	/* the last ones of all processes, oldest first */
 	size_t n_totals;
@@ -126,7 +125,7 @@ struct top {
 	struct top_place at[TOP_MAX_VIEWS];
 	struct vec(struct top_row) rows;
 	uint32_t scope;		/* id of the process that is looked at; 0: all */
-	bool frozen, baseline_next;
+	bool frozen;
 
 	char filter[PROMPT_MAX];
 	regex_t regex;

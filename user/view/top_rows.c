@@ -175,12 +175,13 @@ bool top__matches(struct top *t, const struct snap_site *s)
 
 /* ---- rows */
 
-static void rate(struct top_row *r, const struct top *t, const struct counters *c)
+static void rate(struct top_row *r, const struct top *t, const struct counters *c, int64_t since_baseline)
 {
-	const struct seen *b = seen__find(&t->baseline, r->id), *p = seen__find(&t->before, r->id);
+	const struct seen *p = seen__find(&t->before, r->id);
 	uint64_t ns = t->shown->duration_ns - t->before.t_ns;
 
-	r->delta = (double)c->live_bytes - (double)(b ? b->live_bytes : 0);
+	/* the trace began with nothing */
+	r->delta = t->shown->baseline ? (double)since_baseline : (double)c->live_bytes;
 	r->calls_rate = r->bytes_rate = NAN;
 	if (!t->before.holds || !ns || t->shown->duration_ns <= t->before.t_ns)
 		return;
@@ -216,7 +217,7 @@ static void site_rows(struct top *t, const struct top_view *v)
 
 		if (!site_shown(t, v, site))
 			continue;
-		rate(&r, t, &site->c);
+		rate(&r, t, &site->c, site->since_baseline_bytes);
 		add_row(t, &r);
 	}
 }
@@ -231,7 +232,7 @@ static void process_rows(struct top *t)
 
 		if (*t->filter && !process_matches(t, p))
 			continue;
-		rate(&r, t, &p->c);
+		rate(&r, t, &p->c, p->since_baseline_bytes);
 		add_row(t, &r);
 	}
 }
@@ -262,7 +263,7 @@ static void thread_rows(struct top *t)
 			if (*t->filter && !text_matches(t, r.thread.name) && !process_matches(t, p))
 				continue;
 			r.id = thread_row_id(p, &r.thread);
-			rate(&r, t, &r.thread.c);
+			rate(&r, t, &r.thread.c, 0);
 			add_row(t, &r);
 		}
 }

@@ -122,9 +122,8 @@ static void end_line(struct words *w)
 	w->col = 0;
 }
 
-static void live_words(const struct top *t, const struct snap_site *s, uint64_t id, struct words *w)
+static void live_words(const struct top *t, const struct snap_site *s, struct words *w)
 {
-	const struct seen *b = seen__find(&t->baseline, id);
 	const char *mark = t->shown->estimated ? "~" : "";
 	char a[CELL_MAX], c[CELL_MAX], text[4 * CELL_MAX];
 
@@ -132,7 +131,7 @@ static void live_words(const struct top *t, const struct snap_site *s, uint64_t 
 		snprintf(text, sizeof(text), "%s%s in %s%s block%s", mark, fmt_bytes(a, s->c.live_bytes), mark,
 			 fmt_exact(c, s->c.live_blocks), s->c.live_blocks == 1 ? "" : "s");
 		say(w, STYLE_FIGURE, text);
-		snprintf(text, sizeof(text), ", Δ %s", fmt_change(a, (double)s->c.live_bytes - (double)(b ? b->live_bytes : 0)));
+		snprintf(text, sizeof(text), ", Δ %s", fmt_change(a, t->shown->baseline ? (double)s->since_baseline_bytes : (double)s->c.live_bytes));
 		say(w, STYLE_PLAIN, text);
 	}
 	if (s->c.alloc_calls && s->min_size == s->max_size)
@@ -274,7 +273,7 @@ void top__draw_stack(struct top *t, struct grid *g, int row, int n)
 	title_words(t, site, &w);
 	/* on a small screen the frames are what is wanted */
 	if (n >= 9) {
-		live_words(t, site, t->stack_id, &w);
+		live_words(t, site, &w);
 		call_words(t, site, t->stack_id, &w);
 		w.row++;
 	}

@@ -56,6 +56,13 @@ void top__draw_frame(struct grid *g, int row, int col, int width, const struct f
 		where = frame__where(f, width - at);
 		if (where && *where)
 			room = at - 2;
+	} else if (f->line && f->line->file) {
+		/* at the right edge, if the name leaves room */
+		where = frame__where(f, 0);
+		if (where && name && (int)(text_width(name) + text_width(where)) + mark_cols + 2 <= width)
+			at = width - (int)text_width(where);
+		else if (where)
+			*where = 0;
 	}
 	shown = name ? name__shorten(name, MAX(room - mark_cols, 1)) : NULL;
 	if (!shown)
