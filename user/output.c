@@ -15,32 +15,18 @@ static void on_changed(const char *path, void *arg)
 	say_verbose("%s was changed since it was mapped: no names from it", path);
 }
 
-/*
- * malloctrace: debuginfod: libc.so.6: 12.5 of 37.0 MiB
- * A line that writes over itself on a terminal; elsewhere only its end is told.
- */
+/* malloctrace: debuginfod: libc.so.6: 12.5 of 37.0 MiB */
 static void on_progress(const char *path, long done_bytes, long total_bytes, void *arg)
 {
-	struct output *o = arg;
-
-	if (log_level < LOG_NORMAL || !isatty(STDERR_FILENO))
-		return;
-	fprintf(stderr, "\rmalloctrace: debuginfod: %s: ", path);
 	if (total_bytes)
-		fprintf(stderr, "%.1f of %.1f MiB\033[K", done_bytes / 1048576.0, total_bytes / 1048576.0);
+		say_progress("debuginfod: %s: %.1f of %.1f MiB", path, done_bytes / 1048576.0, total_bytes / 1048576.0);
 	else
-		fprintf(stderr, "asking\033[K");
-	fflush(stderr);
-	o->progress_shown = true;
+		say_progress("debuginfod: %s: asking", path);
 }
 
 static void on_done(const char *path, int err, void *arg)
 {
-	struct output *o = arg;
-
-	if (o->progress_shown)
-		fputs("\r\033[K", stderr);
-	o->progress_shown = false;
+	say_progress(NULL);
 	if (!err)
 		say("debuginfod: debug file of %s", path);
 	else if (err == -ENOENT)
@@ -137,11 +123,15 @@ static int name_shown(struct output *o, struct snapshot *s)
 
 static int give_names(struct output *o, struct snapshot *s, const struct export_format *f)
 {
+	int err = 0;
+
+	names__pause(o->names);
 	if (!f->needs_all_names)
-		return name_shown(o, s);
-	for (size_t i = 0; i < s->n_places; i++)
+		err = name_shown(o, s);
+	for (size_t i = 0; f->needs_all_names && i < s->n_places; i++)
 		name_place(o, s, &s->places[i]);
-	return 0;
+	names__resume(o->names);
+	return err;
 }
 
 static int write_one(struct output *o, struct snapshot *s, const char *path, const struct export_format *f, struct err *e)
@@ -209,4 +199,23 @@ int output__write_files(struct output *o, struct snapshot *s, unsigned int n, st
 	}
 	snapshot__free(own);
 	return first;
+}
+
+int output__write(struct output *o, struct snapshot *s, const char *path, struct err *e)
+{
+	const struct export_format *f = export__find_by_path(path);
+	struct snapshot *own, *shown;
+	int err;
+
+	if (!f && export__reserved(path))
+		return err_set(e, -EINVAL, "%s: the format %s is not in this version", path, export__reserved(path));
+	if (!f)
+		return err_set(e, -EINVAL, "%s: want a name that ends in %s", path, export__suffixes());
+	err = outfile__check(path, e);
+	if (err)
+		return err;
+	shown = grouped(o, s, &own);
+	err = shown ? write_one(o, shown, path, f, e) : err_set(e, -ENOMEM, "out of memory");
+	snapshot__free(own);
+	return err;
 }

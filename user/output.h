@@ -7,13 +7,14 @@
 #include "model/snapshot.h"
 #include "opts.h"
 #include "sym/debuginfod.h"
+#include "sym/names.h"
 #include "sym/sym.h"
 
 struct output {
 	const struct opts *opts;	/* not owned */
 	struct sym *sym;
 	struct debuginfod *debuginfod;	/* NULL unless asked for */
-	bool progress_shown;		/* a line of it stands on the terminal */
+	struct names *names;	/* who else looks names up, while a screen is up; else NULL; not owned */
 	struct export_opts export;
 	const struct export_format *to_stdout;	/* never NULL: text without -o - */
 };
@@ -30,5 +31,7 @@ bool output__carries_ages(const struct output *o);
 int output__print(struct output *o, struct snapshot *s, struct err *e);
 /* Every file of -o; n: its number for SIGUSR1, 0 for the last one. All are tried; the first error is told. */
 int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e);
+/* One file more, named by the user; its suffix says the format. */
+int output__write(struct output *o, struct snapshot *s, const char *path, struct err *e);
 
 #endif

@@ -27,6 +27,14 @@ void session__fail(struct session *s)
 	loop__stop(s->loop);
 }
 
+void session__over(struct session *s)
+{
+	if (s->live)
+		live__on_all_ended(s);
+	else
+		loop__stop(s->loop);
+}
+
 /* ---- signals and timers */
 
 static void on_duration(void *arg)
@@ -53,6 +61,8 @@ static void on_signal(int sig, void *arg)
 	case SIGUSR2:
 		if (s->attached)
 			session__set_baseline(s);
+		if (s->live)
+			live__on_baseline(s);
 		break;
 	case SIGCHLD:
 		if (s->spawn)
@@ -365,7 +375,10 @@ static int run(struct session *s, int *ret_status, struct err *e)
 		return err;
 	if (!s->spawn)
 		say_attached(s);
-	err = loop__run(s->loop, e);
+	err = live__begin(s, e);
+	if (!err)
+		err = loop__run(s->loop, e);
+	live__end(s);
 	if (!err && s->failure.code && s->failure.code != -ESRCH && s->failure.code != -ENOENT)
 		err = err_set(e, s->failure.code, "%s", err_msg(&s->failure));
 	if (!err && s->spawn && tracees__all_ended(&s->tracees))

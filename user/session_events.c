@@ -93,7 +93,7 @@ void session__read_events(struct session *s)
 		kernel__read_events(s->kernel, session__on_kernel_event, s);
 	/* others may come, unless it is only the children of some that are waited for */
 	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
-		loop__stop(s->loop);
+		session__over(s);
 }
 
 void session__on_events(void *arg)
@@ -120,7 +120,7 @@ void session__on_pidfd(void *arg)
 		p->process.pidfd = -1;
 	}
 	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
-		loop__stop(s->loop);
+		session__over(s);
 }
 
 /* ---- new code in a tracee */

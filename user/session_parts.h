@@ -36,6 +36,7 @@ struct session {
 	struct loop *loop;
 	struct watch *watch;
 	struct spawn *spawn;
+	struct live *live;	/* the live view; NULL: reports alone */
 	struct utsname uname;
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
 	uint64_t cut_ns;	/* when the last snapshot was taken */
@@ -59,6 +60,8 @@ static inline bool session__is_growth(const struct opts *o)
 
 /* Ends the loop; why is in s->failure, if there is a reason. */
 void session__fail(struct session *s);
+/* Every target has ended. */
+void session__over(struct session *s);
 /* A process has mapped code, any one if pid is 0. */
 void session__on_new_code(pid_t pid, void *arg);
 int64_t session__wall_ns(void);
@@ -86,5 +89,14 @@ void session__on_interval(void *arg);
 void session__write_now(struct session *s);
 /* SIGUSR2 */
 void session__set_baseline(struct session *s);
+
+/* live.c. Takes the terminal, if there is one and nothing speaks against it: then s->live is set. */
+int live__begin(struct session *s, struct err *e);
+/* Gives it back. */
+void live__end(struct session *s);
+/* Every target has ended: the screen stays until q. */
+void live__on_all_ended(struct session *s);
+/* SIGUSR2 set another baseline. */
+void live__on_baseline(struct session *s);
 
 #endif

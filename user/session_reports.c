@@ -115,7 +115,7 @@ void session__on_second(void *arg)
 	} else if (!s->watch) {
 		session__on_new_code(0, s);
 	}
-	if (s->opts->interval_ns && !intervals_need_ages(s))
+	if ((s->opts->interval_ns || s->live) && !intervals_need_ages(s))
 		collect__look(s->collect, LOOK_NS);
 	/* a report may just have noted the course of things */
 	if (now_ns() - s->cut_ns >= SECOND_NS / 2) {

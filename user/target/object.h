@@ -41,7 +41,7 @@ struct object {
 	uint64_t entry;		/* virtual address of the entry point, 0: none */
 	struct object_segment *segments;	/* owned */
 	size_t n_segments;
-	unsigned int refs;
+	_Atomic unsigned int refs;	/* another thread looks names up */
 };
 
 /* One table of all open objects; the session owns it. */

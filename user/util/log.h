@@ -11,5 +11,18 @@ extern enum log_level log_level;
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_verbose(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/*
+ * What is going on, in a line that writes over itself: on a terminal, or where
+ * messages go instead. NULL: it is over. At NORMAL or above.
+ */
+void say_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* While a screen is up: messages go there, without "malloctrace: ", from any thread. NULL: to stderr again. */
+struct log_sink {
+	void (*say)(const char *text, void *arg);
+	void (*progress)(const char *text, void *arg);	/* NULL text: it is over */
+	void *arg;
+};
+void log__redirect(const struct log_sink *sink);
 
 #endif
