@@ -25,13 +25,16 @@
 
 double process__growth(const struct snap_process *p)
 {
-	const struct snap_point *first = p->timeline, *last = first + p->n_timeline - 1;
+	const struct snap_point *first = p->timeline, *last;
 
 	if (p->ended)
 		return NAN;
 	if (p->trend.known)
 		return p->trend.growth_bytes_per_s;
-	if (p->n_timeline < 2 || last->t_ns <= first->t_ns)
+	if (p->n_timeline < 2)
+		return NAN;
+	last = &p->timeline[p->n_timeline - 1];
+	if (last->t_ns <= first->t_ns)
 		return NAN;
 	return ((double)last->live_bytes - (double)first->live_bytes) * NS_PER_S / (double)(last->t_ns - first->t_ns);
 }
