@@ -206,7 +206,7 @@ static const struct snap_size other_sizes[] = { { 1024, 10, 10 }, { 2048, 3000, 
 	  .wall_started_ns = STARTED(15 * S), .c = { .peak_bytes = 16 * KIB } },                                                 \
 	{ .id = 8, .pid = 2202, .comm = "sh", .exe = "/bin/sh", .ended = true, .parent = 7,                                      \
 	  .wall_started_ns = STARTED(15 * S), .c = { .peak_bytes = 128 } },                                                      \
-	{ .id = 9, .pid = 0, .comm = "(12 others that ended)", .ended = true }
+	{ .id = 9, .pid = 0, .comm = "(12 others that ended)", .ended = true, .n_members = 12 }
 
 static const struct snap_process processes[] = {
 	{ .id = 1, .pid = 1432, .comm = "redis-server", .exe = "/usr/bin/redis-server",

@@ -138,6 +138,8 @@ Test(export, looks_of_groups)
 	check_by("sample-by-none.folded", "folded", "none");
 	check_by("sample-by-thread.folded", "folded", "thread");
 	check_by("sample-by-thread.json", "json", "thread");
+	check_by("sample-by-thread.callgrind", "callgrind", "thread");
+	check_by("sample-by-none.speedscope.json", "speedscope", "none");
 }
 
 /* Two files at one path: a frame says which. */

@@ -173,7 +173,7 @@ static int put_header(struct callgrind *c)
 	int err = export_notes__init(&notes, s);
 
 	fprintf(c->out, "# callgrind format\nversion: 1\ncreator: malloctrace %s\n", s->version);
-	if (s->n_processes == 1)
+	if (s->n_processes == 1 && s->processes->pid > 0)
 		fprintf(c->out, "pid: %d\n", s->processes->pid);
 	fputs("cmd: ", c->out);
 	for (size_t i = 0; i < s->n_processes; i++)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "export/export.h"
-#include "model/group.h"
+#include "export/owner.h"
 #include "util/util.h"
 
 struct folded_line {
@@ -45,33 +45,25 @@ static void put_frame(FILE *out, const struct frame *f)
 	fprintf(out, "0x%" PRIx64, f->place->offset);
 }
 
-/*
- * Whose it is: "comm-pid;" where there are several processes, and with --by
- * thread "thread-tid;" behind it; with --by comm or cgroup the group's name;
- * with --by none nothing.
- */
-static void put_owner(FILE *out, const struct snapshot *s, const struct snap_site *site)
+static int put_owner(FILE *out, const struct snapshot *s, const struct snap_site *site)
 {
-	const struct grouping *by = grouping__find(s->by);
-	const struct snap_process *p = &s->processes[site->process];
+	_cleanup_free_ char *process = NULL, *thread = NULL;
 
-	if (by && by->group_of) {
-		if (!by->is_all) {
-			put_name(out, p->comm);
-			fputc(';', out);
-		}
-		return;
-	}
-	if (s->n_processes > 1) {
-		put_name(out, p->comm);
-		if (p->pid > 0)
-			fprintf(out, "-%d", p->pid);
+	if (owner__has_process(s)) {
+		process = owner__process(s, &s->processes[site->process]);
+		if (!process)
+			return -ENOMEM;
+		put_name(out, process);
 		fputc(';', out);
 	}
 	if (site->tid) {
-		put_name(out, site->thread ? site->thread : "thread");
-		fprintf(out, "-%d;", site->tid);
+		thread = owner__thread(site);
+		if (!thread)
+			return -ENOMEM;
+		put_name(out, thread);
+		fputc(';', out);
 	}
+	return 0;
 }
 
 static int fold(const struct snapshot *s, const struct snap_site *site, char **ret)
@@ -80,10 +72,11 @@ static int fold(const struct snapshot *s, const struct snap_site *site, char **r
 	size_t len;
 	FILE *out = open_memstream(&stack, &len);
 	bool failed;
+	int err;
 
 	if (!out)
 		return -errno;
-	put_owner(out, s, site);
+	err = put_owner(out, s, site);
 	if (s->growth) {
 		put_name(out, site->function);
 		fputc(';', out);
@@ -102,7 +95,7 @@ static int fold(const struct snapshot *s, const struct snap_site *site, char **r
 		}
 	}
 	failed = ferror(out);
-	if (fclose(out) || failed) {
+	if (fclose(out) || failed || err) {
 		free(stack);
 		return -ENOMEM;
 	}

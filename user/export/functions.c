@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/owner.h"
 #include "util/util.h"
 
 static int add(struct functions *f, const char *name, const char *module, const char *file, uint32_t *ret)
@@ -71,6 +72,19 @@ static int add_frame(struct functions *f, const struct frame *frame, struct stac
 	return add_made(f, NULL, &ret->function, "0x%" PRIx64, frame->place->offset);
 }
 
+/* name: taken over */
+static int add_owner(struct functions *f, char *name, uint32_t *ret)
+{
+	char **slot = name ? vec_push(&f->made) : NULL;
+
+	if (!slot) {
+		free(name);
+		return -ENOMEM;
+	}
+	*slot = name;
+	return add(f, name, NULL, NULL, ret);
+}
+
 static int add_roots(struct functions *f)
 {
 	const struct snapshot *s = f->s;
@@ -79,8 +93,14 @@ static int add_roots(struct functions *f)
 	f->of_process = calloc(s->n_processes + 1, sizeof(*f->of_process));
 	if (!f->of_process)
 		return -ENOMEM;
-	for (size_t i = 0; s->n_processes > 1 && i < s->n_processes && !err; i++)
-		err = add_made(f, NULL, &f->of_process[i], "%s-%d", s->processes[i].comm, s->processes[i].pid);
+	f->of_thread = calloc(s->n_sites + 1, sizeof(*f->of_thread));
+	if (!f->of_thread)
+		return -ENOMEM;
+	for (size_t i = 0; owner__has_process(s) && i < s->n_processes && !err; i++)
+		err = add_owner(f, owner__process(s, &s->processes[i]), &f->of_process[i]);
+	for (size_t i = 0; i < s->n_sites && !err; i++)
+		if (s->sites[i].tid)
+			err = add_owner(f, owner__thread(&s->sites[i]), &f->of_thread[i]);
 	for (enum growth_kind k = GROWTH_FAULT; s->growth && k < GROWTH_N_KINDS && !err; k++)
 		err = add(f, growth__name(k), NULL, NULL, &f->of_growth[k]);
 	return err ? err : add(f, "[no stack]", NULL, NULL, &f->no_stack);
@@ -111,7 +131,7 @@ int functions__init(struct functions *f, const struct snapshot *s)
 	}
 	for (size_t i = 0; i < s->n_sites; i++)
 		f->max_frames = MAX(f->max_frames, site__n_frames(s, &s->sites[i]));
-	f->max_frames += 3;
+	f->max_frames += 4;
 	return err;
 }
 
@@ -124,6 +144,7 @@ void functions__done(struct functions *f)
 	free(f->first);
 	free(f->of_frame);
 	free(f->of_process);
+	free(f->of_thread);
 	string_ids__done(&f->strings);
 	key_ids__done(&f->keys);
 	*f = (struct functions){};
@@ -134,8 +155,10 @@ size_t functions__stack(const struct functions *f, const struct snap_site *site,
 	const struct snapshot *s = f->s;
 	size_t n = 0;
 
-	if (s->n_processes > 1)
+	if (owner__has_process(s))
 		buf[n++] = (struct stack_frame){ f->of_process[site->process], 0, NO_PLACE };
+	if (site->tid)
+		buf[n++] = (struct stack_frame){ f->of_thread[site - s->sites], 0, NO_PLACE };
 	if (site->growth != GROWTH_NONE)
 		buf[n++] = (struct stack_frame){ f->of_growth[site->growth], 0, NO_PLACE };
 	if (!site->n_stack)

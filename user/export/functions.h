@@ -32,8 +32,9 @@ struct functions {
 	size_t n, room;
 	uint32_t *first;	/* by place: its frames in of_frame begin here, innermost first */
 	struct stack_frame *of_frame;
-	/* what is no function stands at the root: a process, if there are several; the kind of growth; no stack at all */
+	/* what is no function stands at the root: whose it is (owner.h); the kind of growth; no stack at all */
 	uint32_t *of_process;
+	uint32_t *of_thread;	/* by site; holds where it has a tid */
 	uint32_t of_growth[GROWTH_N_KINDS];
 	uint32_t no_stack;
 	size_t max_frames;	/* of any stack, with those */

@@ -300,7 +300,7 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__u64(j, "age_at_attach_ns", p->age_at_attach_ns);
 	json__bool(j, "ended", p->ended);
 	u64_or_null(j, "members", p->n_members, p->n_members);
-	u64_or_null(j, "ended_members", p->n_members, p->n_ended);
+	u64_or_null(j, "ended_members", p->n_members, process__n_ended(s, p));
 	json__line(j, 6);
 	json__str(j, "cgroup", p->cgroup);
 	json__str(j, "container", p->container);

@@ -374,7 +374,8 @@ static void samples(struct pprof *p, const char (*pids)[16])
 			if (column(p, k))
 				put_varint(p, &p->inner, column(p, k)->of(site));
 		put_inner(p, SAMPLE_VALUE);
-		label(p, "pid", pids[site->process]);
+		if (*pids[site->process])
+			label(p, "pid", pids[site->process]);
 		label(p, "comm", s->processes[site->process].comm);
 		put_record(p, PROFILE_SAMPLE);
 	}
@@ -407,7 +408,8 @@ static int write_all(struct pprof *p)
 		p->err = -ENOMEM;
 	} else {
 		for (size_t i = 0; i < s->n_processes; i++)
-			snprintf(pids[i], sizeof(pids[i]), "%d", s->processes[i].pid);
+			if (s->processes[i].pid > 0)
+				snprintf(pids[i], sizeof(pids[i]), "%d", s->processes[i].pid);
 		header(p);
 		comments(p, notes.v, notes.n);
 		mappings(p);

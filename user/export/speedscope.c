@@ -14,6 +14,7 @@
 #include "export/functions.h"
 #include "export/json_writer.h"
 #include "export/notes.h"
+#include "export/owner.h"
 #include "export/weights.h"
 #include "util/ids.h"
 #include "util/util.h"
@@ -114,13 +115,14 @@ static void name(struct speedscope *p, const struct export_notes *notes)
 {
 	_cleanup_free_ char *text = NULL;
 	const struct snapshot *s = p->s;
+	_cleanup_free_ char *title = s->n_processes == 1 ? owner__title(s->processes) : NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
 	if (!out)
 		return;
 	if (s->n_processes == 1)
-		fprintf(out, "%s (%d)", s->processes->comm, s->processes->pid);
+		fputs(title ? title : "", out);
 	else
 		fprintf(out, "%zu processes", s->n_processes);
 	for (size_t i = 0; i < notes->n; i++)

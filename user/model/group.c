@@ -49,6 +49,13 @@ const struct grouping *grouping__find(const char *name)
 	return NULL;
 }
 
+bool snapshot__is_grouped(const struct snapshot *s)
+{
+	const struct grouping *by = grouping__find(s->by);
+
+	return by && by->group_of;
+}
+
 /* ---- an index: from what makes things equal to their number */
 
 struct index {

@@ -19,6 +19,7 @@ struct grouping {
 extern const struct grouping groupings[];
 extern const size_t n_groupings;
 const struct grouping *grouping__find(const char *name);	/* NULL: no such one; a NULL name: "process" */
+bool snapshot__is_grouped(const struct snapshot *s);	/* its rows are groups of processes */
 
 /*
  * Sites are one when group, allocation function and stack are the same, a stack

@@ -216,7 +216,7 @@ uint64_t process__n(const struct snapshot *s, const struct snap_process *p)
 
 uint64_t process__n_ended(const struct snapshot *s, const struct snap_process *p)
 {
-	return p->n_members ? p->n_ended : p->ended ? process__n(s, p) : 0;
+	return p->ended ? process__n(s, p) : p->n_ended;
 }
 
 const char *path_basename(const char *path)

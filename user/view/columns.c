@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/group.h"
 #include "util/text.h"
 #include "util/util.h"
 #include "view/figures.h"
@@ -324,7 +325,7 @@ static double members(const struct row_of *r)
 
 static const char *show_members(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return r->process->n_members ? fmt_count(buf, r->process->n_members) : "";
+	return snapshot__is_grouped(r->s) ? fmt_count(buf, r->process->n_members) : "";
 }
 
 static const char *number_or_nothing(int n, char buf[static CELL_MAX])

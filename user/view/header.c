@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "model/group.h"
 #include "util/text.h"
 #include "util/util.h"
 #include "view/figures.h"
@@ -339,10 +340,10 @@ static const char *name_of(const struct snap_process *p, char buf[static FIGURE_
 {
 	_cleanup_free_ char *name = text_shorten(p->comm, 24);
 
-	if (p->n_members > 1)
-		snprintf(buf, FIGURE_MAX, "%.48s (%u processes)", name ? name : "", p->n_members);
-	else
+	if (p->pid > 0)
 		snprintf(buf, FIGURE_MAX, "%.48s (%d)", name ? name : "", p->pid);
+	else
+		snprintf(buf, FIGURE_MAX, "%.48s", name ? name : "");
 	return buf;
 }
 
@@ -391,7 +392,7 @@ static void unseen_line(struct report *r)
 		return;
 	para__begin(&r->para, "unseen", LABEL_WIDTH);
 	para__item(&r->para, "%s %s ran for a while before the allocator was probed: %s%s", fmt_exact(a, n),
-		   r->s->processes->n_members ? "row" : n == 1 ? "process" : "processes", fmt_duration(b, longest_ns),
+		   snapshot__is_grouped(r->s) ? n == 1 ? "row" : "rows" : n == 1 ? "process" : "processes", fmt_duration(b, longest_ns),
 		   n == 1 ? "" : " at most");
 	para__end(&r->para);
 }

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/group.h"
 #include "util/util.h"
 #include "view/columns.h"
 #include "view/figures.h"
@@ -100,7 +101,7 @@ int report__processes(struct report *r)
 	for (size_t i = 0; i < n; i++)
 		rows[i] = (struct row_of){ r->s, v[i], NULL, NULL };
 	report__metric_words(words, key);
-	what = r->s->processes->n_members ? "GROUPS" : "PROCESSES";
+	what = snapshot__is_grouped(r->s) ? "GROUPS" : "PROCESSES";
 	fprintf(r->out, "\n%s by %s (%zu of %zu, %s of %s)\n\n", what, words, n, r->s->n_processes,
 		fmt_share(share, listed, whole), key->unit);
 	err = columns__write(r->out, &process_columns, rows, n, r->width);

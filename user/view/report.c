@@ -37,6 +37,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/group.h"
 #include "util/text.h"
 #include "util/util.h"
 #include "view/columns.h"
@@ -176,7 +177,7 @@ static char *owner(const struct report *r, const struct snap_process *p, size_t 
 	const char *ended = p->ended ? " [ended]" : "";
 	char *ret = NULL;
 
-	if (p->n_members > 1)
+	if (p->n_members > 1 && snapshot__is_grouped(r->s))
 		snprintf(number, sizeof(number), " (%s processes)", fmt_exact(a, p->n_members));
 	else if (p->pid > 0)
 		snprintf(number, sizeof(number), " (%d)", p->pid);
