@@ -21,6 +21,7 @@ struct report {
 	unsigned int views;	/* enum view_bit */
 	size_t width, top;
 	struct para para;
+	const uint64_t *n_sites_of;	/* by process, while the header says who holds the room; else NULL */
 };
 
 static inline const char *plural(uint64_t n)

@@ -151,6 +151,12 @@ static void add(struct counters *sum, const struct counters *c)
 	sum->unknown_frees += c->unknown_frees;
 }
 
+/* A thread that was gone when its name was asked for; the first one's is the process's. */
+static const char *name_or(const struct snap_process *p, const struct snap_thread *t)
+{
+	return *t->comm ? t->comm : t->tid == p->pid ? p->comm : "?";
+}
+
 static size_t list_all(struct thread_row *v, const struct snapshot *s)
 {
 	size_t n = 0;
@@ -160,7 +166,7 @@ static size_t list_all(struct thread_row *v, const struct snapshot *s)
 			const struct snap_thread *t = &s->processes[i].threads[k];
 
 			v[n++] = (struct thread_row){
-				.process = i, .tid = t->tid, .name = t->comm, .n_threads = 1, .n_ended = t->ended, .c = t->c,
+				.process = i, .tid = t->tid, .name = name_or(&s->processes[i], t), .n_threads = 1, .n_ended = t->ended, .c = t->c,
 			};
 		}
 	return n;
