@@ -207,8 +207,6 @@ int output__write(struct output *o, struct snapshot *s, const char *path, struct
 	struct snapshot *own, *shown;
 	int err;
 
-	if (!f && export__reserved(path))
-		return err_set(e, -EINVAL, "%s: the format %s is not in this version", path, export__reserved(path));
 	if (!f)
 		return err_set(e, -EINVAL, "%s: want a name that ends in %s", path, export__suffixes());
 	err = outfile__check(path, e);
