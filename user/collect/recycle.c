@@ -212,6 +212,9 @@ void collect__release(struct collect *c)
 	}
 	for (size_t i = 0; i < c->leaving.n; i++)
 		free_slot(c, c->leaving.v[i]);
+	/* who found no room before may find some now */
+	if (skel->bss->mt_counters[MT_LOST_PROCESS_FULL])
+		__atomic_fetch_add(&skel->data->mt_filter_gen, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&skel->bss->mt_lives_swept, c->leaving.n, __ATOMIC_SEQ_CST);
 	__atomic_fetch_sub(&skel->bss->mt_sites_in_use, n_sites, __ATOMIC_SEQ_CST);
 	__atomic_fetch_sub(&skel->bss->mt_slots_in_use, c->leaving.n, __ATOMIC_SEQ_CST);
