@@ -308,6 +308,8 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	struct snapshot *snap;
 	int err = 0;
 
+	/* a program that a target became just now: what it maps is looked at as long as it is attached to */
+	session__read_events(s);
 	s->end_ns = now_ns();
 	session__sample(s, true);
 	kernel__freeze(s->kernel, true);
