@@ -7,7 +7,7 @@ BENCH_LIBS := $(wildcard $(foreach name,libc.so.6 libjemalloc.so.2,$(shell $(CC)
 BENCH_COPIES := $(foreach dir,lib lib-bpftrace,$(patsubst %,$(B)/bench/$(dir)/%,$(notdir $(BENCH_LIBS))))
 BENCH_ARGS ?=
 
-.PHONY: bench bench-stacks bench-growth bench-names bench-reader bench-programs bench-without-peak
+.PHONY: bench bench-stacks bench-growth bench-others bench-names bench-reader bench-programs bench-without-peak
 
 bench:
 	$(Q)scripts/install-deps build bench
@@ -27,6 +27,13 @@ bench-growth: $(B)/malloctrace $(B)/bench/growth
 
 $(B)/bench/growth: $(B)/bench/growth.o $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# What a process pays that nobody asked about, while another one is traced.
+bench-others: $(B)/malloctrace $(B)/bench/others
+	$(Q)$(B)/bench/others $(B)/malloctrace
+
+$(B)/bench/others: $(B)/bench/others.o
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^
 
 # The cost of names: make bench-names FILE=/path/to/a/library N=10000
 N ?= 10000

@@ -347,6 +347,7 @@ TEST_LIMIT(all_late_file, 180)
 	must(t, !rename(in_dir(t, "ledgers/%d.0", f.c.pid), in_dir(t, "ledgers/%d.1", f.c.pid)), "rename");
 	root = stop(t, &m, SIGINT);
 	want_eq(t, "ledgers", 4, want_ledgers(t, root, dir, LED_ALL & ~LED_ONLY));
+	want(t, ju64(t, process_of(t, root, f.c.pid, 1), "unseen_ns") > 0, "unseen_ns, wanted more than 0");
 }
 
 static unsigned int probes_in(json_t *root, const char *part)
@@ -487,6 +488,7 @@ TEST_LIMIT(all_dlopen, 180)
 	fx__quit(t, &f);
 	root = stop(t, &m, SIGINT);
 	want_eq(t, "ledgers", 1, want_ledgers(t, root, dir, LED_ALL & ~LED_ONLY));
+	want(t, ju64(t, process_of(t, root, f.c.pid, 0), "unseen_ns") > 0, "unseen_ns, wanted more than 0");
 }
 
 /* A process that has ended and one that was killed; neither keeps the trace from beginning or ending. */
