@@ -345,6 +345,9 @@ int machine__on_record(struct machine *m, const struct watch_record *r, struct e
 	struct tracee *p = tracees__find(m->t, r->pid);
 	int err = 0;
 
+	/* one that is in no namespace of ours */
+	if (r->kind != WATCH_LOST && r->pid <= 0)
+		return 0;
 	switch (r->kind) {
 	case WATCH_LOST:
 		for (size_t i = 0; i < m->t->v.n; i++)
@@ -510,19 +513,13 @@ int machine__on_event(struct machine *m, const struct mt_event *ev, struct err *
 static void drop_old_images(struct machine *m)
 {
 	uint64_t now = now_ns();
-	bool again = true;
 
-	/* removing moves others: from the beginning again */
-	while (again) {
-		again = false;
-		for (size_t i = 0; i < m->images.room && !again; i++) {
-			struct image *k = m->images.slots[i].value;
+	for (size_t i = 0; i < m->images.room; i++) {
+		struct image *k;
 
-			if (k && k->t_ns + KEEP_NS < now) {
-				forget_images(m, k->pid);
-				again = true;
-			}
-		}
+		/* another one may move up; what moves past the end is met the next time */
+		while ((k = m->images.slots[i].value) && k->t_ns + KEEP_NS < now)
+			forget_images(m, k->pid);
 	}
 }
 
@@ -562,4 +559,5 @@ void machine__on_second(struct machine *m, bool watched)
 		tracee__refresh_shared(m->t, p, 0, NULL);
 	}
 	kernel__for_each_life(m->t->kernel, SECOND_NS, adopt_untold, m);
+	tracees__unprobe_deleted(m->t);
 }

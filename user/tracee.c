@@ -340,7 +340,9 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 	if (err)
 		return err;
 	for (size_t i = 0; i < n; i++) {
-		tracees__known_plan(t, plans[i]->object)->probed = true;
+		struct known_plan *k = tracees__known_plan(t, plans[i]->object);
+
+		k->probed = k->ever_probed = true;
 		tracees__tell_plan(t, plans[i]);
 	}
 	p->n_allocators += n;

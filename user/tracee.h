@@ -59,7 +59,8 @@ struct known_plan {
 	bool asked;		/* -O */
 	bool told;
 	bool checked;
-	bool probed;
+	bool probed;		/* now */
+	bool ever_probed;
 	bool covered;		/* another name of one that is probed */
 	bool refused;		/* by the kernel */
 	bool told_late;

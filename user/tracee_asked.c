@@ -15,7 +15,7 @@ static const char *size_of(const struct plan *plan)
 const char *tracees__size(const struct tracees *t)
 {
 	for (size_t i = 0; i < t->plans.n; i++)
-		if (t->plans.v[i]->probed && !strcmp(size_of(&t->plans.v[i]->plan), "usable"))
+		if (t->plans.v[i]->ever_probed && !strcmp(size_of(&t->plans.v[i]->plan), "usable"))
 			return "usable";
 	return "requested";
 }
@@ -29,7 +29,7 @@ int tracees__list_probes(const struct tracees *t, struct snapshot *s)
 		const struct plan *plan = &t->plans.v[i]->plan;
 		const char **names;
 
-		if (!plan->n_funcs || !t->plans.v[i]->probed || t->plans.v[i]->covered)
+		if (!plan->n_funcs || !t->plans.v[i]->ever_probed)
 			continue;
 		names = snapshot__alloc(s, plan->n_funcs, sizeof(*names));
 		for (size_t k = 0; k < plan->n_funcs; k++)

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "probe/cover.h"
@@ -59,7 +60,8 @@ static void unprobe_former(struct tracees *t, const struct object *now)
 		if (!k->probed || k->covered || k->refused || obj == now || !obj->changed || obj->dev != now->dev || obj->ino != now->ino)
 			continue;
 		attachment__remove(t->everyone, obj);
-		k->refused = true;	/* it stays in the list of what was probed */
+		k->probed = false;
+		k->refused = true;
 		say("%s was written to: its old probes are taken out; who has the old code mapped is not seen any more", obj->path);
 	}
 }
@@ -91,7 +93,7 @@ static int probe(struct tracees *t, const struct tracee *p, struct known_plan *k
 		say("%s; what it allocates is not seen", err_msg(&why));
 		return 0;
 	}
-	k->probed = true;
+	k->probed = k->ever_probed = true;
 	k->probed_ns = t->begun && !(p && p->held) ? now_ns() : 0;
 	tracees__tell_plan(t, plan);
 	return 0;
@@ -132,6 +134,33 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 			note_unseen(t, p, k, mapped_ns);
 	}
 	return err;
+}
+
+static bool is_mapped(const struct tracees *t, const struct object *obj)
+{
+	for (size_t i = 0; i < t->v.n; i++) {
+		const struct space *space = &tracee__life(t->v.v[i])->space;
+
+		for (size_t k = 0; k < space->n && !t->v.v[i]->ended; k++)
+			if (space->v[k].object == obj)
+				return true;
+	}
+	return false;
+}
+
+void tracees__unprobe_deleted(struct tracees *t)
+{
+	for (size_t i = 0; i < t->plans.n; i++) {
+		struct known_plan *k = t->plans.v[i];
+		struct stat st;
+
+		if (!k->probed || k->covered || k->refused || k->asked || !k->plan.n_funcs || fstat(k->plan.object->fd, &st) || st.st_nlink ||
+		    is_mapped(t, k->plan.object))
+			continue;
+		attachment__remove(t->everyone, k->plan.object);
+		k->probed = false;	/* until somebody has it yet */
+		say_verbose("%s is deleted, and nobody maps it any more: it is probed no longer", k->plan.object->path);
+	}
 }
 
 int tracees__probe_asked(struct tracees *t, struct err *e)

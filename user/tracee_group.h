@@ -16,6 +16,9 @@ int tracees__share(struct tracees *t, struct err *e);
 int tracees__probe_asked(struct tracees *t, struct err *e);
 int tracees__probe_own(struct tracees *t, struct err *e);
 
+/* Probes keep a file's inode: those in files that are deleted, and that nobody maps any more, are taken out. */
+void tracees__unprobe_deleted(struct tracees *t);
+
 /*
  * The allocators among the files of its ranges from `from` on are probed, those
  * that are not yet. mapped_ns: since when it has them, if what it did meanwhile
