@@ -455,6 +455,61 @@ TEST_LIMIT(all_file_written_to, 180)
 	fx__quit(t, &f);
 }
 
+/* A program with an allocator of its own that is deleted: nothing of ours keeps it on the disk's books for ever. */
+TEST_LIMIT(all_deleted_file, 180)
+{
+	const char *program = in_dir(t, "gone");
+	struct spawn s = { .argv = { program, "leak", "100" } };
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	if (!fixture_there("basic.static"))
+		skip(t, "no static fixture");
+	copy_file(t, fixture("basic.static"), program);
+	must(t, !chmod(program, 0755), "chmod");
+	mt__start(t, &m, "-a", "-v", SHORT, NULL);
+	mt__wait_attached(t, &m);
+	fx__start_as(t, &f, &s);
+	child__wait_err(t, &m.c, "malloctrace: gone was probed", NULL, 60);
+	must(t, !unlink(program), "unlink");
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	child__wait_err(t, &m.c, "malloctrace: ", "gone is deleted, and nobody maps it", 60);
+	root = stop(t, &m, SIGINT);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 1), &f.led, LED_ALL & ~LED_ONLY);
+	want_eq(t, "files named so in the list of probes", 1, probes_in(root, "/gone"));
+}
+
+/* In a pid namespace of its own: both pids are told. */
+TEST_LIMIT(all_pid_namespace, 180)
+{
+	const char *dir = ledgers(t);
+	struct spawn s = { .argv = { "unshare", "--pid", "--fork", fixture("group"), dir, "hold" } };
+	struct mt m;
+	json_t *root, *p;
+	struct fx f;
+	size_t i;
+	unsigned int n = 0;
+
+	mt__start(t, &m, "-a", SHORT, NULL);
+	mt__wait_attached(t, &m);
+	fx__start_as(t, &f, &s);
+	fx__go(t, &f);
+	root = stop(t, &m, SIGINT);
+	json_array_foreach(jget(root, "processes"), i, p) {
+		if (!strstr(jstr(p, "exe"), "/group") || json_integer_value(jget(p, "container_pid")) != 1)
+			continue;
+		if (ju64(t, p, "totals.alloc_calls") != ledger__sum(&f.led, LED_ALLOC_CALLS))
+			continue;
+		want_ledger(t, root, p, &f.led, LED_ALL);
+		want(t, ju64(t, p, "pid") != 1, "pid, wanted ours, got 1");
+		n++;
+	}
+	want_eq(t, "processes with the fixture's account that are 1 where they live", 1, n);
+	fx__quit(t, &f);
+}
+
 static const char *jemalloc(struct test *t)
 {
 	static const char *const places[] = { "/usr/lib/aarch64-linux-gnu/libjemalloc.so.2", "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2" };
