@@ -14,7 +14,7 @@
 
 static void keep_module(const void *handle)
 {
-	((struct object *)handle)->refs++;
+	object__hold((struct object *)handle);
 }
 
 static void let_go_module(const void *handle)
@@ -27,6 +27,9 @@ static void forget(struct session *s, uint32_t proc)
 {
 	struct tracee_life *l = hash__get(&s->tracees.by_proc, proc);
 
+	/* a screen may show an older snapshot, and ask for names when it is scrolled; files have a plan that holds them */
+	if (l && s->live && l->space.jit)
+		object__hold(l->space.jit);
 	/* the message that it ended may have been lost */
 	if (l && tracee__life(l->tracee) == l && !l->tracee->ended)
 		tracee__end(&s->tracees, l->tracee);
@@ -37,7 +40,7 @@ static void forget(struct session *s, uint32_t proc)
 static void retire(struct session *s, const uint32_t *procs, size_t n)
 {
 	const struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
-	const struct module_calls modules = { keep_module, let_go_module };
+	const struct module_calls modules = { keep_module, s->live ? NULL : let_go_module };
 	uint64_t began_ns = now_ns(), blocks, cpu_ns, archived_ns;
 
 	model__keep_modules(s->model, &modules);

@@ -49,7 +49,7 @@ int tracees__plan_of(struct tracees *t, struct object *obj, bool asked, struct k
 		      0;
 	if (!k->plan.object) {
 		/* nothing to probe: remembered with a reference all the same */
-		obj->refs++;
+		object__hold(obj);
 		k->plan.object = obj;
 	}
 	*ret = k;

@@ -33,8 +33,8 @@ static bool in_use(const struct collect *c, uint64_t parts, uint64_t of)
 	const struct cut *cut = &c->cut;
 	uint64_t blocks = 0;
 
-	/* weights are no entries */
-	for (size_t i = 0; i < cut->n_sites && !c->kernel->sample_bytes; i++)
+	/* weights are no entries, and where frees are not seen there are none at all */
+	for (size_t i = 0; i < cut->n_sites && !c->kernel->sample_bytes && c->kernel->mode == MT_MODE_FULL; i++)
 		blocks += cut->sites[i].counts.alloc_calls - cut->sites[i].counts.free_calls;
 	return cut->n_procs * of > sizes->n_procs * parts || c->n_used_sites * of > sizes->n_sites * parts ||
 	       blocks * of > sizes->max_live * parts || *c->tables.n_over * of > sizes->n_over * parts;

@@ -316,7 +316,7 @@ static int make(struct search *s, struct object *obj, struct plan *ret, struct e
 	}
 	plan.object = obj;
 	plan.want = s->want;
-	obj->refs++;
+	object__hold(obj);
 	*ret = plan;
 	return 0;
 }

@@ -291,7 +291,7 @@ static bool fill(struct names *n, struct snapshot *s, struct place *p)
 		return false;
 	w = vec_push(&n->wishes);
 	if (w) {
-		obj->refs++;
+		object__hold(obj);
 		*w = (struct wish){ obj, p->offset, !strcmp(s->modules[p->module].path, "[vdso]") };
 	}
 	return false;

@@ -162,7 +162,7 @@ static struct module *get_module(struct sym *s, struct object *obj)
 	}
 	*slot = m;
 	m->obj = obj;
-	obj->refs++;
+	object__hold(obj);
 	u64map__put(&s->modules, (uintptr_t)obj, m);
 	if (!obj->jit && !object__look_for_change(obj))
 		open_files(s, m);

@@ -73,7 +73,7 @@ void objects__free(struct objects *o)
 
 void object__put(struct object *obj)
 {
-	if (!obj || --obj->refs)
+	if (!obj || __atomic_sub_fetch(&obj->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	if (obj->fd >= 0)
 		close(obj->fd);
@@ -299,7 +299,7 @@ struct object *objects__known(struct objects *o, const struct mapping *m)
 	struct object *obj = m->ino ? find(o, m->recorded ? BY_RECORD : BY_MAPS, dev_of(m), m->ino) : NULL;
 
 	if (obj)
-		obj->refs++;
+		object__hold(obj);
 	return obj;
 }
 
@@ -337,7 +337,7 @@ static int keep(struct objects *o, struct object *obj, struct object **ret, stru
 		return r;
 	}
 	*slot = obj;
-	obj->refs++;
+	object__hold(obj);
 	*ret = obj;
 	return 0;
 }
@@ -359,7 +359,7 @@ static int get_opened(struct objects *o, int path_fd, const char *name, struct o
 		return err_set(e, -EINVAL, "%s is no regular file", clean);
 	obj = find(o, BY_STAT, st.st_dev, st.st_ino);
 	if (obj) {
-		obj->refs++;
+		object__hold(obj);
 		*ret = obj;
 		return 0;
 	}
@@ -526,7 +526,7 @@ int objects__get_image(struct objects *o, const char *name, const void *image, s
 	for (i = 0; i < o->all.n; i++)
 		if (is_image(o->all.v[i], name, image, len)) {
 			*ret = o->all.v[i];
-			(*ret)->refs++;
+			object__hold(*ret);
 			return 0;
 		}
 	obj = calloc(1, sizeof(*obj));
@@ -553,7 +553,7 @@ struct object *objects__known_image(struct objects *o, const char *name, size_t 
 		struct object *obj = o->all.v[i];
 
 		if (!obj->ino && obj->size_bytes == len && !strcmp(obj->path, name)) {
-			obj->refs++;
+			object__hold(obj);
 			return obj;
 		}
 	}

@@ -70,6 +70,11 @@ int objects__get_image(struct objects *o, const char *name, const void *image, s
 		       struct err *e);
 /* One that was met before, by its name and length alone; the caller owns a reference. NULL: none. */
 struct object *objects__known_image(struct objects *o, const char *name, size_t len);
+/* Another reference. Both may be called by any thread that has one. */
+static inline void object__hold(struct object *obj)
+{
+	__atomic_fetch_add(&obj->refs, 1, __ATOMIC_RELAXED);
+}
 void object__put(struct object *obj);
 
 /*

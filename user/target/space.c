@@ -186,7 +186,7 @@ int space__copy(struct space *to, const struct space *from, struct err *e)
 		slot->file_off = r->file_off;
 		slot->object = r->object;
 		if (r->object)
-			r->object->refs++;
+			object__hold(r->object);
 		slot->label = r->label ? strdup(r->label) : NULL;
 	}
 	return 0;

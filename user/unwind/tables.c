@@ -302,7 +302,7 @@ static struct table *table_add(struct unwind *u, const void *key, struct object 
 	t->key = key;
 	t->object = obj;
 	if (obj)
-		obj->refs++;
+		object__hold(obj);
 	err = compile(t, image, len, &c);
 	t->no_cfi = err || !c.stats.n_fdes;
 	t->stats = c.stats;
