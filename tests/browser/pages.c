@@ -50,6 +50,9 @@ static void with_trends(struct snapshot *s)
 					       .rss_bytes = 64 * MIB + i * 32 * MIB / 119 };
 	p[0].timeline = line;
 	p[0].n_timeline = 120;
+	s->baseline = true;
+	s->baseline_ns = 10 * S;
+	s->sites[0].since_baseline_bytes = 20 * MIB;
 	p[0].trend = (struct trend){ "growing", "+1.2 MiB/s for 29.9s", 1.2 * MIB, true };
 }
 

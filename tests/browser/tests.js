@@ -216,10 +216,10 @@ test("sort", async () => {
 	assert.strictEqual(await attribute("#panel-0 th:nth-child(4)", "aria-sort"), "ascending");
 	assert.strictEqual(await text("#live"), "sorted by Blocks, ascending");
 	// what is not known comes last, whichever way
-	await browser.click("#panel-0 th:nth-child(7) button");
-	assert.deepStrictEqual((await column(7)).slice(0, 4), ["+1.0 MiB/s", "+204.8 KiB/s", "0 B/s", "–"]);
-	await browser.click("#panel-0 th:nth-child(7) button");
-	assert.deepStrictEqual((await column(7)).slice(0, 4), ["0 B/s", "+204.8 KiB/s", "+1.0 MiB/s", "–"]);
+	await browser.click("#panel-0 th:nth-child(8) button");
+	assert.deepStrictEqual((await column(8)).slice(0, 4), ["+1.0 MiB/s", "+204.8 KiB/s", "0 B/s", "–"]);
+	await browser.click("#panel-0 th:nth-child(8) button");
+	assert.deepStrictEqual((await column(8)).slice(0, 4), ["0 B/s", "+204.8 KiB/s", "+1.0 MiB/s", "–"]);
 	quiet();
 });
 
@@ -297,6 +297,8 @@ test("one_process", async () => {
 
 test("timeline", async () => {
 	await open("single");
+	assert.deepStrictEqual(await browser.run("[...document.querySelectorAll('#timeline .tick')].map((e) => e.textContent).filter((s) => /^[a-z]+$/.test(s))"),
+		["peak", "baseline"]);
 	const box = await browser.place("#timeline svg"), y = box.y + 60;
 
 	await browser.mouse("mouseMoved", box.x + 200, y);
@@ -442,6 +444,9 @@ test("ten_thousand_sites", async () => {
 	assert.ok(await browser.run("flame.picture.tree.size") >= 50000);
 	assert.ok(await browser.run("document.querySelectorAll('*').length") < 3000, "only what is seen is in the document");
 	assert.ok(await browser.run("flame.picture.canvas.height") <= 800, "nor is the canvas larger");
+	const drawn = await browser.run("flame.picture.rows.reduce((n, row) => n + row.length / 3, 0)");
+
+	assert.ok(drawn > 1000 && drawn < 20000, `of 65,000 frames ${drawn} are wide enough to be drawn`);
 	const ms = await browser.run(async () => {
 		const {picture} = flame, median = (v) => v.sort((a, b) => a - b)[v.length >> 1];
 		const timed = (f) => {

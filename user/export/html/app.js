@@ -4,7 +4,7 @@
 const app = (() => {
 	const dark = matchMedia("(prefers-color-scheme: dark)");
 	let wish = null;	// the reader's own choice, until the page is closed
-	let width = 0;
+	let width = 0, wasOpen = false;
 
 	function setTheme(theme) {
 		document.documentElement.dataset.theme = theme;
@@ -43,6 +43,9 @@ const app = (() => {
 		if (on)
 			setTheme("light");
 		document.body.classList.toggle("paper", on);
+		if (on)
+			wasOpen = byId("conditions-more").open;
+		byId("conditions-more").open = on || wasOpen;
 		flame.forPaper(on);
 		timeline.draw();
 		if (!on)

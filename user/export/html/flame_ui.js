@@ -259,6 +259,7 @@ const flame = (() => {
 			picture.tall = on;
 			picture.colours = null;
 			picture.draw();
+			drawLegend();
 		},
 		picture,
 	};

@@ -102,16 +102,21 @@ const timeline = (() => {
 		}
 	}
 
+	// Moments worth a line: the peak, and what changes are counted from.
 	function marks(g, y) {
-		const p = shownProcesses();
+		const p = shownProcesses(), list = [];
 
-		if (p.length !== 1 || !KNOWN.has("peak_bytes") || !p[0].peak_at_ns)
-			return;
-		const x = xOf(p[0].peak_at_ns), top = y(Math.min(p[0].totals[COUNTER.peak_bytes], picture.max));
-		const label = svg("text", {class: "tick", x: x - 6, y: Math.max(top - 6, TOP + 8), "text-anchor": "end"});
+		if (p.length === 1 && KNOWN.has("peak_bytes") && p[0].peak_at_ns)
+			list.push(["peak", p[0].peak_at_ns, p[0].totals[COUNTER.peak_bytes]]);
+		if (DATA.baseline_ns !== undefined && KNOWN.has("live_bytes"))
+			list.push(["baseline", DATA.baseline_ns, points[nearest(DATA.baseline_ns)].live]);
+		for (const [name, t, live] of list) {
+			const x = xOf(t), top = y(Math.min(live, picture.max)), left = x < LEFT + 60;
+			const label = svg("text", {class: "tick", x: x + (left ? 6 : -6), y: Math.max(top - 6, TOP + 8), "text-anchor": left ? "start" : "end"});
 
-		label.textContent = "peak";
-		g.append(svg("line", {class: "mark-line", x1: x, x2: x, y1: top, y2: TOP + HEIGHT}), svg("circle", {class: "mark-dot", cx: x, cy: top, r: 3}), label);
+			label.textContent = name;
+			g.append(svg("line", {class: "mark-line", x1: x, x2: x, y1: top, y2: TOP + HEIGHT}), svg("circle", {class: "mark-dot", cx: x, cy: top, r: 3}), label);
+		}
 	}
 
 	function draw() {
