@@ -197,8 +197,8 @@ static int pass_over(struct machine *m, int err, struct err *why, struct err *e)
 	return 0;
 }
 
-/* proc 0: the kernel is told of it. */
-static int add_running(struct machine *m, pid_t pid, uint32_t proc, struct err *e)
+/* proc 0: the kernel is told of it. parent: NULL: nobody that is traced. */
+static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
 	struct process process;
@@ -218,7 +218,7 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, struct err *
 		process__done(&process);
 		return err == -ENOSPC ? 0 : err;	/* counted: process_full */
 	}
-	err = tracees__add_running(m->t, &process, proc, &p, &why);
+	err = tracees__add_running(m->t, &process, proc, parent ? tracee__life(parent) : NULL, &p, &why);
 	if (err)
 		return pass_over(m, err, &why, e);
 	/* it may have ended before the kernel was told, and its pid may be another's now: nobody will tell */
@@ -232,7 +232,8 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, struct err *
 	return 0;
 }
 
-static int look_around(struct machine *m, struct err *e)
+/* Each process but our own and the kernel's threads. */
+static int for_each_running(struct machine *m, int (*fn)(struct machine *m, pid_t pid, struct err *e), struct err *e)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *d;
@@ -243,16 +244,39 @@ static int look_around(struct machine *m, struct err *e)
 	while (!err && (d = readdir(proc))) {
 		uint64_t pid;
 
-		if (parse_u64(d->d_name, 1, INT32_MAX, &pid) || pid == (uint64_t)getpid())
-			continue;
-		if (!process__has_memory(pid))
-			continue;
-		if (machine__wants(m->group, pid))
-			err = add_running(m, pid, 0, e);
-		else
-			kernel__ignore(m->t->kernel, pid, 0);
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() && process__has_memory(pid))
+			err = fn(m, pid, e);
 	}
 	closedir(proc);
+	return err;
+}
+
+static int add_or_ignore(struct machine *m, pid_t pid, struct err *e)
+{
+	if (machine__wants(m->group, pid))
+		return add_running(m, pid, 0, NULL, e);
+	kernel__ignore(m->t->kernel, pid, 0);
+	return 0;
+}
+
+static int add_child(struct machine *m, pid_t pid, struct err *e)
+{
+	const struct tracee *parent = tracees__find(m->t, pid) ? NULL : tracees__find(m->t, process__parent(pid));
+
+	return parent ? add_running(m, pid, 0, parent, e) : 0;
+}
+
+/* Those that are there: the selected; then, with -f, children that they have already, and theirs. */
+static int look_around(struct machine *m, struct err *e)
+{
+	int err = m->group->adopt == MT_ADOPT_ALL ? for_each_running(m, add_or_ignore, e) : 0;
+	size_t had;
+
+	do {
+		had = m->t->v.n;
+		if (!err && m->group->follow)
+			err = for_each_running(m, add_child, e);
+	} while (!err && m->t->v.n > had);
 	return err;
 }
 
@@ -268,7 +292,7 @@ int machine__attach(struct machine *m, struct err *e)
 		err = tracees__probe_own(m->t, e);
 	if (!err)
 		err = tracees__attach(m->t, e);
-	if (!err && m->group->adopt == MT_ADOPT_ALL) {
+	if (!err) {
 		m->t->begun = false;
 		err = look_around(m, e);
 		m->t->begun = true;
@@ -420,10 +444,9 @@ static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
 	}
 	err = parent ? tracees__add_forked(m->t, ev, parent, &p, &why) : 0;
 	if (!parent)
-		return add_running(m, ev->pid, ev->proc, e);
+		return add_running(m, ev->pid, ev->proc, NULL, e);
 	if (err)
 		return pass_over(m, err, &why, e);
-	p->followed = m->group->follow;
 	image = claim(m, ev->pid, false);
 	for (size_t i = 0; image && i < image->maps.n && !err; i++)
 		err = add_mapping(m, p, &image->maps.v[i].map, image->maps.v[i].t_ns, e);
@@ -440,7 +463,7 @@ static int on_new(struct machine *m, const struct mt_event *ev, struct err *e)
 		throw_out(m, ev);
 		return 0;
 	}
-	err = add_running(m, ev->pid, ev->proc, e);
+	err = add_running(m, ev->pid, ev->proc, NULL, e);
 	/* it has ended already */
 	if (!err && !hash__get(&m->t->by_proc, ev->proc) && !process__has_memory(ev->pid))
 		err = tracees__add_gone(m->t, ev, NULL, &p, e);
@@ -502,7 +525,7 @@ int machine__on_event(struct machine *m, const struct mt_event *ev, struct err *
 	case MT_EV_CHANGED:
 		/* who is traced stays so: what was recorded is of interest still */
 		if (!ev->proc && is_wanted_event(m, ev, false))
-			return add_running(m, ev->pid, 0, e);
+			return add_running(m, ev->pid, 0, NULL, e);
 		return 0;
 	}
 	return 0;
@@ -533,7 +556,7 @@ static void adopt_untold(uint32_t proc, pid_t pid, void *arg)
 	if (!process__has_memory(pid) || !machine__wants(m->group, pid))
 		kernel__ignore(m->t->kernel, pid, proc);
 	else
-		add_running(m, pid, proc, NULL);
+		add_running(m, pid, proc, NULL, NULL);
 }
 
 void machine__on_second(struct machine *m, bool watched)

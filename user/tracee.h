@@ -48,7 +48,6 @@ struct tracee {
 	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
 	uint64_t live_bytes;	/* when it was last sampled */
 	uint64_t unseen_ns;	/* of the present life: it had an allocator for this long before that was probed */
-	bool followed;		/* traced because of who forked it */
 	bool stale;		/* notes of what it mapped were lost */
 	bool dirty;		/* it has mapped code that has no unwind tables yet */
 };
@@ -81,6 +80,7 @@ struct tracees {
 	uint64_t n_changes;	/* moves whenever an address may lie elsewhere than before */
 	uint64_t gone_cpu_ns;	/* of those that were forgotten */
 	size_t turn;		/* who is sampled next */
+	bool told_full;		/* that no more files can be opened */
 	struct attachment *everyone;	/* NULL where each tracee has its own */
 	struct kernel *kernel;	/* not owned */
 	struct model *model;	/* not owned */

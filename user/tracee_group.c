@@ -193,6 +193,20 @@ int tracees__probe_own(struct tracees *t, struct err *e)
 
 /* ---- code */
 
+static bool is_full(const struct space_range *r)
+{
+	return r->why.code == -EMFILE || r->why.code == -ENFILE;
+}
+
+static void tell_full(struct tracees *t, const struct space *space, size_t from)
+{
+	for (size_t i = from; i < space->n && !t->told_full; i++) {
+		t->told_full = is_full(&space->v[i]);
+		if (t->told_full)
+			say("no more files can be opened (ulimit -Hn): code that is mapped from now on has no names, and its allocators are not seen");
+	}
+}
+
 int tracee__refresh_shared(struct tracees *t, struct tracee *p, uint64_t mapped_ns, struct err *e)
 {
 	struct space *space = &tracee__life(p)->space;
@@ -202,6 +216,7 @@ int tracee__refresh_shared(struct tracees *t, struct tracee *p, uint64_t mapped_
 	p->stale = false;
 	if (err)
 		return err;
+	tell_full(t, space, from);
 	t->n_changes += n_new;
 	if (n_new)
 		err = tracee__update_unwind(t, p, e);
@@ -218,6 +233,7 @@ int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mappin
 
 	if (err || !is_new)
 		return err;
+	tell_full(t, space, from);
 	t->n_changes++;
 	p->dirty = true;
 	/* parts of it lie elsewhere by now, or it is known under other numbers: /proc may tell */
@@ -292,11 +308,12 @@ static int add_tracee(struct tracees *t, struct process *process, uint32_t proc,
 	return 0;
 }
 
-int tracees__add_running(struct tracees *t, struct process *process, uint32_t proc, struct tracee **ret, struct err *e)
+int tracees__add_running(struct tracees *t, struct process *process, uint32_t proc, const struct tracee_life *parent, struct tracee **ret,
+			 struct err *e)
 {
 	uint64_t now = now_ns();
 	struct tracee *p;
-	int err = add_tracee(t, process, proc, NULL, &p, e);
+	int err = add_tracee(t, process, proc, parent, &p, e);
 
 	if (err)
 		return err;

@@ -32,9 +32,10 @@ int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mappin
 
 /*
  * New tracees; proc is their number in the kernel's tables. One that was there under
- * the same pid has ended. process is taken, also on failure.
+ * the same pid has ended. process is taken, also on failure. parent: who forked it, NULL: not traced.
  */
-int tracees__add_running(struct tracees *t, struct process *process, uint32_t proc, struct tracee **ret, struct err *e);
+int tracees__add_running(struct tracees *t, struct process *process, uint32_t proc, const struct tracee_life *parent, struct tracee **ret,
+			 struct err *e);
 /* A child of a life: it has what that has. */
 int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent, struct tracee **ret, struct err *e);
 /* One that was gone before anyone looked. parent may be NULL. */

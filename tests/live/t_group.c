@@ -164,6 +164,12 @@ TEST(follow_clone)
 	follow(t, "clone", "10", 11);
 }
 
+/* Children that are there already: a server and its workers. */
+TEST(follow_existing_children)
+{
+	follow(t, "brood", "5", 6);
+}
+
 TEST(follow_pid_reuse)
 {
 	const char *dir = ledgers(t);

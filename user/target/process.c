@@ -21,6 +21,7 @@ static int read_proc(pid_t pid, const char *what, char **ret)
 /* Fields of /proc/PID/stat behind the name, which may hold spaces and parentheses itself. */
 struct stat_fields {
 	char state;
+	pid_t ppid;
 	uint64_t flags, utime, stime, start_ticks;
 };
 
@@ -31,15 +32,15 @@ static int read_stat(pid_t pid, struct stat_fields *ret)
 	_cleanup_free_ char *text = NULL;
 	unsigned long long flags, utime, stime, start;
 	char *p, state;
-	int err = read_proc(pid, "stat", &text);
+	int ppid, err = read_proc(pid, "stat", &text);
 
 	if (err)
 		return err;
 	p = strrchr(text, ')');
-	if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %llu %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu", &state,
-			 &flags, &utime, &stime, &start) != 5)
+	if (!p || sscanf(p + 1, " %c %d %*d %*d %*d %*d %llu %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu", &state, &ppid,
+			 &flags, &utime, &stime, &start) != 6)
 		return -EINVAL;
-	*ret = (struct stat_fields){ state, flags, utime, stime, start };
+	*ret = (struct stat_fields){ state, ppid, flags, utime, stime, start };
 	return 0;
 }
 
@@ -238,6 +239,13 @@ bool process__has_memory(pid_t pid)
 	struct stat_fields s;
 
 	return !read_stat(pid, &s) && !(s.flags & PF_KTHREAD) && s.state != 'Z' && s.state != 'X';
+}
+
+pid_t process__parent(pid_t pid)
+{
+	struct stat_fields s;
+
+	return read_stat(pid, &s) ? 0 : s.ppid;
 }
 
 bool process__is(pid_t pid, uint64_t start_ticks)

@@ -34,6 +34,7 @@ int process__copy(const struct process *from, pid_t pid, struct process *ret, st
 void process__done(struct process *p);
 /* Is it there, and neither a kernel thread nor a zombie? */
 bool process__has_memory(pid_t pid);
+pid_t process__parent(pid_t pid);	/* 0: none that can be seen */
 /* Is that one still there? */
 bool process__is(pid_t pid, uint64_t start_ticks);
 /* What may change in a life. */
