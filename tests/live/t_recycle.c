@@ -188,3 +188,29 @@ TEST_LIMIT(recycle_snapshots, 300)
 	want_lives(t, root, &f, n, false);
 	fx__quit(t, &f);
 }
+
+/* Who finds no room is told by name, and that one alone. */
+TEST(losses_by_process)
+{
+	struct fx hungry, modest;
+	json_t *root, *p;
+	char pids[40];
+	struct mt m;
+
+	fx__start(t, &modest, "basic", "leak", "5", NULL);
+	fx__start(t, &hungry, "basic", "leak", "50000", NULL);
+	snprintf(pids, sizeof(pids), "%d,%d", hungry.c.pid, modest.c.pid);
+	mt__start(t, &m, "-p", pids, "--json", "--max-live", "1000", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &modest);
+	fx__go(t, &hungry);
+	root = mt__stop_json(t, &m, SIGINT, 3);
+	p = process_of(t, root, hungry.c.pid, 0);
+	want_eq(t, "what was counted and what was lost", 50000, ju64(t, p, "totals.alloc_calls") + ju64(t, p, "lost_blocks"));
+	want_eq(t, "lost_blocks of the one that filled the table", ju64(t, root, "losses.live_full"), ju64(t, p, "lost_blocks"));
+	p = process_of(t, root, modest.c.pid, 0);
+	want_u64(t, p, "lost_blocks", 0);
+	want_u64(t, p, "totals.live_blocks", 5);
+	fx__quit(t, &hungry);
+	fx__quit(t, &modest);
+}
