@@ -151,3 +151,27 @@ TEST_LIMIT(crowd_of_files, 300)
 	want_eq(t, "files that are probed", n, n_probed);
 	fx__quit(t, &f);
 }
+
+/* More lives than there are places for: they are given again, and what each left is still told. */
+TEST_LIMIT(crowd_goes, 300)
+{
+	size_t n = scaled(6000);
+	struct member *m;
+	struct fx f;
+	json_t *root = trace_crowd(t, &f, n, 4, "go", &m);
+	struct member sum = {};
+
+	for (size_t i = 0; i < n; i++) {
+		sum.alloc_calls += m[i].alloc_calls;
+		sum.alloc_bytes += m[i].alloc_bytes;
+		sum.free_calls += m[i].free_calls;
+		sum.free_bytes += m[i].free_bytes;
+		sum.unknown_frees += m[i].unknown_frees;
+	}
+	want_u64(t, root, "totals.alloc_calls", sum.alloc_calls + ledger__sum(&f.led, LED_ALLOC_CALLS));
+	want_u64(t, root, "totals.alloc_bytes", sum.alloc_bytes + ledger__sum(&f.led, LED_ALLOC_BYTES));
+	want_u64(t, root, "totals.free_calls", sum.free_calls);
+	want_u64(t, root, "totals.free_bytes", sum.free_bytes);
+	want_u64(t, root, "totals.unknown_frees", sum.unknown_frees);
+	fx__quit(t, &f);
+}

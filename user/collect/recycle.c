@@ -25,6 +25,8 @@
 
 /* Processes that have ended and may stay in the tables though nobody needs the room. */
 #define MANY_ENDED 256
+/* And so many that more come within a second than a pass in peace removes. */
+#define HASTY_ENDED 768
 
 /* Is more than this share of something in use? */
 static bool in_use(const struct collect *c, uint64_t parts, uint64_t of)
@@ -267,7 +269,8 @@ bool collect__is_short(const struct collect *c, uint64_t *ret_in_use)
 
 	*ret_in_use = slots + sites;
 	return c->kernel->sizes.n_ages <= 1 &&
-	       (slots * 4 > c->kernel->sizes.n_procs * 3ull || sites * 4 > c->kernel->sizes.n_sites * 3ull);
+	       (slots * 4 > c->kernel->sizes.n_procs * 3ull || sites * 4 > c->kernel->sizes.n_sites * 3ull ||
+		skel->bss->mt_lives_ended - skel->bss->mt_lives_swept >= HASTY_ENDED);
 }
 
 void collect__swept(const struct collect *c, uint64_t *ret_blocks, uint64_t *ret_cpu_ns)
