@@ -69,6 +69,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		.max_size = o->max_size,
 		.older_ns = o->older_ns,
 		.tool_cpu_ns = own_cpu_ns(),
+		.unit_ns = s->kernel->born_unit_ns,
 		.leak_after_ns = o->leak_after_ns,
 	};
 	struct snapshot *snap;

@@ -62,6 +62,7 @@ struct build {
 	const struct snapshot_info *info;
 	const struct model_calls *calls;
 	struct places *places;	/* the model's */
+	uint64_t unit_ns;	/* of the programs' clock */
 	bool failed;
 };
 
@@ -249,7 +250,8 @@ static void build_hists(struct build *b, const struct mt_hist *h, struct snap_pr
 			sizes[p->n_sizes++] = (struct snap_size){ class_below(i), h->size_allocs[i],
 								   h->size_allocs[i] - h->size_frees[i] };
 		if (h->lifetimes[i])
-			lives[p->n_lifetimes++] = (struct snap_lifetime){ class_below(i), h->lifetimes[i] };
+			/* none at all by a clock that ticks: less than a tick */
+			lives[p->n_lifetimes++] = (struct snap_lifetime){ i ? class_below(i) : b->unit_ns, h->lifetimes[i] };
 	}
 }
 
@@ -444,7 +446,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 				 const struct model_calls *calls)
 {
 	struct snapshot *s = snapshot__new();
-	struct build b = { .s = s, .info = info, .calls = calls, .places = &m->places };
+	struct build b = { .s = s, .info = info, .calls = calls, .places = &m->places, .unit_ns = MAX(info->unit_ns, 1) };
 	_cleanup_free_ uint32_t *process_of_proc = calloc(MT_PROC_NUMBERS, sizeof(*process_of_proc));
 
 	if (!s || !process_of_proc) {

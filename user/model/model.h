@@ -91,6 +91,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t target_cpu_ns, tool_cpu_ns;
 	uint64_t mappings;	/* another number whenever an address may lie elsewhere */
 	uint64_t probe_ns_estimate;	/* 0: not measured */
+	uint64_t unit_ns;	/* of the programs' clock: a tick, or 1 */
 	uint64_t unwind_full;	/* files whose unwind table found no room */
 	uint64_t leak_after_ns;	/* --leak-after; 0: the usual */
 };
