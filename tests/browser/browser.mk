@@ -9,5 +9,5 @@ $(B)/browser-pages: $(B)/tests/browser/pages.o $(B)/tests/unit/sample_snapshot.o
 browser-test:
 	$(Q)scripts/install-deps build
 	$(Q)scripts/install-deps browser || echo "what the browser tests need could not be installed"
-	$(Q)$(MAKE) --no-print-directory $(B)/browser-pages
+	$(Q)$(MAKE) --no-print-directory all $(B)/browser-pages $(FX)/hostile
 	$(Q)tests/browser/run $(B)

@@ -187,7 +187,8 @@ function siteTitle(site) {
 const PROCESSES = DATA.processes;
 
 function processName(p) {
-	return p.n_members ? `${p.comm} (${plural(p.n_members, "process", "processes")})` : p.pid ? `${p.comm} (${p.pid})` : p.comm;
+	// what was folded together has no name but what it is: "(399 others that ended)"
+	return p.n_members && !p.comm.startsWith("(") ? `${p.comm} (${plural(p.n_members, "process", "processes")})` : p.pid ? `${p.comm} (${p.pid})` : p.comm;
 }
 
 // What the page shows: one process, or -1 for all.

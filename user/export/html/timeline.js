@@ -18,24 +18,34 @@ const timeline = (() => {
 		return out;
 	}
 
-	// Of several processes: the sum of what each had last, at even moments.
+	// The usual time between two points: a process was first seen about so long before its first one.
+	function usualGap(lines) {
+		const gaps = lines.flatMap(({points: p}) => p.slice(1, 20).map((q, i) => q.t - p[i].t)).sort((x, y) => x - y);
+
+		return gaps.length ? gaps[gaps.length >> 1] : DATA.duration_ns;
+	}
+
+	// Of several processes: the sum at even moments. Between its points a process is on the line from one to the next.
 	function sum(lines) {
-		const out = [], at = lines.map(() => -1), end = DATA.duration_ns;
+		const out = [], at = lines.map(() => 0), gap = usualGap(lines);
 
 		for (let i = 0; i <= GRID_POINTS; i++) {
-			const point = {t: end * i / GRID_POINTS, live: 0, blocks: 0, calls: 0, rss: 0};
+			const point = {t: DATA.duration_ns * i / GRID_POINTS, live: 0, blocks: 0, calls: 0, rss: 0};
 
 			lines.forEach(({ended, points: p}, k) => {
-				while (at[k] + 1 < p.length && p[at[k] + 1].t <= point.t)
+				while (at[k] < p.length && p[at[k]].t <= point.t)
 					at[k]++;
-				if (at[k] < 0)
+				const next = p[Math.min(at[k], p.length - 1)];
+				const last = at[k] ? p[at[k] - 1] : {t: Math.max(0, next.t - 1.5 * gap), live: 0, blocks: 0, calls: 0, rss: next.rss};
+				const part = next.t > last.t ? (point.t - last.t) / (next.t - last.t) : 1, gone = at[k] >= p.length;
+
+				if (part < 0)
 					return;
-				point.live += p[at[k]].live;
-				point.blocks += p[at[k]].blocks;
-				point.calls += p[at[k]].calls;
+				for (const field of ["live", "blocks", "calls"])
+					point[field] += last[field] + (next[field] - last[field]) * part;
 				// what it leaked stays in the report, its memory went with it
-				if (!ended || at[k] + 1 < p.length)
-					point.rss += p[at[k]].rss;
+				if (!ended || !gone)
+					point.rss += last.rss + (next.rss - last.rss) * part;
 			});
 			out.push(point);
 		}
