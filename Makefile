@@ -24,7 +24,7 @@ WARN := -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)
 comma := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-omit-frame-pointer)
 ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) -Iuser -I. -I$(B) -MMD -MP
-LIBS := -lncursesw -ltinfo -lbpf -ldw -lelf -lcapstone -lcap -liberty -llzma -lz -lm
+LIBS := -lncursesw -ltinfo -lbpf -ldw -lelf -lcapstone -lcap -liberty -ljansson -llzma -lz -lm
 
 SRC := $(shell find user -name '*.c')
 OBJ := $(SRC:%.c=$(B)/%.o)

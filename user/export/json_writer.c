@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The length of a well-formed UTF-8 sequence; 0: there is none at s. A NUL ends every sequence early. */
@@ -139,7 +140,12 @@ void json__double(struct json *j, const char *key, double d)
 		fputs("null", j->out);
 		return;
 	}
-	snprintf(buf, sizeof(buf), "%.6g", d);
+	/* as many digits as it takes to read the same number again */
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(buf, sizeof(buf), "%.*g", digits, d);
+		if (strtod(buf, NULL) == d)
+			break;
+	}
 	/* the one conversion that asks the locale */
 	for (char *c = buf; *c; c++)
 		if (*c == ',')

@@ -24,7 +24,7 @@ void json__array(struct json *j, const char *key);
 void json__array_end(struct json *j);
 void json__u64(struct json *j, const char *key, uint64_t n);
 void json__i64(struct json *j, const char *key, int64_t n);
-void json__double(struct json *j, const char *key, double d);	/* six digits; what is no number is null */
+void json__double(struct json *j, const char *key, double d);	/* all digits it has; what is no number is null */
 void json__bool(struct json *j, const char *key, bool b);
 void json__null(struct json *j, const char *key);
 void json__str(struct json *j, const char *key, const char *s);	/* NULL: null */

@@ -57,6 +57,19 @@ static const struct counter_words unwind_full_words = {
 static const struct counter_words inside_at_end_words = { "inside_at_end", "call was under way when the trace ended",
 							  "calls were under way when the trace ended" };
 
+const char *counter__says(const char *name, uint64_t n)
+{
+	static const struct counter_words *const others[] = { &missed_hits_words, &unwind_full_words, &inside_at_end_words };
+
+	for (size_t i = 0; i < ARRAY_SIZE(counter_words) + ARRAY_SIZE(others); i++) {
+		const struct counter_words *w = i < ARRAY_SIZE(counter_words) ? &counter_words[i] : others[i - ARRAY_SIZE(counter_words)];
+
+		if (w->name && !strcmp(w->name, name))
+			return n == 1 ? w->one : w->more;
+	}
+	return name;
+}
+
 struct build {
 	struct snapshot *s;
 	const struct snapshot_info *info;

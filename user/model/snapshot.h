@@ -176,6 +176,9 @@ struct snap_counter {		/* a named way to lose something */
 	uint64_t n;
 };
 
+/* The sentence that goes with a counter's name; the name itself, if it is not known here. */
+const char *counter__says(const char *name, uint64_t n);
+
 struct snapshot {
 	struct obstack arena;
 

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Profiles read back: the same file and the same report again; what is no profile is refused with a reason. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "export/export.h"
+#include "export/json_read.h"
+#include "sample_snapshot.h"
+#include "util/util.h"
+
+static const unsigned int samples[] = {
+	0,
+	SAMPLE_SINGLE,
+	SAMPLE_EMPTY,
+	SAMPLE_UNNAMED,
+	SAMPLE_SINGLE | SAMPLE_COUNT,
+	SAMPLE_GROWTH,
+	SAMPLE_ESTIMATED,
+	SAMPLE_ESTIMATED | SAMPLE_COUNT,
+	SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER,
+};
+
+/* The sentences of losses are not in the file: those of the sample are replaced by the program's. */
+static struct snapshot *sample(unsigned int flags)
+{
+	struct snapshot *s = sample__new(flags);
+	struct snap_counter *edges = snapshot__alloc(s, s->n_edges + 1, sizeof(*edges));
+
+	for (size_t i = 0; i < s->n_losses; i++)
+		((struct snap_counter *)s->losses)[i].says = counter__says(s->losses[i].name, s->losses[i].n);
+	for (size_t i = 0; i < s->n_edges; i++)
+		edges[i] = (struct snap_counter){ s->edges[i].name, counter__says(s->edges[i].name, s->edges[i].n), s->edges[i].n };
+	s->edges = edges;
+	return s;
+}
+
+static char *written(const char *format, const struct snapshot *s, size_t *ret_len)
+{
+	struct export_opts o = { .report = { .older_ns = s->older_ns } };
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_len);
+
+	cr_assert_eq(export__find_by_name(format)->write(out, s, &o, NULL), 0, "%s", format);
+	fclose(out);
+	return text;
+}
+
+static struct snapshot *read_back(const struct snapshot *s)
+{
+	_cleanup_err_ struct err e = {};
+	_cleanup_free_ char *json = NULL;
+	struct snapshot *again = NULL;
+	size_t len;
+
+	json = written("json", s, &len);
+	cr_assert_eq(json_read__text(json, len, &again, &e), 0, "%s", err_msg(&e));
+	return again;
+}
+
+Test(json_read, everything_comes_back)
+{
+	static const char *const formats[] = { "json", "text", "folded", "massif" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+		struct snapshot *s = sample(samples[i]), *again = read_back(s);
+
+		for (size_t k = 0; k < ARRAY_SIZE(formats); k++) {
+			_cleanup_free_ char *want = NULL, *got = NULL;
+			size_t want_len, got_len;
+
+			if (export__find_by_name(formats[k])->needs & ~s->known)
+				continue;
+			want = written(formats[k], s, &want_len);
+			got = written(formats[k], again, &got_len);
+			cr_assert(want_len == got_len && !memcmp(want, got, want_len), "%s of sample %#x: want\n%.3000s\ngot\n%.3000s",
+				  formats[k], samples[i], want, got);
+		}
+		cr_assert_eq(s->known, again->known);
+		snapshot__free(s);
+		snapshot__free(again);
+	}
+}
+
+Test(json_read, every_size_is_one_line_or_many)
+{
+	/* as another program may have formatted it, with keys in another order and some that are not known here */
+	static const char text[] = "\n{\"sites\":[{\"stack\":[{\"offset\":\"0xFF\",\"module\":\"/x\",\"function\":\"f\"}],\"new\":{\"a\":[1,2]},"
+				   "\"process\":7,\"alloc_calls\":2,\"alloc_bytes\":3,\"live_bytes\":3,\"live_blocks\":1}\n,\n"
+				   "{\"process\":7,\"function\":\"a\\\"]}\\\\\"}\r\n],\t\"processes\":[{\"id\":7,\"comm\":\"x\"}],"
+				   "\"totals\":{\"live_bytes\":3,\"live_blocks\":null},\"schema\":\"malloctrace/1\",\"later\":\"]}\"} \n";
+	_cleanup_err_ struct err e = {};
+	struct snapshot *s = NULL;
+
+	cr_assert_eq(json_read__text(text, strlen(text), &s, &e), 0, "%s", err_msg(&e));
+	cr_assert_eq(s->n_sites, 2);
+	cr_assert_eq(s->n_processes, 1);
+	cr_assert_eq(s->known, HAS_LIVE_BYTES);
+	cr_assert_eq(s->n_modules, 1);
+	cr_assert_str_eq(s->modules[0].path, "/x");
+	cr_assert_eq(s->places[s->sites[0].stack[0]].offset, 0xff);
+	cr_assert_str_eq(s->sites[1].function, "a\"]}\\");
+	snapshot__free(s);
+}
+
+Test(json_read, names_are_clean)
+{
+	static const char text[] = "{\"schema\":\"malloctrace/1\",\"processes\":[{\"id\":1,\"comm\":\"a\\u001b[31mb\\u202e\"}]}";
+	struct snapshot *s = NULL;
+
+	cr_assert_eq(json_read__text(text, strlen(text), &s, NULL), 0);
+	cr_assert_str_eq(s->processes[0].comm, "a?[31mb???");
+	snapshot__free(s);
+}
+
+#define HEAD "{\"schema\":\"malloctrace/1\","
+
+Test(json_read, what_is_no_profile_is_refused)
+{
+	static const struct {
+		const char *text, *want;
+	} t[] = {
+		{ "", "no JSON object" },
+		{ "[1]", "no JSON object" },
+		{ "{", "no whole JSON object" },
+		{ "{\"a\"", "no whole JSON object" },
+		{ "{\"a\":1", "no whole JSON object" },
+		{ "{\"a\":\"\\", "no whole JSON object" },
+		{ "{\"a\":1}x", "something follows" },
+		{ "{\"a\":1}", "no malloctrace profile" },
+		{ "{\"schema\":\"malloctrace/2\"}", "another schema" },
+		{ HEAD "\"schema\":\"malloctrace/1\"}", "twice" },
+		{ HEAD "\"mode\":\"dream\"}", "no --mode dream" },
+		{ HEAD "\"mode\":7}", "mode: want a string" },
+		{ HEAD "\"duration_ns\":-1}", "duration_ns: want a number that is not below 0" },
+		{ HEAD "\"duration_ns\":99999999999999999999}", "duration_ns" },
+		{ HEAD "\"wall_start\":\"yesterday\"}", "wall_start: want a time" },
+		{ HEAD "\"wall_start\":\"9999-99-99T99:99:99.999Z\"}", "wall_start: want a time" },
+		{ HEAD "\"processes\":{}}", "processes: want an array" },
+		{ HEAD "\"processes\":[7]}", "element 1: a process: want an object" },
+		{ HEAD "\"processes\":[{\"id\":1},{\"id\":1}]}", "two processes have the id 1" },
+		{ HEAD "\"processes\":[{\"id\":1},]}", "" },
+		{ HEAD "\"processes\":[{\"id\":1}{\"id\":2}]}", "the array does not end" },
+		{ HEAD "\"processes\":[{\"id\":1,\"id\":2}]}", "duplicate" },
+		{ HEAD "\"sites\":[{\"process\":1}]}", "there is none with the id 1" },
+		{ HEAD "\"sites\":[{}]}", "want the id of a process" },
+		{ HEAD "\"processes\":[{\"id\":1}],\"sites\":[{\"process\":1,\"stack\":[{\"offset\":\"12\"}]}]}", "offset" },
+		{ HEAD "\"processes\":[{\"id\":1}],\"sites\":[{\"process\":1,\"stack\":[{}]}]}", "offset" },
+		{ HEAD "\"processes\":[{\"id\":1}],\"sites\":[{\"process\":1,\"end\":\"never\"}]}", "end: want" },
+		{ HEAD "\"losses\":{\"total\":\"x\"}}", "total" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		_cleanup_err_ struct err e = {};
+		struct snapshot *s = (void *)1;
+
+		cr_expect_lt(json_read__text(t[i].text, strlen(t[i].text), &s, &e), 0, "%s", t[i].text);
+		cr_expect_eq(s, (void *)1);
+		cr_expect(strstr(err_msg(&e), t[i].want), "%s: '%s', want '%s'", t[i].text, err_msg(&e), t[i].want);
+	}
+}
+
+Test(json_read, no_file_is_an_error)
+{
+	_cleanup_err_ struct err e = {};
+	struct snapshot *s;
+
+	cr_assert_eq(json_read__file("/nonexistent/x.json", &s, &e), -ENOENT);
+	cr_assert(strstr(err_msg(&e), "/nonexistent/x.json"));
+}

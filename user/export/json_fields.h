@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Keys of JSON objects into fields of structs, for json_read*.c alone. */
+#ifndef MT_JSON_FIELDS_H
+#define MT_JSON_FIELDS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/snapshot.h"
+#include "util/err.h"
+#include "util/ids.h"
+#include "util/util.h"
+
+struct reader {
+	struct snapshot *s;
+	struct string_ids strings;	/* each once, in the snapshot's arena */
+	struct key_ids process_ids;	/* number: index into processes */
+	struct key_ids lines;		/* (the line before, or 0; function and file; number and inlined): chains */
+	struct key_ids places;		/* (module + 1, offset, the chain of its lines); number: index into s->places */
+	struct vec(struct place) place_list;
+	struct vec(struct snap_module) modules;
+	struct key_ids module_ids;	/* by path, as a string's number; number: not an index */
+	struct vec(int) module_of_id;
+	struct err *e;
+};
+
+enum field_type { FIELD_U64, FIELD_U32, FIELD_INT, FIELD_DOUBLE, FIELD_BOOL, FIELD_STR };
+
+struct field {
+	const char *key;
+	enum field_type type;
+	size_t offset;
+};
+
+/* A key that is not there, or null, leaves its field as it was; one of another type or out of its range is an error. */
+int reader__fields(struct reader *r, json_t *from, void *to, const struct field *fields, size_t n, const char *what);
+
+/* COUNTERS, and which of them are there (enum counter_bit). */
+int reader__counters(struct reader *r, json_t *from, struct counters *to, unsigned int *ret_known, const char *what);
+int reader__std_error(struct reader *r, json_t *from, struct std_error *to, const char *what);
+
+/* A clean copy that lives as long as the snapshot; NULL: no memory. */
+const char *reader__string(struct reader *r, const char *str);
+/* Elements of an array, 0 if there is none; -EINVAL: it is no array, or has more than max. */
+int reader__array(struct reader *r, json_t *from, const char *key, size_t max, json_t **ret, size_t *ret_n);
+
+/* json_read_rows.c: an element of "processes", of "sites". */
+int reader__process(struct reader *r, json_t *from, struct snap_process *to);
+int reader__site(struct reader *r, json_t *from, struct snap_site *to);
+int reader__add_module(struct reader *r, const char *path, const char *build_id);
+
+#endif

@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns how a JSON profile is read. Jansson knows JSON, but makes a tree of what
+ * it reads, twenty times as large as the text; so the text is cut into the
+ * values of the outermost object and the elements of "processes" and "sites"
+ * first, and each of these pieces is a tree for as long as it is looked at. A
+ * piece is all that the cutting knows: where strings and brackets end.
+ *
+ * What always holds: every piece is checked by Jansson, and no file, however
+ * made, needs more memory than a few times its size.
+ */
+#include "export/json_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "export/json_cut.h"
+#include "export/json_fields.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+#define FILE_MAX_BYTES (1ull << 30)
+#define PIECE_MAX_BYTES (64u << 20)
+#define SITES_MAX 2000000
+#define PROCESSES_MAX 500000
+#define ROWS_MAX 100000
+#define SCHEMA "malloctrace/1"
+#define NS_PER_S 1000000000ll
+#define NS_PER_MS 1000000ll
+
+static json_t *parse(struct reader *r, const struct span *piece, const char *what)
+{
+	json_error_t error;
+	json_t *j;
+
+	if ((size_t)(piece->end - piece->at) > PIECE_MAX_BYTES) {
+		err_set(r->e, -E2BIG, "%s: is larger than anything that malloctrace writes", what);
+		return NULL;
+	}
+	j = json_loadb(piece->at, (size_t)(piece->end - piece->at), JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+	if (!j) {
+		char text[sizeof(error.text)];
+
+		snprintf(text, sizeof(text), "%s", error.text);
+		clean_name(text);
+		err_set(r->e, -EINVAL, "%s: %s", what, text);
+	}
+	return j;
+}
+
+/* ---- values of the outermost object */
+
+static int digits(const char *s, size_t n, int *ret)
+{
+	*ret = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return -EINVAL;
+		*ret = *ret * 10 + s[i] - '0';
+	}
+	return 0;
+}
+
+/* "2026-11-14T23:58:32.125Z", as json.c writes it */
+static int read_time(const char *s, int64_t *ret_ns)
+{
+	static const char form[] = "dddd-dd-ddTdd:dd:dd.dddZ";
+	struct tm tm = {};
+	int ms;
+
+	if (!s || strlen(s) != sizeof(form) - 1)
+		return -EINVAL;
+	for (size_t i = 0; form[i]; i++)
+		if (form[i] != 'd' && s[i] != form[i])
+			return -EINVAL;
+	if (digits(s, 4, &tm.tm_year) || digits(s + 5, 2, &tm.tm_mon) || digits(s + 8, 2, &tm.tm_mday) ||
+	    digits(s + 11, 2, &tm.tm_hour) || digits(s + 14, 2, &tm.tm_min) || digits(s + 17, 2, &tm.tm_sec) ||
+	    digits(s + 20, 3, &ms))
+		return -EINVAL;
+	/* nanoseconds reach from 1678 to 2262 */
+	if (tm.tm_year < 1700 || tm.tm_year > 2200)
+		return -ERANGE;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	*ret_ns = timegm(&tm) * NS_PER_S + ms * NS_PER_MS;
+	return 0;
+}
+
+#define TOP(key, type, field) { key, type, offsetof(struct snapshot, field) }
+
+static int read_values(struct reader *r, json_t *v, const struct field *fields, size_t n, const char *what)
+{
+	return reader__fields(r, v, r->s, fields, n, what);
+}
+
+static int read_tool(struct reader *r, json_t *v)
+{
+	static const struct field fields[] = { TOP("version", FIELD_STR, version) };
+
+	return read_values(r, v, fields, ARRAY_SIZE(fields), "tool");
+}
+
+static int read_host(struct reader *r, json_t *v)
+{
+	static const struct field fields[] = { TOP("kernel", FIELD_STR, kernel), TOP("arch", FIELD_STR, arch) };
+
+	return read_values(r, v, fields, ARRAY_SIZE(fields), "host");
+}
+
+static int read_stacks(struct reader *r, json_t *v)
+{
+	static const struct field walked = TOP("frames_walked", FIELD_U64, frames_walked);
+	int err = read_values(r, v, &walked, 1, "stacks");
+
+	for (unsigned int i = 0; i < SNAPSHOT_N_ENDS && !err; i++) {
+		struct field f = { stack_end__name(i), FIELD_U64, offsetof(struct snapshot, stacks_by_end) + i * sizeof(uint64_t) };
+
+		err = read_values(r, v, &f, 1, "stacks");
+	}
+	return err;
+}
+
+static int read_overhead(struct reader *r, json_t *v)
+{
+	static const struct field fields[] = {
+		TOP("probe_hits", FIELD_U64, probe_hits),
+		TOP("probe_ns_estimate", FIELD_U64, probe_ns_estimate),
+		TOP("target_cpu_ns", FIELD_U64, target_cpu_ns),
+		TOP("tool_cpu_ns", FIELD_U64, tool_cpu_ns),
+	};
+
+	return read_values(r, v, fields, ARRAY_SIZE(fields), "overhead");
+}
+
+static int read_scan(struct reader *r, json_t *v)
+{
+	static const struct field fields[] = { TOP("live_blocks", FIELD_U64, scan_blocks), TOP("live_bytes", FIELD_U64, scan_bytes) };
+
+	r->s->scanned = true;
+	return read_values(r, v, fields, ARRAY_SIZE(fields), "scan");
+}
+
+static int read_totals(struct reader *r, json_t *v)
+{
+	return reader__counters(r, v, &r->s->totals, &r->s->known, "totals") ?: reader__std_error(r, v, &r->s->error, "totals");
+}
+
+/* Names and what they mean are this version's; one of another version's speaks for itself. */
+static int read_counters(struct reader *r, json_t *v, const struct snap_counter **ret, size_t *ret_n)
+{
+	struct snap_counter *c;
+	const char *key;
+	json_t *n;
+
+	if (!json_is_object(v))
+		return err_set(r->e, -EINVAL, "losses and edges: want an object");
+	c = snapshot__alloc(r->s, json_object_size(v) + 1, sizeof(*c));
+	*ret = c;
+	json_object_foreach(v, key, n) {
+		if (!json_is_integer(n) || json_integer_value(n) < 0)
+			return err_set(r->e, -EINVAL, "losses and edges: want numbers");
+		if (!strcmp(key, "total"))
+			continue;
+		c->name = reader__string(r, key);
+		if (!c->name)
+			return err_set(r->e, -ENOMEM, "out of memory");
+		c->n = (uint64_t)json_integer_value(n);
+		c->says = counter__says(c->name, c->n);
+		c++;
+	}
+	*ret_n = (size_t)(c - *ret);
+	return 0;
+}
+
+static int read_losses(struct reader *r, json_t *v)
+{
+	static const struct field total = TOP("total", FIELD_U64, losses_total);
+
+	return read_values(r, v, &total, 1, "losses") ?: read_counters(r, v, &r->s->losses, &r->s->n_losses);
+}
+
+static int read_edges(struct reader *r, json_t *v)
+{
+	return read_counters(r, v, &r->s->edges, &r->s->n_edges);
+}
+
+static int read_probe(struct reader *r, json_t *v, struct snap_probe *to)
+{
+	static const struct field fields[] = {
+		{ "object", FIELD_STR, offsetof(struct snap_probe, object) },
+		{ "build_id", FIELD_STR, offsetof(struct snap_probe, build_id) },
+		{ "size", FIELD_STR, offsetof(struct snap_probe, size) },
+	};
+	const char **names;
+	json_t *functions;
+	size_t n;
+	int err;
+
+	to->object = "";
+	err = reader__fields(r, v, to, fields, ARRAY_SIZE(fields), "a probe") ?:
+	      reader__array(r, v, "functions", ROWS_MAX, &functions, &n);
+	if (err)
+		return err;
+	names = snapshot__alloc(r->s, n + 1, sizeof(*names));
+	for (size_t i = 0; i < n; i++) {
+		const char *name = json_string_value(json_array_get(functions, i));
+
+		names[i] = name ? reader__string(r, name) : NULL;
+		if (!names[i])
+			return err_set(r->e, -EINVAL, "a probe: functions: want strings");
+	}
+	to->functions = names;
+	to->n_functions = n;
+	return 0;
+}
+
+static int read_probes(struct reader *r, json_t *v)
+{
+	size_t n = json_array_size(v);
+	struct snap_probe *to;
+	int err = 0;
+
+	if (!json_is_array(v) || n > ROWS_MAX)
+		return err_set(r->e, -EINVAL, "probes: want an array");
+	to = snapshot__alloc(r->s, n + 1, sizeof(*to));
+	for (size_t i = 0; i < n && !err; i++)
+		err = read_probe(r, json_array_get(v, i), &to[i]);
+	r->s->probes = to;
+	r->s->n_probes = n;
+	return err;
+}
+
+static int read_modules(struct reader *r, json_t *v)
+{
+	static const struct field fields[] = {
+		{ "path", FIELD_STR, offsetof(struct snap_module, path) },
+		{ "build_id", FIELD_STR, offsetof(struct snap_module, build_id) },
+	};
+	size_t n = json_array_size(v);
+	int err = 0;
+
+	if (!json_is_array(v) || n > ROWS_MAX)
+		return err_set(r->e, -EINVAL, "modules: want an array");
+	for (size_t i = 0; i < n && !err; i++) {
+		struct snap_module m = { .path = NULL };
+
+		err = reader__fields(r, json_array_get(v, i), &m, fields, ARRAY_SIZE(fields), "a module");
+		if (!err && !m.path)
+			err = err_set(r->e, -EINVAL, "a module: path: want a string");
+		if (!err)
+			err = reader__add_module(r, m.path, m.build_id);
+	}
+	return err;
+}
+
+/* Single values: what the key is, or which field it goes to. */
+static const struct field top_fields[] = {
+	TOP("mode", FIELD_STR, mode),
+	TOP("size", FIELD_STR, size),
+	TOP("sample_bytes", FIELD_U64, sample_bytes),
+	TOP("estimated", FIELD_BOOL, estimated),
+	TOP("observed_share", FIELD_DOUBLE, observed_share),
+	TOP("min_size", FIELD_U64, min_size),
+	TOP("max_size", FIELD_U64, max_size),
+	TOP("older_ns", FIELD_U64, older_ns),
+	TOP("duration_ns", FIELD_U64, duration_ns),
+	TOP("ended", FIELD_BOOL, ended),
+};
+
+enum { KEY_PROCESSES, KEY_SITES, KEY_SCHEMA, KEY_START, KEY_NOW, N_KEYS };
+
+static const struct {
+	const char *key;
+	int (*read)(struct reader *r, json_t *v);	/* NULL: read in its turn */
+} top_keys[] = {
+	[KEY_PROCESSES] = { "processes", NULL },
+	[KEY_SITES] = { "sites", NULL },
+	[KEY_SCHEMA] = { "schema", NULL },
+	[KEY_START] = { "wall_start", NULL },
+	[KEY_NOW] = { "wall_now", NULL },
+	{ "tool", read_tool },
+	{ "host", read_host },
+	{ "probes", read_probes },
+	{ "totals", read_totals },
+	{ "losses", read_losses },
+	{ "scan", read_scan },
+	{ "edges", read_edges },
+	{ "stacks", read_stacks },
+	{ "overhead", read_overhead },
+	{ "modules", read_modules },
+};
+
+static int cut_up(struct reader *r, struct span all, struct span pieces[static ARRAY_SIZE(top_keys)],
+		  struct span singles[static ARRAY_SIZE(top_fields)])
+{
+	bool first = true;
+
+	if (!span__take(&all, '{'))
+		return err_set(r->e, -EINVAL, "this is no JSON object");
+	while (!span__take(&all, '}')) {
+		struct span key, value, *to = NULL;
+
+		if ((!first && !span__take(&all, ',')) || !span__value(&all, &key) || *key.at != '"' || !span__take(&all, ':') ||
+		    !span__value(&all, &value))
+			return err_set(r->e, -EINVAL, "this is no whole JSON object");
+		first = false;
+		for (size_t i = 0; i < ARRAY_SIZE(top_keys); i++)
+			if ((size_t)(key.end - key.at) == strlen(top_keys[i].key) + 2 &&
+			    !memcmp(key.at + 1, top_keys[i].key, strlen(top_keys[i].key)))
+				to = &pieces[i];
+		for (size_t i = 0; i < ARRAY_SIZE(top_fields); i++)
+			if ((size_t)(key.end - key.at) == strlen(top_fields[i].key) + 2 &&
+			    !memcmp(key.at + 1, top_fields[i].key, strlen(top_fields[i].key)))
+				to = &singles[i];
+		if (to && to->at)
+			return err_set(r->e, -EINVAL, "the key %.*s is there twice", (int)(key.end - key.at), key.at);
+		if (to)
+			*to = value;
+	}
+	span__skip_space(&all);
+	return all.at == all.end ? 0 : err_set(r->e, -EINVAL, "something follows the JSON object");
+}
+
+static int read_singles(struct reader *r, const struct span *singles)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(top_fields) && !err; i++) {
+		json_t *v = singles[i].at ? parse(r, &singles[i], top_fields[i].key) : NULL;
+		json_t *object;
+
+		if (!singles[i].at)
+			continue;
+		if (!v)
+			return -EINVAL;
+		object = json_object();
+		err = !object || json_object_set(object, top_fields[i].key, v) ? err_set(r->e, -ENOMEM, "out of memory") :
+		      reader__fields(r, object, r->s, &top_fields[i], 1, "profile");
+		json_decref(object);
+		json_decref(v);
+	}
+	return err;
+}
+
+static int read_schema(struct reader *r, const struct span *piece)
+{
+	json_t *v = piece->at ? parse(r, piece, "schema") : NULL;
+	const char *schema = json_string_value(v);
+	int err = 0;
+
+	if (!schema)
+		err = err_set(r->e, -EINVAL, "no malloctrace profile: \"schema\": \"" SCHEMA "\" is missing");
+	else if (strcmp(schema, SCHEMA))
+		err = err_set(r->e, -EINVAL, "a profile of another schema than \"" SCHEMA "\", which this version reads");
+	json_decref(v);
+	return err;
+}
+
+static int read_when(struct reader *r, const struct span *piece, const char *key, int64_t *ret)
+{
+	json_t *v;
+	int err = 0;
+
+	if (!piece->at)
+		return 0;
+	v = parse(r, piece, key);
+	if (!v)
+		return -EINVAL;
+	if (!json_is_null(v) && read_time(json_string_value(v), ret))
+		err = err_set(r->e, -EINVAL, "%s: want a time like \"2026-11-14T23:58:32.125Z\"", key);
+	json_decref(v);
+	return err;
+}
+
+/* ---- elements */
+
+static int count_elements(struct reader *r, struct span array, const char *key, size_t max, size_t *ret)
+{
+	bool first = true, bad;
+	struct span piece;
+
+	*ret = 0;
+	if (!array.at)
+		return 0;
+	if (!span__take(&array, '['))
+		return err_set(r->e, -EINVAL, "%s: want an array", key);
+	while (span__element(&array, &first, &piece, &bad))
+		if (++*ret > max)
+			return err_set(r->e, -E2BIG, "%s: more than %zu of them", key, max);
+	return bad ? err_set(r->e, -EINVAL, "%s: the array does not end", key) : 0;
+}
+
+static int read_elements(struct reader *r, struct span array, const char *key, int (*read)(struct reader *r, json_t *from, void *to),
+			 void *v, size_t size)
+{
+	bool first = true, bad;
+	struct span piece;
+	size_t n = 0;
+	int err = 0;
+
+	if (!array.at)
+		return 0;
+	span__take(&array, '[');
+	while (!err && span__element(&array, &first, &piece, &bad)) {
+		json_t *j = parse(r, &piece, key);
+
+		if (!j)
+			return err_wrap(r->e, "element %zu", n + 1);
+		err = read(r, j, (char *)v + n++ * size);
+		json_decref(j);
+		if (err)
+			err = err_wrap(r->e, "%s, element %zu", key, n);
+	}
+	return err;
+}
+
+static int read_process(struct reader *r, json_t *from, void *to)
+{
+	return reader__process(r, from, to);
+}
+
+static int read_site(struct reader *r, json_t *from, void *to)
+{
+	return reader__site(r, from, to);
+}
+
+static int read_rows(struct reader *r, const struct span *pieces)
+{
+	struct snapshot *s = r->s;
+	struct snap_process *processes;
+	int err;
+
+	err = count_elements(r, pieces[KEY_PROCESSES], "processes", PROCESSES_MAX, &s->n_processes) ?:
+	      count_elements(r, pieces[KEY_SITES], "sites", SITES_MAX, &s->n_sites);
+	if (err)
+		return err;
+	processes = snapshot__alloc(s, s->n_processes + 1, sizeof(*processes));
+	s->processes = processes;
+	s->sites = snapshot__alloc(s, s->n_sites + 1, sizeof(*s->sites));
+	return read_elements(r, pieces[KEY_PROCESSES], "processes", read_process, processes, sizeof(*processes)) ?:
+	       read_elements(r, pieces[KEY_SITES], "sites", read_site, s->sites, sizeof(*s->sites));
+}
+
+static void *kept(struct snapshot *s, const void *v, size_t n, size_t size)
+{
+	void *to = snapshot__alloc(s, n + 1, size);
+
+	return n ? memcpy(to, v, n * size) : to;
+}
+
+static int read_all(struct reader *r, struct span all)
+{
+	struct span pieces[ARRAY_SIZE(top_keys)] = {}, singles[ARRAY_SIZE(top_fields)] = {};
+	struct snapshot *s = r->s;
+	int err = cut_up(r, all, pieces, singles) ?: read_schema(r, &pieces[KEY_SCHEMA]) ?: read_singles(r, singles);
+
+	for (size_t i = 0; i < ARRAY_SIZE(top_keys) && !err; i++) {
+		json_t *v = pieces[i].at && top_keys[i].read ? parse(r, &pieces[i], top_keys[i].key) : NULL;
+
+		if (!pieces[i].at || !top_keys[i].read)
+			continue;
+		err = v ? top_keys[i].read(r, v) : -EINVAL;
+		json_decref(v);
+	}
+	if (err)
+		return err;
+	if (!counters__of_mode(s->mode))
+		return err_set(r->e, -EINVAL, "mode: this version knows of no --mode %s", s->mode);
+	s->growth = !strcmp(s->mode, "growth");
+	s->partial_sizes = s->min_size > 0 || s->max_size != UINT64_MAX;
+	err = read_when(r, &pieces[KEY_START], "wall_start", &s->wall_start_ns) ?:
+	      read_when(r, &pieces[KEY_NOW], "wall_now", &s->wall_now_ns) ?: read_rows(r, pieces);
+	if (err)
+		return err;
+	s->places = kept(s, r->place_list.v, r->place_list.n, sizeof(*s->places));
+	s->n_places = r->place_list.n;
+	s->modules = kept(s, r->modules.v, r->modules.n, sizeof(*s->modules));
+	s->n_modules = r->modules.n;
+	return 0;
+}
+
+int json_read__text(const char *text, size_t len, struct snapshot **ret, struct err *e)
+{
+	struct reader r = { .s = snapshot__new(), .e = e };
+	int err;
+
+	if (!r.s)
+		return err_set(e, -ENOMEM, "out of memory");
+	r.s->version = r.s->kernel = r.s->arch = "";
+	r.s->mode = "full";
+	r.s->size = "requested";
+	r.s->observed_share = 1;
+	r.s->max_size = UINT64_MAX;
+	err = read_all(&r, (struct span){ text, text + len });
+	string_ids__done(&r.strings);
+	key_ids__done(&r.process_ids);
+	key_ids__done(&r.lines);
+	key_ids__done(&r.places);
+	key_ids__done(&r.module_ids);
+	vec_done(&r.place_list);
+	vec_done(&r.modules);
+	vec_done(&r.module_of_id);
+	if (err) {
+		snapshot__free(r.s);
+		return err;
+	}
+	*ret = r.s;
+	return 0;
+}
+
+/* ---- files */
+
+static int read_text(int fd, char **ret, size_t *ret_len, struct err *e)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0, room = 0;
+	ssize_t n;
+
+	do {
+		if (len == room) {
+			char *more = realloc(text, room = room ? room * 2 : 1 << 16);
+
+			if (!more)
+				return err_set(e, -ENOMEM, "out of memory");
+			text = more;
+		}
+		n = read(fd, text + len, room - len);
+		if (n < 0 && errno != EINTR)
+			return err_set(e, -errno, "%s", strerror(errno));
+		len += n > 0 ? (size_t)n : 0;
+		if (len > FILE_MAX_BYTES)
+			return err_set(e, -EFBIG, "is larger than anything that malloctrace writes");
+	} while (n);
+	*ret = text;
+	*ret_len = len;
+	text = NULL;
+	return 0;
+}
+
+int json_read__file(const char *path, struct snapshot **ret, struct err *e)
+{
+	bool is_stdin = !strcmp(path, "-");
+	_cleanup_close_ int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0;
+	int err;
+
+	if (fd < 0) {
+		err = -errno;
+		return err_set(e, err, "%s: %s", path, strerror(-err));
+	}
+	err = read_text(fd, &text, &len, e) ?: json_read__text(text, len, ret, e);
+	return err ? err_wrap(e, "%s", is_stdin ? "standard input" : path) : 0;
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns how elements of "processes" and "sites" are read. What always holds: a
+ * site's process and places are there, frames that were inlined into each other
+ * are one place again, and a place that many stacks share is one place.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "bpf/abi.h"
+#include "export/json_fields.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+/* Far beyond what malloctrace writes: a site has at most 512 places, a process keeps a few thousand points. */
+#define STACK_MAX 16384
+#define LINES_MAX 256
+#define ROWS_MAX 1000000
+
+#define PROCESS(key, type, field) { key, type, offsetof(struct snap_process, field) }
+#define SITE(key, type, field) { key, type, offsetof(struct snap_site, field) }
+#define POINT(name) { #name, FIELD_U64, offsetof(struct snap_point, name) }
+#define TREND(base) \
+	{ "verdict", FIELD_STR, offsetof(base, trend.verdict) }, { "why", FIELD_STR, offsetof(base, trend.why) }, \
+	{ "growth_bytes_per_s", FIELD_DOUBLE, offsetof(base, trend.growth_bytes_per_s) }
+
+static const struct field process_fields[] = {
+	PROCESS("id", FIELD_U32, id),
+	PROCESS("pid", FIELD_INT, pid),
+	PROCESS("comm", FIELD_STR, comm),
+	PROCESS("exe", FIELD_STR, exe),
+	PROCESS("age_at_attach_ns", FIELD_U64, age_at_attach_ns),
+	PROCESS("ended", FIELD_BOOL, ended),
+	PROCESS("cgroup", FIELD_STR, cgroup),
+	PROCESS("container", FIELD_STR, container),
+	PROCESS("unit", FIELD_STR, unit),
+	PROCESS("rss_bytes", FIELD_U64, rss_bytes),
+	PROCESS("rss_at_attach_bytes", FIELD_U64, rss_at_attach_bytes),
+	PROCESS("peak_at_ns", FIELD_U64, peak_at_ns),
+	PROCESS("members", FIELD_U32, n_members),
+	PROCESS("container_pid", FIELD_INT, container_pid),
+	PROCESS("parent", FIELD_U32, parent),
+	PROCESS("unseen_ns", FIELD_U64, unseen_ns),
+	PROCESS("lost_blocks", FIELD_U64, lost_blocks),
+	PROCESS("lost_stacks", FIELD_U64, lost_stacks),
+	TREND(struct snap_process),
+};
+
+static const struct field thread_fields[] = {
+	{ "tid", FIELD_INT, offsetof(struct snap_thread, tid) },
+	{ "comm", FIELD_STR, offsetof(struct snap_thread, comm) },
+	{ "ended", FIELD_BOOL, offsetof(struct snap_thread, ended) },
+};
+
+static const struct field point_fields[] = { POINT(t_ns), POINT(live_bytes), POINT(live_blocks), POINT(alloc_calls), POINT(rss_bytes) };
+
+static const struct field size_fields[] = {
+	{ "below", FIELD_U64, offsetof(struct snap_size, below) },
+	{ "alloc_calls", FIELD_U64, offsetof(struct snap_size, alloc_calls) },
+	{ "live_blocks", FIELD_U64, offsetof(struct snap_size, live_blocks) },
+};
+
+static const struct field lifetime_fields[] = {
+	{ "below_ns", FIELD_U64, offsetof(struct snap_lifetime, below_ns) },
+	{ "blocks", FIELD_U64, offsetof(struct snap_lifetime, blocks) },
+};
+
+/* ---- processes */
+
+static bool is_number(json_t *from, const char *key)
+{
+	return json_is_number(json_object_get(from, key));
+}
+
+static int read_threads(struct reader *r, json_t *from, struct snap_process *to)
+{
+	struct snap_thread *v;
+	json_t *array;
+	size_t n;
+	int err = reader__array(r, from, "threads", ROWS_MAX, &array, &n);
+
+	v = err ? NULL : snapshot__alloc(r->s, n + 1, sizeof(*v));
+	for (size_t i = 0; i < n && !err; i++) {
+		json_t *t = json_array_get(array, i), *totals = json_object_get(t, "totals");
+
+		v[i].comm = "";
+		err = reader__fields(r, t, &v[i], thread_fields, ARRAY_SIZE(thread_fields), "a thread");
+		if (!err && totals)
+			err = reader__counters(r, totals, &v[i].c, NULL, "a thread's totals");
+	}
+	to->threads = v;
+	to->n_threads = n;
+	return err;
+}
+
+static int read_points(struct reader *r, json_t *from, const char *key, const struct snap_point **ret, size_t *ret_n)
+{
+	struct snap_point *v;
+	json_t *array;
+	size_t n;
+	int err = reader__array(r, from, key, ROWS_MAX, &array, &n);
+
+	v = err ? NULL : snapshot__alloc(r->s, n + 1, sizeof(*v));
+	for (size_t i = 0; i < n && !err; i++)
+		err = reader__fields(r, json_array_get(array, i), &v[i], point_fields, ARRAY_SIZE(point_fields), key);
+	*ret = v;
+	*ret_n = n;
+	return err;
+}
+
+static int read_histograms(struct reader *r, json_t *from, struct snap_process *to)
+{
+	struct snap_lifetime *lives = NULL;
+	struct snap_size *sizes = NULL;
+	size_t n_sizes, n_lives = 0;
+	json_t *array, *array2 = NULL;
+	int err = reader__array(r, from, "sizes", ROWS_MAX, &array, &n_sizes);
+
+	if (!err)
+		err = reader__array(r, from, "lifetimes", ROWS_MAX, &array2, &n_lives);
+	if (err)
+		return err;
+	sizes = snapshot__alloc(r->s, n_sizes + 1, sizeof(*sizes));
+	lives = snapshot__alloc(r->s, n_lives + 1, sizeof(*lives));
+	for (size_t i = 0; i < n_sizes && !err; i++) {
+		sizes[i].below = UINT64_MAX;
+		err = reader__fields(r, json_array_get(array, i), &sizes[i], size_fields, ARRAY_SIZE(size_fields), "sizes");
+	}
+	for (size_t i = 0; i < n_lives && !err; i++) {
+		lives[i].below_ns = UINT64_MAX;
+		err = reader__fields(r, json_array_get(array2, i), &lives[i], lifetime_fields, ARRAY_SIZE(lifetime_fields), "lifetimes");
+	}
+	to->sizes = sizes;
+	to->n_sizes = n_sizes;
+	to->lifetimes = lives;
+	to->n_lifetimes = n_lives;
+	return err;
+}
+
+static int read_growth(struct reader *r, json_t *from, struct growth *to)
+{
+	json_t *growth = json_object_get(from, "growth");
+	int err = 0;
+
+	for (enum growth_kind k = GROWTH_FAULT; growth && k < GROWTH_N_KINDS && !err; k++) {
+		char calls[32], bytes[32];
+		const struct field fields[] = {
+			{ calls, FIELD_U64, offsetof(struct growth, calls) + k * sizeof(uint64_t) },
+			{ bytes, FIELD_U64, offsetof(struct growth, bytes) + k * sizeof(uint64_t) },
+		};
+
+		snprintf(calls, sizeof(calls), "%s_calls", growth__name(k));
+		snprintf(bytes, sizeof(bytes), "%s_bytes", growth__name(k));
+		err = reader__fields(r, growth, to, fields, ARRAY_SIZE(fields), "growth");
+	}
+	return err;
+}
+
+int reader__process(struct reader *r, json_t *from, struct snap_process *to)
+{
+	json_t *totals;
+	uint32_t index;
+	bool is_new;
+	int err;
+
+	to->comm = to->exe = "";
+	err = reader__fields(r, from, to, process_fields, ARRAY_SIZE(process_fields), "a process");
+	if (err)
+		return err;
+	to->trend.known = is_number(from, "growth_bytes_per_s");
+	totals = json_object_get(from, "totals");
+	if (totals)
+		err = reader__counters(r, totals, &to->c, NULL, "a process's totals") ?: reader__std_error(r, totals, &to->error, "a process's totals");
+	if (!err)
+		err = key_ids__get(&r->process_ids, (struct key){ .a = to->id }, &index, &is_new);
+	if (!err && !is_new)
+		err = err_set(r->e, -EINVAL, "two processes have the id %" PRIu32, to->id);
+	return err ?: read_growth(r, from, &to->growth) ?: read_threads(r, from, to) ?:
+	       read_points(r, from, "timeline", &to->timeline, &to->n_timeline) ?: read_histograms(r, from, to);
+}
+
+/* ---- stacks */
+
+/* -1: none of this path yet. Strings are kept once: the same path is the same pointer. */
+static int *module_of_path(struct reader *r, const char *path)
+{
+	uint32_t id;
+	bool is_new;
+
+	if (key_ids__get(&r->module_ids, (struct key){ .a = (uintptr_t)path }, &id, &is_new))
+		return NULL;
+	if (is_new) {
+		int *v = vec_push(&r->module_of_id);
+
+		if (!v)
+			return NULL;
+		*v = -1;
+	}
+	return &r->module_of_id.v[id];
+}
+
+int reader__add_module(struct reader *r, const char *path, const char *build_id)
+{
+	struct snap_module *m = vec_push(&r->modules);
+	int *of_path = module_of_path(r, path);
+
+	if (!m || !of_path)
+		return err_set(r->e, -ENOMEM, "out of memory");
+	*m = (struct snap_module){ .path = path, .build_id = build_id };
+	/* frames tell a path alone: of two files with the same one, they are taken for the first one's */
+	if (*of_path < 0)
+		*of_path = (int)r->modules.n - 1;
+	return 0;
+}
+
+static int find_module(struct reader *r, const char *path, int *ret)
+{
+	int *of_path = path ? module_of_path(r, path) : NULL;
+	int err = 0;
+
+	*ret = -1;
+	if (!path)
+		return 0;
+	if (!of_path)
+		return err_set(r->e, -ENOMEM, "out of memory");
+	if (*of_path < 0)
+		err = reader__add_module(r, path, NULL);
+	*ret = *of_path;
+	return err;
+}
+
+struct json_frame {
+	const char *function, *module, *offset, *file;
+	uint32_t line;
+	bool inlined;
+};
+
+static const struct field frame_fields[] = {
+	{ "function", FIELD_STR, offsetof(struct json_frame, function) },
+	{ "module", FIELD_STR, offsetof(struct json_frame, module) },
+	{ "offset", FIELD_STR, offsetof(struct json_frame, offset) },
+	{ "file", FIELD_STR, offsetof(struct json_frame, file) },
+	{ "line", FIELD_U32, offsetof(struct json_frame, line) },
+	{ "inlined", FIELD_BOOL, offsetof(struct json_frame, inlined) },
+};
+
+static int parse_hex(const char *s, uint64_t *ret)
+{
+	uint64_t n = 0;
+
+	if (!s || s[0] != '0' || s[1] != 'x' || !s[2] || strlen(s) > 18)
+		return -EINVAL;
+	for (s += 2; *s; s++) {
+		const char *digits = "0123456789abcdef", *d = strchr(digits, *s >= 'A' && *s <= 'F' ? *s + 'a' - 'A' : *s);
+
+		if (!d)
+			return -EINVAL;
+		n = n << 4 | (uint64_t)(d - digits);
+	}
+	*ret = n;
+	return 0;
+}
+
+/* A frame that neither name nor source is known of is a place without lines. */
+static bool has_line(const struct json_frame *f)
+{
+	return f->function || f->file;
+}
+
+/* The place of frames that lie at one address, the innermost first. */
+static int place_of(struct reader *r, const struct json_frame *v, size_t n, uint32_t *ret)
+{
+	uint32_t chain = 0;
+	struct place *p;
+	uint64_t offset = 0;
+	bool is_new;
+	int module, err = find_module(r, v->module, &module);
+
+	if (!err && parse_hex(v->offset, &offset))
+		err = err_set(r->e, -EINVAL, "a frame: offset: want a string like \"0x1f\"");
+	if (n == 1 && !has_line(v))
+		n = 0;
+	for (size_t i = 0; i < n && !err; i++) {
+		struct key key = { .a = (uintptr_t)v[i].function, .b = (uintptr_t)v[i].file,
+				   .c = (uint64_t)v[i].line << 32 ^ (uint64_t)chain << 1 ^ v[i].inlined };
+
+		err = key_ids__get(&r->lines, key, &chain, NULL);
+		chain++;
+	}
+	if (!err)
+		err = key_ids__get(&r->places, (struct key){ (uint64_t)(module + 1), offset, chain }, ret, &is_new);
+	if (err || !is_new)
+		return err;
+	p = vec_push(&r->place_list);
+	if (!p)
+		return -ENOMEM;
+	*p = (struct place){ .module = module, .offset = offset, .resolved = true, .n_lines = (uint16_t)n };
+	if (n) {
+		struct line *lines = snapshot__alloc(r->s, n, sizeof(*lines));
+
+		for (size_t i = 0; i < n; i++)
+			lines[i] = (struct line){ v[i].function, v[i].file, v[i].line, i + 1 < n };
+		p->lines = lines;
+	}
+	return 0;
+}
+
+static int read_stack(struct reader *r, json_t *from, struct snap_site *to)
+{
+	struct json_frame run[LINES_MAX];
+	uint32_t *stack;
+	json_t *array;
+	size_t n, n_run = 0;
+	int err = reader__array(r, from, "stack", STACK_MAX, &array, &n);
+
+	if (err || !n)
+		return err;
+	stack = snapshot__alloc(r->s, n, sizeof(*stack));
+	to->stack = stack;
+	for (size_t i = 0; i < n && !err; i++) {
+		struct json_frame *f = &run[n_run++];
+
+		*f = (struct json_frame){};
+		err = reader__fields(r, json_array_get(array, i), f, frame_fields, ARRAY_SIZE(frame_fields), "a frame");
+		/* an inlined one belongs to the frame after it, which is at the same address */
+		if (err || (f->inlined && i + 1 < n && n_run < LINES_MAX))
+			continue;
+		err = place_of(r, run, n_run, &stack[to->n_stack++]);
+		n_run = 0;
+	}
+	return err;
+}
+
+/* ---- sites */
+
+static const struct field site_fields[] = {
+	SITE("function", FIELD_STR, function),
+	SITE("tid", FIELD_INT, tid),
+	SITE("thread", FIELD_STR, thread),
+	SITE("at_peak_bytes", FIELD_U64, at_peak_bytes),
+	SITE("min_size", FIELD_U64, min_size),
+	SITE("max_size", FIELD_U64, max_size),
+	SITE("oldest_ns", FIELD_U64, oldest_ns),
+	SITE("first_ns", FIELD_U64, first_ns),
+	SITE("last_ns", FIELD_U64, last_ns),
+	SITE("lifetime_mean_ns", FIELD_U64, lifetime_sum_ns),
+	SITE("older_blocks", FIELD_U64, older_blocks),
+	SITE("older_bytes", FIELD_U64, older_bytes),
+	SITE("cross_frees", FIELD_U64, cross_frees),
+	TREND(struct snap_site),
+};
+
+/* What found no room is of no kind. */
+static enum growth_kind growth_of(const char *function)
+{
+	enum growth_kind kind = GROWTH_FAULT;
+
+	while (kind < GROWTH_N_KINDS && strcmp(function, growth__name(kind)))
+		kind++;
+	return kind < GROWTH_N_KINDS ? kind : GROWTH_NONE;
+}
+
+static int read_end(struct reader *r, json_t *from, struct snap_site *to)
+{
+	const char *name = json_string_value(json_object_get(from, "end"));
+
+	for (unsigned int i = 0; name && i < SNAPSHOT_N_ENDS; i++)
+		if (!strcmp(name, stack_end__name(i))) {
+			to->end = (uint8_t)i;
+			return 0;
+		}
+	return name ? err_set(r->e, -EINVAL, "a site: end: want a way in which stacks end") : 0;
+}
+
+int reader__site(struct reader *r, json_t *from, struct snap_site *to)
+{
+	size_t n_processes = r->process_ids.n;
+	json_t *process;
+	int err;
+
+	to->function = "";
+	err = reader__fields(r, from, to, site_fields, ARRAY_SIZE(site_fields), "a site");
+	if (err)
+		return err;
+	process = json_object_get(from, "process");
+	if (!json_is_integer(process) || json_integer_value(process) < 0)
+		return err_set(r->e, -EINVAL, "a site: process: want the id of a process");
+	err = key_ids__get(&r->process_ids, (struct key){ .a = (uint64_t)json_integer_value(process) }, &to->process, NULL);
+	if (!err && r->process_ids.n > n_processes)
+		return err_set(r->e, -EINVAL, "a site: process: there is none with the id %lld", (long long)json_integer_value(process));
+	to->trend.known = is_number(from, "growth_bytes_per_s");
+	to->growth = r->s->growth ? growth_of(to->function) : GROWTH_NONE;
+	err = err ?: reader__counters(r, from, &to->c, NULL, "a site") ?: reader__std_error(r, from, &to->error, "a site") ?:
+	      read_end(r, from, to) ?: read_points(r, from, "history", &to->history, &to->n_history) ?: read_stack(r, from, to);
+	/* its sum is not told; the mean is what all ask for */
+	if (__builtin_mul_overflow(to->lifetime_sum_ns, to->c.free_calls, &to->lifetime_sum_ns))
+		to->lifetime_sum_ns = UINT64_MAX;
+	return err;
+}

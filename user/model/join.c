@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns what becomes of each field when profiles are put together. What always
+ * holds: the sites of a process add up to it, and processes to the totals, if
+ * they did before; what one of them does not know, the whole does not know.
+ */
+#include "model/join.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "util/util.h"
+
+#define VARIOUS "various"
+
+bool snapshot__same_trace(const struct snapshot *a, const struct snapshot *b)
+{
+	const struct snap_process *pa = a->processes, *pb = b->processes;
+
+	return a->n_processes && b->n_processes && a->wall_start_ns == b->wall_start_ns && !strcmp(a->kernel, b->kernel) &&
+	       pa->id == pb->id && pa->pid == pb->pid && !strcmp(pa->exe, pb->exe) && a->duration_ns <= b->duration_ns;
+}
+
+static void add_counters(struct counters *sum, const struct counters *c)
+{
+	sum->alloc_calls += c->alloc_calls;
+	sum->alloc_bytes += c->alloc_bytes;
+	sum->free_calls += c->free_calls;
+	sum->free_bytes += c->free_bytes;
+	sum->live_blocks += c->live_blocks;
+	sum->live_bytes += c->live_bytes;
+	sum->peak_bytes += c->peak_bytes;
+	sum->realloc_calls += c->realloc_calls;
+	sum->temp_calls += c->temp_calls;
+	sum->failed_calls += c->failed_calls;
+	sum->unknown_frees += c->unknown_frees;
+}
+
+static void add_error(struct std_error *sum, const struct std_error *e)
+{
+	sum->alloc_calls = hypot(sum->alloc_calls, e->alloc_calls);
+	sum->alloc_bytes = hypot(sum->alloc_bytes, e->alloc_bytes);
+	sum->live_blocks = hypot(sum->live_blocks, e->live_blocks);
+	sum->live_bytes = hypot(sum->live_bytes, e->live_bytes);
+}
+
+static int check(const struct snapshot *a, const struct snapshot *b, const char *name_a, const char *name_b, struct err *e)
+{
+	if (strcmp(a->mode, b->mode))
+		return err_set(e, -EINVAL, "%s and %s do not add up: --mode %s and --mode %s", name_a, name_b, a->mode, b->mode);
+	if (strcmp(a->size, b->size))
+		return err_set(e, -EINVAL, "%s and %s do not add up: %s sizes and %s sizes", name_a, name_b, a->size, b->size);
+	return 0;
+}
+
+static void join_conditions(struct snapshot *to, const struct snapshot *s, bool first)
+{
+	if (first) {
+		struct obstack arena = to->arena;
+
+		*to = *s;
+		to->arena = arena;
+		to->losses = to->edges = NULL;
+		to->n_losses = to->n_edges = 0;
+		return;
+	}
+	if (strcmp(to->version, s->version))
+		to->version = VARIOUS;
+	if (strcmp(to->kernel, s->kernel))
+		to->kernel = VARIOUS;
+	if (strcmp(to->arch, s->arch))
+		to->arch = VARIOUS;
+	to->sample_bytes = MAX(to->sample_bytes, s->sample_bytes);
+	to->observed_share = MIN(to->observed_share, s->observed_share);
+	to->estimated |= s->estimated;
+	to->known &= s->known;
+	to->duration_ns = MAX(to->duration_ns, s->duration_ns);
+	to->wall_start_ns = MIN(to->wall_start_ns, s->wall_start_ns);
+	to->wall_now_ns = MAX(to->wall_now_ns, s->wall_now_ns);
+	to->ended &= s->ended;
+	to->partial_sizes |= s->partial_sizes;
+	to->min_size = MIN(to->min_size, s->min_size);
+	to->max_size = MAX(to->max_size, s->max_size);
+	/* blocks older than this and blocks older than that are not the same kind */
+	if (to->older_ns != s->older_ns)
+		to->older_ns = 0;
+	add_counters(&to->totals, &s->totals);
+	add_error(&to->error, &s->error);
+	to->scanned &= s->scanned;
+	to->scan_blocks += s->scan_blocks;
+	to->scan_bytes += s->scan_bytes;
+	to->losses_total += s->losses_total;
+	for (size_t i = 0; i < SNAPSHOT_N_ENDS; i++)
+		to->stacks_by_end[i] += s->stacks_by_end[i];
+	to->frames_walked += s->frames_walked;
+	to->probe_hits += s->probe_hits;
+	to->target_cpu_ns += s->target_cpu_ns;
+	to->tool_cpu_ns += s->tool_cpu_ns;
+	to->probe_ns_estimate += s->probe_ns_estimate;
+	to->n_folded_processes += s->n_folded_processes;
+	to->n_folded_sites += s->n_folded_sites;
+}
+
+/* By name, in the order in which they first appear. */
+static void join_counters(struct snap_counter *to, size_t *n, const struct snap_counter *v, size_t n_v)
+{
+	for (size_t i = 0; i < n_v; i++) {
+		size_t at = 0;
+
+		while (at < *n && strcmp(to[at].name, v[i].name))
+			at++;
+		*n += at == *n;
+		to[at].name = v[i].name;
+		to[at].n += v[i].n;
+		to[at].says = counter__says(v[i].name, to[at].n);
+	}
+}
+
+struct sums {
+	size_t processes, sites, places, modules, probes, losses, edges;
+};
+
+static uint32_t new_id(const struct snapshot *s, uint32_t id, uint32_t base)
+{
+	for (size_t i = 0; id && i < s->n_processes; i++)
+		if (s->processes[i].id == id)
+			return base + (uint32_t)i + 1;
+	return 0;
+}
+
+static void join_rows(struct snapshot *to, const struct snapshot *s, const struct sums *at, bool older)
+{
+	struct snap_process *processes = (struct snap_process *)to->processes + at->processes;
+	struct snap_module *modules = (struct snap_module *)to->modules + at->modules;
+
+	for (size_t i = 0; i < s->n_processes; i++) {
+		processes[i] = s->processes[i];
+		processes[i].id = (uint32_t)(at->processes + i + 1);
+		processes[i].parent = new_id(s, s->processes[i].parent, (uint32_t)at->processes);
+	}
+	for (size_t i = 0; i < s->n_modules; i++)
+		modules[i] = s->modules[i];
+	for (size_t i = 0; i < s->n_places; i++) {
+		to->places[at->places + i] = s->places[i];
+		if (s->places[i].module >= 0)
+			to->places[at->places + i].module += (int)at->modules;
+	}
+	for (size_t i = 0; i < s->n_probes; i++)
+		((struct snap_probe *)to->probes)[at->probes + i] = s->probes[i];
+	for (size_t i = 0; i < s->n_sites; i++) {
+		struct snap_site *site = &to->sites[at->sites + i];
+		uint32_t *stack = snapshot__alloc(to, s->sites[i].n_stack + 1, sizeof(*stack));
+
+		*site = s->sites[i];
+		site->process += (uint32_t)at->processes;
+		for (uint32_t k = 0; k < site->n_stack; k++)
+			stack[k] = s->sites[i].stack[k] + (uint32_t)at->places;
+		site->stack = stack;
+		if (!older)
+			site->older_blocks = site->older_bytes = 0;
+	}
+}
+
+static struct sums add_up(struct snapshot *const *v, size_t n)
+{
+	struct sums all = {};
+
+	for (size_t i = 0; i < n; i++) {
+		all.processes += v[i]->n_processes;
+		all.sites += v[i]->n_sites;
+		all.places += v[i]->n_places;
+		all.modules += v[i]->n_modules;
+		all.probes += v[i]->n_probes;
+		all.losses += v[i]->n_losses;
+		all.edges += v[i]->n_edges;
+	}
+	return all;
+}
+
+int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n, struct snapshot **ret, struct err *e)
+{
+	struct sums all = add_up(v, n), at = {};
+	struct snap_counter *losses, *edges;
+	size_t n_losses = 0, n_edges = 0;
+	struct snapshot *to;
+	int err = 0;
+
+	for (size_t i = 1; i < n && !err; i++)
+		err = check(v[0], v[i], names[0], names[i], e);
+	if (!err && (all.places > INT32_MAX || all.sites > UINT32_MAX))
+		err = err_set(e, -E2BIG, "too much to be put together");
+	if (err)
+		return err;
+	to = snapshot__new();
+	if (!to)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++)
+		join_conditions(to, v[i], !i);
+	to->n_processes = all.processes;
+	to->processes = snapshot__alloc(to, all.processes + 1, sizeof(*to->processes));
+	to->n_sites = all.sites;
+	to->sites = snapshot__alloc(to, all.sites + 1, sizeof(*to->sites));
+	to->n_places = all.places;
+	to->places = snapshot__alloc(to, all.places + 1, sizeof(*to->places));
+	to->n_modules = all.modules;
+	to->modules = snapshot__alloc(to, all.modules + 1, sizeof(*to->modules));
+	to->n_probes = all.probes;
+	to->probes = snapshot__alloc(to, all.probes + 1, sizeof(*to->probes));
+	losses = snapshot__alloc(to, all.losses + 1, sizeof(*losses));
+	edges = snapshot__alloc(to, all.edges + 1, sizeof(*edges));
+	for (size_t i = 0; i < n; i++) {
+		join_rows(to, v[i], &at, to->older_ns);
+		join_counters(losses, &n_losses, v[i]->losses, v[i]->n_losses);
+		join_counters(edges, &n_edges, v[i]->edges, v[i]->n_edges);
+		at.processes += v[i]->n_processes;
+		at.sites += v[i]->n_sites;
+		at.places += v[i]->n_places;
+		at.modules += v[i]->n_modules;
+		at.probes += v[i]->n_probes;
+	}
+	to->losses = losses;
+	to->n_losses = n_losses;
+	to->edges = edges;
+	to->n_edges = n_edges;
+	*ret = to;
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Several profiles as one: those of several hosts, of several processes, of several times. */
+#ifndef MT_JOIN_H
+#define MT_JOIN_H
+
+#include "model/snapshot.h"
+#include "util/err.h"
+
+/*
+ * Is `a` an earlier snapshot of the trace that `b` is of? Figures count from the
+ * trace's start, so that to add the two up would count most of it twice.
+ */
+bool snapshot__same_trace(const struct snapshot *a, const struct snapshot *b);
+
+/*
+ * Processes side by side, in the order given, numbered anew; totals and losses
+ * added up. Times go on counting from each trace's own start; the duration is
+ * the longest one's. names: for messages. Strings, stacks and threads remain
+ * those of v, which must outlive it.
+ *
+ * -EINVAL: they do not add up, e.g. requested sizes and usable ones.
+ */
+int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n, struct snapshot **ret, struct err *e);
+
+#endif
