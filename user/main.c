@@ -8,6 +8,7 @@
 #include "doctor.h"
 #include "opts.h"
 #include "probe/check.h"
+#include "profiles.h"
 #include "session.h"
 #include "util/log.h"
 
@@ -58,6 +59,12 @@ int main(int argc, char **argv)
 		break;
 	case CMD_DOCTOR:
 		err = doctor__run(stdout, &o, &status, &e);
+		break;
+	case CMD_REPORT:
+		err = profiles__report(&o, &status, &e);
+		break;
+	case CMD_DIFF:
+		err = profiles__diff(&o, &status, &e);
 		break;
 	case CMD_TRACE:
 		err = session__run(&o, &status, &e);

@@ -36,17 +36,20 @@
 static const struct {
 	const char *name;
 	int command;		/* enum command, -1: later */
+	unsigned int flag;	/* of the options that it takes */
+	size_t min_files, max_files;
 } commands[] = {
-	{ "doctor", CMD_DOCTOR },
-	{ "report", -1 },
-	{ "diff", -1 },
-	{ "serve", -1 },
+	{ "doctor", CMD_DOCTOR, DOCTOR, 0, 0 },
+	{ "report", CMD_REPORT, REPORT, 1, SIZE_MAX },
+	{ "diff", -1, DIFF, 2, 2 },
+	{ "serve", -1, 0, 0, 0 },
 };
 
 static const char usage[] =
 	"usage: malloctrace -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n"
 	"       malloctrace -a|--comm GLOB|--cgroup PATH [OPTION...] [INTERVAL [COUNT]]\n"
 	"       malloctrace [OPTION...] [INTERVAL [COUNT]] -- CMD [ARG...]\n"
+	"       malloctrace report FILE.json... [OPTION...]\n"
 	"       malloctrace doctor [-a | -p PID]\n";
 
 /* ---- argv */
@@ -168,6 +171,19 @@ static int take_short(struct parser *p, const char *s, struct err *e)
 	return err;
 }
 
+static int take_file(struct opts *o, const char *w, const char *command, size_t max, struct err *e)
+{
+	const char **slot;
+
+	if (o->files.n == max)
+		return err_set(e, -EINVAL, "%s: '%s' is one argument too many", command, w);
+	slot = vec_push(&o->files);
+	if (!slot)
+		return err_set(e, -ENOMEM, "out of memory");
+	*slot = w;
+	return 0;
+}
+
 static int take_word(struct parser *p, const char *w, struct err *e)
 {
 	struct opts *o = p->o;
@@ -181,12 +197,13 @@ static int take_word(struct parser *p, const char *w, struct err *e)
 		o->command = (enum command)commands[i].command;
 		return 0;
 	}
-	if (o->command == CMD_DOCTOR)
-		return err_set(e, -EINVAL, "doctor: '%s' is one argument too many", w);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (o->command != CMD_TRACE && commands[i].command == (int)o->command)
+			return take_file(o, w, commands[i].name, commands[i].max_files, e);
 	if (nth == 0) {
 		if (parse_seconds(w, &o->interval_ns))
 			return err_set(e, -EINVAL,
-				       "%s: want an interval in seconds, 'doctor', or -- before a "
+				       "%s: want an interval in seconds, 'report', 'doctor', or -- before a "
 				       "program to start", *w ? w : "''");
 		if (o->interval_ns < MIN_INTERVAL_NS)
 			return err_set(e, -EINVAL, "interval %s: want seconds, at least 0.01", w);
@@ -200,14 +217,29 @@ static int take_word(struct parser *p, const char *w, struct err *e)
 	return 0;
 }
 
-static int check_doctor(const struct parser *p, struct err *e)
+/* Of a command that is no trace. */
+static int check_command(const struct parser *p, size_t which, struct err *e)
 {
+	const char *name = commands[which].name;
+
 	for (size_t i = 0; i < n_opt_rows; i++) {
-		if (p->seen[i].row && !(opt_rows[i].flags & DOCTOR))
-			return err_set(e, -EINVAL, "doctor: takes no %s", p->seen[i].as);
+		if (p->seen[i].row && !(opt_rows[i].flags & commands[which].flag))
+			return err_set(e, -EINVAL, "%s: takes no %s", name, p->seen[i].as);
 	}
 	if (p->o->cmd)
-		return err_set(e, -EINVAL, "doctor: takes no -- CMD");
+		return err_set(e, -EINVAL, "%s: takes no -- CMD", name);
+	if (p->o->files.n < commands[which].min_files)
+		return err_set(e, -EINVAL, "%s: want %s", name,
+			       commands[which].max_files == 2 ? "two files to compare, as -o FILE.json writes them" :
+								"files to look at, as -o FILE.json writes them");
+	return 0;
+}
+
+static int check_trace(const struct parser *p, struct err *e)
+{
+	for (size_t i = 0; i < n_opt_rows; i++)
+		if (p->seen[i].row && opt_rows[i].flags & NO_TRACE)
+			return err_set(e, -EINVAL, "%s: goes with diff only", p->seen[i].as);
 	return 0;
 }
 
@@ -240,8 +272,11 @@ static int check_together(const struct parser *p, struct err *e)
 	if (seen(p, "quiet") && seen(p, "verbose"))
 		return err_set(e, -EINVAL, "%s and %s: want one of them", seen(p, "quiet")->as,
 			       seen(p, "verbose")->as);
-	if (o->command == CMD_DOCTOR)
-		return check_doctor(p, e);
+	if (o->json && format && strcmp(format->val, "json"))
+		return err_set(e, -EINVAL, "--json and --format %s: want one of them", format->val);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (o->command != CMD_TRACE && commands[i].command == (int)o->command)
+			return check_command(p, i, e);
 	err = check_targets(p, e);
 	if (err)
 		return err;
@@ -250,9 +285,7 @@ static int check_together(const struct parser *p, struct err *e)
 	if (o->min_size > o->max_size)
 		return err_set(e, -EINVAL, "--min-size %s: is more than --max-size %s",
 			       seen(p, "min-size")->val, seen(p, "max-size")->val);
-	if (o->json && format && strcmp(format->val, "json"))
-		return err_set(e, -EINVAL, "--json and --format %s: want one of them", format->val);
-	return 0;
+	return check_trace(p, e);
 }
 
 /* Pairs of which one makes the other meaningless. NULL: any value, or an option without one. */
@@ -307,7 +340,7 @@ static int check_clashes(const struct parser *p, struct err *e)
 static int check_recorded(const struct parser *p, struct err *e)
 {
 	const struct opts *o = p->o;
-	unsigned int known = counters__of_mode(o->mode);
+	unsigned int known = o->command == CMD_TRACE ? counters__of_mode(o->mode) : HAS_ALL;
 	const struct metric *sort = o->sort ? rank__key(o->sort) : NULL;
 	const struct given *asked[] = {
 		o->views & ~views__of(known) ? seen(p, "view") : NULL,
@@ -356,7 +389,7 @@ static int complete(struct parser *p, struct err *e)
 	struct opts *o = p->o;
 
 	if (!seen(p, "metric"))
-		o->metric = metric__preset(counters__of_mode(o->mode))->name;
+		o->metric = o->command == CMD_TRACE ? metric__preset(counters__of_mode(o->mode))->name : NULL;
 	if (o->json) {
 		o->format = "json";
 		o->batch = true;
@@ -385,6 +418,8 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.by = "process",
 		.metric = "live-bytes",
 		.top = 10,
+		.threshold_pct = EXPORT_THRESHOLD_PCT,
+		.fail_over = UINT64_MAX,
 	};
 	for (p.n = 1; p.n < argc && strcmp(argv[p.n], "--"); p.n++)
 		;
@@ -419,6 +454,7 @@ void opts__done(struct opts *o)
 	vec_done(&o->objects);
 	vec_done(&o->syms);
 	vec_done(&o->outputs);
+	vec_done(&o->files);
 }
 
 /* ---- help
@@ -480,7 +516,8 @@ void opts__help(FILE *out)
 	fprintf(out, "%s\n"
 		"Which call stacks of a running program hold its memory, exactly.\n"
 		"With INTERVAL, a report every so many seconds, COUNT times. doctor tells what\n"
-		"this kernel and user may do, what is missing, and how to mend it.\n", usage);
+		"this kernel and user may do, what is missing, and how to mend it. report shows\n"
+		"profiles again that -o FILE.json wrote, without privileges.\n", usage);
 	for (int group = 0; group < N_GROUPS; group++) {
 		fprintf(out, "\n%s:\n", titles[group]);
 		for (size_t i = 0; i < n_opt_rows; i++) {
@@ -492,5 +529,5 @@ void opts__help(FILE *out)
 		"\nIn parentheses: what holds without the option. Sizes take K, M and G; ages take\n"
 		"ns, us, ms, s, m and h.\n"
 		"Exit: 0 done; 1 failed; 2 usage; 3 done, but something was lost (the report\n"
-		"says what). With -- CMD, the exit status is CMD's.\n");
+		"says what); With -- CMD, the exit status is CMD's.\n");
 }

@@ -12,7 +12,7 @@
 #include "util/err.h"
 #include "view/views.h"
 
-enum command { CMD_TRACE, CMD_DOCTOR, CMD_HELP, CMD_VERSION };
+enum command { CMD_TRACE, CMD_DOCTOR, CMD_HELP, CMD_VERSION, CMD_REPORT, CMD_DIFF };
 
 struct opt_strings {
 	const char **v;
@@ -26,6 +26,7 @@ struct opt_pids {
 
 struct opts {
 	enum command command;
+	struct opt_strings files;	/* of `report`, at least one, and `diff`, two */
 
 	/* targets */
 	struct opt_pids pids;	/* no pid twice */
@@ -59,11 +60,15 @@ struct opts {
 	int verbosity;			/* enum log_level */
 	unsigned int views;		/* enum view_bit; 0: by what was recorded and of how many */
 	const char *by;			/* "process", "thread", "comm", "cgroup", "none" */
-	const char *metric;		/* "live-bytes" */
+	const char *metric;		/* "live-bytes"; `report` and `diff`: NULL, by what was recorded */
 	const char *sort;		/* NULL: by view */
 	unsigned int top;		/* 10 */
 	uint64_t older_ns;
 	uint64_t leak_after_ns;		/* 20 s */
+	double threshold_pct;		/* 0.5 */
+	const char *filter, *hide;	/* regular expressions; NULL: none */
+	const char *suppressions;	/* a file; NULL: none */
+	uint64_t fail_over;		/* `diff`; UINT64_MAX: not asked */
 	bool no_inlines, no_source;
 	bool debuginfod;
 };

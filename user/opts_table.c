@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "export/export.h"
+#include "model/filter.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/util.h"
@@ -39,6 +40,8 @@ static int take_age(struct opts *o, const struct given *g, struct err *e);
 static int take_seconds(struct opts *o, const struct given *g, struct err *e);
 static int take_percent(struct opts *o, const struct given *g, struct err *e);
 static int take_choice(struct opts *o, const struct given *g, struct err *e);
+static int take_threshold(struct opts *o, const struct given *g, struct err *e);
+static int take_regex(struct opts *o, const struct given *g, struct err *e);
 static int take_pids(struct opts *o, const struct given *g, struct err *e);
 static int take_sym(struct opts *o, const struct given *g, struct err *e);
 static int take_output(struct opts *o, const struct given *g, struct err *e);
@@ -113,37 +116,44 @@ const struct row opt_rows[] = {
 
 	{ 'd', "duration", "SEC", REPORTING, 0, take_seconds, FIELD(duration_ns),
 	  .help = "stop by itself", .preset = "at Ctrl-C, or when the targets end" },
-	{ 'o', "output", "FILE", REPORTING, 0, take_output,
+	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF, take_output,
 	  .help = "write at the end, and at SIGUSR1; the format goes by the suffix: " OUTPUT_SUFFIXES
 		  "; - is standard output; repeatable" },
-	{ 0, "format", "FORMAT", REPORTING, 0, take_choice, FIELD(format),
+	{ 0, "format", "FORMAT", REPORTING, REPORT | DIFF, take_choice, FIELD(format),
 	  .choices = "text json folded pprof speedscope massif callgrind dot html",
 	  .help = "write to standard output (-o -) in this format" },
-	{ 0, "json", NULL, REPORTING, 0, take_flag, FIELD(json),
+	{ 0, "json", NULL, REPORTING, REPORT | DIFF, take_flag, FIELD(json),
 	  .help = "the same as --format json -o - --batch" },
-	{ 0, "batch", NULL, REPORTING, DOCTOR, take_flag, FIELD(batch),
+	{ 0, "batch", NULL, REPORTING, DOCTOR | REPORT, take_flag, FIELD(batch),
 	  .help = "plain timestamped reports also on a terminal" },
-	{ 'v', "verbose", NULL, REPORTING, DOCTOR, take_verbosity, .min = LOG_VERBOSE,
+	{ 'v', "verbose", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_VERBOSE,
 	  .help = "more on standard error" },
-	{ 'q', "quiet", NULL, REPORTING, DOCTOR, take_verbosity, .min = LOG_QUIET,
+	{ 'q', "quiet", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_QUIET,
 	  .help = "less on standard error" },
-	{ 0, "view", "VIEW[,VIEW...]", REPORTING, 0, take_views, .choices = "leaks allocs processes threads",
+	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT, take_views, .choices = "leaks allocs processes threads",
 	  .later = "peak temporary sizes lifetimes tags frees tree",
 	  .help = "what a report shows; repeatable", .preset = "processes, if there are several, leaks and allocs" },
-	{ 0, "by", "WHAT", REPORTING, 0, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
+	{ 0, "by", "WHAT", REPORTING, REPORT, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
 	  .help = "what rows are kept apart by; the same stack in processes of one name or cgroup, or in all, is "
 		  "one row", .preset = "process" },
-	{ 0, "metric", "METRIC", REPORTING, 0, take_choice, FIELD(metric), .choices = METRICS,
+	{ 0, "metric", "METRIC", REPORTING, REPORT | DIFF, take_choice, FIELD(metric), .choices = METRICS,
 	  .help = "what folded stacks, graphs and trees weigh", .preset = "live-bytes; alloc-bytes with --mode count" },
-	{ 0, "sort", "KEY", REPORTING, 0, take_choice, FIELD(sort), .choices = METRICS " oldest",
+	{ 0, "sort", "KEY", REPORTING, REPORT, take_choice, FIELD(sort), .choices = METRICS " oldest",
 	  .help = "order of the rows", .preset = "by the view" },
-	{ 'T', "top", "N", REPORTING, 0, take_number, FIELD(top), 1, TOP_MAX,
+	{ 'T', "top", "N", REPORTING, REPORT | DIFF, take_number, FIELD(top), 1, TOP_MAX,
 	  .help = "rows shown", .preset = "10" },
-	{ 0, "older", "AGE", REPORTING, 0, take_age, FIELD(older_ns),
+	{ 0, "older", "AGE", REPORTING, REPORT, take_age, FIELD(older_ns),
 	  .help = "leaks: only blocks older than AGE", .preset = "0" },
 	{ 0, "leak-after", "AGE", REPORTING, 0, take_age, FIELD(leak_after_ns), LEAK_AFTER_MIN,
 	  .help = "growth must last for AGE before it is called a leak", .preset = "20s" },
-	KEEP(0, "threshold"), KEEP(0, "filter"), KEEP(0, "hide"), KEEP(0, "suppressions"),
+	{ 0, "threshold", "PCT", REPORTING, REPORT, take_threshold, FIELD(threshold_pct),
+	  .help = "in graphs and trees, fold away what weighs less than PCT percent of the whole", .preset = "0.5" },
+	{ 0, "filter", "REGEX", REPORTING, REPORT | DIFF, take_regex, FIELD(filter),
+	  .help = "only stacks in which a function, file or module matches; files of -o, too" },
+	{ 0, "hide", "REGEX", REPORTING, REPORT | DIFF, take_regex, FIELD(hide),
+	  .help = "only stacks in which none matches" },
+	{ 0, "suppressions", "FILE", REPORTING, REPORT | DIFF, take_string, FIELD(suppressions),
+	  .help = "hide stacks that LeakSanitizer's leak: lines in FILE match" },
 	KEEP(0, "between"), KEEP(0, "keep"), KEEP(0, "fail-over"),
 	KEEP(0, "listen"),
 	{ 0, "no-inlines", NULL, REPORTING, 0, take_flag, FIELD(no_inlines),
@@ -153,8 +163,8 @@ const struct row opt_rows[] = {
 	{ 0, "debuginfod", NULL, REPORTING, 0, take_flag, FIELD(debuginfod),
 	  .help = "ask the servers in DEBUGINFOD_URLS for missing debug files" },
 
-	{ 'h', "help", NULL, OTHER, DOCTOR, take_command, .min = CMD_HELP, .help = "print this" },
-	{ 'V', "version", NULL, OTHER, DOCTOR, take_command, .min = CMD_VERSION,
+	{ 'h', "help", NULL, OTHER, DOCTOR | REPORT | DIFF, take_command, .min = CMD_HELP, .help = "print this" },
+	{ 'V', "version", NULL, OTHER, DOCTOR | REPORT | DIFF, take_command, .min = CMD_VERSION,
 	  .help = "print the version" },
 };
 
@@ -322,6 +332,21 @@ static int take_choice(struct opts *o, const struct given *g, struct err *e)
 	if (!err && g->row->field)
 		*(const char **)field(o, g) = g->val;
 	return err;
+}
+
+static int take_threshold(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t billionths;
+
+	if (parse_seconds(g->val, &billionths) || billionths > 100000000000)
+		return bad(g, "percent from 0 to 100, such as 1 or 0.5", e);
+	*(double *)field(o, g) = billionths / 1e9;
+	return 0;
+}
+
+static int take_regex(struct opts *o, const struct given *g, struct err *e)
+{
+	return filter__check_regex(g->as, g->val, e) ?: take_string(o, g, e);
 }
 
 static bool has_pid(const struct opts *o, pid_t pid)

@@ -17,6 +17,9 @@ enum group { TARGETS, RECORDING, REPORTING, OTHER, N_GROUPS };
 enum row_flag {
 	LATER = 1,	/* the name is kept free; help and man page are silent about it */
 	DOCTOR = 2,	/* means something to `doctor` too */
+	REPORT = 4,	/* ... to `report` */
+	DIFF = 8,	/* ... to `diff` */
+	NO_TRACE = 16,	/* and nothing to a trace */
 };
 
 struct given;

@@ -44,6 +44,7 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 
 	*o = (struct output){ .opts = opts, .to_stdout = export__find_by_name("text") };
 	o->export.metric = metric__find(opts->metric);
+	o->export.threshold_pct = opts->threshold_pct > 0 ? opts->threshold_pct : -1;
 	o->export.report = (struct report_opts){
 		.views = opts->views,
 		.sort = opts->sort,
@@ -64,6 +65,8 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 			return err_wrap(e, "-o %s", path);
 	}
 	err = output__prints(o) ? outfile__check("-", e) : 0;
+	if (!err)
+		err = filter__init(&o->filter, opts->filter, opts->hide, opts->suppressions, e);
 	if (err)
 		return err;
 	if (opts->debuginfod) {
@@ -92,6 +95,7 @@ void output__done(struct output *o)
 	o->sym = NULL;
 	debuginfod__free(o->debuginfod);
 	o->debuginfod = NULL;
+	filter__done(&o->filter);
 }
 
 static void name_place(struct output *o, struct snapshot *s, struct place *p)
@@ -123,36 +127,52 @@ static int name_shown(struct output *o, struct snapshot *s)
 
 static int give_names(struct output *o, struct snapshot *s, const struct export_format *f)
 {
+	bool all = f->needs_all_names || filter__any(&o->filter);
 	int err = 0;
 
 	names__pause(o->names);
-	if (!f->needs_all_names)
+	if (!all)
 		err = name_shown(o, s);
-	for (size_t i = 0; f->needs_all_names && i < s->n_places; i++)
+	for (size_t i = 0; all && i < s->n_places; i++)
 		name_place(o, s, &s->places[i]);
 	names__resume(o->names);
 	return err;
 }
 
+/* *ret: what is shown of s; itself, or the caller's. */
+static int shown_of(struct output *o, struct snapshot *s, struct snapshot **ret)
+{
+	*ret = filter__any(&o->filter) ? snapshot__filter(s, &o->filter) : s;
+	return *ret ? 0 : -ENOMEM;
+}
+
 static int write_one(struct output *o, struct snapshot *s, const char *path, const struct export_format *f, struct err *e)
 {
+	struct snapshot *shown = NULL;
+	uint64_t began_ns = now_ns();
 	struct outfile out;
-	int err = give_names(o, s, f);
+	int err = give_names(o, s, f) ?: shown_of(o, s, &shown);
 
 	if (err)
 		return err_set(e, err, "%s: %s", path, strerror(-err));
 	err = outfile__open(&out, path, e);
-	if (err)
-		return err;
-	err = f->write(out.f, s, &o->export, e);
-	if (err) {
-		int write_err = outfile__error(&out);
+	if (!err) {
+		err = f->write(out.f, shown, &o->export, e);
+		if (err) {
+			int write_err = outfile__error(&out);
 
-		outfile__abort(&out);
-		return write_err ? err_set(e, write_err, "cannot write %s: %s", path, strerror(-write_err)) :
-				   err_wrap(e, "%s", path);
+			outfile__abort(&out);
+			err = write_err ? err_set(e, write_err, "cannot write %s: %s", path, strerror(-write_err)) :
+					  err_wrap(e, "%s", path);
+		} else {
+			err = outfile__commit(&out, e);
+		}
 	}
-	return outfile__commit(&out, e);
+	if (shown != s)
+		snapshot__free(shown);
+	if (!err)
+		say_verbose("%s: written in %.0f ms", path, (now_ns() - began_ns) / 1e6);
+	return err;
 }
 
 /* What is shown: the snapshot itself, or *ret_own made from it by --by, which is the caller's. */

@@ -4,6 +4,7 @@
 #define MT_OUTPUT_H
 
 #include "export/export.h"
+#include "model/filter.h"
 #include "model/snapshot.h"
 #include "opts.h"
 #include "sym/debuginfod.h"
@@ -16,6 +17,7 @@ struct output {
 	struct debuginfod *debuginfod;	/* NULL unless asked for */
 	struct names *names;	/* who else looks names up, while a screen is up; else NULL; not owned */
 	struct export_opts export;
+	struct filter filter;
 	const struct export_format *to_stdout;	/* never NULL: text without -o - */
 };
 

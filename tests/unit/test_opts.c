@@ -277,8 +277,8 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 5 0", "count 0: want a whole number of reports, at least 1" },
 		{ "-p1 5 1.5", "count 1.5: want a whole number of reports, at least 1" },
 		{ "-p1 5 1 7", "7: only an interval and a count are taken" },
-		{ "./prog", "./prog: want an interval in seconds, 'doctor', or -- before a program to start" },
-		{ "-p1 -", "-: want an interval in seconds, 'doctor', or -- before a program to start" },
+		{ "./prog", "./prog: want an interval in seconds, 'report', 'doctor', or -- before a program to start" },
+		{ "-p1 -", "-: want an interval in seconds, 'report', 'doctor', or -- before a program to start" },
 		{ "-p1 --batch=yes", "--batch: takes no value" },
 		{ "-p1 --oler 5s", "--oler: no such option; did you mean --older?" },
 		{ "-p1 --zzz", "--zzz: no such option; malloctrace --help lists them" },
@@ -340,6 +340,14 @@ Test(opts, refusals_say_what_and_why)
 		{ "doctor --json", "doctor: takes no --json" },
 		{ "doctor 5", "doctor: '5' is one argument too many" },
 		{ "doctor -- ls", "doctor: takes no -- CMD" },
+		{ "report", "report: want files to look at, as -o FILE.json writes them" },
+		{ "report x.json -p 1", "report: takes no -p" },
+		{ "report x.json --mode count", "report: takes no --mode" },
+		{ "report x.json -- ls", "report: takes no -- CMD" },
+		{ "-p1 --threshold 101", "--threshold 101: want percent from 0 to 100, such as 1 or 0.5" },
+		{ "-p1 --threshold x", "--threshold x: want percent from 0 to 100, such as 1 or 0.5" },
+		{ "-p1 --filter (", "--filter (: want a POSIX extended regular expression: Unmatched ( or \\(" },
+		{ "-p1 --suppressions ''", "--suppressions '': want a name" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
@@ -374,6 +382,25 @@ Test(opts, groups)
 	opts__done(&o);
 }
 
+Test(opts, report_takes_files_and_how_to_look_at_them)
+{
+	struct opts o;
+
+	parse(&o, "report a.json --view leaks b.json -T 3 --filter x|y --hide z --threshold 2.5 --older 5s -o c.dot -");
+	cr_expect_eq(o.command, CMD_REPORT);
+	cr_expect_eq(o.files.n, 3);
+	cr_expect_str_eq(o.files.v[1], "b.json");
+	cr_expect_str_eq(o.files.v[2], "-");
+	cr_expect_str_eq(o.filter, "x|y");
+	cr_expect_str_eq(o.hide, "z");
+	cr_expect_float_eq(o.threshold_pct, 2.5, 0);
+	cr_expect_null(o.metric);
+	opts__done(&o);
+	parse(&o, "-p 1");
+	cr_expect_float_eq(o.threshold_pct, 0.5, 0);
+	opts__done(&o);
+}
+
 /* Every name of a later version, as an option, a value, a suffix or a command. */
 Test(opts, later_versions)
 {
@@ -381,10 +408,10 @@ Test(opts, later_versions)
 		"--mode leak",
 		"--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
-		"--when rss>2G", "--exact", "--threshold 1", "--filter x", "--hide x", "--suppressions f",
+		"--when rss>2G", "--exact",
 		"--between 1,2", "--keep 3", "--fail-over 1M", "--listen x", "--view peak",
 		"--view temporary", "--view sizes", "--view lifetimes",
-		"--view tags", "--view frees", "--view tree", "report x.json", "diff a.json b.json", "serve",
+		"--view tags", "--view frees", "--view tree", "diff a.json b.json", "serve",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {

@@ -3,7 +3,7 @@
 # `make vm-test [KERNEL=6.1|6.12] [ARCH=arm64|amd64] [TEST=GLOB]`: the live tests in virtual machines.
 
 # The C library has to come before libiberty, which has an obstack of its own; libdw then takes the former's.
-STATIC_LIBS := -lncursesw -ltinfo -lbpf -ldw -lelf -lcapstone -lcap -llzma -lbz2 -lzstd -lz -lm -lc -liberty
+STATIC_LIBS := -lncursesw -ltinfo -lbpf -ldw -lelf -lcapstone -lcap -ljansson -llzma -lbz2 -lzstd -lz -lm -lc -liberty
 # ld warns of dlopen and initgroups. Without their libraries they fail, and are told as any other failure:
 # libdebuginfod is only asked for by --debuginfod, and groups come from /etc/group all the same.
 STATIC_QUIET = $(if $(shell $(CC) -Wl,--help 2>/dev/null | grep -e --no-warnings),-Wl$(comma)--no-warnings)

@@ -177,6 +177,24 @@ static void quality(struct json *j, const struct snapshot *s)
 	json__object_end(j);
 }
 
+/* totals are those of the sites and these together */
+static void hidden(struct json *j, const struct snapshot *s)
+{
+	const struct snap_hidden *h = &s->hidden;
+
+	if (!h->by)
+		return;
+	json__line(j, 2);
+	json__object(j, "hidden");
+	json__str(j, "by", h->by);
+	json__u64(j, "sites", h->n_sites);
+	json__u64(j, "alloc_calls", h->alloc_calls);
+	json__u64(j, "alloc_bytes", h->alloc_bytes);
+	u64_or_null(j, "live_blocks", s->known & HAS_LIVE_BLOCKS, h->live_blocks);
+	u64_or_null(j, "live_bytes", s->known & HAS_LIVE_BYTES, h->live_bytes);
+	json__object_end(j);
+}
+
 static void modules(struct json *j, const struct snapshot *s)
 {
 	json__line(j, 2);
@@ -454,6 +472,7 @@ int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	json__line(&j, 2);
 	totals(&j, &s->totals, s->known, s->estimated ? &s->error : NULL);
 	quality(&j, s);
+	hidden(&j, s);
 	modules(&j, s);
 	json__line(&j, 2);
 	json__array(&j, "processes");

@@ -144,6 +144,20 @@ static int read_scan(struct reader *r, json_t *v)
 	return read_values(r, v, fields, ARRAY_SIZE(fields), "scan");
 }
 
+static int read_hidden(struct reader *r, json_t *v)
+{
+	static const struct field fields[] = {
+		TOP("by", FIELD_STR, hidden.by),
+		TOP("sites", FIELD_U64, hidden.n_sites),
+		TOP("alloc_calls", FIELD_U64, hidden.alloc_calls),
+		TOP("alloc_bytes", FIELD_U64, hidden.alloc_bytes),
+		TOP("live_blocks", FIELD_U64, hidden.live_blocks),
+		TOP("live_bytes", FIELD_U64, hidden.live_bytes),
+	};
+
+	return read_values(r, v, fields, ARRAY_SIZE(fields), "hidden");
+}
+
 static int read_totals(struct reader *r, json_t *v)
 {
 	return reader__counters(r, v, &r->s->totals, &r->s->known, "totals") ?: reader__std_error(r, v, &r->s->error, "totals");
@@ -289,6 +303,7 @@ static const struct {
 	{ "losses", read_losses },
 	{ "scan", read_scan },
 	{ "edges", read_edges },
+	{ "hidden", read_hidden },
 	{ "stacks", read_stacks },
 	{ "overhead", read_overhead },
 	{ "modules", read_modules },

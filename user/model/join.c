@@ -18,7 +18,7 @@ bool snapshot__same_trace(const struct snapshot *a, const struct snapshot *b)
 {
 	const struct snap_process *pa = a->processes, *pb = b->processes;
 
-	return a->n_processes && b->n_processes && a->wall_start_ns == b->wall_start_ns && !strcmp(a->kernel, b->kernel) &&
+	return a->n_processes && b->n_processes && a->wall_start_ns == b->wall_start_ns && !strcmp(a->kernel, b->kernel) && !strcmp(a->mode, b->mode) &&
 	       pa->id == pb->id && pa->pid == pb->pid && !strcmp(pa->exe, pb->exe) && a->duration_ns <= b->duration_ns;
 }
 
@@ -100,6 +100,12 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->probe_ns_estimate += s->probe_ns_estimate;
 	to->n_folded_processes += s->n_folded_processes;
 	to->n_folded_sites += s->n_folded_sites;
+	to->hidden.by = to->hidden.by ? to->hidden.by : s->hidden.by;
+	to->hidden.n_sites += s->hidden.n_sites;
+	to->hidden.alloc_calls += s->hidden.alloc_calls;
+	to->hidden.alloc_bytes += s->hidden.alloc_bytes;
+	to->hidden.live_blocks += s->hidden.live_blocks;
+	to->hidden.live_bytes += s->hidden.live_bytes;
 }
 
 /* By name, in the order in which they first appear. */

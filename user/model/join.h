@@ -7,7 +7,7 @@
 #include "util/err.h"
 
 /*
- * Is `a` an earlier snapshot of the trace that `b` is of? Figures count from the
+ * Is `a` a snapshot of the trace that `b` is of, and not a later one? Figures count from the
  * trace's start, so that to add the two up would count most of it twice.
  */
 bool snapshot__same_trace(const struct snapshot *a, const struct snapshot *b);

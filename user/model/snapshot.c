@@ -42,7 +42,8 @@ void snapshot__free(struct snapshot *s)
 	free(s);
 }
 
-void *snapshot__alloc(struct snapshot *s, size_t n, size_t size)
+/* glibc's macro aligns by adding to a null pointer */
+__attribute__((no_sanitize("pointer-overflow"))) void *snapshot__alloc(struct snapshot *s, size_t n, size_t size)
 {
 	size_t bytes;
 	void *p;

@@ -176,6 +176,13 @@ struct snap_counter {		/* a named way to lose something */
 	uint64_t n;
 };
 
+/* What --filter and its like left out; these sites are in all totals. */
+struct snap_hidden {
+	const char *by;		/* the options, in words; NULL: nothing was asked for */
+	uint64_t n_sites;
+	uint64_t alloc_calls, alloc_bytes, live_blocks, live_bytes;	/* as far as they are known */
+};
+
 /* The sentence that goes with a counter's name; the name itself, if it is not known here. */
 const char *counter__says(const char *name, uint64_t n);
 
@@ -220,6 +227,7 @@ struct snapshot {
 	uint64_t n_folded_processes, n_folded_sites;
 	struct snap_site *sites;	/* in no order */
 	size_t n_sites;
+	struct snap_hidden hidden;
 	struct place *places;
 	size_t n_places;
 	const struct snap_module *modules;

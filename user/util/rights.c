@@ -9,6 +9,7 @@
  * processes outside; the program's file has it, but was run in a way that makes
  * the kernel ignore that.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
@@ -221,4 +222,21 @@ int rights__refused(struct err *e, int code, unsigned int needs, const char *fmt
 		what = NULL;
 	va_end(ap);
 	return err_set(e, code, "%s: %s", what ? what : "refused", why ? why : strerror(-code));
+}
+
+int rights__give_up(struct err *e)
+{
+	static const cap_value_t of_files[] = { CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_CHOWN };
+	cap_t had = cap_get_proc(), keep = cap_init();
+	int err = had && keep ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_files) && !err && geteuid() == 0; i++)
+		if (has(had, of_files[i], CAP_PERMITTED) &&
+		    (cap_set_flag(keep, CAP_PERMITTED, 1, &of_files[i], CAP_SET) || cap_set_flag(keep, CAP_EFFECTIVE, 1, &of_files[i], CAP_SET)))
+			err = -errno;
+	if (!err && (cap_set_proc(keep) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))
+		err = -errno;
+	cap_free(had);
+	cap_free(keep);
+	return err ? err_set(e, err, "privileges cannot be given up: %s", strerror(-err)) : 0;
 }

@@ -42,4 +42,10 @@ int rights__refused(struct err *e, int code, unsigned int needs, const char *fmt
 /* The same reason alone; the caller's to free. */
 char *rights__why_refused(unsigned int needs);
 
+/*
+ * For what needs no privileges: none of those that malloctrace was given remain.
+ * Root keeps what the files that it names may take, and nothing else.
+ */
+int rights__give_up(struct err *e);
+
 #endif

@@ -468,8 +468,29 @@ static int losses_block(struct report *r)
 	return err;
 }
 
+/* What is above this line is of all sites, what is below of those that are shown. */
+static void hidden_line(struct report *r)
+{
+	const struct snap_hidden *h = &r->s->hidden;
+	char a[FMT_MAX], b[FMT_MAX];
+
+	if (!h->by)
+		return;
+	para__begin(&r->para, "hidden", LABEL_WIDTH);
+	para__item(&r->para, "%s of %s sites (%s)", fmt_exact(a, h->n_sites), fmt_exact(b, r->s->n_sites + h->n_sites), h->by);
+	if (r->s->known & HAS_LIVE_BYTES)
+		para__item(&r->para, "%s%s live in %s%s block%s", report__mark(r), fmt_bytes(a, h->live_bytes), report__mark(r),
+			   fmt_exact(b, h->live_blocks), plural(h->live_blocks));
+	if (!r->s->growth)
+		para__item(&r->para, "%s%s allocation%s (%s%s)", report__mark(r), fmt_exact(a, h->alloc_calls), plural(h->alloc_calls),
+			   report__mark(r), fmt_bytes(b, h->alloc_bytes));
+	para__end(&r->para);
+}
+
 int report__header(struct report *r)
 {
+	int err;
+
 	title_line(r);
 	traced_line(r);
 	estimated_line(r);
@@ -483,5 +504,7 @@ int report__header(struct report *r)
 	counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
 	unseen_line(r);
 	folded_line(r);
-	return losses_block(r);
+	err = losses_block(r);
+	hidden_line(r);
+	return err;
 }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Profiles that were written are looked at again, without privileges: the same text comes out. */
+#include "lt.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NOBODY 65534
+
+/* What a trace printed, and what `report` prints of the file that it wrote, with the same options. */
+static void same_text(struct test *t, const char *const *recording, const char *const *reporting)
+{
+	const char *json = in_dir(t, "x.json");
+	struct spawn trace = { .argv = { lt_bin, "-p" } }, report = { .argv = { lt_bin, "report", json }, .uid = NOBODY };
+	struct fx f;
+	struct mt m, again;
+	size_t n = 2, n2 = 3;
+
+	fx__start(t, &f, "basic", "leak", "100", NULL);
+	trace.argv[n++] = pid_arg(f.c.pid);
+	trace.argv[n++] = "-o";
+	trace.argv[n++] = json;
+	for (; *recording; recording++)
+		trace.argv[n++] = *recording;
+	for (; *reporting; reporting++) {
+		trace.argv[n++] = *reporting;
+		report.argv[n2++] = *reporting;
+	}
+	mt__start_v(t, &m, &trace);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	fx__quit(t, &f);
+	must(t, !chmod(json, 0644) && !chmod(t->dir, 0755), "%s cannot be given to others", json);
+	mt__start_v(t, &again, &report);
+	mt__stop(t, &again, 0, 0);
+	want(t, strlen(m.c.outs.s) > 20, "a report, got %zu bytes", strlen(m.c.outs.s));
+	want(t, !strcmp(m.c.outs.s, again.c.outs.s), "the same report again, wanted\n%s\ngot\n%s\nerrors: %s", m.c.outs.s, again.c.outs.s,
+	     again.c.errs.s);
+}
+
+#define ARGS(...) (const char *const[]){ __VA_ARGS__ __VA_OPT__(,) NULL }
+
+TEST(report_is_the_same) { same_text(t, ARGS(), ARGS()); }
+TEST(report_of_count_is_the_same) { same_text(t, ARGS("--mode", "count"), ARGS("--sort", "alloc-bytes")); }
+TEST(report_of_growth_is_the_same) { same_text(t, ARGS("--mode", "growth"), ARGS()); }
+TEST(report_of_a_sample_is_the_same) { same_text(t, ARGS("--sample", "64"), ARGS("-T", "3")); }
+TEST(report_of_older_is_the_same) { same_text(t, ARGS(), ARGS("--older", "1ms", "--view", "leaks")); }
+TEST(report_with_a_filter_is_the_same) { same_text(t, ARGS(), ARGS("--filter", "leak_here")); }
+TEST(report_without_some_is_the_same) { same_text(t, ARGS("--min-size", "8"), ARGS("--hide", "leak_here")); }
+TEST(report_as_folded_is_the_same) { same_text(t, ARGS(), ARGS("--format", "folded", "--metric", "alloc-bytes")); }
+TEST(report_as_json_is_the_same) { same_text(t, ARGS(), ARGS("--json")); }
+
+/* The capabilities of a process, when it is about to read. */
+static uint64_t caps_of(struct test *t, pid_t pid)
+{
+	char path[64], *text, *line;
+	uint64_t caps = ~0ull;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	text = read_all(path, NULL);
+	line = text ? strstr(text, "CapPrm:") : NULL;
+	must(t, line && sscanf(line, "CapPrm: %lx", &caps) == 1, "%s cannot be read", path);
+	free(text);
+	return caps;
+}
+
+/* A FIFO holds it where it opens its file: what it could do from there on is what it can do then. */
+TEST(report_gives_up_privileges)
+{
+	static const uint64_t of_files = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3;	/* CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER */
+	const char *fifo = in_dir(t, "x.json");
+	struct mt m;
+	int fd;
+
+	must(t, !mkfifo(fifo, 0600), "no FIFO");
+	mt__start(t, &m, "report", fifo, NULL);
+	fd = open(fifo, O_WRONLY);
+	must(t, fd >= 0, "nobody reads the FIFO");
+	want_eq(t, "capabilities beyond those of files", 0, caps_of(t, m.c.pid) & ~of_files);
+	must(t, write(fd, "{}", 2) == 2, "nobody reads the FIFO any more");
+	close(fd);
+	mt__stop(t, &m, 0, 1);
+	want(t, strstr(m.c.errs.s, "no malloctrace profile") != NULL, "a reason, got: %s", m.c.errs.s);
+}
+
+/* Two processes in two files are two in one report. */
+TEST(report_of_several)
+{
+	const char *a = in_dir(t, "a.json"), *b = in_dir(t, "b.json");
+	const char *files[] = { a, b };
+	struct mt m;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct fx f;
+
+		fx__start(t, &f, "basic", "leak", i ? "20" : "10", NULL);
+		mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", files[i], NULL);
+		mt__wait_attached(t, &m);
+		fx__go(t, &f);
+		mt__stop(t, &m, SIGINT, 0);
+		fx__quit(t, &f);
+	}
+	mt__start(t, &m, "report", a, b, "--json", NULL);
+	{
+		json_t *root = mt__stop_json(t, &m, 0, 0);
+
+		want_eq(t, "processes", 2, json_array_size(jget(root, "processes")));
+		want_u64(t, root, "totals.live_blocks", 30);
+	}
+	/* the same trace twice is counted once, and that is said */
+	mt__start(t, &m, "report", a, a, "--json", NULL);
+	{
+		json_t *root = mt__stop_json(t, &m, 0, 0);
+
+		want_u64(t, root, "totals.live_blocks", 10);
+		want(t, strstr(m.c.errs.s, "of the same trace") != NULL, "a word about it, got: %s", m.c.errs.s);
+	}
+}

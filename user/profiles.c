@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns what `report` and `diff` do with files. What always holds: privileges
+ * that malloctrace may have been given are gone before the first file is
+ * opened; what is shown goes through the same code as at the end of a trace.
+ */
+#include "profiles.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "export/json_read.h"
+#include "model/join.h"
+#include "output.h"
+#include "util/log.h"
+#include "util/rights.h"
+#include "util/util.h"
+#include "view/rank.h"
+
+enum { EXIT_LOSSES = 3 };
+
+struct profiles {
+	struct snapshot **v;	/* owned, and their rows */
+	const char **names;
+	size_t n;
+	struct snapshot *all;	/* v[0], or made of all of them */
+};
+
+static void done(struct profiles *p)
+{
+	if (p->n && p->all != p->v[0])
+		snapshot__free(p->all);
+	for (size_t i = 0; i < p->n; i++)
+		snapshot__free(p->v[i]);
+	free(p->v);
+	free(p->names);
+	*p = (struct profiles){};
+}
+
+/*
+ * A trace's snapshots count from its start: of several, the last one tells it
+ * all. False: s is of a trace that is not there yet.
+ */
+static bool add_to_trace(struct profiles *p, struct snapshot *s, const char *name)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		bool earlier = snapshot__same_trace(s, p->v[i]), later = !earlier && snapshot__same_trace(p->v[i], s);
+
+		if (!earlier && !later)
+			continue;
+		say("%s: left out, %s is of the same trace and no earlier", earlier ? name : p->names[i],
+		    earlier ? p->names[i] : name);
+		snapshot__free(earlier ? s : p->v[i]);
+		if (later) {
+			p->v[i] = s;
+			p->names[i] = name;
+		}
+		return true;
+	}
+	return false;
+}
+
+static int add(struct profiles *p, const char *path, struct err *e)
+{
+	struct snapshot *s;
+	uint64_t began_ns = now_ns();
+	int err = json_read__file(path, &s, e);
+
+	if (err)
+		return err;
+	say_verbose("%s: %zu sites, read in %.0f ms", path, s->n_sites, (now_ns() - began_ns) / 1e6);
+	if (!add_to_trace(p, s, path)) {
+		p->v[p->n] = s;
+		p->names[p->n++] = path;
+	}
+	return 0;
+}
+
+static int read_all(struct profiles *p, const struct opts *o, struct err *e)
+{
+	int err = 0;
+
+	p->v = calloc(o->files.n + 1, sizeof(*p->v));
+	p->names = calloc(o->files.n + 1, sizeof(*p->names));
+	if (!p->v || !p->names)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < o->files.n && !err; i++)
+		err = add(p, o->files.v[i], e);
+	if (err)
+		return err;
+	if (p->n > 1)
+		return snapshot__join(p->v, p->names, p->n, &p->all, e);
+	p->all = p->v[0];
+	return 0;
+}
+
+/* Nothing is shown, weighed or sorted by what was not recorded. */
+static int check(const struct snapshot *s, const struct opts *o, struct err *e)
+{
+	const struct metric *metric = metric__find(o->metric), *sort = o->sort ? rank__key(o->sort) : NULL;
+
+	if (o->views & ~views__of(s->known))
+		return err_set(e, -EINVAL, "--view: what it shows was not recorded (--mode %s)", s->mode);
+	if (metric && metric->needs & ~s->known)
+		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", o->metric, s->mode);
+	if (sort && sort->needs & ~s->known)
+		return err_set(e, -EINVAL, "--sort %s: was not recorded (--mode %s)", o->sort, s->mode);
+	if (o->older_ns && o->older_ns != s->older_ns)
+		return err_set(e, -EINVAL, "--older: older blocks are counted while they live: want the age that was recorded with");
+	for (size_t i = 0; i < o->outputs.n; i++) {
+		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
+
+		if (f && f->needs & ~s->known)
+			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)", o->outputs.v[i], f->name, s->mode);
+	}
+	return 0;
+}
+
+static int show(struct output *out, struct snapshot *s, struct err *e)
+{
+	int err = output__write_files(out, s, 0, e);
+
+	if (output__prints(out)) {
+		_cleanup_err_ struct err later = {};
+		int print_err = output__print(out, s, err ? &later : e);
+
+		err = err ? err : print_err == -EPIPE ? 0 : print_err;
+	}
+	return err;
+}
+
+int profiles__report(const struct opts *o, int *ret_status, struct err *e)
+{
+	struct profiles p = {};
+	struct output out = {};
+	int err = rights__give_up(e);
+
+	signal(SIGPIPE, SIG_IGN);
+	if (!err)
+		err = output__init(&out, o, e);
+	if (!err)
+		err = read_all(&p, o, e);
+	if (!err)
+		err = check(p.all, o, e);
+	if (!err)
+		err = show(&out, p.all, e);
+	if (!err)
+		*ret_status = p.all->losses_total ? EXIT_LOSSES : 0;
+	output__done(&out);
+	done(&p);
+	return err;
+}
+
+int profiles__diff(const struct opts *o, int *ret_status, struct err *e)
+{
+	return err_set(e, -ENOSYS, "diff: not in this version");
+}
