@@ -131,7 +131,7 @@ int functions__init(struct functions *f, const struct snapshot *s)
 	}
 	for (size_t i = 0; i < s->n_sites; i++)
 		f->max_frames = MAX(f->max_frames, site__n_frames(s, &s->sites[i]));
-	f->max_frames += 4;
+	f->max_frames += FUNCTIONS_MAX_ROOTS;
 	return err;
 }
 

@@ -25,6 +25,7 @@ struct stack_frame {
 	uint32_t place;		/* NO_PLACE: a root of our own making */
 };
 #define NO_PLACE UINT32_MAX
+#define FUNCTIONS_MAX_ROOTS 4	/* frames of a stack that are none of the target's */
 
 struct functions {
 	const struct snapshot *s;

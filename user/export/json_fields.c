@@ -38,11 +38,11 @@ static int read_number(struct reader *r, json_t *v, const struct field *f, void 
 
 	if (!json_is_integer(v))
 		return bad(r, what, f->key, "a whole number");
-	if (f->type != FIELD_INT && n < 0)
+	if (f->type != FIELD_INT && f->type != FIELD_I64 && n < 0)
 		return bad(r, what, f->key, "a number that is not below 0");
 	if ((f->type == FIELD_U32 && n > UINT32_MAX) || (f->type == FIELD_INT && (n > INT_MAX || n < INT_MIN)))
 		return bad(r, what, f->key, "a smaller number");
-	if (f->type == FIELD_U64)
+	if (f->type == FIELD_U64 || f->type == FIELD_I64)
 		*(uint64_t *)to = (uint64_t)n;
 	else if (f->type == FIELD_U32)
 		*(uint32_t *)to = (uint32_t)n;

@@ -21,12 +21,12 @@ struct reader {
 	struct key_ids places;		/* (module + 1, offset, the chain of its lines); number: index into s->places */
 	struct vec(struct place) place_list;
 	struct vec(struct snap_module) modules;
-	struct key_ids module_ids;	/* by path, as a string's number; number: not an index */
+	struct key_ids module_ids;	/* (path, build id or NULL: the first of that path); number: not an index */
 	struct vec(int) module_of_id;
 	struct err *e;
 };
 
-enum field_type { FIELD_U64, FIELD_U32, FIELD_INT, FIELD_DOUBLE, FIELD_BOOL, FIELD_STR };
+enum field_type { FIELD_U64, FIELD_I64, FIELD_U32, FIELD_INT, FIELD_DOUBLE, FIELD_BOOL, FIELD_STR };
 
 struct field {
 	const char *key;
@@ -45,6 +45,9 @@ int reader__std_error(struct reader *r, json_t *from, struct std_error *to, cons
 const char *reader__string(struct reader *r, const char *str);
 /* Elements of an array, 0 if there is none; -EINVAL: it is no array, or has more than max. */
 int reader__array(struct reader *r, json_t *from, const char *key, size_t max, json_t **ret, size_t *ret_n);
+
+/* json_read.c: a time as json.c writes it; NULL, or null: *ret is left as it was. */
+int reader__time(struct reader *r, json_t *v, const char *key, int64_t *ret);
 
 /* json_read_rows.c: an element of "processes", of "sites". */
 int reader__process(struct reader *r, json_t *from, struct snap_process *to);

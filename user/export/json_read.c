@@ -90,6 +90,13 @@ static int read_time(const char *s, int64_t *ret_ns)
 	return 0;
 }
 
+int reader__time(struct reader *r, json_t *v, const char *key, int64_t *ret)
+{
+	if (v && !json_is_null(v) && read_time(json_string_value(v), ret))
+		return err_set(r->e, -EINVAL, "%s: want a time like \"2026-11-14T23:58:32.125Z\"", key);
+	return 0;
+}
+
 #define TOP(key, type, field) { key, type, offsetof(struct snapshot, field) }
 
 static int read_values(struct reader *r, json_t *v, const struct field *fields, size_t n, const char *what)
@@ -106,7 +113,9 @@ static int read_tool(struct reader *r, json_t *v)
 
 static int read_host(struct reader *r, json_t *v)
 {
-	static const struct field fields[] = { TOP("kernel", FIELD_STR, kernel), TOP("arch", FIELD_STR, arch) };
+	static const struct field fields[] = {
+		TOP("name", FIELD_STR, host), TOP("kernel", FIELD_STR, kernel), TOP("arch", FIELD_STR, arch),
+	};
 
 	return read_values(r, v, fields, ARRAY_SIZE(fields), "host");
 }
@@ -142,6 +151,15 @@ static int read_scan(struct reader *r, json_t *v)
 
 	r->s->scanned = true;
 	return read_values(r, v, fields, ARRAY_SIZE(fields), "scan");
+}
+
+static int read_folded(struct reader *r, json_t *v)
+{
+	static const struct field fields[] = {
+		TOP("processes", FIELD_U64, n_folded_processes), TOP("sites", FIELD_U64, n_folded_sites),
+	};
+
+	return read_values(r, v, fields, ARRAY_SIZE(fields), "folded");
 }
 
 static int read_hidden(struct reader *r, json_t *v)
@@ -281,6 +299,8 @@ static const struct field top_fields[] = {
 	TOP("min_size", FIELD_U64, min_size),
 	TOP("max_size", FIELD_U64, max_size),
 	TOP("older_ns", FIELD_U64, older_ns),
+	TOP("by", FIELD_STR, by),
+	TOP("baseline_ns", FIELD_U64, baseline_ns),
 	TOP("duration_ns", FIELD_U64, duration_ns),
 	TOP("ended", FIELD_BOOL, ended),
 };
@@ -303,6 +323,7 @@ static const struct {
 	{ "losses", read_losses },
 	{ "scan", read_scan },
 	{ "edges", read_edges },
+	{ "folded", read_folded },
 	{ "hidden", read_hidden },
 	{ "stacks", read_stacks },
 	{ "overhead", read_overhead },
@@ -378,15 +399,12 @@ static int read_schema(struct reader *r, const struct span *piece)
 static int read_when(struct reader *r, const struct span *piece, const char *key, int64_t *ret)
 {
 	json_t *v;
-	int err = 0;
+	int err;
 
 	if (!piece->at)
 		return 0;
 	v = parse(r, piece, key);
-	if (!v)
-		return -EINVAL;
-	if (!json_is_null(v) && read_time(json_string_value(v), ret))
-		err = err_set(r->e, -EINVAL, "%s: want a time like \"2026-11-14T23:58:32.125Z\"", key);
+	err = v ? reader__time(r, v, key, ret) : -EINVAL;
 	json_decref(v);
 	return err;
 }
@@ -486,6 +504,9 @@ static int read_all(struct reader *r, struct span all)
 	if (!counters__of_mode(s->mode))
 		return err_set(r->e, -EINVAL, "mode: this version knows of no --mode %s", s->mode);
 	s->growth = !strcmp(s->mode, "growth");
+	s->baseline = s->baseline_ns != UINT64_MAX;
+	if (!s->baseline)
+		s->baseline_ns = 0;
 	s->partial_sizes = s->min_size > 0 || s->max_size != UINT64_MAX;
 	err = read_when(r, &pieces[KEY_START], "wall_start", &s->wall_start_ns) ?:
 	      read_when(r, &pieces[KEY_NOW], "wall_now", &s->wall_now_ns) ?: read_rows(r, pieces);
@@ -509,7 +530,7 @@ int json_read__text(const char *text, size_t len, struct snapshot **ret, struct 
 	r.s->mode = "full";
 	r.s->size = "requested";
 	r.s->observed_share = 1;
-	r.s->max_size = UINT64_MAX;
+	r.s->max_size = r.s->baseline_ns = UINT64_MAX;
 	err = read_all(&r, (struct span){ text, text + len });
 	string_ids__done(&r.strings);
 	key_ids__done(&r.process_ids);

@@ -22,6 +22,7 @@
 #define SITE(key, type, field) { key, type, offsetof(struct snap_site, field) }
 #define POINT(name) { #name, FIELD_U64, offsetof(struct snap_point, name) }
 #define TREND(base) \
+	{ "since_baseline_bytes", FIELD_I64, offsetof(base, since_baseline_bytes) }, \
 	{ "verdict", FIELD_STR, offsetof(base, trend.verdict) }, { "why", FIELD_STR, offsetof(base, trend.why) }, \
 	{ "growth_bytes_per_s", FIELD_DOUBLE, offsetof(base, trend.growth_bytes_per_s) }
 
@@ -39,6 +40,7 @@ static const struct field process_fields[] = {
 	PROCESS("rss_at_attach_bytes", FIELD_U64, rss_at_attach_bytes),
 	PROCESS("peak_at_ns", FIELD_U64, peak_at_ns),
 	PROCESS("members", FIELD_U32, n_members),
+	PROCESS("ended_members", FIELD_U32, n_ended),
 	PROCESS("container_pid", FIELD_INT, container_pid),
 	PROCESS("parent", FIELD_U32, parent),
 	PROCESS("unseen_ns", FIELD_U64, unseen_ns),
@@ -164,13 +166,14 @@ int reader__process(struct reader *r, json_t *from, struct snap_process *to)
 	bool is_new;
 	int err;
 
-	to->comm = to->exe = "";
+	to->comm = "";
 	err = reader__fields(r, from, to, process_fields, ARRAY_SIZE(process_fields), "a process");
 	if (err)
 		return err;
 	to->trend.known = is_number(from, "growth_bytes_per_s");
+	err = reader__time(r, json_object_get(from, "started"), "started", &to->wall_started_ns);
 	totals = json_object_get(from, "totals");
-	if (totals)
+	if (totals && !err)
 		err = reader__counters(r, totals, &to->c, NULL, "a process's totals") ?: reader__std_error(r, totals, &to->error, "a process's totals");
 	if (!err)
 		err = key_ids__get(&r->process_ids, (struct key){ .a = to->id }, &index, &is_new);
@@ -182,13 +185,13 @@ int reader__process(struct reader *r, json_t *from, struct snap_process *to)
 
 /* ---- stacks */
 
-/* -1: none of this path yet. Strings are kept once: the same path is the same pointer. */
-static int *module_of_path(struct reader *r, const char *path)
+/* Where the index of a module is kept, -1: there is none yet. Strings are kept once: equal ones are the same pointer. */
+static int *module_of(struct reader *r, const char *path, const char *build_id)
 {
 	uint32_t id;
 	bool is_new;
 
-	if (key_ids__get(&r->module_ids, (struct key){ .a = (uintptr_t)path }, &id, &is_new))
+	if (key_ids__get(&r->module_ids, (struct key){ .a = (uintptr_t)path, .b = (uintptr_t)build_id }, &id, &is_new))
 		return NULL;
 	if (is_new) {
 		int *v = vec_push(&r->module_of_id);
@@ -203,35 +206,44 @@ static int *module_of_path(struct reader *r, const char *path)
 int reader__add_module(struct reader *r, const char *path, const char *build_id)
 {
 	struct snap_module *m = vec_push(&r->modules);
-	int *of_path = module_of_path(r, path);
+	/* frames name a build id only where several files have the same path */
+	const char *const ids[] = { NULL, build_id };
 
-	if (!m || !of_path)
+	if (!m)
 		return err_set(r->e, -ENOMEM, "out of memory");
 	*m = (struct snap_module){ .path = path, .build_id = build_id };
-	/* frames tell a path alone: of two files with the same one, they are taken for the first one's */
-	if (*of_path < 0)
-		*of_path = (int)r->modules.n - 1;
+	for (size_t i = 0; i < (build_id ? 2 : 1); i++) {
+		int *v = module_of(r, path, ids[i]);
+
+		if (!v)
+			return err_set(r->e, -ENOMEM, "out of memory");
+		if (*v < 0)
+			*v = (int)r->modules.n - 1;
+	}
 	return 0;
 }
 
-static int find_module(struct reader *r, const char *path, int *ret)
+static int find_module(struct reader *r, const char *path, const char *build_id, int *ret)
 {
-	int *of_path = path ? module_of_path(r, path) : NULL;
-	int err = 0;
+	int *v, err = 0;
 
 	*ret = -1;
 	if (!path)
 		return 0;
-	if (!of_path)
+	v = module_of(r, path, build_id);
+	if (!v)
 		return err_set(r->e, -ENOMEM, "out of memory");
-	if (*of_path < 0)
-		err = reader__add_module(r, path, NULL);
-	*ret = *of_path;
+	/* one that "modules" does not list */
+	if (*v < 0) {
+		err = reader__add_module(r, path, build_id);
+		v = module_of(r, path, build_id);
+	}
+	*ret = v ? *v : -1;
 	return err;
 }
 
 struct json_frame {
-	const char *function, *module, *offset, *file;
+	const char *function, *module, *build_id, *offset, *file;
 	uint32_t line;
 	bool inlined;
 };
@@ -239,6 +251,7 @@ struct json_frame {
 static const struct field frame_fields[] = {
 	{ "function", FIELD_STR, offsetof(struct json_frame, function) },
 	{ "module", FIELD_STR, offsetof(struct json_frame, module) },
+	{ "build_id", FIELD_STR, offsetof(struct json_frame, build_id) },
 	{ "offset", FIELD_STR, offsetof(struct json_frame, offset) },
 	{ "file", FIELD_STR, offsetof(struct json_frame, file) },
 	{ "line", FIELD_U32, offsetof(struct json_frame, line) },
@@ -275,7 +288,7 @@ static int place_of(struct reader *r, const struct json_frame *v, size_t n, uint
 	struct place *p;
 	uint64_t offset = 0;
 	bool is_new;
-	int module, err = find_module(r, v->module, &module);
+	int module, err = find_module(r, v->module, v->build_id, &module);
 
 	if (!err && parse_hex(v->offset, &offset))
 		err = err_set(r->e, -EINVAL, "a frame: offset: want a string like \"0x1f\"");

@@ -104,7 +104,7 @@ static int collect(struct massif *m)
 	size_t n_frames = 0;
 
 	for (size_t i = 0; i < s->n_sites; i++)
-		n_frames += site__n_frames(s, &s->sites[i]) + 3;
+		n_frames += site__n_frames(s, &s->sites[i]) + FUNCTIONS_MAX_ROOTS;
 	m->frames = calloc(n_frames + 1, sizeof(*m->frames));
 	m->stacks = calloc(s->n_sites + 1, sizeof(*m->stacks));
 	if (!m->frames || !m->stacks)

@@ -357,7 +357,7 @@ static void label(struct pprof *p, const char *key, const char *value)
 	put_inner(p, SAMPLE_LABEL);
 }
 
-/* pids: as texts, by process */
+/* pids: as texts, by process; empty for a row of several */
 static void samples(struct pprof *p, const char (*pids)[16])
 {
 	const struct snapshot *s = p->s;
@@ -377,6 +377,8 @@ static void samples(struct pprof *p, const char (*pids)[16])
 		if (*pids[site->process])
 			label(p, "pid", pids[site->process]);
 		label(p, "comm", s->processes[site->process].comm);
+		if (site->thread)
+			label(p, "thread", site->thread);
 		put_record(p, PROFILE_SAMPLE);
 	}
 }

@@ -19,7 +19,7 @@ bool snapshot__same_trace(const struct snapshot *a, const struct snapshot *b)
 	const struct snap_process *pa = a->processes, *pb = b->processes;
 
 	return a->n_processes && b->n_processes && a->wall_start_ns == b->wall_start_ns && !strcmp(a->kernel, b->kernel) && !strcmp(a->mode, b->mode) &&
-	       pa->id == pb->id && pa->pid == pb->pid && !strcmp(pa->exe, pb->exe) && a->duration_ns <= b->duration_ns;
+	       pa->id == pb->id && pa->pid == pb->pid && !strcmp(pa->comm, pb->comm) && a->duration_ns <= b->duration_ns;
 }
 
 static void add_counters(struct counters *sum, const struct counters *c)
