@@ -41,7 +41,7 @@ static const struct {
 } commands[] = {
 	{ "doctor", CMD_DOCTOR, DOCTOR, 0, 0 },
 	{ "report", CMD_REPORT, REPORT, 1, SIZE_MAX },
-	{ "diff", -1, DIFF, 2, 2 },
+	{ "diff", CMD_DIFF, DIFF, 2, 2 },
 	{ "serve", -1, 0, 0, 0 },
 };
 
@@ -50,6 +50,7 @@ static const char usage[] =
 	"       malloctrace -a|--comm GLOB|--cgroup PATH [OPTION...] [INTERVAL [COUNT]]\n"
 	"       malloctrace [OPTION...] [INTERVAL [COUNT]] -- CMD [ARG...]\n"
 	"       malloctrace report FILE.json... [OPTION...]\n"
+	"       malloctrace diff BEFORE.json AFTER.json [OPTION...]\n"
 	"       malloctrace doctor [-a | -p PID]\n";
 
 /* ---- argv */
@@ -203,7 +204,7 @@ static int take_word(struct parser *p, const char *w, struct err *e)
 	if (nth == 0) {
 		if (parse_seconds(w, &o->interval_ns))
 			return err_set(e, -EINVAL,
-				       "%s: want an interval in seconds, 'report', 'doctor', or -- before a "
+				       "%s: want an interval in seconds, 'report', 'diff', 'doctor', or -- before a "
 				       "program to start", *w ? w : "''");
 		if (o->interval_ns < MIN_INTERVAL_NS)
 			return err_set(e, -EINVAL, "interval %s: want seconds, at least 0.01", w);
@@ -517,7 +518,8 @@ void opts__help(FILE *out)
 		"Which call stacks of a running program hold its memory, exactly.\n"
 		"With INTERVAL, a report every so many seconds, COUNT times. doctor tells what\n"
 		"this kernel and user may do, what is missing, and how to mend it. report shows\n"
-		"profiles again that -o FILE.json wrote, without privileges.\n", usage);
+		"profiles again that -o FILE.json wrote, diff tells what grew from one to the\n"
+		"other; both need no privileges.\n", usage);
 	for (int group = 0; group < N_GROUPS; group++) {
 		fprintf(out, "\n%s:\n", titles[group]);
 		for (size_t i = 0; i < n_opt_rows; i++) {
@@ -529,5 +531,5 @@ void opts__help(FILE *out)
 		"\nIn parentheses: what holds without the option. Sizes take K, M and G; ages take\n"
 		"ns, us, ms, s, m and h.\n"
 		"Exit: 0 done; 1 failed; 2 usage; 3 done, but something was lost (the report\n"
-		"says what); With -- CMD, the exit status is CMD's.\n");
+		"says what); 4 diff --fail-over. With -- CMD, the exit status is CMD's.\n");
 }

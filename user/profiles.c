@@ -10,7 +10,9 @@
 #include <signal.h>
 #include <string.h>
 
+#include "export/diff_files.h"
 #include "export/json_read.h"
+#include "export/outfile.h"
 #include "model/join.h"
 #include "output.h"
 #include "util/log.h"
@@ -18,7 +20,7 @@
 #include "util/util.h"
 #include "view/rank.h"
 
-enum { EXIT_LOSSES = 3 };
+enum { EXIT_LOSSES = 3, EXIT_FAIL_OVER = 4 };
 
 struct profiles {
 	struct snapshot **v;	/* owned, and their rows */
@@ -152,7 +154,111 @@ int profiles__report(const struct opts *o, int *ret_status, struct err *e)
 	return err;
 }
 
+/* ---- diff */
+
+static int write_diff(const struct diff *d, const struct diff_opts *how, const char *path, const char *format, struct err *e)
+{
+	const struct diff_format *f = diff_format__find(format);
+	struct outfile out;
+	int err = outfile__open(&out, path, e);
+
+	if (err)
+		return err;
+	err = f->write(out.f, d, how);
+	if (!err)
+		return outfile__commit(&out, e);
+	outfile__abort(&out);
+	return err_set(e, err, "cannot write %s: %s", path, strerror(-err));
+}
+
+static int write_diffs(const struct diff *d, const struct diff_opts *how, const struct opts *o, struct err *e)
+{
+	bool printed = false;
+	int err = 0;
+
+	for (size_t i = 0; i < o->outputs.n && !err; i++) {
+		err = write_diff(d, how, o->outputs.v[i], opts__output_format(o, o->outputs.v[i]), e);
+		printed |= !strcmp(o->outputs.v[i], "-");
+	}
+	if (!err && !printed && (!o->outputs.n || o->verbosity != LOG_QUIET))
+		err = write_diff(d, how, "-", "text", e);
+	if (err == -EPIPE) {
+		err_done(e);
+		return 0;
+	}
+	return err;
+}
+
+static int check_diff(const struct opts *o, const struct snapshot *a, const struct snapshot *b, const struct metric *m, struct err *e)
+{
+	if (strcmp(a->mode, b->mode) || strcmp(a->size, b->size))
+		return err_set(e, -EINVAL, "%s and %s do not compare: --mode %s with %s sizes, and --mode %s with %s sizes", o->files.v[0],
+			       o->files.v[1], a->mode, a->size, b->mode, b->size);
+	if (m->needs & ~(a->known & b->known))
+		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", m->name, a->mode);
+	if (o->fail_over != UINT64_MAX && !(a->known & b->known & HAS_LIVE_BYTES))
+		return err_set(e, -EINVAL, "--fail-over: live bytes were not recorded (--mode %s)", a->mode);
+	for (size_t i = 0; i < o->outputs.n; i++)
+		if (!diff_format__find(opts__output_format(o, o->outputs.v[i])))
+			return err_set(e, -EINVAL, "-o %s: diff writes text, json and folded", o->outputs.v[i]);
+	return 0;
+}
+
+static uint64_t live_sum(const struct snapshot *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->n_sites; i++)
+		sum += s->sites[i].c.live_bytes;
+	return sum;
+}
+
+static int compare(const struct opts *o, const struct snapshot *a, const struct snapshot *b, int *ret_status, struct err *e)
+{
+	const struct metric *m = o->metric ? metric__find(o->metric) : metric__preset(a->known & b->known);
+	struct diff_opts how = {
+		.before = o->files.v[0], .after = o->files.v[1], .top = o->top, .width = REPORT_WIDTH,
+		.estimated = a->estimated || b->estimated,
+	};
+	uint64_t was = live_sum(a), is = live_sum(b);
+	struct diff d;
+	int err = check_diff(o, a, b, m, e);
+
+	if (err)
+		return err;
+	if (diff__init(&d, a, b, m))
+		return err_set(e, -ENOMEM, "out of memory");
+	err = write_diffs(&d, &how, o, e);
+	diff__done(&d);
+	if (!err)
+		*ret_status = o->fail_over != UINT64_MAX && is > was && is - was > o->fail_over ? EXIT_FAIL_OVER : 0;
+	return err;
+}
+
 int profiles__diff(const struct opts *o, int *ret_status, struct err *e)
 {
-	return err_set(e, -ENOSYS, "diff: not in this version");
+	struct snapshot *v[2] = {}, *shown[2] = {};
+	struct filter filter = {};
+	int err = rights__give_up(e);
+
+	signal(SIGPIPE, SIG_IGN);
+	if (!err)
+		err = filter__init(&filter, o->filter, o->hide, o->suppressions, e);
+	for (size_t i = 0; i < 2 && !err; i++) {
+		err = json_read__file(o->files.v[i], &v[i], e);
+		if (err)
+			break;
+		shown[i] = filter__any(&filter) ? snapshot__filter(v[i], &filter) : v[i];
+		if (!shown[i])
+			err = err_set(e, -ENOMEM, "out of memory");
+	}
+	if (!err)
+		err = compare(o, shown[0], shown[1], ret_status, e);
+	for (size_t i = 0; i < 2; i++) {
+		if (shown[i] != v[i])
+			snapshot__free(shown[i]);
+		snapshot__free(v[i]);
+	}
+	filter__done(&filter);
+	return err;
 }

@@ -113,6 +113,11 @@ TEST(report_of_several)
 		want_eq(t, "processes", 2, json_array_size(jget(root, "processes")));
 		want_u64(t, root, "totals.live_blocks", 30);
 	}
+	want_eq(t, "exit status of a diff", 0, (uint64_t)mt__run(t, &m, "diff", a, b, "--fail-over", "1M", NULL));
+	want(t, strstr(m.c.outs.s, "grew") && strstr(m.c.outs.s, "leak_here"), "leak_here, wanted as what grew: %s", m.c.outs.s);
+	want_eq(t, "exit status of a diff that fails", 4, (uint64_t)mt__run(t, &m, "diff", a, b, "--fail-over", "1", NULL));
+	want_eq(t, "exit status the other way round", 0, (uint64_t)mt__run(t, &m, "diff", b, a, "--fail-over", "1", NULL));
+	want_eq(t, "exit status of a diff without it", 0, (uint64_t)mt__run(t, &m, "diff", a, b, "--fail-over", "1", "--hide", "leak_here", NULL));
 	/* the same trace twice is counted once, and that is said */
 	mt__start(t, &m, "report", a, a, "--json", NULL);
 	{

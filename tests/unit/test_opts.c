@@ -277,8 +277,8 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 5 0", "count 0: want a whole number of reports, at least 1" },
 		{ "-p1 5 1.5", "count 1.5: want a whole number of reports, at least 1" },
 		{ "-p1 5 1 7", "7: only an interval and a count are taken" },
-		{ "./prog", "./prog: want an interval in seconds, 'report', 'doctor', or -- before a program to start" },
-		{ "-p1 -", "-: want an interval in seconds, 'report', 'doctor', or -- before a program to start" },
+		{ "./prog", "./prog: want an interval in seconds, 'report', 'diff', 'doctor', or -- before a program to start" },
+		{ "-p1 -", "-: want an interval in seconds, 'report', 'diff', 'doctor', or -- before a program to start" },
 		{ "-p1 --batch=yes", "--batch: takes no value" },
 		{ "-p1 --oler 5s", "--oler: no such option; did you mean --older?" },
 		{ "-p1 --zzz", "--zzz: no such option; malloctrace --help lists them" },
@@ -344,6 +344,10 @@ Test(opts, refusals_say_what_and_why)
 		{ "report x.json -p 1", "report: takes no -p" },
 		{ "report x.json --mode count", "report: takes no --mode" },
 		{ "report x.json -- ls", "report: takes no -- CMD" },
+		{ "report x.json --fail-over 1M", "report: takes no --fail-over" },
+		{ "diff x.json", "diff: want two files to compare, as -o FILE.json writes them" },
+		{ "diff a b c", "diff: 'c' is one argument too many" },
+		{ "-p1 --fail-over 1M", "--fail-over: goes with diff only" },
 		{ "-p1 --threshold 101", "--threshold 101: want percent from 0 to 100, such as 1 or 0.5" },
 		{ "-p1 --threshold x", "--threshold x: want percent from 0 to 100, such as 1 or 0.5" },
 		{ "-p1 --filter (", "--filter (: want a POSIX extended regular expression: Unmatched ( or \\(" },
@@ -409,9 +413,9 @@ Test(opts, later_versions)
 		"--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--when rss>2G", "--exact",
-		"--between 1,2", "--keep 3", "--fail-over 1M", "--listen x", "--view peak",
+		"--between 1,2", "--keep 3", "--listen x", "--view peak",
 		"--view temporary", "--view sizes", "--view lifetimes",
-		"--view tags", "--view frees", "--view tree", "diff a.json b.json", "serve",
+		"--view tags", "--view frees", "--view tree", "serve",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* A diff as text, as folded stacks with two columns, and as JSON. */
+#ifndef MT_DIFF_FILES_H
+#define MT_DIFF_FILES_H
+
+#include <stdio.h>
+
+#include "model/diff.h"
+
+struct diff_opts {
+	const char *before, *after;	/* the files' names */
+	size_t top;			/* rows of the text */
+	size_t width;
+	bool estimated;
+};
+
+struct diff_format {
+	const char *name;
+	int (*write)(FILE *out, const struct diff *d, const struct diff_opts *o);	/* 0 or -errno */
+};
+
+const struct diff_format *diff_format__find(const char *name);	/* NULL: there is no diff in this format */
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * What changed between two profiles. Rows are matched by their stacks of (file
+ * name of the module, function), not by address, pid or line, so that two runs,
+ * two versions or two hosts compare.
+ */
+#ifndef MT_DIFF_H
+#define MT_DIFF_H
+
+#include "model/snapshot.h"
+#include "util/util.h"
+
+enum diff_kind { DIFF_GREW, DIFF_SHRANK, DIFF_NEW, DIFF_GONE, DIFF_SAME, N_DIFF_KINDS };
+
+struct diff_row {
+	uint64_t before, after;	/* by the metric */
+	const struct snapshot *s;	/* where the stack is told: the later profile that has it */
+	const struct snap_site *site;
+};
+
+struct diff {
+	const struct metric *metric;
+	struct vec(struct diff_row) rows;	/* the largest change first */
+	uint64_t before, after;	/* the sums */
+	size_t n_of_kind[N_DIFF_KINDS];
+};
+
+/* -ENOMEM. Both must stay as long as the diff, and know what the metric needs. */
+int diff__init(struct diff *d, const struct snapshot *before, const struct snapshot *after, const struct metric *metric);
+void diff__done(struct diff *d);
+enum diff_kind diff_row__kind(const struct diff_row *r);
+const char *diff_kind__name(enum diff_kind kind);	/* "grew", "shrank", "new", "gone", "same" */
+
+#endif
