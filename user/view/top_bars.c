@@ -84,6 +84,11 @@ static void label(char buf[static CELL_MAX], uint64_t below, uint64_t before, bo
 	bool rest = below == UINT64_MAX;
 	uint64_t bound = rest ? before : below;
 
+	/* lifetimes are counted in ticks of the clock */
+	if (ns && bound == 1) {
+		snprintf(buf, CELL_MAX, "less than a tick");
+		return;
+	}
 	snprintf(buf, CELL_MAX, "%s %9s", rest ? "and on" : "below ", ns ? fmt_duration(a, bound) : fmt_bytes(a, bound));
 }
 

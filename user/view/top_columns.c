@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "model/group.h"
 #include "util/text.h"
 #include "view/figures.h"
 #include "view/telling.h"
@@ -257,6 +258,7 @@ static const struct top_column process_columns_[] = {
 	{ .name = "rss", .drop = 2 },
 	{ .name = "age", .drop = 7 },
 	{ .name = "verdict", .drop = 3, .needs = LIVE, .style = verdict_style },
+	{ .name = "members", .drop = 1 },
 	{ .name = "pid", .value = pid_value },
 	{ .name = "container-pid", .drop = 9, .from_cols = 150 },
 	{ .name = "process", .width = 24, .left = true },
@@ -271,7 +273,8 @@ static const struct top_column thread_columns_[] = {
 	{ .name = "average", .drop = 4 },
 	{ .name = "frees", .drop = 2 },
 	{ .name = "temporary", .drop = 5 },
-	{ .name = "reallocs", .drop = 6 },
+	{ .name = "reallocs", .drop = 7 },
+	{ .name = "ended", .width = 5, .drop = 6 },
 	{ .name = "tid", .value = tid_value },
 	{ .name = "thread", .width = 24, .left = true },
 	{ .name = "process", .left = true, .flexible = true },
@@ -346,6 +349,8 @@ bool top_column__holds(const struct top *t, const struct top_view *v, const stru
 	/* whose a row is has to be told only where there are several it could be */
 	if (v->kind != KIND_PROCESSES && !strcmp(c->name, "process"))
 		return t->shown->n_processes > 1 && !t->scope;
+	if (!strcmp(c->name, "members"))
+		return snapshot__is_grouped(t->shown);
 	return true;
 }
 

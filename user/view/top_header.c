@@ -365,7 +365,8 @@ static void put_tab(struct top *t, struct grid *g, int row, int *col, size_t i, 
 	}
 }
 
-static void list_text(const struct top *t, char *buf, size_t size)
+/* What is listed, and from when changes count: the first part alone where there is no room for both. */
+static void list_text(const struct top *t, char *buf, size_t size, bool whole)
 {
 	const struct top_view *v = &top_views[t->view];
 	const struct top_column *c = v->n_columns ? &v->columns[t->at[t->view].sort] : NULL;
@@ -377,8 +378,10 @@ static void list_text(const struct top *t, char *buf, size_t size)
 			 fmt_duration(since, t->shown->duration_ns - MIN(t->shown->baseline_ns, t->shown->duration_ns)));
 	if (t->pane == PANE_TREE)
 		snprintf(buf, size, " %s, %s first ", t->metric->name, t->order == TREE_CALLERS ? "callers" : "callees");
-	else if (c)
+	else if (c && whole)
 		snprintf(buf, size, " %zu by %s %s ─ Δ since %s ", t->rows.n, c->name, t->at[t->view].reverse ? "↑" : "↓", ago);
+	else if (c)
+		snprintf(buf, size, " %s %s ", c->name, t->at[t->view].reverse ? "↑" : "↓");
 }
 
 static void tabs_line(struct top *t, struct grid *g, int row)
@@ -403,10 +406,14 @@ static void tabs_line(struct top *t, struct grid *g, int row)
 		col += grid__put(g, row, col, g->cols - col, STYLE_TAB, "[tree]") + 1;
 	if (*t->filter)
 		col += grid__putf(g, row, col, MIN(g->cols - col, 32), STYLE_MATCH, "/%s", t->filter) + 1;
-	list_text(t, right, sizeof(right));
-	from = g->cols - (int)text_width(right) - 1;
-	if (from > col)
+	for (int whole = 1; whole >= 0; whole--) {
+		list_text(t, right, sizeof(right), whole);
+		from = g->cols - (int)text_width(right) - 1;
+		if (from < col)
+			continue;
 		grid__put(g, row, from, g->cols - from, STYLE_DIM, right);
+		break;
+	}
 }
 
 int top__draw_header(struct top *t, struct grid *g)

@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* The live view: what keys do, what stays when figures change, and that no size or name breaks it. */
+#include <criterion/criterion.h>
+#include <malloc.h>
+#include <time.h>
+
+#include "top_made.h"
+
+static struct grid g;
+static struct top *t;
+
+static void begin(unsigned int flags)
+{
+	setenv("TZ", "UTC", 1);
+	tzset();
+	t = made__top(flags);
+	grid__resize(&g, 24, 120);
+	top__draw(t, &g);
+}
+
+static void end(void)
+{
+	top__free(t);
+	grid__done(&g);
+}
+
+TestSuite(top, .fini = end);
+
+static void key(int k)
+{
+	top__key(t, k);
+	top__draw(t, &g);
+}
+
+static char *row(int n)
+{
+	static char *kept[8];
+	static size_t at;
+
+	free(kept[at % ARRAY_SIZE(kept)]);
+	return kept[at++ % ARRAY_SIZE(kept)] = grid__row_text(&g, n);
+}
+
+/* The row under the cursor, as text. */
+static char *selected(void)
+{
+	for (int i = 0; i < g.rows; i++)
+		if (grid__cell(&g, i, 0)->selected)
+			return row(i);
+	return "";
+}
+
+#define says(text) cr_assert(made__says(&g, text), "%s", text)
+#define says_not(text) cr_assert_not(made__says(&g, text), "%s", text)
+#define is_selected(text) cr_assert(strstr(selected(), text), "%s", selected())
+
+Test(top, keys_lead_to_views)
+{
+	begin(0);
+	says("[1 leaks]");
+	made__type(t, &g, "2");
+	says("[2 allocs]");
+	says("CALLS/s");
+	made__type(t, &g, "3");
+	says("AT PEAK");
+	made__type(t, &g, "4");
+	says("[4 processes]");
+	made__type(t, &g, "5");
+	cr_assert(strstr(row(made__row_of(&g, "bio_lazy_free")), "yes"));
+	made__type(t, &g, "6");
+	says("FREED AFTER");
+	key(TOP_KEY_TAB);
+	says("[1 leaks]");
+	cr_assert_eq(made__type(t, &g, "q"), TOP_QUIT);
+}
+
+Test(top, a_view_of_what_is_not_recorded_is_not_there)
+{
+	begin(SAMPLE_COUNT);
+	says("[2 allocs]");
+	says_not("1 leaks");
+	made__type(t, &g, "3");
+	says("[2 allocs]");
+	says("does not record");
+}
+
+Test(top, rates_come_from_two_snapshots)
+{
+	struct top_opts o = { .suffix = ".json", .suffixes = ".json", .interval_ns = MADE_SECOND };
+
+	t = top__new(&o);
+	grid__resize(&g, 24, 100);
+	top__draw(t, &g);
+	says("the first snapshot is on its way");
+	top__update(t, made__sample(SAMPLE_SINGLE, 1));
+	made__type(t, &g, "2");
+	/* one is none */
+	cr_assert(strstr(row(2), "-"));
+	cr_assert_not(strstr(row(2), "/s alloc"));
+	top__update(t, made__sample(SAMPLE_SINGLE, 0));
+	top__draw(t, &g);
+	/* 2,100,000 / 30 calls in the last second */
+	cr_assert(strstr(row(made__row_of(&g, "sdsnewlen")), " 70,000"));
+}
+
+Test(top, sorts_by_every_column_both_ways)
+{
+	begin(SAMPLE_SINGLE);
+	cr_assert(strstr(row(5), "raxGenericInsert"));
+	made__type(t, &g, "r");
+	cr_assert(strstr(row(5), "sdsnewlen"));
+	says("by live ↑");
+	made__type(t, &g, "rs");
+	says("by delta ↓");
+	made__type(t, &g, "s");
+	says("by growth ↓");
+	made__type(t, &g, "ss");
+	says("by freed ↓");
+	cr_assert(strstr(row(5), ">99%"));
+	made__type(t, &g, "ss");
+	says("by verdict ↓");
+	made__type(t, &g, "s");
+	/* names from A to Z */
+	says("by site ↓");
+	cr_assert(strstr(row(5), "[no stack]"));
+	cr_assert(strstr(row(6), "_dictExpand"));
+	made__type(t, &g, "s");
+	says("by live ↓");
+	made__type(t, &g, "S");
+	says("by site ↓");
+}
+
+Test(top, what_is_not_known_comes_last_both_ways)
+{
+	begin(0);
+	made__type(t, &g, "ss");
+	says("by growth ↓");
+	cr_assert(strstr(row(5), "leak"));
+	cr_assert(strstr(row(13), " - "), "%s", row(13));
+	made__type(t, &g, "r");
+	cr_assert(strstr(row(5), "-12 B"));
+	cr_assert(strstr(row(13), " - "), "%s", row(13));
+}
+
+Test(top, a_click_on_a_title_sorts)
+{
+	char *line;
+	int col;
+
+	begin(SAMPLE_SINGLE);
+	line = row(4);
+	col = (int)(strstr(line, "BLOCKS") - line);
+	top__mouse(t, TOP_CLICK, 4, col);
+	top__draw(t, &g);
+	says("by blocks ↓");
+	top__mouse(t, TOP_CLICK, 4, col);
+	top__draw(t, &g);
+	says("by blocks ↑");
+	/* and one on a tab leads there */
+	line = row(3);
+	/* each of the lines before it takes two bytes more than columns */
+	col = (int)(strstr(line, "5 threads") - line) - 2 * 5;
+	top__mouse(t, TOP_CLICK, 3, col);
+	top__draw(t, &g);
+	says("[5 threads]");
+}
+
+Test(top, a_row_stays_under_the_cursor)
+{
+	struct snapshot *s;
+
+	begin(SAMPLE_SINGLE);
+	key(TOP_KEY_DOWN);
+	is_selected("_dictExpand");
+	/* it becomes the heaviest */
+	s = made__sample(SAMPLE_SINGLE, 0);
+	s->duration_ns += MADE_SECOND;
+	s->sites[1].c.live_bytes = 100ull << 20;
+	top__update(t, s);
+	top__draw(t, &g);
+	cr_assert(strstr(row(5), "_dictExpand"));
+	is_selected("_dictExpand");
+	/* whoever goes home sees what is first */
+	key(TOP_KEY_END);
+	key(TOP_KEY_HOME);
+	s = made__sample(SAMPLE_SINGLE, 0);
+	s->duration_ns += 2 * MADE_SECOND;
+	top__update(t, s);
+	top__draw(t, &g);
+	is_selected("raxGenericInsert");
+}
+
+Test(top, the_cursor_moves_within_the_rows)
+{
+	begin(SAMPLE_SINGLE);
+	key(TOP_KEY_UP);
+	is_selected("raxGenericInsert");
+	for (int i = 0; i < 9; i++)
+		key('j');
+	is_selected("sdsnewlen");
+	key('k');
+	is_selected("[no stack]");
+	key(TOP_KEY_PAGE_UP);
+	is_selected("raxGenericInsert");
+	key(TOP_KEY_PAGE_DOWN);
+	is_selected("sdsnewlen");
+	top__mouse(t, TOP_WHEEL_UP, 10, 10);
+	top__draw(t, &g);
+	is_selected("_dictExpand");
+	top__mouse(t, TOP_CLICK, 5, 10);
+	top__draw(t, &g);
+	is_selected("raxGenericInsert");
+}
+
+Test(top, the_filter_counts_with_every_letter)
+{
+	begin(0);
+	made__type(t, &g, "/rax");
+	says("filter: rax");
+	says("raxGenericInsert");
+	says_not("_dictExpand");
+	key(TOP_KEY_BACKSPACE);
+	key(TOP_KEY_BACKSPACE);
+	key(TOP_KEY_BACKSPACE);
+	says("_dictExpand");
+	/* a regular expression, in any case, over files too */
+	made__type(t, &g, "DICT\\.c|^sdsnew\n");
+	says("_dictExpand");
+	says("sdsnewlen");
+	says_not("raxGenericInsert");
+	says("/DICT\\.c|^sdsnew");
+	/* what is none yet is taken as it stands */
+	made__type(t, &g, "/");
+	key('U' - '@');
+	made__type(t, &g, "lambda(int");
+	says("engine::Table::add");
+	key(TOP_KEY_ESC);
+	says("raxGenericInsert");
+	made__type(t, &g, "/nobody has this name\n");
+	says("nothing matches nobody has this name");
+	key(TOP_KEY_ESC);
+	says("raxGenericInsert");
+}
+
+Test(top, a_process_can_be_looked_at_alone)
+{
+	begin(0);
+	made__type(t, &g, "4");
+	key(TOP_KEY_DOWN);
+	is_selected("table?worker;1");
+	key(TOP_KEY_ENTER);
+	says("[1 leaks]");
+	says("table?worker;1 (1501)  ended");
+	says_not("raxGenericInsert");
+	says("engine::Table::add");
+	key(TOP_KEY_ESC);
+	says("[4 processes]");
+	says("2 processes, 1 running");
+}
+
+Test(top, enter_shows_the_stack)
+{
+	begin(SAMPLE_SINGLE);
+	key(TOP_KEY_ENTER);
+	says("raxGenericInsert: leak");
+	says("0 of 31,744 blocks freed");
+	says("raxTryInsert (inlined)");
+	says("src/tracking.c:212");
+	/* all that goes through main: 31 MiB, 6 MiB and 48 B of 38.0 MiB */
+	cr_assert(strstr(row(made__row_of(&g, "main  ")), "37.0 MiB  97.4%"));
+	made__type(t, &g, "n");
+	says("_dictExpand: steady");
+	made__type(t, &g, "p");
+	says("raxGenericInsert: leak");
+	/* by calls, another share */
+	made__type(t, &g, "mmm");
+	says("alloc-calls");
+	cr_assert(strstr(row(made__row_of(&g, "processCommand")), "97.2%"), "%s", row(made__row_of(&g, "processCommand")));
+	key(TOP_KEY_ESC);
+	says("SITE");
+}
+
+Test(top, a_stack_that_is_gone_says_so)
+{
+	struct snapshot *s;
+
+	begin(SAMPLE_SINGLE);
+	key(TOP_KEY_ENTER);
+	s = made__sample(SAMPLE_EMPTY, 0);
+	s->duration_ns += MADE_SECOND;
+	top__update(t, s);
+	top__draw(t, &g);
+	says("not among those that are kept");
+	key(TOP_KEY_ESC);
+	says("nothing allocated while traced is live");
+}
+
+Test(top, the_tree_folds_and_unfolds_and_stays_so)
+{
+	struct snapshot *s;
+
+	begin(SAMPLE_SINGLE);
+	made__type(t, &g, "t");
+	says("[tree]");
+	says("raxTryInsert");
+	key(TOP_KEY_LEFT);
+	says_not("raxTryInsert");
+	is_selected("_start");
+	s = made__sample(SAMPLE_SINGLE, 0);
+	s->duration_ns += MADE_SECOND;
+	top__update(t, s);
+	top__draw(t, &g);
+	says_not("raxTryInsert");
+	key(TOP_KEY_RIGHT);
+	says("raxTryInsert");
+	key(TOP_KEY_DOWN);
+	key(TOP_KEY_DOWN);
+	is_selected("main");
+	key(TOP_KEY_ENTER);
+	says_not("raxTryInsert");
+	key(TOP_KEY_LEFT);
+	is_selected("__libc_start_call_main");
+	made__type(t, &g, "c");
+	says("callees first");
+	cr_assert(strstr(row(5), "raxGenericInsert"));
+	made__type(t, &g, "m");
+	says("live-blocks");
+	made__type(t, &g, "t");
+	says("[1 leaks]");
+}
+
+Test(top, a_frozen_screen_stays_while_snapshots_come)
+{
+	_cleanup_free_ char *before = NULL, *after = NULL;
+	struct snapshot *s;
+
+	begin(SAMPLE_SINGLE);
+	made__type(t, &g, " ");
+	says("FROZEN");
+	before = grid__text(&g);
+	for (int i = 1; i < 4; i++) {
+		s = made__sample(SAMPLE_SINGLE, 0);
+		s->duration_ns += i * MADE_SECOND;
+		s->sites[0].c.live_bytes = 7ull << 30;
+		top__update(t, s);
+	}
+	top__draw(t, &g);
+	after = grid__text(&g);
+	cr_assert_str_eq(before, after);
+	/* keys work all the same */
+	made__type(t, &g, "2");
+	says("[2 allocs]");
+	made__type(t, &g, "1 ");
+	says("7.0 GiB");
+	says_not("FROZEN");
+}
+
+Test(top, changes_count_from_the_baseline_of_the_snapshot)
+{
+	struct snapshot *s = made__sample(SAMPLE_SINGLE, 0);
+
+	begin(SAMPLE_SINGLE);
+	says("Δ since start");
+	says("+31.0 MiB");
+	cr_assert_eq(made__type(t, &g, "b"), TOP_BASELINE);
+	s->duration_ns += 5 * MADE_SECOND;
+	s->baseline = true;
+	s->baseline_ns = 30 * MADE_SECOND;
+	s->sites[0].since_baseline_bytes = 512 * 1024;
+	s->sites[1].since_baseline_bytes = -100;
+	top__update(t, s);
+	top__draw(t, &g);
+	says("Δ since 5.0s ago");
+	says("+512.0 KiB");
+	says("-100 B");
+}
+
+Test(top, writes_where_it_is_told)
+{
+	begin(SAMPLE_SINGLE);
+	made__type(t, &g, "o");
+	says("write to: redis-server-1432-20261114-235902.json");
+	key(TOP_KEY_TAB);
+	says("-235902.txt");
+	key(TOP_KEY_TAB);
+	says("-235902.folded");
+	cr_assert_eq(made__type(t, &g, "\n"), TOP_WRITE);
+	cr_assert_str_eq(top__path(t), "redis-server-1432-20261114-235902.folded");
+	made__type(t, &g, "o");
+	key('U' - '@');
+	made__type(t, &g, "é/x.jsonq");
+	key(TOP_KEY_BACKSPACE);
+	key(TOP_KEY_HOME);
+	key(TOP_KEY_DELETE);
+	key('A');
+	says("write to: A");
+	key(TOP_KEY_ESC);
+	says_not("write to");
+	cr_assert_str_eq(top__path(t), "redis-server-1432-20261114-235902.folded");
+}
+
+Test(top, plus_and_minus_change_the_interval)
+{
+	begin(SAMPLE_SINGLE);
+	cr_assert_eq(made__type(t, &g, "+"), TOP_INTERVAL);
+	cr_assert_eq(top__interval_ns(t), 2 * MADE_SECOND);
+	for (int i = 0; i < 12; i++)
+		made__type(t, &g, "+");
+	cr_assert_eq(top__interval_ns(t), 60 * MADE_SECOND);
+	for (int i = 0; i < 12; i++)
+		made__type(t, &g, "-");
+	cr_assert_eq(top__interval_ns(t), MADE_SECOND / 4);
+}
+
+Test(top, messages_have_a_line_of_their_own)
+{
+	begin(SAMPLE_SINGLE);
+	top__say(t, "something\nhappened");
+	top__draw(t, &g);
+	cr_assert_str_eq(row(22), "something happened");
+	top__progress(t, "reading");
+	top__draw(t, &g);
+	cr_assert_str_eq(row(22), "reading");
+	top__progress(t, NULL);
+	key('j');
+	cr_assert_str_eq(row(22), "");
+	top__all_ended(t);
+	top__draw(t, &g);
+	says("has ended");
+	says("raxGenericInsert");
+}
+
+Test(top, losses_cannot_be_missed)
+{
+	int at;
+
+	begin(SAMPLE_SINGLE | SAMPLE_LOSSES);
+	at = made__row_of(&g, "LOST: 1,204 blocks found no room");
+	cr_assert_eq(at, 3);
+	for (int col = 0; col < g.cols; col++)
+		cr_assert_eq(grid__cell(&g, at, col)->style, STYLE_LOSS);
+	cr_assert(strstr(row(2), "LOSSES 1,211"));
+}
+
+Test(top, every_key_of_the_help_does_something_somewhere)
+{
+	begin(SAMPLE_SINGLE);
+	made__type(t, &g, "?");
+	says("KEYS");
+	for (int i = 0; i < 40; i++)
+		key(TOP_KEY_DOWN);
+	says("end the trace");
+	key(TOP_KEY_ESC);
+	says("SITE");
+}
+
+Test(top, asks_for_the_names_it_shows_and_takes_them)
+{
+	struct snapshot *named = sample__new(SAMPLE_SINGLE), *s;
+	const uint32_t *wanted;
+	size_t n;
+
+	begin(SAMPLE_SINGLE | SAMPLE_UNNAMED);
+	says("redis-server+0x8a4f0");
+	n = top__wanted(t, &wanted);
+	cr_assert_gt(n, 0);
+	s = top__shown(t);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < i; k++)
+			cr_assert_neq(wanted[i], wanted[k], "each once");
+		s->places[wanted[i]] = named->places[wanted[i]];
+	}
+	top__named(t);
+	top__draw(t, &g);
+	says("raxGenericInsert");
+	cr_assert_eq(top__wanted(t, &wanted), 0);
+	snapshot__free(named);
+}
+
+/* Numbers that are always the same, and never look it. */
+static uint32_t chance(uint32_t below)
+{
+	static uint64_t x = 88172645463325252ull;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return (uint32_t)(x >> 11) % below;
+}
+
+static const int any_key[] = {
+	'1', '2', '3', '4', '5', '6', 's', 'S', 'r', 't', 'c', 'm', 'n', 'p', '*', ' ', '/', 'a', 'x', '.', '(', 'o', 'b', '+', '-', '?',
+	TOP_KEY_ENTER, TOP_KEY_ESC, TOP_KEY_UP, TOP_KEY_DOWN, TOP_KEY_LEFT, TOP_KEY_RIGHT, TOP_KEY_PAGE_UP, TOP_KEY_PAGE_DOWN,
+	TOP_KEY_HOME, TOP_KEY_END, TOP_KEY_BACKSPACE, TOP_KEY_DELETE, TOP_KEY_TAB, 0x6f22, 0x301, 7,
+};
+
+Test(top, no_size_and_no_key_breaks_a_row)
+{
+	begin(SAMPLE_LOSSES);
+	for (int i = 0; i < 6000; i++) {
+		if (!chance(3))
+			grid__resize(&g, 10 + (int)chance(91), 60 + (int)chance(241));
+		/* beyond what is promised, nothing is written where it should not be */
+		if (!chance(50))
+			grid__resize(&g, 1 + (int)chance(12), 1 + (int)chance(70));
+		if (!chance(10)) {
+			static const unsigned int kinds[] = { 0, SAMPLE_SINGLE, SAMPLE_LOSSES, SAMPLE_UNNAMED, SAMPLE_EMPTY, SAMPLE_ESTIMATED };
+			struct snapshot *s = made__sample(kinds[chance(ARRAY_SIZE(kinds))], 0);
+
+			s->duration_ns += i * MADE_SECOND;
+			top__update(t, s);
+		}
+		if (chance(5))
+			top__key(t, any_key[chance(ARRAY_SIZE(any_key))]);
+		else
+			top__mouse(t, chance(3), (int)chance(g.rows), (int)chance(g.cols));
+		top__draw(t, &g);
+		cr_assert_eq(grid__broken_row(&g), -1, "step %d, %dx%d", i, g.cols, g.rows);
+	}
+}
+
+Test(top, hostile_names_only_look_odd)
+{
+	static const struct line lines[] = {
+		{ "\033[2J\033[H漢字ｅ\u0301\u202eevil", "\n/tmp/\r.c", 1, false },
+		{ "(((((<<<<<<>>>", "a", 0, false },
+		{ "", "", 0, false },
+	};
+	struct snapshot *s = made__sample(0, 0);
+
+	begin(0);
+	for (size_t i = 0; i < s->n_places; i++) {
+		s->places[i].lines = &lines[i % 3];
+		s->places[i].n_lines = 1;
+	}
+	((struct snap_process *)s->processes)[0].comm = "\033]0;title\a漢";
+	s->duration_ns += MADE_SECOND;
+	top__update(t, s);
+	for (const char *k = "123456t*c\033\n/x\n\033?"; *k; k++) {
+		key(*k);
+		cr_assert_eq(grid__broken_row(&g), -1, "%c", *k);
+	}
+}
+
+/* Two and a half thousand sites that come and go: an hour of seconds. */
+static struct snapshot *an_update(unsigned int at)
+{
+	struct snapshot *s = made__sample(0, 0);
+	size_t n = 200 + at % 100;
+	struct snap_site *sites = snapshot__alloc(s, n, sizeof(*sites));
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t *stack = snapshot__alloc(s, 6, sizeof(*stack));
+
+		sites[i] = s->sites[i % s->n_sites];
+		for (size_t k = 0; k < 6; k++)
+			stack[k] = (uint32_t)((i * 7 + k * 3 + at / 60) % s->n_places);
+		sites[i].stack = stack;
+		sites[i].n_stack = 6;
+		sites[i].c.live_bytes += at * (i % 50);
+		sites[i].c.alloc_calls += at * i;
+	}
+	s->sites = sites;
+	s->n_sites = n;
+	s->duration_ns += at * MADE_SECOND;
+	return s;
+}
+
+Test(top, an_hour_of_updates_leaves_nothing_behind, .timeout = 600)
+{
+	static const char keys[] = "123456t1\n\0331";
+	size_t settled = 0;
+
+	begin(0);
+	for (unsigned int i = 0; i < 3600; i++) {
+		top__update(t, an_update(i));
+		key((unsigned char)keys[i / 7 % (sizeof(keys) - 1)]);
+		cr_assert_eq(grid__broken_row(&g), -1);
+		if (i == 600)
+			settled = mallinfo2().uordblks;
+	}
+	/* sanitizers have no such count: they tell at the end what was never freed */
+	cr_assert_leq(mallinfo2().uordblks, settled + 256 * 1024);
+}
