@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * The live view in a terminal: a person's keys are sent through tmux, and what
+ * is on the screen is read. A key that came to nothing shows as a text that does
+ * not come: each has a limit of its own.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lt.h"
+
+#define COME_S patience_s(20)
+#define LOOK_MS 40	/* between two looks at the screen */
+
+struct screen {
+	struct fx fx;
+	char socket[192];
+};
+
+/* What tmux says to a command; arguments end with NULL. */
+static char *tmux(struct test *t, const struct screen *s, const char *arg, ...)
+{
+	struct spawn how = { .argv = { "/usr/bin/tmux", "-S", s->socket, "-f", "/dev/null", arg }, .env = { "LC_ALL=C.UTF-8", "TERM=xterm-256color" } };
+	struct child c;
+	va_list ap;
+
+	va_start(ap, arg);
+	for (unsigned int n = 6; n < 60 && (how.argv[n] = va_arg(ap, const char *)); n++)
+		;
+	va_end(ap);
+	child__start(t, &c, &how);
+	must(t, !child__wait(t, &c), "tmux %s: %s", arg, c.errs.s);
+	return c.outs.s;
+}
+
+static void keys(struct test *t, struct screen *s, const char *a)
+{
+	tmux(t, s, "send-keys", a, NULL);
+}
+
+static void type(struct test *t, struct screen *s, const char *text)
+{
+	tmux(t, s, "send-keys", "-l", text, NULL);
+}
+
+static char *look(struct test *t, struct screen *s)
+{
+	return tmux(t, s, "capture-pane", "-p", NULL);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* All of these are on the screen at once, before the limit is over. A leading '!': it is not there. */
+static void comes(struct test *t, struct screen *s, const char *text, ...)
+{
+	uint64_t until = now_ms() + COME_S * 1000ull;
+	const char *missing = NULL;
+	char *seen;
+
+	do {
+		const char *want = text;
+		va_list ap;
+
+		seen = look(t, s);
+		missing = NULL;
+		va_start(ap, text);
+		for (; want && !missing; want = va_arg(ap, const char *))
+			if (*want == '!' ? !!strstr(seen, want + 1) : !strstr(seen, want))
+				missing = want;
+		va_end(ap);
+		if (!missing)
+			break;
+		free(seen);
+		seen = NULL;
+		poll(NULL, 0, LOOK_MS);
+	} while (now_ms() < until);
+	if (!seen)
+		seen = look(t, s);
+	must(t, !missing, "did not come: %s. The screen is:\n%s", missing, seen);
+	want(t, true, "%s came", text);
+	free(seen);
+}
+
+#define COMES(...) comes(t, &s, __VA_ARGS__, NULL)
+
+/* A shell line in a terminal of this size. */
+static void begin_shell(struct test *t, struct screen *s, const char *cols, const char *rows, const char *line)
+{
+	static unsigned int n;
+
+	/* a server that was told to go may still be there */
+	snprintf(s->socket, sizeof(s->socket), "%s/tmux-%u", t->dir, n++);
+	if (access("/usr/bin/tmux", X_OK))
+		skip(t, "there is no tmux");
+	tmux(t, s, "new-session", "-d", "-x", cols, "-y", rows, line, NULL);
+}
+
+/* malloctrace over the fixture, then its exit status, in a terminal that stays. */
+static void begin(struct test *t, struct screen *s, const char *cols, const char *rows, const char *env, const char *more)
+{
+	char line[2048];
+
+	fx__start(t, &s->fx, "screen", NULL);
+	snprintf(line, sizeof(line), "cd %s; stty -a > before; %s %s -p %d %s; status=$?; stty -a > after; echo EXIT $status; exec cat", t->dir, env, lt_bin,
+		 (int)s->fx.c.pid, more);
+	begin_shell(t, s, cols, rows, line);
+	/* what is allocated from now on is seen */
+	comes(t, s, strstr(env, "dumb") ? "attached" : "losses none", NULL);
+}
+
+static void end(struct test *t, struct screen *s)
+{
+	size_t n;
+	char *before = read_all(in_dir(t, "before"), &n), *after = read_all(in_dir(t, "after"), &n);
+	/* behind its size */
+	const char *was = before ? strstr(before, "intr") : NULL, *is = after ? strstr(after, "intr") : NULL;
+
+	want(t, was && is && !strcmp(was, is), "the terminal is as it was: %s, now %s", before, after);
+	tmux(t, s, "kill-server", NULL);
+	free(before);
+	free(after);
+}
+
+TEST(top_keys)
+{
+	struct screen s = {};
+	char *seen;
+	json_t *j;
+
+	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8", "");
+	COMES("[1 leaks]", "screen (", "losses none", "nothing allocated while traced is live");
+	fx__go(t, &s.fx);
+	/* 100 x 1,000 and 10 x 5,000 bytes; the wrapper is not what is told */
+	COMES("97.7 KiB", "+97.7 KiB", " 100 ", "leak_here", "48.8 KiB", "漢字の山", "screen.c:", "!xmalloc", "!churn");
+	seen = tmux(t, &s, "capture-pane", "-pe", NULL);
+	want(t, strstr(seen, "38;5;"), "256 colours: %s", seen);
+	free(seen);
+	keys(t, &s, "2");
+	COMES("[2 allocs]", "CALLS/s", "churn", "100%");
+	keys(t, &s, "3");
+	COMES("[3 peak]", "AT PEAK", "leak_here");
+	keys(t, &s, "4");
+	COMES("[4 processes]", "146.5 KiB");
+	keys(t, &s, "5");
+	COMES("[5 threads]", "THREAD");
+	keys(t, &s, "6");
+	COMES("[6 sizes]", "FREED AFTER", "below");
+	keys(t, &s, "Tab");
+	COMES("[1 leaks]");
+	keys(t, &s, "s");
+	COMES("by delta ↓");
+	keys(t, &s, "S");
+	keys(t, &s, "r");
+	COMES("by live ↑");
+	keys(t, &s, "r");
+	keys(t, &s, "Enter");
+	COMES("xmalloc", "leak_here", "serve", "main", "each of 1000 B", "by malloc");
+	keys(t, &s, "n");
+	COMES("each of 4.9 KiB");
+	keys(t, &s, "Escape");
+	COMES("SITE");
+	keys(t, &s, "t");
+	COMES("[tree]", "▾ main", "callers first");
+	keys(t, &s, "c");
+	COMES("callees first");
+	keys(t, &s, "m");
+	COMES("live-blocks");
+	keys(t, &s, "t");
+	keys(t, &s, "/");
+	type(t, &s, "漢");
+	COMES("filter: 漢", "漢字の山", "!leak_here");
+	keys(t, &s, "Enter");
+	COMES("/漢", "!filter:");
+	keys(t, &s, "Escape");
+	COMES("leak_here");
+	keys(t, &s, "?");
+	COMES("KEYS", "the next view");
+	keys(t, &s, "?");
+	keys(t, &s, "+");
+	COMES("An update every 2.0s.");
+	keys(t, &s, "-");
+	COMES("An update every 1.0s.");
+	keys(t, &s, "b");
+	COMES("ago ─", " 0 B");
+	fx__go(t, &s.fx);
+	/* Δ counts from the baseline, live bytes from the start */
+	COMES("195.3 KiB", "+97.7 KiB");
+	type(t, &s, " ");
+	COMES("FROZEN");
+	fx__go(t, &s.fx);
+	COMES("195.3 KiB", "FROZEN");
+	type(t, &s, " ");
+	COMES("293.0 KiB", "!FROZEN");
+	keys(t, &s, "o");
+	COMES("write to: screen-");
+	keys(t, &s, "C-u");
+	type(t, &s, "x.json");
+	keys(t, &s, "Enter");
+	COMES("x.json is written.");
+	j = load_json(t, in_dir(t, "x.json"));
+	want_invariants(t, j);
+	want_ledger(t, j, process_of(t, j, s.fx.c.pid, 0), &s.fx.led, LED_TOTALS);
+	json_decref(j);
+	keys(t, &s, "o");
+	COMES("write to: ");
+	keys(t, &s, "C-u");
+	type(t, &s, "x.nosuchformat");
+	keys(t, &s, "Enter");
+	COMES("want a name that ends in");
+	keys(t, &s, "q");
+	/* the final report, on the normal screen, and what was said meanwhile */
+	COMES("ALLOCATIONS by calls", "EXIT 0", "!q quit");
+	end(t, &s);
+	fx__quit(t, &s.fx);
+}
+
+/* Who looks at a small or a large window sees whole rows; sizes change while figures do. */
+TEST(top_resize)
+{
+	static const char *const sizes[][2] = { { "60", "10" }, { "300", "100" }, { "61", "11" }, { "80", "24" }, { "200", "50" }, { "97", "13" }, { "60", "10" } };
+	struct screen s = {};
+
+	begin(t, &s, "100", "30", "LC_ALL=C.UTF-8", "");
+	fx__go(t, &s.fx);
+	COMES("leak_here");
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		char *seen;
+		size_t lines = 0;
+
+		tmux(t, &s, "resize-window", "-x", sizes[i][0], "-y", sizes[i][1], NULL);
+		fx__go(t, &s.fx);
+		COMES("leak_here", "q quit", "losses none", "screen (");
+		seen = look(t, &s);
+		for (const char *p = seen; *p; p++)
+			lines += *p == '\n';
+		want_eq(t, "lines", strtoull(sizes[i][1], NULL, 10), lines);
+		free(seen);
+	}
+	keys(t, &s, "q");
+	COMES("EXIT 0");
+	end(t, &s);
+	fx__quit(t, &s.fx);
+}
+
+TEST(top_target_ends)
+{
+	struct screen s = {};
+
+	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8", "");
+	fx__go(t, &s.fx);
+	COMES("97.7 KiB", "leak_here");
+	fx__quit(t, &s.fx);
+	/* the tables stay, and can be walked through */
+	COMES("has ended", "97.7 KiB", "leak_here");
+	keys(t, &s, "Enter");
+	COMES("xmalloc", "serve");
+	keys(t, &s, "q");
+	COMES("EXIT 0", "ALLOCATIONS by calls");
+	end(t, &s);
+}
+
+/* The process that the shell of the terminal waits for. */
+static pid_t malloctrace_in(struct test *t, struct screen *s)
+{
+	char *pane = tmux(t, s, "display-message", "-p", "#{pane_pid}", NULL), *path, *list;
+	pid_t pid;
+	size_t n;
+
+	must(t, asprintf(&path, "/proc/%d/task/%d/children", atoi(pane), atoi(pane)) > 0, "no memory");
+	list = read_all(path, &n);
+	must(t, list && atoi(list) > 0, "no process below that of the terminal: %s", path);
+	pid = atoi(list);
+	free(list);
+	free(path);
+	free(pane);
+	return pid;
+}
+
+/* Whatever ends malloctrace, the terminal is as before. */
+TEST(top_killed)
+{
+	static const struct {
+		int sig;
+		const char *status;
+	} ways[] = { { SIGSEGV, "EXIT 139" }, { SIGABRT, "EXIT 134" }, { SIGQUIT, "EXIT 131" }, { SIGTERM, "EXIT 0" }, { SIGINT, "EXIT 0" }, { SIGHUP, "EXIT 0" } };
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		struct screen s = {};
+		char *other;
+
+		begin(t, &s, "120", "40", "LC_ALL=C.UTF-8", "");
+		fx__go(t, &s.fx);
+		COMES("leak_here");
+		must(t, !kill(malloctrace_in(t, &s), ways[i].sig), "kill: %s", strerror(errno));
+		COMES(ways[i].status, "!q quit");
+		other = tmux(t, &s, "display-message", "-p", "#{alternate_on}#{mouse_any_flag}#{cursor_flag}", NULL);
+		want(t, !strcmp(other, "001\n"), "after signal %d: another screen, mouse, cursor: %s", ways[i].sig, other);
+		free(other);
+		end(t, &s);
+		fx__quit(t, &s.fx);
+	}
+}
+
+TEST(top_stopped)
+{
+	struct screen s = {};
+	char line[512], *other;
+
+	fx__start(t, &s.fx, "screen", NULL);
+	begin_shell(t, &s, "120", "40", "env PS1='prompt> ' bash --norc --noprofile");
+	COMES("prompt>");
+	snprintf(line, sizeof(line), "LC_ALL=C.UTF-8 %s -p %d", lt_bin, (int)s.fx.c.pid);
+	type(t, &s, line);
+	keys(t, &s, "Enter");
+	COMES("[1 leaks]");
+	fx__go(t, &s.fx);
+	COMES("leak_here");
+	keys(t, &s, "C-z");
+	COMES("Stopped", "prompt>", "!q quit");
+	other = tmux(t, &s, "display-message", "-p", "#{alternate_on}", NULL);
+	want(t, !strcmp(other, "0\n"), "another screen: %s", other);
+	free(other);
+	/* counted while it stood still */
+	fx__go(t, &s.fx);
+	type(t, &s, "fg");
+	keys(t, &s, "Enter");
+	COMES("[1 leaks]", "195.3 KiB", "q quit");
+	keys(t, &s, "q");
+	COMES("ALLOCATIONS by calls", "prompt>");
+	tmux(t, &s, "kill-server", NULL);
+	fx__quit(t, &s.fx);
+}
+
+/* Terminals that can do less, and what a person asks for. */
+TEST(top_plain)
+{
+	struct screen s = {}, c = {}, d = {};
+	char *seen;
+
+	begin(t, &s, "100", "30", "NO_COLOR=1 LC_ALL=C.UTF-8", "");
+	fx__go(t, &s.fx);
+	COMES("leak_here");
+	seen = tmux(t, &s, "capture-pane", "-pe", NULL);
+	for (const char *p = seen; (p = strstr(p, "\033[3")); p++)
+		want(t, p[3] == '9', "no colours with NO_COLOR: %s", seen);
+	free(seen);
+	keys(t, &s, "q");
+	COMES("EXIT 0");
+	end(t, &s);
+	fx__quit(t, &s.fx);
+
+	begin(t, &c, "100", "30", "LC_ALL=C", "");
+	fx__go(t, &c.fx);
+	comes(t, &c, "leak_here", "-[1 leaks]-", NULL);
+	seen = look(t, &c);
+	for (const char *p = seen; *p; p++)
+		if (!isascii((unsigned char)*p)) {
+			want(t, false, "more than ASCII: %s", seen);
+			break;
+		}
+	free(seen);
+	keys(t, &c, "q");
+	comes(t, &c, "EXIT 0", NULL);
+	end(t, &c);
+	fx__quit(t, &c.fx);
+
+	begin(t, &d, "100", "30", "TERM=dumb", "");
+	comes(t, &d, "a report comes at the end", NULL);
+	fx__go(t, &d.fx);
+	keys(t, &d, "C-c");
+	comes(t, &d, "leak_here", "EXIT 0", NULL);
+	end(t, &d);
+	fx__quit(t, &d.fx);
+}
