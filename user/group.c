@@ -7,6 +7,7 @@
 #include <fnmatch.h>
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "group.h"
 
@@ -122,6 +123,33 @@ no_memory:
 	return -ENOMEM;
 }
 
+/* A name that is mistyped would select nobody, for ever and in silence. Where no hierarchy can be seen, nobody knows. */
+static bool may_exist(const struct group_cgroup *c, const char *mounts)
+{
+	_cleanup_free_ char *text = strdup(mounts);
+	bool seen = false, found = false;
+	char *save = NULL;
+
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found; line = strtok_r(NULL, "\n", &save)) {
+		_cleanup_free_ char *hierarchy = NULL, *dir = NULL;
+		const char *root;
+		struct mount m;
+
+		if (!parse_mount(line, &m))
+			continue;
+		root = strcmp(m.root, "/") ? m.root : "";
+		hierarchy = hierarchy_of(&m);
+		if (!hierarchy || (c->hierarchy && strcmp(c->hierarchy, hierarchy)) || !is_below(c->path, root) ||
+		    asprintf(&dir, "%s%s", m.point, c->path + strlen(root)) < 0) {
+			dir = NULL;
+			continue;
+		}
+		seen = true;
+		found = !access(dir, F_OK);
+	}
+	return found || !seen;
+}
+
 static int add_cgroup(struct group *g, const char *arg, const char *mounts, struct err *e)
 {
 	struct group_cgroup *slot = vec_push(&g->cgroups);
@@ -131,7 +159,9 @@ static int add_cgroup(struct group *g, const char *arg, const char *mounts, stru
 
 	if (err && slot)
 		g->cgroups.n--;
-	return err ? err_set(e, err, "out of memory") : 0;
+	if (err)
+		return err_set(e, err, "out of memory");
+	return may_exist(slot, mounts) ? 0 : err_set(e, -ENOENT, "--cgroup %s: there is no such cgroup (see /proc/PID/cgroup)", arg);
 }
 
 static bool is_member(const struct group_cgroup *want, const char *text)

@@ -149,15 +149,15 @@ static struct image *last_image(const struct machine *m, pid_t pid)
 
 /* ---- who is wanted */
 
-/* selected: who forked it, or it itself under its former name, is traced. */
-static bool is_wanted(const struct machine *m, pid_t pid, const char *comm, bool selected)
+/* selected: who forked it, or it itself under its former name, is traced. ppid 0: not known. */
+static bool is_wanted(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected)
 {
 	_cleanup_free_ char *cgroups = NULL;
 
 	if (!group__selects(m->group) || (m->group->follow && selected))
 		return true;
-	/* one that is gone already was where its parent is */
-	if (m->group->cgroups.n && process__cgroups(pid, &cgroups))
+	/* one that is gone already was where it was when it was selected, or where its parent is */
+	if (m->group->cgroups.n && process__cgroups(pid, &cgroups) && (selected || !ppid || process__cgroups(ppid, &cgroups)))
 		return selected && group__wants(&(struct group){ .adopt = MT_ADOPT_ALL, .comms = m->group->comms }, comm, NULL);
 	return group__wants(m->group, comm, cgroups);
 }
@@ -168,7 +168,7 @@ static bool is_wanted_event(const struct machine *m, const struct mt_event *ev, 
 
 	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
 	clean_name(comm);
-	return is_wanted(m, ev->pid, comm, selected);
+	return is_wanted(m, ev->pid, ev->ppid, comm, selected);
 }
 
 bool machine__wants(const struct group *g, pid_t pid)
@@ -177,7 +177,7 @@ bool machine__wants(const struct group *g, pid_t pid)
 	char comm[32];
 
 	process__thread_comm(pid, pid, comm);
-	return is_wanted(&m, pid, comm, false);
+	return is_wanted(&m, pid, 0, comm, false);
 }
 
 /* ---- those that are there */
@@ -319,6 +319,8 @@ char *machine__attached(const struct machine *m)
 	}
 	slash = first ? strrchr(first, '/') : NULL;
 	first = slash ? slash + 1 : first ? first : "no allocator yet";
+	if (!m->t->n_live)
+		return asprintf(&text, "no process yet, and to each that comes and is meant: %s", first) < 0 ? NULL : text;
 	if (asprintf(&text, n_files < 2 ? "%zu process%s: %s" : "%zu process%s: %s and %zu other file%s", m->t->n_live,
 		     m->t->n_live == 1 ? "" : "es", first, n_files - 1, n_files == 2 ? "" : "s") < 0)
 		return NULL;

@@ -360,6 +360,10 @@ int tracees__attach(struct tracees *t, struct err *e)
 		err = kernel__add_process(t->kernel, p->process.pid, &proc, e);
 		if (!err)
 			err = tracee__set_proc(t, p, proc, e);
+		/* the kernel knows whose a probe is by the memory of the first thread */
+		if (!err && !t->everyone && p->process.is_headless)
+			err = err_set(e, -EINVAL, "the first thread of '%s' (%d) has ended, and it cannot be probed alone: malloctrace -f -p %d can",
+				      p->process.comm, (int)p->process.pid, (int)p->process.pid);
 		/* a program of our own has its entry point probed for itself alone */
 		if (!err && (!t->everyone || p->own))
 			err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);

@@ -4,7 +4,7 @@
  * leaves a ledger of its own behind, and the report must equal all of them. The machine has
  * other processes, which -a traces, too: of its reports only the fixture's own processes are looked at.
  */
-#include "lt.h"
+#include "group.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,9 +19,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Everybody's stacks would be a report of hundreds of megabytes. */
-#define SHORT "--json", "--depth", "8", "--no-inlines", "--no-source"
 
 /* Sites of others would be looked through again and again. */
 static void drop_others(struct test *t, json_t *root)
@@ -41,7 +38,7 @@ static void drop_others(struct test *t, json_t *root)
 	free(is_mine);
 }
 
-static json_t *stop(struct test *t, struct mt *m, int sig)
+json_t *stop_group(struct test *t, struct mt *m, int sig)
 {
 	json_error_t e;
 	json_t *root;
@@ -58,8 +55,7 @@ static json_t *stop(struct test *t, struct mt *m, int sig)
 	return root;
 }
 
-/* Every ledger in dir, NAME being PID.LIFE: that life of that pid has it in the report. */
-static unsigned int want_ledgers(struct test *t, json_t *root, const char *dir, unsigned int checks)
+unsigned int want_ledgers(struct test *t, json_t *root, const char *dir, unsigned int checks)
 {
 	DIR *d = opendir(dir);
 	struct dirent *entry;
@@ -90,7 +86,7 @@ static unsigned int want_ledgers(struct test *t, json_t *root, const char *dir, 
 	return n;
 }
 
-static uint64_t lives_of(struct test *t, json_t *root, pid_t pid)
+uint64_t lives_of(struct test *t, json_t *root, pid_t pid)
 {
 	uint64_t n = 0;
 	json_t *p;
@@ -101,7 +97,7 @@ static uint64_t lives_of(struct test *t, json_t *root, pid_t pid)
 	return n;
 }
 
-static const char *ledgers(struct test *t)
+const char *ledgers(struct test *t)
 {
 	const char *dir = in_dir(t, "ledgers");
 
@@ -269,7 +265,7 @@ TEST_LIMIT(all_now_and_later, 180)
 	fx__start(t, &later, "group", dir, "fork", "5", NULL);
 	fx__go(t, &later);
 	fx__quit(t, &later);
-	root = stop(t, &m, SIGINT);
+	root = stop_group(t, &m, SIGINT);
 	want_ledger(t, root, process_of(t, root, now.c.pid, 0), &now.led, LED_ALL);
 	/* the first life of the later one is that of its fork from here */
 	p = process_of(t, root, later.c.pid, 1);
@@ -287,8 +283,10 @@ TEST_LIMIT(all_short_lives, 180)
 	const char *dir = ledgers(t);
 	struct mt m;
 	json_t *root;
-	struct fx f;
+	struct fx f, before;
 
+	/* somebody has libc mapped when the trace begins: it is probed from the start */
+	fx__start(t, &before, "group", t->dir, "hold", NULL);
 	mt__start(t, &m, "-a", SHORT, NULL);
 	mt__wait_attached(t, &m);
 	fx__start(t, &f, "group", dir, "spawn", "10", NULL);
@@ -296,7 +294,8 @@ TEST_LIMIT(all_short_lives, 180)
 	fx__quit(t, &f);
 	/* the first one is the second life of its pid, forked from here */
 	must(t, !rename(in_dir(t, "ledgers/%d.0", f.c.pid), in_dir(t, "ledgers/%d.1", f.c.pid)), "rename");
-	root = stop(t, &m, SIGINT);
+	root = stop_group(t, &m, SIGINT);
+	fx__quit(t, &before);
 	want_eq(t, "ledgers", 21, want_ledgers(t, root, dir, LED_ALL));
 }
 
@@ -351,7 +350,7 @@ TEST_LIMIT(all_late_file, 180)
 	fx__go(t, &f);
 	fx__quit(t, &f);
 	must(t, !rename(in_dir(t, "ledgers/%d.0", f.c.pid), in_dir(t, "ledgers/%d.1", f.c.pid)), "rename");
-	root = stop(t, &m, SIGINT);
+	root = stop_group(t, &m, SIGINT);
 	want_eq(t, "ledgers", 4, want_ledgers(t, root, dir, LED_ALL & ~LED_ONLY));
 	want(t, ju64(t, process_of(t, root, f.c.pid, 1), "unseen_ns") > 0, "unseen_ns, wanted more than 0");
 }
@@ -402,7 +401,7 @@ TEST_LIMIT(all_overlays, 180)
 		fx__quit(t, &f[i]);
 		must(t, !rename(in_dir(t, "ledgers/%d.0", f[i].c.pid), in_dir(t, "ledgers/%d.1", f[i].c.pid)), "rename");
 	}
-	root = stop(t, &m, SIGINT);
+	root = stop_group(t, &m, SIGINT);
 	want_eq(t, "ledgers", 8, want_ledgers(t, root, dir, LED_ALL & ~LED_ONLY));
 	want_eq(t, "files of the containers that are probed", 1, probes_in(root, "/container-"));
 	/* the same where both are there already, and known by the numbers that they see */
@@ -415,7 +414,7 @@ TEST_LIMIT(all_overlays, 180)
 	mt__wait_attached(t, &m);
 	for (int i = 0; i < 2; i++)
 		fx__go(t, &f[i]);
-	root = stop(t, &m, SIGINT);
+	root = stop_group(t, &m, SIGINT);
 	for (int i = 0; i < 2; i++) {
 		want_ledger(t, root, process_of(t, root, f[i].c.pid, 0), &f[i].led, LED_ALL);
 		fx__quit(t, &f[i]);
@@ -454,7 +453,7 @@ TEST_LIMIT(all_file_written_to, 180)
 	fx__go(t, &f);
 	child__wait_err(t, &m.c, "malloctrace: libpre.so", "was probed", 60);
 	fx__go(t, &f);
-	root = stop(t, &m, SIGINT);
+	root = stop_group(t, &m, SIGINT);
 	want(t, strstr(m.c.errs.s, "was written to") != NULL, "a line about it, wanted on stderr: %.600s", m.c.errs.s);
 	want_ledger(t, root, process_of(t, root, f.c.pid, (unsigned int)lives_of(t, root, f.c.pid) - 1), &f.led, LED_ALL & ~LED_ONLY);
 	free(bytes);
@@ -482,7 +481,7 @@ TEST_LIMIT(all_deleted_file, 180)
 	fx__go(t, &f);
 	fx__quit(t, &f);
 	child__wait_err(t, &m.c, "malloctrace: ", "gone is deleted, and nobody maps it", 60);
-	root = stop(t, &m, SIGINT);
+	root = stop_group(t, &m, SIGINT);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 1), &f.led, LED_ALL & ~LED_ONLY);
 	want_eq(t, "files named so in the list of probes", 1, probes_in(root, "/gone"));
 }
@@ -502,7 +501,7 @@ TEST_LIMIT(all_pid_namespace, 180)
 	mt__wait_attached(t, &m);
 	fx__start_as(t, &f, &s);
 	fx__go(t, &f);
-	root = stop(t, &m, SIGINT);
+	root = stop_group(t, &m, SIGINT);
 	json_array_foreach(jget(root, "processes"), i, p) {
 		if (!strstr(jstr(p, "exe"), "/group") || json_integer_value(jget(p, "container_pid")) != 1)
 			continue;
@@ -547,7 +546,7 @@ TEST_LIMIT(all_dlopen, 180)
 	child__wait_err(t, &m.c, "malloctrace: libjemalloc.so.2", "was probed", 60);
 	fx__go(t, &f);
 	fx__quit(t, &f);
-	root = stop(t, &m, SIGINT);
+	root = stop_group(t, &m, SIGINT);
 	want_eq(t, "ledgers", 1, want_ledgers(t, root, dir, LED_ALL & ~LED_ONLY));
 	want(t, ju64(t, process_of(t, root, f.c.pid, 0), "unseen_ns") > 0, "unseen_ns, wanted more than 0");
 }
@@ -570,7 +569,7 @@ TEST_LIMIT(all_zombies, 180)
 	fx__go(t, &killed);
 	child__kill(t, &killed.c, SIGKILL);
 	must(t, !waitid(P_PID, (id_t)killed.c.pid, &info, WEXITED | WNOWAIT), "waitid: %s", strerror(errno));
-	root = stop(t, &m, SIGINT);
+	root = stop_group(t, &m, SIGINT);
 	want_eq(t, "lives of a zombie", 0, lives_of(t, root, gone.c.pid));
 	want_ledger(t, root, process_of(t, root, killed.c.pid, 0), &killed.led, LED_ALL);
 	want_bool(t, process_of(t, root, killed.c.pid, 0), "ended", true);
@@ -598,7 +597,7 @@ TEST_LIMIT(all_modes, 180)
 		else
 			fx__start(t, &f, "basic", "leak", "1000", NULL);
 		fx__go(t, &f);
-		root = stop(t, &m, SIGINT);
+		root = stop_group(t, &m, SIGINT);
 		want_ledger(t, root, process_of(t, root, f.c.pid, 1), &f.led, i == 0 ? LED_COUNT | LED_ONLY : i == 1 ? LED_ALL : LED_ALL & ~(LED_PEAK | LED_ONLY));
 		json_decref(root);
 		fx__quit(t, &f);
@@ -619,7 +618,7 @@ TEST_LIMIT(all_by_perf_events, 180)
 	fx__go(t, &f);
 	fx__quit(t, &f);
 	must(t, !rename(in_dir(t, "ledgers/%d.0", f.c.pid), in_dir(t, "ledgers/%d.1", f.c.pid)), "rename");
-	root = stop(t, &m, SIGINT);
+	root = stop_group(t, &m, SIGINT);
 	want_eq(t, "ledgers", 6, want_ledgers(t, root, dir, LED_ALL));
 }
 
@@ -708,7 +707,7 @@ static void write_pid(struct test *t, const char *cgroup, pid_t pid)
 	close(fd);
 }
 
-static int enter_cgroup(const void *arg)
+int enter_cgroup(const void *arg)
 {
 	char path[256];
 	int fd, ok;
@@ -720,30 +719,33 @@ static int enter_cgroup(const void *arg)
 	return !ok;
 }
 
-TEST(cgroup_now_and_later)
+const char *make_cgroup(struct test *t)
 {
 	/* hierarchies in which a group needs no settings */
 	static const char *const parents[] = { "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/freezer", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified",
 					       "/sys/fs/cgroup" };
-	const char *dir = ledgers(t);
-	char cgroup[128] = "";
+	static char cgroup[128];
+
+	for (size_t i = 0; i < sizeof(parents) / sizeof(*parents); i++) {
+		char path[160];
+
+		snprintf(cgroup, sizeof(cgroup), "%s/malloctrace-test-%d", parents[i], getpid());
+		snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+		if (!mkdir(cgroup, 0755) && !access(path, W_OK))
+			return cgroup;
+		rmdir(cgroup);
+	}
+	skip(t, "no cgroup can be made below /sys/fs/cgroup");
+}
+
+TEST(cgroup_now_and_later)
+{
+	const char *dir = ledgers(t), *cgroup = make_cgroup(t);
 	struct spawn s = { .argv = { fixture("group"), dir, "hold" }, .become = enter_cgroup, .become_arg = cgroup };
 	struct fx now, later, moved, other;
 	struct mt m;
 	json_t *root;
 
-	for (size_t i = 0; i < sizeof(parents) / sizeof(*parents) && !*cgroup; i++) {
-		char path[160];
-
-		snprintf(cgroup, sizeof(cgroup), "%s/malloctrace-test-%d", parents[i], getpid());
-		snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
-		if (mkdir(cgroup, 0755) || access(path, W_OK)) {
-			rmdir(cgroup);
-			*cgroup = 0;
-		}
-	}
-	if (!*cgroup)
-		skip(t, "no cgroup can be made below /sys/fs/cgroup");
 	fx__start_as(t, &now, &s);
 	fx__start(t, &moved, "group", dir, "hold", NULL);
 	fx__start(t, &other, "group", dir, "hold", NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns nothing but what it returns. All names leave here clean. */
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include <time.h>
 
 #include "target/process.h"
+#include "util/parse.h"
 #include "util/rights.h"
 #include "util/util.h"
 
@@ -25,6 +27,7 @@ struct stat_fields {
 	uint64_t flags, utime, stime, start_ticks;
 };
 
+#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 
 static int read_stat(pid_t pid, struct stat_fields *ret)
@@ -42,6 +45,36 @@ static int read_stat(pid_t pid, struct stat_fields *ret)
 		return -EINVAL;
 	*ret = (struct stat_fields){ state, ppid, flags, utime, stime, start };
 	return 0;
+}
+
+static bool has_ended(const struct stat_fields *s)
+{
+	return s->flags & PF_EXITING || s->state == 'Z' || s->state == 'X';
+}
+
+pid_t process__runner(pid_t pid)
+{
+	struct stat_fields s;
+	struct dirent *d;
+	pid_t found = 0;
+	char path[64];
+	DIR *tasks;
+
+	if (read_stat(pid, &s))
+		return 0;
+	if (!has_ended(&s))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && !found && (d = readdir(tasks))) {
+		uint64_t tid;
+
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &tid) && !read_stat(tid, &s) && !has_ended(&s))
+			found = tid;
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
 }
 
 static char *read_name(pid_t pid, const char *what)
@@ -100,13 +133,41 @@ void cgroup__recognise(const char *path, char **ret_container, char **ret_unit)
 	}
 }
 
+/*
+ * In version 1 a task that is about to end is in "/", as far as the kernel tells:
+ * whether it was so is asked afterwards.
+ */
+static int cgroups_of_task(pid_t tid, char **ret)
+{
+	_cleanup_free_ char *text = NULL;
+	struct stat_fields s;
+	int err = read_proc(tid, "cgroup", &text);
+
+	if (!err && (read_stat(tid, &s) || has_ended(&s)))
+		err = -ESRCH;
+	if (err)
+		return err;
+	*ret = text;
+	text = NULL;
+	return 0;
+}
+
+int process__cgroups(pid_t pid, char **ret)
+{
+	int err = cgroups_of_task(pid, ret);
+
+	if (err == -ESRCH)
+		pid = process__runner(pid);
+	return err == -ESRCH && pid ? cgroups_of_task(pid, ret) : err;
+}
+
 /* The unified hierarchy's path, or the one that systemd or the memory controller uses. */
 static char *read_cgroup(pid_t pid)
 {
 	_cleanup_free_ char *text = NULL;
 	char *line, *save = NULL, *found = NULL;
 
-	if (read_proc(pid, "cgroup", &text))
+	if (process__cgroups(pid, &text))
 		return NULL;
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
@@ -179,6 +240,7 @@ int process__look(pid_t pid, struct process *ret, struct err *e)
 	struct process p = { .pid = pid, .pidfd = -1 };
 	struct stat_fields stat;
 	int err = read_stat(pid, &stat);
+	pid_t tid = pid;
 
 	if (err == -ENOENT && kill(pid, 0) && errno == EPERM)
 		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
@@ -195,14 +257,18 @@ int process__look(pid_t pid, struct process *ret, struct err *e)
 		err = err_set(e, -EINVAL, "'%s' (%d) is a kernel thread: it has no allocator", p.comm, (int)pid);
 		goto fail;
 	}
-	if (stat.state == 'Z' || stat.state == 'X') {
+	if (has_ended(&stat)) {
+		tid = process__runner(pid);
+		p.is_headless = true;
+	}
+	if (!tid) {
 		err = err_set(e, -ESRCH, "'%s' (%d) has ended and waits for its parent (a zombie)", p.comm, (int)pid);
 		goto fail;
 	}
-	err = may_look(pid, &p, e);
+	err = may_look(tid, &p, e);
 	if (err)
 		goto fail;
-	p.exe = read_exe(pid);
+	p.exe = read_exe(tid);
 	p.cgroup = read_cgroup(pid);
 	if (p.cgroup)
 		cgroup__recognise(p.cgroup, &p.container, &p.unit);
@@ -238,7 +304,7 @@ bool process__has_memory(pid_t pid)
 {
 	struct stat_fields s;
 
-	return !read_stat(pid, &s) && !(s.flags & PF_KTHREAD) && s.state != 'Z' && s.state != 'X';
+	return !read_stat(pid, &s) && !(s.flags & PF_KTHREAD) && (!has_ended(&s) || process__runner(pid));
 }
 
 pid_t process__parent(pid_t pid)
@@ -252,7 +318,7 @@ bool process__is(pid_t pid, uint64_t start_ticks)
 {
 	struct stat_fields s;
 
-	return !read_stat(pid, &s) && s.start_ticks == start_ticks && s.state != 'Z' && s.state != 'X';
+	return !read_stat(pid, &s) && s.start_ticks == start_ticks && (!has_ended(&s) || process__runner(pid));
 }
 
 static char *copy(const char *s)
@@ -295,11 +361,6 @@ void process__read_cgroup(struct process *p)
 	cgroup__recognise(path, &p->container, &p->unit);
 }
 
-int process__cgroups(pid_t pid, char **ret)
-{
-	return read_proc(pid, "cgroup", ret);
-}
-
 int process__set_exe(struct process *p)
 {
 	free(p->exe);
@@ -321,11 +382,17 @@ void process__done(struct process *p)
 
 uint64_t process__rss_bytes(pid_t pid)
 {
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *text = NULL, *again = NULL;
 	unsigned long long pages;
 
 	if (read_proc(pid, "statm", &text) || sscanf(text, "%*u %llu", &pages) != 1)
 		return 0;
+	/* its first thread has no memory any more; others may */
+	if (!pages) {
+		pid = process__runner(pid);
+		if (!pid || read_proc(pid, "statm", &again) || sscanf(again, "%*u %llu", &pages) != 1)
+			return 0;
+	}
 	return pages * sysconf(_SC_PAGESIZE);
 }
 

@@ -18,6 +18,7 @@ struct process {
 	uint64_t start_ticks;	/* when it started, in clock ticks since boot: with the pid this names it for good */
 	pid_t ns_pid;		/* in its own pid namespace, if that is another one; else 0 */
 	uid_t uid;
+	bool is_headless;	/* its first thread has ended, others go on */
 	int pidfd;		/* owned; -1 if not opened */
 };
 
@@ -32,6 +33,11 @@ int process__look(pid_t pid, struct process *ret, struct err *e);
 /* Of a forked child: what its parent is, but for its pid and its age. */
 int process__copy(const struct process *from, pid_t pid, struct process *ret, struct err *e);
 void process__done(struct process *p);
+/*
+ * A thread of it that has not ended: pid, if that is one. Of a process whose first
+ * thread has ended, /proc tells most under the number of another one. 0: it has ended.
+ */
+pid_t process__runner(pid_t pid);
 /* Is it there, and neither a kernel thread nor a zombie? */
 bool process__has_memory(pid_t pid);
 pid_t process__parent(pid_t pid);	/* 0: none that can be seen */
@@ -40,7 +46,7 @@ bool process__is(pid_t pid, uint64_t start_ticks);
 /* What may change in a life. */
 void process__read_cgroup(struct process *p);
 int process__set_exe(struct process *p);
-/* The text of /proc/PID/cgroup; *ret is the caller's. */
+/* The text of /proc/PID/cgroup; *ret is the caller's. -ESRCH: it has ended, or is about to. */
 int process__cgroups(pid_t pid, char **ret);
 
 /* Small questions to a process that may have ended meanwhile: 0 then. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "target/jitmap.h"
+#include "target/process.h"
 #include "target/space.h"
 #include "util/util.h"
 
@@ -117,6 +118,11 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 	int err = maps__read(pid, &maps, e);
 
 	*ret_new = 0;
+	/* its first thread has ended */
+	if (!err && !maps.n) {
+		pid = process__runner(pid);
+		err = pid ? maps__read(pid, &maps, e) : 0;
+	}
 	if (err)
 		return err;
 	for (size_t i = 0; i < maps.n && s->n < MAX_RANGES; i++) {
@@ -158,9 +164,14 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 	*ret_new = false;
 	if (!m->exec || known(s, m) || s->n >= MAX_RANGES)
 		return 0;
-	if (m->ino)
-		objects__get(objects, pid, m, &obj, &why);
-	else if (!strcmp(m->path, "[vdso]"))
+	if (m->ino && objects__get(objects, pid, m, &obj, &why)) {
+		pid_t tid = process__runner(pid);
+
+		if (tid && tid != pid) {
+			err_done(&why);
+			objects__get(objects, tid, m, &obj, &why);
+		}
+	} else if (!m->ino && !strcmp(m->path, "[vdso]"))
 		obj = objects__known_image(objects, "[vdso]", m->end - m->start);
 	r = push(s, m, obj);
 	if (!r) {
