@@ -54,6 +54,7 @@ static void mount_all(bool bare)
 		{ "devtmpfs", "/dev", NULL, false },
 		{ "tmpfs", "/tmp", "mode=1777", false },
 		{ "tracefs", "/sys/kernel/tracing", NULL, false },
+		{ "cgroup2", "/sys/fs/cgroup", NULL, false },
 	};
 
 	for (unsigned int i = 0; i < N(mounts); i++) {
