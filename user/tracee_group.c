@@ -173,22 +173,57 @@ int tracees__probe_asked(struct tracees *t, struct err *e)
 	return err;
 }
 
+static int probe_object(struct tracees *t, struct object *obj, struct err *e)
+{
+	struct known_plan *k;
+
+	if (tracees__plan_of(t, obj, false, &k, NULL) || !k->plan.n_funcs || k->probed || k->refused)
+		return 0;
+	return probe(t, NULL, k, e);
+}
+
+/* A static malloctrace maps no library: the first of these that is there is what others most likely map. */
+static int probe_usual(struct tracees *t, struct err *e)
+{
+	static const char *const usual[] = {
+		"/lib/aarch64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6",
+		"/lib/ld-musl-aarch64.so.1", "/lib/ld-musl-x86_64.so.1",
+	};
+	bool found = false;
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(usual) && !err && !found; i++) {
+		struct object *obj;
+
+		if (access(usual[i], R_OK) || objects__get_path(t->objects, usual[i], &obj, NULL))
+			continue;
+		err = probe_object(t, obj, e);
+		found = !err && tracees__known_plan(t, obj) && tracees__known_plan(t, obj)->probed;
+		object__put(obj);
+	}
+	return err;
+}
+
 int tracees__probe_own(struct tracees *t, struct err *e)
 {
 	struct space space = {};
-	size_t n_new;
+	struct stat self;
+	size_t n_new, n_libraries = 0;
 	int err = space__refresh(&space, t->objects, getpid(), &n_new, e);
 
+	if (stat("/proc/self/exe", &self))
+		self.st_ino = 0;
 	for (size_t i = 0; i < space.n && !err; i++) {
-		struct known_plan *k;
+		struct object *obj = space.v[i].object;
 
-		if (!space.v[i].object || tracees__plan_of(t, space.v[i].object, false, &k, NULL))
+		/* nobody else has our own program, and what is in no file is no library */
+		if (!obj || !obj->ino || obj->ino == self.st_ino)
 			continue;
-		if (k->plan.n_funcs && !k->probed && !k->refused)
-			err = probe(t, NULL, k, e);
+		n_libraries++;
+		err = probe_object(t, obj, e);
 	}
 	space__done(&space);
-	return err;
+	return err || n_libraries ? err : probe_usual(t, e);
 }
 
 /* ---- code */

@@ -12,7 +12,7 @@ struct told_mapping {		/* by a record */
 
 /* From here on there is one attachment for all; before the first tracee is attached. */
 int tracees__share(struct tracees *t, struct err *e);
-/* Files of -O; and those that malloctrace itself maps, which many who come later will map as well. */
+/* Files of -O; and those that malloctrace itself maps, which many who come later will map as well, or the usual ones. */
 int tracees__probe_asked(struct tracees *t, struct err *e);
 int tracees__probe_own(struct tracees *t, struct err *e);
 
