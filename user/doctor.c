@@ -288,6 +288,8 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	line(out, "stacks", "ok", "frame pointers, or tables from .eh_frame; -p PID says which");
 	err = group__init(&g, o, e);
 	if (!err)
+		err = group__check(&g, e);
+	if (!err)
 		err = tell_memory(out, o, &g, e);
 	*ret_status = err || !features__can_trace();
 	if (features__can_trace())

@@ -159,9 +159,7 @@ static int add_cgroup(struct group *g, const char *arg, const char *mounts, stru
 
 	if (err && slot)
 		g->cgroups.n--;
-	if (err)
-		return err_set(e, err, "out of memory");
-	return may_exist(slot, mounts) ? 0 : err_set(e, -ENOENT, "--cgroup %s: there is no such cgroup (see /proc/PID/cgroup)", arg);
+	return err ? err_set(e, err, "out of memory") : 0;
 }
 
 static bool is_member(const struct group_cgroup *want, const char *text)
@@ -199,6 +197,18 @@ int group__init(struct group *g, const struct opts *o, struct err *e)
 	for (size_t i = 0; i < o->cgroups.n && !err; i++)
 		err = add_cgroup(g, o->cgroups.v[i], mounts ? mounts : "", e);
 	return err;
+}
+
+int group__check(const struct group *g, struct err *e)
+{
+	_cleanup_free_ char *mounts = NULL;
+
+	if (g->cgroups.n && read_small_file("/proc/self/mountinfo", &mounts, NULL))
+		return 0;
+	for (size_t i = 0; i < g->cgroups.n; i++)
+		if (!may_exist(&g->cgroups.v[i], mounts))
+			return err_set(e, -ENOENT, "--cgroup %s: there is no such cgroup (see /proc/PID/cgroup)", g->cgroups.v[i].path);
+	return 0;
 }
 
 void group__done(struct group *g)

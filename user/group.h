@@ -24,6 +24,8 @@ struct group {
 };
 
 int group__init(struct group *g, const struct opts *o, struct err *e);
+/* -ENOENT: a cgroup that was asked for is not there. */
+int group__check(const struct group *g, struct err *e);
 void group__done(struct group *g);
 
 /* Is everyone meant, or does somebody have to be asked? */

@@ -161,6 +161,8 @@ static int check(struct session *s, int *ret_status, struct err *e)
 	}
 	err = group__init(&s->group, o, e);
 	if (!err)
+		err = group__check(&s->group, e);
+	if (!err)
 		err = output__init(&s->output, o, e);
 	for (size_t i = 0; i < o->objects.n && !err; i++)
 		err = tracees__ask_for(&s->tracees, o->objects.v[i], e);
