@@ -117,7 +117,7 @@ test("what_is_not_recorded_is_not_shown", async () => {
 test("weights_are_the_totals", async () => {
 	await open("sample");
 	for (const [metric, words] of [["live-bytes", "39.2 MiB in all"], ["live-blocks", "33,338 blocks in all"], ["alloc-bytes", "443.1 MiB in all"],
-		["alloc-calls", "2,194,473 calls in all"], ["temp-calls", "2,099,000 calls in all"]]) {
+		["alloc-calls", "2,194,473 calls in all"], ["temp-calls", "2,099,000 calls in all"], ["grown-bytes", "20.0 MiB in all"]]) {
 		await browser.run((m) => {
 			const select = document.getElementById("flame-metric");
 

@@ -39,12 +39,17 @@ function histogram(box, rows, head, series, words, least, empty) {
 		}))));
 }
 
+// Bounds of classes may lie close together: a tick is 4ms, the next power of two 4.2ms.
+function fineDuration(ns) {
+	return ns >= 1e6 && ns < 1e8 ? Number((ns / 1e6).toFixed(1)) + "ms" : duration(ns);
+}
+
 function drawHistograms() {
 	const live = KNOWN.has("live_blocks");
 	const sizes = classes("sizes", 2).map(([below, v]) => [below, live ? v : v.slice(0, 1)]);
 
 	histogram(byId("sizes"), sizes, "Bytes", [{label: "Allocated", kind: "rate"}, ...(live ? [{label: "Live", kind: "live"}] : [])], bytes, "0 B",
 		"No sizes were recorded.");
-	histogram(byId("lifetimes"), KNOWN.has("free_calls") ? classes("lifetimes", 1) : [], "Lived", [{label: "Blocks", kind: "rss"}], duration, "same tick",
+	histogram(byId("lifetimes"), KNOWN.has("free_calls") ? classes("lifetimes", 1) : [], "Lived", [{label: "Blocks", kind: "rss"}], fineDuration, "at once",
 		KNOWN.has("free_calls") ? "No block was freed." : `Frees are not recorded in mode ${DATA.mode}.`);
 }

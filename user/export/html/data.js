@@ -140,12 +140,18 @@ const WEIGHT = {
 	"alloc-calls": (s) => counter(s.c, "alloc_calls"),
 	"peak-bytes": (s) => s.atPeak,
 	"temp-calls": (s) => counter(s.c, "temp_calls"),
+	"grown-bytes": (s) => Math.max(0, s.sinceBaseline),
 };
 
 const METRIC_WORDS = {
 	"live-bytes": "live bytes", "live-blocks": "live blocks", "alloc-bytes": "bytes allocated",
 	"alloc-calls": "allocation calls", "peak-bytes": "bytes at the peak", "temp-calls": "temporary allocations",
+	"grown-bytes": "growth since the baseline",
 };
+
+// What shrank since then has no width: it is in the table.
+if (DATA.baseline_ns !== undefined && KNOWN.has("live_bytes"))
+	DATA.metrics.push(["grown-bytes", "bytes"]);
 
 // The frames of a site, the caller of the allocation function first.
 function framesOf(site) {
