@@ -73,8 +73,8 @@ static void add_lines(struct top *t, uint32_t node, uint32_t indent)
 		if (!l)
 			return;
 		*l = (struct tree_line){ first + i, indent };
-		if (open_now(t, first + i))
-			add_lines(t, first + i, indent + (t->tree.v[first + i].n_children != 1 || !t->tree.v[first + i].expanded));
+		if (open_now(t, first + i) && !tree__expand(&t->tree, first + i))
+			add_lines(t, first + i, indent + (t->tree.v[first + i].n_children != 1));
 	}
 }
 
