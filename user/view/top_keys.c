@@ -277,7 +277,7 @@ static enum top_action key_repaint(struct top *t, int key)
 const struct top_key_row top_keys[] = {
 	{ TOP_KEY_UP, 'k', "↑↓", "move", "one row up or down (also k, j)", ALL, key_move },
 	{ TOP_KEY_DOWN, 'j', NULL, NULL, NULL, ALL, key_move },
-	{ TOP_KEY_ENTER, 0, "Enter", "stack", "the stack of a site, with sums for each function; of a process: its own tables", TABLE, key_open },
+	{ TOP_KEY_ENTER, 0, "Enter", "open", "the stack of a site, with sums for each function; of a process: its own tables", TABLE, key_open },
 	{ TOP_KEY_ENTER, 0, "Enter", "unfold", "in the tree: fold or unfold (also → and ←, l and h)", TREE, top__tree_key },
 	{ TOP_KEY_RIGHT, 'l', NULL, NULL, NULL, TREE, top__tree_key },
 	{ TOP_KEY_LEFT, 'h', NULL, NULL, NULL, TREE, top__tree_key },
