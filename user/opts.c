@@ -21,6 +21,7 @@
 #include <sys/random.h>
 
 #include "export/export.h"
+#include "export/outnames.h"
 #include "model/snapshot.h"
 #include "opts_table.h"
 #include "util/log.h"
@@ -244,6 +245,14 @@ static int check_trace(const struct parser *p, struct err *e)
 	return 0;
 }
 
+static bool has_series(const struct opts *o)
+{
+	for (size_t i = 0; i < o->outputs.n; i++)
+		if (outname__is_pattern(o->outputs.v[i]))
+			return true;
+	return false;
+}
+
 /* Somebody must be traced, and it must be clear who. */
 static int check_targets(const struct parser *p, struct err *e)
 {
@@ -286,6 +295,8 @@ static int check_together(const struct parser *p, struct err *e)
 	if (o->min_size > o->max_size)
 		return err_set(e, -EINVAL, "--min-size %s: is more than --max-size %s",
 			       seen(p, "min-size")->val, seen(p, "max-size")->val);
+	if (o->keep && !has_series(o))
+		return err_set(e, -EINVAL, "--keep: goes with -o and a name that has %%t or %%n in it");
 	return check_trace(p, e);
 }
 
@@ -420,6 +431,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.metric = "live-bytes",
 		.top = 10,
 		.threshold_pct = EXPORT_THRESHOLD_PCT,
+		.tree = "callers",
 		.fail_over = UINT64_MAX,
 	};
 	for (p.n = 1; p.n < argc && strcmp(argv[p.n], "--"); p.n++)

@@ -66,6 +66,8 @@ struct opts {
 	uint64_t older_ns;
 	uint64_t leak_after_ns;		/* 20 s */
 	double threshold_pct;		/* 0.5 */
+	const char *tree;		/* "callers", "callees" */
+	unsigned int keep;		/* 0: all */
 	const char *filter, *hide;	/* regular expressions; NULL: none */
 	const char *suppressions;	/* a file; NULL: none */
 	uint64_t fail_over;		/* `diff`; UINT64_MAX: not asked */

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "export/export.h"
+#include "export/outnames.h"
 #include "model/filter.h"
 #include "util/log.h"
 #include "util/parse.h"
@@ -118,7 +119,8 @@ const struct row opt_rows[] = {
 	  .help = "stop by itself", .preset = "at Ctrl-C, or when the targets end" },
 	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF, take_output,
 	  .help = "write at the end, and at SIGUSR1; the format goes by the suffix: " OUTPUT_SUFFIXES
-		  "; - is standard output; repeatable" },
+		  "; - is standard output; a name with %t (time), %p (pid) or %n (number) is written at each INTERVAL, too; "
+		  "repeatable" },
 	{ 0, "format", "FORMAT", REPORTING, REPORT | DIFF, take_choice, FIELD(format),
 	  .choices = "text json folded pprof speedscope massif callgrind dot html",
 	  .help = "write to standard output (-o -) in this format" },
@@ -130,8 +132,8 @@ const struct row opt_rows[] = {
 	  .help = "more on standard error" },
 	{ 'q', "quiet", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_QUIET,
 	  .help = "less on standard error" },
-	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT, take_views, .choices = "leaks allocs processes threads",
-	  .later = "peak temporary sizes lifetimes tags frees tree",
+	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT, take_views, .choices = "leaks allocs processes threads tree",
+	  .later = "peak temporary sizes lifetimes tags frees",
 	  .help = "what a report shows; repeatable", .preset = "processes, if there are several, leaks and allocs" },
 	{ 0, "by", "WHAT", REPORTING, REPORT, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
 	  .help = "what rows are kept apart by; the same stack in processes of one name or cgroup, or in all, is "
@@ -146,6 +148,8 @@ const struct row opt_rows[] = {
 	  .help = "leaks: only blocks older than AGE", .preset = "0" },
 	{ 0, "leak-after", "AGE", REPORTING, 0, take_age, FIELD(leak_after_ns), LEAK_AFTER_MIN,
 	  .help = "growth must last for AGE before it is called a leak", .preset = "20s" },
+	{ 0, "tree", "ORDER", REPORTING, REPORT, take_choice, FIELD(tree), .choices = "callers callees",
+	  .help = "what --view tree begins with: a thread's first function, or who calls the allocator", .preset = "callers" },
 	{ 0, "threshold", "PCT", REPORTING, REPORT, take_threshold, FIELD(threshold_pct),
 	  .help = "in graphs and trees, fold away what weighs less than PCT percent of the whole", .preset = "0.5" },
 	{ 0, "filter", "REGEX", REPORTING, REPORT | DIFF, take_regex, FIELD(filter),
@@ -156,7 +160,9 @@ const struct row opt_rows[] = {
 	  .help = "hide stacks that LeakSanitizer's leak: lines in FILE match" },
 	{ 0, "fail-over", "SIZE", REPORTING, DIFF | NO_TRACE, take_size, FIELD(fail_over),
 	  .help = "diff: exit with 4 if live bytes grew by more than SIZE" },
-	KEEP(0, "between"), KEEP(0, "keep"),
+	{ 0, "keep", "N", REPORTING, 0, take_number, FIELD(keep), 1, 1000000,
+	  .help = "of files with %t or %n in their name, remove all that this run wrote but the last N", .preset = "all" },
+	KEEP(0, "between"),
 	KEEP(0, "listen"),
 	{ 0, "no-inlines", NULL, REPORTING, 0, take_flag, FIELD(no_inlines),
 	  .help = "do not look for inlined functions" },
@@ -429,8 +435,8 @@ static int take_output(struct opts *o, const struct given *g, struct err *e)
 	if (!format)
 		return err_set(e, -EINVAL, "%s %s: want a file name that ends in one of %s, or - for standard output", g->as,
 			       g->val, export__suffixes());
-	if (strstr(g->val, "%t") || strstr(g->val, "%p") || strstr(g->val, "%n"))
-		return err_set(e, -EINVAL, "%s %s: %%t, %%p and %%n are " NOT_YET, g->as, g->val);
+	if (!outname__is_well_formed(g->val))
+		return err_set(e, -EINVAL, "%s %s: want %%t (time), %%p (pid), %%n (number) or %%%% behind a %%", g->as, g->val);
 	if (opts__has_output(o, g->val))
 		return err_set(e, -EINVAL, "%s %s: given twice", g->as, g->val);
 	return opts__add_output(o, g->val, e);

@@ -50,11 +50,18 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 		.sort = opts->sort,
 		.top = opts->top,
 		.older_ns = opts->older_ns,
+		.metric = metric__find(opts->metric),
+		.threshold_pct = opts->threshold_pct,
+		.callees = !strcmp(opts->tree, "callees"),
 	};
+	o->series = calloc(opts->outputs.n + 1, sizeof(*o->series));
+	if (!o->series)
+		return err_set(e, -ENOMEM, "out of memory");
 	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
 		o->export.report.width = MIN(size.ws_col, 120);
 	for (size_t i = 0; i < opts->outputs.n; i++) {
-		const char *path = opts->outputs.v[i];
+		_cleanup_free_ char *first = outname__expand(opts->outputs.v[i], 0, getpid(), 1);
+		const char *path = outname__is_pattern(opts->outputs.v[i]) && first ? first : opts->outputs.v[i];
 
 		if (!strcmp(path, "-")) {
 			o->to_stdout = export__find_by_name(opts->format);
@@ -96,6 +103,10 @@ void output__done(struct output *o)
 	debuginfod__free(o->debuginfod);
 	o->debuginfod = NULL;
 	filter__done(&o->filter);
+	for (size_t i = 0; o->series && i < o->opts->outputs.n; i++)
+		outname_series__done(&o->series[i]);
+	free(o->series);
+	o->series = NULL;
 }
 
 static void name_place(struct output *o, struct snapshot *s, struct place *p)
@@ -198,27 +209,74 @@ int output__print(struct output *o, struct snapshot *s, struct err *e)
 	return err;
 }
 
-int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e)
+/* The next name of a series. Two within a second, of names without %n, must not be one file. */
+static char *next_name(struct output *o, const struct snapshot *s, const char *pattern, const struct outname_series *had)
+{
+	char *name = outname__expand(pattern, s->wall_now_ns, s->n_processes ? s->processes->pid : 0, o->n_written);
+
+	for (size_t i = 0; name && i < had->files.n; i++)
+		if (!strcmp(had->files.v[i].path, name)) {
+			char *numbered = outfile__numbered(name, o->n_written);
+
+			free(name);
+			return numbered;
+		}
+	return name;
+}
+
+/* n as of output__write_files */
+static int write_output(struct output *o, struct snapshot *s, size_t i, unsigned int n, struct err *e)
+{
+	const char *path = o->opts->outputs.v[i];
+	bool is_series = outname__is_pattern(path);
+	_cleanup_free_ char *name = is_series ? next_name(o, s, path, &o->series[i]) : n ? outfile__numbered(path, n) : strdup(path);
+	int err;
+
+	if (!name)
+		return err_set(e, -ENOMEM, "out of memory");
+	err = write_one(o, s, name, export__find_by_name(opts__output_format(o->opts, path)), e);
+	if (!err && is_series)
+		err = outname_series__add(&o->series[i], name, o->opts->keep, e);
+	return err;
+}
+
+static int write_outputs(struct output *o, struct snapshot *s, unsigned int n, bool series_only, struct err *e)
 {
 	struct snapshot *own, *shown = grouped(o, s, &own);
 	int first = shown ? 0 : err_set(e, -ENOMEM, "out of memory");
 
+	o->n_written++;
 	for (size_t i = 0; shown && i < o->opts->outputs.n; i++) {
-		const char *path = o->opts->outputs.v[i];
 		_cleanup_err_ struct err later = {};
-		_cleanup_free_ char *numbered = n ? outfile__numbered(path, n) : strdup(path);
 		int err;
 
-		if (!strcmp(path, "-"))
-			continue;	/* output__print's */
-		err = numbered ? write_one(o, shown, numbered, export__find_by_name(opts__output_format(o->opts, path)),
-					   first ? &later : e) :
-				 err_set(first ? &later : e, -ENOMEM, "out of memory");
+		/* standard output is output__print's */
+		if (!strcmp(o->opts->outputs.v[i], "-") || (series_only && !outname__is_pattern(o->opts->outputs.v[i])))
+			continue;
+		err = write_output(o, shown, i, n, first ? &later : e);
 		if (!first)
 			first = err;
 	}
 	snapshot__free(own);
 	return first;
+}
+
+int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e)
+{
+	return write_outputs(o, s, n, false, e);
+}
+
+bool output__has_series(const struct output *o)
+{
+	for (size_t i = 0; i < o->opts->outputs.n; i++)
+		if (outname__is_pattern(o->opts->outputs.v[i]))
+			return true;
+	return false;
+}
+
+int output__write_series(struct output *o, struct snapshot *s, struct err *e)
+{
+	return write_outputs(o, s, 0, true, e);
 }
 
 int output__write(struct output *o, struct snapshot *s, const char *path, struct err *e)

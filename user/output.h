@@ -4,6 +4,7 @@
 #define MT_OUTPUT_H
 
 #include "export/export.h"
+#include "export/outnames.h"
 #include "model/filter.h"
 #include "model/snapshot.h"
 #include "opts.h"
@@ -18,6 +19,8 @@ struct output {
 	struct names *names;	/* who else looks names up, while a screen is up; else NULL; not owned */
 	struct export_opts export;
 	struct filter filter;
+	struct outname_series *series;	/* by -o: what was written under a name with %t, %p or %n */
+	unsigned int n_written;	/* %n */
 	const struct export_format *to_stdout;	/* never NULL: text without -o - */
 };
 
@@ -33,6 +36,10 @@ bool output__carries_ages(const struct output *o);
 int output__print(struct output *o, struct snapshot *s, struct err *e);
 /* Every file of -o; n: its number for SIGUSR1, 0 for the last one. All are tried; the first error is told. */
 int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e);
+/* Is there a file of -o for each interval, and do its blocks need ages? */
+bool output__has_series(const struct output *o);
+/* Those files alone. */
+int output__write_series(struct output *o, struct snapshot *s, struct err *e);
 /* One file more, named by the user; its suffix says the format. */
 int output__write(struct output *o, struct snapshot *s, const char *path, struct err *e);
 

@@ -102,7 +102,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 /* Do the reports of intervals need exact ages? A table of the top rows does not. */
 static bool intervals_need_ages(const struct session *s)
 {
-	return s->opts->older_ns || output__carries_ages(&s->output);
+	return s->opts->older_ns || output__carries_ages(&s->output) || output__has_series(&s->output);
 }
 
 void session__on_second(void *arg)
@@ -127,6 +127,15 @@ void session__on_second(void *arg)
 	session__recycle(s);
 }
 
+/* A full disk now may have room again later: the trace goes on. */
+static void write_series(struct session *s, struct snapshot *snap)
+{
+	_cleanup_err_ struct err e = {};
+
+	if (output__write_series(&s->output, snap, &e))
+		say("snapshot: %s", err_msg(&e));
+}
+
 void session__on_interval(void *arg)
 {
 	struct session *s = arg;
@@ -139,8 +148,10 @@ void session__on_interval(void *arg)
 	}
 	snap = session__take(s, false, intervals_need_ages(s), &s->failure);
 	/* also where nobody reads any more: no failure is noted then, and the trace ends */
-	if (!snap || output__print(&s->output, snap, &s->failure))
+	if (!snap || (output__prints(&s->output) && output__print(&s->output, snap, &s->failure)))
 		session__fail(s);
+	if (snap && output__has_series(&s->output))
+		write_series(s, snap);
 	s->n_reports++;
 	snapshot__free(snap);
 }

@@ -53,6 +53,10 @@ Test(report, looks)
 	check("report-older-80.txt", SAMPLE_OLDER, &(struct report_opts){ .views = VIEW_LEAKS, .older_ns = 10000000000 });
 	check("report-partial-80.txt", SAMPLE_PARTIAL, &(struct report_opts){ .views = VIEW_ALLOCS, .top = 2 });
 	check("report-unnamed-80.txt", SAMPLE_UNNAMED, &(struct report_opts){ .views = VIEW_LEAKS, .top = 3 });
+	check("report-tree-80.txt", 0, &(struct report_opts){ .views = VIEW_TREE, .threshold_pct = 0.5 });
+	check("report-tree-callees-120.txt", SAMPLE_ESTIMATED,
+	      &(struct report_opts){ .views = VIEW_TREE, .threshold_pct = 2, .width = 120, .callees = true, .metric = metric__find("alloc-calls") });
+	check("report-tree-growth-80.txt", SAMPLE_GROWTH, &(struct report_opts){ .views = VIEW_TREE });
 	check("report-empty-80.txt", SAMPLE_EMPTY, &(struct report_opts){});
 	check("report-count-80.txt", SAMPLE_COUNT, &(struct report_opts){ .top = 3 });
 	check("report-growth-80.txt", SAMPLE_GROWTH | SAMPLE_SINGLE, &(struct report_opts){});

@@ -101,6 +101,7 @@ static const struct {
 	{ "allocs", VIEW_ALLOCS, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES },
 	{ "processes", VIEW_PROCESSES, HAS_ALLOC_BYTES },
 	{ "threads", VIEW_THREADS, HAS_ALLOC_CALLS },
+	{ "tree", VIEW_TREE, HAS_ALLOC_CALLS },
 };
 
 unsigned int view__find(const char *name, size_t len)

@@ -333,6 +333,8 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 			err = table(&r, &tables[i]);
 	if (!err && r.views & VIEW_THREADS)
 		err = report__threads(&r);
+	if (!err && r.views & VIEW_TREE)
+		err = report__tree(&r);
 	if (!err && ferror(out))
 		err = -EIO;
 	return err;
@@ -352,10 +354,13 @@ int report__shown(const struct snapshot *s, const struct report_opts *o, size_t 
 	v = calloc(s->n_sites + 1, sizeof(*v));
 	if (!seen || !v)
 		return -ENOMEM;
+	/* a tree shows all of them */
+	for (; r.views & VIEW_TREE && n < s->n_sites; n++)
+		v[n] = n;
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		struct rank k;
 
-		if (!wanted(&r, &tables[i]))
+		if (!wanted(&r, &tables[i]) || r.views & VIEW_TREE)
 			continue;
 		err = rank__init(&k, s, tables[i].view, o->sort, tables[i].view == VIEW_LEAKS && o->older_ns, r.top);
 		if (err)

@@ -4,6 +4,7 @@
 #define MT_REPORT_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -19,6 +20,10 @@ struct report_opts {
 	unsigned int top;	/* rows of a table, 0: REPORT_TOP */
 	uint64_t older_ns;	/* not 0: leaks of blocks older than that; the snapshot must have counted for the same age */
 	unsigned int width;	/* columns, at least REPORT_WIDTH is taken */
+	/* of the tree alone */
+	const struct metric *metric;	/* NULL: metric__preset() */
+	double threshold_pct;	/* what is lighter is folded into one line */
+	bool callees;		/* from the allocation up to the thread's first function */
 };
 
 /*

@@ -52,6 +52,8 @@ void report__metric_words(char buf[static FMT_MAX], const struct metric *m);
 /* processes.c, threads.c: their tables. */
 int report__processes(struct report *r);
 int report__threads(struct report *r);
+/* tree_text.c */
+int report__tree(struct report *r);
 /* All processes, the heaviest first; *ret is the caller's. */
 int processes__rank(const struct snapshot *s, const struct metric *key, const struct snap_process ***ret);
 

@@ -13,6 +13,7 @@ enum view_bit {
 	VIEW_MAPPED = 8,
 	VIEW_PROCESSES = 16,
 	VIEW_THREADS = 32,
+	VIEW_TREE = 64,
 };
 
 /* By the name that --view takes, of len bytes; 0: no such view. */
