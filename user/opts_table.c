@@ -132,8 +132,8 @@ const struct row opt_rows[] = {
 	  .help = "more on standard error" },
 	{ 'q', "quiet", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_QUIET,
 	  .help = "less on standard error" },
-	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT, take_views, .choices = "leaks allocs processes threads tree",
-	  .later = "peak temporary sizes lifetimes tags frees",
+	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT, take_views,
+	  .choices = "leaks allocs peak temporary sizes lifetimes processes threads tree", .later = "tags frees",
 	  .help = "what a report shows; repeatable", .preset = "processes, if there are several, leaks and allocs" },
 	{ 0, "by", "WHAT", REPORTING, REPORT, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
 	  .help = "what rows are kept apart by; the same stack in processes of one name or cgroup, or in all, is "

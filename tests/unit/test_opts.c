@@ -163,6 +163,9 @@ Test(opts, views_add_up)
 	parse(&o, "-p1 --view allocs --view leaks");
 	cr_expect_eq(o.views, VIEW_LEAKS | VIEW_ALLOCS);
 	opts__done(&o);
+	parse(&o, "-p1 --view peak,temporary --view sizes,lifetimes");
+	cr_expect_eq(o.views, VIEW_PEAK | VIEW_TEMPORARY | VIEW_SIZES | VIEW_LIFETIMES);
+	opts__done(&o);
 	parse(&o, "-p1 --view processes,threads --by cgroup --mode count");
 	cr_expect_eq(o.views, VIEW_PROCESSES | VIEW_THREADS);
 	cr_expect_str_eq(o.by, "cgroup");
@@ -314,9 +317,11 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --sym malloc", "--sym malloc: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym =x", "--sym =x: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym x=", "--sym x=: want ROLE=NAME, such as malloc=arena_alloc" },
-		{ "-p1 --view leaks,x", "--view leaks,x: want leaks, allocs, processes, threads or tree" },
-		{ "-p1 --view leaks,", "--view leaks,: want leaks, allocs, processes, threads or tree" },
-		{ "-p1 --view leaks,peak", "--view peak: not in this version" },
+		{ "-p1 --view leaks,x", "--view leaks,x: want leaks, allocs, peak, temporary, sizes, lifetimes, processes, threads or tree" },
+		{ "-p1 --view peak --mode count", "--view peak and --mode count: want one of them, that mode does not record this" },
+		{ "-p1 --view sizes --mode growth", "--view sizes and --mode growth: want one of them, that mode does not record this" },
+		{ "-p1 --view leaks,", "--view leaks,: want leaks, allocs, peak, temporary, sizes, lifetimes, processes, threads or tree" },
+		{ "-p1 --view leaks,tags", "--view tags: not in this version" },
 		{ "-p1 --format xml", "--format xml: want text, json, folded, pprof, speedscope, massif, callgrind, dot or html" },
 		{ "-p1 -o x.c", "-o x.c: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
 		{ "-p1 -o .json", "-o .json: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
@@ -416,8 +421,7 @@ Test(opts, later_versions)
 		"--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--when rss>2G", "--exact",
-		"--between 1,2", "--listen x", "--view peak",
-		"--view temporary", "--view sizes", "--view lifetimes",
+		"--between 1,2", "--listen x",
 		"--view tags", "--view frees", "serve",
 	};
 

@@ -68,6 +68,20 @@ Test(report, looks)
 	check("report-estimated-count-80.txt", SAMPLE_ESTIMATED | SAMPLE_COUNT | SAMPLE_SINGLE, &(struct report_opts){ .top = 2 });
 }
 
+Test(report, looks_of_moments_sizes_and_lifetimes)
+{
+	check("report-peak-80.txt", SAMPLE_SINGLE, &(struct report_opts){ .views = VIEW_PEAK, .top = 3 });
+	check("report-peak-120.txt", SAMPLE_MANY, &(struct report_opts){ .views = VIEW_PEAK, .top = 3, .width = 120 });
+	check("report-temporary-80.txt", SAMPLE_SINGLE, &(struct report_opts){ .views = VIEW_TEMPORARY });
+	check("report-temporary-120.txt", SAMPLE_MANY | SAMPLE_ESTIMATED,
+	      &(struct report_opts){ .views = VIEW_TEMPORARY, .top = 3, .width = 120 });
+	check("report-sizes-80.txt", SAMPLE_SINGLE, &(struct report_opts){ .views = VIEW_SIZES, .top = 3 });
+	check("report-sizes-120.txt", SAMPLE_MANY | SAMPLE_COUNT, &(struct report_opts){ .views = VIEW_SIZES, .top = 2, .width = 120 });
+	check("report-lifetimes-80.txt", SAMPLE_SINGLE, &(struct report_opts){ .views = VIEW_LIFETIMES, .top = 3 });
+	check("report-lifetimes-120.txt", SAMPLE_MANY | SAMPLE_ESTIMATED,
+	      &(struct report_opts){ .views = VIEW_LIFETIMES, .top = 3, .width = 120 });
+}
+
 static void check_by(const char *name, const char *by, const struct report_opts *o)
 {
 	struct snapshot *s = sample__new(SAMPLE_MANY), *g;
@@ -92,6 +106,15 @@ Test(report, looks_of_groups)
 	check_by("report-by-thread-80.txt", "thread", &(struct report_opts){ .views = VIEW_LEAKS, .top = 2 });
 }
 
+static unsigned int every_view(unsigned int flags)
+{
+	struct snapshot *s = sample__new(flags);
+	unsigned int views = views__of(s->known);
+
+	snapshot__free(s);
+	return views;
+}
+
 Test(report, keeps_to_its_width)
 {
 	static const unsigned int widths[] = { 80, 81, 100, 120, 200 };
@@ -102,6 +125,8 @@ Test(report, keeps_to_its_width)
 
 			if (flags & SAMPLE_MANY)
 				o.views = VIEW_PROCESSES | VIEW_THREADS | VIEW_ALLOCS | (flags & (SAMPLE_COUNT | SAMPLE_GROWTH) ? 0 : VIEW_LEAKS);
+			else
+				o.views = every_view(flags);
 			_cleanup_free_ char *text = NULL;
 			size_t len;
 
@@ -187,6 +212,89 @@ Test(report, the_first_rows_are_those_of_the_whole_order)
 	}
 	rank__done(&all);
 	snapshot__free(many);
+	snapshot__free(s);
+}
+
+static bool says(const struct snapshot *s, const struct report_opts *o, const char *what)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	cr_assert_eq(report__write(out, s, o), 0);
+	fclose(out);
+	return strstr(text, what);
+}
+
+#define MIB (1ull << 20)
+
+Test(report, explains_how_rss_grew_where_it_did)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	struct snap_process p = s->processes[0];
+	struct report_opts o = { .views = VIEW_THREADS };
+
+	s->processes = &p;
+	p.rss_at_attach_bytes = 100 * MIB;
+	p.rss_bytes = 200 * MIB;
+	p.c.live_bytes = 96 * MIB;
+	cr_expect(says(s, &o, "RSS    +100.0 MiB while traced, 96% of its growth explained by live blocks\n"));
+	p.c.live_bytes = 101 * MIB;
+	cr_expect(says(s, &o, "RSS    +100.0 MiB while traced, less than the live blocks come to\n"));
+	/* one of fifty parts, and a MiB at least */
+	p.rss_bytes = 102 * MIB;
+	cr_expect(says(s, &o, "RSS    +2.0 MiB while traced"));
+	p.rss_bytes = 102 * MIB - 1;
+	cr_expect_not(says(s, &o, "while traced"));
+	p.rss_at_attach_bytes = 1 * MIB;
+	p.rss_bytes = 2 * MIB - 1;
+	cr_expect_not(says(s, &o, "while traced"));
+	p.rss_bytes = 2 * MIB;
+	cr_expect(says(s, &o, "while traced"));
+	/* where either is not known, nothing is said */
+	p.rss_at_attach_bytes = 0;
+	cr_expect_not(says(s, &o, "while traced"));
+	p.rss_at_attach_bytes = 1 * MIB;
+	s->known &= ~(HAS_LIVE_BYTES | HAS_LIVE_BLOCKS);
+	cr_expect_not(says(s, &o, "while traced"));
+	s->known = HAS_ALL;
+	p.ended = true;
+	cr_expect_not(says(s, &o, "while traced"));
+	snapshot__free(s);
+}
+
+Test(report, a_class_of_sizes_is_exact_where_its_sites_are)
+{
+	static const struct snap_size sizes[] = { { 64, 100, 10 }, { 4096, 100, 20 } };
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	struct snap_process p = s->processes[0];
+	struct report_opts o = { .views = VIEW_SIZES };
+
+	s->processes = &p;
+	p.sizes = sizes;
+	p.n_sizes = 2;
+	s->n_sites = 2;
+	s->sites[0].c = (struct counters){ .alloc_calls = 100, .alloc_bytes = 4800, .live_blocks = 10, .live_bytes = 480 };
+	s->sites[0].min_size = s->sites[0].max_size = 48;
+	s->sites[1].c = (struct counters){ .alloc_calls = 100, .alloc_bytes = 102400, .live_blocks = 20, .live_bytes = 20480 };
+	s->sites[1].min_size = 1000;
+	s->sites[1].max_size = 1048;
+	p.c.live_bytes = 20960;
+	/* 48 and a header take 64 bytes; of sizes that differ, 8 and on average 7.5 are wasted */
+	cr_expect(says(s, &o, "below      64 B       100  50.0%        10       480 B      ~160 B"));
+	cr_expect(says(s, &o, "below   4.0 KiB       100  50.0%        20    20.0 KiB      ~310 B"));
+	cr_expect(says(s, &o, "most is held below 4.0 KiB: 20.0 KiB (97.7%)"));
+	cr_expect(says(s, &o, "most overhead below 4.0 KiB: ~310 B (66.0%)"));
+	/* a site in both: its bytes are put where its blocks must be */
+	s->sites[1].min_size = 16;
+	cr_expect(says(s, &o, "below      64 B       100  50.0%        10       480 B      ~160 B"));
+	cr_expect(says(s, &o, "below   4.0 KiB       100  50.0%        20   ~20.0 KiB"));
+	/* what another allocator wastes is not known */
+	s->n_probes = 0;
+	cr_expect_not(says(s, &o, "OVERHEAD"));
+	/* classes that make no sense divide nothing by zero */
+	p.sizes = (struct snap_size[]){ { 0, 1, 5 }, { UINT64_MAX, 1, UINT64_MAX } };
+	cr_expect(says(s, &o, "any larger"));
 	snapshot__free(s);
 }
 

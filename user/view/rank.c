@@ -92,22 +92,76 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 	return d ? d : less_first(a->n_stack, b->n_stack);
 }
 
-static const struct {
+static bool is_live(const struct rank *r, const struct snap_site *site)
+{
+	return rank__live_blocks(r, site);
+}
+
+static bool was_called(const struct rank *r, const struct snap_site *site)
+{
+	return site->c.alloc_calls;
+}
+
+static bool was_faulted(const struct rank *r, const struct snap_site *site)
+{
+	return site->c.alloc_calls && site->growth == GROWTH_FAULT;
+}
+
+static bool was_mapped(const struct rank *r, const struct snap_site *site)
+{
+	return site->c.alloc_calls && site->growth != GROWTH_FAULT;
+}
+
+static bool was_at_peak(const struct rank *r, const struct snap_site *site)
+{
+	return site->at_peak_bytes;
+}
+
+static bool was_temporary(const struct rank *r, const struct snap_site *site)
+{
+	return site->c.temp_calls;
+}
+
+static bool was_freed(const struct rank *r, const struct snap_site *site)
+{
+	return site->c.free_calls;
+}
+
+#define NEVER (~0u)	/* not asked for by name */
+
+static const struct view {
 	const char *name;
 	enum view_bit view;
-	unsigned int needs;
+	unsigned int needs;	/* enum counter_bit */
+	const char *sort;	/* how its sites are ranked; NULL: it has none */
+	bool (*shows)(const struct rank *r, const struct snap_site *site);
 } views[] = {
-	{ "leaks", VIEW_LEAKS, HAS_LIVE_BLOCKS | HAS_LIVE_BYTES },
-	{ "allocs", VIEW_ALLOCS, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES },
-	{ "processes", VIEW_PROCESSES, HAS_ALLOC_BYTES },
-	{ "threads", VIEW_THREADS, HAS_ALLOC_CALLS },
-	{ "tree", VIEW_TREE, HAS_ALLOC_CALLS },
+	{ "leaks", VIEW_LEAKS, HAS_LIVE_BLOCKS | HAS_LIVE_BYTES, "live-bytes", is_live },
+	{ "allocs", VIEW_ALLOCS, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES, "alloc-calls", was_called },
+	{ "processes", VIEW_PROCESSES, HAS_ALLOC_BYTES, NULL, NULL },
+	{ "threads", VIEW_THREADS, HAS_ALLOC_CALLS, NULL, NULL },
+	{ "tree", VIEW_TREE, HAS_ALLOC_CALLS, NULL, NULL },
+	{ "peak", VIEW_PEAK, HAS_PEAK_BYTES | HAS_LIVE_BYTES, "peak-bytes", was_at_peak },
+	{ "temporary", VIEW_TEMPORARY, HAS_TEMP_CALLS | HAS_ALLOC_CALLS | HAS_ALLOC_BYTES, "temp-calls", was_temporary },
+	/* the mode that sees no realloc sees no allocation either, but pages */
+	{ "sizes", VIEW_SIZES, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS, "alloc-bytes", was_called },
+	{ "lifetimes", VIEW_LIFETIMES, HAS_FREE_CALLS | HAS_ALLOC_CALLS, "alloc-calls", was_freed },
+	{ NULL, VIEW_RESIDENT, NEVER, "alloc-bytes", was_faulted },
+	{ NULL, VIEW_MAPPED, NEVER, "alloc-bytes", was_mapped },
 };
+
+static const struct view *view_of(enum view_bit bit)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
+		if (views[i].view == bit)
+			return &views[i];
+	return NULL;
+}
 
 unsigned int view__find(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
-		if (strlen(views[i].name) == len && !memcmp(views[i].name, name, len))
+		if (views[i].name && strlen(views[i].name) == len && !memcmp(views[i].name, name, len))
 			return views[i].view;
 	return 0;
 }
@@ -172,26 +226,20 @@ static void sort_first(const struct snap_site **v, size_t n, size_t first, struc
 
 int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top)
 {
+	const struct view *v = view_of(view);
 	struct order o = { s, r, view };
 
-	if (!sort)
-		sort = view == VIEW_LEAKS ? "live-bytes" : view == VIEW_ALLOCS ? "alloc-calls" : "alloc-bytes";
-	*r = (struct rank){ .by = rank__key(sort), .older = older };
+	if (!v || !v->sort)
+		return -EINVAL;
+	*r = (struct rank){ .by = rank__key(sort ? sort : v->sort), .older = older };
 	if (!r->by)
 		return -EINVAL;
 	r->v = calloc(s->n_sites + 1, sizeof(*r->v));
 	if (!r->v)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->n_sites; i++) {
-		const struct snap_site *site = &s->sites[i];
-
-		if (view == VIEW_RESIDENT ? site->growth != GROWTH_FAULT :
-		    view == VIEW_MAPPED	  ? site->growth == GROWTH_FAULT :
-					    false)
-			continue;
-		if (view == VIEW_LEAKS ? rank__live_blocks(r, site) : site->c.alloc_calls)
-			r->v[r->n++] = site;
-	}
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (v->shows(r, &s->sites[i]))
+			r->v[r->n++] = &s->sites[i];
 	sort_first(r->v, r->n, top, &o);
 	return 0;
 }

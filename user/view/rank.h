@@ -19,7 +19,7 @@ struct rank {
 
 /* What --sort takes: a metric, or "oldest"; NULL: no such key. */
 const struct metric *rank__key(const char *name);
-/* sort NULL: by the view. top: how many are put in order; SIZE_MAX: all. -EINVAL: no such metric. */
+/* sort NULL: by the view. top: how many are put in order; SIZE_MAX: all. -EINVAL: no such metric, or no view of sites. */
 int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top);
 void rank__done(struct rank *r);
 

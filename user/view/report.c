@@ -47,7 +47,6 @@
 #include "view/report_parts.h"
 
 #define THROUGH "through "
-#define WIDE 100	/* from here on there is room for a second ± */
 
 /* ---- the tables */
 
@@ -155,6 +154,46 @@ static uint64_t growth_weight(const struct rank *k, const struct snap_site *site
 	return site->c.alloc_bytes;
 }
 
+static void peak_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__peak_row(r, site);
+}
+
+static uint64_t peak_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->at_peak_bytes;
+}
+
+static void temporary_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__temporary_row(r, site, whole);
+}
+
+static uint64_t temporary_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->c.temp_calls;
+}
+
+static void size_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__size_row(r, site, whole);
+}
+
+static uint64_t size_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->c.alloc_bytes;
+}
+
+static void lifetime_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__lifetime_row(r, site, whole);
+}
+
+static uint64_t lifetime_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->c.free_calls;
+}
+
 static const struct table {
 	enum view_bit view;
 	const char *title, *empty;
@@ -162,15 +201,24 @@ static const struct table {
 	uint64_t (*weight)(const struct rank *k, const struct snap_site *site);
 	/* adds the columns it printed */
 	void (*row)(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols);
+	int (*bars)(struct report *r);	/* before the title; NULL: none */
+	void (*says)(struct report *r);	/* below it; NULL: nothing */
 } tables[] = {
-	{ VIEW_LEAKS, "LEAKS", "nothing allocated while traced is live", "bytes", leak_weight, leak_row },
-	{ VIEW_ALLOCS, "ALLOCATIONS", "nothing was allocated while traced", "calls", alloc_weight, alloc_row },
-	{ VIEW_RESIDENT, "RESIDENT", "no page fault while traced", "bytes", growth_weight, growth_row },
-	{ VIEW_MAPPED, "MAPPED", "neither brk nor mmap added memory while traced", "bytes", growth_weight, growth_row },
+	{ VIEW_LEAKS, "LEAKS", "nothing allocated while traced is live", "bytes", leak_weight, leak_row, .bars = NULL },
+	{ VIEW_ALLOCS, "ALLOCATIONS", "nothing was allocated while traced", "calls", alloc_weight, alloc_row,
+	  .says = report__realloc_lines },
+	{ VIEW_PEAK, "PEAK", "nothing was live at any moment of the trace", "bytes", peak_weight, peak_row,
+	  .says = report__peak_lines },
+	{ VIEW_TEMPORARY, "TEMPORARY", "no block was freed before the next allocation", "calls", temporary_weight, temporary_row,
+	  .says = report__temporary_lines },
+	{ VIEW_SIZES, "SIZES", "nothing was allocated while traced", "bytes", size_weight, size_row, .bars = report__size_bars },
+	{ VIEW_LIFETIMES, "LIFETIMES", "no block was freed while traced", "frees", lifetime_weight, lifetime_row,
+	  .bars = report__lifetime_bars },
+	{ VIEW_RESIDENT, "RESIDENT", "no page fault while traced", "bytes", growth_weight, growth_row, .bars = NULL },
+	{ VIEW_MAPPED, "MAPPED", "neither brk nor mmap added memory while traced", "bytes", growth_weight, growth_row, .bars = NULL },
 };
 
-/* "worker (1501) [ended]", "nginx (40 processes)", "/system.slice" */
-static char *owner(const struct report *r, const struct snap_process *p, size_t width)
+char *report__owner(const struct report *r, const struct snap_process *p, size_t width)
 {
 	_cleanup_free_ char *name = NULL;
 	char number[FMT_MAX + 16] = "", a[FMT_MAX];
@@ -193,15 +241,16 @@ static char *owner(const struct report *r, const struct snap_process *p, size_t 
  */
 static int notes(struct report *r, const struct table *t, const struct snap_site *site, size_t indent)
 {
-	_cleanup_free_ char *who = owner(r, &r->s->processes[site->process], r->width - indent - 4);
+	_cleanup_free_ char *who = report__owner(r, &r->s->processes[site->process], r->width - indent - 4);
 	bool leaks = t->view == VIEW_LEAKS, several = r->s->n_processes > 1, in_thread = site->tid;
 	bool crossed = leaks && r->s->known & HAS_FREE_CALLS && site->cross_frees;
 	bool changed = leaks && r->s->baseline;
-	char a[FMT_MAX], b[CELL_MAX];
+	bool moved = t->view == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls;
+	char a[FMT_MAX], b[CELL_MAX], c[FMT_MAX];
 
 	if (!who)
 		return -ENOMEM;
-	if (several || in_thread || crossed || changed) {
+	if (several || in_thread || crossed || changed || moved) {
 		para__begin(&r->para, "", indent);
 		if (several)
 			para__item(&r->para, "in %s", who);
@@ -211,6 +260,10 @@ static int notes(struct report *r, const struct table *t, const struct snap_site
 			para__item(&r->para, "%s of frees by other threads", fmt_percent(a, site->cross_frees, site->c.free_calls));
 		if (changed)
 			para__item(&r->para, "%s%s since the baseline", report__mark(r), fmt_change(b, (double)site->since_baseline_bytes));
+		if (moved)
+			para__item(&r->para, "%s of realloc's calls, to sizes from %s to %s",
+				   fmt_percent(a, site->c.realloc_calls, r->s->totals.realloc_calls), fmt_bytes(b, site->min_size),
+				   fmt_bytes(c, site->max_size));
 		para__end(&r->para);
 	}
 	if (leaks && site->trend.verdict) {
@@ -268,6 +321,8 @@ static int table(struct report *r, const struct table *t)
 	for (size_t i = 0; i < n; i++)
 		name_width = MAX(name_width, frames__name_width(r->s, k.v[i]));
 
+	if (t->bars && k.n)
+		err = t->bars(r);
 	if (older)
 		fmt_duration(age, r->o->older_ns);
 	fputc('\n', r->out);
@@ -279,6 +334,8 @@ static int table(struct report *r, const struct table *t)
 		fprintf(r->out, "%s%s%s by %s (%zu of %zu site%s, %s of %s)\n", t->title,
 			older ? " older than " : "", age, words_of(words, k.by, t->view), n, k.n, plural(k.n), fmt_share(share, listed, whole),
 			t->unit);
+		if (t->says)
+			t->says(r);
 	}
 	for (size_t i = 0; !err && i < n; i++) {
 		fputc('\n', r->out);

@@ -38,6 +38,7 @@ static inline const char *report__mark(const struct report *r)
 /* The same, put before a figure in its own buffer. */
 char *report__mark_figure(const struct report *r, char buf[static FMT_MAX]);
 
+#define WIDE 100	/* from here on there is room for a second ±, and for lifetimes beside sizes */
 #define LABEL_WIDTH 7	/* "losses " */
 
 void para__begin(struct para *p, const char *label, size_t indent);
@@ -56,6 +57,22 @@ int report__threads(struct report *r);
 int report__tree(struct report *r);
 /* All processes, the heaviest first; *ret is the caller's. */
 int processes__rank(const struct snapshot *s, const struct metric *key, const struct snap_process ***ret);
+
+/* moments.c: realloc's share; what was held at the highest moment, and what was freed at once: a line, and rows. */
+void report__realloc_lines(struct report *r);
+void report__peak_lines(struct report *r);
+int report__peak_row(struct report *r, const struct snap_site *site);
+void report__temporary_lines(struct report *r);
+int report__temporary_row(struct report *r, const struct snap_site *site, uint64_t whole);
+
+/* hists.c: sizes and lifetimes, of processes as bars, of sites as rows. */
+int report__size_bars(struct report *r);
+int report__size_row(struct report *r, const struct snap_site *site, uint64_t whole);
+int report__lifetime_bars(struct report *r);
+int report__lifetime_row(struct report *r, const struct snap_site *site, uint64_t whole);
+
+/* "worker (1501) [ended]", "nginx (40 processes)", "/system.slice"; the caller's, NULL without memory. */
+char *report__owner(const struct report *r, const struct snap_process *p, size_t width);
 
 /* growth.c: what --mode growth tells instead of live memory and calls, and the rows of its tables. */
 void report__growth_lines(struct report *r);

@@ -14,6 +14,10 @@ enum view_bit {
 	VIEW_PROCESSES = 16,
 	VIEW_THREADS = 32,
 	VIEW_TREE = 64,
+	VIEW_PEAK = 128,
+	VIEW_TEMPORARY = 256,
+	VIEW_SIZES = 512,
+	VIEW_LIFETIMES = 1024,
 };
 
 /* By the name that --view takes, of len bytes; 0: no such view. */
