@@ -45,8 +45,17 @@ static void put_string(const struct json *j, const char *str)
 
 	fputc('"', out);
 	while (*s) {
-		size_t len = utf8_len(s);
+		size_t len = 0;
 
+		/* nearly all there is, in one go */
+		while (s[len] >= 0x20 && s[len] < 0x7f && s[len] != '"' && s[len] != '\\' && !(j->in_page && is_special_in_page(s + len)))
+			len++;
+		if (len) {
+			fwrite(s, 1, len, out);
+			s += len;
+			continue;
+		}
+		len = utf8_len(s);
 		if (!len) {
 			fputs("\xef\xbf\xbd", out);
 			s++;
