@@ -146,7 +146,7 @@ void child__wait_err(struct test *t, struct child *c, const char *prefix, const 
 				break;
 			continue;
 		}
-		must(t, c->err >= 0, "stderr ended without a line '%s...%s'; it was: %.600s", prefix, also ? also : "", c->errs.s);
+		must(t, c->err >= 0, "stderr ended without a line '%s...%s'; it ends with: %.700s", prefix, also ? also : "", c->errs.s + (c->errs.n > 700 ? c->errs.n - 700 : 0));
 		must(t, pump(c, plain, until), "no line '%s...%s' on stderr in %u s; it was: %.600s", prefix, also ? also : "",
 		     limit_s, c->errs.s);
 	}

@@ -217,6 +217,27 @@ TEST(tracer_killed)
 	fx__quit(t, &f);
 }
 
+/* The same where probes are everyone's. */
+TEST_LIMIT(all_tracer_killed, 180)
+{
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "threads", "busy", "1", "2", NULL);
+	mt__start(t, &m, "-a", NULL);
+	mt__wait_attached(t, &m);
+	want(t, changed_bytes(t, f.c.pid, "libc.so") > 0, "breakpoints in libc's code, wanted some, got none");
+	fx__go(t, &f);
+	child__kill(t, &m.c, SIGKILL);
+	want_eq(t, "malloctrace's exit status", 128 + SIGKILL, (uint64_t)child__wait(t, &m.c));
+	want_unprobed(t, f.c.pid);
+	fx__go(t, &f);
+	want_eq(t, "blocks that the program found damaged", 0, ledger__note(t, &f.led, "wrong"));
+	fx__send(t, &f, 's');
+	fx__read_ledger(t, &f);
+	fx__quit(t, &f);
+}
+
 /* ---- -- CMD */
 
 static void want_auto_ledger(struct test *t, json_t *root, const char *path, unsigned int checks)
