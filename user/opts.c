@@ -241,7 +241,7 @@ static int check_trace(const struct parser *p, struct err *e)
 {
 	for (size_t i = 0; i < n_opt_rows; i++)
 		if (p->seen[i].row && opt_rows[i].flags & NO_TRACE)
-			return err_set(e, -EINVAL, "%s: goes with diff only", p->seen[i].as);
+			return err_set(e, -EINVAL, "%s: goes with %s only", p->seen[i].as, opt_rows[i].flags & REPORT ? "report" : "diff");
 	return 0;
 }
 

@@ -64,6 +64,7 @@ struct opts {
 	const char *sort;		/* NULL: by view */
 	unsigned int top;		/* 10 */
 	uint64_t older_ns;
+	uint64_t between_from_ns, between_to_ns;	/* `report`; 0, 0: not asked */
 	uint64_t leak_after_ns;		/* 20 s */
 	double threshold_pct;		/* 0.5 */
 	const char *tree;		/* "callers", "callees" */

@@ -38,6 +38,7 @@ static int take_size(struct opts *o, const struct given *g, struct err *e);
 static int take_room(struct opts *o, const struct given *g, struct err *e);
 static int take_number(struct opts *o, const struct given *g, struct err *e);
 static int take_age(struct opts *o, const struct given *g, struct err *e);
+static int take_between(struct opts *o, const struct given *g, struct err *e);
 static int take_seconds(struct opts *o, const struct given *g, struct err *e);
 static int take_percent(struct opts *o, const struct given *g, struct err *e);
 static int take_choice(struct opts *o, const struct given *g, struct err *e);
@@ -162,7 +163,8 @@ const struct row opt_rows[] = {
 	  .help = "diff: exit with 4 if live bytes grew by more than SIZE" },
 	{ 0, "keep", "N", REPORTING, 0, take_number, FIELD(keep), 1, 1000000,
 	  .help = "of files with %t or %n in their name, remove all that this run wrote but the last N", .preset = "all" },
-	KEEP(0, "between"),
+	{ 0, "between", "AGE,AGE", REPORTING, REPORT | NO_TRACE, take_between,
+	  .help = "report: sites by the change of their live bytes between two moments since the trace's start" },
 	KEEP(0, "listen"),
 	{ 0, "no-inlines", NULL, REPORTING, 0, take_flag, FIELD(no_inlines),
 	  .help = "do not look for inlined functions" },
@@ -297,6 +299,19 @@ static int take_age(struct opts *o, const struct given *g, struct err *e)
 	if (ns < g->row->min)
 		return bad(g, "a second at least", e);
 	*(uint64_t *)field(o, g) = ns;
+	return 0;
+}
+
+static int take_between(struct opts *o, const struct given *g, struct err *e)
+{
+	const char *comma = strchr(g->val, ',');
+	_cleanup_free_ char *first = comma ? strndup(g->val, comma - g->val) : NULL;
+	uint64_t from_ns, to_ns;
+
+	if (!first || parse_age(first, &from_ns) || parse_age(comma + 1, &to_ns) || from_ns >= to_ns)
+		return bad(g, "two ages since the start of the trace, the earlier one first, such as 10s,25s", e);
+	o->between_from_ns = from_ns;
+	o->between_to_ns = to_ns;
 	return 0;
 }
 

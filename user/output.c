@@ -50,6 +50,8 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 		.sort = opts->sort,
 		.top = opts->top,
 		.older_ns = opts->older_ns,
+		.between_from_ns = opts->between_from_ns,
+		.between_to_ns = opts->between_to_ns,
 		.metric = metric__find(opts->metric),
 		.threshold_pct = opts->threshold_pct,
 		.callees = !strcmp(opts->tree, "callees"),

@@ -16,6 +16,7 @@
 #include "model/join.h"
 #include "output.h"
 #include "util/log.h"
+#include "util/parse.h"
 #include "util/rights.h"
 #include "util/util.h"
 #include "view/rank.h"
@@ -101,6 +102,7 @@ static int read_all(struct profiles *p, const struct opts *o, struct err *e)
 static int check(const struct snapshot *s, const struct opts *o, struct err *e)
 {
 	const struct metric *metric = metric__find(o->metric), *sort = o->sort ? rank__key(o->sort) : NULL;
+	char lasted[FMT_MAX];
 
 	if (o->views & ~views__of(s->known))
 		return err_set(e, -EINVAL, "--view: what it shows was not recorded (--mode %s)", s->mode);
@@ -110,6 +112,10 @@ static int check(const struct snapshot *s, const struct opts *o, struct err *e)
 		return err_set(e, -EINVAL, "--sort %s: was not recorded (--mode %s)", o->sort, s->mode);
 	if (o->older_ns && o->older_ns != s->older_ns)
 		return err_set(e, -EINVAL, "--older: older blocks are counted while they live: want the age that was recorded with");
+	if (o->between_to_ns && !(s->known & HAS_LIVE_BYTES))
+		return err_set(e, -EINVAL, "--between: live bytes were not recorded (--mode %s)", s->mode);
+	if (o->between_to_ns && o->between_from_ns >= s->duration_ns)
+		return err_set(e, -EINVAL, "--between: the trace lasted %s only", fmt_duration(lasted, s->duration_ns));
 	for (size_t i = 0; i < o->outputs.n; i++) {
 		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
 

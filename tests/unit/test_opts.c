@@ -172,6 +172,16 @@ Test(opts, views_add_up)
 	opts__done(&o);
 }
 
+Test(opts, two_moments)
+{
+	struct opts o;
+
+	parse(&o, "report x.json --between 0,1500ms");
+	cr_expect_eq(o.between_from_ns, 0);
+	cr_expect_eq(o.between_to_ns, 1500000000);
+	opts__done(&o);
+}
+
 Test(opts, recording)
 {
 	struct opts o;
@@ -321,6 +331,11 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --view peak --mode count", "--view peak and --mode count: want one of them, that mode does not record this" },
 		{ "-p1 --view sizes --mode growth", "--view sizes and --mode growth: want one of them, that mode does not record this" },
 		{ "-p1 --view leaks,", "--view leaks,: want leaks, allocs, peak, temporary, sizes, lifetimes, processes, threads or tree" },
+		{ "-p1 --between 1s,2s", "--between: goes with report only" },
+		{ "report x.json --between 2s,1s",
+		  "--between 2s,1s: want two ages since the start of the trace, the earlier one first, such as 10s,25s" },
+		{ "report x.json --between 2s",
+		  "--between 2s: want two ages since the start of the trace, the earlier one first, such as 10s,25s" },
 		{ "-p1 --view leaks,tags", "--view tags: not in this version" },
 		{ "-p1 --format xml", "--format xml: want text, json, folded, pprof, speedscope, massif, callgrind, dot or html" },
 		{ "-p1 -o x.c", "-o x.c: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
@@ -421,7 +436,7 @@ Test(opts, later_versions)
 		"--within f", "--mark f", "--tag f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--when rss>2G", "--exact",
-		"--between 1,2", "--listen x",
+		"--listen x",
 		"--view tags", "--view frees", "serve",
 	};
 

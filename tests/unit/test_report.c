@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "golden.h"
+#include "model/between.h"
 #include "model/group.h"
 #include "sample_snapshot.h"
 #include "util/text.h"
@@ -82,6 +83,61 @@ Test(report, looks_of_moments_sizes_and_lifetimes)
 	      &(struct report_opts){ .views = VIEW_LIFETIMES, .top = 3, .width = 120 });
 }
 
+#define S 1000000000ull
+
+Test(report, looks_of_what_changed)
+{
+	check("report-between-80.txt", SAMPLE_MANY,
+	      &(struct report_opts){ .between_from_ns = 10 * S, .between_to_ns = 25 * S, .top = 3 });
+	check("report-between-120.txt", SAMPLE_MANY | SAMPLE_ESTIMATED,
+	      &(struct report_opts){ .between_from_ns = 12 * S, .between_to_ns = 30 * S, .width = 120, .top = 3 });
+}
+
+Test(report, changes_are_those_of_the_histories)
+{
+	static const struct snap_point up[] = { { .t_ns = 2 * S, .live_bytes = 100 }, { .t_ns = 4 * S, .live_bytes = 500 } };
+	static const struct snap_point down[] = { { .t_ns = 2 * S, .live_bytes = 900 }, { .t_ns = 5 * S, .live_bytes = 10 } };
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	struct changes c;
+
+	s->n_sites = 4;
+	s->sites[0].history = up;
+	s->sites[1].history = down;
+	s->sites[0].n_history = s->sites[1].n_history = 2;
+	s->sites[0].first_ns = s->sites[1].first_ns = s->sites[2].first_ns = 1 * S;
+	/* came later, without a history: held nothing then, and at the end what it holds */
+	s->sites[3].first_ns = 6 * S;
+	cr_assert_eq(changes__init(&c, s, 2500000000, 5 * S + 5), 0);
+	cr_assert_eq(c.n, 2);
+	cr_expect_eq(c.v[0].site, &s->sites[1]);
+	cr_expect_eq(c.v[0].before, 900);
+	cr_expect_eq(c.v[0].after, 10);
+	cr_expect_eq(c.v[1].site, &s->sites[0]);
+	cr_expect_eq(c.v[1].before, 100);
+	cr_expect_eq(c.v[1].after, 500);
+	cr_expect_eq(c.n_unknown, 1);
+	cr_expect_eq(c.off_ns, 1 * S + 5);
+	changes__done(&c);
+
+	/* a point that is as near to the other moment tells nothing */
+	cr_assert_eq(changes__init(&c, s, 1 * S, 1500000000), 0);
+	cr_expect_eq(c.n, 0);
+	cr_expect_eq(c.n_unknown, 3);
+	changes__done(&c);
+
+	/* to the end: exact */
+	s->sites[0].n_history = s->sites[1].n_history = 0;
+	cr_assert_eq(changes__init(&c, s, 1500000000, 100 * S), 0);
+	cr_assert_eq(c.n, 1);
+	cr_expect_eq(c.v[0].site, &s->sites[3]);
+	cr_expect_eq(c.v[0].before, 0);
+	cr_expect_eq(c.v[0].after, s->sites[3].c.live_bytes);
+	cr_expect_eq(c.n_unknown, 3);
+	cr_expect_eq(c.after, s->processes[0].c.live_bytes);
+	changes__done(&c);
+	snapshot__free(s);
+}
+
 static void check_by(const char *name, const char *by, const struct report_opts *o)
 {
 	struct snapshot *s = sample__new(SAMPLE_MANY), *g;
@@ -127,6 +183,10 @@ Test(report, keeps_to_its_width)
 				o.views = VIEW_PROCESSES | VIEW_THREADS | VIEW_ALLOCS | (flags & (SAMPLE_COUNT | SAMPLE_GROWTH) ? 0 : VIEW_LEAKS);
 			else
 				o.views = every_view(flags);
+			if (!(flags & (SAMPLE_COUNT | SAMPLE_GROWTH))) {
+				o.between_from_ns = 10 * S;
+				o.between_to_ns = 30 * S;
+			}
 			_cleanup_free_ char *text = NULL;
 			size_t len;
 

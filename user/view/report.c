@@ -355,11 +355,13 @@ static unsigned int views_preset(const struct snapshot *s)
 
 static int begin(struct report *r, FILE *out, const struct snapshot *s, const struct report_opts *o)
 {
-	unsigned int views = o->views ? o->views : views_preset(s);
+	unsigned int views = o->views ? o->views : o->between_to_ns ? 0 : views_preset(s);
 	const struct metric *by = o->sort ? rank__key(o->sort) : NULL;
 
 	*r = (struct report){ .out = out, .s = s, .o = o, .views = views };
 	if (o->older_ns && o->older_ns != s->older_ns)
+		return -EINVAL;
+	if (o->between_to_ns && (o->between_to_ns <= o->between_from_ns || !(s->known & HAS_LIVE_BYTES)))
 		return -EINVAL;
 	if (views & ~views__of(s->known) || (o->sort && (!by || by->needs & ~s->known)))
 		return -EINVAL;
@@ -383,6 +385,8 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 
 	if (!err)
 		err = report__header(&r);
+	if (!err && o->between_to_ns)
+		err = report__between(&r);
 	if (!err && r.views & VIEW_PROCESSES && s->n_processes)
 		err = report__processes(&r);
 	for (size_t i = 0; !err && i < ARRAY_SIZE(tables); i++)

@@ -74,6 +74,9 @@ int report__lifetime_row(struct report *r, const struct snap_site *site, uint64_
 /* "worker (1501) [ended]", "nginx (40 processes)", "/system.slice"; the caller's, NULL without memory. */
 char *report__owner(const struct report *r, const struct snap_process *p, size_t width);
 
+/* between.c: what changed between two moments. The names of its sites are not asked for: they come with a profile. */
+int report__between(struct report *r);
+
 /* growth.c: what --mode growth tells instead of live memory and calls, and the rows of its tables. */
 void report__growth_lines(struct report *r);
 int report__growth_row(struct report *r, const struct snap_site *site, uint64_t whole);
