@@ -412,7 +412,52 @@ static void history(struct json *j, const struct snap_site *site)
 	json__array_end(j);
 }
 
-static void site(struct json *j, const struct snapshot *s, const struct snap_site *site, const bool *ambiguous)
+/* A place stands in many stacks: its text is made once. */
+struct place_texts {
+	const struct snapshot *s;
+	bool *ambiguous;
+	char **v;		/* by place; NULL: not made yet */
+};
+
+static void place_texts__done(struct place_texts *t)
+{
+	for (size_t i = 0; t->v && i < t->s->n_places; i++)
+		free(t->v[i]);
+	free(t->v);
+	free(t->ambiguous);
+}
+
+static int place_texts__init(struct place_texts *t, const struct snapshot *s)
+{
+	*t = (struct place_texts){ .s = s, .v = calloc(s->n_places + 1, sizeof(*t->v)) };
+	return t->v ? find_ambiguous(s, &t->ambiguous) : -ENOMEM;
+}
+
+/* Its frames, the first one without a comma before it; NULL without memory. */
+static const char *place_text(struct place_texts *t, uint32_t i)
+{
+	const struct place *place = &t->s->places[i];
+	struct json j = {};
+	size_t len;
+
+	if (t->v[i])
+		return t->v[i];
+	j.out = open_memstream(&t->v[i], &len);
+	if (!j.out)
+		return NULL;
+	for (size_t k = 0; k < place__n_frames(place); k++) {
+		struct frame f = place__frame(t->s, place, k);
+
+		frame(&j, t->s, &f, t->ambiguous);
+	}
+	if (!fclose(j.out))
+		return t->v[i];
+	free(t->v[i]);
+	t->v[i] = NULL;
+	return NULL;
+}
+
+static int site(struct json *j, const struct snapshot *s, const struct snap_site *site, struct place_texts *texts)
 {
 	const struct snap_process *p = &s->processes[site->process];
 	bool live = s->known & HAS_LIVE_BLOCKS;
@@ -448,25 +493,23 @@ static void site(struct json *j, const struct snapshot *s, const struct snap_sit
 	json__str(j, "end", stack_end__name(site->end));
 	json__array(j, "stack");
 	for (uint32_t i = 0; i < site->n_stack; i++) {
-		const struct place *place = &s->places[site->stack[i]];
+		const char *text = place_text(texts, site->stack[i]);
 
-		for (size_t k = 0; k < place__n_frames(place); k++) {
-			struct frame f = place__frame(s, place, k);
-
-			frame(j, s, &f, ambiguous);
-		}
+		if (!text)
+			return -ENOMEM;
+		json__raw(j, NULL, text);
 	}
 	json__array_end(j);
 	json__object_end(j);
+	return 0;
 }
 
 int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
 	struct json j = { .out = out };
-	_cleanup_free_ bool *ambiguous = NULL;
+	__attribute__((cleanup(place_texts__done))) struct place_texts texts;
+	int err = place_texts__init(&texts, s);
 
-	if (find_ambiguous(s, &ambiguous))
-		return err_set(e, -ENOMEM, "out of memory");
 	json__object(&j, NULL);
 	recording(&j, s);
 	json__line(&j, 2);
@@ -481,11 +524,13 @@ int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	json__array_end(&j);
 	json__line(&j, 2);
 	json__array(&j, "sites");
-	for (size_t i = 0; i < s->n_sites; i++)
-		site(&j, s, &s->sites[i], ambiguous);
+	for (size_t i = 0; i < s->n_sites && !err; i++)
+		err = site(&j, s, &s->sites[i], &texts);
 	json__array_end(&j);
 	json__line(&j, 0);
 	json__object_end(&j);
 	fputc('\n', out);
+	if (err)
+		return err_set(e, err, "out of memory");
 	return ferror(out) ? err_set(e, -EIO, "cannot write JSON") : 0;
 }

@@ -130,8 +130,15 @@ void json__array_end(struct json *j)
 
 void json__u64(struct json *j, const char *key, uint64_t n)
 {
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	/* half of a profile: a fifth of what printf takes */
+	do
+		digits[--at] = (char)('0' + n % 10);
+	while (n /= 10);
 	begin(j, key);
-	fprintf(j->out, "%" PRIu64, n);
+	fwrite(digits + at, 1, sizeof(digits) - at, j->out);
 }
 
 void json__i64(struct json *j, const char *key, int64_t n)
