@@ -17,6 +17,7 @@
 #include "model/group.h"
 #include "session.h"
 #include "session_parts.h"
+#include "target/translator.h"
 #include "util/log.h"
 #include "util/parse.h"
 
@@ -312,7 +313,8 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 
 	/* a program that a target became just now: what it maps is looked at as long as it is attached to */
 	session__read_events(s);
-	s->end_ns = now_ns();
+	if (!s->end_ns)
+		s->end_ns = now_ns();
 	session__sample(s, true);
 	kernel__freeze(s->kernel, true);
 	if (s->budget)
@@ -367,6 +369,9 @@ static int run(struct session *s, int *ret_status, struct err *e)
 		say("code that is loaded later is seen up to a second late, without perf events: %s", err_msg(e));
 		err_done(e);
 	}
+	/* one that begins later is told by the watch */
+	if (!err && s->machine)
+		err = translator__none_runs(e);
 	if (!err)
 		err = s->machine ? machine__attach(s->machine, e) : tracees__attach(&s->tracees, e);
 	if (!err) {

@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include "session_parts.h"
+#include "target/translator.h"
 #include "util/log.h"
 
 /* ---- what the programs tell */
@@ -64,10 +65,29 @@ static void keep_event(const struct mt_event *ev, void *arg)
 		session__on_kernel_event(ev, s);	/* out of turn is better than not at all */
 }
 
+/*
+ * A program that translates code has begun, and has not got to what it runs yet, which
+ * takes it a tenth of a second at least: everyone's probes are out in a hundredth.
+ */
+static void spare(struct session *s, pid_t pid, const char *name)
+{
+	if (s->end_ns)
+		return;
+	s->end_ns = now_ns();
+	kernel__freeze(s->kernel, true);
+	tracees__detach(&s->tracees);
+	say("%s (%d) has begun, which runs programs by translating their code: breakpoints would end them, so the trace ends here", name,
+	    (int)pid);
+	loop__stop(s->loop);
+}
+
 static void on_record_of_any(const struct watch_record *r, void *arg)
 {
 	struct session *s = arg;
+	const char *translator = r->kind == WATCH_MAPPED ? translator__of(r->map.path) : NULL;
 
+	if (translator)
+		spare(s, r->pid, translator);
 	if (machine__on_record(s->machine, r, &s->failure))
 		session__fail(s);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "target/translator.h"
 #include "tracee_group.h"
 #include "tracee_parts.h"
 #include "util/log.h"
@@ -255,6 +256,9 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e)
 
 	if (err)
 		return err;
+	if (translator__of(p->process.exe))
+		return err_set(e, -ENOTSUP, "%s (%d) runs a program by translating its code: breakpoints would end it, so it cannot be traced",
+			       translator__of(p->process.exe), (int)pid);
 	err = space__refresh(&p->lives.v[0]->space, t->objects, pid, &n_new, e);
 	if (!err)
 		err = check_machine(p, e);
@@ -481,6 +485,15 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const ch
 	err = tracee__add_life(t, p, proc, e);
 	if (!err)
 		err = tracee__tell_model(t, p, 0, e);
+	/* its probes stay with a process through an exec: they must be out before it gets to what it runs */
+	if (!err && translator__of(p->process.exe)) {
+		p->lives.v[p->lives.n - 1]->closed = true;
+		attachment__free(p->attachment);
+		p->attachment = NULL;
+		say("%s (%d) runs programs by translating their code: breakpoints would end them, so it is not traced any more",
+		    p->process.comm, (int)p->process.pid);
+		return 0;
+	}
 	/* a set-user-ID program, or one that nobody may read: no reason to lose what was seen before, if anything was */
 	if (!err && why.code == -EACCES) {
 		tracee__life(p)->closed = true;
