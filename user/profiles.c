@@ -204,9 +204,14 @@ static int check_diff(const struct opts *o, const struct snapshot *a, const stru
 		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", m->name, a->mode);
 	if (o->fail_over != UINT64_MAX && !(a->known & b->known & HAS_LIVE_BYTES))
 		return err_set(e, -EINVAL, "--fail-over: live bytes were not recorded (--mode %s)", a->mode);
-	for (size_t i = 0; i < o->outputs.n; i++)
-		if (!diff_format__find(opts__output_format(o, o->outputs.v[i])))
-			return err_set(e, -EINVAL, "-o %s: diff writes text, json and folded", o->outputs.v[i]);
+	for (size_t i = 0; i < o->outputs.n; i++) {
+		const struct diff_format *f = diff_format__find(opts__output_format(o, o->outputs.v[i]));
+
+		if (!f)
+			return err_set(e, -EINVAL, "-o %s: diff writes text, json, folded and html", o->outputs.v[i]);
+		if (f->needs & ~(a->known & b->known))
+			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)", o->outputs.v[i], f->name, a->mode);
+	}
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "export/export.h"
+#include "model/diff.h"
 #include "../unit/sample_snapshot.h"
 #include "util/util.h"
 
@@ -111,6 +112,23 @@ static void put(const char *dir, const char *name, struct snapshot *s)
 	snapshot__free(s);
 }
 
+/* Against a later run: the largest row grew, the next is gone. */
+static void put_diff(const char *dir)
+{
+	struct snapshot *a = sample__new(SAMPLE_SINGLE), *b = sample__new(SAMPLE_SINGLE), *s;
+
+	b->sites[0].c.live_bytes += MIB;
+	b->sites[1].c.live_bytes = 0;
+	((struct snap_process *)b->processes)->c.live_bytes += MIB - a->sites[1].c.live_bytes;
+	b->totals.live_bytes = b->processes->c.live_bytes;
+	s = diff__snapshot(a, b, "before.json");
+	if (!s)
+		die("diff");
+	put(dir, "diff", s);
+	snapshot__free(a);
+	snapshot__free(b);
+}
+
 static int pages(const char *dir)
 {
 	struct snapshot *s = sample__new(0);
@@ -123,6 +141,7 @@ static int pages(const char *dir)
 	s = sample__new(0);
 	with_hostile_names(s);
 	put(dir, "hostile", s);
+	put_diff(dir);
 	put(dir, "losses", sample__new(SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER));
 	put(dir, "empty", sample__new(SAMPLE_EMPTY));
 	put(dir, "count", sample__new(SAMPLE_SINGLE | SAMPLE_COUNT));

@@ -65,6 +65,7 @@ const opens = (name) => async () => {
 
 test("opens_quietly sample", opens("sample"));
 test("opens_quietly single", opens("single"));
+test("opens_quietly diff", opens("diff"));
 test("opens_quietly losses", opens("losses"));
 test("opens_quietly empty", opens("empty"));
 test("opens_quietly count", opens("count"));
@@ -126,6 +127,25 @@ test("weights_are_the_totals", async () => {
 		}, metric);
 		assert.strictEqual(await text("#flame-path"), words);
 		assert.ok(await browser.run("flame.picture.tree.total[0] === SITES.reduce((n, s) => n + WEIGHT[document.getElementById('flame-metric').value](s), 0)"));
+	}
+	quiet();
+});
+
+test("a_comparison", async () => {
+	await open("diff");
+	assert.strictEqual(await attribute("#panel-0 th:nth-child(7)", "aria-sort"), "descending");
+	assert.strictEqual((await column(7))[0], "+1.0 MiB");
+	assert.strictEqual((await column(7)).at(-1), "-6.0 MiB");
+	assert.strictEqual((await column(2)).at(-1), "0 B");
+	assert.ok((await text("#cards")).includes("-5.0 MiB since before.json"));
+	for (const [metric, words] of [["grown-bytes", "1.0 MiB in all"], ["shrunk-bytes", "6.0 MiB in all"]]) {
+		await browser.run((m) => {
+			const select = document.getElementById("flame-metric");
+
+			select.value = m;
+			select.dispatchEvent(new Event("change"));
+		}, metric);
+		assert.strictEqual(await text("#flame-path"), words);
 	}
 	quiet();
 });

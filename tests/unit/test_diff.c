@@ -85,3 +85,130 @@ Test(diff, with_itself_nothing_changed)
 	}
 	snapshot__free(a);
 }
+
+/* ---- as a snapshot with a baseline */
+
+static int64_t change_of(const struct snapshot *s, const char *function, uint64_t *ret_live)
+{
+	for (size_t i = 0; i < s->n_sites; i++)
+		for (uint32_t k = 0; k < s->sites[i].n_stack && s->sites[i].since_baseline_bytes; k++) {
+			const struct place *p = &s->places[s->sites[i].stack[k]];
+
+			for (size_t l = 0; l < place__n_frames(p); l++) {
+				struct frame f = place__frame(s, p, l);
+
+				if (f.line && f.line->function && !strcmp(f.line->function, function)) {
+					*ret_live = s->sites[i].c.live_bytes;
+					return s->sites[i].since_baseline_bytes;
+				}
+			}
+		}
+	return 0;
+}
+
+static void check_sums(const struct snapshot *a, const struct snapshot *b, const struct snapshot *s)
+{
+	int64_t was = 0, is = 0, change = 0, of_processes = 0;
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < a->n_sites; i++)
+		was += a->sites[i].c.live_bytes;
+	for (size_t i = 0; i < b->n_sites; i++)
+		calls += b->sites[i].c.alloc_calls;
+	for (size_t i = 0; i < s->n_sites; i++) {
+		is += s->sites[i].c.live_bytes;
+		change += s->sites[i].since_baseline_bytes;
+		calls -= s->sites[i].c.alloc_calls;
+		cr_assert_lt(s->sites[i].process, s->n_processes);
+		for (uint32_t k = 0; k < s->sites[i].n_stack; k++) {
+			cr_assert_lt(s->sites[i].stack[k], s->n_places);
+			cr_assert_lt(s->places[s->sites[i].stack[k]].module, (int)s->n_modules);
+		}
+	}
+	for (size_t i = 0; i < s->n_processes; i++)
+		of_processes += s->processes[i].since_baseline_bytes;
+	cr_assert_eq(is - change, was);
+	cr_assert_eq(calls, 0);
+	cr_assert_eq(of_processes, (int64_t)b->totals.live_bytes - (int64_t)a->totals.live_bytes);
+	cr_assert(s->baseline && !strcmp(s->baseline_name, "before.json"));
+}
+
+Test(diff, as_a_snapshot_with_a_baseline)
+{
+	struct snapshot *a = sample__new(0), *b = later(), *s = diff__snapshot(a, b, "before.json");
+	uint64_t live = 0;
+
+	cr_assert_not_null(s);
+	check_sums(a, b, s);
+	cr_assert_eq(change_of(s, "trackingRememberKey", &live), 1 << 20);
+	cr_assert_eq(live, b->sites[0].c.live_bytes);
+	cr_assert_eq(change_of(s, "_dictExpand", &live), -(1 << 20));
+	snapshot__free(s);
+	snapshot__free(a);
+	snapshot__free(b);
+}
+
+/* Of the one nothing is left: every stack, and every process, is there with nothing but its change. */
+Test(diff, all_of_it_is_gone)
+{
+	struct snapshot *a = sample__new(0), *b = sample__new(SAMPLE_EMPTY), *s = diff__snapshot(a, b, "before.json");
+	size_t held;
+	struct diff d;
+
+	cr_assert_not_null(s);
+	check_sums(a, b, s);
+	cr_assert_eq(diff__init(&d, a, b, metric__find("live-bytes")), 0);
+	held = d.n_of_kind[DIFF_GONE];
+	diff__done(&d);
+	cr_assert_gt(held, 0);
+	for (size_t i = 0; i < s->n_sites; i++) {
+		cr_assert_eq(s->sites[i].c.live_bytes, 0);
+		held -= s->sites[i].since_baseline_bytes < 0;
+	}
+	cr_assert_eq(held, 0);
+	snapshot__free(s);
+	s = diff__snapshot(b, a, "before.json");
+	check_sums(b, a, s);
+	snapshot__free(s);
+	snapshot__free(a);
+	snapshot__free(b);
+}
+
+/* Another file of the same name, built anew: no module and no stack is there twice. */
+Test(diff, one_row_for_functions_of_the_same_name)
+{
+	struct snapshot *a = sample__new(SAMPLE_SINGLE), *b = sample__new(SAMPLE_SINGLE), *s;
+	struct snap_site twice = b->sites[0];
+
+	b->sites[1].n_stack = twice.n_stack;
+	b->sites[1].stack = twice.stack;
+	b->sites[1].growth = twice.growth;
+	s = diff__snapshot(a, b, "before.json");
+	cr_assert_not_null(s);
+	check_sums(a, b, s);
+	cr_assert_eq(s->sites[0].c.live_bytes, twice.c.live_bytes + b->sites[1].c.live_bytes);
+	cr_assert_eq(s->n_modules, b->n_modules);
+	snapshot__free(s);
+	snapshot__free(a);
+	snapshot__free(b);
+}
+
+Test(diff, html_names_its_baseline)
+{
+	struct snapshot *a = sample__new(0), *b = later();
+	struct diff_opts o = { .before = "<before>.json", .after = "after.json" };
+	char *text = NULL;
+	struct diff d;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	cr_assert_eq(diff__init(&d, a, b, metric__find("live-bytes")), 0);
+	cr_assert_eq(diff_format__find("html")->write(out, &d, &o), 0);
+	fclose(out);
+	cr_assert_not_null(strstr(text, "\"baseline_name\":\"\\u003cbefore\\u003e.json\""));
+	cr_assert_null(strstr(text, "<before>"));
+	free(text);
+	diff__done(&d);
+	snapshot__free(a);
+	snapshot__free(b);
+}

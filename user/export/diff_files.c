@@ -19,6 +19,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "export/export.h"
 #include "export/json_writer.h"
 #include "util/parse.h"
 #include "view/frames.h"
@@ -165,9 +166,25 @@ static int write_json(FILE *out, const struct diff *d, const struct diff_opts *o
 	return 0;
 }
 
+static int write_html(FILE *out, const struct diff *d, const struct diff_opts *o)
+{
+	struct snapshot *s = diff__snapshot(d->of_before, d->of_after, o->before);
+	_cleanup_err_ struct err e = {};
+	int err = s ? html__write(out, s, &(struct export_opts){ .metric = d->metric }, &e) : -ENOMEM;
+
+	snapshot__free(s);
+	/* who closes the file sees that, and why it is so */
+	return err == -EIO ? 0 : err;
+}
+
 const struct diff_format *diff_format__find(const char *name)
 {
-	static const struct diff_format formats[] = { { "text", write_text }, { "folded", write_folded }, { "json", write_json } };
+	static const struct diff_format formats[] = {
+		{ "text", write_text, 0 },
+		{ "folded", write_folded, 0 },
+		{ "json", write_json, 0 },
+		{ "html", write_html, HAS_LIVE_BYTES },
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
 		if (!strcmp(formats[i].name, name))

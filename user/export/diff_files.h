@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* A diff as text, as folded stacks with two columns, and as JSON. */
+/* A diff as text, as folded stacks with two columns, as JSON, and as the HTML report of the later one. */
 #ifndef MT_DIFF_FILES_H
 #define MT_DIFF_FILES_H
 
@@ -17,6 +17,7 @@ struct diff_opts {
 struct diff_format {
 	const char *name;
 	int (*write)(FILE *out, const struct diff *d, const struct diff_opts *o);	/* 0 or -errno */
+	unsigned int needs;	/* enum counter_bit: of both profiles */
 };
 
 const struct diff_format *diff_format__find(const char *name);	/* NULL: there is no diff in this format */

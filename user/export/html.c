@@ -100,6 +100,7 @@ static void conditions(struct json *j, const struct snapshot *s)
 	json__u64(j, "older_ns", s->older_ns);
 	if (s->baseline)
 		json__u64(j, "baseline_ns", s->baseline_ns);
+	optional_str(j, "baseline_name", s->baseline_name);
 	json__line(j, 0);
 	json__u64(j, "duration_ns", s->duration_ns);
 	json__i64(j, "wall_start_ms", s->wall_start_ns / NS_PER_MS);

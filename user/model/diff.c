@@ -1,56 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns how rows of two profiles are matched. What always holds: each site is in
+ * Owns what changed from row to row. What always holds: each site is in
  * one row, so the rows of a column add up to that profile; the order is the
  * same for the same two files.
  */
 #include "model/diff.h"
 
 #include <errno.h>
-#include <string.h>
 
-#include "util/ids.h"
-
-struct matcher {
-	struct string_ids strings;
-	struct key_ids frames;	/* (module, name or offset, which of them) */
-	struct key_ids stacks;	/* (number + 1 of the stack without its last frame, that frame) */
-	struct key_ids rows;	/* the number of a whole stack */
-	bool by_comm;
-};
-
-static int add_frame(struct matcher *m, const struct frame *f, uint32_t *chain)
-{
-	bool named = f->line && f->line->function && *f->line->function;
-	uint32_t module, name = 0, frame;
-	int err = string_ids__get(&m->strings, f->module ? path_basename(f->module) : "", &module);
-
-	if (!err && named)
-		err = string_ids__get(&m->strings, f->line->function, &name);
-	if (!err)
-		err = key_ids__get(&m->frames, (struct key){ module, named ? name : f->place->offset, named }, &frame, NULL);
-	if (!err)
-		err = key_ids__get(&m->stacks, (struct key){ .a = *chain, .b = frame }, chain, NULL);
-	(*chain)++;
-	return err;
-}
-
-static int row_of(struct matcher *m, const struct snapshot *s, const struct snap_site *site, uint32_t *ret, bool *ret_new)
-{
-	uint32_t chain = 0, comm = 0;
-	int err = m->by_comm ? string_ids__get(&m->strings, s->processes[site->process].comm, &comm) : 0;
-
-	for (uint32_t i = 0; i < site->n_stack && !err; i++) {
-		const struct place *p = &s->places[site->stack[i]];
-
-		for (size_t k = 0; k < place__n_frames(p) && !err; k++) {
-			struct frame f = place__frame(s, p, k);
-
-			err = add_frame(m, &f, &chain);
-		}
-	}
-	return err ? err : key_ids__get(&m->rows, (struct key){ chain, comm, site->growth }, ret, ret_new);
-}
+#include "model/match.h"
 
 static int add(struct diff *d, struct matcher *m, const struct snapshot *s, bool after)
 {
@@ -62,7 +20,7 @@ static int add(struct diff *d, struct matcher *m, const struct snapshot *s, bool
 
 		if (!weight)
 			continue;
-		if (row_of(m, s, &s->sites[i], &id, &is_new) || (is_new && !vec_push(&d->rows)))
+		if (matcher__row(m, s, &s->sites[i], &id, &is_new) || (is_new && !vec_push(&d->rows)))
 			return -ENOMEM;
 		row = &d->rows.v[id];
 		*(after ? &row->after : &row->before) += weight;
@@ -93,27 +51,17 @@ static int larger_first(const void *pa, const void *pb)
 	return a->site < b->site ? -1 : a->site > b->site;
 }
 
-static bool several_comms(const struct snapshot *s)
-{
-	for (size_t i = 1; i < s->n_processes; i++)
-		if (strcmp(s->processes[i].comm, s->processes[0].comm))
-			return true;
-	return false;
-}
-
 int diff__init(struct diff *d, const struct snapshot *before, const struct snapshot *after, const struct metric *metric)
 {
-	struct matcher m = { .by_comm = several_comms(before) || several_comms(after) };
+	struct matcher m;
 	int err;
 
-	*d = (struct diff){ .metric = metric };
+	*d = (struct diff){ .metric = metric, .of_before = before, .of_after = after };
+	matcher__init(&m, before, after);
 	err = add(d, &m, before, false);
 	if (!err)
 		err = add(d, &m, after, true);
-	string_ids__done(&m.strings);
-	key_ids__done(&m.frames);
-	key_ids__done(&m.stacks);
-	key_ids__done(&m.rows);
+	matcher__done(&m);
 	if (err) {
 		diff__done(d);
 		return err;

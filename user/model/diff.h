@@ -20,6 +20,7 @@ struct diff_row {
 
 struct diff {
 	const struct metric *metric;
+	const struct snapshot *of_before, *of_after;
 	struct vec(struct diff_row) rows;	/* the largest change first */
 	uint64_t before, after;	/* the sums */
 	size_t n_of_kind[N_DIFF_KINDS];
@@ -29,6 +30,13 @@ struct diff {
 int diff__init(struct diff *d, const struct snapshot *before, const struct snapshot *after, const struct metric *metric);
 void diff__done(struct diff *d);
 enum diff_kind diff_row__kind(const struct diff_row *r);
+/*
+ * The later profile with the earlier one as its baseline: since_baseline_bytes is
+ * the change of live bytes, what is gone is a site with nothing but that. Sites
+ * of one row are one, processes of one name too. Both must know live bytes, and
+ * stay as long as it does. name: of the earlier one. NULL: no memory.
+ */
+struct snapshot *diff__snapshot(const struct snapshot *before, const struct snapshot *after, const char *name);
 const char *diff_kind__name(enum diff_kind kind);	/* "grew", "shrank", "new", "gone", "same" */
 
 #endif

@@ -206,6 +206,7 @@ struct snapshot {
 	uint64_t older_ns;	/* --older, 0 if not asked */
 	bool baseline;		/* SIGUSR2 set one: changes count from it */
 	uint64_t baseline_ns;	/* since the trace's start */
+	const char *baseline_name;	/* another profile, from which changes count; NULL: a moment of this one */
 
 	struct counters totals;
 	struct std_error error;	/* of the totals */

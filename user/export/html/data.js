@@ -141,17 +141,22 @@ const WEIGHT = {
 	"peak-bytes": (s) => s.atPeak,
 	"temp-calls": (s) => counter(s.c, "temp_calls"),
 	"grown-bytes": (s) => Math.max(0, s.sinceBaseline),
+	"shrunk-bytes": (s) => Math.max(0, -s.sinceBaseline),
 };
 
 const METRIC_WORDS = {
 	"live-bytes": "live bytes", "live-blocks": "live blocks", "alloc-bytes": "bytes allocated",
 	"alloc-calls": "allocation calls", "peak-bytes": "bytes at the peak", "temp-calls": "temporary allocations",
-	"grown-bytes": "growth since the baseline",
+	"grown-bytes": "growth since the baseline", "shrunk-bytes": "shrinkage since the baseline",
 };
 
-// What shrank since then has no width: it is in the table.
-if (DATA.baseline_ns !== undefined && KNOWN.has("live_bytes"))
+// A width is never negative: what grew and what shrank are two pictures.
+const BASELINE = DATA.baseline_ns === undefined ? null : DATA.baseline_name || `the baseline at ${duration(DATA.baseline_ns)}`;
+if (BASELINE && KNOWN.has("live_bytes")) {
 	DATA.metrics.push(["grown-bytes", "bytes"]);
+	if (SITES.some((s) => s.sinceBaseline < 0))
+		DATA.metrics.push(["shrunk-bytes", "bytes"]);
+}
 
 // The frames of a site, the caller of the allocation function first.
 function framesOf(site) {

@@ -55,12 +55,19 @@ function growthCards() {
 		card("Mapped and resident", bytes(counter(shownTotals(), "alloc_bytes")), "page faults, brk and mmap")];
 }
 
+// Of a comparison, what it is about.
+function changeWords() {
+	const change = shownProcesses().reduce((n, p) => n + p.since_baseline_bytes, 0);
+
+	return DATA.baseline_name ? `${signed(change, bytes)} since ${DATA.baseline_name}, ` : "";
+}
+
 function drawCards() {
 	const t = shownTotals(), e = shownErrors() || {}, of = (name) => counter(t, name);
 	const cards = [];
 
 	if (KNOWN.has("live_bytes"))
-		cards.push(card("Live", MARK + bytes(of("live_bytes")),
+		cards.push(card("Live", MARK + bytes(of("live_bytes")), changeWords() +
 			`${withError(exact(of("live_blocks")), e.live_blocks, count)} ${of("live_blocks") === 1 ? "block" : "blocks"}`, "main"));
 	if (KNOWN.has("peak_bytes"))
 		cards.push(card("Peak", MARK + bytes(of("peak_bytes")), peakWords()));
@@ -143,7 +150,7 @@ function conditionRows() {
 		row("Unseen at its start", p.unseen_ns ? duration(p.unseen_ns) : "");
 		row("Trend", p.verdict ? `${p.verdict}: ${p.why || ""}` : "");
 	}
-	row("Baseline", DATA.baseline_ns === undefined ? "" : `changes count from ${duration(DATA.baseline_ns)}`);
+	row("Baseline", !BASELINE ? "" : `changes count from ${DATA.baseline_name || duration(DATA.baseline_ns)}`);
 	row("Rows", DATA.by === "process" ? "" : `put together by ${DATA.by}`);
 	row("Estimated", estimateWords() && estimateWords() + "; ± is one standard error");
 	row("Older frees", KNOWN.has("unknown_frees") && counter(t, "unknown_frees") ?

@@ -128,18 +128,24 @@ const tables = (() => {
 	function leaks() {
 		const old = DATA.older_ns ? `Blocks older than ${duration(DATA.older_ns)} alone` : null;
 
-		return siteTable("Leaks", liveBytes, [
+		const table = siteTable("Leaks", liveBytes, [
 			{label: "Live", title: old, of: liveBytes, show: (s) => figure(bytes(liveBytes(s)), errorOf(s, 3), liveBytes(s))},
 			shareColumn(liveBytes),
 			{label: "Blocks", title: old, of: liveBlocks, show: (s) => figure(count(liveBlocks(s)), errorOf(s, 2), liveBlocks(s))},
 			...(has("free_calls") ? [{label: "Freed", title: "Of the blocks that it allocated", of: (s) => quotient(of("free_calls")(s), of("alloc_calls")(s)),
 				show: (s) => percent(of("free_calls")(s), of("alloc_calls")(s))}] : []),
 			{label: "Oldest", title: "Age of the oldest live block", of: (s) => s.oldest, show: (s) => s.oldest ? duration(s.oldest) : "–"},
-			...(DATA.baseline_ns === undefined ? [] : [{label: "Δ", title: `Since the baseline at ${duration(DATA.baseline_ns)}`, of: (s) => s.sinceBaseline,
-				show: (s) => signed(s.sinceBaseline, bytes)}]),
+			...(BASELINE ? [{label: "Δ", title: `Since ${BASELINE}`, of: (s) => s.sinceBaseline, show: (s) => signed(s.sinceBaseline, bytes)}] : []),
 			...(SITES.some((s) => s.growth !== null) ? [{label: "Growth", of: (s) => s.growth, show: (s) => s.growth === null ? "–" : signed(s.growth, bytes) + "/s"}] : []),
 			...(SITES.some((s) => s.verdict) ? [verdictColumn] : []),
 		], "Nothing allocated while traced is live.");
+
+		// what is gone changed most
+		if (BASELINE)
+			table.rows = () => SITES.filter((s) => isShown(s.process) && (liveBytes(s) > 0 || s.sinceBaseline < 0));
+		if (DATA.baseline_name)
+			table.sort = table.columns.findIndex((c) => c.label === "Δ");
+		return table;
 	}
 
 	function allocations() {
@@ -192,7 +198,7 @@ const tables = (() => {
 		const rows = [["members ended", p.n_ended && `${exact(p.n_ended)} of ${exact(p.n_members)}`], ["program", p.exe], ["unit", p.unit], ["container", p.container], ["control group", p.cgroup],
 			["pid in its container", p.container_pid && String(p.container_pid)], ["forked by", parent && processName(parent)],
 			["started", p.wall_started_ms && wallTime(p.wall_started_ms)],
-			["since the baseline", p.since_baseline_bytes !== undefined && signed(p.since_baseline_bytes, bytes)],
+			[`since ${BASELINE}`, p.since_baseline_bytes !== undefined && signed(p.since_baseline_bytes, bytes)],
 			["attached", p.age_at_attach_ns ? `${duration(p.age_at_attach_ns)} after its start: older blocks are unseen` : "from its first instruction"],
 			["unseen at its start", p.unseen_ns && duration(p.unseen_ns)], ["RSS when attached", bytes(p.rss_at_attach_bytes)],
 			["blocks lost", p.lost_blocks && exact(p.lost_blocks)], ["stacks lost", p.lost_stacks && exact(p.lost_stacks)]];

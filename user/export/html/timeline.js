@@ -118,7 +118,7 @@ const timeline = (() => {
 
 		if (p.length === 1 && KNOWN.has("peak_bytes") && p[0].peak_at_ns)
 			list.push(["peak", p[0].peak_at_ns, p[0].totals[COUNTER.peak_bytes]]);
-		if (DATA.baseline_ns !== undefined && KNOWN.has("live_bytes"))
+		if (BASELINE && !DATA.baseline_name && KNOWN.has("live_bytes"))
 			list.push(["baseline", DATA.baseline_ns, points[nearest(DATA.baseline_ns)].live]);
 		for (const [name, t, live] of list) {
 			const x = xOf(t), top = y(Math.min(live, picture.max)), left = x < LEFT + 60;

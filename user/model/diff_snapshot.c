@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns a diff in the form of a snapshot, for views that know how to show what
+ * changed since a baseline.
+ *
+ * What always holds: live bytes less since_baseline_bytes, over all sites, are
+ * the earlier profile's live bytes; all other figures are those of the later one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/diff.h"
+#include "model/group.h"
+#include "model/match.h"
+#include "model/merge.h"
+
+struct work {
+	const struct snapshot *before;
+	struct snapshot *to;
+	struct matcher matcher;
+	struct vec(struct snap_site) sites;	/* by number of the row */
+	struct vec(struct snap_process) processes;
+	struct string_ids comms;		/* number: index into processes */
+	struct vec(struct place) places;
+	uint32_t *place_of;	/* by place of before: index into places + 1, 0: not there yet */
+	struct vec(struct snap_module) modules;
+	struct string_ids module_names;
+	struct vec(int) module_of_name;		/* the first module of a file name */
+};
+
+static struct snapshot *copy(const struct snapshot *s)
+{
+	struct snapshot *to = s->n_processes > 1 ? snapshot__group(s, grouping__find("comm")) : snapshot__new();
+	struct obstack arena;
+
+	if (!to)
+		return NULL;
+	if (s->n_processes > 1) {
+		if (snapshot__is_grouped(s))
+			to->by = s->by;
+		return to;
+	}
+	arena = to->arena;
+	*to = *s;
+	to->arena = arena;
+	to->by = NULL;
+	return to;
+}
+
+/* ---- processes: those of one name are one */
+
+static int find_process(struct work *w, const struct snap_process *p, uint32_t *ret)
+{
+	struct snap_process *to;
+	int err;
+
+	if (!w->matcher.by_comm && w->processes.n) {
+		*ret = 0;
+		return 0;
+	}
+	err = string_ids__get(&w->comms, p->comm, ret);
+	if (err || *ret < w->processes.n)
+		return err;
+	to = vec_push(&w->processes);
+	if (!to)
+		return -ENOMEM;
+	*to = (struct snap_process){ .id = (uint32_t)w->processes.n, .pid = p->pid, .comm = p->comm, .exe = p->exe, .cgroup = p->cgroup,
+				     .container = p->container, .unit = p->unit, .ended = true };
+	return 0;
+}
+
+static int add_processes(struct work *w)
+{
+	const struct snapshot *before = w->before;
+	uint32_t at;
+	int err = 0;
+
+	for (size_t i = 0; i < w->to->n_processes && !err; i++) {
+		struct snap_process *p = vec_push(&w->processes);
+
+		if (!p)
+			return -ENOMEM;
+		*p = w->to->processes[i];
+		p->since_baseline_bytes = (int64_t)p->c.live_bytes;
+		err = string_ids__get(&w->comms, p->comm, &at);
+	}
+	for (size_t i = 0; i < before->n_processes && !err; i++) {
+		err = find_process(w, &before->processes[i], &at);
+		if (!err)
+			w->processes.v[at].since_baseline_bytes -= (int64_t)before->processes[i].c.live_bytes;
+	}
+	return err;
+}
+
+/* ---- places: those of what is gone are added */
+
+static int add_module(struct work *w, const struct snap_module *m, int *ret)
+{
+	uint32_t name;
+	int err = string_ids__get(&w->module_names, path_basename(m->path), &name);
+
+	if (err)
+		return err;
+	if (name == w->module_of_name.n) {
+		struct snap_module *to = vec_push(&w->modules);
+		int *first = vec_push(&w->module_of_name);
+
+		if (!to || !first)
+			return -ENOMEM;
+		*to = *m;
+		*first = (int)w->modules.n - 1;
+	}
+	*ret = w->module_of_name.v[name];
+	return 0;
+}
+
+static int add_place(struct work *w, uint32_t place, uint32_t *ret)
+{
+	const struct place *p = &w->before->places[place];
+	struct place *to;
+	int module = -1, err = 0;
+
+	if (!w->place_of[place]) {
+		if (p->module >= 0 && (size_t)p->module < w->before->n_modules)
+			err = add_module(w, &w->before->modules[p->module], &module);
+		to = err ? NULL : vec_push(&w->places);
+		if (!to)
+			return -ENOMEM;
+		*to = *p;
+		to->module = module;
+		w->place_of[place] = (uint32_t)w->places.n;
+	}
+	*ret = w->place_of[place] - 1;
+	return 0;
+}
+
+static int keep_places(struct work *w)
+{
+	const struct snapshot *s = w->to;
+
+	w->place_of = calloc(w->before->n_places + 1, sizeof(*w->place_of));
+	if (!w->place_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_places; i++) {
+		struct place *p = vec_push(&w->places);
+
+		if (!p)
+			return -ENOMEM;
+		*p = s->places[i];
+	}
+	for (size_t i = 0; i < s->n_modules; i++) {
+		struct snap_module *m = vec_push(&w->modules);
+		uint32_t name;
+
+		if (!m || string_ids__get(&w->module_names, path_basename(s->modules[i].path), &name))
+			return -ENOMEM;
+		*m = s->modules[i];
+		if (name == w->module_of_name.n) {
+			int *first = vec_push(&w->module_of_name);
+
+			if (!first)
+				return -ENOMEM;
+			*first = (int)i;
+		}
+	}
+	return 0;
+}
+
+/* ---- sites */
+
+static int add_later(struct work *w)
+{
+	for (size_t i = 0; i < w->to->n_sites; i++) {
+		struct snap_site site = w->to->sites[i], *row;
+		uint32_t id;
+		bool is_new;
+
+		site.since_baseline_bytes = (int64_t)site.c.live_bytes;
+		if (matcher__row(&w->matcher, w->to, &site, &id, &is_new) || (is_new && !vec_push(&w->sites)))
+			return -ENOMEM;
+		row = &w->sites.v[id];
+		if (is_new) {
+			*row = site;
+		} else {
+			site__add(row, &site);
+			/* of one of them it would be wrong */
+			row->history = NULL;
+			row->n_history = 0;
+		}
+		row->tid = 0;
+		row->thread = NULL;
+	}
+	return 0;
+}
+
+static int add_gone(struct work *w, const struct snap_site *site, struct snap_site *row)
+{
+	uint32_t *stack = snapshot__alloc(w->to, site->n_stack + 1, sizeof(*stack));
+	int err = 0;
+
+	*row = (struct snap_site){ .function = site->function, .growth = site->growth, .n_stack = site->n_stack, .stack = stack, .end = site->end };
+	for (uint32_t i = 0; i < site->n_stack && !err; i++)
+		err = add_place(w, site->stack[i], &stack[i]);
+	return err ? err : find_process(w, &w->before->processes[site->process], &row->process);
+}
+
+static int add_earlier(struct work *w)
+{
+	const struct snapshot *s = w->before;
+
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+		uint32_t id;
+		bool is_new;
+
+		if (!site->c.live_bytes)
+			continue;
+		if (matcher__row(&w->matcher, s, site, &id, &is_new) || (is_new && !vec_push(&w->sites)))
+			return -ENOMEM;
+		if (is_new && add_gone(w, site, &w->sites.v[id]))
+			return -ENOMEM;
+		w->sites.v[id].since_baseline_bytes -= (int64_t)site->c.live_bytes;
+	}
+	return 0;
+}
+
+/* ---- all of it */
+
+#define KEEP(to, field, n_field, vec)							\
+	do {										\
+		(to)->n_field = (vec).n;						\
+		(to)->field = snapshot__alloc(to, (vec).n + 1, sizeof(*(vec).v));	\
+		if ((vec).n)								\
+			memcpy((void *)(to)->field, (vec).v, (vec).n * sizeof(*(vec).v));	\
+	} while (0)
+
+static int build(struct work *w)
+{
+	int err = add_processes(w);
+
+	if (!err)
+		err = keep_places(w);
+	if (!err)
+		err = add_later(w);
+	if (!err)
+		err = add_earlier(w);
+	if (err)
+		return err;
+	KEEP(w->to, sites, n_sites, w->sites);
+	KEEP(w->to, processes, n_processes, w->processes);
+	KEEP(w->to, places, n_places, w->places);
+	KEEP(w->to, modules, n_modules, w->modules);
+	return 0;
+}
+
+/* A change is as uncertain as both of its ends. */
+static void add_losses(struct snapshot *to, const struct snapshot *before)
+{
+	struct snap_counter *all = snapshot__alloc(to, to->n_losses + before->n_losses + 1, sizeof(*all));
+
+	if (to->n_losses)
+		memcpy(all, to->losses, to->n_losses * sizeof(*all));
+	if (before->n_losses)
+		memcpy(all + to->n_losses, before->losses, before->n_losses * sizeof(*all));
+	to->losses = all;
+	to->n_losses += before->n_losses;
+	to->losses_total += before->losses_total;
+}
+
+struct snapshot *diff__snapshot(const struct snapshot *before, const struct snapshot *after, const char *name)
+{
+	struct work w = { .before = before, .to = copy(after) };
+	int err = w.to ? 0 : -ENOMEM;
+
+	if (!err) {
+		matcher__init(&w.matcher, before, after);
+		err = build(&w);
+		matcher__done(&w.matcher);
+	}
+	vec_done(&w.sites);
+	vec_done(&w.processes);
+	vec_done(&w.places);
+	vec_done(&w.modules);
+	vec_done(&w.module_of_name);
+	free(w.place_of);
+	string_ids__done(&w.comms);
+	string_ids__done(&w.module_names);
+	if (err) {
+		snapshot__free(w.to);
+		return NULL;
+	}
+	w.to->baseline = true;
+	w.to->baseline_ns = 0;
+	w.to->baseline_name = snapshot__strdup(w.to, name);
+	w.to->estimated |= before->estimated;
+	add_losses(w.to, before);
+	return w.to;
+}
