@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -479,4 +480,21 @@ Test(outfile, numbers_go_before_the_suffix)
 	numbered("-", 1, "-");
 	numbered("/dev/null", 1, "/dev/null");
 	numbered("/dev/stdout", 1, "/dev/stdout");
+}
+
+/* What `| head` leaves behind is no error of a disk, whenever it was that the write failed. */
+Test(outfile, a_reader_that_is_gone)
+{
+	static char much[1 << 17];
+	struct outfile o = {};
+	int fds[2];
+
+	signal(SIGPIPE, SIG_IGN);
+	cr_assert_eq(pipe(fds), 0);
+	o.f = fdopen(fds[1], "w");
+	close(fds[0]);
+	fwrite(much, 1, sizeof(much), o.f);
+	cr_assert_eq(outfile__error(&o), -EPIPE);
+	cr_assert_eq(outfile__error(&o), -EPIPE);
+	fclose(o.f);
 }

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio_ext.h>
 #include <string.h>
 #include <sys/random.h>
@@ -270,6 +271,14 @@ static void done(struct outfile *o)
 	*o = (struct outfile){ .dir_fd = -1 };
 }
 
+/* It was a pipe, and nobody reads it any more. */
+static bool is_broken_pipe(FILE *f)
+{
+	struct pollfd p = { .fd = fileno(f), .events = POLLOUT };
+
+	return poll(&p, 1, 0) == 1 && p.revents & POLLERR;
+}
+
 int outfile__error(struct outfile *o)
 {
 	bool failed = ferror(o->f);
@@ -278,7 +287,7 @@ int outfile__error(struct outfile *o)
 	errno = 0;
 	if (!fflush(o->f) && !failed)
 		return 0;
-	return errno ? -errno : -EIO;
+	return errno ? -errno : is_broken_pipe(o->f) ? -EPIPE : -EIO;
 }
 
 int outfile__commit(struct outfile *o, struct err *e)
