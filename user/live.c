@@ -14,11 +14,13 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
+#include "live_start.h"
 #include "model/group.h"
 #include "session_parts.h"
 #include "sym/names.h"
 #include "util/log.h"
 #include "util/parse.h"
+#include "util/rights.h"
 #include "view/term.h"
 #include "view/top.h"
 
@@ -26,6 +28,7 @@
 #define FIRST_NS (SECOND_NS / 4)	/* the second snapshot: rates are there soon */
 #define BUSY_NS (SECOND_NS * 3 / 10)	/* lookups that take longer are told of */
 #define SAID_MAX 200			/* messages kept for the end */
+#define EXIT_NOTHING 1			/* quit before the trace began */
 
 struct held {
 	struct snapshot *shown, *base;	/* with --by, shown is made of base, which it needs */
@@ -38,6 +41,7 @@ struct live {
 	struct names *names;
 	int timer_fd, said_fd;
 	bool all_ended;
+	struct starting *starting;	/* NULL: the loop has the terminal */
 	uint64_t waiting_since_ns;	/* for names; 0: for none */
 	struct vec(struct held) held;
 	/* messages: from any thread */
@@ -364,8 +368,56 @@ static int fill_loop(struct live *l)
 	return err;
 }
 
-static int begin(struct live *l, struct err *e)
+/* ---- until the trace begins */
+
+/* Who will be traced; of several processes, the sum. */
+static void show_target(struct live *l)
 {
+	const struct opts *o = l->s->opts;
+	uint64_t age_ns = 0, rss_bytes = 0;
+	char who[256];
+
+	snprintf(who, sizeof(who), "%s", l->s->uname.nodename);
+	for (size_t i = 0; i < o->pids.n; i++) {
+		struct process p;
+
+		rss_bytes += process__rss_bytes(o->pids.v[i]);
+		if (o->pids.n > 1 || process__look(o->pids.v[i], &p, NULL))
+			continue;
+		snprintf(who, sizeof(who), "%s (%d)", p.comm, (int)p.pid);
+		age_ns = p.age_ns;
+		process__done(&p);
+	}
+	if (o->pids.n > 1)
+		snprintf(who, sizeof(who), "%zu processes", o->pids.n);
+	top__target(l->top, who, age_ns, rss_bytes);
+}
+
+static void draw_start(void *arg)
+{
+	struct live *l = arg;
+
+	show_target(l);
+	draw(l);
+}
+
+/* What is loaded and attached goes with the process, as if it was killed. */
+static _Noreturn void quit_start(void *arg)
+{
+	struct live *l = arg;
+
+	term__close();
+	pthread_mutex_lock(&l->lock);
+	for (size_t i = 0; i < l->said.n; i++)
+		if (isatty(STDERR_FILENO) && l->said.v[i])
+			dprintf(STDERR_FILENO, "malloctrace: %s\n", l->said.v[i]);
+	dprintf(STDERR_FILENO, "malloctrace: quit before the trace began: nothing was recorded\n");
+	_exit(EXIT_NOTHING);
+}
+
+static int open_screen(struct live *l, struct err *e)
+{
+	struct starting_calls calls = { draw_start, quit_start, l };
 	struct top_opts o = {
 		.suffix = export__find_by_path("x.html") ? ".html" : ".json",
 		.suffixes = export__suffixes(),
@@ -391,17 +443,22 @@ static int begin(struct live *l, struct err *e)
 	if (err)
 		return err;
 	log__redirect(&sink);
-	update(l);
-	draw(l);
-	set_timer(l, FIRST_NS, INTERVAL_NS);
-	return 0;
+	return starting__begin(&calls, l->said_fd, &l->starting, e);
 }
 
-int live__begin(struct session *s, struct err *e)
+/* Who may not load programs at all is told so in a line, without a screen. */
+static bool may_be_refused(void)
+{
+	return rights__lacking(RIGHT_BIT(RIGHT_BPF) | RIGHT_BIT(RIGHT_PERFMON));
+}
+
+int live__open(struct session *s, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
 
 	if (!is_wanted(s->opts))
+		return 0;
+	if (!s->kernel && may_be_refused())
 		return 0;
 	if (!term__is_able(&why)) {
 		say("%s: a report comes at the end, with Ctrl-C", err_msg(&why));
@@ -413,7 +470,24 @@ int live__begin(struct session *s, struct err *e)
 	s->live->s = s;
 	s->live->timer_fd = s->live->said_fd = -1;
 	pthread_mutex_init(&s->live->lock, NULL);
-	return begin(s->live, e);
+	return open_screen(s->live, e);
+}
+
+int live__begin(struct session *s, struct err *e)
+{
+	struct live *l = s->live;
+	int err = !l && may_be_refused() ? live__open(s, e) : 0;
+
+	l = s->live;
+	if (err || !l)
+		return err;
+	starting__end(l->starting);
+	l->starting = NULL;
+	on_progress(NULL, l);
+	update(l);
+	draw(l);
+	set_timer(l, FIRST_NS, INTERVAL_NS);
+	return 0;
 }
 
 /* The descriptors stay in the loop, which has ended. */
@@ -424,6 +498,7 @@ void live__end(struct session *s)
 	if (!l)
 		return;
 	s->live = NULL;
+	starting__end(l->starting);
 	term__close();
 	log__redirect(NULL);
 	names__free(l->names);

@@ -293,6 +293,7 @@ int machine__attach(struct machine *m, struct err *e)
 	if (!err)
 		err = tracees__attach(m->t, e);
 	if (!err) {
+		say_step("Looking at the processes that run.");
 		m->t->begun = false;
 		err = look_around(m, e);
 		m->t->begun = true;

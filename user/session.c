@@ -3,6 +3,8 @@
  * Owns all stages and their order:
  *
  *   check   outputs and targets, so that errors come before anything is touched
+ *   screen  of the live view: it tells of the next ones
+ *   look    what the targets map, and what is to be probed in it
  *   load    programs and tables
  *   attach  all probes; then the trace begins, at one instant, and it is said
  *   loop    until Ctrl-C, the end of the time, or the end of the targets
@@ -165,6 +167,23 @@ static int check(struct session *s, int *ret_status, struct err *e)
 		err = group__check(&s->group, e);
 	if (!err)
 		err = output__init(&s->output, o, e);
+	for (size_t i = 0; i < o->pids.n && !err; i++) {
+		struct process p;
+
+		err = process__read(o->pids.v[i], &p, e);
+		if (!err)
+			process__done(&p);
+	}
+	return err;
+}
+
+/* What the targets map, and what is to be probed in it: of a big program that takes a while. */
+static int look(struct session *s, struct err *e)
+{
+	const struct opts *o = s->opts;
+	int err = 0;
+
+	say_step("Looking for allocators in what it maps.");
 	for (size_t i = 0; i < o->objects.n && !err; i++)
 		err = tracees__ask_for(&s->tracees, o->objects.v[i], e);
 	for (size_t i = 0; i < o->pids.n && !err; i++)
@@ -204,8 +223,10 @@ static int load(struct session *s, struct err *e)
 		.n_procs = s->group.adopt ? MT_MAX_PROCS : 0,
 		.by_thread = grouping__find(o->by)->threads,
 	};
-	int err = kernel__open(&k, &s->kernel, e);
+	int err;
 
+	say_step("Loading programs and tables into the kernel.");
+	err = kernel__open(&k, &s->kernel, e);
 	if (!err)
 		err = collect__new(s->kernel, &s->collect, e);
 	if (err)
@@ -228,6 +249,7 @@ static int load(struct session *s, struct err *e)
 	if (o->overhead_pct > 0) {
 		struct budget_opts b = { o->overhead_pct / 100, s->kernel, s->collect, s->unwind, &s->tracees };
 
+		say_step("Measuring what a hit costs.");
 		return budget__new(&b, &s->budget, e);
 	}
 	return 0;
@@ -359,8 +381,11 @@ static int run(struct session *s, int *ret_status, struct err *e)
 	if (!s->loop || loop__add_signals(s->loop, &set, on_signal, s))
 		return err_set(e, -errno, "event loop: %s", strerror(errno));
 	uname(&s->uname);
+	err = live__open(s, e);
+	if (!err)
+		err = look(s, e);
 	/* before there are tables and programs, which the copy of malloctrace that becomes CMD must not have */
-	if (s->opts->cmd)
+	if (!err && s->opts->cmd)
 		err = start_program(s, e);
 	if (!err)
 		err = load(s, e);
@@ -438,6 +463,7 @@ int session__run(const struct opts *o, int *ret_status, struct err *e)
 
 	*ret_status = EXIT_FAILED;
 	err = run(&s, ret_status, e);
+	live__end(&s);
 	tracees__detach(&s.tracees);
 	if (s.spawn)
 		err = status_of_program(&s, err, ret_status);

@@ -90,9 +90,15 @@ void session__write_now(struct session *s);
 /* SIGUSR2 */
 void session__set_baseline(struct session *s);
 
-/* live.c. Takes the terminal, if there is one and nothing speaks against it: then s->live is set. */
+/*
+ * live.c. Takes the terminal, if there is one and nothing speaks against it: then
+ * s->live is set. Until live__begin() what goes on is shown by a thread of its
+ * own, and q or Ctrl-C end the program there and then: nothing was recorded yet.
+ */
+int live__open(struct session *s, struct err *e);
+/* The trace has begun: the screen is that of the loop. */
 int live__begin(struct session *s, struct err *e);
-/* Gives it back. */
+/* Gives the terminal back. Also of one that was never taken. */
 void live__end(struct session *s);
 /* Every target has ended: the screen stays until q. */
 void live__on_all_ended(struct session *s);

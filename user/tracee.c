@@ -308,7 +308,11 @@ int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e)
 {
 	struct tracee_life *l = tracee__life(p);
 	struct unwind_verdict v;
-	int err = unwind__update(t->unwind, l->proc, p->process.pid, &l->space, &v, e);
+	int err;
+
+	if (!t->begun)
+		say_step("Reading unwind tables of what %s (%d) maps.", p->process.comm, (int)p->process.pid);
+	err = unwind__update(t->unwind, l->proc, p->process.pid, &l->space, &v, e);
 
 	if (!err && strcmp(v.why, p->unwind_why)) {
 		snprintf(p->unwind_why, sizeof(p->unwind_why), "%s", v.why);
@@ -339,6 +343,8 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 		return err;
 	for (size_t i = 0; i < n && !err; i++)
 		err = tracees__check_plan(t, p, plans[i], e);
+	for (size_t i = 0; i < n && !err && !t->begun; i++)
+		say_step("Probing %s: %zu functions, %zu points.", plans[i]->object->path, plans[i]->n_funcs, plans[i]->n_points);
 	if (!err)
 		err = attachment__add(p->attachment, &t->funcs, plans, n, e);
 	if (err)

@@ -102,6 +102,7 @@ int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct 
 	if (!k || k->checked || (t->begun && !(p && p->own)) || plan__is_plain(plan))
 		return 0;
 	k->checked = true;
+	say_step("Trying out the points in %s on a child of malloctrace.", file_name(plan->object));
 	check__plan(t->kernel, &t->funcs, plan, &r);
 	switch (r.verdict) {
 	case CHECK_RIGHT:

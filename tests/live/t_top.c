@@ -273,6 +273,78 @@ TEST(top_target_ends)
 	end(t, &s);
 }
 
+/* Behind a gate, so that whatever is typed or watched is there before malloctrace is. */
+static void begin_behind(struct test *t, struct screen *s, const char *fixture, const char *more)
+{
+	char line[2048];
+
+	fx__start(t, &s->fx, fixture, NULL);
+	snprintf(line, sizeof(line), "cd %s; mkfifo gate; stty -a > before; echo READY; cat gate; LC_ALL=C.UTF-8 %s -p %d %s; status=$?; stty -a > after; "
+		 "echo EXIT $status; exec cat", t->dir, lt_bin, (int)s->fx.c.pid, more);
+	begin_shell(t, s, "120", "40", line);
+	comes(t, s, "READY", NULL);
+}
+
+static void open_gate(struct test *t)
+{
+	FILE *f = fopen(in_dir(t, "gate"), "w");
+
+	must(t, f && !fclose(f), "gate: %s", strerror(errno));
+}
+
+/* All that was sent to the terminal, in its order: the first screen is not that of the tables. */
+TEST(top_start)
+{
+	struct screen s = {};
+	char command[512], *seen, *first, *tables;
+	size_t n;
+
+	begin_behind(t, &s, "screen", "");
+	snprintf(command, sizeof(command), "cat > %s", in_dir(t, "sent"));
+	tmux(t, &s, "pipe-pane", command, NULL);
+	open_gate(t);
+	COMES("losses none", "attached to screen (", "!not traced yet");
+	keys(t, &s, "q");
+	COMES("EXIT 0", "attached to screen (");
+	seen = read_all(in_dir(t, "sent"), &n);
+	first = strstr(seen, "not traced yet");
+	tables = strstr(seen, "losses none");
+	want(t, first && tables && first < tables, "the process and what goes on come before the tables: %s", seen);
+	want(t, strstr(seen, "Loading programs") && strstr(seen, "Loading programs") < tables, "what goes on: %s", seen);
+	free(seen);
+	end(t, &s);
+	fx__quit(t, &s.fx);
+}
+
+/* A key that is there before the trace begins is answered, and so is Ctrl-C. */
+TEST(top_start_quit)
+{
+	struct screen s = {};
+
+	begin_behind(t, &s, "screen", "");
+	type(t, &s, "q");
+	open_gate(t);
+	COMES("quit before the trace began: nothing was recorded", "EXIT 1", "!not traced yet");
+	end(t, &s);
+	fx__quit(t, &s.fx);
+}
+
+/* An error behind the first screen is told on the normal one. */
+TEST(top_start_fails)
+{
+	struct screen s = {};
+	char *other;
+
+	begin_behind(t, &s, "nolibc", "");
+	open_gate(t);
+	COMES("maps no allocator that malloctrace knows", "EXIT 1", "!not traced yet");
+	other = tmux(t, &s, "display-message", "-p", "#{alternate_on}#{mouse_any_flag}#{cursor_flag}", NULL);
+	want(t, !strcmp(other, "001\n"), "another screen, mouse, cursor: %s", other);
+	free(other);
+	end(t, &s);
+	fx__quit(t, &s.fx);
+}
+
 /* The process that the shell of the terminal waits for. */
 static pid_t malloctrace_in(struct test *t, struct screen *s)
 {

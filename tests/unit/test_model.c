@@ -282,6 +282,30 @@ Test(model, lives_of_one_pid)
 	snapshot__free(s);
 }
 
+/* Processes are looked at first, then probed, then the trace begins. */
+Test(model, ages_are_those_at_the_begin)
+{
+	struct cut cut = { .now_ns = START };
+	struct model *m = model__new();
+	struct life_info infos[] = {
+		{ .proc = 1, .pid = 11, .comm = "old", .age_at_attach_ns = 500, .wall_started_ns = 1000 },
+		{ .proc = 2, .pid = 12, .comm = "own", .age_at_attach_ns = 0, .wall_started_ns = 1000 },
+		/* the wall clock was put back meanwhile */
+		{ .proc = 3, .pid = 13, .comm = "later", .age_at_attach_ns = 500, .wall_started_ns = 9000 },
+	};
+	struct snapshot *s;
+
+	for (size_t i = 0; i < ARRAY_SIZE(infos); i++)
+		cr_assert_eq(model__add_life(m, &infos[i]), 0);
+	model__begin(m, START, 1900);
+	s = shot(m, &cut);
+	cr_expect_eq(s->processes[0].age_at_attach_ns, 900);
+	cr_expect_eq(s->processes[1].age_at_attach_ns, 0, "from its first instruction");
+	cr_expect_eq(s->processes[2].age_at_attach_ns, 500);
+	snapshot__free(s);
+	model__free(m);
+}
+
 Test(model, threads)
 {
 	struct cut_thread live[] = {

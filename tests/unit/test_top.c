@@ -91,7 +91,7 @@ Test(top, rates_come_from_two_snapshots)
 	t = top__new(&o);
 	grid__resize(&g, 24, 100);
 	top__draw(t, &g);
-	says("the first snapshot is on its way");
+	says("not traced yet");
 	top__update(t, made__sample(SAMPLE_SINGLE, 1));
 	made__type(t, &g, "2");
 	/* one is none */

@@ -45,6 +45,54 @@ static const struct {
 	int cols, rows;
 } sizes[] = { { 80, 24 }, { 120, 40 }, { 200, 50 } };
 
+/* Before there is a snapshot. */
+Test(top_looks, the_first_screen)
+{
+	for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
+		struct top_opts o = { .suffix = ".json", .suffixes = ".json", .interval_ns = MADE_SECOND };
+		struct top *t = top__new(&o);
+		_cleanup_free_ char *text = NULL, *name = NULL;
+		struct grid g = {};
+
+		grid__resize(&g, sizes[k].rows, sizes[k].cols);
+		top__target(t, "redis-server (1432)", (3 * 24 + 4) * 3600 * MADE_SECOND, 96 << 20);
+		top__progress(t, "Loading programs and tables into the kernel.");
+		top__progress(t, "Loading programs and tables into the kernel.");
+		top__progress(t, "Probing /usr/lib/libc.so.6: 11 functions, 35 points.");
+		top__draw(t, &g);
+		cr_assert_eq(grid__broken_row(&g), -1);
+		text = grid__text(&g);
+		cr_assert(asprintf(&name, "top-start-%d.txt", sizes[k].cols) > 0);
+		golden__check(name, text, strlen(text));
+		grid__done(&g);
+		top__free(t);
+	}
+}
+
+Test(top_looks, the_first_screen_of_any_size_and_with_any_number_of_steps)
+{
+	struct top_opts o = { .suffix = ".json", .suffixes = ".json", .interval_ns = MADE_SECOND };
+	struct top *t = top__new(&o);
+	struct grid g = {};
+
+	for (int i = 1; i <= 40; i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), "step %d of %0200d", i, i);
+		top__progress(t, text);
+		cr_assert_eq(top__key(t, 'q'), TOP_QUIT);
+		grid__resize(&g, i, 2 * i);
+		top__draw(t, &g);
+		cr_assert_eq(grid__broken_row(&g), -1);
+		if (i >= 20)
+			cr_assert(made__says(&g, "… step"));
+	}
+	cr_assert(made__says(&g, "step 40 of"));
+	cr_assert_not(made__says(&g, "step 1 of"));
+	grid__done(&g);
+	top__free(t);
+}
+
 Test(top_looks, as_they_should)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(screens); i++)

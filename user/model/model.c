@@ -39,6 +39,13 @@ void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_n
 {
 	m->start_clock_ns = start_clock_ns;
 	m->wall_start_ns = wall_start_ns;
+	/* they were looked at before their probes were in place; 0 is from the first instruction on */
+	for (size_t i = 0; i < m->lives.n; i++) {
+		struct life *l = m->lives.v[i];
+
+		if (l->age_at_attach_ns && l->wall_started_ns && wall_start_ns > l->wall_started_ns)
+			l->age_at_attach_ns = MAX(l->age_at_attach_ns, (uint64_t)(wall_start_ns - l->wall_started_ns));
+	}
 }
 
 static void life_free(struct model *m, struct life *l)

@@ -94,3 +94,20 @@ void say_progress(const char *fmt, ...)
 	progress_shown = text && !sink.progress && isatty(STDERR_FILENO);
 	free(text);
 }
+
+void say_step(const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+	int n;
+
+	if (!sink.progress)
+		return;
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return;
+	sink.progress(text, sink.arg);
+	free(text);
+}

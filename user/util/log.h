@@ -17,6 +17,9 @@ void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 void say_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same of a step of the start: a line is for a screen alone. */
+void say_step(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* While a screen is up: messages go there, without "malloctrace: ", from any thread. NULL: to stderr again. */
 struct log_sink {
 	void (*say)(const char *text, void *arg);

@@ -85,6 +85,7 @@ bool top__frozen(const struct top *t)
 void top__all_ended(struct top *t)
 {
 	t->all_ended = true;
+	*t->message = 0;	/* of before: this matters more */
 }
 
 /* One line, whatever it was. */
@@ -104,6 +105,8 @@ void top__say(struct top *t, const char *text)
 void top__progress(struct top *t, const char *text)
 {
 	set_line(t->progress, sizeof(t->progress), text);
+	if (!t->shown && *t->progress)
+		top__note_step(t, t->progress);
 }
 
 /* ---- snapshots */
@@ -265,9 +268,7 @@ void top__draw(struct top *t, struct grid *g)
 	grid__clear(g);
 	t->wanted.n = 0;
 	if (!t->shown) {
-		grid__put(g, 0, 0, g->cols, STYLE_TITLE, "malloctrace");
-		grid__put(g, 1, 0, g->cols, STYLE_DIM, "the first snapshot is on its way");
-		top__draw_footer(t, g);
+		top__draw_start(t, g);
 		return;
 	}
 	if (t->is_wanted)

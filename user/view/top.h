@@ -72,6 +72,8 @@ void top__draw(struct top *t, struct grid *g);
  */
 size_t top__wanted(struct top *t, const uint32_t **ret);
 
+/* Before the first snapshot: who is to be traced ("redis-server (1432)"), and what is known of it; 0: nothing. */
+void top__target(struct top *t, const char *who, uint64_t age_ns, uint64_t rss_bytes);
 /* A line of its own: what was said, and what is going on (NULL: nothing). Copied. */
 void top__say(struct top *t, const char *text);
 void top__progress(struct top *t, const char *text);

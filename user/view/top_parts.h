@@ -100,6 +100,7 @@ enum top_prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_WRITE };
 
 #define PROMPT_MAX 1024
 #define HEADER_POINTS 240
+#define TOP_STEPS 12
 
 struct top_total {		/* of all that is in sight, at a moment */
 	uint64_t t_ns, live_bytes, rss_bytes;
@@ -152,6 +153,12 @@ struct top {
 	struct top_place tree_at;
 
 	char message[512], progress[512];
+	struct {		/* before the first snapshot */
+		char who[256];
+		uint64_t age_ns, rss_bytes;
+		char steps[TOP_STEPS][160];	/* what went on until now, the present one last */
+		size_t n_steps;
+	} start;
 	bool all_ended;
 
 	/* of the last drawing */
@@ -195,6 +202,10 @@ void top__want_site(struct top *t, const struct snap_site *s);
 void top__want_all(struct top *t);
 /* A name and where it is, in one cell: the second part on the right if there is room for both. */
 void top__draw_frame(struct grid *g, int row, int col, int width, const struct frame *f, const char *mark, enum style style);
+
+/* ---- top_start.c */
+void top__note_step(struct top *t, const char *text);
+void top__draw_start(struct top *t, struct grid *g);
 
 /* ---- top_tree.c */
 void top__drop_tree(struct top *t);
