@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Writes the pages that the browser opens: browser-pages DIR. Or tells what
- * writing costs: browser-pages --cost SITES FORMAT.
+ * writing costs: browser-pages --cost SITES FORMAT [FILE].
  */
-#include <malloc.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "export/export.h"
 #include "model/diff.h"
@@ -152,18 +153,25 @@ static int pages(const char *dir)
 	return 0;
 }
 
-static int cost(size_t n_sites, const char *format)
+static int cost(size_t n_sites, const char *format, const char *path)
 {
 	const struct export_format *f = export__find_by_name(format);
 	struct snapshot *s = sample__big(n_sites);
 	_cleanup_err_ struct err e = {};
-	FILE *out = tmpfile();
-	uint64_t start = now_ns();
+	FILE *out = path ? fopen(path, "w") : tmpfile();
+	struct rusage before, after;
+	uint64_t start;
 
+	getrusage(RUSAGE_SELF, &before);
+	start = now_ns();
+	if (out)
+		__fsetlocking(out, FSETLOCKING_BYCALLER);
 	if (!f || !out || f->write(out, s, &(struct export_opts){}, &e) || fflush(out))
 		die(format);
-	printf("%s: %zu sites, %zu places, %.1f MiB, %.0f ms\n", format, s->n_sites, s->n_places, ftell(out) / (double)MIB,
-	       (now_ns() - start) / 1e6);
+	start = now_ns() - start;
+	getrusage(RUSAGE_SELF, &after);
+	printf("%s: %zu sites, %zu places, %.1f MiB, %.0f ms, at most %.1f MiB more of memory\n", format, s->n_sites, s->n_places,
+	       ftell(out) / (double)MIB, start / 1e6, (after.ru_maxrss - before.ru_maxrss) / 1024.0);
 	fclose(out);
 	snapshot__free(s);
 	return 0;
@@ -171,10 +179,10 @@ static int cost(size_t n_sites, const char *format)
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[1], "--cost"))
-		return cost(strtoul(argv[2], NULL, 10), argv[3]);
+	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "--cost"))
+		return cost(strtoul(argv[2], NULL, 10), argv[3], argv[4]);
 	if (argc == 2)
 		return pages(argv[1]);
-	fprintf(stderr, "usage: browser-pages DIR, or browser-pages --cost SITES FORMAT\n");
+	fprintf(stderr, "usage: browser-pages DIR, or browser-pages --cost SITES FORMAT [FILE]\n");
 	return 2;
 }

@@ -29,9 +29,14 @@ static uint64_t mix(uint64_t h)
 /* Names are chosen by others, who must not know which of them collide. */
 static uint64_t seed(void)
 {
-	const uint64_t *random = (const uint64_t *)getauxval(AT_RANDOM);
+	static uint64_t value;
 
-	return random ? *random : 0;
+	if (!value) {
+		const uint64_t *random = (const uint64_t *)getauxval(AT_RANDOM);
+
+		value = (random ? *random : 0) | 1;
+	}
+	return value;
 }
 
 static uint64_t hash_string(const char *s)
