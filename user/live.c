@@ -422,6 +422,8 @@ static int open_screen(struct live *l, struct err *e)
 		.suffix = export__find_by_path("x.html") ? ".html" : ".json",
 		.suffixes = export__suffixes(),
 		.interval_ns = INTERVAL_NS,
+		.views = l->s->opts->views,
+		.sort = l->s->opts->sort,
 	};
 	struct log_sink sink = { on_say, on_progress, l };
 	int err;

@@ -345,6 +345,30 @@ TEST(top_start_fails)
 	fx__quit(t, &s.fx);
 }
 
+/* --view and --sort choose the first screen; threads of one name are a row until it is opened. */
+TEST(top_view_and_sort)
+{
+	struct screen s = {};
+	char line[1024];
+
+	fx__start(t, &s.fx, "threads", "cross", "20000", "4", NULL);
+	snprintf(line, sizeof(line), "cd %s; stty -a > before; LC_ALL=C.UTF-8 %s -p %d --view threads --sort alloc-bytes; status=$?; stty -a > after; "
+		 "echo EXIT $status; exec cat", t->dir, lt_bin, (int)s.fx.c.pid);
+	begin_shell(t, &s, "120", "40", line);
+	COMES("losses none", "[5 threads]", "by bytes ↓");
+	fx__go(t, &s.fx);
+	/* threads that were told to work, of the same name as the first one, which did not */
+	COMES("THREADS", "  4 ", "▸ threads", "!    threads");
+	keys(t, &s, "Enter");
+	COMES("▾ threads", "    threads");
+	keys(t, &s, "Enter");
+	COMES("▸ threads", "!    threads");
+	keys(t, &s, "q");
+	COMES("EXIT 0", "THREADS by calls");
+	end(t, &s);
+	fx__quit(t, &s.fx);
+}
+
 /* The process that the shell of the terminal waits for. */
 static pid_t malloctrace_in(struct test *t, struct screen *s)
 {

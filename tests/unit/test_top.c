@@ -4,7 +4,9 @@
 #include <malloc.h>
 #include <time.h>
 
+#include "golden.h"
 #include "top_made.h"
+#include "view/views.h"
 
 static struct grid g;
 static struct top *t;
@@ -581,4 +583,105 @@ Test(top, an_hour_of_updates_leaves_nothing_behind, .timeout = 600)
 	}
 	/* sanitizers have no such count: they tell at the end what was never freed */
 	cr_assert_leq(mallinfo2().uordblks, settled + 256 * 1024);
+}
+
+/* ---- threads of one kind, and what to begin with */
+
+static struct snapshot *with_workers(unsigned int seconds_ago)
+{
+	static struct snap_thread threads[2][4];
+	struct snapshot *s = made__sample(SAMPLE_SINGLE, seconds_ago);
+	struct snap_process *p = (struct snap_process *)s->processes;
+	struct snap_thread *v = threads[!seconds_ago];
+
+	for (unsigned int i = 0; i < 4; i++)
+		v[i] = (struct snap_thread){
+			.tid = 2000 + i,
+			.comm = (const char *[]){ "worker-1", "worker-2", "worker-3", "acceptor" }[i],
+			.ended = i == 2,
+			.c = { .alloc_calls = 1000 * (i + 1) - 100 * i * seconds_ago, .alloc_bytes = 64000 * (4 - i) },
+		};
+	p->threads = v;
+	p->n_threads = 4;
+	return s;
+}
+
+static void begin_with_workers(unsigned int views, const char *sort)
+{
+	struct top_opts o = { .suffix = ".json", .suffixes = ".json", .interval_ns = MADE_SECOND, .views = views, .sort = sort };
+
+	t = top__new(&o);
+	top__update(t, with_workers(1));
+	top__update(t, with_workers(0));
+	grid__resize(&g, 24, 120);
+	top__draw(t, &g);
+}
+
+Test(top, threads_of_one_kind_are_a_row_that_unfolds)
+{
+	_cleanup_free_ char *text = NULL;
+
+	begin_with_workers(VIEW_THREADS, NULL);
+	says("[5 threads]");
+	says("▸ worker-*");
+	says("THREADS");
+	says_not("worker-1");
+	/* 100 and 200 calls in the last second */
+	cr_assert(strstr(row(made__row_of(&g, "worker-*")), " 300 "), "%s", row(made__row_of(&g, "worker-*")));
+	/* below it, in the order of all */
+	key('G');
+	if (!strstr(selected(), "worker-*"))
+		key('k');
+	is_selected("worker-*");
+	key('\n');
+	says("▾ worker-*");
+	is_selected("worker-*");
+	cr_assert_eq(made__row_of(&g, "worker-3"), made__row_of(&g, "worker-*") + 1);
+	cr_assert_eq(made__row_of(&g, "worker-2"), made__row_of(&g, "worker-*") + 2);
+	cr_assert_eq(made__row_of(&g, "worker-1"), made__row_of(&g, "worker-*") + 3);
+	text = grid__text(&g);
+	golden__check("top-workers-120.txt", text, strlen(text));
+	key('r');
+	cr_assert_eq(made__row_of(&g, "worker-1"), made__row_of(&g, "worker-*") + 1);
+	cr_assert_eq(made__row_of(&g, "worker-3"), made__row_of(&g, "worker-*") + 3);
+	key('r');
+	/* and stays so */
+	top__update(t, with_workers(0));
+	top__draw(t, &g);
+	says("worker-2");
+	key('j');
+	is_selected("worker-3");
+	key('k');
+	key('\n');
+	says("▸ worker-*");
+	says_not("worker-1");
+	/* a member's name finds the row */
+	made__type(t, &g, "/worker-2");
+	says("▸ worker-*");
+	says_not("acceptor");
+}
+
+Test(top, begins_with_what_is_asked_for)
+{
+	begin_with_workers(VIEW_THREADS, "alloc-bytes");
+	says("[5 threads]");
+	says("by bytes ↓");
+	cr_assert_lt(made__row_of(&g, "worker-*"), made__row_of(&g, "acceptor"));
+	made__type(t, &g, "2");
+	says("by bytes ↓");
+	/* a view without that column has its own order */
+	made__type(t, &g, "1");
+	says("by live ↓");
+	top__free(t);
+	begin_with_workers(VIEW_LIFETIMES, "oldest");
+	says("[6 sizes]");
+	made__type(t, &g, "1");
+	says("by oldest ↓");
+	top__free(t);
+	begin_with_workers(VIEW_TREE, NULL);
+	says("[tree]");
+	top__free(t);
+	begin_with_workers(VIEW_TEMPORARY, NULL);
+	says("[2 allocs]");
+	says("by temporary ↓");
 }

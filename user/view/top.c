@@ -47,6 +47,7 @@ void top__free(struct top *t)
 	drop(t, t->waiting);
 	seen__done(&t->before);
 	seen__done(&t->unfolded);
+	thread_rows__done(&t->threads);
 	vec_done(&t->rows);
 	vec_done(&t->lines);
 	vec_done(&t->wanted);
@@ -165,6 +166,9 @@ static void show(struct top *t, struct snapshot *s)
 	t->cost = cost_of(s);
 	if (t->metric->needs & ~s->known)
 		t->metric = metric__preset(s->known);
+	if (!t->chosen)
+		top__choose_first(t);
+	t->chosen = true;
 	choose_view(t);
 	note_totals(t);
 }

@@ -14,6 +14,7 @@
 #include "view/figures.h"
 #include "view/telling.h"
 #include "view/top_parts.h"
+#include "view/views.h"
 
 #define LIVE (HAS_LIVE_BYTES | HAS_LIVE_BLOCKS)
 #define ALLOCS (HAS_ALLOC_BYTES | HAS_ALLOC_CALLS)
@@ -206,6 +207,23 @@ static double last_value(const struct top_row *r)
 	return -(double)r->of.site->last_ns;
 }
 
+static const char *thread_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	snprintf(buf, CELL_MAX, "%s", r->thread.name);
+	return buf;
+}
+
+/* Those of one kind fold and unfold, like the tree. */
+static void thread_draw(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
+{
+	bool any = t->threads.n < t->threads.n_members;
+	int indent = (any ? 2 : 0) + (r->thread.member ? 2 : 0);
+
+	if (r->thread.n_threads > 1)
+		grid__put(g, row, col, width, STYLE_KEY, top__unfolded(t, r->id) ? "▾" : "▸");
+	grid__put(g, row, col + indent, width - indent, STYLE_PLAIN, r->thread.name);
+}
+
 /* ---- the columns of each view */
 
 #define OWN(id, head, cols, f) .name = id, .title = head, .width = cols, .value = f##_value, .format = f##_cell
@@ -274,9 +292,10 @@ static const struct top_column thread_columns_[] = {
 	{ .name = "frees", .drop = 2 },
 	{ .name = "temporary", .drop = 5 },
 	{ .name = "reallocs", .drop = 7 },
+	{ .name = "threads", .drop = 3 },
 	{ .name = "ended", .width = 5, .drop = 6 },
 	{ .name = "tid", .value = tid_value },
-	{ .name = "thread", .width = 24, .left = true },
+	{ .name = "thread", .title = "THREAD", .width = 24, .left = true, .format = thread_cell, .draw = thread_draw },
 	{ .name = "process", .left = true, .flexible = true },
 };
 
@@ -311,15 +330,15 @@ static bool was_at_peak(const struct snap_site *s)
 #define COLUMNS(v) v, ARRAY_SIZE(v)
 
 const struct top_view top_views[] = {
-	{ '1', "leaks", KIND_SITES, LIVE, -1, 0, COLUMNS(leak_columns), "live", "nothing allocated while traced is live", is_live },
-	{ '1', "resident", KIND_SITES, ALLOCS, 1, GROWTH_FAULT, COLUMNS(growth_columns), "bytes", "no page fault while traced", was_called },
-	{ '2', "allocs", KIND_SITES, ALLOCS, -1, 0, COLUMNS(alloc_columns), "calls-rate", "nothing was allocated while traced", was_called },
-	{ '2', "mapped", KIND_SITES, ALLOCS, 1, GROWTH_BRK, COLUMNS(growth_columns), "bytes", "neither brk nor mmap added memory while traced",
+	{ '1', "leaks", VIEW_LEAKS, KIND_SITES, LIVE, -1, 0, COLUMNS(leak_columns), "live", "nothing allocated while traced is live", is_live },
+	{ '1', "resident", VIEW_RESIDENT | VIEW_ALLOCS, KIND_SITES, ALLOCS, 1, GROWTH_FAULT, COLUMNS(growth_columns), "bytes", "no page fault while traced", was_called },
+	{ '2', "allocs", VIEW_ALLOCS | VIEW_TEMPORARY, KIND_SITES, ALLOCS, -1, 0, COLUMNS(alloc_columns), "calls-rate", "nothing was allocated while traced", was_called },
+	{ '2', "mapped", VIEW_MAPPED, KIND_SITES, ALLOCS, 1, GROWTH_BRK, COLUMNS(growth_columns), "bytes", "neither brk nor mmap added memory while traced",
 	  was_called },
-	{ '3', "peak", KIND_SITES, HAS_PEAK_BYTES, -1, 0, COLUMNS(peak_columns), "peak", "nothing was live at the peak", was_at_peak },
-	{ '4', "processes", KIND_PROCESSES, 0, 0, 0, COLUMNS(process_columns_), "live", "no process", NULL },
-	{ '5', "threads", KIND_THREADS, ALLOCS, -1, 0, COLUMNS(thread_columns_), "calls-rate", "no thread has allocated while traced", NULL },
-	{ '6', "sizes", KIND_BARS, ALLOCS, -1, 0, NULL, 0, NULL, "nothing was allocated while traced", NULL },
+	{ '3', "peak", VIEW_PEAK, KIND_SITES, HAS_PEAK_BYTES, -1, 0, COLUMNS(peak_columns), "peak", "nothing was live at the peak", was_at_peak },
+	{ '4', "processes", VIEW_PROCESSES, KIND_PROCESSES, 0, 0, 0, COLUMNS(process_columns_), "live", "no process", NULL },
+	{ '5', "threads", VIEW_THREADS, KIND_THREADS, ALLOCS, -1, 0, COLUMNS(thread_columns_), "calls-rate", "no thread has allocated while traced", NULL },
+	{ '6', "sizes", VIEW_SIZES | VIEW_LIFETIMES, KIND_BARS, ALLOCS, -1, 0, NULL, 0, NULL, "nothing was allocated while traced", NULL },
 };
 const size_t top_n_views = ARRAY_SIZE(top_views);
 _Static_assert(ARRAY_SIZE(top_views) <= TOP_MAX_VIEWS, "a place for each");
@@ -349,6 +368,8 @@ bool top_column__holds(const struct top *t, const struct top_view *v, const stru
 	/* whose a row is has to be told only where there are several it could be */
 	if (v->kind != KIND_PROCESSES && !strcmp(c->name, "process"))
 		return t->shown->n_processes > 1 && !t->scope;
+	if (v->kind == KIND_THREADS && !strcmp(c->name, "threads"))
+		return t->threads.n < t->threads.n_members;
 	if (!strcmp(c->name, "members"))
 		return snapshot__is_grouped(t->shown);
 	return true;
@@ -361,4 +382,41 @@ double top_column__value(const struct top_view *v, const struct top_column *c, c
 	if (c->value)
 		return c->value(r);
 	return shared && shared->value ? shared->value(&r->of) : NAN;
+}
+
+/* ---- what to begin with */
+
+/* The columns of --sort; a view without that one keeps its own order. */
+static const struct {
+	const char *sort, *column;
+} sorts[] = {
+	{ "live-bytes", "live" }, { "live-blocks", "blocks" },	     { "alloc-bytes", "bytes" }, { "alloc-calls", "calls" },
+	{ "peak-bytes", "peak" }, { "temp-calls", "temporary" }, { "oldest", "oldest" },
+};
+
+static void sort_at_first(struct top *t, size_t view, const char *column)
+{
+	for (size_t i = 0; i < top_views[view].n_columns; i++)
+		if (!strcmp(top_views[view].columns[i].name, column)) {
+			t->at[view].sort = i;
+			t->at[view].sorted = true;
+		}
+}
+
+void top__choose_first(struct top *t)
+{
+	for (size_t k = 0; t->o.sort && k < ARRAY_SIZE(sorts); k++)
+		for (size_t i = 0; i < top_n_views && !strcmp(sorts[k].sort, t->o.sort); i++)
+			sort_at_first(t, i, sorts[k].column);
+	if (!t->o.sort && t->o.views & VIEW_TEMPORARY && !(t->o.views & VIEW_ALLOCS))
+		for (size_t i = 0; i < top_n_views; i++)
+			if (top_views[i].bits & VIEW_TEMPORARY)
+				sort_at_first(t, i, "temporary");
+	for (size_t i = 0; i < top_n_views; i++)
+		if (t->o.views & top_views[i].bits && top_view__there(&top_views[i], t->shown)) {
+			t->view = i;
+			return;
+		}
+	if (t->o.views & VIEW_TREE)
+		t->pane = PANE_TREE;
 }

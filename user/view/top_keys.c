@@ -94,6 +94,12 @@ static enum top_action key_open(struct top *t, int key)
 		t->pane = PANE_STACK;
 		return TOP_NONE;
 	}
+	if (r->of.thread && r->thread.n_threads > 1) {
+		top__set_unfolded(t, r->id, !top__unfolded(t, r->id));
+		t->at[t->view].touched = true;
+		top__build_rows(t);
+		return TOP_NONE;
+	}
 	/* a process, or that of a thread: all tables are of it alone from now on */
 	t->scope = r->of.process->id;
 	for (size_t i = 0; i < top_n_views; i++)
@@ -277,7 +283,7 @@ static enum top_action key_repaint(struct top *t, int key)
 const struct top_key_row top_keys[] = {
 	{ TOP_KEY_UP, 'k', "↑↓", "move", "one row up or down (also k, j)", ALL, key_move },
 	{ TOP_KEY_DOWN, 'j', NULL, NULL, NULL, ALL, key_move },
-	{ TOP_KEY_ENTER, 0, "Enter", "open", "the stack of a site, with sums for each function; of a process: its own tables", TABLE, key_open },
+	{ TOP_KEY_ENTER, 0, "Enter", "open", "a site: its stack, with sums; a process: its tables; threads: each", TABLE, key_open },
 	{ TOP_KEY_ENTER, 0, "Enter", "unfold", "in the tree: fold or unfold (also → and ←, l and h)", TREE, top__tree_key },
 	{ TOP_KEY_RIGHT, 'l', NULL, NULL, NULL, TREE, top__tree_key },
 	{ TOP_KEY_LEFT, 'h', NULL, NULL, NULL, TREE, top__tree_key },

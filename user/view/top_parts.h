@@ -9,6 +9,7 @@
 #include "util/parse.h"
 #include "util/util.h"
 #include "view/columns.h"
+#include "view/threads.h"
 #include "view/top.h"
 #include "view/tree.h"
 
@@ -66,6 +67,7 @@ enum top_kind { KIND_SITES, KIND_PROCESSES, KIND_THREADS, KIND_BARS };
 struct top_view {
 	int key;
 	const char *name;
+	unsigned int bits;	/* enum view_bit: which of --view it is */
 	enum top_kind kind;
 	unsigned int needs;	/* enum counter_bit */
 	int growth;		/* 1: with --mode growth alone, -1: never with it, 0: always */
@@ -81,6 +83,8 @@ extern const struct top_view top_views[];
 extern const size_t top_n_views;
 #define TOP_MAX_VIEWS 8
 
+/* What --view and --sort ask for, of those that the first snapshot has. */
+void top__choose_first(struct top *t);
 bool top_view__there(const struct top_view *v, const struct snapshot *s);
 /* The shared column of the same name; NULL: it is the live view's own. */
 const struct column *top_column__shared(const struct top_view *v, const struct top_column *c);
@@ -116,6 +120,7 @@ struct top {
 	void (*drop)(struct snapshot *s, void *arg);
 	void *drop_arg;
 	uint64_t *site_ids;	/* of shown */
+	struct thread_rows threads;	/* of shown */
 	struct seen_table before;
 	struct top_cost cost, cost_before;
 	struct top_total totals[HEADER_POINTS];	/* the last ones of all processes, oldest first */
@@ -127,6 +132,7 @@ struct top {
 	struct vec(struct top_row) rows;
 	uint32_t scope;		/* id of the process that is looked at; 0: all */
 	bool frozen;
+	bool chosen;		/* the first view was */
 
 	char filter[PROMPT_MAX];
 	regex_t regex;
@@ -148,7 +154,7 @@ struct top {
 	bool tree_holds;
 	enum tree_order order;
 	bool tree_begun;	/* the heaviest path was unfolded once */
-	struct seen_table unfolded;	/* by the id of the node */
+	struct seen_table unfolded;	/* by the id of the node, or of the row */
 	struct vec(struct tree_line { uint32_t node; uint32_t indent; }) lines;
 	struct top_place tree_at;
 
@@ -174,7 +180,9 @@ struct top {
 };
 
 /* ---- top_rows.c */
-int top__identify(struct top *t);	/* site_ids of shown */
+int top__identify(struct top *t);	/* site_ids and threads of shown */
+bool top__unfolded(const struct top *t, uint64_t id);
+void top__set_unfolded(struct top *t, uint64_t id, bool unfolded);
 void top__build_rows(struct top *t);
 bool top__in_scope(const struct top *t, const struct snap_site *s);
 bool top__matches(struct top *t, const struct snap_site *s);

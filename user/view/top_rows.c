@@ -71,7 +71,8 @@ int top__identify(struct top *t)
 	}
 	free(t->site_ids);
 	t->site_ids = ids;
-	return 0;
+	thread_rows__done(&t->threads);
+	return thread_rows__init(&t->threads, s, NULL);
 }
 
 const struct snap_site *top__find_site(const struct top *t, uint64_t id, size_t *ret_index)
@@ -237,35 +238,50 @@ static void process_rows(struct top *t)
 	}
 }
 
-static struct thread_row thread_of(const struct snap_thread *thread, size_t process)
+static void add_thread(struct top *t, const struct thread_row *row)
 {
-	return (struct thread_row){
-		.process = process,
-		.tid = thread->tid,
-		.name = thread->comm,
-		.n_threads = 1,
-		.n_ended = thread->ended,
-		.c = thread->c,
-	};
+	const struct snap_process *p = &t->shown->processes[row->process];
+	struct top_row r = { .id = thread_row_id(p, row), .of = { t->shown, p, NULL, NULL }, .thread = *row };
+
+	rate(&r, t, &row->c, 0);
+	add_row(t, &r);
+}
+
+static bool thread_matches(const struct top *t, const struct thread_row *row)
+{
+	bool found = text_matches(t, row->name) || process_matches(t, &t->shown->processes[row->process]);
+
+	for (size_t i = 0; i < row->n_threads && row->n_threads > 1 && !found; i++)
+		found = text_matches(t, row->members[i].name);
+	return found;
 }
 
 static void thread_rows(struct top *t)
 {
-	const struct snapshot *s = t->shown;
+	for (size_t i = 0; i < t->threads.n; i++) {
+		const struct thread_row *row = &t->threads.v[i];
 
-	for (size_t i = 0; i < s->n_processes; i++)
-		for (size_t k = 0; k < s->processes[i].n_threads; k++) {
-			const struct snap_process *p = &s->processes[i];
-			struct top_row r = { .of = { s, p, NULL, NULL }, .thread = thread_of(&p->threads[k], i) };
+		if (t->scope && t->shown->processes[row->process].id != t->scope)
+			continue;
+		if (!*t->filter || thread_matches(t, row))
+			add_thread(t, row);
+	}
+}
 
-			if (t->scope && p->id != t->scope)
-				continue;
-			if (*t->filter && !text_matches(t, r.thread.name) && !process_matches(t, p))
-				continue;
-			r.id = thread_row_id(p, &r.thread);
-			rate(&r, t, &r.thread.c, 0);
-			add_row(t, &r);
-		}
+bool top__unfolded(const struct top *t, uint64_t id)
+{
+	const struct seen *s = seen__find(&t->unfolded, id);
+
+	return s && s->calls;
+}
+
+void top__set_unfolded(struct top *t, uint64_t id, bool unfolded)
+{
+	struct seen s = { .id = id, .calls = unfolded };
+
+	/* entries of the table are not taken out: one that is folded again says so */
+	if (unfolded || seen__find(&t->unfolded, id))
+		seen__add(&t->unfolded, &s);
 }
 
 /* Figures of every row of every table, for the rates of the next snapshot or for Δ. */
@@ -289,13 +305,13 @@ int top__remember(const struct top *t, struct seen_table *to)
 		f.rss_bytes = p->ended ? 0 : p->rss_bytes;
 		if (seen__add(to, &f))
 			return -ENOMEM;
-		for (size_t k = 0; k < p->n_threads; k++) {
-			struct thread_row row = thread_of(&p->threads[k], i);
+	}
+	for (size_t i = 0; i < t->threads.n + t->threads.n_members; i++) {
+		const struct thread_row *row = i < t->threads.n ? &t->threads.v[i] : &t->threads.members[i - t->threads.n];
 
-			f = top__figures_of(thread_row_id(p, &row), &row.c);
-			if (seen__add(to, &f))
-				return -ENOMEM;
-		}
+		f = top__figures_of(thread_row_id(&s->processes[row->process], row), &row->c);
+		if (seen__add(to, &f))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -386,30 +402,58 @@ static const struct top_column *sort_column(const struct top *t, const struct to
 	return &v->columns[p->sort];
 }
 
+static void sort_some(struct order *o, struct top_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct top_row *r = &rows[i];
+
+		if (o->v->kind == KIND_THREADS)
+			r->of.thread = &r->thread;
+		r->text = o->text ? text_of(o, r) : NULL;
+		r->sort = o->text ? 0 : top_column__value(o->v, o->by, r);
+	}
+	if (n)
+		qsort_r(rows, n, sizeof(*rows), by_order, o);
+	for (size_t i = 0; i < n; i++) {
+		free(rows[i].text);
+		rows[i].text = NULL;
+	}
+}
+
+/* Threads of one kind stand below their row, in the same order as all. */
+static void unfold_threads(struct top *t, struct order *o)
+{
+	size_t n = t->rows.n, from = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct top_row row = t->rows.v[i];
+		size_t at;
+
+		add_row(t, &row);
+		if (row.thread.n_threads < 2 || !top__unfolded(t, row.id))
+			continue;
+		at = t->rows.n;
+		for (size_t k = 0; k < row.thread.n_threads; k++)
+			add_thread(t, &row.thread.members[k]);
+		sort_some(o, t->rows.v + at, t->rows.n - at);
+	}
+	from = MIN(n, t->rows.n);
+	memmove(t->rows.v, t->rows.v + from, (t->rows.n - from) * sizeof(*t->rows.v));
+	t->rows.n -= from;
+}
+
 static void sort_rows(struct top *t, const struct top_view *v, struct top_place *p)
 {
 	struct order o = { .v = v, .by = sort_column(t, v, p), .reverse = p->reverse };
 
 	o.text = !o.by->value && !(top_column__shared(v, o.by) && top_column__shared(v, o.by)->value);
-	for (size_t i = 0; i < t->rows.n; i++) {
-		struct top_row *r = &t->rows.v[i];
-
-		if (v->kind == KIND_THREADS)
-			r->of.thread = &r->thread;
-		r->text = o.text ? text_of(&o, r) : NULL;
-		r->sort = o.text ? 0 : top_column__value(v, o.by, r);
-	}
-	if (t->rows.n)
-		qsort_r(t->rows.v, t->rows.n, sizeof(*t->rows.v), by_order, &o);
-	for (size_t i = 0; i < t->rows.n; i++) {
-		struct top_row *r = &t->rows.v[i];
-
-		/* it was moved */
-		if (v->kind == KIND_THREADS)
-			r->of.thread = &r->thread;
-		free(r->text);
-		r->text = NULL;
-	}
+	sort_some(&o, t->rows.v, t->rows.n);
+	if (v->kind != KIND_THREADS || !t->rows.n)
+		return;
+	unfold_threads(t, &o);
+	/* they were moved */
+	for (size_t i = 0; i < t->rows.n; i++)
+		t->rows.v[i].of.thread = &t->rows.v[i].thread;
 }
 
 void top__build_rows(struct top *t)

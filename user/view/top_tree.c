@@ -41,21 +41,12 @@ static bool keep(const struct snap_site *s, void *arg)
 
 static void set_unfolded(struct top *t, uint32_t node, bool unfolded)
 {
-	struct seen s = { .id = t->tree.v[node].id, .calls = 1 };
-	const struct seen *had = seen__find(&t->unfolded, s.id);
-
-	/* entries of the table are not taken out: one that is folded again says so */
-	if (unfolded || had) {
-		s.calls = unfolded;
-		seen__add(&t->unfolded, &s);
-	}
+	top__set_unfolded(t, t->tree.v[node].id, unfolded);
 }
 
 static bool open_now(const struct top *t, uint32_t node)
 {
-	const struct seen *s = seen__find(&t->unfolded, t->tree.v[node].id);
-
-	return s && s->calls;
+	return top__unfolded(t, t->tree.v[node].id);
 }
 
 /* The lines below a node, with what is unfolded of them. Recursion is as deep as a stack: --depth 512 and inlines. */
