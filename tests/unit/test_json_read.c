@@ -119,6 +119,34 @@ Test(json_read, names_are_clean)
 
 #define HEAD "{\"schema\":\"malloctrace/1\","
 
+#define SITES HEAD "\"processes\":[{\"id\":1}],\"sites\":[{\"process\":1,"
+#define FRAME "{\"offset\":\"0x1\",\"function\":\"f\"}"
+#define INLINED "{\"offset\":\"0x1\",\"function\":\"g\",\"inlined\":true}"
+
+/* The text of a frame is the same wherever it is; what it is may not be: alone, or the end of what was inlined into it. */
+Test(json_read, the_same_frame_again)
+{
+	static const char text[] = SITES "\"stack\":[" FRAME "," INLINED "," FRAME "," FRAME "]},"
+		"{\"stack\":[" FRAME "],\"process\":1},{\"process\":1,\"st\\u0061ck\":[" INLINED "," FRAME "]},"
+		"{\"process\":1,\"stack\":[]},{\"process\":1,\"stack\":null},{\"process\":1,\"stack\":[" INLINED "]}]}";
+	struct snapshot *s = NULL;
+
+	cr_assert_eq(json_read__text(text, strlen(text), &s, NULL), 0);
+	cr_assert_eq(s->n_sites, 6);
+	cr_assert_eq(s->n_places, 3);
+	cr_assert_eq(s->sites[0].n_stack, 3);
+	cr_assert_eq(s->sites[0].stack[0], s->sites[0].stack[2]);
+	cr_assert_eq(s->places[s->sites[0].stack[0]].n_lines, 1);
+	cr_assert_eq(s->places[s->sites[0].stack[1]].n_lines, 2);
+	cr_assert_eq(s->sites[1].n_stack, 1);
+	cr_assert_eq(s->sites[1].stack[0], s->sites[0].stack[0]);
+	cr_assert_eq(s->sites[2].n_stack, 1);
+	cr_assert_eq(s->sites[2].stack[0], s->sites[0].stack[1]);
+	cr_assert(!s->sites[3].n_stack && !s->sites[4].n_stack);
+	cr_assert_eq(s->places[s->sites[5].stack[0]].n_lines, 1);
+	snapshot__free(s);
+}
+
 Test(json_read, what_is_no_profile_is_refused)
 {
 	static const struct {
@@ -151,6 +179,13 @@ Test(json_read, what_is_no_profile_is_refused)
 		{ HEAD "\"processes\":[{\"id\":1}],\"sites\":[{\"process\":1,\"stack\":[{\"offset\":\"12\"}]}]}", "offset" },
 		{ HEAD "\"processes\":[{\"id\":1}],\"sites\":[{\"process\":1,\"stack\":[{}]}]}", "offset" },
 		{ HEAD "\"processes\":[{\"id\":1}],\"sites\":[{\"process\":1,\"end\":\"never\"}]}", "end: want" },
+		{ SITES "\"stack\":[{\"offset\":\"0x1\"},]}]}", "stack: the array does not end" },
+		{ SITES "\"stack\":[{\"offset\":\"0x1\"}{}]}]}", "stack: the array does not end" },
+		{ SITES "\"stack\":[{\"offset\":\"0x1\"}],\"stack\":[]}]}", "duplicate" },
+		{ SITES "\"stack\":[{\"offset\":\"0x1\"}]x}]}", "element 1: sites" },
+		{ SITES "\"stack\":[{\"offset\":\"0x1\"},7]}]}", "a frame: want an object" },
+		{ SITES "\"stack\":[{\"offset\":\"0x1\",\"offset\":\"0x1\"}]}]}", "duplicate" },
+		{ SITES "\"stack\":{}}]}", "stack: want an array" },
 		{ HEAD "\"losses\":{\"total\":\"x\"}}", "total" },
 	};
 

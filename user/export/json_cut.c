@@ -2,6 +2,9 @@
 /* Owns where values of JSON begin and end. What always holds: nothing outside of the text is looked at. */
 #include "export/json_cut.h"
 
+#include <limits.h>
+#include <string.h>
+
 void span__skip_space(struct span *s)
 {
 	while (s->at < s->end && (*s->at == ' ' || *s->at == '\n' || *s->at == '\t' || *s->at == '\r'))
@@ -20,20 +23,26 @@ bool span__take(struct span *s, char c)
 /* Behind the closing quote; false: there is none. */
 static bool skip_string(struct span *s)
 {
-	for (s->at++; s->at < s->end; s->at++) {
-		if (*s->at == '"') {
-			s->at++;
-			return true;
-		}
-		if (*s->at == '\\' && s->at + 1 < s->end)
-			s->at++;
+	const char *quote, *before;
+
+	for (s->at++; (quote = memchr(s->at, '"', (size_t)(s->end - s->at))); s->at = quote + 1) {
+		/* the opening quote is no backslash either */
+		for (before = quote; before[-1] == '\\'; before--)
+			;
+		if ((quote - before) % 2)
+			continue;
+		s->at = quote + 1;
+		return true;
 	}
+	s->at = s->end;
 	return false;
 }
 
 /* The value at s, whatever it is. Brackets are counted, not matched: Jansson will see. */
 bool span__value(struct span *s, struct span *ret)
 {
+	/* all but a few bytes mean nothing here */
+	static const bool means[UCHAR_MAX + 1] = { ['"'] = true, [','] = true, ['{'] = true, ['['] = true, ['}'] = true, [']'] = true };
 	size_t depth = 0;
 
 	span__skip_space(s);
@@ -41,6 +50,10 @@ bool span__value(struct span *s, struct span *ret)
 	while (s->at < s->end) {
 		char c = *s->at;
 
+		if (!means[(unsigned char)c]) {
+			s->at++;
+			continue;
+		}
 		if (c == '"') {
 			if (!skip_string(s))
 				return false;

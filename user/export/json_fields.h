@@ -8,10 +8,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "export/json_cut.h"
 #include "model/snapshot.h"
 #include "util/err.h"
 #include "util/ids.h"
 #include "util/util.h"
+
+struct json_frame {
+	const char *function, *module, *build_id, *offset, *file;
+	uint32_t line;
+	bool inlined;
+};
+
+struct frame_text {
+	const char *at;		/* in the file's text */
+	struct json_frame frame;
+	uint32_t place;		/* + 1, of the frame alone; 0: not asked for yet */
+};
 
 struct reader {
 	struct snapshot *s;
@@ -23,6 +36,9 @@ struct reader {
 	struct vec(struct snap_module) modules;
 	struct key_ids module_ids;	/* (path, build id or NULL: the first of that path); number: not an index */
 	struct vec(int) module_of_id;
+	struct key_ids frame_ids;	/* (hash and length of a frame's text); number: index into frames */
+	struct vec(struct frame_text) frames;
+	struct vec(uint32_t) stack;	/* of the site that is being read */
 	struct err *e;
 };
 
@@ -49,9 +65,16 @@ int reader__array(struct reader *r, json_t *from, const char *key, size_t max, j
 /* json_read.c: a time as json.c writes it; NULL, or null: *ret is left as it was. */
 int reader__time(struct reader *r, json_t *v, const char *key, int64_t *ret);
 
+/* json_read.c: NULL: it is no JSON. */
+json_t *reader__parse(struct reader *r, const struct span *piece, const char *what);
+
+/* json_read_stack.c: a site's places; an element of "sites" as text, which must stay as long as r does. */
+int reader__stack(struct reader *r, json_t *from, struct snap_site *to);
+int reader__site_text(struct reader *r, const struct span *piece, struct snap_site *to);
+int reader__add_module(struct reader *r, const char *path, const char *build_id);
+
 /* json_read_rows.c: an element of "processes", of "sites". */
 int reader__process(struct reader *r, json_t *from, struct snap_process *to);
 int reader__site(struct reader *r, json_t *from, struct snap_site *to);
-int reader__add_module(struct reader *r, const char *path, const char *build_id);
 
 #endif

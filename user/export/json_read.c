@@ -32,7 +32,7 @@
 #define NS_PER_S 1000000000ll
 #define NS_PER_MS 1000000ll
 
-static json_t *parse(struct reader *r, const struct span *piece, const char *what)
+json_t *reader__parse(struct reader *r, const struct span *piece, const char *what)
 {
 	json_error_t error;
 	json_t *j;
@@ -366,7 +366,7 @@ static int read_singles(struct reader *r, const struct span *singles)
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(top_fields) && !err; i++) {
-		json_t *v = singles[i].at ? parse(r, &singles[i], top_fields[i].key) : NULL;
+		json_t *v = singles[i].at ? reader__parse(r, &singles[i], top_fields[i].key) : NULL;
 		json_t *object;
 
 		if (!singles[i].at)
@@ -384,7 +384,7 @@ static int read_singles(struct reader *r, const struct span *singles)
 
 static int read_schema(struct reader *r, const struct span *piece)
 {
-	json_t *v = piece->at ? parse(r, piece, "schema") : NULL;
+	json_t *v = piece->at ? reader__parse(r, piece, "schema") : NULL;
 	const char *schema = json_string_value(v);
 	int err = 0;
 
@@ -403,7 +403,7 @@ static int read_when(struct reader *r, const struct span *piece, const char *key
 
 	if (!piece->at)
 		return 0;
-	v = parse(r, piece, key);
+	v = reader__parse(r, piece, key);
 	err = v ? reader__time(r, v, key, ret) : -EINVAL;
 	json_decref(v);
 	return err;
@@ -427,7 +427,7 @@ static int count_elements(struct reader *r, struct span array, const char *key, 
 	return bad ? err_set(r->e, -EINVAL, "%s: the array does not end", key) : 0;
 }
 
-static int read_elements(struct reader *r, struct span array, const char *key, int (*read)(struct reader *r, json_t *from, void *to),
+static int read_elements(struct reader *r, struct span array, const char *key, int (*read)(struct reader *r, const struct span *piece, void *to),
 			 void *v, size_t size)
 {
 	bool first = true, bad;
@@ -439,26 +439,25 @@ static int read_elements(struct reader *r, struct span array, const char *key, i
 		return 0;
 	span__take(&array, '[');
 	while (!err && span__element(&array, &first, &piece, &bad)) {
-		json_t *j = parse(r, &piece, key);
-
-		if (!j)
-			return err_wrap(r->e, "element %zu", n + 1);
-		err = read(r, j, (char *)v + n++ * size);
-		json_decref(j);
+		err = read(r, &piece, (char *)v + n++ * size);
 		if (err)
 			err = err_wrap(r->e, "%s, element %zu", key, n);
 	}
 	return err;
 }
 
-static int read_process(struct reader *r, json_t *from, void *to)
+static int read_process(struct reader *r, const struct span *piece, void *to)
 {
-	return reader__process(r, from, to);
+	json_t *j = reader__parse(r, piece, "processes");
+	int err = j ? reader__process(r, j, to) : -EINVAL;
+
+	json_decref(j);
+	return err;
 }
 
-static int read_site(struct reader *r, json_t *from, void *to)
+static int read_site(struct reader *r, const struct span *piece, void *to)
 {
-	return reader__site(r, from, to);
+	return reader__site_text(r, piece, to);
 }
 
 static int read_rows(struct reader *r, const struct span *pieces)
@@ -492,7 +491,7 @@ static int read_all(struct reader *r, struct span all)
 	int err = cut_up(r, all, pieces, singles) ?: read_schema(r, &pieces[KEY_SCHEMA]) ?: read_singles(r, singles);
 
 	for (size_t i = 0; i < ARRAY_SIZE(top_keys) && !err; i++) {
-		json_t *v = pieces[i].at && top_keys[i].read ? parse(r, &pieces[i], top_keys[i].key) : NULL;
+		json_t *v = pieces[i].at && top_keys[i].read ? reader__parse(r, &pieces[i], top_keys[i].key) : NULL;
 
 		if (!pieces[i].at || !top_keys[i].read)
 			continue;
@@ -540,6 +539,9 @@ int json_read__text(const char *text, size_t len, struct snapshot **ret, struct 
 	vec_done(&r.place_list);
 	vec_done(&r.modules);
 	vec_done(&r.module_of_id);
+	key_ids__done(&r.frame_ids);
+	vec_done(&r.frames);
+	vec_done(&r.stack);
 	if (err) {
 		snapshot__free(r.s);
 		return err;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns how elements of "processes" and "sites" are read. What always holds: a
- * site's process and places are there, frames that were inlined into each other
- * are one place again, and a place that many stacks share is one place.
+ * site's process is there.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,12 +9,9 @@
 
 #include "bpf/abi.h"
 #include "export/json_fields.h"
-#include "util/parse.h"
 #include "util/util.h"
 
-/* Far beyond what malloctrace writes: a site has at most 512 places, a process keeps a few thousand points. */
-#define STACK_MAX 16384
-#define LINES_MAX 256
+/* Far beyond what malloctrace writes: a process keeps a few thousand points. */
 #define ROWS_MAX 1000000
 
 #define PROCESS(key, type, field) { key, type, offsetof(struct snap_process, field) }
@@ -183,168 +179,6 @@ int reader__process(struct reader *r, json_t *from, struct snap_process *to)
 	       read_points(r, from, "timeline", &to->timeline, &to->n_timeline) ?: read_histograms(r, from, to);
 }
 
-/* ---- stacks */
-
-/* Where the index of a module is kept, -1: there is none yet. Strings are kept once: equal ones are the same pointer. */
-static int *module_of(struct reader *r, const char *path, const char *build_id)
-{
-	uint32_t id;
-	bool is_new;
-
-	if (key_ids__get(&r->module_ids, (struct key){ .a = (uintptr_t)path, .b = (uintptr_t)build_id }, &id, &is_new))
-		return NULL;
-	if (is_new) {
-		int *v = vec_push(&r->module_of_id);
-
-		if (!v)
-			return NULL;
-		*v = -1;
-	}
-	return &r->module_of_id.v[id];
-}
-
-int reader__add_module(struct reader *r, const char *path, const char *build_id)
-{
-	struct snap_module *m = vec_push(&r->modules);
-	/* frames name a build id only where several files have the same path */
-	const char *const ids[] = { NULL, build_id };
-
-	if (!m)
-		return err_set(r->e, -ENOMEM, "out of memory");
-	*m = (struct snap_module){ .path = path, .build_id = build_id };
-	for (size_t i = 0; i < (build_id ? 2 : 1); i++) {
-		int *v = module_of(r, path, ids[i]);
-
-		if (!v)
-			return err_set(r->e, -ENOMEM, "out of memory");
-		if (*v < 0)
-			*v = (int)r->modules.n - 1;
-	}
-	return 0;
-}
-
-static int find_module(struct reader *r, const char *path, const char *build_id, int *ret)
-{
-	int *v, err = 0;
-
-	*ret = -1;
-	if (!path)
-		return 0;
-	v = module_of(r, path, build_id);
-	if (!v)
-		return err_set(r->e, -ENOMEM, "out of memory");
-	/* one that "modules" does not list */
-	if (*v < 0) {
-		err = reader__add_module(r, path, build_id);
-		v = module_of(r, path, build_id);
-	}
-	*ret = v ? *v : -1;
-	return err;
-}
-
-struct json_frame {
-	const char *function, *module, *build_id, *offset, *file;
-	uint32_t line;
-	bool inlined;
-};
-
-static const struct field frame_fields[] = {
-	{ "function", FIELD_STR, offsetof(struct json_frame, function) },
-	{ "module", FIELD_STR, offsetof(struct json_frame, module) },
-	{ "build_id", FIELD_STR, offsetof(struct json_frame, build_id) },
-	{ "offset", FIELD_STR, offsetof(struct json_frame, offset) },
-	{ "file", FIELD_STR, offsetof(struct json_frame, file) },
-	{ "line", FIELD_U32, offsetof(struct json_frame, line) },
-	{ "inlined", FIELD_BOOL, offsetof(struct json_frame, inlined) },
-};
-
-static int parse_hex(const char *s, uint64_t *ret)
-{
-	uint64_t n = 0;
-
-	if (!s || s[0] != '0' || s[1] != 'x' || !s[2] || strlen(s) > 18)
-		return -EINVAL;
-	for (s += 2; *s; s++) {
-		const char *digits = "0123456789abcdef", *d = strchr(digits, *s >= 'A' && *s <= 'F' ? *s + 'a' - 'A' : *s);
-
-		if (!d)
-			return -EINVAL;
-		n = n << 4 | (uint64_t)(d - digits);
-	}
-	*ret = n;
-	return 0;
-}
-
-/* A frame that neither name nor source is known of is a place without lines. */
-static bool has_line(const struct json_frame *f)
-{
-	return f->function || f->file;
-}
-
-/* The place of frames that lie at one address, the innermost first. */
-static int place_of(struct reader *r, const struct json_frame *v, size_t n, uint32_t *ret)
-{
-	uint32_t chain = 0;
-	struct place *p;
-	uint64_t offset = 0;
-	bool is_new;
-	int module, err = find_module(r, v->module, v->build_id, &module);
-
-	if (!err && parse_hex(v->offset, &offset))
-		err = err_set(r->e, -EINVAL, "a frame: offset: want a string like \"0x1f\"");
-	if (n == 1 && !has_line(v))
-		n = 0;
-	for (size_t i = 0; i < n && !err; i++) {
-		struct key key = { .a = (uintptr_t)v[i].function, .b = (uintptr_t)v[i].file,
-				   .c = (uint64_t)v[i].line << 32 ^ (uint64_t)chain << 1 ^ v[i].inlined };
-
-		err = key_ids__get(&r->lines, key, &chain, NULL);
-		chain++;
-	}
-	if (!err)
-		err = key_ids__get(&r->places, (struct key){ (uint64_t)(module + 1), offset, chain }, ret, &is_new);
-	if (err || !is_new)
-		return err;
-	p = vec_push(&r->place_list);
-	if (!p)
-		return -ENOMEM;
-	*p = (struct place){ .module = module, .offset = offset, .resolved = true, .n_lines = (uint16_t)n };
-	if (n) {
-		struct line *lines = snapshot__alloc(r->s, n, sizeof(*lines));
-
-		for (size_t i = 0; i < n; i++)
-			lines[i] = (struct line){ v[i].function, v[i].file, v[i].line, i + 1 < n };
-		p->lines = lines;
-	}
-	return 0;
-}
-
-static int read_stack(struct reader *r, json_t *from, struct snap_site *to)
-{
-	struct json_frame run[LINES_MAX];
-	uint32_t *stack;
-	json_t *array;
-	size_t n, n_run = 0;
-	int err = reader__array(r, from, "stack", STACK_MAX, &array, &n);
-
-	if (err || !n)
-		return err;
-	stack = snapshot__alloc(r->s, n, sizeof(*stack));
-	to->stack = stack;
-	for (size_t i = 0; i < n && !err; i++) {
-		struct json_frame *f = &run[n_run++];
-
-		*f = (struct json_frame){};
-		err = reader__fields(r, json_array_get(array, i), f, frame_fields, ARRAY_SIZE(frame_fields), "a frame");
-		/* an inlined one belongs to the frame after it, which is at the same address */
-		if (err || (f->inlined && i + 1 < n && n_run < LINES_MAX))
-			continue;
-		err = place_of(r, run, n_run, &stack[to->n_stack++]);
-		n_run = 0;
-	}
-	return err;
-}
-
 /* ---- sites */
 
 static const struct field site_fields[] = {
@@ -405,7 +239,7 @@ int reader__site(struct reader *r, json_t *from, struct snap_site *to)
 	to->trend.known = is_number(from, "growth_bytes_per_s");
 	to->growth = r->s->growth ? growth_of(to->function) : GROWTH_NONE;
 	err = err ?: reader__counters(r, from, &to->c, NULL, "a site") ?: reader__std_error(r, from, &to->error, "a site") ?:
-	      read_end(r, from, to) ?: read_points(r, from, "history", &to->history, &to->n_history) ?: read_stack(r, from, to);
+	      read_end(r, from, to) ?: read_points(r, from, "history", &to->history, &to->n_history) ?: reader__stack(r, from, to);
 	/* its sum is not told; the mean is what all ask for */
 	if (__builtin_mul_overflow(to->lifetime_sum_ns, to->c.free_calls, &to->lifetime_sum_ns))
 		to->lifetime_sum_ns = UINT64_MAX;
