@@ -41,7 +41,7 @@ struct object {
 	uint64_t entry;		/* virtual address of the entry point, 0: none */
 	struct object_segment *segments;	/* owned */
 	size_t n_segments;
-	_Atomic unsigned int refs;	/* another thread looks names up */
+	unsigned int refs;	/* by __atomic builtins alone: another thread looks names up */
 };
 
 /* One table of all open objects; the session owns it. */
