@@ -7,9 +7,9 @@
 #include "model/join.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
+#include "model/merge.h"
 #include "util/util.h"
 
 #define VARIOUS "various"
@@ -20,29 +20,6 @@ bool snapshot__same_trace(const struct snapshot *a, const struct snapshot *b)
 
 	return a->n_processes && b->n_processes && a->wall_start_ns == b->wall_start_ns && !strcmp(a->kernel, b->kernel) && !strcmp(a->mode, b->mode) &&
 	       pa->id == pb->id && pa->pid == pb->pid && !strcmp(pa->comm, pb->comm) && a->duration_ns <= b->duration_ns;
-}
-
-static void add_counters(struct counters *sum, const struct counters *c)
-{
-	sum->alloc_calls += c->alloc_calls;
-	sum->alloc_bytes += c->alloc_bytes;
-	sum->free_calls += c->free_calls;
-	sum->free_bytes += c->free_bytes;
-	sum->live_blocks += c->live_blocks;
-	sum->live_bytes += c->live_bytes;
-	sum->peak_bytes += c->peak_bytes;
-	sum->realloc_calls += c->realloc_calls;
-	sum->temp_calls += c->temp_calls;
-	sum->failed_calls += c->failed_calls;
-	sum->unknown_frees += c->unknown_frees;
-}
-
-static void add_error(struct std_error *sum, const struct std_error *e)
-{
-	sum->alloc_calls = hypot(sum->alloc_calls, e->alloc_calls);
-	sum->alloc_bytes = hypot(sum->alloc_bytes, e->alloc_bytes);
-	sum->live_blocks = hypot(sum->live_blocks, e->live_blocks);
-	sum->live_bytes = hypot(sum->live_bytes, e->live_bytes);
 }
 
 static int check(const struct snapshot *a, const struct snapshot *b, const char *name_a, const char *name_b, struct err *e)
@@ -85,8 +62,8 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	/* blocks older than this and blocks older than that are not the same kind */
 	if (to->older_ns != s->older_ns)
 		to->older_ns = 0;
-	add_counters(&to->totals, &s->totals);
-	add_error(&to->error, &s->error);
+	counters__add(&to->totals, &s->totals);
+	std_error__add(&to->error, &s->error);
 	to->scanned &= s->scanned;
 	to->scan_blocks += s->scan_blocks;
 	to->scan_bytes += s->scan_bytes;

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Processes by their name or cgroup, those that come later too: each leaves a ledger of its own behind. */
+#include "group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- --comm */
+
+TEST(comm_by_name)
+{
+	const char *dir = ledgers(t), *program = in_dir(t, "mt-by-name");
+	struct fx now, later, renamed, other;
+	struct spawn s = { .argv = { program, dir, "hold" } };
+	struct mt m;
+	json_t *root;
+
+	copy_file(t, fixture("group"), program);
+	must(t, !chmod(program, 0755), "chmod");
+	fx__start_as(t, &now, &s);
+	fx__start(t, &renamed, "group", dir, "name", "mt-by-name-2", "300", NULL);
+	fx__start(t, &other, "group", dir, "hold", NULL);
+	mt__start(t, &m, "--comm", "mt-by-name*", "--json", "-v", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &now);
+	fx__go(t, &other);
+	fx__start_as(t, &later, &s);
+	fx__go(t, &later);
+	/* it gets such a name while it runs, and is seen from then on */
+	fx__send(t, &renamed, 'g');
+	fx__wait_line(t, &renamed, "named");
+	child__wait_err(t, &m.c, "malloctrace: stacks of mt-by-name-2", NULL, 60);
+	fx__go(t, &renamed);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_eq(t, "processes", 3, json_array_size(jget(root, "processes")));
+	want_ledger(t, root, process_of(t, root, now.c.pid, 0), &now.led, LED_ALL);
+	want_ledger(t, root, process_of(t, root, later.c.pid, 0), &later.led, LED_ALL);
+	want_u64(t, process_of(t, root, later.c.pid, 0), "age_at_attach_ns", 0);
+	want_eq(t, "ledgers", 1, want_ledgers(t, root, dir, LED_ALL));
+	fx__quit(t, &now);
+	fx__quit(t, &later);
+	fx__quit(t, &renamed);
+	fx__quit(t, &other);
+}
+
+/* Whoever is selected by name, and all that it starts, whatever that is called. */
+TEST(comm_and_children)
+{
+	const char *dir = ledgers(t), *program = in_dir(t, "mt-parent");
+	struct spawn s = { .argv = { program, dir, "fork", "3" } };
+	struct mt m;
+	json_t *root;
+	struct fx f;
+
+	copy_file(t, fixture("group"), program);
+	must(t, !chmod(program, 0755), "chmod");
+	mt__start(t, &m, "--comm", "mt-parent", "-f", "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__start_as(t, &f, &s);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_eq(t, "ledgers", 4, want_ledgers(t, root, dir, LED_ALL));
+	want_eq(t, "processes", 4, json_array_size(jget(root, "processes")));
+}
+
+/* ---- --cgroup */
+
+static void write_pid(struct test *t, const char *cgroup, pid_t pid)
+{
+	char path[256], text[16];
+	int fd, n;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+	n = snprintf(text, sizeof(text), "%d", pid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	must(t, fd >= 0 && write(fd, text, (size_t)n) == n, "%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+int enter_cgroup(const void *arg)
+{
+	char path[256];
+	int fd, ok;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", (const char *)arg);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ok = fd >= 0 && write(fd, "0", 1) == 1;
+	close(fd);
+	return !ok;
+}
+
+const char *make_cgroup(struct test *t)
+{
+	/* hierarchies in which a group needs no settings */
+	static const char *const parents[] = { "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/freezer", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified",
+					       "/sys/fs/cgroup" };
+	static char cgroup[128];
+
+	for (size_t i = 0; i < sizeof(parents) / sizeof(*parents); i++) {
+		char path[160];
+
+		snprintf(cgroup, sizeof(cgroup), "%s/malloctrace-test-%d", parents[i], getpid());
+		snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+		if (!mkdir(cgroup, 0755) && !access(path, W_OK))
+			return cgroup;
+		rmdir(cgroup);
+	}
+	skip(t, "no cgroup can be made below /sys/fs/cgroup");
+}
+
+TEST(cgroup_now_and_later)
+{
+	const char *dir = ledgers(t), *cgroup = make_cgroup(t);
+	struct spawn s = { .argv = { fixture("group"), dir, "hold" }, .become = enter_cgroup, .become_arg = cgroup };
+	struct fx now, later, moved, other;
+	struct mt m;
+	json_t *root;
+
+	fx__start_as(t, &now, &s);
+	fx__start(t, &moved, "group", dir, "hold", NULL);
+	fx__start(t, &other, "group", dir, "hold", NULL);
+	mt__start(t, &m, "--cgroup", cgroup, "--json", "-v", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &now);
+	fx__go(t, &other);
+	fx__start_as(t, &later, &s);
+	fx__go(t, &later);
+	write_pid(t, cgroup, moved.c.pid);
+	{
+		char what[64];
+
+		snprintf(what, sizeof(what), "(%d)", moved.c.pid);
+		child__wait_err(t, &m.c, "malloctrace: stacks of", what, 60);
+	}
+	fx__go(t, &moved);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_ledger(t, root, process_of(t, root, now.c.pid, 0), &now.led, LED_ALL);
+	want_ledger(t, root, process_of(t, root, moved.c.pid, 0), &moved.led, LED_ALL);
+	want_eq(t, "lives of another", 0, lives_of(t, root, other.c.pid));
+	/* it was forked from here, moved itself, and became the fixture */
+	want_ledger(t, root, process_of(t, root, later.c.pid, (unsigned int)lives_of(t, root, later.c.pid) - 1), &later.led, LED_ALL);
+	fx__quit(t, &now);
+	fx__quit(t, &later);
+	fx__quit(t, &moved);
+	fx__quit(t, &other);
+	want(t, !rmdir(cgroup), "rmdir %s: %s", cgroup, strerror(errno));
+}
