@@ -183,7 +183,8 @@ static int look(struct session *s, struct err *e)
 	const struct opts *o = s->opts;
 	int err = 0;
 
-	say_step("Looking for allocators in what it maps.");
+	if (o->pids.n)
+		say_step("Looking for allocators in what it maps.");
 	for (size_t i = 0; i < o->objects.n && !err; i++)
 		err = tracees__ask_for(&s->tracees, o->objects.v[i], e);
 	for (size_t i = 0; i < o->pids.n && !err; i++)

@@ -85,6 +85,8 @@ static int probe(struct tracees *t, const struct tracee *p, struct known_plan *k
 	err = tracees__check_plan(t, p, plan, e);
 	if (err)
 		return err;
+	if (!t->begun)
+		say_step("Probing %s: %zu functions, %zu points.", plan->object->path, plan->n_funcs, plan->n_points);
 	err = attachment__add(t->everyone, &t->funcs, &plan, 1, &why);
 	if (err == -EPERM || err == -EACCES || err == -ENOMEM)
 		return err_set(e, err, "%s", err_msg(&why));
