@@ -6,7 +6,7 @@
 FUZZ_SECONDS ?= 30
 FUZZ_FLAGS := -std=gnu17 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -Wall -Wextra -Wno-unused-parameter -O1 -g \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -Iuser -I. -I$(B)
-FUZZ_LIBS := -ldw -lelf -lcap -liberty -ljansson -llzma -lz -lm -ldl
+FUZZ_LIBS := -ldw -lelf -lcap -liberty -ljansson -llzma -lz -lm -ldl -lncursesw -ltinfo
 
 FUZZ_OBJECT := $(addprefix user/target/,object.c object_syms.c maps.c jitmap.c) $(wildcard user/util/*.c)
 FUZZ_SRC_cfi := $(addprefix user/unwind/,cfi.c cfi_elf.c ehframe.c cfa.c calls.c)
