@@ -27,6 +27,8 @@
 #define MANY_ENDED 256
 /* And so many that more come within a second than a pass in peace removes. */
 #define HASTY_ENDED 768
+/* So many are worth a pass before three quarters of the sites are in use. */
+#define SOME_ENDED 64
 
 /* Is more than this share of something in use? */
 static bool in_use(const struct collect *c, uint64_t parts, uint64_t of)
@@ -265,12 +267,16 @@ int collect__merge_repeats(struct cut *cut)
 bool collect__is_short(const struct collect *c, uint64_t *ret_in_use)
 {
 	const struct malloctrace_bpf *skel = c->kernel->skel;
+	const struct table_sizes *sizes = &c->kernel->sizes;
 	uint64_t slots = skel->bss->mt_slots_in_use, sites = skel->bss->mt_sites_in_use;
+	uint64_t n_ended = skel->bss->mt_lives_ended - skel->bss->mt_lives_swept;
 
 	*ret_in_use = slots + sites;
-	return c->kernel->sizes.n_ages <= 1 &&
-	       (slots * 4 > c->kernel->sizes.n_procs * 3ull || sites * 4 > c->kernel->sizes.n_sites * 3ull ||
-		skel->bss->mt_lives_ended - skel->bss->mt_lives_swept >= HASTY_ENDED);
+	/* what the living hold nobody can give back, and a pass for one or two is dear */
+	if (sizes->n_ages > 1 || !n_ended)
+		return false;
+	return n_ended >= HASTY_ENDED || slots * 4 > sizes->n_procs * 3ull || sites * 4 > sizes->n_sites * 3ull ||
+	       (n_ended >= SOME_ENDED && sites * 2 > sizes->n_sites);
 }
 
 void collect__swept(const struct collect *c, uint64_t *ret_blocks, uint64_t *ret_cpu_ns)
