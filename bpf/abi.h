@@ -271,28 +271,30 @@ struct mt_request {
 };
 
 struct mt_proc {
+	/* read by each event, seldom changed: on a cache line of its own */
 	__u32 pid;		/* as malloctrace's own pid namespace sees it */
 	__u32 ended;		/* enum mt_ended, 0: it goes on */
-	__u64 started_ns;	/* on the programs' clock */
-	__u64 ended_ns;
-	__u64 unknown_frees;
-	__u64 probe_hits;	/* of threads that have ended */
 	__u32 walk;		/* enum mt_method: how its stacks are walked */
 	__u32 gen;		/* moves when that, or its unwind tables, change */
-	__u64 frames;		/* of threads that have ended */
 	__u64 sigreturn;	/* where its signal handlers return to, 0: not known */
-	/* the changing half */
+	__u64 started_ns;	/* on the programs' clock */
+	__u64 ended_ns;
+	__u32 number;		/* of the process that has the slot, or will have it next; 0: never used */
+	__u32 next_free;	/* in the list of slots that are free */
+	__u64 pad[2];
+	/* changed by each event, and nothing else on that line */
 	__u64 live_bytes;
 	__u64 peak_bytes;
 	__u64 peak_epoch[2];	/* [bank]: moves with each new peak */
 	__u64 peak_value[2];
 	__u64 peak_ns[2];
-	/* seldom changed */
-	__u32 number;		/* of the process that has the slot, or will have it next; 0: never used */
-	__u32 next_free;	/* in the list of slots that are free */
+	/* changed now and then */
+	__u64 unknown_frees;
+	__u64 probe_hits;	/* of threads that have ended */
+	__u64 frames;		/* of threads that have ended */
 	__u64 lost_blocks;	/* its share of live_full */
 	__u64 lost_stacks;	/* and of stack_full and site_full */
-	__u64 pad[5];
+	__u64 pad2[3];
 };
 _Static_assert(sizeof(struct mt_proc) == 192, "three cache lines");
 
