@@ -89,6 +89,71 @@ struct trend {
 	bool known;
 };
 
+/* What realloc did at a site; all 0 where it was never called. */
+struct snap_moves {
+	uint64_t calls;		/* that gave a block for a known one */
+	uint64_t moved_calls, moved_bytes;	/* of these, to another address; what had to be copied then */
+	uint64_t grown_calls, grown_bytes;	/* to a larger size, by how much in all */
+	uint64_t shrunk_calls;
+	uint64_t doubled_calls;	/* of grown_calls: to 1.5 times the size or more; the others grow step by step */
+	uint64_t longest;	/* how often one block was passed on, at most */
+};
+
+struct snap_age {		/* live blocks by age */
+	uint64_t below_ns;	/* UINT64_MAX: all the rest */
+	uint64_t blocks, bytes;
+};
+
+/* --free-stacks: frees of a site's blocks, by where and by whom. */
+struct snap_free {
+	uint32_t site;		/* index into sites: whose blocks */
+	uint32_t where;		/* index into free_sites */
+	int tid;		/* the thread that freed them; 0: not known */
+	const char *thread;	/* its name; NULL: unknown */
+	uint64_t calls, bytes;
+	uint64_t cross_calls;	/* of calls: of blocks that another thread allocated */
+};
+
+struct snap_free_site {
+	uint32_t process;
+	const char *function;	/* "free", "realloc", "operator delete" */
+	uint64_t calls, bytes;	/* sums over all sites */
+	uint32_t n_stack;
+	const uint32_t *stack;	/* places; the caller of the function first */
+	uint8_t end;		/* enum mt_end */
+};
+
+/* --tag: the innermost of these functions on a stack owns the allocation. Or a thread's name. */
+struct snap_tag {
+	const char *name;	/* as it was asked for; of a thread: its name */
+	bool thread;		/* a thread's name, where no function is tagged */
+	uint64_t entered;	/* how often the function was called; UINT64_MAX: not known */
+};
+
+/* --mark: a function was called. */
+struct snap_mark {
+	const char *name;	/* as it was asked for */
+	uint32_t number;	/* 1, 2, ... of this name, those that were not kept included */
+	uint32_t process;	/* index into processes */
+	int tid;
+	uint64_t t_ns;		/* since the trace's start */
+	uint64_t live_bytes;	/* of the process, then */
+	bool whole;		/* a snapshot was taken at that instant; the four below hold, over all processes */
+	uint64_t alloc_calls, alloc_bytes, live_blocks, all_live_bytes;
+};
+
+/* Where resident memory is: of a process, from its smaps. */
+struct snap_memory {
+	bool known;
+	uint64_t heap_mapped, heap_resident;	/* [heap] and the allocator's arenas */
+	uint64_t large_mapped, large_resident;	/* other anonymous mappings: large blocks, stacks of threads, the program's own */
+	uint64_t file_resident;	/* code, libraries, mapped files */
+	uint64_t stack_resident;	/* of the first thread */
+	uint32_t n_arenas;	/* glibc's, beside [heap] */
+	uint64_t sized_blocks, sized_requested, sized_usable;	/* live blocks whose chunk was looked at: asked for, and set aside */
+	bool sized_all;		/* those are all live blocks, not a sample of them */
+};
+
 struct snap_site {
 	uint32_t process;	/* index into processes */
 	const char *function;	/* the allocation function */
@@ -102,6 +167,10 @@ struct snap_site {
 	uint64_t lifetime_sum_ns;	/* over freed blocks */
 	uint64_t older_blocks, older_bytes;	/* live blocks older than snapshot.older_ns */
 	uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated */
+	struct snap_moves moves;
+	const struct snap_age *ages;	/* holds if snapshot.scanned */
+	size_t n_ages;
+	uint32_t tag;		/* index into tags + 1; 0: none */
 	int tid;		/* --by thread: whose it is; else 0 */
 	const char *thread;	/* that one's name; NULL: unknown */
 	int64_t since_baseline_bytes;	/* what is live now less what was then; holds if snapshot.baseline */
@@ -152,6 +221,9 @@ struct snap_process {
 	struct growth growth;
 	uint64_t rss_bytes;	/* last seen */
 	uint64_t rss_at_attach_bytes;
+	struct snap_memory memory;
+	int exit_signal;	/* that ended it; 0: none, or it goes on */
+	bool oom_killed;	/* by the kernel, which had run out of memory */
 	uint64_t peak_at_ns;	/* since the trace's start */
 	const struct snap_thread *threads;
 	size_t n_threads;
@@ -229,6 +301,18 @@ struct snapshot {
 	struct snap_site *sites;	/* in no order */
 	size_t n_sites;
 	struct snap_hidden hidden;
+	const char *within;	/* --within: only what this function, and what it calls, allocated; NULL: everything */
+	const char *trigger;	/* what made this snapshot be taken: "mark handle #3", "rss>2G: 2.1 GiB"; NULL: its time */
+	const struct snap_tag *tags;
+	size_t n_tags;
+	const struct snap_mark *marks;	/* in order of time; when there are many, the newest */
+	size_t n_marks;
+	uint64_t n_marks_seen, n_marks_whole;	/* all of them; those at which a snapshot was taken */
+	bool free_stacks;	/* --free-stacks: the next two hold */
+	const struct snap_free_site *free_sites;
+	size_t n_free_sites;
+	const struct snap_free *frees;
+	size_t n_frees;
 	struct place *places;
 	size_t n_places;
 	const struct snap_module *modules;
