@@ -26,13 +26,8 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
-#include "budget/budget.h"
-#include "budget/calibrate.h"
-#include "budget/cpu_clock.h"
-#include "budget/estimate.h"
-#include "budget/pace.h"
+#include "budget/windows_parts.h"
 #include "util/log.h"
-#include "util/util.h"
 
 #define MS 1000000ull
 #define SECOND_NS 1000000000ull
@@ -43,109 +38,10 @@
 /* A shut window asks again after this while. */
 #define ASK_NS (10 * MS)
 #define SCAN_EVERY_NS (5 * SECOND_NS)
-/* How wrong the cost of a hit may be. */
-#define COST_ERROR 0.05
-#define GAP_ERROR_NS 25.0
-#define OUTSIDE_PART 0.67	/* of all gaps, where a pair is three hits */
-#define MANY_GAPS 8000
-
-enum state { SHUT, OPEN, SHUTTING };
-
-struct account {		/* of one tracee */
-	struct cpu_clock *clock;
-	bool booked;
-	uint64_t cpu_ns;	/* when it was last booked */
-	uint64_t shut_cpu_ns;	/* when the last window ended */
-	uint64_t hits;		/* when a stretch last ended */
-	double window_ns, gap_ns;	/* CPU time since then */
-};
-
-struct budget {
-	struct budget_opts o;
-	struct meter *meter;
-	struct hit_cost cost;
-	struct pace pace;
-	struct estimate *estimate;
-	int timer_fd, closed_fd, shut_fd, quit_fd;
-	pthread_t guard;
-	bool guarded;
-	struct closing *links;	/* of the window that is open, or shutting */
-	struct vec(struct closing *) closing;
-	struct account *accounts;	/* one for each tracee; their number does not change */
-	size_t n_accounts;
-	enum state state;
-	bool over;
-	bool partial;		/* there was a gap: figures are estimates */
-	uint64_t began_ns, ended_ns;
-	uint64_t booked_ns;	/* the clock when CPU times were last booked */
-	uint64_t stretch_ns;	/* the clock when the stretch at hand began */
-	uint64_t observed_ns;
-	uint64_t gap_spent_ns;	/* by probes that came or went, since the last stretch ended */
-	uint64_t gap_clock_ns;	/* how long they were not there, since then */
-	uint64_t booked_spent_ns;
-	struct spent stretch_spent;	/* when the stretch at hand began */
-	struct gaps gaps, gaps_before;
-	uint64_t quantum_ns, quantum_end_ns;
-	uint64_t opened_spent_ns, opened_cpu_ns, opened_ns;
-	struct spent shut_spent;	/* when the last window ended */
-	uint64_t shut_at_ns;
-	uint64_t scanned_ns;
-	uint64_t waited_ns;	/* when the last window ended, or the wait was last found long */
-	uint64_t start_spent_ns;	/* by the child that was measured */
-};
 
 static enum state state_of(const struct budget *b)
 {
 	return __atomic_load_n(&b->state, __ATOMIC_ACQUIRE);
-}
-
-/* ---- reading clocks */
-
-static void book_cpu(struct account *a, uint64_t cpu_ns, bool in_window)
-{
-	if (a->booked && cpu_ns > a->cpu_ns)
-		*(in_window ? &a->window_ns : &a->gap_ns) += cpu_ns - a->cpu_ns;
-	a->cpu_ns = MAX(a->cpu_ns, cpu_ns);
-	a->booked = true;
-}
-
-static void book_gap(struct budget *b, uint64_t t_ns, uint64_t spent_ns)
-{
-	b->gap_spent_ns += spent_ns - b->booked_spent_ns;
-	b->gap_clock_ns += t_ns - b->booked_ns;
-}
-
-/* The CPU time of all targets, booked to the window or the gap that this moment is in. */
-static struct reading book(struct budget *b, bool in_window)
-{
-	struct reading r = { .t_ns = now_ns(), .spent_ns = meter__spent(b->meter).ns };
-
-	for (size_t i = 0; i < b->n_accounts; i++) {
-		struct account *a = &b->accounts[i];
-
-		book_cpu(a, cpu_clock__ns(a->clock), in_window);
-		r.cpu_ns += a->cpu_ns;
-	}
-	if (!in_window)
-		book_gap(b, r.t_ns, r.spent_ns);
-	b->booked_spent_ns = r.spent_ns;
-	b->booked_ns = r.t_ns;
-	pace__note(&b->pace, r);
-	return r;
-}
-
-/* The window that the guard, or the session, has ended. */
-static void book_shut(struct budget *b)
-{
-	struct reading r = { .t_ns = b->shut_at_ns, .spent_ns = b->shut_spent.ns };
-
-	for (size_t i = 0; i < b->n_accounts; i++) {
-		book_cpu(&b->accounts[i], b->accounts[i].shut_cpu_ns, true);
-		r.cpu_ns += b->accounts[i].cpu_ns;
-	}
-	b->booked_spent_ns = r.spent_ns;
-	b->booked_ns = r.t_ns;
-	pace__note(&b->pace, r);
 }
 
 static void arm(struct budget *b, uint64_t ns)
@@ -153,110 +49,6 @@ static void arm(struct budget *b, uint64_t ns)
 	struct itimerspec spec = { .it_value = { ns / SECOND_NS, MAX(ns % SECOND_NS, 1ull) } };
 
 	timerfd_settime(b->timer_fd, 0, &spec, NULL);
-}
-
-/* ---- what was seen */
-
-static uint64_t hits_of(const struct cut *cut, const struct tracee *p)
-{
-	uint64_t n = 0;
-
-	for (size_t k = 0; k < p->lives.n; k++) {
-		for (size_t i = 0; i < cut->n_threads; i++)
-			if (cut->threads[i].proc == p->lives.v[k]->proc)
-				n += cut->threads[i].probe_hits;
-		for (size_t i = 0; i < cut->n_procs; i++)
-			if (cut->procs[i].proc == p->lives.v[k]->proc)
-				n += cut->procs[i].probe_hits;
-	}
-	return n;
-}
-
-/*
- * The CPU time that a process had for itself in a window is what remains without
- * the probes. Where that is little it is the difference of two large numbers and
- * says nothing. Then the gaps between hits do: each holds the way out of the
- * kernel and in again, which is the same inside of malloc, where next to nothing
- * else is done, and outside of it, where the target's own work is. No longer outside than in the
- * child's loop, within the error: nothing but calls, and the time of those is known.
- */
-static double own_ns(struct budget *b, double cpu_ns, double hits, double hit_ns, double *ret_error_ns)
-{
-	double cost_ns = hits * hit_ns, own = cpu_ns - cost_ns, more;
-
-	*ret_error_ns = cost_ns * COST_ERROR;
-	if (!gaps__compare(&b->gaps_before, &b->gaps, &more))
-		return MAX(own, MIN(hits * b->cost.bare_ns, cpu_ns));
-	more -= b->cost.gap_ns;
-	if (more < GAP_ERROR_NS)
-		more = 0;
-	*ret_error_ns = hits * GAP_ERROR_NS * 0.15;
-	return MIN(hits * (b->cost.bare_ns + more * OUTSIDE_PART), cpu_ns);
-}
-
-/*
- * The trap as it is now: what the way in and out takes changes with the machine's load, and
- * with who else probes the same file.
- */
-static double trap_ns(const struct budget *b)
-{
-	double inside_ns;
-
-	if (!b->cost.inside_ns || !gaps__inside(&b->gaps_before, &b->gaps, &inside_ns))
-		return b->cost.trap_ns;
-	return MAX(b->cost.trap_ns + inside_ns - b->cost.inside_ns, b->cost.trap_ns / 2);
-}
-
-/* The gaps of the last thousands of hits. */
-static void read_gaps(struct budget *b)
-{
-	const size_t n_words = sizeof(b->gaps) / sizeof(uint64_t);
-	uint64_t *before = (uint64_t *)&b->gaps_before, *now = (uint64_t *)&b->gaps, n = 0;
-
-	meter__gaps(b->meter, &b->gaps);
-	for (size_t i = 0; i < n_words / 2; i++)
-		n += now[i] - before[i];
-	for (size_t i = 0; i < n_words && n > MANY_GAPS; i++)
-		before[i] += (now[i] - before[i]) / 2;
-}
-
-/* now: what was spent when the stretch ended, without what programs spend frozen. */
-static void observe(struct budget *b, const struct cut *cut, uint64_t until_ns, struct spent now)
-{
-	double timed = now.timed - b->stretch_spent.timed, program_ns, hit_ns, gap_cpu_ns = 0;
-
-	/* a short window has few timed hits: then all that were ever timed */
-	program_ns = timed >= 50 ? (now.timed_ns - b->stretch_spent.timed_ns) / timed :
-		     now.timed   ? (double)now.timed_ns / now.timed :
-				   0;
-	read_gaps(b);
-	hit_ns = trap_ns(b);
-	meter__set_trap_ns(b->meter, (uint64_t)hit_ns);
-	hit_ns += program_ns;
-	for (size_t i = 0; i < b->n_accounts; i++)
-		gap_cpu_ns += b->accounts[i].gap_ns;
-	for (size_t i = 0; i < b->n_accounts; i++) {
-		const struct tracee *p = b->o.tracees->v.v[i];
-		struct account *a = &b->accounts[i];
-		uint64_t hits = hits_of(cut, p);
-		struct times t = { .unseen = a->gap_ns, .clock_seen = until_ns - b->stretch_ns, .clock_unseen = b->gap_clock_ns };
-
-		t.cost = (hits - a->hits) * hit_ns;
-		t.seen = own_ns(b, a->window_ns, hits - a->hits, hit_ns, &t.error);
-		/* probes on their way in or out took their part of the gap */
-		if (gap_cpu_ns > 0)
-			t.unseen -= MIN(b->gap_spent_ns * a->gap_ns / gap_cpu_ns, a->gap_ns);
-		estimate__time(b->estimate, p->lives.v[p->lives.n - 1]->proc, &t);
-		a->window_ns = a->gap_ns = 0;
-		a->hits = hits;
-	}
-	b->gap_spent_ns = b->gap_clock_ns = 0;
-	if (until_ns > b->stretch_ns) {
-		estimate__stretch(b->estimate, b->stretch_ns, until_ns, cut);
-		b->observed_ns += until_ns - b->stretch_ns;
-	}
-	b->stretch_ns = until_ns;
-	b->stretch_spent = now;
 }
 
 /* ---- in and out */
@@ -352,7 +144,7 @@ static void after_window(struct budget *b)
 	const struct cut *cut;
 	uint64_t limit_ns = MIN(b->quantum_end_ns, b->shut_spent.ns);
 
-	book_shut(b);
+	budget__book_shut(b);
 	b->partial = true;
 	b->waited_ns = b->shut_at_ns;
 	keep_closing(b, b->links);
@@ -364,9 +156,9 @@ static void after_window(struct budget *b)
 	meter__set_limit(b->meter, UINT64_MAX);
 	/* this waits for the programs that still run */
 	if (!collect__cut(b->o.collect, &how, &cut, NULL))
-		observe(b, cut, b->shut_at_ns, b->shut_spent);
+		budget__observe(b, cut, b->shut_at_ns, b->shut_spent);
 	__atomic_store_n(&b->state, SHUT, __ATOMIC_RELEASE);
-	pace__learn(&b->pace, 0, book(b, false).spent_ns - limit_ns);
+	pace__learn(&b->pace, 0, budget__book(b, false).spent_ns - limit_ns);
 	b->quantum_ns = pace__quantum_ns(&b->pace);
 	arm(b, pace__gap_ns(&b->pace));
 }
@@ -390,7 +182,7 @@ static void open_window(struct budget *b)
 {
 	_cleanup_free_ struct attachment **v = attachments(b);
 	_cleanup_err_ struct err e = {};
-	uint64_t before_ns = book(b, false).spent_ns;
+	uint64_t before_ns = budget__book(b, false).spent_ns;
 	struct closing *some;
 	struct reading r;
 
@@ -403,7 +195,7 @@ static void open_window(struct budget *b)
 		return;
 	}
 	meter__next_window(b->meter, true);
-	r = book(b, false);
+	r = budget__book(b, false);
 	pace__learn(&b->pace, r.spent_ns - before_ns, 0);
 	window_opens(b, r, b->quantum_ns);
 }
@@ -411,7 +203,7 @@ static void open_window(struct budget *b)
 /* Open for a while: who lives within the budget may go on. */
 static void tick(struct budget *b)
 {
-	struct reading r = book(b, true);
+	struct reading r = budget__book(b, true);
 	double lasted_ns = r.t_ns - b->opened_ns, spent_ns = r.spent_ns - b->opened_spent_ns;
 	/* by what the targets did since it opened: they may just have begun */
 	double earned_ns = b->o.share * (r.cpu_ns - b->opened_cpu_ns);
@@ -438,7 +230,7 @@ static void on_timer(void *arg)
 	case SHUT:
 		break;
 	}
-	book(b, false);
+	budget__book(b, false);
 	if (!b->quantum_ns)
 		b->quantum_ns = pace__quantum_ns(&b->pace);
 	if (pace__may_begin(&b->pace, b->quantum_ns)) {
@@ -598,7 +390,7 @@ int budget__begin(struct budget *b, struct loop *l)
 	pace__init(&b->pace, b->o.share, rate, since_ns);
 	b->booked_spent_ns = b->start_spent_ns = meter__spent(b->meter).ns;
 	b->booked_ns = now_ns();
-	r = book(b, false);
+	r = budget__book(b, false);
 	b->gap_clock_ns = b->gap_spent_ns = 0;
 	b->began_ns = r.t_ns;
 	b->quantum_ns = pace__quantum_ns(&b->pace);
@@ -620,12 +412,12 @@ void budget__end(struct budget *b)
 	shutting = state_of(b) == SHUTTING;
 	b->over = true;
 	if (shutting)
-		book_shut(b);
+		budget__book_shut(b);
 	else
-		book(b, false);
+		budget__book(b, false);
 	b->ended_ns = b->booked_ns;
 	if (!collect__cut(b->o.collect, &how, &cut, NULL))
-		observe(b, cut, shutting ? b->shut_at_ns : b->stretch_ns, shutting ? b->shut_spent : meter__spent(b->meter));
+		budget__observe(b, cut, shutting ? b->shut_at_ns : b->stretch_ns, shutting ? b->shut_spent : meter__spent(b->meter));
 	closing__wait(b->links);
 	b->links = NULL;
 }
@@ -638,9 +430,9 @@ const struct cut *budget__estimate(struct budget *b, const struct cut *cut)
 	if (!b->over && b->accounts) {
 		/* a window that the guard has ended is booked when its turn comes */
 		if (state_of(b) == OPEN)
-			observe(b, cut, book(b, true).t_ns, meter__spent(b->meter));
+			budget__observe(b, cut, budget__book(b, true).t_ns, meter__spent(b->meter));
 		else if (state_of(b) == SHUT)
-			book(b, false), observe(b, cut, b->stretch_ns, meter__spent(b->meter));
+			budget__book(b, false), budget__observe(b, cut, b->stretch_ns, meter__spent(b->meter));
 	}
 	if (!b->partial)
 		return cut;

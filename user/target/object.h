@@ -23,6 +23,8 @@ struct object_segment {		/* PT_LOAD */
 
 struct jitmap;
 
+#define OBJECT_MAX_BUILD_ID_BYTES 64
+
 struct object {
 	uint64_t dev, ino;
 	char *path;		/* owned; as the target names it, cleaned of control characters */
@@ -120,6 +122,8 @@ int object__slot_function(const struct object *obj, uint64_t slot_vaddr, uint64_
 
 /* Copies len bytes at a file offset; -EINVAL if not all of it is there. */
 int object__read_at(const struct object *obj, uint64_t file_off, void *buf, size_t len);
+/* Of a new object, whose file is open: fills in what its headers say. What is no ELF file, or a broken one, is no error. */
+int object__read_headers(struct object *obj);
 /* Copies len bytes of code at an ELF virtual address out of the file; -EINVAL if not all of it is there. */
 int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_t len);
 

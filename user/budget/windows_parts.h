@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* A budget, for the files that it is made of: windows.c when the probes are in place, books.c what that cost and what was seen. */
+#ifndef MT_BUDGET_WINDOWS_PARTS_H
+#define MT_BUDGET_WINDOWS_PARTS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "budget/budget.h"
+#include "budget/calibrate.h"
+#include "budget/cpu_clock.h"
+#include "budget/estimate.h"
+#include "budget/pace.h"
+#include "util/util.h"
+
+enum state { SHUT, OPEN, SHUTTING };
+
+struct account {		/* of one tracee */
+	struct cpu_clock *clock;
+	bool booked;
+	uint64_t cpu_ns;	/* when it was last booked */
+	uint64_t shut_cpu_ns;	/* when the last window ended */
+	uint64_t hits;		/* when a stretch last ended */
+	double window_ns, gap_ns;	/* CPU time since then */
+};
+
+struct budget {
+	struct budget_opts o;
+	struct meter *meter;
+	struct hit_cost cost;
+	struct pace pace;
+	struct estimate *estimate;
+	int timer_fd, closed_fd, shut_fd, quit_fd;
+	pthread_t guard;
+	bool guarded;
+	struct closing *links;	/* of the window that is open, or shutting */
+	struct vec(struct closing *) closing;
+	struct account *accounts;	/* one for each tracee; their number does not change */
+	size_t n_accounts;
+	enum state state;
+	bool over;
+	bool partial;		/* there was a gap: figures are estimates */
+	uint64_t began_ns, ended_ns;
+	uint64_t booked_ns;	/* the clock when CPU times were last booked */
+	uint64_t stretch_ns;	/* the clock when the stretch at hand began */
+	uint64_t observed_ns;
+	uint64_t gap_spent_ns;	/* by probes that came or went, since the last stretch ended */
+	uint64_t gap_clock_ns;	/* how long they were not there, since then */
+	uint64_t booked_spent_ns;
+	struct spent stretch_spent;	/* when the stretch at hand began */
+	struct gaps gaps, gaps_before;
+	uint64_t quantum_ns, quantum_end_ns;
+	uint64_t opened_spent_ns, opened_cpu_ns, opened_ns;
+	struct spent shut_spent;	/* when the last window ended */
+	uint64_t shut_at_ns;
+	uint64_t scanned_ns;
+	uint64_t waited_ns;	/* when the last window ended, or the wait was last found long */
+	uint64_t start_spent_ns;	/* by the child that was measured */
+};
+
+/* The CPU time of all targets, booked to the window or the gap that this moment is in. */
+struct reading budget__book(struct budget *b, bool in_window);
+/* The window that the guard, or the session, has ended. */
+void budget__book_shut(struct budget *b);
+/* What a cut shows of the stretch that ended until_ns. now: what was spent then, without what programs spend frozen. */
+void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns, struct spent now);
+
+#endif
