@@ -7,7 +7,7 @@ BENCH_LIBS := $(wildcard $(foreach name,libc.so.6 libjemalloc.so.2,$(shell $(CC)
 BENCH_COPIES := $(foreach dir,lib lib-bpftrace,$(patsubst %,$(B)/bench/$(dir)/%,$(notdir $(BENCH_LIBS))))
 BENCH_ARGS ?=
 
-.PHONY: bench bench-stacks bench-growth bench-others bench-names bench-reader bench-programs bench-without-peak
+.PHONY: bench bench-stacks bench-growth bench-others bench-names bench-keys bench-reader bench-programs bench-without-peak
 
 bench:
 	$(Q)scripts/install-deps build bench
@@ -41,6 +41,14 @@ bench-names: $(B)/bench/names
 	$(Q)$< $(or $(FILE),$(B)/malloctrace) $(N)
 
 $(B)/bench/names: $(B)/bench/names.o $(LIB_OBJ)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# How long the live view takes from a key to its screen: make bench-keys SITES=20000
+SITES ?= 20000
+bench-keys: $(B)/bench/keys
+	$(Q)$< $(SITES)
+
+$(B)/bench/keys: $(B)/bench/keys.o $(B)/tests/unit/sample_snapshot.o $(B)/tests/unit/big_snapshot.o $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # What malloctrace itself takes, of CPU time and memory: 10,000 call stacks, 4 million live blocks.
