@@ -268,6 +268,14 @@ int output__write_files(struct output *o, struct snapshot *s, unsigned int n, st
 	return write_outputs(o, s, n, false, e);
 }
 
+bool output__has_files(const struct output *o)
+{
+	for (size_t i = 0; i < o->opts->outputs.n; i++)
+		if (strcmp(o->opts->outputs.v[i], "-"))
+			return true;
+	return false;
+}
+
 bool output__has_series(const struct output *o)
 {
 	for (size_t i = 0; i < o->opts->outputs.n; i++)

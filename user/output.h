@@ -36,6 +36,8 @@ bool output__carries_ages(const struct output *o);
 int output__print(struct output *o, struct snapshot *s, struct err *e);
 /* Every file of -o; n: its number for SIGUSR1, 0 for the last one. All are tried; the first error is told. */
 int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e);
+/* Is there a file of -o, besides standard output? */
+bool output__has_files(const struct output *o);
 /* Is there a file of -o for each interval, and do its blocks need ages? */
 bool output__has_series(const struct output *o);
 /* Those files alone. */

@@ -59,7 +59,7 @@ static void on_signal(int sig, void *arg)
 		break;
 	case SIGUSR1:
 		if (s->attached)
-			session__write_now(s);
+			session__snapshot_for(s, NULL);
 		break;
 	case SIGUSR2:
 		if (s->attached)

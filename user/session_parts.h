@@ -85,8 +85,12 @@ void session__make_room(struct session *s);
 /* Of the loop's timers. */
 void session__on_second(void *arg);
 void session__on_interval(void *arg);
-/* SIGUSR1 */
-void session__write_now(struct session *s);
+/*
+ * A snapshot that is taken for a reason, told as snapshot.trigger: every file of -o gets it,
+ * with a number before its suffix; without any, standard output does, unless a screen is up.
+ * NULL: SIGUSR1, which writes files alone.
+ */
+void session__snapshot_for(struct session *s, const char *reason);
 /* SIGUSR2 */
 void session__set_baseline(struct session *s);
 

@@ -156,16 +156,25 @@ void session__on_interval(void *arg)
 	snapshot__free(snap);
 }
 
-void session__write_now(struct session *s)
+void session__snapshot_for(struct session *s, const char *reason)
 {
+	const char *lead = reason ? reason : "", *colon = reason ? ": " : "";
 	_cleanup_err_ struct err e = {};
 	struct snapshot *snap = session__take(s, false, true, &e);
 
-	/* a full disk now may have room again later: the trace goes on */
-	if (!snap || output__write_files(&s->output, snap, ++s->n_usr1, &e))
-		say("snapshot: %s", err_msg(&e));
-	else
-		say("snapshot %u written", s->n_usr1);
+	if (snap)
+		snap->trigger = snapshot__strdup(snap, reason);
+	/* where there is nothing to write to, who asked by a signal is told so all the same */
+	if (snap && reason && !output__has_files(&s->output)) {
+		say("%s", reason);
+		if (!s->live && output__print(&s->output, snap, &s->failure))
+			session__fail(s);
+	} else if (!snap || output__write_files(&s->output, snap, ++s->n_usr1, &e)) {
+		/* a full disk now may have room again later: the trace goes on */
+		say("%s%ssnapshot: %s", lead, colon, err_msg(&e));
+	} else {
+		say("%s%ssnapshot %u written", lead, colon, s->n_usr1);
+	}
 	snapshot__free(snap);
 }
 

@@ -411,6 +411,7 @@ struct snapshot *sample__new(unsigned int flags)
 	s->n_edges = flags & (SAMPLE_SINGLE | SAMPLE_EMPTY) ? 0 : ARRAY_SIZE(edges);
 	if (many) {
 		s->host = "buildhost";
+		s->trigger = "rss>100M: stress (2100) has 120.0 MiB";
 		s->n_folded_processes = 12;
 		s->n_folded_sites = 34;
 	}

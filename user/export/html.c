@@ -106,6 +106,7 @@ static void conditions(struct json *j, const struct snapshot *s)
 	json__i64(j, "wall_start_ms", s->wall_start_ns / NS_PER_MS);
 	json__i64(j, "wall_now_ms", s->wall_now_ns / NS_PER_MS);
 	json__bool(j, "ended", s->ended);
+	optional_str(j, "trigger", s->trigger);
 	json__u64(j, "probe_hits", s->probe_hits);
 	json__u64(j, "probe_ns_estimate", s->probe_ns_estimate);
 	json__u64(j, "target_cpu_ns", s->target_cpu_ns);

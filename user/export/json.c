@@ -111,6 +111,7 @@ static void recording(struct json *j, const struct snapshot *s)
 	wall_time(j, "wall_start", s->wall_start_ns);
 	wall_time(j, "wall_now", s->wall_now_ns);
 	json__bool(j, "ended", s->ended);
+	json__str(j, "trigger", s->trigger);
 	json__line(j, 2);
 	json__array(j, "probes");
 	for (size_t i = 0; i < s->n_probes; i++) {

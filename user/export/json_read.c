@@ -303,6 +303,7 @@ static const struct field top_fields[] = {
 	TOP("baseline_ns", FIELD_U64, baseline_ns),
 	TOP("duration_ns", FIELD_U64, duration_ns),
 	TOP("ended", FIELD_BOOL, ended),
+	TOP("trigger", FIELD_STR, trigger),
 };
 
 enum { KEY_PROCESSES, KEY_SITES, KEY_SCHEMA, KEY_START, KEY_NOW, N_KEYS };

@@ -56,6 +56,7 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->wall_start_ns = MIN(to->wall_start_ns, s->wall_start_ns);
 	to->wall_now_ns = MAX(to->wall_now_ns, s->wall_now_ns);
 	to->ended &= s->ended;
+	to->trigger = NULL;
 	to->partial_sizes |= s->partial_sizes;
 	to->min_size = MIN(to->min_size, s->min_size);
 	to->max_size = MAX(to->max_size, s->max_size);

@@ -134,6 +134,16 @@ static void title_line(struct report *r)
 	fprintf(r->out, "%s%*s%s\n", who, (int)pad, "", when);
 }
 
+/* What made this report be written, if it was not its time. */
+static void why_line(struct report *r)
+{
+	if (!r->s->trigger)
+		return;
+	para__begin(&r->para, "why", LABEL_WIDTH);
+	para__item(&r->para, "%s", r->s->trigger);
+	para__end(&r->para);
+}
+
 static void traced_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
@@ -527,6 +537,7 @@ int report__header(struct report *r)
 	int err;
 
 	title_line(r);
+	why_line(r);
 	traced_line(r);
 	estimated_line(r);
 	if (r->s->growth) {
