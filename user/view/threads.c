@@ -14,85 +14,13 @@
  */
 #include "view/threads.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
+#include "util/numbered.h"
 #include "util/util.h"
 #include "view/figures.h"
 #include "view/report_parts.h"
-
-/* A name has no control characters: no thread can call itself so. */
-#define NUMBER '\1'
-
-/* "worker-17" → "worker-" NUMBER, in as many bytes or fewer */
-static char *pattern_of(const char *name)
-{
-	char *ret = strdup(name), *to = ret;
-
-	for (const char *s = name; ret && *s; s++) {
-		if (!isdigit((unsigned char)*s))
-			*to++ = *s;
-		else if (s == name || !isdigit((unsigned char)s[-1]))
-			*to++ = NUMBER;
-	}
-	if (ret)
-		*to = 0;
-	return ret;
-}
-
-static size_t n_digits(const char *s)
-{
-	size_t n = 0;
-
-	while (isdigit((unsigned char)s[n]))
-		n++;
-	return n;
-}
-
-/* Where the nth number in a name stands; names of one pattern have the same ones. */
-static const char *nth_number(const char *name, size_t nth)
-{
-	for (;;) {
-		while (*name && !isdigit((unsigned char)*name))
-			name++;
-		if (!*name || !nth--)
-			return name;
-		name += n_digits(name);
-	}
-}
-
-static bool same_number(const struct thread_row *row, size_t nth, const char *number, size_t len)
-{
-	for (size_t i = 1; i < row->n_threads; i++) {
-		const char *other = nth_number(row->members[i].name, nth);
-
-		if (n_digits(other) != len || memcmp(other, number, len))
-			return false;
-	}
-	return true;
-}
-
-/* Only numbers that differ become "*": three threads "python3" are "python3". buf holds the first one's name. */
-static const char *name_of(const struct thread_row *row, char *buf)
-{
-	const char *from = row->members->name;
-	char *to = buf;
-
-	for (size_t nth = 0; *from;) {
-		size_t len = n_digits(from);
-
-		if (!len)
-			*to++ = *from++;
-		else if (same_number(row, nth++, from, len))
-			to = mempcpy(to, from, len);
-		else
-			*to++ = '*';
-		from += len;
-	}
-	*to = 0;
-	return buf;
-}
 
 struct sorting {
 	char *const *patterns;	/* by thread */
@@ -172,6 +100,22 @@ static size_t list_all(struct thread_row *v, const struct snapshot *s)
 	return n;
 }
 
+/* *name is theirs from now on: until here it was the pattern of the first one. */
+static int name_several(struct thread_row *row, char **name)
+{
+	char *sum = strdup(row->members->name);
+
+	if (!sum)
+		return -ENOMEM;
+	for (size_t i = 1; i < row->n_threads; i++)
+		numbered__add(sum, row->members[i].name);
+	numbered__end(sum);
+	free(*name);
+	*name = sum;
+	row->name = sum;
+	return 0;
+}
+
 int thread_rows__init(struct thread_rows *t, const struct snapshot *s, const struct metric *key)
 {
 	_cleanup_free_ struct thread_row *all = NULL;
@@ -192,7 +136,7 @@ int thread_rows__init(struct thread_rows *t, const struct snapshot *s, const str
 	t->n_members = list_all(all, s);
 	for (size_t i = 0; i < n; i++) {
 		order[i] = i;
-		t->names[i] = pattern_of(all[i].name);
+		t->names[i] = numbered__pattern(all[i].name);
 		if (!t->names[i])
 			goto no_memory;
 	}
@@ -215,8 +159,8 @@ int thread_rows__init(struct thread_rows *t, const struct snapshot *s, const str
 		add(&row->c, &m->c);
 	}
 	for (size_t i = 0; i < t->n; i++)
-		if (t->v[i].n_threads > 1)
-			t->v[i].name = name_of(&t->v[i], t->names[order[t->v[i].members - t->members]]);
+		if (t->v[i].n_threads > 1 && name_several(&t->v[i], &t->names[order[t->v[i].members - t->members]]))
+			goto no_memory;
 	qsort_r(t->v, t->n, sizeof(*t->v), by_weight, (void *)key);
 	for (size_t i = 0; i < t->n_members; i++)
 		t->members[i].member = true;

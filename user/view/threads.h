@@ -12,7 +12,7 @@ struct thread_rows {
 	size_t n;
 	struct thread_row *members;	/* owned; all threads, those of a row beside each other */
 	size_t n_members;
-	char **names;			/* owned; the patterns */
+	char **names;			/* owned; of rows of several, and patterns */
 };
 
 /* key NULL: by calls. 0 or -ENOMEM. Names of single threads are the snapshot's. */
