@@ -501,6 +501,31 @@ struct mt_scratch {
 };
 _Static_assert(sizeof(struct mt_walk) == 72 && sizeof(struct mt_scratch) % 64 == 0, "abi");
 
+/* ---- spots: functions of the program that the user named */
+
+/* In this order where one instruction is several of them. */
+enum mt_spot_kind {
+	MT_SPOT_START = 1,	/* the trace begins */
+	MT_SPOT_WITHIN_ENTER,
+	MT_SPOT_TAG,		/* counted, and nothing else */
+	MT_SPOT_MARK,
+	MT_SPOT_WITHIN_LEAVE,
+	MT_SPOT_STOP,		/* the trace ends */
+};
+
+/* The cookie of a spot's probe: the numbers of up to so many spots that are there, a byte each, 0 ends them. */
+#define MT_SPOTS_AT_ONCE 7
+#define MT_MAX_SPOTS 128	/* number 0 is none */
+
+struct mt_spot {
+	__u64 hits[2];		/* [bank]: while the trace goes on */
+	__u64 number;		/* of the last hit */
+	__u32 kind;		/* enum mt_spot_kind, 0: none; written by user space before anything is probed */
+	__u32 pad;
+	__u64 pad2[4];
+};
+_Static_assert(sizeof(struct mt_spot) == 64, "one cache line");
+
 /* ---- what can be lost, and what the edges of the trace cut off */
 
 enum mt_counter {

@@ -28,6 +28,7 @@
 #include "bpf/life.bpf.h"
 #include "bpf/growth.bpf.h"
 #include "bpf/check.bpf.h"
+#include "bpf/spots.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -77,6 +78,13 @@ int reach_entry(mt_regs *ctx)
 {
 	mt_started = 1;
 	return 0;
+}
+
+/* A function that the user named. */
+SEC("uprobe")
+int reach_spot(mt_regs *ctx)
+{
+	return on_spot(ctx);
 }
 
 SEC("raw_tp/sched_process_fork")

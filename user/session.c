@@ -189,6 +189,8 @@ static int look(struct session *s, struct err *e)
 		err = tracees__ask_for(&s->tracees, o->objects.v[i], e);
 	for (size_t i = 0; i < o->pids.n && !err; i++)
 		err = tracees__add(&s->tracees, o->pids.v[i], e);
+	if (!err && o->pids.n)
+		err = tracees__check_spots(&s->tracees, e);
 	return err;
 }
 
@@ -223,11 +225,14 @@ static int load(struct session *s, struct err *e)
 		.by_cgroup = s->group.adopt == MT_ADOPT_ALL && o->cgroups.n,
 		.n_procs = s->group.adopt ? MT_MAX_PROCS : 0,
 		.by_thread = grouping__find(o->by)->threads,
+		.spots = s->tracees.spots.n > 0,
 	};
 	int err;
 
 	say_step("Loading programs and tables into the kernel.");
 	err = kernel__open(&k, &s->kernel, e);
+	if (!err)
+		err = spots__load(&s->tracees.spots, s->kernel, e);
 	if (!err)
 		err = collect__new(s->kernel, &s->collect, e);
 	if (err)
@@ -346,6 +351,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	say_verbose("detached in %.1f ms", (now_ns() - s->end_ns) / 1e6);
 	let_signals_kill(s);
 	session__read_events(s);
+	tracees__tell_spots(&s->tracees);
 	snap = session__take(s, true, true, e);
 	if (!snap)
 		return -ENOMEM;

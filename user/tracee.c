@@ -44,6 +44,7 @@ static void tracee_free(struct tracee *p)
 		life_free(p->lives.v[i]);
 	vec_done(&p->lives);
 	vec_done(&p->examined);
+	vec_done(&p->spotted);
 	process__done(&p->process);
 	free(p);
 }
@@ -55,6 +56,7 @@ void tracees__done(struct tracees *t)
 	vec_done(&t->v);
 	for (size_t i = 0; i < t->plans.n; i++) {
 		plan__done(&t->plans.v[i]->plan);
+		vec_done(&t->plans.v[i]->spots);
 		free(t->plans.v[i]);
 	}
 	vec_done(&t->plans);
@@ -62,6 +64,7 @@ void tracees__done(struct tracees *t)
 	hash__done(&t->by_pid);
 	hash__done(&t->by_proc);
 	alloc_funcs__done(&t->funcs);
+	spots__done(&t->spots);
 	objects__free(t->objects);
 	t->objects = NULL;
 }
@@ -339,6 +342,8 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 		err = tracee__update_unwind(t, p, e);
 	if (!err)
 		err = new_plans(t, p, &plans, &n, e);
+	if (!err)
+		err = tracee__probe_spots(t, p, e);
 	if (err || !n)
 		return err;
 	for (size_t i = 0; i < n && !err; i++)

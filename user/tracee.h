@@ -37,6 +37,7 @@ struct tracee {
 	struct faults *faults;	/* --mode growth; else NULL */
 	struct vec(struct tracee_life *) lives;	/* the last one is the present one */
 	struct vec(struct object *) examined;	/* looked at for this tracee; no references of their own */
+	struct vec(struct object *) spotted;	/* the same for spots */
 	size_t n_allocators;
 	uint64_t cpu_at_attach_ns, cpu_ns;
 	char unwind_why[160];	/* how its stacks are walked */
@@ -64,6 +65,9 @@ struct known_plan {
 	bool refused;		/* by the kernel */
 	bool told_late;
 	uint64_t probed_ns;	/* since when everyone's probes are in it; 0: since the start */
+	struct spot_points spots;	/* owned */
+	bool spots_looked;	/* for them */
+	bool spots_probed;	/* everyone's are in it */
 };
 
 struct tracees {
@@ -71,6 +75,7 @@ struct tracees {
 	struct objects *objects;
 	struct alloc_funcs funcs;
 	struct plan_want want;	/* before the first plan */
+	struct spots spots;	/* before the first object is looked at */
 	bool begun;		/* what is mapped from now on has no time for a check */
 	struct vec(struct known_plan *) plans;	/* each object is examined once */
 	struct hash plan_of;	/* of struct known_plan, by object */
@@ -100,6 +105,10 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e);
 int tracees__add_own(struct tracees *t, pid_t pid, struct err *e);
 /* A file that this user may not read, though the process has mapped it. */
 bool tracee__may_not_read(const struct space_range *r);
+/* Is every spot that was asked for in what the tracees map, or in a file that none of them maps yet? Else an error that says what is near. */
+int tracees__check_spots(struct tracees *t, struct err *e);
+/* At the end: which spots were in no file. */
+void tracees__tell_spots(struct tracees *t);
 /* With kernel and model set: puts all planned probes in place. */
 int tracees__attach(struct tracees *t, struct err *e);
 /* Takes them all out; tracees stay known. */

@@ -51,16 +51,17 @@ static const struct known_plan *covered_by(const struct tracees *t, const struct
  * A file that was written to in place is the same one to the kernel, which goes on
  * putting breakpoints where the old code had its functions. They must go at once.
  */
-static void unprobe_former(struct tracees *t, const struct object *now)
+void tracees__unprobe_former(struct tracees *t, const struct object *now)
 {
 	for (size_t i = 0; i < t->plans.n; i++) {
 		struct known_plan *k = t->plans.v[i];
 		const struct object *obj = k->plan.object;
 
-		if (!k->probed || k->covered || k->refused || obj == now || !obj->changed || obj->dev != now->dev || obj->ino != now->ino)
+		if (((!k->probed || k->covered) && !k->spots_probed) || k->refused || obj == now || !obj->changed || obj->dev != now->dev ||
+		    obj->ino != now->ino)
 			continue;
 		attachment__remove(t->everyone, obj);
-		k->probed = false;
+		k->probed = k->spots_probed = false;
 		k->refused = true;
 		say("%s was written to: its old probes are taken out; who has the old code mapped is not seen any more", obj->path);
 	}
@@ -74,7 +75,7 @@ static int probe(struct tracees *t, const struct tracee *p, struct known_plan *k
 	const struct known_plan *other;
 	int err;
 
-	unprobe_former(t, plan->object);
+	tracees__unprobe_former(t, plan->object);
 	other = covered_by(t, k);
 	if (other) {
 		k->probed = k->covered = true;
@@ -126,10 +127,10 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 		err = tracees__plan_of(t, space->v[i].object, false, &k, NULL);
 		if (err == -ENOMEM)
 			return err_set(e, err, "out of memory");
-		err = 0;	/* a file that makes no sense is no allocator */
+		err = tracees__probe_spots_of(t, k, p, e);	/* a file that makes no sense is no allocator, and has none */
 		if (!k->plan.n_funcs || k->refused)
 			continue;
-		if (!k->probed)
+		if (!k->probed && !err)
 			err = probe(t, p, k, e);
 		p->n_allocators++;
 		if (!err && mapped_ns && k->probed_ns > mapped_ns)
@@ -156,11 +157,11 @@ void tracees__unprobe_deleted(struct tracees *t)
 		struct known_plan *k = t->plans.v[i];
 		struct stat st;
 
-		if (!k->probed || k->covered || k->refused || k->asked || !k->plan.n_funcs || fstat(k->plan.object->fd, &st) || st.st_nlink ||
-		    is_mapped(t, k->plan.object))
+		if ((!k->spots_probed && (!k->probed || k->covered || !k->plan.n_funcs)) || k->refused || k->asked ||
+		    fstat(k->plan.object->fd, &st) || st.st_nlink || is_mapped(t, k->plan.object))
 			continue;
 		attachment__remove(t->everyone, k->plan.object);
-		k->probed = false;	/* until somebody has it yet */
+		k->probed = k->spots_probed = false;	/* until somebody has it yet */
 		say_verbose("%s is deleted, and nobody maps it any more: it is probed no longer", k->plan.object->path);
 	}
 }
@@ -178,9 +179,13 @@ int tracees__probe_asked(struct tracees *t, struct err *e)
 static int probe_object(struct tracees *t, struct object *obj, struct err *e)
 {
 	struct known_plan *k;
+	int err;
 
-	if (tracees__plan_of(t, obj, false, &k, NULL) || !k->plan.n_funcs || k->probed || k->refused)
+	if (tracees__plan_of(t, obj, false, &k, NULL))
 		return 0;
+	err = tracees__probe_spots_of(t, k, NULL, e);
+	if (err || !k->plan.n_funcs || k->probed || k->refused)
+		return err;
 	return probe(t, NULL, k, e);
 }
 

@@ -16,6 +16,13 @@ int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e);
 /* Files of this tracee that could not be read, each once. */
 void tracee__tell_unread(const struct tracee *p);
 
+/* Everyone's probes in what `now` was before it was written to go. */
+void tracees__unprobe_former(struct tracees *t, const struct object *now);
+/* Spots in what it maps: those that are not probed yet. */
+int tracee__probe_spots(struct tracees *t, struct tracee *p, struct err *e);
+/* The same in one file, where probes are everyone's. p: who mapped it, or NULL. */
+int tracees__probe_spots_of(struct tracees *t, struct known_plan *k, const struct tracee *p, struct err *e);
+
 /* An ELF file of 64 bits and of this machine's architecture. */
 bool tracees__is_native(const struct object *obj);
 /* What an object offers; made when it is seen for the first time. */

@@ -20,7 +20,7 @@
 #include "probe/sampler.h"
 #include "util/util.h"
 
-#define N_TABLES 9
+#define N_TABLES 10
 
 /* The tables, each with the place that points to it. */
 static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void **at[N_TABLES])
@@ -40,6 +40,7 @@ static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void 
 		{ skel->maps.procs, (void **)&t->procs },
 		{ skel->maps.proc_hists, (void **)&t->hists },
 		{ skel->maps.threads, (void **)&t->threads },
+		{ skel->maps.spots, (void **)&t->spots },
 	};
 
 	for (size_t i = 0; i < N_TABLES; i++) {
@@ -310,6 +311,14 @@ static int read_sites(struct collect *c, uint32_t bank)
 	return err;
 }
 
+static void read_spots(struct collect *c, uint32_t bank)
+{
+	for (size_t i = 0; i < MT_MAX_SPOTS; i++) {
+		c->spot_hits[bank][i] = c->tables.spots[i].hits[bank];
+		c->cut.spot_hits[i] = c->spot_hits[0][i] + c->spot_hits[1][i];
+	}
+}
+
 static int read_threads(struct collect *c)
 {
 	struct cut *cut = &c->cut;
@@ -461,6 +470,7 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 		return err;
 	c->cut.now_ns = kernel__clock_ns(c->kernel);
 	read_procs(c, bank);
+	read_spots(c, bank);
 	err = read_sites(c, bank);
 	if (!err)
 		err = read_threads(c);

@@ -26,6 +26,7 @@ struct collect {
 	struct tables tables;
 	struct memory *sites;		/* by site number, spare ones behind */
 	struct proc_memory *procs;	/* by slot */
+	uint64_t spot_hits[2][MT_MAX_SPOTS];	/* [bank] */
 	struct cut cut;
 	size_t site_room, thread_room;
 	uint32_t n_used_sites;		/* in the last cut */

@@ -24,6 +24,7 @@ struct tables {
 	const uint64_t *words;
 	struct mt_proc *procs;
 	struct mt_hist *hists;
+	const struct mt_spot *spots;
 	const struct mt_thread *threads;
 	uint32_t n_threads;
 	int overflow_fd;

@@ -101,6 +101,7 @@ struct cut {
 	uint64_t counters[MT_N_COUNTERS];
 	uint64_t missed_hits;	/* probes hit while their program could not run */
 	uint64_t n_inside;	/* threads inside an allocation call */
+	uint64_t spot_hits[MT_MAX_SPOTS];	/* by the number of a place that the user named */
 	bool scanned;
 };
 

@@ -5,6 +5,7 @@
 
 #include "probe/kernel.h"
 #include "probe/plan.h"
+#include "probe/spots.h"
 
 /*
  * The probes that one process has, in the order in which they must come and go:
@@ -26,6 +27,8 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 void attachment__remove(struct attachment *a, const struct object *obj);
 /* Tells when the entry point of a program of our own is reached: see kernel__started. */
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
+/* Places that the user named. They stay while the others are parked. */
+int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
 /*
  * All probes of these processes out, and in again, with the programs frozen:
  * then their order does not matter and all links are closed or made at once. The targets run

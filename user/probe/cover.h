@@ -14,5 +14,7 @@
 
 /* Does whoever maps the object meet a breakpoint at the first point of its plan already? A mapping of our own shows it. */
 bool cover__is_probed(const struct plan *p);
+/* The same of any place in an object. */
+bool cover__is_probed_at(const struct object *obj, uint64_t offset);
 
 #endif

@@ -194,6 +194,7 @@ static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_op
 		bpf_program__set_autoload(of_growth[i], growth);
 	for (size_t i = 0; i < ARRAY_SIZE(of_blocks); i++)
 		bpf_program__set_autoload(of_blocks[i], !growth);
+	bpf_program__set_autoload(skel->progs.reach_spot, o->spots);
 	bpf_program__set_autoload(skel->progs.task_renamed, o->by_comm);
 	bpf_program__set_autoload(skel->progs.task_moved, o->by_cgroup);
 }
@@ -416,6 +417,13 @@ int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s,
 		__atomic_fetch_add(&p->gen, 1, __ATOMIC_RELEASE);
 	}
 	return err;
+}
+
+int kernel__set_spot(struct kernel *k, uint32_t number, uint32_t kind)
+{
+	struct mt_spot spot = { .kind = kind };
+
+	return bpf_map__update_elem(k->skel->maps.spots, &number, sizeof(number), &spot, sizeof(spot), BPF_ANY);
 }
 
 void kernel__drop_space(struct kernel *k, uint32_t proc)

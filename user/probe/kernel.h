@@ -47,6 +47,7 @@ struct kernel_opts {
 	enum mt_adopt adopt;		/* who is traced besides the processes that are added */
 	bool by_comm, by_cgroup;	/* user space selects by these: MT_EV_CHANGED tells when they change */
 	bool by_thread;			/* --by thread: sites of their own for each thread */
+	bool spots;			/* functions that the user named will be probed */
 };
 
 struct kernel {
@@ -136,6 +137,9 @@ void kernel__drop_space(struct kernel *k, uint32_t proc);
 int kernel__events_fd(const struct kernel *k);
 typedef void (*kernel_event_fn)(const struct mt_event *ev, void *arg);
 int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg);
+
+/* What it means that spot `number`, at least 1 and below MT_MAX_SPOTS, is reached: enum mt_spot_kind. Before it is probed. */
+int kernel__set_spot(struct kernel *k, uint32_t number, uint32_t kind);
 
 /* Has the program of our own reached its entry point since this was last reset? */
 bool kernel__started(const struct kernel *k);

@@ -32,3 +32,20 @@ int uprobe_multi__link(int prog_fd, const char *path, const uint64_t *offsets, c
 
 	return syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 }
+
+int uprobe_multi__link_counted(int prog_fd, const char *path, const uint64_t *offsets, const uint64_t *counters, const uint64_t *cookies,
+			       size_t n, pid_t pid)
+{
+	struct link_create_uprobe_multi attr = {
+		.prog_fd = prog_fd,
+		.attach_type = ATTACH_UPROBE_MULTI,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.ref_ctr_offsets = (uintptr_t)counters,
+		.cookies = (uintptr_t)cookies,
+		.n = n,
+		.pid = pid,
+	};
+
+	return syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+}

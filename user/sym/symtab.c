@@ -117,6 +117,7 @@ static void add_section(struct symtab *t, Elf *elf, Elf_Scn *scn, const GElf_Shd
 		else if (__builtin_add_overflow(sym.st_value, sym.st_size, &s->end))
 			s->end = UINT64_MAX;
 		s->name = name;
+		s->function = type == STT_FUNC;
 		s->rank = rank(name, type, GELF_ST_BIND(sym.st_info));
 	}
 }
@@ -149,7 +150,7 @@ void symtab__add(struct symtab *t, const char *name, uint64_t value, uint64_t si
 	s = push(t);
 	if (!s)
 		return;
-	*s = (struct symbol){ .start = value, .name = copy, .sized = true, .rank = rank(name, STT_FUNC, STB_GLOBAL) };
+	*s = (struct symbol){ .start = value, .name = copy, .sized = true, .function = true, .rank = rank(name, STT_FUNC, STB_GLOBAL) };
 	if (__builtin_add_overflow(value, size, &s->end))
 		s->end = UINT64_MAX;
 }

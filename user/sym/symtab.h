@@ -13,6 +13,7 @@ struct symbol {
 	const char *name;	/* as in the file; in its Elf, or owned by the table */
 	uint8_t rank;		/* the lower, the better a name where several begin */
 	bool sized;
+	bool function;		/* its type says so: no label, and no resolver of one */
 };
 
 struct symtab {			/* all zero: empty */

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the spots that were asked for, and finds them in objects. What always
+ * holds: a point is the first instruction of a function that is in the file, or the
+ * nop of a program's own probe; one point per instruction, whatever it is meant for.
+ */
+#include "probe/spots.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "probe/kernel.h"
+#include "probe/usdt.h"
+#include "sym/defined.h"
+#include "sym/demangle.h"
+#include "util/funcname.h"
+
+/* ---- what was asked for */
+
+/* A colon of its own: "::" is part of a name, and so is what stands in brackets. */
+static const char *next_colon(const char *s)
+{
+	for (; *s && *s != '(' && *s != '<'; s++) {
+		if (*s != ':')
+			continue;
+		if (s[1] != ':')
+			return s;
+		s++;
+	}
+	return NULL;
+}
+
+static int parse(struct spot *s, const char *text)
+{
+	const char *at = text, *colon;
+
+	s->text = strdup(text);
+	if (!s->text)
+		return -ENOMEM;
+	do {
+		colon = next_colon(at);
+		if (s->n_parts == ARRAY_SIZE(s->part) || at == colon || !*at)
+			return -EINVAL;
+		s->part[s->n_parts] = colon ? strndup(at, (size_t)(colon - at)) : strdup(at);
+		if (!s->part[s->n_parts++])
+			return -ENOMEM;
+		at = colon ? colon + 1 : at;
+	} while (colon);
+	if (s->n_parts > 1 && strchr(s->part[0], '/'))
+		s->path = realpath(s->part[0], NULL);
+	return 0;
+}
+
+/* Of "ns::C::f(int)", "f": the linker's name has it in it, too. Not so of operators, and of what has a letter of its own. */
+static char *hint_of(const char *name)
+{
+	size_t end = strcspn(name, "(<"), begin;
+
+	if (!strncmp(name, "std::", 5) || strstr(name, "operator") || name[0] == '<' || name[0] == '(')
+		return NULL;
+	begin = end;
+	while (begin && (isalnum((unsigned char)name[begin - 1]) || name[begin - 1] == '_'))
+		begin--;
+	return begin < end ? strndup(name + begin, end - begin) : NULL;
+}
+
+static void spot_done(struct spot *s)
+{
+	for (size_t i = 0; i < s->n_parts; i++)
+		free(s->part[i]);
+	free(s->text);
+	free(s->path);
+	free(s->hint);
+}
+
+int spots__add(struct spots *s, enum mt_spot_kind kind, const char *option, const char *text, struct err *e)
+{
+	struct spot spot = { .kind = kind, .option = option }, *slot;
+	int err;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].kind == kind && !strcmp(s->v[i].text, text))
+			return 0;
+	if (s->n + 1 >= MT_MAX_SPOTS)
+		return err_set(e, -E2BIG, "%s %s: no more than %d functions can be named", option, text, MT_MAX_SPOTS - 1);
+	err = parse(&spot, text);
+	if (!err && spot.n_parts < 3)
+		spot.hint = hint_of(spot.part[spot.n_parts - 1]);
+	slot = err ? NULL : vec_push(s);
+	if (!slot) {
+		spot_done(&spot);
+		return err == -EINVAL ? err_set(e, err, "%s %s: want FUNC, BINARY:FUNC, PROVIDER:PROBE or BINARY:PROVIDER:PROBE", option, text) :
+					err_set(e, -ENOMEM, "out of memory");
+	}
+	spot.number = (uint32_t)s->n;
+	*slot = spot;
+	return 0;
+}
+
+void spots__done(struct spots *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		spot_done(&s->v[i]);
+	vec_done(s);
+}
+
+int spots__load(const struct spots *s, struct kernel *k, struct err *e)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		int err = kernel__set_spot(k, s->v[i].number, s->v[i].kind);
+
+		if (err)
+			return err_set(e, err, "%s %s: %s", s->v[i].option, s->v[i].text, strerror(-err));
+	}
+	return 0;
+}
+
+const struct spot *spots__first(const struct spots *s, enum mt_spot_kind kind)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].kind == kind)
+			return &s->v[i];
+	return NULL;
+}
+
+/* ---- where that is */
+
+bool spot__may_be_in(const struct spot *s, const struct object *obj)
+{
+	struct func_ref r = { s->part[0], s->n_parts > 1 ? strlen(s->part[0]) : 0, "" };
+
+	return func_ref__is_in(&r, obj->path) || (s->path && !strcmp(s->path, obj->path));
+}
+
+/* The function's name; NULL: what was named is none. */
+static const char *function_of(const struct spot *s)
+{
+	return s->n_parts < 3 ? s->part[s->n_parts - 1] : NULL;
+}
+
+/* Does raw, a name of the symbol table, name it? */
+static bool is_function(const struct spot *s, const char *raw, char buf[static DEMANGLE_OUT_MAX + 1])
+{
+	const char *asked = function_of(s);
+
+	if (func_name__matches(asked, raw, false))
+		return true;
+	if (raw[0] != '_' || (raw[1] != 'Z' && raw[1] != 'R') || (s->hint && !strstr(raw, s->hint)))
+		return false;
+	demangle(raw, buf);
+	return func_name__matches(asked, buf, false);
+}
+
+struct search {
+	struct spots *spots;
+	const struct object *obj;
+	struct spot_points points;
+	struct {		/* what is asked for in this file */
+		bool function, probe;
+	} wanted[MT_MAX_SPOTS];
+	struct spot *full;	/* found where too many are already */
+};
+
+static enum mt_spot_kind kind_at(const struct search *s, uint64_t number)
+{
+	return s->spots->v[number - 1].kind;
+}
+
+/* One more of what a point is: in the order of kinds, none twice. */
+static int join(const struct search *s, struct spot_point *p, const struct spot *spot)
+{
+	uint8_t v[MT_SPOTS_AT_ONCE + 1];
+	size_t n = 0, at;
+
+	for (uint64_t c = p->cookie; c; c >>= 8)
+		v[n++] = c & 0xff;
+	for (at = 0; at < n; at++)
+		if (v[at] == spot->number)
+			return 0;
+	if (n == MT_SPOTS_AT_ONCE)
+		return -E2BIG;
+	for (at = 0; at < n && kind_at(s, v[at]) <= spot->kind; at++)
+		;
+	memmove(v + at + 1, v + at, n - at);
+	v[at] = (uint8_t)spot->number;
+	p->cookie = 0;
+	for (size_t i = 0; i <= n; i++)
+		p->cookie |= (uint64_t)v[i] << 8 * i;
+	return 1;
+}
+
+static int add_point(struct search *s, struct spot *spot, uint64_t offset, uint64_t counter)
+{
+	struct spot_point *p = NULL;
+	int added;
+
+	for (size_t i = 0; i < s->points.n && !p; i++)
+		if (s->points.v[i].offset == offset)
+			p = &s->points.v[i];
+	if (!p) {
+		p = vec_push(&s->points);
+		if (!p)
+			return -ENOMEM;
+		p->offset = offset;
+	}
+	if (counter)
+		p->counter = counter;
+	added = join(s, p, spot);
+	if (added < 0)
+		s->full = spot;
+	else
+		spot->n_points += added;
+	return added < 0 ? added : 0;
+}
+
+static bool in_code(const struct object *obj, uint64_t vaddr)
+{
+	for (size_t i = 0; i < obj->n_segments; i++)
+		if (obj->segments[i].exec && vaddr >= obj->segments[i].vaddr && vaddr - obj->segments[i].vaddr < obj->segments[i].file_size)
+			return true;
+	return false;
+}
+
+static int on_symbol(const char *raw, uint64_t vaddr, void *arg)
+{
+	char buf[DEMANGLE_OUT_MAX + 1], plain[DEMANGLE_IN_MAX + 1];
+	size_t len = strnlen(raw, sizeof(plain) - 1), version;
+	struct search *s = arg;
+	uint64_t offset;
+	int err = 0;
+
+	memcpy(plain, raw, len);
+	plain[len] = '\0';
+	/* "memcpy@@GLIBC_2.17" */
+	version = strcspn(plain + (len > 0), "@") + (len > 0);
+	plain[version] = '\0';
+	for (size_t i = 0; i < s->spots->n && !err; i++)
+		if (s->wanted[i].function && is_function(&s->spots->v[i], plain, buf) && in_code(s->obj, vaddr) &&
+		    object__vaddr_to_offset(s->obj, vaddr, &offset))
+			err = add_point(s, &s->spots->v[i], offset, 0);
+	return err;
+}
+
+static int on_usdt(const struct usdt *u, void *arg)
+{
+	struct search *s = arg;
+	int err = 0;
+
+	for (size_t i = 0; i < s->spots->n && !err; i++) {
+		struct spot *spot = &s->spots->v[i];
+
+		if (s->wanted[i].probe && !strcmp(spot->part[spot->n_parts - 2], u->provider) &&
+		    !strcmp(spot->part[spot->n_parts - 1], u->name))
+			err = add_point(s, spot, u->offset, u->counter);
+	}
+	return err;
+}
+
+int spots__find(struct spots *s, struct object *obj, const char *debug_dir, struct spot_points *ret, struct err *e)
+{
+	struct search search = { .spots = s, .obj = obj };
+	bool functions = false, probes = false;
+	int err = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct spot *spot = &s->v[i];
+
+		/* of two parts, the first may be a file, or a provider, whose probes may be in any file */
+		search.wanted[i].function = function_of(spot) && spot__may_be_in(spot, obj);
+		search.wanted[i].probe = spot->n_parts == 2 || (spot->n_parts == 3 && spot__may_be_in(spot, obj));
+		functions |= search.wanted[i].function;
+		probes |= search.wanted[i].probe;
+	}
+	if (functions)
+		err = defined__each(obj, debug_dir, on_symbol, &search);
+	if (!err && probes)
+		err = usdt__each(obj, on_usdt, &search);
+	if (!err) {
+		*ret = search.points;
+		return 0;
+	}
+	vec_done(&search.points);
+	return err == -E2BIG ? err_set(e, err, "%s %s: no more than %d can be at one function", search.full->option, search.full->text,
+				       MT_SPOTS_AT_ONCE) :
+			       err_set(e, err, "out of memory");
+}
+
+/* ---- what looks like it */
+
+#define NAME_MAX_BYTES 256
+
+/* How many letters must be inserted, removed, replaced or swapped to turn a into b; most + 1: more than most. */
+static size_t distance(const char *a, const char *b, size_t most)
+{
+	size_t la = strlen(a), lb = strlen(b), rows[3][NAME_MAX_BYTES + 1], *before = rows[0], *last = rows[1], *now = rows[2];
+
+	if (la > NAME_MAX_BYTES || lb > NAME_MAX_BYTES || (la > lb ? la - lb : lb - la) > most)
+		return most + 1;
+	for (size_t j = 0; j <= lb; j++)
+		last[j] = j;
+	for (size_t i = 1; i <= la; i++) {
+		size_t *spare = before, least = now[0] = i;
+
+		for (size_t j = 1; j <= lb; j++) {
+			size_t cost = MIN(last[j - 1] + (a[i - 1] != b[j - 1]), MIN(last[j], now[j - 1]) + 1);
+
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				cost = MIN(cost, before[j - 2] + 1);
+			now[j] = cost;
+			least = MIN(least, cost);
+		}
+		if (least > most)
+			return most + 1;
+		before = last;
+		last = now;
+		now = spare;
+	}
+	return MIN(last[lb], most + 1);
+}
+
+static void remember(struct closest *c, const char *name, size_t far)
+{
+	size_t at = c->n;
+	char *copy;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->name[i], name))
+			return;
+	while (at && c->distance[at - 1] > far)
+		at--;
+	copy = at < CLOSEST_MAX ? strdup(name) : NULL;
+	if (!copy)
+		return;
+	if (c->n == CLOSEST_MAX)
+		free(c->name[--c->n]);
+	memmove(&c->name[at + 1], &c->name[at], (c->n - at) * sizeof(c->name[0]));
+	memmove(&c->distance[at + 1], &c->distance[at], (c->n - at) * sizeof(c->distance[0]));
+	c->name[at] = copy;
+	c->distance[at] = far;
+	c->n++;
+}
+
+struct look {
+	struct closest *c;
+	const char *asked;
+	size_t most;
+};
+
+/* A name that is part of the other, or has the last part in common, is near, too; but none is as near as a slip of a finger. */
+static void compare(struct look *l, const char *name)
+{
+	const char *last = strrchr(name, ':'), *base = last ? last + 1 : name;
+	size_t far = distance(l->asked, name, l->most);
+
+	if (far > l->most)
+		far = distance(l->asked, base, l->most);
+	if (far > l->most && strlen(l->asked) >= 4 && strcasestr(name, l->asked))
+		far = l->most + 1;
+	else if (far > l->most)
+		return;
+	remember(l->c, name, far);
+}
+
+static int compare_symbol(const char *raw, uint64_t vaddr, void *arg)
+{
+	char buf[DEMANGLE_OUT_MAX + 1];
+	size_t len;
+
+	demangle(raw, buf);
+	len = strcspn(buf, "(<@");
+	if (len && len <= NAME_MAX_BYTES) {
+		buf[len] = '\0';
+		compare(arg, buf);
+	}
+	return 0;
+}
+
+static int compare_usdt(const struct usdt *u, void *arg)
+{
+	_cleanup_free_ char *name = NULL;
+
+	if (asprintf(&name, "%s:%s", u->provider, u->name) < 0) {
+		name = NULL;
+		return 0;
+	}
+	clean_name(name);
+	compare(arg, name);
+	return 0;
+}
+
+void closest__look(struct closest *c, const struct spot *s, struct object *obj)
+{
+	const char *asked = function_of(s);
+	struct look l = { .c = c, .asked = asked };
+
+	if (asked && spot__may_be_in(s, obj)) {
+		l.most = MAX(2, strlen(asked) / 3);
+		defined__each(obj, NULL, compare_symbol, &l);
+	}
+	if (s->n_parts > 1) {
+		l.asked = s->n_parts == 2 ? s->text : s->text + strlen(s->part[0]) + 1;
+		l.most = MAX(2, strlen(l.asked) / 3);
+		usdt__each(obj, compare_usdt, &l);
+	}
+}
+
+void closest__done(struct closest *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		free(c->name[i]);
+	*c = (struct closest){};
+}
