@@ -23,6 +23,7 @@
 #include "export/export.h"
 #include "export/outnames.h"
 #include "model/snapshot.h"
+#include "model/tags.h"
 #include "opts_table.h"
 #include "util/log.h"
 #include "util/parse.h"
@@ -396,6 +397,25 @@ static int choose_seed(struct opts *o, struct err *e)
 	return 0;
 }
 
+/* Sites of threads that are tags are kept apart by thread. */
+static int check_tags(const struct parser *p, struct err *e)
+{
+	const struct given *by = seen(p, "by");
+	struct opts *o = p->o;
+
+	for (size_t i = 0; i < o->tags.n; i++) {
+		if (strcmp(o->tags.v[i], TAG_THREAD))
+			continue;
+		if (by && strcmp(by->val, "thread"))
+			return err_set(e, -EINVAL, "--tag thread and --by %s: want one of them, threads are kept apart by the one only",
+				       by->val);
+		o->by = "thread";
+	}
+	if (o->views & VIEW_TAGS && o->command == CMD_TRACE && !o->tags.n && !seen(p, "mark"))
+		return err_set(e, -EINVAL, "--view tags: goes with --tag FUNC or --mark FUNC");
+	return 0;
+}
+
 static int complete(struct parser *p, struct err *e)
 {
 	struct opts *o = p->o;
@@ -452,7 +472,8 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		if (o->cmd && (!o->cmd[0] || !*o->cmd[0]))
 			err = err_set(e, -EINVAL, "--: want a program to start behind it");
 		else
-			err = check_together(&p, e) ?: check_clashes(&p, e) ?: check_recorded(&p, e) ?: complete(&p, e);
+			err = check_together(&p, e) ?: check_clashes(&p, e) ?: check_recorded(&p, e) ?: check_tags(&p, e) ?:
+			      complete(&p, e);
 	}
 	if (err)
 		opts__done(o);
@@ -466,6 +487,7 @@ void opts__done(struct opts *o)
 	vec_done(&o->cgroups);
 	vec_done(&o->objects);
 	vec_done(&o->syms);
+	vec_done(&o->tags);
 	vec_done(&o->outputs);
 	vec_done(&o->files);
 }

@@ -50,6 +50,7 @@ struct opts {
 	const char *unwind;		/* "auto", "fp", "table" */
 	const char *points;		/* "auto", "plain" */
 	bool precise_times;
+	struct opt_strings tags;	/* --tag; "thread" among them: by is "thread" */
 
 	/* reporting */
 	uint64_t interval_ns, duration_ns;	/* 0: none */

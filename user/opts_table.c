@@ -18,6 +18,7 @@
 #include "export/export.h"
 #include "export/outnames.h"
 #include "model/filter.h"
+#include "util/funcname.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/util.h"
@@ -46,6 +47,7 @@ static int take_threshold(struct opts *o, const struct given *g, struct err *e);
 static int take_regex(struct opts *o, const struct given *g, struct err *e);
 static int take_pids(struct opts *o, const struct given *g, struct err *e);
 static int take_sym(struct opts *o, const struct given *g, struct err *e);
+static int take_tag(struct opts *o, const struct given *g, struct err *e);
 static int take_output(struct opts *o, const struct given *g, struct err *e);
 static int take_views(struct opts *o, const struct given *g, struct err *e);
 static int take_verbosity(struct opts *o, const struct given *g, struct err *e);
@@ -103,7 +105,10 @@ const struct row opt_rows[] = {
 	  .help = "room for at least N live blocks", .preset = "by the machine's memory" },
 	{ 0, "max-stacks", "N", RECORDING, DOCTOR, take_room, FIELD(max_stacks), 1, MAX_STACKS_MAX,
 	  .help = "room for at least N call stacks", .preset = "by the machine's memory" },
-	KEEP(0, "within"), KEEP(0, "mark"), KEEP(0, "tag"), KEEP(0, "free-stacks"),
+	{ 0, "tag", "FUNC", RECORDING, REPORT, take_tag, FIELD(tags),
+	  .help = "group allocations by the innermost of these functions on the stack (BINARY:FUNC, too); the word thread: "
+		  "where there is none, by the thread's name; repeatable" },
+	KEEP(0, "within"), KEEP(0, "mark"), KEEP(0, "free-stacks"),
 	KEEP(0, "mmap"),
 	{ 0, "precise-times", NULL, RECORDING, 0, take_flag, FIELD(precise_times),
 	  .help = "lifetimes and ages in nanoseconds instead of clock ticks" },
@@ -134,8 +139,8 @@ const struct row opt_rows[] = {
 	{ 'q', "quiet", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_QUIET,
 	  .help = "less on standard error" },
 	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT, take_views,
-	  .choices = "leaks allocs peak temporary sizes lifetimes processes threads tree", .later = "tags frees",
-	  .help = "what a report shows; repeatable", .preset = "processes, if there are several, leaks and allocs" },
+	  .choices = "leaks allocs peak temporary sizes lifetimes processes threads tags tree", .later = "frees",
+	  .help = "what a report shows; repeatable", .preset = "processes, if there are several, leaks and allocs; with --tag, tags and leaks" },
 	{ 0, "by", "WHAT", REPORTING, REPORT, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
 	  .help = "what rows are kept apart by; the same stack in processes of one name or cgroup, or in all, is "
 		  "one row", .preset = "process" },
@@ -409,6 +414,15 @@ static int take_sym(struct opts *o, const struct given *g, struct err *e)
 
 	if (!eq || eq == g->val || !eq[1])
 		return bad(g, "ROLE=NAME, such as malloc=arena_alloc", e);
+	return take_list(o, g, e);
+}
+
+static int take_tag(struct opts *o, const struct given *g, struct err *e)
+{
+	struct func_ref r;
+
+	if (!func_ref__parse(g->val, &r))
+		return bad(g, "a function, as FUNC or BINARY:FUNC, or the word thread", e);
 	return take_list(o, g, e);
 }
 

@@ -7,6 +7,7 @@
 #include "export/outfile.h"
 #include "model/group.h"
 #include "output.h"
+#include "sym/demangle.h"
 #include "util/log.h"
 #include "util/util.h"
 
@@ -33,6 +34,27 @@ static void on_done(const char *path, int err, void *arg)
 		say("debuginfod: no server has a debug file of %s", path);
 	else
 		say("debuginfod: %s: %s; no server is asked again", path, strerror(-err));
+}
+
+/* Mangled names are taken, too: what is shown is not mangled. */
+static int add_tags(struct output *o, struct err *e)
+{
+	for (size_t i = 0; i < o->opts->tags.n; i++) {
+		const char *name = o->opts->tags.v[i], *function;
+		char readable[DEMANGLE_OUT_MAX + 1];
+		_cleanup_free_ char *whole = NULL;
+		struct func_ref r;
+
+		if (!func_ref__parse(name, &r))
+			return err_set(e, -EINVAL, "--tag %s: want a function", name);
+		function = r.function;
+		demangle(function, readable);
+		if (asprintf(&whole, "%.*s%s", (int)(function - name), name, readable) < 0)
+			whole = NULL;
+		if (!whole || tagger__add(&o->tagger, name, whole))
+			return err_set(e, -ENOMEM, "out of memory");
+	}
+	return 0;
 }
 
 int output__init(struct output *o, const struct opts *opts, struct err *e)
@@ -76,6 +98,8 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 	err = output__prints(o) ? outfile__check("-", e) : 0;
 	if (!err)
 		err = filter__init(&o->filter, opts->filter, opts->hide, opts->suppressions, e);
+	if (!err)
+		err = add_tags(o, e);
 	if (err)
 		return err;
 	if (opts->debuginfod) {
@@ -105,6 +129,7 @@ void output__done(struct output *o)
 	debuginfod__free(o->debuginfod);
 	o->debuginfod = NULL;
 	filter__done(&o->filter);
+	tagger__done(&o->tagger);
 	for (size_t i = 0; o->series && i < o->opts->outputs.n; i++)
 		outname_series__done(&o->series[i]);
 	free(o->series);
@@ -140,7 +165,7 @@ static int name_shown(struct output *o, struct snapshot *s)
 
 static int give_names(struct output *o, struct snapshot *s, const struct export_format *f)
 {
-	bool all = f->needs_all_names || filter__any(&o->filter);
+	bool all = f->needs_all_names || filter__any(&o->filter) || tagger__any(&o->tagger);
 	int err = 0;
 
 	names__pause(o->names);
@@ -155,6 +180,10 @@ static int give_names(struct output *o, struct snapshot *s, const struct export_
 /* *ret: what is shown of s; itself, or the caller's. */
 static int shown_of(struct output *o, struct snapshot *s, struct snapshot **ret)
 {
+	int err = tagger__any(&o->tagger) ? snapshot__tag(s, &o->tagger) : 0;
+
+	if (err)
+		return err;
 	*ret = filter__any(&o->filter) ? snapshot__filter(s, &o->filter) : s;
 	return *ret ? 0 : -ENOMEM;
 }

@@ -7,6 +7,7 @@
 #include "export/outnames.h"
 #include "model/filter.h"
 #include "model/snapshot.h"
+#include "model/tags.h"
 #include "opts.h"
 #include "sym/debuginfod.h"
 #include "sym/names.h"
@@ -19,6 +20,7 @@ struct output {
 	struct names *names;	/* who else looks names up, while a screen is up; else NULL; not owned */
 	struct export_opts export;
 	struct filter filter;
+	struct tagger tagger;
 	struct outname_series *series;	/* by -o: what was written under a name with %t, %p or %n */
 	unsigned int n_written;	/* %n */
 	const struct export_format *to_stdout;	/* never NULL: text without -o - */

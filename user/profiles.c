@@ -98,6 +98,15 @@ static int read_all(struct profiles *p, const struct opts *o, struct err *e)
 	return 0;
 }
 
+static bool is_by_thread(const struct snapshot *s)
+{
+	bool any = !s->n_sites;
+
+	for (size_t i = 0; i < s->n_sites && !any; i++)
+		any = s->sites[i].tid;
+	return any;
+}
+
 /* Nothing is shown, weighed or sorted by what was not recorded. */
 static int check(const struct snapshot *s, const struct opts *o, struct err *e)
 {
@@ -116,6 +125,9 @@ static int check(const struct snapshot *s, const struct opts *o, struct err *e)
 		return err_set(e, -EINVAL, "--between: live bytes were not recorded (--mode %s)", s->mode);
 	if (o->between_to_ns && o->between_from_ns >= s->duration_ns)
 		return err_set(e, -EINVAL, "--between: the trace lasted %s only", fmt_duration(lasted, s->duration_ns));
+	for (size_t i = 0; i < o->tags.n; i++)
+		if (!strcmp(o->tags.v[i], TAG_THREAD) && !is_by_thread(s))
+			return err_set(e, -EINVAL, "--tag thread: threads were not kept apart (--by thread, or --tag thread when recording)");
 	for (size_t i = 0; i < o->outputs.n; i++) {
 		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
 

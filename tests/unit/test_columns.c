@@ -54,7 +54,8 @@ Test(columns, are_as_wide_as_they_say)
 			struct snap_site site = { .function = "malloc", .c = c, .oldest_ns = n, .at_peak_bytes = m, .cross_frees = n,
 						  .trend = p.trend };
 			struct thread_row thread = { .tid = 4194304, .name = "t", .n_threads = (uint32_t)n, .c = c };
-			struct row_of rows[] = { { &s, &p, NULL, NULL }, { &s, &p, NULL, &thread }, { &s, &p, &site, NULL } };
+			struct row_of rows[] = { { .s = &s, .process = &p }, { .s = &s, .process = &p, .thread = &thread },
+						 { .s = &s, .process = &p, .site = &site } };
 
 			for (size_t t = 0; t < ARRAY_SIZE(tables); t++)
 				for (size_t j = 0; j < tables[t]->n; j++) {
@@ -75,7 +76,7 @@ Test(columns, tell_a_process)
 	struct snap_process p = { .pid = 7, .comm = "x", .cgroup = "/a.slice/b.scope", .rss_bytes = 2048, .age_at_attach_ns = 60 * S,
 				  .c = { .alloc_calls = 50, .alloc_bytes = 5120 }, .timeline = line, .n_timeline = 3 };
 	struct snapshot s = { .known = HAS_ALL, .duration_ns = 10 * S, .wall_now_ns = 1000 * S };
-	struct row_of r = { &s, &p, NULL, NULL };
+	struct row_of r = { .s = &s, .process = &p };
 
 	cr_expect_str_eq(cell(&process_columns, "growth", &r), "+1.0 KiB");
 	cr_expect_str_eq(cell(&process_columns, "calls-rate", &r), "5.0");
@@ -119,7 +120,7 @@ Test(columns, only_of_what_is_recorded)
 Test(columns, a_table_fits_and_says_the_most_important)
 {
 	struct snapshot *s = sample__new(0);
-	struct row_of rows[] = { { s, &s->processes[0], NULL, NULL }, { s, &s->processes[1], NULL, NULL } };
+	struct row_of rows[] = { { .s = s, .process = &s->processes[0] }, { .s = s, .process = &s->processes[1] } };
 
 	for (size_t width = 60; width < 200; width += 7) {
 		_cleanup_free_ char *text = NULL;

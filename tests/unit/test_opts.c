@@ -327,16 +327,18 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --sym malloc", "--sym malloc: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym =x", "--sym =x: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym x=", "--sym x=: want ROLE=NAME, such as malloc=arena_alloc" },
-		{ "-p1 --view leaks,x", "--view leaks,x: want leaks, allocs, peak, temporary, sizes, lifetimes, processes, threads or tree" },
+		{ "-p1 --view leaks,x", "--view leaks,x: want leaks, allocs, peak, temporary, sizes, lifetimes, processes, threads, tags or tree" },
 		{ "-p1 --view peak --mode count", "--view peak and --mode count: want one of them, that mode does not record this" },
 		{ "-p1 --view sizes --mode growth", "--view sizes and --mode growth: want one of them, that mode does not record this" },
-		{ "-p1 --view leaks,", "--view leaks,: want leaks, allocs, peak, temporary, sizes, lifetimes, processes, threads or tree" },
+		{ "-p1 --view leaks,", "--view leaks,: want leaks, allocs, peak, temporary, sizes, lifetimes, processes, threads, tags or tree" },
 		{ "-p1 --between 1s,2s", "--between: goes with report only" },
 		{ "report x.json --between 2s,1s",
 		  "--between 2s,1s: want two ages since the start of the trace, the earlier one first, such as 10s,25s" },
 		{ "report x.json --between 2s",
 		  "--between 2s: want two ages since the start of the trace, the earlier one first, such as 10s,25s" },
-		{ "-p1 --view leaks,tags", "--view tags: not in this version" },
+		{ "-p1 --view leaks,tags", "--view tags: goes with --tag FUNC or --mark FUNC" },
+		{ "-p1 --tag x:", "--tag x:: want a function, as FUNC or BINARY:FUNC, or the word thread" },
+		{ "-p1 --tag thread --by comm", "--tag thread and --by comm: want one of them, threads are kept apart by the one only" },
 		{ "-p1 --format xml", "--format xml: want text, json, folded, pprof, speedscope, massif, callgrind, dot or html" },
 		{ "-p1 -o x.c", "-o x.c: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
 		{ "-p1 -o .json", "-o .json: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
@@ -433,11 +435,11 @@ Test(opts, later_versions)
 {
 	static const char *const lines[] = {
 		"--mode leak",
-		"--within f", "--mark f", "--tag f", "--free-stacks",
+		"--within f", "--mark f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--when rss>2G", "--exact",
 		"--listen x",
-		"--view tags", "--view frees", "serve",
+		"--view frees", "serve",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {

@@ -9,6 +9,7 @@
 #include "golden.h"
 #include "model/group.h"
 #include "model/join.h"
+#include "model/tags.h"
 #include "sample_snapshot.h"
 #include "util/funcname.h"
 #include "util/numbered.h"
@@ -123,5 +124,258 @@ Test(numbered, what_differs_is_a_star)
 		}
 		numbered__end(sum);
 		cr_expect_str_eq(sum, t[i].sum);
+	}
+}
+
+/* ---- whose a site is */
+
+static void ask(struct tagger *t, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		cr_assert_eq(tagger__add(t, names[i], names[i]), 0, "%s", names[i]);
+	cr_assert(tagger__any(t));
+}
+
+static const char *const asked[] = { "processCommand", "redis-server:main", "raxTryInsert", "engine::Table::add", "nowhere" };
+
+static struct snapshot *tagged(unsigned int flags)
+{
+	struct snapshot *s = sample__new(flags);
+	struct tagger t = {};
+
+	ask(&t, asked, ARRAY_SIZE(asked));
+	cr_assert_eq(snapshot__tag(s, &t), 0);
+	tagger__done(&t);
+	return s;
+}
+
+static const char *tag_of(const struct snapshot *s, size_t site)
+{
+	return s->sites[site].tag ? s->tags[s->sites[site].tag - 1].name : "";
+}
+
+Test(tags, the_innermost_owns)
+{
+	/* an inlined function is one, too; a stack without names has none */
+	static const char *const want[] = { "raxTryInsert", "redis-server:main", "processCommand", "", "", "redis-server:main",
+					    "engine::Table::add", "", "", "" };
+	struct snapshot *s = tagged(0);
+	struct tag_sum *sums = tags__add_up(s);
+	struct counters all = {};
+
+	cr_assert_eq(s->n_sites, ARRAY_SIZE(want));
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		cr_expect_str_eq(tag_of(s, i), want[i], "site %zu: %s, want %s", i, tag_of(s, i), want[i]);
+	cr_assert_eq(s->n_tags, ARRAY_SIZE(asked));
+	for (size_t i = 0; i < s->n_tags; i++) {
+		cr_expect_str_eq(s->tags[i].name, asked[i]);
+		cr_expect_not(s->tags[i].thread);
+		cr_expect_eq(s->tags[i].entered, UINT64_MAX);
+	}
+	/* nothing is in two of them, or in none */
+	for (size_t i = 0; i <= s->n_tags; i++) {
+		all.alloc_calls += sums[i].c.alloc_calls;
+		all.live_bytes += sums[i].c.live_bytes;
+	}
+	cr_expect_eq(all.alloc_calls, s->totals.alloc_calls);
+	cr_expect_eq(all.live_bytes, s->totals.live_bytes);
+	cr_expect_eq(sums[1].n_sites, 1);
+	cr_expect_eq(sums[1].c.alloc_calls, 2100000);
+	cr_expect_eq(sums[2].n_sites, 2);
+	cr_expect_eq(sums[2].c.alloc_calls, 61204);
+	cr_expect_eq(sums[0].n_sites, 5);
+	cr_expect_eq(sums[5].n_sites, 0);
+	free(sums);
+	snapshot__free(s);
+}
+
+Test(tags, of_another_binary_is_another_function)
+{
+	static const char *const names[] = { "libc.so.6:main", "/usr/bin/redis-server:call" };
+	struct snapshot *s = sample__new(0);
+	struct tagger t = {};
+
+	ask(&t, names, ARRAY_SIZE(names));
+	cr_assert_eq(snapshot__tag(s, &t), 0);
+	cr_expect_str_eq(tag_of(s, 1), names[1]);
+	cr_expect_str_eq(tag_of(s, 5), "");
+	tagger__done(&t);
+	snapshot__free(s);
+}
+
+Test(tags, calls_that_were_counted_stay_so)
+{
+	struct snapshot *s = sample__new(0);
+	struct snap_tag counted[] = { { "raxTryInsert", false, 7 }, { "processCommand", false, 12 }, { "gone", false, 1 }, { "nowhere", true, 3 } };
+	struct tagger t = {};
+
+	s->tags = counted;
+	s->n_tags = ARRAY_SIZE(counted);
+	ask(&t, asked, ARRAY_SIZE(asked));
+	/* twice: what is written in several formats is tagged for each */
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(snapshot__tag(s, &t), 0);
+		cr_assert_eq(s->n_tags, ARRAY_SIZE(asked));
+		cr_expect_eq(s->tags[0].entered, 12);
+		cr_expect_eq(s->tags[1].entered, UINT64_MAX);
+		/* some of its calls were inlined: nobody counted those */
+		cr_expect_eq(s->tags[2].entered, UINT64_MAX);
+		cr_expect_eq(s->tags[4].entered, UINT64_MAX);
+	}
+	tagger__done(&t);
+	snapshot__free(s);
+}
+
+Test(tags, threads_own_what_no_function_does)
+{
+	static const char *const names[] = { "processCommand", "thread" };
+	static const char *const threads[] = { "worker-1", "io", "io", "worker-2", "io", NULL, "worker-13", "io", "", "io" };
+	static const char *const want[] = { "processCommand", "io", "processCommand", "worker-*", "io", "", "worker-*", "io", "", "io" };
+	struct snapshot *s = sample__new(0);
+	struct tagger t = {};
+
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+		s->sites[i].tid = 100 + (int)i;
+		s->sites[i].thread = threads[i];
+	}
+	ask(&t, names, ARRAY_SIZE(names));
+	cr_assert_eq(snapshot__tag(s, &t), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		cr_expect_str_eq(tag_of(s, i), want[i], "site %zu: %s, want %s", i, tag_of(s, i), want[i]);
+	/* by name, whatever the order of sites */
+	cr_assert_eq(s->n_tags, 3);
+	cr_expect_str_eq(s->tags[1].name, "io");
+	cr_expect_str_eq(s->tags[2].name, "worker-*");
+	cr_expect(s->tags[1].thread && s->tags[2].thread);
+	tagger__done(&t);
+	snapshot__free(s);
+}
+
+Test(tags, survive_groups_and_joining)
+{
+	struct snapshot *s = tagged(SAMPLE_MANY), *by = snapshot__group(s, grouping__find("none"));
+	struct snapshot *more = sample__new(SAMPLE_MANY), *v[] = { s, more }, *both;
+	static const char *const others[] = { "ngx_create_pool", "processCommand" };
+	struct tag_sum *a, *b, *c;
+	struct tagger t = {};
+
+	a = tags__add_up(s);
+	b = tags__add_up(by);
+	for (size_t i = 0; i <= s->n_tags; i++)
+		cr_expect_eq(a[i].c.alloc_bytes, b[i].c.alloc_bytes);
+	ask(&t, others, ARRAY_SIZE(others));
+	cr_assert_eq(snapshot__tag(more, &t), 0);
+	cr_assert_eq(snapshot__join(v, (const char *const[]){ "a", "b" }, 2, &both, NULL), 0);
+	cr_assert_eq(both->n_tags, ARRAY_SIZE(asked) + 1);
+	cr_expect_str_eq(both->tags[5].name, "ngx_create_pool");
+	c = tags__add_up(both);
+	/* without raxTryInsert, what it allocated is processCommand's */
+	cr_expect_eq(c[1].c.alloc_calls, 2100000 + (2100000 + 31744));
+	cr_expect_eq(c[2].c.alloc_calls, 61204 + 100);
+	cr_expect_eq(c[6].c.alloc_calls, 5000 + 7000 + 3000);
+	free(a);
+	free(b);
+	free(c);
+	tagger__done(&t);
+	snapshot__free(both);
+	snapshot__free(more);
+	snapshot__free(by);
+	snapshot__free(s);
+}
+
+static char *text_of(const struct snapshot *s, const char *format, size_t *ret_len)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_len);
+
+	cr_assert_eq(export__find_by_name(format)->write(out, s, &(struct export_opts){}, NULL), 0);
+	fclose(out);
+	return text;
+}
+
+Test(tags, profiles_keep_them)
+{
+	struct snapshot *s = tagged(0), *read = NULL;
+	_cleanup_free_ char *text = NULL, *again = NULL;
+	_cleanup_err_ struct err e = {};
+	size_t len, len_again;
+
+	((struct snap_tag *)s->tags)[0].entered = 1000;
+	((struct snap_tag *)s->tags)[4].thread = true;
+	s->sites[9].tag = 5;
+	text = text_of(s, "json", &len);
+	cr_assert_eq(json_read__text(text, len, &read, &e), 0, "%s", err_msg(&e));
+	cr_assert_eq(read->n_tags, s->n_tags);
+	cr_expect_eq(read->tags[0].entered, 1000);
+	cr_expect_eq(read->tags[1].entered, UINT64_MAX);
+	cr_expect(read->tags[4].thread);
+	for (size_t i = 0; i < s->n_sites; i++)
+		cr_expect_eq(read->sites[i].tag, s->sites[i].tag, "site %zu", i);
+	again = text_of(read, "json", &len_again);
+	cr_expect_str_eq(strstr(again, "\"tags\""), strstr(text, "\"tags\""));
+	snapshot__free(read);
+	snapshot__free(s);
+}
+
+Test(tags, profiles_that_are_wrong_are_refused)
+{
+	static const char *const bad[] = {
+		"{\"schema\": \"malloctrace/1\", \"tags\": {}}",
+		"{\"schema\": \"malloctrace/1\", \"tags\": [{\"name\": 1}]}",
+		"{\"schema\": \"malloctrace/1\", \"tags\": [], \"processes\": [{\"id\": 1}], \"sites\": [{\"process\": 1, \"tag\": \"f\"}]}",
+		"{\"schema\": \"malloctrace/1\", \"tags\": [{\"name\": \"f\"}], \"processes\": [{\"id\": 1}], \"sites\": [{\"process\": 1, \"tag\": 0}]}",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		_cleanup_err_ struct err e = {};
+		struct snapshot *s;
+
+		cr_expect_eq(json_read__text(bad[i], strlen(bad[i]), &s, &e), -EINVAL, "%s", bad[i]);
+	}
+}
+
+static void add_marks(struct snapshot *s)
+{
+	static const struct snap_mark marks[] = {
+		{ "handle", 1, 0, 1432, 1000000000, 1 << 20, true, 1000, 1 << 20, 100, 1 << 20 },
+		{ "handle", 2, 0, 1432, 1500000000, 1 << 20, false, 0, 0, 0, 0 },
+		{ "handle", 3, 0, 1432, 2000000000, 3 << 20, true, 4000, 5 << 20, 300, 3 << 20 },
+		{ "a_function_with_quite_a_name_for_a_mark_that_is_set_at_each_call_of_it", 1, 0, 1432, 3000000000, 2 << 20, true, 4010,
+		  6 << 20, 200, 2 << 20 },
+	};
+
+	s->marks = marks;
+	s->n_marks = ARRAY_SIZE(marks);
+	s->n_marks_seen = 4;
+	s->n_marks_whole = 3;
+}
+
+Test(tags, looks)
+{
+	static const struct {
+		const char *name;
+		unsigned int flags;
+		struct report_opts o;
+	} t[] = {
+		{ "report-tags-80.txt", 0, { .views = VIEW_TAGS } },
+		{ "report-tags-120.txt", SAMPLE_ESTIMATED, { .top = 2, .width = 120 } },
+		{ "report-tags-count-80.txt", SAMPLE_COUNT, { .views = VIEW_TAGS, .sort = "alloc-calls" } },
+	};
+
+	setenv("TZ", "UTC", 1);
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		struct snapshot *s = tagged(t[i].flags);
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+		FILE *out = open_memstream(&text, &len);
+
+		((struct snap_tag *)s->tags)[0].entered = 3000000;
+		((struct snap_tag *)s->tags)[1].entered = 1000;
+		if (!i)
+			add_marks(s);
+		cr_assert_eq(report__write(out, s, &t[i].o), 0);
+		fclose(out);
+		golden__check(t[i].name, text, len);
+		snapshot__free(s);
 	}
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "export/export.h"
+#include "export/json_tags.h"
 #include "export/json_writer.h"
 #include "util/util.h"
 
@@ -470,6 +471,7 @@ static int site(struct json *j, const struct snapshot *s, const struct snap_site
 	u64_or_null(j, "tid", site->tid > 0, (uint64_t)site->tid);
 	json__str(j, "thread", site->thread);
 	json__str(j, "function", site->function);
+	json__tag_of_site(j, s, site);
 	counters(j, &site->c, s->known, s->estimated ? &site->error : NULL);
 	u64_or_null(j, "cross_frees", s->known & HAS_FREE_CALLS, site->cross_frees);
 	u64_or_null(j, "at_peak_bytes", s->known & HAS_PEAK_BYTES, site->at_peak_bytes);
@@ -517,6 +519,7 @@ int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	totals(&j, &s->totals, s->known, s->estimated ? &s->error : NULL);
 	quality(&j, s);
 	hidden(&j, s);
+	err = err ?: json__tags(&j, s);
 	modules(&j, s);
 	json__line(&j, 2);
 	json__array(&j, "processes");

@@ -20,6 +20,7 @@
 
 #include "export/json_cut.h"
 #include "export/json_fields.h"
+#include "export/json_tags.h"
 #include "util/parse.h"
 #include "util/util.h"
 
@@ -329,6 +330,7 @@ static const struct {
 	{ "stacks", read_stacks },
 	{ "overhead", read_overhead },
 	{ "modules", read_modules },
+	{ "tags", reader__tags },
 };
 
 static int cut_up(struct reader *r, struct span all, struct span pieces[static ARRAY_SIZE(top_keys)],

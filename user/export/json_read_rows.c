@@ -9,6 +9,7 @@
 
 #include "bpf/abi.h"
 #include "export/json_fields.h"
+#include "export/json_tags.h"
 #include "util/util.h"
 
 /* Far beyond what malloctrace writes: a process keeps a few thousand points. */
@@ -239,7 +240,7 @@ int reader__site(struct reader *r, json_t *from, struct snap_site *to)
 	to->trend.known = is_number(from, "growth_bytes_per_s");
 	to->growth = r->s->growth ? growth_of(to->function) : GROWTH_NONE;
 	err = err ?: reader__counters(r, from, &to->c, NULL, "a site") ?: reader__std_error(r, from, &to->error, "a site") ?:
-	      read_end(r, from, to) ?: read_points(r, from, "history", &to->history, &to->n_history) ?: reader__stack(r, from, to);
+	      read_end(r, from, to) ?: reader__tag_of_site(r, from, to) ?: read_points(r, from, "history", &to->history, &to->n_history) ?: reader__stack(r, from, to);
 	/* its sum is not told; the mean is what all ask for */
 	if (__builtin_mul_overflow(to->lifetime_sum_ns, to->c.free_calls, &to->lifetime_sum_ns))
 		to->lifetime_sum_ns = UINT64_MAX;

@@ -379,6 +379,8 @@ static void samples(struct pprof *p, const char (*pids)[16])
 		label(p, "comm", s->processes[site->process].comm);
 		if (site->thread)
 			label(p, "thread", site->thread);
+		if (site->tag)
+			label(p, "tag", s->tags[site->tag - 1].name);
 		put_record(p, PROFILE_SAMPLE);
 	}
 }

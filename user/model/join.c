@@ -102,8 +102,35 @@ static void join_counters(struct snap_counter *to, size_t *n, const struct snap_
 }
 
 struct sums {
-	size_t processes, sites, places, modules, probes, losses, edges;
+	size_t processes, sites, places, modules, probes, losses, edges, tags;
 };
+
+/* Each once. A function's calls are known if they are in all profiles that have it as a tag. */
+static uint32_t join_tag(struct snapshot *to, const struct snap_tag *t)
+{
+	struct snap_tag *tags = (struct snap_tag *)to->tags;
+	size_t at = 0;
+
+	while (at < to->n_tags && (tags[at].thread != t->thread || strcmp(tags[at].name, t->name)))
+		at++;
+	if (at == to->n_tags)
+		tags[to->n_tags++] = *t;
+	else if (tags[at].entered == UINT64_MAX || t->entered == UINT64_MAX)
+		tags[at].entered = UINT64_MAX;
+	else
+		tags[at].entered += t->entered;
+	return (uint32_t)at + 1;
+}
+
+static void join_tags(struct snapshot *to, const struct snapshot *s, struct snap_site *sites)
+{
+	uint32_t *number = snapshot__alloc(to, s->n_tags + 1, sizeof(*number));
+
+	for (size_t i = 0; i < s->n_tags; i++)
+		number[i + 1] = join_tag(to, &s->tags[i]);
+	for (size_t i = 0; i < s->n_sites; i++)
+		sites[i].tag = number[s->sites[i].tag];
+}
 
 static uint32_t new_id(const struct snapshot *s, uint32_t id, uint32_t base)
 {
@@ -158,6 +185,7 @@ static struct sums add_up(struct snapshot *const *v, size_t n)
 		all.probes += v[i]->n_probes;
 		all.losses += v[i]->n_losses;
 		all.edges += v[i]->n_edges;
+		all.tags += v[i]->n_tags;
 	}
 	return all;
 }
@@ -191,10 +219,13 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	to->modules = snapshot__alloc(to, all.modules + 1, sizeof(*to->modules));
 	to->n_probes = all.probes;
 	to->probes = snapshot__alloc(to, all.probes + 1, sizeof(*to->probes));
+	to->n_tags = 0;
+	to->tags = snapshot__alloc(to, all.tags + 1, sizeof(*to->tags));
 	losses = snapshot__alloc(to, all.losses + 1, sizeof(*losses));
 	edges = snapshot__alloc(to, all.edges + 1, sizeof(*edges));
 	for (size_t i = 0; i < n; i++) {
 		join_rows(to, v[i], &at, to->older_ns);
+		join_tags(to, v[i], to->sites + at.sites);
 		join_counters(losses, &n_losses, v[i]->losses, v[i]->n_losses);
 		join_counters(edges, &n_edges, v[i]->edges, v[i]->n_edges);
 		at.processes += v[i]->n_processes;

@@ -77,6 +77,9 @@ void site__add(struct snap_site *sum, const struct snap_site *site)
 	sum->older_blocks += site->older_blocks;
 	sum->older_bytes += site->older_bytes;
 	sum->cross_frees += site->cross_frees;
+	/* of one stack, two tags are two threads: what is of both is of neither */
+	if (sum->tag != site->tag)
+		sum->tag = 0;
 	sum->since_baseline_bytes += site->since_baseline_bytes;
 	trend__add(&sum->trend, &site->trend);
 	/* the same frames: if one walk came to the end of the stack, that is where it ends */

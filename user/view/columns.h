@@ -32,6 +32,7 @@ struct row_of {
 	const struct snap_process *process;	/* also that of the site or the thread */
 	const struct snap_site *site;		/* NULL: the row is no site */
 	const struct thread_row *thread;	/* NULL: it is no thread */
+	const struct tag_row *tag;		/* NULL: it is no tag (view/tags.c) */
 };
 
 struct column {

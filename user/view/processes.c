@@ -99,7 +99,7 @@ int report__processes(struct report *r)
 		listed += i < n ? weight(v[i], key) : 0;
 	}
 	for (size_t i = 0; i < n; i++)
-		rows[i] = (struct row_of){ r->s, v[i], NULL, NULL };
+		rows[i] = (struct row_of){ .s = r->s, .process = v[i] };
 	report__metric_words(words, key);
 	what = snapshot__is_grouped(r->s) ? "GROUPS" : "PROCESSES";
 	fprintf(r->out, "\n%s by %s (%zu of %zu, %s of %s)\n\n", what, words, n, r->s->n_processes,

@@ -146,6 +146,7 @@ static const struct view {
 	/* the mode that sees no realloc sees no allocation either, but pages */
 	{ "sizes", VIEW_SIZES, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS, "alloc-bytes", was_called },
 	{ "lifetimes", VIEW_LIFETIMES, HAS_FREE_CALLS | HAS_ALLOC_CALLS, "alloc-calls", was_freed },
+	{ "tags", VIEW_TAGS, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES, NULL, NULL },
 	{ NULL, VIEW_RESIDENT, NEVER, "alloc-bytes", was_faulted },
 	{ NULL, VIEW_MAPPED, NEVER, "alloc-bytes", was_mapped },
 };

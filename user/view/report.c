@@ -243,6 +243,7 @@ static int notes(struct report *r, const struct table *t, const struct snap_site
 {
 	_cleanup_free_ char *who = report__owner(r, &r->s->processes[site->process], r->width - indent - 4);
 	bool leaks = t->view == VIEW_LEAKS, several = r->s->n_processes > 1, in_thread = site->tid;
+	const char *tagged = site->tag ? r->s->tags[site->tag - 1].name : NULL;
 	bool crossed = leaks && r->s->known & HAS_FREE_CALLS && site->cross_frees;
 	bool changed = leaks && r->s->baseline;
 	bool moved = t->view == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls;
@@ -250,12 +251,14 @@ static int notes(struct report *r, const struct table *t, const struct snap_site
 
 	if (!who)
 		return -ENOMEM;
-	if (several || in_thread || crossed || changed || moved) {
+	if (several || in_thread || tagged || crossed || changed || moved) {
 		para__begin(&r->para, "", indent);
 		if (several)
 			para__item(&r->para, "in %s", who);
 		if (in_thread)
 			para__item(&r->para, "%sthread %s (%d)", several ? "" : "in ", site->thread ? site->thread : "", site->tid);
+		if (tagged)
+			para__item(&r->para, "tag %s", tagged);
 		if (crossed)
 			para__item(&r->para, "%s of frees by other threads", fmt_percent(a, site->cross_frees, site->c.free_calls));
 		if (changed)
@@ -348,7 +351,7 @@ static int table(struct report *r, const struct table *t)
 /* Where there are several processes, who they are comes first. */
 static unsigned int views_preset(const struct snapshot *s)
 {
-	unsigned int views = views__of(s->known) & (VIEW_LEAKS | VIEW_ALLOCS);
+	unsigned int views = views__of(s->known) & (VIEW_LEAKS | (s->n_tags ? VIEW_TAGS : VIEW_ALLOCS));
 
 	return s->n_processes > 1 ? views | VIEW_PROCESSES : views;
 }
@@ -389,6 +392,8 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 		err = report__between(&r);
 	if (!err && r.views & VIEW_PROCESSES && s->n_processes)
 		err = report__processes(&r);
+	if (!err && r.views & VIEW_TAGS)
+		err = report__tags(&r);
 	for (size_t i = 0; !err && i < ARRAY_SIZE(tables); i++)
 		if (wanted(&r, &tables[i]))
 			err = table(&r, &tables[i]);

@@ -53,6 +53,8 @@ void report__metric_words(char buf[static FMT_MAX], const struct metric *m);
 /* processes.c, threads.c: their tables. */
 int report__processes(struct report *r);
 int report__threads(struct report *r);
+/* tags.c: what each tag allocated and holds; and, between marks, what all did. */
+int report__tags(struct report *r);
 /* tree_text.c */
 int report__tree(struct report *r);
 /* All processes, the heaviest first; *ret is the caller's. */

@@ -207,12 +207,12 @@ int report__threads(struct report *r)
 		const struct thread_row *row = &t.v[i];
 		const struct snap_process *p = &r->s->processes[row->process];
 
-		rows[n++] = (struct row_of){ r->s, p, NULL, row };
+		rows[n++] = (struct row_of){ .s = r->s, .process = p, .thread = row };
 		if (row->n_threads < 2 || row->n_threads > room)
 			continue;
 		room -= row->n_threads;
 		for (size_t k = 0; k < row->n_threads; k++)
-			rows[n++] = (struct row_of){ r->s, p, NULL, &row->members[k] };
+			rows[n++] = (struct row_of){ .s = r->s, .process = p, .thread = &row->members[k] };
 	}
 	if (!err && !t.n)
 		fprintf(r->out, "\nTHREADS: none was seen\n");

@@ -18,6 +18,7 @@ enum view_bit {
 	VIEW_TEMPORARY = 256,
 	VIEW_SIZES = 512,
 	VIEW_LIFETIMES = 1024,
+	VIEW_TAGS = 2048,
 };
 
 /* By the name that --view takes, of len bytes; 0: no such view. */

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* --tag: whose an allocation is, exact to the block, while it is recorded and afterwards. */
+#include "lt.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static json_t *tag_named(struct test *t, json_t *root, const char *name)
+{
+	json_t *tag;
+	size_t i;
+
+	json_array_foreach(jget(root, "tags"), i, tag)
+		if (name ? !strcmp(jstr(tag, "name"), name) : json_is_null(jget(tag, "name")))
+			return tag;
+	must(t, false, "tag %s, wanted, got none", name ? name : "without a name");
+	return NULL;
+}
+
+static uint64_t note(struct test *t, const struct fx *f, const char *owner, const char *what)
+{
+	char key[32];
+
+	snprintf(key, sizeof(key), "%s_%s", owner, what);
+	return ledger__note(t, &f->led, key);
+}
+
+/* name NULL: what has no tag; owners are the ledger's, up to two of them */
+static void want_tag(struct test *t, json_t *root, const struct fx *f, const char *name, const char *owner, const char *also)
+{
+	static const struct {
+		const char *key, *note;
+	} rows[] = { { "alloc_calls", "allocs" }, { "alloc_bytes", "bytes" }, { "live_bytes", "kept" } };
+	json_t *tag = tag_named(t, root, name);
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t n = note(t, f, owner, rows[i].note) + (also ? note(t, f, also, rows[i].note) : 0);
+		char what[96];
+
+		snprintf(what, sizeof(what), "%s of tag %s", rows[i].key, name ? name : "(none)");
+		want_eq(t, what, n, ju64(t, tag, rows[i].key));
+	}
+}
+
+/* The sites that name a tag add up to it. */
+static void want_sites(struct test *t, json_t *root)
+{
+	json_t *tag, *site;
+	size_t i, k;
+
+	json_array_foreach(jget(root, "tags"), i, tag) {
+		uint64_t bytes = 0, n = 0;
+
+		json_array_foreach(jget(root, "sites"), k, site)
+			if (json_equal(jget(site, "tag"), jget(tag, "name"))) {
+				bytes += ju64(t, site, "alloc_bytes");
+				n++;
+			}
+		want_eq(t, "bytes of a tag's sites", ju64(t, tag, "alloc_bytes"), bytes);
+		want_eq(t, "sites of a tag", ju64(t, tag, "sites"), n);
+	}
+}
+
+static void functions(struct test *t, const char *name, const char *method)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, name, "400", NULL);
+	root = trace(t, &f, 0, "--tag", "handle_get", "--tag", "handle_put", "--tag", "parse_inline", "--unwind", method, NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ONLY | LED_TEMP);
+	want_tag(t, root, &f, "handle_get", "get", NULL);
+	want_tag(t, root, &f, "handle_put", "put", NULL);
+	want_tag(t, root, &f, "parse_inline", "inlined", NULL);
+	want_tag(t, root, &f, NULL, "nobody", NULL);
+	want_sites(t, root);
+	fx__quit(t, &f);
+}
+
+TEST(tags_functions) { functions(t, "tags", "auto"); }
+TEST(tags_functions_nofp) { functions(t, "tags.nofp", "table"); }
+
+/* A profile that was recorded without tags gets them, and others than it has; and keeps those it has. */
+TEST(tags_of_a_saved_profile)
+{
+	const char *plain = in_dir(t, "plain.json"), *tagged = in_dir(t, "tagged.json");
+	struct fx f;
+	struct mt m, r;
+	json_t *root;
+
+	fx__start(t, &f, "tags", "200", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", plain, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, plain);
+	want(t, !jget(root, "tags"), "tags without --tag, wanted none");
+	want_eq(t, "exit", 0, mt__run(t, &r, "report", plain, "--tag", "tags:handle_get", "--tag", "handle_put", "-o", tagged, "-q", NULL));
+	root = load_json(t, tagged);
+	want_invariants(t, root);
+	want_tag(t, root, &f, "tags:handle_get", "get", NULL);
+	want_tag(t, root, &f, "handle_put", "put", NULL);
+	want_tag(t, root, &f, NULL, "nobody", "inlined");
+	want(t, json_is_null(jget(tag_named(t, root, "handle_put"), "entered")), "calls of a function that was not probed, wanted null");
+	/* the view comes by itself, before the leaks */
+	want_eq(t, "exit", 0, mt__run(t, &r, "report", tagged, NULL));
+	want(t, strstr(r.c.outs.s, "\nTAGS by live bytes (2 tags, ") && strstr(r.c.outs.s, "\nLEAKS") > strstr(r.c.outs.s, "\nTAGS"),
+	     "tags, then leaks, wanted, got\n%s", r.c.outs.s);
+	want_eq(t, "exit", 0, mt__run(t, &r, "report", tagged, "--view", "tags", "--tag", "libc.so:handle_get", NULL));
+	want(t, strstr(r.c.outs.s, "TAGS by live bytes (1 tag, 0% of bytes)"), "another binary's function, wanted nothing in it, got\n%s",
+	     r.c.outs.s);
+	want_eq(t, "exit without threads", 1, mt__run(t, &r, "report", plain, "--tag", "thread", NULL));
+	want(t, strstr(r.c.errs.s, "--tag thread: threads were not kept apart"), "why not, wanted, got\n%s", r.c.errs.s);
+	fx__quit(t, &f);
+}
+
+/* What no function owns is the thread's; threads whose names differ in numbers are one. */
+TEST(tags_threads)
+{
+	struct fx f;
+	json_t *root, *workers, *io;
+	uint64_t bytes;
+
+	fx__start(t, &f, "tags", "300", "threads", NULL);
+	root = trace(t, &f, 0, "--tag", "handle_get", "--tag", "handle_put", "--tag", "thread", NULL);
+	want_tag(t, root, &f, "handle_get", "get", NULL);
+	want_tag(t, root, &f, "handle_put", "put", NULL);
+	workers = tag_named(t, root, "worker-*");
+	io = tag_named(t, root, "io");
+	want_bool(t, workers, "thread", true);
+	bytes = note(t, &f, "nobody", "bytes") + note(t, &f, "inlined", "bytes");
+	want_eq(t, "bytes of three of four threads", bytes / 4 * 3, ju64(t, workers, "alloc_bytes"));
+	want_eq(t, "bytes of the fourth", bytes / 4, ju64(t, io, "alloc_bytes"));
+	/* pthread_create is called by the first thread */
+	want(t, ju64(t, tag_named(t, root, "tags"), "alloc_calls") > 0, "what the first thread allocated, wanted as a tag");
+	want_sites(t, root);
+	fx__quit(t, &f);
+}
