@@ -321,6 +321,24 @@ Test(judge, queue_that_backs_up_and_drains)
 	done(&s);
 }
 
+/* It backs up for a minute, and takes four to be done with: most of the time it falls, if never faster than the median says. */
+Test(judge, queue_that_drains_slowly)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	for (int t = 0; t < 280; t++) {
+		for (int i = 0; i < 100 && t < 60; i++)
+			allocate(&s, t + i / 100.0, 4096, t < 30 ? 600 : 1);
+		for (int i = 0; i < 10 && t >= 60; i++)
+			end_block(&s, 0, t + 1);
+		look_at(&s, t + 1);
+		if (t + 1 == 200)
+			expect(&s, "draining", NULL);
+	}
+	expect(&s, "draining", NULL);
+	done(&s);
+}
+
 Test(judge, start_up_allocations)
 {
 	struct site s = {};

@@ -291,7 +291,8 @@ static unsigned int signs_of(const struct evidence *e, const struct shape *w)
 /*
  * All of the time; if that shows no trend, the last quarter of it, and so on, as long as
  * there are points enough. A later part is believed only if it goes faster than the
- * whole: what slows down looks like a trend again in its last part.
+ * whole: what slows down looks like a trend again in its last part. Not so if it falls
+ * after it rose: that is no slowing down.
  */
 static unsigned int look(const struct evidence *e, struct shape *ret)
 {
@@ -317,7 +318,7 @@ static unsigned int look(const struct evidence *e, struct shape *ret)
 		if (!trends(&w, 1) && !trends(&w, -1))
 			continue;
 		w.slope = median_slope(&w, 0);
-		if (fabs(w.slope) > 1.5 * fabs(ret->slope)) {
+		if (fabs(w.slope) > 1.5 * fabs(ret->slope) || (w.slope < 0 && most_third(ret) > 0)) {
 			*ret = w;
 			return signs_of(e, ret);
 		}
