@@ -111,6 +111,100 @@ TEST(no_verdict_at_once)
 	fx__quit(t, &f);
 }
 
+/* ---- courses of which the truth is known, in four parts of 5.5 seconds; the truth after each */
+
+#define N_PARTS 4
+#define PART_TICKS "550"
+#define LEAK_AFTER "3s"
+#define LEAK_AFTER_NS 3000000000ull
+
+static const char *const sets[] = { "leaks", "healthy", "old" };
+#define N_SETS (sizeof(sets) / sizeof(*sets))
+
+/*
+ * After 5.5, 11, 16.5 and 22 seconds. NULL: between two verdicts, and either is right. "suspect*": of a process that
+ * is not younger than three times --leak-after by then, a leak. "!": neither a leak nor suspect, whatever else.
+ */
+static const struct {
+	unsigned int set;
+	const char *site;	/* NULL: the process */
+	const char *verdict[N_PARTS];
+} truth[] = {
+	{ 0, "leak_here", { "suspect*", "leak", "leak", "leak" } },
+	{ 0, "forget_here", { NULL, NULL, "leak", "leak" } },
+	{ 0, "late_leak_here", { "steady", "steady", NULL, "leak" } },
+	{ 0, NULL, { "suspect*", "leak", "leak", "leak" } },
+	{ 1, "start_here", { "steady", "steady", "steady", "steady" } },
+	{ 1, "warm_here", { "!", "growing", "steady", "steady" } },
+	{ 1, "cache_here", { "suspect*", NULL, "steady", "steady" } },
+	{ 1, "pool_here", { "!", "!", "steady", "steady" } },
+	{ 1, "slow_pool_here", { NULL, "!", "!", "steady" } },
+	{ 1, "backlog_here", { "growing", NULL, NULL, "draining" } },
+	{ 1, "burst_here", { "growing", NULL, "steady", "steady" } },
+	{ 1, "crowd_here", { NULL, "growing", "growing", "growing" } },
+	{ 1, NULL, { NULL, "!", "!", "!" } },
+	/* old enough after the second part, but for the blocks that were there before it would be a leak */
+	{ 2, "full_cache_here", { "suspect", "suspect", NULL, "steady" } },
+};
+
+static void want_truth(struct test *t, json_t *root, const struct fx *f, unsigned int part)
+{
+	for (size_t i = 0; i < sizeof(truth) / sizeof(*truth); i++) {
+		json_t *process = process_of(t, root, f[truth[i].set].c.pid, 0);
+		json_t *who = truth[i].site ? site_at(t, root, truth[i].site) : process;
+		const char *wanted = truth[i].verdict[part], *got = jstr(who, "verdict"), *why = jstr(who, "why");
+		uint64_t age_ns = ju64(t, process, "age_at_attach_ns") + ju64(t, root, "duration_ns");
+
+		if (!wanted)
+			continue;
+		if (!strcmp(wanted, "suspect*"))
+			wanted = age_ns < 3 * LEAK_AFTER_NS ? "suspect" : "leak";
+		if (!strcmp(wanted, "!"))
+			want(t, strcmp(got, "leak") && strcmp(got, "suspect"), "%s, part %u: wanted no alarm, got '%s' (%s)",
+			     truth[i].site ?: sets[truth[i].set], part + 1, got, why);
+		else
+			want(t, !strcmp(got, wanted), "%s, part %u: wanted %s, got '%s' (%s)", truth[i].site ?: sets[truth[i].set],
+			     part + 1, wanted, got, why);
+	}
+}
+
+TEST(verdicts_on_courses)
+{
+	struct fx f[N_SETS];
+	struct mt m;
+	char pids[40];
+
+	for (size_t i = 0; i < N_SETS; i++)
+		fx__start(t, &f[i], "courses", sets[i], PART_TICKS, NULL);
+	snprintf(pids, sizeof(pids), "%d,%d,%d", f[0].c.pid, f[1].c.pid, f[2].c.pid);
+	mt__start(t, &m, "-p", pids, "--batch", "-o", in_dir(t, "x.json"), "--leak-after", LEAK_AFTER, NULL);
+	mt__wait_attached(t, &m);
+	for (unsigned int part = 0; part < N_PARTS; part++) {
+		char line[32];
+		json_t *root;
+
+		for (size_t i = 0; i < N_SETS; i++)
+			fx__send(t, &f[i], 'g');
+		for (size_t i = 0; i < N_SETS; i++)
+			fx__read_ledger(t, &f[i]);
+		snprintf(line, sizeof(line), "snapshot %u written", part + 1);
+		child__kill(t, &m.c, SIGUSR1);
+		child__wait_err(t, &m.c, "malloctrace:", line, patience_s(60));
+		root = load_json(t, in_dir(t, "x.%u.json", part + 1));
+		want_invariants(t, root);
+		want_lossless(t, root);
+		for (size_t i = 0; i < N_SETS; i++)
+			want_ledger(t, root, process_of(t, root, f[i].c.pid, 0), &f[i].led, LED_STACKS | LED_TEMP | LED_PEAK | LED_REALLOC);
+		want_truth(t, root, f, part);
+		json_decref(root);
+	}
+	mt__stop(t, &m, SIGINT, 0);
+	for (size_t i = 0; i < N_SETS; i++)
+		fx__quit(t, &f[i]);
+}
+
+/* ---- a baseline */
+
 static int64_t held(struct test *t, const struct ledger *l, const char *site)
 {
 	const struct led_site *s = ledger__site(t, l, site);
