@@ -115,19 +115,25 @@ class Chromium {
 		});
 	}
 
-	async open(file, {width = 1280, height = 800, dark = false} = {}) {
-		const url = "file://" + path.resolve(file);
+	async open(file, {width = 1280, height = 800, dark = false, hash = ""} = {}) {
+		const url = "file://" + path.resolve(file) + hash;
 
 		await this.send("Emulation.setDeviceMetricsOverride", {width, height, deviceScaleFactor: 1, mobile: false});
 		await this.colours(dark);
+		// the same file with another hash would not be loaded again
+		await this.load("about:blank");
 		this.complaints = [];
 		this.requests = [];
+		await this.load(url);
+		await this.frame();
+		this.requests = this.requests.filter((r) => r !== "file://" + path.resolve(file));
+	}
+
+	async load(url) {
 		const loaded = this.once("Page.loadEventFired");
 
 		await this.send("Page.navigate", {url});
 		await loaded;
-		await this.frame();
-		this.requests = this.requests.filter((r) => r !== url);
 	}
 
 	colours(dark) {

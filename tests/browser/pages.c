@@ -58,7 +58,46 @@ static void with_trends(struct snapshot *s)
 	p[0].trend = (struct trend){ "growing", "+1.2 MiB/s for 29.9s", 1.2 * MIB, true };
 }
 
+/* As many histories as there can be, and as long: of every tenth site. */
+static void with_courses(struct snapshot *s)
+{
+	struct snap_process *p = (struct snap_process *)s->processes;
+	struct snap_point *line = snapshot__alloc(s, 600, sizeof(*line));
+
+	for (uint64_t i = 0; i < 600; i++)
+		line[i] = (struct snap_point){ .t_ns = i * S, .live_bytes = p->c.live_bytes / 600 * i, .live_blocks = p->c.live_blocks / 600 * i,
+					       .alloc_calls = p->c.alloc_calls / 600 * i, .rss_bytes = p->rss_at_attach_bytes + i * MIB };
+	p->timeline = line;
+	p->n_timeline = 600;
+	for (size_t i = 0, n = 0; i < s->n_sites && n < 1024; i += 9, n++) {
+		struct snap_point *h = snapshot__alloc(s, 96, sizeof(*h));
+
+		for (uint64_t k = 0; k < 96; k++)
+			h[k] = (struct snap_point){ .t_ns = (k + 1) * 6 * S, .live_bytes = (i + 1) * 96 * k };
+		s->sites[i].history = h;
+		s->sites[i].n_history = 96;
+	}
+}
+
 /* ---- names that want to be more than names */
+
+static void with_hostile_asked(struct snapshot *s)
+{
+	static const struct snap_tag tag = { SCRIPT, false, 1 };
+	static const struct snap_mark mark = { .name = IMG, .number = 1, .t_ns = 5 * S };
+	static const uint32_t stack[] = { 0 };
+	static const struct snap_free_site where = { .function = IMG, .calls = 1, .bytes = 1, .n_stack = 1, .stack = stack };
+	static const struct snap_free freed = { .tid = 1, .thread = SCRIPT, .calls = 1, .bytes = 1 };
+
+	s->tags = &tag;
+	s->marks = &mark;
+	s->free_sites = &where;
+	s->frees = &freed;
+	s->n_tags = s->n_marks = s->n_marks_seen = s->n_free_sites = s->n_frees = 1;
+	s->free_stacks = true;
+	s->sites[0].tag = 1;
+	s->trigger = s->within = SCRIPT IMG;
+}
 
 static void with_hostile_names(struct snapshot *s)
 {
@@ -91,6 +130,7 @@ static void with_hostile_names(struct snapshot *s)
 		s->sites[i].function = names[i % ARRAY_SIZE(names)];
 		s->sites[i].trend = (struct trend){ IMG, SCRIPT, 1, true };
 	}
+	with_hostile_asked(s);
 	*c = (struct snap_counter){ "live_full", SCRIPT, 1 };
 	s->losses = c;
 	s->n_losses = 1;
@@ -99,17 +139,23 @@ static void with_hostile_names(struct snapshot *s)
 
 /* ---- files */
 
-static void put(const char *dir, const char *name, struct snapshot *s)
+static void put_as(const char *dir, const char *name, const char *suffix,
+		   int (*write)(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e), const struct snapshot *s)
 {
 	_cleanup_free_ char *path = NULL;
 	_cleanup_err_ struct err e = {};
 	FILE *f;
 
-	if (asprintf(&path, "%s/%s.html", dir, name) < 0)
+	if (asprintf(&path, "%s/%s.%s", dir, name, suffix) < 0)
 		die(dir);
 	f = fopen(path, "w");
-	if (!f || html__write(f, s, &(struct export_opts){}, &e) || fclose(f))
+	if (!f || write(f, s, &(struct export_opts){}, &e) || fclose(f))
 		die(path);
+}
+
+static void put(const char *dir, const char *name, struct snapshot *s)
+{
+	put_as(dir, name, "html", html__write, s);
 	snapshot__free(s);
 }
 
@@ -130,6 +176,28 @@ static void put_diff(const char *dir)
 	snapshot__free(b);
 }
 
+/* With the profile that `report --between` takes: the page must tell the same. */
+static void put_asked(const char *dir)
+{
+	struct snapshot *s = sample__asked();
+
+	put_as(dir, "asked", "json", json__write, s);
+	put(dir, "asked", s);
+}
+
+static void put_killed(const char *dir)
+{
+	struct snapshot *s = sample__asked();
+	struct snap_process *p = (struct snap_process *)s->processes;
+
+	p->ended = true;
+	p->exit_signal = 9;
+	p->oom_killed = true;
+	s->trigger = "oom: redis-server (1432) was killed";
+	s->within = "processCommand";
+	put(dir, "killed", s);
+}
+
 static int pages(const char *dir)
 {
 	struct snapshot *s = sample__new(0);
@@ -143,13 +211,17 @@ static int pages(const char *dir)
 	with_hostile_names(s);
 	put(dir, "hostile", s);
 	put_diff(dir);
+	put_asked(dir);
+	put_killed(dir);
 	put(dir, "losses", sample__new(SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER));
 	put(dir, "empty", sample__new(SAMPLE_EMPTY));
 	put(dir, "count", sample__new(SAMPLE_SINGLE | SAMPLE_COUNT));
 	put(dir, "estimated", sample__new(SAMPLE_SINGLE | SAMPLE_ESTIMATED));
 	put(dir, "growth", sample__new(SAMPLE_GROWTH));
 	put(dir, "unnamed", sample__new(SAMPLE_UNNAMED));
-	put(dir, "big", sample__big(10000));
+	s = sample__big(10000);
+	with_courses(s);
+	put(dir, "big", s);
 	return 0;
 }
 

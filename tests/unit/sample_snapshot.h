@@ -19,6 +19,8 @@ enum sample_flag {
 };
 
 struct snapshot *sample__new(unsigned int flags);
+/* The first process, with a jump in its histories, marks, tags, frees, moves, ages and its memory. */
+struct snapshot *sample__asked(void);
 /* One process with that many sites, and about five times as many frames in its call tree. */
 struct snapshot *sample__big(size_t n_sites);
 

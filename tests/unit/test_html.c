@@ -39,14 +39,19 @@ static char *data_of(const char *page)
 	return strndup(begin, (size_t)(end - begin));
 }
 
-static void check(const char *name, unsigned int flags)
+static void check_page(const char *name, struct snapshot *s)
 {
 	_cleanup_free_ char *page = NULL, *data = NULL;
 	size_t len;
 
-	page = page_of(sample__new(flags), &len);
+	page = page_of(s, &len);
 	data = data_of(page);
 	golden__check(name, data, strlen(data));
+}
+
+static void check(const char *name, unsigned int flags)
+{
+	check_page(name, sample__new(flags));
 }
 
 Test(html, data)
@@ -55,6 +60,29 @@ Test(html, data)
 	check("sample-html-estimated-losses.json", SAMPLE_SINGLE | SAMPLE_ESTIMATED | SAMPLE_LOSSES);
 	check("sample-html-growth.json", SAMPLE_SINGLE | SAMPLE_GROWTH);
 	check("sample-html-empty.json", SAMPLE_EMPTY);
+	check_page("sample-html-asked.json", sample__asked());
+}
+
+/* The page follows each index: one that leads nowhere is not in the data, nor is what holds it. */
+Test(html, indexes_lead_somewhere)
+{
+	static const struct snap_mark mark = { .name = "nowhere", .process = 1 };
+	static const struct snap_free lost[] = { { .site = 1000, .thread = "gone" }, { .where = 1000, .thread = "gone" } };
+	struct snapshot *s = sample__asked();
+	_cleanup_free_ char *page = NULL, *data = NULL;
+	size_t len;
+
+	s->marks = &mark;
+	s->n_marks = 1;
+	s->frees = lost;
+	s->n_frees = ARRAY_SIZE(lost);
+	s->sites[0].tag = 4;
+	page = page_of(s, &len);
+	data = data_of(page);
+	cr_assert_null(strstr(data, "nowhere"));
+	cr_assert_null(strstr(data, "gone"));
+	cr_assert(strstr(data, "\"frees\":[]"));
+	cr_assert(strstr(data, "\"marks\":[]"));
 }
 
 static size_t n_of(const char *text, const char *what)

@@ -101,6 +101,11 @@ static void conditions(struct json *j, const struct snapshot *s)
 	if (s->baseline)
 		json__u64(j, "baseline_ns", s->baseline_ns);
 	optional_str(j, "baseline_name", s->baseline_name);
+	optional_str(j, "within", s->within);
+	if (s->hidden.by) {
+		json__str(j, "hidden", s->hidden.by);
+		json__u64(j, "n_hidden_sites", s->hidden.n_sites);
+	}
 	json__line(j, 0);
 	json__u64(j, "duration_ns", s->duration_ns);
 	json__i64(j, "wall_start_ms", s->wall_start_ns / NS_PER_MS);
@@ -243,8 +248,7 @@ static void timeline(struct json *j, const struct snapshot *s, const struct snap
 	json__array_end(j);
 }
 
-/* A class without an upper bound has null there. */
-static void bound(struct json *j, uint64_t below)
+void html__bound(struct json *j, uint64_t below)
 {
 	if (below == UINT64_MAX)
 		json__null(j, NULL);
@@ -256,14 +260,14 @@ static void histograms(struct json *j, const struct snap_process *p)
 {
 	json__array(j, "sizes");	/* [below, alloc_calls, live_blocks, ...] */
 	for (size_t i = 0; i < p->n_sizes; i++) {
-		bound(j, p->sizes[i].below);
+		html__bound(j, p->sizes[i].below);
 		json__u64(j, NULL, p->sizes[i].alloc_calls);
 		json__u64(j, NULL, p->sizes[i].live_blocks);
 	}
 	json__array_end(j);
 	json__array(j, "lifetimes");	/* [below_ns, blocks, ...] */
 	for (size_t i = 0; i < p->n_lifetimes; i++) {
-		bound(j, p->lifetimes[i].below_ns);
+		html__bound(j, p->lifetimes[i].below_ns);
 		json__u64(j, NULL, p->lifetimes[i].blocks);
 	}
 	json__array_end(j);
@@ -281,6 +285,9 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	optional_str(j, "container", p->container);
 	optional_str(j, "unit", p->unit);
 	json__bool(j, "ended", p->ended);
+	optional_u64(j, "exit_signal", p->exit_signal > 0 ? (uint64_t)p->exit_signal : 0);
+	if (p->oom_killed)
+		json__bool(j, "oom_killed", true);
 	json__u64(j, "age_at_attach_ns", p->age_at_attach_ns);
 	optional_u64(j, "container_pid", p->container_pid > 0 ? (uint64_t)p->container_pid : 0);
 	optional_u64(j, "parent", p->parent);
@@ -306,6 +313,8 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 		json__u64(j, "peak_at_ns", p->peak_at_ns);
 	if (s->growth)
 		json__u64(j, "fault_bytes", p->growth.bytes[GROWTH_FAULT]);
+	if (p->memory.known)
+		html__memory(j, &p->memory);
 	json__line(j, 0);
 	threads(j, p);
 	json__line(j, 0);
@@ -335,6 +344,7 @@ static int data(struct json *j, const struct snapshot *s, const struct metric *m
 	for (size_t i = 0; i < s->n_processes; i++)
 		process(j, s, &s->processes[i]);
 	json__array_end(j);
+	html__asked(j, s, &t);
 	err = html__stacks(j, s, &t);
 	json__line(j, 0);
 	json__array(j, "strings");

@@ -20,7 +20,14 @@ struct html_strings {
 };
 
 void html__counters(struct json *j, const char *key, const struct counters *c);
-/* "places", "site_columns" and "sites". 0 or -errno. */
+int64_t html__number(struct html_strings *t, const char *s);	/* -1 for NULL */
+void html__bound(struct json *j, uint64_t below);	/* of a class; null: it has none */
+/* "tags" and "marks" */
+void html__asked(struct json *j, const struct snapshot *s, struct html_strings *t);
+void html__memory(struct json *j, const struct snap_memory *m);
+/* "free_sites" and "frees", if --free-stacks was asked for; row: of each site, in "sites" */
+void html__frees(struct json *j, const struct snapshot *s, const uint32_t *row, struct html_strings *t);
+/* "places", "site_columns", "sites" and html__frees(). 0 or -errno. */
 int html__stacks(struct json *j, const struct snapshot *s, struct html_strings *t);
 
 #endif

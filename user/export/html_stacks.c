@@ -15,8 +15,7 @@
 #include "export/html_parts.h"
 #include "util/util.h"
 
-/* -1 for NULL. */
-static int64_t number(struct html_strings *t, const char *s)
+int64_t html__number(struct html_strings *t, const char *s)
 {
 	uint32_t id = 0;
 
@@ -41,8 +40,8 @@ static void place(struct json *j, const struct snapshot *s, const struct place *
 	for (size_t i = 0; i < place__n_frames(p); i++) {
 		struct frame f = place__frame(s, p, i);
 
-		json__i64(j, NULL, number(t, f.line ? f.line->function : NULL));
-		json__i64(j, NULL, number(t, f.line ? f.line->file : NULL));
+		json__i64(j, NULL, html__number(t, f.line ? f.line->function : NULL));
+		json__i64(j, NULL, html__number(t, f.line ? f.line->file : NULL));
 		json__u64(j, NULL, f.line ? f.line->line : 0);
 		json__u64(j, NULL, f.inlined);
 	}
@@ -90,7 +89,7 @@ static void site_columns(struct json *j)
 	static const char *const names[] = {
 		"process", "function", "tid", "end", "counters", "error", "at_peak_bytes", "min_size", "max_size",
 		"first_ns", "last_ns", "oldest_ns", "lifetime_sum_ns", "older_blocks", "older_bytes", "cross_frees",
-		"thread", "verdict", "why", "growth_bytes_per_s", "since_baseline_bytes", "history", "stack",
+		"thread", "verdict", "why", "growth_bytes_per_s", "since_baseline_bytes", "tag", "moves", "ages", "history", "stack",
 	};
 
 	json__line(j, 0);
@@ -125,6 +124,40 @@ static void history(struct json *j, const struct snap_site *site)
 	json__array_end(j);
 }
 
+/* 0, or the values in the order of struct snap_moves */
+static void moves(struct json *j, const struct snap_moves *m)
+{
+	const uint64_t v[] = { m->calls, m->moved_calls, m->moved_bytes, m->grown_calls, m->grown_bytes, m->shrunk_calls, m->doubled_calls,
+			       m->longest };
+
+	if (!m->calls) {
+		json__u64(j, NULL, 0);
+		return;
+	}
+	json__array(j, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		json__u64(j, NULL, v[i]);
+	json__array_end(j);
+}
+
+/* 0, or [below_ns, blocks, bytes, ...] of the classes that hold something */
+static void ages(struct json *j, const struct snap_site *site)
+{
+	if (!site->n_ages) {
+		json__u64(j, NULL, 0);
+		return;
+	}
+	json__array(j, NULL);
+	for (size_t i = 0; i < site->n_ages; i++) {
+		if (!site->ages[i].blocks)
+			continue;
+		html__bound(j, site->ages[i].below_ns);
+		json__u64(j, NULL, site->ages[i].blocks);
+		json__u64(j, NULL, site->ages[i].bytes);
+	}
+	json__array_end(j);
+}
+
 static void stack(struct json *j, const struct snap_site *site, const struct snap_site *last)
 {
 	uint32_t shared = last ? n_shared(site, last) : 0;
@@ -142,7 +175,7 @@ static void site_row(struct json *j, const struct snapshot *s, const struct snap
 	json__line(j, 0);
 	json__array(j, NULL);
 	json__u64(j, NULL, site->process);
-	json__i64(j, NULL, number(t, site->function));
+	json__i64(j, NULL, html__number(t, site->function));
 	json__i64(j, NULL, site->tid);
 	json__u64(j, NULL, site->end);
 	html__counters(j, NULL, &site->c);
@@ -160,14 +193,17 @@ static void site_row(struct json *j, const struct snapshot *s, const struct snap
 	json__u64(j, NULL, site->older_blocks);
 	json__u64(j, NULL, site->older_bytes);
 	json__u64(j, NULL, site->cross_frees);
-	json__i64(j, NULL, number(t, site->thread));
-	json__i64(j, NULL, number(t, site->trend.verdict));
-	json__i64(j, NULL, number(t, site->trend.why));
+	json__i64(j, NULL, html__number(t, site->thread));
+	json__i64(j, NULL, html__number(t, site->trend.verdict));
+	json__i64(j, NULL, html__number(t, site->trend.why));
 	if (site->trend.known)
 		json__double(j, NULL, site->trend.growth_bytes_per_s);
 	else
 		json__null(j, NULL);
 	json__i64(j, NULL, site->since_baseline_bytes);
+	json__u64(j, NULL, site->tag <= s->n_tags ? site->tag : 0);
+	moves(j, &site->moves);
+	ages(j, site);
 	history(j, site);
 	stack(j, site, last);
 	json__array_end(j);
@@ -176,9 +212,13 @@ static void site_row(struct json *j, const struct snapshot *s, const struct snap
 int html__stacks(struct json *j, const struct snapshot *s, struct html_strings *t)
 {
 	_cleanup_free_ const struct snap_site **order = NULL;
+	_cleanup_free_ uint32_t *row = NULL;
 
 	order = s->n_sites ? malloc(s->n_sites * sizeof(const struct snap_site *)) : NULL;
 	if (s->n_sites && !order)
+		return -ENOMEM;
+	row = s->free_stacks ? calloc(s->n_sites + 1, sizeof(*row)) : NULL;
+	if (s->free_stacks && !row)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n_sites; i++)
 		order[i] = &s->sites[i];
@@ -196,5 +236,9 @@ int html__stacks(struct json *j, const struct snapshot *s, struct html_strings *
 	for (size_t i = 0; i < s->n_sites; i++)
 		site_row(j, s, order[i], i ? order[i - 1] : NULL, t);
 	json__array_end(j);
+	for (size_t i = 0; row && i < s->n_sites; i++)
+		row[order[i] - s->sites] = (uint32_t)i;
+	if (row)
+		html__frees(j, s, row, t);
 	return t->err;
 }

@@ -19,10 +19,12 @@ const app = (() => {
 	function show() {
 		drawSummary();
 		drawTop();
+		drawMemory();
 		timeline.show();
 		flame.show();
 		tables.show();
 		drawHistograms();
+		between.refresh();
 	}
 
 	function processes() {
@@ -62,6 +64,11 @@ const app = (() => {
 	}
 
 	function shortcuts(event) {
+		// what has a use for the key has taken it
+		if (event.key === "Escape" && between.stretch && !event.defaultPrevented && !(event.target.matches("input") && event.target.value)) {
+			between.clear();
+			event.preventDefault();
+		}
 		if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, select, textarea"))
 			return;
 		byId("flame-search").focus();
@@ -79,7 +86,11 @@ const app = (() => {
 		processes();
 		tables.build();
 		flame.listen();
+		timeline.listen();
+		byId("lens").addEventListener("click", between.clear);
 		show();
+		between.fromLink();
+		addEventListener("hashchange", () => between.fromLink());
 		width = byId("main").clientWidth;
 		new ResizeObserver(oncePerFrame(resized)).observe(byId("main"));
 		addEventListener("resize", flame.redraw);

@@ -34,7 +34,7 @@ function histogram(box, rows, head, series, words, least, empty) {
 
 			last = below;
 			return el("tr", null, el("th", {scope: "row", class: "num"}, label), values.flatMap((v, k) => [
-				el("td", {class: "num", title: `${exact(v)}, ${share(v, whole[k])}`}, v ? MARK + count(v) : "–"),
+				el("td", {class: "num", title: `${exact(v)}, ${share(v, whole[k])}`}, v ? MARK + (series[k].words || count)(v) : "–"),
 				el("td", {class: "bar-cell"}, bar(v / max[k], series[k].kind))]));
 		}))));
 }
@@ -42,6 +42,30 @@ function histogram(box, rows, head, series, words, least, empty) {
 // Bounds of classes may lie close together: a tick is 4ms, the next power of two 4.2ms.
 function fineDuration(ns) {
 	return ns >= 1e6 && ns < 1e8 ? Number((ns / 1e6).toFixed(1)) + "ms" : duration(ns);
+}
+
+// [[label, blocks, bytes]] of a flat array of classes: [below_ns, blocks, bytes, ...]
+function ageRows(ages) {
+	const rows = [];
+
+	for (let i = 0; i < ages.length; i += 3)
+		rows.push([ages[i] === null ? "older" : `< ${fineDuration(ages[i])}`, ages[i + 1], ages[i + 2]]);
+	return rows;
+}
+
+// Of all sites that are shown.
+function drawAges() {
+	const sums = new Map(), some = SITES.filter((s) => s.ages && isShown(s.process));
+
+	for (const {ages} of some)
+		for (let i = 0; i < ages.length; i += 3) {
+			const below = ages[i] === null ? Infinity : ages[i], sum = sums.get(below) || [0, 0];
+
+			sums.set(below, [sum[0] + ages[i + 1], sum[1] + ages[i + 2]]);
+		}
+	byId("ages-panel").hidden = !some.length;
+	byId("histograms").classList.toggle("three", !!some.length);
+	histogram(byId("ages"), [...sums].sort((a, b) => a[0] - b[0]), "Age", [{label: "Blocks", kind: "rate"}, {label: "Bytes", kind: "live", words: bytes}], fineDuration, "none", "");
 }
 
 function drawHistograms() {
@@ -52,4 +76,5 @@ function drawHistograms() {
 		"No sizes were recorded.");
 	histogram(byId("lifetimes"), KNOWN.has("free_calls") ? classes("lifetimes", 1) : [], "Lived", [{label: "Blocks", kind: "rss"}], fineDuration, "at once",
 		KNOWN.has("free_calls") ? "No block was freed." : `Frees are not recorded in mode ${DATA.mode}.`);
+	drawAges();
 }

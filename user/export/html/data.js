@@ -100,6 +100,8 @@ function lastPart(name) {
 
 // ---- sites
 
+const MOVES = ["calls", "moved", "movedBytes", "grown", "grownBytes", "shrunk", "doubled", "longest"];
+
 const SITES = (() => {
 	const at = Object.fromEntries(DATA.site_columns.map((name, i) => [name, i]));
 	const text = (n) => n < 0 ? "" : DATA.strings[n];
@@ -120,6 +122,9 @@ const SITES = (() => {
 			olderBlocks: row[at.older_blocks], olderBytes: row[at.older_bytes], crossFrees: row[at.cross_frees],
 			verdict: text(row[at.verdict]), why: text(row[at.why]), growth: row[at.growth_bytes_per_s],
 			thread: text(row[at.thread]), sinceBaseline: row[at.since_baseline_bytes],
+			tag: row[at.tag],	// 1, 2, ... of TAGS; 0: none
+			moves: row[at.moves] ? Object.fromEntries(MOVES.map((name, i) => [name, row[at.moves][i]])) : null,
+			ages: row[at.ages] || null,	// [below_ns, blocks, bytes, ...]
 			history: row[at.history] || null,
 			places,		// from the root
 			shared: stack[0],	// with the site before
@@ -142,20 +147,33 @@ const WEIGHT = {
 	"temp-calls": (s) => counter(s.c, "temp_calls"),
 	"grown-bytes": (s) => Math.max(0, s.sinceBaseline),
 	"shrunk-bytes": (s) => Math.max(0, -s.sinceBaseline),
+	"changed-bytes": (s) => Math.abs(s.sinceBaseline),
+	"between": (s) => Math.abs(between.changeOf(s)),
+};
+
+// Of what goes up and down: the change itself. Its size is the width, its direction the colour.
+const CHANGE = {
+	"changed-bytes": (s) => s.sinceBaseline,
+	"between": (s) => between.changeOf(s),
 };
 
 const METRIC_WORDS = {
 	"live-bytes": "live bytes", "live-blocks": "live blocks", "alloc-bytes": "bytes allocated",
 	"alloc-calls": "allocation calls", "peak-bytes": "bytes at the peak", "temp-calls": "temporary allocations",
 	"grown-bytes": "growth since the baseline", "shrunk-bytes": "shrinkage since the baseline",
+	"changed-bytes": "change since the baseline", "between": "change",
 };
 
-// A width is never negative: what grew and what shrank are two pictures.
+// A width is never negative: what grew and what shrank are two pictures, or one in two colours.
 const BASELINE = DATA.baseline_ns === undefined ? null : DATA.baseline_name || `the baseline at ${duration(DATA.baseline_ns)}`;
 if (BASELINE && KNOWN.has("live_bytes")) {
 	DATA.metrics.push(["grown-bytes", "bytes"]);
 	if (SITES.some((s) => s.sinceBaseline < 0))
 		DATA.metrics.push(["shrunk-bytes", "bytes"]);
+	DATA.metrics.push(["changed-bytes", "bytes"]);
+	// a comparison is about nothing else
+	if (DATA.baseline_name && DATA.metric === "live-bytes")
+		DATA.metric = "changed-bytes";
 }
 
 // The frames of a site, the caller of the allocation function first.
@@ -170,12 +188,13 @@ function framesOf(site) {
 
 // A program's own way to malloc (xmalloc, g_malloc0, zrealloc_usable, operator new) is in most of its stacks and tells nothing.
 const WRAPPER = /(malloc|calloc|realloc|memalign)|^operator new/i;
+const FREE_WRAPPER = /realloc|^operator delete|^[a-z0-9]{0,6}_?free$/i;
 
 // The frame that a row is named by: the first that is no such way. -1: no stack.
 function titleFrame(site) {
 	for (let i = site.places.length; i--;)
 		for (let f = placeFirst[site.places[i]]; f < placeFirst[site.places[i] + 1]; f++)
-			if (!WRAPPER.test(shortName(fnName[frameFn[f]])))
+			if (!(site.wrapper || WRAPPER).test(shortName(fnName[frameFn[f]])))
 				return f;
 	return site.places.length ? placeFirst[site.places[site.places.length - 1]] : -1;
 }
@@ -191,6 +210,24 @@ function siteTitle(site) {
 	const frame = titleFrame(site);
 
 	return frame < 0 ? "[no stack]" : shortName(fnName[frameFn[frame]]);
+}
+
+// ---- what was asked for beside
+
+const TAGS = (DATA.tags || []).map(([name, thread, entered]) => ({name: DATA.strings[name], thread: !!thread, entered}));
+
+// Where blocks were freed: as a site has, a stack, and figures.
+const FREE_SITES = (DATA.free_sites || []).map(([process, via, calls, size, end, places], index) =>
+	({index, process, via: DATA.strings[via], calls, size, end, places, wrapper: FREE_WRAPPER}));
+const FREES = (DATA.frees || []).map(([site, where, tid, thread, calls, size, cross]) =>
+	({site: SITES[site], where: FREE_SITES[where], tid, thread: thread < 0 ? "" : DATA.strings[thread], calls, size, cross}));
+const freesBySite = new Map();
+
+for (const f of FREES)
+	freesBySite.set(f.site, [...(freesBySite.get(f.site) || []), f]);
+
+function freesOf(site) {
+	return (freesBySite.get(site) || []).sort((a, b) => b.calls - a.calls);
 }
 
 // ---- processes

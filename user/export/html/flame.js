@@ -82,6 +82,7 @@ class FlamePicture {
 		this.hue = new Map(this.modules.map((m, i) => [m, hues[i % hues.length]]));
 		this.dark = dark;
 		this.colours = new Array(fnName.length);
+		this.changes = new Map();
 		this.paint = {ink: dark ? "#f1f3f5" : "#1b1f24", panel: colour("panel"), line: colour("panel"), hit: colour("hit"), hitInk: colour("hit-ink"),
 			dim: colour("dim"), dimInk: colour("quiet"), focus: colour("ink"), root: colour("root")};
 	}
@@ -105,6 +106,17 @@ class FlamePicture {
 			this.colours[fn] = this.moduleColour(fnModule[fn], (h & 7) - 3, (h >> 3 & 15) - 8);
 		}
 		return this.colours[fn];
+	}
+
+	// What grew is red, what shrank is blue; what did both is paler, down to grey. part: -1 to 1; shade: 0 to 3
+	changeColour(part, shade) {
+		const step = Number.isFinite(part) ? Math.round(Math.max(-1, Math.min(1, part)) * 8) : 0, key = step * 4 + shade;
+		const strength = Math.abs(step) / 8, hue = step < 0 ? 212 : 8;
+
+		if (!this.changes.has(key))
+			this.changes.set(key, this.dark ? `hsl(${hue} ${10 + 48 * strength}% ${31 + 8 * strength + shade * 1.4}%)` :
+				`hsl(${hue} ${8 + 78 * strength}% ${88 - 13 * strength - shade * 1.6}%)`);
+		return this.changes.get(key);
 	}
 
 	// ---- painting
@@ -157,7 +169,7 @@ class FlamePicture {
 			const hit = this.matches && fn >= 0 && this.matches[fn], dim = this.matches && !hit;
 
 			c.globalAlpha = depth < this.above ? 0.55 : 1;
-			c.fillStyle = hit ? this.paint.hit : dim ? this.paint.dim : this.colourOf(fn);
+			c.fillStyle = hit ? this.paint.hit : dim ? this.paint.dim : tree.net ? this.changeColour(tree.net[node] / tree.total[node], fn & 3) : this.colourOf(fn);
 			c.fillRect(x, y, Math.max(w - (w > 3 ? 1 : 0), 0.5), rowHeight - 1);
 			c.globalAlpha = 1;
 			if (w > 3 * this.charWidth) {

@@ -5,11 +5,22 @@ const flame = (() => {
 	const picture = new FlamePicture(byId("flame"), byId("flame-scroll"), byId("flame-space"));
 	const trees = new Map();
 	const state = {metric: DATA.metric, calleeFirst: false, search: ""};
-	let tree = null, whole = 0;
+	let tree = null, whole = 0, before = DATA.metric;
 
 	const redraw = oncePerFrame(() => tree && picture.draw());
 	const unit = () => DATA.metrics.find(([name]) => name === state.metric)[1];
 	const weightWords = (n) => MARK + (unit() === "bytes" ? bytes(n) : plural(n, unit().slice(0, -1)));
+
+	// Of a change: which way; what went both ways is told apart.
+	function nodeWeight(node) {
+		const total = tree.total[node];
+
+		if (!tree.net)
+			return weightWords(total);
+		const net = tree.net[node], up = (total + net) / 2, down = (total - net) / 2;
+
+		return MARK + signed(net, bytes) + (up && down ? ` (${signed(up, bytes)} and ${signed(-down, bytes)})` : "");
+	}
 
 	// ---- what is shown
 
@@ -26,10 +37,10 @@ const flame = (() => {
 
 	function show() {
 		tree = treeNow();
-		tree.weigh(WEIGHT[state.metric]);
+		tree.weigh(WEIGHT[state.metric], CHANGE[state.metric]);
 		whole = tree.total[0];
 		picture.show(tree);
-		byId("flame-title").textContent = "Flame graph of " + METRIC_WORDS[state.metric];
+		byId("flame-title").textContent = state.metric === "between" ? `Flame graph of the change, ${between.words()}` : "Flame graph of " + METRIC_WORDS[state.metric];
 		search();
 		zoomTo(0);
 	}
@@ -52,7 +63,7 @@ const flame = (() => {
 		const path = tree.path(picture.zoom), box = byId("flame-path");
 
 		if (!picture.zoom) {
-			box.replaceChildren(el("span", {class: "quiet"}, whole ? `${weightWords(whole)} in all` :
+			box.replaceChildren(el("span", {class: "quiet"}, whole ? `${nodeWeight(0)} in all` :
 				`Nothing to draw: no ${METRIC_WORDS[state.metric]}`));
 			return;
 		}
@@ -60,10 +71,20 @@ const flame = (() => {
 
 		box.replaceChildren(...(start ? ["… "] : []), ...path.slice(start).flatMap((node, i) => [i ? " › " : "",
 			el("button", {type: "button", class: "link name mono", onclick: () => zoomTo(node)}, picture.nameOf(node))]),
-			` ${weightWords(tree.total[picture.zoom])}, ${share(tree.total[picture.zoom], whole)}`);
+			` ${nodeWeight(picture.zoom)}, ${share(tree.total[picture.zoom], whole)}`);
 	}
 
+	// Of a change the colours mean something else.
 	function drawLegend() {
+		if (tree.net) {
+			byId("flame-legend").replaceChildren(...[[1, "holds more"], [-1, "holds less"], [0, "as much of both"]].map(([part, words]) => {
+				const swatch = el("i", {class: "swatch"});
+
+				swatch.style.background = picture.changeColour(part, 1);
+				return el("span", null, swatch, words);
+			}));
+			return;
+		}
 		byId("flame-legend").replaceChildren(...picture.modules.slice(0, 8).map((module) => {
 			const swatch = el("i", {class: "swatch"});
 
@@ -102,10 +123,10 @@ const flame = (() => {
 		const total = tree.total[node], frame = tree.frame[node], self = tree.self(node), lines = [];
 		const zoomed = picture.zoom && tree.depth[node] > tree.depth[picture.zoom];
 
-		lines.push(`${weightWords(total)}, ${share(total, whole)} of the whole` +
+		lines.push(`${nodeWeight(node)}, ${share(total, whole)} of ${tree.net ? "all change" : "the whole"}` +
 			(zoomed ? `, ${share(total, tree.total[picture.zoom])} of what is zoomed to` : ""));
 		if (self > 0)
-			lines.push(`${weightWords(self)} ${state.calleeFirst ? "with no further caller" : "allocated by itself"}`);
+			lines.push(`${tree.net ? "±" : ""}${weightWords(self)} ${state.calleeFirst ? "with no further caller" : "allocated by itself"}`);
 		if (frame >= 0) {
 			const places = sourceOf(frame);
 
@@ -167,7 +188,7 @@ const flame = (() => {
 		} else if (event.key === "Enter" || event.key === " ") {
 			zoomTo(picture.chosen);
 			choose(picture.zoom);
-		} else if (event.key === "Escape" || event.key === "Backspace") {
+		} else if (picture.zoom && (event.key === "Escape" || event.key === "Backspace")) {
 			zoomTo(event.key === "Escape" ? 0 : Math.max(tree.parent[picture.zoom], 0));
 			announce("zoomed to " + picture.nameOf(picture.zoom));
 		} else {
@@ -246,8 +267,31 @@ const flame = (() => {
 		choose(tree.leaf[i]);
 	}
 
+	// What changed in a stretch of time takes the graph's place, and goes with it; null: no longer.
+	function showChange(found) {
+		const select = byId("flame-metric"), option = [...select.options].find((o) => o.value === "between");
+
+		if (found && !option) {
+			DATA.metrics.push(["between", "bytes"]);
+			select.append(el("option", {value: "between"}, "change in the chosen time"));
+			before = state.metric;
+		}
+		if (!found && option) {
+			DATA.metrics.pop();
+			option.remove();
+		}
+		if (found)
+			state.metric = "between";
+		else if (state.metric === "between")
+			state.metric = before;
+		else if (!option)
+			return;
+		select.value = state.metric;
+		show();
+	}
+
 	return {
-		listen, show, showSite,
+		listen, show, showSite, showChange,
 		recolour() {
 			picture.colours = null;
 			redraw();

@@ -5,7 +5,7 @@ function targetName() {
 	const p = shownProcesses();
 
 	if (p.length === 1)
-		return processName(p[0]) + (p[0].ended ? " [ended]" : "");
+		return processName(p[0]) + (deathOf(p[0]) ? ` [ended by ${deathOf(p[0])}]` : p[0].ended ? " [ended]" : "");
 	return p.length ? `${exact(p.length)} processes` : "nothing traced";
 }
 
@@ -150,6 +150,9 @@ function conditionRows() {
 		row("Unseen at its start", p.unseen_ns ? duration(p.unseen_ns) : "");
 		row("Trend", p.verdict ? `${p.verdict}: ${p.why || ""}` : "");
 	}
+	row("Marks", DATA.marks ? `${exact(DATA.n_marks_seen)}, with figures of ${exact(DATA.n_marks_whole)}` +
+		(DATA.n_marks_seen > MARKS.length ? `; the newest ${exact(MARKS.length)} are here` : "") : "");
+	row("Left out", DATA.hidden ? `${plural(DATA.n_hidden_sites, "site")} by ${DATA.hidden}: these are in the totals alone` : "");
 	row("Baseline", !BASELINE ? "" : `changes count from ${DATA.baseline_name || duration(DATA.baseline_ns)}`);
 	row("Rows", DATA.by === "process" ? "" : `put together by ${DATA.by}`);
 	row("Estimated", estimateWords() && estimateWords() + "; ± is one standard error");
@@ -169,7 +172,7 @@ function conditionRows() {
 }
 
 function exactWords() {
-	return DATA.mode === "full" && !DATA.partial_sizes && !DATA.losses_total ? "Every allocation and free was counted. " : "";
+	return DATA.mode === "full" && !DATA.partial_sizes && !DATA.within && !DATA.losses_total ? "Every allocation and free was counted. " : "";
 }
 
 function drawConditions() {
@@ -178,6 +181,9 @@ function drawConditions() {
 	byId("conditions").replaceChildren(
 		"Traced ", el("b", null, duration(DATA.duration_ns)), ...attachWords(), ". Mode ", el("b", null, DATA.mode),
 		`, ${DATA.size} sizes${sizeWords()}. `,
+		...(DATA.within ? ["Only what was allocated within ", el("b", {class: "name mono"}, DATA.within), ". "] : []),
+		...(DATA.trigger ? ["Taken at ", el("b", {class: "name"}, DATA.trigger), ". "] : []),
+		DATA.hidden ? `${plural(DATA.n_hidden_sites, "site")} left out by ${DATA.hidden}. ` : "",
 		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : exactWords(),
 		DATA.older_ns ? `Leaks are blocks older than ${duration(DATA.older_ns)}. ` : "");
 	byId("conditions-list").replaceChildren(...conditionRows().flatMap(([name, text]) =>
@@ -199,24 +205,57 @@ function verdictChip(verdict) {
 	return verdict ? el("span", {class: "chip verdict-" + verdict.replace(/[^a-z]/g, "")}, verdict) : null;
 }
 
-function drawTop() {
+// below: words of a line each; a site's history is drawn over the timeline as long as its row is looked at.
+function topRow(s, value, part, kind, below, onclick) {
+	const dim = () => timeline.light(null), light = () => timeline.light(s);
+
+	return el("li", null, el("button", {type: "button", class: "top-row", onclick, onpointerenter: light, onpointerleave: dim, onfocus: light, onblur: dim},
+		el("span", {class: "top-line"}, el("span", {class: "name mono top-name"}, siteTitle(s)), verdictChip(s.verdict),
+			el("b", {class: "num" + (kind ? " " + kind : "")}, value), el("span", {class: "num quiet top-share"}, part[0])),
+		bar(part[1], kind), below.filter(Boolean).map((words) => el("span", {class: "quiet small name"}, words))));
+}
+
+const callerWords = (s) => ["", ...titleWays(s, 3).callers].join(" ← ").trim();
+// What gives no cause to ask needs no reason here: the table has it.
+const reasonWords = (s) => /^(leak|suspect|growing)$/.test(s.verdict) ? s.why : "";
+
+function drawHolders() {
 	const live = KNOWN.has("live_bytes"), weigh = live ? liveBytes : WEIGHT["alloc-bytes"];
 	const sites = SITES.filter((s) => isShown(s.process) && weigh(s) > 0);
 	const whole = sites.reduce((n, s) => n + weigh(s), 0);
 	const top = sites.sort((a, b) => weigh(b) - weigh(a)).slice(0, 6);
 
 	byId("top-title").textContent = !live ? "Who allocates" : DATA.older_ns ? `Who holds what is older than ${duration(DATA.older_ns)}` : "Who holds it";
+	byId("top-said").hidden = true;
 	byId("top").replaceChildren(...top.map((s) => {
 		const frame = titleFrame(s);
 
-		return el("li", null, el("button", {type: "button", class: "top-row", onclick: () => tables.reveal(s)},
-			el("span", {class: "top-line"}, el("span", {class: "name mono top-name"}, siteTitle(s)), verdictChip(s.verdict),
-				el("b", {class: "num"}, MARK + bytes(weigh(s))), el("span", {class: "num quiet top-share"}, share(weigh(s), whole))),
-			bar(weigh(s) / whole),
-			el("span", {class: "quiet small name"}, [frame < 0 ? "" : shortPath(sourceOf(frame)), live ? plural(liveBlocks(s), "block") : `${count(counter(s.c, "alloc_calls"))} calls`,
-				live && KNOWN.has("free_calls") ? `${percent(counter(s.c, "free_calls"), counter(s.c, "alloc_calls"))} freed` : ""]
-				.concat(["", ...titleWays(s, 3).callers].join(" ← ").trim()).filter(Boolean).join(" · "))));
+		return topRow(s, MARK + bytes(weigh(s)), [share(weigh(s), whole), weigh(s) / whole], "", [reasonWords(s),
+			[frame < 0 ? "" : shortPath(sourceOf(frame)), live ? plural(liveBlocks(s), "block") : `${count(counter(s.c, "alloc_calls"))} calls`,
+				live && KNOWN.has("free_calls") ? `${percent(counter(s.c, "free_calls"), counter(s.c, "alloc_calls"))} freed` : "", callerWords(s)].filter(Boolean).join(" · ")],
+		() => tables.reveal(s));
 	}));
 	if (!top.length)
 		byId("top").append(el("li", {class: "quiet"}, live ? "Nothing allocated while traced is live." : "Nothing was allocated while traced."));
+}
+
+// Through the lens of a stretch of time: who made the change.
+function drawChangers() {
+	const {rows, up, down} = between.found;
+
+	byId("top-title").textContent = between.title();
+	byId("top-said").hidden = false;
+	byId("top-said").textContent = between.told();
+	byId("top").replaceChildren(...rows.slice(0, 6).map((r) => topRow(r.site, MARK + signed(r.change, bytes),
+		[share(Math.abs(r.change), up + down), Math.abs(r.change) / (up + down)], r.change < 0 ? "down" : "up",
+		[`from ${MARK}${bytes(r.before)} to ${MARK}${bytes(r.after)}`, [titleFrame(r.site) < 0 ? "" : shortPath(sourceOf(titleFrame(r.site))), callerWords(r.site)].filter(Boolean).join(" · ")],
+		() => tables.revealChange(r))));
+}
+
+function drawTop() {
+	timeline.light(null);
+	if (between.found)
+		drawChangers();
+	else
+		drawHolders();
 }

@@ -6,14 +6,14 @@ const PAGE_ROWS = 25;
 
 // spec: {
 //	name, rows(): all that may be shown, filter(matches): a test of a row, empty: words,
-//	columns: [{label, title, of(row): what it sorts by, show(row): text or elements, kind: "num" or "text", wide}],
-//	sort: index of the column at first, detail(row): element, or nothing to unfold
+//	columns: [{label, title, of(row): what it sorts by, show(row): text or elements, kind: "num" or "text", wide, class}],
+//	sort: index of the column at first, down: which way, if not as usual for it, detail(row): element, or nothing to unfold
 // }
 class Table {
 	constructor(spec) {
 		this.spec = spec;
 		this.sort = spec.sort || 0;
-		this.down = this.isNumber(this.sort);
+		this.down = spec.down ?? this.isNumber(this.sort);
 		this.page = 0;
 		this.open = new Set();
 		this.text = "";
@@ -117,7 +117,7 @@ class Table {
 			line.append(el("td", {role: "cell", class: "fold"}, el("button", {type: "button", class: "folder", "aria-expanded": String(open),
 				"aria-label": `Details of ${this.spec.title(row)}`})));
 		for (const column of this.spec.columns)
-			line.append(el("td", {role: "cell", class: (column.kind === "text" ? "text" : "num") + (column.wide ? " wide" : ""), "data-label": column.label},
+			line.append(el("td", {role: "cell", class: (column.kind === "text" ? "text" : "num") + (column.wide ? " wide" : column.class ? " " + column.class : ""), "data-label": column.label},
 				column.show(row)));
 		return open ? [line, this.detailLine(row)] : [line];
 	}

@@ -3,111 +3,11 @@
 
 const tables = (() => {
 	const several = PROCESSES.length > 1;
+	const {figure, errorOf, processCell, processColumn, siteColumn, verdictColumn} = sites;
 	const of = (name) => (s) => counter(s.c, name);
 	const has = (...names) => names.every((name) => KNOWN.has(name));
 	const quotient = (a, b) => b ? a / b : null;
-	let all = [], tabs = [], now = 0;
-
-	// ---- parts of rows
-
-	function figure(text, error, n) {
-		return DATA.estimated && error !== undefined ? [MARK + text, el("span", {class: "quiet small"}, ` ±${n ? percent(error, n) : "0%"}`)] :
-			MARK + text;
-	}
-
-	// [alloc_calls, alloc_bytes, live_blocks, live_bytes]
-	const errorOf = (s, i) => s.error && !DATA.older_ns ? s.error[i] : undefined;
-
-	function siteCell(s) {
-		const first = titleFrame(s), {through, callers} = titleWays(s, 4);
-
-		return el("div", {class: "site"},
-			el("span", {class: "site-name"}, el("span", {class: "name mono"}, siteTitle(s)), " ",
-				el("span", {class: "quiet small name"}, [first < 0 ? "" : whereShort(first), through.length ? "via " + through.join(" → ") : ""].filter(Boolean).join("  "))),
-			el("div", {class: "callers quiet small name"}, callers.length ? "← " + callers.join(" ← ") : s.via));
-	}
-
-	function processCell(p) {
-		return el("span", {class: "name process-cell"}, processName(PROCESSES[p]), PROCESSES[p].ended ? el("span", {class: "quiet small"}, " ended") : null);
-	}
-
-	const processColumn = {label: "Process", kind: "text", of: (s) => processName(PROCESSES[s.process]), show: (s) => processCell(s.process)};
-	const siteColumn = {label: "Site", kind: "text", wide: true, of: (s) => siteTitle(s), show: siteCell};
-	const verdictColumn = {label: "Verdict", kind: "text", title: "Where its live bytes are going", of: (s) => s.verdict || null, show: (s) => verdictChip(s.verdict) || ""};
-
-	// ---- what unfolds under a site
-
-	function frameRows(s) {
-		return framesOf(s).map((f) => el("tr", null,
-			el("td", {class: "name mono"}, fnName[frameFn[f]], frameInlined[f] ? el("span", {class: "quiet"}, " inlined") : null),
-			el("td", {class: "quiet name"}, sourceOf(f)), el("td", {class: "quiet name mono"}, basename(moduleOf(f)))));
-	}
-
-	function facts(s) {
-		const c = (name) => counter(s.c, name), list = [];
-		const add = (name, text) => list.push(el("div", null, el("span", {class: "quiet"}, name), " ", text));
-
-		add("through", el("span", {class: "mono name"}, s.via));
-		if (several)
-			add("in", processCell(s.process));
-		if (s.tid)
-			add("thread", el("span", {class: "name"}, `${s.thread || ""} (${s.tid})`.trim()));
-		if (has("live_bytes"))
-			add("live", `${MARK}${bytes(c("live_bytes"))} in ${plural(c("live_blocks"), "block")}` + (s.oldest ? `, the oldest ${duration(s.oldest)}` : ""));
-		if (has("peak_bytes"))
-			add("at the peak", MARK + bytes(s.atPeak));
-		add("allocated", `${MARK}${bytes(c("alloc_bytes"))} in ${plural(c("alloc_calls"), "call")}, ${rate(c("alloc_calls"), DATA.duration_ns)}`);
-		if (has("free_calls"))
-			add("freed", `${percent(c("free_calls"), c("alloc_calls"))}` + (c("free_calls") && s.lifetimeSum ?
-				`, after ${duration(s.lifetimeSum / c("free_calls"))} on average` : "") +
-				(s.crossFrees ? `, ${exact(s.crossFrees)} by other threads` : ""));
-		if (has("temp_calls") && c("temp_calls"))
-			add("temporary", percent(c("temp_calls"), c("alloc_calls")));
-		add("sizes", s.minSize === s.maxSize ? bytes(s.minSize) : `${bytes(s.minSize)} to ${bytes(s.maxSize)}`);
-		add("seen", s.first === s.last ? `at ${duration(s.first)}` : `from ${duration(s.first)} to ${duration(s.last)}`);
-		if (c("realloc_calls"))
-			add("reallocations", exact(c("realloc_calls")));
-		if (c("failed_calls"))
-			add("failed", exact(c("failed_calls")));
-		return list;
-	}
-
-	function siteDetail(s) {
-		const early = s.end ? `… not walked further: ${DATA.ends[s.end][0]}` : "";
-
-		return el("div", {class: "unfolded"},
-			s.why ? el("p", {class: "why"}, verdictChip(s.verdict), " ", s.why) : null,
-			el("div", {class: "facts"}, facts(s)),
-			s.history && s.history.length > 2 ? sparkline(s.history) : null,
-			el("table", {class: "stack", "aria-label": `Call stack of ${siteTitle(s)}`}, el("tbody", null, s.places.length ? frameRows(s) :
-				el("tr", null, el("td", {class: "quiet"}, "[no stack]")))),
-			early ? el("p", {class: "quiet"}, early) : null,
-			el("button", {type: "button", onclick: () => flame.showSite(s)}, "Show in the flame graph"));
-	}
-
-	function sparkline(history) {
-		const w = 240, h = 36, end = history[history.length - 2] || 1;
-		let max = 1, d = "";
-
-		for (let i = 1; i < history.length; i += 2)
-			max = Math.max(max, history[i]);
-		for (let i = 0; i < history.length; i += 2)
-			d += `${i ? "L" : "M"}${(history[i] / end * w).toFixed(1)},${(h - 2 - history[i + 1] / max * (h - 4)).toFixed(1)}`;
-		return el("div", {class: "spark"}, svg("svg", {width: w, height: h, role: "img", "aria-label": `live bytes over time, up to ${bytes(max)}`},
-			svg("path", {class: "line-live", d})), el("span", {class: "quiet small"}, `live, up to ${bytes(max)}`));
-	}
-
-	// ---- filters
-
-	function siteFilter(matches) {
-		const places = matchPlaces(matches), comms = PROCESSES.map((p) => several && matches(processName(p))), vias = new Map();
-
-		return (s) => {
-			if (!vias.has(s.via))
-				vias.set(s.via, matches(s.via));
-			return vias.get(s.via) || comms[s.process] || (s.verdict && matches(s.verdict)) || (s.thread && matches(s.thread)) || s.places.some((p) => places[p]);
-		};
-	}
+	let all = [], tabs = [], now = 0, changed = -1;
 
 	// ---- the tables
 
@@ -115,7 +15,7 @@ const tables = (() => {
 
 	function siteTable(name, weight, columns, empty, also) {
 		return {name, empty, columns: [...columns, ...(several ? [processColumn] : []), siteColumn], rows: sitesWith(weight, also),
-			filter: siteFilter, detail: siteDetail, title: siteTitle, sort: 0};
+			filter: sites.filter, detail: sites.detail, title: siteTitle, sort: 0};
 	}
 
 	function shareColumn(weight, also) {
@@ -200,7 +100,7 @@ const tables = (() => {
 			["started", p.wall_started_ms && wallTime(p.wall_started_ms)],
 			[`since ${BASELINE}`, p.since_baseline_bytes !== undefined && signed(p.since_baseline_bytes, bytes)],
 			["attached", p.age_at_attach_ns ? `${duration(p.age_at_attach_ns)} after its start: older blocks are unseen` : "from its first instruction"],
-			["unseen at its start", p.unseen_ns && duration(p.unseen_ns)], ["RSS when attached", bytes(p.rss_at_attach_bytes)],
+			["ended by", deathOf(p)], ["unseen at its start", p.unseen_ns && duration(p.unseen_ns)], ["RSS when attached", bytes(p.rss_at_attach_bytes)],
 			["blocks lost", p.lost_blocks && exact(p.lost_blocks)], ["stacks lost", p.lost_stacks && exact(p.lost_stacks)]];
 
 		return el("div", {class: "unfolded"}, p.why ? el("p", {class: "why"}, verdictChip(p.verdict), " ", p.why) : null,
@@ -224,7 +124,7 @@ const tables = (() => {
 			{label: "Attached", title: "How long after its start", of: (p) => p.age_at_attach_ns, show: (p) => p.age_at_attach_ns ? duration(p.age_at_attach_ns) : "start"},
 			...(PROCESSES.some((p) => p.verdict) ? [verdictColumn] : []),
 			{label: "Process", kind: "text", wide: true, of: (p) => p.comm, show: (p) => el("span", {class: "name"}, processName(p),
-				p.ended ? el("span", {class: "quiet small"}, " ended") : null, p.unit ? el("span", {class: "quiet small"}, " " + p.unit) : null)},
+				deathOf(p) ? el("span", {class: "warn small"}, ` ${deathOf(p)}`) : p.ended ? el("span", {class: "quiet small"}, " ended") : null, p.unit ? el("span", {class: "quiet small"}, " " + p.unit) : null)},
 		];
 
 		return {name: "Processes", columns, rows: shownProcesses, sort: 0, empty: "No process was traced.", detail: processDetail, title: processName,
@@ -232,14 +132,16 @@ const tables = (() => {
 	}
 
 	function specs() {
-		const sites = DATA.growth ? [growth("Resident", (s) => s.via === "page_fault", "No page fault while traced."),
+		const bySite = DATA.growth ? [growth("Resident", (s) => s.via === "page_fault", "No page fault while traced."),
 			growth("Mapped", (s) => s.via !== "page_fault", "Neither brk nor mmap added memory while traced.")] :
 			[...(has("live_bytes") ? [leaks()] : []), allocations()];
 
-		return [...sites, ...(PROCESSES.some((p) => p.threads.length) ? [threads()] : []), processes()];
+		return [...bySite, ...(PROCESSES.some((p) => p.threads.length) ? [threads()] : []), processes(), ...askedTables()];
 	}
 
-	// ---- tabs
+	// ---- tabs: those of what was chosen on the timeline are there as long as it is
+
+	const visible = () => [...byId("tabs").children].filter((tab) => !tab.hidden);
 
 	function choose(i, focus) {
 		now = i;
@@ -253,11 +155,12 @@ const tables = (() => {
 	}
 
 	function tabKey(event) {
-		const to = {ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: tabs.length - 1}[event.key];
+		const list = visible(), at = list.indexOf(tabs[now]);
+		const to = {ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: list.length - 1}[event.key];
 
 		if (to === undefined)
 			return;
-		choose((to + tabs.length) % tabs.length, true);
+		choose(tabs.indexOf(list[(to + list.length) % list.length]), true);
 		event.preventDefault();
 	}
 
@@ -265,29 +168,51 @@ const tables = (() => {
 		all = specs().map((spec) => new Table(spec));
 		tabs = all.map((table, i) => el("button", {type: "button", role: "tab", id: "tab-" + i, "aria-controls": "panel-" + i, onclick: () => choose(i),
 			onkeydown: tabKey}, table.spec.name, el("span", {class: "tab-count"})));
-		byId("tabs").replaceChildren(...tabs);
+		changed = all.findIndex((table) => table.spec.forChange);
+		byId("tabs").replaceChildren(...tabs.filter((tab, i) => i === changed), ...tabs.filter((tab, i) => i !== changed));
 		byId("tab-panels").replaceChildren(...all.map((table, i) => el("div", {role: "tabpanel", id: "panel-" + i, "aria-labelledby": "tab-" + i}, table.element)));
+		if (changed >= 0)
+			tabs[changed].hidden = true;
 		choose(0);
+	}
+
+	function refresh(i) {
+		for (const column of all[i].spec.columns)
+			if (column.refresh)
+				column.refresh();
+		all[i].show();
+		tabs[i].querySelector(".tab-count").textContent = count(all[i].all.length);
 	}
 
 	return {
 		build,
 		show() {
-			all.forEach((table, i) => {
-				for (const column of table.spec.columns)
-					if (column.refresh)
-						column.refresh();
-				table.show();
-				tabs[i].querySelector(".tab-count").textContent = count(table.all.length);
-			});
+			all.forEach((table, i) => refresh(i));
+		},
+		// what between.js found; null: nothing is chosen any more
+		showChange(found) {
+			if (changed < 0)
+				return;
+			tabs[changed].hidden = !found;
+			refresh(changed);
+			if (found)
+				choose(changed);
+			else if (now === changed)
+				choose(0);
 		},
 		reveal(site) {
-			const i = all.findIndex((table) => table.spec.detail === siteDetail && table.all.includes(site));
+			const shows = (table) => table.spec.detail === sites.detail && table.all.includes(site);
+			const i = shows(all[now]) ? now : all.findIndex(shows);
 
 			if (i < 0)
 				return;
 			choose(i);
 			all[i].reveal(site);
+		},
+		// a row of the table of changes
+		revealChange(row) {
+			choose(changed);
+			all[changed].reveal(row);
 		},
 	};
 })();

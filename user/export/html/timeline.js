@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 // Owns the timeline: live bytes and RSS above, allocations a second below. A stretch of it can be selected, with the mouse
-// or with shift and the arrows; what changed in it is told, by site too where sites have a history.
+// with shift and the arrows, or by typing two moments: between.js says what changed in it. Moments that have a name are
+// drawn with it: the peak and the baseline on the line, marks and what made this snapshot be taken in a lane above.
 
 const timeline = (() => {
-	const HEIGHT = 210, RATE_HEIGHT = 58, GAP = 22, LEFT = 64, RIGHT = 12, TOP = 8, AXIS = 20, GRID_POINTS = 500;
+	const HEIGHT = 210, RATE_HEIGHT = 58, GAP = 22, LEFT = 64, RIGHT = 12, TOP = 8, AXIS = 20, GRID_POINTS = 500, NEAR = 6, LABEL_CHARS = 44;
 	const FIELDS = ["t", "live", "blocks", "calls", "rss"];
-	let points = [], picture = null, cursor = -1, selection = null;
+	let points = [], picture = null, named = [];
+	let cursor = -1;	// a moment; below 0: none
+	let anchor = -1;	// where a selection began that the keyboard or the mouse goes on with
+	let lit = null;		// a site whose history is drawn, too
 
 	// ---- data
 
@@ -112,20 +116,57 @@ const timeline = (() => {
 		}
 	}
 
-	// Moments worth a line: the peak, and what changes are counted from.
-	function marks(g, y) {
-		const p = shownProcesses(), list = [];
+	// ---- moments with a name: on the line, or in a lane above it
 
-		if (p.length === 1 && KNOWN.has("peak_bytes") && p[0].peak_at_ns)
-			list.push(["peak", p[0].peak_at_ns, p[0].totals[COUNTER.peak_bytes]]);
-		if (BASELINE && !DATA.baseline_name && KNOWN.has("live_bytes"))
-			list.push(["baseline", DATA.baseline_ns, points[nearest(DATA.baseline_ns)].live]);
-		for (const [name, t, live] of list) {
-			const x = xOf(t), top = y(Math.min(live, picture.max)), left = x < LEFT + 60;
-			const label = svg("text", {class: "tick", x: x + (left ? 6 : -6), y: Math.max(top - 6, TOP + 8), "text-anchor": left ? "start" : "end"});
+	// Each gets a label where there is room for one, in three rows; where there is none, its tick tells that something is there.
+	function layLane(list) {
+		const order = {trigger: 0, death: 1, mark: 2}, taken = [[], [], []];
+		const lane = list.filter((e) => order[e.kind] !== undefined).map((e) => ({...e, x: xOf(e.t), row: -1}));
+
+		for (const e of [...lane].sort((p, q) => order[p.kind] - order[q.kind] || p.t - q.t)) {
+			e.text = e.name.length > LABEL_CHARS ? e.name.slice(0, LABEL_CHARS - 1) + "…" : e.name;
+			const width = e.text.length * 6.2 + 12;
+
+			for (const left of [false, true]) {
+				const from = left ? e.x - width : e.x, to = from + width;
+
+				if (e.row >= 0 || from < LEFT - 40 || to > picture.width)
+					continue;
+				e.row = taken.findIndex((row) => row.every(([p, q]) => to <= p || from >= q));
+				e.left = left;
+				if (e.row >= 0)
+					taken[e.row].push([from, to]);
+			}
+		}
+		return {lane, rows: lane.length ? Math.max(1, taken.filter((row) => row.length).length) : 0};
+	}
+
+	function drawLane(g, lane) {
+		const rowY = (e) => picture.top - 7 - 15 * e.row;
+
+		for (const e of lane) {
+			// hundreds of lines would hide what they are about
+			if (lane.length <= 60)
+				g.append(svg("line", {class: "event-line " + e.kind, x1: e.x, x2: e.x, y1: e.row < 0 ? picture.top - 6 : rowY(e), y2: picture.top + HEIGHT}));
+			g.append(svg("path", {class: "event-flag " + e.kind, d: `M${e.x - 3.5},${picture.top - 6}h7l-3.5,6z`}));
+		}
+		for (const e of lane.filter(({row}) => row >= 0)) {
+			const label = svg("text", {class: "event-name " + e.kind, x: e.x + (e.left ? -6 : 6), y: rowY(e), "text-anchor": e.left ? "end" : "start"});
+
+			label.textContent = e.text;
+			g.append(label);
+		}
+	}
+
+	function drawDots(g, list, y) {
+		for (const {kind, t, live, name} of list) {
+			if (kind !== "peak" && kind !== "baseline")
+				continue;
+			const x = xOf(t), top = y(Math.min(live === null ? points[nearest(t)].live : live, picture.max)), left = x < LEFT + 60;
+			const label = svg("text", {class: "tick", x: x + (left ? 6 : -6), y: Math.max(top - 6, picture.top + 8), "text-anchor": left ? "start" : "end"});
 
 			label.textContent = name;
-			g.append(svg("line", {class: "mark-line", x1: x, x2: x, y1: top, y2: TOP + HEIGHT}), svg("circle", {class: "mark-dot", cx: x, cy: top, r: 3}), label);
+			g.append(svg("line", {class: "mark-line", x1: x, x2: x, y1: top, y2: picture.top + HEIGHT}), svg("circle", {class: "mark-dot", cx: x, cy: top, r: 3}), label);
 		}
 	}
 
@@ -139,16 +180,18 @@ const timeline = (() => {
 			return;
 		}
 		picture = {width: Math.max(280, box.clientWidth), end: Math.max(DATA.duration_ns, points[points.length - 1].t)};
+		named = events();
+		const {lane, rows} = layLane(named);
 		const peak = shownProcesses().length === 1 && live ? shownProcesses()[0].totals[COUNTER.peak_bytes] : 0;
 		const max = Math.max(peak, ...points.map((p) => Math.max(live ? p.live : 0, p.rss))) || 1;
 		const maxRate = Math.max(...points.map((p) => p.rate)) || 1;
-		const rateTop = TOP + HEIGHT + GAP;
-		const y = (v) => TOP + HEIGHT * (1 - v / max), yRate = (v) => rateTop + RATE_HEIGHT * (1 - v / maxRate);
+		const top = TOP + rows * 15, rateTop = top + HEIGHT + GAP;
+		const y = (v) => top + HEIGHT * (1 - v / max), yRate = (v) => rateTop + RATE_HEIGHT * (1 - v / maxRate);
 		const height = rateTop + RATE_HEIGHT + AXIS;
 		const g = svg("svg", {width: picture.width, height, viewBox: `0 0 ${picture.width} ${height}`, tabindex: 0, role: "application",
 			"aria-roledescription": "timeline", "aria-label": describe()});
 
-		Object.assign(picture, {max, height, bottom: rateTop + RATE_HEIGHT});
+		Object.assign(picture, {max, top, height, y, bottom: rateTop + RATE_HEIGHT});
 		axis(g, ticks(max, 1024), y, bytes);
 		axis(g, [0, maxRate], yRate, (v) => v ? count(Math.round(v)) + "/s" : "0");
 		for (const t of timeTicks(picture.end)) {
@@ -158,14 +201,20 @@ const timeline = (() => {
 			if (xOf(t) < picture.width - RIGHT - 8 || !t)
 				g.append(label);
 		}
+		drawLane(g, lane);
 		if (points.some((p) => p.rss))
 			g.append(svg("path", {class: "line-rss", d: path((p) => p.rss, y)}));
 		if (live)
 			g.append(svg("path", {class: "area-live", d: path((p) => p.live, y, true)}), svg("path", {class: "line-live", d: path((p) => p.live, y)}));
 		g.append(svg("path", {class: "area-rate", d: path((p) => p.rate, yRate, true)}), svg("path", {class: "line-rate", d: path((p) => p.rate, yRate)}));
-		marks(g, y);
-		picture.chosen = g.appendChild(svg("rect", {class: "chosen", y: TOP, height: picture.bottom - TOP, visibility: "hidden"}));
-		picture.hair = g.appendChild(svg("line", {class: "hair", y1: TOP, y2: picture.bottom, visibility: "hidden"}));
+		picture.site = g.appendChild(svg("path", {class: "line-site"}));
+		drawDots(g, named, y);
+		// what is not chosen is behind a veil
+		const veil = () => g.appendChild(svg("rect", {class: "veil", y: top, height: picture.bottom - top, visibility: "hidden"}));
+		const edge = () => g.appendChild(svg("line", {class: "edge", y1: top, y2: picture.bottom, visibility: "hidden"}));
+
+		Object.assign(picture, {veils: [veil(), veil()], edges: [edge(), edge()]});
+		picture.hair = g.appendChild(svg("line", {class: "hair", y1: top, y2: picture.bottom, visibility: "hidden"}));
 		listen(g);
 		box.replaceChildren(g);
 		byId("timeline-legend").replaceChildren(...[live && ["live", "live"], ["rss", "RSS"], ["rate", "allocations a second"]].filter(Boolean)
@@ -177,7 +226,8 @@ const timeline = (() => {
 		const a = points[0], b = points[points.length - 1];
 
 		return `Timeline of ${duration(b.t)}: ` + (KNOWN.has("live_bytes") ? `live from ${bytes(a.live)} to ${bytes(b.live)}, ` : "") +
-			`RSS from ${bytes(a.rss)} to ${bytes(b.rss)}. Arrows walk, shift and arrows select.`;
+			`RSS from ${bytes(a.rss)} to ${bytes(b.rss)}` + (named.length ? `, ${plural(named.length, "named moment")}` : "") +
+			". Arrows walk, shift and arrows select.";
 	}
 
 	// ---- cursor and selection
@@ -196,28 +246,43 @@ const timeline = (() => {
 		return low && t - points[low - 1].t < points[low].t - t ? low - 1 : low;
 	}
 
+	const place = (line, x) => ["x1", "x2"].forEach((side) => line.setAttribute(side, x));
+
 	function mark() {
+		const {stretch} = between;
+
 		if (!picture)
 			return;
 		picture.hair.setAttribute("visibility", cursor >= 0 ? "visible" : "hidden");
-		if (cursor >= 0) {
-			picture.hair.setAttribute("x1", xOf(points[cursor].t));
-			picture.hair.setAttribute("x2", xOf(points[cursor].t));
-		}
-		picture.chosen.setAttribute("visibility", selection ? "visible" : "hidden");
-		if (selection) {
-			const [a, b] = ordered();
+		place(picture.hair, xOf(Math.max(cursor, 0)));
+		for (const part of [...picture.veils, ...picture.edges])
+			part.setAttribute("visibility", stretch ? "visible" : "hidden");
+		if (stretch) {
+			const from = xOf(stretch.from), to = xOf(stretch.to);
 
-			picture.chosen.setAttribute("x", xOf(points[a].t));
-			picture.chosen.setAttribute("width", Math.max(1, xOf(points[b].t) - xOf(points[a].t)));
+			place(picture.edges[0], from);
+			place(picture.edges[1], to);
+			[[LEFT, from], [to, picture.width - RIGHT]].forEach(([x, end], i) => {
+				picture.veils[i].setAttribute("x", x);
+				picture.veils[i].setAttribute("width", Math.max(0, end - x));
+			});
 		}
+		let d = "";
+
+		for (let i = 0; lit && i < lit.history.length; i += 2)
+			d += `${i ? "L" : "M"}${xOf(lit.history[i]).toFixed(1)},${picture.y(Math.min(lit.history[i + 1], picture.max)).toFixed(1)}`;
+		picture.site.setAttribute("d", d);
 	}
-
-	const ordered = () => selection[0] < selection[1] ? selection : [selection[1], selection[0]];
 
 	function pointWords(p) {
 		return `${duration(p.t)}: ` + (KNOWN.has("live_bytes") ? `live ${MARK}${bytes(p.live)} in ${plural(p.blocks, "block")}, ` : "") +
 			`RSS ${bytes(p.rss)}, ${count(Math.round(p.rate))} allocations a second`;
+	}
+
+	function cursorWords() {
+		const here = named.filter((e) => Math.abs(xOf(e.t) - xOf(cursor)) <= NEAR).map((e) => e.name);
+
+		return pointWords({...points[nearest(cursor)], t: cursor}) + (here.length ? `; ${here.slice(0, 4).join(", ")}${here.length > 4 ? ` and ${here.length - 4} more` : ""}` : "");
 	}
 
 	function changeWords(a, b) {
@@ -229,72 +294,75 @@ const timeline = (() => {
 			`RSS ${signed(b.rss - a.rss, bytes)}, ${plural(b.calls - a.calls, "allocation")} (${rate(b.calls - a.calls, ns)})`;
 	}
 
-	// A site's live bytes at a moment: what its history said last.
-	function liveAt(history, t) {
-		let live = 0;
-
-		for (let i = 0; i < history.length && history[i] <= t; i += 2)
-			live = history[i + 1];
-		return live;
-	}
-
-	function growers(from, to) {
-		return SITES.filter((s) => s.history && isShown(s.process))
-			.map((s) => ({s, grew: liveAt(s.history, to) - liveAt(s.history, from)}))
-			.filter((g) => g.grew).sort((a, b) => Math.abs(b.grew) - Math.abs(a.grew)).slice(0, 5);
-	}
-
 	function tell() {
-		const said = byId("timeline-said");
+		const {stretch} = between;
 
-		if (selection && selection[0] !== selection[1]) {
-			const [a, b] = ordered(), words = changeWords(points[a], points[b]), grew = growers(points[a].t, points[b].t);
+		if (stretch) {
+			const words = changeWords({...points[nearest(stretch.from)], t: stretch.from}, {...points[nearest(stretch.to)], t: stretch.to});
 
-			said.replaceChildren(el("b", null, words), " ", el("button", {type: "button", class: "link", onclick: clear}, "clear"),
-				...(grew.length ? [el("ul", {class: "plain"}, grew.map((g) => el("li", null,
-					el("button", {type: "button", class: "link name mono", onclick: () => tables.reveal(g.s)}, siteTitle(g.s)),
-					" " + signed(g.grew, bytes))))] : []));
+			byId("timeline-said").replaceChildren(el("b", null, words));
 			return words;
 		}
-		const words = cursor >= 0 ? pointWords(points[cursor]) : "";
+		const words = cursor >= 0 ? cursorWords() : "";
 
-		said.replaceChildren(words || el("span", {class: "quiet"}, points.length > 1 ? "Drag to see what changed in a stretch of time." : ""));
+		byId("timeline-said").replaceChildren(words || el("span", {class: "quiet"}, points.length > 1 ?
+			"Drag over a stretch of time, or name two moments: the page then shows what changed between them." : ""));
 		return words;
 	}
 
-	function clear() {
-		selection = null;
-		mark();
-		tell();
+	// ---- choosing
+
+	// The last point is the end: what is there then is known to the byte.
+	const momentOf = (i) => i === points.length - 1 ? picture.end : points[i].t;
+
+	// A moment with a name, if it is near; else a point.
+	function snap(x) {
+		const close = named.reduce((best, e) => Math.abs(xOf(e.t) - x) < Math.abs(best - x) ? xOf(e.t) : best, Infinity);
+		const event = Math.abs(close - x) <= NEAR && named.find((e) => xOf(e.t) === close);
+
+		return event ? event.t : momentOf(nearest(tOf(x)));
+	}
+
+	// The edge of what is chosen that is under the mouse: 0, 1, or -1.
+	function edgeAt(x) {
+		const {stretch} = between;
+
+		return stretch ? [stretch.from, stretch.to].findIndex((t) => Math.abs(xOf(t) - x) <= NEAR) : -1;
 	}
 
 	function listen(g) {
-		const at = (event) => nearest(tOf(event.clientX - g.getBoundingClientRect().left));
+		const at = (event) => event.clientX - g.getBoundingClientRect().left;
 		let dragging = false;
 
 		g.addEventListener("pointerdown", (event) => {
 			if (event.button)
 				return;
+			const edge = edgeAt(at(event)), {stretch} = between;
+
 			dragging = true;
 			g.setPointerCapture(event.pointerId);
-			selection = [at(event), at(event)];
-			cursor = selection[0];
-			mark();
+			cursor = snap(at(event));
+			anchor = edge < 0 ? cursor : edge ? stretch.from : stretch.to;
+			between.choose(anchor, cursor, true);
 		});
 		g.addEventListener("pointermove", (event) => {
-			cursor = at(event);
+			cursor = snap(at(event));
+			g.style.cursor = dragging || edgeAt(at(event)) >= 0 ? "ew-resize" : "";
 			if (dragging)
-				selection[1] = cursor;
+				between.choose(anchor, cursor, true);
 			mark();
-			tell();
+			if (!between.stretch)
+				tell();
 		});
-		g.addEventListener("pointerup", () => {
+		// where it ends may not have been told before
+		const end = (moment) => {
+			if (dragging)
+				between.choose(anchor, moment, false);
 			dragging = false;
-			if (selection && selection[0] === selection[1])
-				selection = null;
-			mark();
-			tell();
-		});
+		};
+
+		g.addEventListener("pointerup", (event) => end(snap(at(event))));
+		g.addEventListener("pointercancel", () => end(cursor));
 		g.addEventListener("pointerleave", () => {
 			if (dragging)
 				return;
@@ -302,35 +370,111 @@ const timeline = (() => {
 			mark();
 			tell();
 		});
-		g.addEventListener("keydown", (event) => {
-			const step = {ArrowLeft: -1, ArrowRight: 1, Home: -points.length, End: points.length,
-				PageUp: -Math.ceil(points.length / 10), PageDown: Math.ceil(points.length / 10)}[event.key];
+		g.addEventListener("keydown", keydown);
+	}
 
-			if (event.key === "Escape") {
-				cursor = -1;
-				clear();
-			} else if (step) {
-				const from = Math.max(cursor, 0);
+	function keydown(event) {
+		const step = {ArrowLeft: -1, ArrowRight: 1, Home: -points.length, End: points.length,
+			PageUp: -Math.ceil(points.length / 10), PageDown: Math.ceil(points.length / 10)}[event.key];
 
-				cursor = Math.max(0, Math.min(points.length - 1, cursor < 0 && !event.shiftKey ? 0 : from + step));
-				selection = event.shiftKey ? [selection ? selection[0] : from, cursor] : null;
-				mark();
-				announce(tell());
-			} else {
-				return;
+		if (!step)
+			return;
+		const from = Math.max(cursor, 0);
+
+		cursor = momentOf(Math.max(0, Math.min(points.length - 1, cursor < 0 && !event.shiftKey ? 0 : nearest(from) + step)));
+		if (!event.shiftKey) {
+			anchor = -1;
+			between.clear();
+		} else {
+			anchor = between.stretch && anchor >= 0 ? anchor : from;
+			between.choose(anchor, cursor, false);
+		}
+		mark();
+		announce(tell() + (between.found && between.found.rows.length ? `. ${between.title()}: ${siteTitle(between.found.rows[0].site)}, ` +
+			signed(between.found.rows[0].change, bytes) : ""));
+		event.preventDefault();
+	}
+
+	// ---- by hand
+
+	// The stretch of a tenth of the trace in which live bytes rose most; null: they never did.
+	function largestRise() {
+		const most = picture.end / 10, lows = [];	// points that none after them is lower than, within the stretch
+		let first = 0, best = null, rise = 0;
+
+		points.forEach((p, to) => {
+			// the point before is always near enough
+			while (first < lows.length - 1 && p.t - points[lows[first]].t > most)
+				first++;
+			if (first < lows.length && p.live - points[lows[first]].live > rise) {
+				rise = p.live - points[lows[first]].live;
+				best = [momentOf(lows[first]), momentOf(to)];
 			}
-			event.preventDefault();
+			while (lows.length > first && points[lows[lows.length - 1]].live >= p.live)
+				lows.pop();
+			lows.push(to);
 		});
+		return best;
+	}
+
+	function controls() {
+		const fields = ["between-from", "between-to"].map(byId), rise = byId("between-rise");
+
+		for (const field of fields)
+			field.addEventListener("change", () => {
+				const ends = fields.map((f) => f.value.trim() ? readMoment(f.value) : null);
+
+				fields.forEach((f, i) => f.setAttribute("aria-invalid", String(!!f.value.trim() && ends[i] === null)));
+				if (fields.every((f) => !f.value.trim()))
+					between.clear();
+				else if (ends[0] !== null && ends[1] !== null && ends[0] !== ends[1]) {
+					between.choose(ends[0], ends[1], false);
+					announce(tell());
+				}
+			});
+		rise.addEventListener("click", () => {
+			const ends = largestRise();
+
+			if (ends)
+				between.choose(ends[0], ends[1], false);
+			announce(ends ? tell() : "live bytes never rose");
+		});
+		byId("between-clear").addEventListener("click", between.clear);
+	}
+
+	function drawControls() {
+		const {stretch} = between, ends = stretch ? [stretch.from, stretch.to] : [null, null];
+
+		["between-from", "between-to"].map(byId).forEach((field, i) => {
+			field.value = ends[i] === null ? "" : writeMoment(ends[i]);
+			field.setAttribute("aria-invalid", "false");
+		});
+		byId("between-clear").disabled = !stretch;
+	}
+
+	function show() {
+		load();
+		cursor = -1;
+		draw();
+		tell();
+		byId("between-tools").hidden = points.length < 2;
+		byId("between-rise").hidden = !between.possible;
+		byId("moments").replaceChildren(...["start", ...named.filter((e) => e.kind !== "trigger" && e.kind !== "death").slice(0, 100)
+			.map((e) => e.name), "end"].map((value) => el("option", {value})));
 	}
 
 	return {
-		show() {
-			load();
-			cursor = -1;
-			selection = null;
-			draw();
+		show, draw, listen: controls,
+		// between.js has another stretch, or none
+		chosen() {
+			mark();
 			tell();
+			drawControls();
 		},
-		draw,
+		// the history of a site, over the others; null: no longer
+		light(site) {
+			lit = site && site.history ? site : null;
+			mark();
+		},
 	};
 })();

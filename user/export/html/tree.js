@@ -21,6 +21,7 @@ class CallTree {
 			this.add();
 		this.index = null;
 		this.total = new Float64Array(this.fn.length);
+		this.net = null;
 		this.sorted = new Map();
 		this.height = this.depth.reduce((a, b) => Math.max(a, b), 0) + 1;
 	}
@@ -101,14 +102,21 @@ class CallTree {
 		});
 	}
 
-	weigh(of) {
-		const {total, parent, leaf} = this;
-
-		total.fill(0);
-		this.sites.forEach((site, i) => total[leaf[i]] += of(site));
-		for (let i = total.length - 1; i > 0; i--)
-			total[parent[i]] += total[i];
+	// change: of what goes up and down, by how much; of() is its size then
+	weigh(of, change) {
+		this.sum(this.total, of);
+		this.net = change ? this.sum(new Float64Array(this.size), change) : null;
 		this.sorted.clear();
+	}
+
+	sum(into, of) {
+		const {parent, leaf} = this;
+
+		into.fill(0);
+		this.sites.forEach((site, i) => into[leaf[i]] += of(site));
+		for (let i = into.length - 1; i > 0; i--)
+			into[parent[i]] += into[i];
+		return into;
 	}
 
 	// Those that weigh something, the heaviest first. Sorted when they are first looked at: most never are.

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+// Owns how a site is shown in a row, and what unfolds under it: why it was judged so, its figures, its history, the ages of
+// its blocks, where they were freed, its stack. What was not recorded is not told.
+
+const sites = (() => {
+	const several = PROCESSES.length > 1;
+	const has = (...names) => names.every((name) => KNOWN.has(name));
+
+	// ---- parts of rows
+
+	function figure(text, error, n) {
+		return DATA.estimated && error !== undefined ? [MARK + text, el("span", {class: "quiet small"}, ` ±${n ? percent(error, n) : "0%"}`)] :
+			MARK + text;
+	}
+
+	// [alloc_calls, alloc_bytes, live_blocks, live_bytes]
+	const errorOf = (s, i) => s.error && !DATA.older_ns ? s.error[i] : undefined;
+
+	function siteCell(s) {
+		const first = titleFrame(s), {through, callers} = titleWays(s, 4);
+
+		return el("div", {class: "site"},
+			el("span", {class: "site-name"}, el("span", {class: "name mono"}, siteTitle(s)), " ",
+				el("span", {class: "quiet small name"}, [first < 0 ? "" : whereShort(first), through.length ? "via " + through.join(" → ") : ""].filter(Boolean).join("  "))),
+			el("div", {class: "callers quiet small name"}, callers.length ? "← " + callers.join(" ← ") : s.via));
+	}
+
+	function processCell(p) {
+		return el("span", {class: "name process-cell"}, processName(PROCESSES[p]), PROCESSES[p].ended ? el("span", {class: "quiet small"}, " ended") : null);
+	}
+
+	const processColumn = {label: "Process", kind: "text", of: (s) => processName(PROCESSES[s.process]), show: (s) => processCell(s.process)};
+	const siteColumn = {label: "Site", kind: "text", wide: true, of: (s) => siteTitle(s), show: siteCell};
+	const verdictColumn = {label: "Verdict", kind: "text", class: "verdict", title: "Where its live bytes are going, and why it is judged so", of: (s) => s.verdict || null,
+		show: (s) => s.verdict ? el("div", {class: "judged"}, verdictChip(s.verdict), s.why ? el("span", {class: "quiet small because"}, s.why) : null) : ""};
+
+	// ---- what unfolds under a site
+
+	function frameRows(s) {
+		return framesOf(s).map((f) => el("tr", null,
+			el("td", {class: "name mono"}, fnName[frameFn[f]], frameInlined[f] ? el("span", {class: "quiet"}, " inlined") : null),
+			el("td", {class: "quiet name"}, sourceOf(f)), el("td", {class: "quiet name mono"}, basename(moduleOf(f)))));
+	}
+
+	// "940, 12% of them moved and copied 3.1 MiB; larger by 4.3 KiB at a time, up to 17 times in a row"
+	function moveWords(m) {
+		return exact(m.calls) + (m.moved ? `, ${percent(m.moved, m.calls)} of them moved and copied ${bytes(m.movedBytes)}` : ", none moved") +
+			(m.grown ? `; larger by ${bytes(m.grownBytes / m.grown)} at a time` : "") + (m.longest > 1 ? `, up to ${exact(m.longest)} times in a row` : "");
+	}
+
+	// Where its blocks were freed, and by whom: the largest first.
+	function freedAt(s) {
+		const list = freesOf(s), all = list.reduce((n, f) => n + f.calls, 0);
+
+		if (!list.length)
+			return null;
+		return el("div", {class: "freed-at"}, el("h3", null, "Freed at"), el("table", {class: "stack", "aria-label": `Where blocks of ${siteTitle(s)} were freed`},
+			el("tbody", null, list.slice(0, 6).map((f) => el("tr", null, el("td", {class: "num"}, count(f.calls)), el("td", {class: "num"}, share(f.calls, all)),
+				el("td", {class: "name mono"}, siteTitle(f.where)), el("td", {class: "quiet name"}, titleWays(f.where, 3).callers.map((n) => "← " + n).join(" ") || f.where.via),
+				el("td", {class: "quiet name"}, f.thread ? `by ${f.thread}` : "", f.cross ? `${f.thread ? ", " : ""}${percent(f.cross, f.calls)} of another thread's` : ""))))),
+			list.length > 6 ? el("p", {class: "quiet small"}, `and ${plural(list.length - 6, "other place")}`) : null);
+	}
+
+	function facts(s) {
+		const c = (name) => counter(s.c, name), list = [];
+		const add = (name, text) => list.push(el("div", null, el("span", {class: "quiet"}, name), " ", text));
+
+		add("through", el("span", {class: "mono name"}, s.via));
+		if (several)
+			add("in", processCell(s.process));
+		if (s.tid)
+			add("thread", el("span", {class: "name"}, `${s.thread || ""} (${s.tid})`.trim()));
+		if (has("live_bytes"))
+			add("live", `${MARK}${bytes(c("live_bytes"))} in ${plural(c("live_blocks"), "block")}` + (s.oldest ? `, the oldest ${duration(s.oldest)}` : ""));
+		if (has("peak_bytes"))
+			add("at the peak", MARK + bytes(s.atPeak));
+		add("allocated", `${MARK}${bytes(c("alloc_bytes"))} in ${plural(c("alloc_calls"), "call")}, ${rate(c("alloc_calls"), DATA.duration_ns)}`);
+		if (has("free_calls"))
+			add("freed", `${percent(c("free_calls"), c("alloc_calls"))}` + (c("free_calls") && s.lifetimeSum ?
+				`, after ${duration(s.lifetimeSum / c("free_calls"))} on average` : "") +
+				(s.crossFrees ? `, ${exact(s.crossFrees)} by other threads` : ""));
+		if (has("temp_calls") && c("temp_calls"))
+			add("temporary", percent(c("temp_calls"), c("alloc_calls")));
+		add("sizes", s.minSize === s.maxSize ? bytes(s.minSize) : `${bytes(s.minSize)} to ${bytes(s.maxSize)}`);
+		add("seen", s.first === s.last ? `at ${duration(s.first)}` : `from ${duration(s.first)} to ${duration(s.last)}`);
+		if (s.tag)
+			add("tag", el("span", {class: "name mono"}, TAGS[s.tag - 1].name));
+		if (s.moves)
+			add("reallocations", moveWords(s.moves));
+		else if (c("realloc_calls"))
+			add("reallocations", exact(c("realloc_calls")));
+		if (c("failed_calls"))
+			add("failed", exact(c("failed_calls")));
+		return list;
+	}
+
+	function detail(s) {
+		const early = s.end ? `… not walked further: ${DATA.ends[s.end][0]}` : "";
+
+		return el("div", {class: "unfolded"},
+			s.why ? el("p", {class: "why"}, verdictChip(s.verdict), " ", s.why) : null,
+			el("div", {class: "facts"}, facts(s)),
+			el("div", {class: "pictures"}, s.history && s.history.length > 2 ? sparkline(s.history) : null,
+				s.ages && s.ages.length ? ageBars(s.ages) : null),
+			freedAt(s), freesOf(s).length ? el("h3", null, "Stack") : null,
+			el("table", {class: "stack", "aria-label": `Call stack of ${siteTitle(s)}`}, el("tbody", null, s.places.length ? frameRows(s) :
+				el("tr", null, el("td", {class: "quiet"}, "[no stack]")))),
+			early ? el("p", {class: "quiet"}, early) : null,
+			el("button", {type: "button", onclick: () => flame.showSite(s)}, "Show in the flame graph"));
+	}
+
+	function sparkline(history) {
+		const w = 240, h = 36, end = history[history.length - 2] || 1;
+		let max = 1, d = "";
+
+		for (let i = 1; i < history.length; i += 2)
+			max = Math.max(max, history[i]);
+		for (let i = 0; i < history.length; i += 2)
+			d += `${i ? "L" : "M"}${(history[i] / end * w).toFixed(1)},${(h - 2 - history[i + 1] / max * (h - 4)).toFixed(1)}`;
+		return el("div", {class: "spark"}, svg("svg", {width: w, height: h, role: "img", "aria-label": `live bytes over time, up to ${bytes(max)}`},
+			svg("path", {class: "line-live", d})), el("span", {class: "quiet small"}, `live, up to ${bytes(max)}`));
+	}
+
+	// Live blocks by age, the youngest first; bars by bytes.
+	function ageBars(ages) {
+		const rows = ageRows(ages), max = Math.max(1, ...rows.map(([, , size]) => size)), words = ([label, blocks, size]) => `${label}: ${plural(blocks, "block")}, ${bytes(size)}`;
+		const columns = rows.map((row) => {
+			const column = el("i", {title: words(row)});
+
+			column.style.height = Math.max(2, row[2] / max * 36) + "px";
+			return column;
+		});
+
+		return el("div", {class: "spark"}, el("div", {class: "age-bars", role: "img", "aria-label": "Live blocks by age: " + rows.map(words).join("; ")}, columns),
+			el("span", {class: "quiet small"}, `live blocks by age: ${rows[0][0]}${rows.length > 1 ? ` … ${rows[rows.length - 1][0]}` : ""}`));
+	}
+
+	// ---- filters
+
+	function filter(matches) {
+		const places = matchPlaces(matches), comms = PROCESSES.map((p) => several && matches(processName(p))), vias = new Map();
+
+		return (s) => {
+			if (!vias.has(s.via))
+				vias.set(s.via, matches(s.via));
+			return vias.get(s.via) || comms[s.process] || (s.verdict && matches(s.verdict)) || (s.tag && matches(TAGS[s.tag - 1].name)) || (s.thread && matches(s.thread)) || s.places.some((p) => places[p]);
+		};
+	}
+
+	return {figure, errorOf, cell: siteCell, processCell, processColumn, siteColumn, verdictColumn, detail, filter, frameRows};
+})();
