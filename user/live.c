@@ -239,7 +239,9 @@ static void write_file(struct live *l)
 	top__progress(l->top, "Writing a snapshot, with all names.");
 	top__draw(l->top, &l->grid);
 	term__draw(&l->grid);
+	l->s->output.writes_any = true;
 	snap = session__take(l->s, false, true, &e);
+	l->s->output.writes_any = false;
 	if (!snap || output__write(&l->s->output, snap, path, &e))
 		say("%s", err_msg(&e));
 	else

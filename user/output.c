@@ -122,6 +122,18 @@ bool output__carries_ages(const struct output *o)
 	return o->to_stdout->carries_ages;
 }
 
+bool output__has_age_classes(const struct output *o)
+{
+	bool has = o->to_stdout->carries_ages || o->opts->views & VIEW_LIFETIMES || o->writes_any;
+
+	for (size_t i = 0; i < o->opts->outputs.n && !has; i++) {
+		const struct export_format *f = export__find_by_name(opts__output_format(o->opts, o->opts->outputs.v[i]));
+
+		has = f && f->carries_ages;
+	}
+	return has;
+}
+
 void output__done(struct output *o)
 {
 	sym__free(o->sym);

@@ -23,6 +23,7 @@ struct output {
 	struct tagger tagger;
 	struct outname_series *series;	/* by -o: what was written under a name with %t, %p or %n */
 	unsigned int n_written;	/* %n */
+	bool writes_any;	/* a file of any format is about to be asked for */
 	const struct export_format *to_stdout;	/* never NULL: text without -o - */
 };
 
@@ -33,6 +34,8 @@ void output__done(struct output *o);
 bool output__prints(const struct output *o);
 /* Does what goes to standard output tell exact ages, or what the block table holds? */
 bool output__carries_ages(const struct output *o);
+/* Does anything that may be written next have ages by class? They cost more than a scan does. */
+bool output__has_age_classes(const struct output *o);
 
 /* A report on standard output. -EPIPE, without a message: its reader has seen enough, as `| head` does. */
 int output__print(struct output *o, struct snapshot *s, struct err *e);

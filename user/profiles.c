@@ -13,6 +13,7 @@
 #include "export/diff_files.h"
 #include "export/json_read.h"
 #include "export/outfile.h"
+#include "model/ages.h"
 #include "model/join.h"
 #include "output.h"
 #include "util/log.h"
@@ -108,7 +109,7 @@ static bool is_by_thread(const struct snapshot *s)
 }
 
 /* Nothing is shown, weighed or sorted by what was not recorded. */
-static int check(const struct snapshot *s, const struct opts *o, struct err *e)
+static int check(struct snapshot *s, const struct opts *o, struct err *e)
 {
 	const struct metric *metric = metric__find(o->metric), *sort = o->sort ? rank__key(o->sort) : NULL;
 	char lasted[FMT_MAX];
@@ -119,8 +120,8 @@ static int check(const struct snapshot *s, const struct opts *o, struct err *e)
 		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", o->metric, s->mode);
 	if (sort && sort->needs & ~s->known)
 		return err_set(e, -EINVAL, "--sort %s: was not recorded (--mode %s)", o->sort, s->mode);
-	if (o->older_ns && o->older_ns != s->older_ns)
-		return err_set(e, -EINVAL, "--older: older blocks are counted while they live: want the age that was recorded with");
+	if (o->older_ns && o->older_ns != s->older_ns && !snapshot__count_older(s, o->older_ns))
+		return err_set(e, -EINVAL, "--older: the ages of live blocks were not recorded");
 	if (o->between_to_ns && !(s->known & HAS_LIVE_BYTES))
 		return err_set(e, -EINVAL, "--between: live bytes were not recorded (--mode %s)", s->mode);
 	if (o->between_to_ns && o->between_from_ns >= s->duration_ns)

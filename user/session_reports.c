@@ -49,7 +49,8 @@ int session__take_cut(struct session *s, const struct cut_opts *how, struct err 
 struct snapshot *session__take(struct session *s, bool last, bool ages, struct err *e)
 {
 	const struct opts *o = s->opts;
-	struct cut_opts how = { .scan = ages && !session__is_growth(o), .older_ns = o->older_ns };
+	struct cut_opts how = { .scan = ages && !session__is_growth(o), .older_ns = o->older_ns,
+				.ages = output__has_age_classes(&s->output) };
 	uint64_t began_ns = now_ns(), began_cpu_ns = own_cpu_ns();
 	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
 	struct snapshot_info info = {

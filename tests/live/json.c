@@ -184,12 +184,26 @@ void want_lossless(struct test *t, json_t *root)
 
 void want_scan(struct test *t, json_t *root)
 {
+	json_t *site, *age;
+	size_t i, k;
+
 	if (n_recorded(root) < 6) {
 		want(t, !jget(root, "scan"), "scan, wanted none where no blocks are kept");
 		return;
 	}
 	want_u64(t, root, "scan.live_blocks", ju64(t, root, "totals.live_blocks"));
 	want_u64(t, root, "scan.live_bytes", ju64(t, root, "totals.live_bytes"));
+	/* and each of them has its age */
+	json_array_foreach(jget(root, "sites"), i, site) {
+		uint64_t blocks = 0, bytes = 0;
+
+		json_array_foreach(jget(site, "ages"), k, age) {
+			blocks += ju64(t, age, "blocks");
+			bytes += ju64(t, age, "bytes");
+		}
+		want_u64(t, site, "live_blocks", blocks);
+		want_u64(t, site, "live_bytes", bytes);
+	}
 }
 
 json_t *process_of(struct test *t, json_t *root, pid_t pid, unsigned int nth)

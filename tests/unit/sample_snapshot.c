@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bpf/abi.h"
+#include "model/ages.h"
 #include "util/util.h"
 
 #define S 1000000000ull
@@ -292,6 +293,26 @@ static void fill_site(struct snap_site *to, const struct sample_site *from, bool
 	};
 }
 
+/* A third of the blocks is as old as the oldest, one is new, and the rest is of classes that nobody else has. */
+static void fill_ages(struct snapshot *s, struct snap_site *site)
+{
+	uint64_t third = site->c.live_blocks / 3, rest = site->c.live_blocks - third, bytes = site->c.live_bytes / 3;
+	uint8_t oldest = age__class(site->oldest_ns);
+	struct cut_age v[] = {
+		{ &v[1], third, bytes, oldest, oldest },
+		{ &v[2], 1, site->min_size, 0, 0 },
+		{ NULL, rest - 1, site->c.live_bytes - bytes - site->min_size, 30, 31 },
+	};
+
+	s->scanned = true;
+	s->scan_blocks += site->c.live_blocks;
+	s->scan_bytes += site->c.live_bytes;
+	if (site->c.live_blocks > 5)
+		ages__build(s, v, UINT64_MAX, UINT64_MAX, site);
+	else if (site->c.live_blocks)
+		ages__build_range(s, site->oldest_ns, site->oldest_ns, site->c.live_blocks, site->c.live_bytes, site);
+}
+
 /* What a site tells of time and threads. */
 static void fill_more(struct snap_site *site)
 {
@@ -378,6 +399,8 @@ struct snapshot *sample__new(unsigned int flags)
 		fill_site(site, &sites[i], flags & SAMPLE_OLDER);
 		if (many)
 			fill_more(site);
+		if (flags & SAMPLE_HEAP)
+			fill_ages(s, site);
 		if (flags & SAMPLE_GROWTH) {
 			site->growth = GROWTH_FAULT + i % 3;
 			site->function = growth__name(site->growth);

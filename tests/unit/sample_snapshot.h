@@ -15,6 +15,7 @@ enum sample_flag {
 	SAMPLE_COUNT = 64,	/* --mode count: calls and bytes alone are known */
 	SAMPLE_ESTIMATED = 128,	/* --sample 512K */
 	SAMPLE_GROWTH = 256,	/* --mode growth: the functions are page_fault, brk and mmap in turn */
+	SAMPLE_HEAP = 1 << 14,	/* the block table was visited, and the processes' memory: ages */
 	SAMPLE_MANY = 512,	/* nine processes: workers, a container, children, what was folded */
 };
 

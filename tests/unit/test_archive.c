@@ -463,6 +463,17 @@ Test(archive, blocks_of_the_dead_grow_older)
 	s = shot(m, &cut);
 	cr_expect_eq(s->sites[0].older_blocks, 4);
 	cr_expect_eq(s->sites[0].older_bytes, 40);
+	cr_expect_eq(s->sites[0].n_ages, 0, "nobody asked");
+	snapshot__free(s);
+	/* how old each of them is was not kept, but all are between the first and the last */
+	cut.has_ages = true;
+	cut.now_ns = START + 20000;
+	s = shot(m, &cut);
+	cr_assert_eq(s->sites[0].n_ages, 1);
+	cr_expect_eq(s->sites[0].ages[0].blocks, 4);
+	cr_expect_eq(s->sites[0].ages[0].bytes, 40);
+	cr_expect_leq(s->sites[0].ages[0].from_ns, 19501);
+	cr_expect_gt(s->sites[0].ages[0].below_ns, 19501);
 	snapshot__free(s);
 	model__free(m);
 	info.older_ns = 0;

@@ -45,6 +45,7 @@ Test(export, looks)
 {
 	check("sample.json", "json", 0, NULL);
 	check("sample-many.json", "json", SAMPLE_MANY, NULL);
+	check("sample-heap.json", "json", SAMPLE_HEAP, NULL);
 	check("sample-many.folded", "folded", SAMPLE_MANY, NULL);
 	check("sample-partial-losses.json", "json", SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER, NULL);
 	check("sample-empty.json", "json", SAMPLE_EMPTY, NULL);

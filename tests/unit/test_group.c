@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/ages.h"
 #include "model/group.h"
 #include "model/merge.h"
 #include "sample_snapshot.h"
@@ -99,7 +100,7 @@ static void promises(const struct snapshot *g)
 
 /* What grouping must not change, over all rows. */
 struct all {
-	uint64_t n[16];
+	uint64_t n[18];
 	double var;
 	uint64_t n_processes, n_threads, points_live;
 };
@@ -119,6 +120,10 @@ static struct all sum_of(const struct snapshot *s)
 		a.n[5] += x->c.peak_bytes;
 		a.n[6] += x->c.temp_calls + x->c.failed_calls + x->c.realloc_calls;
 		a.var += x->error.live_bytes * x->error.live_bytes;
+		for (size_t k = 0; k < x->n_ages; k++) {
+			a.n[16] += x->ages[k].blocks;
+			a.n[17] += x->ages[k].bytes * (1 + age__class(x->ages[k].from_ns));
+		}
 		a.points_live += x->n_history ? x->history[x->n_history - 1].live_bytes : 0;
 	}
 	for (size_t i = 0; i < s->n_processes; i++) {
@@ -457,6 +462,7 @@ static struct snapshot *any_snapshot(size_t n_processes, size_t n_sites, size_t 
 			.n_history = any(n_points + 1), .trend = { any_name(verdicts, 3), "because", 1, true },
 		};
 		site->history = any_points(s, site->n_history);
+		ages__build_range(s, any(1 << 20), any(1 << 30), 1 + any(99), any(9999), site);
 		add_six(&procs[process].c, &site->c);
 		add_six(&s->totals, &site->c);
 	}

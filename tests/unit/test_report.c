@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "golden.h"
+#include "model/ages.h"
 #include "model/between.h"
 #include "model/group.h"
 #include "sample_snapshot.h"
@@ -52,6 +53,7 @@ Test(report, looks)
 	check("report-single-80.txt", SAMPLE_SINGLE, &(struct report_opts){ .top = 3 });
 	check("report-losses-80.txt", SAMPLE_SINGLE | SAMPLE_LOSSES, &(struct report_opts){ .views = VIEW_LEAKS });
 	check("report-older-80.txt", SAMPLE_OLDER, &(struct report_opts){ .views = VIEW_LEAKS, .older_ns = 10000000000 });
+	check("report-ages-80.txt", SAMPLE_SINGLE | SAMPLE_HEAP, &(struct report_opts){ .views = VIEW_LIFETIMES, .top = 1 });
 	check("report-partial-80.txt", SAMPLE_PARTIAL, &(struct report_opts){ .views = VIEW_ALLOCS, .top = 2 });
 	check("report-unnamed-80.txt", SAMPLE_UNNAMED, &(struct report_opts){ .views = VIEW_LEAKS, .top = 3 });
 	check("report-tree-80.txt", 0, &(struct report_opts){ .views = VIEW_TREE, .threshold_pct = 0.5 });
@@ -171,12 +173,32 @@ static unsigned int every_view(unsigned int flags)
 	return views;
 }
 
+/* The same question to a profile, of ages that are a border of classes and that are none. */
+Test(report, older_than_any_age)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE | SAMPLE_HEAP);
+
+	for (int i = 0; i < 2; i++) {
+		struct report_opts o = { .views = VIEW_LEAKS, .older_ns = (i ? 4 : 10) * 1000000000ull, .top = 2 };
+		_cleanup_free_ char *text = NULL;
+		size_t len = 0;
+		FILE *out = open_memstream(&text, &len);
+
+		cr_assert(snapshot__count_older(s, o.older_ns));
+		cr_assert_eq(report__write(out, s, &o), 0);
+		fclose(out);
+		golden__check(i ? "report-older-unsure-80.txt" : "report-older-any-80.txt", text, len);
+	}
+	snapshot__free(s);
+}
+
 Test(report, keeps_to_its_width)
 {
 	static const unsigned int widths[] = { 80, 81, 100, 120, 200 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(widths); i++)
-		for (unsigned int flags = 0; flags < 1024; flags++) {
+		for (unsigned int k = 0; k < 2048; k++) {
+			unsigned int flags = (k & 1023) | (k & 1024 ? SAMPLE_HEAP : 0);
 			struct report_opts o = { .width = widths[i], .older_ns = flags & SAMPLE_OLDER ? 10000000000 : 0 };
 
 			if (flags & SAMPLE_MANY)

@@ -92,6 +92,38 @@ Test(scan, a_pass_finds_what_is_there)
 	scan__done(&s);
 }
 
+/* The same blocks, by age: as many as there are of each site, and those of the older half in the classes behind the border. */
+Test(scan, a_pass_counts_ages)
+{
+	struct age_counts ages;
+	struct scan s;
+
+	fill();
+	cr_assert_eq(scan__init(&s, &tables), 0);
+	cr_assert_eq(age_counts__init(&ages, N_SITES), 0);
+	age_counts__reset(&ages);
+	s.ages = &ages;
+	/* 500 µs is a border */
+	scan__all(&s, NOW, 500000);
+	cr_assert_eq(age_counts__make_rows(&ages, 0), 0);
+	for (uint32_t i = 1; i < N_SITES; i++) {
+		uint64_t blocks = 0, bytes = 0, older_blocks = 0, older_bytes = 0;
+
+		for (struct cut_age *a = age_counts__rows(&ages, i, NULL); a; a = a->next) {
+			blocks += a->blocks;
+			bytes += a->bytes;
+			older_blocks += age__from_ns(a->first) >= 500000 ? a->blocks : 0;
+			older_bytes += age__from_ns(a->first) >= 500000 ? a->bytes : 0;
+		}
+		cr_expect_eq(blocks, ledger[i].blocks, "site %u", i);
+		cr_expect_eq(bytes, ledger[i].bytes, "site %u", i);
+		cr_expect_eq(older_blocks, s.last[i].older_blocks, "site %u", i);
+		cr_expect_eq(older_bytes, s.last[i].older_bytes, "site %u", i);
+	}
+	age_counts__done(&ages);
+	scan__done(&s);
+}
+
 Test(scan, in_parts_it_finds_the_same)
 {
 	struct scan s;

@@ -68,7 +68,8 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	sweep__init(&c->sweep, &c->tables);
 	c->tables.sample_bytes = k->sample_bytes;
 	c->tables.born_unit_ns = k->born_unit_ns;
-	if (!c->sites || !c->procs || !c->cut.procs || scan__init(&c->scan, &c->tables)) {
+	if (!c->sites || !c->procs || !c->cut.procs || scan__init(&c->scan, &c->tables) ||
+	    age_counts__init(&c->ages, n_sites)) {
 		collect__free(c);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
@@ -100,6 +101,7 @@ void collect__free(struct collect *c)
 	free(c->sites);
 	scan__done(&c->scan);
 	sweep__done(&c->sweep);
+	age_counts__done(&c->ages);
 	vec_done(&c->leaving);
 	free(c->procs);
 	free(c->cut.sites);
@@ -401,7 +403,8 @@ static void see_oldest(struct cut_site *row, uint64_t born_ns)
 static void add_gone(struct collect *c, struct cut_site *row, const struct cut_opts *o)
 {
 	const struct mt_site *s = &c->tables.sites[row->site];
-	uint64_t blocks = s->gone_calls, bytes = s->gone_bytes;
+	uint64_t blocks = s->gone_calls, bytes = s->gone_bytes, had_blocks = row->scan_blocks, had_bytes = row->scan_bytes;
+	uint64_t now_ns = c->cut.now_ns;
 
 	if (c->sweep.gone && c->sweep.gone[row->site].blocks) {
 		see_oldest(row, c->sweep.gone[row->site].oldest_born_ns);
@@ -419,20 +422,34 @@ static void add_gone(struct collect *c, struct cut_site *row, const struct cut_o
 		row->scan_blocks += blocks;
 		row->scan_bytes += bytes;
 	}
-	if (row->scan_blocks && c->cut.now_ns >= row->last_ns && c->cut.now_ns - row->last_ns >= o->older_ns) {
+	if (row->scan_blocks && now_ns >= row->last_ns && now_ns - row->last_ns >= o->older_ns) {
 		row->older_blocks = row->scan_blocks;
 		row->older_bytes = row->scan_bytes;
 	}
+	if (o->scan && o->ages && row->scan_blocks > had_blocks)
+		row->ages = age_counts__range(&c->ages, now_ns - MIN(row->last_ns, now_ns), now_ns - MIN(row->oldest_born_ns, now_ns),
+					      row->scan_blocks - had_blocks, row->scan_bytes - had_bytes, row->ages);
 }
 
 /* Ages, from a pass of this moment or from those that are made a part at a time. */
-static void read_ages(struct collect *c, const struct cut_opts *o)
+static int read_ages(struct collect *c, const struct cut_opts *o)
 {
 	struct cut *cut = &c->cut;
+	int err = 0;
 
 	cut->scanned = o->scan;
+	cut->has_ages = o->scan && o->ages;
+	if (cut->has_ages) {
+		age_counts__reset(&c->ages);
+		c->scan.ages = &c->ages;
+	}
 	if (o->scan)
 		scan__all(&c->scan, cut->now_ns, o->older_ns);
+	c->scan.ages = NULL;
+	if (cut->has_ages)
+		err = age_counts__make_rows(&c->ages, cut->n_sites);
+	if (err)
+		return err;
 	for (size_t i = 0; i < cut->n_sites; i++) {
 		struct cut_site *row = &cut->sites[i];
 		const struct seen *seen = &c->scan.last[row->site];
@@ -443,6 +460,8 @@ static void read_ages(struct collect *c, const struct cut_opts *o)
 				add_weighed(row, &c->scan.weighed[row->site]);
 			else
 				add_seen(row, seen);
+			if (cut->has_ages)
+				row->ages = age_counts__rows(&c->ages, row->site, NULL);
 		} else if (row->counts.alloc_calls > row->counts.free_calls) {
 			/* one that never freed still has its first block; spare sites do not know theirs */
 			uint64_t first_ns = row->first_ns ? row->first_ns : c->tables.procs[MT_PROC_SLOT(row->proc)].started_ns;
@@ -454,6 +473,7 @@ static void read_ages(struct collect *c, const struct cut_opts *o)
 		if (c->procs[MT_PROC_SLOT(row->proc)].n_ended_cuts)
 			add_gone(c, row, o);
 	}
+	return 0;
 }
 
 void collect__look(struct collect *c, uint64_t budget_ns)
@@ -478,7 +498,9 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 		return err_set(e, err, "out of memory");
 	memcpy(c->cut.counters, c->kernel->skel->bss->mt_counters, sizeof(c->cut.counters));
 	c->cut.missed_hits = missed_hits(c->kernel);
-	read_ages(c, o);
+	err = read_ages(c, o);
+	if (err)
+		return err_set(e, err, "out of memory");
 	if (c->recycled && collect__merge_repeats(&c->cut))
 		return err_set(e, -ENOMEM, "out of memory");
 	c->all_gone = c->leaving.n && !c->sweep.under_way;

@@ -15,6 +15,7 @@ void collect__free(struct collect *c);
 struct cut_opts {
 	bool scan;		/* exact ages: visit the whole block table, at a cost that grows with it */
 	uint64_t older_ns;	/* with scan: count blocks older than this */
+	bool ages;		/* with scan: count all blocks by age */
 };
 
 /*

@@ -32,6 +32,7 @@ struct collect {
 	uint32_t n_used_sites;		/* in the last cut */
 	struct scan scan;
 	struct sweep sweep;
+	struct age_counts ages;
 	struct vec(uint32_t) leaving;	/* processes that the sweep under way, or the last one, is for */
 	bool all_gone;			/* the last cut was taken behind their sweep */
 	bool recycled;			/* some room was given to others: a stack may have two sites */

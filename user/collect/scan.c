@@ -71,6 +71,11 @@ static inline void see(struct scan *s, uint32_t site, uint64_t size, uint64_t bo
 	seen__add(row, size, born_ns, s->older_born_ns);
 	if (s->weighed)
 		weighed__add(&s->weighed[site], size, s->tables->sample_bytes, born_ns <= s->older_born_ns);
+	if (s->ages) {
+		double weight = s->weighed ? sampler__weight_of(size, s->tables->sample_bytes) : 1;
+
+		age_counts__add(s->ages, site, s->now_ns - born_ns, weight, weight * (double)size);
+	}
 }
 
 /* Neighbours at once: a barrier makes the processor wait, and two serve them all. */

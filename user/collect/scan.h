@@ -7,6 +7,7 @@
 #ifndef MT_SCAN_H
 #define MT_SCAN_H
 
+#include "collect/age_counts.h"
 #include "model/cut.h"
 
 /* The kernel's tables in our memory. Of those that can be written, recycle.c and sweep.c alone do. */
@@ -69,6 +70,7 @@ struct scan {
 	bool over_begun;
 	/* --sample: each block stands for some; of the pass under way, or the last one */
 	struct weighed *weighed;
+	struct age_counts *ages;	/* not owned; counted into as long as it is there */
 };
 
 int scan__init(struct scan *s, const struct tables *t);	/* -ENOMEM */

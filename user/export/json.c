@@ -81,6 +81,19 @@ static void wall_time(struct json *j, const char *key, int64_t ns)
 	json__str(j, key, text);
 }
 
+/* report --older, of an age that is no border of the classes that were recorded: what may be older or not */
+static void older_unsure(struct json *j, const struct older_unsure *u)
+{
+	if (!u->blocks)
+		return;
+	json__object(j, "older_unsure");
+	json__u64(j, "blocks", u->blocks);
+	json__u64(j, "bytes", u->bytes);
+	json__u64(j, "from_ns", u->from_ns);
+	u64_or_null(j, "below_ns", u->below_ns != UINT64_MAX, u->below_ns);
+	json__object_end(j);
+}
+
 static void recording(struct json *j, const struct snapshot *s)
 {
 	json__line(j, 2);
@@ -106,6 +119,7 @@ static void recording(struct json *j, const struct snapshot *s)
 	json__u64(j, "min_size", s->min_size);
 	u64_or_null(j, "max_size", s->partial_sizes && s->max_size != UINT64_MAX, s->max_size);
 	json__u64(j, "older_ns", s->older_ns);
+	older_unsure(j, &s->older_unsure);
 	u64_or_null(j, "baseline_ns", s->baseline, s->baseline_ns);
 	json__line(j, 2);
 	json__u64(j, "duration_ns", s->duration_ns);
@@ -414,6 +428,22 @@ static void history(struct json *j, const struct snap_site *site)
 	json__array_end(j);
 }
 
+static void ages(struct json *j, const struct snap_site *site)
+{
+	json__array(j, "ages");
+	for (size_t i = 0; i < site->n_ages; i++) {
+		const struct snap_age *a = &site->ages[i];
+
+		json__object(j, NULL);
+		json__u64(j, "from_ns", a->from_ns);
+		u64_or_null(j, "below_ns", a->below_ns != UINT64_MAX, a->below_ns);
+		json__u64(j, "blocks", a->blocks);
+		json__u64(j, "bytes", a->bytes);
+		json__object_end(j);
+	}
+	json__array_end(j);
+}
+
 /* A place stands in many stacks: its text is made once. */
 struct place_texts {
 	const struct snapshot *s;
@@ -486,8 +516,7 @@ static int site(struct json *j, const struct snapshot *s, const struct snap_site
 	u64_or_null(j, "older_bytes", live, site->older_bytes);
 	trend(j, s, &site->trend, site->since_baseline_bytes);
 	if (live) {
-		json__array(j, "ages");
-		json__array_end(j);
+		ages(j, site);
 		history(j, site);
 	} else {
 		json__null(j, "ages");

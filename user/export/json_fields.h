@@ -76,5 +76,6 @@ int reader__add_module(struct reader *r, const char *path, const char *build_id)
 /* json_read_rows.c: an element of "processes", of "sites". */
 int reader__process(struct reader *r, json_t *from, struct snap_process *to);
 int reader__site(struct reader *r, json_t *from, struct snap_site *to);
+int reader__older_unsure(struct reader *r, json_t *from);
 
 #endif

@@ -324,6 +324,7 @@ static const struct {
 	{ "totals", read_totals },
 	{ "losses", read_losses },
 	{ "scan", read_scan },
+	{ "older_unsure", reader__older_unsure },
 	{ "edges", read_edges },
 	{ "folded", read_folded },
 	{ "hidden", read_hidden },

@@ -199,6 +199,40 @@ static const struct field site_fields[] = {
 	TREND(struct snap_site),
 };
 
+int reader__older_unsure(struct reader *r, json_t *from)
+{
+	static const struct field fields[] = {
+		{ "blocks", FIELD_U64, offsetof(struct older_unsure, blocks) }, { "bytes", FIELD_U64, offsetof(struct older_unsure, bytes) },
+		{ "from_ns", FIELD_U64, offsetof(struct older_unsure, from_ns) },
+		{ "below_ns", FIELD_U64, offsetof(struct older_unsure, below_ns) },
+	};
+
+	r->s->older_unsure.below_ns = UINT64_MAX;
+	return reader__fields(r, from, &r->s->older_unsure, fields, ARRAY_SIZE(fields), "older_unsure");
+}
+
+#define AGE(name) { #name, FIELD_U64, offsetof(struct snap_age, name) }
+
+static int read_ages(struct reader *r, json_t *from, struct snap_site *to)
+{
+	static const struct field fields[] = { AGE(from_ns), AGE(below_ns), AGE(blocks), AGE(bytes) };
+	struct snap_age *v;
+	json_t *array;
+	size_t n;
+	int err = reader__array(r, from, "ages", ROWS_MAX, &array, &n);
+
+	v = err ? NULL : snapshot__alloc(r->s, n + 1, sizeof(*v));
+	for (size_t i = 0; i < n && !err; i++) {
+		v[i].below_ns = UINT64_MAX;
+		err = reader__fields(r, json_array_get(array, i), &v[i], fields, ARRAY_SIZE(fields), "ages");
+		if (!err && v[i].from_ns >= v[i].below_ns)
+			err = err_set(r->e, -EINVAL, "ages: want from_ns below below_ns");
+	}
+	to->ages = v;
+	to->n_ages = n;
+	return err;
+}
+
 /* What found no room is of no kind. */
 static enum growth_kind growth_of(const char *function)
 {
@@ -240,7 +274,8 @@ int reader__site(struct reader *r, json_t *from, struct snap_site *to)
 	to->trend.known = is_number(from, "growth_bytes_per_s");
 	to->growth = r->s->growth ? growth_of(to->function) : GROWTH_NONE;
 	err = err ?: reader__counters(r, from, &to->c, NULL, "a site") ?: reader__std_error(r, from, &to->error, "a site") ?:
-	      read_end(r, from, to) ?: reader__tag_of_site(r, from, to) ?: read_points(r, from, "history", &to->history, &to->n_history) ?: reader__stack(r, from, to);
+	      read_end(r, from, to) ?: reader__tag_of_site(r, from, to) ?: read_ages(r, from, to) ?:
+	      read_points(r, from, "history", &to->history, &to->n_history) ?: reader__stack(r, from, to);
 	/* its sum is not told; the mean is what all ask for */
 	if (__builtin_mul_overflow(to->lifetime_sum_ns, to->c.free_calls, &to->lifetime_sum_ns))
 		to->lifetime_sum_ns = UINT64_MAX;

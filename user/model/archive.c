@@ -253,6 +253,7 @@ static int keep_site(struct batch *b, struct kept *k, const struct cut_site *row
 	s->row = *row;
 	s->row.frames = NULL;
 	s->row.n_frames = 0;
+	s->row.ages = NULL;
 	k->live_bytes += row->counts.alloc_bytes - row->counts.free_bytes;
 	if (!row->n_frames)
 		return note_bare(k, k->sites.n - 1);

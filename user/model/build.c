@@ -128,6 +128,11 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 		to->oldest_ns = since(cut->now_ns, from->oldest_born_ns);
 	to->older_blocks = from->older_blocks;
 	to->older_bytes = from->older_bytes;
+	/* with --overhead the table has but a part of them */
+	if (b->s->observed_share < 1)
+		ages__build(b->s, from->ages, to->c.live_blocks, to->c.live_bytes, to);
+	else
+		ages__build(b->s, from->ages, UINT64_MAX, UINT64_MAX, to);
 	to->end = from->end;
 }
 
@@ -430,6 +435,9 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 				to->older_blocks = to->c.live_blocks;
 				to->older_bytes = to->c.live_bytes;
 			}
+			if (cut->has_ages)
+				ages__build_range(s, since(cut->now_ns, from->row.last_ns), to->oldest_ns, to->c.live_blocks,
+						  to->c.live_bytes, to);
 			trends__site(m, cut, b->info, &from->course, from->since_baseline_bytes, s, to);
 			if (!from->n_stack)
 				continue;

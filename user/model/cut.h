@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
+#include "model/ages.h"
 
 /* Variances of estimated figures; all 0 where every event was recorded. */
 struct cut_error {
@@ -36,6 +37,7 @@ struct cut_site {
 	/* of a scan */
 	uint64_t scan_blocks, scan_bytes;
 	uint64_t older_blocks, older_bytes;
+	struct cut_age *ages;	/* the collector's: they hold until the next cut. NULL: none */
 };
 
 /* What is told of two sites as if they were one. Their own peaks are bounded by the sum. */
@@ -71,6 +73,11 @@ static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 	sum->scan_bytes += s->scan_bytes;
 	sum->older_blocks += s->older_blocks;
 	sum->older_bytes += s->older_bytes;
+	for (struct cut_age **at = &sum->ages;; at = &(*at)->next)
+		if (!*at) {
+			*at = s->ages;
+			break;
+		}
 }
 
 struct cut_proc {
@@ -103,6 +110,7 @@ struct cut {
 	uint64_t n_inside;	/* threads inside an allocation call */
 	uint64_t spot_hits[MT_MAX_SPOTS];	/* by the number of a place that the user named */
 	bool scanned;
+	bool has_ages;		/* by class too */
 };
 
 #endif

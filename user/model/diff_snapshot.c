@@ -187,6 +187,8 @@ static int add_later(struct work *w)
 			/* of one of them it would be wrong */
 			row->history = NULL;
 			row->n_history = 0;
+			row->ages = NULL;
+			row->n_ages = 0;
 		}
 		row->tid = 0;
 		row->thread = NULL;

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/ages.h"
 #include "model/merge.h"
 #include "util/util.h"
 
@@ -432,7 +433,8 @@ static int merge_histories(struct work *w)
 	const struct snapshot *s = w->from;
 	struct lists parts = {};
 	struct timeline *lines = calloc(s->n_sites + 1, sizeof(*lines));
-	int err = lines ? lists_init(&parts, w->merged_into, s->n_sites, w->to->n_sites) : -ENOMEM;
+	const struct snap_site **sites = calloc(s->n_sites + 1, sizeof(*sites));
+	int err = lines && sites ? lists_init(&parts, w->merged_into, s->n_sites, w->to->n_sites) : -ENOMEM;
 
 	for (size_t i = 0; !err && i < w->to->n_sites; i++) {
 		size_t n = parts.start[i + 1] - parts.start[i];
@@ -441,15 +443,18 @@ static int merge_histories(struct work *w)
 		for (size_t k = 0; n > 1 && k < n; k++) {
 			const struct snap_site *site = &s->sites[parts.v[parts.start[i] + k]];
 
+			sites[k] = site;
 			lines[k] = (struct timeline){ site->history, site->n_history, s->processes[site->process].ended };
 		}
 		if (n < 2)
 			continue;
 		w->to->sites[i].trend.why = why_of(w->to, &w->to->sites[i].trend, n);
-		err = timelines__add_up(w->to, lines, n, &w->to->sites[i].history, &w->to->sites[i].n_history);
+		err = timelines__add_up(w->to, lines, n, &w->to->sites[i].history, &w->to->sites[i].n_history) ?:
+		      ages__add_up(w->to, sites, n, &w->to->sites[i]);
 	}
 	lists_done(&parts);
 	free(lines);
+	free(sites);
 	return err;
 }
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/ages.h"
 #include "model/merge.h"
 #include "util/util.h"
 
@@ -63,6 +64,9 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	/* blocks older than this and blocks older than that are not the same kind */
 	if (to->older_ns != s->older_ns)
 		to->older_ns = 0;
+	older_unsure__add(&to->older_unsure, &s->older_unsure);
+	if (!to->older_ns)
+		to->older_unsure = (struct older_unsure){};
 	counters__add(&to->totals, &s->totals);
 	std_error__add(&to->error, &s->error);
 	to->scanned &= s->scanned;

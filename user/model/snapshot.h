@@ -102,6 +102,13 @@ struct snap_moves {
 struct snap_age {		/* live blocks by age */
 	uint64_t below_ns;	/* UINT64_MAX: all the rest */
 	uint64_t blocks, bytes;
+	uint64_t from_ns;	/* ranges of ended processes may overlap others */
+};
+
+/* --older, of a profile that was recorded with another one: blocks that may be older or not. */
+struct older_unsure {
+	uint64_t blocks, bytes;
+	uint64_t from_ns, below_ns;	/* their ages */
 };
 
 /* --free-stacks: frees of a site's blocks, by where and by whom. */
@@ -276,6 +283,7 @@ struct snapshot {
 	bool partial_sizes;	/* --min-size or --max-size: unknown_frees cannot be told */
 	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
 	uint64_t older_ns;	/* --older, 0 if not asked */
+	struct older_unsure older_unsure;	/* blocks 0: what is older is known exactly */
 	bool baseline;		/* SIGUSR2 set one: changes count from it */
 	uint64_t baseline_ns;	/* since the trace's start */
 	const char *baseline_name;	/* another profile, from which changes count; NULL: a moment of this one */

@@ -146,7 +146,7 @@ static void share_out(const struct snap_process *p, struct class *v, size_t n)
 
 /* ---- a line of the bars */
 
-static void put_bar(struct report *r, size_t room, uint64_t n, uint64_t most)
+void report__put_bar(struct report *r, size_t room, uint64_t n, uint64_t most)
 {
 	/* ▏ to ▉ */
 	uint64_t eighths = most ? (uint64_t)((unsigned __int128)n * room * 8 / most) : 0;
@@ -194,7 +194,7 @@ static const char *marked(char buf[static TEXT_MAX], bool mark, const char *text
 	return buf;
 }
 
-static size_t room_for_bar(const struct report *r, size_t cols)
+size_t report__room_for_bar(const struct report *r, size_t cols)
 {
 	return r->width > cols + 2 ? MIN(r->width - cols - 2, (size_t)BAR_MAX) : 0;
 }
@@ -242,7 +242,7 @@ static void sizes_of(struct report *r, const struct snap_process *p)
 		add_sites(r, p, v, n);
 		share_out(p, v, n);
 	}
-	room = room_for_bar(r, 32 + (live ? 22 : 0) + (overhead ? 12 : 0));
+	room = report__room_for_bar(r, 32 + (live ? 22 : 0) + (overhead ? 12 : 0));
 	fprintf(r->out, "SIZE             %8s  %5s", "CALLS", "SHARE");
 	if (live)
 		fprintf(r->out, "  %8s  %10s", "LIVE", "HOLDS");
@@ -257,7 +257,7 @@ static void sizes_of(struct report *r, const struct snap_process *p)
 				marked(f, (r->s->estimated || v[i].guessed) && v[i].bytes, fmt_bytes(b, v[i].bytes)));
 		if (overhead)
 			fprintf(r->out, "  %10s", marked(d, v[i].overhead, fmt_bytes(a, v[i].overhead)));
-		put_bar(r, room, p->sizes[i].alloc_calls, most);
+		report__put_bar(r, room, p->sizes[i].alloc_calls, most);
 	}
 	if (live)
 		most_line(r, p, v, n, overhead);
@@ -267,7 +267,7 @@ static void lifetimes_of(struct report *r, const struct snap_process *p)
 {
 	char b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[TEXT_MAX], f[TEXT_MAX];
 	uint64_t blocks = 0, most = 0, so_far = 0;
-	size_t room = room_for_bar(r, 39);
+	size_t room = report__room_for_bar(r, 39);
 
 	for (size_t i = 0; i < p->n_lifetimes; i++) {
 		blocks += p->lifetimes[i].blocks;
@@ -279,7 +279,7 @@ static void lifetimes_of(struct report *r, const struct snap_process *p)
 		fprintf(r->out, "%-15s  %8s  %5s  %5s", label(f, p->lifetimes[i].below_ns, true),
 			marked(e, r->s->estimated, fmt_count(b, p->lifetimes[i].blocks)), fmt_share(c, p->lifetimes[i].blocks, blocks),
 			fmt_share(d, so_far, blocks));
-		put_bar(r, room, p->lifetimes[i].blocks, most);
+		report__put_bar(r, room, p->lifetimes[i].blocks, most);
 	}
 }
 
@@ -308,6 +308,8 @@ static int bars(struct report *r, const char *title, bool sizes)
 			sizes_of(r, v[i]);
 		else
 			lifetimes_of(r, v[i]);
+		if (!sizes)
+			err = report__age_bars(r, v[i]);
 	}
 	if (left)
 		fprintf(r->out, "\n%zu more process%s: -T N for more\n", left, left == 1 ? "" : "es");

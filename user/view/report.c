@@ -340,6 +340,8 @@ static int table(struct report *r, const struct table *t)
 		if (t->says)
 			t->says(r);
 	}
+	if (older)
+		report__older_lines(r);
 	for (size_t i = 0; !err && i < n; i++) {
 		fputc('\n', r->out);
 		err = site_entry(r, t, &k, i, whole, MAX(2, digits(n)), name_width);

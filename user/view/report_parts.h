@@ -73,6 +73,13 @@ int report__size_row(struct report *r, const struct snap_site *site, uint64_t wh
 int report__lifetime_bars(struct report *r);
 int report__lifetime_row(struct report *r, const struct snap_site *site, uint64_t whole);
 
+void report__put_bar(struct report *r, size_t room, uint64_t n, uint64_t most);	/* and the end of the line */
+size_t report__room_for_bar(const struct report *r, size_t cols);
+
+/* ages.c: live blocks by age; and what --older cannot tell. */
+int report__age_bars(struct report *r, const struct snap_process *p);
+void report__older_lines(struct report *r);
+
 /* "worker (1501) [ended]", "nginx (40 processes)", "/system.slice"; the caller's, NULL without memory. */
 char *report__owner(const struct report *r, const struct snap_process *p, size_t width);
 
