@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Servers that fork their workers: right per process, and as a whole. The truth comes from libtally.so, which the servers
- * are started with; malloctrace traces them from their first allocation.
+ * are started with; malloctrace traces them from their first allocation. And one that grows, as its manual says.
  */
 #include "lt.h"
 
@@ -157,6 +157,118 @@ TEST_LIMIT(nginx_workers, 180)
 	want_lossless(t, root);
 	want_scan(t, root);
 	want_eq(t, "processes with an account", 4, want_tallies(t, root, "/usr/sbin/nginx", all));
+}
+
+/* ---- docs/WALKTHROUGH.md: what a connection holds until it is closed, a little more with every request */
+
+#define ADDRESS "203.0.113.7"
+#define QUESTION "GET / HTTP/1.1\r\nHost: x\r\nX-Real-IP: " ADDRESS "\r\n\r\n"
+/* of a pool's block of 512 bytes, 32 are nginx's own */
+#define PER_BLOCK ((512 - 32) / (sizeof(ADDRESS) - 1))
+
+static const char balanced_conf[] = "daemon off;\nmaster_process off;\npid %s/pid;\nerror_log %s/log;\nevents { worker_connections 64; }\n"
+				    "http { access_log off; client_body_temp_path %s; proxy_temp_path %s; fastcgi_temp_path %s; uwsgi_temp_path %s;\n"
+				    "scgi_temp_path %s; keepalive_requests %u; keepalive_timeout 1h; connection_pool_size 512;\n"
+				    "set_real_ip_from unix:; real_ip_header X-Real-IP;\n"
+				    "server { listen unix:%s/s; location / { return 200 'hello'; } } }\n";
+
+/* One request on a connection that is kept; a new one if nginx has closed it. */
+static void ask(struct test *t, int *fd, const char *path)
+{
+	char answer[1024];
+	size_t n = 0;
+
+	if (*fd < 0)
+		*fd = dial(t, path);
+	must(t, write(*fd, QUESTION, strlen(QUESTION)) == (ssize_t)strlen(QUESTION), "cannot ask nginx");
+	do {
+		ssize_t got = read(*fd, answer + n, sizeof(answer) - 1 - n);
+
+		must(t, got > 0, "nginx does not answer");
+		n += (size_t)got;
+		answer[n] = '\0';
+	} while (!strstr(answer, "\r\n\r\nhello"));
+	if (strstr(answer, "Connection: close")) {
+		close(*fd);
+		*fd = -1;
+	}
+}
+
+/* As a balancer in front of it would: one connection, a request each millisecond, n of them. */
+static json_t *balance(struct test *t, unsigned int per_connection, unsigned int n)
+{
+	const char *d = t->dir, *conf = in_dir(t, "conf"), *s = in_dir(t, "s");
+	struct timespec next;
+	char text[2048];
+	struct child nginx;
+	json_t *root;
+	struct mt m;
+	int fd = -1;
+
+	snprintf(text, sizeof(text), balanced_conf, d, d, d, d, d, d, d, per_connection, d);
+	write_file(t, conf, text);
+	chmod(d, 0777);
+	child__start(t, &nginx, &(struct spawn){ .argv = { "/usr/sbin/nginx", "-c", conf } });
+	ask(t, &fd, s);
+	mt__start(t, &m, "-p", pid_arg(nginx.pid), "--json", "--leak-after", "2s", NULL);
+	mt__wait_attached(t, &m);
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (unsigned int i = 0; i < n; i++) {
+		ask(t, &fd, s);
+		next.tv_nsec += 1000000;
+		if (next.tv_nsec >= 1000000000) {
+			next.tv_nsec -= 1000000000;
+			next.tv_sec++;
+		}
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+	}
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	child__kill(t, &nginx, SIGQUIT);
+	if (fd >= 0)
+		close(fd);
+	want_eq(t, "nginx's exit status", 0, (uint64_t)child__wait(t, &nginx));
+	return root;
+}
+
+/* The site that holds most; only stacks of requests do. */
+static json_t *largest(struct test *t, json_t *root)
+{
+	json_t *best = NULL, *site;
+	size_t i;
+
+	json_array_foreach(jget(root, "sites"), i, site)
+		if (!best || ju64(t, site, "live_bytes") > ju64(t, best, "live_bytes"))
+			best = site;
+	must(t, best, "nginx allocated nothing");
+	return best;
+}
+
+TEST_LIMIT(walkthrough_nginx, 180)
+{
+	const unsigned int n = 8000;
+	json_t *root, *site;
+	uint64_t blocks;
+	size_t i;
+
+	if (!installed("/usr/sbin/nginx"))
+		skip(t, "no nginx here");
+	root = balance(t, 1000000000, n);
+	site = largest(t, root);
+	blocks = ju64(t, site, "live_blocks");
+	want(t, !strcmp(jstr(site, "verdict"), "leak"), "kept for good: wanted leak, got '%s' (%s)", jstr(site, "verdict"), jstr(site, "why"));
+	/* one more or less: what room was left in the first block, and is left in the last one */
+	want(t, blocks + 1 >= n / PER_BLOCK && blocks <= n / PER_BLOCK + 1, "blocks, wanted %zu, got %" PRIu64, n / PER_BLOCK, blocks);
+	want_eq(t, "bytes of requests", blocks * 512, site_sum(t, root, jget(root, "processes[0]"), "ngx_http_core_run_phases", "live_bytes"));
+	json_decref(root);
+
+	root = balance(t, 100, n * 3 / 4);
+	json_array_foreach(jget(root, "sites"), i, site)
+		want(t, strcmp(jstr(site, "verdict"), "leak") && strcmp(jstr(site, "verdict"), "suspect"),
+		     "closed now and then: wanted no alarm, got '%s' (%s)", jstr(site, "verdict"), jstr(site, "why"));
+	want(t, site_sum(t, root, jget(root, "processes[0]"), "ngx_http_core_run_phases", "live_blocks") <= 100 / PER_BLOCK + 1,
+	     "blocks of one connection, got more than %zu", 100 / PER_BLOCK + 1);
+	json_decref(root);
 }
 
 /* The newest PostgreSQL that is installed; NULL: none. */
