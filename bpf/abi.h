@@ -559,6 +559,7 @@ enum mt_event_kind {
 	MT_EV_FORK = 4,		/* pid was forked: proc is its number, old_proc that of who forked it (0: not traced) */
 	MT_EV_NEW = 5,		/* pid was met, unknown so far, and has got the number proc */
 	MT_EV_CHANGED = 6,	/* the name or the cgroup of pid, a known or ignored one, changed; proc is 0 if it is ignored */
+	MT_EV_OOM = 7,		/* the kernel has no memory left and chose pid, to kill it; proc is 0 if it has ended already */
 };
 
 struct mt_event {
@@ -567,12 +568,12 @@ struct mt_event {
 	__u32 old_proc;
 	__u32 pid;
 	__u32 tid;		/* MT_EV_THREAD_END alone */
-	__s32 exit_code;
+	__s32 exit_code;	/* MT_EV_EXIT alone, as of waitpid */
 	__u32 parent;		/* MT_EV_EXEC of a vfork child: the life that made it, which goes on */
 	/* of lives, 0 for threads */
 	__u32 ns_pid;		/* the pid in its own pid namespace */
 	__u32 ppid;		/* who forked it, as malloctrace sees it; 0: cannot be seen */
-	__u32 pad;
+	__u32 oom;		/* MT_EV_EXIT alone: 1 if the kernel, out of memory, had chosen it */
 	__u64 start_ns;		/* of the process, since boot, as in /proc/PID/stat: with the pid it names a process for good */
 	char comm[16];		/* of the process, MT_EV_CHANGED: the new one; of the thread, MT_EV_THREAD_END */
 	struct mt_thread_counts counts;

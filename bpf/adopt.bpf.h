@@ -72,6 +72,18 @@ struct about {			/* a process: what is told of it */
 	const char *comm;	/* NULL: the one it has */
 };
 
+/*
+ * How a process ended, as its parent is told. A thread that was on its way out by
+ * itself when a signal came does not have that of the process.
+ */
+#define GROUP_EXIT 4		/* SIGNAL_GROUP_EXIT */
+
+static __always_inline int exit_code_of(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, signal, flags) & GROUP_EXIT ? BPF_CORE_READ(task, signal, group_exit_code) :
+								 BPF_CORE_READ(task, exit_code);
+}
+
 /* Tells user space of a process. */
 static __always_inline void send_life(struct task_struct *task, const struct about *a)
 {
@@ -87,11 +99,11 @@ static __always_inline void send_life(struct task_struct *task, const struct abo
 	e->old_proc = a->old_proc;
 	e->pid = a->pid;
 	e->tid = 0;
-	e->exit_code = a->kind == MT_EV_EXIT ? BPF_CORE_READ(task, exit_code) : 0;
+	e->exit_code = a->kind == MT_EV_EXIT ? exit_code_of(task) : 0;
 	e->parent = a->parent;
 	e->ns_pid = innermost_pid(BPF_CORE_READ(leader, thread_pid));
 	e->ppid = own_view(BPF_CORE_READ(leader, real_parent, group_leader, thread_pid));
-	e->pad = 0;
+	e->oom = a->kind == MT_EV_EXIT && BPF_CORE_READ(task, signal, oom_mm);
 	e->start_ns = BPF_CORE_READ(leader, start_boottime);
 	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), a->comm ? a->comm : (const char *)&leader->comm);
 	__builtin_memset(&e->counts, 0, sizeof(e->counts));

@@ -218,6 +218,22 @@ static __always_inline int on_exit(struct task_struct *task)
 	return 0;
 }
 
+/*
+ * The kernel chose a process that is to give its memory back. It has got its signal
+ * already, and from 6.16 on may be quicker to end than we are to be told: on_exit()
+ * has not seen the mark then.
+ */
+static __always_inline int on_chosen(struct task_struct *task)
+{
+	struct about a = { .kind = MT_EV_OOM, .pid = own_pid_of(task) };
+
+	if (!a.pid)
+		return 0;
+	a.proc = WORD_PROC(known_word(a.pid));
+	send_life(task, &a);
+	return 0;
+}
+
 /* ---- what user space selects by has changed */
 
 /* comm: the name that it is about to have, NULL: it keeps its own. */

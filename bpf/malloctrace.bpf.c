@@ -105,6 +105,13 @@ int task_exit(struct bpf_raw_tracepoint_args *ctx)
 	return on_exit((struct task_struct *)ctx->args[0]);
 }
 
+/* Before 6.9 it is told by a number: there nobody ends before the mark is set, and the exit tells of it. */
+SEC("raw_tp/mark_victim")
+int task_chosen(struct bpf_raw_tracepoint_args *ctx)
+{
+	return ctx->args[0] >> 32 ? on_chosen((struct task_struct *)ctx->args[0]) : 0;
+}
+
 /* A process that calls itself something else: its name is its first thread's. */
 SEC("raw_tp/task_rename")
 int task_renamed(struct bpf_raw_tracepoint_args *ctx)

@@ -25,6 +25,7 @@
 #include "model/snapshot.h"
 #include "model/tags.h"
 #include "opts_table.h"
+#include "triggers.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/util.h"
@@ -296,6 +297,8 @@ static int check_together(const struct parser *p, struct err *e)
 	if (o->min_size > o->max_size)
 		return err_set(e, -EINVAL, "--min-size %s: is more than --max-size %s",
 			       seen(p, "min-size")->val, seen(p, "max-size")->val);
+	if (seen(p, "pause") && !o->whens.n)
+		return err_set(e, -EINVAL, "--pause: goes with --when only");
 	if (o->keep && !has_series(o))
 		return err_set(e, -EINVAL, "--keep: goes with -o and a name that has %%t or %%n in it");
 	return check_trace(p, e);
@@ -367,6 +370,27 @@ static int check_recorded(const struct parser *p, struct err *e)
 		if (asked[i])
 			return err_set(e, -EINVAL, "%s %s and --mode %s: want one of them, that mode does not record this",
 				       asked[i]->as, asked[i]->val, o->mode);
+	return 0;
+}
+
+/* Nor is anything waited for that nobody counts. */
+static int check_whens(const struct parser *p, struct err *e)
+{
+	const struct opts *o = p->o;
+	unsigned int known = counters__of_mode(o->mode);
+
+	for (size_t i = 0; i < o->whens.n; i++) {
+		struct condition c;
+
+		if (condition__parse(o->whens.v[i], &c, e))
+			return -EINVAL;
+		if (condition__needs(&c) & ~known)
+			return err_set(e, -EINVAL, "--when %s and --mode %s: want one of them, that mode does not record this", c.text,
+				       o->mode);
+		if (condition__needs(&c) && o->overhead_pct > 0)
+			return err_set(e, -EINVAL, "--when %s and --overhead %s: want one of them, a part of the calls says little at one moment",
+				       c.text, seen(p, "overhead")->val);
+	}
 	return 0;
 }
 
@@ -445,6 +469,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.unwind = "auto",
 		.points = "auto",
 		.leak_after_ns = 20000000000,
+		.pause_ns = 10000000000,
 		.format = "text",
 		.verbosity = LOG_NORMAL,
 		.by = "process",
@@ -473,7 +498,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 			err = err_set(e, -EINVAL, "--: want a program to start behind it");
 		else
 			err = check_together(&p, e) ?: check_clashes(&p, e) ?: check_recorded(&p, e) ?: check_tags(&p, e) ?:
-			      complete(&p, e);
+			      check_whens(&p, e) ?: complete(&p, e);
 	}
 	if (err)
 		opts__done(o);
@@ -489,6 +514,7 @@ void opts__done(struct opts *o)
 	vec_done(&o->syms);
 	vec_done(&o->tags);
 	vec_done(&o->outputs);
+	vec_done(&o->whens);
 	vec_done(&o->files);
 }
 

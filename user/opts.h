@@ -51,6 +51,8 @@ struct opts {
 	const char *points;		/* "auto", "plain" */
 	bool precise_times;
 	struct opt_strings tags;	/* --tag; "thread" among them: by is "thread" */
+	struct opt_strings whens;	/* --when, good ones */
+	uint64_t pause_ns;		/* 10 s */
 
 	/* reporting */
 	uint64_t interval_ns, duration_ns;	/* 0: none */

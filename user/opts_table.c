@@ -18,6 +18,7 @@
 #include "export/export.h"
 #include "export/outnames.h"
 #include "model/filter.h"
+#include "triggers.h"
 #include "util/funcname.h"
 #include "util/log.h"
 #include "util/parse.h"
@@ -46,6 +47,7 @@ static int take_choice(struct opts *o, const struct given *g, struct err *e);
 static int take_threshold(struct opts *o, const struct given *g, struct err *e);
 static int take_regex(struct opts *o, const struct given *g, struct err *e);
 static int take_pids(struct opts *o, const struct given *g, struct err *e);
+static int take_when(struct opts *o, const struct given *g, struct err *e);
 static int take_sym(struct opts *o, const struct given *g, struct err *e);
 static int take_tag(struct opts *o, const struct given *g, struct err *e);
 static int take_output(struct opts *o, const struct given *g, struct err *e);
@@ -119,7 +121,13 @@ const struct row opt_rows[] = {
 	  .help = "where functions are probed: at the cheapest points that are right, or, for diagnosis, at their first "
 		  "instructions with uretprobes", .preset = "auto" },
 	KEEP(0, "python"), KEEP(0, "python-objects"), KEEP(0, "start-on"), KEEP(0, "stop-on"),
-	KEEP(0, "when"), KEEP(0, "exact"),
+	{ 0, "when", "COND", RECORDING, 0, take_when, FIELD(whens),
+	  .help = "take a snapshot, as at SIGUSR1 or, without -o FILE, a report, when a process passes a limit: rss>2G, live>1G, "
+		  "blocks>1M, growth>10M/min, rss-growth>1G/h, allocs>100K/s; when a signal ends it: killed; when the kernel "
+		  "kills it for want of memory: oom; repeatable" },
+	{ 0, "pause", "AGE", RECORDING, 0, take_age, FIELD(pause_ns),
+	  .help = "at least this long between two snapshots of --when", .preset = "10s" },
+	KEEP(0, "exact"),
 
 	{ 'd', "duration", "SEC", REPORTING, 0, take_seconds, FIELD(duration_ns),
 	  .help = "stop by itself", .preset = "at Ctrl-C, or when the targets end" },
@@ -423,6 +431,16 @@ static int take_tag(struct opts *o, const struct given *g, struct err *e)
 
 	if (!func_ref__parse(g->val, &r))
 		return bad(g, "a function, as FUNC or BINARY:FUNC, or the word thread", e);
+	return take_list(o, g, e);
+}
+
+static int take_when(struct opts *o, const struct given *g, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	struct condition c;
+
+	if (condition__parse(g->val, &c, &why))
+		return bad(g, err_msg(&why) + strlen("want "), e);
 	return take_list(o, g, e);
 }
 

@@ -20,6 +20,7 @@
 #include "session.h"
 #include "session_parts.h"
 #include "target/translator.h"
+#include "triggers.h"
 #include "util/log.h"
 #include "util/parse.h"
 
@@ -307,6 +308,8 @@ static int fill_loop(struct session *s, struct err *e)
 		err = loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
 	if (!err && s->budget)
 		err = budget__begin(s->budget, s->loop);
+	if (!err)
+		err = session__watch_triggers(s);
 	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
 }
 
@@ -339,6 +342,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	struct snapshot *snap;
 	int err = 0;
 
+	s->finishing = true;
 	/* a program that a target became just now: what it maps is looked at as long as it is attached to */
 	session__read_events(s);
 	if (!s->end_ns)
@@ -355,6 +359,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	snap = session__take(s, true, true, e);
 	if (!snap)
 		return -ENOMEM;
+	session__tell_trigger(s, snap);
 	err = output__write_files(&s->output, snap, 0, e);
 	if (output__prints(&s->output)) {
 		_cleanup_err_ struct err later = {};
@@ -447,6 +452,7 @@ static void done(struct session *s)
 		tracees__done(&s->tracees);
 	group__done(&s->group);
 	vec_done(&s->events);
+	triggers__free(s->triggers);
 	err_done(&s->failure);
 }
 

@@ -20,6 +20,8 @@ static void handle(struct session *s, const struct mt_event *ev)
 
 	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
 	clean_name(comm);
+	if (ev->kind == MT_EV_EXIT || ev->kind == MT_EV_OOM)
+		session__on_death(s, ev);
 	if (s->machine && ev->kind != MT_EV_THREAD_END) {
 		if (machine__on_event(s->machine, ev, &s->failure))
 			session__fail(s);
@@ -111,6 +113,7 @@ void session__read_events(struct session *s)
 		read_of_machine(s);
 	else
 		kernel__read_events(s->kernel, session__on_kernel_event, s);
+	session__fire(s);
 	/* others may come, unless it is only the children of some that are waited for */
 	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
 		session__over(s);

@@ -36,6 +36,8 @@ struct session {
 	struct loop *loop;
 	struct watch *watch;
 	struct spawn *spawn;
+	struct triggers *triggers;	/* --when; else NULL */
+	size_t looked;		/* the tracee that a look begins with */
 	struct live *live;	/* the live view; NULL: reports alone */
 	struct utsname uname;
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
@@ -49,6 +51,7 @@ struct session {
 	uint64_t n_reports;
 	unsigned int n_usr1;
 	bool attached;
+	bool finishing;		/* the loop is over */
 	bool interrupted;	/* by SIGINT or SIGTERM: the next one quits */
 	struct err failure;	/* of a callback: ends the loop */
 };
@@ -91,6 +94,14 @@ void session__on_interval(void *arg);
  * NULL: SIGUSR1, which writes files alone.
  */
 void session__snapshot_for(struct session *s, const char *reason);
+/* session_triggers.c: a message tells that a process has ended, or is about to be killed. */
+void session__on_death(struct session *s, const struct mt_event *ev);
+/* The conditions of --when are looked at from now on. */
+int session__watch_triggers(struct session *s);
+/* Takes the snapshot that one of them asks for, if any does; behind messages. */
+void session__fire(struct session *s);
+/* The same of what the last snapshot is, besides. */
+void session__tell_trigger(struct session *s, struct snapshot *snap);
 /* SIGUSR2 */
 void session__set_baseline(struct session *s);
 

@@ -6,6 +6,7 @@
  * kernel may give them again.
  */
 #include "session_parts.h"
+#include "triggers.h"
 #include "util/log.h"
 
 #define SWEEP_NS (SECOND_NS / 100)	/* a second, of our time */
@@ -34,6 +35,8 @@ static void forget(struct session *s, uint32_t proc)
 	if (l && tracee__life(l->tracee) == l && !l->tracee->ended)
 		tracee__end(&s->tracees, l->tracee);
 	tracees__forget(&s->tracees, proc);
+	if (s->triggers)
+		triggers__forget(s->triggers, proc);
 	unwind__drop(s->unwind, proc);
 }
 

@@ -204,8 +204,9 @@ static const struct snap_size other_sizes[] = { { 1024, 10, 10 }, { 2048, 3000, 
 	  .rss_at_attach_bytes = 2 * MIB, .threads = pool_threads, .n_threads = ARRAY_SIZE(pool_threads),                        \
 	  .lost_blocks = 1204, .trend = { "suspect", "+2.5 MiB/s, half of it younger than 10.0s", 2.5 * MIB, true } },           \
 	{ .id = 7, .pid = 2201, .comm = "データ収集", .exe = "/opt/データ/収集", .ended = true, .parent = 6,                     \
+	  .exit_signal = 9, .oom_killed = true,                                                                                  \
 	  .wall_started_ns = STARTED(15 * S), .c = { .peak_bytes = 16 * KIB } },                                                 \
-	{ .id = 8, .pid = 2202, .comm = "sh", .exe = "/bin/sh", .ended = true, .parent = 7,                                      \
+	{ .id = 8, .pid = 2202, .comm = "sh", .exe = "/bin/sh", .ended = true, .parent = 7, .exit_signal = 11,                   \
 	  .wall_started_ns = STARTED(15 * S), .c = { .peak_bytes = 128 } },                                                      \
 	{ .id = 9, .pid = 0, .comm = "(12 others that ended)", .ended = true, .n_members = 12 }
 
@@ -434,7 +435,7 @@ struct snapshot *sample__new(unsigned int flags)
 	s->n_edges = flags & (SAMPLE_SINGLE | SAMPLE_EMPTY) ? 0 : ARRAY_SIZE(edges);
 	if (many) {
 		s->host = "buildhost";
-		s->trigger = "rss>100M: stress (2100) has 120.0 MiB";
+		s->trigger = "rss>100M: stress (2100) has 120.0 MiB resident";
 		s->n_folded_processes = 12;
 		s->n_folded_sites = 34;
 	}

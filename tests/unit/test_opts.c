@@ -376,6 +376,19 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --keep 0 -o %n.json", "--keep 0: want a number from 1 to 1000000" },
 		{ "-p1 --threshold x", "--threshold x: want percent from 0 to 100, such as 1 or 0.5" },
 		{ "-p1 --filter (", "--filter (: want a POSIX extended regular expression: Unmatched ( or \\(" },
+		{ "-p1 --when rss", "--when rss: want a size, such as rss>2G" },
+		{ "-p1 --when size>1",
+		  "--when size>1: want rss, live, blocks, growth, rss-growth or allocs with > and a limit, killed, or oom" },
+		{ "-p1 --when growth>10M", "--when growth>10M: want a size by s, min or h, such as growth>10M/min" },
+		{ "-p1 --when live>1G --mode count",
+		  "--when live>1G and --mode count: want one of them, that mode does not record this" },
+		{ "-p1 --when rss>1G --when allocs>1/s --mode growth",
+		  "--when allocs>1/s and --mode growth: want one of them, that mode does not record this" },
+		{ "-p1 --when growth>1G/h --overhead 5", "--when growth>1G/h and --overhead 5: want one of them, a part of the calls says "
+							 "little at one moment" },
+		{ "-p1 --pause 5s", "--pause: goes with --when only" },
+		{ "-p1 --when oom --pause 5", "--pause 5: want a number with ns, us, ms, s, m or h" },
+		{ "report x.json --when oom", "report: takes no --when" },
 		{ "-p1 --suppressions ''", "--suppressions '': want a name" },
 	};
 
@@ -430,6 +443,29 @@ Test(opts, report_takes_files_and_how_to_look_at_them)
 	opts__done(&o);
 }
 
+Test(opts, when)
+{
+	struct opts o;
+
+	parse(&o, "-p 1");
+	cr_expect_eq(o.whens.n, 0);
+	cr_expect_eq(o.pause_ns, 10000000000);
+	opts__done(&o);
+	parse(&o, "-p 1 --when rss>2G --when oom --pause 0");
+	cr_expect_eq(o.whens.n, 2);
+	cr_expect_str_eq(o.whens.v[0], "rss>2G");
+	cr_expect_str_eq(o.whens.v[1], "oom");
+	cr_expect_eq(o.pause_ns, 0);
+	opts__done(&o);
+	/* what a mode, or a budget, does not see is not all there is */
+	parse(&o, "-p 1 --mode growth --when rss>2G --when killed");
+	opts__done(&o);
+	parse(&o, "-p 1 --mode count --when allocs>1K/s");
+	opts__done(&o);
+	parse(&o, "-p 1 --overhead 5 --when rss-growth>1G/h");
+	opts__done(&o);
+}
+
 /* Every name of a later version, as an option, a value, a suffix or a command. */
 Test(opts, later_versions)
 {
@@ -437,7 +473,7 @@ Test(opts, later_versions)
 		"--mode leak",
 		"--within f", "--mark f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
-		"--when rss>2G", "--exact",
+		"--exact",
 		"--listen x",
 		"--view frees", "serve",
 	};

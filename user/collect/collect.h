@@ -30,6 +30,14 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
  */
 void collect__look(struct collect *c, uint64_t budget_ns);
 
+/* Without a cut (peek.c): a process's sums at this moment, within the events under way; the latter two only if calls. */
+struct proc_now {
+	uint64_t live_bytes;
+	uint64_t live_blocks, alloc_calls;
+};
+/* false: no such process is in the tables. */
+bool collect__peek(const struct collect *c, uint32_t proc, bool calls, struct proc_now *ret);
+
 /*
  * Room for others, from processes that have ended (recycle.c). Asked after a cut;
  * nothing is done as long as there is enough.

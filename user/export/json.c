@@ -333,6 +333,8 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__str(j, "exe", p->exe);
 	json__u64(j, "age_at_attach_ns", p->age_at_attach_ns);
 	json__bool(j, "ended", p->ended);
+	u64_or_null(j, "exit_signal", p->exit_signal > 0, (uint64_t)p->exit_signal);
+	json__bool(j, "oom_killed", p->oom_killed);
 	u64_or_null(j, "members", p->n_members, p->n_members);
 	u64_or_null(j, "ended_members", p->n_members, process__n_ended(s, p));
 	json__line(j, 6);

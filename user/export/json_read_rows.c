@@ -30,6 +30,8 @@ static const struct field process_fields[] = {
 	PROCESS("exe", FIELD_STR, exe),
 	PROCESS("age_at_attach_ns", FIELD_U64, age_at_attach_ns),
 	PROCESS("ended", FIELD_BOOL, ended),
+	PROCESS("exit_signal", FIELD_INT, exit_signal),
+	PROCESS("oom_killed", FIELD_BOOL, oom_killed),
 	PROCESS("cgroup", FIELD_STR, cgroup),
 	PROCESS("container", FIELD_STR, container),
 	PROCESS("unit", FIELD_STR, unit),

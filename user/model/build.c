@@ -292,6 +292,8 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	p->container = snapshot__strdup(b->s, l->container);
 	p->unit = snapshot__strdup(b->s, l->unit);
 	p->ended = l->ended;
+	p->exit_signal = l->exit_signal;
+	p->oom_killed = l->oom_killed;
 	p->age_at_attach_ns = l->age_at_attach_ns;
 	p->container_pid = l->container_pid;
 	p->parent = l->parent;

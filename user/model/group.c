@@ -266,6 +266,8 @@ static int build_group(struct work *w, const uint32_t *members, size_t n, struct
 		}
 		if (g->n_members == 1) {
 			g->pid = v[0]->pid;
+			g->exit_signal = v[0]->exit_signal;
+			g->oom_killed = v[0]->oom_killed;
 			g->container_pid = v[0]->container_pid;
 			g->peak_at_ns = v[0]->peak_at_ns;
 		}

@@ -20,6 +20,8 @@ struct life {
 	pid_t pid;
 	char *comm, *exe, *cgroup, *container, *unit;
 	bool ended;
+	int exit_signal;	/* that ended it; 0: none */
+	bool oom_killed;
 	uint64_t age_at_attach_ns;
 	pid_t container_pid;
 	uint32_t parent;	/* id, 0: none */

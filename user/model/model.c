@@ -184,6 +184,23 @@ void model__life_ended(struct model *m, uint32_t proc)
 		l->ended = true;
 }
 
+void model__set_death(struct model *m, uint32_t proc, int exit_signal, bool oom)
+{
+	struct life *l = model__life(m, proc);
+
+	if (!l)
+		return;
+	l->exit_signal = exit_signal;
+	l->oom_killed = oom;
+}
+
+int model__exit_signal(const struct model *m, uint32_t proc)
+{
+	const struct life *l = model__life(m, proc);
+
+	return l ? l->exit_signal : 0;
+}
+
 void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns)
 {
 	struct life *l = model__life(m, proc);

@@ -58,6 +58,10 @@ int model__add_life(struct model *m, const struct life_info *info);
 /* A thread of a life has ended; its name and what it did. */
 int model__thread_ended(struct model *m, uint32_t proc, pid_t tid, const char *comm, const struct mt_thread_counts *c);
 void model__life_ended(struct model *m, uint32_t proc);
+/* A signal ended it; oom: the kernel sent that, which had run out of memory. */
+void model__set_death(struct model *m, uint32_t proc, int exit_signal, bool oom);
+/* The signal that ended it; 0: none, or it is not known. */
+int model__exit_signal(const struct model *m, uint32_t proc);
 bool model__has_ended(const struct model *m, uint32_t proc);	/* false also for one that is not known */
 /* It had an allocator for this long before that was probed. */
 void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns);

@@ -31,12 +31,15 @@ int kernel__follow(struct kernel *k, struct err *e)
 	const struct {
 		struct bpf_program *program;
 		struct bpf_link **link;
+		bool optional;
 	} points[] = {
-		{ k->skel->progs.task_fork, &k->skel->links.task_fork },
-		{ k->skel->progs.task_exec, &k->skel->links.task_exec },
-		{ k->skel->progs.task_exit, &k->skel->links.task_exit },
-		{ k->skel->progs.task_renamed, &k->skel->links.task_renamed },
-		{ k->skel->progs.task_moved, &k->skel->links.task_moved },
+		{ k->skel->progs.task_fork, &k->skel->links.task_fork, false },
+		{ k->skel->progs.task_exec, &k->skel->links.task_exec, false },
+		{ k->skel->progs.task_exit, &k->skel->links.task_exit, false },
+		{ k->skel->progs.task_renamed, &k->skel->links.task_renamed, false },
+		{ k->skel->progs.task_moved, &k->skel->links.task_moved, false },
+		/* the exit tells the same, but for a race */
+		{ k->skel->progs.task_chosen, &k->skel->links.task_chosen, true },
 	};
 
 	if (bpf_map__update_elem(k->skel->maps.proc_of_pid, &pid, sizeof(pid), &own, sizeof(own), BPF_ANY))
@@ -45,7 +48,7 @@ int kernel__follow(struct kernel *k, struct err *e)
 		if (!bpf_program__autoload(points[i].program))
 			continue;
 		*points[i].link = bpf_program__attach(points[i].program);
-		if (!*points[i].link)
+		if (!*points[i].link && !points[i].optional)
 			return err_set(e, -errno, "cannot follow fork, exec and exit (raw tracepoint of '%s'): %s",
 				       bpf_program__name(points[i].program), strerror(errno));
 	}

@@ -15,6 +15,7 @@
 #include "model/group.h"
 #include "util/text.h"
 #include "util/util.h"
+#include "view/deaths.h"
 #include "view/figures.h"
 
 #define NS_PER_S 1e9
@@ -288,7 +289,7 @@ static const char *show_verdict(const struct row_of *r, char buf[static CELL_MAX
 
 	/* whatever it did, it does no more */
 	if (!r->site && r->process->ended)
-		return "ended";
+		return death__word(r->process, buf);
 	return verdict ? verdict : "-";
 }
 

@@ -13,6 +13,7 @@
 #include "model/group.h"
 #include "util/text.h"
 #include "util/util.h"
+#include "view/deaths.h"
 #include "view/figures.h"
 #include "view/report_parts.h"
 
@@ -112,7 +113,7 @@ static void title_line(struct report *r)
 	char a[FMT_MAX], b[FMT_MAX];
 	_cleanup_free_ char *who = NULL;
 	time_t now = r->s->wall_now_ns / NS_PER_S;
-	char when[32] = "";
+	char when[32] = "", death[DEATH_MAX];
 	struct tm tm;
 	size_t pad;
 	int n;
@@ -120,7 +121,8 @@ static void title_line(struct report *r)
 	if (is_one(r->s)) {
 		const struct snap_process *p = r->s->processes;
 
-		n = asprintf(&who, "malloctrace  %s (%d)%s", p->comm, p->pid, p->ended ? " [ended]" : "");
+		n = asprintf(&who, "malloctrace  %s (%d)%s%s%s", p->comm, p->pid, p->ended ? " [" : "", death__words(p, death),
+			     p->ended ? "]" : "");
 	} else {
 		n = asprintf(&who, "malloctrace  %s%s%s processes%s%s%s", r->s->host ? r->s->host : "", r->s->host ? ": " : "",
 			     fmt_exact(a, n_processes(r->s, false)), ended ? ", " : "", ended ? fmt_exact(b, ended) : "",
@@ -538,6 +540,7 @@ int report__header(struct report *r)
 
 	title_line(r);
 	why_line(r);
+	report__died_line(r);
 	traced_line(r);
 	estimated_line(r);
 	if (r->s->growth) {

@@ -61,15 +61,18 @@ int processes__rank(const struct snapshot *s, const struct metric *key, const st
 static void hints(struct report *r, const struct snap_process *const *v, size_t n)
 {
 	const struct snap_process *runs = NULL;
-	bool ended = false;
+	bool ended = false, oom = false;
 
 	for (size_t i = 0; i < n; i++) {
 		ended |= v[i]->ended;
+		oom |= v[i]->oom_killed;
 		if (!runs && !v[i]->ended && v[i]->pid > 0)
 			runs = v[i];
 	}
 	if (ended && r->s->known & HAS_LIVE_BYTES)
 		fprintf(r->out, "ended: what is live was not freed before the end\n");
+	if (oom)
+		fprintf(r->out, "OOM: killed by the kernel, which had no memory left\n");
 	if (runs)
 		fprintf(r->out, "look into one: malloctrace -p %d\n", runs->pid);
 }

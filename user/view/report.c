@@ -41,6 +41,7 @@
 #include "util/text.h"
 #include "util/util.h"
 #include "view/columns.h"
+#include "view/deaths.h"
 #include "view/figures.h"
 #include "view/frames.h"
 #include "view/rank.h"
@@ -222,9 +223,11 @@ char *report__owner(const struct report *r, const struct snap_process *p, size_t
 {
 	_cleanup_free_ char *name = NULL;
 	char number[FMT_MAX + 16] = "", a[FMT_MAX];
-	const char *ended = p->ended ? " [ended]" : "";
+	char death[DEATH_MAX], ended[DEATH_MAX + 3] = "";
 	char *ret = NULL;
 
+	if (p->ended)
+		snprintf(ended, sizeof(ended), " [%s]", death__words(p, death));
 	if (p->n_members > 1 && snapshot__is_grouped(r->s))
 		snprintf(number, sizeof(number), " (%s processes)", fmt_exact(a, p->n_members));
 	else if (p->pid > 0)

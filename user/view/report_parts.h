@@ -46,6 +46,8 @@ void para__item(struct para *p, const char *fmt, ...) __attribute__((format(prin
 void para__end(struct para *p);
 
 int report__header(struct report *r);
+/* deaths.c: whom a signal ended. */
+void report__died_line(struct report *r);
 
 /* "live-bytes" → "live bytes" */
 void report__metric_words(char buf[static FMT_MAX], const struct metric *m);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "util/text.h"
+#include "view/deaths.h"
 #include "view/figures.h"
 #include "view/top_parts.h"
 
@@ -198,7 +199,7 @@ static void title_line(const struct top *t, struct grid *g, int row)
 {
 	const struct snap_process *p = top__scope_process(t);
 	const struct snapshot *s = t->shown;
-	char up[FMT_MAX], traced[FMT_MAX], after[FMT_MAX], right[128], notes[256];
+	char up[FMT_MAX], traced[FMT_MAX], after[FMT_MAX], right[128], notes[256], death[DEATH_MAX];
 	struct sums sum;
 	int col, right_cols;
 
@@ -216,7 +217,7 @@ static void title_line(const struct top *t, struct grid *g, int row)
 
 		col = grid__putf(g, row, 0, g->cols, STYLE_TITLE, "%s (%d)", p->comm, (int)p->pid);
 		if (p->ended)
-			col += grid__put(g, row, col, g->cols - col, STYLE_BAD, "  ended");
+			col += grid__putf(g, row, col, g->cols - col, STYLE_BAD, "  %s", death__words(p, death));
 		else if (age)
 			col += grid__putf(g, row, col, g->cols - col, STYLE_PLAIN, "  up %s", fmt_duration(up, age));
 		col += grid__putf(g, row, col, g->cols - col, STYLE_PLAIN, "  traced %s", traced);

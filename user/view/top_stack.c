@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "util/text.h"
+#include "view/deaths.h"
 #include "view/figures.h"
 #include "view/frames.h"
 #include "view/telling.h"
@@ -144,8 +145,10 @@ static void live_words(const struct top *t, const struct snap_site *s, struct wo
 	say(w, STYLE_PLAIN, text);
 	if (t->shown->n_processes > 1) {
 		const struct snap_process *p = &t->shown->processes[s->process];
+		char death[DEATH_MAX];
 
-		snprintf(text, sizeof(text), "  in %.64s (%d)%s", p->comm, (int)p->pid, p->ended ? " [ended]" : "");
+		snprintf(text, sizeof(text), "  in %.64s (%d)%s%s%s", p->comm, (int)p->pid, p->ended ? " [" : "",
+			 death__words(p, death), p->ended ? "]" : "");
 		say(w, STYLE_PLAIN, text);
 	}
 	end_line(w);

@@ -69,6 +69,9 @@ struct pid {
 
 struct signal_struct {
 	atomic_t live;
+	int group_exit_code;
+	unsigned int flags;
+	struct mm_struct *oom_mm;
 };
 
 struct return_instance;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * --when: conditions, what is remembered of each process that they are asked of, and
+ * when one tells. Where figures come from, and what is done then, is the caller's.
+ */
+#ifndef MT_TRIGGERS_H
+#define MT_TRIGGERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/err.h"
+
+enum figure { FIGURE_RSS, FIGURE_LIVE, FIGURE_BLOCKS, FIGURE_ALLOCS, N_FIGURES };
+#define FIGURE_BIT(f) (1u << (f))
+
+enum event { EVENT_NONE, EVENT_KILLED, EVENT_OOM };
+
+struct measure;			/* a row of the table in triggers.c */
+
+struct condition {
+	const char *text;	/* as it was given; not owned */
+	const struct measure *measure;
+	uint64_t limit;
+	uint64_t per_ns;	/* of a rate: the time that it is for; else 0 */
+};
+
+/* "rss>2G", "growth>10M/min", "oom". -EINVAL: e says what is taken, without the option's name. text must outlive ret. */
+int condition__parse(const char *text, struct condition *ret, struct err *e);
+/* The counters that must be recorded for it (enum counter_bit); 0: it needs none. */
+unsigned int condition__needs(const struct condition *c);
+
+/* Between two looks. */
+#define TRIGGERS_LOOK_NS 250000000ull
+
+struct triggers;
+
+/* The texts are good, and outlive it. NULL without memory. */
+struct triggers *triggers__new(const char *const *texts, size_t n, uint64_t pause_ns);
+void triggers__free(struct triggers *t);
+
+/* Which figures are asked for at all (FIGURE_BIT). */
+unsigned int triggers__figures(const struct triggers *t);
+bool triggers__wants(const struct triggers *t, enum event event);
+
+/* A process as it is at this moment. */
+struct look {
+	uint32_t proc;		/* its number in the kernel's tables */
+	const char *who;	/* "nginx (1432)" */
+	unsigned int known;	/* FIGURE_BIT */
+	uint64_t v[N_FIGURES];
+};
+
+/* Some times a second, of each process. -ENOMEM */
+int triggers__look(struct triggers *t, const struct look *l, uint64_t now_ns);
+/* It happened: what, in words. -ENOMEM */
+int triggers__event(struct triggers *t, enum event event, const char *says);
+/* The number may be another process's from now on. */
+void triggers__forget(struct triggers *t, uint32_t proc);
+
+/*
+ * Why a snapshot is to be taken now; the caller's. NULL: for nothing, or another one was
+ * taken a short while ago; what happened since is told then. last: there will be no other.
+ */
+char *triggers__reasons(struct triggers *t, uint64_t now_ns, bool last);
+/* It was taken: the pause begins. */
+void triggers__taken(struct triggers *t, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Signals by name. Owns nothing. */
+#include "util/signals.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/util.h"
+
+const char *signal_name(int sig, char buf[static SIGNAL_NAME_MAX])
+{
+	const char *name = sig > 0 ? sigabbrev_np(sig) : NULL;
+
+	if (name)
+		snprintf(buf, SIGNAL_NAME_MAX, "SIG%s", name);
+	else if (sig >= SIGRTMIN && sig <= SIGRTMAX)
+		snprintf(buf, SIGNAL_NAME_MAX, "SIGRTMIN+%d", sig - SIGRTMIN);
+	else
+		snprintf(buf, SIGNAL_NAME_MAX, "signal %d", sig);
+	return buf;
+}
+
+bool signal_is_crash(int sig)
+{
+	static const int crashes[] = { SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
+		if (crashes[i] == sig)
+			return true;
+	return false;
+}

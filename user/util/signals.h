@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Signals by name. */
+#ifndef MT_SIGNALS_H
+#define MT_SIGNALS_H
+
+#include <stdbool.h>
+
+#define SIGNAL_NAME_MAX 24
+
+/* "SIGSEGV", "SIGRTMIN+3"; "signal 99" of a number that is none. In buf, or constant. */
+const char *signal_name(int sig, char buf[static SIGNAL_NAME_MAX]);
+/* Does it stand for a mistake of the program, rather than for somebody's wish? */
+bool signal_is_crash(int sig);
+
+#endif
