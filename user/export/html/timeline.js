@@ -118,35 +118,46 @@ const timeline = (() => {
 
 	// ---- moments with a name: on the line, or in a lane above it
 
-	// Each gets a label where there is room for one, in three rows; where there is none, its tick tells that something is there.
+	// Each gets a label where there is room for one: marks in two rows, above them what ended a process or made this snapshot be
+	// taken. Where there is none, the flag tells that something is there. A label that no line crosses is better than one below.
 	function layLane(list) {
-		const order = {trigger: 0, death: 1, mark: 2}, taken = [[], [], []];
-		const lane = list.filter((e) => order[e.kind] !== undefined).map((e) => ({...e, x: xOf(e.t), row: -1}));
+		const lane = list.filter((e) => e.kind !== "peak" && e.kind !== "baseline").map((e) => ({...e, x: xOf(e.t), row: -1}));
+		const taken = [], lines = [];	// by row: [from, to] of labels, and where lines cross
+		const free = (row, from, to, x, crossing) => (taken[row] || []).every(([p, q]) => to <= p || from >= q) &&
+			(crossing || ((lines[row] || []).every((l) => l <= from || l >= to) && taken.slice(0, row).every((below) => below.every(([p, q]) => x <= p || x >= q))));
 
-		for (const e of [...lane].sort((p, q) => order[p.kind] - order[q.kind] || p.t - q.t)) {
+		const lay = (e, first, n) => {
 			e.text = e.name.length > LABEL_CHARS ? e.name.slice(0, LABEL_CHARS - 1) + "…" : e.name;
 			const width = e.text.length * 6.2 + 12;
 
-			for (const left of [false, true]) {
-				const from = left ? e.x - width : e.x, to = from + width;
+			for (const crossing of [false, true])
+				for (let row = first; row < first + n; row++)
+					for (const left of [false, true]) {
+						const from = left ? e.x - width : e.x, to = from + width;
 
-				if (e.row >= 0 || from < LEFT - 40 || to > picture.width)
-					continue;
-				e.row = taken.findIndex((row) => row.every(([p, q]) => to <= p || from >= q));
-				e.left = left;
-				if (e.row >= 0)
-					taken[e.row].push([from, to]);
-			}
-		}
-		return {lane, rows: lane.length ? Math.max(1, taken.filter((row) => row.length).length) : 0};
+						if (from < LEFT - 40 || to > picture.width || !free(row, from, to, e.x, crossing))
+							continue;
+						Object.assign(e, {row, left});
+						(taken[row] = taken[row] || []).push([from, to]);
+						for (let below = 0; below < row; below++)
+							(lines[below] = lines[below] || []).push(e.x);
+						return;
+					}
+		};
+
+		lane.filter((e) => e.kind === "mark").forEach((e) => lay(e, 0, 2));
+		const rows = taken.length;
+
+		lane.filter((e) => e.kind !== "mark").reverse().forEach((e) => lay(e, rows, 2));
+		return {lane, rows: lane.length ? Math.max(1, taken.length) : 0};
 	}
 
 	function drawLane(g, lane) {
-		const rowY = (e) => picture.top - 7 - 15 * e.row;
+		const rowY = (e) => picture.top - 9 - 15 * e.row;
 
 		for (const e of lane) {
 			// hundreds of lines would hide what they are about
-			if (lane.length <= 60)
+			if (lane.length <= 60 || e.kind !== "mark")
 				g.append(svg("line", {class: "event-line " + e.kind, x1: e.x, x2: e.x, y1: e.row < 0 ? picture.top - 6 : rowY(e), y2: picture.top + HEIGHT}));
 			g.append(svg("path", {class: "event-flag " + e.kind, d: `M${e.x - 3.5},${picture.top - 6}h7l-3.5,6z`}));
 		}
@@ -185,7 +196,7 @@ const timeline = (() => {
 		const peak = shownProcesses().length === 1 && live ? shownProcesses()[0].totals[COUNTER.peak_bytes] : 0;
 		const max = Math.max(peak, ...points.map((p) => Math.max(live ? p.live : 0, p.rss))) || 1;
 		const maxRate = Math.max(...points.map((p) => p.rate)) || 1;
-		const top = TOP + rows * 15, rateTop = top + HEIGHT + GAP;
+		const top = TOP + (rows ? rows * 15 + 2 : 0), rateTop = top + HEIGHT + GAP;
 		const y = (v) => top + HEIGHT * (1 - v / max), yRate = (v) => rateTop + RATE_HEIGHT * (1 - v / maxRate);
 		const height = rateTop + RATE_HEIGHT + AXIS;
 		const g = svg("svg", {width: picture.width, height, viewBox: `0 0 ${picture.width} ${height}`, tabindex: 0, role: "application",
