@@ -276,10 +276,10 @@ test("resident_memory", async () => {
 
 test("ages", async () => {
 	await open("asked");
-	assert.deepStrictEqual(await texts("#ages tbody th"), ["< 1.0s", "< 2.0s", "< 4.0s", "< 8.0s", "< 16.0s", "< 32.0s", "from 32.0s"]);
-	assert.deepStrictEqual(await texts("#ages tbody td:nth-child(2)"), ["744", "1,000", "2,000", "4,004", "9,000", "15,000", "1,200"]);
+	assert.deepStrictEqual(await texts("#ages tbody th"), ["just now", "700ms to 1.0s", "1.5s to 2.0s", "3.0s to 5.0s", "7.0s to 10.0s", "15.0s to 20.0s", "20.0s to 30.0s", "from 30.0s"]);
+	assert.deepStrictEqual(await texts("#ages tbody td:nth-child(2)"), ["4", "744", "1,000", "2,000", "4,200", "9,000", "15,000", "1,000"]);
 	await browser.click("#panel-0 .folder");
-	assert.match(await attribute("#panel-0 .age-bars", "aria-label"), /^Live blocks by age: < 1\.0s: 744 blocks, 744\.0 KiB; .*< 32\.0s: 15,000 blocks, 14\.6 MiB$/);
+	assert.match(await attribute("#panel-0 .age-bars", "aria-label"), /^Live blocks by age: 700ms to 1\.0s: 744 blocks, 744\.0 KiB; .*20\.0s to 30\.0s: 15,000 blocks, 14\.6 MiB$/);
 	await open("single");
 	assert.ok(await browser.run("document.getElementById('ages-panel').hidden"));
 	quiet();

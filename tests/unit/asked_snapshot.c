@@ -47,12 +47,11 @@ static const struct snap_free frees[] = {
 };
 
 static const struct snap_age tracking_ages[] = {
-	{ 1 * S, 744, 744 * KIB, 0 }, { 2 * S, 1000, 1000 * KIB, 1 * S }, { 4 * S, 2000, 2000 * KIB, 2 * S },
-	{ 8 * S, 4000, 4000 * KIB, 4 * S }, { 16 * S, 9000, 9000 * KIB, 8 * S }, { 32 * S, 15000, 15000 * KIB, 16 * S },
+	{ 1 * S, 744, 744 * KIB, 700 * MS }, { 2 * S, 1000, 1000 * KIB, 1500 * MS }, { 5 * S, 2000, 2000 * KIB, 3 * S },
+	{ 10 * S, 4000, 4000 * KIB, 7 * S }, { 20 * S, 9000, 9000 * KIB, 15 * S }, { 30 * S, 15000, 15000 * KIB, 20 * S },
 };
-static const struct snap_age dict_ages[] = {
-	{ 8 * S, 4, 20 * KIB, 0 }, { 16 * S, 0, 0, 8 * S }, { UINT64_MAX, 1200, 6 * MIB - 20 * KIB, 16 * S },
-};
+static const struct snap_age dict_ages[] = { { 1000, 4, 20 * KIB, 0 }, { 10 * S, 200, 1 * MIB, 7 * S },
+					     { UINT64_MAX, 1000, 5 * MIB - 20 * KIB, 30 * S } };
 
 /* Live bytes of a site at i of N_POINTS: it leaks all the time; it jumps at 12s; it was larger once. */
 static uint64_t course(int site, uint64_t i, const struct snap_site *s)

@@ -98,6 +98,8 @@ static void conditions(struct json *j, const struct snapshot *s)
 	if (s->partial_sizes && s->max_size != UINT64_MAX)
 		json__u64(j, "max_size", s->max_size);
 	json__u64(j, "older_ns", s->older_ns);
+	optional_u64(j, "older_unsure_blocks", s->older_unsure.blocks);
+	optional_u64(j, "older_unsure_bytes", s->older_unsure.bytes);
 	if (s->baseline)
 		json__u64(j, "baseline_ns", s->baseline_ns);
 	optional_str(j, "baseline_name", s->baseline_name);

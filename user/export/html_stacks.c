@@ -140,7 +140,7 @@ static void moves(struct json *j, const struct snap_moves *m)
 	json__array_end(j);
 }
 
-/* 0, or [below_ns, blocks, bytes, ...] of the classes that hold something */
+/* 0, or [from_ns, below_ns, blocks, bytes, ...] of the ranges that hold something */
 static void ages(struct json *j, const struct snap_site *site)
 {
 	if (!site->n_ages) {
@@ -151,6 +151,7 @@ static void ages(struct json *j, const struct snap_site *site)
 	for (size_t i = 0; i < site->n_ages; i++) {
 		if (!site->ages[i].blocks)
 			continue;
+		json__u64(j, NULL, site->ages[i].from_ns);
 		html__bound(j, site->ages[i].below_ns);
 		json__u64(j, NULL, site->ages[i].blocks);
 		json__u64(j, NULL, site->ages[i].bytes);

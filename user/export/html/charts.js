@@ -16,27 +16,26 @@ function classes(key, n) {
 	return [...sums].sort((a, b) => a[0] - b[0]);
 }
 
-// least: what the class of nothing at all is called
-function histogram(box, rows, head, series, words, least, empty) {
+// Rows are [label, figures]; series: [{label, kind, words}], one for each figure.
+function histogram(box, rows, head, series, empty) {
 	if (!rows.length) {
 		box.replaceChildren(el("p", {class: "quiet empty"}, empty));
 		return;
 	}
 	const whole = series.map((_, k) => rows.reduce((n, [, v]) => n + v[k], 0));
 	const max = series.map((_, k) => Math.max(1, ...rows.map(([, v]) => v[k])));
-	let last = 0;
 
 	box.replaceChildren(el("table", {class: "histogram", "aria-labelledby": box.id + "-title"},
 		el("thead", null, el("tr", null, el("th", {scope: "col", class: "num"}, head), series.flatMap(({label}) => [el("th", {scope: "col", class: "num"}, label),
 			el("td")]))),
-		el("tbody", null, rows.map(([below, values]) => {
-			const label = below === Infinity ? `from ${words(last)}` : below === 1 ? least : `< ${words(below)}`;
+		el("tbody", null, rows.map(([label, values]) => el("tr", null, el("th", {scope: "row", class: "num"}, label), values.flatMap((v, k) => [
+			el("td", {class: "num", title: `${exact(v)}, ${share(v, whole[k])}`}, v ? MARK + (series[k].words || count)(v) : "–"),
+			el("td", {class: "bar-cell"}, bar(v / max[k], series[k].kind))]))))));
+}
 
-			last = below;
-			return el("tr", null, el("th", {scope: "row", class: "num"}, label), values.flatMap((v, k) => [
-				el("td", {class: "num", title: `${exact(v)}, ${share(v, whole[k])}`}, v ? MARK + (series[k].words || count)(v) : "–"),
-				el("td", {class: "bar-cell"}, bar(v / max[k], series[k].kind))]));
-		}))));
+// Classes that follow each other need no more than where they end. least: what the class of nothing at all is called
+function labelled(rows, words, least) {
+	return rows.map(([below, values], i) => [below === Infinity ? `from ${words(i ? rows[i - 1][0] : 0)}` : below === 1 ? least : `< ${words(below)}`, values]);
 }
 
 // Bounds of classes may lie close together: a tick is 4ms, the next power of two 4.2ms.
@@ -44,37 +43,38 @@ function fineDuration(ns) {
 	return ns >= 1e6 && ns < 1e8 ? Number((ns / 1e6).toFixed(1)) + "ms" : duration(ns);
 }
 
-// [[label, blocks, bytes]] of a flat array of classes: [below_ns, blocks, bytes, ...]
-function ageRows(ages) {
-	const rows = [];
+// ---- ages: ranges, which need not follow each other, and those of processes that have ended may overlap
 
-	for (let i = 0; i < ages.length; i += 3)
-		rows.push([ages[i] === null ? "older" : `< ${fineDuration(ages[i])}`, ages[i + 1], ages[i + 2]]);
-	return rows;
+// [[label, [blocks, bytes]]], the youngest first, of several flat arrays: [from_ns, below_ns, blocks, bytes, ...]
+function ageRows(lists) {
+	const sums = new Map();
+
+	for (const ages of lists)
+		for (let i = 0; i < ages.length; i += 4) {
+			const key = `${ages[i]} ${ages[i + 1]}`, sum = sums.get(key) || {from: ages[i], below: ages[i + 1] === null ? Infinity : ages[i + 1], figures: [0, 0]};
+
+			sum.figures = [sum.figures[0] + ages[i + 2], sum.figures[1] + ages[i + 3]];
+			sums.set(key, sum);
+		}
+	return [...sums.values()].sort((a, b) => a.below === b.below ? a.from - b.from : a.below - b.below).map(({from, below, figures}) =>
+		[below === Infinity ? `from ${fineDuration(from)}` : below <= 1000 ? "just now" : from ? `${fineDuration(from)} to ${fineDuration(below)}` : `< ${fineDuration(below)}`, figures]);
 }
 
-// Of all sites that are shown.
 function drawAges() {
-	const sums = new Map(), some = SITES.filter((s) => s.ages && isShown(s.process));
+	const lists = SITES.filter((s) => s.ages && isShown(s.process)).map((s) => s.ages);
 
-	for (const {ages} of some)
-		for (let i = 0; i < ages.length; i += 3) {
-			const below = ages[i] === null ? Infinity : ages[i], sum = sums.get(below) || [0, 0];
-
-			sums.set(below, [sum[0] + ages[i + 1], sum[1] + ages[i + 2]]);
-		}
-	byId("ages-panel").hidden = !some.length;
-	byId("histograms").classList.toggle("three", !!some.length);
-	histogram(byId("ages"), [...sums].sort((a, b) => a[0] - b[0]), "Age", [{label: "Blocks", kind: "rate"}, {label: "Bytes", kind: "live", words: bytes}], fineDuration, "none", "");
+	byId("ages-panel").hidden = !lists.length;
+	byId("histograms").classList.toggle("three", !!lists.length);
+	histogram(byId("ages"), ageRows(lists), "Age", [{label: "Blocks", kind: "rate"}, {label: "Bytes", kind: "live", words: bytes}], "Nothing is live.");
 }
 
 function drawHistograms() {
 	const live = KNOWN.has("live_blocks");
 	const sizes = classes("sizes", 2).map(([below, v]) => [below, live ? v : v.slice(0, 1)]);
 
-	histogram(byId("sizes"), sizes, "Bytes", [{label: "Allocated", kind: "rate"}, ...(live ? [{label: "Live", kind: "live"}] : [])], bytes, "0 B",
+	histogram(byId("sizes"), labelled(sizes, bytes, "0 B"), "Bytes", [{label: "Allocated", kind: "rate"}, ...(live ? [{label: "Live", kind: "live"}] : [])],
 		"No sizes were recorded.");
-	histogram(byId("lifetimes"), KNOWN.has("free_calls") ? classes("lifetimes", 1) : [], "Lived", [{label: "Blocks", kind: "rss"}], fineDuration, "at once",
+	histogram(byId("lifetimes"), labelled(KNOWN.has("free_calls") ? classes("lifetimes", 1) : [], fineDuration, "at once"), "Lived", [{label: "Blocks", kind: "rss"}],
 		KNOWN.has("free_calls") ? "No block was freed." : `Frees are not recorded in mode ${DATA.mode}.`);
 	drawAges();
 }

@@ -124,7 +124,7 @@ const SITES = (() => {
 			thread: text(row[at.thread]), sinceBaseline: row[at.since_baseline_bytes],
 			tag: row[at.tag],	// 1, 2, ... of TAGS; 0: none
 			moves: row[at.moves] ? Object.fromEntries(MOVES.map((name, i) => [name, row[at.moves][i]])) : null,
-			ages: row[at.ages] || null,	// [below_ns, blocks, bytes, ...]
+			ages: row[at.ages] || null,	// [from_ns, below_ns, blocks, bytes, ...]
 			history: row[at.history] || null,
 			places,		// from the root
 			shared: stack[0],	// with the site before

@@ -16,7 +16,7 @@ function memorySum() {
 // parts: [kind, words, bytes, more words]; those of nothing are not drawn.
 function stackedBar(label, parts, scale) {
 	const bars = parts.filter(([, , n]) => n > 0).map(([kind, words, n, more]) => {
-		const part = el("span", {class: "mem-part mem-" + kind, title: `${words}: ${bytes(n)}${more ? ", " + more : ""}`}, el("span", null, `${words} ${bytes(n)}`));
+		const part = el("span", {class: "mem-part mem-" + kind, title: `${words}: ${bytes(n)}${more ? ", " + more : ""}`}, n / scale > 0.09 ? el("span", null, `${words} ${bytes(n)}`) : null);
 
 		part.style.width = n / scale * 100 + "%";
 		return part;

@@ -123,11 +123,11 @@ const sites = (() => {
 
 	// Live blocks by age, the youngest first; bars by bytes.
 	function ageBars(ages) {
-		const rows = ageRows(ages), max = Math.max(1, ...rows.map(([, , size]) => size)), words = ([label, blocks, size]) => `${label}: ${plural(blocks, "block")}, ${bytes(size)}`;
+		const rows = ageRows([ages]), max = Math.max(1, ...rows.map(([, [, size]]) => size)), words = ([label, [blocks, size]]) => `${label}: ${plural(blocks, "block")}, ${bytes(size)}`;
 		const columns = rows.map((row) => {
 			const column = el("i", {title: words(row)});
 
-			column.style.height = Math.max(2, row[2] / max * 36) + "px";
+			column.style.height = Math.max(2, row[1][1] / max * 36) + "px";
 			return column;
 		});
 
