@@ -158,7 +158,7 @@ static int check(struct session *s, int *ret_status, struct err *e)
 	if (session__is_growth(o) ? tracees__init_growth(&s->tracees) : tracees__init(&s->tracees))
 		return err_set(e, -ENOMEM, "out of memory");
 	s->tracees.want = plan_want__of(o->mode, o->size, o->points);
-	err = check_usage(s, e);
+	err = check_usage(s, e) ?: session__ask_tags(s, e);
 	if (err) {
 		*ret_status = EXIT_USAGE;
 		return err;

@@ -85,6 +85,9 @@ int session__take_cut(struct session *s, const struct cut_opts *how, struct err 
 /* Room for others from processes that have ended (session_recycle.c): once a second; and whenever it is about to run out. */
 void session__recycle(struct session *s);
 void session__make_room(struct session *s);
+/* session_tags.c: the functions that are tags are probed; how often each was called. */
+int session__ask_tags(struct session *s, struct err *e);
+void session__put_tags(const struct session *s, const struct cut *cut, struct snapshot *snap);
 /* Of the loop's timers. */
 void session__on_second(void *arg);
 void session__on_interval(void *arg);

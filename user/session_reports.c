@@ -94,6 +94,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		err_set(e, -ENOMEM, "out of memory");
 		return NULL;
 	}
+	session__put_tags(s, cut, snap);
 	s->cut_ns = now_ns();
 	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites, ages ? " with ages" : "",
 		    (s->cut_ns - began_ns) / 1e6, (own_cpu_ns() - began_cpu_ns) / 1e6);

@@ -75,6 +75,9 @@ static void functions(struct test *t, const char *name, const char *method)
 	want_tag(t, root, &f, "parse_inline", "inlined", NULL);
 	want_tag(t, root, &f, NULL, "nobody", NULL);
 	want_sites(t, root);
+	want_u64(t, tag_named(t, root, "handle_get"), "entered", note(t, &f, "get", "calls"));
+	want_u64(t, tag_named(t, root, "handle_put"), "entered", note(t, &f, "put", "calls"));
+	want(t, json_is_null(jget(tag_named(t, root, "parse_inline"), "entered")), "calls of an inlined function, wanted null");
 	fx__quit(t, &f);
 }
 
@@ -126,6 +129,7 @@ TEST(tags_threads)
 	root = trace(t, &f, 0, "--tag", "handle_get", "--tag", "handle_put", "--tag", "thread", NULL);
 	want_tag(t, root, &f, "handle_get", "get", NULL);
 	want_tag(t, root, &f, "handle_put", "put", NULL);
+	want_u64(t, tag_named(t, root, "handle_get"), "entered", note(t, &f, "get", "calls"));
 	workers = tag_named(t, root, "worker-*");
 	io = tag_named(t, root, "io");
 	want_bool(t, workers, "thread", true);
