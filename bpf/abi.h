@@ -149,6 +149,7 @@ enum mt_end {
 
 /* first word in the stack words, number of frames, how the walk ended; never 0 */
 #define MT_STACK(at, depth, end) ((__u64)(at) | (__u64)(depth) << 32 | (__u64)(end) << 48 | 1ULL << 56)
+#define MT_STACK_WITHIN (1ULL << 57)	/* --within: one of the functions is in it */
 #define MT_STACK_AT(s) ((__u32)(s))
 #define MT_STACK_DEPTH(s) ((__u32)((s) >> 32 & 0xffff))
 #define MT_STACK_END(s) ((__u32)((s) >> 48 & 0xff))
@@ -365,13 +366,24 @@ struct mt_thread {
 	__u64 span;		/* bytes of its stack that the last walk wanted in one piece */
 	__u64 stack_top;	/* a page that could not be read begins here; 0: none met */
 	union {
-		struct {	/* --sample */
-			__u64 gap;		/* bytes until the next sample */
-			__u64 random;
-		};
-		struct {	/* --overhead */
-			__u64 left_ns;		/* when a program ended, if the time to the next one is to be taken; odd: inside a call */
-			__u64 window;		/* that what is under way belongs to */
+		struct {
+			union {
+				struct {	/* --sample */
+					__u64 gap;		/* bytes until the next sample */
+					__u64 random;
+				};
+				struct {	/* --overhead */
+					/* when a program ended, if the time to the next one is to be taken; odd: inside a call */
+					__u64 left_ns;
+					__u64 window;		/* that what is under way belongs to */
+				};
+			};
+			/* --within: calls of the functions that are under way, or may be */
+			__u32 within_depth;
+			__u16 within_tail;	/* the outermost jumped to another function, which runs in its place */
+			__u16 within_apart;	/* some of the others may be on other stacks than the outermost */
+			__u64 within_sp;	/* of the outermost: the stack pointer after its return; 0: it is over */
+			__u64 within_ra;	/* and its return address; holds if within_tail */
 		};
 		struct {	/* --mode growth: how things stood when the fault under way began; of differences, 32 bits do */
 			__u32 fault_no;		/* the last fault that was charged, as the kernel counts them */
@@ -451,7 +463,8 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	__u32 end;		/* enum mt_end */
 	__u8 is_return, lr_known, sp_known;
 	__u8 guessed;		/* a frame had no rule: the frame pointer was followed */
-	__u8 pad[4];
+	__u8 within;		/* --within: one of the functions is among the frames */
+	__u8 pad[3];
 };
 
 /*
@@ -525,6 +538,42 @@ struct mt_spot {
 	__u64 pad2[4];
 };
 _Static_assert(sizeof(struct mt_spot) == 64, "one cache line");
+
+/* ---- --within: functions outside of which nothing is recorded */
+
+enum mt_within_kind {
+	MT_WITHIN_ENTER = 0,	/* its first instruction */
+	MT_WITHIN_LEAVE = 1,	/* a return of its own */
+	MT_WITHIN_JUMP = 2,	/* it ends by jumping to another function */
+	MT_WITHIN_LANDED = 3,	/* a return of such another one */
+};
+
+/* The cookie: what it is, which of the lists the file's functions are in, and the ELF virtual address of the point. */
+#define MT_WITHIN_COOKIE(kind, list, vaddr) ((__u64)(kind) | (__u64)(list) << 2 | (__u64)(vaddr) << 16)
+#define MT_WITHIN_KIND(c) ((__u32)((c) & 3))
+#define MT_WITHIN_LIST(c) ((__u32)((c) >> 2 & 1023))
+#define MT_WITHIN_VADDR(c) ((c) >> 16)
+
+#define MT_WITHIN_LISTS 1024	/* files that have such functions */
+#define MT_WITHIN_RANGES 32	/* of code, in a file */
+#define MT_WITHIN_FILES 16	/* a power of two: of them in a process */
+
+struct mt_within_list {		/* by file; written before anything in it is probed */
+	__u64 n;
+	struct {
+		__u64 from, to;	/* ELF virtual addresses; to: behind it */
+	} range[MT_WITHIN_RANGES];
+};
+
+struct mt_within_proc {		/* by slot */
+	__u32 proc;		/* whose it is */
+	__u32 n_more;		/* files that found no room */
+	struct {
+		__u64 bias;	/* added to an ELF virtual address, it is where that is mapped */
+		__u32 list;
+		__u32 known;	/* bpf/within.bpf.h */
+	} file[MT_WITHIN_FILES];
+};
 
 /* ---- what can be lost, and what the edges of the trace cut off */
 

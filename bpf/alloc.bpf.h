@@ -180,9 +180,11 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 	t->ra = ra;
 	t->cookie = cookie;
 	t->size = size;
-	if (size < mt_min_size || size > mt_max_size || !sampled(t, size))
+	if (size < mt_min_size || size > mt_max_size || (mt_within && !t->within_depth) || !sampled(t, size))
 		return 0;
 	site = site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp);
+	if (mt_within && !is_within(ctx, t, site, sp, ra))
+		return 0;
 	if (!charge_open(&c, site, t->proc, cut))
 		return 0;
 	a = amount_of(size);
@@ -383,8 +385,11 @@ static __always_inline int on_return(mt_regs *ctx)
 		} else if (is_realloc) {
 			put_old_back(t);
 		}
-		if (t->size)
-			charge_failure(t, site_here(ctx, t, func, caller, sp), cut);
+		if (t->size && !(mt_within && !t->within_depth)) {
+			site = site_here(ctx, t, func, caller, sp);
+			if (!mt_within || is_within(ctx, t, site, sp, caller))
+				charge_failure(t, site, cut);
+		}
 		return 0;
 	}
 
@@ -406,9 +411,11 @@ static __always_inline int on_return(mt_regs *ctx)
 			return 0;
 		}
 	}
-	if (size < mt_min_size || size > mt_max_size || !sampled(t, size))
+	if (size < mt_min_size || size > mt_max_size || (mt_within && !t->within_depth) || !sampled(t, size))
 		return 0;
 	site = site_here(ctx, t, func, caller, sp);
+	if (mt_within && !is_within(ctx, t, site, sp, caller))
+		return 0;
 	block = (struct taken){ .size = size, .born = MT_BORN(now, t->serial), .site = site };
 	if (!blocks_put_new(addr, t->proc, &block)) {
 		/* a block is there still: its free was not seen; or there is no room at home */
@@ -464,6 +471,8 @@ static __always_inline int on_free(mt_regs *ctx)
 		return 0;
 	sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
 	ra = arch_return_address(ctx);
+	if (mt_within)
+		within_freed(t, sp, ra);
 	if (blocks_take(addr, t->proc, &b)) {
 		end_block(t, &b, addr, cut, clock_now());
 		t->last_freed = addr;

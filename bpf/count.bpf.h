@@ -24,6 +24,7 @@ const volatile __u32 mt_by_comm = 0;		/* user space selects by name: it changes 
 const volatile __u32 mt_by_cgroup = 0;		/* or by cgroup */
 const volatile __u32 mt_n_threads = 1;		/* slots, a power of two */
 const volatile __u32 mt_by_thread = 0;		/* --by thread: sites of their own for each thread */
+const volatile __u32 mt_within = 0;		/* --within: only inside of functions that were named */
 const volatile __u64 mt_min_size = 0;
 const volatile __u64 mt_max_size = ~0ULL;
 

@@ -28,6 +28,8 @@ static __always_inline void thread_leave(struct mt_thread *t)
 	t->last_freed = 0;
 	t->fault_no = 0;
 	t->fault_cpu = 0;
+	if (mt_within)
+		t->within_depth = 0;
 	__builtin_memset(&t->counts, 0, sizeof(t->counts));
 	t->proc = 0;
 }

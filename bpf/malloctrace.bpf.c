@@ -20,11 +20,13 @@
 #include "bpf/memo.bpf.h"
 #include "bpf/frames.bpf.h"
 #include "bpf/unwind.bpf.h"
+#include "bpf/within.bpf.h"
 #include "bpf/sites.bpf.h"
 #include "bpf/reclaim.bpf.h"
 #include "bpf/budget.bpf.h"
 #include "bpf/charge.bpf.h"
 #include "bpf/alloc.bpf.h"
+#include "bpf/scope.bpf.h"
 #include "bpf/life.bpf.h"
 #include "bpf/growth.bpf.h"
 #include "bpf/check.bpf.h"
@@ -78,6 +80,13 @@ int reach_entry(mt_regs *ctx)
 {
 	mt_started = 1;
 	return 0;
+}
+
+/* --within: one of these functions begins or ends. */
+SEC("uprobe")
+int reach_within(mt_regs *ctx)
+{
+	return on_within(ctx);
 }
 
 /* A function that the user named. */

@@ -151,7 +151,7 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	site->tid = MT_MEMO_TID(&s->key);
 	site->first_ns = clock_ns();
 	/* an exchange: behind all of the above, for the reader in user space */
-	__sync_lock_test_and_set(&site->stack, MT_STACK(at, n, s->walk.end));
+	__sync_lock_test_and_set(&site->stack, MT_STACK(at, n, s->walk.end) | (mt_within && s->walk.within ? MT_STACK_WITHIN : 0));
 	return id;
 }
 
@@ -199,6 +199,12 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 
 			if (by_fp && stack_is_odd(s, n, p ? p->sigreturn : 0, trampoline()))
 				return 0;
+			if (mt_within) {
+				s->walk.within = stack_is_within(s, n, proc);
+				/* frame pointers may have led past it */
+				if (by_fp && !s->walk.within)
+					return 0;
+			}
 			mine = site_new(s, n, proc, func, h);
 		}
 		if (!mine)
@@ -220,6 +226,16 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 	return spare_site(proc);
 }
 
+/* A stack was walked, from sp up to top. */
+__noinline int settle_within(struct mt_thread *t, __u32 site, __u64 sp, __u64 top)
+{
+	struct mt_site *made = site < mt_n_sites ? bpf_map_lookup_elem(&sites, &site) : NULL;
+
+	if (t && made)
+		within_settle(t, made->stack, sp, top);
+	return 0;
+}
+
 /*
  * The site of a call: it returns to caller, and sp is the stack pointer then.
  * Asked at its return, or at its entry, where the function may have a frame
@@ -230,6 +246,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 	struct mt_scratch *s = scratch_claim(t);
 	__u32 proc = t->proc, site = spare_site(proc), n, known;
 	struct mt_proc *p = proc_at(proc);
+	bool by_tables = false;
 
 	if (!s)
 		return site;
@@ -243,6 +260,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 	if (p && p->walk == MT_WALK_TABLE) {
 		n = walk_tables(ctx, s, t, proc, caller, sp);
 		site = site_of_stack(s, n, proc, func, 0);
+		by_tables = true;
 	} else {
 		n = walk_from(ctx, s, t, caller, sp);
 		if (s->recording)
@@ -252,9 +270,12 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 			memo_drop(s);
 			n = walk_tables(ctx, s, t, proc, caller, sp);
 			site = site_of_stack(s, n, proc, func, 0);
+			by_tables = true;
 		}
 	}
 	memo_keep(s, site, n);
+	if (mt_within)
+		settle_within(t, site, sp, by_tables ? s->walk.sp : s->last);
 	t->frames += n;
 	scratch_release(t, s);
 	return site;

@@ -176,6 +176,8 @@ static __always_inline struct mt_proc *proc_at(__u32 proc)
 
 #define REUSE_TRIES 16
 
+__noinline int within_begin(__u32 proc);
+
 /* A slot that user space has given back, zeroed but for its next number; 0 if there is none. */
 static __noinline __u32 slot_reuse(void)
 {
@@ -216,6 +218,8 @@ static __noinline __u32 proc_add(__u32 pid)
 	/* stacks that a process of the same number remembers are not this one's */
 	p->gen++;
 	p->started_ns = clock_ns();
+	if (mt_within)
+		within_begin(p->number);
 	/* an exchange: from here on user space takes it for a process */
 	__sync_lock_test_and_set(&p->pid, pid);
 	return p->number;

@@ -322,6 +322,8 @@ static const struct {
 	{ "object", NULL, "mode", "growth", "that mode looks for no allocator" },
 	{ "prefix", NULL, "mode", "growth", "that mode looks for no allocator" },
 	{ "sym", NULL, "mode", "growth", "that mode looks for no allocator" },
+	{ "within", NULL, "mode", "growth", "that mode sees no allocations" },
+	{ "within", NULL, "overhead", NULL, "a budget does not know what probes in other functions take" },
 	{ "all", NULL, "pid", NULL, "the one names everyone" },
 	{ "all", NULL, "comm", NULL, "the one names everyone" },
 	{ "all", NULL, "cgroup", NULL, "the one names everyone" },
@@ -513,6 +515,7 @@ void opts__done(struct opts *o)
 	vec_done(&o->objects);
 	vec_done(&o->syms);
 	vec_done(&o->tags);
+	vec_done(&o->withins);
 	vec_done(&o->outputs);
 	vec_done(&o->whens);
 	vec_done(&o->files);

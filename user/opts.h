@@ -50,6 +50,7 @@ struct opts {
 	const char *unwind;		/* "auto", "fp", "table" */
 	const char *points;		/* "auto", "plain" */
 	bool precise_times;
+	struct opt_strings withins;	/* --within */
 	struct opt_strings tags;	/* --tag; "thread" among them: by is "thread" */
 	struct opt_strings whens;	/* --when, good ones */
 	uint64_t pause_ns;		/* 10 s */

@@ -49,6 +49,7 @@ static int take_regex(struct opts *o, const struct given *g, struct err *e);
 static int take_pids(struct opts *o, const struct given *g, struct err *e);
 static int take_when(struct opts *o, const struct given *g, struct err *e);
 static int take_sym(struct opts *o, const struct given *g, struct err *e);
+static int take_function(struct opts *o, const struct given *g, struct err *e);
 static int take_tag(struct opts *o, const struct given *g, struct err *e);
 static int take_output(struct opts *o, const struct given *g, struct err *e);
 static int take_views(struct opts *o, const struct given *g, struct err *e);
@@ -110,7 +111,9 @@ const struct row opt_rows[] = {
 	{ 0, "tag", "FUNC", RECORDING, REPORT, take_tag, FIELD(tags),
 	  .help = "group allocations by the innermost of these functions on the stack (BINARY:FUNC, too); the word thread: "
 		  "where there is none, by the thread's name; repeatable" },
-	KEEP(0, "within"), KEEP(0, "mark"), KEEP(0, "free-stacks"),
+	{ 0, "within", "FUNC", RECORDING, 0, take_function, FIELD(withins),
+	  .help = "record only what FUNC, and what it calls, allocates (BINARY:FUNC, too); repeatable: inside of any of them" },
+	KEEP(0, "mark"), KEEP(0, "free-stacks"),
 	KEEP(0, "mmap"),
 	{ 0, "precise-times", NULL, RECORDING, 0, take_flag, FIELD(precise_times),
 	  .help = "lifetimes and ages in nanoseconds instead of clock ticks" },
@@ -423,6 +426,13 @@ static int take_sym(struct opts *o, const struct given *g, struct err *e)
 	if (!eq || eq == g->val || !eq[1])
 		return bad(g, "ROLE=NAME, such as malloc=arena_alloc", e);
 	return take_list(o, g, e);
+}
+
+static int take_function(struct opts *o, const struct given *g, struct err *e)
+{
+	struct func_ref r;
+
+	return func_ref__parse(g->val, &r) ? take_list(o, g, e) : bad(g, "a function, as FUNC or BINARY:FUNC", e);
 }
 
 static int take_tag(struct opts *o, const struct given *g, struct err *e)

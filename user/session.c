@@ -227,6 +227,7 @@ static int load(struct session *s, struct err *e)
 		.n_procs = s->group.adopt ? MT_MAX_PROCS : 0,
 		.by_thread = grouping__find(o->by)->threads,
 		.spots = s->tracees.spots.n > 0,
+		.within = o->withins.n > 0,
 	};
 	int err;
 

@@ -65,6 +65,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		.duration_ns = (last ? s->end_ns : now_ns()) - s->start_ns,
 		.wall_now_ns = session__wall_ns(),
 		.ended = last,
+		.partial = o->withins.n > 0,
 		.partial_sizes = o->min_size > 0 || o->max_size != UINT64_MAX,
 		.min_size = o->min_size,
 		.max_size = o->max_size,

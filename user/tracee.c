@@ -57,6 +57,9 @@ void tracees__done(struct tracees *t)
 	for (size_t i = 0; i < t->plans.n; i++) {
 		plan__done(&t->plans.v[i]->plan);
 		vec_done(&t->plans.v[i]->spots);
+		if (t->plans.v[i]->within)
+			within__done(t->plans.v[i]->within);
+		free(t->plans.v[i]->within);
 		free(t->plans.v[i]);
 	}
 	vec_done(&t->plans);

@@ -15,6 +15,7 @@
 #include "probe/attach.h"
 #include "probe/faults.h"
 #include "probe/kernel.h"
+#include "probe/within.h"
 #include "target/process.h"
 #include "target/space.h"
 #include "unwind/tables.h"
@@ -66,6 +67,8 @@ struct known_plan {
 	bool told_late;
 	uint64_t probed_ns;	/* since when everyone's probes are in it; 0: since the start */
 	struct spot_points spots;	/* owned */
+	struct within *within;	/* owned; NULL: none of its functions is one of --within */
+	uint32_t within_list;	/* number of its ranges in the kernel's table */
 	bool spots_looked;	/* for them */
 	bool spots_probed;	/* everyone's are in it */
 };
@@ -76,6 +79,7 @@ struct tracees {
 	struct alloc_funcs funcs;
 	struct plan_want want;	/* before the first plan */
 	struct spots spots;	/* before the first object is looked at */
+	uint32_t n_within;	/* files that have functions of --within */
 	bool begun;		/* what is mapped from now on has no time for a check */
 	struct vec(struct known_plan *) plans;	/* each object is examined once */
 	struct hash plan_of;	/* of struct known_plan, by object */

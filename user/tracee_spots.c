@@ -18,12 +18,43 @@ static const char *file_name(const struct object *obj)
 	return slash ? slash + 1 : obj->path;
 }
 
+static int look_within(struct tracees *t, struct known_plan *k, struct err *e)
+{
+	struct within w;
+	int err = spots__first(&t->spots, MT_SPOT_WITHIN_ENTER) ? within__find(&t->spots, k->plan.object, &k->spots, &w, e) : -ENODATA;
+
+	if (err || !w.ranges.n)
+		return err == -ENODATA ? 0 : err;
+	if (t->n_within == MT_WITHIN_LISTS) {
+		within__done(&w);
+		return err_set(e, -E2BIG, "--within: more than %d files have such functions", MT_WITHIN_LISTS);
+	}
+	k->within = malloc(sizeof(*k->within));
+	if (!k->within) {
+		within__done(&w);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	*k->within = w;
+	k->within_list = t->n_within++;
+	within__number(k->within, k->within_list);
+	return 0;
+}
+
+static int attach_within(struct tracees *t, struct attachment *a, struct known_plan *k, struct err *e)
+{
+	int err = k->within ? kernel__set_within(t->kernel, k->within_list, &k->within->ranges) : 0;
+
+	if (err)
+		return err_set(e, err, "--within: %s", strerror(-err));
+	return k->within ? attachment__add_within(a, k->plan.object, &k->within->points, e) : 0;
+}
+
 static int look_at(struct tracees *t, struct known_plan *k, struct err *e)
 {
 	if (k->spots_looked || !tracees__is_native(k->plan.object))
 		return 0;
 	k->spots_looked = true;
-	return spots__find(&t->spots, k->plan.object, NULL, &k->spots, e);
+	return spots__find(&t->spots, k->plan.object, NULL, &k->spots, e) ?: look_within(t, k, e);
 }
 
 /* Each spot that has a point in this file. */
@@ -50,7 +81,7 @@ static void tell(const struct tracees *t, const struct known_plan *k, const stru
 static int attach(struct tracees *t, struct attachment *a, struct known_plan *k, const struct tracee *p, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
-	int err = attachment__add_spots(a, k->plan.object, &k->spots, &why);
+	int err = attachment__add_spots(a, k->plan.object, &k->spots, &why) ?: attach_within(t, a, k, &why);
 
 	if (err && (!t->begun || err == -ENOMEM || err == -ESRCH))
 		return err_set(e, err, "%s", err_msg(&why));

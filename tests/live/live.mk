@@ -108,6 +108,9 @@ $(FX)/stacks.pac: tests/fixtures/stacks.c
 $(FX)/stacks.pac-nofp: tests/fixtures/stacks.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_NOFP) $(FX_PAC) -o $@ $< $(FX_LINK)
 
+# Functions that end by jumping to others.
+$(FX)/within $(FX)/within.nofp: FX_CC_FLAGS += -O2 -foptimize-sibling-calls
+
 # Symbols but no debug info, and a build id that a test knows.
 # Debug information would name its functions as the source does.
 $(FX)/hostile $(FX)/hostile.nofp: FX_CC_FLAGS += -g0

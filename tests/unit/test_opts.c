@@ -337,6 +337,11 @@ Test(opts, refusals_say_what_and_why)
 		{ "report x.json --between 2s",
 		  "--between 2s: want two ages since the start of the trace, the earlier one first, such as 10s,25s" },
 		{ "-p1 --view leaks,tags", "--view tags: goes with --tag FUNC or --mark FUNC" },
+		{ "-p1 --within :f", "--within :f: want a function, as FUNC or BINARY:FUNC" },
+		{ "-p1 --within f --mode growth", "--within f and --mode growth: want one of them, that mode sees no allocations" },
+		{ "-p1 --within f --overhead 5",
+		  "--within f and --overhead 5: want one of them, a budget does not know what probes in other functions take" },
+		{ "report x.json --within f", "report: takes no --within" },
 		{ "-p1 --tag x:", "--tag x:: want a function, as FUNC or BINARY:FUNC, or the word thread" },
 		{ "-p1 --tag thread --by comm", "--tag thread and --by comm: want one of them, threads are kept apart by the one only" },
 		{ "-p1 --format xml", "--format xml: want text, json, folded, pprof, speedscope, massif, callgrind, dot or html" },
@@ -471,7 +476,7 @@ Test(opts, later_versions)
 {
 	static const char *const lines[] = {
 		"--mode leak",
-		"--within f", "--mark f", "--free-stacks",
+		"--mark f", "--free-stacks",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--exact",
 		"--listen x",

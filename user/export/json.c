@@ -118,6 +118,8 @@ static void recording(struct json *j, const struct snapshot *s)
 	json__line(j, 2);
 	json__u64(j, "min_size", s->min_size);
 	u64_or_null(j, "max_size", s->partial_sizes && s->max_size != UINT64_MAX, s->max_size);
+	if (s->within)
+		json__str(j, "within", s->within);
 	json__u64(j, "older_ns", s->older_ns);
 	older_unsure(j, &s->older_unsure);
 	u64_or_null(j, "baseline_ns", s->baseline, s->baseline_ns);

@@ -301,6 +301,7 @@ static const struct field top_fields[] = {
 	TOP("max_size", FIELD_U64, max_size),
 	TOP("older_ns", FIELD_U64, older_ns),
 	TOP("by", FIELD_STR, by),
+	TOP("within", FIELD_STR, within),
 	TOP("baseline_ns", FIELD_U64, baseline_ns),
 	TOP("duration_ns", FIELD_U64, duration_ns),
 	TOP("ended", FIELD_BOOL, ended),

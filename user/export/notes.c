@@ -58,6 +58,8 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 			  (unsigned long long)s->max_size);
 	else if (!err && s->partial_sizes)
 		err = add(notes, "only blocks of %llu bytes and more", (unsigned long long)s->min_size);
+	if (!err && s->within)
+		err = add(notes, "only inside of %s", s->within);
 	if (!err && s->hidden.by)
 		err = add(notes, "hidden (%s): %s of %zu sites", s->hidden.by, fmt_exact(a, s->hidden.n_sites),
 			  s->n_sites + (size_t)s->hidden.n_sites);

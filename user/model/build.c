@@ -489,7 +489,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->known = counters__of_mode(info->mode);
 	s->growth = !strcmp(info->mode, "growth");
 	/* the free of a block that was passed over looks like that of one older than the trace */
-	if (s->estimated || info->partial_sizes)
+	if (s->estimated || info->partial_sizes || info->partial)
 		s->known &= ~HAS_UNKNOWN_FREES;
 	s->duration_ns = info->duration_ns;
 	s->wall_start_ns = m->wall_start_ns;

@@ -49,6 +49,9 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 		to->kernel = VARIOUS;
 	if (strcmp(to->arch, s->arch))
 		to->arch = VARIOUS;
+	/* what is left out of one of them is not in the whole */
+	if (strcmp(to->within ?: "", s->within ?: ""))
+		to->within = VARIOUS;
 	to->sample_bytes = MAX(to->sample_bytes, s->sample_bytes);
 	to->observed_share = MIN(to->observed_share, s->observed_share);
 	to->estimated |= s->estimated;

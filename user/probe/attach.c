@@ -247,7 +247,7 @@ int attachment__add_entry(struct attachment *a, const struct object *exe, uint64
 	return err ? explain(a, e, err, exe) : 0;
 }
 
-static int attach_spots_multi(struct attachment *a, const struct object *obj, const struct spot_points *points)
+static int attach_spots_multi(struct attachment *a, const struct bpf_program *prog, const struct object *obj, const struct spot_points *points)
 {
 	_cleanup_free_ uint64_t *words = calloc(points->n, 3 * sizeof(*words));
 	uint64_t *offsets = words, *counters = words + points->n, *cookies = words + 2 * points->n;
@@ -263,7 +263,7 @@ static int attach_spots_multi(struct attachment *a, const struct object *obj, co
 		counted |= counters[i] != 0;
 	}
 	l->object = obj;
-	l->fd = uprobe_multi__link_counted(bpf_program__fd(a->kernel->skel->progs.reach_spot), obj->fd_path, offsets, counted ? counters : NULL,
+	l->fd = uprobe_multi__link_counted(bpf_program__fd(prog), obj->fd_path, offsets, counted ? counters : NULL,
 					   cookies, points->n, a->pid);
 	if (l->fd >= 0)
 		return 0;
@@ -271,7 +271,7 @@ static int attach_spots_multi(struct attachment *a, const struct object *obj, co
 	return -errno;
 }
 
-static int attach_spots_perf(struct attachment *a, const struct object *obj, const struct spot_points *points)
+static int attach_spots_perf(struct attachment *a, const struct bpf_program *prog, const struct object *obj, const struct spot_points *points)
 {
 	for (size_t i = 0; i < points->n; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = points->v[i].counter, .bpf_cookie = points->v[i].cookie);
@@ -281,7 +281,7 @@ static int attach_spots_perf(struct attachment *a, const struct object *obj, con
 			return -ENOMEM;
 		l->fd = -1;
 		l->object = obj;
-		l->perf = bpf_program__attach_uprobe_opts(a->kernel->skel->progs.reach_spot, a->pid ? a->pid : -1, obj->fd_path,
+		l->perf = bpf_program__attach_uprobe_opts(prog, a->pid ? a->pid : -1, obj->fd_path,
 							  points->v[i].offset, &opts);
 		if (!l->perf) {
 			a->links[ARRAY_SIZE(steps)].n--;
@@ -291,13 +291,24 @@ static int attach_spots_perf(struct attachment *a, const struct object *obj, con
 	return 0;
 }
 
-int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
+static int attach_points(struct attachment *a, const struct bpf_program *prog, const struct object *obj, const struct spot_points *points,
+			 struct err *e)
 {
 	int err = 0;
 
 	if (points->n)
-		err = a->kernel->multi ? attach_spots_multi(a, obj, points) : attach_spots_perf(a, obj, points);
+		err = a->kernel->multi ? attach_spots_multi(a, prog, obj, points) : attach_spots_perf(a, prog, obj, points);
 	return err ? explain(a, e, err, obj) : 0;
+}
+
+int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
+{
+	return attach_points(a, a->kernel->skel->progs.reach_spot, obj, points, e);
+}
+
+int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
+{
+	return attach_points(a, a->kernel->skel->progs.reach_within, obj, points, e);
 }
 
 /* ---- many at once: making a link or closing it is mostly waiting */

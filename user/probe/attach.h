@@ -29,6 +29,8 @@ void attachment__remove(struct attachment *a, const struct object *obj);
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
 /* Places that the user named. They stay while the others are parked. */
 int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
+/* The points of --within in an object. */
+int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
 /*
  * All probes of these processes out, and in again, with the programs frozen:
  * then their order does not matter and all links are closed or made at once. The targets run

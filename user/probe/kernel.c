@@ -99,7 +99,7 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 	return vfprintf(stderr, fmt, ap);
 }
 
-static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s)
+static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, const struct kernel_opts *o)
 {
 	const struct {
 		struct bpf_map *map;
@@ -122,6 +122,8 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s)
 		{ skel->maps.unwind_pages, s->n_unwind_pages },
 		{ skel->maps.spaces, s->n_procs },
 		{ skel->maps.free_ages, s->n_ages },
+		{ skel->maps.within_lists, o->within ? MT_WITHIN_LISTS : 1 },
+		{ skel->maps.within_procs, o->within ? s->n_procs : 1 },
 	};
 	size_t i;
 	int err;
@@ -174,6 +176,7 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 	skel->rodata->mt_n_threads = s->n_threads;
 	skel->rodata->mt_adopt = o->adopt;
 	skel->rodata->mt_by_thread = o->by_thread;
+	skel->rodata->mt_within = o->within;
 	skel->rodata->mt_by_comm = o->by_comm;
 	skel->rodata->mt_by_cgroup = o->by_cgroup;
 	skel->rodata->mt_page_bytes = sysconf(_SC_PAGESIZE);
@@ -195,6 +198,7 @@ static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_op
 	for (size_t i = 0; i < ARRAY_SIZE(of_blocks); i++)
 		bpf_program__set_autoload(of_blocks[i], !growth);
 	bpf_program__set_autoload(skel->progs.reach_spot, o->spots);
+	bpf_program__set_autoload(skel->progs.reach_within, o->within);
 	bpf_program__set_autoload(skel->progs.task_renamed, o->by_comm);
 	bpf_program__set_autoload(skel->progs.task_moved, o->by_cgroup);
 }
@@ -318,7 +322,7 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 	set_constants(k->skel, k, o);
 	choose_programs(k->skel, o);
 	choose_links(k->skel, k->multi);
-	err = size_maps(k->skel, &k->sizes);
+	err = size_maps(k->skel, &k->sizes, o);
 	if (!err)
 		err = malloctrace_bpf__load(k->skel);
 	if (err) {
@@ -424,6 +428,11 @@ int kernel__set_spot(struct kernel *k, uint32_t number, uint32_t kind)
 	struct mt_spot spot = { .kind = kind };
 
 	return bpf_map__update_elem(k->skel->maps.spots, &number, sizeof(number), &spot, sizeof(spot), BPF_ANY);
+}
+
+int kernel__set_within(struct kernel *k, uint32_t list, const struct mt_within_list *ranges)
+{
+	return bpf_map__update_elem(k->skel->maps.within_lists, &list, sizeof(list), ranges, sizeof(*ranges), BPF_ANY);
 }
 
 void kernel__drop_space(struct kernel *k, uint32_t proc)

@@ -47,6 +47,7 @@ struct kernel_opts {
 	enum mt_adopt adopt;		/* who is traced besides the processes that are added */
 	bool by_comm, by_cgroup;	/* user space selects by these: MT_EV_CHANGED tells when they change */
 	bool by_thread;			/* --by thread: sites of their own for each thread */
+	bool within;			/* --within: nothing is recorded outside of functions */
 	bool spots;			/* functions that the user named will be probed */
 };
 
@@ -140,6 +141,9 @@ int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg);
 
 /* What it means that spot `number`, at least 1 and below MT_MAX_SPOTS, is reached: enum mt_spot_kind. Before it is probed. */
 int kernel__set_spot(struct kernel *k, uint32_t number, uint32_t kind);
+
+/* --within: where the functions are in the code of a file; list: below MT_WITHIN_LISTS. Before it is probed. */
+int kernel__set_within(struct kernel *k, uint32_t list, const struct mt_within_list *ranges);
 
 /* Has the program of our own reached its entry point since this was last reset? */
 bool kernel__started(const struct kernel *k);

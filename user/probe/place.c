@@ -80,6 +80,7 @@ struct walk {
 	struct vec(uint64_t) returns;
 	struct vec(uint64_t) targets;	/* of jumps and branches */
 	struct vec(uint64_t) tails;	/* jumps out of its own bytes, the stack pointer as at entry */
+	struct vec(struct exit_jump) jumps;	/* the same, also where the stack pointer is not known; for place__exits() */
 	bool tangled;		/* its own bytes are left or entered in other ways, too */
 	const char *unclear;
 };
@@ -166,6 +167,13 @@ static int note_crossing(struct walk *w, uint64_t addr, const struct insn *i, in
 
 	if (is_own(w, addr) == is_own(w, i->target) || i->target == w->start)
 		return 0;
+	if (is_own(w, addr) && i->flow == FLOW_JUMP && (!sp || sp == SP_LOST)) {
+		struct exit_jump *jump = vec_push(&w->jumps);
+
+		if (!jump)
+			return -ENOMEM;
+		*jump = (struct exit_jump){ addr, i->target };
+	}
 	if (!is_own(w, addr) || i->flow != FLOW_JUMP || sp) {
 		w->tangled = true;
 		return 0;
@@ -299,6 +307,7 @@ static void walk_done(struct walk *w)
 	vec_done(&w->returns);
 	vec_done(&w->targets);
 	vec_done(&w->tails);
+	vec_done(&w->jumps);
 	decoder__free(w->decoder);
 }
 
@@ -486,4 +495,43 @@ int place__function(const struct object *obj, const struct alloc_func *row, cons
 	for (size_t i = first; i < p->n; i++)
 		p->v[i].func = f->func;
 	return 0;
+}
+
+/* What cannot be followed is left out, and the rest is looked at all the same. */
+int place__exits(const struct object *obj, uint64_t vaddr, uint64_t size, struct exits *ret)
+{
+	struct walk w = { .obj = obj, .start = vaddr, .end = size > UINT64_MAX - vaddr ? UINT64_MAX : vaddr + size };
+	int r = 0;
+
+	*ret = (struct exits){};
+	w.decoder = decoder__new(obj->machine);
+	if (!w.decoder || !size)
+		goto out;
+	r = object__function_starts(obj, &w.starts, &w.n_starts);
+	if (!r)
+		r = add_region(&w, w.start, w.end);
+	if (!r)
+		r = go_to(&w, vaddr, 0);
+	while (!r && w.todo.n) {
+		w.unclear = NULL;
+		r = follow(&w, w.todo.v[--w.todo.n]);
+	}
+	if (!r) {
+		ret->returns = w.returns.v;
+		ret->n_returns = w.returns.n;
+		ret->jumps = w.jumps.v;
+		ret->n_jumps = w.jumps.n;
+		w.returns.v = NULL;
+		w.jumps.v = NULL;
+	}
+out:
+	walk_done(&w);
+	return r;
+}
+
+void exits__done(struct exits *x)
+{
+	free(x->returns);
+	free(x->jumps);
+	*x = (struct exits){};
 }

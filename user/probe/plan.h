@@ -75,6 +75,25 @@ struct points {
 	struct point *v;
 	size_t n, room;
 };
+/*
+ * The ways out of any function, as far as its code can be followed: its returns
+ * and those of functions that it ends by jumping to, and these jumps. Addresses are ELF
+ * virtual ones.
+ */
+struct exit_jump {
+	uint64_t vaddr, target;
+};
+
+struct exits {
+	uint64_t *returns;	/* owned */
+	size_t n_returns;
+	struct exit_jump *jumps;	/* owned */
+	size_t n_jumps;
+};
+
+int place__exits(const struct object *obj, uint64_t vaddr, uint64_t size, struct exits *ret);
+void exits__done(struct exits *x);
+
 int place__function(const struct object *obj, const struct alloc_func *row, const struct plan_want *want,
 		    struct planned_func *f, struct points *p);
 

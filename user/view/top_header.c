@@ -191,6 +191,8 @@ static void caveats(const struct top *t, char *buf, size_t size)
 			      fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE));
 	if (s->older_ns && n < (int)size)
 		n += snprintf(buf + n, size - n, "  blocks older than %s", fmt_duration(a, s->older_ns));
+	if (s->within && n < (int)size)
+		n += snprintf(buf + n, size - n, "  only inside of %s", s->within);
 	if (s->partial_sizes && n < (int)size)
 		snprintf(buf + n, size - n, "  not all sizes");
 }

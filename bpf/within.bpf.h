@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * --within: only what functions that the user named, and what they call, allocate.
+ *
+ * The stack decides: it has a frame in one of these functions, or it has not. It is
+ * walked anyway, and what it says is kept with its site, so that is asked once
+ * per stack. No longjmp, no exception, no recursion and no coroutine can make it
+ * wrong. But a walk is dear where nothing is to be recorded. So entries and returns of the
+ * functions are counted per thread, and as long as there are none under way nothing
+ * is walked. The count may be too high (a way out that is not probed, a longjmp):
+ * then stacks are walked in vain, until one shows that it is wrong.
+ *
+ * Where the stack cannot tell, because a walk did not reach its end, the count
+ * does. And a function that ends by jumping to another one has no frame any more
+ * while that one runs, though its caller waits for both: see within_tail.
+ *
+ * What was under way when a thread was first seen is not known to be: the functions
+ * count from their next call on.
+ */
+#ifndef MT_WITHIN_BPF_H
+#define MT_WITHIN_BPF_H
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct mt_within_list);
+} within_lists SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct mt_within_proc);
+} within_procs SEC(".maps");
+
+#define NEAR_BYTES (1ULL << 20)	/* stack that a thread may have used between two calls; stacks of their own are further away */
+
+enum { WITHIN_FREE, WITHIN_CLAIMED, WITHIN_KNOWN };
+
+/* Global functions, each of which the verifier looks at once. */
+__noinline int list_has(__u32 list, __u64 vaddr)
+{
+	struct mt_within_list *l = bpf_map_lookup_elem(&within_lists, &list);
+
+	if (!l)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_WITHIN_RANGES; i++) {
+		if (i >= l->n)
+			break;
+		/* a return address: one behind the last call belongs to it, one before the first instruction does not */
+		if (vaddr > l->range[i].from && vaddr <= l->range[i].to)
+			return 1;
+	}
+	return 0;
+}
+
+__noinline int is_in_function(__u32 proc, __u64 ip)
+{
+	__u32 slot = MT_PROC_SLOT(proc);
+	struct mt_within_proc *p = bpf_map_lookup_elem(&within_procs, &slot);
+
+	if (!p || p->proc != proc)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_WITHIN_FILES; i++)
+		if (p->file[i].known == WITHIN_KNOWN && list_has(p->file[i].list, ip - p->file[i].bias))
+			return 1;
+	return 0;
+}
+
+/* Has one of the n frames that were walked its code in one of the functions? */
+__noinline int stack_is_within(const struct mt_scratch *s, __u32 n, __u32 proc)
+{
+	if (!s)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
+		if (i >= n || i >= mt_depth)
+			break;
+		if (is_in_function(proc, s->ip[i]))
+			return 1;
+	}
+	return 0;
+}
+
+/* A process begins: what its slot knew is another's. */
+__noinline int within_begin(__u32 proc)
+{
+	__u32 slot = MT_PROC_SLOT(proc);
+	struct mt_within_proc *p = bpf_map_lookup_elem(&within_procs, &slot);
+
+	if (!p)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_WITHIN_FILES; i++)
+		p->file[i].known = WITHIN_FREE;
+	__sync_lock_test_and_set(&p->proc, proc);
+	return 0;
+}
+
+/* Where a file of these functions is mapped: learned when one of them is entered. */
+__noinline int within_learn(__u32 proc, __u32 list, __u64 bias)
+{
+	__u32 slot = MT_PROC_SLOT(proc), at = MT_WITHIN_FILES;
+	struct mt_within_proc *p = bpf_map_lookup_elem(&within_procs, &slot);
+
+	if (!p || p->proc != proc)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_WITHIN_FILES; i++) {
+		if (p->file[i].known == WITHIN_KNOWN && p->file[i].list == list && p->file[i].bias == bias)
+			return 0;
+		if (p->file[i].known == WITHIN_FREE && __sync_val_compare_and_swap(&p->file[i].known, WITHIN_FREE, WITHIN_CLAIMED) == WITHIN_FREE) {
+			at = i;
+			break;
+		}
+	}
+	/* libraries that were unloaded and came back elsewhere: one that is long gone gives way */
+	if (at >= MT_WITHIN_FILES)
+		at = __sync_fetch_and_add(&p->n_more, 1);
+	asm volatile("" : "+r"(at));
+	at &= MT_WITHIN_FILES - 1;
+	p->file[at].bias = bias;
+	p->file[at].list = list;
+	__sync_lock_test_and_set(&p->file[at].known, WITHIN_KNOWN);
+	return 0;
+}
+
+static __always_inline void within_lower(struct mt_thread *t)
+{
+	if (t->within_depth)
+		t->within_depth--;
+}
+
+/* The outermost has ended. */
+static __always_inline void within_over(struct mt_thread *t)
+{
+	t->within_sp = 0;
+	t->within_tail = 0;
+	within_lower(t);
+}
+
+/*
+ * A walk of a whole stack that did not meet them. If the outermost call that was
+ * counted had its frame on this very stack, which reaches from sp to top, it is
+ * over: longjmp, an exception, a return that is not probed. And so are those that
+ * were called behind it, unless one of them may be a coroutine's.
+ */
+static __always_inline void within_settle(struct mt_thread *t, __u64 stack, __u64 sp, __u64 top)
+{
+	if (stack & MT_STACK_WITHIN || MT_STACK_END(stack) != MT_END_WHOLE || t->within_tail || t->within_sp < sp || t->within_sp > top)
+		return;
+	within_over(t);
+	if (!t->within_apart)
+		t->within_depth = 0;
+}
+
+static __always_inline int on_within(mt_regs *ctx)
+{
+	/* also while nothing is recorded: what is under way when the trace begins is to be known */
+	__u64 cookie = bpf_get_attach_cookie(ctx), sp;
+	struct mt_thread *t = thread_here();
+
+	if (!t)
+		return 0;
+	sp = arch_sp_after_return(ctx);
+	switch (MT_WITHIN_KIND(cookie)) {
+	case MT_WITHIN_ENTER:
+		within_learn(t->proc, MT_WITHIN_LIST(cookie), arch_pc(ctx) - MT_WITHIN_VADDR(cookie));
+		/* at the same height it was called anew, or jumped to by itself: the one before is no more */
+		if (t->within_depth && sp == t->within_sp) {
+			t->within_tail = 0;
+			break;
+		}
+		if (!t->within_depth) {
+			t->within_sp = sp;
+			t->within_tail = 0;
+			t->within_apart = 0;
+		} else if (!t->within_sp) {
+			/* of those that were counted before nothing more is known */
+			t->within_sp = sp;
+			t->within_apart = 1;
+		} else if (t->within_sp - sp > NEAR_BYTES) {
+			/* also if it is above */
+			t->within_apart = 1;
+		}
+		t->within_depth++;
+		break;
+	case MT_WITHIN_LEAVE:
+		if (sp == t->within_sp)
+			within_over(t);
+		else
+			within_lower(t);
+		break;
+	case MT_WITHIN_JUMP:
+		if (!t->within_depth)
+			break;
+		/* inside of what another one jumped to: that one goes on */
+		if (t->within_tail && sp < t->within_sp) {
+			within_lower(t);
+			break;
+		}
+		t->within_tail = 1;
+		t->within_sp = sp;
+		t->within_ra = arch_return_address(ctx);
+		break;
+	case MT_WITHIN_LANDED:
+		if (t->within_tail && sp == t->within_sp)
+			within_over(t);
+		break;
+	}
+	return 0;
+}
+
+/* Below: what needs all of the above, in scope.bpf.h. */
+static __noinline bool is_within(mt_regs *ctx, struct mt_thread *t, __u32 site, __u64 sp, __u64 ra);
+static __always_inline void within_freed(struct mt_thread *t, __u64 sp, __u64 ra);
+
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* --within: what functions and what they call allocate, exact to the block, however they are left. */
+#include "lt.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SCOPES "--within", "scope_plain", "--within", "scope_rec", "--within", "scope_jump", "--within", "scope_tail", "--within", \
+	"scope_wrap", "--within", "scope_sig", "--within", "scope_co"
+
+static void scopes(struct test *t, const char *name, const char *how, const char *method, unsigned int checks)
+{
+	char rounds[24];
+	struct fx f;
+	json_t *root, *p;
+
+	snprintf(rounds, sizeof(rounds), "%llu", (unsigned long long)scaled(60));
+	fx__start(t, &f, name, rounds, how, NULL);
+	root = trace(t, &f, 0, SCOPES, "--unwind", method, NULL);
+	p = process_of(t, root, f.c.pid, 0);
+	want_ledger(t, root, p, &f.led, checks);
+	want(t, ledger__site(t, &f.led, "dispatch")->v[LED_ALLOC_CALLS] > 0, "blocks of a scope that ends in malloc, wanted some");
+	want(t, !strncmp(jstr(root, "within"), "scope_plain, scope_rec, ", 24), "within, wanted the functions, got %s", jstr(root, "within"));
+	want(t, json_is_null(jget(root, "totals.unknown_frees")), "unknown_frees, wanted null: blocks of outside are freed, too");
+	fx__quit(t, &f);
+}
+
+TEST(within_scopes) { scopes(t, "within", NULL, "auto", LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP); }
+TEST(within_scopes_tables) { scopes(t, "within", NULL, "table", LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP); }
+TEST(within_scopes_nofp) { scopes(t, "within.nofp", NULL, "table", LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP); }
+TEST(within_threads) { scopes(t, "within", "threads", "auto", LED_ONLY | LED_REALLOC); }
+
+/* Exceptions; a function that is named as C++ names it; and calls alone. */
+static void exceptions(struct test *t, const char *mode, unsigned int checks)
+{
+	const struct led_site *site;
+	struct fx f;
+	json_t *root, *p;
+
+	fx__start(t, &f, "within_cxx", "500", NULL);
+	root = trace(t, &f, 0, "--within", "within_cxx:table::insert", "--mode", mode, NULL);
+	p = process_of(t, root, f.c.pid, 0);
+	site = ledger__site(t, &f.led, "take_in");
+	want_eq(t, "calls inside", site->v[LED_ALLOC_CALLS], site_sum(t, root, p, "take_in(unsigned long)", "alloc_calls"));
+	want_eq(t, "bytes inside", site->v[LED_ALLOC_BYTES], site_sum(t, root, p, "take_in(unsigned long)", "alloc_bytes"));
+	if (checks)
+		want_eq(t, "frees inside and outside", site->v[LED_FREE_CALLS], site_sum(t, root, p, "take_in(unsigned long)", "free_calls"));
+	want_eq(t, "calls outside", 0, site_sum(t, root, p, "take_out(unsigned long)", "alloc_calls"));
+	/* what exceptions themselves take is inside: they are thrown there */
+	want_eq(t, "all calls", ju64(t, p, "totals.alloc_calls"), site_sum(t, root, p, "table::insert(unsigned long)", "alloc_calls"));
+	fx__quit(t, &f);
+}
+
+TEST(within_exceptions) { exceptions(t, "full", 1); }
+TEST(within_exceptions_count) { exceptions(t, "count", 0); }
+
+/* From its first instruction; a function of a library that is loaded later; processes that come and go. */
+TEST(within_of_a_program)
+{
+	const char *out = in_dir(t, "out.json"), *led = in_dir(t, "ledger");
+	struct fx f = {};
+	struct mt m;
+	json_t *root;
+	char *text;
+	size_t n;
+
+	want_eq(t, "exit", 0, mt__run(t, &m, "-o", out, "-q", SCOPES, "--", fixture("within"), "--auto", led, "20", NULL));
+	text = read_all(led, &n);
+	must(t, text && ledger__parse(&f.led, text), "the ledger, wanted, got\n%s", text ? text : "nothing");
+	root = load_json(t, out);
+	want_invariants(t, root);
+	want_ledger(t, root, jget(root, "processes[0]"), &f.led, LED_ONLY | LED_REALLOC | LED_PEAK);
+	text = read_all(led, &n);
+	want_eq(t, "exit of -f", 0, mt__run(t, &m, "-f", "-o", out, "-q", SCOPES, "--", fixture("within"), "--auto", led, "20", NULL));
+	want_ledger(t, load_json(t, out), jget(load_json(t, out), "processes[0]"), &f.led, LED_ONLY | LED_REALLOC | LED_PEAK);
+}
+
+TEST(within_says_what_is_wrong)
+{
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "within", "1", NULL);
+	want_eq(t, "exit", 1, mt__run(t, &m, "-p", pid_arg(f.c.pid), "--within", "scope_plane", NULL));
+	want(t, strstr(m.c.errs.s, "--within scope_plane: no such function") && strstr(m.c.errs.s, "scope_plain"),
+	     "which one there is, wanted, got\n%s", m.c.errs.s);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--within", "other_sig", NULL);
+	mt__wait_attached(t, &m);
+	mt__stop(t, &m, SIGINT, 0);
+	want(t, strstr(m.c.outs.s, "only inside of other_sig"), "what is recorded, wanted in the header, got\n%s", m.c.outs.s);
+	want(t, strstr(m.c.errs.s, "--within other_sig: was not called"), "that nothing could be, wanted, got\n%s", m.c.errs.s);
+	fx__quit(t, &f);
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Finds what a file has of the functions of --within: the ranges of their code,
+ * which stacks are compared with, and the points that count their calls. What
+ * always holds: a point is a first instruction, a return or a jump that the code
+ * leads to; one that is missing makes tracing dearer, and no figure wrong.
+ */
+#include "probe/within.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "probe/plan.h"
+#include "sym/defined.h"
+#include "sym/demangle.h"
+#include "util/funcname.h"
+
+struct search {
+	const struct spots *spots;
+	const struct object *obj;
+	struct within *w;
+	uint64_t *starts;	/* owned; where functions begin, sorted */
+	size_t n_starts;
+	struct vec(uint64_t) named;	/* the same, of all names there are */
+	bool full;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Up to the next function; what lies between two of them is run by neither. */
+static uint64_t end_of(const struct search *s, uint64_t vaddr)
+{
+	uint64_t end = UINT64_MAX;
+
+	for (size_t i = 0; i < s->obj->n_segments; i++)
+		if (s->obj->segments[i].exec && vaddr >= s->obj->segments[i].vaddr &&
+		    vaddr - s->obj->segments[i].vaddr < s->obj->segments[i].file_size)
+			end = s->obj->segments[i].vaddr + s->obj->segments[i].file_size;
+	if (end == UINT64_MAX)
+		return vaddr;
+	for (size_t i = 0; i < s->n_starts; i++)
+		if (s->starts[i] > vaddr) {
+			end = MIN(end, s->starts[i]);
+			break;
+		}
+	for (size_t i = 0; i < s->named.n; i++)
+		if (s->named.v[i] > vaddr)
+			return MIN(end, s->named.v[i]);
+	return end;
+}
+
+static bool is_in(const struct mt_within_list *l, uint64_t vaddr)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (vaddr >= l->range[i].from && vaddr < l->range[i].to)
+			return true;
+	return false;
+}
+
+static void add_range(struct search *s, uint64_t vaddr)
+{
+	struct mt_within_list *l = &s->w->ranges;
+	uint64_t end = end_of(s, vaddr);
+
+	if (end == vaddr || is_in(l, vaddr))
+		return;
+	if (l->n == MT_WITHIN_RANGES) {
+		s->full = true;
+		return;
+	}
+	l->range[l->n].from = vaddr;
+	l->range[l->n++].to = end;
+}
+
+static int add_point(struct search *s, uint64_t vaddr, enum mt_within_kind kind)
+{
+	struct spot_point *p;
+	uint64_t offset;
+
+	if (!object__vaddr_to_offset(s->obj, vaddr, &offset))
+		return 0;
+	for (size_t i = 0; i < s->w->points.n; i++)
+		if (s->w->points.v[i].offset == offset)
+			return 0;
+	p = vec_push(&s->w->points);
+	if (!p)
+		return -ENOMEM;
+	*p = (struct spot_point){ .offset = offset, .cookie = MT_WITHIN_COOKIE(kind, 0, vaddr) };
+	return 0;
+}
+
+/* ---- pieces of the functions that lie elsewhere */
+
+static int note_name(const char *raw, uint64_t vaddr, void *arg)
+{
+	struct search *s = arg;
+	uint64_t *slot = vec_push(&s->named);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = vaddr;
+	return 0;
+}
+
+static bool is_piece(const struct spot *spot, const char *raw)
+{
+	const char *function = spot->part[spot->n_parts - 1];
+	char buf[DEMANGLE_OUT_MAX + 1];
+
+	if (func_name__matches(function, raw, true))
+		return !func_name__matches(function, raw, false);
+	if (raw[0] != '_' || (raw[1] != 'Z' && raw[1] != 'R') || (spot->hint && !strstr(raw, spot->hint)))
+		return false;
+	demangle(raw, buf);
+	return func_name__matches(function, buf, true) && !func_name__matches(function, buf, false);
+}
+
+static int note_piece(const char *raw, uint64_t vaddr, void *arg)
+{
+	struct search *s = arg;
+
+	for (size_t i = 0; i < s->spots->n; i++) {
+		const struct spot *spot = &s->spots->v[i];
+
+		if (spot->kind == MT_SPOT_WITHIN_ENTER && spot->n_parts < 3 && spot__may_be_in(spot, s->obj) && is_piece(spot, raw))
+			add_range(s, vaddr);
+	}
+	return 0;
+}
+
+/* ---- points */
+
+static bool is_wanted(const struct spots *s, uint64_t cookie)
+{
+	for (; cookie; cookie >>= 8)
+		if (s->v[(cookie & 0xff) - 1].kind == MT_SPOT_WITHIN_ENTER)
+			return true;
+	return false;
+}
+
+/* Its own returns end it; a jump to elsewhere hands over, and a return there ends what was handed over. */
+static int add_exits(struct search *s, uint64_t vaddr)
+{
+	struct exits x;
+	int err = place__exits(s->obj, vaddr, end_of(s, vaddr) - vaddr, &x);
+
+	for (size_t i = 0; i < x.n_jumps && !err; i++)
+		if (is_in(&s->w->ranges, x.jumps[i].vaddr) && !is_in(&s->w->ranges, x.jumps[i].target))
+			err = add_point(s, x.jumps[i].vaddr, MT_WITHIN_JUMP);
+	for (size_t i = 0; i < x.n_returns && !err; i++)
+		err = add_point(s, x.returns[i], is_in(&s->w->ranges, x.returns[i]) ? MT_WITHIN_LEAVE : MT_WITHIN_LANDED);
+	exits__done(&x);
+	return err;
+}
+
+static int find(struct search *s, struct object *obj, const struct spot_points *found)
+{
+	int err = object__function_starts(obj, &s->starts, &s->n_starts) ?: defined__each(obj, NULL, note_name, s);
+	uint64_t vaddr;
+
+	if (err)
+		return err;
+	if (s->named.n)
+		qsort(s->named.v, s->named.n, sizeof(*s->named.v), by_value);
+	for (size_t i = 0; i < found->n; i++)
+		if (is_wanted(s->spots, found->v[i].cookie) && object__offset_to_vaddr(obj, found->v[i].offset, &vaddr))
+			add_range(s, vaddr);
+	err = defined__each(obj, NULL, note_piece, s);
+	/* an entry first: where a point is several things, that is what counts */
+	for (size_t i = 0; i < found->n && !err; i++)
+		if (is_wanted(s->spots, found->v[i].cookie) && object__offset_to_vaddr(obj, found->v[i].offset, &vaddr))
+			err = add_point(s, vaddr, MT_WITHIN_ENTER);
+	for (size_t i = 0; i < found->n && !err; i++)
+		if (is_wanted(s->spots, found->v[i].cookie) && object__offset_to_vaddr(obj, found->v[i].offset, &vaddr))
+			err = add_exits(s, vaddr);
+	return err;
+}
+
+int within__find(const struct spots *spots, struct object *obj, const struct spot_points *found, struct within *ret, struct err *e)
+{
+	struct search s = { .spots = spots, .obj = obj, .w = ret };
+	bool any = false;
+	int err;
+
+	*ret = (struct within){};
+	for (size_t i = 0; i < found->n && !any; i++)
+		any = is_wanted(spots, found->v[i].cookie);
+	if (!any)
+		return 0;
+	err = find(&s, obj, found);
+	free(s.starts);
+	vec_done(&s.named);
+	if (!err && !s.full)
+		return 0;
+	within__done(ret);
+	return err ? err_set(e, err, "%s", err == -ENOMEM ? "out of memory" : strerror(-err)) :
+		     err_set(e, -E2BIG, "--within: %s has more than %d such functions", obj->path, MT_WITHIN_RANGES);
+}
+
+void within__done(struct within *w)
+{
+	vec_done(&w->points);
+	w->ranges.n = 0;
+}
+
+void within__number(struct within *w, uint32_t list)
+{
+	for (size_t i = 0; i < w->points.n; i++) {
+		uint64_t c = w->points.v[i].cookie;
+
+		w->points.v[i].cookie = MT_WITHIN_COOKIE(MT_WITHIN_KIND(c), list, MT_WITHIN_VADDR(c));
+	}
+}
