@@ -454,6 +454,7 @@ static void done(struct session *s)
 	group__done(&s->group);
 	vec_done(&s->events);
 	triggers__free(s->triggers);
+	taken__done(&s->taken);
 	err_done(&s->failure);
 }
 

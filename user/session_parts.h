@@ -13,6 +13,7 @@
 #include "group.h"
 #include "loop.h"
 #include "machine.h"
+#include "model/taken.h"
 #include "opts.h"
 #include "output.h"
 #include "target/spawn.h"
@@ -37,6 +38,7 @@ struct session {
 	struct watch *watch;
 	struct spawn *spawn;
 	struct triggers *triggers;	/* --when; else NULL */
+	struct taken taken;	/* the snapshots so far */
 	size_t looked;		/* the tracee that a look begins with */
 	struct live *live;	/* the live view; NULL: reports alone */
 	struct utsname uname;

@@ -96,6 +96,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		return NULL;
 	}
 	session__put_tags(s, cut, snap);
+	taken__list(&s->taken, snap);
 	s->cut_ns = now_ns();
 	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites, ages ? " with ages" : "",
 		    (s->cut_ns - began_ns) / 1e6, (own_cpu_ns() - began_cpu_ns) / 1e6);
@@ -167,6 +168,8 @@ void session__snapshot_for(struct session *s, const char *reason)
 
 	if (snap)
 		snap->trigger = snapshot__strdup(snap, reason);
+	if (snap)
+		taken__add(&s->taken, snap->duration_ns, output__has_files(&s->output) ? s->n_usr1 + 1 : 0, reason);
 	/* where there is nothing to write to, who asked by a signal is told so all the same */
 	if (snap && reason && !output__has_files(&s->output)) {
 		say("%s", reason);

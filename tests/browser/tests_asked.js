@@ -126,7 +126,7 @@ test("a_stretch_by_name", async () => {
 	await browser.key("Enter");
 	assert.strictEqual(await attribute("#between-from", "aria-invalid"), "true");
 	assert.match(await text("#lens"), /^9\.0s to 30\.0s/, "what cannot be read changes nothing");
-	for (const [hash, words] of [["between=mark:1,mark:3", /^3\.0s to 12\.0s/], ["between=reloadConfig%231,peak", /^12\.0s to 21\.3s/], ["between=25,start", /^0s to 25\.0s/],
+	for (const [hash, words] of [["between=reloadConfig%231,peak", /^12\.0s to 21\.3s/], ["between=25,start", /^0s to 25\.0s/],
 		["between=peak", /^0s to 25\.0s/], ["between=%,5s", /^0s to 25\.0s/]]) {
 		await link(hash);
 		assert.match(await text("#lens"), words, hash);
@@ -163,7 +163,7 @@ test("moments_have_names", async () => {
 	await open("asked");
 	const names = await svgTexts("#timeline .event-name");
 
-	for (const name of ["flushAll #1", "flushAll #2", "reloadConfig #1", "flushAll #4", "rss>90M: redis-server (1432) has 96.0 MiB"])
+	for (const name of ["flushAll #1", "flushAll #2", "reloadConfig #1", "flushAll #4", "snapshot 1", "live>24M", "rss>90M: redis-server (1432) has 96.0 MiB"])
 		assert.ok(names.includes(name), name);
 	assert.strictEqual(await browser.run("document.querySelectorAll('#timeline .event-flag.mark').length"), 6, "each mark, be there room for its name or not");
 	assert.match(await text("#conditions"), /Taken at rss>90M: redis-server \(1432\) has 96\.0 MiB\./);
@@ -175,11 +175,15 @@ test("moments_have_names", async () => {
 			assert.ok(a.x + a.width <= b.x || b.x + b.width <= a.x || Math.abs(a.y - b.y) >= 12, JSON.stringify([a, b]));
 	await browser.run("document.getElementById('conditions-more').open = true");
 	assert.match(await text("#conditions-list"), /1,006, with figures of 5; the newest 6 are here/);
+	assert.ok(!names.some((name) => /^mark /.test(name)), "a mark's snapshot is the mark");
 	const at = await browser.place("#timeline svg");
 
 	await browser.mouse("mouseMoved", at.x + 64 + (at.width - 76) * 9 / 30, at.y + 150);
 	await browser.frame();
 	assert.match(await text("#timeline-said"), /^9\.0s: live .*; flushAll #2$/);
+	await browser.mouse("mouseMoved", at.x + 64 + (at.width - 76) * 22 / 30, at.y + 150);
+	await browser.frame();
+	assert.match(await text("#timeline-said"), /; live>24M: redis-server \(1432\) has 24\.1 MiB live: snapshot 3$/);
 	quiet();
 });
 

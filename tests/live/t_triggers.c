@@ -59,6 +59,7 @@ static json_t *want_file(struct test *t, struct fx *f, const char *path, const c
 TEST(when_limits_again)
 {
 	const char *out = in_dir(t, "heap.json"), *line;
+	json_t *last;
 	char who[64];
 	struct fx f;
 	struct mt m;
@@ -95,7 +96,22 @@ TEST(when_limits_again)
 	want_file(t, &f, in_dir(t, "heap.5.json"), who);
 	child__kill(t, &m.c, SIGINT);
 	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &m.c));
-	want(t, json_is_null(jget(load_json(t, out), "trigger")), "the last report has a trigger");
+	last = load_json(t, out);
+	want(t, json_is_null(jget(last, "trigger")), "the last report has a trigger");
+	/* and it lists those before it, as they were */
+	want_eq(t, "earlier snapshots", 5, json_array_size(jget(last, "snapshots")));
+	for (size_t i = 0; i < 5; i++) {
+		json_t *row = json_array_get(jget(last, "snapshots"), i), *file;
+		char name[32];
+
+		snprintf(name, sizeof(name), "heap.%zu.json", i + 1);
+		file = load_json(t, in_dir(t, name));
+		want_eq(t, "its number", i + 1, ju64(t, row, "number"));
+		want_eq(t, "its moment", ju64(t, file, "duration_ns"), ju64(t, row, "t_ns"));
+		want(t, !strcmp(jstr(row, "trigger"), jstr(file, "trigger")), "'%s' in the list, '%s' in %s", jstr(row, "trigger"),
+		     jstr(file, "trigger"), name);
+		want_eq(t, "those before that", i, json_array_size(jget(file, "snapshots")));
+	}
 	want(t, access(in_dir(t, "heap.6.json"), F_OK), "one more file than was asked for");
 	fx__quit(t, &f);
 }

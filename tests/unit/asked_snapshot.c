@@ -33,6 +33,12 @@ static const struct snap_mark marks[] = {
 	{ "flushAll", 4, 0, 1432, 27 * S, 35 * MIB, true, 1900000, 390 * MIB, 29900, 35 * MIB },
 };
 
+static const struct snap_taken taken[] = {
+	{ 6 * S, 1, NULL },
+	{ 12 * S, 2, "mark reloadConfig #1" },
+	{ 22 * S, 3, "live>24M: redis-server (1432) has 24.1 MiB live" },
+};
+
 static const struct snap_free_site free_sites[] = {
 	{ 0, "free", 2139999, 200 * MIB + 2099999 * 48ull, 3, (const uint32_t[]){ 1, 4, 5 }, 0 },
 	{ 0, "free", 20000, 104 * MIB, 2, (const uint32_t[]){ 8, 18 }, 0 },
@@ -133,6 +139,8 @@ struct snapshot *sample__asked(void)
 	s->sites[TRACKING].n_ages = ARRAY_SIZE(tracking_ages);
 	s->sites[DICT].ages = dict_ages;
 	s->sites[DICT].n_ages = ARRAY_SIZE(dict_ages);
+	s->taken = taken;
+	s->n_taken = ARRAY_SIZE(taken);
 	s->trigger = "rss>90M: redis-server (1432) has 96.0 MiB";
 	p->memory = (struct snap_memory){ .known = true, .heap_mapped = 90 * MIB, .heap_resident = 79 * MIB, .large_mapped = 16 * MIB,
 					  .large_resident = 10 * MIB, .file_resident = 6 * MIB + 900 * KIB, .stack_resident = 132 * KIB,

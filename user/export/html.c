@@ -104,6 +104,15 @@ static void conditions(struct json *j, const struct snapshot *s)
 		json__u64(j, "baseline_ns", s->baseline_ns);
 	optional_str(j, "baseline_name", s->baseline_name);
 	optional_str(j, "within", s->within);
+	if (s->n_taken) {
+		json__array(j, "taken");	/* [t_ns, number, why, ...] of snapshots before this one */
+		for (size_t i = 0; i < s->n_taken; i++) {
+			json__u64(j, NULL, s->taken[i].t_ns);
+			json__u64(j, NULL, s->taken[i].number);
+			json__str(j, NULL, s->taken[i].why);
+		}
+		json__array_end(j);
+	}
 	if (s->hidden.by) {
 		json__str(j, "hidden", s->hidden.by);
 		json__u64(j, "n_hidden_sites", s->hidden.n_sites);

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "export/export.h"
+#include "export/json_taken.h"
 #include "export/json_tags.h"
 #include "export/json_writer.h"
 #include "util/util.h"
@@ -552,6 +553,7 @@ int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	totals(&j, &s->totals, s->known, s->estimated ? &s->error : NULL);
 	quality(&j, s);
 	hidden(&j, s);
+	json__taken(&j, s);
 	err = err ?: json__tags(&j, s);
 	modules(&j, s);
 	json__line(&j, 2);

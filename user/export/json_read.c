@@ -20,6 +20,7 @@
 
 #include "export/json_cut.h"
 #include "export/json_fields.h"
+#include "export/json_taken.h"
 #include "export/json_tags.h"
 #include "util/parse.h"
 #include "util/util.h"
@@ -332,6 +333,7 @@ static const struct {
 	{ "stacks", read_stacks },
 	{ "overhead", read_overhead },
 	{ "modules", read_modules },
+	{ "snapshots", reader__taken },
 	{ "tags", reader__tags },
 };
 

@@ -226,6 +226,8 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	to->modules = snapshot__alloc(to, all.modules + 1, sizeof(*to->modules));
 	to->n_probes = all.probes;
 	to->probes = snapshot__alloc(to, all.probes + 1, sizeof(*to->probes));
+	if (n > 1)
+		to->n_taken = 0;
 	to->n_tags = 0;
 	to->tags = snapshot__alloc(to, all.tags + 1, sizeof(*to->tags));
 	losses = snapshot__alloc(to, all.losses + 1, sizeof(*losses));

@@ -149,6 +149,13 @@ struct snap_mark {
 	uint64_t alloc_calls, alloc_bytes, live_blocks, all_live_bytes;
 };
 
+/* A snapshot that was taken of the same trace before this one. */
+struct snap_taken {
+	uint64_t t_ns;		/* since the trace's start */
+	uint32_t number;	/* that its files bear; 0: none was written */
+	const char *why;	/* as snapshot.trigger was; NULL: SIGUSR1 */
+};
+
 /* Where resident memory is: of a process, from its smaps. */
 struct snap_memory {
 	bool known;
@@ -311,6 +318,8 @@ struct snapshot {
 	struct snap_hidden hidden;
 	const char *within;	/* --within: only what this function, and what it calls, allocated; NULL: everything */
 	const char *trigger;	/* what made this snapshot be taken: "mark handle #3", "rss>2G: 2.1 GiB"; NULL: its time */
+	const struct snap_taken *taken;	/* in order of time; when there are many, the newest */
+	size_t n_taken;
 	const struct snap_tag *tags;
 	size_t n_tags;
 	const struct snap_mark *marks;	/* in order of time; when there are many, the newest */

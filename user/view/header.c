@@ -136,6 +136,8 @@ static void title_line(struct report *r)
 	fprintf(r->out, "%s%*s%s\n", who, (int)pad, "", when);
 }
 
+#define TAKEN_SHOWN 3
+
 /* What made this report be written, if it was not its time. */
 static void why_line(struct report *r)
 {
@@ -143,6 +145,25 @@ static void why_line(struct report *r)
 		return;
 	para__begin(&r->para, "why", LABEL_WIDTH);
 	para__item(&r->para, "%s", r->s->trigger);
+	para__end(&r->para);
+}
+
+/* "at 9.0s (rss>2G: nginx (1432) has 2.1 GiB resident)": snapshots before this one, the newest of them. */
+static void taken_line(struct report *r)
+{
+	size_t n = r->s->n_taken, first = n > TAKEN_SHOWN ? n - TAKEN_SHOWN : 0;
+	char a[FMT_MAX];
+
+	if (!n)
+		return;
+	para__begin(&r->para, "before", LABEL_WIDTH);
+	para__item(&r->para, "%s snapshot%s", fmt_exact(a, n), plural(n));
+	for (size_t i = first; i < n; i++) {
+		const struct snap_taken *t = &r->s->taken[i];
+
+		para__item(&r->para, "%sat %s%s%s%s", first && i == first ? "the last ones " : "", fmt_duration(a, t->t_ns), t->why ? " (" : "",
+			   t->why ? t->why : "", t->why ? ")" : "");
+	}
 	para__end(&r->para);
 }
 
@@ -542,6 +563,7 @@ int report__header(struct report *r)
 
 	title_line(r);
 	why_line(r);
+	taken_line(r);
 	report__died_line(r);
 	traced_line(r);
 	estimated_line(r);

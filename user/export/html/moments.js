@@ -17,7 +17,8 @@ function deathOf(p) {
 	return p.oom_killed ? (signal || "killed") + ": out of memory" : signal;
 }
 
-// What a timeline shows, in order of time: [{t, name, kind, live}]; live: on the line there, else null.
+// What a timeline shows, in order of time: [{t, name, kind, live, full}]; live: on the line there, else null;
+// full: more words for who points at it.
 function events() {
 	const list = [], shownNow = shownProcesses(), one = shownNow.length === 1 ? shownNow[0] : null;
 
@@ -32,7 +33,14 @@ function events() {
 		if (deathOf(p))
 			list.push({t: p.timeline.length ? p.timeline[p.timeline.length - 5] : DATA.duration_ns,
 				name: deathOf(p) + (one ? "" : ` ${processName(p)}`), kind: "death", live: null});
-	// a mark that made this snapshot is there already
+	// a mark that made a snapshot be taken is there already
+	for (let i = 0; i < (DATA.taken || []).length; i += 3) {
+		const [t, number, why] = DATA.taken.slice(i, i + 3);
+
+		if (!why || !/^mark /.test(why))
+			list.push({t, name: why ? why.split(": ")[0] : number ? `snapshot ${number}` : "snapshot", kind: "taken", live: null,
+				full: why ? `${why}${number ? `: snapshot ${number}` : ""}` : null});
+	}
 	if (DATA.trigger && !/^mark /.test(DATA.trigger))
 		list.push({t: DATA.duration_ns, name: DATA.trigger, kind: "trigger", live: null});
 	return list.sort((a, b) => a.t - b.t);
@@ -48,8 +56,12 @@ function readMoment(text) {
 
 	if (small === "start" || small === "end")
 		return small === "start" ? 0 : DATA.duration_ns;
-	if (mark)
-		return MARKS[mark[1] - 1] ? MARKS[mark[1] - 1].t : null;
+	// which is meant is clear only where there are marks of one name
+	if (mark) {
+		const found = MARKS.every((m) => m.name === MARKS[0].name) && MARKS.find((m) => m.number === Number(mark[1]));
+
+		return found ? found.t : null;
+	}
 	if (/^[\d.]+$/.test(small))
 		return Number.isNaN(Number(small)) ? null : Math.min(Number(small) * NS_PER_S, DATA.duration_ns);
 	if (/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h|d))+$/.test(small)) {

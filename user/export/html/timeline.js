@@ -118,8 +118,8 @@ const timeline = (() => {
 
 	// ---- moments with a name: on the line, or in a lane above it
 
-	// Each gets a label where there is room for one: marks in two rows, above them what ended a process or made this snapshot be
-	// taken. Where there is none, the flag tells that something is there. A label that no line crosses is better than one below.
+	// Each gets a label where there is room for one: marks and earlier snapshots in two rows, above them what ended a process or made this
+	// snapshot be taken. Where there is none, the flag tells that something is there. A label that no line crosses is better than one below.
 	function layLane(list) {
 		const lane = list.filter((e) => e.kind !== "peak" && e.kind !== "baseline").map((e) => ({...e, x: xOf(e.t), row: -1}));
 		const taken = [], lines = [];	// by row: [from, to] of labels, and where lines cross
@@ -145,10 +145,12 @@ const timeline = (() => {
 					}
 		};
 
-		lane.filter((e) => e.kind === "mark").forEach((e) => lay(e, 0, 2));
+		const below = (e) => e.kind === "mark" || e.kind === "taken";
+
+		lane.filter(below).forEach((e) => lay(e, 0, 2));
 		const rows = taken.length;
 
-		lane.filter((e) => e.kind !== "mark").reverse().forEach((e) => lay(e, rows, 2));
+		lane.filter((e) => !below(e)).reverse().forEach((e) => lay(e, rows, 2));
 		return {lane, rows: lane.length ? Math.max(1, taken.length) : 0};
 	}
 
@@ -291,7 +293,7 @@ const timeline = (() => {
 	}
 
 	function cursorWords() {
-		const here = named.filter((e) => Math.abs(xOf(e.t) - xOf(cursor)) <= NEAR).map((e) => e.name);
+		const here = named.filter((e) => Math.abs(xOf(e.t) - xOf(cursor)) <= NEAR).map((e) => e.full || e.name);
 
 		return pointWords({...points[nearest(cursor)], t: cursor}) + (here.length ? `; ${here.slice(0, 4).join(", ")}${here.length > 4 ? ` and ${here.length - 4} more` : ""}` : "");
 	}
