@@ -268,8 +268,9 @@ test("reallocs", async () => {
 test("resident_memory", async () => {
 	await open("asked");
 	assert.deepStrictEqual(await browser.run("[...document.querySelectorAll('#memory .mem-bar')].map((e) => e.getAttribute('aria-label'))"),
-		["Mappings: heap 79.0 MiB, large blocks and stacks 10.0 MiB, code and files 6.9 MiB, stack 132.0 KiB",
-			"Blocks: live blocks 38.0 MiB, allocator's overhead 2.0 MiB, free or unseen 49.0 MiB"]);
+		["Mappings: heap 79.0 MiB, other anonymous 10.0 MiB, files 6.9 MiB, stack 132.0 KiB",
+			"Blocks: live blocks 38.0 MiB, overhead 2.0 MiB, free or older than the trace 39.0 MiB, not of malloc 10.0 MiB"]);
+	assert.strictEqual(await text("#memory-said"), "+32.0 MiB while traced, less than the live blocks come to");
 	const width = (kind) => browser.run((k) => document.querySelector(".mem-part.mem-" + k).getBoundingClientRect().width, kind);
 
 	assert.ok(Math.abs(await width("live") / await width("heap") - 38 / 79) < 0.01, "one scale for both bars");

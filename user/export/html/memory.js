@@ -1,34 +1,64 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-// Owns where resident memory is, and how much of it live blocks explain: two bars on one scale. Above, what the kernel says
-// of the mappings; below, under heap and large mappings, what malloctrace knows of the blocks in them.
+// Owns where resident memory is, and how much of it live blocks explain: two bars on one scale. Above, the mappings; below,
+// under each of them, what malloctrace knows of the blocks in it. The words are those of the text report.
 
+const NOTABLE_BYTES = 1 << 20, NOTABLE_PART = 50;	// growth that is less than this, or one of so many parts of RSS, is not told
+
+// Sums over the processes that run, or of the one that is shown; null: not known of all of them.
 function memorySum() {
-	const list = shownProcesses().filter((p) => p.memory), sum = {};
+	const shownNow = shownProcesses(), list = shownNow.filter((p) => !p.ended || shownNow.length === 1), sum = {};
 
+	if (!list.length || list.some((p) => !p.memory))
+		return null;
 	for (const p of list)
 		for (const [key, n] of Object.entries(p.memory))
 			sum[key] = (sum[key] || 0) + Number(n);
-	return list.length ? {...sum, all: sum.sized_all === list.length, live: list.reduce((n, p) => n + counter(p.totals, "live_bytes"), 0),
-		rss: list.reduce((n, p) => n + p.rss_bytes, 0), grew: list.reduce((n, p) => n + p.rss_bytes - p.rss_at_attach_bytes, 0),
-		attached: list.every((p) => p.rss_at_attach_bytes)} : null;
+	const add = (of) => list.reduce((n, p) => n + of(p), 0);
+
+	return {...sum, all: sum.sized_all === list.length, live: add((p) => counter(p.totals, "live_bytes")), rss: add((p) => p.rss_bytes),
+		first: list.every((p) => p.rss_at_attach_bytes) ? add((p) => p.rss_at_attach_bytes) : 0, older: list.some((p) => p.age_at_attach_ns)};
 }
 
-// parts: [kind, words, bytes, more words]; those of nothing are not drawn.
+// Of the heap and the other anonymous mappings: [[kind, words, bytes, more words]] that add up to what is resident of them.
+function blockParts(m) {
+	const anonymous = m.heap_resident + m.large_resident, mark = m.all ? "" : "~";
+
+	// another allocator than glibc: it is not known which mappings are its
+	if (!m.sized_blocks)
+		return [["live", "live blocks", Math.min(m.live, anonymous)], ["rest", "free, older than the trace, or not of malloc", Math.max(0, anonymous - m.live)]];
+	const apart = Math.min(m.sized_apart || 0, m.large_resident), used = m.sized_usable - Math.min(m.sized_apart || 0, m.sized_usable);
+	const inside = Math.min(used, m.heap_resident), overhead = Math.min(inside, Math.max(0, m.sized_usable - m.sized_requested));
+
+	return [["live", "live blocks", inside - overhead, used > m.heap_resident ? `${mark}${bytes(used - m.heap_resident)} more are not resident` : ""],
+		["overhead", "overhead", overhead, `(${mark}${share(overhead, m.sized_requested)})`],
+		["rest", m.older ? "free or older than the trace" : "free", m.heap_resident - inside],
+		["live", "blocks in mappings of their own", apart], ["other", "not of malloc", m.large_resident - apart]];
+}
+
+// Parts of nothing are not drawn; a name that has no room is in the legend alone.
 function stackedBar(label, parts, scale) {
-	const bars = parts.filter(([, , n]) => n > 0).map(([kind, words, n, more]) => {
+	const some = parts.filter(([, , n]) => n > 0), bars = some.map(([kind, words, n, more]) => {
 		const part = el("span", {class: "mem-part mem-" + kind, title: `${words}: ${bytes(n)}${more ? ", " + more : ""}`}, n / scale > 0.09 ? el("span", null, `${words} ${bytes(n)}`) : null);
 
 		part.style.width = n / scale * 100 + "%";
 		return part;
 	});
 
-	return el("div", {class: "mem-row"}, el("span", {class: "mem-label quiet small"}, label), el("div", {class: "mem-bar", role: "img",
-		"aria-label": `${label}: ` + parts.filter(([, , n]) => n > 0).map(([, words, n]) => `${words} ${bytes(n)}`).join(", ")}, bars));
+	return [el("div", {class: "mem-row"}, el("span", {class: "mem-label quiet small"}, label), el("div", {class: "mem-bar", role: "img",
+		"aria-label": `${label}: ` + some.map(([, words, n]) => `${words} ${bytes(n)}`).join(", ")}, bars)),
+	el("div", {class: "legend"}, some.map(([kind, words, n, more]) => el("span", null, el("i", {class: "swatch mem-" + kind}), `${words} `, el("b", null, bytes(n)), more ? ` ${more}` : "")))];
 }
 
-function memoryLegend(parts) {
-	return el("div", {class: "legend"}, parts.filter(([, , n]) => n > 0).map(([kind, words, n, more]) => el("span", null, el("i", {class: "swatch mem-" + kind}),
-		`${words} `, el("b", null, bytes(n)), more ? ` ${more}` : "")));
+// "RSS grows, but what leaks?"
+function grownWords(m) {
+	const grown = m.rss - m.first, other = m.heap_mapped ? "other anonymous" : "anonymous";
+
+	if (!m.first || grown < Math.max(NOTABLE_BYTES, m.first / NOTABLE_PART))
+		return "";
+	const parts = [["heap", m.heap_grown], [other, m.large_grown], ["files", m.file_grown]].filter(([, n]) => Math.abs(n || 0) >= grown / NOTABLE_PART);
+
+	return `+${bytes(grown)} while traced, ` + (m.live > grown ? "less than the live blocks come to" : `${MARK}${percent(m.live, grown)} of it explained by live blocks`) +
+		(parts.length ? `: ${parts.map(([name, n]) => `${name} ${signed(n, bytes)}`).join(", ")}` : "");
 }
 
 function drawMemory() {
@@ -37,17 +67,11 @@ function drawMemory() {
 	byId("memory-panel").hidden = !m;
 	if (!m)
 		return;
-	const heap = m.heap_resident + m.large_resident, resident = heap + m.file_resident + m.stack_resident;
-	// what the allocator sets aside beyond what was asked for, at the rate of the blocks that were looked at
-	const overhead = m.sized_requested ? Math.round(Math.max(0, m.sized_usable - m.sized_requested) * (m.all ? 1 : m.live / m.sized_requested)) : 0;
-	const inside = Math.min(m.live, heap), extra = Math.min(overhead, heap - inside), rest = heap - inside - extra;
-	const scale = Math.max(resident, m.rss, 1);
 	const mappings = [["heap", "heap", m.heap_resident, `of ${bytes(m.heap_mapped)} mapped${m.n_arenas ? `, ${plural(m.n_arenas, "arena")} beside it` : ""}`],
-		["large", "large blocks and stacks", m.large_resident, `of ${bytes(m.large_mapped)} mapped`],
-		["file", "code and files", m.file_resident], ["stack", "stack", m.stack_resident]];
-	const blocks = [["live", "live blocks", inside], ["overhead", "allocator's overhead", extra, m.sized_blocks ? `(${share(overhead, m.live)}${m.all ? "" : ", of a sample"})` : ""],
-		["rest", "free or unseen", rest, "freed and kept by the allocator, older than the trace, or not malloc's"]];
+		["large", m.heap_mapped ? "other anonymous" : "anonymous", m.large_resident, `of ${bytes(m.large_mapped)} mapped`], ["file", "files", m.file_resident],
+		["stack", "stack", m.stack_resident]];
+	const scale = Math.max(mappings.reduce((n, part) => n + part[2], 0), m.rss, 1);
 
-	byId("memory-said").textContent = m.attached && m.grew ? `RSS ${signed(m.grew, bytes)} since attach; live blocks, all allocated since, hold ${MARK}${bytes(m.live)}` : "";
-	byId("memory").replaceChildren(stackedBar("Mappings", mappings, scale), memoryLegend(mappings), stackedBar("Blocks", blocks, scale), memoryLegend(blocks));
+	byId("memory-said").textContent = grownWords(m);
+	byId("memory").replaceChildren(...stackedBar("Mappings", mappings, scale), ...stackedBar("Blocks", blockParts(m), scale));
 }
