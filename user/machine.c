@@ -198,6 +198,18 @@ static int pass_over(struct machine *m, int err, struct err *why, struct err *e)
 	return 0;
 }
 
+/* An exec just before the kernel was told of a process is told by nobody. */
+static int look_again(pid_t pid, struct process *p, struct err *e)
+{
+	char comm[32];
+
+	process__thread_comm(pid, pid, comm);
+	if (!*comm || !strcmp(comm, p->comm))
+		return 0;
+	process__done(p);
+	return process__look(pid, p, e);
+}
+
 /* proc 0: the kernel is told of it. parent: NULL: nobody that is traced. */
 static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e)
 {
@@ -205,6 +217,7 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct
 	struct process process;
 	struct tracee *p;
 	uint64_t start_ticks;
+	bool is_told;
 	int err = process__look(pid, &process, &why);
 
 	if (err) {
@@ -213,11 +226,18 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct
 		return pass_over(m, err, &why, e);
 	}
 	start_ticks = process.start_ticks;
-	if (!proc)
+	is_told = proc;
+	if (!is_told)
 		err = kernel__add_process(m->t->kernel, pid, &proc, e);
 	if (err || hash__get(&m->t->by_proc, proc)) {
 		process__done(&process);
 		return err == -ENOSPC ? 0 : err;	/* counted: process_full */
+	}
+	err = is_told ? 0 : look_again(pid, &process, &why);
+	if (err) {
+		kernel__ignore(m->t->kernel, pid, proc);
+		kernel__reconsider(m->t->kernel, pid);
+		return pass_over(m, err, &why, e);
 	}
 	err = tracees__add_running(m->t, &process, proc, parent ? tracee__life(parent) : NULL, &p, &why);
 	if (err)

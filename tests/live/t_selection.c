@@ -116,6 +116,39 @@ const char *make_cgroup(struct test *t)
 	skip(t, "no cgroup can be made below /sys/fs/cgroup");
 }
 
+/* Each enters the cgroup and execs at once: it goes by its new name, whichever of the two is noticed first. */
+TEST(cgroup_names)
+{
+	const char *cgroup = make_cgroup(t);
+	struct spawn s = { .argv = { fixture("basic"), "hold", "10" }, .become = enter_cgroup, .become_arg = cgroup };
+	struct fx f[40];
+	struct mt m;
+	json_t *root, *p;
+	size_t i;
+
+	mt__start(t, &m, "--cgroup", cgroup, "--json", "-v", NULL);
+	mt__wait_attached(t, &m);
+	for (i = 0; i < sizeof(f) / sizeof(*f); i++)
+		fx__start_as(t, &f[i], &s);
+	/* one that has ended is in no cgroup any more */
+	for (i = 0; i < sizeof(f) / sizeof(*f); i++)
+		child__wait_err(t, &m.c, "malloctrace: stacks of ", pid_arg(f[i].c.pid), patience_s(30));
+	for (i = 0; i < sizeof(f) / sizeof(*f); i++)
+		fx__quit(t, &f[i]);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	for (i = 0; i < sizeof(f) / sizeof(*f); i++) {
+		json_t *last = NULL;
+		size_t k;
+
+		json_array_foreach(jget(root, "processes"), k, p)
+			if (ju64(t, p, "pid") == (uint64_t)f[i].c.pid)
+				last = p;
+		must(t, last != NULL, "%d is not in the report", f[i].c.pid);
+		want(t, !strcmp(jstr(last, "comm"), "basic"), "%d goes by '%s'", f[i].c.pid, jstr(last, "comm"));
+	}
+	want(t, !rmdir(cgroup), "rmdir %s: %s", cgroup, strerror(errno));
+}
+
 TEST(cgroup_now_and_later)
 {
 	const char *dir = ledgers(t), *cgroup = make_cgroup(t);
