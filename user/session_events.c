@@ -113,7 +113,6 @@ void session__read_events(struct session *s)
 		read_of_machine(s);
 	else
 		kernel__read_events(s->kernel, session__on_kernel_event, s);
-	session__fire(s);
 	/* others may come, unless it is only the children of some that are waited for */
 	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
 		session__over(s);
@@ -122,6 +121,7 @@ void session__read_events(struct session *s)
 void session__on_events(void *arg)
 {
 	session__read_events(arg);
+	session__fire(arg);
 }
 
 /* A pidfd is readable: that process ended. Its own message says so too, if it was not lost. */

@@ -23,6 +23,11 @@ static bool counts_blocks(const struct session *s)
 	return !s->budget && counters__of_mode(s->opts->mode) & HAS_LIVE_BLOCKS;
 }
 
+static const char *mark_of(const struct session *s)
+{
+	return s->opts->sample_bytes ? "~" : "";
+}
+
 /* "nginx (1432) was ended by SIGSEGV; it held 2.1 MiB in 1,204 blocks"; the caller's */
 static char *death_words(struct session *s, const struct tracee_life *l, int sig, bool oom)
 {
@@ -31,8 +36,8 @@ static char *death_words(struct session *s, const struct tracee_life *l, int sig
 	struct proc_now now;
 
 	if (counts_blocks(s) && collect__peek(s->collect, l->proc, true, &now))
-		snprintf(held, sizeof(held), "; it held %s in %s block%s", fmt_bytes(a, now.live_bytes), fmt_exact(b, now.live_blocks),
-			 now.live_blocks == 1 ? "" : "s");
+		snprintf(held, sizeof(held), "; it held %s%s in %s%s block%s", mark_of(s), fmt_bytes(a, now.live_bytes), mark_of(s),
+			 fmt_exact(b, now.live_blocks), now.live_blocks == 1 ? "" : "s");
 	if (asprintf(&text, "%s (%d) was %s%s%s", p->comm, (int)p->pid, oom ? "killed by the kernel: out of memory" : "ended by ",
 		     oom ? "" : signal_name(sig, name), held) < 0)
 		return NULL;
@@ -132,6 +137,7 @@ static int look_at(struct session *s, struct tracee *p, unsigned int wanted, uin
 		return 0;
 	snprintf(who, sizeof(who), "%.48s (%d)", p->process.comm, (int)p->process.pid);
 	l.who = who;
+	l.mark = mark_of(s);
 	l.known = wanted;
 	l.v[FIGURE_LIVE] = now.live_bytes;
 	l.v[FIGURE_BLOCKS] = now.live_blocks;

@@ -196,14 +196,6 @@ unsigned int triggers__figures(const struct triggers *t)
 	return all;
 }
 
-bool triggers__wants(const struct triggers *t, enum event event)
-{
-	for (size_t i = 0; i < t->n; i++)
-		if (t->conditions[i].measure->event == event)
-			return true;
-	return false;
-}
-
 static struct state *states_of(struct triggers *t, uint32_t proc)
 {
 	struct state *v = hash__get(&t->states, proc);
@@ -315,34 +307,25 @@ static int note(struct state *s, const struct condition *c, uint64_t now_ns, uin
 	return 0;
 }
 
-static char *rate_words(const struct measure *m, uint64_t grown, uint64_t age_ns)
+/* "nginx (1432) has 2.1 GiB resident", "nginx (1432) holds 11.0 MiB more than 14.3s ago"; age_ns: of a rate */
+static char *words_of(const struct measure *m, const struct look *l, uint64_t v, uint64_t age_ns)
 {
 	char a[FMT_MAX], b[FMT_MAX], *text;
-
-	if (m->bytes)
-		fmt_bytes(a, grown);
-	else
-		fmt_exact(a, grown);
-	if (asprintf(&text, "%s %s%s %s%s", m->does, a, m->what, fmt_duration(b, age_ns), m->bytes ? " ago" : "") < 0)
-		return NULL;
-	return text;
-}
-
-static char *size_words(const struct measure *m, uint64_t v)
-{
-	char a[FMT_MAX], *text;
 
 	if (m->bytes)
 		fmt_bytes(a, v);
 	else
 		fmt_exact(a, v);
-	return asprintf(&text, "%s %s%s", m->does, a, m->what) < 0 ? NULL : text;
+	if (asprintf(&text, "%s %s %s%s%s%s%s%s", l->who, m->does, m->figure == FIGURE_RSS ? "" : l->mark, a, m->what, m->rate ? " " : "",
+		     m->rate ? fmt_duration(b, age_ns) : "", m->rate && m->bytes ? " ago" : "") < 0)
+		return NULL;
+	return text;
 }
 
 static int look_at(struct triggers *t, const struct condition *c, struct state *s, const struct look *l, uint64_t now_ns)
 {
 	uint64_t v = l->v[c->measure->figure], grown = 0, age_ns = 0;
-	_cleanup_free_ char *words = NULL, *says = NULL;
+	_cleanup_free_ char *words = NULL;
 
 	if (c->per_ns) {
 		struct point then;
@@ -362,10 +345,8 @@ static int look_at(struct triggers *t, const struct condition *c, struct state *
 		return 0;
 	s->told = true;
 	s->told_v = v;
-	words = c->per_ns ? rate_words(c->measure, grown, age_ns) : size_words(c->measure, v);
-	if (!words || asprintf(&says, "%s %s", l->who, words) < 0)
-		return -ENOMEM;
-	return add_reason(t, c->text, says);
+	words = words_of(c->measure, l, c->per_ns ? grown : v, age_ns);
+	return words ? add_reason(t, c->text, words) : -ENOMEM;
 }
 
 int triggers__look(struct triggers *t, const struct look *l, uint64_t now_ns)

@@ -42,12 +42,12 @@ void triggers__free(struct triggers *t);
 
 /* Which figures are asked for at all (FIGURE_BIT). */
 unsigned int triggers__figures(const struct triggers *t);
-bool triggers__wants(const struct triggers *t, enum event event);
 
 /* A process as it is at this moment. */
 struct look {
 	uint32_t proc;		/* its number in the kernel's tables */
 	const char *who;	/* "nginx (1432)" */
+	const char *mark;	/* stands before what is counted: "~" if that is an estimate, else "" */
 	unsigned int known;	/* FIGURE_BIT */
 	uint64_t v[N_FIGURES];
 };

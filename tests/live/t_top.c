@@ -316,6 +316,30 @@ TEST(top_start)
 	fx__quit(t, &s.fx);
 }
 
+/* A limit that is passed, and a death: a line, and a file, while the screen stays. */
+TEST(top_when)
+{
+	struct screen s = {};
+	json_t *root;
+
+	begin_behind(t, &s, "when", "-o heap.json --when 'blocks>500' --when killed --pause 0");
+	open_gate(t);
+	COMES("losses none", "attached to when (");
+	fx__send(t, &s.fx, 's');
+	fx__read_ledger(t, &s.fx);
+	COMES("blocks>500: when (", ") holds 1,000 blocks: snapshot 1 written");
+	fx__send(t, &s.fx, 'S');
+	child__wait(t, &s.fx.c);
+	COMES(")  ended by SIGSEGV", "killed: when (", "snapshot 2 written");
+	keys(t, &s, "q");
+	COMES("EXIT 0", "ALLOCATIONS by calls");
+	root = load_json(t, in_dir(t, "heap.2.json"));
+	want(t, !strncmp(jstr(root, "trigger"), "killed: when (", 14), "trigger '%s'", jstr(root, "trigger"));
+	want_u64(t, root, "totals.live_blocks", 1100);
+	want(t, json_is_null(jget(load_json(t, in_dir(t, "heap.json")), "trigger")), "the last report has a trigger");
+	end(t, &s);
+}
+
 /* A key that is there before the trace begins is answered, and so is Ctrl-C. */
 TEST(top_start_quit)
 {

@@ -84,7 +84,7 @@ Test(triggers, what_is_no_condition)
 
 static void look(struct triggers *t, uint32_t proc, enum figure figure, uint64_t v, uint64_t now_ns)
 {
-	struct look l = { .proc = proc, .who = proc == 1 ? "a (11)" : "b (22)", .known = FIGURE_BIT(figure) };
+	struct look l = { .proc = proc, .who = proc == 1 ? "a (11)" : "b (22)", .mark = "", .known = FIGURE_BIT(figure) };
 
 	l.v[figure] = v;
 	cr_assert_eq(triggers__look(t, &l, now_ns), 0);
@@ -143,12 +143,13 @@ Test(triggers, several_at_once_are_one_snapshot)
 {
 	static const char *const texts[] = { "rss>1M", "blocks>5" };
 	struct triggers *t = triggers__new(texts, 2, 0);
-	struct look l = { .proc = 1, .who = "a (11)", .known = FIGURE_BIT(FIGURE_RSS) | FIGURE_BIT(FIGURE_BLOCKS),
+	/* what is sampled bears a mark */
+	struct look l = { .proc = 1, .who = "a (11)", .mark = "~", .known = FIGURE_BIT(FIGURE_RSS) | FIGURE_BIT(FIGURE_BLOCKS),
 			  .v = { [FIGURE_RSS] = 3 * MIB, [FIGURE_BLOCKS] = 1234 } };
 
 	triggers__look(t, &l, S);
 	look(t, 2, FIGURE_RSS, 2 * MIB, S);
-	EXPECT(t, S, "rss>1M: a (11) has 3.0 MiB resident; blocks>5: a (11) holds 1,234 blocks; rss>1M: b (22) has 2.0 MiB resident");
+	EXPECT(t, S, "rss>1M: a (11) has 3.0 MiB resident; blocks>5: a (11) holds ~1,234 blocks; rss>1M: b (22) has 2.0 MiB resident");
 	for (uint32_t i = 3; i < 10; i++)
 		look(t, i, FIGURE_RSS, 2 * MIB, S);
 	EXPECT(t, S, "rss>1M: b (22) has 2.0 MiB resident; rss>1M: b (22) has 2.0 MiB resident; rss>1M: b (22) has 2.0 MiB resident; "
@@ -162,8 +163,6 @@ Test(triggers, pause)
 	struct triggers *t = triggers__new(texts, 2, 10 * S);
 	_cleanup_free_ char *last = NULL;
 
-	cr_expect(triggers__wants(t, EVENT_KILLED));
-	cr_expect_not(triggers__wants(t, EVENT_OOM));
 	look(t, 1, FIGURE_RSS, 2 * MIB, 1 * S);
 	EXPECT(t, 1 * S, "rss>1M: a (11) has 2.0 MiB resident");
 	/* passed within the pause, and not any more behind it */
