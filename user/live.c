@@ -337,10 +337,10 @@ void live__on_all_ended(struct session *s)
 
 /* ---- begin and end */
 
-/* Two terminals, nothing that asks for lines, and nobody else who writes to it. */
+/* Two terminals, nothing that asks for lines (tags are a table of reports), and nobody else who writes to it. */
 static bool is_wanted(const struct opts *o)
 {
-	if (o->interval_ns || o->batch || o->json || o->cmd)
+	if (o->views & VIEW_TAGS || o->interval_ns || o->batch || o->json || o->cmd)
 		return false;
 	for (size_t i = 0; i < o->outputs.n; i++)
 		if (!strcmp(o->outputs.v[i], "-"))
