@@ -123,11 +123,11 @@ static int flip(struct collect *c, uint32_t *ret_bank, struct err *e)
 	return 0;
 }
 
-/* Records of counters are added word by word. */
+/* Records of counters are added word by word: by their own type, or the compiler may read them before they are written. */
 static void add_words(void *sum, const void *more, size_t bytes)
 {
-	uint64_t *to = sum;
-	const uint64_t *from = more;
+	__u64 *to = sum;
+	const __u64 *from = more;
 
 	for (size_t i = 0; i < bytes / sizeof(*to); i++)
 		to[i] += from[i];
