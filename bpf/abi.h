@@ -79,8 +79,8 @@ enum mt_growth { MT_GROWS_MMAP, MT_GROWS_MREMAP, MT_GROWS_BRK };
 
 /*
  * key: address << 16 | process number; 0 if empty, MT_KEY_CLAIMED while it is filled.
- * An address above 48 bits, a size above 44 bits or a block for which both
- * buckets are full is in the overflow map. val: size << 20 | site.
+ * An address above 48 bits, a size above 28 bits or a block for which both
+ * buckets are full is in the overflow map. val: MT_VAL().
  */
 #define MT_KEY_CLAIMED 1
 
@@ -113,7 +113,15 @@ struct mt_block {
 #define MT_GROUP 64		/* neighbouring buckets that one page of the heap spreads over */
 #define MT_SITE_BITS 20
 #define MT_SITE_MASK ((1ULL << MT_SITE_BITS) - 1)
-#define MT_SIZE_MAX ((1ULL << 44) - 1)
+/* how often realloc passed a block on: as often as the bits can tell */
+#define MT_CHAIN_BITS 16
+#define MT_CHAIN_MAX ((1u << MT_CHAIN_BITS) - 1)
+#define MT_SIZE_SHIFT (MT_SITE_BITS + MT_CHAIN_BITS)
+#define MT_SIZE_MAX ((1ULL << (64 - MT_SIZE_SHIFT)) - 1)
+#define MT_VAL(size, chain, site) ((__u64)(size) << MT_SIZE_SHIFT | (__u64)(chain) << MT_SITE_BITS | (site))
+#define MT_VAL_SIZE(val) ((val) >> MT_SIZE_SHIFT)
+#define MT_VAL_CHAIN(val) ((__u32)((val) >> MT_SITE_BITS & MT_CHAIN_MAX))
+#define MT_VAL_SITE(val) ((__u32)((val) & MT_SITE_MASK))
 #define MT_ADDR_MAX ((1ULL << 48) - 1)
 
 struct mt_bucket {
@@ -132,7 +140,7 @@ struct mt_over {
 	__u64 size;
 	__u64 born;		/* MT_BORN() */
 	__u32 site;
-	__u32 pad;
+	__u32 chain;
 };
 _Static_assert(sizeof(struct mt_over_key) == 16 && sizeof(struct mt_over) == 24, "abi");
 
@@ -195,6 +203,45 @@ struct mt_counts {		/* per site, bank and shard */
 	__u64 lifetime_ns;	/* sum over the freed */
 };
 _Static_assert(sizeof(struct mt_counts) == 64, "one cache line");
+
+struct mt_moves {		/* per site and bank: calls of realloc that gave a block for one that was known */
+	__u64 calls;
+	__u64 moved_calls;	/* to another address */
+	__u64 moved_bytes;	/* of the old block, that went along */
+	__u64 grown_calls;
+	__u64 grown_bytes;
+	__u64 shrunk_calls;
+	__u64 doubled_calls;	/* of grown_calls: to 1.5 times the size or more */
+	__u64 longest;		/* no sum: how often one of the blocks was passed on, at most */
+};
+_Static_assert(sizeof(struct mt_moves) == 64, "one cache line");
+
+/* ---- --free-stacks: whose blocks were freed where, and by whom */
+
+/*
+ * A place of an open index; key 0: free. A tid has at most 22 bits; 0: there is no
+ * room to keep threads apart, or it cannot be seen. `where` is a site, too, of which
+ * nothing is allocated; a spare one, if nobody saw the free or its stack.
+ */
+#define MT_LINK_TID_SHIFT (2 * MT_SITE_BITS)
+#define MT_LINK(site, where, tid) ((__u64)(tid) << MT_LINK_TID_SHIFT | (__u64)(where) << MT_SITE_BITS | (site))
+#define MT_LINK_SITE(key) ((__u32)((key) & MT_SITE_MASK))
+#define MT_LINK_WHERE(key) ((__u32)((key) >> MT_SITE_BITS & MT_SITE_MASK))
+#define MT_LINK_TID(key) ((__u32)((key) >> MT_LINK_TID_SHIFT))
+#define MT_LINK_PROBES 32
+
+struct mt_freed {		/* by bank: sums over a site's links are its own frees */
+	__u64 calls;
+	__u64 bytes;
+	__u64 cross_calls;	/* of calls: of blocks that another thread allocated */
+};
+
+struct mt_link {
+	__u64 key;		/* MT_LINK() */
+	__u64 lifetime_ns;	/* sum over the freed; in no bank */
+	struct mt_freed bank[2];
+};
+_Static_assert(sizeof(struct mt_link) == 64, "one cache line");
 
 /* ---- --sample: weights */
 
@@ -346,7 +393,10 @@ struct mt_thread {
 	__u64 ra;		/* its return address */
 	__u64 cookie;
 	__u64 size;
-	__u64 out;		/* where posix_memalign stores its result */
+	union {			/* no function has both */
+		__u64 out;	/* where posix_memalign stores its result */
+		__u64 old_chain;	/* of realloc's old block, see MT_VAL() */
+	};
 	__u64 old;		/* realloc's old address */
 	__u32 old_site;		/* and its block, if it was in the table; else 0 */
 	__u32 filter_gen;	/* mt_filter_gen when proc was asked for; ~ of it: proc is 0 */
@@ -589,6 +639,7 @@ enum mt_counter {
 	MT_LOST_MISSED_FREE,	/* a block appeared at an address still in the table */
 	MT_LOST_MISSED_RETURN,	/* a call of a function whose return cannot be probed safely */
 	MT_LOST_UNREADABLE,	/* posix_memalign's result could not be read */
+	MT_LOST_FREES_FULL,	/* --free-stacks: no room for a site that frees blocks of another */
 	/* edges */
 	MT_EDGE_RETURN_ONLY,	/* a return whose entry was not seen: under way when the trace began */
 	MT_EDGE_ABANDONED,	/* a call left without a return: longjmp, exception, the end of the trace */

@@ -114,10 +114,14 @@ static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp,
  */
 static __always_inline void put_old_back(struct mt_thread *t)
 {
-	struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site };
+	struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site, .chain = t->old_chain };
 
-	if (t->old_site && !blocks_put(t->old, t->proc, &old))
-		end_old_block(t, &old, t->old, mt_cut, clock_now());
+	if (t->old_site && !blocks_put(t->old, t->proc, &old)) {
+		__u64 cut = mt_cut, now = clock_now();
+
+		end_old_block(t, &old, t->old, cut, now);
+		free_unseen(t, &old, cut, now);
+	}
 	t->old_site = 0;
 }
 
@@ -241,6 +245,7 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 			t->old_size = old.size;
 			t->old_born = old.born;
 			t->old_site = old.site;
+			t->old_chain = old.chain;
 		}
 	}
 	t->sp = sp;
@@ -376,10 +381,13 @@ static __always_inline int on_return(mt_regs *ctx)
 
 		if (is_realloc && t->old && (!t->size || (t->cookie & MT_COOKIE_FREES_ON_FAIL))) {
 			/* realloc(p, 0) that freed p, as glibc's does */
-			if (t->old_site)
+			if (t->old_site) {
 				end_old_block(t, &old, t->old, cut, now);
-			else
+				if (mt_free_stacks)
+					free_charge(t, &old, free_site(ctx, t, func, caller, sp), cut, now);
+			} else {
 				unknown_free(t);
+			}
 			if (!t->size)
 				return 0;
 		} else if (is_realloc) {
@@ -396,10 +404,13 @@ static __always_inline int on_return(mt_regs *ctx)
 	if (is_realloc && t->old) {
 		struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site };
 
-		if (t->old_site)
+		if (t->old_site) {
 			end_old_block(t, &old, t->old, cut, now);
-		else
+			if (mt_free_stacks)
+				free_charge(t, &old, free_site(ctx, t, func, caller, sp), cut, now);
+		} else {
 			unknown_free(t);
+		}
 	}
 	t->last_block = 0;
 	t->last_freed = 0;
@@ -417,6 +428,8 @@ static __always_inline int on_return(mt_regs *ctx)
 	if (mt_within && !is_within(ctx, t, site, sp, caller))
 		return 0;
 	block = (struct taken){ .size = size, .born = MT_BORN(now, t->serial), .site = site };
+	if (is_realloc)
+		block.chain = moves_chain(t);
 	if (!blocks_put_new(addr, t->proc, &block)) {
 		/* a block is there still: its free was not seen; or there is no room at home */
 		if (blocks_take(addr, t->proc, &stale)) {
@@ -428,6 +441,7 @@ static __always_inline int on_return(mt_regs *ctx)
 				stale.born = MT_BORN(stale.born, t->serial);
 			}
 			end_old_block(t, &stale, addr, cut, now);
+			free_unseen(t, &stale, cut, now);
 		}
 		if (!blocks_put(addr, t->proc, &block))
 			return 0;
@@ -441,6 +455,8 @@ static __always_inline int on_return(mt_regs *ctx)
 	if (is_realloc) {
 		t->counts.realloc_calls += a.calls;
 		__sync_fetch_and_add(&c.counts->realloc_calls, a.calls);
+		if (t->old_site)
+			moves_charge(t, site, addr, size, cut);
 	}
 	t->last_block = addr;
 	return 0;
@@ -474,7 +490,11 @@ static __always_inline int on_free(mt_regs *ctx)
 	if (mt_within)
 		within_freed(t, sp, ra);
 	if (blocks_take(addr, t->proc, &b)) {
-		end_block(t, &b, addr, cut, clock_now());
+		__u64 now = clock_now();
+
+		end_block(t, &b, addr, cut, now);
+		if (mt_free_stacks)
+			free_charge(t, &b, site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp), cut, now);
 		t->last_freed = addr;
 		t->last_freed_sp = sp;
 		t->last_freed_ra = ra;

@@ -44,6 +44,7 @@ struct taken {
 	__u64 size;
 	__u64 born;
 	__u32 site;
+	__u32 chain;		/* see MT_VAL() */
 };
 
 /* reclaim.bpf.h: takes the place of a block whose process has ended; 0: there is none in this bucket. */
@@ -69,8 +70,9 @@ static __always_inline bool take_from(struct mt_bucket *b, __u64 key, struct tak
 
 			if (__sync_val_compare_and_swap(&e->key, key, 0) != key)
 				continue;
-			ret->size = val >> MT_SITE_BITS;
-			ret->site = val & MT_SITE_MASK;
+			ret->size = MT_VAL_SIZE(val);
+			ret->site = MT_VAL_SITE(val);
+			ret->chain = MT_VAL_CHAIN(val);
 			ret->born = born;
 			return true;
 		}
@@ -92,6 +94,7 @@ static __noinline bool take_overflow(__u64 addr, __u32 proc, struct taken *ret)
 	__sync_fetch_and_add(&mt_n_over, -1ULL);
 	ret->size = found.size;
 	ret->site = found.site;
+	ret->chain = found.chain;
 	ret->born = found.born;
 	return true;
 }
@@ -154,7 +157,7 @@ static __always_inline bool blocks_put_new(__u64 addr, __u32 proc, const struct 
 #pragma unroll
 	for (int i = 0; i < MT_WAYS; i++)
 		known |= home->way[i].key == key;
-	return !known && put_into(home, key, b->size << MT_SITE_BITS | b->site, b->born);
+	return !known && put_into(home, key, MT_VAL(b->size, b->chain, b->site), b->born);
 }
 
 static __noinline bool put_overflow(__u64 addr, __u32 proc, struct taken *b)
@@ -164,7 +167,7 @@ static __noinline bool put_overflow(__u64 addr, __u32 proc, struct taken *b)
 
 	if (!b)
 		return false;
-	v = (struct mt_over){ .size = b->size, .born = b->born, .site = b->site };
+	v = (struct mt_over){ .size = b->size, .born = b->born, .site = b->site, .chain = b->chain };
 	__sync_fetch_and_add(&mt_n_over, 1);
 	if (!bpf_map_update_elem(&overflow, &k, &v, BPF_ANY))
 		return true;
@@ -177,7 +180,7 @@ static __noinline bool put_overflow(__u64 addr, __u32 proc, struct taken *b)
 static __always_inline bool blocks_put(__u64 addr, __u32 proc, struct taken *b)
 {
 	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc);
-	__u64 val = b->size << MT_SITE_BITS | b->site;
+	__u64 val = MT_VAL(b->size, b->chain, b->site);
 	struct mt_bucket *home, *second;
 
 	if (addr > MT_ADDR_MAX)

@@ -25,6 +25,8 @@
 #include "bpf/reclaim.bpf.h"
 #include "bpf/budget.bpf.h"
 #include "bpf/charge.bpf.h"
+#include "bpf/moves.bpf.h"
+#include "bpf/frees.bpf.h"
 #include "bpf/alloc.bpf.h"
 #include "bpf/scope.bpf.h"
 #include "bpf/life.bpf.h"

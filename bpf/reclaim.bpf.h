@@ -35,8 +35,8 @@ static __always_inline bool is_dead(__u32 proc)
 __noinline int bury(__u32 bucket, __u64 key, __u64 val, __u64 born)
 {
 	__u64 addr = key >> 16;
-	__u32 home = mt_bucket_of(mt_block_hash(addr, key & 0xffff), addr, mt_n_groups), site = val & MT_SITE_MASK;
-	struct amount a = amount_of(val >> MT_SITE_BITS);
+	__u32 home = mt_bucket_of(mt_block_hash(addr, key & 0xffff), addr, mt_n_groups), site = MT_VAL_SITE(val);
+	struct amount a = amount_of(MT_VAL_SIZE(val));
 	struct mt_site *s = bpf_map_lookup_elem(&sites, &site);
 	struct mt_bucket *b;
 

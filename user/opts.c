@@ -299,6 +299,8 @@ static int check_together(const struct parser *p, struct err *e)
 			       seen(p, "min-size")->val, seen(p, "max-size")->val);
 	if (seen(p, "pause") && !o->whens.n)
 		return err_set(e, -EINVAL, "--pause: goes with --when only");
+	if (o->views & VIEW_FREES && !o->free_stacks)
+		return err_set(e, -EINVAL, "--view frees: goes with --free-stacks");
 	if (o->keep && !has_series(o))
 		return err_set(e, -EINVAL, "--keep: goes with -o and a name that has %%t or %%n in it");
 	return check_trace(p, e);
@@ -324,6 +326,10 @@ static const struct {
 	{ "sym", NULL, "mode", "growth", "that mode looks for no allocator" },
 	{ "within", NULL, "mode", "growth", "that mode sees no allocations" },
 	{ "within", NULL, "overhead", NULL, "a budget does not know what probes in other functions take" },
+	{ "free-stacks", NULL, "mode", "count", "that mode sees no frees" },
+	{ "free-stacks", NULL, "mode", "growth", "that mode sees no frees" },
+	{ "free-stacks", NULL, "sample", NULL, "that passes over most blocks, and so their frees" },
+	{ "free-stacks", NULL, "overhead", NULL, "that passes over most frees" },
 	{ "all", NULL, "pid", NULL, "the one names everyone" },
 	{ "all", NULL, "comm", NULL, "the one names everyone" },
 	{ "all", NULL, "cgroup", NULL, "the one names everyone" },
@@ -361,7 +367,7 @@ static int check_recorded(const struct parser *p, struct err *e)
 	unsigned int known = o->command == CMD_TRACE ? counters__of_mode(o->mode) : HAS_ALL;
 	const struct metric *sort = o->sort ? rank__key(o->sort) : NULL;
 	const struct given *asked[] = {
-		o->views & ~views__of(known) ? seen(p, "view") : NULL,
+		o->views & ~(views__of(known) | VIEW_FREES) ? seen(p, "view") : NULL,
 		metric__find(o->metric)->needs & ~known ? seen(p, "metric") : NULL,
 		sort && sort->needs & ~known ? seen(p, "sort") : NULL,
 		known & HAS_LIVE_BLOCKS ? NULL : seen(p, "older"),

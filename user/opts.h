@@ -54,6 +54,7 @@ struct opts {
 	struct opt_strings tags;	/* --tag; "thread" among them: by is "thread" */
 	struct opt_strings whens;	/* --when, good ones */
 	uint64_t pause_ns;		/* 10 s */
+	bool free_stacks;
 
 	/* reporting */
 	uint64_t interval_ns, duration_ns;	/* 0: none */

@@ -10,6 +10,7 @@
 #include "sym/demangle.h"
 #include "util/log.h"
 #include "util/util.h"
+#include "view/frees.h"
 
 static void on_changed(const char *path, void *arg)
 {
@@ -163,6 +164,18 @@ static void name_place(struct output *o, struct snapshot *s, struct place *p)
 		p->n_lines = sym__resolve(o->sym, obj, p->offset + 1, &p->lines);
 }
 
+static int name_free_sites(struct output *o, struct snapshot *s, const size_t *sites, size_t n_sites)
+{
+	_cleanup_free_ uint32_t *shown = NULL;
+	size_t n = 0;
+	int err = free_places__shown(s, sites, n_sites, &shown, &n);
+
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < s->free_sites[shown[i]].n_stack; k++)
+			name_place(o, s, &s->places[s->free_sites[shown[i]].stack[k]]);
+	return err;
+}
+
 static int name_shown(struct output *o, struct snapshot *s)
 {
 	_cleanup_free_ size_t *shown = NULL;
@@ -172,7 +185,7 @@ static int name_shown(struct output *o, struct snapshot *s)
 	for (size_t i = 0; !err && i < n; i++)
 		for (uint32_t k = 0; k < s->sites[shown[i]].n_stack; k++)
 			name_place(o, s, &s->places[s->sites[shown[i]].stack[k]]);
-	return err;
+	return err || !s->free_stacks ? err : name_free_sites(o, s, shown, n);
 }
 
 static int give_names(struct output *o, struct snapshot *s, const struct export_format *f)

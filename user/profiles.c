@@ -114,8 +114,10 @@ static int check(struct snapshot *s, const struct opts *o, struct err *e)
 	const struct metric *metric = metric__find(o->metric), *sort = o->sort ? rank__key(o->sort) : NULL;
 	char lasted[FMT_MAX];
 
-	if (o->views & ~views__of(s->known))
+	if (o->views & ~views__in(s) & ~VIEW_FREES)
 		return err_set(e, -EINVAL, "--view: what it shows was not recorded (--mode %s)", s->mode);
+	if (o->views & VIEW_FREES && !s->free_stacks)
+		return err_set(e, -EINVAL, "--view frees: was not recorded (--free-stacks)");
 	if (metric && metric->needs & ~s->known)
 		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", o->metric, s->mode);
 	if (sort && sort->needs & ~s->known)

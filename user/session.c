@@ -228,6 +228,7 @@ static int load(struct session *s, struct err *e)
 		.by_thread = grouping__find(o->by)->threads,
 		.spots = s->tracees.spots.n > 0,
 		.within = o->withins.n > 0,
+		.free_stacks = o->free_stacks,
 	};
 	int err;
 

@@ -73,6 +73,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		.tool_cpu_ns = own_cpu_ns(),
 		.unit_ns = s->kernel->born_unit_ns,
 		.leak_after_ns = o->leak_after_ns,
+		.free_stacks = o->free_stacks,
 	};
 	struct snapshot *snap;
 	const struct cut *cut;

@@ -128,6 +128,34 @@ static struct six_sums *sum_sites(struct test *t, json_t *sites, uint64_t max_id
 	return sums;
 }
 
+/* --free-stacks: over the rows of a site, frees add up to its own; what found no room is of any site. */
+static void want_frees_add_up(struct test *t, json_t *root)
+{
+	json_t *rows = jget(root, "frees"), *sites = jget(root, "sites"), *row;
+	uint64_t full = ju64(t, root, "losses.frees_full"), n_sites = json_array_size(sites), *calls, *bytes;
+	size_t i;
+
+	calls = calloc(n_sites + 1, sizeof(*calls));
+	bytes = calloc(n_sites + 1, sizeof(*bytes));
+	must(t, calls && bytes, "out of memory");
+	json_array_foreach(rows, i, row) {
+		uint64_t site = ju64(t, row, "site");
+
+		must(t, site < n_sites && ju64(t, row, "where") < json_array_size(jget(root, "free_sites")), "row %zu of frees names nothing", i);
+		calls[site] += ju64(t, row, "calls");
+		bytes[site] += ju64(t, row, "bytes");
+		want(t, ju64(t, row, "cross_calls") <= ju64(t, row, "calls"), "row %zu of frees: cross_calls, wanted no more than calls", i);
+	}
+	json_array_foreach(sites, i, row) {
+		uint64_t own = ju64(t, row, "free_calls"), own_bytes = ju64(t, row, "free_bytes");
+
+		want(t, calls[i] <= own && own - calls[i] <= full && (full || bytes[i] == own_bytes),
+		     "site %zu: frees in rows, wanted %" PRIu64 " (%" PRIu64 " bytes), got %" PRIu64 " (%" PRIu64 ")", i, own, own_bytes, calls[i], bytes[i]);
+	}
+	free(calls);
+	free(bytes);
+}
+
 void want_invariants(struct test *t, json_t *root)
 {
 	json_t *processes = jget(root, "processes"), *sites = jget(root, "sites"), *p;
@@ -169,6 +197,8 @@ void want_invariants(struct test *t, json_t *root)
 
 		want(t, got == total[c], "totals.%s, wanted the sum of the processes %" PRIu64 ", got %" PRIu64, six[c], total[c], got);
 	}
+	if (jget(root, "frees"))
+		want_frees_add_up(t, root);
 }
 
 void want_lossless(struct test *t, json_t *root)
@@ -250,7 +280,7 @@ bool ledger__parse(struct ledger *l, const char *text)
 				line = end;
 			}
 		} else if (!strncmp(line, "note ", 5)) {
-			if (l->n_notes == 16 ||
+			if (l->n_notes == sizeof(l->note) / sizeof(l->note[0]) ||
 			    sscanf(line, "note %31s %" SCNu64, l->note[l->n_notes].key, &l->note[l->n_notes].v) != 2)
 				return false;
 			l->n_notes++;

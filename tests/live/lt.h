@@ -104,7 +104,7 @@ struct ledger {
 	struct {
 		char key[32];
 		uint64_t v;
-	} note[16];
+	} note[192];
 	unsigned int n_notes;
 };
 

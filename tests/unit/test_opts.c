@@ -327,10 +327,10 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --sym malloc", "--sym malloc: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym =x", "--sym =x: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym x=", "--sym x=: want ROLE=NAME, such as malloc=arena_alloc" },
-		{ "-p1 --view leaks,x", "--view leaks,x: want leaks, allocs, peak, temporary, sizes, lifetimes, processes, threads, tags or tree" },
+		{ "-p1 --view leaks,x", "--view leaks,x: want leaks, allocs, peak, temporary, sizes, lifetimes, frees, processes, threads, tags or tree" },
 		{ "-p1 --view peak --mode count", "--view peak and --mode count: want one of them, that mode does not record this" },
 		{ "-p1 --view sizes --mode growth", "--view sizes and --mode growth: want one of them, that mode does not record this" },
-		{ "-p1 --view leaks,", "--view leaks,: want leaks, allocs, peak, temporary, sizes, lifetimes, processes, threads, tags or tree" },
+		{ "-p1 --view leaks,", "--view leaks,: want leaks, allocs, peak, temporary, sizes, lifetimes, frees, processes, threads, tags or tree" },
 		{ "-p1 --between 1s,2s", "--between: goes with report only" },
 		{ "report x.json --between 2s,1s",
 		  "--between 2s,1s: want two ages since the start of the trace, the earlier one first, such as 10s,25s" },
@@ -374,6 +374,11 @@ Test(opts, refusals_say_what_and_why)
 		{ "report x.json --fail-over 1M", "report: takes no --fail-over" },
 		{ "diff x.json", "diff: want two files to compare, as -o FILE.json writes them" },
 		{ "diff a b c", "diff: 'c' is one argument too many" },
+		{ "-p1 --view frees", "--view frees: goes with --free-stacks" },
+		{ "-p1 --free-stacks --mode count", "--free-stacks and --mode count: want one of them, that mode sees no frees" },
+		{ "-p1 --free-stacks --mode growth", "--free-stacks and --mode growth: want one of them, that mode sees no frees" },
+		{ "-p1 --free-stacks --sample 1M", "--free-stacks and --sample 1M: want one of them, that passes over most blocks, and so their frees" },
+		{ "-p1 --free-stacks --overhead 5", "--free-stacks and --overhead 5: want one of them, that passes over most frees" },
 		{ "-p1 --fail-over 1M", "--fail-over: goes with diff only" },
 		{ "-p1 --threshold 101", "--threshold 101: want percent from 0 to 100, such as 1 or 0.5" },
 		{ "-p1 --keep 3", "--keep: goes with -o and a name that has %t or %n in it" },
@@ -476,11 +481,11 @@ Test(opts, later_versions)
 {
 	static const char *const lines[] = {
 		"--mode leak",
-		"--mark f", "--free-stacks",
+		"--mark f",
 		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
 		"--exact",
 		"--listen x",
-		"--view frees", "serve",
+		"serve",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {

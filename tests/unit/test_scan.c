@@ -31,7 +31,7 @@ static uint32_t random_number(void)
 
 static void put(size_t bucket, int way, uint32_t site, uint64_t size, uint64_t born_ns)
 {
-	buckets[bucket].way[way] = (struct mt_block){ (bucket * MT_WAYS + way + 1) << 16 | 1, size << MT_SITE_BITS | site, born_ns };
+	buckets[bucket].way[way] = (struct mt_block){ (bucket * MT_WAYS + way + 1) << 16 | 1, MT_VAL(size, 7, site), born_ns };
 }
 
 static void note(uint32_t site, uint64_t size, uint64_t born_ns, bool older)

@@ -43,7 +43,7 @@ static bool put_into(uint32_t bucket, uint64_t key, uint64_t val, uint64_t born)
 /* As the programs do it; what finds no room is left out. Dead are 2, and 3 of the second generation. */
 static void put(uint64_t addr, uint32_t proc, uint32_t site, uint64_t size, uint64_t born_ns)
 {
-	uint64_t h = mt_block_hash(addr, proc), key = addr << 16 | proc, val = size << MT_SITE_BITS | site;
+	uint64_t h = mt_block_hash(addr, proc), key = addr << 16 | proc, val = MT_VAL(size, 3, site);
 	uint64_t born = MT_BORN(born_ns, 77);
 	uint32_t home = mt_bucket_of(h, addr, N_GROUPS);
 

@@ -137,7 +137,7 @@ static void visit_bucket(const struct mt_bucket *b, const struct born_clock *c, 
 		born = __atomic_load_n(&e->born, __ATOMIC_ACQUIRE);
 		/* changed meanwhile: it came or went */
 		if (__atomic_load_n(&e->key, __ATOMIC_RELAXED) == key)
-			fn(val & MT_SITE_MASK, val >> MT_SITE_BITS, born_ns(c, born), arg);
+			fn(MT_VAL_SITE(val), MT_VAL_SIZE(val), born_ns(c, born), arg);
 	}
 }
 

@@ -20,7 +20,7 @@
 #include "probe/sampler.h"
 #include "util/util.h"
 
-#define N_TABLES 10
+#define N_TABLES 12
 
 /* The tables, each with the place that points to it. */
 static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void **at[N_TABLES])
@@ -36,6 +36,8 @@ static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void 
 		{ skel->maps.site_index, (void **)&t->index },
 		{ skel->maps.site_counts, (void **)&t->counts },
 		{ skel->maps.site_vars, (void **)&t->vars },
+		{ skel->maps.site_moves, (void **)&t->moves },
+		{ skel->maps.free_links, (void **)&t->links },
 		{ skel->maps.stack_words, (void **)&t->words },
 		{ skel->maps.procs, (void **)&t->procs },
 		{ skel->maps.proc_hists, (void **)&t->hists },
@@ -68,8 +70,9 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	sweep__init(&c->sweep, &c->tables);
 	c->tables.sample_bytes = k->sample_bytes;
 	c->tables.born_unit_ns = k->born_unit_ns;
+	c->tables.n_links = k->sizes.n_links > 1 ? k->sizes.n_links : 0;
 	if (!c->sites || !c->procs || !c->cut.procs || scan__init(&c->scan, &c->tables) ||
-	    age_counts__init(&c->ages, n_sites)) {
+	    age_counts__init(&c->ages, n_sites) || links__init(&c->links, &c->tables)) {
 		collect__free(c);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
@@ -102,6 +105,7 @@ void collect__free(struct collect *c)
 	scan__done(&c->scan);
 	sweep__done(&c->sweep);
 	age_counts__done(&c->ages);
+	links__done(&c->links);
 	vec_done(&c->leaving);
 	free(c->procs);
 	free(c->cut.sites);
@@ -241,6 +245,18 @@ static void weigh_site(struct collect *c, struct cut_site *row, uint32_t bank)
 	row->var.live_blocks = (double)(sum.alloc_calls - sum.free_calls) * calls_unit * calls_unit;
 }
 
+/* Where realloc was never called there is nothing to read. */
+static void read_moves(struct collect *c, struct cut_site *row, uint32_t bank)
+{
+	struct memory *m = &c->sites[row->site];
+
+	if (c->kernel->sizes.n_moves <= 1 || !row->counts.realloc_calls)
+		return;
+	m->moves[bank] = c->tables.moves[row->site * 2ull + bank];
+	row->moves = m->moves[0];
+	moves__add(&row->moves, &m->moves[1]);
+}
+
 static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32_t bank)
 {
 	const struct mt_site *s = &c->tables.sites[site];
@@ -290,6 +306,7 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 		row->n_frames = MT_STACK_DEPTH(stack);
 		row->end = MT_STACK_END(stack);
 	}
+	read_moves(c, row, bank);
 	row->cross_frees = __atomic_load_n(&s->cross_frees, __ATOMIC_RELAXED);
 	if (c->kernel->sample_bytes)
 		weigh_site(c, row, bank);
@@ -493,7 +510,7 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 	read_spots(c, bank);
 	err = read_sites(c, bank);
 	if (!err)
-		err = read_threads(c);
+		err = links__read(&c->links, bank, c->kernel->sizes.n_sites, &c->cut) ?: read_threads(c);
 	if (err)
 		return err_set(e, err, "out of memory");
 	memcpy(c->cut.counters, c->kernel->skel->bss->mt_counters, sizeof(c->cut.counters));

@@ -72,12 +72,17 @@ static int find_leaving(struct collect *c, const struct leave_calls *calls)
 	return 0;
 }
 
+/* --overhead keeps an account of each site and process, which knows no other owner, and --free-stacks of pairs of sites. */
+static bool is_kept(const struct collect *c)
+{
+	return c->kernel->sizes.n_ages > 1 || c->tables.n_links;
+}
+
 enum room_wanted collect__room_wanted(const struct collect *c)
 {
 	size_t n_ended = 0;
 
-	/* --overhead keeps an account of each site and process, which knows no other owner */
-	if (c->kernel->sizes.n_ages > 1)
+	if (is_kept(c))
 		return ROOM_ENOUGH;
 	for (size_t i = 0; i < c->cut.n_procs; i++)
 		n_ended += c->cut.procs[i].ended != 0;
@@ -146,6 +151,8 @@ static void zero_site(struct collect *c, uint32_t site)
 	memset(&c->tables.counts[site * n], 0, n * sizeof(*c->tables.counts));
 	if (c->kernel->sample_bytes)
 		memset(&c->tables.vars[site * n], 0, n * sizeof(*c->tables.vars));
+	if (c->kernel->sizes.n_moves > 1)
+		memset(&c->tables.moves[site * 2ull], 0, 2 * sizeof(*c->tables.moves));
 	memset(&c->sites[site], 0, sizeof(c->sites[site]));
 	memset(&c->scan.now[site], 0, sizeof(c->scan.now[site]));
 	memset(&c->scan.last[site], 0, sizeof(c->scan.last[site]));
@@ -273,7 +280,7 @@ bool collect__is_short(const struct collect *c, uint64_t *ret_in_use)
 
 	*ret_in_use = slots + sites;
 	/* what the living hold nobody can give back, and a pass for one or two is dear */
-	if (sizes->n_ages > 1 || !n_ended)
+	if (is_kept(c) || !n_ended)
 		return false;
 	return n_ended >= HASTY_ENDED || slots * 4 > sizes->n_procs * 3ull || sites * 4 > sizes->n_sites * 3ull ||
 	       (n_ended >= SOME_ENDED && sites * 2 > sizes->n_sites);

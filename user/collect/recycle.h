@@ -4,6 +4,7 @@
 #define MT_RECYCLE_H
 
 #include "collect/collect.h"
+#include "collect/links.h"
 #include "collect/sweep.h"
 #include "util/util.h"
 
@@ -11,6 +12,7 @@
 struct memory {
 	struct mt_counts bank[2];
 	struct mt_vars vars[2];
+	struct mt_moves moves[2];
 	uint64_t at_peak_bytes;
 };
 
@@ -27,6 +29,7 @@ struct collect {
 	struct memory *sites;		/* by site number, spare ones behind */
 	struct proc_memory *procs;	/* by slot */
 	uint64_t spot_hits[2][MT_MAX_SPOTS];	/* [bank] */
+	struct links links;
 	struct cut cut;
 	size_t site_room, thread_room;
 	uint32_t n_used_sites;		/* in the last cut */

@@ -100,8 +100,7 @@ static void see_buckets(struct scan *s, const struct mt_bucket *b, size_t n)
 		for (int k = 0; k < MT_WAYS; k++)
 			if (key[i][k] && key[i][k] != MT_KEY_CLAIMED &&
 			    __atomic_load_n(&b[i].way[k].key, __ATOMIC_RELAXED) == key[i][k])
-				see(s, block[i][k].val & MT_SITE_MASK, block[i][k].val >> MT_SITE_BITS,
-				    block[i][k].born);
+				see(s, MT_VAL_SITE(block[i][k].val), MT_VAL_SIZE(block[i][k].val), block[i][k].born);
 }
 
 static void see_slice(struct scan *s)

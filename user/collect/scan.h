@@ -20,6 +20,9 @@ struct tables {
 	uint32_t n_index;
 	struct mt_counts *counts;
 	struct mt_vars *vars;	/* --sample alone */
+	struct mt_moves *moves;	/* of site i: 2i and 2i + 1 */
+	const struct mt_link *links;	/* --free-stacks alone */
+	uint32_t n_links;
 	uint64_t sample_bytes;	/* 0: every block is there */
 	uint64_t born_unit_ns;	/* of the clock of births */
 	const uint64_t *words;

@@ -94,7 +94,7 @@ static void take_out(struct sweep *s, uint64_t bucket, struct mt_block *b, uint6
 
 	if (!__atomic_compare_exchange_n(&b->key, &key, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		return;
-	note(s, val & MT_SITE_MASK, val >> MT_SITE_BITS, born);
+	note(s, MT_VAL_SITE(val), MT_VAL_SIZE(val), born);
 	if (home != bucket)
 		unspill(s->tables, home);
 }

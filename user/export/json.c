@@ -13,6 +13,7 @@
 
 #include "export/export.h"
 #include "export/json_taken.h"
+#include "export/json_parts.h"
 #include "export/json_tags.h"
 #include "export/json_writer.h"
 #include "util/util.h"
@@ -374,53 +375,6 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__object_end(j);
 }
 
-static int by_path(const void *a, const void *b)
-{
-	const struct snap_module *const *ma = a, *const *mb = b;
-
-	return strcmp((*ma)->path, (*mb)->path);
-}
-
-/* Which modules share their path with another one: containers, and files that were replaced. */
-static int find_ambiguous(const struct snapshot *s, bool **ret)
-{
-	bool *ambiguous = calloc(s->n_modules + 1, sizeof(*ambiguous));
-	const struct snap_module **v = calloc(s->n_modules + 1, sizeof(*v));
-
-	if (!ambiguous || !v) {
-		free(ambiguous);
-		free(v);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < s->n_modules; i++)
-		v[i] = &s->modules[i];
-	qsort(v, s->n_modules, sizeof(*v), by_path);
-	for (size_t i = 1; i < s->n_modules; i++)
-		if (!by_path(&v[i - 1], &v[i]))
-			ambiguous[v[i - 1] - s->modules] = ambiguous[v[i] - s->modules] = true;
-	free(v);
-	*ret = ambiguous;
-	return 0;
-}
-
-static void frame(struct json *j, const struct snapshot *s, const struct frame *f, const bool *ambiguous)
-{
-	json__object(j, NULL);
-	if (f->line && f->line->function)
-		json__str(j, "function", f->line->function);
-	json__str(j, "module", f->module);
-	if (f->module && ambiguous[f->place->module])
-		json__str(j, "build_id", s->modules[f->place->module].build_id);
-	json__hex(j, "offset", f->place->offset);
-	if (f->line && f->line->file) {
-		json__str(j, "file", f->line->file);
-		if (f->line->line)
-			json__u64(j, "line", f->line->line);
-	}
-	json__bool(j, "inlined", f->inlined);
-	json__object_end(j);
-}
-
 static void history(struct json *j, const struct snap_site *site)
 {
 	json__array(j, "history");
@@ -449,49 +403,21 @@ static void ages(struct json *j, const struct snap_site *site)
 	json__array_end(j);
 }
 
-/* A place stands in many stacks: its text is made once. */
-struct place_texts {
-	const struct snapshot *s;
-	bool *ambiguous;
-	char **v;		/* by place; NULL: not made yet */
-};
-
-static void place_texts__done(struct place_texts *t)
+/* What realloc did here; no key where it was not called for a block that was known. */
+static void moves(struct json *j, const struct snap_moves *m)
 {
-	for (size_t i = 0; t->v && i < t->s->n_places; i++)
-		free(t->v[i]);
-	free(t->v);
-	free(t->ambiguous);
-}
-
-static int place_texts__init(struct place_texts *t, const struct snapshot *s)
-{
-	*t = (struct place_texts){ .s = s, .v = calloc(s->n_places + 1, sizeof(*t->v)) };
-	return t->v ? find_ambiguous(s, &t->ambiguous) : -ENOMEM;
-}
-
-/* Its frames, the first one without a comma before it; NULL without memory. */
-static const char *place_text(struct place_texts *t, uint32_t i)
-{
-	const struct place *place = &t->s->places[i];
-	struct json j = {};
-	size_t len;
-
-	if (t->v[i])
-		return t->v[i];
-	j.out = open_memstream(&t->v[i], &len);
-	if (!j.out)
-		return NULL;
-	for (size_t k = 0; k < place__n_frames(place); k++) {
-		struct frame f = place__frame(t->s, place, k);
-
-		frame(&j, t->s, &f, t->ambiguous);
-	}
-	if (!fclose(j.out))
-		return t->v[i];
-	free(t->v[i]);
-	t->v[i] = NULL;
-	return NULL;
+	if (!m->calls)
+		return;
+	json__object(j, "moves");
+	json__u64(j, "calls", m->calls);
+	json__u64(j, "moved_calls", m->moved_calls);
+	json__u64(j, "moved_bytes", m->moved_bytes);
+	json__u64(j, "grown_calls", m->grown_calls);
+	json__u64(j, "grown_bytes", m->grown_bytes);
+	json__u64(j, "shrunk_calls", m->shrunk_calls);
+	json__u64(j, "doubled_calls", m->doubled_calls);
+	json__u64(j, "longest", m->longest);
+	json__object_end(j);
 }
 
 static int site(struct json *j, const struct snapshot *s, const struct snap_site *site, struct place_texts *texts)
@@ -509,6 +435,7 @@ static int site(struct json *j, const struct snapshot *s, const struct snap_site
 	json__tag_of_site(j, s, site);
 	counters(j, &site->c, s->known, s->estimated ? &site->error : NULL);
 	u64_or_null(j, "cross_frees", s->known & HAS_FREE_CALLS, site->cross_frees);
+	moves(j, &site->moves);
 	u64_or_null(j, "at_peak_bytes", s->known & HAS_PEAK_BYTES, site->at_peak_bytes);
 	json__u64(j, "min_size", site->min_size);
 	json__u64(j, "max_size", site->max_size);
@@ -527,18 +454,7 @@ static int site(struct json *j, const struct snapshot *s, const struct snap_site
 		json__null(j, "ages");
 		json__null(j, "history");
 	}
-	json__str(j, "end", stack_end__name(site->end));
-	json__array(j, "stack");
-	for (uint32_t i = 0; i < site->n_stack; i++) {
-		const char *text = place_text(texts, site->stack[i]);
-
-		if (!text)
-			return -ENOMEM;
-		json__raw(j, NULL, text);
-	}
-	json__array_end(j);
-	json__object_end(j);
-	return 0;
+	return json__stack(j, site->end, site->stack, site->n_stack, texts);
 }
 
 int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
@@ -566,6 +482,8 @@ int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	for (size_t i = 0; i < s->n_sites && !err; i++)
 		err = site(&j, s, &s->sites[i], &texts);
 	json__array_end(&j);
+	if (s->free_stacks && !err)
+		err = json__frees(&j, s, &texts);
 	json__line(&j, 0);
 	json__object_end(&j);
 	fputc('\n', out);

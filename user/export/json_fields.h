@@ -70,6 +70,9 @@ json_t *reader__parse(struct reader *r, const struct span *piece, const char *wh
 
 /* json_read_stack.c: a site's places; an element of "sites" as text, which must stay as long as r does. */
 int reader__stack(struct reader *r, json_t *from, struct snap_site *to);
+/* The same of anything that has a stack: what else there is goes to read. */
+int reader__stack_text(struct reader *r, const struct span *piece, struct snap_site *stack, int (*read)(struct reader *r, json_t *from, void *to),
+		       void *to);
 int reader__site_text(struct reader *r, const struct span *piece, struct snap_site *to);
 int reader__add_module(struct reader *r, const char *path, const char *build_id);
 
@@ -77,5 +80,15 @@ int reader__add_module(struct reader *r, const char *path, const char *build_id)
 int reader__process(struct reader *r, json_t *from, struct snap_process *to);
 int reader__site(struct reader *r, json_t *from, struct snap_site *to);
 int reader__older_unsure(struct reader *r, json_t *from);
+int reader__process_of(struct reader *r, json_t *from, uint32_t *ret);	/* the index of "process" */
+int reader__end(struct reader *r, json_t *from, uint8_t *ret);
+
+/* json_read_frees.c: "free_sites" and "frees"; sites were read already. */
+int reader__frees(struct reader *r, const struct span *free_sites, const struct span *frees);
+
+/* json_read.c: an array's elements one by one; it was cut out already. */
+int reader__count(struct reader *r, struct span array, const char *key, size_t max, size_t *ret);
+int reader__elements(struct reader *r, struct span array, const char *key,
+		     int (*read)(struct reader *r, const struct span *piece, void *to), void *v, size_t size);
 
 #endif

@@ -309,7 +309,7 @@ static const struct field top_fields[] = {
 	TOP("trigger", FIELD_STR, trigger),
 };
 
-enum { KEY_PROCESSES, KEY_SITES, KEY_SCHEMA, KEY_START, KEY_NOW, N_KEYS };
+enum { KEY_PROCESSES, KEY_SITES, KEY_FREE_SITES, KEY_FREES, KEY_SCHEMA, KEY_START, KEY_NOW, N_KEYS };
 
 static const struct {
 	const char *key;
@@ -317,6 +317,8 @@ static const struct {
 } top_keys[] = {
 	[KEY_PROCESSES] = { "processes", NULL },
 	[KEY_SITES] = { "sites", NULL },
+	[KEY_FREE_SITES] = { "free_sites", NULL },
+	[KEY_FREES] = { "frees", NULL },
 	[KEY_SCHEMA] = { "schema", NULL },
 	[KEY_START] = { "wall_start", NULL },
 	[KEY_NOW] = { "wall_now", NULL },
@@ -418,7 +420,7 @@ static int read_when(struct reader *r, const struct span *piece, const char *key
 
 /* ---- elements */
 
-static int count_elements(struct reader *r, struct span array, const char *key, size_t max, size_t *ret)
+int reader__count(struct reader *r, struct span array, const char *key, size_t max, size_t *ret)
 {
 	bool first = true, bad;
 	struct span piece;
@@ -434,7 +436,7 @@ static int count_elements(struct reader *r, struct span array, const char *key, 
 	return bad ? err_set(r->e, -EINVAL, "%s: the array does not end", key) : 0;
 }
 
-static int read_elements(struct reader *r, struct span array, const char *key, int (*read)(struct reader *r, const struct span *piece, void *to),
+int reader__elements(struct reader *r, struct span array, const char *key, int (*read)(struct reader *r, const struct span *piece, void *to),
 			 void *v, size_t size)
 {
 	bool first = true, bad;
@@ -473,15 +475,16 @@ static int read_rows(struct reader *r, const struct span *pieces)
 	struct snap_process *processes;
 	int err;
 
-	err = count_elements(r, pieces[KEY_PROCESSES], "processes", PROCESSES_MAX, &s->n_processes) ?:
-	      count_elements(r, pieces[KEY_SITES], "sites", SITES_MAX, &s->n_sites);
+	err = reader__count(r, pieces[KEY_PROCESSES], "processes", PROCESSES_MAX, &s->n_processes) ?:
+	      reader__count(r, pieces[KEY_SITES], "sites", SITES_MAX, &s->n_sites);
 	if (err)
 		return err;
 	processes = snapshot__alloc(s, s->n_processes + 1, sizeof(*processes));
 	s->processes = processes;
 	s->sites = snapshot__alloc(s, s->n_sites + 1, sizeof(*s->sites));
-	return read_elements(r, pieces[KEY_PROCESSES], "processes", read_process, processes, sizeof(*processes)) ?:
-	       read_elements(r, pieces[KEY_SITES], "sites", read_site, s->sites, sizeof(*s->sites));
+	return reader__elements(r, pieces[KEY_PROCESSES], "processes", read_process, processes, sizeof(*processes)) ?:
+	       reader__elements(r, pieces[KEY_SITES], "sites", read_site, s->sites, sizeof(*s->sites)) ?:
+	       reader__frees(r, &pieces[KEY_FREE_SITES], &pieces[KEY_FREES]);
 }
 
 static void *kept(struct snapshot *s, const void *v, size_t n, size_t size)

@@ -235,6 +235,19 @@ static int read_ages(struct reader *r, json_t *from, struct snap_site *to)
 	return err;
 }
 
+#define MOVES(name) { #name, FIELD_U64, offsetof(struct snap_moves, name) }
+
+static int read_moves(struct reader *r, json_t *from, struct snap_moves *to)
+{
+	static const struct field fields[] = {
+		MOVES(calls), MOVES(moved_calls), MOVES(moved_bytes), MOVES(grown_calls), MOVES(grown_bytes), MOVES(shrunk_calls),
+		MOVES(doubled_calls), MOVES(longest),
+	};
+	json_t *v = json_object_get(from, "moves");
+
+	return v && !json_is_null(v) ? reader__fields(r, v, to, fields, ARRAY_SIZE(fields), "moves") : 0;
+}
+
 /* What found no room is of no kind. */
 static enum growth_kind growth_of(const char *function)
 {
@@ -245,38 +258,46 @@ static enum growth_kind growth_of(const char *function)
 	return kind < GROWTH_N_KINDS ? kind : GROWTH_NONE;
 }
 
-static int read_end(struct reader *r, json_t *from, struct snap_site *to)
+int reader__end(struct reader *r, json_t *from, uint8_t *ret)
 {
 	const char *name = json_string_value(json_object_get(from, "end"));
 
 	for (unsigned int i = 0; name && i < SNAPSHOT_N_ENDS; i++)
 		if (!strcmp(name, stack_end__name(i))) {
-			to->end = (uint8_t)i;
+			*ret = (uint8_t)i;
 			return 0;
 		}
 	return name ? err_set(r->e, -EINVAL, "a site: end: want a way in which stacks end") : 0;
 }
 
-int reader__site(struct reader *r, json_t *from, struct snap_site *to)
+int reader__process_of(struct reader *r, json_t *from, uint32_t *ret)
 {
 	size_t n_processes = r->process_ids.n;
-	json_t *process;
+	json_t *process = json_object_get(from, "process");
+	int err;
+
+	if (!json_is_integer(process) || json_integer_value(process) < 0)
+		return err_set(r->e, -EINVAL, "a site: process: want the id of a process");
+	err = key_ids__get(&r->process_ids, (struct key){ .a = (uint64_t)json_integer_value(process) }, ret, NULL);
+	if (!err && r->process_ids.n > n_processes)
+		return err_set(r->e, -EINVAL, "a site: process: there is none with the id %lld", (long long)json_integer_value(process));
+	return err;
+}
+
+int reader__site(struct reader *r, json_t *from, struct snap_site *to)
+{
 	int err;
 
 	to->function = "";
 	err = reader__fields(r, from, to, site_fields, ARRAY_SIZE(site_fields), "a site");
+	if (!err)
+		err = reader__process_of(r, from, &to->process);
 	if (err)
 		return err;
-	process = json_object_get(from, "process");
-	if (!json_is_integer(process) || json_integer_value(process) < 0)
-		return err_set(r->e, -EINVAL, "a site: process: want the id of a process");
-	err = key_ids__get(&r->process_ids, (struct key){ .a = (uint64_t)json_integer_value(process) }, &to->process, NULL);
-	if (!err && r->process_ids.n > n_processes)
-		return err_set(r->e, -EINVAL, "a site: process: there is none with the id %lld", (long long)json_integer_value(process));
 	to->trend.known = is_number(from, "growth_bytes_per_s");
 	to->growth = r->s->growth ? growth_of(to->function) : GROWTH_NONE;
 	err = err ?: reader__counters(r, from, &to->c, NULL, "a site") ?: reader__std_error(r, from, &to->error, "a site") ?:
-	      read_end(r, from, to) ?: reader__tag_of_site(r, from, to) ?: read_ages(r, from, to) ?:
+	      read_moves(r, from, &to->moves) ?: reader__end(r, from, &to->end) ?: reader__tag_of_site(r, from, to) ?: read_ages(r, from, to) ?:
 	      read_points(r, from, "history", &to->history, &to->n_history) ?: reader__stack(r, from, to);
 	/* its sum is not told; the mean is what all ask for */
 	if (__builtin_mul_overflow(to->lifetime_sum_ns, to->c.free_calls, &to->lifetime_sum_ns))

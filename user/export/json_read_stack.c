@@ -305,7 +305,8 @@ static bool find_stack(struct span *s)
 	return false;
 }
 
-int reader__site_text(struct reader *r, const struct span *piece, struct snap_site *to)
+int reader__stack_text(struct reader *r, const struct span *piece, struct snap_site *to, int (*read)(struct reader *r, json_t *from, void *to),
+		       void *arg)
 {
 	static const char none[] = "null";
 	struct span s = *piece, rest;
@@ -329,7 +330,17 @@ int reader__site_text(struct reader *r, const struct span *piece, struct snap_si
 				   (size_t)(piece->end - s.at));
 	}
 	j = reader__parse(r, &rest, "sites");
-	err = j ? reader__site(r, j, to) : -EINVAL;
+	err = j ? read(r, j, arg) : -EINVAL;
 	json_decref(j);
 	return err;
+}
+
+static int read_site(struct reader *r, json_t *from, void *to)
+{
+	return reader__site(r, from, to);
+}
+
+int reader__site_text(struct reader *r, const struct span *piece, struct snap_site *to)
+{
+	return reader__stack_text(r, piece, to, read_site, to);
 }

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/frees.h"
 #include "model/life.h"
 #include "model/model.h"
 #include "util/util.h"
@@ -37,6 +38,8 @@ static const struct counter_words {
 				    "calls of functions whose return cannot be probed safely: their blocks are in no figure" },
 	[MT_LOST_UNREADABLE] = { "unreadable", "result could not be read from the target's memory: its block is in no figure",
 				 "results could not be read from the target's memory: their blocks are in no figure" },
+	[MT_LOST_FREES_FULL] = { "frees_full", "free is in no row of --free-stacks: no room for more (--max-stacks N for more)",
+				 "frees are in no row of --free-stacks: no room for more (--max-stacks N for more)" },
 	[MT_EDGE_RETURN_ONLY] = { "return_only", "call was under way when the trace began", "calls were under way when the trace began" },
 	[MT_EDGE_ABANDONED] = { "abandoned", "call was left without a return (longjmp, an exception)",
 				"calls were left without a return (longjmp, an exception)" },
@@ -69,6 +72,8 @@ const char *counter__says(const char *name, uint64_t n)
 	}
 	return name;
 }
+
+_Static_assert(MOVES_LONGEST_MAX == MT_CHAIN_MAX, "what a block can carry");
 
 struct build {
 	struct snapshot *s;
@@ -115,6 +120,16 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 		.realloc_calls = c->realloc_calls,
 		.temp_calls = c->temp_calls,
 		.failed_calls = c->failed_calls,
+	};
+	to->moves = (struct snap_moves){
+		.calls = from->moves.calls,
+		.moved_calls = from->moves.moved_calls,
+		.moved_bytes = from->moves.moved_bytes,
+		.grown_calls = from->moves.grown_calls,
+		.grown_bytes = from->moves.grown_bytes,
+		.shrunk_calls = from->moves.shrunk_calls,
+		.doubled_calls = from->moves.doubled_calls,
+		.longest = from->moves.longest,
 	};
 	to->cross_frees = from->cross_frees;
 	to->tid = (int)from->tid;
@@ -511,6 +526,8 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 		goto out;
 	build_sites(&b, m, cut, process_of_proc);
 	build_kept(&b, m, cut);
+	if (info->free_stacks)
+		b.failed |= frees__build(s, &m->places, cut, process_of_proc, calls) != 0;
 	build_totals(s);
 	trends__processes(info, s);
 	places__copy(&m->places, s);

@@ -25,6 +25,7 @@ struct cut_site {
 	uint64_t hash;		/* of process, function and stack; 0: spare */
 	struct mt_counts counts;	/* estimates already, where figures are scaled */
 	uint64_t cross_frees;	/* of counts.free_calls: by another thread than the one that allocated */
+	struct mt_moves moves;	/* all 0 where some blocks are passed over */
 	struct cut_error var;
 	uint64_t peak_bytes, at_peak_bytes;
 	uint64_t min_size, max_size;
@@ -39,6 +40,19 @@ struct cut_site {
 	uint64_t older_blocks, older_bytes;
 	struct cut_age *ages;	/* the collector's: they hold until the next cut. NULL: none */
 };
+
+static inline void moves__add(struct mt_moves *sum, const struct mt_moves *m)
+{
+	sum->calls += m->calls;
+	sum->moved_calls += m->moved_calls;
+	sum->moved_bytes += m->moved_bytes;
+	sum->grown_calls += m->grown_calls;
+	sum->grown_bytes += m->grown_bytes;
+	sum->shrunk_calls += m->shrunk_calls;
+	sum->doubled_calls += m->doubled_calls;
+	if (m->longest > sum->longest)
+		sum->longest = m->longest;
+}
 
 /* What is told of two sites as if they were one. Their own peaks are bounded by the sum. */
 static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
@@ -60,6 +74,7 @@ static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 		sum->oldest_born_ns = s->oldest_born_ns;
 	for (size_t i = 0; i < sizeof(sum->counts) / sizeof(*to); i++)
 		to[i] += from[i];
+	moves__add(&sum->moves, &s->moves);
 	sum->cross_frees += s->cross_frees;
 	if (sum->tid != s->tid)
 		sum->tid = 0;
@@ -79,6 +94,14 @@ static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 			break;
 		}
 }
+
+/* --free-stacks: frees of a site's blocks, by where and by whom. */
+struct cut_free {
+	uint32_t site, where;	/* numbers in the kernel's tables */
+	uint32_t tid;		/* 0: threads are not kept apart here */
+	uint64_t calls, bytes, cross_calls;
+	uint64_t lifetime_ns;	/* sum; as it is at this moment */
+};
 
 struct cut_proc {
 	uint32_t proc;
@@ -105,6 +128,10 @@ struct cut {
 	size_t n_procs;
 	struct cut_thread *threads;	/* those that live */
 	size_t n_threads;
+	struct cut_free *frees;	/* over those of a site, calls and bytes are its own, but for MT_LOST_FREES_FULL */
+	size_t n_frees;
+	struct cut_site *wheres;	/* that frees name: who, and the stack, nothing else */
+	size_t n_wheres;
 	uint64_t counters[MT_N_COUNTERS];
 	uint64_t missed_hits;	/* probes hit while their program could not run */
 	uint64_t n_inside;	/* threads inside an allocation call */

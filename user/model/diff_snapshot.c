@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "model/diff.h"
+#include "model/frees.h"
 #include "model/group.h"
 #include "model/match.h"
 #include "model/merge.h"
@@ -296,6 +297,8 @@ struct snapshot *diff__snapshot(const struct snapshot *before, const struct snap
 	w.to->baseline_ns = 0;
 	w.to->baseline_name = snapshot__strdup(w.to, name);
 	w.to->estimated |= before->estimated;
+	/* rows of two traces have become one, and frees of one alone would be half the truth */
+	frees__drop(w.to);
 	add_losses(w.to, before);
 	return w.to;
 }

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/frees.h"
+
 #define LEAK "leak:"
 
 /* ---- patterns */
@@ -235,9 +237,10 @@ struct snapshot *snapshot__filter(const struct snapshot *s, const struct filter 
 {
 	struct snapshot *to = snapshot__new();
 	_cleanup_free_ unsigned char *places = NULL;
+	_cleanup_free_ uint32_t *site_of = calloc(s->n_sites + 1, sizeof(*site_of));
 	struct obstack arena;
 
-	if (!to || match_all(f, s, &places)) {
+	if (!to || !site_of || match_all(f, s, &places)) {
 		snapshot__free(to);
 		return NULL;
 	}
@@ -247,10 +250,18 @@ struct snapshot *snapshot__filter(const struct snapshot *s, const struct filter 
 	to->n_sites = 0;
 	to->sites = snapshot__alloc(to, s->n_sites + 1, sizeof(*to->sites));
 	to->hidden.by = options_of(f);
-	for (size_t i = 0; i < s->n_sites; i++)
-		if (is_shown(f, &s->sites[i], places))
+	for (size_t i = 0; i < s->n_sites; i++) {
+		bool shown = is_shown(f, &s->sites[i], places);
+
+		site_of[i] = shown ? (uint32_t)to->n_sites : FREES_GONE;
+		if (shown)
 			to->sites[to->n_sites++] = s->sites[i];
 		else
 			hide(&to->hidden, &s->sites[i]);
+	}
+	if (frees__map(to, s, &(struct frees_map){ .site_of = site_of })) {
+		snapshot__free(to);
+		return NULL;
+	}
 	return to;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "model/ages.h"
+#include "model/frees.h"
 #include "model/merge.h"
 #include "util/util.h"
 
@@ -460,6 +461,13 @@ static int merge_histories(struct work *w)
 	return err;
 }
 
+static int merge_frees(struct work *w)
+{
+	const struct frees_map map = { .site_of = w->merged_into, .process_of = w->group_of, .place_of = w->same_place };
+
+	return frees__map(w->to, w->from, &map);
+}
+
 /* ---- threads */
 
 struct tid_key {
@@ -531,7 +539,7 @@ struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping
 	if (by->threads)
 		err = name_threads(&w);
 	else if (by->group_of)
-		err = choose_groups(&w, by) ?: build_groups(&w) ?: find_same_code(&w) ?: merge_sites(&w) ?: merge_histories(&w);
+		err = choose_groups(&w, by) ?: build_groups(&w) ?: find_same_code(&w) ?: merge_sites(&w) ?: merge_histories(&w) ?: merge_frees(&w);
 	else
 		err = 0;
 	free(w.index.slots);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/ages.h"
+#include "model/frees.h"
 #include "model/merge.h"
 #include "util/util.h"
 
@@ -56,6 +57,7 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->observed_share = MIN(to->observed_share, s->observed_share);
 	to->estimated |= s->estimated;
 	to->known &= s->known;
+	to->free_stacks &= s->free_stacks;
 	to->duration_ns = MAX(to->duration_ns, s->duration_ns);
 	to->wall_start_ns = MIN(to->wall_start_ns, s->wall_start_ns);
 	to->wall_now_ns = MAX(to->wall_now_ns, s->wall_now_ns);
@@ -109,7 +111,7 @@ static void join_counters(struct snap_counter *to, size_t *n, const struct snap_
 }
 
 struct sums {
-	size_t processes, sites, places, modules, probes, losses, edges, tags;
+	size_t processes, sites, places, modules, probes, losses, edges, tags, free_sites, frees;
 };
 
 /* Each once. A function's calls are known if they are in all profiles that have it as a tag. */
@@ -180,6 +182,27 @@ static void join_rows(struct snapshot *to, const struct snapshot *s, const struc
 	}
 }
 
+static void join_frees(struct snapshot *to, const struct snapshot *s, const struct sums *at)
+{
+	struct snap_free_site *wheres = (struct snap_free_site *)to->free_sites + at->free_sites;
+	struct snap_free *frees = (struct snap_free *)to->frees + at->frees;
+
+	for (size_t i = 0; i < s->n_free_sites; i++) {
+		uint32_t *stack = snapshot__alloc(to, s->free_sites[i].n_stack + 1, sizeof(*stack));
+
+		wheres[i] = s->free_sites[i];
+		wheres[i].process += (uint32_t)at->processes;
+		for (uint32_t k = 0; k < wheres[i].n_stack; k++)
+			stack[k] = s->free_sites[i].stack[k] + (uint32_t)at->places;
+		wheres[i].stack = stack;
+	}
+	for (size_t i = 0; i < s->n_frees; i++) {
+		frees[i] = s->frees[i];
+		frees[i].site += (uint32_t)at->sites;
+		frees[i].where += (uint32_t)at->free_sites;
+	}
+}
+
 static struct sums add_up(struct snapshot *const *v, size_t n)
 {
 	struct sums all = {};
@@ -193,6 +216,8 @@ static struct sums add_up(struct snapshot *const *v, size_t n)
 		all.losses += v[i]->n_losses;
 		all.edges += v[i]->n_edges;
 		all.tags += v[i]->n_tags;
+		all.free_sites += v[i]->n_free_sites;
+		all.frees += v[i]->n_frees;
 	}
 	return all;
 }
@@ -230,11 +255,16 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 		to->n_taken = 0;
 	to->n_tags = 0;
 	to->tags = snapshot__alloc(to, all.tags + 1, sizeof(*to->tags));
+	to->n_free_sites = all.free_sites;
+	to->free_sites = snapshot__alloc(to, all.free_sites + 1, sizeof(*to->free_sites));
+	to->n_frees = all.frees;
+	to->frees = snapshot__alloc(to, all.frees + 1, sizeof(*to->frees));
 	losses = snapshot__alloc(to, all.losses + 1, sizeof(*losses));
 	edges = snapshot__alloc(to, all.edges + 1, sizeof(*edges));
 	for (size_t i = 0; i < n; i++) {
 		join_rows(to, v[i], &at, to->older_ns);
 		join_tags(to, v[i], to->sites + at.sites);
+		join_frees(to, v[i], &at);
 		join_counters(losses, &n_losses, v[i]->losses, v[i]->n_losses);
 		join_counters(edges, &n_edges, v[i]->edges, v[i]->n_edges);
 		at.processes += v[i]->n_processes;
@@ -242,7 +272,12 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 		at.places += v[i]->n_places;
 		at.modules += v[i]->n_modules;
 		at.probes += v[i]->n_probes;
+		at.free_sites += v[i]->n_free_sites;
+		at.frees += v[i]->n_frees;
 	}
+	/* of some of them it is not known where blocks were freed: rows of the others would seem to be all */
+	if (!to->free_stacks)
+		frees__drop(to);
 	to->losses = losses;
 	to->n_losses = n_losses;
 	to->edges = edges;

@@ -61,6 +61,18 @@ void trend__add(struct trend *sum, const struct trend *t)
 
 /* ---- sites */
 
+static void add_moves(struct snap_moves *sum, const struct snap_moves *m)
+{
+	sum->calls += m->calls;
+	sum->moved_calls += m->moved_calls;
+	sum->moved_bytes += m->moved_bytes;
+	sum->grown_calls += m->grown_calls;
+	sum->grown_bytes += m->grown_bytes;
+	sum->shrunk_calls += m->shrunk_calls;
+	sum->doubled_calls += m->doubled_calls;
+	sum->longest = MAX(sum->longest, m->longest);
+}
+
 void site__add(struct snap_site *sum, const struct snap_site *site)
 {
 	/* the smallest of no allocation is 0 and means nothing */
@@ -80,6 +92,7 @@ void site__add(struct snap_site *sum, const struct snap_site *site)
 	/* of one stack, two tags are two threads: what is of both is of neither */
 	if (sum->tag != site->tag)
 		sum->tag = 0;
+	add_moves(&sum->moves, &site->moves);
 	sum->since_baseline_bytes += site->since_baseline_bytes;
 	trend__add(&sum->trend, &site->trend);
 	/* the same frames: if one walk came to the end of the stack, that is where it ends */

@@ -99,6 +99,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t unit_ns;	/* of the programs' clock: a tick, or 1 */
 	uint64_t unwind_full;	/* files whose unwind table found no room */
 	uint64_t leak_after_ns;	/* --leak-after; 0: the usual */
+	bool free_stacks;	/* the cut has frees by where and by whom */
 };
 
 /* NULL without memory. Probes are added by the caller. */

@@ -89,6 +89,8 @@ struct trend {
 	bool known;
 };
 
+#define MOVES_LONGEST_MAX 65535
+
 /* What realloc did at a site; all 0 where it was never called. */
 struct snap_moves {
 	uint64_t calls;		/* that gave a block for a known one */
@@ -96,7 +98,7 @@ struct snap_moves {
 	uint64_t grown_calls, grown_bytes;	/* to a larger size, by how much in all */
 	uint64_t shrunk_calls;
 	uint64_t doubled_calls;	/* of grown_calls: to 1.5 times the size or more; the others grow step by step */
-	uint64_t longest;	/* how often one block was passed on, at most */
+	uint64_t longest;	/* how often one block was passed on, at most; MOVES_LONGEST_MAX: so often, or more */
 };
 
 struct snap_age {		/* live blocks by age */
@@ -119,6 +121,7 @@ struct snap_free {
 	const char *thread;	/* its name; NULL: unknown */
 	uint64_t calls, bytes;
 	uint64_t cross_calls;	/* of calls: of blocks that another thread allocated */
+	uint64_t lifetime_sum_ns;
 };
 
 struct snap_free_site {

@@ -77,12 +77,15 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_unwind_rows = clamp(ram / 8192, 1u << 18, 1u << 22);
 	s.n_unwind_pages = s.n_unwind_rows / 8;
 	s.n_ages = o->budget ? s.n_sites + s.n_procs : 1;
+	s.n_links = o->free_stacks ? MAX(pow2_at_least(s.max_stacks * 4), 64) : 1;
+	s.n_moves = o->mode == MT_MODE_FULL && !o->sample_bytes && !o->budget ? (s.n_sites + s.n_procs) * 2 : 1;
 	s.bytes = (uint64_t)s.n_groups * MT_GROUP * sizeof(struct mt_bucket) + s.n_over * 16ull +
 		  (s.n_sites + s.n_procs) * (sizeof(struct mt_site) + s.n_shards * 2ull * sizeof(struct mt_counts)) +
 		  s.n_index * 8ull + s.n_words * 8ull +
 		  s.n_procs * (sizeof(struct mt_proc) + s.n_shards * 2ull * sizeof(struct mt_hist)) +
 		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + s.n_threads * sizeof(struct mt_thread) + s.ring_bytes + s.n_scratch * sizeof(struct mt_scratch) +
-		  s.n_vars * sizeof(struct mt_vars) + s.n_ages * sizeof(struct mt_ages);
+		  s.n_vars * sizeof(struct mt_vars) + s.n_ages * sizeof(struct mt_ages) +
+		  s.n_moves * sizeof(struct mt_moves) + (uint64_t)s.n_links * sizeof(struct mt_link);
 	if ((uint64_t)s.n_groups * MT_GROUP > UINT32_MAX || s.bytes > ram / 2)
 		return err_set(e, -ERANGE, "tables for %llu blocks and %llu stacks take %llu MiB, more than half of this machine's memory: lower --max-live or --max-stacks",
 			       (unsigned long long)s.max_live, (unsigned long long)s.max_stacks,
@@ -124,6 +127,8 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, 
 		{ skel->maps.free_ages, s->n_ages },
 		{ skel->maps.within_lists, o->within ? MT_WITHIN_LISTS : 1 },
 		{ skel->maps.within_procs, o->within ? s->n_procs : 1 },
+		{ skel->maps.site_moves, s->n_moves },
+		{ skel->maps.free_links, s->n_links },
 	};
 	size_t i;
 	int err;
@@ -177,6 +182,8 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 	skel->rodata->mt_adopt = o->adopt;
 	skel->rodata->mt_by_thread = o->by_thread;
 	skel->rodata->mt_within = o->within;
+	skel->rodata->mt_free_stacks = o->free_stacks;
+	skel->rodata->mt_n_links = s->n_links;
 	skel->rodata->mt_by_comm = o->by_comm;
 	skel->rodata->mt_by_cgroup = o->by_cgroup;
 	skel->rodata->mt_page_bytes = sysconf(_SC_PAGESIZE);

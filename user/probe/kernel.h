@@ -30,6 +30,8 @@ struct table_sizes {
 	uint32_t n_vars;
 	uint32_t n_unwind_rows, n_unwind_pages;
 	uint32_t n_ages;		/* sites whose frees are counted by age */
+	uint32_t n_links;		/* --free-stacks: (site, where freed, thread), a power of two; 1: not recorded */
+	uint32_t n_moves;		/* what realloc does, twice per site; 1: not recorded */
 	uint64_t bytes;			/* of kernel memory, all together */
 };
 
@@ -49,6 +51,7 @@ struct kernel_opts {
 	bool by_thread;			/* --by thread: sites of their own for each thread */
 	bool within;			/* --within: nothing is recorded outside of functions */
 	bool spots;			/* functions that the user named will be probed */
+	bool free_stacks;		/* where blocks are freed, too */
 };
 
 struct kernel {

@@ -127,7 +127,12 @@ static bool was_freed(const struct rank *r, const struct snap_site *site)
 	return site->c.free_calls;
 }
 
-#define NEVER (~0u)	/* not asked for by name */
+static bool was_passed_on(const struct rank *r, const struct snap_site *site)
+{
+	return site->moves.calls;
+}
+
+#define NEVER (~0u)	/* no counters are enough */
 
 static const struct view {
 	const char *name;
@@ -147,6 +152,8 @@ static const struct view {
 	{ "sizes", VIEW_SIZES, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS, "alloc-bytes", was_called },
 	{ "lifetimes", VIEW_LIFETIMES, HAS_FREE_CALLS | HAS_ALLOC_CALLS, "alloc-calls", was_freed },
 	{ "tags", VIEW_TAGS, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES, NULL, NULL },
+	{ "frees", VIEW_FREES, NEVER, "freed-calls", was_freed },
+	{ NULL, VIEW_REALLOC, NEVER, "moved-bytes", was_passed_on },
 	{ NULL, VIEW_RESIDENT, NEVER, "alloc-bytes", was_faulted },
 	{ NULL, VIEW_MAPPED, NEVER, "alloc-bytes", was_mapped },
 };
@@ -177,17 +184,39 @@ unsigned int views__of(unsigned int known)
 	return ret;
 }
 
+unsigned int views__in(const struct snapshot *s)
+{
+	return views__of(s->known) | (s->free_stacks ? VIEW_FREES : 0);
+}
+
 static uint64_t oldest(const struct snap_site *s)
 {
 	return s->oldest_ns;
 }
 
-/* An order of rows, but nothing that a graph could weigh. */
-static const struct metric by_oldest = { "oldest", "ns", oldest, HAS_LIVE_BLOCKS };
+static uint64_t freed(const struct snap_site *s)
+{
+	return s->c.free_calls;
+}
+
+static uint64_t moved(const struct snap_site *s)
+{
+	return s->moves.moved_bytes;
+}
+
+/* Orders of rows, but nothing that a graph could weigh. */
+static const struct metric orders[] = {
+	{ "oldest", "ns", oldest, HAS_LIVE_BLOCKS },
+	{ "freed-calls", "calls", freed, HAS_FREE_CALLS },
+	{ "moved-bytes", "bytes", moved, HAS_REALLOC_CALLS },
+};
 
 const struct metric *rank__key(const char *name)
 {
-	return strcmp(name, by_oldest.name) ? metric__find(name) : &by_oldest;
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
+		if (!strcmp(name, orders[i].name))
+			return &orders[i];
+	return metric__find(name);
 }
 
 /* v[at] may be lighter than what hangs below it in the heap: of two, the one that ranks later is above. */

@@ -10,6 +10,9 @@
 #include "model/snapshot.h"
 #include "view/views.h"
 
+/* The views for which a snapshot has figures. */
+unsigned int views__in(const struct snapshot *s);
+
 struct rank {
 	const struct snap_site **v;	/* owned; all sites of the view: the heaviest, as many as asked for, in order; then the rest in none */
 	size_t n;

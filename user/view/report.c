@@ -195,6 +195,21 @@ static uint64_t lifetime_weight(const struct rank *k, const struct snap_site *si
 	return site->c.free_calls;
 }
 
+static void free_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__free_row(r, site, whole);
+}
+
+static void realloc_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__realloc_row(r, site);
+}
+
+static uint64_t realloc_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->moves.moved_bytes;
+}
+
 static const struct table {
 	enum view_bit view;
 	const char *title, *empty;
@@ -204,10 +219,12 @@ static const struct table {
 	void (*row)(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols);
 	int (*bars)(struct report *r);	/* before the title; NULL: none */
 	void (*says)(struct report *r);	/* below it; NULL: nothing */
+	int (*below)(struct report *r, const struct snap_site *site, size_t indent);	/* a row's stack; NULL: nothing */
 } tables[] = {
 	{ VIEW_LEAKS, "LEAKS", "nothing allocated while traced is live", "bytes", leak_weight, leak_row, .bars = NULL },
 	{ VIEW_ALLOCS, "ALLOCATIONS", "nothing was allocated while traced", "calls", alloc_weight, alloc_row,
 	  .says = report__realloc_lines },
+	{ VIEW_REALLOC, "REALLOC", "realloc was not called for a block that was known", "bytes", realloc_weight, realloc_row, .bars = NULL },
 	{ VIEW_PEAK, "PEAK", "nothing was live at any moment of the trace", "bytes", peak_weight, peak_row,
 	  .says = report__peak_lines },
 	{ VIEW_TEMPORARY, "TEMPORARY", "no block was freed before the next allocation", "calls", temporary_weight, temporary_row,
@@ -215,6 +232,7 @@ static const struct table {
 	{ VIEW_SIZES, "SIZES", "nothing was allocated while traced", "bytes", size_weight, size_row, .bars = report__size_bars },
 	{ VIEW_LIFETIMES, "LIFETIMES", "no block was freed while traced", "frees", lifetime_weight, lifetime_row,
 	  .bars = report__lifetime_bars },
+	{ VIEW_FREES, "FREES", "no block was freed while traced", "frees", lifetime_weight, free_row, .below = report__free_places },
 	{ VIEW_RESIDENT, "RESIDENT", "no page fault while traced", "bytes", growth_weight, growth_row, .bars = NULL },
 	{ VIEW_MAPPED, "MAPPED", "neither brk nor mmap added memory while traced", "bytes", growth_weight, growth_row, .bars = NULL },
 };
@@ -272,6 +290,8 @@ static int notes(struct report *r, const struct table *t, const struct snap_site
 				   fmt_bytes(c, site->max_size));
 		para__end(&r->para);
 	}
+	if (t->view == VIEW_REALLOC)
+		report__realloc_words(r, site, indent);
 	if (leaks && site->trend.verdict) {
 		para__begin(&r->para, "", indent);
 		para__item(&r->para, "%s: %s", site->trend.verdict, site->trend.why ? site->trend.why : "");
@@ -304,7 +324,8 @@ static int site_entry(struct report *r, const struct table *t, const struct rank
 	err = notes(r, t, site, indent);
 	if (err)
 		return err;
-	return frames__write(r->out, r->s, site, indent, name_width, r->width);
+	err = frames__write(r->out, r->s, site, indent, name_width, r->width);
+	return err || !t->below ? err : t->below(r, site, indent);
 }
 
 static int table(struct report *r, const struct table *t)
@@ -358,6 +379,8 @@ static unsigned int views_preset(const struct snapshot *s)
 {
 	unsigned int views = views__of(s->known) & (VIEW_LEAKS | (s->n_tags ? VIEW_TAGS : VIEW_ALLOCS));
 
+	if (s->free_stacks)
+		views |= VIEW_FREES;
 	return s->n_processes > 1 ? views | VIEW_PROCESSES : views;
 }
 
@@ -371,8 +394,10 @@ static int begin(struct report *r, FILE *out, const struct snapshot *s, const st
 		return -EINVAL;
 	if (o->between_to_ns && (o->between_to_ns <= o->between_from_ns || !(s->known & HAS_LIVE_BYTES)))
 		return -EINVAL;
-	if (views & ~views__of(s->known) || (o->sort && (!by || by->needs & ~s->known)))
+	if (views & ~views__in(s) || (o->sort && (!by || by->needs & ~s->known)))
 		return -EINVAL;
+	if (r->views & VIEW_ALLOCS && report__has_moves(s))
+		r->views |= VIEW_REALLOC;
 	if (s->growth && r->views & VIEW_ALLOCS)
 		r->views = (r->views & ~VIEW_ALLOCS) | VIEW_RESIDENT | VIEW_MAPPED;
 	r->width = MAX(o->width, (unsigned int)REPORT_WIDTH);
@@ -391,6 +416,8 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 	struct report r;
 	int err = begin(&r, out, s, o);
 
+	if (!err && r.views & VIEW_FREES)
+		err = free_lists__init(&r.free_lists, s);
 	if (!err)
 		err = report__header(&r);
 	if (!err && o->between_to_ns)
@@ -408,6 +435,7 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 		err = report__tree(&r);
 	if (!err && ferror(out))
 		err = -EIO;
+	free_lists__done(&r.free_lists);
 	return err;
 }
 

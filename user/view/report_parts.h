@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "util/parse.h"
+#include "view/frees.h"
 #include "view/report.h"
 
 struct para {			/* a label, then items that are broken over lines only where they must */
@@ -21,6 +22,7 @@ struct report {
 	unsigned int views;	/* enum view_bit */
 	size_t width, top;
 	struct para para;
+	struct free_lists free_lists;	/* with VIEW_FREES */
 	const uint64_t *n_sites_of;	/* by process, while the header says who holds the room; else NULL */
 };
 
@@ -68,6 +70,15 @@ void report__peak_lines(struct report *r);
 int report__peak_row(struct report *r, const struct snap_site *site);
 void report__temporary_lines(struct report *r);
 int report__temporary_row(struct report *r, const struct snap_site *site, uint64_t whole);
+
+/* frees.c: a row of --view frees, and below its stack where its blocks were freed. */
+int report__free_row(struct report *r, const struct snap_site *site, uint64_t whole);
+int report__free_places(struct report *r, const struct snap_site *site, size_t indent);
+
+/* realloc.c: how blocks grow; a row, and what it means. */
+bool report__has_moves(const struct snapshot *s);
+int report__realloc_row(struct report *r, const struct snap_site *site);
+void report__realloc_words(struct report *r, const struct snap_site *site, size_t indent);
 
 /* hists.c: sizes and lifetimes, of processes as bars, of sites as rows. */
 int report__size_bars(struct report *r);

@@ -19,12 +19,14 @@ enum view_bit {
 	VIEW_SIZES = 512,
 	VIEW_LIFETIMES = 1024,
 	VIEW_TAGS = 2048,
+	VIEW_FREES = 4096,	/* of a trace with --free-stacks */
+	VIEW_REALLOC = 8192,	/* goes with VIEW_ALLOCS, if blocks were passed on */
 };
 
 /* By the name that --view takes, of len bytes; 0: no such view. */
 unsigned int view__find(const char *name, size_t len);
 
-/* The views for which there are figures; known: enum counter_bit. */
+/* The views for which counters are enough; known: enum counter_bit. */
 unsigned int views__of(unsigned int known);
 
 #endif

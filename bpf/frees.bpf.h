@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * --free-stacks: where blocks are freed, and by which threads. A free has a site
+ * like an allocation has, made of its own stack, and there is a row for each pair
+ * of sites and thread that occur together. Without the option mt_free_stacks is 0
+ * and the verifier drops all of this.
+ *
+ * What always holds: over the rows of a site, calls and bytes add up to its frees in
+ * every cut, but for what found no room, which is counted. When three quarters of
+ * the rows are in use threads are not kept apart any more.
+ */
+#ifndef MT_FREES_BPF_H
+#define MT_FREES_BPF_H
+
+const volatile __u32 mt_free_stacks = 0;
+const volatile __u32 mt_n_links = 1;	/* a power of two */
+
+volatile __u64 mt_links_used MT_OWN_LINE = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct mt_link);
+} free_links SEC(".maps");
+
+/* The row of a key, + 1; 0: there is none, and none is to be made or there is no room. */
+__noinline __u32 link_find(__u64 key, __u32 may_add)
+{
+	__u64 h = mt_mix(key);
+
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_LINK_PROBES; i++) {
+		__u32 k = mt_index_of(h, i, mt_n_links);
+		struct mt_link *l = bpf_map_lookup_elem(&free_links, &k);
+		__u64 seen;
+
+		if (!l)
+			return 0;
+		seen = l->key;
+		if (!seen && !may_add)
+			return 0;
+		if (!seen) {
+			seen = __sync_val_compare_and_swap(&l->key, 0, key);
+			if (!seen) {
+				__sync_fetch_and_add(&mt_links_used, 1);
+				return k + 1;
+			}
+		}
+		if (seen == key)
+			return k + 1;
+	}
+	return 0;
+}
+
+/* A block that was charged as freed was freed there by this thread. */
+__noinline int free_charge(struct mt_thread *t, const struct taken *b, __u32 where, __u64 cut, __u64 now)
+{
+	struct mt_link *l;
+	struct mt_freed *f;
+	__u32 k, bank = cut & 1;
+
+	if (!t || !b)
+		return 0;
+	k = link_find(MT_LINK(b->site, where, t->vtid), mt_links_used < mt_n_links / 4 * 3);
+	if (!k)
+		k = link_find(MT_LINK(b->site, where, 0), 1);
+	if (!k) {
+		count(MT_LOST_FREES_FULL);
+		return 0;
+	}
+	k--;
+	l = bpf_map_lookup_elem(&free_links, &k);
+	if (!l)
+		return 0;
+	f = bank ? &l->bank[1] : &l->bank[0];
+	__sync_fetch_and_add(&f->calls, 1);
+	__sync_fetch_and_add(&f->bytes, b->size);
+	if (!b->born)
+		return 0;
+	__sync_fetch_and_add(&l->lifetime_ns, in_ns(mt_born_ago(b->born, now)));
+	if (MT_BORN_SERIAL(b->born) != t->serial)
+		__sync_fetch_and_add(&f->cross_calls, 1);
+	return 0;
+}
+
+/* The same for a block whose end nobody saw. */
+static __always_inline void free_unseen(struct mt_thread *t, const struct taken *b, __u64 cut, __u64 now)
+{
+	if (mt_free_stacks)
+		free_charge(t, b, spare_site(t->proc), cut, now);
+}
+
+/* As site_here(), where a second copy of it would be one too many. */
+static __noinline __u32 free_site(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
+{
+	return t ? site_here(ctx, t, func, caller, sp) : 0;
+}
+
+#endif

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Where blocks were freed and how realloc passed them on: in snapshots, what becomes of these, files and reports. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "export/export.h"
+#include "export/json_read.h"
+#include "golden.h"
+#include "model/diff.h"
+#include "model/filter.h"
+#include "model/group.h"
+#include "model/join.h"
+#include "model/model.h"
+#include "sample_snapshot.h"
+#include "util/util.h"
+#include "view/report.h"
+
+static void utc(void)
+{
+	setenv("TZ", "UTC", 1);
+	tzset();
+}
+
+TestSuite(frees, .init = utc);
+
+static uint32_t site_of(const struct snapshot *s, uint32_t process, const char *function)
+{
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (s->sites[i].process == process && !strcmp(s->sites[i].function, function))
+			return (uint32_t)i;
+	cr_assert_fail("no %s in process %u", function, process);
+	return 0;
+}
+
+/* Two workers free the same stack's blocks in the same place, the third one in another copy of it; one more place of the first. */
+static struct snapshot *sample(void)
+{
+	struct snapshot *s = sample__new(SAMPLE_MANY);
+	uint32_t a = site_of(s, 2, "malloc"), b = site_of(s, 3, "malloc"), c = site_of(s, 0, "realloc");
+	struct snap_free_site *w = snapshot__alloc(s, 4, sizeof(*w));
+	struct snap_free *f = snapshot__alloc(s, 6, sizeof(*f));
+
+	w[0] = (struct snap_free_site){ 2, "free", 4400, 4400 << 10, 2, s->sites[a].stack, 0 };
+	w[1] = (struct snap_free_site){ 3, "free", 6000, 6000 << 10, 2, s->sites[b].stack, 0 };
+	w[2] = (struct snap_free_site){ 2, "operator delete", 500, 500 << 10, 3, s->sites[a].stack, 0 };
+	w[3] = (struct snap_free_site){ 0, "any", 936, 3 << 20, 0, NULL, 0 };
+	f[0] = (struct snap_free){ a, 0, 2001, "worker-1", 3000, 3000 << 10, 100, 3000 * 8000000ull };
+	f[1] = (struct snap_free){ a, 2, 2001, "worker-1", 500, 500 << 10, 0, 500 * 9000000ull };
+	f[2] = (struct snap_free){ b, 1, 3001, "worker-1", 6000, 6000 << 10, 0, 6000 * 5000000ull };
+	f[3] = (struct snap_free){ a, 0, 2002, NULL, 1300, 1300 << 10, 488, 1300 * 11000000ull };
+	f[4] = (struct snap_free){ c, 3, 0, NULL, 936, 3 << 20, 0, 0 };
+	f[5] = (struct snap_free){ a, 0, 2003, "worker-3", 100, 100 << 10, 0, 0 };
+	s->free_stacks = true;
+	s->free_sites = w;
+	s->n_free_sites = 4;
+	s->frees = f;
+	s->n_frees = 6;
+	s->sites[c].moves = (struct snap_moves){ .calls = 936, .moved_calls = 700, .moved_bytes = 30 << 20, .grown_calls = 900,
+						 .grown_bytes = 900 * 64, .shrunk_calls = 30, .doubled_calls = 6, .longest = 930 };
+	return s;
+}
+
+static void expect_row(const struct snap_free *f, uint32_t site, uint32_t where, uint64_t calls)
+{
+	cr_expect_eq(f->site, site);
+	cr_expect_eq(f->where, where);
+	cr_expect_eq(f->calls, calls);
+}
+
+Test(frees, groups_put_the_same_places_together)
+{
+	struct snapshot *s = sample(), *g = snapshot__group(s, grouping__find("comm"));
+	uint32_t site;
+
+	cr_assert_not_null(g);
+	cr_assert_eq(g->n_frees, 6);
+	cr_assert_eq(g->n_free_sites, 3);
+	site = g->frees[0].site;
+	cr_expect_eq(g->frees[2].site, site, "the workers' sites are one");
+	cr_expect_eq(g->sites[site].c.free_calls, 4900 + 6000 + 2999);
+	expect_row(&g->frees[0], site, 0, 3000);
+	expect_row(&g->frees[1], site, 1, 500);
+	expect_row(&g->frees[2], site, 0, 6000);
+	expect_row(&g->frees[4], site_of(g, 0, "realloc"), 2, 936);
+	cr_expect_eq(g->free_sites[0].calls, 4400 + 6000);
+	cr_expect_eq(g->free_sites[0].bytes, (4400 + 6000) << 10);
+	cr_expect_eq(g->free_sites[0].process, g->sites[site].process);
+	cr_expect_str_eq(g->free_sites[1].function, "operator delete");
+	snapshot__free(g);
+	snapshot__free(s);
+}
+
+Test(frees, what_is_hidden_is_not_freed_either)
+{
+	struct snapshot *s = sample(), *to;
+	struct filter f;
+
+	cr_assert_eq(filter__init(&f, NULL, "^malloc$", NULL, NULL), 0);
+	to = snapshot__filter(s, &f);
+	cr_assert_not_null(to);
+	cr_assert_eq(to->n_frees, 1);
+	cr_expect_str_eq(to->sites[to->frees[0].site].function, "realloc");
+	cr_expect_eq(to->free_sites[to->frees[0].where].calls, 936);
+	cr_expect_eq(to->free_sites[0].calls, 0, "its rows are gone");
+	cr_expect_eq(to->sites[to->frees[0].site].moves.longest, 930);
+	filter__done(&f);
+	snapshot__free(to);
+	snapshot__free(s);
+}
+
+Test(frees, profiles_that_are_joined)
+{
+	struct snapshot *v[] = { sample(), sample(), sample__new(0) }, *all;
+	const char *const names[] = { "a", "b", "c" };
+	size_t n_sites = v[0]->n_sites, n_places = v[0]->n_places;
+
+	cr_assert_eq(snapshot__join(v, names, 2, &all, NULL), 0);
+	cr_assert_eq(all->n_frees, 12);
+	cr_assert_eq(all->n_free_sites, 8);
+	expect_row(&all->frees[7], v[0]->frees[1].site + (uint32_t)n_sites, 4 + 2, 500);
+	cr_expect_eq(all->free_sites[6].process, 2 + v[0]->n_processes);
+	cr_expect_eq(all->free_sites[6].stack[1], v[0]->free_sites[2].stack[1] + n_places);
+	snapshot__free(all);
+	cr_assert_eq(snapshot__join(v, names, 3, &all, NULL), 0);
+	cr_expect_not(all->free_stacks, "of one it is not known");
+	cr_expect_eq(all->n_frees, 0);
+	snapshot__free(all);
+	for (size_t i = 0; i < 3; i++)
+		snapshot__free(v[i]);
+}
+
+Test(frees, a_diff_has_none)
+{
+	struct snapshot *a = sample__new(SAMPLE_MANY), *b = sample(), *d = diff__snapshot(a, b, "a.json");
+
+	cr_assert_not_null(d);
+	cr_expect_not(d->free_stacks);
+	cr_expect_eq(d->n_frees, 0);
+	cr_expect_eq(d->sites[site_of(d, 0, "realloc")].moves.moved_calls, 700);
+	snapshot__free(d);
+	snapshot__free(a);
+	snapshot__free(b);
+}
+
+/* ---- cut → snapshot */
+
+static void locate(uint32_t proc, uint64_t addr, struct address *ret, void *arg)
+{
+	*ret = (struct address){ .offset = addr };
+}
+
+static const char *function(uint32_t func, void *arg)
+{
+	return func == 1 ? "malloc" : func == 2 ? "free" : "any";
+}
+
+static void thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
+{
+	snprintf(buf, 32, "t%d", tid);
+}
+
+Test(frees, of_a_cut)
+{
+	static const uint64_t frames[] = { 0x100, 0x200 };
+	const struct model_calls calls = { locate, function, thread_comm, NULL };
+	const struct snapshot_info info = { .mode = "full", .size = "requested", .observed_share = 1, .free_stacks = true };
+	struct cut_site sites[] = {
+		{ .site = 9, .proc = 7, .func = 1, .counts = { .alloc_calls = 1 } },	/* of a process that nobody knows */
+		{ .site = 5, .proc = 3, .func = 1, .counts = { .alloc_calls = 10, .alloc_bytes = 100, .free_calls = 9, .free_bytes = 90 },
+		  .moves = { .calls = 4, .longest = 3 } },
+	};
+	struct cut_site wheres[] = {
+		{ .site = 12, .proc = 3, .func = 2, .frames = frames, .n_frames = 2 },
+		{ .site = 100, .proc = 3, .func = MT_MAX_FUNCS },
+	};
+	struct cut_free frees[] = {
+		{ .site = 5, .where = 12, .tid = 31, .calls = 5, .bytes = 50, .cross_calls = 5, .lifetime_ns = 10 },
+		{ .site = 5, .where = 12, .tid = 32, .calls = 3, .bytes = 30 },
+		{ .site = 5, .where = 100, .calls = 1, .bytes = 10 },
+		{ .site = 9, .where = 12, .tid = 32, .calls = 77 },
+	};
+	struct cut_proc procs[] = { { .proc = 3, .pid = 30 } };
+	struct cut_thread threads[] = { { .proc = 3, .tid = 31 } };
+	struct cut cut = { .sites = sites, .n_sites = 2, .procs = procs, .n_procs = 1, .threads = threads, .n_threads = 1,
+			   .frees = frees, .n_frees = 4, .wheres = wheres, .n_wheres = 2 };
+	struct model *m = model__new();
+	struct snapshot *s;
+
+	cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = 3, .pid = 30, .comm = "three" }), 0);
+	s = model__snapshot(m, &cut, &info, &calls);
+	cr_assert_not_null(s);
+	cr_assert(s->free_stacks && s->n_sites == 1 && s->n_frees == 3 && s->n_free_sites == 2);
+	cr_expect_eq(s->sites[0].moves.longest, 3);
+	expect_row(&s->frees[0], 0, 0, 5);
+	expect_row(&s->frees[1], 0, 0, 3);
+	expect_row(&s->frees[2], 0, 1, 1);
+	cr_expect_str_eq(s->frees[0].thread, "t31");
+	cr_expect_null(s->frees[1].thread, "a thread of which nothing is known");
+	cr_expect_eq(s->frees[0].cross_calls, 5);
+	cr_expect_eq(s->free_sites[0].calls, 8);
+	cr_expect_eq(s->free_sites[0].bytes, 80);
+	cr_expect_eq(s->free_sites[0].n_stack, 2);
+	cr_expect_eq(s->places[s->free_sites[0].stack[1]].offset, 0x200);
+	cr_expect_str_eq(s->free_sites[0].function, "free");
+	cr_expect_str_eq(s->free_sites[1].function, "any");
+	cr_expect_eq(s->free_sites[1].n_stack, 0);
+	snapshot__free(s);
+	model__free(m);
+}
+
+/* ---- files */
+
+static char *written(const char *format, const struct snapshot *s, const struct export_opts *o, size_t *ret_len)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_len);
+
+	cr_assert_eq(export__find_by_name(format)->write(out, s, o, NULL), 0, "%s", format);
+	fclose(out);
+	return text;
+}
+
+Test(frees, are_read_back)
+{
+	_cleanup_err_ struct err e = {}, e2 = {};
+	_cleanup_free_ char *json = NULL, *json2 = NULL;
+	struct snapshot *s = sample(), *again = NULL;
+	const struct export_opts o = {};
+	size_t len, len2;
+	char *row;
+
+	json = written("json", s, &o, &len);
+	cr_assert_eq(json_read__text(json, len, &again, &e), 0, "%s", err_msg(&e));
+	cr_expect(again->free_stacks);
+	json2 = written("json", again, &o, &len2);
+	cr_expect_str_eq(strstr(json2, "\"free_sites\""), strstr(json, "\"free_sites\""));
+	cr_expect(strstr(json, "\"moves\": {\"calls\": 936, \"moved_calls\": 700, \"moved_bytes\": 31457280, \"grown_calls\": 900, \"grown_bytes\": 57600, "
+			       "\"shrunk_calls\": 30, \"doubled_calls\": 6, \"longest\": 930}"));
+	cr_expect_eq(again->sites[site_of(again, 0, "realloc")].moves.grown_bytes, 57600);
+	cr_expect(strstr(json, "\"tid\": null, \"thread\": null, \"calls\": 936"));
+	/* a row that names nothing */
+	row = strstr(json, "\"where\": 3");
+	cr_assert_not_null(row);
+	row[strlen("\"where\": ")] = '4';
+	cr_expect_eq(json_read__text(json, len, &again, &e2), -EINVAL);
+	cr_expect_str_eq(err_msg(&e2), "frees, element 5: frees: where: want the number of a free site");
+	snapshot__free(s);
+	snapshot__free(again);
+}
+
+/* ---- reports */
+
+static void check(const char *name, const struct snapshot *s, const struct report_opts *o)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	text = written("text", s, &(struct export_opts){ .report = *o }, &len);
+	golden__check(name, text, len);
+}
+
+Test(frees, looks)
+{
+	struct snapshot *s = sample(), *without = sample__new(0);
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	check("report-frees-80.txt", s, &(struct report_opts){ .views = VIEW_FREES, .top = 8 });
+	check("report-frees-120.txt", s, &(struct report_opts){ .views = VIEW_FREES, .width = 120, .top = 8 });
+	check("report-realloc-80.txt", s, &(struct report_opts){ .views = VIEW_ALLOCS, .top = 1 });
+	cr_expect_eq(report__write(out, without, &(struct report_opts){ .views = VIEW_FREES }), -EINVAL, "it was not recorded");
+	fclose(out);
+	free(text);
+	snapshot__free(s);
+	snapshot__free(without);
+}

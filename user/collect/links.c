@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the rows of a cut that tell where blocks were freed. Without --free-stacks
+ * there is no table, and nothing happens. What always holds: a row is read from
+ * the bank that has come to rest and from what the other one held when it did.
+ */
+#include <errno.h>
+
+#include "collect/links.h"
+
+int links__init(struct links *l, const struct tables *t)
+{
+	*l = (struct links){ .tables = t };
+	if (!t->n_links)
+		return 0;
+	l->rest = calloc(t->n_links, sizeof(*l->rest));
+	l->seen = calloc(t->n_sites, sizeof(*l->seen));
+	return l->rest && l->seen ? 0 : -ENOMEM;
+}
+
+void links__done(struct links *l)
+{
+	free(l->rest);
+	free(l->seen);
+	vec_done(&l->frees);
+	vec_done(&l->wheres);
+	*l = (struct links){};
+}
+
+static int add_where(struct links *l, uint32_t where, uint32_t first_spare)
+{
+	const struct mt_site *s = &l->tables->sites[where];
+	struct cut_site *to;
+	uint64_t stack;
+
+	if (l->seen[where] == l->n_cuts)
+		return 0;
+	l->seen[where] = l->n_cuts;
+	to = vec_push(&l->wheres);
+	if (!to)
+		return -ENOMEM;
+	to->site = where;
+	if (where >= first_spare) {
+		to->proc = l->tables->procs[where - first_spare].number;
+		to->func = MT_MAX_FUNCS;
+		return 0;
+	}
+	stack = __atomic_load_n(&s->stack, __ATOMIC_ACQUIRE);
+	to->proc = s->proc;
+	to->func = s->func;
+	to->tid = s->tid;
+	to->hash = s->hash;
+	to->frames = l->tables->words + MT_STACK_AT(stack);
+	to->n_frames = MT_STACK_DEPTH(stack);
+	to->end = MT_STACK_END(stack);
+	return 0;
+}
+
+int links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cut *cut)
+{
+	const struct tables *t = l->tables;
+
+	l->n_cuts++;
+	l->frees.n = l->wheres.n = 0;
+	for (uint32_t i = 0; i < t->n_links; i++) {
+		uint64_t key = __atomic_load_n(&t->links[i].key, __ATOMIC_ACQUIRE);
+		struct mt_freed *rest = l->rest[i];
+		struct cut_free *to;
+
+		if (!key || MT_LINK_SITE(key) >= t->n_sites || MT_LINK_WHERE(key) >= t->n_sites)
+			continue;
+		rest[bank] = t->links[i].bank[bank];
+		/* made since, or charged to the other bank alone, which has not come to rest yet */
+		if (!rest[0].calls && !rest[1].calls)
+			continue;
+		to = vec_push(&l->frees);
+		if (!to || add_where(l, MT_LINK_WHERE(key), first_spare))
+			return -ENOMEM;
+		*to = (struct cut_free){
+			.site = MT_LINK_SITE(key),
+			.where = MT_LINK_WHERE(key),
+			.tid = MT_LINK_TID(key),
+			.calls = rest[0].calls + rest[1].calls,
+			.bytes = rest[0].bytes + rest[1].bytes,
+			.cross_calls = rest[0].cross_calls + rest[1].cross_calls,
+			.lifetime_ns = __atomic_load_n(&t->links[i].lifetime_ns, __ATOMIC_RELAXED),
+		};
+	}
+	cut->frees = l->frees.v;
+	cut->n_frees = l->frees.n;
+	cut->wheres = l->wheres.v;
+	cut->n_wheres = l->wheres.n;
+	return 0;
+}

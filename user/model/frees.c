@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the rows that tell where blocks were freed: cut → snapshot, and snapshot →
+ * snapshot where sites are left out or become one. What always holds: each row
+ * names a site and a free site that are there; a free site's sums are those of its
+ * rows.
+ */
+#include "model/frees.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/ids.h"
+
+void frees__drop(struct snapshot *s)
+{
+	s->free_stacks = false;
+	s->free_sites = NULL;
+	s->frees = NULL;
+	s->n_free_sites = s->n_frees = 0;
+}
+
+/* ---- cut → snapshot */
+
+struct work {
+	struct snapshot *s;
+	uint32_t *site_of, *where_of;	/* by number in the kernel's tables: index + 1, 0: none */
+	size_t n_numbers;
+	struct key_ids threads;		/* (process, tid); number: index into comms, beyond them: not known */
+	struct vec(const char *) comms;
+};
+
+static uint32_t last_number(const struct cut *cut)
+{
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < cut->n_sites; i++)
+		last = MAX(last, cut->sites[i].site);
+	for (size_t i = 0; i < cut->n_wheres; i++)
+		last = MAX(last, cut->wheres[i].site);
+	return last;
+}
+
+static bool has_process(const struct cut_site *row, const uint32_t *process_of_proc)
+{
+	return row->proc < MT_PROC_NUMBERS && process_of_proc[row->proc];
+}
+
+static int list_threads(struct work *w)
+{
+	for (size_t i = 0; i < w->s->n_processes; i++) {
+		const struct snap_process *p = &w->s->processes[i];
+
+		for (size_t k = 0; k < p->n_threads; k++) {
+			const char **comm;
+			uint32_t id;
+			bool is_new;
+
+			if (key_ids__get(&w->threads, (struct key){ .a = i, .b = (uint64_t)p->threads[k].tid }, &id, &is_new))
+				return -ENOMEM;
+			comm = is_new ? vec_push(&w->comms) : NULL;
+			if (is_new && !comm)
+				return -ENOMEM;
+			if (is_new)
+				*comm = p->threads[k].comm;
+		}
+	}
+	return 0;
+}
+
+static int build_wheres(struct work *w, struct places *places, const struct cut *cut, const uint32_t *process_of_proc,
+			const struct model_calls *calls)
+{
+	struct snap_free_site *v = snapshot__alloc(w->s, cut->n_wheres + 1, sizeof(*v));
+
+	w->s->free_sites = v;
+	for (size_t i = 0; i < cut->n_wheres; i++) {
+		const struct cut_site *from = &cut->wheres[i];
+		const uint32_t *stack = NULL;
+		struct snap_free_site *to;
+
+		if (!has_process(from, process_of_proc))
+			continue;
+		if (from->n_frames) {
+			stack = places__of_site(places, from, calls);
+			if (!stack)
+				return -ENOMEM;
+		}
+		to = &v[w->s->n_free_sites++];
+		w->where_of[from->site] = (uint32_t)w->s->n_free_sites;
+		to->process = process_of_proc[from->proc] - 1;
+		to->function = calls->function(from->func, calls->arg);
+		to->end = from->end;
+		to->n_stack = from->n_frames;
+		if (stack)
+			to->stack = memcpy(snapshot__alloc(w->s, from->n_frames, sizeof(*stack)), stack, from->n_frames * sizeof(*stack));
+	}
+	return 0;
+}
+
+static int build_rows(struct work *w, const struct cut *cut)
+{
+	struct snap_free *v = snapshot__alloc(w->s, cut->n_frees + 1, sizeof(*v));
+
+	w->s->frees = v;
+	for (size_t i = 0; i < cut->n_frees; i++) {
+		const struct cut_free *from = &cut->frees[i];
+		struct snap_free_site *where;
+		struct snap_free *to;
+		uint32_t thread = UINT32_MAX;
+
+		if (from->site >= w->n_numbers || !w->site_of[from->site] || !w->where_of[from->where])
+			continue;
+		where = (struct snap_free_site *)&w->s->free_sites[w->where_of[from->where] - 1];
+		if (from->tid && key_ids__get(&w->threads, (struct key){ .a = where->process, .b = from->tid }, &thread, NULL))
+			return -ENOMEM;
+		to = &v[w->s->n_frees++];
+		*to = (struct snap_free){
+			.site = w->site_of[from->site] - 1,
+			.where = w->where_of[from->where] - 1,
+			.tid = (int)from->tid,
+			.thread = thread < w->comms.n ? w->comms.v[thread] : NULL,
+			.calls = from->calls,
+			.bytes = from->bytes,
+			.cross_calls = from->cross_calls,
+			.lifetime_sum_ns = from->lifetime_ns,
+		};
+		where->calls += to->calls;
+		where->bytes += to->bytes;
+	}
+	return 0;
+}
+
+int frees__build(struct snapshot *s, struct places *places, const struct cut *cut, const uint32_t *process_of_proc,
+		 const struct model_calls *calls)
+{
+	struct work w = { .s = s, .n_numbers = last_number(cut) + 1ul };
+	uint32_t n_sites = 0;
+	int err = 0;
+
+	s->free_stacks = true;
+	w.site_of = calloc(w.n_numbers, sizeof(*w.site_of));
+	w.where_of = calloc(w.n_numbers, sizeof(*w.where_of));
+	if (!w.site_of || !w.where_of)
+		err = -ENOMEM;
+	/* the snapshot has the cut's sites in their order, those of processes that it knows */
+	for (size_t i = 0; !err && i < cut->n_sites; i++)
+		if (has_process(&cut->sites[i], process_of_proc))
+			w.site_of[cut->sites[i].site] = ++n_sites;
+	if (!err)
+		err = list_threads(&w) ?: build_wheres(&w, places, cut, process_of_proc, calls) ?: build_rows(&w, cut);
+	free(w.site_of);
+	free(w.where_of);
+	key_ids__done(&w.threads);
+	vec_done(&w.comms);
+	return err;
+}
+
+/* ---- snapshot → snapshot */
+
+static uint32_t mapped(const uint32_t *map, uint32_t i)
+{
+	return map ? map[i] : i;
+}
+
+/* Free sites that have become the same: a chain of (what it had so far, the next place). */
+static int same_where(struct key_ids *chains, struct string_ids *names, const struct snap_free_site *from, const struct frees_map *map,
+		      uint32_t *ret)
+{
+	uint32_t name, at;
+	int err = string_ids__get(names, from->function, &name) ?:
+		  key_ids__get(chains, (struct key){ .a = mapped(map->process_of, from->process), .b = name }, &at, NULL);
+
+	for (uint32_t i = 0; !err && i < from->n_stack; i++)
+		err = key_ids__get(chains, (struct key){ .a = at, .b = mapped(map->place_of, from->stack[i]), .c = 1 }, &at, NULL);
+	if (!err)
+		err = key_ids__get(chains, (struct key){ .a = at, .c = 2 }, &at, NULL);
+	*ret = at;
+	return err;
+}
+
+static int map_wheres(struct snapshot *to, const struct snapshot *from, const struct frees_map *map, uint32_t *where_of)
+{
+	struct snap_free_site *v = snapshot__alloc(to, from->n_free_sites + 1, sizeof(*v));
+	struct key_ids chains = {}, ends = {};
+	struct string_ids names = {};
+	int err = 0;
+
+	to->free_sites = v;
+	to->n_free_sites = 0;
+	for (size_t i = 0; i < from->n_free_sites && !err; i++) {
+		const struct snap_free_site *w = &from->free_sites[i];
+		uint32_t *stack, chain;
+		bool is_new;
+
+		err = same_where(&chains, &names, w, map, &chain) ?: key_ids__get(&ends, (struct key){ .a = chain }, &where_of[i], &is_new);
+		if (err || !is_new)
+			continue;
+		stack = snapshot__alloc(to, w->n_stack + 1, sizeof(*stack));
+		for (uint32_t k = 0; k < w->n_stack; k++)
+			stack[k] = mapped(map->place_of, w->stack[k]);
+		v[to->n_free_sites++] = (struct snap_free_site){
+			.process = mapped(map->process_of, w->process),
+			.function = w->function,
+			.n_stack = w->n_stack,
+			.stack = stack,
+			.end = w->end,
+		};
+	}
+	key_ids__done(&chains);
+	key_ids__done(&ends);
+	string_ids__done(&names);
+	return err;
+}
+
+int frees__map(struct snapshot *to, const struct snapshot *from, const struct frees_map *map)
+{
+	_cleanup_free_ uint32_t *where_of = NULL;
+	struct snap_free *v;
+	int err;
+
+	if (!from->free_stacks)
+		return 0;
+	where_of = calloc(from->n_free_sites + 1, sizeof(*where_of));
+	if (!where_of)
+		return -ENOMEM;
+	err = map_wheres(to, from, map, where_of);
+	if (err)
+		return err;
+	v = snapshot__alloc(to, from->n_frees + 1, sizeof(*v));
+	to->frees = v;
+	to->n_frees = 0;
+	for (size_t i = 0; i < from->n_frees; i++) {
+		struct snap_free row = from->frees[i];
+		struct snap_free_site *where = (struct snap_free_site *)&to->free_sites[where_of[row.where]];
+
+		row.site = mapped(map->site_of, row.site);
+		row.where = where_of[row.where];
+		if (row.site == FREES_GONE)
+			continue;
+		where->calls += row.calls;
+		where->bytes += row.bytes;
+		v[to->n_frees++] = row;
+	}
+	return 0;
+}
