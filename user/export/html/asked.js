@@ -59,7 +59,7 @@ function askedTables() {
 
 	// Sites with a figure each; a click leads to the row of one.
 	function siteList(list) {
-		return el("table", {class: "stack"}, el("tbody", null, list.map(([s, ...figures]) => el("tr", null, figures.map((f) => el("td", {class: "num"}, f)),
+		return el("table", {class: "stack", "aria-label": "Sites"}, el("tbody", null, list.map(([s, ...figures]) => el("tr", null, figures.map((f) => el("td", {class: "num"}, f)),
 			el("td", null, el("button", {type: "button", class: "link name mono", onclick: () => tables.reveal(s)}, siteTitle(s))),
 			el("td", {class: "quiet name"}, titleWays(s, 3).callers.map((n) => "← " + n).join(" "))))));
 	}
