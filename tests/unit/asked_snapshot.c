@@ -46,10 +46,10 @@ static const struct snap_free_site free_sites[] = {
 };
 
 static const struct snap_free frees[] = {
-	{ DICT, 0, 1432, "redis-server", 40000, 200 * MIB, 0, 0 },
-	{ DICT, 1, 1435, "bio_lazy_free", 20000, 104 * MIB, 20000, 0 },
-	{ SDS, 0, 1432, "redis-server", 2099999, 2099999 * 48ull, 0, 0 },
-	{ VDSO, 2, 0, NULL, 936, 3 * MIB, 0, 0 },
+	{ DICT, 0, 1432, "redis-server", 40000, 200 * MIB, 0, 40000 * 30 * MS },
+	{ DICT, 1, 1435, "bio_lazy_free", 20000, 104 * MIB, 20000, 20000 * 60 * MS },
+	{ SDS, 0, 1432, "redis-server", 2099999, 2099999 * 48ull, 0, 2099999 * 4 * MS },
+	{ VDSO, 2, 0, NULL, 936, 3 * MIB, 0, 936 * 100 * MS },
 };
 
 static const struct snap_age tracking_ages[] = {

@@ -113,7 +113,7 @@ void html__frees(struct json *j, const struct snapshot *s, const uint32_t *row, 
 		free_site(j, &s->free_sites[i], t);
 	json__array_end(j);
 	json__line(j, 0);
-	json__array(j, "frees");	/* [site, free site, tid, thread, calls, bytes, calls by another thread than allocated] */
+	json__array(j, "frees");	/* [site, free site, tid, thread, calls, bytes, calls by another thread than allocated, lifetimes] */
 	for (size_t i = 0; i < s->n_frees; i++) {
 		const struct snap_free *f = &s->frees[i];
 
@@ -128,6 +128,7 @@ void html__frees(struct json *j, const struct snapshot *s, const uint32_t *row, 
 		json__u64(j, NULL, f->calls);
 		json__u64(j, NULL, f->bytes);
 		json__u64(j, NULL, f->cross_calls);
+		json__u64(j, NULL, f->lifetime_sum_ns);
 		json__array_end(j);
 	}
 	json__array_end(j);

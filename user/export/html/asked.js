@@ -118,14 +118,14 @@ function askedTables() {
 	for (const f of FREES)
 		freesAt.get(f.where).push(f);
 
-	// By the key of each, with the sums of its calls, bytes and those of other threads' blocks: the most calls first.
+	// By the key of each, with the sums of its calls and bytes: the most calls first.
 	function sums(list, key) {
 		const out = new Map();
 
 		for (const f of list) {
-			const sum = out.get(key(f)) || [0, 0, 0];
+			const sum = out.get(key(f)) || [0, 0];
 
-			out.set(key(f), [sum[0] + f.calls, sum[1] + f.size, sum[2] + f.cross]);
+			out.set(key(f), [sum[0] + f.calls, sum[1] + f.size]);
 		}
 		return [...out].sort((a, b) => b[1][0] - a[1][0]);
 	}
@@ -146,6 +146,7 @@ function askedTables() {
 
 	function frees() {
 		const rows = () => FREE_SITES.filter((f) => isShown(f.process)), cross = (f) => freesAt.get(f).reduce((n, x) => n + x.cross, 0);
+		const lived = (f) => quotient(freesAt.get(f).reduce((n, x) => n + x.lifetimeSum, 0), freesAt.get(f).reduce((n, x) => n + x.calls, 0));
 		const names = (f) => [...new Set(freesAt.get(f).map((x) => x.thread).filter(Boolean))];
 		const text = new Map(FREE_SITES.map((f) => [f, `${siteTitle(f)} ${f.via} ${names(f).join(" ")} ${[...new Set(freesAt.get(f).map((x) => siteTitle(x.site)))].join(" ")}`]));
 
@@ -153,6 +154,7 @@ function askedTables() {
 			{label: "Frees", of: (f) => f.calls, show: (f) => count(f.calls)}, shareOf(rows, (f) => f.calls, () => "rss"),
 			{label: "Bytes", of: (f) => f.size, show: (f) => bytes(f.size)},
 			{label: "Others'", title: "Of blocks that another thread allocated", of: (f) => quotient(cross(f), f.calls), show: (f) => percent(cross(f), f.calls)},
+			{label: "Lived", title: "How long the blocks had lived, on average", of: lived, show: (f) => lived(f) === null ? "–" : duration(lived(f))},
 			{label: "Threads", kind: "text", of: (f) => names(f)[0] || null, show: (f) => el("span", {class: "name process-cell"}, names(f).slice(0, 3).join(", ") +
 				(names(f).length > 3 ? ` and ${names(f).length - 3} more` : "") || "–")},
 			...(several ? [processColumn] : []), {...siteColumn, label: "Freed at"},
@@ -175,7 +177,7 @@ function askedTables() {
 					of: small, show: (s) => s.moves.grown ? el("span", {class: small(s) > 0.5 && s.moves.movedBytes > 16 * s.maxSize ? "warn" : null},
 						percent(s.moves.grown - s.moves.doubled, s.moves.grown)) : "–"},
 				{label: "Shrunk", of: (s) => quotient(s.moves.shrunk, s.moves.calls), show: (s) => percent(s.moves.shrunk, s.moves.calls)},
-				{label: "Longest", title: "How often one block was passed on, at most", of: moves("longest"), show: (s) => count(s.moves.longest)},
+				{label: "Longest", title: "How often one block was passed on, at most", of: moves("longest"), show: (s) => (s.moves.longest >= LONGEST_MAX ? "≥ " : "") + count(s.moves.longest)},
 				...(several ? [processColumn] : []), siteColumn]};
 	}
 

@@ -100,6 +100,7 @@ function lastPart(name) {
 
 // ---- sites
 
+const LONGEST_MAX = 65535;	// so often, or more
 const MOVES = ["calls", "moved", "movedBytes", "grown", "grownBytes", "shrunk", "doubled", "longest"];
 
 const SITES = (() => {
@@ -219,8 +220,8 @@ const TAGS = (DATA.tags || []).map(([name, thread, entered]) => ({name: DATA.str
 // Where blocks were freed: as a site has, a stack, and figures.
 const FREE_SITES = (DATA.free_sites || []).map(([process, via, calls, size, end, places], index) =>
 	({index, process, via: DATA.strings[via], calls, size, end, places, wrapper: FREE_WRAPPER}));
-const FREES = (DATA.frees || []).map(([site, where, tid, thread, calls, size, cross]) =>
-	({site: SITES[site], where: FREE_SITES[where], tid, thread: thread < 0 ? "" : DATA.strings[thread], calls, size, cross}));
+const FREES = (DATA.frees || []).map(([site, where, tid, thread, calls, size, cross, lifetimeSum]) =>
+	({site: SITES[site], where: FREE_SITES[where], tid, thread: thread < 0 ? "" : DATA.strings[thread], calls, size, cross, lifetimeSum}));
 const freesBySite = new Map();
 
 for (const f of FREES)

@@ -45,7 +45,7 @@ const sites = (() => {
 	// "940, 12% of them moved and copied 3.1 MiB; larger by 4.3 KiB at a time, up to 17 times in a row"
 	function moveWords(m) {
 		return exact(m.calls) + (m.moved ? `, ${percent(m.moved, m.calls)} of them moved and copied ${bytes(m.movedBytes)}` : ", none moved") +
-			(m.grown ? `; larger by ${bytes(m.grownBytes / m.grown)} at a time` : "") + (m.longest > 1 ? `, up to ${exact(m.longest)} times in a row` : "");
+			(m.grown ? `; larger by ${bytes(m.grownBytes / m.grown)} at a time` : "") + (m.longest > 1 ? `, up to ${exact(m.longest)} times${m.longest >= LONGEST_MAX ? " or more" : ""} in a row` : "");
 	}
 
 	// Where its blocks were freed, and by whom: the largest first.
@@ -57,7 +57,8 @@ const sites = (() => {
 		return el("div", {class: "freed-at"}, el("h3", null, "Freed at"), el("table", {class: "stack", "aria-label": `Where blocks of ${siteTitle(s)} were freed`},
 			el("tbody", null, list.slice(0, 6).map((f) => el("tr", null, el("td", {class: "num"}, count(f.calls)), el("td", {class: "num"}, share(f.calls, all)),
 				el("td", {class: "name mono"}, siteTitle(f.where)), el("td", {class: "quiet name"}, titleWays(f.where, 3).callers.map((n) => "← " + n).join(" ") || f.where.via),
-				el("td", {class: "quiet name"}, f.thread ? `by ${f.thread}` : "", f.cross ? `${f.thread ? ", " : ""}${percent(f.cross, f.calls)} of another thread's` : ""))))),
+				el("td", {class: "quiet name"}, [f.thread ? `by ${f.thread}` : "", f.cross ? `${percent(f.cross, f.calls)} of another thread's` : "",
+					f.calls ? `after ${duration(f.lifetimeSum / f.calls)}` : ""].filter(Boolean).join(", ")))))),
 			list.length > 6 ? el("p", {class: "quiet small"}, `and ${plural(list.length - 6, "other place")}`) : null);
 	}
 

@@ -172,7 +172,7 @@ function conditionRows() {
 }
 
 function exactWords() {
-	return DATA.mode === "full" && !DATA.partial_sizes && !DATA.within && !DATA.losses_total ? "Every allocation and free was counted. " : "";
+	return DATA.mode === "full" && !DATA.partial_sizes && !DATA.within && !DATA.waiting_for && !DATA.losses_total ? "Every allocation and free was counted. " : "";
 }
 
 function drawConditions() {
@@ -181,6 +181,8 @@ function drawConditions() {
 	byId("conditions").replaceChildren(
 		"Traced ", el("b", null, duration(DATA.duration_ns)), ...attachWords(), ". Mode ", el("b", null, DATA.mode),
 		`, ${DATA.size} sizes${sizeWords()}. `,
+		...[["Began when ", DATA.started_on, " was called. "], ["Ended when ", DATA.stopped_on, " was called. "], ["Nothing is recorded yet: ", DATA.waiting_for, " was not called. "]]
+			.flatMap(([before, name, after]) => name ? [before, el("b", {class: "name mono"}, name), after] : []),
 		...(DATA.within ? ["Only what was allocated within ", el("b", {class: "name mono"}, DATA.within), ". "] : []),
 		...(DATA.trigger ? ["Taken at ", el("b", {class: "name"}, DATA.trigger), ". "] : []),
 		DATA.hidden ? `${plural(DATA.n_hidden_sites, "site")} left out by ${DATA.hidden}. ` : "",
