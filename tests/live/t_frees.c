@@ -48,12 +48,10 @@ static struct sums sum_of(struct test *t, json_t *root, const char *from, const 
 	return sum;
 }
 
-/* Each row of the program's account is there, and no other. */
-static void want_account(struct test *t, json_t *root, const struct ledger *l)
+/* Each row of the program's account is there; returns the frees that it tells of. */
+static uint64_t want_rows(struct test *t, json_t *root, const struct ledger *l)
 {
-	uint64_t n = 0, calls = 0, tid;
-	json_t *row;
-	size_t k;
+	uint64_t n = 0, tid;
 
 	for (unsigned int i = 0; i < l->n_notes; i++) {
 		char from[32], where[32], kind;
@@ -65,10 +63,25 @@ static void want_account(struct test *t, json_t *root, const struct ledger *l)
 		want_eq(t, l->note[i].key, l->note[i].v, kind == 'n' ? got.calls : kind == 'b' ? got.bytes : got.cross);
 		n += kind == 'n' ? l->note[i].v : 0;
 	}
-	json_array_foreach(jget(root, "frees"), k, row)
-		calls += ju64(t, row, "calls");
 	want(t, n > 0, "the program's account of its frees is empty");
-	want_eq(t, "frees in all rows", n, calls);
+	return n;
+}
+
+static uint64_t calls_in_rows(struct test *t, json_t *root)
+{
+	uint64_t calls = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(jget(root, "frees"), i, row)
+		calls += ju64(t, row, "calls");
+	return calls;
+}
+
+/* And there is no other. */
+static void want_account(struct test *t, json_t *root, const struct ledger *l)
+{
+	want_eq(t, "frees in all rows", want_rows(t, root, l), calls_in_rows(t, root));
 }
 
 /* What a place did is the sum of its rows, and its function is the one that was called there. */
@@ -216,6 +229,32 @@ TEST(frees_find_no_room)
 	want_eq(t, "rows", 64, json_array_size(jget(root, "frees")));
 	want_eq(t, "rows in which threads are not told apart", 16, nameless);
 	fx__quit(t, &f);
+}
+
+/* Two processes as one: the same places are one, rows stay those of their threads. */
+TEST(frees_of_two_processes)
+{
+	struct fx a, b;
+	struct mt m;
+	char pids[40];
+	json_t *root;
+
+	fx__start(t, &a, "frees", "one", number(scaled(3000)), NULL);
+	fx__start(t, &b, "frees", "one", number(scaled(5000)), NULL);
+	snprintf(pids, sizeof(pids), "%d,%d", a.c.pid, b.c.pid);
+	mt__start(t, &m, "-p", pids, "--json", "--free-stacks", "--by", "none", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &a);
+	fx__go(t, &b);
+	fx__quit(t, &a);	/* one of them has ended by then */
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_eq(t, "processes", 1, json_array_size(jget(root, "processes")));
+	want_eq(t, "frees in all rows", want_rows(t, root, &a.led) + want_rows(t, root, &b.led), calls_in_rows(t, root));
+	/* free_0, free_1, grow and vanish: each of them in one place of the program, and the same in both */
+	want_eq(t, "places", 4, json_array_size(jget(root, "free_sites")));
+	want_places(t, root);
+	fx__quit(t, &b);
 }
 
 /* Snapshots while two threads are at it: in each the rows add up, which want_invariants() looks at. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "collect/links.h"
 #include "export/export.h"
 #include "export/json_read.h"
 #include "golden.h"
@@ -208,6 +209,41 @@ Test(frees, of_a_cut)
 	cr_expect_eq(s->free_sites[1].n_stack, 0);
 	snapshot__free(s);
 	model__free(m);
+}
+
+/* ---- the kernel's table → cut */
+
+Test(frees, of_the_kernel_s_table)
+{
+	static const uint64_t words[] = { 0, 0x10, 0x20 };
+	struct mt_site sites[8] = { [4] = { .hash = 77, .proc = 1, .func = 2, .stack = MT_STACK(1, 2, MT_END_DEPTH) } };
+	struct mt_proc procs[2] = { [1] = { .number = 1 } };
+	struct mt_link table[4] = {
+		[1] = { .key = MT_LINK(3, 4, 4194304), .lifetime_ns = 50, .bank = { { 5, 500, 1 }, { 2, 20, 0 } } },
+		[2] = { .key = MT_LINK(3, 7, 0), .bank = { { 0, 0, 0 }, { 9, 90, 0 } } },
+		[3] = { .key = MT_LINK(8, 4, 1), .bank = { { 1, 1, 1 } } },	/* no such site */
+	};
+	struct tables t = { .sites = sites, .n_sites = 8, .procs = procs, .words = words, .links = table, .n_links = 4 };
+	struct cut cut = {};
+	struct links l;
+
+	cr_assert_eq(links__init(&l, &t), 0);
+	cr_assert_eq(links__read(&l, 0, 6, &cut), 0);
+	cr_assert_eq(cut.n_frees, 1, "what was charged to the other bank is not in this cut");
+	cr_expect(cut.frees[0].site == 3 && cut.frees[0].where == 4 && cut.frees[0].tid == 4194304);
+	cr_expect(cut.frees[0].calls == 5 && cut.frees[0].bytes == 500 && cut.frees[0].cross_calls == 1 && cut.frees[0].lifetime_ns == 50);
+	cr_assert_eq(cut.n_wheres, 1);
+	cr_expect(cut.wheres[0].proc == 1 && cut.wheres[0].func == 2 && cut.wheres[0].n_frames == 2 && cut.wheres[0].end == MT_END_DEPTH);
+	cr_expect_eq(cut.wheres[0].frames[1], 0x20);
+	/* the bank that was read goes on; the other one comes to rest */
+	table[1].bank[0].calls = 1000;
+	cr_assert_eq(links__read(&l, 1, 6, &cut), 0);
+	cr_assert_eq(cut.n_frees, 2);
+	cr_expect_eq(cut.frees[0].calls, 5 + 2);
+	cr_expect_eq(cut.frees[1].calls, 9);
+	cr_assert_eq(cut.n_wheres, 2);
+	cr_expect(cut.wheres[1].site == 7 && cut.wheres[1].proc == 1 && cut.wheres[1].func == MT_MAX_FUNCS && !cut.wheres[1].n_frames);
+	links__done(&l);
 }
 
 /* ---- files */
