@@ -215,6 +215,10 @@ static int check_diff(const struct opts *o, const struct snapshot *a, const stru
 	if (strcmp(a->mode, b->mode) || strcmp(a->size, b->size))
 		return err_set(e, -EINVAL, "%s and %s do not compare: --mode %s with %s sizes, and --mode %s with %s sizes", o->files.v[0],
 			       o->files.v[1], a->mode, a->size, b->mode, b->size);
+	if (strcmp(a->within ?: "", b->within ?: ""))
+		return err_set(e, -EINVAL, "%s and %s do not compare: recorded %s%s, and %s%s", o->files.v[0], o->files.v[1],
+			       a->within ? "only inside of " : "everywhere", a->within ?: "", b->within ? "only inside of " : "everywhere",
+			       b->within ?: "");
 	if (m->needs & ~(a->known & b->known))
 		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", m->name, a->mode);
 	if (o->fail_over != UINT64_MAX && !(a->known & b->known & HAS_LIVE_BYTES))

@@ -18,17 +18,32 @@ static const char *file_name(const struct object *obj)
 	return slash ? slash + 1 : obj->path;
 }
 
+static int find_within(struct tracees *t, struct known_plan *k, struct within *ret, struct err *e)
+{
+	int err = within__find(&t->spots, k->plan.object, &k->spots, ret, e);
+
+	if (!err && ret->ranges.n && t->n_within == MT_WITHIN_LISTS) {
+		within__done(ret);
+		err = err_set(e, -E2BIG, "--within: more than %d files have such functions", MT_WITHIN_LISTS);
+	}
+	return err;
+}
+
 static int look_within(struct tracees *t, struct known_plan *k, struct err *e)
 {
-	struct within w;
-	int err = spots__first(&t->spots, MT_SPOT_WITHIN_ENTER) ? within__find(&t->spots, k->plan.object, &k->spots, &w, e) : -ENODATA;
+	_cleanup_err_ struct err why = {};
+	struct within w = {};
+	int err = spots__first(&t->spots, MT_SPOT_WITHIN_ENTER) ? find_within(t, k, &w, &why) : 0;
 
-	if (err || !w.ranges.n)
-		return err == -ENODATA ? 0 : err;
-	if (t->n_within == MT_WITHIN_LISTS) {
-		within__done(&w);
-		return err_set(e, -E2BIG, "--within: more than %d files have such functions", MT_WITHIN_LISTS);
+	/* a file that somebody maps while the trace goes on must not end it */
+	if (err == -E2BIG && t->begun) {
+		say("%s: what they allocate is not recorded", err_msg(&why));
+		return 0;
 	}
+	if (err)
+		return err_set(e, err, "%s", err_msg(&why));
+	if (!w.ranges.n)
+		return 0;
 	k->within = malloc(sizeof(*k->within));
 	if (!k->within) {
 		within__done(&w);

@@ -58,7 +58,7 @@ TEST(within_exceptions_count) { exceptions(t, "count", 0); }
 /* From its first instruction; a function of a library that is loaded later; processes that come and go. */
 TEST(within_of_a_program)
 {
-	const char *out = in_dir(t, "out.json"), *led = in_dir(t, "ledger");
+	const char *out = in_dir(t, "out.json"), *all = in_dir(t, "all.json"), *led = in_dir(t, "ledger");
 	struct fx f = {};
 	struct mt m;
 	json_t *root;
@@ -71,7 +71,10 @@ TEST(within_of_a_program)
 	root = load_json(t, out);
 	want_invariants(t, root);
 	want_ledger(t, root, jget(root, "processes[0]"), &f.led, LED_ONLY | LED_REALLOC | LED_PEAK);
-	text = read_all(led, &n);
+	/* not to be compared with what was recorded everywhere */
+	want_eq(t, "exit of a trace without it", 0, mt__run(t, &m, "-o", all, "-q", "--", fixture("within"), "--auto", led, "20", NULL));
+	want_eq(t, "exit of diff", 1, mt__run(t, &m, "diff", out, all, NULL));
+	want(t, strstr(m.c.errs.s, "do not compare: recorded only inside of scope_plain"), "why not, wanted, got\n%s", m.c.errs.s);
 	want_eq(t, "exit of -f", 0, mt__run(t, &m, "-f", "-o", out, "-q", SCOPES, "--", fixture("within"), "--auto", led, "20", NULL));
 	want_ledger(t, load_json(t, out), jget(load_json(t, out), "processes[0]"), &f.led, LED_ONLY | LED_REALLOC | LED_PEAK);
 }
