@@ -9,7 +9,7 @@
 #define SCOPES "--within", "scope_plain", "--within", "scope_rec", "--within", "scope_jump", "--within", "scope_tail", "--within", \
 	"scope_wrap", "--within", "scope_sig", "--within", "scope_co"
 
-static void scopes(struct test *t, const char *name, const char *how, const char *method, unsigned int checks)
+static void scopes(struct test *t, const char *name, const char *how, const char *method, const char *also, unsigned int checks)
 {
 	char rounds[24];
 	struct fx f;
@@ -17,7 +17,7 @@ static void scopes(struct test *t, const char *name, const char *how, const char
 
 	snprintf(rounds, sizeof(rounds), "%llu", (unsigned long long)scaled(60));
 	fx__start(t, &f, name, rounds, how, NULL);
-	root = trace(t, &f, 0, SCOPES, "--unwind", method, NULL);
+	root = trace(t, &f, 0, SCOPES, "--unwind", method, also, NULL);
 	p = process_of(t, root, f.c.pid, 0);
 	want_ledger(t, root, p, &f.led, checks);
 	want(t, ledger__site(t, &f.led, "dispatch")->v[LED_ALLOC_CALLS] > 0, "blocks of a scope that ends in malloc, wanted some");
@@ -26,10 +26,12 @@ static void scopes(struct test *t, const char *name, const char *how, const char
 	fx__quit(t, &f);
 }
 
-TEST(within_scopes) { scopes(t, "within", NULL, "auto", LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP); }
-TEST(within_scopes_tables) { scopes(t, "within", NULL, "table", LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP); }
-TEST(within_scopes_nofp) { scopes(t, "within.nofp", NULL, "table", LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP); }
-TEST(within_threads) { scopes(t, "within", "threads", "auto", LED_ONLY | LED_REALLOC); }
+TEST(within_scopes) { scopes(t, "within", NULL, "auto", NULL, LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP); }
+TEST(within_scopes_tables) { scopes(t, "within", NULL, "table", NULL, LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP); }
+TEST(within_scopes_nofp) { scopes(t, "within.nofp", NULL, "table", NULL, LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP); }
+/* Where blocks are freed is walked everywhere. */
+TEST(within_free_stacks) { scopes(t, "within", NULL, "auto", "--free-stacks", LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP); }
+TEST(within_threads) { scopes(t, "within", "threads", "auto", NULL, LED_ONLY | LED_REALLOC); }
 
 /* Exceptions; a function that is named as C++ names it; and calls alone. */
 static void exceptions(struct test *t, const char *mode, unsigned int checks)
