@@ -584,10 +584,31 @@ struct mt_spot {
 	__u64 hits[2];		/* [bank]: while the trace goes on */
 	__u64 number;		/* of the last hit */
 	__u32 kind;		/* enum mt_spot_kind, 0: none; written by user space before anything is probed */
-	__u32 pad;
-	__u64 pad2[4];
+	/* START and STOP: by whom, and when; mt_begun_by and mt_stopped_by tell that they hold */
+	__u32 proc, pid, tid;
+	__u64 mono_ns;		/* CLOCK_MONOTONIC */
+	__u64 clock_ns;		/* the programs' clock */
+	__u64 pad;
 };
 _Static_assert(sizeof(struct mt_spot) == 64, "one cache line");
+
+/*
+ * Who has begun a cut and has not read it yet, mt_cut_owner: user space, or a
+ * mark, which has flipped the banks at its instant; user space waits and reads then.
+ */
+enum mt_cut_owner { MT_CUT_IDLE, MT_CUT_READER, MT_CUT_MARK };
+
+/* What a spot tells: a mark; or, with number 0, that it is START or STOP. */
+struct mt_reached {
+	__u32 spot;
+	__u32 proc, pid, tid;	/* as malloctrace sees them */
+	__u64 number;		/* of this spot's hits */
+	__u64 mono_ns, clock_ns;
+	__u64 live_bytes;	/* of the process */
+	__u32 owner;		/* enum mt_cut_owner, before: IDLE: the cut is this mark's */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct mt_reached) == 56, "abi");
 
 /* ---- --within: functions outside of which nothing is recorded */
 

@@ -30,7 +30,7 @@ const volatile __u64 mt_max_size = ~0ULL;
 
 #define MT_OWN_LINE __attribute__((aligned(64)))
 
-/* Bit 0 is the bank that events are charged to; MT_CUT_FROZEN. Written by user space alone. */
+/* Bit 0 is the bank that events are charged to; MT_CUT_FROZEN. Written by user space, and by spots. */
 volatile __u64 mt_cut MT_OWN_LINE = MT_CUT_FROZEN;
 /* Moves when it was decided anew who is traced; then threads ask again. Beside mt_cut, which is read anyway. Never 0. */
 volatile __u32 mt_filter_gen = 1;

@@ -330,6 +330,9 @@ static const struct {
 	{ "free-stacks", NULL, "mode", "growth", "that mode sees no frees" },
 	{ "free-stacks", NULL, "sample", NULL, "that passes over most blocks, and so their frees" },
 	{ "free-stacks", NULL, "overhead", NULL, "that passes over most frees" },
+	{ "start-on", NULL, "overhead", NULL, "probes are in place part of the time only" },
+	{ "stop-on", NULL, "overhead", NULL, "probes are in place part of the time only" },
+	{ "mark", NULL, "overhead", NULL, "probes are in place part of the time only" },
 	{ "all", NULL, "pid", NULL, "the one names everyone" },
 	{ "all", NULL, "comm", NULL, "the one names everyone" },
 	{ "all", NULL, "cgroup", NULL, "the one names everyone" },
@@ -522,6 +525,9 @@ void opts__done(struct opts *o)
 	vec_done(&o->syms);
 	vec_done(&o->tags);
 	vec_done(&o->withins);
+	vec_done(&o->start_on);
+	vec_done(&o->stop_on);
+	vec_done(&o->marks);
 	vec_done(&o->outputs);
 	vec_done(&o->whens);
 	vec_done(&o->files);

@@ -55,6 +55,7 @@ struct opts {
 	struct opt_strings whens;	/* --when, good ones */
 	uint64_t pause_ns;		/* 10 s */
 	bool free_stacks;
+	struct opt_strings start_on, stop_on, marks;	/* --start-on, --stop-on, --mark */
 
 	/* reporting */
 	uint64_t interval_ns, duration_ns;	/* 0: none */
@@ -69,7 +70,9 @@ struct opts {
 	const char *sort;		/* NULL: by view */
 	unsigned int top;		/* 10 */
 	uint64_t older_ns;
-	uint64_t between_from_ns, between_to_ns;	/* `report`; 0, 0: not asked */
+	uint64_t between_from_ns, between_to_ns;	/* `report`; 0, 0: not asked, or between marks */
+	const char *between;		/* the same as it was given; NULL: not asked */
+	size_t between_comma;		/* where the second moment begins, less one */
 	uint64_t leak_after_ns;		/* 20 s */
 	double threshold_pct;		/* 0.5 */
 	const char *tree;		/* "callers", "callees" */

@@ -18,6 +18,7 @@
 #include "export/export.h"
 #include "export/outnames.h"
 #include "model/filter.h"
+#include "model/marks.h"
 #include "triggers.h"
 #include "util/funcname.h"
 #include "util/log.h"
@@ -113,10 +114,16 @@ const struct row opt_rows[] = {
 		  "where there is none, by the thread's name; repeatable" },
 	{ 0, "within", "FUNC", RECORDING, 0, take_function, FIELD(withins),
 	  .help = "record only what FUNC, and what it calls, allocates (BINARY:FUNC, too); repeatable: inside of any of them" },
-	KEEP(0, "mark"),
 	{ 0, "free-stacks", NULL, RECORDING, 0, take_flag, FIELD(free_stacks),
 	  .help = "also record where blocks are freed, and by which threads: --view frees" },
 	KEEP(0, "mmap"),
+	{ 0, "start-on", "FUNC", RECORDING, 0, take_list, FIELD(start_on),
+	  .help = "nothing is recorded before FUNC is called; also BINARY:FUNC, and a USDT probe as PROVIDER:PROBE; repeatable" },
+	{ 0, "stop-on", "FUNC", RECORDING, 0, take_list, FIELD(stop_on),
+	  .help = "the trace ends, with its report, when FUNC is called; repeatable" },
+	{ 0, "mark", "FUNC", RECORDING, 0, take_list, FIELD(marks),
+	  .help = "take a snapshot of the instant at which FUNC is called, each time: all files of -o, numbered as at SIGUSR1, or a "
+		  "report; repeatable" },
 	{ 0, "precise-times", NULL, RECORDING, 0, take_flag, FIELD(precise_times),
 	  .help = "lifetimes and ages in nanoseconds instead of clock ticks" },
 	{ 0, "unwind", "HOW", RECORDING, DOCTOR, take_choice, FIELD(unwind), .choices = "auto fp table",
@@ -125,7 +132,7 @@ const struct row opt_rows[] = {
 	{ 0, "points", "WHICH", RECORDING, DOCTOR, take_choice, FIELD(points), .choices = "auto plain",
 	  .help = "where functions are probed: at the cheapest points that are right, or, for diagnosis, at their first "
 		  "instructions with uretprobes", .preset = "auto" },
-	KEEP(0, "python"), KEEP(0, "python-objects"), KEEP(0, "start-on"), KEEP(0, "stop-on"),
+	KEEP(0, "python"), KEEP(0, "python-objects"),
 	{ 0, "when", "COND", RECORDING, 0, take_when, FIELD(whens),
 	  .help = "take a snapshot, as at SIGUSR1 or, without -o FILE, a report, when a process passes a limit: rss>2G, live>1G, "
 		  "blocks>1M, growth>10M/min, rss-growth>1G/h, allocs>100K/s; when a signal ends it: killed; when the kernel "
@@ -182,7 +189,8 @@ const struct row opt_rows[] = {
 	{ 0, "keep", "N", REPORTING, 0, take_number, FIELD(keep), 1, 1000000,
 	  .help = "of files with %t or %n in their name, remove all that this run wrote but the last N", .preset = "all" },
 	{ 0, "between", "AGE,AGE", REPORTING, REPORT | NO_TRACE, take_between,
-	  .help = "report: sites by the change of their live bytes between two moments since the trace's start" },
+	  .help = "report: sites by the change of their live bytes between two moments since the trace's start, or marks: mark:1,mark:2 "
+		  "or FUNC#1,FUNC#2" },
 	KEEP(0, "listen"),
 	{ 0, "no-inlines", NULL, REPORTING, 0, take_flag, FIELD(no_inlines),
 	  .help = "do not look for inlined functions" },
@@ -320,16 +328,31 @@ static int take_age(struct opts *o, const struct given *g, struct err *e)
 	return 0;
 }
 
+/* The comma between two moments: a function's name may have others. NULL: there is none. */
+static const char *comma_of(const char *val)
+{
+	for (const char *comma = strchr(val, ','); comma; comma = strchr(comma + 1, ',')) {
+		_cleanup_free_ char *first = strndup(val, comma - val);
+
+		if (first && marks__is_moment(first) && marks__is_moment(comma + 1))
+			return comma;
+	}
+	return NULL;
+}
+
 static int take_between(struct opts *o, const struct given *g, struct err *e)
 {
-	const char *comma = strchr(g->val, ',');
+	const char *comma = comma_of(g->val);
 	_cleanup_free_ char *first = comma ? strndup(g->val, comma - g->val) : NULL;
-	uint64_t from_ns, to_ns;
+	uint64_t from_ns = 0, to_ns = 0;
+	bool ages = first && !parse_age(first, &from_ns) && !parse_age(comma + 1, &to_ns);
 
-	if (!first || parse_age(first, &from_ns) || parse_age(comma + 1, &to_ns) || from_ns >= to_ns)
-		return bad(g, "two ages since the start of the trace, the earlier one first, such as 10s,25s", e);
-	o->between_from_ns = from_ns;
-	o->between_to_ns = to_ns;
+	if (!first || (ages && from_ns >= to_ns))
+		return bad(g, "two ages since the start of the trace, the earlier one first, such as 10s,25s, or marks, such as mark:1,mark:2", e);
+	o->between_from_ns = ages ? from_ns : 0;
+	o->between_to_ns = ages ? to_ns : 0;
+	o->between = g->val;
+	o->between_comma = (size_t)(comma - g->val);
 	return 0;
 }
 

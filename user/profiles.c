@@ -15,6 +15,7 @@
 #include "export/outfile.h"
 #include "model/ages.h"
 #include "model/join.h"
+#include "model/marks.h"
 #include "output.h"
 #include "util/log.h"
 #include "util/parse.h"
@@ -124,7 +125,7 @@ static int check(struct snapshot *s, const struct opts *o, struct err *e)
 		return err_set(e, -EINVAL, "--sort %s: was not recorded (--mode %s)", o->sort, s->mode);
 	if (o->older_ns && o->older_ns != s->older_ns && !snapshot__count_older(s, o->older_ns))
 		return err_set(e, -EINVAL, "--older: the ages of live blocks were not recorded");
-	if (o->between_to_ns && !(s->known & HAS_LIVE_BYTES))
+	if (o->between && !(s->known & HAS_LIVE_BYTES))
 		return err_set(e, -EINVAL, "--between: live bytes were not recorded (--mode %s)", s->mode);
 	if (o->between_to_ns && o->between_from_ns >= s->duration_ns)
 		return err_set(e, -EINVAL, "--between: the trace lasted %s only", fmt_duration(lasted, s->duration_ns));
@@ -138,6 +139,27 @@ static int check(struct snapshot *s, const struct opts *o, struct err *e)
 			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)", o->outputs.v[i], f->name, s->mode);
 	}
 	return 0;
+}
+
+/* Marks are moments that the file knows. */
+static int between_marks(const struct opts *o, struct snapshot *s, struct report_opts *how, struct err *e)
+{
+	_cleanup_free_ char *from = NULL, *names = NULL;
+	const char *to;
+	int err;
+
+	if (!o->between || o->between_to_ns)
+		return 0;
+	to = o->between + o->between_comma + 1;
+	from = strndup(o->between, o->between_comma);
+	if (!from || asprintf(&names, "%s and %s", from, to) < 0)
+		return err_set(e, -ENOMEM, "out of memory");
+	err = marks__moment(s, from, &how->between_from_ns, e) ?: marks__moment(s, to, &how->between_to_ns, e);
+	if (!err && how->between_from_ns >= how->between_to_ns)
+		err = err_set(e, -EINVAL, "--between %s: want two moments, the earlier one first; these are at %.3f s and %.3f s", o->between,
+			      how->between_from_ns / 1e9, how->between_to_ns / 1e9);
+	how->between_names = snapshot__strdup(s, names);
+	return err;
 }
 
 static int show(struct output *out, struct snapshot *s, struct err *e)
@@ -165,7 +187,7 @@ int profiles__report(const struct opts *o, int *ret_status, struct err *e)
 	if (!err)
 		err = read_all(&p, o, e);
 	if (!err)
-		err = check(p.all, o, e);
+		err = check(p.all, o, e) ?: between_marks(o, p.all, &out.export.report, e);
 	if (!err)
 		err = show(&out, p.all, e);
 	if (!err)

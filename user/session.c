@@ -137,6 +137,7 @@ static void say_attached(struct session *s)
 		    p->n_allocators > 1 ? " and others" : "");
 	}
 	s->attached = true;
+	session__say_waiting(s);
 }
 
 /* The values that only the table of functions can judge. */
@@ -147,7 +148,7 @@ static int check_usage(struct session *s, struct err *e)
 
 	for (size_t i = 0; i < o->syms.n && !err; i++)
 		err = alloc_funcs__add_sym(&s->tracees.funcs, o->syms.v[i], e);
-	return err;
+	return err ? err : session__ask_spots(s, e);
 }
 
 static int check(struct session *s, int *ret_status, struct err *e)
@@ -269,7 +270,15 @@ static void begin(struct session *s)
 {
 	s->start_ns = now_ns();
 	model__begin(s->model, kernel__clock_ns(s->kernel), session__wall_ns());
-	kernel__freeze(s->kernel, false);
+	session__await_start(s);
+}
+
+int session__start_timers(struct session *s)
+{
+	const struct opts *o = s->opts;
+	int err = o->interval_ns ? loop__add_timer(s->loop, o->interval_ns, false, session__on_interval, s) : 0;
+
+	return err || !o->duration_ns ? err : loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
 }
 
 static int start_program(struct session *s, struct err *e)
@@ -294,7 +303,6 @@ static int start_program(struct session *s, struct err *e)
 
 static int fill_loop(struct session *s, struct err *e)
 {
-	const struct opts *o = s->opts;
 	int err = loop__add_fd(s->loop, kernel__events_fd(s->kernel), session__on_events, s);
 
 	for (size_t i = 0; i < s->tracees.v.n && !err; i++)
@@ -304,10 +312,10 @@ static int fill_loop(struct session *s, struct err *e)
 		err = loop__add_fd(s->loop, watch__fd(s->watch, i), session__on_watch, s);
 	if (!err)
 		err = loop__add_timer(s->loop, SECOND_NS, false, session__on_second, s);
-	if (!err && o->interval_ns)
-		err = loop__add_timer(s->loop, o->interval_ns, false, session__on_interval, s);
-	if (!err && o->duration_ns)
-		err = loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
+	if (!err && kernel__spots_fd(s->kernel) >= 0)
+		err = loop__add_fd(s->loop, kernel__spots_fd(s->kernel), session__on_spots, s);
+	if (!err && !s->spots.waiting)
+		err = session__start_timers(s);
 	if (!err && s->budget)
 		err = budget__begin(s->budget, s->loop);
 	if (!err)
@@ -347,6 +355,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	s->finishing = true;
 	/* a program that a target became just now: what it maps is looked at as long as it is attached to */
 	session__read_events(s);
+	session__settle_spots(s);
 	if (!s->end_ns)
 		s->end_ns = now_ns();
 	session__sample(s, true);
@@ -354,6 +363,8 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	if (s->budget)
 		budget__end(s->budget);
 	tracees__detach(&s->tracees);
+	/* the call that was waited for may have come just then */
+	kernel__freeze(s->kernel, true);
 	say_verbose("detached in %.1f ms", (now_ns() - s->end_ns) / 1e6);
 	let_signals_kill(s);
 	session__read_events(s);
@@ -456,6 +467,7 @@ static void done(struct session *s)
 	vec_done(&s->events);
 	triggers__free(s->triggers);
 	taken__done(&s->taken);
+	session__spots_done(s);
 	err_done(&s->failure);
 }
 

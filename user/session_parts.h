@@ -13,6 +13,7 @@
 #include "group.h"
 #include "loop.h"
 #include "machine.h"
+#include "model/marks.h"
 #include "model/taken.h"
 #include "opts.h"
 #include "output.h"
@@ -50,6 +51,20 @@ struct session {
 		uint64_t tried_ns;	/* when room was last made in haste, */
 		uint64_t in_use;	/* and what was in use behind that */
 	} recycle;
+	struct {			/* session_spots.c */
+		struct vec(struct mt_reached) queue;
+		size_t at;		/* those before it are done with */
+		struct marks marks;
+		bool waiting;		/* --start-on: for the call */
+		uint32_t started_by, stopped_by;	/* spots, 0: none */
+		const struct mt_reached *at_mark;	/* the next cut is this one's; NULL: nobody's */
+		bool is_read, noted;	/* that cut; that mark, with its snapshot */
+		bool hold;		/* behind it, the next one is ours */
+		bool in_haste;		/* a message is being handled: not the time for a snapshot */
+		unsigned int n_deep;
+		uint64_t late_ns;	/* when the last snapshot was taken that came too late for its mark */
+		uint64_t n_missed;
+	} spots;
 	uint64_t n_reports;
 	unsigned int n_usr1;
 	bool attached;
@@ -107,6 +122,23 @@ int session__watch_triggers(struct session *s);
 void session__fire(struct session *s);
 /* The same of what the last snapshot is, besides. */
 void session__tell_trigger(struct session *s, struct snapshot *snap);
+/* Of the loop: what begins when the trace does. -errno */
+int session__start_timers(struct session *s);
+/* session_spots.c: the options become spots. */
+int session__ask_spots(struct session *s, struct err *e);
+/* All probes are in place: the trace begins, or waits for --start-on, which is said. */
+void session__await_start(struct session *s);
+void session__say_waiting(const struct session *s);
+/* What the spots tell; the same, of the loop. */
+void session__read_spots(struct session *s);
+void session__on_spots(void *arg);
+/* Before the end: what was told is handled, and nothing begins any more. */
+void session__settle_spots(struct session *s);
+/* A mark's cut is to be read before another: reads it. -EBUSY: that cannot be done now. */
+int session__yield_to_mark(struct session *s);
+/* What a snapshot that was just made tells of spots. */
+void session__tell_spots(struct session *s, struct snapshot *snap);
+void session__spots_done(struct session *s);
 /* SIGUSR2 */
 void session__set_baseline(struct session *s);
 

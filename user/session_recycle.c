@@ -102,10 +102,12 @@ void session__make_room(struct session *s)
 	    in_use == s->recycle.in_use || now_ns() - s->recycle.tried_ns < HASTE_NS)
 		return;
 	s->recycle.tried_ns = now_ns();
+	s->spots.in_haste = true;
 	/* one that has just ended must have been seen twice */
 	if (!session__take_cut(s, &how, NULL) && !session__take_cut(s, &how, NULL))
 		recycle(s, ROOM_AT_ONCE);
 	if (s->cut && !session__take_cut(s, &how, NULL))
 		recycle(s, ROOM_AT_ONCE);
+	s->spots.in_haste = false;
 	collect__is_short(s->collect, &s->recycle.in_use);
 }

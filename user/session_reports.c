@@ -36,10 +36,23 @@ void session__sample(struct session *s, bool all)
 
 int session__take_cut(struct session *s, const struct cut_opts *how, struct err *e)
 {
+	struct cut_opts exactly = *how;
 	int err;
 
+	if (s->spots.at_mark && !s->spots.is_read) {
+		exactly.marked_ns = s->spots.at_mark->clock_ns;
+		exactly.hold = s->spots.hold;
+		s->spots.is_read = true;
+	}
+	if (!exactly.marked_ns && collect__is_marked(s->collect)) {
+		err = s->spots.in_haste ? -EBUSY : session__yield_to_mark(s);
+		if (err)
+			return err_set(e, err, "a mark's snapshot cannot be read");
+	}
 	s->cut = NULL;
-	err = collect__cut(s->collect, how, &s->cut, e);
+	err = collect__cut(s->collect, &exactly, &s->cut, e);
+	while (err == -EBUSY && !s->spots.in_haste && !session__yield_to_mark(s))
+		err = collect__cut(s->collect, &exactly, &s->cut, e);
 	if (!err && s->budget)
 		s->cut = budget__estimate(s->budget, s->cut);
 	return err;
@@ -62,7 +75,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		.kernel = s->uname.release,
 		.arch = s->uname.machine,
 		.host = s->uname.nodename,
-		.duration_ns = (last ? s->end_ns : now_ns()) - s->start_ns,
+		.duration_ns = (last ? s->end_ns : s->spots.at_mark ? s->spots.at_mark->mono_ns : now_ns()) - s->start_ns,
 		.wall_now_ns = session__wall_ns(),
 		.ended = last,
 		.partial = o->withins.n > 0,
@@ -87,7 +100,8 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		info.observed_share = budget__observed_share(s->budget);
 		info.probe_ns_estimate = budget__spent_ns(s->budget);
 	}
-	model__note(s->model, cut);
+	if (!s->spots.waiting)
+		model__note(s->model, cut);
 	info.mappings = tracees__n_mappings(&s->tracees);
 	info.unwind_full = unwind__n_full(s->unwind);
 	snap = model__snapshot(s->model, cut, &info, &calls);
@@ -98,6 +112,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 	}
 	session__put_tags(s, cut, snap);
 	taken__list(&s->taken, snap);
+	session__tell_spots(s, snap);
 	s->cut_ns = now_ns();
 	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites, ages ? " with ages" : "",
 		    (s->cut_ns - began_ns) / 1e6, (own_cpu_ns() - began_cpu_ns) / 1e6);
@@ -126,7 +141,7 @@ void session__on_second(void *arg)
 	/* a report may just have noted the course of things */
 	if (now_ns() - s->cut_ns >= SECOND_NS / 2) {
 		session__sample(s, !s->machine);
-		if (!session__take_cut(s, &how, NULL))
+		if (!session__take_cut(s, &how, NULL) && !s->spots.waiting)
 			model__note(s->model, s->cut);
 	}
 	session__recycle(s);

@@ -516,6 +516,8 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const ch
 		say("%s (%d) is another program now, without names and new probes: %s", p->process.comm, (int)p->process.pid,
 		    err_msg(&why));
 	}
+	/* a program of our own stands still until its loader is done */
+	p->held |= p->own && p->lives.n == 2;
 	if (!err && !over)
 		err = tracee__refresh(t, p, e);
 	if (!err && p->n_allocators > had)

@@ -333,9 +333,9 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --view leaks,", "--view leaks,: want leaks, allocs, peak, temporary, sizes, lifetimes, frees, processes, threads, tags or tree" },
 		{ "-p1 --between 1s,2s", "--between: goes with report only" },
 		{ "report x.json --between 2s,1s",
-		  "--between 2s,1s: want two ages since the start of the trace, the earlier one first, such as 10s,25s" },
+		  "--between 2s,1s: want two ages since the start of the trace, the earlier one first, such as 10s,25s, or marks, such as mark:1,mark:2" },
 		{ "report x.json --between 2s",
-		  "--between 2s: want two ages since the start of the trace, the earlier one first, such as 10s,25s" },
+		  "--between 2s: want two ages since the start of the trace, the earlier one first, such as 10s,25s, or marks, such as mark:1,mark:2" },
 		{ "-p1 --view leaks,tags", "--view tags: goes with --tag FUNC or --mark FUNC" },
 		{ "-p1 --within :f", "--within :f: want a function, as FUNC or BINARY:FUNC" },
 		{ "-p1 --within f --mode growth", "--within f and --mode growth: want one of them, that mode sees no allocations" },
@@ -481,8 +481,7 @@ Test(opts, later_versions)
 {
 	static const char *const lines[] = {
 		"--mode leak",
-		"--mark f",
-		"--mmap", "--python auto", "--python-objects", "--start-on f", "--stop-on f",
+		"--mmap", "--python auto", "--python-objects",
 		"--exact",
 		"--listen x",
 		"serve",

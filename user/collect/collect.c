@@ -114,14 +114,39 @@ void collect__free(struct collect *c)
 	free(c);
 }
 
+bool collect__is_marked(const struct collect *c)
+{
+	return __atomic_load_n(&c->kernel->skel->bss->mt_cut_owner, __ATOMIC_SEQ_CST) == MT_CUT_MARK;
+}
+
+/* Whoever flips the banks must have them to himself until the one at rest is read. */
+static int claim(struct collect *c, struct err *e)
+{
+	__u64 idle = MT_CUT_IDLE;
+
+	if (c->held || __atomic_compare_exchange_n(&c->kernel->skel->bss->mt_cut_owner, &idle, MT_CUT_READER, false, __ATOMIC_SEQ_CST,
+						   __ATOMIC_SEQ_CST))
+		return 0;
+	return err_set(e, -EBUSY, "the snapshot of a mark is not read yet");
+}
+
+static void let_go(struct collect *c, bool hold)
+{
+	c->held = hold;
+	__atomic_store_n(&c->kernel->skel->bss->mt_cut_owner, hold ? MT_CUT_READER : MT_CUT_IDLE, __ATOMIC_SEQ_CST);
+}
+
 /* From here on events go to the other bank; when this returns, none is on its way to the old one. */
-static int flip(struct collect *c, uint32_t *ret_bank, struct err *e)
+static int flip(struct collect *c, bool marked, uint32_t *ret_bank, struct err *e)
 {
 	struct malloctrace_bpf *skel = c->kernel->skel;
 	int inner = bpf_map__fd(skel->maps.grace_inner);
 	uint32_t zero = 0;
 
-	*ret_bank = __atomic_fetch_add(&skel->data->mt_cut, 1, __ATOMIC_SEQ_CST) & 1;
+	if (marked)
+		*ret_bank = !(__atomic_load_n(&skel->data->mt_cut, __ATOMIC_SEQ_CST) & 1);
+	else
+		*ret_bank = __atomic_fetch_add(&skel->data->mt_cut, 1, __ATOMIC_SEQ_CST) & 1;
 	if (bpf_map_update_elem(bpf_map__fd(skel->maps.grace), &zero, &inner, BPF_ANY))
 		return err_set(e, -errno, "cannot wait for the programs: %s", strerror(errno));
 	return 0;
@@ -501,14 +526,20 @@ void collect__look(struct collect *c, uint64_t budget_ns)
 int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut **ret, struct err *e)
 {
 	uint32_t bank;
-	int err = flip(c, &bank, e);
+	int err = o->marked_ns ? 0 : claim(c, e);
 
 	if (err)
 		return err;
-	c->cut.now_ns = kernel__clock_ns(c->kernel);
+	err = flip(c, o->marked_ns, &bank, e);
+	if (err) {
+		let_go(c, false);
+		return err;
+	}
+	c->cut.now_ns = o->marked_ns ? o->marked_ns : kernel__clock_ns(c->kernel);
 	read_procs(c, bank);
 	read_spots(c, bank);
 	err = read_sites(c, bank);
+	let_go(c, o->hold && !err);
 	if (!err)
 		err = links__read(&c->links, bank, c->kernel->sizes.n_sites, &c->cut) ?: read_threads(c);
 	if (err)

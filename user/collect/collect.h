@@ -16,13 +16,19 @@ struct cut_opts {
 	bool scan;		/* exact ages: visit the whole block table, at a cost that grows with it */
 	uint64_t older_ns;	/* with scan: count blocks older than this */
 	bool ages;		/* with scan: count all blocks by age */
+	uint64_t marked_ns;	/* the cut is a mark's, of that moment on the programs' clock; 0: it is of now */
+	bool hold;		/* no mark may come before the next cut */
 };
 
 /*
  * Takes a cut. The target goes on undisturbed; this waits for the programs that
- * run at this moment, some milliseconds. Rows hold until the next cut.
+ * run at this moment, some milliseconds. Rows hold until the next cut. -EBUSY: a
+ * mark has begun one, which is to be read first.
  */
 int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut **ret, struct err *e);
+
+/* Is there such a one? */
+bool collect__is_marked(const struct collect *c);
 
 /*
  * Visits a part of the block table, for about budget_ns of our time: done now and

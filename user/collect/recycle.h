@@ -30,6 +30,7 @@ struct collect {
 	struct proc_memory *procs;	/* by slot */
 	uint64_t spot_hits[2][MT_MAX_SPOTS];	/* [bank] */
 	struct links links;
+	bool held;			/* the next cut has been claimed */
 	struct cut cut;
 	size_t site_room, thread_room;
 	uint32_t n_used_sites;		/* in the last cut */

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "export/export.h"
+#include "export/json_marks.h"
 #include "export/json_taken.h"
 #include "export/json_parts.h"
 #include "export/json_tags.h"
@@ -131,6 +132,7 @@ static void recording(struct json *j, const struct snapshot *s)
 	wall_time(j, "wall_now", s->wall_now_ns);
 	json__bool(j, "ended", s->ended);
 	json__str(j, "trigger", s->trigger);
+	json__marks(j, s);
 	json__line(j, 2);
 	json__array(j, "probes");
 	for (size_t i = 0; i < s->n_probes; i++) {

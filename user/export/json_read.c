@@ -20,6 +20,7 @@
 
 #include "export/json_cut.h"
 #include "export/json_fields.h"
+#include "export/json_marks.h"
 #include "export/json_taken.h"
 #include "export/json_tags.h"
 #include "util/parse.h"
@@ -307,6 +308,11 @@ static const struct field top_fields[] = {
 	TOP("duration_ns", FIELD_U64, duration_ns),
 	TOP("ended", FIELD_BOOL, ended),
 	TOP("trigger", FIELD_STR, trigger),
+	TOP("started_on", FIELD_STR, started_on),
+	TOP("stopped_on", FIELD_STR, stopped_on),
+	TOP("waiting_for", FIELD_STR, waiting_for),
+	TOP("marks_seen", FIELD_U64, n_marks_seen),
+	TOP("marks_whole", FIELD_U64, n_marks_whole),
 };
 
 enum { KEY_PROCESSES, KEY_SITES, KEY_FREE_SITES, KEY_FREES, KEY_SCHEMA, KEY_START, KEY_NOW, N_KEYS };
@@ -332,6 +338,7 @@ static const struct {
 	{ "edges", read_edges },
 	{ "folded", read_folded },
 	{ "hidden", read_hidden },
+	{ "marks", reader__marks },
 	{ "stacks", read_stacks },
 	{ "overhead", read_overhead },
 	{ "modules", read_modules },
@@ -521,6 +528,7 @@ static int read_all(struct reader *r, struct span all)
 	      read_when(r, &pieces[KEY_NOW], "wall_now", &s->wall_now_ns) ?: read_rows(r, pieces);
 	if (err)
 		return err;
+	reader__settle_marks(r);
 	s->places = kept(s, r->place_list.v, r->place_list.n, sizeof(*s->places));
 	s->n_places = r->place_list.n;
 	s->modules = kept(s, r->modules.v, r->modules.n, sizeof(*s->modules));

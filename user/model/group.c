@@ -522,6 +522,19 @@ static int name_threads(struct work *w)
 	return 0;
 }
 
+/* A mark stays what it is; whose it was is a group now. */
+static int keep_marks(struct work *w)
+{
+	struct snap_mark *rows = snapshot__alloc(w->to, w->from->n_marks + 1, sizeof(*rows));
+
+	for (size_t i = 0; i < w->from->n_marks; i++) {
+		rows[i] = w->from->marks[i];
+		rows[i].process = w->group_of[rows[i].process];
+	}
+	w->to->marks = rows;
+	return 0;
+}
+
 /* ---- all of it */
 
 struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping *by)
@@ -539,7 +552,7 @@ struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping
 	if (by->threads)
 		err = name_threads(&w);
 	else if (by->group_of)
-		err = choose_groups(&w, by) ?: build_groups(&w) ?: find_same_code(&w) ?: merge_sites(&w) ?: merge_histories(&w) ?: merge_frees(&w);
+		err = choose_groups(&w, by) ?: build_groups(&w) ?: find_same_code(&w) ?: merge_sites(&w) ?: merge_histories(&w) ?: merge_frees(&w) ?: keep_marks(&w);
 	else
 		err = 0;
 	free(w.index.slots);

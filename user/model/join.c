@@ -63,6 +63,10 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->wall_now_ns = MAX(to->wall_now_ns, s->wall_now_ns);
 	to->ended &= s->ended;
 	to->trigger = NULL;
+	/* their times count from other moments */
+	to->started_on = to->stopped_on = to->waiting_for = NULL;
+	to->n_marks = 0;
+	to->n_marks_seen = to->n_marks_whole = 0;
 	to->partial_sizes |= s->partial_sizes;
 	to->min_size = MIN(to->min_size, s->min_size);
 	to->max_size = MAX(to->max_size, s->max_size);

@@ -37,15 +37,31 @@ void model__keep_modules(struct model *m, const struct module_calls *calls)
 
 void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns)
 {
+	bool again = m->start_clock_ns;
+
 	m->start_clock_ns = start_clock_ns;
 	m->wall_start_ns = wall_start_ns;
 	/* they were looked at before their probes were in place; 0 is from the first instruction on */
 	for (size_t i = 0; i < m->lives.n; i++) {
 		struct life *l = m->lives.v[i];
 
-		if (l->age_at_attach_ns && l->wall_started_ns && wall_start_ns > l->wall_started_ns)
+		if ((l->age_at_attach_ns || again) && l->wall_started_ns && wall_start_ns > l->wall_started_ns)
 			l->age_at_attach_ns = MAX(l->age_at_attach_ns, (uint64_t)(wall_start_ns - l->wall_started_ns));
+		if (again)
+			l->rss_at_attach_bytes = l->rss_bytes;
 	}
+}
+
+uint64_t model__since_start(const struct model *m, uint64_t clock_ns)
+{
+	return clock_ns > m->start_clock_ns ? clock_ns - m->start_clock_ns : 0;
+}
+
+uint32_t model__life_id(const struct model *m, uint32_t proc)
+{
+	const struct life *l = model__life(m, proc);
+
+	return l ? l->id : 0;
 }
 
 static void life_free(struct model *m, struct life *l)

@@ -50,8 +50,12 @@ struct module_calls {
 struct model;
 
 struct model *model__new(void);
-/* The trace begins: on the programs' clock and on the wall's. */
+/* The trace begins: on the programs' clock and on the wall's. Once more, if nothing is recorded before some later moment. */
 void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns);
+/* A moment of the programs' clock; 0 for what was before the start. */
+uint64_t model__since_start(const struct model *m, uint64_t clock_ns);
+/* The id of the life that has a number in the kernel's tables; 0: it is not known. */
+uint32_t model__life_id(const struct model *m, uint32_t proc);
 void model__free(struct model *m);
 
 int model__add_life(struct model *m, const struct life_info *info);

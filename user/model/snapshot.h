@@ -323,6 +323,8 @@ struct snapshot {
 	const char *trigger;	/* what made this snapshot be taken: "mark handle #3", "rss>2G: 2.1 GiB"; NULL: its time */
 	const struct snap_taken *taken;	/* in order of time; when there are many, the newest */
 	size_t n_taken;
+	const char *started_on, *stopped_on;	/* --start-on, --stop-on: the function whose call began, or ended, the trace; NULL: none */
+	const char *waiting_for;	/* --start-on: not called yet, nothing was recorded; NULL: it goes on */
 	const struct snap_tag *tags;
 	size_t n_tags;
 	const struct snap_mark *marks;	/* in order of time; when there are many, the newest */

@@ -234,6 +234,7 @@ void kernel__unmap_table(const struct bpf_map *map, const void *p)
 		munmap((void *)p, map_bytes(map));
 }
 
+
 static int on_event(void *ctx, void *data, size_t size);
 
 /* A uprobe program is told at loading time which kind of link it will have. */
@@ -357,7 +358,9 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		err = err_set(e, -errno, "ring buffer: %s", strerror(errno));
 		goto fail;
 	}
-	err = kernel__follow(k, e);
+	err = o->spots ? kernel__open_spots(k, e) : 0;
+	if (!err)
+		err = kernel__follow(k, e);
 	if (err)
 		goto fail;
 	*ret = k;
@@ -372,6 +375,7 @@ void kernel__close(struct kernel *k)
 	if (!k)
 		return;
 	ring_buffer__free(k->ring);
+	ring_buffer__free(k->spot_ring);
 	if (k->skel) {
 		kernel__unmap_table(k->skel->maps.procs, k->procs);
 		kernel__unmap_table(k->skel->maps.unwind_rows, k->unwind_rows);
@@ -428,13 +432,6 @@ int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s,
 		__atomic_fetch_add(&p->gen, 1, __ATOMIC_RELEASE);
 	}
 	return err;
-}
-
-int kernel__set_spot(struct kernel *k, uint32_t number, uint32_t kind)
-{
-	struct mt_spot spot = { .kind = kind };
-
-	return bpf_map__update_elem(k->skel->maps.spots, &number, sizeof(number), &spot, sizeof(spot), BPF_ANY);
 }
 
 int kernel__set_within(struct kernel *k, uint32_t list, const struct mt_within_list *ranges)

@@ -63,6 +63,11 @@ struct kernel {
 		void (*fn)(const struct mt_event *ev, void *arg);
 		void *arg;
 	} on_event;		/* during kernel__read_events */
+	struct ring_buffer *spot_ring;	/* NULL without spots */
+	struct {
+		void (*fn)(const struct mt_reached *r, void *arg);
+		void *arg;
+	} on_spot;		/* during kernel__read_spots */
 	struct mt_proc *procs;	/* the table of processes, mapped */
 	struct mt_row *unwind_rows;
 	uint64_t *unwind_pages;
@@ -85,6 +90,8 @@ bool kernel__links_multi(void);
 int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e);
 void kernel__close(struct kernel *k);	/* takes NULL */
 
+/* For kernel__open: their ring (spot_kernel.c). */
+int kernel__open_spots(struct kernel *k, struct err *e);
 /* For kernel__open: the programs at fork, exec and exit; malloctrace itself is ignored (adopt.c). */
 int kernel__follow(struct kernel *k, struct err *e);
 
@@ -144,6 +151,22 @@ int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg);
 
 /* What it means that spot `number`, at least 1 and below MT_MAX_SPOTS, is reached: enum mt_spot_kind. Before it is probed. */
 int kernel__set_spot(struct kernel *k, uint32_t number, uint32_t kind);
+
+/* What they tell: an fd to poll (-1 without spots), and what to call for each. */
+int kernel__spots_fd(const struct kernel *k);
+void kernel__read_spots(struct kernel *k, void (*fn)(const struct mt_reached *r, void *arg), void *arg);
+/*
+ * Nothing is recorded until a START spot is reached, which unfreezes the trace
+ * itself. False: no longer, because it was reached just now.
+ */
+void kernel__wait_for_start(struct kernel *k);
+bool kernel__wait_no_more(struct kernel *k);
+/* The number of the spot that began, or ended, the trace, and by whom and when; 0: none has. */
+uint32_t kernel__begun_by(struct kernel *k, struct mt_spot *ret);
+uint32_t kernel__stopped_by(struct kernel *k, struct mt_spot *ret);
+
+/* Bytes as the programs add them up, in bytes: with --sample they are weighted. */
+uint64_t kernel__bytes(const struct kernel *k, uint64_t amount);
 
 /* --within: where the functions are in the code of a file; list: below MT_WITHIN_LISTS. Before it is probed. */
 int kernel__set_within(struct kernel *k, uint32_t list, const struct mt_within_list *ranges);

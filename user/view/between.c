@@ -79,6 +79,7 @@ int report__between(struct report *r)
 {
 	uint64_t whole = 0, listed = 0;
 	char a[FMT_MAX], b[FMT_MAX], share[FMT_MAX];
+	const char *names = r->o->between_names;
 	size_t name_width = 0, n;
 	struct changes c;
 	int err = changes__init(&c, r->s, r->o->between_from_ns, r->o->between_to_ns);
@@ -95,10 +96,10 @@ int report__between(struct report *r)
 	fmt_duration(a, r->o->between_from_ns);
 	fmt_duration(b, MIN(r->o->between_to_ns, r->s->duration_ns));
 	if (c.n)
-		fprintf(r->out, "\nBETWEEN %s and %s by change of live bytes (%zu of %zu site%s, %s of it)\n", a, b, n, c.n, plural(c.n),
-			fmt_share(share, listed, whole));
+		fprintf(r->out, "\nBETWEEN %s%s%s and %s%s by change of live bytes (%zu of %zu site%s, %s of it)\n", names ? names : "",
+			names ? ", " : "", a, b, names ? "," : "", n, c.n, plural(c.n), fmt_share(share, listed, whole));
 	else
-		fprintf(r->out, "\nBETWEEN %s and %s: no site is known to hold more or less\n", a, b);
+		fprintf(r->out, "\nBETWEEN %s%s%s and %s: no site is known to hold more or less\n", names ? names : "", names ? ", " : "", a, b);
 	told(r, &c);
 	for (size_t i = 0; !err && i < n; i++)
 		err = entry(r, &c.v[i], i + 1, whole, name_width);

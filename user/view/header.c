@@ -565,6 +565,7 @@ int report__header(struct report *r)
 	why_line(r);
 	taken_line(r);
 	report__died_line(r);
+	report__spot_lines(r);
 	traced_line(r);
 	estimated_line(r);
 	if (r->s->growth) {

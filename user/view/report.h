@@ -19,6 +19,7 @@ struct report_opts {
 	const char *sort;	/* name of a metric; NULL: by view */
 	unsigned int top;	/* rows of a table, 0: REPORT_TOP */
 	uint64_t older_ns;	/* not 0: leaks of blocks older than that; the snapshot must have counted for the same age */
+	const char *between_names;	/* "mark:1 and mark:2"; NULL: the moments have none */
 	uint64_t between_from_ns, between_to_ns;	/* not 0, 0: what changed between these; alone, if no views are asked for */
 	unsigned int width;	/* columns, at least REPORT_WIDTH is taken */
 	/* of the tree alone */

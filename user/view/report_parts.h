@@ -97,6 +97,7 @@ void report__older_lines(struct report *r);
 char *report__owner(const struct report *r, const struct snap_process *p, size_t width);
 
 /* between.c: what changed between two moments. The names of its sites are not asked for: they come with a profile. */
+void report__spot_lines(struct report *r);
 int report__between(struct report *r);
 
 /* growth.c: what --mode growth tells instead of live memory and calls, and the rows of its tables. */
