@@ -176,6 +176,10 @@ Test(opts, two_moments)
 {
 	struct opts o;
 
+	parse(&o, "report x.json --between f(int,char)#1,mark:12");
+	cr_expect_eq(o.between_to_ns, 0);
+	cr_expect_str_eq(o.between + o.between_comma + 1, "mark:12");
+	opts__done(&o);
 	parse(&o, "report x.json --between 0,1500ms");
 	cr_expect_eq(o.between_from_ns, 0);
 	cr_expect_eq(o.between_to_ns, 1500000000);
@@ -332,6 +336,11 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --view sizes --mode growth", "--view sizes and --mode growth: want one of them, that mode does not record this" },
 		{ "-p1 --view leaks,", "--view leaks,: want leaks, allocs, peak, temporary, sizes, lifetimes, frees, processes, threads, tags or tree" },
 		{ "-p1 --between 1s,2s", "--between: goes with report only" },
+		{ "report x.json --between mark:1,mark:x",
+		  "--between mark:1,mark:x: want two ages since the start of the trace, the earlier one first, such as 10s,25s, or marks, such as mark:1,mark:2" },
+		{ "-p1 --mark f --overhead 5", "--mark f and --overhead 5: want one of them, probes are in place part of the time only" },
+		{ "-p1 --start-on f --overhead 5", "--start-on f and --overhead 5: want one of them, probes are in place part of the time only" },
+		{ "-p1 --stop-on f --overhead 5", "--stop-on f and --overhead 5: want one of them, probes are in place part of the time only" },
 		{ "report x.json --between 2s,1s",
 		  "--between 2s,1s: want two ages since the start of the trace, the earlier one first, such as 10s,25s, or marks, such as mark:1,mark:2" },
 		{ "report x.json --between 2s",

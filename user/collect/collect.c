@@ -538,10 +538,11 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 	c->cut.now_ns = o->marked_ns ? o->marked_ns : kernel__clock_ns(c->kernel);
 	read_procs(c, bank);
 	read_spots(c, bank);
-	err = read_sites(c, bank);
+	err = read_sites(c, bank) ?: links__read(&c->links, bank, c->kernel->sizes.n_sites, &c->cut);
+	/* all that is in banks has been read */
 	let_go(c, o->hold && !err);
 	if (!err)
-		err = links__read(&c->links, bank, c->kernel->sizes.n_sites, &c->cut) ?: read_threads(c);
+		err = read_threads(c);
 	if (err)
 		return err_set(e, err, "out of memory");
 	memcpy(c->cut.counters, c->kernel->skel->bss->mt_counters, sizeof(c->cut.counters));

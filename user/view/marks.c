@@ -8,7 +8,9 @@
  */
 #include <string.h>
 
+#include "util/util.h"
 #include "view/figures.h"
+#include "view/frames.h"
 #include "view/report_parts.h"
 
 #define NAMED 3
@@ -33,7 +35,9 @@ static void marks_line(struct report *r)
 	para__begin(&r->para, "marks", LABEL_WIDTH);
 	for (size_t i = 0; i < s->n_marks && told < NAMED; i++)
 		if (is_last(s, i)) {
-			para__item(&r->para, "%s %s time%s", s->marks[i].name, fmt_exact(a, s->marks[i].number), plural(s->marks[i].number));
+			_cleanup_free_ char *name = name__shorten(s->marks[i].name, r->width / 2);
+
+			para__item(&r->para, "%s %s time%s", name ? name : "?", fmt_exact(a, s->marks[i].number), plural(s->marks[i].number));
 			told++;
 		}
 	if (s->n_marks_whole == s->n_marks_seen)
@@ -54,7 +58,7 @@ void report__spot_lines(struct report *r)
 		{ "ended", r->s->stopped_on, "when %s was called" },
 	};
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		if (!lines[i].name)
 			continue;
 		para__begin(&r->para, lines[i].label, LABEL_WIDTH);
