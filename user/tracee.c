@@ -284,8 +284,9 @@ int tracees__add_own(struct tracees *t, pid_t pid, struct err *e)
 	struct tracee *p;
 	int err = add(t, pid, &p, e);
 
+	/* it stands still until its loader is done */
 	if (!err)
-		p->own = true;
+		p->own = p->held = true;
 	return err;
 }
 
@@ -516,8 +517,6 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const ch
 		say("%s (%d) is another program now, without names and new probes: %s", p->process.comm, (int)p->process.pid,
 		    err_msg(&why));
 	}
-	/* a program of our own stands still until its loader is done */
-	p->held |= p->own && p->lives.n == 2;
 	if (!err && !over)
 		err = tracee__refresh(t, p, e);
 	if (!err && p->n_allocators > had)
