@@ -195,6 +195,8 @@ static void put_killed(const char *dir)
 	p->oom_killed = true;
 	s->trigger = "oom: redis-server (1432) was killed";
 	s->within = "processCommand";
+	s->started_on = "aeMain";
+	s->stopped_on = "exitFromChild";
 	put(dir, "killed", s);
 }
 

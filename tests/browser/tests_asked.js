@@ -191,7 +191,7 @@ test("a_death_is_told", async () => {
 	await open("killed");
 	assert.strictEqual(await text("#target"), "redis-server (1432) [ended by SIGKILL: out of memory]");
 	assert.ok((await svgTexts("#timeline .event-name.death")).includes("SIGKILL: out of memory"));
-	assert.match(await text("#conditions"), /Only what was allocated within processCommand\./);
+	assert.match(await text("#conditions"), /Began when aeMain was called\. Ended when exitFromChild was called\. Only what was allocated within processCommand\./);
 	assert.doesNotMatch(await text("#conditions"), /Every allocation/);
 	await show("Processes");
 	assert.match(await text("[role=tabpanel]:not([hidden]) tbody"), /SIGKILL: out of memory/);

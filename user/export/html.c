@@ -104,6 +104,9 @@ static void conditions(struct json *j, const struct snapshot *s)
 		json__u64(j, "baseline_ns", s->baseline_ns);
 	optional_str(j, "baseline_name", s->baseline_name);
 	optional_str(j, "within", s->within);
+	optional_str(j, "started_on", s->started_on);
+	optional_str(j, "stopped_on", s->stopped_on);
+	optional_str(j, "waiting_for", s->waiting_for);
 	if (s->n_taken) {
 		json__array(j, "taken");	/* [t_ns, number, why, ...] of snapshots before this one */
 		for (size_t i = 0; i < s->n_taken; i++) {
