@@ -425,6 +425,8 @@ static int run(struct session *s, int *ret_status, struct err *e)
 	if (!err)
 		err = s->machine ? machine__attach(s->machine, e) : tracees__attach(&s->tracees, e);
 	if (!err) {
+		if (!s->machine)
+			memory__begin(&s->tracees);
 		begin(s);
 		err = fill_loop(s, e);
 	}

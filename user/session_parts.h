@@ -13,6 +13,7 @@
 #include "group.h"
 #include "loop.h"
 #include "machine.h"
+#include "memory.h"
 #include "model/marks.h"
 #include "model/taken.h"
 #include "opts.h"
@@ -45,6 +46,7 @@ struct session {
 	struct utsname uname;
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
 	uint64_t cut_ns;	/* when the last snapshot was taken */
+	struct memory_looks memory;
 	const struct cut *cut;	/* the last one; NULL: none was taken yet, or its rows hold no more */
 	struct {
 		bool under_way;

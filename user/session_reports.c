@@ -63,7 +63,8 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 {
 	const struct opts *o = s->opts;
 	struct cut_opts how = { .scan = ages && !session__is_growth(o), .older_ns = o->older_ns,
-				.ages = output__has_age_classes(&s->output) };
+				.ages = output__has_age_classes(&s->output),
+				.blocks = !s->kernel->sample_bytes && !s->budget };
 	uint64_t began_ns = now_ns(), began_cpu_ns = own_cpu_ns();
 	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
 	struct snapshot_info info = {
@@ -96,6 +97,8 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 	if (session__take_cut(s, &how, e))
 		return NULL;
 	cut = s->cut;
+	/* marks may be many */
+	memory__look(&s->memory, &s->tracees, cut, ages && !s->spots.at_mark);
 	if (s->budget) {
 		info.observed_share = budget__observed_share(s->budget);
 		info.probe_ns_estimate = budget__spent_ns(s->budget);

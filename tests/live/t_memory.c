@@ -150,3 +150,141 @@ TEST(ages_that_were_not_recorded)
 	want_eq(t, "status", 1, (uint64_t)mt__run(t, &m, "report", file, "--older", "1s", NULL));
 	want(t, strstr(m.c.errs.s, "--older: the ages of live blocks were not recorded"), "got: %s", m.c.errs.s);
 }
+
+/* ---- resident memory */
+
+#define MIB (1024 * 1024ull)
+
+struct seen {
+	struct fx f;
+	struct mt m;
+	json_t *root, *process, *memory;
+};
+
+/* The fixture does one thing, and what malloctrace says of its memory afterwards. */
+static void look(struct test *t, struct seen *s, const char *what, const char *mib)
+{
+	const char *file = in_dir(t, "%s.json", what);
+
+	fx__start(t, &s->f, "memory", what, mib, NULL);
+	mt__start(t, &s->m, "-p", pid_arg(s->f.c.pid), "--view", "leaks", "-o", file, NULL);
+	mt__wait_attached(t, &s->m);
+	fx__go(t, &s->f);
+	mt__stop(t, &s->m, SIGINT, 0);
+	fx__quit(t, &s->f);
+	s->root = load_json(t, file);
+	s->process = process_of(t, s->root, s->f.c.pid, 0);
+	s->memory = jget(s->process, "memory");
+	must(t, json_is_object(s->memory), "memory, wanted an object");
+}
+
+static int64_t ji64(struct test *t, json_t *j, const char *path)
+{
+	json_t *v = jget(j, path);
+
+	want(t, json_is_integer(v), "%s, wanted a number", path);
+	return json_integer_value(v);
+}
+
+/* What is no anonymous memory is the program and libc: not much. RSS is counted late, up to 64 pages a CPU and kind. */
+static void want_rss(struct test *t, const struct seen *s)
+{
+	uint64_t rss = ju64(t, s->process, "rss_bytes"), slack = 4 * MIB, files = 8 * MIB;
+	uint64_t anon = ju64(t, s->memory, "heap_resident_bytes") + ju64(t, s->memory, "other_resident_bytes") +
+			ju64(t, s->memory, "stack_resident_bytes");
+
+	want(t, anon <= rss + slack && anon + files >= rss, "parts of %" PRIu64 " bytes, RSS %" PRIu64, anon, rss);
+	want(t, ju64(t, s->memory, "file_resident_bytes") <= files, "%" PRIu64 " bytes of files", ju64(t, s->memory, "file_resident_bytes"));
+}
+
+/* Every header was read: exact, to the byte. */
+static void want_sizes(struct test *t, const struct seen *s)
+{
+	want_bool(t, s->memory, "sized_all", true);
+	want_u64(t, s->memory, "sized_blocks", ju64(t, s->process, "totals.live_blocks"));
+	want_u64(t, s->memory, "sized_requested_bytes", ju64(t, s->process, "totals.live_bytes"));
+	want_u64(t, s->memory, "sized_set_aside_bytes", ledger__note(t, &s->f.led, "set_aside"));
+	want_u64(t, s->memory, "sized_apart_bytes", ledger__note(t, &s->f.led, "apart"));
+}
+
+/* RSS stays, half of it is free: the heap is full of holes. */
+TEST(memory_fragments)
+{
+	uint64_t heap, set_aside, freed;
+	struct seen s;
+
+	look(t, &s, "fragments", "16");
+	want_rss(t, &s);
+	want_sizes(t, &s);
+	heap = ju64(t, s.memory, "heap_resident_bytes");
+	set_aside = ju64(t, s.memory, "sized_set_aside_bytes");
+	freed = ledger__note(t, &s.f.led, "free_bytes");
+	/* all pages that malloc has were touched, but for the rest behind the last block: 128 KiB at most, and the ends of pages */
+	want(t, heap >= ledger__note(t, &s.f.led, "arena_bytes") - 256 * 1024, "%" PRIu64 " bytes of the heap are resident", heap);
+	want(t, heap - set_aside + 256 * 1024 >= freed, "%" PRIu64 " bytes free, wanted %" PRIu64, heap - set_aside, freed);
+	want_text(t, &s.m, "free or older than the trace");
+	want(t, ji64(t, s.memory, "heap_grown_bytes") >= (int64_t)(12 * MIB), "the heap grew");
+	json_decref(s.root);
+}
+
+/* Growth that is no malloc's. */
+TEST(memory_mapped)
+{
+	struct seen s;
+
+	look(t, &s, "map", "24");
+	want_rss(t, &s);
+	want_u64(t, s.process, "totals.live_bytes", 0);
+	want(t, ji64(t, s.memory, "other_grown_bytes") >= (int64_t)(24 * MIB), "24 MiB more beside the heap");
+	want(t, ji64(t, s.memory, "heap_grown_bytes") < (int64_t)MIB, "nothing in the heap");
+	want_text(t, &s.m, "0% of its growth explained by live blocks");
+	want_text(t, &s.m, "anonymous +24");
+	json_decref(s.root);
+}
+
+TEST(memory_leak)
+{
+	uint64_t live, grown;
+	struct seen s;
+
+	look(t, &s, "leak", "24");
+	want_rss(t, &s);
+	want_sizes(t, &s);
+	live = ju64(t, s.process, "totals.live_bytes");
+	grown = ju64(t, s.process, "rss_bytes") - ju64(t, s.process, "rss_at_attach_bytes");
+	want(t, live > 20 * MIB && live * 100 >= grown * 90, "%" PRIu64 " live bytes explain %" PRIu64, live, grown);
+	want(t, ji64(t, s.memory, "heap_grown_bytes") >= (int64_t)live, "the heap grew by what is live");
+	want_u64(t, s.memory, "arenas", 0);
+	json_decref(s.root);
+}
+
+/* Large blocks have a mapping each: they are not in the heap. */
+TEST(memory_large_blocks)
+{
+	struct seen s;
+
+	look(t, &s, "large", "24");
+	want_rss(t, &s);
+	want_sizes(t, &s);
+	want(t, ledger__note(t, &s.f.led, "apart") > 20 * MIB, "the fixture's blocks have mappings of their own");
+	want(t, ju64(t, s.memory, "other_resident_bytes") >= ledger__note(t, &s.f.led, "apart"), "they are resident beside the heap");
+	want_text(t, &s.m, "in mappings of their own");
+	json_decref(s.root);
+}
+
+/* A thread's arena, more than one piece of it. */
+TEST(memory_arena)
+{
+	struct seen s;
+
+	look(t, &s, "arena", "80");
+	want_rss(t, &s);
+	want_u64(t, s.memory, "arenas", 1);
+	want(t, ju64(t, s.memory, "heap_resident_bytes") >= ledger__note(t, &s.f.led, "set_aside"), "the arena is part of the heap");
+	want(t, ju64(t, s.memory, "other_resident_bytes") < 8 * MIB, "and nothing of it is taken for something else");
+	/* 80 thousand blocks: more than are looked at one by one */
+	want_bool(t, s.memory, "sized_all", false);
+	want(t, ju64(t, s.memory, "sized_blocks") > 20000, "a sample was looked at");
+	want_text(t, &s.m, "1 arena beside it");
+	json_decref(s.root);
+}

@@ -314,6 +314,22 @@ static void fill_ages(struct snapshot *s, struct snap_site *site)
 		ages__build_range(s, site->oldest_ns, site->oldest_ns, site->c.live_blocks, site->c.live_bytes, site);
 }
 
+/* The second one's allocator is not glibc's. */
+static void fill_memory(struct snap_process *p)
+{
+	if (p->ended)
+		return;
+	p->memory = (struct snap_memory){
+		.known = true, .heap_mapped = 90 * MIB, .heap_resident = 79 * MIB, .large_mapped = 16 * MIB, .large_resident = 10 * MIB,
+		.file_resident = 6 * MIB + 900 * KIB, .stack_resident = 132 * KIB, .n_arenas = 3,
+		.grown_known = true, .heap_grown = 30 * (int64_t)MIB, .large_grown = 3 * (int64_t)MIB, .file_grown = -(int64_t)MIB,
+		.sized_blocks = p->c.live_blocks, .sized_requested = p->c.live_bytes,
+		.sized_usable = p->c.live_bytes + p->c.live_blocks * 20, .sized_apart = 1 * MIB, .sized_all = p->id == 1,
+	};
+	if (p->id == 2)
+		p->memory = (struct snap_memory){ .known = true, .large_mapped = 3 * MIB, .large_resident = 2 * MIB, .file_resident = MIB };
+}
+
 /* What a site tells of time and threads. */
 static void fill_more(struct snap_site *site)
 {
@@ -418,6 +434,9 @@ struct snapshot *sample__new(unsigned int flags)
 		s->stacks_by_end[site->end]++;
 		s->n_sites++;
 	}
+	if (flags & SAMPLE_HEAP)
+		for (size_t i = 0; i < s->n_processes; i++)
+			fill_memory(&procs[i]);
 	for (size_t i = 0; i < s->n_processes; i++) {
 		s->totals.peak_bytes += procs[i].c.peak_bytes;
 		s->totals.unknown_frees += procs[i].c.unknown_frees;

@@ -582,6 +582,42 @@ Test(model, losses_and_edges)
 	model__free(m);
 }
 
+/* Growth counts from what was first told; of one that has ended nothing is told any more. */
+Test(model, memory_of_a_life)
+{
+	struct cut_proc procs[] = { { .proc = 1 }, { .proc = 2 } };
+	struct cut cut = { .now_ns = START + 100, .procs = procs, .n_procs = 2 };
+	const struct snap_memory first = { .known = true, .heap_resident = 100, .large_resident = 50, .file_resident = 7 };
+	const struct snap_memory now = { .known = true, .heap_resident = 130, .large_resident = 40, .file_resident = 7, .n_arenas = 2 };
+	struct model *m = new_model();
+	struct snapshot *s;
+
+	add_life(m, 1, 10, "one");
+	add_life(m, 2, 20, "two");
+	model__set_first_memory(m, 1, &first);
+	s = shot(m, &cut);
+	cr_expect_not(s->processes[0].memory.known);
+	snapshot__free(s);
+	model__set_memory(m, 1, &now);
+	model__set_memory(m, 2, &now);
+	model__set_memory(m, 77, &now);
+	s = shot(m, &cut);
+	cr_expect(s->processes[0].memory.known);
+	cr_expect_eq(s->processes[0].memory.n_arenas, 2);
+	cr_expect(s->processes[0].memory.grown_known);
+	cr_expect_eq(s->processes[0].memory.heap_grown, 30);
+	cr_expect_eq(s->processes[0].memory.large_grown, -10);
+	cr_expect_eq(s->processes[0].memory.file_grown, 0);
+	cr_expect(s->processes[1].memory.known);
+	cr_expect_not(s->processes[1].memory.grown_known, "it was not looked at first");
+	snapshot__free(s);
+	model__life_ended(m, 1);
+	s = shot(m, &cut);
+	cr_expect_not(s->processes[0].memory.known);
+	snapshot__free(s);
+	model__free(m);
+}
+
 Test(model, ages_and_times)
 {
 	struct cut_site sites[] = {

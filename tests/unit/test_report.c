@@ -54,6 +54,7 @@ Test(report, looks)
 	check("report-losses-80.txt", SAMPLE_SINGLE | SAMPLE_LOSSES, &(struct report_opts){ .views = VIEW_LEAKS });
 	check("report-older-80.txt", SAMPLE_OLDER, &(struct report_opts){ .views = VIEW_LEAKS, .older_ns = 10000000000 });
 	check("report-ages-80.txt", SAMPLE_SINGLE | SAMPLE_HEAP, &(struct report_opts){ .views = VIEW_LIFETIMES, .top = 1 });
+	check("report-heap-120.txt", SAMPLE_MANY | SAMPLE_HEAP, &(struct report_opts){ .views = VIEW_PROCESSES, .width = 120 });
 	check("report-partial-80.txt", SAMPLE_PARTIAL, &(struct report_opts){ .views = VIEW_ALLOCS, .top = 2 });
 	check("report-unnamed-80.txt", SAMPLE_UNNAMED, &(struct report_opts){ .views = VIEW_LEAKS, .top = 3 });
 	check("report-tree-80.txt", 0, &(struct report_opts){ .views = VIEW_TREE, .threshold_pct = 0.5 });

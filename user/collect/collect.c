@@ -106,6 +106,7 @@ void collect__free(struct collect *c)
 	sweep__done(&c->sweep);
 	age_counts__done(&c->ages);
 	links__done(&c->links);
+	block_sample__done(&c->blocks);
 	vec_done(&c->leaving);
 	free(c->procs);
 	free(c->cut.sites);
@@ -485,9 +486,19 @@ static int read_ages(struct collect *c, const struct cut_opts *o)
 		age_counts__reset(&c->ages);
 		c->scan.ages = &c->ages;
 	}
+	cut->blocks = NULL;
+	cut->n_blocks = 0;
+	if (o->scan && o->blocks) {
+		block_sample__reset(&c->blocks);
+		c->scan.blocks = &c->blocks;
+	}
 	if (o->scan)
 		scan__all(&c->scan, cut->now_ns, o->older_ns);
 	c->scan.ages = NULL;
+	c->scan.blocks = NULL;
+	/* without memory there is no sample, and what is known of blocks by it is not known */
+	if (o->scan && o->blocks)
+		block_sample__all(&c->blocks, &cut->blocks, &cut->n_blocks);
 	if (cut->has_ages)
 		err = age_counts__make_rows(&c->ages, cut->n_sites);
 	if (err)

@@ -16,6 +16,7 @@ struct cut_opts {
 	bool scan;		/* exact ages: visit the whole block table, at a cost that grows with it */
 	uint64_t older_ns;	/* with scan: count blocks older than this */
 	bool ages;		/* with scan: count all blocks by age */
+	bool blocks;		/* with scan: the addresses of some of them */
 	uint64_t marked_ns;	/* the cut is a mark's, of that moment on the programs' clock; 0: it is of now */
 	bool hold;		/* no mark may come before the next cut */
 };

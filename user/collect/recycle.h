@@ -37,6 +37,7 @@ struct collect {
 	struct scan scan;
 	struct sweep sweep;
 	struct age_counts ages;
+	struct block_sample blocks;
 	struct vec(uint32_t) leaving;	/* processes that the sweep under way, or the last one, is for */
 	bool all_gone;			/* the last cut was taken behind their sweep */
 	bool recycled;			/* some room was given to others: a stack may have two sites */

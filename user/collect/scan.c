@@ -99,8 +99,12 @@ static void see_buckets(struct scan *s, const struct mt_bucket *b, size_t n)
 	for (size_t i = 0; i < n; i++)
 		for (int k = 0; k < MT_WAYS; k++)
 			if (key[i][k] && key[i][k] != MT_KEY_CLAIMED &&
-			    __atomic_load_n(&b[i].way[k].key, __ATOMIC_RELAXED) == key[i][k])
+			    __atomic_load_n(&b[i].way[k].key, __ATOMIC_RELAXED) == key[i][k]) {
 				see(s, MT_VAL_SITE(block[i][k].val), MT_VAL_SIZE(block[i][k].val), block[i][k].born);
+				if (s->blocks)
+					block_sample__add(s->blocks, key[i][k] & 0xffff, key[i][k] >> 16,
+							  MT_VAL_SIZE(block[i][k].val));
+			}
 }
 
 static void see_slice(struct scan *s)
@@ -140,8 +144,11 @@ static bool see_overflow(struct scan *s)
 	err = bpf_map_lookup_batch(t->overflow_fd, s->over_begun ? &s->over_at : NULL, &next, keys, values, &n, NULL);
 	if (err && errno != ENOENT)
 		return false;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		see(s, values[i].site, values[i].size, values[i].born);
+		if (s->blocks)
+			block_sample__add(s->blocks, keys[i].proc, keys[i].addr, values[i].size);
+	}
 	s->over_at = next;
 	s->over_begun = true;
 	return !err;

@@ -8,6 +8,7 @@
 #define MT_SCAN_H
 
 #include "collect/age_counts.h"
+#include "collect/block_sample.h"
 #include "model/cut.h"
 
 /* The kernel's tables in our memory. Of those that can be written, recycle.c and sweep.c alone do. */
@@ -73,7 +74,9 @@ struct scan {
 	bool over_begun;
 	/* --sample: each block stands for some; of the pass under way, or the last one */
 	struct weighed *weighed;
-	struct age_counts *ages;	/* not owned; counted into as long as it is there */
+	/* not owned; counted into as long as they are there */
+	struct age_counts *ages;
+	struct block_sample *blocks;
 };
 
 int scan__init(struct scan *s, const struct tables *t);	/* -ENOMEM */

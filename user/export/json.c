@@ -16,6 +16,7 @@
 #include "export/json_taken.h"
 #include "export/json_parts.h"
 #include "export/json_tags.h"
+#include "export/json_memory.h"
 #include "export/json_writer.h"
 #include "util/util.h"
 
@@ -365,6 +366,8 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__u64(j, "rss_bytes", p->rss_bytes);
 	json__u64(j, "rss_at_attach_bytes", p->rss_at_attach_bytes);
 	u64_or_null(j, "peak_at_ns", known & HAS_PEAK_BYTES && p->n_members < 2, p->peak_at_ns);
+	json__line(j, 6);
+	json__memory(j, &p->memory);
 	if (s->growth) {
 		json__line(j, 6);
 		growth(j, p);

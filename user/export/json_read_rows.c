@@ -9,6 +9,7 @@
 
 #include "bpf/abi.h"
 #include "export/json_fields.h"
+#include "export/json_memory.h"
 #include "export/json_tags.h"
 #include "util/util.h"
 
@@ -178,7 +179,7 @@ int reader__process(struct reader *r, json_t *from, struct snap_process *to)
 		err = key_ids__get(&r->process_ids, (struct key){ .a = to->id }, &index, &is_new);
 	if (!err && !is_new)
 		err = err_set(r->e, -EINVAL, "two processes have the id %" PRIu32, to->id);
-	return err ?: read_growth(r, from, &to->growth) ?: read_threads(r, from, to) ?:
+	return err ?: reader__memory(r, from, &to->memory) ?: read_growth(r, from, &to->growth) ?: read_threads(r, from, to) ?:
 	       read_points(r, from, "timeline", &to->timeline, &to->n_timeline) ?: read_histograms(r, from, to);
 }
 

@@ -120,6 +120,13 @@ struct cut_thread {
 	struct mt_thread_counts counts;
 };
 
+/* A live block of the block table. */
+struct cut_block {
+	uint64_t addr, size;
+	uint32_t proc;
+	uint32_t stands_for;	/* blocks: 1 where all of them are there */
+};
+
 struct cut {
 	uint64_t now_ns;	/* on the programs' clock */
 	struct cut_site *sites;
@@ -138,6 +145,8 @@ struct cut {
 	uint64_t spot_hits[MT_MAX_SPOTS];	/* by the number of a place that the user named */
 	bool scanned;
 	bool has_ages;		/* by class too */
+	const struct cut_block *blocks;	/* some of the live ones, by process and address; the collector's; NULL: not asked for */
+	size_t n_blocks;
 };
 
 #endif

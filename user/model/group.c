@@ -230,6 +230,7 @@ static void add_rss(struct snap_process *g, const struct snap_process *p)
 		return;
 	g->rss_bytes += p->rss_bytes;
 	g->rss_at_attach_bytes += p->rss_at_attach_bytes;
+	memory__add(&g->memory, &p->memory);
 }
 
 /* The verdict is the most alarming one: the reason is that one's too. */
@@ -259,6 +260,7 @@ static int build_group(struct work *w, const uint32_t *members, size_t n, struct
 		      lifetimes__add_up(w->to, v, n, g);
 	if (!err) {
 		g->id = g - w->groups + 1;
+		g->memory = (struct snap_memory){ .known = true, .grown_known = true, .sized_all = true };
 		g->threads = threads = snapshot__alloc(w->to, g->n_threads + 1, sizeof(*threads));
 		for (size_t i = 0; i < n; i++) {
 			add_rss(g, v[i]);

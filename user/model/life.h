@@ -28,6 +28,7 @@ struct life {
 	int64_t wall_started_ns;
 	uint64_t unseen_ns;
 	uint64_t rss_bytes, rss_at_attach_bytes;
+	struct snap_memory memory, first_memory;
 	struct vec(struct life_thread) ended_threads;
 	uint64_t n_more_ended;	/* threads beyond those kept one by one */
 	struct mt_thread_counts more_ended;

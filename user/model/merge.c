@@ -34,6 +34,27 @@ void std_error__add(struct std_error *sum, const struct std_error *e)
 	sum->live_bytes = hypot(sum->live_bytes, e->live_bytes);
 }
 
+void memory__add(struct snap_memory *sum, const struct snap_memory *m)
+{
+	sum->known &= m->known;
+	sum->heap_mapped += m->heap_mapped;
+	sum->heap_resident += m->heap_resident;
+	sum->large_mapped += m->large_mapped;
+	sum->large_resident += m->large_resident;
+	sum->file_resident += m->file_resident;
+	sum->stack_resident += m->stack_resident;
+	sum->n_arenas += m->n_arenas;
+	sum->grown_known &= m->grown_known;
+	sum->heap_grown += m->heap_grown;
+	sum->large_grown += m->large_grown;
+	sum->file_grown += m->file_grown;
+	sum->sized_blocks += m->sized_blocks;
+	sum->sized_requested += m->sized_requested;
+	sum->sized_usable += m->sized_usable;
+	sum->sized_apart += m->sized_apart;
+	sum->sized_all &= m->sized_all;
+}
+
 /* ---- trends */
 
 /* The most alarming first. */

@@ -12,6 +12,8 @@
  * of a group still add up to it as those of a process do.
  */
 void counters__add(struct counters *sum, const struct counters *c);
+/* Of what both know. */
+void memory__add(struct snap_memory *sum, const struct snap_memory *m);
 void std_error__add(struct std_error *sum, const struct std_error *e);	/* of independent estimates: variances add up */
 void site__add(struct snap_site *sum, const struct snap_site *site);	/* all but stack, history and who it is */
 /* Growth adds up; the verdict is the most alarming. */

@@ -241,6 +241,29 @@ void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
 		l->rss_bytes = rss_bytes;
 }
 
+void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory *memory)
+{
+	struct life *l = model__life(m, proc);
+
+	if (!l)
+		return;
+	l->memory = *memory;
+	if (!l->first_memory.known)
+		return;
+	l->memory.grown_known = true;
+	l->memory.heap_grown = (int64_t)(memory->heap_resident - l->first_memory.heap_resident);
+	l->memory.large_grown = (int64_t)(memory->large_resident - l->first_memory.large_resident);
+	l->memory.file_grown = (int64_t)(memory->file_resident - l->first_memory.file_resident);
+}
+
+void model__set_first_memory(struct model *m, uint32_t proc, const struct snap_memory *memory)
+{
+	struct life *l = model__life(m, proc);
+
+	if (l)
+		l->first_memory = *memory;
+}
+
 static void thin_out(struct life *l)
 {
 	size_t to = 0;

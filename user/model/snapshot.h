@@ -159,16 +159,21 @@ struct snap_taken {
 	const char *why;	/* as snapshot.trigger was; NULL: SIGUSR1 */
 };
 
-/* Where resident memory is: of a process, from its smaps. */
+/* Where the resident memory of a process is. */
 struct snap_memory {
 	bool known;
 	uint64_t heap_mapped, heap_resident;	/* [heap] and the allocator's arenas */
 	uint64_t large_mapped, large_resident;	/* other anonymous mappings: large blocks, stacks of threads, the program's own */
-	uint64_t file_resident;	/* code, libraries, mapped files */
+	uint64_t file_resident;	/* the rest of RSS: code, libraries, mapped files */
 	uint64_t stack_resident;	/* of the first thread */
 	uint32_t n_arenas;	/* glibc's, beside [heap] */
-	uint64_t sized_blocks, sized_requested, sized_usable;	/* live blocks whose chunk was looked at: asked for, and set aside */
-	bool sized_all;		/* those are all live blocks, not a sample of them */
+	/* what these grew by since the trace began; holds if grown_known */
+	bool grown_known;
+	int64_t heap_grown, large_grown, file_grown;
+	/* glibc's live blocks, by their headers: how many were looked at; what was asked for and what was set aside for all of them */
+	uint64_t sized_blocks, sized_requested, sized_usable;
+	uint64_t sized_apart;	/* of sized_usable: blocks with a mapping of their own, outside of the heap */
+	bool sized_all;		/* all live blocks were looked at, not a sample that stands for them */
 };
 
 struct snap_site {

@@ -264,41 +264,6 @@ static void live_line(struct report *r)
 	para__end(&r->para);
 }
 
-#define NOTABLE_BYTES (1ull << 20)
-#define NOTABLE_PART 50		/* one of so many of what was resident at first */
-
-/*
- * "RSS grows, but what leaks?": what was resident at first and is now, of those
- * that run, beside what their live blocks came to meanwhile. All of these were
- * made in that time. Nothing is said of a change that is small.
- */
-static void explained_line(struct report *r)
-{
-	uint64_t first = 0, now = 0, live = 0, grown;
-	char a[FMT_MAX], b[FMT_MAX];
-
-	for (size_t i = 0; i < r->s->n_processes; i++) {
-		const struct snap_process *p = &r->s->processes[i];
-
-		if (p->ended || !p->rss_bytes || !p->rss_at_attach_bytes)
-			continue;
-		first += p->rss_at_attach_bytes;
-		now += p->rss_bytes;
-		live += p->c.live_bytes;
-	}
-	grown = now > first ? now - first : 0;
-	if (!(r->s->known & HAS_LIVE_BYTES) || grown < MAX(NOTABLE_BYTES, first / NOTABLE_PART))
-		return;
-	para__begin(&r->para, "RSS", LABEL_WIDTH);
-	para__item(&r->para, "+%s while traced", fmt_bytes(a, grown));
-	/* not all of a block need have been touched, and older ones may have gone */
-	if (live > grown)
-		para__item(&r->para, "less than the live blocks come to");
-	else
-		para__item(&r->para, "%s%s of its growth explained by live blocks", report__mark(r), fmt_percent(b, live, grown));
-	para__end(&r->para);
-}
-
 static void calls_line(struct report *r)
 {
 	const struct counters *c = &r->s->totals;
@@ -572,7 +537,7 @@ int report__header(struct report *r)
 		report__growth_lines(r);
 	} else {
 		live_line(r);
-		explained_line(r);
+		report__memory_lines(r);
 		calls_line(r);
 	}
 	stacks_line(r);

@@ -7,6 +7,7 @@
  *	    LIVE    GROWTH/s  CALLS/s       RSS  VERDICT   PID  PROCESS
  *	38.0 MiB    +1.3 MiB   73,130  96.0 MiB  leak     1432  redis-server
  *	 1.2 MiB           -        -         -  ended    1501  worker
+ *	redis-server (1432): heap 79.0 MiB of 90.0 MiB mapped, other anonymous 10.0 MiB, ...
  *	ended: what is live was not freed before the end
  *	look into one: malloctrace -p 1432
  *
@@ -21,6 +22,8 @@
 #include "view/figures.h"
 #include "view/rank.h"
 #include "view/report_parts.h"
+
+#define MEMORY_ROWS 3	/* so many processes' memory is told below the table */
 
 /* A metric weighs sites: of a process, all of them together. */
 static uint64_t weight(const struct snap_process *p, const struct metric *key)
@@ -108,6 +111,9 @@ int report__processes(struct report *r)
 	fprintf(r->out, "\n%s by %s (%zu of %zu, %s of %s)\n\n", what, words, n, r->s->n_processes,
 		fmt_share(share, listed, whole), key->unit);
 	err = columns__write(r->out, &process_columns, rows, n, r->width);
+	if (!err && r->s->n_processes > 1)
+		for (size_t i = 0; i < MIN(n, (size_t)MEMORY_ROWS) && !err; i++)
+			err = report__memory_of(r, v[i]);
 	if (!err)
 		hints(r, v, n);
 	return err;

@@ -89,6 +89,10 @@ int report__lifetime_row(struct report *r, const struct snap_site *site, uint64_
 void report__put_bar(struct report *r, size_t room, uint64_t n, uint64_t most);	/* and the end of the line */
 size_t report__room_for_bar(const struct report *r, size_t cols);
 
+/* memory.c: where resident memory is, and what explains it. */
+void report__memory_lines(struct report *r);
+int report__memory_of(struct report *r, const struct snap_process *p);	/* a paragraph, if it is known; -ENOMEM */
+
 /* ages.c: live blocks by age; and what --older cannot tell. */
 int report__age_bars(struct report *r, const struct snap_process *p);
 void report__older_lines(struct report *r);

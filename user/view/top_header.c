@@ -257,13 +257,24 @@ static void figure(const struct top *t, struct grid *g, int row, int *col, const
 	*col += spark >= SPARK_MIN ? spark : 0;
 }
 
+/* "heap 79.0 MiB of 90.0 MiB mapped": of one process, some seconds old */
+static void heap_text(const struct top *t, char *buf, size_t size)
+{
+	const struct snap_process *p = top__scope_process(t);
+	char a[FMT_MAX], b[FMT_MAX];
+
+	*buf = 0;
+	if (p && p->memory.known && p->memory.heap_mapped)
+		snprintf(buf, size, "heap %s of %s mapped", fmt_bytes(a, p->memory.heap_resident), fmt_bytes(b, p->memory.heap_mapped));
+}
+
 static void memory_line(const struct top *t, struct grid *g, int row, const struct sums *s)
 {
 	bool live = t->shown->known & HAS_LIVE_BYTES;
 	int fixed = 6 + 5 + 2 * (BYTES_COLS + RATE_COLS + 2) + 3 + t->shown->estimated, col = 0;
 	int spark = MIN((g->cols - fixed) / 2, SPARK_MAX);
 	double grown = (double)s->rss - (double)s->rss_first;
-	char a[FMT_MAX];
+	char a[FMT_MAX], text[4 * FMT_MAX];
 
 	if (live)
 		figure(t, g, row, &col, "live", 6, s->c.live_bytes, per_second(s, s->c.live_bytes, s->before.live_bytes), spark, live_at);
@@ -274,8 +285,11 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 	figure(t, g, row, &col, "RSS", 5, s->rss, per_second(s, s->rss, s->before_rss), spark, rss_at);
 	/* what was allocated and kept since the trace began, of what the process grew by since then */
 	if (live && grown >= 1 << 20 && s->rss_first && !t->shown->older_ns)
-		grid__putf(g, row, col + 3, g->cols - col - 3, STYLE_DIM, "%s of its growth explained",
-			   fmt_percent(a, MIN(s->c.live_bytes, (uint64_t)grown), (uint64_t)grown));
+		col += 3 + grid__putf(g, row, col + 3, g->cols - col - 3, STYLE_DIM, "%s of its growth explained",
+				      fmt_percent(a, MIN(s->c.live_bytes, (uint64_t)grown), (uint64_t)grown));
+	heap_text(t, text, sizeof(text));
+	if (*text && col + 3 + (int)strlen(text) <= g->cols)
+		grid__put(g, row, col + 3, g->cols - col - 3, STYLE_DIM, text);
 }
 
 static void cost_text(const struct top *t, const struct sums *s, char *buf, size_t size)

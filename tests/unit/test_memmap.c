@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Where memory is: text of the kernel's, and text that nobody would write. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "target/memmap.h"
+#include "util/util.h"
+
+#define KIB 1024ull
+#define MIB (1024 * KIB)
+#define ARENA 0x7f5c00000000ull	/* a multiple of 64 MiB */
+
+static struct memmap_heap_info info;
+static uint64_t info_at;
+
+static bool peek(uint64_t addr, void *to, size_t len, void *arg)
+{
+	if (addr != info_at)
+		return false;
+	memcpy(to, &info, MIN(len, sizeof(info)));
+	return true;
+}
+
+/* All of it but a page. */
+static uint64_t resident(uint64_t start, uint64_t end, void *arg)
+{
+	return end - start - 4 * KIB;
+}
+
+static struct memmap parse(const char *text, size_t piece)
+{
+	struct memmap_parser p = { .peek = peek, .resident = resident };
+	size_t len = strlen(text);
+
+	for (size_t i = 0; i < len; i += piece)
+		memmap_parser__feed(&p, text + i, MIN(piece, len - i));
+	memmap_parser__end(&p);
+	return p.sums;
+}
+
+static const char usual[] =
+	"aaaac0000000-aaaac0010000 r-xp 00000000 103:01 1234                      /usr/bin/x y [heap]\n"
+	"aaaad5a40000-aaaad5b40000 rw-p 00000000 00:00 0                          [heap]\n"
+	"7f5c00000000-7f5c00021000 rw-p 00000000 00:00 0 \n"
+	"7f5c00021000-7f5c04000000 ---p 00000000 00:00 0 \n"
+	"7f5c10000000-7f5c10800000 rw-p 00000000 00:00 0                          [anon:stack of a worker]\n"
+	"7f5c20000000-7f5c20100000 rw-s 00000000 00:01 99                         /dev/zero (deleted)\n"
+	"7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]\n"
+	"7ffc00030000-7ffc00032000 r-xp 00000000 00:00 0                          [vdso]\n";
+
+/* However it comes in. */
+Test(memmap, kinds_of_mappings)
+{
+	static const size_t pieces[] = { 1, 2, 7, 64, 100000 };
+
+	info_at = ARENA;
+	info = (struct memmap_heap_info){ ARENA + 0x30, 0, 0x21000, 0x21000 };
+	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
+		struct memmap s = parse(usual, pieces[i]);
+
+		cr_expect_eq(s.n_mappings, 8);
+		cr_expect_eq(s.heap_mapped, 1 * MIB + 132 * KIB);
+		cr_expect_eq(s.heap_resident, s.heap_mapped - 8 * KIB);
+		cr_expect_eq(s.n_arenas, 1);
+		cr_expect_eq(s.other_mapped, 8 * MIB);
+		cr_expect_eq(s.other_resident, 8 * MIB - 4 * KIB);
+		cr_expect_eq(s.stack_resident, 128 * KIB);
+	}
+}
+
+/* Only what says of itself what the kernel says of it is a piece of an arena. */
+Test(memmap, what_is_no_arena)
+{
+	static const struct memmap_heap_info bad[] = {
+		{ 0, 0, 0x21000, 0x21000 },		/* no arena */
+		{ ARENA + 0x30, 0, 0x21000, 0x20000 },	/* another size than the kernel's */
+		{ ARENA + 0x30, 0, 0x21000, 0 },
+		{ ARENA + 0x30, 0, UINT64_MAX, 0x21000 },
+	};
+
+	info_at = ARENA;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		info = bad[i];
+		cr_expect_eq(parse(usual, 64).n_arenas, 0, "%zu", i);
+		cr_expect_eq(parse(usual, 64).heap_mapped, MIB, "%zu", i);
+	}
+	info = (struct memmap_heap_info){ ARENA + 0x30, 0, 0x21000, 0x21000 };
+	info_at = 0;
+	cr_expect_eq(parse(usual, 64).n_arenas, 0, "it cannot be read");
+	/* the second piece of an arena is heap, and no arena more */
+	info_at = ARENA;
+	info = (struct memmap_heap_info){ 0x7f5b00000030, 0x7f5b00000000, 0x21000, 0x21000 };
+	cr_expect_eq(parse(usual, 64).n_arenas, 0);
+	cr_expect_eq(parse(usual, 64).heap_mapped, MIB + 132 * KIB);
+	/* pieces side by side that are full are one mapping */
+	info = (struct memmap_heap_info){ ARENA + 0x30, 0, 64 * MIB, 64 * MIB };
+	cr_expect_eq(parse("7f5c00000000-7f5c08000000 rw-p 00000000 00:00 0 \n", 9).heap_mapped, 128 * MIB);
+}
+
+/* Names are the target's choice: none of them is a line of the kernel's. */
+Test(memmap, hostile_text)
+{
+	static const char text[] =
+		"1000-2000 rw-p 00000000 103:01 5      /tmp/a\\0123000-4000 rw-p 00000000 00:00 0\n"
+		"5000-4000 rw-p 00000000 00:00 0 \n"		/* ends before it begins */
+		"fffffffffffffffff-1 rw-p 0 0:0 0\n"
+		"zzzz\n\n: :\n"
+		"6000-7000 rw-p\n"
+		"8000-a000 rw-p 00000000 00:00 0                [heapish]\n"
+		"c000-e000 rw-p 00000000 00:00 0 \n";
+	char *huge;
+	struct memmap s = parse(text, 5);
+
+	info_at = 0;
+	cr_expect_eq(s.n_mappings, 3);
+	cr_expect_eq(s.other_mapped, 8 * KIB);
+	cr_expect_eq(s.heap_mapped, 0);
+	cr_expect_eq(parse("", 1).n_mappings, 0);
+	/* a line longer than any */
+	cr_assert_gt(asprintf(&huge, "8000-9000 rw-p 00000000 103:01 5 /%0100000d[heap]\nb000-c000 rw-p 00000000 00:00 0 [heap]", 0), 0);
+	cr_expect_eq(parse(huge, 4096).heap_mapped, 4 * KIB);
+	cr_expect_eq(parse(huge, 4096).n_mappings, 2);
+	free(huge);
+}
+
+/* Ourselves: what is mapped and touched here is there. */
+Test(memmap, a_process)
+{
+	size_t n = 8 * MIB;
+	struct memmap before, after;
+	char *p;
+
+	cr_assert_eq(memmap__read(getpid(), &before), 0);
+	p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cr_assert_neq(p, MAP_FAILED);
+	memset(p, 1, n / 2);
+	cr_assert_eq(memmap__read(getpid(), &after), 0);
+	cr_expect_eq(after.other_mapped - before.other_mapped, n);
+	cr_expect_geq(after.other_resident - before.other_resident, n / 2);
+	cr_expect_lt(after.other_resident - before.other_resident, n / 2 + 3 * MIB, "a huge page more, at most");
+	cr_expect_gt(after.file_resident, 0);
+	munmap(p, n);
+	cr_expect_lt(memmap__read(0x3fffffff, &after), 0, "no such process");
+}
+
+/* ---- headers of blocks */
+
+Test(memory, sizes_from_headers)
+{
+	static const struct cut_block v[] = {
+		{ .addr = 0x1000, .size = 24, .stands_for = 1 },
+		{ .addr = 0x2000, .size = 100, .stands_for = 1 },
+		{ .addr = 0x3010, .size = 1 << 20, .stands_for = 1 },	/* with a mapping of its own */
+	};
+	static const uint64_t headers[] = { 32 | 1, 112 | 1 | 4, ((1 << 20) + 4096) | 2 };
+	struct snap_memory m = { .sized_all = true };
+
+	memory__size_blocks(v, headers, 3, &m);
+	cr_expect_eq(m.sized_blocks, 3);
+	cr_expect_eq(m.sized_requested, 124 + (1 << 20));
+	cr_expect_eq(m.sized_usable, 144 + (1 << 20) + 4096);
+	cr_expect_eq(m.sized_apart, (1 << 20) + 4096);
+	cr_expect(m.sized_all);
+}
+
+/* Freed and given to others meanwhile, or never glibc's. */
+Test(memory, headers_that_make_no_sense)
+{
+	static const struct cut_block v[] = {
+		{ .size = 100, .stands_for = 1 }, { .size = 100, .stands_for = 1 }, { .size = 100, .stands_for = 1 },
+		{ .size = UINT64_MAX, .stands_for = 1 }, { .size = 16, .stands_for = 1 },
+	};
+	static const uint64_t headers[] = { 0, 96 | 1, 1 << 20 | 1, 15, 32 | 1 };
+	struct snap_memory m = { .sized_all = true };
+
+	memory__size_blocks(v, headers, 5, &m);
+	cr_expect_eq(m.sized_blocks, 1);
+	cr_expect_eq(m.sized_requested, 16);
+	cr_expect_eq(m.sized_usable, 32);
+	cr_expect_not(m.sized_all);
+}
+
+Test(memory, a_sample_stands_for_all)
+{
+	static const struct cut_block v[] = { { .size = 24, .stands_for = 8 }, { .size = 24, .stands_for = 8 } };
+	static const uint64_t headers[] = { 32, 48 };
+	struct snap_memory m = { .sized_all = true };
+
+	memory__size_blocks(v, headers, 2, &m);
+	cr_expect_eq(m.sized_blocks, 2);
+	cr_expect_eq(m.sized_requested, 16 * 24);
+	cr_expect_eq(m.sized_usable, 8 * 80);
+	cr_expect_not(m.sized_all);
+}
