@@ -49,10 +49,10 @@ Test(history, points_that_are_close_are_one)
 	struct course c = {};
 
 	course__add(&c, 1 * S, 100, 1);
-	course__add(&c, 1 * S + S / 4, 50, 2);
-	course__add(&c, 1 * S + S / 4, 70, 3);
+	course__add(&c, 1 * S + S / 20, 50, 2);
+	course__add(&c, 1 * S + S / 20, 70, 3);
 	cr_assert_eq(c.points.n, 1);
-	cr_expect_eq(c.points.v[0].t_ns, S + S / 4);
+	cr_expect_eq(c.points.v[0].t_ns, S + S / 20);
 	cr_expect_eq(c.points.v[0].live_bytes, 70);
 	cr_expect_eq(c.points.v[0].low_bytes, 50);
 	cr_expect_eq(c.points.v[0].high_bytes, 100);
@@ -60,6 +60,26 @@ Test(history, points_that_are_close_are_one)
 	course__add(&c, 2 * S, 10, 4);
 	cr_expect_eq(c.points.n, 2);
 	course__done(&c);
+}
+
+/* Marks come as often as the program likes: each takes the place of the last, but not for good. */
+Test(history, points_that_keep_coming_are_several)
+{
+	struct snap_point v[200] = {};
+	struct course c = {}, t = {};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		v[i] = (struct snap_point){ .t_ns = i * (S / 50), .live_bytes = i };
+		course__add(&c, v[i].t_ns, v[i].live_bytes, i);
+	}
+	cr_assert_eq(course__of_timeline(&t, v, ARRAY_SIZE(v)), 0);
+	/* four seconds */
+	cr_expect_geq(c.points.n, 20);
+	cr_expect_leq(c.points.n, 41);
+	cr_expect_geq(t.points.n, 20);
+	cr_expect_eq(c.points.v[c.points.n - 1].live_bytes, ARRAY_SIZE(v) - 1);
+	course__done(&c);
+	course__done(&t);
 }
 
 Test(history, a_timeline_becomes_a_course)

@@ -20,7 +20,8 @@
 #include <string.h>
 
 #define NS_PER_S 1000000000ull
-#define CLOSE_NS (NS_PER_S / 2)
+/* Of a point's beginning, not of its end: those that come ever so often would be one for good. */
+#define CLOSE_NS (NS_PER_S / 10)
 /* Notes for which a site keeps its course after it ceased to matter. */
 #define PATIENCE 8
 /* Seconds, about, that "of late" looks back over. */
@@ -69,7 +70,7 @@ static void thin_out(struct course *c, uint64_t now_ns)
 
 static struct course_point point(uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls)
 {
-	return (struct course_point){ t_ns, live_bytes, live_bytes, live_bytes, t_ns, alloc_calls };
+	return (struct course_point){ t_ns, live_bytes, live_bytes, live_bytes, t_ns, alloc_calls, t_ns };
 }
 
 int course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls)
@@ -77,7 +78,7 @@ int course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t a
 	struct course_point p = point(t_ns, live_bytes, alloc_calls), *slot;
 	struct course_point *last = c->points.n ? &c->points.v[c->points.n - 1] : NULL;
 
-	if (last && t_ns < last->t_ns + CLOSE_NS) {
+	if (last && t_ns < last->began_ns + CLOSE_NS) {
 		p.t_ns = MAX(t_ns, last->t_ns);
 		merge(last, &p);
 		return 0;
@@ -100,7 +101,7 @@ int course__of_timeline(struct course *c, const struct snap_point *v, size_t n)
 		struct course_point p = point(v[i].t_ns, v[i].live_bytes, v[i].alloc_calls);
 		struct course_point *slot = c->points.n ? &c->points.v[c->points.n - 1] : NULL;
 
-		if (i % each || (slot && p.t_ns < slot->t_ns + CLOSE_NS)) {
+		if (i % each || (slot && p.t_ns < slot->began_ns + CLOSE_NS)) {
 			p.t_ns = MAX(p.t_ns, slot->t_ns);
 			merge(slot, &p);
 			continue;

@@ -18,6 +18,7 @@ struct course_point {		/* from the point before it up to t_ns */
 	uint64_t low_bytes, high_bytes;	/* the least and the most that was seen */
 	uint64_t low_ns;	/* when it was the least */
 	uint64_t alloc_calls;	/* at t_ns, since the trace's start */
+	uint64_t began_ns;	/* what it was made at: t_ns, unless another one took its place */
 };
 
 struct course {			/* all zero: empty; points in order of time */
@@ -25,7 +26,7 @@ struct course {			/* all zero: empty; points in order of time */
 };
 
 void course__done(struct course *c);
-/* -ENOMEM; a point within half a second of the last one takes its place. */
+/* -ENOMEM; a point within a tenth of a second of the last one takes its place. */
 int course__add(struct course *c, uint64_t t_ns, uint64_t live_bytes, uint64_t alloc_calls);
 /* A process's timeline as a course. */
 int course__of_timeline(struct course *c, const struct snap_point *v, size_t n);
