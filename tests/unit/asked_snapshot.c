@@ -145,6 +145,7 @@ struct snapshot *sample__asked(void)
 	p->memory = (struct snap_memory){ .known = true, .heap_mapped = 90 * MIB, .heap_resident = 79 * MIB, .large_mapped = 16 * MIB,
 					  .large_resident = 10 * MIB, .file_resident = 6 * MIB + 900 * KIB, .stack_resident = 132 * KIB,
 					  .n_arenas = 3, .sized_blocks = 32965, .sized_requested = 38 * MIB, .sized_usable = 40 * MIB,
-					  .sized_all = true };
+					  .sized_apart = 6 * MIB, .sized_all = true, .grown_known = true, .heap_grown = 30 * MIB,
+					  .large_grown = 2 * MIB, .file_grown = 4 * KIB };
 	return s;
 }
