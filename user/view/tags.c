@@ -262,7 +262,8 @@ static int marks(struct report *r)
 		live += live_change(&v[i]);
 	}
 	if (!n) {
-		fprintf(r->out, "\nMARKS: %s call%s, no two with figures of their own\n", fmt_exact(a, s->n_marks_seen), plural(s->n_marks_seen));
+		fprintf(r->out, "\nMARKS: %s call%s, no two of the %s that are listed have figures\n", fmt_exact(a, s->n_marks_seen),
+			plural(s->n_marks_seen), fmt_exact(b, s->n_marks));
 		return 0;
 	}
 	shown = MIN(n, r->top);
