@@ -73,7 +73,7 @@ enum mt_mode {
 
 /* --mode growth: the functions that sites have, and how a call tells by how much it grew (the cookie's enum mt_result) */
 enum mt_growth_func { MT_GROWTH_FAULT, MT_GROWTH_MMAP, MT_GROWTH_BRK, MT_N_GROWTH_FUNCS };
-enum mt_growth { MT_GROWS_MMAP, MT_GROWS_MREMAP, MT_GROWS_BRK };
+enum mt_growth { MT_GROWS_MMAP, MT_GROWS_MREMAP, MT_GROWS_BRK, MT_GROWS_NOT };	/* the last: munmap */
 
 /* ---- live blocks: buckets of five entries, two candidate buckets per block */
 
@@ -141,8 +141,66 @@ struct mt_over {
 	__u64 born;		/* MT_BORN() */
 	__u32 site;
 	__u32 chain;
+	/* of a mapping */
+	__u64 whole;		/* its size when it was made; size is what is left of it */
+	__u64 n_parts;		/* that that is in */
 };
-_Static_assert(sizeof(struct mt_over_key) == 16 && sizeof(struct mt_over) == 24, "abi");
+_Static_assert(sizeof(struct mt_over_key) == 16 && sizeof(struct mt_over) == 40, "abi");
+
+/* ---- --mmap: what the program maps; bpf/mappings.bpf.h */
+
+/* A mapping is a block of the overflow map: this and a number of its own stand for the address. */
+#define MT_OVER_MAPPING (1ULL << 63)
+
+struct mt_part_key {
+	__u64 addr;		/* where it begins; of memory below the break, where it ends */
+	__u32 proc;
+	__u32 is_brk;
+};
+
+struct mt_part {		/* of a mapping: memory in one piece */
+	__u64 other;		/* where it ends; below the break, where it begins */
+	__u64 block;		/* the number of its mapping */
+	__u64 below;		/* below the break: the end of the next part further down, 0: none */
+};
+_Static_assert(sizeof(struct mt_part_key) == 16 && sizeof(struct mt_part) == 24, "abi");
+
+struct mt_mapped {		/* per slot */
+	__u32 lock;
+	__u32 proc;		/* whose it is; the slot may have been another's */
+	__u64 brk_top;		/* the end of the topmost part below the break */
+	__u64 n_unmapping;	/* calls under way that take mappings away */
+	__u64 pad;
+};
+
+/* The index of parts: in a tree of 64 branches, which pages a part begins on. */
+#define MT_NODE_LEVELS 6	/* of 6 bits: addresses of 48 bits, in pages of 4 KiB or larger ones */
+#define MT_NODE(proc, level, prefix) ((__u64)(proc) << 48 | (__u64)(level) << 40 | (prefix))
+#define MT_NODE_PROC(node) ((__u32)((node) >> 48))
+
+struct mt_map_call {		/* under way in a thread, touched by that thread alone */
+	__u64 sp, ra, cookie;
+	__u64 addr, len;	/* brk: len is where the break was */
+	__u64 new_len;		/* mremap */
+	__u64 last_block;	/* the number given last when it began: no later one is taken away by it */
+	__u32 flags;
+	__u32 proc, tid;
+	/* a range of addresses that is taken away */
+	__u32 missed;		/* nobody was seen to do so */
+	__u64 lo, hi;
+	__u64 at;		/* what begins here or above has been looked at */
+	__u64 spares;		/* blocks with higher numbers stay */
+	__u64 cut, now;
+	/* what the call has added; 0 bytes: nothing */
+	__u64 new_addr, new_bytes;
+	__u32 site;
+	__u32 is_brk;
+};
+_Static_assert(sizeof(struct mt_map_call) == 144, "abi");
+#define MT_CALL_COUNTS 1	/* the program's own, of a kind that counts */
+#define MT_CALL_FIXED 2		/* what is at the result's address goes */
+#define MT_CALL_KEEPS 4		/* mremap that leaves the old mapping where it is */
+#define MT_CALL_TOLD 8		/* it is in n_unmapping */
 
 /* ---- sites: (process, function, call stack) */
 
@@ -661,6 +719,7 @@ enum mt_counter {
 	MT_LOST_MISSED_RETURN,	/* a call of a function whose return cannot be probed safely */
 	MT_LOST_UNREADABLE,	/* posix_memalign's result could not be read */
 	MT_LOST_FREES_FULL,	/* --free-stacks: no room for a site that frees blocks of another */
+	MT_LOST_MAPPING_BUSY,	/* --mmap: another thread had the process's mappings in its hands for too long */
 	/* edges */
 	MT_EDGE_RETURN_ONLY,	/* a return whose entry was not seen: under way when the trace began */
 	MT_EDGE_ABANDONED,	/* a call left without a return: longjmp, exception, the end of the trace */

@@ -68,29 +68,32 @@ __noinline int returns_from(__u64 fp, __u64 from_sp, __u64 sp, __u64 ra, __u64 h
 	return 0;
 }
 
-/*
- * Does the call under way in t still go on, seen from a call that begins now at
- * (sp, ra)? Asked only when one is under way at all.
- */
-static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp, __u64 ra, __u32 func)
-{
-	__u64 outer_ra, hook;
+struct outer {			/* a call that may be under way */
+	__u64 sp, ra;
+	bool same;		/* it is of the function that asks */
+};
 
-	if (!t)
+/* Does it still go on, seen from a call of the same thread that begins now at (sp, ra)? */
+static __noinline bool goes_on(mt_regs *ctx, struct mt_thread *t, const struct outer *o, __u64 sp, __u64 ra)
+{
+	__u64 outer_sp, outer_ra, hook;
+
+	if (!t || !o)
 		return false;
-	outer_ra = t->ra;
+	outer_sp = o->sp;
+	outer_ra = o->ra;
 	hook = trampoline();
-	if (sp == t->sp) {
+	if (sp == outer_sp) {
 		/* a tail call returns where its caller would have; the same function again was called anew */
-		return func != MT_COOKIE_FUNC(t->cookie) && (ra == outer_ra || (hook && ra == hook));
+		return !o->same && (ra == outer_ra || (hook && ra == hook));
 	}
-	if (ARCH_RA_ON_STACK && sp < t->sp) {
+	if (ARCH_RA_ON_STACK && sp < outer_sp) {
 		struct mt_proc *p = proc_at(t->proc);
 		struct mt_scratch *s;
 		__u64 word = 0;
 		bool inside;
 
-		bpf_probe_read_user(&word, sizeof(word), (const void *)(t->sp - 8));
+		bpf_probe_read_user(&word, sizeof(word), (const void *)(outer_sp - 8));
 		if (word != outer_ra && !(hook && word == hook))
 			return false;
 		/* after a longjmp the word may have survived in a hole of a new frame: a frame must end there, too */
@@ -101,11 +104,19 @@ static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp,
 			return true;
 		memo_drop(s);
 		walk_begin(ctx, s, ra, sp);
-		inside = walk_reaches(s, t->proc, t->sp);
+		inside = walk_reaches(s, t->proc, outer_sp);
 		scratch_release(t, s);
 		return inside;
 	}
-	return returns_from(arch_fp(ctx), sp, t->sp, outer_ra, hook);
+	return returns_from(arch_fp(ctx), sp, outer_sp, outer_ra, hook);
+}
+
+/* The same of the allocation call under way in t. Asked only when one is under way at all. */
+static __always_inline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp, __u64 ra, __u32 func)
+{
+	struct outer o = { .sp = t->sp, .ra = t->ra, .same = func == MT_COOKIE_FUNC(t->cookie) };
+
+	return goes_on(ctx, t, &o, sp, ra);
 }
 
 /*

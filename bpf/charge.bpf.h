@@ -137,25 +137,32 @@ static __always_inline void charge_free(struct charge *c, const struct amount *a
 	__sync_fetch_and_add(&c->proc->live_bytes, -a->bytes);
 }
 
-/* A block that left the table is charged to the site that allocated it. */
-static __always_inline void end_block(struct mt_thread *t, const struct taken *b, __u64 addr, __u64 cut, __u64 now)
+/* A block that left the table, or an amount of it, is charged to the site that allocated it. */
+static __always_inline void end_amount(struct mt_thread *t, const struct taken *b, const struct amount *a, __u64 addr, __u64 cut,
+				       __u64 now)
 {
-	struct amount a = amount_of(b->size);
 	struct charge c;
 
 	if (!charge_open(&c, b->site, t->proc, cut))
 		return;
-	charge_free(&c, &a, b, now);
+	charge_free(&c, a, b, now);
 	budget_freed(b->site, b->born, b->size, now);
 	if (MT_BORN_SERIAL(b->born) != t->serial && b->born)
-		__sync_fetch_and_add(&c.site->cross_frees, a.calls);
-	t->counts.free_calls += a.calls;
-	t->counts.free_bytes += a.bytes;
+		__sync_fetch_and_add(&c.site->cross_frees, a->calls);
+	t->counts.free_calls += a->calls;
+	t->counts.free_bytes += a->bytes;
 	if (t->last_block == addr) {
 		t->last_block = 0;
-		t->counts.temp_calls += a.calls;
-		__sync_fetch_and_add(&c.counts->temp_calls, a.calls);
+		t->counts.temp_calls += a->calls;
+		__sync_fetch_and_add(&c.counts->temp_calls, a->calls);
 	}
+}
+
+static __always_inline void end_block(struct mt_thread *t, const struct taken *b, __u64 addr, __u64 cut, __u64 now)
+{
+	struct amount a = amount_of(b->size);
+
+	end_amount(t, b, &a, addr, cut, now);
 }
 
 /* The same where it is rare: the verifier looks at it once. */

@@ -56,6 +56,7 @@ struct opts {
 	uint64_t pause_ns;		/* 10 s */
 	bool free_stacks;
 	struct opt_strings start_on, stop_on, marks;	/* --start-on, --stop-on, --mark */
+	bool mmap;
 
 	/* reporting */
 	uint64_t interval_ns, duration_ns;	/* 0: none */

@@ -116,7 +116,6 @@ const struct row opt_rows[] = {
 	  .help = "record only what FUNC, and what it calls, allocates (BINARY:FUNC, too); repeatable: inside of any of them" },
 	{ 0, "free-stacks", NULL, RECORDING, 0, take_flag, FIELD(free_stacks),
 	  .help = "also record where blocks are freed, and by which threads: --view frees" },
-	KEEP(0, "mmap"),
 	{ 0, "start-on", "FUNC", RECORDING, 0, take_list, FIELD(start_on),
 	  .help = "nothing is recorded before FUNC is called; also BINARY:FUNC, and a USDT probe as PROVIDER:PROBE; repeatable" },
 	{ 0, "stop-on", "FUNC", RECORDING, 0, take_list, FIELD(stop_on),
@@ -124,6 +123,9 @@ const struct row opt_rows[] = {
 	{ 0, "mark", "FUNC", RECORDING, 0, take_list, FIELD(marks),
 	  .help = "take a snapshot of the instant at which FUNC is called, each time: all files of -o, numbered as at SIGUSR1, or a "
 		  "report; repeatable" },
+	{ 0, "mmap", NULL, RECORDING, 0, take_flag, FIELD(mmap),
+	  .help = "also blocks that the program maps itself: anonymous memory by mmap and mremap, and brk; not what its "
+		  "allocator maps" },
 	{ 0, "precise-times", NULL, RECORDING, 0, take_flag, FIELD(precise_times),
 	  .help = "lifetimes and ages in nanoseconds instead of clock ticks" },
 	{ 0, "unwind", "HOW", RECORDING, DOCTOR, take_choice, FIELD(unwind), .choices = "auto fp table",

@@ -159,6 +159,8 @@ static int check(struct session *s, int *ret_status, struct err *e)
 	if (session__is_growth(o) ? tracees__init_growth(&s->tracees) : tracees__init(&s->tracees))
 		return err_set(e, -ENOMEM, "out of memory");
 	s->tracees.want = plan_want__of(o->mode, o->size, o->points);
+	if (o->mmap && tracees__want_mappings(&s->tracees))
+		return err_set(e, -ENOMEM, "out of memory");
 	err = check_usage(s, e) ?: session__ask_tags(s, e);
 	if (err) {
 		*ret_status = EXIT_USAGE;
@@ -213,6 +215,7 @@ static int load(struct session *s, struct err *e)
 	struct kernel_opts k = {
 		.mode = s->tracees.want.mode,
 		.usable = s->tracees.want.usable,
+		.mmap = s->tracees.want.mmap,
 		.max_live = session__is_growth(o) ? 1 : o->max_live,
 		.max_stacks = o->max_stacks,
 		.min_size = o->min_size,

@@ -81,6 +81,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		.ended = last,
 		.partial = o->withins.n > 0,
 		.partial_sizes = o->min_size > 0 || o->max_size != UINT64_MAX,
+		.mmap = o->mmap,
 		.min_size = o->min_size,
 		.max_size = o->max_size,
 		.older_ns = o->older_ns,

@@ -30,6 +30,12 @@ int tracees__init_growth(struct tracees *t)
 	return alloc_funcs__init_growth(&t->funcs);
 }
 
+int tracees__want_mappings(struct tracees *t)
+{
+	t->want.mmap = true;
+	return alloc_funcs__add_maps(&t->funcs);
+}
+
 static void life_free(struct tracee_life *l)
 {
 	space__done(&l->space);

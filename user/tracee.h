@@ -99,6 +99,8 @@ struct tracees {
 int tracees__init(struct tracees *t);
 /* The same for --mode growth: page faults too, and an allocator is not looked for. */
 int tracees__init_growth(struct tracees *t);
+/* --mmap: what the targets map, too. Before --prefix and --sym. */
+int tracees__want_mappings(struct tracees *t);
 void tracees__done(struct tracees *t);
 /* -O FILE: probed in every tracee. */
 int tracees__ask_for(struct tracees *t, const char *path, struct err *e);

@@ -277,12 +277,15 @@ bool collect__is_short(const struct collect *c, uint64_t *ret_in_use)
 	const struct table_sizes *sizes = &c->kernel->sizes;
 	uint64_t slots = skel->bss->mt_slots_in_use, sites = skel->bss->mt_sites_in_use;
 	uint64_t n_ended = skel->bss->mt_lives_ended - skel->bss->mt_lives_swept;
+	/* --mmap: no program finds room there by itself */
+	uint64_t n_over = c->tables.parts_fd > 0 ? *c->tables.n_over : 0;
 
-	*ret_in_use = slots + sites;
+	*ret_in_use = slots + sites + n_over;
 	/* what the living hold nobody can give back, and a pass for one or two is dear */
 	if (is_kept(c) || !n_ended)
 		return false;
 	return n_ended >= HASTY_ENDED || slots * 4 > sizes->n_procs * 3ull || sites * 4 > sizes->n_sites * 3ull ||
+	       n_over * 4 > sizes->n_over * 3ull ||
 	       (n_ended >= SOME_ENDED && sites * 2 > sizes->n_sites);
 }
 

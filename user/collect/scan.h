@@ -34,6 +34,7 @@ struct tables {
 	uint32_t n_threads;
 	int overflow_fd;
 	volatile __u64 *n_over;	/* blocks in the overflow map */
+	int parts_fd, nodes_fd;	/* --mmap: of mappings; else 0, which is no map */
 };
 
 struct seen {			/* the live blocks of a site, in one pass over the table */

@@ -56,6 +56,7 @@ int sweep__begin(struct sweep *s, const uint32_t *procs, size_t n, uint64_t now_
 	s->older_born_ns = now_ns > older_ns ? now_ns - older_ns : 0;
 	s->bucket = 0;
 	s->over_begun = false;
+	s->stage = 0;
 	s->n_removed = s->cpu_ns = 0;
 	s->under_way = true;
 	return 0;
@@ -146,6 +147,50 @@ static bool sweep_overflow(struct sweep *s)
 	return !err;
 }
 
+static uint32_t proc_of_part(const void *key)
+{
+	return ((const struct mt_part_key *)key)->proc;
+}
+
+static uint32_t proc_of_node(const void *key)
+{
+	return MT_NODE_PROC(*(const uint64_t *)key);
+}
+
+/* Parts of mappings and their index: what they tell is in the overflow map, so they just go. */
+static bool sweep_keys(struct sweep *s, int fd, size_t key_size, size_t value_size, uint32_t (*proc_of)(const void *key))
+{
+	_Alignas(8) char keys[BATCH * sizeof(struct mt_part_key)], values[BATCH * sizeof(struct mt_part)];
+	uint32_t n = BATCH;
+	uint64_t next = 0;
+	int err;
+
+	if (fd <= 0 || key_size > sizeof(struct mt_part_key) || value_size > sizeof(struct mt_part))
+		return false;
+	err = bpf_map_lookup_batch(fd, s->over_begun ? &s->over_at : NULL, &next, keys, values, &n, NULL);
+	if (err && errno != ENOENT)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (sweep__is_dead(s, proc_of(keys + i * key_size)))
+			bpf_map_delete_elem(fd, keys + i * key_size);
+	s->over_at = next;
+	s->over_begun = true;
+	return !err;
+}
+
+/* The next part of what is behind the buckets; false: there is no more. */
+static bool sweep_maps(struct sweep *s)
+{
+	bool more = s->stage == 0 ? sweep_overflow(s) :
+		    s->stage == 1 ? sweep_keys(s, s->tables->parts_fd, sizeof(struct mt_part_key), sizeof(struct mt_part), proc_of_part) :
+				    sweep_keys(s, s->tables->nodes_fd, sizeof(uint64_t), sizeof(uint64_t), proc_of_node);
+
+	if (more)
+		return true;
+	s->over_begun = false;
+	return ++s->stage < 3;
+}
+
 static uint64_t own_cpu_ns(void)
 {
 	struct timespec t;
@@ -161,7 +206,7 @@ bool sweep__some(struct sweep *s, uint64_t budget_ns)
 	while (s->under_way && now_ns - began_ns <= budget_ns) {
 		if (s->bucket < s->tables->n_buckets)
 			sweep_slice(s);
-		else if (!sweep_overflow(s))
+		else if (!sweep_maps(s))
 			s->under_way = false;
 		now_ns = own_cpu_ns();
 	}

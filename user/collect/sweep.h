@@ -17,6 +17,7 @@ struct sweep {
 	uint64_t bucket;	/* where the pass is */
 	uint64_t over_at;	/* and in the overflow map */
 	bool over_begun;
+	unsigned int stage;	/* behind the buckets: the overflow map, then --mmap's two */
 	uint64_t n_removed, cpu_ns;	/* of this pass */
 	struct seen *gone;	/* by site number: what passes have taken out; NULL before the first */
 	struct weighed *weighed;	/* --sample: what that stands for */

@@ -120,6 +120,8 @@ static void recording(struct json *j, const struct snapshot *s)
 	json__double(j, "observed_share", s->observed_share);
 	json__str(j, "by", s->by ? s->by : "process");
 	json__line(j, 2);
+	if (s->mmap)
+		json__bool(j, "mmap", true);
 	json__u64(j, "min_size", s->min_size);
 	u64_or_null(j, "max_size", s->partial_sizes && s->max_size != UINT64_MAX, s->max_size);
 	if (s->within)

@@ -299,6 +299,7 @@ static const struct field top_fields[] = {
 	TOP("sample_bytes", FIELD_U64, sample_bytes),
 	TOP("estimated", FIELD_BOOL, estimated),
 	TOP("observed_share", FIELD_DOUBLE, observed_share),
+	TOP("mmap", FIELD_BOOL, mmap),
 	TOP("min_size", FIELD_U64, min_size),
 	TOP("max_size", FIELD_U64, max_size),
 	TOP("older_ns", FIELD_U64, older_ns),

@@ -53,6 +53,8 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 		err = add(notes, "estimated: one sample per %s on average", fmt_bytes(a, s->sample_bytes));
 	if (!err && s->observed_share < 1)
 		err = add(notes, "estimated: %d%% of the time observed", (int)(s->observed_share * 100));
+	if (!err && s->mmap)
+		err = add(notes, "--mmap: with what programs map themselves");
 	if (!err && s->partial_sizes && s->max_size != UINT64_MAX)
 		err = add(notes, "only blocks of %llu to %llu bytes", (unsigned long long)s->min_size,
 			  (unsigned long long)s->max_size);

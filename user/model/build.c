@@ -40,6 +40,8 @@ static const struct counter_words {
 				 "results could not be read from the target's memory: their blocks are in no figure" },
 	[MT_LOST_FREES_FULL] = { "frees_full", "free is in no row of --free-stacks: no room for more (--max-stacks N for more)",
 				 "frees are in no row of --free-stacks: no room for more (--max-stacks N for more)" },
+	[MT_LOST_MAPPING_BUSY] = { "mapping_busy", "call that maps or unmaps was passed over: another thread was at it for too long",
+				   "calls that map or unmap were passed over: another thread was at it for too long" },
 	[MT_EDGE_RETURN_ONLY] = { "return_only", "call was under way when the trace began", "calls were under way when the trace began" },
 	[MT_EDGE_ABANDONED] = { "abandoned", "call was left without a return (longjmp, an exception)",
 				"calls were left without a return (longjmp, an exception)" },
@@ -514,6 +516,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->wall_now_ns = info->wall_now_ns;
 	s->ended = info->ended;
 	s->partial_sizes = info->partial_sizes;
+	s->mmap = info->mmap;
 	s->min_size = info->min_size;
 	s->max_size = info->max_size;
 	s->older_ns = info->older_ns;

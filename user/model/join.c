@@ -68,6 +68,7 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->n_marks = 0;
 	to->n_marks_seen = to->n_marks_whole = 0;
 	to->partial_sizes |= s->partial_sizes;
+	to->mmap |= s->mmap;
 	to->min_size = MIN(to->min_size, s->min_size);
 	to->max_size = MAX(to->max_size, s->max_size);
 	/* blocks older than this and blocks older than that are not the same kind */

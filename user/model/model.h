@@ -99,6 +99,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	bool ended;
 	bool partial_sizes;
 	bool partial;		/* something else leaves allocations out: of which block a free is cannot be told */
+	bool mmap;
 	uint64_t min_size, max_size, older_ns;
 	uint64_t target_cpu_ns, tool_cpu_ns;
 	uint64_t mappings;	/* another number whenever an address may lie elsewhere */

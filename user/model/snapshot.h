@@ -295,6 +295,7 @@ struct snapshot {
 	int64_t wall_start_ns, wall_now_ns;	/* since 1970 */
 	bool growth;		/* --mode growth */
 	bool ended;		/* the trace is over: this is the last one */
+	bool mmap;		/* --mmap: what the programs mapped themselves is among the blocks */
 	bool partial_sizes;	/* --min-size or --max-size: unknown_frees cannot be told */
 	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
 	uint64_t older_ns;	/* --older, 0 if not asked */

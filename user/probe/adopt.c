@@ -35,6 +35,8 @@ int kernel__follow(struct kernel *k, struct err *e)
 	} points[] = {
 		{ k->skel->progs.task_fork, &k->skel->links.task_fork, false },
 		{ k->skel->progs.task_exec, &k->skel->links.task_exec, false },
+		/* programs of one point run in the order in which they were attached */
+		{ k->skel->progs.mapping_exit, &k->skel->links.mapping_exit, false },
 		{ k->skel->progs.task_exit, &k->skel->links.task_exit, false },
 		{ k->skel->progs.task_renamed, &k->skel->links.task_renamed, false },
 		{ k->skel->progs.task_moved, &k->skel->links.task_moved, false },

@@ -5,7 +5,7 @@
  * that programs use stand before an allocator's own.
  *
  * Names and `shown` of built-in rows are static; those of the user's rows are
- * allocated, and belong to the rows from N_BUILTIN on.
+ * allocated, and belong to the rows from n_builtin on.
  */
 #include <errno.h>
 #include <string.h>
@@ -232,9 +232,28 @@ static const struct alloc_func growth_rows[] = {
 	MAPS("__brk", "brk", MT_GROWS_BRK),
 };
 
+#define MAPS_TOO(n, s, role_, how)								\
+	{ .name = n, .shown = s, .role = role_, .size = NO, .count = NO, .old = NO,		\
+	  .out = NO, .result = how, .flags = FUNC_NOT_ALONE }
+
+/* --mmap: the same, and those that take mappings away. */
+static const struct alloc_func map_rows[] = {
+	MAPS_TOO("mmap", NULL, ROLE_MAP, MT_GROWS_MMAP),
+	MAPS_TOO("mmap64", "mmap", ROLE_MAP, MT_GROWS_MMAP),
+	MAPS_TOO("__mmap", "mmap", ROLE_MAP, MT_GROWS_MMAP),
+	MAPS_TOO("brk", NULL, ROLE_MAP, MT_GROWS_BRK),
+	MAPS_TOO("__brk", "brk", ROLE_MAP, MT_GROWS_BRK),
+	MAPS_TOO("mremap", NULL, ROLE_UNMAP, MT_GROWS_MREMAP),
+	MAPS_TOO("__mremap", "mremap", ROLE_UNMAP, MT_GROWS_MREMAP),
+	MAPS_TOO("munmap", NULL, ROLE_UNMAP, MT_GROWS_NOT),
+	MAPS_TOO("__munmap", "munmap", ROLE_UNMAP, MT_GROWS_NOT),
+	/* musl: a detached thread's last act, which does not return */
+	MAPS_TOO("__unmapself", "munmap", ROLE_UNMAP, MT_GROWS_NOT),
+};
+
 #define N_BUILTIN (ARRAY_SIZE(c_rows) + ARRAY_SIZE(cxx_rows) + ARRAY_SIZE(tcmalloc_rows) + ARRAY_SIZE(mimalloc_rows))
 
-_Static_assert(N_BUILTIN < MT_MAX_FUNCS, "a row's index has ten bits in the cookie");
+_Static_assert(N_BUILTIN + ARRAY_SIZE(map_rows) < MT_MAX_FUNCS, "a row's index has ten bits in the cookie");
 
 static int add_rows(struct alloc_funcs *f, const struct alloc_func *rows, size_t n)
 {
@@ -257,8 +276,18 @@ int alloc_funcs__init(struct alloc_funcs *f)
 	for (size_t i = 0; i < ARRAY_SIZE(builtin); i++)
 		if (add_rows(&new, builtin[i].v, builtin[i].n))
 			return -ENOMEM;
+	new.n_builtin = new.n;
 	*f = new;
 	return 0;
+}
+
+int alloc_funcs__add_maps(struct alloc_funcs *f)
+{
+	int err = add_rows(f, map_rows, ARRAY_SIZE(map_rows));
+
+	if (!err)
+		f->n_builtin = f->n;
+	return err;
 }
 
 int alloc_funcs__init_growth(struct alloc_funcs *f)
@@ -267,13 +296,14 @@ int alloc_funcs__init_growth(struct alloc_funcs *f)
 
 	if (add_rows(&new, growth_rows, ARRAY_SIZE(growth_rows)))
 		return -ENOMEM;
+	new.n_builtin = new.n;
 	*f = new;
 	return 0;
 }
 
 bool alloc_funcs__is_users(const struct alloc_funcs *f, size_t i)
 {
-	return i >= N_BUILTIN && i < f->n;
+	return i >= f->n_builtin && i < f->n;
 }
 
 bool alloc_funcs__is_c(size_t i)
@@ -391,7 +421,7 @@ void alloc_funcs__done(struct alloc_funcs *f)
 {
 	size_t i;
 
-	for (i = N_BUILTIN; i < f->n; i++)
+	for (i = f->n_builtin; i < f->n; i++)
 		free((char *)f->v[i].name);
 	vec_done(f);
 }

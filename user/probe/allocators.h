@@ -9,7 +9,7 @@
 
 #include "util/err.h"
 
-enum role { ROLE_ALLOC, ROLE_REALLOC, ROLE_FREE, ROLE_MAP, N_ROLES };
+enum role { ROLE_ALLOC, ROLE_REALLOC, ROLE_FREE, ROLE_UNMAP, ROLE_MAP, N_ROLES };
 
 enum func_flag {
 	FUNC_CORE = 1,			/* an object that defines one of these allocates and frees: it is an allocator */
@@ -26,7 +26,7 @@ struct alloc_func {
 	const char *shown;		/* what reports call it, e.g. "operator new"; NULL: name */
 	enum role role;
 	uint8_t size, count, old, out;	/* argument numbers from 0, MT_NO_ARG if none */
-	uint8_t result;			/* enum mt_result; of ROLE_MAP, enum mt_growth */
+	uint8_t result;			/* enum mt_result; of ROLE_UNMAP and ROLE_MAP, enum mt_growth */
 	uint8_t flags;
 };
 
@@ -38,9 +38,12 @@ struct alloc_funcs {
 	struct alloc_func *v;
 	size_t n;
 	size_t room;
+	size_t n_builtin;	/* behind them, the user's */
 };
 
 int alloc_funcs__init(struct alloc_funcs *f);
+/* --mmap: the functions that a program maps memory with. Before --prefix and --sym. -ENOMEM */
+int alloc_funcs__add_maps(struct alloc_funcs *f);
 /* --mode growth: the rows of enum mt_growth_func, and other names of theirs. */
 int alloc_funcs__init_growth(struct alloc_funcs *f);
 /* --prefix STR: the C functions of the table again, with STR before each name. */

@@ -33,6 +33,9 @@ static const struct step steps[] = {
 	{ ROLE_ALLOC, LEAVE, ON_RETURN },
 	{ ROLE_ALLOC, LEAVE, ON_RET_INSN },
 	{ ROLE_ALLOC, ENTER, ON_ENTRY },
+	{ ROLE_UNMAP, LEAVE, ON_RETURN },
+	{ ROLE_UNMAP, LEAVE, ON_RET_INSN },
+	{ ROLE_UNMAP, ENTER, ON_ENTRY },
 	{ ROLE_MAP, LEAVE, ON_RETURN },
 	{ ROLE_MAP, LEAVE, ON_RET_INSN },
 	{ ROLE_MAP, ENTER, ON_ENTRY },
@@ -57,11 +60,14 @@ struct attachment {
 
 static struct bpf_program *program_of(struct kernel *k, const struct step *s)
 {
+	bool growth = k->mode == MT_MODE_GROWTH;
 	struct bpf_program *const of[N_ROLES][2] = {
 		[ROLE_ALLOC] = { k->skel->progs.enter_alloc, k->skel->progs.leave },
 		[ROLE_REALLOC] = { k->skel->progs.enter_realloc, k->skel->progs.leave },
 		[ROLE_FREE] = { k->skel->progs.enter_free, NULL },
-		[ROLE_MAP] = { k->skel->progs.enter_map, k->skel->progs.leave_map },
+		[ROLE_UNMAP] = { k->skel->progs.enter_mapping, k->skel->progs.leave_mapping },
+		[ROLE_MAP] = { growth ? k->skel->progs.enter_map : k->skel->progs.enter_mapping,
+			       growth ? k->skel->progs.leave_map : k->skel->progs.leave_mapping },
 	};
 
 	return of[s->role][s->side];

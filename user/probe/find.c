@@ -215,9 +215,16 @@ static bool has_usable(const struct search *s)
 	return s->want.usable && s->want.mode == MT_MODE_FULL && s->headers[s->obj->is_exec] && families[s->family].headers[0];
 }
 
+static bool is_map(const struct search *s, const struct found *f)
+{
+	return s->funcs->v[f->row].role == ROLE_MAP || s->funcs->v[f->row].role == ROLE_UNMAP;
+}
+
 /* Is there anything to record at this function? */
 static bool is_wanted(const struct search *s, const struct found *f)
 {
+	if (is_map(s, f))
+		return true;
 	if (s->want.mode == MT_MODE_COUNT && s->funcs->v[f->row].role == ROLE_FREE)
 		return false;
 	if (!has_usable(s))
@@ -267,7 +274,8 @@ static int place_all(const struct search *s, struct plan *plan, struct points *p
 			continue;
 		row.flags = f->flags;
 		*pf = (struct planned_func){ .func = f->row, .vaddr = f->vaddr, .size = f->size,
-					     .usable = row.role != ROLE_FREE && has_usable(s) && alloc_funcs__is_c(f->row) };
+					     .usable = is_map(s, f) ? s->want.usable :
+					     row.role != ROLE_FREE && has_usable(s) && alloc_funcs__is_c(f->row) };
 		r = place__function(s->obj, &row, &s->want, pf, points);
 		if (r == -EINVAL)	/* a symbol without code in the file */
 			continue;

@@ -79,13 +79,19 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_ages = o->budget ? s.n_sites + s.n_procs : 1;
 	s.n_links = o->free_stacks ? MAX(pow2_at_least(s.max_stacks * 4), 64) : 1;
 	s.n_moves = o->mode == MT_MODE_FULL && !o->sample_bytes && !o->budget ? (s.n_sites + s.n_procs) * 2 : 1;
+	/* sparse mappings have two nodes each, and each process a few of its own */
+	s.n_parts = o->mmap ? s.n_over : 1;
+	s.n_nodes = o->mmap ? 2 * s.n_over + 8 * s.n_procs : 1;
+	s.n_mapped = o->mmap ? s.n_procs : 1;
+	s.n_map_calls = o->mmap ? s.n_threads : 1;
 	s.bytes = (uint64_t)s.n_groups * MT_GROUP * sizeof(struct mt_bucket) + s.n_over * 16ull +
 		  (s.n_sites + s.n_procs) * (sizeof(struct mt_site) + s.n_shards * 2ull * sizeof(struct mt_counts)) +
 		  s.n_index * 8ull + s.n_words * 8ull +
 		  s.n_procs * (sizeof(struct mt_proc) + s.n_shards * 2ull * sizeof(struct mt_hist)) +
 		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + s.n_threads * sizeof(struct mt_thread) + s.ring_bytes + s.n_scratch * sizeof(struct mt_scratch) +
 		  s.n_vars * sizeof(struct mt_vars) + s.n_ages * sizeof(struct mt_ages) +
-		  s.n_moves * sizeof(struct mt_moves) + (uint64_t)s.n_links * sizeof(struct mt_link);
+		  s.n_moves * sizeof(struct mt_moves) + (uint64_t)s.n_links * sizeof(struct mt_link) +
+		  (s.n_parts + s.n_nodes + s.n_map_calls) * 16ull + s.n_mapped * sizeof(struct mt_mapped);
 	if ((uint64_t)s.n_groups * MT_GROUP > UINT32_MAX || s.bytes > ram / 2)
 		return err_set(e, -ERANGE, "tables for %llu blocks and %llu stacks take %llu MiB, more than half of this machine's memory: lower --max-live or --max-stacks",
 			       (unsigned long long)s.max_live, (unsigned long long)s.max_stacks,
@@ -129,6 +135,10 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, 
 		{ skel->maps.within_procs, o->within ? s->n_procs : 1 },
 		{ skel->maps.site_moves, s->n_moves },
 		{ skel->maps.free_links, s->n_links },
+		{ skel->maps.map_parts, s->n_parts },
+		{ skel->maps.map_nodes, s->n_nodes },
+		{ skel->maps.mapped, s->n_mapped },
+		{ skel->maps.map_calls, s->n_map_calls },
 	};
 	size_t i;
 	int err;
@@ -200,6 +210,10 @@ static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_op
 	struct bpf_program *const of_blocks[] = { skel->progs.enter_alloc, skel->progs.enter_realloc, skel->progs.leave,
 						  skel->progs.enter_free };
 
+	struct bpf_program *const of_maps[] = { skel->progs.enter_mapping, skel->progs.leave_mapping, skel->progs.mapping_exit };
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_maps); i++)
+		bpf_program__set_autoload(of_maps[i], o->mmap);
 	for (size_t i = 0; i < ARRAY_SIZE(of_growth); i++)
 		bpf_program__set_autoload(of_growth[i], growth);
 	for (size_t i = 0; i < ARRAY_SIZE(of_blocks); i++)

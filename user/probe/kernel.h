@@ -29,6 +29,7 @@ struct table_sizes {
 	uint32_t n_scratch, n_shared;	/* buffers for stacks; those that are no thread's own */
 	uint32_t n_vars;
 	uint32_t n_unwind_rows, n_unwind_pages;
+	uint32_t n_parts, n_nodes, n_mapped, n_map_calls;	/* --mmap: parts of mappings and their index; else one of each */
 	uint32_t n_ages;		/* sites whose frees are counted by age */
 	uint32_t n_links;		/* --free-stacks: (site, where freed, thread), a power of two; 1: not recorded */
 	uint32_t n_moves;		/* what realloc does, twice per site; 1: not recorded */
@@ -45,6 +46,7 @@ struct kernel_opts {
 	uint64_t min_size, max_size;
 	unsigned int depth;
 	bool precise_times;
+	bool mmap;			/* what the program maps is blocks, too */
 	bool budget;			/* --overhead: what the programs take is metered */
 	enum mt_adopt adopt;		/* who is traced besides the processes that are added */
 	bool by_comm, by_cgroup;	/* user space selects by these: MT_EV_CHANGED tells when they change */

@@ -456,7 +456,8 @@ static int place(const struct placing *at)
 {
 	bool throws = at->row->flags & FUNC_THROWS;
 	bool by_insns = (throws || at->obj->machine == EM_AARCH64) && (throws || !at->want->plain);
-	bool no_entry = at->f->usable && at->row->flags & FUNC_INNERMOST && !throws;
+	/* what is mapped inside of a call is known by its entry */
+	bool no_entry = at->f->usable && at->row->flags & FUNC_INNERMOST && !throws && !at->want->mmap;
 	int r;
 
 	if (at->row->role == ROLE_FREE || at->want->mode == MT_MODE_COUNT)

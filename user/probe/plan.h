@@ -20,6 +20,7 @@
 struct plan_want {
 	enum mt_mode mode;	/* MT_MODE_COUNT: entries of allocations alone */
 	bool usable;		/* sizes from the blocks' headers, where the allocator is known to have them */
+	bool mmap;		/* full: what the program maps, too; rows by alloc_funcs__add_maps() */
 	bool plain;		/* first instructions and uretprobes, whatever the code looks like: for diagnosis */
 };
 

@@ -184,6 +184,8 @@ static void traced_line(struct report *r)
 		para__item(&r->para, "only blocks of %s and more", fmt_bytes(a, s->min_size));
 	if (s->within)
 		para__item(&r->para, "only inside of %s", s->within);
+	if (s->mmap)
+		para__item(&r->para, "with what it maps itself");
 	if (s->baseline)
 		para__item(&r->para, "baseline at %s", fmt_duration(a, s->baseline_ns));
 	if (strcmp(s->size, "requested"))

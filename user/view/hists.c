@@ -71,7 +71,7 @@ static bool overhead_known(const struct snapshot *s)
 {
 	bool glibc = false;
 
-	if (!(s->known & HAS_LIVE_BLOCKS) || strcmp(s->size, "requested"))
+	if (!(s->known & HAS_LIVE_BLOCKS) || strcmp(s->size, "requested") || s->mmap)
 		return false;
 	for (size_t i = 0; i < s->n_probes; i++) {
 		const char *name = path_basename(s->probes[i].object);

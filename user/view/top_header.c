@@ -189,6 +189,8 @@ static void caveats(const struct top *t, char *buf, size_t size)
 	if (s->observed_share < 1 && n < (int)size)
 		n += snprintf(buf + n, size - n, "  ~ %s of the time observed",
 			      fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE));
+	if (s->mmap && n < (int)size)
+		n += snprintf(buf + n, size - n, "  --mmap");
 	if (s->older_ns && n < (int)size)
 		n += snprintf(buf + n, size - n, "  blocks older than %s", fmt_duration(a, s->older_ns));
 	if (s->within && n < (int)size)
