@@ -16,8 +16,8 @@ FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
 FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
 FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc \
 	stacks.static stacks.static-pie stacks.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
-	stacks.pac stacks.pac-nofp names.nodebug \
-	$(if $(MUSL_CC),basic.musl basic.musl-static))
+	stacks.pac stacks.pac-nofp names.nodebug mappings.static \
+	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings.musl-static))
 
 LIVE_SRC := $(wildcard tests/live/*.c)
 LIVE_OBJ := $(LIVE_SRC:%.c=$(B)/%.o)

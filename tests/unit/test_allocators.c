@@ -7,6 +7,7 @@
 
 #include "bpf/abi.h"
 #include "probe/allocators.h"
+#include "util/util.h"
 
 static const struct alloc_func *row(const struct alloc_funcs *f, const char *name)
 {
@@ -42,6 +43,39 @@ Test(allocators, rows_make_sense)
 		cr_assert_eq(!!(c & MT_COOKIE_FREES_ON_FAIL), !!(r->flags & FUNC_FREES_ON_FAIL));
 		cr_assert_not(alloc_funcs__is_users(&f, i));
 	}
+	alloc_funcs__done(&f);
+}
+
+/* --mmap: behind the built-in rows, before the user's. */
+Test(allocators, rows_of_mappings)
+{
+	static const struct {
+		const char *name, *shown;
+		enum role role;
+		enum mt_growth how;
+	} want[] = {
+		{ "mmap", "mmap", ROLE_MAP, MT_GROWS_MMAP },	  { "__mmap", "mmap", ROLE_MAP, MT_GROWS_MMAP },
+		{ "brk", "brk", ROLE_MAP, MT_GROWS_BRK },	  { "mremap", "mremap", ROLE_UNMAP, MT_GROWS_MREMAP },
+		{ "munmap", "munmap", ROLE_UNMAP, MT_GROWS_NOT }, { "__unmapself", "munmap", ROLE_UNMAP, MT_GROWS_NOT },
+	};
+	_cleanup_err_ struct err e = {};
+	struct alloc_funcs f;
+
+	cr_assert_eq(alloc_funcs__init(&f), 0);
+	cr_assert_eq(alloc_funcs__find(&f, "mmap"), -1);
+	cr_assert_eq(alloc_funcs__add_maps(&f), 0);
+	cr_assert_eq(alloc_funcs__add_sym(&f, "malloc=own_malloc", &e), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		const struct alloc_func *r = row(&f, want[i].name);
+
+		cr_expect_str_eq(alloc_func__shown(r), want[i].shown);
+		cr_expect_eq(r->role, want[i].role);
+		cr_expect_eq(r->result, want[i].how);
+		cr_expect(r->flags & FUNC_NOT_ALONE, "%s would be called by the self-check", r->name);
+		cr_expect_not(alloc_funcs__is_users(&f, r - f.v));
+		cr_expect_eq(MT_COOKIE_RESULT(alloc_funcs__cookie(&f, r - f.v)), want[i].how);
+	}
+	cr_expect(alloc_funcs__is_users(&f, alloc_funcs__find(&f, "own_malloc")));
 	alloc_funcs__done(&f);
 }
 

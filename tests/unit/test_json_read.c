@@ -87,6 +87,27 @@ Test(json_read, everything_comes_back)
 	}
 }
 
+/* --mmap: told in the file, and in what is made of it. */
+Test(json_read, mappings)
+{
+	struct snapshot *s = sample(SAMPLE_SINGLE), *again;
+	_cleanup_free_ char *text = NULL, *folded = NULL;
+	size_t len;
+
+	again = read_back(s);
+	cr_expect_not(again->mmap);
+	snapshot__free(again);
+	s->mmap = true;
+	again = read_back(s);
+	cr_expect(again->mmap);
+	text = written("text", again, &len);
+	cr_expect(strstr(text, "with what it maps itself"), "%s", text);
+	folded = written("massif", again, &len);
+	cr_expect(strstr(folded, "--mmap"), "%.300s", folded);
+	snapshot__free(again);
+	snapshot__free(s);
+}
+
 Test(json_read, every_size_is_one_line_or_many)
 {
 	/* as another program may have formatted it, with keys in another order and some that are not known here */

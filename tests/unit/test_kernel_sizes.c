@@ -82,6 +82,23 @@ Test(table_sizes, as_asked)
 	}
 }
 
+Test(table_sizes, mappings)
+{
+	struct kernel_opts o = { .max_live = 100000, .max_stacks = 1000, .depth = 127 };
+	struct table_sizes without, with;
+
+	cr_assert_eq(table_sizes__choose(&o, &without, NULL), 0);
+	cr_expect(without.n_parts == 1 && without.n_nodes == 1 && without.n_mapped == 1 && without.n_map_calls == 1);
+	o.mmap = true;
+	cr_assert_eq(table_sizes__choose(&o, &with, NULL), 0);
+	cr_expect_eq(with.n_over, without.n_over);
+	cr_expect_eq(with.n_parts, with.n_over);
+	cr_expect_geq(with.n_nodes, 2 * with.n_over);
+	cr_expect_eq(with.n_mapped, with.n_procs);
+	cr_expect_eq(with.n_map_calls, with.n_threads);
+	cr_expect_gt(with.bytes, without.bytes);
+}
+
 Test(table_sizes, more_asked_is_more_room)
 {
 	struct kernel_opts small = { .max_live = 10000, .max_stacks = 1000, .depth = 127 };

@@ -277,6 +277,10 @@ Test(opts, refusals_say_what_and_why)
 		{ "-a --overhead 5", "--overhead 5 and -a: want one of them, a budget is kept for processes that are named" },
 		{ "-p 1 -f --overhead 5", "--overhead 5 and -f: want one of them, a budget is kept for processes that are named" },
 		{ "-a --mode growth", "-a and --mode growth: want one of them, that mode watches processes one by one" },
+		{ "-p 1 --mmap --mode count", "--mmap and --mode count: want one of them, that mode does not see what is given back" },
+		{ "-p 1 --mmap --mode growth", "--mmap and --mode growth: want one of them, that mode has what is mapped already" },
+		{ "-p 1 --sample 1M --mmap", "--mmap and --sample 1M: want one of them, mappings are given back in parts, which cannot be weighed" },
+		{ "-p 1 --overhead 5 --mmap", "--mmap and --overhead 5: want one of them, what is given back while nobody looks would seem to be mapped" },
 		{ "-p -- ls", "-p: wants a value: PID[,PID...]" },
 		{ "-p1 --depth 0", "--depth 0: want a number from 1 to 512" },
 		{ "-p1 --depth 513", "--depth 513: want a number from 1 to 512" },
@@ -490,7 +494,7 @@ Test(opts, later_versions)
 {
 	static const char *const lines[] = {
 		"--mode leak",
-		"--mmap", "--python auto", "--python-objects",
+		"--python auto", "--python-objects",
 		"--exact",
 		"--listen x",
 		"serve",

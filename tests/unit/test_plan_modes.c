@@ -69,6 +69,33 @@ Test(plan, usable_needs_no_entry)
 	close_plan(&p);
 }
 
+/* --mmap: what maps and unmaps is seen from entry to return; and malloc has its entry, by which what it maps is known. */
+Test(plan, mappings)
+{
+	static const char *const maps[] = { "mmap", "munmap", "mremap", "brk" };
+	struct plan_of p;
+
+	for (int usable = 0; usable < 2; usable++) {
+		wanted = (struct plan_want){ .mmap = true, .usable = usable };
+		cr_assert(open_plan(&p, "/lib/" MULTIARCH "/libc.so.6", false));
+		for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+			cr_assert_not_null(func(&p, maps[i]), "%s", maps[i]);
+			cr_expect_eq(func(&p, maps[i])->usable, usable, "%s", maps[i]);
+			cr_expect_eq(count_flagged(&p, maps[i], ON_ENTRY, false), 1, "%s", maps[i]);
+			cr_expect_geq(count_flagged(&p, maps[i], ON_RET_INSN, false) + count_flagged(&p, maps[i], ON_RETURN, false), 1, "%s",
+				      maps[i]);
+		}
+		cr_expect_eq(count_flagged(&p, "malloc", ON_ENTRY, false), 1);
+		check(&p);
+		close_plan(&p);
+	}
+	wanted = (struct plan_want){};
+	cr_assert(open_plan(&p, "/lib/" MULTIARCH "/libc.so.6", false));
+	for (size_t i = 0; i < p.plan.n_funcs; i++)
+		cr_expect(p.funcs.v[p.plan.funcs[i].func].role < ROLE_UNMAP);
+	close_plan(&p);
+}
+
 /* Others keep no such headers: all as usual, and it can be told. */
 Test(plan, usable_elsewhere_is_requested)
 {
