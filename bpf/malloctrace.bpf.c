@@ -31,6 +31,7 @@
 #include "bpf/scope.bpf.h"
 #include "bpf/life.bpf.h"
 #include "bpf/growth.bpf.h"
+#include "bpf/parts.bpf.h"
 #include "bpf/mappings.bpf.h"
 #include "bpf/check.bpf.h"
 #include "bpf/spots.bpf.h"

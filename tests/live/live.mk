@@ -17,7 +17,7 @@ FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc)
 FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc \
 	stacks.static stacks.static-pie stacks.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
 	stacks.pac stacks.pac-nofp names.nodebug mappings.static \
-	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings.musl-static))
+	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
 
 LIVE_SRC := $(wildcard tests/live/*.c)
 LIVE_OBJ := $(LIVE_SRC:%.c=$(B)/%.o)
@@ -34,6 +34,7 @@ $(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h tests/live/live.mk Makefile
 	$(call say,CC,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(FIXTURES): tests/fixtures/ledger.h tests/live/live.mk
+$(filter $(FX)/mappings%,$(FIXTURES)): tests/fixtures/mappings.h
 
 $(FX)/%.so: tests/fixtures/%.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -fPIC -shared -o $@ $<
