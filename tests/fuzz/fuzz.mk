@@ -18,7 +18,7 @@ FUZZ_TARGETS := cfi sym profile
 fuzz: $(FUZZ_TARGETS:%=fuzz-%)
 
 define fuzz_target
-$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(FUZZ_SRC_$(1)) $(FUZZ_OBJECT) $(wildcard user/*/*.h bpf/abi.h tests/unit/*.h)
+$(B)/fuzz/fuzz_$(1): tests/fuzz/fuzz_$(1).c $(FUZZ_SRC_$(1)) $(FUZZ_OBJECT) $(wildcard user/*/*.h bpf/abi*.h tests/unit/*.h)
 endef
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call fuzz_target,$(t))))
 

@@ -24,9 +24,20 @@ static bool is_last(const struct snapshot *s, size_t i)
 	return true;
 }
 
+/* Faster than they can be told one by one, the last that is listed is not the last that was counted. */
+static bool all_told(const struct snapshot *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->n_marks; i++)
+		n += is_last(s, i) ? s->marks[i].number : 0;
+	return n == s->n_marks_seen;
+}
+
 static void marks_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
+	bool exact = all_told(s);
 	char a[FMT_MAX], b[FMT_MAX];
 	size_t told = 0;
 
@@ -37,7 +48,10 @@ static void marks_line(struct report *r)
 		if (is_last(s, i)) {
 			_cleanup_free_ char *name = name__shorten(s->marks[i].name, r->width / 2);
 
-			para__item(&r->para, "%s %s time%s", name ? name : "?", fmt_exact(a, s->marks[i].number), plural(s->marks[i].number));
+			if (exact)
+				para__item(&r->para, "%s %s time%s", name ? name : "?", fmt_exact(a, s->marks[i].number), plural(s->marks[i].number));
+			else
+				para__item(&r->para, "%s", name ? name : "?");
 			told++;
 		}
 	if (s->n_marks_whole == s->n_marks_seen)

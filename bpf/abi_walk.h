@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* What walks of stacks go by: unwind tables, and the buffers of programs. A part of abi.h, which includes it. */
+#ifndef MT_ABI_WALK_H
+#define MT_ABI_WALK_H
+
+/* ---- unwinding by tables: .eh_frame, compiled */
+
+enum mt_cfa {
+	MT_CFA_NONE = 0,	/* no rule for this address */
+	MT_CFA_SP,		/* sp + cfa_off */
+	MT_CFA_FP,		/* fp + cfa_off */
+	MT_CFA_PLT,		/* amd64's PLT: sp + 8, and 8 more from byte cfa_off of a 16-byte entry on */
+	MT_CFA_AT_SP,		/* *(sp + cfa_off) + post_off */
+	MT_CFA_AT_FP,		/* *(fp + cfa_off) + post_off */
+	MT_CFA_SIGNAL,		/* a signal frame: all registers are in it */
+	MT_CFA_STOP,		/* the first frame of a thread */
+	MT_CFA_UNSUPPORTED,
+};
+
+/* where the caller's frame pointer, and on arm64 its return address, are */
+enum mt_saved {
+	MT_SAVED_SAME = 0,	/* still in the register */
+	MT_SAVED_AT_CFA,	/* at cfa + offset */
+	MT_SAVED_AT_FP,		/* at fp + offset (amd64, functions that align their stack) */
+	MT_SAVED_UNSUPPORTED,
+};
+
+struct mt_rule {
+	__u8 cfa, ra, fp, pad;	/* enum mt_cfa, enum mt_saved twice */
+	__s32 cfa_off, ra_off, fp_off, post_off;
+	__u32 pad2;
+};
+
+struct mt_row {			/* from pc on, up to the next row */
+	__u32 pc;		/* relative to the table's base, which is page-aligned */
+	__u16 rule;
+	__u16 pad;
+};
+_Static_assert(sizeof(struct mt_rule) == 24 && sizeof(struct mt_row) == 8, "abi");
+
+#define MT_TABLE_PAGE_SHIFT 12
+#define MT_MAX_RULES 8192
+#define MT_MAX_RANGES 256
+
+struct mt_range {		/* code that a process has mapped */
+	__u64 start, end;
+	__u64 base;		/* the table's base, where it is mapped */
+	__u32 first_page;	/* in the page index: the first row of each page, and of the page behind the last */
+	__u32 n_pages;		/* 0: no table */
+};
+
+struct mt_space {		/* per process; sorted by start */
+	__u32 n;
+	__u32 pad;
+	struct mt_range range[MT_MAX_RANGES];
+};
+_Static_assert(sizeof(struct mt_range) == 32, "abi");
+
+/* ---- the programs' own buffers for stacks */
+
+#define MT_MAX_DEPTH 512	/* a power of two */
+#define MT_CHUNK_BYTES 2048
+
+struct mt_walk {		/* the registers of one frame on the way up */
+	__u64 pc, sp, fp, lr;
+	__u64 hook;		/* the uretprobe trampoline, 0 if none is pending */
+	__u64 pending;		/* the kernel's list of them */
+	__u64 hash;		/* of the frames */
+	__u32 range;		/* where the last pc was found */
+	__u32 end;		/* enum mt_end */
+	__u8 is_return, lr_known, sp_known;
+	__u8 guessed;		/* a frame had no rule: the frame pointer was followed */
+	__u8 within;		/* --within: one of the functions is among the frames */
+	__u8 pad[3];
+};
+
+/*
+ * A walk that was made before: what it began with, and the words of the stack that
+ * it went by. Where these are the same, so is the stack.
+ */
+#define MT_MEMO_WORDS 128	/* a power of two */
+#define MT_N_MEMOS 4
+
+struct mt_memo_key {
+	__u64 caller, sp, fp;
+	__u32 func, proc;
+	__u64 gen_tid;		/* mt_proc.gen; above it, with --by thread, the thread. One word: it is compared as such */
+};
+#define MT_MEMO_TID(key) ((__u32)((key)->gen_tid >> 32))
+
+struct mt_memo {
+	struct mt_memo_key key;
+	__u64 base;		/* where the words lie */
+	__u32 len;		/* and how many bytes they spread over */
+	__u32 n_words;		/* 0: only the key is known */
+	__u32 site;
+	__u32 n_frames;
+	__u32 n_missed;		/* since it was last right */
+	__u32 pad[15];
+	__u16 off[MT_MEMO_WORDS];
+	__u64 val[MT_MEMO_WORDS];
+};
+_Static_assert(sizeof(struct mt_memo) % 64 == 0, "whole cache lines");
+
+struct mt_scratch {
+	__u64 busy;
+	struct mt_walk walk;
+	__u64 ip[MT_MAX_DEPTH];
+	/* some of the target's stack: where it lies, how much of it; a frame record may begin on its last word */
+	__u64 chunk_at, chunk_len;
+	__u64 chunk[MT_CHUNK_BYTES / 8 + 2];
+	__u64 first, last;	/* frame records that were followed */
+	__u64 fp;		/* where the last one leads */
+	__u64 near;		/* the last one that the first piece could hold, 0: all of them */
+	__u64 reach;		/* bytes behind chunk_at that a walk by tables looked at */
+	struct mt_memo_key key;	/* of the walk under way */
+	__u32 recording;	/* number + 1 of the memo that it is written down in, 0: none */
+	__u32 n_words;		/* written down so far; more than there is room for: it cannot be */
+	struct mt_memo memo[MT_N_MEMOS];
+	__u64 pad[7];		/* two of them share no cache line */
+};
+_Static_assert(sizeof(struct mt_walk) == 72 && sizeof(struct mt_scratch) % 64 == 0, "abi");
+
+#endif
