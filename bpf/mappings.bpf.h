@@ -47,7 +47,7 @@ __noinline int push_brk(__u32 proc, __u64 start, __u64 end, __u64 block)
 	return 1;
 }
 
-/* Into the tables; false: there is no room. */
+/* Into the tables; 0: there is no room, -1: they were in another's hands, which is counted. */
 __noinline int mapping_put(const struct mt_map_call *k, __u64 block, __u64 born)
 {
 	struct mt_over_key key = { .addr = MT_OVER_MAPPING | block };
@@ -66,13 +66,15 @@ __noinline int mapping_put(const struct mt_map_call *k, __u64 block, __u64 born)
 			ok = k->is_brk ? push_brk(k->proc, k->new_addr, k->new_addr + k->new_bytes, block) :
 					 part_add(k->proc, k->new_addr, k->new_addr + k->new_bytes, block);
 			map_unlock(k->proc);
+		} else {
+			ok = -1;
 		}
-		if (ok)
+		if (ok > 0)
 			return 1;
 		bpf_map_delete_elem(&overflow, &key);
 	}
 	__sync_fetch_and_add(&mt_n_over, -1ULL);
-	return 0;
+	return ok;
 }
 
 static __always_inline bool is_mremap(const struct mt_map_call *k)
@@ -85,13 +87,16 @@ __noinline int mapping_begins(struct mt_thread *t, const struct mt_map_call *k)
 	__u64 now = clock_now(), block;
 	struct amount a = { .calls = 1 };
 	struct charge c;
+	int put;
 
 	if (!t || !k)
 		return 0;
 	block = __sync_fetch_and_add(&mt_mappings, 1) + 1;
 	t->last_block = 0;
-	if (!mapping_put(k, block, MT_BORN(now, t->serial))) {
-		lose_block(t->proc);
+	put = mapping_put(k, block, MT_BORN(now, t->serial));
+	if (put <= 0) {
+		if (!put)
+			lose_block(t->proc);
 		return 0;
 	}
 	if (!charge_open(&c, k->site, t->proc, k->cut))

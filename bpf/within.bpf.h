@@ -189,10 +189,16 @@ static __always_inline int on_within(mt_regs *ctx)
 		t->within_depth++;
 		break;
 	case MT_WITHIN_LEAVE:
-		if (sp == t->within_sp)
+		if (sp == t->within_sp) {
+			/* those that it called are over as well, also if they were left by longjmp or an exception */
+			bool alone = !t->within_apart && !t->within_tail;
+
 			within_over(t);
-		else
+			if (alone)
+				t->within_depth = 0;
+		} else {
 			within_lower(t);
+		}
 		break;
 	case MT_WITHIN_JUMP:
 		if (!t->within_depth)

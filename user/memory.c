@@ -162,7 +162,7 @@ void memory__begin(struct tracees *t)
 		struct snap_memory m = { .known = true };
 
 		/* a program that has not begun has none */
-		if (!t->v.v[i]->ended && (t->v.v[i]->own || !read_memory(t->v.v[i]->process.pid, &m)))
+		if (!t->v.v[i]->ended && ((t->v.v[i]->own && t->v.v[i]->lives.n < 2) || !read_memory(t->v.v[i]->process.pid, &m)))
 			model__set_first_memory(t->model, tracee__life(t->v.v[i])->proc, &m);
 	}
 }

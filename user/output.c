@@ -266,18 +266,16 @@ int output__print(struct output *o, struct snapshot *s, struct err *e)
 }
 
 /* The next name of a series. Two within a second, of names without %n, must not be one file. */
-static char *next_name(struct output *o, const struct snapshot *s, const char *pattern, const struct outname_series *had)
+static char *next_name(struct output *o, const struct snapshot *s, const char *pattern, struct outname_series *had)
 {
 	char *name = outname__expand(pattern, s->wall_now_ns, s->n_processes ? s->processes->pid : 0, o->n_written);
+	bool again = name && had->expanded && !strcmp(had->expanded, name);
 
-	for (size_t i = 0; name && i < had->files.n; i++)
-		if (!strcmp(had->files.v[i].path, name)) {
-			char *numbered = outfile__numbered(name, o->n_written);
-
-			free(name);
-			return numbered;
-		}
-	return name;
+	free(had->expanded);
+	had->expanded = name;
+	if (!name)
+		return NULL;
+	return again ? outfile__numbered(name, o->n_written) : strdup(name);
 }
 
 /* n as of output__write_files */

@@ -76,7 +76,8 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		.kernel = s->uname.release,
 		.arch = s->uname.machine,
 		.host = s->uname.nodename,
-		.duration_ns = (last ? s->end_ns : s->spots.at_mark ? s->spots.at_mark->mono_ns : now_ns()) - s->start_ns,
+		.duration_ns = (last ? s->end_ns : s->spots.waiting ? s->start_ns : s->spots.at_mark ? s->spots.at_mark->mono_ns : now_ns()) -
+			       s->start_ns,
 		.wall_now_ns = session__wall_ns(),
 		.ended = last,
 		.partial = o->withins.n > 0,
@@ -171,6 +172,12 @@ void session__on_interval(void *arg)
 		return;
 	}
 	snap = session__take(s, false, intervals_need_ages(s), &s->failure);
+	/* a mark's thread has been kept from the CPU for seconds: the next one will do */
+	if (!snap && s->failure.code == -EBUSY) {
+		say("a report was left out: %s", err_msg(&s->failure));
+		err_done(&s->failure);
+		return;
+	}
 	/* also where nobody reads any more: no failure is noted then, and the trace ends */
 	if (!snap || (output__prints(&s->output) && output__print(&s->output, snap, &s->failure)))
 		session__fail(s);

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stddef.h>
 
+#include "memory.h"
 #include "session_parts.h"
 #include "util/log.h"
 
@@ -88,6 +89,9 @@ static void on_start(struct session *s)
 	s->spots.started_by = spot;
 	s->start_ns = at.mono_ns;
 	session__sample(s, true);
+	tracees__count_cpu_from_now(&s->tracees);
+	if (!s->machine)
+		memory__begin(&s->tracees);
 	model__begin(s->model, at.clock_ns, wall_at(at.mono_ns));
 	say("%s was called by %s (%d): the trace begins", name_of(s, spot), comm_of(s, at.proc), (int)at.pid);
 	err = session__start_timers(s);
@@ -254,16 +258,14 @@ void session__on_spots(void *arg)
 
 int session__yield_to_mark(struct session *s)
 {
-	struct pollfd fd = { .fd = kernel__spots_fd(s->kernel), .events = POLLIN };
-
-	if (fd.fd < 0 || s->spots.at_mark)
+	if (kernel__spots_fd(s->kernel) < 0 || s->spots.at_mark)
 		return -EBUSY;
 	for (int i = 0; i < MESSAGE_TRIES && collect__is_marked(s->collect); i++) {
 		s->spots.hold = true;
 		session__read_spots(s);
 		s->spots.hold = false;
 		if (collect__is_marked(s->collect))
-			poll(&fd, 1, MESSAGE_MS);
+			poll(NULL, 0, MESSAGE_MS);	/* not the ring's fd: it is readable as soon as there is to be a message */
 	}
 	return collect__is_marked(s->collect) ? -EBUSY : 0;
 }

@@ -158,6 +158,9 @@ static void on_look(void *arg)
 	size_t n = s->tracees.v.n, first = n ? s->looked % n : 0, n_rss = 0;
 	uint64_t at_ns = now_ns();
 
+	/* --start-on: nothing was recorded yet */
+	if (s->spots.waiting)
+		return;
 	for (size_t i = 0; i < n && wanted; i++) {
 		struct tracee *p = s->tracees.v.v[(first + i) % n];
 		bool has_turn = n_rss < RSS_A_LOOK;

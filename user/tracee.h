@@ -140,6 +140,8 @@ int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
 void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */
 /* The same of all whose live bytes have changed since, and of n_others in turn. */
 void tracees__sample(struct tracees *t, size_t n_others);
+/* What was sampled up to now is not the trace's. */
+void tracees__count_cpu_from_now(struct tracees *t);
 uint64_t tracees__cpu_ns(const struct tracees *t);	/* of all, since they were attached, as far as it was sampled */
 
 /* The name of the file that the newest probes are in; "" without any. */

@@ -133,6 +133,13 @@ void tracees__sample(struct tracees *t, size_t n_others)
 	}
 }
 
+void tracees__count_cpu_from_now(struct tracees *t)
+{
+	for (size_t i = 0; i < t->v.n; i++)
+		t->v.v[i]->cpu_at_attach_ns = t->v.v[i]->cpu_ns;
+	t->gone_cpu_ns = 0;
+}
+
 uint64_t tracees__cpu_ns(const struct tracees *t)
 {
 	uint64_t sum = t->gone_cpu_ns;

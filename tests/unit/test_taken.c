@@ -21,7 +21,7 @@ Test(taken, the_newest_are_kept)
 
 	taken__list(&t, s);
 	cr_expect_eq(s->n_taken, 0);
-	for (uint32_t i = 1; i <= TAKEN_MAX + 10; i++) {
+	for (uint32_t i = 1; i <= SNAPSHOT_MAX_TAKEN + 10; i++) {
 		char why[32];
 
 		snprintf(why, sizeof(why), "live>%uM", i);
@@ -29,7 +29,7 @@ Test(taken, the_newest_are_kept)
 	}
 	taken__list(&t, s);
 	taken__done(&t);
-	cr_assert_eq(s->n_taken, TAKEN_MAX);
+	cr_assert_eq(s->n_taken, SNAPSHOT_MAX_TAKEN);
 	for (size_t i = 0; i < s->n_taken; i++) {
 		cr_assert_eq(s->taken[i].number, i + 11);
 		cr_assert_eq(s->taken[i].t_ns, (i + 11) * S);

@@ -146,7 +146,8 @@ static bool see_overflow(struct scan *s)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		see(s, values[i].site, values[i].size, values[i].born);
-		if (s->blocks)
+		/* a mapping has no chunk, and its key is no address */
+		if (s->blocks && !(keys[i].addr & MT_OVER_MAPPING))
 			block_sample__add(s->blocks, keys[i].proc, keys[i].addr, values[i].size);
 	}
 	s->over_at = next;

@@ -80,7 +80,6 @@ void html__memory(struct json *j, const struct snap_memory *m)
 		{ "n_arenas", m->n_arenas },		{ "sized_blocks", m->sized_blocks },
 		{ "sized_requested", m->sized_requested }, { "sized_usable", m->sized_usable },
 		{ "sized_apart", m->sized_apart },
-		{ "sized_apart", m->sized_apart },
 	};
 
 	json__object(j, "memory");

@@ -5,7 +5,8 @@
 #include "export/json_fields.h"
 #include "export/json_marks.h"
 
-#define MARKS_MAX (1u << 20)
+/* more than a trace lists */
+#define MARKS_MAX 4096u
 
 void json__marks(struct json *j, const struct snapshot *s)
 {
@@ -26,11 +27,16 @@ void json__marks(struct json *j, const struct snapshot *s)
 		json__u64(j, "process", s->processes[m->process].id);
 		json__u64(j, "tid", m->tid > 0 ? (uint64_t)m->tid : 0);
 		json__u64(j, "t_ns", m->t_ns);
-		json__u64(j, "live_bytes", m->live_bytes);
+		if (s->known & HAS_LIVE_BYTES)
+			json__u64(j, "live_bytes", m->live_bytes);
+		else
+			json__null(j, "live_bytes");
 		json__bool(j, "whole", m->whole);
 		if (m->whole) {
 			json__u64(j, "alloc_calls", m->alloc_calls);
 			json__u64(j, "alloc_bytes", m->alloc_bytes);
+		}
+		if (m->whole && s->known & HAS_LIVE_BYTES) {
 			json__u64(j, "live_blocks", m->live_blocks);
 			json__u64(j, "all_live_bytes", m->all_live_bytes);
 		}

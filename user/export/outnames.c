@@ -117,4 +117,6 @@ void outname_series__done(struct outname_series *s)
 	for (size_t i = 0; i < s->files.n; i++)
 		free(s->files.v[i].path);
 	vec_done(&s->files);
+	free(s->expanded);
+	s->expanded = NULL;
 }

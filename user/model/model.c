@@ -50,6 +50,9 @@ void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_n
 		if (again)
 			l->rss_at_attach_bytes = l->rss_bytes;
 	}
+	/* one that was set while nothing was recorded is the beginning */
+	if (again)
+		m->baseline.t_ns = 0;
 }
 
 uint64_t model__since_start(const struct model *m, uint64_t clock_ns)

@@ -152,6 +152,8 @@ struct snap_mark {
 	uint64_t alloc_calls, alloc_bytes, live_blocks, all_live_bytes;
 };
 
+#define SNAPSHOT_MAX_TAKEN 1024
+
 /* A snapshot that was taken of the same trace before this one. */
 struct snap_taken {
 	uint64_t t_ns;		/* since the trace's start */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the list of the snapshots that were taken. What always holds: it is in the
- * order of their time, and no longer than TAKEN_MAX.
+ * order of their time, and no longer than SNAPSHOT_MAX_TAKEN.
  */
 #include "model/taken.h"
 
@@ -12,7 +12,7 @@ void taken__add(struct taken *t, uint64_t t_ns, uint32_t number, const char *why
 	char *words = why ? strdup(why) : NULL;
 	struct snap_taken *slot;
 
-	if (t->v.n < TAKEN_MAX) {
+	if (t->v.n < SNAPSHOT_MAX_TAKEN) {
 		slot = vec_push(&t->v);
 		if (!slot) {
 			free(words);
@@ -21,7 +21,7 @@ void taken__add(struct taken *t, uint64_t t_ns, uint32_t number, const char *why
 	} else {
 		slot = &t->v.v[t->first];
 		free((char *)slot->why);
-		t->first = (t->first + 1) % TAKEN_MAX;
+		t->first = (t->first + 1) % SNAPSHOT_MAX_TAKEN;
 	}
 	*slot = (struct snap_taken){ .t_ns = t_ns, .number = number, .why = words };
 }

@@ -6,8 +6,6 @@
 #include "model/snapshot.h"
 #include "util/util.h"
 
-#define TAKEN_MAX 1024
-
 struct taken {
 	struct vec(struct snap_taken) v;	/* a ring once it is full; each owns its words */
 	size_t first;		/* the oldest */

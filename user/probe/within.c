@@ -3,7 +3,8 @@
  * Finds what a file has of the functions of --within: the ranges of their code,
  * which stacks are compared with, and the points that count their calls. What
  * always holds: a point is a first instruction, a return or a jump that the code
- * leads to; one that is missing makes tracing dearer, and no figure wrong.
+ * leads to; one that is missing makes tracing dearer, and no figure wrong, but for what a
+ * function jumps to through a pointer at its end: that is not known to be inside.
  */
 #include "probe/within.h"
 

@@ -37,12 +37,13 @@ static bool all_told(const struct snapshot *s)
 static void marks_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
-	bool exact = all_told(s);
 	char a[FMT_MAX], b[FMT_MAX];
 	size_t told = 0;
+	bool exact;
 
 	if (!s->n_marks_seen)
 		return;
+	exact = all_told(s);
 	para__begin(&r->para, "marks", LABEL_WIDTH);
 	for (size_t i = 0; i < s->n_marks && told < NAMED; i++)
 		if (is_last(s, i)) {

@@ -75,7 +75,7 @@ static void change_item(struct report *r, const char *what, int64_t by, uint64_t
 {
 	char a[CELL_MAX];
 
-	if ((uint64_t)(by < 0 ? -by : by) >= notable)
+	if ((by < 0 ? -(uint64_t)by : (uint64_t)by) >= notable)
 		para__item(&r->para, "%s %s", what, fmt_change(a, (double)by));
 }
 

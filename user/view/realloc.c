@@ -55,7 +55,7 @@ void report__realloc_words(struct report *r, const struct snap_site *site, size_
 		para__item(&r->para, "one block was passed on %s%s times", fmt_exact(c, m->longest), m->longest >= MOVES_LONGEST_MAX ? " or more" : "");
 	if (!m->moved_calls)
 		para__item(&r->para, "all in place");
-	else if (by_steps && m->moved_bytes > 2 * m->grown_bytes)
+	else if (by_steps && m->grown_bytes && m->moved_bytes > 2 * m->grown_bytes)
 		para__item(&r->para, "%s copied, %s times what was added: double it instead", fmt_bytes(b, m->moved_bytes),
 			   fmt_exact(c, m->moved_bytes / m->grown_bytes));
 	else
