@@ -153,4 +153,21 @@ TEST(snapshots_over_time)
 	want_u64(t, load_json(t, in_dir(t, "last.json")), "totals.live_blocks", 10);
 }
 
+/* One name, again and again: no file is written over. */
+TEST(snapshots_of_one_name)
+{
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "basic", "leak", "10", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "0.2", "5", "-o", in_dir(t, "heap-%%p.json"), NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, 0, 0);
+	fx__quit(t, &f);
+	want(t, !access(in_dir(t, "heap-%d.json", (int)f.c.pid), F_OK), "the first file, wanted");
+	for (int i = 2; i <= 5; i++)
+		want(t, !access(in_dir(t, "heap-%d.%d.json", (int)f.c.pid, i), F_OK), "file %d, wanted", i);
+}
+
 TEST(report_as_a_tree_is_the_same) { same_text(t, ARGS(), ARGS("--view", "tree", "--threshold", "0")); }

@@ -33,6 +33,19 @@ TEST(within_scopes_nofp) { scopes(t, "within.nofp", NULL, "table", NULL, LED_ONL
 TEST(within_free_stacks) { scopes(t, "within", NULL, "auto", "--free-stacks", LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP); }
 TEST(within_threads) { scopes(t, "within", "threads", "auto", NULL, LED_ONLY | LED_REALLOC); }
 
+/* Where stacks are cut short, calls alone tell what is inside: one that never ends would take in all that comes after it. */
+TEST(within_caught)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "within", "20", "catch", NULL);
+	root = trace(t, &f, 0, "--within", "scope_outer", "--within", "scope_jump", "--depth", "3", NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ONLY | LED_REALLOC | LED_PEAK | LED_TEMP);
+	want(t, ju64(t, root, "stacks.depth") > 0, "stacks that are cut short, wanted some");
+	fx__quit(t, &f);
+}
+
 /* Exceptions; a function that is named as C++ names it; and calls alone. */
 static void exceptions(struct test *t, const char *mode, unsigned int checks)
 {

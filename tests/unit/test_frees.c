@@ -297,6 +297,19 @@ static void check(const char *name, const struct snapshot *s, const struct repor
 	golden__check(name, text, len);
 }
 
+/* A file may say so. */
+Test(frees, realloc_that_added_nothing)
+{
+	struct snapshot *s = sample();
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	s->sites[site_of(s, 0, "realloc")].moves = (struct snap_moves){ .calls = 9, .moved_calls = 1, .moved_bytes = 9, .grown_calls = 4 };
+	text = written("text", s, &(struct export_opts){ .report = { .views = VIEW_ALLOCS, .top = 1 } }, &len);
+	cr_expect_not_null(strstr(text, "9 B copied"));
+	snapshot__free(s);
+}
+
 Test(frees, looks)
 {
 	struct snapshot *s = sample(), *without = sample__new(0);
