@@ -15,6 +15,7 @@ const char *ledgers(struct test *t);
 /* Every ledger in dir, NAME being PID.LIFE: that life of that pid has it in the report. How many there are. */
 unsigned int want_ledgers(struct test *t, json_t *root, const char *dir, unsigned int checks);
 uint64_t lives_of(struct test *t, json_t *root, pid_t pid);
+json_t *last_life_of(struct test *t, json_t *root, pid_t pid);	/* its newest program */
 /* Its directory, to be removed by the test; skips the test where none can be made. */
 const char *make_cgroup(struct test *t);
 int enter_cgroup(const void *arg);	/* its directory; for struct spawn */

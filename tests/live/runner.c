@@ -212,9 +212,10 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "list", no_argument, NULL, 'l' },	{ "filter", required_argument, NULL, 'f' },
 		{ "scale", required_argument, NULL, 's' }, { "bin", required_argument, NULL, 'b' },
-		{ "fixtures", required_argument, NULL, 'd' }, { "limit", required_argument, NULL, 't' }, { 0 },
+		{ "fixtures", required_argument, NULL, 'd' }, { "limit", required_argument, NULL, 't' },
+		{ "repeat", required_argument, NULL, 'r' }, { 0 },
 	};
-	unsigned int n[3] = { 0 };
+	unsigned int n[3] = { 0 }, n_repeats = 1;
 	const char *filter = "*", *why;
 	bool list = false;
 	struct test *t;
@@ -230,6 +231,7 @@ int main(int argc, char **argv)
 		case 'b': lt_bin = realpath(optarg, NULL) ?: optarg; break;
 		case 'd': lt_fixtures = realpath(optarg, NULL) ?: optarg; break;
 		case 't': limit_s = (unsigned int)atoi(optarg); break;
+		case 'r': n_repeats = (unsigned int)atoi(optarg); break;
 		default: return 2;
 		}
 	}
@@ -253,9 +255,6 @@ int main(int argc, char **argv)
 		return 2;
 	why = unfit();
 	for (struct test_def **d = __start_lt_tests; d < __stop_lt_tests; d++) {
-		double start_s = now_s();
-		int result;
-
 		if (!chosen((*d)->name, filter))
 			continue;
 		if (why) {
@@ -263,12 +262,16 @@ int main(int argc, char **argv)
 			n[2]++;
 			continue;
 		}
-		result = run_test(*d, t);
-		if (result == PASSED)
-			printf("ok %s (%u checks, %.1f s)\n", t->name, t->n_checks, now_s() - start_s);
-		else if (result == SKIPPED)
-			printf("SKIP %s: %s\n", t->name, t->skip);
-		n[result == PASSED ? 0 : result == SKIPPED ? 2 : 1]++;
+		for (unsigned int i = 0; i < n_repeats; i++) {
+			double start_s = now_s();
+			int result = run_test(*d, t);
+
+			if (result == PASSED)
+				printf("ok %s (%u checks, %.1f s)\n", t->name, t->n_checks, now_s() - start_s);
+			else if (result == SKIPPED)
+				printf("SKIP %s: %s\n", t->name, t->skip);
+			n[result == PASSED ? 0 : result == SKIPPED ? 2 : 1]++;
+		}
 	}
 	printf("%u passed, %u failed, %u skipped\n", n[0], n[1], n[2]);
 	return n[1] || !(n[0] + n[2]) ? 1 : 0;

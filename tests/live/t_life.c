@@ -2,12 +2,14 @@
 /* How processes begin and end while they are traced, and how malloctrace does. */
 #include "lt.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -149,7 +151,13 @@ uint64_t changed_bytes(struct test *t, pid_t pid, const char *library)
 	mem = open(path, O_RDONLY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	maps = fopen(path, "re");
-	must(t, mem >= 0 && maps, "no look into process %d", pid);
+	if (mem < 0 || !maps) {
+		int err = errno, status = 0;
+		pid_t got = waitpid(pid, &status, WNOHANG);
+
+		must(t, false, "no look into process %d: %s; it %s (waitpid: %d, %#x)", pid, strerror(err),
+		     got != pid ? "lives" : WIFSIGNALED(status) ? "was killed" : "ended", (int)got, (unsigned int)status);
+	}
 	while (fgets(line, sizeof(line), maps)) {
 		char *code, *orig;
 		int fd;

@@ -137,14 +137,8 @@ TEST(cgroup_names)
 		fx__quit(t, &f[i]);
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	for (i = 0; i < sizeof(f) / sizeof(*f); i++) {
-		json_t *last = NULL;
-		size_t k;
-
-		json_array_foreach(jget(root, "processes"), k, p)
-			if (ju64(t, p, "pid") == (uint64_t)f[i].c.pid)
-				last = p;
-		must(t, last != NULL, "%d is not in the report", f[i].c.pid);
-		want(t, !strcmp(jstr(last, "comm"), "basic"), "%d goes by '%s'", f[i].c.pid, jstr(last, "comm"));
+		p = last_life_of(t, root, f[i].c.pid);
+		want(t, !strcmp(jstr(p, "comm"), "basic"), "%d goes by '%s'", f[i].c.pid, jstr(p, "comm"));
 	}
 	want(t, !rmdir(cgroup), "rmdir %s: %s", cgroup, strerror(errno));
 }
@@ -180,7 +174,7 @@ TEST(cgroup_now_and_later)
 	want_ledger(t, root, process_of(t, root, moved.c.pid, 0), &moved.led, LED_ALL);
 	want_eq(t, "lives of another", 0, lives_of(t, root, other.c.pid));
 	/* it was forked from here, moved itself, and became the fixture */
-	want_ledger(t, root, process_of(t, root, later.c.pid, (unsigned int)lives_of(t, root, later.c.pid) - 1), &later.led, LED_ALL);
+	want_ledger(t, root, last_life_of(t, root, later.c.pid), &later.led, LED_ALL);
 	fx__quit(t, &now);
 	fx__quit(t, &later);
 	fx__quit(t, &moved);

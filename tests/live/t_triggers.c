@@ -328,7 +328,7 @@ static const char *make_small_cgroup(struct test *t)
 /* Whom it kills has written down what it had. */
 static void want_hungry(struct test *t, json_t *root, pid_t pid, const char *count_file)
 {
-	json_t *p = process_of(t, root, pid, 0);
+	json_t *p = last_life_of(t, root, pid);
 	size_t n;
 	char *text = read_all(count_file, &n);
 	const uint64_t *count = (const uint64_t *)text;
@@ -366,17 +366,26 @@ TEST(oom_of_one)
 	want_hungry(t, root, f.c.pid, count);
 }
 
-/* The trace of a cgroup goes on: what its victim held is in a file of its own. */
-TEST(oom_in_cgroup)
+/* The trace of a cgroup goes on: what its victim held is in a file of its own. One that enters it and becomes the victim has
+   an earlier life, if it was seen in between; with a program in front it has one for sure. */
+static void oom_in_cgroup(struct test *t, bool program_before)
 {
 	const char *cgroup = make_small_cgroup(t), *count = in_dir(t, "count"), *out = in_dir(t, "heap.json");
 	struct spawn s = { .argv = { fixture("when"), count }, .become = enter_cgroup, .become_arg = cgroup };
+	struct spawn before = { .argv = { fixture("life"), "exec", fixture("when"), count }, .become = enter_cgroup, .become_arg = cgroup };
+	struct ledger first;
 	struct fx f;
 	struct mt m;
 
 	mt__start(t, &m, "--cgroup", cgroup, "-o", out, "--batch", "--when", "oom", NULL);
 	mt__wait_attached(t, &m);
-	fx__start_as(t, &f, &s);
+	fx__start_as(t, &f, program_before ? &before : &s);
+	if (program_before) {
+		fx__go(t, &f);
+		first = f.led;
+		fx__send(t, &f, 'g');
+		fx__wait_ready(t, &f);
+	}
 	fx__send(t, &f, 'o');
 	want_eq(t, "the fixture's exit status", 128 + SIGKILL, (uint64_t)child__wait(t, &f.c));
 	fired(t, &m, " was killed by the kernel: out of memory; it held ");
@@ -386,4 +395,23 @@ TEST(oom_in_cgroup)
 	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &m.c));
 	want(t, !rmdir(cgroup), "rmdir %s: %s", cgroup, strerror(errno));
 	want_hungry(t, load_json(t, out), f.c.pid, count);
+	if (program_before) {
+		json_t *root = load_json(t, out);
+		json_t *p = process_of(t, root, f.c.pid, (unsigned int)lives_of(t, root, f.c.pid) - 2);
+
+		want_ledger(t, root, p, &first, LED_ALL);
+		want_bool(t, p, "ended", true);
+		want_bool(t, p, "oom_killed", false);
+		want(t, json_is_null(jget(p, "exit_signal")), "the program before has an exit_signal");
+	}
+}
+
+TEST(oom_in_cgroup)
+{
+	oom_in_cgroup(t, false);
+}
+
+TEST(oom_after_exec)
+{
+	oom_in_cgroup(t, true);
 }

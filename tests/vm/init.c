@@ -5,7 +5,7 @@
  * the environment (scripts/vm-test, tests/vm/machine.sh):
  *
  *   MODE=tests   the live tests: TEST=GLOB[,GLOB...], or those of /vm/tests (a glob a
- *                line); counts at SCALE per cent; then WRONG=NAME with a wrong expectation
+ *                line), each REPEAT times; counts at SCALE per cent; then WRONG=NAME with a wrong expectation
  *   MODE=bare    there is nothing in the machine but this, /malloctrace and /target
  *   MODE=demo    what `make demo` shows
  *   FAULT=hang|panic|off   goes wrong on purpose: the script has to notice
@@ -135,7 +135,7 @@ static int run(char *const argv[])
 static int run_tests(const char *globs)
 {
 	return run((char *const[]){ RUNNER, "--bin", BIN, "--fixtures", "/vm/fixtures", "--scale", (char *)env("SCALE", "10"), "--limit", "300",
-				    "--filter", (char *)globs, NULL });
+				    "--repeat", (char *)env("REPEAT", "1"), "--filter", (char *)globs, NULL });
 }
 
 /* The list, as one word with commas. */
