@@ -8,8 +8,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <time.h>
 
 #include "util/util.h"
+
+#define NS_PER_S 1000000000ll
+#define NS_PER_MS 1000000ll
 
 const char *reader__string(struct reader *r, const char *str)
 {
@@ -133,4 +137,47 @@ int reader__array(struct reader *r, json_t *from, const char *key, size_t max, j
 		return err_set(r->e, -EINVAL, "%s: want an array", key);
 	*ret_n = json_array_size(v);
 	return *ret_n > max ? err_set(r->e, -E2BIG, "%s: more than %zu of them", key, max) : 0;
+}
+
+static int digits(const char *s, size_t n, int *ret)
+{
+	*ret = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return -EINVAL;
+		*ret = *ret * 10 + s[i] - '0';
+	}
+	return 0;
+}
+
+/* "2026-11-14T23:58:32.125Z", as json.c writes it */
+static int read_time(const char *s, int64_t *ret_ns)
+{
+	static const char form[] = "dddd-dd-ddTdd:dd:dd.dddZ";
+	struct tm tm = {};
+	int ms;
+
+	if (!s || strlen(s) != sizeof(form) - 1)
+		return -EINVAL;
+	for (size_t i = 0; form[i]; i++)
+		if (form[i] != 'd' && s[i] != form[i])
+			return -EINVAL;
+	if (digits(s, 4, &tm.tm_year) || digits(s + 5, 2, &tm.tm_mon) || digits(s + 8, 2, &tm.tm_mday) ||
+	    digits(s + 11, 2, &tm.tm_hour) || digits(s + 14, 2, &tm.tm_min) || digits(s + 17, 2, &tm.tm_sec) ||
+	    digits(s + 20, 3, &ms))
+		return -EINVAL;
+	/* nanoseconds reach from 1678 to 2262 */
+	if (tm.tm_year < 1700 || tm.tm_year > 2200)
+		return -ERANGE;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	*ret_ns = timegm(&tm) * NS_PER_S + ms * NS_PER_MS;
+	return 0;
+}
+
+int reader__time(struct reader *r, json_t *v, const char *key, int64_t *ret)
+{
+	if (v && !json_is_null(v) && read_time(json_string_value(v), ret))
+		return err_set(r->e, -EINVAL, "%s: want a time like \"2026-11-14T23:58:32.125Z\"", key);
+	return 0;
 }

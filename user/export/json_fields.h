@@ -62,11 +62,25 @@ const char *reader__string(struct reader *r, const char *str);
 /* Elements of an array, 0 if there is none; -EINVAL: it is no array, or has more than max. */
 int reader__array(struct reader *r, json_t *from, const char *key, size_t max, json_t **ret, size_t *ret_n);
 
-/* json_read.c: a time as json.c writes it; NULL, or null: *ret is left as it was. */
+/* A time as json.c writes it; NULL, or null: *ret is left as it was. */
 int reader__time(struct reader *r, json_t *v, const char *key, int64_t *ret);
 
 /* json_read.c: NULL: it is no JSON. */
 json_t *reader__parse(struct reader *r, const struct span *piece, const char *what);
+
+/* json_read_values.c: what the outermost object has under the key of that name. */
+int reader__tool(struct reader *r, json_t *v);
+int reader__host(struct reader *r, json_t *v);
+int reader__stacks(struct reader *r, json_t *v);
+int reader__overhead(struct reader *r, json_t *v);
+int reader__scan(struct reader *r, json_t *v);
+int reader__folded(struct reader *r, json_t *v);
+int reader__hidden(struct reader *r, json_t *v);
+int reader__totals(struct reader *r, json_t *v);
+int reader__losses(struct reader *r, json_t *v);
+int reader__edges(struct reader *r, json_t *v);
+int reader__probes(struct reader *r, json_t *v);
+int reader__modules(struct reader *r, json_t *v);
 
 /* json_read_stack.c: a site's places; an element of "sites" as text, which must stay as long as r does. */
 int reader__stack(struct reader *r, json_t *from, struct snap_site *to);

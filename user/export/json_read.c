@@ -13,27 +13,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 
 #include "export/json_cut.h"
 #include "export/json_fields.h"
 #include "export/json_marks.h"
 #include "export/json_taken.h"
 #include "export/json_tags.h"
-#include "util/parse.h"
 #include "util/util.h"
 
 #define FILE_MAX_BYTES (1ull << 30)
 #define PIECE_MAX_BYTES (64u << 20)
 #define SITES_MAX 2000000
 #define PROCESSES_MAX 500000
-#define ROWS_MAX 100000
 #define SCHEMA "malloctrace/1"
-#define NS_PER_S 1000000000ll
-#define NS_PER_MS 1000000ll
+#define TOP(key, type, field) { key, type, offsetof(struct snapshot, field) }
 
 json_t *reader__parse(struct reader *r, const struct span *piece, const char *what)
 {
@@ -55,242 +49,7 @@ json_t *reader__parse(struct reader *r, const struct span *piece, const char *wh
 	return j;
 }
 
-/* ---- values of the outermost object */
-
-static int digits(const char *s, size_t n, int *ret)
-{
-	*ret = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] < '0' || s[i] > '9')
-			return -EINVAL;
-		*ret = *ret * 10 + s[i] - '0';
-	}
-	return 0;
-}
-
-/* "2026-11-14T23:58:32.125Z", as json.c writes it */
-static int read_time(const char *s, int64_t *ret_ns)
-{
-	static const char form[] = "dddd-dd-ddTdd:dd:dd.dddZ";
-	struct tm tm = {};
-	int ms;
-
-	if (!s || strlen(s) != sizeof(form) - 1)
-		return -EINVAL;
-	for (size_t i = 0; form[i]; i++)
-		if (form[i] != 'd' && s[i] != form[i])
-			return -EINVAL;
-	if (digits(s, 4, &tm.tm_year) || digits(s + 5, 2, &tm.tm_mon) || digits(s + 8, 2, &tm.tm_mday) ||
-	    digits(s + 11, 2, &tm.tm_hour) || digits(s + 14, 2, &tm.tm_min) || digits(s + 17, 2, &tm.tm_sec) ||
-	    digits(s + 20, 3, &ms))
-		return -EINVAL;
-	/* nanoseconds reach from 1678 to 2262 */
-	if (tm.tm_year < 1700 || tm.tm_year > 2200)
-		return -ERANGE;
-	tm.tm_year -= 1900;
-	tm.tm_mon--;
-	*ret_ns = timegm(&tm) * NS_PER_S + ms * NS_PER_MS;
-	return 0;
-}
-
-int reader__time(struct reader *r, json_t *v, const char *key, int64_t *ret)
-{
-	if (v && !json_is_null(v) && read_time(json_string_value(v), ret))
-		return err_set(r->e, -EINVAL, "%s: want a time like \"2026-11-14T23:58:32.125Z\"", key);
-	return 0;
-}
-
-#define TOP(key, type, field) { key, type, offsetof(struct snapshot, field) }
-
-static int read_values(struct reader *r, json_t *v, const struct field *fields, size_t n, const char *what)
-{
-	return reader__fields(r, v, r->s, fields, n, what);
-}
-
-static int read_tool(struct reader *r, json_t *v)
-{
-	static const struct field fields[] = { TOP("version", FIELD_STR, version) };
-
-	return read_values(r, v, fields, ARRAY_SIZE(fields), "tool");
-}
-
-static int read_host(struct reader *r, json_t *v)
-{
-	static const struct field fields[] = {
-		TOP("name", FIELD_STR, host), TOP("kernel", FIELD_STR, kernel), TOP("arch", FIELD_STR, arch),
-	};
-
-	return read_values(r, v, fields, ARRAY_SIZE(fields), "host");
-}
-
-static int read_stacks(struct reader *r, json_t *v)
-{
-	static const struct field walked = TOP("frames_walked", FIELD_U64, frames_walked);
-	int err = read_values(r, v, &walked, 1, "stacks");
-
-	for (unsigned int i = 0; i < SNAPSHOT_N_ENDS && !err; i++) {
-		struct field f = { stack_end__name(i), FIELD_U64, offsetof(struct snapshot, stacks_by_end) + i * sizeof(uint64_t) };
-
-		err = read_values(r, v, &f, 1, "stacks");
-	}
-	return err;
-}
-
-static int read_overhead(struct reader *r, json_t *v)
-{
-	static const struct field fields[] = {
-		TOP("probe_hits", FIELD_U64, probe_hits),
-		TOP("probe_ns_estimate", FIELD_U64, probe_ns_estimate),
-		TOP("target_cpu_ns", FIELD_U64, target_cpu_ns),
-		TOP("tool_cpu_ns", FIELD_U64, tool_cpu_ns),
-	};
-
-	return read_values(r, v, fields, ARRAY_SIZE(fields), "overhead");
-}
-
-static int read_scan(struct reader *r, json_t *v)
-{
-	static const struct field fields[] = { TOP("live_blocks", FIELD_U64, scan_blocks), TOP("live_bytes", FIELD_U64, scan_bytes) };
-
-	r->s->scanned = true;
-	return read_values(r, v, fields, ARRAY_SIZE(fields), "scan");
-}
-
-static int read_folded(struct reader *r, json_t *v)
-{
-	static const struct field fields[] = {
-		TOP("processes", FIELD_U64, n_folded_processes), TOP("sites", FIELD_U64, n_folded_sites),
-	};
-
-	return read_values(r, v, fields, ARRAY_SIZE(fields), "folded");
-}
-
-static int read_hidden(struct reader *r, json_t *v)
-{
-	static const struct field fields[] = {
-		TOP("by", FIELD_STR, hidden.by),
-		TOP("sites", FIELD_U64, hidden.n_sites),
-		TOP("alloc_calls", FIELD_U64, hidden.alloc_calls),
-		TOP("alloc_bytes", FIELD_U64, hidden.alloc_bytes),
-		TOP("live_blocks", FIELD_U64, hidden.live_blocks),
-		TOP("live_bytes", FIELD_U64, hidden.live_bytes),
-	};
-
-	return read_values(r, v, fields, ARRAY_SIZE(fields), "hidden");
-}
-
-static int read_totals(struct reader *r, json_t *v)
-{
-	return reader__counters(r, v, &r->s->totals, &r->s->known, "totals") ?: reader__std_error(r, v, &r->s->error, "totals");
-}
-
-/* Names and what they mean are this version's; one of another version's speaks for itself. */
-static int read_counters(struct reader *r, json_t *v, const struct snap_counter **ret, size_t *ret_n)
-{
-	struct snap_counter *c;
-	const char *key;
-	json_t *n;
-
-	if (!json_is_object(v))
-		return err_set(r->e, -EINVAL, "losses and edges: want an object");
-	c = snapshot__alloc(r->s, json_object_size(v) + 1, sizeof(*c));
-	*ret = c;
-	json_object_foreach(v, key, n) {
-		if (!json_is_integer(n) || json_integer_value(n) < 0)
-			return err_set(r->e, -EINVAL, "losses and edges: want numbers");
-		if (!strcmp(key, "total"))
-			continue;
-		c->name = reader__string(r, key);
-		if (!c->name)
-			return err_set(r->e, -ENOMEM, "out of memory");
-		c->n = (uint64_t)json_integer_value(n);
-		c->says = counter__says(c->name, c->n);
-		c++;
-	}
-	*ret_n = (size_t)(c - *ret);
-	return 0;
-}
-
-static int read_losses(struct reader *r, json_t *v)
-{
-	static const struct field total = TOP("total", FIELD_U64, losses_total);
-
-	return read_values(r, v, &total, 1, "losses") ?: read_counters(r, v, &r->s->losses, &r->s->n_losses);
-}
-
-static int read_edges(struct reader *r, json_t *v)
-{
-	return read_counters(r, v, &r->s->edges, &r->s->n_edges);
-}
-
-static int read_probe(struct reader *r, json_t *v, struct snap_probe *to)
-{
-	static const struct field fields[] = {
-		{ "object", FIELD_STR, offsetof(struct snap_probe, object) },
-		{ "build_id", FIELD_STR, offsetof(struct snap_probe, build_id) },
-		{ "size", FIELD_STR, offsetof(struct snap_probe, size) },
-	};
-	const char **names;
-	json_t *functions;
-	size_t n;
-	int err;
-
-	to->object = "";
-	err = reader__fields(r, v, to, fields, ARRAY_SIZE(fields), "a probe") ?:
-	      reader__array(r, v, "functions", ROWS_MAX, &functions, &n);
-	if (err)
-		return err;
-	names = snapshot__alloc(r->s, n + 1, sizeof(*names));
-	for (size_t i = 0; i < n; i++) {
-		const char *name = json_string_value(json_array_get(functions, i));
-
-		names[i] = name ? reader__string(r, name) : NULL;
-		if (!names[i])
-			return err_set(r->e, -EINVAL, "a probe: functions: want strings");
-	}
-	to->functions = names;
-	to->n_functions = n;
-	return 0;
-}
-
-static int read_probes(struct reader *r, json_t *v)
-{
-	size_t n = json_array_size(v);
-	struct snap_probe *to;
-	int err = 0;
-
-	if (!json_is_array(v) || n > ROWS_MAX)
-		return err_set(r->e, -EINVAL, "probes: want an array");
-	to = snapshot__alloc(r->s, n + 1, sizeof(*to));
-	for (size_t i = 0; i < n && !err; i++)
-		err = read_probe(r, json_array_get(v, i), &to[i]);
-	r->s->probes = to;
-	r->s->n_probes = n;
-	return err;
-}
-
-static int read_modules(struct reader *r, json_t *v)
-{
-	static const struct field fields[] = {
-		{ "path", FIELD_STR, offsetof(struct snap_module, path) },
-		{ "build_id", FIELD_STR, offsetof(struct snap_module, build_id) },
-	};
-	size_t n = json_array_size(v);
-	int err = 0;
-
-	if (!json_is_array(v) || n > ROWS_MAX)
-		return err_set(r->e, -EINVAL, "modules: want an array");
-	for (size_t i = 0; i < n && !err; i++) {
-		struct snap_module m = { .path = NULL };
-
-		err = reader__fields(r, json_array_get(v, i), &m, fields, ARRAY_SIZE(fields), "a module");
-		if (!err && !m.path)
-			err = err_set(r->e, -EINVAL, "a module: path: want a string");
-		if (!err)
-			err = reader__add_module(r, m.path, m.build_id);
-	}
-	return err;
-}
+/* ---- the outermost object */
 
 /* Single values: what the key is, or which field it goes to. */
 static const struct field top_fields[] = {
@@ -329,20 +88,20 @@ static const struct {
 	[KEY_SCHEMA] = { "schema", NULL },
 	[KEY_START] = { "wall_start", NULL },
 	[KEY_NOW] = { "wall_now", NULL },
-	{ "tool", read_tool },
-	{ "host", read_host },
-	{ "probes", read_probes },
-	{ "totals", read_totals },
-	{ "losses", read_losses },
-	{ "scan", read_scan },
+	{ "tool", reader__tool },
+	{ "host", reader__host },
+	{ "probes", reader__probes },
+	{ "totals", reader__totals },
+	{ "losses", reader__losses },
+	{ "scan", reader__scan },
 	{ "older_unsure", reader__older_unsure },
-	{ "edges", read_edges },
-	{ "folded", read_folded },
-	{ "hidden", read_hidden },
+	{ "edges", reader__edges },
+	{ "folded", reader__folded },
+	{ "hidden", reader__hidden },
 	{ "marks", reader__marks },
-	{ "stacks", read_stacks },
-	{ "overhead", read_overhead },
-	{ "modules", read_modules },
+	{ "stacks", reader__stacks },
+	{ "overhead", reader__overhead },
+	{ "modules", reader__modules },
 	{ "snapshots", reader__taken },
 	{ "tags", reader__tags },
 };
