@@ -94,6 +94,7 @@ struct opts {
 int opts__parse(struct opts *o, int argc, char **argv, struct err *e);
 void opts__done(struct opts *o);
 void opts__help(FILE *out);
+extern const char opts__usage[];	/* the short one */
 
 /* "text", "json", ...: the format of one of o->outputs. */
 const char *opts__output_format(const struct opts *o, const char *output);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The table of options, for opts.c alone: a row is how an option is parsed, and its help text. */
+/* The table of options, for opts*.c alone: a row is how an option is parsed, and its help text. */
 #ifndef MT_OPTS_TABLE_H
 #define MT_OPTS_TABLE_H
 
