@@ -6,6 +6,7 @@
 
 #include "model/life.h"
 #include "model/model.h"
+#include "promises.h"
 #include "util/util.h"
 
 #define START 1000ull
@@ -111,31 +112,6 @@ static void expect_same(const struct snapshot *a, const struct snapshot *b)
 	cr_expect_eq(a->probe_hits, b->probe_hits);
 }
 
-static void expect_sums(const struct snapshot *s)
-{
-	struct counters total = {};
-
-	for (size_t p = 0; p < s->n_processes; p++) {
-		uint64_t calls_sum = 0, bytes = 0, frees = 0, live = 0;
-
-		for (size_t i = 0; i < s->n_sites; i++)
-			if (s->sites[i].process == p) {
-				calls_sum += s->sites[i].c.alloc_calls;
-				bytes += s->sites[i].c.alloc_bytes;
-				frees += s->sites[i].c.free_bytes;
-				live += s->sites[i].c.live_bytes;
-			}
-		cr_expect_eq(calls_sum, s->processes[p].c.alloc_calls, "process %zu", p);
-		cr_expect_eq(bytes, s->processes[p].c.alloc_bytes, "process %zu", p);
-		cr_expect_eq(frees, s->processes[p].c.free_bytes, "process %zu", p);
-		cr_expect_eq(live, s->processes[p].c.live_bytes, "process %zu", p);
-		total.alloc_calls += calls_sum;
-		total.live_bytes += live;
-	}
-	cr_expect_eq(total.alloc_calls, s->totals.alloc_calls);
-	cr_expect_eq(total.live_bytes, s->totals.live_bytes);
-}
-
 static const struct snap_site *site_with(const struct snapshot *s, uint32_t process, uint64_t alloc_calls)
 {
 	for (size_t i = 0; i < s->n_sites; i++)
@@ -169,7 +145,7 @@ Test(archive, a_life_is_told_as_before)
 	cr_assert_eq(model__archive(m, &leaving, 1, &cut, 1, &calls), 0);
 	after = shot(m, &cut);
 	expect_same(before, after);
-	expect_sums(after);
+	expect_promises(after);
 	snapshot__free(after);
 
 	/* its number and its site are another's now */
@@ -181,7 +157,7 @@ Test(archive, a_life_is_told_as_before)
 	add_life(m, 4097, 33);
 	after = shot(m, &cut);
 	cr_expect_eq(after->totals.alloc_calls, before->totals.alloc_calls + 2);
-	expect_sums(after);
+	expect_promises(after);
 	cr_assert_eq(after->n_processes, 3);
 	p = &after->processes[0];
 	q = &before->processes[0];
@@ -270,7 +246,7 @@ Test(archive, sites_with_nothing_live_are_folded_first)
 	cut.n_sites = 0;
 	after = shot(m, &cut);
 	expect_same(before, after);
-	expect_sums(after);
+	expect_promises(after);
 	cr_expect_eq(after->n_processes, 2);
 	cr_expect_eq(after->n_folded_processes, 0);
 	/* down to 13 (an eighth less): 1 and 2 become the rows without a stack, 3, 4 and 5 are added to them */
@@ -329,7 +305,7 @@ Test(archive, lives_with_the_least_live_are_folded)
 	cut.n_sites = cut.n_procs = 0;
 	after = shot(m, &cut);
 	expect_same(before, after);
-	expect_sums(after);
+	expect_promises(after);
 	/* 14 are left of 20: the first ones; and a row for the others */
 	cr_expect_eq(after->n_folded_processes, 6);
 	cr_assert_eq(after->n_processes, 15);
@@ -368,7 +344,7 @@ Test(archive, lives_with_the_least_live_are_folded)
 	cr_assert_eq(model__archive(m, leaving, 3, &cut, 1, &calls), 0);
 	cut.n_sites = cut.n_procs = 0;
 	after = shot(m, &cut);
-	expect_sums(after);
+	expect_promises(after);
 	cr_expect_eq(after->totals.alloc_calls, before->totals.alloc_calls + 3);
 	cr_expect_eq(after->n_folded_processes, 9);
 	cr_expect_eq(after->n_processes, 15);
@@ -397,7 +373,7 @@ Test(archive, one_large_life_keeps_its_largest_sites)
 	cut.n_sites = 0;
 	after = shot(m, &cut);
 	expect_same(before, after);
-	expect_sums(after);
+	expect_promises(after);
 	cr_assert_eq(after->n_processes, 1);
 	cr_expect_eq(after->n_folded_processes, 0);
 	cr_assert_eq(after->n_sites, 14);

@@ -7,6 +7,7 @@
 #include "model/ages.h"
 #include "model/group.h"
 #include "model/merge.h"
+#include "promises.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
 
@@ -46,56 +47,6 @@ static const struct snap_site *site_of(const struct snapshot *g, const struct sn
 	}
 	cr_assert_not_null(ret);
 	return ret;
-}
-
-/* ---- what must hold of any snapshot */
-
-static void add_six(struct counters *sum, const struct counters *c)
-{
-	sum->alloc_calls += c->alloc_calls;
-	sum->alloc_bytes += c->alloc_bytes;
-	sum->free_calls += c->free_calls;
-	sum->free_bytes += c->free_bytes;
-	sum->live_blocks += c->live_blocks;
-	sum->live_bytes += c->live_bytes;
-}
-
-static void same_six(const struct counters *a, const struct counters *b)
-{
-	cr_assert_eq(a->alloc_calls, b->alloc_calls);
-	cr_assert_eq(a->alloc_bytes, b->alloc_bytes);
-	cr_assert_eq(a->free_calls, b->free_calls);
-	cr_assert_eq(a->free_bytes, b->free_bytes);
-	cr_assert_eq(a->live_blocks, b->live_blocks);
-	cr_assert_eq(a->live_bytes, b->live_bytes);
-}
-
-static void balanced(const struct counters *c)
-{
-	cr_assert_eq(c->alloc_calls - c->free_calls, c->live_blocks);
-	cr_assert_eq(c->alloc_bytes - c->free_bytes, c->live_bytes);
-}
-
-/* The promises of a snapshot: per site, per process, in total; and sites add up. */
-static void promises(const struct snapshot *g)
-{
-	struct counters *sums = calloc(g->n_processes + 1, sizeof(*sums)), total = {};
-
-	for (size_t i = 0; i < g->n_sites; i++) {
-		cr_assert_lt(g->sites[i].process, g->n_processes);
-		balanced(&g->sites[i].c);
-		add_six(&sums[g->sites[i].process], &g->sites[i].c);
-		for (uint32_t k = 0; k < g->sites[i].n_stack; k++)
-			cr_assert_lt(g->sites[i].stack[k], g->n_places);
-	}
-	for (size_t i = 0; i < g->n_processes; i++) {
-		balanced(&g->processes[i].c);
-		same_six(&g->processes[i].c, &sums[i]);
-		add_six(&total, &g->processes[i].c);
-	}
-	balanced(&g->totals);
-	same_six(&g->totals, &total);
-	free(sums);
 }
 
 /* What grouping must not change, over all rows. */
@@ -157,7 +108,7 @@ static void same_sums(const struct snapshot *a, const struct snapshot *b, const 
 	cr_assert_eq(sa.n_threads, sb.n_threads, "%s", by);
 	cr_assert_eq(sa.points_live, sb.points_live, "%s", by);
 	cr_assert_lt(fabs(sa.var - sb.var), 1e-6 * (1 + sa.var), "%s", by);
-	same_six(&a->totals, &b->totals);
+	expect_same_six(&a->totals, &b->totals);
 }
 
 /* ---- the sample */
@@ -168,7 +119,7 @@ Test(group, workers_of_one_name_are_a_row)
 	const struct snap_process *p = group(g, "nginx");
 	const struct snap_site *x = site_of(g, p, "malloc", 3);
 
-	promises(g);
+	expect_promises(g);
 	same_sums(s, g, "comm");
 	cr_expect_str_eq(g->by, "comm");
 	cr_expect_eq(g->n_processes, 7);
@@ -237,8 +188,8 @@ Test(group, by_cgroup_and_by_nothing)
 {
 	struct snapshot *s = sample__new(SAMPLE_MANY), *g = grouped(s, "cgroup"), *all = grouped(s, "none");
 
-	promises(g);
-	promises(all);
+	expect_promises(g);
+	expect_promises(all);
 	same_sums(s, g, "cgroup");
 	same_sums(s, all, "none");
 	cr_expect_eq(g->n_processes, 5);
@@ -476,11 +427,11 @@ Test(group, keeps_its_promises_whatever_the_snapshot)
 
 		seed = 1 + round;
 		s = any_snapshot(any(30), any(400), round % 3 ? 10 : 0);
-		promises(s);
+		expect_promises(s);
 		for (size_t i = 0; i < n_groupings; i++) {
 			struct snapshot *g = grouped(s, groupings[i].name);
 
-			promises(g);
+			expect_promises(g);
 			same_sums(s, g, groupings[i].name);
 			for (size_t k = 0; k < g->n_processes; k++)
 				for (size_t p = 1; p < g->processes[k].n_timeline; p++)
@@ -528,7 +479,7 @@ Test(group, a_whole_machine)
 	seed = 3;
 	s = any_snapshot(2000, 20000, 60);
 	g = grouped(s, "none");
-	promises(g);
+	expect_promises(g);
 	same_sums(s, g, "none");
 	cr_expect_eq(g->processes->n_members, 2000);
 	snapshot__free(g);

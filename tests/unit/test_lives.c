@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* What snapshots tell of lives: which there are, their threads, their timelines, their memory. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "model_made.h"
+
+#define MAX_THREADS 1024	/* ended ones that keep a row of their own */
+#define MAX_POINTS 1024
+
+Test(lives, lives_of_one_pid)
+{
+	struct cut_site sites[] = { { .proc = 5, .counts = { ALLOCS(1, 10) } }, { .proc = 6, .counts = { ALLOCS(2, 40) } } };
+	struct cut cut = { .now_ns = START, .sites = sites, .n_sites = 2 };
+	struct model *m = made__model();
+	struct life_info third = { .proc = 7, .pid = 77, .comm = "third", .exe = "/bin/third", .cgroup = "/c", .container = "id",
+				   .unit = "u.service", .age_at_attach_ns = 12, .rss_bytes = 100 };
+	struct snapshot *s;
+
+	made__life(m, 5, 77, "first");
+	model__life_ended(m, 5);
+	made__life(m, 6, 77, "second");
+	cr_assert_eq(model__add_life(m, &third), 0);
+	model__life_ended(m, 1234);
+	model__set_rss(m, 7, 300);
+	model__set_rss(m, 5, 0);
+	s = made__shot(m, &cut);
+	cr_assert_eq(s->n_processes, 3);
+	for (size_t i = 0; i < 3; i++) {
+		cr_expect_eq(s->processes[i].id, i + 1);
+		cr_expect_eq(s->processes[i].pid, 77);
+		cr_expect_eq(s->processes[i].ended, i == 0);
+	}
+	cr_expect_eq(s->processes[0].c.live_bytes, 10, "what it left stays");
+	cr_expect_eq(s->processes[0].rss_bytes, 4096, "of an ended one, the last figure stays");
+	cr_expect_eq(s->processes[1].c.live_bytes, 40);
+	cr_expect_eq(s->sites[0].process, 0);
+	cr_expect_eq(s->sites[1].process, 1);
+	cr_expect_str_eq(s->processes[1].comm, "second");
+	cr_expect_str_eq(s->processes[2].exe, "/bin/third");
+	cr_expect_str_eq(s->processes[2].cgroup, "/c");
+	cr_expect_str_eq(s->processes[2].container, "id");
+	cr_expect_str_eq(s->processes[2].unit, "u.service");
+	cr_expect_eq(s->processes[2].age_at_attach_ns, 12);
+	cr_expect_eq(s->processes[2].rss_bytes, 300);
+	cr_expect_eq(s->processes[2].rss_at_attach_bytes, 100);
+	/* nothing in it is the model's */
+	model__free(m);
+	cr_expect_str_eq(s->processes[0].comm, "first");
+	snapshot__free(s);
+}
+
+/* Processes are looked at first, then probed, then the trace begins. */
+Test(lives, ages_are_those_at_the_begin)
+{
+	struct cut cut = { .now_ns = START };
+	struct model *m = model__new();
+	struct life_info infos[] = {
+		{ .proc = 1, .pid = 11, .comm = "old", .age_at_attach_ns = 500, .wall_started_ns = 1000 },
+		{ .proc = 2, .pid = 12, .comm = "own", .age_at_attach_ns = 0, .wall_started_ns = 1000 },
+		/* the wall clock was put back meanwhile */
+		{ .proc = 3, .pid = 13, .comm = "later", .age_at_attach_ns = 500, .wall_started_ns = 9000 },
+	};
+	struct snapshot *s;
+
+	for (size_t i = 0; i < ARRAY_SIZE(infos); i++)
+		cr_assert_eq(model__add_life(m, &infos[i]), 0);
+	model__begin(m, START, 1900);
+	s = made__shot(m, &cut);
+	cr_expect_eq(s->processes[0].age_at_attach_ns, 900);
+	cr_expect_eq(s->processes[1].age_at_attach_ns, 0, "from its first instruction");
+	cr_expect_eq(s->processes[2].age_at_attach_ns, 500);
+	snapshot__free(s);
+	model__free(m);
+}
+
+Test(lives, threads)
+{
+	struct cut_thread live[] = {
+		{ .proc = 1, .tid = 11, .counts = { 1, 2, 3, 4, 5, 6, 7, 8 } },
+		{ .proc = 2, .tid = 21, .counts = { .alloc_calls = 9 } },
+		{ .proc = 1, .tid = 12, .counts = { .alloc_calls = 2 } },
+	};
+	struct cut cut = { .now_ns = START, .threads = live, .n_threads = ARRAY_SIZE(live) };
+	struct model *m = made__model();
+	const struct snap_thread *t;
+	struct snapshot *s;
+
+	made__life(m, 1, 10, "one");
+	made__life(m, 2, 20, "two");
+	cr_assert_eq(model__thread_ended(m, 1, 13, "gone", &(struct mt_thread_counts){ .alloc_calls = 100, .free_bytes = 5 }), 0);
+	cr_assert_eq(model__thread_ended(m, 8, 80, "nobody's", &(struct mt_thread_counts){ .alloc_calls = 1 }), 0);
+	s = made__shot(m, &cut);
+	cr_assert_eq(s->processes[0].n_threads, 3);
+	cr_assert_eq(s->processes[1].n_threads, 1);
+	t = s->processes[0].threads;
+	cr_expect_eq(t[0].tid, 11);
+	cr_expect_str_eq(t[0].comm, "t-10-11");
+	cr_expect_not(t[0].ended);
+	cr_expect_eq(t[0].c.alloc_calls, 1);
+	cr_expect_eq(t[0].c.alloc_bytes, 2);
+	cr_expect_eq(t[0].c.free_calls, 3);
+	cr_expect_eq(t[0].c.free_bytes, 4);
+	cr_expect_eq(t[0].c.realloc_calls, 5);
+	cr_expect_eq(t[0].c.temp_calls, 6);
+	cr_expect_eq(t[0].c.failed_calls, 7);
+	cr_expect_eq(t[0].c.unknown_frees, 8);
+	cr_expect_eq(t[1].tid, 12);
+	cr_expect_eq(t[2].tid, 13);
+	cr_expect(t[2].ended);
+	cr_expect_str_eq(t[2].comm, "gone");
+	cr_expect_eq(t[2].c.alloc_calls, 100);
+	cr_expect_eq(t[2].c.free_bytes, 5);
+	cr_expect_eq(s->processes[1].threads[0].tid, 21);
+	snapshot__free(s);
+	model__free(m);
+}
+
+Test(lives, many_threads_end)
+{
+	const struct mt_thread_counts c = { 1, 10, 2, 20, 3, 4, 5, 6 };
+	struct cut cut = { .now_ns = START };
+	struct model *m = made__model();
+	const struct snap_process *p;
+	const struct snap_thread *more;
+	struct snapshot *s;
+	uint64_t calls_made = 0;
+
+	made__life(m, 1, 10, "one");
+	for (int i = 0; i < MAX_THREADS; i++)
+		cr_assert_eq(model__thread_ended(m, 1, 100 + i, "a name that is longer than any thread's may be", &c), 0);
+	s = made__shot(m, &cut);
+	cr_expect_eq(s->processes[0].n_threads, MAX_THREADS, "each has its row");
+	cr_expect_str_neq(s->processes[0].threads[MAX_THREADS - 1].comm, "(more that ended)");
+	snapshot__free(s);
+	for (int i = 0; i < 7; i++)
+		cr_assert_eq(model__thread_ended(m, 1, 9000 + i, "late", &c), 0);
+	s = made__shot(m, &cut);
+	p = &s->processes[0];
+	cr_assert_eq(p->n_threads, MAX_THREADS + 1);
+	more = &p->threads[MAX_THREADS];
+	cr_expect_str_eq(more->comm, "(more that ended)");
+	cr_expect(more->ended);
+	cr_expect_eq(more->c.alloc_calls, 7);
+	cr_expect_eq(more->c.alloc_bytes, 70);
+	cr_expect_eq(more->c.free_calls, 14);
+	cr_expect_eq(more->c.free_bytes, 140);
+	cr_expect_eq(more->c.realloc_calls, 21);
+	cr_expect_eq(more->c.temp_calls, 28);
+	cr_expect_eq(more->c.failed_calls, 35);
+	cr_expect_eq(more->c.unknown_frees, 42);
+	for (size_t i = 0; i < p->n_threads; i++)
+		calls_made += p->threads[i].c.alloc_calls;
+	cr_expect_eq(calls_made, MAX_THREADS + 7);
+	snapshot__free(s);
+	model__free(m);
+}
+
+Test(lives, timeline_is_thinned_out)
+{
+	struct cut_site sites[] = { { .proc = 1 }, { .proc = 2, .counts = { ALLOCS(1000000, 1) } } };
+	struct cut cut = { .sites = sites, .n_sites = 2 };
+	struct model *m = made__model();
+	bool was_full = false;
+
+	made__life(m, 1, 10, "one");
+	for (uint64_t i = 0; i < 10 * MAX_POINTS; i++) {
+		cut.now_ns = START + 3 + 1000 * i;
+		sites[0].counts = (struct mt_counts){ ALLOCS(i + 5, 64 * i + 320), FREES(5, 320) };
+		model__set_rss(m, 1, 4096 + i);
+		cr_assert_eq(model__note(m, &cut), 0);
+		if (i % 97 && i != MAX_POINTS - 1 && i != MAX_POINTS)
+			continue;
+
+		struct snapshot *s = made__shot(m, &cut);
+		const struct snap_process *p = &s->processes[0];
+		uint64_t step = p->n_timeline > 1 ? p->timeline[1].t_ns - p->timeline[0].t_ns : 0;
+
+		cr_assert_gt(p->n_timeline, 0);
+		cr_assert_leq(p->n_timeline, MAX_POINTS);
+		was_full |= p->n_timeline == MAX_POINTS;
+		if (i >= MAX_POINTS)
+			cr_assert_gt(p->n_timeline, MAX_POINTS / 2 - 1, "no more than every second one goes");
+		for (size_t k = 0; k < p->n_timeline; k++) {
+			const struct snap_point *at = &p->timeline[k];
+			uint64_t n = (at->t_ns - 3) / 1000;
+
+			cr_assert_eq(at->t_ns, 3 + k * step, "the first is kept, the rest evenly spaced");
+			cr_assert_eq(at->live_blocks, n);
+			cr_assert_eq(at->live_bytes, 64 * n);
+			cr_assert_eq(at->alloc_calls, n + 5);
+			cr_assert_eq(at->rss_bytes, 4096 + n);
+		}
+		snapshot__free(s);
+	}
+	cr_expect(was_full);
+	model__free(m);
+}
+
+Test(lives, timeline_of_an_ended_life)
+{
+	struct cut cut = { .now_ns = START + 1 };
+	struct model *m = made__model();
+	struct snapshot *s;
+
+	made__life(m, 1, 10, "one");
+	made__life(m, 2, 20, "short");
+	model__life_ended(m, 2);
+	model__note(m, &cut);
+	model__life_ended(m, 1);
+	cut.now_ns += 10;
+	model__note(m, &cut);
+	s = made__shot(m, &cut);
+	cr_assert_eq(s->processes[0].n_timeline, 1, "no point after its end");
+	cr_assert_eq(s->processes[1].n_timeline, 1, "but one at least");
+	cr_expect_eq(s->processes[0].timeline[0].t_ns, 1);
+	snapshot__free(s);
+	model__free(m);
+}
+
+/* Growth counts from what was first told; of one that has ended nothing is told any more. */
+Test(lives, memory_of_a_life)
+{
+	struct cut_proc procs[] = { { .proc = 1 }, { .proc = 2 } };
+	struct cut cut = { .now_ns = START + 100, .procs = procs, .n_procs = 2 };
+	const struct snap_memory first = { .known = true, .heap_resident = 100, .large_resident = 50, .file_resident = 7 };
+	const struct snap_memory now = { .known = true, .heap_resident = 130, .large_resident = 40, .file_resident = 7, .n_arenas = 2 };
+	struct model *m = made__model();
+	struct snapshot *s;
+
+	made__life(m, 1, 10, "one");
+	made__life(m, 2, 20, "two");
+	model__set_first_memory(m, 1, &first);
+	s = made__shot(m, &cut);
+	cr_expect_not(s->processes[0].memory.known);
+	snapshot__free(s);
+	model__set_memory(m, 1, &now);
+	model__set_memory(m, 2, &now);
+	model__set_memory(m, 77, &now);
+	s = made__shot(m, &cut);
+	cr_expect(s->processes[0].memory.known);
+	cr_expect_eq(s->processes[0].memory.n_arenas, 2);
+	cr_expect(s->processes[0].memory.grown_known);
+	cr_expect_eq(s->processes[0].memory.heap_grown, 30);
+	cr_expect_eq(s->processes[0].memory.large_grown, -10);
+	cr_expect_eq(s->processes[0].memory.file_grown, 0);
+	cr_expect(s->processes[1].memory.known);
+	cr_expect_not(s->processes[1].memory.grown_known, "it was not looked at first");
+	snapshot__free(s);
+	model__life_ended(m, 1);
+	s = made__shot(m, &cut);
+	cr_expect_not(s->processes[0].memory.known);
+	snapshot__free(s);
+	model__free(m);
+}
