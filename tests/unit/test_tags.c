@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "export/export.h"
 #include "export/json_read.h"
@@ -332,6 +333,101 @@ Test(tags, profiles_that_are_wrong_are_refused)
 
 		cr_expect_eq(json_read__text(bad[i], strlen(bad[i]), &s, &e), -EINVAL, "%s", bad[i]);
 	}
+}
+
+/* ---- many of them */
+
+#define N_MANY 20000u		/* tags; */
+#define PER_TAG 3u		/* sites of each */
+
+/* Functions and threads of the same names; each is there twice, and sites are the first one's. tag_of: of a site, + 1; 0: none */
+static char *profile_of_many(uint32_t (*tag_of)(uint32_t site), size_t *ret_len)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_len);
+
+	fputs("{\"schema\": \"malloctrace/1\", \"processes\": [{\"id\": 1}], \"tags\": [{\"name\": null}", out);
+	for (uint32_t i = 0; i < 2 * N_MANY; i++)
+		fprintf(out, ",\n{\"name\": \"request_of_kind_%05u\", \"thread\": %s, \"entered\": %u}", i % N_MANY / 2, i % 2 ? "true" : "false", i);
+	fputs("], \"sites\": [{\"process\": 1}", out);
+	for (uint32_t i = 1; i < N_MANY * PER_TAG; i++) {
+		uint32_t tag = tag_of(i);
+
+		fputs(",\n{\"process\": 1", out);
+		if (tag)
+			fprintf(out, ", \"tag\": \"request_of_kind_%05u\", \"tag_is_thread\": %s", (tag - 1) / 2, (tag - 1) % 2 ? "true" : "false");
+		fputs("}", out);
+	}
+	fputs("]}", out);
+	fclose(out);
+	return text;
+}
+
+static struct snapshot *read_many(uint32_t (*tag_of)(uint32_t site), uint64_t *ret_cpu_ns)
+{
+	_cleanup_err_ struct err e = {};
+	_cleanup_free_ char *text = NULL;
+	struct snapshot *s = NULL;
+	struct timespec from, to;
+	size_t len;
+
+	text = profile_of_many(tag_of, &len);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	cr_assert_eq(json_read__text(text, len, &s, &e), 0, "%s", err_msg(&e));
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+	*ret_cpu_ns = (uint64_t)((to.tv_sec - from.tv_sec) * 1000000000ll + to.tv_nsec - from.tv_nsec);
+	return s;
+}
+
+/* Neighbours are far apart, and some have none. */
+static uint32_t any_tag(uint32_t site)
+{
+	return site % 11 ? (site * 7919u) % N_MANY + 1 : 0;
+}
+
+static uint32_t first_tag(uint32_t site)
+{
+	return 1 + site % 2;
+}
+
+static uint32_t last_tag(uint32_t site)
+{
+	return N_MANY - site % 2;
+}
+
+Test(tags, of_many_each_site_finds_its_own)
+{
+	_cleanup_err_ struct err e = {};
+	uint64_t ignored_ns;
+	struct snapshot *s = read_many(any_tag, &ignored_ns), *twice[2] = { s, s }, *both = NULL;
+
+	cr_assert_eq(s->n_tags, 2 * N_MANY);
+	cr_assert_eq(s->n_sites, N_MANY * PER_TAG);
+	for (uint32_t i = 1; i < s->n_sites; i++)
+		cr_assert_eq(s->sites[i].tag, any_tag(i), "site %u", i);
+	/* joined, those that are alike are one, and each was entered as often as they were together */
+	cr_assert_eq(snapshot__join(twice, (const char *const[]){ "a", "b" }, 2, &both, &e), 0, "%s", err_msg(&e));
+	cr_assert_eq(both->n_tags, N_MANY);
+	for (uint32_t i = 0; i < N_MANY; i++)
+		cr_assert_eq(both->tags[i].entered, 2 * (i + i + N_MANY), "tag %u", i);
+	for (uint32_t i = 1; i < s->n_sites; i++)
+		cr_assert(both->sites[i].tag == any_tag(i) && both->sites[i + s->n_sites].tag == any_tag(i), "site %u", i);
+	snapshot__free(both);
+	snapshot__free(s);
+}
+
+/* Which of them it is makes no difference: two files of one length, the better of three attempts each. */
+Test(tags, of_many_the_last_is_found_as_fast_as_the_first)
+{
+	uint64_t first_ns = UINT64_MAX, last_ns = UINT64_MAX, ns;
+
+	for (int i = 0; i < 3; i++) {
+		snapshot__free(read_many(first_tag, &ns));
+		first_ns = MIN(first_ns, ns);
+		snapshot__free(read_many(last_tag, &ns));
+		last_ns = MIN(last_ns, ns);
+	}
+	cr_expect_lt(last_ns, 3 * first_ns);
 }
 
 static void add_marks(struct snapshot *s)

@@ -36,6 +36,8 @@ struct reader {
 	struct vec(struct snap_module) modules;
 	struct key_ids module_ids;	/* (path, build id or NULL: the first of that path); number: not an index */
 	struct vec(int) module_of_id;
+	struct key_ids tag_ids;		/* (name, is it a thread's): two of a file may be alike; number: index into tag_of_id */
+	struct vec(uint32_t) tag_of_id;	/* the first one: index into s->tags */
 	struct key_ids frame_ids;	/* (hash and length of a frame's text); number: index into frames */
 	struct vec(struct frame_text) frames;
 	struct vec(uint32_t) stack;	/* of the site that is being read */

@@ -317,6 +317,8 @@ int json_read__text(const char *text, size_t len, struct snapshot **ret, struct 
 	vec_done(&r.place_list);
 	vec_done(&r.modules);
 	vec_done(&r.module_of_id);
+	key_ids__done(&r.tag_ids);
+	vec_done(&r.tag_of_id);
 	key_ids__done(&r.frame_ids);
 	vec_done(&r.frames);
 	vec_done(&r.stack);

@@ -70,6 +70,30 @@ void json__tag_of_site(struct json *j, const struct snapshot *s, const struct sn
 
 /* ---- reading */
 
+/* A name that was read is one string, wherever it stands: its address is enough. */
+static int tag_id(struct reader *r, const char *name, bool thread, uint32_t *ret, bool *ret_new)
+{
+	if (key_ids__get(&r->tag_ids, (struct key){ (uintptr_t)name, thread, 0 }, ret, ret_new))
+		return err_set(r->e, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* Sites are its by its name: of two that are alike, the first one's. */
+static int number_tag(struct reader *r, const struct snap_tag *t, size_t index)
+{
+	uint32_t id, *slot;
+	bool is_new;
+	int err = tag_id(r, t->name, t->thread, &id, &is_new);
+
+	if (err || !is_new)
+		return err;
+	slot = vec_push(&r->tag_of_id);
+	if (!slot)
+		return err_set(r->e, -ENOMEM, "out of memory");
+	*slot = (uint32_t)index;
+	return 0;
+}
+
 int reader__tags(struct reader *r, json_t *v)
 {
 	static const struct field fields[] = {
@@ -88,8 +112,10 @@ int reader__tags(struct reader *r, json_t *v)
 		struct snap_tag t = { .entered = UINT64_MAX };
 
 		err = reader__fields(r, json_array_get(v, i), &t, fields, ARRAY_SIZE(fields), "a tag");
-		if (!err && t.name)
-			to[n_tags++] = t;
+		if (!err && t.name) {
+			to[n_tags] = t;
+			err = number_tag(r, &t, n_tags++);
+		}
 	}
 	r->s->tags = to;
 	r->s->n_tags = n_tags;
@@ -101,6 +127,9 @@ int reader__tag_of_site(struct reader *r, json_t *from, struct snap_site *to)
 	json_t *v = json_object_get(from, "tag");
 	bool thread = json_is_true(json_object_get(from, "tag_is_thread"));
 	const char *name;
+	uint32_t id;
+	bool is_new;
+	int err;
 
 	if (!v || json_is_null(v))
 		return 0;
@@ -110,8 +139,11 @@ int reader__tag_of_site(struct reader *r, json_t *from, struct snap_site *to)
 	name = reader__string(r, json_string_value(v));
 	if (!name)
 		return err_set(r->e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < r->s->n_tags && !to->tag; i++)
-		if (r->s->tags[i].thread == thread && !strcmp(r->s->tags[i].name, name))
-			to->tag = (uint32_t)i + 1;
-	return to->tag ? 0 : err_set(r->e, -EINVAL, "a site: tag: there is none of that name");
+	err = tag_id(r, name, thread, &id, &is_new);
+	if (err)
+		return err;
+	if (is_new)
+		return err_set(r->e, -EINVAL, "a site: tag: there is none of that name");
+	to->tag = r->tag_of_id.v[id] + 1;
+	return 0;
 }

@@ -12,6 +12,7 @@
 #include "model/ages.h"
 #include "model/frees.h"
 #include "model/merge.h"
+#include "util/ids.h"
 #include "util/util.h"
 
 #define VARIOUS "various"
@@ -119,31 +120,40 @@ struct sums {
 	size_t processes, sites, places, modules, probes, losses, edges, tags, free_sites, frees;
 };
 
+struct tag_numbers {		/* of tags by what they are: (name, is it a thread's) */
+	struct string_ids names;
+	struct key_ids tags;
+};
+
 /* Each once. A function's calls are known if they are in all profiles that have it as a tag. */
-static uint32_t join_tag(struct snapshot *to, const struct snap_tag *t)
+static int join_tag(struct snapshot *to, struct tag_numbers *numbers, const struct snap_tag *t, uint32_t *ret)
 {
 	struct snap_tag *tags = (struct snap_tag *)to->tags;
-	size_t at = 0;
+	uint32_t name, at;
+	bool is_new;
 
-	while (at < to->n_tags && (tags[at].thread != t->thread || strcmp(tags[at].name, t->name)))
-		at++;
-	if (at == to->n_tags)
+	if (string_ids__get(&numbers->names, t->name, &name) || key_ids__get(&numbers->tags, (struct key){ name, t->thread, 0 }, &at, &is_new))
+		return -ENOMEM;
+	if (is_new)
 		tags[to->n_tags++] = *t;
 	else if (tags[at].entered == UINT64_MAX || t->entered == UINT64_MAX)
 		tags[at].entered = UINT64_MAX;
 	else
 		tags[at].entered += t->entered;
-	return (uint32_t)at + 1;
+	*ret = at + 1;
+	return 0;
 }
 
-static void join_tags(struct snapshot *to, const struct snapshot *s, struct snap_site *sites)
+static int join_tags(struct snapshot *to, struct tag_numbers *numbers, const struct snapshot *s, struct snap_site *sites)
 {
 	uint32_t *number = snapshot__alloc(to, s->n_tags + 1, sizeof(*number));
 
 	for (size_t i = 0; i < s->n_tags; i++)
-		number[i + 1] = join_tag(to, &s->tags[i]);
+		if (join_tag(to, numbers, &s->tags[i], &number[i + 1]))
+			return -ENOMEM;
 	for (size_t i = 0; i < s->n_sites; i++)
 		sites[i].tag = number[s->sites[i].tag];
+	return 0;
 }
 
 static uint32_t new_id(const struct snapshot *s, uint32_t id, uint32_t base)
@@ -232,6 +242,7 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	struct sums all = add_up(v, n), at = {};
 	struct snap_counter *losses, *edges;
 	size_t n_losses = 0, n_edges = 0;
+	struct tag_numbers numbers = {};
 	struct snapshot *to;
 	int err = 0;
 
@@ -266,9 +277,9 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	to->frees = snapshot__alloc(to, all.frees + 1, sizeof(*to->frees));
 	losses = snapshot__alloc(to, all.losses + 1, sizeof(*losses));
 	edges = snapshot__alloc(to, all.edges + 1, sizeof(*edges));
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !err; i++) {
 		join_rows(to, v[i], &at, to->older_ns);
-		join_tags(to, v[i], to->sites + at.sites);
+		err = join_tags(to, &numbers, v[i], to->sites + at.sites);
 		join_frees(to, v[i], &at);
 		join_counters(losses, &n_losses, v[i]->losses, v[i]->n_losses);
 		join_counters(edges, &n_edges, v[i]->edges, v[i]->n_edges);
@@ -279,6 +290,12 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 		at.probes += v[i]->n_probes;
 		at.free_sites += v[i]->n_free_sites;
 		at.frees += v[i]->n_frees;
+	}
+	string_ids__done(&numbers.names);
+	key_ids__done(&numbers.tags);
+	if (err) {
+		snapshot__free(to);
+		return err_set(e, err, "out of memory");
 	}
 	/* of some of them it is not known where blocks were freed: rows of the others would seem to be all */
 	if (!to->free_stacks)
