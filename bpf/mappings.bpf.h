@@ -323,6 +323,9 @@ static __always_inline void on_map_return(mt_regs *ctx, struct mt_thread *t, str
 	int ok = map_call_done(k, arch_result(ctx));
 	__u64 bytes = k->new_bytes;
 
+	/* as of malloc: recorded or not, it comes between an allocation and its free */
+	if (ok && bytes && (k->flags & MT_CALL_COUNTS))
+		t->last_block = 0;
 	if (!(k->flags & MT_CALL_COUNTS) || (mt_within && !t->within_depth) ||
 	    (ok && (!bytes || bytes < mt_min_size || bytes > mt_max_size)))
 		return;

@@ -52,6 +52,18 @@ TEST(mmap_static) { exact_all(t, "mappings.static", NULL, LED_ALL); }
 TEST(mmap_musl) { exact_all(t, "mappings.musl", NULL, WITHOUT_STACKS); }
 TEST(mmap_musl_static) { exact_all(t, "mappings.musl-static", NULL, WITHOUT_STACKS); }
 
+/* What is mapped inside of a function, wherever it goes; what is mapped outside is nobody's, also when it changes inside. */
+static void within(struct test *t, const char *name)
+{
+	json_t *root = exact(t, name, "scopes", "200", "--within=scope_map", LED_ALL);
+
+	want(t, !strcmp(jstr(root, "within"), "scope_map"), "within, wanted scope_map, got '%s'", jstr(root, "within"));
+	want_bool(t, root, "mmap", true);
+}
+
+TEST(mmap_within) { within(t, "mappings"); }
+TEST(mmap_within_nofp) { within(t, "mappings.nofp"); }
+
 /* Threads' stacks are the program's, but for an arena that the first free of a thread makes. */
 static void stacks(struct test *t, const char *name)
 {
