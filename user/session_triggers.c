@@ -35,7 +35,8 @@ static char *death_words(struct session *s, const struct tracee_life *l, int sig
 	char name[SIGNAL_NAME_MAX], a[FMT_MAX], b[FMT_MAX], *text = NULL, held[3 * FMT_MAX] = "";
 	struct proc_now now;
 
-	if (counts_blocks(s) && collect__peek(s->collect, l->proc, true, &now))
+	/* --start-on: what it held before is not known */
+	if (counts_blocks(s) && !s->spots.waiting && collect__peek(s->collect, l->proc, true, &now))
 		snprintf(held, sizeof(held), "; it held %s%s in %s%s block%s", mark_of(s), fmt_bytes(a, now.live_bytes), mark_of(s),
 			 fmt_exact(b, now.live_blocks), now.live_blocks == 1 ? "" : "s");
 	if (asprintf(&text, "%s (%d) was %s%s%s", p->comm, (int)p->pid, oom ? "killed by the kernel: out of memory" : "ended by ",
@@ -61,7 +62,7 @@ static void died(struct session *s, const struct tracee_life *l, int sig, bool o
 		say("%s", words);
 	else
 		say_verbose("%s", words);
-	if (s->triggers && (triggers__event(s->triggers, EVENT_KILLED, words) || (oom && triggers__event(s->triggers, EVENT_OOM, words))))
+	if (s->triggers && !s->spots.waiting && (triggers__event(s->triggers, EVENT_KILLED, words) || (oom && triggers__event(s->triggers, EVENT_OOM, words))))
 		say("out of memory: no snapshot is taken");
 }
 

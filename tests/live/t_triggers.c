@@ -193,6 +193,57 @@ TEST(when_reports)
 	fx__quit(t, &f);
 }
 
+/*
+ * --start-on: what was held before, what was resident before and who died before does not count. The death is told
+ * in a message, behind which whatever was due would be done.
+ */
+TEST(when_counts_from_the_start)
+{
+	const char *out = in_dir(t, "heap.json"), *line;
+	struct fx a, b;
+	struct mt m;
+	char pids[32];
+	json_t *root;
+
+	fx__start(t, &a, "when", NULL);
+	fx__start(t, &b, "when", NULL);
+	snprintf(pids, sizeof(pids), "%d,%d", a.c.pid, b.c.pid);
+	mt__start(t, &m, "-p", pids, "-o", out, "--batch", "--start-on", "begin_here", "--when", "rss>64K", "--when", "blocks>1999", "--when",
+		  "allocs>1999/h", "--when", "killed", "--pause", "0", NULL);
+	mt__wait_attached(t, &m);
+	child__wait_err(t, &m.c, "malloctrace: waiting for ", "begin_here", patience_s(20));
+	do_steps(t, &a, "ss");
+	do_steps(t, &b, "ss");
+	fx__send(t, &b, 'K');
+	child__wait(t, &b.c);
+	child__wait_err(t, &m.c, "malloctrace: ", "was ended by SIGKILL", patience_s(20));
+	do_step(t, &a, 'b');
+	child__wait_err(t, &m.c, "malloctrace: ", "the trace begins", patience_s(20));
+	want(t, !strstr(m.c.errs.s, "snapshot"), "a snapshot before the trace began: %s", m.c.errs.s);
+	line = fired(t, &m, "rss>64K: ");
+	want(t, strstr(line, "snapshot 1 written") && !strstr(line, "blocks") && !strstr(line, "allocs") && !strstr(line, "killed"), "%s", line);
+	root = load_json(t, in_dir(t, "heap.1.json"));
+	want_u64(t, root, "totals.alloc_calls", 0);
+	want(t, !strcmp(jstr(root, "started_on"), "begin_here"), "started_on: %s", jstr(root, "started_on"));
+
+	/* 2,000 blocks since then: not before the last of them */
+	do_steps(t, &a, "ss");
+	line = fired(t, &m, "blocks>1999: ");
+	want(t, strstr(line, "allocs>1999/h") && strstr(line, "holds 2,000 blocks") && strstr(line, "made 2,000 allocations"), "%s", line);
+	root = load_json(t, in_dir(t, "heap.2.json"));
+	want_invariants(t, root);
+	want_lossless(t, root);
+	want_u64(t, root, "totals.alloc_calls", 2000);
+	want_u64(t, root, "totals.live_bytes", 128000);
+	want_u64(t, root, "totals.unknown_frees", 0);
+	child__kill(t, &m.c, SIGINT);
+	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &m.c));
+	root = load_json(t, out);
+	want_eq(t, "snapshots", 2, json_array_size(jget(root, "snapshots")));
+	want(t, json_is_null(jget(root, "trigger")), "trigger of the last one: '%s'", jstr(root, "trigger"));
+	fx__quit(t, &a);
+}
+
 /* ---- deaths */
 
 static void want_death(struct test *t, const char *steps, char last, int sig, const char *name)
