@@ -280,6 +280,42 @@ TEST(frees_under_load)
 	fx__quit(t, &f);
 }
 
+/* At each mark: who had freed whose blocks where, at that instant, though the program goes on freeing at once. */
+TEST(frees_at_marks)
+{
+	enum { N = 12 };
+	unsigned int n_whole = 0;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "frees", "marks", number(scaled(300)), NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", in_dir(t, "m.json"), "--free-stacks", "--mark", "marked_here", NULL);
+	mt__wait_attached(t, &m);
+	for (unsigned int i = 1; i <= N; i++) {
+		char line[64];
+		json_t *root;
+
+		fx__go(t, &f);
+		snprintf(line, sizeof(line), "mark marked_here #%u", i);
+		child__wait_err(t, &m.c, "malloctrace: mark", line, patience_s(20));
+		root = load_json(t, in_dir(t, "m.%u.json", i));
+		/* also of one that came late the rows of each site add up to its frees */
+		want_invariants(t, root);
+		want_lossless(t, root);
+		want_places(t, root);
+		/* once in a while a mark comes while another cut is taken */
+		if (strstr(jstr(root, "trigger"), "later"))
+			continue;
+		n_whole++;
+		want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_ONLY | LED_REALLOC);
+		want_account(t, root, &f.led);
+		want_functions(t, root);
+	}
+	want(t, n_whole > 0, "marks with a snapshot of their own instant, wanted some");
+	mt__stop(t, &m, SIGINT, 0);
+	fx__quit(t, &f);
+}
+
 /* ---- realloc */
 
 static void moves(struct test *t, const char *name, const char *extra)

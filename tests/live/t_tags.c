@@ -141,3 +141,48 @@ TEST(tags_threads)
 	want_sites(t, root);
 	fx__quit(t, &f);
 }
+
+/* Tags of a process and of the child that it forks, at the instant of a mark that either of them calls. */
+TEST(tags_at_marks_of_children)
+{
+	enum { N = 10 };
+	unsigned int n_whole = 0, n_of_child = 0;
+	json_t *root, *mark;
+	struct fx f;
+	struct mt m;
+	size_t i;
+
+	fx__start(t, &f, "tags", "60", "marks", NULL);
+	mt__start(t, &m, "-f", "-p", pid_arg(f.c.pid), "-o", in_dir(t, "m.json"), "--tag", "handle_get", "--tag", "handle_put", "--mark",
+		  "marked_here", NULL);
+	mt__wait_attached(t, &m);
+	for (unsigned int n = 1; n <= N; n++) {
+		char line[64];
+
+		fx__go(t, &f);
+		snprintf(line, sizeof(line), "mark marked_here #%u", n);
+		child__wait_err(t, &m.c, "malloctrace: mark", line, patience_s(20));
+		root = load_json(t, in_dir(t, "m.%u.json", n));
+		want_invariants(t, root);
+		want_lossless(t, root);
+		want_sites(t, root);
+		/* once in a while a mark comes while another cut is taken */
+		if (strstr(jstr(root, "trigger"), "later"))
+			continue;
+		n_whole++;
+		want_eq(t, "processes", 2, json_array_size(jget(root, "processes")));
+		want_tag(t, root, &f, "handle_get", "get", NULL);
+		want_tag(t, root, &f, "handle_put", "put", NULL);
+		want_tag(t, root, &f, NULL, "nobody", "inlined");
+		want_u64(t, tag_named(t, root, "handle_get"), "entered", note(t, &f, "get", "calls"));
+		want_u64(t, tag_named(t, root, "handle_put"), "entered", note(t, &f, "put", "calls"));
+	}
+	want(t, n_whole > 0, "marks with a snapshot of their own instant, wanted some");
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, in_dir(t, "m.json"));
+	want_u64(t, root, "marks_seen", N);
+	json_array_foreach(jget(root, "marks"), i, mark)
+		n_of_child += ju64(t, mark, "tid") != (uint64_t)f.c.pid;
+	want_eq(t, "marks of the child", N / 2, n_of_child);
+	fx__quit(t, &f);
+}
