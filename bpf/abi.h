@@ -277,7 +277,8 @@ _Static_assert(sizeof(struct mt_moves) == 64, "one cache line");
 /* ---- --free-stacks: whose blocks were freed where, and by whom */
 
 /*
- * A place of an open index; key 0: free. A tid has at most 22 bits; 0: there is no
+ * A place of an open index; key 0: never used, so a search ends here; MT_LINK_GONE:
+ * was used, so it goes on. A tid has at most 22 bits; 0: there is no
  * room to keep threads apart, or it cannot be seen. `where` is a site, too, of which
  * nothing is allocated; a spare one, if nobody saw the free or its stack.
  */
@@ -286,6 +287,7 @@ _Static_assert(sizeof(struct mt_moves) == 64, "one cache line");
 #define MT_LINK_SITE(key) ((__u32)((key) & MT_SITE_MASK))
 #define MT_LINK_WHERE(key) ((__u32)((key) >> MT_SITE_BITS & MT_SITE_MASK))
 #define MT_LINK_TID(key) ((__u32)((key) >> MT_LINK_TID_SHIFT))
+#define MT_LINK_GONE MT_LINK(0, 1, 0)	/* no site is 0 */
 #define MT_LINK_PROBES 32
 
 struct mt_freed {		/* by bank: sums over a site's links are its own frees */

@@ -7,7 +7,8 @@
  *
  * What always holds: over the rows of a site, calls and bytes add up to its frees in
  * every cut, but for what found no room, which is counted. When three quarters of
- * the rows are in use threads are not kept apart any more.
+ * the rows are in use threads are not kept apart any more. Rows of processes that have
+ * ended are given back by user space (collect/links.c).
  */
 #ifndef MT_FREES_BPF_H
 #define MT_FREES_BPF_H
@@ -25,10 +26,26 @@ struct {
 	__type(value, struct mt_link);
 } free_links SEC(".maps");
 
-/* The row of a key, + 1; 0: there is none, and none is to be made or there is no room. */
+/* A place that nobody has becomes the key's; false: somebody was faster. */
+static __always_inline bool link_claim(__u64 key, __u32 at, __u64 seen)
+{
+	struct mt_link *l = bpf_map_lookup_elem(&free_links, &at);
+
+	if (!l || __sync_val_compare_and_swap(&l->key, seen, key) != seen)
+		return false;
+	__sync_fetch_and_add(&mt_links_used, 1);
+	return true;
+}
+
+/*
+ * The row of a key, + 1; 0: there is none, and none is to be made or there is no room.
+ * Two threads that look for one key where places were given back may make two rows of
+ * it: a cut adds them up.
+ */
 __noinline __u32 link_find(__u64 key, __u32 may_add)
 {
 	__u64 h = mt_mix(key);
+	__u64 grave = 0;	/* + 1; a whole word: see docs/ARCHITECTURE.md on 6.1's verifier */
 
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_LINK_PROBES; i++) {
@@ -39,19 +56,23 @@ __noinline __u32 link_find(__u64 key, __u32 may_add)
 		if (!l)
 			return 0;
 		seen = l->key;
-		if (!seen && !may_add)
-			return 0;
-		if (!seen) {
-			seen = __sync_val_compare_and_swap(&l->key, 0, key);
-			if (!seen) {
-				__sync_fetch_and_add(&mt_links_used, 1);
-				return k + 1;
-			}
-		}
 		if (seen == key)
 			return k + 1;
+		if (seen == MT_LINK_GONE && !grave)
+			grave = k + 1;
+		if (seen)
+			continue;
+		/* it is nowhere */
+		if (!may_add)
+			return 0;
+		if (grave && link_claim(key, grave - 1, MT_LINK_GONE))
+			return grave;
+		grave = 0;
+		/* by a thread that has the same one, perhaps */
+		if (link_claim(key, k, 0) || l->key == key)
+			return k + 1;
 	}
-	return 0;
+	return grave && may_add && link_claim(key, grave - 1, MT_LINK_GONE) ? grave : 0;
 }
 
 /* A block that was charged as freed was freed there by this thread. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LEAKS 40
@@ -187,6 +188,68 @@ TEST_LIMIT(recycle_snapshots, 300)
 	want_scan(t, root);
 	want_lives(t, root, &f, n, false);
 	fx__quit(t, &f);
+}
+
+#define CHURNED 200	/* blocks of a life that are freed, at one site */
+#define CHURN_BYTES 33
+
+/* Where they were freed: in each life as often as it did, by nobody but itself, in places that have names. */
+static void want_frees(struct test *t, json_t *root, const struct fx *f, uint64_t n_lives)
+{
+	json_t *sites = jget(root, "sites"), *wheres = jget(root, "free_sites"), *row;
+	uint64_t *of_life = calloc(json_array_size(jget(root, "processes")) + 1, sizeof(*of_life));
+	uint64_t calls = 0, bytes = 0, strange = 0, n_wrong = 0, n = 0, unnamed = 0;
+	size_t i;
+
+	must(t, of_life != NULL, "no memory");
+	json_array_foreach(jget(root, "frees"), i, row) {
+		json_t *site = json_array_get(sites, ju64(t, row, "site")), *where = json_array_get(wheres, ju64(t, row, "where"));
+		uint64_t life = ju64(t, site, "process");
+
+		if (ju64(t, site, "pid") != (uint64_t)f->c.pid)
+			continue;
+		must(t, life && life <= json_array_size(jget(root, "processes")), "no process %" PRIu64, life);
+		strange += life != ju64(t, where, "process") || strcmp(jstr(site, "stack[0].function"), "churn_here");
+		unnamed += !*jstr(where, "stack[0].function") || ju64(t, row, "tid") != (uint64_t)f->c.pid;
+		of_life[life - 1] += ju64(t, row, "calls");
+		calls += ju64(t, row, "calls");
+		bytes += ju64(t, row, "bytes");
+	}
+	for (i = 0; i < json_array_size(jget(root, "processes")); i++) {
+		n += of_life[i] > 0;
+		n_wrong += of_life[i] && of_life[i] != CHURNED;
+	}
+	free(of_life);
+	want_eq(t, "frees in all rows", ledger__sum(&f->led, LED_FREE_CALLS), calls);
+	want_eq(t, "bytes in all rows", ledger__sum(&f->led, LED_FREE_BYTES), bytes);
+	want_eq(t, "the same, by the program's source", n_lives * CHURNED * CHURN_BYTES, bytes);
+	want_eq(t, "lives with frees", n_lives, n);
+	want_eq(t, "lives with another number of frees", 0, n_wrong);
+	want_eq(t, "rows of another site or process", 0, strange);
+	want_eq(t, "rows without a place or a thread", 0, unnamed);
+}
+
+/* --free-stacks: sites that free and rows of frees are used again, too. There is room for twenty lives at a time. */
+TEST_LIMIT(recycle_frees, 300)
+{
+	const uint64_t n = scaled(500);
+	struct spawn s = { .argv = { lt_bin, "--json", "--free-stacks", "--unwind", "table", "--max-live", number(n * LIVE / 10),
+				     "--max-stacks", "250", "--", fixture("lives"), "--auto", in_dir(t, "ledger"), number(n),
+				     number(LEAKS) } };
+	struct fx f = { 0 };
+	struct mt m;
+	json_t *root;
+	char *text;
+
+	mt__start_v(t, &m, &s);
+	root = mt__stop_json(t, &m, 0, 0);
+	text = read_all(in_dir(t, "ledger"), NULL);
+	must(t, text && ledger__parse(&f.led, text), "no ledger");
+	f.c.pid = (pid_t)ju64(t, root, "processes[0].pid");
+	want_lossless(t, root);
+	want_scan(t, root);
+	want_lives(t, root, &f, n, true);
+	want_frees(t, root, &f, n);
 }
 
 /* Who finds no room is told by name, and that one alone. */

@@ -246,6 +246,48 @@ Test(frees, of_the_kernel_s_table)
 	links__done(&l);
 }
 
+Test(frees, rows_of_the_dead_are_given_back)
+{
+	struct mt_site sites[8] = { [3] = { .proc = 1 }, [4] = { .proc = 2 } };
+	struct mt_proc procs[3] = { [1] = { .number = 1 }, [2] = { .number = 2 } };
+	struct mt_link table[8] = {
+		[0] = { .key = MT_LINK(4, 4, 9), .bank = { { 1, 10, 0 } } },
+		[1] = { .key = MT_LINK(3, 3, 5), .lifetime_ns = 50, .bank = { { 5, 500, 1 }, { 2, 20, 0 } } },
+		[2] = { .key = MT_LINK(4, 4, 7), .bank = { { 3, 30, 0 } } },
+		[4] = { .key = MT_LINK(3, 6, 0), .bank = { { 7, 70, 0 } } },
+		[5] = { .key = MT_LINK(6, 3, 5), .bank = { { 8, 80, 0 } } },	/* blocks of the spare site of slot 1 */
+	};
+	uint64_t used = 5;
+	struct tables t = { .sites = sites, .n_sites = 8, .procs = procs, .links = table, .n_links = 8, .links_used = (volatile __u64 *)&used };
+	struct sweep sweep = { .dead = { [1] = 1 } };
+	struct cut cut = {};
+	struct links l;
+
+	cr_assert_eq(links__init(&l, &t), 0);
+	cr_assert_eq(links__read(&l, 0, 5, &cut), 0);
+	cr_assert_eq(cut.n_frees, 5);
+	links__release(&l, 5, &sweep);
+	cr_expect_eq(used, 2);
+	cr_expect_eq(table[1].key, MT_LINK_GONE, "a search for the one behind it goes on");
+	cr_expect(!table[1].lifetime_ns && !table[1].bank[0].calls && !table[1].bank[1].bytes);
+	cr_expect_eq(table[4].key, 0, "behind it nothing is left");
+	cr_expect_eq(table[5].key, 0);
+	cr_assert_eq(links__read(&l, 1, 5, &cut), 0);
+	cr_assert_eq(cut.n_frees, 2, "also what a bank held when it came to rest is forgotten");
+	cr_expect(cut.frees[0].tid == 9 && cut.frees[1].tid == 7 && cut.frees[1].calls == 3);
+	/* another process gets the place */
+	table[1] = (struct mt_link){ .key = MT_LINK(4, 4, 8), .bank = { { 0, 0, 0 }, { 6, 60, 0 } } };
+	cr_assert_eq(links__read(&l, 1, 5, &cut), 0);
+	cr_assert_eq(cut.n_frees, 3);
+	cr_expect_eq(cut.frees[1].calls, 6);
+	/* with the last one, all places are as new */
+	sweep.dead[2] = 2;
+	links__release(&l, 5, &sweep);
+	for (int i = 0; i < 8; i++)
+		cr_expect_eq(table[i].key, 0, "%d", i);
+	links__done(&l);
+}
+
 /* ---- files */
 
 static char *written(const char *format, const struct snapshot *s, const struct export_opts *o, size_t *ret_len)

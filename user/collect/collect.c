@@ -87,6 +87,7 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	c->tables.n_threads = bpf_map__max_entries(k->skel->maps.threads);
 	c->tables.overflow_fd = bpf_map__fd(k->skel->maps.overflow);
 	c->tables.n_over = &k->skel->bss->mt_n_over;
+	c->tables.links_used = &k->skel->bss->mt_links_used;
 	c->tables.parts_fd = k->sizes.n_mapped > 1 ? bpf_map__fd(k->skel->maps.map_parts) : 0;
 	c->tables.nodes_fd = k->sizes.n_mapped > 1 ? bpf_map__fd(k->skel->maps.map_nodes) : 0;
 	*ret = c;

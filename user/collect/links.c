@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the rows of a cut that tell where blocks were freed. Without --free-stacks
- * there is no table, and nothing happens. What always holds: a row is read from
- * the bank that has come to rest and from what the other one held when it did.
+ * Owns the rows of a cut that tell where blocks were freed, and the giving back of
+ * those of processes that have ended. Without --free-stacks there is no table, and
+ * nothing happens. What always holds: a row is read from the bank that has come to
+ * rest and from what the other one held when it did; one that is given back is all
+ * zero before a program can find it.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "collect/links.h"
 
@@ -56,6 +59,11 @@ static int add_where(struct links *l, uint32_t where, uint32_t first_spare)
 	return 0;
 }
 
+static bool is_row(const struct tables *t, uint64_t key)
+{
+	return key && key != MT_LINK_GONE && MT_LINK_SITE(key) < t->n_sites && MT_LINK_WHERE(key) < t->n_sites;
+}
+
 int links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cut *cut)
 {
 	const struct tables *t = l->tables;
@@ -67,7 +75,7 @@ int links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cut
 		struct mt_freed *rest = l->rest[i];
 		struct cut_free *to;
 
-		if (!key || MT_LINK_SITE(key) >= t->n_sites || MT_LINK_WHERE(key) >= t->n_sites)
+		if (!is_row(t, key))
 			continue;
 		rest[bank] = t->links[i].bank[bank];
 		/* made since, or charged to the other bank alone, which has not come to rest yet */
@@ -91,4 +99,46 @@ int links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cut
 	cut->wheres = l->wheres.v;
 	cut->n_wheres = l->wheres.n;
 	return 0;
+}
+
+/* ---- rows that are given back */
+
+static uint32_t proc_of(const struct tables *t, uint32_t site, uint32_t first_spare)
+{
+	return site < first_spare ? t->sites[site].proc : t->procs[site - first_spare].number;
+}
+
+/* A search passes it from now on; or ends at it, if it would end behind it anyway. */
+static void leave(const struct tables *t, uint32_t at)
+{
+	uint64_t gone = MT_LINK_GONE;
+
+	__atomic_store_n(&t->links[at].key, gone, __ATOMIC_SEQ_CST);
+	/* a program that has passed here may miss its own row once: two of them, which a cut adds up */
+	while (!__atomic_load_n(&t->links[(at + 1) & (t->n_links - 1)].key, __ATOMIC_SEQ_CST) &&
+	       __atomic_compare_exchange_n(&t->links[at].key, &gone, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+		at = (at - 1) & (t->n_links - 1);
+		gone = MT_LINK_GONE;
+	}
+}
+
+void links__release(struct links *l, uint32_t first_spare, const struct sweep *sweep)
+{
+	const struct tables *t = l->tables;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < t->n_links; i++) {
+		uint64_t key = __atomic_load_n(&t->links[i].key, __ATOMIC_ACQUIRE);
+
+		/* blocks are freed by their own process: both sites are its */
+		if (!is_row(t, key) || !sweep__is_dead(sweep, proc_of(t, MT_LINK_SITE(key), first_spare)))
+			continue;
+		memset(t->links[i].bank, 0, sizeof(t->links[i].bank));
+		t->links[i].lifetime_ns = 0;
+		memset(l->rest[i], 0, sizeof(l->rest[i]));
+		leave(t, i);
+		n++;
+	}
+	if (n)
+		__atomic_fetch_sub(t->links_used, n, __ATOMIC_SEQ_CST);
 }

@@ -4,6 +4,7 @@
 #define MT_LINKS_H
 
 #include "collect/scan.h"
+#include "collect/sweep.h"
 #include "model/cut.h"
 #include "util/util.h"
 
@@ -20,5 +21,7 @@ int links__init(struct links *l, const struct tables *t);	/* -ENOMEM */
 void links__done(struct links *l);
 /* The bank has come to rest. first_spare: from this number on sites are those of what found no room. -ENOMEM */
 int links__read(struct links *l, uint32_t bank, uint32_t first_spare, struct cut *cut);
+/* The rows of processes that this sweep was for are given back, before their sites are. */
+void links__release(struct links *l, uint32_t first_spare, const struct sweep *sweep);
 
 #endif

@@ -10,8 +10,8 @@
  *             it any more, and both banks have been read since
  *   sweep     a pass over the block table removes its blocks, a part at a time
  *   archive   the caller copies its rows out of the next cut, which has all of them
- *   release   sites leave the index, are zeroed and given back; then the slot, with
- *             the next generation
+ *   release   rows of --free-stacks that name its sites go; sites leave the index, are
+ *             zeroed and given back; then the slot, with the next generation
  *
  * So a number never means two things at a time: when a site or a process number
  * is given again, no block, no thread and no row of a cut names its old owner.
@@ -41,7 +41,8 @@ static bool in_use(const struct collect *c, uint64_t parts, uint64_t of)
 	for (size_t i = 0; i < cut->n_sites && !c->kernel->sample_bytes && c->kernel->mode == MT_MODE_FULL; i++)
 		blocks += cut->sites[i].counts.alloc_calls - cut->sites[i].counts.free_calls;
 	return cut->n_procs * of > sizes->n_procs * parts || c->n_used_sites * of > sizes->n_sites * parts ||
-	       blocks * of > sizes->max_live * parts || *c->tables.n_over * of > sizes->n_over * parts;
+	       blocks * of > sizes->max_live * parts || *c->tables.n_over * of > sizes->n_over * parts ||
+	       (c->tables.n_links && *c->tables.links_used * of > c->tables.n_links * parts);
 }
 
 /* Those that nobody charges anything to: see above. A child that runs in its parent's memory may outlive it. */
@@ -72,10 +73,16 @@ static int find_leaving(struct collect *c, const struct leave_calls *calls)
 	return 0;
 }
 
-/* --overhead keeps an account of each site and process, which knows no other owner, and --free-stacks of pairs of sites. */
+/* --overhead keeps an account of each site and process, which knows no other owner. */
 static bool is_kept(const struct collect *c)
 {
-	return c->kernel->sizes.n_ages > 1 || c->tables.n_links;
+	return c->kernel->sizes.n_ages > 1;
+}
+
+/* --free-stacks: from three quarters on threads are not kept apart, so room has to be there before. */
+static bool links_are_short(const struct collect *c)
+{
+	return c->tables.n_links && *c->tables.links_used * 8 > c->tables.n_links * 5ull;
 }
 
 enum room_wanted collect__room_wanted(const struct collect *c)
@@ -88,7 +95,7 @@ enum room_wanted collect__room_wanted(const struct collect *c)
 		n_ended += c->cut.procs[i].ended != 0;
 	if (!n_ended)
 		return ROOM_ENOUGH;
-	if (in_use(c, 3, 4))
+	if (in_use(c, 3, 4) || links_are_short(c))
 		return ROOM_AT_ONCE;
 	return c->leaving.n || n_ended >= MANY_ENDED || in_use(c, 1, 2) ? ROOM_SOON : ROOM_ENOUGH;
 }
@@ -214,6 +221,7 @@ void collect__release(struct collect *c)
 
 	if (c->sweep.under_way || !c->leaving.n)
 		return;
+	links__release(&c->links, c->kernel->sizes.n_sites, &c->sweep);
 	for (uint32_t site = 1; site <= used; site++) {
 		if (!__atomic_load_n(&c->tables.sites[site].stack, __ATOMIC_ACQUIRE) ||
 		    !sweep__is_dead(&c->sweep, c->tables.sites[site].proc))
@@ -235,42 +243,6 @@ void collect__release(struct collect *c)
 	c->recycled = true;
 }
 
-/* ---- stacks that have two sites, because an index with free places in it was searched at the wrong moment */
-
-static bool is_same(const struct cut_site *a, const struct cut_site *b)
-{
-	return a->hash == b->hash && a->proc == b->proc && a->func == b->func && a->tid == b->tid && a->n_frames == b->n_frames &&
-	       a->end == b->end && !memcmp(a->frames, b->frames, a->n_frames * sizeof(*a->frames));
-}
-
-int collect__merge_repeats(struct cut *cut)
-{
-	_cleanup_free_ uint32_t *rows = NULL;	/* open addressing by hash: number of the row + 1 */
-	size_t room = 16, to = 0;
-
-	while (room < cut->n_sites * 2)
-		room *= 2;
-	rows = calloc(room, sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct cut_site *s = &cut->sites[i];
-		size_t at = mt_mix(s->hash) & (room - 1);
-
-		while (s->n_frames && rows[at] && !is_same(&cut->sites[rows[at] - 1], s))
-			at = (at + 1) & (room - 1);
-		if (s->n_frames && rows[at]) {
-			cut_site__add(&cut->sites[rows[at] - 1], s);
-			continue;
-		}
-		if (s->n_frames)
-			rows[at] = to + 1;
-		cut->sites[to++] = *s;
-	}
-	cut->n_sites = to;
-	return 0;
-}
-
 bool collect__is_short(const struct collect *c, uint64_t *ret_in_use)
 {
 	const struct malloctrace_bpf *skel = c->kernel->skel;
@@ -280,12 +252,12 @@ bool collect__is_short(const struct collect *c, uint64_t *ret_in_use)
 	/* --mmap: no program finds room there by itself */
 	uint64_t n_over = c->tables.parts_fd > 0 ? *c->tables.n_over : 0;
 
-	*ret_in_use = slots + sites + n_over;
+	*ret_in_use = slots + sites + n_over + (c->tables.n_links ? *c->tables.links_used : 0);
 	/* what the living hold nobody can give back, and a pass for one or two is dear */
 	if (is_kept(c) || !n_ended)
 		return false;
 	return n_ended >= HASTY_ENDED || slots * 4 > sizes->n_procs * 3ull || sites * 4 > sizes->n_sites * 3ull ||
-	       n_over * 4 > sizes->n_over * 3ull ||
+	       n_over * 4 > sizes->n_over * 3ull || links_are_short(c) ||
 	       (n_ended >= SOME_ENDED && sites * 2 > sizes->n_sites);
 }
 

@@ -43,7 +43,7 @@ struct collect {
 	bool recycled;			/* some room was given to others: a stack may have two sites */
 };
 
-/* Two sites of the same process, function and stack become one row. -ENOMEM */
+/* repeats.c: two sites of the same process, function and stack become one row, and so do rows of frees. -ENOMEM */
 int collect__merge_repeats(struct cut *cut);
 
 #endif

@@ -22,7 +22,7 @@ struct tables {
 	struct mt_counts *counts;
 	struct mt_vars *vars;	/* --sample alone */
 	struct mt_moves *moves;	/* of site i: 2i and 2i + 1 */
-	const struct mt_link *links;	/* --free-stacks alone */
+	struct mt_link *links;	/* --free-stacks alone */
 	uint32_t n_links;
 	uint64_t sample_bytes;	/* 0: every block is there */
 	uint64_t born_unit_ns;	/* of the clock of births */
@@ -34,6 +34,7 @@ struct tables {
 	uint32_t n_threads;
 	int overflow_fd;
 	volatile __u64 *n_over;	/* blocks in the overflow map */
+	volatile __u64 *links_used;
 	int parts_fd, nodes_fd;	/* --mmap: of mappings; else 0, which is no map */
 };
 

@@ -4,9 +4,10 @@
  * and the files that their stacks lead through.
  *
  * It is bounded: the least interesting is folded, which keeps its sums and
- * loses its stacks. First sites of which nothing is live, those with the fewest bytes
- * allocated before others, into a row of their life without a stack, one for each
- * function. Then whole lives, those with the least live bytes first, into one
+ * loses its stacks. First where blocks were freed, of the lives with the least live
+ * bytes (archive_frees.c). Then sites of which nothing is live, those with the fewest
+ * bytes allocated before others, into a row of their life without a stack, one for
+ * each function. Then whole lives, those with the least live bytes first, into one
  * row for all of them. If a few lives have more sites than there is room for, those with the
  * least live bytes. What always holds: no figure of a total changes.
  */
@@ -16,7 +17,8 @@
 
 #include "model/life.h"
 
-static const struct archive_limits preset = { .lives = 4096, .sites = 32768, .frames = 1u << 20, .points = 1u << 17 };
+static const struct archive_limits preset = { .lives = 4096, .sites = 32768, .frames = 1u << 20, .points = 1u << 17,
+					      .frees = 1u << 17 };
 
 /* Threads of a life that are kept one by one once it is here: those that allocated the most. */
 #define MAX_THREADS 64
@@ -168,8 +170,7 @@ static bool is_live(const struct kept_site *s)
 	return s->row.counts.alloc_calls != s->row.counts.free_calls;
 }
 
-/* What is told of one stack alone. */
-static void drop_stack(struct archive *a, struct kept_site *s)
+void kept_site__drop_stack(struct archive *a, struct kept_site *s)
 {
 	a->n_points -= s->course.points.n;
 	course__done(&s->course);
@@ -186,32 +187,25 @@ void kept__free(struct archive *a, struct kept *k)
 	if (!k)
 		return;
 	for (size_t i = 0; i < k->sites.n; i++)
-		drop_stack(a, &k->sites.v[i]);
+		kept_site__drop_stack(a, &k->sites.v[i]);
 	a->n_sites -= k->sites.n;
+	kept_frees__done(a, k);
 	vec_done(&k->sites);
 	vec_done(&k->bare);
 	free(k);
 }
 
-/* Places by their index in the model's, for one batch: most stacks share most of theirs. */
-struct batch {
-	struct archive *archive;
-	const struct places *places;
-	struct kept_place **known;
-	size_t n;
-};
-
 static struct kept_place *place_of(struct batch *b, uint32_t index)
 {
-	if (index >= b->n) {
+	if (index >= b->n_known) {
 		size_t more = MAX(b->places->list.n, index + (size_t)1);
 		struct kept_place **v = reallocarray(b->known, more, sizeof(*v));
 
 		if (!v)
 			return NULL;
-		memset(v + b->n, 0, (more - b->n) * sizeof(*v));
+		memset(v + b->n_known, 0, (more - b->n_known) * sizeof(*v));
 		b->known = v;
-		b->n = more;
+		b->n_known = more;
 	}
 	if (!b->known[index])
 		b->known[index] = get_place(b->archive, b->places, index);
@@ -242,23 +236,22 @@ static void keep_course(struct archive *a, struct kept_site *s, const struct cou
 	a->n_points += n;
 }
 
-static int keep_site(struct batch *b, struct kept *k, const struct cut_site *row, const uint32_t *stack)
+int batch__keep_stack(struct batch *b, const struct cut_site *row, struct kept_site *to)
 {
-	struct archive *a = b->archive;
-	struct kept_site *s = vec_push(&k->sites);
+	const uint32_t *stack;
 
-	if (!s)
-		return -ENOMEM;
-	a->n_sites++;
-	s->row = *row;
-	s->row.frames = NULL;
-	s->row.n_frames = 0;
-	s->row.ages = NULL;
-	k->live_bytes += row->counts.alloc_bytes - row->counts.free_bytes;
+	to->row = *row;
+	to->row.frames = NULL;
+	to->row.n_frames = 0;
+	to->row.ages = NULL;
 	if (!row->n_frames)
-		return note_bare(k, k->sites.n - 1);
-	s->stack = calloc(row->n_frames, sizeof(*s->stack));
-	if (!s->stack)
+		return 0;
+	stack = places__of_site(b->places, row, b->calls);
+	if (!stack)
+		return -ENOMEM;
+	places__forget_site(b->places, row->site);
+	to->stack = calloc(row->n_frames, sizeof(*to->stack));
+	if (!to->stack)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < row->n_frames; i++) {
 		struct kept_place *p = place_of(b, stack[i]);
@@ -266,8 +259,8 @@ static int keep_site(struct batch *b, struct kept *k, const struct cut_site *row
 		if (!p)
 			return -ENOMEM;
 		p->refs++;
-		s->stack[s->n_stack++] = p;
-		a->n_frames++;
+		to->stack[to->n_stack++] = p;
+		b->archive->n_frames++;
 	}
 	return 0;
 }
@@ -303,26 +296,23 @@ static const struct cut_proc *row_of(const struct cut *cut, uint32_t proc)
 
 static void fold(struct model *m);
 
-static int keep_sites(struct model *m, struct batch *b, const struct cut *cut, struct life *const *leaving,
-		      const struct model_calls *calls)
+static int keep_sites(struct model *m, struct batch *b, const struct cut *cut)
 {
 	for (size_t i = 0; i < cut->n_sites; i++) {
 		const struct cut_site *row = &cut->sites[i];
-		struct life *l = row->proc < MT_PROC_NUMBERS ? leaving[row->proc] : NULL;
-		const uint32_t *stack = NULL;
+		struct life *l = row->proc < MT_PROC_NUMBERS ? b->leaving[row->proc] : NULL;
 		struct kept_site *to;
 
 		if (!l)
 			continue;
-		if (row->n_frames) {
-			stack = places__of_site(&m->places, row, calls);
-			if (!stack)
-				return -ENOMEM;
-			places__forget_site(&m->places, row->site);
-		}
-		if (keep_site(b, l->kept, row, stack))
+		to = vec_push(&l->kept->sites);
+		if (!to)
 			return -ENOMEM;
-		to = &l->kept->sites.v[l->kept->sites.n - 1];
+		b->archive->n_sites++;
+		b->site_of[row->site] = l->kept->sites.n;
+		l->kept->live_bytes += row->counts.alloc_bytes - row->counts.free_bytes;
+		if (batch__keep_stack(b, row, to) || (!row->n_frames && note_bare(l->kept, l->kept->sites.n - 1)))
+			return -ENOMEM;
 		to->since_baseline_bytes = baseline__change(&m->baseline, row);
 		if (is_live(to))
 			keep_course(b->archive, to, history__of_site(&m->history, row));
@@ -330,12 +320,20 @@ static int keep_sites(struct model *m, struct batch *b, const struct cut *cut, s
 	return 0;
 }
 
+static int number_sites(struct batch *b, const struct cut *cut)
+{
+	for (size_t i = 0; i < cut->n_sites; i++)
+		b->n_numbers = MAX(b->n_numbers, cut->sites[i].site + (size_t)1);
+	b->site_of = calloc(b->n_numbers + 1, sizeof(*b->site_of));
+	return b->site_of ? 0 : -ENOMEM;
+}
+
 int model__archive(struct model *m, const uint32_t *procs, size_t n, const struct cut *cut, uint64_t mappings,
 		   const struct model_calls *calls)
 {
 	_cleanup_free_ struct life **leaving = calloc(MT_PROC_NUMBERS, sizeof(*leaving));
-	struct batch b = { .archive = &m->archive, .places = &m->places };
-	int err = leaving ? 0 : -ENOMEM;
+	struct batch b = { .archive = &m->archive, .places = &m->places, .calls = calls, .leaving = leaving };
+	int err = leaving ? number_sites(&b, cut) : -ENOMEM;
 
 	places__begin(&m->places, mappings);
 	for (size_t i = 0; i < n && !err; i++) {
@@ -356,7 +354,7 @@ int model__archive(struct model *m, const uint32_t *procs, size_t n, const struc
 		m->archive.n_lives++;
 	}
 	if (!err)
-		err = keep_sites(m, &b, cut, leaving, calls);
+		err = keep_sites(m, &b, cut) ?: kept_frees__keep(&b, cut);
 	for (size_t i = 0; i < n && leaving; i++) {
 		struct life *l = procs[i] < MT_PROC_NUMBERS ? leaving[procs[i]] : NULL;
 
@@ -365,9 +363,10 @@ int model__archive(struct model *m, const uint32_t *procs, size_t n, const struc
 		model__forget_number(m, l);
 		fold_threads(l, MAX_THREADS);
 	}
-	for (size_t i = 0; i < b.n; i++)
+	for (size_t i = 0; i < b.n_known; i++)
 		put_place(&m->archive, b.known[i]);
 	free(b.known);
+	free(b.site_of);
 	fold(m);
 	return err;
 }
@@ -375,7 +374,7 @@ int model__archive(struct model *m, const uint32_t *procs, size_t n, const struc
 /* ---- folding */
 
 /* False: there is no row without a stack for this function yet. */
-static bool fold_into(struct kept *k, const struct kept_site *s)
+static bool fold_into(struct kept *k, struct kept_site *s)
 {
 	for (size_t i = 0; i < k->bare.n; i++) {
 		struct kept_site *to = &k->sites.v[k->bare.v[i]];
@@ -383,6 +382,7 @@ static bool fold_into(struct kept *k, const struct kept_site *s)
 		if (to->row.func == s->row.func) {
 			cut_site__add(&to->row, &s->row);
 			to->since_baseline_bytes += s->since_baseline_bytes;
+			s->moves_to = k->bare.v[i];
 			return true;
 		}
 	}
@@ -393,6 +393,11 @@ static void drop_folded(struct archive *a, struct kept *k)
 {
 	size_t to = 0;
 
+	for (size_t i = 0; i < k->sites.n; i++)
+		if (!k->sites.v[i].folded)
+			k->sites.v[i].moves_to = to++;
+	kept_frees__renumber(a, k);
+	to = 0;
 	k->bare.n = 0;
 	for (size_t i = 0; i < k->sites.n; i++) {
 		if (k->sites.v[i].folded)
@@ -450,7 +455,7 @@ static void fold_sites(struct model *m, bool any)
 	for (size_t i = 0; i < all.n && (n_sites > SLACK(a->limits.sites) || a->n_frames > SLACK(a->limits.frames)); i++) {
 		struct kept_site *s = &all.v[i].kept->sites.v[all.v[i].site];
 
-		drop_stack(a, s);
+		kept_site__drop_stack(a, s);
 		s->folded = fold_into(all.v[i].kept, s);
 		if (!s->folded)
 			note_bare(all.v[i].kept, all.v[i].site);
@@ -503,17 +508,19 @@ static bool fold_life(struct model *m, struct life *l)
 	for (size_t i = 0; i < from->sites.n; i++) {
 		struct kept_site *s = &from->sites.v[i], *row;
 
-		drop_stack(a, s);
+		kept_site__drop_stack(a, s);
 		if (fold_into(to, s))
 			continue;
 		row = vec_push(&to->sites);
 		if (!row)
 			continue;
+		s->moves_to = to->sites.n - 1;
 		row->row = s->row;
 		row->since_baseline_bytes = s->since_baseline_bytes;
 		a->n_sites++;
 		note_bare(to, to->sites.n - 1);
 	}
+	kept_frees__move(a, to, from);
 	to->live_bytes += from->live_bytes;
 	fold_threads(l, 0);
 	others->n_more_ended += l->n_more_ended;
@@ -532,26 +539,53 @@ static int by_live_bytes(const void *x, const void *y)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Lives become part of one row until there is room, but for a few of the largest. */
-static void fold_lives(struct model *m)
-{
-	struct archive *a = &m->archive;
-	struct vec(struct life *) all = {};
-	size_t few = a->limits.lives / 16;
+struct lives {
+	struct vec(struct life *) v;
+};
 
+static void rank_lives(const struct model *m, struct lives *ret)
+{
 	for (size_t i = 0; i < m->lives.n; i++) {
-		struct life *l = m->lives.v[i], **slot = l->kept && l != m->others ? vec_push(&all) : NULL;
+		struct life *l = m->lives.v[i], **slot = l->kept && l != m->others ? vec_push(&ret->v) : NULL;
 
 		if (slot)
 			*slot = l;
 	}
-	if (all.n)
-		qsort(all.v, all.n, sizeof(*all.v), by_live_bytes);
-	for (size_t i = 0; i < all.n && (a->n_lives > SLACK(a->limits.lives) || (too_much(a, true) && a->n_lives > few)); i++)
-		if (fold_life(m, all.v[i]))
-			all.v[i]->folded = true;
-	vec_done(&all);
+	if (ret->v.n)
+		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_live_bytes);
+}
+
+/* Lives become part of one row until there is room, but for a few of the largest. */
+static void fold_lives(struct model *m)
+{
+	struct archive *a = &m->archive;
+	struct lives all = {};
+	size_t few = a->limits.lives / 16;
+
+	rank_lives(m, &all);
+	for (size_t i = 0; i < all.v.n && (a->n_lives > SLACK(a->limits.lives) || (too_much(a, true) && a->n_lives > few)); i++)
+		if (fold_life(m, all.v.v[i]))
+			all.v.v[i]->folded = true;
+	vec_done(&all.v);
 	model__drop_folded(m);
+}
+
+static bool too_many_frees(const struct archive *a, bool slack)
+{
+	const struct archive_limits *l = &a->limits;
+
+	return slack ? a->n_frees > SLACK(l->frees) || a->n_wheres > SLACK(l->sites) || a->n_frames > SLACK(l->frames) :
+		       a->n_frees > l->frees || a->n_wheres > l->sites || a->n_frames > l->frames;
+}
+
+static void fold_frees(struct model *m)
+{
+	struct lives all = {};
+
+	rank_lives(m, &all);
+	for (size_t i = 0; i < all.v.n && too_many_frees(&m->archive, true); i++)
+		kept_frees__fold(&m->archive, all.v.v[i]->kept);
+	vec_done(&all.v);
 }
 
 static void fold(struct model *m)
@@ -559,6 +593,8 @@ static void fold(struct model *m)
 	struct archive *a = &m->archive;
 	unsigned int n_modules = HASH_COUNT(a->modules);
 
+	if (a->n_frees && too_many_frees(a, false))
+		fold_frees(m);
 	if (too_much(a, false))
 		fold_sites(m, false);
 	if (a->n_lives > a->limits.lives || too_much(a, false))

@@ -21,6 +21,14 @@ struct kept_site {
 	struct course course;	/* owned; empty: none was known, or there was no room */
 	int64_t since_baseline_bytes;
 	bool folded;		/* it is about to go */
+	uint32_t moves_to;	/* while others are folded: the row that it becomes part of, or its own next place */
+};
+
+/* --free-stacks: frees of a site's blocks, by where and by whom. */
+struct kept_free {
+	uint32_t site, where;	/* indexes into sites and wheres */
+	uint32_t tid;		/* 0: not known, or of several */
+	uint64_t calls, bytes, cross_calls, lifetime_ns;
 };
 
 struct kept {			/* what a life had in the kernel's tables */
@@ -28,12 +36,15 @@ struct kept {			/* what a life had in the kernel's tables */
 	struct vec(struct kept_site) sites;
 	struct vec(uint32_t) bare;	/* of sites: those without a stack, one for each function */
 	uint64_t live_bytes;	/* of all sites */
+	struct vec(struct kept_site) wheres;	/* that frees name: the function and the stack, nothing else */
+	struct vec(struct kept_free) frees;	/* over those of a site, calls and bytes are as they were in the cut */
 };
 
 /* Beyond these, what is the least interesting is folded. */
 struct archive_limits {
 	size_t lives, sites;
 	size_t frames;		/* of all stacks */
+	size_t frees;		/* rows; of wheres there may be as many as of sites */
 	size_t points;		/* of all courses: beyond, no more are kept */
 };
 
@@ -43,12 +54,41 @@ struct archive {
 	struct kept_place *places;
 	struct kept_module *modules;
 	size_t n_lives, n_sites, n_frames, n_points;
+	size_t n_wheres, n_frees;
 	uint64_t n_folded_lives, n_folded_sites;
 };
 
 void archive__init(struct archive *a);
 void archive__done(struct archive *a);
 void kept__free(struct archive *a, struct kept *k);	/* takes NULL */
+
+/* Lives that leave together: most of their stacks share most of their places. */
+struct batch {
+	struct archive *archive;
+	struct places *places;
+	const struct model_calls *calls;
+	struct life *const *leaving;	/* by number; NULL: it stays */
+	struct kept_place **known;	/* by index in places; owned, with a reference to each */
+	size_t n_known;
+	uint32_t *site_of;	/* by number in the kernel's tables: index + 1 of what was kept of it; owned */
+	size_t n_numbers;
+};
+
+/* A row of the cut: its stack is kept with to, and its number forgotten. -ENOMEM */
+int batch__keep_stack(struct batch *b, const struct cut_site *row, struct kept_site *to);
+/* What is told of one stack alone. */
+void kept_site__drop_stack(struct archive *a, struct kept_site *s);
+
+/* archive_frees.c: what is kept of frees. The sites are there already. -ENOMEM */
+int kept_frees__keep(struct batch *b, const struct cut *cut);
+void kept_frees__done(struct archive *a, struct kept *k);
+/* All of them become those of one place without a stack, a row for each site. */
+void kept_frees__fold(struct archive *a, struct kept *k);
+/* The sites are about to be where moves_to says. */
+void kept_frees__renumber(struct archive *a, struct kept *k);
+/* The same, in another life, of which those of `from` become part. */
+void kept_frees__move(struct archive *a, struct kept *to, struct kept *from);
+
 /* The places of a stack in the snapshot that is being made; -ENOMEM */
 int kept_site__stack(const struct kept_site *s, struct places *places, uint32_t *ret);
 

@@ -533,7 +533,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	build_sites(&b, m, cut, process_of_proc);
 	build_kept(&b, m, cut);
 	if (info->free_stacks)
-		b.failed |= frees__build(s, &m->places, cut, process_of_proc, calls) != 0;
+		b.failed |= frees__build(s, m, cut, process_of_proc, calls) != 0;
 	build_totals(s);
 	trends__processes(info, s);
 	places__copy(&m->places, s);

@@ -71,9 +71,8 @@ static int list_threads(struct work *w)
 static int build_wheres(struct work *w, struct places *places, const struct cut *cut, const uint32_t *process_of_proc,
 			const struct model_calls *calls)
 {
-	struct snap_free_site *v = snapshot__alloc(w->s, cut->n_wheres + 1, sizeof(*v));
+	struct snap_free_site *v = (struct snap_free_site *)w->s->free_sites;
 
-	w->s->free_sites = v;
 	for (size_t i = 0; i < cut->n_wheres; i++) {
 		const struct cut_site *from = &cut->wheres[i];
 		const uint32_t *stack = NULL;
@@ -98,40 +97,81 @@ static int build_wheres(struct work *w, struct places *places, const struct cut 
 	return 0;
 }
 
-static int build_rows(struct work *w, const struct cut *cut)
+static int add_row(struct work *w, const struct snap_free *row)
 {
-	struct snap_free *v = snapshot__alloc(w->s, cut->n_frees + 1, sizeof(*v));
+	struct snap_free_site *where = (struct snap_free_site *)&w->s->free_sites[row->where];
+	struct snap_free *to = (struct snap_free *)&w->s->frees[w->s->n_frees];
+	uint32_t thread = UINT32_MAX;
 
-	w->s->frees = v;
-	for (size_t i = 0; i < cut->n_frees; i++) {
-		const struct cut_free *from = &cut->frees[i];
-		struct snap_free_site *where;
-		struct snap_free *to;
-		uint32_t thread = UINT32_MAX;
-
-		if (from->site >= w->n_numbers || !w->site_of[from->site] || !w->where_of[from->where])
-			continue;
-		where = (struct snap_free_site *)&w->s->free_sites[w->where_of[from->where] - 1];
-		if (from->tid && key_ids__get(&w->threads, (struct key){ .a = where->process, .b = from->tid }, &thread, NULL))
-			return -ENOMEM;
-		to = &v[w->s->n_frees++];
-		*to = (struct snap_free){
-			.site = w->site_of[from->site] - 1,
-			.where = w->where_of[from->where] - 1,
-			.tid = (int)from->tid,
-			.thread = thread < w->comms.n ? w->comms.v[thread] : NULL,
-			.calls = from->calls,
-			.bytes = from->bytes,
-			.cross_calls = from->cross_calls,
-			.lifetime_sum_ns = from->lifetime_ns,
-		};
-		where->calls += to->calls;
-		where->bytes += to->bytes;
-	}
+	if (row->tid && key_ids__get(&w->threads, (struct key){ .a = where->process, .b = (uint64_t)row->tid }, &thread, NULL))
+		return -ENOMEM;
+	w->s->n_frees++;
+	*to = *row;
+	to->thread = thread < w->comms.n ? w->comms.v[thread] : NULL;
+	where->calls += to->calls;
+	where->bytes += to->bytes;
 	return 0;
 }
 
-int frees__build(struct snapshot *s, struct places *places, const struct cut *cut, const uint32_t *process_of_proc,
+static int build_rows(struct work *w, const struct cut *cut)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < cut->n_frees && !err; i++) {
+		const struct cut_free *from = &cut->frees[i];
+
+		if (from->site < w->n_numbers && w->site_of[from->site] && w->where_of[from->where])
+			err = add_row(w, &(struct snap_free){
+						 .site = w->site_of[from->site] - 1,
+						 .where = w->where_of[from->where] - 1,
+						 .tid = (int)from->tid,
+						 .calls = from->calls,
+						 .bytes = from->bytes,
+						 .cross_calls = from->cross_calls,
+						 .lifetime_sum_ns = from->lifetime_ns,
+					 });
+	}
+	return err;
+}
+
+/* Of a life that is in the kernel's tables no more, whose sites begin at first_site. */
+static int build_kept(struct work *w, struct places *places, uint32_t process, const struct kept *k, uint32_t first_site,
+		      const struct model_calls *calls)
+{
+	struct snap_free_site *v = (struct snap_free_site *)w->s->free_sites;
+	uint32_t first_where = (uint32_t)w->s->n_free_sites;
+	int err = 0;
+
+	for (size_t i = 0; i < k->wheres.n && !err; i++) {
+		const struct kept_site *from = &k->wheres.v[i];
+		uint32_t *stack = snapshot__alloc(w->s, from->n_stack + 1, sizeof(*stack));
+
+		err = kept_site__stack(from, places, stack);
+		v[w->s->n_free_sites++] = (struct snap_free_site){
+			.process = process,
+			.function = calls->function(from->row.func, calls->arg),
+			.n_stack = from->n_stack,
+			.stack = stack,
+			.end = from->row.end,
+		};
+	}
+	for (size_t i = 0; i < k->frees.n && !err; i++) {
+		const struct kept_free *from = &k->frees.v[i];
+
+		err = add_row(w, &(struct snap_free){
+					 .site = first_site + from->site,
+					 .where = first_where + from->where,
+					 .tid = (int)from->tid,
+					 .calls = from->calls,
+					 .bytes = from->bytes,
+					 .cross_calls = from->cross_calls,
+					 .lifetime_sum_ns = from->lifetime_ns,
+				 });
+	}
+	return err;
+}
+
+int frees__build(struct snapshot *s, struct model *m, const struct cut *cut, const uint32_t *process_of_proc,
 		 const struct model_calls *calls)
 {
 	struct work w = { .s = s, .n_numbers = last_number(cut) + 1ul };
@@ -139,6 +179,8 @@ int frees__build(struct snapshot *s, struct places *places, const struct cut *cu
 	int err = 0;
 
 	s->free_stacks = true;
+	s->free_sites = snapshot__alloc(s, cut->n_wheres + m->archive.n_wheres + 1, sizeof(*s->free_sites));
+	s->frees = snapshot__alloc(s, cut->n_frees + m->archive.n_frees + 1, sizeof(*s->frees));
 	w.site_of = calloc(w.n_numbers, sizeof(*w.site_of));
 	w.where_of = calloc(w.n_numbers, sizeof(*w.where_of));
 	if (!w.site_of || !w.where_of)
@@ -148,7 +190,15 @@ int frees__build(struct snapshot *s, struct places *places, const struct cut *cu
 		if (has_process(&cut->sites[i], process_of_proc))
 			w.site_of[cut->sites[i].site] = ++n_sites;
 	if (!err)
-		err = list_threads(&w) ?: build_wheres(&w, places, cut, process_of_proc, calls) ?: build_rows(&w, cut);
+		err = list_threads(&w) ?: build_wheres(&w, &m->places, cut, process_of_proc, calls) ?: build_rows(&w, cut);
+	for (size_t i = 0; !err && i < m->lives.n; i++) {
+		const struct kept *k = m->lives.v[i]->kept;
+
+		if (!k)
+			continue;
+		err = build_kept(&w, &m->places, (uint32_t)i, k, n_sites, calls);
+		n_sites += (uint32_t)k->sites.n;
+	}
 	free(w.site_of);
 	free(w.where_of);
 	key_ids__done(&w.threads);

@@ -7,10 +7,11 @@
 #include "model/snapshot.h"
 
 /*
- * Cut → snapshot, which has its processes and sites already. process_of_proc: number
- * of the process's row + 1, 0: it has none. -ENOMEM
+ * Cut → snapshot, which has its processes and sites already: those of the cut, then those
+ * of lives that left the tables. process_of_proc: number of the process's row + 1, 0: it
+ * has none. -ENOMEM
  */
-int frees__build(struct snapshot *s, struct places *places, const struct cut *cut, const uint32_t *process_of_proc,
+int frees__build(struct snapshot *s, struct model *m, const struct cut *cut, const uint32_t *process_of_proc,
 		 const struct model_calls *calls);
 
 /*

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the joining of rows of a cut that are about the same: a stack has two sites, or
+ * a pair of sites two rows of frees, if an index that places were given back in was
+ * searched at the wrong moment. What always holds: sums stay, the number of the
+ * first one stays, and no row of frees names another.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "bpf/hash.h"
+#include "collect/recycle.h"
+#include "util/ids.h"
+
+struct renamed {
+	uint32_t from, to;	/* numbers of sites */
+};
+
+struct renames {
+	struct vec(struct renamed) v;
+};
+
+static bool is_same(const struct cut_site *a, const struct cut_site *b)
+{
+	return a->hash == b->hash && a->proc == b->proc && a->func == b->func && a->tid == b->tid && a->n_frames == b->n_frames &&
+	       a->end == b->end && !memcmp(a->frames, b->frames, a->n_frames * sizeof(*a->frames));
+}
+
+static int join(struct cut_site *to, const struct cut_site *s, struct renames *renames)
+{
+	struct renamed *r = vec_push(&renames->v);
+
+	if (!r)
+		return -ENOMEM;
+	*r = (struct renamed){ s->site, to->site };
+	cut_site__add(to, s);
+	return 0;
+}
+
+static int join_sites(struct cut_site *v, size_t *n, struct renames *renames)
+{
+	_cleanup_free_ uint32_t *rows = NULL;	/* open addressing by hash: number of the row + 1 */
+	size_t room = 16, to = 0;
+
+	while (room < *n * 2)
+		room *= 2;
+	rows = calloc(room, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < *n; i++) {
+		const struct cut_site *s = &v[i];
+		size_t at = mt_mix(s->hash) & (room - 1);
+
+		while (s->n_frames && rows[at] && !is_same(&v[rows[at] - 1], s))
+			at = (at + 1) & (room - 1);
+		if (s->n_frames && rows[at]) {
+			if (join(&v[rows[at] - 1], s, renames))
+				return -ENOMEM;
+			continue;
+		}
+		if (s->n_frames)
+			rows[at] = to + 1;
+		v[to++] = *s;
+	}
+	*n = to;
+	return 0;
+}
+
+/* Such moments are rare. */
+static uint32_t new_name(const struct renames *renames, uint32_t site)
+{
+	for (size_t i = 0; i < renames->v.n; i++)
+		if (renames->v.v[i].from == site)
+			return renames->v.v[i].to;
+	return site;
+}
+
+static int join_frees(struct cut *cut, const struct renames *sites, const struct renames *wheres)
+{
+	struct key_ids rows = {};
+	size_t n = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < cut->n_frees && !err; i++) {
+		struct cut_free f = cut->frees[i], *to;
+		uint32_t at;
+		bool is_new;
+
+		f.site = new_name(sites, f.site);
+		f.where = new_name(wheres, f.where);
+		err = key_ids__get(&rows, (struct key){ f.site, f.where, f.tid }, &at, &is_new);
+		if (err)
+			break;
+		to = &cut->frees[at];
+		if (is_new) {
+			*to = f;
+			n = at + 1ul;
+			continue;
+		}
+		to->calls += f.calls;
+		to->bytes += f.bytes;
+		to->cross_calls += f.cross_calls;
+		to->lifetime_ns += f.lifetime_ns;
+	}
+	if (!err)
+		cut->n_frees = n;
+	key_ids__done(&rows);
+	return err;
+}
+
+int collect__merge_repeats(struct cut *cut)
+{
+	struct renames sites = {}, wheres = {};
+	int err = join_sites(cut->sites, &cut->n_sites, &sites);
+
+	if (!err && cut->n_frees)
+		err = join_sites(cut->wheres, &cut->n_wheres, &wheres) ?: join_frees(cut, &sites, &wheres);
+	vec_done(&sites.v);
+	vec_done(&wheres.v);
+	return err;
+}
