@@ -9,10 +9,10 @@
  * page's policy lets nothing run but the script of the page itself.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "export/export.h"
 #include "export/html_parts.h"
+#include "export/json_probes.h"
 #include "html_page.h"
 #include "util/util.h"
 
@@ -20,48 +20,6 @@
 /* Of timelines: as many as there may be in all, and as many as a process may have even if they are more. */
 #define POINTS_OF_ALL 65536
 #define POINTS_OF_EACH 64
-
-/* ---- counters: as an array, in the order of "counters" */
-
-static const struct {
-	const char *name;
-	enum counter_bit bit;
-} counter_names[] = {
-	{ "alloc_calls", HAS_ALLOC_CALLS },	{ "alloc_bytes", HAS_ALLOC_BYTES },
-	{ "free_calls", HAS_FREE_CALLS },	{ "free_bytes", HAS_FREE_BYTES },
-	{ "live_blocks", HAS_LIVE_BLOCKS },	{ "live_bytes", HAS_LIVE_BYTES },
-	{ "peak_bytes", HAS_PEAK_BYTES },	{ "realloc_calls", HAS_REALLOC_CALLS },
-	{ "temp_calls", HAS_TEMP_CALLS },	{ "failed_calls", HAS_FAILED_CALLS },
-	{ "unknown_frees", HAS_UNKNOWN_FREES },
-};
-
-void html__counters(struct json *j, const char *key, const struct counters *c)
-{
-	const uint64_t v[] = {
-		c->alloc_calls, c->alloc_bytes, c->free_calls, c->free_bytes, c->live_blocks, c->live_bytes,
-		c->peak_bytes, c->realloc_calls, c->temp_calls, c->failed_calls, c->unknown_frees,
-	};
-
-	_Static_assert(ARRAY_SIZE(v) == ARRAY_SIZE(counter_names), "one name each");
-	json__array(j, key);
-	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
-		json__u64(j, NULL, v[i]);
-	json__array_end(j);
-}
-
-static void counter_table(struct json *j, unsigned int known)
-{
-	json__line(j, 0);
-	json__array(j, "counters");
-	for (size_t i = 0; i < ARRAY_SIZE(counter_names); i++)
-		json__str(j, NULL, counter_names[i].name);
-	json__array_end(j);
-	json__array(j, "known");
-	for (size_t i = 0; i < ARRAY_SIZE(counter_names); i++)
-		if (known & counter_names[i].bit)
-			json__str(j, NULL, counter_names[i].name);
-	json__array_end(j);
-}
 
 static void optional_str(struct json *j, const char *key, const char *s)
 {
@@ -173,20 +131,8 @@ static void probes(struct json *j, const struct snapshot *s)
 {
 	json__line(j, 0);
 	json__array(j, "probes");
-	for (size_t i = 0; i < s->n_probes; i++) {
-		const struct snap_probe *p = &s->probes[i];
-
-		json__object(j, NULL);
-		json__str(j, "object", p->object);
-		json__str(j, "build_id", p->build_id);
-		if (p->size && strcmp(p->size, s->size))
-			json__str(j, "size", p->size);
-		json__array(j, "functions");
-		for (size_t k = 0; k < p->n_functions; k++)
-			json__str(j, NULL, p->functions[k]);
-		json__array_end(j);
-		json__object_end(j);
-	}
+	for (size_t i = 0; i < s->n_probes; i++)
+		json__probe(j, s, &s->probes[i]);
 	json__array_end(j);
 	json__line(j, 0);
 	json__array(j, "modules");
@@ -260,14 +206,6 @@ static void timeline(struct json *j, const struct snapshot *s, const struct snap
 		json__u64(j, NULL, t->rss_bytes);
 	}
 	json__array_end(j);
-}
-
-void html__bound(struct json *j, uint64_t below)
-{
-	if (below == UINT64_MAX)
-		json__null(j, NULL);
-	else
-		json__u64(j, NULL, below);
 }
 
 static void histograms(struct json *j, const struct snap_process *p)
@@ -345,7 +283,7 @@ static int data(struct json *j, const struct snapshot *s, const struct metric *m
 
 	json__object(j, NULL);
 	conditions(j, s);
-	counter_table(j, s->known);
+	html__counter_table(j, s->known);
 	metric_table(j, s, metric);
 	json__line(j, 0);
 	html__counters(j, "totals", &s->totals);

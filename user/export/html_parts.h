@@ -19,9 +19,11 @@ struct html_strings {
 	int err;	/* -ENOMEM: what was written since means nothing */
 };
 
-void html__counters(struct json *j, const char *key, const struct counters *c);
 int64_t html__number(struct html_strings *t, const char *s);	/* -1 for NULL */
 void html__bound(struct json *j, uint64_t below);	/* of a class; null: it has none */
+/* As an array, in the order of "counters". */
+void html__counters(struct json *j, const char *key, const struct counters *c);
+void html__counter_table(struct json *j, unsigned int known);	/* "counters", and those that are "known" */
 /* "tags" and "marks" */
 void html__asked(struct json *j, const struct snapshot *s, struct html_strings *t);
 void html__memory(struct json *j, const struct snap_memory *m);

@@ -15,17 +15,6 @@
 #include "export/html_parts.h"
 #include "util/util.h"
 
-int64_t html__number(struct html_strings *t, const char *s)
-{
-	uint32_t id = 0;
-
-	if (!s)
-		return -1;
-	if (!t->err)
-		t->err = string_ids__get(&t->ids, s, &id);
-	return id;
-}
-
 /* ---- places: [module, "offset in hex", then for each function, innermost first: name, file, line, inlined] */
 
 static void place(struct json *j, const struct snapshot *s, const struct place *p, struct html_strings *t)

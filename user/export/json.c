@@ -13,10 +13,11 @@
 
 #include "export/export.h"
 #include "export/json_marks.h"
-#include "export/json_taken.h"
-#include "export/json_parts.h"
-#include "export/json_tags.h"
 #include "export/json_memory.h"
+#include "export/json_parts.h"
+#include "export/json_probes.h"
+#include "export/json_taken.h"
+#include "export/json_tags.h"
 #include "export/json_writer.h"
 #include "util/util.h"
 
@@ -139,20 +140,8 @@ static void recording(struct json *j, const struct snapshot *s)
 	json__line(j, 2);
 	json__array(j, "probes");
 	for (size_t i = 0; i < s->n_probes; i++) {
-		const struct snap_probe *p = &s->probes[i];
-
 		json__line(j, 4);
-		json__object(j, NULL);
-		json__str(j, "object", p->object);
-		json__str(j, "build_id", p->build_id);
-		/* an allocator whose usable sizes are not known, among others */
-		if (p->size && strcmp(p->size, s->size))
-			json__str(j, "size", p->size);
-		json__array(j, "functions");
-		for (size_t k = 0; k < p->n_functions; k++)
-			json__str(j, NULL, p->functions[k]);
-		json__array_end(j);
-		json__object_end(j);
+		json__probe(j, s, &s->probes[i]);
 	}
 	json__array_end(j);
 }

@@ -67,8 +67,12 @@ int reader__array(struct reader *r, json_t *from, const char *key, size_t max, j
 /* A time as json.c writes it; NULL, or null: *ret is left as it was. */
 int reader__time(struct reader *r, json_t *v, const char *key, int64_t *ret);
 
-/* json_read.c: NULL: it is no JSON. */
+/* json_read_pieces.c: NULL: it is no JSON. */
 json_t *reader__parse(struct reader *r, const struct span *piece, const char *what);
+/* An array's elements one by one; it was cut out already. */
+int reader__count(struct reader *r, struct span array, const char *key, size_t max, size_t *ret);
+int reader__elements(struct reader *r, struct span array, const char *key,
+		     int (*read)(struct reader *r, const struct span *piece, void *to), void *v, size_t size);
 
 /* json_read_values.c: what the outermost object has under the key of that name. */
 int reader__tool(struct reader *r, json_t *v);
@@ -81,30 +85,23 @@ int reader__hidden(struct reader *r, json_t *v);
 int reader__totals(struct reader *r, json_t *v);
 int reader__losses(struct reader *r, json_t *v);
 int reader__edges(struct reader *r, json_t *v);
-int reader__probes(struct reader *r, json_t *v);
 int reader__modules(struct reader *r, json_t *v);
 
-/* json_read_stack.c: a site's places; an element of "sites" as text, which must stay as long as r does. */
+/* json_read_stack.c: a site's places. */
 int reader__stack(struct reader *r, json_t *from, struct snap_site *to);
-/* The same of anything that has a stack: what else there is goes to read. */
+/* The same of anything that has a stack, as text, which must stay as long as r does: what else there is goes to read. */
 int reader__stack_text(struct reader *r, const struct span *piece, struct snap_site *stack, int (*read)(struct reader *r, json_t *from, void *to),
 		       void *to);
-int reader__site_text(struct reader *r, const struct span *piece, struct snap_site *to);
 int reader__add_module(struct reader *r, const char *path, const char *build_id);
 
-/* json_read_rows.c: an element of "processes", of "sites". */
+/* json_read_rows.c: an element of "processes", of "sites", the latter as text, into a struct snap_site. */
 int reader__process(struct reader *r, json_t *from, struct snap_process *to);
-int reader__site(struct reader *r, json_t *from, struct snap_site *to);
+int reader__site(struct reader *r, const struct span *piece, void *to);
 int reader__older_unsure(struct reader *r, json_t *from);
 int reader__process_of(struct reader *r, json_t *from, uint32_t *ret);	/* the index of "process" */
 int reader__end(struct reader *r, json_t *from, uint8_t *ret);
 
 /* json_read_frees.c: "free_sites" and "frees"; sites were read already. */
 int reader__frees(struct reader *r, const struct span *free_sites, const struct span *frees);
-
-/* json_read.c: an array's elements one by one; it was cut out already. */
-int reader__count(struct reader *r, struct span array, const char *key, size_t max, size_t *ret);
-int reader__elements(struct reader *r, struct span array, const char *key,
-		     int (*read)(struct reader *r, const struct span *piece, void *to), void *v, size_t size);
 
 #endif

@@ -18,36 +18,16 @@
 #include "export/json_cut.h"
 #include "export/json_fields.h"
 #include "export/json_marks.h"
+#include "export/json_probes.h"
 #include "export/json_taken.h"
 #include "export/json_tags.h"
 #include "util/util.h"
 
 #define FILE_MAX_BYTES (1ull << 30)
-#define PIECE_MAX_BYTES (64u << 20)
 #define SITES_MAX 2000000
 #define PROCESSES_MAX 500000
 #define SCHEMA "malloctrace/1"
 #define TOP(key, type, field) { key, type, offsetof(struct snapshot, field) }
-
-json_t *reader__parse(struct reader *r, const struct span *piece, const char *what)
-{
-	json_error_t error;
-	json_t *j;
-
-	if ((size_t)(piece->end - piece->at) > PIECE_MAX_BYTES) {
-		err_set(r->e, -E2BIG, "%s: is larger than anything that malloctrace writes", what);
-		return NULL;
-	}
-	j = json_loadb(piece->at, (size_t)(piece->end - piece->at), JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
-	if (!j) {
-		char text[sizeof(error.text)];
-
-		snprintf(text, sizeof(text), "%s", error.text);
-		clean_name(text);
-		err_set(r->e, -EINVAL, "%s: %s", what, text);
-	}
-	return j;
-}
 
 /* ---- the outermost object */
 
@@ -187,41 +167,6 @@ static int read_when(struct reader *r, const struct span *piece, const char *key
 
 /* ---- elements */
 
-int reader__count(struct reader *r, struct span array, const char *key, size_t max, size_t *ret)
-{
-	bool first = true, bad;
-	struct span piece;
-
-	*ret = 0;
-	if (!array.at)
-		return 0;
-	if (!span__take(&array, '['))
-		return err_set(r->e, -EINVAL, "%s: want an array", key);
-	while (span__element(&array, &first, &piece, &bad))
-		if (++*ret > max)
-			return err_set(r->e, -E2BIG, "%s: more than %zu of them", key, max);
-	return bad ? err_set(r->e, -EINVAL, "%s: the array does not end", key) : 0;
-}
-
-int reader__elements(struct reader *r, struct span array, const char *key, int (*read)(struct reader *r, const struct span *piece, void *to),
-			 void *v, size_t size)
-{
-	bool first = true, bad;
-	struct span piece;
-	size_t n = 0;
-	int err = 0;
-
-	if (!array.at)
-		return 0;
-	span__take(&array, '[');
-	while (!err && span__element(&array, &first, &piece, &bad)) {
-		err = read(r, &piece, (char *)v + n++ * size);
-		if (err)
-			err = err_wrap(r->e, "%s, element %zu", key, n);
-	}
-	return err;
-}
-
 static int read_process(struct reader *r, const struct span *piece, void *to)
 {
 	json_t *j = reader__parse(r, piece, "processes");
@@ -229,11 +174,6 @@ static int read_process(struct reader *r, const struct span *piece, void *to)
 
 	json_decref(j);
 	return err;
-}
-
-static int read_site(struct reader *r, const struct span *piece, void *to)
-{
-	return reader__site_text(r, piece, to);
 }
 
 static int read_rows(struct reader *r, const struct span *pieces)
@@ -250,7 +190,7 @@ static int read_rows(struct reader *r, const struct span *pieces)
 	s->processes = processes;
 	s->sites = snapshot__alloc(s, s->n_sites + 1, sizeof(*s->sites));
 	return reader__elements(r, pieces[KEY_PROCESSES], "processes", read_process, processes, sizeof(*processes)) ?:
-	       reader__elements(r, pieces[KEY_SITES], "sites", read_site, s->sites, sizeof(*s->sites)) ?:
+	       reader__elements(r, pieces[KEY_SITES], "sites", reader__site, s->sites, sizeof(*s->sites)) ?:
 	       reader__frees(r, &pieces[KEY_FREE_SITES], &pieces[KEY_FREES]);
 }
 

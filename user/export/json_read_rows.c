@@ -285,8 +285,9 @@ int reader__process_of(struct reader *r, json_t *from, uint32_t *ret)
 	return err;
 }
 
-int reader__site(struct reader *r, json_t *from, struct snap_site *to)
+static int read_site(struct reader *r, json_t *from, void *v)
 {
+	struct snap_site *to = v;
 	int err;
 
 	to->function = "";
@@ -304,4 +305,9 @@ int reader__site(struct reader *r, json_t *from, struct snap_site *to)
 	if (__builtin_mul_overflow(to->lifetime_sum_ns, to->c.free_calls, &to->lifetime_sum_ns))
 		to->lifetime_sum_ns = UINT64_MAX;
 	return err;
+}
+
+int reader__site(struct reader *r, const struct span *piece, void *to)
+{
+	return reader__stack_text(r, piece, to, read_site, to);
 }

@@ -334,13 +334,3 @@ int reader__stack_text(struct reader *r, const struct span *piece, struct snap_s
 	json_decref(j);
 	return err;
 }
-
-static int read_site(struct reader *r, json_t *from, void *to)
-{
-	return reader__site(r, from, to);
-}
-
-int reader__site_text(struct reader *r, const struct span *piece, struct snap_site *to)
-{
-	return reader__stack_text(r, piece, to, read_site, to);
-}

@@ -134,52 +134,6 @@ int reader__edges(struct reader *r, json_t *v)
 	return read_counters(r, v, &r->s->edges, &r->s->n_edges);
 }
 
-static int read_probe(struct reader *r, json_t *v, struct snap_probe *to)
-{
-	static const struct field fields[] = {
-		{ "object", FIELD_STR, offsetof(struct snap_probe, object) },
-		{ "build_id", FIELD_STR, offsetof(struct snap_probe, build_id) },
-		{ "size", FIELD_STR, offsetof(struct snap_probe, size) },
-	};
-	const char **names;
-	json_t *functions;
-	size_t n;
-	int err;
-
-	to->object = "";
-	err = reader__fields(r, v, to, fields, ARRAY_SIZE(fields), "a probe") ?:
-	      reader__array(r, v, "functions", ROWS_MAX, &functions, &n);
-	if (err)
-		return err;
-	names = snapshot__alloc(r->s, n + 1, sizeof(*names));
-	for (size_t i = 0; i < n; i++) {
-		const char *name = json_string_value(json_array_get(functions, i));
-
-		names[i] = name ? reader__string(r, name) : NULL;
-		if (!names[i])
-			return err_set(r->e, -EINVAL, "a probe: functions: want strings");
-	}
-	to->functions = names;
-	to->n_functions = n;
-	return 0;
-}
-
-int reader__probes(struct reader *r, json_t *v)
-{
-	size_t n = json_array_size(v);
-	struct snap_probe *to;
-	int err = 0;
-
-	if (!json_is_array(v) || n > ROWS_MAX)
-		return err_set(r->e, -EINVAL, "probes: want an array");
-	to = snapshot__alloc(r->s, n + 1, sizeof(*to));
-	for (size_t i = 0; i < n && !err; i++)
-		err = read_probe(r, json_array_get(v, i), &to[i]);
-	r->s->probes = to;
-	r->s->n_probes = n;
-	return err;
-}
-
 int reader__modules(struct reader *r, json_t *v)
 {
 	static const struct field fields[] = {
