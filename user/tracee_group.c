@@ -47,26 +47,6 @@ static const struct known_plan *covered_by(const struct tracees *t, const struct
 	return NULL;
 }
 
-/*
- * A file that was written to in place is the same one to the kernel, which goes on
- * putting breakpoints where the old code had its functions. They must go at once.
- */
-void tracees__unprobe_former(struct tracees *t, const struct object *now)
-{
-	for (size_t i = 0; i < t->plans.n; i++) {
-		struct known_plan *k = t->plans.v[i];
-		const struct object *obj = k->plan.object;
-
-		if (((!k->probed || k->covered) && !k->spots_probed) || k->refused || obj == now || !obj->changed || obj->dev != now->dev ||
-		    obj->ino != now->ino)
-			continue;
-		attachment__remove(t->everyone, obj);
-		k->probed = k->spots_probed = false;
-		k->refused = true;
-		say("%s was written to: its old probes are taken out; who has the old code mapped is not seen any more", obj->path);
-	}
-}
-
 /* p: who mapped it first, or NULL. What cannot be probed is said, and leaves the others as they are. */
 static int probe(struct tracees *t, const struct tracee *p, struct known_plan *k, struct err *e)
 {

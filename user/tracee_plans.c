@@ -153,3 +153,23 @@ const char *tracee__last_allocator(const struct tracees *t, const struct tracee 
 	}
 	return "";
 }
+
+/*
+ * A file that was written to in place is the same one to the kernel, which goes on
+ * putting breakpoints where the old code had its functions. They must go at once.
+ */
+void tracees__unprobe_former(struct tracees *t, const struct object *now)
+{
+	for (size_t i = 0; i < t->plans.n; i++) {
+		struct known_plan *k = t->plans.v[i];
+		const struct object *obj = k->plan.object;
+
+		if (((!k->probed || k->covered) && !k->spots_probed) || k->refused || obj == now || !obj->changed || obj->dev != now->dev ||
+		    obj->ino != now->ino)
+			continue;
+		attachment__remove(t->everyone, obj);
+		k->probed = k->spots_probed = false;
+		k->refused = true;
+		say("%s was written to: its old probes are taken out; who has the old code mapped is not seen any more", obj->path);
+	}
+}
