@@ -9,6 +9,7 @@
 
 #include "model/frees.h"
 #include "model/life.h"
+#include "model/merge.h"
 #include "model/model.h"
 #include "util/util.h"
 
@@ -164,20 +165,6 @@ static void build_stack(struct build *b, const struct cut_site *from, struct sna
 		to->n_stack = from->n_frames;
 	}
 	b->failed |= from->n_frames && !places;
-}
-
-static void add_counters(struct counters *sum, const struct counters *c)
-{
-	sum->alloc_calls += c->alloc_calls;
-	sum->alloc_bytes += c->alloc_bytes;
-	sum->free_calls += c->free_calls;
-	sum->free_bytes += c->free_bytes;
-	sum->live_blocks += c->live_blocks;
-	sum->live_bytes += c->live_bytes;
-	sum->realloc_calls += c->realloc_calls;
-	sum->temp_calls += c->temp_calls;
-	sum->failed_calls += c->failed_calls;
-	sum->unknown_frees += c->unknown_frees;
 }
 
 /* Variances of independent estimates add up; their roots do not. */
@@ -403,7 +390,7 @@ static struct snap_site *add_site(struct build *b, const struct model *m, const 
 	struct snap_site *to = &s->sites[s->n_sites++];
 
 	build_site(b, m, cut, from, process, to);
-	add_counters(&p->c, &to->c);
+	counters__add_counts(&p->c, &to->c);
 	p->growth.calls[to->growth] += to->c.alloc_calls;
 	p->growth.bytes[to->growth] += to->c.alloc_bytes;
 	add_variance(&to->error, &from->var);
@@ -479,9 +466,7 @@ static void build_totals(struct snapshot *s)
 	take_root(&s->error);
 	for (size_t i = 0; i < s->n_processes; i++) {
 		take_root((struct std_error *)&s->processes[i].error);
-		add_counters(&s->totals, &s->processes[i].c);
-		/* of several processes there is no common instant: the sum of their peaks bounds it */
-		s->totals.peak_bytes += s->processes[i].c.peak_bytes;
+		counters__add(&s->totals, &s->processes[i].c);
 	}
 }
 

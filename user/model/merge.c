@@ -11,7 +11,7 @@
 
 #include "util/util.h"
 
-void counters__add(struct counters *sum, const struct counters *c)
+void counters__add_counts(struct counters *sum, const struct counters *c)
 {
 	sum->alloc_calls += c->alloc_calls;
 	sum->alloc_bytes += c->alloc_bytes;
@@ -19,11 +19,16 @@ void counters__add(struct counters *sum, const struct counters *c)
 	sum->free_bytes += c->free_bytes;
 	sum->live_blocks += c->live_blocks;
 	sum->live_bytes += c->live_bytes;
-	sum->peak_bytes += c->peak_bytes;
 	sum->realloc_calls += c->realloc_calls;
 	sum->temp_calls += c->temp_calls;
 	sum->failed_calls += c->failed_calls;
 	sum->unknown_frees += c->unknown_frees;
+}
+
+void counters__add(struct counters *sum, const struct counters *c)
+{
+	counters__add_counts(sum, c);
+	sum->peak_bytes += c->peak_bytes;
 }
 
 void std_error__add(struct std_error *sum, const struct std_error *e)

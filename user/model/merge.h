@@ -12,6 +12,7 @@
  * of a group still add up to it as those of a process do.
  */
 void counters__add(struct counters *sum, const struct counters *c);
+void counters__add_counts(struct counters *sum, const struct counters *c);	/* all but the peak */
 /* Of what both know. */
 void memory__add(struct snap_memory *sum, const struct snap_memory *m);
 void std_error__add(struct std_error *sum, const struct std_error *e);	/* of independent estimates: variances add up */

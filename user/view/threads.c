@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/merge.h"
 #include "util/numbered.h"
 #include "util/util.h"
 #include "view/figures.h"
@@ -65,18 +66,6 @@ static int by_pattern(const void *pa, const void *pb, void *arg)
 static int by_weight(const void *pa, const void *pb, void *arg)
 {
 	return heavier_first(pa, pb, arg);
-}
-
-static void add(struct counters *sum, const struct counters *c)
-{
-	sum->alloc_calls += c->alloc_calls;
-	sum->alloc_bytes += c->alloc_bytes;
-	sum->free_calls += c->free_calls;
-	sum->free_bytes += c->free_bytes;
-	sum->realloc_calls += c->realloc_calls;
-	sum->temp_calls += c->temp_calls;
-	sum->failed_calls += c->failed_calls;
-	sum->unknown_frees += c->unknown_frees;
 }
 
 /* A thread that was gone when its name was asked for; the first one's is the process's. */
@@ -156,7 +145,7 @@ int thread_rows__init(struct thread_rows *t, const struct snapshot *s, const str
 		row->tid = 0;
 		row->n_threads++;
 		row->n_ended += m->n_ended;
-		add(&row->c, &m->c);
+		counters__add(&row->c, &m->c);
 	}
 	for (size_t i = 0; i < t->n; i++)
 		if (t->v[i].n_threads > 1 && name_several(&t->v[i], &t->names[order[t->v[i].members - t->members]]))
