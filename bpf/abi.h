@@ -545,7 +545,8 @@ enum mt_event_kind {
 	MT_EV_THREAD_END = 3,	/* its counts are those of a thread of proc */
 	MT_EV_FORK = 4,		/* pid was forked: proc is its number, old_proc that of who forked it (0: not traced) */
 	MT_EV_NEW = 5,		/* pid was met, unknown so far, and has got the number proc */
-	MT_EV_CHANGED = 6,	/* the name or the cgroup of pid, a known or ignored one, changed; proc is 0 if it is ignored */
+	/* the name or the cgroup of pid changed; proc is 0 if it is ignored, which only a name tells: in another cgroup it is MT_EV_NEW */
+	MT_EV_CHANGED = 6,
 	MT_EV_OOM = 7,		/* the kernel has no memory left and chose pid, to kill it; proc is 0 if it has ended already */
 };
 

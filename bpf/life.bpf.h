@@ -247,6 +247,15 @@ static __always_inline int on_change(struct task_struct *task, const char *comm)
 	/* one that is not known is looked at when it is met; one that borrows is what its parent is */
 	if (!word || WORD_FLAGS(word) & (MT_KNOWN_OWN | MT_KNOWN_BORROWED))
 		return 0;
+	/*
+	 * Who moves itself into a cgroup execs next, and may have done its work before user space
+	 * has looked: it is traced at once, and thrown out if it is not meant. Names change too often for that.
+	 */
+	if (!comm && WORD_FLAGS(word) & MT_KNOWN_IGNORED) {
+		adopt(task, a.pid, MT_EV_NEW, 0, BPF_ANY);
+		ask_again();
+		return 0;
+	}
 	a.proc = WORD_PROC(word);
 	send_life(task, &a);
 	return 0;

@@ -126,31 +126,42 @@ static bool is_plain(const struct child *c)
 	return c->out >= 0 && lseek(c->out, 0, SEEK_CUR) >= 0;
 }
 
-void child__wait_err(struct test *t, struct child *c, const char *prefix, const char *also, unsigned int limit_s)
+/* The end of the first whole line of stderr from `from` on that is the wanted one, 0 if it is not there yet; *ret_next is where to go on. */
+static size_t find_line(struct child *c, size_t from, const char *prefix, const char *also, size_t *ret_next)
+{
+	char *line = c->errs.s + from, *end;
+
+	for (; (end = strchr(line, '\n')); line = end + 1) {
+		bool found;
+
+		*end = 0;
+		found = !strncmp(line, prefix, strlen(prefix)) && (!also || strstr(line, also));
+		*end = '\n';
+		if (found)
+			return (size_t)(end + 1 - c->errs.s);
+	}
+	*ret_next = (size_t)(line - c->errs.s);
+	return 0;
+}
+
+size_t child__see_err(struct test *t, struct child *c, size_t from, const char *prefix, const char *also, unsigned int limit_s)
 {
 	uint64_t until = now_ms() + limit_s * 1000ULL;
 	bool plain = is_plain(c);
+	size_t found;
 
-	for (;;) {
-		char *line = c->errs.s + c->err_seen;
-		char *end = strchr(line, '\n');
-
-		if (end) {
-			bool found;
-
-			*end = 0;
-			found = !strncmp(line, prefix, strlen(prefix)) && (!also || strstr(line, also));
-			*end = '\n';
-			c->err_seen = (size_t)(end + 1 - c->errs.s);
-			if (found)
-				break;
-			continue;
-		}
+	while (!(found = find_line(c, from, prefix, also, &from))) {
 		must(t, c->err >= 0, "stderr ended without a line '%s...%s'; it ends with: %.700s", prefix, also ? also : "", c->errs.s + (c->errs.n > 700 ? c->errs.n - 700 : 0));
 		must(t, pump(c, plain, until), "no line '%s...%s' on stderr in %u s; it was: %.600s", prefix, also ? also : "",
 		     limit_s, c->errs.s);
 	}
 	t->n_checks++;
+	return found;
+}
+
+void child__wait_err(struct test *t, struct child *c, const char *prefix, const char *also, unsigned int limit_s)
+{
+	c->err_seen = child__see_err(t, c, c->err_seen, prefix, also, limit_s);
 }
 
 int child__wait_for(struct test *t, struct child *c, unsigned int limit_s)
@@ -363,6 +374,36 @@ json_t *mt__stop_json(struct test *t, struct mt *m, int sig, int want_exit)
 	     m->c.outs.n, m->c.outs.s, m->c.errs.s);
 	want_invariants(t, root);
 	return root;
+}
+
+/* ---- traces that end by themselves */
+
+void period__begin(struct period *p)
+{
+	p->begun_ms = now_ms();
+}
+
+/* The trace began after period__begin(): what is done so much later is in it. */
+void period__worked(struct period *p)
+{
+	p->short_ = (double)(now_ms() - p->begun_ms) >= p->s * 1000;
+}
+
+bool period__was_short(struct period *p)
+{
+	if (p->short_)
+		p->s *= 2;
+	return p->short_;
+}
+
+const char *period__arg(const struct period *p, unsigned int n)
+{
+	static char text[4][24];
+	static unsigned int i;
+	char *s = text[i++ % 4];
+
+	snprintf(s, sizeof(text[0]), "%g", p->s / n);
+	return s;
 }
 
 json_t *trace(struct test *t, struct fx *f, int want_exit, const char *extra, ...)

@@ -23,7 +23,7 @@ struct test {			/* in memory shared with the runner */
 struct test_def {
 	const char *name;
 	void (*run)(struct test *t);
-	unsigned int limit_s;	/* 0: the usual one */
+	unsigned int limit_s;	/* if more than the usual one */
 	const char *file;
 	int line;
 };
@@ -40,7 +40,7 @@ extern const char *lt_bin, *lt_fixtures;
 extern unsigned int lt_scale_pct;
 
 uint64_t scaled(uint64_t n);	/* n at --scale, at least 1 */
-/* How long to wait for what has to come: smaller counts are asked for where everything is slow. */
+/* How long to wait for what has to come: s, and as long as the test has. Only what hangs is to fail of it. */
 unsigned int patience_s(unsigned int s);
 
 /* ---- checks */
@@ -77,8 +77,10 @@ struct child {
 };
 
 void child__start(struct test *t, struct child *c, const struct spawn *s);
-/* Reads up to and including the next line that starts with prefix (or, from errs, also holds also). */
+/* Reads up to and including the next line that starts with prefix (or, from errs, also holds also): lines before it are passed over. */
 void child__wait_err(struct test *t, struct child *c, const char *prefix, const char *also, unsigned int limit_s);
+/* Such a line anywhere behind `from`, for lines whose order nobody knows; nothing is passed over. Returns where it ends. */
+size_t child__see_err(struct test *t, struct child *c, size_t from, const char *prefix, const char *also, unsigned int limit_s);
 int child__wait(struct test *t, struct child *c);	/* all output, then the exit status, 128+N for a signal */
 int child__wait_for(struct test *t, struct child *c, unsigned int limit_s);
 void child__kill(struct test *t, struct child *c, int sig);
@@ -145,6 +147,28 @@ json_t *mt__stop_json(struct test *t, struct mt *m, int sig, int want_exit);
 const char *pid_arg(pid_t pid);
 /* Runs to its end without being told, e.g. bad input: returns the exit status. */
 int mt__run(struct test *t, struct mt *m, const char *arg, ...);
+
+/*
+ * A trace that ends by itself has to last until the fixture's work is done, which takes as long as the machine pleases:
+ *
+ *	do {
+ *		period__begin(&p);
+ *		(start, wait for the attachment, work)
+ *		period__worked(&p);
+ *		(end)
+ *	} while (period__was_short(&p));
+ *
+ * Where the work might have come too late, all is done once more with twice the seconds.
+ */
+struct period {
+	double s;		/* how long the trace lasts: what the test begins with, in quiet */
+	uint64_t begun_ms;
+	bool short_;
+};
+void period__begin(struct period *p);
+void period__worked(struct period *p);
+bool period__was_short(struct period *p);
+const char *period__arg(const struct period *p, unsigned int n);	/* a part of it, as an argument; valid until the next four calls */
 
 /*
  * The whole of most tests: attach with --json and the extra
