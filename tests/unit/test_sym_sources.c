@@ -540,7 +540,7 @@ Test(sym_sources, vdso)
 	struct vdso_count c = { .s = sym__new(NULL) };
 	struct space space = {}, again = {};
 	const struct space_range *r;
-	size_t n_new;
+	size_t n_new, n_before;
 
 	if (!at)
 		cr_skip_test("skipped: this kernel gives no vdso");
@@ -552,8 +552,11 @@ Test(sym_sources, vdso)
 	c.obj = r->object;
 	cr_assert_eq(object__for_each_function(r->object, expect_vdso_name, &c, NULL), 0);
 	cr_expect_geq(c.n, 2);
+	n_before = space.n;
 	cr_assert_eq(space__refresh(&space, objects, getpid(), &n_new, NULL), 0);
-	cr_expect_eq(n_new, 0, "known by now");
+	/* somebody may begin to trace the whole machine meanwhile: the kernel then gives this process a page of code of its own */
+	for (size_t i = n_before; i < space.n; i++)
+		cr_expect_str_eq(space.v[i].label ?: "a file", "[uprobes]", "known by now");
 	cr_assert_eq(space__refresh(&again, objects, getpid(), &n_new, NULL), 0);
 	cr_expect_eq(space__find(&again, at + 64)->object, c.obj, "equal images are one object");
 	sym__free(c.s);
