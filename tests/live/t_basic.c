@@ -170,7 +170,7 @@ TEST(depth_cut)
 }
 
 /* Counts and bytes beyond 24 and 32 bits at one site. */
-TEST_LIMIT(counts_beyond_24_bits, 300)
+TEST_LIMIT(counts_beyond_24_bits, 900)
 {
 	const uint64_t n = scaled((1u << 24) + 77);
 	char text[24];

@@ -314,7 +314,7 @@ TEST(caps_target_execs_unreadable)
 	first = f.led;
 	fx__send(t, &f, 'g');
 	fx__wait_ready(t, &f);		/* it is another program now */
-	child__wait_err(t, &m.c, "malloctrace: ", "CAP_SYS_PTRACE is missing", 60);
+	child__wait_err(t, &m.c, "malloctrace: ", "CAP_SYS_PTRACE is missing", patience_s(60));
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	old = process_of(t, root, f.c.pid, 0);
 	if (!json_is_true(jget(old, "ended")))
@@ -350,7 +350,7 @@ TEST(caps_late_library)
 	mt__start_v(t, &m, &s);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);		/* it is loaded, and not used yet */
-	child__wait_err(t, &m.c, "malloctrace: ", "libpre.so", 60);
+	child__wait_err(t, &m.c, "malloctrace: ", "libpre.so", patience_s(60));
 	fx__go(t, &f);
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	want_lossless(t, root);

@@ -70,7 +70,7 @@ TEST(custom_loaded_late)
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "--prefix", "pre_", NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
-	child__wait_err(t, &m.c, "malloctrace: ", "libpre.so", patience_s(10));
+	child__wait_err(t, &m.c, "malloctrace: ", "libpre.so", patience_s(60));
 	fx__go(t, &f);
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	want_lossless(t, root);

@@ -120,7 +120,7 @@ const char *ledgers(struct test *t)
 /* ---- -a */
 
 /* One that runs already, and one that starts later: exact from its first allocation. */
-TEST_LIMIT(all_now_and_later, 180)
+TEST(all_now_and_later)
 {
 	const char *dir = ledgers(t);
 	struct fx now, later;
@@ -147,7 +147,7 @@ TEST_LIMIT(all_now_and_later, 180)
 }
 
 /* Programs that live for milliseconds, with their names. */
-TEST_LIMIT(all_short_lives, 180)
+TEST(all_short_lives)
 {
 	const char *dir = ledgers(t);
 	struct mt m;
@@ -204,7 +204,7 @@ static const char *copy_libc(struct test *t, const char *to)
 }
 
 /* A libc of its own: found when it is mapped, probed while the program starts, exact from there. */
-TEST_LIMIT(all_late_file, 180)
+TEST(all_late_file)
 {
 	const char *dir = ledgers(t), *loader = copy_libc(t, ".");
 	struct spawn s = { .argv = { loader, "--library-path", t->dir, fixture("group"), dir, "fork", "3" } };
@@ -215,7 +215,7 @@ TEST_LIMIT(all_late_file, 180)
 	mt__start(t, &m, "-a", SHORT, NULL);
 	mt__wait_attached(t, &m);
 	fx__start_as(t, &f, &s);
-	child__wait_err(t, &m.c, "malloctrace: libc.so", "was probed", 60);
+	child__wait_err(t, &m.c, "malloctrace: libc.so", "was probed", patience_s(60));
 	fx__go(t, &f);
 	fx__quit(t, &f);
 	must(t, !rename(in_dir(t, "ledgers/%d.0", f.c.pid), in_dir(t, "ledgers/%d.1", f.c.pid)), "rename");
@@ -236,7 +236,7 @@ static unsigned int probes_in(json_t *root, const char *part)
 }
 
 /* Two containers on one image: the second one's libc is probed already, and nothing is counted twice. */
-TEST_LIMIT(all_overlays, 180)
+TEST(all_overlays)
 {
 	static const char *const names[] = { "one", "two" };
 	const char *dir = ledgers(t), *loader;
@@ -265,7 +265,7 @@ TEST_LIMIT(all_overlays, 180)
 	for (int i = 0; i < 2; i++) {
 		fx__start_as(t, &f[i], &s[i]);
 		if (!i)
-			child__wait_err(t, &m.c, "malloctrace: libc.so", "was probed", 60);
+			child__wait_err(t, &m.c, "malloctrace: libc.so", "was probed", patience_s(60));
 		fx__go(t, &f[i]);
 		fx__quit(t, &f[i]);
 		must(t, !rename(in_dir(t, "ledgers/%d.0", f[i].c.pid), in_dir(t, "ledgers/%d.1", f[i].c.pid)), "rename");
@@ -292,7 +292,7 @@ TEST_LIMIT(all_overlays, 180)
 }
 
 /* A library that is written to in place: its old probes go, and it is probed anew. */
-TEST_LIMIT(all_file_written_to, 180)
+TEST(all_file_written_to)
 {
 	const char *library = in_dir(t, "libpre.so");
 	struct fx f;
@@ -307,7 +307,7 @@ TEST_LIMIT(all_file_written_to, 180)
 	mt__wait_attached(t, &m);
 	fx__start(t, &f, "life", "late", library, NULL);
 	fx__go(t, &f);		/* loaded */
-	child__wait_err(t, &m.c, "malloctrace: libpre.so", "was probed", 60);
+	child__wait_err(t, &m.c, "malloctrace: libpre.so", "was probed", patience_s(60));
 	fx__quit(t, &f);
 	/* another build id, behind "GNU" in its note: the rest is the same, so old and new probes are at the same places */
 	bytes = read_all(library, &n);
@@ -320,7 +320,7 @@ TEST_LIMIT(all_file_written_to, 180)
 	must(t, out && fwrite(bytes, 1, n, out) == n && !fclose(out), "%s: %s", library, strerror(errno));
 	fx__start(t, &f, "life", "late", library, NULL);
 	fx__go(t, &f);
-	child__wait_err(t, &m.c, "malloctrace: libpre.so", "was probed", 60);
+	child__wait_err(t, &m.c, "malloctrace: libpre.so", "was probed", patience_s(60));
 	fx__go(t, &f);
 	root = stop_group(t, &m, SIGINT);
 	want(t, strstr(m.c.errs.s, "was written to") != NULL, "a line about it, wanted on stderr: %.600s", m.c.errs.s);
@@ -330,7 +330,7 @@ TEST_LIMIT(all_file_written_to, 180)
 }
 
 /* A program with an allocator of its own that is deleted: nothing of ours keeps it on the disk's books for ever. */
-TEST_LIMIT(all_deleted_file, 180)
+TEST(all_deleted_file)
 {
 	const char *program = in_dir(t, "gone");
 	struct spawn s = { .argv = { program, "leak", "100" } };
@@ -345,18 +345,18 @@ TEST_LIMIT(all_deleted_file, 180)
 	mt__start(t, &m, "-a", "-v", SHORT, NULL);
 	mt__wait_attached(t, &m);
 	fx__start_as(t, &f, &s);
-	child__wait_err(t, &m.c, "malloctrace: gone was probed", NULL, 60);
+	child__wait_err(t, &m.c, "malloctrace: gone was probed", NULL, patience_s(60));
 	must(t, !unlink(program), "unlink");
 	fx__go(t, &f);
 	fx__quit(t, &f);
-	child__wait_err(t, &m.c, "malloctrace: ", "gone is deleted, and nobody maps it", 60);
+	child__wait_err(t, &m.c, "malloctrace: ", "gone is deleted, and nobody maps it", patience_s(60));
 	root = stop_group(t, &m, SIGINT);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 1), &f.led, LED_ALL & ~LED_ONLY);
 	want_eq(t, "files named so in the list of probes", 1, probes_in(root, "/gone"));
 }
 
 /* In a pid namespace of its own: both pids are told. */
-TEST_LIMIT(all_pid_namespace, 180)
+TEST(all_pid_namespace)
 {
 	const char *dir = ledgers(t);
 	struct spawn s = { .argv = { "unshare", "--pid", "--fork", fixture("group"), dir, "hold" } };
@@ -395,7 +395,7 @@ static const char *jemalloc(struct test *t)
 }
 
 /* An allocator that is loaded while the process is traced. */
-TEST_LIMIT(all_dlopen, 180)
+TEST(all_dlopen)
 {
 	/* a copy: others may have it mapped already */
 	const char *dir = ledgers(t), *library = in_dir(t, "libjemalloc.so.2");
@@ -412,7 +412,7 @@ TEST_LIMIT(all_dlopen, 180)
 	mt__wait_attached(t, &m);
 	fx__send(t, &f, 'g');
 	fx__wait_line(t, &f, "loaded");
-	child__wait_err(t, &m.c, "malloctrace: libjemalloc.so.2", "was probed", 60);
+	child__wait_err(t, &m.c, "malloctrace: libjemalloc.so.2", "was probed", patience_s(60));
 	fx__go(t, &f);
 	fx__quit(t, &f);
 	root = stop_group(t, &m, SIGINT);
@@ -421,7 +421,7 @@ TEST_LIMIT(all_dlopen, 180)
 }
 
 /* A process that has ended and one that was killed; neither keeps the trace from beginning or ending. */
-TEST_LIMIT(all_zombies, 180)
+TEST(all_zombies)
 {
 	const char *dir = ledgers(t);
 	struct fx gone, killed;
@@ -448,7 +448,7 @@ TEST_LIMIT(all_zombies, 180)
 
 /* ---- other ways to record, and to attach */
 
-TEST_LIMIT(all_modes, 180)
+TEST(all_modes)
 {
 	static const char *const modes[][3] = {
 		{ "--mode", "count", NULL }, { "--size", "usable", NULL }, { "--sample", "1", NULL }
@@ -473,7 +473,7 @@ TEST_LIMIT(all_modes, 180)
 	}
 }
 
-TEST_LIMIT(all_by_perf_events, 180)
+TEST(all_by_perf_events)
 {
 	const char *dir = ledgers(t);
 	struct spawn s = { .argv = { lt_bin, "-a", SHORT }, .env = { "MALLOCTRACE_LINKS=perf" } };

@@ -226,7 +226,7 @@ TEST(tracer_killed)
 }
 
 /* The same where probes are everyone's. */
-TEST_LIMIT(all_tracer_killed, 180)
+TEST(all_tracer_killed)
 {
 	struct fx f;
 	struct mt m;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* One that has ended is in another cgroup, as the kernel has it: it was in the one that it was selected by. */
-TEST_LIMIT(cgroup_short_lives, 180)
+TEST(cgroup_short_lives)
 {
 	const char *dir = ledgers(t), *cgroup = make_cgroup(t), *name = strrchr(cgroup, '/');
 	struct spawn s = { .argv = { fixture("group"), dir, "spawn", "10" }, .become = enter_cgroup, .become_arg = cgroup };
@@ -60,7 +60,7 @@ TEST(comm_that_nobody_has)
 }
 
 /* Its first thread has ended, which /proc takes for the process. */
-TEST_LIMIT(headless, 180)
+TEST(headless)
 {
 	struct mt m;
 	struct fx f;

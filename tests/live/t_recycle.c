@@ -84,7 +84,7 @@ static void want_lives(struct test *t, json_t *root, const struct fx *f, uint64_
 }
 
 /* More lives than have room at a time; for half of their stacks and blocks. It does not wait for malloctrace. */
-TEST_LIMIT(recycle_lives, 300)
+TEST(recycle_lives)
 {
 	const uint64_t n = scaled(1100);
 	struct fx f;
@@ -103,7 +103,7 @@ TEST_LIMIT(recycle_lives, 300)
 }
 
 /* A program of our own, which waits at each exec: a tenth of the room will do. Its stacks by tables. */
-TEST_LIMIT(recycle_command, 300)
+TEST(recycle_command)
 {
 	const uint64_t n = scaled(500);
 	struct spawn s = { .argv = { lt_bin, "--json", "--unwind", "table", "--max-live", number(n * LIVE / 10), "--max-stacks",
@@ -125,7 +125,7 @@ TEST_LIMIT(recycle_command, 300)
 }
 
 /* Threads of another process allocate meanwhile in the same tables: they take the places of the dead while these are swept away. */
-TEST_LIMIT(recycle_under_load, 300)
+TEST(recycle_under_load)
 {
 	const uint64_t n = scaled(500);
 	struct fx lives, threads;
@@ -152,7 +152,7 @@ TEST_LIMIT(recycle_under_load, 300)
 }
 
 /* Reports while it goes on: each adds up, and nothing that was told is taken back. */
-TEST_LIMIT(recycle_snapshots, 300)
+TEST(recycle_snapshots)
 {
 	const uint64_t n = scaled(500);
 	uint64_t calls = 0, lives = 0, k;

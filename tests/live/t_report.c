@@ -131,26 +131,36 @@ TEST(report_of_several)
 /* A file at each interval and one at the end; the last two stay. */
 TEST(snapshots_over_time)
 {
+	struct period p = { .s = 2 };
+	const char *last;
+	pid_t pid;
 	struct fx f;
 	struct mt m;
 
-	fx__start(t, &f, "basic", "leak", "10", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "0.5", "4", "-o", in_dir(t, "heap-%%n.json"), "-o", in_dir(t, "last.json"), "--keep", "2", NULL);
-	mt__wait_attached(t, &m);
-	fx__go(t, &f);
-	mt__stop(t, &m, 0, 0);
-	fx__quit(t, &f);
+	do {
+		period__begin(&p);
+		fx__start(t, &f, "basic", "leak", "10", NULL);
+		pid = f.c.pid;
+		last = in_dir(t, "last-%d.json", pid);
+		mt__start(t, &m, "-p", pid_arg(pid), period__arg(&p, 4), "4", "-o", in_dir(t, "heap-%d-%%n.json", pid), "-o", last, "--keep", "2",
+			  NULL);
+		mt__wait_attached(t, &m);
+		fx__go(t, &f);
+		period__worked(&p);
+		mt__stop(t, &m, 0, 0);
+		fx__quit(t, &f);
+	} while (period__was_short(&p));
 	for (unsigned int i = 1; i <= 4; i++) {
-		const char *path = in_dir(t, "heap-%u.json", i);
+		const char *path = in_dir(t, "heap-%d-%u.json", pid, i);
 		struct stat st;
 
 		want(t, (access(path, F_OK) == 0) == (i > 2), "%s, wanted %s", path, i > 2 ? "there" : "gone");
 		if (i > 2 && !stat(path, &st))
 			want_eq(t, "mode of the file", 0600, st.st_mode & 0777);
 	}
-	want_u64(t, load_json(t, in_dir(t, "heap-4.json")), "totals.live_blocks", 10);
-	want_bool(t, load_json(t, in_dir(t, "heap-3.json")), "ended", false);
-	want_u64(t, load_json(t, in_dir(t, "last.json")), "totals.live_blocks", 10);
+	want_u64(t, load_json(t, in_dir(t, "heap-%d-4.json", pid)), "totals.live_blocks", 10);
+	want_bool(t, load_json(t, in_dir(t, "heap-%d-3.json", pid)), "ended", false);
+	want_u64(t, load_json(t, last), "totals.live_blocks", 10);
 }
 
 /* One name, again and again: no file is written over. */

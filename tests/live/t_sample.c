@@ -157,8 +157,8 @@ static void unbiased(struct test *t, const char *mode, int n_figures)
 	}
 }
 
-TEST_LIMIT(sample_is_unbiased, 240) { unbiased(t, "full", N_FIGURES); }
-TEST_LIMIT(sample_is_unbiased_in_count, 240) { unbiased(t, "count", 2); }
+TEST(sample_is_unbiased) { unbiased(t, "full", N_FIGURES); }
+TEST(sample_is_unbiased_in_count) { unbiased(t, "count", 2); }
 
 /* A recorded block's free is always seen, whoever frees it. */
 static void freed_all(struct test *t, const char *threads)

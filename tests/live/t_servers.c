@@ -121,7 +121,7 @@ static const char nginx_conf[] = "daemon off;\nmaster_process on;\nworker_proces
 				 "http { access_log off; client_body_temp_path %s; proxy_temp_path %s; fastcgi_temp_path %s; uwsgi_temp_path %s;\n"
 				 "scgi_temp_path %s; server { listen unix:%s/s; location / { return 200 'hello'; } } }\n";
 
-TEST_LIMIT(nginx_workers, 180)
+TEST(nginx_workers)
 {
 	const char *d = t->dir, *tally = in_dir(t, "tally"), *conf = in_dir(t, "conf"), *s = in_dir(t, "s");
 	char text[2048], preload[512], env[512], question[] = "GET / HTTP/1.0\r\n\r\n", answer[512];
@@ -244,7 +244,7 @@ static json_t *largest(struct test *t, json_t *root)
 	return best;
 }
 
-TEST_LIMIT(walkthrough_nginx, 180)
+TEST(walkthrough_nginx)
 {
 	const unsigned int n = 8000;
 	json_t *root, *site;
@@ -297,7 +297,7 @@ static int run_as(struct test *t, uid_t uid, const char *const *argv)
 	return child__wait(t, &c);
 }
 
-TEST_LIMIT(postgres_backends, 300)
+TEST(postgres_backends)
 {
 	const char *bin = postgres_dir(), *tally = in_dir(t, "tally"), *data = in_dir(t, "data");
 	struct stat who = {};	/* PostgreSQL refuses to run as root: its home says who it may be */

@@ -154,7 +154,7 @@ TEST(snapshots_under_churn)
 }
 
 /* Probes come and go fifty times in a process that never stops working. */
-TEST_LIMIT(attach_fifty_times, 300)
+TEST_LIMIT(attach_fifty_times, 900)
 {
 	unsigned int n = (unsigned int)scaled(50);
 	/* where all is slow, four busy threads would leave malloctrace no time to attach */
@@ -174,9 +174,10 @@ TEST_LIMIT(attach_fifty_times, 300)
 		root = mt__stop_json(t, &m, SIGINT, 0);
 		want_lossless(t, root);
 		json_decref(root);
-		fx__go(t, &f);
-		want(t, ledger__note(t, &f.led, "ops") > before, "the program's work, wanted to go on, stands at %llu",
-		     (unsigned long long)before);
+		/* its work goes on; if it does not, the time is up one day */
+		do
+			fx__go(t, &f);
+		while (ledger__note(t, &f.led, "ops") <= before);
 		before = ledger__note(t, &f.led, "ops");
 	}
 	fx__send(t, &f, 's');

@@ -228,7 +228,7 @@ TEST(baseline)
 	fx__go(t, &f);
 	then = f.led;
 	child__kill(t, &m.c, SIGUSR2);
-	child__wait_err(t, &m.c, "malloctrace: baseline set", NULL, patience_s(5));
+	child__wait_err(t, &m.c, "malloctrace: baseline set", NULL, patience_s(60));
 	fx__go(t, &f);
 	fx__send(t, &f, 'n');
 	fx__read_ledger(t, &f);
