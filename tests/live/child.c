@@ -220,7 +220,8 @@ static void fx__line(struct test *t, struct fx *f, char *line, size_t room)
 	size_t n;
 
 	while (!(end = memchr(f->c.outs.s, '\n', f->c.outs.n))) {
-		must(t, f->c.out >= 0, "the fixture ended early; it said: %.200s%.300s", f->c.outs.s, f->c.errs.s);
+		must(t, f->c.out >= 0, "the fixture ended early, with %d; it said: %.200s%.300s",
+		     f->c.out < 0 ? child__wait(t, &f->c) : 0, f->c.outs.s, f->c.errs.s);
 		must(t, pump(&f->c, false, until), "the fixture says nothing for %u s; so far: %.300s", WAIT_S, f->c.outs.s);
 	}
 	n = (size_t)(end - f->c.outs.s);
