@@ -2,10 +2,12 @@
 /*
  * Owns when the memory of processes is looked at, and what is read of it. That takes
  * the longer the more of it there is: so the time that it took decides how
- * often it is done, and of many processes those are looked at that hold the most.
+ * often it is done, and of many processes those are looked at that hold the most; and it
+ * is done in slices, between which the session does what else there is to do.
  *
  * What always holds: memory of a target is read, never written; what is read there
- * is believed only where it makes sense.
+ * is believed only where it makes sense. No slice is longer than MEMMAP_SLICE_PAGES of work, and what
+ * the kernel is asked for at once.
  */
 #include "memory.h"
 
@@ -22,6 +24,7 @@
 #define PROCESSES_MAX 16
 #define LOOK_NS (SECOND_NS / 10)	/* of many processes, no more than that */
 #define HEADERS 512			/* read at once */
+#define HEADERS_A_SLICE 16384
 
 /* ---- headers of glibc's chunks: the word before a block */
 
@@ -115,7 +118,14 @@ static size_t first_of(const struct cut *cut, uint32_t proc)
 	return lo;
 }
 
-static void size_all(const struct tracees *t, const struct tracee *p, const struct cut *cut, struct snap_memory *sum)
+static void in_between(const struct memory_looks *m)
+{
+	if (m->meanwhile)
+		m->meanwhile(m->arg);
+}
+
+static void size_all(const struct memory_looks *m, const struct tracees *t, const struct tracee *p, const struct cut *cut,
+		     struct snap_memory *sum)
 {
 	uint32_t proc = tracee__life(p)->proc;
 	size_t from = first_of(cut, proc), to = first_of(cut, proc + 1);
@@ -124,7 +134,9 @@ static void size_all(const struct tracees *t, const struct tracee *p, const stru
 	if (from == to || !runner || !is_glibc(t, p))
 		return;
 	sum->sized_all = true;
-	for (size_t n; from < to; from += n) {
+	for (size_t n, done = 0; from < to; from += n, done += n) {
+		if (done && done % HEADERS_A_SLICE == 0)
+			in_between(m);
 		n = MIN(to - from, (size_t)HEADERS);
 		read_headers(runner, cut->blocks + from, n, sum);
 	}
@@ -134,37 +146,22 @@ static void size_all(const struct tracees *t, const struct tracee *p, const stru
 
 /* ---- mappings */
 
-static int read_memory(pid_t pid, struct snap_memory *ret)
+static struct snap_memory memory_of(const struct tracees *t, const struct memmap *s)
 {
-	struct memmap s;
-	int err = memmap__read(pid, &s);
-
-	if (err)
-		return err;
-	*ret = (struct snap_memory){
+	return (struct snap_memory){
 		.known = true,
-		.heap_mapped = s.heap_mapped,
-		.heap_resident = s.heap_resident,
-		.large_mapped = s.other_mapped,
-		.large_resident = s.other_resident,
-		.file_resident = s.file_resident,
-		.stack_resident = s.stack_resident,
-		.n_arenas = s.n_arenas,
+		.seen_ns = model__since_start(t->model, kernel__clock_ns(t->kernel)),
+		.rss_bytes = s->rss_bytes,
+		.heap_mapped = s->heap_mapped,
+		.heap_resident = s->heap.bytes,
+		.heap_estimated = s->heap.estimated,
+		.large_mapped = s->other_mapped,
+		.large_resident = s->other.bytes,
+		.large_estimated = s->other.estimated,
+		.file_resident = s->file_resident,
+		.stack_resident = s->stack.bytes,
+		.n_arenas = s->n_arenas,
 	};
-	return 0;
-}
-
-void memory__begin(struct tracees *t)
-{
-	uint64_t began_ns = now_ns();
-
-	for (size_t i = 0; i < t->v.n && i < PROCESSES_MAX && now_ns() - began_ns < LOOK_NS; i++) {
-		struct snap_memory m = { .known = true };
-
-		/* a program that has not begun has none */
-		if (!t->v.v[i]->ended && ((t->v.v[i]->own && t->v.v[i]->lives.n < 2) || !read_memory(t->v.v[i]->process.pid, &m)))
-			model__set_first_memory(t->model, tracee__life(t->v.v[i])->proc, &m);
-	}
 }
 
 static int by_live_bytes(const void *x, const void *y)
@@ -174,31 +171,148 @@ static int by_live_bytes(const void *x, const void *y)
 	return a->live_bytes < b->live_bytes ? 1 : a->live_bytes > b->live_bytes ? -1 : 0;
 }
 
-void memory__look(struct memory_looks *m, struct tracees *t, const struct cut *cut, bool now)
+static void drop(struct memory_looks *m)
 {
-	uint64_t began_ns = now_ns(), took_ns;
-	_cleanup_free_ struct tracee **v = NULL;
+	memmap_look__free(m->look);
+	m->look = NULL;
+	m->procs.n = m->at = m->n_slices = 0;
+	m->spent_ns = 0;
+	m->most_pages = 0;
+}
+
+/* Those that hold the most come first. Without memory for the list nothing is looked at. */
+static void list(struct memory_looks *m, const struct tracees *t)
+{
+	_cleanup_free_ struct tracee **v = calloc(t->v.n + 1, sizeof(*v));
 	size_t n = 0;
 
-	if (!now && began_ns < m->next_ns)
-		return;
-	v = calloc(t->v.n + 1, sizeof(*v));
+	drop(m);
 	for (size_t i = 0; v && i < t->v.n; i++)
 		if (!t->v.v[i]->ended)
 			v[n++] = t->v.v[i];
 	if (n > 1)
 		qsort(v, n, sizeof(*v), by_live_bytes);
-	for (size_t i = 0; i < MIN(n, (size_t)PROCESSES_MAX) && (!i || now_ns() - began_ns < LOOK_NS); i++) {
-		struct snap_memory is;
+	for (size_t i = 0; i < MIN(n, (size_t)PROCESSES_MAX); i++) {
+		uint32_t *slot = vec_push(&m->procs);
 
-		if (read_memory(v[i]->process.pid, &is))
-			continue;
-		if (cut && cut->blocks)
-			size_all(t, v[i], cut, &is);
-		model__set_memory(t->model, tracee__life(v[i])->proc, &is);
+		if (slot)
+			*slot = tracee__life(v[i])->proc;
 	}
-	took_ns = now_ns() - began_ns;
-	m->next_ns = now_ns() + MAX(PAUSE_NS, PAUSE_SHARE * took_ns);
-	if (n)
-		say_verbose("memory of %zu process%s looked at: %.1f ms", MIN(n, (size_t)PROCESSES_MAX), n == 1 ? "" : "es", took_ns / 1e6);
+}
+
+/* The life is over, or another one has begun: NULL. */
+static struct tracee *tracee_of(const struct tracees *t, uint32_t proc)
+{
+	const struct tracee_life *l = hash__get(&t->by_proc, proc);
+
+	return l && !l->tracee->ended && tracee__life(l->tracee) == l ? l->tracee : NULL;
+}
+
+typedef void tell_fn(struct memory_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut);
+
+static void tell_first(struct memory_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
+{
+	model__set_first_memory(t->model, tracee__life(p)->proc, is);
+}
+
+static void tell_now(struct memory_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
+{
+	if (cut && cut->blocks)
+		size_all(m, t, p, cut, is);
+	model__set_memory(t->model, tracee__life(p)->proc, is);
+}
+
+/* As far as *pages go. */
+static void look_at(struct memory_looks *m, struct tracees *t, const struct cut *cut, tell_fn *tell, int64_t *pages)
+{
+	struct tracee *p = tracee_of(t, m->procs.v[m->at]);
+	struct snap_memory is = { .known = true };
+	struct memmap s;
+	int err = p ? 0 : -ESRCH;
+
+	/* a program that has not begun has none */
+	if (p && p->own && p->lives.n < 2) {
+		if (tell == tell_first)
+			tell(m, t, p, &is, cut);
+		err = -ESRCH;
+	}
+	if (!err && !m->look)
+		err = memmap_look__new(p->process.pid, &m->look);
+	if (!err)
+		err = memmap_look__go_on(m->look, pages);
+	if (err > 0)
+		return;
+	if (!err && !memmap_look__end(m->look, &s)) {
+		is = memory_of(t, &s);
+		tell(m, t, p, &is, cut);
+	}
+	memmap_look__free(m->look);
+	m->look = NULL;
+	m->at++;
+	*pages -= MEMMAP_LINE_PAGES;
+}
+
+/* True: there is more. */
+static bool slice(struct memory_looks *m, struct tracees *t, const struct cut *cut, tell_fn *tell)
+{
+	uint64_t began_ns = now_ns();
+	int64_t pages = MEMMAP_SLICE_PAGES;
+
+	while (m->at < m->procs.n && pages > 0)
+		look_at(m, t, cut, tell, &pages);
+	m->n_slices++;
+	m->most_pages = MAX(m->most_pages, MEMMAP_SLICE_PAGES - pages);
+	m->spent_ns += now_ns() - began_ns;
+	/* one is looked at whatever it takes */
+	if (!m->look && m->at && m->spent_ns > LOOK_NS)
+		m->at = m->procs.n;
+	return m->at < m->procs.n;
+}
+
+static void looked(struct memory_looks *m)
+{
+	m->next_ns = now_ns() + MAX(PAUSE_NS, PAUSE_SHARE * m->spent_ns);
+	if (m->procs.n)
+		say_verbose("memory of %zu process%s looked at: %.1f ms, %zu slice%s of at most %lld pages", m->procs.n, m->procs.n == 1 ? "" : "es",
+			    m->spent_ns / 1e6, m->n_slices, m->n_slices == 1 ? "" : "s", (long long)m->most_pages);
+	drop(m);
+}
+
+void memory__begin(struct memory_looks *m, struct tracees *t)
+{
+	list(m, t);
+	while (m->procs.n && slice(m, t, NULL, tell_first))
+		in_between(m);
+	drop(m);
+}
+
+void memory__look(struct memory_looks *m, struct tracees *t, const struct cut *cut, bool now)
+{
+	if (!now && (m->procs.n || now_ns() < m->next_ns))
+		return;
+	list(m, t);
+	if (!now) {
+		if (!slice(m, t, cut, tell_now))
+			looked(m);
+		return;
+	}
+	while (slice(m, t, cut, tell_now))
+		in_between(m);
+	looked(m);
+}
+
+bool memory__go_on(struct memory_looks *m, struct tracees *t)
+{
+	if (!m->procs.n)
+		return false;
+	if (slice(m, t, NULL, tell_now))
+		return true;
+	looked(m);
+	return false;
+}
+
+void memory_looks__done(struct memory_looks *m)
+{
+	drop(m);
+	vec_done(&m->procs);
 }

@@ -5,17 +5,37 @@
 
 #include "tracee.h"
 
+struct memmap_look;
+
+/*
+ * Looks, one behind the other. One of them may be under way: it goes on a slice at a time, so that whoever has
+ * huge processes is not kept from all else. A zeroed one is ready.
+ */
 struct memory_looks {
 	uint64_t next_ns;	/* not looked at again before; CLOCK_MONOTONIC */
+	/* Called between two slices of a look that must be finished at once; NULL: nobody. Neither tracees nor cuts may change in it. */
+	void (*meanwhile)(void *arg);
+	void *arg;
+	/* what is under way */
+	struct vec(uint32_t) procs;	/* lives, in their order */
+	size_t at;		/* the one that is looked at, or is next */
+	struct memmap_look *look;	/* NULL: not begun */
+	uint64_t spent_ns;
+	size_t n_slices;
+	int64_t most_pages;	/* in one of them */
 };
 
-/* At the start of a trace of these processes: growth is counted from here. */
-void memory__begin(struct tracees *t);
+/* At the start of a trace of these processes: growth is counted from here. All at once, with m->meanwhile in between. */
+void memory__begin(struct memory_looks *m, struct tracees *t);
 /*
- * Tells the model where memory is. Not now: only if the last time is long enough ago for what it cost. The cut may
- * have a sample of the live blocks; their headers are read then.
+ * Tells the model where memory is. now: all of it, with m->meanwhile in between. Else: if the last time is long enough
+ * ago for what it cost, a look begins, with its first slice; where that is not all, memory__go_on() has to follow.
+ * The cut may have a sample of the live blocks; their headers are read then, of what is looked at in this call.
  */
 void memory__look(struct memory_looks *m, struct tracees *t, const struct cut *cut, bool now);
+/* The next slice. True: there is more. */
+bool memory__go_on(struct memory_looks *m, struct tracees *t);
+void memory_looks__done(struct memory_looks *m);
 
 /* For the tests: sums of the blocks whose headers, in glibc's form, make sense. v and headers are n. */
 void memory__size_blocks(const struct cut_block *v, const uint64_t *headers, size_t n, struct snap_memory *sum);

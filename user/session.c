@@ -406,7 +406,7 @@ static int run(struct session *s, int *ret_status, struct err *e)
 	sigaddset(&set, SIGCHLD);
 	signal(SIGPIPE, SIG_IGN);
 	s->loop = loop__new();
-	if (!s->loop || loop__add_signals(s->loop, &set, on_signal, s))
+	if (!s->loop || loop__add_signals(s->loop, &set, on_signal, s) || session__watch_memory(s))
 		return err_set(e, -errno, "event loop: %s", strerror(errno));
 	uname(&s->uname);
 	err = live__open(s, e);
@@ -429,7 +429,7 @@ static int run(struct session *s, int *ret_status, struct err *e)
 		err = s->machine ? machine__attach(s->machine, e) : tracees__attach(&s->tracees, e);
 	if (!err) {
 		if (!s->machine)
-			memory__begin(&s->tracees);
+			memory__begin(&s->memory, &s->tracees);
 		begin(s);
 		err = fill_loop(s, e);
 	}
@@ -472,6 +472,7 @@ static void done(struct session *s)
 	vec_done(&s->events);
 	triggers__free(s->triggers);
 	taken__done(&s->taken);
+	session__memory_done(s);
 	session__spots_done(s);
 	err_done(&s->failure);
 }
@@ -491,7 +492,7 @@ static int status_of_program(struct session *s, int err, int *ret_status)
 
 int session__run(const struct opts *o, int *ret_status, struct err *e)
 {
-	struct session s = { .opts = o };
+	struct session s = { .opts = o, .memory_fd = -1 };
 	int err;
 
 	*ret_status = EXIT_FAILED;

@@ -67,6 +67,20 @@ static void keep_event(const struct mt_event *ev, void *arg)
 		session__on_kernel_event(ev, s);	/* out of turn is better than not at all */
 }
 
+bool session__keep_events(struct session *s)
+{
+	kernel__read_events(s->kernel, keep_event, s);
+	return s->events.n > 0;
+}
+
+/* In their turn. No snapshot is taken meanwhile, so none is kept. */
+static void handle_kept(struct session *s)
+{
+	for (size_t i = 0; i < s->events.n; i++)
+		session__on_kernel_event(&s->events.v[i], s);
+	s->events.n = 0;
+}
+
 /*
  * A program that translates code has begun, and has not got to what it runs yet, which
  * takes it a tenth of a second at least: everyone's probes are out in a hundredth.
@@ -100,19 +114,19 @@ static void read_of_machine(struct session *s)
 	kernel__read_events(s->kernel, keep_event, s);
 	if (s->watch)
 		watch__read(s->watch, on_record_of_any, s);
-	for (size_t i = 0; i < s->events.n; i++)
-		session__on_kernel_event(&s->events.v[i], s);
-	s->events.n = 0;
+	handle_kept(s);
 	if (machine__settle(s->machine, &s->failure))
 		session__fail(s);
 }
 
 void session__read_events(struct session *s)
 {
-	if (s->machine)
+	if (s->machine) {
 		read_of_machine(s);
-	else
+	} else {
+		handle_kept(s);
 		kernel__read_events(s->kernel, session__on_kernel_event, s);
+	}
 	/* others may come, unless it is only the children of some that are waited for */
 	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
 		session__over(s);

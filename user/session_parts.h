@@ -47,6 +47,7 @@ struct session {
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
 	uint64_t cut_ns;	/* when the last snapshot was taken */
 	struct memory_looks memory;
+	int memory_fd;		/* readable: a look goes on, or messages were kept; session_memory.c */
 	const struct cut *cut;	/* the last one; NULL: none was taken yet, or its rows hold no more */
 	struct {
 		bool under_way;
@@ -104,6 +105,13 @@ int session__take_cut(struct session *s, const struct cut_opts *how, struct err 
 /* Room for others from processes that have ended (session_recycle.c): once a second; and whenever it is about to run out. */
 void session__recycle(struct session *s);
 void session__make_room(struct session *s);
+/* Messages that are there are kept, until they are read; true: some are. */
+bool session__keep_events(struct session *s);
+/* session_memory.c: before the trace begins. -errno */
+int session__watch_memory(struct session *s);
+/* now: all of it is looked at. Else: if it is due, a part; the rest in the turns of the loop. */
+void session__look_at_memory(struct session *s, const struct cut *cut, bool now);
+void session__memory_done(struct session *s);
 /* session_tags.c: the functions that are tags are probed; how often each was called. */
 int session__ask_tags(struct session *s, struct err *e);
 void session__put_tags(const struct session *s, const struct cut *cut, struct snapshot *snap);

@@ -100,7 +100,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		return NULL;
 	cut = s->cut;
 	/* marks may be many */
-	memory__look(&s->memory, &s->tracees, cut, ages && !s->spots.at_mark);
+	session__look_at_memory(s, cut, ages && !s->spots.at_mark);
 	if (s->budget) {
 		info.observed_share = budget__observed_share(s->budget);
 		info.probe_ns_estimate = budget__spent_ns(s->budget);
@@ -149,6 +149,9 @@ void session__on_second(void *arg)
 		if (!session__take_cut(s, &how, NULL) && !s->spots.waiting)
 			model__note(s->model, s->cut);
 	}
+	/* also of processes that end before there is a report */
+	if (!s->spots.waiting)
+		session__look_at_memory(s, NULL, false);
 	session__recycle(s);
 }
 

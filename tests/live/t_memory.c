@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define S 1000000000ull
 
@@ -287,4 +289,134 @@ TEST(memory_arena)
 	want(t, ju64(t, s.memory, "sized_blocks") > 20000, "a sample was looked at");
 	want_text(t, &s.m, "1 arena beside it");
 	json_decref(s.root);
+}
+
+/* "malloctrace: memory of 1 process looked at: 3.1 ms, 13 slices of at most 65,536 pages"; of the line that was read last */
+static void slices(struct test *t, const struct mt *m, uint64_t *ret_n, uint64_t *ret_most)
+{
+	const char *line = m->c.errs.s, *next;
+	double ms;
+
+	while ((next = strstr(line + 1, "malloctrace: memory of ")))
+		line = next;
+	must(t, sscanf(line, "malloctrace: memory of 1 process looked at: %lf ms, %" SCNu64 " slice%*[s] of at most %" SCNu64 " pages", &ms, ret_n,
+		       ret_most) == 3 ||
+		sscanf(line, "malloctrace: memory of 1 process looked at: %lf ms, %" SCNu64 " slice of at most %" SCNu64 " pages", &ms, ret_n,
+		       ret_most) == 3, "no look is told of: %.400s", m->c.errs.s);
+}
+
+/* Of 8 GiB some pages stand for all, which is told everywhere. And no look is longer than a slice of it. */
+TEST(memory_huge_mapping)
+{
+	const char *json = in_dir(t, "x.json"), *html = in_dir(t, "x.html"), *from;
+	uint64_t n, most, pages, touched, there;
+	json_t *root, *memory;
+	struct fx f;
+	struct mt m;
+	char *page;
+
+	fx__start(t, &f, "memory", "sparse", "8192", NULL);
+	fx__go(t, &f);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-v", "-o", json, "-o", html, "--view", "leaks", NULL);
+	mt__wait_attached(t, &m);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, json);
+	memory = jget(process_of(t, root, f.c.pid, 0), "memory");
+	must(t, json_is_object(memory), "memory, wanted an object");
+	want_bool(t, memory, "other_estimated", true);
+	want_bool(t, memory, "heap_estimated", false);
+	want(t, ju64(t, memory, "other_mapped_bytes") >= ledger__note(t, &f.led, "mapped"), "what is mapped");
+	/* one in 512 is there, wherever it is looked */
+	touched = ledger__note(t, &f.led, "touched");
+	there = ju64(t, memory, "other_resident_bytes");
+	want(t, there + MIB >= touched && there <= touched + 4 * MIB, "%" PRIu64 " bytes resident, of which %" PRIu64 " were touched", there, touched);
+	want_text(t, &m, "anonymous ~");
+	want_text(t, &m, "files ~");
+	page = read_all(html, NULL);
+	want(t, page && strstr(page, "\"large_estimated\":true") && !strstr(page, "\"heap_estimated\":true"), "HTML, wanted that it is estimated");
+	/* at most 2^20 pages of it, each once: by half at least, so in so many slices */
+	slices(t, &m, &n, &most);
+	pages = ledger__note(t, &f.led, "mapped") / (uint64_t)sysconf(_SC_PAGESIZE);
+	pages = pages > 1 << 20 ? 1 << 19 : pages;
+	want(t, n * most >= pages && most <= 65536 + 4096, "%" PRIu64 " slices of at most %" PRIu64 " pages, wanted more of them for %" PRIu64, n, most, pages);
+	from = strstr(m.c.outs.s, "heap ~");
+	want(t, !from, "the heap is none of it, got: %.40s", from ? from : "");
+	fx__quit(t, &f);
+	json_decref(root);
+	free(page);
+}
+
+/* Snapshots with many slices while threads end: what the programs tell meanwhile is kept, and nothing of it is forgotten. */
+TEST(memory_slices_and_messages)
+{
+	uint64_t n = scaled(300), allocs = 0, n_ended = 0, n_slices, most;
+	const char *out = in_dir(t, "x.json");
+	json_t *root, *p, *thread;
+	char count[24];
+	struct fx f;
+	struct mt m;
+	size_t i;
+
+	snprintf(count, sizeof(count), "%" PRIu64, n);
+	fx__start(t, &f, "memory", "threads", count, NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-v", "-o", out, NULL);
+	mt__wait_attached(t, &m);
+	fx__send(t, &f, 'g');
+	for (i = 1; i <= 5; i++) {
+		child__kill(t, &m.c, SIGUSR1);
+		child__wait_err(t, &m.c, "malloctrace: snapshot", "written", patience_s(30));
+	}
+	fx__read_ledger(t, &f);
+	/* one more, of all that it has mapped: many slices */
+	child__kill(t, &m.c, SIGUSR1);
+	child__wait_err(t, &m.c, "malloctrace: snapshot", "6 written", patience_s(30));
+	slices(t, &m, &n_slices, &most);
+	want(t, n_slices >= 3000 * MIB / (uint64_t)sysconf(_SC_PAGESIZE) / most, "%" PRIu64 " slices of at most %" PRIu64 " pages", n_slices, most);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, out);
+	p = process_of(t, root, f.c.pid, 0);
+	want_lossless(t, root);
+	want_eq(t, "blocks of brief threads", ledger__note(t, &f.led, "threads"), site_sum(t, root, p, "new_here", "alloc_calls"));
+	json_array_foreach(jget(p, "threads"), i, thread) {
+		allocs += ju64(t, thread, "totals.alloc_calls");
+		n_ended += (pid_t)ju64(t, thread, "tid") != f.c.pid;
+	}
+	want_eq(t, "what threads allocated", ju64(t, p, "totals.alloc_calls"), allocs);
+	want_eq(t, "threads that were told of", n, n_ended);
+	fx__quit(t, &f);
+	json_decref(root);
+}
+
+/* Of a process that has ended: what was there when it was last looked at, though no report was asked for by then. */
+TEST(memory_last_seen)
+{
+	const char *out = in_dir(t, "x.json");
+	json_t *root, *p, *memory;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "memory", "leak", "24", NULL);
+	fx__go(t, &f);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-v", "-o", out, NULL);
+	mt__wait_attached(t, &m);
+	child__wait_err(t, &m.c, "malloctrace: memory of 1 process looked at", NULL, patience_s(20));
+	fx__quit(t, &f);
+	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &m.c));
+	root = load_json(t, out);
+	p = process_of(t, root, f.c.pid, 0);
+	want_bool(t, p, "ended", true);
+	memory = jget(p, "memory");
+	must(t, json_is_object(memory), "memory of one that has ended, wanted an object");
+	/* moments of the programs' clock are within a tick */
+	want(t, ju64(t, memory, "seen_ns") > 0 && ju64(t, memory, "seen_ns") <= ju64(t, root, "duration_ns") + S / 100, "seen at %" PRIu64 " of %" PRIu64,
+	     ju64(t, memory, "seen_ns"), ju64(t, root, "duration_ns"));
+	want(t, ju64(t, memory, "heap_resident_bytes") >= ledger__note(t, &f.led, "set_aside"), "the heap, as it was");
+	/* the rest are files; more than RSS it can be, which is counted late */
+	want(t, ju64(t, memory, "heap_resident_bytes") + ju64(t, memory, "other_resident_bytes") + ju64(t, memory, "file_resident_bytes") +
+	     ju64(t, memory, "stack_resident_bytes") >= ju64(t, memory, "rss_bytes"), "parts of RSS, wanted all of it");
+	want_text(t, &m, "\nRSS    last seen at ");
+	/* and read back it is the same */
+	want_eq(t, "report", 0, (uint64_t)mt__run(t, &m, "report", out, "--json", NULL));
+	want(t, json_equal(memory, jget(json_loads(m.c.outs.s, 0, NULL), "processes[0].memory")), "memory, wanted the same again");
+	json_decref(root);
 }

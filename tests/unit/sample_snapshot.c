@@ -314,20 +314,24 @@ static void fill_ages(struct snapshot *s, struct snap_site *site)
 		ages__build_range(s, site->oldest_ns, site->oldest_ns, site->c.live_blocks, site->c.live_bytes, site);
 }
 
-/* The second one's allocator is not glibc's. */
+/* The second one's allocator is not glibc's, and one of its mappings is huge. Of those that ended it is history. */
 static void fill_memory(struct snap_process *p)
 {
-	if (p->ended)
+	if (p->ended) {
+		p->memory = (struct snap_memory){ .known = true, .seen_ns = 1500000000, .rss_bytes = 5 * MIB, .heap_mapped = 4 * MIB,
+						  .heap_resident = 3 * MIB, .file_resident = 2 * MIB };
 		return;
+	}
 	p->memory = (struct snap_memory){
-		.known = true, .heap_mapped = 90 * MIB, .heap_resident = 79 * MIB, .large_mapped = 16 * MIB, .large_resident = 10 * MIB,
+		.known = true, .seen_ns = 12000000000, .rss_bytes = 96 * MIB + 8 * KIB, .heap_mapped = 90 * MIB, .heap_resident = 79 * MIB, .large_mapped = 16 * MIB, .large_resident = 10 * MIB,
 		.file_resident = 6 * MIB + 900 * KIB, .stack_resident = 132 * KIB, .n_arenas = 3,
 		.grown_known = true, .heap_grown = 30 * (int64_t)MIB, .large_grown = 3 * (int64_t)MIB, .file_grown = -(int64_t)MIB,
 		.sized_blocks = p->c.live_blocks, .sized_requested = p->c.live_bytes,
 		.sized_usable = p->c.live_bytes + p->c.live_blocks * 20, .sized_apart = 1 * MIB, .sized_all = p->id == 1,
 	};
 	if (p->id == 2)
-		p->memory = (struct snap_memory){ .known = true, .large_mapped = 3 * MIB, .large_resident = 2 * MIB, .file_resident = MIB };
+		p->memory = (struct snap_memory){ .known = true, .seen_ns = 12000000000, .rss_bytes = 3 * MIB, .large_mapped = 5ull << 30,
+						  .large_resident = 2 * MIB, .large_estimated = true, .file_resident = MIB };
 }
 
 /* What a site tells of time and threads. */

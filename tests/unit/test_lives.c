@@ -218,13 +218,14 @@ Test(lives, timeline_of_an_ended_life)
 	model__free(m);
 }
 
-/* Growth counts from what was first told; of one that has ended nothing is told any more. */
+/* Growth counts from what was first told; of one that has ended the last look stays, and no later one is believed. */
 Test(lives, memory_of_a_life)
 {
 	struct cut_proc procs[] = { { .proc = 1 }, { .proc = 2 } };
 	struct cut cut = { .now_ns = START + 100, .procs = procs, .n_procs = 2 };
-	const struct snap_memory first = { .known = true, .heap_resident = 100, .large_resident = 50, .file_resident = 7 };
-	const struct snap_memory now = { .known = true, .heap_resident = 130, .large_resident = 40, .file_resident = 7, .n_arenas = 2 };
+	const struct snap_memory first = { .known = true, .heap_resident = 100, .large_resident = 50, .file_resident = 7, .large_estimated = true };
+	const struct snap_memory now = { .known = true, .seen_ns = 90, .heap_resident = 130, .large_resident = 40, .file_resident = 7, .n_arenas = 2 };
+	const struct snap_memory later = { .known = true, .seen_ns = 95, .heap_resident = 1 };
 	struct model *m = made__model();
 	struct snapshot *s;
 
@@ -244,12 +245,19 @@ Test(lives, memory_of_a_life)
 	cr_expect_eq(s->processes[0].memory.heap_grown, 30);
 	cr_expect_eq(s->processes[0].memory.large_grown, -10);
 	cr_expect_eq(s->processes[0].memory.file_grown, 0);
+	cr_expect(s->processes[0].memory.large_estimated, "from what it grew is an estimate");
+	cr_expect_not(s->processes[0].memory.heap_estimated);
+	cr_expect_not(s->processes[1].memory.large_estimated);
 	cr_expect(s->processes[1].memory.known);
 	cr_expect_not(s->processes[1].memory.grown_known, "it was not looked at first");
 	snapshot__free(s);
 	model__life_ended(m, 1);
+	model__set_memory(m, 1, &later);
 	s = made__shot(m, &cut);
-	cr_expect_not(s->processes[0].memory.known);
+	cr_expect(s->processes[0].ended);
+	cr_expect(s->processes[0].memory.known);
+	cr_expect_eq(s->processes[0].memory.seen_ns, 90);
+	cr_expect_eq(s->processes[0].memory.heap_resident, 130);
 	snapshot__free(s);
 	model__free(m);
 }

@@ -26,9 +26,9 @@ static bool peek(uint64_t addr, void *to, size_t len, void *arg)
 }
 
 /* All of it but a page. */
-static uint64_t resident(uint64_t start, uint64_t end, void *arg)
+static void resident(uint64_t start, uint64_t end, struct memmap_resident *to, void *arg)
 {
-	return end - start - 4 * KIB;
+	to->bytes += end - start - 4 * KIB;
 }
 
 static struct memmap parse(const char *text, size_t piece)
@@ -64,11 +64,11 @@ Test(memmap, kinds_of_mappings)
 
 		cr_expect_eq(s.n_mappings, 8);
 		cr_expect_eq(s.heap_mapped, 1 * MIB + 132 * KIB);
-		cr_expect_eq(s.heap_resident, s.heap_mapped - 8 * KIB);
+		cr_expect_eq(s.heap.bytes, s.heap_mapped - 8 * KIB);
 		cr_expect_eq(s.n_arenas, 1);
 		cr_expect_eq(s.other_mapped, 8 * MIB);
-		cr_expect_eq(s.other_resident, 8 * MIB - 4 * KIB);
-		cr_expect_eq(s.stack_resident, 128 * KIB);
+		cr_expect_eq(s.other.bytes, 8 * MIB - 4 * KIB);
+		cr_expect_eq(s.stack.bytes, 128 * KIB);
 	}
 }
 
@@ -140,11 +140,83 @@ Test(memmap, a_process)
 	memset(p, 1, n / 2);
 	cr_assert_eq(memmap__read(getpid(), &after), 0);
 	cr_expect_eq(after.other_mapped - before.other_mapped, n);
-	cr_expect_geq(after.other_resident - before.other_resident, n / 2);
-	cr_expect_lt(after.other_resident - before.other_resident, n / 2 + 3 * MIB, "a huge page more, at most");
+	cr_expect_geq(after.other.bytes - before.other.bytes, n / 2);
+	cr_expect_lt(after.other.bytes - before.other.bytes, n / 2 + 3 * MIB, "a huge page more, at most");
 	cr_expect_gt(after.file_resident, 0);
 	munmap(p, n);
 	cr_expect_lt(memmap__read(0x3fffffff, &after), 0, "no such process");
+}
+
+/* Slice by slice: none is larger than it may be, and all of them come to what one look at all comes to. */
+Test(memmap, slices)
+{
+	const int64_t at_most = MEMMAP_SLICE_PAGES, piece = 4096;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), n_pages = 10 * MEMMAP_SLICE_PAGES, seen = 0, n_slices = 0;
+	struct memmap before, whole, sliced;
+	struct memmap_look *l;
+	char *p;
+	int left;
+
+	cr_assert_eq(memmap__read(getpid(), &before), 0);
+	p = mmap(NULL, n_pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	cr_assert_neq(p, MAP_FAILED);
+	madvise(p, n_pages * page, MADV_NOHUGEPAGE);
+	for (uint64_t i = 0; i < n_pages; i += 1000)
+		p[i * page] = 1;
+	cr_assert_eq(memmap_look__new(getpid(), &l), 0);
+	do {
+		int64_t pages = at_most;
+
+		left = memmap_look__go_on(l, &pages);
+		cr_assert_geq(left, 0);
+		/* beyond it by what is asked for at once, at most */
+		cr_expect_gt(pages, -piece);
+		cr_expect(left == 0 || pages <= 0, "a slice that is not used up is the last one");
+		seen += (uint64_t)(at_most - pages);
+		n_slices++;
+	} while (left);
+	cr_assert_eq(memmap_look__end(l, &sliced), 0);
+	memmap_look__free(l);
+	cr_expect_geq(n_slices, 10);
+	cr_expect_geq(seen, n_pages);
+	cr_assert_eq(memmap__read(getpid(), &whole), 0);
+	cr_expect_eq(sliced.other_mapped, whole.other_mapped);
+	cr_expect_geq(sliced.other.bytes - before.other.bytes, (n_pages + 999) / 1000 * page);
+	cr_expect_lt(sliced.other.bytes - before.other.bytes, (n_pages + 999) / 1000 * page + 3 * MIB);
+	cr_expect_not(sliced.other.estimated);
+	munmap(p, n_pages * page);
+}
+
+/* Beyond 2^20 pages some stand for all, which is told: of that kind of mappings, and of no other. */
+Test(memmap, huge_mappings_are_estimates)
+{
+	static const struct {
+		uint64_t n_pages;
+		bool estimated;
+	} t[] = { { 1 << 20, false }, { (1 << 20) + 1, true }, { (5 << 20) / 2, true } };
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		struct memmap before, s;
+		char *p;
+
+		cr_assert_eq(memmap__read(getpid(), &before), 0);
+		p = mmap(NULL, t[i].n_pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		cr_assert_neq(p, MAP_FAILED);
+		madvise(p, t[i].n_pages * page, MADV_NOHUGEPAGE);
+		/* neighbours without anything are one mapping with it */
+		for (uint64_t k = 0; k < t[i].n_pages; k += 2048)
+			p[k * page] = 1;
+		cr_assert_eq(memmap__read(getpid(), &s), 0);
+		cr_expect_eq(s.other.estimated, t[i].estimated, "%zu", i);
+		cr_expect_not(s.heap.estimated);
+		cr_expect_not(s.stack.estimated);
+		cr_expect_not(before.other.estimated);
+		/* evenly spread: the estimate is right, but for the end */
+		cr_expect_geq(s.other.bytes - before.other.bytes + MIB, t[i].n_pages / 2048 * page, "%zu", i);
+		cr_expect_leq(s.other.bytes - before.other.bytes, t[i].n_pages / 2048 * page + 4 * MIB, "%zu", i);
+		munmap(p, t[i].n_pages * page);
+	}
 }
 
 /* ---- headers of blocks */

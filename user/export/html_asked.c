@@ -79,13 +79,17 @@ void html__memory(struct json *j, const struct snap_memory *m)
 		{ "file_resident", m->file_resident },	{ "stack_resident", m->stack_resident },
 		{ "n_arenas", m->n_arenas },		{ "sized_blocks", m->sized_blocks },
 		{ "sized_requested", m->sized_requested }, { "sized_usable", m->sized_usable },
-		{ "sized_apart", m->sized_apart },
+		{ "sized_apart", m->sized_apart },	{ "seen_ns", m->seen_ns },
 	};
 
 	json__object(j, "memory");
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
 		json__u64(j, v[i].key, v[i].n);
 	json__bool(j, "sized_all", m->sized_all);
+	if (m->heap_estimated)
+		json__bool(j, "heap_estimated", true);
+	if (m->large_estimated)
+		json__bool(j, "large_estimated", true);
 	if (m->grown_known) {
 		json__i64(j, "heap_grown", m->heap_grown);
 		json__i64(j, "large_grown", m->large_grown);

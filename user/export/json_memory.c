@@ -7,6 +7,8 @@
 #define MEMORY(key, type, field) { key, type, offsetof(struct snap_memory, field) }
 
 static const struct field fields[] = {
+	MEMORY("seen_ns", FIELD_U64, seen_ns),
+	MEMORY("rss_bytes", FIELD_U64, rss_bytes),
 	MEMORY("heap_mapped_bytes", FIELD_U64, heap_mapped),
 	MEMORY("heap_resident_bytes", FIELD_U64, heap_resident),
 	MEMORY("arenas", FIELD_U32, n_arenas),
@@ -14,6 +16,8 @@ static const struct field fields[] = {
 	MEMORY("other_resident_bytes", FIELD_U64, large_resident),
 	MEMORY("file_resident_bytes", FIELD_U64, file_resident),
 	MEMORY("stack_resident_bytes", FIELD_U64, stack_resident),
+	MEMORY("heap_estimated", FIELD_BOOL, heap_estimated),
+	MEMORY("other_estimated", FIELD_BOOL, large_estimated),
 	MEMORY("heap_grown_bytes", FIELD_I64, heap_grown),
 	MEMORY("other_grown_bytes", FIELD_I64, large_grown),
 	MEMORY("file_grown_bytes", FIELD_I64, file_grown),

@@ -305,9 +305,7 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	p->unseen_ns = l->unseen_ns;
 	p->rss_bytes = l->rss_bytes;
 	p->rss_at_attach_bytes = l->rss_at_attach_bytes;
-	/* of one that has ended it went with it */
-	if (!l->ended)
-		p->memory = l->memory;
+	p->memory = l->memory;
 	p->timeline = l->timeline.v ? memcpy(snapshot__alloc(b->s, l->timeline.n, sizeof(*p->timeline)), l->timeline.v,
 					     l->timeline.n * sizeof(*p->timeline)) :
 				      NULL;

@@ -42,6 +42,10 @@ void std_error__add(struct std_error *sum, const struct std_error *e)
 void memory__add(struct snap_memory *sum, const struct snap_memory *m)
 {
 	sum->known &= m->known;
+	sum->seen_ns = MAX(sum->seen_ns, m->seen_ns);
+	sum->rss_bytes += m->rss_bytes;
+	sum->heap_estimated |= m->heap_estimated;
+	sum->large_estimated |= m->large_estimated;
 	sum->heap_mapped += m->heap_mapped;
 	sum->heap_resident += m->heap_resident;
 	sum->large_mapped += m->large_mapped;

@@ -248,11 +248,14 @@ void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory 
 {
 	struct life *l = model__life(m, proc);
 
-	if (!l)
+	/* of a process that ended, the last look stays */
+	if (!l || l->ended)
 		return;
 	l->memory = *memory;
 	if (!l->first_memory.known)
 		return;
+	l->memory.heap_estimated |= l->first_memory.heap_estimated;
+	l->memory.large_estimated |= l->first_memory.large_estimated;
 	l->memory.grown_known = true;
 	l->memory.heap_grown = (int64_t)(memory->heap_resident - l->first_memory.heap_resident);
 	l->memory.large_grown = (int64_t)(memory->large_resident - l->first_memory.large_resident);

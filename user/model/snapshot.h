@@ -161,14 +161,18 @@ struct snap_taken {
 	const char *why;	/* as snapshot.trigger was; NULL: SIGUSR1 */
 };
 
-/* Where the resident memory of a process is. */
+/* Where the resident memory of a process is; of one that has ended, where it was when it was last looked at. */
 struct snap_memory {
 	bool known;
+	uint64_t seen_ns;	/* when it was looked at, since the trace's start */
+	uint64_t rss_bytes;	/* then */
 	uint64_t heap_mapped, heap_resident;	/* [heap] and the allocator's arenas */
 	uint64_t large_mapped, large_resident;	/* other anonymous mappings: large blocks, stacks of threads, the program's own */
 	uint64_t file_resident;	/* the rest of RSS: code, libraries, mapped files */
 	uint64_t stack_resident;	/* of the first thread */
 	uint32_t n_arenas;	/* glibc's, beside [heap] */
+	/* of a mapping beyond 4 GiB some pages stand for all: what is resident, and what that grew by, is estimated; of files if one of these is */
+	bool heap_estimated, large_estimated;
 	/* what these grew by since the trace began; holds if grown_known */
 	bool grown_known;
 	int64_t heap_grown, large_grown, file_grown;

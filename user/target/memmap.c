@@ -6,7 +6,8 @@
  * the process wants to map meanwhile waits. Of pagemap it does 2 MiB at a time, and for far less.
  *
  * The text is read a piece at a time: a process may have sixty thousand mappings,
- * with names of its own choice, of which none is kept.
+ * with names of its own choice, of which none is kept. What is resident of the mappings
+ * of a piece is looked at before the next one is read, as far as a slice goes.
  *
  * A piece of a glibc arena begins at a multiple of 64 MiB and says itself how much of it
  * may be used; that has to be what the kernel says. No other mapping is taken for one.
@@ -19,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -27,7 +29,7 @@
 #include "util/util.h"
 
 #define ARENA_BYTES (64ull << 20)
-#define PIECE_BYTES (64 << 10)
+#define PIECE_BYTES (8 << 10)		/* of maps, at most 170 lines */
 
 /* ---- numbers; a line ends with a zero */
 
@@ -75,19 +77,19 @@ static void count(struct memmap_parser *p, const struct memmap_mapping *m)
 	case MEMMAP_FILE:
 		break;
 	case MEMMAP_STACK:
-		s->stack_resident += p->resident(m->start, m->end, p->arg);
+		p->resident(m->start, m->end, &s->stack, p->arg);
 		break;
 	case MEMMAP_ANON:
 		if (!is_arena(p, m, &first)) {
 			s->other_mapped += m->end - m->start;
-			s->other_resident += p->resident(m->start, m->end, p->arg);
+			p->resident(m->start, m->end, &s->other, p->arg);
 			break;
 		}
 		s->n_arenas += first;
 		/* fallthrough */
 	case MEMMAP_HEAP:
 		s->heap_mapped += m->end - m->start;
-		s->heap_resident += p->resident(m->start, m->end, p->arg);
+		p->resident(m->start, m->end, &s->heap, p->arg);
 		break;
 	}
 }
@@ -164,84 +166,170 @@ void memmap_parser__end(struct memmap_parser *p)
 #define PRESENT_BIT 63
 #define PAGES_MAX (1ull << 20)	/* of one mapping, 80 ms; of a larger one, every so many pieces stand for all */
 
-struct look {
-	pid_t pid;
-	int pagemap;
+struct range {			/* of a mapping, in pages */
+	uint64_t first, n, at, looked, there;
+	struct memmap_resident *to;
+};
+
+struct memmap_look {
+	pid_t pid, runner;
+	int maps, pagemap;
 	uint64_t page_bytes;
+	bool text_ended;
+	int err;		/* of what cannot tell so itself */
+	struct memmap_parser parser;
+	struct vec(struct range) ranges;	/* of the piece of text that was read last */
+	size_t at;		/* those before it are done with */
+	char piece[PIECE_BYTES];
 };
 
 static bool peek(uint64_t addr, void *to, size_t len, void *arg)
 {
-	const struct look *l = arg;
+	const struct memmap_look *l = arg;
 	struct iovec here = { to, len }, there = { (void *)(uintptr_t)addr, len };
 
-	return process_vm_readv(l->pid, &here, 1, &there, 1, 0) == (ssize_t)len;
+	return process_vm_readv(l->runner, &here, 1, &there, 1, 0) == (ssize_t)len;
 }
 
-static uint64_t resident(uint64_t start, uint64_t end, void *arg)
+static void note_range(uint64_t start, uint64_t end, struct memmap_resident *to, void *arg)
 {
-	const struct look *l = arg;
-	uint64_t n = (end - start) / l->page_bytes, first = start / l->page_bytes, looked = 0, there = 0, words[AT_ONCE];
+	struct memmap_look *l = arg;
+	struct range *r = vec_push(&l->ranges);
+
+	if (r)
+		*r = (struct range){ .first = start / l->page_bytes, .n = (end - start) / l->page_bytes, .to = to };
+	else
+		l->err = -ENOMEM;
+}
+
+static void range_done(struct memmap_look *l, const struct range *r)
+{
+	if (r->looked)
+		r->to->bytes += (uint64_t)((unsigned __int128)r->there * r->n / r->looked) * l->page_bytes;
+	r->to->estimated |= r->n > PAGES_MAX;
+	l->at++;
+}
+
+/* A piece of a mapping. Returns its pages, at least 1. */
+static uint64_t look_at_range(struct memmap_look *l, struct range *r)
+{
 	/* from one piece that is looked at to the next */
-	uint64_t stride = AT_ONCE * (n / PAGES_MAX + 1);
+	uint64_t stride = AT_ONCE * ((r->n + PAGES_MAX - 1) / PAGES_MAX), words[AT_ONCE];
+	size_t want = MIN(r->n - r->at, (uint64_t)AT_ONCE), n;
+	ssize_t got = want ? pread(l->pagemap, words, want * sizeof(*words), (off_t)((r->first + r->at) * sizeof(*words))) : 0;
 
-	for (uint64_t at = 0; at < n; at += stride) {
-		size_t want = MIN(n - at, (uint64_t)AT_ONCE);
-		ssize_t got = pread(l->pagemap, words, want * sizeof(*words), (off_t)((first + at) * sizeof(*words)));
-
-		if (got <= 0)
-			break;
-		for (size_t i = 0; i < (size_t)got / sizeof(*words); i++)
-			there += words[i] >> PRESENT_BIT;
-		looked += (size_t)got / sizeof(*words);
-	}
-	return looked ? (uint64_t)((unsigned __int128)there * n / looked) * l->page_bytes : 0;
+	n = got > 0 ? (size_t)got / sizeof(*words) : 0;
+	for (size_t i = 0; i < n; i++)
+		r->there += words[i] >> PRESENT_BIT;
+	r->looked += n;
+	r->at += MIN(stride, r->n - r->at);
+	if (!n || r->at == r->n)
+		range_done(l, r);
+	return MAX(n, (size_t)1);
 }
 
-static int read_maps(pid_t pid, struct memmap_parser *p)
+/* The next piece of the text; what it tells of is the next ranges. Returns what that is as work. */
+static uint64_t read_text(struct memmap_look *l)
 {
-	_cleanup_free_ char *piece = malloc(PIECE_BYTES);
-	_cleanup_close_ int fd = -1;
-	char path[64];
+	size_t had = l->parser.sums.n_mappings;
 	ssize_t n;
 
-	if (!piece)
-		return -ENOMEM;
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	l->ranges.n = l->at = 0;
+	do
+		n = read(l->maps, l->piece, sizeof(l->piece));
+	while (n < 0 && errno == EINTR);
+	if (n > 0) {
+		memmap_parser__feed(&l->parser, l->piece, (size_t)n);
+	} else {
+		memmap_parser__end(&l->parser);
+		l->text_ended = true;
+		if (n < 0)
+			l->err = -errno;
+	}
+	return 1 + MEMMAP_LINE_PAGES * (l->parser.sums.n_mappings - had);
+}
+
+static int open_of(pid_t pid, const char *name)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	while ((n = read(fd, piece, PIECE_BYTES)) > 0 || (n < 0 && errno == EINTR))
-		if (n > 0)
-			memmap_parser__feed(p, piece, (size_t)n);
-	memmap_parser__end(p);
-	return n < 0 ? -errno : 0;
+	return fd < 0 ? -errno : fd;
+}
+
+int memmap_look__new(pid_t pid, struct memmap_look **ret)
+{
+	struct memmap_look *l = calloc(1, sizeof(*l));
+	int err;
+
+	if (!l)
+		return -ENOMEM;
+	l->pid = pid;
+	l->runner = process__runner(pid);
+	l->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	l->parser = (struct memmap_parser){ .peek = peek, .resident = note_range, .arg = l };
+	l->pagemap = l->runner ? open_of(l->runner, "pagemap") : -ESRCH;
+	l->maps = l->pagemap >= 0 ? open_of(l->runner, "maps") : l->pagemap;
+	if (l->maps < 0) {
+		err = l->maps;
+		memmap_look__free(l);
+		return err;
+	}
+	*ret = l;
+	return 0;
+}
+
+void memmap_look__free(struct memmap_look *l)
+{
+	if (!l)
+		return;
+	if (l->maps >= 0)
+		close(l->maps);
+	if (l->pagemap >= 0)
+		close(l->pagemap);
+	vec_done(&l->ranges);
+	free(l);
+}
+
+int memmap_look__go_on(struct memmap_look *l, int64_t *pages)
+{
+	while (*pages > 0 && !l->err) {
+		if (l->at < l->ranges.n)
+			*pages -= (int64_t)look_at_range(l, &l->ranges.v[l->at]);
+		else if (!l->text_ended)
+			*pages -= (int64_t)read_text(l);
+		else
+			return 0;
+	}
+	return l->err ? l->err : 1;
+}
+
+int memmap_look__end(struct memmap_look *l, struct memmap *ret)
+{
+	struct memmap *s = &l->parser.sums;
+	uint64_t sum = s->heap.bytes + s->other.bytes + s->stack.bytes;
+
+	s->rss_bytes = process__rss_bytes(l->pid);
+	/* one that has ended has no mappings */
+	if (!s->n_mappings || !s->rss_bytes)
+		return -ESRCH;
+	s->file_resident = s->rss_bytes - MIN(sum, s->rss_bytes);
+	*ret = *s;
+	return 0;
 }
 
 int memmap__read(pid_t pid, struct memmap *ret)
 {
-	struct look l = { .pid = process__runner(pid), .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
-	struct memmap_parser p = { .peek = peek, .resident = resident, .arg = &l };
-	_cleanup_close_ int fd = -1;
-	uint64_t rss, sum;
-	char path[64];
-	int err;
+	struct memmap_look *l = NULL;
+	int64_t all = INT64_MAX;
+	int err = memmap_look__new(pid, &l);
 
-	if (!l.pid)
-		return -ESRCH;
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)l.pid);
-	l.pagemap = fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	err = read_maps(l.pid, &p);
-	if (err)
-		return err;
-	rss = process__rss_bytes(pid);
-	/* one that has ended has no mappings */
-	if (!p.sums.n_mappings || !rss)
-		return -ESRCH;
-	sum = p.sums.heap_resident + p.sums.other_resident + p.sums.stack_resident;
-	p.sums.file_resident = rss - MIN(sum, rss);
-	*ret = p.sums;
-	return 0;
+	if (!err)
+		err = memmap_look__go_on(l, &all);
+	if (!err)
+		err = memmap_look__end(l, ret);
+	memmap_look__free(l);
+	return err;
 }

@@ -10,6 +10,9 @@
  *	heap   live blocks 38.0 MiB, their overhead 2.0 MiB (5.3%), free or older
  *	       than the trace 39.0 MiB
  *
+ * What is extrapolated has a ~ before it. Of a process that has ended, alone or in a list of processes,
+ * the first words are when that was looked at: "last seen at 12.3s".
+ *
  * What always holds: nothing is said of what is not known, nor of growth that is
  * small; parts of the heap add up to what is resident of it, if all of it was touched.
  */
@@ -57,26 +60,37 @@ static size_t add_up(const struct snapshot *s, struct snap_memory *sum, uint64_t
 	return n;
 }
 
-static void where_items(struct report *r, const char *lead, const struct snap_memory *m)
+static const char *mark_if(bool estimated)
+{
+	return estimated ? "~" : "";
+}
+
+/* seen: it is history */
+static void where_items(struct report *r, const char *lead, const struct snap_memory *m, bool seen)
 {
 	char a[FMT_MAX], b[FMT_MAX], arenas[48] = "";
 
+	if (seen) {
+		para__item(&r->para, "%slast seen at %s", lead, fmt_duration(a, m->seen_ns));
+		lead = "";
+	}
 	if (m->n_arenas)
 		snprintf(arenas, sizeof(arenas), " (%u arena%s beside it)", m->n_arenas, plural(m->n_arenas));
 	if (m->heap_mapped)
-		para__item(&r->para, "%sheap %s of %s mapped%s", lead, fmt_bytes(a, m->heap_resident), fmt_bytes(b, m->heap_mapped), arenas);
-	para__item(&r->para, "%s%s %s", m->heap_mapped ? "" : lead, m->heap_mapped ? "other anonymous" : "anonymous",
-		   fmt_bytes(a, m->large_resident));
-	para__item(&r->para, "files %s", fmt_bytes(a, m->file_resident));
+		para__item(&r->para, "%sheap %s%s of %s mapped%s", lead, mark_if(m->heap_estimated), fmt_bytes(a, m->heap_resident),
+			   fmt_bytes(b, m->heap_mapped), arenas);
+	para__item(&r->para, "%s%s %s%s", m->heap_mapped ? "" : lead, m->heap_mapped ? "other anonymous" : "anonymous",
+		   mark_if(m->large_estimated), fmt_bytes(a, m->large_resident));
+	para__item(&r->para, "files %s%s", mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(a, m->file_resident));
 }
 
 /* "heap +30.0 MiB": parts that grew or shrank by little are left out */
-static void change_item(struct report *r, const char *what, int64_t by, uint64_t notable)
+static void change_item(struct report *r, const char *what, int64_t by, bool estimated, uint64_t notable)
 {
 	char a[CELL_MAX];
 
 	if ((by < 0 ? -(uint64_t)by : (uint64_t)by) >= notable)
-		para__item(&r->para, "%s %s", what, fmt_change(a, (double)by));
+		para__item(&r->para, "%s %s%s", what, mark_if(estimated), fmt_change(a, (double)by));
 }
 
 /*
@@ -109,9 +123,9 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 	else
 		para__item(&r->para, "%s%s of its growth explained by live blocks", report__mark(r), fmt_percent(b, live, grown));
 	if (m && m->grown_known) {
-		change_item(r, "heap", m->heap_grown, grown / NOTABLE_PART);
-		change_item(r, m->heap_mapped ? "other anonymous" : "anonymous", m->large_grown, grown / NOTABLE_PART);
-		change_item(r, "files", m->file_grown, grown / NOTABLE_PART);
+		change_item(r, "heap", m->heap_grown, m->heap_estimated, grown / NOTABLE_PART);
+		change_item(r, m->heap_mapped ? "other anonymous" : "anonymous", m->large_grown, m->large_estimated, grown / NOTABLE_PART);
+		change_item(r, "files", m->file_grown, m->heap_estimated || m->large_estimated, grown / NOTABLE_PART);
 	}
 	para__end(&r->para);
 }
@@ -120,13 +134,13 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 static void heap_items(struct report *r, const struct snap_memory *m, uint64_t live, bool older)
 {
 	struct heap_use use = heap_use__of(m);
-	const char *mark = m->sized_all ? "" : "~";
+	const char *mark = mark_if(!m->sized_all), *free_mark = mark_if(!m->sized_all || m->heap_estimated);
 	char a[FMT_MAX], b[FMT_MAX];
 
 	if (!use.known) {
 		/* another allocator than glibc: it is not known which mappings are its */
-		para__item(&r->para, "live blocks explain %s%s of %s anonymous memory", report__mark(r), fmt_bytes(a, live),
-			   fmt_bytes(b, m->heap_resident + m->large_resident));
+		para__item(&r->para, "live blocks explain %s%s of %s%s anonymous memory", report__mark(r), fmt_bytes(a, live),
+			   mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(b, m->heap_resident + m->large_resident));
 		return;
 	}
 	para__item(&r->para, "live blocks %s", fmt_bytes(a, live));
@@ -134,9 +148,9 @@ static void heap_items(struct report *r, const struct snap_memory *m, uint64_t l
 		para__item(&r->para, "%s%s of them in mappings of their own", mark, fmt_bytes(a, m->sized_apart));
 	para__item(&r->para, "overhead %s%s (%s)", mark, fmt_bytes(a, use.overhead_bytes), fmt_share(b, use.overhead_bytes, m->sized_requested));
 	if (use.untouched_bytes)
-		para__item(&r->para, "%s%s of them not resident", mark, fmt_bytes(a, use.untouched_bytes));
+		para__item(&r->para, "%s%s of them not resident", free_mark, fmt_bytes(a, use.untouched_bytes));
 	else
-		para__item(&r->para, "%s %s%s", older ? "free or older than the trace" : "free", mark, fmt_bytes(a, use.free_bytes));
+		para__item(&r->para, "%s %s%s", older ? "free or older than the trace" : "free", free_mark, fmt_bytes(a, use.free_bytes));
 }
 
 int report__memory_of(struct report *r, const struct snap_process *p)
@@ -149,8 +163,9 @@ int report__memory_of(struct report *r, const struct snap_process *p)
 	if (!who || asprintf(&lead, "%s: ", who) < 0)
 		return -ENOMEM;
 	para__begin(&r->para, "", 0);
-	where_items(r, lead, &p->memory);
-	if (r->s->known & HAS_LIVE_BYTES)
+	where_items(r, lead, &p->memory, p->ended);
+	/* what it held in the end is not what it held then */
+	if (r->s->known & HAS_LIVE_BYTES && !p->ended)
 		heap_items(r, &p->memory, p->c.live_bytes, p->age_at_attach_ns);
 	para__end(&r->para);
 	return 0;
@@ -169,9 +184,10 @@ void report__memory_lines(struct report *r)
 	}
 	/* of a part of the processes, sums would say little */
 	all = n && n == n_running;
-	if (all) {
+	/* a single one's is worth telling, also if it is history */
+	if (all || (r->s->n_processes == 1 && r->s->processes[0].memory.known)) {
 		para__begin(&r->para, "RSS", LABEL_WIDTH);
-		where_items(r, "", &sum);
+		where_items(r, "", all ? &sum : &r->s->processes[0].memory, !all);
 		para__end(&r->para);
 	}
 	growth_line(r, all ? "" : "RSS", all ? &sum : NULL);

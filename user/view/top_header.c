@@ -259,15 +259,15 @@ static void figure(const struct top *t, struct grid *g, int row, int *col, const
 	*col += spark >= SPARK_MIN ? spark : 0;
 }
 
-/* "heap 79.0 MiB of 90.0 MiB mapped": of one process, some seconds old */
+/* "heap 79.0 MiB of 90.0 MiB mapped": of one process that runs, some seconds old */
 static void heap_text(const struct top *t, char *buf, size_t size)
 {
 	const struct snap_process *p = top__scope_process(t);
 	char a[FMT_MAX], b[FMT_MAX];
 
 	*buf = 0;
-	if (p && p->memory.known && p->memory.heap_mapped)
-		snprintf(buf, size, "heap %s of %s mapped", fmt_bytes(a, p->memory.heap_resident), fmt_bytes(b, p->memory.heap_mapped));
+	if (p && !p->ended && p->memory.known && p->memory.heap_mapped)
+		snprintf(buf, size, "heap %s%s of %s mapped", p->memory.heap_estimated ? "~" : "", fmt_bytes(a, p->memory.heap_resident), fmt_bytes(b, p->memory.heap_mapped));
 }
 
 static void memory_line(const struct top *t, struct grid *g, int row, const struct sums *s)

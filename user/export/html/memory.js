@@ -15,50 +15,55 @@ function memorySum() {
 			sum[key] = (sum[key] || 0) + Number(n);
 	const add = (of) => list.reduce((n, p) => n + of(p), 0);
 
-	return {...sum, all: sum.sized_all === list.length, live: add((p) => counter(p.totals, "live_bytes")), rss: add((p) => p.rss_bytes),
+	// when it was looked at: told of one that has ended
+	return {...sum, seen: list.some((p) => p.ended) ? sum.seen_ns : null, all: sum.sized_all === list.length, live: add((p) => counter(p.totals, "live_bytes")), rss: add((p) => p.rss_bytes),
 		first: list.every((p) => p.rss_at_attach_bytes) ? add((p) => p.rss_at_attach_bytes) : 0, older: list.some((p) => p.age_at_attach_ns)};
 }
 
-// Of the heap and the other anonymous mappings: [[kind, words, bytes, more words]] that add up to what is resident of them.
+// Of the heap and the other anonymous mappings: [[kind, words, bytes, more words, its mark]] that add up to what is resident of them.
 function blockParts(m) {
-	const anonymous = m.heap_resident + m.large_resident, mark = m.all ? "" : "~";
+	const anonymous = m.heap_resident + m.large_resident, mark = m.all ? "" : "~", heapMark = m.heap_estimated ? "~" : "", largeMark = m.large_estimated ? "~" : "";
+	const freeMark = mark || heapMark;
 
 	// another allocator than glibc: it is not known which mappings are its
 	if (!m.sized_blocks)
-		return [["live", "live blocks", Math.min(m.live, anonymous)], ["rest", "free, older than the trace, or not of malloc", Math.max(0, anonymous - m.live)]];
+		return [["live", "live blocks", Math.min(m.live, anonymous)], ["rest", "free, older than the trace, or not of malloc", Math.max(0, anonymous - m.live), "", heapMark || largeMark]];
 	const apart = Math.min(m.sized_apart || 0, m.large_resident), used = m.sized_usable - Math.min(m.sized_apart || 0, m.sized_usable);
 	const inside = Math.min(used, m.heap_resident), overhead = Math.min(inside, Math.max(0, m.sized_usable - m.sized_requested));
 
-	return [["live", "live blocks", inside - overhead, used > m.heap_resident ? `${mark}${bytes(used - m.heap_resident)} more are not resident` : ""],
+	return [["live", "live blocks", inside - overhead, used > m.heap_resident ? `${freeMark}${bytes(used - m.heap_resident)} more are not resident` : ""],
 		["overhead", "overhead", overhead, `(${mark}${share(overhead, m.sized_requested)})`],
-		["rest", m.older ? "free or older than the trace" : "free", m.heap_resident - inside],
-		["live", "blocks in mappings of their own", apart], ["other", "not of malloc", m.large_resident - apart]];
+		["rest", m.older ? "free or older than the trace" : "free", m.heap_resident - inside, "", heapMark],
+		["live", "blocks in mappings of their own", apart], ["other", "not of malloc", m.large_resident - apart, "", largeMark]];
 }
 
 // Parts of nothing are not drawn; a name that has no room is in the legend alone.
 function stackedBar(label, parts, scale) {
-	const some = parts.filter(([, , n]) => n > 0), bars = some.map(([kind, words, n, more]) => {
-		const part = el("span", {class: "mem-part mem-" + kind, title: `${words}: ${bytes(n)}${more ? ", " + more : ""}`}, n / scale > 0.09 ? el("span", null, `${words} ${bytes(n)}`) : null);
+	const some = parts.filter(([, , n]) => n > 0), bars = some.map(([kind, words, n, more, mark = ""]) => {
+		const part = el("span", {class: "mem-part mem-" + kind, title: `${words}: ${mark}${bytes(n)}${more ? ", " + more : ""}`}, n / scale > 0.09 ? el("span", null, `${words} ${mark}${bytes(n)}`) : null);
 
 		part.style.width = n / scale * 100 + "%";
 		return part;
 	});
 
 	return [el("div", {class: "mem-row"}, el("span", {class: "mem-label quiet small"}, label), el("div", {class: "mem-bar", role: "img",
-		"aria-label": `${label}: ` + some.map(([, words, n]) => `${words} ${bytes(n)}`).join(", ")}, bars)),
-	el("div", {class: "legend"}, some.map(([kind, words, n, more]) => el("span", null, el("i", {class: "swatch mem-" + kind}), `${words} `, el("b", null, bytes(n)), more ? ` ${more}` : "")))];
+		"aria-label": `${label}: ` + some.map(([, words, n, , mark = ""]) => `${words} ${mark}${bytes(n)}`).join(", ")}, bars)),
+	el("div", {class: "legend"}, some.map(([kind, words, n, more, mark = ""]) => el("span", null, el("i", {class: "swatch mem-" + kind}), `${words} `, el("b", null, mark + bytes(n)), more ? ` ${more}` : "")))];
 }
 
 // "RSS grows, but what leaks?"
 function grownWords(m) {
 	const grown = m.rss - m.first, other = m.heap_mapped ? "other anonymous" : "anonymous";
 
+	if (m.seen !== null)
+		return `last seen at ${duration(m.seen)}`;
 	if (!m.first || grown < Math.max(NOTABLE_BYTES, m.first / NOTABLE_PART))
 		return "";
-	const parts = [["heap", m.heap_grown], [other, m.large_grown], ["files", m.file_grown]].filter(([, n]) => Math.abs(n || 0) >= grown / NOTABLE_PART);
+	const parts = [["heap", m.heap_grown, m.heap_estimated], [other, m.large_grown, m.large_estimated],
+		["files", m.file_grown, m.heap_estimated || m.large_estimated]].filter(([, n]) => Math.abs(n || 0) >= grown / NOTABLE_PART);
 
 	return `+${bytes(grown)} while traced, ` + (m.live > grown ? "less than the live blocks come to" : `${MARK}${percent(m.live, grown)} of it explained by live blocks`) +
-		(parts.length ? `: ${parts.map(([name, n]) => `${name} ${signed(n, bytes)}`).join(", ")}` : "");
+		(parts.length ? `: ${parts.map(([name, n, estimated]) => `${name} ${estimated ? "~" : ""}${signed(n, bytes)}`).join(", ")}` : "");
 }
 
 function drawMemory() {
@@ -67,11 +72,14 @@ function drawMemory() {
 	byId("memory-panel").hidden = !m;
 	if (!m)
 		return;
-	const mappings = [["heap", "heap", m.heap_resident, `of ${bytes(m.heap_mapped)} mapped${m.n_arenas ? `, ${plural(m.n_arenas, "arena")} beside it` : ""}`],
-		["large", m.heap_mapped ? "other anonymous" : "anonymous", m.large_resident, `of ${bytes(m.large_mapped)} mapped`], ["file", "files", m.file_resident],
+	const mappings = [["heap", "heap", m.heap_resident, `of ${bytes(m.heap_mapped)} mapped${m.n_arenas ? `, ${plural(m.n_arenas, "arena")} beside it` : ""}`, m.heap_estimated ? "~" : ""],
+		["large", m.heap_mapped ? "other anonymous" : "anonymous", m.large_resident, `of ${bytes(m.large_mapped)} mapped`, m.large_estimated ? "~" : ""],
+		["file", "files", m.file_resident, "", m.heap_estimated || m.large_estimated ? "~" : ""],
 		["stack", "stack", m.stack_resident]];
 	const scale = Math.max(mappings.reduce((n, part) => n + part[2], 0), m.rss, 1);
 
 	byId("memory-said").textContent = grownWords(m);
-	byId("memory").replaceChildren(...stackedBar("Mappings", mappings, scale), ...stackedBar("Blocks", blockParts(m), scale));
+	byId("memory").replaceChildren(...stackedBar("Mappings", mappings, scale),
+		// what was live in the end is not what was live then
+		...(m.seen === null ? stackedBar("Blocks", blockParts(m), scale) : []));
 }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Where resident memory is, in words and in files: what is an estimate is told so, everywhere, and nothing else is. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "export/export.h"
+#include "export/json_read.h"
+#include "model/group.h"
+#include "sample_snapshot.h"
+#include "util/util.h"
+#include "view/report.h"
+
+static char *text_of(const struct snapshot *s, const char *format)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	cr_assert_eq(export__find_by_name(format)->write(out, s, &(struct export_opts){ .report = { .width = 200 } }, NULL), 0);
+	fclose(out);
+	return text;
+}
+
+static struct snapshot *sample(bool heap, bool large)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE | SAMPLE_HEAP);
+	struct snap_memory *m = (struct snap_memory *)&s->processes[0].memory;
+
+	m->heap_estimated = heap;
+	m->large_estimated = large;
+	return s;
+}
+
+static const struct {
+	bool heap, large;
+	const char *where, *grown, *free;
+} looks[] = {
+	{ false, false, "heap 79.0 MiB of 90.0 MiB mapped (3 arenas beside it), other anonymous 10.0 MiB, files 6.9 MiB",
+	  "heap +30.0 MiB, other anonymous +3.0 MiB, files -1.0 MiB", "overhead 643.8 KiB (1.7%), free or older than the trace 41.4 MiB" },
+	{ true, false, "heap ~79.0 MiB of 90.0 MiB mapped (3 arenas beside it), other anonymous 10.0 MiB, files ~6.9 MiB",
+	  "heap ~+30.0 MiB, other anonymous +3.0 MiB, files ~-1.0 MiB", "overhead 643.8 KiB (1.7%), free or older than the trace ~41.4 MiB" },
+	{ false, true, "heap 79.0 MiB of 90.0 MiB mapped (3 arenas beside it), other anonymous ~10.0 MiB, files ~6.9 MiB",
+	  "heap +30.0 MiB, other anonymous ~+3.0 MiB, files ~-1.0 MiB", "overhead 643.8 KiB (1.7%), free or older than the trace 41.4 MiB" },
+};
+
+/* Lines of a paragraph as one. */
+static void flatten(char *text)
+{
+	char *to = text;
+
+	for (const char *p = text; *p; p++)
+		if (*p != '\n' && !(*p == ' ' && to > text && to[-1] == ' '))
+			*to++ = *p;
+		else if (*p == '\n' && to > text && to[-1] != ' ')
+			*to++ = ' ';
+	*to = 0;
+}
+
+Test(memory_words, estimates_are_marked)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		struct snapshot *s = sample(looks[i].heap, looks[i].large);
+		_cleanup_free_ char *text = text_of(s, "text"), *html = text_of(s, "html");
+
+		flatten(text);
+		cr_expect(strstr(text, looks[i].where), "%zu: %s", i, text);
+		cr_expect(strstr(text, looks[i].grown), "%zu: %s", i, text);
+		cr_expect(strstr(text, looks[i].free), "%zu: %s", i, text);
+		cr_expect_eq(strstr(html, "\"heap_estimated\":true") != NULL, looks[i].heap, "%zu", i);
+		cr_expect_eq(strstr(html, "\"large_estimated\":true") != NULL, looks[i].large, "%zu", i);
+		snapshot__free(s);
+	}
+}
+
+Test(memory_words, estimates_survive_files_and_groups)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
+		_cleanup_err_ struct err e = {};
+		struct snapshot *s = sample(looks[i].heap, looks[i].large), *read = NULL, *by;
+		_cleanup_free_ char *json = text_of(s, "json");
+
+		cr_assert_eq(json_read__text(json, strlen(json), &read, &e), 0, "%s", err_msg(&e));
+		by = snapshot__group(read, grouping__find("none"));
+		cr_expect_eq(read->processes[0].memory.heap_estimated, looks[i].heap);
+		cr_expect_eq(read->processes[0].memory.large_estimated, looks[i].large);
+		cr_expect_eq(read->processes[0].memory.seen_ns, 12000000000);
+		cr_expect_eq(by->processes[0].memory.heap_estimated, looks[i].heap);
+		cr_expect_eq(by->processes[0].memory.large_estimated, looks[i].large);
+		cr_expect_eq(by->processes[0].memory.seen_ns, 12000000000);
+		snapshot__free(by);
+		snapshot__free(read);
+		snapshot__free(s);
+	}
+}
+
+/* What a process had when it was last looked at, and when that was; nothing of blocks, which are those of its end. */
+Test(memory_words, of_one_that_has_ended)
+{
+	struct snapshot *s = sample(false, false);
+	_cleanup_free_ char *text = NULL;
+
+	((struct snap_process *)s->processes)[0].ended = true;
+	text = text_of(s, "text");
+	flatten(text);
+	cr_expect(strstr(text, "RSS last seen at 12.0s, heap 79.0 MiB of 90.0 MiB mapped (3 arenas beside it), other anonymous 10.0 MiB, files 6.9 MiB"),
+		  "%s", text);
+	cr_expect_not(strstr(text, "free or older than the trace"));
+	snapshot__free(s);
+}
