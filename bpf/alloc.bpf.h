@@ -204,12 +204,7 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 		return 0;
 	a = amount_of(size);
 	charge_call(&c, &a, size, clock_ns());
-	t->counts.alloc_calls += a.calls;
-	t->counts.alloc_bytes += a.bytes;
-	if (is_realloc) {
-		t->counts.realloc_calls += a.calls;
-		__sync_fetch_and_add(&c.counts->realloc_calls, a.calls);
-	}
+	charge_thread(&c, t, &a, is_realloc);
 	return 0;
 }
 
@@ -219,14 +214,11 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 	struct mt_thread *t;
 	__u32 i;
 
-	if (mt_cut & MT_CUT_FROZEN)
-		return 0;
-	cookie = bpf_get_attach_cookie(ctx);
-	t = thread_here();
+	t = point_thread(ctx, mt_cut, &cookie);
 	if (!t)
 		return 0;
 	budget_thread(t);
-	sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
+	sp = point_sp(ctx, cookie);
 	ra = arch_return_address(ctx);
 	if (mt_mode == MT_MODE_COUNT)
 		return count_call(ctx, t, cookie, sp, ra, is_realloc);
@@ -336,6 +328,20 @@ static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
 	}
 }
 
+/* The block that realloc was given is gone. */
+static __always_inline void old_freed(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp, __u64 cut, __u64 now)
+{
+	struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site };
+
+	if (!t->old_site) {
+		unknown_free(t);
+		return;
+	}
+	end_old_block(t, &old, t->old, cut, now);
+	if (mt_free_stacks)
+		free_charge(t, &old, free_site(ctx, t, func, caller, sp), cut, now);
+}
+
 /* One program for malloc's and realloc's returns: where realloc jumps to malloc they are the same instruction. */
 static __always_inline int on_return(mt_regs *ctx)
 {
@@ -347,16 +353,13 @@ static __always_inline int on_return(mt_regs *ctx)
 	__u32 site, func;
 	bool is_realloc;
 
-	if (cut & MT_CUT_FROZEN)
-		return 0;
-	cookie = bpf_get_attach_cookie(ctx);
-	func = MT_COOKIE_FUNC(cookie);
-	t = thread_here();
+	t = point_thread(ctx, cut, &cookie);
 	if (!t)
 		return 0;
+	func = MT_COOKIE_FUNC(cookie);
 	budget_thread(t);
 	if (cookie & MT_COOKIE_AT_RET) {
-		sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
+		sp = point_sp(ctx, cookie);
 		caller = arch_return_address(ctx);
 		/* the `ret` of malloc that realloc jumped to is realloc's */
 		if (cookie & MT_COOKIE_RETURN_ONLY && !(t->sp == sp && t->ra == caller && t->cookie & MT_COOKIE_AT_RET) &&
@@ -388,17 +391,9 @@ static __always_inline int on_return(mt_regs *ctx)
 		return 0;
 	}
 	if (!addr) {
-		struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site };
-
 		if (is_realloc && t->old && (!t->size || (t->cookie & MT_COOKIE_FREES_ON_FAIL))) {
 			/* realloc(p, 0) that freed p, as glibc's does */
-			if (t->old_site) {
-				end_old_block(t, &old, t->old, cut, now);
-				if (mt_free_stacks)
-					free_charge(t, &old, free_site(ctx, t, func, caller, sp), cut, now);
-			} else {
-				unknown_free(t);
-			}
+			old_freed(ctx, t, func, caller, sp, cut, now);
 			if (!t->size)
 				return 0;
 		} else if (is_realloc) {
@@ -412,17 +407,8 @@ static __always_inline int on_return(mt_regs *ctx)
 		return 0;
 	}
 
-	if (is_realloc && t->old) {
-		struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site };
-
-		if (t->old_site) {
-			end_old_block(t, &old, t->old, cut, now);
-			if (mt_free_stacks)
-				free_charge(t, &old, free_site(ctx, t, func, caller, sp), cut, now);
-		} else {
-			unknown_free(t);
-		}
-	}
+	if (is_realloc && t->old)
+		old_freed(ctx, t, func, caller, sp, cut, now);
 	t->last_block = 0;
 	t->last_freed = 0;
 	size = t->size;
@@ -461,14 +447,9 @@ static __always_inline int on_return(mt_regs *ctx)
 		return 0;
 	a = amount_of(size);
 	charge_alloc(&c, &a, size, in_ns(now));
-	t->counts.alloc_calls += a.calls;
-	t->counts.alloc_bytes += a.bytes;
-	if (is_realloc) {
-		t->counts.realloc_calls += a.calls;
-		__sync_fetch_and_add(&c.counts->realloc_calls, a.calls);
-		if (t->old_site)
-			moves_charge(t, site, addr, size, cut);
-	}
+	charge_thread(&c, t, &a, is_realloc);
+	if (is_realloc && t->old_site)
+		moves_charge(t, site, addr, size, cut);
 	t->last_block = addr;
 	return 0;
 }
@@ -479,10 +460,7 @@ static __always_inline int on_free(mt_regs *ctx)
 	struct mt_thread *t;
 	struct taken b;
 
-	if (cut & MT_CUT_FROZEN)
-		return 0;
-	cookie = bpf_get_attach_cookie(ctx);
-	t = thread_here();
+	t = point_thread(ctx, cut, &cookie);
 	if (!t)
 		return 0;
 	budget_thread(t);
@@ -496,7 +474,7 @@ static __always_inline int on_free(mt_regs *ctx)
 	}
 	if (!addr)
 		return 0;
-	sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
+	sp = point_sp(ctx, cookie);
 	ra = arch_return_address(ctx);
 	if (mt_within)
 		within_freed(t, sp, ra);

@@ -113,6 +113,17 @@ static __always_inline void charge_alloc(struct charge *c, const struct amount *
 	}
 }
 
+/* The same to the thread that made it, and that it was one of realloc's to both. */
+static __always_inline void charge_thread(struct charge *c, struct mt_thread *t, const struct amount *a, bool is_realloc)
+{
+	t->counts.alloc_calls += a->calls;
+	t->counts.alloc_bytes += a->bytes;
+	if (is_realloc) {
+		t->counts.realloc_calls += a->calls;
+		__sync_fetch_and_add(&c->counts->realloc_calls, a->calls);
+	}
+}
+
 /* now: on the clock of births, as below */
 static __always_inline void charge_free(struct charge *c, const struct amount *a, const struct taken *b, __u64 now)
 {

@@ -36,7 +36,7 @@ int check_point(mt_regs *ctx)
 		h->sp = arch_sp_returned(ctx);
 		h->ra = arch_pc(ctx);
 	} else {
-		h->sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
+		h->sp = point_sp(ctx, cookie);
 		h->ra = arch_return_address(ctx);
 	}
 	return 0;

@@ -365,22 +365,13 @@ out:
 
 static __always_inline void charge_growth(struct mt_thread *t, __u32 site, __u64 bytes, __u64 cut)
 {
-	__u64 now_ns = clock_ns();
+	struct amount a = { .calls = 1, .bytes = bytes };
 	struct charge c;
 
 	if (!charge_open(&c, site, t->proc, cut))
 		return;
-	__sync_fetch_and_add(&c.counts->alloc_calls, 1);
-	__sync_fetch_and_add(&c.counts->alloc_bytes, bytes);
-	__sync_fetch_and_add(&c.hist->size_allocs[log2_class(bytes)], 1);
-	if (c.site->min_size_inv < ~bytes)
-		atomic_max(&c.site->min_size_inv, ~bytes);
-	if (c.site->max_size < bytes)
-		atomic_max(&c.site->max_size, bytes);
-	if (c.site->last_ns != now_ns)
-		c.site->last_ns = now_ns;
-	t->counts.alloc_calls++;
-	t->counts.alloc_bytes += bytes;
+	charge_call(&c, &a, bytes, clock_ns());
+	charge_thread(&c, t, &a, false);
 }
 
 /* ---- page faults */
@@ -467,10 +458,7 @@ int enter_map(mt_regs *ctx)
 	__u64 cookie, arg[8];
 	struct mt_thread *t;
 
-	if (mt_cut & MT_CUT_FROZEN)
-		return 0;
-	cookie = bpf_get_attach_cookie(ctx);
-	t = thread_here();
+	t = point_thread(ctx, mt_cut, &cookie);
 	if (!t)
 		return 0;
 	if (t->sp)
@@ -484,7 +472,7 @@ int enter_map(mt_regs *ctx)
 	t->ra = arch_return_address(ctx);
 	t->size = asked_growth(cookie, arg);
 	t->old = MT_COOKIE_RESULT(cookie) == MT_GROWS_BRK ? brk_of(bpf_get_current_task_btf()) : 0;
-	t->sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
+	t->sp = point_sp(ctx, cookie);
 	return 0;
 }
 
@@ -494,19 +482,11 @@ int leave_map(mt_regs *ctx)
 	__u64 cut = mt_cut, cookie, caller, sp, bytes;
 	struct mt_thread *t;
 
-	if (cut & MT_CUT_FROZEN)
-		return 0;
-	cookie = bpf_get_attach_cookie(ctx);
-	t = thread_here();
+	t = point_thread(ctx, cut, &cookie);
 	if (!t)
 		return 0;
-	if (cookie & MT_COOKIE_AT_RET) {
-		sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
-		caller = t->ra;
-	} else {
-		sp = arch_sp_returned(ctx);
-		caller = arch_pc(ctx);
-	}
+	sp = point_return_sp(ctx, cookie);
+	caller = point_caller(ctx, cookie, t->ra);
 	if (t->sp != sp) {
 		if (!t->sp)
 			count(MT_EDGE_RETURN_ONLY);

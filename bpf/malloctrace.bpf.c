@@ -17,6 +17,7 @@
 #include "bpf/sample.bpf.h"
 #include "bpf/threads.bpf.h"
 #include "bpf/adopt.bpf.h"
+#include "bpf/points.bpf.h"
 #include "bpf/memo.bpf.h"
 #include "bpf/frames.bpf.h"
 #include "bpf/unwind.bpf.h"

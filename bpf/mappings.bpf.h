@@ -103,12 +103,7 @@ __noinline int mapping_begins(struct mt_thread *t, const struct mt_map_call *k)
 		return 0;
 	a.bytes = k->new_bytes;
 	charge_alloc(&c, &a, k->new_bytes, in_ns(now));
-	t->counts.alloc_calls++;
-	t->counts.alloc_bytes += k->new_bytes;
-	if (is_mremap(k) && !(k->flags & MT_CALL_KEEPS)) {
-		t->counts.realloc_calls++;
-		__sync_fetch_and_add(&c.counts->realloc_calls, 1);
-	}
+	charge_thread(&c, t, &a, is_mremap(k) && !(k->flags & MT_CALL_KEEPS));
 	t->last_block = MT_OVER_MAPPING | block;
 	return 0;
 }
@@ -234,13 +229,10 @@ int enter_mapping(mt_regs *ctx)
 	struct mt_thread *t;
 	__u32 tid, zero = 0;
 
-	if (mt_cut & MT_CUT_FROZEN)
-		return 0;
-	cookie = bpf_get_attach_cookie(ctx);
-	t = thread_here();
+	t = point_thread(ctx, mt_cut, &cookie);
 	if (!t)
 		return 0;
-	sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
+	sp = point_sp(ctx, cookie);
 	ra = arch_return_address(ctx);
 	tid = t->tid;
 	k = bpf_map_lookup_elem(&map_calls, &tid);
@@ -341,32 +333,24 @@ static __always_inline void on_map_return(mt_regs *ctx, struct mt_thread *t, str
 SEC("uprobe")
 int leave_mapping(mt_regs *ctx)
 {
-	__u64 cut = mt_cut, cookie, sp;
+	__u64 cut = mt_cut, cookie;
 	struct mt_map_call *k;
 	struct mt_thread *t;
 	__u32 tid;
 
-	if (cut & MT_CUT_FROZEN)
-		return 0;
-	cookie = bpf_get_attach_cookie(ctx);
-	t = thread_here();
+	t = point_thread(ctx, cut, &cookie);
 	if (!t)
 		return 0;
 	tid = t->tid;
 	k = bpf_map_lookup_elem(&map_calls, &tid);
-	if (cookie & MT_COOKIE_AT_RET) {
-		/* a `ret` may be that of many functions */
-		sp = arch_sp_after_return(ctx) + MT_COOKIE_SP_DELTA(cookie);
-	} else {
-		sp = arch_sp_returned(ctx);
-		if (!k)
-			count(MT_EDGE_RETURN_ONLY);
-	}
-	if (!k || k->sp != sp)
+	/* a `ret` may be that of many functions */
+	if (!k && !(cookie & MT_COOKIE_AT_RET))
+		count(MT_EDGE_RETURN_ONLY);
+	if (!k || k->sp != point_return_sp(ctx, cookie))
 		return 0;
 	k->cut = cut;
 	if (k->proc == t->proc)
-		on_map_return(ctx, t, k, cookie & MT_COOKIE_AT_RET ? k->ra : arch_pc(ctx));
+		on_map_return(ctx, t, k, point_caller(ctx, cookie, k->ra));
 	bpf_map_delete_elem(&map_calls, &tid);
 	return 0;
 }
