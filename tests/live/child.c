@@ -271,6 +271,18 @@ void fx__start(struct test *t, struct fx *f, const char *name, ...)
 	fx__start_as(t, f, &s);
 }
 
+void fx__start_preloaded(struct test *t, struct fx *f, const char *library, const char *name, const char *what)
+{
+	struct spawn s = { .argv = { fixture(name), what } };
+	char env[300];
+
+	snprintf(env, sizeof(env), "LD_PRELOAD=%s", library ? library : "");
+	s.env[0] = library ? env : NULL;
+	fx__start_as(t, f, &s);
+	if (strstr(f->c.errs.s, "cannot be preloaded"))
+		skip(t, "no library %s", library);
+}
+
 void fx__send(struct test *t, struct fx *f, char c)
 {
 	must(t, write(f->c.in, &c, 1) == 1, "the fixture does not listen: %s", strerror(errno));

@@ -120,6 +120,8 @@ bool fixture_there(const char *name);
 /* Starts a fixture and waits until it is ready. Arguments end with NULL. */
 void fx__start(struct test *t, struct fx *f, const char *name, ...);
 void fx__start_as(struct test *t, struct fx *f, struct spawn *s);
+/* With another allocator, NULL: with none; skips the test if it is not on this machine. */
+void fx__start_preloaded(struct test *t, struct fx *f, const char *library, const char *name, const char *what);
 void fx__wait_ready(struct test *t, struct fx *f);
 void fx__wait_line(struct test *t, struct fx *f, const char *wanted);
 void fx__send(struct test *t, struct fx *f, char c);

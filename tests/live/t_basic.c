@@ -47,17 +47,12 @@ TEST(basic_musl_static) { exact_all(t, "basic.musl-static", LED_ALL & ~LED_STACK
 static void preloaded(struct test *t, const char *library)
 {
 	static const char *const common[] = { "common", "reallocs", "failures", "big", "unknown" };
-	char env[300];
 
 	for (unsigned int i = 0; i < sizeof(common) / sizeof(*common); i++) {
-		struct spawn s = { .argv = { fixture("basic"), common[i] }, .env = { env } };
 		struct fx f;
 		json_t *root;
 
-		snprintf(env, sizeof(env), "LD_PRELOAD=%s", library);
-		fx__start_as(t, &f, &s);
-		if (strstr(f.c.errs.s, "cannot be preloaded"))
-			skip(t, "no library %s", library);
+		fx__start_preloaded(t, &f, library, "basic", common[i]);
 		root = trace(t, &f, 0, NULL);
 		want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ONLY | LED_TEMP | LED_REALLOC | LED_PEAK);
 		fx__quit(t, &f);

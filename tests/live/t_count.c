@@ -84,15 +84,12 @@ TEST(count_no_frame_pointer) { counted(t, "basic.nofp", "family", NULL, NULL, LE
 TEST(count_cxx) { counted(t, "cxx", "forms", NULL, NULL, LED_ONLY); }
 TEST(count_pairs) { counted(t, "basic", "pairs", "100000", NULL, LED_STACKS | LED_ONLY); }
 
-static void preloaded(struct test *t, const char *preload, const char *name, const char *what)
+static void preloaded(struct test *t, const char *library, const char *name, const char *what)
 {
-	struct spawn s = { .argv = { fixture(name), what }, .env = { preload } };
 	struct fx f;
 	json_t *root;
 
-	fx__start_as(t, &f, &s);
-	if (strstr(f.c.errs.s, "cannot be preloaded"))
-		skip(t, "no library for %s", preload);
+	fx__start_preloaded(t, &f, library, name, what);
 	root = trace(t, &f, 0, "--mode", "count", NULL);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ONLY | LED_COUNT);
 	fx__quit(t, &f);
@@ -100,11 +97,11 @@ static void preloaded(struct test *t, const char *preload, const char *name, con
 
 TEST(count_jemalloc)
 {
-	preloaded(t, "LD_PRELOAD=libjemalloc.so.2", "basic", "common");
-	preloaded(t, "LD_PRELOAD=libjemalloc.so.2", "cxx", "forms");
+	preloaded(t, "libjemalloc.so.2", "basic", "common");
+	preloaded(t, "libjemalloc.so.2", "cxx", "forms");
 }
 
-TEST(count_mimalloc) { preloaded(t, "LD_PRELOAD=libmimalloc.so.2.0", "basic", "common"); }
+TEST(count_mimalloc) { preloaded(t, "libmimalloc.so.2.0", "basic", "common"); }
 
 /* A realloc asks once, whatever the allocator does to answer it; realloc(p, 0) frees and asks for nothing. */
 TEST(count_realloc) { counted(t, "basic", "reallocs", NULL, NULL, LED_STACKS); }

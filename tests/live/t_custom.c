@@ -80,25 +80,12 @@ TEST(custom_loaded_late)
 
 /* ---- C++ */
 
-/* False if the library is not on this machine. */
-static bool cxx_start(struct test *t, struct fx *f, const char *library, const char *what)
-{
-	char env[300];
-	struct spawn s = { .argv = { fixture("cxx"), what } };
-
-	snprintf(env, sizeof(env), "LD_PRELOAD=%s", library ? library : "");
-	s.env[0] = library ? env : NULL;
-	fx__start_as(t, f, &s);
-	return !strstr(f->c.errs.s, "cannot be preloaded");
-}
-
 static void cxx_forms(struct test *t, const char *library)
 {
 	struct fx f;
 	json_t *root;
 
-	if (!cxx_start(t, &f, library, "forms"))
-		skip(t, "no library %s", library);
+	fx__start_preloaded(t, &f, library, "cxx", "forms");
 	root = trace(t, &f, 0, NULL);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ONLY | LED_TEMP | LED_REALLOC | LED_PEAK);
 	fx__quit(t, &f);
@@ -121,11 +108,10 @@ static void cxx_throws(struct test *t, const char *library)
 	json_t *root, *p;
 	int bare_end;
 
-	if (!cxx_start(t, &bare, library, "throw"))
-		skip(t, "no library %s", library);
+	fx__start_preloaded(t, &bare, library, "cxx", "throw");
 	fx__send(t, &bare, 'g');
 	bare_end = child__wait(t, &bare.c);
-	cxx_start(t, &f, library, "throw");
+	fx__start_preloaded(t, &f, library, "cxx", "throw");
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
 	mt__wait_attached(t, &m);
 	if (bare_end) {

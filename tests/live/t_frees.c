@@ -167,17 +167,11 @@ TEST(frees_of_others) { frees(t, "frees", "threads", scaled(20000), "4", "auto")
 static void deletes(struct test *t, const char *library)
 {
 	uint64_t n_deleted = 0, n_freed = 0;
-	struct spawn s = { .argv = { fixture("cxx"), "forms" } };
 	json_t *root, *row;
-	char env[300];
 	struct fx f;
 	size_t i;
 
-	snprintf(env, sizeof(env), "LD_PRELOAD=%s", library ? library : "");
-	s.env[0] = library ? env : NULL;
-	fx__start_as(t, &f, &s);
-	if (strstr(f.c.errs.s, "cannot be preloaded"))
-		skip(t, "no library %s", library);
+	fx__start_preloaded(t, &f, library, "cxx", "forms");
 	root = trace(t, &f, 0, "--free-stacks", NULL);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ONLY | LED_REALLOC);
 	want_places(t, root);

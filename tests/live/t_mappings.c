@@ -284,17 +284,12 @@ TEST(mmap_lives)
 static void preloaded(struct test *t, const char *library)
 {
 	static const char *const some[] = { "allocator", "parts", "remap" };
-	char env[300];
 
 	for (unsigned int i = 0; i < sizeof(some) / sizeof(*some); i++) {
-		struct spawn s = { .argv = { fixture("mappings"), some[i] }, .env = { env } };
 		json_t *root;
 		struct fx f;
 
-		snprintf(env, sizeof(env), "LD_PRELOAD=%s", library);
-		fx__start_as(t, &f, &s);
-		if (strstr(f.c.errs.s, "cannot be preloaded"))
-			skip(t, "no library %s", library);
+		fx__start_preloaded(t, &f, library, "mappings", some[i]);
 		root = trace(t, &f, 0, "--mmap", NULL);
 		want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ONLY | LED_TEMP | LED_REALLOC | LED_PEAK);
 		fx__quit(t, &f);
