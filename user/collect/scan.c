@@ -12,7 +12,6 @@
  * buckets come in sequence; the sums by site are 32 bytes each, so that those of
  * ten thousand sites stay in the processor's second cache.
  */
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -125,34 +124,26 @@ static void see_slice(struct scan *s)
 	}
 }
 
-/*
- * The next entries of the overflow map; false: there are no more. In batches:
- * walking key by key starts over whenever the key at hand is deleted meanwhile.
- */
+/* The next entries of the overflow map; false: there are no more. */
 static bool see_overflow(struct scan *s)
 {
 	const struct tables *t = s->tables;
 	struct mt_over_key keys[BATCH];
 	struct mt_over values[BATCH];
 	uint32_t n = BATCH;
-	uint64_t next = 0;
-	int err;
+	bool more;
 
 	/* an empty one is large all the same */
-	if (!s->over_begun && !(t->n_over && *t->n_over))
+	if (!s->over.begun && !(t->n_over && *t->n_over))
 		return false;
-	err = bpf_map_lookup_batch(t->overflow_fd, s->over_begun ? &s->over_at : NULL, &next, keys, values, &n, NULL);
-	if (err && errno != ENOENT)
-		return false;
+	more = map_walk__next(&s->over, t->overflow_fd, keys, values, &n);
 	for (uint32_t i = 0; i < n; i++) {
 		see(s, values[i].site, values[i].size, values[i].born);
 		/* a mapping has no chunk, and its key is no address */
 		if (s->blocks && !(keys[i].addr & MT_OVER_MAPPING))
 			block_sample__add(s->blocks, keys[i].proc, keys[i].addr, values[i].size);
 	}
-	s->over_at = next;
-	s->over_begun = true;
-	return !err;
+	return more;
 }
 
 /* Blocks that a realloc under way has taken out: they are live until it returns. */
@@ -182,7 +173,7 @@ static void begin(struct scan *s, uint64_t now_ns, uint64_t older_born_ns)
 	s->began_ns = now_ns;
 	s->older_born_ns = older_born_ns;
 	s->bucket = 0;
-	s->over_begun = false;
+	s->over = (struct map_walk){};
 }
 
 static void end(struct scan *s)

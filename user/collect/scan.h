@@ -9,6 +9,7 @@
 
 #include "collect/age_counts.h"
 #include "collect/block_sample.h"
+#include "collect/map_walk.h"
 #include "model/cut.h"
 
 /* The kernel's tables in our memory. Of those that can be written, recycle.c and sweep.c alone do. */
@@ -72,8 +73,7 @@ struct scan {
 	uint64_t now_ns, now_units;	/* births are told from here: when the part of a pass under way began */
 	uint64_t older_born_ns;	/* who was born then or before counts as older */
 	uint64_t bucket;	/* where the pass is */
-	uint64_t over_at;	/* and in the overflow map */
-	bool over_begun;
+	struct map_walk over;	/* and in the overflow map */
 	/* --sample: each block stands for some; of the pass under way, or the last one */
 	struct weighed *weighed;
 	/* not owned; counted into as long as they are there */

@@ -55,7 +55,7 @@ int sweep__begin(struct sweep *s, const uint32_t *procs, size_t n, uint64_t now_
 	s->now_units = now_ns / t->born_unit_ns;
 	s->older_born_ns = now_ns > older_ns ? now_ns - older_ns : 0;
 	s->bucket = 0;
-	s->over_begun = false;
+	s->over = (struct map_walk){};
 	s->stage = 0;
 	s->n_removed = s->cpu_ns = 0;
 	s->under_way = true;
@@ -126,14 +126,11 @@ static bool sweep_overflow(struct sweep *s)
 	struct mt_over_key keys[BATCH];
 	struct mt_over values[BATCH];
 	uint32_t n = BATCH;
-	uint64_t next = 0;
-	int err;
+	bool more;
 
-	if (!s->over_begun && !(t->n_over && *t->n_over))
+	if (!s->over.begun && !(t->n_over && *t->n_over))
 		return false;
-	err = bpf_map_lookup_batch(t->overflow_fd, s->over_begun ? &s->over_at : NULL, &next, keys, values, &n, NULL);
-	if (err && errno != ENOENT)
-		return false;
+	more = map_walk__next(&s->over, t->overflow_fd, keys, values, &n);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!sweep__is_dead(s, keys[i].proc) || bpf_map_delete_elem(t->overflow_fd, &keys[i]))
 			continue;
@@ -142,9 +139,7 @@ static bool sweep_overflow(struct sweep *s)
 		if (keys[i].addr <= MT_ADDR_MAX)
 			unspill(t, home_of(t, keys[i].addr, keys[i].proc));
 	}
-	s->over_at = next;
-	s->over_begun = true;
-	return !err;
+	return more;
 }
 
 static uint32_t proc_of_part(const void *key)
@@ -162,20 +157,15 @@ static bool sweep_keys(struct sweep *s, int fd, size_t key_size, size_t value_si
 {
 	_Alignas(8) char keys[BATCH * sizeof(struct mt_part_key)], values[BATCH * sizeof(struct mt_part)];
 	uint32_t n = BATCH;
-	uint64_t next = 0;
-	int err;
+	bool more;
 
 	if (fd <= 0 || key_size > sizeof(struct mt_part_key) || value_size > sizeof(struct mt_part))
 		return false;
-	err = bpf_map_lookup_batch(fd, s->over_begun ? &s->over_at : NULL, &next, keys, values, &n, NULL);
-	if (err && errno != ENOENT)
-		return false;
+	more = map_walk__next(&s->over, fd, keys, values, &n);
 	for (uint32_t i = 0; i < n; i++)
 		if (sweep__is_dead(s, proc_of(keys + i * key_size)))
 			bpf_map_delete_elem(fd, keys + i * key_size);
-	s->over_at = next;
-	s->over_begun = true;
-	return !err;
+	return more;
 }
 
 /* The next part of what is behind the buckets; false: there is no more. */
@@ -187,7 +177,7 @@ static bool sweep_maps(struct sweep *s)
 
 	if (more)
 		return true;
-	s->over_begun = false;
+	s->over = (struct map_walk){};
 	return ++s->stage < 3;
 }
 

@@ -15,8 +15,7 @@ struct sweep {
 	uint64_t now_ns, now_units;	/* when the pass began, on the programs' clock and in its unit */
 	uint64_t older_born_ns;	/* who was born then or before counts as older */
 	uint64_t bucket;	/* where the pass is */
-	uint64_t over_at;	/* and in the overflow map */
-	bool over_begun;
+	struct map_walk over;	/* and in the map of its stage */
 	unsigned int stage;	/* behind the buckets: the overflow map, then --mmap's two */
 	uint64_t n_removed, cpu_ns;	/* of this pass */
 	struct seen *gone;	/* by site number: what passes have taken out; NULL before the first */
