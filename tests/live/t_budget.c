@@ -30,19 +30,39 @@ static void need_minute(struct test *t)
 		skip(t, "takes a minute: make bench-budget");
 }
 
-/* The fixture works meanwhile: time is what is measured here, nothing waits for something else to happen. */
-static void let_pass(uint64_t seconds)
+/*
+ * The fixture works meanwhile: time is what is measured here, nothing waits for something else to happen. busy: it is time of a CPU
+ * that the fixture has, of which all is a share; a machine that has others to serve takes longer.
+ */
+static void let_pass(struct test *t, pid_t pid, uint64_t seconds, bool busy)
 {
-	struct timespec ts = { (time_t)seconds, 0 };
+	struct timespec ts = { (time_t)seconds, 0 }, used;
+	clockid_t clock;
 
 	while (nanosleep(&ts, &ts))
 		;
+	if (!busy)
+		return;
+	must(t, !clock_getcpuclockid(pid, &clock), "no clock of process %d", pid);
+	for (uint64_t had_ns = 0; had_ns < seconds * SECOND * 9 / 10; had_ns = (uint64_t)used.tv_sec * SECOND + (uint64_t)used.tv_nsec) {
+		poll(NULL, 0, 100);
+		must(t, !clock_gettime(clock, &used), "process %d has ended", pid);
+	}
 }
 
 struct budget_run {
 	struct ledger led;
 	json_t *root, *process;
+	uint64_t out_ns;	/* how long the kernel took to take the probes out, at most */
 };
+
+static uint64_t told_out_ns(const char *text)
+{
+	const char *line = strstr(text, "malloctrace: a window's probes were out ");
+	double ms;
+
+	return line && sscanf(line, "malloctrace: a window's probes were out %lf ms", &ms) == 1 ? (uint64_t)(ms * 1e6) : 0;
+}
 
 /* what: the fixture's arguments. Without malloctrace if pct is NULL. */
 static struct budget_run run(struct test *t, const char *pct, uint64_t seconds, const char *what, const char *arg, const char *arg2)
@@ -53,17 +73,18 @@ static struct budget_run run(struct test *t, const char *pct, uint64_t seconds, 
 
 	fx__start(t, &f, "budget", what, arg, arg2, NULL);
 	if (pct) {
-		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "--overhead", pct, NULL);
+		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "-v", "--overhead", pct, NULL);
 		mt__wait_attached(t, &m);
 	}
 	fx__go(t, &f);
-	let_pass(seconds);
+	let_pass(t, f.c.pid, seconds, !strncmp(what, "mix", 3));
 	fx__go(t, &f);
 	r.led = f.led;
 	if (pct) {
 		r.root = mt__stop_json(t, &m, SIGINT, 0);
 		r.process = process_of(t, r.root, f.c.pid, 0);
 		want_lossless(t, r.root);
+		r.out_ns = told_out_ns(m.c.errs.s);
 	}
 	fx__quit(t, &f);
 	return r;
@@ -146,13 +167,17 @@ TEST(budget_is_enough)
 	json_decref(r.root);
 }
 
-/* Bursts after sleep: the budget of a quiet second is small, and a burst must not be held up. */
+/*
+ * Bursts after sleep: the budget of a quiet second is small, and a burst must not be held up, but for the while that the kernel
+ * takes to take the probes out (about a tenth of a second, more where others fork).
+ */
 TEST(budget_burst)
 {
 	struct budget_run r = run(t, "5", 6, "burst", NULL, NULL);
 
-	want(t, ledger__note(t, &r.led, "longest_slow_ns") < SECOND / 4, "held up for %lu ns",
-	     ledger__note(t, &r.led, "longest_slow_ns"));
+	want(t, r.out_ns > 0, "how long it took to take the probes out, wanted on stderr");
+	want(t, ledger__note(t, &r.led, "longest_slow_ns") < SECOND * 3 / 20 + r.out_ns, "held up for %lu ns, the probes were out after %lu",
+	     ledger__note(t, &r.led, "longest_slow_ns"), r.out_ns);
 	want(t, jnum(r.root, "observed_share") > 0.003, "observed_share %g, wanted more than 0.003", jnum(r.root, "observed_share"));
 	json_decref(r.root);
 }
@@ -205,7 +230,7 @@ TEST_LIMIT(budget_minute_leak, 400)
 }
 
 /* Seconds are not enough to know it well, but what is said must be true within its error. */
-TEST(budget_leak)
+TEST_LIMIT(budget_leak, 900)
 {
 	struct budget_run r = run(t, "5", 10, "mix", "2000", NULL);
 

@@ -36,6 +36,7 @@ struct budget {
 	bool guarded;
 	struct closing *links;	/* of the window that is open, or shutting */
 	struct vec(struct closing *) closing;
+	uint64_t longest_out_ns;	/* that the kernel took to take the probes out */
 	struct account *accounts;	/* one for each tracee; their number does not change */
 	size_t n_accounts;
 	enum state state;

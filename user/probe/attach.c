@@ -381,6 +381,7 @@ struct closing {
 	struct crew crew;
 	size_t n_closed;
 	bool started;
+	uint64_t started_ns, ended_ns;	/* CLOCK_MONOTONIC; 0: not yet */
 	int event_fd;		/* not ours; -1: nobody waits for it */
 };
 
@@ -397,7 +398,10 @@ static void close_one(void *arg, size_t i)
 	struct closing *c = arg;
 
 	close_link(&c->links.v[i]);
-	if (__atomic_add_fetch(&c->n_closed, 1, __ATOMIC_ACQ_REL) == c->links.n && c->event_fd >= 0)
+	if (__atomic_add_fetch(&c->n_closed, 1, __ATOMIC_ACQ_REL) != c->links.n)
+		return;
+	__atomic_store_n(&c->ended_ns, now_ns(), __ATOMIC_RELEASE);
+	if (c->event_fd >= 0)
 		eventfd_write(c->event_fd, 1);
 }
 
@@ -502,6 +506,7 @@ void closing__start(struct closing *c)
 {
 	if (!c || __atomic_exchange_n(&c->started, true, __ATOMIC_ACQ_REL))
 		return;
+	__atomic_store_n(&c->started_ns, now_ns(), __ATOMIC_RELEASE);
 	c->crew = (struct crew){ .work = close_one, .arg = c, .n = c->links.n };
 	crew_start_at_once(&c->crew);
 	if (!c->links.n)
@@ -511,6 +516,16 @@ void closing__start(struct closing *c)
 bool closing__done(const struct closing *c)
 {
 	return __atomic_load_n(&c->started, __ATOMIC_ACQUIRE) && __atomic_load_n(&c->n_closed, __ATOMIC_ACQUIRE) == c->links.n;
+}
+
+uint64_t closing__took_ns(const struct closing *c)
+{
+	uint64_t from = c ? __atomic_load_n(&c->started_ns, __ATOMIC_ACQUIRE) : 0;
+	uint64_t to = c ? __atomic_load_n(&c->ended_ns, __ATOMIC_ACQUIRE) : 0;
+
+	if (!from || !c->links.n)
+		return 0;
+	return (to ? to : now_ns()) - from;
 }
 
 void closing__wait(struct closing *c)

@@ -46,6 +46,7 @@ struct closing;
 struct closing *attachments__take(struct attachment *const *v, size_t n, bool parked, int event_fd);	/* NULL: no memory */
 void closing__start(struct closing *c);	/* the first time; takes NULL */
 bool closing__done(const struct closing *c);	/* waiting for it takes no time */
+uint64_t closing__took_ns(const struct closing *c);	/* since it was started, if it goes on; 0: it was not; takes NULL */
 void closing__wait(struct closing *c);	/* starts it, if need be; takes NULL */
 int attachments__unpark(struct attachment *const *v, size_t n, struct err *e);
 /* Takes NULL. The target runs free when it returns. */
