@@ -193,11 +193,23 @@ static void put_killed(const char *dir)
 	p->ended = true;
 	p->exit_signal = 9;
 	p->oom_killed = true;
+	p->memory.seen_ns = 27500000000;
 	s->trigger = "oom: redis-server (1432) was killed";
 	s->within = "processCommand";
 	s->started_on = "aeMain";
 	s->stopped_on = "exitFromChild";
 	put(dir, "killed", s);
+}
+
+/* Mappings beyond what is looked at page by page. */
+static void put_huge(const char *dir)
+{
+	struct snapshot *s = sample__asked();
+	struct snap_memory *m = (struct snap_memory *)&s->processes[0].memory;
+
+	m->large_mapped = 5ull << 30;
+	m->large_estimated = true;
+	put(dir, "huge", s);
 }
 
 static int pages(const char *dir)
@@ -215,6 +227,7 @@ static int pages(const char *dir)
 	put_diff(dir);
 	put_asked(dir);
 	put_killed(dir);
+	put_huge(dir);
 	put(dir, "losses", sample__new(SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER));
 	put(dir, "empty", sample__new(SAMPLE_EMPTY));
 	put(dir, "count", sample__new(SAMPLE_SINGLE | SAMPLE_COUNT));

@@ -280,6 +280,26 @@ test("resident_memory", async () => {
 	quiet();
 });
 
+// What is extrapolated has its mark wherever it stands, and nothing else has.
+test("resident_memory_of_huge_mappings", async () => {
+	await open("huge");
+	assert.deepStrictEqual(await browser.run("[...document.querySelectorAll('#memory .mem-bar')].map((e) => e.getAttribute('aria-label'))"),
+		["Mappings: heap 79.0 MiB, other anonymous ~10.0 MiB, files ~6.9 MiB, stack 132.0 KiB",
+			"Blocks: live blocks 32.0 MiB, overhead 2.0 MiB, free or older than the trace 45.0 MiB, blocks in mappings of their own 6.0 MiB, not of malloc ~4.0 MiB"]);
+	assert.match(await text("#memory .legend"), /other anonymous ~10\.0 MiB of 5\.0 GiB mapped/);
+	assert.match(await text("#memory-said"), /: heap \+30\.0 MiB, other anonymous ~\+2\.0 MiB$/);
+	quiet();
+});
+
+// Of a process that has ended: what was seen last, and when; not beside blocks of a later moment.
+test("resident_memory_that_was", async () => {
+	await open("killed");
+	assert.strictEqual(await text("#memory-said"), "last seen at 27.5s");
+	assert.deepStrictEqual(await browser.run("[...document.querySelectorAll('#memory .mem-bar')].map((e) => e.getAttribute('aria-label'))"),
+		["Mappings: heap 79.0 MiB, other anonymous 10.0 MiB, files 6.9 MiB, stack 132.0 KiB"]);
+	quiet();
+});
+
 test("ages", async () => {
 	await open("asked");
 	assert.deepStrictEqual(await texts("#ages tbody th"), ["just now", "700ms to 1.0s", "1.5s to 2.0s", "3.0s to 5.0s", "7.0s to 10.0s", "15.0s to 20.0s", "20.0s to 30.0s", "from 30.0s"]);

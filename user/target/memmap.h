@@ -55,8 +55,8 @@ void memmap_parser__end(struct memmap_parser *p);
  */
 struct memmap_look;
 
-/* About so many pages are a slice: 5 ms, if all of them are there. A line of maps is as much work as MEMMAP_LINE_PAGES. */
-#define MEMMAP_SLICE_PAGES (1u << 16)
+/* About so many pages are a slice: 3 ms, if all of them are there. A line of maps is as much work as MEMMAP_LINE_PAGES. */
+#define MEMMAP_SLICE_PAGES (1u << 15)
 #define MEMMAP_LINE_PAGES 16
 
 /* -errno: it has ended, or may not be looked into. */
