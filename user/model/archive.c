@@ -3,13 +3,8 @@
  * Owns what lives had in the kernel's tables when they were taken out of them,
  * and the files that their stacks lead through.
  *
- * It is bounded: the least interesting is folded, which keeps its sums and
- * loses its stacks. First where blocks were freed, of the lives with the least live
- * bytes (archive_frees.c). Then sites of which nothing is live, those with the fewest
- * bytes allocated before others, into a row of their life without a stack, one for
- * each function. Then whole lives, those with the least live bytes first, into one
- * row for all of them. If a few lives have more sites than there is room for, those with the
- * least live bytes. What always holds: no figure of a total changes.
+ * It is bounded: beyond its limits the least interesting is folded (archive_fold.c).
+ * What always holds: a file is held as long as a stack leads through it.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,8 +17,6 @@ static const struct archive_limits preset = { .lives = 4096, .sites = 32768, .fr
 
 /* Threads of a life that are kept one by one once it is here: those that allocated the most. */
 #define MAX_THREADS 64
-/* Folded down to this share, so that it need not be done again at once. */
-#define SLACK(n) ((n) - (n) / 8)
 
 struct kept_module {
 	char *key;		/* tells it from others */
@@ -160,16 +153,6 @@ int kept_site__stack(const struct kept_site *s, struct places *places, uint32_t 
 
 /* ---- sites */
 
-static uint64_t live_bytes(const struct kept_site *s)
-{
-	return s->row.counts.alloc_bytes - s->row.counts.free_bytes;
-}
-
-static bool is_live(const struct kept_site *s)
-{
-	return s->row.counts.alloc_calls != s->row.counts.free_calls;
-}
-
 void kept_site__drop_stack(struct archive *a, struct kept_site *s)
 {
 	a->n_points -= s->course.points.n;
@@ -212,7 +195,7 @@ static struct kept_place *place_of(struct batch *b, uint32_t index)
 	return b->known[index];
 }
 
-static int note_bare(struct kept *k, size_t site)
+int kept__note_bare(struct kept *k, size_t site)
 {
 	uint32_t *slot = vec_push(&k->bare);
 
@@ -267,25 +250,6 @@ int batch__keep_stack(struct batch *b, const struct cut_site *row, struct kept_s
 
 /* ---- lives */
 
-static int by_bytes_down(const void *x, const void *y)
-{
-	const struct life_thread *a = x, *b = y;
-
-	return a->counts.alloc_bytes < b->counts.alloc_bytes ? 1 : a->counts.alloc_bytes > b->counts.alloc_bytes ? -1 : 0;
-}
-
-static void fold_threads(struct life *l, size_t keep)
-{
-	if (l->ended_threads.n <= keep)
-		return;
-	qsort(l->ended_threads.v, l->ended_threads.n, sizeof(*l->ended_threads.v), by_bytes_down);
-	for (size_t i = keep; i < l->ended_threads.n; i++) {
-		l->n_more_ended++;
-		thread_counts__add(&l->more_ended, &l->ended_threads.v[i].counts);
-	}
-	l->ended_threads.n = keep;
-}
-
 static const struct cut_proc *row_of(const struct cut *cut, uint32_t proc)
 {
 	for (size_t i = 0; i < cut->n_procs; i++)
@@ -293,8 +257,6 @@ static const struct cut_proc *row_of(const struct cut *cut, uint32_t proc)
 			return &cut->procs[i];
 	return NULL;
 }
-
-static void fold(struct model *m);
 
 static int keep_sites(struct model *m, struct batch *b, const struct cut *cut)
 {
@@ -311,10 +273,10 @@ static int keep_sites(struct model *m, struct batch *b, const struct cut *cut)
 		b->archive->n_sites++;
 		b->site_of[row->site] = l->kept->sites.n;
 		l->kept->live_bytes += row->counts.alloc_bytes - row->counts.free_bytes;
-		if (batch__keep_stack(b, row, to) || (!row->n_frames && note_bare(l->kept, l->kept->sites.n - 1)))
+		if (batch__keep_stack(b, row, to) || (!row->n_frames && kept__note_bare(l->kept, l->kept->sites.n - 1)))
 			return -ENOMEM;
 		to->since_baseline_bytes = baseline__change(&m->baseline, row);
-		if (is_live(to))
+		if (kept_site__is_live(to))
 			keep_course(b->archive, to, history__of_site(&m->history, row));
 	}
 	return 0;
@@ -326,6 +288,16 @@ static int number_sites(struct batch *b, const struct cut *cut)
 		b->n_numbers = MAX(b->n_numbers, cut->sites[i].site + (size_t)1);
 	b->site_of = calloc(b->n_numbers + 1, sizeof(*b->site_of));
 	return b->site_of ? 0 : -ENOMEM;
+}
+
+static void make_room(struct model *m)
+{
+	unsigned int n_modules = HASH_COUNT(m->archive.modules);
+
+	archive__fold(m);
+	/* what was located by the names of files that are gone */
+	if (HASH_COUNT(m->archive.modules) != n_modules)
+		places__done(&m->places);
 }
 
 int model__archive(struct model *m, const uint32_t *procs, size_t n, const struct cut *cut, uint64_t mappings,
@@ -361,249 +333,14 @@ int model__archive(struct model *m, const uint32_t *procs, size_t n, const struc
 		if (!l)
 			continue;
 		model__forget_number(m, l);
-		fold_threads(l, MAX_THREADS);
+		life__fold_threads(l, MAX_THREADS);
 	}
 	for (size_t i = 0; i < b.n_known; i++)
 		put_place(&m->archive, b.known[i]);
 	free(b.known);
 	free(b.site_of);
-	fold(m);
+	make_room(m);
 	return err;
-}
-
-/* ---- folding */
-
-/* False: there is no row without a stack for this function yet. */
-static bool fold_into(struct kept *k, struct kept_site *s)
-{
-	for (size_t i = 0; i < k->bare.n; i++) {
-		struct kept_site *to = &k->sites.v[k->bare.v[i]];
-
-		if (to->row.func == s->row.func) {
-			cut_site__add(&to->row, &s->row);
-			to->since_baseline_bytes += s->since_baseline_bytes;
-			s->moves_to = k->bare.v[i];
-			return true;
-		}
-	}
-	return false;
-}
-
-static void drop_folded(struct archive *a, struct kept *k)
-{
-	size_t to = 0;
-
-	for (size_t i = 0; i < k->sites.n; i++)
-		if (!k->sites.v[i].folded)
-			k->sites.v[i].moves_to = to++;
-	kept_frees__renumber(a, k);
-	to = 0;
-	k->bare.n = 0;
-	for (size_t i = 0; i < k->sites.n; i++) {
-		if (k->sites.v[i].folded)
-			continue;
-		k->sites.v[to] = k->sites.v[i];
-		if (!k->sites.v[to].n_stack)
-			note_bare(k, to);
-		to++;
-	}
-	a->n_sites -= k->sites.n - to;
-	k->sites.n = to;
-}
-
-struct choice {
-	struct kept *kept;
-	size_t site;
-	uint64_t weight;
-};
-
-static int by_weight(const void *x, const void *y)
-{
-	const struct choice *a = x, *b = y;
-
-	return a->weight < b->weight ? -1 : a->weight > b->weight;
-}
-
-static bool too_much(const struct archive *a, bool slack)
-{
-	const struct archive_limits *l = &a->limits;
-
-	return slack ? a->n_sites > SLACK(l->sites) || a->n_frames > SLACK(l->frames) :
-		       a->n_sites > l->sites || a->n_frames > l->frames;
-}
-
-/* Sites lose their stacks until there is room: those of which nothing is live, or any. */
-static void fold_sites(struct model *m, bool any)
-{
-	struct archive *a = &m->archive;
-	struct vec(struct choice) all = {};
-	size_t n_sites = a->n_sites;
-
-	for (size_t i = 0; i < m->lives.n; i++) {
-		struct kept *k = m->lives.v[i]->kept;
-
-		for (size_t j = 0; k && j < k->sites.n; j++) {
-			struct kept_site *s = &k->sites.v[j];
-			struct choice *c = s->n_stack && (any || !is_live(s)) ? vec_push(&all) : NULL;
-
-			if (c)
-				*c = (struct choice){ k, j, is_live(s) ? live_bytes(s) : s->row.counts.alloc_bytes };
-		}
-	}
-	if (all.n)
-		qsort(all.v, all.n, sizeof(*all.v), by_weight);
-	for (size_t i = 0; i < all.n && (n_sites > SLACK(a->limits.sites) || a->n_frames > SLACK(a->limits.frames)); i++) {
-		struct kept_site *s = &all.v[i].kept->sites.v[all.v[i].site];
-
-		kept_site__drop_stack(a, s);
-		s->folded = fold_into(all.v[i].kept, s);
-		if (!s->folded)
-			note_bare(all.v[i].kept, all.v[i].site);
-		n_sites -= s->folded;
-		a->n_folded_sites++;
-	}
-	for (size_t i = 0; i < m->lives.n; i++)
-		if (m->lives.v[i]->kept)
-			drop_folded(a, m->lives.v[i]->kept);
-	vec_done(&all);
-}
-
-static void add_hist(struct mt_hist *sum, const struct mt_hist *h)
-{
-	for (int i = 0; i < MT_N_CLASSES; i++) {
-		sum->size_allocs[i] += h->size_allocs[i];
-		sum->size_frees[i] += h->size_frees[i];
-		sum->lifetimes[i] += h->lifetimes[i];
-	}
-}
-
-/* The row that folded lives become part of. */
-static struct life *others_of(struct model *m)
-{
-	if (!m->others) {
-		m->others = model__new_life(m);
-		if (m->others) {
-			m->others->ended = true;
-			m->others->kept = calloc(1, sizeof(*m->others->kept));
-		}
-	}
-	return m->others && m->others->kept ? m->others : NULL;
-}
-
-static bool fold_life(struct model *m, struct life *l)
-{
-	struct life *others = others_of(m);
-	struct kept *to = others ? others->kept : NULL, *from = l->kept;
-	struct archive *a = &m->archive;
-
-	if (!to)
-		return false;
-	to->row.unknown_frees += from->row.unknown_frees;
-	to->row.probe_hits += from->row.probe_hits;
-	to->row.frames += from->row.frames;
-	to->row.lost_blocks += from->row.lost_blocks;
-	to->row.lost_stacks += from->row.lost_stacks;
-	to->row.peak_bytes += from->row.peak_bytes;
-	add_hist(&to->row.hist, &from->row.hist);
-	for (size_t i = 0; i < from->sites.n; i++) {
-		struct kept_site *s = &from->sites.v[i], *row;
-
-		kept_site__drop_stack(a, s);
-		if (fold_into(to, s))
-			continue;
-		row = vec_push(&to->sites);
-		if (!row)
-			continue;
-		s->moves_to = to->sites.n - 1;
-		row->row = s->row;
-		row->since_baseline_bytes = s->since_baseline_bytes;
-		a->n_sites++;
-		note_bare(to, to->sites.n - 1);
-	}
-	kept_frees__move(a, to, from);
-	to->live_bytes += from->live_bytes;
-	fold_threads(l, 0);
-	others->n_more_ended += l->n_more_ended;
-	thread_counts__add(&others->more_ended, &l->more_ended);
-	a->n_lives--;
-	a->n_folded_lives++;
-	return true;
-}
-
-static int by_live_bytes(const void *x, const void *y)
-{
-	const struct life *a = *(struct life *const *)x, *b = *(struct life *const *)y;
-
-	if (a->kept->live_bytes != b->kept->live_bytes)
-		return a->kept->live_bytes < b->kept->live_bytes ? -1 : 1;
-	return a->id < b->id ? -1 : a->id > b->id;
-}
-
-struct lives {
-	struct vec(struct life *) v;
-};
-
-static void rank_lives(const struct model *m, struct lives *ret)
-{
-	for (size_t i = 0; i < m->lives.n; i++) {
-		struct life *l = m->lives.v[i], **slot = l->kept && l != m->others ? vec_push(&ret->v) : NULL;
-
-		if (slot)
-			*slot = l;
-	}
-	if (ret->v.n)
-		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_live_bytes);
-}
-
-/* Lives become part of one row until there is room, but for a few of the largest. */
-static void fold_lives(struct model *m)
-{
-	struct archive *a = &m->archive;
-	struct lives all = {};
-	size_t few = a->limits.lives / 16;
-
-	rank_lives(m, &all);
-	for (size_t i = 0; i < all.v.n && (a->n_lives > SLACK(a->limits.lives) || (too_much(a, true) && a->n_lives > few)); i++)
-		if (fold_life(m, all.v.v[i]))
-			all.v.v[i]->folded = true;
-	vec_done(&all.v);
-	model__drop_folded(m);
-}
-
-static bool too_many_frees(const struct archive *a, bool slack)
-{
-	const struct archive_limits *l = &a->limits;
-
-	return slack ? a->n_frees > SLACK(l->frees) || a->n_wheres > SLACK(l->sites) || a->n_frames > SLACK(l->frames) :
-		       a->n_frees > l->frees || a->n_wheres > l->sites || a->n_frames > l->frames;
-}
-
-static void fold_frees(struct model *m)
-{
-	struct lives all = {};
-
-	rank_lives(m, &all);
-	for (size_t i = 0; i < all.v.n && too_many_frees(&m->archive, true); i++)
-		kept_frees__fold(&m->archive, all.v.v[i]->kept);
-	vec_done(&all.v);
-}
-
-static void fold(struct model *m)
-{
-	struct archive *a = &m->archive;
-	unsigned int n_modules = HASH_COUNT(a->modules);
-
-	if (a->n_frees && too_many_frees(a, false))
-		fold_frees(m);
-	if (too_much(a, false))
-		fold_sites(m, false);
-	if (a->n_lives > a->limits.lives || too_much(a, false))
-		fold_lives(m);
-	if (too_much(a, false))
-		fold_sites(m, true);
-	/* what was located by the names of files that are gone */
-	if (HASH_COUNT(a->modules) != n_modules)
-		places__done(&m->places);
 }
 
 void archive__done(struct archive *a)

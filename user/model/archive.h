@@ -78,6 +78,17 @@ struct batch {
 int batch__keep_stack(struct batch *b, const struct cut_site *row, struct kept_site *to);
 /* What is told of one stack alone. */
 void kept_site__drop_stack(struct archive *a, struct kept_site *s);
+int kept__note_bare(struct kept *k, size_t site);	/* it has no stack; -ENOMEM */
+
+static inline bool kept_site__is_live(const struct kept_site *s)
+{
+	return s->row.counts.alloc_calls != s->row.counts.free_calls;
+}
+
+/* archive_fold.c: until there is room again. */
+void archive__fold(struct model *m);
+/* Of threads that ended, those that allocated the most stay; the others become one row. */
+void life__fold_threads(struct life *l, size_t keep);
 
 /* archive_frees.c: what is kept of frees. The sites are there already. -ENOMEM */
 int kept_frees__keep(struct batch *b, const struct cut *cut);
