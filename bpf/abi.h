@@ -563,10 +563,11 @@ struct mt_event {
 	__u32 ppid;		/* who forked it, as malloctrace sees it; 0: cannot be seen */
 	__u32 oom;		/* MT_EV_EXIT alone: 1 if the kernel, out of memory, had chosen it */
 	__u64 start_ns;		/* of the process, since boot, as in /proc/PID/stat: with the pid it names a process for good */
+	__u64 t_ns;		/* of the message, CLOCK_MONOTONIC */
 	char comm[16];		/* of the process, MT_EV_CHANGED: the new one; of the thread, MT_EV_THREAD_END */
 	struct mt_thread_counts counts;
 };
-_Static_assert(sizeof(struct mt_event) == 64 + 64, "abi");
+_Static_assert(sizeof(struct mt_event) == 72 + 64, "abi");
 
 /* ---- the self-check of probe points */
 

@@ -105,6 +105,7 @@ static __always_inline void send_life(struct task_struct *task, const struct abo
 	e->ppid = own_view(BPF_CORE_READ(leader, real_parent, group_leader, thread_pid));
 	e->oom = a->kind == MT_EV_EXIT && BPF_CORE_READ(task, signal, oom_mm);
 	e->start_ns = BPF_CORE_READ(leader, start_boottime);
+	e->t_ns = bpf_ktime_get_ns();
 	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), a->comm ? a->comm : (const char *)&leader->comm);
 	__builtin_memset(&e->counts, 0, sizeof(e->counts));
 	bpf_ringbuf_submit(e, 0);

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the images: mappings that were told of a process before it was known that
- * the process, or its present program, is traced.
- *
  * Two streams tell of a process: the kernel's records of mappings, and our own
  * programs' messages about fork, exec and exit. The records of an exec come before
  * its message. So records are read first, and as long as an exec was recorded
  * whose message has not come, mappings gather in an image, which the message's
  * new life takes over; there may be several execs in a row. Mappings of a process that is
- * not known, a forked child perhaps, gather likewise. What nobody claims for some seconds is dropped.
+ * not known, a forked child perhaps, gather likewise.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
+#include "images.h"
 #include "machine.h"
 #include "tracee_group.h"
 #include "tracee_parts.h"
@@ -22,26 +20,14 @@
 #include "util/parse.h"
 
 #define SECOND_NS 1000000000ull
-#define KEEP_NS (3 * SECOND_NS)
-/* A process can map and exec as it likes before anyone claims it. */
-#define MAX_IMAGE 1024
-#define MAX_IMAGES 64
 /* Looked at each second, of those that need not be. */
 #define FEW_A_SECOND 64
 #define MANY_A_SECOND 512
 
-struct image {
-	struct image *next;	/* a later one of the same pid */
-	pid_t pid;
-	bool exec;		/* it begins with an exec */
-	uint64_t t_ns;
-	struct vec(struct told_mapping) maps;
-};
-
 struct machine {
 	struct tracees *t;
 	const struct group *group;
-	struct hash images;	/* by pid: the first one */
+	struct images images;
 	struct vec(pid_t) dirty;
 	size_t turn;		/* the tracee that is looked at next */
 	size_t n_closed;	/* processes that this user may not look into */
@@ -60,92 +46,14 @@ int machine__new(struct tracees *t, const struct group *g, struct machine **ret,
 	return 0;
 }
 
-/* ---- images */
-
-static void image_free(struct image *i)
-{
-	if (!i)
-		return;
-	for (size_t k = 0; k < i->maps.n; k++)
-		free(i->maps.v[k].map.path);
-	vec_done(&i->maps);
-	free(i);
-}
-
-static void forget_images(struct machine *m, pid_t pid)
-{
-	struct image *i = hash__remove(&m->images, pid), *next;
-
-	for (; i; i = next) {
-		next = i->next;
-		image_free(i);
-	}
-}
-
 void machine__free(struct machine *m)
 {
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->images.room; i++)
-		for (struct image *k = m->images.slots[i].value, *next; k; k = next) {
-			next = k->next;
-			image_free(k);
-		}
-	hash__done(&m->images);
+	images__done(&m->images);
 	vec_done(&m->dirty);
 	err_done(&m->why_closed);
 	free(m);
-}
-
-static int push_image(struct machine *m, pid_t pid, bool exec, uint64_t t_ns, struct image **ret)
-{
-	struct image *i = calloc(1, sizeof(*i)), *last = hash__get(&m->images, pid);
-	size_t n = 0;
-
-	if (!i)
-		return -ENOMEM;
-	*i = (struct image){ .pid = pid, .exec = exec, .t_ns = t_ns };
-	for (; last && last->next; last = last->next)
-		n++;
-	if (n >= MAX_IMAGES || (!last && hash__put(&m->images, pid, i))) {
-		free(i);
-		return n >= MAX_IMAGES ? 0 : -ENOMEM;
-	}
-	if (last)
-		last->next = i;
-	*ret = i;
-	return 0;
-}
-
-/* The image that a new life of pid takes over: of an exec, the first that begins with one; NULL: none. */
-static struct image *claim(struct machine *m, pid_t pid, bool exec)
-{
-	struct image *i = hash__get(&m->images, pid), *next;
-
-	while (i) {
-		next = i->next;
-		if (!exec && i->exec)
-			return NULL;
-		if (next)
-			hash__put(&m->images, pid, next);	/* there already: takes no memory */
-		else
-			hash__remove(&m->images, pid);
-		if (i->exec == exec)
-			break;
-		/* what was mapped before the exec is gone */
-		image_free(i);
-		i = next;
-	}
-	return i;
-}
-
-static struct image *last_image(const struct machine *m, pid_t pid)
-{
-	struct image *i = hash__get(&m->images, pid);
-
-	while (i && i->next)
-		i = i->next;
-	return i;
 }
 
 /* ---- who is wanted */
@@ -378,26 +286,8 @@ static int add_mapping(struct machine *m, struct tracee *p, const struct mapping
 	return err ? pass_over(m, err, &why, e) : 0;
 }
 
-static int keep_mapping(struct machine *m, struct image *i, const struct watch_record *r)
-{
-	struct told_mapping *slot;
-
-	if (i->maps.n >= MAX_IMAGE)
-		return 0;
-	slot = vec_push(&i->maps);
-	if (!slot)
-		return -ENOMEM;
-	*slot = (struct told_mapping){ r->map, r->t_ns };
-	slot->map.path = strdup(r->map.path);
-	if (slot->map.path)
-		return 0;
-	i->maps.n--;
-	return -ENOMEM;
-}
-
 int machine__on_record(struct machine *m, const struct watch_record *r, struct err *e)
 {
-	struct image *image = last_image(m, r->pid);
 	struct tracee *p = tracees__find(m->t, r->pid);
 	int err = 0;
 
@@ -410,17 +300,16 @@ int machine__on_record(struct machine *m, const struct watch_record *r, struct e
 			m->t->v.v[i]->stale |= !m->t->v.v[i]->ended;
 		break;
 	case WATCH_EXEC:
-		err = push_image(m, r->pid, true, r->t_ns, &image);
+		err = images__begin(&m->images, r->pid, true, r->t_ns);
 		break;
 	case WATCH_MAPPED:
 		if (r->pid == getpid())
 			break;
-		if (!image && p)
+		err = images__add(&m->images, r);
+		if (err == -ENOENT && p)
 			return add_mapping(m, p, &r->map, r->t_ns, e);
-		if (!image)
-			err = push_image(m, r->pid, false, r->t_ns, &image);
-		if (!err && image)
-			err = keep_mapping(m, image, r);
+		if (err == -ENOENT)
+			err = images__begin(&m->images, r->pid, false, r->t_ns) ?: images__add(&m->images, r);
 		break;
 	}
 	return err ? err_set(e, err, "out of memory") : 0;
@@ -459,7 +348,7 @@ static void end_life(struct machine *m, uint32_t proc)
 static void throw_out(struct machine *m, const struct mt_event *ev)
 {
 	kernel__ignore(m->t->kernel, ev->pid, ev->proc);
-	forget_images(m, ev->pid);
+	images__forget(&m->images, ev->pid);
 }
 
 static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
@@ -479,10 +368,10 @@ static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
 		return add_running(m, ev->pid, ev->proc, NULL, e);
 	if (err)
 		return pass_over(m, err, &why, e);
-	image = claim(m, ev->pid, false);
+	image = images__claim(&m->images, ev->pid, false, ev->t_ns);
 	for (size_t i = 0; image && i < image->maps.n && !err; i++)
 		err = add_mapping(m, p, &image->maps.v[i].map, image->maps.v[i].t_ns, e);
-	image_free(image);
+	image__free(image);
 	return err;
 }
 
@@ -521,9 +410,9 @@ static int on_exec(struct machine *m, const struct mt_event *ev, struct err *e)
 	}
 	if (!parent && p && p->parent_proc)
 		parent = hash__get(&m->t->by_proc, p->parent_proc);
-	image = claim(m, ev->pid, true);
+	image = images__claim(&m->images, ev->pid, true, ev->t_ns);
 	err = tracees__add_execed(m->t, p, ev, parent, image ? image->maps.v : NULL, image ? image->maps.n : 0, &p, &why);
-	image_free(image);
+	image__free(image);
 	if (!err)
 		err = mark_dirty(m, p);
 	return err ? pass_over(m, err, &why, e) : 0;
@@ -536,7 +425,7 @@ static void on_exit_of(struct machine *m, const struct mt_event *ev)
 	end_life(m, ev->proc);
 	if (l && tracee__life(l->tracee) == l)
 		tracee__end(m->t, l->tracee);
-	forget_images(m, ev->pid);
+	images__forget(&m->images, ev->pid);
 }
 
 int machine__on_event(struct machine *m, const struct mt_event *ev, struct err *e)
@@ -565,19 +454,6 @@ int machine__on_event(struct machine *m, const struct mt_event *ev, struct err *
 
 /* ---- what nobody tells */
 
-static void drop_old_images(struct machine *m)
-{
-	uint64_t now = now_ns();
-
-	for (size_t i = 0; i < m->images.room; i++) {
-		struct image *k;
-
-		/* another one may move up; what moves past the end is met the next time */
-		while ((k = m->images.slots[i].value) && k->t_ns + KEEP_NS < now)
-			forget_images(m, k->pid);
-	}
-}
-
 /* A life that nobody told of: its message was lost. */
 static void adopt_untold(uint32_t proc, pid_t pid, void *arg)
 {
@@ -595,7 +471,7 @@ void machine__on_second(struct machine *m, bool watched)
 {
 	size_t n_left = MANY_A_SECOND, n_others = watched ? 0 : FEW_A_SECOND, n = m->t->v.n;
 
-	drop_old_images(m);
+	images__drop_old(&m->images, now_ns());
 	for (size_t i = 0; i < n && n_left; i++) {
 		struct tracee *p = m->t->v.v[m->turn++ % n];
 
