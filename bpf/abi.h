@@ -545,9 +545,9 @@ enum mt_event_kind {
 	MT_EV_THREAD_END = 3,	/* its counts are those of a thread of proc */
 	MT_EV_FORK = 4,		/* pid was forked: proc is its number, old_proc that of who forked it (0: not traced) */
 	MT_EV_NEW = 5,		/* pid was met, unknown so far, and has got the number proc */
-	/* the name or the cgroup of pid changed; proc is 0 if it is ignored, which only a name tells: in another cgroup it is MT_EV_NEW */
-	MT_EV_CHANGED = 6,
+	MT_EV_CHANGED = 6,	/* the name of pid, a known or ignored one, changed; proc is 0 if it is ignored */
 	MT_EV_OOM = 7,		/* the kernel has no memory left and chose pid, to kill it; proc is 0 if it has ended already */
+	MT_EV_MOVED = 8,	/* struct mt_move: pid was ignored, entered a cgroup, and has got the number proc */
 };
 
 struct mt_event {
@@ -568,6 +568,17 @@ struct mt_event {
 	struct mt_thread_counts counts;
 };
 _Static_assert(sizeof(struct mt_event) == 72 + 64, "abi");
+
+#define MT_CGROUP_PATH 256
+
+/* One that ends at once is in no cgroup any more when user space asks: it is told which one it entered. */
+struct mt_move {
+	struct mt_event ev;
+	__u32 hierarchy;	/* a line of /proc/PID/cgroup begins with it */
+	__u32 pad;
+	char path[MT_CGROUP_PATH];	/* from the root of the hierarchy; cut if it fills this */
+};
+_Static_assert(sizeof(struct mt_move) == 144 + MT_CGROUP_PATH, "abi");
 
 /* ---- the self-check of probe points */
 

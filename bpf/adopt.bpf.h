@@ -84,16 +84,10 @@ static __always_inline int exit_code_of(struct task_struct *task)
 								 BPF_CORE_READ(task, exit_code);
 }
 
-/* Tells user space of a process. */
-static __always_inline void send_life(struct task_struct *task, const struct about *a)
+static __always_inline void fill_life(struct mt_event *e, struct task_struct *task, const struct about *a)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-	struct mt_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 
-	if (!e) {
-		count(MT_LOST_RING_FULL);
-		return;
-	}
 	e->kind = a->kind;
 	e->proc = a->proc;
 	e->old_proc = a->old_proc;
@@ -108,6 +102,18 @@ static __always_inline void send_life(struct task_struct *task, const struct abo
 	e->t_ns = bpf_ktime_get_ns();
 	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), a->comm ? a->comm : (const char *)&leader->comm);
 	__builtin_memset(&e->counts, 0, sizeof(e->counts));
+}
+
+/* Tells user space of a process. */
+static __always_inline void send_life(struct task_struct *task, const struct about *a)
+{
+	struct mt_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+
+	if (!e) {
+		count(MT_LOST_RING_FULL);
+		return;
+	}
+	fill_life(e, task, a);
 	bpf_ringbuf_submit(e, 0);
 }
 

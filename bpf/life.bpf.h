@@ -238,7 +238,7 @@ static __always_inline int on_chosen(struct task_struct *task)
 
 /* ---- what user space selects by has changed */
 
-/* comm: the name that it is about to have, NULL: it keeps its own. */
+/* comm: the name that it is about to have. */
 static __always_inline int on_change(struct task_struct *task, const char *comm)
 {
 	struct about a = { .kind = MT_EV_CHANGED, .pid = own_pid_of(task), .comm = comm };
@@ -247,17 +247,48 @@ static __always_inline int on_change(struct task_struct *task, const char *comm)
 	/* one that is not known is looked at when it is met; one that borrows is what its parent is */
 	if (!word || WORD_FLAGS(word) & (MT_KNOWN_OWN | MT_KNOWN_BORROWED))
 		return 0;
-	/*
-	 * Who moves itself into a cgroup execs next, and may have done its work before user space
-	 * has looked: it is traced at once, and thrown out if it is not meant. Names change too often for that.
-	 */
-	if (!comm && WORD_FLAGS(word) & MT_KNOWN_IGNORED) {
-		adopt(task, a.pid, MT_EV_NEW, 0, BPF_ANY);
-		ask_again();
-		return 0;
-	}
 	a.proc = WORD_PROC(word);
 	send_life(task, &a);
+	return 0;
+}
+
+/*
+ * A process enters a cgroup. An ignored one may be meant from now on, and may exec and allocate before user space has
+ * looked: it is traced until that has decided. One that borrows its memory is, once it has a program of its own.
+ */
+static __always_inline int on_move(struct task_struct *task, struct cgroup *to, const char *path)
+{
+	struct about a = { .kind = MT_EV_MOVED, .pid = own_pid_of(task) };
+	struct mt_known *known = known_of(a.pid);
+	__u32 flags = known ? known->flags : 0;
+	struct mt_move *m;
+
+	/* who is traced stays so: what was recorded is of interest still; who is not known is looked at when it is met */
+	if (!(flags & MT_KNOWN_IGNORED) || flags & MT_KNOWN_OWN)
+		return 0;
+	if (flags & MT_KNOWN_BORROWED) {
+		__sync_fetch_and_and(&known->flags, ~MT_KNOWN_IGNORED);
+		return 0;
+	}
+	a.proc = number_for(a.pid);
+	if (!a.proc)
+		return 0;
+	if (know(a.pid, a.proc, flags & MT_KNOWN_LENT, BPF_ANY)) {
+		end_life(a.proc, MT_ENDED_DROPPED);
+		count(MT_LOST_PROCESS_FULL);
+		return 0;
+	}
+	ask_again();
+	m = bpf_ringbuf_reserve(&events, sizeof(*m), 0);
+	if (!m) {
+		count(MT_LOST_RING_FULL);
+		return 0;
+	}
+	fill_life(&m->ev, task, &a);
+	m->hierarchy = BPF_CORE_READ(to, root, hierarchy_id);
+	m->pad = 0;
+	bpf_probe_read_kernel_str(m->path, sizeof(m->path), path);
+	bpf_ringbuf_submit(m, 0);
 	return 0;
 }
 

@@ -141,7 +141,7 @@ int task_renamed(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/cgroup_attach_task")
 int task_moved(struct bpf_raw_tracepoint_args *ctx)
 {
-	return on_change((struct task_struct *)ctx->args[2], NULL);
+	return on_move((struct task_struct *)ctx->args[2], (struct cgroup *)ctx->args[0], (const char *)ctx->args[1]);
 }
 
 /* Run by malloctrace: what it decides about a process. */

@@ -98,10 +98,13 @@ static struct image *claim_exec(struct images *s, pid_t pid, uint64_t t_ns)
 
 	for (i = hash__get(&s->by_pid, pid); i && i->t_ns <= t_ns; i = i->next)
 		found = i->exec ? i : found;
-	/* what was mapped before the exec is gone */
-	while (found && (i = shift(s, pid)) != found)
-		image__free(i);
-	return found;
+	while ((i = hash__get(&s->by_pid, pid)) && i->t_ns <= t_ns) {
+		shift(s, pid);
+		if (i == found)
+			return i;
+		image__free(i);	/* what was mapped before the exec is gone */
+	}
+	return NULL;
 }
 
 struct image *images__claim(struct images *s, pid_t pid, bool exec, uint64_t t_ns)

@@ -10,7 +10,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "images.h"
 #include "machine.h"
@@ -58,26 +60,31 @@ void machine__free(struct machine *m)
 
 /* ---- who is wanted */
 
-/* selected: who forked it, or it itself under its former name, is traced. ppid 0: not known. */
-static bool is_wanted(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected)
+/*
+ * selected: who forked it, or it itself under its former name, is traced. ppid 0: not known. entered: the cgroup that it
+ * was told to enter, as a line of /proc/PID/cgroup; may be NULL.
+ */
+static bool is_wanted(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected, const char *entered)
 {
 	_cleanup_free_ char *cgroups = NULL;
 
 	if (!group__selects(m->group) || (m->group->follow && selected))
 		return true;
-	/* one that is gone already was where it was when it was selected, or where its parent is */
-	if (m->group->cgroups.n && process__cgroups(pid, &cgroups) && (selected || !ppid || process__cgroups(ppid, &cgroups)))
+	if (!m->group->cgroups.n || !process__cgroups(pid, &cgroups))
+		return group__wants(m->group, comm, cgroups);
+	/* one that is gone already was where it was when it was selected, where it went, or where its parent is */
+	if (!entered && (selected || !ppid || process__cgroups(ppid, &cgroups)))
 		return selected && group__wants(&(struct group){ .adopt = MT_ADOPT_ALL, .comms = m->group->comms }, comm, NULL);
-	return group__wants(m->group, comm, cgroups);
+	return group__wants(m->group, comm, entered ? entered : cgroups);
 }
 
-static bool is_wanted_event(const struct machine *m, const struct mt_event *ev, bool selected)
+static bool is_wanted_event(const struct machine *m, const struct mt_event *ev, bool selected, const char *entered)
 {
 	char comm[sizeof(ev->comm) + 1];
 
 	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
 	clean_name(comm);
-	return is_wanted(m, ev->pid, ev->ppid, comm, selected);
+	return is_wanted(m, ev->pid, ev->ppid, comm, selected, entered);
 }
 
 bool machine__wants(const struct group *g, pid_t pid)
@@ -86,7 +93,7 @@ bool machine__wants(const struct group *g, pid_t pid)
 	char comm[32];
 
 	process__thread_comm(pid, pid, comm);
-	return is_wanted(&m, pid, 0, comm, false);
+	return is_wanted(&m, pid, 0, comm, false, NULL);
 }
 
 /* ---- those that are there */
@@ -359,7 +366,7 @@ static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
 	struct tracee *p;
 	int err;
 
-	if (!is_wanted_event(m, ev, parent)) {
+	if (!is_wanted_event(m, ev, parent, NULL)) {
 		throw_out(m, ev);
 		return 0;
 	}
@@ -375,20 +382,66 @@ static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
 	return err;
 }
 
-static int on_new(struct machine *m, const struct mt_event *ev, struct err *e)
+/* One that was looked at goes on mapping: what it mapped since, among what was told before it was known to be traced. */
+static int take_over_images(struct machine *m, const struct mt_event *ev, uint64_t looked_ns, struct err *e)
 {
+	struct tracee *p = tracees__find(m->t, ev->pid);
+	struct image *image;
+	int err = 0;
+
+	while (p && !err && (image = images__claim_before(&m->images, ev->pid, ev->t_ns))) {
+		for (size_t i = 0; i < image->maps.n && !err; i++)
+			if (image->maps.v[i].t_ns >= looked_ns)
+				err = add_mapping(m, p, &image->maps.v[i].map, image->maps.v[i].t_ns, e);
+		image__free(image);
+	}
+	return err;
+}
+
+static int on_new(struct machine *m, const struct mt_event *ev, const char *entered, struct err *e)
+{
+	uint64_t looked_ns = now_ns();
 	struct tracee *p;
 	int err;
 
-	if (!is_wanted_event(m, ev, false)) {
+	if (!is_wanted_event(m, ev, false, entered)) {
 		throw_out(m, ev);
 		return 0;
 	}
 	err = add_running(m, ev->pid, ev->proc, NULL, e);
+	if (!err)
+		err = take_over_images(m, ev, looked_ns, e);
 	/* it has ended already */
 	if (!err && !hash__get(&m->t->by_proc, ev->proc) && !process__has_memory(ev->pid))
 		err = tracees__add_gone(m->t, ev, NULL, &p, e);
 	return err;
+}
+
+/* The hierarchy goes by its number in one place, by its controllers in the other. */
+static char *line_of_cgroup(const struct mt_move *to)
+{
+	_cleanup_free_ char *own = NULL;
+	char number[16], *line = NULL, *save = NULL;
+
+	/* what is cut may be any of several */
+	if (strlen(to->path) >= sizeof(to->path) - 1 || process__cgroups(getpid(), &own))
+		return NULL;
+	snprintf(number, sizeof(number), "%u:", to->hierarchy);
+	for (char *at = strtok_r(own, "\n", &save); at; at = strtok_r(NULL, "\n", &save)) {
+		const char *colon = strchr(at + strcspn(at, ":") + !!strchr(at, ':'), ':');
+
+		if (colon && !strncmp(at, number, strlen(number)) &&
+		    asprintf(&line, "%.*s:%s\n", (int)(colon - at), at, to->path) < 0)
+			return NULL;
+	}
+	return line;
+}
+
+static int on_moved(struct machine *m, const struct mt_move *to, struct err *e)
+{
+	_cleanup_free_ char *entered = line_of_cgroup(to);
+
+	return on_new(m, &to->ev, entered, e);
 }
 
 static int on_exec(struct machine *m, const struct mt_event *ev, struct err *e)
@@ -401,7 +454,7 @@ static int on_exec(struct machine *m, const struct mt_event *ev, struct err *e)
 
 	if (ev->old_proc)
 		end_life(m, ev->old_proc);
-	if (!ev->proc || !is_wanted_event(m, ev, p || parent)) {
+	if (!ev->proc || !is_wanted_event(m, ev, p || parent, NULL)) {
 		if (ev->proc)
 			throw_out(m, ev);
 		if (p)
@@ -437,15 +490,17 @@ int machine__on_event(struct machine *m, const struct mt_event *ev, struct err *
 	case MT_EV_FORK:
 		return on_fork(m, ev, e);
 	case MT_EV_NEW:
-		return on_new(m, ev, e);
+		return on_new(m, ev, NULL, e);
 	case MT_EV_EXEC:
 		return on_exec(m, ev, e);
 	case MT_EV_EXIT:
 		on_exit_of(m, ev);
 		return 0;
+	case MT_EV_MOVED:
+		return on_moved(m, (const struct mt_move *)ev, e);	/* whose beginning it is */
 	case MT_EV_CHANGED:
 		/* who is traced stays so: what was recorded is of interest still */
-		if (!ev->proc && is_wanted_event(m, ev, false))
+		if (!ev->proc && is_wanted_event(m, ev, false, NULL))
 			return add_running(m, ev->pid, 0, NULL, e);
 		return 0;
 	}

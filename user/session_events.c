@@ -59,10 +59,10 @@ void session__on_kernel_event(const struct mt_event *ev, void *arg)
 static void keep_event(const struct mt_event *ev, void *arg)
 {
 	struct session *s = arg;
-	struct mt_event *slot = vec_push(&s->events);
+	struct mt_move *slot = vec_push(&s->events);
 
 	if (slot)
-		*slot = *ev;
+		*slot = *(const struct mt_move *)ev;
 	else
 		session__on_kernel_event(ev, s);	/* out of turn is better than not at all */
 }
@@ -77,7 +77,7 @@ bool session__keep_events(struct session *s)
 static void handle_kept(struct session *s)
 {
 	for (size_t i = 0; i < s->events.n; i++)
-		session__on_kernel_event(&s->events.v[i], s);
+		session__on_kernel_event(&s->events.v[i].ev, s);
 	s->events.n = 0;
 }
 

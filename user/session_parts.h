@@ -30,7 +30,7 @@ struct session {
 	struct group group;
 	struct tracees tracees;
 	struct machine *machine;	/* where processes come and go; else NULL */
-	struct vec(struct mt_event) events;	/* read, not yet handled */
+	struct vec(struct mt_move) events;	/* read, not yet handled */
 	struct kernel *kernel;
 	struct collect *collect;
 	struct budget *budget;	/* --overhead; else NULL */

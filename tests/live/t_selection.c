@@ -152,6 +152,55 @@ TEST(cgroup_names)
 	want(t, !rmdir(cgroup), "rmdir %s: %s", cgroup, strerror(errno));
 }
 
+/*
+ * Whoever enters is traced from that moment on, though nobody has looked at it yet, and though it has ended when somebody
+ * does. One that enters a group beside it, with a longer name, is not.
+ */
+TEST(cgroup_entered_unseen)
+{
+	const char *cgroup = make_cgroup(t), *ledger = in_dir(t, "ledger"), *not_ours = in_dir(t, "not-ours");
+	char beside[256];
+	struct spawn in = { .argv = { fixture("basic"), "--auto", ledger, "leak", "300" }, .become = enter_cgroup, .become_arg = cgroup };
+	struct spawn out = { .argv = { fixture("basic"), "--auto", not_ours, "leak", "300" }, .become = enter_cgroup, .become_arg = beside };
+	struct child entered, passed;
+	struct ledger led;
+	struct fx moved;
+	struct mt m;
+	json_t *root, *p;
+	char *text;
+
+	snprintf(beside, sizeof(beside), "%s-beside", cgroup);
+	must(t, !mkdir(beside, 0755), "mkdir %s: %s", beside, strerror(errno));
+	fx__start(t, &moved, "basic", "leak", "200", NULL);
+	mt__start(t, &m, "--cgroup", cgroup, "--json", "-v", NULL);
+	mt__wait_attached(t, &m);
+	child__kill(t, &m.c, SIGSTOP);
+	child__start(t, &entered, &in);
+	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &entered));
+	child__start(t, &passed, &out);
+	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &passed));
+	write_pid(t, cgroup, moved.c.pid);
+	fx__go(t, &moved);
+	fx__quit(t, &moved);
+	child__kill(t, &m.c, SIGCONT);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want(t, !rmdir(cgroup) && !rmdir(beside), "rmdir %s: %s", cgroup, strerror(errno));
+	want_lossless(t, root);
+	text = read_all(ledger, NULL);
+	must(t, text && ledger__parse(&led, text), "no ledger in %s", ledger);
+	p = last_life_of(t, root, entered.pid);
+	want_ledger(t, root, p, &led, LED_ALL);
+	want(t, !strcmp(jstr(p, "comm"), "basic"), "comm '%s'", jstr(p, "comm"));
+	want(t, strstr(jstr(p, "exe"), "/basic") != NULL, "exe '%s'", jstr(p, "exe"));
+	want_eq(t, "lives of who passed by", 0, lives_of(t, root, passed.pid));
+	/* what it mapped nobody knows: its sites have no names */
+	p = last_life_of(t, root, moved.c.pid);
+	want_u64(t, p, "totals.alloc_calls", 200);
+	want_u64(t, p, "totals.live_blocks", 200);
+	want_bool(t, p, "ended", true);
+	free(text);
+}
+
 TEST(cgroup_now_and_later)
 {
 	const char *dir = ledgers(t), *cgroup = make_cgroup(t);

@@ -466,14 +466,16 @@ int kernel__events_fd(const struct kernel *k)
 static int on_event(void *ctx, void *data, size_t size)
 {
 	struct kernel *k = ctx;
-	struct mt_event ev;
+	/* a copy with room for the longest kind: what a shorter one has not is empty */
+	struct mt_move ev = {};
 
-	if (size < sizeof(ev) || !k->on_event.fn)
+	if (size < sizeof(ev.ev) || !k->on_event.fn)
 		return 0;
-	ev = *(const struct mt_event *)data;
+	memcpy(&ev, data, size < sizeof(ev) ? size : sizeof(ev));
+	ev.path[sizeof(ev.path) - 1] = 0;
 	if (k->sample_bytes)
-		sampler__round_thread(&ev.counts);
-	k->on_event.fn(&ev, k->on_event.arg);
+		sampler__round_thread(&ev.ev.counts);
+	k->on_event.fn(&ev.ev, k->on_event.arg);
 	return 0;
 }
 

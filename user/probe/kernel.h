@@ -146,7 +146,7 @@ int kernel__set_rule(struct kernel *k, uint32_t number, const struct mt_rule *ru
 int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, uint32_t method, uint64_t sigreturn);
 void kernel__drop_space(struct kernel *k, uint32_t proc);
 
-/* Messages from the programs: an fd to poll, and what to call for each. */
+/* Messages from the programs: an fd to poll, and what to call for each, with the beginning of a struct mt_move, whatever its kind. */
 int kernel__events_fd(const struct kernel *k);
 typedef void (*kernel_event_fn)(const struct mt_event *ev, void *arg);
 int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg);

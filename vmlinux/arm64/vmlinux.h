@@ -74,6 +74,16 @@ struct signal_struct {
 	struct mm_struct *oom_mm;
 };
 
+struct cgroup_root;
+
+struct cgroup {
+	struct cgroup_root *root;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
 struct return_instance;
 
 struct uprobe_task {

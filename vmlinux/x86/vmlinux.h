@@ -57,6 +57,16 @@ struct mm_struct {
 	};
 };
 
+struct cgroup_root;
+
+struct cgroup {
+	struct cgroup_root *root;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
 struct return_instance;
 
 struct uprobe_task {
