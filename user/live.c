@@ -337,10 +337,10 @@ void live__on_all_ended(struct session *s)
 
 /* ---- begin and end */
 
-/* Two terminals, nothing that asks for lines (tags are a table of reports), and nobody else who writes to it. */
+/* Two terminals, nothing that asks for lines, and nobody else who writes to it. */
 static bool is_wanted(const struct opts *o)
 {
-	if (o->views & VIEW_TAGS || o->interval_ns || o->batch || o->json || o->cmd)
+	if (o->interval_ns || o->batch || o->json || o->cmd)
 		return false;
 	for (size_t i = 0; i < o->outputs.n; i++)
 		if (!strcmp(o->outputs.v[i], "-"))
@@ -426,6 +426,8 @@ static int open_screen(struct live *l, struct err *e)
 		.interval_ns = INTERVAL_NS,
 		.views = l->s->opts->views,
 		.sort = l->s->opts->sort,
+		.tagger = &l->s->output.tagger,
+		.marks = l->s->opts->marks.n > 0,
 	};
 	struct log_sink sink = { on_say, on_progress, l };
 	int err;

@@ -128,6 +128,8 @@ void session__snapshot_for(struct session *s, const char *reason);
 void session__on_death(struct session *s, const struct mt_event *ev);
 /* The conditions of --when are looked at from now on. */
 int session__watch_triggers(struct session *s);
+/* What became of them so far goes into a snapshot. */
+void session__list_whens(const struct session *s, struct snapshot *snap);
 /* Takes the snapshot that one of them asks for, if any does; behind messages. */
 void session__fire(struct session *s);
 /* The same of what the last snapshot is, besides. */

@@ -117,6 +117,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 	}
 	session__put_tags(s, cut, snap);
 	taken__list(&s->taken, snap);
+	session__list_whens(s, snap);
 	session__tell_spots(s, snap);
 	s->cut_ns = now_ns();
 	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites, ages ? " with ages" : "",

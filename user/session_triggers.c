@@ -62,7 +62,8 @@ static void died(struct session *s, const struct tracee_life *l, int sig, bool o
 		say("%s", words);
 	else
 		say_verbose("%s", words);
-	if (s->triggers && !s->spots.waiting && (triggers__event(s->triggers, EVENT_KILLED, words) || (oom && triggers__event(s->triggers, EVENT_OOM, words))))
+	if (s->triggers && !s->spots.waiting &&
+	    (triggers__event(s->triggers, EVENT_KILLED, words, now_ns()) || (oom && triggers__event(s->triggers, EVENT_OOM, words, now_ns()))))
 		say("out of memory: no snapshot is taken");
 }
 
@@ -125,6 +126,21 @@ void session__tell_trigger(struct session *s, struct snapshot *snap)
 
 	if (reasons)
 		snap->trigger = snapshot__strdup(snap, reasons);
+}
+
+void session__list_whens(const struct session *s, struct snapshot *snap)
+{
+	size_t n = s->triggers ? triggers__n(s->triggers) : 0;
+	struct snap_when *v = snapshot__alloc(snap, n + 1, sizeof(*v));
+
+	for (size_t i = 0; i < n; i++) {
+		struct fired f = triggers__fired(s->triggers, i);
+
+		v[i] = (struct snap_when){ .text = snapshot__strdup(snap, f.text), .fired = f.n, .why = snapshot__strdup(snap, f.why),
+					   .last_ns = f.last_ns > s->start_ns ? f.last_ns - s->start_ns : 0 };
+	}
+	snap->whens = v;
+	snap->n_whens = n;
 }
 
 static int look_at(struct session *s, struct tracee *p, unsigned int wanted, uint64_t at_ns)

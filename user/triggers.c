@@ -140,16 +140,22 @@ struct triggers {
 	struct hash states;	/* by process number: struct state[n] */
 	struct vec(char *) reasons;
 	size_t n_more;		/* reasons beyond those kept */
+	struct told {
+		uint64_t n, last_ns;
+		char *why;	/* owned */
+	} *told;		/* by condition */
 };
 
 struct triggers *triggers__new(const char *const *texts, size_t n, uint64_t pause_ns)
 {
 	struct triggers *t = calloc(1, sizeof(*t));
 
-	if (t)
+	if (t) {
 		t->conditions = calloc(n + 1, sizeof(*t->conditions));
-	if (!t || !t->conditions) {
-		free(t);
+		t->told = calloc(n + 1, sizeof(*t->told));
+	}
+	if (!t || !t->conditions || !t->told) {
+		triggers__free(t);
 		return NULL;
 	}
 	t->pause_ns = pause_ns;
@@ -182,6 +188,9 @@ void triggers__free(struct triggers *t)
 	hash__done(&t->states);
 	drop_reasons(t);
 	vec_done(&t->reasons);
+	for (size_t i = 0; t->told && i < t->n; i++)
+		free(t->told[i].why);
+	free(t->told);
 	free(t->conditions);
 	free(t);
 }
@@ -217,16 +226,23 @@ void triggers__forget(struct triggers *t, uint32_t proc)
 
 /* ---- why a snapshot is to be taken */
 
-static int add_reason(struct triggers *t, const char *text, const char *says)
+static int add_reason(struct triggers *t, const struct condition *c, const char *says, uint64_t now_ns)
 {
-	char **slot;
+	struct told *told = &t->told[c - t->conditions];
+	char **slot, *why = strdup(says);
 
+	if (why) {
+		free(told->why);
+		told->why = why;
+	}
+	told->n++;
+	told->last_ns = now_ns;
 	if (t->reasons.n == MAX_REASONS) {
 		t->n_more++;
 		return 0;
 	}
 	slot = vec_push(&t->reasons);
-	if (slot && asprintf(slot, "%s: %s", text, says) < 0) {
+	if (slot && asprintf(slot, "%s: %s", c->text, says) < 0) {
 		t->reasons.n--;
 		slot = NULL;
 	}
@@ -258,13 +274,23 @@ void triggers__taken(struct triggers *t, uint64_t now_ns)
 	t->quiet_until_ns = now_ns + t->pause_ns;
 }
 
-int triggers__event(struct triggers *t, enum event event, const char *says)
+size_t triggers__n(const struct triggers *t)
+{
+	return t->n;
+}
+
+struct fired triggers__fired(const struct triggers *t, size_t i)
+{
+	return (struct fired){ t->conditions[i].text, t->told[i].n, t->told[i].last_ns, t->told[i].why };
+}
+
+int triggers__event(struct triggers *t, enum event event, const char *says, uint64_t now_ns)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < t->n && !err; i++)
 		if (t->conditions[i].measure->event == event)
-			err = add_reason(t, t->conditions[i].text, says);
+			err = add_reason(t, &t->conditions[i], says, now_ns);
 	return err;
 }
 
@@ -346,7 +372,7 @@ static int look_at(struct triggers *t, const struct condition *c, struct state *
 	s->told = true;
 	s->told_v = v;
 	words = words_of(c->measure, l, c->per_ns ? grown : v, age_ns);
-	return words ? add_reason(t, c->text, words) : -ENOMEM;
+	return words ? add_reason(t, c, words, now_ns) : -ENOMEM;
 }
 
 int triggers__look(struct triggers *t, const struct look *l, uint64_t now_ns)

@@ -55,7 +55,7 @@ struct look {
 /* Some times a second, of each process. -ENOMEM */
 int triggers__look(struct triggers *t, const struct look *l, uint64_t now_ns);
 /* It happened: what, in words. -ENOMEM */
-int triggers__event(struct triggers *t, enum event event, const char *says);
+int triggers__event(struct triggers *t, enum event event, const char *says, uint64_t now_ns);
 /* The number may be another process's from now on. */
 void triggers__forget(struct triggers *t, uint32_t proc);
 
@@ -64,6 +64,15 @@ void triggers__forget(struct triggers *t, uint32_t proc);
  * taken a short while ago; what happened since is told then. last: there will be no other.
  */
 char *triggers__reasons(struct triggers *t, uint64_t now_ns, bool last);
+/* What became of a condition so far; strings hold until the next look or event. */
+struct fired {
+	const char *text;	/* as it was given */
+	uint64_t n;		/* how often it told */
+	uint64_t last_ns;	/* when it last did; 0: never */
+	const char *why;	/* what it said then; NULL: nothing */
+};
+size_t triggers__n(const struct triggers *t);
+struct fired triggers__fired(const struct triggers *t, size_t i);
 /* It was taken: the pause begins. */
 void triggers__taken(struct triggers *t, uint64_t now_ns);
 

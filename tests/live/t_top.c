@@ -228,6 +228,66 @@ TEST(top_keys)
 	fx__quit(t, &s.fx);
 }
 
+/* What is there only where it was asked for: each with the figures of the program's own source. */
+TEST(top_asked)
+{
+	struct screen s = {};
+
+	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8",
+	      "--tag leak_here --tag churn --tag thread --mark serve --free-stacks --when 'live>100K' --when 'rss>900G'");
+	COMES("[1 leaks]", "7 tags", "8 marks", "9 frees", "0 when");
+	keys(t, &s, "0");
+	COMES("[0 when]", "live>100K", "rss>900G", "not met yet", "!holds");
+	keys(t, &s, "8");
+	COMES("[8 marks]", "0 marks", "no marked function was called while traced");
+	fx__go(t, &s.fx);
+	COMES("1 mark: serve 1, the last ");
+	keys(t, &s, "7");
+	/* calls, allocations, bytes and what is kept, and each of them for a call; what no function owns is the thread's */
+	COMES("    100      100      1.0   97.7 KiB     1000 B   97.7 KiB     1000 B", "leak_here",
+	      "  1,000    1,000      1.0   62.5 KiB       64 B        0 B        0 B", "churn",
+	      "      -       10        -   48.8 KiB          -   48.8 KiB          -", "!(none)");
+	keys(t, &s, "0");
+	COMES("live>100K", " holds ", "not met yet");
+	keys(t, &s, "8");
+	fx__go(t, &s.fx);
+	/* from the first call to the second: what one round does */
+	COMES("2 marks: serve 2, the last ", "  1,110  209.0 KiB  +146.5 KiB");
+	keys(t, &s, "9");
+	COMES("[9 frees]", "FREED AT", "  2,000   100%  125.0 KiB", "!leak_here");
+	keys(t, &s, "Enter");
+	COMES("freed by free: 100%, 2,000 calls, 125.0 KiB, after ", "churn");
+	keys(t, &s, "Escape");
+	keys(t, &s, "7");
+	COMES("195.3 KiB     1000 B  195.3 KiB     1000 B");
+	/* a tag has tables of its own */
+	keys(t, &s, "Enter");
+	COMES("[1 leaks]", "tag leak_here", " 200 ", "!漢字の山");
+	keys(t, &s, "Escape");
+	COMES("[7 tags]", "!tag leak_here");
+	keys(t, &s, "q");
+	COMES("EXIT 0");
+	end(t, &s);
+	fx__quit(t, &s.fx);
+}
+
+/* --view tags is where the screen begins; a tab that was not asked for is not there, and its key says what it goes with. */
+TEST(top_begins_with_tags)
+{
+	struct screen s = {};
+
+	begin(t, &s, "80", "24", "LC_ALL=C.UTF-8", "--tag leak_here --view tags");
+	COMES("[7 tags]", "!8 ─");
+	fx__go(t, &s.fx);
+	COMES("    100     100     1.0  97.7 KiB    1000 B  97.7 KiB    1000 B leak_here", "-   1,010       - 111.3 KiB         -  48.8 KiB         - (none)");
+	keys(t, &s, "9");
+	COMES("[7 tags]", "That view goes with --free-stacks.");
+	keys(t, &s, "q");
+	COMES("EXIT 0");
+	end(t, &s);
+	fx__quit(t, &s.fx);
+}
+
 /* Who looks at a small or a large window sees whole rows; sizes change while figures do. */
 TEST(top_resize)
 {

@@ -39,6 +39,12 @@ static const struct snap_taken taken[] = {
 	{ 22 * S, 3, "live>24M: redis-server (1432) has 24.1 MiB live" },
 };
 
+static const struct snap_when whens[] = {
+	{ "rss>2G", 0, 0, NULL },
+	{ "live>24M", 2, 22 * S, "redis-server (1432) holds 24.1 MiB" },
+	{ "growth>10M/min", 1, 25 * S, "redis-server (1432) holds 11.0 MiB more than 14.3s ago" },
+};
+
 static const struct snap_free_site free_sites[] = {
 	{ 0, "free", 2139999, 200 * MIB + 2099999 * 48ull, 3, (const uint32_t[]){ 1, 4, 5 }, 0 },
 	{ 0, "free", 20000, 104 * MIB, 2, (const uint32_t[]){ 8, 18 }, 0 },
@@ -139,6 +145,8 @@ struct snapshot *sample__asked(void)
 	s->sites[TRACKING].n_ages = ARRAY_SIZE(tracking_ages);
 	s->sites[DICT].ages = dict_ages;
 	s->sites[DICT].n_ages = ARRAY_SIZE(dict_ages);
+	s->whens = whens;
+	s->n_whens = ARRAY_SIZE(whens);
 	s->taken = taken;
 	s->n_taken = ARRAY_SIZE(taken);
 	s->trigger = "rss>90M: redis-server (1432) has 96.0 MiB";

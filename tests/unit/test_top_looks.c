@@ -41,6 +41,18 @@ static const struct {
 	{ "write", SAMPLE_SINGLE, "o" },
 };
 
+/* With what is there only where it was asked for. */
+static const struct {
+	const char *name, *keys;
+} asked[] = {
+	{ "tags", "7" },
+	{ "tag", "7\n" },
+	{ "marks", "8" },
+	{ "frees", "9" },
+	{ "free-places", "9j\n" },
+	{ "when", "0" },
+};
+
 static const struct {
 	int cols, rows;
 } sizes[] = { { 80, 24 }, { 120, 40 }, { 200, 50 } };
@@ -110,5 +122,27 @@ Test(top_looks, as_they_should)
 			golden__check(name, text, strlen(text));
 			grid__done(&g);
 			top__free(t);
+		}
+}
+
+Test(top_looks, what_was_asked_for)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
+			struct tagger tagger = {};
+			struct top *t = made__top_asked(&tagger);
+			_cleanup_free_ char *text = NULL, *name = NULL;
+			struct grid g = {};
+
+			grid__resize(&g, sizes[k].rows, sizes[k].cols);
+			top__draw(t, &g);
+			made__type(t, &g, asked[i].keys);
+			cr_assert_eq(grid__broken_row(&g), -1);
+			text = grid__text(&g);
+			cr_assert(asprintf(&name, "top-%s-%d.txt", asked[i].name, sizes[k].cols) > 0);
+			golden__check(name, text, strlen(text));
+			grid__done(&g);
+			top__free(t);
+			tagger__done(&tagger);
 		}
 }

@@ -176,16 +176,40 @@ Test(triggers, pause)
 	look(t, 2, FIGURE_RSS, 2 * MIB, 14 * S);
 	EXPECT(t, 14 * S, nothing);
 	/* what happened is told later */
-	triggers__event(t, EVENT_OOM, "b died");
-	triggers__event(t, EVENT_KILLED, "b died");
+	triggers__event(t, EVENT_OOM, "b died", 15 * S);
+	triggers__event(t, EVENT_KILLED, "b died", 15 * S);
 	EXPECT(t, 15 * S, nothing);
 	look(t, 2, FIGURE_RSS, 2 * MIB, 23 * S);
 	EXPECT(t, 23 * S, "killed: b died; rss>1M: b (22) has 2.0 MiB resident");
 	/* at the latest in the last report */
-	triggers__event(t, EVENT_KILLED, "c died");
+	triggers__event(t, EVENT_KILLED, "c died", 24 * S);
 	EXPECT(t, 24 * S, nothing);
 	last = triggers__reasons(t, 24 * S, true);
 	cr_expect_str_eq(last, "killed: c died");
+	triggers__free(t);
+}
+
+Test(triggers, what_became_of_each)
+{
+	static const char *const texts[] = { "rss>1M", "killed", "rss>9M" };
+	struct triggers *t = triggers__new(texts, 3, 0);
+	struct fired f;
+
+	cr_assert_eq(triggers__n(t), 3);
+	f = triggers__fired(t, 0);
+	cr_expect_str_eq(f.text, "rss>1M");
+	cr_expect(!f.n && !f.last_ns && !f.why);
+	look(t, 1, FIGURE_RSS, 2 * MIB, 1 * S);
+	look(t, 2, FIGURE_RSS, 3 * MIB, 4 * S);
+	triggers__event(t, EVENT_KILLED, "c died", 5 * S);
+	f = triggers__fired(t, 0);
+	cr_expect(f.n == 2 && f.last_ns == 4 * S);
+	cr_expect_str_eq(f.why, "b (22) has 3.0 MiB resident");
+	f = triggers__fired(t, 1);
+	cr_expect(f.n == 1 && f.last_ns == 5 * S);
+	cr_expect_str_eq(f.why, "c died");
+	f = triggers__fired(t, 2);
+	cr_expect(!f.n && !f.why);
 	triggers__free(t);
 }
 

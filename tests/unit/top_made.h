@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "model/tags.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
 #include "view/grid.h"
@@ -76,6 +77,20 @@ static inline struct top *made__top(unsigned int flags)
 
 	top__update(t, made__sample(flags, 1));
 	top__update(t, made__sample(flags, 0));
+	return t;
+}
+
+/* With --tag, --mark, --free-stacks and --when. The tagger must outlive it, and is the caller's. */
+static inline struct top *made__top_asked(struct tagger *tagger)
+{
+	struct top_opts o = { .suffix = ".json", .suffixes = ".folded .json .txt", .interval_ns = MADE_SECOND, .tagger = tagger, .marks = true };
+	struct top *t = top__new(&o);
+	struct snapshot *s = sample__asked();
+
+	cr_assert_eq(tagger__add(tagger, "processCommand", "processCommand"), 0);
+	cr_assert_eq(tagger__add(tagger, "redis-server:_dictExpand", "redis-server:_dictExpand"), 0);
+	s->ended = false;
+	top__update(t, s);
 	return t;
 }
 

@@ -161,6 +161,14 @@ struct snap_taken {
 	const char *why;	/* as snapshot.trigger was; NULL: SIGUSR1 */
 };
 
+/* --when: a condition, and what became of it. For whoever looks on: files have snap_taken. */
+struct snap_when {
+	const char *text;	/* as it was given */
+	uint64_t fired;		/* how often it told */
+	uint64_t last_ns;	/* when it last did, since the trace's start */
+	const char *why;	/* what it said then; NULL: nothing yet */
+};
+
 /* Where the resident memory of a process is; of one that has ended, where it was when it was last looked at. */
 struct snap_memory {
 	bool known;
@@ -335,6 +343,8 @@ struct snapshot {
 	const char *trigger;	/* what made this snapshot be taken: "mark handle #3", "rss>2G: 2.1 GiB"; NULL: its time */
 	const struct snap_taken *taken;	/* in order of time; when there are many, the newest */
 	size_t n_taken;
+	const struct snap_when *whens;
+	size_t n_whens;
 	const char *started_on, *stopped_on;	/* --start-on, --stop-on: the function whose call began, or ended, the trace; NULL: none */
 	const char *waiting_for;	/* --start-on: not called yet, nothing was recorded; NULL: it goes on */
 	const struct snap_tag *tags;

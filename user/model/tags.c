@@ -220,19 +220,22 @@ int snapshot__tag(struct snapshot *s, const struct tagger *t)
 	return err;
 }
 
+void tag_sum__add(struct tag_sum *sum, const struct snap_site *site)
+{
+	struct counters c = site->c;
+
+	/* sites have their peaks at different moments */
+	c.peak_bytes = site->at_peak_bytes;
+	sum->n_sites++;
+	counters__add(&sum->c, &c);
+	std_error__add(&sum->error, &site->error);
+}
+
 struct tag_sum *tags__add_up(const struct snapshot *s)
 {
 	struct tag_sum *v = calloc(s->n_tags + 1, sizeof(*v));
 
-	for (size_t i = 0; v && i < s->n_sites; i++) {
-		struct tag_sum *to = &v[s->sites[i].tag];
-		struct counters c = s->sites[i].c;
-
-		/* sites have their peaks at different moments */
-		c.peak_bytes = s->sites[i].at_peak_bytes;
-		to->n_sites++;
-		counters__add(&to->c, &c);
-		std_error__add(&to->error, &s->sites[i].error);
-	}
+	for (size_t i = 0; v && i < s->n_sites; i++)
+		tag_sum__add(&v[s->sites[i].tag], &s->sites[i]);
 	return v;
 }

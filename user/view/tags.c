@@ -21,33 +21,30 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/tags.h"
 #include "util/text.h"
 #include "util/util.h"
-#include "view/columns.h"
 #include "view/figures.h"
 #include "view/rank.h"
 #include "view/report_parts.h"
+#include "view/tags.h"
 
 #define LIVE (HAS_LIVE_BLOCKS | HAS_LIVE_BYTES)
 
-struct tag_row {
-	const char *name;
-	const struct snap_tag *tag;	/* NULL: what has none */
-	struct tag_sum sum;
-	uint64_t weight, whole;
-};
-
 /* ---- cells */
 
-static bool was_counted(const struct row_of *r)
+static double entered(const struct row_of *r)
 {
-	return r->tag->tag && r->tag->tag->entered != UINT64_MAX;
+	return r->tag->entered == UINT64_MAX ? NAN : (double)r->tag->entered;
 }
 
 static const char *show_entered(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return was_counted(r) ? fmt_count(buf, r->tag->tag->entered) : "-";
+	return r->tag->entered == UINT64_MAX ? "-" : fmt_count(buf, r->tag->entered);
+}
+
+static double allocs(const struct row_of *r)
+{
+	return (double)r->tag->sum.c.alloc_calls;
 }
 
 static const char *show_allocs(const struct row_of *r, char buf[static CELL_MAX])
@@ -55,9 +52,19 @@ static const char *show_allocs(const struct row_of *r, char buf[static CELL_MAX]
 	return fmt_count(buf, r->tag->sum.c.alloc_calls);
 }
 
+static double bytes(const struct row_of *r)
+{
+	return (double)r->tag->sum.c.alloc_bytes;
+}
+
 static const char *show_bytes(const struct row_of *r, char buf[static CELL_MAX])
 {
 	return fmt_bytes(buf, r->tag->sum.c.alloc_bytes);
+}
+
+static double kept(const struct row_of *r)
+{
+	return (double)r->tag->sum.c.live_bytes;
 }
 
 static const char *show_kept(const struct row_of *r, char buf[static CELL_MAX])
@@ -65,19 +72,28 @@ static const char *show_kept(const struct row_of *r, char buf[static CELL_MAX])
 	return fmt_bytes(buf, r->tag->sum.c.live_bytes);
 }
 
+static double blocks(const struct row_of *r)
+{
+	return (double)r->tag->sum.c.live_blocks;
+}
+
 static const char *show_blocks(const struct row_of *r, char buf[static CELL_MAX])
 {
 	return fmt_count(buf, r->tag->sum.c.live_blocks);
 }
 
-/* "3.0", "0.2", "1,204" */
-static const char *each(const struct row_of *r, uint64_t n, const char *unit, char buf[static CELL_MAX])
+static double each(const struct tag_row *r, uint64_t n)
 {
-	uint64_t calls = was_counted(r) ? r->tag->tag->entered : 0;
-	double per = calls ? (double)n / (double)calls : 0;
+	return r->entered && r->entered != UINT64_MAX ? (double)n / (double)r->entered : NAN;
+}
+
+/* "3.0", "<0.1", "1.2 KiB"; unit: "" or " B" */
+static const char *show_each(const struct tag_row *r, uint64_t n, const char *unit, char buf[static CELL_MAX])
+{
+	double per = each(r, n);
 	char a[FMT_MAX];
 
-	if (!calls)
+	if (isnan(per))
 		return "-";
 	if (per >= 9.95 || !n)
 		return *unit ? fmt_bytes(buf, (uint64_t)llround(per)) : fmt_count(buf, (uint64_t)llround(per));
@@ -87,19 +103,39 @@ static const char *each(const struct row_of *r, uint64_t n, const char *unit, ch
 	return buf;
 }
 
+static double allocs_each(const struct row_of *r)
+{
+	return each(r->tag, r->tag->sum.c.alloc_calls);
+}
+
 static const char *show_allocs_each(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return each(r, r->tag->sum.c.alloc_calls, "", buf);
+	return show_each(r->tag, r->tag->sum.c.alloc_calls, "", buf);
+}
+
+static double bytes_each(const struct row_of *r)
+{
+	return each(r->tag, r->tag->sum.c.alloc_bytes);
 }
 
 static const char *show_bytes_each(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return each(r, r->tag->sum.c.alloc_bytes, " B", buf);
+	return show_each(r->tag, r->tag->sum.c.alloc_bytes, " B", buf);
+}
+
+static double kept_each(const struct row_of *r)
+{
+	return each(r->tag, r->tag->sum.c.live_bytes);
 }
 
 static const char *show_kept_each(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return each(r, r->tag->sum.c.live_bytes, " B", buf);
+	return show_each(r->tag, r->tag->sum.c.live_bytes, " B", buf);
+}
+
+static double share(const struct row_of *r)
+{
+	return (double)r->tag->weight;
 }
 
 static const char *show_share(const struct row_of *r, char buf[static CELL_MAX])
@@ -113,18 +149,18 @@ static const char *show_name(const struct row_of *r, char buf[static CELL_MAX])
 }
 
 static const struct column of_tag[] = {
-	{ "entered", "CALLED", 7, .format = show_entered },
-	{ "allocs", "ALLOCS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .format = show_allocs },
-	{ "allocs-each", "/CALL", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 2, .format = show_allocs_each },
-	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .format = show_bytes },
-	{ "bytes-each", "/CALL", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 1, .format = show_bytes_each },
-	{ "kept", "KEPT", 9, .scaled = true, .needs = LIVE, .format = show_kept },
-	{ "kept-each", "/CALL", 9, .scaled = true, .needs = LIVE, .format = show_kept_each },
-	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .drop = 4, .format = show_blocks },
-	{ "share", "SHARE", 5, .drop = 3, .format = show_share },
+	{ "entered", "CALLED", 7, .value = entered, .format = show_entered },
+	{ "allocs", "ALLOCS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = allocs, .format = show_allocs },
+	{ "allocs-each", "/CALL", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 2, .value = allocs_each, .format = show_allocs_each },
+	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes, .format = show_bytes },
+	{ "bytes-each", "/CALL", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 1, .value = bytes_each, .format = show_bytes_each },
+	{ "kept", "KEPT", 9, .scaled = true, .needs = LIVE, .value = kept, .format = show_kept },
+	{ "kept-each", "/CALL", 9, .scaled = true, .needs = LIVE, .value = kept_each, .format = show_kept_each },
+	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .drop = 4, .value = blocks, .format = show_blocks },
+	{ "share", "SHARE", 5, .drop = 3, .value = share, .format = show_share },
 	{ "tag", "TAG", 0, true, .format = show_name },
 };
-static const struct columns tag_columns = { of_tag, ARRAY_SIZE(of_tag) };
+const struct columns tag_columns = { of_tag, ARRAY_SIZE(of_tag) };
 
 /* ---- rows */
 
@@ -149,25 +185,29 @@ static uint64_t weight_of(const struct tag_sum *sum, const struct metric *key)
 	return key->of(&as_site);
 }
 
-static int tag_rows(const struct report *r, const struct metric *key, struct tag_row **ret)
+struct tag_row *tag_rows__make(const struct snapshot *s, const struct tag_sum *sums, const struct metric *key)
 {
-	const struct snapshot *s = r->s;
-	_cleanup_free_ struct tag_sum *sums = tags__add_up(s);
 	struct tag_row *v = calloc(s->n_tags + 1, sizeof(*v));
 	uint64_t whole = 0;
 
-	if (!sums || !v) {
-		free(v);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i <= s->n_tags; i++) {
-		v[i] = (struct tag_row){ .name = i ? s->tags[i - 1].name : "(none)", .tag = i ? &s->tags[i - 1] : NULL, .sum = sums[i],
-					 .weight = weight_of(&sums[i], key) };
+	for (size_t i = 0; v && i <= s->n_tags; i++) {
+		v[i] = (struct tag_row){ .name = i ? s->tags[i - 1].name : "(none)", .tag = i ? &s->tags[i - 1] : NULL,
+					 .entered = i ? s->tags[i - 1].entered : UINT64_MAX, .sum = sums[i], .weight = weight_of(&sums[i], key) };
 		whole += v[i].weight;
 	}
-	for (size_t i = 0; i <= s->n_tags; i++)
+	for (size_t i = 0; v && i <= s->n_tags; i++)
 		v[i].whole = whole;
-	qsort(v, s->n_tags + 1, sizeof(*v), heavier_first);
+	return v;
+}
+
+static int tag_rows(const struct report *r, const struct metric *key, struct tag_row **ret)
+{
+	_cleanup_free_ struct tag_sum *sums = tags__add_up(r->s);
+	struct tag_row *v = sums ? tag_rows__make(r->s, sums, key) : NULL;
+
+	if (!v)
+		return -ENOMEM;
+	qsort(v, r->s->n_tags + 1, sizeof(*v), heavier_first);
 	*ret = v;
 	return 0;
 }

@@ -48,6 +48,8 @@ void top__free(struct top *t)
 	seen__done(&t->before);
 	seen__done(&t->unfolded);
 	thread_rows__done(&t->threads);
+	free_lists__done(&t->frees);
+	free(t->tags);
 	vec_done(&t->rows);
 	vec_done(&t->lines);
 	vec_done(&t->wanted);
@@ -135,10 +137,10 @@ static struct top_cost cost_of(const struct snapshot *s)
 /* The first view for which there are figures, if the one at hand has none. */
 static void choose_view(struct top *t)
 {
-	if (top_view__there(&top_views[t->view], t->shown))
+	if (top_view__there(t, &top_views[t->view]))
 		return;
 	for (size_t i = 0; i < top_n_views; i++)
-		if (top_view__there(&top_views[i], t->shown)) {
+		if (top_view__there(t, &top_views[i])) {
 			t->view = i;
 			return;
 		}
@@ -152,6 +154,9 @@ static void show(struct top *t, struct snapshot *s)
 	}
 	top__drop_tree(t);
 	t->rows.n = 0;
+	free(t->tags);
+	t->tags = NULL;
+	t->tagged = false;
 	drop(t, t->shown);
 	t->shown = s;
 	if (s->n_places + 1 > t->room_places) {
@@ -198,7 +203,8 @@ void top__named(struct top *t)
 	top__drop_tree(t);
 	if (t->place_matches)
 		memset(t->place_matches, 0, t->shown->n_places + 1);
-	if (*t->filter || by_name)
+	t->tagged = false;
+	if (*t->filter || *t->only_tag || by_name || v->kind == KIND_TAGS)
 		top__build_rows(t);
 }
 

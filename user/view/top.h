@@ -44,6 +44,7 @@ enum top_action {
 };
 
 struct top;
+struct tagger;
 
 struct top_opts {
 	const char *suffix;	/* of the file that `o` proposes: ".html" */
@@ -51,6 +52,8 @@ struct top_opts {
 	uint64_t interval_ns;
 	unsigned int views;	/* enum view_bit: what to begin with; 0: leaks */
 	const char *sort;	/* a metric, or "oldest"; NULL: by the view */
+	const struct tagger *tagger;	/* --tag; not owned; NULL: none */
+	bool marks;		/* --mark was given */
 };
 
 struct top *top__new(const struct top_opts *o);

@@ -322,6 +322,11 @@ static bool was_called(const struct snap_site *s)
 	return s->c.alloc_calls;
 }
 
+static bool was_freed(const struct snap_site *s)
+{
+	return s->c.free_calls;
+}
+
 static bool was_at_peak(const struct snap_site *s)
 {
 	return s->at_peak_bytes;
@@ -330,21 +335,50 @@ static bool was_at_peak(const struct snap_site *s)
 #define COLUMNS(v) v, ARRAY_SIZE(v)
 
 const struct top_view top_views[] = {
-	{ '1', "leaks", VIEW_LEAKS, KIND_SITES, LIVE, -1, 0, COLUMNS(leak_columns), "live", "nothing allocated while traced is live", is_live },
-	{ '1', "resident", VIEW_RESIDENT | VIEW_ALLOCS, KIND_SITES, ALLOCS, 1, GROWTH_FAULT, COLUMNS(growth_columns), "bytes", "no page fault while traced", was_called },
-	{ '2', "allocs", VIEW_ALLOCS | VIEW_TEMPORARY, KIND_SITES, ALLOCS, -1, 0, COLUMNS(alloc_columns), "calls-rate", "nothing was allocated while traced", was_called },
+	{ '1', "leaks", VIEW_LEAKS, KIND_SITES, LIVE, -1, 0, COLUMNS(leak_columns), "live", "nothing allocated while traced is live", .shows = is_live },
+	{ '1', "resident", VIEW_RESIDENT | VIEW_ALLOCS, KIND_SITES, ALLOCS, 1, GROWTH_FAULT, COLUMNS(growth_columns), "bytes", "no page fault while traced", .shows = was_called },
+	{ '2', "allocs", VIEW_ALLOCS | VIEW_TEMPORARY, KIND_SITES, ALLOCS, -1, 0, COLUMNS(alloc_columns), "calls-rate", "nothing was allocated while traced", .shows = was_called },
 	{ '2', "mapped", VIEW_MAPPED, KIND_SITES, ALLOCS, 1, GROWTH_BRK, COLUMNS(growth_columns), "bytes", "neither brk nor mmap added memory while traced",
-	  was_called },
-	{ '3', "peak", VIEW_PEAK, KIND_SITES, HAS_PEAK_BYTES, -1, 0, COLUMNS(peak_columns), "peak", "nothing was live at the peak", was_at_peak },
-	{ '4', "processes", VIEW_PROCESSES, KIND_PROCESSES, 0, 0, 0, COLUMNS(process_columns_), "live", "no process", NULL },
-	{ '5', "threads", VIEW_THREADS, KIND_THREADS, ALLOCS, -1, 0, COLUMNS(thread_columns_), "calls-rate", "no thread has allocated while traced", NULL },
-	{ '6', "sizes", VIEW_SIZES | VIEW_LIFETIMES, KIND_BARS, ALLOCS, -1, 0, NULL, 0, NULL, "nothing was allocated while traced", NULL },
+	  .shows = was_called },
+	{ '3', "peak", VIEW_PEAK, KIND_SITES, HAS_PEAK_BYTES, -1, 0, COLUMNS(peak_columns), "peak", "nothing was live at the peak", .shows = was_at_peak },
+	{ '4', "processes", VIEW_PROCESSES, KIND_PROCESSES, 0, 0, 0, COLUMNS(process_columns_), "live", "no process", .shows = NULL },
+	{ '5', "threads", VIEW_THREADS, KIND_THREADS, ALLOCS, -1, 0, COLUMNS(thread_columns_), "calls-rate", "no thread has allocated while traced", .shows = NULL },
+	{ '6', "sizes", VIEW_SIZES | VIEW_LIFETIMES, KIND_BARS, ALLOCS, -1, 0, NULL, 0, NULL, "nothing was allocated while traced", .shows = NULL },
+	{ '7', "tags", VIEW_TAGS, KIND_TAGS, ALLOCS, 0, 0, COLUMNS(top_tag_columns), "kept", "nothing was allocated while traced", .asked = ASKED_TAGS,
+	  .option = "--tag FUNC" },
+	{ '8', "marks", VIEW_TAGS, KIND_MARKS, 0, 0, 0, COLUMNS(top_mark_columns), "time", "no marked function was called while traced",
+	  .asked = ASKED_MARKS, .option = "--mark FUNC", .note = top__mark_note },
+	{ '9', "frees", VIEW_FREES, KIND_SITES, HAS_FREE_CALLS, -1, 0, COLUMNS(top_free_columns), "frees", "no block was freed while traced", .shows = was_freed,
+	  .asked = ASKED_FREES, .option = "--free-stacks" },
+	{ '0', "when", 0, KIND_WHENS, 0, 0, 0, COLUMNS(top_when_columns), "last", "no condition", .asked = ASKED_WHENS,
+	  .option = "--when COND" },
 };
 const size_t top_n_views = ARRAY_SIZE(top_views);
 _Static_assert(ARRAY_SIZE(top_views) <= TOP_MAX_VIEWS, "a place for each");
 
-bool top_view__there(const struct top_view *v, const struct snapshot *s)
+static bool was_asked(const struct top *t, enum top_asked what)
 {
+	switch (what) {
+	case ASKED_NOTHING:
+		break;
+	case ASKED_TAGS:
+		return t->o.tagger && tagger__any(t->o.tagger);
+	case ASKED_MARKS:
+		return t->o.marks;
+	case ASKED_FREES:
+		return t->shown->free_stacks;
+	case ASKED_WHENS:
+		return t->shown->n_whens;
+	}
+	return true;
+}
+
+bool top_view__there(const struct top *t, const struct top_view *v)
+{
+	const struct snapshot *s = t->shown;
+
+	if (!was_asked(t, v->asked))
+		return false;
 	return !v->growth || (v->growth > 0) == s->growth ? !(v->needs & ~s->known) : false;
 }
 
@@ -352,9 +386,10 @@ const struct column *top_column__shared(const struct top_view *v, const struct t
 {
 	static const struct columns *const shared[] = {
 		[KIND_SITES] = &site_columns, [KIND_PROCESSES] = &process_columns, [KIND_THREADS] = &thread_columns,
+		[KIND_TAGS] = &tag_columns, [KIND_WHENS] = NULL,
 	};
 
-	if (c->format || c->draw)
+	if (c->format || c->draw || !shared[v->kind])
 		return NULL;
 	return columns__find(shared[v->kind], c->name);
 }
@@ -413,7 +448,7 @@ void top__choose_first(struct top *t)
 			if (top_views[i].bits & VIEW_TEMPORARY)
 				sort_at_first(t, i, "temporary");
 	for (size_t i = 0; i < top_n_views; i++)
-		if (t->o.views & top_views[i].bits && top_view__there(&top_views[i], t->shown)) {
+		if (t->o.views & top_views[i].bits && top_view__there(t, &top_views[i])) {
 			t->view = i;
 			return;
 		}

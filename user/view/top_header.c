@@ -413,16 +413,23 @@ static void tabs_line(struct top *t, struct grid *g, int row)
 	t->n_tabs = 0;
 	grid__fill(g, row, 0, g->cols, STYLE_RULE, 0x2500);
 	for (size_t i = 0; i < top_n_views; i++)
-		if (top_view__there(&top_views[i], t->shown))
+		if (top_view__there(t, &top_views[i]))
 			cols += (int)strlen(top_views[i].name) + 5;
+	/* what is not shown has to be told */
+	if (*t->only_tag)
+		cols += MIN((int)text_width(t->only_tag) + 6, 34);
+	if (*t->filter)
+		cols += MIN((int)text_width(t->filter) + 3, 34);
 	brief = cols > g->cols;
 	for (size_t i = 0; i < top_n_views; i++)
-		if (top_view__there(&top_views[i], t->shown)) {
+		if (top_view__there(t, &top_views[i])) {
 			put_tab(t, g, row, &col, i, brief);
 			col++;
 		}
 	if (t->pane == PANE_TREE)
 		col += grid__put(g, row, col, g->cols - col, STYLE_TAB, "[tree]") + 1;
+	if (*t->only_tag)
+		col += grid__putf(g, row, col, MIN(g->cols - col, 32), STYLE_MATCH, "tag %s", t->only_tag) + 1;
 	if (*t->filter)
 		col += grid__putf(g, row, col, MIN(g->cols - col, 32), STYLE_MATCH, "/%s", t->filter) + 1;
 	for (int whole = 1; whole >= 0; whole--) {

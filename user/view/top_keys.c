@@ -25,20 +25,31 @@ static void show_view(struct top *t, size_t view)
 
 static enum top_action key_view(struct top *t, int key)
 {
-	for (size_t i = 0; i < top_n_views && t->shown; i++)
-		if (top_views[i].key == key && top_view__there(&top_views[i], t->shown)) {
+	const char *option = NULL;
+	char text[128];
+
+	for (size_t i = 0; i < top_n_views && t->shown; i++) {
+		if (top_views[i].key != key)
+			continue;
+		if (top_view__there(t, &top_views[i])) {
 			show_view(t, i);
 			return TOP_NONE;
 		}
+		option = top_views[i].option;
+	}
+	if (option)
+		snprintf(text, sizeof(text), "That view goes with %s.", option);
+	else
+		snprintf(text, sizeof(text), "This mode does not record what that view shows.");
 	if (t->shown)
-		top__say(t, "This mode does not record what that view shows.");
+		top__say(t, text);
 	return TOP_NONE;
 }
 
 static enum top_action key_next_view(struct top *t, int key)
 {
 	for (size_t i = 1; i <= top_n_views && t->shown; i++)
-		if (top_view__there(&top_views[(t->view + i) % top_n_views], t->shown)) {
+		if (top_view__there(t, &top_views[(t->view + i) % top_n_views])) {
 			show_view(t, (t->view + i) % top_n_views);
 			break;
 		}
@@ -94,6 +105,17 @@ static enum top_action key_open(struct top *t, int key)
 		t->pane = PANE_STACK;
 		return TOP_NONE;
 	}
+	if (r->of.tag) {
+		/* its sites alone, from now on */
+		snprintf(t->only_tag, sizeof(t->only_tag), "%s", r->of.tag->name);
+		for (size_t i = 0; i < top_n_views; i++)
+			if (top_views[i].kind == KIND_SITES)
+				t->at[i].touched = false;
+		top__drop_tree(t);
+		return key_view(t, t->shown->known & HAS_LIVE_BYTES ? '1' : '2');
+	}
+	if (!r->of.process)
+		return TOP_NONE;
 	if (r->of.thread && r->thread.n_threads > 1) {
 		top__set_unfolded(t, r->id, !top__unfolded(t, r->id));
 		t->at[t->view].touched = true;
@@ -130,6 +152,11 @@ static enum top_action key_back(struct top *t, int key)
 		t->pane = PANE_TABLE;
 	} else if (*t->filter) {
 		top__set_filter(t, "");
+	} else if (*t->only_tag) {
+		*t->only_tag = 0;
+		for (size_t i = 0; i < top_n_views; i++)
+			if (top_views[i].kind == KIND_TAGS && top_view__there(t, &top_views[i]))
+				t->view = i;
 	} else if (t->scope) {
 		t->scope = 0;
 		for (size_t i = 0; i < top_n_views; i++)
@@ -283,7 +310,7 @@ static enum top_action key_repaint(struct top *t, int key)
 const struct top_key_row top_keys[] = {
 	{ TOP_KEY_UP, 'k', "↑↓", "move", "one row up or down (also k, j)", ALL, key_move },
 	{ TOP_KEY_DOWN, 'j', NULL, NULL, NULL, ALL, key_move },
-	{ TOP_KEY_ENTER, 0, "Enter", "open", "a site: its stack, with sums; a process: its tables; threads: each", TABLE, key_open },
+	{ TOP_KEY_ENTER, 0, "Enter", "open", "a site: its stack; a process, a tag: its tables; threads: each one", TABLE, key_open },
 	{ TOP_KEY_ENTER, 0, "Enter", "unfold", "in the tree: fold or unfold (also → and ←, l and h)", TREE, top__tree_key },
 	{ TOP_KEY_RIGHT, 'l', NULL, NULL, NULL, TREE, top__tree_key },
 	{ TOP_KEY_LEFT, 'h', NULL, NULL, NULL, TREE, top__tree_key },
@@ -291,11 +318,13 @@ const struct top_key_row top_keys[] = {
 	{ 'c', 0, "c", "callers/callees", "in the tree: callers first, or callees first", TREE, key_order },
 	{ 'n', TOP_KEY_RIGHT, "n", "next", "in a stack: that of the next row (also →)", STACK, key_next_site },
 	{ 'p', TOP_KEY_LEFT, "p", "previous", "in a stack: that of the row before (also ←)", STACK, key_next_site },
-	{ TOP_KEY_ESC, TOP_KEY_BACKSPACE, "Esc", "back", "out of a stack, the tree, a filter, a process", STACK | TREE | HELP, key_back },
+	{ TOP_KEY_ESC, TOP_KEY_BACKSPACE, "Esc", "back", "out of a stack, the tree, a filter, a tag, a process", STACK | TREE | HELP, key_back },
 	{ TOP_KEY_ESC, TOP_KEY_BACKSPACE, NULL, NULL, NULL, TABLE, key_back },
 	{ '1', '2', "1-6", NULL, "leaks, allocations, peak, processes, threads, sizes and lifetimes", ALL, key_view },
 	{ '3', '4', NULL, NULL, NULL, ALL, key_view },
 	{ '5', '6', NULL, NULL, NULL, ALL, key_view },
+	{ '7', '8', "7-9 0", NULL, "what was asked for: tags, marks, frees (--free-stacks), --when", ALL, key_view },
+	{ '9', '0', NULL, NULL, NULL, ALL, key_view },
 	{ TOP_KEY_TAB, 0, "Tab", NULL, "the next view", ALL, key_next_view },
 	{ 't', 0, "t", "tree", "the call tree, and back to the table", TABLE | STACK | TREE, key_tree },
 	{ 's', '>', "s", "sort", "sort by the next column (also >); or click on its title", TABLE, key_sort },

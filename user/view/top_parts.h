@@ -9,11 +9,14 @@
 #include "util/parse.h"
 #include "util/util.h"
 #include "view/columns.h"
+#include "view/frees.h"
+#include "view/tags.h"
 #include "view/threads.h"
 #include "view/top.h"
 #include "view/tree.h"
 
 #define TOP_NS_PER_S 1000000000ull
+#define INLINED " (inlined)"	/* stands behind the name of such a frame */
 
 /* ---- figures of an earlier snapshot, by row */
 struct seen {
@@ -40,7 +43,9 @@ struct top_row {
 	struct row_of of;
 	struct thread_row thread;	/* what of.thread points to, once rows are in their place */
 	double delta;		/* live bytes since the baseline */
-	double calls_rate, bytes_rate;	/* since the snapshot before; NAN: unknown */
+	double calls_rate, bytes_rate, frees_rate;	/* since the snapshot before; NAN: unknown */
+	const struct snap_mark *mark, *mark_before;	/* the one before: NULL, if either has no figures */
+	const struct snap_when *when;
 	double sort;
 	char *text;		/* the same, of a column of names; while rows are sorted */
 };
@@ -62,7 +67,10 @@ struct top_column {
 	bool flexible;		/* takes what is left; the last one */
 };
 
-enum top_kind { KIND_SITES, KIND_PROCESSES, KIND_THREADS, KIND_BARS };
+enum top_kind { KIND_SITES, KIND_PROCESSES, KIND_THREADS, KIND_BARS, KIND_TAGS, KIND_MARKS, KIND_WHENS };
+
+/* What has to be asked for before there is anything to show. */
+enum top_asked { ASKED_NOTHING, ASKED_TAGS, ASKED_MARKS, ASKED_FREES, ASKED_WHENS };
 
 struct top_view {
 	int key;
@@ -77,15 +85,18 @@ struct top_view {
 	const char *sort;	/* the column that rows are sorted by at first */
 	const char *empty;	/* what is said where there are no rows */
 	bool (*shows)(const struct snap_site *s);
+	enum top_asked asked;
+	const char *option;	/* that it goes with, where it is not always there */
+	void (*note)(const struct top *t, char *buf, size_t size);	/* a line above its table; NULL: none */
 };
 
 extern const struct top_view top_views[];
 extern const size_t top_n_views;
-#define TOP_MAX_VIEWS 8
+#define TOP_MAX_VIEWS 12
 
 /* What --view and --sort ask for, of those that the first snapshot has. */
 void top__choose_first(struct top *t);
-bool top_view__there(const struct top_view *v, const struct snapshot *s);
+bool top_view__there(const struct top *t, const struct top_view *v);
 /* The shared column of the same name; NULL: it is the live view's own. */
 const struct column *top_column__shared(const struct top_view *v, const struct top_column *c);
 bool top_column__holds(const struct top *t, const struct top_view *v, const struct top_column *c);
@@ -121,6 +132,10 @@ struct top {
 	void *drop_arg;
 	uint64_t *site_ids;	/* of shown */
 	struct thread_rows threads;	/* of shown */
+	struct free_lists frees;	/* of shown, with --free-stacks; start NULL: not there */
+	bool tagged;		/* the sites of shown are, by the names that it has */
+	struct tag_row *tags;	/* of shown, n_tags + 1; NULL: not asked for yet */
+	char only_tag[128];	/* its sites alone are shown; "": all are */
 	struct seen_table before;
 	struct top_cost cost, cost_before;
 	struct top_total totals[HEADER_POINTS];	/* the last ones of all processes, oldest first */
@@ -193,6 +208,28 @@ uint64_t top__process_row_id(const struct snap_process *p);
 /* The site that a row id belongs to; NULL: it is not in this snapshot. */
 const struct snap_site *top__find_site(const struct top *t, uint64_t id, size_t *ret_index);
 const struct snap_process *top__scope_process(const struct top *t);	/* NULL: all, or one that is gone */
+
+/* The id of a row that is known by a text and a number; kind: another one for each kind of row. */
+uint64_t top__id_of(unsigned int kind, const char *text, uint64_t n);
+void top__add_row(struct top *t, const struct top_row *row);
+/* The row's rates and Δ. A row that was not there before: had nothing, if it is said to be new, else its rates are not known. */
+void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, bool is_new);
+bool top__text_matches(const struct top *t, const char *text);
+
+/* ---- top_asked.c: tags, marks and conditions */
+extern const struct top_column top_tag_columns[12], top_mark_columns[9], top_when_columns[4];
+void top__asked_rows(struct top *t, const struct top_view *v);
+void top__mark_note(const struct top *t, char *buf, size_t size);
+/* Sites of shown get their tags, if that matters for what is on the screen. */
+void top__tag(struct top *t);
+bool top__has_tag(const struct top *t, const struct snap_site *s);	/* the one that is looked at, if there is one */
+int top__remember_tags(const struct top *t, struct seen_table *to);
+
+/* ---- top_frees.c: where blocks were freed */
+extern const struct top_column top_free_columns[9];
+void top__want_frees(struct top *t, const struct snap_site *s);
+/* Lines below a stack: the first would be at row; those from `from` up to `end` are drawn. How many there are. */
+int top__draw_free_lines(const struct top *t, struct grid *g, int row, int from, int end, const struct snap_site *s);
 
 /* ---- lists: cursor and scrolling, for every list */
 void list__move(struct top_place *p, size_t n, size_t page, int key);

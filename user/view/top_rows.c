@@ -43,6 +43,11 @@ static uint64_t thread_row_id(const struct snap_process *p, const struct thread_
 	return no_zero(mix_string(mix(mix(mix(ID_SEED, 2), p->id), (uint64_t)t->tid), t->name));
 }
 
+uint64_t top__id_of(unsigned int kind, const char *text, uint64_t n)
+{
+	return no_zero(mix_string(mix(mix(ID_SEED, 16 + kind), n), text));
+}
+
 int top__identify(struct top *t)
 {
 	const struct snapshot *s = t->shown;
@@ -72,7 +77,8 @@ int top__identify(struct top *t)
 	free(t->site_ids);
 	t->site_ids = ids;
 	thread_rows__done(&t->threads);
-	return thread_rows__init(&t->threads, s, NULL);
+	free_lists__done(&t->frees);
+	return thread_rows__init(&t->threads, s, NULL) ?: s->free_stacks ? free_lists__init(&t->frees, s) : 0;
 }
 
 const struct snap_site *top__find_site(const struct top *t, uint64_t id, size_t *ret_index)
@@ -125,7 +131,7 @@ void top__set_filter(struct top *t, const char *text)
 		memset(t->place_matches, 0, t->shown->n_places + 1);
 }
 
-static bool text_matches(const struct top *t, const char *text)
+bool top__text_matches(const struct top *t, const char *text)
 {
 	if (!text)
 		return false;
@@ -142,8 +148,8 @@ static bool place_matches(struct top *t, uint32_t at)
 	for (size_t i = 0; i < place__n_frames(p) && !found; i++) {
 		struct frame f = place__frame(t->shown, p, i);
 
-		found = (f.line && (text_matches(t, f.line->function) || text_matches(t, f.line->file))) ||
-			(!i && text_matches(t, f.module));
+		found = (f.line && (top__text_matches(t, f.line->function) || top__text_matches(t, f.line->file))) ||
+			(!i && top__text_matches(t, f.module));
 	}
 	if (t->place_matches)
 		t->place_matches[at] = found ? 2 : 1;
@@ -155,18 +161,20 @@ static bool process_matches(const struct top *t, const struct snap_process *p)
 	char pid[FMT_MAX], where[CELL_MAX];
 
 	snprintf(pid, sizeof(pid), "%d", (int)p->pid);
-	return text_matches(t, p->comm) || text_matches(t, pid) || text_matches(t, p->exe) ||
-	       text_matches(t, process__where(p, where));
+	return top__text_matches(t, p->comm) || top__text_matches(t, pid) || top__text_matches(t, p->exe) ||
+	       top__text_matches(t, process__where(p, where));
 }
 
 bool top__matches(struct top *t, const struct snap_site *s)
 {
 	const struct snap_process *p = &t->shown->processes[s->process];
 
+	if (!top__has_tag(t, s))
+		return false;
 	if (!*t->filter)
 		return true;
 	/* with one process, its name would match everything */
-	if (text_matches(t, s->function) || (t->shown->n_processes > 1 && !t->scope && process_matches(t, p)))
+	if (top__text_matches(t, s->function) || (t->shown->n_processes > 1 && !t->scope && process_matches(t, p)))
 		return true;
 	for (uint32_t i = 0; i < s->n_stack; i++)
 		if (place_matches(t, s->stack[i]))
@@ -176,22 +184,24 @@ bool top__matches(struct top *t, const struct snap_site *s)
 
 /* ---- rows */
 
-static void rate(struct top_row *r, const struct top *t, const struct counters *c, int64_t since_baseline)
+void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, bool is_new)
 {
 	const struct seen *p = seen__find(&t->before, r->id);
 	uint64_t ns = t->shown->duration_ns - t->before.t_ns;
+	double per_ns = (double)TOP_NS_PER_S / (double)MAX(ns, 1ull);
 
 	/* the trace began with nothing */
 	r->delta = t->shown->baseline ? (double)since_baseline : (double)c->live_bytes;
-	r->calls_rate = r->bytes_rate = NAN;
-	if (!t->before.holds || !ns || t->shown->duration_ns <= t->before.t_ns)
+	r->calls_rate = r->bytes_rate = r->frees_rate = NAN;
+	if (!t->before.holds || !ns || t->shown->duration_ns <= t->before.t_ns || (!p && !is_new))
 		return;
 	/* estimates may go back */
-	r->calls_rate = MAX((double)c->alloc_calls - (double)(p ? p->calls : 0), 0.0) * TOP_NS_PER_S / (double)ns;
-	r->bytes_rate = MAX((double)c->alloc_bytes - (double)(p ? p->bytes : 0), 0.0) * TOP_NS_PER_S / (double)ns;
+	r->calls_rate = MAX((double)c->alloc_calls - (double)(p ? p->calls : 0), 0.0) * per_ns;
+	r->bytes_rate = MAX((double)c->alloc_bytes - (double)(p ? p->bytes : 0), 0.0) * per_ns;
+	r->frees_rate = MAX((double)c->free_calls - (double)(p ? p->frees : 0), 0.0) * per_ns;
 }
 
-static void add_row(struct top *t, const struct top_row *row)
+void top__add_row(struct top *t, const struct top_row *row)
 {
 	struct top_row *r = vec_push(&t->rows);
 
@@ -218,8 +228,8 @@ static void site_rows(struct top *t, const struct top_view *v)
 
 		if (!site_shown(t, v, site))
 			continue;
-		rate(&r, t, &site->c, site->since_baseline_bytes);
-		add_row(t, &r);
+		top__set_rates(t, &r, &site->c, site->since_baseline_bytes, true);
+		top__add_row(t, &r);
 	}
 }
 
@@ -233,8 +243,8 @@ static void process_rows(struct top *t)
 
 		if (*t->filter && !process_matches(t, p))
 			continue;
-		rate(&r, t, &p->c, p->since_baseline_bytes);
-		add_row(t, &r);
+		top__set_rates(t, &r, &p->c, p->since_baseline_bytes, true);
+		top__add_row(t, &r);
 	}
 }
 
@@ -243,16 +253,16 @@ static void add_thread(struct top *t, const struct thread_row *row)
 	const struct snap_process *p = &t->shown->processes[row->process];
 	struct top_row r = { .id = thread_row_id(p, row), .of = { t->shown, p, NULL, NULL }, .thread = *row };
 
-	rate(&r, t, &row->c, 0);
-	add_row(t, &r);
+	top__set_rates(t, &r, &row->c, 0, true);
+	top__add_row(t, &r);
 }
 
 static bool thread_matches(const struct top *t, const struct thread_row *row)
 {
-	bool found = text_matches(t, row->name) || process_matches(t, &t->shown->processes[row->process]);
+	bool found = top__text_matches(t, row->name) || process_matches(t, &t->shown->processes[row->process]);
 
 	for (size_t i = 0; i < row->n_threads && row->n_threads > 1 && !found; i++)
-		found = text_matches(t, row->members[i].name);
+		found = top__text_matches(t, row->members[i].name);
 	return found;
 }
 
@@ -313,7 +323,7 @@ int top__remember(const struct top *t, struct seen_table *to)
 		if (seen__add(to, &f))
 			return -ENOMEM;
 	}
-	return 0;
+	return top__remember_tags(t, to);
 }
 
 /* ---- order */
@@ -429,7 +439,7 @@ static void unfold_threads(struct top *t, struct order *o)
 		struct top_row row = t->rows.v[i];
 		size_t at;
 
-		add_row(t, &row);
+		top__add_row(t, &row);
 		if (row.thread.n_threads < 2 || !top__unfolded(t, row.id))
 			continue;
 		at = t->rows.n;
@@ -463,12 +473,16 @@ void top__build_rows(struct top *t)
 	t->rows.n = 0;
 	if (!t->shown || v->kind == KIND_BARS)
 		return;
+	if (v->kind == KIND_TAGS || *t->only_tag)
+		top__tag(t);
 	if (v->kind == KIND_SITES)
 		site_rows(t, v);
 	else if (v->kind == KIND_PROCESSES)
 		process_rows(t);
-	else
+	else if (v->kind == KIND_THREADS)
 		thread_rows(t);
+	else
+		top__asked_rows(t, v);
 	sort_rows(t, v, &t->at[t->view]);
 	follow_cursor(t, &t->at[t->view]);
 }

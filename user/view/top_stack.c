@@ -25,7 +25,6 @@
 #include "view/top_parts.h"
 
 #define FRAMES_MAX 1024	/* of a stack, with what was inlined */
-#define INLINED " (inlined)"
 
 struct sum {
 	struct frame frame;
@@ -229,6 +228,7 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 	size_t n_frames = v ? frames_of(t->shown, site, v) : 0;
 	int width = g->cols - 9 - 7 - 1;
 	uint64_t whole = 0;
+	size_t n_base;
 	char a[CELL_MAX];
 
 	if (!v || n < 1)
@@ -241,6 +241,8 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 	grid__put_right(g, row, width - 16, 26, STYLE_HEAD, t->metric->name);
 	grid__put_right(g, row, g->cols - 7, 7, STYLE_HEAD, "SHARE");
 	t->stack_lines = n_frames + (site->end || !n_frames);
+	n_base = t->stack_lines;
+	t->stack_lines += top__draw_free_lines(t, g, 0, 0, 0, site);
 	t->list_row = row + 1;
 	t->list_rows = n - 1;
 	if (t->stack_scroll + t->list_rows > t->stack_lines)
@@ -259,6 +261,7 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 		grid__put(g, row, 0, g->cols, STYLE_DIM, "[no stack]");
 	else if (site->end && row < t->list_row + t->list_rows)
 		grid__putf(g, row, 0, g->cols, STYLE_DIM, "… not walked further: %s", stack_end__says(site->end));
+	top__draw_free_lines(t, g, t->list_row + (int)(n_base - t->stack_scroll), t->list_row, t->list_row + t->list_rows, site);
 }
 
 void top__draw_stack(struct top *t, struct grid *g, int row, int n)
@@ -271,6 +274,7 @@ void top__draw_stack(struct top *t, struct grid *g, int row, int n)
 		return;
 	}
 	top__want_site(t, site);
+	top__want_frees(t, site);
 	/* the sums need the names of all */
 	top__want_all(t);
 	title_words(t, site, &w);

@@ -137,7 +137,7 @@ static void lay_out(const struct top *t, const struct top_view *v, int cols, str
 		const struct top_column *c = &v->columns[i];
 
 		if (top_column__holds(t, v, c) && (unsigned int)cols >= c->from_cols)
-			l->width[i] = c->flexible ? FLEXIBLE_MIN : (int)width_of(t, v, c);
+			l->width[i] = c->flexible && !c->width ? FLEXIBLE_MIN : (int)width_of(t, v, c);
 	}
 	while (total(l, v) > cols) {
 		size_t out = v->n_columns;
@@ -237,6 +237,8 @@ static void draw_row(struct top *t, const struct top_view *v, const struct layou
 	}
 	if (r->of.site)
 		top__want_site(t, r->of.site);
+	if (r->of.site && v->asked == ASKED_FREES)
+		top__want_frees(t, r->of.site);
 }
 
 void top__draw_table(struct top *t, struct grid *g, int row, int n)
@@ -245,25 +247,31 @@ void top__draw_table(struct top *t, struct grid *g, int row, int n)
 	struct top_place *p = &t->at[t->view];
 	struct layout l;
 
+	if (v->note && n > 2) {
+		char text[512];
+
+		v->note(t, text, sizeof(text));
+		grid__put(g, row++, 0, g->cols, STYLE_PLAIN, text);
+		n--;
+	}
 	if (n < 1)
 		return;
 	lay_out(t, v, g->cols, &l);
 	draw_heads(t, v, &l, g, row);
 	t->list_row = row + 1;
 	t->list_rows = n - 1;
-	if (!t->rows.n) {
-		if (*t->filter)
-			grid__putf(g, row + 1, 1, g->cols - 2, STYLE_DIM, "nothing matches %s", t->filter);
-		else
-			grid__put(g, row + 1, 1, g->cols - 2, STYLE_DIM, v->empty);
-		return;
-	}
-	list__fit(p, t->rows.n, t->list_rows);
+	if (!t->rows.n && *t->filter)
+		grid__putf(g, row + 1, 1, g->cols - 2, STYLE_DIM, "nothing matches %s", t->filter);
+	else if (!t->rows.n)
+		grid__put(g, row + 1, 1, g->cols - 2, STYLE_DIM, v->empty);
+	else
+		list__fit(p, t->rows.n, t->list_rows);
 	for (int i = 0; i < t->list_rows && p->scroll + i < t->rows.n; i++) {
 		draw_row(t, v, &l, &t->rows.v[p->scroll + i], g, t->list_row + i);
 		if (p->scroll + i == p->cursor)
 			grid__select(g, t->list_row + i);
 	}
-	if (*t->filter)
+	/* which rows there are depends on the names of all */
+	if (*t->filter || *t->only_tag || v->kind == KIND_TAGS)
 		top__want_all(t);
 }
