@@ -35,6 +35,7 @@ $(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h tests/live/live.mk Makefile
 
 $(FIXTURES): tests/fixtures/ledger.h tests/live/live.mk
 $(filter $(FX)/mappings%,$(FIXTURES)): tests/fixtures/mappings.h
+$(filter $(FX)/names% $(FX)/stacks% $(FX)/libstacks%,$(FIXTURES)): tests/fixtures/frame.h
 
 $(FX)/%.so: tests/fixtures/%.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -fPIC -shared -o $@ $<
