@@ -185,6 +185,16 @@ int child__finish(struct child *c, int signal, int timeout_ms, char **ret_text, 
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+uint64_t child__cpu_ns(const struct child *c)
+{
+	clockid_t clock;
+	struct timespec t;
+
+	if (clock_getcpuclockid(c->pid, &clock) || clock_gettime(clock, &t))
+		return 0;
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
 void child__kill(struct child *c)
 {
 	if (c->pid > 0) {

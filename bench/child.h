@@ -31,6 +31,7 @@ int child__wait_for_text(struct child *c, const char *wanted, int timeout_ms, st
  * The exit status, or -errno.
  */
 int child__finish(struct child *c, int signal, int timeout_ms, char **ret_text, struct err *e);
+uint64_t child__cpu_ns(const struct child *c);	/* of all its threads; 0: it is gone */
 /* For every way out: nothing of it remains. */
 void child__kill(struct child *c);
 

@@ -110,16 +110,6 @@ int programs__run_sqlite(struct bench *b, struct err *e)
 
 /* ---- redis */
 
-static uint64_t cpu_ns_of(pid_t pid)
-{
-	clockid_t clock;
-	struct timespec t;
-
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
-		return 0;
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
 static char socket_path[64];
 
 /* `"SET","123456.78",...`: requests a second */
@@ -152,10 +142,10 @@ static int turn_redis(struct bench *b, struct session *s, uint32_t round, struct
 
 	if (ask_redis(b, REDIS_WARM_UP, &rate, e))
 		return e->code;
-	cpu_ns = cpu_ns_of(s->target.pid);
+	cpu_ns = child__cpu_ns(&s->target);
 	if (ask_redis(b, n, &rate, e))
 		return e->code;
-	cpu_ns = cpu_ns_of(s->target.pid) - cpu_ns;
+	cpu_ns = child__cpu_ns(&s->target) - cpu_ns;
 	b->redis_rate[s->tool_id] = MAX(b->redis_rate[s->tool_id], rate);
 	/* a request makes a key or replaces its value: one allocation at least, and it keeps no ledger */
 	*ret = (struct truth){ REDIS_WARM_UP + n, .at_least = true };

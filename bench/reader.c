@@ -48,16 +48,6 @@ struct reader {
 
 enum { SNAPSHOT_TEXT, SNAPSHOT_JSON };
 
-static uint64_t cpu_ns_of(pid_t pid)
-{
-	clockid_t clock;
-	struct timespec t;
-
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
-		return 0;
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
 static int note_memory(struct reader *r, pid_t pid, struct err *e)
 {
 	const struct {
@@ -118,11 +108,11 @@ static int start(struct reader *r, char *const more[], struct child *target, str
 
 static int watch(struct reader *r, const struct child *tool, struct err *e)
 {
-	uint64_t since_ns = now_ns(), cpu_ns = cpu_ns_of(tool->pid), passed_ns;
+	uint64_t since_ns = now_ns(), cpu_ns = child__cpu_ns(tool), passed_ns;
 
 	sleep(r->watch_s);
 	passed_ns = now_ns() - since_ns;
-	cpu_ns = cpu_ns_of(tool->pid) - cpu_ns;
+	cpu_ns = child__cpu_ns(tool) - cpu_ns;
 	r->share = (double)cpu_ns / passed_ns;
 	return note_memory(r, tool->pid, e);
 }
@@ -130,7 +120,7 @@ static int watch(struct reader *r, const struct child *tool, struct err *e)
 static int snapshots(struct reader *r, int kind, struct child *tool, struct err *e)
 {
 	for (int i = 0; i < N_SNAPSHOTS; i++) {
-		uint64_t since_ns = now_ns(), cpu_ns = cpu_ns_of(tool->pid);
+		uint64_t since_ns = now_ns(), cpu_ns = child__cpu_ns(tool);
 		char written[48];
 
 		snprintf(written, sizeof(written), "snapshot %d written", i + 1);
@@ -138,7 +128,7 @@ static int snapshots(struct reader *r, int kind, struct child *tool, struct err 
 		if (child__wait_for_text(tool, written, TIMEOUT_MS, e))
 			return err_wrap(e, "malloctrace");
 		r->snapshot_ms[kind][i] = (now_ns() - since_ns) / 1e6;
-		r->snapshot_cpu_ms[kind][i] = (cpu_ns_of(tool->pid) - cpu_ns) / 1e6;
+		r->snapshot_cpu_ms[kind][i] = (child__cpu_ns(tool) - cpu_ns) / 1e6;
 	}
 	return note_memory(r, tool->pid, e);
 }
