@@ -87,6 +87,13 @@ int reach_entry(mt_regs *ctx)
 	return 0;
 }
 
+/* An anchor: it is there, and that is all (probe/attach.h). */
+SEC("uprobe")
+int stay(mt_regs *ctx)
+{
+	return 0;
+}
+
 /* --within: one of these functions begins or ends. */
 SEC("uprobe")
 int reach_within(mt_regs *ctx)

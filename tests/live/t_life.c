@@ -2,6 +2,7 @@
 /* How processes begin and end while they are traced, and how malloctrace does. */
 #include "lt.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -223,6 +224,88 @@ TEST(tracer_killed)
 	fx__send(t, &f, 's');
 	fx__read_ledger(t, &f);
 	fx__quit(t, &f);
+}
+
+/* ---- the last probe to go is one that nobody meets: see user/probe/attach.h */
+
+/* The number of a link that a file of a process is, and the kind of it; 0: it is none. */
+static uint64_t link_id_of(pid_t pid, const char *fd, char kind[32])
+{
+	char path[300];
+	char *text, *type, *id;
+	uint64_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%s", pid, fd);
+	text = read_all(path, NULL);
+	type = text ? strstr(text, "link_type:") : NULL;
+	id = text ? strstr(text, "link_id:") : NULL;
+	if (type && id && sscanf(type, "link_type: %31s", kind) == 1)
+		sscanf(id, "link_id: %" SCNu64, &n);
+	free(text);
+	return n;
+}
+
+/* Of the files that hold uprobes the first and the last are the same link, whichever way the kernel closes them. */
+static void want_anchored(struct test *t, pid_t pid)
+{
+	char path[64], kind[32];
+	uint64_t low_id = 0, high_id = 0, n = 0;
+	int low = 1 << 30, high = -1;
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	d = opendir(path);
+	must(t, d != NULL, "%s: %s", path, strerror(errno));
+	while ((e = readdir(d))) {
+		uint64_t id = e->d_name[0] == '.' ? 0 : link_id_of(pid, e->d_name, kind);
+		int fd = atoi(e->d_name);
+
+		/* other links are raw tracepoints */
+		if (!id || (strcmp(kind, "uprobe_multi") && strcmp(kind, "perf")))
+			continue;
+		n++;
+		if (fd < low) {
+			low = fd;
+			low_id = id;
+		}
+		if (fd > high) {
+			high = fd;
+			high_id = id;
+		}
+	}
+	closedir(d);
+	want(t, n > 4, "%" PRIu64 " files hold uprobes, wanted more than 4", n);
+	want_eq(t, "the link of the first file that holds uprobes, which is also the last one's", low_id, high_id);
+}
+
+static void anchored(struct test *t, const char *links)
+{
+	struct spawn s = { .argv = { lt_bin, "-p", NULL, "--json" }, .env = { links } };
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "basic", "leak", "100", NULL);
+	s.argv[2] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	want_anchored(t, m.c.pid);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	want_eq(t, "bytes of libc's code that differ after a detach", 0, changed_bytes(t, f.c.pid, "libc.so"));
+	fx__quit(t, &f);
+}
+
+TEST(last_probe_out)
+{
+	anchored(t, NULL);
+}
+
+TEST(last_probe_out_perf)
+{
+	anchored(t, "MALLOCTRACE_LINKS=perf");
 }
 
 /* The same where probes are everyone's. */

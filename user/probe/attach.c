@@ -5,12 +5,14 @@
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <pthread.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "malloctrace.skel.h"
 #include "probe/attach.h"
+#include "probe/crew.h"
 #include "probe/multi.h"
 #include "util/rights.h"
 #include "util/util.h"
@@ -41,8 +43,13 @@ static const struct step steps[] = {
 	{ ROLE_MAP, ENTER, ON_ENTRY },
 };
 
+/* Behind the steps: links that are no allocator's; then the anchors, one for each object. */
+#define OTHERS ARRAY_SIZE(steps)
+#define ANCHORS (ARRAY_SIZE(steps) + 1)
+
 struct link {
 	int fd;			/* uprobe_multi */
+	int copies[2];		/* of an anchor, 0: none */
 	struct bpf_link *perf;	/* else */
 	const struct object *object;
 	bool often;		/* hit more than others */
@@ -51,7 +58,7 @@ struct link {
 struct attachment {
 	struct kernel *kernel;
 	pid_t pid;
-	struct vec(struct link) links[ARRAY_SIZE(steps) + 1];	/* by step; then those that are no allocator's */
+	struct vec(struct link) links[ANCHORS + 1];	/* by step, and behind */
 	/* what is probed, to probe it again */
 	const struct alloc_funcs *funcs;
 	struct vec(const struct plan *) plans;
@@ -213,19 +220,56 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 	return 0;
 }
 
-int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,
-		    struct err *e)
+static int attach(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj, const struct chosen *c)
 {
-	a->funcs = funcs;
-	for (size_t i = 0; i < n; i++) {
-		const struct plan **slot = vec_push(&a->plans);
+	return a->kernel->multi ? attach_multi(a, step, prog, obj, c) : attach_perf(a, step, prog, obj, c);
+}
 
-		if (!slot)
-			return err_set(e, -ENOMEM, "out of memory");
-		*slot = plans[i];
+/*
+ * Where it matters least, the anchor: see attach.h. A second link in a place that has a probe costs nothing; a function that
+ * is hardly called is best.
+ */
+static int attach_anchor(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *p)
+{
+	const struct point *cold = NULL;
+	struct chosen c = { .cookies = { &(uint64_t){ 0 }, 1, 1 } };
+	uint64_t offset;
+
+	for (size_t i = 0; i < p->n_points; i++) {
+		const struct point *pt = &p->points[i];
+
+		if (pt->how == ON_ENTRY && (!cold || !(funcs->v[pt->func].flags & FUNC_OFTEN)))
+			cold = pt;
 	}
-	if (a->parked)
+	if (!cold)
 		return 0;
+	offset = cold->offset;
+	c.offsets.v = &offset;
+	c.offsets.n = c.offsets.room = 1;
+	return attach(a, ANCHORS, a->kernel->skel->progs.stay, p->object, &c);
+}
+
+/*
+ * The kernel closes the files of a process that was killed from the highest number to the lowest, and promises nothing. With
+ * one below all links and one above, the anchor is the last of them to go either way.
+ */
+static void copy_anchors(struct attachment *a)
+{
+	for (size_t i = 0; i < a->links[ANCHORS].n; i++) {
+		struct link *l = &a->links[ANCHORS].v[i];
+		int fd = l->perf ? bpf_link__fd(l->perf) : l->fd, low;
+
+		if (l->copies[1] > 0)
+			continue;
+		low = kernel__take_low_fd(a->kernel);
+		if (low > 0 && dup3(fd, low, O_CLOEXEC) == low)
+			l->copies[0] = low;
+		l->copies[1] = fcntl(fd, F_DUPFD_CLOEXEC, fd);
+	}
+}
+
+static int attach_steps(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n, struct err *e)
+{
 	for (size_t step = 0; step < ARRAY_SIZE(steps); step++) {
 		struct bpf_program *prog = program_of(a->kernel, &steps[step]);
 
@@ -234,8 +278,7 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 			int err = choose(plans[i], funcs, &steps[step], &c);
 
 			if (!err && c.offsets.n)
-				err = a->kernel->multi ? attach_multi(a, step, prog, plans[i]->object, &c) :
-							 attach_perf(a, step, prog, plans[i]->object, &c);
+				err = attach(a, step, prog, plans[i]->object, &c);
 			if (err)
 				return explain(a, e, err, plans[i]->object);
 		}
@@ -243,12 +286,34 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 	return 0;
 }
 
+int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,
+		    struct err *e)
+{
+	int err = 0;
+
+	a->funcs = funcs;
+	for (size_t i = 0; i < n; i++) {
+		const struct plan **slot = vec_push(&a->plans);
+
+		if (!slot)
+			return err_set(e, -ENOMEM, "out of memory");
+		*slot = plans[i];
+	}
+	for (size_t i = 0; i < n; i++) {
+		err = attach_anchor(a, funcs, plans[i]);
+		if (err)
+			return explain(a, e, err, plans[i]->object);
+	}
+	if (!a->parked)
+		err = attach_steps(a, funcs, plans, n, e);
+	copy_anchors(a);
+	return err;
+}
+
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e)
 {
 	struct chosen c = { .offsets = { &offset, 1, 1 }, .cookies = { &(uint64_t){ 0 }, 1, 1 } };
-	size_t step = ARRAY_SIZE(steps);
-	struct bpf_program *prog = a->kernel->skel->progs.reach_entry;
-	int err = a->kernel->multi ? attach_multi(a, step, prog, exe, &c) : attach_perf(a, step, prog, exe, &c);
+	int err = attach(a, OTHERS, a->kernel->skel->progs.reach_entry, exe, &c);
 
 	return err ? explain(a, e, err, exe) : 0;
 }
@@ -257,7 +322,7 @@ static int attach_spots_multi(struct attachment *a, const struct bpf_program *pr
 {
 	_cleanup_free_ uint64_t *words = calloc(points->n, 3 * sizeof(*words));
 	uint64_t *offsets = words, *counters = words + points->n, *cookies = words + 2 * points->n;
-	struct link *l = words ? vec_push(&a->links[ARRAY_SIZE(steps)]) : NULL;
+	struct link *l = words ? vec_push(&a->links[OTHERS]) : NULL;
 	bool counted = false;
 
 	if (!l)
@@ -273,7 +338,7 @@ static int attach_spots_multi(struct attachment *a, const struct bpf_program *pr
 					   cookies, points->n, a->pid);
 	if (l->fd >= 0)
 		return 0;
-	a->links[ARRAY_SIZE(steps)].n--;
+	a->links[OTHERS].n--;
 	return -errno;
 }
 
@@ -281,7 +346,7 @@ static int attach_spots_perf(struct attachment *a, const struct bpf_program *pro
 {
 	for (size_t i = 0; i < points->n; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = points->v[i].counter, .bpf_cookie = points->v[i].cookie);
-		struct link *l = vec_push(&a->links[ARRAY_SIZE(steps)]);
+		struct link *l = vec_push(&a->links[OTHERS]);
 
 		if (!l)
 			return -ENOMEM;
@@ -290,7 +355,7 @@ static int attach_spots_perf(struct attachment *a, const struct bpf_program *pro
 		l->perf = bpf_program__attach_uprobe_opts(prog, a->pid ? a->pid : -1, obj->fd_path,
 							  points->v[i].offset, &opts);
 		if (!l->perf) {
-			a->links[ARRAY_SIZE(steps)].n--;
+			a->links[OTHERS].n--;
 			return -errno;
 		}
 	}
@@ -317,63 +382,6 @@ int attachment__add_within(struct attachment *a, const struct object *obj, const
 	return attach_points(a, a->kernel->skel->progs.reach_within, obj, points, e);
 }
 
-/* ---- many at once: making a link or closing it is mostly waiting */
-
-#define MAX_HANDS 64
-
-struct crew {
-	void (*work)(void *arg, size_t i);
-	void *arg;
-	size_t n, next;
-	pthread_t hands[MAX_HANDS];
-	size_t n_hands;
-};
-
-static void *take_part(void *arg)
-{
-	struct crew *c = arg;
-	size_t i;
-
-	while ((i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->n)
-		c->work(c->arg, i);
-	return NULL;
-}
-
-/* spare: how many of the n the caller does itself, while others do the rest */
-static void crew_start(struct crew *c, size_t spare)
-{
-	while (c->n_hands + spare < c->n && c->n_hands < MAX_HANDS &&
-	       !pthread_create(&c->hands[c->n_hands], NULL, take_part, c))
-		c->n_hands++;
-}
-
-/*
- * The same, before others on a busy machine: as long as some probes are in place
- * and others are not, a target pays for nothing. They hardly use the CPU.
- */
-static void crew_start_at_once(struct crew *c)
-{
-	struct sched_param first = { .sched_priority = 1 };
-	pthread_attr_t attr;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, SCHED_RR);
-	pthread_attr_setschedparam(&attr, &first);
-	while (c->n_hands < c->n && c->n_hands < MAX_HANDS && !pthread_create(&c->hands[c->n_hands], &attr, take_part, c))
-		c->n_hands++;
-	pthread_attr_destroy(&attr);
-	/* without the right to it */
-	crew_start(c, 0);
-}
-
-static void crew_join(struct crew *c)
-{
-	take_part(c);
-	while (c->n_hands)
-		pthread_join(c->hands[--c->n_hands], NULL);
-}
-
 /* ---- links on their way out */
 
 struct closing {
@@ -387,6 +395,9 @@ struct closing {
 
 static void close_link(struct link *l)
 {
+	for (size_t i = 0; i < ARRAY_SIZE(l->copies); i++)
+		if (l->copies[i] > 0)
+			close(l->copies[i]);
 	if (l->perf)
 		bpf_link__destroy(l->perf);
 	else
@@ -409,9 +420,9 @@ static void close_one(void *arg, size_t i)
  * Entries first, as attach.h says. often: only those that the target meets most, or only the others. obj: only those in it,
  * NULL: in all.
  */
-static void move_links(struct attachment *a, size_t n_steps, const struct object *obj, bool often, struct closing *c)
+static void move_links(struct attachment *a, size_t first, size_t end, const struct object *obj, bool often, struct closing *c)
 {
-	for (size_t step = n_steps; step-- > 0;) {
+	for (size_t step = end; step-- > first;) {
 		size_t kept = 0;
 
 		for (size_t i = 0; i < a->links[step].n; i++) {
@@ -435,13 +446,15 @@ static void close_now(struct closing *c)
 {
 	c->event_fd = -1;
 	c->crew = (struct crew){ .work = close_one, .arg = c, .n = c->links.n };
-	crew_start(&c->crew, 1);
-	crew_join(&c->crew);
+	crew__start(&c->crew, 1);
+	crew__join(&c->crew);
 	vec_done(&c->links);
 }
 
 void attachments__free(struct attachment *const *v, size_t n)
 {
+	struct closing anchors = {};
+
 	/*
 	 * All at once, because nothing is recorded any more when a trace ends. But the
 	 * kernel closes perf events one after the other whoever asks (event_mutex, a tenth of a second each on 6.18):
@@ -452,9 +465,13 @@ void attachments__free(struct attachment *const *v, size_t n)
 
 		for (size_t i = 0; i < n; i++)
 			if (v[i])
-				move_links(v[i], ARRAY_SIZE(v[i]->links), NULL, often, &c);
+				move_links(v[i], 0, ANCHORS, NULL, often, &c);
 		close_now(&c);
 	}
+	for (size_t i = 0; i < n; i++)
+		if (v[i])
+			move_links(v[i], ANCHORS, ANCHORS + 1, NULL, false, &anchors);
+	close_now(&anchors);
 	for (size_t i = 0; i < n; i++) {
 		for (size_t step = 0; v[i] && step < ARRAY_SIZE(v[i]->links); step++)
 			vec_done(&v[i]->links[step]);
@@ -466,14 +483,17 @@ void attachments__free(struct attachment *const *v, size_t n)
 
 void attachment__remove(struct attachment *a, const struct object *obj)
 {
+	struct closing anchors = {};
 	size_t kept = 0;
 
 	for (int often = 1; often >= 0; often--) {
 		struct closing c = {};
 
-		move_links(a, ARRAY_SIZE(a->links), obj, often, &c);
+		move_links(a, 0, ANCHORS, obj, often, &c);
 		close_now(&c);
 	}
+	move_links(a, ANCHORS, ANCHORS + 1, obj, false, &anchors);
+	close_now(&anchors);
 	for (size_t i = 0; i < a->plans.n; i++)
 		if (a->plans.v[i]->object != obj)
 			a->plans.v[kept++] = a->plans.v[i];
@@ -496,8 +516,8 @@ struct closing *attachments__take(struct attachment *const *v, size_t n, bool pa
 		if (!v[i])
 			continue;
 		v[i]->parked = parked;
-		move_links(v[i], ARRAY_SIZE(steps), NULL, true, c);
-		move_links(v[i], ARRAY_SIZE(steps), NULL, false, c);
+		move_links(v[i], 0, ARRAY_SIZE(steps), NULL, true, c);
+		move_links(v[i], 0, ARRAY_SIZE(steps), NULL, false, c);
 	}
 	return c;
 }
@@ -508,7 +528,7 @@ void closing__start(struct closing *c)
 		return;
 	__atomic_store_n(&c->started_ns, now_ns(), __ATOMIC_RELEASE);
 	c->crew = (struct crew){ .work = close_one, .arg = c, .n = c->links.n };
-	crew_start_at_once(&c->crew);
+	crew__start_at_once(&c->crew);
 	if (!c->links.n)
 		eventfd_write(c->event_fd, 1);
 }
@@ -533,7 +553,7 @@ void closing__wait(struct closing *c)
 	if (!c)
 		return;
 	closing__start(c);
-	crew_join(&c->crew);
+	crew__join(&c->crew);
 	vec_done(&c->links);
 	free(c);
 }
@@ -587,8 +607,8 @@ int attachments__unpark(struct attachment *const *v, size_t n, struct err *e)
 		err_set(e, err, "out of memory");
 	crew.arg = jobs.v;
 	crew.n = err ? 0 : jobs.n;
-	crew_start_at_once(&crew);
-	crew_join(&crew);
+	crew__start_at_once(&crew);
+	crew__join(&crew);
 	for (size_t i = 0; i < jobs.n; i++) {
 		struct making *m = &jobs.v[i];
 

@@ -15,6 +15,12 @@
  * So a block is never recorded that could be freed or moved unseen, and a call
  * whose entry is seen will be seen returning. Detaching goes the other way round, all at
  * once: by then the programs are frozen.
+ *
+ * The kernel takes a trap for one of its own only if the process has a breakpoint left, and looks some instructions after the
+ * trap (MMF_HAS_UPROBES). On x86 removing one waits for every CPU that may be there; on arm64 nothing does: a thread
+ * whose virtual CPU is paused just then, and goes on when the last breakpoint is gone, is killed by SIGTRAP. Therefore
+ * each object has an anchor: one more link, in a function that is hardly called, that comes before the others and goes
+ * when they are gone and the kernel has waited for who was under way; so it is also if malloctrace is killed.
  */
 struct attachment;
 

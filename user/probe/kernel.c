@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "malloctrace.skel.h"
 #include "probe/features.h"
@@ -315,6 +316,18 @@ bool kernel__links_multi(void)
 	return feature__has(FEATURE_UPROBE_MULTI) && !(asked && !strcmp(asked, "perf"));
 }
 
+int kernel__take_low_fd(struct kernel *k)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(k->low_fds); i++) {
+		int fd = k->low_fds[i];
+
+		k->low_fds[i] = 0;
+		if (fd > 0)
+			return fd;
+	}
+	return 0;
+}
+
 int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e)
 {
 	struct kernel *k = calloc(1, sizeof(*k));
@@ -322,6 +335,8 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 
 	if (!k)
 		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < ARRAY_SIZE(k->low_fds); i++)
+		k->low_fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	err = table_sizes__choose(o, &k->sizes, e);
 	if (err)
 		goto fail;
@@ -396,6 +411,8 @@ void kernel__close(struct kernel *k)
 		kernel__unmap_table(k->skel->maps.unwind_pages, k->unwind_pages);
 	}
 	malloctrace_bpf__destroy(k->skel);
+	for (int fd; (fd = kernel__take_low_fd(k));)
+		close(fd);
 	free(k);
 }
 

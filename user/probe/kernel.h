@@ -60,6 +60,7 @@ struct kernel {
 	struct malloctrace_bpf *skel;
 	struct table_sizes sizes;
 	bool multi;		/* uprobe_multi links; else perf events */
+	int low_fds[16];	/* numbers below those of all links, for who needs one; 0: taken */
 	struct ring_buffer *ring;
 	struct {
 		void (*fn)(const struct mt_event *ev, void *arg);
@@ -145,6 +146,9 @@ int kernel__set_rule(struct kernel *k, uint32_t number, const struct mt_rule *ru
  */
 int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, uint32_t method, uint64_t sigreturn);
 void kernel__drop_space(struct kernel *k, uint32_t proc);
+
+/* A number below those of all links, open and the caller's to replace and close; 0: none is left. */
+int kernel__take_low_fd(struct kernel *k);
 
 /* Messages from the programs: an fd to poll, and what to call for each, with the beginning of a struct mt_move, whatever its kind. */
 int kernel__events_fd(const struct kernel *k);
