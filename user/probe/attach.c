@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "malloctrace.skel.h"
-#include "probe/attach.h"
+#include "probe/attach_parts.h"
 #include "probe/crew.h"
 #include "probe/multi.h"
 #include "util/rights.h"
@@ -27,7 +27,7 @@ struct step {
 };
 
 /* The order matters: see attach.h. */
-static const struct step steps[] = {
+static const struct step steps[N_STEPS] = {
 	{ ROLE_FREE, ENTER, ON_ENTRY },
 	{ ROLE_REALLOC, LEAVE, ON_RETURN },
 	{ ROLE_REALLOC, LEAVE, ON_RET_INSN },
@@ -41,28 +41,6 @@ static const struct step steps[] = {
 	{ ROLE_MAP, LEAVE, ON_RETURN },
 	{ ROLE_MAP, LEAVE, ON_RET_INSN },
 	{ ROLE_MAP, ENTER, ON_ENTRY },
-};
-
-/* Behind the steps: links that are no allocator's; then the anchors, one for each object. */
-#define OTHERS ARRAY_SIZE(steps)
-#define ANCHORS (ARRAY_SIZE(steps) + 1)
-
-struct link {
-	int fd;			/* uprobe_multi */
-	int copies[2];		/* of an anchor, 0: none */
-	struct bpf_link *perf;	/* else */
-	const struct object *object;
-	bool often;		/* hit more than others */
-};
-
-struct attachment {
-	struct kernel *kernel;
-	pid_t pid;
-	struct vec(struct link) links[ANCHORS + 1];	/* by step, and behind */
-	/* what is probed, to probe it again */
-	const struct alloc_funcs *funcs;
-	struct vec(const struct plan *) plans;
-	bool parked;
 };
 
 static struct bpf_program *program_of(struct kernel *k, const struct step *s)
@@ -163,7 +141,7 @@ static int choose(const struct plan *p, const struct alloc_funcs *funcs, const s
 	return 0;
 }
 
-static int explain(const struct attachment *a, struct err *e, int err, const struct object *obj)
+int attachment__explain(const struct attachment *a, struct err *e, int err, const struct object *obj)
 {
 	switch (-err) {
 	case ESRCH:
@@ -179,7 +157,7 @@ static int explain(const struct attachment *a, struct err *e, int err, const str
 
 static bool at_return(size_t step)
 {
-	return step < ARRAY_SIZE(steps) && steps[step].how == ON_RETURN;
+	return step < N_STEPS && steps[step].how == ON_RETURN;
 }
 
 static int attach_multi(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj,
@@ -270,7 +248,7 @@ static void copy_anchors(struct attachment *a)
 
 static int attach_steps(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n, struct err *e)
 {
-	for (size_t step = 0; step < ARRAY_SIZE(steps); step++) {
+	for (size_t step = 0; step < N_STEPS; step++) {
 		struct bpf_program *prog = program_of(a->kernel, &steps[step]);
 
 		for (size_t i = 0; i < n; i++) {
@@ -280,7 +258,7 @@ static int attach_steps(struct attachment *a, const struct alloc_funcs *funcs, c
 			if (!err && c.offsets.n)
 				err = attach(a, step, prog, plans[i]->object, &c);
 			if (err)
-				return explain(a, e, err, plans[i]->object);
+				return attachment__explain(a, e, err, plans[i]->object);
 		}
 	}
 	return 0;
@@ -302,7 +280,7 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 	for (size_t i = 0; i < n; i++) {
 		err = attach_anchor(a, funcs, plans[i]);
 		if (err)
-			return explain(a, e, err, plans[i]->object);
+			return attachment__explain(a, e, err, plans[i]->object);
 	}
 	if (!a->parked)
 		err = attach_steps(a, funcs, plans, n, e);
@@ -315,71 +293,7 @@ int attachment__add_entry(struct attachment *a, const struct object *exe, uint64
 	struct chosen c = { .offsets = { &offset, 1, 1 }, .cookies = { &(uint64_t){ 0 }, 1, 1 } };
 	int err = attach(a, OTHERS, a->kernel->skel->progs.reach_entry, exe, &c);
 
-	return err ? explain(a, e, err, exe) : 0;
-}
-
-static int attach_spots_multi(struct attachment *a, const struct bpf_program *prog, const struct object *obj, const struct spot_points *points)
-{
-	_cleanup_free_ uint64_t *words = calloc(points->n, 3 * sizeof(*words));
-	uint64_t *offsets = words, *counters = words + points->n, *cookies = words + 2 * points->n;
-	struct link *l = words ? vec_push(&a->links[OTHERS]) : NULL;
-	bool counted = false;
-
-	if (!l)
-		return -ENOMEM;
-	for (size_t i = 0; i < points->n; i++) {
-		offsets[i] = points->v[i].offset;
-		counters[i] = points->v[i].counter;
-		cookies[i] = points->v[i].cookie;
-		counted |= counters[i] != 0;
-	}
-	l->object = obj;
-	l->fd = uprobe_multi__link_counted(bpf_program__fd(prog), obj->fd_path, offsets, counted ? counters : NULL,
-					   cookies, points->n, a->pid);
-	if (l->fd >= 0)
-		return 0;
-	a->links[OTHERS].n--;
-	return -errno;
-}
-
-static int attach_spots_perf(struct attachment *a, const struct bpf_program *prog, const struct object *obj, const struct spot_points *points)
-{
-	for (size_t i = 0; i < points->n; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = points->v[i].counter, .bpf_cookie = points->v[i].cookie);
-		struct link *l = vec_push(&a->links[OTHERS]);
-
-		if (!l)
-			return -ENOMEM;
-		l->fd = -1;
-		l->object = obj;
-		l->perf = bpf_program__attach_uprobe_opts(prog, a->pid ? a->pid : -1, obj->fd_path,
-							  points->v[i].offset, &opts);
-		if (!l->perf) {
-			a->links[OTHERS].n--;
-			return -errno;
-		}
-	}
-	return 0;
-}
-
-static int attach_points(struct attachment *a, const struct bpf_program *prog, const struct object *obj, const struct spot_points *points,
-			 struct err *e)
-{
-	int err = 0;
-
-	if (points->n)
-		err = a->kernel->multi ? attach_spots_multi(a, prog, obj, points) : attach_spots_perf(a, prog, obj, points);
-	return err ? explain(a, e, err, obj) : 0;
-}
-
-int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
-{
-	return attach_points(a, a->kernel->skel->progs.reach_spot, obj, points, e);
-}
-
-int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
-{
-	return attach_points(a, a->kernel->skel->progs.reach_within, obj, points, e);
+	return err ? attachment__explain(a, e, err, exe) : 0;
 }
 
 /* ---- links on their way out */
@@ -516,8 +430,8 @@ struct closing *attachments__take(struct attachment *const *v, size_t n, bool pa
 		if (!v[i])
 			continue;
 		v[i]->parked = parked;
-		move_links(v[i], 0, ARRAY_SIZE(steps), NULL, true, c);
-		move_links(v[i], 0, ARRAY_SIZE(steps), NULL, false, c);
+		move_links(v[i], 0, N_STEPS, NULL, true, c);
+		move_links(v[i], 0, N_STEPS, NULL, false, c);
 	}
 	return c;
 }
@@ -587,7 +501,7 @@ int attachments__unpark(struct attachment *const *v, size_t n, struct err *e)
 
 	for (size_t i = 0; i < n && !err; i++) {
 		for (size_t k = 0; v[i] && k < v[i]->plans.n && !err; k++) {
-			for (size_t step = 0; step < ARRAY_SIZE(steps) && !err; step++) {
+			for (size_t step = 0; step < N_STEPS && !err; step++) {
 				struct making *m = vec_push(&jobs);
 
 				if (!m) {
@@ -622,7 +536,7 @@ int attachments__unpark(struct attachment *const *v, size_t n, struct err *e)
 		}
 		/* a target that has ended is no failure: its end is told elsewhere */
 		if (m->err && m->err != -ESRCH && !err)
-			err = explain(m->a, e, m->err, m->plan->object);
+			err = attachment__explain(m->a, e, m->err, m->plan->object);
 		vec_done(&m->made.links[m->step]);
 		chosen_done(&m->chosen);
 	}
