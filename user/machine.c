@@ -9,7 +9,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "tracee_parts.h"
 #include "util/log.h"
 #include "util/parse.h"
+#include "util/signals.h"
 
 #define SECOND_NS 1000000000ull
 /* Looked at each second, of those that need not be. */
@@ -169,14 +169,6 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct
 }
 
 /* Each process but our own and the kernel's threads. */
-/* SIGINT or SIGTERM waits for the loop: then there is no use in looking at thousands of processes first. */
-static bool is_interrupted(void)
-{
-	sigset_t set;
-
-	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM));
-}
-
 static int for_each_running(struct machine *m, int (*fn)(struct machine *m, pid_t pid, struct err *e), struct err *e)
 {
 	DIR *proc = opendir("/proc");
@@ -185,7 +177,7 @@ static int for_each_running(struct machine *m, int (*fn)(struct machine *m, pid_
 
 	if (!proc)
 		return err_set(e, -errno, "/proc: %s", strerror(errno));
-	while (!err && !is_interrupted() && (d = readdir(proc))) {
+	while (!err && !signal_asks_for_end() && (d = readdir(proc))) {
 		uint64_t pid;
 
 		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() && process__has_memory(pid))

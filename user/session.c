@@ -281,7 +281,10 @@ int session__start_timers(struct session *s)
 	const struct opts *o = s->opts;
 	int err = o->interval_ns ? loop__add_timer(s->loop, o->interval_ns, false, session__on_interval, s) : 0;
 
-	return err || !o->duration_ns ? err : loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
+	if (err || !o->duration_ns)
+		return err;
+	s->due_ns = now_ns() + o->duration_ns;
+	return loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
 }
 
 static int start_program(struct session *s, struct err *e)

@@ -10,6 +10,7 @@
 #include "session_parts.h"
 #include "target/translator.h"
 #include "util/log.h"
+#include "util/signals.h"
 
 /* ---- what the programs tell */
 
@@ -73,11 +74,27 @@ bool session__keep_events(struct session *s)
 	return s->events.n > 0;
 }
 
+/*
+ * On a machine that starts programs faster than they can be looked at, there are always more messages: the end of the trace
+ * must not wait for them. What was told by then is looked at, but nothing more is recorded.
+ */
+static void end_in_time(struct session *s)
+{
+	if (s->end_ns || !s->start_ns || !(signal_asks_for_end() || (s->due_ns && now_ns() >= s->due_ns)))
+		return;
+	s->end_ns = now_ns();
+	kernel__freeze(s->kernel, true);
+	loop__stop(s->loop);
+}
+
 /* In their turn. No snapshot is taken meanwhile, so none is kept. */
 static void handle_kept(struct session *s)
 {
-	for (size_t i = 0; i < s->events.n; i++)
+	for (size_t i = 0; i < s->events.n; i++) {
+		if (i % 16 == 15)
+			end_in_time(s);
 		session__on_kernel_event(&s->events.v[i].ev, s);
+	}
 	s->events.n = 0;
 }
 

@@ -45,6 +45,7 @@ struct session {
 	struct live *live;	/* the live view; NULL: reports alone */
 	struct utsname uname;
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
+	uint64_t due_ns;	/* when -d is over; 0: never */
 	uint64_t cut_ns;	/* when the last snapshot was taken */
 	struct memory_looks memory;
 	int memory_fd;		/* readable: a look goes on, or messages were kept; session_memory.c */

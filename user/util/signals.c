@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Signals by name. Owns nothing. */
+/* Signals by name, and those that wait. Owns nothing. */
 #include "util/signals.h"
 
 #include <signal.h>
@@ -29,4 +29,11 @@ bool signal_is_crash(int sig)
 		if (crashes[i] == sig)
 			return true;
 	return false;
+}
+
+bool signal_asks_for_end(void)
+{
+	sigset_t set;
+
+	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Signals by name. */
+/* Signals by name, and those that wait. */
 #ifndef MT_SIGNALS_H
 #define MT_SIGNALS_H
 
@@ -11,5 +11,7 @@
 const char *signal_name(int sig, char buf[static SIGNAL_NAME_MAX]);
 /* Does it stand for a mistake of the program, rather than for somebody's wish? */
 bool signal_is_crash(int sig);
+/* Does SIGINT or SIGTERM wait, blocked, for who reads signals? Long work need not be finished then. */
+bool signal_asks_for_end(void);
 
 #endif
