@@ -400,6 +400,9 @@ static int on_new(struct machine *m, const struct mt_event *ev, const char *ente
 		throw_out(m, ev);
 		return 0;
 	}
+	/* one that execed meanwhile looks like what it is now: of what it was nothing is left */
+	if (kernel__has_ended(m->t->kernel, ev->proc))
+		return tracees__add_gone(m->t, ev, NULL, &p, e);
 	err = add_running(m, ev->pid, ev->proc, NULL, e);
 	if (!err)
 		err = take_over_images(m, ev, looked_ns, e);

@@ -80,7 +80,8 @@ bool session__keep_events(struct session *s)
  */
 static void end_in_time(struct session *s)
 {
-	if (s->end_ns || !s->start_ns || !(signal_asks_for_end() || (s->due_ns && now_ns() >= s->due_ns)))
+	/* while the start is waited for, nothing is recorded, and its call would go on with that */
+	if (s->end_ns || !s->start_ns || s->spots.waiting || !(signal_asks_for_end() || (s->due_ns && now_ns() >= s->due_ns)))
 		return;
 	s->end_ns = now_ns();
 	kernel__freeze(s->kernel, true);

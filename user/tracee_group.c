@@ -140,7 +140,8 @@ void tracees__unprobe_deleted(struct tracees *t)
 		if ((!k->spots_probed && (!k->probed || k->covered || !k->plan.n_funcs)) || k->refused || k->asked ||
 		    fstat(k->plan.object->fd, &st) || st.st_nlink || is_mapped(t, k->plan.object))
 			continue;
-		attachment__remove(t->everyone, k->plan.object);
+		if (t->everyone)	/* else all are out already */
+			attachment__remove(t->everyone, k->plan.object);
 		k->probed = k->spots_probed = false;	/* until somebody has it yet */
 		say_verbose("%s is deleted, and nobody maps it any more: it is probed no longer", k->plan.object->path);
 	}

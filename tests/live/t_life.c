@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/bpf.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -228,29 +230,40 @@ TEST(tracer_killed)
 
 /* ---- the last probe to go is one that nobody meets: see user/probe/attach.h */
 
-/* The number of a link that a file of a process is, and the kind of it; 0: it is none. */
-static uint64_t link_id_of(pid_t pid, const char *fd, char kind[32])
+/* The name of the program whose uprobes a file of a process holds; false: it holds none. */
+static bool probes_in(pid_t pid, const char *fd, char name[BPF_OBJ_NAME_LEN])
 {
-	char path[300];
+	struct bpf_prog_info info = {};
+	union bpf_attr attr = {};
+	char path[300], kind[32] = "";
 	char *text, *type, *id;
-	uint64_t n = 0;
+	int prog = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%s", pid, fd);
 	text = read_all(path, NULL);
 	type = text ? strstr(text, "link_type:") : NULL;
-	id = text ? strstr(text, "link_id:") : NULL;
-	if (type && id && sscanf(type, "link_type: %31s", kind) == 1)
-		sscanf(id, "link_id: %" SCNu64, &n);
+	id = text ? strstr(text, "prog_id:") : NULL;
+	/* other links are raw tracepoints */
+	if (type && id && sscanf(type, "link_type: %31s", kind) == 1 && (!strcmp(kind, "uprobe_multi") || !strcmp(kind, "perf"))) {
+		attr.prog_id = (uint32_t)atoi(id + strlen("prog_id:"));
+		prog = (int)syscall(SYS_bpf, BPF_PROG_GET_FD_BY_ID, &attr, sizeof(attr));
+	}
 	free(text);
-	return n;
+	if (prog < 0)
+		return false;
+	attr = (union bpf_attr){ .info = { .bpf_fd = (uint32_t)prog, .info_len = sizeof(info), .info = (uint64_t)(uintptr_t)&info } };
+	syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr));
+	close(prog);
+	memcpy(name, info.name, BPF_OBJ_NAME_LEN);
+	return true;
 }
 
-/* Of the files that hold uprobes the first and the last are the same link, whichever way the kernel closes them. */
+/* Files of a process that is killed are given back from the highest number to the lowest. */
 static void want_anchored(struct test *t, pid_t pid)
 {
-	char path[64], kind[32];
-	uint64_t low_id = 0, high_id = 0, n = 0;
-	int low = 1 << 30, high = -1;
+	char path[64], name[BPF_OBJ_NAME_LEN], low_name[BPF_OBJ_NAME_LEN] = "";
+	unsigned int n = 0, n_anchors = 0;
+	int low = 1 << 30, high_anchor = -1;
 	struct dirent *e;
 	DIR *d;
 
@@ -258,25 +271,24 @@ static void want_anchored(struct test *t, pid_t pid)
 	d = opendir(path);
 	must(t, d != NULL, "%s: %s", path, strerror(errno));
 	while ((e = readdir(d))) {
-		uint64_t id = e->d_name[0] == '.' ? 0 : link_id_of(pid, e->d_name, kind);
 		int fd = atoi(e->d_name);
 
-		/* other links are raw tracepoints */
-		if (!id || (strcmp(kind, "uprobe_multi") && strcmp(kind, "perf")))
+		if (e->d_name[0] == '.' || !probes_in(pid, e->d_name, name))
 			continue;
 		n++;
+		if (!strcmp(name, "stay")) {
+			n_anchors++;
+			high_anchor = fd > high_anchor ? fd : high_anchor;
+		}
 		if (fd < low) {
 			low = fd;
-			low_id = id;
-		}
-		if (fd > high) {
-			high = fd;
-			high_id = id;
+			memcpy(low_name, name, sizeof(name));
 		}
 	}
 	closedir(d);
-	want(t, n > 4, "%" PRIu64 " files hold uprobes, wanted more than 4", n);
-	want_eq(t, "the link of the first file that holds uprobes, which is also the last one's", low_id, high_id);
+	want(t, n > 4, "%u files hold uprobes, wanted more than 4", n);
+	want_eq(t, "anchors", 1, n_anchors);
+	want(t, !strcmp(low_name, "stay") && low == high_anchor, "the last probe to go is of '%s', the anchor's number is %d", low_name, high_anchor);
 }
 
 static void anchored(struct test *t, const char *links)

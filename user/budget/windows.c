@@ -431,6 +431,10 @@ void budget__end(struct budget *b)
 		budget__observe(b, cut, shutting ? b->shut_at_ns : b->stretch_ns, shutting ? b->shut_spent : meter__spent(b->meter));
 	closing__wait(b->links);
 	b->links = NULL;
+	/* those of earlier windows, too: the targets' last probes go next (probe/attach.h) */
+	for (size_t i = 0; i < b->closing.n; i++)
+		closing__wait(b->closing.v[i]);
+	b->closing.n = 0;
 }
 
 const struct cut *budget__estimate(struct budget *b, const struct cut *cut)

@@ -204,46 +204,47 @@ static int attach(struct attachment *a, size_t step, struct bpf_program *prog, c
 }
 
 /*
- * Where it matters least, the anchor: see attach.h. A second link in a place that has a probe costs nothing; a function that
- * is hardly called is best.
+ * The kernel gives the files of a process that was killed back from the highest number to the lowest, and one with two numbers at
+ * the higher one: an anchor has one alone, below those of all other links as long as there are such, else below those that
+ * are made next. So it is with perf events, whose numbers are libbpf's.
+ */
+static void lower(struct kernel *k, struct link *l)
+{
+	int low = l->perf ? 0 : kernel__take_low_fd(k);
+
+	if (low <= 0)
+		return;
+	if (dup3(l->fd, low, O_CLOEXEC) == low) {
+		close(l->fd);
+		l->fd = low;
+	} else {
+		close(low);
+	}
+}
+
+/*
+ * In a function that is hardly called, the anchor: see attach.h. A second link in a place that has a probe costs nothing.
+ * Where all are called often there is none: it stays while the others are parked.
  */
 static int attach_anchor(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *p)
 {
 	const struct point *cold = NULL;
 	struct chosen c = { .cookies = { &(uint64_t){ 0 }, 1, 1 } };
 	uint64_t offset;
+	int err;
 
-	for (size_t i = 0; i < p->n_points; i++) {
-		const struct point *pt = &p->points[i];
-
-		if (pt->how == ON_ENTRY && (!cold || !(funcs->v[pt->func].flags & FUNC_OFTEN)))
-			cold = pt;
-	}
+	for (size_t i = 0; i < p->n_points; i++)
+		if (p->points[i].how == ON_ENTRY && !(funcs->v[p->points[i].func].flags & FUNC_OFTEN))
+			cold = &p->points[i];
 	if (!cold)
 		return 0;
 	offset = cold->offset;
 	c.offsets.v = &offset;
 	c.offsets.n = c.offsets.room = 1;
-	return attach(a, ANCHORS, a->kernel->skel->progs.stay, p->object, &c);
-}
-
-/*
- * The kernel closes the files of a process that was killed from the highest number to the lowest, and promises nothing. With
- * one below all links and one above, the anchor is the last of them to go either way.
- */
-static void copy_anchors(struct attachment *a)
-{
-	for (size_t i = 0; i < a->links[ANCHORS].n; i++) {
-		struct link *l = &a->links[ANCHORS].v[i];
-		int fd = l->perf ? bpf_link__fd(l->perf) : l->fd, low;
-
-		if (l->copies[1] > 0)
-			continue;
-		low = kernel__take_low_fd(a->kernel);
-		if (low > 0 && dup3(fd, low, O_CLOEXEC) == low)
-			l->copies[0] = low;
-		l->copies[1] = fcntl(fd, F_DUPFD_CLOEXEC, fd);
-	}
+	err = attach(a, ANCHORS, a->kernel->skel->progs.stay, p->object, &c);
+	if (!err)
+		lower(a->kernel, &a->links[ANCHORS].v[a->links[ANCHORS].n - 1]);
+	return err;
 }
 
 static int attach_steps(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n, struct err *e)
@@ -284,7 +285,6 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 	}
 	if (!a->parked)
 		err = attach_steps(a, funcs, plans, n, e);
-	copy_anchors(a);
 	return err;
 }
 
@@ -309,9 +309,6 @@ struct closing {
 
 static void close_link(struct link *l)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(l->copies); i++)
-		if (l->copies[i] > 0)
-			close(l->copies[i]);
 	if (l->perf)
 		bpf_link__destroy(l->perf);
 	else

@@ -13,7 +13,6 @@
 
 struct link {
 	int fd;			/* uprobe_multi */
-	int copies[2];		/* of an anchor, 0: none */
 	struct bpf_link *perf;	/* else */
 	const struct object *object;
 	bool often;		/* hit more than others */
