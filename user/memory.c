@@ -13,9 +13,10 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
 #include "target/memmap.h"
+#include "target/peek.h"
 #include "util/log.h"
 
 #define SECOND_NS 1000000000ull
@@ -23,7 +24,7 @@
 #define PAUSE_SHARE 250			/* and so many times what the last one took */
 #define PROCESSES_MAX 16
 #define LOOK_NS (SECOND_NS / 10)	/* of many processes, no more than that */
-#define HEADERS 512			/* read at once */
+#define HEADERS PEEK_MAX		/* read at once */
 #define HEADERS_A_SLICE 16384
 
 /* ---- headers of glibc's chunks: the word before a block */
@@ -54,25 +55,13 @@ void memory__size_blocks(const struct cut_block *v, const uint64_t *headers, siz
 	}
 }
 
-static void read_headers(pid_t pid, const struct cut_block *v, size_t n, struct snap_memory *sum)
+static void read_headers(const struct peek *from, const struct cut_block *v, size_t n, struct snap_memory *sum)
 {
-	uint64_t headers[HEADERS] = {};
-	struct iovec there[HEADERS];
-	size_t at = 0;
+	uint64_t at[HEADERS], headers[HEADERS];
 
 	for (size_t i = 0; i < n; i++)
-		there[i] = (struct iovec){ (void *)(uintptr_t)(v[i].addr - CHUNK_HEADER), sizeof(*headers) };
-	while (at < n) {
-		struct iovec here = { headers + at, (n - at) * sizeof(*headers) };
-		ssize_t got = process_vm_readv(pid, &here, 1, there + at, n - at, 0);
-
-		if (got < 0 && errno != EFAULT)
-			break;
-		at += got > 0 ? (size_t)got / sizeof(*headers) : 0;
-		/* it stops at what cannot be read */
-		if (at < n)
-			headers[at++] = 0;
-	}
+		at[i] = v[i].addr - CHUNK_HEADER;
+	peek__words(from, at, headers, n);
 	memory__size_blocks(v, headers, n, sum);
 }
 
@@ -129,17 +118,21 @@ static void size_all(const struct memory_looks *m, const struct tracees *t, cons
 {
 	uint32_t proc = tracee__life(p)->proc;
 	size_t from = first_of(cut, proc), to = first_of(cut, proc + 1);
-	pid_t runner = process__runner(p->process.pid);
+	struct peek peek = { .runner = process__runner(p->process.pid) };
 
-	if (from == to || !runner || !is_glibc(t, p))
+	if (from == to || !peek.runner || !is_glibc(t, p))
+		return;
+	peek.pagemap = memmap__open_pages(peek.runner);
+	if (peek.pagemap < 0)
 		return;
 	sum->sized_all = true;
 	for (size_t n, done = 0; from < to; from += n, done += n) {
 		if (done && done % HEADERS_A_SLICE == 0)
 			in_between(m);
 		n = MIN(to - from, (size_t)HEADERS);
-		read_headers(runner, cut->blocks + from, n, sum);
+		read_headers(&peek, cut->blocks + from, n, sum);
 	}
+	close(peek.pagemap);
 	if (!sum->sized_blocks)
 		sum->sized_all = false;
 }

@@ -291,6 +291,21 @@ TEST(memory_arena)
 	json_decref(s.root);
 }
 
+/* Pages that the target promised to bring in itself, and does not: nobody is to wait for them. */
+TEST(memory_missing_pages)
+{
+	struct seen s;
+
+	look(t, &s, "missing", "16");
+	if (!ledger__note(t, &s.f.led, "registered"))
+		skip(t, "userfaultfd is not permitted");
+	want_rss(t, &s);
+	want_sizes(t, &s);
+	want(t, ju64(t, s.memory, "other_mapped_bytes") >= 16 * MIB, "they are mapped");
+	want(t, ju64(t, s.memory, "other_resident_bytes") < 8 * MIB, "none of them is there");
+	json_decref(s.root);
+}
+
 /* "malloctrace: memory of 1 process looked at: 3.1 ms, 26 slices of at most 32,768 pages"; of the line that was read last */
 static void slices(struct test *t, const struct mt *m, uint64_t *ret_n, uint64_t *ret_most)
 {

@@ -22,9 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
+#include "target/peek.h"
 #include "target/process.h"
 #include "util/util.h"
 
@@ -164,6 +164,7 @@ void memmap_parser__end(struct memmap_parser *p)
 
 #define AT_ONCE 4096		/* words of pagemap */
 #define PRESENT_BIT 63
+#define INFO_WORDS (sizeof(struct memmap_heap_info) / sizeof(uint64_t))
 #define PAGES_MAX (1ull << 20)	/* of one mapping, 80 ms; of a larger one, every so many pieces stand for all */
 
 struct range {			/* of a mapping, in pages */
@@ -186,9 +187,17 @@ struct memmap_look {
 static bool peek(uint64_t addr, void *to, size_t len, void *arg)
 {
 	const struct memmap_look *l = arg;
-	struct iovec here = { to, len }, there = { (void *)(uintptr_t)addr, len };
+	const struct peek from = { l->runner, l->pagemap };
+	uint64_t at[INFO_WORDS], words[INFO_WORDS];
 
-	return process_vm_readv(l->runner, &here, 1, &there, 1, 0) == (ssize_t)len;
+	if (len != sizeof(words))
+		return false;
+	for (size_t i = 0; i < INFO_WORDS; i++)
+		at[i] = addr + i * sizeof(*words);
+	if (peek__words(&from, at, words, INFO_WORDS) != INFO_WORDS)
+		return false;
+	memcpy(to, words, len);
+	return true;
 }
 
 static void note_range(uint64_t start, uint64_t end, struct memmap_resident *to, void *arg)
@@ -259,6 +268,11 @@ static int open_of(pid_t pid, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+int memmap__open_pages(pid_t runner)
+{
+	return open_of(runner, "pagemap");
+}
+
 int memmap_look__new(pid_t pid, struct memmap_look **ret)
 {
 	struct memmap_look *l = calloc(1, sizeof(*l));
@@ -270,7 +284,7 @@ int memmap_look__new(pid_t pid, struct memmap_look **ret)
 	l->runner = process__runner(pid);
 	l->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	l->parser = (struct memmap_parser){ .peek = peek, .resident = note_range, .arg = l };
-	l->pagemap = l->runner ? open_of(l->runner, "pagemap") : -ESRCH;
+	l->pagemap = l->runner ? memmap__open_pages(l->runner) : -ESRCH;
 	l->maps = l->pagemap >= 0 ? open_of(l->runner, "maps") : l->pagemap;
 	if (l->maps < 0) {
 		err = l->maps;

@@ -71,6 +71,9 @@ int memmap_look__go_on(struct memmap_look *l, int64_t *pages);
 /* Behind a 0 of the above. */
 int memmap_look__end(struct memmap_look *l, struct memmap *ret);
 
+/* pagemap of a thread that runs; the caller's to close. -errno */
+int memmap__open_pages(pid_t runner);
+
 /* All of it at once. */
 int memmap__read(pid_t pid, struct memmap *ret);
 
