@@ -92,6 +92,23 @@ static enum top_action key_move(struct top *t, int key)
 	return TOP_NONE;
 }
 
+/* Tables of sites are of something else from now on: the first of those that this mode has. */
+static enum top_action show_sites(struct top *t)
+{
+	size_t first = top_n_views;
+
+	for (size_t i = top_n_views; i-- > 0;) {
+		if (top_views[i].kind != KIND_SITES)
+			continue;
+		t->at[i].touched = false;
+		if (top_view__there(t, &top_views[i]))
+			first = i;
+	}
+	top__drop_tree(t);
+	show_view(t, first < top_n_views ? first : t->view);
+	return TOP_NONE;
+}
+
 static enum top_action key_open(struct top *t, int key)
 {
 	const struct top_place *p = &t->at[t->view];
@@ -108,13 +125,10 @@ static enum top_action key_open(struct top *t, int key)
 	if (r->of.tag) {
 		/* its sites alone, from now on */
 		snprintf(t->only_tag, sizeof(t->only_tag), "%s", r->of.tag->name);
-		for (size_t i = 0; i < top_n_views; i++)
-			if (top_views[i].kind == KIND_SITES)
-				t->at[i].touched = false;
-		top__drop_tree(t);
-		return key_view(t, t->shown->known & HAS_LIVE_BYTES ? '1' : '2');
+		return show_sites(t);
 	}
-	if (!r->of.process)
+	/* whose a mark is, is not what it is about */
+	if (!r->of.process || r->mark)
 		return TOP_NONE;
 	if (r->of.thread && r->thread.n_threads > 1) {
 		top__set_unfolded(t, r->id, !top__unfolded(t, r->id));
@@ -124,11 +138,7 @@ static enum top_action key_open(struct top *t, int key)
 	}
 	/* a process, or that of a thread: all tables are of it alone from now on */
 	t->scope = r->of.process->id;
-	for (size_t i = 0; i < top_n_views; i++)
-		if (top_views[i].kind == KIND_SITES)
-			t->at[i].touched = false;
-	top__drop_tree(t);
-	return key_view(t, '1');
+	return show_sites(t);
 }
 
 static enum top_action key_next_site(struct top *t, int key)
