@@ -313,8 +313,8 @@ static int marks(struct report *r)
 		fprintf(r->out, ", %s live", fmt_change(c, live / (double)n));
 	fprintf(r->out, " on average)\n");
 	if (s->n_marks_seen > s->n_marks_whole)
-		fprintf(r->out, "%s call%s came too soon behind another one to have figures\n", fmt_exact(d, s->n_marks_seen - s->n_marks_whole),
-			plural(s->n_marks_seen - s->n_marks_whole));
+		fprintf(r->out, "%s %s own\n", fmt_exact(d, s->n_marks_seen - s->n_marks_whole),
+			s->n_marks_seen - s->n_marks_whole == 1 ? "call has no figures of its" : "calls have no figures of their");
 	fprintf(r->out, "\n%7s  %7s  %*s  %*s%s\n", "FROM", "LASTED", 7 + s->estimated, "ALLOCS", 9 + s->estimated, "BYTES",
 		s->known & HAS_LIVE_BYTES ? s->estimated ? "   LIVE CHANGE" : "  LIVE CHANGE" : "");
 	for (size_t i = n - shown; i < n; i++)

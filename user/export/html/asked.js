@@ -107,7 +107,7 @@ function askedTables() {
 			{label: "TID", of: (r) => r.tid, show: (r) => r.tid ? String(r.tid) : "–"},
 			{label: "Since the one before", kind: "text", of: (r) => r.last ? 1 : null, show: compare},
 			{label: "Mark", kind: "text", wide: true, of: (r) => r.name, show: (r) => el("span", null, el("span", {class: "name mono"}, r.name), ` #${r.number}`,
-				r.whole ? null : el("span", {class: "quiet small", title: "It came too soon after another: counted, but its figures were not taken"}, " counted alone"))},
+				r.whole ? null : el("span", {class: "quiet small", title: "It came before another snapshot was read to its end: counted, but its figures were not taken"}, " counted alone"))},
 		], filter: (matches) => (r) => matches(markName(r))};
 	}
 
