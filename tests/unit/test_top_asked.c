@@ -230,7 +230,7 @@ Test(top_asked, marks_the_newest_first)
 	begin();
 	key('8');
 	/* the trace is 30 s old */
-	says("1,006 marks: flushAll 4, the last 3.0s ago; reloadConfig 2, the last 18.0s ago; 1,001 too soon behind another one");
+	says("1,006 marks, 1,001 without figures: flushAll 4, the last 3.0s ago; reloadConfig 2, the last 18.0s ago");
 	/* since the one before: 1,900,000 less 1,100,000 calls */
 	says("   3.0s        4    12.0s   800.0k  150.0 MiB   +10.0 MiB   35.0 MiB  flushAll");
 	/* the one before it has no figures, and so the one before that counts */
@@ -276,6 +276,120 @@ Test(top_asked, conditions_and_when_they_fired)
 	/* there is nothing behind one */
 	key(TOP_KEY_ENTER);
 	says("[0 when]");
+}
+
+/* In one process as in all of them; what is compared is of the same ones. */
+Test(top_asked, tags_have_rates_in_one_process_too)
+{
+	struct top_opts o = { .suffix = ".json", .suffixes = ".json", .interval_ns = MADE_SECOND, .tagger = &tagger };
+
+	cr_assert_eq(tagger__add(&tagger, "processCommand", "processCommand"), 0);
+	t = top__new(&o);
+	grid__resize(&g, 24, 200);
+	for (unsigned int i = 0; i < 7; i++) {
+		struct snapshot *s = sample__new(0);
+
+		s->ended = false;
+		s->duration_ns += i * MADE_SECOND;
+		for (size_t k = 0; k < s->n_sites; k++)
+			s->sites[k].c.alloc_calls += 1000 * i;
+		top__update(t, s);
+		top__draw(t, &g);
+		if (i == 1) {
+			/* the heaviest process, which both sites are in */
+			key('7');
+			key('4');
+			key(TOP_KEY_ENTER);
+			key('7');
+			says("redis-server (1432)");
+			row_says("processCommand", "  - ");
+		} else if (i == 2 || i == 3) {
+			row_says("processCommand", "   2,000 ");
+		}
+		if (i == 3) {
+			key(TOP_KEY_ESC);
+			says("[4 processes]");
+		}
+		/* the figures that were there last are those of one process */
+		if (i == 4) {
+			key('7');
+			says_not("redis-server (1432)");
+			row_says("processCommand", "  - ");
+		} else if (i > 4) {
+			row_says("processCommand", "   2,000 ");
+		}
+	}
+}
+
+/* The help has nothing of it. */
+Test(top_asked, enter_on_a_mark_does_nothing)
+{
+	static const unsigned int known[] = { ~0u, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES };
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		struct top_opts o = { .suffix = ".json", .suffixes = ".json", .interval_ns = MADE_SECOND, .marks = true };
+		struct snapshot *s = sample__asked();
+		_cleanup_free_ char *before = NULL, *after = NULL;
+
+		s->known &= known[i];
+		top__free(t);
+		t = top__new(&o);
+		grid__resize(&g, 24, 120);
+		top__update(t, s);
+		top__draw(t, &g);
+		key('8');
+		before = grid__text(&g);
+		key(TOP_KEY_ENTER);
+		after = grid__text(&g);
+		cr_assert_str_eq(before, after);
+	}
+}
+
+/* Without live bytes the first of its tables is another one. */
+Test(top_asked, a_process_has_its_tables_in_every_mode)
+{
+	static const struct {
+		unsigned int flags;
+		const char *says;
+	} rows[] = {
+		{ 0, "[1 leaks]" },
+		{ SAMPLE_COUNT, "[2 allocs]" },
+		{ SAMPLE_GROWTH, "[1 resident]" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		top__free(t);
+		t = made__top(rows[i].flags);
+		grid__resize(&g, 24, 120);
+		top__draw(t, &g);
+		key('4');
+		key(TOP_KEY_ENTER);
+		says(rows[i].says);
+		says_not("This mode does not record");
+	}
+}
+
+/* However narrow: what a row is about, and where one is. */
+Test(top_asked, names_stay)
+{
+	static const struct {
+		int key;
+		const char *head, *tab;
+	} rows[] = {
+		{ '1', "SITE", "[1 leaks]" }, { '2', "SITE", "[2 allocs]" }, { '3', "SITE", "[3 peak]" }, { '4', "PROCESS", "[4 processes]" },
+		{ '5', "THREAD", "[5 threads]" }, { '7', "TAG", "[7 tags]" }, { '8', "MARK", "[8 marks]" }, { '9', "SITE", "[9 frees]" },
+		{ '0', "CONDITION", "[0 when]" },
+	};
+
+	begin();
+	for (int cols = 34; cols < 240; cols++)
+		for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+			grid__resize(&g, 24, cols);
+			key(rows[i].key);
+			cr_assert(made__says(&g, rows[i].head), "%s at %d", rows[i].tab, cols);
+			cr_assert(made__says(&g, rows[i].tab), "%s at %d", rows[i].tab, cols);
+			cr_assert(made__says(&g, " losses none"), "%d", cols);
+		}
 }
 
 Test(top_asked, no_size_breaks_them)

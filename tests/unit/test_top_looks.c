@@ -53,9 +53,11 @@ static const struct {
 	{ "when", "0" },
 };
 
-static const struct {
+static const struct screen_size {
 	int cols, rows;
 } sizes[] = { { 80, 24 }, { 120, 40 }, { 200, 50 } };
+
+static const struct screen_size narrow[] = { { 40, 16 }, { 50, 16 } };
 
 /* Before there is a snapshot. */
 Test(top_looks, the_first_screen)
@@ -128,18 +130,19 @@ Test(top_looks, as_they_should)
 Test(top_looks, what_was_asked_for)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
-		for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
+		for (size_t k = 0; k < ARRAY_SIZE(narrow) + ARRAY_SIZE(sizes); k++) {
+			struct screen_size at = k < ARRAY_SIZE(narrow) ? narrow[k] : sizes[k - ARRAY_SIZE(narrow)];
 			struct tagger tagger = {};
 			struct top *t = made__top_asked(&tagger);
 			_cleanup_free_ char *text = NULL, *name = NULL;
 			struct grid g = {};
 
-			grid__resize(&g, sizes[k].rows, sizes[k].cols);
+			grid__resize(&g, at.rows, at.cols);
 			top__draw(t, &g);
 			made__type(t, &g, asked[i].keys);
 			cr_assert_eq(grid__broken_row(&g), -1);
 			text = grid__text(&g);
-			cr_assert(asprintf(&name, "top-%s-%d.txt", asked[i].name, sizes[k].cols) > 0);
+			cr_assert(asprintf(&name, "top-%s-%d.txt", asked[i].name, at.cols) > 0);
 			golden__check(name, text, strlen(text));
 			grid__done(&g);
 			top__free(t);

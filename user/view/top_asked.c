@@ -6,7 +6,7 @@
  *	CALLED  ALLOCS   /CALL     BYTES     /CALL      KEPT     /CALL TAG
  *	 1,000   3,000     3.0   1.2 MiB   1.2 KiB  96.0 KiB      98 B handle
  *
- *	handle: 2 calls, the last 800ms ago
+ *	2 marks: handle 2, the last 800ms ago
  *	    AGO       #   SINCE  ALLOCS     BYTES     LIVE Δ      LIVE MARK
  *	  800ms       2    1.2s   1,500 600.0 KiB  +48.0 KiB   2.1 MiB handle
  *
@@ -25,7 +25,7 @@
 #define LIVE (HAS_LIVE_BYTES | HAS_LIVE_BLOCKS)
 #define NOTED_MARKS 16	/* names in the line above them */
 
-enum { ID_TAG, ID_MARK, ID_WHEN };
+enum { ID_TAG, ID_MARK, ID_WHEN, ID_TAG_FIGURES };
 
 /* ---- tags */
 
@@ -54,6 +54,12 @@ static uint64_t tag_id(const struct tag_row *r)
 	return top__id_of(ID_TAG, r->name, r->tag ? 1 + r->tag->thread : 0);
 }
 
+/* What its figures are remembered by: those of one process are not to be compared with those of another, or of all. */
+static uint64_t figures_id(const struct top *t, const struct tag_row *r)
+{
+	return top__id_of(ID_TAG_FIGURES, r->name, (uint64_t)t->tags_scope << 2 | (r->tag ? 1u + r->tag->thread : 0));
+}
+
 static void tag_rows(struct top *t)
 {
 	struct snapshot *s = t->shown;
@@ -70,9 +76,10 @@ static void tag_rows(struct top *t)
 	}
 	free(t->tags);
 	t->tags = sums && since ? tag_rows__make(s, sums, metric__preset(s->known)) : NULL;
+	t->tags_scope = t->scope;
 	for (size_t i = 0; t->tags && i <= s->n_tags; i++) {
 		struct tag_row *row = &t->tags[i];
-		struct top_row r = { .id = tag_id(row), .of = { .s = s, .tag = row } };
+		struct top_row r = { .id = figures_id(t, row), .of = { .s = s, .tag = row } };
 
 		/* calls are counted over all processes */
 		if (t->scope && s->n_processes > 1)
@@ -80,15 +87,16 @@ static void tag_rows(struct top *t)
 		if ((!row->tag && !row->sum.n_sites) || (*t->filter && !top__text_matches(t, row->name)))
 			continue;
 		top__set_rates(t, &r, &row->sum.c, since[i], false);
+		/* the cursor stays with a tag, whosever its figures are */
+		r.id = tag_id(row);
 		top__add_row(t, &r);
 	}
 }
 
-/* Of one process alone they are not what the next table will tell. */
 int top__remember_tags(const struct top *t, struct seen_table *to)
 {
-	for (size_t i = 0; t->tags && !t->scope && i <= t->shown->n_tags; i++) {
-		struct seen f = top__figures_of(tag_id(&t->tags[i]), &t->tags[i].sum.c);
+	for (size_t i = 0; t->tags && i <= t->shown->n_tags; i++) {
+		struct seen f = top__figures_of(figures_id(t, &t->tags[i]), &t->tags[i].sum.c);
 
 		if (seen__add(to, &f))
 			return -ENOMEM;
@@ -130,17 +138,17 @@ static const char *tag_cell(const struct top_row *r, char buf[static CELL_MAX])
 #define OWN(id, head, cols, f) .name = id, .title = head, .width = cols, .value = f##_value, .format = f##_cell
 
 const struct top_column top_tag_columns[] = {
-	{ .name = "entered" },
+	{ .name = "entered", .drop = 1 },
 	{ .name = "allocs" },
-	{ .name = "allocs-each", .drop = 3 },
-	{ OWN("allocs-rate", "ALLOCS/s", 8, rate), .scaled = true, .drop = 7 },
+	{ .name = "allocs-each", .drop = 4 },
+	{ OWN("allocs-rate", "ALLOCS/s", 8, rate), .scaled = true, .drop = 8 },
 	{ .name = "bytes" },
-	{ .name = "bytes-each", .drop = 2 },
+	{ .name = "bytes-each", .drop = 3 },
 	{ .name = "kept" },
-	{ .name = "kept-each", .drop = 1 },
-	{ OWN("delta", "Δ", 10, delta), .scaled = true, .needs = LIVE, .drop = 6 },
-	{ .name = "blocks", .drop = 5 },
-	{ .name = "share", .drop = 4 },
+	{ .name = "kept-each", .drop = 2 },
+	{ OWN("delta", "Δ", 10, delta), .scaled = true, .needs = LIVE, .drop = 7 },
+	{ .name = "blocks", .drop = 6 },
+	{ .name = "share", .drop = 5 },
 	{ .name = "tag", .title = "TAG", .width = 14, .left = true, .format = tag_cell, .flexible = true },
 };
 
@@ -165,7 +173,7 @@ static void mark_rows(struct top *t)
 	}
 }
 
-/* "handle: 1,204 calls, the last 800ms ago; put: none; 3 came too soon behind another one to have figures" */
+/* "1,207 marks, 3 without figures: handle 1,204, the last 800ms ago; put 3, the last 2.1s ago" */
 void top__mark_note(const struct top *t, char *buf, size_t size)
 {
 	const struct snapshot *s = t->shown;
@@ -184,12 +192,12 @@ void top__mark_note(const struct top *t, char *buf, size_t size)
 			last[n++] = &s->marks[i];
 	}
 	at = snprintf(buf, size, "%s mark%s", fmt_exact(a, s->n_marks_seen), s->n_marks_seen == 1 ? "" : "s");
+	/* they came before a snapshot was read to its end: another mark's, or one of those that the screen is made of */
+	if (s->n_marks_seen > s->n_marks_whole)
+		at += snprintf(buf + at, size - (size_t)at, ", %s without figures", fmt_exact(a, s->n_marks_seen - s->n_marks_whole));
 	for (size_t i = 0; i < n && at < (int)size; i++)
 		at += snprintf(buf + at, size - (size_t)at, "%s %s %s, the last %s ago", i ? ";" : ":", last[i]->name, fmt_exact(a, last[i]->number),
 			       fmt_duration(b, s->duration_ns - MIN(last[i]->t_ns, s->duration_ns)));
-	if (s->n_marks_seen > s->n_marks_whole && at < (int)size)
-		snprintf(buf + at, size - (size_t)at, "; %s too soon behind another one to have figures",
-			 fmt_exact(a, s->n_marks_seen - s->n_marks_whole));
 }
 
 static double time_value(const struct top_row *r)
@@ -275,13 +283,13 @@ static const char *mark_cell(const struct top_row *r, char buf[static CELL_MAX])
 
 const struct top_column top_mark_columns[] = {
 	{ OWN("time", "AGO", 7, time) },
-	{ OWN("number", "#", 7, number) },
-	{ OWN("since", "SINCE", 7, since) },
+	{ OWN("number", "#", 7, number), .drop = 1 },
+	{ OWN("since", "SINCE", 7, since), .drop = 2 },
 	{ OWN("allocs", "ALLOCS", 7, mark_allocs), .scaled = true, .needs = HAS_ALLOC_CALLS },
-	{ OWN("bytes", "BYTES", 9, mark_bytes), .scaled = true, .needs = HAS_ALLOC_BYTES },
+	{ OWN("bytes", "BYTES", 9, mark_bytes), .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 3 },
 	{ OWN("change", "LIVE Δ", 10, change), .scaled = true, .needs = LIVE },
-	{ OWN("live", "LIVE", 9, mark_live), .scaled = true, .needs = LIVE, .drop = 2 },
-	{ .name = "process", .title = "PROCESS", .width = 22, .left = true, .format = process_cell, .drop = 1 },
+	{ OWN("live", "LIVE", 9, mark_live), .scaled = true, .needs = LIVE, .drop = 5 },
+	{ .name = "process", .title = "PROCESS", .width = 22, .left = true, .format = process_cell, .drop = 4 },
 	{ .name = "mark", .title = "MARK", .width = 14, .left = true, .format = mark_cell, .flexible = true },
 };
 
@@ -336,7 +344,7 @@ static enum style fired_style(const struct top_row *r)
 
 const struct top_column top_when_columns[] = {
 	{ OWN("fired", "FIRED", 7, fired), .style = fired_style },
-	{ OWN("last", "LAST", 7, last), .style = fired_style },
+	{ OWN("last", "LAST", 7, last), .drop = 1, .style = fired_style },
 	{ .name = "condition", .title = "CONDITION", .width = 20, .left = true, .format = condition_cell },
 	{ .name = "why", .title = "WHAT IT SAID", .left = true, .format = why_cell, .flexible = true },
 };

@@ -167,7 +167,7 @@ const struct top_column top_free_columns[] = {
 	{ OWN("bytes", "BYTES", 9, bytes), .drop = 5 },
 	{ OWN("lived", "LIVED", 6, lived) },
 	{ OWN("cross", "CROSS", 5, cross), .drop = 6 },
-	{ .name = "where", .title = "FREED AT", .width = 26, .left = true, .draw = where_draw },
+	{ .name = "where", .title = "FREED AT", .width = 26, .left = true, .draw = where_draw, .drop = 1 },
 	{ .name = "process", .width = 22, .left = true, .drop = 4 },
 	{ .name = "site", .title = "SITE", .left = true, .format = site_cell, .draw = site_draw, .flexible = true },
 };

@@ -252,8 +252,10 @@ static void figure(const struct top *t, struct grid *g, int row, int *col, const
 	put(g, row, col, label_cols, STYLE_LABEL, label);
 	snprintf(b, sizeof(b), "%s%s", marked ? "~" : "", fmt_bytes(a, bytes));
 	put_right(g, row, col, BYTES_COLS + marked, STYLE_FIGURE, b);
-	put_right(g, row, col, RATE_COLS + 1, per_s >= 1 ? STYLE_WARN : STYLE_DIM, change_text(a, per_s));
-	*col += 1;
+	/* half a figure tells something else */
+	if (*col + RATE_COLS + 1 <= g->cols)
+		grid__put_right(g, row, *col, RATE_COLS + 1, per_s >= 1 ? STYLE_WARN : STYLE_DIM, change_text(a, per_s));
+	*col += RATE_COLS + 2;
 	if (spark >= SPARK_MIN)
 		draw_course(t, g, row, *col, spark, of);
 	*col += spark >= SPARK_MIN ? spark : 0;
@@ -284,6 +286,8 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 		figure(t, g, row, &col, t->shown->growth ? "grown" : "alloc", 6, s->c.alloc_bytes,
 		       per_second(s, s->c.alloc_bytes, s->before.bytes), 0, live_at);
 	col += spark >= SPARK_MIN ? 3 : 1;
+	if (col + 5 + BYTES_COLS > g->cols)
+		return;
 	figure(t, g, row, &col, "RSS", 5, s->rss, per_second(s, s->rss, s->before_rss), spark, rss_at);
 	/* what was allocated and kept since the trace began, of what the process grew by since then */
 	if (live && grown >= 1 << 20 && s->rss_first && !t->shown->older_ns)
@@ -321,7 +325,7 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 	put(g, row, &col, 6, STYLE_LABEL, t->shown->growth ? "events" : "calls");
 	put_right(g, row, &col, 9, STYLE_FIGURE, rate_text(a, per_second(s, s->c.alloc_calls, s->before.calls)));
 	put(g, row, &col, 6, STYLE_LABEL, t->shown->growth ? "" : " alloc");
-	if (t->shown->known & HAS_FREE_CALLS) {
+	if (t->shown->known & HAS_FREE_CALLS && col + 15 <= end) {
 		put_right(g, row, &col, 10, STYLE_FIGURE, rate_text(a, per_second(s, s->c.free_calls, s->before.frees)));
 		put(g, row, &col, 5, STYLE_LABEL, " free");
 	}
@@ -365,16 +369,38 @@ static void loss_line(const struct top *t, struct grid *g, int row)
 
 /* ---- the line of tabs */
 
-static void put_tab(struct top *t, struct grid *g, int row, int *col, size_t i, bool brief)
+/* How much of the tabs there is room for; of the one at hand it is all, always. */
+enum tabs { TABS_NAMES, TABS_KEYS, TABS_KEYS_DENSE, TABS_ONE };
+
+static bool is_on(const struct top *t, size_t i)
+{
+	return i == t->view && t->pane != PANE_TREE;
+}
+
+static bool has_tab(const struct top *t, size_t i, enum tabs how)
+{
+	return top_view__there(t, &top_views[i]) && (how != TABS_ONE || is_on(t, i));
+}
+
+/* With the rule behind it. */
+static int tab_cols(const struct top *t, size_t i, enum tabs how)
+{
+	if (is_on(t, i) || how == TABS_NAMES)
+		return (int)strlen(top_views[i].name) + 5;
+	return how == TABS_KEYS ? 4 : 2;
+}
+
+static void put_tab(struct top *t, struct grid *g, int row, int *col, size_t i, enum tabs how)
 {
 	const struct top_view *v = &top_views[i];
-	bool on = i == t->view && t->pane != PANE_TREE;
 	int from = *col;
 
-	if (on)
+	if (is_on(t, i))
 		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_TAB, "[%c %s]", v->key, v->name);
-	else if (brief)
+	else if (how == TABS_KEYS)
 		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, " %c ", v->key);
+	else if (how == TABS_KEYS_DENSE)
+		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, "%c", v->key);
 	else
 		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, " %c %s ", v->key, v->name);
 	if (t->n_tabs < ARRAY_SIZE(t->tabs)) {
@@ -403,27 +429,40 @@ static void list_text(const struct top *t, char *buf, size_t size, bool whole)
 		snprintf(buf, size, " %s %s ", c->name, t->at[t->view].reverse ? "↑" : "↓");
 }
 
+static enum tabs tabs_for(const struct top *t, int room)
+{
+	enum tabs how = TABS_NAMES;
+
+	/* what is not shown has to be told */
+	if (*t->only_tag)
+		room -= MIN((int)text_width(t->only_tag) + 6, 34);
+	if (*t->filter)
+		room -= MIN((int)text_width(t->filter) + 3, 34);
+	if (t->pane == PANE_TREE)
+		room -= (int)strlen("[tree]") + 1;
+	for (; how < TABS_ONE; how++) {
+		int cols = 1;
+
+		for (size_t i = 0; i < top_n_views; i++)
+			cols += has_tab(t, i, how) ? tab_cols(t, i, how) : 0;
+		if (cols <= room)
+			break;
+	}
+	return how;
+}
+
 static void tabs_line(struct top *t, struct grid *g, int row)
 {
 	char right[256];
-	int col = 1, cols = 1, from;
-	bool brief;
+	enum tabs how = tabs_for(t, g->cols);
+	int col = 1, from;
 
 	t->tabs_row = row;
 	t->n_tabs = 0;
 	grid__fill(g, row, 0, g->cols, STYLE_RULE, 0x2500);
 	for (size_t i = 0; i < top_n_views; i++)
-		if (top_view__there(t, &top_views[i]))
-			cols += (int)strlen(top_views[i].name) + 5;
-	/* what is not shown has to be told */
-	if (*t->only_tag)
-		cols += MIN((int)text_width(t->only_tag) + 6, 34);
-	if (*t->filter)
-		cols += MIN((int)text_width(t->filter) + 3, 34);
-	brief = cols > g->cols;
-	for (size_t i = 0; i < top_n_views; i++)
-		if (top_view__there(t, &top_views[i])) {
-			put_tab(t, g, row, &col, i, brief);
+		if (has_tab(t, i, how)) {
+			put_tab(t, g, row, &col, i, how);
 			col++;
 		}
 	if (t->pane == PANE_TREE)

@@ -54,7 +54,7 @@ struct top_column {
 	const char *name;	/* of a column of the shared tables, unless it has a format of its own */
 	const char *title;	/* NULL: the shared one's */
 	unsigned int width;	/* 0: the shared one's */
-	unsigned int drop;	/* where a screen is too narrow the highest goes first; 0 stays */
+	unsigned int drop;	/* where a screen is too narrow the highest goes first; 0 stays as long as there is room for a name */
 	unsigned int from_cols;	/* only on screens as wide as this */
 	bool left;
 	bool scaled;
@@ -135,6 +135,7 @@ struct top {
 	struct free_lists frees;	/* of shown, with --free-stacks; start NULL: not there */
 	bool tagged;		/* the sites of shown are, by the names that it has */
 	struct tag_row *tags;	/* of shown, n_tags + 1; NULL: not asked for yet */
+	uint32_t tags_scope;	/* the scope that they are of */
 	char only_tag[128];	/* its sites alone are shown; "": all are */
 	struct seen_table before;
 	struct top_cost cost, cost_before;

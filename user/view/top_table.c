@@ -16,6 +16,7 @@
 #include "view/top_parts.h"
 
 #define FLEXIBLE_MIN 26		/* columns that a site keeps before the next column goes instead */
+#define FLEXIBLE_LEAST 8	/* and with those columns alone that stay */
 #define WHERE_FROM 44		/* from here on there is room for a place in the source beside a name */
 #define WIDE 100		/* from here on there are two blanks between columns */
 
@@ -120,6 +121,13 @@ static unsigned int width_of(const struct top *t, const struct top_view *v, cons
 	return width + (t->shown->estimated && (c->scaled || (shared && shared->scaled)));
 }
 
+static bool is_left(const struct top_view *v, const struct top_column *c)
+{
+	const struct column *shared = top_column__shared(v, c);
+
+	return c->left || (shared && shared->left);
+}
+
 static int total(const struct layout *l, const struct top_view *v)
 {
 	int sum = 0;
@@ -128,6 +136,31 @@ static int total(const struct layout *l, const struct top_view *v)
 		if (l->width[i])
 			sum += l->width[i] + (sum ? l->gap : 0);
 	return sum;
+}
+
+/* The next to go: by the order of the table, or, where all of those are gone, the last one of figures: names stay. */
+static bool drop_one(struct layout *l, const struct top_view *v, bool any)
+{
+	size_t out = v->n_columns;
+
+	for (size_t i = 0; i < v->n_columns; i++) {
+		const struct top_column *c = &v->columns[i];
+
+		if (l->width[i] && (any ? !is_left(v, c) : c->drop && (out == v->n_columns || c->drop > v->columns[out].drop)))
+			out = i;
+	}
+	if (out == v->n_columns)
+		return false;
+	l->width[out] = 0;
+	return true;
+}
+
+/* What is left is the flexible column's, or what is missing comes from it. */
+static void stretch(struct layout *l, const struct top_view *v, int cols)
+{
+	for (size_t i = 0; i < v->n_columns; i++)
+		if (v->columns[i].flexible && l->width[i])
+			l->width[i] = MAX(FLEXIBLE_LEAST, l->width[i] + cols - total(l, v));
 }
 
 static void lay_out(const struct top *t, const struct top_view *v, int cols, struct layout *l)
@@ -139,19 +172,12 @@ static void lay_out(const struct top *t, const struct top_view *v, int cols, str
 		if (top_column__holds(t, v, c) && (unsigned int)cols >= c->from_cols)
 			l->width[i] = c->flexible && !c->width ? FLEXIBLE_MIN : (int)width_of(t, v, c);
 	}
-	while (total(l, v) > cols) {
-		size_t out = v->n_columns;
-
-		for (size_t i = 0; i < v->n_columns; i++)
-			if (l->width[i] && v->columns[i].drop && (out == v->n_columns || v->columns[i].drop > v->columns[out].drop))
-				out = i;
-		if (out == v->n_columns)
-			break;
-		l->width[out] = 0;
-	}
-	for (size_t i = 0; i < v->n_columns; i++)
-		if (v->columns[i].flexible && l->width[i])
-			l->width[i] = MAX(8, l->width[i] + cols - total(l, v));
+	while (total(l, v) > cols && drop_one(l, v, false))
+		;
+	stretch(l, v, cols);
+	while (total(l, v) > cols && drop_one(l, v, true))
+		;
+	stretch(l, v, cols);
 }
 
 /* ---- drawing */
@@ -161,13 +187,6 @@ static const char *title_of(const struct top_view *v, const struct top_column *c
 	const struct column *shared = top_column__shared(v, c);
 
 	return c->title ? c->title : shared ? shared->title : "";
-}
-
-static bool is_left(const struct top_view *v, const struct top_column *c)
-{
-	const struct column *shared = top_column__shared(v, c);
-
-	return c->left || (shared && shared->left);
 }
 
 static void draw_heads(struct top *t, const struct top_view *v, const struct layout *l, struct grid *g, int row)
