@@ -215,6 +215,16 @@ static void tell_now(struct memory_looks *m, struct tracees *t, struct tracee *p
 	model__set_memory(t->model, tracee__life(p)->proc, is);
 }
 
+/* Without a word on blocks: which of them live is known behind the end. */
+static void tell_last(struct memory_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
+{
+	uint32_t *slot = vec_push(&m->last);
+
+	model__set_memory(t->model, tracee__life(p)->proc, is);
+	if (slot)
+		*slot = tracee__life(p)->proc;
+}
+
 /* As far as *pages go. */
 static void look_at(struct memory_looks *m, struct tracees *t, const struct cut *cut, tell_fn *tell, int64_t *pages)
 {
@@ -304,8 +314,37 @@ bool memory__go_on(struct memory_looks *m, struct tracees *t)
 	return false;
 }
 
+void memory__look_last(struct memory_looks *m, struct tracees *t)
+{
+	uint64_t began_ns = now_ns();
+
+	list(m, t);
+	m->last.n = 0;
+	while (slice(m, t, NULL, tell_last) && now_ns() - began_ns < LOOK_NS)
+		in_between(m);
+}
+
+void memory__end(struct memory_looks *m, struct tracees *t, const struct cut *cut)
+{
+	while (m->at < m->procs.n && slice(m, t, NULL, tell_last))
+		in_between(m);
+	looked(m);
+	for (size_t i = 0; cut->blocks && i < m->last.n; i++) {
+		const struct tracee *p = tracee_of(t, m->last.v[i]);
+		const struct snap_memory *seen = p ? model__memory(t->model, m->last.v[i]) : NULL;
+		struct snap_memory is;
+
+		if (!seen)
+			continue;
+		is = *seen;
+		size_all(m, t, p, cut, &is);
+		model__set_memory(t->model, m->last.v[i], &is);
+	}
+}
+
 void memory_looks__done(struct memory_looks *m)
 {
 	drop(m);
+	vec_done(&m->last);
 	vec_done(&m->procs);
 }

@@ -23,6 +23,7 @@ struct memory_looks {
 	uint64_t spent_ns;
 	size_t n_slices;
 	int64_t most_pages;	/* in one of them */
+	struct vec(uint32_t) last;	/* lives that the last look of the trace was at */
 };
 
 /* At the start of a trace of these processes: growth is counted from here. All at once, with m->meanwhile in between. */
@@ -35,6 +36,13 @@ void memory__begin(struct memory_looks *m, struct tracees *t);
 void memory__look(struct memory_looks *m, struct tracees *t, const struct cut *cut, bool now);
 /* The next slice. True: there is more. */
 bool memory__go_on(struct memory_looks *m, struct tracees *t);
+/*
+ * Just before the trace ends: from there on the targets allocate what nobody records, which would be taken for memory that is
+ * free. A tenth of a second of it, with m->meanwhile in between; memory__end() does what is left of it, and reads
+ * the headers of the blocks that lived at the end.
+ */
+void memory__look_last(struct memory_looks *m, struct tracees *t);
+void memory__end(struct memory_looks *m, struct tracees *t, const struct cut *cut);
 void memory_looks__done(struct memory_looks *m);
 
 /* For the tests: sums of the blocks whose headers, in glibc's form, make sense. v and headers are n. */

@@ -362,6 +362,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	/* a program that a target became just now: what it maps is looked at as long as it is attached to */
 	session__read_events(s);
 	session__settle_spots(s);
+	session__look_last_at_memory(s);
 	if (!s->end_ns)
 		s->end_ns = now_ns();
 	session__sample(s, true);

@@ -22,8 +22,8 @@ static void meanwhile(void *arg)
 {
 	struct session *s = arg;
 
-	/* at the end of the trace nothing comes any more that would be told of */
-	if (!s->finishing && session__keep_events(s))
+	/* behind the end of the trace nothing comes any more that would be told of */
+	if (!s->end_ns && session__keep_events(s))
 		wake(s);
 }
 
@@ -52,6 +52,14 @@ void session__look_at_memory(struct session *s, const struct cut *cut, bool now)
 	memory__look(&s->memory, &s->tracees, cut, now);
 	if (s->memory.procs.n)
 		wake(s);
+}
+
+void session__look_last_at_memory(struct session *s)
+{
+	memory__look_last(&s->memory, &s->tracees);
+	/* a program that a target became meanwhile */
+	if (s->events.n)
+		session__read_events(s);
 }
 
 void session__memory_done(struct session *s)

@@ -112,6 +112,8 @@ bool session__keep_events(struct session *s);
 int session__watch_memory(struct session *s);
 /* now: all of it is looked at. Else: if it is due, a part; the rest in the turns of the loop. */
 void session__look_at_memory(struct session *s, const struct cut *cut, bool now);
+/* Just before the trace ends; the last snapshot tells of this one. */
+void session__look_last_at_memory(struct session *s);
 void session__memory_done(struct session *s);
 /* session_tags.c: the functions that are tags are probed; how often each was called. */
 int session__ask_tags(struct session *s, struct err *e);

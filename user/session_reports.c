@@ -100,7 +100,10 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		return NULL;
 	cut = s->cut;
 	/* marks may be many */
-	session__look_at_memory(s, cut, ages && !s->spots.at_mark);
+	if (last)
+		memory__end(&s->memory, &s->tracees, cut);
+	else
+		session__look_at_memory(s, cut, ages && !s->spots.at_mark);
 	if (s->budget) {
 		info.observed_share = budget__observed_share(s->budget);
 		info.probe_ns_estimate = budget__spent_ns(s->budget);

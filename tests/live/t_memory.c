@@ -291,6 +291,21 @@ TEST(memory_arena)
 	json_decref(s.root);
 }
 
+/* It goes on while probes are taken out, and frees nothing: nothing of that may be taken for free memory. */
+TEST(memory_at_the_end)
+{
+	uint64_t heap, set_aside;
+	struct seen s;
+
+	look(t, &s, "go_on", "512");
+	want_bool(t, s.memory, "sized_all", true);
+	want_u64(t, s.memory, "sized_blocks", ju64(t, s.process, "totals.live_blocks"));
+	heap = ju64(t, s.memory, "heap_resident_bytes");
+	set_aside = ju64(t, s.memory, "sized_set_aside_bytes");
+	want(t, heap <= set_aside + MIB, "%" PRIu64 " bytes of the heap are resident, of which blocks have %" PRIu64, heap, set_aside);
+	json_decref(s.root);
+}
+
 /* Pages that the target promised to bring in itself, and does not: nobody is to wait for them. */
 TEST(memory_missing_pages)
 {

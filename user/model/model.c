@@ -270,6 +270,13 @@ void model__set_first_memory(struct model *m, uint32_t proc, const struct snap_m
 		l->first_memory = *memory;
 }
 
+const struct snap_memory *model__memory(struct model *m, uint32_t proc)
+{
+	const struct life *l = model__life(m, proc);
+
+	return l && l->memory.known ? &l->memory : NULL;
+}
+
 static void thin_out(struct life *l)
 {
 	size_t to = 0;

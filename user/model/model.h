@@ -73,6 +73,8 @@ void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
 /* Where its memory is now, and was when the trace began: what it grew by is told from there. */
 void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory *memory);
 void model__set_first_memory(struct model *m, uint32_t proc, const struct snap_memory *memory);
+/* The last one; NULL: none. */
+const struct snap_memory *model__memory(struct model *m, uint32_t proc);
 /* Before the first archive, if files have to be told that they are still needed. */
 void model__keep_modules(struct model *m, const struct module_calls *calls);
 /*
