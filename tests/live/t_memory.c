@@ -291,6 +291,19 @@ TEST(memory_arena)
 	json_decref(s.root);
 }
 
+/* What was only read is the kernel's zeros, which no RSS has. */
+TEST(memory_only_read)
+{
+	struct seen s;
+
+	look(t, &s, "read", "64");
+	want_rss(t, &s);
+	want(t, ju64(t, s.process, "totals.live_bytes") >= 64 * MIB, "the block lives");
+	want(t, ju64(t, s.memory, "other_mapped_bytes") >= 64 * MIB, "it is mapped");
+	want(t, ju64(t, s.memory, "other_resident_bytes") < 8 * MIB, "%" PRIu64 " bytes are resident", ju64(t, s.memory, "other_resident_bytes"));
+	json_decref(s.root);
+}
+
 /* It goes on while probes are taken out, and frees nothing: nothing of that may be taken for free memory. */
 TEST(memory_at_the_end)
 {

@@ -8,6 +8,7 @@
 
 #include "memory.h"
 #include "target/memmap.h"
+#include "target/zero_pages.h"
 #include "util/util.h"
 
 #define KIB 1024ull
@@ -145,6 +146,49 @@ Test(memmap, a_process)
 	cr_expect_gt(after.file_resident, 0);
 	munmap(p, n);
 	cr_expect_lt(memmap__read(0x3fffffff, &after), 0, "no such process");
+}
+
+/* What was only read is the kernel's zeros, small or huge: mapped, and nobody's memory. */
+Test(memmap, zeros_are_not_resident)
+{
+	static const int advices[] = { MADV_NOHUGEPAGE, MADV_HUGEPAGE };
+	size_t n = 64 * MIB, page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!zero_pages__get()->page)
+		cr_skip_test("numbers of pages are not told");
+	for (size_t i = 0; i < ARRAY_SIZE(advices); i++) {
+		volatile char *p;
+		struct memmap before, after;
+
+		if (advices[i] == MADV_HUGEPAGE && !zero_pages__get()->huge)
+			continue;
+		cr_assert_eq(memmap__read(getpid(), &before), 0);
+		p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		cr_assert_neq(p, MAP_FAILED);
+		madvise((void *)p, n, advices[i]);
+		for (size_t at = 0; at < n; at += page)
+			cr_assert_eq(p[at], 0);
+		cr_assert_eq(memmap__read(getpid(), &after), 0);
+		cr_expect_geq(after.other_mapped - before.other_mapped, n, "%zu", i);
+		cr_expect_lt(after.other.bytes, before.other.bytes + MIB, "%zu", i);
+		munmap((void *)p, n);
+	}
+}
+
+/* Not told: it counts. Told, and no zeros: it does. */
+Test(memmap, numbers_of_zeros)
+{
+	static const struct zero_pages none = {}, both = { 7, 512, 512 };
+	static const struct {
+		uint64_t pfn;
+		bool memory;
+	} t[] = { { 0, true }, { 6, true }, { 7, false }, { 8, true }, { 511, true }, { 512, false }, { 1023, false }, { 1024, true } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		cr_expect_eq(zero_pages__is_memory(&both, 1ull << 63 | 1ull << 55 | t[i].pfn), t[i].memory, "%zu", i);
+		cr_expect_eq(zero_pages__is_memory(&none, 1ull << 63 | t[i].pfn), 1, "%zu", i);
+		cr_expect_eq(zero_pages__is_memory(&both, 1ull << 62 | t[i].pfn), 0, "%zu", i);
+	}
 }
 
 /* Slice by slice: none is larger than it may be, and all of them come to what one look at all comes to. */

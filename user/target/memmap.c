@@ -26,6 +26,7 @@
 
 #include "target/peek.h"
 #include "target/process.h"
+#include "target/zero_pages.h"
 #include "util/util.h"
 
 #define ARENA_BYTES (64ull << 20)
@@ -163,7 +164,6 @@ void memmap_parser__end(struct memmap_parser *p)
 /* ---- a process */
 
 #define AT_ONCE 4096		/* words of pagemap */
-#define PRESENT_BIT 63
 #define INFO_WORDS (sizeof(struct memmap_heap_info) / sizeof(uint64_t))
 #define PAGES_MAX (1ull << 20)	/* of one mapping, 80 ms; of a larger one, every so many pieces stand for all */
 
@@ -176,6 +176,7 @@ struct memmap_look {
 	pid_t pid, runner;
 	int maps, pagemap;
 	uint64_t page_bytes;
+	const struct zero_pages *zeros;
 	bool text_ended;
 	int err;		/* of what cannot tell so itself */
 	struct memmap_parser parser;
@@ -229,7 +230,7 @@ static uint64_t look_at_range(struct memmap_look *l, struct range *r)
 
 	n = got > 0 ? (size_t)got / sizeof(*words) : 0;
 	for (size_t i = 0; i < n; i++)
-		r->there += words[i] >> PRESENT_BIT;
+		r->there += zero_pages__is_memory(l->zeros, words[i]);
 	r->looked += n;
 	r->at += MIN(stride, r->n - r->at);
 	if (!n || r->at == r->n)
@@ -283,6 +284,8 @@ int memmap_look__new(pid_t pid, struct memmap_look **ret)
 	l->pid = pid;
 	l->runner = process__runner(pid);
 	l->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	/* before we may be looked at ourselves */
+	l->zeros = zero_pages__get();
 	l->parser = (struct memmap_parser){ .peek = peek, .resident = note_range, .arg = l };
 	l->pagemap = l->runner ? memmap__open_pages(l->runner) : -ESRCH;
 	l->maps = l->pagemap >= 0 ? open_of(l->runner, "maps") : l->pagemap;
