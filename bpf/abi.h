@@ -206,10 +206,11 @@ _Static_assert(sizeof(struct mt_map_call) == 144, "abi");
 
 /* how a stack walk ended */
 enum mt_end {
-	MT_END_WHOLE = 0,	/* the thread's first frame was reached */
+	MT_END_WHOLE = 0,	/* the thread's first frame was reached, and each frame on the way is proven */
 	MT_END_DEPTH = 1,	/* more frames than --depth */
 	MT_END_NO_RULE = 2,	/* code without a frame pointer, or a frame that leads nowhere */
 	MT_END_UNREADABLE = 3,	/* the next frame is in memory that cannot be read */
+	MT_END_UNSURE = 4,	/* a frame was guessed: callers may be missing, or wrong, from there on */
 	MT_N_ENDS
 };
 
@@ -326,7 +327,11 @@ struct mt_vars {		/* per site, bank and shard: sums of variances, each in the sq
 
 /* ---- processes */
 
-enum mt_method { MT_WALK_FP = 0, MT_WALK_TABLE = 1 };
+enum mt_method {
+	MT_WALK_FP = 0,		/* frame pointers where they are proven, else tables */
+	MT_WALK_TABLE = 1,
+	MT_WALK_FP_ONLY = 2,	/* --unwind fp: what is not proven is taken all the same, and is unsure */
+};
 
 /*
  * A process number is a slot of the tables and a generation: slots are used
@@ -384,12 +389,11 @@ struct mt_proc {
 	__u32 ended;		/* enum mt_ended, 0: it goes on */
 	__u32 walk;		/* enum mt_method: how its stacks are walked */
 	__u32 gen;		/* moves when that, or its unwind tables, change */
-	__u64 sigreturn;	/* where its signal handlers return to, 0: not known */
 	__u64 started_ns;	/* on the programs' clock */
 	__u64 ended_ns;
 	__u32 number;		/* of the process that has the slot, or will have it next; 0: never used */
 	__u32 next_free;	/* in the list of slots that are free */
-	__u64 pad[2];
+	__u64 pad[3];
 	/* changed by each event, and nothing else on that line */
 	__u64 live_bytes;
 	__u64 peak_bytes;

@@ -26,7 +26,8 @@ enum mt_saved {
 };
 
 struct mt_rule {
-	__u8 cfa, ra, fp, pad;	/* enum mt_cfa, enum mt_saved twice */
+	__u8 cfa, ra, fp;	/* enum mt_cfa, enum mt_saved twice */
+	__u8 record;		/* 1: the frame pointer surely points to this frame's own record */
 	__s32 cfa_off, ra_off, fp_off, post_off;
 	__u32 pad2;
 };
@@ -47,14 +48,17 @@ struct mt_range {		/* code that a process has mapped */
 	__u64 base;		/* the table's base, where it is mapped */
 	__u32 first_page;	/* in the page index: the first row of each page, and of the page behind the last */
 	__u32 n_pages;		/* 0: no table */
+	__u32 flags;
+	__u32 pad;
 };
+#define MT_RANGE_CALLS 1	/* its table has rules for calls alone: of other instructions they may be wrong */
 
-struct mt_space {		/* per process; sorted by start */
+struct mt_space {		/* per process; sorted by start. Process 0: of those whose own is not known yet */
 	__u32 n;
 	__u32 pad;
 	struct mt_range range[MT_MAX_RANGES];
 };
-_Static_assert(sizeof(struct mt_range) == 32, "abi");
+_Static_assert(sizeof(struct mt_range) == 40, "abi");
 
 /* ---- the programs' own buffers for stacks */
 
@@ -69,9 +73,11 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	__u32 range;		/* where the last pc was found */
 	__u32 end;		/* enum mt_end */
 	__u8 is_return, lr_known, sp_known;
-	__u8 guessed;		/* a frame had no rule: the frame pointer was followed */
+	__u8 fp_lost;		/* a rule does not tell the caller's frame pointer */
+	__u8 guessed;		/* a frame had no rule that surely holds: the frame pointer was followed */
+	__u8 no_records;	/* a frame pointer alone would have led astray: see stack_is_proven() */
 	__u8 within;		/* --within: one of the functions is among the frames */
-	__u8 pad[3];
+	__u8 pad;
 };
 
 /*
@@ -117,7 +123,8 @@ struct mt_scratch {
 	__u32 recording;	/* number + 1 of the memo that it is written down in, 0: none */
 	__u32 n_words;		/* written down so far; more than there is room for: it cannot be */
 	struct mt_memo memo[MT_N_MEMOS];
-	__u64 pad[7];		/* two of them share no cache line */
+	__u32 n_by_fp, n_in_vain;	/* walks by frame pointers, and those of them that were not proven */
+	__u64 pad[6];		/* two of them share no cache line */
 };
 _Static_assert(sizeof(struct mt_walk) == 72 && sizeof(struct mt_scratch) % 64 == 0, "abi");
 

@@ -8,9 +8,9 @@
  * that the thread's last walk went through is copied in one piece, and the chain
  * is followed in the copy; the frames are hashed on the way.
  *
- * Nothing here looks out for signal frames and trampolines: their stacks are
- * never known by this hash, so they are met when a site would be new (see
- * site_of_stack()).
+ * Nothing here looks out for code without frame pointers, signal frames and
+ * trampolines: a stack that goes through them is never known by this hash, so they
+ * are met when a site would be new (see stack_is_proven()).
  */
 #ifndef MT_FRAMES_BPF_H
 #define MT_FRAMES_BPF_H
@@ -169,6 +169,7 @@ static __always_inline __u32 walk_from(mt_regs *ctx, struct mt_scratch *s, struc
 	__u64 fp = arch_fp(ctx), hash = hash_frame(0, caller);
 	__u32 n;
 
+	s->walk.guessed = 0;
 	if (!fp || fp >= sp) {
 		s->ip[0] = caller;
 		s->walk.hash = hash;

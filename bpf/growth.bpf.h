@@ -299,12 +299,7 @@ static __always_inline bool fault_begin_walk(struct task_struct *task, struct mt
 		return false;
 	w->is_return = 0;
 	w->sp_known = 1;
-	w->range = 0;
-	w->end = MT_END_DEPTH;
-	w->pending = pending_returns();
-	w->hook = w->pending ? trampoline() : 0;
-	s->chunk_len = 0;
-	s->reach = 0;
+	walk_fresh(s);
 	memo_drop(s);
 	return true;
 }
@@ -321,7 +316,7 @@ __noinline __u32 fault_walk_frames(struct mt_scratch *s, struct mt_thread *t)
 	if (!s || !t)
 		return 0;
 	proc = t->proc;
-	space = bpf_map_lookup_elem(&spaces, &proc);
+	space = space_of(proc);
 	s->ip[0] = s->walk.pc;
 	s->walk.hash = hash_frame(0, s->walk.pc);
 	if (!space || mt_depth < 2 || walk_step(s, space))
@@ -347,7 +342,7 @@ static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_t
 		n = fault_walk_frames(s, t);
 		/* names are looked up one byte before an address, as all others are return addresses */
 		s->ip[0] += ARCH_BEHIND_INSN;
-		site = site_of_stack(s, n, proc, MT_GROWTH_FAULT, 1);
+		site = site_of_stack(s, n, proc, MT_GROWTH_FAULT, BY_FP_FROM(1));
 		if (site)
 			goto out;
 		site = spare_site(proc);

@@ -71,7 +71,6 @@ static __always_inline void inherit(__u32 proc, __u32 from)
 	if (space)
 		bpf_map_update_elem(&spaces, &proc, space, BPF_ANY);
 	p->walk = parent->walk;
-	p->sigreturn = parent->sigreturn;
 	p->gen++;
 }
 

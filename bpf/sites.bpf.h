@@ -51,19 +51,38 @@ static __always_inline __u32 spare_site(__u32 proc)
  * once, for any argument, instead of at each number of frames that a caller may
  * come with. Such a function must ask whether a pointer it was given is NULL.
  */
-/* Signal frames and trampolines, which a walk by frame pointers does not see through. */
-__noinline int stack_is_odd(const struct mt_scratch *s, __u32 n, __u64 sigreturn, __u64 hook)
+/* Trampolines, which a walk by frame pointers does not see through. */
+__noinline int stack_is_odd(const struct mt_scratch *s, __u32 n, __u64 hook)
 {
-	if (!s)
+	if (!s || !hook)
 		return 0;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
 		if (i >= n || i >= mt_depth)
 			break;
-		if ((sigreturn && s->ip[i] == sigreturn) || (hook && s->ip[i] == hook))
+		if (s->ip[i] == hook)
 			return 1;
 	}
 	return 0;
+}
+
+/* site_of_stack(): the frames from this one on were found by frame pointers. */
+#define BY_FP_FROM(i) ((i) + 1)
+#define BY_TABLES 0
+
+/* A stack that was found by frame pointers would be new: may it? Says how it ended if it is not proven. */
+__noinline int take_by_fp(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
+{
+	struct mt_proc *p = proc_at(proc);
+
+	if (!s || !p)
+		return 0;
+	if (stack_is_proven(s, n, proc, from))
+		return 1;
+	if (p->walk != MT_WALK_FP_ONLY || stack_is_odd(s, n, trampoline()))
+		return 0;
+	s->walk.end = MT_END_UNSURE;
+	return 1;
 }
 
 /* One frame of a new site's stack; 0 behind the last. */
@@ -163,12 +182,15 @@ static __always_inline bool site_is(__u64 seen, __u64 h)
 	return site && site->hash == h;
 }
 
+/* Stacks that frame pointers do not lead through: another one, found by them, may have the same frames, and be wrong. */
+#define NO_RECORDS_SALT 0x2545f4914f6cdd1dULL
+
 /*
- * The site of the n frames in s->ip, whose hash is in s->walk. by_fp: they were
- * found by frame pointers. Returns 0 if they are not right then: such a walk
- * leaves out the function that a signal interrupted, and does not know whereto a
- * trampoline leads. It is asked only where the site would be new, so none is
- * ever known by such a stack.
+ * The site of the n frames in s->ip, whose hash is in s->walk. by_fp: BY_FP_FROM()
+ * or BY_TABLES. Returns 0 if they were found by frame pointers and are not proven:
+ * such a walk leaves out callers of code that keeps none, and the function that a
+ * signal interrupted, and does not know whereto a trampoline leads. It is asked only
+ * where the site would be new, so none is ever known by such a stack.
  */
 __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u32 by_fp)
 {
@@ -177,7 +199,8 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 
 	if (!s)
 		return spare_site(proc);
-	h = mt_mix(s->walk.hash + ((s->key.gen_tid >> 32) << 32 | func << 16 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
+	h = !by_fp && s->walk.no_records ? NO_RECORDS_SALT : 0;
+	h = mt_mix(h + s->walk.hash + ((s->key.gen_tid >> 32) << 32 | func << 16 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
 	tag = h & ~MT_SITE_MASK;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_SITE_PROBES; i++) {
@@ -195,14 +218,12 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 			continue;
 		/* it is nowhere */
 		if (!mine) {
-			struct mt_proc *p = proc_at(proc);
-
-			if (by_fp && stack_is_odd(s, n, p ? p->sigreturn : 0, trampoline()))
+			if (by_fp && !take_by_fp(s, n, proc, by_fp - 1))
 				return 0;
 			if (mt_within) {
 				s->walk.within = stack_is_within(s, n, proc);
 				/* frame pointers may have led past it */
-				if (by_fp && !s->walk.within)
+				if (by_fp && !s->walk.within && s->walk.end == MT_END_UNSURE)
 					return 0;
 			}
 			mine = site_new(s, n, proc, func, h);
@@ -236,6 +257,19 @@ __noinline int settle_within(struct mt_thread *t, __u32 site, __u64 sp, __u64 to
 	return 0;
 }
 
+#define FP_FEW_IN_VAIN 32
+#define FP_IN_VAIN_ONE_IN 4
+#define FP_FORGET 4096
+
+/* A walk by frame pointers was made in vain. Where many are, the process is better walked by tables at once. */
+static __always_inline void fp_in_vain(struct mt_scratch *s, struct mt_proc *p)
+{
+	if (++s->n_in_vain > FP_FEW_IN_VAIN && s->n_in_vain * FP_IN_VAIN_ONE_IN > s->n_by_fp && p->walk == MT_WALK_FP)
+		p->walk = MT_WALK_TABLE;
+	if (s->n_by_fp > FP_FORGET)
+		s->n_by_fp = s->n_in_vain = 0;
+}
+
 /*
  * The site of a call: it returns to caller, and sp is the stack pointer then.
  * Asked at its return, or at its entry, where the function may have a frame
@@ -246,7 +280,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 	struct mt_scratch *s = scratch_claim(t);
 	__u32 proc = t->proc, site = spare_site(proc), n, known;
 	struct mt_proc *p = proc_at(proc);
-	bool by_tables = false;
+	bool by_tables = true;
 
 	if (!s)
 		return site;
@@ -257,21 +291,25 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 		scratch_release(t, s);
 		return known;
 	}
-	if (p && p->walk == MT_WALK_TABLE) {
-		n = walk_tables(ctx, s, t, proc, caller, sp);
-		site = site_of_stack(s, n, proc, func, 0);
-		by_tables = true;
-	} else {
+	if (p && p->walk != MT_WALK_TABLE) {
+		__u32 recording = s->recording;
+
 		n = walk_from(ctx, s, t, caller, sp);
 		if (s->recording)
 			memo_records(s);
-		site = site_of_stack(s, n, proc, func, 1);
-		if (!site) {
-			memo_drop(s);
-			n = walk_tables(ctx, s, t, proc, caller, sp);
-			site = site_of_stack(s, n, proc, func, 0);
-			by_tables = true;
+		site = site_of_stack(s, n, proc, func, BY_FP_FROM(0));
+		s->n_by_fp++;
+		by_tables = !site;
+		if (by_tables) {
+			fp_in_vain(s, p);
+			/* what it went by is written down anew */
+			s->recording = recording;
+			s->n_words = 0;
 		}
+	}
+	if (by_tables) {
+		n = walk_tables(ctx, s, t, proc, caller, sp);
+		site = site_of_stack(s, n, proc, func, BY_TABLES);
 	}
 	memo_keep(s, site, n);
 	if (mt_within)

@@ -9,7 +9,9 @@
  * looks at it once, not once per frame.
  *
  * Where there is no rule (JITs, hand-written code) a frame pointer that looks
- * like one is followed; else the walk ends, with a reason.
+ * like one is followed, and the stack is unsure from then on; else the walk ends,
+ * with a reason. A stack is whole only if a rule that surely holds led from each
+ * frame to the next, up to one that says that it is the thread's first.
  *
  * Pending uretprobes, ours and those of other tracers, replace return addresses
  * on the stack by a trampoline; the kernel keeps the true ones in a list by
@@ -186,6 +188,18 @@ static __always_inline bool has_record(const struct mt_rule *rule)
 	return rule->fp == MT_SAVED_AT_CFA && rule->ra == MT_SAVED_AT_CFA && rule->fp_off + 8 == rule->ra_off;
 }
 
+/* Of a rule that was found: does it surely hold for this pc, and would the frame pointer alone have done? */
+static __always_inline void weigh_rule(struct mt_walk *w, const struct mt_range *r, const struct mt_rule *rule)
+{
+	if (!w->is_return) {
+		/* what a signal or a fault interrupted need not be a call */
+		if (r->flags & MT_RANGE_CALLS)
+			w->guessed = 1;
+	} else if (!rule->record && rule->cfa != MT_CFA_STOP) {
+		w->no_records = 1;
+	}
+}
+
 /* One frame up. 0: there is a frame; 1: the walk has ended, w->end says how. */
 __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 {
@@ -211,6 +225,7 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 	rule = rule_of(&sp->range[i], pc);
 	if (!rule)
 		goto by_frame_pointer;
+	weigh_rule(w, &sp->range[i], rule);
 	switch (rule->cfa) {
 	case MT_CFA_SP:
 		cfa = w->sp + rule->cfa_off;
@@ -222,6 +237,8 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 		cfa = w->fp - rule->fp_off;
 		break;
 	case MT_CFA_FP:
+		if (w->fp_lost)
+			return walk_ends(w, MT_END_NO_RULE);
 		cfa = w->fp + rule->cfa_off;
 		break;
 	case MT_CFA_PLT:
@@ -231,7 +248,7 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 		break;
 	case MT_CFA_AT_SP:
 	case MT_CFA_AT_FP:
-		if (!w->sp_known && rule->cfa == MT_CFA_AT_SP)
+		if (rule->cfa == MT_CFA_AT_SP ? !w->sp_known : w->fp_lost)
 			return walk_ends(w, MT_END_NO_RULE);
 		if (stack_read(s, &cfa, 1, (rule->cfa == MT_CFA_AT_SP ? w->sp : w->fp) + rule->cfa_off))
 			return walk_ends(w, MT_END_UNREADABLE);
@@ -245,6 +262,8 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 			return walk_ends(w, MT_END_UNREADABLE);
 		w->is_return = 0;
 		w->sp_known = 1;
+		w->fp_lost = 0;
+		w->no_records = 1;
 		return 0;
 	case MT_CFA_STOP:
 		return walk_ends(w, MT_END_WHOLE);
@@ -259,6 +278,7 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 		if (stack_read(s, val, 2, cfa + rule->fp_off))
 			return walk_ends(w, MT_END_UNREADABLE);
 		w->fp = val[0];
+		w->fp_lost = 0;
 		w->pc = MT_STRIP_RA(val[1]);
 	} else {
 		if (rule->ra == MT_SAVED_AT_CFA) {
@@ -270,12 +290,15 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 		} else {
 			return walk_ends(w, MT_END_NO_RULE);
 		}
-		if (rule->fp == MT_SAVED_AT_CFA || rule->fp == MT_SAVED_AT_FP) {
+		if (rule->fp == MT_SAVED_AT_CFA || (rule->fp == MT_SAVED_AT_FP && !w->fp_lost)) {
 			__u64 from = rule->fp == MT_SAVED_AT_CFA ? cfa : w->fp;
 
 			if (stack_read(s, &val[0], 1, from + rule->fp_off))
 				return walk_ends(w, MT_END_UNREADABLE);
 			w->fp = val[0];
+			w->fp_lost = 0;
+		} else if (rule->fp != MT_SAVED_SAME) {
+			w->fp_lost = 1;
 		}
 	}
 	/* upwards, always; only what a signal interrupted may have no frame of its own yet */
@@ -295,9 +318,11 @@ up:
 	return w->pc ? 0 : walk_ends(w, MT_END_WHOLE);
 
 by_frame_pointer:
+	w->guessed = 1;
+	w->no_records = 1;
 	if (!w->fp)
 		return walk_ends(w, MT_END_WHOLE);
-	if (w->fp & 7 || w->fp < w->sp || w->fp - w->sp > FP_MAX_JUMP)
+	if (w->fp_lost || w->fp & 7 || w->fp < w->sp || w->fp - w->sp > FP_MAX_JUMP)
 		return walk_ends(w, MT_END_NO_RULE);
 	if (stack_read(s, val, 2, w->fp))
 		return walk_ends(w, MT_END_UNREADABLE);
@@ -306,14 +331,22 @@ by_frame_pointer:
 	w->pc = MT_STRIP_RA(val[1]);
 	/* on arm64 a frame record lies anywhere in its frame: where the caller's begins is not known */
 	w->sp_known = ARCH_RA_ON_STACK;
-	w->guessed = 1;
 	goto up;
+}
+
+/* What a process maps; an empty list as long as that is not known, as behind an exec. */
+static __always_inline struct mt_space *space_of(__u32 proc)
+{
+	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
+	__u32 nobody = 0;
+
+	return space ? space : bpf_map_lookup_elem(&spaces, &nobody);
 }
 
 /* Fills s->ip from the frame in s->walk upwards; the number of frames. */
 __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 {
-	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
+	struct mt_space *space = space_of(proc);
 	__u64 hash;
 	__u32 n = 1;
 
@@ -325,15 +358,92 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 	if (!space)
 		return n;
 #pragma clang loop unroll(disable)
-	for (__u32 i = 1; i < MT_MAX_DEPTH; i++) {
-		if (i >= mt_depth || walk_step(s, space))
+	for (__u32 i = 1; i <= MT_MAX_DEPTH; i++) {
+		/* also when it is full: this tells whether it is whole */
+		if (walk_step(s, space) || i >= mt_depth || i >= MT_MAX_DEPTH)
 			break;
 		s->ip[i] = s->walk.pc;
 		hash = hash_frame(hash, s->walk.pc);
 		n = i + 1;
 	}
 	s->walk.hash = hash;
+	if (s->walk.guessed)
+		s->walk.end = MT_END_UNSURE;
 	return n;
+}
+
+enum { PROOF_GOES_ON, PROOF_FAILS, PROOF_HOLDS };
+
+/* Frame i of n: does its own record, to which the frame pointer surely points, tell the next one? Or is it the last, and may be? */
+__noinline int prove_frame(struct mt_scratch *s, const struct mt_space *sp, __u32 n, __u32 i)
+{
+	struct mt_rule *rule;
+	__u64 pc;
+	__u32 k;
+
+	if (!s || !sp || i >= MT_MAX_DEPTH)
+		return PROOF_FAILS;
+	/* from the last one before the depth ends nothing is followed */
+	if (i + 1 >= n && s->walk.end == MT_END_DEPTH)
+		return PROOF_HOLDS;
+	pc = s->ip[i] - 1;
+	k = s->walk.range & (MT_MAX_RANGES - 1);
+	if (pc < sp->range[k].start || pc >= sp->range[k].end) {
+		int found = range_of(sp, pc);
+
+		if (found < 0)
+			return PROOF_FAILS;
+		k = (__u32)found & (MT_MAX_RANGES - 1);
+		s->walk.range = k;
+	}
+	rule = rule_of(&sp->range[k], pc);
+	if (!rule)
+		return PROOF_FAILS;
+	if (i + 1 >= n)
+		return rule->cfa == MT_CFA_STOP ? PROOF_HOLDS : PROOF_FAILS;
+	return rule->record ? PROOF_GOES_ON : PROOF_FAILS;
+}
+
+/*
+ * The n frames in s->ip were found by frame pointers, those from number `from` on:
+ * are they right? The first of these is where the call returns to. If its rule
+ * says that code there keeps a record, and that the frame pointer points to it,
+ * then the record's return address is the next frame; and so on, up to a frame
+ * whose rule says that it is the thread's first. So the frames alone decide, and
+ * whatever stack has the same ones is right as well: it need be asked only once,
+ * when a site would be new.
+ */
+__noinline int stack_is_proven(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
+{
+	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
+
+	if (!s || !space || s->walk.guessed || from >= n || (s->walk.end != MT_END_WHOLE && s->walk.end != MT_END_DEPTH))
+		return 0;
+	s->walk.range = 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
+		int proof = prove_frame(s, space, n, from + i);
+
+		if (proof != PROOF_GOES_ON)
+			return proof == PROOF_HOLDS;
+	}
+	return 0;
+}
+
+/* What a walk by tables begins with, whatever its first frame is. */
+static __always_inline void walk_fresh(struct mt_scratch *s)
+{
+	struct mt_walk *w = &s->walk;
+
+	w->range = 0;
+	w->fp_lost = 0;
+	w->guessed = 0;
+	w->no_records = 0;
+	w->end = MT_END_DEPTH;
+	w->pending = pending_returns();
+	w->hook = w->pending ? trampoline() : 0;
+	s->chunk_len = 0;
+	s->reach = 0;
 }
 
 /* The frame that caller lies in, once the call that sp belongs to has returned. */
@@ -347,13 +457,15 @@ static __always_inline void walk_begin(mt_regs *ctx, struct mt_scratch *s, __u64
 	w->lr_known = 0;
 	w->is_return = 1;
 	w->sp_known = 1;
-	w->range = 0;
-	w->guessed = 0;
-	w->end = MT_END_DEPTH;
-	w->pending = pending_returns();
-	w->hook = w->pending ? trampoline() : 0;
-	s->chunk_len = 0;
-	s->reach = 0;
+	walk_fresh(s);
+	/* somebody else's uretprobe on the very function that was called */
+	if (w->hook && caller == w->hook) {
+		__u64 true_caller = pending_return(w, sp);
+
+		memo_drop(s);
+		if (true_caller)
+			w->pc = true_caller;
+	}
 }
 
 static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, struct mt_thread *t, __u32 proc, __u64 caller,

@@ -16,7 +16,7 @@ FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
 FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
 FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc \
 	stacks.static stacks.static-pie stacks.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
-	stacks.pac stacks.pac-nofp names.nodebug mappings.static \
+	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static \
 	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
 
 LIVE_SRC := $(wildcard tests/live/*.c)
@@ -35,7 +35,7 @@ $(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h tests/live/live.mk Makefile
 
 $(FIXTURES): tests/fixtures/ledger.h tests/live/live.mk
 $(filter $(FX)/mappings%,$(FIXTURES)): tests/fixtures/mappings.h
-$(filter $(FX)/names% $(FX)/stacks% $(FX)/libstacks%,$(FIXTURES)): tests/fixtures/frame.h
+$(filter $(FX)/names% $(FX)/mixed% $(FX)/stacks% $(FX)/libstacks%,$(FIXTURES)): tests/fixtures/frame.h
 
 $(FX)/%.so: tests/fixtures/%.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -fPIC -shared -o $@ $<
@@ -101,6 +101,9 @@ $(FX)/stacks.static-pie: tests/fixtures/stacks.c
 
 $(FX)/stacks_cxx.nofp: tests/fixtures/stacks_cxx.cc
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(FX_CXX) $(FX_CXX_FLAGS) -O2 $(FX_NOFP) -o $@ $<
+
+$(FX)/mixed.nofp-static: tests/fixtures/mixed.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_NOFP) -static -o $@ $<
 
 # Return addresses that are signed on the way to the stack, or what the machine has of the kind.
 FX_PAC := $(if $(filter arm64,$(ARCH)),-mbranch-protection=standard,-fcf-protection)

@@ -16,6 +16,9 @@
 
 #define NOP_A64 0xd503201f
 #define BL_A64 0x94000010
+#define MOV_FP_SP_A64 0x910003fd
+#define MOV_FP_X2_A64 0xaa0203fd
+#define SUB_SP_64_A64 0xd10103ff
 
 static struct cfi compile(const struct cfi_image *im, bool calls_only)
 {
@@ -49,7 +52,9 @@ static void make_arm64(struct cfi_bytes *eh, uint32_t code[64], struct cfi_image
 
 	for (i = 0; i < 64; i++)
 		code[i] = NOP_A64;
+	code[1] = MOV_FP_SP_A64;
 	code[2] = BL_A64;
+	code[10] = MOV_FP_SP_A64;
 	code[11] = BL_A64;
 	begin_fde(eh, cie, 32, 16);
 	put_u8(eh, 0x2d, 0x41, 0x0e, 16, 0x9d, 2, 0x9e, 1);
@@ -73,11 +78,11 @@ Test(cfi, arm64_frame_records)
 	cr_assert_eq(c.n_rows, 5);
 	expect_row(&c, 0, 0, RULE(.cfa = MT_CFA_SP));
 	expect_row(&c, 1, 4,
-		   RULE(.cfa = MT_CFA_SP, .cfa_off = 32, .ra = MT_SAVED_AT_CFA, .ra_off = -24, .fp = MT_SAVED_AT_CFA, .fp_off = -32));
+		   RULE(.cfa = MT_CFA_SP, .cfa_off = 32, .ra = MT_SAVED_AT_CFA, .ra_off = -24, .fp = MT_SAVED_AT_CFA, .fp_off = -32, .record = 1));
 	/* 12 bytes up to the next function are padding: its first rule is the same as the last one's */
 	expect_row(&c, 2, 12, RULE(.cfa = MT_CFA_SP));
 	expect_row(&c, 3, 36,
-		   RULE(.cfa = MT_CFA_SP, .cfa_off = 16, .ra = MT_SAVED_AT_CFA, .ra_off = -8, .fp = MT_SAVED_AT_CFA, .fp_off = -16));
+		   RULE(.cfa = MT_CFA_SP, .cfa_off = 16, .ra = MT_SAVED_AT_CFA, .ra_off = -8, .fp = MT_SAVED_AT_CFA, .fp_off = -16, .record = 1));
 	expect_row(&c, 4, 48, NONE);
 	cr_assert_eq(c.stats.n_fdes, 2);
 	cr_assert_eq(c.stats.n_bad_fdes, 0);
@@ -87,6 +92,52 @@ Test(cfi, arm64_frame_records)
 	cr_assert_eq(cfi__find(&c, CFI_IMAGE_TEXT + 11), &c.rows[1]);
 	cr_assert_eq(cfi__find(&c, CFI_IMAGE_TEXT + 12), &c.rows[2]);
 	cr_assert_eq(cfi__find(&c, UINT64_MAX), &c.rows[4]);
+	cfi__done(&c);
+}
+
+/* Saved side by side, and still no record: the frame pointer does not point there. */
+Test(cfi, arm64_no_record_without_its_instruction)
+{
+	static const uint32_t instead[] = { NOP_A64, MOV_FP_X2_A64, MOV_FP_SP_A64 | 16 << 10 };
+	struct cfi_bytes eh = {};
+	struct cfi_image im;
+	uint32_t code[64];
+	struct cfi c;
+
+	make_arm64(&eh, code, &im);
+	for (size_t i = 0; i < ARRAY_SIZE(instead); i++) {
+		code[1] = instead[i];
+		c = compile(&im, false);
+		cr_assert_eq(c.rows[1].rule.record, 0, "%zu", i);
+		cr_assert_eq(c.rows[3].rule.record, 1, "that of another function is none of this one's");
+		cr_assert_eq(c.stats.n_no_record, 1);
+		cfi__done(&c);
+	}
+}
+
+/* stp x29, x30, [sp, -32]!; mov x29, sp; sub sp, sp, 64; bl: the record stays where it is. */
+Test(cfi, arm64_record_above_a_stack_pointer_that_moved)
+{
+	struct cfi_bytes eh = {};
+	uint32_t code[64];
+	struct cfi_image im = { EM_AARCH64, NULL, (uint8_t *)code, 0, sizeof(code), false, 0 };
+	struct cfi c;
+	size_t i, cie = put_plain_cie(&eh, EM_AARCH64);
+
+	for (i = 0; i < 64; i++)
+		code[i] = NOP_A64;
+	code[1] = MOV_FP_SP_A64;
+	code[2] = SUB_SP_64_A64;
+	code[3] = BL_A64;
+	begin_fde(&eh, cie, 0, 32);
+	put_u8(&eh, 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x42, 0x0e, 96);
+	end_record(&eh);
+	im.eh = eh.v;
+	im.eh_len = eh.n;
+	c = compile(&im, false);
+	expect_row(&c, 2, 12,
+		   RULE(.cfa = MT_CFA_SP, .cfa_off = 96, .ra = MT_SAVED_AT_CFA, .ra_off = -24, .fp = MT_SAVED_AT_CFA, .fp_off = -32, .record = 1));
+	cr_assert_eq(c.stats.n_no_record, 0);
 	cfi__done(&c);
 }
 
@@ -215,9 +266,9 @@ Test(cfi, x86_64_rules)
 	c = compile(&im, false);
 	expect_row(&c, 0, 0, X86(MT_CFA_SP, 8));
 	expect_row(&c, 1, 1, X86(MT_CFA_SP, 16, .fp = MT_SAVED_AT_CFA, .fp_off = -16));
-	expect_row(&c, 2, 4, X86(MT_CFA_FP, 16, .fp = MT_SAVED_AT_CFA, .fp_off = -16));
+	expect_row(&c, 2, 4, X86(MT_CFA_FP, 16, .fp = MT_SAVED_AT_CFA, .fp_off = -16, .record = 1));
 	expect_row(&c, 3, 25, X86(MT_CFA_SP, 8));
-	expect_row(&c, 4, 26, X86(MT_CFA_FP, 16, .fp = MT_SAVED_AT_CFA, .fp_off = -16));
+	expect_row(&c, 4, 26, X86(MT_CFA_FP, 16, .fp = MT_SAVED_AT_CFA, .fp_off = -16, .record = 1));
 	expect_row(&c, 5, 64, X86(MT_CFA_SP, 8));
 	expect_row(&c, 6, 69, RULE(.cfa = MT_CFA_UNSUPPORTED));
 	expect_row(&c, 7, 85, X86(MT_CFA_AT_FP, -8, .fp = MT_SAVED_AT_FP));

@@ -28,7 +28,7 @@ static struct unwind_verdict judge_me(enum unwind_choice choice)
 
 Test(tables, choice_is_obeyed)
 {
-	cr_assert_eq(judge_me(UNWIND_FP).method, MT_WALK_FP);
+	cr_assert_eq(judge_me(UNWIND_FP).method, MT_WALK_FP_ONLY);
 	cr_assert_eq(judge_me(UNWIND_TABLE).method, MT_WALK_TABLE);
 }
 

@@ -325,7 +325,7 @@ struct snapshot {
 	const struct snap_counter *losses, *edges;
 	size_t n_losses, n_edges;
 	uint64_t losses_total;
-	uint64_t stacks_by_end[4];	/* enum mt_end; distinct stacks */
+	uint64_t stacks_by_end[5];	/* enum mt_end; distinct stacks */
 	uint64_t frames_walked;
 	uint64_t probe_hits, target_cpu_ns, tool_cpu_ns;
 	uint64_t probe_ns_estimate;	/* of target_cpu_ns; 0: not measured */
@@ -386,8 +386,8 @@ const struct metric *metric__find(const char *name);	/* NULL: no such metric */
 const struct metric *metric__preset(unsigned int known);	/* live-bytes, where they are known */
 
 /* ---- how stacks end, by enum mt_end: the JSON key, and words for a person */
-#define SNAPSHOT_N_ENDS 4
-const char *stack_end__name(unsigned int end);	/* "whole", "depth", "no_rule", "unreadable" */
+#define SNAPSHOT_N_ENDS 5
+const char *stack_end__name(unsigned int end);	/* "whole", "unsure", "depth" ... */
 const char *stack_end__says(unsigned int end);	/* "no frame pointer" */
 
 /* ---- the frames of a stack: a place with inlined functions is several */

@@ -144,7 +144,7 @@ int kernel__set_rule(struct kernel *k, uint32_t number, const struct mt_rule *ru
  * What a process maps, how its stacks are walked from now on (enum mt_method),
  * and where its signal handlers return to (0: not known).
  */
-int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, uint32_t method, uint64_t sigreturn);
+int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, uint32_t method);
 void kernel__drop_space(struct kernel *k, uint32_t proc);
 
 /* A number below those of all links, open and the caller's to replace and close; 0: none is left. */

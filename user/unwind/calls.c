@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns a window of a file's code, and tells whether a call stands in a range.
+ * Owns a window of a file's code, and tells whether a call stands in a range, and
+ * where a function's frame pointer points to.
  *
  * What always holds: a range that holds a call is never said to hold none. On
  * arm64 instructions have four bytes and the answer is exact, but for data
@@ -130,6 +131,28 @@ bool calls__in(struct calls *c, uint64_t lo, uint64_t hi)
 		if (!used)
 			return true;
 		lo += used;
+	}
+	return false;
+}
+
+#define ARM64_ADD_FP_SP 0x910003fdu	/* add x29, sp, #0, which is also mov x29, sp */
+#define ARM64_ADD_MAX 4095
+
+bool calls__sets_fp(struct calls *c, uint64_t lo, uint64_t hi, int64_t off)
+{
+	uint32_t want = ARM64_ADD_FP_SP | (uint32_t)off << 10;
+
+	lo = (lo + 3) & ~3ull;
+	while (off >= 0 && off <= ARM64_ADD_MAX && lo < hi) {
+		size_t len, i;
+		const uint8_t *code = code_at(c, lo, hi, &len);
+
+		if (!code || len < 4)
+			return false;
+		for (i = 0; i + 4 <= len; i += 4)
+			if (!memcmp(code + i, &want, sizeof(want)))
+				return true;
+		lo += i;
 	}
 	return false;
 }

@@ -35,6 +35,7 @@ struct build {
 	struct calls calls;
 	uint64_t end;		/* what lies below is settled */
 	bool hole;		/* a record that begins there made no sense: what follows is no padding */
+	int64_t record_at;	/* arm64: where from the frame's end its code makes the frame pointer point to; 0: that was not found */
 };
 
 static bool same_rule(const struct mt_rule *a, const struct mt_rule *b)
@@ -64,11 +65,27 @@ static int push(struct build *b, uint64_t pc, const struct mt_rule *rule)
 	return 0;
 }
 
-/* On both architectures the two stand side by side, the frame pointer below; on x86_64 there is one place for them. */
-static bool is_frame_record(const struct cfa_arch *arch, const struct mt_rule *r)
+/*
+ * Does the frame pointer point to this frame's own record? The two stand side by side, the frame pointer below; on x86_64
+ * there is one place for them. That they are saved is not enough: code that keeps no frame pointer saves the register,
+ * too, to use it for something else. If the frame is found by the frame pointer, the rule itself says where that points
+ * to. Else, as in most arm64 code, the instruction must be found that makes it point there, which comes just behind the
+ * one that saves the two: what has been found of a function holds for the rest of it.
+ */
+static bool is_frame_record(struct build *b, uint64_t lo, uint64_t hi, const struct mt_rule *r)
 {
-	return r->fp == MT_SAVED_AT_CFA && r->ra == MT_SAVED_AT_CFA && (int64_t)r->ra_off == (int64_t)r->fp_off + 8 &&
-	       (!arch->ra_at_cfa_8 || r->ra_off == -8);
+	int64_t at = (int64_t)r->cfa_off + r->fp_off;	/* of the record, from the register that the frame is found by */
+
+	if (r->fp != MT_SAVED_AT_CFA || r->ra != MT_SAVED_AT_CFA || (int64_t)r->ra_off != (int64_t)r->fp_off + 8)
+		return false;
+	if (r->cfa == MT_CFA_FP)
+		return !at;
+	if (r->cfa != MT_CFA_SP || b->arch->machine != EM_AARCH64 || at < 0)
+		return false;
+	/* the stack pointer may move further, the record stays where it is */
+	if (b->record_at != r->fp_off && calls__sets_fp(&b->calls, lo, hi, at))
+		b->record_at = r->fp_off;
+	return b->record_at == r->fp_off;
 }
 
 static int add_range(void *arg, uint64_t lo, uint64_t hi, const struct mt_rule *rule)
@@ -76,27 +93,29 @@ static int add_range(void *arg, uint64_t lo, uint64_t hi, const struct mt_rule *
 	struct build *b = arg;
 	struct cfi_stats *st = &b->out.stats;
 	bool keep = rule->cfa == MT_CFA_STOP || rule->cfa == MT_CFA_SIGNAL;
+	struct mt_rule proven = *rule;
 
 	lo = MAX(lo, b->end);
 	if (lo >= hi)
 		return 0;
 	if (rule->cfa == MT_CFA_UNSUPPORTED || rule->fp == MT_SAVED_UNSUPPORTED)
 		st->n_unsupported++;
+	proven.record = !keep && is_frame_record(b, lo, hi, rule);
 	if (!keep && calls__in(&b->calls, lo, hi)) {
 		keep = true;
 		st->n_call_rows++;
-		st->n_no_record += !is_frame_record(b->arch, rule);
+		st->n_no_record += !proven.record;
 	}
-	return keep || !b->calls_only ? push(b, lo, rule) : 0;
+	return keep || !b->calls_only ? push(b, lo, &proven) : 0;
 }
 
 static int add_gap(struct build *b, uint64_t hi)
 {
 	static const struct mt_rule none;
 
-	if (hi <= b->end || (!b->hole && hi - b->end <= MAX_PADDING_BYTES))
-		return 0;
-	if (b->calls_only && !calls__in(&b->calls, b->end, hi))
+	bool small = !b->hole && hi - b->end <= MAX_PADDING_BYTES;
+
+	if (hi <= b->end || ((small || b->calls_only) && !calls__in(&b->calls, b->end, hi)))
 		return 0;
 	return push(b, b->end, &none);
 }
@@ -116,6 +135,7 @@ static int add_fde(struct build *b, const struct cfi_elf *elf, const struct eh_f
 	if (r)
 		return r;
 	b->end = MAX(b->end, fde->lo);
+	b->record_at = 0;
 	n_rows = b->out.n_rows;
 	r = cfa__run(b->arch, &f->cies.v[fde->cie], program, elf->eh_vaddr + fde->insns_at, fde->lo, fde->hi, &sink);
 	if (r == -EINVAL) {

@@ -19,7 +19,8 @@
 /* A file's rows without calls serve only frames that a signal interrupted: kept while they are few. */
 #define MAX_FULL_ROWS 65536
 /*
- * Of the stretches of code that call something, this share may lack a frame record before tables are used: Debian's
+ * Each stack that is walked by frame pointers is proven, frame by frame, or walked again by tables: this is about cost alone.
+ * Of the stretches of code that call something, this share may lack a frame record before tables are used at once: Debian's
  * arm64 libc has 1%, nearly all of it on ways that end the program or switch stacks, and tables cost several times as much.
  */
 #define NO_RECORD_PER_MILLE 20
@@ -39,7 +40,7 @@ struct table {
 	uint64_t base;		/* ELF virtual address of its first page */
 	struct extent rows, pages;	/* pages.n 0: no table */
 	struct cfi_stats stats;
-	uint64_t sigreturn;	/* virtual address that signal handlers return to, if it is in here; else 0 */
+	bool calls_only;	/* its rows hold for calls, not for other instructions */
 	bool no_cfi;
 	unsigned int refs;	/* processes */
 };
@@ -262,19 +263,7 @@ static int load_table(struct unwind *u, struct table *t, const struct cfi *c)
 	return write_rows(u, t, c);
 }
 
-/*
- * A signal frame's rule begins just before the code that handlers return to, so that a look-up one byte before the return
- * address finds it: one instruction before on arm64, one byte on x86_64.
- */
-static uint64_t sigreturn_in(const struct cfi *c)
-{
-	for (size_t i = 0; i < c->n_rows; i++)
-		if (c->rows[i].rule.cfa == MT_CFA_SIGNAL)
-			return c->rows[i].pc + (c->machine == EM_AARCH64 ? 4 : 1);
-	return 0;
-}
-
-static int compile(const struct table *t, const void *image, size_t len, struct cfi *ret)
+static int compile(struct table *t, const void *image, size_t len, struct cfi *ret)
 {
 	int err;
 
@@ -283,6 +272,7 @@ static int compile(const struct table *t, const void *image, size_t len, struct 
 	err = cfi__compile(t->object, false, ret, NULL);
 	if (!err && ret->n_rows > MAX_FULL_ROWS) {
 		cfi__done(ret);
+		t->calls_only = true;
 		err = cfi__compile(t->object, true, ret, NULL);
 	}
 	return err;
@@ -306,7 +296,6 @@ static struct table *table_add(struct unwind *u, const void *key, struct object 
 	err = compile(t, image, len, &c);
 	t->no_cfi = err || !c.stats.n_fdes;
 	t->stats = c.stats;
-	t->sigreturn = err ? 0 : sigreturn_in(&c);
 	if (!err && u->kernel)
 		err = load_table(u, t, &c);
 	if (err == -ENOSPC || err == -EFBIG)
@@ -389,7 +378,7 @@ void unwind__drop(struct unwind *u, uint32_t proc)
 		}
 }
 
-static int add_range(struct mt_space *s, const struct space_range *r, const struct table *t, uint64_t *sigreturn)
+static int add_range(struct mt_space *s, const struct space_range *r, const struct table *t)
 {
 	struct mt_range *to;
 	uint64_t vaddr = 0;
@@ -404,10 +393,9 @@ static int add_range(struct mt_space *s, const struct space_range *r, const stru
 	if (t->object && !object__offset_to_vaddr(t->object, r->file_off, &vaddr))
 		return 0;
 	to->base = r->start - vaddr + t->base;
-	if (t->sigreturn && r->start - vaddr + t->sigreturn < r->end)
-		*sigreturn = r->start - vaddr + t->sigreturn;
 	to->first_page = t->pages.at;
 	to->n_pages = t->pages.n - 1;
+	to->flags = t->calls_only ? MT_RANGE_CALLS : 0;
 	return 0;
 }
 
@@ -433,7 +421,7 @@ static void judge(const struct unwind *u, struct user *p, struct unwind_verdict 
 		}
 	}
 	if (u->choice == UNWIND_FP) {
-		ret->method = MT_WALK_FP;
+		ret->method = MT_WALK_FP_ONLY;
 		snprintf(ret->why, sizeof(ret->why), "frame pointers: --unwind fp");
 	} else if (u->choice == UNWIND_TABLE) {
 		ret->method = MT_WALK_TABLE;
@@ -446,7 +434,7 @@ static void judge(const struct unwind *u, struct user *p, struct unwind_verdict 
 			 slash ? slash + 1 : worst->object->path);
 	} else {
 		ret->method = MT_WALK_FP;
-		snprintf(ret->why, sizeof(ret->why), "frame pointers: at least %.1f%% of the calls in every file keep them",
+		snprintf(ret->why, sizeof(ret->why), "frame pointers, which at least %.1f%% of the calls in every file keep; tables where a frame does not",
 			 100 - (worst_share > 0 ? worst_share : 0) / 10);
 	}
 	/* tables that are in use stay in use */
@@ -459,7 +447,6 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 {
 	_cleanup_free_ struct mt_space *s = calloc(1, sizeof(*s));
 	struct user *p = user_of(u, proc);
-	uint64_t sigreturn = 0;
 
 	if (!s || !p)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -483,7 +470,7 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 		}
 		if (t && use(p, t))
 			return err_set(e, -ENOMEM, "out of memory");
-		if (add_range(s, r, t, &sigreturn)) {
+		if (add_range(s, r, t)) {
 			u->n_full++;
 			break;
 		}
@@ -492,7 +479,7 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 	judge(u, p, ret);
 	p->method = ret->method;
 	p->decided = true;
-	if (u->kernel && kernel__set_space(u->kernel, proc, s, ret->method, u->choice == UNWIND_FP ? 0 : sigreturn))
+	if (u->kernel && kernel__set_space(u->kernel, proc, s, ret->method))
 		return err_set(e, -errno, "unwind tables: %s", strerror(errno));
 	return 0;
 }

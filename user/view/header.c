@@ -312,8 +312,8 @@ static void stacks_line(struct report *r)
 		if (!n)
 			continue;
 		if (!told++)
-			snprintf(lead, sizeof(lead), "%s of %s end%s early: ", fmt_exact(a, early), fmt_exact(b, all),
-				 early == 1 ? "s" : "");
+			snprintf(lead, sizeof(lead), "%s of %s %s not whole: ", fmt_exact(a, early), fmt_exact(b, all),
+				 early == 1 ? "is" : "are");
 		if (kinds > 1)
 			snprintf(count, sizeof(count), " (%s)", fmt_exact(a, n));
 		para__item(&r->para, "%s%s%s", lead, stack_end__says(i), count);

@@ -122,7 +122,7 @@ function endWords() {
 
 	if (!early.length)
 		return `all ${exact(all)} are whole`;
-	return `${exact(early.reduce((n, [, k]) => n + k, 0))} of ${exact(all)} end early: ` +
+	return `${exact(early.reduce((n, [, k]) => n + k, 0))} of ${exact(all)} are not whole: ` +
 		early.map(([says, n]) => `${says} (${exact(n)})`).join(", ");
 }
 
