@@ -68,7 +68,7 @@ static int find_paths(struct paths *p, const char *build_dir, struct err *e)
 
 static void bench_done(struct bench *b)
 {
-	char *const strings[] = { b->paths.malloctrace, b->paths.without_peak, b->paths.target,
+	char *const strings[] = { b->paths.malloctrace, b->paths.without_peak, b->paths.before, b->paths.target,
 				  b->paths.sqlite,	b->paths.lib_dir,      b->paths.bpftrace_lib_dir };
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
@@ -96,8 +96,9 @@ static int run(struct bench *b, const char *build_dir, struct err *e)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: bench [--rounds N] [--pairs N] [--quick] [--only GLOB] [--markdown] BUILD_DIR\n"
+	fprintf(stderr, "usage: bench [--rounds N] [--pairs N] [--quick] [--only GLOB] [--before FILE] [--markdown] BUILD_DIR\n"
 			"  GLOB   of PART/TOOL, such as 'pairs/*', 'large/malloctrace*' or '*/bpftrace'; parts are pairs, large, sqlite, redis\n"
+			"  FILE   an earlier malloctrace, to compare with in the same rounds\n"
 			"  quick  fewer rounds, and nothing with 4 million live blocks\n"
 			"  tools ");
 	for (enum tool_id id = 0; id < N_TOOLS; id++)
@@ -111,20 +112,24 @@ int main(int argc, char **argv)
 	static struct bench b = { .n_rounds = 5, .n_pairs = 10000 };
 	static const struct option options[] = {
 		{ "rounds", 1, NULL, 'r' }, { "pairs", 1, NULL, 'n' }, { "quick", 0, NULL, 'q' }, { "only", 1, NULL, 'o' },
-		{ "markdown", 0, NULL, 'm' }, { 0 },
+		{ "before", 1, NULL, 'b' }, { "markdown", 0, NULL, 'm' }, { 0 },
 	};
 	_cleanup_err_ struct err e = { 0 };
 	uint64_t n_rounds = 0;
 	bool good = false;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "r:n:qo:m", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "r:n:qo:b:m", options, NULL)) != -1) {
 		if (c == 'q')
 			b.quick = true;
 		else if (c == 'm')
 			b.markdown = true;
 		else if (c == 'o')
 			b.only = optarg;
+		else if (c == 'b' && !(b.paths.before = realpath(optarg, NULL)))
+			return fprintf(stderr, "bench: --before %s: %s\n", optarg, strerror(errno)), 2;
+		else if (c == 'b')
+			continue;
 		else if (c == 'r' ? parse_u64(optarg, 1, MAX_ROUNDS, &n_rounds) : c != 'n' || parse_u64(optarg, 1, 1000000, &b.n_pairs))
 			return usage();
 	}

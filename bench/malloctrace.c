@@ -21,16 +21,21 @@
 #define MAX_STANDARD_ERRORS 6	/* by chance once in 500 million runs */
 #define BUDGET_FACTOR 2
 
+static char *program_of(const struct paths *paths, const struct tool *t)
+{
+	return t->now ? paths->before : t - tools == TOOL_WITHOUT_PEAK ? paths->without_peak : paths->malloctrace;
+}
+
 /* Without the options it asks for a process that there cannot be: what is wrong with an option is told first. */
 char *malloctrace__missing(const struct paths *paths, const struct tool *t)
 {
-	char *argv[ARRAY_SIZE(t->args) + 4] = { paths->malloctrace, "-p", "4194305" };
+	char *argv[ARRAY_SIZE(t->args) + 4] = { program_of(paths, t), "-p", "4194305" };
 	_cleanup_child_ struct child c = CHILD_NONE;
 	_cleanup_free_ char *text = NULL;
 	_cleanup_err_ struct err e = { 0 };
 
-	if (t - tools == TOOL_WITHOUT_PEAK)
-		return paths->without_peak ? NULL : strdup("not built: make bench builds it");
+	if (!argv[0])
+		return strdup(t->now ? "" : "not built: make bench builds it");
 	for (size_t i = 0; i < ARRAY_SIZE(t->args) && t->args[i]; i++)
 		argv[i + 3] = t->args[i];
 	if (child__start_tool(argv, NULL, NULL, &c, &e) || child__finish(&c, 0, PARSE_TIMEOUT_MS, &text, &e) < 0)
@@ -43,7 +48,7 @@ int malloctrace__attach(struct session *s, struct err *e)
 	const struct tool *t = &tools[s->tool_id];
 	char pid[16], max_live[24];
 	char *argv[ARRAY_SIZE(t->args) + 8] = {
-		s->tool_id == TOOL_WITHOUT_PEAK ? s->paths->without_peak : s->paths->malloctrace, "-p", pid, "--json",
+		program_of(s->paths, t), "-p", pid, "--json",
 	};
 	size_t n = 4;
 

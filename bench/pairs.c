@@ -145,7 +145,8 @@ int pairs__run(struct bench *b, struct err *e)
 
 /* The target that a tool is measured on: its own, or bare's. */
 static const enum tool_id large_rows[] = {
-	TOOL_BARE, TOOL_TWO_TRAPS, TOOL_THREE_TRAPS, TOOL_USUAL, TOOL_FULL, TOOL_USABLE, TOOL_COUNT, TOOL_BPFTRACE, TOOL_HEAPTRACK,
+	TOOL_BARE, TOOL_TWO_TRAPS, TOOL_THREE_TRAPS, TOOL_USUAL, TOOL_FULL, TOOL_USABLE, TOOL_COUNT,
+	TOOL_BEFORE_FULL, TOOL_BEFORE_USABLE, TOOL_BEFORE_COUNT, TOOL_BPFTRACE, TOOL_HEAPTRACK,
 };
 
 static bool shares_target(enum tool_id id)

@@ -12,6 +12,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bench/results.h"
 #include "probe/features.h"
@@ -103,9 +104,31 @@ static bool judge(const struct bench *b, const struct promise *p)
 	return holds || !must_hold();
 }
 
-bool promises__judge(const struct bench *b)
+#define SLOWER_LIMIT 1.03	/* what two runs of one program differ by on a machine that is not idle */
+
+/* Each line of an earlier program, by what it is now. */
+static bool judge_before(const struct bench *b)
 {
 	bool good = true;
+
+	for (enum tool_id id = 0; id < N_TOOLS; id++)
+		for (enum load_id load = 0; tools[id].now && load < N_LOADS; load++) {
+			struct ratio r;
+
+			if (!cell__has(b, id, load) ||
+			    !ratio__make(b, (struct side){ tools[id].now, load }, (struct side){ id, load }, true, &r))
+				continue;
+			printf("at most %.2f  x before: %s, %-*s %.3f (%.3f-%.3f)  %s\n", SLOWER_LIMIT, tools[tools[id].now].name,
+			       (int)(58 - strlen(tools[tools[id].now].name)), loads[load].short_name, r.median, r.low, r.high,
+			       r.median <= SLOWER_LIMIT ? "ok" : "NOT SO");
+			good &= r.median <= SLOWER_LIMIT;
+		}
+	return good;
+}
+
+bool promises__judge(const struct bench *b)
+{
+	bool good = judge_before(b);
 
 	printf("\nWhat must hold on arm64 with uprobe_multi%s:\n", must_hold() ? "" : ", which is not here");
 	for (size_t i = 0; i < ARRAY_SIZE(promises); i++)

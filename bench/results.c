@@ -195,7 +195,7 @@ static void print_row(const struct bench *b, enum tool_id id, enum load_id load)
 	char quartiles[48];
 
 	if (!cell__has(b, id, load)) {
-		if (load == LOAD_10 && b->missing[id])
+		if (load == LOAD_10 && b->missing[id] && b->missing[id][0])
 			printf("  %-48s %s\n", tools[id].name, b->missing[id]);
 		return;
 	}

@@ -111,6 +111,10 @@ static char **target_env_heaptrack(void)
 	{ .name = n, .slug = s, .missing = malloctrace__missing, .attach = malloctrace__attach,	\
 	  .detach = malloctrace__detach, .check = c, .args = { __VA_ARGS__ } }
 
+#define BEFORE(n, s, i, c, ...)									\
+	{ .name = "before: malloctrace" n, .slug = s, .missing = malloctrace__missing, .attach = malloctrace__attach,	\
+	  .detach = malloctrace__detach, .now = i, .check = c, .args = { __VA_ARGS__ } }
+
 const struct tool tools[N_TOOLS] = {
 	[TOOL_BARE] = { .name = "bare", .slug = "bare" },
 	[TOOL_TWO_TRAPS] = FLOOR("empty probes, two traps: return and free", "floor-2", LAYOUT_TWO),
@@ -140,6 +144,10 @@ const struct tool tools[N_TOOLS] = {
 		.long_slices = true,
 	},
 	[TOOL_GROWTH] = MALLOCTRACE("malloctrace --mode growth", "malloctrace-growth", CHECK_ALIVE, "--mode", "growth"),
+	[TOOL_BEFORE_FULL] = BEFORE("", "before", TOOL_FULL, CHECK_FULL, NULL),
+	[TOOL_BEFORE_USABLE] = BEFORE(" --size usable", "before-usable", TOOL_USABLE, CHECK_USABLE, "--size", "usable"),
+	[TOOL_BEFORE_COUNT] = BEFORE(" --mode count", "before-count", TOOL_COUNT, CHECK_COUNT, "--mode", "count"),
+	[TOOL_BEFORE_SAMPLE] = BEFORE(" --sample 64K", "before-sample", TOOL_SAMPLE, CHECK_ESTIMATE, "--sample", "64K"),
 	[TOOL_BPFTRACE] = {
 		.name = "bpftrace, the same work",
 		.slug = "bpftrace",

@@ -12,6 +12,7 @@
 
 struct paths {		/* absolute; owned by whoever filled it; NULL: not built here */
 	char *malloctrace, *without_peak;
+	char *before;		/* --before: another malloctrace, to compare with */
 	char *target, *sqlite;
 	char *lib_dir, *bpftrace_lib_dir;	/* copies of the libraries: one for the targets of bpftrace, one for the others */
 };
@@ -37,6 +38,11 @@ enum tool_id {
 	TOOL_SAMPLE,
 	TOOL_OVERHEAD,
 	TOOL_GROWTH,
+	/* the same of an earlier program: --before */
+	TOOL_BEFORE_FULL,
+	TOOL_BEFORE_USABLE,
+	TOOL_BEFORE_COUNT,
+	TOOL_BEFORE_SAMPLE,
 	TOOL_BPFTRACE,
 	TOOL_BPFTRACE_CALLS,
 	TOOL_HEAPTRACK,
@@ -84,6 +90,7 @@ struct tool {
 	enum layout layout;	/* of empty probes */
 	char *args[4];		/* malloctrace's own */
 	bool long_slices;	/* what it costs is an average over seconds */
+	enum tool_id now;	/* of one that was before: what it is now; else 0 */
 };
 
 extern const struct tool tools[N_TOOLS];
