@@ -170,6 +170,7 @@ static __always_inline __u32 walk_from(mt_regs *ctx, struct mt_scratch *s, struc
 	__u32 n;
 
 	s->walk.guessed = 0;
+	s->walk.no_records = 0;
 	if (!fp || fp >= sp) {
 		s->ip[0] = caller;
 		s->walk.hash = hash;

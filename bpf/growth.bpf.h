@@ -342,7 +342,10 @@ static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_t
 		n = fault_walk_frames(s, t);
 		/* names are looked up one byte before an address, as all others are return addresses */
 		s->ip[0] += ARCH_BEHIND_INSN;
-		site = site_of_stack(s, n, proc, MT_GROWTH_FAULT, BY_FP_FROM(1));
+		site = site_known(s, n, proc, MT_GROWTH_FAULT);
+		/* the first step was made by tables */
+		if (!site && take_by_fp(s, n, proc, 1))
+			site = site_of_stack(s, n, proc, MT_GROWTH_FAULT);
 		if (site)
 			goto out;
 		site = spare_site(proc);
@@ -351,7 +354,7 @@ static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_t
 	}
 	n = walk_up(s, proc);
 	s->ip[0] += ARCH_BEHIND_INSN;
-	site = site_of_stack(s, n, proc, MT_GROWTH_FAULT, 0);
+	site = site_of_stack(s, n, proc, MT_GROWTH_FAULT);
 out:
 	t->frames += n;
 	scratch_release(t, s);

@@ -66,11 +66,11 @@ __noinline int stack_is_odd(const struct mt_scratch *s, __u32 n, __u64 hook)
 	return 0;
 }
 
-/* site_of_stack(): the frames from this one on were found by frame pointers. */
-#define BY_FP_FROM(i) ((i) + 1)
-#define BY_TABLES 0
-
-/* A stack that was found by frame pointers would be new: may it? Says how it ended if it is not proven. */
+/*
+ * The n frames that were found by frame pointers, those from number `from` on, would be a new site: may they? If not they
+ * have to be walked by tables: frame pointers leave out callers of code that keeps none, and the function that a signal
+ * interrupted, and do not know whereto a trampoline leads.
+ */
 __noinline int take_by_fp(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
 {
 	struct mt_proc *p = proc_at(proc);
@@ -79,7 +79,7 @@ __noinline int take_by_fp(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
 		return 0;
 	if (stack_is_proven(s, n, proc, from))
 		return 1;
-	if (p->walk != MT_WALK_FP_ONLY || stack_is_odd(s, n, trampoline()))
+	if (p->walk != MT_WALK_FP_ONLY || stack_is_odd(s, n, trampoline()) || (mt_within && !stack_is_within(s, n, proc)))
 		return 0;
 	s->walk.end = MT_END_UNSURE;
 	return 1;
@@ -185,22 +185,48 @@ static __always_inline bool site_is(__u64 seen, __u64 h)
 /* Stacks that frame pointers do not lead through: another one, found by them, may have the same frames, and be wrong. */
 #define NO_RECORDS_SALT 0x2545f4914f6cdd1dULL
 
-/*
- * The site of the n frames in s->ip, whose hash is in s->walk. by_fp: BY_FP_FROM()
- * or BY_TABLES. Returns 0 if they were found by frame pointers and are not proven:
- * such a walk leaves out callers of code that keeps none, and the function that a
- * signal interrupted, and does not know whereto a trampoline leads. It is asked only
- * where the site would be new, so none is ever known by such a stack.
- */
-__noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u32 by_fp)
+/* Of the n frames in s->ip, whose own hash is in s->walk. */
+static __always_inline __u64 site_hash(const struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
+{
+	__u64 salt = s->walk.no_records ? NO_RECORDS_SALT : 0;
+
+	return mt_mix(salt + s->walk.hash + ((s->key.gen_tid >> 32) << 32 | func << 16 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
+}
+
+/* The site of the n frames in s->ip if there is one, else 0. */
+__noinline __u32 site_known(const struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
+{
+	__u64 h, tag;
+
+	if (!s)
+		return 0;
+	h = site_hash(s, n, proc, func);
+	tag = h & ~MT_SITE_MASK;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_SITE_PROBES; i++) {
+		__u32 k = mt_index_of(h, i, mt_n_index);
+		__u64 *slot = bpf_map_lookup_elem(&site_index, &k), seen;
+
+		if (!slot)
+			break;
+		seen = *slot;
+		if (!seen)
+			break;
+		if ((seen & ~MT_SITE_MASK) == tag && site_is(seen, h))
+			return seen & MT_SITE_MASK;
+	}
+	return 0;
+}
+
+/* The site of the n frames in s->ip, an old or a new one. */
+__noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
 {
 	__u64 h, tag, *grave = NULL;
 	__u32 mine = 0;
 
 	if (!s)
 		return spare_site(proc);
-	h = !by_fp && s->walk.no_records ? NO_RECORDS_SALT : 0;
-	h = mt_mix(h + s->walk.hash + ((s->key.gen_tid >> 32) << 32 | func << 16 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
+	h = site_hash(s, n, proc, func);
 	tag = h & ~MT_SITE_MASK;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_SITE_PROBES; i++) {
@@ -218,14 +244,8 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 			continue;
 		/* it is nowhere */
 		if (!mine) {
-			if (by_fp && !take_by_fp(s, n, proc, by_fp - 1))
-				return 0;
-			if (mt_within) {
+			if (mt_within)
 				s->walk.within = stack_is_within(s, n, proc);
-				/* frame pointers may have led past it */
-				if (by_fp && !s->walk.within && s->walk.end == MT_END_UNSURE)
-					return 0;
-			}
 			mine = site_new(s, n, proc, func, h);
 		}
 		if (!mine)
@@ -297,7 +317,9 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 		n = walk_from(ctx, s, t, caller, sp);
 		if (s->recording)
 			memo_records(s);
-		site = site_of_stack(s, n, proc, func, BY_FP_FROM(0));
+		site = site_known(s, n, proc, func);
+		if (!site && take_by_fp(s, n, proc, 0))
+			site = site_of_stack(s, n, proc, func);
 		s->n_by_fp++;
 		by_tables = !site;
 		if (by_tables) {
@@ -309,7 +331,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 	}
 	if (by_tables) {
 		n = walk_tables(ctx, s, t, proc, caller, sp);
-		site = site_of_stack(s, n, proc, func, BY_TABLES);
+		site = site_of_stack(s, n, proc, func);
 	}
 	memo_keep(s, site, n);
 	if (mt_within)
