@@ -45,6 +45,7 @@ enum mt_result {
 #define MT_COOKIE_NO_RETURN (1ULL << 30)	/* no safe return point: entry only, told as missed_return */
 #define MT_COOKIE_REALLOC (1ULL << 31)	/* the call takes an old block */
 #define MT_COOKIE_SP_SHIFT 32		/* 24 bits: bytes that the stack pointer is below its value at entry */
+#define MT_COOKIE_STRING (1ULL << 61)	/* strdup: the block holds a string, and is as large as that needs */
 #define MT_COOKIE_USABLE (1ULL << 62)	/* --size usable: the size is in the block's header (glibc) */
 #define MT_COOKIE_RETURN_ONLY (1ULL << 63)	/* the entry is not probed: all that is needed is there at the return */
 
@@ -528,8 +529,9 @@ enum mt_counter {
 	MT_LOST_RING_FULL,	/* no room for a message */
 	MT_LOST_MISSED_FREE,	/* a block appeared at an address still in the table */
 	MT_LOST_MISSED_RETURN,	/* a call of a function whose return cannot be probed safely */
-	MT_LOST_UNREADABLE,	/* posix_memalign's result could not be read */
+	MT_LOST_UNREADABLE,	/* posix_memalign's result, or strdup's, could not be read */
 	MT_LOST_FREES_FULL,	/* --free-stacks: no room for a site that frees blocks of another */
+	MT_LOST_HEAP_DESTROYED,	/* a heap was destroyed with all its blocks, which are told as live still */
 	MT_LOST_MAPPING_BUSY,	/* --mmap: another thread had the process's mappings in its hands for too long */
 	/* edges */
 	MT_EDGE_RETURN_ONLY,	/* a return whose entry was not seen: under way when the trace began */

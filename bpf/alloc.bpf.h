@@ -24,6 +24,7 @@
 #ifndef MT_ALLOC_BPF_H
 #define MT_ALLOC_BPF_H
 
+#define UNREADABLE (~0ULL)
 #define INSIDE_MAX_FRAMES 64
 #define INSIDE_MAX_FRAME_BYTES 65536
 
@@ -167,6 +168,12 @@ static __always_inline __u64 size_asked(__u64 cookie, const __u64 *arg)
 	__u64 size = i < MT_N_ARGS ? arg[i & 7] : 0;
 
 	i = MT_COOKIE_COUNT(cookie);
+	if (cookie & MT_COOKIE_STRING) {
+		/* in full mode the block will tell; not 0, which may be answered by no block */
+		if (mt_mode != MT_MODE_COUNT)
+			return 1;
+		return string_size(size, i < MT_N_ARGS ? arg[i & 7] : ~0ULL);
+	}
 	return i < MT_N_ARGS ? mul_sat(size, arg[i & 7]) : size;
 }
 
@@ -185,6 +192,10 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 
 	arch_args(ctx, arg);
 	size = size_asked(cookie, arg);
+	if (size == UNREADABLE && cookie & MT_COOKIE_STRING) {
+		count(MT_LOST_UNREADABLE);
+		return 0;
+	}
 	/* more than there are addresses: it will fail, and would drown the bytes of those that do not */
 	if (size > MT_ADDR_MAX)
 		return 0;
@@ -266,8 +277,6 @@ static __always_inline void charge_failure(struct mt_thread *t, __u32 site, __u6
 	if (charge_open(&c, site, t->proc, cut))
 		__sync_fetch_and_add(&c.counts->failed_calls, CALL);
 }
-
-#define UNREADABLE (~0ULL)
 
 /*
  * What glibc set aside for a block, as malloc_usable_size() tells: the word before
@@ -412,8 +421,8 @@ static __always_inline int on_return(mt_regs *ctx)
 	t->last_block = 0;
 	t->last_freed = 0;
 	size = t->size;
-	if (t->cookie & MT_COOKIE_USABLE) {
-		size = size_set_aside(addr);
+	if (t->cookie & (MT_COOKIE_USABLE | MT_COOKIE_STRING)) {
+		size = t->cookie & MT_COOKIE_STRING ? string_size(addr, ~0ULL) : size_set_aside(addr);
 		if (size == UNREADABLE) {
 			count(MT_LOST_UNREADABLE);
 			return 0;
@@ -469,6 +478,9 @@ static __always_inline int on_free(mt_regs *ctx)
 
 		arch_args(ctx, arg);
 		addr = MT_COOKIE_OLD(cookie) < MT_N_ARGS ? arg[MT_COOKIE_OLD(cookie) & 7] : 0;
+		/* mi_heap_destroy: whose blocks these are is known to the allocator alone */
+		if (MT_COOKIE_OLD(cookie) == MT_NO_ARG)
+			count(MT_LOST_HEAP_DESTROYED);
 	} else {
 		addr = arch_first_arg(ctx);
 	}

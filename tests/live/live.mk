@@ -16,7 +16,7 @@ FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
 FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
 FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc \
 	stacks.static stacks.static-pie stacks.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
-	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static \
+	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown \
 	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
 
 LIVE_SRC := $(wildcard tests/live/*.c)
@@ -46,10 +46,13 @@ FX_LINK_custom := -lalloc
 FX_LINK_prefix := -lpre
 FX_LINK_fool := -lfool
 FX_LINK_ctor := -lctor
+FX_LINK_hidden := -llinked
 FX_LINK_stacks = -lstacks_plt$(if $(filter %nofp,$@),.nofp)
 $(FX)/custom $(FX)/custom.nofp: $(FX)/liballoc.so
 $(FX)/prefix $(FX)/prefix.nofp: $(FX)/libpre.so
 $(FX)/ctor $(FX)/ctor.nofp: $(FX)/libctor.so
+$(FX)/hidden $(FX)/hidden.nofp: $(FX)/liblinked.so
+$(addprefix $(FX)/,linked linked.nofp linked.static linked.unknown liblinked.so): tests/fixtures/linked.h
 $(FX)/fool $(FX)/fool.nofp: $(FX)/libfool.so
 
 $(addprefix $(FX)/,$(FX_PROGS)): $(FX)/%: tests/fixtures/%.c
@@ -63,6 +66,10 @@ $(addprefix $(FX)/,$(FX_CXX_PROGS)): $(FX)/%: tests/fixtures/%.cc
 
 $(FX)/%.static: tests/fixtures/%.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -static -o $@ $<
+
+# An allocator under a name that nobody has heard of.
+$(FX)/linked.unknown: tests/fixtures/linked.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -DLINKED_PREFIX=shop_ -o $@ $<
 
 $(FX)/%.musl: tests/fixtures/%.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(MUSL_CC) $(FX_CC_FLAGS) $(MUSL_FLAGS) $(FX_FP) -o $@ $<

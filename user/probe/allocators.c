@@ -32,31 +32,34 @@
 	{ .name = n, .shown = s, .role = ROLE_FREE, .size = NO, .count = NO, .old = 0,		\
 	  .out = NO, .result = MT_RESULT_RETURN, .flags = flags_ }
 #define FREE(n) FREE_AS(n, NULL, 0)
+#define FREES_ALL(n, flags_)									\
+	{ .name = n, .role = ROLE_FREE, .size = NO, .count = NO, .old = NO, .out = NO,		\
+	  .result = MT_RESULT_RETURN, .flags = flags_ }
 
-/* The functions of C and their like: those that --prefix applies to. */
-static const struct alloc_func c_rows[] = {
-	ALLOC("malloc", 0, FUNC_CORE | FUNC_INNERMOST | FUNC_OFTEN),
-	ALLOC_N("calloc", 1, 0, FUNC_INNERMOST),
-	REALLOC("realloc", 0, 1, 0),
-	REALLOC_N("reallocarray", 0, 2, 1, FUNC_PASSES_ON),
-	REALLOC("reallocf", 0, 1, FUNC_FREES_ON_FAIL),
-	FREE_AS("free", NULL, FUNC_OFTEN),
-	FREE("cfree"),
-	ALLOC_OUT("posix_memalign", 2, 0),
-	ALLOC("aligned_alloc", 1, 0),
-	ALLOC("memalign", 1, 0),
-	ALLOC("valloc", 0, 0),
-	ALLOC("pvalloc", 0, 0),
-	FREE("free_sized"),
-	FREE("free_aligned_sized"),
-	/* jemalloc */
-	ALLOC("mallocx", 0, FUNC_CORE),
-	REALLOC("rallocx", 0, 1, 0),
-	{ .name = "xallocx", .role = ROLE_REALLOC, .size = 1, .count = NO, .old = 0, .out = NO,
-	  .result = MT_RESULT_IN_PLACE },
-	FREE("dallocx"),
-	FREE("sdallocx"),
-};
+/* The functions of C and their like, and jemalloc's own: those that --prefix applies to. p: what stands before each name. */
+#define C_ROWS(p)										\
+	ALLOC(p "malloc", 0, FUNC_CORE | FUNC_INNERMOST | FUNC_OFTEN),				\
+	ALLOC_N(p "calloc", 1, 0, FUNC_INNERMOST),						\
+	REALLOC(p "realloc", 0, 1, 0),								\
+	REALLOC_N(p "reallocarray", 0, 2, 1, FUNC_PASSES_ON),					\
+	REALLOC(p "reallocf", 0, 1, FUNC_FREES_ON_FAIL),					\
+	FREE_AS(p "free", NULL, FUNC_OFTEN),							\
+	FREE(p "cfree"),									\
+	ALLOC_OUT(p "posix_memalign", 2, 0),							\
+	ALLOC(p "aligned_alloc", 1, 0),								\
+	ALLOC(p "memalign", 1, 0),								\
+	ALLOC(p "valloc", 0, 0),								\
+	ALLOC(p "pvalloc", 0, 0),								\
+	FREE(p "free_sized"),									\
+	FREE(p "free_aligned_sized"),								\
+	ALLOC(p "mallocx", 0, FUNC_CORE),							\
+	REALLOC(p "rallocx", 0, 1, 0),								\
+	{ .name = p "xallocx", .role = ROLE_REALLOC, .size = 1, .count = NO, .old = 0,		\
+	  .out = NO, .result = MT_RESULT_IN_PLACE },						\
+	FREE(p "dallocx"),									\
+	FREE(p "sdallocx")
+
+static const struct alloc_func c_rows[] = { C_ROWS("") };
 
 #define NEW "operator new"
 #define NEW_ARRAY "operator new[]"
@@ -125,7 +128,7 @@ static const struct alloc_func tcmalloc_rows[] = {
  * mimalloc calls itself by inlined copies, so each function has a row. Not
  * here are those that (in 2.0.9) call another row's function by its name:
  * mi_reallocarr, mi_wcsdup, mi_mbsdup, mi_dupenv_s, mi_realpath, mi__expand,
- * mi_aligned_recalloc. The strdup family has no size among its arguments.
+ * mi_aligned_recalloc.
  */
 static const struct alloc_func mimalloc_rows[] = {
 	ALLOC("mi_malloc", 0, FUNC_CORE),
@@ -147,8 +150,8 @@ static const struct alloc_func mimalloc_rows[] = {
 	FREE("mi_free_size"),
 	FREE("mi_free_size_aligned"),
 	FREE("mi_free_aligned"),
-	ALLOC("mi_strdup", NO, FUNC_NOT_ALONE),
-	ALLOC("mi_strndup", NO, FUNC_NOT_ALONE),
+	ALLOC("mi_strdup", 0, FUNC_STRING | FUNC_NOT_ALONE),
+	ALLOC_N("mi_strndup", 0, 1, FUNC_STRING | FUNC_NOT_ALONE),
 	ALLOC_OUT("mi_posix_memalign", 2, 0),
 	ALLOC("mi_memalign", 1, 0),
 	ALLOC("mi_aligned_alloc", 1, 0),
@@ -185,8 +188,8 @@ static const struct alloc_func mimalloc_rows[] = {
 	REALLOC("mi_heap_reallocf", 1, 2, FUNC_FREES_ON_FAIL | FUNC_NOT_ALONE),
 	REALLOC("mi_heap_rezalloc", 1, 2, FUNC_NOT_ALONE),
 	REALLOC_N("mi_heap_recalloc", 1, 3, 2, FUNC_NOT_ALONE),
-	ALLOC("mi_heap_strdup", NO, FUNC_NOT_ALONE),
-	ALLOC("mi_heap_strndup", NO, FUNC_NOT_ALONE),
+	ALLOC("mi_heap_strdup", 1, FUNC_STRING | FUNC_NOT_ALONE),
+	ALLOC_N("mi_heap_strndup", 1, 2, FUNC_STRING | FUNC_NOT_ALONE),
 	ALLOC("mi_heap_malloc_aligned", 1, FUNC_NOT_ALONE),
 	ALLOC("mi_heap_malloc_aligned_at", 1, FUNC_NOT_ALONE),
 	ALLOC("mi_heap_zalloc_aligned", 1, FUNC_NOT_ALONE),
@@ -201,16 +204,61 @@ static const struct alloc_func mimalloc_rows[] = {
 	REALLOC_N("mi_heap_recalloc_aligned_at", 1, 3, 2, FUNC_NOT_ALONE),
 	ALLOC("mi_heap_alloc_new", 1, FUNC_THROWS | FUNC_NOT_ALONE),
 	ALLOC_N("mi_heap_alloc_new_n", 2, 1, FUNC_THROWS | FUNC_NOT_ALONE),
+	/* all blocks of a heap at once, and nobody can tell which these are; mi_heap_delete keeps them */
+	FREES_ALL("mi_heap_destroy", FUNC_NOT_ALONE),
+};
+
+/*
+ * Allocators that are linked into programs beside the C library's, under a prefix:
+ * Rust's jemalloc (tikv-jemallocator, jemallocator), jemalloc as redis and others
+ * build it, rpmalloc and dlmalloc.
+ */
+static const struct alloc_func prefixed_rows[] = {
+	C_ROWS("_rjem_"),
+	C_ROWS("je_"),
+	C_ROWS("rp"),
+	C_ROWS("dl"),
+};
+
+/* With other arguments than those of C. */
+static const struct alloc_func other_rows[] = {
+	/* Intel's TBB */
+	ALLOC("scalable_malloc", 0, FUNC_CORE),
+	ALLOC_N("scalable_calloc", 1, 0, 0),
+	REALLOC("scalable_realloc", 0, 1, 0),
+	FREE("scalable_free"),
+	ALLOC_OUT("scalable_posix_memalign", 2, 0),
+	ALLOC("scalable_aligned_malloc", 0, 0),
+	REALLOC("scalable_aligned_realloc", 0, 1, 0),
+	FREE("scalable_aligned_free"),
+	/* snmalloc in Rust: the alignment comes first */
+	ALLOC("sn_rust_alloc", 1, FUNC_CORE),
+	ALLOC("sn_rust_alloc_zeroed", 1, 0),
+	REALLOC("sn_rust_realloc", 0, 3, FUNC_NOT_ALONE),
+	FREE("sn_rust_dealloc"),
+	/* DPDK, which has to be set up before it can be called: a name for its own statistics comes first */
+	ALLOC("rte_malloc", 1, FUNC_CORE | FUNC_NOT_ALONE),
+	ALLOC("rte_zmalloc", 1, FUNC_NOT_ALONE),
+	ALLOC_N("rte_calloc", 2, 1, FUNC_NOT_ALONE),
+	ALLOC("rte_malloc_socket", 1, FUNC_NOT_ALONE),
+	ALLOC("rte_zmalloc_socket", 1, FUNC_NOT_ALONE),
+	ALLOC_N("rte_calloc_socket", 2, 1, FUNC_NOT_ALONE),
+	REALLOC("rte_realloc", 0, 1, FUNC_NOT_ALONE),
+	REALLOC("rte_realloc_socket", 0, 1, FUNC_NOT_ALONE),
+	FREE_AS("rte_free", NULL, FUNC_NOT_ALONE),
 };
 
 static const struct {
 	const struct alloc_func *v;
 	size_t n;
+	unsigned int flags;	/* that all of them have */
 } builtin[] = {
-	{ c_rows, ARRAY_SIZE(c_rows) },
-	{ cxx_rows, ARRAY_SIZE(cxx_rows) },
-	{ tcmalloc_rows, ARRAY_SIZE(tcmalloc_rows) },
-	{ mimalloc_rows, ARRAY_SIZE(mimalloc_rows) },
+	{ c_rows, ARRAY_SIZE(c_rows), 0 },
+	{ cxx_rows, ARRAY_SIZE(cxx_rows), 0 },
+	{ tcmalloc_rows, ARRAY_SIZE(tcmalloc_rows), FUNC_OWN_NAME },
+	{ mimalloc_rows, ARRAY_SIZE(mimalloc_rows), FUNC_OWN_NAME },
+	{ prefixed_rows, ARRAY_SIZE(prefixed_rows), FUNC_OWN_NAME },
+	{ other_rows, ARRAY_SIZE(other_rows), FUNC_OWN_NAME },
 };
 
 #define MAPS(n, s, how)										\
@@ -251,11 +299,13 @@ static const struct alloc_func map_rows[] = {
 	MAPS_TOO("__unmapself", "munmap", ROLE_UNMAP, MT_GROWS_NOT),
 };
 
-#define N_BUILTIN (ARRAY_SIZE(c_rows) + ARRAY_SIZE(cxx_rows) + ARRAY_SIZE(tcmalloc_rows) + ARRAY_SIZE(mimalloc_rows))
+#define N_BUILTIN                                                                                                 \
+	(ARRAY_SIZE(c_rows) + ARRAY_SIZE(cxx_rows) + ARRAY_SIZE(tcmalloc_rows) + ARRAY_SIZE(mimalloc_rows) +      \
+	 ARRAY_SIZE(prefixed_rows) + ARRAY_SIZE(other_rows))
 
 _Static_assert(N_BUILTIN + ARRAY_SIZE(map_rows) < MT_MAX_FUNCS, "a row's index has ten bits in the cookie");
 
-static int add_rows(struct alloc_funcs *f, const struct alloc_func *rows, size_t n)
+static int add_rows(struct alloc_funcs *f, const struct alloc_func *rows, size_t n, unsigned int flags)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct alloc_func *row = vec_push(f);
@@ -265,6 +315,7 @@ static int add_rows(struct alloc_funcs *f, const struct alloc_func *rows, size_t
 			return -ENOMEM;
 		}
 		*row = rows[i];
+		row->flags |= flags;
 	}
 	return 0;
 }
@@ -274,7 +325,7 @@ int alloc_funcs__init(struct alloc_funcs *f)
 	struct alloc_funcs new = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(builtin); i++)
-		if (add_rows(&new, builtin[i].v, builtin[i].n))
+		if (add_rows(&new, builtin[i].v, builtin[i].n, builtin[i].flags))
 			return -ENOMEM;
 	new.n_builtin = new.n;
 	*f = new;
@@ -283,7 +334,7 @@ int alloc_funcs__init(struct alloc_funcs *f)
 
 int alloc_funcs__add_maps(struct alloc_funcs *f)
 {
-	int err = add_rows(f, map_rows, ARRAY_SIZE(map_rows));
+	int err = add_rows(f, map_rows, ARRAY_SIZE(map_rows), 0);
 
 	if (!err)
 		f->n_builtin = f->n;
@@ -294,7 +345,7 @@ int alloc_funcs__init_growth(struct alloc_funcs *f)
 {
 	struct alloc_funcs new = { 0 };
 
-	if (add_rows(&new, growth_rows, ARRAY_SIZE(growth_rows)))
+	if (add_rows(&new, growth_rows, ARRAY_SIZE(growth_rows), 0))
 		return -ENOMEM;
 	new.n_builtin = new.n;
 	*f = new;
@@ -334,6 +385,7 @@ static int add_row(struct alloc_funcs *f, const struct alloc_func *like, char *n
 		f->v[at] = *like;
 		f->v[at].name = old_name;
 		f->v[at].shown = NULL;
+		f->v[at].flags |= FUNC_OWN_NAME;
 		return 0;
 	}
 	if (f->n >= MT_MAX_FUNCS) {
@@ -348,6 +400,7 @@ static int add_row(struct alloc_funcs *f, const struct alloc_func *like, char *n
 	*row = *like;
 	row->name = name;
 	row->shown = NULL;
+	row->flags |= FUNC_OWN_NAME;
 	return 0;
 }
 
@@ -412,6 +465,8 @@ uint64_t alloc_funcs__cookie(const struct alloc_funcs *f, size_t i)
 
 	if (row->flags & FUNC_FREES_ON_FAIL)
 		cookie |= MT_COOKIE_FREES_ON_FAIL;
+	if (row->flags & FUNC_STRING)
+		cookie |= MT_COOKIE_STRING;
 	if (row->role == ROLE_REALLOC)
 		cookie |= MT_COOKIE_REALLOC;
 	return cookie;

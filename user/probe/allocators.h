@@ -19,15 +19,17 @@ enum func_flag {
 	FUNC_OFTEN = 16,		/* most calls are of these: their probes are the first to go */
 	FUNC_PASSES_ON = 32,		/* calls another row by its name, which may be another allocator's */
 	FUNC_NOT_ALONE = 64,		/* wants a heap or a string: the self-check cannot call it */
+	FUNC_OWN_NAME = 128,		/* nothing else has such a name: it is meant also where it is local to its file */
+	FUNC_STRING = 256,		/* strdup: size is the string to copy, count the most of it */
 };
 
 struct alloc_func {
 	const char *name;		/* the ELF symbol */
 	const char *shown;		/* what reports call it, e.g. "operator new"; NULL: name */
 	enum role role;
-	uint8_t size, count, old, out;	/* argument numbers from 0, MT_NO_ARG if none */
+	uint8_t size, count, old, out;	/* argument numbers from 0, MT_NO_ARG if none; ROLE_FREE without old: it frees many at once */
 	uint8_t result;			/* enum mt_result; of ROLE_UNMAP and ROLE_MAP, enum mt_growth */
-	uint8_t flags;
+	uint16_t flags;
 };
 
 /*

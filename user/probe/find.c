@@ -32,7 +32,7 @@ struct found {			/* a symbol that is a row of the table */
 	uint32_t row;
 	bool local;
 	bool doubtful;
-	uint8_t flags;
+	uint16_t flags;
 	uint64_t vaddr, size;
 };
 
@@ -123,7 +123,8 @@ static int by_address_and_row(const void *a, const void *b)
 
 /*
  * A name that is local to a file may mean anything (a parser's own `free`, the
- * dynamic loader's private malloc). It counts if the user named it, or in a
+ * dynamic loader's private malloc). It counts if the user named it, if only an
+ * allocator has such a name (one that is linked into a library hides there), or in a
  * program, where linking hides even the allocator's real names, but only if no
  * other function there has this name.
  */
@@ -133,7 +134,7 @@ static bool counts(const struct search *s, const struct found *f)
 
 	if (!f->local)
 		return true;
-	if (!s->asked && !s->obj->is_exec && !alloc_funcs__is_users(s->funcs, f->row))
+	if (!s->asked && !s->obj->is_exec && !(f->flags & FUNC_OWN_NAME))
 		return false;
 	for (i = 0; i < s->found.n; i++)
 		if (s->found.v[i].row == f->row && s->found.v[i].vaddr != f->vaddr)
@@ -232,7 +233,8 @@ static bool is_wanted(const struct search *s, const struct found *f)
 	/* with a preloaded allocator the block is that one's, and has another header, or none */
 	if (f->flags & FUNC_PASSES_ON)
 		return false;
-	return alloc_funcs__is_c(f->row) || alloc_funcs__is_users(s->funcs, f->row);
+	/* one that is linked in beside glibc's has sizes as they are asked for */
+	return alloc_funcs__is_c(f->row) || f->flags & FUNC_OWN_NAME;
 }
 
 /*

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Allocators that are linked into programs and libraries under a prefix, found unasked; and mimalloc's own functions. */
+#include "lt.h"
+
+#include <signal.h>
+#include <string.h>
+
+/* A program with two allocators: the sites of both, and nothing else. */
+static void linked(struct test *t, const char *name, unsigned int checks)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, name, "3000", NULL);
+	root = trace(t, &f, 0, NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, checks);
+	fx__quit(t, &f);
+}
+
+TEST(linked_prefix) { linked(t, "linked", LED_ALL); }
+TEST(linked_prefix_nofp) { linked(t, "linked.nofp", LED_TOTALS | LED_TEMP | LED_REALLOC | LED_PEAK); }
+TEST(linked_prefix_static) { linked(t, "linked.static", LED_ALL); }
+TEST(linked_in_library) { linked(t, "hidden", LED_ALL); }
+
+/* From its first instruction. */
+TEST(linked_own_child)
+{
+	const char *file = in_dir(t, "ledger");
+	struct ledger *led = calloc(1, sizeof(*led));
+	struct mt m;
+	json_t *root;
+	char *text;
+
+	mt__start(t, &m, "--json", "--", fixture("linked"), "--auto", file, "3000", NULL);
+	root = mt__stop_json(t, &m, 0, 0);
+	text = read_all(file, NULL);
+	must(t, text && ledger__parse(led, text), "no ledger");
+	want_lossless(t, root);
+	want_ledger(t, root, jget(root, "processes[0]"), led, LED_STACKS | LED_TEMP | LED_REALLOC);
+	free(text);
+	free(led);
+}
+
+/* --mode count sees entries alone. */
+TEST(linked_count)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "linked", "3000", NULL);
+	root = trace(t, &f, 0, "--mode", "count", NULL);
+	/* the calls that fail are calls there */
+	want_u64(t, root, "totals.alloc_calls", ledger__sum(&f.led, LED_ALLOC_CALLS) + ledger__sum(&f.led, LED_FAILED_CALLS));
+	fx__quit(t, &f);
+}
+
+/* ---- mimalloc */
+
+TEST(linked_mimalloc_strings)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start_preloaded(t, &f, "libmimalloc.so.2.0", "mimalloc", "strings");
+	root = trace(t, &f, 0, NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	fx__quit(t, &f);
+}
+
+TEST(linked_mimalloc_strings_count)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start_preloaded(t, &f, "libmimalloc.so.2.0", "mimalloc", "strings");
+	root = trace(t, &f, 0, "--mode", "count", NULL);
+	want_u64(t, root, "totals.alloc_calls", ledger__sum(&f.led, LED_ALLOC_CALLS));
+	want_u64(t, root, "totals.alloc_bytes", ledger__sum(&f.led, LED_ALLOC_BYTES));
+	fx__quit(t, &f);
+}
+
+TEST(linked_mimalloc_heap_deleted)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start_preloaded(t, &f, "libmimalloc.so.2.0", "mimalloc", "delete");
+	root = trace(t, &f, 0, NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_TEMP | LED_REALLOC);
+	fx__quit(t, &f);
+}
+
+/* Which blocks went with a heap cannot be known: that is told, and is no silence. */
+TEST(linked_mimalloc_heap_destroyed)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start_preloaded(t, &f, "libmimalloc.so.2.0", "mimalloc", "destroy");
+	root = trace(t, &f, 3, NULL);
+	want_u64(t, root, "losses.heap_destroyed", 10);
+	want_eq(t, "calls on the heaps", 200, site_sum(t, root, process_of(t, root, f.c.pid, 0), "on_heap", "alloc_calls"));
+	fx__quit(t, &f);
+}
