@@ -118,6 +118,9 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		err_set(e, -ENOMEM, "out of memory");
 		return NULL;
 	}
+	/* where nothing was recorded, or page faults are, there is nothing to be missed */
+	if (!s->spots.waiting && !session__is_growth(o) && info.observed_share > 0)
+		tracees__tell_blind(&s->tracees, snap, info.partial || info.partial_sizes);
 	session__put_tags(s, cut, snap);
 	taken__list(&s->taken, snap);
 	session__list_whens(s, snap);

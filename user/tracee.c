@@ -66,6 +66,7 @@ void tracees__done(struct tracees *t)
 		if (t->plans.v[i]->within)
 			within__done(t->plans.v[i]->within);
 		free(t->plans.v[i]->within);
+		free(t->plans.v[i]->lookalikes);
 		free(t->plans.v[i]);
 	}
 	vec_done(&t->plans);
@@ -145,6 +146,7 @@ int tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc, struct 
 		return err_set(e, -ENOMEM, "out of memory");
 	}
 	l->tracee = p;
+	l->cpu_before_ns = p->cpu_ns;
 	*slot = l;
 	t->n_changes++;
 	return tracee__set_proc(t, p, proc, e);

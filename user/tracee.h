@@ -28,6 +28,7 @@ struct tracee_life {
 	uint32_t proc;		/* in the kernel's tables */
 	struct tracee *tracee;
 	struct space space;
+	uint64_t cpu_before_ns;	/* what the process had used before it, when that was last looked at */
 	bool closed;		/* this user may not look into it */
 	size_t n_told;		/* ranges of the space of which it was said if their file could not be read */
 };
@@ -65,6 +66,8 @@ struct known_plan {
 	bool covered;		/* another name of one that is probed */
 	bool refused;		/* by the kernel */
 	bool told_late;
+	bool looked;		/* for what it is told by: */
+	char *lookalikes;	/* owned; NULL: none */
 	uint64_t probed_ns;	/* since when everyone's probes are in it; 0: since the start */
 	struct spot_points spots;	/* owned */
 	struct within *within;	/* owned; NULL: none of its functions is one of --within */
@@ -150,6 +153,9 @@ const char *tracees__size(const struct tracees *t);
 const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p);
 /* Which objects are probed, and which functions in them. */
 int tracees__list_probes(const struct tracees *t, struct snapshot *s);
+
+/* Of processes of which no call was seen: what is probed, and what else there might be. partial: not all that is seen is recorded. */
+void tracees__tell_blind(struct tracees *t, struct snapshot *s, bool partial);
 
 /* Another number whenever an address may lie elsewhere than before: for snapshot_info. */
 uint64_t tracees__n_mappings(const struct tracees *t);

@@ -102,3 +102,73 @@ TEST(linked_mimalloc_heap_destroyed)
 	want_eq(t, "calls on the heaps", 200, site_sum(t, root, process_of(t, root, f.c.pid, 0), "on_heap", "alloc_calls"));
 	fx__quit(t, &f);
 }
+
+/* ---- a trace that sees nothing says so */
+
+/* An allocator that nobody has heard of: what was probed, and what could be. */
+TEST(linked_blind)
+{
+	const char *file = in_dir(t, "prof.json");
+	struct mt m;
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "linked.unknown", "3000", "own", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--batch", "-o", file, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	mt__stop(t, &m, 0, 0);
+	root = load_json(t, file);
+	want_u64(t, root, "processes[0].probe_hits", 0);
+	want_bool(t, root, "processes[0].blind.idle", false);
+	want(t, strstr(jstr(root, "processes[0].blind.probed"), " in libc.so.6"), "probed: %s", jstr(root, "processes[0].blind.probed"));
+	want(t, strstr(jstr(root, "processes[0].blind.candidates"), "shop_malloc and shop_free in linked.unknown (--prefix shop_)"),
+	     "candidates: %s", jstr(root, "processes[0].blind.candidates"));
+	want(t, strstr(m.c.outs.s, "BLIND  no call was seen of linked.unknown"), "the report does not say that nothing was seen:\n%s", m.c.outs.s);
+	want(t, strstr(m.c.outs.s, "losses not known: nothing was seen"), "the report calls that no loss:\n%s", m.c.outs.s);
+}
+
+/* What the report says to type is right. */
+TEST(linked_blind_no_more)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "linked.unknown", "3000", NULL);
+	root = trace(t, &f, 0, "--prefix", "shop_", NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	want(t, json_is_null(jget(root, "processes[0].blind")), "calls were seen");
+	fx__quit(t, &f);
+}
+
+/* One that stands still has nothing to be seen, and is not called blind. */
+TEST(linked_idle)
+{
+	const char *file = in_dir(t, "prof.json");
+	struct mt m;
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "linked.unknown", "idle", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--batch", "-o", file, NULL);
+	mt__wait_attached(t, &m);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, file);
+	want_bool(t, root, "processes[0].blind.idle", true);
+	want(t, strstr(m.c.outs.s, "did not run") && !strstr(m.c.outs.s, "BLIND"), "the report:\n%s", m.c.outs.s);
+	fx__quit(t, &f);
+}
+
+/* A program that malloctrace starts, over within milliseconds. */
+TEST(linked_blind_own_child)
+{
+	struct mt m;
+	json_t *root;
+
+	mt__start(t, &m, "--json", "--", fixture("linked.unknown"), "--auto", in_dir(t, "ledger"), "3000", "own", NULL);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_bool(t, root, "processes[0].blind.idle", false);
+	want(t, strstr(jstr(root, "processes[0].blind.candidates"), "--prefix shop_"), "candidates: %s",
+	     jstr(root, "processes[0].blind.candidates"));
+}

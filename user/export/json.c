@@ -358,6 +358,9 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__u64(j, "rss_at_attach_bytes", p->rss_at_attach_bytes);
 	u64_or_null(j, "peak_at_ns", known & HAS_PEAK_BYTES && p->n_members < 2, p->peak_at_ns);
 	json__line(j, 6);
+	json__u64(j, "probe_hits", p->probe_hits);
+	json__blind(j, &p->blind);
+	json__line(j, 6);
 	json__memory(j, &p->memory);
 	if (s->growth) {
 		json__line(j, 6);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* "memory" of a process in JSON profiles, both ways. */
+/* "memory" and "blind" of a process in JSON profiles, both ways. */
 #ifndef MT_JSON_MEMORY_H
 #define MT_JSON_MEMORY_H
 
@@ -8,5 +8,7 @@
 
 void json__memory(struct json *j, const struct snap_memory *m);	/* null if it is not known */
 int reader__memory(struct reader *r, json_t *process, struct snap_memory *to);
+void json__blind(struct json *j, const struct snap_blind *b);	/* null if calls were seen */
+int reader__blind(struct reader *r, json_t *process, struct snap_blind *to);
 
 #endif

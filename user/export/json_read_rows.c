@@ -38,6 +38,7 @@ static const struct field process_fields[] = {
 	PROCESS("unit", FIELD_STR, unit),
 	PROCESS("rss_bytes", FIELD_U64, rss_bytes),
 	PROCESS("rss_at_attach_bytes", FIELD_U64, rss_at_attach_bytes),
+	PROCESS("probe_hits", FIELD_U64, probe_hits),
 	PROCESS("peak_at_ns", FIELD_U64, peak_at_ns),
 	PROCESS("members", FIELD_U32, n_members),
 	PROCESS("ended_members", FIELD_U32, n_ended),
@@ -179,7 +180,7 @@ int reader__process(struct reader *r, json_t *from, struct snap_process *to)
 		err = key_ids__get(&r->process_ids, (struct key){ .a = to->id }, &index, &is_new);
 	if (!err && !is_new)
 		err = err_set(r->e, -EINVAL, "two processes have the id %" PRIu32, to->id);
-	return err ?: reader__memory(r, from, &to->memory) ?: read_growth(r, from, &to->growth) ?: read_threads(r, from, to) ?:
+	return err ?: reader__memory(r, from, &to->memory) ?: reader__blind(r, from, &to->blind) ?: read_growth(r, from, &to->growth) ?: read_threads(r, from, to) ?:
 	       read_points(r, from, "timeline", &to->timeline, &to->n_timeline) ?: read_histograms(r, from, to);
 }
 

@@ -65,6 +65,13 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 	if (!err && s->hidden.by)
 		err = add(notes, "hidden (%s): %s of %zu sites", s->hidden.by, fmt_exact(a, s->hidden.n_sites),
 			  s->n_sites + (size_t)s->hidden.n_sites);
+	for (size_t i = 0; i < s->n_processes && !err; i++) {
+		const struct snap_process *p = &s->processes[i];
+
+		if (p->blind.is && !p->blind.idle)
+			err = add(notes, "BLIND: no call was seen of %s (%d); probed: %s%s%s", p->comm, (int)p->pid, p->blind.probed ? p->blind.probed : "-",
+				  p->blind.candidates ? "; what else looks like an allocator: " : "", p->blind.candidates ? p->blind.candidates : "");
+	}
 	if (!err)
 		err = counters(notes, "LOST", s->losses, s->n_losses);
 	return err ? err : counters(notes, "edge", s->edges, s->n_edges);

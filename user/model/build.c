@@ -240,6 +240,7 @@ static void build_threads(struct build *b, const struct life *l, const struct cu
 		char comm[32] = "";
 
 		b->calls->thread_comm(l->pid, row->tid, comm, b->calls->arg);
+		p->probe_hits += row->probe_hits;
 		*t++ = (struct snap_thread){
 			.tid = row->tid,
 			.comm = snapshot__strdup(b->s, comm),
@@ -320,6 +321,7 @@ static void build_process(struct build *b, const struct model *m, const struct l
 		p->lost_blocks = from->lost_blocks;
 		p->lost_stacks = from->lost_stacks;
 		build_hists(b, &from->hist, p);
+		p->probe_hits = from->probe_hits;
 		b->s->probe_hits += from->probe_hits;
 		b->s->frames_walked += from->frames;
 	}

@@ -221,6 +221,12 @@ static void add_member(const struct snapshot *s, struct snap_process *g, const s
 		g->growth.bytes[k] += p->growth.bytes[k];
 	}
 	g->n_threads += p->n_threads;
+	/* one of them stands for those of which nothing was seen, if nothing was of all */
+	if (p->blind.is && (!g->blind.is || g->blind.idle))
+		g->blind = p->blind;
+	g->probe_hits += p->probe_hits;
+	if (g->probe_hits)
+		g->blind = (struct snap_blind){};
 }
 
 /* Resident memory of those that run; if none does, what they last had. */

@@ -190,6 +190,16 @@ struct snap_memory {
 	bool sized_all;		/* all live blocks were looked at, not a sample that stands for them */
 };
 
+/* No call of what is probed was seen of a process. */
+struct snap_blind {
+	bool is;
+	bool idle;		/* it used no CPU time and did not grow: there was nothing to see */
+	uint64_t cpu_ns;	/* of the process, while it was traced, in the kernel's ticks */
+	int64_t grown_bytes;	/* its RSS */
+	const char *probed;	/* in words: how many functions in which files; NULL where idle */
+	const char *candidates;	/* what looks like an allocator and is not probed, with the options that would; NULL: nothing does */
+};
+
 struct snap_site {
 	uint32_t process;	/* index into processes */
 	const char *function;	/* the allocation function */
@@ -258,6 +268,8 @@ struct snap_process {
 	uint64_t rss_bytes;	/* last seen */
 	uint64_t rss_at_attach_bytes;
 	struct snap_memory memory;
+	uint64_t probe_hits;
+	struct snap_blind blind;
 	int exit_signal;	/* that ended it; 0: none, or it goes on */
 	bool oom_killed;	/* by the kernel, which had run out of memory */
 	uint64_t peak_at_ns;	/* since the trace's start */

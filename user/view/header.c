@@ -13,6 +13,7 @@
 #include "model/group.h"
 #include "util/text.h"
 #include "util/util.h"
+#include "view/blind.h"
 #include "view/deaths.h"
 #include "view/figures.h"
 #include "view/report_parts.h"
@@ -494,7 +495,7 @@ static int losses_block(struct report *r)
 	int err;
 
 	if (!r->s->losses_total) {
-		fprintf(r->out, "losses none\n");
+		fprintf(r->out, "losses %s\n", blind__n(r->s) == n_processes(r->s, false) ? "not known: nothing was seen" : "none");
 		return 0;
 	}
 	fputc('\n', r->out);
@@ -546,6 +547,7 @@ int report__header(struct report *r)
 	counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
 	unseen_line(r);
 	folded_line(r);
+	report__blind_lines(r);
 	err = losses_block(r);
 	hidden_line(r);
 	return err;

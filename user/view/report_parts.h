@@ -48,6 +48,8 @@ void para__item(struct para *p, const char *fmt, ...) __attribute__((format(prin
 void para__end(struct para *p);
 
 int report__header(struct report *r);
+/* blind.c: of whom no call was seen. */
+void report__blind_lines(struct report *r);
 /* deaths.c: whom a signal ended. */
 void report__died_line(struct report *r);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "util/text.h"
+#include "view/blind.h"
 #include "view/deaths.h"
 #include "view/figures.h"
 #include "view/top_parts.h"
@@ -317,10 +318,12 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 
 	if (t->shown->losses_total)
 		snprintf(text, sizeof(text), "LOSSES %s", fmt_exact(b, t->shown->losses_total));
+	else if (blind__n(t->shown))
+		snprintf(text, sizeof(text), "BLIND");
 	else
 		snprintf(text, sizeof(text), "losses none");
 	end = g->cols - (int)strlen(text);
-	grid__put(g, row, end, g->cols - end, t->shown->losses_total ? STYLE_LOSS : STYLE_GOOD, text);
+	grid__put(g, row, end, g->cols - end, t->shown->losses_total || blind__n(t->shown) ? STYLE_LOSS : STYLE_GOOD, text);
 	end -= 2;
 	put(g, row, &col, 6, STYLE_LABEL, t->shown->growth ? "events" : "calls");
 	put_right(g, row, &col, 9, STYLE_FIGURE, rate_text(a, per_second(s, s->c.alloc_calls, s->before.calls)));
@@ -365,6 +368,23 @@ static void loss_line(const struct top *t, struct grid *g, int row)
 		if (s->losses[i].n)
 			col += grid__putf(g, row, col, g->cols - col, STYLE_LOSS, "%s%s %s", told++ ? "; " : "",
 					  fmt_exact(a, s->losses[i].n), s->losses[i].says);
+}
+
+/* " BLIND: no call was seen of shopd (1432), which ran for 1.20s; probed: …; what else looks like an allocator: …" */
+static void blind_line(const struct top *t, struct grid *g, int row)
+{
+	const struct snap_process *p = blind__first(t->shown);
+	char ran[BLIND_MAX];
+	int col = 1;
+
+	grid__fill(g, row, 0, g->cols, STYLE_LOSS, ' ');
+	/* what to do about it is worth the most where there is not room for all */
+	if (p->blind.candidates)
+		grid__putf(g, row, col, g->cols - col, STYLE_LOSS, "NOTHING SEEN of %s (%d); what looks like an allocator: %s", p->comm, (int)p->pid,
+			   p->blind.candidates);
+	else
+		grid__putf(g, row, col, g->cols - col, STYLE_LOSS, "NOTHING SEEN of %s (%d), which %s; probed: %s", p->comm, (int)p->pid,
+			   blind__ran(p, ran), p->blind.probed ? p->blind.probed : "");
 }
 
 /* ---- the line of tabs */
@@ -492,6 +512,8 @@ int top__draw_header(struct top *t, struct grid *g)
 	calls_line(t, g, 2, &s);
 	if (t->shown->losses_total)
 		loss_line(t, g, row++);
+	if (blind__n(t->shown))
+		blind_line(t, g, row++);
 	tabs_line(t, g, row++);
 	return row;
 }

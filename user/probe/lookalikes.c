@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns nothing beyond a call. What always holds: a pair is a function that
+ * allocates and one that frees, whose names differ in these words alone; neither
+ * is a row of the table, and what a C library calls so for itself is left out.
+ */
+#include "probe/lookalikes.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/util.h"
+
+#define MAX_NAMES 4096
+#define MAX_TOLD 4
+
+/* A pair that --prefix knows comes before others. */
+static const struct {
+	const char *allocates, *frees;
+	bool prefix;		/* the other functions of C have such names as well, it may be hoped */
+} pairs[] = {
+	{ "malloc", "free", true },
+	{ "alloc", "free", false },
+	{ "alloc", "dealloc", false },
+	{ "Alloc", "Free", false },
+	{ "Malloc", "Free", false },
+	{ "allocate", "deallocate", false },
+};
+
+/* Of the C libraries and of compilers: beginnings of names. */
+static const char *const internal[] = { "__", "_int_", "_dl_", "_IO_", "_Z" };
+
+struct names {
+	const struct alloc_funcs *funcs;
+	struct vec(char *) v;
+};
+
+static bool ends_in(const char *name, const char *end, size_t *ret_stem)
+{
+	size_t len = strlen(name), n = strlen(end);
+
+	*ret_stem = len - MIN(len, n);
+	return len > n && !strcmp(name + len - n, end);
+}
+
+static bool is_internal(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(internal); i++)
+		if (!strncmp(name, internal[i], strlen(internal[i])))
+			return true;
+	return false;
+}
+
+static int look_at(const struct object_symbol *sym, void *arg)
+{
+	struct names *n = arg;
+	bool wanted = false;
+	char **slot;
+	size_t stem;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs) && !wanted; i++)
+		wanted = ends_in(sym->name, pairs[i].allocates, &stem) || ends_in(sym->name, pairs[i].frees, &stem);
+	if (!wanted || n->v.n >= MAX_NAMES || is_internal(sym->name) || alloc_funcs__find(n->funcs, sym->name) >= 0)
+		return 0;
+	slot = vec_push(&n->v);
+	if (!slot)
+		return -ENOMEM;
+	*slot = strdup(sym->name);
+	if (*slot)
+		return 0;
+	n->v.n--;
+	return -ENOMEM;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool has(const struct names *n, const char *stem, size_t len, const char *end)
+{
+	_cleanup_free_ char *name = NULL;
+
+	if (asprintf(&name, "%.*s%s", (int)len, stem, end) < 0)
+		return false;
+	return bsearch(&name, n->v.v, n->v.n, sizeof(*n->v.v), by_name);
+}
+
+static const char *file_name(const struct object *obj)
+{
+	const char *slash = strrchr(obj->path, '/');
+
+	return slash ? slash + 1 : obj->path;
+}
+
+static void tell(FILE *out, const struct object *obj, size_t pair, const char *stem, size_t len, size_t nth)
+{
+	const char *a = pairs[pair].allocates, *f = pairs[pair].frees;
+	int n = (int)len;
+
+	fprintf(out, "%s%.*s%s and %.*s%s in %s ", nth ? "; " : "", n, stem, a, n, stem, f, file_name(obj));
+	if (pairs[pair].prefix)
+		fprintf(out, "(--prefix %.*s)", n, stem);
+	else
+		fprintf(out, "(--sym malloc=%.*s%s --sym free=%.*s%s)", n, stem, a, n, stem, f);
+}
+
+static void tell_pairs(FILE *out, const struct object *obj, const struct names *n, size_t *n_told)
+{
+	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++)
+		for (size_t i = 0; i < n->v.n && *n_told < MAX_TOLD; i++) {
+			size_t stem;
+
+			/* names of the static and of the dynamic table are the same */
+			if (i && !strcmp(n->v.v[i], n->v.v[i - 1]))
+				continue;
+			/* "malloc" ends in "alloc", too, and was asked for before */
+			if (!ends_in(n->v.v[i], pairs[p].allocates, &stem) || (!strcmp(pairs[p].allocates, "alloc") && n->v.v[i][stem - 1] == 'm'))
+				continue;
+			if (has(n, n->v.v[i], stem, pairs[p].frees))
+				tell(out, obj, p, n->v.v[i], stem, (*n_told)++);
+		}
+}
+
+char *lookalikes__of(const struct object *obj, const struct alloc_funcs *funcs)
+{
+	struct names n = { .funcs = funcs };
+	char *text = NULL;
+	size_t size, n_told = 0;
+	FILE *out;
+
+	if (!object__for_each_function(obj, look_at, &n, NULL) && n.v.n) {
+		qsort(n.v.v, n.v.n, sizeof(*n.v.v), by_name);
+		out = open_memstream(&text, &size);
+		if (out) {
+			tell_pairs(out, obj, &n, &n_told);
+			fclose(out);
+		}
+	}
+	for (size_t i = 0; i < n.v.n; i++)
+		free(n.v.v[i]);
+	vec_done(&n.v);
+	if (!n_told) {
+		free(text);
+		text = NULL;
+	}
+	return text;
+}

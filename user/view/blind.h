@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Processes that ran, and of which no call was seen. For view/ alone. */
+#ifndef MT_BLIND_H
+#define MT_BLIND_H
+
+#include "model/snapshot.h"
+
+#define BLIND_MAX 96
+
+size_t blind__n(const struct snapshot *s);
+/* One of them, of which there is the most to say; NULL: none. */
+const struct snap_process *blind__first(const struct snapshot *s);
+/* "ran for 1.20s and grew by 64.0 MiB" */
+const char *blind__ran(const struct snap_process *p, char buf[static BLIND_MAX]);
+
+#endif
