@@ -161,6 +161,52 @@ Test(history, of_many_sites_those_that_matter)
 	history__done(&h);
 }
 
+/* Thousands that are alike have no claim to the room: whoever comes to hold the most has a course at once. */
+Test(history, the_largest_come_later)
+{
+	_cleanup_free_ struct cut_site *v = many_sites(MANY);
+	struct cut cut = { .sites = v, .n_sites = MANY };
+	struct history h = {};
+
+	for (size_t i = 0; i < MANY; i++)
+		v[i].counts = (struct mt_counts){ .alloc_calls = 1, .alloc_bytes = 16 };
+	/* the first ones are there alone for a while */
+	cut.n_sites = HISTORY_MAX_SITES;
+	for (uint64_t t = 1; t <= 3; t++)
+		cr_assert_eq(history__note(&h, &cut, t * S), 0);
+	cut.n_sites = MANY;
+	for (uint64_t t = 4; t <= 30; t++) {
+		for (size_t i = MANY - 12; i < MANY; i++) {
+			v[i].counts.alloc_calls++;
+			v[i].counts.alloc_bytes += 1000;
+		}
+		cr_assert_eq(history__note(&h, &cut, t * S), 0);
+		cr_assert_leq(h.sites.n, HISTORY_MAX_SITES);
+	}
+	for (size_t i = MANY - 12; i < MANY; i++)
+		cr_expect_eq(n_points(&h, &v[i]), 27, "%zu points", n_points(&h, &v[i]));
+	history__done(&h);
+}
+
+/* At the end of a list sites change places all the time: who has a course keeps it. */
+Test(history, who_is_about_as_large_keeps_it)
+{
+	_cleanup_free_ struct cut_site *v = many_sites(MANY);
+	struct cut cut = { .sites = v, .n_sites = MANY };
+	struct history h = {};
+	size_t whole = 0;
+
+	for (uint64_t t = 1; t <= 40; t++) {
+		for (size_t i = 0; i < MANY; i++)
+			v[i].counts.alloc_bytes = 10000 + (i * 7919 + t * 104729) % 1000;
+		cr_assert_eq(history__note(&h, &cut, t * S), 0);
+	}
+	for (size_t i = 0; i < MANY; i++)
+		whole += n_points(&h, &v[i]) == 40;
+	cr_expect_geq(whole, HISTORY_MAX_SITES / 4, "%zu", whole);
+	history__done(&h);
+}
+
 /* A number that is given again is another site: nothing of the old one may stick to it. */
 Test(history, numbers_are_given_again)
 {

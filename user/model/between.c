@@ -2,8 +2,9 @@
 /*
  * Owns what changed between two moments. What always holds: a figure is one that
  * was counted, at the look that was nearest to its moment (off_ns says how far
- * off); nothing is interpolated. A site that had not allocated yet held nothing;
- * one that was not looked at within half the time between the two moments is
+ * off); nothing is interpolated. A site that had not allocated yet held nothing, one
+ * that never freed and does not allocate any more what it holds now; another
+ * that was not looked at within half the time between the two moments is
  * counted as unknown: what was seen could be of the other one.
  */
 #include "model/between.h"
@@ -40,6 +41,11 @@ static bool site_at(const struct snapshot *s, const struct snap_site *site, uint
 	}
 	if (!site->c.alloc_calls || site->first_ns > t_ns) {
 		*ret = 0;
+		return true;
+	}
+	/* nothing was freed ever, and nothing was added since: no look is needed to know */
+	if (!site->c.free_calls && site->last_ns <= t_ns) {
+		*ret = site->c.live_bytes;
 		return true;
 	}
 	if (!p || distance(p->t_ns, t_ns) > max_ns)

@@ -22,7 +22,7 @@
 #define NS_PER_S 1000000000ull
 /* Of a point's beginning, not of its end: those that come ever so often would be one for good. */
 #define CLOSE_NS (NS_PER_S / 10)
-/* Notes for which a site keeps its course after it ceased to matter. */
+/* Notes behind which a site that ceased to matter is as good as gone; until then others lose their course before it. */
 #define PATIENCE 8
 /* Seconds, about, that "of late" looks back over. */
 #define SMOOTH 16.0
@@ -124,6 +124,7 @@ void history__done(struct history *h)
 	vec_done(&h->slot_of);
 	vec_done(&h->base);
 	vec_done(&h->keys);
+	vec_done(&h->wanted);
 }
 
 static uint64_t live_bytes(const struct cut_site *s)
@@ -160,8 +161,11 @@ static int make_room(struct history *h, const struct cut *cut)
 			*b = -1;
 		}
 	}
-	while (h->keys.n < cut->n_sites)
+	while (h->keys.n < 2 * cut->n_sites)
 		if (!vec_push(&h->keys))
+			return -ENOMEM;
+	while (h->wanted.n < cut->n_sites)
+		if (!vec_push(&h->wanted))
 			return -ENOMEM;
 	return 0;
 }
@@ -193,6 +197,14 @@ static const struct list {
 	{ by_calls, HISTORY_MAX_SITES / 4 },
 };
 
+/* Whoever has a course is ahead by a quarter: those at the end of a list would lose it and begin anew, over and over. */
+static uint64_t key_of(const struct history *h, const struct list *list, const struct cut_site *s)
+{
+	uint64_t key = list->key(h, s);
+
+	return course_of(h, s) ? key + key / 4 : key;
+}
+
 /* The nth largest of v, which is put in some other order. */
 static uint64_t nth_largest(uint64_t *v, size_t n, size_t nth)
 {
@@ -223,51 +235,6 @@ static uint64_t nth_largest(uint64_t *v, size_t n, size_t nth)
 	return v[nth];
 }
 
-/* From which key on a site is on each list; nothing is on a list by 0. */
-static void thresholds(struct history *h, const struct cut *cut, uint64_t least[static ARRAY_SIZE(lists)])
-{
-	for (size_t k = 0; k < ARRAY_SIZE(lists); k++) {
-		least[k] = 1;
-		if (cut->n_sites <= HISTORY_MAX_SITES)
-			continue;
-		for (size_t i = 0; i < cut->n_sites; i++)
-			h->keys.v[i] = lists[k].key(h, &cut->sites[i]);
-		least[k] = MAX(1u, nth_largest(h->keys.v, cut->n_sites, lists[k].room - 1));
-	}
-}
-
-static bool matters(const struct history *h, const struct cut_site *s, const uint64_t least[static ARRAY_SIZE(lists)])
-{
-	for (size_t k = 0; k < ARRAY_SIZE(lists); k++)
-		if (lists[k].key(h, s) >= least[k])
-			return true;
-	return false;
-}
-
-/* A slot that is free, or one whose site has not mattered for a while; NULL if there is none, or no memory. */
-static struct site_course *take_slot(struct history *h, uint32_t site)
-{
-	struct site_course *c = NULL;
-
-	/* of another process, which had the same number before */
-	if (h->slot_of.v[site])
-		c = &h->sites.v[h->slot_of.v[site] - 1];
-	else if (h->sites.n < HISTORY_MAX_SITES)
-		c = vec_push(&h->sites);
-	for (size_t i = 0; !c && h->sites.n >= HISTORY_MAX_SITES && i < h->sites.n; i++) {
-		h->hand = (h->hand + 1) % h->sites.n;
-		if (h->n_notes - h->sites.v[h->hand].wanted_at >= PATIENCE)
-			c = &h->sites.v[h->hand];
-	}
-	if (!c)
-		return NULL;
-	if (h->slot_of.v[c->site] == (uint32_t)(c - h->sites.v) + 1)
-		h->slot_of.v[c->site] = 0;
-	c->course.points.n = 0;
-	h->slot_of.v[site] = (uint32_t)(c - h->sites.v) + 1;
-	return c;
-}
-
 /* Processes that have ended: their courses ended with them. */
 struct over {
 	uint64_t word[(MAX_PROC + 1) / 64];
@@ -286,18 +253,102 @@ static void list_over(struct over *o, const struct cut *cut)
 			o->word[cut->procs[i].proc / 64] |= 1ull << (cut->procs[i].proc % 64);
 }
 
+/*
+ * The sites of one list, as many as it has room for and no more: where many are alike,
+ * those that have a course already, then whoever comes first. Nothing is on a list by 0.
+ */
+static void choose(struct history *h, const struct cut *cut, const struct over *over, const struct list *list)
+{
+	size_t left = list->room;
+	uint64_t least;
+
+	for (size_t i = 0; i < cut->n_sites; i++)
+		h->keys.v[i] = is_over(over, cut->sites[i].proc) ? 0 : key_of(h, list, &cut->sites[i]);
+	/* the search changes their order */
+	memcpy(h->keys.v + cut->n_sites, h->keys.v, cut->n_sites * sizeof(*h->keys.v));
+	least = MAX(1u, nth_largest(h->keys.v + cut->n_sites, cut->n_sites, list->room - 1));
+	for (size_t i = 0; i < cut->n_sites; i++)
+		if (h->keys.v[i] > least) {
+			h->wanted.v[i] = true;
+			left--;
+		}
+	for (int with = 1; with >= 0; with--)
+		for (size_t i = 0; i < cut->n_sites && left; i++)
+			if (h->keys.v[i] == least && !!course_of(h, &cut->sites[i]) == with) {
+				h->wanted.v[i] = true;
+				left--;
+			}
+}
+
+static void choose_all(struct history *h, const struct cut *cut, const struct over *over)
+{
+	if (cut->n_sites > HISTORY_MAX_SITES)
+		memset(h->wanted.v, 0, cut->n_sites * sizeof(*h->wanted.v));
+	for (size_t k = 0; k < ARRAY_SIZE(lists) && cut->n_sites > HISTORY_MAX_SITES; k++)
+		choose(h, cut, over, &lists[k]);
+	for (size_t i = 0; i < cut->n_sites; i++) {
+		struct site_course *c;
+
+		if (cut->n_sites <= HISTORY_MAX_SITES) {
+			h->wanted.v[i] = false;
+			for (size_t k = 0; k < ARRAY_SIZE(lists) && !is_over(over, cut->sites[i].proc); k++)
+				h->wanted.v[i] |= lists[k].key(h, &cut->sites[i]) > 0;
+		}
+		c = h->wanted.v[i] ? course_of(h, &cut->sites[i]) : NULL;
+		if (c)
+			c->wanted_at = h->n_notes;
+	}
+}
+
+/* The slot whose site has not mattered for the longest time; as many sites matter as there are slots, so there is one. */
+static struct site_course *least_wanted(struct history *h)
+{
+	struct site_course *found = NULL;
+
+	for (size_t i = 0; i < h->sites.n; i++) {
+		h->hand = (h->hand + 1) % h->sites.n;
+		if (h->sites.v[h->hand].wanted_at < (found ? found->wanted_at : h->n_notes))
+			found = &h->sites.v[h->hand];
+		/* it will not come back: there is no need to look on */
+		if (found && h->n_notes - found->wanted_at >= PATIENCE)
+			break;
+	}
+	return found;
+}
+
+/* NULL: no memory. */
+static struct site_course *take_slot(struct history *h, const struct cut_site *s)
+{
+	struct site_course *c = NULL;
+
+	/* of another process, which had the same number before */
+	if (h->slot_of.v[s->site])
+		c = &h->sites.v[h->slot_of.v[s->site] - 1];
+	else
+		c = h->sites.n < HISTORY_MAX_SITES ? vec_push(&h->sites) : least_wanted(h);
+	if (!c)
+		return NULL;
+	if (h->slot_of.v[c->site] == (uint32_t)(c - h->sites.v) + 1)
+		h->slot_of.v[c->site] = 0;
+	c->course.points.n = 0;
+	h->slot_of.v[s->site] = (uint32_t)(c - h->sites.v) + 1;
+	c->site = s->site;
+	c->proc = s->proc;
+	c->first_ns = s->first_ns;
+	c->wanted_at = h->n_notes;
+	return c;
+}
+
 int history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
 {
-	uint64_t least[ARRAY_SIZE(lists)];
 	struct over over;
-	bool full = false;
 	int err = make_room(h, cut);
 
 	if (err)
 		return err;
 	h->n_notes++;
 	list_over(&over, cut);
-	thresholds(h, cut, least);
+	choose_all(h, cut, &over);
 	for (size_t i = 0; i < cut->n_sites && !err; i++) {
 		const struct cut_site *s = &cut->sites[i];
 		struct site_course *c;
@@ -305,19 +356,8 @@ int history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
 		if (is_over(&over, s->proc))
 			continue;
 		c = course_of(h, s);
-		if (matters(h, s, least)) {
-			if (!c && !full) {
-				c = take_slot(h, s->site);
-				full = !c;
-				if (c) {
-					c->site = s->site;
-					c->proc = s->proc;
-					c->first_ns = s->first_ns;
-				}
-			}
-			if (c)
-				c->wanted_at = h->n_notes;
-		}
+		if (!c && h->wanted.v[i])
+			c = take_slot(h, s);
 		if (c)
 			err = course__add(&c->course, t_ns, live_bytes(s), s->counts.alloc_calls);
 	}

@@ -43,6 +43,7 @@ struct history {		/* all zero: empty */
 	struct vec(uint32_t) slot_of;	/* by site number: 1 + index of sites; 0: none */
 	struct vec(double) base;	/* by site number: live bytes of late, smoothed; -1: not seen yet */
 	struct vec(uint64_t) keys;	/* scratch, for choosing */
+	struct vec(bool) wanted;	/* by row of the cut: it matters */
 	uint64_t n_notes;
 	size_t hand;		/* where a slot was last looked for */
 };

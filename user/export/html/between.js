@@ -2,7 +2,7 @@
 // Owns what changed between two moments, and that stretch of time as the lens through which the whole page is looked at:
 // the timeline, who made the change, the flame graph and a table of its own. The arithmetic is that of `report --between`:
 // a figure is one that was counted, at the look nearest to its moment, nothing is interpolated; a site that had not
-// allocated yet held nothing; one that was not looked at within half the time between the moments is counted as unknown.
+// allocated yet held nothing, one that never freed and does not allocate any more what it holds now; another that was not looked at within half the time between the moments is counted as unknown.
 
 const between = (() => {
 	const possible = KNOWN.has("live_bytes") && !DATA.growth;
@@ -35,6 +35,9 @@ const between = (() => {
 			return {live: counter(s.c, "live_bytes"), off: 0};
 		if (!counter(s.c, "alloc_calls") || s.first > t)
 			return {live: 0, off: 0};
+		// nothing was freed ever, and nothing was added since: no look is needed to know
+		if (!counter(s.c, "free_calls") && s.last <= t)
+			return {live: counter(s.c, "live_bytes"), off: 0};
 		const at = s.history ? nearestRow(s.history, 2, t) : -1;
 
 		if (at < 0 || Math.abs(s.history[at] - t) > most)
