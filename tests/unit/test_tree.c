@@ -85,7 +85,14 @@ Test(tree, callees_first_goes_the_other_way)
 	plant(TREE_CALLEES, "live-bytes", false);
 	n = PATH("raxGenericInsert", "raxTryInsert", "trackingRememberKey", "call", "processCommand", "aeProcessEvents",
 		 "aeMain", "main", "__libc_start_call_main", "_start");
+	cr_assert_eq(tree.v[n].ends, 31 * MIB);
+	cr_assert_eq(tree.v[n].self, 0, "_start allocates nothing itself");
+	n = PATH("raxGenericInsert");
 	cr_assert_eq(tree.v[n].self, 31 * MIB);
+	n = PATH("raxGenericInsert", "raxTryInsert");
+	cr_assert_eq(tree.v[n].self, 0);
+	n = PATH("[no stack]");
+	cr_assert_eq(tree.v[n].self, 1200);
 	/* the same stack through two functions is one path */
 	n = PATH("evil?[31m\"name\"; \\ with é", "0xffff8a001234");
 	cr_assert_eq(tree.v[n].weight, 60);
@@ -125,7 +132,7 @@ static void check_sums(uint32_t node)
 		cr_assert(!i || c[-1].weight > c->weight || (c[-1].weight == c->weight && c[-1].id < c->id));
 		sum += c->weight;
 	}
-	cr_assert_eq(sum + n.self, n.weight);
+	cr_assert_eq(sum + n.ends, n.weight);
 	for (uint32_t i = 0; i < n.n_children; i++)
 		check_sums(n.first_child + i);
 }

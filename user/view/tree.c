@@ -6,7 +6,7 @@
  * a range of its own.
  *
  * What always holds: the ranges of a node's children are disjoint and lie in
- * the node's own; the weights of its children and its own add up to its weight;
+ * the node's own; the weights of its children and what ends in it add up to its weight;
  * the order of children is total and depends on weights and names alone.
  */
 #include "view/tree.h"
@@ -103,18 +103,21 @@ static void step(const struct tree *t, struct tree_item *it)
 
 /* ---- nodes */
 
-static void add_up(struct tree *t, struct tree_node *n)
+/* calls: it is the frame that called the allocation function, seen from that end. */
+static void add_up(struct tree *t, struct tree_node *n, bool calls)
 {
-	n->weight = n->self = 0;
+	n->weight = n->ends = 0;
 	n->n_sites = n->end - n->first;
 	n->leaf = true;
 	for (size_t i = n->first; i < n->end; i++) {
 		n->weight += t->items[i].weight;
 		if (t->items[i].over)
-			n->self += t->items[i].weight;
+			n->ends += t->items[i].weight;
 		else
 			n->leaf = false;
 	}
+	/* what has no stack was called for by nobody that is known, in either order */
+	n->self = t->o.order == TREE_CALLERS || n->kind == TREE_NO_STACK ? n->ends : calls ? n->weight : 0;
 }
 
 int tree__init(struct tree *t, const struct snapshot *s, const struct tree_opts *o)
@@ -140,7 +143,7 @@ int tree__init(struct tree *t, const struct snapshot *s, const struct tree_opts 
 	}
 	t->n = 1;
 	t->v[0] = (struct tree_node){ .id = KEY_SEED, .end = t->n_items };
-	add_up(t, &t->v[0]);
+	add_up(t, &t->v[0], false);
 	return 0;
 }
 
@@ -186,6 +189,7 @@ static void begin_child(struct tree *t, uint32_t parent, size_t first, size_t en
 {
 	const struct tree_item *it = &t->items[first];
 	struct tree_node *n = &t->v[t->n++];
+	bool calls = !it->process_next && !it->at && !it->line;
 
 	*n = (struct tree_node){
 		.id = mix(t->v[parent].id, it->key),
@@ -208,7 +212,7 @@ static void begin_child(struct tree *t, uint32_t parent, size_t first, size_t en
 		step(t, &t->items[i]);
 		find_key(t, &t->items[i]);
 	}
-	add_up(t, n);
+	add_up(t, n, calls);
 }
 
 static int make_room(struct tree *t, size_t n)

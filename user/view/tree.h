@@ -30,7 +30,8 @@ struct tree_node {
 	struct frame frame;	/* TREE_FRAME: one of those that are added up here; the line may differ between them */
 	bool lines_differ;	/* they do: there is no one place in the source */
 	uint64_t weight;	/* of all stacks that come through */
-	uint64_t self;		/* of those that end here */
+	uint64_t ends;		/* of those that end here */
+	uint64_t self;		/* of those whose allocation this function called for: they end here, or, callees first, begin */
 	size_t n_sites;		/* the same, counted */
 	uint32_t depth;		/* 0: the root */
 	uint32_t parent;	/* index; the root's is itself */
