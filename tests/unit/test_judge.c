@@ -352,6 +352,36 @@ Test(judge, start_up_allocations)
 }
 
 /* One block a quarter of an hour: rare, but it goes on. */
+/* It has not been steady all the time, and that is said. */
+Test(judge, doubled_and_stopped)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	for (int i = 0; i < 10; i++)
+		allocate(&s, 0.1, 102400, FOR_EVER);
+	for (int t = 0; t < 60; t++) {
+		if (t >= 5 && t < 15)
+			allocate(&s, t + 0.5, 102400, FOR_EVER);
+		look_at(&s, t + 1);
+		if (t + 1 == 60)
+			expect(&s, "steady", "grew by 1000 KiB, at 2.0 MiB for 45.0s, last allocation 45.5s ago");
+	}
+	done(&s);
+}
+
+/* The other way round. */
+Test(judge, halved_and_stopped)
+{
+	struct site s = { .age_at_start_ns = DAY };
+
+	for (int i = 0; i < 20; i++)
+		allocate(&s, 0.1, 102400, i < 10 ? 5 + i : FOR_EVER);
+	for (int t = 0; t < 60; t++)
+		look_at(&s, t + 1);
+	expect(&s, "steady", "fell by 1000 KiB, at 1000 KiB for 45.0s, last allocation 59.9s ago");
+	done(&s);
+}
+
 Test(judge, rare_leak)
 {
 	struct site s = { .age_at_start_ns = DAY };

@@ -421,10 +421,52 @@ static void tell_down_from(struct why *y)
 	add(y, "down from %s%s", mark(y), fmt_bytes(a, (uint64_t)y->w->high));
 }
 
+/* From a tenth on, what it grew or fell by is worth telling, also of what does so no more. */
+#define MUCH 0.1
+
+/* For how long the floor has been where it is, within slack: seconds, up to the end. */
+static double at_rest_s(const struct evidence *e, const struct shape *w, double slack)
+{
+	double last = w->floor[w->n - 1], since_s;
+	size_t k = w->n - 1;
+
+	while (k && fabs(w->floor[k - 1] - last) <= slack)
+		k--;
+	since_s = w->t_s[k];
+	/* the part of the window before, if nothing swings */
+	for (size_t i = e->n_points; i-- > 0;)
+		if ((double)e->points[i].t_ns / 1e9 <= since_s) {
+			if (fabs((double)e->points[i].low_bytes - last) > slack || fabs((double)e->points[i].high_bytes - last) > slack)
+				break;
+			since_s = (double)e->points[i].t_ns / 1e9;
+		}
+	return (double)e->end_ns / 1e9 - since_s;
+}
+
+/* What is steady now need not have been so all the time. */
+static bool told_change(struct why *y)
+{
+	const struct shape *w = y->w;
+	double change = w->floor[w->n - 1] - w->floor[0], rest_s;
+	char a[FMT_MAX], b[FMT_MAX];
+
+	if (fabs(change) < w->high * MUCH)
+		return false;
+	rest_s = at_rest_s(y->e, w, w->high * MATERIAL);
+	/* where it swings, its floor does a little */
+	if (rest_s < w->span_s / SHRINK)
+		rest_s = at_rest_s(y->e, w, w->high * MUCH);
+	add(y, "%s by %s%s", change > 0 ? "grew" : "fell", mark(y), fmt_bytes(a, (uint64_t)fabs(change)));
+	add(y, "at %s%s for %s", mark(y), fmt_bytes(a, (uint64_t)w->floor[w->n - 1]), fmt_duration(b, (uint64_t)(MAX(rest_s, 0) * 1e9)));
+	return true;
+}
+
 static void tell_range(struct why *y)
 {
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 
+	if (told_change(y))
+		return;
 	fmt_bytes(a, (uint64_t)y->w->low);
 	fmt_bytes(b, (uint64_t)y->w->high);
 	fmt_duration(c, (uint64_t)(y->w->span_s * 1e9));

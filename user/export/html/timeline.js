@@ -29,6 +29,16 @@ const timeline = (() => {
 		return gaps.length ? gaps[gaps.length >> 1] : DATA.duration_ns;
 	}
 
+	// The point that the rate at point i is counted from: the one before it, or, where that is much nearer than usual, as at
+	// the end of a trace, one further back. A call that was counted a millisecond late would double the rate of two milliseconds.
+	function rateFrom(i, least) {
+		let k = Math.max(i - 1, 0);
+
+		while (k && points[i].t - points[k].t < least)
+			k--;
+		return points[k];
+	}
+
 	// Of several processes: the sum at even moments. Between its points a process is on the line from one to the next.
 	function sum(lines) {
 		const out = [], at = lines.map(() => 0), gap = usualGap(lines);
@@ -60,8 +70,10 @@ const timeline = (() => {
 		const lines = shownProcesses().filter((p) => p.timeline.length).map((p) => ({ended: p.ended, points: pointsOf(p)}));
 
 		points = lines.length === 1 ? lines[0].points : lines.length ? sum(lines) : [];
+		const least = usualGap([{points}]) / 2;
+
 		points.forEach((p, i) => {
-			const q = points[Math.max(i - 1, 0)];
+			const q = rateFrom(i, least);
 
 			p.rate = p.t > q.t ? Math.max(0, p.calls - q.calls) * NS_PER_S / (p.t - q.t) : 0;
 		});
