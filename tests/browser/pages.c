@@ -212,6 +212,33 @@ static void put_huge(const char *dir)
 	put(dir, "huge", s);
 }
 
+/* 1,000 calls a second; the last look comes 10 ms behind the one before it, and a tick of the clock off. */
+static void put_short_end(const char *dir)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	struct snap_process *p = (struct snap_process *)s->processes;
+	struct snap_point *line = snapshot__alloc(s, 31, sizeof(*line));
+
+	for (uint64_t i = 0; i < 30; i++)
+		line[i] = (struct snap_point){ .t_ns = i * (30 * S - S / 100) / 29, .live_bytes = MIB, .live_blocks = 1, .alloc_calls = i * 1034, .rss_bytes = MIB };
+	line[30] = line[29];
+	line[30].t_ns = 30 * S;
+	line[30].alloc_calls += 20;
+	p->timeline = line;
+	p->n_timeline = 31;
+	put(dir, "short-end", s);
+}
+
+/* A process that ran, and of which no call was seen. */
+static void put_blind(const char *dir)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+
+	((struct snap_process *)s->processes)->blind = (struct snap_blind){
+		.is = true, .cpu_ns = S, .probed = "9 functions in libc.so.6", .candidates = "shop_malloc and shop_free in shopd (--prefix shop_)" };
+	put(dir, "blind", s);
+}
+
 static int pages(const char *dir)
 {
 	struct snapshot *s = sample__new(0);
@@ -228,6 +255,8 @@ static int pages(const char *dir)
 	put_asked(dir);
 	put_killed(dir);
 	put_huge(dir);
+	put_short_end(dir);
+	put_blind(dir);
 	put(dir, "losses", sample__new(SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER));
 	put(dir, "empty", sample__new(SAMPLE_EMPTY));
 	put(dir, "count", sample__new(SAMPLE_SINGLE | SAMPLE_COUNT));

@@ -45,6 +45,13 @@ test("losses_cannot_be_missed", async () => {
 	assert.doesNotMatch(await text("#conditions"), /Every allocation/);
 });
 
+test("a_trace_that_saw_nothing_says_so", async () => {
+	await open("blind");
+	assert.match(await text("#losses"), /^No call was seen of what ran\s+redis-server probed: 9 functions in libc\.so\.6; what else .*\(--prefix shop_\)/);
+	assert.ok((await texts("#cards .card-value")).includes("not known"));
+	quiet();
+});
+
 test("what_is_not_recorded_is_not_shown", async () => {
 	await open("count");
 	assert.deepStrictEqual((await texts("[role=tab]")).map((s) => s.replace(/\W*\d+$/, "")), ["Allocations", "Threads", "Processes"]);
@@ -274,6 +281,18 @@ test("one_process", async () => {
 });
 
 // ---- time
+
+// A last look right behind the one before it must not make a peak of a tick of the clock.
+test("the_rate_at_the_end", async () => {
+	await open("short-end");
+	await browser.run("document.querySelector('#timeline svg').focus()");
+	await browser.key("End");
+	const words = await text("#timeline-said"), rate = /([\d,]+) allocations a second/.exec(words);
+
+	assert.ok(rate, words);
+	assert.ok(Math.abs(Number(rate[1].replace(",", "")) - 1007) < 10, words);
+	quiet();
+});
 
 test("timeline", async () => {
 	await open("single");

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "view/figures.h"
 #include "sample_snapshot.h"
 #include "util/text.h"
 #include "util/util.h"
@@ -209,4 +210,17 @@ Test(threads, add_up_by_row_and_stay_apart_by_process)
 	cr_expect(workers->members[0].member);
 	thread_rows__done(&t);
 	snapshot__free(s);
+}
+
+/* Of a part of the block table that has not been looked at for a while all that is known is how old its blocks are at most. */
+Test(columns, an_age_that_is_a_bound_says_so)
+{
+	struct snap_site site = { .oldest_ns = 14000000000ull };
+	char buf[FMT_MAX];
+
+	cr_expect_str_eq(fmt_oldest(buf, &site), "14.0s");
+	site.oldest_at_most = true;
+	cr_expect_str_eq(fmt_oldest(buf, &site), "<14.0s");
+	site.oldest_ns = 3599000000000ull;
+	cr_expect_leq(strlen(fmt_oldest(buf, &site)), 7);
 }

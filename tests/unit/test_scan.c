@@ -194,36 +194,43 @@ static void pass(struct scan *s, uint64_t now_ns)
 Test(scan, the_oldest_is_never_said_to_be_younger_than_it_is)
 {
 	struct scan s;
+	bool known;
 
 	memset(buckets, 0, sizeof(buckets));
 	memset(threads, 0, sizeof(threads));
 	cr_assert_eq(scan__init(&s, &tables), 0);
-	cr_expect_eq(scan__oldest_born_ns(&s, 1, 50), 50, "nothing was looked at: as old as the site");
+	cr_expect_eq(scan__oldest_born_ns(&s, 1, 50, &known), 50, "nothing was looked at: as old as the site");
 
 	put(0, 0, 1, 10, 200);
 	put(N_BUCKETS - 1, 0, 1, 10, 150);
 	pass(&s, 300);
-	cr_expect_eq(scan__oldest_born_ns(&s, 1, 50), 150);
-	cr_expect_eq(scan__oldest_born_ns(&s, 2, 50), 300, "none was there then: its blocks are younger than the pass");
-	cr_expect_eq(scan__oldest_born_ns(&s, 2, 350), 350, "the whole site is younger");
+	cr_expect_eq(scan__oldest_born_ns(&s, 1, 50, &known), 150);
+	cr_expect_eq(scan__oldest_born_ns(&s, 2, 50, &known), 300, "none was there then: its blocks are younger than the pass");
+	cr_expect_eq(scan__oldest_born_ns(&s, 2, 350, &known), 350, "the whole site is younger");
 
-	/* the oldest goes: told so when a pass has been over */
+	/* the oldest goes: who it is now is told when a pass has been over; that it is not known, at once */
+	scan__oldest_born_ns(&s, 1, 50, &known);
+	cr_expect(known, "it is there");
+	scan__oldest_born_ns(&s, 2, 50, &known);
+	cr_expect_not(known, "none was seen");
 	buckets[N_BUCKETS - 1].way[0].key = 0;
 	scan__some(&s, 400, 0);
-	cr_expect_eq(scan__oldest_born_ns(&s, 1, 50), 150);
+	scan__oldest_born_ns(&s, 1, 50, &known);
+	cr_expect_not(known, "it may be any younger one");
+	cr_expect_eq(scan__oldest_born_ns(&s, 1, 50, &known), 150);
 	pass(&s, 410);
-	cr_expect_eq(scan__oldest_born_ns(&s, 1, 50), 200);
+	cr_expect_eq(scan__oldest_born_ns(&s, 1, 50, &known), 200);
 
 	/* a younger one, found by the pass under way: there may be an older one where it has not been yet */
 	put(0, 1, 1, 10, 450);
 	put(0, 2, 3, 10, 450);
 	scan__some(&s, 500, 0);
-	cr_expect_eq(scan__oldest_born_ns(&s, 1, 50), 200);
-	cr_expect_eq(scan__oldest_born_ns(&s, 3, 60), 400);
+	cr_expect_eq(scan__oldest_born_ns(&s, 1, 50, &known), 200);
+	cr_expect_eq(scan__oldest_born_ns(&s, 3, 60, &known), 400);
 	put(N_BUCKETS - 1, 2, 3, 10, 420);
-	cr_expect_eq(scan__oldest_born_ns(&s, 3, 60), 400);
+	cr_expect_eq(scan__oldest_born_ns(&s, 3, 60, &known), 400);
 	pass(&s, 510);
-	cr_expect_eq(scan__oldest_born_ns(&s, 3, 60), 420);
+	cr_expect_eq(scan__oldest_born_ns(&s, 3, 60, &known), 420);
 	scan__done(&s);
 }
 

@@ -437,8 +437,10 @@ static void add_weighed(struct cut_site *row, const struct weighed *w)
 
 static void see_oldest(struct cut_site *row, uint64_t born_ns)
 {
-	if (!row->oldest_born_ns || born_ns < row->oldest_born_ns)
+	if (!row->oldest_born_ns || born_ns < row->oldest_born_ns) {
 		row->oldest_born_ns = born_ns;
+		row->oldest_at_most = false;
+	}
 }
 
 /*
@@ -522,9 +524,12 @@ static int read_ages(struct collect *c, const struct cut_opts *o)
 			/* one that never freed still has its first block; spare sites do not know theirs */
 			uint64_t first_ns = row->first_ns ? row->first_ns : c->tables.procs[MT_PROC_SLOT(row->proc)].started_ns;
 
+			bool known = true;
+
 			row->oldest_born_ns = row->counts.free_calls || !row->first_ns ?
-						      scan__oldest_born_ns(&c->scan, row->site, first_ns) :
+						      scan__oldest_born_ns(&c->scan, row->site, first_ns, &known) :
 						      first_ns;
+			row->oldest_at_most = !known;
 		}
 		if (c->procs[MT_PROC_SLOT(row->proc)].n_ended_cuts)
 			add_gone(c, row, o);

@@ -161,8 +161,7 @@ static void zero_site(struct collect *c, uint32_t site)
 	if (c->kernel->sizes.n_moves > 1)
 		memset(&c->tables.moves[site * 2ull], 0, 2 * sizeof(*c->tables.moves));
 	memset(&c->sites[site], 0, sizeof(c->sites[site]));
-	memset(&c->scan.now[site], 0, sizeof(c->scan.now[site]));
-	memset(&c->scan.last[site], 0, sizeof(c->scan.last[site]));
+	scan__forget(&c->scan, site);
 	memset(&c->sweep.gone[site], 0, sizeof(c->sweep.gone[site]));
 	if (c->scan.weighed)
 		memset(&c->scan.weighed[site], 0, sizeof(c->scan.weighed[site]));

@@ -32,16 +32,20 @@ int scan__init(struct scan *s, const struct tables *t)
 		.tables = t,
 		.now = calloc(t->n_sites, sizeof(*s->now)),
 		.last = calloc(t->n_sites, sizeof(*s->last)),
+		.now_oldest = calloc(t->n_sites, sizeof(*s->now_oldest)),
+		.last_oldest = calloc(t->n_sites, sizeof(*s->last_oldest)),
 	};
 	if (t->sample_bytes)
 		s->weighed = calloc(t->n_sites, sizeof(*s->weighed));
-	return s->now && s->last && (!t->sample_bytes || s->weighed) ? 0 : -ENOMEM;
+	return s->now && s->last && s->now_oldest && s->last_oldest && (!t->sample_bytes || s->weighed) ? 0 : -ENOMEM;
 }
 
 void scan__done(struct scan *s)
 {
 	free(s->now);
 	free(s->last);
+	free(s->now_oldest);
+	free(s->last_oldest);
 	free(s->weighed);
 	*s = (struct scan){};
 }
@@ -58,8 +62,8 @@ void weighed__add(struct weighed *w, uint64_t size, uint64_t sample_bytes, bool 
 	}
 }
 
-/* born: as in the table, MT_BORN() */
-static inline void see(struct scan *s, uint32_t site, uint64_t size, uint64_t born)
+/* born: as in the table, MT_BORN(); at: where that is, NULL if in no bucket */
+static inline void see(struct scan *s, uint32_t site, uint64_t size, uint64_t born, const struct mt_block *at)
 {
 	uint64_t born_ns = s->now_ns - mt_born_ago(born, s->now_units) * s->tables->born_unit_ns;
 	struct seen *row;
@@ -67,6 +71,8 @@ static inline void see(struct scan *s, uint32_t site, uint64_t size, uint64_t bo
 	if (site >= s->tables->n_sites)
 		return;
 	row = &s->now[site];
+	if (!row->oldest_born_ns || born_ns < row->oldest_born_ns)
+		s->now_oldest[site] = (struct spotted){ at, born };
 	seen__add(row, size, born_ns, s->older_born_ns);
 	if (s->weighed)
 		weighed__add(&s->weighed[site], size, s->tables->sample_bytes, born_ns <= s->older_born_ns);
@@ -99,7 +105,7 @@ static void see_buckets(struct scan *s, const struct mt_bucket *b, size_t n)
 		for (int k = 0; k < MT_WAYS; k++)
 			if (key[i][k] && key[i][k] != MT_KEY_CLAIMED &&
 			    __atomic_load_n(&b[i].way[k].key, __ATOMIC_RELAXED) == key[i][k]) {
-				see(s, MT_VAL_SITE(block[i][k].val), MT_VAL_SIZE(block[i][k].val), block[i][k].born);
+				see(s, MT_VAL_SITE(block[i][k].val), MT_VAL_SIZE(block[i][k].val), block[i][k].born, &b[i].way[k]);
 				if (s->blocks)
 					block_sample__add(s->blocks, key[i][k] & 0xffff, key[i][k] >> 16,
 							  MT_VAL_SIZE(block[i][k].val));
@@ -138,7 +144,7 @@ static bool see_overflow(struct scan *s)
 		return false;
 	more = map_walk__next(&s->over, t->overflow_fd, keys, values, &n);
 	for (uint32_t i = 0; i < n; i++) {
-		see(s, values[i].site, values[i].size, values[i].born);
+		see(s, values[i].site, values[i].size, values[i].born, NULL);
 		/* a mapping has no chunk, and its key is no address */
 		if (s->blocks && !(keys[i].addr & MT_OVER_MAPPING))
 			block_sample__add(s->blocks, keys[i].proc, keys[i].addr, values[i].size);
@@ -155,7 +161,7 @@ static void see_taken(struct scan *s)
 		const struct mt_thread *th = &t->threads[i];
 
 		if (th->tid && th->sp && th->old_site)
-			see(s, th->old_site, th->old_size, th->old_born);
+			see(s, th->old_site, th->old_size, th->old_born, NULL);
 	}
 }
 
@@ -168,6 +174,7 @@ static void set_now(struct scan *s, uint64_t now_ns)
 static void begin(struct scan *s, uint64_t now_ns, uint64_t older_born_ns)
 {
 	memset(s->now, 0, s->tables->n_sites * sizeof(*s->now));
+	memset(s->now_oldest, 0, s->tables->n_sites * sizeof(*s->now_oldest));
 	if (s->weighed)
 		memset(s->weighed, 0, s->tables->n_sites * sizeof(*s->weighed));
 	s->began_ns = now_ns;
@@ -178,11 +185,14 @@ static void begin(struct scan *s, uint64_t now_ns, uint64_t older_born_ns)
 
 static void end(struct scan *s)
 {
+	struct spotted *last_oldest = s->last_oldest;
 	struct seen *last = s->last;
 
 	see_taken(s);
 	s->last = s->now;
 	s->now = last;
+	s->last_oldest = s->now_oldest;
+	s->now_oldest = last_oldest;
 	s->last_began_ns = s->began_ns;
 	s->began_ns = 0;
 }
@@ -229,10 +239,31 @@ void scan__some(struct scan *s, uint64_t now_ns, uint64_t budget_ns)
 	} while (own_cpu_ns() < until_ns);
 }
 
-uint64_t scan__oldest_born_ns(const struct scan *s, uint32_t site, uint64_t first_ns)
+void scan__forget(struct scan *s, uint32_t site)
+{
+	memset(&s->now[site], 0, sizeof(s->now[site]));
+	memset(&s->last[site], 0, sizeof(s->last[site]));
+	memset(&s->now_oldest[site], 0, sizeof(s->now_oldest[site]));
+	memset(&s->last_oldest[site], 0, sizeof(s->last_oldest[site]));
+}
+
+static bool is_there_still(const struct spotted *o, uint32_t site)
+{
+	uint64_t key, val, born;
+
+	if (!o->at)
+		return false;
+	key = __atomic_load_n(&o->at->key, __ATOMIC_ACQUIRE);
+	val = __atomic_load_n(&o->at->val, __ATOMIC_RELAXED);
+	born = __atomic_load_n(&o->at->born, __ATOMIC_RELAXED);
+	return key && key != MT_KEY_CLAIMED && MT_VAL_SITE(val) == site && born == o->born;
+}
+
+uint64_t scan__oldest_born_ns(const struct scan *s, uint32_t site, uint64_t first_ns, bool *ret_known)
 {
 	uint64_t now = s->began_ns ? s->now[site].oldest_born_ns : 0, born_ns = s->last[site].oldest_born_ns;
 
+	*ret_known = is_there_still(&s->last_oldest[site], site);
 	/* a block that was there before the last whole pass has been seen by it */
 	if (!born_ns)
 		born_ns = MAX(first_ns, s->last_began_ns);

@@ -45,6 +45,11 @@ struct seen {			/* the live blocks of a site, in one pass over the table */
 	uint32_t blocks, older_blocks;
 };
 
+struct spotted {		/* where a pass found the oldest block of a site */
+	const struct mt_block *at;	/* NULL: not in a bucket, or none was found */
+	uint64_t born;		/* as it stood there */
+};
+
 struct weighed {
 	double blocks, bytes, older_blocks, older_bytes;
 };
@@ -68,6 +73,7 @@ struct scan {
 	const struct tables *tables;	/* not owned */
 	struct seen *now;	/* by site number: the pass under way */
 	struct seen *last;	/* and the last whole one */
+	struct spotted *now_oldest, *last_oldest;	/* the same of their oldest blocks */
 	uint64_t began_ns;	/* of the pass under way; 0: there is none */
 	uint64_t last_began_ns;	/* 0: there was none yet */
 	uint64_t now_ns, now_units;	/* births are told from here: when the part of a pass under way began */
@@ -91,9 +97,12 @@ void scan__some(struct scan *s, uint64_t now_ns, uint64_t budget_ns);
 
 /*
  * When the oldest live block of a site was born, as far as passes under way can
- * tell: never too late. For a site that frees it may be the birth of a block that
- * was freed since the last whole pass began. first_ns: no block of it is older.
+ * tell: never too late. It is known, and *ret_known set, if the one that the last whole pass
+ * found is there still: nothing older was passed by. Else it may be the birth of a block that was
+ * freed since that pass began. first_ns: no block of it is older.
  */
-uint64_t scan__oldest_born_ns(const struct scan *s, uint32_t site, uint64_t first_ns);
+uint64_t scan__oldest_born_ns(const struct scan *s, uint32_t site, uint64_t first_ns, bool *ret_known);
+/* A site's number is given to another. */
+void scan__forget(struct scan *s, uint32_t site);
 
 #endif

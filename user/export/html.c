@@ -265,6 +265,12 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 		json__u64(j, "peak_at_ns", p->peak_at_ns);
 	if (s->growth)
 		json__u64(j, "fault_bytes", p->growth.bytes[GROWTH_FAULT]);
+	if (p->blind.is && !p->blind.idle) {
+		json__object(j, "blind");
+		json__str(j, "probed", p->blind.probed);
+		optional_str(j, "candidates", p->blind.candidates);
+		json__object_end(j);
+	}
 	if (p->memory.known)
 		html__memory(j, &p->memory);
 	json__line(j, 0);

@@ -147,6 +147,7 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 	to->lifetime_sum_ns = c->lifetime_ns;
 	if (from->oldest_born_ns)
 		to->oldest_ns = since(cut->now_ns, from->oldest_born_ns);
+	to->oldest_at_most = from->oldest_at_most;
 	to->older_blocks = from->older_blocks;
 	to->older_bytes = from->older_bytes;
 	/* with --overhead the table has but a part of them */

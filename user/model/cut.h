@@ -33,8 +33,9 @@ struct cut_site {
 	const uint64_t *frames;	/* in the kernel's table: holds until the trace is closed */
 	uint32_t n_frames;
 	uint8_t end;
-	/* of the block table; without a scan not exact: see scan__oldest_born_ns() */
+	/* of the block table */
 	uint64_t oldest_born_ns;	/* 0: no live block seen */
+	bool oldest_at_most;	/* without a scan: all that is known is that none is older, see scan__oldest_born_ns() */
 	/* of a scan */
 	uint64_t scan_blocks, scan_bytes;
 	uint64_t older_blocks, older_bytes;
@@ -70,8 +71,10 @@ static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 		sum->first_ns = s->first_ns;
 	if (s->last_ns > sum->last_ns)
 		sum->last_ns = s->last_ns;
-	if (s->oldest_born_ns && (!sum->oldest_born_ns || s->oldest_born_ns < sum->oldest_born_ns))
+	if (s->oldest_born_ns && (!sum->oldest_born_ns || s->oldest_born_ns < sum->oldest_born_ns)) {
 		sum->oldest_born_ns = s->oldest_born_ns;
+		sum->oldest_at_most = s->oldest_at_most;
+	}
 	for (size_t i = 0; i < sizeof(sum->counts) / sizeof(*to); i++)
 		to[i] += from[i];
 	moves__add(&sum->moves, &s->moves);

@@ -111,7 +111,10 @@ void site__add(struct snap_site *sum, const struct snap_site *site)
 	sum->max_size = MAX(sum->max_size, site->max_size);
 	sum->first_ns = MIN(sum->first_ns, site->first_ns);
 	sum->last_ns = MAX(sum->last_ns, site->last_ns);
-	sum->oldest_ns = MAX(sum->oldest_ns, site->oldest_ns);
+	if (site->oldest_ns > sum->oldest_ns) {
+		sum->oldest_ns = site->oldest_ns;
+		sum->oldest_at_most = site->oldest_at_most;
+	}
 	counters__add(&sum->c, &site->c);
 	std_error__add(&sum->error, &site->error);
 	sum->at_peak_bytes += site->at_peak_bytes;

@@ -210,6 +210,7 @@ struct snap_site {
 	uint64_t min_size, max_size;
 	uint64_t first_ns, last_ns;	/* since the trace's start */
 	uint64_t oldest_ns;	/* age of the oldest live block, 0 if none */
+	bool oldest_at_most;	/* it may be less: part of the block table has not been looked at for a while */
 	uint64_t lifetime_sum_ns;	/* over freed blocks */
 	uint64_t older_blocks, older_bytes;	/* live blocks older than snapshot.older_ns */
 	uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated */

@@ -104,7 +104,7 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 		.live_blocks = to->c.live_blocks,
 		.lifetime_sum_ns = to->lifetime_sum_ns,
 		.unknown_frees = s->known & HAS_UNKNOWN_FREES ? p->c.unknown_frees : 0,
-		.oldest_ns = to->oldest_ns,
+		.oldest_ns = to->oldest_at_most ? 0 : to->oldest_ns,
 		.leak_after_ns = leak_after(info),
 		.estimated = s->estimated,
 	};
@@ -119,7 +119,7 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 	/* what it was like when it ended, however long ago that is */
 	if (p->ended) {
 		e.end_ns = c->points.v[c->points.n - 1].t_ns;
-		e.oldest_ns = to->oldest_ns > now_ns - e.end_ns ? to->oldest_ns - (now_ns - e.end_ns) : 0;
+		e.oldest_ns = !to->oldest_at_most && to->oldest_ns > now_ns - e.end_ns ? to->oldest_ns - (now_ns - e.end_ns) : 0;
 	}
 	e.process_age_ns = age_at(p, e.end_ns);
 	copy_history(c, s, to);

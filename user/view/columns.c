@@ -456,7 +456,7 @@ static double oldest(const struct row_of *r)
 
 static const char *show_oldest(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return r->site->oldest_ns ? fmt_duration(buf, r->site->oldest_ns) : "-";
+	return r->site->oldest_ns ? fmt_oldest(buf, r->site) : "-";
 }
 
 static double crossed(const struct row_of *r)
@@ -480,7 +480,7 @@ static const struct column of_site[] = {
 	{ "growth", "GROWTH/s", 10, .scaled = true, .needs = LIVE, .value = growth, .format = show_growth },
 	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .value = blocks, .format = show_blocks },
 	{ "freed", "FREED", 5, .needs = HAS_FREE_CALLS, .value = freed, .format = show_freed },
-	{ "oldest", "OLDEST", 6, .needs = LIVE, .value = oldest, .format = show_oldest },
+	{ "oldest", "OLDEST", 7, .needs = LIVE, .value = oldest, .format = show_oldest },
 	{ "verdict", "VERDICT", 8, true, .needs = LIVE, .format = show_verdict },
 	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls, .format = show_calls },
 	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls_rate, .format = show_calls_rate },

@@ -81,3 +81,11 @@ char *fmt_rate(char buf[static FMT_MAX], uint64_t n, uint64_t ns)
 		snprintf(buf, FMT_MAX, "<0.1/s");
 	return buf;
 }
+
+char *fmt_oldest(char buf[static FMT_MAX], const struct snap_site *site)
+{
+	char age[FMT_MAX];
+
+	snprintf(buf, FMT_MAX, "%s%.24s", site->oldest_at_most ? "<" : "", fmt_duration(age, site->oldest_ns));
+	return buf;
+}

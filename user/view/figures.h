@@ -5,11 +5,15 @@
 
 #include <stdint.h>
 
+#include "model/snapshot.h"
 #include "util/parse.h"
 
 char *fmt_share(char buf[static FMT_MAX], uint64_t part, uint64_t whole);	/* "75.2%", "<0.1%": at most 5 */
 char *fmt_percent(char buf[static FMT_MAX], uint64_t part, uint64_t whole);	/* "75%", ">99%": at most 4 */
 char *fmt_error(char buf[static FMT_MAX], double error, uint64_t n);	/* relative to n: "12%", "<1%": at most 4 */
 char *fmt_rate(char buf[static FMT_MAX], uint64_t n, uint64_t ns);		/* "70,000/s", "0.3/s": at most 8 */
+
+/* The age of a site's oldest block: "14.0s", or "<14.0s" where all that is known is that none is older. */
+char *fmt_oldest(char buf[static FMT_MAX], const struct snap_site *site);
 
 #endif

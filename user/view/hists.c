@@ -354,6 +354,6 @@ int report__lifetime_row(struct report *r, const struct snap_site *site, uint64_
 	if (r->s->known & HAS_LIVE_BLOCKS)
 		cols += fprintf(r->out, "  %*s live, oldest %6s", 6 + r->s->estimated,
 				report__mark_figure(r, fmt_count(d, site->c.live_blocks)),
-				site->c.live_blocks ? fmt_duration(e, site->oldest_ns) : "-");
+				site->c.live_blocks ? fmt_oldest(e, site) : "-");
 	return cols;
 }

@@ -109,7 +109,7 @@ static void leak_row(struct report *r, const struct rank *k, const struct snap_s
 			report__mark_figure(r, fmt_count(c, blocks)));
 	if (!k->older && r->width >= WIDE)
 		cols += put_error(r, site->error.live_blocks, site->c.live_blocks);
-	cols += fprintf(r->out, " %-6s  oldest %6s", blocks == 1 ? "block" : "blocks", fmt_duration(d, site->oldest_ns));
+	cols += fprintf(r->out, " %-6s  oldest %6s", blocks == 1 ? "block" : "blocks", fmt_oldest(d, site));
 	if (r->s->known & HAS_FREE_CALLS)
 		cols += fprintf(r->out, "  %4s freed", fmt_percent(e, site->c.free_calls, site->c.alloc_calls));
 	*ret_cols += cols;

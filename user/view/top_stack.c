@@ -181,7 +181,7 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 		say(w, STYLE_PLAIN, text);
 	}
 	if (s->oldest_ns) {
-		snprintf(text, sizeof(text), "  oldest %s", fmt_duration(a, s->oldest_ns));
+		snprintf(text, sizeof(text), "  oldest %s", fmt_oldest(a, s));
 		say(w, STYLE_PLAIN, text);
 	}
 	if (s->last_ns && now >= s->last_ns) {

@@ -9,13 +9,20 @@ function targetName() {
 	return p.length ? `${exact(p.length)} processes` : "nothing traced";
 }
 
+// Processes that ran and of which no call was seen.
+const BLIND = DATA.processes.filter((p) => p.blind);
+
 function drawLosses() {
 	const box = byId("losses");
 
-	box.hidden = !DATA.losses_total;
+	box.hidden = !DATA.losses_total && !BLIND.length;
 	box.replaceChildren(...(DATA.losses_total ? [
 		el("h2", null, `${exact(DATA.losses_total)} lost: these figures are not exact`),
 		el("ul", null, DATA.losses.map(([name, says, n]) => el("li", null, el("b", null, exact(n)), " " + says))),
+	] : []), ...(BLIND.length ? [
+		el("h2", null, "No call was seen of what ran"),
+		el("ul", null, BLIND.map((p) => el("li", null, el("b", null, p.comm), ` probed: ${p.blind.probed}` +
+			(p.blind.candidates ? `; what else looks like an allocator: ${p.blind.candidates}` : "")))),
 	] : []));
 }
 
@@ -80,8 +87,11 @@ function drawCards() {
 	if (KNOWN.has("free_calls"))
 		cards.push(card("Freed", MARK + bytes(of("free_bytes")), `${MARK}${count(of("free_calls"))} calls, ` +
 			`${percent(of("free_calls"), of("alloc_calls"))} of them`));
-	cards.push(card("Losses", DATA.losses_total ? exact(DATA.losses_total) : "none",
-		DATA.losses_total ? "figures are not exact" : "nothing went uncounted", DATA.losses_total ? "bad" : "good"));
+	if (BLIND.length && !DATA.losses_total)
+		cards.push(card("Losses", "not known", "no call was seen of what ran", "bad"));
+	else
+		cards.push(card("Losses", DATA.losses_total ? exact(DATA.losses_total) : "none",
+			DATA.losses_total ? "figures are not exact" : "nothing went uncounted", DATA.losses_total ? "bad" : "good"));
 	byId("cards").replaceChildren(...cards);
 }
 
@@ -172,7 +182,7 @@ function conditionRows() {
 }
 
 function exactWords() {
-	return DATA.mode === "full" && !DATA.partial_sizes && !DATA.within && !DATA.waiting_for && !DATA.losses_total ? "Every allocation and free was counted. " : "";
+	return DATA.mode === "full" && !DATA.partial_sizes && !DATA.within && !DATA.waiting_for && !DATA.losses_total && !BLIND.length ? "Every allocation and free was counted. " : "";
 }
 
 function drawConditions() {
