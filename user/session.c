@@ -353,6 +353,20 @@ static void let_signals_kill(const struct session *s)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+/* A program of our own may have ended before anybody looked at its memory: the kernel did. */
+static void tell_most_rss(struct session *s)
+{
+	for (size_t i = 0; s->spawn && i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+
+		/* of the first program that it was; another one's would be the larger of both */
+		if (!p->own || !p->ended || p->lives.n > 2)
+			continue;
+		spawn__wait(s->spawn);
+		model__set_most_rss(s->model, tracee__life(p)->proc, spawn__most_rss_bytes(s->spawn));
+	}
+}
+
 static int finish(struct session *s, int *ret_status, struct err *e)
 {
 	struct snapshot *snap;
@@ -376,6 +390,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	let_signals_kill(s);
 	session__read_events(s);
 	tracees__tell_spots(&s->tracees);
+	tell_most_rss(s);
 	snap = session__take(s, true, true, e);
 	if (!snap)
 		return -ENOMEM;

@@ -463,3 +463,21 @@ TEST(memory_last_seen)
 	want(t, json_equal(memory, jget(json_loads(m.c.outs.s, 0, NULL), "processes[0].memory")), "memory, wanted the same again");
 	json_decref(root);
 }
+
+/* A program that is over before anybody looks at its memory: what it had at its first instruction is not what it had. */
+TEST(memory_of_a_short_program)
+{
+	struct mt m;
+	uint64_t live, peak;
+	json_t *root;
+
+	mt__start(t, &m, "--json", "--", fixture("memory"), "--auto", in_dir(t, "ledger"), "leak", "48", NULL);
+	root = mt__stop_json(t, &m, 0, 0);
+	if (!json_is_null(jget(root, "processes[0].rss_bytes")))
+		want(t, ju64(t, root, "processes[0].rss_bytes") > 1 << 20, "rss_bytes, of its beginning: %llu",
+		     (unsigned long long)ju64(t, root, "processes[0].rss_bytes"));
+	live = ju64(t, root, "processes[0].totals.live_bytes");
+	peak = ju64(t, root, "processes[0].peak_rss_bytes");
+	want(t, live > 40u << 20 && peak >= live && peak < live + (12u << 20), "peak_rss_bytes, wanted what is live and a little more, %llu, got %llu",
+	     (unsigned long long)live, (unsigned long long)peak);
+}

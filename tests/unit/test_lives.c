@@ -8,6 +8,30 @@
 #define MAX_THREADS 1024	/* ended ones that keep a row of their own */
 #define MAX_POINTS 1024
 
+/* Seen at its first instruction, and over before it was looked at: what it had then is not what it had. */
+Test(lives, rss_of_one_that_nobody_looked_at)
+{
+	struct cut cut = { .now_ns = START };
+	struct model *m = made__model();
+	struct life_info whole = { .proc = 5, .pid = 77, .rss_bytes = 12288 }, late = { .proc = 6, .pid = 78, .rss_bytes = 12288, .age_at_attach_ns = 1 };
+	struct snapshot *s;
+
+	cr_assert_eq(model__add_life(m, &whole), 0);
+	cr_assert_eq(model__add_life(m, &late), 0);
+	s = made__shot(m, &cut);
+	cr_expect_eq(s->processes[0].rss_bytes, 12288, "it runs still");
+	snapshot__free(s);
+	model__life_ended(m, 5);
+	model__life_ended(m, 6);
+	model__set_most_rss(m, 5, 50331648);
+	s = made__shot(m, &cut);
+	cr_expect_eq(s->processes[0].rss_bytes, 0);
+	cr_expect_eq(s->processes[0].most_rss_bytes, 50331648);
+	cr_expect_eq(s->processes[1].rss_bytes, 12288, "it was there before");
+	snapshot__free(s);
+	model__free(m);
+}
+
 Test(lives, lives_of_one_pid)
 {
 	struct cut_site sites[] = { { .proc = 5, .counts = { ALLOCS(1, 10) } }, { .proc = 6, .counts = { ALLOCS(2, 40) } } };
@@ -18,6 +42,7 @@ Test(lives, lives_of_one_pid)
 	struct snapshot *s;
 
 	made__life(m, 5, 77, "first");
+	model__set_rss(m, 5, 4096);
 	model__life_ended(m, 5);
 	made__life(m, 6, 77, "second");
 	cr_assert_eq(model__add_life(m, &third), 0);

@@ -354,7 +354,8 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__line(j, 6);
 	totals(j, &p->c, known, s->estimated ? &p->error : NULL);
 	json__line(j, 6);
-	json__u64(j, "rss_bytes", p->rss_bytes);
+	u64_or_null(j, "rss_bytes", p->rss_bytes || !p->ended, p->rss_bytes);
+	u64_or_null(j, "peak_rss_bytes", p->most_rss_bytes, p->most_rss_bytes);
 	json__u64(j, "rss_at_attach_bytes", p->rss_at_attach_bytes);
 	u64_or_null(j, "peak_at_ns", known & HAS_PEAK_BYTES && p->n_members < 2, p->peak_at_ns);
 	json__line(j, 6);

@@ -37,6 +37,7 @@ static const struct field process_fields[] = {
 	PROCESS("container", FIELD_STR, container),
 	PROCESS("unit", FIELD_STR, unit),
 	PROCESS("rss_bytes", FIELD_U64, rss_bytes),
+	PROCESS("peak_rss_bytes", FIELD_U64, most_rss_bytes),
 	PROCESS("rss_at_attach_bytes", FIELD_U64, rss_at_attach_bytes),
 	PROCESS("probe_hits", FIELD_U64, probe_hits),
 	PROCESS("peak_at_ns", FIELD_U64, peak_at_ns),

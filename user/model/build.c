@@ -308,7 +308,9 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	p->parent = l->parent;
 	p->wall_started_ns = l->wall_started_ns;
 	p->unseen_ns = l->unseen_ns;
-	p->rss_bytes = l->rss_bytes;
+	/* of one that ended before it was looked at, what it had at its first instruction says nothing */
+	p->rss_bytes = l->ended && !l->rss_seen && !l->age_at_attach_ns ? 0 : l->rss_bytes;
+	p->most_rss_bytes = l->most_rss_bytes;
 	p->rss_at_attach_bytes = l->rss_at_attach_bytes;
 	p->memory = l->memory;
 	p->timeline = l->timeline.v ? memcpy(snapshot__alloc(b->s, l->timeline.n, sizeof(*p->timeline)), l->timeline.v,

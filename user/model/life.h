@@ -28,6 +28,8 @@ struct life {
 	int64_t wall_started_ns;
 	uint64_t unseen_ns;
 	uint64_t rss_bytes, rss_at_attach_bytes;
+	uint64_t most_rss_bytes;	/* 0: not known */
+	bool rss_seen;		/* since it was added */
 	struct snap_memory memory, first_memory;
 	struct vec(struct life_thread) ended_threads;
 	uint64_t n_more_ended;	/* threads beyond those kept one by one */

@@ -240,8 +240,18 @@ void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
 	struct life *l = model__life(m, proc);
 
 	/* of a process that ended, the last figure stays */
-	if (l && rss_bytes)
-		l->rss_bytes = rss_bytes;
+	if (!l || !rss_bytes)
+		return;
+	l->rss_bytes = rss_bytes;
+	l->rss_seen = true;
+}
+
+void model__set_most_rss(struct model *m, uint32_t proc, uint64_t rss_bytes)
+{
+	struct life *l = model__life(m, proc);
+
+	if (l)
+		l->most_rss_bytes = rss_bytes;
 }
 
 void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory *memory)

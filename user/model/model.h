@@ -70,6 +70,8 @@ bool model__has_ended(const struct model *m, uint32_t proc);	/* false also for o
 /* It had an allocator for this long before that was probed. */
 void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns);
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
+/* The most that was resident at a time, by the kernel's account at its end. */
+void model__set_most_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
 /* Where its memory is now, and was when the trace began: what it grew by is told from there. */
 void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory *memory);
 void model__set_first_memory(struct model *m, uint32_t proc, const struct snap_memory *memory);

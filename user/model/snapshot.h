@@ -266,7 +266,8 @@ struct snap_process {
 	struct counters c;
 	struct std_error error;
 	struct growth growth;
-	uint64_t rss_bytes;	/* last seen */
+	uint64_t rss_bytes;	/* last seen; 0: not since it was attached to, before it ended */
+	uint64_t most_rss_bytes;	/* the highest of a program that malloctrace started and that has ended; 0: not known */
 	uint64_t rss_at_attach_bytes;
 	struct snap_memory memory;
 	uint64_t probe_hits;

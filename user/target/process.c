@@ -396,6 +396,18 @@ uint64_t process__rss_bytes(pid_t pid)
 	return pages * sysconf(_SC_PAGESIZE);
 }
 
+uint64_t process__most_rss_bytes(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned long long kib;
+	const char *line;
+
+	if (read_proc(pid, "status", &text))
+		return 0;
+	line = strstr(text, "\nVmHWM:");
+	return line && sscanf(line, "\nVmHWM: %llu kB", &kib) == 1 ? kib * 1024 : 0;
+}
+
 uint64_t process__cpu_ns(pid_t pid)
 {
 	struct stat_fields s;

@@ -51,6 +51,7 @@ int process__cgroups(pid_t pid, char **ret);
 
 /* Small questions to a process that may have ended meanwhile: 0 then. */
 uint64_t process__rss_bytes(pid_t pid);
+uint64_t process__most_rss_bytes(pid_t pid);	/* of the memory that it has now: since its exec, or fork */
 uint64_t process__cpu_ns(pid_t pid);
 /* Clean, into buf; "" if there is no such thread. */
 void process__thread_comm(pid_t pid, pid_t tid, char buf[static 32]);

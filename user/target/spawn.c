@@ -16,9 +16,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "target/process.h"
 #include "target/spawn.h"
 #include "util/parse.h"
 #include "util/rights.h"
@@ -32,6 +34,9 @@ enum state {
 	ENDED,
 };
 
+/* What a fork of malloctrace touches between its stop and its exec, and far more. */
+#define FORK_SLACK (4ull << 20)
+
 struct spawn {
 	pid_t pid;
 	enum state state;
@@ -40,6 +45,8 @@ struct spawn {
 	int exec_errno;
 	int status;
 	bool maps_code;		/* inside an mmap that asks for executable memory */
+	uint64_t rss_before;	/* the most that it had before its exec, as a fork of malloctrace */
+	struct rusage usage;	/* when it was last waited for */
 };
 
 static int become_user(void)
@@ -194,6 +201,7 @@ pid_t spawn__pid(const struct spawn *s)
 int spawn__go(struct spawn *s, struct err *e)
 {
 	s->state = RUNNING;
+	s->rss_before = process__most_rss_bytes(s->pid);
 	if (kill(s->pid, SIGCONT))
 		return err_set(e, -errno, "cannot let the program go: %s", strerror(errno));
 	return 0;
@@ -266,7 +274,7 @@ void spawn__on_sigchld(struct spawn *s)
 	int status;
 
 	while (is_traced(s) || s->state == RELEASED) {
-		pid_t got = waitpid(s->pid, &status, WNOHANG | __WALL);
+		pid_t got = wait4(s->pid, &status, WNOHANG | __WALL, &s->usage);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -287,7 +295,7 @@ void spawn__release(struct spawn *s)
 	if (!is_traced(s))
 		return;
 	ptrace(PTRACE_INTERRUPT, s->pid, 0, 0);
-	while (waitpid(s->pid, &status, __WALL) < 0 && errno == EINTR)
+	while (wait4(s->pid, &status, __WALL, &s->usage) < 0 && errno == EINTR)
 		;
 	if (!WIFSTOPPED(status)) {
 		on_end(s, status);
@@ -306,6 +314,14 @@ bool spawn__ended(const struct spawn *s, int *ret_status)
 	return true;
 }
 
+uint64_t spawn__most_rss_bytes(const struct spawn *s)
+{
+	uint64_t most = (uint64_t)s->usage.ru_maxrss * 1024;
+
+	/* the kernel's figure is of all that the process has been: what is about as much as its fork had, on the way to its exec, may be that one's */
+	return s->state == ENDED && most > 2 * s->rss_before + FORK_SLACK ? most : 0;
+}
+
 int spawn__exec_errno(const struct spawn *s)
 {
 	return s->exec_errno;
@@ -317,7 +333,7 @@ int spawn__wait(struct spawn *s)
 
 	spawn__release(s);
 	while (s->state == RELEASED) {
-		if (waitpid(s->pid, &status, __WALL) == s->pid) {
+		if (wait4(s->pid, &status, __WALL, &s->usage) == s->pid) {
 			if (WIFEXITED(status) || WIFSIGNALED(status))
 				on_end(s, status);
 		} else if (errno != EINTR) {

@@ -264,6 +264,8 @@ static void live_line(struct report *r)
 		para__item(&r->para, "peak %s%s", report__mark(r), fmt_bytes(a, s->totals.peak_bytes));
 	if (rss)
 		para__item(&r->para, "RSS %s%s", ended ? "was " : "", fmt_bytes(a, rss));
+	if (is_one(s) && s->processes->most_rss_bytes)
+		para__item(&r->para, "%s %s", rss ? "at most" : "RSS was at most", fmt_bytes(a, s->processes->most_rss_bytes));
 	para__end(&r->para);
 }
 
