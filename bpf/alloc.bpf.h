@@ -495,7 +495,7 @@ static __always_inline int on_free(mt_regs *ctx)
 
 		end_block(t, &b, addr, cut, now);
 		if (mt_free_stacks)
-			free_charge(t, &b, site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp), cut, now);
+			free_charge(t, &b, free_site(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp), cut, now);
 		t->last_freed = addr;
 		t->last_freed_sp = sp;
 		t->last_freed_ra = ra;

@@ -200,6 +200,26 @@ static __always_inline void weigh_rule(struct mt_walk *w, const struct mt_range 
 	}
 }
 
+/* Into the function that a signal interrupted. Apart, because of what it needs of the programs' small stack. */
+__noinline int signal_step(struct mt_scratch *s)
+{
+	struct mt_walk *w;
+
+	if (!s)
+		return 1;
+	w = &s->walk;
+	if (!w->sp_known)
+		return walk_ends(w, MT_END_NO_RULE);
+	memo_drop(s);
+	if (arch_signal_frame(w))
+		return walk_ends(w, MT_END_UNREADABLE);
+	w->is_return = 0;
+	w->sp_known = 1;
+	w->fp_lost = 0;
+	w->no_records = 1;
+	return 0;
+}
+
 /* One frame up. 0: there is a frame; 1: the walk has ended, w->end says how. */
 __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 {
@@ -255,16 +275,7 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 		cfa += rule->post_off;
 		break;
 	case MT_CFA_SIGNAL:
-		if (!w->sp_known)
-			return walk_ends(w, MT_END_NO_RULE);
-		memo_drop(s);
-		if (arch_signal_frame(w))
-			return walk_ends(w, MT_END_UNREADABLE);
-		w->is_return = 0;
-		w->sp_known = 1;
-		w->fp_lost = 0;
-		w->no_records = 1;
-		return 0;
+		return signal_step(s);
 	case MT_CFA_STOP:
 		return walk_ends(w, MT_END_WHOLE);
 	case MT_CFA_NONE:
