@@ -18,6 +18,8 @@ FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(
 	stacks.static stacks.static-pie stacks.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
 	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown \
 	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
+include tests/fixtures/truth/truth.mk
+FIXTURES += $(TRUTH_FIXTURES)
 
 LIVE_SRC := $(wildcard tests/live/*.c)
 LIVE_OBJ := $(LIVE_SRC:%.c=$(B)/%.o)
