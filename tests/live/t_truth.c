@@ -209,6 +209,7 @@ TEST(truth_nofp) { run(t, "truth.nofp", "auto"); }
 TEST(truth_holes) { run(t, "truth.holes", "auto"); }
 TEST(truth_static) { run(t, "truth.static", "auto"); }
 TEST(truth_static_few) { run(t, "truth.few", "auto"); }
+TEST(truth_static_few_records) { run(t, "truth.few-records", "auto"); }
 TEST(truth_static_holes) { run(t, "truth.static-holes", "auto"); }
 
 /* ---- code that comes and goes */
