@@ -137,22 +137,91 @@ bool calls__in(struct calls *c, uint64_t lo, uint64_t hi)
 
 #define ARM64_ADD_FP_SP 0x910003fdu	/* add x29, sp, #0, which is also mov x29, sp */
 #define ARM64_ADD_MAX 4095
+#define ARM64_FP 29
 
-bool calls__sets_fp(struct calls *c, uint64_t lo, uint64_t hi, int64_t off)
+static bool is_arm64_branch(uint32_t insn)
 {
-	uint32_t want = ARM64_ADD_FP_SP | (uint32_t)off << 10;
+	/* b, bl; b.cond, bc.cond: no register where the others have theirs */
+	return (insn & 0x7c000000) == 0x14000000 || (insn & 0xff000000) == 0x54000000;
+}
 
+/* A vector register's number is no frame pointer, but for what moves it to a general one. */
+static bool is_arm64_vector(uint32_t insn)
+{
+	bool load = (insn & 0x0a000000) == 0x08000000;
+
+	if (load)
+		return insn & 1u << 26;
+	return (insn & 0x0e000000) == 0x0e000000 && (insn & 0x7f20fc00) != 0x1e200000 && (insn & 0xbfe0ec00) != 0x0e002c00;
+}
+
+/* Saves or restores the two: stp, ldp x29, x30, [sp...] */
+static bool is_arm64_record(uint32_t insn)
+{
+	return (insn & 0xfe007fff) == 0xa8007bfd;
+}
+
+/* May the instruction change x29? Yes, also where that is not told easily. */
+static bool writes_arm64_fp(uint32_t insn)
+{
+	bool pair = (insn & 0x3e400000) == 0x28400000;		/* ldp: a second register */
+	bool moves = (insn & 0x3a000000) == 0x28000000 ? (insn & 0x00800000) != 0 : (insn & 0x3b200400) == 0x38000400;	/* ... and its base */
+
+	if (is_arm64_branch(insn) || is_arm64_record(insn))
+		return false;
+	return ((insn & 31) == ARM64_FP && !is_arm64_vector(insn)) || (pair && (insn >> 10 & 31) == ARM64_FP) ||
+	       (moves && (insn >> 5 & 31) == ARM64_FP);
+}
+
+/* Does the code of [lo, hi) leave x29 alone, but for `want`? */
+static bool keeps_fp(struct calls *c, uint64_t lo, uint64_t hi, uint32_t want)
+{
 	lo = (lo + 3) & ~3ull;
-	while (off >= 0 && off <= ARM64_ADD_MAX && lo < hi) {
+	while (lo < hi) {
 		size_t len, i;
 		const uint8_t *code = code_at(c, lo, hi, &len);
 
 		if (!code || len < 4)
 			return false;
-		for (i = 0; i + 4 <= len; i += 4)
-			if (!memcmp(code + i, &want, sizeof(want)))
+		for (i = 0; i + 4 <= len; i += 4) {
+			uint32_t insn;
+
+			memcpy(&insn, code + i, sizeof(insn));
+			if (insn != want && writes_arm64_fp(insn))
+				return false;
+		}
+		lo += i;
+	}
+	return true;
+}
+
+/* ... which must come before all calls: one that comes first would be made with the caller's frame pointer. */
+static bool begins_with(struct calls *c, uint64_t lo, uint64_t hi, uint32_t want)
+{
+	lo = (lo + 3) & ~3ull;
+	while (lo < hi) {
+		size_t len, i;
+		const uint8_t *code = code_at(c, lo, hi, &len);
+
+		if (!code || len < 4)
+			return false;
+		for (i = 0; i + 4 <= len; i += 4) {
+			uint32_t insn;
+
+			memcpy(&insn, code + i, sizeof(insn));
+			if (insn == want)
 				return true;
+			if (is_arm64_call(insn))
+				return false;
+		}
 		lo += i;
 	}
 	return false;
+}
+
+bool calls__sets_fp(struct calls *c, uint64_t lo, uint64_t hi, int64_t off, uint64_t fn_lo, uint64_t fn_hi)
+{
+	uint32_t want = ARM64_ADD_FP_SP | (uint32_t)off << 10;
+
+	return off >= 0 && off <= ARM64_ADD_MAX && begins_with(c, lo, hi, want) && keeps_fp(c, fn_lo, fn_hi, want);
 }

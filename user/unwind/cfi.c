@@ -35,6 +35,7 @@ struct build {
 	struct calls calls;
 	uint64_t end;		/* what lies below is settled */
 	bool hole;		/* a record that begins there made no sense: what follows is no padding */
+	uint64_t fn_lo, fn_hi;	/* the function that is looked at */
 	int64_t record_at;	/* arm64: where from the frame's end its code makes the frame pointer point to; 0: that was not found */
 };
 
@@ -83,7 +84,7 @@ static bool is_frame_record(struct build *b, uint64_t lo, uint64_t hi, const str
 	if (r->cfa != MT_CFA_SP || b->arch->machine != EM_AARCH64 || at < 0)
 		return false;
 	/* the stack pointer may move further, the record stays where it is */
-	if (b->record_at != r->fp_off && calls__sets_fp(&b->calls, lo, hi, at))
+	if (b->record_at != r->fp_off && calls__sets_fp(&b->calls, lo, hi, at, b->fn_lo, b->fn_hi))
 		b->record_at = r->fp_off;
 	return b->record_at == r->fp_off;
 }
@@ -136,6 +137,8 @@ static int add_fde(struct build *b, const struct cfi_elf *elf, const struct eh_f
 		return r;
 	b->end = MAX(b->end, fde->lo);
 	b->record_at = 0;
+	b->fn_lo = fde->lo;
+	b->fn_hi = fde->hi;
 	n_rows = b->out.n_rows;
 	r = cfa__run(b->arch, &f->cies.v[fde->cie], program, elf->eh_vaddr + fde->insns_at, fde->lo, fde->hi, &sink);
 	if (r == -EINVAL) {

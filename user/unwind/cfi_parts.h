@@ -203,8 +203,11 @@ struct calls {
 void calls__init(struct calls *c, const struct cfi_elf *elf);
 /* May a call stand in [lo, hi)? True also where it cannot be told. Ask in ascending order. */
 bool calls__in(struct calls *c, uint64_t lo, uint64_t hi);
-/* arm64: is the frame pointer surely made the stack pointer plus off in [lo, hi)? */
-bool calls__sets_fp(struct calls *c, uint64_t lo, uint64_t hi, int64_t off);
+/*
+ * arm64: is the frame pointer made the stack pointer plus off in [lo, hi), before any call there, and does nothing else in the
+ * function [fn_lo, fn_hi) change it, but to give its caller's back?
+ */
+bool calls__sets_fp(struct calls *c, uint64_t lo, uint64_t hi, int64_t off, uint64_t fn_lo, uint64_t fn_hi);
 void calls__done(struct calls *c);
 
 #endif
