@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Stacks of a report against what is known of them. Owns nothing. */
+/* Stacks of a report against what is known of them, and what somebody else does to stacks. Owns nothing. */
 #include "chain.h"
 
+#include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 bool chain__one_of(const char *names, const char *got)
 {
@@ -89,4 +93,19 @@ const char *chain__draw(json_t *stack)
 					      f ? "" : jstr(frame, "offset"));
 	}
 	return text;
+}
+
+int other_uretprobe(struct test *t, const char *path, uint64_t offset, pid_t pid)
+{
+	char *type = read_all("/sys/bus/event_source/devices/uprobe/type", NULL);
+	struct perf_event_attr a = { .size = sizeof(a), .config = 1, .uprobe_path = (uintptr_t)path, .probe_offset = offset };
+	int fd;
+
+	if (!type)
+		skip(t, "no perf uprobes here");
+	a.type = (uint32_t)strtoul(type, NULL, 10);
+	fd = (int)syscall(SYS_perf_event_open, &a, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	must(t, fd >= 0, "perf_event_open for a uretprobe at %s+%#lx: %s", path, (unsigned long)offset, strerror(errno));
+	free(type);
+	return fd;
 }

@@ -17,5 +17,7 @@ bool chain__fits(const char *const *word, json_t *stack, size_t *ret_at);
 /* Is the name, without a C++ function's arguments, one of "a|b"? */
 bool chain__one_of(const char *names, const char *got);
 const char *chain__draw(json_t *stack);	/* as text; valid until the next call */
+/* Another tracer's return probe in one process; counts its hits, to be read and closed. */
+int other_uretprobe(struct test *t, const char *path, uint64_t offset, pid_t pid);
 
 #endif

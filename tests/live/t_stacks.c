@@ -3,24 +3,16 @@
  * Stacks, frame by frame: chains whose every function is known, in programs
  * built in every way that matters to unwinding, walked by each method.
  *
- * A chain is a list of words, one per frame from the allocation's caller on:
- *   name      this function; "a|b": one of them
- *   name*N    it, N times
- *   ~name     this one, or a frame without a name: C libraries are stripped
- *   ?         a frame without a name
- *   +         at least one frame of somebody else's code
- * A block's size tells which chain it belongs to.
+ * A chain is a list of words, one per frame from the allocation's caller on
+ * (chain.h). A block's size tells which chain it belongs to.
  */
-#include "lt.h"
+#include "chain.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,83 +70,6 @@ static const struct chain chains[] = {
 
 /* ---- matching */
 
-static bool one_of(const char *names, const char *got)
-{
-	/* C++ names come with their arguments */
-	size_t n = strcspn(got, "(");
-
-	for (const char *p = names; *p; p += strcspn(p, "|"), p += *p == '|') {
-		size_t len = strcspn(p, "|*");
-
-		if (len == n && !strncmp(p, got, n))
-			return true;
-	}
-	return false;
-}
-
-static bool fits(const char *word, json_t *frame)
-{
-	const char *got = json_string_value(jget(frame, "function"));
-
-	switch (*word) {
-	case '?':
-		return !got;
-	case '+':
-		return true;
-	case '~':
-		return !got || one_of(word + 1, got);
-	default:
-		return got && one_of(word, got);
-	}
-}
-
-/* The first frame that does not fit, or the number of frames. */
-static size_t match(const char *const *word, json_t *stack, size_t at, bool *ok)
-{
-	size_t n = json_array_size(stack), far = at;
-
-	for (; *word; word++) {
-		const char *star = strchr(*word, '*');
-		unsigned long times = star ? strtoul(star + 1, NULL, 10) : 1;
-
-		for (unsigned long i = 0; i < times; i++, at++)
-			if (at >= n || !fits(*word, json_array_get(stack, at))) {
-				*ok = false;
-				return at;
-			}
-		if (**word != '+')
-			continue;
-		for (; at <= n; at++) {
-			size_t got = match(word + 1, stack, at, ok);
-
-			if (*ok)
-				return got;
-			far = got > far ? got : far;
-		}
-		*ok = false;
-		return far;
-	}
-	*ok = at == n;
-	return at;
-}
-
-static const char *draw(json_t *stack)
-{
-	static char text[1500];
-	json_t *frame;
-	size_t i, n = 0;
-
-	text[0] = 0;
-	json_array_foreach(stack, i, frame) {
-		const char *f = json_string_value(jget(frame, "function")), *m = strrchr(jstr(frame, "module"), '/');
-
-		if (n < sizeof(text) - 200)
-			n += (size_t)snprintf(text + n, 200, "%s%.60s%s%.40s", i ? " < " : "", f ? f : m ? m + 1 : "?", f ? "" : "+",
-					      f ? "" : jstr(frame, "offset"));
-	}
-	return text;
-}
-
 static json_t *site_of_size(json_t *root, uint64_t size)
 {
 	json_t *s;
@@ -169,13 +84,13 @@ static json_t *site_of_size(json_t *root, uint64_t size)
 static bool want_chain(struct test *t, json_t *root, const char *name, uint64_t size, const char *const *words)
 {
 	json_t *s = site_of_size(root, size), *stack = jget(s, "stack");
-	bool ok = true;
 	size_t at;
+	bool ok;
 
 	if (!want(t, s != NULL, "%s: a site with blocks of %lu bytes, wanted one, got none", name, (unsigned long)size))
 		return false;
-	at = match(words, stack, 0, &ok);
-	return want(t, ok, "%s: frame %zu of %zu is not the wanted one: %s", name, at, json_array_size(stack), draw(stack));
+	ok = chain__fits(words, stack, &at);
+	return want(t, ok, "%s: frame %zu of %zu is not the wanted one: %s", name, at, json_array_size(stack), chain__draw(stack));
 }
 
 static void want_ends(struct test *t, json_t *root, uint64_t n_unsure, uint64_t n_deep)
@@ -342,14 +257,10 @@ static uint64_t n_right(json_t *root, const char *const *words)
 {
 	uint64_t n = 0;
 	json_t *s;
-	size_t i;
+	size_t i, at;
 
-	json_array_foreach(jget(root, "sites"), i, s) {
-		bool ok = true;
-
-		match(words, jget(s, "stack"), 0, &ok);
-		n += ok ? (uint64_t)json_integer_value(jget(s, "alloc_calls")) : 0;
-	}
+	json_array_foreach(jget(root, "sites"), i, s)
+		n += chain__fits(words, jget(s, "stack"), &at) ? (uint64_t)json_integer_value(jget(s, "alloc_calls")) : 0;
 	return n;
 }
 
@@ -400,21 +311,6 @@ TEST(stacks_late_library_changes_method) { late(t, "stacks", "libstacks.nofp.so"
 
 /* ---- another tracer's return probe in the middle of the chain */
 
-static int open_uretprobe(struct test *t, const char *path, uint64_t offset, pid_t pid)
-{
-	char *type = read_all("/sys/bus/event_source/devices/uprobe/type", NULL);
-	struct perf_event_attr a = { .size = sizeof(a), .config = 1, .uprobe_path = (uintptr_t)path, .probe_offset = offset };
-	int fd;
-
-	if (!type)
-		skip(t, "no perf uprobes here");
-	a.type = (uint32_t)strtoul(type, NULL, 10);
-	fd = (int)syscall(SYS_perf_event_open, &a, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	must(t, fd >= 0, "perf_event_open for a uretprobe at %s+%#lx: %s", path, (unsigned long)offset, strerror(errno));
-	free(type);
-	return fd;
-}
-
 #define N_PENDING 6
 
 /* where: the function that the other tracer's probe is on, of the program's own file. */
@@ -430,7 +326,7 @@ static void pending(struct test *t, const char *program, const char *where, uint
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--unwind", method, "--json", NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
-	fd = open_uretprobe(t, fixture(program), ledger__note(t, &f.led, where), f.c.pid);
+	fd = other_uretprobe(t, fixture(program), ledger__note(t, &f.led, where), f.c.pid);
 	fx__go(t, &f);
 	must(t, read(fd, &hits, sizeof(hits)) == sizeof(hits), "read: %s", strerror(errno));
 	want_eq(t, "hits of the other tracer's probe", n_hits, hits);
@@ -475,7 +371,7 @@ static void want_line(struct test *t, const struct fx *f, json_t *frame, const c
 {
 	const char *file = strrchr(jstr(frame, "file"), '/');
 
-	want(t, one_of(function, jstr(frame, "function")), "an inlined frame, wanted %s, got '%s'", function, jstr(frame, "function"));
+	want(t, chain__one_of(function, jstr(frame, "function")), "an inlined frame, wanted %s, got '%s'", function, jstr(frame, "function"));
 	want(t, !strcmp(file ? file + 1 : jstr(frame, "file"), "stacks_cxx.cc"), "%s: file, wanted stacks_cxx.cc, got '%s'", function,
 	     jstr(frame, "file"));
 	want_u64(t, frame, "line", ledger__note(t, &f->led, note));
@@ -492,7 +388,7 @@ static void cxx_chains(struct test *t, const char *program, const char *method)
 	unsigned int n_throwing = 0, n_guarded = 0;
 	struct fx f;
 	json_t *root, *s;
-	size_t i;
+	size_t i, at;
 
 	fx__start(t, &f, program, NULL);
 	root = trace(t, &f, 0, "--unwind", method, NULL);
@@ -506,12 +402,8 @@ static void cxx_chains(struct test *t, const char *program, const char *method)
 		want_line(t, &f, json_array_get(stack, 3), "has_inlined", "line_caller", false);
 	}
 	json_array_foreach(jget(root, "sites"), i, s) {
-		bool a = true, b = true;
-
-		match(throwing, jget(s, "stack"), 0, &a);
-		match(throwing_guarded, jget(s, "stack"), 0, &b);
-		n_throwing += a;
-		n_guarded += b;
+		n_throwing += chain__fits(throwing, jget(s, "stack"), &at);
+		n_guarded += chain__fits(throwing_guarded, jget(s, "stack"), &at);
 	}
 	want_eq(t, "stacks of the exception's own block", 1, n_throwing);
 	want_eq(t, "stacks of the block of the exception that passes a destructor", 1, n_guarded);

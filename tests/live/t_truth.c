@@ -15,12 +15,10 @@
 #include "chain.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FIRST_SIZE 20000
@@ -282,21 +280,6 @@ TEST(truth_storm_static) { storm(t, "truth.records", "truth.static", "-f", UNSEE
 
 /* ---- another tracer's return probes, on the allocator and all along the chains */
 
-static int open_uretprobe(struct test *t, const char *path, uint64_t offset, pid_t pid)
-{
-	char *type = read_all("/sys/bus/event_source/devices/uprobe/type", NULL);
-	struct perf_event_attr a = { .size = sizeof(a), .config = 1, .uprobe_path = (uintptr_t)path, .probe_offset = offset };
-	int fd;
-
-	if (!type)
-		skip(t, "no perf uprobes here");
-	a.type = (uint32_t)strtoul(type, NULL, 10);
-	fd = (int)syscall(SYS_perf_event_open, &a, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	must(t, fd >= 0, "perf_event_open for a uretprobe at %s+%#lx: %s", path, (unsigned long)offset, strerror(errno));
-	free(type);
-	return fd;
-}
-
 static void other_tracer(struct test *t, const char *program)
 {
 	const char *path = in_dir(t, "%s", program);
@@ -309,7 +292,7 @@ static void other_tracer(struct test *t, const char *program)
 	fx__start(t, &f, program, path, "1", "100", "run", NULL);
 	tr = read_truth(t, path);
 	for (unsigned int i = 0; i < tr->n_places; i++)
-		fd[i] = open_uretprobe(t, tr->place[i].path, tr->place[i].offset, f.c.pid);
+		fd[i] = other_uretprobe(t, tr->place[i].path, tr->place[i].offset, f.c.pid);
 	root = trace(t, &f, 0, "--depth", DEPTH, NULL);
 	for (unsigned int i = 0; i < tr->n_places; i++) {
 		must(t, read(fd[i], &hits, sizeof(hits)) == sizeof(hits), "read: %s", strerror(errno));
@@ -324,3 +307,4 @@ static void other_tracer(struct test *t, const char *program)
 TEST(truth_other_tracer) { other_tracer(t, "truth.records"); }
 TEST(truth_other_tracer_mixed) { other_tracer(t, "truth.mixed"); }
 TEST(truth_other_tracer_static) { other_tracer(t, "truth.static"); }
+TEST(truth_other_tracer_few) { other_tracer(t, "truth.few-records"); }
