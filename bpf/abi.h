@@ -561,7 +561,7 @@ struct mt_event {
 	__u32 proc;
 	__u32 old_proc;
 	__u32 pid;
-	__u32 tid;		/* MT_EV_THREAD_END alone */
+	__u32 tid;		/* MT_EV_THREAD_END; MT_EV_EXEC: the thread that called it, 0 if that was the first one */
 	__s32 exit_code;	/* MT_EV_EXIT alone, as of waitpid */
 	__u32 parent;		/* MT_EV_EXEC of a vfork child: the life that made it, which goes on */
 	/* of lives, 0 for threads */

@@ -68,7 +68,7 @@ static __always_inline __u32 innermost_pid(struct pid *pid)
 }
 
 struct about {			/* a process: what is told of it */
-	__u32 kind, proc, old_proc, pid, parent;
+	__u32 kind, proc, old_proc, pid, parent, tid;
 	const char *comm;	/* NULL: the one it has */
 };
 
@@ -92,7 +92,7 @@ static __always_inline void fill_life(struct mt_event *e, struct task_struct *ta
 	e->proc = a->proc;
 	e->old_proc = a->old_proc;
 	e->pid = a->pid;
-	e->tid = 0;
+	e->tid = a->tid;
 	e->exit_code = a->kind == MT_EV_EXIT ? exit_code_of(task) : 0;
 	e->parent = a->parent;
 	e->ns_pid = innermost_pid(BPF_CORE_READ(leader, thread_pid));
@@ -104,17 +104,18 @@ static __always_inline void fill_life(struct mt_event *e, struct task_struct *ta
 	__builtin_memset(&e->counts, 0, sizeof(e->counts));
 }
 
-/* Tells user space of a process. */
-static __always_inline void send_life(struct task_struct *task, const struct about *a)
+/* Tells user space of a process; false: it will not know. */
+static __always_inline bool send_life(struct task_struct *task, const struct about *a)
 {
 	struct mt_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 
 	if (!e) {
 		count(MT_LOST_RING_FULL);
-		return;
+		return false;
 	}
 	fill_life(e, task, a);
 	bpf_ringbuf_submit(e, 0);
+	return true;
 }
 
 static __always_inline void send_thread_end(const struct mt_thread *t)

@@ -56,6 +56,8 @@ volatile __u64 mt_serials = 0;
 
 /* -- CMD: its entry point was reached */
 volatile __u32 mt_started = 0;
+/* CMD, which is to stand still behind an exec by another than its first thread; 0: nobody */
+volatile __u32 mt_hold_pid = 0;
 
 /* malloctrace's own pid namespace: filled by mt_hello, which malloctrace runs on itself */
 __u64 mt_ns MT_OWN_LINE = 0;

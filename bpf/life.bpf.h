@@ -138,6 +138,8 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 
 /* ---- exec */
 
+#define SIGNAL_STOP 19		/* SIGSTOP, on all architectures that BPF programs are built for here */
+
 /* Is a process of which this is known traced behind its exec, as another life? */
 static __always_inline bool traced_behind_exec(__u64 word)
 {
@@ -164,6 +166,9 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 	thread_end(BPF_CORE_READ(task, pid));
 	if (!pid)
 		return 0;
+	/* by now it bears its leader's number, whoever it was */
+	if (old_tid != (__u32)BPF_CORE_READ(task, pid))
+		a.tid = old_tid;
 	if (had && !(flags & MT_KNOWN_BORROWED)) {
 		end_life(had, MT_ENDED_EXEC);
 		if (flags & MT_KNOWN_LENT)
@@ -188,7 +193,9 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 	}
 	if (!a.proc && word)
 		bpf_map_delete_elem(&proc_of_pid, &pid);
-	send_life(task, &a);
+	/* CMD is no longer ours to stop by ptrace: see target/spawn.c, which lets it go on */
+	if (send_life(task, &a) && a.tid && pid == mt_hold_pid)
+		bpf_send_signal(SIGNAL_STOP);
 	return 0;
 }
 

@@ -373,6 +373,8 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	int err = 0;
 
 	s->finishing = true;
+	/* behind the next two readings nobody would let it go on */
+	kernel__hold_on_exec(s->kernel, 0);
 	/* a program that a target became just now: what it maps is looked at as long as it is attached to */
 	session__read_events(s);
 	session__settle_spots(s);
@@ -452,8 +454,10 @@ static int run(struct session *s, int *ret_status, struct err *e)
 		begin(s);
 		err = fill_loop(s, e);
 	}
-	if (!err && s->spawn)
+	if (!err && s->spawn) {
+		kernel__hold_on_exec(s->kernel, spawn__pid(s->spawn));
 		err = spawn__go(s->spawn, e);
+	}
 	if (err)
 		return err;
 	if (!s->spawn)

@@ -23,6 +23,8 @@ static void handle(struct session *s, const struct mt_event *ev)
 	clean_name(comm);
 	if (ev->kind == MT_EV_EXIT || ev->kind == MT_EV_OOM)
 		session__on_death(s, ev);
+	if (ev->kind == MT_EV_EXEC && ev->tid && s->spawn && (pid_t)ev->pid == spawn__pid(s->spawn))
+		s->held = true;
 	if (s->machine && ev->kind != MT_EV_THREAD_END) {
 		if (machine__on_event(s->machine, ev, &s->failure))
 			session__fail(s);
@@ -36,7 +38,7 @@ static void handle(struct session *s, const struct mt_event *ev)
 		model__life_ended(s->model, ev->old_proc);
 		unwind__drop(s->unwind, ev->old_proc);
 		p = tracees__find(&s->tracees, ev->pid);
-		if (p && ev->proc && tracee__on_exec(&s->tracees, p, ev->proc, comm, &s->failure) &&
+		if (p && ev->proc && tracee__on_exec(&s->tracees, p, ev, comm, &s->failure) &&
 		    s->failure.code != -ESRCH && s->failure.code != -ENOENT)
 			session__fail(s);
 		break;
@@ -144,6 +146,11 @@ void session__read_events(struct session *s)
 	} else {
 		handle_kept(s);
 		kernel__read_events(s->kernel, session__on_kernel_event, s);
+	}
+	/* all that was told before is known: from here on it goes as with every exec of CMD */
+	if (s->held) {
+		s->held = false;
+		spawn__catch(s->spawn);
 	}
 	/* others may come, unless it is only the children of some that are waited for */
 	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))

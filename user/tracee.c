@@ -479,15 +479,43 @@ void tracees__forget(struct tracees *t, uint32_t proc)
 	tracee_free(p);
 }
 
-int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const char *comm, struct err *e)
+/* The program was started by another than the first thread of the one before. */
+static int probe_again(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e)
 {
+	uint64_t unseen_ns;
+	int err;
+
+	if (!p->attachment)
+		return 0;
+	err = attachment__renew(&p->attachment, e);
+	unseen_ns = now_ns() - ev->t_ns;
+	p->spotted.n = 0;
+	if (!err && t->want.mode == MT_MODE_GROWTH) {
+		faults__close(p->faults);
+		p->faults = NULL;
+		err = faults__open(t->kernel, p->process.pid, &p->faults, e);
+	}
+	if (err || p->own || !t->begun)
+		return err;
+	p->unseen_ns = unseen_ns;
+	say("%s (%d) was started by a thread other than the first, with which the probes of the process ended: it was probed again %.1f ms later, and what it allocated until then was not seen",
+	    comm, (int)p->process.pid, unseen_ns / 1e6);
+	return 0;
+}
+
+int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e)
+{
+	uint32_t proc = ev->proc;
 	_cleanup_err_ struct err why = {};
 	struct process now = { .pidfd = -1 };
 	size_t had = p->n_allocators;
 	/* what can be read of it is another program's by now, if anything */
 	bool over = kernel__has_ended(t->kernel, proc);
-	int err = over ? -ESRCH : process__read(p->process.pid, &now, &why);
+	int err = ev->tid && !over ? probe_again(t, p, ev, comm, e) : 0;
 
+	if (err)
+		return err;
+	err = over ? -ESRCH : process__read(p->process.pid, &now, &why);
 	if (!err) {
 		/* the same process still: what waits for its end goes on waiting */
 		close(now.pidfd);
@@ -508,6 +536,9 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const ch
 	err = tracee__add_life(t, p, proc, e);
 	if (!err)
 		err = tracee__tell_model(t, p, 0, e);
+	if (!err && p->unseen_ns)
+		model__set_unseen(t->model, proc, p->unseen_ns);
+	p->unseen_ns = 0;
 	/* its probes stay with a process through an exec: they must be out before it gets to what it runs */
 	if (!err && translator__of(p->process.exe)) {
 		p->lives.v[p->lives.n - 1]->closed = true;

@@ -136,8 +136,8 @@ static inline struct tracee_life *tracee__life(const struct tracee *p)
 bool tracee__examined(const struct tracee *p, const struct object *obj);
 /* It mapped code: more names, perhaps another allocator, which is probed and told. */
 int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e);
-/* It runs another program now, as proc; comm, clean, is the name that the exec gave it. */
-int tracee__on_exec(struct tracees *t, struct tracee *p, uint32_t proc, const char *comm, struct err *e);
+/* It runs another program now, as the message tells; comm, clean, is the name that the exec gave it. */
+int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e);
 /* The file offset of a program's entry point is probed: see kernel__started. */
 int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
 void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */

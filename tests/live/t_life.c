@@ -141,6 +141,73 @@ TEST(target_execs)
 	fx__quit(t, &f);
 }
 
+/* ---- exec by another than the first thread: the kernel knows a process's probes by its first one, which is gone then */
+
+static struct ledger ledger_in(struct test *t, const char *path)
+{
+	char *text = read_all(path, NULL);
+	struct ledger l;
+
+	must(t, text && ledger__parse(&l, text), "the program left no ledger in %s", path);
+	free(text);
+	return l;
+}
+
+TEST(exec_by_thread)
+{
+	struct ledger first;
+	struct fx f;
+	struct mt m;
+	json_t *root, *new;
+
+	fx__start(t, &f, "life", "exec-by-thread", fixture("basic"), "leak", "250", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	first = f.led;
+	fx__send(t, &f, 'g');
+	fx__wait_ready(t, &f);
+	/* nobody stops it: what it did until it was probed again is not known, and told */
+	child__wait_err(t, &m.c, "malloctrace: ", "probed again", 10);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	new = process_of(t, root, f.c.pid, 1);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &first, LED_ALL & ~LED_ONLY);
+	want_ledger(t, root, new, &f.led, LED_ALL);
+	want(t, ju64(t, new, "unseen_ns") > 0, "unseen_ns of the new program, wanted more than 0");
+	fx__quit(t, &f);
+}
+
+static void command_exec_by_thread(struct test *t, const char *follow)
+{
+	const char *first = in_dir(t, "first"), *second = in_dir(t, "second");
+	struct ledger a, b;
+	struct mt m;
+	json_t *root;
+
+	mt__start(t, &m, "--json", follow, "--", fixture("life"), "--auto", first, "exec-by-thread", fixture("ctor"), "--auto", second, NULL);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	a = ledger_in(t, first);
+	b = ledger_in(t, second);
+	must(t, json_array_size(jget(root, "processes")) == 2, "processes, wanted 2, got %zu", json_array_size(jget(root, "processes")));
+	want_ledger(t, root, jget(root, "processes[0]"), &a, LED_ALL & ~LED_ONLY);
+	want_ledger(t, root, jget(root, "processes[1]"), &b, LED_ONLY | LED_REALLOC);
+	want(t, !strcmp(jstr(root, "processes[1].comm"), "ctor"), "comm, wanted ctor, got '%s'", jstr(root, "processes[1].comm"));
+}
+
+/* From its first allocation on, which constructors make. */
+TEST(command_exec_by_thread)
+{
+	command_exec_by_thread(t, "--no-source");
+}
+
+TEST(follow_exec_by_thread)
+{
+	command_exec_by_thread(t, "-f");
+}
+
 /* ---- is a process probed? Its code differs from the file's where breakpoints are. */
 
 uint64_t changed_bytes(struct test *t, pid_t pid, const char *library)

@@ -416,6 +416,22 @@ void attachment__free(struct attachment *a)
 	attachments__free(&a, 1);
 }
 
+int attachment__renew(struct attachment **a, struct err *e)
+{
+	struct attachment *old = *a, *new = NULL;
+	int err = attachment__new(old->kernel, old->pid, &new, e);
+
+	if (err)
+		return err;
+	new->parked = old->parked;
+	if (old->plans.n)
+		err = attachment__add(new, old->funcs, old->plans.v, old->plans.n, e);
+	*a = new;
+	/* last, because it takes a tenth of a second, in which the process goes on */
+	attachment__free(old);
+	return err;
+}
+
 struct closing *attachments__take(struct attachment *const *v, size_t n, bool parked, int event_fd)
 {
 	struct closing *c = calloc(1, sizeof(*c));

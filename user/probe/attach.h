@@ -29,6 +29,11 @@ int attachment__new(struct kernel *k, pid_t pid, struct attachment **ret, struct
 /* Adds the probes of some objects, all steps across all of them. funcs: the table that the plans refer to. */
 int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,
 		    struct err *e);
+/*
+ * The kernel knows a process by its first thread. When another one execs, that thread is gone, and all probes of the process
+ * with it: *a becomes one with the same probes for who bears the pid now, and the old links are closed. On failure it has none.
+ */
+int attachment__renew(struct attachment **a, struct err *e);
 /* Takes the probes of one object out again. */
 void attachment__remove(struct attachment *a, const struct object *obj);
 /* Tells when the entry point of a program of our own is reached: see kernel__started. */

@@ -282,6 +282,11 @@ void kernel__reset_started(struct kernel *k)
 	__atomic_store_n(&k->skel->bss->mt_started, 0, __ATOMIC_RELEASE);
 }
 
+void kernel__hold_on_exec(struct kernel *k, pid_t pid)
+{
+	__atomic_store_n(&k->skel->bss->mt_hold_pid, pid, __ATOMIC_SEQ_CST);
+}
+
 /* The coarse clock advances by one tick at a time, and so does the programs' clock. */
 static uint64_t tick_ns(void)
 {

@@ -93,6 +93,12 @@ bool kernel__links_multi(void);
 int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e);
 void kernel__close(struct kernel *k);	/* takes NULL */
 
+/*
+ * A child of ours that is sent SIGSTOP when another than its first thread execs, just before its new program begins: ptrace does
+ * not stop it then. MT_EV_EXEC tells of it; who reads that lets it go on. 0: no one, for as long as nobody reads.
+ */
+void kernel__hold_on_exec(struct kernel *k, pid_t pid);
+
 /* For kernel__open: their ring (spot_kernel.c). */
 int kernel__open_spots(struct kernel *k, struct err *e);
 /* For kernel__open: the programs at fork, exec and exit; malloctrace itself is ignored (adopt.c). */

@@ -26,6 +26,8 @@
 #include "util/rights.h"
 #include "util/util.h"
 
+#define SEIZE_OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC)
+
 enum state {
 	WAITING,	/* before exec, stopped by its own SIGSTOP */
 	RUNNING,	/* traced, but for nothing than its next exec */
@@ -183,7 +185,7 @@ int spawn__new(const struct spawn_opts *o, const struct spawn_calls *calls, stru
 		return err_set(e, -ECHILD, "%s ended before it began", o->argv[0]);
 	}
 	/* seized, not attached: stopping it from a terminal and continuing it work as ever */
-	if (ptrace(PTRACE_SEIZE, s->pid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC)) {
+	if (ptrace(PTRACE_SEIZE, s->pid, 0, SEIZE_OPTIONS)) {
 		int err = explain_seize(e, -errno, o->argv[0]);
 
 		spawn__free(s);
@@ -264,6 +266,28 @@ static void on_stop(struct spawn *s, int status)
 	ptrace(s->state == STARTING ? PTRACE_SYSCALL : PTRACE_CONT, s->pid, 0, pass_on);
 }
 
+void spawn__catch(struct spawn *s)
+{
+	int status;
+
+	while (wait4(s->pid, &status, WUNTRACED | __WALL, &s->usage) < 0)
+		if (errno != EINTR)
+			return;
+	if (!WIFSTOPPED(status)) {
+		on_end(s, status);
+		return;
+	}
+	/* one that this user may not trace, say a set-user-ID program, goes on without being stopped again */
+	if (ptrace(PTRACE_SEIZE, s->pid, 0, SEIZE_OPTIONS)) {
+		s->state = RELEASED;
+	} else {
+		s->maps_code = false;
+		s->state = STARTING;
+		s->calls.on_exec(s->pid, s->calls.arg);
+	}
+	kill(s->pid, SIGCONT);
+}
+
 static bool is_traced(const struct spawn *s)
 {
 	return s->state == STARTING || s->state == RUNNING;
@@ -294,7 +318,11 @@ void spawn__release(struct spawn *s)
 
 	if (!is_traced(s))
 		return;
-	ptrace(PTRACE_INTERRUPT, s->pid, 0, 0);
+	/* an exec by another thread meanwhile has ended that: it may stand still, and is ours no more */
+	if (ptrace(PTRACE_INTERRUPT, s->pid, 0, 0) && errno == ESRCH && !kill(s->pid, SIGCONT)) {
+		s->state = RELEASED;
+		return;
+	}
 	while (wait4(s->pid, &status, __WALL, &s->usage) < 0 && errno == EINTR)
 		;
 	if (!WIFSTOPPED(status)) {

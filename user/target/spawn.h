@@ -44,6 +44,11 @@ pid_t spawn__pid(const struct spawn *s);
 /* Lets it exec. */
 int spawn__go(struct spawn *s, struct err *e);
 void spawn__on_sigchld(struct spawn *s);
+/*
+ * Another than its first thread has execed: the one that was traced is gone, and who bears its pid now got a SIGSTOP before its
+ * program began. It is caught again, and goes on as behind every exec.
+ */
+void spawn__catch(struct spawn *s);
 /* It is traced no more and goes on. */
 void spawn__release(struct spawn *s);
 
