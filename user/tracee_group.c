@@ -32,19 +32,42 @@ static const char *file_name(const struct object *obj)
 	return slash ? slash + 1 : obj->path;
 }
 
-/* Another name of a file that is probed already: see probe/cover.h. */
-static const struct known_plan *covered_by(const struct tracees *t, const struct known_plan *k)
+static bool has_allocator_probes(const struct known_plan *k)
 {
+	return k->probed && k->plan.n_funcs && !k->covered && !k->refused;
+}
+
+static bool has_spot_probes(const struct known_plan *k)
+{
+	return k->spots_probed;
+}
+
+const struct known_plan *tracees__covered_by(const struct tracees *t, const struct known_plan *k, bool spots)
+{
+	bool (*is_probed)(const struct known_plan *k) = spots ? has_spot_probes : has_allocator_probes;
+	uint64_t offset = spots ? k->spots.v[0].offset : k->plan.points[0].offset;
+	const struct known_plan *found = NULL;
+	struct attachment *mark = NULL;
 	const char *id = k->plan.object->build_id;
 
-	for (size_t i = 0; id && i < t->plans.n; i++) {
+	for (size_t i = 0; id && i < t->plans.n && !found; i++) {
 		const struct known_plan *other = t->plans.v[i];
 
-		if (other != k && other->probed && other->plan.n_funcs && !other->covered && !other->refused && other->plan.object->build_id &&
-		    !strcmp(other->plan.object->build_id, id) && cover__is_probed(&k->plan))
-			return other;
+		if (other == k || !is_probed(other) || !other->plan.object->build_id || strcmp(other->plan.object->build_id, id))
+			continue;
+		/* a mark takes a tenth of a second: most copies have no breakpoints at all */
+		if (!mark && !cover__is_probed_at(k->plan.object, offset))
+			return NULL;
+		if (!mark && cover__mark(t->kernel, k->plan.object, &mark)) {
+			say("%s has breakpoints, and it cannot be found out whether they are ours, through another name: it is probed; if they are, its calls count twice",
+			    k->plan.object->path);
+			return NULL;
+		}
+		if (cover__is_marked(other->plan.object))
+			found = other;
 	}
-	return NULL;
+	attachment__free(mark);
+	return found;
 }
 
 /* p: who mapped it first, or NULL. What cannot be probed is said, and leaves the others as they are. */
@@ -56,7 +79,7 @@ static int probe(struct tracees *t, const struct tracee *p, struct known_plan *k
 	int err;
 
 	tracees__unprobe_former(t, plan->object);
-	other = covered_by(t, k);
+	other = plan->n_points ? tracees__covered_by(t, k, false) : NULL;
 	if (other) {
 		k->probed = k->covered = true;
 		k->probed_ns = other->probed_ns;

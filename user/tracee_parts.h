@@ -23,6 +23,9 @@ int tracee__probe_spots(struct tracees *t, struct tracee *p, struct err *e);
 /* The same in one file, where probes are everyone's. p: who mapped it, or NULL. */
 int tracees__probe_spots_of(struct tracees *t, struct known_plan *k, const struct tracee *p, struct err *e);
 
+/* Everyone's probes are in this file already, through another name of it: the plan of that one, else NULL. spots: those, not allocators. */
+const struct known_plan *tracees__covered_by(const struct tracees *t, const struct known_plan *k, bool spots);
+
 /* An ELF file of 64 bits and of this machine's architecture. */
 bool tracees__is_native(const struct object *obj);
 /* What an object offers; made when it is seen for the first time. */

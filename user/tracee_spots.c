@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "probe/cover.h"
 #include "tracee_parts.h"
 #include "util/log.h"
 
@@ -137,21 +136,6 @@ int tracee__probe_spots(struct tracees *t, struct tracee *p, struct err *e)
 	return err;
 }
 
-/* The same file under another name, probed already: probe/cover.h. */
-static bool is_covered(const struct tracees *t, const struct known_plan *k)
-{
-	const char *id = k->plan.object->build_id;
-
-	for (size_t i = 0; id && i < t->plans.n; i++) {
-		const struct known_plan *other = t->plans.v[i];
-
-		if (other != k && other->spots_probed && other->plan.object->build_id && !strcmp(other->plan.object->build_id, id) &&
-		    cover__is_probed_at(k->plan.object, k->spots.v[0].offset))
-			return true;
-	}
-	return false;
-}
-
 int tracees__probe_spots_of(struct tracees *t, struct known_plan *k, const struct tracee *p, struct err *e)
 {
 	int err = t->spots.n ? look_at(t, k, e) : 0;
@@ -159,7 +143,7 @@ int tracees__probe_spots_of(struct tracees *t, struct known_plan *k, const struc
 	if (err || !k->spots.n || k->spots_probed || k->refused)
 		return err;
 	tracees__unprobe_former(t, k->plan.object);
-	if (is_covered(t, k))
+	if (tracees__covered_by(t, k, true))
 		return 0;
 	k->spots_probed = true;
 	return attach(t, t->everyone, k, p, e);

@@ -288,12 +288,22 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 	return err;
 }
 
-int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e)
+static int attach_one(struct attachment *a, struct bpf_program *prog, const struct object *obj, uint64_t offset, struct err *e)
 {
 	struct chosen c = { .offsets = { &offset, 1, 1 }, .cookies = { &(uint64_t){ 0 }, 1, 1 } };
-	int err = attach(a, OTHERS, a->kernel->skel->progs.reach_entry, exe, &c);
+	int err = attach(a, OTHERS, prog, obj, &c);
 
-	return err ? attachment__explain(a, e, err, exe) : 0;
+	return err ? attachment__explain(a, e, err, obj) : 0;
+}
+
+int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e)
+{
+	return attach_one(a, a->kernel->skel->progs.reach_entry, exe, offset, e);
+}
+
+int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_t offset, struct err *e)
+{
+	return attach_one(a, a->kernel->skel->progs.stay, obj, offset, e);
 }
 
 /* ---- links on their way out */

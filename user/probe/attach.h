@@ -38,6 +38,8 @@ int attachment__renew(struct attachment **a, struct err *e);
 void attachment__remove(struct attachment *a, const struct object *obj);
 /* Tells when the entry point of a program of our own is reached: see kernel__started. */
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
+/* One that does nothing but be there, also where no code is: see cover.h. */
+int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_t offset, struct err *e);
 /* Places that the user named. They stay while the others are parked. */
 int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
 /* The points of --within in an object. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Owns nothing beyond a call. */
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,7 +27,31 @@ bool cover__is_probed_at(const struct object *obj, uint64_t offset)
 	return differs;
 }
 
-bool cover__is_probed(const struct plan *p)
+/* In the bytes of e_ident that mean nothing, which are zero: an instruction that the kernel takes on every architecture. */
+#define MARK_OFFSET 12
+
+int cover__mark(struct kernel *k, const struct object *obj, struct attachment **ret)
 {
-	return p->n_points && cover__is_probed_at(p->object, p->points[0].offset);
+	struct attachment *a;
+	int err;
+
+	/* somebody else's, for every process */
+	if (cover__is_marked(obj))
+		return -EBUSY;
+	err = attachment__new(k, getpid(), &a, NULL);
+	if (err)
+		return err;
+	err = attachment__add_mark(a, obj, MARK_OFFSET, NULL);
+	if (!err && !cover__is_marked(obj))
+		err = -ENOENT;	/* it cannot be seen, say through a mount without exec */
+	if (err)
+		attachment__free(a);
+	else
+		*ret = a;
+	return err;
+}
+
+bool cover__is_marked(const struct object *obj)
+{
+	return cover__is_probed_at(obj, MARK_OFFSET);
 }

@@ -4,17 +4,24 @@
  * through overlays of their own, with device and inode numbers of their own,
  * but a probe acts on the file below: probed through one overlay, it is probed
  * in all of them, and a second set of probes would count everything twice.
+ *
+ * A breakpoint that is seen through the other name is no proof: it may be another
+ * tracer's, in a copy of the file. So the file is marked by a probe that nobody else
+ * can have: for malloctrace's own process alone, and in the ELF header, which nobody runs. Whichever
+ * name the mark is seen through is a name of the same file.
  */
 #ifndef MT_COVER_H
 #define MT_COVER_H
 
 #include <stdbool.h>
 
-#include "probe/plan.h"
+#include "probe/attach.h"
 
-/* Does whoever maps the object meet a breakpoint at the first point of its plan already? A mapping of our own shows it. */
-bool cover__is_probed(const struct plan *p);
-/* The same of any place in an object. */
+/* Does whoever maps the object meet a breakpoint at this place already, whoever set it? A mapping of our own shows it. */
 bool cover__is_probed_at(const struct object *obj, uint64_t offset);
+
+/* -errno if the kernel does not let us; then it is not known whose other names it has. attachment__free() takes the mark out. */
+int cover__mark(struct kernel *k, const struct object *obj, struct attachment **ret);
+bool cover__is_marked(const struct object *obj);
 
 #endif
