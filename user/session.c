@@ -20,6 +20,7 @@
 #include "session.h"
 #include "session_parts.h"
 #include "target/translator.h"
+#include "tracee_standing.h"
 #include "triggers.h"
 #include "util/log.h"
 #include "util/parse.h"
@@ -137,6 +138,8 @@ static void say_attached(struct session *s)
 		    p->n_allocators > 1 ? " and others" : "");
 	}
 	s->attached = true;
+	if (!s->budget)
+		tracees__look_at_probes(&s->tracees, true);
 	session__say_waiting(s);
 }
 
@@ -369,6 +372,7 @@ static void tell_most_rss(struct session *s)
 
 static int finish(struct session *s, int *ret_status, struct err *e)
 {
+	struct debugger debugger;
 	struct snapshot *snap;
 	int err = 0;
 
@@ -382,10 +386,14 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	if (!s->end_ns)
 		s->end_ns = now_ns();
 	session__sample(s, true);
+	if (!s->budget)
+		tracees__look_at_probes(&s->tracees, true);
 	kernel__freeze(s->kernel, true);
 	if (s->budget)
 		budget__end(s->budget);
-	tracees__detach(&s->tracees);
+	/* the report does not wait for a debugger, which may take its time */
+	if (!tracees__debugged(&s->tracees, &debugger))
+		tracees__detach(&s->tracees);
 	/* the call that was waited for may have come just then */
 	kernel__freeze(s->kernel, true);
 	say_verbose("detached in %.1f ms", (now_ns() - s->end_ns) / 1e6);
@@ -500,6 +508,22 @@ static void done(struct session *s)
 	err_done(&s->failure);
 }
 
+/* See tracee_standing.h. */
+static void outlast_debuggers(struct session *s)
+{
+	struct timespec while_it_is_there = { 0, 50000000 };
+	struct debugger d;
+	pid_t told = 0, pid;
+
+	while ((pid = tracees__debugged(&s->tracees, &d))) {
+		if (pid != told)
+			say("%s (%d) debugs process %d, with breakpoints where malloctrace's are: to leave before it would end that process. Waiting until it detaches or deletes them; Ctrl-C leaves now",
+			    d.comm, (int)d.pid, (int)pid);
+		told = pid;
+		nanosleep(&while_it_is_there, NULL);
+	}
+}
+
 /* With -- CMD the exit status is CMD's, 126 or 127 if it could not be run, 125 if malloctrace failed. */
 static int status_of_program(struct session *s, int err, int *ret_status)
 {
@@ -521,6 +545,7 @@ int session__run(const struct opts *o, int *ret_status, struct err *e)
 	*ret_status = EXIT_FAILED;
 	err = run(&s, ret_status, e);
 	live__end(&s);
+	outlast_debuggers(&s);
 	tracees__detach(&s.tracees);
 	if (s.spawn)
 		err = status_of_program(&s, err, ret_status);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "session_parts.h"
+#include "tracee_standing.h"
 #include "util/log.h"
 
 #define FEW_A_LOOK 64	/* of the processes that seem to do nothing */
@@ -112,6 +113,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		model__note(s->model, cut);
 	info.mappings = tracees__n_mappings(&s->tracees);
 	info.unwind_full = unwind__n_full(s->unwind);
+	info.n_unprobed = tracees__n_unprobed(&s->tracees);
 	snap = model__snapshot(s->model, cut, &info, &calls);
 	if (!snap || tracees__list_probes(&s->tracees, snap)) {
 		snapshot__free(snap);
@@ -160,6 +162,9 @@ void session__on_second(void *arg)
 	if (!s->spots.waiting)
 		session__look_at_memory(s, NULL, false);
 	session__recycle(s);
+	/* with a budget they come and go */
+	if (!s->budget)
+		tracees__look_at_probes(&s->tracees, false);
 }
 
 /* A full disk now may have room again later: the trace goes on. */

@@ -47,6 +47,10 @@ struct tracee {
 	bool held;		/* it stands still while its probes are set */
 	int64_t wall_started_ns;	/* since 1970 */
 	bool ended;
+	/* whether its probes stand: tracee_standing.c */
+	pid_t debugger;		/* that was told of; 0: none */
+	size_t n_unprobed;	/* points that were found not to be in place */
+	uint64_t next_look_ns;
 	/* where probes are everyone's */
 	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
 	uint64_t live_bytes;	/* when it was last sampled */
@@ -90,7 +94,7 @@ struct tracees {
 	struct hash by_proc;	/* of struct tracee_life */
 	size_t n_live;		/* tracees that have not ended */
 	uint64_t n_changes;	/* moves whenever an address may lie elsewhere than before */
-	uint64_t gone_cpu_ns;	/* of those that were forgotten */
+	uint64_t gone_cpu_ns, gone_unprobed;	/* of those that were forgotten */
 	size_t turn;		/* who is sampled next */
 	bool told_full;		/* that no more files can be opened */
 	struct attachment *everyone;	/* NULL where each tracee has its own */

@@ -207,6 +207,11 @@ uint64_t site_sum(struct test *t, json_t *root, json_t *process, const char *fun
 
 /* Bytes of a library's code in a process that differ from the file's: breakpoints. */
 uint64_t changed_bytes(struct test *t, pid_t pid, const char *library);
+/* The same, and the addresses of up to room instructions that are changed; others are left as they are. */
+uint64_t changed_places(struct test *t, pid_t pid, const char *library, uint64_t *ret, size_t room);
+
+/* No breakpoints in its libc, at last. */
+void want_unprobed(struct test *t, pid_t pid);
 
 /* ---- files */
 void copy_file(struct test *t, const char *from, const char *to);

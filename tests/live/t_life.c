@@ -210,10 +210,21 @@ TEST(follow_exec_by_thread)
 
 /* ---- is a process probed? Its code differs from the file's where breakpoints are. */
 
+#if defined(__aarch64__)
+#define INSN_BYTES 4
+#else
+#define INSN_BYTES 1
+#endif
+
 uint64_t changed_bytes(struct test *t, pid_t pid, const char *library)
 {
+	return changed_places(t, pid, library, NULL, 0);
+}
+
+uint64_t changed_places(struct test *t, pid_t pid, const char *library, uint64_t *ret, size_t room)
+{
 	char path[64], line[4400], file[4096], perms[8];
-	uint64_t start, end, off, n = 0, seen = 0;
+	uint64_t start, end, off, n = 0, seen = 0, last = 0;
 	FILE *maps;
 	int mem;
 
@@ -240,8 +251,17 @@ uint64_t changed_bytes(struct test *t, pid_t pid, const char *library)
 		fd = open(file, O_RDONLY | O_CLOEXEC);
 		must(t, code && orig && fd >= 0 && pread(mem, code, end - start, (off_t)start) == (ssize_t)(end - start) &&
 		     pread(fd, orig, end - start, (off_t)off) > 0, "no code of %s", file);
-		for (uint64_t i = 0; i < end - start; i++)
-			n += code[i] != orig[i];
+		for (uint64_t i = 0; i < end - start; i++) {
+			uint64_t at = (start + i) / INSN_BYTES * INSN_BYTES;
+
+			if (code[i] == orig[i])
+				continue;
+			n++;
+			if (room && at != last) {
+				*ret++ = last = at;
+				room--;
+			}
+		}
 		seen += end - start;
 		close(fd);
 		free(code);
@@ -254,7 +274,7 @@ uint64_t changed_bytes(struct test *t, pid_t pid, const char *library)
 }
 
 /* The kernel lifts the probes of a dead tracer in its own time, but soon. */
-static void want_unprobed(struct test *t, pid_t pid)
+void want_unprobed(struct test *t, pid_t pid)
 {
 	struct timespec ms = { 0, 10000000 };
 	uint64_t n = 1;

@@ -2,6 +2,7 @@
 /* Others that trace the same processes, or the same files, at the same time. */
 #include "lt.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,4 +69,86 @@ TEST(tracers_two_copies)
 TEST(tracers_two_copies_after)
 {
 	two_tracers(t, false);
+}
+
+/* ---- a debugger on the same process */
+
+#define MAX_PLACES 64
+
+/* Attaches to the fixture, with breakpoints where malloctrace's are. */
+static void start_debugger(struct test *t, struct fx *debugger, const struct fx *f, const uint64_t place[static MAX_PLACES])
+{
+	static char text[MAX_PLACES][24], pid[16];
+	struct spawn s = { .argv = { fixture("debugger"), pid } };
+	unsigned int n = 0;
+
+	snprintf(pid, sizeof(pid), "%d", f->c.pid);
+	for (; n < MAX_PLACES && place[n]; n++) {
+		snprintf(text[n], sizeof(text[n]), "%" PRIx64, place[n]);
+		s.argv[2 + n] = text[n];
+	}
+	must(t, n > 0, "no breakpoints of malloctrace's were found");
+	fx__start_as(t, debugger, &s);
+}
+
+static void command(struct test *t, struct fx *debugger, char c, const char *answer)
+{
+	fx__send(t, debugger, c);
+	fx__wait_line(t, debugger, answer);
+}
+
+/* It keeps our breakpoint for the program's code, and writes it back: we have to be there still. */
+TEST(debugger_leaves_last)
+{
+	uint64_t place[MAX_PLACES] = {};
+	struct fx f, debugger;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "basic", "leak", "1000", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	changed_places(t, f.c.pid, "libc.so", place, MAX_PLACES);
+	start_debugger(t, &debugger, &f, place);
+	command(t, &debugger, 'i', "in");
+	child__kill(t, &m.c, SIGINT);
+	child__wait_err(t, &m.c, "malloctrace: debugger (", "Waiting until it detaches", 20);
+	command(t, &debugger, 'o', "out");
+	command(t, &debugger, 'd', "gone");
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	fx__go(t, &f);
+	want_eq(t, "allocations of the program after both have left", 1000, ledger__sum(&f.led, LED_ALLOC_CALLS));
+	fx__quit(t, &debugger);
+	fx__quit(t, &f);
+}
+
+/* One that was there first writes the program's own code over our breakpoints. */
+TEST(debugger_takes_probes_out)
+{
+	uint64_t place[MAX_PLACES] = {};
+	struct fx f, debugger;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "basic", "leak", "1000", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	changed_places(t, f.c.pid, "libc.so", place, MAX_PLACES);
+	json_decref(mt__stop_json(t, &m, SIGINT, 0));
+	want_unprobed(t, f.c.pid);	/* what it keeps has to be the program's own code */
+	start_debugger(t, &debugger, &f, place);
+	command(t, &debugger, 'i', "in");
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	child__wait_err(t, &m.c, "malloctrace: ", "is debugged by debugger (", 20);
+	command(t, &debugger, 'o', "out");
+	fx__go(t, &f);
+	child__wait_err(t, &m.c, "malloctrace: ", "the debugger took them out", 20);
+	command(t, &debugger, 'd', "gone");
+	root = mt__stop_json(t, &m, SIGINT, 3);
+	want(t, ju64(t, root, "losses.unprobed_points") > 0, "losses.unprobed_points, wanted more than 0");
+	want_u64(t, root, "totals.alloc_calls", 0);
+	fx__quit(t, &debugger);
+	fx__quit(t, &f);
 }

@@ -63,12 +63,16 @@ static const struct counter_words unwind_full_words = {
 	"unwind_full", "file found no room for its unwind table: stacks through it end early",
 	"files found no room for their unwind tables: stacks through them end early"
 };
+static const struct counter_words unprobed_words = {
+	"unprobed_points", "probe point was not in place in a process, for a while at least: calls there were not seen",
+	"probe points were not in place in a process, for a while at least: calls there were not seen"
+};
 static const struct counter_words inside_at_end_words = { "inside_at_end", "call was under way when the trace ended",
 							  "calls were under way when the trace ended" };
 
 const char *counter__says(const char *name, uint64_t n)
 {
-	static const struct counter_words *const others[] = { &missed_hits_words, &unwind_full_words, &inside_at_end_words };
+	static const struct counter_words *const others[] = { &missed_hits_words, &unwind_full_words, &unprobed_words, &inside_at_end_words };
 
 	for (size_t i = 0; i < ARRAY_SIZE(counter_words) + ARRAY_SIZE(others); i++) {
 		const struct counter_words *w = i < ARRAY_SIZE(counter_words) ? &counter_words[i] : others[i - ARRAY_SIZE(counter_words)];
@@ -335,16 +339,17 @@ static struct snap_counter counted(const struct counter_words *w, uint64_t n)
 	return (struct snap_counter){ w->name, n == 1 ? w->one : w->more, n };
 }
 
-static void build_counters(struct snapshot *s, const struct cut *cut, uint64_t unwind_full)
+static void build_counters(struct snapshot *s, const struct cut *cut, const struct snapshot_info *info)
 {
-	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 3, sizeof(*c));
+	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 4, sizeof(*c));
 	size_t n = 0;
 
 	s->losses = c;
 	for (; n < MT_N_LOSSES; n++)
 		c[n] = counted(&counter_words[n], cut->counters[n]);
 	c[n++] = counted(&missed_hits_words, cut->missed_hits);
-	c[n++] = counted(&unwind_full_words, unwind_full);
+	c[n++] = counted(&unwind_full_words, info->unwind_full);
+	c[n++] = counted(&unprobed_words, info->n_unprobed);
 	s->n_losses = n;
 	for (size_t i = 0; i < n; i++)
 		s->losses_total += c[i].n;
@@ -517,7 +522,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->scanned = cut->scanned;
 	s->baseline = m->baseline.set;
 	s->baseline_ns = m->baseline.t_ns;
-	build_counters(s, cut, info->unwind_full);
+	build_counters(s, cut, info);
 	build_processes(&b, m, cut, process_of_proc);
 	if (b.failed)
 		goto out;

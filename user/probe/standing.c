@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns what it reads for the time of a call. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/standing.h"
+#include "target/maps.h"
+#include "util/util.h"
+
+static const struct trap {
+	uint16_t machine;
+	uint32_t mask, any;	/* breakpoints of all kinds */
+	uint32_t own_mask, own;	/* the kernel's, for uprobes */
+} traps[] = {
+	{ EM_AARCH64, 0xffe0001f, 0xd4200000, 0xffffffff, 0xd42000a0 },
+	{ EM_X86_64, 0xff, 0xcc, 0xff, 0xcc },
+};
+
+static const struct trap *trap_of(uint16_t machine)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(traps); i++)
+		if (traps[i].machine == machine)
+			return &traps[i];
+	return NULL;
+}
+
+bool standing__tells_foreign(void)
+{
+#if defined(__x86_64__)
+	const struct trap *t = trap_of(EM_X86_64);
+#else
+	const struct trap *t = trap_of(EM_AARCH64);
+#endif
+	return t->mask != t->own_mask;
+}
+
+/* What is mapped there now, and is it this file's? */
+static bool is_of(const struct mapping *m, const struct space *space, const struct object *obj)
+{
+	const struct space_range *r = space ? space__find(space, m->start) : NULL;
+
+	return m->ino && m->ino == obj->ino && (!space || (r && r->object == obj));
+}
+
+static bool covers(const struct mapping *m, uint64_t offset)
+{
+	return offset >= m->file_off && offset - m->file_off < m->end - m->start;
+}
+
+/* Where a point was, or would be, by another part of the same code. */
+static bool old_place(const struct maps *maps, const struct space *space, const struct object *obj, uint64_t offset, uint64_t *ret)
+{
+	for (size_t i = 0; space && i < space->n; i++) {
+		const struct space_range *r = &space->v[i];
+
+		if (r->object == obj && offset >= r->file_off && offset - r->file_off < r->end - r->start) {
+			*ret = r->start + (offset - r->file_off);
+			return true;
+		}
+	}
+	for (size_t i = 0; i < maps->n; i++) {
+		if (!maps->v[i].exec || !is_of(&maps->v[i], space, obj))
+			continue;
+		*ret = maps->v[i].start + (offset - maps->v[i].file_off);
+		return true;
+	}
+	return false;
+}
+
+static bool is_moved(const struct maps *maps, const struct space *space, const struct object *obj, uint64_t offset)
+{
+	const struct mapping *now;
+	uint64_t addr;
+
+	if (!old_place(maps, space, obj, offset, &addr))
+		return false;
+	now = maps__find(maps, addr);
+	/* code of another file: it was unloaded, and that one took its place */
+	return now && now->exec && !now->ino;
+}
+
+static void look_at(int mem, const struct mapping *m, const struct trap *trap, uint64_t offset, struct standing *s)
+{
+	uint32_t word = 0;
+
+	if (pread(mem, &word, sizeof(word), m->start + (offset - m->file_off)) != sizeof(word))
+		return;
+	s->n_points++;
+	if ((word & trap->own_mask) == trap->own)
+		return;
+	if ((word & trap->mask) == trap->any)
+		s->n_foreign++;
+	else
+		s->n_gone++;
+}
+
+static void look_at_plan(int mem, const struct maps *maps, const struct space *space, const struct plan *p, struct standing *s)
+{
+	const struct trap *trap = trap_of(p->object->machine);
+
+	for (size_t i = 0; trap && i < p->n_points; i++) {
+		uint64_t offset = p->points[i].offset;
+		bool found = false;
+
+		/* a uretprobe is where an entry is: one breakpoint */
+		if (p->points[i].how == ON_RETURN && !p->points[i].return_only)
+			continue;
+		for (size_t k = 0; k < maps->n; k++) {
+			if (!maps->v[k].exec || !covers(&maps->v[k], offset) || !is_of(&maps->v[k], space, p->object))
+				continue;
+			found = true;
+			look_at(mem, &maps->v[k], trap, offset, s);
+		}
+		s->n_moved += !found && is_moved(maps, space, p->object, offset);
+	}
+}
+
+int standing__look(pid_t pid, const struct space *space, const struct plan *const *plans, size_t n, struct standing *ret)
+{
+	_cleanup_close_ int mem = -1;
+	struct standing s = {};
+	struct maps maps = {};
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	mem = open(path, O_RDONLY | O_CLOEXEC);
+	if (mem < 0)
+		return -errno;
+	err = maps__read(pid, &maps, NULL);
+	for (size_t i = 0; i < n && !err; i++)
+		look_at_plan(mem, &maps, space, plans[i], &s);
+	maps__done(&maps);
+	if (!err)
+		*ret = s;
+	return err;
+}

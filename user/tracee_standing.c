@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns nothing beyond a call: what was found is kept with each tracee. */
+#include <dirent.h>
+#include <errno.h>
+
+#include "probe/standing.h"
+#include "target/process.h"
+#include "tracee_standing.h"
+#include "util/log.h"
+#include "util/parse.h"
+
+/* A look at a process of ten thousand mappings takes ten milliseconds: it is then taken less often. */
+#define LOOK_EACH_NS 1000000000ull
+#define LOOK_SHARE 500
+
+struct plans vec(const struct plan *);
+
+/* p NULL: those of everyone's probes. */
+static struct plans probed_plans(const struct tracees *t, const struct tracee *p)
+{
+	struct plans ret = {};
+
+	for (size_t i = 0; i < t->plans.n; i++) {
+		const struct known_plan *k = t->plans.v[i];
+		const struct plan **slot = k->probed && k->plan.n_points && (!p || tracee__examined(p, k->plan.object)) ? vec_push(&ret) : NULL;
+
+		if (slot)
+			*slot = &k->plan;
+	}
+	return ret;
+}
+
+static void tell_debugger(struct tracee *p)
+{
+	struct debugger d = debugger__of(p->process.pid);
+
+	if (d.pid == p->debugger)
+		return;
+	p->debugger = d.pid;
+	if (d.pid && d.writes)
+		say("%s (%d) is debugged by %s (%d): breakpoints of its own in allocation functions take malloctrace's out, which is told; while they are there, malloctrace will not leave",
+		    p->process.comm, (int)p->process.pid, d.comm, (int)d.pid);
+}
+
+static void tell_standing(struct tracee *p, const struct standing *s)
+{
+	size_t n = s->n_gone + s->n_moved;
+
+	if (n <= p->n_unprobed)
+		return;
+	p->n_unprobed = n;
+	say("%s (%d): %zu of %zu probe points are not in place: %s; calls there are not seen", p->process.comm, (int)p->process.pid, n,
+	    s->n_points + s->n_moved,
+	    s->n_moved	? "its code was moved to memory of no file (huge pages?)" :
+	    p->debugger ? "the debugger took them out" :
+			  "something took them out");
+}
+
+static void look(struct tracees *t, struct tracee *p)
+{
+	struct plans plans = probed_plans(t, p);
+	uint64_t began_ns = now_ns();
+	struct standing s;
+
+	tell_debugger(p);
+	if (plans.n && !standing__look(p->process.pid, &tracee__life(p)->space, plans.v, plans.n, &s))
+		tell_standing(p, &s);
+	vec_done(&plans);
+	p->next_look_ns = now_ns() + MAX(LOOK_EACH_NS, (now_ns() - began_ns) * LOOK_SHARE);
+}
+
+void tracees__look_at_probes(struct tracees *t, bool all)
+{
+	for (size_t i = 0; i < t->v.n; i++) {
+		struct tracee *p = t->v.v[i];
+
+		/* CMD maps code before its probes are in it, as long as it stands still */
+		if (!p->ended && p->attachment && !t->everyone && !p->held && !tracee__life(p)->closed && (all || now_ns() >= p->next_look_ns))
+			look(t, p);
+	}
+}
+
+uint64_t tracees__n_unprobed(const struct tracees *t)
+{
+	uint64_t n = t->gone_unprobed;
+
+	for (size_t i = 0; i < t->v.n; i++)
+		n += t->v.v[i]->n_unprobed;
+	return n;
+}
+
+/* ---- before they are taken out */
+
+static bool is_in_the_way(const struct tracees *t, const struct tracee *p, pid_t pid, struct debugger *ret)
+{
+	struct debugger d = debugger__of(pid);
+	struct standing s = {};
+	struct plans plans;
+
+	if (!d.pid || !d.writes)
+		return false;
+	plans = probed_plans(t, p);
+	if (standing__look(pid, NULL, plans.v, plans.n, &s))
+		s = (struct standing){};
+	vec_done(&plans);
+	*ret = d;
+	return standing__tells_foreign() ? s.n_foreign : s.n_points > s.n_gone && !debugger__holds_still(pid);
+}
+
+/* Where probes are everyone's, they are in processes that are no tracees, too. */
+static pid_t debugged_of_all(const struct tracees *t, struct debugger *ret)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *d;
+	pid_t found = 0;
+	uint64_t pid;
+
+	while (proc && !found && (d = readdir(proc)))
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && is_in_the_way(t, NULL, pid, ret))
+			found = pid;
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+pid_t tracees__debugged(const struct tracees *t, struct debugger *ret)
+{
+	if (t->everyone)
+		return debugged_of_all(t, ret);
+	for (size_t i = 0; i < t->v.n; i++) {
+		const struct tracee *p = t->v.v[i];
+
+		if (!p->ended && p->attachment && is_in_the_way(t, p, p->process.pid, ret))
+			return p->process.pid;
+	}
+	return 0;
+}
