@@ -195,6 +195,22 @@ void tracee__tell_unread(const struct tracee *p)
 	}
 }
 
+/* Code that no file is mapped for, beside parts of a file: an allocator may be in it, and cannot be probed there. */
+static void hint_moved(pid_t pid, struct err *e)
+{
+	struct maps maps = {};
+
+	if (maps__read(pid, &maps, NULL))
+		return;
+	for (size_t i = 1; i + 1 < maps.n; i++) {
+		const struct mapping *m = &maps.v[i], *beside = m[1].ino && m[1].start == m->end ? m + 1 : m - 1;
+
+		if (m->exec && !m->ino && beside->ino && (beside->end == m->start || beside->start == m->end))
+			err_hint(e, "code beside %s is in memory of no file (moved to huge pages?), where nothing can be probed", beside->path);
+	}
+	maps__done(&maps);
+}
+
 static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e)
 {
 	const struct space *s = &tracee__life(p)->space;
@@ -221,6 +237,7 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 				err_hint(e, "looked at %s (no malloc among %zu functions%s)", obj->path,
 					 t->plans.v[k]->n_symbols, t->plans.v[k]->n_symbols ? "" : ": it is stripped");
 	}
+	hint_moved(p->process.pid, e);
 	err_hint(e, "name one with -O FILE, and its functions with --sym malloc=NAME --sym free=NAME");
 	return -ENOENT;
 }

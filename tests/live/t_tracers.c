@@ -152,3 +152,66 @@ TEST(debugger_takes_probes_out)
 	fx__quit(t, &debugger);
 	fx__quit(t, &f);
 }
+
+/* ---- code that was moved to memory of no file, where the kernel sets no breakpoints */
+
+TEST(moved_before)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "moved", "before", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	child__wait_err(t, &m.c, "malloctrace: moved (", "its code was moved to memory of no file", 20);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 3);
+	want(t, ju64(t, root, "losses.unprobed_points") > 0, "losses.unprobed_points, wanted more than 0");
+	want_u64(t, root, "totals.alloc_calls", 0);
+	fx__quit(t, &f);
+}
+
+/* Also where it ends within the second in which nobody looked. */
+static void moved_later(struct test *t, bool at_once)
+{
+	struct ledger seen;
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "moved", "later", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	seen = f.led;
+	fx__go(t, &f);
+	if (!at_once)
+		child__wait_err(t, &m.c, "malloctrace: moved (", "its code was moved to memory of no file", 20);
+	root = mt__stop_json(t, &m, SIGINT, 3);
+	want(t, ju64(t, root, "losses.unprobed_points") > 0, "losses.unprobed_points, wanted more than 0");
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &seen, LED_ALL);
+	fx__quit(t, &f);
+}
+
+TEST(moved_later)
+{
+	moved_later(t, false);
+}
+
+TEST(moved_at_the_end)
+{
+	moved_later(t, true);
+}
+
+TEST(moved_whole)
+{
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "moved", "whole", NULL);
+	want_eq(t, "exit status", 1, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL));
+	want(t, strstr(m.c.errs.s, "is in memory of no file"), "the message, wanted a reason: %.600s", m.c.errs.s);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+}
