@@ -203,10 +203,12 @@ static void hint_moved(pid_t pid, struct err *e)
 	if (maps__read(pid, &maps, NULL))
 		return;
 	for (size_t i = 1; i + 1 < maps.n; i++) {
-		const struct mapping *m = &maps.v[i], *beside = m[1].ino && m[1].start == m->end ? m + 1 : m - 1;
+		struct mapping *m = &maps.v[i], *beside = m[1].ino && m[1].start == m->end ? m + 1 : m - 1;
 
-		if (m->exec && !m->ino && beside->ino && (beside->end == m->start || beside->start == m->end))
-			err_hint(e, "code beside %s is in memory of no file (moved to huge pages?), where nothing can be probed", beside->path);
+		if (!m->exec || m->ino || !beside->ino || (beside->end != m->start && beside->start != m->end))
+			continue;
+		clean_name(beside->path);
+		err_hint(e, "code beside %s is in memory of no file (moved to huge pages?), where nothing can be probed", beside->path);
 	}
 	maps__done(&maps);
 }

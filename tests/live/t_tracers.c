@@ -215,3 +215,16 @@ TEST(moved_whole)
 	fx__go(t, &f);
 	fx__quit(t, &f);
 }
+
+/* ---- targets that may not make every system call */
+
+TEST(sandboxed)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "sandboxed", NULL);
+	root = trace(t, &f, 0, NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	fx__quit(t, &f);
+}
