@@ -96,6 +96,7 @@ struct tracees {
 	uint64_t n_changes;	/* moves whenever an address may lie elsewhere than before */
 	uint64_t gone_cpu_ns, gone_unprobed;	/* of those that were forgotten */
 	size_t turn;		/* who is sampled next */
+	size_t look_turn;	/* whose probes are looked at next */
 	bool told_full;		/* that no more files can be opened */
 	struct attachment *everyone;	/* NULL where each tracee has its own */
 	struct kernel *kernel;	/* not owned */

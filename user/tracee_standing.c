@@ -12,6 +12,7 @@
 /* A look at a process of ten thousand mappings takes ten milliseconds: it is then taken less often. */
 #define LOOK_EACH_NS 1000000000ull
 #define LOOK_SHARE 500
+#define SLICE_NS 10000000ull
 
 struct plans vec(const struct plan *);
 
@@ -58,7 +59,7 @@ static void tell_standing(struct tracee *p, const struct standing *s)
 
 static void look(struct tracees *t, struct tracee *p)
 {
-	struct plans plans = probed_plans(t, p);
+	struct plans plans = probed_plans(t, t->everyone ? NULL : p);
 	uint64_t began_ns = now_ns();
 	struct standing s;
 
@@ -66,16 +67,20 @@ static void look(struct tracees *t, struct tracee *p)
 	if (plans.n && !standing__look(p->process.pid, &tracee__life(p)->space, plans.v, plans.n, &s))
 		tell_standing(p, &s);
 	vec_done(&plans);
-	p->next_look_ns = now_ns() + MAX(LOOK_EACH_NS, (now_ns() - began_ns) * LOOK_SHARE);
+	p->next_look_ns = now_ns() + MAX(t->everyone ? 10 * LOOK_EACH_NS : LOOK_EACH_NS, (now_ns() - began_ns) * LOOK_SHARE);
 }
 
 void tracees__look_at_probes(struct tracees *t, bool all)
 {
-	for (size_t i = 0; i < t->v.n; i++) {
-		struct tracee *p = t->v.v[i];
+	uint64_t until_ns = now_ns() + SLICE_NS;
+
+	/* of a whole machine a part each time, the others next time */
+	for (size_t i = 0; i < t->v.n && (!t->everyone || now_ns() < until_ns); i++) {
+		struct tracee *p = t->v.v[t->look_turn++ % t->v.n];
 
 		/* CMD maps code before its probes are in it, as long as it stands still */
-		if (!p->ended && p->attachment && !t->everyone && !p->held && !tracee__life(p)->closed && (all || now_ns() >= p->next_look_ns))
+		if (!p->ended && (p->attachment || t->everyone) && !p->held && !p->dirty && !p->stale && !tracee__life(p)->closed &&
+		    (all || now_ns() >= p->next_look_ns))
 			look(t, p);
 	}
 }

@@ -13,7 +13,7 @@
 #include "target/debugger.h"
 #include "tracee.h"
 
-/* Looks at those that have probes of their own, each once a second at most; all: now. What is found is told once. */
+/* Looks at the tracees, each once a second at most; where probes are everyone's at some, in turn. all: now. What is found is told once. */
 void tracees__look_at_probes(struct tracees *t, bool all);
 /* Probe points that were not in place at any such look. */
 uint64_t tracees__n_unprobed(const struct tracees *t);

@@ -172,8 +172,8 @@ TEST(moved_before)
 	fx__quit(t, &f);
 }
 
-/* Also where it ends within the second in which nobody looked. */
-static void moved_later(struct test *t, bool at_once)
+/* Also where it ends within the second in which nobody looked, and where probes are everyone's (-f). */
+static void moved_later(struct test *t, bool at_once, const char *how)
 {
 	struct ledger seen;
 	struct fx f;
@@ -181,7 +181,7 @@ static void moved_later(struct test *t, bool at_once)
 	json_t *root;
 
 	fx__start(t, &f, "moved", "later", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", how, NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
 	seen = f.led;
@@ -196,12 +196,17 @@ static void moved_later(struct test *t, bool at_once)
 
 TEST(moved_later)
 {
-	moved_later(t, false);
+	moved_later(t, false, NULL);
 }
 
 TEST(moved_at_the_end)
 {
-	moved_later(t, true);
+	moved_later(t, true, NULL);
+}
+
+TEST(moved_followed)
+{
+	moved_later(t, true, "-f");
 }
 
 TEST(moved_whole)
@@ -225,6 +230,45 @@ TEST(sandboxed)
 
 	fx__start(t, &f, "sandboxed", NULL);
 	root = trace(t, &f, 0, NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	fx__quit(t, &f);
+}
+
+/* As on kernels whose uretprobes such a filter would see. */
+TEST(sandboxed_return_insns)
+{
+	struct spawn s = { .argv = { lt_bin, "-p", NULL, "--json" }, .env = { "MALLOCTRACE_RETURNS=insns" } };
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "sandboxed", NULL);
+	s.argv[2] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	fx__quit(t, &f);
+}
+
+/* The whole family, without a single uretprobe: what cannot be followed is counted as missed. */
+TEST(basic_family_return_insns)
+{
+	struct spawn s = { .argv = { lt_bin, "-p", NULL, "--json", "-v" }, .env = { "MALLOCTRACE_RETURNS=insns" } };
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "basic", "family", NULL);
+	s.argv[2] = pid_arg(f.c.pid);
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want(t, !strstr(m.c.errs.s, "uretprobe"), "probes, wanted no uretprobe: %.2000s", m.c.errs.s);
+	want_lossless(t, root);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
 	fx__quit(t, &f);
 }

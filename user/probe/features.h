@@ -17,6 +17,7 @@ enum feature_id {
 	FEATURE_RAW_TP,
 	FEATURE_PERF_UPROBE,
 	FEATURE_UPROBE_MULTI,
+	FEATURE_URETPROBES,	/* that no seccomp filter sees: else they are not used */
 	N_FEATURES
 };
 

@@ -14,13 +14,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "probe/features.h"
 #include "probe/plan.h"
 #include "util/util.h"
 
 struct plan_want plan_want__of(const char *mode, const char *size, const char *points)
 {
 	static const char *const modes[] = { [MT_MODE_FULL] = "full", [MT_MODE_COUNT] = "count", [MT_MODE_GROWTH] = "growth" };
-	struct plan_want want = { .usable = !strcmp(size, "usable"), .plain = !strcmp(points, "plain") };
+	struct plan_want want = { .usable = !strcmp(size, "usable"), .plain = !strcmp(points, "plain"),
+				  .no_uretprobes = !feature__has(FEATURE_URETPROBES) };
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
 		if (!strcmp(mode, modes[i]))

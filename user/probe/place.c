@@ -22,6 +22,9 @@
  * register, or through the PLT to another object), no return instruction is
  * probed at all, because a call whose end was missed would look as if it went
  * on: a uretprobe then, or for a function that may throw the entry alone.
+ * Where the kernel's uretprobes are no good (want->no_uretprobes), all functions
+ * are treated as those that may throw. On x86_64 a `ret` is single-stepped, which
+ * is dearer than a uretprobe, and right.
  *
  * The stack pointer at a return instruction is what it was at entry, by both
  * ABIs: AAPCS64 has sp preserved across a call and `ret` does not touch it; on
@@ -455,7 +458,8 @@ static int place_with_uretprobe(const struct placing *at, bool return_only)
 static int place(const struct placing *at)
 {
 	bool throws = at->row->flags & FUNC_THROWS;
-	bool by_insns = (throws || at->obj->machine == EM_AARCH64) && (throws || !at->want->plain);
+	bool safe_only = throws || at->want->no_uretprobes;
+	bool by_insns = safe_only || (at->obj->machine == EM_AARCH64 && !at->want->plain);
 	/* what is mapped inside of a call is known by its entry */
 	bool no_entry = at->f->usable && at->row->flags & FUNC_INNERMOST && !throws && !at->want->mmap;
 	int r;
@@ -470,7 +474,7 @@ static int place(const struct placing *at)
 		r = place_entry(at);
 		return r ? r : place_return_insns(at);
 	}
-	if (!throws)
+	if (!safe_only)
 		return place_with_uretprobe(at, false);
 	at->f->no_return = true;
 	because(at->f, "entry only: %s", at->w->unclear);

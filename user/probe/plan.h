@@ -21,6 +21,7 @@ struct plan_want {
 	enum mt_mode mode;	/* MT_MODE_COUNT: entries of allocations alone */
 	bool usable;		/* sizes from the blocks' headers, where the allocator is known to have them */
 	bool mmap;		/* full: what the program maps, too; rows by alloc_funcs__add_maps() */
+	bool no_uretprobes;	/* they may end a target here: see FEATURE_URETPROBES */
 	bool plain;		/* first instructions and uretprobes, whatever the code looks like: for diagnosis */
 };
 
