@@ -533,6 +533,7 @@ enum mt_counter {
 	MT_LOST_FREES_FULL,	/* --free-stacks: no room for a site that frees blocks of another */
 	MT_LOST_HEAP_DESTROYED,	/* a heap was destroyed with all its blocks, which are told as live still */
 	MT_LOST_MAPPING_BUSY,	/* --mmap: another thread had the process's mappings in its hands for too long */
+	MT_LOST_BORROWED,	/* a child that shared its parent's memory met probes, and the kernel ran no program for it */
 	/* edges */
 	MT_EDGE_RETURN_ONLY,	/* a return whose entry was not seen: under way when the trace began */
 	MT_EDGE_ABANDONED,	/* a call left without a return: longjmp, exception, the end of the trace */

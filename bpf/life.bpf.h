@@ -136,6 +136,28 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	return 0;
 }
 
+/* ---- a child that shares its parent's memory */
+
+/*
+ * It is about to leave that memory. Kernels from 6.12 on run the programs of a process's own links for its own threads
+ * alone, and only the kernel's note that it met breakpoints tells that there was something to see: most of them exec
+ * at once (posix_spawn, system) and meet none.
+ */
+static __noinline int on_borrower_leaves(struct task_struct *task)
+{
+	__u64 word = known_word(own_pid_of(task));
+	struct mt_thread *t;
+
+	if (!(WORD_FLAGS(word) & MT_KNOWN_BORROWED) || !WORD_PROC(word) || mt_budget || mt_cut & MT_CUT_FROZEN)
+		return 0;
+	if (!BPF_CORE_READ(task, utask))
+		return 0;
+	t = thread_find(BPF_CORE_READ(task, pid));
+	if (!t || t->proc != WORD_PROC(word))
+		count(MT_LOST_BORROWED);
+	return 0;
+}
+
 /* ---- exec */
 
 #define SIGNAL_STOP 19		/* SIGSTOP, on all architectures that BPF programs are built for here */
@@ -207,6 +229,8 @@ static __always_inline int on_exit(struct task_struct *task)
 	__u64 word;
 	__u32 pid;
 
+	/* before 6.16 the note is gone by now */
+	on_borrower_leaves(task);
 	thread_end(BPF_CORE_READ(task, pid));
 	if (BPF_CORE_READ(task, signal, live.counter))
 		return 0;

@@ -121,6 +121,13 @@ int task_exec(struct bpf_raw_tracepoint_args *ctx)
 	return on_exec((struct task_struct *)ctx->args[0], (__u32)ctx->args[1]);
 }
 
+/* Still in the memory that it had; kernels from 6.10 on tell of it. */
+SEC("raw_tp/sched_prepare_exec")
+int task_prepares(struct bpf_raw_tracepoint_args *ctx)
+{
+	return on_borrower_leaves((struct task_struct *)ctx->args[0]);
+}
+
 SEC("raw_tp/sched_process_exit")
 int task_exit(struct bpf_raw_tracepoint_args *ctx)
 {

@@ -247,7 +247,7 @@ Test(model, losses_and_edges)
 	for (size_t i = 0; i < MT_N_COUNTERS; i++)
 		cut.counters[i] = 1ull << i;
 	s = made__shot(m, &cut);
-	cr_assert_eq(s->n_losses, MT_N_LOSSES + 2);
+	cr_assert_eq(s->n_losses, MT_N_LOSSES + 3);
 	cr_assert_eq(s->n_edges, MT_N_COUNTERS - MT_N_LOSSES + 1);
 	for (size_t i = 0; i < s->n_losses; i++) {
 		cr_expect_gt(strlen(s->losses[i].says), 0);

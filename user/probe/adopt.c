@@ -40,6 +40,8 @@ int kernel__follow(struct kernel *k, struct err *e)
 		{ k->skel->progs.task_exit, &k->skel->links.task_exit, false },
 		{ k->skel->progs.task_renamed, &k->skel->links.task_renamed, false },
 		{ k->skel->progs.task_moved, &k->skel->links.task_moved, false },
+		/* kernels that have it not run the programs for all who share a memory */
+		{ k->skel->progs.task_prepares, &k->skel->links.task_prepares, true },
 		/* the exit tells the same, but for a race */
 		{ k->skel->progs.task_chosen, &k->skel->links.task_chosen, true },
 	};
