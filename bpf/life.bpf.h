@@ -216,7 +216,7 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 	if (!a.proc && word)
 		bpf_map_delete_elem(&proc_of_pid, &pid);
 	/* CMD is no longer ours to stop by ptrace: see target/spawn.c, which lets it go on */
-	if (send_life(task, &a) && a.tid && pid == mt_hold_pid)
+	if (send_life(task, &a) && pid == mt_hold_pid && old_tid != (__u32)BPF_CORE_READ(task, pid))
 		bpf_send_signal(SIGNAL_STOP);
 	return 0;
 }

@@ -502,15 +502,19 @@ void tracees__forget(struct tracees *t, uint32_t proc)
 /* The program was started by another than the first thread of the one before. */
 static int probe_again(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e)
 {
+	struct attachment *old = p->attachment;
 	uint64_t unseen_ns;
 	int err;
 
-	if (!p->attachment)
+	if (!old)
 		return 0;
-	err = attachment__renew(&p->attachment, e);
+	err = attachment__renew(old, &p->attachment, e);
+	if (err)
+		return err;
 	unseen_ns = now_ns() - ev->t_ns;
+	attachment__free(old);
 	p->spotted.n = 0;
-	if (!err && t->want.mode == MT_MODE_GROWTH) {
+	if (t->want.mode == MT_MODE_GROWTH) {
 		faults__close(p->faults);
 		p->faults = NULL;
 		err = faults__open(t->kernel, p->process.pid, &p->faults, e);

@@ -426,9 +426,9 @@ void attachment__free(struct attachment *a)
 	attachments__free(&a, 1);
 }
 
-int attachment__renew(struct attachment **a, struct err *e)
+int attachment__renew(const struct attachment *old, struct attachment **ret, struct err *e)
 {
-	struct attachment *old = *a, *new = NULL;
+	struct attachment *new = NULL;
 	int err = attachment__new(old->kernel, old->pid, &new, e);
 
 	if (err)
@@ -436,9 +436,10 @@ int attachment__renew(struct attachment **a, struct err *e)
 	new->parked = old->parked;
 	if (old->plans.n)
 		err = attachment__add(new, old->funcs, old->plans.v, old->plans.n, e);
-	*a = new;
-	/* last, because it takes a tenth of a second, in which the process goes on */
-	attachment__free(old);
+	if (err)
+		attachment__free(new);
+	else
+		*ret = new;
 	return err;
 }
 

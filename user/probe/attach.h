@@ -31,9 +31,10 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 		    struct err *e);
 /*
  * The kernel knows a process by its first thread. When another one execs, that thread is gone, and all probes of the process
- * with it: *a becomes one with the same probes for who bears the pid now, and the old links are closed. On failure it has none.
+ * with it: *ret has the same probes for who bears the pid now. The old one is the caller's to free, behind it: that takes a tenth
+ * of a second, in which the process goes on.
  */
-int attachment__renew(struct attachment **a, struct err *e);
+int attachment__renew(const struct attachment *old, struct attachment **ret, struct err *e);
 /* Takes the probes of one object out again. */
 void attachment__remove(struct attachment *a, const struct object *obj);
 /* Tells when the entry point of a program of our own is reached: see kernel__started. */
