@@ -246,7 +246,8 @@ struct mt_site {
 	__u64 peak_bytes;	/* the site's own highest live_bytes */
 	__u32 peak_epoch[2];	/* the process's peak for which at_peak_bytes was saved: that much of it */
 	__u64 at_peak_bytes[2];
-	__u64 cross_frees;	/* of the frees: by another thread than the one that allocated; an amount as in mt_counts */
+	/* of the frees: by another thread than the one that allocated; an amount as in mt_counts. --mode growth: guessed sizes */
+	__u64 cross_frees;
 	__u64 last_ns;
 	__u64 gone_born_inv;	/* ~ the birth of the oldest of those that are gone, 0: none */
 };
@@ -502,7 +503,7 @@ struct mt_thread {
 		};
 		struct {	/* --mode growth: how things stood when the fault under way began; of differences, 32 bits do */
 			__u32 fault_no;		/* the last fault that was charged, as the kernel counts them */
-			__u32 fault_cpu;	/* + 1; 0: none is under way; before 6.2, see split_events() */
+			__u32 fault_mark;	/* migrations_of(); before 6.2 split_events() + 1; 0: none is under way */
 			__u32 n_switches;	/* of this thread */
 			__u32 charged_pages;	/* to its process */
 			__s32 rss_here[MT_N_RSS], rss_shared[MT_N_RSS];

@@ -14,11 +14,12 @@
  * each in two parts: one that is shared and a small rest, per CPU (6.2 and later)
  * or per thread (before), which is moved over now and then. A fault changes the
  * rest of where it runs; grown_surely() and grown_by_move() tell by how much.
- * If the thread has slept or moved to another CPU meanwhile, which takes long and
- * so happens to huge pages most of all, others have changed these too. Then the
+ * A thread that slept meanwhile makes no difference where nobody else has the
+ * memory. If others have, or if it moved to another CPU, which takes long and so
+ * happens to huge pages most of all, the rest is another one's, too. Then the
  * fault is taken for a huge page if the shared parts have grown by more than half
  * of one beyond what was charged to the process meanwhile, else for one page; it
- * is counted as a guess.
+ * is counted as a guess, in all and at its site.
  *
  * A thread may carry its events twice, when it was made while they were put in
  * place (see faults.c): the kernel numbers the faults of a thread, and each
@@ -33,13 +34,23 @@
 
 #define RELOCATED __attribute__((preserve_access_index))
 
+struct sched_entity___growth {
+	__u64 nr_migrations;
+} RELOCATED;
+
 struct task_struct___growth {
 	struct mm_struct *mm;
 	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
+	struct sched_entity___growth se;
+} RELOCATED;
+
+struct mm_users___growth {
+	int counter;
 } RELOCATED;
 
 struct mm_struct___growth {
 	unsigned long brk;
+	struct mm_users___growth mm_users;
 } RELOCATED;
 
 /* 6.2 and later */
@@ -234,6 +245,22 @@ static __always_inline __u32 faults_of(struct task_struct *task)
 	return of->min_flt + of->maj_flt;
 }
 
+/* Since 6.2: moves when the thread goes to another CPU. Never 0. */
+static __always_inline __u32 migrations_of(struct task_struct *task)
+{
+	struct task_struct___growth *of = (void *)task;
+
+	return (__u32)of->se.nr_migrations | 1u << 31;
+}
+
+/* Has nobody but the current thread this memory? */
+static __always_inline bool is_alone(struct task_struct *task)
+{
+	struct mm_struct___growth *mm = (void *)task->mm;
+
+	return mm && mm->mm_users.counter == 1;
+}
+
 /* Before 6.2: faults since the thread's rest was moved last, which is done at the start of one. */
 static __always_inline __u32 split_events(struct task_struct *task)
 {
@@ -242,19 +269,24 @@ static __always_inline __u32 split_events(struct task_struct *task)
 	return bpf_core_field_exists(own->rss_stat) ? BPF_CORE_READ(own, rss_stat.events) : 0;
 }
 
-/* Before 6.2, all of the rest is this thread's doing, but huge pages go to the shared part at once. */
-static __always_inline __s32 split_pages(const struct mt_thread *t, struct task_struct *task, const struct rss *now)
+/*
+ * Before 6.2, all of the rest is this thread's doing, but huge pages go to the
+ * shared part at once, where other threads put theirs, some 65 pages at a time. So
+ * if they have grown it by as much meanwhile, it is a guess whether this was one.
+ */
+static __always_inline __s32 split_pages(const struct mt_thread *t, struct task_struct *task, const struct rss *now, bool *guessed)
 {
-	bool moved = split_events(task) + 1 <= t->fault_cpu;
-	__s32 pages = 0, shared = 0;
+	bool moved = split_events(task) + 1 <= t->fault_mark;
+	__s32 pages = 0, shared = 0, huge = mt_huge_bytes / mt_page_bytes;
 
 	for (int i = 0; i < MT_N_RSS; i++) {
 		pages += moved ? now->here[i] : now->here[i] - t->rss_here[i];
-		shared += now->shared[i] - t->rss_shared[i];
+		shared += now->shared[i] - t->rss_shared[i] - (moved ? t->rss_here[i] : 0);
 	}
-	if (pages <= 0 && shared > 0 && (__u64)shared * mt_page_bytes > mt_huge_bytes / 2)
-		pages = mt_huge_bytes / mt_page_bytes;
-	return pages;
+	if (pages > 0 || shared * 2 <= huge)
+		return pages;
+	*guessed = shared != huge && !is_alone(task);
+	return shared >= huge ? huge : 0;
 }
 
 /* What was charged to the current process for faults; two faults at a time may see each other's or not. */
@@ -265,19 +297,25 @@ static __always_inline __u32 charged_pages(const struct mt_thread *t)
 	return p ? p->live_bytes / mt_page_bytes : 0;
 }
 
+/* May others have changed the same counters since the fault began? */
+static __always_inline bool is_unsure(const struct mt_thread *t, struct task_struct *task)
+{
+	return t->fault_mark != migrations_of(task) || (t->n_switches != switches_of(task) && !is_alone(task));
+}
+
 /* By how many bytes the fault under way made the process larger. */
-static __always_inline __u64 bytes_of_fault(struct mt_thread *t, struct task_struct *task)
+static __always_inline __u64 bytes_of_fault(struct mt_thread *t, struct task_struct *task, bool *guessed)
 {
 	__s32 pages = 0;
 	struct rss now;
 
 	read_rss(task, &now);
 	if (IS_SPLIT) {
-		pages = split_pages(t, task, &now);
+		pages = split_pages(t, task, &now, guessed);
 		return pages > 0 ? pages * mt_page_bytes : 0;
 	}
-	if (t->fault_cpu != bpf_get_smp_processor_id() + 1 || t->n_switches != switches_of(task)) {
-		count(MT_EDGE_SIZE_GUESSED);
+	if (is_unsure(t, task)) {
+		*guessed = true;
 		for (int i = 0; i < MT_N_RSS; i++)
 			pages += now.shared[i] - t->rss_shared[i];
 		pages -= charged_pages(t) - t->charged_pages;
@@ -361,13 +399,17 @@ out:
 	return site;
 }
 
-static __always_inline void charge_growth(struct mt_thread *t, __u32 site, __u64 bytes, __u64 cut)
+static __always_inline void charge_growth(struct mt_thread *t, __u32 site, __u64 bytes, __u64 cut, bool guessed)
 {
 	struct amount a = { .calls = 1, .bytes = bytes };
 	struct charge c;
 
+	if (guessed)
+		count(MT_EDGE_SIZE_GUESSED);
 	if (!charge_open(&c, site, t->proc, cut))
 		return;
+	if (guessed)
+		__sync_fetch_and_add(&c.site->cross_frees, 1);
 	charge_call(&c, &a, bytes, clock_ns());
 	charge_thread(&c, t, &a, false);
 }
@@ -393,7 +435,7 @@ int fault_begins(struct bpf_perf_event_data *ctx)
 		t->rss_shared[i] = now.shared[i];
 	}
 	t->n_switches = switches_of(task);
-	t->fault_cpu = (IS_SPLIT ? split_events(task) : bpf_get_smp_processor_id()) + 1;
+	t->fault_mark = IS_SPLIT ? split_events(task) + 1 : migrations_of(task);
 	return 0;
 }
 
@@ -403,6 +445,7 @@ int fault_ends(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct mt_thread *t;
 	__u64 cut = mt_cut, bytes;
+	bool guessed = false;
 	struct mt_proc *p;
 	__u32 no;
 
@@ -415,16 +458,16 @@ int fault_ends(struct bpf_perf_event_data *ctx)
 	if (no == t->fault_no)
 		return 0;
 	t->fault_no = no;
-	if (!t->fault_cpu) {
+	if (!t->fault_mark) {
 		count(MT_EDGE_RETURN_ONLY);
 		return 0;
 	}
-	bytes = bytes_of_fault(t, task);
-	t->fault_cpu = 0;
+	bytes = bytes_of_fault(t, task, &guessed);
+	t->fault_mark = 0;
 	p = proc_at(t->proc);
 	if (p)
 		__sync_fetch_and_add(&p->live_bytes, bytes);
-	charge_growth(t, site_of_fault(task, t), bytes, cut);
+	charge_growth(t, site_of_fault(task, t), bytes, cut, guessed);
 	return 0;
 }
 
@@ -501,7 +544,7 @@ int leave_map(mt_regs *ctx)
 		return 0;
 	}
 	if (bytes)
-		charge_growth(t, site_here(ctx, t, MT_COOKIE_FUNC(cookie), caller, sp), bytes, cut);
+		charge_growth(t, site_here(ctx, t, MT_COOKIE_FUNC(cookie), caller, sp), bytes, cut, false);
 	return 0;
 }
 

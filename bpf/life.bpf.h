@@ -27,7 +27,7 @@ static __always_inline void thread_leave(struct mt_thread *t)
 	t->last_block = 0;
 	t->last_freed = 0;
 	t->fault_no = 0;
-	t->fault_cpu = 0;
+	t->fault_mark = 0;
 	if (mt_within)
 		t->within_depth = 0;
 	__builtin_memset(&t->counts, 0, sizeof(t->counts));

@@ -435,6 +435,8 @@ static int site(struct json *j, const struct snapshot *s, const struct snap_site
 	json__tag_of_site(j, s, site);
 	counters(j, &site->c, s->known, s->estimated ? &site->error : NULL);
 	u64_or_null(j, "cross_frees", s->known & HAS_FREE_CALLS, site->cross_frees);
+	if (site->growth == GROWTH_FAULT)
+		json__u64(j, "guessed_calls", site->cross_frees);
 	moves(j, &site->moves);
 	u64_or_null(j, "at_peak_bytes", s->known & HAS_PEAK_BYTES, site->at_peak_bytes);
 	json__u64(j, "min_size", site->min_size);

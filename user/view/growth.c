@@ -102,11 +102,13 @@ static const char *bytes_per_second(char buf[static RATE_MAX], uint64_t bytes, u
 int report__growth_row(struct report *r, const struct snap_site *site, uint64_t whole)
 {
 	const char *what = site->growth == GROWTH_FAULT ? "fault" : "call";
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], rate[RATE_MAX], d[FMT_MAX], e[FMT_MAX];
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], rate[RATE_MAX], d[FMT_MAX], e[FMT_MAX], bytes[FMT_MAX + 1];
 	uint64_t n = site->c.alloc_calls;
 	int cols = 0;
 
-	cols += fprintf(r->out, "%9s  %5s  %6s %s%-*s", fmt_bytes(a, site->c.alloc_bytes),
+	/* a fault whose size is a guess makes the sum one */
+	snprintf(bytes, sizeof(bytes), "%s%s", site->growth == GROWTH_FAULT && site->cross_frees ? "~" : "", fmt_bytes(a, site->c.alloc_bytes));
+	cols += fprintf(r->out, "%9s  %5s  %6s %s%-*s", bytes,
 			fmt_share(b, site->c.alloc_bytes, whole), fmt_count(c, n), what,
 			site->growth == GROWTH_FAULT ? 1 : 2, plural(n));
 	cols += fprintf(r->out, "  %11s  %6s to %6s", bytes_per_second(rate, site->c.alloc_bytes, r->s->duration_ns),
