@@ -385,6 +385,17 @@ struct mt_request {
 	__u32 pad;
 };
 
+struct mt_thread_counts {
+	__u64 alloc_calls;
+	__u64 alloc_bytes;
+	__u64 free_calls;	/* frees made by this thread, whoever allocated */
+	__u64 free_bytes;
+	__u64 realloc_calls;
+	__u64 temp_calls;
+	__u64 failed_calls;
+	__u64 unknown_frees;
+};
+
 struct mt_proc {
 	/* read by each event, seldom changed: on a cache line of its own */
 	__u32 pid;		/* as malloctrace's own pid namespace sees it */
@@ -408,9 +419,12 @@ struct mt_proc {
 	__u64 frames;		/* of threads that have ended */
 	__u64 lost_blocks;	/* its share of live_full */
 	__u64 lost_stacks;	/* and of stack_full and site_full */
-	__u64 pad2[3];
+	__u64 n_untold;		/* threads that ended when there was no room to tell of each: what they counted is below */
+	__u64 missed_frees;	/* its share of missed_free */
+	__u64 pad2;
+	struct mt_thread_counts untold;
 };
-_Static_assert(sizeof(struct mt_proc) == 192, "three cache lines");
+_Static_assert(sizeof(struct mt_proc) == 256, "four cache lines");
 
 #define MT_N_CLASSES 48		/* class i holds values below 1 << i; the last one all the rest */
 
@@ -436,17 +450,6 @@ struct mt_ages {
 };
 
 /* ---- threads: what one thread has under way, touched by that thread alone */
-
-struct mt_thread_counts {
-	__u64 alloc_calls;
-	__u64 alloc_bytes;
-	__u64 free_calls;	/* frees made by this thread, whoever allocated */
-	__u64 free_bytes;
-	__u64 realloc_calls;
-	__u64 temp_calls;
-	__u64 failed_calls;
-	__u64 unknown_frees;
-};
 
 #define MT_N_RSS 3		/* kinds of pages that RSS is the sum of */
 

@@ -118,12 +118,29 @@ static __always_inline bool send_life(struct task_struct *task, const struct abo
 	return true;
 }
 
-static __always_inline void send_thread_end(const struct mt_thread *t)
+/* A thread ends and cannot be told of: its process has what it counted, and no row of it. */
+static __always_inline void fold_thread(struct mt_proc *p, const struct mt_thread *t)
 {
-	struct mt_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	__sync_fetch_and_add(&p->untold.alloc_calls, t->counts.alloc_calls);
+	__sync_fetch_and_add(&p->untold.alloc_bytes, t->counts.alloc_bytes);
+	__sync_fetch_and_add(&p->untold.free_calls, t->counts.free_calls);
+	__sync_fetch_and_add(&p->untold.free_bytes, t->counts.free_bytes);
+	__sync_fetch_and_add(&p->untold.realloc_calls, t->counts.realloc_calls);
+	__sync_fetch_and_add(&p->untold.temp_calls, t->counts.temp_calls);
+	__sync_fetch_and_add(&p->untold.failed_calls, t->counts.failed_calls);
+	__sync_fetch_and_add(&p->untold.unknown_frees, t->counts.unknown_frees);
+	__sync_fetch_and_add(&p->n_untold, 1);
+}
 
+/* Half of the ring is for processes: what is told of these nobody else knows. */
+static __always_inline void send_thread_end(struct mt_proc *p, const struct mt_thread *t)
+{
+	struct mt_event *e = NULL;
+
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 2)
+		e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
-		count(MT_LOST_RING_FULL);
+		fold_thread(p, t);
 		return;
 	}
 	__builtin_memset(e, 0, sizeof(*e));

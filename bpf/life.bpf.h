@@ -17,7 +17,7 @@ static __always_inline void thread_leave(struct mt_thread *t)
 			abandon(t, MT_EDGE_DIED_INSIDE);
 		__sync_fetch_and_add(&p->probe_hits, t->probe_hits);
 		__sync_fetch_and_add(&p->frames, t->frames);
-		send_thread_end(t);
+		send_thread_end(p, t);
 	}
 	scratch_disown(t);
 	t->sp = 0;

@@ -148,8 +148,8 @@ static const struct snap_probe probes[] = {
 
 static const struct snap_thread redis_threads[] = {
 	{ 1432, "redis-server", false, { .alloc_calls = 2193888, .alloc_bytes = 434438 * KIB, .free_calls = 2160935,
-					 .free_bytes = 400000 * KIB, .temp_calls = 2099000, .unknown_frees = 118 } },
-	{ 1435, "bio_lazy_free", true, { .alloc_calls = 12, .alloc_bytes = 1200 } },
+					 .free_bytes = 400000 * KIB, .temp_calls = 2099000, .unknown_frees = 118 }, 0 },
+	{ 1435, "bio_lazy_free", true, { .alloc_calls = 12, .alloc_bytes = 1200 }, 0 },
 };
 
 static const struct snap_point redis_timeline[] = {
@@ -168,11 +168,11 @@ static const struct snap_lifetime redis_lifetimes[] = {
 };
 
 static const struct snap_thread pool_threads[] = {
-	{ 2101, "ingest", false, { .alloc_calls = 20, .alloc_bytes = 2000, .free_calls = 99000, .free_bytes = 99000 * 100 } },
-	{ 2102, "worker-1", false, { .alloc_calls = 300000, .alloc_bytes = 30000000, .free_calls = 300, .free_bytes = 30000 } },
-	{ 2103, "worker-2", false, { .alloc_calls = 250000, .alloc_bytes = 25000000, .free_calls = 300, .free_bytes = 30000 } },
-	{ 2104, "worker-13", true, { .alloc_calls = 349980, .alloc_bytes = 34998000, .free_calls = 400, .free_bytes = 40000 } },
-	{ 2105, "日本語", false, { .alloc_calls = 0 } },
+	{ 2101, "ingest", false, { .alloc_calls = 20, .alloc_bytes = 2000, .free_calls = 99000, .free_bytes = 99000 * 100 }, 0 },
+	{ 2102, "worker-1", false, { .alloc_calls = 300000, .alloc_bytes = 30000000, .free_calls = 300, .free_bytes = 30000 }, 0 },
+	{ 2103, "worker-2", false, { .alloc_calls = 250000, .alloc_bytes = 25000000, .free_calls = 300, .free_bytes = 30000 }, 0 },
+	{ 2104, "worker-13", true, { .alloc_calls = 349980, .alloc_bytes = 34998000, .free_calls = 400, .free_bytes = 40000 }, 0 },
+	{ 2105, "日本語", false, { .alloc_calls = 0 }, 0 },
 };
 
 static const struct snap_point worker_timeline[] = { { 10 * S, 10 * KIB, 10, 1000, 3 * MIB }, { 30 * S, 100 * KIB, 100, 5000, 4 * MIB } };

@@ -141,6 +141,34 @@ Test(lives, threads)
 	model__free(m);
 }
 
+/* Threads of which the programs had no room to tell are part of the same row, also when their process has left the tables. */
+Test(lives, threads_end_untold)
+{
+	const struct mt_thread_counts c = { 1, 10, 2, 20, 3, 4, 5, 6 };
+	struct cut_proc row = { .proc = 1, .pid = 10, .n_untold = 5, .untold = { 50, 500, 60, 600, 7, 8, 9, 11 } };
+	struct cut cut = { .now_ns = START, .procs = &row, .n_procs = 1 };
+	struct model *m = made__model();
+	const struct snap_thread *more;
+	struct snapshot *s;
+
+	made__life(m, 1, 10, "one");
+	cr_assert_eq(model__thread_ended(m, 1, 100, "told", &c), 0);
+	s = made__shot(m, &cut);
+	cr_assert_eq(s->processes[0].n_threads, 2);
+	more = &s->processes[0].threads[1];
+	cr_expect_str_eq(more->comm, "(more that ended)");
+	cr_expect_eq(more->stands_for, 5);
+	cr_expect_eq(more->c.alloc_calls, 50);
+	cr_expect_eq(more->c.alloc_bytes, 500);
+	cr_expect_eq(more->c.free_calls, 60);
+	cr_expect_eq(more->c.free_bytes, 600);
+	cr_expect_eq(more->c.realloc_calls, 7);
+	cr_expect_eq(more->c.temp_calls, 8);
+	cr_expect_eq(more->c.failed_calls, 9);
+	snapshot__free(s);
+	model__free(m);
+}
+
 Test(lives, many_threads_end)
 {
 	const struct mt_thread_counts c = { 1, 10, 2, 20, 3, 4, 5, 6 };
@@ -166,6 +194,7 @@ Test(lives, many_threads_end)
 	more = &p->threads[MAX_THREADS];
 	cr_expect_str_eq(more->comm, "(more that ended)");
 	cr_expect(more->ended);
+	cr_expect_eq(more->stands_for, 7);
 	cr_expect_eq(more->c.alloc_calls, 7);
 	cr_expect_eq(more->c.alloc_bytes, 70);
 	cr_expect_eq(more->c.free_calls, 14);

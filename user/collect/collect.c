@@ -179,6 +179,7 @@ static void weigh_proc(struct cut_proc *row)
 		row->hist.lifetimes[i] = sampler__calls(row->hist.lifetimes[i]);
 	}
 	row->peak_bytes = sampler__bytes(row->peak_bytes);
+	sampler__round_thread(&row->untold);
 }
 
 static void read_procs(struct collect *c, uint32_t bank)
@@ -213,6 +214,9 @@ static void read_procs(struct collect *c, uint32_t bank)
 		row->frames = p->frames;
 		row->lost_blocks = p->lost_blocks;
 		row->lost_stacks = p->lost_stacks;
+		row->missed_frees = p->missed_frees;
+		row->n_untold = p->n_untold;
+		row->untold = p->untold;
 		row->peak_bytes = m->peak_bytes;
 		row->peak_ns = m->peak_ns;
 		memset(&m->bank[bank], 0, sizeof(m->bank[bank]));

@@ -236,6 +236,8 @@ static void threads(struct json *j, const struct snap_process *p, unsigned int k
 		json__i64(j, "tid", t->tid);
 		json__str(j, "comm", t->comm);
 		json__bool(j, "ended", t->ended);
+		if (t->stands_for)
+			json__u64(j, "stands_for", t->stands_for);
 		totals(j, &t->c, known, NULL);
 		json__object_end(j);
 	}

@@ -55,6 +55,7 @@ static const struct field thread_fields[] = {
 	{ "tid", FIELD_INT, offsetof(struct snap_thread, tid) },
 	{ "comm", FIELD_STR, offsetof(struct snap_thread, comm) },
 	{ "ended", FIELD_BOOL, offsetof(struct snap_thread, ended) },
+	{ "stands_for", FIELD_U64, offsetof(struct snap_thread, stands_for) },
 };
 
 static const struct field point_fields[] = { POINT(t_ns), POINT(live_bytes), POINT(live_blocks), POINT(alloc_calls), POINT(rss_bytes) };

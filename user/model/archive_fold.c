@@ -171,6 +171,9 @@ static bool fold_life(struct model *m, struct life *l)
 	to->row.frames += from->row.frames;
 	to->row.lost_blocks += from->row.lost_blocks;
 	to->row.lost_stacks += from->row.lost_stacks;
+	to->row.missed_frees += from->row.missed_frees;
+	to->row.n_untold += from->row.n_untold;
+	thread_counts__add(&to->row.untold, &from->row.untold);
 	to->row.peak_bytes += from->row.peak_bytes;
 	add_hist(&to->row.hist, &from->row.hist);
 	for (size_t i = 0; i < from->sites.n; i++) {

@@ -237,12 +237,18 @@ static void list_threads(struct build *b, const struct cut *cut, const uint32_t 
 
 /* number: that of the process, from 1 on. */
 static void build_threads(struct build *b, const struct life *l, const struct cut *cut, const struct thread_lists *lists,
-			  size_t number, struct snap_process *p)
+			  size_t number, const struct cut_proc *row_of_it, struct snap_process *p)
 {
 	size_t from = lists->first[number], to = lists->first[number + 1];
 	struct snap_thread *t = snapshot__alloc(b->s, to - from + l->ended_threads.n + 1, sizeof(*t));
+	struct mt_thread_counts more = l->more_ended;
+	uint64_t n_more = l->n_more_ended;
 
 	p->threads = t;
+	if (row_of_it) {
+		n_more += row_of_it->n_untold;
+		thread_counts__add(&more, &row_of_it->untold);
+	}
 	for (size_t i = from; i < to; i++) {
 		const struct cut_thread *row = &cut->threads[lists->order[i]];
 		char comm[32] = "";
@@ -262,8 +268,13 @@ static void build_threads(struct build *b, const struct life *l, const struct cu
 			.ended = true,
 			.c = of_thread(&l->ended_threads.v[i].counts),
 		};
-	if (l->n_more_ended)
-		*t++ = (struct snap_thread){ .comm = "(more that ended)", .ended = true, .c = of_thread(&l->more_ended) };
+	if (n_more)
+		*t++ = (struct snap_thread){
+			.comm = "(more that ended)",
+			.ended = true,
+			.stands_for = n_more,
+			.c = of_thread(&more),
+		};
 	p->n_threads = t - p->threads;
 }
 
@@ -383,9 +394,10 @@ static void build_processes(struct build *b, struct model *m, const struct cut *
 	list_threads(b, cut, process_of_proc, m->lives.n, &threads);
 	for (size_t i = 0; i < m->lives.n; i++) {
 		const struct life *l = m->lives.v[i];
+		const struct cut_proc *row = l->kept ? &l->kept->row : l->proc < MT_PROC_NUMBERS ? rows[l->proc] : NULL;
 
-		build_process(b, m, l, l->kept ? &l->kept->row : l->proc < MT_PROC_NUMBERS ? rows[l->proc] : NULL, &p[i]);
-		build_threads(b, l, cut, &threads, i + 1, &p[i]);
+		build_process(b, m, l, row, &p[i]);
+		build_threads(b, l, cut, &threads, i + 1, row, &p[i]);
 	}
 	b->s->processes = p;
 	b->s->n_processes = m->lives.n;

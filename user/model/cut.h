@@ -112,8 +112,10 @@ struct cut_proc {
 	uint32_t ended;
 	uint64_t started_ns, ended_ns;
 	uint64_t unknown_frees, probe_hits, frames;
-	uint64_t lost_blocks, lost_stacks;
+	uint64_t lost_blocks, lost_stacks, missed_frees;
 	uint64_t peak_bytes, peak_ns;
+	uint64_t n_untold;	/* threads that ended without a message of their own */
+	struct mt_thread_counts untold;
 	struct mt_hist hist;
 };
 

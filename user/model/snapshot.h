@@ -234,6 +234,7 @@ struct snap_thread {
 	const char *comm;
 	bool ended;
 	struct counters c;	/* what the thread did; live and peak are not kept by thread */
+	uint64_t stands_for;	/* 0: for itself; else it is no thread but the sum of so many that ended */
 };
 
 struct snap_size {

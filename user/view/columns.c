@@ -395,7 +395,9 @@ static double n_threads(const struct row_of *r)
 
 static const char *show_n_threads(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return r->thread->n_threads > 1 ? fmt_count(buf, r->thread->n_threads) : "";
+	const struct thread_row *t = r->thread;
+
+	return t->n_threads > 1 || t->stands_for ? fmt_count(buf, MAX(t->n_threads, t->stands_for)) : "";
 }
 
 static double n_ended(const struct row_of *r)

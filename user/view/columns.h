@@ -21,6 +21,7 @@ struct thread_row {
 	int tid;		/* 0: of several, or of none that is known by it */
 	const char *name;	/* "worker-3", "worker-*"; of at most 15 bytes, if it comes from the kernel */
 	uint32_t n_threads, n_ended;
+	uint64_t stands_for;	/* see struct snap_thread */
 	struct counters c;	/* live and peak are not kept by thread */
 	const struct thread_row *members;	/* n_threads of them */
 	bool member;		/* it is one itself, shown below its row */

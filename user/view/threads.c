@@ -83,7 +83,8 @@ static size_t list_all(struct thread_row *v, const struct snapshot *s)
 			const struct snap_thread *t = &s->processes[i].threads[k];
 
 			v[n++] = (struct thread_row){
-				.process = i, .tid = t->tid, .name = name_or(&s->processes[i], t), .n_threads = 1, .n_ended = t->ended, .c = t->c,
+				.process = i, .tid = t->tid, .name = name_or(&s->processes[i], t), .n_threads = 1, .n_ended = t->ended,
+				.stands_for = t->stands_for, .c = t->c,
 			};
 		}
 	return n;
