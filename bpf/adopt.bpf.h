@@ -110,7 +110,8 @@ static __always_inline bool send_life(struct task_struct *task, const struct abo
 	struct mt_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 
 	if (!e) {
-		count(MT_LOST_RING_FULL);
+		if (!mt_over)
+			count(MT_LOST_RING_FULL);
 		return false;
 	}
 	fill_life(e, task, a);

@@ -47,6 +47,8 @@ volatile __u64 mt_slots_in_use = 0;
 /* Sites and slots that are free again: the first of a list, with a count above it that moves at each change. */
 volatile __u64 mt_free_sites = 0;
 volatile __u64 mt_free_slots = 0;
+/* The trace has ended: what begins now is no part of it, so nothing is lost if there is no room for it. */
+volatile __u64 mt_over = 0;
 __u64 mt_counters[MT_N_COUNTERS] MT_OWN_LINE = {};
 
 /* seeds a thread's random numbers */

@@ -76,6 +76,7 @@ __noinline int spot_stop(struct mt_thread *t, __u32 number)
 
 	if (!t || !s || __sync_fetch_and_or(&mt_cut, MT_CUT_FROZEN) & MT_CUT_FROZEN)
 		return 0;
+	mt_over = 1;
 	note_when(s, t);
 	__sync_lock_test_and_set(&mt_stopped_by, number);
 	tell_spot(&r);

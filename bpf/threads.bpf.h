@@ -197,9 +197,12 @@ static __noinline __u32 slot_reuse(void)
 /* A new process in the table; 0 if there is no room. Process 0 is no process. */
 static __noinline __u32 proc_add(__u32 pid)
 {
-	__u32 slot = slot_reuse();
 	struct mt_proc *p;
+	__u32 slot;
 
+	if (mt_over)
+		return 0;
+	slot = slot_reuse();
 	if (!slot) {
 		slot = __sync_fetch_and_add(&mt_procs_used, 1) + 1;
 		p = slot < mt_n_procs ? proc_at(slot) : NULL;

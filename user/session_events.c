@@ -141,6 +141,8 @@ static void read_of_machine(struct session *s)
 
 void session__read_events(struct session *s)
 {
+	uint64_t began_ns = now_ns();
+
 	if (s->machine) {
 		read_of_machine(s);
 	} else {
@@ -152,6 +154,7 @@ void session__read_events(struct session *s)
 		s->held = false;
 		spawn__catch(s->spawn);
 	}
+	s->recycle.told_ns = began_ns;
 	/* others may come, unless it is only the children of some that are waited for */
 	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
 		session__over(s);

@@ -54,6 +54,7 @@ struct session {
 		bool under_way;
 		uint64_t tried_ns;	/* when room was last made in haste, */
 		uint64_t in_use;	/* and what was in use behind that */
+		uint64_t told_ns;	/* all that the programs told until then has been handled */
 	} recycle;
 	struct {			/* session_spots.c */
 		struct vec(struct mt_reached) queue;

@@ -5,12 +5,14 @@
  * are copied into the model, its numbers are forgotten by all, and only then the
  * kernel may give them again.
  */
+#include <poll.h>
+
 #include "session_parts.h"
 #include "triggers.h"
 #include "util/log.h"
 
 #define SWEEP_NS (SECOND_NS / 100)	/* a second, of our time */
-#define LOST_NS (10 * SECOND_NS)	/* a message that was not read by then will never come */
+#define LATE_NS (2 * SECOND_NS)	/* what was told within this of an end may not have been in the ring when its messages were all handled */
 #define HASTE_NS (SECOND_NS / 20)	/* between two attempts to make room in haste */
 
 static void keep_module(const void *handle)
@@ -61,18 +63,21 @@ static void retire(struct session *s, const uint32_t *procs, size_t n)
 
 /*
  * Its end is told behind all else that is told of it, so all of that was read once the
- * model knows. What nobody has told for long has been lost, and so is a process
- * that the model never heard of.
+ * model knows. What has not come when all that was told behind its end has been handled
+ * is lost, and so is a process that the model never heard of. The clock alone would not
+ * tell: where processes come faster than they can be looked at, messages wait for long,
+ * and what a process had would be gone before it is known that there was one.
  */
 static bool may_leave(uint32_t proc, uint32_t how, uint64_t ended_ns, void *arg)
 {
 	const struct session *s = arg;
 
-	return how == MT_ENDED_DROPPED || ended_ns > LOST_NS || model__has_ended(s->model, proc);
+	return how == MT_ENDED_DROPPED || model__has_ended(s->model, proc) || now_ns() - ended_ns + LATE_NS < s->recycle.told_ns;
 }
 
 static void recycle(struct session *s, enum room_wanted wanted)
 {
+	struct pollfd ring = { .fd = kernel__events_fd(s->kernel), .events = POLLIN };
 	const struct leave_calls calls = { may_leave, s };
 	const uint32_t *procs;
 	size_t n = 0;
@@ -80,6 +85,8 @@ static void recycle(struct session *s, enum room_wanted wanted)
 	if (s->recycle.under_way || wanted == ROOM_ENOUGH || !s->cut)
 		return;
 	s->recycle.under_way = true;
+	if (!s->events.n && poll(&ring, 1, 0) == 0)
+		s->recycle.told_ns = now_ns();
 	if (collect__sweep(s->collect, wanted == ROOM_AT_ONCE ? UINT64_MAX / 2 : SWEEP_NS, s->opts->older_ns, &calls, &procs, &n))
 		say("out of memory: processes that ended stay in the tables");
 	if (n)

@@ -251,7 +251,8 @@ bool collect__is_short(const struct collect *c, uint64_t *ret_in_use)
 	/* --mmap: no program finds room there by itself */
 	uint64_t n_over = c->tables.parts_fd > 0 ? *c->tables.n_over : 0;
 
-	*ret_in_use = slots + sites + n_over + (c->tables.n_links ? *c->tables.links_used : 0);
+	/* with ends that came since: where all is full, nothing else tells that there is something to give back */
+	*ret_in_use = slots + sites + n_over + (c->tables.n_links ? *c->tables.links_used : 0) + skel->bss->mt_lives_ended;
 	/* what the living hold nobody can give back, and a pass for one or two is dear */
 	if (is_kept(c) || !n_ended)
 		return false;

@@ -437,6 +437,7 @@ void kernel__close(struct kernel *k)
 
 void kernel__freeze(struct kernel *k, bool frozen)
 {
+	k->skel->bss->mt_over = frozen;
 	if (frozen) {
 		__atomic_or_fetch(&k->skel->data->mt_cut, MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
 		k->frozen_ns = kernel__clock_ns(k);
