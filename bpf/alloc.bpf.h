@@ -442,7 +442,7 @@ static __always_inline int on_return(mt_regs *ctx)
 			if (mt_budget && mt_gaps) {
 				stale.born = 0;
 			} else {
-				count(MT_LOST_MISSED_FREE);
+				miss_free(t->proc);
 				/* nobody knows who freed it */
 				stale.born = MT_BORN(stale.born, t->serial);
 			}

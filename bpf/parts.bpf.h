@@ -318,7 +318,7 @@ __noinline int take_part(struct mt_map_call *k, struct mt_part *part, __u64 star
 		part_remove(k->proc, start);
 	}
 	if (k->missed)
-		count(MT_LOST_MISSED_FREE);
+		miss_free(k->proc);
 	block_shrinks(k, block, bytes, left - 1);
 	return 0;
 }

@@ -23,6 +23,17 @@ __noinline int lose_block(__u32 proc)
 	return 0;
 }
 
+/* A block of this process ended, and nobody saw how. */
+__noinline int miss_free(__u32 proc)
+{
+	struct mt_proc *p = proc_at(proc);
+
+	count(MT_LOST_MISSED_FREE);
+	if (p)
+		__sync_fetch_and_add(&p->missed_frees, 1);
+	return 0;
+}
+
 /* Of a number that is another's by now, all that is left is dead. */
 static __always_inline bool is_dead(__u32 proc)
 {

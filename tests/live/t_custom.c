@@ -40,6 +40,7 @@ TEST(custom_missed_free)
 	json_t *root = custom(t, "custom", "missed", "1", 3, 0), *p = jget(root, "processes[0]");
 
 	want_u64(t, root, "losses.missed_free", 10);
+	want_u64(t, p, "missed_frees", 10);
 	want_u64(t, root, "losses.total", 10);
 	want_u64(t, root, "totals.alloc_calls", 20);
 	want_u64(t, root, "totals.live_blocks", 10);

@@ -249,6 +249,7 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	optional_u64(j, "unseen_ns", p->unseen_ns);
 	optional_u64(j, "lost_blocks", p->lost_blocks);
 	optional_u64(j, "lost_stacks", p->lost_stacks);
+	optional_u64(j, "missed_frees", p->missed_frees);
 	optional_str(j, "verdict", p->trend.verdict);
 	optional_str(j, "why", p->trend.why);
 	if (p->trend.known)

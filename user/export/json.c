@@ -351,6 +351,8 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__u64(j, "unseen_ns", p->unseen_ns);
 	json__u64(j, "lost_blocks", p->lost_blocks);
 	json__u64(j, "lost_stacks", p->lost_stacks);
+	if (p->missed_frees)
+		json__u64(j, "missed_frees", p->missed_frees);
 	json__line(j, 6);
 	trend(j, s, &p->trend, p->since_baseline_bytes);
 	json__line(j, 6);

@@ -48,6 +48,7 @@ static const struct field process_fields[] = {
 	PROCESS("unseen_ns", FIELD_U64, unseen_ns),
 	PROCESS("lost_blocks", FIELD_U64, lost_blocks),
 	PROCESS("lost_stacks", FIELD_U64, lost_stacks),
+	PROCESS("missed_frees", FIELD_U64, missed_frees),
 	TREND(struct snap_process),
 };
 

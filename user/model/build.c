@@ -341,6 +341,7 @@ static void build_process(struct build *b, const struct model *m, const struct l
 		p->peak_at_ns = from->peak_bytes ? since(from->peak_ns, m->start_clock_ns) : 0;
 		p->lost_blocks = from->lost_blocks;
 		p->lost_stacks = from->lost_stacks;
+		p->missed_frees = from->missed_frees;
 		build_hists(b, &from->hist, p);
 		p->probe_hits = from->probe_hits;
 		b->s->probe_hits += from->probe_hits;

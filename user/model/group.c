@@ -211,6 +211,7 @@ static void add_member(const struct snapshot *s, struct snap_process *g, const s
 	g->unseen_ns = MAX(g->unseen_ns, p->unseen_ns);
 	g->lost_blocks += p->lost_blocks;
 	g->lost_stacks += p->lost_stacks;
+	g->missed_frees += p->missed_frees;
 	g->since_baseline_bytes += p->since_baseline_bytes;
 	if (!p->ended)
 		trend__add(&g->trend, &p->trend);

@@ -262,6 +262,7 @@ struct snap_process {
 	int64_t wall_started_ns;	/* since 1970; 0: unknown */
 	uint64_t unseen_ns;	/* it ran for this long before its allocator was probed, while others were traced already */
 	uint64_t lost_blocks, lost_stacks;	/* its share of live_full; of stack_full and site_full */
+	uint64_t missed_frees;	/* and of missed_free */
 	int64_t since_baseline_bytes;	/* as of a site */
 	struct trend trend;
 	struct counters c;

@@ -348,7 +348,9 @@ typedef uint64_t (*amount)(const struct report *r, size_t row);
 
 static uint64_t lost(const struct report *r, size_t row)
 {
-	return r->s->processes[row].lost_blocks + r->s->processes[row].lost_stacks;
+	const struct snap_process *p = &r->s->processes[row];
+
+	return p->lost_blocks + p->lost_stacks + p->missed_frees;
 }
 
 static uint64_t lost_blocks(const struct report *r, size_t row)
@@ -361,14 +363,15 @@ static uint64_t lost_stacks(const struct report *r, size_t row)
 	return r->s->processes[row].lost_stacks;
 }
 
+/* What those have that ended holds no room: others get it. */
 static uint64_t held_blocks(const struct report *r, size_t row)
 {
-	return r->s->processes[row].c.live_blocks;
+	return r->s->processes[row].ended ? 0 : r->s->processes[row].c.live_blocks;
 }
 
 static uint64_t held_stacks(const struct report *r, size_t row)
 {
-	return r->n_sites_of[row];
+	return r->s->processes[row].ended ? 0 : r->n_sites_of[row];
 }
 
 static bool was_named(const size_t *named, size_t n, size_t row)
@@ -403,13 +406,16 @@ static const char *name_of(const struct report *r, size_t row, char buf[static F
 }
 
 /* Whoever lost is not always who took the room. */
-static void who_holds(struct report *r, const char *what, amount lost_of, amount held_of, uint64_t all)
+static void who_holds(struct report *r, const char *what, amount lost_of, amount held_of)
 {
 	size_t most = next_most(r, held_of, NULL, 0);
 	char who[FIGURE_MAX], a[FMT_MAX], b[FMT_MAX];
+	uint64_t all = 0;
 
 	if (most == r->s->n_processes || next_most(r, lost_of, NULL, 0) == r->s->n_processes)
 		return;
+	for (size_t i = 0; i < r->s->n_processes; i++)
+		all += held_of(r, i);
 	para__begin(&r->para, "", LOUD_WIDTH);
 	para__item(&r->para, "most room is held by %s: %s of %s %s", name_of(r, most, who), fmt_exact(a, held_of(r, most)),
 		   fmt_exact(b, all), what);
@@ -437,7 +443,7 @@ static int who_lost(struct report *r)
 		n_sites_of[r->s->sites[i].process]++;
 	r->n_sites_of = n_sites_of;
 	for (size_t n = 0; n < NAMED && (row = next_most(r, lost, named, n)) < r->s->n_processes; n++) {
-		uint64_t blocks = lost_blocks(r, row), stacks = lost_stacks(r, row);
+		uint64_t blocks = lost_blocks(r, row), stacks = lost_stacks(r, row), frees = r->s->processes[row].missed_frees;
 
 		named[n] = row;
 		para__begin(&r->para, "", LOUD_WIDTH);
@@ -448,10 +454,13 @@ static int who_lost(struct report *r)
 		if (stacks)
 			para__item(&r->para, "%s%s%s allocation%s without a stack", blocks ? "" : who, blocks ? "" : ": ",
 				   fmt_exact(a, stacks), plural(stacks));
+		if (frees)
+			para__item(&r->para, "%s%s%s free%s that nobody saw%s", blocks || stacks ? "" : who, blocks || stacks ? "" : ": ",
+				   fmt_exact(a, frees), plural(frees), r->s->processes[row].unseen_ns ? ", of a process that ran before it was probed" : "");
 		para__end(&r->para);
 	}
-	who_holds(r, "live blocks", lost_blocks, held_blocks, r->s->totals.live_blocks);
-	who_holds(r, "stacks", lost_stacks, held_stacks, r->s->n_sites);
+	who_holds(r, "live blocks", lost_blocks, held_blocks);
+	who_holds(r, "stacks", lost_stacks, held_stacks);
 	r->n_sites_of = NULL;
 	return 0;
 }

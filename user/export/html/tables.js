@@ -101,7 +101,8 @@ const tables = (() => {
 			[`since ${BASELINE}`, p.since_baseline_bytes !== undefined && signed(p.since_baseline_bytes, bytes)],
 			["attached", p.age_at_attach_ns ? `${duration(p.age_at_attach_ns)} after its start: older blocks are unseen` : "from its first instruction"],
 			["ended by", deathOf(p)], ["unseen at its start", p.unseen_ns && duration(p.unseen_ns)], ["RSS when attached", bytes(p.rss_at_attach_bytes)],
-			["blocks lost", p.lost_blocks && exact(p.lost_blocks)], ["stacks lost", p.lost_stacks && exact(p.lost_stacks)]];
+			["blocks lost", p.lost_blocks && exact(p.lost_blocks)], ["stacks lost", p.lost_stacks && exact(p.lost_stacks)],
+			["frees not seen", p.missed_frees && exact(p.missed_frees)]];
 
 		return el("div", {class: "unfolded"}, p.why ? el("p", {class: "why"}, verdictChip(p.verdict), " ", p.why) : null,
 			el("div", {class: "facts"}, rows.filter(([, text]) => text).map(([name, text]) =>
