@@ -407,12 +407,6 @@ struct mt_proc {
 	__u32 number;		/* of the process that has the slot, or will have it next; 0: never used */
 	__u32 next_free;	/* in the list of slots that are free */
 	__u64 pad[3];
-	/* changed by each event, and nothing else on that line */
-	__u64 live_bytes;
-	__u64 peak_bytes;
-	__u64 peak_epoch[2];	/* [bank]: moves with each new peak */
-	__u64 peak_value[2];
-	__u64 peak_ns[2];
 	/* changed now and then */
 	__u64 unknown_frees;
 	__u64 probe_hits;	/* of threads that have ended */
@@ -422,6 +416,12 @@ struct mt_proc {
 	__u64 n_untold;		/* threads that ended when there was no room to tell of each: what they counted is below */
 	__u64 missed_frees;	/* its share of missed_free */
 	__u64 pad2;
+	/* changed by each event, and nothing else on that line, nor on its neighbour, which some CPUs fetch along */
+	__u64 live_bytes;
+	__u64 peak_bytes;
+	__u64 peak_epoch[2];	/* [bank]: moves with each new peak */
+	__u64 peak_value[2];
+	__u64 peak_ns[2];
 	struct mt_thread_counts untold;
 };
 _Static_assert(sizeof(struct mt_proc) == 256, "four cache lines");
