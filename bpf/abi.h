@@ -447,6 +447,7 @@ struct mt_hist {		/* per process, bank and shard */
 struct mt_ages {
 	__u64 blocks[MT_N_AGES];
 	__u64 bytes[MT_N_AGES];
+	__u64 caller;		/* tid of the thread that allocated last */
 };
 
 /* ---- threads: what one thread has under way, touched by that thread alone */

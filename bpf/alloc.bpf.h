@@ -457,6 +457,7 @@ static __always_inline int on_return(mt_regs *ctx)
 	a = amount_of(size);
 	charge_alloc(&c, &a, size, in_ns(now));
 	charge_thread(&c, t, &a, is_realloc);
+	budget_called(site, t);
 	if (is_realloc && t->old_site)
 		moves_charge(t, site, addr, size, cut);
 	t->last_block = addr;

@@ -11,7 +11,7 @@
  * it need not look often, and a burst ends when the money does.
  *
  * The probes are in place in windows. What a thread had under way when a window
- * ended is none of the next one's business (budget_thread()).
+ * ended is none of the next one's business (cutoff.bpf.h).
  */
 #ifndef MT_BUDGET_BPF_H
 #define MT_BUDGET_BPF_H
@@ -34,6 +34,10 @@ volatile __u64 mt_timed_ns = 0;		/* in programs, of those */
 /* from a program's end to the next one's begin in its thread, by length: outside of allocation calls, then inside */
 volatile __u64 mt_gap_ns[2 * MT_N_GAPS] = {};
 volatile __u64 mt_gap_n[2 * MT_N_GAPS] = {};
+/* a window's spending, half way to its limit: what it was and when, which tells the pace towards the end from that before */
+volatile __u64 mt_mark = ~0ULL;
+volatile __u64 mt_mark_spent = 0;
+volatile __u64 mt_mark_at_ns = 0;
 volatile __u64 mt_alarmed = 0;		/* user space was woken, and has not cleared it yet */
 
 /* Woken by one word: the limit is passed. */
@@ -71,6 +75,11 @@ __noinline int budget_charge(__u64 began_ns)
 	__sync_fetch_and_add(&mt_timed_ns, took_ns);
 	spent = (took_ns + mt_trap_ns) * TIMED_ONE_IN;
 	spent += __sync_fetch_and_add(&mt_spent_ns, spent);
+	if (spent > mt_mark) {
+		mt_mark = ~0ULL;
+		mt_mark_spent = spent;
+		mt_mark_at_ns = bpf_ktime_get_ns();
+	}
 	if (spent > mt_spend_limit && !mt_alarmed && !__sync_lock_test_and_set(&mt_alarmed, 1)) {
 		__u64 word = spent;
 
@@ -132,25 +141,16 @@ static __always_inline void budget_freed(__u32 site, __u64 born, __u64 size, __u
 		budget_count_age(site, in_ns(mt_born_ago(born, now)), size);
 }
 
-/* Before anything is read from a thread's record: what an earlier window left in it is void. */
-static __always_inline void budget_thread(struct mt_thread *t)
+/* A site is mostly one thread's: whose clock its calls are held against. */
+static __always_inline void budget_called(__u32 site, const struct mt_thread *t)
 {
+	struct mt_ages *ages;
+
 	if (!mt_budget)
 		return;
-	if (t->left_ns) {
-		if (t->window == mt_window)
-			budget_gap(t->left_ns);
-		t->left_ns = 0;
-	}
-	if (t->window == mt_window)
-		return;
-	t->window = mt_window;
-	if (t->sp)
-		count(MT_EDGE_WINDOW);
-	t->sp = 0;
-	t->old_site = 0;
-	t->last_block = 0;
-	t->last_freed = 0;
+	ages = bpf_map_lookup_elem(&free_ages, &site);
+	if (ages && ages->caller != t->vtid)
+		ages->caller = t->vtid;
 }
 
 #endif

@@ -13,6 +13,7 @@ static __always_inline void thread_leave(struct mt_thread *t)
 
 	/* one that was dropped may have given its slot away meanwhile */
 	if (p && p->number == t->proc && p->ended != MT_ENDED_DROPPED) {
+		budget_thread(t);
 		if (t->sp && mt_mode != MT_MODE_COUNT)
 			abandon(t, MT_EDGE_DIED_INSIDE);
 		__sync_fetch_and_add(&p->probe_hits, t->probe_hits);

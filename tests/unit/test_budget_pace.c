@@ -100,7 +100,7 @@ static struct outcome simulate(double share, double cpus, uint64_t front_ns, uin
 			if (!quantum_ns)
 				quantum_ns = pace__quantum_ns(&p);
 			if (!pace__may_begin(&p, quantum_ns)) {
-				ask_ns = t + 10 * MS;
+				ask_ns = t + pace__wait_ns(&p);
 				break;
 			}
 			state = FRONT;
@@ -137,7 +137,7 @@ static struct outcome simulate(double share, double cpus, uint64_t front_ns, uin
 				o.longest_hold_ns = t - opened_ns + front_ns;
 			pace__learn(&p, 0, (uint64_t)(spent_ns - limit_ns));
 			quantum_ns = pace__quantum_ns(&p);
-			ask_ns = t + pace__gap_ns(&p);
+			ask_ns = t + pace__gap_ns(&p, quantum_ns);
 			break;
 		}
 	}

@@ -124,13 +124,10 @@ static struct outcome simulate(life_fn life, double per_s, uint64_t seconds, dou
 		uint64_t to = w[i].to < end ? w[i].to : end;
 
 		seen_ns += to - w[i].from;
-		survival__add(&s, w[i].from, to, (struct weight){ born[i], born[i] * 100 });
-		if (i % 8 == 7)
-			survival__fix(&s, (to - START) / seen_ns);
+		survival__add(&s, w[i].from, to, (struct weight){ born[i], born[i] * 100 }, (struct weight){ born[i], born[i] * 100 });
 	}
-	survival__fix(&s, (double)(end - START) / seen_ns);
 	survival__curve(&s, freed, false, NULL, &c);
-	o.estimate = survival__alive(&s, &c, false, 1, end, &var);
+	o.estimate = survival__alive(&s, &c, false, (double)(end - START) / seen_ns - 1, end, &var);
 	o.error = sqrt(var);
 	return o;
 }
@@ -180,13 +177,13 @@ Test(budget_survival, the_table_is_believed)
 	struct curve c;
 
 	memset(&s, 0, sizeof(s));
-	survival__add(&s, START, START + 10 * MS, (struct weight){ 100, 10000 });
-	survival__fix(&s, 20);
+	survival__add(&s, START, START + 10 * MS, (struct weight){ 100, 10000 }, (struct weight){ 1900, 190000 });
 	survival__curve(&s, freed, false, NULL, &c);
 	cr_expect_float_eq(survival__alive(&s, &c, false, 1, START + SECOND, NULL), 2000, 1);
 	survival__begin_scan(&s);
 	for (int i = 0; i < 5; i++)
 		survival__in_table(&s, START + MS, 100);
+	survival__end_scan(&s);
 	cr_expect_float_eq(survival__alive(&s, &c, false, 1, START + SECOND, NULL), 100, 1);
 	cr_expect_float_eq(survival__alive(&s, &c, true, 1, START + SECOND, NULL), 10000, 1);
 }
@@ -201,7 +198,7 @@ Test(budget_survival, others_fill_in)
 	struct curve c;
 
 	memset(&s, 0, sizeof(s));
-	survival__add(&s, START, START + 10 * MS, (struct weight){ 1000, 1000 });
+	survival__add(&s, START, START + 10 * MS, (struct weight){ 1000, 1000 }, (struct weight){});
 	prior[early] = 0.5;
 	prior[late] = 0.8;
 	freed[early] = 500;
@@ -210,4 +207,25 @@ Test(budget_survival, others_fill_in)
 	freed[early] = 0;
 	survival__curve(&s, freed, false, prior, &c);
 	cr_expect_lt(c.chance[late], 0.01, "%g", c.chance[late]);
+}
+
+/* Born at the edge of two stretches and counted in the second: that is no free. */
+Test(budget_survival, a_birth_at_an_edge_is_no_free)
+{
+	struct survival s;
+	__u64 freed[MT_N_AGES] = { 0 };
+	struct curve c;
+
+	memset(&s, 0, sizeof(s));
+	survival__add(&s, START, START + 10 * MS, (struct weight){ 10, 1000 }, (struct weight){});
+	survival__add(&s, START + 10 * MS, START + 20 * MS, (struct weight){ 10, 1000 }, (struct weight){});
+	survival__curve(&s, freed, false, NULL, &c);
+	survival__begin_scan(&s);
+	for (int i = 0; i < 12; i++)
+		survival__in_table(&s, START + MS, 100);
+	for (int i = 0; i < 8; i++)
+		survival__in_table(&s, START + 15 * MS, 100);
+	survival__end_scan(&s);
+	cr_expect_float_eq(survival__alive(&s, &c, false, 0, START + SECOND, NULL), 20, 1e-6);
+	cr_expect_float_eq(survival__alive(&s, &c, true, 0, START + SECOND, NULL), 2000, 1e-6);
 }

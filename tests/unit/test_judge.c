@@ -513,3 +513,38 @@ Test(judge, false_alarms_are_rare)
 			cr_expect_leq(wrong, n / 200, "noise %d, %d s: %u of %u", noise, lengths[i], wrong, n);
 		}
 }
+
+/* ---- estimates */
+
+/* A leak as it is seen by --overhead: what is held is known to a part of it. */
+static const char *verdict_of_estimate(double error_part, bool leaks)
+{
+	struct site s = { .random = 42, .age_at_start_ns = DAY };
+	struct snapshot *snap = snapshot__new();
+	struct evidence e;
+	struct trend t;
+	const char *ret;
+
+	for (int i = 1; i <= 60; i++) {
+		for (int k = 0; k < 10; k++)
+			allocate(&s, i - 0.5, 1000, leaks || i == 1 ? FOR_EVER : 0.1);
+		look_at(&s, i);
+	}
+	e = evidence_of(&s);
+	e.estimated = true;
+	e.error_bytes = error_part * (double)s.live_bytes;
+	judge(snap, &e, &t);
+	ret = t.verdict ? t.verdict : "none";
+	snapshot__free(snap);
+	done(&s);
+	return ret;
+}
+
+Test(judge, too_rough_an_estimate_has_no_verdict)
+{
+	cr_expect_str_eq(verdict_of_estimate(0, true), "leak");
+	cr_expect_str_eq(verdict_of_estimate(0.1, true), "leak");
+	cr_expect_str_eq(verdict_of_estimate(0.3, true), "none");
+	cr_expect_str_eq(verdict_of_estimate(0.1, false), "steady");
+	cr_expect_str_eq(verdict_of_estimate(0.3, false), "none");
+}

@@ -4,6 +4,8 @@
  * were in place, and what each stretch of the trace is scaled by. What always
  * holds: each nanosecond that was read is booked once, to a window or to a gap.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include "budget/windows_parts.h"
 
 /* How wrong the cost of a hit may be. */
@@ -11,6 +13,12 @@
 #define GAP_ERROR_NS 25.0
 #define OUTSIDE_PART 0.67	/* of all gaps, where a pair is three hits */
 #define MANY_GAPS 8000
+#define FEW_HITS 64
+
+static enum state state_now(const struct budget *b)
+{
+	return __atomic_load_n(&b->state, __ATOMIC_ACQUIRE);
+}
 
 /* ---- reading clocks */
 
@@ -76,26 +84,32 @@ static uint64_t hits_of(const struct cut *cut, const struct tracee *p)
 	return n;
 }
 
+struct part {			/* of a stretch: of a process or of one of its threads */
+	double cpu_ns, hits;
+};
+
 /*
  * The CPU time that a process had for itself in a window is what remains without
  * the probes. Where that is little it is the difference of two large numbers and
- * says nothing. Then the gaps between hits do: each holds the way out of the
+ * says nothing. Then, and only then, the gaps between hits do: each holds the way out of the
  * kernel and in again, which is the same inside of malloc, where next to nothing
  * else is done, and outside of it, where the target's own work is. No longer outside than in the
  * child's loop, within the error: nothing but calls, and the time of those is known.
  */
-static double own_ns(struct budget *b, double cpu_ns, double hits, double hit_ns, double *ret_error_ns)
+static double own_ns(struct budget *b, struct part p, double hit_ns, double *ret_error_ns)
 {
-	double cost_ns = hits * hit_ns, own = cpu_ns - cost_ns, more;
+	double cost_ns = p.hits * hit_ns, own = p.cpu_ns - cost_ns, more;
 
 	*ret_error_ns = cost_ns * COST_ERROR;
+	if (own > 4 * *ret_error_ns)
+		return own;
 	if (!gaps__compare(&b->gaps_before, &b->gaps, &more))
-		return MAX(own, MIN(hits * b->cost.bare_ns, cpu_ns));
+		return MAX(own, MIN(p.hits * b->cost.bare_ns, p.cpu_ns));
 	more -= b->cost.gap_ns;
 	if (more < GAP_ERROR_NS)
 		more = 0;
-	*ret_error_ns = hits * GAP_ERROR_NS * 0.15;
-	return MIN(hits * (b->cost.bare_ns + more * OUTSIDE_PART), cpu_ns);
+	*ret_error_ns = p.hits * GAP_ERROR_NS * 0.15;
+	return MIN(p.hits * (b->cost.bare_ns + more * OUTSIDE_PART), p.cpu_ns);
 }
 
 /*
@@ -124,9 +138,192 @@ static void read_gaps(struct budget *b)
 		before[i] += (now[i] - before[i]) / 2;
 }
 
+/* ---- what a call that was seen says */
+
+struct stretch {		/* that has ended */
+	double clock_ns;
+	double hit_ns;
+	bool truncated;		/* by its limit */
+	double late, late_ns;	/* what part of the hits came after the mark, in how long */
+	double planned_ns;	/* 0: it is no look */
+};
+
+static struct stretch stretch_of(struct budget *b, uint64_t until_ns, struct spent now, double hit_ns)
+{
+	struct stretch s = { .clock_ns = until_ns > b->stretch_ns ? until_ns - b->stretch_ns : 0, .hit_ns = hit_ns };
+	double spent_ns = now.ns - b->stretch_spent.ns;
+	struct mark mark;
+
+	s.planned_ns = b->looking ? b->look_ns : 0;
+	s.truncated = state_now(b) != OPEN && !b->over && s.clock_ns > 0;
+	/* of a few hits, half say nothing of their pace */
+	if (s.truncated && spent_ns > FEW_HITS * hit_ns && meter__mark(b->meter, &mark) && mark.t_ns > b->stretch_ns && mark.t_ns < until_ns && spent_ns > 0) {
+		s.late = MIN(MAX((now.ns - mark.spent_ns) / spent_ns, 0), 1);
+		s.late_ns = until_ns - mark.t_ns;
+	}
+	return s;
+}
+
+/*
+ * A thread made its calls in what the probes left it of its CPU time; without them it would
+ * have made as many more as it has been slowed down. All of that per CPU time of the process.
+ */
+static struct look_seen look_of(struct budget *b, const struct stretch *s, struct part all, struct part thread, double *ret_error)
+{
+	double error_ns, late_error_ns, own = own_ns(b, thread, s->hit_ns, &error_ns), late_cpu, per_clock;
+	struct look_seen seen = {};
+
+	*ret_error = own > 0 ? MIN(error_ns / own, 1) : 0;
+	if (own <= 0 || thread.cpu_ns <= 0 || s->clock_ns <= 0)
+		return seen;
+	seen.own_ns = own * all.cpu_ns / thread.cpu_ns;
+	if (s->late <= 0)
+		return seen;
+	/* it runs when it spends */
+	late_cpu = MIN(s->late_ns, thread.cpu_ns);
+	per_clock = 1 + MAX(all.cpu_ns - thread.cpu_ns, 0) / s->clock_ns;
+	seen.late = s->late;
+	seen.late_own_ns = own_ns(b, (struct part){ late_cpu, thread.hits * s->late }, s->hit_ns, &late_error_ns) * per_clock;
+	/* of what is no look, any rest: it was cut short */
+	seen.rest_ns = s->planned_ns > 0 ? MAX(s->planned_ns - s->clock_ns * own / thread.cpu_ns, 0) * per_clock : 1;
+	return seen;
+}
+
+static struct thread_account *thread_of(struct account *a, uint32_t tid)
+{
+	struct thread_account *t;
+
+	for (size_t i = 0; i < a->threads.n; i++)
+		if (a->threads.v[i].tid == tid)
+			return &a->threads.v[i];
+	t = vec_push(&a->threads);
+	if (t)
+		*t = (struct thread_account){ .tid = tid };
+	return t;
+}
+
+static bool is_of(const struct cut_thread *row, const struct tracee *p)
+{
+	for (size_t k = 0; k < p->lives.n; k++)
+		if (row->proc == p->lives.v[k]->proc)
+			return true;
+	return false;
+}
+
+/* Only where there are several: the one of a process has the process's clock. */
+static void tell_threads(struct budget *b, const struct cut *cut, size_t i, const struct stretch *s, struct part all)
+{
+	struct account *a = &b->accounts[i];
+
+	a->calls.n = 0;
+	for (size_t k = 0; k < cut->n_threads; k++) {
+		const struct cut_thread *row = &cut->threads[k];
+		struct thread_account *t = is_of(row, b->o.tracees->v.v[i]) ? thread_of(a, row->tid) : NULL;
+		struct thread_calls *calls;
+		uint64_t cpu_ns;
+		double error;
+
+		if (!t)
+			continue;
+		if (row->probe_hits > t->hits && cpu_clock__thread_ns(a->clock, (pid_t)row->tid, &cpu_ns) && cpu_ns > t->cpu_ns &&
+		    (calls = vec_push(&a->calls))) {
+			struct part one = { MIN(cpu_ns - t->cpu_ns, all.cpu_ns), row->probe_hits - t->hits };
+
+			struct look_seen seen = look_of(b, s, all, one, &error);
+
+			*calls = (struct thread_calls){ row->tid, look__rate(&seen, &a->early, all.hits) };
+		}
+		t->hits = row->probe_hits;
+	}
+}
+
+void budget__begin_stretch(struct budget *b)
+{
+	for (size_t i = 0; i < b->n_accounts; i++) {
+		struct account *a = &b->accounts[i];
+
+		for (size_t k = 0; k < a->threads.n; k++)
+			cpu_clock__thread_ns(a->clock, (pid_t)a->threads.v[k].tid, &a->threads.v[k].cpu_ns);
+	}
+}
+
+/*
+ * One that sleeps between its calls comes back to cold caches, and the probes cost more than
+ * in the child's loop. Then it has more CPU time in looks than it had in the gaps that
+ * they speak for, by more than the probes should have taken. One that has all its CPU always has no more in looks.
+ */
+#define FEW_LOOKS 4
+#define COLD_MOST 4.0
+
+static double times_dearer(const struct account *a)
+{
+	double more = a->looked_cost_ns > 0 ? (a->looked_cpu_ns - a->looked_gap_ns) / a->looked_cost_ns : 1;
+
+	return a->n_looks < FEW_LOOKS ? 1 : MIN(MAX(more, 1.0), COLD_MOST);
+}
+
+static void learn_look(struct budget *b, struct account *a, const struct stretch *s, struct part all, double gap_ns)
+{
+	double times = s->clock_ns > 0 ? b->after_ns / s->clock_ns : 0;
+
+	/* reports tell a gap in parts */
+	a->gap_told_ns += gap_ns;
+	if (!s->planned_ns)
+		return;
+	/* one that was cut short ended when the process ran: it says nothing of how much it runs */
+	if (!s->truncated) {
+		a->looked_cpu_ns += all.cpu_ns * times;
+		a->looked_cost_ns += all.hits * s->hit_ns * times;
+		a->looked_gap_ns += a->gap_told_ns;
+		a->n_looks++;
+	}
+	a->gap_told_ns = 0;
+}
+
+static void tell_account(struct budget *b, const struct cut *cut, size_t i, struct stretch s, double gap_part)
+{
+	const struct tracee *p = b->o.tracees->v.v[i];
+	struct account *a = &b->accounts[i];
+	uint64_t hits = hits_of(cut, p);
+	struct part all = { a->window_ns, hits - a->hits };
+	struct times t = { .gap_from = b->told_ns, .gap_to = b->after_ns, .after = b->after_ns, .look = s.planned_ns > 0 };
+	struct look_seen seen;
+	double dearer;
+
+	if (state_now(b) == SHUT)
+		t.gap_to = b->booked_ns > b->shut_at_ns ? b->booked_ns - b->shut_at_ns : 0;
+	/* probes on their way in or out took their part of the gap */
+	t.unseen = a->gap_ns * gap_part;
+	t.busy = s.clock_ns > 0 ? all.cpu_ns / s.clock_ns : 0;
+	learn_look(b, a, &s, all, t.unseen);
+	dearer = times_dearer(a);
+	s.hit_ns *= dearer;
+	seen = look_of(b, &s, all, all, &t.error);
+	if (t.look)
+		early__learn(&a->early, &seen, t.after, all.hits);
+	t.rate = look__rate(&seen, &a->early, all.hits);
+	t.cut_short = s.truncated && seen.rest_ns > 0;
+	t.late = s.truncated ? look__late(&seen) : 0;
+	t.own = seen.own_ns;
+	t.error += (dearer - 1) / dearer / 2;
+	tell_threads(b, cut, i, &s, all);
+	if (a->calls.n > 1) {
+		t.threads = a->calls.v;
+		t.n_threads = a->calls.n;
+	}
+	if (getenv("DBG"))
+		fprintf(stderr, "DBG %.3f %s after %.1f ms clock %.3f ms cpu %.3f hits %.0f hit_ns %.0f dearer %.2f own1/rate %.4f ms late1/ %.4f trunc %d part %.2f in %.3f ms early %.4f plan %.2f unseen %.1f gap %.1f..%.1f spent %.2f\n", (b->booked_ns-b->began_ns)/1e9, s.planned_ns>0?"LOOK":"rest", b->after_ns/1e6, s.clock_ns/1e6, all.cpu_ns/1e6, all.hits, s.hit_ns, dearer, t.rate>0?1e-6/t.rate:0, t.own/1e6, s.truncated, s.late, s.late_ns/1e6, a->early.n?a->early.rates/a->early.n*1e6:0, s.planned_ns/1e6, t.unseen/1e6, t.gap_from/1e6, t.gap_to/1e6, (meter__spent(b->meter).ns-b->start_spent_ns)/1e6);
+	estimate__time(b->estimate, p->lives.v[p->lives.n - 1]->proc, &t);
+	if (s.planned_ns && i == 0)
+		pace__learn_look(&b->pace, s.truncated);
+	a->window_ns = a->gap_ns = 0;
+	a->hits = hits;
+}
+
 void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns, struct spent now)
 {
-	double timed = now.timed - b->stretch_spent.timed, program_ns, hit_ns, gap_cpu_ns = 0;
+	double timed = now.timed - b->stretch_spent.timed, program_ns, hit_ns, gap_cpu_ns = 0, gap_part;
+	struct stretch s;
 
 	/* a short window has few timed hits: then all that were ever timed */
 	program_ns = timed >= 50 ? (now.timed_ns - b->stretch_spent.timed_ns) / timed :
@@ -135,24 +332,13 @@ void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns,
 	read_gaps(b);
 	hit_ns = trap_ns(b);
 	meter__set_trap_ns(b->meter, (uint64_t)hit_ns);
-	hit_ns += program_ns;
+	s = stretch_of(b, until_ns, now, hit_ns + program_ns);
 	for (size_t i = 0; i < b->n_accounts; i++)
 		gap_cpu_ns += b->accounts[i].gap_ns;
-	for (size_t i = 0; i < b->n_accounts; i++) {
-		const struct tracee *p = b->o.tracees->v.v[i];
-		struct account *a = &b->accounts[i];
-		uint64_t hits = hits_of(cut, p);
-		struct times t = { .unseen = a->gap_ns, .clock_seen = until_ns - b->stretch_ns, .clock_unseen = b->gap_clock_ns };
-
-		t.cost = (hits - a->hits) * hit_ns;
-		t.seen = own_ns(b, a->window_ns, hits - a->hits, hit_ns, &t.error);
-		/* probes on their way in or out took their part of the gap */
-		if (gap_cpu_ns > 0)
-			t.unseen -= MIN(b->gap_spent_ns * a->gap_ns / gap_cpu_ns, a->gap_ns);
-		estimate__time(b->estimate, p->lives.v[p->lives.n - 1]->proc, &t);
-		a->window_ns = a->gap_ns = 0;
-		a->hits = hits;
-	}
+	gap_part = gap_cpu_ns > 0 ? MAX(1 - b->gap_spent_ns / gap_cpu_ns, 0) : 0;
+	for (size_t i = 0; i < b->n_accounts; i++)
+		tell_account(b, cut, i, s, gap_part);
+	b->told_ns = state_now(b) == SHUT ? b->booked_ns - b->shut_at_ns : b->after_ns;
 	b->gap_spent_ns = b->gap_clock_ns = 0;
 	if (until_ns > b->stretch_ns) {
 		estimate__stretch(b->estimate, b->stretch_ns, until_ns, cut);

@@ -22,10 +22,16 @@
 
 #define MAX_THREADS 256		/* of a process with more, the clock that is behind is good enough */
 
+struct thread_clock {
+	pid_t tid;
+	int fd;
+	uint64_t ns;		/* when it was last read */
+};
+
 struct cpu_clock {
 	clockid_t clock;
 	bool has_clock;
-	struct vec(int) fds;
+	struct vec(struct thread_clock) threads;
 	uint64_t last_ns;
 };
 
@@ -44,9 +50,9 @@ static int open_event(pid_t tid)
 
 static void close_events(struct cpu_clock *c)
 {
-	for (size_t i = 0; i < c->fds.n; i++)
-		close(c->fds.v[i]);
-	vec_done(&c->fds);
+	for (size_t i = 0; i < c->threads.n; i++)
+		close(c->threads.v[i].fd);
+	vec_done(&c->threads);
 }
 
 /* Once through the list: a thread that is made meanwhile has inherited an event, and a second one would count it twice. */
@@ -60,15 +66,15 @@ static void open_events(struct cpu_clock *c, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
 	while (dir && (d = readdir(dir))) {
-		int *fd;
+		struct thread_clock *t;
 
 		if (!isdigit((unsigned char)d->d_name[0]) || parse_u64(d->d_name, 1, INT32_MAX, &tid))
 			continue;
-		fd = c->fds.n < MAX_THREADS ? vec_push(&c->fds) : NULL;
-		if (fd)
-			*fd = open_event((pid_t)tid);
-		if (!fd || *fd < 0) {
-			c->fds.n -= fd != NULL;
+		t = c->threads.n < MAX_THREADS ? vec_push(&c->threads) : NULL;
+		if (t)
+			*t = (struct thread_clock){ (pid_t)tid, open_event((pid_t)tid), 0 };
+		if (!t || t->fd < 0) {
+			c->threads.n -= t != NULL;
 			close_events(c);
 			break;
 		}
@@ -101,13 +107,26 @@ uint64_t cpu_clock__ns(struct cpu_clock *c)
 	uint64_t sum = 0, ns;
 	struct timespec t;
 
-	if (c->fds.n) {
-		for (size_t i = 0; i < c->fds.n; i++)
-			if (read(c->fds.v[i], &ns, sizeof(ns)) == sizeof(ns))
-				sum += ns;
+	if (c->threads.n) {
+		for (size_t i = 0; i < c->threads.n; i++) {
+			if (read(c->threads.v[i].fd, &ns, sizeof(ns)) != sizeof(ns))
+				continue;
+			c->threads.v[i].ns = ns;
+			sum += ns;
+		}
 	} else if (c->has_clock && !clock_gettime(c->clock, &t)) {
 		sum = t.tv_sec * 1000000000ull + t.tv_nsec;
 	}
 	c->last_ns = MAX(c->last_ns, sum);
 	return c->last_ns;
+}
+
+bool cpu_clock__thread_ns(const struct cpu_clock *c, pid_t tid, uint64_t *ret)
+{
+	for (size_t i = 0; i < c->threads.n; i++)
+		if (c->threads.v[i].tid == tid) {
+			*ret = c->threads.v[i].ns;
+			return true;
+		}
+	return false;
 }

@@ -3,6 +3,7 @@
 #ifndef MT_CPU_CLOCK_H
 #define MT_CPU_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -12,5 +13,7 @@ struct cpu_clock *cpu_clock__open(pid_t pid);	/* NULL without memory */
 void cpu_clock__close(struct cpu_clock *c);	/* takes NULL */
 /* Never runs back; of a process that has ended, the last figure stays. From any thread, one at a time. */
 uint64_t cpu_clock__ns(struct cpu_clock *c);
+/* Of one thread, and those that it made since, when that was last called; false: it was not there when the clock was opened. */
+bool cpu_clock__thread_ns(const struct cpu_clock *c, pid_t tid, uint64_t *ret);
 
 #endif

@@ -4,42 +4,32 @@
  *
  * Counts are scaled by time: not by the clock's, but by the CPU time that the
  * process had for itself. In a window a program is slower, because the probes
- * take their part; per nanosecond of its own it does what it always does. And
- * not over the whole trace at once, because windows are short where much is
- * allocated: a few windows and the time around them make a span, and each span
- * is scaled by itself. Events of the span that is not complete yet are scaled by
- * what is known of it.
+ * take their part; per nanosecond of its own it does what it always does. What
+ * was seen is counted; what went unseen is told from looks (looks.h).
  */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "budget/estimate.h"
+#include "budget/looks.h"
 #include "budget/survival.h"
 #include "util/util.h"
-
-#define SPAN_STRETCHES 8
-/* The figures of a site that are scaled. */
-enum { CALLS, BYTES, REALLOCS, TEMPS, FAILS, N_SCALED };
 
 struct site_state {
 	struct mt_counts last;
 	uint32_t proc;
-	double scaled[N_SCALED];	/* of complete spans */
-	double open[N_SCALED];	/* of this one, as counted */
-	/* for the spread between the stretches of a span: squares, and products with the time; calls and bytes */
-	double squares[2], products[2];
-	double var[2];
+	struct site_looks looks;
 	uint64_t peak_bytes, at_peak_bytes;
 	struct survival life;
 };
 
 struct proc_state {
-	struct times span;
-	double stretch_ns;	/* of it, in the stretch at hand */
-	double squares_ns;
-	double bias;		/* how wrong all factors may be, together */
-	unsigned int n_stretches;
+	struct looks looks;
+	struct site_looks sum;	/* of all sites: they come and go together, so their errors do not add up as if by chance */
+	struct times at_hand;
+	double weight;		/* of the look at hand, 0: it is none */
+	double wrong, right;	/* weights of rates, times their error and as they are */
 	uint64_t peak_bytes, peak_ns;
 };
 
@@ -92,73 +82,9 @@ void estimate__time(struct estimate *es, uint32_t proc, const struct times *t)
 	if (proc >= es->n_procs)
 		return;
 	p = &es->procs[proc];
-	p->span.seen += t->seen;
-	p->span.unseen += t->unseen;
-	p->span.clock_seen += t->clock_seen;
-	p->span.clock_unseen += t->clock_unseen;
-	p->span.cost += t->cost;
-	p->span.error += t->error;
-	p->stretch_ns += t->seen;
-}
-
-/*
- * Probes do not make a program faster: by the clock, it does no more while it is
- * seen than else. If it seems to, as one that sleeps much and comes back to cold
- * caches does, the probes cost more than was thought.
- */
-static double own_seen(const struct times *t)
-{
-	double most = t->clock_unseen > 0 ? t->clock_seen * t->unseen / t->clock_unseen : t->seen;
-
-	return t->seen > most ? MAX(most, t->seen - t->cost) : t->seen;
-}
-
-static double factor_of(const struct proc_state *p)
-{
-	double seen = own_seen(&p->span);
-
-	return seen > 0 ? 1 + p->span.unseen / seen : 1;
-}
-
-/* What a span adds to the variance of calls or bytes, seen as a sample of stretches of time. */
-static double spread(const struct proc_state *p, const struct site_state *s, int which)
-{
-	double factor = factor_of(p), rate = p->span.seen > 0 ? s->open[which] / p->span.seen : 0;
-	double squares = s->squares[which] - 2 * rate * s->products[which] + rate * rate * p->squares_ns;
-	unsigned int n = p->n_stretches;
-	/* one stretch alone says nothing of the spread: as if calls came singly */
-	double unit = s->open[CALLS] > 0 ? s->open[which] / s->open[CALLS] : 0, least = s->open[which] * unit;
-
-	if (n > 1)
-		squares *= (double)n / (n - 1);
-	return factor * (factor - 1) * MAX(squares, least);
-}
-
-static void finish_span(struct estimate *es, uint32_t proc)
-{
-	struct proc_state *p = &es->procs[proc];
-	double factor = factor_of(p);
-
-	for (uint32_t i = 0; i < es->n_sites; i++) {
-		struct site_state *s = es->sites[i];
-
-		if (!s || s->proc != proc)
-			continue;
-		for (int k = 0; k < 2; k++) {
-			s->var[k] += spread(p, s, k);
-			s->squares[k] = s->products[k] = 0;
-		}
-		for (int k = 0; k < N_SCALED; k++) {
-			s->scaled[k] += s->open[k] * factor;
-			s->open[k] = 0;
-		}
-		survival__fix(&s->life, factor);
-	}
-	if (p->span.seen > 0)
-		p->bias = MAX(p->bias * 0.9, MIN(p->span.error / p->span.seen, 1.0) * (1 - 1 / factor));
-	p->span = (struct times){};
-	p->squares_ns = 0;
-	p->n_stretches = 0;
+	p->at_hand = *t;
+	looks__wait(&p->looks, t->gap_from, t->gap_to, t->unseen);
+	p->weight = t->look ? looks__take(&p->looks, t->after, t->busy, t->cut_short) : 0;
 }
 
 static struct site_state *state_of(struct estimate *es, const struct cut_site *row)
@@ -173,42 +99,83 @@ static struct site_state *state_of(struct estimate *es, const struct cut_site *r
 	return es->sites[row->site];
 }
 
+static void count_more(const struct mt_counts *c, const struct mt_counts *last, double ret[N_SCALED])
+{
+	ret[CALLS] = c->alloc_calls - last->alloc_calls;
+	ret[BYTES] = c->alloc_bytes - last->alloc_bytes;
+	ret[REALLOCS] = c->realloc_calls - last->realloc_calls;
+	ret[TEMPS] = c->temp_calls - last->temp_calls;
+	ret[FAILS] = c->failed_calls - last->failed_calls;
+}
+
+/* A site is taken for the thread's that called it last. */
+static double rate_of_call(const struct estimate *es, const struct proc_state *p, uint32_t site)
+{
+	const struct mt_ages *ages = meter__ages(es->meter, site);
+
+	for (size_t i = 0; ages && i < p->at_hand.n_threads; i++)
+		if (p->at_hand.threads[i].tid == ages->caller)
+			return p->at_hand.threads[i].rate;
+	return p->at_hand.rate;
+}
+
+struct stretch {
+	uint64_t from_ns, to_ns;
+	struct proc_rates {
+		double rate[N_SCALED], more[2];
+	} *procs;		/* of all sites of each */
+};
+
+static void tell_site(struct estimate *es, const struct stretch *at, struct site_state *s, const struct cut_site *row)
+{
+	struct proc_state *p = &es->procs[s->proc];
+	double per_call = rate_of_call(es, p, row->site), more[N_SCALED], rate[N_SCALED];
+	struct weight looked = {};
+
+	count_more(&row->counts, &s->last, more);
+	s->last = row->counts;
+	for (int k = 0; k < N_SCALED; k++) {
+		rate[k] = more[k] * per_call;
+		at->procs[s->proc].rate[k] += rate[k];
+	}
+	for (int k = 0; k < 2; k++)
+		at->procs[s->proc].more[k] += more[k];
+	site_looks__note(&s->looks, p->at_hand.own, more[CALLS], more[BYTES], p->at_hand.late);
+	if (p->weight > 0) {
+		site_looks__add(&s->looks, look_zone(p->at_hand.after), p->weight, rate, p->at_hand.cut_short);
+		looked = (struct weight){ p->weight * rate[CALLS], p->weight * rate[BYTES] };
+	}
+	survival__add(&s->life, at->from_ns, at->to_ns, (struct weight){ more[CALLS], more[BYTES] }, looked);
+}
+
 int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, const struct cut *cut)
 {
-	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct mt_counts *c = &cut->sites[i].counts;
-		struct site_state *s = state_of(es, &cut->sites[i]);
-		double more[N_SCALED], stretch_ns;
+	struct stretch at = { from_ns, to_ns, calloc(es->n_procs, sizeof(*at.procs)) };
+	int err = at.procs ? 0 : -ENOMEM;
 
-		if (!s)
-			return -ENOMEM;
-		more[CALLS] = c->alloc_calls - s->last.alloc_calls;
-		more[BYTES] = c->alloc_bytes - s->last.alloc_bytes;
-		more[REALLOCS] = c->realloc_calls - s->last.realloc_calls;
-		more[TEMPS] = c->temp_calls - s->last.temp_calls;
-		more[FAILS] = c->failed_calls - s->last.failed_calls;
-		s->last = *c;
-		stretch_ns = es->procs[s->proc].stretch_ns;
-		for (int k = 0; k < 2; k++) {
-			s->squares[k] += more[k] * more[k];
-			s->products[k] += more[k] * stretch_ns;
-		}
-		for (int k = 0; k < N_SCALED; k++)
-			s->open[k] += more[k];
-		survival__add(&s->life, from_ns, to_ns, (struct weight){ more[CALLS], more[BYTES] });
+	for (size_t i = 0; i < cut->n_sites && !err; i++) {
+		struct site_state *s = state_of(es, &cut->sites[i]);
+
+		if (s)
+			tell_site(es, &at, s, &cut->sites[i]);
+		else
+			err = -ENOMEM;
 	}
-	for (uint32_t proc = 0; proc < es->n_procs; proc++) {
+	for (uint32_t proc = 0; proc < es->n_procs && !err; proc++) {
 		struct proc_state *p = &es->procs[proc];
 
-		if (!p->span.seen && !p->span.unseen)
-			continue;
-		p->squares_ns += p->stretch_ns * p->stretch_ns;
-		p->stretch_ns = 0;
-		/* seen without a gap: nothing to scale. Else a span must hold time that was seen, or there is nothing to scale by */
-		if (++p->n_stretches >= SPAN_STRETCHES ? p->span.seen > 0 : p->span.unseen <= 0)
-			finish_span(es, proc);
+		site_looks__note(&p->sum, p->at_hand.own, at.procs[proc].more[CALLS], at.procs[proc].more[BYTES],
+				 p->at_hand.late);
+		if (p->weight > 0) {
+			site_looks__add(&p->sum, look_zone(p->at_hand.after), p->weight, at.procs[proc].rate, p->at_hand.cut_short);
+			p->right += p->weight * at.procs[proc].rate[CALLS];
+			p->wrong += p->weight * at.procs[proc].rate[CALLS] * p->at_hand.error;
+		}
+		p->weight = 0;
+		p->at_hand = (struct times){};
 	}
-	return 0;
+	free(at.procs);
+	return err;
 }
 
 static void see_block(uint32_t site, uint64_t size, uint64_t born_ns, void *arg)
@@ -225,6 +192,9 @@ void estimate__scan(struct estimate *es)
 		if (es->sites[i])
 			survival__begin_scan(&es->sites[i]->life);
 	meter__blocks(es->meter, see_block, es);
+	for (uint32_t i = 0; i < es->n_sites; i++)
+		if (es->sites[i])
+			survival__end_scan(&es->sites[i]->life);
 }
 
 /* ---- the whole */
@@ -275,41 +245,77 @@ static double mean_life_ns(const struct curve *c)
 	return freed > 0 ? sum / freed : 0;
 }
 
+/* How wrong all rates of a process may be, together. */
+static double bias_of(const struct proc_state *p)
+{
+	return p->right > 0 ? p->wrong / p->right : 0;
+}
+
+/* What was seen, and what was not: each figure, and the variances of calls and bytes. */
+struct whole_calls {
+	double v[N_SCALED], unseen[N_SCALED];
+	double var[2];
+};
+
+static struct whole_calls whole_calls_of(const struct proc_state *p, const struct site_looks *looks, const struct mt_counts *seen)
+{
+	static const struct mt_counts none;
+	struct look_scale scale = looks__scale(&p->looks);
+	struct whole_calls w;
+
+	count_more(seen, &none, w.v);
+	for (int k = 0; k < N_SCALED; k++) {
+		w.unseen[k] = site_looks__unseen(looks, &scale, k);
+		w.v[k] += w.unseen[k];
+	}
+	for (int k = 0; k < 2; k++)
+		w.var[k] = site_looks__variance(looks, &p->looks, &scale, k) + pow(bias_of(p) * w.unseen[k], 2);
+	return w;
+}
+
+static double part(double v, double of)
+{
+	return of > 0 ? v / of : 0;
+}
+
+/* What is alive is a part of what was allocated: of an uncertain number, an uncertain number. */
+static void add_error_of(double *var, double live, const struct whole_calls *w, int which)
+{
+	*var += w->var[which] * pow(MIN(part(live, w->v[which]), 1), 2);
+}
+
 static void estimate_site(struct estimate *es, struct cut_site *row, const struct common *common, uint64_t now_ns)
 {
 	const struct mt_ages *ages = meter__ages(es->meter, row->site);
 	struct site_state *s = state_of(es, row);
-	const struct proc_state *p;
-	double factor, v[N_SCALED], bias, live_blocks, live_bytes, cross;
+	double live_blocks, live_bytes, cross;
 	struct curve blocks, bytes;
+	struct whole_calls w;
 
 	if (!s || !ages)
 		return;
-	p = &es->procs[row->proc];
-	factor = factor_of(p);
-	for (int k = 0; k < N_SCALED; k++)
-		v[k] = s->scaled[k] + s->open[k] * factor;
+	w = whole_calls_of(&es->procs[row->proc], &s->looks, &s->last);
 	survival__curve(&s->life, ages->blocks, false, common->prior, &blocks);
 	survival__curve(&s->life, ages->bytes, true, common->prior, &bytes);
-	live_blocks = survival__alive(&s->life, &blocks, false, factor, now_ns, &row->var.live_blocks);
-	live_bytes = survival__alive(&s->life, &bytes, true, factor, now_ns, &row->var.live_bytes);
-	row->var.alloc_calls = s->var[CALLS] + spread(p, s, CALLS);
-	row->var.alloc_bytes = s->var[BYTES] + spread(p, s, BYTES);
-	bias = MAX(p->bias, p->span.seen > 0 ? MIN(p->span.error / p->span.seen, 1.0) * (1 - 1 / factor) : 0);
-	row->var.alloc_calls += bias * bias * v[CALLS] * v[CALLS];
-	row->var.alloc_bytes += bias * bias * v[BYTES] * v[BYTES];
-	row->var.live_blocks += bias * bias * live_blocks * live_blocks;
-	row->var.live_bytes += bias * bias * live_bytes * live_bytes;
+	live_blocks = survival__alive(&s->life, &blocks, false, part(w.unseen[CALLS], survival__looked(&s->life, false)), now_ns,
+				      &row->var.live_blocks);
+	live_bytes = survival__alive(&s->life, &bytes, true, part(w.unseen[BYTES], survival__looked(&s->life, true)), now_ns,
+				     &row->var.live_bytes);
+	row->var.alloc_calls = w.var[CALLS];
+	row->var.alloc_bytes = w.var[BYTES];
+	add_error_of(&row->var.live_blocks, live_blocks, &w, CALLS);
+	add_error_of(&row->var.live_bytes, live_bytes, &w, BYTES);
 
-	row->counts.alloc_calls = whole(v[CALLS]);
-	row->counts.alloc_bytes = whole(v[BYTES]);
-	row->counts.realloc_calls = whole(v[REALLOCS]);
-	row->counts.temp_calls = whole(v[TEMPS]);
-	row->counts.failed_calls = whole(v[FAILS]);
-	cross = row->counts.free_calls ? (double)row->cross_frees / row->counts.free_calls : 0;
-	row->counts.free_calls = row->counts.alloc_calls - MIN(whole(live_blocks), row->counts.alloc_calls);
+	row->counts.alloc_calls = whole(w.v[CALLS]);
+	row->counts.alloc_bytes = whole(w.v[BYTES]);
+	row->counts.realloc_calls = whole(w.v[REALLOCS]);
+	row->counts.temp_calls = whole(w.v[TEMPS]);
+	row->counts.failed_calls = whole(w.v[FAILS]);
+	cross = part(row->cross_frees, row->counts.free_calls);
+	/* sums in another order: none is missing, if it is by less than one */
+	row->counts.free_calls = w.v[CALLS] - live_blocks < 1 ? 0 : row->counts.alloc_calls - MIN(whole(live_blocks), row->counts.alloc_calls);
 	row->cross_frees = whole(row->counts.free_calls * cross);
-	row->counts.free_bytes = row->counts.alloc_bytes - MIN(whole(live_bytes), row->counts.alloc_bytes);
+	row->counts.free_bytes = w.v[BYTES] - live_bytes < 1 ? 0 : row->counts.alloc_bytes - MIN(whole(live_bytes), row->counts.alloc_bytes);
 	row->counts.lifetime_ns = whole(row->counts.free_calls * mean_life_ns(&blocks));
 	s->peak_bytes = MAX(s->peak_bytes, row->counts.alloc_bytes - row->counts.free_bytes);
 	row->peak_bytes = s->peak_bytes;
@@ -323,6 +329,7 @@ static void estimate_site(struct estimate *es, struct cut_site *row, const struc
 struct sums {			/* of one process: as counted, and as estimated */
 	double calls, live_bytes;
 	double whole_calls, whole_bytes, whole_live_blocks, whole_live_bytes;
+	struct cut_error var;	/* of sites, as if by chance */
 };
 
 static void scale_hist(struct mt_hist *h, const struct sums *s)
@@ -391,6 +398,18 @@ static int copy_cut(struct estimate *es, const struct cut *cut)
 	return err;
 }
 
+/* Sites are called together or not at all: what is wrong with one is wrong with the others. */
+static struct cut_error process_error(const struct proc_state *p, const struct sums *sums)
+{
+	static const struct mt_counts none;
+	struct whole_calls w = whole_calls_of(p, &p->sum, &none);
+	struct cut_error var = { .alloc_calls = w.var[CALLS], .alloc_bytes = w.var[BYTES] };
+
+	var.live_blocks = sums->var.live_blocks + var.alloc_calls * pow(MIN(part(sums->whole_live_blocks, sums->whole_calls), 1), 2);
+	var.live_bytes = sums->var.live_bytes + var.alloc_bytes * pow(MIN(part(sums->whole_live_bytes, sums->whole_bytes), 1), 2);
+	return var;
+}
+
 static void estimate_process(struct estimate *es, const struct cut *raw, struct cut_proc *proc, struct common *common,
 			     uint64_t now_ns)
 {
@@ -410,9 +429,13 @@ static void estimate_process(struct estimate *es, const struct cut *raw, struct 
 		sums.calls += row->counts.alloc_calls;
 		estimate_site(es, row, common, now_ns);
 		sums.whole_calls += row->counts.alloc_calls;
+		sums.whole_bytes += row->counts.alloc_bytes;
 		sums.whole_live_blocks += row->counts.alloc_calls - row->counts.free_calls;
 		sums.whole_live_bytes += row->counts.alloc_bytes - row->counts.free_bytes;
+		sums.var.live_blocks += row->var.live_blocks;
+		sums.var.live_bytes += row->var.live_bytes;
 	}
+	proc->var = process_error(p, &sums);
 	new_peak = sums.whole_live_bytes > p->peak_bytes;
 	if (new_peak) {
 		p->peak_bytes = sums.whole_live_bytes;

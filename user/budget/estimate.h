@@ -12,12 +12,25 @@ struct estimate;
 int estimate__new(const struct meter *m, uint32_t n_sites, uint32_t n_procs, struct estimate **ret, struct err *e);
 void estimate__free(struct estimate *es);
 
+struct thread_calls {
+	uint32_t tid;
+	double rate;		/* as in struct times */
+};
+
 /* Of a process, since the last call, in ns. */
 struct times {
-	double seen, unseen;	/* CPU time that was its own, not the probes' */
-	double clock_seen, clock_unseen;	/* time that passed */
-	double cost;		/* CPU time that the probes took while it was seen */
-	double error;		/* of seen */
+	double unseen;		/* CPU time that was its own, in a gap */
+	double gap_from, gap_to;	/* when that was, since the last window ended */
+	bool cut_short;		/* the stretch, by its limit */
+	bool look;		/* the stretch at hand begins when that gap ended */
+	double after;		/* the gap's length, then */
+	double busy;		/* CPU time per time in the stretch at hand */
+	double own;		/* of that, its own */
+	double rate;		/* what a call that was seen in it says: calls per ns of the process's own CPU time */
+	double late;		/* the same towards its end, if it was cut short */
+	const struct thread_calls *threads;	/* of those that differ; holds until the stretch is told */
+	size_t n_threads;
+	double error;		/* of the rates, as a part of them */
 };
 
 void estimate__time(struct estimate *es, uint32_t proc, const struct times *t);

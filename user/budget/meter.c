@@ -88,6 +88,19 @@ void meter__set_limit(struct meter *m, uint64_t spent_ns)
 	__atomic_store_n(&m->kernel->skel->bss->mt_alarmed, 0, __ATOMIC_SEQ_CST);
 }
 
+void meter__set_mark(struct meter *m, uint64_t spent_ns)
+{
+	__atomic_store_n(&m->kernel->skel->bss->mt_mark_at_ns, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&m->kernel->skel->data->mt_mark, spent_ns, __ATOMIC_SEQ_CST);
+}
+
+bool meter__mark(const struct meter *m, struct mark *ret)
+{
+	ret->t_ns = __atomic_load_n(&m->kernel->skel->bss->mt_mark_at_ns, __ATOMIC_ACQUIRE);
+	ret->spent_ns = __atomic_load_n(&m->kernel->skel->bss->mt_mark_spent, __ATOMIC_RELAXED);
+	return ret->t_ns != 0;
+}
+
 int meter__alarm_fd(const struct meter *m)
 {
 	return bpf_map__fd(m->kernel->skel->maps.budget_alarm);

@@ -26,6 +26,12 @@ void meter__gaps(const struct meter *m, struct gaps *ret);
 void meter__set_trap_ns(struct meter *m, uint64_t ns);
 /* alarm_fd becomes readable when this is passed, once; setting it arms it again. */
 void meter__set_limit(struct meter *m, uint64_t spent_ns);
+/* Half way to a limit: what was spent then, and when; false: not yet, since it was set. */
+struct mark {
+	uint64_t spent_ns, t_ns;
+};
+void meter__set_mark(struct meter *m, uint64_t spent_ns);
+bool meter__mark(const struct meter *m, struct mark *ret);
 int meter__alarm_fd(const struct meter *m);
 void meter__read_alarm(struct meter *m);
 bool meter__alarmed(const struct meter *m);	/* since the limit was last set */

@@ -14,12 +14,21 @@
 #define CAUTION 0.9
 /* A target that sleeps has next to no CPU time to share; a few hundred hits in a second are nobody's burden. */
 #define LEAST_NS 250000.0
+/* A look has some hundreds of microseconds at least: clocks are read to a few. */
+#define LOOK_FIRST_NS 2e6
+#define LOOK_MIN_NS 0.3e6
+#define LOOK_MAX_NS 20e6
+/* Short gaps: what taking the probes out and in takes, to where others begin. */
+#define SECONDS_WINDOWS 3
+#define SHORT_GAP_NS 2e6
+#define SHORT_GAP_TIMES 256.0
 
 void pace__init(struct pace *p, double share, double start_rate, uint64_t seed)
 {
 	memset(p, 0, sizeof(*p));
 	p->share = share;
 	p->start_rate = start_rate;
+	p->look_ns = LOOK_FIRST_NS;
 	p->random = seed | 1;
 	/* until it is known: all the CPU time of the two milliseconds that taking the probes out takes (6.18, arm64) */
 	p->tail_ns = (uint64_t)(2e6 * MIN(start_rate, 4.0));
@@ -117,23 +126,47 @@ double pace__earns(const struct pace *p)
 
 uint64_t pace__quantum_ns(struct pace *p)
 {
-	double most = MIN(pace__earns(p) - p->tail_ns - p->front_ns, HOLD_MAX_NS);
-	double least = MIN(MAX(2.0 * p->tail_ns + p->front_ns, pace__earns(p) / 12), most);
-
-	double u = uniform(p);
+	double most = MIN(pace__earns(p) - p->tail_ns - p->front_ns, HOLD_MAX_NS), floor, least, u;
 
 	if (most <= 0)
 		return 0;
+	/* half of them so small that there is money left to look again soon */
+	floor = uniform(p) < 0.5 ? p->tail_ns : 2.0 * p->tail_ns + p->front_ns;
+	least = MIN(MAX(floor, pace__earns(p) / 12), most);
+	/* several windows in each second: else all of it goes by what the last second was like */
+	most = MAX(MIN(most, pace__earns(p) / SECONDS_WINDOWS), least);
+	u = uniform(p);
 	/* mostly short: the more windows, the more pairs of them that a block may be born and freed in */
 	return (uint64_t)(least * pow(most / MAX(least, 1.0), u * u));
 }
 
-uint64_t pace__gap_ns(struct pace *p)
+/* By what is left: so that it lasts for the second, and no part of that is without looks. */
+uint64_t pace__wait_ns(struct pace *p)
 {
-	double earns = pace__earns(p);
-	double mean = earns > 0 ? (pace__quantum_ns(p) + p->tail_ns + p->front_ns) / earns * SECOND_NS * 0.7 : SECOND_NS;
+	double need = (double)pace__quantum_ns(p) + p->tail_ns + p->front_ns, left = MAX(pace__allowance(p), pace__earns(p) / 2);
+	double mean = left > 0 ? need / left * SECOND_NS * 0.2 : SECOND_NS;
 
 	return (uint64_t)(MIN(mean, (double)SECOND_NS) * -log(1 - uniform(p)));
+}
+
+uint64_t pace__gap_ns(struct pace *p, uint64_t quantum_ns)
+{
+	double need = (double)quantum_ns + 2.0 * p->tail_ns + p->front_ns + pace__earns(p) / 6;
+
+	/* what putting them in costs must be known */
+	if (p->front_ns && uniform(p) < 0.5 && pace__allowance(p) >= need)
+		return (uint64_t)(SHORT_GAP_NS * pow(SHORT_GAP_TIMES, uniform(p)));
+	return pace__wait_ns(p);
+}
+
+uint64_t pace__look_ns(struct pace *p)
+{
+	return (uint64_t)(p->look_ns * (0.5 + uniform(p)));
+}
+
+void pace__learn_look(struct pace *p, bool truncated)
+{
+	p->look_ns = truncated ? MAX(p->look_ns * 0.7, LOOK_MIN_NS) : MIN(p->look_ns * 1.1, LOOK_MAX_NS);
 }
 
 bool pace__may_begin(const struct pace *p, uint64_t quantum_ns)

@@ -30,6 +30,7 @@ struct pace {
 	double start_rate;	/* CPU per time before the first reading */
 	uint64_t tail_ns;	/* what a window costs beyond its limit: noticing, and taking the probes out */
 	uint64_t front_ns;	/* and before it begins, while they are put in */
+	double look_ns;		/* how long looks are, on average */
 	uint64_t random;
 };
 
@@ -50,10 +51,18 @@ double pace__earns(const struct pace *p);
 uint64_t pace__limit(const struct pace *p);
 /*
  * A window has just ended, or could not begin: how long to wait before asking
- * may_begin. Gaps are random, exponentially distributed, so that no rhythm of
- * the targets goes unseen.
+ * may_begin. Gaps are random, so that no rhythm of the targets goes unseen:
+ * exponentially distributed; and where there is money left for a window of
+ * quantum_ns, half of them are short ones of any order of magnitude, because what ended
+ * the window may go on for any time.
  */
-uint64_t pace__gap_ns(struct pace *p);
+uint64_t pace__gap_ns(struct pace *p, uint64_t quantum_ns);
+/* The time has come and the money was not there: how long to wait for another one. Not until it is there: that has a rhythm of a second. */
+uint64_t pace__wait_ns(struct pace *p);
+/* How long the first part of the next window is to be, that speaks for the gap before it. Chosen beforehand, by chance. */
+uint64_t pace__look_ns(struct pace *p);
+/* A look has ended, as it was to or before, by its limit: few should. */
+void pace__learn_look(struct pace *p, bool truncated);
 bool pace__may_begin(const struct pace *p, uint64_t quantum_ns);
 /* How much the next window is to spend: short ones and long ones, by chance. */
 uint64_t pace__quantum_ns(struct pace *p);

@@ -64,7 +64,7 @@ static void merge(struct survival *s, double now)
 	double least = INFINITY;
 	struct cohort *a, *b;
 
-	for (size_t i = 0; i + 1 < s->n_fixed; i++) {
+	for (size_t i = 0; i + 1 < s->n; i++) {
 		double span = s->cohort[i + 1].to_ns - s->cohort[i].from_ns;
 		double cost = span / (now - s->cohort[i + 1].to_ns + span);
 
@@ -77,17 +77,16 @@ static void merge(struct survival *s, double now)
 	b = a + 1;
 	a->to_ns = b->to_ns;
 	add_weight(&a->born, b->born);
-	add_weight(&a->stands_for, b->stands_for);
+	add_weight(&a->looked, b->looked);
 	if (a->left.blocks < 0 || b->left.blocks < 0)
 		a->left.blocks = -1;
 	else
 		add_weight(&a->left, b->left);
 	memmove(b, b + 1, (s->n - best - 2) * sizeof(*b));
 	s->n--;
-	s->n_fixed -= s->n_fixed > best + 1;
 }
 
-void survival__add(struct survival *s, uint64_t from_ns, uint64_t to_ns, struct weight born)
+void survival__add(struct survival *s, uint64_t from_ns, uint64_t to_ns, struct weight born, struct weight looked)
 {
 	double from, to;
 
@@ -98,23 +97,21 @@ void survival__add(struct survival *s, uint64_t from_ns, uint64_t to_ns, struct 
 	from = from_ns - s->origin_ns;
 	to = to_ns - s->origin_ns;
 	if (born.blocks > 0) {
-		if (s->n == SURVIVAL_COHORTS && s->n_fixed < 2)
-			survival__fix(s, 1);	/* the owner fixes them earlier */
 		if (s->n == SURVIVAL_COHORTS)
 			merge(s, to);
-		s->cohort[s->n++] = (struct cohort){ from, to, born, born, { -1, -1 } };
+		s->cohort[s->n++] = (struct cohort){ from, to, born, looked, { -1, -1 } };
 	}
 	for (size_t i = 0; i < s->n; i++)
 		watch(s, &s->cohort[i], from, to);
 }
 
-void survival__fix(struct survival *s, double factor)
+double survival__looked(const struct survival *s, bool bytes)
 {
-	for (size_t i = s->n_fixed; i < s->n; i++) {
-		s->cohort[i].stands_for.blocks = s->cohort[i].born.blocks * factor;
-		s->cohort[i].stands_for.bytes = s->cohort[i].born.bytes * factor;
-	}
-	s->n_fixed = s->n;
+	double sum = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		sum += bytes ? s->cohort[i].looked.bytes : s->cohort[i].looked.blocks;
+	return sum;
 }
 
 void survival__begin_scan(struct survival *s)
@@ -139,6 +136,31 @@ void survival__in_table(struct survival *s, uint64_t born_ns, uint64_t size)
 	}
 	if (low)
 		add_weight(&s->cohort[low - 1].left, (struct weight){ 1, size });
+}
+
+/* Of two neighbours, the one has more blocks in the table than were born in it, as the other misses. */
+static void level(struct cohort *from, struct cohort *to)
+{
+	double over = from->left.blocks - from->born.blocks, room = to->born.blocks - to->left.blocks;
+	double n = MIN(over, room), bytes;
+
+	if (n <= 0 || from->left.blocks <= 0)
+		return;
+	bytes = from->left.bytes * n / from->left.blocks;
+	add_weight(&from->left, (struct weight){ -n, -bytes });
+	add_weight(&to->left, (struct weight){ n, bytes });
+}
+
+/*
+ * A block may be counted in the stretch after the one that its birth falls into: counts and clocks are not read at one instant.
+ * It is in no table by the name of its cohort, then, and yet it was not freed.
+ */
+void survival__end_scan(struct survival *s)
+{
+	for (size_t i = 0; i + 1 < s->n; i++)
+		level(&s->cohort[i], &s->cohort[i + 1]);
+	for (size_t i = s->n; i-- > 1;)
+		level(&s->cohort[i], &s->cohort[i - 1]);
 }
 
 /* ---- the curve */
@@ -267,7 +289,7 @@ double survival__alive(const struct survival *s, const struct curve *c, bool byt
 	for (size_t i = 0; i < s->n; i++) {
 		const struct cohort *h = &s->cohort[i];
 		double born = bytes ? h->born.bytes : h->born.blocks, left = bytes ? h->left.bytes : h->left.blocks;
-		double stands_for = i < s->n_fixed ? (bytes ? h->stands_for.bytes : h->stands_for.blocks) : born * factor;
+		double stands_for = born + factor * (bytes ? h->looked.bytes : h->looked.blocks);
 		double chance = 0, sd = 0, var;
 
 		if (born <= 0)
@@ -281,7 +303,7 @@ double survival__alive(const struct survival *s, const struct curve *c, bool byt
 			sd += sqrt(var) / POINTS;
 		}
 		/* what is not in the table any more is gone, seen or not */
-		if (h->left.blocks >= 0 && left < chance * born)
+		if (h->left.blocks >= 0 && h->left.blocks < h->born.blocks && left < chance * born)
 			chance = left / born;
 		sum += stands_for * chance;
 		/* of those that were not seen, each lives by chance; and the curve is the same for all, right or wrong */

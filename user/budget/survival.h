@@ -32,13 +32,13 @@ struct weight {			/* of some blocks */
 struct cohort {
 	double from_ns, to_ns;	/* born evenly between */
 	struct weight born;	/* seen */
-	struct weight stands_for;	/* with those that were not seen */
+	struct weight looked;	/* what they stand for beside themselves, times a factor that is the same for all */
 	struct weight left;	/* of the born, still in the table when it was last looked at; < 0: not looked at */
 };
 
 struct survival {
 	struct cohort cohort[SURVIVAL_COHORTS];	/* oldest first */
-	size_t n, n_fixed;	/* of the first n_fixed, stands_for is final */
+	size_t n;
 	struct weight seen[MT_N_AGES];
 	double origin_ns;	/* of the cohorts' times: small numbers are exact ones */
 };
@@ -54,10 +54,10 @@ struct curve {
 double age_class__from(size_t k);
 double age_class__to(size_t k);
 
-/* A stretch of time that was seen, from the end of the last one or later, and what was born in it (nothing: 0). */
-void survival__add(struct survival *s, uint64_t from_ns, uint64_t to_ns, struct weight born);
-/* What was born since the last call stands for this many times as much. */
-void survival__fix(struct survival *s, double factor);
+/* A stretch of time that was seen, from the end of the last one or later, what was born in it (nothing: 0), and looked of it. */
+void survival__add(struct survival *s, uint64_t from_ns, uint64_t to_ns, struct weight born, struct weight looked);
+/* Of all cohorts. */
+double survival__looked(const struct survival *s, bool bytes);
 
 /*
  * freed: by class of age. prior: the chances of other blocks, for ages at which
@@ -69,12 +69,13 @@ double curve__at(const struct curve *c, double age_ns, double *ret_var);
 /* The chances of a curve, with those of unwatched classes taken from their neighbours: fit to be a prior. */
 void curve__prior(const struct curve *c, const struct survival *s, double ret[MT_N_AGES]);
 
-/* How many are alive now; factor: what the births that are not fixed yet stand for. */
+/* How many are alive now; factor: of `looked`. */
 double survival__alive(const struct survival *s, const struct curve *c, bool bytes, double factor, uint64_t now_ns,
 		       double *ret_var);
 
-/* The table was looked at: a block of this birth is in it. First begin, then each block. */
+/* The table was looked at: a block of this birth is in it. First begin, then each block, then end. */
 void survival__begin_scan(struct survival *s);
 void survival__in_table(struct survival *s, uint64_t born_ns, uint64_t size);
+void survival__end_scan(struct survival *s);
 
 #endif

@@ -35,8 +35,6 @@
 #define TICK_NS (50 * MS)
 #define FIRST_TICK_NS (5 * MS)
 #define FIRST_TICKS_FOR_NS (2 * SECOND_NS)
-/* A shut window asks again after this while. */
-#define ASK_NS (10 * MS)
 #define SCAN_EVERY_NS (5 * SECOND_NS)
 
 static enum state state_of(const struct budget *b)
@@ -131,9 +129,28 @@ static void keep_closing(struct budget *b, struct closing *c)
 		closing__wait(c);
 }
 
-static void set_limit(struct budget *b)
+static uint64_t set_limit(struct budget *b)
 {
-	meter__set_limit(b->meter, MIN(pace__limit(&b->pace), b->quantum_end_ns));
+	uint64_t limit_ns = MIN(pace__limit(&b->pace), b->quantum_end_ns);
+
+	meter__set_limit(b->meter, limit_ns);
+	return limit_ns;
+}
+
+/* How fast a stretch goes before its limit is told from its second half. */
+static void begin_stretch(struct budget *b, uint64_t spent_ns)
+{
+	uint64_t limit_ns = set_limit(b);
+
+	meter__set_mark(b->meter, spent_ns + (limit_ns > spent_ns ? (limit_ns - spent_ns) / 2 : 0));
+	budget__begin_stretch(b);
+}
+
+/* Clocks are read meanwhile. */
+static void wait_for(struct budget *b, uint64_t ns)
+{
+	b->due_ns = now_ns() + ns;
+	arm(b, MIN(ns, TICK_NS));
 }
 
 /* What is left to do when a window has ended. */
@@ -157,10 +174,12 @@ static void after_window(struct budget *b)
 	/* this waits for the programs that still run */
 	if (!collect__cut(b->o.collect, &how, &cut, NULL))
 		budget__observe(b, cut, b->shut_at_ns, b->shut_spent);
+	b->looking = false;
+	b->told_ns = 0;
 	__atomic_store_n(&b->state, SHUT, __ATOMIC_RELEASE);
 	pace__learn(&b->pace, 0, budget__book(b, false).spent_ns - limit_ns);
 	b->quantum_ns = pace__quantum_ns(&b->pace);
-	arm(b, pace__gap_ns(&b->pace));
+	wait_for(b, pace__gap_ns(&b->pace, b->quantum_ns));
 }
 
 static void window_opens(struct budget *b, struct reading r, uint64_t quantum_ns)
@@ -172,10 +191,13 @@ static void window_opens(struct budget *b, struct reading r, uint64_t quantum_ns
 	b->stretch_ns = r.t_ns;
 	b->stretch_spent = meter__spent(b->meter);
 	b->links = take_links(b, false);
-	set_limit(b);
+	b->looking = b->partial;
+	b->after_ns = b->partial ? r.t_ns - b->shut_at_ns : 0;
+	b->look_ns = pace__look_ns(&b->pace);
+	begin_stretch(b, r.spent_ns);
 	__atomic_store_n(&b->state, OPEN, __ATOMIC_RELEASE);
 	kernel__pause(b->o.kernel, false);
-	arm(b, FIRST_TICK_NS);
+	arm(b, b->looking ? b->look_ns : FIRST_TICK_NS);
 }
 
 static void open_window(struct budget *b)
@@ -200,6 +222,37 @@ static void open_window(struct budget *b)
 	window_opens(b, r, b->quantum_ns);
 }
 
+/* Not worth another timer. */
+#define LOOK_REST_NS 50000
+#define LOOK_TIMES 8
+
+/*
+ * A look lasts for its time as it would pass without probes: by the clock those that
+ * see many calls would end early in what the program does, and so with what they see.
+ */
+static uint64_t look_rest_ns(const struct budget *b, struct reading r)
+{
+	uint64_t lasted_ns = r.t_ns - b->opened_ns, spent_ns = r.spent_ns - b->opened_spent_ns;
+	uint64_t passed_ns = lasted_ns > spent_ns ? lasted_ns - spent_ns : 0;
+
+	return lasted_ns < LOOK_TIMES * b->look_ns && passed_ns + LOOK_REST_NS < b->look_ns ? b->look_ns - passed_ns : 0;
+}
+
+static void end_look(struct budget *b, struct reading r)
+{
+	struct cut_opts how = {};
+	const struct cut *cut;
+
+	if (collect__cut(b->o.collect, &how, &cut, NULL))
+		return;
+	/* the guard may have ended the window meanwhile: then it is that stretch's end */
+	if (state_of(b) != OPEN)
+		return;
+	budget__observe(b, cut, MIN(cut->now_ns, r.t_ns), meter__spent(b->meter));
+	b->looking = false;
+	begin_stretch(b, r.spent_ns);
+}
+
 /* Open for a while: who lives within the budget may go on. */
 static void tick(struct budget *b)
 {
@@ -208,6 +261,15 @@ static void tick(struct budget *b)
 	/* by what the targets did since it opened: they may just have begun */
 	double earned_ns = b->o.share * (r.cpu_ns - b->opened_cpu_ns);
 
+	if (b->looking) {
+		uint64_t rest_ns = look_rest_ns(b, r);
+
+		if (rest_ns) {
+			arm(b, rest_ns);
+			return;
+		}
+		end_look(b, r);
+	}
 	if (spent_ns <= earned_ns)
 		b->quantum_end_ns = r.spent_ns + MAX(b->quantum_ns, (uint64_t)(pace__earns(&b->pace) / 4));
 	set_limit(b);
@@ -231,6 +293,10 @@ static void on_timer(void *arg)
 		break;
 	}
 	budget__book(b, false);
+	if (b->booked_ns < b->due_ns) {
+		arm(b, MIN(b->due_ns - b->booked_ns, TICK_NS));
+		return;
+	}
 	if (!b->quantum_ns)
 		b->quantum_ns = pace__quantum_ns(&b->pace);
 	if (pace__may_begin(&b->pace, b->quantum_ns)) {
@@ -242,7 +308,7 @@ static void on_timer(void *arg)
 		pace__forget(&b->pace);
 		b->quantum_ns = pace__quantum_ns(&b->pace);
 	}
-	arm(b, ASK_NS);
+	wait_for(b, pace__wait_ns(&b->pace));
 }
 
 static void on_shut(void *arg)
@@ -356,8 +422,11 @@ void budget__free(struct budget *b)
 	for (size_t i = 0; i < b->closing.n; i++)
 		closing__wait(b->closing.v[i]);
 	vec_done(&b->closing);
-	for (size_t i = 0; b->accounts && i < b->n_accounts; i++)
+	for (size_t i = 0; b->accounts && i < b->n_accounts; i++) {
 		cpu_clock__close(b->accounts[i].clock);
+		vec_done(&b->accounts[i].threads);
+		vec_done(&b->accounts[i].calls);
+	}
 	free(b->accounts);
 	estimate__free(b->estimate);
 	meter__free(b->meter);
@@ -444,10 +513,15 @@ const struct cut *budget__estimate(struct budget *b, const struct cut *cut)
 
 	if (!b->over && b->accounts) {
 		/* a window that the guard has ended is booked when its turn comes */
-		if (state_of(b) == OPEN)
-			budget__observe(b, cut, budget__book(b, true).t_ns, meter__spent(b->meter));
-		else if (state_of(b) == SHUT)
-			budget__book(b, false), budget__observe(b, cut, b->stretch_ns, meter__spent(b->meter));
+		if (state_of(b) == OPEN && !b->looking) {
+			budget__book(b, true);
+			budget__observe(b, cut, cut->now_ns, meter__spent(b->meter));
+			budget__begin_stretch(b);
+		}
+		if (state_of(b) == SHUT) {
+			budget__book(b, false);
+			budget__observe(b, cut, b->stretch_ns, meter__spent(b->meter));
+		}
 	}
 	if (!b->partial)
 		return cut;

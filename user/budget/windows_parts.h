@@ -11,10 +11,16 @@
 #include "budget/calibrate.h"
 #include "budget/cpu_clock.h"
 #include "budget/estimate.h"
+#include "budget/looks.h"
 #include "budget/pace.h"
 #include "util/util.h"
 
 enum state { SHUT, OPEN, SHUTTING };
+
+struct thread_account {		/* as of the stretch's begin */
+	uint32_t tid;
+	uint64_t hits, cpu_ns;
+};
 
 struct account {		/* of one tracee */
 	struct cpu_clock *clock;
@@ -23,6 +29,13 @@ struct account {		/* of one tracee */
 	uint64_t shut_cpu_ns;	/* when the last window ended */
 	uint64_t hits;		/* when a stretch last ended */
 	double window_ns, gap_ns;	/* CPU time since then */
+	struct vec(struct thread_account) threads;
+	struct vec(struct thread_calls) calls;	/* of the stretch that is told */
+	/* over all looks, each for the gap before it: CPU time in it, as it would be; the probes' part of that; and as it was */
+	double looked_cpu_ns, looked_cost_ns, looked_gap_ns;
+	double gap_told_ns;	/* of the gap at hand, its CPU time so far */
+	unsigned int n_looks;
+	struct early early;	/* hits */
 };
 
 struct budget {
@@ -51,6 +64,11 @@ struct budget {
 	uint64_t booked_spent_ns;
 	struct spent stretch_spent;	/* when the stretch at hand began */
 	struct gaps gaps, gaps_before;
+	bool looking;		/* the stretch at hand is a look: the first one of a window, after a gap */
+	uint64_t look_ns;	/* how long it is to be */
+	uint64_t due_ns;	/* no window before */
+	uint64_t after_ns;	/* how long that gap was */
+	uint64_t told_ns;	/* of the gap at hand, or of that one, how much the estimate knows of */
 	uint64_t quantum_ns, quantum_end_ns;
 	uint64_t opened_spent_ns, opened_cpu_ns, opened_ns;
 	struct spent shut_spent;	/* when the last window ended */
@@ -66,5 +84,7 @@ struct reading budget__book(struct budget *b, bool in_window);
 void budget__book_shut(struct budget *b);
 /* What a cut shows of the stretch that ended until_ns. now: what was spent then, without what programs spend frozen. */
 void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns, struct spent now);
+/* A stretch begins: where the threads' clocks are. */
+void budget__begin_stretch(struct budget *b);
 
 #endif

@@ -488,6 +488,26 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 	s->n_folded_sites = m->archive.n_folded_sites;
 }
 
+/* Where the sites of a process are no independent estimates, their variances do not add up to its own. */
+static void take_variances(struct snapshot *s, const struct cut *cut, const uint32_t *process_of_proc)
+{
+	for (size_t i = 0; i < cut->n_procs; i++) {
+		const struct cut_proc *from = &cut->procs[i];
+		uint32_t process = from->proc < MT_PROC_NUMBERS ? process_of_proc[from->proc] : 0;
+		struct std_error *e = process ? (struct std_error *)&s->processes[process - 1].error : NULL;
+
+		if (!e || !from->var.alloc_calls)
+			continue;
+		s->error.alloc_calls -= e->alloc_calls;
+		s->error.alloc_bytes -= e->alloc_bytes;
+		s->error.live_blocks -= e->live_blocks;
+		s->error.live_bytes -= e->live_bytes;
+		*e = (struct std_error){};
+		add_variance(e, &from->var);
+		add_variance(&s->error, &from->var);
+	}
+}
+
 static void build_totals(struct snapshot *s)
 {
 	take_root(&s->error);
@@ -546,6 +566,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	build_kept(&b, m, cut);
 	if (info->free_stacks)
 		b.failed |= frees__build(s, m, cut, process_of_proc, calls) != 0;
+	take_variances(s, cut, process_of_proc);
 	build_totals(s);
 	trends__processes(info, s);
 	places__copy(&m->places, s);

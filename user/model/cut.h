@@ -117,6 +117,7 @@ struct cut_proc {
 	uint64_t n_untold;	/* threads that ended without a message of their own */
 	struct mt_thread_counts untold;
 	struct mt_hist hist;
+	struct cut_error var;	/* of its sites together, where these are no independent estimates; all 0: they are */
 };
 
 struct cut_thread {

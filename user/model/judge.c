@@ -193,6 +193,7 @@ enum sign {
 	REVISITS = 1 << 9,	/* rises, but it has been about as high before, and came down again */
 	UNEVEN = 1 << 10,	/* one third of the time brought four times as much as another */
 	MASKED = 1 << 11,	/* blocks older than the trace were freed, half as many as are held: they may have been this site's */
+	ROUGH = 1 << 13,	/* an estimate that is too rough to tell a course from its error */
 	UNSURE = 1 << 12,	/* neither rises nor falls, but more than half of its ups and downs went one way, and it has not come to rest */
 };
 
@@ -255,10 +256,18 @@ static double most_third(const struct shape *w)
 	return MAX(w->third[0], MAX(w->third[1], w->third[2]));
 }
 
+/* Of an estimate: a change is one from two standard errors on, and what is held is known from four on. */
+static bool is_rough(const struct evidence *e, const struct shape *w)
+{
+	double change = fabs(w->floor[w->n - 1] - w->floor[0]);
+
+	return e->error_bytes > w->high / 4 || ((trends(w, 1) || trends(w, -1)) && change < 2 * e->error_bytes);
+}
+
 static unsigned int signs_of(const struct evidence *e, const struct shape *w)
 {
 	double before = (w->third[0] + w->third[1]) / 2;
-	unsigned int signs = 0;
+	unsigned int signs = is_rough(e, w) ? ROUGH : 0;
 
 	if (trends(w, 1))
 		signs |= RISES;
@@ -507,6 +516,7 @@ static const struct rule {
 	void (*tells[5])(struct why *y);
 } rules[] = {
 	{ "new", YOUNG, 0, { tell_first } },
+	{ NULL, ROUGH, 0, {} },
 	{ "steady", RISES | REVISITS, 0, { tell_rate, tell_was_higher } },
 	{ "leak", RISES | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED, { tell_freed, tell_rate, tell_oldest } },
 	{ "leak", RISES | LONG | STALE, SLOWS | UNEVEN | LOADING | MASKED, { tell_freed, tell_rate, tell_oldest } },

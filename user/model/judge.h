@@ -21,6 +21,7 @@ struct evidence {
 	uint64_t oldest_ns;	/* at end_ns, 0 if none is live, or it is not known */
 	uint64_t leak_after_ns;
 	bool estimated;
+	double error_bytes;	/* standard error of what is live at the end; 0 where that is exact */
 	bool mixed;		/* blocks of many sites: what lifetimes the freed ones had says nothing of the others */
 };
 

@@ -107,6 +107,7 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 		.oldest_ns = to->oldest_at_most ? 0 : to->oldest_ns,
 		.leak_after_ns = leak_after(info),
 		.estimated = s->estimated,
+		.error_bytes = s->estimated ? to->error.live_bytes : 0,
 	};
 
 	if (!(s->known & HAS_LIVE_BYTES))
@@ -187,6 +188,7 @@ static void judge_process(const struct snapshot_info *info, struct snapshot *s, 
 		.live_blocks = p->c.live_blocks,
 		.leak_after_ns = leak_after(info),
 		.estimated = s->estimated,
+		.error_bytes = s->estimated ? p->error.live_bytes : 0,
 		.mixed = true,
 	};
 
