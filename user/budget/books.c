@@ -4,8 +4,6 @@
  * were in place, and what each stretch of the trace is scaled by. What always
  * holds: each nanosecond that was read is booked once, to a window or to a gap.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "budget/windows_parts.h"
 
 /* How wrong the cost of a hit may be. */
@@ -155,7 +153,7 @@ static struct stretch stretch_of(struct budget *b, uint64_t until_ns, struct spe
 	struct mark mark;
 
 	s.planned_ns = b->looking ? b->look_ns : 0;
-	s.truncated = state_now(b) != OPEN && !b->over && s.clock_ns > 0;
+	s.truncated = b->limited && !b->over && s.clock_ns > 0;
 	/* of a few hits, half say nothing of their pace */
 	if (s.truncated && spent_ns > FEW_HITS * hit_ns && meter__mark(b->meter, &mark) && mark.t_ns > b->stretch_ns && mark.t_ns < until_ns && spent_ns > 0) {
 		s.late = MIN(MAX((now.ns - mark.spent_ns) / spent_ns, 0), 1);
@@ -177,6 +175,13 @@ static struct look_seen look_of(struct budget *b, const struct stretch *s, struc
 	if (own <= 0 || thread.cpu_ns <= 0 || s->clock_ns <= 0)
 		return seen;
 	seen.own_ns = own * all.cpu_ns / thread.cpu_ns;
+	/* one thread of several that sleeps most of the time: that it is held up makes little difference to its pace */
+	if (!s->truncated && thread.cpu_ns < all.cpu_ns && thread.cpu_ns < s->clock_ns / 4) {
+		double cost_ns = MIN(thread.hits * s->hit_ns, thread.cpu_ns);
+
+		seen.own_ns = (all.cpu_ns - cost_ns) * (1 - cost_ns / s->clock_ns);
+		return seen;
+	}
 	if (s->late <= 0)
 		return seen;
 	/* it runs when it spends */
@@ -252,8 +257,8 @@ void budget__begin_stretch(struct budget *b)
  * in the child's loop. Then it has more CPU time in looks than it had in the gaps that
  * they speak for, by more than the probes should have taken. One that has all its CPU always has no more in looks.
  */
-#define FEW_LOOKS 4
-#define COLD_MOST 4.0
+#define FEW_LOOKS 2
+#define COLD_MOST 12.0
 
 static double times_dearer(const struct account *a)
 {
@@ -299,20 +304,20 @@ static void tell_account(struct budget *b, const struct cut *cut, size_t i, stru
 	dearer = times_dearer(a);
 	s.hit_ns *= dearer;
 	seen = look_of(b, &s, all, all, &t.error);
-	if (t.look)
-		early__learn(&a->early, &seen, t.after, all.hits);
+	early__learn(&a->early, &seen, t.look ? t.after : -1, all.hits);
 	t.rate = look__rate(&seen, &a->early, all.hits);
 	t.cut_short = s.truncated && seen.rest_ns > 0;
 	t.late = s.truncated ? look__late(&seen) : 0;
 	t.own = seen.own_ns;
 	t.error += (dearer - 1) / dearer / 2;
+	/* asleep most of the time, and not known yet what that makes of the cost */
+	if (a->n_looks < FEW_LOOKS && t.busy < 0.5 && seen.own_ns > 0)
+		t.error += 2 * all.hits * s.hit_ns / seen.own_ns;
 	tell_threads(b, cut, i, &s, all);
 	if (a->calls.n > 1) {
 		t.threads = a->calls.v;
 		t.n_threads = a->calls.n;
 	}
-	if (getenv("DBG"))
-		fprintf(stderr, "DBG %.3f %s after %.1f ms clock %.3f ms cpu %.3f hits %.0f hit_ns %.0f dearer %.2f own1/rate %.4f ms late1/ %.4f trunc %d part %.2f in %.3f ms early %.4f plan %.2f unseen %.1f gap %.1f..%.1f spent %.2f\n", (b->booked_ns-b->began_ns)/1e9, s.planned_ns>0?"LOOK":"rest", b->after_ns/1e6, s.clock_ns/1e6, all.cpu_ns/1e6, all.hits, s.hit_ns, dearer, t.rate>0?1e-6/t.rate:0, t.own/1e6, s.truncated, s.late, s.late_ns/1e6, a->early.n?a->early.rates/a->early.n*1e6:0, s.planned_ns/1e6, t.unseen/1e6, t.gap_from/1e6, t.gap_to/1e6, (meter__spent(b->meter).ns-b->start_spent_ns)/1e6);
 	estimate__time(b->estimate, p->lives.v[p->lives.n - 1]->proc, &t);
 	if (s.planned_ns && i == 0)
 		pace__learn_look(&b->pace, s.truncated);

@@ -8,6 +8,8 @@
 /* Where each zone ends: doubling, up to the second that the budget goes by, after which there is money again. */
 static const double zone_ends_ns[LOOK_ZONES] = { 8e6, 16e6, 32e6, 64e6, 128e6, 256e6, 512e6, 768e6, 1024e6, INFINITY };
 
+#define N_SOON 7		/* zones up to half a second */
+
 static double zone_from(size_t k)
 {
 	return k ? zone_ends_ns[k - 1] : 0;
@@ -31,6 +33,8 @@ size_t look_zone(double after_ns)
 #define FEW_EARLY 3
 /* So many times as fast as the whole: it began in the middle. */
 #define UNEVEN 3.0
+/* So many times as fast as what is seen on average: else there is nothing to doubt. */
+#define UNUSUAL 10.0
 
 static double late_of(const struct look_seen *s)
 {
@@ -39,10 +43,15 @@ static double late_of(const struct look_seen *s)
 
 static double goes_on(const struct look_seen *s, const struct early *e, double all)
 {
-	/* it was there when the look began, at a random moment: then it is the rule */
-	if (late_of(s) * s->own_ns < UNEVEN)
+	double seen = e->seen_ns > 0 ? e->seen / e->seen_ns : 0;
+
+	/* it began in the middle */
+	if (late_of(s) * s->own_ns >= UNEVEN)
+		return e->n >= FEW_EARLY ? MIN(e->rates / e->n / (late_of(s) * all), 1) : 0;
+	/* it was there when the look began; but where looks that were not cut short see as much as is seen at all, clusters are short */
+	if (e->n_full < FEW_EARLY || late_of(s) * all < UNUSUAL * seen)
 		return 1;
-	return e->n >= FEW_EARLY ? MIN(e->rates / e->n / (late_of(s) * all), 1) : 0;
+	return MAX(1 - e->full_rates / e->n_full / seen, 0);
 }
 
 double look__rate(const struct look_seen *s, const struct early *e, double all)
@@ -58,10 +67,20 @@ double look__rate(const struct look_seen *s, const struct early *e, double all)
 
 void early__learn(struct early *e, const struct look_seen *s, double after_ns, double all)
 {
-	if (after_ns >= EARLY_NS || s->own_ns <= 0)
+	if (s->own_ns <= 0)
 		return;
-	e->rates += all * look__rate(s, e, all);
-	e->n++;
+	e->seen += all;
+	e->seen_ns += s->own_ns;
+	if (after_ns < 0)
+		return;
+	if (s->rest_ns <= 0) {
+		e->full_rates += all / s->own_ns;
+		e->n_full++;
+	}
+	if (after_ns < EARLY_NS) {
+		e->rates += all * look__rate(s, e, all);
+		e->n++;
+	}
 }
 
 double look__late(const struct look_seen *s)
@@ -174,10 +193,35 @@ static double part_of_zone(const struct looks *l, size_t zone)
  */
 static double blind(const struct site_looks *s, const struct looks *l, double mean, int which)
 {
-	double full = l->full > 0 ? s->full[which] / l->full : 0;
-	double doubt = mean > 0 ? MAX(1 - full / mean, 0) : 1;
+	double full = l->full > 0 ? s->full[which] / l->full : 0, seen = s->seen_ns > 0 ? s->seen[which] / s->seen_ns : 0;
+	double doubt = MAX(mean, seen) > 0 ? MAX(1 - full / MAX(mean, seen), 0) : 1;
 
 	return doubt * part_of_zone(l, 0) / 2 * l->unseen_ns * MAX(s->late[which] - mean, 0);
+}
+
+/* The rate in some zones. */
+static double rate_in(const struct site_looks *s, const struct looks *l, size_t from, size_t to, int which)
+{
+	double sum = 0, weight = 0;
+
+	for (size_t k = from; k < to; k++) {
+		sum += s->sum[k][which];
+		weight += l->weight[k];
+	}
+	return weight > 0 ? sum / weight : 0;
+}
+
+/*
+ * There is no money for a look because much is allocated, until the second is over that it was spent in: then it may be
+ * another time. How far the late looks differ from the others, as far as they speak for such time.
+ */
+static double broke(const struct site_looks *s, const struct looks *l, int which)
+{
+	double part = 0;
+
+	for (size_t k = N_SOON; k < LOOK_ZONES; k++)
+		part += part_of_zone(l, k);
+	return part * l->unseen_ns * fabs(rate_in(s, l, 0, N_SOON, which) - rate_in(s, l, N_SOON, LOOK_ZONES, which));
 }
 
 double site_looks__variance(const struct site_looks *s, const struct looks *l, const struct look_scale *k, int which)
@@ -198,5 +242,5 @@ double site_looks__variance(const struct site_looks *s, const struct looks *l, c
 	spread = MAX(spread, 0) * scale * scale * l->n / (l->n - 1);
 	/* what is rare may have been missed by all looks so far: as if one more had met what was met at most, or what was seen else */
 	one_more = MAX(s->largest[which] * scale, seen / (l->n + 1));
-	return spread + one_more * one_more + pow(blind(s, l, mean, which), 2);
+	return spread + one_more * one_more + pow(blind(s, l, mean, which), 2) + pow(broke(s, l, which), 2);
 }

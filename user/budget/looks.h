@@ -65,16 +65,20 @@ struct look_seen {
 	double late_own_ns;	/* in how long */
 };
 
-struct early {			/* of looks soon after windows' ends */
-	double rates;		/* of calls of any site, or hits: a sum */
+struct early {			/* what is known of that: calls of any site, or hits */
+	double rates;		/* in looks soon after windows' ends: a sum */
 	unsigned int n;
+	double full_rates;	/* in looks that were not cut short: a sum */
+	unsigned int n_full;
+	double seen, seen_ns;	/* in all that was seen */
 };
 
 /* What one call of the look says of the rate. all: how many it saw. */
 double look__rate(const struct look_seen *s, const struct early *e, double all);
+/* A stretch that was seen, and if it was a look, how long after a window's end; else < 0. */
+void early__learn(struct early *e, const struct look_seen *s, double after_ns, double all);
 /* Of a stretch that was cut short, look or not: what one call says of the rate towards its end. Else 0. */
 double look__late(const struct look_seen *s);
-void early__learn(struct early *e, const struct look_seen *s, double after_ns, double all);
 
 /* A part of a gap has passed, from and to since the window before it ended; unseen_ns of it the process ran. */
 void looks__wait(struct looks *l, double from_ns, double to_ns, double unseen_ns);

@@ -193,10 +193,18 @@ static void doubt_rest(struct curve *c, size_t last)
 		c->s[k] = k < last ? kept + (c->s[k] - rest) * (1 - kept) / (1 - rest) : kept;
 }
 
+/* Has a site freed as others have, so far? One that should have freed some, and has freed none, is none that frees. */
+#define ENOUGH 5.0
+
+static double likeness(double seen_freed, double expected)
+{
+	return expected < ENOUGH ? MIN((seen_freed + 0.5) / (expected + 0.5), 1) : MIN(seen_freed / expected, 1);
+}
+
 void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], bool bytes, const double prior[MT_N_AGES],
 		     struct curve *ret)
 {
-	double unit = 1, total = 0, n = 0, seen_freed = 0.5, expected = 0.5, spread = 0;
+	double unit = 1, total = 0, n = 0, seen_freed = 0, expected = 0, spread = 0;
 	size_t last = 0;
 
 	/* bytes count by the block: the mean block is one event */
@@ -211,7 +219,7 @@ void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], boo
 	for (size_t k = 0; k < MT_N_AGES; k++) {
 		double seen = seen_of(s, k, bytes) / unit, at_risk = ret->s[k] * seen, d = (double)freed[k] / unit;
 		/* others' chance, as far as this site has been like others: it only fills in where less than a block was watched */
-		double guess = prior ? prior[k] * MIN(seen_freed / expected, 1) : 0;
+		double guess = prior ? prior[k] * likeness(seen_freed, expected) : 0;
 		double weight = prior ? MAX(1 - at_risk, 0) : 0;
 		double chance = at_risk + weight > 0 ? (d + weight * guess) / (at_risk + weight) : 0;
 		double gone;

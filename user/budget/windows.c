@@ -51,8 +51,8 @@ static void arm(struct budget *b, uint64_t ns)
 
 /* ---- in and out */
 
-/* Ends the window, if it is open still: in the guard's thread or in the session's. */
-static bool end_window(struct budget *b)
+/* Nothing is recorded from here on: the clocks and counts of this instant. In the guard's thread or in the session's. */
+static bool freeze(struct budget *b)
 {
 	enum state open = OPEN;
 
@@ -63,6 +63,14 @@ static bool end_window(struct budget *b)
 	b->shut_spent = meter__spent(b->meter);
 	for (size_t i = 0; i < b->n_accounts; i++)
 		b->accounts[i].shut_cpu_ns = cpu_clock__ns(b->accounts[i].clock);
+	return true;
+}
+
+/* Ends the window, if it is open still. */
+static bool end_window(struct budget *b)
+{
+	if (!freeze(b))
+		return false;
 	closing__start(b->links);
 	return true;
 }
@@ -77,8 +85,10 @@ static void *guard(void *arg)
 			break;
 		meter__read_alarm(b->meter);
 		/* an alarm of a window that has ended says nothing about this one */
-		if (meter__alarmed(b->meter) && end_window(b))
+		if (meter__alarmed(b->meter) && end_window(b)) {
+			b->limited = true;
 			eventfd_write(b->shut_fd, 1);
+		}
 	}
 	return NULL;
 }
@@ -182,21 +192,36 @@ static void after_window(struct budget *b)
 	wait_for(b, pace__gap_ns(&b->pace, b->quantum_ns));
 }
 
+/* The clocks are read, and at once recording begins: else what was spent in between belongs to no side. */
+#define AT_ONCE_NS 200000
+
+static void unfreeze(struct budget *b)
+{
+	struct reading r;
+
+	meter__next_window(b->meter, b->partial);
+	b->limited = false;
+	r = budget__book(b, false);
+	b->after_ns = b->partial ? r.t_ns - b->shut_at_ns : 0;
+	b->stretch_ns = r.t_ns;
+	b->stretch_spent = meter__spent(b->meter);
+	begin_stretch(b, r.spent_ns);
+	__atomic_store_n(&b->state, OPEN, __ATOMIC_RELEASE);
+	kernel__pause(b->o.kernel, false);
+	if (now_ns() - r.t_ns > AT_ONCE_NS)
+		b->looking = false;
+}
+
 static void window_opens(struct budget *b, struct reading r, uint64_t quantum_ns)
 {
 	b->quantum_end_ns = r.spent_ns + quantum_ns;
 	b->opened_spent_ns = r.spent_ns;
 	b->opened_cpu_ns = r.cpu_ns;
 	b->opened_ns = r.t_ns;
-	b->stretch_ns = r.t_ns;
-	b->stretch_spent = meter__spent(b->meter);
 	b->links = take_links(b, false);
 	b->looking = b->partial;
-	b->after_ns = b->partial ? r.t_ns - b->shut_at_ns : 0;
 	b->look_ns = pace__look_ns(&b->pace);
-	begin_stretch(b, r.spent_ns);
-	__atomic_store_n(&b->state, OPEN, __ATOMIC_RELEASE);
-	kernel__pause(b->o.kernel, false);
+	unfreeze(b);
 	arm(b, b->looking ? b->look_ns : FIRST_TICK_NS);
 }
 
@@ -216,7 +241,6 @@ static void open_window(struct budget *b)
 		arm(b, SECOND_NS);
 		return;
 	}
-	meter__next_window(b->meter, true);
 	r = budget__book(b, false);
 	pace__learn(&b->pace, r.spent_ns - before_ns, 0);
 	window_opens(b, r, b->quantum_ns);
@@ -238,19 +262,23 @@ static uint64_t look_rest_ns(const struct budget *b, struct reading r)
 	return lasted_ns < LOOK_TIMES * b->look_ns && passed_ns + LOOK_REST_NS < b->look_ns ? b->look_ns - passed_ns : 0;
 }
 
-static void end_look(struct budget *b, struct reading r)
+/*
+ * Counts and clocks must be those of one instant: a look is short. So recording pauses, as
+ * between windows, for as long as that takes; the probes stay in place.
+ */
+static void end_look(struct budget *b)
 {
 	struct cut_opts how = {};
 	const struct cut *cut;
 
-	if (collect__cut(b->o.collect, &how, &cut, NULL))
+	if (!freeze(b))
 		return;
-	/* the guard may have ended the window meanwhile: then it is that stretch's end */
-	if (state_of(b) != OPEN)
-		return;
-	budget__observe(b, cut, MIN(cut->now_ns, r.t_ns), meter__spent(b->meter));
+	budget__book_shut(b);
+	if (!collect__cut(b->o.collect, &how, &cut, NULL))
+		budget__observe(b, cut, b->shut_at_ns, b->shut_spent);
 	b->looking = false;
-	begin_stretch(b, r.spent_ns);
+	b->told_ns = 0;
+	unfreeze(b);
 }
 
 /* Open for a while: who lives within the budget may go on. */
@@ -268,7 +296,7 @@ static void tick(struct budget *b)
 			arm(b, rest_ns);
 			return;
 		}
-		end_look(b, r);
+		end_look(b);
 	}
 	if (spent_ns <= earned_ns)
 		b->quantum_end_ns = r.spent_ns + MAX(b->quantum_ns, (uint64_t)(pace__earns(&b->pace) / 4));

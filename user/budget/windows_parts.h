@@ -54,6 +54,7 @@ struct budget {
 	size_t n_accounts;
 	enum state state;
 	bool over;
+	bool limited;		/* the last window was ended by its limit */
 	bool partial;		/* there was a gap: figures are estimates */
 	uint64_t began_ns, ended_ns;
 	uint64_t booked_ns;	/* the clock when CPU times were last booked */
