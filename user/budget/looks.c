@@ -113,6 +113,7 @@ double looks__take(struct looks *l, double after_ns, double busy, bool cut_short
 	l->weight[k] += weight;
 	l->squares += weight * weight;
 	l->full += cut_short ? 0 : weight;
+	l->n_in[k]++;
 	l->n++;
 	return weight;
 }
@@ -187,16 +188,18 @@ static double part_of_zone(const struct looks *l, size_t zone)
 }
 
 /*
- * Putting probes in takes some milliseconds: what follows a window's end in that time, no look can see. Where
- * looks that were not cut short see as much as all do, what ends windows are clusters that looks see whole. Else it
- * may go on: as it was towards the window's end, for half of the first zone.
+ * Where looks that were not cut short see as much as is seen at all, what ends windows are clusters that looks see whole. Else it
+ * may go on after a window's end, as it was towards that: for half of the first zone, because putting probes in takes some
+ * milliseconds and no look comes earlier; and in each zone, as if one more look had been half in it.
  */
 static double blind(const struct site_looks *s, const struct looks *l, double mean, int which)
 {
 	double full = l->full > 0 ? s->full[which] / l->full : 0, seen = s->seen_ns > 0 ? s->seen[which] / s->seen_ns : 0;
-	double doubt = MAX(mean, seen) > 0 ? MAX(1 - full / MAX(mean, seen), 0) : 1;
+	double doubt = MAX(mean, seen) > 0 ? MAX(1 - full / MAX(mean, seen), 0) : 1, squares = pow(part_of_zone(l, 0) / 2, 2);
 
-	return doubt * part_of_zone(l, 0) / 2 * l->unseen_ns * MAX(s->late[which] - mean, 0);
+	for (size_t k = 0; k < N_SOON; k++)
+		squares += pow(part_of_zone(l, k) / 2 / (l->n_in[k] + 1), 2);
+	return doubt * sqrt(squares) * l->unseen_ns * MAX(s->late[which] - mean, 0);
 }
 
 /* The rate in some zones. */

@@ -38,7 +38,7 @@ struct looks {			/* of one process */
 	double squares;		/* of these weights */
 	double full;		/* weights of those that were not cut short */
 	double unseen_ns;	/* CPU time of its own in all gaps: known */
-	unsigned int n;		/* looks that had a weight */
+	unsigned int n_in[LOOK_ZONES], n;	/* looks that had a weight */
 };
 
 struct site_looks {		/* of one site; rates are per ns of CPU time */
