@@ -235,6 +235,20 @@ static int open_in_root(pid_t pid, const struct mapping *m, const char *suffix)
 	return fd;
 }
 
+/* Where numbers are told in other ways: is it the name of the file that is mapped there now? */
+static bool is_named(const struct mapping *m, const char *link)
+{
+	static const char gone[] = " (deleted)";
+	char path[PATH_MAX + sizeof(gone)];
+	ssize_t len = readlink(link, path, sizeof(path) - 1);
+	size_t name = strlen(m->path);
+
+	if (len < 0)
+		return false;
+	path[len] = 0;
+	return !strncmp(path, m->path, name) && (!path[name] || !strcmp(path + name, gone));
+}
+
 /* Since 6.13 who has CAP_PERFMON may read anyone's maps, but not go where they point. */
 static bool may_enter_root(pid_t pid)
 {
@@ -262,9 +276,12 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, str
 		return no_memory(e, clean);
 	}
 	fd = open(link, O_PATH | O_CLOEXEC);
-	if (fd >= 0)
+	r = fd < 0 ? -errno : -ESTALE;
+	if (fd >= 0 && (is_file_of(m, fd) || is_named(m, link)))
 		return get_opened(o, fd, m->path, ret, e);
-	r = -errno;
+	/* it has been unmapped, and another file lies in its place */
+	if (fd >= 0)
+		close(fd);
 	/* what looks deleted may also be a file whose name ends like that */
 	fd = m->path[0] == '/' ? open_in_root(pid, m, m->deleted ? " (deleted)" : "") : -ENOENT;
 	/* it has ended already; most programs have the same root as we */
