@@ -406,7 +406,10 @@ struct mt_proc {
 	__u64 ended_ns;
 	__u32 number;		/* of the process that has the slot, or will have it next; 0: never used */
 	__u32 next_free;	/* in the list of slots that are free */
-	__u64 pad[3];
+	__u32 code_seq;		/* moves when code may have taken the place of other code: on_loader() */
+	__u32 settled_seq;	/* of it, when user space last looked at what is mapped */
+	__u64 unmapped_ns;	/* when code was first about to be unmapped: new code may take its place; 0: never */
+	__u64 pad;
 	/* changed now and then */
 	__u64 unknown_frees;
 	__u64 probe_hits;	/* of threads that have ended */

@@ -50,6 +50,8 @@ struct mt_range {		/* code that a process has mapped */
 	__u32 n_pages;		/* 0: no table */
 	__u32 flags;
 	__u32 pad;
+	__u32 file;		/* a hash of what names the file; 0: none */
+	__u32 id;		/* the same if it may have taken the place of other code, else 0; goes into the hash of stacks */
 };
 #define MT_RANGE_CALLS 1	/* its table has rules for calls alone: of other instructions they may be wrong */
 
@@ -58,19 +60,52 @@ struct mt_space {		/* per process; sorted by start. Process 0: of those whose ow
 	__u32 pad;
 	struct mt_range range[MT_MAX_RANGES];
 };
-_Static_assert(sizeof(struct mt_range) == 40, "abi");
+_Static_assert(sizeof(struct mt_range) == 48, "abi");
+
+/* cookies of the probes in dlopen and its like, and in dlclose */
+enum mt_loader { MT_LOADER_OPENS = 1, MT_LOADER_CLOSES = 2 };
+
+/* What names a file for the kernel, and what is in it. */
+struct mt_file_key {
+	__u64 ino;
+	__u64 size;
+	__u64 mtime_s;
+	__u32 mtime_ns;
+	__u32 dev;		/* as the kernel packs it */
+};
+
+#define MT_MAX_FILES 16384
+#define MT_FILE_SEGMENTS 4
+
+struct mt_file {		/* its table, and how it is mapped */
+	__u64 base;		/* of the table: a virtual address of the file */
+	__u32 first_page, n_pages;
+	__u32 flags;		/* of its ranges */
+	__u32 pad;
+	struct {
+		__u64 off, size;	/* 0 bytes: there is none */
+		__u64 vaddr;
+	} segment[MT_FILE_SEGMENTS];	/* with code */
+};
+
+struct mt_name_file {		/* a request: the name of the file that is mapped at addr */
+	__u64 addr;
+	struct mt_file_key key;
+};
+_Static_assert(sizeof(struct mt_file_key) == 32 && sizeof(struct mt_file) == 120 && sizeof(struct mt_name_file) == 40, "abi");
 
 /* ---- the programs' own buffers for stacks */
 
 #define MT_MAX_DEPTH 512	/* a power of two */
 #define MT_CHUNK_BYTES 2048
+#define MT_N_FOUND 8		/* a power of two */
 
 struct mt_walk {		/* the registers of one frame on the way up */
 	__u64 pc, sp, fp, lr;
 	__u64 hook;		/* the uretprobe trampoline, 0 if none is pending */
 	__u64 pending;		/* the kernel's list of them */
 	__u64 hash;		/* of the frames */
-	__u32 range;		/* where the last pc was found */
+	__u32 code;		/* mt_range.id of where the last pc was found */
 	__u32 end;		/* enum mt_end */
 	__u8 is_return, lr_known, sp_known;
 	__u8 fp_lost;		/* a rule does not tell the caller's frame pointer */
@@ -122,9 +157,17 @@ struct mt_scratch {
 	struct mt_memo_key key;	/* of the walk under way */
 	__u32 recording;	/* number + 1 of the memo that it is written down in, 0: none */
 	__u32 n_words;		/* written down so far; more than there is room for: it cannot be */
+	/* the code that the last pc lies in; and mappings that the kernel was asked about */
+	struct mt_range range;
+	__u32 unsettled;	/* ranges that user space told of may be others now */
+	__u32 unmapped;		/* mt_proc.unmapped_ns is set */
+	__u64 found_key;	/* of which process, and since when */
+	__u32 n_found;
+	__u32 pad2;
+	struct mt_range found[MT_N_FOUND];
 	struct mt_memo memo[MT_N_MEMOS];
 	__u32 n_by_fp, n_in_vain;	/* walks by frame pointers, and those of them that were not proven */
-	__u64 pad[6];		/* two of them share no cache line */
+	__u64 pad[5];		/* two of them share no cache line */
 };
 _Static_assert(sizeof(struct mt_walk) == 72 && sizeof(struct mt_scratch) % 64 == 0, "abi");
 

@@ -103,7 +103,6 @@ struct bpf_array___growth {
 #define MAP_PRIVATE 2
 #define MAP_ANONYMOUS 32
 
-const volatile __u64 mt_page_bytes = 4096;
 const volatile __u64 mt_huge_bytes = 2 << 20;
 const volatile __u32 mt_rss_batch = 32;		/* pages: the kernel's percpu_counter_batch */
 
@@ -357,7 +356,8 @@ __noinline __u32 fault_walk_frames(struct mt_scratch *s, struct mt_thread *t)
 	space = space_of(proc);
 	s->ip[0] = s->walk.pc;
 	s->walk.hash = hash_frame(0, s->walk.pc);
-	if (!space || mt_depth < 2 || walk_step(s, space))
+	ranges_begin(s, proc);
+	if (mt_depth < 2 || walk_step(s, space))
 		return 1;
 	s->ip[1] = s->walk.pc;
 	s->walk.hash = hash_frame(s->walk.hash, s->walk.pc);
@@ -376,7 +376,7 @@ static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_t
 	s->key.gen_tid = mt_by_thread ? (__u64)t->vtid << 32 : 0;
 	if (!fault_begin_walk(task, s))
 		goto out;
-	if (p && p->walk != MT_WALK_TABLE) {
+	if (!walks_by_tables(p)) {
 		n = fault_walk_frames(s, t);
 		/* names are looked up one byte before an address, as all others are return addresses */
 		s->ip[0] += ARCH_BEHIND_INSN;

@@ -72,6 +72,9 @@ static __always_inline void inherit(__u32 proc, __u32 from)
 	if (space)
 		bpf_map_update_elem(&spaces, &proc, space, BPF_ANY);
 	p->walk = parent->walk;
+	p->code_seq = parent->code_seq;
+	p->settled_seq = parent->settled_seq;
+	p->unmapped_ns = parent->unmapped_ns;
 	p->gen++;
 }
 

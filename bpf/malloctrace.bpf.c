@@ -20,6 +20,7 @@
 #include "bpf/points.bpf.h"
 #include "bpf/memo.bpf.h"
 #include "bpf/frames.bpf.h"
+#include "bpf/ranges.bpf.h"
 #include "bpf/unwind.bpf.h"
 #include "bpf/within.bpf.h"
 #include "bpf/sites.bpf.h"
@@ -103,6 +104,13 @@ int reach_within(mt_regs *ctx)
 	return on_within(ctx);
 }
 
+/* A library is about to be loaded or unloaded. */
+SEC("uprobe")
+int reach_loader(mt_regs *ctx)
+{
+	return on_loader(ctx);
+}
+
 /* A function that the user named. */
 SEC("uprobe")
 int reach_spot(mt_regs *ctx)
@@ -173,6 +181,18 @@ int manage(struct mt_request *ctx)
 		return reconsider_known(ctx->pid);
 	}
 	return 0;
+}
+
+/* Run by malloctrace on a mapping of its own: what names this file for the kernel? */
+SEC("syscall")
+int name_file(struct mt_name_file *ctx)
+{
+	struct seen_vma v;
+
+	if (!vma_at(&v, ctx->addr) || !v.is_file)
+		return 0;
+	ctx->key = v.key;
+	return 1;
 }
 
 /* Run by malloctrace on itself: which pid namespace is ours, and what time is it on the programs' clock? */

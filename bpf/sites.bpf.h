@@ -168,7 +168,8 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	site->proc = proc;
 	site->func = func;
 	site->tid = MT_MEMO_TID(&s->key);
-	site->first_ns = clock_ns();
+	/* exactly: code is looked up as it was then */
+	site->first_ns = bpf_ktime_get_ns();
 	/* an exchange: behind all of the above, for the reader in user space */
 	__sync_lock_test_and_set(&site->stack, MT_STACK(at, n, s->walk.end) | (mt_within && s->walk.within ? MT_STACK_WITHIN : 0));
 	return id;
@@ -311,7 +312,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 		scratch_release(t, s);
 		return known;
 	}
-	if (p && p->walk != MT_WALK_TABLE) {
+	if (!walks_by_tables(p)) {
 		__u32 recording = s->recording;
 
 		n = walk_from(ctx, s, t, caller, sp);

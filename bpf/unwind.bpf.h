@@ -48,17 +48,7 @@ struct {
 	__type(value, struct mt_rule);
 } unwind_rules SEC(".maps");
 
-/* by process; replaced whole, so that a walk sees one or the other */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct mt_space);
-} spaces SEC(".maps");
-
 #define ROW_STEPS 14		/* a page of code has at most 4096 rows */
-#define RANGE_STEPS 9
 #define FP_MAX_JUMP (1 << 20)
 #define MAX_PENDING 64
 
@@ -80,33 +70,6 @@ static __always_inline int row_behind(__u32 lo, __u32 hi, __u32 rel)
 			hi = mid;
 	}
 	return -1;
-}
-
-/* The mapping that holds pc, or -1. */
-__noinline int range_of(const struct mt_space *sp, __u64 pc)
-{
-	__u32 lo = 0, hi;
-
-	if (!sp)
-		return -1;
-	hi = sp->n;
-	for (int i = 0; i < RANGE_STEPS; i++) {
-		__u32 mid = (lo + hi) >> 1;
-
-		if (lo >= hi)
-			break;
-		/* the bound in a form that the verifier of 6.1 follows; clang would make it an addition and a comparison */
-		asm volatile("" : "+r"(mid));
-		mid &= MT_MAX_RANGES - 1;
-		if (sp->range[mid].start <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || lo > MT_MAX_RANGES)
-		return -1;
-	lo--;
-	return pc < sp->range[lo & (MT_MAX_RANGES - 1)].end ? (int)lo : -1;
 }
 
 static __always_inline struct mt_rule *rule_of(const struct mt_range *r, __u64 pc)
@@ -220,32 +183,26 @@ __noinline int signal_step(struct mt_scratch *s)
 	return 0;
 }
 
-/* One frame up. 0: there is a frame; 1: the walk has ended, w->end says how. */
+/* One frame up. 0: there is a frame; 1: the walk has ended, w->end says how. sp: NULL if nobody has looked yet. */
 __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 {
 	struct mt_rule *rule = NULL;
 	__u64 pc, cfa, val[2];
 	struct mt_walk *w;
-	__u32 i;
 
-	if (!s || !sp)
+	if (!s)
 		return 1;
 	w = &s->walk;
 	/* a return address points behind its call: the rule is the call's */
 	pc = w->pc - (w->is_return ? 1 : 0);
-	i = w->range & (MT_MAX_RANGES - 1);
-	if (pc < sp->range[i].start || pc >= sp->range[i].end) {
-		int k = range_of(sp, pc);
-
-		if (k < 0)
-			goto by_frame_pointer;
-		i = (__u32)k & (MT_MAX_RANGES - 1);
-		w->range = i;
-	}
-	rule = rule_of(&sp->range[i], pc);
+	w->code = 0;
+	if ((pc < s->range.start || pc >= s->range.end) && range_at(s, sp, pc))
+		goto by_frame_pointer;
+	w->code = s->range.id;
+	rule = rule_of(&s->range, pc);
 	if (!rule)
 		goto by_frame_pointer;
-	weigh_rule(w, &sp->range[i], rule);
+	weigh_rule(w, &s->range, rule);
 	switch (rule->cfa) {
 	case MT_CFA_SP:
 		cfa = w->sp + rule->cfa_off;
@@ -363,17 +320,20 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 
 	if (!s)
 		return 1;
+	ranges_begin(s, proc);
 	s->ip[0] = s->walk.pc;
 	hash = hash_frame(0, s->walk.pc);
-	s->walk.hash = hash;
-	if (!space)
-		return n;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 1; i <= MT_MAX_DEPTH; i++) {
 		/* also when it is full: this tells whether it is whole */
-		if (walk_step(s, space) || i >= mt_depth || i >= MT_MAX_DEPTH)
+		int over = walk_step(s, space) || i >= mt_depth || i >= MT_MAX_DEPTH;
+
+		/* code that took the place of other code */
+		if (s->walk.code)
+			hash = hash_frame(hash, s->walk.code);
+		if (over)
 			break;
-		s->ip[i] = s->walk.pc;
+		s->ip[i & (MT_MAX_DEPTH - 1)] = s->walk.pc;
 		hash = hash_frame(hash, s->walk.pc);
 		n = i + 1;
 	}
@@ -390,24 +350,16 @@ __noinline int prove_frame(struct mt_scratch *s, const struct mt_space *sp, __u3
 {
 	struct mt_rule *rule;
 	__u64 pc;
-	__u32 k;
 
-	if (!s || !sp || i >= MT_MAX_DEPTH)
+	if (!s || i >= MT_MAX_DEPTH)
 		return PROOF_FAILS;
 	/* from the last one before the depth ends nothing is followed */
 	if (i + 1 >= n && s->walk.end == MT_END_DEPTH)
 		return PROOF_HOLDS;
 	pc = s->ip[i] - 1;
-	k = s->walk.range & (MT_MAX_RANGES - 1);
-	if (pc < sp->range[k].start || pc >= sp->range[k].end) {
-		int found = range_of(sp, pc);
-
-		if (found < 0)
-			return PROOF_FAILS;
-		k = (__u32)found & (MT_MAX_RANGES - 1);
-		s->walk.range = k;
-	}
-	rule = rule_of(&sp->range[k], pc);
+	if ((pc < s->range.start || pc >= s->range.end) && range_at(s, sp, pc))
+		return PROOF_FAILS;
+	rule = rule_of(&s->range, pc);
 	if (!rule)
 		return PROOF_FAILS;
 	if (i + 1 >= n)
@@ -428,9 +380,9 @@ __noinline int stack_is_proven(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 {
 	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
 
-	if (!s || !space || s->walk.guessed || from >= n || (s->walk.end != MT_END_WHOLE && s->walk.end != MT_END_DEPTH))
+	if (!s || s->walk.guessed || from >= n || (s->walk.end != MT_END_WHOLE && s->walk.end != MT_END_DEPTH))
 		return 0;
-	s->walk.range = 0;
+	ranges_begin(s, proc);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
 		int proof = prove_frame(s, space, n, from + i);
@@ -446,7 +398,6 @@ static __always_inline void walk_fresh(struct mt_scratch *s)
 {
 	struct mt_walk *w = &s->walk;
 
-	w->range = 0;
 	w->fp_lost = 0;
 	w->guessed = 0;
 	w->no_records = 0;
@@ -505,8 +456,9 @@ __noinline int walk_reaches(struct mt_scratch *s, __u32 proc, __u64 sp)
 {
 	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
 
-	if (!s || !space)
+	if (!s)
 		return 1;
+	ranges_begin(s, proc);
 	for (int i = 0; i < REACH_MAX_FRAMES; i++) {
 		if (s->walk.sp >= sp)
 			return s->walk.sp == sp || s->walk.guessed;

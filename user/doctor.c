@@ -105,7 +105,7 @@ static void tell_unwind(FILE *out, const struct opts *o, const struct tracee *p)
 	struct unwind *u = unwind__new(NULL, unwind__choice(o->unwind));
 	struct unwind_verdict v;
 
-	if (u && !unwind__update(u, 0, p->process.pid, &p->lives.v[p->lives.n - 1]->space, &v, NULL))
+	if (u && !unwind__update(u, 0, p->process.pid, &p->lives.v[p->lives.n - 1]->space, 0, &v, NULL))
 		fprintf(out, "  stacks     by %s\n", v.why);
 	unwind__free(u);
 }

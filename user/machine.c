@@ -533,6 +533,7 @@ void machine__on_second(struct machine *m, bool watched)
 			tracee__end(m->t, p);
 			continue;
 		}
+		p->stale |= tracee__is_unsettled(m->t, p);
 		if (!p->stale && !n_others)
 			continue;
 		n_others -= !p->stale;

@@ -190,11 +190,11 @@ void session__on_pidfd(void *arg)
 
 /* ---- new code in a tracee */
 
-static void refresh(struct session *s, struct tracee *p)
+static void take_in(struct session *s, struct tracee *p, int (*look)(struct tracees *t, struct tracee *p, struct err *e))
 {
 	_cleanup_err_ struct err e = {};
 	size_t had = p->n_allocators;
-	int err = tracee__refresh(&s->tracees, p, &e);
+	int err = look(&s->tracees, p, &e);
 
 	if (err && err != -ESRCH && err != -ENOENT)
 		say("%s (%d) mapped new code that could not be looked at: %s", p->process.comm, (int)p->process.pid, err_msg(&e));
@@ -209,15 +209,32 @@ void session__on_new_code(pid_t pid, void *arg)
 	struct tracee *p = pid ? tracees__find(&s->tracees, pid) : NULL;
 
 	if (p)
-		refresh(s, p);
+		take_in(s, p, tracee__refresh);
 	for (size_t i = 0; i < s->tracees.v.n && !pid; i++)
-		refresh(s, s->tracees.v.v[i]);
+		take_in(s, s->tracees.v.v[i], tracee__refresh);
+}
+
+/* Once a second: what no record tells. */
+void session__look_again(struct session *s)
+{
+	for (size_t i = 0; i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+
+		p->stale |= !s->watch || tracee__is_unsettled(&s->tracees, p);
+		take_in(s, p, tracee__settle);
+	}
 }
 
 static void on_record(const struct watch_record *r, void *arg)
 {
-	if (r->kind != WATCH_EXEC)
-		session__on_new_code(r->kind == WATCH_LOST ? 0 : r->pid, arg);
+	struct session *s = arg;
+	struct tracee *p = r->kind == WATCH_MAPPED ? tracees__find(&s->tracees, r->pid) : NULL;
+
+	for (size_t i = 0; i < s->tracees.v.n && r->kind == WATCH_LOST; i++)
+		s->tracees.v.v[i]->stale = true;
+	/* without memory it is asked what it maps */
+	if (p && tracee__note_mapping(&s->tracees, p, &r->map, r->t_ns, NULL))
+		p->stale = true;
 }
 
 void session__on_watch(void *arg)
@@ -225,6 +242,9 @@ void session__on_watch(void *arg)
 	struct session *s = arg;
 
 	session__read_events(s);		/* an exec is told before what the new program maps */
-	if (!s->machine)
-		watch__read(s->watch, on_record, s);
+	if (s->machine)
+		return;
+	watch__read(s->watch, on_record, s);
+	for (size_t i = 0; i < s->tracees.v.n; i++)
+		take_in(s, s->tracees.v.v[i], tracee__settle);
 }

@@ -33,6 +33,7 @@ struct session {
 	struct vec(struct mt_move) events;	/* read, not yet handled */
 	struct kernel *kernel;
 	struct collect *collect;
+	struct code_calls code;	/* for it */
 	struct budget *budget;	/* --overhead; else NULL */
 	struct model *model;
 	struct unwind *unwind;
@@ -90,6 +91,7 @@ void session__fail(struct session *s);
 void session__over(struct session *s);
 /* A process has mapped code, any one if pid is 0. */
 void session__on_new_code(pid_t pid, void *arg);
+void session__look_again(struct session *s);
 int64_t session__wall_ns(void);
 /* RSS and CPU time: of all tracees, or, where there are many, of those that do something and of some others in turn. */
 void session__sample(struct session *s, bool all);

@@ -147,8 +147,8 @@ void session__on_second(void *arg)
 	if (s->machine) {
 		session__read_events(s);
 		machine__on_second(s->machine, s->watch);
-	} else if (!s->watch) {
-		session__on_new_code(0, s);
+	} else {
+		session__look_again(s);
 	}
 	if ((s->opts->interval_ns || s->live) && !intervals_need_ages(s))
 		collect__look(s->collect, LOOK_NS);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "probe/code.h"
 #include "target/translator.h"
 #include "tracee_group.h"
 #include "tracee_parts.h"
@@ -51,6 +52,7 @@ static void tracee_free(struct tracee *p)
 	vec_done(&p->lives);
 	vec_done(&p->examined);
 	vec_done(&p->spotted);
+	vec_done(&p->loaders);
 	process__done(&p->process);
 	free(p);
 }
@@ -63,6 +65,7 @@ void tracees__done(struct tracees *t)
 	for (size_t i = 0; i < t->plans.n; i++) {
 		plan__done(&t->plans.v[i]->plan);
 		vec_done(&t->plans.v[i]->spots);
+		vec_done(&t->plans.v[i]->loader);
 		if (t->plans.v[i]->within)
 			within__done(t->plans.v[i]->within);
 		free(t->plans.v[i]->within);
@@ -182,11 +185,12 @@ void tracee__tell_unread(const struct tracee *p)
 {
 	struct tracee_life *l = tracee__life(p);
 
-	for (; l->n_told < l->space.n; l->n_told++) {
-		const struct space_range *r = &l->space.v[l->n_told];
-		bool said = false;
+	for (size_t at = 0; at < l->space.n; at++) {
+		struct space_range *r = &l->space.v[at];
+		bool said = r->told;
 
-		for (size_t i = 0; i < l->n_told && !said; i++)
+		r->told = true;
+		for (size_t i = 0; i < at && !said && tracee__may_not_read(r); i++)
 			said = tracee__may_not_read(&l->space.v[i]) && r->label && l->space.v[i].label &&
 			       !strcmp(l->space.v[i].label, r->label);
 		if (tracee__may_not_read(r) && !said)
@@ -346,7 +350,7 @@ int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e)
 
 	if (!t->begun)
 		say_step("Reading unwind tables of what %s (%d) maps.", p->process.comm, (int)p->process.pid);
-	err = unwind__update(t->unwind, l->proc, p->process.pid, &l->space, &v, e);
+	err = unwind__update(t->unwind, l->proc, p->process.pid, &l->space, l->code_seq, &v, e);
 
 	if (!err && strcmp(v.why, p->unwind_why)) {
 		snprintf(p->unwind_why, sizeof(p->unwind_why), "%s", v.why);
@@ -355,24 +359,21 @@ int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e)
 	return err;
 }
 
-int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
+/* Tables and probes for what it has mapped. */
+static int take_in(struct tracees *t, struct tracee *p, struct err *e)
 {
 	_cleanup_free_ const struct plan **plans = NULL;
-	size_t n_new, n;
-	int err;
+	size_t n;
+	int err = 0;
 
-	/* after detaching it is looked at no more */
-	if (p->ended || (!p->attachment && !t->everyone) || tracee__life(p)->closed)
-		return 0;
-	if (t->everyone)
-		return tracee__refresh_shared(t, p, 0, e);
-	err = space__refresh(&tracee__life(p)->space, t->objects, p->process.pid, &n_new, e);
 	tracee__tell_unread(p);
-	t->n_changes += n_new;
-	if (!err && n_new)
+	if (p->dirty)
 		err = tracee__update_unwind(t, p, e);
+	p->dirty &= err;
 	if (!err)
 		err = new_plans(t, p, &plans, &n, e);
+	if (!err)
+		err = tracee__probe_loaders(t, p, e);
 	if (!err)
 		err = tracee__probe_spots(t, p, e);
 	if (err || !n)
@@ -393,6 +394,83 @@ int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
 	}
 	p->n_allocators += n;
 	return 0;
+}
+
+/* After detaching it is looked at no more. */
+static bool is_open(const struct tracees *t, const struct tracee *p)
+{
+	return !p->ended && (p->attachment || t->everyone) && !tracee__life(p)->closed;
+}
+
+int tracee__look(struct tracees *t, struct tracee *p, struct err *e)
+{
+	struct space *space = &tracee__life(p)->space;
+	struct tracee_life *l = tracee__life(p);
+	uint32_t seq = kernel__code_seq(t->kernel, l->proc);
+	size_t n_new;
+	int err;
+
+	t->n_changes += space__tidy(space);
+	err = space__refresh(space, t->objects, p->process.pid, &n_new, e);
+	t->n_changes += n_new;
+	p->dirty |= n_new > 0 || seq != l->code_seq;
+	if (!err)
+		l->code_seq = seq;
+	p->stale &= err;
+	return err;
+}
+
+int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
+{
+	int err;
+
+	if (!is_open(t, p))
+		return 0;
+	if (t->everyone)
+		return tracee__refresh_shared(t, p, 0, e);
+	err = tracee__look(t, p, e);
+	return err ? err : take_in(t, p, e);
+}
+
+int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e)
+{
+	struct space *space = &tracee__life(p)->space;
+	size_t had, n_ended;
+	bool is_new;
+	int err;
+
+	if (!is_open(t, p))
+		return 0;
+	had = space->n;
+	n_ended = space->n_ended;
+	err = space__add(space, t->objects, p->process.pid, m, t_ns, &is_new, e);
+	if (err || !is_new)
+		return err;
+	t->n_changes++;
+	/* a file of no program, that a compiler writes its code to perhaps, has neither tables nor probes */
+	p->dirty |= space->n == had || !space->v[had].object || space->v[had].object->is_elf || space->n_ended != n_ended;
+	/* parts of it lie elsewhere by now, or it is known under other numbers: /proc may tell; and it tells what is gone */
+	if ((m->ino && !space->v[space->n - 1].object) || space__is_long(space) || t_ns < space->looked_ns)
+		p->stale = true;
+	return 0;
+}
+
+bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p)
+{
+	const struct tracee_life *l = tracee__life(p);
+
+	return l->proc && kernel__code_seq(t->kernel, l->proc) != l->code_seq;
+}
+
+int tracee__settle(struct tracees *t, struct tracee *p, struct err *e)
+{
+	int err = 0;
+
+	if (!is_open(t, p) || !(p->dirty || p->stale))
+		return 0;
+	if (p->stale)
+		err = tracee__look(t, p, e);
+	return err ? err : take_in(t, p, e);
 }
 
 int tracees__attach(struct tracees *t, struct err *e)

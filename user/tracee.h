@@ -30,7 +30,7 @@ struct tracee_life {
 	struct space space;
 	uint64_t cpu_before_ns;	/* what the process had used before it, when that was last looked at */
 	bool closed;		/* this user may not look into it */
-	size_t n_told;		/* ranges of the space of which it was said if their file could not be read */
+	uint32_t code_seq;	/* kernel__code_seq() when what it maps was looked at */
 };
 
 struct tracee {
@@ -40,6 +40,7 @@ struct tracee {
 	struct vec(struct tracee_life *) lives;	/* the last one is the present one */
 	struct vec(struct object *) examined;	/* looked at for this tracee; no references of their own */
 	struct vec(struct object *) spotted;	/* the same for spots */
+	struct vec(struct object *) loaders;	/* and for where libraries are loaded */
 	size_t n_allocators;
 	uint64_t cpu_at_attach_ns, cpu_ns;
 	char unwind_why[160];	/* how its stacks are walked */
@@ -55,8 +56,9 @@ struct tracee {
 	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
 	uint64_t live_bytes;	/* when it was last sampled */
 	uint64_t unseen_ns;	/* of the present life: it had an allocator for this long before that was probed */
-	bool stale;		/* notes of what it mapped were lost */
-	bool dirty;		/* it has mapped code that has no unwind tables yet */
+	/* what it maps */
+	bool stale;		/* has to be looked at again: records were lost, or there were too many */
+	bool dirty;		/* its unwind tables are those of before */
 };
 
 struct known_plan {
@@ -77,6 +79,8 @@ struct known_plan {
 	struct within *within;	/* owned; NULL: none of its functions is one of --within */
 	uint32_t within_list;	/* number of its ranges in the kernel's table */
 	bool spots_looked;	/* for them */
+	struct spot_points loader;	/* owned; where it loads and unloads libraries */
+	bool loader_looked, loader_probed;	/* for these; everyone's are in it */
 	bool spots_probed;	/* everyone's are in it */
 };
 
@@ -141,6 +145,11 @@ static inline struct tracee_life *tracee__life(const struct tracee *p)
 bool tracee__examined(const struct tracee *p, const struct object *obj);
 /* It mapped code: more names, perhaps another allocator, which is probed and told. */
 int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e);
+/* The same by the kernel's records: what each of them tells, and when all were read, tables and probes for it. */
+int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e);
+int tracee__settle(struct tracees *t, struct tracee *p, struct err *e);
+/* It has unloaded code since it was looked at. */
+bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p);
 /* It runs another program now, as the message tells; comm, clean, is the name that the exec gave it. */
 int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e);
 /* The file offset of a program's entry point is probed: see kernel__started. */
@@ -166,7 +175,8 @@ void tracees__tell_blind(struct tracees *t, struct snapshot *s, bool partial);
 uint64_t tracees__n_mappings(const struct tracees *t);
 
 /* For model_calls. */
-void tracees__locate(uint32_t proc, uint64_t addr, struct address *ret, void *arg);
+void tracees__locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg);
+bool tracees__is_same_code(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_t t2_ns, void *arg);	/* for code_calls */
 const char *tracees__function(uint32_t func, void *arg);
 void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg);
 

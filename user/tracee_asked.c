@@ -45,20 +45,22 @@ int tracees__list_probes(const struct tracees *t, struct snapshot *s)
 	return 0;
 }
 
-void tracees__locate(uint32_t proc, uint64_t addr, struct address *ret, void *arg)
+/* Of all that is no file one module: its places are raw addresses. */
+static const char anon_path[] = "[anon]";
+
+void tracees__locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg)
 {
 	const struct tracees *t = arg;
-
 	const struct tracee_life *life = hash__get(&t->by_proc, proc);
 	const struct space_range *r;
 	struct object *jit;
 	uint64_t file_off;
 
-	*ret = (struct address){ .offset = addr };
+	*ret = (struct address){ .offset = addr, .timeless = true };
 	if (!life || !addr)
 		return;
 	/* a return address may be the first byte after a mapping: look up the call before it */
-	r = space__find(&life->space, addr - 1);
+	r = space__find_at(&life->space, addr - 1, t_ns, &ret->timeless);
 	jit = space__find_jit(&life->space, r, addr - 1);
 	if (jit) {
 		/* the list has raw addresses: so has the report */
@@ -66,18 +68,35 @@ void tracees__locate(uint32_t proc, uint64_t addr, struct address *ret, void *ar
 		ret->path = jit->path;
 		return;
 	}
-	if (!r)
+	if (!r) {
+		if (ret->timeless && space__is_anon(&life->space, addr - 1))
+			ret->module = ret->path = anon_path;
 		return;
+	}
 	file_off = r->file_off + (addr - r->start);
 	ret->module = r->object ? (const void *)r->object : r;
 	ret->handle = r->object;
-	ret->path = r->object ? r->object->path : r->label && r->label[0] ? r->label : "[anon]";
+	ret->path = r->object ? r->object->path : r->label && r->label[0] ? r->label : anon_path;
 	ret->build_id = r->object ? r->object->build_id : NULL;
 	/* code that nobody names yet may have a name later */
 	ret->fixed = r->object && r->object->is_elf;
 	ret->offset = addr - r->start;
 	if (r->object && !object__offset_to_vaddr(r->object, file_off, &ret->offset))
 		ret->offset = file_off;
+}
+
+bool tracees__is_same_code(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_t t2_ns, void *arg)
+{
+	const struct tracees *t = arg;
+	const struct tracee_life *life = hash__get(&t->by_proc, proc);
+	const struct space_range *a, *b;
+	bool sole;
+
+	if (!life || !addr)
+		return false;
+	a = space__find_at(&life->space, addr - 1, t1_ns, &sole);
+	b = space__find_at(&life->space, addr - 1, t2_ns, &sole);
+	return a == b || (a && b && a->object && a->object == b->object && a->file_off - a->start == b->file_off - b->start);
 }
 
 uint64_t tracees__n_mappings(const struct tracees *t)

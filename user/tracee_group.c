@@ -99,6 +99,7 @@ static int probe(struct tracees *t, const struct tracee *p, struct known_plan *k
 		say("%s; what it allocates is not seen", err_msg(&why));
 		return 0;
 	}
+	unwind__prepare(t->unwind, plan->object);
 	k->probed = k->ever_probed = true;
 	k->probed_ns = t->begun && !(p && p->held) ? now_ns() : 0;
 	tracees__tell_plan(t, plan);
@@ -130,6 +131,9 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 		err = tracees__plan_of(t, space->v[i].object, false, &k, NULL);
 		if (err == -ENOMEM)
 			return err_set(e, err, "out of memory");
+		err = tracees__probe_loader_of(t, k, e);
+		if (err)
+			break;
 		err = tracees__probe_spots_of(t, k, p, e);	/* a file that makes no sense is no allocator, and has none */
 		if (!k->plan.n_funcs || k->refused)
 			continue;
@@ -160,12 +164,12 @@ void tracees__unprobe_deleted(struct tracees *t)
 		struct known_plan *k = t->plans.v[i];
 		struct stat st;
 
-		if ((!k->spots_probed && (!k->probed || k->covered || !k->plan.n_funcs)) || k->refused || k->asked ||
+		if ((!k->spots_probed && !k->loader_probed && (!k->probed || k->covered || !k->plan.n_funcs)) || k->refused || k->asked ||
 		    fstat(k->plan.object->fd, &st) || st.st_nlink || is_mapped(t, k->plan.object))
 			continue;
 		if (t->everyone)	/* else all are out already */
 			attachment__remove(t->everyone, k->plan.object);
-		k->probed = k->spots_probed = false;	/* until somebody has it yet */
+		k->probed = k->spots_probed = k->loader_probed = false;	/* until somebody has it yet */
 		say_verbose("%s is deleted, and nobody maps it any more: it is probed no longer", k->plan.object->path);
 	}
 }
@@ -187,7 +191,7 @@ static int probe_object(struct tracees *t, struct object *obj, struct err *e)
 
 	if (tracees__plan_of(t, obj, false, &k, NULL))
 		return 0;
-	err = tracees__probe_spots_of(t, k, NULL, e);
+	err = tracees__probe_loader_of(t, k, e) ?: tracees__probe_spots_of(t, k, NULL, e);
 	if (err || !k->plan.n_funcs || k->probed || k->refused)
 		return err;
 	return probe(t, NULL, k, e);
@@ -231,6 +235,7 @@ int tracees__probe_own(struct tracees *t, struct err *e)
 		if (!obj || !obj->ino || obj->ino == self.st_ino)
 			continue;
 		n_libraries++;
+		unwind__prepare(t->unwind, obj);
 		err = probe_object(t, obj, e);
 	}
 	space__done(&space);
@@ -256,15 +261,17 @@ static void tell_full(struct tracees *t, const struct space *space, size_t from)
 int tracee__refresh_shared(struct tracees *t, struct tracee *p, uint64_t mapped_ns, struct err *e)
 {
 	struct space *space = &tracee__life(p)->space;
-	size_t from = space->n, n_new;
-	int err = space__refresh(space, t->objects, p->process.pid, &n_new, e);
+	size_t from;
+	int err;
 
+	t->n_changes += space__tidy(space);
+	from = space->n;
+	err = tracee__look(t, p, e);
 	p->stale = false;
 	if (err)
 		return err;
 	tell_full(t, space, from);
-	t->n_changes += n_new;
-	if (n_new)
+	if (p->dirty)
 		err = tracee__update_unwind(t, p, e);
 	p->dirty &= err;
 	return err ? err : tracee__probe_files(t, p, from, mapped_ns, e);
@@ -274,17 +281,11 @@ int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mappin
 {
 	struct space *space = &tracee__life(p)->space;
 	size_t from = space->n;
-	bool is_new;
-	int err = space__add(space, t->objects, p->process.pid, m, &is_new, e);
+	int err = tracee__note_mapping(t, p, m, t_ns, e);
 
-	if (err || !is_new)
+	if (err || space->n == from)
 		return err;
 	tell_full(t, space, from);
-	t->n_changes++;
-	p->dirty = true;
-	/* parts of it lie elsewhere by now, or it is known under other numbers: /proc may tell */
-	if (m->ino && !space->v[from].object)
-		p->stale = true;
 	return tracee__probe_files(t, p, from, t_ns, e);
 }
 
@@ -388,7 +389,6 @@ int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const stru
 		err = tracee__update_unwind(t, p, e);
 	if (err)
 		return err;
-	tracee__life(p)->n_told = tracee__life(p)->space.n;
 	p->n_allocators = parent->tracee->n_allocators;
 	*ret = p;
 	return tracee__tell_model(t, p, 0, e);

@@ -11,6 +11,8 @@ int tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc, struct 
 /* The number that the kernel gave to its only life. */
 int tracee__set_proc(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e);
 int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, struct err *e);
+/* Reads what it maps; tables and probes are the caller's: p->dirty. */
+int tracee__look(struct tracees *t, struct tracee *p, struct err *e);
 /* Tables for new code. */
 int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e);
 /* Files of this tracee that could not be read, each once. */
@@ -18,6 +20,9 @@ void tracee__tell_unread(const struct tracee *p);
 
 /* Everyone's probes in what `now` was before it was written to go. */
 void tracees__unprobe_former(struct tracees *t, const struct object *now);
+/* The same of where what it maps loads libraries (tracee_loader.c). */
+int tracee__probe_loaders(struct tracees *t, struct tracee *p, struct err *e);
+int tracees__probe_loader_of(struct tracees *t, struct known_plan *k, struct err *e);
 /* Spots in what it maps: those that are not probed yet. */
 int tracee__probe_spots(struct tracees *t, struct tracee *p, struct err *e);
 /* The same in one file, where probes are everyone's. p: who mapped it, or NULL. */

@@ -201,7 +201,7 @@ static int look_again(struct trial *t, struct err *e)
 	int err = space__refresh(&t->space, t->objects, t->running.pid, &n_new, e);
 
 	if (!err)
-		err = unwind__update(t->unwind, t->proc, t->running.pid, &t->space, &v, e);
+		err = unwind__update(t->unwind, t->proc, t->running.pid, &t->space, 0, &v, e);
 	if (err)
 		return err;
 	dw__close(t->dw);

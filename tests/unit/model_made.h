@@ -18,7 +18,7 @@ static struct tracees made_tracees;	/* for the names of the functions alone */
 static unsigned int made_located;
 
 /* Addresses from 0x1000 are in one of two modules, loaded elsewhere in each process; below, in none. */
-static void made__locate(uint32_t proc, uint64_t addr, struct address *ret, void *arg)
+static void made__locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg)
 {
 	static const char first, second;
 	uint64_t in_process = addr & 0xffff;

@@ -19,7 +19,7 @@ static int n_kept[8];			/* by handle */
 static char handles[8];
 
 /* Each process has a file of its own, at a thousand times its number. */
-static void locate(uint32_t proc, uint64_t addr, struct address *ret, void *arg)
+static void locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg)
 {
 	static const char *const paths[] = { "/zero", "/one", "/two", "/three", "/four", "/five", "/six", "/seven" };
 

@@ -147,7 +147,7 @@ Test(frees, a_diff_has_none)
 
 /* ---- cut → snapshot */
 
-static void locate(uint32_t proc, uint64_t addr, struct address *ret, void *arg)
+static void locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg)
 {
 	*ret = (struct address){ .offset = addr };
 }

@@ -318,9 +318,9 @@ Test(model, ages_and_times)
 }
 
 /* Below 0x8000 is code that stays; above, code that may get a name later. */
-static void locate_fixed(uint32_t proc, uint64_t addr, struct address *ret, void *arg)
+static void locate_fixed(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg)
 {
-	made__locate(proc, addr, ret, arg);
+	made__locate(proc, addr, t_ns, ret, arg);
 	ret->fixed = (addr & 0xffff) < 0x8000;
 }
 

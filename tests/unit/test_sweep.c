@@ -192,7 +192,7 @@ Test(recycle, two_sites_of_one_stack)
 	struct cut cut = { .sites = sites, .n_sites = ARRAY_SIZE(sites) };
 	uint64_t sum = 0;
 
-	cr_assert_eq(collect__merge_repeats(&cut), 0);
+	cr_assert_eq(collect__merge_repeats(&cut, NULL), 0);
 	cr_assert_eq(cut.n_sites, 7);
 	cr_expect_eq(sites[0].site, 1);
 	cr_expect_eq(sites[0].counts.alloc_calls, 5);
@@ -233,7 +233,7 @@ Test(recycle, frees_of_two_sites_of_one_stack)
 	};
 	struct cut cut = { .sites = sites, .n_sites = 3, .wheres = wheres, .n_wheres = 3, .frees = frees, .n_frees = 5 };
 
-	cr_assert_eq(collect__merge_repeats(&cut), 0);
+	cr_assert_eq(collect__merge_repeats(&cut, NULL), 0);
 	cr_assert_eq(cut.n_sites, 2);
 	cr_assert_eq(cut.n_wheres, 2);
 	cr_assert_eq(cut.n_frees, 3);

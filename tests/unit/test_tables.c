@@ -17,7 +17,7 @@ static struct unwind_verdict judge_me(enum unwind_choice choice)
 
 	cr_assert_eq(space__refresh(&space, objects, getpid(), &n_new, NULL), 0);
 	cr_assert_gt(n_new, 2);
-	cr_assert_eq(unwind__update(u, 1, getpid(), &space, &v, NULL), 0);
+	cr_assert_eq(unwind__update(u, 1, getpid(), &space, 0, &v, NULL), 0);
 	cr_assert_eq(unwind__n_full(u), 0);
 	unwind__drop(u, 1);
 	unwind__free(u);

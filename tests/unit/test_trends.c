@@ -11,7 +11,7 @@
 #define START (1000 * S)
 #define DAY (86400 * S)
 
-static void locate(uint32_t proc, uint64_t addr, struct address *ret, void *arg)
+static void locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg)
 {
 	*ret = (struct address){ .offset = addr };
 }

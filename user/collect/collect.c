@@ -144,16 +144,14 @@ static void let_go(struct collect *c, bool hold)
 static int flip(struct collect *c, bool marked, uint32_t *ret_bank, struct err *e)
 {
 	struct malloctrace_bpf *skel = c->kernel->skel;
-	int inner = bpf_map__fd(skel->maps.grace_inner);
-	uint32_t zero = 0;
+	int err;
 
 	if (marked)
 		*ret_bank = !(__atomic_load_n(&skel->data->mt_cut, __ATOMIC_SEQ_CST) & 1);
 	else
 		*ret_bank = __atomic_fetch_add(&skel->data->mt_cut, 1, __ATOMIC_SEQ_CST) & 1;
-	if (bpf_map_update_elem(bpf_map__fd(skel->maps.grace), &zero, &inner, BPF_ANY))
-		return err_set(e, -errno, "cannot wait for the programs: %s", strerror(errno));
-	return 0;
+	err = kernel__wait_for_programs(c->kernel);
+	return err ? err_set(e, err, "cannot wait for the programs: %s", strerror(-err)) : 0;
 }
 
 /* Records of counters are added word by word: by their own type, or the compiler may read them before they are written. */
@@ -546,8 +544,23 @@ void collect__look(struct collect *c, uint64_t budget_ns)
 	scan__some(&c->scan, kernel__clock_ns(c->kernel), budget_ns);
 }
 
+void collect__know_code(struct collect *c, const struct code_calls *code)
+{
+	c->code = code;
+}
+
+/* Only then one address may mean several things. */
+static bool has_replaced(const struct collect *c)
+{
+	for (size_t i = 0; i < c->cut.n_procs; i++)
+		if (c->tables.procs[MT_PROC_SLOT(c->cut.procs[i].proc)].unmapped_ns)
+			return true;
+	return false;
+}
+
 int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut **ret, struct err *e)
 {
+	const struct code_calls *code;
 	uint32_t bank;
 	int err = o->marked_ns ? 0 : claim(c, e);
 
@@ -573,7 +586,8 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 	err = read_ages(c, o);
 	if (err)
 		return err_set(e, err, "out of memory");
-	if (c->recycled && collect__merge_repeats(&c->cut))
+	code = has_replaced(c) ? c->code : NULL;
+	if ((c->recycled || code) && collect__merge_repeats(&c->cut, code))
 		return err_set(e, -ENOMEM, "out of memory");
 	c->all_gone = c->leaving.n && !c->sweep.under_way;
 	*ret = &c->cut;

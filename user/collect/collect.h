@@ -9,8 +9,16 @@
 
 struct collect;
 
+/* Was the code at an address the same at two times? */
+struct code_calls {
+	bool (*is_same)(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_t t2_ns, void *arg);
+	void *arg;
+};
+
 int collect__new(struct kernel *k, struct collect **ret, struct err *e);
 void collect__free(struct collect *c);
+/* From now on sites whose stacks mean the same are one row, also where code came and went in between. code is the caller's. */
+void collect__know_code(struct collect *c, const struct code_calls *code);
 
 struct cut_opts {
 	bool scan;		/* exact ages: visit the whole block table, at a cost that grows with it */

@@ -40,10 +40,14 @@ struct collect {
 	struct block_sample blocks;
 	struct vec(uint32_t) leaving;	/* processes that the sweep under way, or the last one, is for */
 	bool all_gone;			/* the last cut was taken behind their sweep */
+	const struct code_calls *code;	/* the caller's; NULL: nobody can tell */
 	bool recycled;			/* some room was given to others: a stack may have two sites */
 };
 
-/* repeats.c: two sites of the same process, function and stack become one row, and so do rows of frees. -ENOMEM */
-int collect__merge_repeats(struct cut *cut);
+/*
+ * repeats.c: two sites of the same process, function and stack become one row, and so do rows of frees. code: addresses that
+ * are the same may mean the same, NULL: they do if hashes are. -ENOMEM
+ */
+int collect__merge_repeats(struct cut *cut, const struct code_calls *code);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * Owns the joining of rows of a cut that are about the same: a stack has two sites, or
  * a pair of sites two rows of frees, if an index that places were given back in was
- * searched at the wrong moment. What always holds: sums stay, the number of the
+ * searched at the wrong moment; and code that came back to where it was has sites from before and from
+ * after. What always holds: sums stay, the number of the
  * first one stays, and no row of frees names another.
  */
 #include <errno.h>
@@ -20,10 +21,32 @@ struct renames {
 	struct vec(struct renamed) v;
 };
 
-static bool is_same(const struct cut_site *a, const struct cut_site *b)
+/* The same addresses: do they mean the same? */
+static bool is_same_code(const struct cut_site *a, const struct cut_site *b, const struct code_calls *code)
 {
-	return a->hash == b->hash && a->proc == b->proc && a->func == b->func && a->tid == b->tid && a->n_frames == b->n_frames &&
-	       a->end == b->end && !memcmp(a->frames, b->frames, a->n_frames * sizeof(*a->frames));
+	for (uint32_t i = 0; i < a->n_frames; i++)
+		if (!code->is_same(a->proc, a->frames[i], a->first_ns, b->first_ns, code->arg))
+			return false;
+	return true;
+}
+
+static bool is_same(const struct cut_site *a, const struct cut_site *b, const struct code_calls *code)
+{
+	return (code || a->hash == b->hash) && a->proc == b->proc && a->func == b->func && a->tid == b->tid &&
+	       a->n_frames == b->n_frames && a->end == b->end && !memcmp(a->frames, b->frames, a->n_frames * sizeof(*a->frames)) &&
+	       (a->hash == b->hash || is_same_code(a, b, code));
+}
+
+/* What is equal if they are the same. */
+static uint64_t key_of(const struct cut_site *s, const struct code_calls *code)
+{
+	uint64_t key = s->proc;
+
+	if (!code)
+		return mt_mix(s->hash);
+	for (uint32_t i = 0; i < s->n_frames; i++)
+		key = mt_mix(key ^ s->frames[i]);
+	return key;
 }
 
 static int join(struct cut_site *to, const struct cut_site *s, struct renames *renames)
@@ -37,7 +60,7 @@ static int join(struct cut_site *to, const struct cut_site *s, struct renames *r
 	return 0;
 }
 
-static int join_sites(struct cut_site *v, size_t *n, struct renames *renames)
+static int join_sites(struct cut_site *v, size_t *n, const struct code_calls *code, struct renames *renames)
 {
 	_cleanup_free_ uint32_t *rows = NULL;	/* open addressing by hash: number of the row + 1 */
 	size_t room = 16, to = 0;
@@ -49,9 +72,9 @@ static int join_sites(struct cut_site *v, size_t *n, struct renames *renames)
 		return -ENOMEM;
 	for (size_t i = 0; i < *n; i++) {
 		const struct cut_site *s = &v[i];
-		size_t at = mt_mix(s->hash) & (room - 1);
+		size_t at = key_of(s, code) & (room - 1);
 
-		while (s->n_frames && rows[at] && !is_same(&v[rows[at] - 1], s))
+		while (s->n_frames && rows[at] && !is_same(&v[rows[at] - 1], s, code))
 			at = (at + 1) & (room - 1);
 		if (s->n_frames && rows[at]) {
 			if (join(&v[rows[at] - 1], s, renames))
@@ -108,13 +131,13 @@ static int join_frees(struct cut *cut, const struct renames *sites, const struct
 	return err;
 }
 
-int collect__merge_repeats(struct cut *cut)
+int collect__merge_repeats(struct cut *cut, const struct code_calls *code)
 {
 	struct renames sites = {}, wheres = {};
-	int err = join_sites(cut->sites, &cut->n_sites, &sites);
+	int err = join_sites(cut->sites, &cut->n_sites, code, &sites);
 
 	if (!err && cut->n_frees)
-		err = join_sites(cut->wheres, &cut->n_wheres, &wheres) ?: join_frees(cut, &sites, &wheres);
+		err = join_sites(cut->wheres, &cut->n_wheres, code, &wheres) ?: join_frees(cut, &sites, &wheres);
 	vec_done(&sites.v);
 	vec_done(&wheres.v);
 	return err;

@@ -32,10 +32,12 @@ struct address {
 	const char *path, *build_id;
 	uint64_t offset;	/* ELF virtual address; the raw address without a module */
 	bool fixed;		/* it will be there as long as snapshot_info.mappings is the same; strings too */
+	bool timeless;		/* and was there at any time */
 };
 
 struct model_calls {
-	void (*locate)(uint32_t proc, uint64_t addr, struct address *ret, void *arg);
+	/* What was at an address at a time of the programs' clock. */
+	void (*locate)(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg);
 	const char *(*function)(uint32_t func, void *arg);	/* the allocation function's name */
 	void (*thread_comm)(pid_t pid, pid_t tid, char buf[static 32], void *arg);
 	void *arg;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the places: each (module, offset) once, each (process, address) located
- * once, and each site's stack translated once. Ten thousand stacks of thirty
+ * once (for each time, where code took the place of other code), and each site's stack translated once. Ten thousand stacks of thirty
  * frames take 20 ms to look up, and nearly all of them were there a second ago.
  *
  * What always holds: an index names the same place as long as the mappings are
@@ -21,6 +21,7 @@ struct known_address {
 	struct {
 		uint64_t addr;
 		uint64_t proc;
+		uint64_t t_ns;	/* where several were in turn; 0: at any time */
 	} key;
 	uint32_t place;
 	bool fixed;
@@ -127,22 +128,34 @@ static struct known_place *place_at(struct places *p, const struct address *a)
 	return known;
 }
 
-static const struct known_address *locate(struct places *p, uint32_t proc, uint64_t addr, const struct model_calls *calls)
+static struct known_address *known_at(const struct places *p, uint32_t proc, uint64_t addr, uint64_t t_ns)
 {
-	struct known_address *known, find = { .key = { addr, proc } };
+	struct known_address *known, find = { .key = { addr, proc, t_ns } };
+
+	HASH_FIND(hh, p->addresses, &find.key, sizeof(find.key), known);
+	return known;
+}
+
+static const struct known_address *locate(struct places *p, uint32_t proc, uint64_t addr, uint64_t t_ns, const struct model_calls *calls)
+{
+	struct known_address *known = known_at(p, proc, addr, 0);
 	struct known_place *at;
 	struct address a = {};
 
-	HASH_FIND(hh, p->addresses, &find.key, sizeof(find.key), known);
+	if (!known || !known->fixed)
+		known = known_at(p, proc, addr, t_ns) ?: known;
 	if (known && (known->fixed || known->located_for == p->n_begun))
 		return known;
-	calls->locate(proc, addr, &a, calls->arg);
+	calls->locate(proc, addr, t_ns, &a, calls->arg);
 	at = place_at(p, &a);
 	if (!at)
 		return NULL;
+	known = known_at(p, proc, addr, a.timeless ? 0 : t_ns);
 	if (!known) {
 		known = zeroed(p, sizeof(*known));
-		known->key = find.key;
+		known->key.addr = addr;
+		known->key.proc = proc;
+		known->key.t_ns = a.timeless ? 0 : t_ns;
 		HASH_ADD(hh, p->addresses, key, sizeof(known->key), known);
 	}
 	known->place = at->place;
@@ -176,7 +189,7 @@ const uint32_t *places__of_site(struct places *p, const struct cut_site *site, c
 		return k->places;
 	k->fixed = false;
 	for (uint32_t i = 0; i < site->n_frames; i++) {
-		const struct known_address *a = locate(p, site->proc, site->frames[i], calls);
+		const struct known_address *a = locate(p, site->proc, site->frames[i], site->first_ns, calls);
 
 		if (!a)
 			return NULL;

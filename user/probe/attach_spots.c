@@ -67,6 +67,11 @@ int attachment__add_spots(struct attachment *a, const struct object *obj, const 
 	return attach_points(a, a->kernel->skel->progs.reach_spot, obj, points, e);
 }
 
+int attachment__add_loader(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
+{
+	return attach_points(a, a->kernel->skel->progs.reach_loader, obj, points, e);
+}
+
 int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
 {
 	return attach_points(a, a->kernel->skel->progs.reach_within, obj, points, e);

@@ -470,28 +470,17 @@ int kernel__set_rule(struct kernel *k, uint32_t number, const struct mt_rule *ru
 	return bpf_map__update_elem(k->skel->maps.unwind_rules, &number, sizeof(number), rule, sizeof(*rule), BPF_ANY);
 }
 
-int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, uint32_t method)
-{
-	int err = bpf_map__update_elem(k->skel->maps.spaces, &proc, sizeof(proc), s, sizeof(*s), BPF_ANY);
-
-	if (!err) {
-		struct mt_proc *p = &k->procs[MT_PROC_SLOT(proc)];
-
-		__atomic_store_n(&p->walk, method, __ATOMIC_RELEASE);
-		/* stacks that were walked by the old tables are walked again */
-		__atomic_fetch_add(&p->gen, 1, __ATOMIC_RELEASE);
-	}
-	return err;
-}
-
 int kernel__set_within(struct kernel *k, uint32_t list, const struct mt_within_list *ranges)
 {
 	return bpf_map__update_elem(k->skel->maps.within_lists, &list, sizeof(list), ranges, sizeof(*ranges), BPF_ANY);
 }
 
-void kernel__drop_space(struct kernel *k, uint32_t proc)
+int kernel__wait_for_programs(struct kernel *k)
 {
-	bpf_map__delete_elem(k->skel->maps.spaces, &proc, sizeof(proc), 0);
+	int inner = bpf_map__fd(k->skel->maps.grace_inner);
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.grace), &zero, &inner, BPF_ANY) ? -errno : 0;
 }
 
 int kernel__events_fd(const struct kernel *k)

@@ -146,12 +146,8 @@ void kernel__unmap_table(const struct bpf_map *map, const void *p);
 struct mt_row *kernel__unwind_rows(const struct kernel *k);
 uint64_t *kernel__unwind_pages(const struct kernel *k);
 int kernel__set_rule(struct kernel *k, uint32_t number, const struct mt_rule *rule);
-/*
- * What a process maps, how its stacks are walked from now on (enum mt_method),
- * and where its signal handlers return to (0: not known).
- */
-int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, uint32_t method);
-void kernel__drop_space(struct kernel *k, uint32_t proc);
+/* When it returns, all programs that run now have ended. */
+int kernel__wait_for_programs(struct kernel *k);
 
 /* A number below those of all links, open and the caller's to replace and close; 0: none is left. */
 int kernel__take_low_fd(struct kernel *k);

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns one reference per range with a file. Ranges are never removed; where two overlap, the newer one is right. */
+/*
+ * Owns one reference per range with a file. What always holds: of ranges that overlap, all but one have died.
+ *
+ * A process may map and unmap as much as it likes, again and again: memory of no file is no range, and of files
+ * that are gone a number is kept, so that what is searched stays short.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -9,33 +14,79 @@
 #include "target/space.h"
 #include "util/util.h"
 
-/* A process can map as much as it likes, again and again: what goes beyond this has no names. */
+/* What goes beyond this has no names. */
 #define MAX_RANGES 65536
+#define MAX_GONE 2048
+#define MAX_ADDED 64		/* between two looks, which tell what of it is gone again */
+#define MAX_ANON 4096		/* pieces */
 #define VDSO_MAX (1u << 20)	/* bytes; it has two to four pages */
 #define BUILD_ID_MAX 64		/* bytes */
 
-/* Numbers of files are told in several ways (object.h): where they differ it is not known, and found again. */
-static bool is_of(const struct space_range *r, const struct mapping *m)
+/* Numbers of files are told in several ways (object.h): where they differ, the object settles it. */
+static bool is_of(const struct space_range *r, struct objects *objects, const struct mapping *m)
 {
-	if (r->object)
-		return r->object->ino == m->ino;
-	return r->label && !strcmp(r->label, m->path);
+	struct object *obj;
+
+	if (!r->object || !m->ino)
+		return r->label && !strcmp(r->label, m->path);
+	if (r->ino == m->ino || r->object->ino == m->ino)
+		return true;
+	obj = objects__known(objects, m);
+	object__put(obj);
+	return obj == r->object;
 }
 
-static bool known(const struct space *s, const struct mapping *m)
+/* Memory of no file: the vdso has names, others have not. */
+static bool is_anon(const struct mapping *m)
+{
+	return !m->ino && strcmp(m->path, "[vdso]");
+}
+
+static bool overlaps(const struct space_range *r, uint64_t start, uint64_t end)
+{
+	return r->start < end && start < r->end;
+}
+
+static bool is_mapping(const struct space_range *r, struct objects *objects, const struct mapping *m)
+{
+	return r->start == m->start && r->end >= m->end && r->file_off == m->file_off && is_of(r, objects, m);
+}
+
+static struct space_range *known(const struct space *s, struct objects *objects, const struct mapping *m)
 {
 	for (size_t i = s->n; i-- > 0;) {
-		const struct space_range *r = &s->v[i];
+		struct space_range *r = &s->v[i];
 
-		if (r->start >= m->end || m->start >= r->end)
+		if (r->died_ns || !overlaps(r, m->start, m->end))
 			continue;
 		/*
-		 * The newest that overlaps decides; a change of file at the same place is new. A loader
+		 * The one that is there decides; a change of file at the same place is new. A loader
 		 * maps a whole file first and other parts of it over that: a record of it is longer than what is left.
 		 */
-		return r->start == m->start && r->end >= m->end && r->file_off == m->file_off && is_of(r, m);
+		return is_mapping(r, objects, m) ? r : NULL;
 	}
-	return false;
+	return NULL;
+}
+
+/* Something else is there from t_ns on. exact: not before. Returns how many files that ends. */
+static size_t end_overlapped(struct space *s, uint64_t start, uint64_t end, uint64_t t_ns, bool exact)
+{
+	size_t n = 0;
+
+	for (size_t i = s->n; i-- > 0;) {
+		struct space_range *r = &s->v[i];
+
+		if (r->died_ns || !overlaps(r, start, end))
+			continue;
+		r->died_ns = exact ? t_ns : MAX(s->looked_ns, r->born_ns + 1);
+		r->rough = !exact;
+		r->gone = true;
+		n++;
+	}
+	s->n_ended += n;
+	if (n && !s->replaced_ns)
+		s->replaced_ns = exact ? t_ns : s->looked_ns;
+	return n;
 }
 
 static int open_memory(pid_t pid)
@@ -92,8 +143,8 @@ static bool is_another(int mem, const struct maps *maps, const struct mapping *m
 	return false;
 }
 
-/* Of a mapping that is new. What is no file, or could not be opened, keeps its name; of others the object has it. */
-static struct space_range *push(struct space *s, const struct mapping *m, struct object *obj)
+/* What is no file, or could not be opened, keeps its name; of others the object has it. */
+static struct space_range *new_range(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns)
 {
 	struct space_range *r = vec_push(s);
 
@@ -102,6 +153,8 @@ static struct space_range *push(struct space *s, const struct mapping *m, struct
 	r->start = m->start;
 	r->end = m->end;
 	r->file_off = m->file_off;
+	r->ino = m->ino;
+	r->born_ns = t_ns;
 	r->object = obj;
 	if (!obj || !m->ino) {
 		r->label = strdup(m->path);
@@ -111,8 +164,129 @@ static struct space_range *push(struct space *s, const struct mapping *m, struct
 	return r;
 }
 
+/* Of a mapping that a look has found. */
+static struct space_range *push(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns)
+{
+	struct space_range *r;
+
+	end_overlapped(s, m->start, m->end, t_ns, false);
+	r = new_range(s, m, obj, t_ns);
+	if (r)
+		r->found = true;
+	return r;
+}
+
+/* Who was there at t_ns, as far as it is known: the last who came by then. */
+static struct space_range *before(const struct space *s, const struct mapping *m, uint64_t t_ns)
+{
+	struct space_range *last = NULL;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct space_range *r = &s->v[i];
+
+		if (overlaps(r, m->start, m->end) && r->born_ns <= t_ns && (!last || r->born_ns >= last->born_ns))
+			last = r;
+	}
+	return last;
+}
+
+/* Of a record, in whatever order they come and whatever was looked at meanwhile: who was there ends, who came later ends it. */
+static struct space_range *push_record(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns)
+{
+	uint64_t later_ns = 0;
+	struct space_range *r;
+	bool any = false;
+
+	for (size_t i = 0; i < s->n; i++) {
+		r = &s->v[i];
+		if (!overlaps(r, m->start, m->end))
+			continue;
+		if (r->born_ns > t_ns) {
+			later_ns = later_ns ? MIN(later_ns, r->born_ns) : r->born_ns;
+			continue;
+		}
+		any = true;
+		if (r->died_ns && r->died_ns < t_ns && !r->rough)
+			continue;
+		s->n_ended += !r->died_ns;
+		r->died_ns = t_ns;
+		r->rough = false;
+		r->gone = true;
+	}
+	if ((any || later_ns) && (!s->replaced_ns || s->replaced_ns > t_ns))
+		s->replaced_ns = t_ns;
+	r = new_range(s, m, obj, t_ns);
+	if (r && later_ns) {
+		r->died_ns = later_ns;
+		r->gone = true;
+	}
+	return r;
+}
+
+/* The record of what a look has found first. */
+static struct space_range *looked_at_before(const struct space *s, struct objects *objects, const struct mapping *m, uint64_t t_ns)
+{
+	struct space_range *r = known(s, objects, m);
+
+	return r && r->born_ns > t_ns && r->found ? r : NULL;
+}
+
+/* Is any of it among what is mapped, which is in order? */
+static bool is_mapped(const struct space_range *r, struct objects *objects, const struct maps *maps)
+{
+	size_t lo = 0, hi = maps->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (maps->v[mid].end <= r->start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < maps->n && maps->v[lo].start < r->end; lo++) {
+		const struct mapping *m = &maps->v[lo];
+
+		if (m->exec && (!m->ino || m->file_off - r->file_off == m->start - r->start) && is_of(r, objects, m))
+			return true;
+	}
+	return false;
+}
+
+static size_t note_gone(struct space *s, struct objects *objects, const struct maps *maps)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct space_range *r = &s->v[i];
+		bool gone;
+
+		if (r->died_ns)
+			continue;
+		gone = !is_mapped(r, objects, maps);
+		n += gone != r->gone;
+		r->gone = gone;
+	}
+	return n;
+}
+
+/* Adjacent ones are one; they come in order. */
+static void add_piece(struct space *s, const struct mapping *m)
+{
+	struct space_piece *last = s->anon.n ? &s->anon.v[s->anon.n - 1] : NULL, *slot;
+
+	if (last && last->end == m->start) {
+		last->end = m->end;
+		return;
+	}
+	slot = s->anon.n < MAX_ANON ? vec_push(&s->anon) : NULL;
+	if (slot)
+		*slot = (struct space_piece){ m->start, m->end };
+}
+
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e)
 {
+	uint64_t now = s->looked_ns ? now_ns() : 0;	/* what is there at the first look is older than all that is known */
 	_cleanup_close_ int mem = -1;
 	struct maps maps = {};
 	int err = maps__read(pid, &maps, e);
@@ -123,25 +297,35 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 		pid = process__runner(pid);
 		err = pid ? maps__read(pid, &maps, e) : 0;
 	}
-	if (err)
+	/* one that ends has nothing mapped: that is no news */
+	if (err || !maps.n)
 		return err;
+	*ret_new = note_gone(s, objects, &maps);
+	s->anon.n = 0;
 	for (size_t i = 0; i < maps.n && s->n < MAX_RANGES; i++) {
 		const struct mapping *m = &maps.v[i];
 		struct object *obj = NULL;
 		struct space_range *r;
 		struct err why = {};
 
-		if (!m->exec || known(s, m))
+		if (!m->exec)
+			continue;
+		if (is_anon(m)) {
+			add_piece(s, m);
+			*ret_new += end_overlapped(s, m->start, m->end, now, false);
+			continue;
+		}
+		if (known(s, objects, m))
 			continue;
 		if (mem < 0)
 			mem = open_memory(pid);
 		if (m->ino)
 			objects__get(objects, pid, m, &obj, &why);
-		else if (!strcmp(m->path, "[vdso]"))
+		else
 			obj = read_vdso(objects, mem, m);
 		if (m->ino && obj && is_another(mem, &maps, m, obj))
 			obj->changed = true;
-		r = push(s, m, obj);
+		r = push(s, m, obj, now);
 		if (!r) {
 			object__put(obj);
 			err_done(&why);
@@ -152,17 +336,45 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 		(*ret_new)++;
 	}
 	maps__done(&maps);
+	s->looked_ns = now_ns();
+	s->tidy_at = s->n + MAX_ADDED;
 	return err;
 }
 
-int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, bool *ret_new, struct err *e)
+int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, uint64_t t_ns, bool *ret_new, struct err *e)
 {
 	struct space_range *r;
 	struct object *obj = NULL;
 	struct err why = {};
 
 	*ret_new = false;
-	if (!m->exec || known(s, m) || s->n >= MAX_RANGES)
+	if (!m->exec)
+		return 0;
+	/* a record may be read behind the look that has seen what it tells of, and more */
+	if (is_anon(m)) {
+		*ret_new = t_ns > s->looked_ns && end_overlapped(s, m->start, m->end, t_ns, true);
+		return 0;
+	}
+	r = looked_at_before(s, objects, m, t_ns);
+	if (r) {
+		/* this is when it came, and when who was there before went */
+		for (size_t i = 0; i < s->n; i++)
+			if (s->v[i].rough && overlaps(&s->v[i], m->start, m->end) && s->v[i].born_ns <= t_ns && s->v[i].died_ns <= r->born_ns) {
+				s->v[i].died_ns = t_ns;
+				s->v[i].rough = false;
+			}
+		r->born_ns = t_ns;
+		r->found = false;
+		*ret_new = true;
+		return 0;
+	}
+	r = before(s, m, t_ns);
+	if (r && !r->died_ns && is_mapping(r, objects, m)) {
+		*ret_new = r->gone;
+		r->gone = false;
+		return 0;
+	}
+	if (s->n >= MAX_RANGES)
 		return 0;
 	if (m->ino && objects__get(objects, pid, m, &obj, &why)) {
 		pid_t tid = process__runner(pid);
@@ -171,9 +383,9 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 			err_done(&why);
 			objects__get(objects, tid, m, &obj, &why);
 		}
-	} else if (!m->ino && !strcmp(m->path, "[vdso]"))
+	} else if (!m->ino)
 		obj = objects__known_image(objects, "[vdso]", m->end - m->start);
-	r = push(s, m, obj);
+	r = push_record(s, m, obj, t_ns);
 	if (!r) {
 		object__put(obj);
 		err_done(&why);
@@ -184,31 +396,107 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 	return 0;
 }
 
+bool space__is_long(const struct space *s)
+{
+	return s->n > MAX(s->tidy_at, MAX_ADDED);
+}
+
+static void range_done(struct space_range *r)
+{
+	if (r->object)
+		object__put(r->object);
+	free(r->label);
+	err_done(&r->why);
+}
+
+bool space__tidy(struct space *s)
+{
+	size_t n_gone = 0, drop, to = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		n_gone += s->v[i].gone;
+	if (n_gone <= MAX_GONE)
+		return false;
+	/* not each time that one more is gone */
+	drop = n_gone - MAX_GONE / 2;
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->v[i].gone && drop) {
+			drop--;
+			range_done(&s->v[i]);
+			continue;
+		}
+		s->v[to++] = s->v[i];
+	}
+	s->n = to;
+	return true;
+}
+
 int space__copy(struct space *to, const struct space *from, struct err *e)
 {
 	for (size_t i = 0; i < from->n; i++) {
 		const struct space_range *r = &from->v[i];
-		struct space_range *slot = vec_push(to);
+		struct space_range *slot = r->gone ? NULL : vec_push(to);
 
+		if (r->gone)
+			continue;
 		if (!slot)
 			return err_set(e, -ENOMEM, "out of memory");
 		slot->start = r->start;
 		slot->end = r->end;
 		slot->file_off = r->file_off;
+		slot->ino = r->ino;
+		slot->born_ns = r->born_ns;
+		slot->told = true;
 		slot->object = r->object;
 		if (r->object)
 			object__hold(r->object);
 		slot->label = r->label ? strdup(r->label) : NULL;
 	}
+	to->replaced_ns = from->replaced_ns;
 	return 0;
+}
+
+const struct space_range *space__find_at(const struct space *s, uint64_t addr, uint64_t t_ns, bool *ret_sole)
+{
+	const struct space_range *only = NULL, *last = NULL;
+	size_t n = 0;
+
+	for (size_t i = s->n; i-- > 0;) {
+		const struct space_range *r = &s->v[i];
+
+		if (addr < r->start || addr >= r->end)
+			continue;
+		/* the end of some is known but roughly: who came later was there */
+		if (r->born_ns <= t_ns && (!r->died_ns || t_ns < r->died_ns) && (!last || r->born_ns > last->born_ns))
+			last = r;
+		only = r;
+		n++;
+	}
+	*ret_sole = n <= 1 && !(only && only->died_ns);
+	/* nobody else was ever seen there: it was seen too late */
+	return last ? last : n == 1 && !only->died_ns ? only : NULL;
 }
 
 const struct space_range *space__find(const struct space *s, uint64_t addr)
 {
-	for (size_t i = s->n; i-- > 0;)
-		if (addr >= s->v[i].start && addr < s->v[i].end)
-			return &s->v[i];
-	return NULL;
+	bool sole;
+
+	return space__find_at(s, addr, UINT64_MAX, &sole);
+}
+
+bool space__is_anon(const struct space *s, uint64_t addr)
+{
+	size_t lo = 0, hi = s->anon.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->anon.v[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < s->anon.n && s->anon.v[lo].start <= addr;
 }
 
 void space__refresh_jit(struct space *s, pid_t pid)
@@ -227,13 +515,10 @@ struct object *space__find_jit(const struct space *s, const struct space_range *
 
 void space__done(struct space *s)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		if (s->v[i].object)
-			object__put(s->v[i].object);
-		free(s->v[i].label);
-		err_done(&s->v[i].why);
-	}
+	for (size_t i = 0; i < s->n; i++)
+		range_done(&s->v[i]);
 	vec_done(s);
+	vec_done(&s->anon);
 	object__put(s->jit);
 	s->jit = NULL;
 }

@@ -12,8 +12,11 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "bpf/hash.h"
+#include "probe/code.h"
 #include "probe/kernel.h"
 #include "unwind/tables.h"
+#include "util/hash.h"
 #include "util/util.h"
 
 /* A file's rows without calls serve only frames that a signal interrupted: kept while they are few. */
@@ -42,7 +45,12 @@ struct table {
 	struct cfi_stats stats;
 	bool calls_only;	/* its rows hold for calls, not for other instructions */
 	bool no_cfi;
-	unsigned int refs;	/* processes */
+	unsigned int refs;	/* processes; 0: kept for those to come, as long as there is room */
+	uint64_t left;		/* when the last one left it, in the order of such events */
+	/* the programs find it by this, if it is listed */
+	struct mt_file_key name;
+	uint32_t file;		/* a hash of it, 0: it has none */
+	bool listed;
 };
 
 struct user {			/* a process, and what it uses */
@@ -56,6 +64,8 @@ struct unwind {
 	enum unwind_choice choice;
 	struct room rows, pages;
 	struct vec(struct table *) tables;
+	struct hash by_key;	/* of struct table */
+	uint64_t n_left;
 	struct user **users;	/* by process number */
 	struct mt_rule *rules;
 	uint32_t n_rules;
@@ -146,6 +156,8 @@ struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice)
 
 static void table_free(struct unwind *u, struct table *t)
 {
+	if (hash__get(&u->by_key, (uintptr_t)t->key) == t)
+		hash__remove(&u->by_key, (uintptr_t)t->key);
 	room_give_back(&u->rows, t->rows);
 	room_give_back(&u->pages, t->pages);
 	if (t->object)
@@ -166,6 +178,7 @@ void unwind__free(struct unwind *u)
 	for (size_t i = 0; i < u->tables.n; i++)
 		table_free(u, u->tables.v[i]);
 	vec_done(&u->tables);
+	hash__done(&u->by_key);
 	vec_done(&u->rows.free);
 	vec_done(&u->pages.free);
 	free(u->rules);
@@ -178,6 +191,29 @@ uint64_t unwind__n_full(const struct unwind *u)
 }
 
 /* ---- tables */
+
+/* From now on whoever maps the file is walked by its table, also before anyone has looked at what it maps. */
+static void list_file(struct unwind *u, struct table *t)
+{
+	struct mt_file f = { .base = t->base, .first_page = t->pages.at, .n_pages = t->pages.n - 1,
+			     .flags = t->calls_only ? MT_RANGE_CALLS : 0 };
+	size_t n = 0;
+
+	if (t->object) {
+		for (size_t i = 0; i < t->object->n_segments && n < MT_FILE_SEGMENTS; i++) {
+			const struct object_segment *s = &t->object->segments[i];
+
+			if (!s->exec)
+				continue;
+			f.segment[n].off = s->file_off;
+			f.segment[n].size = s->file_size;
+			f.segment[n++].vaddr = s->vaddr;
+		}
+	} else {
+		f.segment[n++].size = UINT32_MAX;	/* an image has its file's layout */
+	}
+	t->listed = !kernel__set_file(u->kernel, &t->name, &f);
+}
 
 /* The number of a rule; a file has a few hundred different ones, and files share most. */
 static int rule_number(struct unwind *u, const struct mt_rule *rule, uint32_t *hint)
@@ -242,6 +278,52 @@ static void write_pages(struct unwind *u, struct table *t, const struct cfi *c)
 	}
 }
 
+static bool take_room(struct unwind *u, struct table *t, uint32_t n_rows, uint32_t n_pages)
+{
+	if (!room_take(&u->rows, n_rows, &t->rows))
+		return false;
+	if (room_take(&u->pages, n_pages, &t->pages))
+		return true;
+	room_give_back(&u->rows, t->rows);
+	t->rows.n = 0;
+	return false;
+}
+
+/* A half of the tables that no process uses, those that were left first: what is waited for takes a while. */
+static bool evict(struct unwind *u)
+{
+	uint64_t first = UINT64_MAX, last = 0, up_to;
+	size_t n = 0;
+
+	for (size_t i = 0; i < u->tables.n; i++) {
+		const struct table *t = u->tables.v[i];
+
+		if (t->refs || !t->rows.n)
+			continue;
+		n++;
+		first = MIN(first, t->left);
+		last = MAX(last, t->left);
+		if (t->listed)
+			kernel__drop_file(u->kernel, &t->name);
+	}
+	if (!n || kernel__wait_for_walks(u->kernel))
+		return false;
+	up_to = first + (last - first) / 2;
+	for (size_t i = u->tables.n; i-- > 0;) {
+		struct table *t = u->tables.v[i];
+
+		if (t->refs || !t->rows.n)
+			continue;
+		if (t->left <= up_to) {
+			table_free(u, t);
+			u->tables.v[i] = u->tables.v[--u->tables.n];
+		} else if (t->listed) {
+			list_file(u, t);
+		}
+	}
+	return true;
+}
+
 static int load_table(struct unwind *u, struct table *t, const struct cfi *c)
 {
 	uint64_t n_pages;
@@ -252,13 +334,9 @@ static int load_table(struct unwind *u, struct table *t, const struct cfi *c)
 	n_pages = ((c->rows[c->n_rows - 1].pc - t->base) >> MT_TABLE_PAGE_SHIFT) + 1;
 	if (c->rows[c->n_rows - 1].pc - t->base > UINT32_MAX || c->n_rows >= UINT32_MAX - 1)
 		return -EFBIG;
-	if (!room_take(&u->rows, c->n_rows + 1, &t->rows))
-		return -ENOSPC;
-	if (!room_take(&u->pages, n_pages + 1, &t->pages)) {
-		room_give_back(&u->rows, t->rows);
-		t->rows.n = 0;
-		return -ENOSPC;
-	}
+	while (!take_room(u, t, c->n_rows + 1, n_pages + 1))
+		if (!evict(u))
+			return -ENOSPC;
 	write_pages(u, t, c);
 	return write_rows(u, t, c);
 }
@@ -284,11 +362,13 @@ static struct table *table_add(struct unwind *u, const void *key, struct object 
 	struct cfi c = {};
 	int err;
 
-	if (!slot) {
+	if (!slot || hash__put(&u->by_key, (uintptr_t)key, t)) {
+		u->tables.n -= !!slot;
 		free(t);
 		return NULL;
 	}
 	*slot = t;
+	t->refs = 1;	/* while it is made, nobody takes it away */
 	t->key = key;
 	t->object = obj;
 	if (obj)
@@ -301,15 +381,25 @@ static struct table *table_add(struct unwind *u, const void *key, struct object 
 	if (err == -ENOSPC || err == -EFBIG)
 		u->n_full++;
 	cfi__done(&c);
+	/* the vdso is in no file: its name is an empty one */
+	if (!err && u->kernel && t->pages.n && (!obj || !kernel__name_file(u->kernel, obj, &t->name))) {
+		t->file = mt_file_hash(&t->name);
+		list_file(u, t);
+	}
+	t->refs--;
+	t->left = ++u->n_left;
 	return t;
 }
 
 static struct table *table_of(struct unwind *u, const void *key)
 {
-	for (size_t i = 0; i < u->tables.n; i++)
-		if (u->tables.v[i]->key == key)
-			return u->tables.v[i];
-	return NULL;
+	return hash__get(&u->by_key, (uintptr_t)key);
+}
+
+void unwind__prepare(struct unwind *u, struct object *obj)
+{
+	if (obj->is_elf && !table_of(u, obj))
+		table_add(u, obj, obj, NULL, 0);
 }
 
 /* The vdso is the kernel's, the same in every process; its image is only in memory. */
@@ -357,6 +447,13 @@ static int use(struct user *p, struct table *t)
 	return 0;
 }
 
+/* It stays, for those to come: they map the same files, and are walked right from their first event on. */
+static void leave(struct unwind *u, struct table *t)
+{
+	t->left = ++u->n_left;
+	t->refs--;
+}
+
 void unwind__drop(struct unwind *u, uint32_t proc)
 {
 	struct user *p = u->users[proc % MT_PROC_NUMBERS];
@@ -368,17 +465,13 @@ void unwind__drop(struct unwind *u, uint32_t proc)
 		return;
 	u->users[proc % MT_PROC_NUMBERS] = NULL;
 	for (size_t k = 0; k < p->tables.n; k++)
-		p->tables.v[k]->refs--;
+		leave(u, p->tables.v[k]);
 	vec_done(&p->tables);
 	free(p);
-	for (size_t i = u->tables.n; i-- > 0;)
-		if (!u->tables.v[i]->refs) {
-			table_free(u, u->tables.v[i]);
-			u->tables.v[i] = u->tables.v[--u->tables.n];
-		}
 }
 
-static int add_range(struct mt_space *s, const struct space_range *r, const struct table *t)
+/* first_ns: what came behind that may have taken the place of other code. */
+static int add_range(struct mt_space *s, const struct space_range *r, const struct table *t, uint64_t first_ns)
 {
 	struct mt_range *to;
 	uint64_t vaddr = 0;
@@ -387,8 +480,6 @@ static int add_range(struct mt_space *s, const struct space_range *r, const stru
 		return -ENOSPC;
 	to = &s->range[s->n++];
 	*to = (struct mt_range){ .start = r->start, .end = r->end };
-	if (!t || !t->pages.n)
-		return 0;
 	/* an image has its file's layout; of a file, the segment says where the mapping's first byte belongs */
 	if (t->object && !object__offset_to_vaddr(t->object, r->file_off, &vaddr))
 		return 0;
@@ -396,6 +487,8 @@ static int add_range(struct mt_space *s, const struct space_range *r, const stru
 	to->first_page = t->pages.at;
 	to->n_pages = t->pages.n - 1;
 	to->flags = t->calls_only ? MT_RANGE_CALLS : 0;
+	to->file = t->file;
+	to->id = first_ns && r->born_ns >= first_ns ? t->file : 0;
 	return 0;
 }
 
@@ -442,23 +535,30 @@ static void judge(const struct unwind *u, struct user *p, struct unwind_verdict 
 		ret->method = MT_WALK_TABLE;
 }
 
-int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, struct unwind_verdict *ret,
+/* When code that came may have taken the place of other code, 0: none has. */
+static uint64_t first_replaced(const struct unwind *u, uint32_t proc, const struct space *space)
+{
+	uint64_t unmapped_ns = u->kernel ? kernel__unmapped_ns(u->kernel, proc) : 0;
+
+	return !unmapped_ns || !space->replaced_ns ? MAX(unmapped_ns, space->replaced_ns) : MIN(unmapped_ns, space->replaced_ns);
+}
+
+int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, uint32_t seq, struct unwind_verdict *ret,
 		   struct err *e)
 {
 	_cleanup_free_ struct mt_space *s = calloc(1, sizeof(*s));
 	struct user *p = user_of(u, proc);
+	struct code_state state = { .seq = seq, .replaced_ns = space->replaced_ns };
+	uint64_t first_ns = first_replaced(u, proc, space);
 
 	if (!s || !p)
 		return err_set(e, -ENOMEM, "out of memory");
-	/* the newest mappings first: an older one in the same place is gone */
-	for (size_t i = space->n; i-- > 0;) {
+	/* what is mapped now, of which no two overlap; the oldest first, that what comes and goes pushes nothing else out */
+	for (size_t i = 0; i < space->n; i++) {
 		const struct space_range *r = &space->v[i];
 		struct table *t = NULL;
-		bool hidden = false;
 
-		for (uint32_t k = 0; k < s->n && !hidden; k++)
-			hidden = r->start < s->range[k].end && s->range[k].start < r->end;
-		if (hidden)
+		if (r->gone)
 			continue;
 		/* as an image even though an object has its names: only then its signal trampoline gets a rule */
 		if (r->label && !strcmp(r->label, "[vdso]")) {
@@ -470,7 +570,8 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 		}
 		if (t && use(p, t))
 			return err_set(e, -ENOMEM, "out of memory");
-		if (add_range(s, r, t)) {
+		/* code without a table is walked like code of no file */
+		if (t && t->pages.n && add_range(s, r, t, first_ns)) {
 			u->n_full++;
 			break;
 		}
@@ -479,7 +580,8 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 	judge(u, p, ret);
 	p->method = ret->method;
 	p->decided = true;
-	if (u->kernel && kernel__set_space(u->kernel, proc, s, ret->method))
+	state.method = ret->method;
+	if (u->kernel && kernel__set_space(u->kernel, proc, s, &state))
 		return err_set(e, -errno, "unwind tables: %s", strerror(errno));
 	return 0;
 }

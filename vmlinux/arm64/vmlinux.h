@@ -50,9 +50,14 @@ struct uprobes_state {
 	struct xol_area *xol_area;
 };
 
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
 struct mm_struct {
 	struct {
 		unsigned long end_code;
+		mm_context_t context;
 		struct uprobes_state uprobes_state;
 	};
 };
@@ -94,6 +99,42 @@ struct return_instance {
 	long unsigned int stack;
 	long unsigned int orig_ret_vaddr;
 	struct return_instance *next;
+};
+
+typedef __s64 time64_t;
+
+struct timespec64 {
+	time64_t tv_sec;
+	long int tv_nsec;
+};
+
+struct super_block {
+	__u32 s_dev;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	long unsigned int i_ino;
+	__s64 i_size;
+	time64_t i_mtime_sec;
+	__u32 i_mtime_nsec;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct vm_area_struct {
+	struct {
+		union {
+			struct {
+				long unsigned int vm_start;
+				long unsigned int vm_end;
+			};
+		};
+	};
+	long unsigned int vm_pgoff;
+	struct file *vm_file;
 };
 
 struct xol_area {

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * What code lies where in a process, and which file it is.
+ *
+ * User space tells what a process has mapped (`spaces`), but it is told itself after
+ * the fact: a program may have begun, ended, or loaded a plugin by then. What is
+ * in no range that it told of is asked from the kernel: bpf_find_vma() gives the
+ * mapping, and `files` has the tables of all files that were met before, by what names
+ * a file for the kernel. A thread remembers what it found.
+ *
+ * Code that takes the place of other code: stacks are known by their addresses,
+ * so those of two plugins that are loaded in turn would be one. From the first
+ * dlclose on (on_loader()) new code has an identity, which goes into the hash of a stack; what was there before keeps 0.
+ * And as long as user space has not looked again, no range is believed
+ * without asking whose it is.
+ */
+#ifndef MT_RANGES_BPF_H
+#define MT_RANGES_BPF_H
+
+/* by process; replaced whole, so that a walk sees one or the other */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct mt_space);
+} spaces SEC(".maps");
+
+/* whose tables are loaded */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MT_MAX_FILES);
+	__type(key, struct mt_file_key);
+	__type(value, struct mt_file);
+} files SEC(".maps");
+
+const volatile __u64 mt_page_bytes = 4096;
+
+/* moves when the room of a table is given to another one */
+volatile __u32 mt_tables_gen = 1;
+
+#define RANGE_STEPS 9
+
+struct seen_vma {
+	__u64 start, end, off;
+	struct mt_file_key key;
+	__u32 is_file, found;
+};
+
+/* Three ways to say when a file was last written to: before 6.7, 6.11, and since. */
+struct inode___mtime {
+	struct timespec64 i_mtime;
+} __attribute__((preserve_access_index));
+
+struct inode___named {
+	struct timespec64 __i_mtime;
+} __attribute__((preserve_access_index));
+
+static __always_inline void file_key(struct mt_file_key *key, struct inode *inode)
+{
+	struct inode___mtime *first = (void *)inode;
+	struct inode___named *second = (void *)inode;
+
+	key->ino = BPF_CORE_READ(inode, i_ino);
+	key->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	key->size = BPF_CORE_READ(inode, i_size);
+	if (bpf_core_field_exists(inode->i_mtime_sec)) {
+		key->mtime_s = BPF_CORE_READ(inode, i_mtime_sec);
+		key->mtime_ns = BPF_CORE_READ(inode, i_mtime_nsec);
+	} else if (bpf_core_field_exists(second->__i_mtime)) {
+		key->mtime_s = BPF_CORE_READ(second, __i_mtime.tv_sec);
+		key->mtime_ns = BPF_CORE_READ(second, __i_mtime.tv_nsec);
+	} else {
+		key->mtime_s = BPF_CORE_READ(first, i_mtime.tv_sec);
+		key->mtime_ns = BPF_CORE_READ(first, i_mtime.tv_nsec);
+	}
+}
+
+static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct seen_vma *ret)
+{
+	struct file *file = BPF_CORE_READ(vma, vm_file);
+
+	ret->start = BPF_CORE_READ(vma, vm_start);
+	ret->end = BPF_CORE_READ(vma, vm_end);
+	ret->off = BPF_CORE_READ(vma, vm_pgoff) * mt_page_bytes;
+	ret->found = 1;
+	if (file) {
+		ret->is_file = 1;
+		file_key(&ret->key, BPF_CORE_READ(file, f_inode));
+	} else if (ret->start == (__u64)BPF_CORE_READ(task, mm, context.vdso)) {
+		/* the same in all processes, and known by an empty key */
+		ret->is_file = 1;
+		ret->off = 0;
+	}
+	return 0;
+}
+
+/* The mapping that holds pc, of the current process. False: none, or somebody is changing what is mapped. */
+static __always_inline bool vma_at(struct seen_vma *v, __u64 pc)
+{
+	__builtin_memset(v, 0, sizeof(*v));
+	bpf_find_vma(bpf_get_current_task_btf(), pc, see_vma, v, 0);
+	return v->found && pc >= v->start && pc < v->end;
+}
+
+/* The range of user space's that holds pc, or -1. */
+__noinline int range_of(const struct mt_space *sp, __u64 pc)
+{
+	__u32 lo = 0, hi;
+
+	if (!sp)
+		return -1;
+	hi = sp->n;
+	for (int i = 0; i < RANGE_STEPS; i++) {
+		__u32 mid = (lo + hi) >> 1;
+
+		if (lo >= hi)
+			break;
+		/* the bound in a form that the verifier of 6.1 follows; clang would make it an addition and a comparison */
+		asm volatile("" : "+r"(mid));
+		mid &= MT_MAX_RANGES - 1;
+		if (sp->range[mid].start <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || lo > MT_MAX_RANGES)
+		return -1;
+	lo--;
+	return pc < sp->range[lo & (MT_MAX_RANGES - 1)].end ? (int)lo : -1;
+}
+
+/* Where the table of a file lies, if its mapping begins at an offset. */
+static __always_inline void take_table(struct mt_range *r, const struct mt_file *f, __u64 off)
+{
+	for (int i = 0; i < MT_FILE_SEGMENTS; i++)
+		if (off >= f->segment[i].off && off - f->segment[i].off < f->segment[i].size) {
+			r->base = r->start - (f->segment[i].vaddr + (off - f->segment[i].off)) + f->base;
+			r->first_page = f->first_page;
+			r->n_pages = f->n_pages;
+			r->flags = f->flags;
+			return;
+		}
+}
+
+/* Asks the kernel; s->range is what holds pc then. told: what user space has there. */
+static __always_inline int range_ask(struct mt_scratch *s, const struct mt_range *told, __u64 pc)
+{
+	struct seen_vma v;
+	struct mt_file *f;
+	struct mt_range *r;
+	__u32 i;
+
+	if (!s)
+		return -1;
+	if (!vma_at(&v, pc))
+		return -1;
+	i = s->n_found++ & (MT_N_FOUND - 1);
+	r = &s->found[i];
+	__builtin_memset(r, 0, sizeof(*r));
+	r->start = v.start;
+	r->end = v.end;
+	if (v.is_file) {
+		r->file = mt_file_hash(&v.key);
+		f = bpf_map_lookup_elem(&files, &v.key);
+		if (f)
+			take_table(r, f, v.off);
+	}
+	if (told && told->file == r->file)
+		r->id = told->id;
+	else if (told || s->unmapped)
+		r->id = r->file;
+	s->range = *r;
+	return 0;
+}
+
+static __always_inline int range_remembered(struct mt_scratch *s, __u64 pc)
+{
+	if (!s)
+		return -1;
+	for (__u32 i = 0; i < MT_N_FOUND; i++)
+		if (pc >= s->found[i].start && pc < s->found[i].end) {
+			s->range = s->found[i];
+			return 0;
+		}
+	return -1;
+}
+
+/* Makes s->range the code that pc lies in; sp may be NULL. -1: it is not known. */
+__noinline int range_at(struct mt_scratch *s, const struct mt_space *sp, __u64 pc)
+{
+	int k;
+
+	if (!s)
+		return -1;
+	k = range_of(sp, pc);
+	if (sp && k >= 0 && !s->unsettled) {
+		s->range = sp->range[k & (MT_MAX_RANGES - 1)];
+		return 0;
+	}
+	if (!range_remembered(s, pc))
+		return 0;
+	if (!range_ask(s, sp && k >= 0 ? &sp->range[k & (MT_MAX_RANGES - 1)] : NULL, pc))
+		return 0;
+	s->range.end = 0;
+	return -1;
+}
+
+/* A walk of this process begins. */
+static __always_inline void ranges_begin(struct mt_scratch *s, __u32 proc)
+{
+	struct mt_proc *p = proc_at(proc);
+	__u64 key = (__u64)mt_tables_gen << 32 ^ (p ? (__u64)p->gen << 16 : 0) ^ proc;
+
+	s->range.end = 0;
+	s->unsettled = !p || p->code_seq != p->settled_seq;
+	s->unmapped = p && p->unmapped_ns;
+	if (s->found_key == key)
+		return;
+	s->found_key = key;
+	for (int i = 0; i < MT_N_FOUND; i++)
+		s->found[i].end = 0;
+}
+
+/* Are the stacks of a process walked by tables? So they are where addresses alone do not tell what code it is. */
+static __always_inline bool walks_by_tables(const struct mt_proc *p)
+{
+	return !p || p->walk == MT_WALK_TABLE || (p->unmapped_ns && p->walk != MT_WALK_FP_ONLY);
+}
+
+
+/* ---- dlopen and dlclose */
+
+/*
+ * What dlclose unmaps may have its place taken by what a later dlopen maps, and by nothing
+ * before. So each of them moves code_seq as it begins: what user space saw of the mappings
+ * before is not believed any more, and stacks that were walked before are walked again. A debugger has a breakpoint of
+ * its own in the function that the loader calls for it, which is therefore none for us.
+ */
+static __always_inline int on_loader(mt_regs *ctx)
+{
+	__u32 proc = proc_here();
+	struct mt_proc *p = proc ? proc_at(proc) : NULL;
+
+	if (!p)
+		return 0;
+	if (bpf_get_attach_cookie((void *)ctx) == MT_LOADER_CLOSES)
+		__sync_val_compare_and_swap(&p->unmapped_ns, 0, bpf_ktime_get_ns());
+	if (!p->unmapped_ns)
+		return 0;
+	__sync_fetch_and_add(&p->code_seq, 1);
+	__sync_fetch_and_add(&p->gen, 1);
+	return 0;
+}
+
+#endif
