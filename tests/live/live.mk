@@ -16,7 +16,7 @@ FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
 FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
 FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc \
 	stacks.static stacks.static-pie stacks.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
-	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown \
+	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown libplug_b.so libplug_c.so \
 	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
 include tests/fixtures/truth/truth.mk
 FIXTURES += $(TRUTH_FIXTURES)
@@ -37,7 +37,7 @@ $(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h tests/live/live.mk Makefile
 
 $(FIXTURES): tests/fixtures/ledger.h tests/live/live.mk
 $(filter $(FX)/mappings%,$(FIXTURES)): tests/fixtures/mappings.h
-$(filter $(FX)/names% $(FX)/mixed% $(FX)/stacks% $(FX)/libstacks%,$(FIXTURES)): tests/fixtures/frame.h
+$(filter $(FX)/names% $(FX)/mixed% $(FX)/stacks% $(FX)/libstacks% $(FX)/libplug% $(FX)/code%,$(FIXTURES)): tests/fixtures/frame.h
 
 $(FX)/%.so: tests/fixtures/%.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -fPIC -shared -o $@ $<
@@ -121,6 +121,12 @@ $(FX)/stacks.pac: tests/fixtures/stacks.c
 
 $(FX)/stacks.pac-nofp: tests/fixtures/stacks.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_NOFP) $(FX_PAC) -o $@ $< $(FX_LINK)
+
+# Plugins that differ in their names alone.
+$(FX)/libplug_b.so: PLUG := beta
+$(FX)/libplug_c.so: PLUG := ceta
+$(FX)/libplug_%.so: tests/fixtures/libplug.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -DPLUG=$(PLUG) -fPIC -shared -o $@ $<
 
 # Functions that end by jumping to others.
 $(FX)/within $(FX)/within.nofp: FX_CC_FLAGS += -O2 -foptimize-sibling-calls

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Code that comes and goes: programs that have just begun, plugins that are
+ * loaded where others were, code that is made, used and thrown away. Every stack
+ * that is called whole is the known one, and counts are exact.
+ */
+#include "lt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ONE_BYTES 77
+#define PLUG_BYTES 100
+
+/* ~: or a frame without a name */
+static const char *const chain[] = { "alloc_here", "chain_3", "chain_2", "chain_1", "main" };
+
+static const char *name_of(json_t *site, size_t i)
+{
+	json_t *frame = json_array_get(jget(site, "stack"), i);
+
+	return jstr(frame, "function");
+}
+
+static bool is_sized(json_t *site, json_int_t size)
+{
+	return json_integer_value(jget(site, "min_size")) == size && json_integer_value(jget(site, "max_size")) == size;
+}
+
+static bool begins_with(json_t *site, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(name_of(site, i), names[i]))
+			return false;
+	return true;
+}
+
+/* main, and what the C library has below it: three frames, with names or not. */
+static bool ends_below_main(json_t *site, size_t n_main)
+{
+	return json_array_size(jget(site, "stack")) == n_main + 4;
+}
+
+/* What the sites of the known chain counted; those called whole must be it. */
+static uint64_t chain_calls(struct test *t, json_t *root, uint64_t *ret_whole)
+{
+	uint64_t n = 0;
+	json_t *site;
+	size_t i;
+
+	*ret_whole = 0;
+	json_array_foreach(jget(root, "sites"), i, site) {
+		bool whole = !strcmp(jstr(site, "end"), "whole");
+
+		if (!is_sized(site, ONE_BYTES))
+			continue;
+		n += ju64(t, site, "alloc_calls");
+		*ret_whole += whole ? ju64(t, site, "alloc_calls") : 0;
+		want(t, !whole || (begins_with(site, chain, 5) && ends_below_main(site, 4)),
+		     "a stack that is called whole: wanted alloc_here < chain_3 < chain_2 < chain_1 < main and three more, got %zu frames, %s < %s < %s",
+		     json_array_size(jget(site, "stack")), name_of(site, 0), name_of(site, 1), name_of(site, 2));
+	}
+	return n;
+}
+
+static uint64_t storm(struct test *t, const char *program, unsigned int n, uint64_t *ret_whole)
+{
+	char count[16];
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	snprintf(count, sizeof(count), "%u", n);
+	fx__start(t, &f, "code.nofp", "storm", count, program, NULL);
+	mt__start(t, &m, "-f", "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	fx__quit(t, &f);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	want_eq(t, "allocations", ledger__note(t, &f.led, "allocs"), chain_calls(t, root, ret_whole));
+	return ledger__note(t, &f.led, "allocs");
+}
+
+/* Programs that allocate at once and end, without frame pointers: their file is known from the start. */
+TEST(code_exec_storm)
+{
+	uint64_t whole, n = storm(t, NULL, (unsigned int)scaled(50), &whole);
+
+	want_eq(t, "allocations with a whole stack", n, whole);
+}
+
+/* A file that nobody had mapped before: right, or not called whole. */
+TEST(code_exec_storm_of_a_new_file)
+{
+	const char *copy = in_dir(t, "stranger");
+	uint64_t whole, n;
+
+	copy_file(t, fixture("code.nofp"), copy);
+	n = storm(t, copy, (unsigned int)scaled(50), &whole);
+	want(t, whole <= n, "not more than there are");
+}
+
+/* ---- plugins */
+
+static const char *const plugin_files[] = { "libplug.so", "libplug_b.so", "libplug_c.so" };
+static const char *const plugin_names[] = { "alfa", "beta", "ceta" };
+
+static json_t *trace_plugins(struct test *t, struct fx *f, const char *host, const char *option)
+{
+	char count[16];
+
+	snprintf(count, sizeof(count), "%u", (unsigned int)scaled(40));
+	fx__start(t, f, host, "plugins", count, fixture(plugin_files[0]), fixture(plugin_files[1]), fixture(plugin_files[2]), NULL);
+	return trace(t, f, 0, option, NULL);
+}
+
+static void want_plugins(struct test *t, struct fx *f, json_t *root, bool once)
+{
+	uint64_t calls = ledger__note(t, &f->led, "calls");
+
+	want_eq(t, "moved", 0, ledger__note(t, &f->led, "moved"));
+	for (size_t k = 0; k < 3; k++) {
+		uint64_t n = 0, n_whole = 0;
+		char names[2][32];
+		const char *const want_names[] = { names[0], names[1], "plug_run", "call_plugin" };
+		json_t *site;
+		size_t i;
+
+		snprintf(names[0], sizeof(names[0]), "%s_leaf", plugin_names[k]);
+		snprintf(names[1], sizeof(names[1]), "%s_mid", plugin_names[k]);
+		json_array_foreach(jget(root, "sites"), i, site) {
+			if (!is_sized(site, PLUG_BYTES) || strcmp(name_of(site, 0), names[0]))
+				continue;
+			n += ju64(t, site, "alloc_calls");
+			n_whole += !strcmp(jstr(site, "end"), "whole");
+			want(t, begins_with(site, want_names, 4), "%s: the callers are not its own", names[0]);
+		}
+		want_eq(t, names[0], calls, n);
+		/* before its file was known they may have been unsure */
+		want(t, n_whole <= 1 || !once, "rows of %s with whole stacks: wanted one, got %lu", names[0], (unsigned long)n_whole);
+	}
+}
+
+/* Three plugins in turn at one address are three sites, each with its own names and all of its calls. */
+TEST(code_plugins)
+{
+	struct fx f;
+	json_t *root = trace_plugins(t, &f, "code", "-v");
+
+	want_plugins(t, &f, root, true);
+	fx__quit(t, &f);
+}
+
+/* The same without frame pointers: before a plugin's file is known its stacks end early, but have its names. */
+TEST(code_plugins_nofp)
+{
+	struct fx f;
+	json_t *root = trace_plugins(t, &f, "code.nofp", "-v");
+
+	want_plugins(t, &f, root, false);
+	fx__quit(t, &f);
+}
+
+/* And where probes are everyone's. */
+TEST(code_plugins_followed)
+{
+	struct fx f;
+	json_t *root = trace_plugins(t, &f, "code", "-f");
+
+	want_plugins(t, &f, root, true);
+	fx__quit(t, &f);
+}
+
+/* ---- a compiler that runs */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t cpu_ns(struct test *t, pid_t pid)
+{
+	unsigned long user = 0, system = 0;
+	char path[64], *text, *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	text = read_all(path, NULL);
+	end = text ? strrchr(text, ')') : NULL;
+	must(t, end && sscanf(end, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) == 2, "%s can be read", path);
+	free(text);
+	return (user + system) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+static void jit(struct test *t, bool follow)
+{
+	uint64_t whole, took_ns, spent_ns;
+	char count[16];
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	snprintf(count, sizeof(count), "%u", (unsigned int)scaled(10000));
+	fx__start(t, &f, "code.nofp", "jit", count, NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", follow ? "-f" : NULL, NULL);
+	mt__wait_attached(t, &m);
+	took_ns = now_ns();
+	spent_ns = cpu_ns(t, m.c.pid);
+	fx__go(t, &f);
+	took_ns = now_ns() - took_ns;
+	spent_ns = cpu_ns(t, m.c.pid) - spent_ns;
+	fx__quit(t, &f);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	want_eq(t, "allocations", ledger__note(t, &f.led, "allocs"), chain_calls(t, root, &whole));
+	want_eq(t, "allocations with a whole stack", ledger__note(t, &f.led, "allocs"), whole);
+	want(t, spent_ns < took_ns / 10 || took_ns < 1000000000, "malloctrace's own CPU time: wanted less than a tenth of %lu ms, got %lu ms",
+	     (unsigned long)(took_ns / 1000000), (unsigned long)(spent_ns / 1000000));
+}
+
+/* Code that is mapped and unmapped 2,000 times a second, each time elsewhere, pushes nothing out. */
+TEST(code_jit)
+{
+	jit(t, false);
+}
+
+TEST(code_jit_followed)
+{
+	jit(t, true);
+}
