@@ -49,9 +49,9 @@ struct mt_range {		/* code that a process has mapped */
 	__u32 first_page;	/* in the page index: the first row of each page, and of the page behind the last */
 	__u32 n_pages;		/* 0: no table */
 	__u32 flags;
-	__u32 pad;
 	__u32 file;		/* a hash of what names the file; 0: none */
 	__u32 id;		/* the same if it may have taken the place of other code, else 0; goes into the hash of stacks */
+	__u32 pad;
 };
 #define MT_RANGE_CALLS 1	/* its table has rules for calls alone: of other instructions they may be wrong */
 

@@ -105,7 +105,7 @@ static __always_inline bool vma_at(struct seen_vma *v, __u64 pc)
 }
 
 /* The range of user space's that holds pc, or -1. */
-__noinline int range_of(const struct mt_space *sp, __u64 pc)
+static __always_inline int range_of(const struct mt_space *sp, __u64 pc)
 {
 	__u32 lo = 0, hi;
 
