@@ -303,7 +303,7 @@ static void want_site(struct test *t, const struct budget_run *r, const struct c
 
 static void want_course(struct test *t, const struct course *c, const char *pct, uint64_t seconds)
 {
-	struct budget_run r = run_of(t, "courses", pct, seconds, c->args[0], c->args[1], c->args[2]);
+	struct budget_run r = run_of(t, "budget_courses", pct, seconds, c->args[0], c->args[1], c->args[2]);
 
 	if (jnum(r.root, "observed_share") < 1)
 		for (size_t i = 0; i < sizeof(c->sites) / sizeof(*c->sites) && c->sites[i]; i++)
