@@ -44,7 +44,9 @@ enum mt_result {
 #define MT_COOKIE_AT_RET (1ULL << 29)	/* the return is seen on a `ret`, not by a uretprobe */
 #define MT_COOKIE_NO_RETURN (1ULL << 30)	/* no safe return point: entry only, told as missed_return */
 #define MT_COOKIE_REALLOC (1ULL << 31)	/* the call takes an old block */
-#define MT_COOKIE_SP_SHIFT 32		/* 24 bits: bytes that the stack pointer is below its value at entry */
+#define MT_COOKIE_SP_SHIFT 32		/* 14 bits: bytes that the stack pointer is below its value at entry */
+#define MT_COOKIE_SP_MAX 0x3fff
+#define MT_COOKIE_CODE_SHIFT 46		/* 15 bits: the number of the function's code, 0: not known */
 #define MT_COOKIE_STRING (1ULL << 61)	/* strdup: the block holds a string, and is as large as that needs */
 #define MT_COOKIE_USABLE (1ULL << 62)	/* --size usable: the size is in the block's header (glibc) */
 #define MT_COOKIE_RETURN_ONLY (1ULL << 63)	/* the entry is not probed: all that is needed is there at the return */
@@ -59,7 +61,8 @@ enum mt_result {
 #define MT_COOKIE_OLD(c) ((__u32)((c) >> 18 & 15))
 #define MT_COOKIE_OUT(c) ((__u32)((c) >> 22 & 15))
 #define MT_COOKIE_RESULT(c) ((__u32)((c) >> 26 & 3))
-#define MT_COOKIE_SP_DELTA(c) ((__u32)((c) >> MT_COOKIE_SP_SHIFT & 0xffffff))
+#define MT_COOKIE_SP_DELTA(c) ((__u32)((c) >> MT_COOKIE_SP_SHIFT & MT_COOKIE_SP_MAX))
+#define MT_COOKIE_CODE(c) ((__u64)(c) >> MT_COOKIE_CODE_SHIFT & 0x7fff)
 
 #define MT_MAX_FUNCS 1024
 #define MT_N_ARGS 6
@@ -180,7 +183,7 @@ struct mt_mapped {		/* per slot */
 #define MT_NODE_PROC(node) ((__u32)((node) >> 48))
 
 struct mt_map_call {		/* under way in a thread, touched by that thread alone */
-	__u64 sp, ra, cookie;
+	__u64 sp, ra, cookie, code;
 	__u64 addr, len;	/* brk: len is where the break was */
 	__u64 new_len;		/* mremap */
 	__u64 last_block;	/* the number given last when it began: no later one is taken away by it */
@@ -197,7 +200,7 @@ struct mt_map_call {		/* under way in a thread, touched by that thread alone */
 	__u32 site;
 	__u32 is_brk;
 };
-_Static_assert(sizeof(struct mt_map_call) == 144, "abi");
+_Static_assert(sizeof(struct mt_map_call) == 152, "abi");
 #define MT_CALL_COUNTS 1	/* the program's own, of a kind that counts */
 #define MT_CALL_FIXED 2		/* what is at the result's address goes */
 #define MT_CALL_KEEPS 4		/* mremap that leaves the old mapping where it is */
@@ -459,34 +462,36 @@ struct mt_ages {
 
 struct mt_thread {
 	__u32 tid;		/* the kernel's own, 0: free */
-	__u32 proc;		/* 0: nobody's business */
+	__u16 proc;		/* 0: nobody's business */
+	__u16 old_chain;	/* of realloc's old block, see MT_VAL() */
 	__u64 probe_hits;
 	/* the outermost allocation call under way; sp 0: none */
 	__u64 sp;		/* its stack pointer after return */
 	__u64 ra;		/* its return address */
 	__u64 cookie;
+	__u64 code;		/* MT_CODE() of it, or of what it ended by jumping to */
 	__u64 size;
 	union {			/* no function has both */
 		__u64 out;	/* where posix_memalign stores its result */
-		__u64 old_chain;	/* of realloc's old block, see MT_VAL() */
+		__u64 old;	/* realloc's old address */
 	};
-	__u64 old;		/* realloc's old address */
 	__u32 old_site;		/* and its block, if it was in the table; else 0 */
 	__u32 filter_gen;	/* mt_filter_gen when proc was asked for; ~ of it: proc is 0 */
 	__u64 old_size;
 	__u64 old_born;		/* MT_BORN() */
 	/* freed at once? */
 	__u64 last_block;
-	/* operator delete that calls free: one free, seen twice */
-	__u64 last_freed;
-	__u64 last_freed_sp;
-	__u64 last_freed_ra;
+	/* the last outermost free: operator delete that calls free is one, seen twice */
+	__u64 last_freed;	/* 0: the address may be another block's by now */
+	__u64 freed_sp;
+	__u64 freed_code;
 	struct mt_thread_counts counts;
 	__u32 vtid;		/* as malloctrace sees it */
 	__u16 scratch;		/* number of its own buffer, 0: none was left */
 	__u16 serial;		/* of the thread, never 0; blocks remember it */
 	__u64 frames;		/* walked */
-	__u64 span;		/* bytes of its stack that the last walk wanted in one piece */
+	__u32 span;		/* bytes of its stack that the last walk wanted in one piece */
+	__u32 freed_ra;		/* the lower half of it */
 	__u64 stack_top;	/* a page that could not be read begins here; 0: none met */
 	union {
 		struct {
@@ -519,9 +524,10 @@ struct mt_thread {
 };
 _Static_assert(sizeof(struct mt_thread) == 256, "four cache lines");
 
-/* ---- stack walks; functions that the user named */
+/* ---- stack walks; the code of probed functions; functions that the user named */
 
 #include "abi_walk.h"
+#include "abi_code.h"
 #include "abi_spots.h"
 
 /* ---- what can be lost, and what the edges of the trace cut off */
@@ -548,6 +554,7 @@ enum mt_counter {
 	MT_EDGE_DIED_INSIDE,	/* a thread ended inside a call */
 	MT_EDGE_SIZE_GUESSED,	/* --mode growth: the size of a page fault that was interrupted, see growth.bpf.h */
 	MT_EDGE_WINDOW,		/* --overhead: a call was under way when a window ended */
+	MT_EDGE_OWN_FREE,	/* the allocator freed what is no block of the program's */
 	MT_N_COUNTERS
 };
 #define MT_N_LOSSES MT_EDGE_RETURN_ONLY

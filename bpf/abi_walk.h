@@ -143,6 +143,21 @@ struct mt_memo {
 };
 _Static_assert(sizeof(struct mt_memo) % 64 == 0, "whole cache lines");
 
+/* Is a call made inside of another one? bpf/nest.bpf.h. Here, because programs have little stack. */
+struct mt_ask {
+	/* the old call: its stack pointer after return, MT_CODE(), the lower half of its return address */
+	__u64 sp, code;
+	__u32 ra, func;
+	/* the new one; its pc is 0 if it is seen after its return */
+	__u64 new_sp, new_ra, new_pc;
+	__u32 new_func, pad;
+	/* frame records on the way up: the next one, the return address into the frame that it belongs to */
+	__u64 fp, pc;
+	__u64 hook;
+	__u64 pad2[6];
+};
+_Static_assert(sizeof(struct mt_ask) == 128, "whole cache lines");
+
 struct mt_scratch {
 	__u64 busy;
 	struct mt_walk walk;
@@ -166,6 +181,7 @@ struct mt_scratch {
 	__u32 pad2;
 	struct mt_range found[MT_N_FOUND];
 	struct mt_memo memo[MT_N_MEMOS];
+	struct mt_ask ask;
 	__u32 n_by_fp, n_in_vain;	/* walks by frame pointers, and those of them that were not proven */
 	__u64 pad[5];		/* two of them share no cache line */
 };

@@ -13,122 +13,29 @@
  *   return of realloc  success: the old block is charged as freed, the new one as
  *                      allocated. Failure: the old block is put back.
  *
- * Nested calls. Only the outermost call counts, and it is known by its stack
- * pointer, not by a depth that a longjmp would leave wrong for good. A call that
- * finds another one under way asks whether that one really still is (see
- * still_inside()); if not, it was left by longjmp or an exception and is
- * dropped. A free inside such a call counts if it frees a block that is in the
- * table (a new-handler that makes room); what the allocator frees for itself is
- * not there.
+ * A call that finds another one under way asks whether that one really still is
+ * (nest.bpf.h); if not, it was left by longjmp or an exception and is dropped. A
+ * free inside of another call counts if it frees a block that is in the table (a
+ * new-handler that makes room). What is not there the allocator frees for itself:
+ * the block behind a wrapper's header, what a thread's cache held.
  */
 #ifndef MT_ALLOC_BPF_H
 #define MT_ALLOC_BPF_H
 
 #define UNREADABLE (~0ULL)
-#define INSIDE_MAX_FRAMES 64
-#define INSIDE_MAX_FRAME_BYTES 65536
-
-/*
- * One frame: 1 if it is the one, -1 if there is none, 0 to go on with the next,
- * which is then in *fp. A function of its own, which the verifier looks at once
- * and not at each turn of the loop: that takes a third of the time of an attachment.
- */
-__noinline int frame_returns(__u64 *fp, __u64 from_sp, __u64 sp, __u64 ra, __u64 hook)
-{
-	__u64 frame[2], at;
-
-	if (!fp)
-		return -1;
-	at = *fp;
-	if (!at || at & 7 || bpf_probe_read_user(frame, sizeof(frame), (const void *)at))
-		return -1;
-	*fp = frame[0];
-	if (at < from_sp)
-		return 0;
-	return at < sp && sp - at <= INSIDE_MAX_FRAME_BYTES && (MT_STRIP_RA(frame[1]) == ra || (hook && frame[1] == hook));
-}
-
-/*
- * Is there, on the way up from fp, a frame just below sp that returns to ra, or
- * through the trampoline? The kernel's own walk is of no use here: where several
- * uretprobes are pending it puts the trampolines' addresses right one by one,
- * and is wrong when two of them belong to one return, as after a tail call.
- * What lies below from_sp is the new call's own frame: of the same call made again
- * from one level further down, it returns to ra, too.
- */
-__noinline int returns_from(__u64 fp, __u64 from_sp, __u64 sp, __u64 ra, __u64 hook)
-{
-	__u64 at = fp;
-
-	for (int i = 0; i < INSIDE_MAX_FRAMES; i++) {
-		int found = frame_returns(&at, from_sp, sp, ra, hook);
-
-		if (found)
-			return found > 0;
-	}
-	return 0;
-}
-
-struct outer {			/* a call that may be under way */
-	__u64 sp, ra;
-	bool same;		/* it is of the function that asks */
-};
-
-/* Does it still go on, seen from a call of the same thread that begins now at (sp, ra)? */
-static __noinline bool goes_on(mt_regs *ctx, struct mt_thread *t, const struct outer *o, __u64 sp, __u64 ra)
-{
-	__u64 outer_sp, outer_ra, hook;
-
-	if (!t || !o)
-		return false;
-	outer_sp = o->sp;
-	outer_ra = o->ra;
-	hook = trampoline();
-	if (sp == outer_sp) {
-		/* a tail call returns where its caller would have; the same function again was called anew */
-		return !o->same && (ra == outer_ra || (hook && ra == hook));
-	}
-	if (ARCH_RA_ON_STACK && sp < outer_sp) {
-		struct mt_proc *p = proc_at(t->proc);
-		struct mt_scratch *s;
-		__u64 word = 0;
-		bool inside;
-
-		bpf_probe_read_user(&word, sizeof(word), (const void *)(outer_sp - 8));
-		if (word != outer_ra && !(hook && word == hook))
-			return false;
-		/* after a longjmp the word may have survived in a hole of a new frame: a frame must end there, too */
-		if (!p || p->walk != MT_WALK_TABLE)
-			return true;
-		s = scratch_claim(t);
-		if (!s)
-			return true;
-		memo_drop(s);
-		walk_begin(ctx, s, ra, sp);
-		inside = walk_reaches(s, t->proc, outer_sp);
-		scratch_release(t, s);
-		return inside;
-	}
-	return returns_from(arch_fp(ctx), sp, outer_sp, outer_ra, hook);
-}
-
-/* The same of the allocation call under way in t. Asked only when one is under way at all. */
-static __always_inline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 sp, __u64 ra, __u32 func)
-{
-	struct outer o = { .sp = t->sp, .ra = t->ra, .same = func == MT_COOKIE_FUNC(t->cookie) };
-
-	return goes_on(ctx, t, &o, sp, ra);
-}
 
 /*
  * realloc's old block, taken at its entry, goes back into the table. Should its
- * place be gone, it ends here: a loss, but no phantom.
+ * place be gone, it ends here: a loss, but no phantom. Where the call was left
+ * half-way (a thread that died in it), the allocator may have given the address to
+ * another thread already: if a block is there, the old one was freed, and ends. One
+ * that is about to be put there meanwhile finds the old one, and tells (missed_free).
  */
 static __always_inline void put_old_back(struct mt_thread *t)
 {
 	struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site, .chain = t->old_chain };
 
-	if (t->old_site && !blocks_put(t->old, t->proc, &old)) {
+	if (t->old_site && (blocks_has(t->old, t->proc) || !blocks_put(t->old, t->proc, &old))) {
 		__u64 cut = mt_cut, now = clock_now();
 
 		end_old_block(t, &old, t->old, cut, now);
@@ -199,12 +106,12 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 	/* more than there are addresses: it will fail, and would drown the bytes of those that do not */
 	if (size > MT_ADDR_MAX)
 		return 0;
-	if (t->sp && sp <= t->sp && (sp < t->sp || size == t->size) &&
-	    still_inside(ctx, t, sp, ra, MT_COOKIE_FUNC(cookie)))
+	if (t->sp && sp <= t->sp && (sp < t->sp || size == t->size) && !is_innermost(t->code) && still_inside(ctx, t, cookie, sp, ra))
 		return 0;
 	t->sp = sp;
 	t->ra = ra;
 	t->cookie = cookie;
+	t->code = MT_CODE(cookie, arch_pc(ctx));
 	t->size = size;
 	if (size < mt_min_size || size > mt_max_size || (mt_within && !t->within_depth) || !sampled(t, size))
 		return 0;
@@ -234,7 +141,7 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 	if (mt_mode == MT_MODE_COUNT)
 		return count_call(ctx, t, cookie, sp, ra, is_realloc);
 	if (t->sp) {
-		if (still_inside(ctx, t, sp, ra, MT_COOKIE_FUNC(cookie)))
+		if (still_inside(ctx, t, cookie, sp, ra))
 			return 0;
 		abandon(t, MT_EDGE_ABANDONED);
 	}
@@ -244,17 +151,16 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 	}
 	arch_args(ctx, arg);
 	t->cookie = cookie;
+	t->code = MT_CODE(cookie, arch_pc(ctx));
 	t->ra = ra;
 	t->size = size_asked(cookie, arg);
-	i = MT_COOKIE_OUT(cookie);
+	i = is_realloc ? MT_COOKIE_OLD(cookie) : MT_COOKIE_OUT(cookie);
 	t->out = i < MT_N_ARGS ? arg[i & 7] : 0;
-	t->old = 0;
 	t->old_site = 0;
 	if (is_realloc) {
 		struct taken old;
 
-		i = MT_COOKIE_OLD(cookie);
-		t->old = i < MT_N_ARGS ? arg[i & 7] : 0;
+		t->old = MT_UNTAG(t->old);
 		if (t->old && blocks_take(t->old, t->proc, &old)) {
 			t->old_size = old.size;
 			t->old_born = old.born;
@@ -304,11 +210,12 @@ static __always_inline __u64 size_set_aside(__u64 addr)
 static __always_inline bool return_alone(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 caller)
 {
 	if (t->sp) {
-		if (still_inside(ctx, t, sp, caller, MT_COOKIE_FUNC(cookie)))
+		if (still_inside(ctx, t, cookie, sp, caller))
 			return false;
 		abandon(t, MT_EDGE_ABANDONED);
 	}
 	t->cookie = cookie;
+	t->code = 0;	/* it is over at once */
 	t->ra = caller;
 	t->sp = sp;
 	t->size = 1;	/* not 0, which may be answered by no block */
@@ -326,14 +233,16 @@ static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
 	case MT_RESULT_OUT:
 		if ((__u32)result)
 			return 0;
-		if (bpf_probe_read_user(&addr, sizeof(addr), (const void *)t->out))
+		/* with its tag it can be read only where the process asked for that; without, only where tags are not checked */
+		if (bpf_probe_read_user(&addr, sizeof(addr), (const void *)MT_UNTAG(t->out)) &&
+		    bpf_probe_read_user(&addr, sizeof(addr), (const void *)t->out))
 			return UNREADABLE;
-		return addr;
+		return MT_UNTAG(addr);
 	case MT_RESULT_IN_PLACE:
 		/* xallocx returns the size it reached */
 		return result >= t->size ? t->old : 0;
 	default:
-		return result;
+		return MT_UNTAG(result);
 	}
 }
 
@@ -464,6 +373,31 @@ static __always_inline int on_return(mt_regs *ctx)
 	return 0;
 }
 
+/*
+ * A free of what is not in the table is none of the program's if it is that of the
+ * same block, seen again (operator delete that calls free, or jumps to it; realloc,
+ * which has taken it), or if the allocator makes it for itself.
+ */
+static __noinline bool is_no_free(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 addr)
+{
+	__u64 sp = point_sp(ctx, cookie), ra = arch_return_address(ctx);
+
+	/* where blocks are passed over, frees of unknown ones are no figure */
+	if (!t || mt_sample_bytes || mt_budget)
+		return false;
+	if (addr == t->last_freed && (sp < t->freed_sp || (sp == t->freed_sp && (__u32)ra == t->freed_ra)))
+		return true;
+	if (t->sp && still_inside(ctx, t, cookie, sp, ra)) {
+		if (!(t->cookie & MT_COOKIE_REALLOC) || addr != t->old)
+			count(MT_EDGE_OWN_FREE);
+		return true;
+	}
+	if (!allocator_calls(MT_CODE(cookie, arch_pc(ctx)), ra) && (is_innermost(t->freed_code) || !inside_free(ctx, t, cookie, sp, ra)))
+		return false;
+	count(MT_EDGE_OWN_FREE);
+	return true;
+}
+
 static __always_inline int on_free(mt_regs *ctx)
 {
 	__u64 cut = mt_cut, cookie, addr, sp, ra;
@@ -485,6 +419,7 @@ static __always_inline int on_free(mt_regs *ctx)
 	} else {
 		addr = arch_first_arg(ctx);
 	}
+	addr = MT_UNTAG(addr);
 	if (!addr)
 		return 0;
 	sp = point_sp(ctx, cookie);
@@ -497,22 +432,16 @@ static __always_inline int on_free(mt_regs *ctx)
 		end_block(t, &b, addr, cut, now);
 		if (mt_free_stacks)
 			free_charge(t, &b, free_site(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp), cut, now);
-		t->last_freed = addr;
-		t->last_freed_sp = sp;
-		t->last_freed_ra = ra;
-		return 0;
+	} else {
+		if (is_no_free(ctx, t, cookie, addr))
+			return 0;
+		/* also a block that was not known: it is one free */
+		unknown_free(t);
 	}
-	/* what the allocator frees for itself, inside a call */
-	if (t->sp && still_inside(ctx, t, sp, ra, MT_COOKIE_FUNC(cookie)))
-		return 0;
-	/* operator delete that calls free, or jumps to it: the same free, seen again */
-	if (addr == t->last_freed && (sp < t->last_freed_sp || (sp == t->last_freed_sp && ra == t->last_freed_ra)))
-		return 0;
-	unknown_free(t);
-	/* also for a block that was not known: it is one free */
 	t->last_freed = addr;
-	t->last_freed_sp = sp;
-	t->last_freed_ra = ra;
+	t->freed_sp = sp;
+	t->freed_ra = ra;
+	t->freed_code = MT_CODE(cookie, arch_pc(ctx));
 	return 0;
 }
 

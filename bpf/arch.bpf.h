@@ -25,6 +25,12 @@ typedef struct {
 /* x30's pointer-authentication bits begin above the address */
 #define MT_STRIP_RA(ra) ((ra) << 16 >> 16)
 
+/*
+ * The processor ignores the top byte of an address in user space, and programs may
+ * keep a tag there (MTE, HWASAN, or their own): the block is where it is without.
+ */
+#define MT_UNTAG(p) ((p) << 8 >> 8)
+
 /* Copied out first: indexing the context itself with a variable is refused by the verifier. */
 static __always_inline void arch_args(const mt_regs *r, __u64 *arg)
 {
@@ -72,6 +78,16 @@ static __always_inline __u64 arch_return_address(const mt_regs *r)
 	return MT_STRIP_RA(r->regs[30]);
 }
 
+/* The target of the direct call that returns to ra (bl); 0: it is none. */
+static __always_inline __u64 arch_call_target(__u64 ra)
+{
+	__u32 insn = 0;
+
+	if (bpf_probe_read_user(&insn, sizeof(insn), (const void *)(ra - 4)) || insn >> 26 != 0x25)
+		return 0;
+	return ra - 4 + ((__s64)((__u64)insn << 38) >> 36);
+}
+
 /* Nothing at a fixed place proves that a call is still under way: the walk must. */
 #define ARCH_RA_ON_STACK 0
 #define ARCH_RA_BYTES 0
@@ -115,6 +131,7 @@ static __always_inline int arch_user_frame(struct mt_walk *w, const void *regs)
 #elif defined(__TARGET_ARCH_x86)
 
 #define MT_STRIP_RA(ra) (ra)
+#define MT_UNTAG(p) (p)
 
 typedef struct {
 	volatile __u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8;
@@ -167,6 +184,19 @@ static __always_inline __u64 arch_return_address(const mt_regs *r)
 
 	bpf_probe_read_user(&ra, sizeof(ra), (const void *)r->sp);
 	return ra;
+}
+
+/* call rel32 */
+static __always_inline __u64 arch_call_target(__u64 ra)
+{
+	struct {
+		__u8 op;
+		__s32 rel;
+	} __attribute__((packed)) insn = {};
+
+	if (bpf_probe_read_user(&insn, sizeof(insn), (const void *)(ra - sizeof(insn))) || insn.op != 0xe8)
+		return 0;
+	return ra + insn.rel;
 }
 
 /* The return address lies just below "sp after return" as long as the call is under way. */

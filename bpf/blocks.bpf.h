@@ -122,6 +122,38 @@ static __always_inline bool blocks_take(__u64 addr, __u32 proc, struct taken *re
 	return false;
 }
 
+static __always_inline bool bucket_has(const struct mt_bucket *b, __u64 key)
+{
+	bool has = false;
+
+#pragma unroll
+	for (int i = 0; i < MT_WAYS; i++)
+		has |= b->way[i].key == key;
+	return has;
+}
+
+/* Is there a block at this address? */
+__noinline int blocks_has(__u64 addr, __u32 proc)
+{
+	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc);
+	struct mt_over_key k = { .addr = addr, .proc = proc };
+	struct mt_bucket *home, *second;
+
+	if (addr <= MT_ADDR_MAX) {
+		home = bucket_at(h, addr);
+		if (!home)
+			return 0;
+		if (bucket_has(home, key))
+			return 1;
+		if (!home->n_spilled)
+			return 0;
+		second = bucket_at(mt_mix(h), addr);
+		if (second && bucket_has(second, key))
+			return 1;
+	}
+	return mt_n_over && bpf_map_lookup_elem(&overflow, &k) != NULL;
+}
+
 static __always_inline bool put_into(struct mt_bucket *b, __u64 key, __u64 val, __u64 born)
 {
 #pragma unroll
@@ -147,17 +179,13 @@ static __always_inline bool blocks_put_new(__u64 addr, __u32 proc, const struct 
 {
 	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc);
 	struct mt_bucket *home;
-	bool known = false;
 
 	if (addr > MT_ADDR_MAX || b->size > MT_SIZE_MAX)
 		return false;
 	home = bucket_at(h, addr);
 	if (!home || home->n_spilled)
 		return false;
-#pragma unroll
-	for (int i = 0; i < MT_WAYS; i++)
-		known |= home->way[i].key == key;
-	return !known && put_into(home, key, MT_VAL(b->size, b->chain, b->site), b->born);
+	return !bucket_has(home, key) && put_into(home, key, MT_VAL(b->size, b->chain, b->site), b->born);
 }
 
 static __noinline bool put_overflow(__u64 addr, __u32 proc, struct taken *b)

@@ -27,6 +27,7 @@ static __always_inline void thread_leave(struct mt_thread *t)
 	t->frames = 0;
 	t->last_block = 0;
 	t->last_freed = 0;
+	t->freed_sp = 0;
 	t->fault_no = 0;
 	t->fault_mark = 0;
 	if (mt_within)

@@ -31,6 +31,7 @@
 #include "bpf/frees.bpf.h"
 #include "bpf/strings.bpf.h"
 #include "bpf/cutoff.bpf.h"
+#include "bpf/nest.bpf.h"
 #include "bpf/alloc.bpf.h"
 #include "bpf/scope.bpf.h"
 #include "bpf/life.bpf.h"

@@ -172,14 +172,33 @@ __noinline int map_call_left(struct mt_thread *t, __u32 why)
 }
 
 /* Is the allocator at work, so that what is mapped now is its own? */
-static __always_inline bool allocator_maps(mt_regs *ctx, struct mt_thread *t, __u64 sp, __u64 ra, __u32 func)
+static __always_inline bool allocator_maps(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra)
 {
-	struct outer o = { .sp = t->last_freed_sp, .ra = t->last_freed_ra };
-
-	if (t->sp && still_inside(ctx, t, sp, ra, func))
+	if (t->sp && still_inside(ctx, t, cookie, sp, ra))
 		return true;
 	/* the first free of a thread may make an arena */
-	return t->last_freed && sp < t->last_freed_sp && goes_on(ctx, t, &o, sp, ra);
+	return sp < t->freed_sp && inside_free(ctx, t, cookie, sp, ra);
+}
+
+/* Is the call k, which the thread has under way, still so? */
+static __noinline bool inside_mapping(mt_regs *ctx, struct mt_thread *t, const struct mt_map_call *k, __u64 cookie)
+{
+	struct mt_scratch *s;
+	bool inside;
+
+	if (!t || !k)
+		return false;
+	s = scratch_claim(t);
+	if (!s)
+		return false;
+	ask_begin(ctx, &s->ask, cookie, point_sp(ctx, cookie), arch_return_address(ctx));
+	s->ask.sp = k->sp;
+	s->ask.code = k->code;
+	s->ask.ra = k->ra;
+	s->ask.func = MT_COOKIE_FUNC(k->cookie);
+	inside = goes_on(ctx, t, s);
+	scratch_release(t, s);
+	return inside;
 }
 
 /* mremap counts if what it is given does. */
@@ -237,9 +256,7 @@ int enter_mapping(mt_regs *ctx)
 	tid = t->tid;
 	k = bpf_map_lookup_elem(&map_calls, &tid);
 	if (k) {
-		struct outer o = { .sp = k->sp, .ra = k->ra, .same = MT_COOKIE_FUNC(k->cookie) == MT_COOKIE_FUNC(cookie) };
-
-		if (goes_on(ctx, t, &o, sp, ra))
+		if (inside_mapping(ctx, t, k, cookie))
 			return 0;
 		map_call_left(t, MT_EDGE_ABANDONED);
 	}
@@ -259,10 +276,11 @@ int enter_mapping(mt_regs *ctx)
 	k->sp = sp;
 	k->ra = ra;
 	k->cookie = cookie;
+	k->code = MT_CODE(cookie, arch_pc(ctx));
 	k->tid = tid;
 	k->proc = t->proc;
 	k->last_block = mt_mappings;
-	k->flags = allocator_maps(ctx, t, sp, ra, MT_COOKIE_FUNC(cookie)) ? 0 : MT_CALL_COUNTS;
+	k->flags = allocator_maps(ctx, t, cookie, sp, ra) ? 0 : MT_CALL_COUNTS;
 	arch_args(ctx, arg);
 	map_call_fill(k, arg);
 	unmapping_begins(k);

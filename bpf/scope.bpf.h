@@ -14,8 +14,8 @@
 static __noinline bool tail_goes_on(mt_regs *ctx, struct mt_thread *t, __u64 sp, __u64 ra)
 {
 	__u64 hook = trampoline(), word = 0;
-	struct mt_proc *p;
 	struct mt_scratch *s;
+	struct mt_proc *p;
 	bool reached;
 
 	if (!t || sp >= t->within_sp)
@@ -25,12 +25,18 @@ static __noinline bool tail_goes_on(mt_regs *ctx, struct mt_thread *t, __u64 sp,
 		if (word != t->within_ra && !(hook && word == hook))
 			return false;
 	}
-	p = proc_at(t->proc);
-	if (!p || p->walk != MT_WALK_TABLE)
-		return ARCH_RA_ON_STACK || returns_from(arch_fp(ctx), sp, t->within_sp, t->within_ra, hook);
 	s = scratch_claim(t);
 	if (!s)
 		return true;
+	p = proc_at(t->proc);
+	if (!p || p->walk != MT_WALK_TABLE) {
+		ask_begin(ctx, &s->ask, 0, sp, ra);
+		s->ask.sp = t->within_sp;
+		s->ask.ra = t->within_ra;
+		reached = ARCH_RA_ON_STACK || returns_from(&s->ask);
+		scratch_release(t, s);
+		return reached;
+	}
 	memo_drop(s);
 	walk_begin(ctx, s, ra, sp);
 	reached = walk_reaches(s, t->proc, t->within_sp) && (s->walk.guessed || s->walk.pc == t->within_ra || (hook && s->walk.pc == hook));

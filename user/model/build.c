@@ -57,6 +57,8 @@ static const struct counter_words {
 				   "page faults were interrupted: their sizes are taken for one page, or a huge one" },
 	[MT_EDGE_WINDOW] = { "cut_off", "call was under way when a window of --overhead ended",
 			     "calls were under way when a window of --overhead ended" },
+	[MT_EDGE_OWN_FREE] = { "own_frees", "free was the allocator's own: no block of the program's",
+			       "frees were the allocator's own: no blocks of the program's" },
 };
 
 /* Those that are counted here, not in the kernel's programs. */

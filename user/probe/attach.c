@@ -12,6 +12,7 @@
 
 #include "malloctrace.skel.h"
 #include "probe/attach_parts.h"
+#include "probe/codes.h"
 #include "probe/crew.h"
 #include "probe/multi.h"
 #include "util/rights.h"
@@ -104,14 +105,31 @@ static uint64_t return_flags(const struct plan *p, uint32_t func)
 	return MT_COOKIE_AT_RET;
 }
 
-static uint64_t cookie_of(const struct plan *p, const struct alloc_funcs *funcs, const struct point *pt, const struct step *s)
+/* What is known of the code around a point that tells of a call: one on a return tells only of its end. */
+static uint64_t code_number(struct kernel *k, const struct plan *p, const struct point *pt)
+{
+	if (pt->how == ON_RETURN || (pt->how == ON_RET_INSN && !pt->return_only))
+		return 0;
+	for (size_t i = 0; i < p->n_funcs; i++) {
+		const struct planned_func *f = &p->funcs[i];
+		uint64_t start;
+
+		if (f->func == pt->func && object__vaddr_to_offset(p->object, f->vaddr, &start) && pt->offset >= start &&
+		    pt->offset - start < MAX(f->size, 1ull))
+			return codes__number(k, &f->code, (int32_t)(pt->offset - start));
+	}
+	return 0;
+}
+
+static uint64_t cookie_of(struct kernel *k, const struct plan *p, const struct alloc_funcs *funcs, const struct point *pt,
+			  const struct step *s)
 {
 	const struct planned_func *f = planned(p, pt->func);
 	const struct alloc_func *row = &funcs->v[pt->func];
 	uint64_t cookie = pt->no_args ? MT_COOKIE(pt->func, MT_NO_ARG, MT_NO_ARG, MT_NO_ARG, MT_NO_ARG, row->result) :
 					alloc_funcs__cookie(funcs, pt->func);
 
-	cookie |= (uint64_t)pt->sp_delta << MT_COOKIE_SP_SHIFT;
+	cookie |= (uint64_t)pt->sp_delta << MT_COOKIE_SP_SHIFT | code_number(k, p, pt) << MT_COOKIE_CODE_SHIFT;
 	if (pt->how == ON_RET_INSN)
 		cookie |= MT_COOKIE_AT_RET;
 	if (s->side == ENTER && s->role != ROLE_FREE)
@@ -123,7 +141,7 @@ static uint64_t cookie_of(const struct plan *p, const struct alloc_funcs *funcs,
 	return cookie;
 }
 
-static int choose(const struct plan *p, const struct alloc_funcs *funcs, const struct step *s, struct chosen *ret)
+static int choose(struct kernel *k, const struct plan *p, const struct alloc_funcs *funcs, const struct step *s, struct chosen *ret)
 {
 	for (size_t i = 0; i < p->n_points; i++) {
 		const struct point *pt = &p->points[i];
@@ -136,7 +154,7 @@ static int choose(const struct plan *p, const struct alloc_funcs *funcs, const s
 		if (!offset || !cookie)
 			return -ENOMEM;
 		*offset = pt->offset;
-		*cookie = cookie_of(p, funcs, pt, s);
+		*cookie = cookie_of(k, p, funcs, pt, s);
 	}
 	return 0;
 }
@@ -254,7 +272,7 @@ static int attach_steps(struct attachment *a, const struct alloc_funcs *funcs, c
 
 		for (size_t i = 0; i < n; i++) {
 			__attribute__((cleanup(chosen_done))) struct chosen c = { .funcs = funcs };
-			int err = choose(plans[i], funcs, &steps[step], &c);
+			int err = choose(a->kernel, plans[i], funcs, &steps[step], &c);
 
 			if (!err && c.offsets.n)
 				err = attach(a, step, prog, plans[i]->object, &c);
@@ -533,7 +551,7 @@ int attachments__unpark(struct attachment *const *v, size_t n, struct err *e)
 					break;
 				}
 				*m = (struct making){ .a = v[i], .plan = v[i]->plans.v[k], .step = step };
-				err = choose(m->plan, v[i]->funcs, &steps[step], &m->chosen);
+				err = choose(v[i]->kernel, m->plan, v[i]->funcs, &steps[step], &m->chosen);
 				if (!err && !m->chosen.offsets.n) {
 					chosen_done(&m->chosen);
 					jobs.n--;

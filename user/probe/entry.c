@@ -12,6 +12,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "bpf/abi.h"
 #include "probe/entry.h"
 #include "probe/insn.h"
 #include "util/util.h"
@@ -127,6 +128,9 @@ static bool arm64_cheapest(const uint8_t *code, size_t n, uint64_t vaddr, struct
 		if (!known || sp_change > 0)
 			return false;
 		below += -sp_change;
+		/* what a cookie has room for */
+		if (below > MT_COOKIE_SP_MAX)
+			return false;
 	}
 	return false;
 }

@@ -48,6 +48,7 @@ struct search {
 	size_t n_symbols;
 	size_t family;		/* the best row of families[] so far */
 	bool headers[2];	/* [is_exec]: blocks have glibc's headers */
+	uint64_t shutdown, shutdown_size;	/* the function that gives back what a thread's cache holds; 0: not known */
 };
 
 /* A symbol that only this allocator has, the stronger word first: tcmalloc and mimalloc define glibc's __libc_malloc, too. */
@@ -83,6 +84,19 @@ static void note_family(struct search *s, const char *name)
 	}
 }
 
+/* glibc's, by the names of its versions. Shared libraries have no names of such functions, and need none: MT_CODE_BY_SLOT. */
+static void note_shutdown(struct search *s, const struct object_symbol *sym)
+{
+	static const char *const names[] = { "tcache_thread_shutdown", "__malloc_arena_thread_freeres", "arena_thread_freeres" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && !s->shutdown; i++) {
+		if (!strcmp(sym->name, names[i]) && sym->size) {
+			s->shutdown = sym->value;
+			s->shutdown_size = sym->size;
+		}
+	}
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp((*(const struct alloc_func *const *)a)->name, (*(const struct alloc_func *const *)b)->name);
@@ -97,6 +111,7 @@ static int look_at(const struct object_symbol *sym, void *arg)
 
 	s->n_symbols++;
 	note_family(s, sym->name);
+	note_shutdown(s, sym);
 	hit = bsearch(&key, s->by_name, s->funcs->n, sizeof(*s->by_name), by_name);
 	/* a resolver runs once and returns a function's address: to probe it would be to see nothing */
 	if (!hit || sym->ifunc)
@@ -213,9 +228,14 @@ static int fill_sizes(struct search *s)
 }
 
 /* Are the blocks of this file's malloc known to have glibc's headers, and is that of use? */
+static bool is_glibc(const struct search *s)
+{
+	return s->headers[s->obj->is_exec] && families[s->family].headers[0];
+}
+
 static bool has_usable(const struct search *s)
 {
-	return s->want.usable && s->want.mode == MT_MODE_FULL && s->headers[s->obj->is_exec] && families[s->family].headers[0];
+	return s->want.usable && s->want.mode == MT_MODE_FULL && is_glibc(s);
 }
 
 static bool is_map(const struct search *s, const struct found *f)
@@ -260,6 +280,23 @@ static void drop_shared(struct points *p, size_t first)
 	p->n = n;
 }
 
+/* What place.c cannot see of a function's code: see abi_code.h. */
+static void complete_code(const struct search *s, const struct alloc_func *row, struct planned_func *f)
+{
+	uint64_t from = s->shutdown - f->vaddr, to = from + s->shutdown_size;
+
+	/* old versions have hooks, which may call whatever they like: they are reached by a jump through a register */
+	if (is_glibc(s) && !(f->code.flags & MT_CODE_BY_REGISTER) &&
+	    (row->flags & FUNC_INNERMOST || (row->role == ROLE_FREE && alloc_funcs__is_c(f->func))))
+		f->code.flags |= MT_CODE_INNERMOST;
+	if (row->role != ROLE_FREE)
+		return;
+	if (s->shutdown && is_glibc(s) && (int64_t)from == (int32_t)from && (int64_t)to == (int32_t)to)
+		f->code.shutdown = (struct mt_code_range){ (int32_t)from, (int32_t)to };
+	if (!s->obj->is_exec && object__has_slot_for(s->obj, f->vaddr))
+		f->code.flags |= MT_CODE_BY_SLOT;
+}
+
 static int place_all(const struct search *s, struct plan *plan, struct points *points)
 {
 	size_t i;
@@ -285,6 +322,7 @@ static int place_all(const struct search *s, struct plan *plan, struct points *p
 			continue;
 		if (r)
 			return r;
+		complete_code(s, &row, pf);
 		drop_shared(points, first);
 		plan->n_requested += s->want.usable && row.role != ROLE_FREE && !pf->usable;
 		plan->n_funcs++;

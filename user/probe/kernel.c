@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "malloctrace.skel.h"
+#include "probe/codes.h"
 #include "probe/features.h"
 #include "probe/kernel.h"
 #include "probe/sampler.h"
@@ -353,7 +354,8 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		return err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < ARRAY_SIZE(k->low_fds); i++)
 		k->low_fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	err = table_sizes__choose(o, &k->sizes, e);
+	k->codes = codes__new();
+	err = k->codes ? table_sizes__choose(o, &k->sizes, e) : err_set(e, -ENOMEM, "out of memory");
 	if (err)
 		goto fail;
 	libbpf_set_print(print_libbpf);
@@ -430,6 +432,7 @@ void kernel__close(struct kernel *k)
 		kernel__unmap_table(k->skel->maps.unwind_pages, k->unwind_pages);
 	}
 	malloctrace_bpf__destroy(k->skel);
+	codes__free(k->codes);
 	for (int fd; (fd = kernel__take_low_fd(k));)
 		close(fd);
 	free(k);

@@ -14,6 +14,7 @@
 #include "util/err.h"
 
 struct bpf_map;
+struct codes;
 struct malloctrace_bpf;
 struct ring_buffer;
 
@@ -71,6 +72,7 @@ struct kernel {
 		void (*fn)(const struct mt_reached *r, void *arg);
 		void *arg;
 	} on_spot;		/* during kernel__read_spots */
+	struct codes *codes;	/* numbers of functions' code */
 	struct mt_proc *procs;	/* the table of processes, mapped */
 	struct mt_row *unwind_rows;
 	uint64_t *unwind_pages;

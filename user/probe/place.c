@@ -52,7 +52,7 @@
 #include "probe/plan.h"
 #include "util/util.h"
 
-#define MAX_REGIONS 8
+#define MAX_REGIONS MT_CODE_RANGES
 #define MAX_REGION_BYTES 16384
 
 /* ---- the walk */
@@ -85,6 +85,8 @@ struct walk {
 	struct vec(uint64_t) tails;	/* jumps out of its own bytes, the stack pointer as at entry */
 	struct vec(struct exit_jump) jumps;	/* the same, also where the stack pointer is not known; for place__exits() */
 	bool tangled;		/* its own bytes are left or entered in other ways, too */
+	bool open;		/* some code that it may run in is not known */
+	bool by_register;	/* because it jumps there through a register */
 	const char *unclear;
 };
 
@@ -94,13 +96,20 @@ static int give_up(struct walk *w, const char *why)
 	return 0;
 }
 
+/* The same where that is because it leads to code that is not known. */
+static int lose_way(struct walk *w, const char *why)
+{
+	w->open = true;
+	return give_up(w, why);
+}
+
 static int add_region(struct walk *w, uint64_t start, uint64_t end)
 {
 	struct region *r;
 	uint64_t len = end - start;
 
 	if (w->n_regions == MAX_REGIONS)
-		return give_up(w, "its tail calls lead too far");
+		return lose_way(w, "its tail calls lead too far");
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
@@ -220,7 +229,7 @@ static int go_through_slot(struct walk *w, uint64_t slot, int64_t sp)
 	if (r == -ENOMEM)
 		return r;
 	if (r || is_replaceable(name))
-		return give_up(w, "it leaves by a jump into another object");
+		return lose_way(w, "it leaves by a jump into another object");
 	return go_to(w, target, sp);
 }
 
@@ -238,11 +247,11 @@ static int follow(struct walk *w, struct step from)
 
 		bounds_of(w, addr, &start, &end);
 		err = add_region(w, start, end);
-		if (err || w->unclear)
+		if (err)
 			return err;
 		r = region_of(w, addr);
 		if (!r)
-			return give_up(w, "it jumps to where the file has no code");
+			return w->unclear ? 0 : lose_way(w, "it jumps to where the file has no code");
 	}
 	for (;;) {
 		struct insn i;
@@ -252,7 +261,7 @@ static int follow(struct walk *w, struct step from)
 			/* nothing is left to run after a call that does not return */
 			if (after_call && !r->cut)
 				return 0;
-			return give_up(w, r->cut ? "its code is too long to follow" :
+			return lose_way(w, r->cut ? "its code is too long to follow" :
 						   "its code runs past its end");
 		}
 		if (r->seen[addr - r->start])
@@ -265,11 +274,12 @@ static int follow(struct walk *w, struct step from)
 		case FLOW_BAD:
 			if (after_call)
 				return 0;
-			return give_up(w, "its code cannot be decoded");
+			return lose_way(w, "its code cannot be decoded");
 		case FLOW_SLOT:
 			return go_through_slot(w, i.target, sp);
 		case FLOW_INDIRECT:
-			return give_up(w, "it leaves by an indirect jump");
+			w->by_register = true;
+			return lose_way(w, "it leaves by an indirect jump");
 		case FLOW_STOP:
 			return 0;
 		case FLOW_JUMP:
@@ -316,13 +326,14 @@ static void walk_done(struct walk *w)
 
 static int find_returns(struct walk *w, const struct planned_func *f)
 {
+	const char *why;
 	int r;
 
 	w->decoder = decoder__new(w->obj->machine);
 	if (!w->decoder)
-		return give_up(w, "no decoder for this architecture");
+		return lose_way(w, "no decoder for this architecture");
 	if (!f->size)
-		return give_up(w, "where it ends is not known");
+		return lose_way(w, "where it ends is not known");
 	w->start = f->vaddr;
 	w->end = f->size > UINT64_MAX - f->vaddr ? UINT64_MAX : f->vaddr + f->size;
 	r = object__function_starts(w->obj, &w->starts, &w->n_starts);
@@ -332,9 +343,32 @@ static int find_returns(struct walk *w, const struct planned_func *f)
 		r = go_to(w, f->vaddr, 0);
 	while (!r && !w->unclear && w->todo.n)
 		r = follow(w, w->todo.v[--w->todo.n]);
+	/* which code is its own is of interest all the same */
+	why = w->unclear;
+	while (!r && w->todo.n)
+		r = follow(w, w->todo.v[--w->todo.n]);
+	if (why)
+		w->unclear = why;
 	if (!r && !w->unclear && !w->returns.n)
 		return give_up(w, "no return was found in its code");
 	return r;
+}
+
+/* The code that it may be found in, and what it may end by jumping to. */
+static void describe_code(const struct walk *w, struct planned_func *f)
+{
+	struct mt_code *c = &f->code;
+
+	*c = (struct mt_code){ .flags = (w->open ? MT_CODE_OPEN : 0) | (w->by_register ? MT_CODE_BY_REGISTER : 0) };
+	for (size_t i = 0; i < w->n_regions && c->n < MT_CODE_RANGES; i++) {
+		const struct region *r = w->regions[i];
+		int64_t from = (int64_t)(r->start - f->vaddr), to = (int64_t)(r->end - f->vaddr);
+
+		if (r->cut || from < INT32_MIN / 2 || to > INT32_MAX / 2)
+			c->flags |= MT_CODE_OPEN;
+		if (from >= INT32_MIN / 2 && to <= INT32_MAX / 2)
+			c->range[c->n++] = (struct mt_code_range){ (int32_t)from, (int32_t)to };
+	}
 }
 
 /* ---- the points */
@@ -490,6 +524,7 @@ int place__function(const struct object *obj, const struct alloc_func *row, cons
 	int r = find_returns(&w, f);
 
 	f->no_return = false;
+	describe_code(&w, f);
 	if (!r)
 		r = place(&at);
 	walk_done(&w);

@@ -120,6 +120,12 @@ int object__function_starts(const struct object *obj, uint64_t **ret, size_t *re
  */
 int object__slot_function(const struct object *obj, uint64_t slot_vaddr, uint64_t *ret_vaddr, char **ret_name);
 
+/*
+ * Has the object a slot for a function of its own, which the loader fills with
+ * whatever function has that name first? Then it does not call it directly by that name.
+ */
+bool object__has_slot_for(const struct object *obj, uint64_t vaddr);
+
 /* Copies len bytes at a file offset; -EINVAL if not all of it is there. */
 int object__read_at(const struct object *obj, uint64_t file_off, void *buf, size_t len);
 /* Of a new object, whose file is open: fills in what its headers say. What is no ELF file, or a broken one, is no error. */

@@ -362,29 +362,78 @@ int object__function_starts(const struct object *obj, uint64_t **ret, size_t *re
 
 #define MAX_RELAS (4ull << 20)
 
-/* The symbol that fills a slot, 0 if none */
-static uint32_t slot_symbol(const struct object *obj, uint64_t table, uint64_t len, uint64_t slot)
+/* Calls fn with each slot that is filled by a symbol, until it says true. */
+static bool each_slot(const struct object *obj, uint64_t table, uint64_t len, bool (*fn)(uint64_t slot, uint32_t symbol, void *arg),
+		      void *arg)
 {
 	uint64_t off, i, j, n = MIN(len / sizeof(Elf64_Rela), MAX_RELAS);
 	Elf64_Rela chunk[256];
 
 	if (!table || !object__vaddr_to_offset(obj, table, &off))
-		return 0;
+		return false;
 	for (i = 0; i < n; i += ARRAY_SIZE(chunk)) {
 		uint64_t here = MIN(n - i, (uint64_t)ARRAY_SIZE(chunk));
 
 		if (object__read_at(obj, off + i * sizeof(chunk[0]), chunk, here * sizeof(chunk[0])))
-			return 0;
+			return false;
 		for (j = 0; j < here; j++) {
 			uint32_t type = ELF64_R_TYPE(chunk[j].r_info);
 
-			if (chunk[j].r_offset == slot && !chunk[j].r_addend &&
+			if (!chunk[j].r_addend &&
 			    (obj->machine == EM_X86_64 ? type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT :
-							 type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT))
-				return ELF64_R_SYM(chunk[j].r_info);
+							 type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT) &&
+			    fn(chunk[j].r_offset, ELF64_R_SYM(chunk[j].r_info), arg))
+				return true;
 		}
 	}
-	return 0;
+	return false;
+}
+
+struct slot_search {
+	uint64_t slot;
+	uint32_t symbol;
+};
+
+static bool is_slot(uint64_t slot, uint32_t symbol, void *arg)
+{
+	struct slot_search *s = arg;
+
+	s->symbol = symbol;
+	return slot == s->slot;
+}
+
+/* The symbol that fills a slot, 0 if none */
+static uint32_t slot_symbol(const struct object *obj, uint64_t table, uint64_t len, uint64_t slot)
+{
+	struct slot_search s = { .slot = slot };
+
+	return each_slot(obj, table, len, is_slot, &s) ? s.symbol : 0;
+}
+
+struct function_search {
+	const struct object *obj;
+	uint64_t syms_off, vaddr;
+};
+
+static bool is_function(uint64_t slot, uint32_t symbol, void *arg)
+{
+	const struct function_search *f = arg;
+	Elf64_Sym sym;
+
+	return !object__read_at(f->obj, f->syms_off + symbol * sizeof(sym), &sym, sizeof(sym)) && sym.st_shndx != SHN_UNDEF &&
+	       sym.st_value == f->vaddr;
+}
+
+bool object__has_slot_for(const struct object *obj, uint64_t vaddr)
+{
+	struct function_search f = { .obj = obj, .vaddr = vaddr };
+	struct dynamic dyn;
+	Elf64_Ehdr eh;
+
+	if (!obj->is_64 || object__read_at(obj, 0, &eh, sizeof(eh)) || !find_dynamic(obj, &eh, &dyn) ||
+	    !object__vaddr_to_offset(obj, dyn.syms, &f.syms_off))
+		return false;
+	return each_slot(obj, dyn.plt_rela, dyn.plt_rela_len, is_function, &f) || each_slot(obj, dyn.rela, dyn.rela_len, is_function, &f);
 }
 
 int object__slot_function(const struct object *obj, uint64_t slot_vaddr, uint64_t *ret_vaddr, char **ret_name)

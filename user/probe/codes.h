@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* What the programs know of the code of functions: a table by number, which cookies carry. The kernel owns one. */
+#ifndef MT_CODES_H
+#define MT_CODES_H
+
+#include <stdint.h>
+
+#include "bpf/abi.h"
+
+struct codes;
+struct kernel;
+
+struct codes *codes__new(void);		/* NULL: out of memory */
+void codes__free(struct codes *c);	/* takes NULL */
+
+/*
+ * The number of a function's code as it lies around a point, so many bytes behind
+ * what `of_function` is relative to. 0: there is no room, or nothing to tell.
+ */
+uint32_t codes__number(struct kernel *k, const struct mt_code *of_function, int32_t point);
+
+#endif
