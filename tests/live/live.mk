@@ -16,7 +16,7 @@ FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
 FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
 FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc \
 	stacks.static stacks.static-pie stacks.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
-	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown libplug_b.so libplug_c.so \
+	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown nesting.static libheader.nofp.so libplug_b.so libplug_c.so \
 	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
 include tests/fixtures/truth/truth.mk
 FIXTURES += $(TRUTH_FIXTURES)
@@ -129,7 +129,11 @@ $(FX)/libplug_%.so: tests/fixtures/libplug.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -DPLUG=$(PLUG) -fPIC -shared -o $@ $<
 
 # Functions that end by jumping to others.
-$(FX)/within $(FX)/within.nofp: FX_CC_FLAGS += -O2 -foptimize-sibling-calls
+$(FX)/within $(FX)/within.nofp $(addprefix $(FX)/,nesting nesting.nofp nesting.static libheader.so libheader.nofp.so): \
+	FX_CC_FLAGS += -O2 -foptimize-sibling-calls
+
+$(FX)/libheader.nofp.so: tests/fixtures/libheader.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_NOFP) -fPIC -shared -o $@ $<
 
 # Symbols but no debug info, and a build id that a test knows.
 # Debug information would name its functions as the source does.
