@@ -24,6 +24,35 @@
 
 #define UNREADABLE (~0ULL)
 
+/* What realloc took out of the table; apart from each other, because programs have 512 bytes of stack in all. */
+static __always_inline struct taken taken_by(const struct mt_thread *t)
+{
+	return (struct taken){ .size = t->old_size, .born = t->old_born, .site = t->old_site, .chain = t->old_chain };
+}
+
+__noinline int put_taken(struct mt_thread *t)
+{
+	struct taken old;
+
+	if (!t || blocks_has(t->old, t->proc))
+		return 0;
+	old = taken_by(t);
+	return blocks_put(t->old, t->proc, &old);
+}
+
+__noinline int end_taken(struct mt_thread *t)
+{
+	struct taken old;
+	__u64 cut = mt_cut, now = clock_now();
+
+	if (!t)
+		return 0;
+	old = taken_by(t);
+	end_old_block(t, &old, t->old, cut, now);
+	free_unseen(t, &old, cut, now);
+	return 0;
+}
+
 /*
  * realloc's old block, taken at its entry, goes back into the table. Should its
  * place be gone, it ends here: a loss, but no phantom. Where the call was left
@@ -33,14 +62,8 @@
  */
 static __always_inline void put_old_back(struct mt_thread *t)
 {
-	struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site, .chain = t->old_chain };
-
-	if (t->old_site && (blocks_has(t->old, t->proc) || !blocks_put(t->old, t->proc, &old))) {
-		__u64 cut = mt_cut, now = clock_now();
-
-		end_old_block(t, &old, t->old, cut, now);
-		free_unseen(t, &old, cut, now);
-	}
+	if (t->old_site && !put_taken(t))
+		end_taken(t);
 	t->old_site = 0;
 }
 
