@@ -373,7 +373,8 @@ void mt__stop(struct test *t, struct mt *m, int sig, int want_exit)
 	if (sig)
 		child__kill(t, &m->c, sig);
 	got = child__wait(t, &m->c);
-	want(t, got == want_exit, "malloctrace's exit status, wanted %d, got %d; stderr: %.600s", want_exit, got, m->c.errs.s);
+	want(t, got == want_exit, "malloctrace's exit status, wanted %d, got %d; stderr: %.600s; %.500s", want_exit, got, m->c.errs.s,
+	     strstr(m->c.outs.s ? m->c.outs.s : "", "\"losses\"") ?: "");
 }
 
 json_t *mt__stop_json(struct test *t, struct mt *m, int sig, int want_exit)

@@ -46,7 +46,7 @@ struct truth {
 	unsigned int n_places;
 	/* calls, by how their stacks ended */
 	uint64_t n, whole, unsure, other, wrong, known, known_whole;
-	unsigned int n_told;
+	unsigned int n_told, n_not_known;
 };
 
 /* ---- what the program wrote down */
@@ -121,8 +121,11 @@ static void judge_site(struct test *t, struct truth *tr, json_t *s)
 	}
 	c = &tr->chain[low - FIRST_SIZE];
 	c->n_seen += n;
-	if (!whole)
+	if (!whole) {
+		if (c->known && tr->n_not_known++ < MAX_TOLD)
+			printf("  %s: could be whole, is %s: %s\n", t->name, end, chain__draw(jget(s, "stack")));
 		return;
+	}
 	if (chain__fits(c->word, jget(s, "stack"), &at)) {
 		tr->known_whole += c->known ? n : 0;
 		return;
