@@ -151,6 +151,7 @@ __noinline int walk_where(struct mt_scratch *s, __u32 proc)
 
 	if (!s || !space)
 		return WHERE_UNKNOWN;
+	ranges_begin(s, proc);
 	for (int i = 0; i < REACH_MAX_FRAMES; i++) {
 		/* a return address points behind its call */
 		s->ask.pc = s->walk.pc - (s->walk.is_return ? 1 : 0);
@@ -227,12 +228,8 @@ static __always_inline bool goes_on(mt_regs *ctx, struct mt_thread *t, struct mt
 		return found;
 	memo_drop(s);
 	walk_begin(ctx, s, s->ask.new_ra, s->ask.new_sp);
-	/* the new call may have a record of its own already: the caller's is behind it */
-	if (s->walk.fp < s->ask.new_sp && s->ask.new_sp - s->walk.fp <= INSIDE_MAX_FRAME_BYTES && !(s->walk.fp & 7))
-		bpf_probe_read_user(&s->walk.fp, sizeof(s->walk.fp), (const void *)s->walk.fp);
-	/* a pending uretprobe of the new call's own hides its caller */
-	if (s->walk.hook && s->walk.pc == s->walk.hook)
-		s->walk.pc = pending_return(&s->walk, s->ask.new_sp);
+	if (may_be_own_record(s->walk.fp, s->ask.new_sp))
+		skip_own_record(s, s->ask.new_ra);
 	where = walk_where(s, t->proc);
 	if (where == WHERE_UNKNOWN || where == WHERE_OPEN)
 		return found == SIEVE_LIKELY;

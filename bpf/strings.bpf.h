@@ -29,6 +29,15 @@ static long string_turn(__u32 i, void *arg)
 	return w->found;
 }
 
+/*
+ * The verifier of 6.1 takes what a loop leaves on the stack for what was there before, and drops code behind a branch on it,
+ * in silence: what a global function returns may be any number.
+ */
+__noinline __u64 string_found(const struct string_walk *w)
+{
+	return w ? w->found : 0;
+}
+
 /* Bytes that a copy of the string needs, of which at most `most` characters are taken; ~0: it could not be read. */
 __noinline __u64 string_size(__u64 addr, __u64 most)
 {
@@ -36,7 +45,7 @@ __noinline __u64 string_size(__u64 addr, __u64 most)
 
 	if (most)
 		bpf_loop(STRING_PARTS, string_turn, &w, 0);
-	if (most && !w.found)
+	if (most && !string_found(&w))
 		return ~0ULL;
 	return (w.len < most ? w.len : most) + 1;
 }

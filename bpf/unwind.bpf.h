@@ -430,14 +430,41 @@ static __always_inline void walk_begin(mt_regs *ctx, struct mt_scratch *s, __u64
 	}
 }
 
+/*
+ * At its entry a function may have made a record of its own already, to which the frame pointer points, below sp: the
+ * caller's is in it. Not where calls push the return address: there, entries are probed before that.
+ */
+#define OWN_RECORD_BYTES 1024
+
+static __always_inline bool may_be_own_record(__u64 fp, __u64 sp)
+{
+	return !ARCH_RA_ON_STACK && fp < sp && sp - fp <= OWN_RECORD_BYTES && !(fp & 7);
+}
+
+__noinline int skip_own_record(struct mt_scratch *s, __u64 caller)
+{
+	__u64 val[2];
+
+	if (!s || stack_read(s, val, 2, s->walk.fp))
+		return 0;
+	if (MT_STRIP_RA(val[1]) == caller)
+		s->walk.fp = val[0];
+	return 0;
+}
+
 static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, struct mt_thread *t, __u32 proc, __u64 caller,
 					 __u64 sp)
 {
+	__u64 from = sp;
 	__u32 n;
 
 	walk_begin(ctx, s, caller, sp);
-	s->first = s->last = s->near = sp;
-	chunk_read(s, t, sp);
+	if (may_be_own_record(s->walk.fp, sp))
+		from = s->walk.fp;
+	s->first = s->last = s->near = from;
+	chunk_read(s, t, from);
+	if (from != sp)
+		skip_own_record(s, caller);
 	n = walk_up(s, proc);
 	if (s->reach)
 		t->span = s->reach;

@@ -111,7 +111,7 @@ static const char *end_of(json_t *root, uint64_t size)
 
 /* ---- every chain, in programs of each kind */
 
-enum { HAS_FP = 1, IS_STATIC = 2 };
+enum { HAS_FP = 1, IS_STATIC = 2, COUNTED = 4 };
 
 static void all_chains(struct test *t, const char *program, unsigned int kind, const char *method)
 {
@@ -120,7 +120,7 @@ static void all_chains(struct test *t, const char *program, unsigned int kind, c
 	json_t *root;
 
 	fx__start(t, &f, program, "chains", NULL);
-	root = trace(t, &f, 0, "--unwind", method, NULL);
+	root = trace(t, &f, 0, "--unwind", method, kind & COUNTED ? "--mode" : NULL, "count", NULL);
 	for (size_t i = 0; i < sizeof(chains) / sizeof(*chains); i++) {
 		const struct chain *c = &chains[i];
 
@@ -152,6 +152,15 @@ TEST(stacks_static_auto) { all_chains(t, "stacks.static", IS_STATIC, "auto"); }
 TEST(stacks_static_table) { all_chains(t, "stacks.static", IS_STATIC, "table"); }
 TEST(stacks_static_pie_auto) { all_chains(t, "stacks.static-pie", IS_STATIC | HAS_FP, "auto"); }
 TEST(stacks_static_pie_table) { all_chains(t, "stacks.static-pie", IS_STATIC | HAS_FP, "table"); }
+/* At entries, where the function that was called may have made its own record already. */
+TEST(stacks_at_entries)
+{
+	all_chains(t, "stacks", HAS_FP | COUNTED, "auto");
+	all_chains(t, "stacks", HAS_FP | COUNTED, "table");
+	all_chains(t, "stacks.nofp", COUNTED, "auto");
+	all_chains(t, "stacks.static", IS_STATIC | COUNTED, "auto");
+}
+
 TEST(stacks_stripped_auto) { all_chains(t, "stacks.stripped", 0, "auto"); }
 TEST(stacks_stripped_table) { all_chains(t, "stacks.stripped", 0, "table"); }
 
