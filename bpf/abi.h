@@ -218,7 +218,10 @@ enum mt_end {
 	MT_N_ENDS
 };
 
-/* first word in the stack words, number of frames, how the walk ended; never 0 */
+/*
+ * First word in the stack words, number of frames, how the walk ended; never 0. Before the first word stands when that was,
+ * by CLOCK_MONOTONIC.
+ */
 #define MT_STACK(at, depth, end) ((__u64)(at) | (__u64)(depth) << 32 | (__u64)(end) << 48 | 1ULL << 56)
 #define MT_STACK_WITHIN (1ULL << 57)	/* --within: one of the functions is in it */
 #define MT_STACK_AT(s) ((__u32)(s))

@@ -99,6 +99,15 @@ __noinline int keep_word(const struct mt_scratch *s, __u32 n, __u32 at, __u32 i)
 	return 1;
 }
 
+/* When a stack was first met, to the nanosecond: the code that it goes through is looked up as it was then. */
+static __always_inline void keep_time(__u32 k)
+{
+	__u64 *w = bpf_map_lookup_elem(&stack_words, &k);
+
+	if (w)
+		*w = bpf_ktime_get_ns();
+}
+
 /* An allocation of this process is charged to a site without a stack. */
 __noinline int lose_stack(__u32 proc, __u32 why)
 {
@@ -155,11 +164,13 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 		return 0;
 	}
 	__sync_fetch_and_add(&mt_sites_in_use, 1);
-	at = (id - 1) * mt_depth;
-	if (at + n > mt_n_words) {
+	/* a word for the time comes before the frames */
+	at = (id - 1) * (mt_depth + 1) + 1;
+	if (at + mt_depth > mt_n_words) {
 		lose_stack(proc, MT_LOST_STACK_FULL);
 		n = 0;
 	}
+	keep_time(at - 1);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++)
 		if (i >= mt_depth || !keep_word(s, n, at, i))
@@ -168,8 +179,7 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	site->proc = proc;
 	site->func = func;
 	site->tid = MT_MEMO_TID(&s->key);
-	/* exactly: code is looked up as it was then */
-	site->first_ns = bpf_ktime_get_ns();
+	site->first_ns = clock_ns();
 	/* an exchange: behind all of the above, for the reader in user space */
 	__sync_lock_test_and_set(&site->stack, MT_STACK(at, n, s->walk.end) | (mt_within && s->walk.within ? MT_STACK_WITHIN : 0));
 	return id;

@@ -128,7 +128,7 @@ TEST(scans_only_where_ages_are_asked_for)
 	}
 }
 
-/* "950ms", "3.9s"; 0: something else. */
+/* "950ms", "3.9s"; "<3.9s", which is a bound; 0: something else. */
 static double seconds(const char *s)
 {
 	static const struct {
@@ -136,7 +136,10 @@ static double seconds(const char *s)
 		double seconds;
 	} units[] = { { "ns", 1e-9 }, { "us", 1e-6 }, { "ms", 1e-3 }, { "s", 1 }, { "m", 60 } };
 	char *end;
-	double n = strtod(s, &end);
+	double n;
+
+	s += strspn(s, " <");
+	n = strtod(s, &end);
 
 	for (unsigned int i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strncmp(end, units[i].unit, strlen(units[i].unit)))

@@ -19,7 +19,7 @@ static uint64_t ram_bytes(void)
 /* What must hold for any choice. */
 static void check(const struct kernel_opts *o, const struct table_sizes *s)
 {
-	uint64_t room = (uint64_t)s->n_groups * MT_GROUP * MT_WAYS, words = s->max_stacks * o->depth;
+	uint64_t room = (uint64_t)s->n_groups * MT_GROUP * MT_WAYS, words = s->max_stacks * (o->depth + 1);	/* frames, and a time */
 
 	cr_expect_geq(s->max_live, 1);
 	cr_expect_geq(room + s->n_over, s->max_live);

@@ -333,9 +333,7 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 	row->last_ns = s->last_ns;
 	if (!spare_of) {
 		row->hash = s->hash;
-		row->frames = c->tables.words + MT_STACK_AT(stack);
-		row->n_frames = MT_STACK_DEPTH(stack);
-		row->end = MT_STACK_END(stack);
+		tables__stack(&c->tables, stack, row);
 	}
 	read_moves(c, row, bank);
 	row->cross_frees = __atomic_load_n(&s->cross_frees, __ATOMIC_RELAXED);

@@ -53,9 +53,7 @@ static int add_where(struct links *l, uint32_t where, uint32_t first_spare)
 	to->func = s->func;
 	to->tid = s->tid;
 	to->hash = s->hash;
-	to->frames = l->tables->words + MT_STACK_AT(stack);
-	to->n_frames = MT_STACK_DEPTH(stack);
-	to->end = MT_STACK_END(stack);
+	tables__stack(l->tables, stack, to);
 	return 0;
 }
 

@@ -25,7 +25,7 @@ struct renames {
 static bool is_same_code(const struct cut_site *a, const struct cut_site *b, const struct code_calls *code)
 {
 	for (uint32_t i = 0; i < a->n_frames; i++)
-		if (!code->is_same(a->proc, a->frames[i], a->first_ns, b->first_ns, code->arg))
+		if (!code->is_same(a->proc, a->frames[i], a->met_ns, b->met_ns, code->arg))
 			return false;
 	return true;
 }

@@ -39,6 +39,15 @@ struct tables {
 	int parts_fd, nodes_fd;	/* --mmap: of mappings; else 0, which is no map */
 };
 
+/* What a site's record says of its stack; the time stands before the frames. */
+static inline void tables__stack(const struct tables *t, uint64_t stack, struct cut_site *to)
+{
+	to->frames = t->words + MT_STACK_AT(stack);
+	to->n_frames = MT_STACK_DEPTH(stack);
+	to->end = MT_STACK_END(stack);
+	to->met_ns = to->n_frames ? to->frames[-1] : 0;
+}
+
 struct seen {			/* the live blocks of a site, in one pass over the table */
 	uint64_t bytes, older_bytes;
 	uint64_t oldest_born_ns;	/* 0: no block */

@@ -33,6 +33,7 @@ struct cut_site {
 	const uint64_t *frames;	/* in the kernel's table: holds until the trace is closed */
 	uint32_t n_frames;
 	uint8_t end;
+	uint64_t met_ns;	/* when this stack was first met, by CLOCK_MONOTONIC: the code that it goes through is that of then */
 	/* of the block table */
 	uint64_t oldest_born_ns;	/* 0: no live block seen */
 	bool oldest_at_most;	/* without a scan: all that is known is that none is older, see scan__oldest_born_ns() */

@@ -189,7 +189,7 @@ const uint32_t *places__of_site(struct places *p, const struct cut_site *site, c
 		return k->places;
 	k->fixed = false;
 	for (uint32_t i = 0; i < site->n_frames; i++) {
-		const struct known_address *a = locate(p, site->proc, site->frames[i], site->first_ns, calls);
+		const struct known_address *a = locate(p, site->proc, site->frames[i], site->met_ns, calls);
 
 		if (!a)
 			return NULL;

@@ -65,7 +65,7 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_sites = s.max_stacks + 1;
 	s.n_index = pow2_at_least(s.max_stacks * 4);
 	/* each site has room for a stack of its own */
-	s.n_words = clamp(s.max_stacks * o->depth, 1024, UINT32_MAX / 8);
+	s.n_words = clamp(s.max_stacks * (o->depth + 1), 1024, UINT32_MAX / 8);
 	s.n_procs = clamp(pow2_at_least(o->n_procs ? o->n_procs : o->adopt ? MT_MAX_PROCS : FEW_PROCS), 2, MT_MAX_PROCS);
 	/* a process has a few threads that allocate, and who is not traced may meet the probes, too */
 	s.n_threads = o->adopt ? 131072 : 32768;
