@@ -359,25 +359,10 @@ int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e)
 	return err;
 }
 
-/* Tables and probes for what it has mapped. */
-static int take_in(struct tracees *t, struct tracee *p, struct err *e)
+static int probe_plans(struct tracees *t, struct tracee *p, const struct plan **plans, size_t n, struct err *e)
 {
-	_cleanup_free_ const struct plan **plans = NULL;
-	size_t n;
 	int err = 0;
 
-	tracee__tell_unread(p);
-	if (p->dirty)
-		err = tracee__update_unwind(t, p, e);
-	p->dirty &= err;
-	if (!err)
-		err = new_plans(t, p, &plans, &n, e);
-	if (!err)
-		err = tracee__probe_loaders(t, p, e);
-	if (!err)
-		err = tracee__probe_spots(t, p, e);
-	if (err || !n)
-		return err;
 	for (size_t i = 0; i < n && !err; i++)
 		err = tracees__check_plan(t, p, plans[i], e);
 	for (size_t i = 0; i < n && !err && !t->begun; i++)
@@ -394,6 +379,29 @@ static int take_in(struct tracees *t, struct tracee *p, struct err *e)
 	}
 	p->n_allocators += n;
 	return 0;
+}
+
+/* Tables and probes for what it has mapped. */
+static int take_in(struct tracees *t, struct tracee *p, struct err *e)
+{
+	_cleanup_free_ const struct plan **plans = NULL;
+	size_t n;
+	int err = 0;
+
+	tracee__tell_unread(p);
+	if (p->dirty)
+		err = tracee__update_unwind(t, p, e);
+	p->dirty &= err;
+	if (!err)
+		err = new_plans(t, p, &plans, &n, e);
+	if (!err)
+		err = tracee__probe_spots(t, p, e);
+	if (!err && n)
+		err = probe_plans(t, p, plans, n, e);
+	/* after the anchors of the files, which are the last to go (attach.h) */
+	if (!err)
+		err = tracee__probe_loaders(t, p, e);
+	return err;
 }
 
 /* After detaching it is looked at no more. */

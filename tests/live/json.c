@@ -156,6 +156,22 @@ static void want_frees_add_up(struct test *t, json_t *root)
 	free(bytes);
 }
 
+#define OTHER_CLOCK_NS 60000000000ull	/* clocks that are mixed up differ by more; a report under load is read in less */
+
+/* Times of sites lie within the trace. */
+static void want_times(struct test *t, json_t *root)
+{
+	uint64_t limit_ns = ju64(t, root, "duration_ns") + OTHER_CLOCK_NS;
+	static const char *const keys[] = { "first_ns", "last_ns", "oldest_ns" };
+	json_t *s;
+	size_t i;
+
+	json_array_foreach(jget(root, "sites"), i, s)
+		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
+			want(t, (uint64_t)json_integer_value(jget(s, keys[k])) < limit_ns, "site %zu: %s %" PRIu64 " in a trace of %" PRIu64 " ns", i,
+			     keys[k], (uint64_t)json_integer_value(jget(s, keys[k])), (uint64_t)(limit_ns - OTHER_CLOCK_NS));
+}
+
 void want_invariants(struct test *t, json_t *root)
 {
 	json_t *processes = jget(root, "processes"), *sites = jget(root, "sites"), *p;
@@ -175,6 +191,7 @@ void want_invariants(struct test *t, json_t *root)
 		max_id = id > max_id ? id : max_id;
 	}
 	sums = sum_sites(t, sites, max_id, n);
+	want_times(t, root);
 	json_array_foreach(processes, i, p) {
 		uint64_t id = ju64(t, p, "id");
 

@@ -68,23 +68,52 @@ static struct space_range *known(const struct space *s, struct objects *objects,
 	return NULL;
 }
 
-/* Something else is there from t_ns on. exact: not before. Returns how many files that ends. */
-static size_t end_overlapped(struct space *s, uint64_t start, uint64_t end, uint64_t t_ns, bool exact)
+/* Is there code of the file in [lo, hi) of the range? Of what is no ELF file nothing is known. */
+static bool has_code(const struct space_range *r, uint64_t lo, uint64_t hi)
 {
+	uint64_t from = r->file_off + (lo - r->start), to = r->file_off + (hi - r->start);
+
+	if (!r->object || !r->object->is_elf)
+		return true;
+	for (size_t i = 0; i < r->object->n_segments; i++) {
+		const struct object_segment *s = &r->object->segments[i];
+
+		if (s->exec && from < s->file_off + s->file_size && s->file_off < to)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does the mapping take the place of other code? Not if it is the same file with the same bytes at the same addresses: loaders map a file
+ * whole, and then in parts. And not what was behind its code: the kernel gives that back, and has the vdso there, or a library.
+ */
+static bool replaces(const struct mapping *m, const struct space_range *r)
+{
+	if (r->ino && r->ino == m->ino && r->start - r->file_off == m->start - m->file_off)
+		return false;
+	return has_code(r, MAX(r->start, m->start), MIN(r->end, m->end));
+}
+
+/* Something else is there from t_ns on. exact: not before. Returns how many files that ends. */
+static size_t end_overlapped(struct space *s, const struct mapping *m, uint64_t t_ns, bool exact)
+{
+	bool replaced = false;
 	size_t n = 0;
 
 	for (size_t i = s->n; i-- > 0;) {
 		struct space_range *r = &s->v[i];
 
-		if (r->died_ns || !overlaps(r, start, end))
+		if (r->died_ns || !overlaps(r, m->start, m->end))
 			continue;
 		r->died_ns = exact ? t_ns : MAX(s->looked_ns, r->born_ns + 1);
 		r->rough = !exact;
 		r->gone = true;
 		n++;
+		replaced |= replaces(m, r);
 	}
 	s->n_ended += n;
-	if (n && !s->replaced_ns)
+	if (replaced && !s->replaced_ns)
 		s->replaced_ns = exact ? t_ns : s->looked_ns;
 	return n;
 }
@@ -169,7 +198,7 @@ static struct space_range *push(struct space *s, const struct mapping *m, struct
 {
 	struct space_range *r;
 
-	end_overlapped(s, m->start, m->end, t_ns, false);
+	end_overlapped(s, m, t_ns, false);
 	r = new_range(s, m, obj, t_ns);
 	if (r)
 		r->found = true;
@@ -194,18 +223,18 @@ static struct space_range *before(const struct space *s, const struct mapping *m
 static struct space_range *push_record(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns)
 {
 	uint64_t later_ns = 0;
+	bool replaced = false;
 	struct space_range *r;
-	bool any = false;
 
 	for (size_t i = 0; i < s->n; i++) {
 		r = &s->v[i];
 		if (!overlaps(r, m->start, m->end))
 			continue;
+		replaced |= replaces(m, r);
 		if (r->born_ns > t_ns) {
 			later_ns = later_ns ? MIN(later_ns, r->born_ns) : r->born_ns;
 			continue;
 		}
-		any = true;
 		if (r->died_ns && r->died_ns < t_ns && !r->rough)
 			continue;
 		s->n_ended += !r->died_ns;
@@ -213,7 +242,7 @@ static struct space_range *push_record(struct space *s, const struct mapping *m,
 		r->rough = false;
 		r->gone = true;
 	}
-	if ((any || later_ns) && (!s->replaced_ns || s->replaced_ns > t_ns))
+	if (replaced && (!s->replaced_ns || s->replaced_ns > t_ns))
 		s->replaced_ns = t_ns;
 	r = new_range(s, m, obj, t_ns);
 	if (r && later_ns) {
@@ -312,7 +341,7 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 			continue;
 		if (is_anon(m)) {
 			add_piece(s, m);
-			*ret_new += end_overlapped(s, m->start, m->end, now, false);
+			*ret_new += end_overlapped(s, m, now, false);
 			continue;
 		}
 		if (known(s, objects, m))
@@ -352,7 +381,7 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 		return 0;
 	/* a record may be read behind the look that has seen what it tells of, and more */
 	if (is_anon(m)) {
-		*ret_new = t_ns > s->looked_ns && end_overlapped(s, m->start, m->end, t_ns, true);
+		*ret_new = t_ns > s->looked_ns && end_overlapped(s, m, t_ns, true);
 		return 0;
 	}
 	r = looked_at_before(s, objects, m, t_ns);
