@@ -581,7 +581,7 @@ struct mt_event {
 	__u32 old_proc;
 	__u32 pid;
 	__u32 tid;		/* MT_EV_THREAD_END; MT_EV_EXEC: the thread that called it, 0 if that was the first one */
-	__s32 exit_code;	/* MT_EV_EXIT alone, as of waitpid */
+	__s32 exit_code;	/* MT_EV_EXIT: as of waitpid; MT_EV_EXEC: 1 if it stands still, else 0 */
 	__u32 parent;		/* MT_EV_EXEC of a vfork child: the life that made it, which goes on */
 	/* of lives, 0 for threads */
 	__u32 ns_pid;		/* the pid in its own pid namespace */

@@ -353,10 +353,9 @@ __noinline __u32 fault_walk_frames(struct mt_scratch *s, struct mt_thread *t)
 	if (!s || !t)
 		return 0;
 	proc = t->proc;
-	space = space_of(proc);
+	space = space_to_walk(s, proc);
 	s->ip[0] = s->walk.pc;
 	s->walk.hash = hash_frame(0, s->walk.pc);
-	ranges_begin(s, proc);
 	if (mt_depth < 2 || walk_step(s, space))
 		return 1;
 	s->ip[1] = s->walk.pc;

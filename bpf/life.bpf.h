@@ -69,12 +69,13 @@ static __always_inline void inherit(__u32 proc, __u32 from)
 
 	if (!p || !parent)
 		return;
+	/* first what was looked at, then what there was to look at, then the list: it may be replaced meanwhile, by a newer one */
+	p->settled_seq = *(volatile __u32 *)&parent->settled_seq;
+	p->code_seq = *(volatile __u32 *)&parent->code_seq;
 	space = bpf_map_lookup_elem(&spaces, &from);
 	if (space)
 		bpf_map_update_elem(&spaces, &proc, space, BPF_ANY);
 	p->walk = parent->walk;
-	p->code_seq = parent->code_seq;
-	p->settled_seq = parent->settled_seq;
 	p->unmapped_ns = parent->unmapped_ns;
 	p->gen++;
 }
@@ -221,7 +222,8 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 	if (!a.proc && word)
 		bpf_map_delete_elem(&proc_of_pid, &pid);
 	/* CMD is no longer ours to stop by ptrace: see target/spawn.c, which lets it go on */
-	if (send_life(task, &a) && pid == mt_hold_pid && old_tid != (__u32)BPF_CORE_READ(task, pid))
+	a.held = pid == mt_hold_pid && old_tid != (__u32)BPF_CORE_READ(task, pid);
+	if (send_life(task, &a) && a.held)
 		bpf_send_signal(SIGNAL_STOP);
 	return 0;
 }

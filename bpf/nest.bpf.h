@@ -147,11 +147,11 @@ __noinline int returns_from(struct mt_ask *q)
 /* enum where of the frame that ends exactly at s->ask.sp, on the way up from s->walk. */
 __noinline int walk_where(struct mt_scratch *s, __u32 proc)
 {
-	struct mt_space *space = space_of(proc);
+	struct mt_space *space;
 
-	if (!s || !space)
+	if (!s)
 		return WHERE_UNKNOWN;
-	ranges_begin(s, proc);
+	space = space_to_walk(s, proc);
 	for (int i = 0; i < REACH_MAX_FRAMES; i++) {
 		/* a return address points behind its call */
 		s->ask.pc = s->walk.pc - (s->walk.is_return ? 1 : 0);

@@ -203,6 +203,8 @@ __noinline int range_at(struct mt_scratch *s, const struct mt_space *sp, __u64 p
 		return 0;
 	if (!range_ask(s, sp && k >= 0 ? &sp->range[k & (MT_MAX_RANGES - 1)] : NULL, pc))
 		return 0;
+	/* somebody was changing what is mapped: the next time may tell */
+	memo_drop(s);
 	s->range.end = 0;
 	return -1;
 }

@@ -57,8 +57,10 @@ static __always_inline __u32 scratch_own(__u32 tid)
 		__u32 k = mt_n_shared + (tid + i) % (mt_n_scratch - mt_n_shared);
 		struct mt_scratch *s = bpf_map_lookup_elem(&scratch, &k);
 
-		if (s && !s->busy && !__sync_lock_test_and_set(&s->busy, 1))
+		if (s && !s->busy && !__sync_lock_test_and_set(&s->busy, 1)) {
+			s->n_by_fp = s->n_in_vain = 0;
 			return k;
+		}
 	}
 	return 0;
 }

@@ -196,10 +196,13 @@ static __always_inline bool site_is(__u64 seen, __u64 h)
 /* Stacks that frame pointers do not lead through: another one, found by them, may have the same frames, and be wrong. */
 #define NO_RECORDS_SALT 0x2545f4914f6cdd1dULL
 
+/* What is not proven is no site of what is. */
+#define GUESSED_SALT 0x9e6c63d0876a9a47ULL
+
 /* Of the n frames in s->ip, whose own hash is in s->walk. */
 static __always_inline __u64 site_hash(const struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
 {
-	__u64 salt = s->walk.no_records ? NO_RECORDS_SALT : 0;
+	__u64 salt = s->walk.guessed ? GUESSED_SALT : s->walk.no_records ? NO_RECORDS_SALT : 0;
 
 	return mt_mix(salt + s->walk.hash + ((s->key.gen_tid >> 32) << 32 | func << 16 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
 }
@@ -329,7 +332,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 		if (s->recording)
 			memo_records(s);
 		site = site_known(s, n, proc, func);
-		if (!site && take_by_fp(s, n, proc, 0))
+		if (!site && take_by_fp(s, n, proc, 0) && p->gen == (__u32)s->key.gen_tid)
 			site = site_of_stack(s, n, proc, func);
 		s->n_by_fp++;
 		by_tables = !site;
@@ -342,6 +345,12 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 	}
 	if (by_tables) {
 		n = walk_tables(ctx, s, t, proc, caller, sp);
+		/* its list of code was replaced meanwhile: the memory of the old one may be another process's by now */
+		if (p && p->gen != (__u32)s->key.gen_tid) {
+			s->walk.guessed = 1;
+			s->walk.end = MT_END_UNSURE;
+			memo_drop(s);
+		}
 		site = site_of_stack(s, n, proc, func);
 	}
 	memo_keep(s, site, n);

@@ -311,16 +311,23 @@ static __always_inline struct mt_space *space_of(__u32 proc)
 	return space ? space : bpf_map_lookup_elem(&spaces, &nobody);
 }
 
+/* The same for a walk that begins: whether it is to be believed is asked before it is looked up. */
+static __always_inline struct mt_space *space_to_walk(struct mt_scratch *s, __u32 proc)
+{
+	ranges_begin(s, proc);
+	return space_of(proc);
+}
+
 /* Fills s->ip from the frame in s->walk upwards; the number of frames. */
 __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 {
-	struct mt_space *space = space_of(proc);
+	struct mt_space *space;
 	__u64 hash;
 	__u32 n = 1;
 
 	if (!s)
 		return 1;
-	ranges_begin(s, proc);
+	space = space_to_walk(s, proc);
 	s->ip[0] = s->walk.pc;
 	hash = hash_frame(0, s->walk.pc);
 #pragma clang loop unroll(disable)
@@ -378,11 +385,11 @@ __noinline int prove_frame(struct mt_scratch *s, const struct mt_space *sp, __u3
  */
 __noinline int stack_is_proven(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
 {
-	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
+	struct mt_space *space;
 
 	if (!s || s->walk.guessed || from >= n || (s->walk.end != MT_END_WHOLE && s->walk.end != MT_END_DEPTH))
 		return 0;
-	ranges_begin(s, proc);
+	space = space_to_walk(s, proc);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
 		int proof = prove_frame(s, space, n, from + i);
@@ -481,11 +488,11 @@ static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, str
  */
 __noinline int walk_reaches(struct mt_scratch *s, __u32 proc, __u64 sp)
 {
-	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
+	struct mt_space *space;
 
 	if (!s)
 		return 1;
-	ranges_begin(s, proc);
+	space = space_to_walk(s, proc);
 	for (int i = 0; i < REACH_MAX_FRAMES; i++) {
 		if (s->walk.sp >= sp)
 			return s->walk.sp == sp || s->walk.guessed;

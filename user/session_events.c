@@ -23,7 +23,7 @@ static void handle(struct session *s, const struct mt_event *ev)
 	clean_name(comm);
 	if (ev->kind == MT_EV_EXIT || ev->kind == MT_EV_OOM)
 		session__on_death(s, ev);
-	if (ev->kind == MT_EV_EXEC && ev->tid && s->spawn && (pid_t)ev->pid == spawn__pid(s->spawn))
+	if (ev->kind == MT_EV_EXEC && ev->exit_code && s->spawn && (pid_t)ev->pid == spawn__pid(s->spawn))
 		s->held = true;
 	if (s->machine && ev->kind != MT_EV_THREAD_END) {
 		if (machine__on_event(s->machine, ev, &s->failure))

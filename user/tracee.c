@@ -391,7 +391,7 @@ static int take_in(struct tracees *t, struct tracee *p, struct err *e)
 	tracee__tell_unread(p);
 	if (p->dirty)
 		err = tracee__update_unwind(t, p, e);
-	p->dirty &= err;
+	p->dirty &= err != 0;
 	if (!err)
 		err = new_plans(t, p, &plans, &n, e);
 	if (!err)
@@ -424,7 +424,7 @@ int tracee__look(struct tracees *t, struct tracee *p, struct err *e)
 	p->dirty |= n_new > 0 || seq != l->code_seq;
 	if (!err)
 		l->code_seq = seq;
-	p->stale &= err;
+	p->stale &= err != 0;
 	return err;
 }
 
@@ -600,6 +600,7 @@ static int probe_again(struct tracees *t, struct tracee *p, const struct mt_even
 	unseen_ns = now_ns() - ev->t_ns;
 	attachment__free(old);
 	p->spotted.n = 0;
+	p->loaders.n = 0;
 	if (t->want.mode == MT_MODE_GROWTH) {
 		faults__close(p->faults);
 		p->faults = NULL;

@@ -273,7 +273,7 @@ int tracee__refresh_shared(struct tracees *t, struct tracee *p, uint64_t mapped_
 	tell_full(t, space, from);
 	if (p->dirty)
 		err = tracee__update_unwind(t, p, e);
-	p->dirty &= err;
+	p->dirty &= err != 0;
 	return err ? err : tracee__probe_files(t, p, from, mapped_ns, e);
 }
 
@@ -385,8 +385,10 @@ int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const stru
 		err = add_tracee(t, &process, ev->proc, parent, &p, e);
 	if (!err)
 		err = space__copy(&tracee__life(p)->space, &parent->space, e);
-	if (!err)
+	if (!err) {
+		tracee__life(p)->code_seq = parent->code_seq;
 		err = tracee__update_unwind(t, p, e);
+	}
 	if (err)
 		return err;
 	p->n_allocators = parent->tracee->n_allocators;

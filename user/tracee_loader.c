@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "probe/cover.h"
 #include "probe/loader.h"
 #include "tracee_parts.h"
 #include "util/log.h"
@@ -63,29 +62,13 @@ int tracee__probe_loaders(struct tracees *t, struct tracee *p, struct err *e)
 	return err;
 }
 
-/* The same file under another name, probed already: probe/cover.h. */
-static bool is_covered(const struct tracees *t, const struct known_plan *k)
-{
-	const char *id = k->plan.object->build_id;
-
-	for (size_t i = 0; id && i < t->plans.n; i++) {
-		const struct known_plan *other = t->plans.v[i];
-
-		if (other != k && other->loader_probed && other->plan.object->build_id && !strcmp(other->plan.object->build_id, id) &&
-		    cover__is_probed_at(k->plan.object, k->loader.v[0].offset))
-			return true;
-	}
-	return false;
-}
-
+/* One file under two names may be probed twice, which does no harm: that code may have been replaced is told twice. */
 int tracees__probe_loader_of(struct tracees *t, struct known_plan *k, struct err *e)
 {
 	int err = look_at(k, e);
 
 	if (err || !k->loader.n || k->loader_probed || k->refused)
 		return err;
-	if (is_covered(t, k))
-		return 0;
 	k->loader_probed = true;
 	return attach(t->everyone, k, e);
 }

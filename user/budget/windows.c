@@ -29,6 +29,7 @@
 #include "budget/windows_parts.h"
 #include "util/log.h"
 
+#define GUARD_MS 2000		/* for the guard to end a window: some clocks are read */
 #define MS 1000000ull
 #define SECOND_NS 1000000000ull
 /* How often the limit is set anew: often at first, when what a target does may just begin. */
@@ -511,8 +512,11 @@ void budget__end(struct budget *b)
 	if (b->over || !b->accounts)
 		return;
 	/* the guard was quicker: then this is not the end of the trace but of a window */
-	if (!end_window(b) && state_of(b) == SHUTTING)
+	if (!end_window(b) && state_of(b) == SHUTTING) {
+		/* ... and may be at it still: it says when it is not */
+		poll(&(struct pollfd){ .fd = b->shut_fd, .events = POLLIN }, 1, GUARD_MS);
 		b->partial = true;
+	}
 	shutting = state_of(b) == SHUTTING;
 	note_closing(b);
 	/* frozen, but with the breakpoints in place: forks of others hold up their removal (6.18), which nobody can hasten */

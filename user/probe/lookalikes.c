@@ -51,6 +51,16 @@ static bool is_internal(const char *name)
 	return false;
 }
 
+#define MAX_NAME 128	/* bytes */
+
+/* It is shown, and pasted into a shell: names of a hostile file may be anything. */
+static bool is_plain(const char *name)
+{
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+
+	return n && n <= MAX_NAME && !name[n];
+}
+
 static int look_at(const struct object_symbol *sym, void *arg)
 {
 	struct names *n = arg;
@@ -60,7 +70,7 @@ static int look_at(const struct object_symbol *sym, void *arg)
 
 	for (size_t i = 0; i < ARRAY_SIZE(pairs) && !wanted; i++)
 		wanted = ends_in(sym->name, pairs[i].allocates, &stem) || ends_in(sym->name, pairs[i].frees, &stem);
-	if (!wanted || n->v.n >= MAX_NAMES || is_internal(sym->name) || alloc_funcs__find(n->funcs, sym->name) >= 0)
+	if (!wanted || n->v.n >= MAX_NAMES || !is_plain(sym->name) || is_internal(sym->name) || alloc_funcs__find(n->funcs, sym->name) >= 0)
 		return 0;
 	slot = vec_push(&n->v);
 	if (!slot)

@@ -482,6 +482,7 @@ int space__copy(struct space *to, const struct space *from, struct err *e)
 		slot->label = r->label ? strdup(r->label) : NULL;
 	}
 	to->replaced_ns = from->replaced_ns;
+	to->looked_ns = from->looked_ns;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
@@ -26,6 +27,7 @@
 #include "util/rights.h"
 #include "util/util.h"
 
+#define CATCH_NS 1000000000ull	/* for CMD to stand still, which is a matter of microseconds */
 #define SEIZE_OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC)
 
 enum state {
@@ -268,11 +270,21 @@ static void on_stop(struct spawn *s, int status)
 
 void spawn__catch(struct spawn *s)
 {
-	int status;
+	uint64_t until_ns = now_ns() + CATCH_NS;
+	int status = 0;
+	pid_t got;
 
-	while (wait4(s->pid, &status, WUNTRACED | __WALL, &s->usage) < 0)
-		if (errno != EINTR)
+	while ((got = wait4(s->pid, &status, WUNTRACED | WNOHANG | __WALL, &s->usage)) <= 0) {
+		if (got < 0 && errno != EINTR)
 			return;
+		/* somebody lets it run: it goes on as it is, without being looked at from its first instruction on */
+		if (now_ns() > until_ns) {
+			s->state = RELEASED;
+			kill(s->pid, SIGCONT);
+			return;
+		}
+		poll(NULL, 0, 1);
+	}
 	if (!WIFSTOPPED(status)) {
 		on_end(s, status);
 		return;

@@ -56,6 +56,7 @@ struct table {
 struct user {			/* a process, and what it uses */
 	uint32_t method;
 	bool decided;
+	bool full;		/* there was no room for all its code, which is told once */
 	struct vec(struct table *) tables;
 };
 
@@ -550,6 +551,7 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 	struct user *p = user_of(u, proc);
 	struct code_state state = { .seq = seq, .replaced_ns = space->replaced_ns };
 	uint64_t first_ns = first_replaced(u, proc, space);
+	bool full = false;
 
 	if (!s || !p)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -571,11 +573,11 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 		if (t && use(p, t))
 			return err_set(e, -ENOMEM, "out of memory");
 		/* code without a table is walked like code of no file */
-		if (t && t->pages.n && add_range(s, r, t, first_ns)) {
-			u->n_full++;
-			break;
-		}
+		if (t && t->pages.n && add_range(s, r, t, first_ns) && !t->listed)
+			full = true;	/* else the programs ask the kernel, and find the file by what names it */
 	}
+	u->n_full += full && !p->full;
+	p->full |= full;
 	qsort(s->range, s->n, sizeof(s->range[0]), by_start);
 	judge(u, p, ret);
 	p->method = ret->method;
