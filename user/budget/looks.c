@@ -192,14 +192,20 @@ static double part_of_zone(const struct looks *l, size_t zone)
  * may go on after a window's end, as it was towards that: for half of the first zone, because putting probes in takes some
  * milliseconds and no look comes earlier; and in each zone, as if one more look had been half in it.
  */
-static double blind(const struct site_looks *s, const struct looks *l, double mean, int which)
+static double doubt_of(const struct site_looks *s, const struct looks *l, double mean, int which)
 {
 	double full = l->full > 0 ? s->full[which] / l->full : 0, seen = s->seen_ns > 0 ? s->seen[which] / s->seen_ns : 0;
-	double doubt = MAX(mean, seen) > 0 ? MAX(1 - full / MAX(mean, seen), 0) : 1, squares = pow(part_of_zone(l, 0) / 2, 2);
+
+	return MAX(mean, seen) > 0 ? MAX(1 - full / MAX(mean, seen), 0) : 1;
+}
+
+static double blind(const struct site_looks *s, const struct looks *l, double mean, int which)
+{
+	double squares = pow(part_of_zone(l, 0) / 2, 2);
 
 	for (size_t k = 0; k < N_SOON; k++)
 		squares += pow(part_of_zone(l, k) / 2 / (l->n_in[k] + 1), 2);
-	return doubt * sqrt(squares) * l->unseen_ns * MAX(s->late[which] - mean, 0);
+	return doubt_of(s, l, mean, which) * sqrt(squares) * l->unseen_ns * MAX(s->late[which] - mean, 0);
 }
 
 /* The rate in some zones. */
@@ -227,9 +233,23 @@ static double broke(const struct site_looks *s, const struct looks *l, int which
 	return part * l->unseen_ns * fabs(rate_in(s, l, 0, N_SOON, which) - rate_in(s, l, N_SOON, LOOK_ZONES, which));
 }
 
+/*
+ * What is rare may have been missed by all looks so far: as if some more had met the most that was met by one, or what ended windows.
+ * Three: if none has met it, it is no more than what seven would meet, but for one time in a thousand (exp(-4 * sqrt(3))).
+ */
+#define SOME_MORE 3
+
+static double more_looks(const struct site_looks *s, const struct looks *l, double scale, double mean, int which)
+{
+	double met = MAX(s->largest[which] * scale, s->seen_ns > 0 ? l->unseen_ns * s->seen[which] / s->seen_ns / (l->n + 1) : 0);
+	double doubt = doubt_of(s, l, mean, which), dense = doubt * sqrt(doubt) * s->late[which] * l->unseen_ns / (l->n + 1);
+
+	return met * met + SOME_MORE * dense * dense;
+}
+
 double site_looks__variance(const struct site_looks *s, const struct looks *l, const struct look_scale *k, int which)
 {
-	double weights = 0, scale, mean, spread, one_more, seen;
+	double weights = 0, scale, mean, spread, seen;
 
 	if (l->unseen_ns <= 0)
 		return 0;
@@ -239,11 +259,9 @@ double site_looks__variance(const struct site_looks *s, const struct looks *l, c
 	mean = site_looks__unseen(s, k, which) / l->unseen_ns;
 	/* no look, or one: nothing is known but that there was something */
 	if (l->n < 2)
-		return pow(MAX(seen, mean * l->unseen_ns), 2) + pow(blind(s, l, mean, which), 2);
+		return pow(MAX(seen, mean * l->unseen_ns), 2) + pow(blind(s, l, mean, which), 2) + more_looks(s, l, 0, mean, which);
 	scale = l->unseen_ns / weights;
 	spread = s->squares[which] - 2 * mean * s->products[which] + mean * mean * l->squares;
 	spread = MAX(spread, 0) * scale * scale * l->n / (l->n - 1);
-	/* what is rare may have been missed by all looks so far: as if one more had met what was met at most, or what was seen else */
-	one_more = MAX(s->largest[which] * scale, seen / (l->n + 1));
-	return spread + one_more * one_more + pow(blind(s, l, mean, which), 2) + pow(broke(s, l, which), 2);
+	return spread + more_looks(s, l, scale, mean, which) + pow(blind(s, l, mean, which), 2) + pow(broke(s, l, which), 2);
 }
