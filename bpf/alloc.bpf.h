@@ -408,7 +408,9 @@ static __noinline bool is_no_free(mt_regs *ctx, struct mt_thread *t, __u64 cooki
 	/* where blocks are passed over, frees of unknown ones are no figure */
 	if (!t || mt_sample_bytes || mt_budget)
 		return false;
-	if (addr == t->last_freed && (sp < t->freed_sp || (sp == t->freed_sp && (__u32)ra == t->freed_ra)))
+	/* the same function again was called anew */
+	if (addr == t->last_freed && t->freed_code != MT_CODE(cookie, arch_pc(ctx)) &&
+	    (sp < t->freed_sp || (sp == t->freed_sp && (__u32)ra == t->freed_ra)))
 		return true;
 	if (t->sp && still_inside(ctx, t, cookie, sp, ra)) {
 		if (!(t->cookie & MT_COOKIE_REALLOC) || addr != t->old)

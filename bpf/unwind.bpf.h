@@ -340,7 +340,8 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 			hash = hash_frame(hash, s->walk.code);
 		if (over)
 			break;
-		s->ip[i & (MT_MAX_DEPTH - 1)] = s->walk.pc;
+		/* names are looked up one byte before an address, as nearly all are return addresses */
+		s->ip[i & (MT_MAX_DEPTH - 1)] = s->walk.pc + (s->walk.is_return ? 0 : ARCH_BEHIND_INSN);
 		hash = hash_frame(hash, s->walk.pc);
 		n = i + 1;
 	}

@@ -165,6 +165,37 @@ TEST(code_plugins_nofp)
 	fx__quit(t, &f);
 }
 
+/* One file, written over in place between two loads: what is called whole is right, with names or without. */
+TEST(code_plugins_rewritten)
+{
+	static const char *const names[] = { "alfa", "delt" };
+	const char *path = in_dir(t, "plugin.so");
+	uint64_t n = 0;
+	json_t *root, *site;
+	struct fx f;
+	size_t i;
+
+	fx__start(t, &f, "code", "rewritten", "2", path, fixture("libplug.so"), fixture("libplug_d.so"), NULL);
+	root = trace(t, &f, 0, NULL);
+	json_array_foreach(jget(root, "sites"), i, site) {
+		bool whole = !strcmp(jstr(site, "end"), "whole"), right = false;
+
+		if (!is_sized(site, PLUG_BYTES))
+			continue;
+		n += ju64(t, site, "alloc_calls");
+		for (size_t k = 0; k < 2; k++) {
+			const char *leaf = name_of(site, 0);
+
+			right |= (!*leaf || !strncmp(leaf, names[k], 4)) && !strcmp(name_of(site, 3), "call_plugin") &&
+				 json_array_size(jget(site, "stack")) == 9;
+		}
+		want(t, !whole || right, "a stack that is called whole: %s < %s < %s < %s, %zu frames", name_of(site, 0), name_of(site, 1), name_of(site, 2),
+		     name_of(site, 3), json_array_size(jget(site, "stack")));
+	}
+	want_eq(t, "calls", 2 * ledger__note(t, &f.led, "calls"), n);
+	fx__quit(t, &f);
+}
+
 /* And where probes are everyone's. */
 TEST(code_plugins_followed)
 {

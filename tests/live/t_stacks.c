@@ -57,6 +57,7 @@ static const struct chain chains[] = {
 	  { "alloc_here", "on_signal", SIGNAL_FRAME, "compute_leaf", "compute", "in_signal", "chains", BELOW_MAIN } },
 	{ "signal on a stack of its own", 1008, 0,
 	  { "alloc_here", "on_signal", SIGNAL_FRAME, "compute_leaf", "compute", "in_signal", "chains", BELOW_MAIN } },
+	{ "signal at a first instruction", 1015, 0, { "alloc_here", "on_stop", SIGNAL_FRAME, "stop_first", "in_stop", "chains", BELOW_MAIN } },
 	{ "thread", 1009, BY_FP, { "alloc_here", "in_thread", "thread_first", BELOW_THREAD } },
 	/* on arm64 a frame record does not tell where its caller's frame begins: without one there, that is the end */
 	{ "assembly with a frame pointer", 1010, GUESSED | BY_FP | (ARM64 ? FP_PROGRAM : 0), { "alloc_here", "asm_fp", "through_asm_fp", "chains", BELOW_MAIN } },

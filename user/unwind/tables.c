@@ -565,7 +565,8 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 		/* as an image even though an object has its names: only then its signal trampoline gets a rule */
 		if (r->label && !strcmp(r->label, "[vdso]")) {
 			t = vdso_table(u, pid, r);
-		} else if (r->object && r->object->is_elf) {
+		} else if (r->object && r->object->is_elf && !object__look_for_change(r->object)) {
+			/* not of a file that was written to since: what is mapped is not what the table was made of */
 			t = table_of(u, r->object);
 			if (!t)
 				t = table_add(u, r->object, r->object, NULL, 0);
