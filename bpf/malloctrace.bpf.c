@@ -190,7 +190,7 @@ int name_file(struct mt_name_file *ctx)
 {
 	struct seen_vma v;
 
-	if (!vma_at(&v, ctx->addr) || !v.is_file)
+	if (!vma_at(&v, ctx->addr) || !(v.off & VMA_OF_FILE))
 		return 0;
 	ctx->key = v.key;
 	return 1;

@@ -42,11 +42,13 @@ volatile __u32 mt_tables_gen = 1;
 
 #define RANGE_STEPS 9
 
+/* As small as can be: a callback's frame counts to the 512 bytes of stack that programs have. */
 struct seen_vma {
-	__u64 start, end, off;
+	__u64 start, end;	/* end 0: none was found */
+	__u64 off;		/* in the file; a multiple of pages, and VMA_OF_FILE if there is one */
 	struct mt_file_key key;
-	__u32 is_file, found;
 };
+#define VMA_OF_FILE 1
 
 /* Three ways to say when a file was last written to: before 6.7, 6.11, and since. */
 struct inode___mtime {
@@ -84,14 +86,12 @@ static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct
 	ret->start = BPF_CORE_READ(vma, vm_start);
 	ret->end = BPF_CORE_READ(vma, vm_end);
 	ret->off = BPF_CORE_READ(vma, vm_pgoff) * mt_page_bytes;
-	ret->found = 1;
 	if (file) {
-		ret->is_file = 1;
+		ret->off |= VMA_OF_FILE;
 		file_key(&ret->key, BPF_CORE_READ(file, f_inode));
 	} else if (ret->start == (__u64)BPF_CORE_READ(task, mm, context.vdso)) {
 		/* the same in all processes, and known by an empty key */
-		ret->is_file = 1;
-		ret->off = 0;
+		ret->off = VMA_OF_FILE;
 	}
 	return 0;
 }
@@ -101,7 +101,7 @@ static __always_inline bool vma_at(struct seen_vma *v, __u64 pc)
 {
 	__builtin_memset(v, 0, sizeof(*v));
 	bpf_find_vma(bpf_get_current_task_btf(), pc, see_vma, v, 0);
-	return v->found && pc >= v->start && pc < v->end;
+	return pc >= v->start && pc < v->end;
 }
 
 /* The range of user space's that holds pc, or -1. */
@@ -161,11 +161,11 @@ static __always_inline int range_ask(struct mt_scratch *s, const struct mt_range
 	__builtin_memset(r, 0, sizeof(*r));
 	r->start = v.start;
 	r->end = v.end;
-	if (v.is_file) {
+	if (v.off & VMA_OF_FILE) {
 		r->file = mt_file_hash(&v.key);
 		f = bpf_map_lookup_elem(&files, &v.key);
 		if (f)
-			take_table(r, f, v.off);
+			take_table(r, f, v.off & ~(__u64)VMA_OF_FILE);
 	}
 	if (told && told->file == r->file)
 		r->id = told->id;
