@@ -332,7 +332,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 		if (s->recording)
 			memo_records(s);
 		site = site_known(s, n, proc, func);
-		if (!site && take_by_fp(s, n, proc, 0) && p->gen == (__u32)s->key.gen_tid)
+		if (!site && take_by_fp(s, n, proc, 0))
 			site = site_of_stack(s, n, proc, func);
 		s->n_by_fp++;
 		by_tables = !site;
@@ -345,12 +345,6 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 	}
 	if (by_tables) {
 		n = walk_tables(ctx, s, t, proc, caller, sp);
-		/* its list of code was replaced meanwhile: the memory of the old one may be another process's by now */
-		if (p && p->gen != (__u32)s->key.gen_tid) {
-			s->walk.guessed = 1;
-			s->walk.end = MT_END_UNSURE;
-			memo_drop(s);
-		}
 		site = site_of_stack(s, n, proc, func);
 	}
 	memo_keep(s, site, n);
