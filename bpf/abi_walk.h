@@ -55,7 +55,7 @@ struct mt_range {		/* code that a process has mapped */
 };
 #define MT_RANGE_CALLS 1	/* its table has rules for calls alone: of other instructions they may be wrong */
 
-struct mt_space {		/* per process; sorted by start. Process 0: of those whose own is not known yet */
+struct mt_space {		/* per process; sorted by start */
 	__u32 n;
 	__u32 pad;
 	struct mt_range range[MT_MAX_RANGES];
@@ -112,7 +112,7 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	__u8 guessed;		/* a frame had no rule that surely holds: the frame pointer was followed */
 	__u8 no_records;	/* a frame pointer alone would have led astray: see stack_is_proven() */
 	__u8 within;		/* --within: one of the functions is among the frames */
-	__u8 pad;
+	__u8 moved;		/* the list of code was replaced meanwhile */
 };
 
 /*
@@ -178,12 +178,16 @@ struct mt_scratch {
 	__u32 unmapped;		/* mt_proc.unmapped_ns is set */
 	__u64 found_key;	/* of which process, and since when */
 	__u32 n_found;
-	__u32 pad2;
+	/* the list of code that the walk under way goes by: whose it is, and where */
+	__u32 list_proc;
+	__u64 list;
 	struct mt_range found[MT_N_FOUND];
 	struct mt_memo memo[MT_N_MEMOS];
 	struct mt_ask ask;
 	__u32 n_by_fp, n_in_vain;	/* walks by frame pointers, and those of them that were not proven */
-	__u64 pad[5];		/* two of them share no cache line */
+	__u32 list_gen;		/* mt_proc.gen when that walk began */
+	__u32 pad2;
+	__u64 pad[3];		/* two of them share no cache line */
 };
 _Static_assert(sizeof(struct mt_walk) == 72 && sizeof(struct mt_scratch) % 64 == 0, "abi");
 

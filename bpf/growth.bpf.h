@@ -343,20 +343,27 @@ static __always_inline bool fault_begin_walk(struct task_struct *task, struct mt
 
 /*
  * By frame pointers, but for the first step: memset and its like have no frame
- * record, and a walk without tables would leave their callers out.
+ * record, and a walk without tables would leave their callers out. 0: they are
+ * not known, see space_moved().
  */
 __noinline __u32 fault_walk_frames(struct mt_scratch *s, struct mt_thread *t)
 {
 	struct mt_space *space;
 	__u32 proc;
+	int end;
 
 	if (!s || !t)
 		return 0;
 	proc = t->proc;
-	space = space_to_walk(s, proc);
+	space = space_begin(s, proc);
 	s->ip[0] = s->walk.pc;
 	s->walk.hash = hash_frame(0, s->walk.pc);
-	if (mt_depth < 2 || walk_step(s, space))
+	if (mt_depth < 2)
+		return 1;
+	end = walk_step(s, space);
+	if (space_moved(s))
+		return 0;
+	if (end)
 		return 1;
 	s->ip[1] = s->walk.pc;
 	s->walk.hash = hash_frame(s->walk.hash, s->walk.pc);
@@ -373,23 +380,31 @@ static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_t
 	if (!s)
 		return site;
 	s->key.gen_tid = mt_by_thread ? (__u64)t->vtid << 32 : 0;
-	if (!fault_begin_walk(task, s))
-		goto out;
 	if (!walks_by_tables(p)) {
+		if (!fault_begin_walk(task, s))
+			goto out;
 		n = fault_walk_frames(s, t);
 		/* names are looked up one byte before an address, as all others are return addresses */
 		s->ip[0] += ARCH_BEHIND_INSN;
-		site = site_known(s, n, proc, MT_GROWTH_FAULT);
+		site = n ? site_known(s, n, proc, MT_GROWTH_FAULT) : 0;
 		/* the first step was made by tables */
-		if (!site && take_by_fp(s, n, proc, 1))
+		if (n && !site && take_by_fp(s, n, proc, 1))
 			site = site_of_stack(s, n, proc, MT_GROWTH_FAULT);
+		s->n_by_fp++;
 		if (site)
 			goto out;
+		fp_in_vain(s, p);
+	}
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < WALK_TRIES; i++) {
 		site = spare_site(proc);
 		if (!fault_begin_walk(task, s))
 			goto out;
+		n = walk_up(s, proc);
+		if (!s->walk.moved)
+			break;
+		walk_moved(s);
 	}
-	n = walk_up(s, proc);
 	s->ip[0] += ARCH_BEHIND_INSN;
 	site = site_of_stack(s, n, proc, MT_GROWTH_FAULT);
 out:

@@ -43,6 +43,7 @@ enum where {
 	WHERE_BEHIND,	/* in what it may end by jumping to */
 	WHERE_OPEN,	/* in none of these, but it may jump to who knows where */
 	WHERE_UNKNOWN,	/* nothing is known of its code */
+	WHERE_MOVED,	/* what was found may be wrong: see space_moved() */
 };
 
 static __always_inline const struct mt_code *code_of(__u64 code)
@@ -151,21 +152,23 @@ __noinline int walk_where(struct mt_scratch *s, __u32 proc)
 
 	if (!s)
 		return WHERE_UNKNOWN;
-	space = space_to_walk(s, proc);
+	space = space_begin(s, proc);
 	for (int i = 0; i < REACH_MAX_FRAMES; i++) {
 		/* a return address points behind its call */
 		s->ask.pc = s->walk.pc - (s->walk.is_return ? 1 : 0);
 		if (walk_step(s, space))
-			return WHERE_UNKNOWN;
+			break;
 		/* from a signal's frame to the one that it interrupted: that one is asked about next */
 		if (!s->walk.is_return || s->walk.sp < s->ask.sp)
 			continue;
 		/* frame pointers may have led past it, through code without rules (musl's) */
 		if (s->walk.guessed)
-			return WHERE_UNKNOWN;
+			break;
+		if (space_moved(s))
+			return WHERE_MOVED;
 		return s->walk.sp == s->ask.sp ? code_where(s->ask.code, s->ask.pc) : WHERE_OUT;
 	}
-	return WHERE_UNKNOWN;
+	return space_moved(s) ? WHERE_MOVED : WHERE_UNKNOWN;
 }
 
 /* ---- the question */
@@ -222,16 +225,19 @@ static __always_inline void ask_begin(mt_regs *ctx, struct mt_ask *q, __u64 cook
 /* Does the old call in s->ask still go on, seen from the new one, which begins now? */
 static __always_inline bool goes_on(mt_regs *ctx, struct mt_thread *t, struct mt_scratch *s)
 {
-	int found = sieve(&s->ask), where;
+	int found = sieve(&s->ask), where = WHERE_MOVED;
 
 	if (found <= SIEVE_YES)
 		return found;
 	memo_drop(s);
-	walk_begin(ctx, s, s->ask.new_ra, s->ask.new_sp);
-	if (may_be_own_record(s->walk.fp, s->ask.new_sp))
-		skip_own_record(s, s->ask.new_ra);
-	where = walk_where(s, t->proc);
-	if (where == WHERE_UNKNOWN || where == WHERE_OPEN)
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < WALK_TRIES && where == WHERE_MOVED; i++) {
+		walk_begin(ctx, s, s->ask.new_ra, s->ask.new_sp);
+		if (may_be_own_record(s->walk.fp, s->ask.new_sp))
+			skip_own_record(s, s->ask.new_ra);
+		where = walk_where(s, t->proc);
+	}
+	if (where >= WHERE_OPEN)
 		return found == SIEVE_LIKELY;
 	return where != WHERE_OUT;
 }

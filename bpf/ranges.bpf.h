@@ -213,8 +213,11 @@ __noinline int range_at(struct mt_scratch *s, const struct mt_space *sp, __u64 p
 static __always_inline void ranges_begin(struct mt_scratch *s, __u32 proc)
 {
 	struct mt_proc *p = proc_at(proc);
-	__u64 key = (__u64)mt_tables_gen << 32 ^ (p ? (__u64)p->gen << 16 : 0) ^ proc;
+	__u64 key;
 
+	/* before the list is looked up */
+	s->list_gen = p ? *(volatile __u32 *)&p->gen : 0;
+	key = (__u64)mt_tables_gen << 32 ^ (__u64)s->list_gen << 16 ^ proc;
 	s->range.end = 0;
 	s->unsettled = !p || p->code_seq != p->settled_seq;
 	s->unmapped = p && p->unmapped_ns;
@@ -225,12 +228,42 @@ static __always_inline void ranges_begin(struct mt_scratch *s, __u32 proc)
 		s->found[i].end = 0;
 }
 
+/*
+ * The list that a walk goes by, NULL if there is none yet, as behind an exec. User space may replace it
+ * meanwhile, and its memory is not kept for those who still read it: the kernel gives a
+ * freed element of such a map to the next update, whosever that is, without waiting for anyone
+ * (bpf_mem_cache_free(); only what goes back to the page allocator waits). So at the end of a walk it is asked
+ * whether the list was replaced. The pointer alone does not tell, because a process may get the same memory back with its next
+ * list; nor does the generation, which moves a moment after the list: but before the next list.
+ */
+static __always_inline struct mt_space *space_begin(struct mt_scratch *s, __u32 proc)
+{
+	struct mt_space *space;
+
+	ranges_begin(s, proc);
+	space = bpf_map_lookup_elem(&spaces, &proc);
+	s->list = (__u64)space;
+	s->list_proc = proc;
+	return space;
+}
+
+static __always_inline bool space_moved(struct mt_scratch *s)
+{
+	__u32 proc = s->list_proc;
+	struct mt_proc *p = proc_at(proc);
+
+	if (p && *(volatile __u32 *)&p->gen == s->list_gen && (__u64)bpf_map_lookup_elem(&spaces, &proc) == s->list)
+		return false;
+	/* what was remembered may be wrong, too */
+	s->found_key = ~0ULL;
+	return true;
+}
+
 /* Are the stacks of a process walked by tables? So they are where addresses alone do not tell what code it is. */
 static __always_inline bool walks_by_tables(const struct mt_proc *p)
 {
 	return !p || p->walk == MT_WALK_TABLE || (p->unmapped_ns && p->walk != MT_WALK_FP_ONLY);
 }
-
 
 /* ---- dlopen and dlclose */
 

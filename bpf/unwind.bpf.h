@@ -51,6 +51,7 @@ struct {
 #define ROW_STEPS 14		/* a page of code has at most 4096 rows */
 #define FP_MAX_JUMP (1 << 20)
 #define MAX_PENDING 64
+#define WALK_TRIES 2		/* see space_moved() */
 
 /* The first row of [lo, hi) beyond rel, or -1. */
 static __always_inline int row_behind(__u32 lo, __u32 hi, __u32 rel)
@@ -302,23 +303,7 @@ by_frame_pointer:
 	goto up;
 }
 
-/* What a process maps; an empty list as long as that is not known, as behind an exec. */
-static __always_inline struct mt_space *space_of(__u32 proc)
-{
-	struct mt_space *space = bpf_map_lookup_elem(&spaces, &proc);
-	__u32 nobody = 0;
-
-	return space ? space : bpf_map_lookup_elem(&spaces, &nobody);
-}
-
-/* The same for a walk that begins: whether it is to be believed is asked before it is looked up. */
-static __always_inline struct mt_space *space_to_walk(struct mt_scratch *s, __u32 proc)
-{
-	ranges_begin(s, proc);
-	return space_of(proc);
-}
-
-/* Fills s->ip from the frame in s->walk upwards; the number of frames. */
+/* Fills s->ip from the frame in s->walk upwards; the number of frames. s->walk.moved: they may be wrong. */
 __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 {
 	struct mt_space *space;
@@ -327,7 +312,7 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 
 	if (!s)
 		return 1;
-	space = space_to_walk(s, proc);
+	space = space_begin(s, proc);
 	s->ip[0] = s->walk.pc;
 	hash = hash_frame(0, s->walk.pc);
 #pragma clang loop unroll(disable)
@@ -346,12 +331,13 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 		n = i + 1;
 	}
 	s->walk.hash = hash;
+	s->walk.moved = space_moved(s);
 	if (s->walk.guessed)
 		s->walk.end = MT_END_UNSURE;
 	return n;
 }
 
-enum { PROOF_GOES_ON, PROOF_FAILS, PROOF_HOLDS };
+enum { PROOF_GOES_ON, PROOF_FAILS, PROOF_HOLDS, PROOF_MOVED };
 
 /* Frame i of n: does its own record, to which the frame pointer surely points, tell the next one? Or is it the last, and may be? */
 __noinline int prove_frame(struct mt_scratch *s, const struct mt_space *sp, __u32 n, __u32 i)
@@ -384,21 +370,41 @@ __noinline int prove_frame(struct mt_scratch *s, const struct mt_space *sp, __u3
  * whatever stack has the same ones is right as well: it need be asked only once,
  * when a site would be new.
  */
-__noinline int stack_is_proven(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
+__noinline int prove_frames(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
 {
+	int proof = PROOF_FAILS;
 	struct mt_space *space;
 
-	if (!s || s->walk.guessed || from >= n || (s->walk.end != MT_END_WHOLE && s->walk.end != MT_END_DEPTH))
+	if (!s)
 		return 0;
-	space = space_to_walk(s, proc);
+	space = space_begin(s, proc);
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
-		int proof = prove_frame(s, space, n, from + i);
-
+	for (; from < MT_MAX_DEPTH; from++) {
+		proof = prove_frame(s, space, n, from);
 		if (proof != PROOF_GOES_ON)
-			return proof == PROOF_HOLDS;
+			break;
 	}
-	return 0;
+	return space_moved(s) ? PROOF_MOVED : proof;
+}
+
+static __always_inline bool stack_is_proven(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
+{
+	int proof = PROOF_MOVED;
+
+	if (s->walk.guessed || from >= n || (s->walk.end != MT_END_WHOLE && s->walk.end != MT_END_DEPTH))
+		return false;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < WALK_TRIES && proof == PROOF_MOVED; i++)
+		proof = prove_frames(s, n, proc, from);
+	return proof == PROOF_HOLDS;
+}
+
+/* What a walk found may be wrong: another one is made. If it is the last, nothing is proven. */
+static __always_inline void walk_moved(struct mt_scratch *s)
+{
+	s->walk.guessed = 1;
+	s->walk.end = MT_END_UNSURE;
+	memo_drop(s);
 }
 
 /* What a walk by tables begins with, whatever its first frame is. */
@@ -463,17 +469,24 @@ __noinline int skip_own_record(struct mt_scratch *s, __u64 caller)
 static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, struct mt_thread *t, __u32 proc, __u64 caller,
 					 __u64 sp)
 {
-	__u64 from = sp;
-	__u32 n;
+	__u32 n = 0;
 
-	walk_begin(ctx, s, caller, sp);
-	if (may_be_own_record(s->walk.fp, sp))
-		from = s->walk.fp;
-	s->first = s->last = s->near = from;
-	chunk_read(s, t, from);
-	if (from != sp)
-		skip_own_record(s, caller);
-	n = walk_up(s, proc);
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < WALK_TRIES; i++) {
+		__u64 from = sp;
+
+		walk_begin(ctx, s, caller, sp);
+		if (may_be_own_record(s->walk.fp, sp))
+			from = s->walk.fp;
+		s->first = s->last = s->near = from;
+		chunk_read(s, t, from);
+		if (from != sp)
+			skip_own_record(s, caller);
+		n = walk_up(s, proc);
+		if (!s->walk.moved)
+			break;
+		walk_moved(s);
+	}
 	if (s->reach)
 		t->span = s->reach;
 	return n;
@@ -493,10 +506,12 @@ __noinline int walk_reaches(struct mt_scratch *s, __u32 proc, __u64 sp)
 
 	if (!s)
 		return 1;
-	space = space_to_walk(s, proc);
+	space = space_begin(s, proc);
 	for (int i = 0; i < REACH_MAX_FRAMES; i++) {
-		if (s->walk.sp >= sp)
+		if (s->walk.sp >= sp) {
+			s->walk.guessed |= space_moved(s);
 			return s->walk.sp == sp || s->walk.guessed;
+		}
 		if (walk_step(s, space))
 			return 1;
 	}

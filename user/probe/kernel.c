@@ -131,7 +131,7 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, 
 		{ skel->maps.scratch, s->n_scratch },
 		{ skel->maps.unwind_rows, s->n_unwind_rows },
 		{ skel->maps.unwind_pages, s->n_unwind_pages },
-		{ skel->maps.spaces, s->n_procs + 1 },	/* and nobody's */
+		{ skel->maps.spaces, s->n_procs },
 		{ skel->maps.free_ages, s->n_ages },
 		{ skel->maps.within_lists, o->within ? MT_WITHIN_LISTS : 1 },
 		{ skel->maps.within_procs, o->within ? s->n_procs : 1 },
@@ -334,17 +334,6 @@ int kernel__take_low_fd(struct kernel *k)
 	return 0;
 }
 
-/* What is walked by as long as it is not known what a process maps: nothing. */
-static int set_no_space(struct kernel *k, struct err *e)
-{
-	static const struct mt_space nothing;
-	uint32_t nobody = 0;
-
-	if (bpf_map__update_elem(k->skel->maps.spaces, &nobody, sizeof(nobody), &nothing, sizeof(nothing), BPF_ANY))
-		return err_set(e, -errno, "unwind tables: %s", strerror(errno));
-	return 0;
-}
-
 int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e)
 {
 	struct kernel *k = calloc(1, sizeof(*k));
@@ -397,9 +386,6 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		err = kernel__map_table(k->skel->maps.unwind_rows, PROT_READ | PROT_WRITE, (void **)&k->unwind_rows, e);
 	if (!err)
 		err = kernel__map_table(k->skel->maps.unwind_pages, PROT_READ | PROT_WRITE, (void **)&k->unwind_pages, e);
-	if (err)
-		goto fail;
-	err = set_no_space(k, e);
 	if (err)
 		goto fail;
 	kernel__clock_ns(k);	/* also: which pid namespace is ours */
