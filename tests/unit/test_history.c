@@ -228,6 +228,29 @@ Test(history, numbers_are_given_again)
 	history__done(&h);
 }
 
+/* Nor may it have to outgrow what the old one held before it is seen to grow. */
+Test(history, numbers_that_are_given_again_grow_from_nothing)
+{
+	_cleanup_free_ struct cut_site *v = many_sites(MANY);
+	struct cut cut = { .sites = v, .n_sites = MANY };
+	struct cut_site *s = &v[7];
+	struct history h = {};
+
+	/* the smallest of all, and called the least: only its growth tells */
+	s->counts = (struct mt_counts){ .alloc_calls = 1, .alloc_bytes = 900 };
+	for (uint64_t t = 1; t <= 20; t++)
+		cr_assert_eq(history__note(&h, &cut, t * S), 0);
+	cr_expect_eq(n_points(&h, s), 0);
+	s->proc = 2;
+	s->first_ns = 99;
+	for (uint64_t t = 21; t <= 25; t++) {
+		s->counts.alloc_bytes = 40 * (t - 20);
+		cr_assert_eq(history__note(&h, &cut, t * S), 0);
+	}
+	cr_expect_eq(n_points(&h, s), 5);
+	history__done(&h);
+}
+
 Test(history, ends_with_its_process)
 {
 	struct cut_site s = { .site = 3, .proc = 5, .counts = { .alloc_calls = 1, .alloc_bytes = 100 } };

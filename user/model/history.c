@@ -153,13 +153,9 @@ static int make_room(struct history *h, const struct cut *cut)
 		while (h->slot_of.n <= cut->sites[i].site)
 			if (!vec_push(&h->slot_of))
 				return -ENOMEM;
-		while (h->base.n <= cut->sites[i].site) {
-			double *b = vec_push(&h->base);
-
-			if (!b)
+		while (h->base.n <= cut->sites[i].site)
+			if (!vec_push(&h->base))
 				return -ENOMEM;
-			*b = -1;
-		}
 	}
 	while (h->keys.n < 2 * cut->n_sites)
 		if (!vec_push(&h->keys))
@@ -170,6 +166,25 @@ static int make_room(struct history *h, const struct cut *cut)
 	return 0;
 }
 
+/* NULL: it was not seen yet. */
+static struct site_base *base_of(const struct history *h, const struct cut_site *s)
+{
+	struct site_base *base = &h->base.v[s->site];
+
+	return base->proc == s->proc && base->first_ns == s->first_ns ? base : NULL;
+}
+
+static void note_base(struct history *h, const struct cut_site *s)
+{
+	struct site_base *base = base_of(h, s);
+	double live = (double)live_bytes(s);
+
+	if (base)
+		base->live_bytes += (live - base->live_bytes) / SMOOTH;
+	else
+		h->base.v[s->site] = (struct site_base){ .proc = s->proc, .first_ns = s->first_ns, .live_bytes = live };
+}
+
 /* What the three lists are ordered by. */
 static uint64_t by_live(const struct history *h, const struct cut_site *s)
 {
@@ -178,7 +193,8 @@ static uint64_t by_live(const struct history *h, const struct cut_site *s)
 
 static uint64_t by_growth(const struct history *h, const struct cut_site *s)
 {
-	double more = (double)live_bytes(s) - h->base.v[s->site];
+	const struct site_base *base = base_of(h, s);
+	double more = (double)live_bytes(s) - (base ? base->live_bytes : 0);
 
 	return more >= 1 ? (uint64_t)more : 0;
 }
@@ -361,10 +377,7 @@ int history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
 		if (c)
 			err = course__add(&c->course, t_ns, live_bytes(s), s->counts.alloc_calls);
 	}
-	for (size_t i = 0; i < cut->n_sites; i++) {
-		double *base = &h->base.v[cut->sites[i].site], live = (double)live_bytes(&cut->sites[i]);
-
-		*base = *base < 0 ? live : *base + (live - *base) / SMOOTH;
-	}
+	for (size_t i = 0; i < cut->n_sites; i++)
+		note_base(h, &cut->sites[i]);
 	return err;
 }

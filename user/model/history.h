@@ -38,10 +38,16 @@ struct site_course {
 	struct course course;
 };
 
+struct site_base {		/* of whom: as above; all zero: nobody */
+	uint32_t proc, pad;
+	uint64_t first_ns;
+	double live_bytes;	/* of late, smoothed */
+};
+
 struct history {		/* all zero: empty */
 	struct vec(struct site_course) sites;	/* at most HISTORY_MAX_SITES */
 	struct vec(uint32_t) slot_of;	/* by site number: 1 + index of sites; 0: none */
-	struct vec(double) base;	/* by site number: live bytes of late, smoothed; -1: not seen yet */
+	struct vec(struct site_base) base;	/* by site number */
 	struct vec(uint64_t) keys;	/* scratch, for choosing */
 	struct vec(bool) wanted;	/* by row of the cut: it matters */
 	uint64_t n_notes;

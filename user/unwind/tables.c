@@ -53,11 +53,15 @@ struct table {
 	bool listed;
 };
 
+struct used {			/* each table once, with a reference */
+	struct vec(struct table *) tables;
+};
+
 struct user {			/* a process, and what it uses */
 	uint32_t method;
 	bool decided;
 	bool full;		/* there was no room for all its code, which is told once */
-	struct vec(struct table *) tables;
+	struct used used;
 };
 
 struct unwind {
@@ -172,7 +176,7 @@ void unwind__free(struct unwind *u)
 		return;
 	for (size_t i = 0; u->users && i < MT_PROC_NUMBERS; i++)
 		if (u->users[i]) {
-			vec_done(&u->users[i]->tables);
+			vec_done(&u->users[i]->used.tables);
 			free(u->users[i]);
 		}
 	free(u->users);
@@ -184,6 +188,15 @@ void unwind__free(struct unwind *u)
 	vec_done(&u->pages.free);
 	free(u->rules);
 	free(u);
+}
+
+size_t unwind__n_used(const struct unwind *u)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < u->tables.n; i++)
+		n += u->tables.v[i]->refs > 0;
+	return n;
 }
 
 uint64_t unwind__n_full(const struct unwind *u)
@@ -290,26 +303,33 @@ static bool take_room(struct unwind *u, struct table *t, uint32_t n_rows, uint32
 	return false;
 }
 
+static void unlist_file(struct unwind *u, struct table *t)
+{
+	if (t->listed)
+		kernel__drop_file(u->kernel, &t->name);
+	t->listed = false;
+}
+
 /* A half of the tables that no process uses, those that were left first: what is waited for takes a while. */
 static bool evict(struct unwind *u)
 {
 	uint64_t first = UINT64_MAX, last = 0, up_to;
-	size_t n = 0;
+	bool over;
 
 	for (size_t i = 0; i < u->tables.n; i++) {
-		const struct table *t = u->tables.v[i];
+		struct table *t = u->tables.v[i];
 
 		if (t->refs || !t->rows.n)
 			continue;
-		n++;
 		first = MIN(first, t->left);
 		last = MAX(last, t->left);
-		if (t->listed)
-			kernel__drop_file(u->kernel, &t->name);
+		unlist_file(u, t);
 	}
-	if (!n || kernel__wait_for_walks(u->kernel))
+	if (!last)
 		return false;
-	up_to = first + (last - first) / 2;
+	over = !kernel__wait_for_walks(u->kernel);
+	/* as long as someone may still go by them they stay, all of them */
+	up_to = over ? first + (last - first) / 2 : 0;
 	for (size_t i = u->tables.n; i-- > 0;) {
 		struct table *t = u->tables.v[i];
 
@@ -318,11 +338,11 @@ static bool evict(struct unwind *u)
 		if (t->left <= up_to) {
 			table_free(u, t);
 			u->tables.v[i] = u->tables.v[--u->tables.n];
-		} else if (t->listed) {
+		} else if (t->file) {
 			list_file(u, t);
 		}
 	}
-	return true;
+	return over;
 }
 
 static int load_table(struct unwind *u, struct table *t, const struct cfi *c)
@@ -433,14 +453,14 @@ static struct user *user_of(struct unwind *u, uint32_t proc)
 	return *slot;
 }
 
-static int use(struct user *p, struct table *t)
+static int use(struct used *used, struct table *t)
 {
 	struct table **slot;
 
-	for (size_t i = 0; i < p->tables.n; i++)
-		if (p->tables.v[i] == t)
+	for (size_t i = 0; i < used->tables.n; i++)
+		if (used->tables.v[i] == t)
 			return 0;
-	slot = vec_push(&p->tables);
+	slot = vec_push(&used->tables);
 	if (!slot)
 		return -ENOMEM;
 	*slot = t;
@@ -448,11 +468,14 @@ static int use(struct user *p, struct table *t)
 	return 0;
 }
 
-/* It stays, for those to come: they map the same files, and are walked right from their first event on. */
-static void leave(struct unwind *u, struct table *t)
+/* Tables stay, for those to come: they map the same files, and are walked right from their first event on. */
+static void leave(struct unwind *u, struct used *used)
 {
-	t->left = ++u->n_left;
-	t->refs--;
+	for (size_t i = 0; i < used->tables.n; i++) {
+		used->tables.v[i]->left = ++u->n_left;
+		used->tables.v[i]->refs--;
+	}
+	vec_done(&used->tables);
 }
 
 void unwind__drop(struct unwind *u, uint32_t proc)
@@ -465,9 +488,7 @@ void unwind__drop(struct unwind *u, uint32_t proc)
 	if (!p)
 		return;
 	u->users[proc % MT_PROC_NUMBERS] = NULL;
-	for (size_t k = 0; k < p->tables.n; k++)
-		leave(u, p->tables.v[k]);
-	vec_done(&p->tables);
+	leave(u, &p->used);
 	free(p);
 }
 
@@ -500,13 +521,13 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void judge(const struct unwind *u, struct user *p, struct unwind_verdict *ret)
+static void judge(const struct unwind *u, const struct user *p, const struct used *used, struct unwind_verdict *ret)
 {
 	const struct table *worst = NULL;
 	double worst_share = -1;
 
-	for (size_t i = 0; i < p->tables.n; i++) {
-		const struct table *t = p->tables.v[i];
+	for (size_t i = 0; i < used->tables.n; i++) {
+		const struct table *t = used->tables.v[i];
 		double share = t->stats.n_call_rows ? 1000.0 * t->stats.n_no_record / t->stats.n_call_rows : 0;
 
 		if (t->object && share > worst_share) {
@@ -544,17 +565,11 @@ static uint64_t first_replaced(const struct unwind *u, uint32_t proc, const stru
 	return !unmapped_ns || !space->replaced_ns ? MAX(unmapped_ns, space->replaced_ns) : MIN(unmapped_ns, space->replaced_ns);
 }
 
-int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, uint32_t seq, struct unwind_verdict *ret,
-		   struct err *e)
+/* The list for the programs, and the tables that it goes by. */
+static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, struct mt_space *s, struct used *used, bool *full)
 {
-	_cleanup_free_ struct mt_space *s = calloc(1, sizeof(*s));
-	struct user *p = user_of(u, proc);
-	struct code_state state = { .seq = seq, .replaced_ns = space->replaced_ns };
 	uint64_t first_ns = first_replaced(u, proc, space);
-	bool full = false;
 
-	if (!s || !p)
-		return err_set(e, -ENOMEM, "out of memory");
 	/* what is mapped now, of which no two overlap; the oldest first, that what comes and goes pushes nothing else out */
 	for (size_t i = 0; i < space->n; i++) {
 		const struct space_range *r = &space->v[i];
@@ -571,20 +586,44 @@ int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct spac
 			if (!t)
 				t = table_add(u, r->object, r->object, NULL, 0);
 		}
-		if (t && use(p, t))
-			return err_set(e, -ENOMEM, "out of memory");
+		if (t && use(used, t))
+			return -ENOMEM;
 		/* code without a table is walked like code of no file */
 		if (t && t->pages.n && add_range(s, r, t, first_ns) && !t->listed)
-			full = true;	/* else the programs ask the kernel, and find the file by what names it */
+			*full = true;	/* else the programs ask the kernel, and find the file by what names it */
+	}
+	qsort(s->range, s->n, sizeof(s->range[0]), by_start);
+	return 0;
+}
+
+int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, uint32_t seq, struct unwind_verdict *ret,
+		   struct err *e)
+{
+	_cleanup_free_ struct mt_space *s = calloc(1, sizeof(*s));
+	struct user *p = user_of(u, proc);
+	struct code_state state = { .seq = seq, .replaced_ns = space->replaced_ns };
+	struct used now = {}, before;
+	bool full = false;
+
+	if (!s || !p || make_list(u, proc, pid, space, s, &now, &full)) {
+		leave(u, &now);
+		return err_set(e, -ENOMEM, "out of memory");
 	}
 	u->n_full += full && !p->full;
 	p->full |= full;
-	qsort(s->range, s->n, sizeof(s->range[0]), by_start);
-	judge(u, p, ret);
+	judge(u, p, &now, ret);
 	p->method = ret->method;
 	p->decided = true;
 	state.method = ret->method;
-	if (u->kernel && kernel__set_space(u->kernel, proc, s, &state))
-		return err_set(e, -errno, "unwind tables: %s", strerror(errno));
+	if (u->kernel && kernel__set_space(u->kernel, proc, s, &state)) {
+		int err = err_set(e, -errno, "unwind tables: %s", strerror(errno));
+
+		leave(u, &now);
+		return err;
+	}
+	/* only now: the list before this one went by them */
+	before = p->used;
+	p->used = now;
+	leave(u, &before);
 	return 0;
 }

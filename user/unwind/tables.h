@@ -45,6 +45,8 @@ void unwind__drop(struct unwind *u, uint32_t proc);
 /* A file that processes to come will most likely map. */
 void unwind__prepare(struct unwind *u, struct object *obj);
 
+/* Files whose table a process uses; those of others may be given up. */
+size_t unwind__n_used(const struct unwind *u);
 /* Files whose table found no room. */
 uint64_t unwind__n_full(const struct unwind *u);
 
