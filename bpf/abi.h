@@ -375,6 +375,7 @@ struct mt_known {		/* what is known of a pid */
 #define MT_KNOWN_IGNORED 1	/* nobody's business: proc is 0 */
 #define MT_KNOWN_BORROWED 2	/* shares the memory, and the number, of the process that made it (vfork), until exec */
 #define MT_KNOWN_LENT 4		/* such children were made */
+#define MT_KNOWN_PENDING 16	/* borrowed while a uretprobe was pending in the process that made it */
 #define MT_KNOWN_OWN 8		/* malloctrace, or a child of it: ignored across fork and exec */
 
 /* What user space asks of the program `manage`. */
@@ -558,6 +559,7 @@ enum mt_counter {
 	MT_EDGE_SIZE_GUESSED,	/* --mode growth: the size of a page fault that was interrupted, see growth.bpf.h */
 	MT_EDGE_WINDOW,		/* --overhead: a call was under way when a window ended */
 	MT_EDGE_OWN_FREE,	/* the allocator freed what is no block of the program's */
+	MT_EDGE_BORROWED,	/* as MT_LOST_BORROWED, where it is not known whether the child met probes */
 	MT_N_COUNTERS
 };
 #define MT_N_LOSSES MT_EDGE_RETURN_ONLY

@@ -113,7 +113,10 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	flags = WORD_FLAGS(word);
 	if (word && mm == (__u64)BPF_CORE_READ(parent, mm)) {
 		lend(ppid);
-		know(pid, from, (flags & (MT_KNOWN_IGNORED | MT_KNOWN_OWN)) | MT_KNOWN_BORROWED, BPF_ANY);
+		flags = (flags & (MT_KNOWN_IGNORED | MT_KNOWN_OWN)) | MT_KNOWN_BORROWED;
+		if (BPF_CORE_READ(child, utask))
+			flags |= MT_KNOWN_PENDING;
+		know(pid, from, flags, BPF_ANY);
 		return 0;
 	}
 	if (mt_adopt == MT_ADOPT_ALL && flags & MT_KNOWN_IGNORED && (flags & MT_KNOWN_OWN || !fork_changes(parent, child))) {
@@ -147,7 +150,8 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 /*
  * It is about to leave that memory. Kernels from 6.12 on run the programs of a process's own links for its own threads
  * alone, and only the kernel's note that it met breakpoints tells that there was something to see: most of them exec
- * at once (posix_spawn, system) and meet none.
+ * at once (posix_spawn, system) and meet none. One that was made while a uretprobe was pending has such a note from the start
+ * (dup_utask()), and nothing else tells.
  */
 static __noinline int on_borrower_leaves(struct task_struct *task)
 {
@@ -160,7 +164,7 @@ static __noinline int on_borrower_leaves(struct task_struct *task)
 		return 0;
 	t = thread_find(BPF_CORE_READ(task, pid));
 	if (!t || t->proc != WORD_PROC(word))
-		count(MT_LOST_BORROWED);
+		count(WORD_FLAGS(word) & MT_KNOWN_PENDING ? MT_EDGE_BORROWED : MT_LOST_BORROWED);
 	return 0;
 }
 

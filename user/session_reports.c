@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "probe/codes.h"
 #include "session_parts.h"
 #include "tracee_standing.h"
 #include "util/log.h"
@@ -113,6 +114,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 		model__note(s->model, cut);
 	info.mappings = tracees__n_mappings(&s->tracees);
 	info.unwind_full = unwind__n_full(s->unwind);
+	info.codes_full = codes__n_full(s->kernel->codes);
 	info.n_unprobed = tracees__n_unprobed(&s->tracees);
 	snap = model__snapshot(s->model, cut, &info, &calls);
 	if (!snap || tracees__list_probes(&s->tracees, snap)) {

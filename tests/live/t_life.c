@@ -141,55 +141,6 @@ TEST(target_execs)
 	fx__quit(t, &f);
 }
 
-/* ---- children that share their parent's memory: what they do with its heap is its own */
-
-/* From 6.12 on the kernel runs no programs of the parent's links for them: right, or told. */
-TEST(vfork_right_or_told)
-{
-	struct fx f;
-	struct mt m;
-	json_t *root, *p;
-
-	fx__start(t, &f, "life", "vfork", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
-	mt__wait_attached(t, &m);
-	fx__go(t, &f);
-	root = stop_group(t, &m, SIGINT);
-	p = process_of(t, root, f.c.pid, 0);
-	if (!ju64(t, root, "losses.borrowed_unseen")) {
-		want_ledger(t, root, p, &f.led, LED_ALL);
-	} else {
-		want_u64(t, root, "losses.borrowed_unseen", 1);
-		/* three of 13 allocations are the child's */
-		want_u64(t, p, "totals.alloc_calls", ledger__sum(&f.led, LED_ALLOC_CALLS) - 3);
-	}
-	fx__quit(t, &f);
-}
-
-/* As the words of that loss say. */
-TEST(vfork_followed)
-{
-	struct fx f;
-	json_t *root;
-
-	fx__start(t, &f, "life", "vfork", NULL);
-	root = trace(t, &f, 0, "-f", NULL);
-	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL & ~LED_ONLY);
-	fx__quit(t, &f);
-}
-
-/* Most of them touch no heap: nothing to tell. */
-TEST(vfork_spawn)
-{
-	struct fx f;
-	json_t *root;
-
-	fx__start(t, &f, "life", "spawn", NULL);
-	root = trace(t, &f, 0, NULL);
-	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
-	fx__quit(t, &f);
-}
-
 /* ---- exec by another than the first thread: the kernel knows a process's probes by its first one, which is gone then */
 
 static struct ledger ledger_in(struct test *t, const char *path)

@@ -59,6 +59,9 @@ static const struct counter_words {
 			     "calls were under way when a window of --overhead ended" },
 	[MT_EDGE_OWN_FREE] = { "own_frees", "free was the allocator's own: no block of the program's",
 			       "frees were the allocator's own: no blocks of the program's" },
+	[MT_EDGE_BORROWED] = { "borrowed_unclear",
+			       "child that shared its parent's memory (vfork) may have called allocation functions unseen: another tracer's uretprobe hides whether it did (-f sees it)",
+			       "children that shared their parent's memory (vfork) may have called allocation functions unseen: another tracer's uretprobe hides whether they did (-f sees them)" },
 };
 
 /* Those that are counted here, not in the kernel's programs. */
@@ -67,6 +70,10 @@ static const struct counter_words missed_hits_words = { "missed_hits", "probe hi
 static const struct counter_words unwind_full_words = {
 	"unwind_full", "file found no room for its unwind table: stacks through it end early",
 	"files found no room for their unwind tables: stacks through them end early"
+};
+static const struct counter_words codes_full_words = {
+	"codes_full", "probed function found no room for what its code is: whether a call is made inside of it is guessed",
+	"probed functions found no room for what their code is: whether a call is made inside of them is guessed"
 };
 static const struct counter_words unprobed_words = {
 	"unprobed_points", "probe point was not in place in a process, for a while at least: calls there were not seen",
@@ -77,7 +84,8 @@ static const struct counter_words inside_at_end_words = { "inside_at_end", "call
 
 const char *counter__says(const char *name, uint64_t n)
 {
-	static const struct counter_words *const others[] = { &missed_hits_words, &unwind_full_words, &unprobed_words, &inside_at_end_words };
+	static const struct counter_words *const others[] = { &missed_hits_words, &unwind_full_words, &codes_full_words, &unprobed_words,
+							      &inside_at_end_words };
 
 	for (size_t i = 0; i < ARRAY_SIZE(counter_words) + ARRAY_SIZE(others); i++) {
 		const struct counter_words *w = i < ARRAY_SIZE(counter_words) ? &counter_words[i] : others[i - ARRAY_SIZE(counter_words)];
@@ -358,7 +366,7 @@ static struct snap_counter counted(const struct counter_words *w, uint64_t n)
 
 static void build_counters(struct snapshot *s, const struct cut *cut, const struct snapshot_info *info)
 {
-	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 4, sizeof(*c));
+	struct snap_counter *c = snapshot__alloc(s, MT_N_COUNTERS + 5, sizeof(*c));
 	size_t n = 0;
 
 	s->losses = c;
@@ -366,6 +374,7 @@ static void build_counters(struct snapshot *s, const struct cut *cut, const stru
 		c[n] = counted(&counter_words[n], cut->counters[n]);
 	c[n++] = counted(&missed_hits_words, cut->missed_hits);
 	c[n++] = counted(&unwind_full_words, info->unwind_full);
+	c[n++] = counted(&codes_full_words, info->codes_full);
 	c[n++] = counted(&unprobed_words, info->n_unprobed);
 	s->n_losses = n;
 	for (size_t i = 0; i < n; i++)

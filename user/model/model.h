@@ -112,6 +112,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t probe_ns_estimate;	/* 0: not measured */
 	uint64_t unit_ns;	/* of the programs' clock: a tick, or 1 */
 	uint64_t unwind_full;	/* files whose unwind table found no room */
+	uint64_t codes_full;	/* probed functions whose code found no room */
 	uint64_t n_unprobed;	/* probe points that were not in place in a process */
 	uint64_t leak_after_ns;	/* --leak-after; 0: the usual */
 	bool free_stacks;	/* the cut has frees by where and by whom */

@@ -14,11 +14,18 @@
 #include "malloctrace.skel.h"
 #include "probe/codes.h"
 #include "probe/kernel.h"
+#include "util/hash.h"
 #include "util/util.h"
+
+struct entry {
+	struct mt_code code;
+	uint32_t next;		/* number of another one with the same hash, 0: none */
+};
 
 struct codes {
 	pthread_mutex_t lock;
-	struct vec(struct mt_code) all;	/* number 1 is the first */
+	struct vec(struct entry) all;	/* number 1 is the first; those from MT_MAX_CODES on found no room in the kernel */
+	struct hash by_content;	/* the number of the last one with a hash */
 };
 
 struct codes *codes__new(void)
@@ -35,30 +42,52 @@ void codes__free(struct codes *c)
 	if (!c)
 		return;
 	vec_done(&c->all);
+	hash__done(&c->by_content);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
 
-static uint32_t find(const struct codes *c, const struct mt_code *code)
+static uint64_t hash_of(const struct mt_code *code)
 {
-	for (size_t i = 0; i < c->all.n; i++)
-		if (!memcmp(&c->all.v[i], code, sizeof(*code)))
-			return (uint32_t)i + 1;
-	return 0;
+	uint64_t hash = 0, word;
+
+	for (size_t i = 0; i < sizeof(*code); i += sizeof(word)) {
+		memcpy(&word, (const char *)code + i, sizeof(word));
+		hash = hash__mix(hash, word);
+	}
+	return hash;
 }
 
-static uint32_t add(struct kernel *k, const struct mt_code *code)
+uint32_t codes__find(struct codes *c, const struct mt_code *code, bool *ret_new)
 {
-	uint32_t number = (uint32_t)k->codes->all.n + 1;
-	struct mt_code *slot;
+	uint64_t hash = hash_of(code);
+	uint32_t first = (uint32_t)(uintptr_t)hash__get(&c->by_content, hash);
+	struct entry *e;
 
-	if (number >= MT_MAX_CODES || bpf_map__update_elem(k->skel->maps.codes, &number, sizeof(number), code, sizeof(*code), BPF_ANY))
+	*ret_new = false;
+	for (uint32_t number = first; number; number = c->all.v[number - 1].next)
+		if (!memcmp(&c->all.v[number - 1].code, code, sizeof(*code)))
+			return number < MT_MAX_CODES ? number : 0;
+	e = vec_push(&c->all);
+	if (!e)
 		return 0;
-	slot = vec_push(&k->codes->all);
-	if (!slot)
+	*e = (struct entry){ .code = *code, .next = first };
+	if (hash__put(&c->by_content, hash, (void *)(uintptr_t)c->all.n)) {
+		c->all.n--;
 		return 0;
-	*slot = *code;
-	return number;
+	}
+	*ret_new = true;
+	return c->all.n < MT_MAX_CODES ? (uint32_t)c->all.n : 0;
+}
+
+uint64_t codes__n_full(struct codes *c)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&c->lock);
+	n = c->all.n >= MT_MAX_CODES ? c->all.n - (MT_MAX_CODES - 1) : 0;
+	pthread_mutex_unlock(&c->lock);
+	return n;
 }
 
 static void move(struct mt_code_range *r, int32_t by)
@@ -73,6 +102,7 @@ uint32_t codes__number(struct kernel *k, const struct mt_code *of_function, int3
 {
 	struct mt_code code = *of_function;
 	uint32_t number;
+	bool is_new;
 
 	if (!code.n && code.shutdown.from == code.shutdown.to)
 		return 0;
@@ -80,9 +110,10 @@ uint32_t codes__number(struct kernel *k, const struct mt_code *of_function, int3
 		move(&code.range[i], point);
 	move(&code.shutdown, point);
 	pthread_mutex_lock(&k->codes->lock);
-	number = find(k->codes, &code);
-	if (!number)
-		number = add(k, &code);
+	number = codes__find(k->codes, &code, &is_new);
+	/* what the array has no element for is told as full */
+	if (number && is_new)
+		bpf_map__update_elem(k->skel->maps.codes, &number, sizeof(number), &code, sizeof(code), BPF_ANY);
 	pthread_mutex_unlock(&k->codes->lock);
 	return number;
 }

@@ -3,6 +3,7 @@
 #ifndef MT_CODES_H
 #define MT_CODES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "bpf/abi.h"
@@ -18,5 +19,9 @@ void codes__free(struct codes *c);	/* takes NULL */
  * what `of_function` is relative to. 0: there is no room, or nothing to tell.
  */
 uint32_t codes__number(struct kernel *k, const struct mt_code *of_function, int32_t point);
+/* Without the kernel: the number that this very code has, or has from now on. */
+uint32_t codes__find(struct codes *c, const struct mt_code *code, bool *ret_new);
+/* How many different ones found no room. */
+uint64_t codes__n_full(struct codes *c);
 
 #endif

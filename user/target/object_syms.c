@@ -410,18 +410,36 @@ static uint32_t slot_symbol(const struct object *obj, uint64_t table, uint64_t l
 	return each_slot(obj, table, len, is_slot, &s) ? s.symbol : 0;
 }
 
+#define SYMS_AT_ONCE 128
+
 struct function_search {
 	const struct object *obj;
 	uint64_t syms_off, vaddr;
+	uint32_t first, n;	/* those that were read last: slots that are neighbours have symbols that are */
+	Elf64_Sym syms[SYMS_AT_ONCE];
 };
+
+/* NULL: it lies outside of the file. */
+static const Elf64_Sym *symbol_at(struct function_search *f, uint32_t symbol)
+{
+	if (symbol >= f->first && symbol - f->first < f->n)
+		return &f->syms[symbol - f->first];
+	f->first = symbol - symbol % SYMS_AT_ONCE;
+	f->n = SYMS_AT_ONCE;
+	if (!object__read_at(f->obj, f->syms_off + f->first * sizeof(f->syms[0]), f->syms, sizeof(f->syms)))
+		return &f->syms[symbol - f->first];
+	/* the file may end soon behind it */
+	f->first = symbol;
+	f->n = !object__read_at(f->obj, f->syms_off + symbol * sizeof(f->syms[0]), f->syms, sizeof(f->syms[0]));
+	return f->n ? f->syms : NULL;
+}
 
 static bool is_function(uint64_t slot, uint32_t symbol, void *arg)
 {
-	const struct function_search *f = arg;
-	Elf64_Sym sym;
+	struct function_search *f = arg;
+	const Elf64_Sym *sym = symbol_at(f, symbol);
 
-	return !object__read_at(f->obj, f->syms_off + symbol * sizeof(sym), &sym, sizeof(sym)) && sym.st_shndx != SHN_UNDEF &&
-	       sym.st_value == f->vaddr;
+	return sym && sym->st_shndx != SHN_UNDEF && sym->st_value == f->vaddr;
 }
 
 bool object__has_slot_for(const struct object *obj, uint64_t vaddr)
