@@ -16,7 +16,7 @@ FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
 FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
 FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc \
 	stacks.static stacks.static-pie stacks.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
-	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown nesting.static libheader.nofp.so libplug_b.so libplug_c.so libplug_d.so \
+	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown nesting.static libheader.nofp.so libplug_b.so libplug_c.so libplug_d.so libplug.nofp.so libplug_d.nofp.so \
 	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
 include tests/fixtures/truth/truth.mk
 FIXTURES += $(TRUTH_FIXTURES)
@@ -126,9 +126,10 @@ $(FX)/stacks.pac-nofp: tests/fixtures/stacks.c
 # Plugins that differ in their names alone.
 $(FX)/libplug_b.so: PLUG := beta
 $(FX)/libplug_c.so: PLUG := ceta
-$(FX)/libplug_d.so: PLUG := delt -DPAD=3000
-$(FX)/libplug_%.so: tests/fixtures/libplug.c
-	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -DPLUG=$(PLUG) -fPIC -shared -o $@ $<
+$(FX)/libplug_d.so $(FX)/libplug_d.nofp.so: PLUG := delt -DPAD=3000
+$(FX)/libplug.nofp.so: PLUG := alfa
+$(addprefix $(FX)/,libplug_b.so libplug_c.so libplug_d.so libplug.nofp.so libplug_d.nofp.so): tests/fixtures/libplug.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(if $(findstring nofp,$@),-O2 $(FX_NOFP),$(FX_FP)) -DPLUG=$(PLUG) -fPIC -shared -o $@ $<
 
 # Functions that end by jumping to others.
 $(FX)/within $(FX)/within.nofp $(addprefix $(FX)/,nesting nesting.nofp nesting.static libheader.so libheader.nofp.so): \

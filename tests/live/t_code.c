@@ -165,35 +165,52 @@ TEST(code_plugins_nofp)
 	fx__quit(t, &f);
 }
 
-/* One file, written over in place between two loads: what is called whole is right, with names or without. */
-TEST(code_plugins_rewritten)
+/* One file, written over in place between two loads: what is called whole is right, with its own names or without. */
+static void rewritten(struct test *t, const char *host, const char *method, const char *const *files)
 {
-	static const char *const names[] = { "alfa", "delt" };
-	const char *path = in_dir(t, "plugin.so");
-	uint64_t n = 0;
+	static const char *const names[] = { "alfa_leaf", "delt_leaf" };
+	uint64_t n[2] = {}, n_whole = 0;
 	json_t *root, *site;
 	struct fx f;
 	size_t i;
 
-	fx__start(t, &f, "code", "rewritten", "2", path, fixture("libplug.so"), fixture("libplug_d.so"), NULL);
-	root = trace(t, &f, 0, NULL);
+	fx__start(t, &f, host, "rewritten", "3", in_dir(t, "%s.so", host), fixture(files[0]), fixture(files[1]), NULL);
+	root = trace(t, &f, 0, "--unwind", method, NULL);
 	json_array_foreach(jget(root, "sites"), i, site) {
-		bool whole = !strcmp(jstr(site, "end"), "whole"), right = false;
+		bool whole = !strcmp(jstr(site, "end"), "whole");
+		size_t k = is_sized(site, PLUG_BYTES + 1);
+		const char *leaf = name_of(site, 0);
 
-		if (!is_sized(site, PLUG_BYTES))
+		if (!k && !is_sized(site, PLUG_BYTES))
 			continue;
-		n += ju64(t, site, "alloc_calls");
-		for (size_t k = 0; k < 2; k++) {
-			const char *leaf = name_of(site, 0);
-
-			right |= (!*leaf || !strncmp(leaf, names[k], 4)) && !strcmp(name_of(site, 3), "call_plugin") &&
-				 json_array_size(jget(site, "stack")) == 9;
-		}
-		want(t, !whole || right, "a stack that is called whole: %s < %s < %s < %s, %zu frames", name_of(site, 0), name_of(site, 1), name_of(site, 2),
+		n[k] += ju64(t, site, "alloc_calls");
+		n_whole += whole ? ju64(t, site, "alloc_calls") : 0;
+		want(t, !*leaf || !strcmp(leaf, names[k]), "calls of %s: wanted its name or none, got %s", names[k], leaf);
+		want(t, !whole || (!strcmp(name_of(site, 3), "call_plugin") && json_array_size(jget(site, "stack")) == 9),
+		     "%s, a stack that is called whole: %s < %s < %s < %s, %zu frames", names[k], leaf, name_of(site, 1), name_of(site, 2),
 		     name_of(site, 3), json_array_size(jget(site, "stack")));
 	}
-	want_eq(t, "calls", 2 * ledger__note(t, &f.led, "calls"), n);
+	want_eq(t, "calls of the first", ledger__note(t, &f.led, "calls"), n[0]);
+	want_eq(t, "calls of the second", ledger__note(t, &f.led, "calls"), n[1]);
+	/* of the first file as it was first loaded, all is known, once it was looked at */
+	want(t, n_whole > 0, "calls with a whole stack: wanted some");
 	fx__quit(t, &f);
+}
+
+TEST(code_plugins_rewritten)
+{
+	rewritten(t, "code", "auto", (const char *const[]){ "libplug.so", "libplug_d.so" });
+}
+
+/* Where all is walked by the file's table, which is that of what it was. */
+TEST(code_plugins_rewritten_table)
+{
+	rewritten(t, "code.nofp", "table", (const char *const[]){ "libplug.nofp.so", "libplug_d.nofp.so" });
+}
+
+TEST(code_plugins_rewritten_nofp)
+{
+	rewritten(t, "code.nofp", "auto", (const char *const[]){ "libplug.nofp.so", "libplug_d.nofp.so" });
 }
 
 /* And where probes are everyone's. */
