@@ -105,7 +105,7 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	__u64 hook;		/* the uretprobe trampoline, 0 if none is pending */
 	__u64 pending;		/* the kernel's list of them */
 	__u64 hash;		/* of the frames */
-	__u32 code;		/* mt_range.id of where the last pc was found */
+	__u32 code;		/* mt_range.id of where the last pc was found; where that is not known, mt_scratch.unmapped */
 	__u32 end;		/* enum mt_end */
 	__u8 is_return, lr_known, sp_known;
 	__u8 fp_lost;		/* a rule does not tell the caller's frame pointer */
@@ -175,7 +175,7 @@ struct mt_scratch {
 	/* the code that the last pc lies in; and mappings that the kernel was asked about */
 	struct mt_range range;
 	__u32 unsettled;	/* ranges that user space told of may be others now */
-	__u32 unmapped;		/* mt_proc.unmapped_ns is set */
+	__u32 unmapped;		/* mt_proc.unmapped_ns is set: never 0, another one behind each dlopen and dlclose */
 	__u64 found_key;	/* of which process, and since when */
 	__u32 n_found;
 	/* the list of code that the walk under way goes by: whose it is, and where */

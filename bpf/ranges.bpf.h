@@ -220,7 +220,7 @@ static __always_inline void ranges_begin(struct mt_scratch *s, __u32 proc)
 	key = (__u64)mt_tables_gen << 32 ^ (__u64)s->list_gen << 16 ^ proc;
 	s->range.end = 0;
 	s->unsettled = !p || p->code_seq != p->settled_seq;
-	s->unmapped = p && p->unmapped_ns;
+	s->unmapped = p && p->unmapped_ns ? p->code_seq | 1u << 31 : 0;
 	if (s->found_key == key)
 		return;
 	s->found_key = key;

@@ -196,7 +196,8 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 	w = &s->walk;
 	/* a return address points behind its call: the rule is the call's */
 	pc = w->pc - (w->is_return ? 1 : 0);
-	w->code = 0;
+	/* whoever has its place next is no less unknown, but another one */
+	w->code = s->unmapped;
 	if ((pc < s->range.start || pc >= s->range.end) && range_at(s, sp, pc))
 		goto by_frame_pointer;
 	w->code = s->range.id;

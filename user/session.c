@@ -381,8 +381,8 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	s->finishing = true;
 	/* behind the next two readings nobody would let it go on */
 	kernel__hold_on_exec(s->kernel, 0);
-	/* a program that a target became just now: what it maps is looked at as long as it is attached to */
-	session__read_events(s);
+	/* a program that a target became just now, a library that it has just loaded: what it maps is looked at as long as it is attached to */
+	session__on_watch(s);
 	session__settle_spots(s);
 	session__look_last_at_memory(s);
 	if (!s->end_ns)
@@ -391,6 +391,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	if (!s->budget)
 		tracees__look_at_probes(&s->tracees, true);
 	kernel__freeze(s->kernel, true);
+	session__note_mappings(s);
 	if (s->budget)
 		budget__end(s->budget);
 	/* the report does not wait for a debugger, which may take its time */

@@ -237,6 +237,13 @@ static void on_record(const struct watch_record *r, void *arg)
 		p->stale = true;
 }
 
+/* Whose the stacks are that were met up to now; tables and probes are another matter. */
+void session__note_mappings(struct session *s)
+{
+	if (s->watch && !s->machine)
+		watch__read(s->watch, on_record, s);
+}
+
 void session__on_watch(void *arg)
 {
 	struct session *s = arg;
@@ -244,7 +251,7 @@ void session__on_watch(void *arg)
 	session__read_events(s);		/* an exec is told before what the new program maps */
 	if (s->machine)
 		return;
-	watch__read(s->watch, on_record, s);
+	session__note_mappings(s);
 	for (size_t i = 0; i < s->tracees.v.n; i++)
 		take_in(s, s->tracees.v.v[i], tracee__settle);
 }

@@ -102,6 +102,7 @@ void session__on_events(void *arg);
 /* Of the loop: a process ended; a process mapped code. */
 void session__on_pidfd(void *arg);
 void session__on_watch(void *arg);
+void session__note_mappings(struct session *s);
 
 /* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. NULL: e says why. */
 struct snapshot *session__take(struct session *s, bool last, bool ages, struct err *e);

@@ -6,6 +6,7 @@
  */
 #include "lt.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,6 +212,28 @@ TEST(code_plugins_rewritten_table)
 TEST(code_plugins_rewritten_nofp)
 {
 	rewritten(t, "code.nofp", "auto", (const char *const[]){ "libplug.nofp.so", "libplug_d.nofp.so" });
+}
+
+/* What they were is known from the kernel's records, also if malloctrace did not run meanwhile. */
+TEST(code_plugins_seen_late)
+{
+	char count[16];
+	json_t *root;
+	struct fx f;
+	struct mt m;
+
+	snprintf(count, sizeof(count), "%u", (unsigned int)scaled(10));
+	fx__start(t, &f, "code", "plugins", count, fixture(plugin_files[0]), fixture(plugin_files[1]), fixture(plugin_files[2]), NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	child__kill(t, &m.c, SIGSTOP);
+	fx__go(t, &f);
+	child__kill(t, &m.c, SIGINT);
+	child__kill(t, &m.c, SIGCONT);
+	root = mt__stop_json(t, &m, 0, 0);
+	want_lossless(t, root);
+	want_plugins(t, &f, root, false);
+	fx__quit(t, &f);
 }
 
 /* And where probes are everyone's. */

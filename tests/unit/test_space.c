@@ -227,6 +227,36 @@ Test(space, an_address_at_a_time)
 	done();
 }
 
+/* A look takes a while: what it finds may have come when it had begun already, and the record says when. */
+Test(space, what_came_during_a_look)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int fd = open("/bin/true", O_RDONLY);
+	const struct space_range *r;
+	struct mapping m;
+	uint64_t t;
+	char *p;
+
+	cr_assert_geq(fd, 0);
+	refresh();
+	p = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	cr_assert_neq(p, MAP_FAILED);
+	refresh();
+	r = find(p);
+	cr_assert_not_null(r);
+	cr_expect_gt(r->born_ns, space.look_began_ns, "surely there when it was read, not before");
+	cr_expect_eq(r->born_ns, space.looked_ns);
+	m = record_of(r, r->start, page);
+	t = space.look_began_ns + 1;
+	add(&m, t, true);
+	cr_expect_eq(find(p)->born_ns, t);
+	/* and from then on up to the next look that does not find it */
+	add(&m, t + 5, false);
+	munmap(p, page);
+	close(fd);
+	done();
+}
+
 /* A program that maps and unmaps again and again: what is kept of it has an end. */
 Test(space, what_is_gone_is_bounded)
 {

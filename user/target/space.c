@@ -21,6 +21,7 @@
 #define MAX_ANON 4096		/* pieces */
 #define VDSO_MAX (1u << 20)	/* bytes; it has two to four pages */
 #define BUILD_ID_MAX 64		/* bytes */
+#define SAME_PLACE_LOOKS 3
 
 /* Numbers of files are told in several ways (object.h): where they differ, the object settles it. */
 static bool is_of(const struct space_range *r, struct objects *objects, const struct mapping *m)
@@ -106,7 +107,7 @@ static size_t end_overlapped(struct space *s, const struct mapping *m, uint64_t 
 
 		if (r->died_ns || !overlaps(r, m->start, m->end))
 			continue;
-		r->died_ns = exact ? t_ns : MAX(s->looked_ns, r->born_ns + 1);
+		r->died_ns = exact ? t_ns : MAX(s->look_began_ns, r->born_ns + 1);
 		r->rough = !exact;
 		r->gone = true;
 		n++;
@@ -114,7 +115,7 @@ static size_t end_overlapped(struct space *s, const struct mapping *m, uint64_t 
 	}
 	s->n_ended += n;
 	if (replaced && !s->replaced_ns)
-		s->replaced_ns = exact ? t_ns : s->looked_ns;
+		s->replaced_ns = exact ? t_ns : s->look_began_ns;
 	return n;
 }
 
@@ -138,20 +139,11 @@ static struct object *read_vdso(struct objects *objects, int mem, const struct m
 	return obj;
 }
 
-/*
- * Whether the process has another build id in its memory than the file found.
- * A file that is written to in place changes in memory too, so this differs
- * only where the file found is not the one mapped, or its file system does not
- * keep the two together. What cannot be read tells nothing.
- */
-static bool is_another(int mem, const struct maps *maps, const struct mapping *m, const struct object *obj)
+/* Where the build id of the file that m maps lies in memory. */
+static const struct mapping *mapping_of_id(const struct maps *maps, const struct mapping *m, const struct object *obj, size_t len)
 {
-	size_t len = obj->build_id ? strlen(obj->build_id) / 2 : 0;
 	const struct mapping *at = NULL;
-	unsigned char id[BUILD_ID_MAX];
 
-	if (!len || len > sizeof(id))
-		return false;
 	for (size_t i = 0; i < maps->n && maps->v[i].start <= m->start; i++) {
 		const struct mapping *k = &maps->v[i];
 
@@ -160,7 +152,20 @@ static bool is_another(int mem, const struct maps *maps, const struct mapping *m
 		    len <= k->end - k->start - (obj->build_id_off - k->file_off))
 			at = k;
 	}
-	if (!at || pread(mem, id, len, at->start + (obj->build_id_off - at->file_off)) != (ssize_t)len)
+	return at;
+}
+
+/*
+ * Whether the process has another build id in its memory than the file found.
+ * A file that is written to in place changes in memory too, so this differs
+ * only where the file found is not the one mapped, or its file system does not
+ * keep the two together. What cannot be read tells nothing.
+ */
+static bool has_another_id(int mem, const struct mapping *at, const struct object *obj, size_t len)
+{
+	unsigned char id[BUILD_ID_MAX];
+
+	if (pread(mem, id, len, at->start + (obj->build_id_off - at->file_off)) != (ssize_t)len)
 		return false;
 	for (size_t i = 0; i < len; i++) {
 		char hex[3];
@@ -170,6 +175,29 @@ static bool is_another(int mem, const struct maps *maps, const struct mapping *m
 			return true;
 	}
 	return false;
+}
+
+static bool is_another(pid_t pid, int mem, const struct maps *maps, const struct mapping *m, const struct object *obj)
+{
+	size_t len = obj->build_id ? strlen(obj->build_id) / 2 : 0;
+	const struct mapping *at;
+
+	if (!len || len > BUILD_ID_MAX)
+		return false;
+	at = mapping_of_id(maps, m, obj, len);
+	if (!at || !has_another_id(mem, at, obj, len))
+		return false;
+	/* a plugin may have been replaced since its mapping was read: what was compared is another one's, which says nothing of this one */
+	for (int i = 0; i < SAME_PLACE_LOOKS; i++) {
+		struct maps again = {};
+		const struct mapping *same = !maps__read(pid, &again, NULL) ? mapping_of_id(&again, m, obj, len) : NULL;
+		bool there = same && same->start == at->start && has_another_id(mem, at, obj, len);
+
+		maps__done(&again);
+		if (!there)
+			return false;
+	}
+	return true;
 }
 
 /* What is no file, or could not be opened, keeps its name; of others the object has it. */
@@ -315,7 +343,7 @@ static void add_piece(struct space *s, const struct mapping *m)
 
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e)
 {
-	uint64_t now = s->looked_ns ? now_ns() : 0;	/* what is there at the first look is older than all that is known */
+	uint64_t began_ns = now_ns(), read_ns, born_ns;
 	_cleanup_close_ int mem = -1;
 	struct maps maps = {};
 	int err = maps__read(pid, &maps, e);
@@ -329,6 +357,9 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 	/* one that ends has nothing mapped: that is no news */
 	if (err || !maps.n)
 		return err;
+	/* what was read was there at some moment in between: surely by now; at the first look, for longer than anything is known */
+	read_ns = now_ns();
+	born_ns = s->looked_ns ? read_ns : 0;
 	*ret_new = note_gone(s, objects, &maps);
 	s->anon.n = 0;
 	for (size_t i = 0; i < maps.n && s->n < MAX_RANGES; i++) {
@@ -341,7 +372,7 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 			continue;
 		if (is_anon(m)) {
 			add_piece(s, m);
-			*ret_new += end_overlapped(s, m, now, false);
+			*ret_new += end_overlapped(s, m, born_ns, false);
 			continue;
 		}
 		if (known(s, objects, m))
@@ -352,9 +383,9 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 			objects__get(objects, pid, m, &obj, &why);
 		else
 			obj = read_vdso(objects, mem, m);
-		if (m->ino && obj && is_another(mem, &maps, m, obj))
+		if (m->ino && obj && is_another(pid, mem, &maps, m, obj))
 			obj->changed = true;
-		r = push(s, m, obj, now);
+		r = push(s, m, obj, born_ns);
 		if (!r) {
 			object__put(obj);
 			err_done(&why);
@@ -365,7 +396,8 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 		(*ret_new)++;
 	}
 	maps__done(&maps);
-	s->looked_ns = now_ns();
+	s->look_began_ns = began_ns;
+	s->looked_ns = read_ns;
 	s->tidy_at = s->n + MAX_ADDED;
 	return err;
 }
@@ -482,6 +514,7 @@ int space__copy(struct space *to, const struct space *from, struct err *e)
 		slot->label = r->label ? strdup(r->label) : NULL;
 	}
 	to->replaced_ns = from->replaced_ns;
+	to->look_began_ns = from->look_began_ns;
 	to->looked_ns = from->looked_ns;
 	return 0;
 }

@@ -37,7 +37,7 @@ struct space {
 	struct space_range *v;	/* the newest last */
 	size_t n, room;
 	struct vec(struct space_piece) anon;	/* by address, at the last look */
-	uint64_t looked_ns;	/* when all of it was last looked at, 0: never */
+	uint64_t look_began_ns, looked_ns;	/* when all of it was last looked at: in between; 0: never */
 	size_t tidy_at;		/* number of ranges from which on those that are gone are looked for */
 	size_t n_ended;		/* ranges whose place was taken, since the start */
 	uint64_t replaced_ns;	/* the first time that code was found to have taken the place of other code, 0: never */
