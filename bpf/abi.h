@@ -252,8 +252,10 @@ struct mt_site {
 	__u64 peak_bytes;	/* the site's own highest live_bytes */
 	__u32 peak_epoch[2];	/* the process's peak for which at_peak_bytes was saved: that much of it */
 	__u64 at_peak_bytes[2];
-	/* of the frees: by another thread than the one that allocated; an amount as in mt_counts. --mode growth: guessed sizes */
-	__u64 cross_frees;
+	union {
+		__u64 cross_frees;	/* of the frees: by another thread than the one that allocated; an amount as in mt_counts */
+		__u64 guessed_calls;	/* --mode growth: page faults whose size is a guess */
+	};
 	__u64 last_ns;
 	__u64 gone_born_inv;	/* ~ the birth of the oldest of those that are gone, 0: none */
 };
@@ -375,8 +377,8 @@ struct mt_known {		/* what is known of a pid */
 #define MT_KNOWN_IGNORED 1	/* nobody's business: proc is 0 */
 #define MT_KNOWN_BORROWED 2	/* shares the memory, and the number, of the process that made it (vfork), until exec */
 #define MT_KNOWN_LENT 4		/* such children were made */
-#define MT_KNOWN_PENDING 16	/* borrowed while a uretprobe was pending in the process that made it */
 #define MT_KNOWN_OWN 8		/* malloctrace, or a child of it: ignored across fork and exec */
+#define MT_KNOWN_PENDING 16	/* borrowed while a uretprobe was pending in the process that made it */
 
 /* What user space asks of the program `manage`. */
 enum mt_request_kind {

@@ -23,9 +23,9 @@ struct mt_code {
 _Static_assert(sizeof(struct mt_code) == 16 + 8 * MT_CODE_RANGES, "abi");
 
 #define MT_CODE_OPEN 1		/* it may end by jumping to code that is not among the ranges */
-#define MT_CODE_BY_REGISTER 8	/* through a register, so it may call whatever it likes there */
 #define MT_CODE_INNERMOST 2	/* it calls no other function of the table */
 #define MT_CODE_BY_SLOT 4	/* its own file calls it by its name, through a slot: who calls it directly is the allocator */
+#define MT_CODE_BY_REGISTER 8	/* of MT_CODE_OPEN: through a register, so it may call whatever it likes there */
 
 /* A number from the cookie and where the point is in the process: a function as it is mapped there. 0: not known. */
 #define MT_CODE(cookie, pc) (MT_COOKIE_CODE(cookie) << 48 | ((pc) & MT_ADDR_MAX))

@@ -423,7 +423,7 @@ static __always_inline void charge_growth(struct mt_thread *t, __u32 site, __u64
 	if (!charge_open(&c, site, t->proc, cut))
 		return;
 	if (guessed)
-		__sync_fetch_and_add(&c.site->cross_frees, 1);
+		__sync_fetch_and_add(&c.site->guessed_calls, 1);
 	charge_call(&c, &a, bytes, clock_ns());
 	charge_thread(&c, t, &a, false);
 }

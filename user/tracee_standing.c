@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns nothing beyond a call: what was found is kept with each tracee. */
+/*
+ * Are malloctrace's breakpoints still in the tracees' memory? A debugger may have taken them out, and a program may have moved
+ * its code to where there are none: calls are not seen then, and that is told. And: may the breakpoints be taken out, or has a
+ * debugger breakpoints of its own in the same places? The header has the reasons.
+ *
+ * Owns nothing: what was found is kept with each tracee.
+ */
 #include <dirent.h>
 #include <errno.h>
 
@@ -9,14 +15,15 @@
 #include "util/log.h"
 #include "util/parse.h"
 
-/* A look at a process of ten thousand mappings takes ten milliseconds: it is then taken less often. */
+/* A process is looked at once a second, unless that took longer than 1 / LOOK_SHARE of it: ten thousand mappings take ten milliseconds. */
 #define LOOK_EACH_NS 1000000000ull
 #define LOOK_SHARE 500
+/* What all looks together may take at a time, where probes are everyone's. */
 #define SLICE_NS 10000000ull
 
 struct plans vec(const struct plan *);
 
-/* p NULL: those of everyone's probes. */
+/* The files that have probes, and where. p: of those that this tracee maps; NULL: all. */
 static struct plans probed_plans(const struct tracees *t, const struct tracee *p)
 {
 	struct plans ret = {};
@@ -96,7 +103,11 @@ uint64_t tracees__n_unprobed(const struct tracees *t)
 
 /* ---- before they are taken out */
 
-static bool is_in_the_way(const struct tracees *t, const struct tracee *p, pid_t pid, struct debugger *ret)
+/*
+ * Has a debugger of this process breakpoints where malloctrace has? It would write malloctrace's back later, when nobody answers them any more.
+ * Where the two cannot be told apart, any debugger is taken to have some, unless it holds the process still: then it has none in place.
+ */
+static bool would_write_back(const struct tracees *t, const struct tracee *p, pid_t pid, struct debugger *ret)
 {
 	struct debugger d = debugger__of(pid);
 	struct standing s = {};
@@ -113,7 +124,7 @@ static bool is_in_the_way(const struct tracees *t, const struct tracee *p, pid_t
 }
 
 /* Where probes are everyone's, they are in processes that are no tracees, too. */
-static pid_t debugged_of_all(const struct tracees *t, struct debugger *ret)
+static pid_t any_debugged(const struct tracees *t, struct debugger *ret)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *d;
@@ -121,7 +132,7 @@ static pid_t debugged_of_all(const struct tracees *t, struct debugger *ret)
 	uint64_t pid;
 
 	while (proc && !found && (d = readdir(proc)))
-		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && is_in_the_way(t, NULL, pid, ret))
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && would_write_back(t, NULL, pid, ret))
 			found = pid;
 	if (proc)
 		closedir(proc);
@@ -131,11 +142,11 @@ static pid_t debugged_of_all(const struct tracees *t, struct debugger *ret)
 pid_t tracees__debugged(const struct tracees *t, struct debugger *ret)
 {
 	if (t->everyone)
-		return debugged_of_all(t, ret);
+		return any_debugged(t, ret);
 	for (size_t i = 0; i < t->v.n; i++) {
 		const struct tracee *p = t->v.v[i];
 
-		if (!p->ended && p->attachment && is_in_the_way(t, p, p->process.pid, ret))
+		if (!p->ended && p->attachment && would_write_back(t, p, p->process.pid, ret))
 			return p->process.pid;
 	}
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Do the probes of the tracees still stand, and does a debugger stand beside?
+ * Are the probes of the tracees still in place, and is there a debugger?
  *
  * A debugger that sets a breakpoint where one of ours is takes ours for the program's code: it keeps it, and writes it back
  * when it takes its own out. If malloctrace has gone by then, no one knows that breakpoint, and the process is ended by

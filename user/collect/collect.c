@@ -340,7 +340,10 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 	if (c->kernel->sample_bytes)
 		weigh_site(c, row, bank);
 	/* not in a bank: frees since the cut are in it */
-	row->cross_frees = MIN(row->cross_frees, c->kernel->mode == MT_MODE_GROWTH ? row->counts.alloc_calls : row->counts.free_calls);
+	if (c->kernel->mode == MT_MODE_GROWTH)
+		row->guessed_calls = MIN(row->guessed_calls, row->counts.alloc_calls);
+	else
+		row->cross_frees = MIN(row->cross_frees, row->counts.free_calls);
 	return 0;
 }
 

@@ -440,7 +440,7 @@ static int site(struct json *j, const struct snapshot *s, const struct snap_site
 	counters(j, &site->c, s->known, s->estimated ? &site->error : NULL);
 	u64_or_null(j, "cross_frees", s->known & HAS_FREE_CALLS, site->cross_frees);
 	if (site->growth == GROWTH_FAULT)
-		json__u64(j, "guessed_calls", site->cross_frees);
+		json__u64(j, "guessed_calls", site->guessed_calls);
 	moves(j, &site->moves);
 	u64_or_null(j, "at_peak_bytes", s->known & HAS_PEAK_BYTES, site->at_peak_bytes);
 	json__u64(j, "min_size", site->min_size);

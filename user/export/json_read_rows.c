@@ -203,7 +203,7 @@ static const struct field site_fields[] = {
 	SITE("older_blocks", FIELD_U64, older_blocks),
 	SITE("older_bytes", FIELD_U64, older_bytes),
 	SITE("cross_frees", FIELD_U64, cross_frees),
-	SITE("guessed_calls", FIELD_U64, cross_frees),
+	SITE("guessed_calls", FIELD_U64, guessed_calls),
 	TREND(struct snap_site),
 };
 

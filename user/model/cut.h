@@ -24,7 +24,10 @@ struct cut_site {
 	uint32_t tid;		/* --by thread: whose it is; else 0 */
 	uint64_t hash;		/* of process, function and stack; 0: spare */
 	struct mt_counts counts;	/* estimates already, where figures are scaled */
-	uint64_t cross_frees;	/* of counts.free_calls: by another thread than the one that allocated */
+	union {
+		uint64_t cross_frees;	/* of counts.free_calls: by another thread than the one that allocated */
+		uint64_t guessed_calls;	/* --mode growth, of counts.alloc_calls: page faults whose size is a guess */
+	};
 	struct mt_moves moves;	/* all 0 where some blocks are passed over */
 	struct cut_error var;
 	uint64_t peak_bytes, at_peak_bytes;

@@ -193,8 +193,8 @@ enum sign {
 	REVISITS = 1 << 9,	/* rises, but it has been about as high before, and came down again */
 	UNEVEN = 1 << 10,	/* one third of the time brought four times as much as another */
 	MASKED = 1 << 11,	/* blocks older than the trace were freed, half as many as are held: they may have been this site's */
-	ROUGH = 1 << 13,	/* an estimate that is too rough to tell a course from its error */
 	UNSURE = 1 << 12,	/* neither rises nor falls, but more than half of its ups and downs went one way, and it has not come to rest */
+	ROUGH = 1 << 13,	/* an estimate that is too rough to tell a course from its error */
 };
 
 /* A change is worth a word from 1% of what is held on. */

@@ -213,7 +213,10 @@ struct snap_site {
 	bool oldest_at_most;	/* it may be less: part of the block table has not been looked at for a while */
 	uint64_t lifetime_sum_ns;	/* over freed blocks */
 	uint64_t older_blocks, older_bytes;	/* live blocks older than snapshot.older_ns */
-	uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated; of page faults: those whose size is a guess */
+	union {
+		uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated */
+		uint64_t guessed_calls;	/* of page faults: those whose size is a guess */
+	};
 	struct snap_moves moves;
 	const struct snap_age *ages;	/* holds if snapshot.scanned */
 	size_t n_ages;

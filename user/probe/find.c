@@ -227,12 +227,13 @@ static int fill_sizes(struct search *s)
 	return 0;
 }
 
-/* Are the blocks of this file's malloc known to have glibc's headers, and is that of use? */
+/* Are the blocks of this file's malloc known to have glibc's headers? */
 static bool is_glibc(const struct search *s)
 {
 	return s->headers[s->obj->is_exec] && families[s->family].headers[0];
 }
 
+/* And is that of use? The usable size is in them. */
 static bool has_usable(const struct search *s)
 {
 	return s->want.usable && s->want.mode == MT_MODE_FULL && is_glibc(s);

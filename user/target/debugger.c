@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the table of tracers that write nothing: there is no other way to tell what a tracer does. */
+/* Owns the names of tracers that set no breakpoints: there is no other way to tell what a tracer does. */
 #include "target/debugger.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 #include "util/parse.h"
 #include "util/util.h"
 
-static const char *const onlookers[] = { "strace" };
+static const char *const write_nothing[] = { "strace" };
 
 static pid_t tracer_of(pid_t pid)
 {
@@ -62,7 +62,7 @@ struct debugger debugger__of(pid_t pid)
 	if (!d.pid || d.pid == getpid())
 		return (struct debugger){};
 	process__thread_comm(d.pid, d.pid, d.comm);
-	for (size_t i = 0; i < ARRAY_SIZE(onlookers); i++)
-		d.writes &= !!strcmp(d.comm, onlookers[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(write_nothing); i++)
+		d.writes &= !!strcmp(d.comm, write_nothing[i]);
 	return d;
 }

@@ -9,7 +9,7 @@
 struct debugger {
 	pid_t pid;		/* 0: there is none */
 	char comm[32];		/* clean */
-	bool writes;		/* it may set breakpoints; false of those that are known to look on alone */
+	bool writes;		/* it may set breakpoints; false of those that are known to set none */
 };
 
 /* Does it hold every thread of the process still? Debuggers have their breakpoints out then, if they stop all threads at a time. */

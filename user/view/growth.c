@@ -107,7 +107,7 @@ int report__growth_row(struct report *r, const struct snap_site *site, uint64_t 
 	int cols = 0;
 
 	/* a fault whose size is a guess makes the sum one */
-	snprintf(bytes, sizeof(bytes), "%s%s", site->growth == GROWTH_FAULT && site->cross_frees ? "~" : "", fmt_bytes(a, site->c.alloc_bytes));
+	snprintf(bytes, sizeof(bytes), "%s%s", site->growth == GROWTH_FAULT && site->guessed_calls ? "~" : "", fmt_bytes(a, site->c.alloc_bytes));
 	cols += fprintf(r->out, "%9s  %5s  %6s %s%-*s", bytes,
 			fmt_share(b, site->c.alloc_bytes, whole), fmt_count(c, n), what,
 			site->growth == GROWTH_FAULT ? 1 : 2, plural(n));
