@@ -207,39 +207,14 @@ static __always_inline __u64 site_hash(const struct mt_scratch *s, __u32 n, __u3
 	return mt_mix(salt + s->walk.hash + ((s->key.gen_tid >> 32) << 32 | func << 16 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
 }
 
-/* The site of the n frames in s->ip if there is one, else 0. */
-__noinline __u32 site_known(const struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
-{
-	__u64 h, tag;
-
-	if (!s)
-		return 0;
-	h = site_hash(s, n, proc, func);
-	tag = h & ~MT_SITE_MASK;
-#pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < MT_SITE_PROBES; i++) {
-		__u32 k = mt_index_of(h, i, mt_n_index);
-		__u64 *slot = bpf_map_lookup_elem(&site_index, &k), seen;
-
-		if (!slot)
-			break;
-		seen = *slot;
-		if (!seen)
-			break;
-		if ((seen & ~MT_SITE_MASK) == tag && site_is(seen, h))
-			return seen & MT_SITE_MASK;
-	}
-	return 0;
-}
-
-/* The site of the n frames in s->ip, an old or a new one. */
-__noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
+/* The site of the n frames in s->ip, an old or a new one. only_known: 0 if there is none yet. */
+__noinline __u32 site_find(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u32 only_known)
 {
 	__u64 h, tag, *grave = NULL;
 	__u32 mine = 0;
 
 	if (!s)
-		return spare_site(proc);
+		return only_known ? 0 : spare_site(proc);
 	h = site_hash(s, n, proc, func);
 	tag = h & ~MT_SITE_MASK;
 #pragma clang loop unroll(disable)
@@ -257,6 +232,8 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 		if (seen && !(grave && i == MT_SITE_PROBES - 1))
 			continue;
 		/* it is nowhere */
+		if (only_known)
+			return 0;
 		if (!mine) {
 			if (mt_within)
 				s->walk.within = stack_is_within(s, n, proc);
@@ -277,8 +254,20 @@ __noinline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 
 		if ((seen & ~MT_SITE_MASK) == tag && site_is(seen, h))
 			return seen & MT_SITE_MASK;
 	}
+	if (only_known)
+		return 0;
 	lose_stack(proc, MT_LOST_SITE_FULL);
 	return spare_site(proc);
+}
+
+static __always_inline __u32 site_known(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
+{
+	return site_find(s, n, proc, func, 1);
+}
+
+static __always_inline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
+{
+	return site_find(s, n, proc, func, 0);
 }
 
 /* A stack was walked, from sp up to top. */

@@ -173,8 +173,11 @@ static bool writes_arm64_fp(uint32_t insn)
 	       (moves && (insn >> 5 & 31) == ARM64_FP);
 }
 
-/* Does the code of [lo, hi) leave x29 alone, but for `want`? */
-static bool keeps_fp(struct calls *c, uint64_t lo, uint64_t hi, uint32_t want)
+/* What one instruction says of a stretch of code: yes, no, or that it is up to the next one. */
+enum scan { SCAN_ON, SCAN_YES, SCAN_NO };
+
+/* Goes through the code of [lo, hi) until one says yes or no; at_end: what is said if none does. No, too, if it cannot be read. */
+static bool scan(struct calls *c, uint64_t lo, uint64_t hi, enum scan (*look)(uint32_t insn, uint32_t want), uint32_t want, bool at_end)
 {
 	lo = (lo + 3) & ~3ull;
 	while (lo < hi) {
@@ -184,44 +187,35 @@ static bool keeps_fp(struct calls *c, uint64_t lo, uint64_t hi, uint32_t want)
 		if (!code || len < 4)
 			return false;
 		for (i = 0; i + 4 <= len; i += 4) {
+			enum scan said;
 			uint32_t insn;
 
 			memcpy(&insn, code + i, sizeof(insn));
-			if (insn != want && writes_arm64_fp(insn))
-				return false;
+			said = look(insn, want);
+			if (said != SCAN_ON)
+				return said == SCAN_YES;
 		}
 		lo += i;
 	}
-	return true;
+	return at_end;
+}
+
+/* The code must leave x29 alone, but for `want`... */
+static enum scan keeps_fp(uint32_t insn, uint32_t want)
+{
+	return insn != want && writes_arm64_fp(insn) ? SCAN_NO : SCAN_ON;
 }
 
 /* ... which must come before all calls: one that comes first would be made with the caller's frame pointer. */
-static bool begins_with(struct calls *c, uint64_t lo, uint64_t hi, uint32_t want)
+static enum scan comes_first(uint32_t insn, uint32_t want)
 {
-	lo = (lo + 3) & ~3ull;
-	while (lo < hi) {
-		size_t len, i;
-		const uint8_t *code = code_at(c, lo, hi, &len);
-
-		if (!code || len < 4)
-			return false;
-		for (i = 0; i + 4 <= len; i += 4) {
-			uint32_t insn;
-
-			memcpy(&insn, code + i, sizeof(insn));
-			if (insn == want)
-				return true;
-			if (is_arm64_call(insn))
-				return false;
-		}
-		lo += i;
-	}
-	return false;
+	return insn == want ? SCAN_YES : is_arm64_call(insn) ? SCAN_NO : SCAN_ON;
 }
 
 bool calls__sets_fp(struct calls *c, uint64_t lo, uint64_t hi, int64_t off, uint64_t fn_lo, uint64_t fn_hi)
 {
 	uint32_t want = ARM64_ADD_FP_SP | (uint32_t)off << 10;
 
-	return off >= 0 && off <= ARM64_ADD_MAX && begins_with(c, lo, hi, want) && keeps_fp(c, fn_lo, fn_hi, want);
+	return off >= 0 && off <= ARM64_ADD_MAX && scan(c, lo, hi, comes_first, want, false) &&
+	       scan(c, fn_lo, fn_hi, keeps_fp, want, true);
 }
