@@ -111,20 +111,22 @@ TEST(code_exec_storm_of_a_new_file)
 static const char *const plugin_files[] = { "libplug.so", "libplug_b.so", "libplug_c.so" };
 static const char *const plugin_names[] = { "alfa", "beta", "ceta" };
 
-static void start_plugins(struct test *t, struct fx *f, const char *host)
+static const char *plugins_count(void)
 {
-	char count[16];
+	static char count[16];
 
 	snprintf(count, sizeof(count), "%u", (unsigned int)scaled(40));
-	fx__start(t, f, host, "plugins", count, fixture(plugin_files[0]), fixture(plugin_files[1]), fixture(plugin_files[2]), NULL);
+	return count;
 }
 
+#define PLUGINS "plugins", plugins_count(), fixture(plugin_files[0]), fixture(plugin_files[1]), fixture(plugin_files[2]), NULL
+
 /* A snapshot was written, and another one: malloctrace has handled in between what the kernel had told it before. */
-static void wait_until_looked(struct test *t, struct mt *m, const char *name)
+static void wait_until_looked(struct test *t, struct mt *m, const char *name, unsigned int from)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
 
-	for (unsigned int i = 1; i <= 2; i++) {
+	for (unsigned int i = from; i < from + 2; i++) {
 		const char *path = in_dir(t, "%s.%u.json", name, i);
 		json_t *root;
 
@@ -142,11 +144,11 @@ static json_t *trace_plugins(struct test *t, struct fx *f, const char *host, con
 	json_t *root;
 	struct mt m;
 
-	start_plugins(t, f, host);
+	fx__start(t, f, host, PLUGINS);
 	mt__start(t, &m, "-p", pid_arg(f->c.pid), "--batch", "-o", path, option, NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, f);
-	wait_until_looked(t, &m, host);
+	wait_until_looked(t, &m, host, 1);
 	fx__go(t, f);
 	mt__stop(t, &m, SIGINT, 0);
 	root = load_json(t, path);
@@ -182,25 +184,23 @@ static void want_plugins(struct test *t, struct fx *f, json_t *root, unsigned in
 	}
 }
 
-/* Three plugins in turn at one address are three sites, each with its own names and all of its calls. */
-TEST(code_plugins)
+static void plugins_in_turn(struct test *t, const char *host, const char *option)
 {
 	struct fx f;
-	json_t *root = trace_plugins(t, &f, "code", "-v");
+	json_t *root = trace_plugins(t, &f, host, option);
 
 	want_plugins(t, &f, root, 2, true);
 	fx__quit(t, &f);
 }
+
+/*
+ * Three plugins in turn at one address are three sites, each with its own names and all of its calls. What was unsure before their
+ * files were known has the same frames as what is whole, and is another site.
+ */
+TEST(code_plugins) { plugins_in_turn(t, "code", "-v"); }
 
 /* The same without frame pointers: before a plugin's file is known its stacks end early, but have its names; then they are whole. */
-TEST(code_plugins_nofp)
-{
-	struct fx f;
-	json_t *root = trace_plugins(t, &f, "code.nofp", "-v");
-
-	want_plugins(t, &f, root, 2, true);
-	fx__quit(t, &f);
-}
+TEST(code_plugins_nofp) { plugins_in_turn(t, "code.nofp", "-v"); }
 
 /* One file, written over in place between two loads: what is called whole is right, with its own names or without. */
 static void rewritten(struct test *t, const char *host, const char *method, const char *const *files)
@@ -257,7 +257,7 @@ TEST(code_plugins_seen_late)
 	struct fx f;
 	struct mt m;
 
-	start_plugins(t, &f, "code");
+	fx__start(t, &f, "code", PLUGINS);
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
 	mt__wait_attached(t, &m);
 	child__kill(t, &m.c, SIGSTOP);
@@ -270,15 +270,34 @@ TEST(code_plugins_seen_late)
 	fx__quit(t, &f);
 }
 
-/* And where probes are everyone's. */
-TEST(code_plugins_followed)
+/* Where a thread other than the first has become the program, and the probes on dlopen and dlclose have ended with the first one, too. */
+TEST(code_plugins_exec_by_thread)
 {
+	const char *path = in_dir(t, "by-thread.json");
+	json_t *root;
 	struct fx f;
-	json_t *root = trace_plugins(t, &f, "code", "-f");
+	struct mt m;
 
+	fx__start(t, &f, "life", "exec-by-thread", fixture("code"), PLUGINS);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--batch", "-o", path, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	fx__send(t, &f, 'g');
+	fx__wait_ready(t, &f);
+	child__wait_err(t, &m.c, "malloctrace: ", "probed again", patience_s(10));
+	wait_until_looked(t, &m, "by-thread", 1);
+	fx__go(t, &f);
+	wait_until_looked(t, &m, "by-thread", 3);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, path);
+	want_lossless(t, root);
 	want_plugins(t, &f, root, 2, true);
 	fx__quit(t, &f);
 }
+
+/* And where probes are everyone's. */
+TEST(code_plugins_followed) { plugins_in_turn(t, "code", "-f"); }
 
 /* ---- a compiler that runs */
 

@@ -287,6 +287,26 @@ Test(space, what_is_gone_is_bounded)
 	done();
 }
 
+/* A child knows what its parent knew, and since when: a record from before that look is no news to it, either. */
+Test(space, a_copy_was_looked_at_when_its_parent_was)
+{
+	struct space child = {};
+	struct mapping anon;
+	bool is_new;
+
+	refresh();
+	cr_assert_eq(space__copy(&child, &space, NULL), 0);
+	anon = (struct mapping){ .start = find(refresh)->start, .end = find(refresh)->end, .exec = true, .path = (char *)"" };
+	cr_assert_eq(space__add(&child, objects, getpid(), &anon, space.looked_ns - 1, &is_new, NULL), 0);
+	cr_expect_not(is_new);
+	cr_assert_not_null(space__find(&child, (uintptr_t)refresh));
+	cr_expect_not(space__find(&child, (uintptr_t)refresh)->gone);
+	cr_assert_eq(space__add(&child, objects, getpid(), &anon, space.looked_ns + 1, &is_new, NULL), 0);
+	cr_expect(is_new);
+	space__done(&child);
+	done();
+}
+
 Test(space, newer_mapping_wins)
 {
 	size_t page = sysconf(_SC_PAGESIZE), n_old;
