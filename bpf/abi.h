@@ -516,7 +516,10 @@ struct mt_thread {
 			__u32 within_depth;
 			__u16 within_tail;	/* the outermost jumped to another function, which runs in its place */
 			__u16 within_apart;	/* some of the others may be on other stacks than the outermost */
-			__u64 within_sp;	/* of the outermost: the stack pointer after its return; 0: it is over */
+			union {
+				__u64 within_sp;	/* of the outermost: the stack pointer after its return; 0: it is over */
+				__u64 thrown_sp;	/* without --within: the same of a call that was told as failed at its throw */
+			};
 			__u64 within_ra;	/* and its return address; holds if within_tail */
 		};
 		struct {	/* --mode growth: how things stood when the fault under way began; of differences, 32 bits do */

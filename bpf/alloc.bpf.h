@@ -192,6 +192,8 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 		}
 	}
 	t->sp = sp;
+	if (!mt_within && t->thrown_sp && sp >= t->thrown_sp)
+		t->thrown_sp = 0;	/* its frame is gone */
 	return 0;
 }
 
@@ -283,6 +285,17 @@ static __always_inline void old_freed(mt_regs *ctx, struct mt_thread *t, __u32 f
 		free_charge(t, &old, free_site(ctx, t, func, caller, sp), cut, now);
 }
 
+/* The return of a call that was told as failed when it threw (refusals.bpf.h): is there a block all the same? */
+static __always_inline bool went_on(mt_regs *ctx, struct mt_thread *t, __u64 sp)
+{
+	if (mt_within || !t->thrown_sp || t->thrown_sp != sp)
+		return false;
+	t->thrown_sp = 0;
+	if (arch_result(ctx))
+		count(MT_LOST_MISSED_RETURN);
+	return true;
+}
+
 /* One program for malloc's and realloc's returns: where realloc jumps to malloc they are the same instruction. */
 static __always_inline int on_return(mt_regs *ctx)
 {
@@ -307,8 +320,10 @@ static __always_inline int on_return(mt_regs *ctx)
 		    !return_alone(ctx, t, cookie, sp, caller))
 			return 0;
 		/* a `ret` may serve several functions, some with a uretprobe, and calls made before the trace */
-		if (t->sp != sp || !(t->cookie & MT_COOKIE_AT_RET))
+		if (t->sp != sp || !(t->cookie & MT_COOKIE_AT_RET)) {
+			went_on(ctx, t, sp);
 			return 0;
+		}
 		caller = t->ra;
 	} else {
 		sp = arch_sp_returned(ctx);
@@ -317,7 +332,7 @@ static __always_inline int on_return(mt_regs *ctx)
 			return 0;
 		if (t->sp != sp || MT_COOKIE_FUNC(t->cookie) != func) {
 			/* inside another call, the outer one is what counts */
-			if (!t->sp)
+			if (!t->sp && !went_on(ctx, t, sp))
 				count(MT_EDGE_RETURN_ONLY);
 			return 0;
 		}

@@ -33,6 +33,7 @@
 #include "bpf/cutoff.bpf.h"
 #include "bpf/nest.bpf.h"
 #include "bpf/alloc.bpf.h"
+#include "bpf/refusals.bpf.h"
 #include "bpf/scope.bpf.h"
 #include "bpf/life.bpf.h"
 #include "bpf/growth.bpf.h"
@@ -79,6 +80,17 @@ int enter_free(mt_regs *ctx)
 	__u64 began_ns = budget_begin();
 
 	on_free(ctx);
+	budget_end(began_ns);
+	return 0;
+}
+
+/* A call fails here, or does if its arguments say so. */
+SEC("uprobe")
+int reach_refusal(mt_regs *ctx)
+{
+	__u64 began_ns = budget_begin();
+
+	on_refusal(ctx);
 	budget_end(began_ns);
 	return 0;
 }

@@ -21,8 +21,11 @@ static long string_turn(__u32 i, void *arg)
 	char part[STRING_PART];
 	long n = bpf_probe_read_user_str(part, sizeof(part), (const void *)(w->addr + w->len));
 
-	if (n <= 0)
+	if (n < 0)
 		return 1;
+	/* older kernels (6.1) do not count the end of an empty string, which the rest is where the last part was full */
+	if (!n)
+		n = 1;
 	/* what does not end here is cut, and given an end: that one does not count either */
 	w->len += n - 1;
 	w->found = n < STRING_PART || w->len >= w->most;

@@ -53,6 +53,7 @@ static void tracee_free(struct tracee *p)
 	vec_done(&p->examined);
 	vec_done(&p->spotted);
 	vec_done(&p->loaders);
+	vec_done(&p->refusers);
 	process__done(&p->process);
 	free(p);
 }
@@ -66,6 +67,7 @@ void tracees__done(struct tracees *t)
 		plan__done(&t->plans.v[i]->plan);
 		vec_done(&t->plans.v[i]->spots);
 		vec_done(&t->plans.v[i]->loader);
+		vec_done(&t->plans.v[i]->refusals);
 		if (t->plans.v[i]->within)
 			within__done(t->plans.v[i]->within);
 		free(t->plans.v[i]->within);
@@ -401,6 +403,8 @@ static int take_in(struct tracees *t, struct tracee *p, struct err *e)
 	/* after the anchors of the files, which are the last to go (attach.h) */
 	if (!err)
 		err = tracee__probe_loaders(t, p, e);
+	if (!err && p->attachment)
+		err = tracee__probe_refusals(t, p, e);
 	return err;
 }
 

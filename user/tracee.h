@@ -41,6 +41,7 @@ struct tracee {
 	struct vec(struct object *) examined;	/* looked at for this tracee; no references of their own */
 	struct vec(struct object *) spotted;	/* the same for spots */
 	struct vec(struct object *) loaders;	/* and for where libraries are loaded */
+	struct vec(struct object *) refusers;	/* probed where calls fail unseen */
 	size_t n_allocators;
 	uint64_t cpu_at_attach_ns, cpu_ns;
 	char unwind_why[160];	/* how its stacks are walked */
@@ -81,6 +82,8 @@ struct known_plan {
 	bool spots_looked;	/* for them */
 	struct spot_points loader;	/* owned; where it loads and unloads libraries */
 	bool loader_looked, loader_probed;	/* for these; everyone's are in it */
+	struct spot_points refusals;	/* owned; where calls fail and nothing else tells */
+	bool refusals_looked, refusals_probed;
 	bool spots_probed;	/* everyone's are in it */
 };
 

@@ -28,6 +28,7 @@ static int probe_again(struct tracees *t, struct tracee *p, const struct mt_even
 	attachment__free(old);
 	p->spotted.n = 0;
 	p->loaders.n = 0;
+	p->refusers.n = 0;
 	if (t->want.mode == MT_MODE_GROWTH) {
 		faults__close(p->faults);
 		p->faults = NULL;

@@ -143,7 +143,7 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 		if (!err && mapped_ns && k->probed_ns > mapped_ns)
 			note_unseen(t, p, k, mapped_ns);
 	}
-	return err;
+	return err || !t->everyone ? err : tracee__probe_refusals(t, p, e);
 }
 
 static bool is_mapped(const struct tracees *t, const struct object *obj)
@@ -169,7 +169,7 @@ void tracees__unprobe_deleted(struct tracees *t)
 			continue;
 		if (t->everyone)	/* else all are out already */
 			attachment__remove(t->everyone, k->plan.object);
-		k->probed = k->spots_probed = k->loader_probed = false;	/* until somebody has it yet */
+		k->probed = k->spots_probed = k->loader_probed = k->refusals_probed = false;	/* until somebody has it yet */
 		say_verbose("%s is deleted, and nobody maps it any more: it is probed no longer", k->plan.object->path);
 	}
 }

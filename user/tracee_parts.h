@@ -23,6 +23,8 @@ void tracees__unprobe_former(struct tracees *t, const struct object *now);
 /* The same of where what it maps loads libraries (tracee_loader.c). */
 int tracee__probe_loaders(struct tracees *t, struct tracee *p, struct err *e);
 int tracees__probe_loader_of(struct tracees *t, struct known_plan *k, struct err *e);
+/* And of where calls fail unseen, its own or everyone's (tracee_refusals.c). */
+int tracee__probe_refusals(struct tracees *t, struct tracee *p, struct err *e);
 /* Spots in what it maps: those that are not probed yet. */
 int tracee__probe_spots(struct tracees *t, struct tracee *p, struct err *e);
 /* The same in one file, where probes are everyone's. p: who mapped it, or NULL. */

@@ -97,22 +97,40 @@ TEST(cxx_jemalloc) { cxx_forms(t, "libjemalloc.so.2"); }
 TEST(cxx_tcmalloc) { cxx_forms(t, "libtcmalloc_minimal.so.4"); }
 TEST(cxx_mimalloc) { cxx_forms(t, "libmimalloc.so.2.0"); }
 
+/* Each refusal is a failed call, and each exception a block of its own, that came and went. */
+static void want_failures(struct test *t, json_t *root, json_t *p, const struct fx *f)
+{
+	static const char *const where[] = { "throws_here", "refused_here" };
+
+	want_eq(t, "calls refused", 100, ledger__note(t, &f->led, "refused"));
+	want_eq(t, "exceptions under throws_here", 100, site_sum(t, root, p, "throws_here", "alloc_calls"));
+	for (size_t i = 0; i < sizeof(where) / sizeof(*where); i++) {
+		want_eq(t, where[i], 100, site_sum(t, root, p, where[i], "failed_calls"));
+		want_eq(t, where[i], site_sum(t, root, p, where[i], "alloc_calls"), site_sum(t, root, p, where[i], "free_calls"));
+	}
+	want_u64(t, root, "totals.failed_calls", 200);
+	want_u64(t, root, "totals.unknown_frees", 0);
+	want_u64(t, root, "edges.abandoned", 0);
+	want_u64(t, root, "edges.return_only", 0);
+	want_u64(t, root, "edges.own_frees", 0);
+}
+
 /*
  * operator new leaves by an exception: the program must catch it as it does
  * untraced. An allocator that ends the program itself at this point (mimalloc
  * built as C) must do so in the same way.
  */
-static void cxx_throws(struct test *t, const char *library)
+static void cxx_throws(struct test *t, const char *name, const char *library)
 {
 	struct fx bare, f;
 	struct mt m;
 	json_t *root, *p;
 	int bare_end;
 
-	fx__start_preloaded(t, &bare, library, "cxx", "throw");
+	fx__start_preloaded(t, &bare, library, name, "throw");
 	fx__send(t, &bare, 'g');
 	bare_end = child__wait(t, &bare.c);
-	fx__start_preloaded(t, &f, library, "cxx", "throw");
+	fx__start_preloaded(t, &f, library, name, "throw");
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
 	mt__wait_attached(t, &m);
 	if (bare_end) {
@@ -129,10 +147,26 @@ static void cxx_throws(struct test *t, const char *library)
 	p = process_of(t, root, f.c.pid, 0);
 	want_ledger(t, root, p, &f.led, LED_TEMP);
 	want_eq(t, "live blocks", 50, ju64(t, p, "totals.live_blocks"));
+	want_failures(t, root, p, &f);
 	fx__quit(t, &f);
 }
 
-TEST(cxx_throws_glibc) { cxx_throws(t, NULL); }
-TEST(cxx_throws_jemalloc) { cxx_throws(t, "libjemalloc.so.2"); }
-TEST(cxx_throws_tcmalloc) { cxx_throws(t, "libtcmalloc_minimal.so.4"); }
-TEST(cxx_throws_mimalloc) { cxx_throws(t, "libmimalloc.so.2.0"); }
+TEST(cxx_throws_glibc) { cxx_throws(t, "cxx", NULL); }
+TEST(cxx_throws_jemalloc) { cxx_throws(t, "cxx", "libjemalloc.so.2"); }
+TEST(cxx_throws_tcmalloc) { cxx_throws(t, "cxx", "libtcmalloc_minimal.so.4"); }
+TEST(cxx_throws_mimalloc) { cxx_throws(t, "cxx", "libmimalloc.so.2.0"); }
+TEST(cxx_throws_static) { cxx_throws(t, "cxx.static", NULL); }
+
+/* A call that threw and went on all the same was told as failed, and its block is told as unseen. */
+TEST(cxx_throws_handled)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "cxx.static", "handled", NULL);
+	root = trace(t, &f, 3, NULL);
+	want_eq(t, "exceptions of the handler", 10, ledger__note(t, &f.led, "handled"));
+	want_u64(t, root, "losses.missed_return", 10);
+	want_u64(t, root, "losses.total", 10);
+	fx__quit(t, &f);
+}

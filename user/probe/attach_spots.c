@@ -72,6 +72,11 @@ int attachment__add_loader(struct attachment *a, const struct object *obj, const
 	return attach_points(a, a->kernel->skel->progs.reach_loader, obj, points, e);
 }
 
+int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
+{
+	return attach_points(a, a->kernel->skel->progs.reach_refusal, obj, points, e);
+}
+
 int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
 {
 	return attach_points(a, a->kernel->skel->progs.reach_within, obj, points, e);

@@ -210,7 +210,7 @@ static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_op
 	struct bpf_program *const of_growth[] = { skel->progs.fault_begins, skel->progs.fault_ends, skel->progs.enter_map,
 						  skel->progs.leave_map };
 	struct bpf_program *const of_blocks[] = { skel->progs.enter_alloc, skel->progs.enter_realloc, skel->progs.leave,
-						  skel->progs.enter_free };
+						  skel->progs.enter_free, skel->progs.reach_refusal };
 
 	struct bpf_program *const of_maps[] = { skel->progs.enter_mapping, skel->progs.leave_mapping, skel->progs.mapping_exit };
 
