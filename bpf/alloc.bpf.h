@@ -126,6 +126,13 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 		count(MT_LOST_UNREADABLE);
 		return 0;
 	}
+	if (is_realloc && !size && cookie & MT_COOKIE_FREES_AT_0) {
+		__u32 i = MT_COOKIE_OLD(cookie);
+
+		/* a free; where a function passes the call on, the other one tells */
+		if (i < MT_N_ARGS && arg[i & 7])
+			return 0;
+	}
 	/* more than there are addresses: it will fail, and would drown the bytes of those that do not */
 	if (size > MT_ADDR_MAX)
 		return 0;

@@ -138,6 +138,8 @@ static uint64_t cookie_of(struct kernel *k, const struct plan *p, const struct a
 		cookie |= MT_COOKIE_RETURN_ONLY;
 	if (f && f->usable)
 		cookie |= MT_COOKIE_USABLE;
+	if (f && f->frees_at_0 && p->want.mode == MT_MODE_COUNT)
+		cookie |= MT_COOKIE_FREES_AT_0;
 	return cookie;
 }
 

@@ -57,14 +57,15 @@ static const struct {
 	bool is_suffix;
 	const char *family;
 	bool headers[2];	/* [is_exec]: a program linked with glibc may have another malloc than glibc's */
+	bool frees_at_0;	/* realloc(p, 0) frees p and gives no block (jemalloc's: unless it is configured otherwise) */
 } families[] = {
-	{ "mallctlnametomib", true, "jemalloc", { false, false } },
-	{ "tc_version", false, "tcmalloc", { false, false } },
-	{ "mi_version", true, "mimalloc", { false, false } },
-	{ "__dls2b", false, "musl", { false, false } },
-	{ "__libc_malloc_impl", false, "musl", { false, false } },
-	{ "gnu_get_libc_version", false, "glibc", { true, false } },
-	{ "_int_malloc", false, "glibc", { true, true } },
+	{ "mallctlnametomib", true, "jemalloc", { false, false }, true },
+	{ "tc_version", false, "tcmalloc", { false, false }, true },
+	{ "mi_version", true, "mimalloc", { false, false }, false },
+	{ "__dls2b", false, "musl", { false, false }, false },
+	{ "__libc_malloc_impl", false, "musl", { false, false }, false },
+	{ "gnu_get_libc_version", false, "glibc", { true, false }, true },
+	{ "_int_malloc", false, "glibc", { true, true }, true },
 };
 
 static void note_family(struct search *s, const char *name)
@@ -316,6 +317,8 @@ static int place_all(const struct search *s, struct plan *plan, struct points *p
 			continue;
 		row.flags = f->flags;
 		*pf = (struct planned_func){ .func = f->row, .vaddr = f->vaddr, .size = f->size,
+					     .frees_at_0 = row.role == ROLE_REALLOC && s->family < ARRAY_SIZE(families) &&
+					     families[s->family].frees_at_0,
 					     .usable = is_map(s, f) ? s->want.usable :
 					     row.role != ROLE_FREE && has_usable(s) && alloc_funcs__is_c(f->row) };
 		r = place__function(s->obj, &row, &s->want, pf, points);
