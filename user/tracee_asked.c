@@ -79,10 +79,16 @@ void tracees__locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address
 	ret->path = r->object ? r->object->path : r->label && r->label[0] ? r->label : anon_path;
 	ret->build_id = r->object ? r->object->build_id : NULL;
 	/* code that nobody names yet may have a name later */
-	ret->fixed = r->object && r->object->is_elf;
+	ret->fixed = r->object && r->object->is_elf && !r->fresh;
 	ret->offset = addr - r->start;
 	if (r->object && !object__offset_to_vaddr(r->object, file_off, &ret->offset))
 		ret->offset = file_off;
+	if (r->unproven && r->label) {
+		/* the file, and where in it, but not which version of it: no names */
+		ret->module = ret->path = r->label;
+		ret->handle = NULL;
+		ret->build_id = NULL;
+	}
 }
 
 bool tracees__is_same_code(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_t t2_ns, void *arg)
@@ -96,7 +102,7 @@ bool tracees__is_same_code(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_
 		return false;
 	a = space__find_at(&life->space, addr - 1, t1_ns, &sole);
 	b = space__find_at(&life->space, addr - 1, t2_ns, &sole);
-	return a == b || (a && b && a->object && a->object == b->object && a->file_off - a->start == b->file_off - b->start);
+	return a == b || (a && b && a->object && !a->unproven && !b->unproven && a->object == b->object && a->file_off - a->start == b->file_off - b->start);
 }
 
 uint64_t tracees__n_mappings(const struct tracees *t)

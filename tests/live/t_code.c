@@ -296,6 +296,76 @@ TEST(code_plugins_exec_by_thread)
 	fx__quit(t, &f);
 }
 
+#define HASTY_BYTES 1000
+
+/* The last one is the first one again: what the file holds in the end it held before. */
+static const size_t hasty_order[] = { 0, 1, 2, 0 };
+#define N_HASTY 4
+
+/* Is a frame's name its own, or none? */
+static bool is_own(json_t *site, size_t i, const char *plugin, const char *part)
+{
+	char own[32];
+
+	snprintf(own, sizeof(own), "%s%s", plugin, part);
+	return !*name_of(site, i) || !strcmp(name_of(site, i), own);
+}
+
+/* Frame names of the site of a plugin, or of several of them: each its own, or none. */
+static void want_own_names(struct test *t, json_t *site)
+{
+	json_int_t least = json_integer_value(jget(site, "min_size")), most = json_integer_value(jget(site, "max_size"));
+
+	for (json_int_t k = least - HASTY_BYTES; k <= most - HASTY_BYTES; k++) {
+		const char *name = plugin_names[hasty_order[k]];
+
+		want(t, is_own(site, 0, name, "_leaf") && is_own(site, 1, name, "_mid"), "%s: wanted its own names or none, got %s < %s (%s)", name,
+		     name_of(site, 0), name_of(site, 1), jstr(site, "end"));
+	}
+}
+
+/*
+ * One path, and each time another plugin there, loaded and called at once, before anybody can have looked: which one it was the
+ * size tells. Names are its own, or there are none, whether the stack is proven or not.
+ */
+static void hasty(struct test *t, const char *how, unsigned int times, const char *ms, const char *option)
+{
+	const char *path = in_dir(t, "plugin.so");
+	json_t *root, *site;
+	char count[16];
+	uint64_t n = 0;
+	struct fx f;
+	size_t i;
+
+	snprintf(count, sizeof(count), "%u", times);
+	fx__start(t, &f, "code", how, count, ms, path, fixture(plugin_files[hasty_order[0]]), fixture(plugin_files[hasty_order[1]]),
+		  fixture(plugin_files[hasty_order[2]]), fixture(plugin_files[hasty_order[3]]), NULL);
+	root = trace(t, &f, 0, option, NULL);
+	json_array_foreach(jget(root, "sites"), i, site) {
+		json_int_t least = json_integer_value(jget(site, "min_size")), most = json_integer_value(jget(site, "max_size"));
+
+		if (least < HASTY_BYTES || most >= HASTY_BYTES + N_HASTY)
+			continue;
+		n += ju64(t, site, "alloc_calls");
+		want_own_names(t, site);
+	}
+	want_eq(t, "calls", N_HASTY * ledger__note(t, &f.led, "calls"), n);
+	fx__quit(t, &f);
+}
+
+/* A rewriting each 100 ms is seen each time, one each millisecond is not. */
+static void hasty_all(struct test *t, const char *how, const char *option)
+{
+	hasty(t, how, (unsigned int)scaled(40), "0", option);
+	hasty(t, how, 2, "100", option);
+	hasty(t, how, 5, "10", option);
+}
+
+TEST(code_plugins_hasty) { hasty_all(t, "hasty", "-v"); }
+TEST(code_plugins_hasty_followed) { hasty_all(t, "hasty", "-f"); }
+TEST(code_plugins_hasty_moved) { hasty_all(t, "hasty-moved", "-v"); }
+TEST(code_plugins_hasty_moved_followed) { hasty_all(t, "hasty-moved", "-f"); }
+
 /* And where probes are everyone's. */
 TEST(code_plugins_followed) { plugins_in_turn(t, "code", "-f"); }
 

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
 #include "target/jitmap.h"
 #include "target/object.h"
@@ -124,6 +125,29 @@ static int64_t mtime_ns(const struct stat *st)
 	return st->st_mtim.tv_sec * 1000000000ll + st->st_mtim.tv_nsec;
 }
 
+/* Two ticks of the slowest clock that kernels have. */
+#define MTIME_STEP_NS 20000000ll
+
+static int64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+enum object_version object__version_at(const struct object *obj, uint64_t t_ns)
+{
+	int64_t then = (int64_t)t_ns + (wall_ns() - (int64_t)now_ns());
+	struct stat st;
+
+	if (obj->fd < 0 || fstat(obj->fd, &st))
+		return VERSION_SAME;
+	if (mtime_ns(&st) > then)
+		return VERSION_OTHER;
+	return mtime_ns(&st) + MTIME_STEP_NS > then ? VERSION_MAYBE : VERSION_SAME;
+}
+
 static int no_memory(struct err *e, const char *path)
 {
 	return err_set(e, -ENOMEM, "no memory to look at %s", path);
@@ -139,6 +163,7 @@ static int keep(struct objects *o, struct object *obj, struct object **ret, stru
 	if (!fstat(obj->fd, &st)) {
 		obj->size_bytes = st.st_size;
 		obj->mtime_ns = mtime_ns(&st);
+		obj->fresh = obj->mtime_ns + MTIME_STEP_NS > wall_ns();
 	}
 	if (asprintf(&obj->fd_path, "/proc/self/fd/%d", obj->fd) < 0) {
 		obj->fd_path = NULL;
@@ -399,11 +424,15 @@ bool object__look_for_change(struct object *obj)
 	size_t i, len = obj->build_id ? strlen(obj->build_id) / 2 : 0;
 	char hex[3];
 	struct stat st;
+	bool touched;
 
-	/* ctime is no sign: a package upgrade changes it by unlinking the file */
-	if (obj->changed || obj->fd < 0 || fstat(obj->fd, &st) ||
-	    ((uint64_t)st.st_size == obj->size_bytes && mtime_ns(&st) == obj->mtime_ns))
+	if (obj->changed || obj->fd < 0 || fstat(obj->fd, &st))
 		return obj->changed;
+	/* ctime is no sign: a package upgrade changes it by unlinking the file */
+	touched = (uint64_t)st.st_size != obj->size_bytes || mtime_ns(&st) != obj->mtime_ns;
+	if (!touched && (!obj->fresh || !len))
+		return false;
+	obj->fresh = obj->mtime_ns + MTIME_STEP_NS > wall_ns();
 	obj->changed = !len || object__read_at(obj, obj->build_id_off, id, len);
 	for (i = 0; i < len && !obj->changed; i++) {
 		snprintf(hex, sizeof(hex), "%02x", id[i]);

@@ -35,6 +35,7 @@ struct object {
 	uint64_t size_bytes;	/* when it was opened, as mtime_ns */
 	int64_t mtime_ns;
 	bool changed;		/* not, or no longer, what is mapped: its names are not to be trusted */
+	bool fresh;		/* written to so lately, when it was opened, that mtime may not tell of the next time */
 	struct jitmap *jit;	/* owned; NULL unless it is a JIT's list of its functions */
 	uint16_t machine;	/* EM_AARCH64, EM_X86_64, ... */
 	bool is_elf;
@@ -81,9 +82,13 @@ void object__put(struct object *obj);
 
 /*
  * Looks whether the file was written to since it was opened: its size and
- * mtime, and if those differ, its build id. Sets and returns obj->changed.
+ * mtime, and if those differ, or cannot tell, its build id. Sets and returns obj->changed.
  */
 bool object__look_for_change(struct object *obj);
+
+/* Is what the file holds now what it held at a time? mtime goes by ticks: of two writes in one, the second does not show. */
+enum object_version { VERSION_SAME, VERSION_MAYBE, VERSION_OTHER };
+enum object_version object__version_at(const struct object *obj, uint64_t t_ns);
 
 /* 0 and false if no segment holds it */
 bool object__vaddr_to_offset(const struct object *obj, uint64_t vaddr, uint64_t *ret);

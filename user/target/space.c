@@ -30,8 +30,9 @@ static bool is_of(const struct space_range *r, struct objects *objects, const st
 
 	if (!r->object || !m->ino)
 		return r->label && !strcmp(r->label, m->path);
+	/* what was written to is another file to those who come now */
 	if (r->ino == m->ino || r->object->ino == m->ino)
-		return true;
+		return !object__look_for_change(r->object);
 	obj = objects__known(objects, m);
 	object__put(obj);
 	return obj == r->object;
@@ -280,6 +281,27 @@ static struct space_range *push_record(struct space *s, const struct mapping *m,
 	return r;
 }
 
+/* What the file holds now need not be what this range had: it is known by its name, and has no names. */
+static void disown(struct space_range *r)
+{
+	r->unproven = true;
+	if (!r->label && r->object)
+		r->label = strdup(r->object->path);
+}
+
+/*
+ * The same file is mapped once more where it was, at t_ns: is it the same version? Else, or if that cannot be told, it is another
+ * range from then on; and of one whose file was written to just before, nobody can say which version it had.
+ */
+static bool is_again(struct space_range *r, uint64_t t_ns)
+{
+	if (!r->object || (!r->fresh && !r->unproven && object__version_at(r->object, t_ns) != VERSION_OTHER))
+		return true;
+	if (r->fresh)
+		disown(r);
+	return false;
+}
+
 /* The record of what a look has found first. */
 static struct space_range *looked_at_before(const struct space *s, struct objects *objects, const struct mapping *m, uint64_t t_ns)
 {
@@ -424,13 +446,15 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 				s->v[i].died_ns = t_ns;
 				s->v[i].rough = false;
 			}
-		r->born_ns = t_ns;
 		r->found = false;
 		*ret_new = true;
+		/* before the look it may have been another version */
+		if (!r->object || object__version_at(r->object, t_ns) == VERSION_SAME)
+			r->born_ns = t_ns;
 		return 0;
 	}
 	r = before(s, m, t_ns);
-	if (r && !r->died_ns && is_mapping(r, objects, m)) {
+	if (r && !r->died_ns && is_mapping(r, objects, m) && is_again(r, t_ns)) {
 		*ret_new = r->gone;
 		r->gone = false;
 		return 0;
@@ -453,6 +477,13 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 		return err_set(e, -ENOMEM, "out of memory");
 	}
 	r->why = why;
+	if (obj && m->ino) {
+		enum object_version version = object__version_at(obj, t_ns);
+
+		r->fresh = version == VERSION_MAYBE;
+		if (version == VERSION_OTHER)
+			disown(r);
+	}
 	*ret_new = true;
 	return 0;
 }
@@ -507,6 +538,8 @@ int space__copy(struct space *to, const struct space *from, struct err *e)
 		slot->file_off = r->file_off;
 		slot->ino = r->ino;
 		slot->born_ns = r->born_ns;
+		slot->fresh = r->fresh;
+		slot->unproven = r->unproven;
 		slot->told = true;
 		slot->object = r->object;
 		if (r->object)

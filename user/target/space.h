@@ -26,6 +26,8 @@ struct space_range {
 	bool found;		/* by a look: it may have come before born_ns */
 	bool rough;		/* it may have died behind died_ns */
 	bool told;		/* the user was, if it could not be opened */
+	bool fresh;		/* the file was written to just before: should it come again, it may be another version */
+	bool unproven;		/* it may have been another version of the file: the object's names are not its own */
 };
 
 /* Memory of no file with code in it: it has neither names nor tables, and only the present is of interest. */

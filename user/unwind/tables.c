@@ -405,7 +405,9 @@ static struct table *table_add(struct unwind *u, const void *key, struct object 
 	/* the vdso is in no file: its name is an empty one */
 	if (!err && u->kernel && t->pages.n && (!obj || !kernel__name_file(u->kernel, obj, &t->name))) {
 		t->file = mt_file_hash(&t->name);
-		list_file(u, t);
+		/* one that was written to just now may be written to again, and have the same name for the kernel */
+		if (!obj || !obj->fresh)
+			list_file(u, t);
 	}
 	t->refs--;
 	t->left = ++u->n_left;
@@ -585,6 +587,8 @@ static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct sp
 			t = table_of(u, r->object);
 			if (!t)
 				t = table_add(u, r->object, r->object, NULL, 0);
+			else if (t->file && !t->listed && !r->object->fresh)
+				list_file(u, t);
 		}
 		if (t && use(used, t))
 			return -ENOMEM;
