@@ -321,6 +321,8 @@ static int fill_loop(struct session *s, struct err *e)
 			err = loop__add_fd(s->loop, s->tracees.v.v[i]->process.pidfd, session__on_pidfd, s);
 	for (size_t i = 0; s->watch && i < watch__n_fds(s->watch) && !err; i++)
 		err = loop__add_fd(s->loop, watch__fd(s->watch, i), session__on_watch, s);
+	if (!err && s->writes)
+		err = loop__add_fd(s->loop, writes__fd(s->writes), session__on_writes, s);
 	if (!err)
 		err = loop__add_timer(s->loop, SECOND_NS, false, session__on_second, s);
 	if (!err && kernel__spots_fd(s->kernel) >= 0)
@@ -449,6 +451,12 @@ static int run(struct session *s, int *ret_status, struct err *e)
 		err = start_program(s, e);
 	if (!err)
 		err = load(s, e);
+	if (!err) {
+		s->writes = writes__new();
+		s->kernel->writes = s->writes;
+		if (!s->writes)
+			say("files that are probed must not be written over while malloctrace runs: that cannot be watched here (inotify)");
+	}
 	/* before attaching looks at what is mapped, so that nothing falls between the two */
 	if (!err && watch__open(s->machine, &s->watch, e)) {
 		say("code that is loaded later is seen up to a second late, without perf events: %s", err_msg(e));
@@ -495,6 +503,7 @@ static void done(struct session *s)
 	watch__close(s->watch);
 	loop__free(s->loop);
 	budget__free(s->budget);
+	writes__free(s->writes);	/* behind the last link */
 	collect__free(s->collect);
 	unwind__free(s->unwind);
 	kernel__close(s->kernel);

@@ -244,6 +244,16 @@ void session__note_mappings(struct session *s)
 		watch__read(s->watch, on_record, s);
 }
 
+void session__on_writes(void *arg)
+{
+	struct session *s = arg;
+	const struct object *obj;
+
+	session__read_events(s);	/* who has ended has nothing mapped any more */
+	while ((obj = writes__next(s->writes)))
+		tracees__on_written(&s->tracees, obj);
+}
+
 void session__on_watch(void *arg)
 {
 	struct session *s = arg;

@@ -20,6 +20,7 @@
 #include "output.h"
 #include "target/spawn.h"
 #include "target/watch.h"
+#include "target/writes.h"
 #include "tracee.h"
 
 #define SECOND_NS 1000000000ull
@@ -39,6 +40,7 @@ struct session {
 	struct unwind *unwind;
 	struct loop *loop;
 	struct watch *watch;
+	struct writes *writes;	/* NULL: nobody tells of them */
 	struct spawn *spawn;
 	struct triggers *triggers;	/* --when; else NULL */
 	struct taken taken;	/* the snapshots so far */
@@ -103,6 +105,7 @@ void session__on_events(void *arg);
 void session__on_pidfd(void *arg);
 void session__on_watch(void *arg);
 void session__note_mappings(struct session *s);
+void session__on_writes(void *arg);
 
 /* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. NULL: e says why. */
 struct snapshot *session__take(struct session *s, bool last, bool ages, struct err *e);

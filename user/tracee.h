@@ -132,6 +132,8 @@ int tracees__check_spots(struct tracees *t, struct err *e);
 void tracees__tell_spots(struct tracees *t);
 /* With kernel and model set: puts all planned probes in place. */
 int tracees__attach(struct tracees *t, struct err *e);
+/* A probed file was written to: its probes go, and that is told. */
+void tracees__on_written(struct tracees *t, const struct object *obj);
 /* Takes them all out; tracees stay known. */
 void tracees__detach(struct tracees *t);
 

@@ -168,7 +168,7 @@ void tracees__unprobe_deleted(struct tracees *t)
 		    fstat(k->plan.object->fd, &st) || st.st_nlink || is_mapped(t, k->plan.object))
 			continue;
 		if (t->everyone)	/* else all are out already */
-			attachment__remove(t->everyone, k->plan.object);
+			attachment__remove(t->everyone, k->plan.object, false);
 		k->probed = k->spots_probed = k->loader_probed = k->refusals_probed = false;	/* until somebody has it yet */
 		say_verbose("%s is deleted, and nobody maps it any more: it is probed no longer", k->plan.object->path);
 	}

@@ -167,8 +167,8 @@ void tracees__unprobe_former(struct tracees *t, const struct object *now)
 		if (((!k->probed || k->covered) && !k->spots_probed) || k->refused || obj == now || !obj->changed || obj->dev != now->dev ||
 		    obj->ino != now->ino)
 			continue;
-		attachment__remove(t->everyone, obj);
-		k->probed = k->spots_probed = false;
+		attachment__remove(t->everyone, obj, true);
+		k->probed = k->spots_probed = k->loader_probed = k->refusals_probed = false;
 		k->refused = true;
 		say("%s was written to: its old probes are taken out; who has the old code mapped is not seen any more", obj->path);
 	}

@@ -15,6 +15,7 @@
 #include "probe/codes.h"
 #include "probe/crew.h"
 #include "probe/multi.h"
+#include "target/writes.h"
 #include "util/rights.h"
 #include "util/util.h"
 
@@ -194,6 +195,9 @@ static int attach_multi(struct attachment *a, size_t step, struct bpf_program *p
 		a->links[step].n--;
 		return -errno;
 	}
+	/* an anchor gets another number first */
+	if (step != ANCHORS)
+		writes__add_link(a->kernel->writes, obj, l->fd);
 	return 0;
 }
 
@@ -220,6 +224,9 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 
 static int attach(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj, const struct chosen *c)
 {
+	/* the plan is of another version: it is told, and goes */
+	if (!writes__watch(a->kernel->writes, (struct object *)obj))
+		return 0;
 	return a->kernel->multi ? attach_multi(a, step, prog, obj, c) : attach_perf(a, step, prog, obj, c);
 }
 
@@ -262,8 +269,13 @@ static int attach_anchor(struct attachment *a, const struct alloc_funcs *funcs, 
 	c.offsets.v = &offset;
 	c.offsets.n = c.offsets.room = 1;
 	err = attach(a, ANCHORS, a->kernel->skel->progs.stay, p->object, &c);
-	if (!err)
-		lower(a->kernel, &a->links[ANCHORS].v[a->links[ANCHORS].n - 1]);
+	if (!err && a->links[ANCHORS].n && a->links[ANCHORS].v[a->links[ANCHORS].n - 1].object == p->object) {
+		struct link *l = &a->links[ANCHORS].v[a->links[ANCHORS].n - 1];
+
+		lower(a->kernel, l);
+		if (!l->perf)
+			writes__add_link(a->kernel->writes, p->object, l->fd);
+	}
 	return err;
 }
 
@@ -335,21 +347,24 @@ struct closing {
 	bool started;
 	uint64_t started_ns, ended_ns;	/* CLOCK_MONOTONIC; 0: not yet */
 	int event_fd;		/* not ours; -1: nobody waits for it */
+	struct writes *writes;	/* not ours */
 };
 
-static void close_link(struct link *l)
+static void close_link(struct link *l, struct writes *w)
 {
-	if (l->perf)
+	if (l->perf) {
 		bpf_link__destroy(l->perf);
-	else
-		close(l->fd);
+		return;
+	}
+	writes__drop_link(w, l->fd);
+	close(l->fd);
 }
 
 static void close_one(void *arg, size_t i)
 {
 	struct closing *c = arg;
 
-	close_link(&c->links.v[i]);
+	close_link(&c->links.v[i], c->writes);
 	if (__atomic_add_fetch(&c->n_closed, 1, __ATOMIC_ACQ_REL) != c->links.n)
 		return;
 	__atomic_store_n(&c->ended_ns, now_ns(), __ATOMIC_RELEASE);
@@ -363,6 +378,7 @@ static void close_one(void *arg, size_t i)
  */
 static void move_links(struct attachment *a, size_t first, size_t end, const struct object *obj, bool often, struct closing *c)
 {
+	c->writes = a->kernel->writes;
 	for (size_t step = end; step-- > first;) {
 		size_t kept = 0;
 
@@ -377,7 +393,7 @@ static void move_links(struct attachment *a, size_t first, size_t end, const str
 			if (l)
 				*l = a->links[step].v[i];
 			else
-				close_link(&a->links[step].v[i]);	/* without memory: one by one */
+				close_link(&a->links[step].v[i], c->writes);	/* without memory: one by one */
 		}
 		a->links[step].n = kept;
 	}
@@ -422,7 +438,7 @@ void attachments__free(struct attachment *const *v, size_t n)
 	}
 }
 
-void attachment__remove(struct attachment *a, const struct object *obj)
+void attachment__remove(struct attachment *a, const struct object *obj, bool at_once)
 {
 	struct closing anchors = {};
 	size_t kept = 0;
@@ -430,8 +446,9 @@ void attachment__remove(struct attachment *a, const struct object *obj)
 	for (int often = 1; often >= 0; often--) {
 		struct closing c = {};
 
-		move_links(a, 0, ANCHORS, obj, often, &c);
-		close_now(&c);
+		move_links(a, 0, ANCHORS, obj, often, at_once ? &anchors : &c);
+		if (!at_once)
+			close_now(&c);
 	}
 	move_links(a, ANCHORS, ANCHORS + 1, obj, false, &anchors);
 	close_now(&anchors);
@@ -576,7 +593,7 @@ int attachments__unpark(struct attachment *const *v, size_t n, struct err *e)
 			if (l)
 				*l = m->made.links[m->step].v[k];
 			else
-				close_link(&m->made.links[m->step].v[k]);
+				close_link(&m->made.links[m->step].v[k], m->a->kernel->writes);
 		}
 		/* a target that has ended is no failure: its end is told elsewhere */
 		if (m->err && m->err != -ESRCH && !err)

@@ -35,8 +35,8 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
  * of a second, in which the process goes on.
  */
 int attachment__renew(const struct attachment *old, struct attachment **ret, struct err *e);
-/* Takes the probes of one object out again. */
-void attachment__remove(struct attachment *a, const struct object *obj);
+/* Takes the probes of one object out again. at_once: in any order, as nobody is in its code, or none is to stay there. */
+void attachment__remove(struct attachment *a, const struct object *obj, bool at_once);
 /* Tells when the entry point of a program of our own is reached: see kernel__started. */
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
 /* One that does nothing but be there, also where no code is: see cover.h. */

@@ -7,6 +7,7 @@
 #include "malloctrace.skel.h"
 #include "probe/attach_parts.h"
 #include "probe/multi.h"
+#include "target/writes.h"
 
 static int attach_spots_multi(struct attachment *a, const struct bpf_program *prog, const struct object *obj, const struct spot_points *points)
 {
@@ -26,8 +27,10 @@ static int attach_spots_multi(struct attachment *a, const struct bpf_program *pr
 	l->object = obj;
 	l->fd = uprobe_multi__link_counted(bpf_program__fd(prog), obj->fd_path, offsets, counted ? counters : NULL,
 					   cookies, points->n, a->pid);
-	if (l->fd >= 0)
+	if (l->fd >= 0) {
+		writes__add_link(a->kernel->writes, obj, l->fd);
 		return 0;
+	}
 	a->links[OTHERS].n--;
 	return -errno;
 }
@@ -57,7 +60,7 @@ static int attach_points(struct attachment *a, const struct bpf_program *prog, c
 {
 	int err = 0;
 
-	if (points->n)
+	if (points->n && writes__watch(a->kernel->writes, (struct object *)obj))
 		err = a->kernel->multi ? attach_spots_multi(a, prog, obj, points) : attach_spots_perf(a, prog, obj, points);
 	return err ? attachment__explain(a, e, err, obj) : 0;
 }

@@ -61,6 +61,7 @@ struct kernel {
 	struct malloctrace_bpf *skel;
 	struct table_sizes sizes;
 	bool multi;		/* uprobe_multi links; else perf events */
+	struct writes *writes;	/* not owned; told of each file before it is probed; NULL: none */
 	int low_fds[16];	/* numbers below those of all links, for who needs one; 0: taken */
 	struct ring_buffer *ring;
 	struct {

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the inotify descriptor, and the thread. Objects outlive it: their table is freed last.
+ *
+ * Who made a link closes it, some day, by its number. So the thread does not close that: it puts /dev/null in its place, and
+ * closes the link under another number, for which it takes a thread each, because the kernel needs some 50 ms
+ * to give one back, though the breakpoints are gone at once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "target/writes.h"
+#include "util/util.h"
+
+struct watched {
+	int wd;
+	const struct object *object;
+};
+
+struct probed {
+	int fd;
+	const struct object *object;
+};
+
+struct writes {
+	int notify_fd, null_fd, told_fd;
+	pthread_t thread;
+	pthread_mutex_t lock;	/* of all that follows */
+	struct vec(struct watched) watched;
+	struct vec(struct probed) links;
+	struct vec(const struct object *) told;
+};
+
+static void *close_link(void *arg)
+{
+	close((int)(intptr_t)arg);
+	return NULL;
+}
+
+/* The number stays, and is /dev/null's. */
+static void take_out(const struct writes *w, int fd)
+{
+	int moved = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	pthread_t thread;
+
+	if (moved < 0 || dup3(w->null_fd, fd, O_CLOEXEC) < 0)
+		return;
+	if (pthread_create(&thread, NULL, close_link, (void *)(intptr_t)moved))
+		close(moved);
+	else
+		pthread_detach(thread);
+}
+
+static void tell(struct writes *w, const struct object *obj)
+{
+	const struct object **slot = vec_push(&w->told);
+
+	if (slot)
+		*slot = obj;
+	eventfd_write(w->told_fd, 1);
+}
+
+static void on_written(struct writes *w, int wd)
+{
+	const struct object *obj = NULL;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->watched.n; i++)
+		if (w->watched.v[i].wd == wd) {
+			obj = w->watched.v[i].object;
+			w->watched.v[i] = w->watched.v[--w->watched.n];
+			break;
+		}
+	if (!obj)
+		return;
+	for (size_t i = 0; i < w->links.n; i++) {
+		if (w->links.v[i].object == obj)
+			take_out(w, w->links.v[i].fd);
+		else
+			w->links.v[kept++] = w->links.v[i];
+	}
+	w->links.n = kept;
+	tell(w, obj);
+}
+
+/* Until it is cancelled, which it can be only while it waits. */
+static void *wait_for_writes(void *arg)
+{
+	char buf[16 * (sizeof(struct inotify_event) + NAME_MAX + 1)] __attribute__((aligned(8)));
+	struct writes *w = arg;
+
+	for (;;) {
+		ssize_t n, at;
+		int state;
+
+		n = read(w->notify_fd, buf, sizeof(buf));
+		if (n <= 0 && errno != EINTR)
+			return NULL;
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+		pthread_mutex_lock(&w->lock);
+		for (at = 0; at < n;) {
+			const struct inotify_event *ev = (const struct inotify_event *)(buf + at);
+
+			if (ev->mask & IN_MODIFY)
+				on_written(w, ev->wd);
+			at += (ssize_t)(sizeof(*ev) + ev->len);
+		}
+		pthread_mutex_unlock(&w->lock);
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+	}
+}
+
+/* Signals are the loop's. And it comes before others on a busy machine, if it may. */
+static int start(struct writes *w)
+{
+	struct sched_param first = { .sched_priority = 1 };
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&w->thread, NULL, wait_for_writes, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!err)
+		pthread_setschedparam(w->thread, SCHED_RR, &first);
+	return err;
+}
+
+static void close_all(struct writes *w)
+{
+	if (w->notify_fd >= 0)
+		close(w->notify_fd);
+	if (w->null_fd >= 0)
+		close(w->null_fd);
+	if (w->told_fd >= 0)
+		close(w->told_fd);
+	free(w);
+}
+
+struct writes *writes__new(void)
+{
+	struct writes *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->notify_fd = inotify_init1(IN_CLOEXEC);
+	w->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	w->told_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&w->lock, NULL);
+	if (w->notify_fd >= 0 && w->null_fd >= 0 && w->told_fd >= 0 && !start(w))
+		return w;
+	close_all(w);
+	return NULL;
+}
+
+void writes__free(struct writes *w)
+{
+	if (!w)
+		return;
+	pthread_cancel(w->thread);
+	pthread_join(w->thread, NULL);
+	vec_done(&w->watched);
+	vec_done(&w->links);
+	vec_done(&w->told);
+	pthread_mutex_destroy(&w->lock);
+	close_all(w);
+}
+
+int writes__fd(const struct writes *w)
+{
+	return w ? w->told_fd : -1;
+}
+
+static bool is_watched(const struct writes *w, const struct object *obj)
+{
+	for (size_t i = 0; i < w->watched.n; i++)
+		if (w->watched.v[i].object == obj)
+			return true;
+	return false;
+}
+
+bool writes__watch(struct writes *w, struct object *obj)
+{
+	struct watched *slot;
+	bool changed;
+
+	if (!w)
+		return true;
+	pthread_mutex_lock(&w->lock);
+	slot = is_watched(w, obj) ? NULL : vec_push(&w->watched);
+	/* one that cannot be watched has no number, and is never told of */
+	if (slot)
+		*slot = (struct watched){ inotify_add_watch(w->notify_fd, obj->fd_path, IN_MODIFY | IN_ONESHOT), obj };
+	/* behind the watch: what comes later is told by it */
+	changed = slot && object__look_for_change(obj);
+	if (changed) {
+		w->watched.n--;
+		tell(w, obj);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return !changed;
+}
+
+void writes__add_link(struct writes *w, const struct object *obj, int fd)
+{
+	struct probed *slot;
+
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	slot = vec_push(&w->links);
+	if (slot)
+		*slot = (struct probed){ fd, obj };
+	/* it was written to while this link was made */
+	if (slot && !is_watched(w, obj)) {
+		take_out(w, fd);
+		w->links.n--;
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+void writes__drop_link(struct writes *w, int fd)
+{
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	for (size_t i = 0; i < w->links.n; i++)
+		if (w->links.v[i].fd == fd) {
+			w->links.v[i] = w->links.v[--w->links.n];
+			break;
+		}
+	pthread_mutex_unlock(&w->lock);
+}
+
+const struct object *writes__next(struct writes *w)
+{
+	const struct object *obj = NULL;
+	eventfd_t n;
+
+	pthread_mutex_lock(&w->lock);
+	eventfd_read(w->told_fd, &n);
+	if (w->told.n)
+		obj = w->told.v[--w->told.n];
+	pthread_mutex_unlock(&w->lock);
+	return obj;
+}
