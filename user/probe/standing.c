@@ -83,26 +83,66 @@ static bool is_moved(const struct maps *maps, const struct space *space, const s
 	return now && now->exec && !now->ino;
 }
 
-static void look_at(int mem, const struct mapping *m, const struct trap *trap, uint64_t offset, struct standing *s)
-{
-	uint32_t word = 0;
+#define X86_PREFIX_MAX 4
 
-	if (pread(mem, &word, sizeof(word), m->start + (offset - m->file_off)) != sizeof(word))
+/* A nop of x86_64 that is long enough for a call: 0f 1f /0, or 90 behind prefixes. */
+static bool is_long_nop(const unsigned char *insn)
+{
+	size_t n = 0;
+
+	while (n < X86_PREFIX_MAX && (insn[n] == 0x66 || insn[n] == 0x2e))
+		n++;
+	if (insn[n] == 0x90)
+		return n == X86_PREFIX_MAX;
+	/* with a SIB byte: 5 bytes and more; else only with four bytes behind it */
+	return insn[n] == 0x0f && insn[n + 1] == 0x1f && !(insn[n + 2] & 0x38) && ((insn[n + 2] & 0xc7) == 0x44 || (insn[n + 2] & 0xc0) == 0x80);
+}
+
+/*
+ * Has the kernel made a call of it? From 6.18 on it does so on x86_64 when a nop of five bytes was hit, to save the trap; later
+ * ones, which leave the red zone alone, take nops of ten bytes, and the call is their second half.
+ */
+static bool is_call(const unsigned char *mem, const unsigned char *file)
+{
+	return is_long_nop(file) && memcmp(mem, file, STANDING_BYTES) && (mem[0] == 0xe8 || mem[5] == 0xe8);
+}
+
+enum standing_kind standing__kind(uint16_t machine, const unsigned char *mem, const unsigned char *file)
+{
+	const struct trap *trap = trap_of(machine);
+	uint32_t word;
+
+	memcpy(&word, mem, sizeof(word));
+	if ((word & trap->own_mask) == trap->own || (machine == EM_X86_64 && is_call(mem, file)))
+		return STANDS;
+	return (word & trap->mask) == trap->any ? STANDS_FOREIGN : STANDS_GONE;
+}
+
+static void look_at(int mem, const struct mapping *m, const struct object *obj, uint64_t offset, struct standing *s)
+{
+	unsigned char now[STANDING_BYTES] = {}, file[STANDING_BYTES] = {};
+
+	if (pread(mem, now, sizeof(now), m->start + (offset - m->file_off)) < (ssize_t)sizeof(uint32_t))
 		return;
+	object__read_at(obj, offset, file, sizeof(file));	/* at the file's end it is no nop */
 	s->n_points++;
-	if ((word & trap->own_mask) == trap->own)
-		return;
-	if ((word & trap->mask) == trap->any)
+	switch (standing__kind(obj->machine, now, file)) {
+	case STANDS:
+		break;
+	case STANDS_FOREIGN:
 		s->n_foreign++;
-	else
+		break;
+	case STANDS_GONE:
 		s->n_gone++;
+		break;
+	}
 }
 
 static void look_at_plan(int mem, const struct maps *maps, const struct space *space, const struct plan *p, struct standing *s)
 {
-	const struct trap *trap = trap_of(p->object->machine);
+	bool known = trap_of(p->object->machine);
 
-	for (size_t i = 0; trap && i < p->n_points; i++) {
+	for (size_t i = 0; known && i < p->n_points; i++) {
 		uint64_t offset = p->points[i].offset;
 		bool found = false;
 
@@ -113,7 +153,7 @@ static void look_at_plan(int mem, const struct maps *maps, const struct space *s
 			if (!maps->v[k].exec || !covers(&maps->v[k], offset) || !is_of(&maps->v[k], space, p->object))
 				continue;
 			found = true;
-			look_at(mem, &maps->v[k], trap, offset, s);
+			look_at(mem, &maps->v[k], p->object, offset, s);
 		}
 		s->n_moved += !found && is_moved(maps, space, p->object, offset);
 	}

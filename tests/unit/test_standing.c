@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* What stands at a point: the kernel's breakpoint, the call that it may make of it, a debugger's, or the file's own code. */
+#include <criterion/criterion.h>
+#include <elf.h>
+#include <string.h>
+
+#include "probe/standing.h"
+
+static const struct {
+	const char *what;
+	uint16_t machine;
+	unsigned char mem[STANDING_BYTES], file[STANDING_BYTES];
+	enum standing_kind kind;
+} cases[] = {
+	{ "arm64: the kernel's", EM_AARCH64, { 0xa0, 0x00, 0x20, 0xd4 }, { 0xfd, 0x7b, 0xbf, 0xa9 }, STANDS },
+	{ "arm64: gdb's", EM_AARCH64, { 0x00, 0x00, 0x20, 0xd4 }, { 0xfd, 0x7b, 0xbf, 0xa9 }, STANDS_FOREIGN },
+	{ "arm64: none", EM_AARCH64, { 0xfd, 0x7b, 0xbf, 0xa9 }, { 0xfd, 0x7b, 0xbf, 0xa9 }, STANDS_GONE },
+	{ "int3", EM_X86_64, { 0xcc, 0x48, 0x89, 0xe5 }, { 0x55, 0x48, 0x89, 0xe5 }, STANDS },
+	{ "none", EM_X86_64, { 0x55, 0x48, 0x89, 0xe5 }, { 0x55, 0x48, 0x89, 0xe5 }, STANDS_GONE },
+	{ "a nop of five bytes, int3", EM_X86_64, { 0xcc, 0x1f, 0x44, 0, 0, 0x55 }, { 0x0f, 0x1f, 0x44, 0, 0, 0x55 }, STANDS },
+	{ "a nop of five bytes, a call", EM_X86_64, { 0xe8, 0x10, 0x20, 0x30, 0x40, 0x55 }, { 0x0f, 0x1f, 0x44, 0, 0, 0x55 }, STANDS },
+	{ "a nop of five bytes, none", EM_X86_64, { 0x0f, 0x1f, 0x44, 0, 0, 0x55 }, { 0x0f, 0x1f, 0x44, 0, 0, 0x55 }, STANDS_GONE },
+	{ "five bytes by prefixes, a call", EM_X86_64, { 0xe8, 1, 2, 3, 4 }, { 0x66, 0x66, 0x66, 0x66, 0x90 }, STANDS },
+	{ "ten bytes, a call behind a lea", EM_X86_64, { 0x48, 0x8d, 0x64, 0x24, 0x80, 0xe8, 1, 2, 3, 4 },
+	  { 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 }, STANDS },
+	{ "ten bytes, none", EM_X86_64, { 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 }, { 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 }, STANDS_GONE },
+	/* a call of the program's own is no sign of the kernel */
+	{ "a call of the file's", EM_X86_64, { 0xe8, 1, 2, 3, 4 }, { 0xe8, 1, 2, 3, 4 }, STANDS_GONE },
+	{ "a call that somebody wrote", EM_X86_64, { 0xe8, 1, 2, 3, 4 }, { 0x55, 0x48, 0x89, 0xe5, 0x53 }, STANDS_GONE },
+	{ "a nop of one byte", EM_X86_64, { 0xe8, 1, 2, 3, 4 }, { 0x90, 0x55, 0x48, 0x89, 0xe5 }, STANDS_GONE },
+	{ "a nop of three bytes", EM_X86_64, { 0xe8, 1, 2, 3, 4 }, { 0x0f, 0x1f, 0x00, 0x55, 0x53 }, STANDS_GONE },
+};
+
+Test(standing, kinds)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		cr_expect_eq(standing__kind(cases[i].machine, cases[i].mem, cases[i].file), cases[i].kind, "%s", cases[i].what);
+}
