@@ -16,7 +16,6 @@
 #ifndef MT_BUDGET_BPF_H
 #define MT_BUDGET_BPF_H
 
-#define TIMED_ONE_IN 16
 /* a program that was preempted is no dearer for that: none takes more than so many times their mean */
 #define TIMED_MAX_TIMES 8
 #define TIMED_FEW 64
@@ -57,7 +56,7 @@ struct {
 
 static __always_inline __u64 budget_begin(void)
 {
-	if (!mt_budget || bpf_get_prandom_u32() & (TIMED_ONE_IN - 1))
+	if (!mt_budget || bpf_get_prandom_u32() & (MT_TIMED_ONE_IN - 1))
 		return 0;
 	return bpf_ktime_get_ns();
 }
@@ -73,7 +72,7 @@ __noinline int budget_charge(__u64 began_ns)
 		took_ns = most_ns;
 	__sync_fetch_and_add(&mt_timed, 1);
 	__sync_fetch_and_add(&mt_timed_ns, took_ns);
-	spent = (took_ns + mt_trap_ns) * TIMED_ONE_IN;
+	spent = (took_ns + mt_trap_ns) * MT_TIMED_ONE_IN;
 	spent += __sync_fetch_and_add(&mt_spent_ns, spent);
 	if (spent > mt_mark) {
 		mt_mark = ~0ULL;

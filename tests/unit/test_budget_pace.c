@@ -51,7 +51,7 @@ Test(budget_pace, an_idle_target_may_be_hit_now_and_then)
 	cr_expect_eq(pace__limit(&p), 250000);
 	pace__note(&p, (struct reading){ 4 * SECOND, 0, 260000 });
 	cr_expect_eq(pace__limit(&p), 260000);
-	cr_expect_not(pace__may_begin(&p, 1));
+	cr_expect_eq(pace__may_begin(&p, 1e9, 1), 0);
 }
 
 struct outcome {
@@ -75,7 +75,7 @@ static struct outcome simulate(double share, double cpus, uint64_t front_ns, uin
 	static double spent_at[N_STEPS + 1];
 	struct outcome o = { .shortest_gap_ns = UINT64_MAX };
 	uint64_t ask_ns = 0, quantum_ns, opened_ns = 0, shut_ns = 0, limit_ns = 0, open_at_ns = 0, out_at_ns = 0, tick_ns = 0;
-	double spent_ns = 0, before_ns = 0;
+	double spent_ns = 0, before_ns = 0, mean_gap_ns = 0;
 	enum { SHUT, FRONT, OPEN, TAIL } state = SHUT;
 	struct pace p;
 
@@ -99,8 +99,10 @@ static struct outcome simulate(double share, double cpus, uint64_t front_ns, uin
 				break;
 			if (!quantum_ns)
 				quantum_ns = pace__quantum_ns(&p);
-			if (!pace__may_begin(&p, quantum_ns)) {
-				ask_ns = t + pace__wait_ns(&p);
+			if (!pace__may_begin(&p, mean_gap_ns, quantum_ns)) {
+				quantum_ns = pace__quantum_ns(&p);
+				mean_gap_ns = pace__mean_gap_ns(&p);
+				ask_ns = t + pace__gap_ns(&p, mean_gap_ns);
 				break;
 			}
 			state = FRONT;
@@ -136,8 +138,11 @@ static struct outcome simulate(double share, double cpus, uint64_t front_ns, uin
 			if (t - opened_ns + front_ns > o.longest_hold_ns)
 				o.longest_hold_ns = t - opened_ns + front_ns;
 			pace__learn(&p, 0, (uint64_t)(spent_ns - limit_ns));
+			pace__learn_look(&p, 50 * cpus, spent_ns - before_ns);
+			pace__learn_cost(&p, spent_ns - before_ns);
 			quantum_ns = pace__quantum_ns(&p);
-			ask_ns = t + pace__gap_ns(&p, quantum_ns);
+			mean_gap_ns = pace__mean_gap_ns(&p);
+			ask_ns = t + pace__gap_ns(&p, mean_gap_ns);
 			break;
 		}
 	}
@@ -155,12 +160,12 @@ Test(budget_pace, a_tight_loop_pays_no_more_in_any_second)
 		double share, cpus, observed;
 		uint64_t front_ns, tail_ns;
 	} t[] = {
-		{ 0.05, 1, 0.02, MS, 2 * MS },
-		{ 0.05, 2, 0.02, MS, 2 * MS },
-		{ 0.02, 1, 0.007, MS, 2 * MS },
-		{ 0.01, 1, 0.002, MS, 2 * MS },
-		{ 0.20, 1, 0.1, MS, 2 * MS },
-		{ 0.05, 1, 0.01, 5 * MS, 10 * MS },
+		{ 0.05, 1, 0.01, MS, 2 * MS },
+		{ 0.05, 2, 0.01, MS, 2 * MS },
+		{ 0.02, 1, 0.0025, MS, 2 * MS },
+		{ 0.01, 1, 0.001, MS, 2 * MS },
+		{ 0.20, 1, 0.05, MS, 2 * MS },
+		{ 0.05, 1, 0.003, 5 * MS, 10 * MS },
 	};
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++) {

@@ -4,7 +4,10 @@
  * were in place, and what each stretch of the trace is scaled by. What always
  * holds: each nanosecond that was read is booked once, to a window or to a gap.
  */
+#include <math.h>
+
 #include "budget/windows_parts.h"
+#include "util/log.h"
 
 /* How wrong the cost of a hit may be. */
 #define COST_ERROR 0.05
@@ -12,11 +15,6 @@
 #define OUTSIDE_PART 0.67	/* of all gaps, where a pair is three hits */
 #define MANY_GAPS 8000
 #define FEW_HITS 64
-
-static enum state state_now(const struct budget *b)
-{
-	return __atomic_load_n(&b->state, __ATOMIC_ACQUIRE);
-}
 
 /* ---- reading clocks */
 
@@ -97,8 +95,10 @@ struct part {			/* of a stretch: of a process or of one of its threads */
 static double own_ns(struct budget *b, struct part p, double hit_ns, double *ret_error_ns)
 {
 	double cost_ns = p.hits * hit_ns, own = p.cpu_ns - cost_ns, more;
+	/* the more it differs from what the child paid, the less is known of it */
+	double strange = hit_ns > 0 ? fabs(hit_ns - b->cost.hit_ns) / hit_ns / 3 : 0;
 
-	*ret_error_ns = cost_ns * COST_ERROR;
+	*ret_error_ns = cost_ns * MAX(COST_ERROR, strange);
 	if (own > 4 * *ret_error_ns)
 		return own;
 	if (!gaps__compare(&b->gaps_before, &b->gaps, &more))
@@ -226,19 +226,19 @@ static void tell_threads(struct budget *b, const struct cut *cut, size_t i, cons
 		struct thread_account *t = is_of(row, b->o.tracees->v.v[i]) ? thread_of(a, row->tid) : NULL;
 		struct thread_calls *calls;
 		uint64_t cpu_ns;
-		double error;
+		double error, doubt;
 
 		if (!t)
 			continue;
-		if (row->probe_hits > t->hits && cpu_clock__thread_ns(a->clock, (pid_t)row->tid, &cpu_ns) && cpu_ns > t->cpu_ns &&
+		if (t->clocked && row->probe_hits > t->hits && cpu_clock__thread_ns(a->clock, (pid_t)row->tid, &cpu_ns) && cpu_ns > t->cpu_ns &&
 		    (calls = vec_push(&a->calls))) {
 			struct part one = { MIN(cpu_ns - t->cpu_ns, all.cpu_ns), row->probe_hits - t->hits };
-
 			struct look_seen seen = look_of(b, s, all, one, &error);
 
-			*calls = (struct thread_calls){ row->tid, look__rate(&seen, &a->early, all.hits) };
+			*calls = (struct thread_calls){ row->tid, { look__rate(&seen, &doubt), doubt + error, seen } };
 		}
 		t->hits = row->probe_hits;
+		t->clocked = cpu_clock__watch(a->clock, (pid_t)row->tid);
 	}
 }
 
@@ -285,49 +285,109 @@ static void learn_look(struct budget *b, struct account *a, const struct stretch
 	a->gap_told_ns = 0;
 }
 
+/*
+ * What is left without the probes, in the midst of calls, is the difference of two large numbers, of which one is counted from one hit in
+ * sixteen: by that a look would end where it is dear. So as little as can be is taken for passed; at least the calls themselves are the target's own.
+ */
+double budget__passed_ns(const struct budget *b, double clock_ns, double cpu_ns, double spent_ns)
+{
+	double hits = spent_ns / b->cost.hit_ns, at_most_ns = spent_ns * (1 + 2 * COST_ERROR + 2 / sqrt(hits / MT_TIMED_ONE_IN + 1));
+
+	return cpu_ns > 0 ? clock_ns * MIN(MAX(cpu_ns - at_most_ns, hits * b->cost.bare_ns) / cpu_ns, 1) : clock_ns;
+}
+
+static double dear_of(const struct budget *b, double clock_ns, double cpu_ns, double spent_ns)
+{
+	double passed_ns = budget__passed_ns(b, clock_ns, MAX(cpu_ns, spent_ns), spent_ns);
+
+	return passed_ns > 0 ? spent_ns / passed_ns : 0;
+}
+
+/* How long looks may be. */
+static void learn_length(struct budget *b, const struct stretch *s, double cpu_ns, double spent_ns)
+{
+	double dear = dear_of(b, s->clock_ns, cpu_ns, spent_ns);
+
+	if (s->late > 0) {
+		spent_ns *= s->late;
+		dear = MAX(dear, dear_of(b, s->late_ns, cpu_ns * s->late_ns / s->clock_ns, spent_ns));
+	}
+	if (s->planned_ns > 0)
+		pace__learn_look(&b->pace, dear, spent_ns);
+	else if (s->truncated)
+		pace__learn_dear(&b->pace, dear, spent_ns);
+}
+
+/*
+ * One that sleeps most of the time goes by the clock, and that it is held up hardly changes its pace. What it has for itself of a look is
+ * a small difference then, with a large error; but what part of all time it runs is known well, from the gaps.
+ */
+#define SLEEPER 0.25
+
+static double runs_part(const struct account *a)
+{
+	return a->gaps_clock_ns > 0 ? MIN(a->gaps_cpu_ns / a->gaps_clock_ns, 1) : 1;
+}
+
+static void go_by_clock(const struct stretch *s, double cost_ns, double runs, struct look_seen *seen, double *error)
+{
+	double passed_ns = MAX(s->clock_ns - cost_ns, seen->own_ns);
+
+	/* who comes back to cold caches pays more than is known */
+	if (passed_ns > seen->own_ns)
+		*error = MIN(cost_ns / passed_ns, 1);
+	seen->own_ns = passed_ns * runs;
+	seen->late_own_ns *= runs;
+	seen->rest_ns = seen->rest_ns > 0 ? MAX(s->planned_ns - passed_ns, 0) * runs : 0;
+}
+
 static void tell_account(struct budget *b, const struct cut *cut, size_t i, struct stretch s, double gap_part)
 {
 	const struct tracee *p = b->o.tracees->v.v[i];
 	struct account *a = &b->accounts[i];
 	uint64_t hits = hits_of(cut, p);
 	struct part all = { a->window_ns, hits - a->hits };
-	struct times t = { .gap_from = b->told_ns, .gap_to = b->after_ns, .after = b->after_ns, .look = s.planned_ns > 0 };
+	struct times t = { .speaks = s.planned_ns > 0 ? b->speaks_ns : 0, .broke = b->pace.broke_ns };
 	struct look_seen seen;
-	double dearer;
+	double dearer, error, doubt;
+	bool sleeps;
 
-	if (state_now(b) == SHUT)
-		t.gap_to = b->booked_ns > b->shut_at_ns ? b->booked_ns - b->shut_at_ns : 0;
 	/* probes on their way in or out took their part of the gap */
 	t.unseen = a->gap_ns * gap_part;
 	t.busy = s.clock_ns > 0 ? all.cpu_ns / s.clock_ns : 0;
+	a->gaps_cpu_ns += t.unseen;
+	a->gaps_clock_ns += b->gap_clock_ns;
+	sleeps = s.planned_ns > 0 && runs_part(a) < SLEEPER;
 	learn_look(b, a, &s, all, t.unseen);
-	dearer = times_dearer(a);
+	dearer = sleeps ? 1 : times_dearer(a);
 	s.hit_ns *= dearer;
-	seen = look_of(b, &s, all, all, &t.error);
-	early__learn(&a->early, &seen, t.look ? t.after : -1, all.hits);
-	t.rate = look__rate(&seen, &a->early, all.hits);
-	t.cut_short = s.truncated && seen.rest_ns > 0;
-	t.late = s.truncated ? look__late(&seen) : 0;
-	t.own = seen.own_ns;
-	t.error += (dearer - 1) / dearer / 2;
-	/* asleep most of the time, and not known yet what that makes of the cost */
-	if (a->n_looks < FEW_LOOKS && t.busy < 0.5 && seen.own_ns > 0)
-		t.error += 2 * all.hits * s.hit_ns / seen.own_ns;
+	seen = look_of(b, &s, all, all, &error);
+	if (sleeps) {
+		go_by_clock(&s, all.hits * s.hit_ns, runs_part(a), &seen, &error);
+		t.busy = runs_part(a);
+	}
+	t.call.rate = look__rate(&seen, &doubt);
+	t.call.doubt = doubt + error;
+	t.call.seen = seen;
+	if (seen.own_ns > 0) {
+		t.call.doubt += MIN((1 - 1 / dearer) * all.hits * s.hit_ns / seen.own_ns, 1) / 2;
+		/* asleep most of the time, and not known yet what that makes of the cost */
+		if (!sleeps && a->n_looks < FEW_LOOKS && t.busy < 0.5)
+			t.call.doubt += 2 * all.hits * s.hit_ns / seen.own_ns;
+	}
 	tell_threads(b, cut, i, &s, all);
-	if (a->calls.n > 1) {
+	if (a->calls.n > 1 && !sleeps) {
 		t.threads = a->calls.v;
 		t.n_threads = a->calls.n;
 	}
 	estimate__time(b->estimate, p->lives.v[p->lives.n - 1]->proc, &t);
-	if (s.planned_ns && i == 0)
-		pace__learn_look(&b->pace, s.truncated);
 	a->window_ns = a->gap_ns = 0;
 	a->hits = hits;
 }
 
 void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns, struct spent now)
 {
-	double timed = now.timed - b->stretch_spent.timed, program_ns, hit_ns, gap_cpu_ns = 0, gap_part;
+	double timed = now.timed - b->stretch_spent.timed, program_ns, hit_ns, gap_cpu_ns = 0, cpu_ns = 0, gap_part;
 	struct stretch s;
 
 	/* a short window has few timed hits: then all that were ever timed */
@@ -338,15 +398,20 @@ void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns,
 	hit_ns = trap_ns(b);
 	meter__set_trap_ns(b->meter, (uint64_t)hit_ns);
 	s = stretch_of(b, until_ns, now, hit_ns + program_ns);
-	for (size_t i = 0; i < b->n_accounts; i++)
+	for (size_t i = 0; i < b->n_accounts; i++) {
 		gap_cpu_ns += b->accounts[i].gap_ns;
+		cpu_ns += b->accounts[i].window_ns;
+	}
+	learn_length(b, &s, cpu_ns, now.ns - b->stretch_spent.ns);
 	gap_part = gap_cpu_ns > 0 ? MAX(1 - b->gap_spent_ns / gap_cpu_ns, 0) : 0;
 	for (size_t i = 0; i < b->n_accounts; i++)
 		tell_account(b, cut, i, s, gap_part);
-	b->told_ns = state_now(b) == SHUT ? b->booked_ns - b->shut_at_ns : b->after_ns;
 	b->gap_spent_ns = b->gap_clock_ns = 0;
 	if (until_ns > b->stretch_ns) {
-		estimate__stretch(b->estimate, b->stretch_ns, until_ns, cut);
+		if (estimate__stretch(b->estimate, b->stretch_ns, until_ns, cut) && !b->short_of_memory) {
+			b->short_of_memory = true;
+			say("out of memory: what --overhead tells of the time between windows is too low from here on");
+		}
 		b->observed_ns += until_ns - b->stretch_ns;
 	}
 	b->stretch_ns = until_ns;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns an event for each thread that was there when it was opened.
+ * Owns an event for each thread that was there when it was opened, and one for each that is watched by itself.
  *
  * The clock that a process has for its CPU time (clock_getcpuclockid) is read
  * without asking the CPU that it runs on: it is behind by up to a tick, 4 ms,
  * which is much for a window of ten; and not by the same at both ends, because
  * putting probes in ends with a tick. A perf event's clock is read on that CPU.
- * Threads that are made later inherit their maker's event. Where events are
- * refused the process's clock must do.
+ * Threads that are made later inherit their maker's event, so those say nothing of
+ * one thread. Where events are refused the process's clock must do.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -31,18 +31,20 @@ struct thread_clock {
 struct cpu_clock {
 	clockid_t clock;
 	bool has_clock;
-	struct vec(struct thread_clock) threads;
+	struct vec(struct thread_clock) threads;	/* each with those that it has made since */
+	struct thread_clock watched[MAX_THREADS];	/* each by itself: some may be added while others are read */
+	size_t n_watched;
 	uint64_t last_ns;
 };
 
-static int open_event(pid_t tid)
+static int open_event(pid_t tid, bool inherit)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_TASK_CLOCK,
-		.inherit = 1,
-		.inherit_thread = 1,	/* 5.13 */
+		.inherit = inherit,
+		.inherit_thread = inherit,	/* 5.13 */
 	};
 
 	return syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -72,7 +74,7 @@ static void open_events(struct cpu_clock *c, pid_t pid)
 			continue;
 		t = c->threads.n < MAX_THREADS ? vec_push(&c->threads) : NULL;
 		if (t)
-			*t = (struct thread_clock){ (pid_t)tid, open_event((pid_t)tid), 0 };
+			*t = (struct thread_clock){ (pid_t)tid, open_event((pid_t)tid, true), 0 };
 		if (!t || t->fd < 0) {
 			c->threads.n -= t != NULL;
 			close_events(c);
@@ -99,34 +101,66 @@ void cpu_clock__close(struct cpu_clock *c)
 	if (!c)
 		return;
 	close_events(c);
+	for (size_t i = 0; i < c->n_watched; i++)
+		close(c->watched[i].fd);
 	free(c);
+}
+
+static uint64_t read_events(struct thread_clock *v, size_t n)
+{
+	uint64_t sum = 0, ns;
+
+	for (size_t i = 0; i < n; i++) {
+		if (read(v[i].fd, &ns, sizeof(ns)) != sizeof(ns))
+			continue;
+		v[i].ns = ns;
+		sum += ns;
+	}
+	return sum;
 }
 
 uint64_t cpu_clock__ns(struct cpu_clock *c)
 {
-	uint64_t sum = 0, ns;
+	uint64_t sum = 0;
 	struct timespec t;
 
-	if (c->threads.n) {
-		for (size_t i = 0; i < c->threads.n; i++) {
-			if (read(c->threads.v[i].fd, &ns, sizeof(ns)) != sizeof(ns))
-				continue;
-			c->threads.v[i].ns = ns;
-			sum += ns;
-		}
-	} else if (c->has_clock && !clock_gettime(c->clock, &t)) {
+	if (c->threads.n)
+		sum = read_events(c->threads.v, c->threads.n);
+	else if (c->has_clock && !clock_gettime(c->clock, &t))
 		sum = t.tv_sec * 1000000000ull + t.tv_nsec;
-	}
+	read_events(c->watched, __atomic_load_n(&c->n_watched, __ATOMIC_ACQUIRE));
 	c->last_ns = MAX(c->last_ns, sum);
 	return c->last_ns;
 }
 
+static const struct thread_clock *find(const struct cpu_clock *c, pid_t tid)
+{
+	for (size_t i = 0; i < c->n_watched; i++)
+		if (c->watched[i].tid == tid)
+			return &c->watched[i];
+	return NULL;
+}
+
+bool cpu_clock__watch(struct cpu_clock *c, pid_t tid)
+{
+	struct thread_clock *t = &c->watched[c->n_watched];
+
+	if (find(c, tid))
+		return true;
+	if (c->n_watched == MAX_THREADS)
+		return false;
+	*t = (struct thread_clock){ tid, open_event(tid, false), 0 };
+	if (t->fd < 0)
+		return false;
+	__atomic_store_n(&c->n_watched, c->n_watched + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
 bool cpu_clock__thread_ns(const struct cpu_clock *c, pid_t tid, uint64_t *ret)
 {
-	for (size_t i = 0; i < c->threads.n; i++)
-		if (c->threads.v[i].tid == tid) {
-			*ret = c->threads.v[i].ns;
-			return true;
-		}
-	return false;
+	const struct thread_clock *t = find(c, tid);
+
+	if (t)
+		*ret = t->ns;
+	return t != NULL;
 }

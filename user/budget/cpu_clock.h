@@ -13,7 +13,9 @@ struct cpu_clock *cpu_clock__open(pid_t pid);	/* NULL without memory */
 void cpu_clock__close(struct cpu_clock *c);	/* takes NULL */
 /* Never runs back; of a process that has ended, the last figure stays. From any thread, one at a time. */
 uint64_t cpu_clock__ns(struct cpu_clock *c);
-/* Of one thread, and those that it made since, when that was last called; false: it was not there when the clock was opened. */
+/* From now on also of one thread by itself; false: there is no clock for it. */
+bool cpu_clock__watch(struct cpu_clock *c, pid_t tid);
+/* As it was when cpu_clock__ns was last called; false: it is not watched. */
 bool cpu_clock__thread_ns(const struct cpu_clock *c, pid_t tid, uint64_t *ret);
 
 #endif

@@ -29,7 +29,6 @@ struct proc_state {
 	struct site_looks sum;	/* of all sites: they come and go together, so their errors do not add up as if by chance */
 	struct times at_hand;
 	double weight;		/* of the look at hand, 0: it is none */
-	double wrong, right;	/* weights of rates, times their error and as they are */
 	uint64_t peak_bytes, peak_ns;
 };
 
@@ -83,13 +82,19 @@ void estimate__time(struct estimate *es, uint32_t proc, const struct times *t)
 		return;
 	p = &es->procs[proc];
 	p->at_hand = *t;
-	looks__wait(&p->looks, t->gap_from, t->gap_to, t->unseen);
-	p->weight = t->look ? looks__take(&p->looks, t->after, t->busy, t->cut_short) : 0;
+	p->looks.unseen_ns += t->unseen;
+	p->looks.broke_ns = t->broke;
+	p->weight = looks__take(&p->looks, t->speaks, t->busy, t->call.seen.own_ns);
+}
+
+static bool is_known(const struct estimate *es, const struct cut_site *row)
+{
+	return row->site < es->n_sites && row->proc < es->n_procs;
 }
 
 static struct site_state *state_of(struct estimate *es, const struct cut_site *row)
 {
-	if (row->site >= es->n_sites || row->proc >= es->n_procs)
+	if (!is_known(es, row))
 		return NULL;
 	if (!es->sites[row->site]) {
 		es->sites[row->site] = calloc(1, sizeof(struct site_state));
@@ -109,40 +114,45 @@ static void count_more(const struct mt_counts *c, const struct mt_counts *last, 
 }
 
 /* A site is taken for the thread's that called it last. */
-static double rate_of_call(const struct estimate *es, const struct proc_state *p, uint32_t site)
+static struct call_rate rate_of_call(const struct estimate *es, const struct proc_state *p, uint32_t site)
 {
 	const struct mt_ages *ages = meter__ages(es->meter, site);
 
 	for (size_t i = 0; ages && i < p->at_hand.n_threads; i++)
 		if (p->at_hand.threads[i].tid == ages->caller)
-			return p->at_hand.threads[i].rate;
-	return p->at_hand.rate;
+			return p->at_hand.threads[i].call;
+	return p->at_hand.call;
 }
 
 struct stretch {
 	uint64_t from_ns, to_ns;
 	struct proc_rates {
-		double rate[N_SCALED], more[2];
+		double rate[N_SCALED], doubt[2], more[2];
 	} *procs;		/* of all sites of each */
 };
 
 static void tell_site(struct estimate *es, const struct stretch *at, struct site_state *s, const struct cut_site *row)
 {
 	struct proc_state *p = &es->procs[s->proc];
-	double per_call = rate_of_call(es, p, row->site), more[N_SCALED], rate[N_SCALED];
+	struct proc_rates *all = &at->procs[s->proc];
+	struct call_rate call = rate_of_call(es, p, row->site);
+	double more[N_SCALED], rate[N_SCALED], doubt[2];
 	struct weight looked = {};
 
 	count_more(&row->counts, &s->last, more);
 	s->last = row->counts;
 	for (int k = 0; k < N_SCALED; k++) {
-		rate[k] = more[k] * per_call;
-		at->procs[s->proc].rate[k] += rate[k];
+		rate[k] = more[k] * call.rate;
+		all->rate[k] += rate[k];
 	}
-	for (int k = 0; k < 2; k++)
-		at->procs[s->proc].more[k] += more[k];
-	site_looks__note(&s->looks, p->at_hand.own, more[CALLS], more[BYTES], p->at_hand.late);
+	for (int k = 0; k < 2; k++) {
+		doubt[k] = rate[k] * call.doubt;
+		all->doubt[k] += doubt[k];
+		all->more[k] += more[k];
+	}
+	site_looks__note(&s->looks, &call.seen, more[CALLS], more[BYTES]);
 	if (p->weight > 0) {
-		site_looks__add(&s->looks, look_zone(p->at_hand.after), p->weight, rate, p->at_hand.cut_short);
+		site_looks__add(&s->looks, p->weight, rate, doubt);
 		looked = (struct weight){ p->weight * rate[CALLS], p->weight * rate[BYTES] };
 	}
 	survival__add(&s->life, at->from_ns, at->to_ns, (struct weight){ more[CALLS], more[BYTES] }, looked);
@@ -158,19 +168,15 @@ int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, con
 
 		if (s)
 			tell_site(es, &at, s, &cut->sites[i]);
-		else
+		else if (is_known(es, &cut->sites[i]))
 			err = -ENOMEM;
 	}
 	for (uint32_t proc = 0; proc < es->n_procs && !err; proc++) {
 		struct proc_state *p = &es->procs[proc];
 
-		site_looks__note(&p->sum, p->at_hand.own, at.procs[proc].more[CALLS], at.procs[proc].more[BYTES],
-				 p->at_hand.late);
-		if (p->weight > 0) {
-			site_looks__add(&p->sum, look_zone(p->at_hand.after), p->weight, at.procs[proc].rate, p->at_hand.cut_short);
-			p->right += p->weight * at.procs[proc].rate[CALLS];
-			p->wrong += p->weight * at.procs[proc].rate[CALLS] * p->at_hand.error;
-		}
+		site_looks__note(&p->sum, &p->at_hand.call.seen, at.procs[proc].more[CALLS], at.procs[proc].more[BYTES]);
+		if (p->weight > 0)
+			site_looks__add(&p->sum, p->weight, at.procs[proc].rate, at.procs[proc].doubt);
 		p->weight = 0;
 		p->at_hand = (struct times){};
 	}
@@ -245,12 +251,6 @@ static double mean_life_ns(const struct curve *c)
 	return freed > 0 ? sum / freed : 0;
 }
 
-/* How wrong all rates of a process may be, together. */
-static double bias_of(const struct proc_state *p)
-{
-	return p->right > 0 ? p->wrong / p->right : 0;
-}
-
 /* What was seen, and what was not: each figure, and the variances of calls and bytes. */
 struct whole_calls {
 	double v[N_SCALED], unseen[N_SCALED];
@@ -260,16 +260,15 @@ struct whole_calls {
 static struct whole_calls whole_calls_of(const struct proc_state *p, const struct site_looks *looks, const struct mt_counts *seen)
 {
 	static const struct mt_counts none;
-	struct look_scale scale = looks__scale(&p->looks);
 	struct whole_calls w;
 
 	count_more(seen, &none, w.v);
 	for (int k = 0; k < N_SCALED; k++) {
-		w.unseen[k] = site_looks__unseen(looks, &scale, k);
+		w.unseen[k] = site_looks__unseen(looks, &p->looks, k);
 		w.v[k] += w.unseen[k];
 	}
 	for (int k = 0; k < 2; k++)
-		w.var[k] = site_looks__variance(looks, &p->looks, &scale, k) + pow(bias_of(p) * w.unseen[k], 2);
+		w.var[k] = site_looks__variance(looks, &p->looks, k);
 	return w;
 }
 

@@ -3,6 +3,7 @@
 #ifndef MT_ESTIMATE_H
 #define MT_ESTIMATE_H
 
+#include "budget/looks.h"
 #include "budget/meter.h"
 #include "model/cut.h"
 
@@ -12,25 +13,27 @@ struct estimate;
 int estimate__new(const struct meter *m, uint32_t n_sites, uint32_t n_procs, struct estimate **ret, struct err *e);
 void estimate__free(struct estimate *es);
 
+/* What a call that was seen says. */
+struct call_rate {
+	double rate;		/* calls per ns of the process's own CPU time */
+	double doubt;		/* a part of that */
+	struct look_seen seen;	/* what it is reckoned from */
+};
+
 struct thread_calls {
 	uint32_t tid;
-	double rate;		/* as in struct times */
+	struct call_rate call;
 };
 
 /* Of a process, since the last call, in ns. */
 struct times {
 	double unseen;		/* CPU time that was its own, in a gap */
-	double gap_from, gap_to;	/* when that was, since the last window ended */
-	bool cut_short;		/* the stretch, by its limit */
-	bool look;		/* the stretch at hand begins when that gap ended */
-	double after;		/* the gap's length, then */
+	double speaks;		/* how much time the stretch at hand speaks for; 0: it is no look */
+	double broke;		/* and how much looks were to speak for that could not be made, since the trace began */
 	double busy;		/* CPU time per time in the stretch at hand */
-	double own;		/* of that, its own */
-	double rate;		/* what a call that was seen in it says: calls per ns of the process's own CPU time */
-	double late;		/* the same towards its end, if it was cut short */
+	struct call_rate call;	/* in the stretch at hand */
 	const struct thread_calls *threads;	/* of those that differ; holds until the stretch is told */
 	size_t n_threads;
-	double error;		/* of the rates, as a part of them */
 };
 
 void estimate__time(struct estimate *es, uint32_t proc, const struct times *t);

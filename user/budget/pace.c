@@ -14,14 +14,31 @@
 #define CAUTION 0.9
 /* A target that sleeps has next to no CPU time to share; a few hundred hits in a second are nobody's burden. */
 #define LEAST_NS 250000.0
-/* A look has some hundreds of microseconds at least: clocks are read to a few. */
-#define LOOK_FIRST_NS 2e6
-#define LOOK_MIN_NS 0.3e6
-#define LOOK_MAX_NS 20e6
-/* Short gaps: what taking the probes out and in takes, to where others begin. */
-#define SECONDS_WINDOWS 3
-#define SHORT_GAP_NS 2e6
-#define SHORT_GAP_TIMES 256.0
+/* Looks, in time that the target has for itself. They become longer until they are dear. */
+#define LOOK_FIRST_NS 1e6
+#define LOOK_MIN_NS 20e3
+#define LOOK_MAX_NS 1000e6
+#define LOOK_GROWS 1.08
+/* A look is to spend this part of what a second earns, at most. */
+#define PARTS 8
+/* What was learned of looks is forgotten with each of them: most meet nothing. By half in 140, in 23, in 7. */
+#define DEAREST_FADES 0.995
+#define TAIL_FADES 0.97
+#define FRONT_FADES 0.9
+/* What looks cost on average: at first, and over how many it is learned. */
+#define COST_FIRST_NS 1.5e6
+#define COST_LOOKS 32
+/* What looks are to spend of what is earned: the rest is for when several in a second are dear. */
+#define SPEND 0.7
+/* How soon looks become rarer when money goes, and how rare at most. */
+#define STEEP 2
+#define RAREST 0.15
+#define GAP_MIN_NS 40e6
+#define GAP_MAX_NS 1000e6
+/* Our own work for a look, which is none of the budget's but takes a CPU: not more than this part of the time. */
+#define WORK_TIMES 20
+#define MAKE_UP_PARTS 6
+#define MAKE_UP_NS 2e6
 
 void pace__init(struct pace *p, double share, double start_rate, uint64_t seed)
 {
@@ -29,7 +46,9 @@ void pace__init(struct pace *p, double share, double start_rate, uint64_t seed)
 	p->share = share;
 	p->start_rate = start_rate;
 	p->look_ns = LOOK_FIRST_NS;
-	p->random = seed | 1;
+	p->cost_ns = COST_FIRST_NS;
+	/* of a small seed the first numbers would be small, too */
+	p->random = (seed | 1) * 0x9e3779b97f4a7c15;
 	/* until it is known: all the CPU time of the two milliseconds that taking the probes out takes (6.18, arm64) */
 	p->tail_ns = (uint64_t)(2e6 * MIN(start_rate, 4.0));
 }
@@ -62,9 +81,9 @@ void pace__note(struct pace *p, struct reading r)
 
 void pace__learn(struct pace *p, uint64_t front_ns, uint64_t tail_ns)
 {
-	/* the worst of the last ones, slowly forgotten */
-	p->tail_ns = MAX(p->tail_ns * 7 / 8, tail_ns);
-	p->front_ns = MAX(p->front_ns * 7 / 8, front_ns);
+	/* the worst of the last ones, slowly forgotten: most looks meet nothing and have no tail */
+	p->tail_ns = MAX((uint64_t)(p->tail_ns * TAIL_FADES), tail_ns);
+	p->front_ns = MAX((uint64_t)(p->front_ns * FRONT_FADES), front_ns);
 }
 
 void pace__forget(struct pace *p)
@@ -124,39 +143,50 @@ double pace__earns(const struct pace *p)
 	return MAX(CAUTION * p->share * cpu_ns, LEAST_NS);
 }
 
+/* What a look is to spend at most, as far as is known. */
+static double part_ns(const struct pace *p)
+{
+	double beside = (double)p->tail_ns + p->front_ns;
+
+	return MAX(MIN(MAX(pace__earns(p) / PARTS, beside / 2), pace__earns(p) - beside), 0);
+}
+
 uint64_t pace__quantum_ns(struct pace *p)
 {
-	double most = MIN(pace__earns(p) - p->tail_ns - p->front_ns, HOLD_MAX_NS), floor, least, u;
-
-	if (most <= 0)
-		return 0;
-	/* half of them so small that there is money left to look again soon */
-	floor = uniform(p) < 0.5 ? p->tail_ns : 2.0 * p->tail_ns + p->front_ns;
-	least = MIN(MAX(floor, pace__earns(p) / 12), most);
-	/* several windows in each second: else all of it goes by what the last second was like */
-	most = MAX(MIN(most, pace__earns(p) / SECONDS_WINDOWS), least);
-	u = uniform(p);
-	/* mostly short: the more windows, the more pairs of them that a block may be born and freed in */
-	return (uint64_t)(least * pow(most / MAX(least, 1.0), u * u));
+	return (uint64_t)MIN(part_ns(p), HOLD_MAX_NS);
 }
 
-/* By what is left: so that it lasts for the second, and no part of that is without looks. */
-uint64_t pace__wait_ns(struct pace *p)
+void pace__learn_dear(struct pace *p, double dear, double cost_ns)
 {
-	double need = (double)pace__quantum_ns(p) + p->tail_ns + p->front_ns, left = MAX(pace__allowance(p), pace__earns(p) / 2);
-	double mean = left > 0 ? need / left * SECOND_NS * 0.2 : SECOND_NS;
+	double fits_ns;
 
-	return (uint64_t)(MIN(mean, (double)SECOND_NS) * -log(1 - uniform(p)));
+	p->dearest *= DEAREST_FADES;
+	/* of few calls it says little how many there are in a longer time */
+	if (cost_ns > part_ns(p) / 2)
+		p->dearest = MAX(p->dearest, dear);
+	fits_ns = p->dearest > 0 ? part_ns(p) / p->dearest : LOOK_MAX_NS;
+	p->look_ns = MAX(MIN(MIN(p->look_ns, fits_ns), LOOK_MAX_NS), LOOK_MIN_NS);
 }
 
-uint64_t pace__gap_ns(struct pace *p, uint64_t quantum_ns)
+/* Between looks that cost so much, if all is to be spent that is earned. */
+static double affords_ns(const struct pace *p, double cost_ns)
 {
-	double need = (double)quantum_ns + 2.0 * p->tail_ns + p->front_ns + pace__earns(p) / 6;
+	return MAX(cost_ns / (SPEND * pace__earns(p)) * SECOND_NS, MAX(GAP_MIN_NS, WORK_TIMES * p->work_ns));
+}
 
-	/* what putting them in costs must be known */
-	if (p->front_ns && uniform(p) < 0.5 && pace__allowance(p) >= need)
-		return (uint64_t)(SHORT_GAP_NS * pow(SHORT_GAP_TIMES, uniform(p)));
-	return pace__wait_ns(p);
+double pace__mean_gap_ns(const struct pace *p)
+{
+	return MIN(affords_ns(p, p->cost_ns), GAP_MAX_NS);
+}
+
+uint64_t pace__gap_ns(struct pace *p, double mean_ns)
+{
+	return (uint64_t)(mean_ns * -log(1 - uniform(p)));
+}
+
+double pace__make_up_ns(const struct pace *p)
+{
+	return MIN(pace__earns(p) / MAKE_UP_PARTS, MAKE_UP_NS);
 }
 
 uint64_t pace__look_ns(struct pace *p)
@@ -164,14 +194,33 @@ uint64_t pace__look_ns(struct pace *p)
 	return (uint64_t)(p->look_ns * (0.5 + uniform(p)));
 }
 
-void pace__learn_look(struct pace *p, bool truncated)
+void pace__learn_look(struct pace *p, double dear, double cost_ns)
 {
-	p->look_ns = truncated ? MAX(p->look_ns * 0.7, LOOK_MIN_NS) : MIN(p->look_ns * 1.1, LOOK_MAX_NS);
+	p->look_ns *= LOOK_GROWS;
+	pace__learn_dear(p, dear, cost_ns);
 }
 
-bool pace__may_begin(const struct pace *p, uint64_t quantum_ns)
+void pace__learn_cost(struct pace *p, double ns)
 {
-	double need = (double)quantum_ns + p->tail_ns + p->front_ns;
+	p->n_looks = MIN(p->n_looks + 1, COST_LOOKS);
+	p->cost_ns += (ns - p->cost_ns) / (p->n_looks + 1);
+}
 
-	return quantum_ns && pace__allowance(p) >= MIN(need, pace__earns(p) * 0.95);
+void pace__learn_work(struct pace *p, uint64_t ns)
+{
+	p->work_ns += ((double)ns - p->work_ns) / 8;
+}
+
+double pace__may_begin(struct pace *p, double mean_gap_ns, uint64_t quantum_ns)
+{
+	double need = (double)quantum_ns + p->tail_ns + p->front_ns, left = pace__allowance(p) - need, most = pace__earns(p) - need;
+	double rich = most > 0 ? MIN(MAX(left / most, RAREST), 1) : 1, dear = MIN(mean_gap_ns / affords_ns(p, need), 1), chance;
+
+	if (!quantum_ns || left < 0) {
+		p->broke_ns += mean_gap_ns;
+		return 0;
+	}
+	/* with all the money there, as often as looks cost on average; the less there is, the more as if all were dear */
+	chance = rich * dear + (1 - dear) * pow(rich, STEEP);
+	return uniform(p) < chance ? chance : 0;
 }

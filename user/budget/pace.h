@@ -31,6 +31,11 @@ struct pace {
 	uint64_t tail_ns;	/* what a window costs beyond its limit: noticing, and taking the probes out */
 	uint64_t front_ns;	/* and before it begins, while they are put in */
 	double look_ns;		/* how long looks are, on average */
+	double dearest;		/* what the probes took, per time that the target had for itself: of looks, the most */
+	double cost_ns;		/* of a look, on average, with front and tail */
+	unsigned int n_looks;	/* that the mean is of */
+	double broke_ns;	/* what looks were to speak for that could not be made */
+	double work_ns;		/* that a look makes for us, on average */
 	uint64_t random;
 };
 
@@ -49,21 +54,29 @@ double pace__allowance(const struct pace *p);
 double pace__earns(const struct pace *p);
 /* For a window that begins, or is open: the reading of spent_ns at which it must end. */
 uint64_t pace__limit(const struct pace *p);
-/*
- * A window has just ended, or could not begin: how long to wait before asking
- * may_begin. Gaps are random, so that no rhythm of the targets goes unseen:
- * exponentially distributed; and where there is money left for a window of
- * quantum_ns, half of them are short ones of any order of magnitude, because what ended
- * the window may go on for any time.
- */
-uint64_t pace__gap_ns(struct pace *p, uint64_t quantum_ns);
-/* The time has come and the money was not there: how long to wait for another one. Not until it is there: that has a rhythm of a second. */
-uint64_t pace__wait_ns(struct pace *p);
-/* How long the first part of the next window is to be, that speaks for the gap before it. Chosen beforehand, by chance. */
+/* Between looks on average, so that they spend what they may; by what is known before. */
+double pace__mean_gap_ns(const struct pace *p);
+/* How long to wait for the next look, by chance: exponentially distributed, so that no rhythm of the targets is in step with it. */
+uint64_t pace__gap_ns(struct pace *p, double mean_ns);
+/* How much waiting may cost, for as long as the probes held the target up while they were put in. */
+double pace__make_up_ns(const struct pace *p);
+/* How long the next look is to be, in CPU time that the target has for itself. Chosen beforehand, by chance. */
 uint64_t pace__look_ns(struct pace *p);
-/* A look has ended, as it was to or before, by its limit: few should. */
-void pace__learn_look(struct pace *p, bool truncated);
-bool pace__may_begin(const struct pace *p, uint64_t quantum_ns);
+/*
+ * Part of a window, or of a look, cost so much, and so much per time that the target had for itself: how long looks may be. Of one that was
+ * cut short, towards its end.
+ */
+void pace__learn_dear(struct pace *p, double dear, double cost_ns);
+void pace__learn_look(struct pace *p, double dear, double cost_ns);
+/* What a look cost in all, with front and tail. */
+void pace__learn_cost(struct pace *p, double ns);
+/* How long the session was at work for a look. */
+void pace__learn_work(struct pace *p, uint64_t ns);
+/*
+ * The time of a look has come. The less money there is left, the fewer looks are made, by chance, and each speaks for the more time: if
+ * all were made that there is money for, what comes after dear times would be seen less than others. The chance that it had, or 0: another time is drawn.
+ */
+double pace__may_begin(struct pace *p, double mean_gap_ns, uint64_t quantum_ns);
 /* How much the next window is to spend: short ones and long ones, by chance. */
 uint64_t pace__quantum_ns(struct pace *p);
 

@@ -21,6 +21,7 @@
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -140,21 +141,13 @@ static void keep_closing(struct budget *b, struct closing *c)
 		closing__wait(c);
 }
 
-static uint64_t set_limit(struct budget *b)
+/* How fast it goes before its limit is told from the second half of what is left. */
+static void set_limit(struct budget *b, uint64_t spent_ns)
 {
 	uint64_t limit_ns = MIN(pace__limit(&b->pace), b->quantum_end_ns);
 
 	meter__set_limit(b->meter, limit_ns);
-	return limit_ns;
-}
-
-/* How fast a stretch goes before its limit is told from its second half. */
-static void begin_stretch(struct budget *b, uint64_t spent_ns)
-{
-	uint64_t limit_ns = set_limit(b);
-
 	meter__set_mark(b->meter, spent_ns + (limit_ns > spent_ns ? (limit_ns - spent_ns) / 2 : 0));
-	budget__begin_stretch(b);
 }
 
 /* Clocks are read meanwhile. */
@@ -164,13 +157,28 @@ static void wait_for(struct budget *b, uint64_t ns)
 	arm(b, MIN(ns, TICK_NS));
 }
 
+/* When its time comes, a look speaks for as much time as there is between looks. */
+static void wait_for_look(struct budget *b)
+{
+	b->mean_gap_ns = pace__mean_gap_ns(&b->pace);
+	wait_for(b, pace__gap_ns(&b->pace, b->mean_gap_ns));
+}
+
+static uint64_t work_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
 /* What is left to do when a window has ended. */
 static void after_window(struct budget *b)
 {
 	struct cut_opts how = {};
 	struct closing *added;
 	const struct cut *cut;
-	uint64_t limit_ns = MIN(b->quantum_end_ns, b->shut_spent.ns);
+	uint64_t limit_ns = MIN(b->quantum_end_ns, b->shut_spent.ns), work_from_ns = work_ns(), spent_ns;
 
 	budget__book_shut(b);
 	b->partial = true;
@@ -185,16 +193,20 @@ static void after_window(struct budget *b)
 	/* this waits for the programs that still run */
 	if (!collect__cut(b->o.collect, &how, &cut, NULL))
 		budget__observe(b, cut, b->shut_at_ns, b->shut_spent);
+	spent_ns = budget__book(b, false).spent_ns;
+	pace__learn(&b->pace, 0, spent_ns - limit_ns);
+	if (b->looking)
+		pace__learn_cost(&b->pace, spent_ns - b->opening_spent_ns);
 	b->looking = false;
-	b->told_ns = 0;
+	b->speaks_ns = 0;
 	__atomic_store_n(&b->state, SHUT, __ATOMIC_RELEASE);
-	pace__learn(&b->pace, 0, budget__book(b, false).spent_ns - limit_ns);
 	b->quantum_ns = pace__quantum_ns(&b->pace);
-	wait_for(b, pace__gap_ns(&b->pace, b->quantum_ns));
+	pace__learn_work(&b->pace, work_ns() - work_from_ns);
+	wait_for_look(b);
 }
 
-/* The clocks are read, and at once recording begins: else what was spent in between belongs to no side. */
-#define AT_ONCE_NS 200000
+/* Probes are put in, clocks are read and recording begins, all at once: else what was spent in between belongs to no side. */
+#define AT_ONCE_NS 500000
 
 static void unfreeze(struct budget *b)
 {
@@ -206,16 +218,17 @@ static void unfreeze(struct budget *b)
 	b->after_ns = b->partial ? r.t_ns - b->shut_at_ns : 0;
 	b->stretch_ns = r.t_ns;
 	b->stretch_spent = meter__spent(b->meter);
-	begin_stretch(b, r.spent_ns);
+	set_limit(b, r.spent_ns);
+	budget__begin_stretch(b);
 	__atomic_store_n(&b->state, OPEN, __ATOMIC_RELEASE);
 	kernel__pause(b->o.kernel, false);
 	if (now_ns() - r.t_ns > AT_ONCE_NS)
-		b->looking = false;
+		b->speaks_ns = 0;
 }
 
 static void window_opens(struct budget *b, struct reading r, uint64_t quantum_ns)
 {
-	b->quantum_end_ns = r.spent_ns + quantum_ns;
+	b->quantum_end_ns = quantum_ns < UINT64_MAX - r.spent_ns ? r.spent_ns + quantum_ns : UINT64_MAX;
 	b->opened_spent_ns = r.spent_ns;
 	b->opened_cpu_ns = r.cpu_ns;
 	b->opened_ns = r.t_ns;
@@ -226,15 +239,36 @@ static void window_opens(struct budget *b, struct reading r, uint64_t quantum_ns
 	arm(b, b->looking ? b->look_ns : FIRST_TICK_NS);
 }
 
-static void open_window(struct budget *b)
+#define MAKE_UP_MOST_NS (10 * MS)
+
+/*
+ * Probes hold a target up from when the first of them are in place: what comes next is more likely to be something that
+ * calls them much, by as much as that is slowed down. So a look begins later by the time that they took; or, in the
+ * midst of a burst, when that becomes dear.
+ */
+static void make_up(const struct budget *b, uint64_t before_ns)
+{
+	struct timespec step = { .tv_nsec = 20000 };
+	uint64_t from_ns = now_ns(), from_spent_ns = meter__spent(b->meter).ns, held_ns = from_spent_ns - before_ns;
+	uint64_t lasted_ns = 0, spent_ns = 0;
+
+	while (lasted_ns < held_ns + spent_ns && spent_ns < pace__make_up_ns(&b->pace) && lasted_ns < MAKE_UP_MOST_NS) {
+		nanosleep(&step, NULL);
+		lasted_ns = now_ns() - from_ns;
+		spent_ns = meter__spent(b->meter).ns - from_spent_ns;
+	}
+}
+
+static void put_in(struct budget *b)
 {
 	_cleanup_free_ struct attachment **v = attachments(b);
 	_cleanup_err_ struct err e = {};
-	uint64_t before_ns = budget__book(b, false).spent_ns;
+	struct reading before = budget__book(b, false);
 	struct closing *some;
+	uint64_t hot_ns = 0;
 	struct reading r;
 
-	if (!v || attachments__unpark(v, b->o.tracees->v.n, &e)) {
+	if (!v || attachments__unpark(v, b->o.tracees->v.n, &hot_ns, &e)) {
 		say("the probes could not be put back: %s", err_msg(&e));
 		some = take_links(b, true);
 		closing__start(some);
@@ -242,44 +276,50 @@ static void open_window(struct budget *b)
 		arm(b, SECOND_NS);
 		return;
 	}
+	make_up(b, before.spent_ns);
 	r = budget__book(b, false);
-	pace__learn(&b->pace, r.spent_ns - before_ns, 0);
-	window_opens(b, r, b->quantum_ns);
+	pace__learn(&b->pace, r.spent_ns - before.spent_ns, 0);
+	/* a target that was held up is where it was held up most: one that came too slowly is no sample */
+	b->speaks_ns = hot_ns < AT_ONCE_NS ? b->speaks_ns + r.t_ns - before.t_ns : 0;
+	b->opening_spent_ns = before.spent_ns;
+	/* as long as it is to be, if there is any money */
+	window_opens(b, r, UINT64_MAX);
+}
+
+/* While probes are put in and nothing is recorded yet, a target pays for nothing: not longer than need be on a busy machine. */
+static void open_window(struct budget *b)
+{
+	struct sched_param first = { .sched_priority = 1 }, own;
+	int policy = sched_getscheduler(0);
+	bool hurries = policy >= 0 && !sched_getparam(0, &own) && !sched_setscheduler(0, SCHED_RR, &first);
+
+	put_in(b);
+	if (hurries)
+		sched_setscheduler(0, policy, &own);
 }
 
 /* Not worth another timer. */
 #define LOOK_REST_NS 50000
-#define LOOK_TIMES 8
 
-/*
- * A look lasts for its time as it would pass without probes: by the clock those that
- * see many calls would end early in what the program does, and so with what they see.
- */
+/* A look lasts for its time as it would pass without probes: by the clock those that see many calls would see little of what the program does. */
 static uint64_t look_rest_ns(const struct budget *b, struct reading r)
 {
-	uint64_t lasted_ns = r.t_ns - b->opened_ns, spent_ns = r.spent_ns - b->opened_spent_ns;
-	uint64_t passed_ns = lasted_ns > spent_ns ? lasted_ns - spent_ns : 0;
+	double passed_ns = budget__passed_ns(b, r.t_ns - b->opened_ns, r.cpu_ns - b->opened_cpu_ns, r.spent_ns - b->opened_spent_ns);
 
-	return lasted_ns < LOOK_TIMES * b->look_ns && passed_ns + LOOK_REST_NS < b->look_ns ? b->look_ns - passed_ns : 0;
+	return passed_ns + MIN(LOOK_REST_NS, b->look_ns / 4) < b->look_ns ? b->look_ns - (uint64_t)passed_ns : 0;
 }
 
-/*
- * Counts and clocks must be those of one instant: a look is short. So recording pauses, as
- * between windows, for as long as that takes; the probes stay in place.
- */
-static void end_look(struct budget *b)
+/* As far as the money goes; that is the guard's to see to. */
+static void tick_look(struct budget *b, struct reading r)
 {
-	struct cut_opts how = {};
-	const struct cut *cut;
+	uint64_t rest_ns = look_rest_ns(b, r);
 
-	if (!freeze(b))
-		return;
-	budget__book_shut(b);
-	if (!collect__cut(b->o.collect, &how, &cut, NULL))
-		budget__observe(b, cut, b->shut_at_ns, b->shut_spent);
-	b->looking = false;
-	b->told_ns = 0;
-	unfreeze(b);
+	if (rest_ns) {
+		set_limit(b, r.spent_ns);
+		arm(b, MIN(rest_ns, TICK_NS));
+	} else if (end_window(b)) {
+		after_window(b);
+	}
 }
 
 /* Open for a while: who lives within the budget may go on. */
@@ -291,23 +331,19 @@ static void tick(struct budget *b)
 	double earned_ns = b->o.share * (r.cpu_ns - b->opened_cpu_ns);
 
 	if (b->looking) {
-		uint64_t rest_ns = look_rest_ns(b, r);
-
-		if (rest_ns) {
-			arm(b, rest_ns);
-			return;
-		}
-		end_look(b);
+		tick_look(b, r);
+		return;
 	}
 	if (spent_ns <= earned_ns)
 		b->quantum_end_ns = r.spent_ns + MAX(b->quantum_ns, (uint64_t)(pace__earns(&b->pace) / 4));
-	set_limit(b);
+	set_limit(b, r.spent_ns);
 	arm(b, lasted_ns < FIRST_TICKS_FOR_NS ? FIRST_TICK_NS : TICK_NS);
 }
 
 static void on_timer(void *arg)
 {
 	struct budget *b = arg;
+	double chance;
 	uint64_t n;
 
 	if (read(b->timer_fd, &n, sizeof(n)) != sizeof(n) || b->over)
@@ -328,16 +364,18 @@ static void on_timer(void *arg)
 	}
 	if (!b->quantum_ns)
 		b->quantum_ns = pace__quantum_ns(&b->pace);
-	if (pace__may_begin(&b->pace, b->quantum_ns)) {
+	chance = pace__may_begin(&b->pace, b->mean_gap_ns, b->quantum_ns);
+	if (chance > 0) {
+		b->speaks_ns = b->mean_gap_ns / chance;
 		open_window(b);
 		return;
 	}
 	if (b->booked_ns - b->waited_ns > SECOND_NS) {
 		b->waited_ns = b->booked_ns;
 		pace__forget(&b->pace);
-		b->quantum_ns = pace__quantum_ns(&b->pace);
 	}
-	wait_for(b, pace__wait_ns(&b->pace));
+	b->quantum_ns = pace__quantum_ns(&b->pace);
+	wait_for_look(b);
 }
 
 static void on_shut(void *arg)

@@ -20,6 +20,7 @@ enum state { SHUT, OPEN, SHUTTING };
 struct thread_account {		/* as of the stretch's begin */
 	uint32_t tid;
 	uint64_t hits, cpu_ns;
+	bool clocked;		/* it has a clock of its own, since an earlier stretch */
 };
 
 struct account {		/* of one tracee */
@@ -33,9 +34,9 @@ struct account {		/* of one tracee */
 	struct vec(struct thread_calls) calls;	/* of the stretch that is told */
 	/* over all looks, each for the gap before it: CPU time in it, as it would be; the probes' part of that; and as it was */
 	double looked_cpu_ns, looked_cost_ns, looked_gap_ns;
+	double gaps_cpu_ns, gaps_clock_ns;	/* all gaps: CPU time in them, and how long they were */
 	double gap_told_ns;	/* of the gap at hand, its CPU time so far */
 	unsigned int n_looks;
-	struct early early;	/* hits */
 };
 
 struct budget {
@@ -54,6 +55,7 @@ struct budget {
 	size_t n_accounts;
 	enum state state;
 	bool over;
+	bool short_of_memory;	/* which was told */
 	bool limited;		/* the last window was ended by its limit */
 	bool partial;		/* there was a gap: figures are estimates */
 	uint64_t began_ns, ended_ns;
@@ -65,11 +67,13 @@ struct budget {
 	uint64_t booked_spent_ns;
 	struct spent stretch_spent;	/* when the stretch at hand began */
 	struct gaps gaps, gaps_before;
-	bool looking;		/* the stretch at hand is a look: the first one of a window, after a gap */
+	bool looking;		/* the window is a look: one after a gap */
 	uint64_t look_ns;	/* how long it is to be */
 	uint64_t due_ns;	/* no window before */
 	uint64_t after_ns;	/* how long that gap was */
-	uint64_t told_ns;	/* of the gap at hand, or of that one, how much the estimate knows of */
+	double mean_gap_ns;	/* that its time was drawn from */
+	uint64_t opening_spent_ns;	/* before its probes were put in */
+	double speaks_ns;	/* how much time the next look speaks for, or the one at hand */
 	uint64_t quantum_ns, quantum_end_ns;
 	uint64_t opened_spent_ns, opened_cpu_ns, opened_ns;
 	struct spent shut_spent;	/* when the last window ended */
@@ -81,6 +85,8 @@ struct budget {
 
 /* The CPU time of all targets, booked to the window or the gap that this moment is in. */
 struct reading budget__book(struct budget *b, bool in_window);
+/* How long that would have taken without probes: all targets together. */
+double budget__passed_ns(const struct budget *b, double clock_ns, double cpu_ns, double spent_ns);
 /* The window that the guard, or the session, has ended. */
 void budget__book_shut(struct budget *b);
 /* What a cut shows of the stretch that ended until_ns. now: what was spent then, without what programs spend frozen. */

@@ -535,75 +535,50 @@ void closing__wait(struct closing *c)
 
 /* ---- and in again */
 
-struct making {			/* one step in one object */
-	struct attachment *a;
-	const struct plan *plan;
-	size_t step;
-	struct chosen chosen;
-	struct attachment made;	/* only its links are used: others work on the lists of a */
-	int err;
-};
-
-static void make_one(void *arg, size_t i)
+/* Steps that the target meets with each call, and the others. */
+static bool is_hot(const struct step *s)
 {
-	struct making *m = (struct making *)arg + i;
-	struct bpf_program *prog = program_of(m->a->kernel, &steps[m->step]);
-
-	m->made.pid = m->a->pid;
-	m->err = m->a->kernel->multi ? attach_multi(&m->made, m->step, prog, m->plan->object, &m->chosen) :
-				       attach_perf(&m->made, m->step, prog, m->plan->object, &m->chosen);
+	return s->role == ROLE_ALLOC || s->role == ROLE_FREE;
 }
 
-int attachments__unpark(struct attachment *const *v, size_t n, struct err *e)
+static int put_in(struct attachment *a, const struct plan *plan, size_t step)
 {
-	struct vec(struct making) jobs = {};
-	struct crew crew = { .work = make_one };
+	struct bpf_program *prog = program_of(a->kernel, &steps[step]);
+	struct chosen chosen = {};
+	int err = choose(a->kernel, plan, a->funcs, &steps[step], &chosen);
+
+	if (!err && chosen.offsets.n)
+		err = a->kernel->multi ? attach_multi(a, step, prog, plan->object, &chosen) : attach_perf(a, step, prog, plan->object, &chosen);
+	chosen_done(&chosen);
+	return err;
+}
+
+/*
+ * One after the other: the first link waits for the kernel's readers (8 to 15 ms, 6.18), those that follow at once take
+ * a tenth of a millisecond each. As long as some are in place a target pays for nothing, so those that it meets often come last.
+ */
+int attachments__unpark(struct attachment *const *v, size_t n, uint64_t *ret_hot_ns, struct err *e)
+{
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err; i++) {
-		for (size_t k = 0; v[i] && k < v[i]->plans.n && !err; k++) {
-			for (size_t step = 0; step < N_STEPS && !err; step++) {
-				struct making *m = vec_push(&jobs);
-
-				if (!m) {
-					err = -ENOMEM;
-					break;
+	for (int hot = 0; hot <= 1; hot++) {
+		*ret_hot_ns = now_ns();
+		for (size_t i = 0; i < n; i++)
+			for (size_t k = 0; v[i] && k < v[i]->plans.n; k++)
+				for (size_t step = 0; step < N_STEPS && !err; step++) {
+					if (is_hot(&steps[step]) != hot)
+						continue;
+					err = put_in(v[i], v[i]->plans.v[k], step);
+					/* a target that has ended is no failure: its end is told elsewhere */
+					if (err == -ESRCH)
+						err = 0;
+					else if (err)
+						err = attachment__explain(v[i], e, err, v[i]->plans.v[k]->object);
 				}
-				*m = (struct making){ .a = v[i], .plan = v[i]->plans.v[k], .step = step };
-				err = choose(v[i]->kernel, m->plan, v[i]->funcs, &steps[step], &m->chosen);
-				if (!err && !m->chosen.offsets.n) {
-					chosen_done(&m->chosen);
-					jobs.n--;
-				}
-			}
-		}
 	}
-	if (err)
-		err_set(e, err, "out of memory");
-	crew.arg = jobs.v;
-	crew.n = err ? 0 : jobs.n;
-	crew__start_at_once(&crew);
-	crew__join(&crew);
-	for (size_t i = 0; i < jobs.n; i++) {
-		struct making *m = &jobs.v[i];
-
-		for (size_t k = 0; k < m->made.links[m->step].n; k++) {
-			struct link *l = vec_push(&m->a->links[m->step]);
-
-			if (l)
-				*l = m->made.links[m->step].v[k];
-			else
-				close_link(&m->made.links[m->step].v[k], m->a->kernel->writes);
-		}
-		/* a target that has ended is no failure: its end is told elsewhere */
-		if (m->err && m->err != -ESRCH && !err)
-			err = attachment__explain(m->a, e, m->err, m->plan->object);
-		vec_done(&m->made.links[m->step]);
-		chosen_done(&m->chosen);
-	}
+	*ret_hot_ns = now_ns() - *ret_hot_ns;
 	for (size_t i = 0; i < n; i++)
 		if (v[i])
 			v[i]->parked = false;
-	vec_done(&jobs);
 	return err;
 }

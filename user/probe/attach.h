@@ -66,7 +66,8 @@ void closing__start(struct closing *c);	/* the first time; takes NULL */
 bool closing__done(const struct closing *c);	/* waiting for it takes no time */
 uint64_t closing__took_ns(const struct closing *c);	/* since it was started, if it goes on; 0: it was not; takes NULL */
 void closing__wait(struct closing *c);	/* starts it, if need be; takes NULL */
-int attachments__unpark(struct attachment *const *v, size_t n, struct err *e);
+/* ret_hot_ns: for how long some of the probes that are hit with each call were in place, and others not yet. */
+int attachments__unpark(struct attachment *const *v, size_t n, uint64_t *ret_hot_ns, struct err *e);
 /* Takes NULL. The target runs free when it returns. */
 void attachment__free(struct attachment *a);
 /* Many take hardly longer than one. Some may be NULL. */
