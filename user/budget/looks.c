@@ -37,6 +37,7 @@ double looks__take(struct looks *l, double speaks_ns, double busy, double own_ns
 
 void site_looks__add(struct site_looks *s, double weight, const double rate[N_SCALED], const double doubt[2])
 {
+	s->n_met += rate[CALLS] > 0;
 	for (int i = 0; i < N_SCALED; i++)
 		s->sum[i] += weight * rate[i];
 	for (int i = 0; i < 2; i++) {
@@ -56,6 +57,12 @@ static void note_late(struct late *l, double n, double own_ns)
 
 void site_looks__note(struct site_looks *s, const struct look_seen *seen, double calls, double bytes)
 {
+	const double n[2] = { calls, bytes };
+
+	for (int i = 0; i < 2; i++) {
+		s->most[i] = MAX(s->most[i], n[i]);
+		s->dense[i] = MAX(s->dense[i], seen->own_ns > 0 ? n[i] / seen->own_ns : 0);
+	}
 	if (look__late(seen) <= 0)
 		return;
 	note_late(&s->late[CALLS], calls * seen->late, seen->late_own_ns);
@@ -88,6 +95,9 @@ static double more_looks(const struct site_looks *s, const struct looks *l, doub
 	/* looks that are much longer than that would have seen it end */
 	if (l->own_ns > late->own_ns * GOES_ON)
 		dense = late->n * GOES_ON / l->own_ns;
+	/* no look has met it: one that does may meet all that was ever seen of it at once */
+	if (!s->n_met)
+		dense = MAX(dense, l->own_ns > 0 ? MIN(s->most[which] / l->own_ns, GOES_ON * s->dense[which]) : s->dense[which]);
 	return SOME_MORE * pow(MAX(s->largest[which], dense) * l->unseen_ns / (n + 1), 2);
 }
 

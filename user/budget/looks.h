@@ -41,6 +41,8 @@ struct site_looks {		/* of one site; rates are per ns of CPU time */
 	double heavy_squares[2], products[2];	/* of weight² * rate², weight² * rate; calls and bytes */
 	double doubt[2];	/* of weight * rate, what may be so or not, the same way in all looks */
 	double largest[2];	/* rate */
+	unsigned int n_met;	/* looks that met it */
+	double most[2], dense[2];	/* in a stretch that was seen, look or not: calls and bytes, and the highest rate of them */
 	struct late {
 		double n, own_ns;
 	} late[2];		/* where calls and bytes were densest, towards the end of what was cut short */
