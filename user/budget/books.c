@@ -14,7 +14,7 @@
 #define GAP_ERROR_NS 25.0
 #define OUTSIDE_PART 0.67	/* of all gaps, where a pair is three hits */
 #define MANY_GAPS 8000
-#define FEW_HITS 64
+#define FEW_HITS 256
 
 /* ---- reading clocks */
 
