@@ -186,13 +186,29 @@ static void wait_until(struct run *r, double to, double end_ns)
 	r->looks.unseen_ns += r->own_ns - from;
 }
 
+/* The mean that its time was drawn from. */
+static double wait_for_look(struct run *r, double end_ns)
+{
+	double mean = pace__mean_gap_ns(&r->p), due = r->own_ns + pace__gap_ns(&r->p, mean);
+
+	while (r->own_ns < fmin(due, end_ns)) {
+		double now = pace__mean_gap_ns(&r->p);
+
+		if (now < mean / 2 || now > mean * 2) {
+			mean = now;
+			due = r->own_ns + pace__gap_ns(&r->p, mean);
+		}
+		wait_until(r, fmin(r->own_ns + 50 * MS, due), end_ns);
+	}
+	return mean;
+}
+
 static void gap(struct run *r, double *quantum_ns, double end_ns)
 {
 	double mean, chance = 0;
 
 	while (r->own_ns < end_ns && !chance) {
-		mean = pace__mean_gap_ns(&r->p);
-		wait_until(r, r->own_ns + pace__gap_ns(&r->p, mean), end_ns);
+		mean = wait_for_look(r, end_ns);
 		*quantum_ns = pace__quantum_ns(&r->p);
 		chance = pace__may_begin(&r->p, mean, (uint64_t)*quantum_ns);
 		r->asked++;

@@ -306,27 +306,34 @@ static double dear_of(const struct budget *b, double clock_ns, double cpu_ns, do
 /* How long looks may be. */
 static void learn_length(struct budget *b, const struct stretch *s, double cpu_ns, double spent_ns)
 {
-	double dear = dear_of(b, s->clock_ns, cpu_ns, spent_ns);
-
-	if (s->late > 0) {
-		spent_ns *= s->late;
-		dear = MAX(dear, dear_of(b, s->late_ns, cpu_ns * s->late_ns / s->clock_ns, spent_ns));
-	}
 	if (s->planned_ns > 0)
-		pace__learn_look(&b->pace, dear, spent_ns);
-	else if (s->truncated)
-		pace__learn_dear(&b->pace, dear, spent_ns);
+		pace__learn_look(&b->pace, dear_of(b, s->clock_ns, cpu_ns, spent_ns), spent_ns);
+	if (s->late > 0)
+		pace__learn_dear(&b->pace, dear_of(b, s->late_ns, cpu_ns * s->late_ns / s->clock_ns, spent_ns * s->late), spent_ns * s->late);
 }
 
 /*
- * One that sleeps most of the time goes by the clock, and that it is held up hardly changes its pace. What it has for itself of a look is
- * a small difference then, with a large error; but what part of all time it runs is known well, from the gaps.
+ * One that wakes for a moment, again and again, goes by the clock, and that it is held up hardly changes its pace. What it has for itself of a look is
+ * a small difference then, with a large error; but what part of all time it runs is known well, from the gaps. One that runs for long and
+ * then rests is none of these: looks find it running all the time, or not at all.
  */
 #define SLEEPER 0.25
+#define WAKES 0.5
 
 static double runs_part(const struct account *a)
 {
 	return a->gaps_clock_ns > 0 ? MIN(a->gaps_cpu_ns / a->gaps_clock_ns, 1) : 1;
+}
+
+static bool is_sleeper(struct account *a, const struct stretch *s, double cpu_ns)
+{
+	if (s->planned_ns <= 0)
+		return false;
+	if (cpu_ns > 0) {
+		a->ran_cpu_ns += cpu_ns;
+		a->ran_clock_ns += s->clock_ns;
+	}
+	return runs_part(a) < SLEEPER && a->ran_cpu_ns < WAKES * a->ran_clock_ns;
 }
 
 static void go_by_clock(const struct stretch *s, double cost_ns, double runs, struct look_seen *seen, double *error)
@@ -357,7 +364,7 @@ static void tell_account(struct budget *b, const struct cut *cut, size_t i, stru
 	t.busy = s.clock_ns > 0 ? all.cpu_ns / s.clock_ns : 0;
 	a->gaps_cpu_ns += t.unseen;
 	a->gaps_clock_ns += b->gap_clock_ns;
-	sleeps = s.planned_ns > 0 && runs_part(a) < SLEEPER;
+	sleeps = is_sleeper(a, &s, all.cpu_ns);
 	learn_look(b, a, &s, all, t.unseen);
 	dearer = sleeps ? 1 : times_dearer(a);
 	s.hit_ns *= dearer;

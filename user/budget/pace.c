@@ -21,6 +21,7 @@
 #define LOOK_GROWS 1.08
 /* A look is to spend this part of what a second earns, at most. */
 #define PARTS 8
+#define DEAR_LEAST_NS 0.5e6
 /* What was learned of looks is forgotten with each of them: most meet nothing. By half in 140, in 23, in 7. */
 #define DEAREST_FADES 0.995
 #define TAIL_FADES 0.97
@@ -162,7 +163,7 @@ void pace__learn_dear(struct pace *p, double dear, double cost_ns)
 
 	p->dearest *= DEAREST_FADES;
 	/* of few calls it says little how many there are in a longer time */
-	if (cost_ns > part_ns(p) / 2)
+	if (cost_ns > MAX(part_ns(p) / 2, DEAR_LEAST_NS))
 		p->dearest = MAX(p->dearest, dear);
 	fits_ns = p->dearest > 0 ? part_ns(p) / p->dearest : LOOK_MAX_NS;
 	p->look_ns = MAX(MIN(MIN(p->look_ns, fits_ns), LOOK_MAX_NS), LOOK_MIN_NS);

@@ -141,12 +141,19 @@ static void keep_closing(struct budget *b, struct closing *c)
 		closing__wait(c);
 }
 
-/* How fast it goes before its limit is told from the second half of what is left. */
-static void set_limit(struct budget *b, uint64_t spent_ns)
+static uint64_t set_limit(struct budget *b)
 {
 	uint64_t limit_ns = MIN(pace__limit(&b->pace), b->quantum_end_ns);
 
 	meter__set_limit(b->meter, limit_ns);
+	return limit_ns;
+}
+
+/* How fast it goes before its limit is told from the second half of what is left now. */
+static void set_limit_and_mark(struct budget *b, uint64_t spent_ns)
+{
+	uint64_t limit_ns = set_limit(b);
+
 	meter__set_mark(b->meter, spent_ns + (limit_ns > spent_ns ? (limit_ns - spent_ns) / 2 : 0));
 }
 
@@ -162,6 +169,14 @@ static void wait_for_look(struct budget *b)
 {
 	b->mean_gap_ns = pace__mean_gap_ns(&b->pace);
 	wait_for(b, pace__gap_ns(&b->pace, b->mean_gap_ns));
+}
+
+/* The targets run, or rest, as they did not when its time was drawn. It may be drawn again at any moment: how long one has waited says nothing of how long one has to wait. */
+static bool is_outdated(const struct budget *b)
+{
+	double mean_ns = pace__mean_gap_ns(&b->pace);
+
+	return mean_ns < b->mean_gap_ns / 2 || mean_ns > b->mean_gap_ns * 2;
 }
 
 static uint64_t work_ns(void)
@@ -218,7 +233,7 @@ static void unfreeze(struct budget *b)
 	b->after_ns = b->partial ? r.t_ns - b->shut_at_ns : 0;
 	b->stretch_ns = r.t_ns;
 	b->stretch_spent = meter__spent(b->meter);
-	set_limit(b, r.spent_ns);
+	set_limit_and_mark(b, r.spent_ns);
 	budget__begin_stretch(b);
 	__atomic_store_n(&b->state, OPEN, __ATOMIC_RELEASE);
 	kernel__pause(b->o.kernel, false);
@@ -315,7 +330,7 @@ static void tick_look(struct budget *b, struct reading r)
 	uint64_t rest_ns = look_rest_ns(b, r);
 
 	if (rest_ns) {
-		set_limit(b, r.spent_ns);
+		set_limit(b);
 		arm(b, MIN(rest_ns, TICK_NS));
 	} else if (end_window(b)) {
 		after_window(b);
@@ -336,7 +351,7 @@ static void tick(struct budget *b)
 	}
 	if (spent_ns <= earned_ns)
 		b->quantum_end_ns = r.spent_ns + MAX(b->quantum_ns, (uint64_t)(pace__earns(&b->pace) / 4));
-	set_limit(b, r.spent_ns);
+	set_limit_and_mark(b, r.spent_ns);
 	arm(b, lasted_ns < FIRST_TICKS_FOR_NS ? FIRST_TICK_NS : TICK_NS);
 }
 
@@ -359,7 +374,10 @@ static void on_timer(void *arg)
 	}
 	budget__book(b, false);
 	if (b->booked_ns < b->due_ns) {
-		arm(b, MIN(b->due_ns - b->booked_ns, TICK_NS));
+		if (is_outdated(b))
+			wait_for_look(b);
+		else
+			arm(b, MIN(b->due_ns - b->booked_ns, TICK_NS));
 		return;
 	}
 	if (!b->quantum_ns)

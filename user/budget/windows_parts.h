@@ -35,6 +35,7 @@ struct account {		/* of one tracee */
 	/* over all looks, each for the gap before it: CPU time in it, as it would be; the probes' part of that; and as it was */
 	double looked_cpu_ns, looked_cost_ns, looked_gap_ns;
 	double gaps_cpu_ns, gaps_clock_ns;	/* all gaps: CPU time in them, and how long they were */
+	double ran_cpu_ns, ran_clock_ns;	/* all looks that found it running: the same */
 	double gap_told_ns;	/* of the gap at hand, its CPU time so far */
 	unsigned int n_looks;
 };
