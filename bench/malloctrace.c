@@ -19,7 +19,7 @@
 #define FINISH_TIMEOUT_MS 60000
 #define PARSE_TIMEOUT_MS 10000
 #define MAX_STANDARD_ERRORS 6	/* by chance once in 500 million runs */
-#define BUDGET_FACTOR 2
+#define BUDGET_STANDARD_ERRORS 4
 
 static char *program_of(const struct paths *paths, const struct tool *t)
 {
@@ -118,13 +118,17 @@ static int check_estimate(const char *json, const struct truth *truth, struct er
 
 static int check_budget(const char *json, const struct truth *truth, struct err *e)
 {
-	uint64_t got;
+	const char *totals = strstr(json, "\"totals\":");
+	uint64_t got, error;
 
 	if (total(json, "alloc_calls", &got, e))
 		return e->code;
-	if (got * BUDGET_FACTOR >= truth->n_allocs && (truth->at_least || got <= truth->n_allocs * BUDGET_FACTOR))
+	if (!totals || text__number(totals, "\"standard_error\":", "\"alloc_calls\":", &error))
+		return err_set(e, -EBADMSG, "no standard_error in its JSON");
+	if (got + BUDGET_STANDARD_ERRORS * error >= truth->n_allocs && (truth->at_least || got <= truth->n_allocs + BUDGET_STANDARD_ERRORS * error))
 		return 0;
-	return err_set(e, -EBADMSG, "alloc_calls ~%" PRIu64 " of %" PRIu64, got, truth->n_allocs);
+	return err_set(e, -EBADMSG, "alloc_calls ~%" PRIu64 ", more than %d standard errors (%" PRIu64 ") from %" PRIu64, got,
+		       BUDGET_STANDARD_ERRORS, error, truth->n_allocs);
 }
 
 static int check(enum check how, const char *json, const struct truth *truth, struct err *e)

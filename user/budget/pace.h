@@ -63,8 +63,8 @@ double pace__make_up_ns(const struct pace *p);
 /* How long the next look is to be, in CPU time that the target has for itself. Chosen beforehand, by chance. */
 uint64_t pace__look_ns(struct pace *p);
 /*
- * Part of a window, or of a look, cost so much, and so much per time that the target had for itself: how long looks may be. Of one that was
- * cut short, towards its end.
+ * Part of a window, or of a look, cost so much, and so much per time that the target had for itself: how long looks may be.
+
  */
 void pace__learn_dear(struct pace *p, double dear, double cost_ns);
 void pace__learn_look(struct pace *p, double dear, double cost_ns);
