@@ -62,10 +62,7 @@ uint64_t pace__gap_ns(struct pace *p, double mean_ns);
 double pace__make_up_ns(const struct pace *p);
 /* How long the next look is to be, in CPU time that the target has for itself. Chosen beforehand, by chance. */
 uint64_t pace__look_ns(struct pace *p);
-/*
- * Part of a window, or of a look, cost so much, and so much per time that the target had for itself: how long looks may be.
-
- */
+/* Part of a window, or of a look, cost so much, and so much per time that the target had for itself: how long looks may be. */
 void pace__learn_dear(struct pace *p, double dear, double cost_ns);
 void pace__learn_look(struct pace *p, double dear, double cost_ns);
 /* What a look cost in all, with front and tail. */
