@@ -541,6 +541,7 @@ static bool is_hot(const struct step *s)
 	return s->role == ROLE_ALLOC || s->role == ROLE_FREE;
 }
 
+/* Watched first, like any other: a file that came while all were parked, and has no anchor, is not yet. */
 static int put_in(struct attachment *a, const struct plan *plan, size_t step)
 {
 	struct bpf_program *prog = program_of(a->kernel, &steps[step]);
@@ -548,7 +549,7 @@ static int put_in(struct attachment *a, const struct plan *plan, size_t step)
 	int err = choose(a->kernel, plan, a->funcs, &steps[step], &chosen);
 
 	if (!err && chosen.offsets.n)
-		err = a->kernel->multi ? attach_multi(a, step, prog, plan->object, &chosen) : attach_perf(a, step, prog, plan->object, &chosen);
+		err = attach(a, step, prog, plan->object, &chosen);
 	chosen_done(&chosen);
 	return err;
 }
