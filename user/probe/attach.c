@@ -432,8 +432,10 @@ void attachments__free(struct attachment *const *v, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		for (size_t step = 0; v[i] && step < ARRAY_SIZE(v[i]->links); step++)
 			vec_done(&v[i]->links[step]);
-		if (v[i])
+		if (v[i]) {
 			vec_done(&v[i]->plans);
+			vec_done(&v[i]->refusals);
+		}
 		free(v[i]);
 	}
 }
@@ -456,6 +458,11 @@ void attachment__remove(struct attachment *a, const struct object *obj, bool at_
 		if (a->plans.v[i]->object != obj)
 			a->plans.v[kept++] = a->plans.v[i];
 	a->plans.n = kept;
+	kept = 0;
+	for (size_t i = 0; i < a->refusals.n; i++)
+		if (a->refusals.v[i].object != obj)
+			a->refusals.v[kept++] = a->refusals.v[i];
+	a->refusals.n = kept;
 }
 
 void attachment__free(struct attachment *a)
@@ -491,8 +498,8 @@ struct closing *attachments__take(struct attachment *const *v, size_t n, bool pa
 		if (!v[i])
 			continue;
 		v[i]->parked = parked;
-		move_links(v[i], 0, N_STEPS, NULL, true, c);
-		move_links(v[i], 0, N_STEPS, NULL, false, c);
+		move_links(v[i], 0, OTHERS, NULL, true, c);
+		move_links(v[i], 0, OTHERS, NULL, false, c);
 	}
 	return c;
 }
@@ -562,6 +569,9 @@ int attachments__unpark(struct attachment *const *v, size_t n, uint64_t *ret_hot
 {
 	int err = 0;
 
+	for (size_t i = 0; i < n && !err; i++)
+		if (v[i])
+			err = attachment__put_in_refusals(v[i], e);
 	for (int hot = 0; hot <= 1; hot++) {
 		*ret_hot_ns = now_ns();
 		for (size_t i = 0; i < n; i++)

@@ -43,7 +43,7 @@ int attachment__add_entry(struct attachment *a, const struct object *exe, uint64
 int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_t offset, struct err *e);
 /* Places that the user named. They stay while the others are parked. */
 int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
-/* Those of refusals.h. */
+/* Those of refusals.h, parked with the others. points must live as long as the attachment. */
 int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
 /* The points of loader.h. */
 int attachment__add_loader(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);

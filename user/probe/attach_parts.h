@@ -7,15 +7,24 @@
 #include "util/util.h"
 
 #define N_STEPS 13
-/* Behind the steps: links that are no allocator's; then the anchors, one for each object. */
-#define OTHERS N_STEPS
-#define ANCHORS (N_STEPS + 1)
+/*
+ * Behind the steps: where calls fail unseen, which is parked with them; then links that are no allocator's, which stay; then the
+ * anchors, one for each object.
+ */
+#define REFUSALS N_STEPS
+#define OTHERS (N_STEPS + 1)
+#define ANCHORS (N_STEPS + 2)
 
 struct link {
 	int fd;			/* uprobe_multi */
 	struct bpf_link *perf;	/* else */
 	const struct object *object;
 	bool often;		/* hit more than others */
+};
+
+struct refusing {
+	const struct object *object;
+	const struct spot_points *points;	/* not ours */
 };
 
 struct attachment {
@@ -25,10 +34,14 @@ struct attachment {
 	/* what is probed, to probe it again */
 	const struct alloc_funcs *funcs;
 	struct vec(const struct plan *) plans;
+	struct vec(struct refusing) refusals;
 	bool parked;
 };
 
 /* Sets the error of a link that could not be made. */
 int attachment__explain(const struct attachment *a, struct err *e, int err, const struct object *obj);
+
+/* The refusals that were added, when what was parked comes back. */
+int attachment__put_in_refusals(struct attachment *a, struct err *e);
 
 #endif

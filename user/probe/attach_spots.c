@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Links in places that the user named. They are not an allocator's, and nothing takes them out before the end. */
+/*
+ * Links in places that no allocator's plan has: those that the user named, where libraries are loaded, and where calls fail
+ * unseen. They stay until the end, or until their file is written to; those of the last kind are parked with the allocators'.
+ */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,11 +12,12 @@
 #include "probe/multi.h"
 #include "target/writes.h"
 
-static int attach_spots_multi(struct attachment *a, const struct bpf_program *prog, const struct object *obj, const struct spot_points *points)
+static int attach_spots_multi(struct attachment *a, size_t step, const struct bpf_program *prog, const struct object *obj,
+			      const struct spot_points *points)
 {
 	_cleanup_free_ uint64_t *words = calloc(points->n, 3 * sizeof(*words));
 	uint64_t *offsets = words, *counters = words + points->n, *cookies = words + 2 * points->n;
-	struct link *l = words ? vec_push(&a->links[OTHERS]) : NULL;
+	struct link *l = words ? vec_push(&a->links[step]) : NULL;
 	bool counted = false;
 
 	if (!l)
@@ -31,15 +35,16 @@ static int attach_spots_multi(struct attachment *a, const struct bpf_program *pr
 		writes__add_link(a->kernel->writes, obj, l->fd);
 		return 0;
 	}
-	a->links[OTHERS].n--;
+	a->links[step].n--;
 	return -errno;
 }
 
-static int attach_spots_perf(struct attachment *a, const struct bpf_program *prog, const struct object *obj, const struct spot_points *points)
+static int attach_spots_perf(struct attachment *a, size_t step, const struct bpf_program *prog, const struct object *obj,
+			     const struct spot_points *points)
 {
 	for (size_t i = 0; i < points->n; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = points->v[i].counter, .bpf_cookie = points->v[i].cookie);
-		struct link *l = vec_push(&a->links[OTHERS]);
+		struct link *l = vec_push(&a->links[step]);
 
 		if (!l)
 			return -ENOMEM;
@@ -48,39 +53,64 @@ static int attach_spots_perf(struct attachment *a, const struct bpf_program *pro
 		l->perf = bpf_program__attach_uprobe_opts(prog, a->pid ? a->pid : -1, obj->fd_path,
 							  points->v[i].offset, &opts);
 		if (!l->perf) {
-			a->links[OTHERS].n--;
+			a->links[step].n--;
 			return -errno;
 		}
 	}
 	return 0;
 }
 
-static int attach_points(struct attachment *a, const struct bpf_program *prog, const struct object *obj, const struct spot_points *points,
-			 struct err *e)
+static int attach_points(struct attachment *a, size_t step, const struct bpf_program *prog, const struct object *obj,
+			 const struct spot_points *points, struct err *e)
 {
 	int err = 0;
 
 	if (points->n && writes__watch(a->kernel->writes, (struct object *)obj))
-		err = a->kernel->multi ? attach_spots_multi(a, prog, obj, points) : attach_spots_perf(a, prog, obj, points);
+		err = a->kernel->multi ? attach_spots_multi(a, step, prog, obj, points) : attach_spots_perf(a, step, prog, obj, points);
 	return err ? attachment__explain(a, e, err, obj) : 0;
 }
 
 int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
 {
-	return attach_points(a, a->kernel->skel->progs.reach_spot, obj, points, e);
+	return attach_points(a, OTHERS, a->kernel->skel->progs.reach_spot, obj, points, e);
 }
 
 int attachment__add_loader(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
 {
-	return attach_points(a, a->kernel->skel->progs.reach_loader, obj, points, e);
+	return attach_points(a, OTHERS, a->kernel->skel->progs.reach_loader, obj, points, e);
+}
+
+static int attach_refusals(struct attachment *a, const struct refusing *r, struct err *e)
+{
+	return attach_points(a, REFUSALS, a->kernel->skel->progs.reach_refusal, r->object, r->points, e);
 }
 
 int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
 {
-	return attach_points(a, a->kernel->skel->progs.reach_refusal, obj, points, e);
+	struct refusing *slot;
+
+	if (!points->n)
+		return 0;
+	slot = vec_push(&a->refusals);
+	if (!slot)
+		return err_set(e, -ENOMEM, "out of memory");
+	*slot = (struct refusing){ obj, points };
+	return a->parked ? 0 : attach_refusals(a, slot, e);
+}
+
+int attachment__put_in_refusals(struct attachment *a, struct err *e)
+{
+	for (size_t i = 0; i < a->refusals.n; i++) {
+		_cleanup_err_ struct err why = {};
+
+		/* what the kernel refuses was told when it was added; that a target has ended is told elsewhere */
+		if (attach_refusals(a, &a->refusals.v[i], &why) == -ENOMEM)
+			return err_set(e, -ENOMEM, "%s", err_msg(&why));
+	}
+	return 0;
 }
 
 int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
 {
-	return attach_points(a, a->kernel->skel->progs.reach_within, obj, points, e);
+	return attach_points(a, OTHERS, a->kernel->skel->progs.reach_within, obj, points, e);
 }
