@@ -176,6 +176,18 @@ int attachment__explain(const struct attachment *a, struct err *e, int err, cons
 	}
 }
 
+int attachment__watch_last(struct attachment *a, size_t step)
+{
+	struct link *l = &a->links[step].v[a->links[step].n - 1];
+	int err = writes__add_link(a->kernel->writes, l->object, l->fd, step == ANCHORS);
+
+	if (err) {
+		close(l->fd);
+		a->links[step].n--;
+	}
+	return err;
+}
+
 static bool at_return(size_t step)
 {
 	return step < N_STEPS && steps[step].how == ON_RETURN;
@@ -196,9 +208,7 @@ static int attach_multi(struct attachment *a, size_t step, struct bpf_program *p
 		return -errno;
 	}
 	/* an anchor gets another number first */
-	if (step != ANCHORS)
-		writes__add_link(a->kernel->writes, obj, l->fd);
-	return 0;
+	return step != ANCHORS ? attachment__watch_last(a, step) : 0;
 }
 
 static int attach_perf(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj,
@@ -224,9 +234,11 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 
 static int attach(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj, const struct chosen *c)
 {
+	int err = writes__watch(a->kernel->writes, (struct object *)obj);
+
 	/* the plan is of another version: it is told, and goes */
-	if (!writes__watch(a->kernel->writes, (struct object *)obj))
-		return 0;
+	if (err)
+		return err == -ESTALE ? 0 : err;
 	return a->kernel->multi ? attach_multi(a, step, prog, obj, c) : attach_perf(a, step, prog, obj, c);
 }
 
@@ -274,7 +286,7 @@ static int attach_anchor(struct attachment *a, const struct alloc_funcs *funcs, 
 
 		lower(a->kernel, l);
 		if (!l->perf)
-			writes__add_link(a->kernel->writes, p->object, l->fd);
+			err = attachment__watch_last(a, ANCHORS);
 	}
 	return err;
 }

@@ -31,10 +31,8 @@ static int attach_spots_multi(struct attachment *a, size_t step, const struct bp
 	l->object = obj;
 	l->fd = uprobe_multi__link_counted(bpf_program__fd(prog), obj->fd_path, offsets, counted ? counters : NULL,
 					   cookies, points->n, a->pid);
-	if (l->fd >= 0) {
-		writes__add_link(a->kernel->writes, obj, l->fd);
-		return 0;
-	}
+	if (l->fd >= 0)
+		return attachment__watch_last(a, step);
 	a->links[step].n--;
 	return -errno;
 }
@@ -63,9 +61,12 @@ static int attach_spots_perf(struct attachment *a, size_t step, const struct bpf
 static int attach_points(struct attachment *a, size_t step, const struct bpf_program *prog, const struct object *obj,
 			 const struct spot_points *points, struct err *e)
 {
-	int err = 0;
+	int err = points->n ? writes__watch(a->kernel->writes, (struct object *)obj) : 0;
 
-	if (points->n && writes__watch(a->kernel->writes, (struct object *)obj))
+	/* of another version: that is told */
+	if (err == -ESTALE)
+		return 0;
+	if (!err && points->n)
 		err = a->kernel->multi ? attach_spots_multi(a, step, prog, obj, points) : attach_spots_perf(a, step, prog, obj, points);
 	return err ? attachment__explain(a, e, err, obj) : 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the inotify descriptor, and the thread. Objects outlive it: their table is freed last.
+ * Owns the inotify descriptor, and the thread. Objects outlive it: the session frees it before their table.
  *
  * Who made a link closes it, some day, by its number. So the thread does not close that: it puts /dev/null in its place, and
  * closes the link under another number, for which it takes a thread each, because the kernel needs some 50 ms
@@ -29,6 +29,7 @@ struct watched {
 struct probed {
 	int fd;
 	const struct object *object;
+	bool anchor;
 };
 
 struct writes {
@@ -52,34 +53,53 @@ static void take_out(const struct writes *w, int fd)
 	int moved = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	pthread_t thread;
 
-	if (moved < 0 || dup3(w->null_fd, fd, O_CLOEXEC) < 0)
+	if (moved < 0)
 		return;
+	if (dup3(w->null_fd, fd, O_CLOEXEC) < 0) {
+		close(moved);
+		return;
+	}
 	if (pthread_create(&thread, NULL, close_link, (void *)(intptr_t)moved))
 		close(moved);
 	else
 		pthread_detach(thread);
 }
 
+/* Once, however many steps of an attachment find out. */
 static void tell(struct writes *w, const struct object *obj)
 {
-	const struct object **slot = vec_push(&w->told);
+	const struct object **slot;
 
+	for (size_t i = 0; i < w->told.n; i++)
+		if (w->told.v[i] == obj)
+			return;
+	slot = vec_push(&w->told);
 	if (slot)
 		*slot = obj;
 	eventfd_write(w->told_fd, 1);
 }
 
-static void unprobe(struct writes *w, const struct object *obj)
+static void take_out_of(struct writes *w, const struct object *obj, bool anchors)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < w->links.n; i++) {
-		if (w->links.v[i].object == obj)
+		if (w->links.v[i].object == obj && w->links.v[i].anchor == anchors)
 			take_out(w, w->links.v[i].fd);
 		else
 			w->links.v[kept++] = w->links.v[i];
 	}
 	w->links.n = kept;
+}
+
+/*
+ * Anchors last (attach.h), but not after the kernel has given the others back: an anchor is a breakpoint in the new code, too,
+ * and would be there for those 50 ms.
+ */
+static void unprobe(struct writes *w, const struct object *obj)
+{
+	take_out_of(w, obj, false);
+	take_out_of(w, obj, true);
 	tell(w, obj);
 }
 
@@ -100,6 +120,19 @@ static void on_written(struct writes *w, int wd)
 	w->watched.n = kept;
 }
 
+/* The kernel has dropped records: any of them may have been written to. One without a number is never told of. */
+static void on_overflow(struct writes *w)
+{
+	for (size_t i = 0; i < w->watched.n;) {
+		if (w->watched.v[i].wd < 0) {
+			i++;
+		} else {
+			on_written(w, w->watched.v[i].wd);
+			i = 0;
+		}
+	}
+}
+
 static void read_writes(struct writes *w)
 {
 	char buf[16 * (sizeof(struct inotify_event) + NAME_MAX + 1)] __attribute__((aligned(8)));
@@ -111,6 +144,8 @@ static void read_writes(struct writes *w)
 
 		if (ev->mask & IN_MODIFY)
 			on_written(w, ev->wd);
+		if (ev->mask & IN_Q_OVERFLOW)
+			on_overflow(w);
 		at += (ssize_t)(sizeof(*ev) + ev->len);
 	}
 	pthread_mutex_unlock(&w->lock);
@@ -202,44 +237,66 @@ static bool is_watched(const struct writes *w, const struct object *obj)
 	return false;
 }
 
-bool writes__watch(struct writes *w, struct object *obj)
+/* The last one of these goes, and the number with it unless it is another's. */
+static void unwatch_last(struct writes *w)
 {
-	struct watched *slot;
-	bool changed;
+	int wd = w->watched.v[--w->watched.n].wd;
 
-	if (!w)
-		return true;
-	pthread_mutex_lock(&w->lock);
-	slot = is_watched(w, obj) ? NULL : vec_push(&w->watched);
-	/* one that cannot be watched has no number, and is never told of */
-	if (slot)
-		*slot = (struct watched){ inotify_add_watch(w->notify_fd, obj->fd_path, IN_MODIFY), obj };
-	/* behind the watch: what comes later is told by it */
-	changed = slot && object__look_for_change(obj);
-	if (changed) {
-		w->watched.n--;
-		tell(w, obj);
-	}
-	pthread_mutex_unlock(&w->lock);
-	return !changed;
+	for (size_t i = 0; i < w->watched.n; i++)
+		if (w->watched.v[i].wd == wd)
+			return;
+	if (wd >= 0)
+		inotify_rm_watch(w->notify_fd, wd);
 }
 
-void writes__add_link(struct writes *w, const struct object *obj, int fd)
+static int watch(struct writes *w, struct object *obj)
+{
+	struct watched *slot;
+
+	if (is_watched(w, obj))
+		return 0;
+	slot = vec_push(&w->watched);
+	if (!slot)
+		return -ENOMEM;
+	/* one that cannot be watched has no number, and is never told of */
+	*slot = (struct watched){ inotify_add_watch(w->notify_fd, obj->fd_path, IN_MODIFY), obj };
+	/* behind the watch: what comes later is told by it */
+	if (!object__look_for_change(obj))
+		return 0;
+	unwatch_last(w);
+	tell(w, obj);
+	return -ESTALE;
+}
+
+int writes__watch(struct writes *w, struct object *obj)
+{
+	int err;
+
+	if (!w)
+		return 0;
+	pthread_mutex_lock(&w->lock);
+	err = watch(w, obj);
+	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
+int writes__add_link(struct writes *w, const struct object *obj, int fd, bool anchor)
 {
 	struct probed *slot;
 
 	if (!w)
-		return;
+		return 0;
 	pthread_mutex_lock(&w->lock);
 	slot = vec_push(&w->links);
 	if (slot)
-		*slot = (struct probed){ fd, obj };
+		*slot = (struct probed){ fd, obj, anchor };
 	/* it was written to while this link was made */
 	if (slot && !is_watched(w, obj)) {
 		take_out(w, fd);
 		w->links.n--;
 	}
 	pthread_mutex_unlock(&w->lock);
+	return slot ? 0 : -ENOMEM;
 }
 
 void writes__drop_link(struct writes *w, int fd)
@@ -260,6 +317,8 @@ const struct object *writes__next(struct writes *w)
 	const struct object *obj = NULL;
 	eventfd_t n;
 
+	if (!w)
+		return NULL;
 	pthread_mutex_lock(&w->lock);
 	eventfd_read(w->told_fd, &n);
 	if (w->told.n)

@@ -21,12 +21,15 @@ struct writes;
 struct writes *writes__new(void);
 void writes__free(struct writes *w);
 /*
- * In all of these w may be NULL. From now on, until it is told once; before the file is probed. False: it was written to since it was
- * opened, and what is known of it does not hold any more: it must not be probed, and is told.
+ * In all of these w may be NULL. From now on, until it is told once; before the file is probed. -ESTALE: it was written to since it was
+ * opened, and what is known of it does not hold any more: it must not be probed, and is told. -ENOMEM: it must not be probed either.
  */
-bool writes__watch(struct writes *w, struct object *obj);
-/* A link in the file that closing ends. Before fd is closed it is to be dropped; by then it may be one of /dev/null. */
-void writes__add_link(struct writes *w, const struct object *obj, int fd);
+int writes__watch(struct writes *w, struct object *obj);
+/*
+ * A link in the file that closing ends. Before fd is closed it is to be dropped; by then it may be one of /dev/null. -ENOMEM: the
+ * link must not stay, as nobody would take it out. anchor: see attach.h.
+ */
+int writes__add_link(struct writes *w, const struct object *obj, int fd, bool anchor);
 void writes__drop_link(struct writes *w, int fd);
 int writes__fd(const struct writes *w);	/* readable: a file was written to */
 /* One that was; no reference. NULL: no more. */
