@@ -580,7 +580,7 @@ void tracees__forget(struct tracees *t, uint32_t proc)
 	tracee__end(t, p);
 	if (p->cpu_ns > p->cpu_at_attach_ns)
 		t->gone_cpu_ns += p->cpu_ns - p->cpu_at_attach_ns;
-	t->gone_unprobed += p->n_unprobed;
+	t->gone_unprobed += p->n_unprobed + p->n_written_over;
 	for (size_t i = 0; i < t->v.n; i++)
 		if (t->v.v[i] == p) {
 			t->v.v[i] = t->v.v[--t->v.n];

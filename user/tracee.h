@@ -51,7 +51,8 @@ struct tracee {
 	bool ended;
 	/* whether its probes stand: tracee_standing.c */
 	pid_t debugger;		/* that was told of; 0: none */
-	size_t n_unprobed;	/* points that were found not to be in place */
+	size_t n_unprobed;	/* the most points that were found not to be in place at a time */
+	size_t n_written_over;	/* points that were taken out because their file was written to: tracee_writes.c */
 	uint64_t next_look_ns;
 	/* where probes are everyone's */
 	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
@@ -71,7 +72,7 @@ struct known_plan {
 	bool probed;		/* now */
 	bool ever_probed;
 	bool covered;		/* another name of one that is probed */
-	bool refused;		/* by the kernel */
+	bool refused;		/* by the kernel; or its file holds another version now */
 	bool told_late;
 	bool looked;		/* for what it is told by: */
 	char *lookalikes;	/* owned; NULL: none */

@@ -73,7 +73,8 @@ int tracee__probe_refusals(struct tracees *t, struct tracee *p, struct err *e)
 		for (size_t i = 0; i < space->n && !err; i++) {
 			struct known_plan *k;
 
-			if (!space->v[i].object)
+			/* what was written over or unmapped is probed no more */
+			if (!space->v[i].object || space->v[i].gone || space->v[i].object->changed)
 				continue;
 			if (tracees__plan_of(t, space->v[i].object, false, &k, NULL) == -ENOMEM)
 				return err_set(e, -ENOMEM, "out of memory");

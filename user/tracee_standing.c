@@ -97,7 +97,7 @@ uint64_t tracees__n_unprobed(const struct tracees *t)
 	uint64_t n = t->gone_unprobed;
 
 	for (size_t i = 0; i < t->v.n; i++)
-		n += t->v.v[i]->n_unprobed;
+		n += t->v.v[i]->n_unprobed + t->v.v[i]->n_written_over;
 	return n;
 }
 
