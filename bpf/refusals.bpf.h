@@ -33,10 +33,12 @@ static __noinline __u32 site_of_outer(mt_regs *ctx, struct mt_thread *t, __u64 r
 	walk_begin(ctx, s, ra, sp);
 	s->ask.sp = t->sp;
 	s->ask.code = t->code;
-	if (walk_where(s, t->proc) != WHERE_UNKNOWN && s->walk.sp == t->sp) {
+	if (walk_where(s, t->proc) < WHERE_UNKNOWN && s->walk.sp == t->sp) {
 		/* how the walk came here is nothing to the stack that begins here */
 		s->walk.no_records = 0;
 		n = walk_up(s, t->proc);
+		if (s->walk.moved)
+			walk_moved(s);
 		site = site_of_stack(s, n, t->proc, MT_COOKIE_FUNC(t->cookie));
 		t->frames += n;
 	}
