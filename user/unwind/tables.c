@@ -310,6 +310,12 @@ static void unlist_file(struct unwind *u, struct table *t)
 	t->listed = false;
 }
 
+/* One that was written to just now may be written to again, and have the same name for the kernel. NULL: the vdso. */
+static bool may_be_listed(const struct object *obj)
+{
+	return !obj || !obj->fresh;
+}
+
 /* A half of the tables that no process uses, those that were left first: what is waited for takes a while. */
 static bool evict(struct unwind *u)
 {
@@ -338,7 +344,7 @@ static bool evict(struct unwind *u)
 		if (t->left <= up_to) {
 			table_free(u, t);
 			u->tables.v[i] = u->tables.v[--u->tables.n];
-		} else if (t->file) {
+		} else if (t->file && may_be_listed(t->object)) {
 			list_file(u, t);
 		}
 	}
@@ -405,8 +411,7 @@ static struct table *table_add(struct unwind *u, const void *key, struct object 
 	/* the vdso is in no file: its name is an empty one */
 	if (!err && u->kernel && t->pages.n && (!obj || !kernel__name_file(u->kernel, obj, &t->name))) {
 		t->file = mt_file_hash(&t->name);
-		/* one that was written to just now may be written to again, and have the same name for the kernel */
-		if (!obj || !obj->fresh)
+		if (may_be_listed(obj))
 			list_file(u, t);
 	}
 	t->refs--;
@@ -587,7 +592,7 @@ static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct sp
 			t = table_of(u, r->object);
 			if (!t)
 				t = table_add(u, r->object, r->object, NULL, 0);
-			else if (t->file && !t->listed && !r->object->fresh)
+			else if (t->file && !t->listed && may_be_listed(r->object))
 				list_file(u, t);
 		}
 		if (t && use(used, t))
