@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "target/object.h"
@@ -166,6 +167,36 @@ Test(object, deleted_and_replaced)
 	objects__free(others);
 	close(fd);
 	maps__done(&m);
+	objects__free(o);
+}
+
+/* A time of the last write that lies ahead tells nothing: the build id does. */
+Test(object, written_tomorrow)
+{
+	char path[] = "/tmp/mt-object-XXXXXX";
+	struct timespec ahead[2] = { { .tv_sec = time(NULL) + 86400 }, { .tv_sec = time(NULL) + 86400 } };
+	struct objects *o = objects__new();
+	_cleanup_free_ char *bytes = NULL;
+	_cleanup_close_ int fd = mkstemp(path);
+	struct mapping libc;
+	struct object *obj = own(o, (void *)strtoul, &libc);
+	size_t len;
+
+	bytes = read_all(obj->fd_path, &len);
+	object__put(obj);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, bytes, len), (ssize_t)len);
+	cr_assert_eq(futimens(fd, ahead), 0);
+	cr_assert_eq(objects__get_path(o, path, &obj, NULL), 0);
+	cr_assert_not_null(obj->build_id);
+	cr_assert_not(obj->fresh, "else it would be until tomorrow");
+	cr_assert_eq(object__version_at(obj, now_ns()), VERSION_SAME);
+	cr_assert_eq(pwrite(fd, "\377\376\375", 3, (off_t)obj->build_id_off), 3);
+	cr_assert_eq(futimens(fd, ahead), 0);
+	cr_assert_eq(object__version_at(obj, now_ns()), VERSION_OTHER);
+	cr_assert(obj->changed);
+	object__put(obj);
+	unlink(path);
 	objects__free(o);
 }
 

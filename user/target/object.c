@@ -136,13 +136,21 @@ static int64_t wall_ns(void)
 	return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-enum object_version object__version_at(const struct object *obj, uint64_t t_ns)
+/* One that lies ahead was set by hand, or the clock was: it tells nothing. */
+static bool is_fresh(int64_t mtime_ns, int64_t now)
 {
-	int64_t then = (int64_t)t_ns + (wall_ns() - (int64_t)now_ns());
+	return mtime_ns <= now && mtime_ns + MTIME_STEP_NS > now;
+}
+
+enum object_version object__version_at(struct object *obj, uint64_t t_ns)
+{
+	int64_t now = wall_ns(), then = (int64_t)t_ns + (now - (int64_t)now_ns());
 	struct stat st;
 
 	if (obj->fd < 0 || fstat(obj->fd, &st))
 		return VERSION_SAME;
+	if (mtime_ns(&st) > now)
+		return object__look_for_change(obj) ? VERSION_OTHER : VERSION_SAME;
 	if (mtime_ns(&st) > then)
 		return VERSION_OTHER;
 	return mtime_ns(&st) + MTIME_STEP_NS > then ? VERSION_MAYBE : VERSION_SAME;
@@ -163,7 +171,7 @@ static int keep(struct objects *o, struct object *obj, struct object **ret, stru
 	if (!fstat(obj->fd, &st)) {
 		obj->size_bytes = st.st_size;
 		obj->mtime_ns = mtime_ns(&st);
-		obj->fresh = obj->mtime_ns + MTIME_STEP_NS > wall_ns();
+		obj->fresh = is_fresh(obj->mtime_ns, wall_ns());
 	}
 	if (asprintf(&obj->fd_path, "/proc/self/fd/%d", obj->fd) < 0) {
 		obj->fd_path = NULL;
@@ -423,16 +431,18 @@ bool object__look_for_change(struct object *obj)
 	unsigned char id[OBJECT_MAX_BUILD_ID_BYTES];
 	size_t i, len = obj->build_id ? strlen(obj->build_id) / 2 : 0;
 	char hex[3];
+	int64_t now = wall_ns();
 	struct stat st;
-	bool touched;
+	bool touched, unsure;
 
 	if (obj->changed || obj->fd < 0 || fstat(obj->fd, &st))
 		return obj->changed;
 	/* ctime is no sign: a package upgrade changes it by unlinking the file */
 	touched = (uint64_t)st.st_size != obj->size_bytes || mtime_ns(&st) != obj->mtime_ns;
-	if (!touched && (!obj->fresh || !len))
+	unsure = obj->fresh || obj->mtime_ns > now;
+	if (!touched && (!unsure || !len))
 		return false;
-	obj->fresh = obj->mtime_ns + MTIME_STEP_NS > wall_ns();
+	obj->fresh = is_fresh(obj->mtime_ns, now);
 	obj->changed = !len || object__read_at(obj, obj->build_id_off, id, len);
 	for (i = 0; i < len && !obj->changed; i++) {
 		snprintf(hex, sizeof(hex), "%02x", id[i]);

@@ -35,7 +35,7 @@ struct object {
 	uint64_t size_bytes;	/* when it was opened, as mtime_ns */
 	int64_t mtime_ns;
 	bool changed;		/* not, or no longer, what is mapped: its names are not to be trusted */
-	bool fresh;		/* written to so lately, when it was opened, that mtime may not tell of the next time */
+	bool fresh;		/* when last looked at for a change: written to so lately that mtime may not tell of the next time */
 	struct jitmap *jit;	/* owned; NULL unless it is a JIT's list of its functions */
 	uint16_t machine;	/* EM_AARCH64, EM_X86_64, ... */
 	bool is_elf;
@@ -86,9 +86,12 @@ void object__put(struct object *obj);
  */
 bool object__look_for_change(struct object *obj);
 
-/* Is what the file holds now what it held at a time? mtime goes by ticks: of two writes in one, the second does not show. */
+/*
+ * Is what the file holds now what it held at a time? mtime goes by ticks: of two writes in one, the second does not show. One that
+ * lies ahead tells nothing: then the build id must do.
+ */
 enum object_version { VERSION_SAME, VERSION_MAYBE, VERSION_OTHER };
-enum object_version object__version_at(const struct object *obj, uint64_t t_ns);
+enum object_version object__version_at(struct object *obj, uint64_t t_ns);
 
 /* 0 and false if no segment holds it */
 bool object__vaddr_to_offset(const struct object *obj, uint64_t vaddr, uint64_t *ret);
