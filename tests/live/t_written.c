@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Probed files that are written over in place: nobody who runs the new code dies of the old breakpoints. */
+/* Probed files that are written over in place: nobody who runs the new code dies of the old breakpoints, and it is probed anew. */
 #include "lt.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Processes of this name all of whose calls were seen once they had probes: 100 each of malloc, realloc and calloc. */
+static uint64_t n_seen(json_t *root, const char *comm)
+{
+	json_t *rows = jget(root, "processes"), *row;
+	uint64_t n = 0;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+		n += !strcmp(json_string_value(jget(row, "comm")), comm) && json_integer_value(jget(row, "totals.alloc_calls")) >= 300;
+	return n;
+}
 
 /* ms: from the last byte written to the first that is run. */
 static json_t *overwritten(struct test *t, struct fx *f, unsigned int times, const char *ms, const char *option, const char *value)
@@ -18,6 +31,9 @@ static json_t *overwritten(struct test *t, struct fx *f, unsigned int times, con
 	root = trace(t, f, 0, "-f", option, value, NULL);
 	want_eq(t, "programs run", 4 * times, ledger__note(t, &f->led, "run"));
 	want_eq(t, "programs that died", 0, ledger__note(t, &f->led, "died"));
+	/* each version is run once until it has probes of its own */
+	want(t, n_seen(root, "program") >= 2 * times, "programs that were probed anew, wanted at least %u, got %" PRIu64, 2 * times,
+	     n_seen(root, "program"));
 	return root;
 }
 
