@@ -503,7 +503,7 @@ static void done(struct session *s)
 	watch__close(s->watch);
 	loop__free(s->loop);
 	budget__free(s->budget);
-	writes__free(s->writes);	/* behind the last link */
+	writes__free(s->writes);	/* behind the last link, and before the objects, which it has no references to */
 	collect__free(s->collect);
 	unwind__free(s->unwind);
 	kernel__close(s->kernel);
