@@ -4,7 +4,8 @@
  *
  * Who made a link closes it, some day, by its number. So the thread does not close that: it puts /dev/null in its place, and
  * closes the link under another number, for which it takes a thread each, because the kernel needs some 50 ms
- * to give one back, though the breakpoints are gone at once.
+ * to give one back, though the breakpoints are gone at once; or nearly, as it waits for its readers first (6.18: more than 50 ms
+ * at times on a busy machine, where others set uprobes, too).
  */
 #include <errno.h>
 #include <fcntl.h>
