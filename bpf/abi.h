@@ -453,8 +453,8 @@ struct mt_hist {		/* per process, bank and shard */
 #define MT_AGE_MIN_BITS 13
 #define MT_N_AGES 60
 
-/* time between two hits of a thread, by length; the last class holds all the rest */
 #define MT_TIMED_ONE_IN 16	/* hits */
+/* time between two hits of a thread, by length; the last class holds all the rest */
 #define MT_N_GAPS 64
 #define MT_GAP_STEP_NS 32
 

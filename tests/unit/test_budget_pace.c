@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "budget/pace.h"
+#include "util/util.h"
 
 #define MS 1000000ull
 #define SECOND (1000 * MS)
@@ -63,6 +64,7 @@ struct outcome {
 };
 
 #define STEP (MS / 2)
+#define TIMES_SLOWER 50.0	/* with probes */
 #define RUN_S 60
 #define N_STEPS (RUN_S * SECOND / STEP)
 
@@ -75,7 +77,7 @@ static struct outcome simulate(double share, double cpus, uint64_t front_ns, uin
 	static double spent_at[N_STEPS + 1];
 	struct outcome o = { .shortest_gap_ns = UINT64_MAX };
 	uint64_t ask_ns = 0, quantum_ns, opened_ns = 0, shut_ns = 0, limit_ns = 0, open_at_ns = 0, out_at_ns = 0, tick_ns = 0;
-	double spent_ns = 0, before_ns = 0, mean_gap_ns = 0;
+	double spent_ns = 0, before_ns = 0, mean_gap_ns = 0, planned_ns = 0;
 	enum { SHUT, FRONT, OPEN, TAIL } state = SHUT;
 	struct pace p;
 
@@ -121,12 +123,12 @@ static struct outcome simulate(double share, double cpus, uint64_t front_ns, uin
 			o.n_windows++;
 			pace__learn(&p, (uint64_t)(spent_ns - before_ns), 0);
 			limit_ns = pace__limit(&p);
-			if (limit_ns > spent_ns + quantum_ns)
-				limit_ns = (uint64_t)spent_ns + quantum_ns;
+			planned_ns = spent_ns + pace__look_ns(&p) * TIMES_SLOWER * cpus;
 			break;
 		case OPEN:
-			if (spent_ns <= limit_ns)
+			if (spent_ns <= limit_ns && spent_ns < planned_ns)
 				break;
+			limit_ns = MIN(limit_ns, (uint64_t)spent_ns);
 			state = TAIL;
 			out_at_ns = t + tail_ns;
 			break;
@@ -138,7 +140,7 @@ static struct outcome simulate(double share, double cpus, uint64_t front_ns, uin
 			if (t - opened_ns + front_ns > o.longest_hold_ns)
 				o.longest_hold_ns = t - opened_ns + front_ns;
 			pace__learn(&p, 0, (uint64_t)(spent_ns - limit_ns));
-			pace__learn_look(&p, 50 * cpus, spent_ns - before_ns);
+			pace__learn_look(&p, TIMES_SLOWER * cpus, spent_ns - before_ns);
 			pace__learn_cost(&p, spent_ns - before_ns);
 			quantum_ns = pace__quantum_ns(&p);
 			mean_gap_ns = pace__mean_gap_ns(&p);
@@ -160,8 +162,8 @@ Test(budget_pace, a_tight_loop_pays_no_more_in_any_second)
 		double share, cpus, observed;
 		uint64_t front_ns, tail_ns;
 	} t[] = {
-		{ 0.05, 1, 0.01, MS, 2 * MS },
-		{ 0.05, 2, 0.01, MS, 2 * MS },
+		{ 0.05, 1, 0.009, MS, 2 * MS },
+		{ 0.05, 2, 0.009, MS, 2 * MS },
 		{ 0.02, 1, 0.0025, MS, 2 * MS },
 		{ 0.01, 1, 0.001, MS, 2 * MS },
 		{ 0.20, 1, 0.05, MS, 2 * MS },

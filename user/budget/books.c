@@ -9,10 +9,16 @@
 #include "budget/windows_parts.h"
 #include "util/log.h"
 
-/* How wrong the cost of a hit may be. */
-#define COST_ERROR 0.05
+/* How wrong the cost of a hit may be; and what the first ones of a stretch may take more, because they come to cold caches. */
+#define COST_ERROR 0.08
+#define COLD_NS 5e3
+#define COLD_MOST_NS 50e3
+/* Gaps that are compared: from where on a difference is one, and how wrong it may be. */
 #define GAP_ERROR_NS 25.0
+#define GAP_LEAST_ERROR_NS 8.0
+#define GAP_ERROR 0.25
 #define OUTSIDE_PART 0.67	/* of all gaps, where a pair is three hits */
+#define MOST_ERROR 2.0
 #define MANY_GAPS 8000
 #define FEW_HITS 256
 
@@ -98,7 +104,7 @@ static double own_ns(struct budget *b, struct part p, double hit_ns, double *ret
 	/* the more it differs from what the child paid, the less is known of it */
 	double strange = hit_ns > 0 ? fabs(hit_ns - b->cost.hit_ns) / hit_ns / 3 : 0;
 
-	*ret_error_ns = cost_ns * MAX(COST_ERROR, strange);
+	*ret_error_ns = cost_ns * MAX(COST_ERROR, strange) + MIN(p.hits * COLD_NS, COLD_MOST_NS);
 	if (own > 4 * *ret_error_ns)
 		return own;
 	if (!gaps__compare(&b->gaps_before, &b->gaps, &more))
@@ -106,7 +112,7 @@ static double own_ns(struct budget *b, struct part p, double hit_ns, double *ret
 	more -= b->cost.gap_ns;
 	if (more < GAP_ERROR_NS)
 		more = 0;
-	*ret_error_ns = p.hits * GAP_ERROR_NS * 0.15;
+	*ret_error_ns = p.hits * (GAP_LEAST_ERROR_NS + more * GAP_ERROR) * OUTSIDE_PART;
 	return MIN(p.hits * (b->cost.bare_ns + more * OUTSIDE_PART), p.cpu_ns);
 }
 
@@ -153,7 +159,7 @@ static struct stretch stretch_of(struct budget *b, uint64_t until_ns, struct spe
 	struct mark mark;
 
 	s.planned_ns = b->looking ? b->look_ns : 0;
-	s.truncated = b->limited && !b->over && s.clock_ns > 0;
+	s.truncated = b->limited && s.clock_ns > 0;
 	/* of a few hits, half say nothing of their pace */
 	if (s.truncated && spent_ns > FEW_HITS * hit_ns && meter__mark(b->meter, &mark) && mark.t_ns > b->stretch_ns && mark.t_ns < until_ns && spent_ns > 0) {
 		s.late = MIN(MAX((now.ns - mark.spent_ns) / spent_ns, 0), 1);
@@ -171,7 +177,7 @@ static struct look_seen look_of(struct budget *b, const struct stretch *s, struc
 	double error_ns, late_error_ns, own = own_ns(b, thread, s->hit_ns, &error_ns), late_cpu, per_clock;
 	struct look_seen seen = {};
 
-	*ret_error = own > 0 ? MIN(error_ns / own, 1) : 0;
+	*ret_error = own > 0 ? MIN(error_ns / own, MOST_ERROR) : 0;
 	if (own <= 0 || thread.cpu_ns <= 0 || s->clock_ns <= 0)
 		return seen;
 	seen.own_ns = own * all.cpu_ns / thread.cpu_ns;

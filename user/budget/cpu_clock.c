@@ -12,6 +12,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -29,6 +30,7 @@ struct thread_clock {
 };
 
 struct cpu_clock {
+	pthread_mutex_t lock;	/* who waits for it may come before others, and then its holder does */
 	clockid_t clock;
 	bool has_clock;
 	struct vec(struct thread_clock) threads;	/* each with those that it has made since */
@@ -88,9 +90,14 @@ static void open_events(struct cpu_clock *c, pid_t pid)
 struct cpu_clock *cpu_clock__open(pid_t pid)
 {
 	struct cpu_clock *c = calloc(1, sizeof(*c));
+	pthread_mutexattr_t attr;
 
 	if (!c)
 		return NULL;
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&c->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
 	c->has_clock = !clock_getcpuclockid(pid, &c->clock);
 	open_events(c, pid);
 	return c;
@@ -103,6 +110,7 @@ void cpu_clock__close(struct cpu_clock *c)
 	close_events(c);
 	for (size_t i = 0; i < c->n_watched; i++)
 		close(c->watched[i].fd);
+	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
 
@@ -124,13 +132,15 @@ uint64_t cpu_clock__ns(struct cpu_clock *c)
 	uint64_t sum = 0;
 	struct timespec t;
 
+	pthread_mutex_lock(&c->lock);
 	if (c->threads.n)
 		sum = read_events(c->threads.v, c->threads.n);
 	else if (c->has_clock && !clock_gettime(c->clock, &t))
 		sum = t.tv_sec * 1000000000ull + t.tv_nsec;
 	read_events(c->watched, __atomic_load_n(&c->n_watched, __ATOMIC_ACQUIRE));
-	c->last_ns = MAX(c->last_ns, sum);
-	return c->last_ns;
+	c->last_ns = sum = MAX(c->last_ns, sum);
+	pthread_mutex_unlock(&c->lock);
+	return sum;
 }
 
 static const struct thread_clock *find(const struct cpu_clock *c, pid_t tid)

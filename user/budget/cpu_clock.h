@@ -11,7 +11,7 @@ struct cpu_clock;
 
 struct cpu_clock *cpu_clock__open(pid_t pid);	/* NULL without memory */
 void cpu_clock__close(struct cpu_clock *c);	/* takes NULL */
-/* Never runs back; of a process that has ended, the last figure stays. From any thread, one at a time. */
+/* Never runs back; of a process that has ended, the last figure stays. From any thread. */
 uint64_t cpu_clock__ns(struct cpu_clock *c);
 /* From now on also of one thread by itself; false: there is no clock for it. */
 bool cpu_clock__watch(struct cpu_clock *c, pid_t tid);

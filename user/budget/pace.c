@@ -70,6 +70,12 @@ static const struct reading *back(const struct pace *p, size_t i)
 
 void pace__note(struct pace *p, struct reading r)
 {
+	/* a window's end may be told after a reading that was made a moment later */
+	if (p->n) {
+		r.t_ns = MAX(r.t_ns, back(p, 0)->t_ns);
+		r.cpu_ns = MAX(r.cpu_ns, back(p, 0)->cpu_ns);
+		r.spent_ns = MAX(r.spent_ns, back(p, 0)->spent_ns);
+	}
 	/* the older of two stays: the second ends a little later then, not earlier */
 	if (p->n > 1 && r.t_ns - back(p, 1)->t_ns < SAME_NS) {
 		p->v[(p->at + PACE_READINGS - 1) % PACE_READINGS] = r;
@@ -128,13 +134,6 @@ double pace__allowance(const struct pace *p)
 	return MAX(CAUTION * p->share * cpu_ns, LEAST_NS) - spent_ns;
 }
 
-uint64_t pace__limit(const struct pace *p)
-{
-	double left = MIN(pace__allowance(p), HOLD_MAX_NS) - p->tail_ns;
-
-	return p->n ? back(p, 0)->spent_ns + (left > 0 ? (uint64_t)left : 0) : 0;
-}
-
 /* What a second earns, at the targets' present pace. */
 double pace__earns(const struct pace *p)
 {
@@ -142,6 +141,16 @@ double pace__earns(const struct pace *p)
 
 	last_second(p, &cpu_ns, &spent_ns);
 	return MAX(CAUTION * p->share * cpu_ns, LEAST_NS);
+}
+
+uint64_t pace__limit(const struct pace *p)
+{
+	double left = MIN(pace__allowance(p), HOLD_MAX_NS) - p->tail_ns;
+
+	/* what it takes to end a window here is not known yet */
+	if (!p->n_looks)
+		left = MIN(left, MAX(pace__earns(p) / 2, LEAST_NS));
+	return p->n ? back(p, 0)->spent_ns + (left > 0 ? (uint64_t)left : 0) : 0;
 }
 
 /* What a look is to spend at most, as far as is known. */
@@ -152,7 +161,7 @@ static double part_ns(const struct pace *p)
 	return MAX(MIN(MAX(pace__earns(p) / PARTS, beside / 2), pace__earns(p) - beside), 0);
 }
 
-uint64_t pace__quantum_ns(struct pace *p)
+uint64_t pace__quantum_ns(const struct pace *p)
 {
 	return (uint64_t)MIN(part_ns(p), HOLD_MAX_NS);
 }

@@ -35,7 +35,7 @@ struct pace {
 	double cost_ns;		/* of a look, on average, with front and tail */
 	unsigned int n_looks;	/* that the mean is of */
 	double broke_ns;	/* what looks were to speak for that could not be made */
-	double work_ns;		/* that a look makes for us, on average */
+	double work_ns;		/* that the end of a look makes for us, on average */
 	uint64_t random;
 };
 
@@ -60,7 +60,7 @@ double pace__mean_gap_ns(const struct pace *p);
 uint64_t pace__gap_ns(struct pace *p, double mean_ns);
 /* How much waiting may cost, for as long as the probes held the target up while they were put in. */
 double pace__make_up_ns(const struct pace *p);
-/* How long the next look is to be, in CPU time that the target has for itself. Chosen beforehand, by chance. */
+/* How long the next look is to be, in time as it passes without probes. Chosen beforehand, by chance. */
 uint64_t pace__look_ns(struct pace *p);
 /* Part of a window, or of a look, cost so much, and so much per time that the target had for itself: how long looks may be. */
 void pace__learn_dear(struct pace *p, double dear, double cost_ns);
@@ -74,7 +74,7 @@ void pace__learn_work(struct pace *p, uint64_t ns);
  * all were made that there is money for, what comes after dear times would be seen less than others. The chance that it had, or 0: another time is drawn.
  */
 double pace__may_begin(struct pace *p, double mean_gap_ns, uint64_t quantum_ns);
-/* How much the next window is to spend: short ones and long ones, by chance. */
-uint64_t pace__quantum_ns(struct pace *p);
+/* What the next look is to spend at most, as far as is known. */
+uint64_t pace__quantum_ns(const struct pace *p);
 
 #endif

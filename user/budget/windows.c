@@ -6,8 +6,8 @@
  * kernel is set anew several times a second; whoever stays below it is never
  * disturbed, and everything is seen. When it is passed the programs are frozen,
  * which ends the window at one instant, and all links are closed: an empty
- * program would still cost its trap. Shut, a timer asks whether enough has been
- * earned for another window.
+ * program would still cost its trap. Shut, a timer waits for the time of the next
+ * look, which was drawn at random.
  *
  * A report may keep the session busy for long, and the machine may be busy: so it is a thread of its own,
  * before others, that waits for the alarm, freezes, reads the clocks and starts
@@ -146,6 +146,7 @@ static uint64_t set_limit(struct budget *b)
 	uint64_t limit_ns = MIN(pace__limit(&b->pace), b->quantum_end_ns);
 
 	meter__set_limit(b->meter, limit_ns);
+	b->limit_ns = limit_ns;
 	return limit_ns;
 }
 
@@ -193,7 +194,8 @@ static void after_window(struct budget *b)
 	struct cut_opts how = {};
 	struct closing *added;
 	const struct cut *cut;
-	uint64_t limit_ns = MIN(b->quantum_end_ns, b->shut_spent.ns), work_from_ns = work_ns(), spent_ns;
+	/* one that passed its limit was noticed later */
+	uint64_t limit_ns = b->limited ? MIN(b->limit_ns, b->shut_spent.ns) : b->shut_spent.ns, work_from_ns = work_ns(), spent_ns;
 
 	budget__book_shut(b);
 	b->partial = true;
@@ -251,7 +253,7 @@ static void window_opens(struct budget *b, struct reading r, uint64_t quantum_ns
 	b->looking = b->partial;
 	b->look_ns = pace__look_ns(&b->pace);
 	unfreeze(b);
-	arm(b, b->looking ? b->look_ns : FIRST_TICK_NS);
+	arm(b, b->looking ? MIN(b->look_ns, TICK_NS) : FIRST_TICK_NS);
 }
 
 #define MAKE_UP_MOST_NS (10 * MS)
@@ -600,11 +602,15 @@ const struct cut *budget__estimate(struct budget *b, const struct cut *cut)
 	uint64_t now = b->over ? b->ended_ns : now_ns();
 
 	if (!b->over && b->accounts) {
-		/* a window that the guard has ended is booked when its turn comes */
+		/* a window that the guard has ended, perhaps just now, is booked when its turn comes */
 		if (state_of(b) == OPEN && !b->looking) {
+			struct spent spent = meter__spent(b->meter);
+
 			budget__book(b, true);
-			budget__observe(b, cut, cut->now_ns, meter__spent(b->meter));
-			budget__begin_stretch(b);
+			if (state_of(b) == OPEN) {
+				budget__observe(b, cut, cut->now_ns, spent);
+				budget__begin_stretch(b);
+			}
 		}
 		if (state_of(b) == SHUT) {
 			budget__book(b, false);

@@ -76,6 +76,7 @@ struct budget {
 	uint64_t opening_spent_ns;	/* before its probes were put in */
 	double speaks_ns;	/* how much time the next look speaks for, or the one at hand */
 	uint64_t quantum_ns, quantum_end_ns;
+	uint64_t limit_ns;	/* as it was set last */
 	uint64_t opened_spent_ns, opened_cpu_ns, opened_ns;
 	struct spent shut_spent;	/* when the last window ended */
 	uint64_t shut_at_ns;

@@ -51,7 +51,7 @@ int attachment__add_loader(struct attachment *a, const struct object *obj, const
 int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
 /*
  * All probes of these processes out, and in again, with the programs frozen:
- * then their order does not matter and all links are closed or made at once. The targets run
+ * then their order does not matter: all links are closed at once, and made one after the other, which is quicker. The targets run
  * free a millisecond or two after closing began; the kernel takes a tenth of a
  * second more to give the links back, which threads wait for: event_fd becomes
  * readable when they are done. NULL elements are passed over.

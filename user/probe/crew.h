@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Many links at once: making one or closing it is mostly waiting. */
+/* Many links at once: closing one is mostly waiting. */
 #ifndef MT_CREW_H
 #define MT_CREW_H
 
