@@ -125,6 +125,11 @@ static int64_t mtime_ns(const struct stat *st)
 	return st->st_mtim.tv_sec * 1000000000ll + st->st_mtim.tv_nsec;
 }
 
+static int64_t ctime_ns(const struct stat *st)
+{
+	return st->st_ctim.tv_sec * 1000000000ll + st->st_ctim.tv_nsec;
+}
+
 /* Two ticks of the slowest clock that kernels have. */
 #define MTIME_STEP_NS 20000000ll
 
@@ -153,7 +158,8 @@ enum object_version object__version_at(struct object *obj, uint64_t t_ns)
 		return object__look_for_change(obj) ? VERSION_OTHER : VERSION_SAME;
 	if (mtime_ns(&st) > then)
 		return VERSION_OTHER;
-	return mtime_ns(&st) + MTIME_STEP_NS > then ? VERSION_MAYBE : VERSION_SAME;
+	/* another file that was moved there has another time of change, and perhaps the number of one that is gone */
+	return MAX(mtime_ns(&st), ctime_ns(&st)) + MTIME_STEP_NS > then ? VERSION_MAYBE : VERSION_SAME;
 }
 
 static int no_memory(struct err *e, const char *path)

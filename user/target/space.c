@@ -295,7 +295,7 @@ static void disown(struct space_range *r)
  */
 static bool is_again(struct space_range *r, uint64_t t_ns)
 {
-	if (!r->object || (!r->fresh && !r->unproven && object__version_at(r->object, t_ns) != VERSION_OTHER))
+	if (!r->object || (!r->fresh && !r->unproven && object__version_at(r->object, t_ns) == VERSION_SAME))
 		return true;
 	if (r->fresh)
 		disown(r);
