@@ -198,9 +198,11 @@ static void take_in(struct session *s, struct tracee *p, int (*look)(struct trac
 
 	if (err && err != -ESRCH && err != -ENOENT)
 		say("%s (%d) mapped new code that could not be looked at: %s", p->process.comm, (int)p->process.pid, err_msg(&e));
-	else if (p->n_allocators > had && s->attached && !s->machine)
-		say("%s (%d) loaded another allocator: %s; its blocks are counted from now on", p->process.comm,
-		    (int)p->process.pid, tracee__last_allocator(&s->tracees, p));
+	else if (p->n_allocators > had && s->attached && !s->machine) {
+		tracee__note_late_allocator(&s->tracees, p);
+		say("%s (%d) loaded another allocator: %s; its blocks are counted from now on, %.1f ms later at most", p->process.comm,
+		    (int)p->process.pid, tracee__last_allocator(&s->tracees, p), p->unseen_ns / 1e6);
+	}
 }
 
 void session__on_new_code(pid_t pid, void *arg)

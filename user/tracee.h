@@ -171,6 +171,8 @@ uint64_t tracees__cpu_ns(const struct tracees *t);	/* of all, since they were at
 /* "usable" if that was asked for and any allocator has such sizes, else "requested". */
 const char *tracees__size(const struct tracees *t);
 const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p);
+/* It was loaded while the process was traced: what it did until it was probed was not seen. */
+void tracee__note_late_allocator(struct tracees *t, struct tracee *p);
 /* Which objects are probed, and which functions in them. */
 int tracees__list_probes(const struct tracees *t, struct snapshot *s);
 

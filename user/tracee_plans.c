@@ -143,15 +143,37 @@ void tracees__tell_plan(struct tracees *t, const struct plan *plan)
 		    plan->want.mode == MT_MODE_COUNT ? ", which --mode count does not see" : "");
 }
 
-const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p)
+static const struct object *last_allocator(const struct tracees *t, const struct tracee *p)
 {
 	for (size_t i = p->examined.n; i-- > 0;) {
 		const struct known_plan *k = tracees__known_plan(t, p->examined.v[i]);
 
 		if (k && k->plan.n_funcs)
-			return file_name(k->plan.object);
+			return k->plan.object;
 	}
-	return "";
+	return NULL;
+}
+
+const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p)
+{
+	const struct object *obj = last_allocator(t, p);
+
+	return obj ? file_name(obj) : "";
+}
+
+void tracee__note_late_allocator(struct tracees *t, struct tracee *p)
+{
+	const struct object *obj = last_allocator(t, p);
+	const struct space *s = &tracee__life(p)->space;
+	uint64_t mapped_ns = UINT64_MAX, now = now_ns();
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].object == obj && !s->v[i].gone)
+			mapped_ns = MIN(mapped_ns, s->v[i].born_ns);
+	if (!obj || mapped_ns >= now)
+		return;
+	p->unseen_ns = MAX(p->unseen_ns, now - mapped_ns);
+	model__set_unseen(t->model, tracee__life(p)->proc, p->unseen_ns);
 }
 
 /*

@@ -165,6 +165,11 @@ static struct stretch stretch_of(struct budget *b, uint64_t until_ns, struct spe
 		s.late = MIN(MAX((now.ns - mark.spent_ns) / spent_ns, 0), 1);
 		s.late_ns = until_ns - mark.t_ns;
 	}
+	/* a window of few: as dense as calls can be, for all that is known */
+	if (s.truncated && !s.planned_ns && !s.late && spent_ns > 0) {
+		s.late = 1;
+		s.late_ns = spent_ns / hit_ns * b->cost.bare_ns;
+	}
 	return s;
 }
 

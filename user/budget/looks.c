@@ -95,6 +95,9 @@ static double more_looks(const struct site_looks *s, const struct looks *l, doub
 	/* looks that are much longer than that would have seen it end */
 	if (l->own_ns > late->own_ns * GOES_ON)
 		dense = late->n * GOES_ON / l->own_ns;
+	/* and what most looks meet they do not miss by chance */
+	if (l->n)
+		dense *= 1 - (double)MIN(s->n_met, l->n) / l->n;
 	/* no look has met it: one that does may meet all that was ever seen of it at once */
 	if (!s->n_met)
 		dense = MAX(dense, l->own_ns > 0 ? MIN(s->most[which] / l->own_ns, GOES_ON * s->dense[which]) : s->dense[which]);
