@@ -394,8 +394,8 @@ static const char *jemalloc(struct test *t)
 	skip(t, "no libjemalloc.so.2");
 }
 
-/* An allocator that is loaded while the process is traced. */
-TEST(all_dlopen)
+/* An allocator that is loaded while the process is traced: what it did before it was probed is told. alone: with -p, else with -a. */
+static void want_late_allocator(struct test *t, bool alone)
 {
 	/* a copy: others may have it mapped already */
 	const char *dir = ledgers(t), *library = in_dir(t, "libjemalloc.so.2");
@@ -408,17 +408,24 @@ TEST(all_dlopen)
 
 	copy_file(t, jemalloc(t), library);
 	fx__start_as(t, &f, &s);
-	mt__start(t, &m, "-a", SHORT, NULL);
+	if (alone)
+		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	else
+		mt__start(t, &m, "-a", SHORT, NULL);
 	mt__wait_attached(t, &m);
 	fx__send(t, &f, 'g');
 	fx__wait_line(t, &f, "loaded");
-	child__wait_err(t, &m.c, "malloctrace: libjemalloc.so.2", "was probed", patience_s(60));
+	child__wait_err(t, &m.c, "malloctrace: ", alone ? "loaded another allocator: libjemalloc.so.2" : "libjemalloc.so.2 was probed", patience_s(60));
 	fx__go(t, &f);
 	fx__quit(t, &f);
-	root = stop_group(t, &m, SIGINT);
-	want_eq(t, "ledgers", 1, want_ledgers(t, root, dir, LED_ALL & ~LED_ONLY));
+	root = stop_group(t, &m, alone ? 0 : SIGINT);
+	if (!alone)
+		want_eq(t, "ledgers", 1, want_ledgers(t, root, dir, LED_ALL & ~LED_ONLY));
 	want(t, ju64(t, process_of(t, root, f.c.pid, 0), "unseen_ns") > 0, "unseen_ns, wanted more than 0");
 }
+
+TEST(all_dlopen) { want_late_allocator(t, false); }
+TEST(dlopen_alone) { want_late_allocator(t, true); }
 
 /* A process that has ended and one that was killed; neither keeps the trace from beginning or ending. */
 TEST(all_zombies)
