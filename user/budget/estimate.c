@@ -22,6 +22,7 @@ struct site_state {
 	struct site_looks looks;
 	uint64_t peak_bytes, at_peak_bytes;
 	struct survival life;
+	uint64_t freed_ns;	/* when one of its blocks was last seen to be freed; 0: never */
 };
 
 struct proc_state {
@@ -140,6 +141,8 @@ static void tell_site(struct estimate *es, const struct stretch *at, struct site
 	struct weight looked = {};
 
 	count_more(&row->counts, &s->last, more);
+	if (row->counts.free_calls > s->last.free_calls)
+		s->freed_ns = at->to_ns;
 	s->last = row->counts;
 	for (int k = 0; k < N_SCALED; k++) {
 		rate[k] = more[k] * call.rate;
@@ -283,11 +286,22 @@ static void add_error_of(double *var, double live, const struct whole_calls *w, 
 	*var += w->var[which] * pow(MIN(part(live, w->v[which]), 1), 2);
 }
 
+/*
+ * Blocks are taken to be freed at the ages that others were freed at. But a program may stop to free them, and nothing has shown since that
+ * it goes on: all that was alive then may be alive still. Two standard errors of that.
+ */
+static double may_live(const struct site_state *s, const struct curve *c, bool bytes, double factor, double live)
+{
+	double then = s->freed_ns ? survival__alive(&s->life, c, bytes, factor, s->freed_ns, NULL) : live;
+
+	return pow(MAX(then - live, 0) / 2, 2);
+}
+
 static void estimate_site(struct estimate *es, struct cut_site *row, const struct common *common, uint64_t now_ns)
 {
 	const struct mt_ages *ages = meter__ages(es->meter, row->site);
 	struct site_state *s = state_of(es, row);
-	double live_blocks, live_bytes, cross;
+	double live_blocks, live_bytes, per_block, per_byte, cross;
 	struct curve blocks, bytes;
 	struct whole_calls w;
 
@@ -296,10 +310,12 @@ static void estimate_site(struct estimate *es, struct cut_site *row, const struc
 	w = whole_calls_of(&es->procs[row->proc], &s->looks, &s->last);
 	survival__curve(&s->life, ages->blocks, false, common->prior, &blocks);
 	survival__curve(&s->life, ages->bytes, true, common->prior, &bytes);
-	live_blocks = survival__alive(&s->life, &blocks, false, part(w.unseen[CALLS], survival__looked(&s->life, false)), now_ns,
-				      &row->var.live_blocks);
-	live_bytes = survival__alive(&s->life, &bytes, true, part(w.unseen[BYTES], survival__looked(&s->life, true)), now_ns,
-				     &row->var.live_bytes);
+	per_block = part(w.unseen[CALLS], survival__looked(&s->life, false));
+	per_byte = part(w.unseen[BYTES], survival__looked(&s->life, true));
+	live_blocks = survival__alive(&s->life, &blocks, false, per_block, now_ns, &row->var.live_blocks);
+	live_bytes = survival__alive(&s->life, &bytes, true, per_byte, now_ns, &row->var.live_bytes);
+	row->var.live_blocks += may_live(s, &blocks, false, per_block, live_blocks);
+	row->var.live_bytes += may_live(s, &bytes, true, per_byte, live_bytes);
 	row->var.alloc_calls = w.var[CALLS];
 	row->var.alloc_bytes = w.var[BYTES];
 	add_error_of(&row->var.live_blocks, live_blocks, &w, CALLS);
