@@ -347,7 +347,9 @@ static void hasty(struct test *t, const char *how, unsigned int times, const cha
 		if (least < HASTY_BYTES || most >= HASTY_BYTES + N_HASTY)
 			continue;
 		n += ju64(t, site, "alloc_calls");
-		want_own_names(t, site);
+		/* a file that was moved there may have the number of one that is gone: then what is not proven may have its names (docs/EXACTNESS.md) */
+		if (strcmp(how, "hasty-moved") || strcmp(jstr(site, "end"), "unsure"))
+			want_own_names(t, site);
 	}
 	want_eq(t, "calls", N_HASTY * ledger__note(t, &f.led, "calls"), n);
 	fx__quit(t, &f);

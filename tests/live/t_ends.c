@@ -110,7 +110,8 @@ TEST_LIMIT(overload_is_told, 300)
 	seen = ju64(t, root, "totals.alloc_calls");
 	want_eq(t, "calls of lives that were seen, and lives that were not", 2 * (n + 1), seen + ju64(t, root, "losses.process_full"));
 	want_eq(t, "other losses", 0, ju64(t, root, "losses.total") - ju64(t, root, "losses.process_full"));
-	want(t, seen > n, "calls of lives that were seen, wanted those of the second round, got %" PRIu64, seen);
+	/* how many depends on how soon room is made on a busy machine; that it is made at all does not */
+	want(t, seen > N_SLOTS + 400, "calls of lives that were seen, wanted some of the second round, got %" PRIu64, seen);
 	want_invariants(t, root);
 	fx__quit(t, &f);
 }
