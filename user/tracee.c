@@ -84,10 +84,10 @@ void tracees__done(struct tracees *t)
 	t->objects = NULL;
 }
 
-bool tracee__examined(const struct tracee *p, const struct object *obj)
+bool object_list__has(const struct object_list *l, const struct object *obj)
 {
-	for (size_t i = 0; i < p->examined.n; i++)
-		if (p->examined.v[i] == obj)
+	for (size_t i = 0; i < l->n; i++)
+		if (l->v[i] == obj)
 			return true;
 	return false;
 }
@@ -106,7 +106,7 @@ static int new_plans(struct tracees *t, struct tracee *p, const struct plan ***r
 		const struct plan **slot;
 
 		/* first those of -O, mapped or not: a library may be loaded later */
-		if (!obj || (i < t->plans.n && !t->plans.v[i]->asked) || tracee__examined(p, obj))
+		if (!obj || (i < t->plans.n && !t->plans.v[i]->asked) || object_list__has(&p->examined, obj))
 			continue;
 		err = tracees__plan_of(t, obj, false, &k, NULL);
 		if (err == -ENOMEM)

@@ -33,15 +33,23 @@ struct tracee_life {
 	uint32_t code_seq;	/* kernel__code_seq() when what it maps was looked at */
 };
 
+/* No references of its own. */
+struct object_list {
+	struct object **v;	/* owned */
+	size_t n, room;
+};
+
+bool object_list__has(const struct object_list *l, const struct object *obj);
+
 struct tracee {
 	struct process process;
 	struct attachment *attachment;	/* NULL where probes are everyone's */
 	struct faults *faults;	/* --mode growth; else NULL */
 	struct vec(struct tracee_life *) lives;	/* the last one is the present one */
-	struct vec(struct object *) examined;	/* looked at for this tracee; no references of their own */
-	struct vec(struct object *) spotted;	/* the same for spots */
-	struct vec(struct object *) loaders;	/* and for where libraries are loaded */
-	struct vec(struct object *) refusers;	/* probed where calls fail unseen */
+	struct object_list examined;	/* looked at for this tracee */
+	struct object_list spotted;	/* the same for spots */
+	struct object_list loaders;	/* and for where libraries are loaded */
+	struct object_list refusers;	/* probed where calls fail unseen */
 	size_t n_allocators;
 	uint64_t cpu_at_attach_ns, cpu_ns;
 	char unwind_why[160];	/* how its stacks are walked */
@@ -147,8 +155,6 @@ static inline struct tracee_life *tracee__life(const struct tracee *p)
 {
 	return p->lives.v[p->lives.n - 1];
 }
-/* Was this object looked at for it? If it is an allocator, it is probed then. */
-bool tracee__examined(const struct tracee *p, const struct object *obj);
 /* It mapped code: more names, perhaps another allocator, which is probed and told. */
 int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e);
 /* The same by the kernel's records: what each of them tells, and when all were read, tables and probes for it. */

@@ -32,14 +32,6 @@ static int attach(struct attachment *a, const struct known_plan *k, struct err *
 	return 0;
 }
 
-static bool is_looked_at(const struct tracee *p, const struct object *obj)
-{
-	for (size_t i = 0; i < p->loaders.n; i++)
-		if (p->loaders.v[i] == obj)
-			return true;
-	return false;
-}
-
 int tracee__probe_loaders(struct tracees *t, struct tracee *p, struct err *e)
 {
 	const struct space *space = &tracee__life(p)->space;
@@ -49,7 +41,7 @@ int tracee__probe_loaders(struct tracees *t, struct tracee *p, struct err *e)
 		struct object *obj = space->v[i].object, **slot;
 		struct known_plan *k;
 
-		if (!obj || is_looked_at(p, obj))
+		if (!obj || object_list__has(&p->loaders, obj))
 			continue;
 		slot = vec_push(&p->loaders);
 		if (!slot || tracees__plan_of(t, obj, false, &k, NULL) == -ENOMEM)

@@ -30,21 +30,13 @@ static int attach(struct attachment *a, const struct known_plan *k, struct err *
 	return 0;
 }
 
-static bool is_looked_at(const struct tracee *p, const struct object *obj)
-{
-	for (size_t i = 0; i < p->refusers.n; i++)
-		if (p->refusers.v[i] == obj)
-			return true;
-	return false;
-}
-
 /* For one tracee, or for everyone. */
 static int probe(struct tracees *t, struct tracee *p, struct known_plan *k, bool throws, struct err *e)
 {
 	struct object **slot;
 	int err;
 
-	if (p->attachment ? is_looked_at(p, k->plan.object) : k->refusals_probed || k->refused)
+	if (p->attachment ? object_list__has(&p->refusers, k->plan.object) : k->refusals_probed || k->refused)
 		return 0;
 	err = look_at(t, k, throws, e);
 	if (err || !k->refusals.n)

@@ -106,14 +106,6 @@ static int attach(struct tracees *t, struct attachment *a, struct known_plan *k,
 	return 0;
 }
 
-static bool is_spotted(const struct tracee *p, const struct object *obj)
-{
-	for (size_t i = 0; i < p->spotted.n; i++)
-		if (p->spotted.v[i] == obj)
-			return true;
-	return false;
-}
-
 int tracee__probe_spots(struct tracees *t, struct tracee *p, struct err *e)
 {
 	const struct space *space = &tracee__life(p)->space;
@@ -123,7 +115,7 @@ int tracee__probe_spots(struct tracees *t, struct tracee *p, struct err *e)
 		struct object *obj = space->v[i].object, **slot;
 		struct known_plan *k;
 
-		if (!obj || is_spotted(p, obj))
+		if (!obj || object_list__has(&p->spotted, obj))
 			continue;
 		slot = vec_push(&p->spotted);
 		if (!slot || tracees__plan_of(t, obj, false, &k, NULL) == -ENOMEM)

@@ -30,7 +30,7 @@ static struct plans probed_plans(const struct tracees *t, const struct tracee *p
 
 	for (size_t i = 0; i < t->plans.n; i++) {
 		const struct known_plan *k = t->plans.v[i];
-		const struct plan **slot = k->probed && k->plan.n_points && (!p || tracee__examined(p, k->plan.object)) ? vec_push(&ret) : NULL;
+		const struct plan **slot = k->probed && k->plan.n_points && (!p || object_list__has(&p->examined, k->plan.object)) ? vec_push(&ret) : NULL;
 
 		if (slot)
 			*slot = &k->plan;

@@ -99,6 +99,15 @@ static bool is_large(const struct led_site *s)
 	return s->v[LED_MIN_SIZE] >= 65536;
 }
 
+/* All of its blocks are recorded, but nobody can know that there were no small ones besides: three samples may have been passed over. */
+static void want_passed_over(struct test *t, const char *site, const char *figure, double error)
+{
+	double bytes = 65536, square = error * error / 3;
+
+	want(t, strstr(figure, "bytes") ? square > bytes * bytes * 0.999 && square < bytes * bytes * 1.001 : square >= 1,
+	     "%s standard_error.%s, wanted that of three samples, got %g", site, figure, error);
+}
+
 static void judge(struct test *t, const char *site, const char *figure, const struct estimate *e, double true_value)
 {
 	double mean = e->sum / N_SEEDS, spread = e->sum_square / e->sum_var, off = mean - true_value, var;
@@ -140,8 +149,7 @@ static void unbiased(struct test *t, const char *mode, int n_figures)
 					continue;
 				want(t, x[k] == true_value, "seed %u: %s %s, wanted exactly %.0f, got %.0f", seed, led.site[i].name,
 				     figures[k], true_value, x[k]);
-				want(t, error[k] == 0, "seed %u: %s standard_error.%s, wanted 0, got %g", seed, led.site[i].name,
-				     figures[k], error[k]);
+				want_passed_over(t, led.site[i].name, figures[k], error[k]);
 			}
 		}
 		for (int k = 0; k < n_figures; k++)
@@ -174,7 +182,7 @@ static void freed_all(struct test *t, const char *threads)
 		json_array_foreach(jget(root, "sites"), k, s) {
 			want_u64(t, s, "live_blocks", 0);
 			want_u64(t, s, "live_bytes", 0);
-			want(t, jerror(t, s, "live_bytes") == 0, "standard_error.live_bytes of no blocks, wanted 0");
+			want_passed_over(t, "a site of no blocks", "live_bytes", jerror(t, s, "live_bytes"));
 		}
 		json_decref(root);
 	}
@@ -226,7 +234,7 @@ TEST(sample_text)
 	want(t, strstr(m.c.outs.s, "estimated: one sample per 64.0 KiB on average"), "how it was estimated, wanted in: %.600s", m.c.outs.s);
 	want(t, strstr(m.c.outs.s, "live   ~") && strstr(m.c.outs.s, "calls  ~"), "marked figures, wanted in: %.600s", m.c.outs.s);
 	/* two of its four largest blocks stay, and are known exactly */
-	want(t, strstr(m.c.outs.s, ".    ~8.0 MiB   ±0%  "), "a row of exactly 8 MiB, wanted in: %.900s", m.c.outs.s);
+	want(t, strstr(m.c.outs.s, ".    ~8.0 MiB   ±1%  "), "a row of 8 MiB that three samples more may belong to, wanted in: %.900s", m.c.outs.s);
 	want(t, !strstr(m.c.outs.s, "older than the trace"), "no unknown frees, wanted in: %.600s", m.c.outs.s);
 	fx__quit(t, &f);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Which counters a mode knows, and the errors of those that were estimated: hand-made cuts → snapshots. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <string.h>
 
 #include "model/model.h"
@@ -79,6 +80,31 @@ Test(estimates, views_and_weights_that_hold)
 	}
 }
 
+/* Of each site three samples more may have been passed over, of blocks of its own size; where those are all sampled, of the others'. */
+Test(estimates, what_sampling_passed_over_is_in_the_error)
+{
+	struct cut_site sites[] = {
+		{ .proc = 1, .counts = { .alloc_calls = 10, .alloc_bytes = 160 }, .var = { 22 * 22, 0, 0, 0 } },
+		{ .proc = 1, .counts = { .alloc_calls = 1, .alloc_bytes = 6400 } },
+	};
+	struct cut cut = { .now_ns = 5, .sites = sites, .n_sites = ARRAY_SIZE(sites) };
+	struct snapshot_info info = { .mode = "full", .size = "requested", .sample_bytes = 64, .observed_share = 1 };
+	struct snapshot *s = shot(&cut, &info);
+
+	cr_assert_eq(s->n_sites, 2);
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct std_error *e = &s->sites[i].error;
+
+		cr_expect_float_eq(e->alloc_calls, s->sites[i].c.alloc_calls == 10 ? sqrt(22 * 22 + 3 * 4 * 4) : sqrt(3 * 4 * 4), 1e-9);
+		cr_expect_float_eq(e->live_blocks, sqrt(3 * 4 * 4), 1e-9);
+		cr_expect_float_eq(e->alloc_bytes, sqrt(3 * 64 * 64), 1e-9);
+		cr_expect_float_eq(e->live_bytes, sqrt(3 * 64 * 64), 1e-9);
+	}
+	cr_expect_float_eq(s->error.alloc_calls, sqrt(22 * 22 + 3 * 4 * 4), 1e-9);
+	cr_expect_float_eq(s->processes[0].error.live_bytes, sqrt(3 * 64 * 64), 1e-9);
+	snapshot__free(s);
+}
+
 /* 3-4-5 triangles: errors of one process add up at right angles, and so do those of both. */
 Test(estimates, errors_add_up_as_variances)
 {
@@ -90,7 +116,7 @@ Test(estimates, errors_add_up_as_variances)
 		{ .proc = 7, .counts = { .alloc_calls = 1, .alloc_bytes = 1 }, .var = { 1e9, 1e9, 1e9, 1e9 } },
 	};
 	struct cut cut = { .now_ns = 5, .sites = sites, .n_sites = ARRAY_SIZE(sites) };
-	struct snapshot_info info = { .mode = "full", .size = "requested", .sample_bytes = 64, .observed_share = 1 };
+	struct snapshot_info info = { .mode = "full", .size = "requested", .sample_bytes = 1, .observed_share = 0.5 };
 	struct snapshot *s = shot(&cut, &info);
 
 	cr_assert_eq(s->n_sites, 3);

@@ -314,8 +314,9 @@ static void estimate_site(struct estimate *es, struct cut_site *row, const struc
 	per_byte = part(w.unseen[BYTES], survival__looked(&s->life, true));
 	live_blocks = survival__alive(&s->life, &blocks, false, per_block, now_ns, &row->var.live_blocks);
 	live_bytes = survival__alive(&s->life, &bytes, true, per_byte, now_ns, &row->var.live_bytes);
-	row->var.live_blocks += may_live(s, &blocks, false, per_block, live_blocks);
-	row->var.live_bytes += may_live(s, &bytes, true, per_byte, live_bytes);
+	/* of what is seen part of the time one block more or less is never known */
+	row->var.live_blocks += may_live(s, &blocks, false, per_block, live_blocks) + 1;
+	row->var.live_bytes += may_live(s, &bytes, true, per_byte, live_bytes) + pow(row->max_size, 2);
 	row->var.alloc_calls = w.var[CALLS];
 	row->var.alloc_bytes = w.var[BYTES];
 	add_error_of(&row->var.live_blocks, live_blocks, &w, CALLS);

@@ -32,13 +32,10 @@ static int take(const struct object_symbol *sym, void *arg)
 		if (strcmp(sym->name, functions[i].name) || !object__vaddr_to_offset(s->obj, sym->value, &offset))
 			continue;
 		/* several versions may be one */
-		for (size_t k = 0; k < s->points->n; k++)
-			if (s->points->v[k].offset == offset)
-				return 0;
-		p = vec_push(s->points);
+		p = spot_points__at(s->points, offset);
 		if (!p)
 			return -ENOMEM;
-		*p = (struct spot_point){ .offset = offset, .cookie = functions[i].what };
+		p->cookie = functions[i].what;
 	}
 	return 0;
 }

@@ -68,14 +68,10 @@ static int take(const struct object_symbol *sym, void *arg)
 
 	if (sym->ifunc || !is_meant(s, sym->name, &cookie) || !object__vaddr_to_offset(s->obj, sym->value, &offset))
 		return 0;
-	for (size_t i = 0; i < s->points->n; i++)
-		if (s->points->v[i].offset == offset)
-			return 0;
-	p = vec_push(s->points);
-	if (!p)
-		return -ENOMEM;
-	*p = (struct spot_point){ .offset = offset, .cookie = cookie };
-	return 0;
+	p = spot_points__at(s->points, offset);
+	if (p && !p->cookie)
+		p->cookie = cookie;
+	return p ? 0 : -ENOMEM;
 }
 
 int refusals__find(const struct plan *p, const struct alloc_funcs *funcs, struct spot_points *ret)

@@ -190,20 +190,26 @@ static int join(const struct search *s, struct spot_point *p, const struct spot 
 	return 1;
 }
 
+struct spot_point *spot_points__at(struct spot_points *points, uint64_t offset)
+{
+	struct spot_point *p;
+
+	for (size_t i = 0; i < points->n; i++)
+		if (points->v[i].offset == offset)
+			return &points->v[i];
+	p = vec_push(points);
+	if (p)
+		p->offset = offset;
+	return p;
+}
+
 static int add_point(struct search *s, struct spot *spot, uint64_t offset, uint64_t counter)
 {
-	struct spot_point *p = NULL;
+	struct spot_point *p = spot_points__at(&s->points, offset);
 	int added;
 
-	for (size_t i = 0; i < s->points.n && !p; i++)
-		if (s->points.v[i].offset == offset)
-			p = &s->points.v[i];
-	if (!p) {
-		p = vec_push(&s->points);
-		if (!p)
-			return -ENOMEM;
-		p->offset = offset;
-	}
+	if (!p)
+		return -ENOMEM;
 	if (counter)
 		p->counter = counter;
 	added = join(s, p, spot);

@@ -55,6 +55,9 @@ struct spot_points {
 	size_t n, room;
 };
 
+/* The point at this offset, made if there is none; NULL: out of memory. */
+struct spot_point *spot_points__at(struct spot_points *points, uint64_t offset);
+
 /* Where an object has any of them; n 0: nowhere. debug_dir as of defined__each(). */
 int spots__find(struct spots *s, struct object *obj, const char *debug_dir, struct spot_points *ret, struct err *e);
 
