@@ -255,7 +255,8 @@ static struct std_error site_error(const struct counters *c)
 {
 	double share = 1 / sqrt(1 + c->alloc_bytes / (512.0 * KIB));
 
-	return (struct std_error){ c->alloc_calls * share, c->alloc_bytes * share, c->live_blocks * share, c->live_bytes * share };
+	return (struct std_error){ c->alloc_calls * share, c->alloc_bytes * share, c->live_blocks * share, c->live_bytes * share,
+				   c->peak_bytes * share };
 }
 
 static void add_error(struct std_error *to, const struct std_error *e)
@@ -264,6 +265,7 @@ static void add_error(struct std_error *to, const struct std_error *e)
 	to->alloc_bytes = hypot(to->alloc_bytes, e->alloc_bytes);
 	to->live_blocks = hypot(to->live_blocks, e->live_blocks);
 	to->live_bytes = hypot(to->live_bytes, e->live_bytes);
+	to->peak_bytes = hypot(to->peak_bytes, e->peak_bytes);
 }
 
 static void fill_site(struct snap_site *to, const struct sample_site *from, bool older)

@@ -8,9 +8,9 @@
 #include "sample_snapshot.h"
 
 /* The same program after it was built anew: other addresses, another pid; one stack grew, one shrank, one is new, one gone. */
-static struct snapshot *later(void)
+static struct snapshot *later(unsigned int what)
 {
-	struct snapshot *s = sample__new(0);
+	struct snapshot *s = sample__new(what);
 
 	for (size_t i = 0; i < s->n_places; i++)
 		if (s->places[i].n_lines)
@@ -22,10 +22,10 @@ static struct snapshot *later(void)
 	return s;
 }
 
-static void check(const char *format, const char *golden)
+static void check(const char *format, unsigned int what, const char *golden)
 {
-	struct snapshot *a = sample__new(0), *b = later();
-	struct diff_opts o = { .before = "before.json", .after = "after.json", .top = 10, .width = 80 };
+	struct snapshot *a = sample__new(what), *b = later(what);
+	struct diff_opts o = { .before = "before.json", .after = "after.json", .top = 10, .width = 80, .estimated = a->estimated };
 	char *text = NULL;
 	struct diff d;
 	size_t len;
@@ -43,15 +43,16 @@ static void check(const char *format, const char *golden)
 
 Test(diff, looks)
 {
-	check("text", "diff.txt");
-	check("folded", "diff.folded");
-	check("json", "diff.json");
+	check("text", 0, "diff.txt");
+	check("text", SAMPLE_ESTIMATED, "diff-estimated.txt");
+	check("folded", 0, "diff.folded");
+	check("json", 0, "diff.json");
 	cr_assert_null(diff_format__find("pprof"));
 }
 
 Test(diff, every_kind_of_change)
 {
-	struct snapshot *a = sample__new(0), *b = later();
+	struct snapshot *a = sample__new(0), *b = later(0);
 	uint64_t before = 0, after = 0;
 	struct diff d;
 
@@ -67,6 +68,27 @@ Test(diff, every_kind_of_change)
 	cr_assert(before == d.before && after == d.after);
 	cr_assert_eq(d.before, a->totals.live_bytes);
 	cr_assert_eq(d.after, a->totals.live_bytes - 1200 + 77);
+	diff__done(&d);
+	snapshot__free(a);
+	snapshot__free(b);
+}
+
+/* What changed by less than its errors may not have changed. */
+Test(diff, estimates_that_say_too_little)
+{
+	struct snapshot *a = sample__new(SAMPLE_ESTIMATED), *b = later(SAMPLE_ESTIMATED);
+	struct diff d;
+
+	a->sites[0].error.live_bytes = b->sites[0].error.live_bytes = 300 << 10;	/* together 424 KiB, of 1 MiB */
+	a->sites[1].error.live_bytes = b->sites[1].error.live_bytes = 400 << 10;	/* 566 KiB */
+	cr_assert_eq(diff__init(&d, a, b, metric__find("live-bytes")), 0);
+	for (size_t i = 0; i < d.rows.n; i++)
+		if (d.rows.v[i].site == &b->sites[0])
+			cr_expect_eq(diff_row__kind(&d.rows.v[i]), DIFF_GREW);
+		else if (d.rows.v[i].site == &b->sites[1])
+			cr_expect_eq(diff_row__kind(&d.rows.v[i]), DIFF_UNSURE);
+	cr_expect_eq(d.n_of_kind[DIFF_GREW], 1);
+	cr_expect_eq(d.n_of_kind[DIFF_SHRANK], 0);
 	diff__done(&d);
 	snapshot__free(a);
 	snapshot__free(b);
@@ -135,7 +157,7 @@ static void check_sums(const struct snapshot *a, const struct snapshot *b, const
 
 Test(diff, as_a_snapshot_with_a_baseline)
 {
-	struct snapshot *a = sample__new(0), *b = later(), *s = diff__snapshot(a, b, "before.json");
+	struct snapshot *a = sample__new(0), *b = later(0), *s = diff__snapshot(a, b, "before.json");
 	uint64_t live = 0;
 
 	cr_assert_not_null(s);
@@ -195,7 +217,7 @@ Test(diff, one_row_for_functions_of_the_same_name)
 
 Test(diff, html_names_its_baseline)
 {
-	struct snapshot *a = sample__new(0), *b = later();
+	struct snapshot *a = sample__new(0), *b = later(0);
 	struct diff_opts o = { .before = "<before>.json", .after = "after.json" };
 	char *text = NULL;
 	struct diff d;

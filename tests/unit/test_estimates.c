@@ -57,7 +57,7 @@ Test(estimates, what_each_mode_knows)
 	cr_expect_eq(known("full", 0, 1, false), HAS_ALL);
 	cr_expect_eq(known("full", 0, 1, true), HAS_ALL & ~HAS_UNKNOWN_FREES);
 	cr_expect_eq(known("full", 4096, 1, false), HAS_ALL & ~HAS_UNKNOWN_FREES);
-	cr_expect_eq(known("full", 0, 0.25, false), HAS_ALL & ~HAS_UNKNOWN_FREES);
+	cr_expect_eq(known("full", 0, 0.25, false), HAS_ALL & ~(HAS_UNKNOWN_FREES | HAS_PEAK_BYTES));
 	cr_expect_eq(known("count", 0, 1, false), HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS);
 	cr_expect_eq(known("count", 1, 1, false), HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS);
 	cr_expect_eq(known("growth", 0, 1, false), HAS_ALLOC_CALLS | HAS_ALLOC_BYTES);

@@ -24,41 +24,56 @@
 #include "util/parse.h"
 #include "view/frames.h"
 
-static const char *figure(const struct diff *d, char buf[static FMT_MAX], uint64_t n)
-{
-	return strcmp(d->metric->unit, "bytes") ? fmt_exact(buf, n) : fmt_bytes(buf, n);
-}
-
-static const char *change(const struct diff *d, char buf[static FMT_MAX + 2], uint64_t before, uint64_t after)
+/* "41.0 MiB", an estimate "~41.0 MiB" */
+static const char *figure(const struct diff *d, const struct diff_opts *o, char buf[static FMT_MAX + 2], uint64_t n)
 {
 	char a[FMT_MAX];
 
-	snprintf(buf, FMT_MAX + 2, "%s%s", after > before ? "+" : after < before ? "-" : "",
-		 figure(d, a, after > before ? after - before : before - after));
+	snprintf(buf, FMT_MAX + 2, "%s%s", o->estimated ? "~" : "", strcmp(d->metric->unit, "bytes") ? fmt_exact(a, n) : fmt_bytes(a, n));
+	return buf;
+}
+
+/* "+1.8 MiB", an estimate "+1.8 MiB ±1.2 MiB" */
+static const char *change(const struct diff *d, char buf[static 2 * FMT_MAX + 8], uint64_t before, uint64_t after, double error)
+{
+	static const struct diff_opts plain;
+	char a[FMT_MAX + 2], b[FMT_MAX + 2];
+	int n;
+
+	n = snprintf(buf, FMT_MAX + 4, "%s%s", after > before ? "+" : after < before ? "-" : "",
+		     figure(d, &plain, a, after > before ? after - before : before - after));
+	if (error > 0)
+		snprintf(buf + n, FMT_MAX + 4, " ±%s", figure(d, &plain, b, (uint64_t)(error + 0.5)));
 	return buf;
 }
 
 static int write_text(FILE *out, const struct diff *d, const struct diff_opts *o)
 {
-	const char *mark = o->estimated ? "~" : "";
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX + 2];
-	size_t changed = d->rows.n - d->n_of_kind[DIFF_SAME], n = MIN(changed, o->top), name_width = 0;
-	int err = 0;
+	char a[FMT_MAX + 2], b[FMT_MAX + 2], c[2 * FMT_MAX + 8];
+	size_t n = 0, changed = 0, name_width = 0;
+	int err = 0, cols = o->estimated ? 10 : 9;
 
+	/* the largest change is the first */
+	while (changed < d->rows.n && d->rows.v[changed].before != d->rows.v[changed].after)
+		changed++;
+	n = MIN(changed, o->top);
 	fprintf(out, "malloctrace diff  %s -> %s\n", o->before, o->after);
-	fprintf(out, "%-11s %s%s -> %s%s: %s%s\n", d->metric->name, mark, figure(d, a, d->before), mark, figure(d, b, d->after), mark,
-		change(d, c, d->before, d->after));
+	fprintf(out, "%-11s %s -> %s: %s\n", d->metric->name, figure(d, o, a, d->before), figure(d, o, b, d->after),
+		change(d, c, d->before, d->after, d->error));
 	fputs("stacks     ", out);
 	for (enum diff_kind k = 0; k < N_DIFF_KINDS; k++)
-		fprintf(out, "%s %zu %s", k ? "," : "", d->n_of_kind[k], diff_kind__name(k));
+		if (k != DIFF_UNSURE || o->estimated)
+			fprintf(out, "%s %zu %s", k ? "," : "", d->n_of_kind[k], diff_kind__name(k));
 	fputc('\n', out);
+	if (o->estimated)
+		fputs("~           estimated: ± is one standard error; unsure: less than two of them\n", out);
 	for (size_t i = 0; i < n; i++)
 		name_width = MAX(name_width, frames__name_width(d->rows.v[i].s, d->rows.v[i].site));
 	for (size_t i = 0; i < n && !err; i++) {
 		const struct diff_row *r = &d->rows.v[i];
 
-		fprintf(out, "\n%2zu.  %10s  %-6s  %9s -> %9s\n", i + 1, change(d, c, r->before, r->after), diff_kind__name(diff_row__kind(r)),
-			figure(d, a, r->before), figure(d, b, r->after));
+		fprintf(out, "\n%2zu.  %10s  %-6s  %*s -> %*s\n", i + 1, change(d, c, r->before, r->after, r->error),
+			diff_kind__name(diff_row__kind(r)), cols, figure(d, o, a, r->before), cols, figure(d, o, b, r->after));
 		err = frames__write(out, r->s, r->site, 5, name_width, o->width);
 	}
 	if (changed > n)
@@ -117,6 +132,8 @@ static void json_row(struct json *j, const struct diff_row *r)
 	json__u64(j, "before", r->before);
 	json__u64(j, "after", r->after);
 	json__i64(j, "delta", (int64_t)(r->after - r->before));
+	if (r->error > 0)
+		json__double(j, "standard_error", r->error);
 	json__array(j, "stack");
 	for (uint32_t k = 0; k < r->site->n_stack; k++) {
 		const struct place *p = &r->s->places[r->site->stack[k]];
@@ -150,6 +167,8 @@ static int write_json(FILE *out, const struct diff *d, const struct diff_opts *o
 	json__u64(&j, "before", d->before);
 	json__u64(&j, "after", d->after);
 	json__i64(&j, "delta", (int64_t)(d->after - d->before));
+	if (o->estimated)
+		json__double(&j, "standard_error", d->error);
 	json__line(&j, 2);
 	json__object(&j, "stacks");
 	for (enum diff_kind k = 0; k < N_DIFF_KINDS; k++)

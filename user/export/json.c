@@ -61,6 +61,7 @@ static void counters(struct json *j, const struct counters *c, unsigned int know
 	double_or_null(j, "alloc_bytes", known & HAS_ALLOC_BYTES, error->alloc_bytes);
 	double_or_null(j, "live_blocks", known & HAS_LIVE_BLOCKS, error->live_blocks);
 	double_or_null(j, "live_bytes", known & HAS_LIVE_BYTES, error->live_bytes);
+	double_or_null(j, "peak_bytes", known & HAS_PEAK_BYTES, error->peak_bytes);
 	json__object_end(j);
 }
 

@@ -119,6 +119,7 @@ int reader__std_error(struct reader *r, json_t *from, struct std_error *to, cons
 {
 	static const struct field fields[] = {
 		ERROR_OF(alloc_calls), ERROR_OF(alloc_bytes), ERROR_OF(live_blocks), ERROR_OF(live_bytes),
+		ERROR_OF(peak_bytes),
 	};
 	json_t *v = json_object_get(from, "standard_error");
 

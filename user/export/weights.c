@@ -27,10 +27,10 @@ static uint64_t mapped_calls(const struct snap_site *s)
 }
 
 static const struct metric growth_metrics[] = {
-	{ "fault-bytes", "bytes", fault_bytes, HAS_ALLOC_BYTES },
-	{ "mapped-bytes", "bytes", mapped_bytes, HAS_ALLOC_BYTES },
-	{ "fault-calls", "calls", fault_calls, HAS_ALLOC_CALLS },
-	{ "mapped-calls", "calls", mapped_calls, HAS_ALLOC_CALLS },
+	{ "fault-bytes", "bytes", fault_bytes, NULL, HAS_ALLOC_BYTES },
+	{ "mapped-bytes", "bytes", mapped_bytes, NULL, HAS_ALLOC_BYTES },
+	{ "fault-calls", "calls", fault_calls, NULL, HAS_ALLOC_CALLS },
+	{ "mapped-calls", "calls", mapped_calls, NULL, HAS_ALLOC_CALLS },
 };
 
 size_t weights__of(const struct snapshot *s, const struct metric *first, const struct metric *ret[static WEIGHTS_MAX])

@@ -235,6 +235,17 @@ static void add_passed_over(const struct build *b, double own_bytes, struct std_
 	e->live_blocks += SAMPLES_MORE * calls * calls;
 }
 
+/*
+ * The variance of live blocks of n bytes together is at most n times the mean distance of samples, whatever their sizes: a block of s bytes is
+ * recorded with p = 1 - exp(-s / mean), which makes s * s * (1 - p) / p at most s * mean.
+ */
+static double peak_error(const struct build *b, uint64_t bytes)
+{
+	double mean = (double)b->info->sample_bytes;
+
+	return b->info->sample_bytes > 1 ? sqrt(mean * (double)bytes + SAMPLES_MORE * mean * mean) : 0;
+}
+
 static double mean_bytes(const struct mt_counts *c)
 {
 	return c->alloc_calls ? (double)c->alloc_bytes / (double)c->alloc_calls : 0;
@@ -479,6 +490,7 @@ static struct snap_site *add_site(struct build *b, const struct model *m, const 
 	add_variance(&p->error, &from->var);
 	add_variance(&s->error, &from->var);
 	take_root(&to->error);
+	to->error.peak_bytes = peak_error(b, to->at_peak_bytes);
 	s->scan_blocks += from->scan_blocks;
 	s->scan_bytes += from->scan_bytes;
 	return to;
@@ -574,6 +586,8 @@ static void build_totals(const struct build *b)
 
 		add_passed_over(b, 0, e);
 		take_root(e);
+		e->peak_bytes = peak_error(b, s->processes[i].c.peak_bytes);
+		s->error.peak_bytes = hypot(s->error.peak_bytes, e->peak_bytes);
 		counters__add(&s->totals, &s->processes[i].c);
 	}
 }
@@ -605,6 +619,9 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	/* the free of a block that was passed over looks like that of one older than the trace */
 	if (s->estimated || info->partial_sizes || info->partial)
 		s->known &= ~HAS_UNKNOWN_FREES;
+	/* nor is a peak seen while nobody looks */
+	if (info->observed_share < 1)
+		s->known &= ~HAS_PEAK_BYTES;
 	s->duration_ns = info->duration_ns;
 	s->wall_start_ns = m->wall_start_ns;
 	s->wall_now_ns = info->wall_now_ns;

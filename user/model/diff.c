@@ -7,6 +7,7 @@
 #include "model/diff.h"
 
 #include <errno.h>
+#include <math.h>
 
 #include "model/match.h"
 
@@ -15,6 +16,7 @@ static int add(struct diff *d, struct matcher *m, const struct snapshot *s, bool
 	for (size_t i = 0; i < s->n_sites; i++) {
 		uint64_t weight = d->metric->of(&s->sites[i]);
 		struct diff_row *row;
+		double error;
 		uint32_t id;
 		bool is_new;
 
@@ -25,6 +27,9 @@ static int add(struct diff *d, struct matcher *m, const struct snapshot *s, bool
 		row = &d->rows.v[id];
 		*(after ? &row->after : &row->before) += weight;
 		*(after ? &d->after : &d->before) += weight;
+		error = d->metric->error ? d->metric->error(&s->sites[i]) : 0;
+		row->error = hypot(row->error, error);
+		d->error = hypot(d->error, error);
 		if (row->s != s) {
 			row->s = s;
 			row->site = &s->sites[i];
@@ -78,8 +83,13 @@ void diff__done(struct diff *d)
 	vec_done(&d->rows);
 }
 
+/* A change of less than this many errors may be none. */
+#define SURE_ERRORS 2
+
 enum diff_kind diff_row__kind(const struct diff_row *r)
 {
+	if ((double)size_of_change(r) < SURE_ERRORS * r->error)
+		return DIFF_UNSURE;
 	if (!r->before)
 		return DIFF_NEW;
 	if (!r->after)
@@ -89,7 +99,7 @@ enum diff_kind diff_row__kind(const struct diff_row *r)
 
 const char *diff_kind__name(enum diff_kind kind)
 {
-	static const char *const names[N_DIFF_KINDS] = { "grew", "shrank", "new", "gone", "same" };
+	static const char *const names[N_DIFF_KINDS] = { "grew", "shrank", "new", "gone", "same", "unsure" };
 
 	return names[kind];
 }

@@ -10,10 +10,11 @@
 #include "model/snapshot.h"
 #include "util/util.h"
 
-enum diff_kind { DIFF_GREW, DIFF_SHRANK, DIFF_NEW, DIFF_GONE, DIFF_SAME, N_DIFF_KINDS };
+enum diff_kind { DIFF_GREW, DIFF_SHRANK, DIFF_NEW, DIFF_GONE, DIFF_SAME, DIFF_UNSURE, N_DIFF_KINDS };
 
 struct diff_row {
 	uint64_t before, after;	/* by the metric */
+	double error;		/* of the change: one standard deviation; 0: both are exact */
 	const struct snapshot *s;	/* where the stack is told: the later profile that has it */
 	const struct snap_site *site;
 };
@@ -23,6 +24,7 @@ struct diff {
 	const struct snapshot *of_before, *of_after;
 	struct vec(struct diff_row) rows;	/* the largest change first */
 	uint64_t before, after;	/* the sums */
+	double error;		/* of the change of these */
 	size_t n_of_kind[N_DIFF_KINDS];
 };
 
@@ -37,6 +39,6 @@ enum diff_kind diff_row__kind(const struct diff_row *r);
  * stay as long as it does. name: of the earlier one. NULL: no memory.
  */
 struct snapshot *diff__snapshot(const struct snapshot *before, const struct snapshot *after, const char *name);
-const char *diff_kind__name(enum diff_kind kind);	/* "grew", "shrank", "new", "gone", "same" */
+const char *diff_kind__name(enum diff_kind kind);	/* "grew", "shrank", "new", "gone", "same", "unsure" */
 
 #endif

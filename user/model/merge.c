@@ -37,6 +37,7 @@ void std_error__add(struct std_error *sum, const struct std_error *e)
 	sum->alloc_bytes = hypot(sum->alloc_bytes, e->alloc_bytes);
 	sum->live_blocks = hypot(sum->live_blocks, e->live_blocks);
 	sum->live_bytes = hypot(sum->live_bytes, e->live_bytes);
+	sum->peak_bytes = hypot(sum->peak_bytes, e->peak_bytes);
 }
 
 void memory__add(struct snap_memory *sum, const struct snap_memory *m)

@@ -106,9 +106,19 @@ static uint64_t live_bytes(const struct snap_site *s)
 	return s->c.live_bytes;
 }
 
+static double live_bytes_error(const struct snap_site *s)
+{
+	return s->error.live_bytes;
+}
+
 static uint64_t live_blocks(const struct snap_site *s)
 {
 	return s->c.live_blocks;
+}
+
+static double live_blocks_error(const struct snap_site *s)
+{
+	return s->error.live_blocks;
 }
 
 static uint64_t alloc_bytes(const struct snap_site *s)
@@ -116,9 +126,19 @@ static uint64_t alloc_bytes(const struct snap_site *s)
 	return s->c.alloc_bytes;
 }
 
+static double alloc_bytes_error(const struct snap_site *s)
+{
+	return s->error.alloc_bytes;
+}
+
 static uint64_t alloc_calls(const struct snap_site *s)
 {
 	return s->c.alloc_calls;
+}
+
+static double alloc_calls_error(const struct snap_site *s)
+{
+	return s->error.alloc_calls;
 }
 
 /*
@@ -130,18 +150,29 @@ static uint64_t peak_bytes(const struct snap_site *s)
 	return s->at_peak_bytes;
 }
 
+static double peak_bytes_error(const struct snap_site *s)
+{
+	return s->error.peak_bytes;
+}
+
 static uint64_t temp_calls(const struct snap_site *s)
 {
 	return s->c.temp_calls;
 }
 
+/* They are some of its calls. */
+static double temp_calls_error(const struct snap_site *s)
+{
+	return s->error.alloc_calls;
+}
+
 const struct metric metrics[] = {
-	{ "live-bytes", "bytes", live_bytes, HAS_LIVE_BYTES },
-	{ "live-blocks", "blocks", live_blocks, HAS_LIVE_BLOCKS },
-	{ "alloc-bytes", "bytes", alloc_bytes, HAS_ALLOC_BYTES },
-	{ "alloc-calls", "calls", alloc_calls, HAS_ALLOC_CALLS },
-	{ "peak-bytes", "bytes", peak_bytes, HAS_PEAK_BYTES },
-	{ "temp-calls", "calls", temp_calls, HAS_TEMP_CALLS },
+	{ "live-bytes", "bytes", live_bytes, live_bytes_error, HAS_LIVE_BYTES },
+	{ "live-blocks", "blocks", live_blocks, live_blocks_error, HAS_LIVE_BLOCKS },
+	{ "alloc-bytes", "bytes", alloc_bytes, alloc_bytes_error, HAS_ALLOC_BYTES },
+	{ "alloc-calls", "calls", alloc_calls, alloc_calls_error, HAS_ALLOC_CALLS },
+	{ "peak-bytes", "bytes", peak_bytes, peak_bytes_error, HAS_PEAK_BYTES },
+	{ "temp-calls", "calls", temp_calls, temp_calls_error, HAS_TEMP_CALLS },
 };
 const size_t n_metrics = ARRAY_SIZE(metrics);
 

@@ -46,7 +46,7 @@ enum counter_bit {
 
 /* One standard deviation of an estimated counter; all 0 where nothing was estimated. */
 struct std_error {
-	double alloc_calls, alloc_bytes, live_blocks, live_bytes;
+	double alloc_calls, alloc_bytes, live_blocks, live_bytes, peak_bytes;
 };
 
 struct line {			/* one function at a place; several where functions were inlined */
@@ -397,6 +397,7 @@ struct metric {
 	const char *name;	/* "live-bytes" */
 	const char *unit;	/* "bytes", "blocks", "calls" */
 	uint64_t (*of)(const struct snap_site *s);
+	double (*error)(const struct snap_site *s);	/* NULL: it is never estimated */
 	unsigned int needs;	/* enum counter_bit */
 };
 extern const struct metric metrics[];

@@ -52,7 +52,7 @@ char *fmt_percent(char buf[static FMT_MAX], uint64_t part, uint64_t whole)
 
 char *fmt_error(char buf[static FMT_MAX], double error, uint64_t n)
 {
-	double percent = n ? error * 100 / n : 0;
+	double percent = n ? error * 100 / n : error > 0 ? 100 : 0;
 
 	if (percent > 99.5)
 		snprintf(buf, FMT_MAX, ">99%%");

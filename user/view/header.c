@@ -217,10 +217,10 @@ static const char *bytes_of(struct report *r, char buf[static FIGURE_MAX], uint6
 	char a[FMT_MAX], b[FMT_MAX];
 
 	fmt_bytes(a, bytes);
-	if (r->s->estimated)
+	if (r->s->estimated && error > 0)
 		snprintf(buf, FIGURE_MAX, "~%s ±%s", a, fmt_bytes(b, whole(error)));
-	else
-		snprintf(buf, FIGURE_MAX, "%s", a);
+	else	/* an older file does not know the error of a peak */
+		snprintf(buf, FIGURE_MAX, "%s%s", report__mark(r), a);
 	return buf;
 }
 
@@ -258,10 +258,10 @@ static void live_line(struct report *r)
 	else
 		para__item(&r->para, "not recorded (--mode %s)", s->mode);
 	if (s->known & HAS_PEAK_BYTES && is_one(s) && s->totals.peak_bytes)
-		para__item(&r->para, "peak %s%s at %s", report__mark(r), fmt_bytes(a, s->totals.peak_bytes),
+		para__item(&r->para, "peak %s at %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes),
 			   fmt_duration(b, s->processes->peak_at_ns));
 	else if (s->known & HAS_PEAK_BYTES)
-		para__item(&r->para, "peak %s%s", report__mark(r), fmt_bytes(a, s->totals.peak_bytes));
+		para__item(&r->para, "peak %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes));
 	if (rss)
 		para__item(&r->para, "RSS %s%s", ended ? "was " : "", fmt_bytes(a, rss));
 	if (is_one(s) && s->processes->most_rss_bytes)

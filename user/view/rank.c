@@ -206,9 +206,9 @@ static uint64_t moved(const struct snap_site *s)
 
 /* Orders of rows, but nothing that a graph could weigh. */
 static const struct metric orders[] = {
-	{ "oldest", "ns", oldest, HAS_LIVE_BLOCKS },
-	{ "freed-calls", "calls", freed, HAS_FREE_CALLS },
-	{ "moved-bytes", "bytes", moved, HAS_REALLOC_CALLS },
+	{ "oldest", "ns", oldest, NULL, HAS_LIVE_BLOCKS },
+	{ "freed-calls", "calls", freed, NULL, HAS_FREE_CALLS },
+	{ "moved-bytes", "bytes", moved, NULL, HAS_REALLOC_CALLS },
 };
 
 const struct metric *rank__key(const char *name)

@@ -52,6 +52,27 @@ static const char *blocks_cell(const struct top_row *r, char buf[static CELL_MAX
 	return fmt_count(buf, live_blocks(r));
 }
 
+/* Of an estimate: how much of it one standard error is. */
+static double live_error_value(const struct top_row *r)
+{
+	return r->of.site->c.live_bytes ? r->of.site->error.live_bytes / (double)r->of.site->c.live_bytes : r->of.site->error.live_bytes;
+}
+
+static const char *live_error_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return r->of.s->older_ns ? "-" : fmt_error(buf, r->of.site->error.live_bytes, r->of.site->c.live_bytes);
+}
+
+static double calls_error_value(const struct top_row *r)
+{
+	return r->of.site->c.alloc_calls ? r->of.site->error.alloc_calls / (double)r->of.site->c.alloc_calls : r->of.site->error.alloc_calls;
+}
+
+static const char *calls_error_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return fmt_error(buf, r->of.site->error.alloc_calls, r->of.site->c.alloc_calls);
+}
+
 static double delta_value(const struct top_row *r)
 {
 	return r->delta;
@@ -232,6 +253,7 @@ static void thread_draw(const struct top *t, const struct top_row *r, struct gri
 
 static const struct top_column leak_columns[] = {
 	{ OWN("live", "LIVE", 9, live), .scaled = true },
+	{ OWN("error", "±", 4, live_error) },
 	{ OWN("delta", "Δ", 10, delta), .scaled = true, .drop = 2, .style = delta_style },
 	{ .name = "growth", .style = growth_style },
 	{ .name = "trend", .title = "TREND", .width = 8, .left = true, .from_cols = 130, .drop = 9, .draw = trend_draw },
@@ -247,6 +269,7 @@ static const struct top_column alloc_columns[] = {
 	{ OWN("calls-rate", "CALLS/s", 7, calls_rate), .scaled = true, .style = rate_style },
 	{ OWN("bytes-rate", "BYTES/s", 9, bytes_rate), .scaled = true, .style = rate_style },
 	{ .name = "calls", .drop = 3 },
+	{ OWN("error", "±", 4, calls_error), .drop = 3 },
 	{ .name = "bytes", .drop = 5 },
 	{ .name = "average" },
 	{ .name = "temporary" },
@@ -405,6 +428,8 @@ bool top_column__holds(const struct top *t, const struct top_view *v, const stru
 		return t->shown->n_processes > 1 && !t->scope;
 	if (v->kind == KIND_THREADS && !strcmp(c->name, "threads"))
 		return t->threads.n < t->threads.n_members;
+	if (!strcmp(c->name, "error"))
+		return t->shown->estimated;
 	if (!strcmp(c->name, "members"))
 		return snapshot__is_grouped(t->shown);
 	return true;
