@@ -268,6 +268,30 @@ Test(judge, sawtooth_pool)
 	done(&s);
 }
 
+/* One in ten of each filling is forgotten: whatever its period, that is not steady once it has been emptied eight times. */
+Test(judge, sawtooth_that_leaks)
+{
+	for (int period = 2; period <= 12; period++) {
+		struct site s = { .age_at_start_ns = DAY };
+
+		for (int t = 0; t < 30 * period; t++) {
+			struct snapshot *snap = snapshot__new();
+			struct evidence e;
+			struct trend trend;
+
+			for (int i = 0; i < 100; i++)
+				allocate(&s, t + i / 100.0, 100, i % 10 ? period - t % period - i / 100.0 : 2 * DAY);
+			look_at(&s, t + 1);
+			e = evidence_of(&s);
+			judge(snap, &e, &trend);
+			if (t >= 8 * period)
+				cr_expect(!trend.verdict || strcmp(trend.verdict, "steady"), "period %d s, at %d s: %s", period, t + 1, trend.why);
+			snapshot__free(snap);
+		}
+		done(&s);
+	}
+}
+
 /* The same, slow enough for each ramp to be seen as one: two minutes. */
 Test(judge, slow_sawtooth)
 {

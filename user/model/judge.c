@@ -50,6 +50,7 @@
 #define MAX_WINDOWS 12
 #define MIN_WINDOWS 5
 #define N_THIRDS 3
+#define N_QUARTERS 4
 /* Looked at from the end: all of the time, if that says nothing its last quarter, and so on. */
 #define SHRINK 4
 
@@ -195,6 +196,7 @@ enum sign {
 	MASKED = 1 << 11,	/* blocks older than the trace were freed, half as many as are held: they may have been this site's */
 	UNSURE = 1 << 12,	/* neither rises nor falls, but more than half of its ups and downs went one way, and it has not come to rest */
 	ROUGH = 1 << 13,	/* an estimate that is too rough to tell a course from its error */
+	STEPS = 1 << 14,	/* each quarter of the whole time is higher than the one before, or each is lower */
 };
 
 /* A change is worth a word from 1% of what is held on. */
@@ -210,6 +212,28 @@ static bool drifts(const struct shape *w)
 	double change = fabs(w->floor[w->n - 1] - w->floor[0]);
 
 	return change > w->high / 10 && change > w->path / 2 && !at_rest(w);
+}
+
+/*
+ * What fills and is emptied in about a window's time has floors that go up and down with where its emptyings fall. In quarters
+ * of the time that evens out: each is higher than the one before, or lower, and the last one no less so.
+ */
+static bool steps(const struct shape *w, int direction)
+{
+	double floor[N_QUARTERS], change;
+
+	for (size_t k = 0; k < N_QUARTERS; k++) {
+		floor[k] = INFINITY;
+		for (size_t i = w->n * k / N_QUARTERS; i < w->n * (k + 1) / N_QUARTERS; i++)
+			floor[k] = MIN(floor[k], w->floor[i]);
+	}
+	change = floor[N_QUARTERS - 1] - floor[0];
+	if (change * direction <= w->high / 10 || (floor[N_QUARTERS - 1] - floor[N_QUARTERS - 2]) * direction < fabs(change) / 10)
+		return false;
+	for (size_t k = 1; k < N_QUARTERS; k++)
+		if ((floor[k] - floor[k - 1]) * direction <= 0)
+			return false;
+	return true;
 }
 
 static bool trends(const struct shape *w, int direction)
@@ -294,6 +318,8 @@ static unsigned int signs_of(const struct evidence *e, const struct shape *w)
 		signs |= REVISITS;
 	if (drifts(w))
 		signs |= UNSURE;
+	if (steps(w, 1) || steps(w, -1))
+		signs |= STEPS;
 	return signs;
 }
 
@@ -329,7 +355,7 @@ static unsigned int look(const struct evidence *e, struct shape *ret)
 		w.slope = median_slope(&w, 0);
 		if (fabs(w.slope) > 1.5 * fabs(ret->slope) || (w.slope < 0 && most_third(ret) > 0)) {
 			*ret = w;
-			return signs_of(e, ret);
+			return (signs_of(e, ret) & ~STEPS) | (signs & STEPS);
 		}
 	}
 	/* whatever it did before: where it is going now */
@@ -452,6 +478,18 @@ static double at_rest_s(const struct evidence *e, const struct shape *w, double 
 	return (double)e->end_ns / 1e9 - since_s;
 }
 
+/* Did it rise by much above its last floor, in this time? */
+static bool swings(const struct why *y, double rest_s)
+{
+	const struct shape *w = y->w;
+	double from_s = (double)y->e->end_ns / 1e9 - rest_s, most = 0;
+
+	for (size_t i = 0; i < y->e->n_points; i++)
+		if ((double)y->e->points[i].t_ns / 1e9 > from_s)
+			most = MAX(most, (double)y->e->points[i].high_bytes);
+	return most > w->floor[w->n - 1] + w->high * MUCH;
+}
+
 /* What is steady now need not have been so all the time. */
 static bool told_change(struct why *y)
 {
@@ -466,7 +504,8 @@ static bool told_change(struct why *y)
 	if (rest_s < w->span_s / SHRINK)
 		rest_s = at_rest_s(y->e, w, w->high * MUCH);
 	add(y, "%s by %s%s", change > 0 ? "grew" : "fell", mark(y), fmt_bytes(a, (uint64_t)fabs(change)));
-	add(y, "at %s%s for %s", mark(y), fmt_bytes(a, (uint64_t)w->floor[w->n - 1]), fmt_duration(b, (uint64_t)(MAX(rest_s, 0) * 1e9)));
+	add(y, "%s %s%s for %s", swings(y, rest_s) ? "not below" : "at", mark(y), fmt_bytes(a, (uint64_t)w->floor[w->n - 1]),
+	    fmt_duration(b, (uint64_t)(MAX(rest_s, 0) * 1e9)));
 	return true;
 }
 
@@ -491,7 +530,7 @@ static void tell_last(struct why *y)
 
 	/* where the site is in use, this would say nothing */
 	if (y->e->end_ns > y->e->last_ns && (double)(y->e->end_ns - y->e->last_ns) / 1e9 > y->w->span_s / 4)
-		add(y, "last allocation %s ago", fmt_duration(a, y->e->end_ns - y->e->last_ns));
+		add(y, "last allocation%s %s ago", y->e->estimated ? " that was seen" : "", fmt_duration(a, y->e->end_ns - y->e->last_ns));
 }
 
 static void tell_first(struct why *y)
@@ -517,6 +556,7 @@ static const struct rule {
 } rules[] = {
 	{ "new", YOUNG, 0, { tell_first } },
 	{ NULL, ROUGH, 0, {} },
+	{ NULL, RISES | REVISITS | STEPS, 0, {} },
 	{ "steady", RISES | REVISITS, 0, { tell_rate, tell_was_higher } },
 	{ "leak", RISES | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED, { tell_freed, tell_rate, tell_oldest } },
 	{ "leak", RISES | LONG | STALE, SLOWS | UNEVEN | LOADING | MASKED, { tell_freed, tell_rate, tell_oldest } },
@@ -526,6 +566,7 @@ static const struct rule {
 	{ "growing", RISES, 0, { tell_rate, tell_slowing, tell_freed } },
 	{ "draining", FALLS, 0, { tell_rate, tell_down_from } },
 	{ NULL, UNSURE, 0, {} },
+	{ NULL, STEPS, 0, {} },
 	{ "steady", 0, 0, { tell_range, tell_last } },
 };
 
