@@ -198,7 +198,7 @@ static const struct {
 	[MT_END_DEPTH] = { "depth", "deeper than --depth" },
 	[MT_END_NO_RULE] = { "no_rule", "no frame pointer" },
 	[MT_END_UNREADABLE] = { "unreadable", "unreadable memory" },
-	[MT_END_UNSURE] = { "unsure", "unsure, as it passes through code without unwind tables" },
+	[MT_END_UNSURE] = { "unsure", "unsure, as it passes through code that had no unwind tables yet, or has none" },
 };
 
 const char *stack_end__name(unsigned int end)
