@@ -306,6 +306,11 @@ static void want_site(struct test *t, const struct budget_run *r, const struct c
 	want(t, fabs(told - truth) <= 4 * error, "%s of %s: %.0f ± %.0f, wanted %.0f", site, c->args[0], told, error, truth);
 	if (useful && jnum(r->root, "observed_share") > 0.01)
 		want(t, error < useful * truth, "%s of %s: %.0f ± %.0f, which says little", site, c->args[0], told, error);
+	truth -= (double)ledger__site(t, &r->led, site)->v[LED_FREE_CALLS];
+	told = (double)site_sum(t, r->root, r->process, site, "live_blocks");
+	error = error_of(r, site, "live_blocks");
+	printf("#   %.0f live told of %.0f, standard error %.0f\n", told, truth, error);
+	want(t, fabs(told - truth) <= 4 * error, "%s of %s: %.0f ± %.0f live, wanted %.0f", site, c->args[0], told, error, truth);
 	if (is_kept(site))
 		want_eq(t, "frees of blocks that are never freed", 0, site_sum(t, r->root, r->process, site, "free_calls"));
 }
@@ -352,10 +357,16 @@ static const struct course phases[] = {
 	{ { "threads" }, { "steady_here", "keep_here", "sleepy_here", "sleepy_keep_here", "burst_here" }, 20 },
 };
 
+/* What lived on when it was no longer called is seen in no look. */
+static const struct course rings[] = {
+	{ { "ring", "20000", "2000" }, { "ring_here" }, 0 },
+	{ { "ring", "100", "2000" }, { "ring_here" }, 0 },
+};
+
 static const struct {
 	const struct course *v;
 	size_t n;
-} families[] = { { steady, 3 }, { clusters, 3 }, { bursts, 4 }, { phases, 2 } };
+} families[] = { { steady, 3 }, { clusters, 3 }, { bursts, 4 }, { phases, 2 }, { rings, 2 } };
 
 TEST(budget_sleepy) { want_course(t, &steady[1], "1", 5); }
 TEST(budget_steady) { want_course(t, &steady[0], "5", 5); }
@@ -364,6 +375,7 @@ TEST(budget_clusters) { want_course(t, &clusters[0], "5", 5); }
 TEST(budget_clusters_of_hundreds) { want_course(t, &clusters[1], "1", 5); }
 TEST(budget_bursts) { want_course(t, &bursts[0], "5", 5); }
 TEST(budget_phases) { want_course(t, &phases[0], "5", 5); }
+TEST(budget_ring_that_stops) { want_course(t, &rings[0], "5", 5); }
 TEST(budget_threads) { want_course(t, &phases[1], "5", 5); }
 
 /* All of them, for longer. */
