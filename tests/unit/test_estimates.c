@@ -135,3 +135,23 @@ Test(estimates, errors_add_up_as_variances)
 	cr_expect_eq(s->totals.alloc_calls, 60);
 	snapshot__free(s);
 }
+
+/* By a clock that ticks each 4 ms, a lifetime of one tick is anything below two; of none, below one. */
+Test(estimates, lifetimes_are_known_to_a_tick)
+{
+	struct cut_proc procs[] = { { .proc = 1, .hist.lifetimes = { [0] = 3, [22] = 2, [23] = 1 } } };
+	struct cut cut = { .now_ns = 5, .procs = procs, .n_procs = 1 };
+	struct snapshot_info info = { .mode = "full", .size = "requested", .observed_share = 1, .unit_ns = 4000000 };
+	struct snapshot *s = shot(&cut, &info);
+	const struct snap_process *p = &s->processes[0];
+
+	cr_assert_eq(p->n_lifetimes, 3);
+	cr_expect_eq(p->lifetimes[0].below_ns, 4000000);
+	cr_expect_eq(p->lifetimes[1].below_ns, 8000000);
+	cr_expect_eq(p->lifetimes[2].below_ns, 12000000);
+	snapshot__free(s);
+	info.unit_ns = 1;
+	s = shot(&cut, &info);
+	cr_expect_eq(s->processes[0].lifetimes[1].below_ns, 1 << 22);
+	snapshot__free(s);
+}

@@ -347,6 +347,17 @@ static uint64_t class_below(size_t i)
 	return i + 1 < MT_N_CLASSES ? 1ull << i : UINT64_MAX;
 }
 
+/* By a clock that ticks, what lived for n ticks lived for less than one more. */
+static uint64_t lived_below(const struct build *b, size_t class)
+{
+	uint64_t below = class_below(class), most;
+
+	if (below == UINT64_MAX || b->unit_ns == 1)
+		return below;
+	most = class ? (below - 1) / b->unit_ns : 0;
+	return (most + 1) * b->unit_ns;
+}
+
 static void build_hists(struct build *b, const struct mt_hist *h, struct snap_process *p)
 {
 	struct snap_size *sizes = snapshot__alloc(b->s, MT_N_CLASSES, sizeof(*sizes));
@@ -359,8 +370,7 @@ static void build_hists(struct build *b, const struct mt_hist *h, struct snap_pr
 			sizes[p->n_sizes++] = (struct snap_size){ class_below(i), h->size_allocs[i],
 								   h->size_allocs[i] - h->size_frees[i] };
 		if (h->lifetimes[i])
-			/* none at all by a clock that ticks: less than a tick */
-			lives[p->n_lifetimes++] = (struct snap_lifetime){ i ? class_below(i) : b->unit_ns, h->lifetimes[i] };
+			lives[p->n_lifetimes++] = (struct snap_lifetime){ lived_below(b, i), h->lifetimes[i] };
 	}
 }
 

@@ -409,6 +409,8 @@ const struct metric *metric__preset(unsigned int known);	/* live-bytes, where th
 #define SNAPSHOT_N_ENDS 5
 const char *stack_end__name(unsigned int end);	/* "whole", "unsure", "depth" ... */
 const char *stack_end__says(unsigned int end);	/* "no frame pointer" */
+/* The same of one site, with what its last frame says about it. */
+const char *site__end_says(const struct snapshot *s, const struct snap_site *site);
 
 /* ---- the frames of a stack: a place with inlined functions is several */
 struct frame {

@@ -267,6 +267,6 @@ int frames__write(FILE *out, const struct snapshot *s, const struct snap_site *s
 	if (err)
 		return err;
 	if (site->end)
-		fprintf(out, "%*s… not whole: %s\n", (int)indent, "", stack_end__says(site->end));
+		fprintf(out, "%*s… not whole: %s\n", (int)indent, "", site__end_says(s, site));
 	return 0;
 }

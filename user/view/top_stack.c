@@ -260,7 +260,7 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 	if (!n_frames)
 		grid__put(g, row, 0, g->cols, STYLE_DIM, "[no stack]");
 	else if (site->end && row < t->list_row + t->list_rows)
-		grid__putf(g, row, 0, g->cols, STYLE_DIM, "… not whole: %s", stack_end__says(site->end));
+		grid__putf(g, row, 0, g->cols, STYLE_DIM, "… not whole: %s", site__end_says(t->shown, site));
 	top__draw_free_lines(t, g, t->list_row + (int)(n_base - t->stack_scroll), t->list_row, t->list_row + t->list_rows, site);
 }
 
