@@ -17,6 +17,7 @@
 
 #include "target/memmap.h"
 #include "target/peek.h"
+#include "tracee_parts.h"
 #include "util/log.h"
 
 #define SECOND_NS 1000000000ull
@@ -73,10 +74,13 @@ static bool starts(const char *s, const char *with)
 /* Are all its blocks glibc's, and their sizes those that were asked for? C++ libraries call malloc. */
 static bool is_glibc(const struct tracees *t, const struct tracee *p)
 {
+	const struct space *space = &tracee__life(p)->space;
 	bool glibc = false;
 
-	for (size_t i = 0; i < p->examined.n; i++) {
-		const struct known_plan *k = hash__get(&t->plan_of, (uint64_t)(uintptr_t)p->examined.v[i]);
+	/* by what it maps: whose the probes are makes no difference */
+	for (size_t i = 0; i < space->n; i++) {
+		const struct object *obj = space->v[i].object;
+		const struct known_plan *k = obj ? tracees__known_plan(t, obj) : NULL;
 
 		if (!k || !k->plan.n_funcs)
 			continue;

@@ -189,6 +189,8 @@ static void put_killed(const char *dir)
 {
 	struct snapshot *s = sample__asked();
 	struct snap_process *p = (struct snap_process *)s->processes;
+	struct place *first = (struct place *)&s->places[s->sites[0].stack[0]];
+	struct line *lines;
 
 	p->ended = true;
 	p->exit_signal = 9;
@@ -198,6 +200,12 @@ static void put_killed(const char *dir)
 	s->within = "processCommand";
 	s->started_on = "aeMain";
 	s->stopped_on = "exitFromChild";
+	s->mmap = true;
+	/* a name that telling.c passes over */
+	lines = snapshot__alloc(s, first->n_lines, sizeof(*lines));
+	memcpy(lines, first->lines, first->n_lines * sizeof(*lines));
+	lines[0].function = "tag_strdup";
+	first->lines = lines;
 	put(dir, "killed", s);
 }
 

@@ -192,7 +192,10 @@ test("a_death_is_told", async () => {
 	assert.strictEqual(await text("#target"), "redis-server (1432) [ended by SIGKILL: out of memory]");
 	assert.ok((await svgTexts("#timeline .event-name.death")).includes("SIGKILL: out of memory"));
 	assert.match(await text("#conditions"), /Began when aeMain was called\. Ended when exitFromChild was called\. Only what was allocated within processCommand\./);
+	assert.match(await text("#conditions"), /requested sizes, with what it maps itself \(--mmap\)\./);
 	assert.doesNotMatch(await text("#conditions"), /Every allocation/);
+	// as the live view names it: a wrapper is passed over
+	assert.strictEqual((await texts("#top .top-name"))[0], "raxTryInsert");
 	await show("Processes");
 	assert.match(await text("[role=tabpanel]:not([hidden]) tbody"), /SIGKILL: out of memory/);
 	quiet();

@@ -164,12 +164,15 @@ struct seen {
 };
 
 /* The fixture does one thing, and what malloctrace says of its memory afterwards. */
-static void look(struct test *t, struct seen *s, const char *what, const char *mib)
+static void look_by(struct test *t, struct seen *s, const char *how, const char *what, const char *mib)
 {
 	const char *file = in_dir(t, "%s.json", what);
 
 	fx__start(t, &s->f, "memory", what, mib, NULL);
-	mt__start(t, &s->m, "-p", pid_arg(s->f.c.pid), "--view", "leaks", "-o", file, NULL);
+	if (how)
+		mt__start(t, &s->m, how, !strcmp(how, "-f") ? "-p" : "memory", !strcmp(how, "-f") ? pid_arg(s->f.c.pid) : "--view=leaks", "-o", file, NULL);
+	else
+		mt__start(t, &s->m, "-p", pid_arg(s->f.c.pid), "--view", "leaks", "-o", file, NULL);
 	mt__wait_attached(t, &s->m);
 	fx__go(t, &s->f);
 	mt__stop(t, &s->m, SIGINT, 0);
@@ -178,6 +181,11 @@ static void look(struct test *t, struct seen *s, const char *what, const char *m
 	s->process = process_of(t, s->root, s->f.c.pid, 0);
 	s->memory = jget(s->process, "memory");
 	must(t, json_is_object(s->memory), "memory, wanted an object");
+}
+
+static void look(struct test *t, struct seen *s, const char *what, const char *mib)
+{
+	look_by(t, s, NULL, what, mib);
 }
 
 static int64_t ji64(struct test *t, json_t *j, const char *path)
@@ -227,6 +235,21 @@ TEST(memory_fragments)
 	want_text(t, &s.m, "free or older than the trace");
 	want(t, ji64(t, s.memory, "heap_grown_bytes") >= (int64_t)(12 * MIB), "the heap grew");
 	json_decref(s.root);
+}
+
+/* Whose the probes are makes no difference: its own, or everyone's. */
+TEST(memory_heap_by_name_and_followed)
+{
+	static const char *const how[] = { "-f", "--comm" };
+
+	for (size_t i = 0; i < sizeof(how) / sizeof(*how); i++) {
+		struct seen s;
+
+		look_by(t, &s, how[i], "fragments", "16");
+		want_sizes(t, &s);
+		want_text(t, &s.m, "free or older than the trace");
+		json_decref(s.root);
+	}
 }
 
 /* Growth that is no malloc's. */

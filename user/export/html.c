@@ -55,6 +55,8 @@ static void conditions(struct json *j, const struct snapshot *s)
 	json__u64(j, "min_size", s->min_size);
 	if (s->partial_sizes && s->max_size != UINT64_MAX)
 		json__u64(j, "max_size", s->max_size);
+	if (s->mmap)
+		json__bool(j, "mmap", true);
 	json__u64(j, "older_ns", s->older_ns);
 	optional_u64(j, "older_unsure_blocks", s->older_unsure.blocks);
 	optional_u64(j, "older_unsure_bytes", s->older_unsure.bytes);

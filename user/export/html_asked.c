@@ -99,8 +99,10 @@ void html__memory(struct json *j, const struct snap_memory *m)
 }
 
 /* [process, function, calls, bytes, how the stack ends, its places from the root] */
-static void free_site(struct json *j, const struct snap_free_site *f, struct html_strings *t)
+static void free_site(struct json *j, const struct snapshot *s, const struct snap_free_site *f, struct html_strings *t)
 {
+	struct snap_site stack = { .n_stack = f->n_stack, .stack = f->stack };
+
 	json__line(j, 0);
 	json__array(j, NULL);
 	json__u64(j, NULL, f->process);
@@ -112,6 +114,7 @@ static void free_site(struct json *j, const struct snap_free_site *f, struct htm
 	for (uint32_t i = f->n_stack; i--;)
 		json__u64(j, NULL, f->stack[i]);
 	json__array_end(j);
+	html__telling(j, s, &stack);
 	json__array_end(j);
 }
 
@@ -120,7 +123,7 @@ void html__frees(struct json *j, const struct snapshot *s, const uint32_t *row, 
 	json__line(j, 0);
 	json__array(j, "free_sites");
 	for (size_t i = 0; i < s->n_free_sites; i++)
-		free_site(j, &s->free_sites[i], t);
+		free_site(j, s, &s->free_sites[i], t);
 	json__array_end(j);
 	json__line(j, 0);
 	json__array(j, "frees");	/* [site, free site, tid, thread, calls, bytes, calls by another thread than allocated, lifetimes] */

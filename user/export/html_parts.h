@@ -27,6 +27,8 @@ void html__counter_table(struct json *j, unsigned int known);	/* "counters", and
 /* "tags" and "marks" */
 void html__asked(struct json *j, const struct snapshot *s, struct html_strings *t);
 void html__memory(struct json *j, const struct snap_memory *m);
+/* One number: which of its frames a site is named by. */
+void html__telling(struct json *j, const struct snapshot *s, const struct snap_site *site);
 /* "free_sites" and "frees", if --free-stacks was asked for; row: of each site, in "sites" */
 void html__frees(struct json *j, const struct snapshot *s, const uint32_t *row, struct html_strings *t);
 /* "places", "site_columns", "sites" and html__frees(). 0 or -errno. */

@@ -14,6 +14,7 @@
 
 #include "export/html_parts.h"
 #include "util/util.h"
+#include "view/telling.h"
 
 /* ---- places: [module, "offset in hex", then for each function, innermost first: name, file, line, inlined] */
 
@@ -78,7 +79,8 @@ static void site_columns(struct json *j)
 	static const char *const names[] = {
 		"process", "function", "tid", "end", "counters", "error", "at_peak_bytes", "min_size", "max_size",
 		"first_ns", "last_ns", "oldest_ns", "lifetime_sum_ns", "older_blocks", "older_bytes", "cross_frees",
-		"thread", "verdict", "why", "growth_bytes_per_s", "since_baseline_bytes", "tag", "moves", "ages", "history", "stack",
+		"thread", "verdict", "why", "growth_bytes_per_s", "since_baseline_bytes", "tag", "moves", "ages", "history", "telling",
+		"stack",
 	};
 
 	json__line(j, 0);
@@ -148,6 +150,16 @@ static void ages(struct json *j, const struct snap_site *site)
 	json__array_end(j);
 }
 
+/* The number of the frame that it is named by, counted from the caller of the allocation function. */
+void html__telling(struct json *j, const struct snapshot *s, const struct snap_site *site)
+{
+	struct frame f;
+	size_t at;
+
+	site__telling_frame(s, site, &f, &at);
+	json__u64(j, NULL, at);
+}
+
 static void stack(struct json *j, const struct snap_site *site, const struct snap_site *last)
 {
 	uint32_t shared = last ? n_shared(site, last) : 0;
@@ -195,6 +207,7 @@ static void site_row(struct json *j, const struct snapshot *s, const struct snap
 	moves(j, &site->moves);
 	ages(j, site);
 	history(j, site);
+	html__telling(j, s, site);
 	stack(j, site, last);
 	json__array_end(j);
 }

@@ -127,6 +127,7 @@ const SITES = (() => {
 			moves: row[at.moves] ? Object.fromEntries(MOVES.map((name, i) => [name, row[at.moves][i]])) : null,
 			ages: row[at.ages] || null,	// [from_ns, below_ns, blocks, bytes, ...]
 			history: row[at.history] || null,
+			telling: row[at.telling],	// which of its frames names it
 			places,		// from the root
 			shared: stack[0],	// with the site before
 		};
@@ -187,17 +188,9 @@ function framesOf(site) {
 	return frames;
 }
 
-// A program's own way to malloc (xmalloc, g_malloc0, zrealloc_usable, operator new) is in most of its stacks and tells nothing.
-const WRAPPER = /(malloc|calloc|realloc|memalign)|^operator new/i;
-const FREE_WRAPPER = /realloc|^operator delete|^[a-z0-9]{0,6}_?free$/i;
-
-// The frame that a row is named by: the first that is no such way. -1: no stack.
+// The frame that a row is named by. -1: no stack.
 function titleFrame(site) {
-	for (let i = site.places.length; i--;)
-		for (let f = placeFirst[site.places[i]]; f < placeFirst[site.places[i] + 1]; f++)
-			if (!(site.wrapper || WRAPPER).test(shortName(fnName[frameFn[f]])))
-				return f;
-	return site.places.length ? placeFirst[site.places[site.places.length - 1]] : -1;
+	return site.places.length ? framesOf(site)[site.telling] : -1;
 }
 
 // The names on the way from that frame to the allocation function, and of its callers.
@@ -218,8 +211,8 @@ function siteTitle(site) {
 const TAGS = (DATA.tags || []).map(([name, thread, entered]) => ({name: DATA.strings[name], thread: !!thread, entered}));
 
 // Where blocks were freed: as a site has, a stack, and figures.
-const FREE_SITES = (DATA.free_sites || []).map(([process, via, calls, size, end, places], index) =>
-	({index, process, via: DATA.strings[via], calls, size, end, places, wrapper: FREE_WRAPPER}));
+const FREE_SITES = (DATA.free_sites || []).map(([process, via, calls, size, end, places, telling], index) =>
+	({index, process, via: DATA.strings[via], calls, size, end, places, telling}));
 const FREES = (DATA.frees || []).map(([site, where, tid, thread, calls, size, cross, lifetimeSum]) =>
 	({site: SITES[site], where: FREE_SITES[where], tid, thread: thread < 0 ? "" : DATA.strings[thread], calls, size, cross, lifetimeSum}));
 const freesBySite = new Map();
