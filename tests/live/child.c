@@ -383,7 +383,7 @@ json_t *mt__stop_json(struct test *t, struct mt *m, int sig, int want_exit)
 	json_t *root;
 
 	mt__stop(t, m, sig, want_exit);
-	root = json_loads(m->c.outs.s, JSON_REJECT_DUPLICATES, &e);
+	root = with_frames(json_loads(m->c.outs.s, JSON_REJECT_DUPLICATES, &e));
 	must(t, root != NULL, "standard output is no JSON: line %d: %s; %zu bytes: %.200s; stderr: %.400s", e.line, e.text,
 	     m->c.outs.n, m->c.outs.s, m->c.errs.s);
 	want_invariants(t, root);

@@ -186,6 +186,8 @@ const char *jstr(json_t *j, const char *path);	/* "" if not there */
 bool want_u64(struct test *t, json_t *j, const char *path, uint64_t wanted);
 bool want_bool(struct test *t, json_t *j, const char *path, bool wanted);
 json_t *load_json(struct test *t, const char *path);
+/* Stacks of a profile are numbers of frames: each becomes the frame itself. */
+json_t *with_frames(json_t *root);
 void want_invariants(struct test *t, json_t *root);
 void want_lossless(struct test *t, json_t *root);
 void want_scan(struct test *t, json_t *root);

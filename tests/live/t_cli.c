@@ -427,7 +427,7 @@ TEST(interrupt_while_reporting)
 	while ((n = read(fd, got.s + got.n, got.room - got.n - 1)) > 0)
 		got.n += (size_t)n;
 	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &m.c));
-	root = json_loads(got.s, 0, NULL);
+	root = with_frames(json_loads(got.s, 0, NULL));
 	must(t, root != NULL, "the report is not whole: %zu bytes", got.n);
 	want_eq(t, "distinct stacks", 10000, json_array_size(jget(root, "sites")));
 	close(fd);

@@ -132,7 +132,7 @@ static void wait_until_looked(struct test *t, struct mt *m, const char *name, un
 
 		child__kill(t, &m->c, SIGUSR1);
 		for (root = NULL; !root; nanosleep(&ms, NULL))
-			root = json_load_file(path, 0, NULL);
+			root = with_frames(json_load_file(path, 0, NULL));
 		json_decref(root);
 	}
 }

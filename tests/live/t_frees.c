@@ -357,7 +357,7 @@ TEST(frees_are_read_back)
 	mt__stop(t, &m, SIGINT, 0);
 	want_eq(t, "exit status of report", 0, (uint64_t)mt__run(t, &m, "report", path, "--json", NULL));
 	a = load_json(t, path);
-	b = json_loads(m.c.outs.s, 0, NULL);
+	b = with_frames(json_loads(m.c.outs.s, 0, NULL));
 	want(t, b && json_equal(jget(a, "frees"), jget(b, "frees")), "frees, wanted the same again");
 	want(t, b && json_equal(jget(a, "free_sites"), jget(b, "free_sites")), "free_sites, wanted the same again");
 	json_array_foreach(jget(a, "sites"), i, site)
@@ -367,7 +367,7 @@ TEST(frees_are_read_back)
 		}
 	want_eq(t, "sites with moves", 1, n_moves);
 	want_eq(t, "exit status of report --by none", 0, (uint64_t)mt__run(t, &m, "report", path, path, "--by", "none", "--json", NULL));
-	want_invariants(t, json_loads(m.c.outs.s, 0, NULL));
+	want_invariants(t, with_frames(json_loads(m.c.outs.s, 0, NULL)));
 	want_eq(t, "exit status of report --view frees", 0, (uint64_t)mt__run(t, &m, "report", path, "--view", "frees,allocs", NULL));
 	want(t, strstr(m.c.outs.s, "\nFREES by freed calls (3 of 3 sites, 100% of frees)\n") && strstr(m.c.outs.s, "free_1 ") &&
 	     strstr(m.c.outs.s, "\nREALLOC by moved bytes (1 of 1 site, 100% of bytes)\n"), "the report, wanted FREES and REALLOC, got:\n%s", m.c.outs.s);

@@ -49,7 +49,7 @@ json_t *stop_group(struct test *t, struct mt *m, int sig)
 	got = child__wait(t, &m->c);
 	/* what others lose on a busy machine is not looked at here */
 	want(t, got == 0 || got == 3, "malloctrace's exit status, wanted 0 or 3, got %d; stderr: %.600s", got, m->c.errs.s);
-	root = json_loads(m->c.outs.s, JSON_REJECT_DUPLICATES, &e);
+	root = with_frames(json_loads(m->c.outs.s, JSON_REJECT_DUPLICATES, &e));
 	must(t, root != NULL, "standard output is no JSON: line %d: %s; stderr: %.400s", e.line, e.text, m->c.errs.s);
 	drop_others(t, root);
 	return root;

@@ -92,7 +92,7 @@ TEST(ages_are_in_the_file)
 	want_text(t, &m, "LEAKS older than 1.0s");
 	want(t, !strstr(m.c.outs.s, "at least"), "1 s is a border:\n%s", m.c.outs.s);
 	mt__run(t, &m, "report", file, "--older", "1s", "--json", NULL);
-	again = json_loads(m.c.outs.s, 0, NULL);
+	again = with_frames(json_loads(m.c.outs.s, 0, NULL));
 	must(t, again, "no JSON: %s", m.c.errs.s);
 	want_eq(t, "blocks older than 1 s", older.blocks, sum_of(t, again, "older_blocks"));
 	want_eq(t, "bytes older than 1 s", older.bytes, sum_of(t, again, "older_bytes"));
@@ -100,7 +100,7 @@ TEST(ages_are_in_the_file)
 	json_decref(again);
 
 	mt__run(t, &m, "report", file, "--older", "2050ms", "--json", NULL);
-	again = json_loads(m.c.outs.s, 0, NULL);
+	again = with_frames(json_loads(m.c.outs.s, 0, NULL));
 	must(t, again, "no JSON: %s", m.c.errs.s);
 	/* where all is slow they are of the next class by now */
 	unsure = jget(again, "older_unsure") ? ju64(t, again, "older_unsure.blocks") : 0;
@@ -483,7 +483,7 @@ TEST(memory_last_seen)
 	want_text(t, &m, "\nRSS    last seen at ");
 	/* and read back it is the same */
 	want_eq(t, "report", 0, (uint64_t)mt__run(t, &m, "report", out, "--json", NULL));
-	want(t, json_equal(memory, jget(json_loads(m.c.outs.s, 0, NULL), "processes[0].memory")), "memory, wanted the same again");
+	want(t, json_equal(memory, jget(with_frames(json_loads(m.c.outs.s, 0, NULL)), "processes[0].memory")), "memory, wanted the same again");
 	json_decref(root);
 }
 

@@ -257,7 +257,7 @@ TEST(debuginfod_asks)
 	if (strstr(m.c.errs.s, "libdebuginfod.so.1 cannot be loaded"))
 		skip(t, "libdebuginfod.so.1 is not installed");
 	must(t, status == 0, "exit status, wanted 0, got %d; stderr: %.600s", status, m.c.errs.s);
-	want_plain(t, json_loads(m.c.outs.s, 0, NULL));
+	want_plain(t, with_frames(json_loads(m.c.outs.s, 0, NULL)));
 	want_eq(t, "requests for the program's debug info", 1, server->n_wanted);
 	want(t, strstr(m.c.errs.s, "no server has a debug file of") && strstr(m.c.errs.s, "names.nodebug"),
 	     "a line about the file that no server has, wanted one: %.600s", m.c.errs.s);

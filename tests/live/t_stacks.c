@@ -298,7 +298,7 @@ static void late(struct test *t, const char *program, const char *library, const
 		fx__go(t, &f);
 		child__kill(t, &m.c, SIGUSR1);
 		for (root = NULL; !root; nanosleep(&ms, NULL))
-			root = json_load_file(path, 0, NULL);
+			root = with_frames(json_load_file(path, 0, NULL));
 		n = n_right(root, words);
 		want(t, !right || n == right + 1, "%s in %s, %s: a stack was right, the next one is not (%s)", library, program, method, path);
 		right = (unsigned int)n;

@@ -91,7 +91,7 @@ static void wait_file(struct test *t, int watch, const char *path)
 	for (;;) {
 		struct pollfd p = { .fd = watch, .events = POLLIN };
 		char buf[4096] __attribute__((aligned(8)));
-		json_t *j = json_load_file(path, 0, NULL);
+		json_t *j = with_frames(json_load_file(path, 0, NULL));
 
 		if (j) {
 			json_decref(j);

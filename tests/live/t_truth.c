@@ -270,7 +270,7 @@ static void storm(struct test *t, const char *host, const char *child, const cha
 	child__kill(t, &m.c, SIGINT);
 	/* of others on a busy machine things may be lost */
 	child__wait(t, &m.c);
-	root = json_loads(m.c.outs.s, JSON_REJECT_DUPLICATES, NULL);
+	root = with_frames(json_loads(m.c.outs.s, JSON_REJECT_DUPLICATES, NULL));
 	must(t, root != NULL, "standard output is no JSON; stderr: %.400s", m.c.errs.s);
 	judge(t, root, read_truth(t, path), flags);
 	fx__quit(t, &f);

@@ -427,7 +427,8 @@ struct snapshot *sample__new(unsigned int flags)
 		if (flags & SAMPLE_GROWTH) {
 			site->growth = GROWTH_FAULT + i % 3;
 			site->function = growth__name(site->growth);
-			site->cross_frees = i ? 0 : 3;	/* guesses */
+			site->cross_frees = 0;
+			site->guessed_calls = i ? 0 : 3;
 			procs[site->process].growth.calls[site->growth] += site->c.alloc_calls;
 			procs[site->process].growth.bytes[site->growth] += site->c.alloc_bytes;
 		}

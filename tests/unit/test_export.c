@@ -163,9 +163,10 @@ Test(export, json_tells_files_of_one_path_apart)
 	s->sites[0].n_stack = ARRAY_SIZE(stack);
 	cr_assert_eq(json__write(out, s, &(struct export_opts){}, NULL), 0);
 	fclose(out);
-	cr_expect(strstr(text, "{\"module\": \"/x\", \"build_id\": \"01\", \"offset\": \"0x1\", \"inlined\": false}, "
-			       "{\"module\": \"/y\", \"offset\": \"0x2\", \"inlined\": false}, "
-			       "{\"module\": \"/x\", \"build_id\": \"03\", \"offset\": \"0x3\", \"inlined\": false}, "
+	cr_expect(strstr(text, "\"stack\": [0, 1, 2, 3]"), "%s", text);
+	cr_expect(strstr(text, "{\"module\": \"/x\", \"build_id\": \"01\", \"offset\": \"0x1\", \"inlined\": false},\n    "
+			       "{\"module\": \"/y\", \"offset\": \"0x2\", \"inlined\": false},\n    "
+			       "{\"module\": \"/x\", \"build_id\": \"03\", \"offset\": \"0x3\", \"inlined\": false},\n    "
 			       "{\"module\": null, \"offset\": \"0x4\", \"inlined\": false}"), "%s", text);
 	snapshot__free(s);
 }

@@ -2,10 +2,12 @@
 /* Profiles read back: the same file and the same report again; what is no profile is refused with a reason. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <glob.h>
 #include <string.h>
 
 #include "export/export.h"
 #include "export/json_read.h"
+#include "golden.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
 
@@ -85,6 +87,26 @@ Test(json_read, everything_comes_back)
 		snapshot__free(s);
 		snapshot__free(again);
 	}
+}
+
+/* Profiles that earlier versions wrote: the same figures, in the present form. */
+Test(json_read, files_of_before)
+{
+	glob_t found;
+
+	cr_assert_eq(glob("tests/corpus/profile-1/*.json", 0, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		_cleanup_err_ struct err e = {};
+		_cleanup_free_ char *text = NULL;
+		struct snapshot *s = NULL;
+		size_t len;
+
+		cr_assert_eq(json_read__file(found.gl_pathv[i], &s, &e), 0, "%s", err_msg(&e));
+		text = written("json", s, &len);
+		golden__check(path_basename(found.gl_pathv[i]), text, len);
+		snapshot__free(s);
+	}
+	globfree(&found);
 }
 
 /* --mmap: told in the file, and in what is made of it. */
@@ -182,7 +204,10 @@ Test(json_read, what_is_no_profile_is_refused)
 		{ "{\"a\":\"\\", "no whole JSON object" },
 		{ "{\"a\":1}x", "something follows" },
 		{ "{\"a\":1}", "no malloctrace profile" },
-		{ "{\"schema\":\"malloctrace/2\"}", "another schema" },
+		{ "{\"schema\":\"malloctrace/3\"}", "another schema" },
+		{ "{\"schema\":\"malloctrace/2\",\"processes\":[{\"id\":1}],\"sites\":[{\"process\":1,\"stack\":[0]}]}", "there is no frame 0" },
+		{ "{\"schema\":\"malloctrace/2\",\"frames\":{}}", "want an array" },
+		{ "{\"schema\":\"malloctrace/2\",\"frames\":[{\"line\":-1}]}", "frames, element 1" },
 		{ HEAD "\"schema\":\"malloctrace/1\"}", "twice" },
 		{ HEAD "\"mode\":\"dream\"}", "no --mode dream" },
 		{ HEAD "\"mode\":7}", "mode: want a string" },
@@ -201,11 +226,11 @@ Test(json_read, what_is_no_profile_is_refused)
 		{ HEAD "\"processes\":[{\"id\":1}],\"sites\":[{\"process\":1,\"stack\":[{\"offset\":\"12\"}]}]}", "offset" },
 		{ HEAD "\"processes\":[{\"id\":1}],\"sites\":[{\"process\":1,\"stack\":[{}]}]}", "offset" },
 		{ HEAD "\"processes\":[{\"id\":1}],\"sites\":[{\"process\":1,\"end\":\"never\"}]}", "end: want" },
-		{ SITES "\"stack\":[{\"offset\":\"0x1\"},]}]}", "stack: the array does not end" },
-		{ SITES "\"stack\":[{\"offset\":\"0x1\"}{}]}]}", "stack: the array does not end" },
+		{ SITES "\"stack\":[{\"offset\":\"0x1\"},]}]}", "element 1: sites" },
+		{ SITES "\"stack\":[{\"offset\":\"0x1\"}{}]}]}", "element 1: sites" },
 		{ SITES "\"stack\":[{\"offset\":\"0x1\"}],\"stack\":[]}]}", "duplicate" },
 		{ SITES "\"stack\":[{\"offset\":\"0x1\"}]x}]}", "element 1: sites" },
-		{ SITES "\"stack\":[{\"offset\":\"0x1\"},7]}]}", "a frame: want an object" },
+		{ SITES "\"stack\":[{\"offset\":\"0x1\"},7]}]}", "there is no frame 7" },
 		{ SITES "\"stack\":[{\"offset\":\"0x1\",\"offset\":\"0x1\"}]}]}", "duplicate" },
 		{ SITES "\"stack\":{}}]}", "stack: want an array" },
 		{ HEAD "\"losses\":{\"total\":\"x\"}}", "total" },

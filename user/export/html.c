@@ -43,7 +43,7 @@ static void conditions(struct json *j, const struct snapshot *s)
 	json__str(j, "kernel", s->kernel);
 	json__str(j, "arch", s->arch);
 	optional_str(j, "host", s->host);
-	json__str(j, "by", s->by ? s->by : "process");
+	json__str(j, "by", s->by);
 	json__line(j, 0);
 	json__str(j, "mode", s->mode);
 	json__str(j, "size", s->size);

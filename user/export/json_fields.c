@@ -46,98 +46,13 @@ static int read_number(struct reader *r, json_t *v, const struct field *f, void 
 		return bad(r, what, f->key, "a number that is not below 0");
 	if ((f->type == FIELD_U32 && n > UINT32_MAX) || (f->type == FIELD_INT && (n > INT_MAX || n < INT_MIN)))
 		return bad(r, what, f->key, "a smaller number");
-	if (f->type == FIELD_U64 || f->type == FIELD_I64)
-		*(uint64_t *)to = (uint64_t)n;
-	else if (f->type == FIELD_U32)
+	if (f->type == FIELD_U32)
 		*(uint32_t *)to = (uint32_t)n;
-	else
+	else if (f->type == FIELD_INT)
 		*(int *)to = (int)n;
+	else
+		*(uint64_t *)to = (uint64_t)n;
 	return 0;
-}
-
-static int read_one(struct reader *r, json_t *v, const struct field *f, void *to, const char *what)
-{
-	switch (f->type) {
-	case FIELD_STR:
-		if (!json_is_string(v))
-			return bad(r, what, f->key, "a string");
-		*(const char **)to = reader__string(r, json_string_value(v));
-		return *(const char **)to ? 0 : err_set(r->e, -ENOMEM, "out of memory");
-	case FIELD_BOOL:
-		if (!json_is_boolean(v))
-			return bad(r, what, f->key, "true or false");
-		*(bool *)to = json_is_true(v);
-		return 0;
-	case FIELD_DOUBLE:
-		if (!json_is_number(v))
-			return bad(r, what, f->key, "a number");
-		*(double *)to = json_number_value(v);
-		return 0;
-	default:
-		return read_number(r, v, f, to, what);
-	}
-}
-
-int reader__fields(struct reader *r, json_t *from, void *to, const struct field *fields, size_t n, const char *what)
-{
-	int err = 0;
-
-	if (!json_is_object(from))
-		return err_set(r->e, -EINVAL, "%s: want an object", what);
-	for (size_t i = 0; i < n && !err; i++) {
-		json_t *v = json_object_get(from, fields[i].key);
-
-		if (v && !json_is_null(v))
-			err = read_one(r, v, &fields[i], (char *)to + fields[i].offset, what);
-	}
-	return err;
-}
-
-#define COUNTER(name) { #name, FIELD_U64, offsetof(struct counters, name) }
-
-/* in the order of enum counter_bit */
-static const struct field counter_fields[] = {
-	COUNTER(alloc_calls), COUNTER(alloc_bytes), COUNTER(free_calls), COUNTER(free_bytes), COUNTER(live_blocks),
-	COUNTER(live_bytes), COUNTER(peak_bytes), COUNTER(realloc_calls), COUNTER(temp_calls), COUNTER(failed_calls),
-	COUNTER(unknown_frees),
-};
-_Static_assert(HAS_ALL == (1 << ARRAY_SIZE(counter_fields)) - 1, "a key for each counter");
-
-int reader__counters(struct reader *r, json_t *from, struct counters *to, unsigned int *ret_known, const char *what)
-{
-	int err = reader__fields(r, from, to, counter_fields, ARRAY_SIZE(counter_fields), what);
-
-	for (size_t i = 0; !err && ret_known && i < ARRAY_SIZE(counter_fields); i++)
-		if (json_is_integer(json_object_get(from, counter_fields[i].key)))
-			*ret_known |= 1u << i;
-	return err;
-}
-
-#define ERROR_OF(name) { #name, FIELD_DOUBLE, offsetof(struct std_error, name) }
-
-int reader__std_error(struct reader *r, json_t *from, struct std_error *to, const char *what)
-{
-	static const struct field fields[] = {
-		ERROR_OF(alloc_calls), ERROR_OF(alloc_bytes), ERROR_OF(live_blocks), ERROR_OF(live_bytes),
-		ERROR_OF(peak_bytes),
-	};
-	json_t *v = json_object_get(from, "standard_error");
-
-	return v && !json_is_null(v) ? reader__fields(r, v, to, fields, ARRAY_SIZE(fields), what) : 0;
-}
-
-int reader__array(struct reader *r, json_t *from, const char *key, size_t max, json_t **ret, size_t *ret_n)
-{
-	json_t *v = json_object_get(from, key);
-
-	*ret = v;
-	*ret_n = 0;
-	if (!v || json_is_null(v))
-		return 0;
-	if (!json_is_array(v))
-		return err_set(r->e, -EINVAL, "%s: want an array", key);
-	*ret_n = json_array_size(v);
-	return *ret_n > max ? err_set(r->e, -E2BIG, "%s: more than %zu of them", key, max) : 0;
 }
 
 static int digits(const char *s, size_t n, int *ret)
@@ -176,9 +91,77 @@ static int read_time(const char *s, int64_t *ret_ns)
 	return 0;
 }
 
-int reader__time(struct reader *r, json_t *v, const char *key, int64_t *ret)
+static int read_one(struct reader *r, json_t *v, const struct field *f, void *to, const char *what)
 {
-	if (v && !json_is_null(v) && read_time(json_string_value(v), ret))
-		return err_set(r->e, -EINVAL, "%s: want a time like \"2026-11-14T23:58:32.125Z\"", key);
-	return 0;
+	switch (f->type) {
+	case FIELD_STR:
+		if (!json_is_string(v))
+			return bad(r, what, f->key, "a string");
+		*(const char **)to = reader__string(r, json_string_value(v));
+		return *(const char **)to ? 0 : err_set(r->e, -ENOMEM, "out of memory");
+	case FIELD_BOOL:
+		if (!json_is_boolean(v))
+			return bad(r, what, f->key, "true or false");
+		*(bool *)to = json_is_true(v);
+		return 0;
+	case FIELD_DOUBLE:
+		if (!json_is_number(v))
+			return bad(r, what, f->key, "a number");
+		*(double *)to = json_number_value(v);
+		return 0;
+	case FIELD_TIME:
+		return read_time(json_string_value(v), to) ? bad(r, what, f->key, "a time like \"2026-11-14T23:58:32.125Z\"") : 0;
+	default:
+		return read_number(r, v, f, to, what);
+	}
+}
+
+int reader__row(struct reader *r, json_t *from, void *to, const struct fields *fields, const char *what)
+{
+	int err = 0;
+
+	if (!json_is_object(from))
+		return err_set(r->e, -EINVAL, "%s: want an object", what);
+	for (size_t i = 0; i < fields->n && !err; i++) {
+		const struct field *f = &fields->v[i];
+		json_t *v = json_object_get(from, f->key);
+		void *at = (char *)to + f->offset;
+
+		if (v && !json_is_null(v))
+			err = read_one(r, v, f, at, what);
+		else if (f->type == FIELD_BOUND)
+			*(uint64_t *)at = UINT64_MAX;
+	}
+	return err;
+}
+
+int reader__counters(struct reader *r, json_t *from, struct counters *to, unsigned int *ret_known, const char *what)
+{
+	int err = reader__row(r, from, to, &counter_fields, what);
+
+	for (size_t i = 0; !err && ret_known && i < counter_fields.n; i++)
+		if (json_is_integer(json_object_get(from, counter_fields.v[i].key)))
+			*ret_known |= counter_fields.v[i].needs;
+	return err;
+}
+
+int reader__std_error(struct reader *r, json_t *from, struct std_error *to, const char *what)
+{
+	json_t *v = json_object_get(from, "standard_error");
+
+	return v && !json_is_null(v) ? reader__row(r, v, to, &error_fields, what) : 0;
+}
+
+int reader__array(struct reader *r, json_t *from, const char *key, size_t max, json_t **ret, size_t *ret_n)
+{
+	json_t *v = json_object_get(from, key);
+
+	*ret = v;
+	*ret_n = 0;
+	if (!v || json_is_null(v))
+		return 0;
+	if (!json_is_array(v))
+		return err_set(r->e, -EINVAL, "%s: want an array", key);
+	*ret_n = json_array_size(v);
+	return *ret_n > max ? err_set(r->e, -E2BIG, "%s: more than %zu of them", key, max) : 0;
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "export/json_cut.h"
-#include "model/snapshot.h"
+#include "model/schema.h"
 #include "util/err.h"
 #include "util/ids.h"
 #include "util/util.h"
@@ -20,8 +20,7 @@ struct json_frame {
 	bool inlined;
 };
 
-struct frame_text {
-	const char *at;		/* in the file's text */
+struct known_frame {
 	struct json_frame frame;
 	uint32_t place;		/* + 1, of the frame alone; 0: not asked for yet */
 };
@@ -38,22 +37,14 @@ struct reader {
 	struct vec(int) module_of_id;
 	struct key_ids tag_ids;		/* (name, is it a thread's): two of a file may be alike; number: index into tag_of_id */
 	struct vec(uint32_t) tag_of_id;	/* the first one: index into s->tags */
-	struct key_ids frame_ids;	/* (hash and length of a frame's text); number: index into frames */
-	struct vec(struct frame_text) frames;
+	struct known_frame *frames;	/* owned; "frames" of the file */
+	size_t n_frames;
 	struct vec(uint32_t) stack;	/* of the site that is being read */
 	struct err *e;
 };
 
-enum field_type { FIELD_U64, FIELD_I64, FIELD_U32, FIELD_INT, FIELD_DOUBLE, FIELD_BOOL, FIELD_STR };
-
-struct field {
-	const char *key;
-	enum field_type type;
-	size_t offset;
-};
-
-/* A key that is not there, or null, leaves its field as it was; one of another type or out of its range is an error. */
-int reader__fields(struct reader *r, json_t *from, void *to, const struct field *fields, size_t n, const char *what);
+/* A key that is not there, or null, leaves its field as it was, but for bounds: there is none. One of another type or out of its range is an error. */
+int reader__row(struct reader *r, json_t *from, void *to, const struct fields *fields, const char *what);
 
 /* COUNTERS, and which of them are there (enum counter_bit). */
 int reader__counters(struct reader *r, json_t *from, struct counters *to, unsigned int *ret_known, const char *what);
@@ -64,15 +55,12 @@ const char *reader__string(struct reader *r, const char *str);
 /* Elements of an array, 0 if there is none; -EINVAL: it is no array, or has more than max. */
 int reader__array(struct reader *r, json_t *from, const char *key, size_t max, json_t **ret, size_t *ret_n);
 
-/* A time as json.c writes it; NULL, or null: *ret is left as it was. */
-int reader__time(struct reader *r, json_t *v, const char *key, int64_t *ret);
-
 /* json_read_pieces.c: NULL: it is no JSON. */
 json_t *reader__parse(struct reader *r, const struct span *piece, const char *what);
 /* An array's elements one by one; it was cut out already. */
 int reader__count(struct reader *r, struct span array, const char *key, size_t max, size_t *ret);
 int reader__elements(struct reader *r, struct span array, const char *key,
-		     int (*read)(struct reader *r, const struct span *piece, void *to), void *v, size_t size);
+		     int (*read)(struct reader *r, json_t *from, void *to), void *v, size_t size);
 
 /* json_read_values.c: what the outermost object has under the key of that name. */
 int reader__tool(struct reader *r, json_t *v);
@@ -86,20 +74,24 @@ int reader__totals(struct reader *r, json_t *v);
 int reader__losses(struct reader *r, json_t *v);
 int reader__edges(struct reader *r, json_t *v);
 int reader__modules(struct reader *r, json_t *v);
+int reader__older_unsure(struct reader *r, json_t *v);
+int reader__taken(struct reader *r, json_t *v);
+/* Read before the processes are: settled when they are known. */
+int reader__marks(struct reader *r, json_t *v);
+void reader__settle_marks(struct reader *r);
 
-/* json_read_stack.c: a site's places. */
-int reader__stack(struct reader *r, json_t *from, struct snap_site *to);
-/* The same of anything that has a stack, as text, which must stay as long as r does: what else there is goes to read. */
-int reader__stack_text(struct reader *r, const struct span *piece, struct snap_site *stack, int (*read)(struct reader *r, json_t *from, void *to),
-		       void *to);
+/* json_read_stack.c: "frames", and the places of anything that has a stack. */
+int reader__frames(struct reader *r, const struct span *frames);
+int reader__stack(struct reader *r, json_t *from, uint32_t *ret_n, const uint32_t **ret);
 int reader__add_module(struct reader *r, const char *path, const char *build_id);
 
-/* json_read_rows.c: an element of "processes", of "sites", the latter as text, into a struct snap_site. */
-int reader__process(struct reader *r, json_t *from, struct snap_process *to);
-int reader__site(struct reader *r, const struct span *piece, void *to);
-int reader__older_unsure(struct reader *r, json_t *from);
+/* json_read_rows.c: an element of "processes", of "sites". */
+int reader__process(struct reader *r, json_t *from, void *to);
+int reader__site(struct reader *r, json_t *from, void *to);
 int reader__process_of(struct reader *r, json_t *from, uint32_t *ret);	/* the index of "process" */
 int reader__end(struct reader *r, json_t *from, uint8_t *ret);
+/* "lifetime_mean_ns": its sum is not in the file; the mean is what all ask for. */
+int reader__mean(struct reader *r, json_t *from, uint64_t calls, uint64_t *ret_sum_ns);
 
 /* json_read_frees.c: "free_sites" and "frees"; sites were read already. */
 int reader__frees(struct reader *r, const struct span *free_sites, const struct span *frees);

@@ -9,18 +9,27 @@
 #include "export/json_writer.h"
 #include "model/snapshot.h"
 
-struct place_texts {
+/* The numbers of frames in the file, in the order in which stacks name them first. */
+struct frame_numbers {
 	const struct snapshot *s;
 	bool *ambiguous;	/* by module: others have its path */
-	char **v;		/* by place; NULL: not made yet */
+	uint32_t *first;	/* by place: the number of its first frame + 1; 0: none yet */
+	uint32_t *order;	/* places that have numbers */
+	size_t n_places, n_frames;
 };
 
-int place_texts__init(struct place_texts *t, const struct snapshot *s);	/* -ENOMEM */
-void place_texts__done(struct place_texts *t);
+int frame_numbers__init(struct frame_numbers *f, const struct snapshot *s);	/* -ENOMEM */
+void frame_numbers__done(struct frame_numbers *f);
 
-/* The last keys of an object that has a stack, and its end. -ENOMEM */
-int json__stack(struct json *j, uint8_t end, const uint32_t *places, uint32_t n, struct place_texts *texts);
-/* "free_sites" and "frees". -ENOMEM */
-int json__frees(struct json *j, const struct snapshot *s, struct place_texts *texts);
+/* "process" and "pid" */
+void json__process_of(struct json *j, const struct snapshot *s, uint32_t process);
+/* "lifetime_mean_ns"; of no calls null */
+void json__mean(struct json *j, uint64_t calls, uint64_t sum_ns);
+/* "end" and "stack" */
+void json__stack(struct json *j, uint8_t end, const uint32_t *places, uint32_t n, struct frame_numbers *frames);
+/* "free_sites" and "frees" */
+void json__frees(struct json *j, const struct snapshot *s, struct frame_numbers *frames);
+/* "frames", of all stacks that were written */
+void json__frames(struct json *j, const struct frame_numbers *f);
 
 #endif

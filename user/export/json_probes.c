@@ -26,18 +26,13 @@ void json__probe(struct json *j, const struct snapshot *s, const struct snap_pro
 
 static int read_probe(struct reader *r, json_t *v, struct snap_probe *to)
 {
-	static const struct field fields[] = {
-		{ "object", FIELD_STR, offsetof(struct snap_probe, object) },
-		{ "build_id", FIELD_STR, offsetof(struct snap_probe, build_id) },
-		{ "size", FIELD_STR, offsetof(struct snap_probe, size) },
-	};
 	const char **names;
 	json_t *functions;
 	size_t n;
 	int err;
 
 	to->object = "";
-	err = reader__fields(r, v, to, fields, ARRAY_SIZE(fields), "a probe") ?:
+	err = reader__row(r, v, to, &probe_fields, "a probe") ?:
 	      reader__array(r, v, "functions", ROWS_MAX, &functions, &n);
 	if (err)
 		return err;

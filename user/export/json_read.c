@@ -17,45 +17,18 @@
 
 #include "export/json_cut.h"
 #include "export/json_fields.h"
-#include "export/json_marks.h"
 #include "export/json_probes.h"
-#include "export/json_taken.h"
 #include "export/json_tags.h"
 #include "util/util.h"
 
 #define FILE_MAX_BYTES (1ull << 30)
 #define SITES_MAX 2000000
 #define PROCESSES_MAX 500000
-#define SCHEMA "malloctrace/1"
-#define TOP(key, type, field) { key, type, offsetof(struct snapshot, field) }
+#define SCHEMA "malloctrace/2"
 
 /* ---- the outermost object */
 
-/* Single values: what the key is, or which field it goes to. */
-static const struct field top_fields[] = {
-	TOP("mode", FIELD_STR, mode),
-	TOP("size", FIELD_STR, size),
-	TOP("sample_bytes", FIELD_U64, sample_bytes),
-	TOP("estimated", FIELD_BOOL, estimated),
-	TOP("observed_share", FIELD_DOUBLE, observed_share),
-	TOP("mmap", FIELD_BOOL, mmap),
-	TOP("min_size", FIELD_U64, min_size),
-	TOP("max_size", FIELD_U64, max_size),
-	TOP("older_ns", FIELD_U64, older_ns),
-	TOP("by", FIELD_STR, by),
-	TOP("within", FIELD_STR, within),
-	TOP("baseline_ns", FIELD_U64, baseline_ns),
-	TOP("duration_ns", FIELD_U64, duration_ns),
-	TOP("ended", FIELD_BOOL, ended),
-	TOP("trigger", FIELD_STR, trigger),
-	TOP("started_on", FIELD_STR, started_on),
-	TOP("stopped_on", FIELD_STR, stopped_on),
-	TOP("waiting_for", FIELD_STR, waiting_for),
-	TOP("marks_seen", FIELD_U64, n_marks_seen),
-	TOP("marks_whole", FIELD_U64, n_marks_whole),
-};
-
-enum { KEY_PROCESSES, KEY_SITES, KEY_FREE_SITES, KEY_FREES, KEY_SCHEMA, KEY_START, KEY_NOW, N_KEYS };
+enum { KEY_PROCESSES, KEY_SITES, KEY_FREE_SITES, KEY_FREES, KEY_FRAMES, KEY_SCHEMA };
 
 static const struct {
 	const char *key;
@@ -65,9 +38,8 @@ static const struct {
 	[KEY_SITES] = { "sites", NULL },
 	[KEY_FREE_SITES] = { "free_sites", NULL },
 	[KEY_FREES] = { "frees", NULL },
+	[KEY_FRAMES] = { "frames", NULL },
 	[KEY_SCHEMA] = { "schema", NULL },
-	[KEY_START] = { "wall_start", NULL },
-	[KEY_NOW] = { "wall_now", NULL },
 	{ "tool", reader__tool },
 	{ "host", reader__host },
 	{ "probes", reader__probes },
@@ -86,8 +58,12 @@ static const struct {
 	{ "tags", reader__tags },
 };
 
-static int cut_up(struct reader *r, struct span all, struct span pieces[static ARRAY_SIZE(top_keys)],
-		  struct span singles[static ARRAY_SIZE(top_fields)])
+static bool is_key(const struct span *key, const char *name)
+{
+	return (size_t)(key->end - key->at) == strlen(name) + 2 && !memcmp(key->at + 1, name, strlen(name));
+}
+
+static int cut_up(struct reader *r, struct span all, struct span pieces[static ARRAY_SIZE(top_keys)], struct span singles[static RECORDING_FIELDS_MAX])
 {
 	bool first = true;
 
@@ -101,12 +77,10 @@ static int cut_up(struct reader *r, struct span all, struct span pieces[static A
 			return err_set(r->e, -EINVAL, "this is no whole JSON object");
 		first = false;
 		for (size_t i = 0; i < ARRAY_SIZE(top_keys); i++)
-			if ((size_t)(key.end - key.at) == strlen(top_keys[i].key) + 2 &&
-			    !memcmp(key.at + 1, top_keys[i].key, strlen(top_keys[i].key)))
+			if (is_key(&key, top_keys[i].key))
 				to = &pieces[i];
-		for (size_t i = 0; i < ARRAY_SIZE(top_fields); i++)
-			if ((size_t)(key.end - key.at) == strlen(top_fields[i].key) + 2 &&
-			    !memcmp(key.at + 1, top_fields[i].key, strlen(top_fields[i].key)))
+		for (size_t i = 0; i < recording_fields.n; i++)
+			if (is_key(&key, recording_fields.v[i].key))
 				to = &singles[i];
 		if (to && to->at)
 			return err_set(r->e, -EINVAL, "the key %.*s is there twice", (int)(key.end - key.at), key.at);
@@ -117,12 +91,14 @@ static int cut_up(struct reader *r, struct span all, struct span pieces[static A
 	return all.at == all.end ? 0 : err_set(r->e, -EINVAL, "something follows the JSON object");
 }
 
+/* Values of the outermost object that are no objects and no arrays. */
 static int read_singles(struct reader *r, const struct span *singles)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(top_fields) && !err; i++) {
-		json_t *v = singles[i].at ? reader__parse(r, &singles[i], top_fields[i].key) : NULL;
+	for (size_t i = 0; i < recording_fields.n && !err; i++) {
+		const struct field *f = &recording_fields.v[i];
+		json_t *v = singles[i].at ? reader__parse(r, &singles[i], f->key) : NULL;
 		json_t *object;
 
 		if (!singles[i].at)
@@ -130,8 +106,8 @@ static int read_singles(struct reader *r, const struct span *singles)
 		if (!v)
 			return -EINVAL;
 		object = json_object();
-		err = !object || json_object_set(object, top_fields[i].key, v) ? err_set(r->e, -ENOMEM, "out of memory") :
-		      reader__fields(r, object, r->s, &top_fields[i], 1, "profile");
+		err = !object || json_object_set(object, f->key, v) ? err_set(r->e, -ENOMEM, "out of memory") :
+		      reader__row(r, object, r->s, &(struct fields){ f, 1 }, "profile");
 		json_decref(object);
 		json_decref(v);
 	}
@@ -146,35 +122,13 @@ static int read_schema(struct reader *r, const struct span *piece)
 
 	if (!schema)
 		err = err_set(r->e, -EINVAL, "no malloctrace profile: \"schema\": \"" SCHEMA "\" is missing");
-	else if (strcmp(schema, SCHEMA))
-		err = err_set(r->e, -EINVAL, "a profile of another schema than \"" SCHEMA "\", which this version reads");
-	json_decref(v);
-	return err;
-}
-
-static int read_when(struct reader *r, const struct span *piece, const char *key, int64_t *ret)
-{
-	json_t *v;
-	int err;
-
-	if (!piece->at)
-		return 0;
-	v = reader__parse(r, piece, key);
-	err = v ? reader__time(r, v, key, ret) : -EINVAL;
+	else if (strcmp(schema, SCHEMA) && strcmp(schema, "malloctrace/1"))
+		err = err_set(r->e, -EINVAL, "a profile of another schema than \"malloctrace/1\" and \"" SCHEMA "\", which this version reads");
 	json_decref(v);
 	return err;
 }
 
 /* ---- elements */
-
-static int read_process(struct reader *r, const struct span *piece, void *to)
-{
-	json_t *j = reader__parse(r, piece, "processes");
-	int err = j ? reader__process(r, j, to) : -EINVAL;
-
-	json_decref(j);
-	return err;
-}
 
 static int read_rows(struct reader *r, const struct span *pieces)
 {
@@ -189,7 +143,7 @@ static int read_rows(struct reader *r, const struct span *pieces)
 	processes = snapshot__alloc(s, s->n_processes + 1, sizeof(*processes));
 	s->processes = processes;
 	s->sites = snapshot__alloc(s, s->n_sites + 1, sizeof(*s->sites));
-	return reader__elements(r, pieces[KEY_PROCESSES], "processes", read_process, processes, sizeof(*processes)) ?:
+	return reader__elements(r, pieces[KEY_PROCESSES], "processes", reader__process, processes, sizeof(*processes)) ?:
 	       reader__elements(r, pieces[KEY_SITES], "sites", reader__site, s->sites, sizeof(*s->sites)) ?:
 	       reader__frees(r, &pieces[KEY_FREE_SITES], &pieces[KEY_FREES]);
 }
@@ -203,7 +157,7 @@ static void *kept(struct snapshot *s, const void *v, size_t n, size_t size)
 
 static int read_all(struct reader *r, struct span all)
 {
-	struct span pieces[ARRAY_SIZE(top_keys)] = {}, singles[ARRAY_SIZE(top_fields)] = {};
+	struct span pieces[ARRAY_SIZE(top_keys)] = {}, singles[RECORDING_FIELDS_MAX] = {};
 	struct snapshot *s = r->s;
 	int err = cut_up(r, all, pieces, singles) ?: read_schema(r, &pieces[KEY_SCHEMA]) ?: read_singles(r, singles);
 
@@ -224,8 +178,7 @@ static int read_all(struct reader *r, struct span all)
 	if (!s->baseline)
 		s->baseline_ns = 0;
 	s->partial_sizes = s->min_size > 0 || s->max_size != UINT64_MAX;
-	err = read_when(r, &pieces[KEY_START], "wall_start", &s->wall_start_ns) ?:
-	      read_when(r, &pieces[KEY_NOW], "wall_now", &s->wall_now_ns) ?: read_rows(r, pieces);
+	err = reader__frames(r, &pieces[KEY_FRAMES]) ?: read_rows(r, pieces);
 	if (err)
 		return err;
 	reader__settle_marks(r);
@@ -259,8 +212,7 @@ int json_read__text(const char *text, size_t len, struct snapshot **ret, struct 
 	vec_done(&r.module_of_id);
 	key_ids__done(&r.tag_ids);
 	vec_done(&r.tag_of_id);
-	key_ids__done(&r.frame_ids);
-	vec_done(&r.frames);
+	free(r.frames);
 	vec_done(&r.stack);
 	if (err) {
 		snapshot__free(r.s);

@@ -11,51 +11,26 @@
 #define FREE_SITES_MAX 2000000
 #define FREES_MAX 8000000
 
-#define WHERE(name, type) { #name, type, offsetof(struct snap_free_site, name) }
-#define FREED(name, type) { #name, type, offsetof(struct snap_free, name) }
-
-static int read_where(struct reader *r, json_t *from, void *arg)
+static int read_where(struct reader *r, json_t *from, void *row)
 {
-	static const struct field fields[] = { WHERE(function, FIELD_STR), WHERE(calls, FIELD_U64), WHERE(bytes, FIELD_U64) };
-	struct snap_free_site *to = arg;
+	struct snap_free_site *to = row;
 
 	to->function = "";
-	return reader__fields(r, from, to, fields, ARRAY_SIZE(fields), "a free site") ?: reader__process_of(r, from, &to->process) ?:
-	       reader__end(r, from, &to->end);
+	return reader__row(r, from, to, &free_site_fields, "a free site") ?: reader__process_of(r, from, &to->process) ?:
+	       reader__end(r, from, &to->end) ?: reader__stack(r, from, &to->n_stack, &to->stack);
 }
 
-static int read_where_text(struct reader *r, const struct span *piece, void *arg)
+static int read_free(struct reader *r, json_t *from, void *row)
 {
-	struct snap_free_site *to = arg;
-	struct snap_site stack = {};
-	int err = reader__stack_text(r, piece, &stack, read_where, to);
-
-	to->stack = stack.stack;
-	to->n_stack = stack.n_stack;
-	return err;
-}
-
-static int read_row(struct reader *r, const struct span *piece, void *arg)
-{
-	static const struct field fields[] = {
-		FREED(site, FIELD_U32), FREED(where, FIELD_U32), FREED(tid, FIELD_INT), FREED(thread, FIELD_STR), FREED(calls, FIELD_U64),
-		FREED(bytes, FIELD_U64), FREED(cross_calls, FIELD_U64),
-		{ "lifetime_mean_ns", FIELD_U64, offsetof(struct snap_free, lifetime_sum_ns) },
-	};
-	struct snap_free *to = arg;
-	json_t *j = reader__parse(r, piece, "frees");
+	struct snap_free *to = row;
 	int err;
 
 	to->site = to->where = UINT32_MAX;
-	err = j ? reader__fields(r, j, to, fields, ARRAY_SIZE(fields), "frees") : -EINVAL;
-	json_decref(j);
+	err = reader__row(r, from, to, &free_fields, "frees") ?: reader__mean(r, from, to->calls, &to->lifetime_sum_ns);
 	if (!err && to->site >= r->s->n_sites)
 		err = err_set(r->e, -EINVAL, "frees: site: want the number of a site");
 	if (!err && to->where >= r->s->n_free_sites)
 		err = err_set(r->e, -EINVAL, "frees: where: want the number of a free site");
-	/* its sum is not told; the mean is what all ask for */
-	if (__builtin_mul_overflow(to->lifetime_sum_ns, to->calls, &to->lifetime_sum_ns))
-		to->lifetime_sum_ns = UINT64_MAX;
 	return err;
 }
 
@@ -75,6 +50,6 @@ int reader__frees(struct reader *r, const struct span *free_sites, const struct 
 	s->free_stacks = true;
 	s->free_sites = wheres = snapshot__alloc(s, s->n_free_sites + 1, sizeof(*wheres));
 	s->frees = rows = snapshot__alloc(s, s->n_frees + 1, sizeof(*rows));
-	return reader__elements(r, *free_sites, "free_sites", read_where_text, wheres, sizeof(*wheres)) ?:
-	       reader__elements(r, *frees, "frees", read_row, rows, sizeof(*rows));
+	return reader__elements(r, *free_sites, "free_sites", read_where, wheres, sizeof(*wheres)) ?:
+	       reader__elements(r, *frees, "frees", read_free, rows, sizeof(*rows));
 }

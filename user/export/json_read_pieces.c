@@ -47,8 +47,8 @@ int reader__count(struct reader *r, struct span array, const char *key, size_t m
 	return bad ? err_set(r->e, -EINVAL, "%s: the array does not end", key) : 0;
 }
 
-int reader__elements(struct reader *r, struct span array, const char *key, int (*read)(struct reader *r, const struct span *piece, void *to),
-			 void *v, size_t size)
+int reader__elements(struct reader *r, struct span array, const char *key, int (*read)(struct reader *r, json_t *from, void *to), void *v,
+		     size_t size)
 {
 	bool first = true, bad;
 	struct span piece;
@@ -59,7 +59,11 @@ int reader__elements(struct reader *r, struct span array, const char *key, int (
 		return 0;
 	span__take(&array, '[');
 	while (!err && span__element(&array, &first, &piece, &bad)) {
-		err = read(r, &piece, (char *)v + n++ * size);
+		json_t *j = reader__parse(r, &piece, key);
+
+		err = j ? read(r, j, (char *)v + n * size) : -EINVAL;
+		json_decref(j);
+		n++;
 		if (err)
 			err = err_wrap(r->e, "%s, element %zu", key, n);
 	}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns how stacks are read, which are nearly all of a profile. Few texts of
- * frames are different ones: Jansson parses each of them once.
+ * Owns how frames and stacks are read.
  *
  * What always holds: frames that were inlined into each other are one place
  * again, and a place that many stacks share is one place.
@@ -17,6 +16,7 @@
 /* Far beyond what malloctrace writes: a site has at most 512 places. */
 #define STACK_MAX 16384
 #define LINES_MAX 256
+#define FRAMES_MAX 8000000
 
 /* ---- modules */
 
@@ -79,15 +79,16 @@ static int find_module(struct reader *r, const char *path, const char *build_id,
 
 /* ---- places */
 
-static const struct field frame_fields[] = {
-	{ "function", FIELD_STR, offsetof(struct json_frame, function) },
-	{ "module", FIELD_STR, offsetof(struct json_frame, module) },
-	{ "build_id", FIELD_STR, offsetof(struct json_frame, build_id) },
-	{ "offset", FIELD_STR, offsetof(struct json_frame, offset) },
-	{ "file", FIELD_STR, offsetof(struct json_frame, file) },
-	{ "line", FIELD_U32, offsetof(struct json_frame, line) },
-	{ "inlined", FIELD_BOOL, offsetof(struct json_frame, inlined) },
+static const struct field frame_rows[] = {
+	ROW("function", FIELD_STR, offsetof(struct json_frame, function)),
+	ROW("module", FIELD_STR, offsetof(struct json_frame, module)),
+	ROW("build_id", FIELD_STR, offsetof(struct json_frame, build_id)),
+	ROW("offset", FIELD_STR, offsetof(struct json_frame, offset)),
+	ROW("file", FIELD_STR, offsetof(struct json_frame, file)),
+	ROW("line", FIELD_U32, offsetof(struct json_frame, line)),
+	ROW("inlined", FIELD_BOOL, offsetof(struct json_frame, inlined)),
 };
+static const struct fields frame_fields = { frame_rows, ARRAY_SIZE(frame_rows) };
 
 static int parse_hex(const char *s, uint64_t *ret)
 {
@@ -154,8 +155,8 @@ static int place_of(struct reader *r, const struct json_frame *v, size_t n, uint
 
 struct stack_reader {
 	struct json_frame run[LINES_MAX];	/* frames of one address, as far as they were read */
-	struct frame_text *text;	/* of the only one in it; NULL: none that is kept */
-	size_t n_run, n;
+	struct known_frame *only;	/* the only one in it; NULL: none that is kept */
+	size_t n_run;
 };
 
 static int end_run(struct reader *r, struct stack_reader *k)
@@ -167,170 +168,76 @@ static int end_run(struct reader *r, struct stack_reader *k)
 		return 0;
 	if (!place)
 		return err_set(r->e, -ENOMEM, "out of memory");
-	if (k->n_run == 1 && k->text && k->text->place)
-		*place = k->text->place - 1;
+	if (k->n_run == 1 && k->only && k->only->place)
+		*place = k->only->place - 1;
 	else
 		err = place_of(r, k->run, k->n_run, place);
-	if (!err && k->n_run == 1 && k->text)
-		k->text->place = *place + 1;
+	if (!err && k->n_run == 1 && k->only)
+		k->only->place = *place + 1;
 	k->n_run = 0;
 	return err;
 }
 
-static int add_frame(struct reader *r, struct stack_reader *k, const struct json_frame *f, struct frame_text *text)
+static int add_frame(struct reader *r, struct stack_reader *k, const struct json_frame *f, struct known_frame *known)
 {
-	if (++k->n > STACK_MAX)
-		return err_set(r->e, -E2BIG, "stack: more than %d of them", STACK_MAX);
 	k->run[k->n_run++] = *f;
-	k->text = text;
+	k->only = known;
 	/* an inlined one belongs to the frame after it, which is at the same address */
 	return f->inlined && k->n_run < LINES_MAX ? 0 : end_run(r, k);
 }
 
-static int finish(struct reader *r, struct stack_reader *k, struct snap_site *to)
+static int read_frame(struct reader *r, json_t *from, void *to)
 {
-	int err = end_run(r, k);
-	uint32_t *stack;
-
-	if (err || !r->stack.n)
-		return err;
-	stack = snapshot__alloc(r->s, r->stack.n, sizeof(*stack));
-	memcpy(stack, r->stack.v, r->stack.n * sizeof(*stack));
-	to->stack = stack;
-	to->n_stack = (uint32_t)r->stack.n;
-	return 0;
+	return reader__row(r, from, to, &frame_fields, "a frame");
 }
 
-int reader__stack(struct reader *r, json_t *from, struct snap_site *to)
+/* "malloctrace/1" had the frames themselves in each stack, "malloctrace/2" has their numbers. */
+static int read_one(struct reader *r, struct stack_reader *k, json_t *v)
 {
-	struct stack_reader k = { .n = 0 };
+	struct json_frame f = {};
+	int err;
+
+	if (json_is_integer(v)) {
+		json_int_t n = json_integer_value(v);
+
+		if (n < 0 || (uint64_t)n >= r->n_frames)
+			return err_set(r->e, -EINVAL, "stack: there is no frame %lld", (long long)n);
+		return add_frame(r, k, &r->frames[n].frame, &r->frames[n]);
+	}
+	err = read_frame(r, v, &f);
+	return err ? err : add_frame(r, k, &f, NULL);
+}
+
+int reader__stack(struct reader *r, json_t *from, uint32_t *ret_n, const uint32_t **ret)
+{
+	struct stack_reader k = { .n_run = 0 };
+	uint32_t *stack;
 	json_t *array;
 	size_t n;
 	int err = reader__array(r, from, "stack", STACK_MAX, &array, &n);
 
-	if (err || !n)
+	r->stack.n = 0;
+	for (size_t i = 0; i < n && !err; i++)
+		err = read_one(r, &k, json_array_get(array, i));
+	if (!err)
+		err = end_run(r, &k);
+	if (err || !r->stack.n)
 		return err;
-	r->stack.n = 0;
-	for (size_t i = 0; i < n && !err; i++) {
-		struct json_frame f = {};
-
-		err = reader__fields(r, json_array_get(array, i), &f, frame_fields, ARRAY_SIZE(frame_fields), "a frame");
-		if (!err)
-			err = add_frame(r, &k, &f, NULL);
-	}
-	return err ? err : finish(r, &k, to);
+	stack = snapshot__alloc(r->s, r->stack.n, sizeof(*stack));
+	memcpy(stack, r->stack.v, r->stack.n * sizeof(*stack));
+	*ret = stack;
+	*ret_n = (uint32_t)r->stack.n;
+	return 0;
 }
 
-/* ---- stacks that are not parsed yet */
-
-/* Texts that collide are parsed each time: that costs time, and nothing else. */
-static uint64_t hash(const char *at, size_t len)
+int reader__frames(struct reader *r, const struct span *frames)
 {
-	uint64_t h = len, word;
+	int err = reader__count(r, *frames, "frames", FRAMES_MAX, &r->n_frames);
 
-	for (; len >= sizeof(word); at += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, at, sizeof(word));
-		h = (h ^ word) * 0x9e3779b97f4a7c15ull;
-		h ^= h >> 32;
-	}
-	word = 0;
-	memcpy(&word, at, len);
-	h = (h ^ word) * 0x9e3779b97f4a7c15ull;
-	return h ^ h >> 32;
-}
-
-static int parse_frame(struct reader *r, const struct span *piece, struct json_frame *to)
-{
-	json_t *j = reader__parse(r, piece, "a frame");
-	int err = j ? reader__fields(r, j, to, frame_fields, ARRAY_SIZE(frame_fields), "a frame") : -EINVAL;
-
-	json_decref(j);
-	return err;
-}
-
-static int read_frame(struct reader *r, struct stack_reader *k, const struct span *piece)
-{
-	size_t len = (size_t)(piece->end - piece->at);
-	struct json_frame f = {};
-	struct frame_text *text;
-	uint32_t id;
-	bool is_new;
-	int err;
-
-	if (key_ids__get(&r->frame_ids, (struct key){ .a = hash(piece->at, len), .b = len }, &id, &is_new) ||
-	    (is_new && !vec_push(&r->frames)))
+	if (err || !r->n_frames)
+		return err;
+	r->frames = calloc(r->n_frames, sizeof(*r->frames));
+	if (!r->frames)
 		return err_set(r->e, -ENOMEM, "out of memory");
-	text = &r->frames.v[id];
-	if (!is_new && !memcmp(text->at, piece->at, len))
-		return add_frame(r, k, &text->frame, text);
-	err = parse_frame(r, piece, &f);
-	if (err || !is_new)
-		return err ? err : add_frame(r, k, &f, NULL);
-	*text = (struct frame_text){ .at = piece->at, .frame = f };
-	return add_frame(r, k, &f, text);
-}
-
-/* The array at s, behind which s is then. */
-static int read_frames(struct reader *r, struct span *s, struct snap_site *to)
-{
-	struct stack_reader k = { .n = 0 };
-	bool first = true, bad = false;
-	struct span piece;
-	int err = 0;
-
-	r->stack.n = 0;
-	span__take(s, '[');
-	while (!err && span__element(s, &first, &piece, &bad))
-		err = read_frame(r, &k, &piece);
-	if (!err && bad)
-		err = err_set(r->e, -EINVAL, "stack: the array does not end");
-	return err ? err : finish(r, &k, to);
-}
-
-/* Behind the colon of "stack", if that is an array. */
-static bool find_stack(struct span *s)
-{
-	static const char name[] = "\"stack\"";
-	struct span key, value, at;
-
-	if (!span__take(s, '{'))
-		return false;
-	do {
-		if (!span__value(s, &key) || !span__take(s, ':'))
-			return false;
-		at = *s;
-		if ((size_t)(key.end - key.at) == strlen(name) && !memcmp(key.at, name, strlen(name)))
-			return span__take(&at, '[');
-	} while (span__value(s, &value) && span__take(s, ','));
-	return false;
-}
-
-int reader__stack_text(struct reader *r, const struct span *piece, struct snap_site *to, int (*read)(struct reader *r, json_t *from, void *to),
-		       void *arg)
-{
-	static const char none[] = "null";
-	struct span s = *piece, rest;
-	_cleanup_free_ char *text = NULL;
-	const char *stack;
-	json_t *j;
-	int err;
-
-	if (!find_stack(&s)) {
-		rest = *piece;
-	} else {
-		stack = s.at;
-		err = read_frames(r, &s, to);
-		if (err)
-			return err;
-		/* the others are for Jansson */
-		rest.at = text = malloc((size_t)(stack - piece->at) + strlen(none) + (size_t)(piece->end - s.at));
-		if (!text)
-			return err_set(r->e, -ENOMEM, "out of memory");
-		rest.end = mempcpy(mempcpy(mempcpy(text, piece->at, (size_t)(stack - piece->at)), none, strlen(none)), s.at,
-				   (size_t)(piece->end - s.at));
-	}
-	j = reader__parse(r, &rest, "sites");
-	err = j ? read(r, j, arg) : -EINVAL;
-	json_decref(j);
-	return err;
+	return reader__elements(r, *frames, "frames", read_frame, r->frames, sizeof(*r->frames));
 }

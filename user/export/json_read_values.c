@@ -11,11 +11,13 @@
 #include "util/util.h"
 
 #define ROWS_MAX 100000
-#define TOP(key, type, field) { key, type, offsetof(struct snapshot, field) }
+/* more than a trace lists */
+#define MARKS_MAX 4096u
+#define TOP(key, type, field) ROW(key, type, offsetof(struct snapshot, field))
 
 static int read_values(struct reader *r, json_t *v, const struct field *fields, size_t n, const char *what)
 {
-	return reader__fields(r, v, r->s, fields, n, what);
+	return reader__row(r, v, r->s, &(struct fields){ fields, n }, what);
 }
 
 int reader__tool(struct reader *r, json_t *v)
@@ -27,11 +29,7 @@ int reader__tool(struct reader *r, json_t *v)
 
 int reader__host(struct reader *r, json_t *v)
 {
-	static const struct field fields[] = {
-		TOP("name", FIELD_STR, host), TOP("kernel", FIELD_STR, kernel), TOP("arch", FIELD_STR, arch),
-	};
-
-	return read_values(r, v, fields, ARRAY_SIZE(fields), "host");
+	return reader__row(r, v, r->s, &host_fields, "host");
 }
 
 int reader__stacks(struct reader *r, json_t *v)
@@ -40,7 +38,7 @@ int reader__stacks(struct reader *r, json_t *v)
 	int err = read_values(r, v, &walked, 1, "stacks");
 
 	for (unsigned int i = 0; i < SNAPSHOT_N_ENDS && !err; i++) {
-		struct field f = { stack_end__name(i), FIELD_U64, offsetof(struct snapshot, stacks_by_end) + i * sizeof(uint64_t) };
+		struct field f = ROW(stack_end__name(i), FIELD_U64, offsetof(struct snapshot, stacks_by_end) + i * sizeof(uint64_t));
 
 		err = read_values(r, v, &f, 1, "stacks");
 	}
@@ -49,45 +47,28 @@ int reader__stacks(struct reader *r, json_t *v)
 
 int reader__overhead(struct reader *r, json_t *v)
 {
-	static const struct field fields[] = {
-		TOP("probe_hits", FIELD_U64, probe_hits),
-		TOP("probe_ns_estimate", FIELD_U64, probe_ns_estimate),
-		TOP("target_cpu_ns", FIELD_U64, target_cpu_ns),
-		TOP("tool_cpu_ns", FIELD_U64, tool_cpu_ns),
-	};
-
-	return read_values(r, v, fields, ARRAY_SIZE(fields), "overhead");
+	return reader__row(r, v, r->s, &overhead_fields, "overhead");
 }
 
 int reader__scan(struct reader *r, json_t *v)
 {
-	static const struct field fields[] = { TOP("live_blocks", FIELD_U64, scan_blocks), TOP("live_bytes", FIELD_U64, scan_bytes) };
-
 	r->s->scanned = true;
-	return read_values(r, v, fields, ARRAY_SIZE(fields), "scan");
+	return reader__row(r, v, r->s, &scan_fields, "scan");
 }
 
 int reader__folded(struct reader *r, json_t *v)
 {
-	static const struct field fields[] = {
-		TOP("processes", FIELD_U64, n_folded_processes), TOP("sites", FIELD_U64, n_folded_sites),
-	};
-
-	return read_values(r, v, fields, ARRAY_SIZE(fields), "folded");
+	return reader__row(r, v, r->s, &folded_fields, "folded");
 }
 
 int reader__hidden(struct reader *r, json_t *v)
 {
-	static const struct field fields[] = {
-		TOP("by", FIELD_STR, hidden.by),
-		TOP("sites", FIELD_U64, hidden.n_sites),
-		TOP("alloc_calls", FIELD_U64, hidden.alloc_calls),
-		TOP("alloc_bytes", FIELD_U64, hidden.alloc_bytes),
-		TOP("live_blocks", FIELD_U64, hidden.live_blocks),
-		TOP("live_bytes", FIELD_U64, hidden.live_bytes),
-	};
+	return reader__row(r, v, &r->s->hidden, &hidden_fields, "hidden");
+}
 
-	return read_values(r, v, fields, ARRAY_SIZE(fields), "hidden");
+int reader__older_unsure(struct reader *r, json_t *v)
+{
+	return reader__row(r, v, &r->s->older_unsure, &older_fields, "older_unsure");
 }
 
 int reader__totals(struct reader *r, json_t *v)
@@ -136,10 +117,6 @@ int reader__edges(struct reader *r, json_t *v)
 
 int reader__modules(struct reader *r, json_t *v)
 {
-	static const struct field fields[] = {
-		{ "path", FIELD_STR, offsetof(struct snap_module, path) },
-		{ "build_id", FIELD_STR, offsetof(struct snap_module, build_id) },
-	};
 	size_t n = json_array_size(v);
 	int err = 0;
 
@@ -148,11 +125,69 @@ int reader__modules(struct reader *r, json_t *v)
 	for (size_t i = 0; i < n && !err; i++) {
 		struct snap_module m = { .path = NULL };
 
-		err = reader__fields(r, json_array_get(v, i), &m, fields, ARRAY_SIZE(fields), "a module");
+		err = reader__row(r, json_array_get(v, i), &m, &module_fields, "a module");
 		if (!err && !m.path)
 			err = err_set(r->e, -EINVAL, "a module: path: want a string");
 		if (!err)
 			err = reader__add_module(r, m.path, m.build_id);
 	}
 	return err;
+}
+
+int reader__taken(struct reader *r, json_t *v)
+{
+	size_t n = json_array_size(v);
+	struct snap_taken *to;
+	int err = 0;
+
+	if (!json_is_array(v) || n > ROWS_MAX)
+		return err_set(r->e, -EINVAL, "snapshots: want an array");
+	to = snapshot__alloc(r->s, n + 1, sizeof(*to));
+	for (size_t i = 0; i < n && !err; i++)
+		err = reader__row(r, json_array_get(v, i), &to[i], &taken_fields, "a snapshot");
+	r->s->taken = to;
+	r->s->n_taken = n;
+	return err;
+}
+
+int reader__marks(struct reader *r, json_t *v)
+{
+	static const struct field whose = ROW("process", FIELD_U32, offsetof(struct snap_mark, process));
+	size_t n = json_array_size(v);
+	struct snap_mark *rows;
+	int err = 0;
+
+	if (json_is_null(v))
+		return 0;
+	if (!json_is_array(v) || n > MARKS_MAX)
+		return err_set(r->e, -EINVAL, "marks: want an array of at most %u", MARKS_MAX);
+	rows = snapshot__alloc(r->s, n + 1, sizeof(*rows));
+	r->s->marks = rows;
+	for (size_t i = 0; i < n && !err; i++) {
+		err = reader__row(r, json_array_get(v, i), &rows[i], &mark_fields, "marks") ?:
+		      reader__row(r, json_array_get(v, i), &rows[i], &(struct fields){ &whose, 1 }, "marks");
+		if (!err && !rows[i].name)
+			err = err_set(r->e, -EINVAL, "marks: one has no name");
+	}
+	r->s->n_marks = err ? 0 : n;
+	return err;
+}
+
+/* What was an id becomes an index. A mark of nobody is left out. */
+void reader__settle_marks(struct reader *r)
+{
+	struct snap_mark *rows = (struct snap_mark *)r->s->marks;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->s->n_marks; i++) {
+		size_t p = 0;
+
+		while (p < r->s->n_processes && r->s->processes[p].id != rows[i].process)
+			p++;
+		if (p == r->s->n_processes)
+			continue;
+		rows[kept] = rows[i];
+		rows[kept++].process = (uint32_t)p;
+	}
+	r->s->n_marks = kept;
 }

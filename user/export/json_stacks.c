@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns how stacks are written, which are nearly all of a profile, and the rows of
- * --free-stacks. What always holds: a place stands in many stacks, and its text is
- * made once.
+ * Owns how stacks are written, and the rows of --free-stacks. What always holds: a
+ * frame stands in many stacks, and its text once in the file; frames that were
+ * inlined into each other have numbers in a row.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "export/json_parts.h"
+#include "export/json_rows.h"
 #include "util/util.h"
 
-static void u64_or_null(struct json *j, const char *key, bool known, uint64_t n)
-{
-	if (known)
-		json__u64(j, key, n);
-	else
-		json__null(j, key);
-}
+/* ---- frames */
 
 static int by_path(const void *a, const void *b)
 {
@@ -65,103 +60,105 @@ static void frame(struct json *j, const struct snapshot *s, const struct frame *
 	json__object_end(j);
 }
 
-void place_texts__done(struct place_texts *t)
+int frame_numbers__init(struct frame_numbers *f, const struct snapshot *s)
 {
-	for (size_t i = 0; t->v && i < t->s->n_places; i++)
-		free(t->v[i]);
-	free(t->v);
-	free(t->ambiguous);
+	*f = (struct frame_numbers){ .s = s, .first = calloc(s->n_places + 1, sizeof(*f->first)), .order = calloc(s->n_places + 1, sizeof(*f->order)) };
+	return f->first && f->order ? find_ambiguous(s, &f->ambiguous) : -ENOMEM;
 }
 
-int place_texts__init(struct place_texts *t, const struct snapshot *s)
+void frame_numbers__done(struct frame_numbers *f)
 {
-	*t = (struct place_texts){ .s = s, .v = calloc(s->n_places + 1, sizeof(*t->v)) };
-	return t->v ? find_ambiguous(s, &t->ambiguous) : -ENOMEM;
+	free(f->first);
+	free(f->order);
+	free(f->ambiguous);
 }
 
-/* Its frames, the first one without a comma before it; NULL without memory. */
-static const char *place_text(struct place_texts *t, uint32_t i)
+static uint32_t first_of(struct frame_numbers *f, uint32_t place)
 {
-	const struct place *place = &t->s->places[i];
-	struct json j = {};
-	size_t len;
-
-	if (t->v[i])
-		return t->v[i];
-	j.out = open_memstream(&t->v[i], &len);
-	if (!j.out)
-		return NULL;
-	for (size_t k = 0; k < place__n_frames(place); k++) {
-		struct frame f = place__frame(t->s, place, k);
-
-		frame(&j, t->s, &f, t->ambiguous);
+	if (!f->first[place]) {
+		f->order[f->n_places++] = place;
+		f->first[place] = (uint32_t)f->n_frames + 1;
+		f->n_frames += place__n_frames(&f->s->places[place]);
 	}
-	if (!fclose(j.out))
-		return t->v[i];
-	free(t->v[i]);
-	t->v[i] = NULL;
-	return NULL;
+	return f->first[place] - 1;
 }
 
-int json__stack(struct json *j, uint8_t end, const uint32_t *places, uint32_t n, struct place_texts *texts)
+void json__frames(struct json *j, const struct frame_numbers *f)
+{
+	json__line(j, 2);
+	json__array(j, "frames");
+	for (size_t i = 0; i < f->n_places; i++) {
+		const struct place *p = &f->s->places[f->order[i]];
+
+		for (size_t k = 0; k < place__n_frames(p); k++) {
+			struct frame one = place__frame(f->s, p, k);
+
+			json__line(j, 4);
+			frame(j, f->s, &one, f->ambiguous);
+		}
+	}
+	json__array_end(j);
+}
+
+void json__stack(struct json *j, uint8_t end, const uint32_t *places, uint32_t n, struct frame_numbers *frames)
 {
 	json__str(j, "end", stack_end__name(end));
 	json__array(j, "stack");
 	for (uint32_t i = 0; i < n; i++) {
-		const char *text = place_text(texts, places[i]);
+		uint32_t first = first_of(frames, places[i]);
 
-		if (!text)
-			return -ENOMEM;
-		json__raw(j, NULL, text);
+		for (size_t k = 0; k < place__n_frames(&frames->s->places[places[i]]); k++)
+			json__u64(j, NULL, first + k);
 	}
 	json__array_end(j);
-	json__object_end(j);
-	return 0;
 }
 
-/* --free-stacks: a place where blocks were freed; "frees" has their numbers, from 0 on. */
-static int free_site(struct json *j, const struct snapshot *s, const struct snap_free_site *w, struct place_texts *texts)
-{
-	const struct snap_process *p = &s->processes[w->process];
+/* ---- what sites and free sites have in common */
 
-	json__line(j, 4);
-	json__object(j, NULL);
+void json__process_of(struct json *j, const struct snapshot *s, uint32_t process)
+{
+	const struct snap_process *p = &s->processes[process];
+
 	json__u64(j, "process", p->id);
-	u64_or_null(j, "pid", p->pid > 0, (uint64_t)p->pid);
-	json__str(j, "function", w->function);
-	json__u64(j, "calls", w->calls);
-	json__u64(j, "bytes", w->bytes);
-	return json__stack(j, w->end, w->stack, w->n_stack, texts);
+	if (p->pid > 0)
+		json__u64(j, "pid", (uint64_t)p->pid);
+	else
+		json__null(j, "pid");
 }
 
-static void free_row(struct json *j, const struct snap_free *f)
+void json__mean(struct json *j, uint64_t calls, uint64_t sum_ns)
 {
-	json__line(j, 4);
-	json__object(j, NULL);
-	json__u64(j, "site", f->site);
-	json__u64(j, "where", f->where);
-	u64_or_null(j, "tid", f->tid > 0, (uint64_t)f->tid);
-	json__str(j, "thread", f->thread);
-	json__u64(j, "calls", f->calls);
-	json__u64(j, "bytes", f->bytes);
-	json__u64(j, "cross_calls", f->cross_calls);
-	u64_or_null(j, "lifetime_mean_ns", f->calls, f->calls ? f->lifetime_sum_ns / f->calls : 0);
-	json__object_end(j);
+	if (calls)
+		json__u64(j, "lifetime_mean_ns", sum_ns / calls);
+	else
+		json__null(j, "lifetime_mean_ns");
 }
 
-int json__frees(struct json *j, const struct snapshot *s, struct place_texts *texts)
-{
-	int err = 0;
+/* ---- --free-stacks: places where blocks were freed; "frees" has their numbers, from 0 on */
 
+void json__frees(struct json *j, const struct snapshot *s, struct frame_numbers *frames)
+{
 	json__line(j, 2);
 	json__array(j, "free_sites");
-	for (size_t i = 0; i < s->n_free_sites && !err; i++)
-		err = free_site(j, s, &s->free_sites[i], texts);
+	for (size_t i = 0; i < s->n_free_sites; i++) {
+		const struct snap_free_site *w = &s->free_sites[i];
+
+		json__line(j, 4);
+		json__object(j, NULL);
+		json__process_of(j, s, w->process);
+		json__row(j, &free_site_fields, w, s->known);
+		json__stack(j, w->end, w->stack, w->n_stack, frames);
+		json__object_end(j);
+	}
 	json__array_end(j);
 	json__line(j, 2);
 	json__array(j, "frees");
-	for (size_t i = 0; i < s->n_frees; i++)
-		free_row(j, &s->frees[i]);
+	for (size_t i = 0; i < s->n_frees; i++) {
+		json__line(j, 4);
+		json__object(j, NULL);
+		json__row(j, &free_fields, &s->frees[i], s->known);
+		json__mean(j, s->frees[i].calls, s->frees[i].lifetime_sum_ns);
+		json__object_end(j);
+	}
 	json__array_end(j);
-	return err;
 }

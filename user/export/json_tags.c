@@ -97,9 +97,9 @@ static int number_tag(struct reader *r, const struct snap_tag *t, size_t index)
 int reader__tags(struct reader *r, json_t *v)
 {
 	static const struct field fields[] = {
-		{ "name", FIELD_STR, offsetof(struct snap_tag, name) },
-		{ "thread", FIELD_BOOL, offsetof(struct snap_tag, thread) },
-		{ "entered", FIELD_U64, offsetof(struct snap_tag, entered) },
+		ROW("name", FIELD_STR, offsetof(struct snap_tag, name)),
+		ROW("thread", FIELD_BOOL, offsetof(struct snap_tag, thread)),
+		ROW("entered", FIELD_U64, offsetof(struct snap_tag, entered)),
 	};
 	size_t n = json_array_size(v), n_tags = 0;
 	struct snap_tag *to;
@@ -111,7 +111,7 @@ int reader__tags(struct reader *r, json_t *v)
 	for (size_t i = 0; i < n && !err; i++) {
 		struct snap_tag t = { .entered = UINT64_MAX };
 
-		err = reader__fields(r, json_array_get(v, i), &t, fields, ARRAY_SIZE(fields), "a tag");
+		err = reader__row(r, json_array_get(v, i), &t, &(struct fields){ fields, ARRAY_SIZE(fields) }, "a tag");
 		if (!err && t.name) {
 			to[n_tags] = t;
 			err = number_tag(r, &t, n_tags++);

@@ -155,7 +155,7 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 		.doubled_calls = from->moves.doubled_calls,
 		.longest = from->moves.longest,
 	};
-	to->cross_frees = from->cross_frees;
+	*(to->growth == GROWTH_NONE ? &to->cross_frees : &to->guessed_calls) = from->cross_frees;
 	to->tid = (int)from->tid;
 	to->at_peak_bytes = from->at_peak_bytes;
 	to->min_size = c->alloc_calls ? from->min_size : 0;

@@ -45,7 +45,7 @@ static struct snapshot *copy(const struct snapshot *s)
 	arena = to->arena;
 	*to = *s;
 	to->arena = arena;
-	to->by = NULL;
+	to->by = "process";
 	return to;
 }
 

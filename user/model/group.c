@@ -15,6 +15,7 @@
 #include "model/ages.h"
 #include "model/frees.h"
 #include "model/merge.h"
+#include "model/schema.h"
 #include "util/util.h"
 
 static const char *comm_of(const struct snap_process *p)
@@ -204,15 +205,10 @@ static void add_member(const struct snapshot *s, struct snap_process *g, const s
 	keep_common(&g->container, p->container, first);
 	keep_common(&g->unit, p->unit, first);
 	g->ended = (first || g->ended) && p->ended;
-	g->age_at_attach_ns = MAX(g->age_at_attach_ns, p->age_at_attach_ns);
+	fields__merge(&process_fields, g, p);
 	/* one of unknown start may be the first of them */
 	if (first || !p->wall_started_ns || (g->wall_started_ns && p->wall_started_ns < g->wall_started_ns))
 		g->wall_started_ns = p->wall_started_ns;
-	g->unseen_ns = MAX(g->unseen_ns, p->unseen_ns);
-	g->lost_blocks += p->lost_blocks;
-	g->lost_stacks += p->lost_stacks;
-	g->missed_frees += p->missed_frees;
-	g->since_baseline_bytes += p->since_baseline_bytes;
 	if (!p->ended)
 		trend__add(&g->trend, &p->trend);
 	counters__add(&g->c, &p->c);
@@ -225,7 +221,6 @@ static void add_member(const struct snapshot *s, struct snap_process *g, const s
 	/* one of them stands for those of which nothing was seen, if nothing was of all */
 	if (p->blind.is && (!g->blind.is || g->blind.idle))
 		g->blind = p->blind;
-	g->probe_hits += p->probe_hits;
 	if (g->probe_hits)
 		g->blind = (struct snap_blind){};
 }

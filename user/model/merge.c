@@ -6,63 +6,34 @@
 #include "model/merge.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
+#include "model/schema.h"
 #include "util/util.h"
 
 void counters__add_counts(struct counters *sum, const struct counters *c)
 {
-	sum->alloc_calls += c->alloc_calls;
-	sum->alloc_bytes += c->alloc_bytes;
-	sum->free_calls += c->free_calls;
-	sum->free_bytes += c->free_bytes;
-	sum->live_blocks += c->live_blocks;
-	sum->live_bytes += c->live_bytes;
-	sum->realloc_calls += c->realloc_calls;
-	sum->temp_calls += c->temp_calls;
-	sum->failed_calls += c->failed_calls;
-	sum->unknown_frees += c->unknown_frees;
+	uint64_t peak_bytes = sum->peak_bytes;
+
+	counters__add(sum, c);
+	sum->peak_bytes = peak_bytes;
 }
 
 void counters__add(struct counters *sum, const struct counters *c)
 {
-	counters__add_counts(sum, c);
-	sum->peak_bytes += c->peak_bytes;
+	fields__merge(&counter_fields, sum, c);
 }
 
 void std_error__add(struct std_error *sum, const struct std_error *e)
 {
-	sum->alloc_calls = hypot(sum->alloc_calls, e->alloc_calls);
-	sum->alloc_bytes = hypot(sum->alloc_bytes, e->alloc_bytes);
-	sum->live_blocks = hypot(sum->live_blocks, e->live_blocks);
-	sum->live_bytes = hypot(sum->live_bytes, e->live_bytes);
-	sum->peak_bytes = hypot(sum->peak_bytes, e->peak_bytes);
+	fields__merge(&error_fields, sum, e);
 }
 
 void memory__add(struct snap_memory *sum, const struct snap_memory *m)
 {
 	sum->known &= m->known;
-	sum->seen_ns = MAX(sum->seen_ns, m->seen_ns);
-	sum->rss_bytes += m->rss_bytes;
-	sum->heap_estimated |= m->heap_estimated;
-	sum->large_estimated |= m->large_estimated;
-	sum->heap_mapped += m->heap_mapped;
-	sum->heap_resident += m->heap_resident;
-	sum->large_mapped += m->large_mapped;
-	sum->large_resident += m->large_resident;
-	sum->file_resident += m->file_resident;
-	sum->stack_resident += m->stack_resident;
-	sum->n_arenas += m->n_arenas;
 	sum->grown_known &= m->grown_known;
-	sum->heap_grown += m->heap_grown;
-	sum->large_grown += m->large_grown;
-	sum->file_grown += m->file_grown;
-	sum->sized_blocks += m->sized_blocks;
-	sum->sized_requested += m->sized_requested;
-	sum->sized_usable += m->sized_usable;
-	sum->sized_apart += m->sized_apart;
-	sum->sized_all &= m->sized_all;
+	fields__merge(&memory_fields, sum, m);
 }
 
 /* ---- trends */
@@ -92,42 +63,23 @@ void trend__add(struct trend *sum, const struct trend *t)
 
 /* ---- sites */
 
-static void add_moves(struct snap_moves *sum, const struct snap_moves *m)
-{
-	sum->calls += m->calls;
-	sum->moved_calls += m->moved_calls;
-	sum->moved_bytes += m->moved_bytes;
-	sum->grown_calls += m->grown_calls;
-	sum->grown_bytes += m->grown_bytes;
-	sum->shrunk_calls += m->shrunk_calls;
-	sum->doubled_calls += m->doubled_calls;
-	sum->longest = MAX(sum->longest, m->longest);
-}
-
 void site__add(struct snap_site *sum, const struct snap_site *site)
 {
 	/* the smallest of no allocation is 0 and means nothing */
 	if (site->c.alloc_calls && (!sum->c.alloc_calls || site->min_size < sum->min_size))
 		sum->min_size = site->min_size;
-	sum->max_size = MAX(sum->max_size, site->max_size);
-	sum->first_ns = MIN(sum->first_ns, site->first_ns);
-	sum->last_ns = MAX(sum->last_ns, site->last_ns);
 	if (site->oldest_ns > sum->oldest_ns) {
 		sum->oldest_ns = site->oldest_ns;
 		sum->oldest_at_most = site->oldest_at_most;
 	}
 	counters__add(&sum->c, &site->c);
 	std_error__add(&sum->error, &site->error);
-	sum->at_peak_bytes += site->at_peak_bytes;
+	fields__merge(&site_fields, sum, site);
+	fields__merge(&move_fields, &sum->moves, &site->moves);
 	sum->lifetime_sum_ns += site->lifetime_sum_ns;
-	sum->older_blocks += site->older_blocks;
-	sum->older_bytes += site->older_bytes;
-	sum->cross_frees += site->cross_frees;
 	/* of one stack, two tags are two threads: what is of both is of neither */
 	if (sum->tag != site->tag)
 		sum->tag = 0;
-	add_moves(&sum->moves, &site->moves);
-	sum->since_baseline_bytes += site->since_baseline_bytes;
 	trend__add(&sum->trend, &site->trend);
 	/* the same frames: if one walk came to the end of the stack, that is where it ends */
 	sum->end = MIN(sum->end, site->end);

@@ -31,6 +31,7 @@ struct snapshot *snapshot__new(void)
 	if (!s)
 		return NULL;
 	obstack_init(&s->arena);
+	s->by = "process";
 	return s;
 }
 

@@ -213,10 +213,8 @@ struct snap_site {
 	bool oldest_at_most;	/* it may be less: part of the block table has not been looked at for a while */
 	uint64_t lifetime_sum_ns;	/* over freed blocks */
 	uint64_t older_blocks, older_bytes;	/* live blocks older than snapshot.older_ns */
-	union {
-		uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated */
-		uint64_t guessed_calls;	/* of page faults: those whose size is a guess */
-	};
+	uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated */
+	uint64_t guessed_calls;	/* of page faults: those whose size is a guess */
 	struct snap_moves moves;
 	const struct snap_age *ages;	/* holds if snapshot.scanned */
 	size_t n_ages;
@@ -318,7 +316,7 @@ struct snapshot {
 
 	const char *version, *kernel, *arch;
 	const char *host;	/* its name; NULL: unknown */
-	const char *by;		/* --by: what rows are kept apart by; NULL: "process" */
+	const char *by;		/* --by: what rows are kept apart by */
 	const char *mode, *size;	/* "full", "requested" */
 	uint64_t sample_bytes;	/* --sample; 0: every allocation was recorded */
 	double observed_share;	/* of the time; below 1 with --overhead */

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the tables of fields. What always holds: a key of a file stands here and
+ * nowhere else; keys may be added, never renamed.
+ */
+#include "model/schema.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "util/util.h"
+
+#define FIELDS(name) const struct fields name = { name##_rows, ARRAY_SIZE(name##_rows) }
+#define AT(type, name) offsetof(struct type, name)
+
+/* ---- counters and their errors */
+
+#define COUNTER(name, bit) ROW(#name, FIELD_U64, AT(counters, name), .needs = bit, .merge = MERGE_SUM)
+
+static const struct field counter_fields_rows[] = {
+	COUNTER(alloc_calls, HAS_ALLOC_CALLS),
+	COUNTER(alloc_bytes, HAS_ALLOC_BYTES),
+	COUNTER(free_calls, HAS_FREE_CALLS),
+	COUNTER(free_bytes, HAS_FREE_BYTES),
+	COUNTER(live_blocks, HAS_LIVE_BLOCKS),
+	COUNTER(live_bytes, HAS_LIVE_BYTES),
+	COUNTER(peak_bytes, HAS_PEAK_BYTES),
+	COUNTER(realloc_calls, HAS_REALLOC_CALLS),
+	COUNTER(temp_calls, HAS_TEMP_CALLS),
+	COUNTER(failed_calls, HAS_FAILED_CALLS),
+	COUNTER(unknown_frees, HAS_UNKNOWN_FREES),
+};
+_Static_assert(HAS_ALL == (1 << ARRAY_SIZE(counter_fields_rows)) - 1, "a row for each counter");
+FIELDS(counter_fields);
+
+#define ERROR(name, bit) ROW(#name, FIELD_DOUBLE, AT(std_error, name), .needs = bit, .merge = MERGE_ERROR)
+
+static const struct field error_fields_rows[] = {
+	ERROR(alloc_calls, HAS_ALLOC_CALLS), ERROR(alloc_bytes, HAS_ALLOC_BYTES), ERROR(live_blocks, HAS_LIVE_BLOCKS),
+	ERROR(live_bytes, HAS_LIVE_BYTES),   ERROR(peak_bytes, HAS_PEAK_BYTES),
+};
+FIELDS(error_fields);
+
+/* What a site's or a process's live bytes did. */
+#define TREND(type) \
+	ROW("since_baseline_bytes", FIELD_I64, AT(type, since_baseline_bytes), .needs = KNOWN_BASELINE | HAS_LIVE_BYTES, .merge = MERGE_SUM), \
+	ROW("growth_bytes_per_s", FIELD_DOUBLE, AT(type, trend.growth_bytes_per_s), .needs = KNOWN_TREND), \
+	ROW("verdict", FIELD_STR, AT(type, trend.verdict)), \
+	ROW("why", FIELD_STR, AT(type, trend.why))
+
+/* ---- sites */
+
+static const struct field site_names_rows[] = {
+	ROW("tid", FIELD_INT, AT(snap_site, tid), .empty = EMPTY_IS_NULL),
+	ROW("thread", FIELD_STR, AT(snap_site, thread)),
+	ROW("function", FIELD_STR, AT(snap_site, function)),
+};
+FIELDS(site_names);
+
+static const struct field site_fields_rows[] = {
+	ROW("cross_frees", FIELD_U64, AT(snap_site, cross_frees), .needs = HAS_FREE_CALLS, .merge = MERGE_SUM),
+	ROW("guessed_calls", FIELD_U64, AT(snap_site, guessed_calls), .needs = KNOWN_FAULT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	ROW("at_peak_bytes", FIELD_U64, AT(snap_site, at_peak_bytes), .needs = HAS_PEAK_BYTES, .merge = MERGE_SUM),
+	ROW("min_size", FIELD_U64, AT(snap_site, min_size)),	/* of a site without calls it is 0 and means nothing */
+	ROW("max_size", FIELD_U64, AT(snap_site, max_size), .merge = MERGE_MAX),
+	ROW("oldest_ns", FIELD_U64, AT(snap_site, oldest_ns), .needs = HAS_LIVE_BLOCKS),
+	ROW("first_ns", FIELD_U64, AT(snap_site, first_ns), .merge = MERGE_MIN),
+	ROW("last_ns", FIELD_U64, AT(snap_site, last_ns), .merge = MERGE_MAX),
+	ROW("older_blocks", FIELD_U64, AT(snap_site, older_blocks), .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
+	ROW("older_bytes", FIELD_U64, AT(snap_site, older_bytes), .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
+	TREND(snap_site),
+};
+FIELDS(site_fields);
+
+#define MOVES(name, how) ROW(#name, FIELD_U64, AT(snap_moves, name), .merge = how)
+
+static const struct field move_fields_rows[] = {
+	MOVES(calls, MERGE_SUM),	MOVES(moved_calls, MERGE_SUM),	 MOVES(moved_bytes, MERGE_SUM),	  MOVES(grown_calls, MERGE_SUM),
+	MOVES(grown_bytes, MERGE_SUM),	MOVES(shrunk_calls, MERGE_SUM),	 MOVES(doubled_calls, MERGE_SUM), MOVES(longest, MERGE_MAX),
+};
+FIELDS(move_fields);
+
+static const struct field age_fields_rows[] = {
+	ROW("from_ns", FIELD_U64, AT(snap_age, from_ns)),
+	ROW("below_ns", FIELD_BOUND, AT(snap_age, below_ns)),
+	ROW("blocks", FIELD_U64, AT(snap_age, blocks)),
+	ROW("bytes", FIELD_U64, AT(snap_age, bytes)),
+};
+FIELDS(age_fields);
+
+/* ---- processes */
+
+static const struct field process_fields_rows[] = {
+	ROW("id", FIELD_U32, AT(snap_process, id)),
+	ROW("pid", FIELD_INT, AT(snap_process, pid), .empty = EMPTY_IS_NULL),	/* a row of several processes has none */
+	ROW("comm", FIELD_STR, AT(snap_process, comm)),
+	ROW("exe", FIELD_STR, AT(snap_process, exe)),
+	ROW("age_at_attach_ns", FIELD_U64, AT(snap_process, age_at_attach_ns), .merge = MERGE_MAX),
+	ROW("ended", FIELD_BOOL, AT(snap_process, ended)),
+	ROW("exit_signal", FIELD_INT, AT(snap_process, exit_signal), .empty = EMPTY_IS_NULL),
+	ROW("oom_killed", FIELD_BOOL, AT(snap_process, oom_killed)),
+	ROW("members", FIELD_U32, AT(snap_process, n_members), .empty = EMPTY_IS_NULL),
+	ROW("cgroup", FIELD_STR, AT(snap_process, cgroup), .line = 6),
+	ROW("container", FIELD_STR, AT(snap_process, container)),
+	ROW("unit", FIELD_STR, AT(snap_process, unit)),
+	ROW("container_pid", FIELD_INT, AT(snap_process, container_pid), .empty = EMPTY_IS_NULL),
+	ROW("parent", FIELD_U32, AT(snap_process, parent), .empty = EMPTY_IS_NULL),
+	ROW("started", FIELD_TIME, AT(snap_process, wall_started_ns), .empty = EMPTY_IS_NULL, .line = 6),
+	ROW("unseen_ns", FIELD_U64, AT(snap_process, unseen_ns), .merge = MERGE_MAX),
+	ROW("lost_blocks", FIELD_U64, AT(snap_process, lost_blocks), .merge = MERGE_SUM),
+	ROW("lost_stacks", FIELD_U64, AT(snap_process, lost_stacks), .merge = MERGE_SUM),
+	ROW("missed_frees", FIELD_U64, AT(snap_process, missed_frees), .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	ROW("rss_bytes", FIELD_U64, AT(snap_process, rss_bytes), .needs = KNOWN_RSS, .line = 6),
+	ROW("peak_rss_bytes", FIELD_U64, AT(snap_process, most_rss_bytes), .empty = EMPTY_IS_NULL),
+	ROW("rss_at_attach_bytes", FIELD_U64, AT(snap_process, rss_at_attach_bytes)),
+	ROW("peak_at_ns", FIELD_U64, AT(snap_process, peak_at_ns), .needs = HAS_PEAK_BYTES | KNOWN_ONE),
+	ROW("probe_hits", FIELD_U64, AT(snap_process, probe_hits), .merge = MERGE_SUM),
+	TREND(snap_process),
+};
+FIELDS(process_fields);
+
+#define MEMORY(key, type, name, how) ROW(key, type, AT(snap_memory, name), .merge = how)
+#define GROWN(key, name) ROW(key, FIELD_I64, AT(snap_memory, name), .needs = KNOWN_GROWN, .merge = MERGE_SUM)
+
+static const struct field memory_fields_rows[] = {
+	MEMORY("seen_ns", FIELD_U64, seen_ns, MERGE_MAX),
+	MEMORY("rss_bytes", FIELD_U64, rss_bytes, MERGE_SUM),
+	MEMORY("heap_mapped_bytes", FIELD_U64, heap_mapped, MERGE_SUM),
+	MEMORY("heap_resident_bytes", FIELD_U64, heap_resident, MERGE_SUM),
+	MEMORY("arenas", FIELD_U32, n_arenas, MERGE_SUM),
+	MEMORY("other_mapped_bytes", FIELD_U64, large_mapped, MERGE_SUM),
+	MEMORY("other_resident_bytes", FIELD_U64, large_resident, MERGE_SUM),
+	MEMORY("file_resident_bytes", FIELD_U64, file_resident, MERGE_SUM),
+	MEMORY("stack_resident_bytes", FIELD_U64, stack_resident, MERGE_SUM),
+	MEMORY("heap_estimated", FIELD_BOOL, heap_estimated, MERGE_ANY),
+	MEMORY("other_estimated", FIELD_BOOL, large_estimated, MERGE_ANY),
+	GROWN("heap_grown_bytes", heap_grown),
+	GROWN("other_grown_bytes", large_grown),
+	GROWN("file_grown_bytes", file_grown),
+	MEMORY("sized_blocks", FIELD_U64, sized_blocks, MERGE_SUM),
+	MEMORY("sized_requested_bytes", FIELD_U64, sized_requested, MERGE_SUM),
+	MEMORY("sized_set_aside_bytes", FIELD_U64, sized_usable, MERGE_SUM),
+	MEMORY("sized_apart_bytes", FIELD_U64, sized_apart, MERGE_SUM),
+	MEMORY("sized_all", FIELD_BOOL, sized_all, MERGE_ALL),
+};
+FIELDS(memory_fields);
+
+static const struct field blind_fields_rows[] = {
+	ROW("idle", FIELD_BOOL, AT(snap_blind, idle)),
+	ROW("cpu_ns", FIELD_U64, AT(snap_blind, cpu_ns)),
+	ROW("grown_bytes", FIELD_I64, AT(snap_blind, grown_bytes)),
+	ROW("probed", FIELD_STR, AT(snap_blind, probed)),
+	ROW("candidates", FIELD_STR, AT(snap_blind, candidates)),
+};
+FIELDS(blind_fields);
+
+static const struct field thread_fields_rows[] = {
+	ROW("tid", FIELD_INT, AT(snap_thread, tid)),
+	ROW("comm", FIELD_STR, AT(snap_thread, comm)),
+	ROW("ended", FIELD_BOOL, AT(snap_thread, ended)),
+	ROW("stands_for", FIELD_U64, AT(snap_thread, stands_for), .empty = EMPTY_IS_ABSENT),
+};
+FIELDS(thread_fields);
+
+static const struct field point_fields_rows[] = {
+	ROW("t_ns", FIELD_U64, AT(snap_point, t_ns)),
+	ROW("live_bytes", FIELD_U64, AT(snap_point, live_bytes), .needs = HAS_LIVE_BYTES),
+	ROW("live_blocks", FIELD_U64, AT(snap_point, live_blocks), .needs = HAS_LIVE_BLOCKS),
+	ROW("alloc_calls", FIELD_U64, AT(snap_point, alloc_calls)),
+	ROW("rss_bytes", FIELD_U64, AT(snap_point, rss_bytes)),
+};
+FIELDS(point_fields);
+const struct fields history_fields = { point_fields_rows, 2 };
+
+static const struct field size_fields_rows[] = {
+	ROW("below", FIELD_BOUND, AT(snap_size, below)),
+	ROW("alloc_calls", FIELD_U64, AT(snap_size, alloc_calls)),
+	ROW("live_blocks", FIELD_U64, AT(snap_size, live_blocks), .needs = HAS_LIVE_BLOCKS),
+};
+FIELDS(size_fields);
+
+static const struct field lifetime_fields_rows[] = {
+	ROW("below_ns", FIELD_BOUND, AT(snap_lifetime, below_ns)),
+	ROW("blocks", FIELD_U64, AT(snap_lifetime, blocks)),
+};
+FIELDS(lifetime_fields);
+
+/* ---- moments, frees */
+
+#define WHOLE(name, bits) ROW(#name, FIELD_U64, AT(snap_mark, name), .needs = KNOWN_WHOLE | (bits), .empty = EMPTY_IS_ABSENT)
+
+static const struct field mark_fields_rows[] = {
+	ROW("name", FIELD_STR, AT(snap_mark, name)),
+	ROW("number", FIELD_U32, AT(snap_mark, number)),
+	ROW("tid", FIELD_INT, AT(snap_mark, tid)),
+	ROW("t_ns", FIELD_U64, AT(snap_mark, t_ns)),
+	ROW("live_bytes", FIELD_U64, AT(snap_mark, live_bytes), .needs = HAS_LIVE_BYTES),
+	ROW("whole", FIELD_BOOL, AT(snap_mark, whole)),
+	WHOLE(alloc_calls, 0),
+	WHOLE(alloc_bytes, 0),
+	WHOLE(live_blocks, HAS_LIVE_BYTES),
+	WHOLE(all_live_bytes, HAS_LIVE_BYTES),
+};
+FIELDS(mark_fields);
+
+static const struct field taken_fields_rows[] = {
+	ROW("t_ns", FIELD_U64, AT(snap_taken, t_ns)),
+	ROW("number", FIELD_U32, AT(snap_taken, number)),
+	ROW("trigger", FIELD_STR, AT(snap_taken, why)),
+};
+FIELDS(taken_fields);
+
+static const struct field free_fields_rows[] = {
+	ROW("site", FIELD_U32, AT(snap_free, site)),
+	ROW("where", FIELD_U32, AT(snap_free, where)),
+	ROW("tid", FIELD_INT, AT(snap_free, tid), .empty = EMPTY_IS_NULL),
+	ROW("thread", FIELD_STR, AT(snap_free, thread)),
+	ROW("calls", FIELD_U64, AT(snap_free, calls)),
+	ROW("bytes", FIELD_U64, AT(snap_free, bytes)),
+	ROW("cross_calls", FIELD_U64, AT(snap_free, cross_calls)),
+};
+FIELDS(free_fields);
+
+static const struct field free_site_fields_rows[] = {
+	ROW("function", FIELD_STR, AT(snap_free_site, function)),
+	ROW("calls", FIELD_U64, AT(snap_free_site, calls)),
+	ROW("bytes", FIELD_U64, AT(snap_free_site, bytes)),
+};
+FIELDS(free_site_fields);
+
+/* ---- the whole */
+
+#define WHOLE_OF(key, type, name, ...) ROW(key, type, AT(snapshot, name), __VA_ARGS__)
+
+static const struct field recording_fields_rows[] = {
+	WHOLE_OF("mode", FIELD_STR, mode, .line = 2),
+	WHOLE_OF("size", FIELD_STR, size),
+	WHOLE_OF("sample_bytes", FIELD_U64, sample_bytes),
+	WHOLE_OF("estimated", FIELD_BOOL, estimated),
+	WHOLE_OF("observed_share", FIELD_DOUBLE, observed_share),
+	WHOLE_OF("by", FIELD_STR, by),
+	WHOLE_OF("mmap", FIELD_BOOL, mmap, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("min_size", FIELD_U64, min_size, .line = 2),
+	WHOLE_OF("max_size", FIELD_BOUND, max_size),
+	WHOLE_OF("within", FIELD_STR, within, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("older_ns", FIELD_U64, older_ns),
+	WHOLE_OF("baseline_ns", FIELD_U64, baseline_ns, .needs = KNOWN_BASELINE),
+	WHOLE_OF("duration_ns", FIELD_U64, duration_ns, .line = 2),
+	WHOLE_OF("wall_start", FIELD_TIME, wall_start_ns),
+	WHOLE_OF("wall_now", FIELD_TIME, wall_now_ns),
+	WHOLE_OF("ended", FIELD_BOOL, ended),
+	WHOLE_OF("trigger", FIELD_STR, trigger),
+	WHOLE_OF("started_on", FIELD_STR, started_on, .line = 2),
+	WHOLE_OF("stopped_on", FIELD_STR, stopped_on),
+	WHOLE_OF("waiting_for", FIELD_STR, waiting_for),
+	WHOLE_OF("marks_seen", FIELD_U64, n_marks_seen),
+	WHOLE_OF("marks_whole", FIELD_U64, n_marks_whole),
+};
+_Static_assert(ARRAY_SIZE(recording_fields_rows) <= RECORDING_FIELDS_MAX, "room for each");
+FIELDS(recording_fields);
+
+static const struct field host_fields_rows[] = {
+	WHOLE_OF("name", FIELD_STR, host), WHOLE_OF("kernel", FIELD_STR, kernel), WHOLE_OF("arch", FIELD_STR, arch),
+};
+FIELDS(host_fields);
+
+static const struct field folded_fields_rows[] = {
+	WHOLE_OF("processes", FIELD_U64, n_folded_processes), WHOLE_OF("sites", FIELD_U64, n_folded_sites),
+};
+FIELDS(folded_fields);
+
+static const struct field scan_fields_rows[] = {
+	WHOLE_OF("live_blocks", FIELD_U64, scan_blocks), WHOLE_OF("live_bytes", FIELD_U64, scan_bytes),
+};
+FIELDS(scan_fields);
+
+static const struct field overhead_fields_rows[] = {
+	WHOLE_OF("probe_hits", FIELD_U64, probe_hits),
+	WHOLE_OF("probe_ns_estimate", FIELD_U64, probe_ns_estimate, .empty = EMPTY_IS_NULL),
+	WHOLE_OF("target_cpu_ns", FIELD_U64, target_cpu_ns),
+	WHOLE_OF("tool_cpu_ns", FIELD_U64, tool_cpu_ns),
+};
+FIELDS(overhead_fields);
+
+static const struct field hidden_fields_rows[] = {
+	ROW("by", FIELD_STR, AT(snap_hidden, by)),
+	ROW("sites", FIELD_U64, AT(snap_hidden, n_sites)),
+	ROW("alloc_calls", FIELD_U64, AT(snap_hidden, alloc_calls)),
+	ROW("alloc_bytes", FIELD_U64, AT(snap_hidden, alloc_bytes)),
+	ROW("live_blocks", FIELD_U64, AT(snap_hidden, live_blocks), .needs = HAS_LIVE_BLOCKS),
+	ROW("live_bytes", FIELD_U64, AT(snap_hidden, live_bytes), .needs = HAS_LIVE_BYTES),
+};
+FIELDS(hidden_fields);
+
+static const struct field older_fields_rows[] = {
+	ROW("blocks", FIELD_U64, AT(older_unsure, blocks)),
+	ROW("bytes", FIELD_U64, AT(older_unsure, bytes)),
+	ROW("from_ns", FIELD_U64, AT(older_unsure, from_ns)),
+	ROW("below_ns", FIELD_BOUND, AT(older_unsure, below_ns)),
+};
+FIELDS(older_fields);
+
+static const struct field module_fields_rows[] = {
+	ROW("path", FIELD_STR, AT(snap_module, path)),
+	ROW("build_id", FIELD_STR, AT(snap_module, build_id)),
+};
+FIELDS(module_fields);
+
+static const struct field probe_fields_rows[] = {
+	ROW("object", FIELD_STR, AT(snap_probe, object)),
+	ROW("build_id", FIELD_STR, AT(snap_probe, build_id)),
+	ROW("size", FIELD_STR, AT(snap_probe, size), .empty = EMPTY_IS_ABSENT),
+};
+FIELDS(probe_fields);
+
+/* ---- by their types */
+
+static const size_t sizes[] = {
+	[FIELD_U64] = sizeof(uint64_t), [FIELD_I64] = sizeof(int64_t), [FIELD_U32] = sizeof(uint32_t), [FIELD_INT] = sizeof(int),
+	[FIELD_DOUBLE] = sizeof(double), [FIELD_BOOL] = sizeof(bool), [FIELD_STR] = sizeof(const char *), [FIELD_BOUND] = sizeof(uint64_t),
+	[FIELD_TIME] = sizeof(int64_t),
+};
+
+const void *field__of(const struct field *f, const void *row)
+{
+	return (const char *)row + f->offset;
+}
+
+bool field__is_empty(const struct field *f, const void *row)
+{
+	static const char none[sizeof(uint64_t)];
+
+	return !memcmp(field__of(f, row), none, sizes[f->type]);
+}
+
+static void merge_u64(enum field_merge how, uint64_t *sum, uint64_t n)
+{
+	*sum = how == MERGE_SUM ? *sum + n : how == MERGE_MAX ? MAX(*sum, n) : MIN(*sum, n);
+}
+
+void fields__merge(const struct fields *fields, void *sum, const void *row)
+{
+	for (size_t i = 0; i < fields->n; i++) {
+		const struct field *f = &fields->v[i];
+		void *to = (char *)sum + f->offset;
+		const void *from = field__of(f, row);
+
+		switch (f->merge) {
+		case MERGE_NOT:
+			break;
+		case MERGE_ERROR:
+			*(double *)to = hypot(*(double *)to, *(const double *)from);
+			break;
+		case MERGE_ALL:
+			*(bool *)to &= *(const bool *)from;
+			break;
+		case MERGE_ANY:
+			*(bool *)to |= *(const bool *)from;
+			break;
+		default:
+			/* sums are the same with a sign and without; no other is taken of signed ones */
+			if (f->type == FIELD_U32)
+				*(uint32_t *)to += *(const uint32_t *)from;
+			else
+				merge_u64(f->merge, to, *(const uint64_t *)from);
+		}
+	}
+}

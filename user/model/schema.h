@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * The fields of a snapshot, one row each: its name in files, its type, where it
+ * lies, what must be known for it to mean anything, and how two of them become
+ * one. Files are written and read, rows are added up and grouped by these tables;
+ * to add a field is to add a row.
+ */
+#ifndef MT_SCHEMA_H
+#define MT_SCHEMA_H
+
+#include <stddef.h>
+
+#include "model/snapshot.h"
+
+enum field_type {
+	FIELD_U64,
+	FIELD_I64,
+	FIELD_U32,
+	FIELD_INT,
+	FIELD_DOUBLE,
+	FIELD_BOOL,
+	FIELD_STR,
+	FIELD_BOUND,		/* uint64_t; UINT64_MAX: there is none, null in files */
+	FIELD_TIME,		/* int64_t, nanoseconds since 1970; "2026-11-14T23:58:32.125Z" in files */
+};
+
+enum field_merge {
+	MERGE_NOT,		/* whoever adds up knows how, or it is the same in all */
+	MERGE_SUM,
+	MERGE_MAX,
+	MERGE_MIN,
+	MERGE_ALL,		/* bool: if all are */
+	MERGE_ANY,		/* bool: if any is */
+	MERGE_ERROR,		/* double: standard errors of independent estimates */
+};
+
+/* What a file has for a field that is 0, or not known. */
+enum field_empty {
+	EMPTY_IS_ZERO,		/* 0 is a figure; null where it is not known */
+	EMPTY_IS_NULL,
+	EMPTY_IS_ABSENT,	/* no key at all, in both cases */
+};
+
+/* Beside enum counter_bit: what may be known of one row and not of another. */
+enum known_of_row {
+	KNOWN_ONE = 1 << 16,		/* a process, not several in one row */
+	KNOWN_RSS = 1 << 17,
+	KNOWN_FAULT = 1 << 18,		/* a site of page faults */
+	KNOWN_BASELINE = 1 << 19,
+	KNOWN_TREND = 1 << 20,
+	KNOWN_GROWN = 1 << 21,		/* what memory grew by */
+	KNOWN_WHOLE = 1 << 22,		/* a mark at which a snapshot was taken */
+};
+
+struct field {
+	const char *key;
+	enum field_type type;
+	size_t offset;
+	unsigned int needs;		/* enum counter_bit and enum known_of_row */
+	enum field_merge merge;
+	enum field_empty empty;
+	int line;			/* in files it begins a line, indented by this; 0: it does not */
+};
+
+/* The key, the type, where it lies, and what else there is by name. */
+#define ROW(its_key, its_type, its_offset, ...) { .key = its_key, .type = its_type, .offset = its_offset, __VA_ARGS__ }
+
+struct fields {
+	const struct field *v;
+	size_t n;
+};
+
+extern const struct fields counter_fields;	/* struct counters, in the order of enum counter_bit */
+extern const struct fields error_fields;	/* struct std_error */
+extern const struct fields site_names;		/* struct snap_site: whose it is */
+extern const struct fields site_fields;		/* and what beside its counters is told of it */
+extern const struct fields move_fields;		/* struct snap_moves */
+extern const struct fields age_fields;		/* struct snap_age */
+extern const struct fields process_fields;	/* struct snap_process */
+extern const struct fields memory_fields;	/* struct snap_memory */
+extern const struct fields blind_fields;	/* struct snap_blind */
+extern const struct fields thread_fields;	/* struct snap_thread */
+extern const struct fields point_fields;	/* struct snap_point, of a process */
+extern const struct fields history_fields;	/* and of a site */
+extern const struct fields size_fields;		/* struct snap_size */
+extern const struct fields lifetime_fields;	/* struct snap_lifetime */
+extern const struct fields mark_fields;		/* struct snap_mark */
+extern const struct fields taken_fields;	/* struct snap_taken */
+extern const struct fields free_fields;		/* struct snap_free */
+extern const struct fields free_site_fields;	/* struct snap_free_site */
+extern const struct fields hidden_fields;	/* struct snap_hidden */
+extern const struct fields older_fields;	/* struct older_unsure */
+extern const struct fields module_fields;	/* struct snap_module */
+extern const struct fields probe_fields;	/* struct snap_probe */
+#define RECORDING_FIELDS_MAX 32
+extern const struct fields recording_fields;	/* struct snapshot: how it was recorded */
+extern const struct fields host_fields, folded_fields, scan_fields, overhead_fields;	/* struct snapshot */
+
+const void *field__of(const struct field *f, const void *row);
+/* 0, false, NULL */
+bool field__is_empty(const struct field *f, const void *row);
+/* Those that have a rule for it; the others stay as they are. */
+void fields__merge(const struct fields *fields, void *sum, const void *row);
+
+#endif
