@@ -497,7 +497,7 @@ static bool told_change(struct why *y)
 	double change = w->floor[w->n - 1] - w->floor[0], rest_s;
 	char a[FMT_MAX], b[FMT_MAX];
 
-	if (fabs(change) < w->high * MUCH)
+	if (fabs(change) < w->high * MUCH || !change)
 		return false;
 	rest_s = at_rest_s(y->e, w, w->high * MATERIAL);
 	/* where it swings, its floor does a little */
