@@ -322,6 +322,7 @@ _Static_assert(sizeof(struct mt_link) == 64, "one cache line");
  * its size rounded up to a class, so that 1/p is in a table. The programs add
  * weights instead of ones: calls with 16 fractional bits, bytes with 4.
  */
+#define MT_SAMPLE_LEAST 16	/* smaller blocks are sampled like these: no sample stands for more than BYTES / 16 calls */
 #define MT_CALLS_SHIFT 16
 #define MT_BYTES_SHIFT 4
 #define MT_N_WEIGHTS 1024

@@ -60,9 +60,9 @@ static __always_inline __u32 weight_class(__u64 size, __u64 *ret_rounded)
 	__u32 bits, shift;
 	__u64 mantissa;
 
-	/* malloc(0) is a call, too */
-	if (!size)
-		size = 1;
+	/* malloc(0) is a call, too; and many small blocks are few bytes: they would be passed over altogether */
+	if (size < MT_SAMPLE_LEAST)
+		size = MT_SAMPLE_LEAST;
 	bits = significant_bits(size);
 	shift = bits > MT_WEIGHT_BITS ? bits - MT_WEIGHT_BITS : 0;
 	shift &= 63;

@@ -315,6 +315,15 @@ static void want_site(struct test *t, const struct budget_run *r, const struct c
 		want_eq(t, "frees of blocks that are never freed", 0, site_sum(t, r->root, r->process, site, "free_calls"));
 }
 
+/* All sites together, too. */
+static void want_sum(struct test *t, const struct budget_run *r, const struct course *c)
+{
+	double truth = (double)ledger__sum(&r->led, LED_ALLOC_CALLS), told = jnum(r->root, "totals.alloc_calls");
+	double error = jnum(r->root, "totals.standard_error.alloc_calls");
+
+	want(t, fabs(told - truth) <= 4 * error, "%s, all sites: %.0f ± %.0f, wanted %.0f", c->args[0], told, error, truth);
+}
+
 static void want_course(struct test *t, const struct course *c, const char *pct, uint64_t seconds)
 {
 	struct budget_run r = run_of(t, "budget_courses", pct, seconds, c->args[0], c->args[1], c->args[2]), loop;
@@ -328,6 +337,8 @@ static void want_course(struct test *t, const struct course *c, const char *pct,
 			printf("# a loop has %.0f%% of a CPU: how large errors are is not looked at\n", cpu_to_have(t, &loop) * 100);
 	}
 
+	if (jnum(r.root, "observed_share") < 1)
+		want_sum(t, &r, c);
 	if (jnum(r.root, "observed_share") < 1)
 		for (size_t i = 0; i < sizeof(c->sites) / sizeof(*c->sites) && c->sites[i]; i++)
 			want_site(t, &r, c, useful, c->sites[i]);
@@ -363,10 +374,16 @@ static const struct course rings[] = {
 	{ { "ring", "100", "2000" }, { "ring_here" }, 0 },
 };
 
+/* And of what came at once when the trace began, and never again, looks see nothing. */
+static const struct course loads[] = {
+	{ { "load", "300000", "10" }, { "keep_here", "pair_here" }, 0 },
+	{ { "load", "20000", "10" }, { "keep_here", "pair_here" }, 0 },
+};
+
 static const struct {
 	const struct course *v;
 	size_t n;
-} families[] = { { steady, 3 }, { clusters, 3 }, { bursts, 4 }, { phases, 2 }, { rings, 2 } };
+} families[] = { { steady, 3 }, { clusters, 3 }, { bursts, 4 }, { phases, 2 }, { rings, 2 }, { loads, 2 } };
 
 TEST(budget_sleepy) { want_course(t, &steady[1], "1", 5); }
 TEST(budget_steady) { want_course(t, &steady[0], "5", 5); }
@@ -376,6 +393,7 @@ TEST(budget_clusters_of_hundreds) { want_course(t, &clusters[1], "1", 5); }
 TEST(budget_bursts) { want_course(t, &bursts[0], "5", 5); }
 TEST(budget_phases) { want_course(t, &phases[0], "5", 5); }
 TEST(budget_ring_that_stops) { want_course(t, &rings[0], "5", 5); }
+TEST(budget_load_at_first) { want_course(t, &loads[0], "5", 5); }
 TEST(budget_threads) { want_course(t, &phases[1], "5", 5); }
 
 /* All of them, for longer. */

@@ -80,7 +80,7 @@ Test(estimates, views_and_weights_that_hold)
 	}
 }
 
-/* Of each site three samples more may have been passed over, of blocks of its own size; where those are all sampled, of the others'. */
+/* Of each site three samples more may have been passed over, of the smallest blocks. */
 Test(estimates, what_sampling_passed_over_is_in_the_error)
 {
 	struct cut_site sites[] = {
@@ -95,6 +95,7 @@ Test(estimates, what_sampling_passed_over_is_in_the_error)
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct std_error *e = &s->sites[i].error;
 
+		/* 64 bytes are four of 16 */
 		cr_expect_float_eq(e->alloc_calls, s->sites[i].c.alloc_calls == 10 ? sqrt(22 * 22 + 3 * 4 * 4) : sqrt(3 * 4 * 4), 1e-9);
 		cr_expect_float_eq(e->live_blocks, sqrt(3 * 4 * 4), 1e-9);
 		cr_expect_float_eq(e->alloc_bytes, sqrt(3 * 64 * 64), 1e-9);

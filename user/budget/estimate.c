@@ -153,6 +153,7 @@ static void tell_site(struct estimate *es, const struct stretch *at, struct site
 		all->doubt[k] += doubt[k];
 		all->more[k] += more[k];
 	}
+	site_looks__gap(&s->looks, p->at_hand.unseen);
 	site_looks__note(&s->looks, &call.seen, more[CALLS], more[BYTES]);
 	if (p->weight > 0) {
 		site_looks__add(&s->looks, p->weight, rate, doubt);
@@ -177,6 +178,7 @@ int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, con
 	for (uint32_t proc = 0; proc < es->n_procs && !err; proc++) {
 		struct proc_state *p = &es->procs[proc];
 
+		site_looks__gap(&p->sum, p->at_hand.unseen);
 		site_looks__note(&p->sum, &p->at_hand.call.seen, at.procs[proc].more[CALLS], at.procs[proc].more[BYTES]);
 		if (p->weight > 0)
 			site_looks__add(&p->sum, p->weight, at.procs[proc].rate, at.procs[proc].doubt);
@@ -346,6 +348,7 @@ struct sums {			/* of one process: as counted, and as estimated */
 	double calls, live_bytes;
 	double whole_calls, whole_bytes, whole_live_blocks, whole_live_bytes;
 	struct cut_error var;	/* of sites, as if by chance */
+	struct cut_error most;	/* the largest of one site */
 };
 
 static void scale_hist(struct mt_hist *h, const struct sums *s)
@@ -419,7 +422,8 @@ static struct cut_error process_error(const struct proc_state *p, const struct s
 {
 	static const struct mt_counts none;
 	struct whole_calls w = whole_calls_of(p, &p->sum, &none);
-	struct cut_error var = { .alloc_calls = w.var[CALLS], .alloc_bytes = w.var[BYTES] };
+	/* nor is the sum known better than what is known worst of it */
+	struct cut_error var = { .alloc_calls = MAX(w.var[CALLS], sums->most.alloc_calls), .alloc_bytes = MAX(w.var[BYTES], sums->most.alloc_bytes) };
 
 	var.live_blocks = sums->var.live_blocks + var.alloc_calls * pow(MIN(part(sums->whole_live_blocks, sums->whole_calls), 1), 2);
 	var.live_bytes = sums->var.live_bytes + var.alloc_bytes * pow(MIN(part(sums->whole_live_bytes, sums->whole_bytes), 1), 2);
@@ -448,6 +452,8 @@ static void estimate_process(struct estimate *es, const struct cut *raw, struct 
 		sums.whole_bytes += row->counts.alloc_bytes;
 		sums.whole_live_blocks += row->counts.alloc_calls - row->counts.free_calls;
 		sums.whole_live_bytes += row->counts.alloc_bytes - row->counts.free_bytes;
+		sums.most.alloc_calls = MAX(sums.most.alloc_calls, row->var.alloc_calls);
+		sums.most.alloc_bytes = MAX(sums.most.alloc_bytes, row->var.alloc_bytes);
 		sums.var.live_blocks += row->var.live_blocks;
 		sums.var.live_bytes += row->var.live_bytes;
 	}

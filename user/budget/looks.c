@@ -60,6 +60,7 @@ void site_looks__note(struct site_looks *s, const struct look_seen *seen, double
 	const double n[2] = { calls, bytes };
 
 	for (int i = 0; i < 2; i++) {
+		s->goes_on[i] = n[i] * look__late(seen);
 		s->most[i] = MAX(s->most[i], n[i]);
 		s->dense[i] = MAX(s->dense[i], seen->own_ns > 0 ? n[i] / seen->own_ns : 0);
 	}
@@ -67,6 +68,12 @@ void site_looks__note(struct site_looks *s, const struct look_seen *seen, double
 		return;
 	note_late(&s->late[CALLS], calls * seen->late, seen->late_own_ns);
 	note_late(&s->late[BYTES], bytes * seen->late, seen->late_own_ns);
+}
+
+void site_looks__gap(struct site_looks *s, double unseen_ns)
+{
+	for (int i = 0; i < 2; i++)
+		s->followed[i] = MAX(s->followed[i], s->goes_on[i] * unseen_ns);
 }
 
 double looks__scale(const struct looks *l)
@@ -125,6 +132,12 @@ static double broke(const struct site_looks *s, const struct looks *l, int which
 	return part * site_looks__unseen(s, l, which);
 }
 
+/* What was under way when money ran out may have gone on until the next look, which has seen it or not. What most looks meet they have. */
+static double followed(const struct site_looks *s, const struct looks *l, int which)
+{
+	return s->followed[which] * (1 - (l->n ? (double)MIN(s->n_met, l->n) / l->n : 0));
+}
+
 double site_looks__variance(const struct site_looks *s, const struct looks *l, int which)
 {
 	double n = l->squares > 0 ? l->weight * l->weight / l->squares : 0;
@@ -132,6 +145,7 @@ double site_looks__variance(const struct site_looks *s, const struct looks *l, i
 	if (l->unseen_ns <= 0)
 		return 0;
 	if (l->n < 2)
-		return more_looks(s, l, n, which);
-	return spread_of(s, l, n, which) + more_looks(s, l, n, which) + pow(s->doubt[which] * looks__scale(l), 2) + pow(broke(s, l, which), 2);
+		return more_looks(s, l, n, which) + pow(followed(s, l, which), 2);
+	return spread_of(s, l, n, which) + more_looks(s, l, n, which) + pow(s->doubt[which] * looks__scale(l), 2) + pow(broke(s, l, which), 2) +
+	       pow(followed(s, l, which), 2);
 }

@@ -46,6 +46,8 @@ struct site_looks {		/* of one site; rates are per ns of CPU time */
 	struct late {
 		double n, own_ns;
 	} late[2];		/* where calls and bytes were densest, towards the end of what was cut short */
+	double goes_on[2];	/* the rate at the end of the last stretch, if that was cut short; else 0 */
+	double followed[2];	/* the most that may have followed such a stretch, until the next one began */
 };
 
 /* A stretch that was seen, perhaps one that its limit has cut short, of which calls came late. */
@@ -70,6 +72,9 @@ double looks__take(struct looks *l, double speaks_ns, double busy, double own_ns
 void site_looks__add(struct site_looks *s, double weight, const double rate[N_SCALED], const double doubt[2]);
 /* A stretch that was seen, look or not. */
 void site_looks__note(struct site_looks *s, const struct look_seen *seen, double calls, double bytes);
+
+/* Before the next stretch is noted: CPU time of its own in the gap before it. */
+void site_looks__gap(struct site_looks *s, double unseen_ns);
 
 /* What each look's weight is multiplied by. */
 double looks__scale(const struct looks *l);

@@ -104,7 +104,6 @@ struct build {
 	const struct model_calls *calls;
 	struct places *places;	/* the model's */
 	uint64_t unit_ns;	/* of the programs' clock */
-	double small_bytes;	/* --sample: the mean size of blocks that are not all sampled */
 	bool failed;
 };
 
@@ -198,37 +197,18 @@ static void add_variance(struct std_error *sum, const struct cut_error *var)
 	sum->live_bytes += var->live_bytes;
 }
 
-/* Without any, the smallest that allocators hand out. */
-#define SMALLEST_BYTES 16.0
-
-static double small_bytes_of(const struct cut *cut, uint64_t sample_bytes)
-{
-	double calls = 0, bytes = 0;
-
-	for (size_t i = 0; i < cut->n_sites; i++) {
-		const struct mt_counts *c = &cut->sites[i].counts;
-
-		if (c->alloc_calls && c->alloc_bytes / c->alloc_calls < sample_bytes) {
-			calls += (double)c->alloc_calls;
-			bytes += (double)c->alloc_bytes;
-		}
-	}
-	return calls > 0 ? MAX(bytes / calls, SMALLEST_BYTES) : SMALLEST_BYTES;
-}
-
 /*
  * Small blocks may have been passed over altogether: as if three samples more had been taken. Where none is, there was no more than
- * seven would stand for, but for one time in a thousand (exp(-4 * sqrt(3))). own_bytes: the mean size there; 0: unknown.
+ * seven would stand for, but for one time in a thousand (exp(-4 * sqrt(3))).
  */
 #define SAMPLES_MORE 3
 
-static void add_passed_over(const struct build *b, double own_bytes, struct std_error *e)
+static void add_passed_over(const struct build *b, struct std_error *e)
 {
-	double bytes = (double)b->info->sample_bytes, calls;
+	double bytes = (double)b->info->sample_bytes, calls = bytes / MT_SAMPLE_LEAST;
 
 	if (b->info->sample_bytes <= 1)
 		return;
-	calls = bytes / (own_bytes > 0 && own_bytes < bytes ? MAX(own_bytes, SMALLEST_BYTES) : b->small_bytes);
 	e->alloc_bytes += SAMPLES_MORE * bytes * bytes;
 	e->live_bytes += SAMPLES_MORE * bytes * bytes;
 	e->alloc_calls += SAMPLES_MORE * calls * calls;
@@ -244,11 +224,6 @@ static double peak_error(const struct build *b, uint64_t bytes)
 	double mean = (double)b->info->sample_bytes;
 
 	return b->info->sample_bytes > 1 ? sqrt(mean * (double)bytes + SAMPLES_MORE * mean * mean) : 0;
-}
-
-static double mean_bytes(const struct mt_counts *c)
-{
-	return c->alloc_calls ? (double)c->alloc_bytes / (double)c->alloc_calls : 0;
 }
 
 static void take_root(struct std_error *e)
@@ -496,7 +471,7 @@ static struct snap_site *add_site(struct build *b, const struct model *m, const 
 	p->growth.calls[to->growth] += to->c.alloc_calls;
 	p->growth.bytes[to->growth] += to->c.alloc_bytes;
 	add_variance(&to->error, &from->var);
-	add_passed_over(b, mean_bytes(&from->counts), &to->error);
+	add_passed_over(b, &to->error);
 	add_variance(&p->error, &from->var);
 	add_variance(&s->error, &from->var);
 	take_root(&to->error);
@@ -589,12 +564,12 @@ static void build_totals(const struct build *b)
 {
 	struct snapshot *s = b->s;
 
-	add_passed_over(b, 0, &s->error);
+	add_passed_over(b, &s->error);
 	take_root(&s->error);
 	for (size_t i = 0; i < s->n_processes; i++) {
 		struct std_error *e = (struct std_error *)&s->processes[i].error;
 
-		add_passed_over(b, 0, e);
+		add_passed_over(b, e);
 		take_root(e);
 		e->peak_bytes = peak_error(b, s->processes[i].c.peak_bytes);
 		s->error.peak_bytes = hypot(s->error.peak_bytes, e->peak_bytes);
@@ -606,8 +581,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 				 const struct model_calls *calls)
 {
 	struct snapshot *s = snapshot__new();
-	struct build b = { .s = s, .info = info, .calls = calls, .places = &m->places, .unit_ns = MAX(info->unit_ns, 1),
-			   .small_bytes = small_bytes_of(cut, info->sample_bytes) };
+	struct build b = { .s = s, .info = info, .calls = calls, .places = &m->places, .unit_ns = MAX(info->unit_ns, 1) };
 	_cleanup_free_ uint32_t *process_of_proc = calloc(MT_PROC_NUMBERS, sizeof(*process_of_proc));
 
 	if (!s || !process_of_proc) {

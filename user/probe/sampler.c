@@ -45,8 +45,8 @@ double sampler__weight_of(uint64_t size, uint64_t sample_bytes)
 
 	if (size >= sample_bytes)
 		return 1;
-	if (!size)
-		size = 1;
+	if (size < MT_SAMPLE_LEAST)
+		size = MT_SAMPLE_LEAST;
 	bits = 64 - (uint32_t)__builtin_clzll(size);
 	shift = bits > MT_WEIGHT_BITS ? bits - MT_WEIGHT_BITS : 0;
 	return ldexp((double)sampler__weight((shift << MT_WEIGHT_BITS) + (uint32_t)((size + (1ull << shift) - 1) >> shift),
