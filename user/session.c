@@ -198,6 +198,8 @@ static int look(struct session *s, struct err *e)
 		err = tracees__add(&s->tracees, o->pids.v[i], e);
 	if (!err && o->pids.n)
 		err = tracees__check_spots(&s->tracees, e);
+	if (!err && o->pids.n)
+		tracees__tell_named(&s->tracees);
 	return err;
 }
 
@@ -405,6 +407,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	let_signals_kill(s);
 	session__read_events(s);
 	tracees__tell_spots(&s->tracees);
+	tracees__tell_named(&s->tracees);
 	tell_most_rss(s);
 	snap = session__take(s, true, true, e);
 	if (!snap)

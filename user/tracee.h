@@ -139,6 +139,8 @@ bool tracee__may_not_read(const struct space_range *r);
 int tracees__check_spots(struct tracees *t, struct err *e);
 /* At the end: which spots were in no file. */
 void tracees__tell_spots(struct tracees *t);
+/* Which functions of --sym and --prefix are in no file: when the trace begins, and at its end. */
+void tracees__tell_named(const struct tracees *t);
 /* With kernel and model set: puts all planned probes in place. */
 int tracees__attach(struct tracees *t, struct err *e);
 /* A probed file was written to: its probes go, and that is told. */

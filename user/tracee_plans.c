@@ -47,6 +47,8 @@ int tracees__plan_of(struct tracees *t, struct object *obj, bool asked, struct k
 	err = tracees__is_native(obj) ?
 		      plan__make(obj, &t->funcs, &t->want, asked, &k->plan, &k->n_symbols, e) :
 		      0;
+	for (size_t i = 0; i < k->plan.n_funcs; i++)
+		t->funcs.v[k->plan.funcs[i].func].flags |= FUNC_FOUND;
 	if (!k->plan.object) {
 		/* nothing to probe: remembered with a reference all the same */
 		object__hold(obj);
@@ -194,4 +196,53 @@ void tracees__unprobe_former(struct tracees *t, const struct object *now)
 		k->refused = true;
 		say("%s was written to: its old probes are taken out; who has the old code mapped is not seen any more", obj->path);
 	}
+}
+
+/* ---- functions that the user named */
+
+struct name_search {
+	const char *name;
+	bool found;
+};
+
+static int is_name(const struct object_symbol *sym, void *arg)
+{
+	struct name_search *s = arg;
+
+	s->found = !strcmp(sym->name, s->name);
+	return s->found;
+}
+
+/* In any file that was looked at; one that bears another name, too, is probed by that which comes first. */
+static bool is_defined(const struct tracees *t, const struct alloc_func *f)
+{
+	struct name_search s = { f->name, f->flags & FUNC_FOUND };
+
+	for (size_t i = 0; i < t->plans.n && !s.found; i++)
+		if (tracees__is_native(t->plans.v[i]->plan.object))
+			object__for_each_function(t->plans.v[i]->plan.object, is_name, &s, NULL);
+	return s.found;
+}
+
+static bool is_prefix_missing(const struct tracees *t)
+{
+	bool made = false;
+
+	for (size_t i = 0; i < t->funcs.n; i++) {
+		made |= t->funcs.v[i].flags & FUNC_PREFIXED;
+		if ((t->funcs.v[i].flags & (FUNC_PREFIXED | FUNC_FOUND)) == (FUNC_PREFIXED | FUNC_FOUND))
+			return false;
+	}
+	return made;
+}
+
+void tracees__tell_named(const struct tracees *t)
+{
+	const char *then = t->begun ? "" : ", as long as no file is loaded that has one";
+
+	for (size_t i = 0; i < t->funcs.n; i++)
+		if (t->funcs.v[i].flags & FUNC_NAMED && !is_defined(t, &t->funcs.v[i]))
+			say("--sym: nothing that is mapped has a function %s: its calls are not seen%s", t->funcs.v[i].name, then);
+	if (is_prefix_missing(t))
+		say("--prefix: nothing that is mapped has a malloc or free of that prefix: no calls of it are seen%s", then);
 }

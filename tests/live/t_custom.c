@@ -60,6 +60,38 @@ TEST(custom_prefix)
 	fx__quit(t, &f);
 }
 
+/* A function of --sym makes its file an allocator, also without a free; a name that is nowhere is told. */
+TEST(custom_names)
+{
+	static const struct {
+		const char *args[4];
+		int status;	/* blocks whose frees nobody sees come again at the same address */
+		const char *says;
+	} cases[] = {
+		{ { "--sym", "malloc=my_alloc" }, 3, NULL },
+		{ { "--sym", "malloc=my_aloc" }, 0, "nothing that is mapped has a function my_aloc" },
+		{ { "--sym", "malloc=my_alloc", "--sym", "free=my_fre" }, 3, "nothing that is mapped has a function my_fre" },
+		{ { "--prefix", "my__" }, 0, "a malloc or free of that prefix" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fx f;
+		struct mt m;
+		json_t *root;
+
+		fx__start(t, &f, "custom", NULL);
+		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", cases[i].args[0], cases[i].args[1], cases[i].args[2], cases[i].args[3], NULL);
+		mt__wait_attached(t, &m);
+		fx__go(t, &f);
+		root = mt__stop_json(t, &m, SIGINT, cases[i].status);
+		if (!i)
+			want(t, ju64(t, root, "losses.missed_free") > 0 && ju64(t, root, "totals.alloc_calls") > 0, "calls of my_alloc, wanted some");
+		want(t, cases[i].says ? strstr(m.c.errs.s, cases[i].says) != NULL : !strstr(m.c.errs.s, "nothing that is mapped"), "case %zu: stderr: %s", i, m.c.errs.s);
+		json_decref(root);
+		fx__quit(t, &f);
+	}
+}
+
 /* An allocator that is loaded after the attachment is noticed and told. */
 TEST(custom_loaded_late)
 {

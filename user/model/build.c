@@ -481,9 +481,12 @@ static struct snap_site *add_site(struct build *b, const struct model *m, const 
 	return to;
 }
 
-static void count_end(struct snapshot *s, const struct snap_site *site)
+static void count_end(struct snapshot *s, struct snap_site *site)
 {
-	if (site->n_stack)
+	/* what found no room for its stack is proven of nothing */
+	if (!site->n_stack)
+		site->end = MT_END_UNSURE;
+	else
 		s->stacks_by_end[site->end < MT_N_ENDS ? site->end : MT_END_NO_RULE]++;
 }
 

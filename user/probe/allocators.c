@@ -424,6 +424,7 @@ int alloc_funcs__add_prefix(struct alloc_funcs *f, const char *prefix, struct er
 		r = add_row(f, &c_rows[i], name, e);
 		if (r)
 			return r;
+		f->v[f->n - 1].flags |= FUNC_PREFIXED;
 	}
 	return 0;
 }
@@ -445,6 +446,7 @@ int alloc_funcs__add_sym(struct alloc_funcs *f, const char *spec, struct err *e)
 			       "--sym %s: no function is known as '%.*s': want one of malloc, calloc, realloc, reallocarray, free, posix_memalign, aligned_alloc, memalign, valloc",
 			       spec, (int)(eq - spec), spec);
 	like = f->v[i];
+	like.flags = (like.flags & ~(FUNC_FOUND | FUNC_PREFIXED)) | FUNC_NAMED;
 	if (like.role == ROLE_ALLOC)
 		like.flags |= FUNC_CORE;
 	name = strdup(eq + 1);

@@ -20,6 +20,9 @@ enum func_flag {
 	FUNC_PASSES_ON = 32,		/* calls another row by its name, which may be another allocator's */
 	FUNC_NOT_ALONE = 64,		/* wants a heap or a string: the self-check cannot call it */
 	FUNC_OWN_NAME = 128,		/* nothing else has such a name: it is meant also where it is local to its file */
+	FUNC_NAMED = 512,		/* by --sym: a file that defines it is an allocator */
+	FUNC_PREFIXED = 1024,		/* made by --prefix */
+	FUNC_FOUND = 2048,		/* in a file that was looked at */
 	FUNC_STRING = 256,		/* strdup: size is the string to copy, count the most of it */
 };
 

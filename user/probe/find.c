@@ -192,15 +192,16 @@ static void merge(struct search *s)
 
 static bool is_allocator(const struct search *s)
 {
-	bool core = false, frees = false, maps = false;
+	bool core = false, frees = false, maps = false, named = false;
 	size_t i;
 
 	for (i = 0; i < s->found.n; i++) {
 		core |= s->found.v[i].flags & FUNC_CORE;
+		named |= s->found.v[i].flags & FUNC_NAMED;
 		frees |= s->funcs->v[s->found.v[i].row].role == ROLE_FREE;
 		maps |= s->funcs->v[s->found.v[i].row].role == ROLE_MAP;
 	}
-	return s->asked ? s->found.n > 0 : (core && frees) || maps;
+	return s->asked ? s->found.n > 0 : (core && frees) || maps || named;
 }
 
 /* Functions written in assembly often have no size: then the next one ends them. */
