@@ -234,13 +234,17 @@ static int write_diffs(const struct diff *d, const struct diff_opts *how, const 
 
 static int check_diff(const struct opts *o, const struct snapshot *a, const struct snapshot *b, const struct metric *m, struct err *e)
 {
-	if (strcmp(a->mode, b->mode) || strcmp(a->size, b->size))
-		return err_set(e, -EINVAL, "%s and %s do not compare: --mode %s with %s sizes, and --mode %s with %s sizes", o->files.v[0],
-			       o->files.v[1], a->mode, a->size, b->mode, b->size);
+	int err = snapshots__check_alike(a, b, o->files.v[0], o->files.v[1], "compare", e);
+
+	if (err)
+		return err;
 	if (strcmp(a->within ?: "", b->within ?: ""))
 		return err_set(e, -EINVAL, "%s and %s do not compare: recorded %s%s, and %s%s", o->files.v[0], o->files.v[1],
 			       a->within ? "only inside of " : "everywhere", a->within ?: "", b->within ? "only inside of " : "everywhere",
 			       b->within ?: "");
+	if (strcmp(a->hidden.by ?: "", b->hidden.by ?: ""))
+		return err_set(e, -EINVAL, "%s and %s do not compare: sites were left out of one of them (%s)", o->files.v[0], o->files.v[1],
+			       a->hidden.by ?: b->hidden.by);
 	if (m->needs & ~(a->known & b->known))
 		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", m->name, a->mode);
 	if (o->fail_over != UINT64_MAX && !(a->known & b->known & HAS_LIVE_BYTES))

@@ -65,6 +65,19 @@ TEST(usable_size_range)
 }
 
 /* What else there is of sizes is the one asked for: told, and right. object: whose sizes those are. */
+/* Who reads the file later is told, too. */
+static void want_report_says(struct test *t, json_t *root, const char *object)
+{
+	const char *file = in_dir(t, "usable.json");
+	char says[256];
+	struct mt m;
+
+	json_dump_file(root, file, 0);
+	snprintf(says, sizeof(says), "requested sizes of %s", object);
+	want_eq(t, "exit status of report", 0, (uint64_t)mt__run(t, &m, "report", file, "--view", "leaks", NULL));
+	want(t, strstr(m.c.outs.s, says), "'%s', wanted in %.600s", says, m.c.outs.s);
+}
+
 static void fallback(struct test *t, struct spawn *s, const char *object, unsigned int checks)
 {
 	struct fx f;
@@ -92,6 +105,7 @@ static void fallback(struct test *t, struct spawn *s, const char *object, unsign
 	}
 	want(t, found, "%s among the probes, wanted", object);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, checks);
+	want_report_says(t, root, object);
 	fx__quit(t, &f);
 }
 

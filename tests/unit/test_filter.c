@@ -174,7 +174,7 @@ Test(join, what_does_not_add_up_is_refused)
 {
 	struct snapshot *v[] = { sample__new(0), sample__new(SAMPLE_COUNT) }, *all;
 	const char *const names[] = { "a.json", "b.json" };
-	_cleanup_err_ struct err e = {}, e2 = {};
+	_cleanup_err_ struct err e = {}, e2 = {}, e3 = {}, e4 = {};
 
 	cr_assert_eq(snapshot__join(v, names, 2, &all, &e), -EINVAL);
 	cr_assert_str_eq(err_msg(&e), "a.json and b.json do not add up: --mode full and --mode count");
@@ -182,6 +182,14 @@ Test(join, what_does_not_add_up_is_refused)
 	v[1]->size = "usable";
 	cr_assert_eq(snapshot__join(v, names, 2, &all, &e2), -EINVAL);
 	cr_assert_str_eq(err_msg(&e2), "a.json and b.json do not add up: requested sizes and usable sizes");
+	v[1]->size = "requested";
+	v[1]->min_size = 100;
+	cr_assert_eq(snapshot__join(v, names, 2, &all, &e3), -EINVAL);
+	cr_assert_str_eq(err_msg(&e3), "a.json and b.json do not add up: blocks of other sizes were recorded (--min-size, --max-size)");
+	v[1]->min_size = 0;
+	v[1]->mmap = true;
+	cr_assert_eq(snapshot__join(v, names, 2, &all, &e4), -EINVAL);
+	cr_assert_str_eq(err_msg(&e4), "a.json and b.json do not add up: one was recorded with --mmap");
 	snapshot__free(v[0]);
 	snapshot__free(v[1]);
 }

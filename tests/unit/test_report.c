@@ -465,3 +465,19 @@ Test(report, figures_do_not_round_to_none_or_all)
 	cr_assert_str_eq(fmt_rate(b, 75, 10000000000), "7.5/s");
 	cr_assert_str_eq(fmt_rate(b, 2100000, 30000000000), "70,000/s");
 }
+
+/* What was not recorded may be live: nothing is said of it. */
+Test(report, what_is_left_out_is_not_called_free)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	s->partial_sizes = true;
+	s->n_sites = 0;
+	cr_assert_eq(report__write(out, s, &(struct report_opts){ .views = VIEW_LEAKS }), 0);
+	fclose(out);
+	cr_expect(strstr(text, "LEAKS: nothing allocated while traced is live, of what is recorded"), "%s", text);
+	snapshot__free(s);
+}

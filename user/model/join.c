@@ -25,12 +25,17 @@ bool snapshot__same_trace(const struct snapshot *a, const struct snapshot *b)
 	       pa->id == pb->id && pa->pid == pb->pid && !strcmp(pa->comm, pb->comm) && a->duration_ns <= b->duration_ns;
 }
 
-static int check(const struct snapshot *a, const struct snapshot *b, const char *name_a, const char *name_b, struct err *e)
+int snapshots__check_alike(const struct snapshot *a, const struct snapshot *b, const char *name_a, const char *name_b, const char *verb,
+			   struct err *e)
 {
 	if (strcmp(a->mode, b->mode))
-		return err_set(e, -EINVAL, "%s and %s do not add up: --mode %s and --mode %s", name_a, name_b, a->mode, b->mode);
+		return err_set(e, -EINVAL, "%s and %s do not %s: --mode %s and --mode %s", name_a, name_b, verb, a->mode, b->mode);
 	if (strcmp(a->size, b->size))
-		return err_set(e, -EINVAL, "%s and %s do not add up: %s sizes and %s sizes", name_a, name_b, a->size, b->size);
+		return err_set(e, -EINVAL, "%s and %s do not %s: %s sizes and %s sizes", name_a, name_b, verb, a->size, b->size);
+	if (a->min_size != b->min_size || a->max_size != b->max_size)
+		return err_set(e, -EINVAL, "%s and %s do not %s: blocks of other sizes were recorded (--min-size, --max-size)", name_a, name_b, verb);
+	if (a->mmap != b->mmap)
+		return err_set(e, -EINVAL, "%s and %s do not %s: one was recorded with --mmap", name_a, name_b, verb);
 	return 0;
 }
 
@@ -68,10 +73,6 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->started_on = to->stopped_on = to->waiting_for = NULL;
 	to->n_marks = 0;
 	to->n_marks_seen = to->n_marks_whole = 0;
-	to->partial_sizes |= s->partial_sizes;
-	to->mmap |= s->mmap;
-	to->min_size = MIN(to->min_size, s->min_size);
-	to->max_size = MAX(to->max_size, s->max_size);
 	/* blocks older than this and blocks older than that are not the same kind */
 	if (to->older_ns != s->older_ns)
 		to->older_ns = 0;
@@ -247,7 +248,7 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	int err = 0;
 
 	for (size_t i = 1; i < n && !err; i++)
-		err = check(v[0], v[i], names[0], names[i], e);
+		err = snapshots__check_alike(v[0], v[i], names[0], names[i], "add up", e);
 	if (!err && (all.places > INT32_MAX || all.sites > UINT32_MAX))
 		err = err_set(e, -E2BIG, "too much to be put together");
 	if (err)

@@ -91,6 +91,11 @@ unsigned int counters__of_mode(const char *mode)
 	return 0;
 }
 
+bool snapshot__is_partial(const struct snapshot *s)
+{
+	return s->partial_sizes || s->within;
+}
+
 const char *growth__name(enum growth_kind kind)
 {
 	static const char *const names[GROWTH_N_KINDS] = {

@@ -387,6 +387,9 @@ const char *snapshot__strdup(struct snapshot *s, const char *str);	/* NULL stays
 
 const char *growth__name(enum growth_kind kind);	/* "page_fault", "brk", "mmap": the site's function; NULL for none */
 
+/* --min-size, --max-size, --within: other blocks may be live, and are not in it. */
+bool snapshot__is_partial(const struct snapshot *s);
+
 /* The counters that a mode of --mode records. */
 unsigned int counters__of_mode(const char *mode);
 

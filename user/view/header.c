@@ -191,6 +191,10 @@ static void traced_line(struct report *r)
 		para__item(&r->para, "baseline at %s", fmt_duration(a, s->baseline_ns));
 	if (strcmp(s->size, "requested"))
 		para__item(&r->para, "%s sizes", s->size);
+	/* of an allocator whose usable sizes are not known */
+	for (size_t i = 0; i < s->n_probes; i++)
+		if (s->probes[i].size && strcmp(s->probes[i].size, s->size))
+			para__item(&r->para, "%s sizes of %s", s->probes[i].size, path_basename(s->probes[i].object));
 	para__end(&r->para);
 }
 

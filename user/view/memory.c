@@ -133,10 +133,14 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 /* older: blocks may be there that are older than the trace */
 static void heap_items(struct report *r, const struct snap_memory *m, uint64_t live, bool older)
 {
+	const char *rest = snapshot__is_partial(r->s) ? "free, not recorded or older than the trace" : older ? "free or older than the trace" : "free";
 	struct heap_use use = heap_use__of(m);
 	const char *mark = mark_if(!m->sized_all), *free_mark = mark_if(!m->sized_all || m->heap_estimated);
 	char a[FMT_MAX], b[FMT_MAX];
 
+	/* an estimate that cannot be is of no use */
+	if (!use.known && r->s->estimated && live > m->heap_resident + m->large_resident)
+		return;
 	if (!use.known) {
 		/* another allocator than glibc: it is not known which mappings are its */
 		para__item(&r->para, "live blocks explain %s%s of %s%s anonymous memory", report__mark(r), fmt_bytes(a, live),
@@ -150,7 +154,7 @@ static void heap_items(struct report *r, const struct snap_memory *m, uint64_t l
 	if (use.untouched_bytes)
 		para__item(&r->para, "%s%s of them not resident", free_mark, fmt_bytes(a, use.untouched_bytes));
 	else
-		para__item(&r->para, "%s %s%s", older ? "free or older than the trace" : "free", free_mark, fmt_bytes(a, use.free_bytes));
+		para__item(&r->para, "%s %s%s", rest, free_mark, fmt_bytes(a, use.free_bytes));
 }
 
 int report__memory_of(struct report *r, const struct snap_process *p)

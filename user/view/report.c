@@ -356,7 +356,7 @@ static int table(struct report *r, const struct table *t)
 	if (!k.n && older) {
 		fprintf(r->out, "%s: no live block is older than %s\n", t->title, age);
 	} else if (!k.n) {
-		fprintf(r->out, "%s: %s\n", t->title, t->empty);
+		fprintf(r->out, "%s: %s%s\n", t->title, t->empty, snapshot__is_partial(r->s) ? ", of what is recorded" : "");
 	} else {
 		fprintf(r->out, "%s%s%s by %s (%zu of %zu site%s, %s of %s)\n", t->title,
 			older ? " older than " : "", age, words_of(words, k.by, t->view), n, k.n, plural(k.n), fmt_share(share, listed, whole),

@@ -33,7 +33,7 @@ function blockParts(m) {
 
 	return [["live", "live blocks", inside - overhead, used > m.heap_resident ? `${freeMark}${bytes(used - m.heap_resident)} more are not resident` : ""],
 		["overhead", "overhead", overhead, `(${mark}${share(overhead, m.sized_requested)})`],
-		["rest", m.older ? "free or older than the trace" : "free", m.heap_resident - inside, "", heapMark],
+		["rest", DATA.partial_sizes || DATA.within ? "free, not recorded or older than the trace" : m.older ? "free or older than the trace" : "free", m.heap_resident - inside, "", heapMark],
 		["live", "blocks in mappings of their own", apart], ["other", "not of malloc", m.large_resident - apart, "", largeMark]];
 }
 

@@ -190,7 +190,7 @@ function drawConditions() {
 
 	byId("conditions").replaceChildren(
 		"Traced ", el("b", null, duration(DATA.duration_ns)), ...attachWords(), ". Mode ", el("b", null, DATA.mode),
-		`, ${DATA.size} sizes${sizeWords()}${DATA.mmap ? ", with what it maps itself (--mmap)" : ""}. `,
+		`, ${DATA.size} sizes${DATA.probes.filter((p) => p.size).map((p) => `, ${p.size} sizes of ${basename(p.object)}`).join("")}${sizeWords()}${DATA.mmap ? ", with what it maps itself (--mmap)" : ""}. `,
 		...[["Began when ", DATA.started_on, " was called. "], ["Ended when ", DATA.stopped_on, " was called. "], ["Nothing is recorded yet: ", DATA.waiting_for, " was not called. "]]
 			.flatMap(([before, name, after]) => name ? [before, el("b", {class: "name mono"}, name), after] : []),
 		...(DATA.within ? ["Only what was allocated within ", el("b", {class: "name mono"}, DATA.within), ". "] : []),
