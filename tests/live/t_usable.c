@@ -72,6 +72,9 @@ static void want_report_says(struct test *t, json_t *root, const char *object)
 	char says[256];
 	struct mt m;
 
+	/* where nothing else was probed, the whole says so */
+	if (!strcmp(jstr(root, "size"), "requested"))
+		return;
 	json_dump_file(root, file, 0);
 	snprintf(says, sizeof(says), "requested sizes of %s", object);
 	want_eq(t, "exit status of report", 0, (uint64_t)mt__run(t, &m, "report", file, "--view", "leaks", NULL));
