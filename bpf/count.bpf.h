@@ -58,7 +58,7 @@ volatile __u64 mt_serials = 0;
 
 /* -- CMD: its entry point was reached */
 volatile __u32 mt_started = 0;
-/* CMD, which is to stand still behind an exec by another than its first thread; 0: nobody */
+/* CMD, which is to stand still after an exec, unless ptrace stops it; 0: nobody */
 volatile __u32 mt_hold_pid = 0;
 
 /* malloctrace's own pid namespace: filled by mt_hello, which malloctrace runs on itself */

@@ -225,8 +225,8 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 	}
 	if (!a.proc && word)
 		bpf_map_delete_elem(&proc_of_pid, &pid);
-	/* CMD is no longer ours to stop by ptrace: see target/spawn.c, which lets it go on */
-	a.held = pid == mt_hold_pid && old_tid != (__u32)BPF_CORE_READ(task, pid);
+	/* CMD is not stopped by ptrace: see target/spawn.c, which lets it go on */
+	a.held = pid == mt_hold_pid && !BPF_CORE_READ(task, ptrace);
 	if (send_life(task, &a) && a.held)
 		bpf_send_signal(SIGNAL_STOP);
 	return 0;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/bpf.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -464,6 +465,80 @@ TEST(command_static)
 	root = mt__stop_json(t, &m, 0, 0);
 	want_lossless(t, root);
 	want_auto_ledger(t, root, ledger, LED_ALL & ~LED_ONLY);
+}
+
+/* Once it has begun nobody traces CMD, also after an exec, and yet that is seen from its first instruction on. */
+TEST(command_runs_free)
+{
+	struct mt m;
+
+	want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &m, "-q", "-o", in_dir(t, "free.json"), "--", "/bin/sh", "-c",
+						       "sed -n s/^TracerPid:.//p /proc/$$/status && exec sed -n s/^TracerPid:.//p /proc/self/status", NULL));
+	want(t, !strcmp(m.c.outs.s, "0\n0\n"), "TracerPid of sh and of sed, wanted 0 twice, got %s", m.c.outs.s);
+	want_eq(t, "processes", 2, json_array_size(jget(load_json(t, in_dir(t, "free.json")), "processes")));
+}
+
+/* The state of a process, 0: there is none; whose child it is, and what it is called. */
+static char state_of(pid_t pid, pid_t *ret_parent, char comm[static 32])
+{
+	char path[64], line[512] = "", *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (f && !fgets(line, sizeof(line), f))
+		line[0] = 0;
+	if (f)
+		fclose(f);
+	end = strrchr(line, ')');
+	if (!end)
+		return 0;
+	*ret_parent = atoi(end + 3);
+	*end = 0;
+	snprintf(comm, 32, "%.31s", strchr(line, '(') + 1);
+	return end[2];
+}
+
+/* malloctrace's CMD, once it has begun and sleeps; 0: not yet. */
+static pid_t sleeping_child(pid_t parent)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	char comm[32];
+	pid_t pid, of;
+
+	while ((e = readdir(d))) {
+		pid = atoi(e->d_name);
+		if (pid && state_of(pid, &of, comm) == 'S' && of == parent && !strcmp(comm, "sleep"))
+			break;
+	}
+	closedir(d);
+	return e ? pid : 0;
+}
+
+/* malloctrace stops CMD at an exec: were it killed then, CMD goes on. */
+TEST(command_goes_on_without_us)
+{
+	pid_t pid, of;
+	struct mt m;
+	char comm[32];
+
+	mt__start(t, &m, "-q", "-o", in_dir(t, "gone.json"), "--", "/bin/sleep", "600", NULL);
+	while (!(pid = sleeping_child(m.c.pid)))
+		poll(NULL, 0, 5);
+	kill(pid, SIGSTOP);
+	while (state_of(pid, &of, comm) != 'T')
+		poll(NULL, 0, 5);
+	child__kill(t, &m.c, SIGKILL);
+	while (state_of(m.c.pid, &of, comm) != 'Z')
+		poll(NULL, 0, 5);
+	/* the kernel has told it by then */
+	for (int i = 0; i < 400 && state_of(pid, &of, comm) != 'S'; i++)
+		poll(NULL, 0, 5);
+	want(t, state_of(pid, &of, comm) == 'S', "the state of CMD, wanted S, got %c", state_of(pid, &of, comm));
+	/* it has malloctrace's output */
+	kill(pid, SIGKILL);
+	want_eq(t, "malloctrace's exit status", 128 + SIGKILL, (uint64_t)child__wait(t, &m.c));
 }
 
 TEST(command_exit_status)

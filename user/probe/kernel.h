@@ -97,8 +97,8 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 void kernel__close(struct kernel *k);	/* takes NULL */
 
 /*
- * A child of ours that is sent SIGSTOP when another than its first thread execs, just before its new program begins: ptrace does
- * not stop it then. MT_EV_EXEC tells of it; who reads that lets it go on. 0: no one, for as long as nobody reads.
+ * A child of ours that is sent SIGSTOP when it execs and ptrace does not stop it, just before its new program begins.
+ * MT_EV_EXEC tells of it; who reads that lets it go on. 0: no one, for as long as nobody reads.
  */
 void kernel__hold_on_exec(struct kernel *k, pid_t pid);
 

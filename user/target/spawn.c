@@ -32,8 +32,9 @@
 
 enum state {
 	WAITING,	/* before exec, stopped by its own SIGSTOP */
-	RUNNING,	/* traced, but for nothing than its next exec */
+	RUNNING,	/* to its first exec: traced */
 	STARTING,	/* from exec to the entry point: stopped at each system call */
+	FREE,		/* not traced; at its next exec the programs stop it, and it is caught */
 	RELEASED,
 	ENDED,
 };
@@ -133,6 +134,8 @@ static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, int 
 		if (err)
 			child_fail(errno_fd, -err);
 	}
+	/* should malloctrace be killed while it stands still at an exec, it goes on; else this says nothing to anybody */
+	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	execvp(o->argv[0], o->argv);
 	child_fail(errno_fd, errno);
 }
@@ -227,7 +230,7 @@ static void on_syscall(struct spawn *s)
 	struct __ptrace_syscall_info info = {};
 
 	if (s->calls.has_started(s->pid, s->calls.arg)) {
-		s->state = RUNNING;
+		s->state = FREE;
 		s->calls.on_started(s->pid, s->calls.arg);
 		return;
 	}
@@ -265,7 +268,8 @@ static void on_stop(struct spawn *s, int status)
 	} else if (!event) {
 		pass_on = sig;
 	}
-	ptrace(s->state == STARTING ? PTRACE_SYSCALL : PTRACE_CONT, s->pid, 0, pass_on);
+	/* who is traced notices: ignored signals interrupt its calls, and no debugger can attach */
+	ptrace(s->state == STARTING ? PTRACE_SYSCALL : s->state == FREE ? PTRACE_DETACH : PTRACE_CONT, s->pid, 0, pass_on);
 }
 
 void spawn__catch(struct spawn *s)
@@ -309,7 +313,7 @@ void spawn__on_sigchld(struct spawn *s)
 {
 	int status;
 
-	while (is_traced(s) || s->state == RELEASED) {
+	while (is_traced(s) || s->state == FREE || s->state == RELEASED) {
 		pid_t got = wait4(s->pid, &status, WNOHANG | __WALL, &s->usage);
 
 		if (got < 0 && errno == EINTR)
@@ -328,6 +332,8 @@ void spawn__release(struct spawn *s)
 {
 	int status;
 
+	if (s->state == FREE)
+		s->state = RELEASED;
 	if (!is_traced(s))
 		return;
 	/* an exec by another thread meanwhile has ended that: it may stand still, and is ours no more */

@@ -32,6 +32,7 @@ struct css_set;
 struct task_struct {
 	struct mm_struct *mm;
 	int exit_code;
+	unsigned int ptrace;
 	pid_t pid;
 	pid_t tgid;
 	struct task_struct *real_parent;
