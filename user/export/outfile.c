@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "export/export.h"
 #include "util/parse.h"
@@ -279,6 +280,13 @@ static bool is_broken_pipe(FILE *f)
 	return poll(&p, 1, 0) == 1 && p.revents & POLLERR;
 }
 
+static bool is_full(FILE *f)
+{
+	struct statvfs s;
+
+	return !fstatvfs(fileno(f), &s) && s.f_blocks && !s.f_bavail;
+}
+
 int outfile__error(struct outfile *o)
 {
 	bool failed = ferror(o->f);
@@ -287,7 +295,7 @@ int outfile__error(struct outfile *o)
 	errno = 0;
 	if (!fflush(o->f) && !failed)
 		return 0;
-	return errno ? -errno : is_broken_pipe(o->f) ? -EPIPE : -EIO;
+	return errno ? -errno : is_broken_pipe(o->f) ? -EPIPE : is_full(o->f) ? -ENOSPC : -EIO;
 }
 
 int outfile__commit(struct outfile *o, struct err *e)
