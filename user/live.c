@@ -422,7 +422,7 @@ static int open_screen(struct live *l, struct err *e)
 	struct starting_calls calls = { draw_start, quit_start, l };
 	struct top_opts o = {
 		.suffix = export__find_by_path("x.html") ? ".html" : ".json",
-		.suffixes = export__suffixes(),
+		.suffixes = EXPORT_SUFFIXES,
 		.interval_ns = INTERVAL_NS,
 		.views = l->s->opts->views,
 		.sort = l->s->opts->sort,

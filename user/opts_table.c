@@ -60,7 +60,6 @@ static int take_command(struct opts *o, const struct given *g, struct err *e);
 #define FIELD(f) .field = offsetof(struct opts, f)
 #define KEEP(l, n) { .letter = l, .name = n, .flags = LATER }
 
-#define OUTPUT_SUFFIXES ".txt .json .folded .pb.gz .speedscope.json .massif .callgrind .dot .html"
 #define METRICS "live-bytes live-blocks alloc-bytes alloc-calls peak-bytes temp-calls"
 
 const struct row opt_rows[] = {
@@ -146,11 +145,11 @@ const struct row opt_rows[] = {
 	{ 'd', "duration", "SEC", REPORTING, 0, take_seconds, FIELD(duration_ns),
 	  .help = "stop by itself", .preset = "at Ctrl-C, or when the targets end" },
 	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF, take_output,
-	  .help = "write at the end, and at SIGUSR1; the format goes by the suffix: " OUTPUT_SUFFIXES
+	  .help = "write at the end, and at SIGUSR1; the format goes by the suffix:" EXPORT_FORMATS(EXPORT_SUFFIX)
 		  "; - is standard output; a name with %t (time), %p (pid) or %n (number) is written at each INTERVAL, too; "
 		  "repeatable" },
 	{ 0, "format", "FORMAT", REPORTING, REPORT | DIFF, take_choice, FIELD(format),
-	  .choices = "text json folded pprof speedscope massif callgrind dot html",
+	  .choices = EXPORT_NAMES,
 	  .help = "write to standard output (-o -) in this format" },
 	{ 0, "json", NULL, REPORTING, REPORT | DIFF, take_flag, FIELD(json),
 	  .help = "the same as --format json -o - --batch" },
@@ -518,7 +517,7 @@ static int take_output(struct opts *o, const struct given *g, struct err *e)
 
 	if (!format)
 		return err_set(e, -EINVAL, "%s %s: want a file name that ends in one of %s, or - for standard output", g->as,
-			       g->val, export__suffixes());
+			       g->val, EXPORT_SUFFIXES);
 	if (!outname__is_well_formed(g->val))
 		return err_set(e, -EINVAL, "%s %s: want %%t (time), %%p (pid), %%n (number) or %%%% behind a %%", g->as, g->val);
 	if (opts__has_output(o, g->val))

@@ -348,7 +348,7 @@ int output__write(struct output *o, struct snapshot *s, const char *path, struct
 	int err;
 
 	if (!f)
-		return err_set(e, -EINVAL, "%s: want a name that ends in %s", path, export__suffixes());
+		return err_set(e, -EINVAL, "%s: want a name that ends in %s", path, EXPORT_SUFFIXES);
 	err = outfile__check(path, e);
 	if (err)
 		return err;

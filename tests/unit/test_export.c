@@ -268,8 +268,8 @@ Test(export, formats_by_name_and_path)
 	cr_assert_null(export__find_by_name(".json"));
 	cr_assert_null(export__find_by_path("x.doc"));
 	for (int i = 0; i < 2; i++) {
-		cr_assert_str_eq(export__suffixes(), ".folded .json .txt .pb.gz .speedscope.json .massif .callgrind .dot .html");
-		cr_assert_str_eq(export__names(), "folded json text pprof speedscope massif callgrind dot html");
+		cr_assert_str_eq(EXPORT_SUFFIXES, ".txt .json .folded .pb.gz .speedscope.json .massif .callgrind .dot .html");
+		cr_assert_str_eq(EXPORT_NAMES, "text json folded pprof speedscope massif callgrind dot html");
 	}
 }
 

@@ -250,7 +250,7 @@ Test(opts, commands)
 	cr_expect_eq(o.command, CMD_VERSION);
 }
 
-#define SUFFIXES ".folded .json .txt .pb.gz .speedscope.json .massif .callgrind .dot .html"
+#define SUFFIXES ".txt .json .folded .pb.gz .speedscope.json .massif .callgrind .dot .html"
 
 Test(opts, refusals_say_what_and_why)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The formats of -o FILE and --format: to add one is to add a row in export.c and a file beside it. */
+/* The formats of -o FILE and --format: to add one is to add a row below and a file NAME.c that defines NAME__write(). */
 #ifndef MT_EXPORT_H
 #define MT_EXPORT_H
 
@@ -35,18 +35,25 @@ const struct export_format *export__find_by_path(const char *path);
 const struct export_format *export__find_by_name(const char *name);
 /* Bytes at the end of path that are the suffix of a format; 0: none. */
 size_t export__suffix_len(const char *path);
-/* For messages: ".folded .json .txt", "folded json text". Static. */
-const char *export__suffixes(void);
-const char *export__names(void);
+/* name, suffix, and what else struct export_format has */
+#define EXPORT_FORMATS(F) \
+	F(text, ".txt", .needs_all_names = false) \
+	F(json, ".json", .needs_all_names = true, .carries_ages = true) \
+	F(folded, ".folded", .needs_all_names = true) \
+	F(pprof, ".pb.gz", .needs_all_names = true) \
+	F(speedscope, ".speedscope.json", .needs_all_names = true) \
+	F(massif, ".massif", .needs_all_names = true, .needs = HAS_LIVE_BYTES) \
+	F(callgrind, ".callgrind", .needs_all_names = true) \
+	F(dot, ".dot", .needs_all_names = true) \
+	F(html, ".html", .needs_all_names = true, .carries_ages = true)
 
-int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
-int folded__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
-int pprof__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
-int speedscope__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
-int massif__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
-int callgrind__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
-int dot__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
-int html__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
-int text__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+#define EXPORT_DECLARED(name, ...) int name##__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+EXPORT_FORMATS(EXPORT_DECLARED)
+
+/* For messages: "text json folded", ".txt .json .folded". */
+#define EXPORT_NAME(name, ...) " " #name
+#define EXPORT_SUFFIX(name, suffix, ...) " " suffix
+#define EXPORT_NAMES (EXPORT_FORMATS(EXPORT_NAME) + 1)
+#define EXPORT_SUFFIXES (EXPORT_FORMATS(EXPORT_SUFFIX) + 1)
 
 #endif
