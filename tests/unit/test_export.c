@@ -58,6 +58,7 @@ Test(export, looks)
 	check("sample-single-alloc-calls.folded", "folded", SAMPLE_SINGLE, "alloc-calls");
 	check("sample-unnamed.folded", "folded", SAMPLE_SINGLE | SAMPLE_UNNAMED, NULL);
 	check("sample.speedscope.json", "speedscope", SAMPLE_LOSSES, NULL);
+	check("sample.dhat.json", "dhat", SAMPLE_HEAP, NULL);
 	check("sample-growth.speedscope.json", "speedscope", SAMPLE_SINGLE | SAMPLE_GROWTH, NULL);
 	check("sample.massif", "massif", 0, NULL);
 	check("sample-single-losses.massif", "massif", SAMPLE_SINGLE | SAMPLE_LOSSES, NULL);
@@ -94,7 +95,7 @@ Test(export, pprof_looks)
 
 Test(export, empty_ones_are_whole)
 {
-	static const char *const names[] = { "folded", "json", "text", "pprof", "speedscope", "massif", "callgrind", "dot", "html" };
+	static const char *const names[] = { "folded", "json", "text", "pprof", "speedscope", "dhat", "massif", "callgrind", "dot", "html" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		_cleanup_free_ char *text = NULL;
@@ -268,14 +269,14 @@ Test(export, formats_by_name_and_path)
 	cr_assert_null(export__find_by_name(".json"));
 	cr_assert_null(export__find_by_path("x.doc"));
 	for (int i = 0; i < 2; i++) {
-		cr_assert_str_eq(EXPORT_SUFFIXES, ".txt .json .folded .pb.gz .speedscope.json .massif .callgrind .dot .html");
-		cr_assert_str_eq(EXPORT_NAMES, "text json folded pprof speedscope massif callgrind dot html");
+		cr_assert_str_eq(EXPORT_SUFFIXES, ".txt .json .folded .pb.gz .speedscope.json .dhat.json .massif .callgrind .dot .html");
+		cr_assert_str_eq(EXPORT_NAMES, "text json folded pprof speedscope dhat massif callgrind dot html");
 	}
 }
 
 Test(export, writing_fails_aloud)
 {
-	static const char *const names[] = { "json", "folded", "text", "pprof", "speedscope", "massif", "callgrind", "dot", "html" };
+	static const char *const names[] = { "json", "folded", "text", "pprof", "speedscope", "dhat", "massif", "callgrind", "dot", "html" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct snapshot *s = sample__new(0);

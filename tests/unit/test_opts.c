@@ -250,7 +250,7 @@ Test(opts, commands)
 	cr_expect_eq(o.command, CMD_VERSION);
 }
 
-#define SUFFIXES ".txt .json .folded .pb.gz .speedscope.json .massif .callgrind .dot .html"
+#define SUFFIXES ".txt .json .folded .pb.gz .speedscope.json .dhat.json .massif .callgrind .dot .html"
 
 Test(opts, refusals_say_what_and_why)
 {
@@ -356,7 +356,7 @@ Test(opts, refusals_say_what_and_why)
 		{ "report x.json --within f", "report: takes no --within" },
 		{ "-p1 --tag x:", "--tag x:: want a function, as FUNC or BINARY:FUNC, or the word thread" },
 		{ "-p1 --tag thread --by comm", "--tag thread and --by comm: want one of them, threads are kept apart by the one only" },
-		{ "-p1 --format xml", "--format xml: want text, json, folded, pprof, speedscope, massif, callgrind, dot or html" },
+		{ "-p1 --format xml", "--format xml: want text, json, folded, pprof, speedscope, dhat, massif, callgrind, dot or html" },
 		{ "-p1 -o x.c", "-o x.c: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
 		{ "-p1 -o .json", "-o .json: want a file name that ends in one of " SUFFIXES ", or - for standard output" },
 		{ "-p1 -o a.json -o a.json", "-o a.json: given twice" },

@@ -42,6 +42,7 @@ size_t export__suffix_len(const char *path);
 	F(folded, ".folded", .needs_all_names = true) \
 	F(pprof, ".pb.gz", .needs_all_names = true) \
 	F(speedscope, ".speedscope.json", .needs_all_names = true) \
+	F(dhat, ".dhat.json", .needs_all_names = true, .carries_ages = true, .needs = HAS_LIVE_BYTES | HAS_PEAK_BYTES) \
 	F(massif, ".massif", .needs_all_names = true, .needs = HAS_LIVE_BYTES) \
 	F(callgrind, ".callgrind", .needs_all_names = true) \
 	F(dot, ".dot", .needs_all_names = true) \

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "export/owner.h"
 #include "util/parse.h"
 #include "util/util.h"
 
@@ -82,4 +83,27 @@ void export_notes__done(struct export_notes *notes)
 	for (size_t i = 0; i < notes->n; i++)
 		free(notes->v[i]);
 	vec_done(notes);
+}
+
+char *export_notes__title(const struct snapshot *s)
+{
+	_cleanup_free_ char *who = s->n_processes == 1 ? owner__title(s->processes) : NULL;
+	struct export_notes notes = {};
+	char *text = NULL;
+	size_t len;
+	int err = export_notes__init(&notes, s);
+	FILE *out = err ? NULL : open_memstream(&text, &len);
+
+	if (out && s->n_processes == 1)
+		fputs(who ? who : "", out);
+	else if (out)
+		fprintf(out, "%zu processes", s->n_processes);
+	for (size_t i = 0; out && i < notes.n; i++)
+		fprintf(out, "; %s", notes.v[i]);
+	if (out && fclose(out)) {
+		free(text);
+		text = NULL;
+	}
+	export_notes__done(&notes);
+	return text;
 }

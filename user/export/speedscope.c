@@ -14,7 +14,6 @@
 #include "export/functions.h"
 #include "export/json_writer.h"
 #include "export/notes.h"
-#include "export/owner.h"
 #include "export/weights.h"
 #include "util/ids.h"
 #include "util/util.h"
@@ -111,31 +110,11 @@ static int profile(struct speedscope *p, const struct metric *m)
 	return err;
 }
 
-static void name(struct speedscope *p, const struct export_notes *notes)
-{
-	_cleanup_free_ char *text = NULL;
-	const struct snapshot *s = p->s;
-	_cleanup_free_ char *title = s->n_processes == 1 ? owner__title(s->processes) : NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
-	if (!out)
-		return;
-	if (s->n_processes == 1)
-		fputs(title ? title : "", out);
-	else
-		fprintf(out, "%zu processes", s->n_processes);
-	for (size_t i = 0; i < notes->n; i++)
-		fprintf(out, "; %s", notes->v[i]);
-	if (!fclose(out))
-		json__str(&p->j, "name", text);
-}
-
 static int write_all(struct speedscope *p, const struct export_opts *o)
 {
 	const struct metric *shown[WEIGHTS_MAX];
 	size_t n_shown = weights__of(p->s, o ? o->metric : NULL, shown);
-	struct export_notes notes = {};
+	_cleanup_free_ char *title = NULL;
 	struct json *j = &p->j;
 	char tool[64];
 	int err;
@@ -146,17 +125,14 @@ static int write_all(struct speedscope *p, const struct export_opts *o)
 		err = -ENOMEM;
 	if (!err)
 		err = number_frames(p);
-	if (!err)
-		err = export_notes__init(&notes, p->s);
-	if (err) {
-		export_notes__done(&notes);
-		return err;
-	}
+	title = err ? NULL : export_notes__title(p->s);
+	if (!title)
+		return err ? err : -ENOMEM;
 	json__object(j, NULL);
 	json__str(j, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	snprintf(tool, sizeof(tool), "malloctrace@%s", p->s->version);
 	json__str(j, "exporter", tool);
-	name(p, &notes);
+	json__str(j, "name", title);
 	json__u64(j, "activeProfileIndex", 0);
 	json__line(j, 0);
 	frames(p);
@@ -167,7 +143,6 @@ static int write_all(struct speedscope *p, const struct export_opts *o)
 	json__array_end(j);
 	json__object_end(j);
 	fputc('\n', j->out);
-	export_notes__done(&notes);
 	return err;
 }
 
