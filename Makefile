@@ -31,7 +31,7 @@ OBJ := $(SRC:%.c=$(B)/%.o)
 LIB_OBJ := $(filter-out $(B)/user/main.o,$(OBJ))
 
 .DEFAULT_GOAL := all
-.PHONY: all test unit live install uninstall clean check-layers
+.PHONY: all test check unit live install uninstall clean check-layers
 
 all: $(B)/malloctrace
 
@@ -72,6 +72,12 @@ test:
 	$(Q)scripts/install-deps build test
 	$(Q)$(MAKE) --no-print-directory all $(B)/unit-tests $(B)/live-tests fixtures
 	$(Q)scripts/test $(B)
+
+# A minute: what a change breaks most often. Live tests need root; else they are skipped aloud.
+check: all $(B)/unit-tests $(B)/live-tests fixtures
+	$(Q)scripts/check-layers && scripts/check-bpf-stack
+	$(Q)ASAN_OPTIONS=abort_on_error=1 $(B)/unit-tests
+	$(Q)$(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --filter "$$(grep -v '^#' tests/live/check | paste -sd,)"
 
 unit: $(B)/unit-tests
 	$(Q)ASAN_OPTIONS=abort_on_error=1 $(B)/unit-tests
