@@ -35,8 +35,11 @@ struct mt_rule {
 struct mt_row {			/* from pc on, up to the next row */
 	__u32 pc;		/* relative to the table's base, which is page-aligned */
 	__u16 rule;
-	__u16 pad;
+	__u16 flags;
 };
+#define MT_ROW_STARTS 1		/* a function begins at pc */
+#define MT_ROW_AFTER_CALL 2	/* of these: behind what is a call, or may be */
+
 _Static_assert(sizeof(struct mt_rule) == 24 && sizeof(struct mt_row) == 8, "abi");
 
 #define MT_TABLE_PAGE_SHIFT 12
@@ -54,6 +57,7 @@ struct mt_range {		/* code that a process has mapped */
 	__u32 pad;
 };
 #define MT_RANGE_CALLS 1	/* its table has rules for calls alone: of other instructions they may be wrong */
+#define MT_RANGE_WRITTEN 2	/* the process may have written over it: it has no table */
 
 struct mt_space {		/* per process; sorted by start */
 	__u32 n;
@@ -113,6 +117,12 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	__u8 no_records;	/* a frame pointer alone would have led astray: see stack_is_proven() */
 	__u8 within;		/* --within: one of the functions is among the frames */
 	__u8 moved;		/* the list of code was replaced meanwhile */
+	/* the table of the frame below, and its row there, 0: it has none; and the row that was found last */
+	__u64 base;
+	__u32 row, found;
+	__u8 starts;		/* flags of a row that begins just behind where it was looked up: where the call returns to; 0: none does */
+	__u8 by_hand;		/* no call returns to pc: it is not behind an instruction, but the instruction itself */
+	__u8 pad[6];
 };
 
 /*
@@ -158,6 +168,7 @@ struct mt_ask {
 };
 _Static_assert(sizeof(struct mt_ask) == 128, "whole cache lines");
 
+/* two of them share no cache line */
 struct mt_scratch {
 	__u64 busy;
 	struct mt_walk walk;
@@ -187,8 +198,7 @@ struct mt_scratch {
 	__u32 n_by_fp, n_in_vain;	/* walks by frame pointers, and those of them that were not proven */
 	__u32 list_gen;		/* mt_proc.gen when that walk began */
 	__u32 pad2;
-	__u64 pad[3];		/* two of them share no cache line */
 };
-_Static_assert(sizeof(struct mt_walk) == 72 && sizeof(struct mt_scratch) % 64 == 0, "abi");
+_Static_assert(sizeof(struct mt_walk) == 96 && sizeof(struct mt_scratch) % 64 == 0, "abi");
 
 #endif

@@ -49,6 +49,8 @@ struct seen_vma {
 	struct mt_file_key key;
 };
 #define VMA_OF_FILE 1
+#define VM_WRITE 2		/* the kernel's */
+#define INO_OF_WRITABLE (1ull << 63)
 
 /* Three ways to say when a file was last written to: before 6.7, 6.11, and since. */
 struct inode___mtime {
@@ -89,6 +91,9 @@ static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct
 	if (file) {
 		ret->off |= VMA_OF_FILE;
 		file_key(&ret->key, BPF_CORE_READ(file, f_inode));
+		/* what the process may write over need not be what the file has: it is no file that has a table */
+		if (BPF_CORE_READ(vma, vm_flags) & VM_WRITE)
+			ret->key.ino |= INO_OF_WRITABLE;
 	} else if (ret->start == (__u64)BPF_CORE_READ(task, mm, context.vdso)) {
 		/* the same in all processes, and known by an empty key */
 		ret->off = VMA_OF_FILE;
@@ -144,8 +149,8 @@ static __always_inline void take_table(struct mt_range *r, const struct mt_file 
 		}
 }
 
-/* Asks the kernel; s->range is what holds pc then. told: what user space has there. */
-static __always_inline int range_ask(struct mt_scratch *s, const struct mt_range *told, __u64 pc)
+/* Asks the kernel for what holds pc; the last one that was found is it then. */
+static __always_inline int range_ask(struct mt_scratch *s, __u64 pc)
 {
 	struct seen_vma v;
 	struct mt_file *f;
@@ -167,10 +172,35 @@ static __always_inline int range_ask(struct mt_scratch *s, const struct mt_range
 		if (f)
 			take_table(r, f, v.off & ~(__u64)VMA_OF_FILE);
 	}
-	if (told && told->file == r->file)
+	return 0;
+}
+
+/*
+ * What was found last is s->range. If user space told of the same file there, it knows more: of a part that was
+ * written over no table holds, of the others it does.
+ */
+__noinline int range_found(struct mt_scratch *s, const struct mt_space *sp, __u64 pc)
+{
+	const struct mt_range *told;
+	struct mt_range *r;
+	int k;
+
+	if (!s)
+		return -1;
+	r = &s->found[(s->n_found - 1) & (MT_N_FOUND - 1)];
+	k = range_of(sp, pc);
+	told = sp && k >= 0 ? &sp->range[k & (MT_MAX_RANGES - 1)] : NULL;
+	if (told && told->file == r->file) {
 		r->id = told->id;
-	else if (told || s->unmapped)
+		if (r->start < told->start)
+			r->start = told->start;
+		if (r->end > told->end)
+			r->end = told->end;
+		if (told->flags & MT_RANGE_WRITTEN)
+			r->n_pages = 0;
+	} else if (told || s->unmapped) {
 		r->id = r->file;
+	}
 	s->range = *r;
 	return 0;
 }
@@ -201,8 +231,8 @@ __noinline int range_at(struct mt_scratch *s, const struct mt_space *sp, __u64 p
 	}
 	if (!range_remembered(s, pc))
 		return 0;
-	if (!range_ask(s, sp && k >= 0 ? &sp->range[k & (MT_MAX_RANGES - 1)] : NULL, pc))
-		return 0;
+	if (!range_ask(s, pc))
+		return range_found(s, sp, pc);
 	/* somebody was changing what is mapped: the next time may tell */
 	memo_drop(s);
 	s->range.end = 0;

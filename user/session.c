@@ -255,7 +255,7 @@ static int load(struct session *s, struct err *e)
 	s->unwind = unwind__new(s->kernel, unwind__choice(o->unwind));
 	if (!s->unwind)
 		return err_set(e, -ENOMEM, "out of memory");
-	s->code = (struct code_calls){ tracees__is_same_code, &s->tracees };
+	s->code = (struct code_calls){ tracees__is_same_code, tracees__is_written, &s->tracees };
 	collect__know_code(s->collect, &s->code);
 	s->tracees.kernel = s->kernel;
 	s->tracees.model = s->model;

@@ -105,6 +105,17 @@ bool tracees__is_same_code(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_
 	return a == b || (a && b && a->object && !a->unproven && !b->unproven && a->object == b->object && a->file_off - a->start == b->file_off - b->start);
 }
 
+bool tracees__is_written(uint32_t proc, const uint64_t *frames, uint32_t n, uint64_t t_ns, void *arg)
+{
+	const struct tracees *t = arg;
+	const struct tracee_life *life = hash__get(&t->by_proc, proc);
+
+	for (uint32_t i = 0; life && life->space.written.n && i < n; i++)
+		if (frames[i] && space_written__has(&life->space.written, frames[i] - 1, t_ns))
+			return true;
+	return false;
+}
+
 uint64_t tracees__n_mappings(const struct tracees *t)
 {
 	return t->n_changes;

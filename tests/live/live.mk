@@ -38,7 +38,7 @@ $(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h tests/live/live.mk Makefile
 $(FIXTURES): tests/fixtures/ledger.h tests/live/live.mk
 $(filter $(FX)/mappings%,$(FIXTURES)): tests/fixtures/mappings.h
 $(filter $(FX)/life% $(FX)/stacks%,$(FIXTURES)): tests/fixtures/place.h
-$(filter $(FX)/names% $(FX)/mixed% $(FX)/stacks% $(FX)/libstacks% $(FX)/libplug% $(FX)/code%,$(FIXTURES)): tests/fixtures/frame.h
+$(filter $(FX)/names% $(FX)/mixed% $(FX)/patched% $(FX)/byhand% $(FX)/stacks% $(FX)/libstacks% $(FX)/libplug% $(FX)/code%,$(FIXTURES)): tests/fixtures/frame.h
 
 $(FX)/%.so: tests/fixtures/%.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -fPIC -shared -o $@ $<

@@ -215,7 +215,7 @@ Test(space, an_address_at_a_time)
 	cr_expect_eq(at(place, t + 12, false), a);
 	cr_expect_eq(at(place, t + 29, false), a);
 	cr_expect_eq(at(place, t + 30, false), b);
-	cr_expect_eq(at(place + 0x1000, t + 40, false), NULL, "some of the first is gone: so is the rest");
+	cr_expect_eq(at(place + 0x1000, t + 40, false), a, "some of the first is gone, and nobody has said that the rest is");
 	cr_expect_eq(at(place, t + 5, false), NULL, "either may have been there");
 	add(&first, t + 40, true);
 	cr_expect_eq(at(place, t + 35, false), b);
@@ -224,6 +224,152 @@ Test(space, an_address_at_a_time)
 	cr_expect_eq(at(place, t + 51, false), NULL);
 	cr_expect_eq(at(place, t + 49, false), a);
 	add(&anon, t + 60, false);
+	done();
+}
+
+/* mprotect tells of a part, and of the whole again when parts become one: nothing is mapped that was not. */
+Test(space, a_part_has_other_rights)
+{
+	const struct space_range *r;
+	struct mapping whole, part;
+	struct object *a;
+	uint64_t t, place = 0x100000;
+	size_t n;
+
+	refresh();
+	r = find(refresh);
+	a = r->object;
+	whole = record_of(r, place, 0x5000);
+	part = record_of(r, place + 0x2000, 0x1000);
+	part.file_off = 0x2000;
+	t = space.looked_ns;
+	add(&whole, t + 10, true);
+	n = space.n;
+	add(&part, t + 20, false);
+	cr_expect_eq(space.n, n);
+	for (uint64_t off = 0; off < 0x5000; off += 0x1000)
+		cr_expect_eq(at(place + off, t + 25, true), a);
+	add(&whole, t + 30, false);
+	cr_expect_eq(space.replaced_ns, 0);
+	/* other bytes of the file there are other code; what is before and behind stays */
+	part.file_off = 0x7000;
+	add(&part, t + 40, true);
+	cr_expect_eq(space.replaced_ns, t + 40);
+	cr_expect_eq(at(place + 0x1000, t + 45, false), a);
+	cr_expect_eq(space__find(&space, place + 0x2000)->file_off, 0x7000);
+	cr_expect_eq(space__find(&space, place + 0x3000)->start, place + 0x3000);
+	cr_expect_eq(space__find(&space, place + 0x3000)->file_off, 0x3000);
+	cr_expect_eq(at(place + 0x2000, t + 35, false), a);
+	done();
+}
+
+static bool is_written(uint64_t addr, uint64_t t_ns)
+{
+	return space_written__has(&space.written, addr, t_ns);
+}
+
+/* What may have been written over is not what the file has, from then on, until it is another file's place. */
+Test(space, what_may_be_written_to)
+{
+	const struct space_range *r;
+	struct mapping whole, part, other;
+	uint64_t t, place = 0x100000;
+
+	refresh();
+	/* not "nothing": Criterion itself writes over code of its library */
+	cr_expect_not(is_written((uintptr_t)refresh, UINT64_MAX));
+	r = find(refresh);
+	whole = record_of(r, place, 0x5000);
+	part = record_of(r, place + 0x2000, 0x1000);
+	part.file_off = 0x2000;
+	other = record_of(find(strtoull), place, 0x5000);
+	t = space.looked_ns;
+	add(&whole, t + 10, true);
+	part.write = true;
+	add(&part, t + 20, true);
+	add(&part, t + 25, false);
+	cr_expect_eq(space.replaced_ns, t + 20);
+	part.write = false;
+	add(&part, t + 30, false);
+	add(&whole, t + 30, false);
+	cr_expect_not(is_written(place + 0x2000, t + 19));
+	cr_expect(is_written(place + 0x2000, t + 20));
+	cr_expect(is_written(place + 0x2fff, t + 50));
+	cr_expect_not(is_written(place + 0x1fff, t + 50));
+	cr_expect_not(is_written(place + 0x3000, t + 50));
+	cr_expect_eq(at(place + 0x2000, t + 50, true), r->object);
+	add(&other, t + 60, true);
+	cr_expect_not(is_written(place + 0x2000, t + 70));
+	done();
+}
+
+static void written(struct space_written *w, uint64_t start, uint64_t end, bool is_new)
+{
+	cr_expect_eq(space_written__add(w, (struct written_piece){ start, end, 1 }), is_new, "[%llx, %llx)", (unsigned long long)start,
+		     (unsigned long long)end);
+	for (size_t i = 0; i + 1 < w->n; i++)
+		cr_expect_lt(w->v[i].end, w->v[i + 1].start);
+	cr_expect_leq(w->n, SPACE_MAX_WRITTEN);
+}
+
+Test(space, pieces_that_were_written)
+{
+	struct space_written w = {};
+
+	written(&w, 10, 20, true);
+	written(&w, 30, 40, true);
+	written(&w, 12, 18, false);
+	written(&w, 0, 5, true);
+	cr_expect_eq(w.n, 3);
+	written(&w, 20, 30, true);
+	cr_expect_eq(w.n, 2);
+	cr_expect(space_written__has(&w, 39, 1));
+	cr_expect_not(space_written__has(&w, 40, 1));
+	cr_expect_not(space_written__has(&w, 39, 0));
+	space_written__cut(&w, 15, 25);
+	cr_expect_eq(w.n, 3);
+	cr_expect(space_written__has(&w, 14, 1));
+	cr_expect_not(space_written__has(&w, 15, 1));
+	cr_expect(space_written__has(&w, 25, 1));
+	/* too many: more is distrusted, never less */
+	for (uint64_t i = 0; i < 100; i++)
+		written(&w, 1000 + i * 10, 1001 + i * 10, true);
+	for (uint64_t i = 0; i < 100; i++)
+		cr_expect(space_written__has(&w, 1000 + i * 10, 1));
+	space_written__cut(&w, 0, UINT64_MAX);
+	cr_expect_eq(w.n, 0);
+}
+
+/* Code that was written to without a record: its pages tell. Breakpoints are no other code. */
+Test(space, pages_that_differ)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const struct space_range *r;
+	uint64_t off;
+	char *p;
+#if defined(__aarch64__)
+	static const unsigned char brk[] = { 0xa0, 0x00, 0x20, 0xd4 };
+#else
+	static const unsigned char brk[] = { 0xcc };
+#endif
+
+	cr_assert_geq(fd, 0);
+	refresh();
+	r = find(refresh);
+	off = (r->file_off + ((uintptr_t)refresh - r->start)) & ~(page - 1);
+	p = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, (off_t)off);
+	cr_assert_neq(p, MAP_FAILED);
+	memcpy(p + 16, brk, sizeof(brk));
+	memset(p + page, 0x5a, 64);
+	cr_assert_eq(mprotect(p, 3 * page, PROT_READ | PROT_EXEC), 0);
+	refresh();
+	cr_assert_not_null(find(p));
+	cr_expect_not(is_written((uintptr_t)p, UINT64_MAX));
+	cr_expect(is_written((uintptr_t)p + page, UINT64_MAX));
+	cr_expect_not(is_written((uintptr_t)p + 2 * page, UINT64_MAX));
+	munmap(p, 3 * page);
+	close(fd);
 	done();
 }
 

@@ -559,6 +559,15 @@ static bool has_replaced(const struct collect *c)
 	return false;
 }
 
+/* The programs learn some milliseconds late that code may have been written over: what they called whole meanwhile may be wrong. */
+static void distrust(struct cut_site *v, size_t n, const struct code_calls *code)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((v[i].end == MT_END_WHOLE || v[i].end == MT_END_DEPTH) &&
+		    code->is_written(v[i].proc, v[i].frames, v[i].n_frames, v[i].met_ns, code->arg))
+			v[i].end = MT_END_UNSURE;
+}
+
 int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut **ret, struct err *e)
 {
 	const struct code_calls *code;
@@ -588,6 +597,10 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 	if (err)
 		return err_set(e, err, "out of memory");
 	code = has_replaced(c) ? c->code : NULL;
+	if (code) {
+		distrust(c->cut.sites, c->cut.n_sites, code);
+		distrust(c->cut.wheres, c->cut.n_wheres, code);
+	}
 	if ((c->recycled || code) && collect__merge_repeats(&c->cut, code))
 		return err_set(e, -ENOMEM, "out of memory");
 	c->all_gone = c->leaving.n && !c->sweep.under_way;

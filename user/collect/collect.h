@@ -9,9 +9,11 @@
 
 struct collect;
 
-/* Was the code at an address the same at two times? */
 struct code_calls {
+	/* Was the code at an address the same at two times? */
 	bool (*is_same)(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_t t2_ns, void *arg);
+	/* Do frames of that time go through code that need not have been what its file has? */
+	bool (*is_written)(uint32_t proc, const uint64_t *frames, uint32_t n, uint64_t t_ns, void *arg);
 	void *arg;
 };
 

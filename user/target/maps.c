@@ -78,6 +78,7 @@ static int parse_line(const char *p, const char *end, struct mapping *m)
 		return 0;
 	if (end - p < 5 || p[4] != ' ')
 		return 0;
+	m->write = p[1] == 'w';
 	m->exec = p[2] == 'x';
 	p += 5;
 	if (!take_number(&p, end, 16, &m->file_off) || !take_char(&p, end, ' ') ||

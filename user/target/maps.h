@@ -15,7 +15,7 @@ struct mapping {
 	uint64_t file_off;
 	uint32_t dev_major, dev_minor;
 	uint64_t ino;		/* 0: no file */
-	bool exec;
+	bool exec, write;
 	bool deleted;
 	bool recorded;		/* told by the kernel as it was made (watch.h): device and inode may be those below an overlay */
 	char *path;		/* owned; unescaped, " (deleted)" removed; "" or "[vdso]" and the like without a file */

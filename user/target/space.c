@@ -12,6 +12,8 @@
 #include "target/jitmap.h"
 #include "target/process.h"
 #include "target/space.h"
+#include "target/space_memory.h"
+#include "target/space_pages.h"
 #include "util/util.h"
 
 /* What goes beyond this has no names. */
@@ -19,9 +21,6 @@
 #define MAX_GONE 2048
 #define MAX_ADDED 64		/* between two looks, which tell what of it is gone again */
 #define MAX_ANON 4096		/* pieces */
-#define VDSO_MAX (1u << 20)	/* bytes; it has two to four pages */
-#define BUILD_ID_MAX 64		/* bytes */
-#define SAME_PLACE_LOOKS 3
 
 /* Numbers of files are told in several ways (object.h): where they differ, the object settles it. */
 static bool is_of(const struct space_range *r, struct objects *objects, const struct mapping *m)
@@ -49,9 +48,13 @@ static bool overlaps(const struct space_range *r, uint64_t start, uint64_t end)
 	return r->start < end && start < r->end;
 }
 
+/*
+ * Is the mapping a part of the range, or all of it: the same bytes of the same file at the same place? mprotect tells of a part as if
+ * it were a mapping of its own.
+ */
 static bool is_mapping(const struct space_range *r, struct objects *objects, const struct mapping *m)
 {
-	return r->start == m->start && r->end >= m->end && r->file_off == m->file_off && is_of(r, objects, m);
+	return r->start <= m->start && r->end >= m->end && r->start - r->file_off == m->start - m->file_off && is_of(r, objects, m);
 }
 
 static struct space_range *known(const struct space *s, struct objects *objects, const struct mapping *m)
@@ -97,6 +100,62 @@ static bool replaces(const struct mapping *m, const struct space_range *r)
 	return has_code(r, MAX(r->start, m->start), MIN(r->end, m->end));
 }
 
+/* Other code is there from t_ns on. */
+static void is_replaced(struct space *s, const struct mapping *m, uint64_t t_ns)
+{
+	space_written__cut(&s->written, m->start, m->end);
+	if (!s->replaced_ns || s->replaced_ns > t_ns)
+		s->replaced_ns = t_ns;
+}
+
+/*
+ * May the process write over this code of a file, from t_ns on, or has it? It is other code then, of which nobody knows
+ * more. True: that is new. t_ns 0: for as long as anything is known. It may have had the right to write for a moment
+ * without the one to execute, of which no record tells: so pages are looked at, too, wherever they need not be as they were mapped.
+ */
+static bool note_written(struct space *s, pid_t pid, const struct mapping *m, const struct space_range *r, uint64_t t_ns)
+{
+	bool is_new;
+
+	if (!r->object || !r->object->is_elf || !m->ino)
+		return false;
+	if (m->write)
+		is_new = space_written__add(&s->written, (struct written_piece){ m->start, m->end, t_ns });
+	else
+		is_new = space_pages__find_written(pid, r->object, m, t_ns, &s->written);
+	if (is_new && t_ns && (!s->replaced_ns || s->replaced_ns > t_ns))
+		s->replaced_ns = t_ns;
+	return is_new;
+}
+
+/* [start, end) of range i is as it was, whatever becomes of the rest. Without memory it has no names. */
+static void keep_part(struct space *s, size_t i, uint64_t start, uint64_t end)
+{
+	struct space_range *part = start < end && s->n < MAX_RANGES ? vec_push(s) : NULL;
+	const struct space_range *r = &s->v[i];
+
+	if (!part)
+		return;
+	*part = *r;
+	part->start = start;
+	part->end = end;
+	part->file_off = r->file_off + (start - r->start);
+	part->label = r->label ? strdup(r->label) : NULL;
+	part->why = (struct err){};
+	part->told = true;
+	if (part->object)
+		object__hold(part->object);
+}
+
+/* What a mapping leaves of a range that is there. */
+static void keep_rest(struct space *s, size_t i, const struct mapping *m)
+{
+	uint64_t start = s->v[i].start, end = s->v[i].end;
+
+	keep_part(s, i, start, m->start);
+	keep_part(s, i, m->end, end);
+}
+
 /* Something else is there from t_ns on. exact: not before. Returns how many files that ends. */
 static size_t end_overlapped(struct space *s, const struct mapping *m, uint64_t t_ns, bool exact)
 {
@@ -104,101 +163,23 @@ static size_t end_overlapped(struct space *s, const struct mapping *m, uint64_t 
 	size_t n = 0;
 
 	for (size_t i = s->n; i-- > 0;) {
-		struct space_range *r = &s->v[i];
+		struct space_range *r;
 
-		if (r->died_ns || !overlaps(r, m->start, m->end))
+		if (s->v[i].died_ns || !overlaps(&s->v[i], m->start, m->end))
 			continue;
-		r->died_ns = exact ? t_ns : MAX(s->look_began_ns, r->born_ns + 1);
+		keep_rest(s, i, m);
+		r = &s->v[i];
+		/* where the same code is part of a longer mapping now, nobody else was there in between */
+		r->died_ns = exact || !replaces(m, r) ? t_ns : MAX(s->look_began_ns, r->born_ns + 1);
 		r->rough = !exact;
 		r->gone = true;
 		n++;
 		replaced |= replaces(m, r);
 	}
 	s->n_ended += n;
-	if (replaced && !s->replaced_ns)
-		s->replaced_ns = exact ? t_ns : s->look_began_ns;
+	if (replaced)
+		is_replaced(s, m, exact ? t_ns : s->look_began_ns);
 	return n;
-}
-
-static int open_memory(pid_t pid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* The vdso is in no file. Time namespaces and 32-bit programs have their own: so it is taken from the process. */
-static struct object *read_vdso(struct objects *objects, int mem, const struct mapping *m)
-{
-	size_t len = m->end - m->start;
-	_cleanup_free_ char *image = len <= VDSO_MAX ? malloc(len) : NULL;
-	struct object *obj = NULL;
-
-	if (image && pread(mem, image, len, m->start) == (ssize_t)len)
-		objects__get_image(objects, "[vdso]", image, len, &obj, NULL);
-	return obj;
-}
-
-/* Where the build id of the file that m maps lies in memory. */
-static const struct mapping *mapping_of_id(const struct maps *maps, const struct mapping *m, const struct object *obj, size_t len)
-{
-	const struct mapping *at = NULL;
-
-	for (size_t i = 0; i < maps->n && maps->v[i].start <= m->start; i++) {
-		const struct mapping *k = &maps->v[i];
-
-		if (k->ino == m->ino && k->dev_major == m->dev_major && k->dev_minor == m->dev_minor &&
-		    k->file_off <= obj->build_id_off && obj->build_id_off - k->file_off < k->end - k->start &&
-		    len <= k->end - k->start - (obj->build_id_off - k->file_off))
-			at = k;
-	}
-	return at;
-}
-
-/*
- * Whether the process has another build id in its memory than the file found.
- * A file that is written to in place changes in memory too, so this differs
- * only where the file found is not the one mapped, or its file system does not
- * keep the two together. What cannot be read tells nothing.
- */
-static bool has_another_id(int mem, const struct mapping *at, const struct object *obj, size_t len)
-{
-	unsigned char id[BUILD_ID_MAX];
-
-	if (pread(mem, id, len, at->start + (obj->build_id_off - at->file_off)) != (ssize_t)len)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		char hex[3];
-
-		snprintf(hex, sizeof(hex), "%02x", id[i]);
-		if (memcmp(hex, obj->build_id + 2 * i, 2))
-			return true;
-	}
-	return false;
-}
-
-static bool is_another(pid_t pid, int mem, const struct maps *maps, const struct mapping *m, const struct object *obj)
-{
-	size_t len = obj->build_id ? strlen(obj->build_id) / 2 : 0;
-	const struct mapping *at;
-
-	if (!len || len > BUILD_ID_MAX)
-		return false;
-	at = mapping_of_id(maps, m, obj, len);
-	if (!at || !has_another_id(mem, at, obj, len))
-		return false;
-	/* a plugin may have been replaced since its mapping was read: what was compared is another one's, which says nothing of this one */
-	for (int i = 0; i < SAME_PLACE_LOOKS; i++) {
-		struct maps again = {};
-		const struct mapping *same = !maps__read(pid, &again, NULL) ? mapping_of_id(&again, m, obj, len) : NULL;
-		bool there = same && same->start == at->start && has_another_id(mem, at, obj, len);
-
-		maps__done(&again);
-		if (!there)
-			return false;
-	}
-	return true;
 }
 
 /* What is no file, or could not be opened, keeps its name; of others the object has it. */
@@ -255,7 +236,7 @@ static struct space_range *push_record(struct space *s, const struct mapping *m,
 	bool replaced = false;
 	struct space_range *r;
 
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0, n = s->n; i < n; i++) {
 		r = &s->v[i];
 		if (!overlaps(r, m->start, m->end))
 			continue;
@@ -267,12 +248,15 @@ static struct space_range *push_record(struct space *s, const struct mapping *m,
 		if (r->died_ns && r->died_ns < t_ns && !r->rough)
 			continue;
 		s->n_ended += !r->died_ns;
+		if (!r->died_ns)
+			keep_rest(s, i, m);
+		r = &s->v[i];
 		r->died_ns = t_ns;
 		r->rough = false;
 		r->gone = true;
 	}
-	if (replaced && (!s->replaced_ns || s->replaced_ns > t_ns))
-		s->replaced_ns = t_ns;
+	if (replaced)
+		is_replaced(s, m, t_ns);
 	r = new_range(s, m, obj, t_ns);
 	if (r && later_ns) {
 		r->died_ns = later_ns;
@@ -397,15 +381,18 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 			*ret_new += end_overlapped(s, m, born_ns, false);
 			continue;
 		}
-		if (known(s, objects, m))
+		r = known(s, objects, m);
+		if (r) {
+			*ret_new += m->write && note_written(s, pid, m, r, began_ns);
 			continue;
+		}
 		if (mem < 0)
-			mem = open_memory(pid);
+			mem = space_memory__open(pid);
 		if (m->ino)
 			objects__get(objects, pid, m, &obj, &why);
 		else
-			obj = read_vdso(objects, mem, m);
-		if (m->ino && obj && is_another(pid, mem, &maps, m, obj))
+			obj = space_memory__vdso(objects, mem, m);
+		if (m->ino && obj && space_memory__is_another(pid, mem, &maps, m, obj))
 			obj->changed = true;
 		r = push(s, m, obj, born_ns);
 		if (!r) {
@@ -415,6 +402,7 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 			break;
 		}
 		r->why = why;
+		note_written(s, pid, m, r, s->looked_ns ? began_ns : 0);
 		(*ret_new)++;
 	}
 	maps__done(&maps);
@@ -429,6 +417,7 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 	struct space_range *r;
 	struct object *obj = NULL;
 	struct err why = {};
+	bool again;
 
 	*ret_new = false;
 	if (!m->exec)
@@ -447,6 +436,7 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 				s->v[i].rough = false;
 			}
 		r->found = false;
+		note_written(s, pid, m, r, t_ns);
 		*ret_new = true;
 		/* before the look it may have been another version */
 		if (!r->object || object__version_at(r->object, t_ns) == VERSION_SAME)
@@ -454,13 +444,16 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 		return 0;
 	}
 	r = before(s, m, t_ns);
-	if (r && !r->died_ns && is_mapping(r, objects, m) && is_again(r, t_ns)) {
-		*ret_new = r->gone;
+	/* only of the whole it may be another version: a part of it has new rights, or was mapped with it */
+	if (r && !r->died_ns && is_mapping(r, objects, m) && (m->end - m->start < r->end - r->start || is_again(r, t_ns))) {
+		*ret_new = note_written(s, pid, m, r, t_ns) || r->gone;
 		r->gone = false;
 		return 0;
 	}
 	if (s->n >= MAX_RANGES)
 		return 0;
+	/* more of the file than is known, as where parts have become one */
+	again = r && !r->died_ns && !replaces(m, r);
 	if (m->ino && objects__get(objects, pid, m, &obj, &why)) {
 		pid_t tid = process__runner(pid);
 
@@ -484,6 +477,8 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 		if (version == VERSION_OTHER)
 			disown(r);
 	}
+	if (m->write || again)
+		note_written(s, pid, m, r, t_ns);
 	*ret_new = true;
 	return 0;
 }
@@ -546,6 +541,7 @@ int space__copy(struct space *to, const struct space *from, struct err *e)
 			object__hold(r->object);
 		slot->label = r->label ? strdup(r->label) : NULL;
 	}
+	to->written = from->written;
 	to->replaced_ns = from->replaced_ns;
 	to->look_began_ns = from->look_began_ns;
 	to->looked_ns = from->looked_ns;

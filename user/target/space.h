@@ -12,6 +12,7 @@
 #define MT_SPACE_H
 
 #include "target/object.h"
+#include "target/space_written.h"
 #include "util/util.h"
 
 struct space_range {
@@ -30,7 +31,6 @@ struct space_range {
 	bool unproven;		/* it may have been another version of the file: the object's names are not its own */
 };
 
-/* Memory of no file with code in it: it has neither names nor tables, and only the present is of interest. */
 struct space_piece {
 	uint64_t start, end;
 };
@@ -38,7 +38,9 @@ struct space_piece {
 struct space {
 	struct space_range *v;	/* the newest last */
 	size_t n, room;
+	/* memory of no file with code in it: it has neither names nor tables, and only the present is of interest */
 	struct vec(struct space_piece) anon;	/* by address, at the last look */
+	struct space_written written;	/* code of files that need not be what the files have */
 	uint64_t look_began_ns, looked_ns;	/* when all of it was last looked at: in between; 0: never */
 	size_t tidy_at;		/* number of ranges from which on those that are gone are looked for */
 	size_t n_ended;		/* ranges whose place was taken, since the start */

@@ -227,7 +227,8 @@ static bool take_record(struct watch *w, const struct perf_event_header *h)
 		}
 		r->kind = WATCH_MAPPED;
 		r->map = (struct mapping){ .start = m->addr, .end = m->addr + m->len, .file_off = m->file_off, .dev_major = m->dev_major,
-					   .dev_minor = m->dev_minor, .ino = m->ino, .exec = m->prot & PROT_EXEC, .recorded = true };
+					   .dev_minor = m->dev_minor, .ino = m->ino, .exec = m->prot & PROT_EXEC,
+					   .write = m->prot & PROT_WRITE, .recorded = true };
 		r->map.path = path_of(m, h->size - sizeof(*m) - tail, &r->map.deleted);
 		if (!r->map.path) {
 			w->records.n--;

@@ -15,6 +15,7 @@
 #include "bpf/hash.h"
 #include "probe/code.h"
 #include "probe/kernel.h"
+#include "unwind/room.h"
 #include "unwind/tables.h"
 #include "util/hash.h"
 #include "util/util.h"
@@ -28,14 +29,6 @@
  */
 #define NO_RECORD_PER_MILLE 20
 #define PAGE_BYTES (1ull << MT_TABLE_PAGE_SHIFT)
-
-struct extent {
-	uint32_t at, n;
-};
-
-struct room {			/* of an array in the kernel: first fit */
-	struct vec(struct extent) free;
-};
 
 struct table {
 	const void *key;	/* the object; the unwind itself for the vdso */
@@ -87,57 +80,6 @@ enum unwind_choice unwind__choice(const char *name)
 	return UNWIND_AUTO;
 }
 
-/* ---- room */
-
-static int room_init(struct room *r, uint32_t n)
-{
-	struct extent *e = vec_push(&r->free);
-
-	if (!e)
-		return -ENOMEM;
-	*e = (struct extent){ 0, n };
-	return 0;
-}
-
-static bool room_take(struct room *r, uint32_t n, struct extent *ret)
-{
-	for (size_t i = 0; i < r->free.n; i++) {
-		struct extent *e = &r->free.v[i];
-
-		if (e->n < n)
-			continue;
-		*ret = (struct extent){ e->at, n };
-		e->at += n;
-		e->n -= n;
-		return true;
-	}
-	return false;
-}
-
-static void room_give_back(struct room *r, struct extent e)
-{
-	struct extent *slot;
-
-	if (!e.n)
-		return;
-	for (size_t i = 0; i < r->free.n; i++) {
-		struct extent *f = &r->free.v[i];
-
-		if (f->at == e.at + e.n) {
-			f->at = e.at;
-			f->n += e.n;
-			return;
-		}
-		if (f->at + f->n == e.at) {
-			f->n += e.n;
-			return;
-		}
-	}
-	slot = vec_push(&r->free);
-	if (slot)	/* without memory the room is lost, nothing else */
-		*slot = e;
-}
-
 /* ---- life */
 
 struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice)
@@ -150,8 +92,8 @@ struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice)
 	u->choice = choice;
 	u->rules = calloc(MT_MAX_RULES, sizeof(*u->rules));
 	u->users = calloc(MT_PROC_NUMBERS, sizeof(*u->users));
-	if (!u->rules || !u->users || room_init(&u->rows, k ? k->sizes.n_unwind_rows : 0) ||
-	    room_init(&u->pages, k ? k->sizes.n_unwind_pages : 0)) {
+	if (!u->rules || !u->users || room__init(&u->rows, k ? k->sizes.n_unwind_rows : 0) ||
+	    room__init(&u->pages, k ? k->sizes.n_unwind_pages : 0)) {
 		unwind__free(u);
 		return NULL;
 	}
@@ -163,8 +105,8 @@ static void table_free(struct unwind *u, struct table *t)
 {
 	if (hash__get(&u->by_key, (uintptr_t)t->key) == t)
 		hash__remove(&u->by_key, (uintptr_t)t->key);
-	room_give_back(&u->rows, t->rows);
-	room_give_back(&u->pages, t->pages);
+	room__give_back(&u->rows, t->rows);
+	room__give_back(&u->pages, t->pages);
 	if (t->object)
 		object__put(t->object);
 	free(t);
@@ -184,8 +126,8 @@ void unwind__free(struct unwind *u)
 		table_free(u, u->tables.v[i]);
 	vec_done(&u->tables);
 	hash__done(&u->by_key);
-	vec_done(&u->rows.free);
-	vec_done(&u->pages.free);
+	room__done(&u->rows);
+	room__done(&u->pages);
 	free(u->rules);
 	free(u);
 }
@@ -294,11 +236,11 @@ static void write_pages(struct unwind *u, struct table *t, const struct cfi *c)
 
 static bool take_room(struct unwind *u, struct table *t, uint32_t n_rows, uint32_t n_pages)
 {
-	if (!room_take(&u->rows, n_rows, &t->rows))
+	if (!room__take(&u->rows, n_rows, &t->rows))
 		return false;
-	if (room_take(&u->pages, n_pages, &t->pages))
+	if (room__take(&u->pages, n_pages, &t->pages))
 		return true;
-	room_give_back(&u->rows, t->rows);
+	room__give_back(&u->rows, t->rows);
 	t->rows.n = 0;
 	return false;
 }
@@ -500,12 +442,12 @@ void unwind__drop(struct unwind *u, uint32_t proc)
 }
 
 /* first_ns: what came behind that may have taken the place of other code. */
-static int add_range(struct mt_space *s, const struct space_range *r, const struct table *t, uint64_t first_ns)
+static int add_range(struct mt_space *s, uint32_t room, const struct space_range *r, const struct table *t, uint64_t first_ns)
 {
 	struct mt_range *to;
 	uint64_t vaddr = 0;
 
-	if (s->n == MT_MAX_RANGES)
+	if (s->n >= room)
 		return -ENOSPC;
 	to = &s->range[s->n++];
 	*to = (struct mt_range){ .start = r->start, .end = r->end };
@@ -519,6 +461,42 @@ static int add_range(struct mt_space *s, const struct space_range *r, const stru
 	to->file = t->file;
 	to->id = first_ns && r->born_ns >= first_ns ? t->file : 0;
 	return 0;
+}
+
+/* Each piece that was written over may make two ranges more. */
+static uint32_t n_kept_free(const struct space_written *written)
+{
+	_Static_assert(2 * SPACE_MAX_WRITTEN < MT_MAX_RANGES, "there is room for others");
+
+	return 2 * written->n;
+}
+
+/*
+ * What the process may have written over has no table, and is not what was there before. It is a range all the same: what is in none,
+ * the programs would ask the kernel about, and find the file's table.
+ */
+static void distrust(struct mt_space *s, uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0, n = s->n; i < n; i++) {
+		struct mt_range *r = &s->range[i];
+		uint64_t lo = MAX(r->start, start), hi = MIN(r->end, end);
+
+		if (lo >= hi)
+			continue;
+		if (r->start < lo) {
+			s->range[s->n] = *r;
+			s->range[s->n++].end = lo;
+		}
+		if (hi < r->end) {
+			s->range[s->n] = *r;
+			s->range[s->n++].start = hi;
+		}
+		r->start = lo;
+		r->end = hi;
+		r->n_pages = 0;
+		r->flags = MT_RANGE_WRITTEN;
+		r->id = r->file | 1;
+	}
 }
 
 static int by_start(const void *a, const void *b)
@@ -575,6 +553,7 @@ static uint64_t first_replaced(const struct unwind *u, uint32_t proc, const stru
 /* The list for the programs, and the tables that it goes by. */
 static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, struct mt_space *s, struct used *used, bool *full)
 {
+	uint32_t room = MT_MAX_RANGES - n_kept_free(&space->written);
 	uint64_t first_ns = first_replaced(u, proc, space);
 
 	/* what is mapped now, of which no two overlap; the oldest first, that what comes and goes pushes nothing else out */
@@ -598,9 +577,11 @@ static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct sp
 		if (t && use(used, t))
 			return -ENOMEM;
 		/* code without a table is walked like code of no file */
-		if (t && t->pages.n && add_range(s, r, t, first_ns) && !t->listed)
+		if (t && t->pages.n && add_range(s, room, r, t, first_ns) && !t->listed)
 			*full = true;	/* else the programs ask the kernel, and find the file by what names it */
 	}
+	for (size_t i = 0; i < space->written.n; i++)
+		distrust(s, space->written.v[i].start, space->written.v[i].end);
 	qsort(s->range, s->n, sizeof(s->range[0]), by_start);
 	return 0;
 }

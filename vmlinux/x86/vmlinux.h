@@ -134,6 +134,7 @@ struct vm_area_struct {
 			};
 		};
 	};
+	long unsigned int vm_flags;
 	long unsigned int vm_pgoff;
 	struct file *vm_file;
 };
