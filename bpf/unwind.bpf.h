@@ -73,29 +73,50 @@ static __always_inline int row_behind(__u32 lo, __u32 hi, __u32 rel)
 	return -1;
 }
 
-static __always_inline struct mt_rule *rule_of(const struct mt_range *r, __u64 pc)
+/*
+ * The rule of what s->range has at pc: its number, which is also in s->walk, or -1. s->walk.starts tells what begins behind that. A
+ * function of its own, because those who call it have no stack left.
+ */
+__noinline int find_rule(struct mt_scratch *s, __u64 pc)
 {
-	__u64 rel = pc - r->base, page = rel >> MT_TABLE_PAGE_SHIFT;
-	__u32 k0 = r->first_page + (__u32)page, k1 = k0 + 1, k;
-	__u64 *first, *behind;
+	__u64 rel, page, *first, *behind;
 	struct mt_row *row;
+	__u32 k;
 	int i;
 
-	if (pc < r->base || page >= r->n_pages)
-		return NULL;
-	first = bpf_map_lookup_elem(&unwind_pages, &k0);
-	behind = bpf_map_lookup_elem(&unwind_pages, &k1);
+	if (!s)
+		return -1;
+	rel = pc - s->range.base;
+	page = rel >> MT_TABLE_PAGE_SHIFT;
+	s->walk.starts = 0;
+	if (pc < s->range.base || page >= s->range.n_pages)
+		return -1;
+	k = s->range.first_page + (__u32)page;
+	first = bpf_map_lookup_elem(&unwind_pages, &k);
+	k++;
+	behind = bpf_map_lookup_elem(&unwind_pages, &k);
 	if (!first || !behind)
-		return NULL;
+		return -1;
 	i = row_behind(*first, *behind, rel);
 	if (i <= 0)
-		return NULL;
+		return -1;
+	k = i;
+	row = bpf_map_lookup_elem(&unwind_rows, &k);
+	if (row && row->pc == (__u32)rel + 1)
+		s->walk.starts = row->flags;
 	k = i - 1;
 	row = bpf_map_lookup_elem(&unwind_rows, &k);
 	if (!row)
-		return NULL;
-	k = row->rule;
-	return bpf_map_lookup_elem(&unwind_rules, &k);
+		return -1;
+	s->walk.found = k;
+	return row->rule;
+}
+
+static __always_inline struct mt_rule *rule_of(struct mt_scratch *s, __u64 pc)
+{
+	int k = find_rule(s, pc);
+
+	return k < 0 ? NULL : bpf_map_lookup_elem(&unwind_rules, &k);
 }
 
 /* A return through the trampoline: where to in truth? 0: not known. */
@@ -164,6 +185,55 @@ static __always_inline void weigh_rule(struct mt_walk *w, const struct mt_range 
 	}
 }
 
+#define FUNCTION_ROWS 64
+
+/*
+ * A function begins where w->pc returns to, behind a call. Was that call made? Surely if it is one of the very
+ * function that the frame below is in.
+ */
+__noinline int call_was_made(struct mt_scratch *s)
+{
+	__u64 target;
+	__u32 k;
+
+	if (!s)
+		return 0;
+	k = s->walk.row;
+	target = arch_call_target(s->walk.pc);
+	if (!target || !k || s->walk.base != s->range.base)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < FUNCTION_ROWS; i++) {
+		struct mt_row *row = bpf_map_lookup_elem(&unwind_rows, &k);
+
+		if (!row)
+			return 0;
+		if (row->flags & MT_ROW_STARTS)
+			return s->range.base + row->pc == target;
+		k--;
+	}
+	return 0;
+}
+
+/*
+ * A function begins at the return address. Calls leave such a one where a function ends in a call that never returns, and
+ * there is nothing in between; debuggers and coroutines make them by hand, in front of anything. False: the rule, which is of
+ * what stands before, is not w->pc's.
+ */
+static __always_inline bool weigh_start(struct mt_scratch *s)
+{
+	struct mt_walk *w = &s->walk;
+
+	w->no_records = 1;
+	if (!(w->starts & MT_ROW_AFTER_CALL)) {
+		w->by_hand = 1;
+		return false;
+	}
+	if (!call_was_made(s))
+		w->guessed = 1;
+	return true;
+}
+
 /* Into the function that a signal interrupted. Apart, because of what it needs of the programs' small stack. */
 __noinline int signal_step(struct mt_scratch *s)
 {
@@ -194,6 +264,7 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 	if (!s)
 		return 1;
 	w = &s->walk;
+	w->by_hand = 0;
 	/* a return address points behind its call: the rule is the call's */
 	pc = w->pc - (w->is_return ? 1 : 0);
 	/* whoever has its place next is no less unknown, but another one */
@@ -201,9 +272,11 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 	if ((pc < s->range.start || pc >= s->range.end) && range_at(s, sp, pc))
 		goto by_frame_pointer;
 	w->code = s->range.id;
-	rule = rule_of(&s->range, pc);
-	if (!rule)
+	rule = rule_of(s, pc);
+	if (!rule || (w->starts && w->is_return && rule->cfa != MT_CFA_SIGNAL && !weigh_start(s)))
 		goto by_frame_pointer;
+	w->row = w->found;
+	w->base = s->range.base;
 	weigh_rule(w, &s->range, rule);
 	switch (rule->cfa) {
 	case MT_CFA_SP:
@@ -288,6 +361,7 @@ up:
 	return w->pc ? 0 : walk_ends(w, MT_END_WHOLE);
 
 by_frame_pointer:
+	w->row = 0;
 	w->guessed = 1;
 	w->no_records = 1;
 	if (!w->fp)
@@ -321,6 +395,8 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 		/* also when it is full: this tells whether it is whole */
 		int over = walk_step(s, space) || i >= mt_depth || i >= MT_MAX_DEPTH;
 
+		if (s->walk.by_hand)
+			s->ip[(i - 1) & (MT_MAX_DEPTH - 1)] += ARCH_BEHIND_INSN;
 		/* code that took the place of other code */
 		if (s->walk.code)
 			hash = hash_frame(hash, s->walk.code);
@@ -354,8 +430,9 @@ __noinline int prove_frame(struct mt_scratch *s, const struct mt_space *sp, __u3
 	pc = s->ip[i] - 1;
 	if ((pc < s->range.start || pc >= s->range.end) && range_at(s, sp, pc))
 		return PROOF_FAILS;
-	rule = rule_of(&s->range, pc);
-	if (!rule)
+	rule = rule_of(s, pc);
+	/* where a function begins, it takes more than the frames to tell what that means: see weigh_start() */
+	if (!rule || s->walk.starts)
 		return PROOF_FAILS;
 	if (i + 1 >= n)
 		return rule->cfa == MT_CFA_STOP ? PROOF_HOLDS : PROOF_FAILS;
@@ -416,6 +493,7 @@ static __always_inline void walk_fresh(struct mt_scratch *s)
 	w->fp_lost = 0;
 	w->guessed = 0;
 	w->no_records = 0;
+	w->row = 0;
 	w->end = MT_END_DEPTH;
 	w->pending = pending_returns();
 	w->hook = w->pending ? trampoline() : 0;

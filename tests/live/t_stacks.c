@@ -260,6 +260,49 @@ TEST(stacks_deep_512)
 	deep(t, "stacks.static", "auto", "512");
 }
 
+/* ---- return addresses that are a function's first */
+
+static const char *const by_hand_words[] = { "alloc_here", "in_coroutine", "ends_plain" };
+static const char *const made_words[] = { "alloc_here", "leaves", "calls_last", "calls_out", BELOW_MAIN, NULL };
+
+/* Nobody calls with such a return address but a function whose last instruction is a call: what was put there by hand is not proven. */
+static void by_hand(struct test *t, const char *program, const char *method)
+{
+	struct fx f;
+	json_t *root, *stack;
+
+	fx__start(t, &f, program, NULL);
+	root = trace(t, &f, 0, "--unwind", method, NULL);
+	for (uint64_t size = 801; size <= 803; size++)
+		want_eq(t, "calls", ledger__note(t, &f.led, "calls"), ju64(t, site_of_size(root, size), "alloc_calls"));
+	/* by frame pointers alone the names are those of the functions before */
+	stack = jget(site_of_size(root, 801), "stack");
+	for (size_t i = 0; i < 3 && strcmp(method, "fp"); i++)
+		want(t, !strcmp(jstr(json_array_get(stack, i), "function"), by_hand_words[i]), "%s, %s: frame %zu: wanted %s, got %s", program, method, i,
+		     by_hand_words[i], chain__draw(stack));
+	for (uint64_t size = 801; size <= 802; size++)
+		want(t, !strcmp(end_of(root, size), "unsure"), "%s, %s: end of what was made by hand (%lu), wanted unsure, got %s: %s", program, method,
+		     (unsigned long)size, end_of(root, size), chain__draw(jget(site_of_size(root, size), "stack")));
+	if (strcmp(method, "fp")) {
+		want_chain(t, root, "a call that was made", 803, made_words);
+		want(t, !strcmp(end_of(root, 803), "whole"), "%s, %s: end of a call that was made, wanted whole, got %s", program, method, end_of(root, 803));
+	}
+	fx__quit(t, &f);
+}
+
+TEST(stacks_by_hand)
+{
+	by_hand(t, "byhand", "auto");
+	by_hand(t, "byhand", "table");
+	by_hand(t, "byhand", "fp");
+}
+
+TEST(stacks_by_hand_nofp)
+{
+	by_hand(t, "byhand.nofp", "auto");
+	by_hand(t, "byhand.nofp", "table");
+}
+
 /* ---- a library that comes while the program is traced */
 
 /* Allocations whose stack is as it should be. */

@@ -220,6 +220,111 @@ Test(cfi, first_frames_and_signal_frames_stay)
 	cfi__done(&c);
 }
 
+/* Each function's first address has a row, with the rule that held there anyway, and whether a call may end there. */
+Test(cfi, where_functions_begin)
+{
+	struct cfi_bytes eh = {};
+	struct cfi_image im;
+	uint32_t code[64];
+	struct cfi c;
+
+	for (int calls_only = 0; calls_only < 2; calls_only++)
+		for (int is_call = 0; is_call < 2; is_call++) {
+			const struct cfi_row *row;
+
+			eh = (struct cfi_bytes){};
+			make_arm64(&eh, code, &im);
+			if (is_call)
+				code[7] = BL_A64;
+			c = compile(&im, calls_only);
+			cr_assert_eq(c.starts.n, 2);
+			cr_expect_eq(c.starts.v[0].pc, CFI_IMAGE_TEXT);
+			cr_expect_not(c.starts.v[0].after_call, "nothing is before it");
+			cr_expect_eq(c.starts.v[1].pc, CFI_IMAGE_TEXT + 32);
+			cr_expect_eq(c.starts.v[1].after_call, is_call);
+			cr_assert_eq(cfi__mark_starts(&c), 0);
+			for (size_t i = 0; i + 1 < c.n_rows; i++)
+				cr_expect_lt(c.rows[i].pc, c.rows[i + 1].pc);
+			cr_expect_eq(c.rows[c.n_rows - 1].rule.cfa, MT_CFA_NONE);
+			row = cfi__find(&c, CFI_IMAGE_TEXT + 32);
+			cr_expect_eq(row->pc, CFI_IMAGE_TEXT + 32);
+			cr_expect_eq(row->flags, MT_ROW_STARTS | (is_call ? MT_ROW_AFTER_CALL : 0));
+			cr_expect_eq(cfi__find(&c, CFI_IMAGE_TEXT)->flags, MT_ROW_STARTS);
+			cr_expect_eq(cfi__find(&c, CFI_IMAGE_TEXT + 12)->flags, 0);
+			/* the call's own rule is what it was */
+			cr_expect_eq(cfi__find(&c, CFI_IMAGE_TEXT + 11)->rule.cfa_off, 32);
+			cfi__done(&c);
+		}
+}
+
+/* Handlers return to a signal frame's first instruction: nobody has made that up. */
+Test(cfi, a_signal_frame_is_no_beginning)
+{
+	static const uint8_t code[256];
+	struct cfi_bytes eh = {};
+	struct cfi_image im = { .machine = EM_AARCH64, .code = code, .code_len = sizeof(code) };
+	size_t signal = begin_cie(&eh, EM_AARCH64, true);
+	struct cfi c;
+
+	put_u8(&eh, 0x0c, 31, 0);
+	end_record(&eh);
+	begin_fde(&eh, signal, 64, 16);
+	end_record(&eh);
+	im.eh = eh.v;
+	im.eh_len = eh.n;
+	c = compile(&im, false);
+	cr_expect_eq(c.starts.n, 0);
+	cfi__done(&c);
+}
+
+Test(cfi, calls_of_x86_64_that_end_at_a_beginning)
+{
+	static const struct {
+		uint8_t byte[8];
+		size_t n;
+		bool is_call;
+	} cases[] = {
+		{ { 0xe8, 1, 2, 3, 4 }, 5, true }, /* call */
+		{ { 0xff, 0xd0 }, 2, true }, /* *rax */
+		{ { 0x41, 0xff, 0xd3 }, 3, true }, /* *r11 */
+		{ { 0xff, 0x10 }, 2, true }, /* *(rax) */
+		{ { 0xff, 0x50, 0x08 }, 3, true }, /* *8(rax) */
+		{ { 0xff, 0x90, 1, 2, 3, 4 }, 6, true }, /* *disp32(rax) */
+		{ { 0xff, 0x15, 1, 2, 3, 4 }, 6, true }, /* *disp32(rip) */
+		{ { 0xff, 0x14, 0xc8 }, 3, true }, /* *(rax,rcx,8) */
+		{ { 0xff, 0x54, 0xc8, 0x08 }, 4, true },
+		{ { 0xff, 0x94, 0xc8, 1, 2, 3, 4 }, 7, true },
+		{ { 0xff, 0x14, 0x25, 1, 2, 3, 4 }, 7, true }, /* *disp32 */
+		{ { 0xc3 }, 1, false }, /* ret */
+		{ { 0xe9, 1, 2, 3, 4 }, 5, false }, /* jmp */
+		{ { 0xff, 0xe0 }, 2, false }, /* jmp *rax */
+		{ { 0x0f, 0x0b }, 2, false }, /* ud2 */
+		{ { 0xff, 0xd0, 0x90 }, 3, false }, /* a call, and padding */
+		{ { 0xe8, 1, 2, 3, 4, 0x90 }, 6, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint8_t code[64];
+		struct cfi_bytes eh = {};
+		size_t cie = put_plain_cie(&eh, EM_X86_64);
+		struct cfi_image im = { .machine = EM_X86_64, .code = code, .code_len = sizeof(code) };
+		struct cfi c;
+
+		memset(code, 0x90, sizeof(code));
+		memcpy(code + 32 - cases[i].n, cases[i].byte, cases[i].n);
+		begin_fde(&eh, cie, 0, 32);
+		end_record(&eh);
+		begin_fde(&eh, cie, 32, 16);
+		end_record(&eh);
+		im.eh = eh.v;
+		im.eh_len = eh.n;
+		c = compile(&im, false);
+		cr_assert_eq(c.starts.n, 2);
+		cr_expect_eq(c.starts.v[1].after_call, cases[i].is_call, "case %zu", i);
+		cfi__done(&c);
+	}
+}
+
 Test(cfi, x86_64_rules)
 {
 	static const uint8_t code[512];

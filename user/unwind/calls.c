@@ -135,6 +135,55 @@ bool calls__in(struct calls *c, uint64_t lo, uint64_t hi)
 	return false;
 }
 
+/* How long an x86_64 instruction is that begins with one byte and this one, which says what it works on. */
+static size_t x86_64_modrm_len(uint8_t modrm, uint8_t sib)
+{
+	static const uint8_t disp[] = { 0, 1, 4, 0 };
+	uint8_t mod = modrm >> 6, rm = modrm & 7;
+
+	if (mod == 3)
+		return 2;
+	if (rm == 4)
+		return 3 + (!mod && (sib & 7) == 5 ? 4 : disp[mod]);
+	return 2 + (!mod && rm == 5 ? 4 : disp[mod]);
+}
+
+#define X86_64_MAX_CALL 7	/* bytes, without prefixes, which come first */
+
+static bool x86_64_call_ends(const uint8_t *code, size_t len)
+{
+	if (len >= 5 && code[len - 5] == 0xe8)
+		return true;
+	for (size_t n = 2; n <= MIN(len, X86_64_MAX_CALL); n++) {
+		const uint8_t *p = code + len - n;
+
+		if (p[0] == 0xff && (p[1] & 0x38) == 0x10 && x86_64_modrm_len(p[1], n > 2 ? p[2] : 0) == n)
+			return true;
+	}
+	return false;
+}
+
+bool calls__ends_at(struct calls *c, uint64_t pc)
+{
+	size_t want = c->elf->machine == EM_AARCH64 ? 4 : X86_64_MAX_CALL, len;
+	const uint8_t *code;
+	uint32_t insn;
+
+	/* nothing lies before a segment's beginning */
+	for (size_t i = 0; i < c->elf->n_texts; i++)
+		if (pc >= c->elf->text[i].vaddr && pc - c->elf->text[i].vaddr < c->elf->text[i].file_size)
+			want = MIN(want, pc - c->elf->text[i].vaddr);
+	code = want ? code_at(c, pc - want, pc, &len) : NULL;
+	if (!code || len != want)
+		return want;
+	if (c->elf->machine != EM_AARCH64)
+		return x86_64_call_ends(code, len);
+	if (len < sizeof(insn))
+		return false;
+	memcpy(&insn, code, sizeof(insn));
+	return is_arm64_call(insn);
+}
+
 #define ARM64_ADD_FP_SP 0x910003fdu	/* add x29, sp, #0, which is also mov x29, sp */
 #define ARM64_ADD_MAX 4095
 #define ARM64_FP 29

@@ -14,9 +14,13 @@
  * call is never asked for; left out, its predecessor stretches over it, to no
  * effect. The same holds for stretches without a record. First frames and
  * signal frames stay: nobody calls from a signal frame, its address is put on
- * the stack by the kernel. (A call that never returns may be a function's last
- * instruction; its return address is then the next function's first, and the
- * byte before it is still the call.)
+ * the stack by the kernel.
+ *
+ * A return address may be a function's first. If the instruction before it is
+ * a call, that may have been made, by a function that ends so because the call
+ * never returns; then the byte before is the call. Or somebody has put it there
+ * by hand, as debuggers and coroutines do, and no call was made at all. So the
+ * first addresses are kept, with whether a call ends there.
  */
 #include <elf.h>
 #include <errno.h>
@@ -121,18 +125,30 @@ static int add_gap(struct build *b, uint64_t hi)
 	return push(b, b->end, &none);
 }
 
+/* Handlers of signals return to where the kernel says: nobody has made that up. */
+static int add_start(struct build *b, const struct eh_cie *cie, uint64_t pc)
+{
+	struct cfi_start *start = cie->signal ? NULL : vec_push(&b->out.starts);
+
+	if (start)
+		*start = (struct cfi_start){ pc, calls__ends_at(&b->calls, pc) };
+	return start || cie->signal ? 0 : -ENOMEM;
+}
+
 static int add_fde(struct build *b, const struct cfi_elf *elf, const struct eh_frame *f, const struct eh_fde *fde)
 {
 	struct cfa_sink sink = { add_range, b };
 	const uint8_t *insns = elf->eh + fde->insns_at;
 	struct bytes program = { insns, insns + fde->insns_len, false };
 	struct cfi_stats stats = b->out.stats;
-	size_t n_rows;
+	size_t n_rows, n_starts = b->out.starts.n;
 	int r;
 
 	if (fde->hi <= b->end)
 		return 0;
 	r = add_gap(b, fde->lo);
+	if (!r && fde->lo >= b->end)
+		r = add_start(b, &f->cies.v[fde->cie], fde->lo);
 	if (r)
 		return r;
 	b->end = MAX(b->end, fde->lo);
@@ -143,6 +159,7 @@ static int add_fde(struct build *b, const struct cfi_elf *elf, const struct eh_f
 	r = cfa__run(b->arch, &f->cies.v[fde->cie], program, elf->eh_vaddr + fde->insns_at, fde->lo, fde->hi, &sink);
 	if (r == -EINVAL) {
 		b->out.n_rows = n_rows;
+		b->out.starts.n = n_starts;
 		b->out.stats = stats;
 		b->out.stats.n_bad_fdes++;
 		b->hole = true;
@@ -191,11 +208,11 @@ static int overlay(struct cfi *c, uint64_t lo, uint64_t hi, const struct mt_rule
 	for (i = 0; i < c->n_rows && c->rows[i].pc < lo; i++)
 		rows[n++] = c->rows[i];
 	if (!n || !same_rule(&rows[n - 1].rule, rule))
-		rows[n++] = (struct cfi_row){ lo, *rule };
+		rows[n++] = (struct cfi_row){ .pc = lo, .rule = *rule };
 	while (i < c->n_rows && c->rows[i].pc <= hi)
 		i++;
 	if (!same_rule(&next, rule))
-		rows[n++] = (struct cfi_row){ hi, next };
+		rows[n++] = (struct cfi_row){ .pc = hi, .rule = next };
 	for (; i < c->n_rows; i++)
 		if (!same_rule(&rows[n - 1].rule, &c->rows[i].rule))
 			rows[n++] = c->rows[i];
@@ -218,6 +235,11 @@ static int add_sigreturn(struct cfi *c, const struct cfi_elf *elf)
 	if (elf->machine != EM_AARCH64 || !cfi_elf__find_symbol(elf, "__kernel_rt_sigreturn", &at) || at < 4 ||
 	    at > UINT64_MAX - 8 || !cfi_elf__is_text(elf, at - 4, at + 8))
 		return 0;
+	for (size_t i = 0; i < c->starts.n; i++)
+		if (c->starts.v[i].pc == at) {
+			c->starts.n--;
+			memmove(&c->starts.v[i], &c->starts.v[i + 1], (c->starts.n - i) * sizeof(*c->starts.v));
+		}
 	return overlay(c, at - 4, at + 8, &signal_frame);
 }
 
@@ -286,8 +308,35 @@ const struct cfi_row *cfi__find(const struct cfi *c, uint64_t pc)
 	return lo ? &c->rows[lo - 1] : NULL;
 }
 
+int cfi__mark_starts(struct cfi *c)
+{
+	struct cfi_row *rows = calloc(c->n_rows + c->starts.n + 1, sizeof(*rows));
+	size_t i = 0, n = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t k = 0; k < c->starts.n; k++) {
+		const struct cfi_start *start = &c->starts.v[k];
+
+		while (i < c->n_rows && c->rows[i].pc <= start->pc)
+			rows[n++] = c->rows[i++];
+		if (!n || rows[n - 1].pc != start->pc) {
+			rows[n] = n ? rows[n - 1] : (struct cfi_row){};
+			rows[n++].pc = start->pc;
+		}
+		rows[n - 1].flags = MT_ROW_STARTS | (start->after_call ? MT_ROW_AFTER_CALL : 0);
+	}
+	while (i < c->n_rows)
+		rows[n++] = c->rows[i++];
+	free(c->rows);
+	c->rows = rows;
+	c->n_rows = n;
+	return 0;
+}
+
 void cfi__done(struct cfi *c)
 {
 	free(c->rows);
+	vec_done(&c->starts);
 	*c = (struct cfi){};
 }

@@ -13,10 +13,17 @@
 #include "bpf/abi.h"
 #include "target/object.h"
 #include "util/err.h"
+#include "util/util.h"
 
 struct cfi_row {
 	uint64_t pc;		/* ELF virtual address from which the rule holds, up to the next row's */
 	struct mt_rule rule;
+	uint16_t flags;		/* MT_ROW_STARTS and what goes with it, once cfi__mark_starts() was called */
+};
+
+struct cfi_start {		/* where a function begins, as far as .eh_frame says */
+	uint64_t pc;
+	bool after_call;	/* a call may end there */
 };
 
 struct cfi_stats {
@@ -31,6 +38,7 @@ struct cfi {
 	uint16_t machine;
 	struct cfi_row *rows;	/* owned; sorted, neighbours differ; the last one, if there is any, is MT_CFA_NONE */
 	size_t n_rows;
+	struct vec(struct cfi_start) starts;	/* owned; sorted, each once; none where a signal handler returns to */
 	struct cfi_stats stats;
 };
 
@@ -45,6 +53,8 @@ struct cfi {
 int cfi__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e);
 /* The same from memory: the vdso, tests, fuzzing. image: a whole ELF file. */
 int cfi__compile_image(const void *image, size_t len, bool calls_only, struct cfi *ret, struct err *e);
+/* Each function's first address is the beginning of a row then, which bears flags; neighbours may have the same rule. */
+int cfi__mark_starts(struct cfi *c);
 /* The row that holds pc, or NULL. */
 const struct cfi_row *cfi__find(const struct cfi *c, uint64_t pc);
 void cfi__done(struct cfi *c);

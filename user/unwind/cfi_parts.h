@@ -203,6 +203,8 @@ struct calls {
 void calls__init(struct calls *c, const struct cfi_elf *elf);
 /* May a call stand in [lo, hi)? True also where it cannot be told. Ask in ascending order. */
 bool calls__in(struct calls *c, uint64_t lo, uint64_t hi);
+/* May a call end just before pc? True also where it cannot be told. */
+bool calls__ends_at(struct calls *c, uint64_t pc);
 /*
  * arm64: is the frame pointer made the stack pointer plus off in [lo, hi), before any call there, and does nothing else in the
  * function [fn_lo, fn_hi) change it, but to give its caller's back?

@@ -216,7 +216,7 @@ static int write_rows(struct unwind *u, struct table *t, const struct cfi *c)
 			return rule;
 		if (!rule && c->rows[i].rule.cfa != MT_CFA_NONE)
 			u->n_full++;
-		rows[i + 1] = (struct mt_row){ .pc = c->rows[i].pc - t->base, .rule = rule };
+		rows[i + 1] = (struct mt_row){ .pc = c->rows[i].pc - t->base, .rule = rule, .flags = c->rows[i].flags };
 	}
 	return 0;
 }
@@ -345,6 +345,8 @@ static struct table *table_add(struct unwind *u, const void *key, struct object 
 	err = compile(t, image, len, &c);
 	t->no_cfi = err || !c.stats.n_fdes;
 	t->stats = c.stats;
+	if (!err && u->kernel)
+		err = cfi__mark_starts(&c);
 	if (!err && u->kernel)
 		err = load_table(u, t, &c);
 	if (err == -ENOSPC || err == -EFBIG)
