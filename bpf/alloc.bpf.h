@@ -445,6 +445,12 @@ static __noinline bool is_no_free(mt_regs *ctx, struct mt_thread *t, __u64 cooki
 	return true;
 }
 
+/* mi_heap_destroy does, and jemalloc's mallctl, if what it is told to do is that. */
+static __always_inline bool frees_all(__u64 cookie, __u64 name)
+{
+	return MT_COOKIE_SIZE(cookie) == MT_NO_ARG || empties_arena(name);
+}
+
 static __always_inline int on_free(mt_regs *ctx)
 {
 	__u64 cut = mt_cut, cookie, addr, sp, ra;
@@ -460,8 +466,8 @@ static __always_inline int on_free(mt_regs *ctx)
 
 		arch_args(ctx, arg);
 		addr = MT_COOKIE_OLD(cookie) < MT_N_ARGS ? arg[MT_COOKIE_OLD(cookie) & 7] : 0;
-		/* mi_heap_destroy: whose blocks these are is known to the allocator alone */
-		if (MT_COOKIE_OLD(cookie) == MT_NO_ARG)
+		/* whose blocks these are is known to the allocator alone; a name comes first */
+		if (MT_COOKIE_OLD(cookie) == MT_NO_ARG && frees_all(cookie, arg[0]))
 			count(MT_LOST_HEAP_DESTROYED);
 	} else {
 		addr = arch_first_arg(ctx);

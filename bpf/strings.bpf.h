@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * What strdup and its like allocate: a string and its end. No argument has the
+ * Strings of the target. What strdup and its like allocate: a string and its end. No argument has the
  * size; behind the call the block itself tells it, and where only the entry is
  * seen, what is about to be copied does.
  */
@@ -51,6 +51,27 @@ __noinline __u64 string_size(__u64 addr, __u64 most)
 	if (most && !string_found(&w))
 		return ~0ULL;
 	return (w.len < most ? w.len : most) + 1;
+}
+
+/* Eight characters as they lie in memory, the first of which is the lowest byte. */
+#define CHARS(a, b, c, d, e, f, g, h)								\
+	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 |	\
+	 (__u64)(f) << 40 | (__u64)(g) << 48 | (__u64)(h) << 56)
+
+#define ARENA_NAME_MAX 32	/* "arena.4294967295.destroy" */
+#define ARENA_NAME_MIN 14	/* "arena.0.reset", with its end */
+
+/* Is this what jemalloc's mallctl is told to free all blocks of an arena by: "arena.N.destroy", "arena.N.reset"? */
+__noinline int empties_arena(__u64 name)
+{
+	__u64 s[ARENA_NAME_MAX / 8] = {}, end = 0;
+	long n = bpf_probe_read_user_str(s, sizeof(s), (const void *)name);
+
+	if (n < ARENA_NAME_MIN || s[0] << 16 != CHARS(0, 0, 'a', 'r', 'e', 'n', 'a', '.'))
+		return 0;
+	if (bpf_probe_read_user(&end, sizeof(end), (const void *)(name + n - 1 - sizeof(end))))
+		return 0;
+	return end == CHARS('.', 'd', 'e', 's', 't', 'r', 'o', 'y') || end >> 16 == CHARS('.', 'r', 'e', 's', 'e', 't', 0, 0);
 }
 
 #endif

@@ -103,6 +103,38 @@ TEST(linked_mimalloc_heap_destroyed)
 	fx__quit(t, &f);
 }
 
+/* ---- jemalloc */
+
+static void arenas(struct test *t, const char *what, uint64_t lost)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start_preloaded(t, &f, "libjemalloc.so.2", "jemalloc", what);
+	root = trace(t, &f, lost ? 3 : 0, NULL);
+	want_u64(t, root, "losses.heap_destroyed", lost);
+	want_u64(t, root, "losses.total", lost);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_TEMP);
+	fx__quit(t, &f);
+}
+
+TEST(linked_jemalloc_arena_destroyed) { arenas(t, "destroy", 10); }
+TEST(linked_jemalloc_arena_reset) { arenas(t, "reset", 10); }
+TEST(linked_jemalloc_arena_purged) { arenas(t, "purge", 0); }
+
+/* By its other names, and whatever it is asked for. */
+TEST(linked_prefix_arena_reset)
+{
+	struct fx f;
+	json_t *root;
+
+	fx__start(t, &f, "linked", "30", "resets", NULL);
+	root = trace(t, &f, 3, NULL);
+	want_u64(t, root, "losses.heap_destroyed", 3);
+	want_u64(t, root, "losses.total", 3);
+	fx__quit(t, &f);
+}
+
 /* ---- a trace that sees nothing says so */
 
 /* An allocator that nobody has heard of: what was probed, and what could be. */

@@ -28,8 +28,9 @@ Test(allocators, rows_make_sense)
 		uint64_t c = alloc_funcs__cookie(&f, i);
 
 		cr_assert_eq(alloc_funcs__find(&f, r->name), (int)i, "%s has two rows", r->name);
-		/* one frees more than it names */
-		cr_assert_eq(r->old != MT_NO_ARG, r->role != ROLE_ALLOC && strcmp(r->name, "mi_heap_destroy"), "%s", r->name);
+		/* some free more than they name */
+		cr_assert_eq(r->old != MT_NO_ARG, r->role != ROLE_ALLOC && strcmp(r->name, "mi_heap_destroy") && !strstr(r->name, "mallctl"),
+			     "%s", r->name);
 		cr_assert_eq(r->out != MT_NO_ARG, r->result == MT_RESULT_OUT, "%s", r->name);
 		cr_assert(r->size == MT_NO_ARG || r->size < MT_N_ARGS, "%s", r->name);
 		cr_assert(r->size != r->old || r->size == MT_NO_ARG, "%s", r->name);

@@ -32,8 +32,8 @@
 	{ .name = n, .shown = s, .role = ROLE_FREE, .size = NO, .count = NO, .old = 0,		\
 	  .out = NO, .result = MT_RESULT_RETURN, .flags = flags_ }
 #define FREE(n) FREE_AS(n, NULL, 0)
-#define FREES_ALL(n, flags_)									\
-	{ .name = n, .role = ROLE_FREE, .size = NO, .count = NO, .old = NO, .out = NO,		\
+#define FREES_ALL(n, name_, flags_)								\
+	{ .name = n, .role = ROLE_FREE, .size = name_, .count = NO, .old = NO, .out = NO,	\
 	  .result = MT_RESULT_RETURN, .flags = flags_ }
 
 /* The functions of C and their like, and jemalloc's own: those that --prefix applies to. p: what stands before each name. */
@@ -57,7 +57,9 @@
 	{ .name = p "xallocx", .role = ROLE_REALLOC, .size = 1, .count = NO, .old = 0,		\
 	  .out = NO, .result = MT_RESULT_IN_PLACE },						\
 	FREE(p "dallocx"),									\
-	FREE(p "sdallocx")
+	FREE(p "sdallocx"),									\
+	/* of what it can be asked to do, by a name, two things free all blocks of an arena */	\
+	FREES_ALL(p "mallctl", 0, FUNC_NOT_ALONE)
 
 static const struct alloc_func c_rows[] = { C_ROWS("") };
 
@@ -205,7 +207,7 @@ static const struct alloc_func mimalloc_rows[] = {
 	ALLOC("mi_heap_alloc_new", 1, FUNC_THROWS | FUNC_NOT_ALONE),
 	ALLOC_N("mi_heap_alloc_new_n", 2, 1, FUNC_THROWS | FUNC_NOT_ALONE),
 	/* all blocks of a heap at once, and nobody can tell which these are; mi_heap_delete keeps them */
-	FREES_ALL("mi_heap_destroy", FUNC_NOT_ALONE),
+	FREES_ALL("mi_heap_destroy", NO, FUNC_NOT_ALONE),
 };
 
 /*

@@ -30,7 +30,7 @@ struct alloc_func {
 	const char *name;		/* the ELF symbol */
 	const char *shown;		/* what reports call it, e.g. "operator new"; NULL: name */
 	enum role role;
-	uint8_t size, count, old, out;	/* argument numbers from 0, MT_NO_ARG if none; ROLE_FREE without old: it frees many at once */
+	uint8_t size, count, old, out;	/* argument numbers from 0, MT_NO_ARG if none; ROLE_FREE without old: it frees many at once, with size: if the string there says so */
 	uint8_t result;			/* enum mt_result; of ROLE_UNMAP and ROLE_MAP, enum mt_growth */
 	uint16_t flags;
 };
