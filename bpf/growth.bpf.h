@@ -430,6 +430,24 @@ static __always_inline void charge_growth(struct mt_thread *t, __u32 site, __u64
 
 /* ---- page faults */
 
+/* What a program of a perf event is given, as the kernel promises it. */
+struct bpf_perf_event_data {
+	mt_regs regs;
+	__u64 sample_period;
+	__u64 addr;		/* that was touched */
+};
+
+/*
+ * The page that the kernel has put into the process for our own probes, where it carries out the instructions that breakpoints
+ * replaced, is none that the program asked for.
+ */
+static __always_inline bool is_our_page(__u64 addr)
+{
+	__u64 page = trampoline();
+
+	return page && addr - page < mt_page_bytes;
+}
+
 SEC("perf_event")
 int fault_begins(struct bpf_perf_event_data *ctx)
 {
@@ -440,7 +458,7 @@ int fault_begins(struct bpf_perf_event_data *ctx)
 	if (mt_cut & MT_CUT_FROZEN)
 		return 0;
 	t = thread_here();
-	if (!t)
+	if (!t || is_our_page(ctx->addr))
 		return 0;
 	read_rss(task, &now);
 	t->charged_pages = charged_pages(t);
@@ -466,7 +484,7 @@ int fault_ends(struct bpf_perf_event_data *ctx)
 	if (cut & MT_CUT_FROZEN)
 		return 0;
 	t = thread_here();
-	if (!t)
+	if (!t || is_our_page(ctx->addr))
 		return 0;
 	no = faults_of(task);
 	if (no == t->fault_no)

@@ -136,6 +136,27 @@ TEST(growth_exact) { growth(t, "growth", NULL); }
 TEST(growth_exact_tables) { growth(t, "growth", "--unwind=table"); }
 TEST(growth_exact_nofp) { growth(t, "growth.nofp", NULL); }
 
+/* The page that the kernel adds for our own probes is no growth of the target's. */
+TEST(growth_not_our_own_page)
+{
+	uint64_t page, at;
+	json_t *root, *s;
+	struct fx f;
+	size_t i;
+
+	fx__start(t, &f, "growth", "10", NULL);
+	root = trace_growth(t, &f, NULL);
+	page = ledger__note(t, &f.led, "probes_page");
+	if (!page)
+		skip(t, "this kernel carries out all probed instructions without such a page");
+	json_array_foreach(jget(root, "sites"), i, s) {
+		at = strtoull(jstr(s, "stack[0].offset"), NULL, 16);
+		want(t, strcmp(jstr(s, "function"), "page_fault") || *jstr(s, "stack[0].module") || at < page || at - page > 65536,
+		     "faults in the page of probes, wanted none, got %llu", (unsigned long long)ju64(t, s, "alloc_calls"));
+	}
+	fx__quit(t, &f);
+}
+
 /* The faults account for what the process became larger by, but for what it gave back. */
 TEST(growth_explains_rss)
 {
