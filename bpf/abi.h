@@ -499,7 +499,8 @@ struct mt_thread {
 	__u16 scratch;		/* number of its own buffer, 0: none was left */
 	__u16 serial;		/* of the thread, never 0; blocks remember it */
 	__u64 frames;		/* walked */
-	__u32 span;		/* bytes of its stack that the last walk wanted in one piece */
+	__u16 span;		/* bytes of its stack that the last walk wanted in one piece */
+	__u16 n_outer;		/* calls that signals have interrupted, whose handlers call in turn: struct mt_outer */
 	__u32 freed_ra;		/* the lower half of it */
 	__u64 stack_top;	/* a page that could not be read begins here; 0: none met */
 	union {
@@ -535,6 +536,17 @@ struct mt_thread {
 	};
 };
 _Static_assert(sizeof(struct mt_thread) == 256, "four cache lines");
+
+/* A call that is under way, and waits for a signal handler's: what struct mt_thread knew of it. */
+#define MT_MAX_OUTER 4		/* in a thread: handlers that are interrupted in turn */
+#define MT_OUTER_KEY(tid, i) ((__u64)(i) << 32 | (tid))
+
+struct mt_outer {
+	__u64 sp, ra, cookie, code, size, old, old_size, old_born;
+	__u32 old_site;
+	__u32 old_chain;
+};
+_Static_assert(sizeof(struct mt_outer) == 72, "abi");
 
 /* ---- stack walks; the code of probed functions; functions that the user named */
 

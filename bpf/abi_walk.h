@@ -160,7 +160,9 @@ struct mt_ask {
 	__u32 ra, func;
 	/* the new one; its pc is 0 if it is seen after its return */
 	__u64 new_sp, new_ra, new_pc;
-	__u32 new_func, pad;
+	__u32 new_func;
+	__u16 gap;		/* frame pointers led over a piece of stack that a signal's frame may lie in */
+	__u16 interrupted;	/* tables led through such a frame */
 	/* frame records on the way up: the next one, the return address into the frame that it belongs to */
 	__u64 fp, pc;
 	__u64 hook;

@@ -156,6 +156,19 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 	return 0;
 }
 
+/* Where a call is under way already: is the new one to be looked at, too? */
+static __always_inline bool may_begin(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra)
+{
+	switch (old_call(ctx, t, cookie, sp, ra)) {
+	case CALL_GOES_ON:
+		return false;
+	case CALL_INTERRUPTED:
+		return outer_push(t);
+	}
+	abandon(t, MT_EDGE_ABANDONED);
+	return true;
+}
+
 static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 {
 	__u64 cookie, sp, ra, arg[8];
@@ -170,13 +183,11 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 	ra = arch_return_address(ctx);
 	if (mt_mode == MT_MODE_COUNT)
 		return count_call(ctx, t, cookie, sp, ra, is_realloc);
-	if (t->sp) {
-		if (still_inside(ctx, t, cookie, sp, ra))
-			return 0;
-		abandon(t, MT_EDGE_ABANDONED);
-	}
+	if (t->sp && !may_begin(ctx, t, cookie, sp, ra))
+		return 0;
 	if (cookie & MT_COOKIE_NO_RETURN) {
 		count(MT_LOST_MISSED_RETURN);
+		outer_resume(t);
 		return 0;
 	}
 	arch_args(ctx, arg);
@@ -241,11 +252,8 @@ static __always_inline __u64 size_set_aside(__u64 addr)
  */
 static __always_inline bool return_alone(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 caller)
 {
-	if (t->sp) {
-		if (still_inside(ctx, t, cookie, sp, caller))
-			return false;
-		abandon(t, MT_EDGE_ABANDONED);
-	}
+	if (t->sp && !may_begin(ctx, t, cookie, sp, caller))
+		return false;
 	t->cookie = cookie;
 	t->code = 0;	/* it is over at once */
 	t->ra = caller;
@@ -304,21 +312,15 @@ static __always_inline bool went_on(mt_regs *ctx, struct mt_thread *t, __u64 sp)
 }
 
 /* One program for malloc's and realloc's returns: where realloc jumps to malloc they are the same instruction. */
-static __always_inline int on_return(mt_regs *ctx)
+static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 cut)
 {
-	__u64 cut = mt_cut, cookie, now, addr, caller, sp, size;
+	__u64 now, addr, caller, sp, size;
 	struct taken block, stale;
 	struct amount a;
-	struct mt_thread *t;
 	struct charge c;
-	__u32 site, func;
+	__u32 site, func = MT_COOKIE_FUNC(cookie);
 	bool is_realloc;
 
-	t = point_thread(ctx, cut, &cookie);
-	if (!t)
-		return 0;
-	func = MT_COOKIE_FUNC(cookie);
-	budget_thread(t);
 	if (cookie & MT_COOKIE_AT_RET) {
 		sp = point_sp(ctx, cookie);
 		caller = arch_return_address(ctx);
@@ -415,6 +417,19 @@ static __always_inline int on_return(mt_regs *ctx)
 	if (is_realloc && t->old_site)
 		moves_charge(t, site, addr, size, cut);
 	t->last_block = addr;
+	return 0;
+}
+
+static __always_inline int on_return(mt_regs *ctx)
+{
+	__u64 cut = mt_cut, cookie;
+	struct mt_thread *t = point_thread(ctx, cut, &cookie);
+
+	if (!t)
+		return 0;
+	budget_thread(t);
+	returned(ctx, t, cookie, cut);
+	outer_resume(t);
 	return 0;
 }
 

@@ -92,6 +92,9 @@ static __always_inline __u64 arch_call_target(__u64 ra)
 #define ARCH_RA_ON_STACK 0
 #define ARCH_RA_BYTES 0
 
+/* What the kernel pushes for a signal is not less: between the handler's frame and what was interrupted lies that much. */
+#define ARCH_SIGNAL_BYTES 4096
+
 /*
  * The registers that a signal interrupted. The frame that the kernel pushes:
  * siginfo (128 bytes), ucontext, in it at 176 the registers behind one word.
@@ -202,6 +205,7 @@ static __always_inline __u64 arch_call_target(__u64 ra)
 /* The return address lies just below "sp after return" as long as the call is under way. */
 #define ARCH_RA_ON_STACK 1
 #define ARCH_RA_BYTES 8
+#define ARCH_SIGNAL_BYTES 512
 
 /* ucontext is at sp (the handler's return address has been popped), its registers at 40: r8...r15, di, si, bp, ..., sp, ip */
 static __always_inline int arch_signal_frame(struct mt_walk *w)

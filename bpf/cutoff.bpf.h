@@ -18,13 +18,19 @@ __noinline int budget_cut_off(struct mt_thread *t)
 
 	if (!t)
 		return 0;
-	count(MT_EDGE_WINDOW);
-	if (!t->old_site)
-		return 0;
-	old = (struct taken){ .size = t->old_size, .site = t->old_site };
-	now = clock_now();
-	end_old_block(t, &old, t->old, cut, now);
-	free_unseen(t, &old, cut, now);
+	/* those that signals have interrupted, too */
+#pragma clang loop unroll(disable)
+	for (int i = 0; i <= MT_MAX_OUTER; i++) {
+		count(MT_EDGE_WINDOW);
+		if (t->old_site) {
+			old = (struct taken){ .size = t->old_size, .site = t->old_site };
+			now = clock_now();
+			end_old_block(t, &old, t->old, cut, now);
+			free_unseen(t, &old, cut, now);
+		}
+		if (!outer_pop(t))
+			break;
+	}
 	return 0;
 }
 
@@ -41,7 +47,7 @@ static __always_inline void budget_thread(struct mt_thread *t)
 	if (t->window == mt_window)
 		return;
 	t->window = mt_window;
-	if (t->sp)
+	if (t->sp || outer_pop(t))
 		budget_cut_off(t);
 	t->sp = 0;
 	t->old_site = 0;

@@ -16,12 +16,16 @@ static __always_inline void thread_leave(struct mt_thread *t)
 		budget_thread(t);
 		if (t->sp && mt_mode != MT_MODE_COUNT)
 			abandon(t, MT_EDGE_DIED_INSIDE);
+#pragma clang loop unroll(disable)
+		for (int i = 0; i < MT_MAX_OUTER && outer_pop(t); i++)
+			abandon(t, MT_EDGE_DIED_INSIDE);
 		__sync_fetch_and_add(&p->probe_hits, t->probe_hits);
 		__sync_fetch_and_add(&p->frames, t->frames);
 		send_thread_end(p, t);
 	}
 	scratch_disown(t);
 	t->sp = 0;
+	t->n_outer = 0;
 	t->old_site = 0;
 	t->probe_hits = 0;
 	t->frames = 0;

@@ -30,6 +30,7 @@
 #include "bpf/moves.bpf.h"
 #include "bpf/frees.bpf.h"
 #include "bpf/strings.bpf.h"
+#include "bpf/interrupted.bpf.h"
 #include "bpf/cutoff.bpf.h"
 #include "bpf/nest.bpf.h"
 #include "bpf/alloc.bpf.h"

@@ -174,7 +174,8 @@ __noinline int map_call_left(struct mt_thread *t, __u32 why)
 /* Is the allocator at work, so that what is mapped now is its own? */
 static __always_inline bool allocator_maps(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra)
 {
-	if (t->sp && still_inside(ctx, t, cookie, sp, ra))
+	/* also in a handler, which may do for the allocator what its sandbox forbids */
+	if (t->sp && old_call(ctx, t, cookie, sp, ra) != CALL_OVER)
 		return true;
 	/* the first free of a thread may make an arena */
 	return sp < t->freed_sp && inside_free(ctx, t, cookie, sp, ra);
@@ -196,7 +197,7 @@ static __noinline bool inside_mapping(mt_regs *ctx, struct mt_thread *t, const s
 	s->ask.code = k->code;
 	s->ask.ra = k->ra;
 	s->ask.func = MT_COOKIE_FUNC(k->cookie);
-	inside = goes_on(ctx, t, s);
+	inside = goes_on(ctx, t, s) != CALL_OVER;
 	scratch_release(t, s);
 	return inside;
 }

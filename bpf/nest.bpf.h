@@ -22,6 +22,11 @@
  *
  * Where that cannot be had (code without tables, a jump through a register that
  * leads who knows where), a frame that returns to the right place has to do.
+ *
+ * A signal's handler may call malloc while its thread is inside of malloc. That call is not the
+ * allocator's, but the program's, and counts by itself (interrupted.bpf.h). Tables tell it:
+ * the way up from it leads through the frame that the kernel pushed. Frame pointers lead
+ * over it, and a piece of stack that it has room in is a reason to ask the tables.
  */
 #ifndef MT_NEST_BPF_H
 #define MT_NEST_BPF_H
@@ -111,7 +116,7 @@ __noinline int frame_returns(struct mt_ask *q)
 		return -1;
 	q->fp = frame[0];
 	if (at < q->new_sp)
-		return 0;
+		goto next;
 	/* above it; on a stack of its own a signal handler may be anywhere */
 	if (at >= q->sp && q->new_sp < q->sp)
 		return -1;
@@ -119,6 +124,8 @@ __noinline int frame_returns(struct mt_ask *q)
 	if (at < q->sp && q->sp - at <= INSIDE_MAX_FRAME_BYTES && ((__u32)ra == q->ra || (q->hook && ra == q->hook)))
 		return 1;
 	q->pc = ra;
+next:
+	q->gap |= q->fp - at > ARCH_SIGNAL_BYTES;
 	return 0;
 }
 
@@ -159,6 +166,8 @@ __noinline int walk_where(struct mt_scratch *s, __u32 proc)
 		if (walk_step(s, space))
 			break;
 		/* from a signal's frame to the one that it interrupted: that one is asked about next */
+		if (!s->walk.is_return)
+			s->ask.interrupted = 1;
 		if (!s->walk.is_return || s->walk.sp < s->ask.sp)
 			continue;
 		/* frame pointers may have led past it, through code without rules (musl's) */
@@ -204,7 +213,7 @@ __noinline int sieve(struct mt_ask *q)
 	/* no is no proof: some code keeps no frame pointers */
 	if (!returns_from(q))
 		return SIEVE_UNLIKELY;
-	return returns_into(q->code, q->pc) ? SIEVE_YES : SIEVE_LIKELY;
+	return !q->gap && returns_into(q->code, q->pc) ? SIEVE_YES : SIEVE_LIKELY;
 }
 
 /* The new call is the one at this point. */
@@ -218,12 +227,22 @@ static __always_inline void ask_begin(mt_regs *ctx, struct mt_ask *q, __u64 cook
 	q->new_pc = at_uretprobe ? 0 : arch_pc(ctx);
 	q->new_func = MT_COOKIE_FUNC(cookie);
 	q->fp = arch_fp(ctx);
+	/* a handler without a frame pointer of its own has that of what was interrupted */
+	q->gap = q->fp - sp > ARCH_SIGNAL_BYTES && q->fp > sp;
+	q->interrupted = 0;
 	q->pc = ra;
 	q->hook = trampoline();
 }
 
+/* Of an old call, seen from a new one. */
+enum old_call {
+	CALL_OVER,		/* it was left: by longjmp, by an exception */
+	CALL_GOES_ON,		/* the new one is inside of it */
+	CALL_INTERRUPTED,	/* it goes on, but a signal has interrupted it, and the new one is the handler's */
+};
+
 /* Does the old call in s->ask still go on, seen from the new one, which begins now? */
-static __always_inline bool goes_on(mt_regs *ctx, struct mt_thread *t, struct mt_scratch *s)
+static __always_inline int goes_on(mt_regs *ctx, struct mt_thread *t, struct mt_scratch *s)
 {
 	int found = sieve(&s->ask), where = WHERE_MOVED;
 
@@ -237,35 +256,40 @@ static __always_inline bool goes_on(mt_regs *ctx, struct mt_thread *t, struct mt
 			skip_own_record(s, s->ask.new_ra);
 		where = walk_where(s, t->proc);
 	}
-	if (where >= WHERE_OPEN)
-		return found == SIEVE_LIKELY;
-	return where != WHERE_OUT;
+	if (where == WHERE_OUT || (where >= WHERE_OPEN && found != SIEVE_LIKELY))
+		return CALL_OVER;
+	return s->ask.interrupted ? CALL_INTERRUPTED : CALL_GOES_ON;
 }
 
 /*
  * The same of the allocation call under way in t. Asked only when one is under way at
  * all. What it ended by jumping to runs in its place from then on.
  */
-static __noinline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra)
+static __noinline int old_call(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra)
 {
 	struct mt_scratch *s;
-	bool inside;
+	int old;
 
 	if (!t)
-		return false;
+		return CALL_OVER;
 	s = scratch_claim(t);
 	if (!s)
-		return returns_into(t->code, ra);
+		return returns_into(t->code, ra) ? CALL_GOES_ON : CALL_OVER;
 	ask_begin(ctx, &s->ask, cookie, sp, ra);
 	s->ask.sp = t->sp;
 	s->ask.code = t->code;
 	s->ask.ra = t->ra;
 	s->ask.func = MT_COOKIE_FUNC(t->cookie);
-	inside = goes_on(ctx, t, s);
-	if (inside && sp == t->sp && s->ask.new_pc)
+	old = goes_on(ctx, t, s);
+	if (old == CALL_GOES_ON && sp == t->sp && s->ask.new_pc)
 		t->code = MT_CODE(cookie, s->ask.new_pc);
 	scratch_release(t, s);
-	return inside;
+	return old;
+}
+
+static __always_inline bool still_inside(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra)
+{
+	return old_call(ctx, t, cookie, sp, ra) == CALL_GOES_ON;
 }
 
 /* And of the last free. */
@@ -284,7 +308,7 @@ static __noinline bool inside_free(mt_regs *ctx, struct mt_thread *t, __u64 cook
 	s->ask.code = t->freed_code;
 	s->ask.ra = t->freed_ra;
 	s->ask.func = MT_MAX_FUNCS;
-	inside = goes_on(ctx, t, s);
+	inside = goes_on(ctx, t, s) == CALL_GOES_ON;
 	scratch_release(t, s);
 	return inside;
 }

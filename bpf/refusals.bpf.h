@@ -92,6 +92,7 @@ static __always_inline int on_refusal(mt_regs *ctx)
 		on_overflow(ctx, t, cookie, cut);
 	else
 		on_throw(ctx, t, cut);
+	outer_resume(t);
 	return 0;
 }
 

@@ -393,7 +393,8 @@ static int read_threads(struct collect *c)
 		}
 		row = &cut->threads[cut->n_threads++];
 		/* where only entries are seen, it is the last call, not one under way */
-		cut->n_inside += t->sp && c->kernel->mode == MT_MODE_FULL;
+		if (c->kernel->mode == MT_MODE_FULL)
+			cut->n_inside += !!t->sp + t->n_outer;
 		row->proc = t->proc;
 		row->tid = t->vtid;
 		row->probe_hits = t->probe_hits;
