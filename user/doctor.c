@@ -219,7 +219,7 @@ static int tell_group(FILE *out, const struct group *g, struct tracees *t, unsig
 	if (make_room(&a))
 		tell_shared(out, t, a.n_users.v);
 	vec_done(&a.n_users);
-	return 0;
+	return tracees__tell_tight(out, e);
 }
 
 static int tell_targets(FILE *out, const struct opts *o, const struct group *g, int *ret_status, unsigned int *missing, struct err *e)
@@ -256,6 +256,7 @@ static int tell_targets(FILE *out, const struct opts *o, const struct group *g, 
 		}
 		if (err)
 			break;
+		tracee__tell_room(t.v.v[t.v.n - 1], out);
 		tell_unwind(out, o, t.v.v[t.v.n - 1]);
 		for (size_t k = seen; k < t.plans.n; k++)
 			if (t.plans.v[k]->plan.n_funcs)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "group.h"
+#include "target/mounts.h"
 
 #define COMM_MAX 15	/* letters of a name that the kernel keeps */
 
@@ -21,32 +22,6 @@ static void trim(char *path)
 
 	while (len && path[len - 1] == '/')
 		path[--len] = 0;
-}
-
-struct mount {
-	const char *root, *point, *type, *options;	/* in a line that was cut up */
-};
-
-/* "36 35 0:30 /root /point rw,... optional... - type source options" */
-static bool parse_mount(char *line, struct mount *ret)
-{
-	char *save = NULL, *word, *fields[6] = {}, *rest = strstr(line, " - ");
-
-	if (!rest)
-		return false;
-	*rest = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		fields[i] = strtok_r(i ? NULL : line, " ", &save);
-		if (!fields[i])
-			return false;
-	}
-	save = NULL;
-	word = strtok_r(rest + 3, " ", &save);
-	*ret = (struct mount){ fields[3], fields[4], word, NULL };
-	if (!word || !strtok_r(NULL, " ", &save))
-		return false;
-	ret->options = strtok_r(NULL, " ", &save);
-	return ret->options && (!strcmp(ret->type, "cgroup") || !strcmp(ret->type, "cgroup2"));
 }
 
 /* The hierarchy as /proc/PID/cgroup names it: what is left of a mount's options without those that are no controllers. */
@@ -78,13 +53,6 @@ static char *hierarchy_of(const struct mount *m)
 	return list;
 }
 
-static bool is_below(const char *path, const char *dir)
-{
-	size_t len = strlen(dir);
-
-	return !strncmp(path, dir, len) && (!path[len] || path[len] == '/');
-}
-
 int group__parse_cgroup(const char *arg, const char *mounts, struct group_cgroup *ret)
 {
 	_cleanup_free_ char *text = strdup(mounts), *path = strdup(arg);
@@ -98,7 +66,7 @@ int group__parse_cgroup(const char *arg, const char *mounts, struct group_cgroup
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		struct mount m;
 
-		if (!parse_mount(line, &m) || !is_below(path, m.point) || strlen(m.point) <= best)
+		if (!mount__parse(line, &m) || !path__is_below(path, m.point) || strlen(m.point) <= best)
 			continue;
 		best = strlen(m.point);
 		free(found.hierarchy);
@@ -132,15 +100,14 @@ static bool may_exist(const struct group_cgroup *c, const char *mounts)
 
 	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found; line = strtok_r(NULL, "\n", &save)) {
 		_cleanup_free_ char *hierarchy = NULL, *dir = NULL;
-		const char *root;
+		const char *below;
 		struct mount m;
 
-		if (!parse_mount(line, &m))
+		if (!mount__parse(line, &m))
 			continue;
-		root = strcmp(m.root, "/") ? m.root : "";
+		below = mount__below(&m, c->path);
 		hierarchy = hierarchy_of(&m);
-		if (!hierarchy || (c->hierarchy && strcmp(c->hierarchy, hierarchy)) || !is_below(c->path, root) ||
-		    asprintf(&dir, "%s%s", m.point, c->path + strlen(root)) < 0) {
+		if (!hierarchy || (c->hierarchy && strcmp(c->hierarchy, hierarchy)) || !below || asprintf(&dir, "%s%s", m.point, below) < 0) {
 			dir = NULL;
 			continue;
 		}

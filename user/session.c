@@ -468,6 +468,8 @@ static int run(struct session *s, int *ret_status, struct err *e)
 	/* one that begins later is told by the watch */
 	if (!err && s->machine)
 		err = translator__none_runs(e);
+	if (!err && s->machine)
+		err = tracees__tell_tight(NULL, e);
 	if (!err)
 		err = s->machine ? machine__attach(s->machine, e) : tracees__attach(&s->tracees, e);
 	if (!err) {

@@ -307,6 +307,8 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e)
 		return err;
 	if (!n && t->want.mode != MT_MODE_GROWTH)
 		return no_allocator(t, p, e);
+	if (n && tracee__check_room(p, plans, n, e))
+		return -ENOSPC;
 	/* looked at now, so that errors come before anything is loaded; attached by tracee__refresh */
 	p->examined.n = 0;
 	return 0;
@@ -398,6 +400,8 @@ static int take_in(struct tracees *t, struct tracee *p, struct err *e)
 		err = new_plans(t, p, &plans, &n, e);
 	if (!err)
 		err = tracee__probe_spots(t, p, e);
+	if (!err)
+		err = tracee__leave_room(t, p, plans, &n, e);
 	if (!err && n)
 		err = probe_plans(t, p, plans, n, e);
 	/* after the anchors of the files, which are the last to go (attach.h) */

@@ -11,6 +11,8 @@
 #ifndef MT_TRACEE_H
 #define MT_TRACEE_H
 
+#include <stdio.h>
+
 #include "model/model.h"
 #include "probe/attach.h"
 #include "probe/faults.h"
@@ -147,6 +149,8 @@ int tracees__attach(struct tracees *t, struct err *e);
 void tracees__on_written(struct tracees *t, const struct object *obj);
 /* Takes them all out; tracees stay known. */
 void tracees__detach(struct tracees *t);
+/* Memory cgroups on this machine that everyone's probes have no room in; out NULL: as messages. */
+int tracees__tell_tight(FILE *out, struct err *e);
 
 struct tracee *tracees__find(const struct tracees *t, pid_t pid);
 bool tracees__all_ended(const struct tracees *t);

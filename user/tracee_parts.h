@@ -18,6 +18,13 @@ int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e);
 /* Files of this tracee that could not be read, each once. */
 void tracee__tell_unread(const struct tracee *p);
 
+/* Have its memory cgroup and those above it room for these probes (tracee_room.c)? -ENOSPC, with what to do. */
+int tracee__check_room(const struct tracee *p, const struct plan *const *plans, size_t n, struct err *e);
+/* The same just before they are set: once the trace has begun they are left out instead, *n is 0 then. */
+int tracee__leave_room(const struct tracees *t, const struct tracee *p, const struct plan *const *plans, size_t *n, struct err *e);
+/* For doctor; nothing where there is no limit. */
+void tracee__tell_room(const struct tracee *p, FILE *out);
+
 /* Everyone's probes in what `now` was before it was written to go. */
 void tracees__unprobe_former(struct tracees *t, const struct object *now);
 /* The same of where what it maps loads libraries (tracee_loader.c). */

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Targets whose memory cgroup is full: a breakpoint makes a copy of its page there, and the kernel would kill them for it. */
+#include "group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define TIGHT (16 << 10)
+
+struct memory {			/* a cgroup of either version */
+	char dir[128];
+	const char *limit, *usage;
+};
+
+static bool put(const char *dir, const char *file, const char *text)
+{
+	char path[256];
+	int fd;
+	bool ok;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static void make_memory(struct test *t, struct memory *m)
+{
+	static const struct {
+		const char *parent, *limit, *usage;
+	} versions[] = {
+		{ "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes" },
+		{ "/sys/fs/cgroup", "memory.max", "memory.current" },
+	};
+
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+		put(versions[i].parent, "cgroup.subtree_control", "+memory");
+		snprintf(m->dir, sizeof(m->dir), "%s/malloctrace-room-%d", versions[i].parent, getpid());
+		m->limit = versions[i].limit;
+		m->usage = versions[i].usage;
+		if (mkdir(m->dir, 0755))
+			continue;
+		if (put(m->dir, m->limit, "104857600")) {
+			put(m->dir, "memory.swap.max", "0");
+			put(m->dir, "memory.swappiness", "0");
+			return;
+		}
+		rmdir(m->dir);
+	}
+	skip(t, "no memory cgroup can be made below /sys/fs/cgroup");
+}
+
+static uint64_t read_usage(struct test *t, const struct memory *m)
+{
+	char path[256], *text;
+	uint64_t n;
+
+	snprintf(path, sizeof(path), "%s/%s", m->dir, m->usage);
+	text = read_all(path, NULL);
+	must(t, text != NULL, "%s cannot be read", path);
+	n = strtoull(text, NULL, 10);
+	free(text);
+	return n;
+}
+
+/* Its limit is so far above what it uses now. */
+static void leave_room(struct test *t, const struct memory *m, uint64_t room, bool empty)
+{
+	char text[32];
+
+	/* what others have not read before is page cache of its own */
+	if (empty && !put(m->dir, "memory.force_empty", "0"))
+		put(m->dir, "memory.reclaim", "64M");
+	snprintf(text, sizeof(text), "%" PRIu64, (read_usage(t, m) + room) & ~(uint64_t)4095);
+	must(t, put(m->dir, m->limit, text), "%s/%s: %s", m->dir, m->limit, strerror(errno));
+}
+
+static void start(struct test *t, struct fx *f, struct memory *m, const char *arg)
+{
+	struct spawn s = { .argv = { fixture("room"), arg }, .become = enter_cgroup, .become_arg = m->dir };
+
+	make_memory(t, m);
+	fx__start_as(t, f, &s);
+}
+
+/* It was not harmed. */
+static void quit(struct test *t, struct fx *f, const struct memory *m)
+{
+	fx__go(t, f);
+	fx__quit(t, f);
+	want(t, !rmdir(m->dir), "rmdir %s: %s", m->dir, strerror(errno));
+}
+
+static void want_said(struct test *t, const char *text, const char *what)
+{
+	want(t, strstr(text, what) != NULL, "wanted '%s', got: %.800s", what, text);
+}
+
+/* Nothing is set, and it is said how it can be. */
+TEST(room_refused)
+{
+	struct memory m;
+	struct fx f;
+	struct mt mt;
+
+	start(t, &f, &m, NULL);
+	leave_room(t, &m, TIGHT, true);
+	want_eq(t, "exit status", 1, (uint64_t)mt__run(t, &mt, "-p", pid_arg(f.c.pid), "--json", NULL));
+	want_said(t, mt.c.errs.s, "may be killed if it is traced now: the limit of its memory cgroup, ");
+	want_said(t, mt.c.errs.s, m.dir);
+	want_said(t, mt.c.errs.s, m.limit);
+	want_eq(t, "changed bytes of libc", 0, changed_bytes(t, f.c.pid, "libc.so.6"));
+	want_eq(t, "exit status with -f", 1, (uint64_t)mt__run(t, &mt, "-f", "-p", pid_arg(f.c.pid), "--json", NULL));
+	want_said(t, mt.c.errs.s, "may be killed if it is traced now");
+	want_eq(t, "changed bytes of libc", 0, changed_bytes(t, f.c.pid, "libc.so.6"));
+	quit(t, &f, &m);
+}
+
+/* As the message says. */
+TEST(room_raised)
+{
+	unsigned long long wanted = 0;
+	struct memory m;
+	struct fx f;
+	struct mt mt;
+	json_t *root;
+	char text[32];
+	const char *at;
+
+	start(t, &f, &m, NULL);
+	leave_room(t, &m, TIGHT, true);
+	want_eq(t, "exit status", 1, (uint64_t)mt__run(t, &mt, "-p", pid_arg(f.c.pid), "--json", NULL));
+	at = strstr(mt.c.errs.s, "echo ");
+	must(t, at && sscanf(at, "echo %llu > ", &wanted) == 1, "stderr: %.600s", mt.c.errs.s);
+	snprintf(text, sizeof(text), "%llu", wanted);
+	must(t, put(m.dir, m.limit, text), "%s: %s", m.limit, strerror(errno));
+	root = trace(t, &f, 0, NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	quit(t, &f, &m);
+}
+
+/* What the kernel can give up at any time is no reason to refuse: it is why containers are at their limits. */
+TEST(room_of_page_cache)
+{
+	struct memory m;
+	struct statfs fs;
+	struct fx f;
+	json_t *root;
+
+	if (statfs(t->dir, &fs) || fs.f_type == 0x01021994 || fs.f_type == (__typeof__(fs.f_type))0x858458f6)
+		skip(t, "files in %s are memory", t->dir);
+	start(t, &f, &m, in_dir(t, "cached"));
+	leave_room(t, &m, TIGHT, false);
+	root = trace(t, &f, 0, NULL);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	quit(t, &f, &m);
+}
+
+TEST(room_by_doctor)
+{
+	struct memory m;
+	struct fx f;
+	struct mt mt;
+	char pid[32];
+
+	start(t, &f, &m, NULL);
+	want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &mt, "doctor", "-p", pid_arg(f.c.pid), NULL));
+	want_said(t, mt.c.outs.s, "\n  memory     room for ");
+	want_said(t, mt.c.outs.s, m.dir);
+	leave_room(t, &m, TIGHT, true);
+	want_eq(t, "exit status", 1, (uint64_t)mt__run(t, &mt, "doctor", "-p", pid_arg(f.c.pid), NULL));
+	want_said(t, mt.c.errs.s, "may be killed if it is traced now");
+	/* everyone's probes would be in it, too */
+	want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &mt, "doctor", "-a", NULL));
+	snprintf(pid, sizeof(pid), "(such as %d) may be killed", (int)f.c.pid);
+	want_said(t, mt.c.outs.s, pid);
+	want_said(t, mt.c.outs.s, m.dir);
+	quit(t, &f, &m);
+}
+
+/* Whoever is selected, it gets breakpoints: that is said before. There is room enough here, but not for sure. */
+TEST(room_of_others)
+{
+	struct memory m;
+	struct fx f;
+	struct mt mt;
+
+	start(t, &f, &m, NULL);
+	leave_room(t, &m, 400 << 10, true);
+	mt__start(t, &mt, "--comm", "nobody-is-called", SHORT, NULL);
+	mt__wait_attached(t, &mt);
+	want_said(t, mt.c.errs.s, "may be killed, because all that map a probed file get copies of its pages");
+	want_said(t, mt.c.errs.s, m.dir);
+	mt__stop(t, &mt, SIGINT, 0);
+	quit(t, &f, &m);
+}
+
+/* A library that is loaded when there is no room any more is left out, and that is said. */
+TEST(room_for_later)
+{
+	struct memory m;
+	struct spawn s = { .argv = { fixture("life"), "late", fixture("libpre.so") }, .become = enter_cgroup, .become_arg = m.dir };
+	struct fx f;
+	struct mt mt;
+
+	make_memory(t, &m);
+	fx__start_as(t, &f, &s);
+	mt__start(t, &mt, "-p", pid_arg(f.c.pid), "--json", "--prefix", "pre_", NULL);
+	mt__wait_attached(t, &mt);
+	leave_room(t, &m, 200 << 10, true);
+	fx__go(t, &f);
+	child__wait_err(t, &mt.c, "malloctrace: ", "libpre.so is not probed, and what it allocates is not seen: ", patience_s(60));
+	/* it needs more for its own work */
+	leave_room(t, &m, 100 << 20, false);
+	fx__go(t, &f);
+	want_eq(t, "changed bytes of libpre.so", 0, changed_bytes(t, f.c.pid, "libpre.so"));
+	mt__stop(t, &mt, SIGINT, 0);
+	fx__quit(t, &f);
+	want(t, !rmdir(m.dir), "rmdir %s: %s", m.dir, strerror(errno));
+}
