@@ -170,6 +170,9 @@ __noinline int walk_where(struct mt_scratch *s, __u32 proc)
 			s->ask.interrupted = 1;
 		if (!s->walk.is_return || s->walk.sp < s->ask.sp)
 			continue;
+		/* above the old call: on a handler's own stack, from which only a signal's frame leads down, or it is over */
+		if (s->ask.new_sp > s->ask.sp && !s->ask.interrupted)
+			continue;
 		/* frame pointers may have led past it, through code without rules (musl's) */
 		if (s->walk.guessed)
 			break;
@@ -177,7 +180,9 @@ __noinline int walk_where(struct mt_scratch *s, __u32 proc)
 			return WHERE_MOVED;
 		return s->walk.sp == s->ask.sp ? code_where(s->ask.code, s->ask.pc) : WHERE_OUT;
 	}
-	return space_moved(s) ? WHERE_MOVED : WHERE_UNKNOWN;
+	if (space_moved(s))
+		return WHERE_MOVED;
+	return s->ask.new_sp > s->ask.sp && !s->ask.interrupted && s->walk.end == MT_END_WHOLE ? WHERE_OUT : WHERE_UNKNOWN;
 }
 
 /* ---- the question */
@@ -256,9 +261,12 @@ static __always_inline int goes_on(mt_regs *ctx, struct mt_thread *t, struct mt_
 			skip_own_record(s, s->ask.new_ra);
 		where = walk_where(s, t->proc);
 	}
-	if (where == WHERE_OUT || (where >= WHERE_OPEN && found != SIEVE_LIKELY))
+	if (where == WHERE_OUT)
 		return CALL_OVER;
-	return s->ask.interrupted ? CALL_INTERRUPTED : CALL_GOES_ON;
+	/* if it is over all the same, that will be seen after the handler's call, when it is asked for again */
+	if (s->ask.interrupted)
+		return CALL_INTERRUPTED;
+	return where >= WHERE_OPEN && found != SIEVE_LIKELY ? CALL_OVER : CALL_GOES_ON;
 }
 
 /*

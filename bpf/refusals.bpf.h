@@ -32,6 +32,8 @@ static __noinline __u32 site_of_outer(mt_regs *ctx, struct mt_thread *t, __u64 r
 	s->key.gen_tid = (p ? p->gen : 0) | (mt_by_thread ? (__u64)t->vtid << 32 : 0);
 	walk_begin(ctx, s, ra, sp);
 	s->ask.sp = t->sp;
+	s->ask.new_sp = sp;
+	s->ask.interrupted = 0;
 	s->ask.code = t->code;
 	if (walk_where(s, t->proc) < WHERE_UNKNOWN && s->walk.sp == t->sp) {
 		/* how the walk came here is nothing to the stack that begins here */

@@ -35,6 +35,21 @@ TEST(handler_trap_count) { exact(t, "handler", "trap", LED_TOTALS | LED_COUNT, "
 TEST(handler_stack) { exact(t, "handler", "stack", LED_ALL, NULL, NULL); }
 TEST(handler_stack_nofp) { exact(t, "handler.nofp", "stack", LED_TOTALS | LED_PEAK | LED_REALLOC, NULL, NULL); }
 
+/* Its stack lies above what it has interrupted. */
+static void above(struct test *t, const char *name, unsigned int checks)
+{
+	struct fx f;
+	json_t *root = handler(t, &f, name, "above", 0, NULL, NULL);
+
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, checks);
+	want_u64(t, root, "totals.unknown_frees", f.led.unknown_frees);
+	want_u64(t, root, "edges.abandoned", 0);
+	fx__quit(t, &f);
+}
+
+TEST(handler_above) { above(t, "handler", LED_ALL); }
+TEST(handler_above_nofp) { above(t, "handler.nofp", LED_TOTALS | LED_PEAK | LED_REALLOC); }
+
 /* What the handler has jumped out of is left, and nothing else. */
 TEST(handler_jump)
 {
