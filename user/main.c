@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor.h"
-#include "opts.h"
+#include "cli/doctor.h"
+#include "cli/opts.h"
 #include "probe/check.h"
-#include "profiles.h"
-#include "session.h"
+#include "cli/profiles.h"
+#include "trace/session.h"
 #include "util/log.h"
 
 #define EXIT_FAILED 1

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "process/resident.h"
 #include "target/memmap.h"
 #include "target/zero_pages.h"
 #include "util/util.h"

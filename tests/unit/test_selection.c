@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "group.h"
+#include "process/wanted.h"
 
 static const char mounts[] =
 	"33 25 0:30 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"

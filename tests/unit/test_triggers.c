@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/snapshot.h"
-#include "triggers.h"
+#include "trace/triggers.h"
 #include "util/signals.h"
 #include "util/util.h"
 #include "view/deaths.h"

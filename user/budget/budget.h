@@ -8,8 +8,8 @@
 #define MT_BUDGET_H
 
 #include "collect/collect.h"
-#include "loop.h"
-#include "tracee.h"
+#include "trace/loop.h"
+#include "process/tracee.h"
 #include "unwind/tables.h"
 
 struct budget;

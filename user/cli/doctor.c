@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns nothing. One line per question, the answer in a fixed column:
+ *
+ *   malloctrace doctor
+ *     kernel 6.18.44 aarch64         ok
+ *     BTF                            ok   /sys/kernel/btf/vmlinux
+ *     uprobe_multi                   no   kernel 6.6 or later has it; ...
+ *     CAP_SYS_PTRACE                 no   only this user's own processes can be traced
+ *     missing                        CAP_PERFMON: run with sudo, or: sudo setcap ...
+ *
+ * NO is what stands in the way, no is what does not matter here. "missing"
+ * names the capabilities that are missing for what was asked, no others, and
+ * is there only if any is. What was found in the targets follows.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "cli/doctor.h"
+#include "process/machine.h"
+#include "probe/features.h"
+#include "probe/kernel.h"
+#include "target/watch.h"
+#include "process/tracee_parts.h"
+#include "util/parse.h"
+#include "util/rights.h"
+#include "util/util.h"
+
+static void line(FILE *out, const char *what, const char *state, const char *detail)
+{
+	fprintf(out, "  %-30s %-4s %s\n", what, state, detail);
+}
+
+static void tell_features(FILE *out)
+{
+	for (enum feature_id id = 0; id < N_FEATURES; id++) {
+		const struct feature *f = &features[id];
+		enum feature_state state = feature__state(id);
+		_cleanup_free_ char *names = NULL;
+
+		if (state == FEATURE_OK) {
+			line(out, f->name, "ok", f->detail);
+			continue;
+		}
+		if (state == FEATURE_DENIED)
+			names = rights__lacking(f->rights) ? rights__names(rights__lacking(f->rights)) : rights__why_refused(f->rights);
+		/* what is only slower without it is no fault */
+		fprintf(out, "  %-30s %-4s %s%s\n", f->name, f->needed || !features__can_trace() ? "NO" : "no",
+			state == FEATURE_DENIED && rights__lacking(f->rights) ? "not without " : "",
+			state == FEATURE_DENIED ? names ? names : "not permitted" : f->mend);
+	}
+}
+
+static void tell_rights(FILE *out, unsigned int missing)
+{
+	unsigned int lacking = rights__lacking(~0u);
+
+	for (enum right r = 0; r < N_RIGHTS; r++)
+		if (lacking & RIGHT_BIT(r))
+			line(out, right__name(r), missing & RIGHT_BIT(r) ? "NO" : "no", right__without(r));
+	if (!lacking)
+		line(out, "capabilities", "ok", geteuid() ? "all that are needed" : "root");
+}
+
+/* Names by themselves first, so that a script can take them. */
+static void tell_missing(FILE *out, unsigned int missing)
+{
+	_cleanup_free_ char *names = rights__names(missing), *mend = rights__mend(missing);
+
+	if (missing && names && mend)
+		fprintf(out, "  %-30s %s: %s\n", "missing", names, mend);
+}
+
+static int tell_memory(FILE *out, const struct opts *o, const struct group *g, struct err *e)
+{
+	struct kernel_opts k = { .max_live = o->max_live, .max_stacks = o->max_stacks, .depth = o->depth, .adopt = g->adopt,
+				 .n_procs = g->adopt ? MT_MAX_PROCS : 0 };
+	char detail[160], bytes[FMT_MAX], live[FMT_MAX], stacks[FMT_MAX];
+	struct table_sizes sizes;
+	int err = table_sizes__choose(&k, &sizes, e);
+
+	if (err)
+		return err;
+	snprintf(detail, sizeof(detail), "%s: room for %s blocks, %s stacks", fmt_bytes(bytes, sizes.bytes),
+		 fmt_exact(live, sizes.max_live), fmt_exact(stacks, sizes.max_stacks));
+	line(out, "memory for tables", "ok", detail);
+	/* measured: docs/PERFORMANCE.md, "What malloctrace itself takes" */
+	line(out, "memory for malloctrace", "ok",
+	     "about 7 MiB, and 2.5 MiB for each 1,000 stacks of 27 frames; the tables, as it reads them, count too (RSS)");
+	return 0;
+}
+
+static void tell_plan(FILE *out, const struct tracees *t, const struct plan *p)
+{
+	fprintf(out, "  allocator  %s%s%s\n             %zu functions, %zu points, build id %s\n", p->object->path,
+		*p->family ? ", " : "", p->family, p->n_funcs, p->n_points, p->object->build_id ? p->object->build_id : "none");
+	for (size_t i = 0; i < p->n_funcs; i++)
+		fprintf(out, "    %-24.60s %s\n", t->funcs.v[p->funcs[i].func].name, p->funcs[i].why);
+}
+
+static void tell_unwind(FILE *out, const struct opts *o, const struct tracee *p)
+{
+	struct unwind *u = unwind__new(NULL, unwind__choice(o->unwind));
+	struct unwind_verdict v;
+
+	if (u && !unwind__update(u, 0, p->process.pid, &p->lives.v[p->lives.n - 1]->space, 0, &v, NULL))
+		fprintf(out, "  stacks     by %s\n", v.why);
+	unwind__free(u);
+}
+
+/* Whether code that is mapped later is told of: without, it is looked for. */
+static void tell_watch(FILE *out)
+{
+	_cleanup_err_ struct err e = {};
+	struct watch *w = NULL;
+
+	if (!watch__open(false, &w, &e))
+		line(out, "new code", "ok", "perf events");
+	else
+		fprintf(out, "  %-30s %-4s seen up to a second late: %s\n", "new code", "no", err_msg(&e));
+	watch__close(w);
+}
+
+/* The rights that are missing to read what a process has mapped. */
+static unsigned int tell_unread(FILE *out, const struct tracee *p)
+{
+	const struct space *s = &p->lives.v[p->lives.n - 1]->space;
+	unsigned int needs = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct space_range *r = &s->v[i];
+
+		if (!tracee__may_not_read(r))
+			continue;
+		needs |= RIGHT_BIT(r->why.code == -EACCES ? RIGHT_DAC_READ_SEARCH : RIGHT_CHECKPOINT_RESTORE);
+		fprintf(out, "  not read   %s\n", r->label ? r->label : "");
+	}
+	return rights__lacking(needs);
+}
+
+/* Files with an allocator, and how many of the processes map each. */
+static void tell_shared(FILE *out, const struct tracees *t, const size_t *n_users)
+{
+	for (size_t i = 0; i < t->plans.n; i++) {
+		const struct plan *p = &t->plans.v[i]->plan;
+
+		if (p->n_funcs)
+			fprintf(out, "  allocator  %s%s%s\n             %zu functions, %zu points, in %zu process%s, build id %s\n", p->object->path,
+				*p->family ? ", " : "", p->family, p->n_funcs, p->n_points, n_users[i], n_users[i] == 1 ? "" : "es",
+				p->object->build_id ? p->object->build_id : "none");
+	}
+}
+
+struct around {			/* the processes that are looked at */
+	struct tracees *t;
+	struct vec(size_t) n_users;	/* by plan */
+	size_t n_processes, n_closed;
+};
+
+static bool make_room(struct around *a)
+{
+	while (a->n_users.n < a->t->plans.n)
+		if (!vec_push(&a->n_users))
+			return false;
+	return true;
+}
+
+static void look_at(pid_t pid, struct around *a)
+{
+	struct space space = {};
+	size_t n_new;
+	int err = space__refresh(&space, a->t->objects, pid, &n_new, NULL);
+
+	a->n_closed += err == -EACCES;
+	a->n_processes += !err;
+	for (size_t i = 0; i < space.n; i++) {
+		struct known_plan *k;
+		bool again = false;
+		size_t at = 0;
+
+		/* several mappings of one file are one use */
+		for (size_t j = 0; j < i && !again; j++)
+			again = space.v[j].object == space.v[i].object;
+		if (again || !space.v[i].object || tracees__plan_of(a->t, space.v[i].object, false, &k, NULL) || !make_room(a))
+			continue;
+		while (a->t->plans.v[at] != k)
+			at++;
+		a->n_users.v[at]++;
+	}
+	space__done(&space);
+}
+
+/* -a, --comm, --cgroup: who is there, and what would be probed. */
+static int tell_group(FILE *out, const struct group *g, struct tracees *t, unsigned int *missing, struct err *e)
+{
+	struct around a = { .t = t };
+	DIR *proc = opendir("/proc");
+	struct dirent *d;
+
+	if (!proc)
+		return err_set(e, -errno, "/proc: %s", strerror(errno));
+	while ((d = readdir(proc))) {
+		uint64_t pid;
+
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() && process__has_memory(pid) &&
+		    machine__wants(g, pid))
+			look_at(pid, &a);
+	}
+	closedir(proc);
+	fprintf(out, "With %s: %zu process%s now", g->comms->n || g->cgroups.n ? "this selection" : "-a", a.n_processes,
+		a.n_processes == 1 ? "" : "es");
+	if (a.n_closed) {
+		fprintf(out, ", and %zu that this user may not look into", a.n_closed);
+		*missing |= rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE));
+	}
+	fputc('\n', out);
+	if (make_room(&a))
+		tell_shared(out, t, a.n_users.v);
+	vec_done(&a.n_users);
+	return tracees__tell_tight(out, e);
+}
+
+static int tell_targets(FILE *out, const struct opts *o, const struct group *g, int *ret_status, unsigned int *missing, struct err *e)
+{
+	struct tracees t;
+	int err;
+
+	if (tracees__init(&t))
+		return err_set(e, -ENOMEM, "out of memory");
+	t.want = plan_want__of(o->mode, o->size, o->points);
+	err = o->prefix ? alloc_funcs__add_prefix(&t.funcs, o->prefix, e) : 0;
+	for (size_t i = 0; i < o->syms.n && !err; i++)
+		err = alloc_funcs__add_sym(&t.funcs, o->syms.v[i], e);
+	for (size_t i = 0; i < o->objects.n && !err; i++) {
+		size_t seen = t.plans.n;
+
+		err = tracees__ask_for(&t, o->objects.v[i], e);
+		if (err == -EACCES)
+			*missing |= rights__lacking(RIGHT_BIT(RIGHT_DAC_READ_SEARCH));
+		if (!err && t.plans.n > seen) {
+			fprintf(out, "With -O %s\n", o->objects.v[i]);
+			tell_plan(out, &t, &t.plans.v[seen]->plan);
+		}
+	}
+	for (size_t i = 0; i < o->pids.n && !err; i++) {
+		size_t seen = t.plans.n, had = t.v.n;
+
+		err = tracees__add(&t, o->pids.v[i], e);
+		if (err == -EACCES && t.v.n == had)
+			*missing |= rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE));
+		if (t.v.n > had) {
+			fprintf(out, "With -p %d: %s\n", (int)o->pids.v[i], t.v.v[had]->process.comm);
+			*missing |= tell_unread(out, t.v.v[had]);
+		}
+		if (err)
+			break;
+		tracee__tell_room(t.v.v[t.v.n - 1], out);
+		tell_unwind(out, o, t.v.v[t.v.n - 1]);
+		for (size_t k = seen; k < t.plans.n; k++)
+			if (t.plans.v[k]->plan.n_funcs)
+				tell_plan(out, &t, &t.plans.v[k]->plan);
+	}
+	if (!err && g->adopt == MT_ADOPT_ALL)
+		err = tell_group(out, g, &t, missing, e);
+	if (err)
+		*ret_status = 1;
+	tracees__done(&t);
+	return err;
+}
+
+int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
+{
+	_cleanup_free_ char *targets = NULL;
+	unsigned int missing = features__missing_rights();
+	struct group g = {};
+	struct utsname u;
+	char kernel[160];
+	size_t len = 0;
+	FILE *later;
+	int err;
+
+	uname(&u);
+	fprintf(out, "malloctrace doctor\n");
+	snprintf(kernel, sizeof(kernel), "kernel %s %s", u.release, u.machine);
+	line(out, kernel, "ok", "");
+	tell_features(out);
+	line(out, "stacks", "ok", "frame pointers, or tables from .eh_frame; -p PID says which");
+	err = group__init(&g, o, e);
+	if (!err)
+		err = group__check(&g, e);
+	if (!err)
+		err = tell_memory(out, o, &g, e);
+	*ret_status = err || !features__can_trace();
+	if (features__can_trace())
+		line(out, "probes", "", kernel__links_multi() ? "uprobe_multi links, one per role and file" :
+									    "perf events, one per point");
+	if (features__can_trace())
+		tell_watch(out);
+	/* the targets have a say in what is missing, which is told before them */
+	later = open_memstream(&targets, &len);
+	if (!later)
+		return err_set(e, -ENOMEM, "out of memory");
+	if (!err && (o->pids.n || o->objects.n || g.adopt))
+		err = tell_targets(later, o, &g, ret_status, &missing, e);
+	if (fclose(later))
+		return err_set(e, -ENOMEM, "out of memory");
+	tell_rights(out, missing);
+	tell_missing(out, missing);
+	fputs(targets, out);
+	group__done(&g);
+	return err;
+}

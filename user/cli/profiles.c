@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns what `report` and `diff` do with files. What always holds: privileges
+ * that malloctrace may have been given are gone before the first file is
+ * opened; what is shown goes through the same code as at the end of a trace.
+ */
+#include "cli/profiles.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "export/diff_files.h"
+#include "export/json_read.h"
+#include "export/outfile.h"
+#include "model/ages.h"
+#include "model/join.h"
+#include "model/marks.h"
+#include "trace/output.h"
+#include "util/log.h"
+#include "util/parse.h"
+#include "util/rights.h"
+#include "util/util.h"
+#include "view/rank.h"
+
+enum { EXIT_LOSSES = 3, EXIT_FAIL_OVER = 4 };
+
+struct profiles {
+	struct snapshot **v;	/* owned, and their rows */
+	const char **names;
+	size_t n;
+	struct snapshot *all;	/* v[0], or made of all of them */
+};
+
+static void done(struct profiles *p)
+{
+	if (p->n && p->all != p->v[0])
+		snapshot__free(p->all);
+	for (size_t i = 0; i < p->n; i++)
+		snapshot__free(p->v[i]);
+	free(p->v);
+	free(p->names);
+	*p = (struct profiles){};
+}
+
+/*
+ * A trace's snapshots count from its start: of several, the last one tells it
+ * all. False: s is of a trace that is not there yet.
+ */
+static bool add_to_trace(struct profiles *p, struct snapshot *s, const char *name)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		bool earlier = snapshot__same_trace(s, p->v[i]), later = !earlier && snapshot__same_trace(p->v[i], s);
+
+		if (!earlier && !later)
+			continue;
+		say("%s: left out, %s is of the same trace and no earlier", earlier ? name : p->names[i],
+		    earlier ? p->names[i] : name);
+		snapshot__free(earlier ? s : p->v[i]);
+		if (later) {
+			p->v[i] = s;
+			p->names[i] = name;
+		}
+		return true;
+	}
+	return false;
+}
+
+static int add(struct profiles *p, const char *path, struct err *e)
+{
+	struct snapshot *s;
+	uint64_t began_ns = now_ns();
+	int err = json_read__file(path, &s, e);
+
+	if (err)
+		return err;
+	say_verbose("%s: %zu sites, read in %.0f ms", path, s->n_sites, (now_ns() - began_ns) / 1e6);
+	if (!add_to_trace(p, s, path)) {
+		p->v[p->n] = s;
+		p->names[p->n++] = path;
+	}
+	return 0;
+}
+
+static int read_all(struct profiles *p, const struct opts *o, struct err *e)
+{
+	int err = 0;
+
+	p->v = calloc(o->files.n + 1, sizeof(*p->v));
+	p->names = calloc(o->files.n + 1, sizeof(*p->names));
+	if (!p->v || !p->names)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < o->files.n && !err; i++)
+		err = add(p, o->files.v[i], e);
+	if (err)
+		return err;
+	if (p->n > 1)
+		return snapshot__join(p->v, p->names, p->n, &p->all, e);
+	p->all = p->v[0];
+	return 0;
+}
+
+static bool is_by_thread(const struct snapshot *s)
+{
+	bool any = !s->n_sites;
+
+	for (size_t i = 0; i < s->n_sites && !any; i++)
+		any = s->sites[i].tid;
+	return any;
+}
+
+/* Nothing is shown, weighed or sorted by what was not recorded. */
+static int check(struct snapshot *s, const struct opts *o, struct err *e)
+{
+	const struct metric *metric = metric__find(o->metric), *sort = o->sort ? rank__key(o->sort) : NULL;
+	char lasted[FMT_MAX];
+
+	if (o->views & ~views__in(s) & ~VIEW_FREES)
+		return err_set(e, -EINVAL, "--view: what it shows was not recorded (--mode %s)", s->mode);
+	if (o->views & VIEW_FREES && !s->free_stacks)
+		return err_set(e, -EINVAL, "--view frees: was not recorded (--free-stacks)");
+	if (metric && metric->needs & ~s->known)
+		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", o->metric, s->mode);
+	if (sort && sort->needs & ~s->known)
+		return err_set(e, -EINVAL, "--sort %s: was not recorded (--mode %s)", o->sort, s->mode);
+	if (o->older_ns && o->older_ns != s->older_ns && !snapshot__count_older(s, o->older_ns))
+		return err_set(e, -EINVAL, "--older: the ages of live blocks were not recorded");
+	if (o->between && !(s->known & HAS_LIVE_BYTES))
+		return err_set(e, -EINVAL, "--between: live bytes were not recorded (--mode %s)", s->mode);
+	if (o->between_to_ns && o->between_from_ns >= s->duration_ns)
+		return err_set(e, -EINVAL, "--between: the trace lasted %s only", fmt_duration(lasted, s->duration_ns));
+	for (size_t i = 0; i < o->tags.n; i++)
+		if (!strcmp(o->tags.v[i], TAG_THREAD) && !is_by_thread(s))
+			return err_set(e, -EINVAL, "--tag thread: threads were not kept apart (--by thread, or --tag thread when recording)");
+	for (size_t i = 0; i < o->outputs.n; i++) {
+		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
+
+		if (f && f->needs & ~s->known)
+			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)", o->outputs.v[i], f->name, s->mode);
+	}
+	return 0;
+}
+
+/* Marks are moments that the file knows. */
+static int between_marks(const struct opts *o, struct snapshot *s, struct report_opts *how, struct err *e)
+{
+	_cleanup_free_ char *from = NULL, *names = NULL;
+	const char *to;
+	int err;
+
+	if (!o->between || o->between_to_ns)
+		return 0;
+	to = o->between + o->between_comma + 1;
+	from = strndup(o->between, o->between_comma);
+	if (!from || asprintf(&names, "%s and %s", from, to) < 0)
+		return err_set(e, -ENOMEM, "out of memory");
+	err = marks__moment(s, from, &how->between_from_ns, e) ?: marks__moment(s, to, &how->between_to_ns, e);
+	if (!err && how->between_from_ns >= how->between_to_ns)
+		err = err_set(e, -EINVAL, "--between %s: want two moments, the earlier one first; these are at %.3f s and %.3f s", o->between,
+			      how->between_from_ns / 1e9, how->between_to_ns / 1e9);
+	how->between_names = snapshot__strdup(s, names);
+	return err;
+}
+
+static int show(struct output *out, struct snapshot *s, struct err *e)
+{
+	int err = output__write_files(out, s, 0, e);
+
+	if (output__prints(out)) {
+		_cleanup_err_ struct err later = {};
+		int print_err = output__print(out, s, err ? &later : e);
+
+		err = err ? err : print_err == -EPIPE ? 0 : print_err;
+	}
+	return err;
+}
+
+int profiles__report(const struct opts *o, int *ret_status, struct err *e)
+{
+	struct profiles p = {};
+	struct output out = {};
+	int err = rights__give_up(e);
+
+	signal(SIGPIPE, SIG_IGN);
+	if (!err)
+		err = output__init(&out, o, e);
+	if (!err)
+		err = read_all(&p, o, e);
+	if (!err)
+		err = check(p.all, o, e) ?: between_marks(o, p.all, &out.export.report, e);
+	if (!err)
+		err = show(&out, p.all, e);
+	if (!err)
+		*ret_status = p.all->losses_total ? EXIT_LOSSES : 0;
+	output__done(&out);
+	done(&p);
+	return err;
+}
+
+/* ---- diff */
+
+static int write_diff(const struct diff *d, const struct diff_opts *how, const char *path, const char *format, struct err *e)
+{
+	const struct diff_format *f = diff_format__find(format);
+	struct outfile out;
+	int err = outfile__open(&out, path, e);
+
+	if (err)
+		return err;
+	err = f->write(out.f, d, how);
+	if (!err)
+		return outfile__commit(&out, e);
+	outfile__abort(&out);
+	return err_set(e, err, "cannot write %s: %s", path, strerror(-err));
+}
+
+static int write_diffs(const struct diff *d, const struct diff_opts *how, const struct opts *o, struct err *e)
+{
+	bool printed = false;
+	int err = 0;
+
+	for (size_t i = 0; i < o->outputs.n && !err; i++) {
+		err = write_diff(d, how, o->outputs.v[i], opts__output_format(o, o->outputs.v[i]), e);
+		printed |= !strcmp(o->outputs.v[i], "-");
+	}
+	if (!err && !printed && (!o->outputs.n || o->verbosity != LOG_QUIET))
+		err = write_diff(d, how, "-", "text", e);
+	if (err == -EPIPE) {
+		err_done(e);
+		return 0;
+	}
+	return err;
+}
+
+static int check_diff(const struct opts *o, const struct snapshot *a, const struct snapshot *b, const struct metric *m, struct err *e)
+{
+	int err = snapshots__check_alike(a, b, o->files.v[0], o->files.v[1], "compare", e);
+
+	if (err)
+		return err;
+	if (strcmp(a->within ?: "", b->within ?: ""))
+		return err_set(e, -EINVAL, "%s and %s do not compare: recorded %s%s, and %s%s", o->files.v[0], o->files.v[1],
+			       a->within ? "only inside of " : "everywhere", a->within ?: "", b->within ? "only inside of " : "everywhere",
+			       b->within ?: "");
+	if (strcmp(a->hidden.by ?: "", b->hidden.by ?: ""))
+		return err_set(e, -EINVAL, "%s and %s do not compare: sites were left out of one of them (%s)", o->files.v[0], o->files.v[1],
+			       a->hidden.by ?: b->hidden.by);
+	if (m->needs & ~(a->known & b->known))
+		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", m->name, a->mode);
+	if (o->fail_over != UINT64_MAX && !(a->known & b->known & HAS_LIVE_BYTES))
+		return err_set(e, -EINVAL, "--fail-over: live bytes were not recorded (--mode %s)", a->mode);
+	for (size_t i = 0; i < o->outputs.n; i++) {
+		const struct diff_format *f = diff_format__find(opts__output_format(o, o->outputs.v[i]));
+
+		if (!f)
+			return err_set(e, -EINVAL, "-o %s: diff writes text, json, folded and html", o->outputs.v[i]);
+		if (f->needs & ~(a->known & b->known))
+			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)", o->outputs.v[i], f->name, a->mode);
+	}
+	return 0;
+}
+
+static uint64_t live_sum(const struct snapshot *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->n_sites; i++)
+		sum += s->sites[i].c.live_bytes;
+	return sum;
+}
+
+static int compare(const struct opts *o, const struct snapshot *a, const struct snapshot *b, int *ret_status, struct err *e)
+{
+	const struct metric *m = o->metric ? metric__find(o->metric) : metric__preset(a->known & b->known);
+	struct diff_opts how = {
+		.before = o->files.v[0], .after = o->files.v[1], .top = o->top, .width = REPORT_WIDTH,
+		.estimated = a->estimated || b->estimated,
+	};
+	uint64_t was = live_sum(a), is = live_sum(b);
+	struct diff d;
+	int err = check_diff(o, a, b, m, e);
+
+	if (err)
+		return err;
+	if (diff__init(&d, a, b, m))
+		return err_set(e, -ENOMEM, "out of memory");
+	err = write_diffs(&d, &how, o, e);
+	diff__done(&d);
+	if (!err)
+		*ret_status = o->fail_over != UINT64_MAX && is > was && is - was > o->fail_over ? EXIT_FAIL_OVER : 0;
+	return err;
+}
+
+int profiles__diff(const struct opts *o, int *ret_status, struct err *e)
+{
+	struct snapshot *v[2] = {}, *shown[2] = {};
+	struct filter filter = {};
+	int err = rights__give_up(e);
+
+	signal(SIGPIPE, SIG_IGN);
+	if (!err)
+		err = filter__init(&filter, o->filter, o->hide, o->suppressions, e);
+	for (size_t i = 0; i < 2 && !err; i++) {
+		err = json_read__file(o->files.v[i], &v[i], e);
+		if (err)
+			break;
+		shown[i] = filter__any(&filter) ? snapshot__filter(v[i], &filter) : v[i];
+		if (!shown[i])
+			err = err_set(e, -ENOMEM, "out of memory");
+	}
+	if (!err)
+		err = compare(o, shown[0], shown[1], ret_status, e);
+	for (size_t i = 0; i < 2; i++) {
+		if (shown[i] != v[i])
+			snapshot__free(shown[i]);
+		snapshot__free(v[i]);
+	}
+	filter__done(&filter);
+	return err;
+}

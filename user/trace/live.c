@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the live view in the event loop: the keyboard, the interval, names that
+ * arrive, messages, and the screen that is drawn of all that.
+ *
+ * What always holds: nothing here takes longer than a snapshot does, so a key is
+ * answered at once; names are looked up elsewhere (sym/names.c). While the screen
+ * is up nobody else writes to the terminal; what was said meanwhile is said again
+ * on the normal screen, because a line that was overwritten is lost.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+
+#include "trace/live_start.h"
+#include "model/group.h"
+#include "trace/session_parts.h"
+#include "sym/names.h"
+#include "util/log.h"
+#include "util/parse.h"
+#include "util/rights.h"
+#include "view/term.h"
+#include "view/top.h"
+
+#define INTERVAL_NS SECOND_NS
+#define FIRST_NS (SECOND_NS / 4)	/* the second snapshot: rates are there soon */
+#define BUSY_NS (SECOND_NS * 3 / 10)	/* lookups that take longer are told of */
+#define SAID_MAX 200			/* messages kept for the end */
+#define EXIT_NOTHING 1			/* quit before the trace began */
+
+struct held {
+	struct snapshot *shown, *base;	/* with --by, shown is made of base, which it needs */
+};
+
+struct live {
+	struct session *s;
+	struct top *top;
+	struct grid grid;
+	struct names *names;
+	int timer_fd, said_fd;
+	bool all_ended;
+	struct starting *starting;	/* NULL: the loop has the terminal */
+	uint64_t waiting_since_ns;	/* for names; 0: for none */
+	struct vec(struct held) held;
+	/* messages: from any thread */
+	pthread_mutex_t lock;
+	struct vec(char *) said;
+	size_t n_shown;		/* of them */
+	char *progress;		/* the last one; NULL: none */
+};
+
+/* ---- messages */
+
+static void wake(struct live *l)
+{
+	uint64_t one = 1;
+
+	if (write(l->said_fd, &one, sizeof(one)) < 0) {
+		/* it is readable already */
+	}
+}
+
+static void on_say(const char *text, void *arg)
+{
+	struct live *l = arg;
+	char **slot;
+
+	/* a file gets them at once, as always */
+	if (!isatty(STDERR_FILENO))
+		dprintf(STDERR_FILENO, "malloctrace: %s\n", text);
+	pthread_mutex_lock(&l->lock);
+	if (l->said.n == SAID_MAX) {
+		free(l->said.v[0]);
+		memmove(l->said.v, l->said.v + 1, --l->said.n * sizeof(*l->said.v));
+		l->n_shown -= l->n_shown > 0;
+	}
+	slot = vec_push(&l->said);
+	if (slot)
+		*slot = strdup(text);
+	pthread_mutex_unlock(&l->lock);
+	wake(l);
+}
+
+static void on_progress(const char *text, void *arg)
+{
+	struct live *l = arg;
+
+	pthread_mutex_lock(&l->lock);
+	free(l->progress);
+	l->progress = text ? strdup(text) : NULL;
+	pthread_mutex_unlock(&l->lock);
+	wake(l);
+}
+
+/* The last message that has not been on the screen yet. */
+static void show_said(struct live *l)
+{
+	pthread_mutex_lock(&l->lock);
+	for (; l->n_shown < l->said.n; l->n_shown++)
+		if (l->said.v[l->n_shown])
+			top__say(l->top, l->said.v[l->n_shown]);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- drawing */
+
+/* What is waited for, if that has been a while. */
+static void show_progress(struct live *l)
+{
+	char path[256], text[384];
+	size_t left = names__n_left(l->names, path, sizeof(path));
+	char n[FMT_MAX];
+
+	if (!left)
+		l->waiting_since_ns = 0;
+	else if (!l->waiting_since_ns)
+		l->waiting_since_ns = now_ns();
+	pthread_mutex_lock(&l->lock);
+	if (l->progress)
+		top__progress(l->top, l->progress);
+	else if (left && now_ns() - l->waiting_since_ns > BUSY_NS) {
+		snprintf(text, sizeof(text), "Reading symbols of %s: %s name%s to come.", path, fmt_exact(n, left), left == 1 ? "" : "s");
+		top__progress(l->top, text);
+	} else {
+		top__progress(l->top, NULL);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void draw(struct live *l)
+{
+	int rows, cols;
+
+	show_said(l);
+	term__size(&rows, &cols);
+	if (grid__resize(&l->grid, rows, cols))
+		return;
+	top__draw(l->top, &l->grid);
+	/* names that are known already are there at once; once more is enough for the rest */
+	for (int i = 0; i < 2 && top__shown(l->top); i++) {
+		const uint32_t *wanted;
+		size_t n = top__wanted(l->top, &wanted);
+
+		if (!names__want(l->names, top__shown(l->top), wanted, n))
+			break;
+		top__named(l->top);
+		top__draw(l->top, &l->grid);
+	}
+	show_progress(l);
+	top__draw(l->top, &l->grid);
+	term__draw(&l->grid);
+}
+
+static void on_said(void *arg)
+{
+	struct live *l = arg;
+	uint64_t n;
+
+	if (read(l->said_fd, &n, sizeof(n)) == sizeof(n))
+		draw(l);
+}
+
+static void on_names(void *arg)
+{
+	draw(arg);
+}
+
+/* ---- snapshots */
+
+/* Of the snapshot that the view has done with. */
+static void on_drop(struct snapshot *s, void *arg)
+{
+	struct live *l = arg;
+
+	for (size_t i = 0; i < l->held.n; i++) {
+		if (l->held.v[i].shown != s)
+			continue;
+		if (l->held.v[i].base != s)
+			snapshot__free(l->held.v[i].base);
+		l->held.v[i] = l->held.v[--l->held.n];
+		return;
+	}
+}
+
+static void update(struct live *l)
+{
+	const struct grouping *by = grouping__find(l->s->opts->by);
+	struct snapshot *base = session__take(l->s, false, l->s->opts->older_ns > 0, &l->s->failure), *shown = base;
+	struct held *h;
+
+	if (!base) {
+		session__fail(l->s);
+		return;
+	}
+	if (by->group_of || by->threads)
+		shown = snapshot__group(base, by);
+	h = vec_push(&l->held);
+	if (!shown || !h) {
+		if (shown != base)
+			snapshot__free(shown);
+		snapshot__free(base);
+		return;
+	}
+	*h = (struct held){ shown, base };
+	top__update(l->top, shown);
+}
+
+static void set_timer(struct live *l, uint64_t first_ns, uint64_t interval_ns)
+{
+	struct itimerspec spec = {
+		.it_value = { first_ns / SECOND_NS, first_ns % SECOND_NS },
+		.it_interval = { interval_ns / SECOND_NS, interval_ns % SECOND_NS },
+	};
+
+	timerfd_settime(l->timer_fd, 0, &spec, NULL);
+}
+
+static void on_timer(void *arg)
+{
+	struct live *l = arg;
+	uint64_t n;
+
+	if (read(l->timer_fd, &n, sizeof(n)) != sizeof(n))
+		return;
+	update(l);
+	draw(l);
+}
+
+static void write_file(struct live *l)
+{
+	_cleanup_err_ struct err e = {};
+	_cleanup_free_ char *path = strdup(top__path(l->top));
+	struct snapshot *snap;
+
+	if (!path)
+		return;
+	top__progress(l->top, "Writing a snapshot, with all names.");
+	top__draw(l->top, &l->grid);
+	term__draw(&l->grid);
+	l->s->output.writes_any = true;
+	snap = session__take(l->s, false, true, &e);
+	l->s->output.writes_any = false;
+	if (!snap || output__write(&l->s->output, snap, path, &e))
+		say("%s", err_msg(&e));
+	else
+		say("%s is written.", path);
+	snapshot__free(snap);
+}
+
+/* ---- keys and signals */
+
+static void act(struct live *l, enum top_action action)
+{
+	switch (action) {
+	case TOP_NONE:
+		break;
+	case TOP_QUIT:
+		loop__stop(l->s->loop);
+		break;
+	case TOP_WRITE:
+		write_file(l);
+		break;
+	case TOP_INTERVAL:
+		if (!l->all_ended)
+			set_timer(l, top__interval_ns(l->top), top__interval_ns(l->top));
+		break;
+	case TOP_BASELINE:
+		session__set_baseline(l->s);
+		update(l);
+		break;
+	case TOP_REPAINT:
+		term__repaint();
+		break;
+	}
+}
+
+static void on_input(void *arg)
+{
+	struct live *l = arg;
+	struct term_event ev;
+	bool any = false;
+
+	while (term__read(&ev)) {
+		any = true;
+		if (ev.mouse)
+			act(l, top__mouse(l->top, ev.what, ev.row, ev.col));
+		else
+			act(l, top__key(l->top, ev.key));
+		/* keys refer to what is seen */
+		draw(l);
+	}
+	if (!any && term__gone()) {
+		/* nobody looks any more: the trace ends as if by a signal, and files are written */
+		loop__remove_fd(l->s->loop, STDIN_FILENO);
+		loop__stop(l->s->loop);
+	}
+}
+
+static void on_signal(int sig, void *arg)
+{
+	struct live *l = arg;
+
+	switch (sig) {
+	case SIGWINCH:
+		term__resized();
+		break;
+	case SIGTSTP:
+		term__stop();
+		break;
+	case SIGHUP:
+		loop__stop(l->s->loop);
+		return;
+	}
+	draw(l);
+}
+
+void live__on_baseline(struct session *s)
+{
+	update(s->live);
+	draw(s->live);
+}
+
+void live__on_all_ended(struct session *s)
+{
+	struct live *l = s->live;
+
+	if (l->all_ended)
+		return;
+	l->all_ended = true;
+	set_timer(l, 0, 0);
+	top__all_ended(l->top);
+	update(l);
+	draw(l);
+}
+
+/* ---- begin and end */
+
+/* Two terminals, nothing that asks for lines, and nobody else who writes to it. */
+static bool is_wanted(const struct opts *o)
+{
+	if (o->interval_ns || o->batch || o->json || o->cmd)
+		return false;
+	for (size_t i = 0; i < o->outputs.n; i++)
+		if (!strcmp(o->outputs.v[i], "-"))
+			return false;
+	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+static int fill_loop(struct live *l)
+{
+	struct loop *loop = l->s->loop;
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGWINCH);
+	sigaddset(&set, SIGTSTP);
+	sigaddset(&set, SIGHUP);
+	err = loop__add_signals(loop, &set, on_signal, l);
+	if (!err)
+		err = loop__add_fd(loop, STDIN_FILENO, on_input, l);
+	if (!err)
+		err = loop__add_fd(loop, l->timer_fd, on_timer, l);
+	if (!err)
+		err = loop__add_fd(loop, l->said_fd, on_said, l);
+	if (!err)
+		err = loop__add_fd(loop, names__fd(l->names), on_names, l);
+	return err;
+}
+
+/* ---- until the trace begins */
+
+/* Who will be traced; of several processes, the sum. */
+static void show_target(struct live *l)
+{
+	const struct opts *o = l->s->opts;
+	uint64_t age_ns = 0, rss_bytes = 0;
+	char who[256];
+
+	snprintf(who, sizeof(who), "%s", l->s->uname.nodename);
+	for (size_t i = 0; i < o->pids.n; i++) {
+		struct process p;
+
+		rss_bytes += process__rss_bytes(o->pids.v[i]);
+		if (o->pids.n > 1 || process__look(o->pids.v[i], &p, NULL))
+			continue;
+		snprintf(who, sizeof(who), "%s (%d)", p.comm, (int)p.pid);
+		age_ns = p.age_ns;
+		process__done(&p);
+	}
+	if (o->pids.n > 1)
+		snprintf(who, sizeof(who), "%zu processes", o->pids.n);
+	top__target(l->top, who, age_ns, rss_bytes);
+}
+
+static void draw_start(void *arg)
+{
+	struct live *l = arg;
+
+	show_target(l);
+	draw(l);
+}
+
+/* What is loaded and attached goes with the process, as if it was killed. */
+static _Noreturn void quit_start(void *arg)
+{
+	struct live *l = arg;
+
+	term__close();
+	pthread_mutex_lock(&l->lock);
+	for (size_t i = 0; i < l->said.n; i++)
+		if (isatty(STDERR_FILENO) && l->said.v[i])
+			dprintf(STDERR_FILENO, "malloctrace: %s\n", l->said.v[i]);
+	dprintf(STDERR_FILENO, "malloctrace: quit before the trace began: nothing was recorded\n");
+	_exit(EXIT_NOTHING);
+}
+
+static int open_screen(struct live *l, struct err *e)
+{
+	struct starting_calls calls = { draw_start, quit_start, l };
+	struct top_opts o = {
+		.suffix = export__find_by_path("x.html") ? ".html" : ".json",
+		.suffixes = EXPORT_SUFFIXES,
+		.interval_ns = INTERVAL_NS,
+		.views = l->s->opts->views,
+		.sort = l->s->opts->sort,
+		.tagger = &l->s->output.tagger,
+		.marks = l->s->opts->marks.n > 0,
+	};
+	struct log_sink sink = { on_say, on_progress, l };
+	int err;
+
+	l->top = top__new(&o);
+	l->names = l->top ? names__new(l->s->output.sym) : NULL;
+	if (!l->names)
+		return err_set(e, -ENOMEM, "no memory for the live view");
+	l->s->output.names = l->names;
+	top__on_drop(l->top, on_drop, l);
+	l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	l->said_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->timer_fd < 0 || l->said_fd < 0)
+		return err_set(e, -errno, "the live view: %s", strerror(errno));
+	err = fill_loop(l);
+	if (err)
+		return err_set(e, err, "the live view: %s", strerror(-err));
+	err = term__open(e);
+	if (err)
+		return err;
+	log__redirect(&sink);
+	return starting__begin(&calls, l->said_fd, &l->starting, e);
+}
+
+/* Who may not load programs at all is told so in a line, without a screen. */
+static bool may_be_refused(void)
+{
+	return rights__lacking(RIGHT_BIT(RIGHT_BPF) | RIGHT_BIT(RIGHT_PERFMON));
+}
+
+int live__open(struct session *s, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+
+	if (!is_wanted(s->opts))
+		return 0;
+	if (!s->kernel && may_be_refused())
+		return 0;
+	if (!term__is_able(&why)) {
+		say("%s: a report comes at the end, with Ctrl-C", err_msg(&why));
+		return 0;
+	}
+	s->live = calloc(1, sizeof(*s->live));
+	if (!s->live)
+		return err_set(e, -ENOMEM, "out of memory");
+	s->live->s = s;
+	s->live->timer_fd = s->live->said_fd = -1;
+	pthread_mutex_init(&s->live->lock, NULL);
+	return open_screen(s->live, e);
+}
+
+int live__begin(struct session *s, struct err *e)
+{
+	struct live *l = s->live;
+	int err = !l && may_be_refused() ? live__open(s, e) : 0;
+
+	l = s->live;
+	if (err || !l)
+		return err;
+	starting__end(l->starting);
+	l->starting = NULL;
+	on_progress(NULL, l);
+	update(l);
+	draw(l);
+	set_timer(l, FIRST_NS, INTERVAL_NS);
+	return 0;
+}
+
+/* The descriptors stay in the loop, which has ended. */
+void live__end(struct session *s)
+{
+	struct live *l = s->live;
+
+	if (!l)
+		return;
+	s->live = NULL;
+	starting__end(l->starting);
+	term__close();
+	log__redirect(NULL);
+	names__free(l->names);
+	s->output.names = NULL;
+	for (size_t i = 0; i < l->said.n; i++) {
+		if (isatty(STDERR_FILENO) && l->said.v[i])
+			say("%s", l->said.v[i]);
+		free(l->said.v[i]);
+	}
+	vec_done(&l->said);
+	free(l->progress);
+	top__free(l->top);
+	vec_done(&l->held);
+	grid__done(&l->grid);
+	if (l->timer_fd >= 0)
+		close(l->timer_fd);
+	if (l->said_fd >= 0)
+		close(l->said_fd);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns the symbol cache. Names are looked up for what will be shown, and no more. */
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "export/outfile.h"
+#include "model/group.h"
+#include "trace/output.h"
+#include "sym/demangle.h"
+#include "util/log.h"
+#include "util/util.h"
+#include "view/frees.h"
+
+static void on_changed(const char *path, void *arg)
+{
+	say_verbose("%s was changed since it was mapped: no names from it", path);
+}
+
+/* malloctrace: debuginfod: libc.so.6: 12.5 of 37.0 MiB */
+static void on_progress(const char *path, long done_bytes, long total_bytes, void *arg)
+{
+	if (total_bytes)
+		say_progress("debuginfod: %s: %.1f of %.1f MiB", path, done_bytes / 1048576.0, total_bytes / 1048576.0);
+	else
+		say_progress("debuginfod: %s: asking", path);
+}
+
+static void on_done(const char *path, int err, void *arg)
+{
+	say_progress(NULL);
+	if (!err)
+		say("debuginfod: debug file of %s", path);
+	else if (err == -ENOENT)
+		say("debuginfod: no server has a debug file of %s", path);
+	else
+		say("debuginfod: %s: %s; no server is asked again", path, strerror(-err));
+}
+
+/* Mangled names are taken, too: what is shown is not mangled. */
+static int add_tags(struct output *o, struct err *e)
+{
+	for (size_t i = 0; i < o->opts->tags.n; i++) {
+		const char *name = o->opts->tags.v[i], *function;
+		char readable[DEMANGLE_OUT_MAX + 1];
+		_cleanup_free_ char *whole = NULL;
+		struct func_ref r;
+
+		if (!func_ref__parse(name, &r))
+			return err_set(e, -EINVAL, "--tag %s: want a function", name);
+		function = r.function;
+		demangle(function, readable);
+		if (asprintf(&whole, "%.*s%s", (int)(function - name), name, readable) < 0)
+			whole = NULL;
+		if (!whole || tagger__add(&o->tagger, name, whole))
+			return err_set(e, -ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+int output__init(struct output *o, const struct opts *opts, struct err *e)
+{
+	struct debuginfod_calls calls = { .progress = on_progress, .done = on_done, .arg = o };
+	struct sym_opts sym = { .no_inlines = opts->no_inlines, .no_source = opts->no_source, .on_changed = on_changed };
+	struct winsize size;
+	int err;
+
+	*o = (struct output){ .opts = opts, .to_stdout = export__find_by_name("text") };
+	o->export.metric = metric__find(opts->metric);
+	o->export.threshold_pct = opts->threshold_pct > 0 ? opts->threshold_pct : -1;
+	o->export.report = (struct report_opts){
+		.views = opts->views,
+		.sort = opts->sort,
+		.top = opts->top,
+		.older_ns = opts->older_ns,
+		.between_from_ns = opts->between_from_ns,
+		.between_to_ns = opts->between_to_ns,
+		.metric = metric__find(opts->metric),
+		.threshold_pct = opts->threshold_pct,
+		.callees = !strcmp(opts->tree, "callees"),
+	};
+	o->series = calloc(opts->outputs.n + 1, sizeof(*o->series));
+	if (!o->series)
+		return err_set(e, -ENOMEM, "out of memory");
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		o->export.report.width = MIN(size.ws_col, 120);
+	for (size_t i = 0; i < opts->outputs.n; i++) {
+		_cleanup_free_ char *first = outname__expand(opts->outputs.v[i], 0, getpid(), 1);
+		const char *path = outname__is_pattern(opts->outputs.v[i]) && first ? first : opts->outputs.v[i];
+
+		if (!strcmp(path, "-")) {
+			o->to_stdout = export__find_by_name(opts->format);
+			continue;
+		}
+		err = outfile__check(path, e);
+		if (err)
+			return err_wrap(e, "-o %s", path);
+	}
+	err = output__prints(o) ? outfile__check("-", e) : 0;
+	if (!err)
+		err = filter__init(&o->filter, opts->filter, opts->hide, opts->suppressions, e);
+	if (!err)
+		err = add_tags(o, e);
+	if (err)
+		return err;
+	if (opts->debuginfod) {
+		err = debuginfod__new(&calls, &o->debuginfod, e);
+		if (err)
+			return err;
+		sym.debuginfod = o->debuginfod;
+	}
+	o->sym = sym__new(&sym);
+	return o->sym ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+bool output__prints(const struct output *o)
+{
+	return o->opts->verbosity != LOG_QUIET || !o->opts->outputs.n || o->to_stdout != export__find_by_name("text");
+}
+
+bool output__carries_ages(const struct output *o)
+{
+	return o->to_stdout->carries_ages;
+}
+
+bool output__has_age_classes(const struct output *o)
+{
+	bool has = o->to_stdout->carries_ages || o->opts->views & VIEW_LIFETIMES || o->writes_any;
+
+	for (size_t i = 0; i < o->opts->outputs.n && !has; i++) {
+		const struct export_format *f = export__find_by_name(opts__output_format(o->opts, o->opts->outputs.v[i]));
+
+		has = f && f->carries_ages;
+	}
+	return has;
+}
+
+void output__done(struct output *o)
+{
+	sym__free(o->sym);
+	o->sym = NULL;
+	debuginfod__free(o->debuginfod);
+	o->debuginfod = NULL;
+	filter__done(&o->filter);
+	tagger__done(&o->tagger);
+	for (size_t i = 0; o->series && i < o->opts->outputs.n; i++)
+		outname_series__done(&o->series[i]);
+	free(o->series);
+	o->series = NULL;
+}
+
+static void name_place(struct output *o, struct snapshot *s, struct place *p)
+{
+	struct object *obj = p->module >= 0 ? (struct object *)s->modules[p->module].handle : NULL;
+
+	if (p->resolved)
+		return;
+	p->resolved = true;
+	if (!obj)
+		return;
+	p->n_lines = sym__resolve(o->sym, obj, p->offset, &p->lines);
+	/* signal handlers return to the first instruction of a function that nobody called: no call stands before it */
+	if (!p->lines[0].function && !strcmp(s->modules[p->module].path, "[vdso]"))
+		p->n_lines = sym__resolve(o->sym, obj, p->offset + 1, &p->lines);
+}
+
+static int name_free_sites(struct output *o, struct snapshot *s, const size_t *sites, size_t n_sites)
+{
+	_cleanup_free_ uint32_t *shown = NULL;
+	size_t n = 0;
+	int err = free_places__shown(s, sites, n_sites, &shown, &n);
+
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < s->free_sites[shown[i]].n_stack; k++)
+			name_place(o, s, &s->places[s->free_sites[shown[i]].stack[k]]);
+	return err;
+}
+
+static int name_shown(struct output *o, struct snapshot *s)
+{
+	_cleanup_free_ size_t *shown = NULL;
+	size_t n;
+	int err = report__shown(s, &o->export.report, &shown, &n);
+
+	for (size_t i = 0; !err && i < n; i++)
+		for (uint32_t k = 0; k < s->sites[shown[i]].n_stack; k++)
+			name_place(o, s, &s->places[s->sites[shown[i]].stack[k]]);
+	return err || !s->free_stacks ? err : name_free_sites(o, s, shown, n);
+}
+
+static int give_names(struct output *o, struct snapshot *s, const struct export_format *f)
+{
+	bool all = f->needs_all_names || filter__any(&o->filter) || tagger__any(&o->tagger);
+	int err = 0;
+
+	names__pause(o->names);
+	if (!all)
+		err = name_shown(o, s);
+	for (size_t i = 0; all && i < s->n_places; i++)
+		name_place(o, s, &s->places[i]);
+	names__resume(o->names);
+	return err;
+}
+
+/* *ret: what is shown of s; itself, or the caller's. */
+static int shown_of(struct output *o, struct snapshot *s, struct snapshot **ret)
+{
+	int err = tagger__any(&o->tagger) ? snapshot__tag(s, &o->tagger) : 0;
+
+	if (err)
+		return err;
+	*ret = filter__any(&o->filter) ? snapshot__filter(s, &o->filter) : s;
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int write_one(struct output *o, struct snapshot *s, const char *path, const struct export_format *f, struct err *e)
+{
+	struct snapshot *shown = NULL;
+	uint64_t began_ns = now_ns();
+	struct outfile out;
+	int err = give_names(o, s, f) ?: shown_of(o, s, &shown);
+
+	if (err)
+		return err_set(e, err, "%s: %s", path, strerror(-err));
+	err = outfile__open(&out, path, e);
+	if (!err) {
+		err = f->write(out.f, shown, &o->export, e);
+		if (err) {
+			int write_err = outfile__error(&out);
+
+			outfile__abort(&out);
+			err = write_err ? err_set(e, write_err, "cannot write %s: %s", path, strerror(-write_err)) :
+					  err_wrap(e, "%s", path);
+		} else {
+			err = outfile__commit(&out, e);
+		}
+	}
+	if (shown != s)
+		snapshot__free(shown);
+	if (!err)
+		say_verbose("%s: written in %.0f ms", path, (now_ns() - began_ns) / 1e6);
+	return err;
+}
+
+/* What is shown: the snapshot itself, or *ret_own made from it by --by, which is the caller's. */
+static struct snapshot *grouped(const struct output *o, struct snapshot *s, struct snapshot **ret_own)
+{
+	const struct grouping *by = grouping__find(o->opts->by);
+
+	*ret_own = NULL;
+	if (!by->group_of && !by->threads)
+		return s;
+	*ret_own = snapshot__group(s, by);
+	return *ret_own;
+}
+
+int output__print(struct output *o, struct snapshot *s, struct err *e)
+{
+	struct snapshot *own, *shown = grouped(o, s, &own);
+	int err = shown ? write_one(o, shown, "-", o->to_stdout, e) : err_set(e, -ENOMEM, "out of memory");
+
+	snapshot__free(own);
+	if (err == -EPIPE && e)
+		err_done(e);
+	return err;
+}
+
+/* The next name of a series. Two within a second, of names without %n, must not be one file. */
+static char *next_name(struct output *o, const struct snapshot *s, const char *pattern, struct outname_series *had)
+{
+	char *name = outname__expand(pattern, s->wall_now_ns, s->n_processes ? s->processes->pid : 0, o->n_written);
+	bool again = name && had->expanded && !strcmp(had->expanded, name);
+
+	free(had->expanded);
+	had->expanded = name;
+	if (!name)
+		return NULL;
+	return again ? outfile__numbered(name, o->n_written) : strdup(name);
+}
+
+/* n as of output__write_files */
+static int write_output(struct output *o, struct snapshot *s, size_t i, unsigned int n, struct err *e)
+{
+	const char *path = o->opts->outputs.v[i];
+	bool is_series = outname__is_pattern(path);
+	_cleanup_free_ char *name = is_series ? next_name(o, s, path, &o->series[i]) : n ? outfile__numbered(path, n) : strdup(path);
+	int err;
+
+	if (!name)
+		return err_set(e, -ENOMEM, "out of memory");
+	err = write_one(o, s, name, export__find_by_name(opts__output_format(o->opts, path)), e);
+	if (!err && is_series)
+		err = outname_series__add(&o->series[i], name, o->opts->keep, e);
+	return err;
+}
+
+static int write_outputs(struct output *o, struct snapshot *s, unsigned int n, bool series_only, struct err *e)
+{
+	struct snapshot *own, *shown = grouped(o, s, &own);
+	int first = shown ? 0 : err_set(e, -ENOMEM, "out of memory");
+
+	o->n_written++;
+	for (size_t i = 0; shown && i < o->opts->outputs.n; i++) {
+		_cleanup_err_ struct err later = {};
+		int err;
+
+		/* standard output is output__print's */
+		if (!strcmp(o->opts->outputs.v[i], "-") || (series_only && !outname__is_pattern(o->opts->outputs.v[i])))
+			continue;
+		err = write_output(o, shown, i, n, first ? &later : e);
+		if (!first)
+			first = err;
+	}
+	snapshot__free(own);
+	return first;
+}
+
+int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e)
+{
+	return write_outputs(o, s, n, false, e);
+}
+
+bool output__has_files(const struct output *o)
+{
+	for (size_t i = 0; i < o->opts->outputs.n; i++)
+		if (strcmp(o->opts->outputs.v[i], "-"))
+			return true;
+	return false;
+}
+
+bool output__has_series(const struct output *o)
+{
+	for (size_t i = 0; i < o->opts->outputs.n; i++)
+		if (outname__is_pattern(o->opts->outputs.v[i]))
+			return true;
+	return false;
+}
+
+int output__write_series(struct output *o, struct snapshot *s, struct err *e)
+{
+	return write_outputs(o, s, 0, true, e);
+}
+
+int output__write(struct output *o, struct snapshot *s, const char *path, struct err *e)
+{
+	const struct export_format *f = export__find_by_path(path);
+	struct snapshot *own, *shown;
+	int err;
+
+	if (!f)
+		return err_set(e, -EINVAL, "%s: want a name that ends in %s", path, EXPORT_SUFFIXES);
+	err = outfile__check(path, e);
+	if (err)
+		return err;
+	shown = grouped(o, s, &own);
+	err = shown ? write_one(o, shown, path, f, e) : err_set(e, -ENOMEM, "out of memory");
+	snapshot__free(own);
+	return err;
+}

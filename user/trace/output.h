@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Where snapshots go: standard output and the files of -o, with the names that each needs. */
+#ifndef MT_OUTPUT_H
+#define MT_OUTPUT_H
+
+#include "export/export.h"
+#include "export/outnames.h"
+#include "model/filter.h"
+#include "model/snapshot.h"
+#include "model/tags.h"
+#include "cli/opts.h"
+#include "sym/debuginfod.h"
+#include "sym/names.h"
+#include "sym/sym.h"
+
+struct output {
+	const struct opts *opts;	/* not owned */
+	struct sym *sym;
+	struct debuginfod *debuginfod;	/* NULL unless asked for */
+	struct names *names;	/* who else looks names up, while a screen is up; else NULL; not owned */
+	struct export_opts export;
+	struct filter filter;
+	struct tagger tagger;
+	struct outname_series *series;	/* by -o: what was written under a name with %t, %p or %n */
+	unsigned int n_written;	/* %n */
+	bool writes_any;	/* a file of any format is about to be asked for */
+	const struct export_format *to_stdout;	/* never NULL: text without -o - */
+};
+
+/* Checks that every file of -o could be written, before anything else is done. */
+int output__init(struct output *o, const struct opts *opts, struct err *e);
+void output__done(struct output *o);
+/* Is there a report on standard output at the end? */
+bool output__prints(const struct output *o);
+/* Does what goes to standard output tell exact ages, or what the block table holds? */
+bool output__carries_ages(const struct output *o);
+/* Does anything that may be written next have ages by class? They cost more than a scan does. */
+bool output__has_age_classes(const struct output *o);
+
+/* A report on standard output. -EPIPE, without a message: its reader has seen enough, as `| head` does. */
+int output__print(struct output *o, struct snapshot *s, struct err *e);
+/* Every file of -o; n: its number for SIGUSR1, 0 for the last one. All are tried; the first error is told. */
+int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e);
+/* Is there a file of -o, besides standard output? */
+bool output__has_files(const struct output *o);
+/* Is there a file of -o for each interval, and do its blocks need ages? */
+bool output__has_series(const struct output *o);
+/* Those files alone. */
+int output__write_series(struct output *o, struct snapshot *s, struct err *e);
+/* One file more, named by the user; its suffix says the format. */
+int output__write(struct output *o, struct snapshot *s, const char *path, struct err *e);
+
+#endif

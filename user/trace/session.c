@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns all stages and their order:
+ *
+ *   check   outputs and targets, so that errors come before anything is touched
+ *   screen  of the live view: it tells of the next ones
+ *   look    what the targets map, and what is to be probed in it
+ *   load    programs and tables
+ *   attach  all probes; then the trace begins, at one instant, and it is said
+ *   loop    until Ctrl-C, the end of the time, or the end of the targets
+ *   freeze  the trace ends, at one instant
+ *   detach  the targets run free from here on
+ *   report
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "model/group.h"
+#include "trace/session.h"
+#include "trace/session_parts.h"
+#include "target/translator.h"
+#include "process/tracee_standing.h"
+#include "trace/triggers.h"
+#include "util/log.h"
+#include "util/parse.h"
+
+enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOSSES = 3 };
+
+void session__fail(struct session *s)
+{
+	loop__stop(s->loop);
+}
+
+void session__over(struct session *s)
+{
+	if (s->live)
+		live__on_all_ended(s);
+	else
+		loop__stop(s->loop);
+}
+
+/* ---- signals and timers */
+
+static void on_duration(void *arg)
+{
+	struct session *s = arg;
+
+	loop__stop(s->loop);
+}
+
+static void on_signal(int sig, void *arg)
+{
+	struct session *s = arg;
+
+	switch (sig) {
+	case SIGINT:
+	case SIGTERM:
+		s->interrupted = true;
+		loop__stop(s->loop);
+		break;
+	case SIGUSR1:
+		if (s->attached)
+			session__snapshot_for(s, NULL);
+		break;
+	case SIGUSR2:
+		if (s->attached)
+			session__set_baseline(s);
+		if (s->live)
+			live__on_baseline(s);
+		break;
+	case SIGCHLD:
+		if (s->spawn)
+			spawn__on_sigchld(s->spawn);
+		break;
+	}
+}
+
+/* ---- -- CMD */
+
+static void spawn_on_exec(pid_t pid, void *arg)
+{
+	struct session *s = arg;
+	struct tracee *p;
+
+	kernel__reset_started(s->kernel);
+	session__read_events(s);		/* the new life, and what it maps already */
+	p = tracees__find(&s->tracees, pid);
+	if (p)
+		p->held = true;
+	/* the kernel's record may not have told yet what is there */
+	if (s->machine)
+		session__on_new_code(pid, s);
+	if (p && tracee__probe_entry(&s->tracees, p, NULL))
+		say_verbose("%s: no entry point to wait for", p->process.comm);
+}
+
+static void spawn_on_mapping(pid_t pid, void *arg)
+{
+	session__on_new_code(pid, arg);
+}
+
+static bool spawn_has_started(pid_t pid, void *arg)
+{
+	struct session *s = arg;
+
+	return kernel__started(s->kernel);
+}
+
+static void say_attached(struct session *s);
+
+static void spawn_on_started(pid_t pid, void *arg)
+{
+	struct session *s = arg;
+	struct tracee *p = tracees__find(&s->tracees, pid);
+
+	if (p)
+		p->held = false;
+	if (!s->attached)
+		say_attached(s);
+}
+
+/* ---- start and stop */
+
+static void say_attached(struct session *s)
+{
+	_cleanup_free_ char *who = s->machine ? machine__attached(s->machine) : NULL;
+
+	if (who)
+		say("attached to %s", who);
+	for (size_t i = 0; i < s->tracees.v.n && !s->machine; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+
+		say("attached to %s (%d): %s%s", p->process.comm, (int)p->process.pid,
+		    p->n_allocators	 ? tracee__last_allocator(&s->tracees, p) :
+		    session__is_growth(s->opts) ? "page faults" :
+					 "no allocator yet",
+		    p->n_allocators > 1 ? " and others" : "");
+	}
+	s->attached = true;
+	if (!s->budget)
+		tracees__look_at_probes(&s->tracees, true);
+	session__say_waiting(s);
+}
+
+/* The values that only the table of functions can judge. */
+static int check_usage(struct session *s, struct err *e)
+{
+	const struct opts *o = s->opts;
+	int err = o->prefix ? alloc_funcs__add_prefix(&s->tracees.funcs, o->prefix, e) : 0;
+
+	for (size_t i = 0; i < o->syms.n && !err; i++)
+		err = alloc_funcs__add_sym(&s->tracees.funcs, o->syms.v[i], e);
+	return err ? err : session__ask_spots(s, e);
+}
+
+static int check(struct session *s, int *ret_status, struct err *e)
+{
+	const struct opts *o = s->opts;
+	int err;
+
+	if (session__is_growth(o) ? tracees__init_growth(&s->tracees) : tracees__init(&s->tracees))
+		return err_set(e, -ENOMEM, "out of memory");
+	s->tracees.want = plan_want__of(o->mode, o->size, o->points);
+	if (o->mmap && tracees__want_mappings(&s->tracees))
+		return err_set(e, -ENOMEM, "out of memory");
+	err = check_usage(s, e) ?: session__ask_tags(s, e);
+	if (err) {
+		*ret_status = EXIT_USAGE;
+		return err;
+	}
+	err = group__init(&s->group, o, e);
+	if (!err)
+		err = group__check(&s->group, e);
+	if (!err)
+		err = output__init(&s->output, o, e);
+	for (size_t i = 0; i < o->pids.n && !err; i++) {
+		struct process p;
+
+		err = process__read(o->pids.v[i], &p, e);
+		if (!err)
+			process__done(&p);
+	}
+	return err;
+}
+
+/* What the targets map, and what is to be probed in it: of a big program that takes a while. */
+static int look(struct session *s, struct err *e)
+{
+	const struct opts *o = s->opts;
+	int err = 0;
+
+	if (o->pids.n)
+		say_step("Looking for allocators in what it maps.");
+	for (size_t i = 0; i < o->objects.n && !err; i++)
+		err = tracees__ask_for(&s->tracees, o->objects.v[i], e);
+	for (size_t i = 0; i < o->pids.n && !err; i++)
+		err = tracees__add(&s->tracees, o->pids.v[i], e);
+	if (!err && o->pids.n)
+		err = tracees__check_spots(&s->tracees, e);
+	if (!err && o->pids.n)
+		tracees__tell_named(&s->tracees);
+	return err;
+}
+
+/* A library file of the machine takes about ten descriptors. */
+static void raise_limit(void)
+{
+	struct rlimit r;
+
+	if (!getrlimit(RLIMIT_NOFILE, &r)) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
+}
+
+static int load(struct session *s, struct err *e)
+{
+	const struct opts *o = s->opts;
+	struct kernel_opts k = {
+		.mode = s->tracees.want.mode,
+		.usable = s->tracees.want.usable,
+		.mmap = s->tracees.want.mmap,
+		.max_live = session__is_growth(o) ? 1 : o->max_live,
+		.max_stacks = o->max_stacks,
+		.min_size = o->min_size,
+		.max_size = o->max_size,
+		.depth = o->depth,
+		.precise_times = o->precise_times || o->overhead_pct > 0,
+		.sample_bytes = o->sample_bytes,
+		.seed = o->seed,
+		.budget = o->overhead_pct > 0,
+		.adopt = s->group.adopt,
+		.by_comm = s->group.adopt == MT_ADOPT_ALL && o->comms.n,
+		.by_cgroup = s->group.adopt == MT_ADOPT_ALL && o->cgroups.n,
+		.n_procs = s->group.adopt ? MT_MAX_PROCS : 0,
+		.by_thread = grouping__find(o->by)->threads,
+		.spots = s->tracees.spots.n > 0,
+		.within = o->withins.n > 0,
+		.free_stacks = o->free_stacks,
+	};
+	int err;
+
+	say_step("Loading programs and tables into the kernel.");
+	err = kernel__open(&k, &s->kernel, e);
+	if (!err)
+		err = spots__load(&s->tracees.spots, s->kernel, e);
+	if (!err)
+		err = collect__new(s->kernel, &s->collect, e);
+	if (err)
+		return err;
+	s->model = model__new();
+	if (!s->model)
+		return err_set(e, -ENOMEM, "out of memory");
+	s->unwind = unwind__new(s->kernel, unwind__choice(o->unwind));
+	if (!s->unwind)
+		return err_set(e, -ENOMEM, "out of memory");
+	s->code = (struct code_calls){ tracees__is_same_code, tracees__is_written, &s->tracees };
+	collect__know_code(s->collect, &s->code);
+	s->tracees.kernel = s->kernel;
+	s->tracees.model = s->model;
+	s->tracees.unwind = s->unwind;
+	if (s->group.adopt) {
+		raise_limit();
+		err = machine__new(&s->tracees, &s->group, &s->machine, e);
+		if (err)
+			return err;
+	}
+	if (o->overhead_pct > 0) {
+		struct budget_opts b = { o->overhead_pct / 100, s->kernel, s->collect, s->unwind, &s->tracees };
+
+		say_step("Measuring what a hit costs.");
+		return budget__new(&b, &s->budget, e);
+	}
+	return 0;
+}
+
+/* All probes are in place: the trace begins. */
+static void begin(struct session *s)
+{
+	s->start_ns = now_ns();
+	model__begin(s->model, kernel__clock_ns(s->kernel), session__wall_ns());
+	session__await_start(s);
+}
+
+int session__start_timers(struct session *s)
+{
+	const struct opts *o = s->opts;
+	int err = o->interval_ns ? loop__add_timer(s->loop, o->interval_ns, false, session__on_interval, s) : 0;
+
+	if (err || !o->duration_ns)
+		return err;
+	s->due_ns = now_ns() + o->duration_ns;
+	return loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
+}
+
+static int start_program(struct session *s, struct err *e)
+{
+	const struct opts *o = s->opts;
+	struct spawn_opts how = {
+		.argv = o->cmd,
+		.as_root = o->as_root,
+		.stdout_to_stderr = s->output.to_stdout != export__find_by_name("text") || o->json,
+	};
+	struct spawn_calls calls = { spawn_on_exec, spawn_on_mapping, spawn_has_started, spawn_on_started, s };
+	int err;
+
+	/* also with a text report on -o -: what CMD prints must not be mixed with it */
+	for (size_t i = 0; i < o->outputs.n; i++)
+		how.stdout_to_stderr |= !strcmp(o->outputs.v[i], "-");
+	err = spawn__new(&how, &calls, &s->spawn, e);
+	if (!err)
+		err = tracees__add_own(&s->tracees, spawn__pid(s->spawn), e);
+	return err;
+}
+
+static int fill_loop(struct session *s, struct err *e)
+{
+	int err = loop__add_fd(s->loop, kernel__events_fd(s->kernel), session__on_events, s);
+
+	for (size_t i = 0; i < s->tracees.v.n && !err; i++)
+		if (s->tracees.v.v[i]->process.pidfd >= 0)
+			err = loop__add_fd(s->loop, s->tracees.v.v[i]->process.pidfd, session__on_pidfd, s);
+	for (size_t i = 0; s->watch && i < watch__n_fds(s->watch) && !err; i++)
+		err = loop__add_fd(s->loop, watch__fd(s->watch, i), session__on_watch, s);
+	if (!err && s->writes)
+		err = loop__add_fd(s->loop, writes__fd(s->writes), session__on_writes, s);
+	if (!err)
+		err = loop__add_timer(s->loop, SECOND_NS, false, session__on_second, s);
+	if (!err && kernel__spots_fd(s->kernel) >= 0)
+		err = loop__add_fd(s->loop, kernel__spots_fd(s->kernel), session__on_spots, s);
+	if (!err && !s->spots.waiting)
+		err = session__start_timers(s);
+	if (!err && s->budget)
+		err = budget__begin(s->budget, s->loop);
+	if (!err)
+		err = session__watch_triggers(s);
+	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
+}
+
+static void do_nothing(int sig)
+{
+}
+
+/*
+ * From here on a second Ctrl-C ends malloctrace at once; the kernel takes the
+ * probes out then. Where the trace ended by itself there was no first one: it
+ * asks for the report that is on its way.
+ */
+static void let_signals_kill(const struct session *s)
+{
+	struct sigaction first = { .sa_handler = do_nothing, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
+	sigset_t set;
+
+	if (!s->interrupted) {
+		sigaction(SIGINT, &first, NULL);
+		sigaction(SIGTERM, &first, NULL);
+	}
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* A program of our own may have ended before anybody looked at its memory: the kernel did. */
+static void tell_most_rss(struct session *s)
+{
+	for (size_t i = 0; s->spawn && i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+
+		/* of the first program that it was; another one's would be the larger of both */
+		if (!p->own || !p->ended || p->lives.n > 2)
+			continue;
+		spawn__wait(s->spawn);
+		model__set_most_rss(s->model, tracee__life(p)->proc, spawn__most_rss_bytes(s->spawn));
+	}
+}
+
+static int finish(struct session *s, int *ret_status, struct err *e)
+{
+	struct debugger debugger;
+	struct snapshot *snap;
+	int err = 0;
+
+	s->finishing = true;
+	/* behind the next two readings nobody would let it go on */
+	kernel__hold_on_exec(s->kernel, 0);
+	/* a program that a target became just now, a library that it has just loaded: what it maps is looked at as long as it is attached to */
+	session__on_watch(s);
+	session__settle_spots(s);
+	session__look_last_at_memory(s);
+	if (!s->end_ns)
+		s->end_ns = now_ns();
+	session__sample(s, true);
+	if (!s->budget)
+		tracees__look_at_probes(&s->tracees, true);
+	kernel__freeze(s->kernel, true);
+	session__note_mappings(s);
+	if (s->budget)
+		budget__end(s->budget);
+	/* the report does not wait for a debugger, which may take its time */
+	if (!tracees__debugged(&s->tracees, &debugger))
+		tracees__detach(&s->tracees);
+	/* the call that was waited for may have come just then */
+	kernel__freeze(s->kernel, true);
+	say_verbose("detached in %.1f ms", (now_ns() - s->end_ns) / 1e6);
+	let_signals_kill(s);
+	session__read_events(s);
+	tracees__tell_spots(&s->tracees);
+	tracees__tell_named(&s->tracees);
+	tell_most_rss(s);
+	snap = session__take(s, true, true, e);
+	if (!snap)
+		return -ENOMEM;
+	session__tell_trigger(s, snap);
+	err = output__write_files(&s->output, snap, 0, e);
+	if (output__prints(&s->output)) {
+		_cleanup_err_ struct err later = {};
+		int print_err = output__print(&s->output, snap, err ? &later : e);
+
+		err = err ? err : print_err == -EPIPE ? 0 : print_err;
+	}
+	/* nothing but CMD is waited for now, if even that */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	*ret_status = snap->losses_total ? EXIT_LOSSES : EXIT_DONE;
+	snapshot__free(snap);
+	return err;
+}
+
+static int run(struct session *s, int *ret_status, struct err *e)
+{
+	sigset_t set;
+	int err = check(s, ret_status, e);
+
+	if (err)
+		return err;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	sigaddset(&set, SIGCHLD);
+	signal(SIGPIPE, SIG_IGN);
+	s->loop = loop__new();
+	if (!s->loop || loop__add_signals(s->loop, &set, on_signal, s) || session__watch_memory(s))
+		return err_set(e, -errno, "event loop: %s", strerror(errno));
+	uname(&s->uname);
+	err = live__open(s, e);
+	if (!err)
+		err = look(s, e);
+	/* before there are tables and programs, which the copy of malloctrace that becomes CMD must not have */
+	if (!err && s->opts->cmd)
+		err = start_program(s, e);
+	if (!err)
+		err = load(s, e);
+	if (!err) {
+		s->writes = writes__new();
+		s->kernel->writes = s->writes;
+		if (!s->writes)
+			say("files that are probed must not be written over while malloctrace runs: that cannot be watched here (inotify)");
+	}
+	/* before attaching looks at what is mapped, so that nothing falls between the two */
+	if (!err && watch__open(s->machine, &s->watch, e)) {
+		say("code that is loaded later is seen up to a second late, without perf events: %s", err_msg(e));
+		err_done(e);
+	}
+	/* one that begins later is told by the watch */
+	if (!err && s->machine)
+		err = translator__none_runs(e);
+	if (!err && s->machine)
+		err = tracees__tell_tight(NULL, e);
+	if (!err)
+		err = s->machine ? machine__attach(s->machine, e) : tracees__attach(&s->tracees, e);
+	if (!err) {
+		if (!s->machine)
+			memory__begin(&s->memory, &s->tracees);
+		begin(s);
+		err = fill_loop(s, e);
+	}
+	if (!err && s->spawn) {
+		kernel__hold_on_exec(s->kernel, spawn__pid(s->spawn));
+		err = spawn__go(s->spawn, e);
+	}
+	if (err)
+		return err;
+	if (!s->spawn)
+		say_attached(s);
+	err = live__begin(s, e);
+	if (!err)
+		err = loop__run(s->loop, e);
+	live__end(s);
+	if (!err && s->failure.code && s->failure.code != -ESRCH && s->failure.code != -ENOENT)
+		err = err_set(e, s->failure.code, "%s", err_msg(&s->failure));
+	if (!err && s->spawn && tracees__all_ended(&s->tracees))
+		spawn__wait(s->spawn);
+	if (!err && s->spawn && spawn__exec_errno(s->spawn))
+		return err_set(e, -spawn__exec_errno(s->spawn), "cannot run %s: %s", s->opts->cmd[0],
+			       strerror(spawn__exec_errno(s->spawn)));
+	return err ? err : finish(s, ret_status, e);
+}
+
+/* The order is the reverse of the start's; probes go before anything that they use. */
+static void done(struct session *s)
+{
+	tracees__detach(&s->tracees);
+	machine__free(s->machine);
+	watch__close(s->watch);
+	loop__free(s->loop);
+	budget__free(s->budget);
+	writes__free(s->writes);	/* behind the last link, and before the objects, which it has no references to */
+	collect__free(s->collect);
+	unwind__free(s->unwind);
+	kernel__close(s->kernel);
+	model__free(s->model);
+	output__done(&s->output);	/* the symbol cache holds objects */
+	if (s->tracees.objects)
+		tracees__done(&s->tracees);
+	group__done(&s->group);
+	vec_done(&s->events);
+	triggers__free(s->triggers);
+	taken__done(&s->taken);
+	session__memory_done(s);
+	session__spots_done(s);
+	err_done(&s->failure);
+}
+
+/* See tracee_standing.h. */
+static void outlast_debuggers(struct session *s)
+{
+	struct timespec while_it_is_there = { 0, 50000000 };
+	struct debugger d;
+	pid_t told = 0, pid;
+
+	while ((pid = tracees__debugged(&s->tracees, &d))) {
+		if (pid != told)
+			say("%s (%d) debugs process %d, with breakpoints where malloctrace's are: to leave before it would end that process. Waiting until it detaches or deletes them; Ctrl-C leaves now",
+			    d.comm, (int)d.pid, (int)pid);
+		told = pid;
+		nanosleep(&while_it_is_there, NULL);
+	}
+}
+
+/* With -- CMD the exit status is CMD's, 126 or 127 if it could not be run, 125 if malloctrace failed. */
+static int status_of_program(struct session *s, int err, int *ret_status)
+{
+	int exec_errno = spawn__exec_errno(s->spawn);
+	int status = spawn__wait(s->spawn);
+
+	if (exec_errno)
+		*ret_status = exec_errno == ENOENT ? 127 : 126;
+	else
+		*ret_status = err ? 125 : status;
+	return err;
+}
+
+int session__run(const struct opts *o, int *ret_status, struct err *e)
+{
+	struct session s = { .opts = o, .memory_fd = -1 };
+	int err;
+
+	*ret_status = EXIT_FAILED;
+	err = run(&s, ret_status, e);
+	live__end(&s);
+	outlast_debuggers(&s);
+	tracees__detach(&s.tracees);
+	if (s.spawn)
+		err = status_of_program(&s, err, ret_status);
+	else if (err && o->cmd && *ret_status != EXIT_USAGE)
+		*ret_status = 125;
+	spawn__free(s.spawn);
+	done(&s);
+	return err;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * What a session is told while its loop runs: by the programs, by the ends of
+ * processes, by new mappings. What always holds: a message of the programs is
+ * read before what was told of the same process later.
+ */
+#include <errno.h>
+#include <poll.h>
+
+#include "trace/session_parts.h"
+#include "target/translator.h"
+#include "util/log.h"
+#include "util/signals.h"
+
+/* ---- what the programs tell */
+
+static void handle(struct session *s, const struct mt_event *ev)
+{
+	char comm[17];
+	struct tracee *p;
+
+	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
+	clean_name(comm);
+	if (ev->kind == MT_EV_EXIT || ev->kind == MT_EV_OOM)
+		session__on_death(s, ev);
+	if (ev->kind == MT_EV_EXEC && ev->exit_code && s->spawn && (pid_t)ev->pid == spawn__pid(s->spawn))
+		s->held = true;
+	if (s->machine && ev->kind != MT_EV_THREAD_END) {
+		if (machine__on_event(s->machine, ev, &s->failure))
+			session__fail(s);
+		return;
+	}
+	switch (ev->kind) {
+	case MT_EV_THREAD_END:
+		model__thread_ended(s->model, ev->proc, ev->tid, comm, &ev->counts);
+		break;
+	case MT_EV_EXEC:
+		model__life_ended(s->model, ev->old_proc);
+		unwind__drop(s->unwind, ev->old_proc);
+		p = tracees__find(&s->tracees, ev->pid);
+		if (p && ev->proc && tracee__on_exec(&s->tracees, p, ev, comm, &s->failure) &&
+		    s->failure.code != -ESRCH && s->failure.code != -ENOENT)
+			session__fail(s);
+		break;
+	case MT_EV_EXIT:
+		model__life_ended(s->model, ev->proc);
+		unwind__drop(s->unwind, ev->proc);
+		p = tracees__find(&s->tracees, ev->pid);
+		if (p && tracee__life(p)->proc == ev->proc)
+			tracee__end(&s->tracees, p);
+		break;
+	}
+}
+
+void session__on_kernel_event(const struct mt_event *ev, void *arg)
+{
+	handle(arg, ev);
+	/* while many are read, the tables may run full */
+	session__make_room(arg);
+}
+
+static void keep_event(const struct mt_event *ev, void *arg)
+{
+	struct session *s = arg;
+	struct mt_move *slot = vec_push(&s->events);
+
+	if (slot)
+		*slot = *(const struct mt_move *)ev;
+	else
+		session__on_kernel_event(ev, s);	/* out of turn is better than not at all */
+}
+
+bool session__keep_events(struct session *s)
+{
+	kernel__read_events(s->kernel, keep_event, s);
+	return s->events.n > 0;
+}
+
+/*
+ * On a machine that starts programs faster than they can be looked at, there are always more messages: the end of the trace
+ * must not wait for them. What was told by then is looked at, but nothing more is recorded.
+ */
+static void end_in_time(struct session *s)
+{
+	/* while the start is waited for, nothing is recorded, and its call would go on with that */
+	if (s->end_ns || !s->start_ns || s->spots.waiting || !(signal_asks_for_end() || (s->due_ns && now_ns() >= s->due_ns)))
+		return;
+	s->end_ns = now_ns();
+	kernel__freeze(s->kernel, true);
+	loop__stop(s->loop);
+}
+
+/* In their turn. No snapshot is taken meanwhile, so none is kept. */
+static void handle_kept(struct session *s)
+{
+	for (size_t i = 0; i < s->events.n; i++) {
+		if (i % 16 == 15)
+			end_in_time(s);
+		session__on_kernel_event(&s->events.v[i].ev, s);
+	}
+	s->events.n = 0;
+}
+
+/*
+ * A program that translates code has begun, and has not got to what it runs yet, which
+ * takes it a tenth of a second at least: everyone's probes are out in a hundredth.
+ */
+static void spare(struct session *s, pid_t pid, const char *name)
+{
+	if (s->end_ns)
+		return;
+	s->end_ns = now_ns();
+	kernel__freeze(s->kernel, true);
+	tracees__detach(&s->tracees);
+	say("%s (%d) has begun, which runs programs by translating their code: breakpoints would end them, so the trace ends here", name,
+	    (int)pid);
+	loop__stop(s->loop);
+}
+
+static void on_record_of_any(const struct watch_record *r, void *arg)
+{
+	struct session *s = arg;
+	const char *translator = r->kind == WATCH_MAPPED ? translator__of(r->map.path) : NULL;
+
+	if (translator)
+		spare(s, r->pid, translator);
+	if (machine__on_record(s->machine, r, &s->failure))
+		session__fail(s);
+}
+
+/* The records are read behind the messages, so that none is missing that a message builds upon, and handled before them. */
+static void read_of_machine(struct session *s)
+{
+	kernel__read_events(s->kernel, keep_event, s);
+	if (s->watch)
+		watch__read(s->watch, on_record_of_any, s);
+	handle_kept(s);
+	if (machine__settle(s->machine, &s->failure))
+		session__fail(s);
+}
+
+void session__read_events(struct session *s)
+{
+	uint64_t began_ns = now_ns();
+
+	if (s->machine) {
+		read_of_machine(s);
+	} else {
+		handle_kept(s);
+		kernel__read_events(s->kernel, session__on_kernel_event, s);
+	}
+	/* all that was told before is known: from here on it goes as with every exec of CMD */
+	if (s->held) {
+		s->held = false;
+		spawn__catch(s->spawn);
+	}
+	s->recycle.told_ns = began_ns;
+	/* others may come, unless it is only the children of some that are waited for */
+	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
+		session__over(s);
+}
+
+void session__on_events(void *arg)
+{
+	session__read_events(arg);
+	session__fire(arg);
+}
+
+/* A pidfd is readable: that process ended. Its own message says so too, if it was not lost. */
+void session__on_pidfd(void *arg)
+{
+	struct session *s = arg;
+
+	session__read_events(s);
+	for (size_t i = 0; i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+		struct pollfd poll_fd = { .fd = p->process.pidfd, .events = POLLIN };
+
+		if (p->process.pidfd < 0 || poll(&poll_fd, 1, 0) <= 0)
+			continue;
+		tracee__end(&s->tracees, p);
+		model__life_ended(s->model, tracee__life(p)->proc);
+		loop__remove_fd(s->loop, p->process.pidfd);
+		close(p->process.pidfd);
+		p->process.pidfd = -1;
+	}
+	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
+		session__over(s);
+}
+
+/* ---- new code in a tracee */
+
+static void take_in(struct session *s, struct tracee *p, int (*look)(struct tracees *t, struct tracee *p, struct err *e))
+{
+	_cleanup_err_ struct err e = {};
+	size_t had = p->n_allocators;
+	int err = look(&s->tracees, p, &e);
+
+	if (err && err != -ESRCH && err != -ENOENT)
+		say("%s (%d) mapped new code that could not be looked at: %s", p->process.comm, (int)p->process.pid, err_msg(&e));
+	else if (p->n_allocators > had && s->attached && !s->machine) {
+		tracee__note_late_allocator(&s->tracees, p);
+		say("%s (%d) loaded another allocator: %s; its blocks are counted from now on, %.1f ms later at most", p->process.comm,
+		    (int)p->process.pid, tracee__last_allocator(&s->tracees, p), p->unseen_ns / 1e6);
+	}
+}
+
+void session__on_new_code(pid_t pid, void *arg)
+{
+	struct session *s = arg;
+	struct tracee *p = pid ? tracees__find(&s->tracees, pid) : NULL;
+
+	if (p)
+		take_in(s, p, tracee__refresh);
+	for (size_t i = 0; i < s->tracees.v.n && !pid; i++)
+		take_in(s, s->tracees.v.v[i], tracee__refresh);
+}
+
+/* Once a second: what no record tells. */
+void session__look_again(struct session *s)
+{
+	for (size_t i = 0; i < s->tracees.v.n; i++) {
+		struct tracee *p = s->tracees.v.v[i];
+
+		p->stale |= !s->watch || tracee__is_unsettled(&s->tracees, p);
+		take_in(s, p, tracee__settle);
+	}
+}
+
+static void on_record(const struct watch_record *r, void *arg)
+{
+	struct session *s = arg;
+	struct tracee *p = r->kind == WATCH_MAPPED ? tracees__find(&s->tracees, r->pid) : NULL;
+
+	for (size_t i = 0; i < s->tracees.v.n && r->kind == WATCH_LOST; i++)
+		s->tracees.v.v[i]->stale = true;
+	/* without memory it is asked what it maps */
+	if (p && tracee__note_mapping(&s->tracees, p, &r->map, r->t_ns, NULL))
+		p->stale = true;
+}
+
+/* Whose the stacks are that were met up to now; tables and probes are another matter. */
+void session__note_mappings(struct session *s)
+{
+	if (s->watch && !s->machine)
+		watch__read(s->watch, on_record, s);
+}
+
+void session__on_writes(void *arg)
+{
+	struct session *s = arg;
+	const struct object *obj;
+
+	session__read_events(s);	/* who has ended has nothing mapped any more */
+	while ((obj = writes__next(s->writes)))
+		tracees__on_written(&s->tracees, obj);
+}
+
+void session__on_watch(void *arg)
+{
+	struct session *s = arg;
+
+	session__read_events(s);		/* an exec is told before what the new program maps */
+	if (s->machine)
+		return;
+	session__note_mappings(s);
+	for (size_t i = 0; i < s->tracees.v.n; i++)
+		take_in(s, s->tracees.v.v[i], tracee__settle);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Room for others: processes that have ended leave the kernel's tables when these
+ * get full. Owns the order: what the programs told of a process was read, its rows
+ * are copied into the model, its numbers are forgotten by all, and only then the
+ * kernel may give them again.
+ */
+#include <poll.h>
+
+#include "trace/session_parts.h"
+#include "trace/triggers.h"
+#include "util/log.h"
+
+#define SWEEP_NS (SECOND_NS / 100)	/* a second, of our time */
+#define LATE_NS (2 * SECOND_NS)	/* what was told within this of an end may not have been in the ring when its messages were all handled */
+#define HASTE_NS (SECOND_NS / 20)	/* between two attempts to make room in haste */
+
+static void keep_module(const void *handle)
+{
+	object__hold((struct object *)handle);
+}
+
+static void let_go_module(const void *handle)
+{
+	object__put((struct object *)handle);
+}
+
+/* Nobody may find it by its number any more. */
+static void forget(struct session *s, uint32_t proc)
+{
+	struct tracee_life *l = hash__get(&s->tracees.by_proc, proc);
+
+	/* a screen may show an older snapshot, and ask for names when it is scrolled; files have a plan that holds them */
+	if (l && s->live && l->space.jit)
+		object__hold(l->space.jit);
+	/* the message that it ended may have been lost */
+	if (l && tracee__life(l->tracee) == l && !l->tracee->ended)
+		tracee__end(&s->tracees, l->tracee);
+	tracees__forget(&s->tracees, proc);
+	if (s->triggers)
+		triggers__forget(s->triggers, proc);
+	unwind__drop(s->unwind, proc);
+}
+
+static void retire(struct session *s, const uint32_t *procs, size_t n)
+{
+	const struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
+	const struct module_calls modules = { keep_module, s->live ? NULL : let_go_module };
+	uint64_t began_ns = now_ns(), blocks, cpu_ns, archived_ns;
+
+	model__keep_modules(s->model, &modules);
+	if (model__archive(s->model, procs, n, s->cut, tracees__n_mappings(&s->tracees), &calls))
+		say("out of memory: what processes had that ended is not all kept");
+	archived_ns = now_ns();
+	for (size_t i = 0; i < n; i++)
+		forget(s, procs[i]);
+	collect__release(s->collect);
+	s->cut = NULL;
+	collect__swept(s->collect, &blocks, &cpu_ns);
+	say_verbose("room of %zu processes that ended: %llu of their blocks removed in %.1f ms, rows kept in %.1f ms, given back in %.1f ms", n,
+		    (unsigned long long)blocks, cpu_ns / 1e6, (archived_ns - began_ns) / 1e6, (now_ns() - archived_ns) / 1e6);
+}
+
+/*
+ * Its end is told behind all else that is told of it, so all of that was read once the
+ * model knows. What has not come when all that was told behind its end has been handled
+ * is lost, and so is a process that the model never heard of. The clock alone would not
+ * tell: where processes come faster than they can be looked at, messages wait for long,
+ * and what a process had would be gone before it is known that there was one.
+ */
+static bool may_leave(uint32_t proc, uint32_t how, uint64_t ended_ns, void *arg)
+{
+	const struct session *s = arg;
+
+	return how == MT_ENDED_DROPPED || model__has_ended(s->model, proc) || now_ns() - ended_ns + LATE_NS < s->recycle.told_ns;
+}
+
+static void recycle(struct session *s, enum room_wanted wanted)
+{
+	struct pollfd ring = { .fd = kernel__events_fd(s->kernel), .events = POLLIN };
+	const struct leave_calls calls = { may_leave, s };
+	const uint32_t *procs;
+	size_t n = 0;
+
+	if (s->recycle.under_way || wanted == ROOM_ENOUGH || !s->cut)
+		return;
+	s->recycle.under_way = true;
+	if (!s->events.n && poll(&ring, 1, 0) == 0)
+		s->recycle.told_ns = now_ns();
+	if (collect__sweep(s->collect, wanted == ROOM_AT_ONCE ? UINT64_MAX / 2 : SWEEP_NS, s->opts->older_ns, &calls, &procs, &n))
+		say("out of memory: processes that ended stay in the tables");
+	if (n)
+		retire(s, procs, n);
+	s->recycle.under_way = false;
+}
+
+void session__recycle(struct session *s)
+{
+	if (s->cut && !s->budget)
+		recycle(s, collect__room_wanted(s->collect));
+}
+
+void session__make_room(struct session *s)
+{
+	struct cut_opts how = { .older_ns = s->opts->older_ns };
+	uint64_t in_use;
+
+	if (s->recycle.under_way || s->budget || s->end_ns || !s->start_ns || !collect__is_short(s->collect, &in_use) ||
+	    in_use == s->recycle.in_use || now_ns() - s->recycle.tried_ns < HASTE_NS)
+		return;
+	s->recycle.tried_ns = now_ns();
+	s->spots.in_haste = true;
+	/* one that has just ended must have been seen twice */
+	if (!session__take_cut(s, &how, NULL) && !session__take_cut(s, &how, NULL))
+		recycle(s, ROOM_AT_ONCE);
+	if (s->cut && !session__take_cut(s, &how, NULL))
+		recycle(s, ROOM_AT_ONCE);
+	s->spots.in_haste = false;
+	collect__is_short(s->collect, &s->recycle.in_use);
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * What a session does at places that the user named: --start-on, --stop-on, --mark.
+ * The programs act at the instant of the call (bpf/spots.bpf.h), and tell; what is
+ * left to do is done here, with the time that they tell.
+ *
+ * A mark that found nobody else at it has flipped the banks: its cut is ours to
+ * read, before any other. What always holds: as long as a mark's cut is not read,
+ * none other is taken; each mark is counted, and is listed as long as it is among the newest.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+
+#include "trace/session_parts.h"
+#include "util/log.h"
+
+static const struct {
+	enum mt_spot_kind kind;
+	const char *option;
+	size_t field;		/* of struct opts: names */
+} asked[] = {
+	{ MT_SPOT_START, "--start-on", offsetof(struct opts, start_on) },
+	{ MT_SPOT_STOP, "--stop-on", offsetof(struct opts, stop_on) },
+	{ MT_SPOT_MARK, "--mark", offsetof(struct opts, marks) },
+};
+
+int session__ask_spots(struct session *s, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+		const struct opt_strings *names = (const void *)((const char *)s->opts + asked[i].field);
+
+		for (size_t k = 0; k < names->n && !err; k++)
+			err = spots__add(&s->tracees.spots, asked[i].kind, asked[i].option, names->v[k], e);
+	}
+	return err;
+}
+
+static const char *name_of(const struct session *s, uint32_t spot)
+{
+	return spot && spot <= s->tracees.spots.n ? s->tracees.spots.v[spot - 1].text : "?";
+}
+
+static const char *comm_of(const struct session *s, uint32_t proc)
+{
+	const struct tracee_life *l = hash__get(&s->tracees.by_proc, proc);
+
+	return l ? l->tracee->process.comm : "?";
+}
+
+/* A moment of the programs as one of the calendar. */
+static int64_t wall_at(uint64_t mono_ns)
+{
+	return session__wall_ns() - (int64_t)(now_ns() - mono_ns);
+}
+
+/* ---- begin and end */
+
+void session__await_start(struct session *s)
+{
+	s->spots.waiting = spots__first(&s->tracees.spots, MT_SPOT_START) != NULL;
+	if (s->spots.waiting)
+		kernel__wait_for_start(s->kernel);
+	else
+		kernel__freeze(s->kernel, false);
+}
+
+void session__say_waiting(const struct session *s)
+{
+	const struct spots *v = &s->tracees.spots;
+
+	for (size_t i = 0; i < v->n && s->spots.waiting; i++)
+		if (v->v[i].kind == MT_SPOT_START)
+			say("waiting for %s", v->v[i].text);
+}
+
+static void on_start(struct session *s)
+{
+	struct mt_spot at;
+	uint32_t spot = s->spots.waiting ? kernel__begun_by(s->kernel, &at) : 0;
+	int err;
+
+	if (!spot)
+		return;
+	s->spots.waiting = false;
+	s->spots.started_by = spot;
+	s->start_ns = at.mono_ns;
+	session__sample(s, true);
+	tracees__count_cpu_from_now(&s->tracees);
+	if (!s->machine)
+		memory__begin(&s->memory, &s->tracees);
+	model__begin(s->model, at.clock_ns, wall_at(at.mono_ns));
+	say("%s was called by %s (%d): the trace begins", name_of(s, spot), comm_of(s, at.proc), (int)at.pid);
+	err = session__start_timers(s);
+	if (err) {
+		err_set(&s->failure, err, "event loop: %s", strerror(-err));
+		session__fail(s);
+	}
+}
+
+static void on_stop(struct session *s)
+{
+	struct mt_spot at;
+	uint32_t spot = s->spots.stopped_by ? 0 : kernel__stopped_by(s->kernel, &at);
+
+	if (!spot)
+		return;
+	s->spots.stopped_by = spot;
+	s->end_ns = at.mono_ns;
+	s->kernel->frozen_ns = at.clock_ns;
+	say("%s was called by %s (%d): the trace ends", name_of(s, spot), comm_of(s, at.proc), (int)at.pid);
+	loop__stop(s->loop);
+}
+
+/* ---- marks */
+
+static uint64_t n_marks(const struct session *s, const struct cut *cut)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->tracees.spots.n; i++)
+		if (s->tracees.spots.v[i].kind == MT_SPOT_MARK)
+			n += cut->spot_hits[s->tracees.spots.v[i].number];
+	return n;
+}
+
+static void note(struct session *s, const struct mt_reached *r, const struct snapshot *whole)
+{
+	struct snap_mark row = {
+		.number = (uint32_t)r->number,
+		.tid = (int)r->tid,
+		.t_ns = model__since_start(s->model, r->clock_ns),
+		.live_bytes = kernel__bytes(s->kernel, r->live_bytes),
+		.whole = whole != NULL,
+	};
+
+	if (whole) {
+		row.alloc_calls = whole->totals.alloc_calls;
+		row.alloc_bytes = whole->totals.alloc_bytes;
+		row.live_blocks = whole->totals.live_blocks;
+		row.all_live_bytes = whole->totals.live_bytes;
+	}
+	if (marks__add(&s->spots.marks, name_of(s, r->spot), model__life_id(s->model, r->proc), &row))
+		say("out of memory: a mark is not listed");
+}
+
+void session__tell_spots(struct session *s, struct snapshot *snap)
+{
+	const struct spot *start = spots__first(&s->tracees.spots, MT_SPOT_START);
+
+	if (s->spots.at_mark) {
+		note(s, s->spots.at_mark, snap);
+		s->spots.noted = true;
+	}
+	marks__list(&s->spots.marks, s->cut ? n_marks(s, s->cut) : 0, snap);
+	if (s->spots.waiting)
+		snap->waiting_for = snapshot__strdup(snap, start->text);
+	if (s->spots.started_by)
+		snap->started_on = snapshot__strdup(snap, name_of(s, s->spots.started_by));
+	if (s->spots.stopped_by)
+		snap->stopped_on = snapshot__strdup(snap, name_of(s, s->spots.stopped_by));
+}
+
+static void snapshot_at(struct session *s, const struct mt_reached *r, uint64_t late_ns)
+{
+	_cleanup_free_ char *reason = NULL;
+	char late[48] = "";
+
+	if (late_ns)
+		snprintf(late, sizeof(late), ", %.1f ms later", late_ns / 1e6);
+	if (asprintf(&reason, "mark %s #%llu%s", name_of(s, r->spot), (unsigned long long)r->number, late) < 0)
+		reason = NULL;
+	session__snapshot_for(s, reason);
+}
+
+/* Its cut waits to be read. */
+static void on_whole_mark(struct session *s, const struct mt_reached *r)
+{
+	s->spots.at_mark = r;
+	s->spots.is_read = s->spots.noted = false;
+	snapshot_at(s, r, 0);
+	/* without memory for a snapshot: the banks must come to rest all the same */
+	if (!s->spots.is_read) {
+		struct cut_opts how = {};
+
+		session__take_cut(s, &how, NULL);
+	}
+	if (!s->spots.noted)
+		note(s, r, NULL);
+	s->spots.at_mark = NULL;
+}
+
+/*
+ * It came while another cut was being taken. If that was ours, a snapshot follows
+ * as soon as may be; where marks come faster than snapshots are taken, they are counted.
+ */
+static void on_other_mark(struct session *s, const struct mt_reached *r)
+{
+	note(s, r, NULL);
+	if (r->owner == MT_CUT_READER && s->spots.n_deep == 1 && s->spots.late_ns < r->mono_ns) {
+		s->spots.late_ns = now_ns();
+		snapshot_at(s, r, now_ns() - r->mono_ns);
+		return;
+	}
+	if (!s->spots.n_missed++)
+		say("%s is called faster than snapshots are taken: some calls are counted and listed, and have none", name_of(s, r->spot));
+}
+
+static void keep(const struct mt_reached *r, void *arg)
+{
+	struct session *s = arg;
+	struct mt_reached *slot = vec_push(&s->spots.queue);
+
+	if (slot)
+		*slot = *r;
+	else if (r->number && r->owner == MT_CUT_IDLE)
+		on_whole_mark(s, r);	/* out of turn is better than not at all */
+}
+
+/* Any number of calls deep: what is under way has left the queue. */
+void session__read_spots(struct session *s)
+{
+	if (kernel__spots_fd(s->kernel) < 0)
+		return;
+	kernel__read_spots(s->kernel, keep, s);
+	on_start(s);
+	s->spots.n_deep++;
+	while (s->spots.at < s->spots.queue.n) {
+		struct mt_reached r = s->spots.queue.v[s->spots.at++];
+
+		if (!r.number)
+			continue;
+		if (r.owner == MT_CUT_IDLE)
+			on_whole_mark(s, &r);
+		else
+			on_other_mark(s, &r);
+	}
+	s->spots.queue.n = s->spots.at = 0;
+	s->spots.n_deep--;
+	on_stop(s);
+}
+
+void session__on_spots(void *arg)
+{
+	struct session *s = arg;
+
+	/* whose mark it is is told elsewhere, and before */
+	session__read_events(s);
+	session__read_spots(s);
+}
+
+/* A mark's message follows its claim at once, unless its thread lost the CPU in between. */
+#define MESSAGE_MS 1
+#define MESSAGE_TRIES 5000
+
+int session__yield_to_mark(struct session *s)
+{
+	if (kernel__spots_fd(s->kernel) < 0 || s->spots.at_mark)
+		return -EBUSY;
+	for (int i = 0; i < MESSAGE_TRIES && collect__is_marked(s->collect); i++) {
+		s->spots.hold = true;
+		session__read_spots(s);
+		s->spots.hold = false;
+		if (collect__is_marked(s->collect))
+			poll(NULL, 0, MESSAGE_MS);	/* not the ring's fd: it is readable as soon as there is to be a message */
+	}
+	return collect__is_marked(s->collect) ? -EBUSY : 0;
+}
+
+void session__settle_spots(struct session *s)
+{
+	if (kernel__spots_fd(s->kernel) < 0)
+		return;
+	session__read_spots(s);
+	if (s->spots.waiting && kernel__wait_no_more(s->kernel)) {
+		if (!s->end_ns)
+			s->end_ns = now_ns();
+		/* nothing was recorded, for no time */
+		s->start_ns = s->end_ns;
+		say("%s was not called: nothing was recorded", spots__first(&s->tracees.spots, MT_SPOT_START)->text);
+	} else {
+		session__read_spots(s);
+	}
+}
+
+void session__spots_done(struct session *s)
+{
+	marks__done(&s->spots.marks);
+	vec_done(&s->spots.queue);
+}
