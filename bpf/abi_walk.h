@@ -104,6 +104,9 @@ _Static_assert(sizeof(struct mt_file_key) == 32 && sizeof(struct mt_file) == 120
 #define MT_CHUNK_BYTES 2048
 #define MT_N_FOUND 8		/* a power of two */
 
+#define MT_GUESSED_FP 1		/* a frame had no rule that surely holds: the frame pointer was followed */
+#define MT_GUESSED_CALL 2	/* a return address that a call may have left, or not */
+
 struct mt_walk {		/* the registers of one frame on the way up */
 	__u64 pc, sp, fp, lr;
 	__u64 hook;		/* the uretprobe trampoline, 0 if none is pending */
@@ -113,7 +116,7 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	__u32 end;		/* enum mt_end */
 	__u8 is_return, lr_known, sp_known;
 	__u8 fp_lost;		/* a rule does not tell the caller's frame pointer */
-	__u8 guessed;		/* a frame had no rule that surely holds: the frame pointer was followed */
+	__u8 guessed;		/* MT_GUESSED_*; 0: every frame surely is one */
 	__u8 no_records;	/* a frame pointer alone would have led astray: see stack_is_proven() */
 	__u8 within;		/* --within: one of the functions is among the frames */
 	__u8 moved;		/* the list of code was replaced meanwhile */

@@ -12,13 +12,19 @@ static __always_inline void thread_leave(struct mt_thread *t)
 	struct mt_proc *p = t->proc ? proc_at(t->proc) : NULL;
 
 	/* one that was dropped may have given its slot away meanwhile */
-	if (p && p->number == t->proc && p->ended != MT_ENDED_DROPPED) {
+	bool known = p && p->number == t->proc && p->ended != MT_ENDED_DROPPED;
+
+	if (known) {
 		budget_thread(t);
 		if (t->sp && mt_mode != MT_MODE_COUNT)
 			abandon(t, MT_EDGE_DIED_INSIDE);
+	}
+	/* the calls that were put aside have room elsewhere */
 #pragma clang loop unroll(disable)
-		for (int i = 0; i < MT_MAX_OUTER && outer_pop(t); i++)
+	for (int i = 0; i < MT_MAX_OUTER && outer_pop(t); i++)
+		if (known)
 			abandon(t, MT_EDGE_DIED_INSIDE);
+	if (known) {
 		__sync_fetch_and_add(&p->probe_hits, t->probe_hits);
 		__sync_fetch_and_add(&p->frames, t->frames);
 		send_thread_end(p, t);

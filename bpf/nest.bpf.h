@@ -160,6 +160,7 @@ __noinline int walk_where(struct mt_scratch *s, __u32 proc)
 	if (!s)
 		return WHERE_UNKNOWN;
 	space = space_begin(s, proc);
+	s->ask.interrupted = 0;
 	for (int i = 0; i < REACH_MAX_FRAMES; i++) {
 		/* a return address points behind its call */
 		s->ask.pc = s->walk.pc - (s->walk.is_return ? 1 : 0);
@@ -174,7 +175,7 @@ __noinline int walk_where(struct mt_scratch *s, __u32 proc)
 		if (s->ask.new_sp > s->ask.sp && !s->ask.interrupted)
 			continue;
 		/* frame pointers may have led past it, through code without rules (musl's) */
-		if (s->walk.guessed)
+		if (s->walk.guessed & MT_GUESSED_FP)
 			break;
 		if (space_moved(s))
 			return WHERE_MOVED;

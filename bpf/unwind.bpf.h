@@ -179,7 +179,7 @@ static __always_inline void weigh_rule(struct mt_walk *w, const struct mt_range 
 	if (!w->is_return) {
 		/* what a signal or a fault interrupted need not be a call */
 		if (r->flags & MT_RANGE_CALLS)
-			w->guessed = 1;
+			w->guessed |= MT_GUESSED_FP;
 	} else if (!rule->record && rule->cfa != MT_CFA_STOP) {
 		w->no_records = 1;
 	}
@@ -230,7 +230,7 @@ static __always_inline bool weigh_start(struct mt_scratch *s)
 		return false;
 	}
 	if (!call_was_made(s))
-		w->guessed = 1;
+		w->guessed |= MT_GUESSED_CALL;
 	return true;
 }
 

@@ -72,6 +72,7 @@ TEST(custom_names)
 		{ { "--sym", "malloc=my_aloc" }, 0, "nothing that is mapped has a function my_aloc" },
 		{ { "--sym", "malloc=my_alloc", "--sym", "free=my_fre" }, 3, "nothing that is mapped has a function my_fre" },
 		{ { "--prefix", "my__" }, 0, "a malloc or free of that prefix" },
+		{ { "--prefix", "_rjem_" }, 0, "a malloc or free of that prefix" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -478,6 +478,17 @@ TEST(command_runs_free)
 	want_eq(t, "processes", 2, json_array_size(jget(load_json(t, in_dir(t, "free.json")), "processes")));
 }
 
+/* A trace that fails leaves CMD as it is: its next exec holds nobody. */
+TEST(command_execs_after_a_failure)
+{
+	struct spawn s = { .argv = { "/bin/sh", "-c", "exec \"$0\" 1 -- /bin/sh -c 'sleep 3; exec /bin/sh -c \"exit 7\"' > /dev/full", lt_bin } };
+	struct mt m;
+
+	mt__start_v(t, &m, &s);
+	want_eq(t, "exit status of a trace that cannot write", 125, (uint64_t)child__wait(t, &m.c));
+	want(t, strstr(m.c.errs.s, "No space left on device"), "why, wanted, got %s", m.c.errs.s);
+}
+
 /* The state of a process, 0: there is none; whose child it is, and what it is called. */
 static char state_of(pid_t pid, pid_t *ret_parent, char comm[static 32])
 {

@@ -55,12 +55,15 @@ static void note_late(struct late *l, double n, double own_ns)
 		*l = (struct late){ n, own_ns };
 }
 
+/* Fewer may be chance; what uses up a look's money in one site has many. */
+#define BURST_CALLS 32
+
 void site_looks__note(struct site_looks *s, const struct look_seen *seen, double calls, double bytes)
 {
 	const double n[2] = { calls, bytes };
 
 	for (int i = 0; i < 2; i++) {
-		s->goes_on[i] = n[i] * look__late(seen);
+		s->goes_on[i] = calls >= BURST_CALLS ? n[i] * look__late(seen) : 0;
 		s->most[i] = MAX(s->most[i], n[i]);
 		s->dense[i] = MAX(s->dense[i], seen->own_ns > 0 ? n[i] / seen->own_ns : 0);
 	}

@@ -244,6 +244,8 @@ int opts__check_outputs(const struct opts *o, struct err *e)
 	for (size_t i = 0; i < o->outputs.n; i++) {
 		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
 
+		if (f && f->needs & HAS_PEAK_BYTES && o->overhead_pct > 0)
+			return err_set(e, -EINVAL, "-o %s and --overhead: want one of them, a peak is not seen while nobody looks", o->outputs.v[i]);
 		if (f && f->needs & ~known)
 			return err_set(e, -EINVAL, "-o %s and --mode %s: want one of them, that mode does not record what %s shows",
 				       o->outputs.v[i], o->mode, f->name);

@@ -16,7 +16,8 @@
 #include "export/notes.h"
 #include "util/util.h"
 
-#define NS_PER_US 1000ull
+#define NS_PER_US 1000
+#define MOST 9e15		/* that JavaScript can count to */
 #define SHORT_LIVED_US 500	/* what the viewer calls short-lived */
 
 struct numbers {
@@ -28,21 +29,21 @@ static uint64_t blocks_of(const struct snap_site *s, uint64_t bytes)
 {
 	double mean = s->c.alloc_calls ? (double)s->c.alloc_bytes / (double)s->c.alloc_calls : 0;
 
-	return !bytes ? 0 : mean > 0 ? MAX((uint64_t)((double)bytes / mean + 0.5), 1ull) : 1;
+	return !bytes ? 0 : mean > 0 && (double)bytes / mean < MOST ? MAX((uint64_t)((double)bytes / mean + 0.5), 1ull) : 1;
 }
 
 /* Of all blocks, freed or not. */
 static uint64_t lifetimes_us(const struct snapshot *s, const struct snap_site *site)
 {
-	uint64_t sum_ns = site->lifetime_sum_ns;
+	double sum_us = (double)site->lifetime_sum_ns / NS_PER_US;
 
 	for (size_t i = 0; i < site->n_ages; i++) {
 		const struct snap_age *a = &site->ages[i];
-		uint64_t to_ns = MIN(a->below_ns, s->duration_ns);
+		double from_ns = (double)a->from_ns, to_ns = (double)MIN(a->below_ns, s->duration_ns);
 
-		sum_ns += a->blocks * ((a->from_ns + MAX(to_ns, a->from_ns)) / 2);
+		sum_us += (double)a->blocks * (from_ns + MAX(to_ns, from_ns)) / 2 / NS_PER_US;
 	}
-	return sum_ns / NS_PER_US;
+	return sum_us < MOST ? (uint64_t)sum_us : (uint64_t)MOST;
 }
 
 static void point(struct json *j, const struct snapshot *s, const struct snap_site *site, struct numbers *n)

@@ -43,7 +43,7 @@ static const char *change(const struct diff *d, char buf[static 2 * FMT_MAX + 8]
 	n = snprintf(buf, FMT_MAX + 4, "%s%s", after > before ? "+" : after < before ? "-" : "",
 		     figure(d, &plain, a, after > before ? after - before : before - after));
 	if (error > 0)
-		snprintf(buf + n, FMT_MAX + 4, " ±%s", figure(d, &plain, b, (uint64_t)(error + 0.5)));
+		snprintf(buf + n, FMT_MAX + 4, " ±%s", figure(d, &plain, b, error < 9e18 ? (uint64_t)(error + 0.5) : UINT64_MAX));
 	return buf;
 }
 

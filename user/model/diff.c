@@ -29,7 +29,6 @@ static int add(struct diff *d, struct matcher *m, const struct snapshot *s, bool
 		*(after ? &d->after : &d->before) += weight;
 		error = d->metric->error ? d->metric->error(&s->sites[i]) : 0;
 		row->error = hypot(row->error, error);
-		d->error = hypot(d->error, error);
 		if (row->s != s) {
 			row->s = s;
 			row->site = &s->sites[i];
@@ -56,12 +55,22 @@ static int larger_first(const void *pa, const void *pb)
 	return a->site < b->site ? -1 : a->site > b->site;
 }
 
+/* Not the sum of the sites': each of these has in it what may have been passed over of it. */
+static double error_of_totals(const struct snapshot *s, const struct metric *m)
+{
+	struct snap_site all = { .error = s->error };
+
+	return m->error(&all);
+}
+
 int diff__init(struct diff *d, const struct snapshot *before, const struct snapshot *after, const struct metric *metric)
 {
 	struct matcher m;
 	int err;
 
 	*d = (struct diff){ .metric = metric, .of_before = before, .of_after = after };
+	if (metric->error)
+		d->error = hypot(error_of_totals(before, metric), error_of_totals(after, metric));
 	matcher__init(&m, before, after);
 	err = add(d, &m, before, false);
 	if (!err)

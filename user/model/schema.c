@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the tables of fields. What always holds: a key of a file stands here and
- * nowhere else; keys may be added, never renamed.
+ * Owns the tables of fields. What always holds: keys may be added, never renamed. What is derived when
+ * it is written (means, growth by kind, frames, tags) is beside its writer and its reader.
  */
 #include "model/schema.h"
 

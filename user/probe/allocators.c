@@ -420,6 +420,7 @@ int alloc_funcs__add_prefix(struct alloc_funcs *f, const char *prefix, struct er
 			return err_set(e, -ENOMEM, "no memory for --prefix");
 		/* a built-in row may know more of a function than its prefix tells */
 		if (alloc_funcs__find(f, name) >= 0) {
+			f->v[alloc_funcs__find(f, name)].flags |= FUNC_PREFIXED;
 			free(name);
 			continue;
 		}

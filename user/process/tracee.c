@@ -389,7 +389,8 @@ static int probe_plans(struct tracees *t, struct tracee *p, const struct plan **
 static int take_in(struct tracees *t, struct tracee *p, struct err *e)
 {
 	_cleanup_free_ const struct plan **plans = NULL;
-	size_t n;
+	bool room = true;
+	size_t n = 0;
 	int err = 0;
 
 	tracee__tell_unread(p);
@@ -398,10 +399,12 @@ static int take_in(struct tracees *t, struct tracee *p, struct err *e)
 	p->dirty &= err != 0;
 	if (!err)
 		err = new_plans(t, p, &plans, &n, e);
+	/* a page of code that gets any point is charged to the target */
 	if (!err)
-		err = tracee__probe_spots(t, p, e);
-	if (!err)
-		err = tracee__leave_room(t, p, plans, &n, e);
+		err = tracee__leave_room(t, p, plans, n, &room, e);
+	if (err || !room)
+		return err;
+	err = tracee__probe_spots(t, p, e);
 	if (!err && n)
 		err = probe_plans(t, p, plans, n, e);
 	/* after the anchors of the files, which are the last to go (attach.h) */

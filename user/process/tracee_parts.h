@@ -20,8 +20,8 @@ void tracee__tell_unread(const struct tracee *p);
 
 /* Have its memory cgroup and those above it room for these probes (tracee_room.c)? -ENOSPC, with what to do. */
 int tracee__check_room(const struct tracee *p, const struct plan *const *plans, size_t n, struct err *e);
-/* The same just before they are set: once the trace has begun they are left out instead, *n is 0 then. */
-int tracee__leave_room(const struct tracees *t, const struct tracee *p, const struct plan *const *plans, size_t *n, struct err *e);
+/* The same just before they are set: once the trace has begun there is none for any, and that is said. */
+int tracee__leave_room(const struct tracees *t, struct tracee *p, const struct plan *const *plans, size_t n, bool *ret_room, struct err *e);
 /* For doctor; nothing where there is no limit. */
 void tracee__tell_room(const struct tracee *p, FILE *out);
 

@@ -60,22 +60,25 @@ int tracee__check_room(const struct tracee *p, const struct plan *const *plans, 
 	return -ENOSPC;
 }
 
-int tracee__leave_room(const struct tracees *t, const struct tracee *p, const struct plan *const *plans, size_t *n, struct err *e)
+int tracee__leave_room(const struct tracees *t, struct tracee *p, const struct plan *const *plans, size_t n, bool *ret_room, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
 	int err;
 
-	/* a program of our own has not run yet */
-	if (!*n || (p->own && !t->begun))
+	*ret_room = true;
+	/* everyone's probes are the kernel's to set; and a program of our own has not run yet */
+	if (!p->attachment || (p->own && !t->begun))
 		return 0;
-	err = tracee__check_room(p, plans, *n, &why);
+	err = tracee__check_room(p, plans, n, &why);
 	if (!err)
 		return 0;
 	if (!t->begun)
-		return err_set(e, err, "%s", err_msg(&why));
-	for (size_t i = 0; i < *n; i++)
+		return n ? err_set(e, err, "%s", err_msg(&why)) : 0;
+	*ret_room = false;
+	for (size_t i = 0; i < n; i++) {
+		p->n_written_over += plans[i]->n_points;
 		say("%s is not probed, and what it allocates is not seen: %s", plans[i]->object->path, err_msg(&why));
-	*n = 0;
+	}
 	return 0;
 }
 

@@ -351,6 +351,15 @@ void spawn__release(struct spawn *s)
 	s->state = RELEASED;
 }
 
+void spawn__let_go(struct spawn *s)
+{
+	siginfo_t info = {};
+
+	/* a stop by a terminal looks the same, but then somebody else will continue it, or nobody minds that it goes on */
+	if (s->state == FREE && !waitid(P_PID, (id_t)s->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) && info.si_pid == s->pid && info.si_status == SIGSTOP)
+		kill(s->pid, SIGCONT);
+}
+
 bool spawn__ended(const struct spawn *s, int *ret_status)
 {
 	if (s->state != ENDED)

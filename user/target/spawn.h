@@ -45,12 +45,14 @@ pid_t spawn__pid(const struct spawn *s);
 int spawn__go(struct spawn *s, struct err *e);
 void spawn__on_sigchld(struct spawn *s);
 /*
- * Another than its first thread has execed: the one that was traced is gone, and who bears its pid now got a SIGSTOP before its
+ * It has execed and was not traced: who bears its pid now got a SIGSTOP before its
  * program began. It is caught again, and goes on as behind every exec.
  */
 void spawn__catch(struct spawn *s);
 /* It is traced no more and goes on. */
 void spawn__release(struct spawn *s);
+/* No exec holds it any more: should one have just now, it goes on. */
+void spawn__let_go(struct spawn *s);
 
 /* It has ended: as a shell would tell, 128+N for a signal; 126 or 127 if it could not be run. */
 bool spawn__ended(const struct spawn *s, int *ret_status);

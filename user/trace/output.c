@@ -222,6 +222,8 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 
 	if (err)
 		return err_set(e, err, "%s: %s", path, strerror(-err));
+	if (f->needs & ~s->known)
+		return err_set(e, -EINVAL, "%s: what %s shows is not recorded", path, f->name);
 	err = outfile__open(&out, path, e);
 	if (!err) {
 		err = f->write(out.f, shown, &o->export, e);

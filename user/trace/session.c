@@ -561,6 +561,11 @@ int session__run(const struct opts *o, int *ret_status, struct err *e)
 
 	*ret_status = EXIT_FAILED;
 	err = run(&s, ret_status, e);
+	/* from here on nobody reads what would let CMD go on after an exec */
+	if (s.kernel && s.spawn) {
+		kernel__hold_on_exec(s.kernel, 0);
+		spawn__let_go(s.spawn);
+	}
 	live__end(&s);
 	outlast_debuggers(&s);
 	tracees__detach(&s.tracees);

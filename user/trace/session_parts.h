@@ -77,7 +77,7 @@ struct session {
 	unsigned int n_usr1;
 	bool attached;
 	bool finishing;		/* the loop is over */
-	bool held;		/* CMD was stopped at an exec by a thread: see spawn__catch */
+	bool held;		/* CMD was stopped at an exec: see spawn__catch */
 	bool interrupted;	/* by SIGINT or SIGTERM: the next one quits */
 	struct err failure;	/* of a callback: ends the loop */
 };
