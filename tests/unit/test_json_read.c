@@ -206,6 +206,10 @@ Test(json_read, what_is_no_profile_is_refused)
 		{ "{\"a\":1}", "no malloctrace profile" },
 		{ "{\"schema\":\"malloctrace/3\"}", "another schema" },
 		{ "{\"schema\":\"malloctrace/2\",\"processes\":[{\"id\":1}],\"sites\":[{\"process\":1,\"stack\":[0]}]}", "there is no frame 0" },
+		{ "{\"schema\":\"malloctrace/2\",\"frames\":[{\"offset\":\"0x1\",\"inlined\":true},{\"offset\":\"0x1\"}],\"processes\":[{\"id\":1}],"
+		  "\"sites\":[{\"process\":1,\"stack\":[0]}]}", "after an inlined frame" },
+		{ "{\"schema\":\"malloctrace/2\",\"frames\":[{\"offset\":\"0x1\",\"inlined\":true}],\"processes\":[{\"id\":1}],"
+		  "\"sites\":[{\"process\":1,\"stack\":[0,0]}]}", "after an inlined frame" },
 		{ "{\"schema\":\"malloctrace/2\",\"frames\":{}}", "want an array" },
 		{ "{\"schema\":\"malloctrace/2\",\"frames\":[{\"line\":-1}]}", "frames, element 1" },
 		{ HEAD "\"schema\":\"malloctrace/1\"}", "twice" },

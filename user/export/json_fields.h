@@ -22,7 +22,7 @@ struct json_frame {
 
 struct known_frame {
 	struct json_frame frame;
-	uint32_t place;		/* + 1, of the frame alone; 0: not asked for yet */
+	uint32_t place;		/* + 1, that begins with it; 0: not asked for yet */
 };
 
 struct reader {

@@ -7,7 +7,7 @@
  * piece is all that the cutting knows: where strings and brackets end.
  *
  * What always holds: every piece is checked by Jansson, and no file, however
- * made, needs more memory than a few times its size.
+ * made, needs more memory than some twenty times its size.
  */
 #include "export/json_read.h"
 

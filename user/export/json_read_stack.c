@@ -153,37 +153,14 @@ static int place_of(struct reader *r, const struct json_frame *v, size_t n, uint
 
 /* ---- stacks */
 
-struct stack_reader {
-	struct json_frame run[LINES_MAX];	/* frames of one address, as far as they were read */
-	struct known_frame *only;	/* the only one in it; NULL: none that is kept */
-	size_t n_run;
-};
-
-static int end_run(struct reader *r, struct stack_reader *k)
+static int push_place(struct reader *r, uint32_t place)
 {
-	uint32_t *place = k->n_run ? vec_push(&r->stack) : NULL;
-	int err = 0;
+	uint32_t *slot = vec_push(&r->stack);
 
-	if (!k->n_run)
-		return 0;
-	if (!place)
+	if (!slot)
 		return err_set(r->e, -ENOMEM, "out of memory");
-	if (k->n_run == 1 && k->only && k->only->place)
-		*place = k->only->place - 1;
-	else
-		err = place_of(r, k->run, k->n_run, place);
-	if (!err && k->n_run == 1 && k->only)
-		k->only->place = *place + 1;
-	k->n_run = 0;
-	return err;
-}
-
-static int add_frame(struct reader *r, struct stack_reader *k, const struct json_frame *f, struct known_frame *known)
-{
-	k->run[k->n_run++] = *f;
-	k->only = known;
-	/* an inlined one belongs to the frame after it, which is at the same address */
-	return f->inlined && k->n_run < LINES_MAX ? 0 : end_run(r, k);
+	*slot = place;
+	return 0;
 }
 
 static int read_frame(struct reader *r, json_t *from, void *to)
@@ -191,36 +168,67 @@ static int read_frame(struct reader *r, json_t *from, void *to)
 	return reader__row(r, from, to, &frame_fields, "a frame");
 }
 
-/* "malloctrace/1" had the frames themselves in each stack, "malloctrace/2" has their numbers. */
-static int read_one(struct reader *r, struct stack_reader *k, json_t *v)
+/*
+ * "malloctrace/2": numbers of frames. Those that were inlined have numbers in a row, up to the frame that they
+ * are in: the place that begins with a frame is always the same one.
+ */
+static int read_number(struct reader *r, json_t *array, size_t *at)
 {
-	struct json_frame f = {};
+	json_int_t first = json_integer_value(json_array_get(array, *at));
+	struct json_frame run[LINES_MAX];
+	struct known_frame *known;
+	uint32_t place;
+	size_t n = 0;
 	int err;
 
-	if (json_is_integer(v)) {
-		json_int_t n = json_integer_value(v);
+	if (first < 0 || (uint64_t)first >= r->n_frames)
+		return err_set(r->e, -EINVAL, "stack: there is no frame %lld", (long long)first);
+	known = &r->frames[first];
+	do {
+		json_t *v = json_array_get(array, *at + n);
 
-		if (n < 0 || (uint64_t)n >= r->n_frames)
-			return err_set(r->e, -EINVAL, "stack: there is no frame %lld", (long long)n);
-		return add_frame(r, k, &r->frames[n].frame, &r->frames[n]);
-	}
-	err = read_frame(r, v, &f);
-	return err ? err : add_frame(r, k, &f, NULL);
+		if (!json_is_integer(v) || json_integer_value(v) != first + (json_int_t)n || (uint64_t)first + n >= r->n_frames)
+			return err_set(r->e, -EINVAL, "stack: after an inlined frame comes the next one");
+		run[n] = known[n].frame;
+	} while (known[n++].frame.inlined && n < LINES_MAX);
+	*at += n;
+	if (known->place)
+		return push_place(r, known->place - 1);
+	err = place_of(r, run, n, &place);
+	if (err)
+		return err == -ENOMEM ? err_set(r->e, err, "out of memory") : err;
+	known->place = place + 1;
+	return push_place(r, place);
+}
+
+/* "malloctrace/1" had the frames themselves in each stack. */
+static int read_frames(struct reader *r, json_t *array, size_t n_array, size_t *at)
+{
+	struct json_frame run[LINES_MAX] = {};
+	uint32_t place;
+	size_t n = 0;
+	int err;
+
+	do {
+		err = read_frame(r, json_array_get(array, (*at)++), &run[n]);
+		if (err)
+			return err;
+		/* an inlined one belongs to the frame after it, which is at the same address */
+	} while (run[n++].inlined && n < LINES_MAX && *at < n_array);
+	err = place_of(r, run, n, &place);
+	return err == -ENOMEM ? err_set(r->e, err, "out of memory") : err ? err : push_place(r, place);
 }
 
 int reader__stack(struct reader *r, json_t *from, uint32_t *ret_n, const uint32_t **ret)
 {
-	struct stack_reader k = { .n_run = 0 };
 	uint32_t *stack;
 	json_t *array;
-	size_t n;
+	size_t n, at = 0;
 	int err = reader__array(r, from, "stack", STACK_MAX, &array, &n);
 
 	r->stack.n = 0;
-	for (size_t i = 0; i < n && !err; i++)
-		err = read_one(r, &k, json_array_get(array, i));
-	if (!err)
-		err = end_run(r, &k);
+	while (at < n && !err)
+		err = json_is_integer(json_array_get(array, at)) ? read_number(r, array, &at) : read_frames(r, array, n, &at);
 	if (err || !r->stack.n)
 		return err;
 	stack = snapshot__alloc(r->s, r->stack.n, sizeof(*stack));
