@@ -440,3 +440,17 @@ json_t *trace(struct test *t, struct fx *f, int want_exit, const char *extra, ..
 	want_scan(t, root);
 	return root;
 }
+
+bool put_text(const char *dir, const char *file, const char *text)
+{
+	char path[256];
+	int fd;
+	bool ok;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}

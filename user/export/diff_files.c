@@ -66,7 +66,7 @@ static int write_text(FILE *out, const struct diff *d, const struct diff_opts *o
 			fprintf(out, "%s %zu %s", k ? "," : "", d->n_of_kind[k], diff_kind__name(k));
 	fputc('\n', out);
 	if (o->estimated)
-		fputs("~           estimated: ± is one standard error; unsure: less than two of them\n", out);
+		fputs("~           estimated: ± is one standard error; unsure: the change is less than two of them\n", out);
 	for (size_t i = 0; i < n; i++)
 		name_width = MAX(name_width, frames__name_width(d->rows.v[i].s, d->rows.v[i].site));
 	for (size_t i = 0; i < n && !err; i++) {

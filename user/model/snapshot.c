@@ -204,7 +204,7 @@ static const struct {
 	[MT_END_DEPTH] = { "depth", "deeper than --depth" },
 	[MT_END_NO_RULE] = { "no_rule", "no frame pointer" },
 	[MT_END_UNREADABLE] = { "unreadable", "unreadable memory" },
-	[MT_END_UNSURE] = { "unsure", "unsure, as it passes through code that had no unwind tables yet, or has none" },
+	[MT_END_UNSURE] = { "unsure", "unsure: it passes through code without unwind tables, or whose tables were not read yet" },
 };
 
 const char *stack_end__name(unsigned int end)
@@ -241,7 +241,7 @@ struct frame place__frame(const struct snapshot *s, const struct place *p, size_
 static const struct {
 	const char *function, *says;
 } last_frames[] = {
-	{ "runtime.asmcgocall", "unsure: it goes on on a goroutine's stack, which is not followed" },
+	{ "runtime.asmcgocall", "unsure: it continues on a goroutine's stack, which is not followed" },
 };
 
 const char *site__end_says(const struct snapshot *s, const struct snap_site *site)

@@ -238,11 +238,11 @@ static bool is_prefix_missing(const struct tracees *t)
 
 void tracees__tell_named(const struct tracees *t)
 {
-	const char *then = t->begun ? "" : ", as long as no file is loaded that has one";
+	const char *unless = t->begun ? "" : ", unless a file that does is loaded later";
 
 	for (size_t i = 0; i < t->funcs.n; i++)
 		if (t->funcs.v[i].flags & FUNC_NAMED && !is_defined(t, &t->funcs.v[i]))
-			say("--sym: nothing that is mapped has a function %s: its calls are not seen%s", t->funcs.v[i].name, then);
+			say("--sym: no mapped file defines %s: its calls are not counted%s", t->funcs.v[i].name, unless);
 	if (is_prefix_missing(t))
-		say("--prefix: nothing that is mapped has a malloc or free of that prefix: no calls of it are seen%s", then);
+		say("--prefix: no mapped file defines a malloc or free of that prefix: no such calls are counted%s", unless);
 }
