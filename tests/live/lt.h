@@ -24,14 +24,21 @@ struct test_def {
 	const char *name;
 	void (*run)(struct test *t);
 	unsigned int limit_s;	/* if more than the usual one */
+	bool alone;
 	const char *file;
 	int line;
 };
 
-#define TEST(id) TEST_LIMIT(id, 0)
-#define TEST_LIMIT(id, seconds)									\
+/*
+ * Tests run side by side. TEST_ALONE is for those that would disturb others or be disturbed: they trace everybody, or whoever
+ * bears a fixture's name; they measure time or memory; they change what all share, such as a file that others run from.
+ */
+#define TEST(id) TEST_AS(id, .alone = false)
+#define TEST_ALONE(id) TEST_AS(id, .alone = true)
+#define TEST_LIMIT(id, seconds) TEST_AS(id, .limit_s = seconds)
+#define TEST_AS(id, ...)										\
 	static void test_##id(struct test *t);							\
-	static struct test_def def_##id = { #id, test_##id, seconds, __FILE__, __LINE__ };	\
+	static struct test_def def_##id = { .name = #id, .run = test_##id, .file = __FILE__, .line = __LINE__, __VA_ARGS__ };	\
 	static struct test_def *defp_##id __attribute__((section("lt_tests"), used)) = &def_##id;	\
 	static void test_##id(struct test *t)
 
@@ -185,6 +192,8 @@ uint64_t ju64(struct test *t, json_t *j, const char *path);	/* 0 and a failure i
 const char *jstr(json_t *j, const char *path);	/* "" if not there */
 bool want_u64(struct test *t, json_t *j, const char *path, uint64_t wanted);
 bool want_bool(struct test *t, json_t *j, const char *path, bool wanted);
+/* A file of the kernel's, such as a cgroup's: false if it does not take that, with errno. */
+bool put_text(const char *dir, const char *file, const char *text);
 json_t *load_json(struct test *t, const char *path);
 /* Stacks of a profile are numbers of frames: each becomes the frame itself. */
 json_t *with_frames(json_t *root);

@@ -2,7 +2,7 @@
 /*
  * The live tests: malloctrace at work on programs that keep their own account.
  *
- *   live-tests [--list] [--filter [!]GLOB[,...]] [--scale N%] [--bin PATH] [--fixtures DIR] [--limit SEC] [--repeat N]
+ *   live-tests [--list] [--filter [!]GLOB[,...]] [--jobs N] [--scale N%] [--bin PATH] [--fixtures DIR] [--limit SEC] [--repeat N]
  *
  * Fixtures (tests/fixtures/) count their own allocations per calling function
  * and hand the ledger over when asked; a test lets malloctrace look on and
@@ -13,9 +13,11 @@
  *
  * The program links statically and needs no shell, so that it also runs as the
  * only program in a virtual machine. Each test is a process of its own with a
- * time limit; what it leaves behind becomes the runner's child (it is a
- * subreaper) and is ended by pid. Where `malloctrace doctor` says no, every
- * test is skipped, aloud.
+ * time limit, below a keeper: what the test leaves behind becomes the keeper's
+ * child (it is a subreaper) and is ended by pid, and what it prints comes out in
+ * one piece. Most tests mostly wait: --jobs N runs N of them side by side; those
+ * that others would disturb (TEST_ALONE) come after all these, one by one. Where
+ * `malloctrace doctor` says no, every test is skipped, aloud.
  */
 #include "lt.h"
 
@@ -111,6 +113,7 @@ static void end_children(void)
 	}
 }
 
+/* Runs a test below this process, and tells what came of it unless it passed or was skipped. */
 static int run_test(const struct test_def *def, struct test *t)
 {
 	unsigned int limit = def->limit_s > limit_s ? def->limit_s : limit_s;
@@ -118,7 +121,6 @@ static int run_test(const struct test_def *def, struct test *t)
 	int status = 0;
 	pid_t pid;
 
-	memset(t, 0, sizeof(*t));
 	t->name = def->name;
 	snprintf(t->dir, sizeof(t->dir), "%s/malloctrace-live-XXXXXX", getenv("TMPDIR") ?: "/tmp");
 	if (!mkdtemp(t->dir) || chmod(t->dir, 0755)) {
@@ -152,6 +154,91 @@ static int run_test(const struct test_def *def, struct test *t)
 		return FAILED;
 	}
 	return WEXITSTATUS(status);
+}
+
+/* What was printed to a file goes to standard output at once. */
+static void pass_on(int from, int to)
+{
+	char buf[65536];
+	ssize_t n;
+
+	for (off_t at = 0; (n = pread(from, buf, sizeof(buf), at)) > 0; at += n)
+		if (write(to, buf, (size_t)n) != n)
+			return;
+}
+
+/* In a process of its own: the one below which a test runs. */
+static _Noreturn void keep(const struct test_def *def)
+{
+	int out = dup(STDOUT_FILENO), said = memfd_create("output", MFD_CLOEXEC), result;
+	double start_s = now_s();
+	struct test *t;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (t == MAP_FAILED || out < 0 || said < 0 || dup2(said, STDOUT_FILENO) < 0 || fcntl(out, F_SETFD, FD_CLOEXEC)) {
+		fprintf(stderr, "live-tests: %s: %s\n", def->name, strerror(errno));
+		_exit(FAILED);
+	}
+	result = run_test(def, t);
+	if (result == PASSED)
+		printf("ok %s (%u checks, %.1f s)\n", t->name, t->n_checks, now_s() - start_s);
+	else if (result == SKIPPED)
+		printf("SKIP %s: %s\n", t->name, t->skip);
+	fflush(stdout);
+	pass_on(said, out);
+	_exit(result);
+}
+
+struct tally {
+	unsigned int passed, failed, skipped;
+};
+
+static void count(struct tally *n, int status)
+{
+	if (!WIFEXITED(status) || (WEXITSTATUS(status) != PASSED && WEXITSTATUS(status) != SKIPPED))
+		n->failed++;
+	else if (WEXITSTATUS(status) == SKIPPED)
+		n->skipped++;
+	else
+		n->passed++;
+}
+
+/* The next keeper that ends; every child of this process is one. */
+static void await_one(struct tally *n)
+{
+	int status;
+
+	while (waitpid(-1, &status, 0) < 0)
+		if (errno != EINTR)
+			return;
+	count(n, status);
+}
+
+/* All tests of a list, at most n_jobs at a time. */
+static void run_tests(struct test_def *const *tests, size_t n_tests, unsigned int n_repeats, unsigned int n_jobs, struct tally *n)
+{
+	unsigned int n_running = 0;
+
+	for (size_t i = 0; i < n_tests * n_repeats; i++) {
+		if (n_running == n_jobs) {
+			await_one(n);
+			n_running--;
+		}
+		fflush(NULL);
+		switch (fork()) {
+		case 0:
+			keep(tests[i / n_repeats]);
+		case -1:
+			printf("FAIL %s: cannot be started: %s\n", tests[i / n_repeats]->name, strerror(errno));
+			n->failed++;
+			continue;
+		}
+		n_running++;
+	}
+	for (; n_running; n_running--)
+		await_one(n);
 }
 
 /* Why no test can run here, or NULL. */
@@ -218,12 +305,15 @@ int main(int argc, char **argv)
 		{ "list", no_argument, NULL, 'l' },	{ "filter", required_argument, NULL, 'f' },
 		{ "scale", required_argument, NULL, 's' }, { "bin", required_argument, NULL, 'b' },
 		{ "fixtures", required_argument, NULL, 'd' }, { "limit", required_argument, NULL, 't' },
-		{ "repeat", required_argument, NULL, 'r' }, { 0 },
+		{ "repeat", required_argument, NULL, 'r' }, { "jobs", required_argument, NULL, 'j' },
+		{ 0 },
 	};
-	unsigned int n[3] = { 0 }, n_repeats = 1;
+	unsigned int n_repeats = 1, n_jobs = 1;
 	const char *filter = "*", *why;
+	struct test_def **beside, **alone;
+	size_t n_beside = 0, n_alone = 0, n_defs;
+	struct tally n = {};
 	bool list = false;
-	struct test *t;
 	int c;
 
 	lt_bin = beside_self("malloctrace");
@@ -237,10 +327,12 @@ int main(int argc, char **argv)
 		case 'd': lt_fixtures = realpath(optarg, NULL) ?: optarg; break;
 		case 't': limit_s = (unsigned int)atoi(optarg); break;
 		case 'r': n_repeats = (unsigned int)atoi(optarg); break;
+		case 'j': n_jobs = atoi(optarg) > 1 ? (unsigned int)atoi(optarg) : 1; break;
 		default: return 2;
 		}
 	}
-	qsort(__start_lt_tests, (size_t)(__stop_lt_tests - __start_lt_tests), sizeof(*__start_lt_tests), by_place);
+	n_defs = (size_t)(__stop_lt_tests - __start_lt_tests);
+	qsort(__start_lt_tests, n_defs, sizeof(*__start_lt_tests), by_place);
 	if (list) {
 		for (struct test_def **d = __start_lt_tests; d < __stop_lt_tests; d++)
 			puts((*d)->name);
@@ -254,9 +346,9 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	unsetenv("SUDO_UID");
 	unsetenv("SUDO_GID");
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (t == MAP_FAILED)
+	beside = calloc(n_defs, sizeof(*beside));
+	alone = calloc(n_defs, sizeof(*alone));
+	if (!beside || !alone)
 		return 2;
 	why = unfit();
 	for (struct test_def **d = __start_lt_tests; d < __stop_lt_tests; d++) {
@@ -264,20 +356,15 @@ int main(int argc, char **argv)
 			continue;
 		if (why) {
 			printf("SKIP %s: %s\n", (*d)->name, why);
-			n[2]++;
-			continue;
-		}
-		for (unsigned int i = 0; i < n_repeats; i++) {
-			double start_s = now_s();
-			int result = run_test(*d, t);
-
-			if (result == PASSED)
-				printf("ok %s (%u checks, %.1f s)\n", t->name, t->n_checks, now_s() - start_s);
-			else if (result == SKIPPED)
-				printf("SKIP %s: %s\n", t->name, t->skip);
-			n[result == PASSED ? 0 : result == SKIPPED ? 2 : 1]++;
+			n.skipped++;
+		} else if (n_jobs > 1 && !(*d)->alone) {
+			beside[n_beside++] = *d;
+		} else {
+			alone[n_alone++] = *d;
 		}
 	}
-	printf("%u passed, %u failed, %u skipped\n", n[0], n[1], n[2]);
-	return n[1] || !(n[0] + n[2]) ? 1 : 0;
+	run_tests(beside, n_beside, n_repeats, n_jobs, &n);
+	run_tests(alone, n_alone, n_repeats, 1, &n);
+	printf("%u passed, %u failed, %u skipped\n", n.passed, n.failed, n.skipped);
+	return n.failed || !(n.passed + n.skipped) ? 1 : 0;
 }

@@ -159,16 +159,16 @@ static void want_cheap(struct test *t, uint64_t seconds, unsigned int rounds, do
 }
 
 /* a few seconds hold a few windows, and on a busy machine a few of those are lost */
-TEST(budget_loop) { want_cheap(t, 4, 2, 0.6, 0.003); }
+TEST_ALONE(budget_loop) { want_cheap(t, 4, 2, 0.6, 0.003); }
 
-TEST_LIMIT(budget_minute_loop, 400)
+TEST_AS(budget_minute_loop, .limit_s = 400, .alone = true)
 {
 	need_minute(t);
 	want_cheap(t, long_seconds(), 1, 0.2, 0.01);
 }
 
 /* Who lives within the budget is seen whole: nothing is estimated, every figure is exact. */
-TEST(budget_is_enough)
+TEST_ALONE(budget_is_enough)
 {
 	struct budget_run r = run(t, "20", 2, "light", NULL, NULL);
 
@@ -182,7 +182,7 @@ TEST(budget_is_enough)
  * Bursts after sleep: the budget of a quiet second is small, and a burst must not be held up, but for the while that the kernel
  * takes to take the probes out (about a tenth of a second, more where others fork).
  */
-TEST(budget_burst)
+TEST_ALONE(budget_burst)
 {
 	struct budget_run r = run(t, "5", 6, "burst", NULL, NULL);
 
@@ -221,7 +221,7 @@ static double led_live_bytes(struct test *t, const struct budget_run *r, const c
  * One block in a hundred leaks, others are held for a while, the rest is churn:
  * what leaks is found, what is held is no leak.
  */
-TEST_LIMIT(budget_minute_leak, 400)
+TEST_AS(budget_minute_leak, .limit_s = 400, .alone = true)
 {
 	struct budget_run r;
 	double leaked, held, churned;
@@ -241,7 +241,7 @@ TEST_LIMIT(budget_minute_leak, 400)
 }
 
 /* Seconds are not enough to know it well, but what is said must be true within its error. */
-TEST_LIMIT(budget_leak, 900)
+TEST_AS(budget_leak, .limit_s = 900, .alone = true)
 {
 	struct budget_run r = run(t, "5", 10, "mix", "2000", NULL);
 
@@ -254,7 +254,7 @@ TEST_LIMIT(budget_leak, 900)
 }
 
 /* The same site frees 99 of 100 blocks: the rest piles up, and only the rest. */
-TEST_LIMIT(budget_minute_leak_amid_churn, 400)
+TEST_AS(budget_minute_leak_amid_churn, .limit_s = 400, .alone = true)
 {
 	struct budget_run r;
 	const struct led_site *churn;
@@ -385,19 +385,19 @@ static const struct {
 	size_t n;
 } families[] = { { steady, 3 }, { clusters, 3 }, { bursts, 4 }, { phases, 2 }, { rings, 2 }, { loads, 2 } };
 
-TEST(budget_sleepy) { want_course(t, &steady[1], "1", 5); }
-TEST(budget_steady) { want_course(t, &steady[0], "5", 5); }
-TEST(budget_steady_few) { want_course(t, &steady[2], "1", 5); }
-TEST(budget_clusters) { want_course(t, &clusters[0], "5", 5); }
-TEST(budget_clusters_of_hundreds) { want_course(t, &clusters[1], "1", 5); }
-TEST(budget_bursts) { want_course(t, &bursts[0], "5", 5); }
-TEST(budget_phases) { want_course(t, &phases[0], "5", 5); }
-TEST(budget_ring_that_stops) { want_course(t, &rings[0], "5", 5); }
-TEST(budget_load_at_first) { want_course(t, &loads[0], "5", 5); }
-TEST(budget_threads) { want_course(t, &phases[1], "5", 5); }
+TEST_ALONE(budget_sleepy) { want_course(t, &steady[1], "1", 5); }
+TEST_ALONE(budget_steady) { want_course(t, &steady[0], "5", 5); }
+TEST_ALONE(budget_steady_few) { want_course(t, &steady[2], "1", 5); }
+TEST_ALONE(budget_clusters) { want_course(t, &clusters[0], "5", 5); }
+TEST_ALONE(budget_clusters_of_hundreds) { want_course(t, &clusters[1], "1", 5); }
+TEST_ALONE(budget_bursts) { want_course(t, &bursts[0], "5", 5); }
+TEST_ALONE(budget_phases) { want_course(t, &phases[0], "5", 5); }
+TEST_ALONE(budget_ring_that_stops) { want_course(t, &rings[0], "5", 5); }
+TEST_ALONE(budget_load_at_first) { want_course(t, &loads[0], "5", 5); }
+TEST_ALONE(budget_threads) { want_course(t, &phases[1], "5", 5); }
 
 /* All of them, for longer. */
-TEST_LIMIT(budget_minute_courses, 3600)
+TEST_AS(budget_minute_courses, .limit_s = 3600, .alone = true)
 {
 	static const char *const pcts[] = { "1", "5" };
 
@@ -408,7 +408,7 @@ TEST_LIMIT(budget_minute_courses, 3600)
 				want_course(t, &families[i].v[k], pcts[p], long_seconds() / 2);
 }
 
-TEST(budget_usage)
+TEST_ALONE(budget_usage)
 {
 	static const char *const bad[] = { "0", "51", "-1", "5%", "x", "" };
 	struct mt m;

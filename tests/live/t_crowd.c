@@ -105,7 +105,7 @@ static json_t *trace_crowd(struct test *t, struct fx *f, size_t n, size_t n_stac
 	return root;
 }
 
-TEST(crowd_stays)
+TEST_ALONE(crowd_stays)
 {
 	size_t n = scaled(2000), n_stacks = 10;
 	struct member *m;
@@ -122,7 +122,7 @@ TEST(crowd_stays)
 	fx__quit(t, &f);
 }
 /* One process, very many files with an allocator, all of them mapped while it is traced. */
-TEST(crowd_of_files)
+TEST_ALONE(crowd_of_files)
 {
 	size_t n = scaled(200), n_probed = 0, i;
 	json_t *root, *process, *probe;
@@ -153,7 +153,7 @@ TEST(crowd_of_files)
 }
 
 /* More lives than there are places for: they are given again, and what each left is still told. */
-TEST(crowd_goes)
+TEST_ALONE(crowd_goes)
 {
 	size_t n = scaled(6000);
 	struct member *m;

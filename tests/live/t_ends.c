@@ -60,11 +60,11 @@ static void threads_end(struct test *t, bool reads, const char *more)
 	fx__quit(t, &f);
 }
 
-TEST(threads_end_at_once) { threads_end(t, true, NULL); }
-TEST(threads_end_unread) { threads_end(t, false, NULL); }
+TEST_ALONE(threads_end_at_once) { threads_end(t, true, NULL); }
+TEST_ALONE(threads_end_unread) { threads_end(t, false, NULL); }
 
 /* What begins behind the end of the trace needs no room, and is no loss. */
-TEST(lives_behind_the_end)
+TEST_ALONE(lives_behind_the_end)
 {
 	char number[24];
 	json_t *root;
@@ -88,7 +88,7 @@ TEST(lives_behind_the_end)
  * More lives than there is room for, of which malloctrace hears so late that they have ended long ago; then as many
  * again while it makes room. Each was seen, with all that it did, or is told to have found no room.
  */
-TEST_LIMIT(overload_is_told, 300)
+TEST_AS(overload_is_told, .limit_s = 300, .alone = true)
 {
 	uint64_t n = N_SLOTS + 4000, seen;
 	char number[24];

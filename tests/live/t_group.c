@@ -120,7 +120,7 @@ const char *ledgers(struct test *t)
 /* ---- -a */
 
 /* One that runs already, and one that starts later: exact from its first allocation. */
-TEST(all_now_and_later)
+TEST_ALONE(all_now_and_later)
 {
 	const char *dir = ledgers(t);
 	struct fx now, later;
@@ -147,7 +147,7 @@ TEST(all_now_and_later)
 }
 
 /* Programs that live for milliseconds, with their names. */
-TEST(all_short_lives)
+TEST_ALONE(all_short_lives)
 {
 	const char *dir = ledgers(t);
 	struct mt m;
@@ -204,7 +204,7 @@ static const char *copy_libc(struct test *t, const char *to)
 }
 
 /* A libc of its own: found when it is mapped, probed while the program starts, exact from there. */
-TEST(all_late_file)
+TEST_ALONE(all_late_file)
 {
 	const char *dir = ledgers(t), *loader = copy_libc(t, ".");
 	struct spawn s = { .argv = { loader, "--library-path", t->dir, fixture("group"), dir, "fork", "3" } };
@@ -236,7 +236,7 @@ static unsigned int probes_in(json_t *root, const char *part)
 }
 
 /* Two containers on one image: the second one's libc is probed already, and nothing is counted twice. */
-TEST(all_overlays)
+TEST_ALONE(all_overlays)
 {
 	static const char *const names[] = { "one", "two" };
 	const char *dir = ledgers(t), *loader;
@@ -292,7 +292,7 @@ TEST(all_overlays)
 }
 
 /* A library that is written to in place: its old probes go, and it is probed anew. */
-TEST(all_file_written_to)
+TEST_ALONE(all_file_written_to)
 {
 	const char *library = in_dir(t, "libpre.so");
 	struct fx f;
@@ -330,7 +330,7 @@ TEST(all_file_written_to)
 }
 
 /* A program with an allocator of its own that is deleted: nothing of ours keeps it on the disk's books for ever. */
-TEST(all_deleted_file)
+TEST_ALONE(all_deleted_file)
 {
 	const char *program = in_dir(t, "gone");
 	struct spawn s = { .argv = { program, "leak", "100" } };
@@ -356,7 +356,7 @@ TEST(all_deleted_file)
 }
 
 /* In a pid namespace of its own: both pids are told. */
-TEST(all_pid_namespace)
+TEST_ALONE(all_pid_namespace)
 {
 	const char *dir = ledgers(t);
 	struct spawn s = { .argv = { "unshare", "--pid", "--fork", fixture("group"), dir, "hold" } };
@@ -424,11 +424,11 @@ static void want_late_allocator(struct test *t, bool alone)
 	want(t, ju64(t, process_of(t, root, f.c.pid, 0), "unseen_ns") > 0, "unseen_ns, wanted more than 0");
 }
 
-TEST(all_dlopen) { want_late_allocator(t, false); }
-TEST(dlopen_alone) { want_late_allocator(t, true); }
+TEST_ALONE(all_dlopen) { want_late_allocator(t, false); }
+TEST_ALONE(dlopen_alone) { want_late_allocator(t, true); }
 
 /* A process that has ended and one that was killed; neither keeps the trace from beginning or ending. */
-TEST(all_zombies)
+TEST_ALONE(all_zombies)
 {
 	const char *dir = ledgers(t);
 	struct fx gone, killed;
@@ -455,7 +455,7 @@ TEST(all_zombies)
 
 /* ---- other ways to record, and to attach */
 
-TEST(all_modes)
+TEST_ALONE(all_modes)
 {
 	static const char *const modes[][3] = {
 		{ "--mode", "count", NULL }, { "--size", "usable", NULL }, { "--sample", "1", NULL }
@@ -480,7 +480,7 @@ TEST(all_modes)
 	}
 }
 
-TEST(all_by_perf_events)
+TEST_ALONE(all_by_perf_events)
 {
 	const char *dir = ledgers(t);
 	struct spawn s = { .argv = { lt_bin, "-a", SHORT }, .env = { "MALLOCTRACE_LINKS=perf" } };
@@ -498,7 +498,7 @@ TEST(all_by_perf_events)
 	want_eq(t, "ledgers", 6, want_ledgers(t, root, dir, LED_ALL));
 }
 
-TEST(doctor_of_all)
+TEST_ALONE(doctor_of_all)
 {
 	struct mt m;
 

@@ -409,7 +409,7 @@ TEST(last_probe_out_perf)
 }
 
 /* The same where probes are everyone's. */
-TEST(all_tracer_killed)
+TEST_ALONE(all_tracer_killed)
 {
 	struct fx f;
 	struct mt m;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* One that has ended is in another cgroup, as the kernel has it: it was in the one that it was selected by. */
-TEST(cgroup_short_lives)
+TEST_ALONE(cgroup_short_lives)
 {
 	const char *dir = ledgers(t), *cgroup = make_cgroup(t), *name = strrchr(cgroup, '/');
 	struct spawn s = { .argv = { fixture("group"), dir, "spawn", "10" }, .become = enter_cgroup, .become_arg = cgroup };
@@ -41,7 +41,7 @@ TEST(cgroup_short_lives)
 	want(t, !rmdir(cgroup), "rmdir %s: %s", cgroup, strerror(errno));
 }
 
-TEST(cgroup_that_is_not_there)
+TEST_ALONE(cgroup_that_is_not_there)
 {
 	struct mt m;
 
@@ -51,7 +51,7 @@ TEST(cgroup_that_is_not_there)
 	want(t, strstr(m.c.errs.s, "/no/such/cgroup: there is no such cgroup") != NULL, "stderr: %.300s", m.c.errs.s);
 }
 
-TEST(comm_that_nobody_has)
+TEST_ALONE(comm_that_nobody_has)
 {
 	struct mt m;
 
@@ -60,7 +60,7 @@ TEST(comm_that_nobody_has)
 }
 
 /* Its first thread has ended, which /proc takes for the process. */
-TEST(headless)
+TEST_ALONE(headless)
 {
 	struct mt m;
 	struct fx f;

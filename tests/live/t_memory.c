@@ -238,7 +238,7 @@ TEST(memory_fragments)
 }
 
 /* Whose the probes are makes no difference: its own, or everyone's. */
-TEST(memory_heap_by_name_and_followed)
+TEST_ALONE(memory_heap_by_name_and_followed)
 {
 	static const char *const how[] = { "-f", "--comm" };
 

@@ -20,20 +20,6 @@ struct memory {			/* a cgroup of either version */
 	const char *limit, *usage;
 };
 
-static bool put(const char *dir, const char *file, const char *text)
-{
-	char path[256];
-	int fd;
-	bool ok;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
 static void make_memory(struct test *t, struct memory *m)
 {
 	static const struct {
@@ -44,15 +30,15 @@ static void make_memory(struct test *t, struct memory *m)
 	};
 
 	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
-		put(versions[i].parent, "cgroup.subtree_control", "+memory");
+		put_text(versions[i].parent, "cgroup.subtree_control", "+memory");
 		snprintf(m->dir, sizeof(m->dir), "%s/malloctrace-room-%d", versions[i].parent, getpid());
 		m->limit = versions[i].limit;
 		m->usage = versions[i].usage;
 		if (mkdir(m->dir, 0755))
 			continue;
-		if (put(m->dir, m->limit, "104857600")) {
-			put(m->dir, "memory.swap.max", "0");
-			put(m->dir, "memory.swappiness", "0");
+		if (put_text(m->dir, m->limit, "104857600")) {
+			put_text(m->dir, "memory.swap.max", "0");
+			put_text(m->dir, "memory.swappiness", "0");
 			return;
 		}
 		rmdir(m->dir);
@@ -79,10 +65,10 @@ static void leave_room(struct test *t, const struct memory *m, uint64_t room, bo
 	char text[32];
 
 	/* what others have not read before is page cache of its own */
-	if (empty && !put(m->dir, "memory.force_empty", "0"))
-		put(m->dir, "memory.reclaim", "64M");
+	if (empty && !put_text(m->dir, "memory.force_empty", "0"))
+		put_text(m->dir, "memory.reclaim", "64M");
 	snprintf(text, sizeof(text), "%" PRIu64, (read_usage(t, m) + room) & ~(uint64_t)4095);
-	must(t, put(m->dir, m->limit, text), "%s/%s: %s", m->dir, m->limit, strerror(errno));
+	must(t, put_text(m->dir, m->limit, text), "%s/%s: %s", m->dir, m->limit, strerror(errno));
 }
 
 static void start(struct test *t, struct fx *f, struct memory *m, const char *arg)
@@ -107,7 +93,7 @@ static void want_said(struct test *t, const char *text, const char *what)
 }
 
 /* Nothing is set, and it is said how it can be. */
-TEST(room_refused)
+TEST_ALONE(room_refused)
 {
 	struct memory m;
 	struct fx f;
@@ -127,7 +113,7 @@ TEST(room_refused)
 }
 
 /* As the message says. */
-TEST(room_raised)
+TEST_ALONE(room_raised)
 {
 	unsigned long long wanted = 0;
 	struct memory m;
@@ -143,14 +129,14 @@ TEST(room_raised)
 	at = strstr(mt.c.errs.s, "echo ");
 	must(t, at && sscanf(at, "echo %llu > ", &wanted) == 1, "stderr: %.600s", mt.c.errs.s);
 	snprintf(text, sizeof(text), "%llu", wanted);
-	must(t, put(m.dir, m.limit, text), "%s: %s", m.limit, strerror(errno));
+	must(t, put_text(m.dir, m.limit, text), "%s: %s", m.limit, strerror(errno));
 	root = trace(t, &f, 0, NULL);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
 	quit(t, &f, &m);
 }
 
 /* What the kernel can give up at any time is no reason to refuse: it is why containers are at their limits. */
-TEST(room_of_page_cache)
+TEST_ALONE(room_of_page_cache)
 {
 	struct memory m;
 	struct statfs fs;
@@ -166,7 +152,7 @@ TEST(room_of_page_cache)
 	quit(t, &f, &m);
 }
 
-TEST(room_by_doctor)
+TEST_ALONE(room_by_doctor)
 {
 	struct memory m;
 	struct fx f;
@@ -189,7 +175,7 @@ TEST(room_by_doctor)
 }
 
 /* Whoever is selected, it gets breakpoints: that is said before. There is room enough here, but not for sure. */
-TEST(room_of_others)
+TEST_ALONE(room_of_others)
 {
 	struct memory m;
 	struct fx f;
@@ -206,7 +192,7 @@ TEST(room_of_others)
 }
 
 /* A library that is loaded when there is no room any more is left out, and that is said. */
-TEST(room_for_later)
+TEST_ALONE(room_for_later)
 {
 	struct memory m;
 	struct spawn s = { .argv = { fixture("life"), "late", fixture("libpre.so") }, .become = enter_cgroup, .become_arg = m.dir };

@@ -12,7 +12,7 @@
 
 /* ---- --comm */
 
-TEST(comm_by_name)
+TEST_ALONE(comm_by_name)
 {
 	const char *dir = ledgers(t), *program = in_dir(t, "mt-by-name");
 	struct fx now, later, renamed, other;
@@ -50,7 +50,7 @@ TEST(comm_by_name)
 }
 
 /* Whoever is selected by name, and all that it starts, whatever that is called. */
-TEST(comm_and_children)
+TEST_ALONE(comm_and_children)
 {
 	const char *dir = ledgers(t), *program = in_dir(t, "mt-parent");
 	struct spawn s = { .argv = { program, dir, "fork", "3" } };
@@ -126,7 +126,7 @@ const char *make_cgroup(struct test *t)
 }
 
 /* Each enters the cgroup and execs at once: it goes by its new name, whichever of the two is noticed first. */
-TEST(cgroup_names)
+TEST_ALONE(cgroup_names)
 {
 	const char *cgroup = make_cgroup(t);
 	struct spawn s = { .argv = { fixture("basic"), "hold", "10" }, .become = enter_cgroup, .become_arg = cgroup };
@@ -156,7 +156,7 @@ TEST(cgroup_names)
  * Whoever enters is traced from that moment on, though nobody has looked at it yet, and though it has ended when somebody
  * does. One that enters a group beside it, with a longer name, is not.
  */
-TEST(cgroup_entered_unseen)
+TEST_ALONE(cgroup_entered_unseen)
 {
 	const char *cgroup = make_cgroup(t), *ledger = in_dir(t, "ledger"), *not_ours = in_dir(t, "not-ours");
 	char beside[256];
@@ -201,7 +201,7 @@ TEST(cgroup_entered_unseen)
 	free(text);
 }
 
-TEST(cgroup_now_and_later)
+TEST_ALONE(cgroup_now_and_later)
 {
 	const char *dir = ledgers(t), *cgroup = make_cgroup(t);
 	struct spawn s = { .argv = { fixture("group"), dir, "hold" }, .become = enter_cgroup, .become_arg = cgroup };

@@ -64,7 +64,7 @@ TEST(spots_perf_links)
 }
 
 /* Everyone meets the probe; who is not meant begins nothing. */
-TEST(spots_comm)
+TEST_ALONE(spots_comm)
 {
 	const char *other = in_dir(t, "other");
 	struct fx f, stranger;

@@ -61,12 +61,12 @@ static void two_tracers(struct test *t, bool other_first)
 	fx__quit(t, &c);
 }
 
-TEST(tracers_two_copies)
+TEST_ALONE(tracers_two_copies)
 {
 	two_tracers(t, true);
 }
 
-TEST(tracers_two_copies_after)
+TEST_ALONE(tracers_two_copies_after)
 {
 	two_tracers(t, false);
 }

@@ -14,7 +14,7 @@ static void need_valgrind(struct test *t)
 }
 
 /* It begins while everyone is traced: it ends well, and so does the trace. */
-TEST(translator_begins)
+TEST_ALONE(translator_begins)
 {
 	struct spawn how = { .argv = { VALGRIND, "-q", "--tool=none", fixture("basic"), "--auto", in_dir(t, "ledger"), "leak", "10" } };
 	struct child v;
@@ -30,7 +30,7 @@ TEST(translator_begins)
 }
 
 /* It runs already. */
-TEST(translator_runs)
+TEST_ALONE(translator_runs)
 {
 	struct spawn how = { .argv = { VALGRIND, "-q", "--tool=none", fixture("basic"), "leak", "10" } };
 	struct fx v;
@@ -46,7 +46,7 @@ TEST(translator_runs)
 }
 
 /* A program of our own that becomes one. */
-TEST(translator_command)
+TEST_ALONE(translator_command)
 {
 	struct mt m;
 

@@ -343,20 +343,6 @@ TEST(when_killed_child)
 
 #define ROOM "50331648"
 
-static bool put(const char *dir, const char *file, const char *text)
-{
-	char path[256];
-	int fd;
-	bool ok;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
 /* A memory cgroup with little room; its directory, to be removed by the test. Either version. */
 static const char *make_small_cgroup(struct test *t)
 {
@@ -366,12 +352,12 @@ static const char *make_small_cgroup(struct test *t)
 	for (size_t i = 0; i < sizeof(parents) / sizeof(*parents); i++) {
 		snprintf(cgroup, sizeof(cgroup), "%s/malloctrace-test-%d", parents[i], getpid());
 		/* where nothing manages them, nobody has asked for the controller yet */
-		put(parents[i], "cgroup.subtree_control", "+memory");
+		put_text(parents[i], "cgroup.subtree_control", "+memory");
 		if (mkdir(cgroup, 0755))
 			continue;
-		put(cgroup, "memory.swap.max", "0");
-		if (put(cgroup, "memory.max", ROOM) ||
-		    (put(cgroup, "memory.limit_in_bytes", ROOM) && (put(cgroup, "memory.memsw.limit_in_bytes", ROOM) || true)))
+		put_text(cgroup, "memory.swap.max", "0");
+		if (put_text(cgroup, "memory.max", ROOM) ||
+		    (put_text(cgroup, "memory.limit_in_bytes", ROOM) && (put_text(cgroup, "memory.memsw.limit_in_bytes", ROOM) || true)))
 			return cgroup;
 		rmdir(cgroup);
 	}

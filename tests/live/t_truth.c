@@ -276,10 +276,10 @@ static void storm(struct test *t, const char *host, const char *child, const cha
 	fx__quit(t, &f);
 }
 
-TEST(truth_storm_follow) { storm(t, "truth.records", "truth.nofp", "-f", 0); }
-TEST(truth_storm_comm) { storm(t, "truth.records", "truth.nofp", "--comm", 0); }
-TEST(truth_storm_all) { storm(t, "truth.records", "truth.mixed", "-a", 0); }
-TEST(truth_storm_static) { storm(t, "truth.records", "truth.static", "-f", UNSEEN); }
+TEST_ALONE(truth_storm_follow) { storm(t, "truth.records", "truth.nofp", "-f", 0); }
+TEST_ALONE(truth_storm_comm) { storm(t, "truth.records", "truth.nofp", "--comm", 0); }
+TEST_ALONE(truth_storm_all) { storm(t, "truth.records", "truth.mixed", "-a", 0); }
+TEST_ALONE(truth_storm_static) { storm(t, "truth.records", "truth.static", "-f", UNSEEN); }
 
 /* ---- another tracer's return probes, on the allocator and all along the chains */
 
