@@ -2,10 +2,14 @@
 /*
  * The code of a probed function, as it lies around one of its points: what is
  * needed to tell a call that is made inside of it from one that only looks so
- * (bpf/nest.bpf.h). Part of abi.h.
+ * (bpf/nest.bpf.h). A part of abi.h, which includes it.
  */
 #ifndef MT_ABI_CODE_H
 #define MT_ABI_CODE_H
+
+#include "abi_blocks.h"
+#include "abi_cookie.h"
+#include "abi_types.h"
 
 #define MT_MAX_CODES 4096
 #define MT_CODE_RANGES 8

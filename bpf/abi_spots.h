@@ -3,6 +3,8 @@
 #ifndef MT_ABI_SPOTS_H
 #define MT_ABI_SPOTS_H
 
+#include "abi_types.h"
+
 /* ---- spots: functions of the program that the user named */
 
 /* In this order where one instruction is several of them. */

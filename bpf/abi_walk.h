@@ -3,6 +3,8 @@
 #ifndef MT_ABI_WALK_H
 #define MT_ABI_WALK_H
 
+#include "abi_types.h"
+
 /* ---- unwinding by tables: .eh_frame, compiled */
 
 enum mt_cfa {

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The attach cookie, and what is recorded (--mode). A part of abi.h, which includes it. */
+#ifndef MT_ABI_COOKIE_H
+#define MT_ABI_COOKIE_H
+
+#include "abi_types.h"
+
+/* ---- the attach cookie: a row of the allocator table, as the kernel needs it */
+
+enum mt_result {
+	MT_RESULT_RETURN = 0,	/* the block's address is returned */
+	MT_RESULT_OUT = 1,	/* it is stored through an argument; 0 is returned on success */
+	MT_RESULT_IN_PLACE = 2,	/* xallocx: the block stays, its real size is returned */
+};
+
+#define MT_NO_ARG 15
+
+/* cookie: bits 0-9 function, 10-13 size, 14-17 count, 18-21 old, 22-25 out, 26-27 result, then flags */
+#define MT_COOKIE_FREES_ON_FAIL (1ULL << 28)	/* reallocf: the old block goes even if the call fails */
+#define MT_COOKIE_AT_RET (1ULL << 29)	/* the return is seen on a `ret`, not by a uretprobe */
+#define MT_COOKIE_FREES_AT_0 MT_COOKIE_AT_RET	/* --mode count, which sees no returns: realloc(p, 0) frees p and gives no block */
+#define MT_COOKIE_NO_RETURN (1ULL << 30)	/* no safe return point: entry only, told as missed_return */
+#define MT_COOKIE_REALLOC (1ULL << 31)	/* the call takes an old block */
+#define MT_COOKIE_SP_SHIFT 32		/* 14 bits: bytes that the stack pointer is below its value at entry */
+#define MT_COOKIE_SP_MAX 0x3fff
+#define MT_COOKIE_CODE_SHIFT 46		/* 15 bits: the number of the function's code, 0: not known */
+#define MT_COOKIE_STRING (1ULL << 61)	/* strdup: the block holds a string, and is as large as that needs */
+#define MT_COOKIE_USABLE (1ULL << 62)	/* --size usable: the size is in the block's header (glibc) */
+#define MT_COOKIE_RETURN_ONLY (1ULL << 63)	/* the entry is not probed: all that is needed is there at the return */
+
+#define MT_COOKIE(func, size, count, old, out, result)						\
+	((__u64)(func) | (__u64)(size) << 10 | (__u64)(count) << 14 | (__u64)(old) << 18 |	\
+	 (__u64)(out) << 22 | (__u64)(result) << 26)
+
+#define MT_COOKIE_FUNC(c) ((__u32)((c) & 1023))
+#define MT_COOKIE_SIZE(c) ((__u32)((c) >> 10 & 15))
+#define MT_COOKIE_COUNT(c) ((__u32)((c) >> 14 & 15))
+#define MT_COOKIE_OLD(c) ((__u32)((c) >> 18 & 15))
+#define MT_COOKIE_OUT(c) ((__u32)((c) >> 22 & 15))
+#define MT_COOKIE_RESULT(c) ((__u32)((c) >> 26 & 3))
+#define MT_COOKIE_SP_DELTA(c) ((__u32)((c) >> MT_COOKIE_SP_SHIFT & MT_COOKIE_SP_MAX))
+#define MT_COOKIE_CODE(c) ((__u64)(c) >> MT_COOKIE_CODE_SHIFT & 0x7fff)
+
+#define MT_MAX_FUNCS 1024
+#define MT_N_ARGS 6
+
+/* ---- what is recorded, --mode */
+
+enum mt_mode {
+	MT_MODE_FULL = 0,	/* every allocation and free */
+	MT_MODE_COUNT = 1,	/* allocation calls, at their entry */
+	MT_MODE_GROWTH = 2,	/* page faults, brk and mmap; no probe in an allocator */
+};
+
+/* --mode growth: the functions that sites have, and how a call tells by how much it grew (the cookie's enum mt_result) */
+enum mt_growth_func { MT_GROWTH_FAULT, MT_GROWTH_MMAP, MT_GROWTH_BRK, MT_N_GROWTH_FUNCS };
+enum mt_growth { MT_GROWS_MMAP, MT_GROWS_MREMAP, MT_GROWS_BRK, MT_GROWS_NOT };	/* the last: munmap */
+
+#endif
