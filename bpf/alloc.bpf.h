@@ -22,90 +22,31 @@
 #ifndef MT_ALLOC_BPF_H
 #define MT_ALLOC_BPF_H
 
-#define UNREADABLE (~0ULL)
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
 
-/* What realloc took out of the table; apart from each other, because programs have 512 bytes of stack in all. */
-static __always_inline struct taken taken_by(const struct mt_thread *t)
-{
-	return (struct taken){ .size = t->old_size, .born = t->old_born, .site = t->old_site, .chain = t->old_chain };
-}
-
-__noinline int put_taken(struct mt_thread *t)
-{
-	struct taken old;
-
-	if (!t || blocks_has(t->old, t->proc))
-		return 0;
-	old = taken_by(t);
-	return blocks_put(t->old, t->proc, &old);
-}
-
-__noinline int end_taken(struct mt_thread *t)
-{
-	struct taken old;
-	__u64 cut = mt_cut, now = clock_now();
-
-	if (!t)
-		return 0;
-	old = taken_by(t);
-	end_old_block(t, &old, t->old, cut, now);
-	free_unseen(t, &old, cut, now);
-	return 0;
-}
-
-/*
- * realloc's old block, taken at its entry, goes back into the table. Should its
- * place be gone, it ends here: a loss, but no phantom. Where the call was left
- * half-way (a thread that died in it), the allocator may have given the address to
- * another thread already: if a block is there, the old one was freed, and ends. One
- * that is about to be put there meanwhile finds the old one, and tells (missed_free).
- */
-static __always_inline void put_old_back(struct mt_thread *t)
-{
-	if (t->old_site && !put_taken(t))
-		end_taken(t);
-	t->old_site = 0;
-}
-
-static __noinline int abandon(struct mt_thread *t, __u32 why)
-{
-	if (!t || why >= MT_N_COUNTERS)
-		return 0;
-	count(why);
-	put_old_back(t);
-	t->sp = 0;
-	return 0;
-}
+#include "bpf/abi.h"
+#include "bpf/abandon.bpf.h"
+#include "bpf/arch.bpf.h"
+#include "bpf/blocks.bpf.h"
+#include "bpf/buckets.bpf.h"
+#include "bpf/budget.bpf.h"
+#include "bpf/charge.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/cutoff.bpf.h"
+#include "bpf/frees.bpf.h"
+#include "bpf/interrupted.bpf.h"
+#include "bpf/moves.bpf.h"
+#include "bpf/nest.bpf.h"
+#include "bpf/points.bpf.h"
+#include "bpf/procs.bpf.h"
+#include "bpf/sample.bpf.h"
+#include "bpf/scope.bpf.h"
+#include "bpf/sizes.bpf.h"
+#include "bpf/stacks.bpf.h"
+#include "bpf/strings.bpf.h"
 
 /* ---- the three roles */
-
-static __always_inline __u64 mul_sat(__u64 a, __u64 b)
-{
-	if ((a | b) >> 32 && b) {
-		__u64 limit = ~0ULL / b;
-
-		/* or clang makes a 128-bit multiplication of it, which BPF has not */
-		asm volatile("" : "+r"(limit));
-		if (a > limit)
-			return ~0ULL;
-	}
-	return a * b;
-}
-
-static __always_inline __u64 size_asked(__u64 cookie, const __u64 *arg)
-{
-	__u32 i = MT_COOKIE_SIZE(cookie);
-	__u64 size = i < MT_N_ARGS ? arg[i & 7] : 0;
-
-	i = MT_COOKIE_COUNT(cookie);
-	if (cookie & MT_COOKIE_STRING) {
-		/* in full mode the block will tell; not 0, which may be answered by no block */
-		if (mt_mode != MT_MODE_COUNT)
-			return 1;
-		return string_size(size, i < MT_N_ARGS ? arg[i & 7] : ~0ULL);
-	}
-	return i < MT_N_ARGS ? mul_sat(size, arg[i & 7]) : size;
-}
 
 /*
  * --mode count: all that is seen of a call is its entry. The last one of the
@@ -215,37 +156,6 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 	return 0;
 }
 
-#define CALL (mt_sample_bytes ? 1ULL << MT_CALLS_SHIFT : 1ULL)
-
-static __always_inline void charge_failure(struct mt_thread *t, __u32 site, __u64 cut)
-{
-	struct charge c;
-
-	/* each is recorded, also with --sample */
-	t->counts.failed_calls += CALL;
-	if (charge_open(&c, site, t->proc, cut))
-		__sync_fetch_and_add(&c.counts->failed_calls, CALL);
-}
-
-/*
- * What glibc set aside for a block, as malloc_usable_size() tells: the word before
- * it holds the size of its chunk and three flags. A chunk may use the first word
- * of the next one, but for those that have a mapping of their own.
- */
-#define CHUNK_FLAGS 7ULL
-#define CHUNK_MMAPPED 2ULL
-
-static __always_inline __u64 size_set_aside(__u64 addr)
-{
-	__u64 head, own;
-
-	if (bpf_probe_read_user(&head, sizeof(head), (const void *)(addr - sizeof(head))))
-		return UNREADABLE;
-	own = head & CHUNK_MMAPPED ? 16 : 8;
-	head &= ~CHUNK_FLAGS;
-	return head > own ? head - own : 0;
-}
-
 /*
  * A return whose entry is not probed: everything that counts is there now. False
  * if it is inside another call, or is the return of that one.
@@ -284,6 +194,12 @@ static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
 	default:
 		return MT_UNTAG(result);
 	}
+}
+
+/* As site_here(), where a second copy of it would be one too many. */
+static __noinline __u32 free_site(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
+{
+	return t ? site_here(ctx, t, func, caller, sp) : 0;
 }
 
 /* The block that realloc was given is gone. */

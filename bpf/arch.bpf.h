@@ -15,6 +15,11 @@
 #ifndef MT_ARCH_BPF_H
 #define MT_ARCH_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+
 #if defined(__TARGET_ARCH_arm64)
 
 typedef struct {

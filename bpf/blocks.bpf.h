@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * The table of live blocks.
+ * The table of live blocks: puts blocks into it, takes them out, and has the overflow map.
  *
  * A block has two candidate buckets of five entries, then the overflow map.
  * Which ones follows from the page it is on, so that neighbours on the heap are
@@ -24,13 +24,15 @@
 #ifndef MT_BLOCKS_BPF_H
 #define MT_BLOCKS_BPF_H
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, MT_GROUP);
-	__type(key, __u32);
-	__type(value, struct mt_bucket);
-} blocks SEC(".maps");
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/buckets.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/hash.h"
+#include "bpf/procs.bpf.h"
+#include "bpf/reclaim.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -39,46 +41,6 @@ struct {
 	__type(key, struct mt_over_key);
 	__type(value, struct mt_over);
 } overflow SEC(".maps");
-
-struct taken {
-	__u64 size;
-	__u64 born;
-	__u32 site;
-	__u32 chain;		/* see MT_VAL() */
-};
-
-/* reclaim.bpf.h: takes the place of a block whose process has ended; 0: there is none in this bucket. */
-__noinline int put_over_dead(__u32 bucket, __u64 key, __u64 val, __u64 born);
-/* A block of this process found no room. */
-__noinline int lose_block(__u32 proc);
-
-static __always_inline struct mt_bucket *bucket_at(__u64 h, __u64 addr)
-{
-	__u32 i = mt_bucket_of(h, addr, mt_n_groups);
-
-	return bpf_map_lookup_elem(&blocks, &i);
-}
-
-static __always_inline bool take_from(struct mt_bucket *b, __u64 key, struct taken *ret)
-{
-#pragma unroll
-	for (int i = 0; i < MT_WAYS; i++) {
-		struct mt_block *e = &b->way[i];
-
-		if (e->key == key) {
-			__u64 born = e->born, val = e->val;
-
-			if (__sync_val_compare_and_swap(&e->key, key, 0) != key)
-				continue;
-			ret->size = MT_VAL_SIZE(val);
-			ret->site = MT_VAL_SITE(val);
-			ret->chain = MT_VAL_CHAIN(val);
-			ret->born = born;
-			return true;
-		}
-	}
-	return false;
-}
 
 static __noinline bool take_overflow(__u64 addr, __u32 proc, struct taken *ret)
 {
@@ -122,16 +84,6 @@ static __always_inline bool blocks_take(__u64 addr, __u32 proc, struct taken *re
 	return false;
 }
 
-static __always_inline bool bucket_has(const struct mt_bucket *b, __u64 key)
-{
-	bool has = false;
-
-#pragma unroll
-	for (int i = 0; i < MT_WAYS; i++)
-		has |= b->way[i].key == key;
-	return has;
-}
-
 /* Is there a block at this address? */
 __noinline int blocks_has(__u64 addr, __u32 proc)
 {
@@ -152,22 +104,6 @@ __noinline int blocks_has(__u64 addr, __u32 proc)
 			return 1;
 	}
 	return mt_n_over && bpf_map_lookup_elem(&overflow, &k) != NULL;
-}
-
-static __always_inline bool put_into(struct mt_bucket *b, __u64 key, __u64 val, __u64 born)
-{
-#pragma unroll
-	for (int i = 0; i < MT_WAYS; i++) {
-		struct mt_block *e = &b->way[i];
-
-		if (!e->key && !__sync_val_compare_and_swap(&e->key, 0, MT_KEY_CLAIMED)) {
-			e->val = val;
-			e->born = born;
-			__sync_lock_test_and_set(&e->key, key);
-			return true;
-		}
-	}
-	return false;
 }
 
 /*

@@ -16,6 +16,13 @@
 #ifndef MT_BUDGET_BPF_H
 #define MT_BUDGET_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/count.bpf.h"
+#include "bpf/threads.bpf.h"
+
 /* a program that was preempted is no dearer for that: none takes more than so many times their mean */
 #define TIMED_MAX_TIMES 8
 #define TIMED_FEW 64

@@ -12,6 +12,17 @@
 #ifndef MT_CHARGE_BPF_H
 #define MT_CHARGE_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/buckets.bpf.h"
+#include "bpf/budget.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/procs.bpf.h"
+#include "bpf/sample.bpf.h"
+#include "bpf/sites.bpf.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -191,6 +202,19 @@ static __always_inline void unknown_free(struct mt_thread *t)
 	t->counts.unknown_frees++;
 	if (p)
 		__sync_fetch_and_add(&p->unknown_frees, 1);
+}
+
+/* One call, as an amount. */
+#define ONE_CALL (mt_sample_bytes ? 1ULL << MT_CALLS_SHIFT : 1ULL)
+
+static __always_inline void charge_failure(struct mt_thread *t, __u32 site, __u64 cut)
+{
+	struct charge c;
+
+	/* each is recorded, also with --sample */
+	t->counts.failed_calls += ONE_CALL;
+	if (charge_open(&c, site, t->proc, cut))
+		__sync_fetch_and_add(&c.counts->failed_calls, ONE_CALL);
 }
 
 #endif

@@ -7,6 +7,13 @@
 #ifndef MT_CHECK_BPF_H
 #define MT_CHECK_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/arch.bpf.h"
+#include "bpf/points.bpf.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

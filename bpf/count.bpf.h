@@ -3,6 +3,11 @@
 #ifndef MT_COUNT_BPF_H
 #define MT_COUNT_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+
 /* Set before loading; the verifier takes them for constants. */
 const volatile __u32 mt_n_groups = 1;		/* of MT_GROUP buckets */
 const volatile __u32 mt_n_sites = 1;		/* site 0 is none; behind them a spare site per process */
@@ -27,6 +32,7 @@ const volatile __u32 mt_by_thread = 0;		/* --by thread: sites of their own for e
 const volatile __u32 mt_within = 0;		/* --within: only inside of functions that were named */
 const volatile __u64 mt_min_size = 0;
 const volatile __u64 mt_max_size = ~0ULL;
+const volatile __u64 mt_page_bytes = 4096;
 
 #define MT_OWN_LINE __attribute__((aligned(64)))
 

@@ -6,6 +6,17 @@
 #ifndef MT_CUTOFF_BPF_H
 #define MT_CUTOFF_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/buckets.bpf.h"
+#include "bpf/budget.bpf.h"
+#include "bpf/charge.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/frees.bpf.h"
+#include "bpf/interrupted.bpf.h"
+
 /*
  * Of realloc, the old block was taken from the table at its entry. All but a realloc that
  * failed have ended it since, unseen, and the address may be another block's

@@ -15,6 +15,13 @@
 #ifndef MT_FRAMES_BPF_H
 #define MT_FRAMES_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/arch.bpf.h"
+#include "bpf/count.bpf.h"
+
 #define CHUNK_FIRST 512
 #define CHUNK_NEXT 256
 #define RECORD_BYTES 16

@@ -13,6 +13,15 @@
 #ifndef MT_FREES_BPF_H
 #define MT_FREES_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/buckets.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/hash.h"
+#include "bpf/sites.bpf.h"
+
 const volatile __u32 mt_free_stacks = 0;
 const volatile __u32 mt_n_links = 1;	/* a power of two */
 
@@ -111,12 +120,6 @@ static __always_inline void free_unseen(struct mt_thread *t, const struct taken 
 {
 	if (mt_free_stacks)
 		free_charge(t, b, spare_site(t->proc), cut, now);
-}
-
-/* As site_here(), where a second copy of it would be one too many. */
-static __noinline __u32 free_site(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
-{
-	return t ? site_here(ctx, t, func, caller, sp) : 0;
 }
 
 #endif

@@ -6,58 +6,20 @@
 #ifndef MT_LIFE_BPF_H
 #define MT_LIFE_BPF_H
 
-/* A record is no longer that of a thread of t->proc: what it counted is told, and it is as good as new. */
-static __always_inline void thread_leave(struct mt_thread *t)
-{
-	struct mt_proc *p = t->proc ? proc_at(t->proc) : NULL;
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
 
-	/* one that was dropped may have given its slot away meanwhile */
-	bool known = p && p->number == t->proc && p->ended != MT_ENDED_DROPPED;
-
-	if (known) {
-		budget_thread(t);
-		if (t->sp && mt_mode != MT_MODE_COUNT)
-			abandon(t, MT_EDGE_DIED_INSIDE);
-	}
-	/* the calls that were put aside have room elsewhere */
-#pragma clang loop unroll(disable)
-	for (int i = 0; i < MT_MAX_OUTER && outer_pop(t); i++)
-		if (known)
-			abandon(t, MT_EDGE_DIED_INSIDE);
-	if (known) {
-		__sync_fetch_and_add(&p->probe_hits, t->probe_hits);
-		__sync_fetch_and_add(&p->frames, t->frames);
-		send_thread_end(p, t);
-	}
-	scratch_disown(t);
-	t->sp = 0;
-	t->n_outer = 0;
-	t->old_site = 0;
-	t->probe_hits = 0;
-	t->frames = 0;
-	t->last_block = 0;
-	t->last_freed = 0;
-	t->freed_sp = 0;
-	t->fault_no = 0;
-	t->fault_mark = 0;
-	if (mt_within)
-		t->within_depth = 0;
-	__builtin_memset(&t->counts, 0, sizeof(t->counts));
-	t->proc = 0;
-}
-
-/* Frees the record of a thread that is no more, or is another program's now. */
-static __noinline int thread_end(__u32 tid)
-{
-	struct mt_thread *t = thread_find(tid);
-
-	if (!t)
-		return 0;
-	thread_leave(t);
-	/* an exchange: all of the above before another thread may claim it */
-	__sync_lock_test_and_set(&t->tid, 0);
-	return 0;
-}
+#include "bpf/abi.h"
+#include "bpf/adopt.bpf.h"
+#include "bpf/budget.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/current.bpf.h"
+#include "bpf/messages.bpf.h"
+#include "bpf/pids.bpf.h"
+#include "bpf/procs.bpf.h"
+#include "bpf/ranges.bpf.h"
+#include "bpf/threads.bpf.h"
 
 /* ---- fork */
 

@@ -26,6 +26,26 @@
 #ifndef MT_MAPPINGS_BPF_H
 #define MT_MAPPINGS_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/arch.bpf.h"
+#include "bpf/blocks.bpf.h"
+#include "bpf/charge.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/memory.bpf.h"
+#include "bpf/nest.bpf.h"
+#include "bpf/parts.bpf.h"
+#include "bpf/points.bpf.h"
+#include "bpf/procs.bpf.h"
+#include "bpf/sample.bpf.h"
+#include "bpf/scope.bpf.h"
+#include "bpf/scratch.bpf.h"
+#include "bpf/stacks.bpf.h"
+#include "bpf/threads.bpf.h"
+
 #define MAP_FIXED 16
 #define MREMAP_FIXED 2
 #define MREMAP_DONTUNMAP 4

@@ -14,6 +14,12 @@
 #ifndef MT_MEMO_BPF_H
 #define MT_MEMO_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/count.bpf.h"
+
 #define MEMO_PATIENCE 8		/* misses in a row, after which it is looked at now and then only */
 
 static __always_inline struct mt_memo *memo_at(struct mt_scratch *s, __u32 k)

@@ -12,6 +12,12 @@
 #ifndef MT_MOVES_BPF_H
 #define MT_MOVES_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/count.bpf.h"
+
 /* two of each site: by bank */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

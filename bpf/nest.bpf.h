@@ -31,6 +31,17 @@
 #ifndef MT_NEST_BPF_H
 #define MT_NEST_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/arch.bpf.h"
+#include "bpf/memo.bpf.h"
+#include "bpf/ranges.bpf.h"
+#include "bpf/scratch.bpf.h"
+#include "bpf/unwind.bpf.h"
+#include "bpf/uretprobes.bpf.h"
+
 #define INSIDE_MAX_FRAMES 64
 #define INSIDE_MAX_FRAME_BYTES 65536
 #define OWN_FILE_BYTES (1ULL << 24)	/* code of one file is not further apart, as far as it matters */

@@ -17,6 +17,18 @@
 #ifndef MT_PARTS_BPF_H
 #define MT_PARTS_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/blocks.bpf.h"
+#include "bpf/buckets.bpf.h"
+#include "bpf/charge.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/procs.bpf.h"
+#include "bpf/sample.bpf.h"
+#include "bpf/threads.bpf.h"
+
 #define PAGE_BITS 12		/* of the smallest page that there is */
 #define NO_PAGE (~0ULL)
 

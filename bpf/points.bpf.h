@@ -7,6 +7,13 @@
 #ifndef MT_POINTS_BPF_H
 #define MT_POINTS_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/arch.bpf.h"
+#include "bpf/current.bpf.h"
+
 /* NULL: not now, or nobody's business. */
 static __always_inline struct mt_thread *point_thread(mt_regs *ctx, __u64 cut, __u64 *ret_cookie)
 {

@@ -10,12 +10,22 @@
  *
  * Code that takes the place of other code: stacks are known by their addresses,
  * so those of two plugins that are loaded in turn would be one. From the first
- * dlclose on (on_loader()) new code has an identity, which goes into the hash of a stack; what was there before keeps 0.
+ * dlclose on (loader.bpf.h) new code has an identity, which goes into the hash of a stack; what was there before keeps 0.
  * And as long as user space has not looked again, no range is believed
  * without asking whose it is.
  */
 #ifndef MT_RANGES_BPF_H
 #define MT_RANGES_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/count.bpf.h"
+#include "bpf/hash.h"
+#include "bpf/memo.bpf.h"
+#include "bpf/procs.bpf.h"
 
 /* by process; replaced whole, so that a walk sees one or the other */
 struct {
@@ -34,8 +44,6 @@ struct {
 	__type(key, struct mt_file_key);
 	__type(value, struct mt_file);
 } files SEC(".maps");
-
-const volatile __u64 mt_page_bytes = 4096;
 
 /* moves when the room of a table is given to another one */
 volatile __u32 mt_tables_gen = 1;
@@ -293,30 +301,6 @@ static __always_inline bool space_moved(struct mt_scratch *s)
 static __always_inline bool walks_by_tables(const struct mt_proc *p)
 {
 	return !p || p->walk == MT_WALK_TABLE || (p->unmapped_ns && p->walk != MT_WALK_FP_ONLY);
-}
-
-/* ---- dlopen and dlclose */
-
-/*
- * What dlclose unmaps may have its place taken by what a later dlopen maps, and by nothing
- * before. So each of them moves code_seq as it begins: what user space saw of the mappings
- * before is not believed any more, and stacks that were walked before are walked again. A debugger has a breakpoint of
- * its own in the function that the loader calls for it, which is therefore none for us.
- */
-static __always_inline int on_loader(mt_regs *ctx)
-{
-	__u32 proc = proc_here();
-	struct mt_proc *p = proc ? proc_at(proc) : NULL;
-
-	if (!p)
-		return 0;
-	if (bpf_get_attach_cookie((void *)ctx) == MT_LOADER_CLOSES)
-		__sync_val_compare_and_swap(&p->unmapped_ns, 0, bpf_ktime_get_ns());
-	if (!p->unmapped_ns)
-		return 0;
-	__sync_fetch_and_add(&p->code_seq, 1);
-	__sync_fetch_and_add(&p->gen, 1);
-	return 0;
 }
 
 #endif

@@ -13,34 +13,16 @@
 #ifndef MT_RECLAIM_BPF_H
 #define MT_RECLAIM_BPF_H
 
-__noinline int lose_block(__u32 proc)
-{
-	struct mt_proc *p = proc_at(proc);
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
 
-	count(MT_LOST_LIVE_FULL);
-	if (p)
-		__sync_fetch_and_add(&p->lost_blocks, 1);
-	return 0;
-}
-
-/* A block of this process ended, and nobody saw how. */
-__noinline int miss_free(__u32 proc)
-{
-	struct mt_proc *p = proc_at(proc);
-
-	count(MT_LOST_MISSED_FREE);
-	if (p)
-		__sync_fetch_and_add(&p->missed_frees, 1);
-	return 0;
-}
-
-/* Of a number that is another's by now, all that is left is dead. */
-static __always_inline bool is_dead(__u32 proc)
-{
-	struct mt_proc *p = proc_at(proc);
-
-	return p && (p->ended || p->number != proc);
-}
+#include "bpf/abi.h"
+#include "bpf/buckets.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/hash.h"
+#include "bpf/procs.bpf.h"
+#include "bpf/sample.bpf.h"
+#include "bpf/sites.bpf.h"
 
 /* A dead entry was taken out of this bucket. */
 __noinline int bury(__u32 bucket, __u64 key, __u64 val, __u64 born)

@@ -14,6 +14,27 @@
 #ifndef MT_REFUSALS_BPF_H
 #define MT_REFUSALS_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/abandon.bpf.h"
+#include "bpf/arch.bpf.h"
+#include "bpf/charge.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/cutoff.bpf.h"
+#include "bpf/interrupted.bpf.h"
+#include "bpf/memo.bpf.h"
+#include "bpf/nest.bpf.h"
+#include "bpf/points.bpf.h"
+#include "bpf/procs.bpf.h"
+#include "bpf/scope.bpf.h"
+#include "bpf/scratch.bpf.h"
+#include "bpf/sites.bpf.h"
+#include "bpf/sizes.bpf.h"
+#include "bpf/stacks.bpf.h"
+#include "bpf/unwind.bpf.h"
+
 /* The site of the outermost call under way, seen from a call inside of it, if tables lead there; else one without a stack. */
 static __noinline __u32 site_of_outer(mt_regs *ctx, struct mt_thread *t, __u64 ra, __u64 sp)
 {

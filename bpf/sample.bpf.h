@@ -21,6 +21,12 @@
 #ifndef MT_SAMPLE_BPF_H
 #define MT_SAMPLE_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/count.bpf.h"
+
 /* 1/p by class, with MT_CALLS_SHIFT fractional bits; filled before the programs are loaded */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

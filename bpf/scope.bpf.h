@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * --within, the other half: is an allocation inside, now that its stack is known?
- * within.bpf.h has the idea.
+ * --within, where events come in: the functions begin and end, and an allocation is
+ * inside or not, now that its stack is known. within.bpf.h has the idea.
  */
 #ifndef MT_SCOPE_BPF_H
 #define MT_SCOPE_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/arch.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/current.bpf.h"
+#include "bpf/memo.bpf.h"
+#include "bpf/nest.bpf.h"
+#include "bpf/procs.bpf.h"
+#include "bpf/scratch.bpf.h"
+#include "bpf/sites.bpf.h"
+#include "bpf/unwind.bpf.h"
+#include "bpf/uretprobes.bpf.h"
+#include "bpf/within.bpf.h"
 
 /*
  * Does what the function jumped to still run, seen from a call that returns to ra
@@ -50,6 +66,7 @@ static __always_inline bool is_tail(const struct mt_thread *t, __u64 sp, __u64 r
 	return t->within_tail && sp == t->within_sp && ra == t->within_ra;
 }
 
+/* Is a call inside? Its stack is that of the site. */
 static __noinline bool is_within(mt_regs *ctx, struct mt_thread *t, __u32 site, __u64 sp, __u64 ra)
 {
 	struct mt_site *s = site < mt_n_sites ? bpf_map_lookup_elem(&sites, &site) : NULL;
@@ -70,10 +87,77 @@ static __noinline bool is_within(mt_regs *ctx, struct mt_thread *t, __u32 site, 
 	return last;
 }
 
+/* A free that the function jumped to ends it. */
 static __always_inline void within_freed(struct mt_thread *t, __u64 sp, __u64 ra)
 {
 	if (is_tail(t, sp, ra))
 		within_over(t);
+}
+
+#define NEAR_BYTES (1ULL << 20)	/* stack that a thread may have used between two calls; stacks of their own are further away */
+
+/* One of the functions begins or ends. */
+static __always_inline int on_within(mt_regs *ctx)
+{
+	/* also while nothing is recorded: what is under way when the trace begins is to be known */
+	__u64 cookie = bpf_get_attach_cookie(ctx), sp;
+	struct mt_thread *t = thread_here();
+
+	if (!t)
+		return 0;
+	sp = arch_sp_after_return(ctx);
+	switch (MT_WITHIN_KIND(cookie)) {
+	case MT_WITHIN_ENTER:
+		within_learn(t->proc, MT_WITHIN_LIST(cookie), arch_pc(ctx) - MT_WITHIN_VADDR(cookie));
+		/* at the same height it was called anew, or jumped to by itself: the one before is no more */
+		if (t->within_depth && sp == t->within_sp) {
+			t->within_tail = 0;
+			break;
+		}
+		if (!t->within_depth) {
+			t->within_sp = sp;
+			t->within_tail = 0;
+			t->within_apart = 0;
+		} else if (!t->within_sp) {
+			/* of those that were counted before nothing more is known */
+			t->within_sp = sp;
+			t->within_apart = 1;
+		} else if (t->within_sp - sp > NEAR_BYTES) {
+			/* also if it is above */
+			t->within_apart = 1;
+		}
+		t->within_depth++;
+		break;
+	case MT_WITHIN_LEAVE:
+		if (sp == t->within_sp) {
+			/* those that it called are over as well, also if they were left by longjmp or an exception */
+			bool alone = !t->within_apart && !t->within_tail;
+
+			within_over(t);
+			if (alone)
+				t->within_depth = 0;
+		} else {
+			within_lower(t);
+		}
+		break;
+	case MT_WITHIN_JUMP:
+		if (!t->within_depth)
+			break;
+		/* inside of what another one jumped to: that one goes on */
+		if (t->within_tail && sp < t->within_sp) {
+			within_lower(t);
+			break;
+		}
+		t->within_tail = 1;
+		t->within_sp = sp;
+		t->within_ra = arch_return_address(ctx);
+		break;
+	case MT_WITHIN_LANDED:
+		if (t->within_tail && sp == t->within_sp)
+			within_over(t);
+		break;
+	}
+	return 0;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Sites and stacks: which (process, function, call stack) an event belongs to.
+ * The table of sites: (process, function, call stack). Finds the site of a stack that has
+ * been walked, or makes it.
  *
  * A site is found by a 64-bit hash of its stack through an open index; two
  * stacks never drive each other out in silence, as they do in the kernel's own
@@ -14,6 +15,15 @@
  */
 #ifndef MT_SITES_BPF_H
 #define MT_SITES_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/count.bpf.h"
+#include "bpf/hash.h"
+#include "bpf/procs.bpf.h"
+#include "bpf/within.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -51,39 +61,6 @@ static __always_inline __u32 spare_site(__u32 proc)
  * once, for any argument, instead of at each number of frames that a caller may
  * come with. Such a function must ask whether a pointer it was given is NULL.
  */
-/* Trampolines, which a walk by frame pointers does not see through. */
-__noinline int stack_is_odd(const struct mt_scratch *s, __u32 n, __u64 hook)
-{
-	if (!s || !hook)
-		return 0;
-#pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
-		if (i >= n || i >= mt_depth)
-			break;
-		if (s->ip[i] == hook)
-			return 1;
-	}
-	return 0;
-}
-
-/*
- * The n frames that were found by frame pointers, those from number `from` on, would be a new site: may they? If not they
- * have to be walked by tables: frame pointers leave out callers of code that keeps none, and the function that a signal
- * interrupted, and do not know whereto a trampoline leads.
- */
-__noinline int take_by_fp(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
-{
-	struct mt_proc *p = proc_at(proc);
-
-	if (!s || !p)
-		return 0;
-	if (stack_is_proven(s, n, proc, from))
-		return 1;
-	if (p->walk != MT_WALK_FP_ONLY || stack_is_odd(s, n, trampoline()) || (mt_within && !stack_is_within(s, n, proc)))
-		return 0;
-	s->walk.end = MT_END_UNSURE;
-	return 1;
-}
 
 /* One frame of a new site's stack; 0 behind the last. */
 __noinline int keep_word(const struct mt_scratch *s, __u32 n, __u32 at, __u32 i)
@@ -268,80 +245,6 @@ static __always_inline __u32 site_known(struct mt_scratch *s, __u32 n, __u32 pro
 static __always_inline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
 {
 	return site_find(s, n, proc, func, 0);
-}
-
-/* A stack was walked, from sp up to top. */
-__noinline int settle_within(struct mt_thread *t, __u32 site, __u64 sp, __u64 top)
-{
-	struct mt_site *made = site < mt_n_sites ? bpf_map_lookup_elem(&sites, &site) : NULL;
-
-	if (t && made)
-		within_settle(t, made->stack, sp, top);
-	return 0;
-}
-
-#define FP_FEW_IN_VAIN 32
-#define FP_IN_VAIN_ONE_IN 4
-#define FP_FORGET 4096
-
-/* A walk by frame pointers was made in vain. Where many are, the process is better walked by tables at once. */
-static __always_inline void fp_in_vain(struct mt_scratch *s, struct mt_proc *p)
-{
-	if (++s->n_in_vain > FP_FEW_IN_VAIN && s->n_in_vain * FP_IN_VAIN_ONE_IN > s->n_by_fp && p->walk == MT_WALK_FP)
-		p->walk = MT_WALK_TABLE;
-	if (s->n_by_fp > FP_FORGET)
-		s->n_by_fp = s->n_in_vain = 0;
-}
-
-/*
- * The site of a call: it returns to caller, and sp is the stack pointer then.
- * Asked at its return, or at its entry, where the function may have a frame
- * record of its own already.
- */
-static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
-{
-	struct mt_scratch *s = scratch_claim(t);
-	__u32 proc = t->proc, site = spare_site(proc), n, known;
-	struct mt_proc *p = proc_at(proc);
-	bool by_tables = true;
-
-	if (!s)
-		return site;
-	s->key = (struct mt_memo_key){ .caller = caller, .sp = sp, .fp = arch_fp(ctx), .func = func, .proc = proc,
-				       .gen_tid = (p ? p->gen : 0) | (mt_by_thread ? (__u64)t->vtid << 32 : 0) };
-	known = memo_site(s, t);
-	if (known) {
-		scratch_release(t, s);
-		return known;
-	}
-	if (!walks_by_tables(p)) {
-		__u32 recording = s->recording;
-
-		n = walk_from(ctx, s, t, caller, sp);
-		if (s->recording)
-			memo_records(s);
-		site = site_known(s, n, proc, func);
-		if (!site && take_by_fp(s, n, proc, 0))
-			site = site_of_stack(s, n, proc, func);
-		s->n_by_fp++;
-		by_tables = !site;
-		if (by_tables) {
-			fp_in_vain(s, p);
-			/* what it went by is written down anew */
-			s->recording = recording;
-			s->n_words = 0;
-		}
-	}
-	if (by_tables) {
-		n = walk_tables(ctx, s, t, proc, caller, sp);
-		site = site_of_stack(s, n, proc, func);
-	}
-	memo_keep(s, site, n);
-	if (mt_within)
-		settle_within(t, site, sp, by_tables ? s->walk.sp : s->last);
-	t->frames += n;
-	scratch_release(t, s);
-	return site;
 }
 
 #endif

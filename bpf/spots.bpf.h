@@ -12,6 +12,15 @@
 #ifndef MT_SPOTS_BPF_H
 #define MT_SPOTS_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/arch.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/current.bpf.h"
+#include "bpf/procs.bpf.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

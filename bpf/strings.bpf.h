@@ -7,6 +7,9 @@
 #ifndef MT_STRINGS_BPF_H
 #define MT_STRINGS_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
 #define STRING_PART 128
 #define STRING_PARTS (1 << 20)	/* a longer string is told as unreadable */
 

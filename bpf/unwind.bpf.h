@@ -24,6 +24,17 @@
 #ifndef MT_UNWIND_BPF_H
 #define MT_UNWIND_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/arch.bpf.h"
+#include "bpf/count.bpf.h"
+#include "bpf/frames.bpf.h"
+#include "bpf/memo.bpf.h"
+#include "bpf/ranges.bpf.h"
+#include "bpf/uretprobes.bpf.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -50,7 +61,6 @@ struct {
 
 #define ROW_STEPS 14		/* a page of code has at most 4096 rows */
 #define FP_MAX_JUMP (1 << 20)
-#define MAX_PENDING 64
 #define WALK_TRIES 2		/* see space_moved() */
 
 /* The first row of [lo, hi) beyond rel, or -1. */
@@ -117,26 +127,6 @@ static __always_inline struct mt_rule *rule_of(struct mt_scratch *s, __u64 pc)
 	int k = find_rule(s, pc);
 
 	return k < 0 ? NULL : bpf_map_lookup_elem(&unwind_rules, &k);
-}
-
-/* A return through the trampoline: where to in truth? 0: not known. */
-static __always_inline __u64 pending_return(struct mt_walk *w, __u64 cfa)
-{
-	struct return_instance *ri = (struct return_instance *)w->pending;
-
-	for (int i = 0; i < MAX_PENDING; i++) {
-		if (!ri)
-			return 0;
-		if (BPF_CORE_READ(ri, stack) == cfa - ARCH_RA_BYTES) {
-			__u64 ra = BPF_CORE_READ(ri, orig_ret_vaddr);
-
-			/* of functions that ended in a jump to the next one, only the first was called from somewhere */
-			if (ra != w->hook)
-				return ra;
-		}
-		ri = BPF_CORE_READ(ri, next);
-	}
-	return 0;
 }
 
 /* Words of the stack, from the copy if they are in it. n: 1 or 2. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * --within: only what functions that the user named, and what they call, allocate.
+ * Here: where these functions are, and what a thread knows of those that it is in. What
+ * happens at their points, and at an allocation, is in scope.bpf.h.
  *
  * The stack decides: it has a frame in one of these functions, or it has not. It is
  * walked anyway, and what it says is kept with its site, so that is asked once
@@ -20,6 +22,12 @@
 #ifndef MT_WITHIN_BPF_H
 #define MT_WITHIN_BPF_H
 
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/count.bpf.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -33,8 +41,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct mt_within_proc);
 } within_procs SEC(".maps");
-
-#define NEAR_BYTES (1ULL << 20)	/* stack that a thread may have used between two calls; stacks of their own are further away */
 
 enum { WITHIN_FREE, WITHIN_CLAIMED, WITHIN_KNOWN };
 
@@ -156,72 +162,5 @@ static __always_inline void within_settle(struct mt_thread *t, __u64 stack, __u6
 	if (!t->within_apart)
 		t->within_depth = 0;
 }
-
-static __always_inline int on_within(mt_regs *ctx)
-{
-	/* also while nothing is recorded: what is under way when the trace begins is to be known */
-	__u64 cookie = bpf_get_attach_cookie(ctx), sp;
-	struct mt_thread *t = thread_here();
-
-	if (!t)
-		return 0;
-	sp = arch_sp_after_return(ctx);
-	switch (MT_WITHIN_KIND(cookie)) {
-	case MT_WITHIN_ENTER:
-		within_learn(t->proc, MT_WITHIN_LIST(cookie), arch_pc(ctx) - MT_WITHIN_VADDR(cookie));
-		/* at the same height it was called anew, or jumped to by itself: the one before is no more */
-		if (t->within_depth && sp == t->within_sp) {
-			t->within_tail = 0;
-			break;
-		}
-		if (!t->within_depth) {
-			t->within_sp = sp;
-			t->within_tail = 0;
-			t->within_apart = 0;
-		} else if (!t->within_sp) {
-			/* of those that were counted before nothing more is known */
-			t->within_sp = sp;
-			t->within_apart = 1;
-		} else if (t->within_sp - sp > NEAR_BYTES) {
-			/* also if it is above */
-			t->within_apart = 1;
-		}
-		t->within_depth++;
-		break;
-	case MT_WITHIN_LEAVE:
-		if (sp == t->within_sp) {
-			/* those that it called are over as well, also if they were left by longjmp or an exception */
-			bool alone = !t->within_apart && !t->within_tail;
-
-			within_over(t);
-			if (alone)
-				t->within_depth = 0;
-		} else {
-			within_lower(t);
-		}
-		break;
-	case MT_WITHIN_JUMP:
-		if (!t->within_depth)
-			break;
-		/* inside of what another one jumped to: that one goes on */
-		if (t->within_tail && sp < t->within_sp) {
-			within_lower(t);
-			break;
-		}
-		t->within_tail = 1;
-		t->within_sp = sp;
-		t->within_ra = arch_return_address(ctx);
-		break;
-	case MT_WITHIN_LANDED:
-		if (t->within_tail && sp == t->within_sp)
-			within_over(t);
-		break;
-	}
-	return 0;
-}
-
-/* Below: what needs all of the above, in scope.bpf.h. */
-static __noinline bool is_within(mt_regs *ctx, struct mt_thread *t, __u32 site, __u64 sp, __u64 ra);
-static __always_inline void within_freed(struct mt_thread *t, __u64 sp, __u64 ra);
 
 #endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * What user space is told of processes and of threads that end, through a ring buffer;
+ * and what becomes of it when that is full.
+ */
+#ifndef MT_MESSAGES_BPF_H
+#define MT_MESSAGES_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/count.bpf.h"
+#include "bpf/pids.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 * 1024);
+} events SEC(".maps");
+
+struct about {			/* a process: what is told of it */
+	__u32 kind, proc, old_proc, pid, parent, tid;
+	__u32 held;		/* MT_EV_EXEC: it is about to be stopped */
+	const char *comm;	/* NULL: the one it has */
+};
+
+/*
+ * How a process ended, as its parent is told. A thread that was on its way out by
+ * itself when a signal came does not have that of the process.
+ */
+#define GROUP_EXIT 4		/* SIGNAL_GROUP_EXIT */
+
+static __always_inline int exit_code_of(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, signal, flags) & GROUP_EXIT ? BPF_CORE_READ(task, signal, group_exit_code) :
+								 BPF_CORE_READ(task, exit_code);
+}
+
+static __always_inline void fill_life(struct mt_event *e, struct task_struct *task, const struct about *a)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	e->kind = a->kind;
+	e->proc = a->proc;
+	e->old_proc = a->old_proc;
+	e->pid = a->pid;
+	e->tid = a->tid;
+	e->exit_code = a->kind == MT_EV_EXIT ? exit_code_of(task) : (int)a->held;
+	e->parent = a->parent;
+	e->ns_pid = innermost_pid(BPF_CORE_READ(leader, thread_pid));
+	e->ppid = own_view(BPF_CORE_READ(leader, real_parent, group_leader, thread_pid));
+	e->oom = a->kind == MT_EV_EXIT && BPF_CORE_READ(task, signal, oom_mm);
+	e->start_ns = BPF_CORE_READ(leader, start_boottime);
+	e->t_ns = bpf_ktime_get_ns();
+	bpf_probe_read_kernel_str(e->comm, sizeof(e->comm), a->comm ? a->comm : (const char *)&leader->comm);
+	__builtin_memset(&e->counts, 0, sizeof(e->counts));
+}
+
+/* Tells user space of a process; false: it will not know. */
+static __always_inline bool send_life(struct task_struct *task, const struct about *a)
+{
+	struct mt_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+
+	if (!e) {
+		if (!mt_over)
+			count(MT_LOST_RING_FULL);
+		return false;
+	}
+	fill_life(e, task, a);
+	bpf_ringbuf_submit(e, 0);
+	return true;
+}
+
+/* A thread ends and cannot be told of: its process has what it counted, and no row of it. */
+static __always_inline void fold_thread(struct mt_proc *p, const struct mt_thread *t)
+{
+	__sync_fetch_and_add(&p->untold.alloc_calls, t->counts.alloc_calls);
+	__sync_fetch_and_add(&p->untold.alloc_bytes, t->counts.alloc_bytes);
+	__sync_fetch_and_add(&p->untold.free_calls, t->counts.free_calls);
+	__sync_fetch_and_add(&p->untold.free_bytes, t->counts.free_bytes);
+	__sync_fetch_and_add(&p->untold.realloc_calls, t->counts.realloc_calls);
+	__sync_fetch_and_add(&p->untold.temp_calls, t->counts.temp_calls);
+	__sync_fetch_and_add(&p->untold.failed_calls, t->counts.failed_calls);
+	__sync_fetch_and_add(&p->untold.unknown_frees, t->counts.unknown_frees);
+	__sync_fetch_and_add(&p->n_untold, 1);
+}
+
+/* Half of the ring is for processes: what is told of these nobody else knows. */
+static __always_inline void send_thread_end(struct mt_proc *p, const struct mt_thread *t)
+{
+	struct mt_event *e = NULL;
+
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 2)
+		e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	if (!e) {
+		fold_thread(p, t);
+		return;
+	}
+	__builtin_memset(e, 0, sizeof(*e));
+	e->kind = MT_EV_THREAD_END;
+	e->proc = t->proc;
+	e->tid = t->vtid;
+	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	e->counts = t->counts;
+	bpf_ringbuf_submit(e, 0);
+}
+
+#endif
