@@ -47,10 +47,10 @@ __noinline int end_taken(struct mt_thread *t)
 
 /*
  * realloc's old block, taken at its entry, goes back into the table. Should its
- * place be gone, it ends here: a loss, but no phantom. Where the call was left
+ * place be gone, it ends here, and counts as lost. Where the call was left
  * half-way (a thread that died in it), the allocator may have given the address to
  * another thread already: if a block is there, the old one was freed, and ends. One
- * that is about to be put there meanwhile finds the old one, and tells (missed_free).
+ * that is about to be put there meanwhile finds the old one, which is counted (missed_free).
  */
 static __always_inline void put_old_back(struct mt_thread *t)
 {
@@ -59,7 +59,7 @@ static __always_inline void put_old_back(struct mt_thread *t)
 	t->old_site = 0;
 }
 
-/* why: the counter that tells of it. */
+/* why: the counter that it is counted in. */
 static __noinline int abandon(struct mt_thread *t, __u32 why)
 {
 	if (!t || why >= MT_N_COUNTERS)

@@ -25,7 +25,7 @@
 #define MT_BORN(clock, serial) (((clock) & MT_BORN_MASK) | (__u64)(serial) << MT_BORN_BITS)
 #define MT_BORN_SERIAL(born) ((born) >> MT_BORN_BITS)
 
-/* How long before `now`, in the clock's unit; 0 for what was born behind it, while somebody looked at the table. */
+/* How long before `now`, in the clock's unit; 0 for what was born after `now`, while the table was being read. */
 static inline __attribute__((always_inline)) __u64 mt_born_ago(__u64 born, __u64 now)
 {
 	__u64 ago = (now - born) & MT_BORN_MASK;
@@ -97,7 +97,7 @@ _Static_assert(sizeof(struct mt_part_key) == 16 && sizeof(struct mt_part) == 24,
 
 struct mt_mapped {		/* per slot */
 	__u32 lock;
-	__u32 proc;		/* whose it is; the slot may have been another's */
+	__u32 proc;		/* whose it is; another process may have had the slot before */
 	__u64 brk_top;		/* the end of the topmost part below the break */
 	__u64 n_unmapping;	/* calls under way that take mappings away */
 	__u64 pad;

@@ -19,7 +19,7 @@ enum mt_result {
 #define MT_COOKIE_FREES_ON_FAIL (1ULL << 28)	/* reallocf: the old block goes even if the call fails */
 #define MT_COOKIE_AT_RET (1ULL << 29)	/* the return is seen on a `ret`, not by a uretprobe */
 #define MT_COOKIE_FREES_AT_0 MT_COOKIE_AT_RET	/* --mode count, which sees no returns: realloc(p, 0) frees p and gives no block */
-#define MT_COOKIE_NO_RETURN (1ULL << 30)	/* no safe return point: entry only, told as missed_return */
+#define MT_COOKIE_NO_RETURN (1ULL << 30)	/* no safe return point: only the entry is probed, and calls are counted as missed_return */
 #define MT_COOKIE_REALLOC (1ULL << 31)	/* the call takes an old block */
 #define MT_COOKIE_SP_SHIFT 32		/* 14 bits: bytes that the stack pointer is below its value at entry */
 #define MT_COOKIE_SP_MAX 0x3fff
@@ -52,8 +52,9 @@ enum mt_mode {
 	MT_MODE_GROWTH = 2,	/* page faults, brk and mmap; no probe in an allocator */
 };
 
-/* --mode growth: the functions that sites have, and how a call tells by how much it grew (the cookie's enum mt_result) */
+/* --mode growth: the functions that sites have */
 enum mt_growth_func { MT_GROWTH_FAULT, MT_GROWTH_MMAP, MT_GROWTH_BRK, MT_N_GROWTH_FUNCS };
+/* and how it is found out by how much a call grew the process: in the cookie, in the place of enum mt_result */
 enum mt_growth { MT_GROWS_MMAP, MT_GROWS_MREMAP, MT_GROWS_BRK, MT_GROWS_NOT };	/* the last: munmap */
 
 #endif

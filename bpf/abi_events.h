@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* What programs tell: counters of what was lost, messages, and the hits of the self-check. A part of abi.h, which includes it. */
+/* What programs report: counters of what was lost, messages, and the hits of the self-check. A part of abi.h, which includes it. */
 #ifndef MT_ABI_EVENTS_H
 #define MT_ABI_EVENTS_H
 
@@ -22,7 +22,7 @@ enum mt_counter {
 	MT_LOST_MISSED_RETURN,	/* a call of a function whose return cannot be probed safely */
 	MT_LOST_UNREADABLE,	/* posix_memalign's result, or strdup's, could not be read */
 	MT_LOST_FREES_FULL,	/* --free-stacks: no room for a site that frees blocks of another */
-	MT_LOST_HEAP_DESTROYED,	/* a heap was destroyed with all its blocks, which are told as live still */
+	MT_LOST_HEAP_DESTROYED,	/* a heap was destroyed with all its blocks, which are still reported as live */
 	MT_LOST_MAPPING_BUSY,	/* --mmap: another thread had the process's mappings in its hands for too long */
 	MT_LOST_BORROWED,	/* a child that shared its parent's memory met probes, and the kernel ran no program for it */
 	/* edges */
@@ -71,7 +71,7 @@ _Static_assert(sizeof(struct mt_event) == 72 + 64, "abi");
 
 #define MT_CGROUP_PATH 256
 
-/* One that ends at once is in no cgroup any more when user space asks: it is told which one it entered. */
+/* A process that ends at once is in no cgroup any more when user space asks: so the message says which one it entered. */
 struct mt_move {
 	struct mt_event ev;
 	__u32 hierarchy;	/* a line of /proc/PID/cgroup begins with it */

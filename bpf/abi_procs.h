@@ -17,7 +17,7 @@ enum mt_method {
  * A process number is a slot of the tables and a generation: slots are used
  * again, and what still names the process that had one before does not name the
  * new one. Arrays are indexed by the slot; blocks, sites, threads hold the whole
- * number, which fits into 16 bits. 0 is no process, nor is slot 0 any's.
+ * number, which fits into 16 bits. 0 is no process, and slot 0 is never given to one.
  */
 #define MT_PROC_SLOT_BITS 12
 #define MT_MAX_PROCS (1u << MT_PROC_SLOT_BITS)
@@ -33,7 +33,7 @@ enum mt_adopt {
 	MT_ADOPT_ALL = 2,	/* all that user space does not throw out */
 };
 
-/* How a life ended. */
+/* How a life ended: what one process does with one program, from its fork or exec to its next exec or its end. */
 enum mt_ended {
 	MT_ENDED_EXIT = 1,
 	MT_ENDED_EXEC = 2,
@@ -44,7 +44,7 @@ struct mt_known {		/* what is known of a pid */
 	__u32 proc;		/* the life that its events belong to, 0: none */
 	__u32 flags;
 } __attribute__((aligned(8)));	/* changed in one piece */
-#define MT_KNOWN_IGNORED 1	/* nobody's business: proc is 0 */
+#define MT_KNOWN_IGNORED 1	/* not traced: proc is 0 */
 #define MT_KNOWN_BORROWED 2	/* shares the memory, and the number, of the process that made it (vfork), until exec */
 #define MT_KNOWN_LENT 4		/* such children were made */
 #define MT_KNOWN_OWN 8		/* malloctrace, or a child of it: ignored across fork and exec */
@@ -95,7 +95,7 @@ struct mt_proc {
 	__u64 frames;		/* of threads that have ended */
 	__u64 lost_blocks;	/* its share of live_full */
 	__u64 lost_stacks;	/* and of stack_full and site_full */
-	__u64 n_untold;		/* threads that ended when there was no room to tell of each: what they counted is below */
+	__u64 n_untold;		/* threads that ended when there was no room for a message about each: what they counted is below */
 	__u64 missed_frees;	/* its share of missed_free */
 	__u64 pad2;
 	/* changed by each event, and nothing else on that line, nor on its neighbour, which some CPUs fetch along */
@@ -139,7 +139,7 @@ struct mt_ages {
 
 struct mt_thread {
 	__u32 tid;		/* the kernel's own, 0: free */
-	__u16 proc;		/* 0: nobody's business */
+	__u16 proc;		/* 0: not traced */
 	__u16 old_chain;	/* of realloc's old block, see MT_VAL() */
 	__u64 probe_hits;
 	/* the outermost allocation call under way; sp 0: none */
@@ -190,7 +190,7 @@ struct mt_thread {
 			__u16 within_apart;	/* some of the others may be on other stacks than the outermost */
 			union {
 				__u64 within_sp;	/* of the outermost: the stack pointer after its return; 0: it is over */
-				__u64 thrown_sp;	/* without --within: the same of a call that was told as failed at its throw */
+				__u64 thrown_sp;	/* without --within: the same of a call that was counted as failed when it threw */
 			};
 			__u64 within_ra;	/* and its return address; holds if within_tail */
 		};

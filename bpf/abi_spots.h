@@ -25,7 +25,7 @@ struct mt_spot {
 	__u64 hits[2];		/* [bank]: while the trace goes on */
 	__u64 number;		/* of the last hit */
 	__u32 kind;		/* enum mt_spot_kind, 0: none; written by user space before anything is probed */
-	/* START and STOP: by whom, and when; mt_begun_by and mt_stopped_by tell that they hold */
+	/* START and STOP: by whom, and when; valid once mt_begun_by or mt_stopped_by is set */
 	__u32 proc, pid, tid;
 	__u64 mono_ns;		/* CLOCK_MONOTONIC */
 	__u64 clock_ns;		/* the programs' clock */
@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct mt_spot) == 64, "one cache line");
  */
 enum mt_cut_owner { MT_CUT_IDLE, MT_CUT_READER, MT_CUT_MARK };
 
-/* What a spot tells: a mark; or, with number 0, that it is START or STOP. */
+/* A message that a spot was reached: a mark; or, with number 0, START or STOP. */
 struct mt_reached {
 	__u32 spot;
 	__u32 proc, pid, tid;	/* as malloctrace sees them */
@@ -73,7 +73,7 @@ enum mt_within_kind {
 struct mt_within_list {		/* by file; written before anything in it is probed */
 	__u64 n;
 	struct {
-		__u64 from, to;	/* ELF virtual addresses; to: behind it */
+		__u64 from, to;	/* ELF virtual addresses; to: the first one after it */
 	} range[MT_WITHIN_RANGES];
 };
 

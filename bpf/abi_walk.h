@@ -40,7 +40,7 @@ struct mt_row {			/* from pc on, up to the next row */
 	__u16 flags;
 };
 #define MT_ROW_STARTS 1		/* a function begins at pc */
-#define MT_ROW_AFTER_CALL 2	/* of these: behind what is a call, or may be */
+#define MT_ROW_AFTER_CALL 2	/* of these: right after what is a call, or may be */
 
 _Static_assert(sizeof(struct mt_rule) == 24 && sizeof(struct mt_row) == 8, "abi");
 
@@ -51,7 +51,7 @@ _Static_assert(sizeof(struct mt_rule) == 24 && sizeof(struct mt_row) == 8, "abi"
 struct mt_range {		/* code that a process has mapped */
 	__u64 start, end;
 	__u64 base;		/* the table's base, where it is mapped */
-	__u32 first_page;	/* in the page index: the first row of each page, and of the page behind the last */
+	__u32 first_page;	/* in the page index: the first row of each page, and of the page after the last */
 	__u32 n_pages;		/* 0: no table */
 	__u32 flags;
 	__u32 file;		/* a hash of what names the file; 0: none */
@@ -125,8 +125,8 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	/* the table of the frame below, and its row there, 0: it has none; and the row that was found last */
 	__u64 base;
 	__u32 row, found;
-	__u8 starts;		/* flags of a row that begins just behind where it was looked up: where the call returns to; 0: none does */
-	__u8 by_hand;		/* no call returns to pc: it is not behind an instruction, but the instruction itself */
+	__u8 starts;		/* flags of a row that begins one byte after where it was looked up, which is where the call returns to; 0: none does */
+	__u8 by_hand;		/* no call returns to pc: it is the next instruction to run, not the one after a call */
 	__u8 pad[6];
 };
 
@@ -186,14 +186,14 @@ struct mt_scratch {
 	__u64 first, last;	/* frame records that were followed */
 	__u64 fp;		/* where the last one leads */
 	__u64 near;		/* the last one that the first piece could hold, 0: all of them */
-	__u64 reach;		/* bytes behind chunk_at that a walk by tables looked at */
+	__u64 reach;		/* bytes from chunk_at on that a walk by tables looked at */
 	struct mt_memo_key key;	/* of the walk under way */
 	__u32 recording;	/* number + 1 of the memo that it is written down in, 0: none */
 	__u32 n_words;		/* written down so far; more than there is room for: it cannot be */
 	/* the code that the last pc lies in; and mappings that the kernel was asked about */
 	struct mt_range range;
-	__u32 unsettled;	/* ranges that user space told of may be others now */
-	__u32 unmapped;		/* mt_proc.unmapped_ns is set: never 0, another one behind each dlopen and dlclose */
+	__u32 unsettled;	/* what user space has reported as mapped may have changed */
+	__u32 unmapped;		/* mt_proc.unmapped_ns is set: never 0, and another number after each dlopen and dlclose */
 	__u64 found_key;	/* of which process, and since when */
 	__u32 n_found;
 	/* the list of code that the walk under way goes by: whose it is, and where */

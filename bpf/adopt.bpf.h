@@ -42,7 +42,7 @@ static __always_inline struct mt_known *known_of(__u32 pid)
  * What is known of a pid, in one word: 0 if nothing is. Global, as are the next
  * ones: what such a function returns, the verifier takes for any number. Where it
  * sees a constant come out of one branch, that of 6.1 loses track of it when it is
- * kept in half a word of the stack, and drops the code behind the other branch.
+ * kept in half a word of the stack, and drops the code after the other branch.
  */
 #define WORD_KNOWN (1ULL << 63)
 #define WORD_PROC(w) ((__u32)(w))

@@ -70,7 +70,7 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 	if (is_realloc && !size && cookie & MT_COOKIE_FREES_AT_0) {
 		__u32 i = MT_COOKIE_OLD(cookie);
 
-		/* a free; where a function passes the call on, the other one tells */
+		/* a free; where a function passes the call on, it is counted at the other one */
 		if (i < MT_N_ARGS && arg[i & 7])
 			return 0;
 	}
@@ -216,7 +216,7 @@ static __always_inline void old_freed(mt_regs *ctx, struct mt_thread *t, __u32 f
 		free_charge(t, &old, free_site(ctx, t, func, caller, sp), cut, now);
 }
 
-/* The return of a call that was told as failed when it threw (refusals.bpf.h): is there a block all the same? */
+/* The return of a call that was counted as failed when it threw (refusals.bpf.h): is there a block all the same? */
 static __always_inline bool went_on(mt_regs *ctx, struct mt_thread *t, __u64 sp)
 {
 	if (mt_within || !t->thrown_sp || t->thrown_sp != sp)
@@ -361,7 +361,7 @@ static __noinline bool is_no_free(mt_regs *ctx, struct mt_thread *t, __u64 cooki
 	/* where blocks are passed over, frees of unknown ones are no figure */
 	if (!t || mt_sample_bytes || mt_budget)
 		return false;
-	/* the same function again was called anew */
+	/* the same function again: that is another call */
 	if (addr == t->last_freed && t->freed_code != MT_CODE(cookie, arch_pc(ctx)) &&
 	    (sp < t->freed_sp || (sp == t->freed_sp && (__u32)ra == t->freed_ra)))
 		return true;
@@ -376,7 +376,7 @@ static __noinline bool is_no_free(mt_regs *ctx, struct mt_thread *t, __u64 cooki
 	return true;
 }
 
-/* mi_heap_destroy does, and jemalloc's mallctl, if what it is told to do is that. */
+/* Are all blocks of a heap freed? By mi_heap_destroy they are, by jemalloc's mallctl if its first argument says so. */
 static __always_inline bool frees_all(__u64 cookie, __u64 name)
 {
 	return MT_COOKIE_SIZE(cookie) == MT_NO_ARG || empties_arena(name);

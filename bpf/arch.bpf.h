@@ -102,7 +102,7 @@ static __always_inline __u64 arch_call_target(__u64 ra)
 
 /*
  * The registers that a signal interrupted. The frame that the kernel pushes:
- * siginfo (128 bytes), ucontext, in it at 176 the registers behind one word.
+ * siginfo (128 bytes), ucontext, in it at 176 one word, and then the registers.
  */
 static __always_inline int arch_signal_frame(struct mt_walk *w)
 {
@@ -133,7 +133,7 @@ static __always_inline int arch_user_frame(struct mt_walk *w, const void *regs)
 	return 0;
 }
 
-/* From an instruction to the address behind it, or at least into it: what stacks hold of a frame. */
+/* Added to an instruction's address: at most its length, so that looking one byte before, as for return addresses, finds it. */
 #define ARCH_BEHIND_INSN 4
 
 #elif defined(__TARGET_ARCH_x86)

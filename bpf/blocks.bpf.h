@@ -15,7 +15,7 @@
  * frees a block twice at once races with itself: only one of the two can swap the
  * key for 0.
  *
- * The key is written last when an entry is filled (the exchange orders it behind
+ * The key is written last when an entry is filled (the exchange orders it after
  * the rest), so whoever sees a key, here or in user space, sees its block.
  *
  * Entries of processes that have ended stay until somebody needs the place
@@ -61,7 +61,7 @@ static __noinline bool take_overflow(__u64 addr, __u32 proc, struct taken *ret)
 	return true;
 }
 
-/* Removes a block and tells what it was; false if it is not in the table. */
+/* Removes a block, which is in ret then; false if it is not in the table. */
 static __always_inline bool blocks_take(__u64 addr, __u32 proc, struct taken *ret)
 {
 	__u64 key = addr << 16 | proc, h = mt_block_hash(addr, proc);

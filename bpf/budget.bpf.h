@@ -8,7 +8,7 @@
  * time in the program, which grows with the stack and the tables, and mt_trap_ns
  * for the way in and out, which user space has measured on a child of its own.
  * When the sum passes mt_spend_limit user space is woken to take the probes out:
- * it need not look often, and a burst ends when the money does.
+ * it need not look often, and a burst of calls ends when the budget is used up.
  *
  * The probes are in place in windows. What a thread had under way when a window
  * ended is none of the next one's business (cutoff.bpf.h).
@@ -40,7 +40,7 @@ volatile __u64 mt_timed_ns = 0;		/* in programs, of those */
 /* from a program's end to the next one's begin in its thread, by length: outside of allocation calls, then inside */
 volatile __u64 mt_gap_ns[2 * MT_N_GAPS] = {};
 volatile __u64 mt_gap_n[2 * MT_N_GAPS] = {};
-/* a window's spending, half way to its limit: what it was and when, which tells the pace towards the end from that before */
+/* a window's spending, half way to its limit: what it was and when: the pace from there to the limit may be another one than before */
 volatile __u64 mt_mark = ~0ULL;
 volatile __u64 mt_mark_spent = 0;
 volatile __u64 mt_mark_at_ns = 0;
@@ -68,7 +68,7 @@ static __always_inline __u64 budget_begin(void)
 	return bpf_ktime_get_ns();
 }
 
-/* Global, so that it is verified once and not behind each way through a program. */
+/* Global, so that it is verified once and not after each way through a program. */
 __noinline int budget_charge(__u64 began_ns)
 {
 	__u64 took_ns = bpf_ktime_get_ns() - began_ns, n = mt_timed, most_ns = TIMED_FIRST_NS, spent;

@@ -64,7 +64,7 @@ static __always_inline bool charge_open(struct charge *c, __u32 site, __u32 proc
 	return c->site && c->counts && c->proc && c->hist && (!mt_sample_bytes || c->vars);
 }
 
-/* bench/bench.mk builds without the peak, to tell what it costs */
+/* bench/bench.mk builds without the peak, to measure what it costs */
 #ifndef MT_WITHOUT_PEAK
 #define MT_WITHOUT_PEAK 0
 #endif

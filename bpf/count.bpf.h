@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Settings, the clock, and one counter per way of losing something. */
+/*
+ * Settings, the state that all programs share, the clock, the classes of histograms, and one
+ * counter per way of losing something.
+ */
 #ifndef MT_COUNT_BPF_H
 #define MT_COUNT_BPF_H
 
@@ -10,7 +13,7 @@
 
 /* Set before loading; the verifier takes them for constants. */
 const volatile __u32 mt_n_groups = 1;		/* of MT_GROUP buckets */
-const volatile __u32 mt_n_sites = 1;		/* site 0 is none; behind them a spare site per process */
+const volatile __u32 mt_n_sites = 1;		/* site 0 is none; after them comes a spare site per process */
 const volatile __u32 mt_n_index = 1;		/* power of two */
 const volatile __u32 mt_n_words = 1;		/* of stacks */
 const volatile __u32 mt_n_procs = 1;
@@ -19,7 +22,7 @@ const volatile __u32 mt_n_scratch = 1;
 const volatile __u32 mt_depth = MT_MAX_DEPTH;
 const volatile __u64 mt_tick_ns = 0;		/* 0: --precise-times */
 const volatile __u32 mt_mode = MT_MODE_FULL;
-const volatile __u32 mt_n_shared = 1;		/* of the scratch buffers: those that are nobody's own */
+const volatile __u32 mt_n_shared = 1;		/* of the scratch buffers: those that belong to no thread */
 const volatile __u64 mt_sample_bytes = 0;	/* 0: every allocation */
 const volatile __u64 mt_sample_unit = 1;	/* of what variances are summed up of */
 const volatile __u64 mt_sample_calls_unit = 1;	/* the same for variances of calls, in weights */
@@ -38,7 +41,7 @@ const volatile __u64 mt_page_bytes = 4096;
 
 /* Bit 0 is the bank that events are charged to; MT_CUT_FROZEN. Written by user space, and by spots. */
 volatile __u64 mt_cut MT_OWN_LINE = MT_CUT_FROZEN;
-/* Moves when it was decided anew who is traced; then threads ask again. Beside mt_cut, which is read anyway. Never 0. */
+/* Moves when it has changed which processes are traced; then threads ask again. Beside mt_cut, which is read anyway. Never 0. */
 volatile __u32 mt_filter_gen = 1;
 /* Blocks in the overflow map: most of the time there are none, and it need not be asked. */
 volatile __u64 mt_n_over MT_OWN_LINE = 0;

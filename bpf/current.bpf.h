@@ -27,7 +27,7 @@
 #include "bpf/scratch.bpf.h"
 #include "bpf/threads.bpf.h"
 
-/* A record is no longer that of a thread of t->proc: what it counted is told, and it is as good as new. */
+/* A record is no longer that of a thread of t->proc: what it counted is reported, and it is as good as new. */
 static __always_inline void thread_leave(struct mt_thread *t)
 {
 	struct mt_proc *p = t->proc ? proc_at(t->proc) : NULL;
@@ -80,7 +80,7 @@ static __noinline int thread_end(__u32 tid)
 	return 0;
 }
 
-/* Whose is it, now that something may have changed? False: nobody's. Global, so that it is verified once. */
+/* Which process is it of, now that something may have changed? False: of none that is traced. Global, so that it is verified once. */
 __noinline int thread_ask(struct mt_thread *t)
 {
 	__u32 gen = mt_filter_gen, proc = proc_here();
@@ -121,7 +121,7 @@ static __noinline struct mt_thread *thread_add(__u32 tid)
 	return NULL;
 }
 
-/* The record of the current thread; NULL if it is nobody's business. */
+/* The record of the current thread; NULL if its process is not traced, or there is no room. */
 static __always_inline struct mt_thread *thread_here(void)
 {
 	__u32 tid = bpf_get_current_pid_tgid(), gen = mt_filter_gen;

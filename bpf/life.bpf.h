@@ -96,7 +96,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 		return 0;
 	}
 	if (mt_adopt == MT_ADOPT_NONE || (mt_adopt == MT_ADOPT_CHILDREN && !from)) {
-		/* what a former bearer of the pid left behind */
+		/* an entry of a process that had the pid before */
 		if (known_word(pid))
 			bpf_map_delete_elem(&proc_of_pid, &pid);
 		return 0;
@@ -121,9 +121,9 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 
 /*
  * It is about to leave that memory. Kernels from 6.12 on run the programs of a process's own links for its own threads
- * alone, and only the kernel's note that it met breakpoints tells that there was something to see: most of them exec
+ * alone, and only the kernel's note that it met breakpoints (task->utask) says that there was something to see: most of them exec
  * at once (posix_spawn, system) and meet none. One that was made while a uretprobe was pending has such a note from the start
- * (dup_utask()), and nothing else tells.
+ * (dup_utask()): of that one it is not known.
  */
 static __noinline int on_borrower_leaves(struct task_struct *task)
 {
@@ -144,7 +144,7 @@ static __noinline int on_borrower_leaves(struct task_struct *task)
 
 #define SIGNAL_STOP 19		/* SIGSTOP, on all architectures that BPF programs are built for here */
 
-/* Is a process of which this is known traced behind its exec, as another life? */
+/* Is a process of which this is known traced after its exec, as another life? */
 static __always_inline bool traced_behind_exec(__u64 word)
 {
 	__u32 flags = WORD_FLAGS(word);

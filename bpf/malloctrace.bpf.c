@@ -127,7 +127,7 @@ int task_exec(struct bpf_raw_tracepoint_args *ctx)
 	return on_exec((struct task_struct *)ctx->args[0], (__u32)ctx->args[1]);
 }
 
-/* Still in the memory that it had; kernels from 6.10 on tell of it. */
+/* It is about to exec, and still has its old memory. Kernels from 6.10 on have this event. */
 SEC("raw_tp/sched_prepare_exec")
 int task_prepares(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -140,7 +140,7 @@ int task_exit(struct bpf_raw_tracepoint_args *ctx)
 	return on_exit((struct task_struct *)ctx->args[0]);
 }
 
-/* Before 6.9 it is told by a number: there nobody ends before the mark is set, and the exit tells of it. */
+/* Before 6.9 the argument is a pid, no pointer: there no process ends before the mark is set, and the message of its exit has it. */
 SEC("raw_tp/mark_victim")
 int task_chosen(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -153,7 +153,7 @@ int task_renamed(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx->args[0];
 
-	/* in the middle of an exec, which is told by itself, the new memory holds no program yet */
+	/* in the middle of an exec, which has a message of its own, the new memory holds no program yet */
 	if (BPF_CORE_READ(task, pid) != BPF_CORE_READ(task, tgid) || !BPF_CORE_READ(task, mm, end_code))
 		return 0;
 	return on_change(task, (const char *)ctx->args[1]);

@@ -67,7 +67,7 @@ __noinline int push_brk(__u32 proc, __u64 start, __u64 end, __u64 block)
 	return 1;
 }
 
-/* Into the tables; 0: there is no room, -1: they were in another's hands, which is counted. */
+/* Into the tables; 0: there is no room, -1: another thread had the lock for too long, which is counted. */
 __noinline int mapping_put(const struct mt_map_call *k, __u64 block, __u64 born)
 {
 	struct mt_over_key key = { .addr = MT_OVER_MAPPING | block };
@@ -140,7 +140,7 @@ __noinline int unmapping_begins(struct mt_map_call *k)
 {
 	struct mt_mapped *m = k ? mapped_of(k->proc) : NULL;
 
-	/* if the lock was never taken there is nothing, and the slot may have been another's */
+	/* if the lock was never taken there is nothing, and what is in the slot may be of another process */
 	if (!m || m->proc != k->proc || !(is_munmap(k) || is_mremap(k)))
 		return 0;
 	__sync_fetch_and_add(&m->n_unmapping, 1);

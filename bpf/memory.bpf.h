@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * What the kernel knows of the memory of the current process: its resident pages, its
- * break; and of its thread, what tells whether these figures may be others' doing.
+ * What the kernel knows of the memory of the current process: its resident pages and its
+ * break; and whether other threads or CPUs may have changed these figures meanwhile.
  */
 #ifndef MT_MEMORY_BPF_H
 #define MT_MEMORY_BPF_H
@@ -87,7 +87,7 @@ struct bpf_array___growth {
 
 /*
  * How far a CPU's own variables are from where the kernel's pointers to such
- * variables point: told by an element of a per-CPU map, whose address is known
+ * variables point: found out by an element of a per-CPU map, whose address is known
  * both ways. Each element holds its own address.
  */
 struct {

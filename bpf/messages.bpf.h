@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * What user space is told of processes and of threads that end, through a ring buffer;
- * and what becomes of it when that is full.
+ * Messages to user space about processes, and about threads that end, through a ring
+ * buffer; and what is done when that is full.
  */
 #ifndef MT_MESSAGES_BPF_H
 #define MT_MESSAGES_BPF_H
@@ -19,14 +19,14 @@ struct {
 	__uint(max_entries, 256 * 1024);
 } events SEC(".maps");
 
-struct about {			/* a process: what is told of it */
+struct about {			/* a process: what a message says of it */
 	__u32 kind, proc, old_proc, pid, parent, tid;
 	__u32 held;		/* MT_EV_EXEC: it is about to be stopped */
 	const char *comm;	/* NULL: the one it has */
 };
 
 /*
- * How a process ended, as its parent is told. A thread that was on its way out by
+ * How a process ended, as its parent sees it. A thread that was on its way out by
  * itself when a signal came does not have that of the process.
  */
 #define GROUP_EXIT 4		/* SIGNAL_GROUP_EXIT */
@@ -72,7 +72,7 @@ static __always_inline bool send_life(struct task_struct *task, const struct abo
 	return true;
 }
 
-/* A thread ends and cannot be told of: its process has what it counted, and no row of it. */
+/* A thread ends and there is no room for a message: what it counted is added to its process, and it has no row of its own. */
 static __always_inline void fold_thread(struct mt_proc *p, const struct mt_thread *t)
 {
 	__sync_fetch_and_add(&p->untold.alloc_calls, t->counts.alloc_calls);
@@ -86,7 +86,7 @@ static __always_inline void fold_thread(struct mt_proc *p, const struct mt_threa
 	__sync_fetch_and_add(&p->n_untold, 1);
 }
 
-/* Half of the ring is for processes: what is told of these nobody else knows. */
+/* Half of the ring is kept for messages about processes: what these say is kept nowhere else. */
 static __always_inline void send_thread_end(struct mt_proc *p, const struct mt_thread *t)
 {
 	struct mt_event *e = NULL;

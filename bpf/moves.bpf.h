@@ -7,7 +7,7 @@
  *
  * A block carries how often it was passed on (MT_VAL()). With --sample and
  * --overhead, which pass some blocks over, the table has no room and nothing of
- * this is told.
+ * this is reported.
  */
 #ifndef MT_MOVES_BPF_H
 #define MT_MOVES_BPF_H

@@ -142,7 +142,7 @@ next:
 
 /*
  * Is there, on the way up from q->fp, a frame just below q->sp that returns to q->ra, or
- * through the trampoline? q->pc tells where in it control is. The kernel's own walk is of no use here: where several
+ * through the trampoline? q->pc is where that frame's function will go on. The kernel's own walk is of no use here: where several
  * uretprobes are pending it puts the trampolines' addresses right one by one,
  * and is wrong when two of them belong to one return, as after a tail call.
  * What lies below new_sp is the new call's own frame: of the same call made again
@@ -173,7 +173,7 @@ __noinline int walk_where(struct mt_scratch *s, __u32 proc)
 	space = space_begin(s, proc);
 	s->ask.interrupted = 0;
 	for (int i = 0; i < REACH_MAX_FRAMES; i++) {
-		/* a return address points behind its call */
+		/* a return address is that of the instruction after the call */
 		s->ask.pc = s->walk.pc - (s->walk.is_return ? 1 : 0);
 		if (walk_step(s, space))
 			break;
@@ -199,7 +199,7 @@ __noinline int walk_where(struct mt_scratch *s, __u32 proc)
 
 /* ---- the question */
 
-/* At the same height: did the old function end by jumping to the new one? Else it was called anew. */
+/* At the same height: did the old function end by jumping to the new one? Else it is another call. */
 static __always_inline bool jumped_to(const struct mt_ask *q)
 {
 	int where = q->new_pc ? code_where(q->code, q->new_pc) : WHERE_UNKNOWN;
@@ -211,7 +211,7 @@ static __always_inline bool jumped_to(const struct mt_ask *q)
 
 enum sieve { SIEVE_NO, SIEVE_YES, SIEVE_LIKELY, SIEVE_UNLIKELY };
 
-/* What a few words tell. */
+/* The answer, if a few words of memory give it; else what they make likely. */
 __noinline int sieve(struct mt_ask *q)
 {
 	if (!q)

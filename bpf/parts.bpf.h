@@ -318,7 +318,7 @@ __noinline int take_part(struct mt_map_call *k, struct mt_part *part, __u64 star
 		if (part_add(k->proc, to, end, block)) {
 			left++;
 		} else {
-			/* no room for what is behind: it is lost, and leaves no phantom */
+			/* no room for what comes after the range: it is lost, and not left in the table */
 			lose_block(k->proc);
 			bytes += end - to;
 		}

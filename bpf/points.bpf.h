@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * What the point that was met tells a program: whether to look at all, which
+ * What a program learns from the point that was met: whether to look at all, which
  * function it is of, who met it, and how the call that it belongs to is known,
  * which is by the stack pointer after its return, seen from wherever the point is.
  */
@@ -14,7 +14,7 @@
 #include "bpf/arch.bpf.h"
 #include "bpf/current.bpf.h"
 
-/* NULL: not now, or nobody's business. */
+/* NULL: nothing is recorded now, or this process is not traced. */
 static __always_inline struct mt_thread *point_thread(mt_regs *ctx, __u64 cut, __u64 *ret_cookie)
 {
 	if (cut & MT_CUT_FROZEN)

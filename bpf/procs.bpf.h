@@ -89,7 +89,7 @@ static __always_inline void proc_end(struct mt_proc *p, __u32 how)
 		__sync_fetch_and_add(&mt_lives_ended, 1);
 }
 
-/* Of a number that is another's by now, all that is left is dead. */
+/* Has the process of this number ended? So it has if another process has its slot by now. */
 static __always_inline bool is_dead(__u32 proc)
 {
 	struct mt_proc *p = proc_at(proc);

@@ -2,9 +2,9 @@
 /*
  * What code lies where in a process, and which file it is.
  *
- * User space tells what a process has mapped (`spaces`), but it is told itself after
- * the fact: a program may have begun, ended, or loaded a plugin by then. What is
- * in no range that it told of is asked from the kernel: bpf_find_vma() gives the
+ * User space puts what a process has mapped into `spaces`, but it learns of that after
+ * the fact: a program may have begun, ended, or loaded a plugin by then. For what is
+ * in none of these ranges the kernel is asked: bpf_find_vma() gives the
  * mapping, and `files` has the tables of all files that were met before, by what names
  * a file for the kernel. A thread remembers what it found.
  *
@@ -184,7 +184,7 @@ static __always_inline int range_ask(struct mt_scratch *s, __u64 pc)
 }
 
 /*
- * What was found last is s->range. If user space told of the same file there, it knows more: of a part that was
+ * Makes s->range what was found last. If user space knows the same file there, it knows more: of a part that was
  * written over no table holds, of the others it does.
  */
 __noinline int range_found(struct mt_scratch *s, const struct mt_space *sp, __u64 pc)
@@ -267,9 +267,9 @@ static __always_inline void ranges_begin(struct mt_scratch *s, __u32 proc)
 }
 
 /*
- * The list that a walk goes by, NULL if there is none yet, as behind an exec. User space may replace it
+ * The list that a walk goes by, NULL if there is none yet, as after an exec. User space may replace it
  * meanwhile, and its memory is not kept for those who still read it: the kernel gives a
- * freed element of such a map to the next update, whosever that is, without waiting for anyone
+ * freed element of such a map to the next update, of any process, without waiting for anyone
  * (bpf_mem_cache_free(); only what goes back to the page allocator waits). So at the end of a walk it is asked
  * whether the list was replaced. The pointer alone does not tell, because a process may get the same memory back with its next
  * list; nor does the generation, which moves a moment after the list: but before the next list.

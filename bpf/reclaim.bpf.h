@@ -5,7 +5,7 @@
  * needs the place. Who finds a bucket full looks here whether an entry of it is
  * dead; as long as no process has ended, not even that.
  *
- * What a dead entry told is added to its site (gone_*), so that the live blocks of
+ * What a dead entry held is added to its site (gone_*), so that the live blocks of
  * a process that has ended are still all accounted for. Sites are not given back
  * before user space has swept the whole table since their process ended, so the
  * number in a dead entry names the right one.

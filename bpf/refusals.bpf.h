@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Calls that fail where neither their entry nor their return tells.
+ * Calls that fail where neither their entry nor their return shows it.
  *
  * operator new that throws: the exception is a block of its own, from malloc, that
  * is made inside of the call and outlives it. So the call ends where the exception is made

@@ -109,7 +109,7 @@ static __always_inline int on_within(mt_regs *ctx)
 	switch (MT_WITHIN_KIND(cookie)) {
 	case MT_WITHIN_ENTER:
 		within_learn(t->proc, MT_WITHIN_LIST(cookie), arch_pc(ctx) - MT_WITHIN_VADDR(cookie));
-		/* at the same height it was called anew, or jumped to by itself: the one before is no more */
+		/* at the same height this is another call, or it jumped to itself: the one before is over */
 		if (t->within_depth && sp == t->within_sp) {
 			t->within_tail = 0;
 			break;

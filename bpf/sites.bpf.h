@@ -62,7 +62,7 @@ static __always_inline __u32 spare_site(__u32 proc)
  * come with. Such a function must ask whether a pointer it was given is NULL.
  */
 
-/* One frame of a new site's stack; 0 behind the last. */
+/* One frame of a new site's stack; 0 after the last. */
 __noinline int keep_word(const struct mt_scratch *s, __u32 n, __u32 at, __u32 i)
 {
 	__u32 k = at + i;
@@ -157,7 +157,7 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	site->func = func;
 	site->tid = MT_MEMO_TID(&s->key);
 	site->first_ns = clock_ns();
-	/* an exchange: behind all of the above, for the reader in user space */
+	/* an exchange: it is seen after all of the above by the reader in user space */
 	__sync_lock_test_and_set(&site->stack, MT_STACK(at, n, s->walk.end) | (mt_within && s->walk.within ? MT_STACK_WITHIN : 0));
 	return id;
 }

@@ -34,7 +34,7 @@ static __always_inline __u64 size_asked(__u64 cookie, const __u64 *arg)
 
 	i = MT_COOKIE_COUNT(cookie);
 	if (cookie & MT_COOKIE_STRING) {
-		/* in full mode the block will tell; not 0, which may be answered by no block */
+		/* in full mode the size is read from the block; until then not 0, for which malloc may give no block */
 		if (mt_mode != MT_MODE_COUNT)
 			return 1;
 		return string_size(size, i < MT_N_ARGS ? arg[i & 7] : ~0ULL);

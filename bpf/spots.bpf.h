@@ -7,7 +7,7 @@
  * A hit counts in the bank of its moment, as an allocation does, so that hits
  * and allocations of one cut are of the same instant. What begins or ends the
  * trace, or cuts it, does so here, in the program: what the thread allocated before the call
- * is before it, and what it allocates behind is behind.
+ * is before it, and what it allocates after the call is after it.
  */
 #ifndef MT_SPOTS_BPF_H
 #define MT_SPOTS_BPF_H

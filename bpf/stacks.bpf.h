@@ -70,7 +70,7 @@ __noinline int settle_within(struct mt_thread *t, __u32 site, __u64 sp, __u64 to
 #define FP_IN_VAIN_ONE_IN 4
 #define FP_FORGET 4096
 
-/* A walk by frame pointers was made in vain. Where many are, the process is better walked by tables at once. */
+/* A walk by frame pointers could not be believed. If many cannot, the process is better walked by tables at once. */
 static __always_inline void fp_in_vain(struct mt_scratch *s, struct mt_proc *p)
 {
 	if (++s->n_in_vain > FP_FEW_IN_VAIN && s->n_in_vain * FP_IN_VAIN_ONE_IN > s->n_by_fp && p->walk == MT_WALK_FP)
@@ -113,7 +113,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 		by_tables = !site;
 		if (by_tables) {
 			fp_in_vain(s, p);
-			/* what it went by is written down anew */
+			/* the words that it goes by are written down again */
 			s->recording = recording;
 			s->n_words = 0;
 		}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Strings of the target. What strdup and its like allocate: a string and its end. No argument has the
- * size; behind the call the block itself tells it, and where only the entry is
- * seen, what is about to be copied does.
+ * Strings in the target's memory: their length, and what jemalloc's mallctl is asked for.
+ *
+ * strdup and its like allocate a string and its end. No argument has the size: after the
+ * call it is found in the block, and where only the entry is seen, in what is about to be copied.
  */
 #ifndef MT_STRINGS_BPF_H
 #define MT_STRINGS_BPF_H
@@ -11,7 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #define STRING_PART 128
-#define STRING_PARTS (1 << 20)	/* a longer string is told as unreadable */
+#define STRING_PARTS (1 << 20)	/* a longer string is counted as unreadable */
 
 struct string_walk {
 	__u64 addr, len, most;
@@ -36,7 +37,7 @@ static long string_turn(__u32 i, void *arg)
 }
 
 /*
- * The verifier of 6.1 takes what a loop leaves on the stack for what was there before, and drops code behind a branch on it,
+ * The verifier of 6.1 takes what a loop leaves on the stack for what was there before, and drops code after a branch on it,
  * in silence: what a global function returns may be any number.
  */
 __noinline __u64 string_found(const struct string_walk *w)
@@ -64,7 +65,7 @@ __noinline __u64 string_size(__u64 addr, __u64 most)
 #define ARENA_NAME_MAX 32	/* "arena.4294967295.destroy" */
 #define ARENA_NAME_MIN 14	/* "arena.0.reset", with its end */
 
-/* Is this what jemalloc's mallctl is told to free all blocks of an arena by: "arena.N.destroy", "arena.N.reset"? */
+/* Does this name ask jemalloc's mallctl to free all blocks of an arena: "arena.N.destroy", "arena.N.reset"? */
 __noinline int empties_arena(__u64 name)
 {
 	__u64 s[ARENA_NAME_MAX / 8] = {}, end = 0;

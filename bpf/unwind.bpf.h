@@ -84,8 +84,8 @@ static __always_inline int row_behind(__u32 lo, __u32 hi, __u32 rel)
 }
 
 /*
- * The rule of what s->range has at pc: its number, which is also in s->walk, or -1. s->walk.starts tells what begins behind that. A
- * function of its own, because those who call it have no stack left.
+ * The number of the rule that s->range has for pc, or -1. s->walk.found is its row then, and s->walk.starts the flags of a row
+ * that begins one byte after pc. A function of its own, because those who call it have no stack left.
  */
 __noinline int find_rule(struct mt_scratch *s, __u64 pc)
 {
@@ -178,7 +178,7 @@ static __always_inline void weigh_rule(struct mt_walk *w, const struct mt_range 
 #define FUNCTION_ROWS 64
 
 /*
- * A function begins where w->pc returns to, behind a call. Was that call made? Surely if it is one of the very
+ * w->pc is where a function begins, right after a call. Was that call made? Surely if it is one of the very
  * function that the frame below is in.
  */
 __noinline int call_was_made(struct mt_scratch *s)
@@ -255,7 +255,7 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 		return 1;
 	w = &s->walk;
 	w->by_hand = 0;
-	/* a return address points behind its call: the rule is the call's */
+	/* a return address is that of the instruction after the call: the rule is the call's */
 	pc = w->pc - (w->is_return ? 1 : 0);
 	/* whoever has its place next is no less unknown, but another one */
 	w->code = s->unmapped;
@@ -334,7 +334,7 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 			w->fp_lost = 1;
 		}
 	}
-	/* upwards, always; only what a signal interrupted may have no frame of its own yet */
+	/* a walk goes upwards; only what a signal interrupted may have no frame of its own yet */
 	if (w->sp_known && (cfa < w->sp || (cfa == w->sp && !w->lr_known)))
 		return walk_ends(w, MT_END_NO_RULE);
 	w->sp_known = 1;
@@ -406,7 +406,7 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 
 enum { PROOF_GOES_ON, PROOF_FAILS, PROOF_HOLDS, PROOF_MOVED };
 
-/* Frame i of n: does its own record, to which the frame pointer surely points, tell the next one? Or is it the last, and may be? */
+/* Frame i of n: does the frame pointer surely point to its own record, which holds the next frame? Or is it the last, and may it be? */
 __noinline int prove_frame(struct mt_scratch *s, const struct mt_space *sp, __u32 n, __u32 i)
 {
 	struct mt_rule *rule;
@@ -421,7 +421,7 @@ __noinline int prove_frame(struct mt_scratch *s, const struct mt_space *sp, __u3
 	if ((pc < s->range.start || pc >= s->range.end) && range_at(s, sp, pc))
 		return PROOF_FAILS;
 	rule = rule_of(s, pc);
-	/* where a function begins, it takes more than the frames to tell what that means: see weigh_start() */
+	/* where a function begins, the frames alone do not show what that means: see weigh_start() */
 	if (!rule || s->walk.starts)
 		return PROOF_FAILS;
 	if (i + 1 >= n)

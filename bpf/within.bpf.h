@@ -7,7 +7,7 @@
  * The stack decides: it has a frame in one of these functions, or it has not. It is
  * walked anyway, and what it says is kept with its site, so that is asked once
  * per stack. No longjmp, no exception, no recursion and no coroutine can make it
- * wrong. But a walk is dear where nothing is to be recorded. So entries and returns of the
+ * wrong. But a walk costs much where nothing is to be recorded. So entries and returns of the
  * functions are counted per thread, and as long as there are none under way nothing
  * is walked. The count may be too high (a way out that is not probed, a longjmp):
  * then stacks are walked in vain, until one shows that it is wrong.
@@ -55,7 +55,7 @@ __noinline int list_has(__u32 list, __u64 vaddr)
 	for (__u32 i = 0; i < MT_WITHIN_RANGES; i++) {
 		if (i >= l->n)
 			break;
-		/* a return address: one behind the last call belongs to it, one before the first instruction does not */
+		/* a return address: one right after the last call belongs to it, one that is the first instruction does not */
 		if (vaddr > l->range[i].from && vaddr <= l->range[i].to)
 			return 1;
 	}
@@ -91,7 +91,7 @@ __noinline int stack_is_within(const struct mt_scratch *s, __u32 n, __u32 proc)
 	return 0;
 }
 
-/* A process begins: what its slot knew is another's. */
+/* A process begins: what is in its slot is of the process before. */
 __noinline int within_begin(__u32 proc)
 {
 	__u32 slot = MT_PROC_SLOT(proc);
@@ -152,7 +152,7 @@ static __always_inline void within_over(struct mt_thread *t)
  * A walk of a whole stack that did not meet them. If the outermost call that was
  * counted had its frame on this very stack, which reaches from sp to top, it is
  * over: longjmp, an exception, a return that is not probed. And so are those that
- * were called behind it, unless one of them may be a coroutine's.
+ * were called after it, unless one of them may be a coroutine's.
  */
 static __always_inline void within_settle(struct mt_thread *t, __u64 stack, __u64 sp, __u64 top)
 {
