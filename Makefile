@@ -45,10 +45,10 @@ $(B)/malloctrace.skel.h: $(B)/malloctrace.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name malloctrace_bpf > $@.tmp && mv $@.tmp $@
 
 # ---- the page of the HTML report
-$(B)/html_page.h: scripts/html-page $(wildcard user/export/html/*)
-	$(call say,PAGE,$@)mkdir -p $(B) && scripts/html-page user/export/html > $@.tmp && mv $@.tmp $@
+$(B)/html_page.h: scripts/html-page $(wildcard user/files/html/page/*)
+	$(call say,PAGE,$@)mkdir -p $(B) && scripts/html-page user/files/html/page > $@.tmp && mv $@.tmp $@
 
-$(B)/user/export/html.o: $(B)/html_page.h
+$(B)/user/files/html/html.o: $(B)/html_page.h
 
 # ---- the program
 $(OBJ): | $(B)/malloctrace.skel.h

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "../tests/unit/sample_snapshot.h"
+#include "present/top/top.h"
 #include "util/util.h"
-#include "view/top.h"
 
 #define ROUNDS 15
 #define ROWS 50

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "sym/sym.h"
-#include "target/object.h"
+#include "elf/object.h"
+#include "names/sym.h"
 #include "util/util.h"
 
 static uint64_t code_bytes(const struct object *obj)

@@ -21,7 +21,7 @@
 
 #include "bench/child.h"
 #include "bench/target.h"
-#include "unwind/cfi.h"
+#include "elf/cfi.h"
 #include "util/util.h"
 
 #define N_ROUNDS 7

@@ -197,7 +197,7 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 	}
 	if (!a.proc && word)
 		bpf_map_delete_elem(&proc_of_pid, &pid);
-	/* CMD is not stopped by ptrace: see target/spawn.c, which lets it go on */
+	/* CMD is not stopped by ptrace: see process/spawn.c, which lets it go on */
 	a.held = pid == mt_hold_pid && !BPF_CORE_READ(task, ptrace);
 	if (send_life(task, &a) && a.held)
 		bpf_send_signal(SIGNAL_STOP);

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "cli/doctor.h"
-#include "cli/opts.h"
-#include "probe/check.h"
 #include "cli/profiles.h"
+#include "options/opts.h"
+#include "probe/check.h"
 #include "trace/session.h"
 #include "util/log.h"
 

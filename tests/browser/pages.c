@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "export/export.h"
-#include "model/diff.h"
 #include "../unit/sample_snapshot.h"
+#include "files/export.h"
+#include "model/diff.h"
 #include "util/util.h"
 
 #define S 1000000000ull

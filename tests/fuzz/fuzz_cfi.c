@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "elf/cfi.h"
 #include "tests/unit/cfi_image.h"
-#include "unwind/cfi.h"
 #include "util/util.h"
 
 enum { CALLS_ONLY = 1, WRAP = 2, X86 = 4, NO_SECTIONS = 8, SIGRETURN = 16 };

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/export.h"
-#include "export/json_read.h"
+#include "files/export.h"
+#include "files/json/json_read.h"
 #include "model/filter.h"
 #include "model/join.h"
 #include "util/util.h"

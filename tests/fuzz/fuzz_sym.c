@@ -17,10 +17,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sym/demangle.h"
-#include "sym/sym.h"
-#include "target/jitmap.h"
-#include "target/object.h"
+#include "elf/demangle.h"
+#include "elf/jitmap.h"
+#include "elf/object.h"
+#include "names/sym.h"
 #include "util/util.h"
 
 #define SEED_MAX 65536

@@ -27,7 +27,7 @@
 #include "malloctrace.skel.h"
 #include "probe/kernel.h"
 #include "probe/multi.h"
-#include "target/space.h"
+#include "space/space.h"
 #include "tests/oracle/dw.h"
 #include "tests/oracle/oracle.h"
 #include "tests/oracle/programs.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "model/model.h"
-#include "process/tracee.h"
+#include "tracee/tracee.h"
 #include "util/util.h"
 
 #define START 1000000ull

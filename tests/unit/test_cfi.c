@@ -9,7 +9,7 @@
 #include <sys/auxv.h>
 
 #include "cfi_image.h"
-#include "unwind/cfi.h"
+#include "elf/cfi.h"
 #include "util/util.h"
 
 /* ---- hand-made files */

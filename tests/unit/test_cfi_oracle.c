@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "unwind/cfi.h"
+#include "elf/cfi.h"
 #include "util/util.h"
 
 #define RULE_TEXT "cfa %u%+d post %d, ra %u%+d, fp %u%+d"

@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "view/figures.h"
+#include "present/columns.h"
+#include "present/figures.h"
+#include "present/threads.h"
 #include "sample_snapshot.h"
 #include "util/text.h"
 #include "util/util.h"
-#include "view/columns.h"
-#include "view/threads.h"
 
 #define S 1000000000ull
 

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "sym/demangle.h"
+#include "elf/demangle.h"
 #include "util/util.h"
 
 static const struct {

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "export/diff_files.h"
+#include "files/diff_files.h"
 #include "golden.h"
 #include "sample_snapshot.h"
 

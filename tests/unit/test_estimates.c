@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "model/model.h"
+#include "present/views.h"
 #include "util/util.h"
-#include "view/views.h"
 
 static void locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg)
 {

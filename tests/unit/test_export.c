@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "export/export.h"
-#include "export/json_writer.h"
-#include "export/outfile.h"
+#include "files/export.h"
+#include "files/json/json_writer.h"
+#include "files/outfile.h"
 #include "golden.h"
 #include "model/group.h"
 #include "sample_snapshot.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "export/export.h"
+#include "files/export.h"
 #include "golden.h"
 #include "model/filter.h"
 #include "model/join.h"

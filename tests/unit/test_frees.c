@@ -6,17 +6,17 @@
 #include <time.h>
 
 #include "collect/links.h"
-#include "export/export.h"
-#include "export/json_read.h"
+#include "files/export.h"
+#include "files/json/json_read.h"
 #include "golden.h"
 #include "model/diff.h"
 #include "model/filter.h"
 #include "model/group.h"
 #include "model/join.h"
 #include "model/model.h"
+#include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
-#include "view/report.h"
 
 static void utc(void)
 {

@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "present/top/grid.h"
 #include "util/util.h"
-#include "view/grid.h"
 
 static struct grid g;
 

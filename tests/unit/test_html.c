@@ -7,8 +7,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "export/export.h"
-#include "export/json_writer.h"
+#include "files/export.h"
+#include "files/json/json_writer.h"
 #include "golden.h"
 #include "sample_snapshot.h"
 #include "util/util.h"

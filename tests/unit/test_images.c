@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "process/images.h"
+#include "tracee/images.h"
 
 static void mapped(struct images *s, pid_t pid, const char *path, uint64_t t_ns)
 {

@@ -5,8 +5,8 @@
 #include <glob.h>
 #include <string.h>
 
-#include "export/export.h"
-#include "export/json_read.h"
+#include "files/export.h"
+#include "files/json/json_read.h"
 #include "golden.h"
 #include "sample_snapshot.h"
 #include "util/util.h"

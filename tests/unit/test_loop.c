@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trace/loop.h"
+#include "util/loop.h"
 #include "util/util.h"
 
 #define MS 1000000ull

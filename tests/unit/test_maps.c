@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "target/maps.h"
+#include "process/maps.h"
 #include "util/util.h"
 
 static struct maps parse(const char *text)

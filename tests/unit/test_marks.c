@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
-#include "export/json_read.h"
+#include "files/export.h"
+#include "files/json/json_read.h"
 #include "model/group.h"
 #include "model/marks.h"
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "target/memcg.h"
+#include "process/memcg.h"
 
 static char top[] = "/tmp/memcg-XXXXXX";
 static char mounts[1024];

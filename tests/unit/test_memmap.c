@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "process/resident.h"
-#include "target/memmap.h"
-#include "target/zero_pages.h"
+#include "process/memmap.h"
+#include "process/zero_pages.h"
+#include "tracee/resident.h"
 #include "util/util.h"
 
 #define KIB 1024ull
@@ -275,7 +275,7 @@ Test(memory, sizes_from_headers)
 	static const uint64_t headers[] = { 32 | 1, 112 | 1 | 4, ((1 << 20) + 4096) | 2 };
 	struct snap_memory m = { .sized_all = true };
 
-	memory__size_blocks(v, headers, 3, &m);
+	resident__size_blocks(v, headers, 3, &m);
 	cr_expect_eq(m.sized_blocks, 3);
 	cr_expect_eq(m.sized_requested, 124 + (1 << 20));
 	cr_expect_eq(m.sized_usable, 144 + (1 << 20) + 4096);
@@ -293,7 +293,7 @@ Test(memory, headers_that_make_no_sense)
 	static const uint64_t headers[] = { 0, 96 | 1, 1 << 20 | 1, 15, 32 | 1 };
 	struct snap_memory m = { .sized_all = true };
 
-	memory__size_blocks(v, headers, 5, &m);
+	resident__size_blocks(v, headers, 5, &m);
 	cr_expect_eq(m.sized_blocks, 1);
 	cr_expect_eq(m.sized_requested, 16);
 	cr_expect_eq(m.sized_usable, 32);
@@ -306,7 +306,7 @@ Test(memory, a_sample_stands_for_all)
 	static const uint64_t headers[] = { 32, 48 };
 	struct snap_memory m = { .sized_all = true };
 
-	memory__size_blocks(v, headers, 2, &m);
+	resident__size_blocks(v, headers, 2, &m);
 	cr_expect_eq(m.sized_blocks, 2);
 	cr_expect_eq(m.sized_requested, 16 * 24);
 	cr_expect_eq(m.sized_usable, 8 * 80);

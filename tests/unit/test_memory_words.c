@@ -3,12 +3,12 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "export/export.h"
-#include "export/json_read.h"
+#include "files/export.h"
+#include "files/json/json_read.h"
 #include "model/group.h"
+#include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
-#include "view/report.h"
 
 static char *text_of(const struct snapshot *s, const char *format)
 {

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "target/object.h"
+#include "elf/object.h"
 #include "util/util.h"
 
 static int note_name(const struct object_symbol *s, void *arg)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/snapshot.h"
-#include "cli/opts.h"
+#include "options/opts.h"
 #include "util/log.h"
 #include "util/util.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/opts.h"
+#include "options/opts.h"
 #include "util/util.h"
 
 static char *help_text(void)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/outnames.h"
+#include "files/outnames.h"
 
 static void expands(const char *pattern, const char *want)
 {

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "target/process.h"
+#include "process/process.h"
 #include "util/util.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

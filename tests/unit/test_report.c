@@ -9,13 +9,13 @@
 #include "model/ages.h"
 #include "model/between.h"
 #include "model/group.h"
+#include "present/figures.h"
+#include "present/frames.h"
+#include "present/rank.h"
+#include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/text.h"
 #include "util/util.h"
-#include "view/figures.h"
-#include "view/frames.h"
-#include "view/rank.h"
-#include "view/report.h"
 
 static void utc(void)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "process/wanted.h"
+#include "tracee/selection.h"
 
 static const char mounts[] =
 	"33 25 0:30 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"
@@ -17,9 +17,9 @@ static const char mounts[] =
 
 static void check(const char *arg, const char *hierarchy, const char *path)
 {
-	struct group_cgroup c;
+	struct selection_cgroup c;
 
-	cr_assert_eq(group__parse_cgroup(arg, mounts, &c), 0);
+	cr_assert_eq(selection__parse_cgroup(arg, mounts, &c), 0);
 	if (hierarchy)
 		cr_expect_str_eq(c.hierarchy, hierarchy, "%s", arg);
 	else
@@ -45,7 +45,7 @@ Test(selection, cgroup_paths)
 static bool wants(const char *line, const char *comm, const char *cgroups)
 {
 	char text[256], *argv[16] = { "malloctrace" }, *save = NULL;
-	struct group g;
+	struct selection g;
 	struct opts o;
 	int n = 1;
 	bool is;
@@ -54,9 +54,9 @@ static bool wants(const char *line, const char *comm, const char *cgroups)
 	for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[n++] = w;
 	cr_assert_eq(opts__parse(&o, n, argv, NULL), 0, "%s", line);
-	cr_assert_eq(group__init(&g, &o, NULL), 0);
-	is = group__wants(&g, comm, cgroups);
-	group__done(&g);
+	cr_assert_eq(selection__init(&g, &o, NULL), 0);
+	is = selection__wants(&g, comm, cgroups);
+	selection__done(&g);
 	opts__done(&o);
 	return is;
 }
@@ -89,7 +89,7 @@ Test(selection, selects)
 
 Test(selection, adopts)
 {
-	struct group g;
+	struct selection g;
 	struct opts o;
 
 	static const struct {
@@ -110,10 +110,10 @@ Test(selection, adopts)
 
 		memcpy(argv, t[i].argv, sizeof(t[i].argv));
 		cr_assert_eq(opts__parse(&o, t[i].n, argv, NULL), 0);
-		cr_assert_eq(group__init(&g, &o, NULL), 0);
+		cr_assert_eq(selection__init(&g, &o, NULL), 0);
 		cr_expect_eq(g.adopt, t[i].adopt, "%zu", i);
-		cr_expect_eq(group__selects(&g), t[i].selects, "%zu", i);
-		group__done(&g);
+		cr_expect_eq(selection__selects(&g), t[i].selects, "%zu", i);
+		selection__done(&g);
 		opts__done(&o);
 	}
 }

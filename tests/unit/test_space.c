@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "target/space.h"
+#include "space/space.h"
 #include "util/util.h"
 
 static struct objects *objects;

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "target/maps.h"
-#include "target/process.h"
-#include "target/spawn.h"
+#include "process/maps.h"
+#include "process/process.h"
+#include "process/spawn.h"
 #include "util/util.h"
 
 #define ARGV(...) ((char *[]){ __VA_ARGS__, NULL })

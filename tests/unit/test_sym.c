@@ -8,8 +8,8 @@
 #include <link.h>
 #include <string.h>
 
-#include "sym/sym.h"
-#include "target/object.h"
+#include "elf/object.h"
+#include "names/sym.h"
 #include "util/util.h"
 
 extern void sym_test_unsized(void);

@@ -19,12 +19,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "sym/debuginfod.h"
-#include "sym/minidebug.h"
-#include "sym/sym.h"
-#include "target/jitmap.h"
-#include "target/object.h"
-#include "target/space.h"
+#include "elf/debuginfod.h"
+#include "elf/jitmap.h"
+#include "elf/minidebug.h"
+#include "elf/object.h"
+#include "names/sym.h"
+#include "space/space.h"
 #include "util/util.h"
 
 static volatile int sink;

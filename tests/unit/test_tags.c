@@ -5,17 +5,17 @@
 #include <string.h>
 #include <time.h>
 
-#include "export/export.h"
-#include "export/json_read.h"
+#include "files/export.h"
+#include "files/json/json_read.h"
 #include "golden.h"
 #include "model/group.h"
 #include "model/join.h"
 #include "model/tags.h"
+#include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/funcname.h"
 #include "util/numbered.h"
 #include "util/util.h"
-#include "view/report.h"
 
 Test(funcname, names_that_match)
 {

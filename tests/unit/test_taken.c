@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "export/export.h"
-#include "export/json_read.h"
+#include "files/export.h"
+#include "files/json/json_read.h"
 #include "model/join.h"
 #include "model/taken.h"
 #include "sample_snapshot.h"

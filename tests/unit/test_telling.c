@@ -3,9 +3,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "present/telling.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
-#include "view/telling.h"
 
 static bool telling(const char *module, const char *function, const char *file)
 {

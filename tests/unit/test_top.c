@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 
 #include "golden.h"
+#include "present/views.h"
 #include "top_screen.h"
-#include "view/views.h"
 
 TestSuite(top, .fini = end);
 

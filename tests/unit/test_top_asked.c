@@ -2,8 +2,8 @@
 /* The live view's tables of what was asked for: when they are there, what they tell, and that no size breaks them. */
 #include <criterion/criterion.h>
 
+#include "present/views.h"
 #include "top_made.h"
-#include "view/views.h"
 
 static struct grid g;
 static struct top *t;

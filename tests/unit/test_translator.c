@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 #include <criterion/criterion.h>
 
-#include "target/translator.h"
+#include "process/translator.h"
 
 Test(translator, known_by_their_files)
 {

@@ -3,9 +3,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "present/tree.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
-#include "view/tree.h"
 
 #define KIB 1024ull
 #define MIB (1024ull * KIB)

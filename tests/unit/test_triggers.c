@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "model/snapshot.h"
-#include "trace/triggers.h"
+#include "model/triggers.h"
+#include "present/deaths.h"
 #include "util/signals.h"
 #include "util/util.h"
-#include "view/deaths.h"
 
 #define S 1000000000ull
 #define MS 1000000ull

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "model/tags.h"
+#include "present/top/grid.h"
+#include "present/top/top.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
-#include "view/grid.h"
-#include "view/top.h"
 
 #define MADE_SECOND 1000000000ull
 

@@ -8,9 +8,9 @@
 #define MT_BUDGET_H
 
 #include "collect/collect.h"
-#include "trace/loop.h"
-#include "process/tracee.h"
+#include "tracee/tracee.h"
 #include "unwind/tables.h"
+#include "util/loop.h"
 
 struct budget;
 

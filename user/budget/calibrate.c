@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "budget/calibrate.h"
-#include "process/tracee.h"
+#include "tracee/tracee.h"
 #include "util/util.h"
 
 #define PAIRS 4000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /* A budget, for the files that it is made of: windows.c when the probes are in place, books.c what that cost and what was seen. */
-#ifndef MT_BUDGET_WINDOWS_PARTS_H
-#define MT_BUDGET_WINDOWS_PARTS_H
+#ifndef MT_WINDOWS_PARTS_H
+#define MT_WINDOWS_PARTS_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -19,11 +19,11 @@
 #include <sys/utsname.h>
 
 #include "cli/doctor.h"
-#include "process/machine.h"
 #include "probe/features.h"
 #include "probe/kernel.h"
-#include "target/watch.h"
-#include "process/tracee_parts.h"
+#include "process/watch.h"
+#include "tracee/machine.h"
+#include "tracee/tracee_parts.h"
 #include "util/parse.h"
 #include "util/rights.h"
 #include "util/util.h"
@@ -73,7 +73,7 @@ static void tell_missing(FILE *out, unsigned int missing)
 		fprintf(out, "  %-30s %s: %s\n", "missing", names, mend);
 }
 
-static int tell_memory(FILE *out, const struct opts *o, const struct group *g, struct err *e)
+static int tell_memory(FILE *out, const struct opts *o, const struct selection *g, struct err *e)
 {
 	struct kernel_opts k = { .max_live = o->max_live, .max_stacks = o->max_stacks, .depth = o->depth, .adopt = g->adopt,
 				 .n_procs = g->adopt ? MT_MAX_PROCS : 0 };
@@ -193,7 +193,7 @@ static void look_at(pid_t pid, struct around *a)
 }
 
 /* -a, --comm, --cgroup: who is there, and what would be probed. */
-static int tell_group(FILE *out, const struct group *g, struct tracees *t, unsigned int *missing, struct err *e)
+static int tell_group(FILE *out, const struct selection *g, struct tracees *t, unsigned int *missing, struct err *e)
 {
 	struct around a = { .t = t };
 	DIR *proc = opendir("/proc");
@@ -222,7 +222,7 @@ static int tell_group(FILE *out, const struct group *g, struct tracees *t, unsig
 	return tracees__tell_tight(out, e);
 }
 
-static int tell_targets(FILE *out, const struct opts *o, const struct group *g, int *ret_status, unsigned int *missing, struct err *e)
+static int tell_targets(FILE *out, const struct opts *o, const struct selection *g, int *ret_status, unsigned int *missing, struct err *e)
 {
 	struct tracees t;
 	int err;
@@ -274,7 +274,7 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 {
 	_cleanup_free_ char *targets = NULL;
 	unsigned int missing = features__missing_rights();
-	struct group g = {};
+	struct selection g = {};
 	struct utsname u;
 	char kernel[160];
 	size_t len = 0;
@@ -287,9 +287,9 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	line(out, kernel, "ok", "");
 	tell_features(out);
 	line(out, "stacks", "ok", "frame pointers, or tables from .eh_frame; -p PID says which");
-	err = group__init(&g, o, e);
+	err = selection__init(&g, o, e);
 	if (!err)
-		err = group__check(&g, e);
+		err = selection__check(&g, e);
 	if (!err)
 		err = tell_memory(out, o, &g, e);
 	*ret_status = err || !features__can_trace();
@@ -309,6 +309,6 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	tell_rights(out, missing);
 	tell_missing(out, missing);
 	fputs(targets, out);
-	group__done(&g);
+	selection__done(&g);
 	return err;
 }

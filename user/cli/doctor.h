@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "cli/opts.h"
+#include "options/opts.h"
 
 /* *ret_status: 0 if malloctrace can trace here, 1 if not. */
 int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e);

@@ -10,18 +10,18 @@
 #include <signal.h>
 #include <string.h>
 
-#include "export/diff_files.h"
-#include "export/json_read.h"
-#include "export/outfile.h"
+#include "files/diff_files.h"
+#include "files/json/json_read.h"
+#include "files/outfile.h"
 #include "model/ages.h"
 #include "model/join.h"
 #include "model/marks.h"
+#include "present/rank.h"
 #include "trace/output.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/rights.h"
 #include "util/util.h"
-#include "view/rank.h"
 
 enum { EXIT_LOSSES = 3, EXIT_FAIL_OVER = 4 };
 

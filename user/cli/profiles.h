@@ -3,7 +3,7 @@
 #ifndef MT_PROFILES_H
 #define MT_PROFILES_H
 
-#include "cli/opts.h"
+#include "options/opts.h"
 #include "util/err.h"
 
 int profiles__report(const struct opts *o, int *ret_status, struct err *e);

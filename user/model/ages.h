@@ -5,8 +5,8 @@
  * an age that is a border has an exact answer; for another one, there is one class
  * of blocks of which nobody knows.
  */
-#ifndef MT_MODEL_AGES_H
-#define MT_MODEL_AGES_H
+#ifndef MT_AGES_H
+#define MT_AGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

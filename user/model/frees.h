@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /* --free-stacks: where blocks were freed, and what becomes of that when sites become others. */
-#ifndef MT_MODEL_FREES_H
-#define MT_MODEL_FREES_H
+#ifndef MT_FREES_H
+#define MT_FREES_H
 
 #include "model/life.h"
 #include "model/snapshot.h"

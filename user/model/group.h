@@ -3,8 +3,8 @@
  * --by: what rows are kept apart by. A snapshot in, another one out, in which the
  * processes of a group are one row and their equal stacks one site.
  */
-#ifndef MT_MODEL_GROUP_H
-#define MT_MODEL_GROUP_H
+#ifndef MT_GROUP_H
+#define MT_GROUP_H
 
 #include "model/snapshot.h"
 

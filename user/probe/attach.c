@@ -15,7 +15,7 @@
 #include "probe/codes.h"
 #include "probe/crew.h"
 #include "probe/multi.h"
-#include "target/writes.h"
+#include "space/writes.h"
 #include "util/rights.h"
 #include "util/util.h"
 

@@ -10,7 +10,7 @@
 #include "malloctrace.skel.h"
 #include "probe/attach_parts.h"
 #include "probe/multi.h"
-#include "target/writes.h"
+#include "space/writes.h"
 
 static int attach_spots_multi(struct attachment *a, size_t step, const struct bpf_program *prog, const struct object *obj,
 			      const struct spot_points *points)

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "elf/object.h"
 #include "malloctrace.skel.h"
 #include "probe/kernel.h"
-#include "target/object.h"
 
 int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s, const struct code_state *state)
 {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "target/object.h"
+#include "elf/object.h"
 
 struct entry_point {
 	uint64_t vaddr;

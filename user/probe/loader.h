@@ -3,8 +3,8 @@
 #ifndef MT_LOADER_H
 #define MT_LOADER_H
 
+#include "elf/object.h"
 #include "probe/spots.h"
-#include "target/object.h"
 
 /* The entries of dlopen and dlclose in an object; n 0: it has none. -ENOMEM */
 int loader__find(const struct object *obj, struct spot_points *ret);

@@ -3,8 +3,8 @@
 #ifndef MT_LOOKALIKES_H
 #define MT_LOOKALIKES_H
 
+#include "elf/object.h"
 #include "probe/allocators.h"
-#include "target/object.h"
 
 /*
  * Pairs of functions of the file, in words, each with the options that make malloctrace probe it:

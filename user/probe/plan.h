@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
+#include "elf/object.h"
 #include "probe/allocators.h"
-#include "target/object.h"
 #include "util/err.h"
 
 /* What is recorded, as far as it decides where to probe. */

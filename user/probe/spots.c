@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "elf/defined.h"
+#include "elf/demangle.h"
 #include "probe/kernel.h"
 #include "probe/usdt.h"
-#include "sym/defined.h"
-#include "sym/demangle.h"
 #include "util/funcname.h"
 
 /* ---- what was asked for */

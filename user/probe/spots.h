@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
-#include "target/object.h"
+#include "elf/object.h"
 #include "util/err.h"
 #include "util/util.h"
 

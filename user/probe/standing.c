@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "probe/standing.h"
-#include "target/maps.h"
+#include "process/maps.h"
 #include "util/util.h"
 
 static const struct trap {

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "probe/plan.h"
-#include "target/space.h"
+#include "space/space.h"
 
 struct standing {
 	size_t n_points;	/* in what the process maps */

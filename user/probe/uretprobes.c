@@ -26,7 +26,7 @@ static bool asked_for_none(void)
 #include <sys/wait.h>
 
 #include "probe/multi.h"
-#include "target/maps.h"
+#include "process/maps.h"
 
 #define NR_URETPROBE 335
 

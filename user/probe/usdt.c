@@ -13,7 +13,7 @@
 #include <gelf.h>
 #include <string.h>
 
-#include "sym/elffile.h"
+#include "elf/elffile.h"
 #include "util/util.h"
 
 #define NOTE_TYPE 3

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "target/object.h"
+#include "elf/object.h"
 
 struct usdt {
 	const char *provider, *name;	/* valid during the call */

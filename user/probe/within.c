@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "elf/defined.h"
+#include "elf/demangle.h"
 #include "probe/plan.h"
-#include "sym/defined.h"
-#include "sym/demangle.h"
 #include "util/funcname.h"
 
 struct search {

@@ -4,7 +4,7 @@
  * arrive, messages, and the screen that is drawn of all that.
  *
  * What always holds: nothing here takes longer than a snapshot does, so a key is
- * answered at once; names are looked up elsewhere (sym/names.c). While the screen
+ * answered at once; names are looked up elsewhere (names/names.c). While the screen
  * is up nobody else writes to the terminal; what was said meanwhile is said again
  * on the normal screen, because a line that was overwritten is lost.
  */
@@ -14,15 +14,15 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
-#include "trace/live_start.h"
 #include "model/group.h"
+#include "names/names.h"
+#include "present/top/term.h"
+#include "present/top/top.h"
+#include "trace/live_start.h"
 #include "trace/session_parts.h"
-#include "sym/names.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/rights.h"
-#include "view/term.h"
-#include "view/top.h"
 
 #define INTERVAL_NS SECOND_NS
 #define FIRST_NS (SECOND_NS / 4)	/* the second snapshot: rates are there soon */

@@ -20,8 +20,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "present/top/term.h"
 #include "util/util.h"
-#include "view/term.h"
 
 #define REDRAW_MS 250	/* ages go on */
 

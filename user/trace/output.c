@@ -4,13 +4,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "export/outfile.h"
+#include "elf/demangle.h"
+#include "files/outfile.h"
 #include "model/group.h"
+#include "present/text/free_rows.h"
 #include "trace/output.h"
-#include "sym/demangle.h"
 #include "util/log.h"
 #include "util/util.h"
-#include "view/frees.h"
 
 static void on_changed(const char *path, void *arg)
 {

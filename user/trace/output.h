@@ -3,15 +3,15 @@
 #ifndef MT_OUTPUT_H
 #define MT_OUTPUT_H
 
-#include "export/export.h"
-#include "export/outnames.h"
+#include "elf/debuginfod.h"
+#include "files/export.h"
+#include "files/outnames.h"
 #include "model/filter.h"
 #include "model/snapshot.h"
 #include "model/tags.h"
-#include "cli/opts.h"
-#include "sym/debuginfod.h"
-#include "sym/names.h"
-#include "sym/sym.h"
+#include "names/names.h"
+#include "names/sym.h"
+#include "options/opts.h"
 
 struct output {
 	const struct opts *opts;	/* not owned */

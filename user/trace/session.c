@@ -17,11 +17,11 @@
 #include <sys/resource.h>
 
 #include "model/group.h"
+#include "model/triggers.h"
+#include "process/translator.h"
 #include "trace/session.h"
 #include "trace/session_parts.h"
-#include "target/translator.h"
-#include "process/tracee_standing.h"
-#include "trace/triggers.h"
+#include "tracee/tracee_standing.h"
 #include "util/log.h"
 #include "util/parse.h"
 
@@ -169,9 +169,9 @@ static int check(struct session *s, int *ret_status, struct err *e)
 		*ret_status = EXIT_USAGE;
 		return err;
 	}
-	err = group__init(&s->group, o, e);
+	err = selection__init(&s->selection, o, e);
 	if (!err)
-		err = group__check(&s->group, e);
+		err = selection__check(&s->selection, e);
 	if (!err)
 		err = output__init(&s->output, o, e);
 	for (size_t i = 0; i < o->pids.n && !err; i++) {
@@ -230,10 +230,10 @@ static int load(struct session *s, struct err *e)
 		.sample_bytes = o->sample_bytes,
 		.seed = o->seed,
 		.budget = o->overhead_pct > 0,
-		.adopt = s->group.adopt,
-		.by_comm = s->group.adopt == MT_ADOPT_ALL && o->comms.n,
-		.by_cgroup = s->group.adopt == MT_ADOPT_ALL && o->cgroups.n,
-		.n_procs = s->group.adopt ? MT_MAX_PROCS : 0,
+		.adopt = s->selection.adopt,
+		.by_comm = s->selection.adopt == MT_ADOPT_ALL && o->comms.n,
+		.by_cgroup = s->selection.adopt == MT_ADOPT_ALL && o->cgroups.n,
+		.n_procs = s->selection.adopt ? MT_MAX_PROCS : 0,
 		.by_thread = grouping__find(o->by)->threads,
 		.spots = s->tracees.spots.n > 0,
 		.within = o->withins.n > 0,
@@ -260,9 +260,9 @@ static int load(struct session *s, struct err *e)
 	s->tracees.kernel = s->kernel;
 	s->tracees.model = s->model;
 	s->tracees.unwind = s->unwind;
-	if (s->group.adopt) {
+	if (s->selection.adopt) {
 		raise_limit();
-		err = machine__new(&s->tracees, &s->group, &s->machine, e);
+		err = machine__new(&s->tracees, &s->selection, &s->machine, e);
 		if (err)
 			return err;
 	}
@@ -474,7 +474,7 @@ static int run(struct session *s, int *ret_status, struct err *e)
 		err = s->machine ? machine__attach(s->machine, e) : tracees__attach(&s->tracees, e);
 	if (!err) {
 		if (!s->machine)
-			memory__begin(&s->memory, &s->tracees);
+			resident__begin(&s->memory, &s->tracees);
 		begin(s);
 		err = fill_loop(s, e);
 	}
@@ -516,7 +516,7 @@ static void done(struct session *s)
 	output__done(&s->output);	/* the symbol cache holds objects */
 	if (s->tracees.objects)
 		tracees__done(&s->tracees);
-	group__done(&s->group);
+	selection__done(&s->selection);
 	vec_done(&s->events);
 	triggers__free(s->triggers);
 	taken__done(&s->taken);

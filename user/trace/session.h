@@ -3,7 +3,7 @@
 #ifndef MT_SESSION_H
 #define MT_SESSION_H
 
-#include "cli/opts.h"
+#include "options/opts.h"
 #include "util/err.h"
 
 /* 0 with the exit status, or -errno with a message; nothing is left attached either way. */

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "process/translator.h"
 #include "trace/session_parts.h"
-#include "target/translator.h"
 #include "util/log.h"
 #include "util/signals.h"
 
@@ -156,7 +156,7 @@ void session__read_events(struct session *s)
 	}
 	s->recycle.told_ns = began_ns;
 	/* others may come, unless it is only the children of some that are waited for */
-	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
+	if (s->selection.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
 		session__over(s);
 }
 
@@ -184,7 +184,7 @@ void session__on_pidfd(void *arg)
 		close(p->process.pidfd);
 		p->process.pidfd = -1;
 	}
-	if (s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
+	if (s->selection.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees))
 		session__over(s);
 }
 

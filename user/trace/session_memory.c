@@ -35,7 +35,7 @@ static void on_turn(void *arg)
 	eventfd_read(s->memory_fd, &n);
 	/* what was kept, and what has come since */
 	session__on_events(s);
-	if (memory__go_on(&s->memory, &s->tracees))
+	if (resident__go_on(&s->memory, &s->tracees))
 		wake(s);
 }
 
@@ -49,14 +49,14 @@ int session__watch_memory(struct session *s)
 
 void session__look_at_memory(struct session *s, const struct cut *cut, bool now)
 {
-	memory__look(&s->memory, &s->tracees, cut, now);
+	resident__look(&s->memory, &s->tracees, cut, now);
 	if (s->memory.procs.n)
 		wake(s);
 }
 
 void session__look_last_at_memory(struct session *s)
 {
-	memory__look_last(&s->memory, &s->tracees);
+	resident__look_last(&s->memory, &s->tracees);
 	/* a program that a target became meanwhile */
 	if (s->events.n)
 		session__read_events(s);
@@ -64,7 +64,7 @@ void session__look_last_at_memory(struct session *s)
 
 void session__memory_done(struct session *s)
 {
-	memory_looks__done(&s->memory);
+	resident__done(&s->memory);
 	if (s->memory_fd >= 0)
 		close(s->memory_fd);
 	s->memory_fd = -1;

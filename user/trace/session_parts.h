@@ -10,25 +10,25 @@
 
 #include "budget/budget.h"
 #include "collect/collect.h"
-#include "process/wanted.h"
-#include "trace/loop.h"
-#include "process/machine.h"
-#include "process/resident.h"
 #include "model/marks.h"
 #include "model/taken.h"
-#include "cli/opts.h"
+#include "options/opts.h"
+#include "process/spawn.h"
+#include "process/watch.h"
+#include "space/writes.h"
 #include "trace/output.h"
-#include "target/spawn.h"
-#include "target/watch.h"
-#include "target/writes.h"
-#include "process/tracee.h"
+#include "tracee/machine.h"
+#include "tracee/resident.h"
+#include "tracee/selection.h"
+#include "tracee/tracee.h"
+#include "util/loop.h"
 
 #define SECOND_NS 1000000000ull
 
 struct session {
 	const struct opts *opts;
 	struct output output;
-	struct group group;
+	struct selection selection;
 	struct tracees tracees;
 	struct machine *machine;	/* where processes come and go; else NULL */
 	struct vec(struct mt_move) events;	/* read, not yet handled */
@@ -50,7 +50,7 @@ struct session {
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
 	uint64_t due_ns;	/* when -d is over; 0: never */
 	uint64_t cut_ns;	/* when the last snapshot was taken */
-	struct memory_looks memory;
+	struct resident_looks memory;
 	int memory_fd;		/* readable: a look goes on, or messages were kept; session_memory.c */
 	const struct cut *cut;	/* the last one; NULL: none was taken yet, or its rows hold no more */
 	struct {

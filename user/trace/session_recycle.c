@@ -7,8 +7,8 @@
  */
 #include <poll.h>
 
+#include "model/triggers.h"
 #include "trace/session_parts.h"
-#include "trace/triggers.h"
 #include "util/log.h"
 
 #define SWEEP_NS (SECOND_NS / 100)	/* a second, of our time */

@@ -9,7 +9,7 @@
 
 #include "probe/codes.h"
 #include "trace/session_parts.h"
-#include "process/tracee_standing.h"
+#include "tracee/tracee_standing.h"
 #include "util/log.h"
 
 #define FEW_A_LOOK 64	/* of the processes that seem to do nothing */
@@ -103,7 +103,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 	cut = s->cut;
 	/* marks may be many */
 	if (last)
-		memory__end(&s->memory, &s->tracees, cut);
+		resident__end(&s->memory, &s->tracees, cut);
 	else
 		session__look_at_memory(s, cut, ages && !s->spots.at_mark);
 	if (s->budget) {

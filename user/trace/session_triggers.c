@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "model/triggers.h"
 #include "trace/session_parts.h"
-#include "trace/triggers.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/signals.h"
@@ -48,7 +48,7 @@ static char *death_words(struct session *s, const struct tracee_life *l, int sig
 /* Where everybody is traced, many end by somebody's wish. */
 static bool is_news(const struct session *s, int sig, bool oom)
 {
-	return oom || signal_is_crash(sig) || s->group.adopt != MT_ADOPT_ALL;
+	return oom || signal_is_crash(sig) || s->selection.adopt != MT_ADOPT_ALL;
 }
 
 static void died(struct session *s, const struct tracee_life *l, int sig, bool oom)
@@ -103,7 +103,7 @@ void session__on_death(struct session *s, const struct mt_event *ev)
 
 static bool is_over(const struct session *s)
 {
-	return !s->live && s->group.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees);
+	return !s->live && s->selection.adopt != MT_ADOPT_ALL && tracees__all_ended(&s->tracees);
 }
 
 void session__fire(struct session *s)

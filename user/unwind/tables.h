@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "target/space.h"
-#include "unwind/cfi.h"
+#include "elf/cfi.h"
+#include "space/space.h"
 #include "util/err.h"
 
 enum unwind_choice { UNWIND_AUTO, UNWIND_FP, UNWIND_TABLE };

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * What the files that compile .eh_frame share; nobody else includes it.
+ *
+ *   cfi_elf.c   the file: its .eh_frame, its code           → struct cfi_elf
+ *   ehframe.c   the section: its records                    → struct eh_frame, sorted by address
+ *   cfa.c       a record's program                          → ranges of addresses, each with a rule
+ *   calls.c     the code: does a call stand in a range?
+ *   cfi.c       all of it together                          → struct cfi
+ */
+#ifndef MT_CFI_PARTS_H
+#define MT_CFI_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "bpf/abi.h"
+#include "elf/object.h"
+#include "util/err.h"
+#include "util/util.h"
+
+/*
+ * The bounds of what one file can make us do. The largest real ones (a
+ * browser, a compiler's library) have 30 MB of .eh_frame, 1 M functions,
+ * 4 M rows and 250 MB of code.
+ */
+#define CFI_MAX_SECTION_BYTES (128u << 20)
+#define CFI_MAX_FDES (4u << 20)
+#define CFI_MAX_CIES (1u << 20)
+#define CFI_MAX_ROWS (8u << 20)
+#define CFI_MAX_CODE_BYTES (1ull << 30)	/* read, and searched */
+#define CFI_MAX_TEXTS 16
+#define CFI_MAX_SYMBOLS 65536
+
+/* ---- bytes, read without running over their end */
+
+struct bytes {
+	const uint8_t *p, *end;
+	bool bad;		/* something did not fit: whatever was read since is 0 or garbage */
+};
+
+static inline size_t bytes__left(const struct bytes *b)
+{
+	return b->end - b->p;
+}
+
+static inline void bytes__skip(struct bytes *b, uint64_t n)
+{
+	if (n > bytes__left(b)) {
+		b->bad = true;
+		n = bytes__left(b);
+	}
+	b->p += n;
+}
+
+static inline uint64_t bytes__fixed(struct bytes *b, size_t size)
+{
+	uint64_t v = 0;
+
+	if (bytes__left(b) < size) {
+		b->bad = true;
+		return 0;
+	}
+	/* both architectures, and so both sides, are little-endian */
+	memcpy(&v, b->p, size);
+	b->p += size;
+	return v;
+}
+
+static inline uint8_t bytes__u8(struct bytes *b)
+{
+	if (b->p == b->end) {
+		b->bad = true;
+		return 0;
+	}
+	return *b->p++;
+}
+
+uint64_t bytes__uleb_long(struct bytes *b);
+int64_t bytes__sleb(struct bytes *b);
+
+static inline uint64_t bytes__uleb(struct bytes *b)
+{
+	if (b->p < b->end && *b->p < 0x80)
+		return *b->p++;
+	return bytes__uleb_long(b);
+}
+
+/* ---- the file */
+
+struct cfi_source {		/* an object's file, or a whole file in memory */
+	const struct object *obj;
+	const uint8_t *image;
+	size_t len;
+};
+
+int cfi_source__read(const struct cfi_source *s, uint64_t off, void *buf, size_t len);
+
+struct cfi_text {		/* an executable PT_LOAD */
+	uint64_t vaddr, file_off, file_size, mem_size;
+};
+
+struct cfi_elf {
+	struct cfi_source src;
+	uint16_t machine;
+	struct cfi_text text[CFI_MAX_TEXTS];
+	size_t n_texts;
+	uint8_t *eh;		/* owned: .eh_frame; NULL if there is none */
+	size_t eh_len;
+	uint64_t eh_vaddr;
+	bool eh_ends_at_zero;	/* its length is not known: what follows the terminator is something else */
+};
+
+/* -ENOTSUP for what is no 64-bit ELF file of a machine that we can walk. */
+int cfi_elf__read(const struct cfi_source *src, struct cfi_elf *ret, struct err *e);
+/* The address of a defined symbol of .dynsym. */
+bool cfi_elf__find_symbol(const struct cfi_elf *elf, const char *name, uint64_t *ret_vaddr);
+bool cfi_elf__is_text(const struct cfi_elf *elf, uint64_t lo, uint64_t hi);
+void cfi_elf__done(struct cfi_elf *elf);
+
+/* ---- a record's program */
+
+struct cfa_arch {
+	uint16_t machine;
+	uint8_t sp, fp, ra;	/* DWARF's numbers of the registers */
+	bool ra_at_cfa_8;	/* calls push the return address: it is at cfa - 8, always */
+	bool ra_signed;		/* DW_CFA_AARCH64_negate_ra_state may stand in the program */
+	bool plt_expression;
+};
+
+const struct cfa_arch *cfa_arch__of(uint16_t machine);
+
+enum cfa_slot_kind { SLOT_SAME = 0, SLOT_AT_CFA, SLOT_AT_FP, SLOT_UNDEFINED, SLOT_OTHER };
+
+struct cfa_slot {
+	uint8_t kind;		/* enum cfa_slot_kind */
+	int32_t off;
+};
+
+enum cfa_kind { CFA_UNSET = 0, CFA_REGISTER, CFA_KNOWN_EXPRESSION, CFA_OTHER };
+
+struct cfa_state {
+	uint8_t kind;		/* enum cfa_kind */
+	uint8_t known;		/* CFA_KNOWN_EXPRESSION: enum mt_cfa */
+	uint64_t reg;		/* CFA_REGISTER */
+	int64_t off, post_off;
+	struct cfa_slot ra, fp;
+};
+
+struct eh_cie {
+	uint32_t at;		/* where in the section it begins: FDEs name it so */
+	uint32_t code_align;
+	int32_t data_align;
+	uint8_t enc;		/* of addresses, DW_EH_PE_* */
+	bool has_size;		/* 'z': FDEs have augmentation data, and say how long it is */
+	bool signal;		/* 'S' */
+	bool usable;
+	bool ra_known;		/* the return address's column is the usual one */
+	struct cfa_state init;
+};
+
+struct cfa_sink {		/* gets the ranges in order, without gaps; not 0 ends the run */
+	int (*range)(void *arg, uint64_t lo, uint64_t hi, const struct mt_rule *rule);
+	void *arg;
+};
+
+/* Runs a CIE's program, which leaves cie->init behind. 0 or -EINVAL. */
+int cfa__run_initial(const struct cfa_arch *arch, struct eh_cie *cie, struct bytes insns);
+/* Runs an FDE's over [lo, hi). -EINVAL if it makes no sense, or what the sink returned. */
+int cfa__run(const struct cfa_arch *arch, const struct eh_cie *cie, struct bytes insns, uint64_t insns_vaddr, uint64_t lo,
+	     uint64_t hi, const struct cfa_sink *sink);
+
+/* ---- the section */
+
+struct eh_fde {
+	uint64_t lo, hi;
+	uint32_t insns_at, insns_len;	/* in the section */
+	uint32_t cie;
+};
+
+struct eh_frame {
+	struct vec(struct eh_cie) cies;
+	struct vec(struct eh_fde) fdes;	/* sorted by lo; equal ones as they stand in the file */
+	size_t n_seen, n_bad;
+};
+
+int eh_frame__read(const struct cfi_elf *elf, const struct cfa_arch *arch, struct eh_frame *ret, struct err *e);
+void eh_frame__done(struct eh_frame *f);
+/* An encoded address that stands at vaddr. False if the encoding is none that files on disk use for code. */
+bool eh_frame__address(struct bytes *b, uint8_t enc, uint64_t vaddr, uint64_t *ret);
+
+/* ---- the code */
+
+struct calls {
+	const struct cfi_elf *elf;
+	uint8_t *buf;		/* owned: a window of the code, unless it is in memory anyway */
+	uint64_t buf_lo, buf_hi;
+	uint64_t budget_bytes;	/* what may still be read and searched */
+};
+
+void calls__init(struct calls *c, const struct cfi_elf *elf);
+/* May a call stand in [lo, hi)? True also where it cannot be told. Ask in ascending order. */
+bool calls__in(struct calls *c, uint64_t lo, uint64_t hi);
+/* May a call end just before pc? True also where it cannot be told. */
+bool calls__ends_at(struct calls *c, uint64_t pc);
+/*
+ * arm64: is the frame pointer made the stack pointer plus off in [lo, hi), before any call there, and does nothing else in the
+ * function [fn_lo, fn_hi) change it, but to give its caller's back?
+ */
+bool calls__sets_fp(struct calls *c, uint64_t lo, uint64_t hi, int64_t off, uint64_t fn_lo, uint64_t fn_hi);
+void calls__done(struct calls *c);
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns nothing beyond a call. */
+#include "elf/defined.h"
+
+#include <gelf.h>
+#include <string.h>
+
+#include "elf/elffile.h"
+#include "elf/minidebug.h"
+#include "elf/object.h"
+#include "elf/symtab.h"
+#include "util/util.h"
+
+#define DEBUG_DIR "/usr/lib/debug"
+
+static bool has_symtab(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+
+	while ((scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_SYMTAB)
+			return true;
+	return false;
+}
+
+static int add_symbol(const struct object_symbol *sym, void *arg)
+{
+	if (!sym->ifunc)
+		symtab__add(arg, sym->name, sym->value, sym->size);
+	return 0;
+}
+
+int defined__each(struct object *obj, const char *debug_dir, int (*fn)(const char *name, uint64_t vaddr, void *arg), void *arg)
+{
+	struct elffile file = {}, debug = {};
+	struct minidebug mini = {};
+	struct symtab all = {};
+	int r = 0;
+
+	/* what it says now would be of other code */
+	if (!obj->is_elf || obj->jit || object__look_for_change(obj) || elffile__open_fd(&file, obj->fd))
+		return 0;
+	symtab__add_elf(&all, file.elf);
+	if (!has_symtab(file.elf)) {
+		if (!elffile__open_debug(&debug, obj, file.elf, debug_dir ? debug_dir : DEBUG_DIR))
+			symtab__add_elf(&all, debug.elf);
+		else if (!minidebug__open(&mini, file.elf))
+			symtab__add_elf(&all, mini.elf);
+	}
+	/* without section headers the dynamic segment still leads to symbols */
+	if (!all.n)
+		object__for_each_function(obj, add_symbol, &all, NULL);
+	for (size_t i = 0; i < all.n && !r; i++)
+		if (all.v[i].function)
+			r = fn(all.v[i].name, all.v[i].start, arg);
+	symtab__done(&all);
+	minidebug__close(&mini);
+	elffile__close(&debug);
+	elffile__close(&file);
+	return r;
+}

@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the way from an address to DWARF's functions.
+ *
+ * libdw finds the scopes of an address by walking the whole unit each time:
+ * milliseconds in a big C++ file. So two indexes of our own stand before it:
+ * units by address (from the units' own ranges, as .debug_aranges is often
+ * missing), made at once; and per unit, when it is first met, its functions by
+ * address with the inlined calls in each. A search is then two binary searches
+ * and a look at the inlined calls of one function.
+ *
+ * Inlined calls are kept in the order of the file, a function's own in one
+ * piece, outer ones before inner ones: a chain is followed in one pass.
+ *
+ * The file is hostile. Every walk has a budget taken from the size of what it
+ * walks over, so that references in circles or ranges shared by a million
+ * functions cost time in proportion to the file and no more.
+ */
+#include "elf/dwarfinfo.h"
+
+#include <dwarf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/cache.h"
+#include "util/util.h"
+
+#define UNITS_MAX (1u << 20)
+#define UNIT_RANGES_MAX (4u << 20)	/* over all units */
+#define RANGES_MAX 4096			/* of one function */
+#define SPANS_MAX (4u << 20)		/* of one unit */
+#define DEPTH_MAX 256			/* nesting of scopes */
+#define REFS_MAX 8			/* inlined call → abstract function → declaration */
+#define BACK_MAX 64			/* ranges that overlap */
+#define NO_NODE UINT32_MAX
+
+struct span {
+	uint64_t low, high;
+	uint32_t node;		/* of a unit's functions; in the index of units: the unit */
+};
+
+struct node {			/* a function, or a call that was inlined */
+	Dwarf_Off die;
+	uint32_t parent;	/* NO_NODE: a function */
+	uint32_t inlines, inlines_end;	/* of a function: its calls in unit.inlines */
+};
+
+struct unit {
+	Dwarf_Die die;
+	Dwarf_Off off, end;
+	bool indexed;
+	bool c;
+	struct vec(struct node) nodes;
+	struct vec(struct span) functions;	/* by low */
+	struct vec(struct span) inlines;	/* outer before inner */
+};
+
+struct dwarfinfo {
+	Dwarf *dwarf;
+	const char *info;	/* the bytes of .debug_info */
+	size_t info_size;
+	bool (*text)(uint64_t addr, void *arg);
+	void *text_arg;
+	struct vec(struct unit) units;
+	struct vec(struct span) ranges;	/* of units, by low */
+	struct u64map names;	/* address of a DIE in memory → struct name */
+};
+
+struct name {
+	const char *name;
+	bool mangled;
+};
+
+static int by_low(const void *pa, const void *pb)
+{
+	const struct span *a = pa, *b = pb;
+
+	if (a->low != b->low)
+		return a->low < b->low ? -1 : 1;
+	if (a->high != b->high)
+		return a->high > b->high ? -1 : 1;
+	return a->node < b->node ? -1 : a->node > b->node;
+}
+
+/* The span that holds addr and begins last. */
+static const struct span *find_span(const struct span *v, size_t n, uint64_t addr)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (v[mid].low <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (size_t steps = 0; low > 0 && steps < BACK_MAX; low--, steps++)
+		if (v[low - 1].high > addr)
+			return &v[low - 1];
+	return NULL;
+}
+
+#define push_span(vec, max, ...)						\
+	({									\
+		struct span *_s = (vec)->n < (max) ? vec_push(vec) : NULL;	\
+		if (_s)								\
+			*_s = (struct span){ __VA_ARGS__ };			\
+		_s != NULL;							\
+	})
+
+static void add_unit(struct dwarfinfo *d, Dwarf_Off off, Dwarf_Off end, size_t header)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t at = 0;
+	Dwarf_Die die;
+	struct unit *u;
+	int tag, lang;
+
+	if (!dwarf_offdie(d->dwarf, off + header, &die))
+		return;
+	tag = dwarf_tag(&die);
+	if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit)
+		return;
+	u = vec_push(&d->units);
+	if (!u)
+		return;
+	u->die = die;
+	u->off = off;
+	u->end = end;
+	lang = dwarf_srclang(&die);
+	u->c = lang == DW_LANG_C || lang == DW_LANG_C89 || lang == DW_LANG_C99 || lang == DW_LANG_C11 ||
+	       lang == DW_LANG_Mips_Assembler || lang == -1;
+	while ((at = dwarf_ranges(&die, at, &base, &low, &high)) > 0)
+		if (low < high && d->text(low, d->text_arg) &&
+		    !push_span(&d->ranges, UNIT_RANGES_MAX, low, high, d->units.n - 1))
+			break;
+}
+
+static void find_info(struct dwarfinfo *d)
+{
+	Elf *elf = dwarf_getelf(d->dwarf);
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+		Elf_Data *data;
+		const char *name;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
+			continue;
+		name = elf_strptr(elf, names, shdr.sh_name);
+		if (!name || (strcmp(name, ".debug_info") && strcmp(name, ".zdebug_info")))
+			continue;
+		data = elf_rawdata(scn, NULL);
+		if (data && data->d_buf) {
+			d->info = data->d_buf;
+			d->info_size = data->d_size;
+		}
+	}
+}
+
+struct dwarfinfo *dwarfinfo__new(Dwarf *dwarf, bool (*text)(uint64_t addr, void *arg), void *arg)
+{
+	struct dwarfinfo *d = calloc(1, sizeof(*d));
+	Dwarf_Off off = 0, next;
+	size_t header, n = 0;
+
+	if (!d)
+		return NULL;
+	d->dwarf = dwarf;
+	d->text = text;
+	d->text_arg = arg;
+	find_info(d);
+	while (n++ < UNITS_MAX && dwarf_next_unit(dwarf, off, &next, &header, NULL, NULL, NULL, NULL, NULL, NULL) == 0) {
+		if (next <= off)
+			break;
+		add_unit(d, off, next, header);
+		off = next;
+	}
+	if (d->ranges.n)
+		qsort(d->ranges.v, d->ranges.n, sizeof(*d->ranges.v), by_low);
+	return d;
+}
+
+void dwarfinfo__free(struct dwarfinfo *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->units.n; i++) {
+		vec_done(&d->units.v[i].nodes);
+		vec_done(&d->units.v[i].functions);
+		vec_done(&d->units.v[i].inlines);
+	}
+	vec_done(&d->units);
+	vec_done(&d->ranges);
+	u64map__done(&d->names);
+	free(d);
+}
+
+/* Makes a node of a function or call that has code; NO_NODE if it has none. */
+static uint32_t add_node(struct dwarfinfo *d, struct unit *u, Dwarf_Die *die, uint32_t parent)
+{
+	Dwarf_Addr base, low, high;
+	uint32_t self = NO_NODE;
+	struct node *node;
+	ptrdiff_t at = 0;
+
+	for (int i = 0; i < RANGES_MAX && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0; i++) {
+		if (low >= high || !d->text(low, d->text_arg))
+			continue;
+		if (self == NO_NODE) {
+			if (u->nodes.n >= SPANS_MAX)
+				break;
+			node = vec_push(&u->nodes);
+			if (!node)
+				break;
+			*node = (struct node){ .die = dwarf_dieoffset(die), .parent = parent,
+					       .inlines = u->inlines.n, .inlines_end = u->inlines.n };
+			self = u->nodes.n - 1;
+		}
+		if (parent == NO_NODE ? !push_span(&u->functions, SPANS_MAX, low, high, self) :
+					!push_span(&u->inlines, SPANS_MAX, low, high, self))
+			break;
+	}
+	return self;
+}
+
+struct level {
+	Dwarf_Die die;
+	uint32_t node;		/* the function or call around it */
+	uint32_t function;	/* the node to be closed when this level ends, NO_NODE if none */
+};
+
+/* What to do with one DIE; true if what is inside it matters. */
+static bool visit(struct dwarfinfo *d, struct unit *u, struct level *at, struct level *inside)
+{
+	inside->node = at->node;
+	inside->function = NO_NODE;
+	switch (dwarf_tag(&at->die)) {
+	case DW_TAG_subprogram:
+		inside->node = inside->function = add_node(d, u, &at->die, NO_NODE);
+		return inside->node != NO_NODE;
+	case DW_TAG_inlined_subroutine:
+		if (at->node == NO_NODE)
+			return false;
+		inside->node = add_node(d, u, &at->die, at->node);
+		return inside->node != NO_NODE;
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+		return at->node != NO_NODE;
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+		return true;
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type:
+		/* C++ compilers keep code out of their classes; Rust's and others do not. */
+		switch (dwarf_srclang(&u->die)) {
+		case DW_LANG_C_plus_plus:
+		case DW_LANG_C_plus_plus_03:
+		case DW_LANG_C_plus_plus_11:
+		case DW_LANG_C_plus_plus_14:
+			return false;
+		}
+		return !u->c;
+	default:
+		return false;
+	}
+}
+
+static void index_unit(struct dwarfinfo *d, struct unit *u)
+{
+	uint64_t budget = u->end - u->off;
+	struct level *levels;
+	int depth = 0;
+
+	u->indexed = true;
+	levels = calloc(DEPTH_MAX, sizeof(*levels));
+	if (!levels)
+		return;
+	levels[0].node = levels[0].function = NO_NODE;
+	if (dwarf_child(&u->die, &levels[0].die) != 0)
+		depth = -1;
+	while (depth >= 0 && budget-- > 0) {
+		struct level *at = &levels[depth];
+		Dwarf_Off here = dwarf_dieoffset(&at->die);
+
+		if (depth + 1 < DEPTH_MAX && visit(d, u, at, at + 1) &&
+		    dwarf_child(&at->die, &at[1].die) == 0) {
+			depth++;
+			continue;
+		}
+		/* Up to the next DIE that is not yet done. A sibling before its elder is a loop. */
+		while (depth >= 0) {
+			at = &levels[depth];
+			here = dwarf_dieoffset(&at->die);
+			if (dwarf_siblingof(&at->die, &at->die) == 0 && dwarf_dieoffset(&at->die) > here)
+				break;
+			if (at->function != NO_NODE)
+				u->nodes.v[at->function].inlines_end = u->inlines.n;
+			depth--;
+		}
+	}
+	for (; depth >= 0; depth--)
+		if (levels[depth].function != NO_NODE)
+			u->nodes.v[levels[depth].function].inlines_end = u->inlines.n;
+	free(levels);
+	if (u->functions.n)
+		qsort(u->functions.v, u->functions.n, sizeof(*u->functions.v), by_low);
+}
+
+/*
+ * libdw checks that strings of string sections end; for one in the DIE itself
+ * (DW_FORM_string) it does not, as of 0.188.
+ */
+static const char *attr_string(struct dwarfinfo *d, Dwarf_Die *die, unsigned int at)
+{
+	Dwarf_Attribute attr;
+	const char *s;
+
+	if (!dwarf_attr(die, at, &attr))
+		return NULL;
+	s = dwarf_formstring(&attr);
+	if (!s || !*s)
+		return NULL;
+	if (dwarf_whatform(&attr) == DW_FORM_string) {
+		if (s < d->info || s >= d->info + d->info_size || !memchr(s, '\0', d->info + d->info_size - s))
+			return NULL;
+	}
+	return s;
+}
+
+/* "ns::type::name" for a function without a linkage name: found from the unit down to its DIE. */
+static const char *qualify(struct dwarfinfo *d, Dwarf_Die *die, const char *name, struct pool *names)
+{
+	Dwarf_Off target = dwarf_dieoffset(die), unit_off;
+	Dwarf_Die scope, next;
+	char path[1024] = "";
+	size_t len = 0, budget = 1u << 20;
+
+	if (!dwarf_diecu(die, &scope, NULL, NULL))
+		return name;
+	unit_off = dwarf_dieoffset(&scope);
+	if (target <= unit_off)
+		return name;
+	for (int depth = 0; depth < 32 && dwarf_child(&scope, &next) == 0; depth++) {
+		const char *part;
+		int tag;
+
+		scope = next;
+		while (budget-- > 0 && dwarf_siblingof(&scope, &next) == 0 && dwarf_dieoffset(&next) <= target &&
+		       dwarf_dieoffset(&next) > dwarf_dieoffset(&scope))
+			scope = next;
+		if (!budget || dwarf_dieoffset(&scope) >= target)
+			break;
+		tag = dwarf_tag(&scope);
+		part = attr_string(d, &scope, DW_AT_name);
+		if (tag == DW_TAG_namespace && !part)
+			part = "(anonymous namespace)";
+		if ((tag != DW_TAG_namespace && tag != DW_TAG_structure_type && tag != DW_TAG_class_type &&
+		     tag != DW_TAG_union_type) || !part)
+			continue;
+		len += snprintf(path + len, sizeof(path) - len, "%s::", part);
+		if (len >= sizeof(path))
+			return name;
+	}
+	if (!len)
+		return name;
+	len += snprintf(path + len, sizeof(path) - len, "%s", name);
+	return len < sizeof(path) ? pool__string(names, path) : name;
+}
+
+static struct name find_name(struct dwarfinfo *d, const struct unit *u, Dwarf_Die *die, struct pool *names)
+{
+	const struct name *have = NULL;
+	struct name got = { 0 }, *keep;
+	Dwarf_Die at = *die, named = *die;
+	uint64_t key = 0;
+
+	for (int i = 0; i < REFS_MAX; i++) {
+		Dwarf_Attribute ref;
+		const char *s;
+
+		/* All calls of a function share its abstract DIE: that is where the name is kept. */
+		if (i == 1) {
+			key = (uintptr_t)at.addr;
+			have = u64map__get(&d->names, key);
+			if (have)
+				return *have;
+		}
+		/* In C a linkage name is an alias of the library's own (__GI___libc_malloc). */
+		s = u->c ? NULL : attr_string(d, &at, DW_AT_linkage_name);
+		if (!s && !u->c)
+			s = attr_string(d, &at, DW_AT_MIPS_linkage_name);
+		if (s) {
+			got = (struct name){ s, true };
+			break;
+		}
+		s = attr_string(d, &at, DW_AT_name);
+		if (s && !got.name)
+			got.name = s;
+		named = at;
+		if (!dwarf_attr(&at, DW_AT_abstract_origin, &ref) && !dwarf_attr(&at, DW_AT_specification, &ref))
+			break;
+		if (!dwarf_formref_die(&ref, &at))
+			break;
+	}
+	if (got.name && !got.mangled && !u->c)
+		got.name = qualify(d, &named, got.name, names);
+	if (key) {
+		keep = pool__alloc(names, sizeof(*keep));
+		*keep = got;
+		u64map__put(&d->names, key, keep);
+	}
+	return got;
+}
+
+static uint32_t to_line(Dwarf_Word n)
+{
+	return n > INT32_MAX ? 0 : n;
+}
+
+static void call_site(struct unit *u, Dwarf_Die *die, const char **file, uint32_t *line)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Files *files;
+	Dwarf_Word n;
+	size_t n_files;
+
+	*file = NULL;
+	*line = 0;
+	if (dwarf_attr(die, DW_AT_call_file, &attr) && dwarf_formudata(&attr, &n) == 0 &&
+	    dwarf_getsrcfiles(&u->die, &files, &n_files) == 0 && n < n_files)
+		*file = dwarf_filesrc(files, n, NULL, NULL);
+	if (*file && dwarf_attr(die, DW_AT_call_line, &attr) && dwarf_formudata(&attr, &n) == 0)
+		*line = to_line(n);
+}
+
+static void position(struct unit *u, uint64_t addr, const char **file, uint32_t *line)
+{
+	Dwarf_Line *l = dwarf_getsrc_die(&u->die, addr);
+	int n;
+
+	*file = l ? dwarf_linesrc(l, NULL, NULL) : NULL;
+	*line = *file && dwarf_lineno(l, &n) == 0 && n > 0 ? n : 0;
+}
+
+void dwarfinfo__find(struct dwarfinfo *d, uint64_t addr, bool lines, struct pool *names, struct dwarf_frames *ret)
+{
+	const struct span *range = find_span(d->ranges.v, d->ranges.n, addr), *f;
+	uint32_t chain[DWARF_INLINES_MAX + 1], line = 0;
+	const char *file = NULL, *comp_dir = NULL;
+	size_t n = 0;
+	struct unit *u;
+
+	ret->n = 0;
+	if (!range)
+		return;
+	u = &d->units.v[range->node];
+	ret->c = u->c;
+	if (!u->indexed)
+		index_unit(d, u);
+	if (lines) {
+		position(u, addr, &file, &line);
+		comp_dir = attr_string(d, &u->die, DW_AT_comp_dir);
+	}
+	f = find_span(u->functions.v, u->functions.n, addr);
+	if (!f) {
+		/* Assembly has lines but no functions. */
+		if (file)
+			ret->v[ret->n++] = (struct dwarf_frame){ .file = file, .line = line, .comp_dir = comp_dir };
+		return;
+	}
+
+	chain[n++] = f->node;
+	for (uint32_t i = u->nodes.v[f->node].inlines; i < u->nodes.v[f->node].inlines_end; i++) {
+		const struct span *s = &u->inlines.v[i];
+
+		if (s->low <= addr && addr < s->high && u->nodes.v[s->node].parent == chain[n - 1] &&
+		    n < ARRAY_SIZE(chain))
+			chain[n++] = s->node;
+	}
+	while (n-- > 0) {
+		struct dwarf_frame *out = &ret->v[ret->n];
+		struct name name;
+		Dwarf_Die die;
+
+		if (!dwarf_offdie(d->dwarf, u->nodes.v[chain[n]].die, &die))
+			continue;
+		name = find_name(d, u, &die, names);
+		*out = (struct dwarf_frame){ .name = name.name, .mangled = name.mangled, .inlined = n > 0,
+					     .file = file, .line = line, .comp_dir = comp_dir,
+					     .entry = n ? 0 : f->low };
+		ret->n++;
+		if (n && lines)
+			call_site(u, &die, &file, &line);
+	}
+}

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the open ELF files: a table by the (device, inode) that fstat tells of
+ * the opened file, so one file is one object however often and under whatever
+ * name it is mapped.
+ *
+ * What always holds: a file is looked at with O_PATH first and opened for
+ * reading only if it is a regular file, so that a target that maps or names a
+ * FIFO or a device cannot make us wait or touch the device. The table keeps a
+ * reference of its own; objects live until it is freed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include "elf/jitmap.h"
+#include "elf/object.h"
+#include "util/hash.h"
+#include "util/rights.h"
+#include "util/util.h"
+
+/*
+ * Three ways to name a file by numbers, which can differ where one file system
+ * lies above another: as fstat does, as /proc/PID/maps does, and as the kernel's
+ * records of mappings do. An open file keeps its inode, so these stay true.
+ */
+enum naming { BY_STAT, BY_MAPS, BY_RECORD };
+
+struct seen {
+	enum naming naming;
+	uint64_t dev, ino;
+	struct object *object;	/* the table's reference is enough */
+};
+
+struct objects {
+	struct vec(struct object *) all;
+	struct hash seen;	/* of struct seen, which it owns */
+};
+
+struct objects *objects__new(void)
+{
+	return calloc(1, sizeof(struct objects));
+}
+
+void objects__free(struct objects *o)
+{
+	size_t i;
+
+	if (!o)
+		return;
+	for (i = 0; i < o->all.n; i++)
+		object__put(o->all.v[i]);
+	vec_done(&o->all);
+	for (i = 0; i < o->seen.room; i++)
+		free(o->seen.slots[i].value);
+	hash__done(&o->seen);
+	free(o);
+}
+
+void object__put(struct object *obj)
+{
+	if (!obj || __atomic_sub_fetch(&obj->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	if (obj->fd >= 0)
+		close(obj->fd);
+	jitmap__free(obj->jit);
+	free(obj->path);
+	free(obj->fd_path);
+	free(obj->build_id);
+	free(obj->segments);
+	free(obj);
+}
+
+/* ---- finding the file */
+
+static uint64_t key_of(enum naming naming, uint64_t dev, uint64_t ino)
+{
+	return hash__mix(hash__mix(dev, naming), ino);
+}
+
+/* What was written to is another file to those who come now. */
+static struct object *find(const struct objects *o, enum naming naming, uint64_t dev, uint64_t ino)
+{
+	const struct seen *s = hash__get(&o->seen, key_of(naming, dev, ino));
+
+	return s && s->naming == naming && s->dev == dev && s->ino == ino && !object__look_for_change(s->object) ? s->object : NULL;
+}
+
+/* Without memory it is looked for again the next time. */
+static void remember(struct objects *o, enum naming naming, uint64_t dev, uint64_t ino, struct object *obj)
+{
+	struct seen *s = hash__get(&o->seen, key_of(naming, dev, ino));
+
+	if (!s) {
+		s = calloc(1, sizeof(*s));
+		if (!s || hash__put(&o->seen, key_of(naming, dev, ino), s)) {
+			free(s);
+			return;
+		}
+	}
+	*s = (struct seen){ naming, dev, ino, obj };
+}
+
+static uint64_t dev_of(const struct mapping *m)
+{
+	return makedev(m->dev_major, m->dev_minor);
+}
+
+struct object *objects__known(struct objects *o, const struct mapping *m)
+{
+	struct object *obj = m->ino ? find(o, m->recorded ? BY_RECORD : BY_MAPS, dev_of(m), m->ino) : NULL;
+
+	if (obj)
+		object__hold(obj);
+	return obj;
+}
+
+static int64_t mtime_ns(const struct stat *st)
+{
+	return st->st_mtim.tv_sec * 1000000000ll + st->st_mtim.tv_nsec;
+}
+
+static int64_t ctime_ns(const struct stat *st)
+{
+	return st->st_ctim.tv_sec * 1000000000ll + st->st_ctim.tv_nsec;
+}
+
+/* Two ticks of the slowest clock that kernels have. */
+#define MTIME_STEP_NS 20000000ll
+
+static int64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+/* One that lies ahead was set by hand, or the clock was: it tells nothing. */
+static bool is_fresh(int64_t mtime_ns, int64_t now)
+{
+	return mtime_ns <= now && mtime_ns + MTIME_STEP_NS > now;
+}
+
+enum object_version object__version_at(struct object *obj, uint64_t t_ns)
+{
+	int64_t now = wall_ns(), then = (int64_t)t_ns + (now - (int64_t)now_ns());
+	struct stat st;
+
+	if (obj->fd < 0 || fstat(obj->fd, &st))
+		return VERSION_SAME;
+	if (mtime_ns(&st) > now)
+		return object__look_for_change(obj) ? VERSION_OTHER : VERSION_SAME;
+	if (mtime_ns(&st) > then)
+		return VERSION_OTHER;
+	/* another file that was moved there has another time of change, and perhaps the number of one that is gone */
+	return MAX(mtime_ns(&st), ctime_ns(&st)) + MTIME_STEP_NS > then ? VERSION_MAYBE : VERSION_SAME;
+}
+
+static int no_memory(struct err *e, const char *path)
+{
+	return err_set(e, -ENOMEM, "no memory to look at %s", path);
+}
+
+/* Makes an object of obj, whose fd and path are set, and puts it into the table. Takes obj, also on failure. */
+static int keep(struct objects *o, struct object *obj, struct object **ret, struct err *e)
+{
+	struct object **slot;
+	struct stat st;
+	int r;
+
+	if (!fstat(obj->fd, &st)) {
+		obj->size_bytes = st.st_size;
+		obj->mtime_ns = mtime_ns(&st);
+		obj->fresh = is_fresh(obj->mtime_ns, wall_ns());
+	}
+	if (asprintf(&obj->fd_path, "/proc/self/fd/%d", obj->fd) < 0) {
+		obj->fd_path = NULL;
+		r = -ENOMEM;
+	} else {
+		r = object__read_headers(obj);
+	}
+	slot = r ? NULL : vec_push(&o->all);
+	if (!slot) {
+		r = no_memory(e, obj->path);
+		object__put(obj);
+		return r;
+	}
+	*slot = obj;
+	object__hold(obj);
+	*ret = obj;
+	return 0;
+}
+
+/* The object of the file that an O_PATH descriptor is; name is what messages and reports call it. */
+static int get_opened(struct objects *o, int path_fd, const char *name, struct object **ret, struct err *e)
+{
+	_cleanup_free_ char *clean = strdup(name), *link = NULL;
+	struct object *obj;
+	struct stat st;
+	int r, fd;
+
+	if (!clean)
+		return no_memory(e, "a file");
+	clean_name(clean);
+	if (fstat(path_fd, &st) < 0)
+		return err_set(e, -errno, "%s: %s", clean, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, -EINVAL, "%s is no regular file", clean);
+	obj = find(o, BY_STAT, st.st_dev, st.st_ino);
+	if (obj) {
+		object__hold(obj);
+		*ret = obj;
+		return 0;
+	}
+	if (asprintf(&link, "/proc/self/fd/%d", path_fd) < 0) {
+		link = NULL;
+		return no_memory(e, clean);
+	}
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		r = -errno;
+		if (r == -EACCES)
+			return rights__refused(e, r, RIGHT_BIT(RIGHT_DAC_READ_SEARCH), "this user may not read %s", clean);
+		return err_set(e, r, "%s: %s", clean, strerror(-r));
+	}
+	obj = calloc(1, sizeof(*obj));
+	if (!obj) {
+		close(fd);
+		return no_memory(e, clean);
+	}
+	obj->refs = 1;
+	obj->fd = fd;
+	obj->dev = st.st_dev;
+	obj->ino = st.st_ino;
+	obj->path = clean;
+	clean = NULL;
+	r = keep(o, obj, ret, e);
+	if (!r)
+		remember(o, BY_STAT, st.st_dev, st.st_ino, *ret);
+	return r;
+}
+
+static bool is_file_of(const struct mapping *m, int path_fd)
+{
+	struct stat st;
+
+	return !fstat(path_fd, &st) && st.st_ino == m->ino && major(st.st_dev) == m->dev_major &&
+	       minor(st.st_dev) == m->dev_minor;
+}
+
+/* The descriptor of the path under the process's root, if that is still the file that is mapped. */
+static int open_in_root(pid_t pid, const struct mapping *m, const char *suffix)
+{
+	_cleanup_free_ char *path = NULL;
+	int fd;
+
+	if (asprintf(&path, "/proc/%d/root%s%s", (int)pid, m->path, suffix) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!is_file_of(m, fd)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+/* Where numbers are told in other ways: is it the name of the file that is mapped there now? */
+static bool is_named(const struct mapping *m, const char *link)
+{
+	static const char gone[] = " (deleted)";
+	char path[PATH_MAX + sizeof(gone)];
+	ssize_t len = readlink(link, path, sizeof(path) - 1);
+	size_t name = strlen(m->path);
+
+	if (len < 0)
+		return false;
+	path[len] = 0;
+	return !strncmp(path, m->path, name) && (!path[name] || !strcmp(path + name, gone));
+}
+
+/* Since 6.13 who has CAP_PERFMON may read anyone's maps, but not go where they point. */
+static bool may_enter_root(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	return readlink(path, (char[2]){}, 1) >= 0 || errno != EACCES;
+}
+
+static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e)
+{
+	_cleanup_free_ char *link = NULL, *clean = strdup(m->path);
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (!clean)
+		return no_memory(e, "a file");
+	clean_name(clean);
+	if (!m->ino)
+		return err_set(e, -EINVAL, "the memory at %#llx of process %d is no file", (unsigned long long)m->start,
+			       (int)pid);
+	if (asprintf(&link, "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start,
+		     (unsigned long long)m->end) < 0) {
+		link = NULL;
+		return no_memory(e, clean);
+	}
+	fd = open(link, O_PATH | O_CLOEXEC);
+	r = fd < 0 ? -errno : -ESTALE;
+	if (fd >= 0 && (is_file_of(m, fd) || is_named(m, link)))
+		return get_opened(o, fd, m->path, ret, e);
+	/* it has been unmapped, and another file lies in its place */
+	if (fd >= 0)
+		close(fd);
+	/* what looks deleted may also be a file whose name ends like that */
+	fd = m->path[0] == '/' ? open_in_root(pid, m, m->deleted ? " (deleted)" : "") : -ENOENT;
+	/* it has ended already; most programs have the same root as we */
+	if (fd == -ENOENT && m->recorded && m->path[0] == '/')
+		fd = open_in_root(getpid(), m, "");
+	if (fd >= 0)
+		return get_opened(o, fd, m->path, ret, e);
+	if (m->deleted)
+		return r == -EPERM ? rights__refused(e, r, RIGHT_BIT(RIGHT_CHECKPOINT_RESTORE),
+						     "%s is deleted, and this user may not reach it through /proc/%d/map_files",
+						     clean, (int)pid) :
+				     err_set(e, r == -ENOENT ? -ESTALE : r, "%s is deleted, and /proc/%d/map_files does not reach it: %s",
+					     clean, (int)pid, strerror(-r));
+	if (fd == -ESTALE && r == -EPERM)
+		return rights__refused(e, r, RIGHT_BIT(RIGHT_CHECKPOINT_RESTORE),
+				       "%s is another file than process %d has mapped, which this user may not reach through its map_files",
+				       clean, (int)pid);
+	if (fd == -ESTALE)
+		return err_set(e, -ESTALE, "%s is no longer the file that process %d has mapped", clean, (int)pid);
+	if (fd == -ENOENT || fd == -ESRCH)
+		return err_set(e, fd, "process %d has mapped %s, but it cannot be found under its root", (int)pid, clean);
+	if (fd == -EACCES)
+		return rights__refused(e, fd, RIGHT_BIT(may_enter_root(pid) ? RIGHT_DAC_READ_SEARCH : RIGHT_SYS_PTRACE),
+				       "this user may not read %s", clean);
+	return err_set(e, fd, "%s of process %d: %s", clean, (int)pid, strerror(-fd));
+}
+
+int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e)
+{
+	struct object *known = objects__known(o, m);
+	int err;
+
+	if (known) {
+		*ret = known;
+		return 0;
+	}
+	err = get_mapped(o, pid, m, ret, e);
+	if (!err)
+		remember(o, m->recorded ? BY_RECORD : BY_MAPS, dev_of(m), m->ino, *ret);
+	return err;
+}
+
+int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e)
+{
+	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
+	_cleanup_free_ char *whole = NULL;
+
+	if (fd < 0 && errno == EACCES)
+		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_DAC_READ_SEARCH), "this user may not read %s", path);
+	if (fd < 0)
+		return err_set(e, -errno, "%s: %s", path, strerror(errno));
+	whole = realpath(path, NULL);
+	return get_opened(o, fd, whole ? whole : path, ret, e);
+}
+
+/* ---- images */
+
+static bool is_image(const struct object *obj, const char *name, const void *image, size_t len)
+{
+	_cleanup_free_ void *have = NULL;
+
+	if (obj->ino || obj->size_bytes != len || strcmp(obj->path, name))
+		return false;
+	have = malloc(len);
+	return have && !object__read_at(obj, 0, have, len) && !memcmp(have, image, len);
+}
+
+int objects__get_image(struct objects *o, const char *name, const void *image, size_t len, struct object **ret,
+		       struct err *e)
+{
+	struct object *obj;
+	size_t i, done;
+	ssize_t put;
+
+	for (i = 0; i < o->all.n; i++)
+		if (is_image(o->all.v[i], name, image, len)) {
+			*ret = o->all.v[i];
+			object__hold(*ret);
+			return 0;
+		}
+	obj = calloc(1, sizeof(*obj));
+	if (!obj)
+		return no_memory(e, name);
+	obj->refs = 1;
+	obj->path = strdup(name);
+	obj->fd = memfd_create("malloctrace-image", MFD_CLOEXEC);
+	for (done = 0; obj->path && obj->fd >= 0 && done < len; done += put) {
+		put = write(obj->fd, (const char *)image + done, len - done);
+		if (put <= 0)
+			break;
+	}
+	if (!obj->path || obj->fd < 0 || done < len) {
+		object__put(obj);
+		return no_memory(e, name);
+	}
+	return keep(o, obj, ret, e);
+}
+
+struct object *objects__known_image(struct objects *o, const char *name, size_t len)
+{
+	for (size_t i = 0; i < o->all.n; i++) {
+		struct object *obj = o->all.v[i];
+
+		if (!obj->ino && obj->size_bytes == len && !strcmp(obj->path, name)) {
+			object__hold(obj);
+			return obj;
+		}
+	}
+	return NULL;
+}
+
+bool object__look_for_change(struct object *obj)
+{
+	unsigned char id[OBJECT_MAX_BUILD_ID_BYTES];
+	size_t i, len = obj->build_id ? strlen(obj->build_id) / 2 : 0;
+	char hex[3];
+	int64_t now = wall_ns();
+	struct stat st;
+	bool touched, unsure;
+
+	if (obj->changed || obj->fd < 0 || fstat(obj->fd, &st))
+		return obj->changed;
+	/* ctime is no sign: a package upgrade changes it by unlinking the file */
+	touched = (uint64_t)st.st_size != obj->size_bytes || mtime_ns(&st) != obj->mtime_ns;
+	unsure = obj->fresh || obj->mtime_ns > now;
+	if (!touched && (!unsure || !len))
+		return false;
+	obj->fresh = is_fresh(obj->mtime_ns, now);
+	obj->changed = !len || object__read_at(obj, obj->build_id_off, id, len);
+	for (i = 0; i < len && !obj->changed; i++) {
+		snprintf(hex, sizeof(hex), "%02x", id[i]);
+		obj->changed = memcmp(hex, obj->build_id + 2 * i, 2);
+	}
+	return obj->changed;
+}

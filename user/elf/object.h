@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * An ELF file that some process maps: opened once per (device, inode), found
+ * through the process's own root or map_files, so that containers, chroots and
+ * deleted files are reached, and kept open, so that it is still the same file
+ * when it is probed, symbolized, or the process is gone.
+ */
+#ifndef MT_OBJECT_H
+#define MT_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "process/maps.h"
+#include "util/err.h"
+
+struct object_segment {		/* PT_LOAD */
+	uint64_t vaddr, file_off, file_size, mem_size;
+	bool exec;
+};
+
+struct jitmap;
+
+#define OBJECT_MAX_BUILD_ID_BYTES 64
+
+struct object {
+	uint64_t dev, ino;
+	char *path;		/* owned; as the target names it, cleaned of control characters */
+	char *fd_path;		/* owned; "/proc/self/fd/N": what the kernel is given to attach to */
+	int fd;			/* owned */
+	char *build_id;		/* owned; lower-case hex, or NULL */
+	uint64_t build_id_off;	/* where its bytes are in the file */
+	uint64_t size_bytes;	/* when it was opened, as mtime_ns */
+	int64_t mtime_ns;
+	bool changed;		/* not, or no longer, what is mapped: its names are not to be trusted */
+	bool fresh;		/* when last looked at for a change: written to so lately that mtime may not tell of the next time */
+	struct jitmap *jit;	/* owned; NULL unless it is a JIT's list of its functions */
+	uint16_t machine;	/* EM_AARCH64, EM_X86_64, ... */
+	bool is_elf;
+	bool is_64;
+	bool is_exec;		/* a program: ET_EXEC, or ET_DYN with DF_1_PIE, or with PT_INTERP and without a soname */
+	uint64_t entry;		/* virtual address of the entry point, 0: none */
+	struct object_segment *segments;	/* owned */
+	size_t n_segments;
+	unsigned int refs;	/* by __atomic builtins alone: another thread looks names up */
+};
+
+/* One table of all open objects; the session owns it. */
+struct objects;
+struct objects *objects__new(void);
+void objects__free(struct objects *o);
+
+/*
+ * The object behind a mapping of pid. The file found must have the mapping's
+ * device and inode (of the path under the process's root; overlayfs, where
+ * stat and maps disagree, is settled by map_files), else it is another file
+ * that took its place: -ESTALE. A file that is no ELF gives an object with
+ * is_elf false, so that it is not looked at again. The caller owns one
+ * reference.
+ */
+int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e);
+/* The same if it was met before, under the numbers that m has; else NULL. Nothing of any process is looked at. */
+struct object *objects__known(struct objects *o, const struct mapping *m);
+/* The same for a file named by the user (-O). */
+int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e);
+/*
+ * An ELF image that is in no file, such as the vdso: a copy of it is kept in a
+ * file in memory. Equal images are one object; its dev and ino are 0.
+ */
+int objects__get_image(struct objects *o, const char *name, const void *image, size_t len, struct object **ret,
+		       struct err *e);
+/* One that was met before, by its name and length alone; the caller owns a reference. NULL: none. */
+struct object *objects__known_image(struct objects *o, const char *name, size_t len);
+/* Another reference. Both may be called by any thread that has one. */
+static inline void object__hold(struct object *obj)
+{
+	__atomic_fetch_add(&obj->refs, 1, __ATOMIC_RELAXED);
+}
+void object__put(struct object *obj);
+
+/*
+ * Looks whether the file was written to since it was opened: its size and
+ * mtime, and if those differ, or cannot tell, its build id. Sets and returns obj->changed.
+ */
+bool object__look_for_change(struct object *obj);
+
+/*
+ * Is what the file holds now what it held at a time? mtime goes by ticks: of two writes in one, the second does not show. One that
+ * lies ahead tells nothing: then the build id must do.
+ */
+enum object_version { VERSION_SAME, VERSION_MAYBE, VERSION_OTHER };
+enum object_version object__version_at(struct object *obj, uint64_t t_ns);
+
+/* 0 and false if no segment holds it */
+bool object__vaddr_to_offset(const struct object *obj, uint64_t vaddr, uint64_t *ret);
+bool object__offset_to_vaddr(const struct object *obj, uint64_t file_off, uint64_t *ret);
+
+struct object_symbol {
+	const char *name;	/* valid during the call only; version suffix removed */
+	uint64_t value;		/* ELF virtual address */
+	uint64_t size;
+	bool ifunc;		/* STT_GNU_IFUNC: value is the resolver, not the function */
+	bool local;		/* STB_LOCAL: a file's own, which others may have under the same name */
+};
+
+/*
+ * Every defined function symbol of .dynsym and .symtab (also of an ELF whose
+ * section headers are damaged: through PT_DYNAMIC where possible). The file is
+ * hostile: everything is bounded and checked. fn returns non-zero to stop.
+ */
+int object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
+			      struct err *e);
+
+/*
+ * The addresses at which functions begin, sorted: those of the symbols and
+ * those that the unwind tables name, which a stripped file has as well.
+ * *ret is the caller's to free.
+ */
+int object__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n);
+
+/*
+ * The function that the loader puts into a slot of the global offset table,
+ * if this object defines it itself (nobody before it in the search order being
+ * assumed to): its address and name, the name the caller's to free. -ENOENT
+ * if the slot is another's.
+ */
+int object__slot_function(const struct object *obj, uint64_t slot_vaddr, uint64_t *ret_vaddr, char **ret_name);
+
+/*
+ * Has the object a slot for a function of its own, which the loader fills with
+ * whatever function has that name first? Then it does not call it directly by that name.
+ */
+bool object__has_slot_for(const struct object *obj, uint64_t vaddr);
+
+/* Copies len bytes at a file offset; -EINVAL if not all of it is there. */
+int object__read_at(const struct object *obj, uint64_t file_off, void *buf, size_t len);
+/* Of a new object, whose file is open: fills in what its headers say. What is no ELF file, or a broken one, is no error. */
+int object__read_headers(struct object *obj);
+/* Copies len bytes of code at an ELF virtual address out of the file; -EINVAL if not all of it is there. */
+int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_t len);
+
+#endif

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns how output files come to be. malloctrace runs as root and is told to
+ * write into directories that others may write to, so:
+ *
+ *   - a regular file is written under a name that nobody can guess (O_EXCL,
+ *     O_NOFOLLOW, mode 0600) in the same directory, and renamed at the end. The
+ *     directory is held open from the first look to the rename, so both names
+ *     mean the same directory throughout;
+ *   - rename replaces a symbolic link and never follows it, so a link that
+ *     appears between the check and the commit does no harm;
+ *   - only what is no file (a terminal, /dev/null, a FIFO, a descriptor we were
+ *     given) is written in place.
+ *
+ * What always holds: until commit succeeds, what was at the path is as it was.
+ */
+#include "files/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio_ext.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "files/export.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+enum kind {
+	KIND_FD,	/* a descriptor that is open already */
+	KIND_DIRECT,	/* a device or a FIFO */
+	KIND_FILE,	/* a regular file, or nothing yet */
+};
+
+struct dest {
+	enum kind kind;
+	int fd;			/* KIND_FD: which */
+	int dir_fd;		/* KIND_FILE: owned */
+	const char *name;	/* KIND_FILE: within the directory */
+};
+
+/* -1: path names no descriptor of ours */
+static int as_descriptor(const char *path)
+{
+	static const char *const dirs[] = { "/dev/fd/", "/proc/self/fd/" };
+	uint64_t fd;
+
+	if (!strcmp(path, "-") || !strcmp(path, "/dev/stdout"))
+		return STDOUT_FILENO;
+	if (!strcmp(path, "/dev/stderr"))
+		return STDERR_FILENO;
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		size_t len = strlen(dirs[i]);
+
+		if (!strncmp(path, dirs[i], len) && !parse_u64(path + len, 0, INT32_MAX, &fd))
+			return (int)fd;
+	}
+	return -1;
+}
+
+static int open_dir(const char *path, const char **ret_name, int *ret_fd, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *dir = slash ? strndup(path, MAX(slash - path, 1)) : strdup(".");
+	int fd, err;
+
+	if (!dir)
+		return err_set(e, -ENOMEM, "%s", path);
+	*ret_name = slash ? slash + 1 : path;
+	if (!**ret_name || !strcmp(*ret_name, ".") || !strcmp(*ret_name, ".."))
+		return err_set(e, -EISDIR, "cannot write %s: it names a directory, not a file", path);
+	fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		err = -errno;
+		return err_set(e, err, "cannot write %s: directory %s: %s", path, dir, strerror(-err));
+	}
+	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS)) {
+		err = -errno;
+		close(fd);
+		return err_set(e, err, "cannot write %s: directory %s may not be written to: %s", path, dir,
+			       strerror(-err));
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+static int find_direct(const char *path, struct dest *d, struct err *e)
+{
+	int err;
+
+	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS)) {
+		err = -errno;
+		return err_set(e, err, "cannot write %s: %s", path, strerror(-err));
+	}
+	d->kind = KIND_DIRECT;
+	return 0;
+}
+
+/* For a regular file that may be replaced, or a name that is free. */
+static int find_file(const char *path, struct dest *d, struct err *e)
+{
+	struct stat st;
+	int err;
+
+	err = open_dir(path, &d->name, &d->dir_fd, e);
+	if (err)
+		return err;
+	d->kind = KIND_FILE;
+	if (fstatat(d->dir_fd, d->name, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (errno == ENOENT)
+			return 0;
+		err = err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
+	} else if (S_ISLNK(st.st_mode)) {
+		err = err_set(e, -ELOOP, "cannot write %s: it is a symbolic link; name the file itself, or remove the link",
+			      path);
+	} else if (S_ISDIR(st.st_mode)) {
+		err = err_set(e, -EISDIR, "cannot write %s: it is a directory", path);
+	} else if (!S_ISREG(st.st_mode)) {
+		err = err_set(e, -EINVAL, "cannot write %s: it is neither a file nor a device to write to", path);
+	} else if (faccessat(d->dir_fd, d->name, W_OK, AT_EACCESS)) {
+		/* rename would not ask: a file that is write-protected is meant to stay */
+		err = err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
+	}
+	if (err) {
+		close(d->dir_fd);
+		d->dir_fd = -1;
+	}
+	return err;
+}
+
+static int find(const char *path, struct dest *d, struct err *e)
+{
+	struct stat st;
+	int flags;
+
+	*d = (struct dest){ .fd = as_descriptor(path), .dir_fd = -1 };
+	if (!*path)
+		return err_set(e, -EINVAL, "cannot write to a file without a name");
+	if (d->fd >= 0) {
+		d->kind = KIND_FD;
+		flags = fcntl(d->fd, F_GETFL);
+		if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+			return err_set(e, -EBADF, "cannot write %s: it is not open for writing", path);
+		return 0;
+	}
+	if (!lstat(path, &st) && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)))
+		return find_direct(path, d, e);
+	return find_file(path, d, e);
+}
+
+int outfile__check(const char *path, struct err *e)
+{
+	struct dest d;
+	int err = find(path, &d, e);
+
+	if (!err)
+		cleanup_close(&d.dir_fd);
+	return err;
+}
+
+/* An open descriptor, or -errno */
+static int open_direct(const char *path, struct err *e)
+{
+	/* O_NONBLOCK: a FIFO that nobody reads would hold us here for good, with signals blocked */
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	int ret;
+
+	if (fd < 0) {
+		ret = -errno;
+		return err_set(e, ret, "cannot write %s: %s", path, ret == -ENXIO ? "nobody reads it" : strerror(-ret));
+	}
+	if (fstat(fd, &st) || !(S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)))
+		return err_set(e, -EAGAIN, "cannot write %s: it changed while it was opened", path);
+	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) < 0)
+		return err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
+	ret = fd;
+	fd = -1;
+	return ret;
+}
+
+/* Under sudo the file is the user's who typed it: they will want to look at it without sudo. */
+static void give_to_invoker(int fd)
+{
+	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
+	uint64_t uid, gid;
+
+	if (geteuid() || !uid_text || !gid_text || parse_u64(uid_text, 0, UINT32_MAX - 1, &uid) ||
+	    parse_u64(gid_text, 0, UINT32_MAX - 1, &gid))
+		return;
+	if (fchown(fd, uid, gid)) {
+		/* a file system without owners: root's it stays */
+	}
+}
+
+static int open_tmp(int dir_fd, const char *path, char **ret_tmp, struct err *e)
+{
+	_cleanup_free_ char *tmp = NULL;
+	uint64_t salt;
+	int fd;
+
+	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
+		return err_set(e, -EIO, "cannot write %s: no random numbers for a name", path);
+	if (asprintf(&tmp, ".malloctrace-%016" PRIx64, salt) < 0) {
+		tmp = NULL;
+		return err_set(e, -ENOMEM, "cannot write %s", path);
+	}
+	fd = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		fd = -errno;
+		return err_set(e, fd, "cannot write %s: %s", path, strerror(-fd));
+	}
+	give_to_invoker(fd);
+	*ret_tmp = tmp;
+	tmp = NULL;
+	return fd;
+}
+
+int outfile__open(struct outfile *ret, const char *path, struct err *e)
+{
+	struct outfile o = { .dir_fd = -1 };
+	struct dest d;
+	int fd, err = find(path, &d, e);
+
+	if (err)
+		return err;
+	o.dir_fd = d.dir_fd;
+	o.path = strdup(path);
+	if (!o.path) {
+		err = err_set(e, -ENOMEM, "cannot write %s", path);
+		goto fail;
+	}
+	if (d.kind == KIND_FD) {
+		/* what stdio still holds for this descriptor comes before what we write */
+		fflush(NULL);
+		fd = fcntl(d.fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			fd = err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
+	} else if (d.kind == KIND_DIRECT) {
+		fd = open_direct(path, e);
+	} else {
+		fd = open_tmp(d.dir_fd, path, &o.tmp, e);
+	}
+	if (fd < 0) {
+		err = fd;
+		goto fail;
+	}
+	o.f = fdopen(fd, "w");
+	if (!o.f) {
+		err = err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
+		close(fd);
+		goto fail;
+	}
+	/* one thread writes it: a lock for each character would take a third of the time */
+	__fsetlocking(o.f, FSETLOCKING_BYCALLER);
+	*ret = o;
+	return 0;
+fail:
+	outfile__abort(&o);
+	return err;
+}
+
+static void done(struct outfile *o)
+{
+	cleanup_close(&o->dir_fd);
+	free(o->path);
+	free(o->tmp);
+	*o = (struct outfile){ .dir_fd = -1 };
+}
+
+/* It was a pipe, and nobody reads it any more. */
+static bool is_broken_pipe(FILE *f)
+{
+	struct pollfd p = { .fd = fileno(f), .events = POLLOUT };
+
+	return poll(&p, 1, 0) == 1 && p.revents & POLLERR;
+}
+
+static bool is_full(FILE *f)
+{
+	struct statvfs s;
+
+	return !fstatvfs(fileno(f), &s) && s.f_blocks && !s.f_bavail;
+}
+
+int outfile__error(struct outfile *o)
+{
+	bool failed = ferror(o->f);
+
+	/* stdio remembers that a write failed, not why: what it still holds is tried again */
+	errno = 0;
+	if (!fflush(o->f) && !failed)
+		return 0;
+	return errno ? -errno : is_broken_pipe(o->f) ? -EPIPE : is_full(o->f) ? -ENOSPC : -EIO;
+}
+
+int outfile__commit(struct outfile *o, struct err *e)
+{
+	int err = outfile__error(o);
+
+	if (fclose(o->f) && !err)
+		err = errno ? -errno : -EIO;
+	o->f = NULL;
+	if (!err && o->tmp && renameat(o->dir_fd, o->tmp, o->dir_fd, path_basename(o->path)))
+		err = -errno;
+	if (err) {
+		err_set(e, err, "cannot write %s: %s", o->path, strerror(-err));
+		outfile__abort(o);
+		return err;
+	}
+	done(o);
+	return 0;
+}
+
+void outfile__abort(struct outfile *o)
+{
+	if (o->f)
+		fclose(o->f);
+	o->f = NULL;
+	if (o->tmp)
+		unlinkat(o->dir_fd, o->tmp, 0);
+	done(o);
+}
+
+char *outfile__numbered(const char *path, unsigned int n)
+{
+	size_t stem = strlen(path) - export__suffix_len(path);
+	struct stat st;
+	char *ret = NULL;
+
+	if (as_descriptor(path) >= 0 || (!lstat(path, &st) && !S_ISREG(st.st_mode)))
+		return strdup(path);
+	if (asprintf(&ret, "%.*s.%u%s", (int)stem, path, n, path + stem) < 0)
+		return NULL;
+	return ret;
+}

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns pprof's profile.proto, gzipped, as `go tool pprof` and its kin read it.
+ * The message is small and does not change: nine kinds of records of integers
+ * and strings. Written by hand it needs neither a generator nor a library, and
+ * each record can be compressed as soon as it is made, where a library would
+ * want the whole message in memory.
+ *
+ * What always holds: the string table comes last, when all strings are known;
+ * the first string is empty; a place is one location, with a line for each
+ * function inlined there; a location's address is the return address as an ELF
+ * address of its file, so every mapping begins at 0. Resident memory and
+ * address space are never in one column (--mode growth).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "files/export.h"
+#include "files/notes.h"
+#include "util/ids.h"
+#include "util/util.h"
+
+/* Field numbers of profile.proto. */
+enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_MAPPING = 3, PROFILE_LOCATION = 4, PROFILE_FUNCTION = 5,
+       PROFILE_STRING = 6, PROFILE_TIME_NS = 9, PROFILE_DURATION_NS = 10, PROFILE_PERIOD_TYPE = 11, PROFILE_PERIOD = 12,
+       PROFILE_COMMENT = 13, PROFILE_DEFAULT_TYPE = 14 };
+enum { VALUE_TYPE = 1, VALUE_UNIT = 2 };
+enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
+enum { LABEL_KEY = 1, LABEL_STR = 2 };
+enum { MAPPING_ID = 1, MAPPING_LIMIT = 3, MAPPING_FILE = 5, MAPPING_BUILD_ID = 6, MAPPING_HAS_FUNCTIONS = 7,
+       MAPPING_HAS_FILES = 8, MAPPING_HAS_LINES = 9, MAPPING_HAS_INLINES = 10 };
+enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
+enum { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
+
+#define MAPPING_MIN (1ull << 32)
+#define CHUNK 32768
+
+struct bytes vec(unsigned char);
+
+struct pprof {
+	FILE *out;
+	const struct snapshot *s;
+	z_stream z;
+	unsigned char *deflated;	/* CHUNK bytes */
+	struct bytes record, inner;	/* of the record that is being made, and of one inside it */
+	struct string_ids strings;
+	struct key_ids functions;	/* (name, file) */
+	int err;
+};
+
+/* ---- protocol buffers */
+
+static void put_byte(struct pprof *p, struct bytes *to, unsigned char c)
+{
+	unsigned char *b = vec_push(to);
+
+	if (b)
+		*b = c;
+	else
+		p->err = -ENOMEM;
+}
+
+static void put_varint(struct pprof *p, struct bytes *to, uint64_t n)
+{
+	for (; n >= 0x80; n >>= 7)
+		put_byte(p, to, (unsigned char)(n | 0x80));
+	put_byte(p, to, (unsigned char)n);
+}
+
+/* 0 is what a reader takes a missing field for */
+static void put_u64(struct pprof *p, struct bytes *to, unsigned int field, uint64_t n)
+{
+	if (!n)
+		return;
+	put_varint(p, to, field << 3);
+	put_varint(p, to, n);
+}
+
+static void put_bytes(struct pprof *p, struct bytes *to, unsigned int field, const void *v, size_t n)
+{
+	put_varint(p, to, field << 3 | 2);
+	put_varint(p, to, n);
+	for (size_t i = 0; i < n; i++)
+		put_byte(p, to, ((const unsigned char *)v)[i]);
+}
+
+/* The inner record becomes a field of the outer one. */
+static void put_inner(struct pprof *p, unsigned int field)
+{
+	put_bytes(p, &p->record, field, p->inner.v, p->inner.n);
+	p->inner.n = 0;
+}
+
+static uint32_t string(struct pprof *p, const char *s)
+{
+	uint32_t id = 0;
+	int err = string_ids__get(&p->strings, s, &id);
+
+	if (err)
+		p->err = err;
+	return id;
+}
+
+static void put_str(struct pprof *p, struct bytes *to, unsigned int field, const char *s)
+{
+	put_u64(p, to, field, string(p, s));
+}
+
+/* ---- gzip */
+
+static void deflate_all(struct pprof *p, const void *v, size_t n, int flush)
+{
+	p->z.next_in = (void *)v;
+	p->z.avail_in = (uInt)n;
+	do {
+		p->z.next_out = p->deflated;
+		p->z.avail_out = CHUNK;
+		if (deflate(&p->z, flush) == Z_STREAM_ERROR)
+			p->err = -EIO;
+		fwrite(p->deflated, 1, CHUNK - p->z.avail_out, p->out);
+	} while (!p->z.avail_out && !p->err);
+}
+
+/* The record is a field of the profile: out with it. */
+static void put_record(struct pprof *p, unsigned int field)
+{
+	struct bytes head = {};
+
+	put_varint(p, &head, field << 3 | 2);
+	put_varint(p, &head, p->record.n);
+	if (!p->err)
+		deflate_all(p, head.v, head.n, Z_NO_FLUSH);
+	if (!p->err && p->record.n)
+		deflate_all(p, p->record.v, p->record.n, Z_NO_FLUSH);
+	vec_done(&head);
+	p->record.n = 0;
+}
+
+/* ---- columns */
+
+struct column {
+	const char *type, *unit;
+	enum counter_bit needs;
+	uint64_t (*of)(const struct snap_site *s);
+};
+
+static uint64_t alloc_calls(const struct snap_site *s)
+{
+	return s->c.alloc_calls;
+}
+
+static uint64_t alloc_bytes(const struct snap_site *s)
+{
+	return s->c.alloc_bytes;
+}
+
+static uint64_t live_blocks(const struct snap_site *s)
+{
+	return s->c.live_blocks;
+}
+
+static uint64_t live_bytes(const struct snap_site *s)
+{
+	return s->c.live_bytes;
+}
+
+static uint64_t fault_calls(const struct snap_site *s)
+{
+	return s->growth == GROWTH_FAULT ? s->c.alloc_calls : 0;
+}
+
+static uint64_t fault_bytes(const struct snap_site *s)
+{
+	return s->growth == GROWTH_FAULT ? s->c.alloc_bytes : 0;
+}
+
+static uint64_t mapped_calls(const struct snap_site *s)
+{
+	return s->growth == GROWTH_FAULT ? 0 : s->c.alloc_calls;
+}
+
+static uint64_t mapped_bytes(const struct snap_site *s)
+{
+	return s->growth == GROWTH_FAULT ? 0 : s->c.alloc_bytes;
+}
+
+#define N_COLUMNS 4
+/* the last that is known is what a reader shows first */
+static const struct column heap_columns[N_COLUMNS] = {
+	{ "alloc_objects", "count", HAS_ALLOC_CALLS, alloc_calls },
+	{ "alloc_space", "bytes", HAS_ALLOC_BYTES, alloc_bytes },
+	{ "inuse_objects", "count", HAS_LIVE_BLOCKS, live_blocks },
+	{ "inuse_space", "bytes", HAS_LIVE_BYTES, live_bytes },
+};
+static const struct column growth_columns[N_COLUMNS] = {
+	{ "mapped_calls", "count", HAS_ALLOC_CALLS, mapped_calls },
+	{ "mapped_space", "bytes", HAS_ALLOC_BYTES, mapped_bytes },
+	{ "fault_calls", "count", HAS_ALLOC_CALLS, fault_calls },
+	{ "fault_space", "bytes", HAS_ALLOC_BYTES, fault_bytes },
+};
+
+static const struct column *column(const struct pprof *p, size_t i)
+{
+	const struct column *c = p->s->growth ? &growth_columns[i] : &heap_columns[i];
+
+	return p->s->known & c->needs ? c : NULL;
+}
+
+/* ---- records */
+
+static void value_type(struct pprof *p, unsigned int field, const char *type, const char *unit)
+{
+	put_str(p, &p->record, VALUE_TYPE, type);
+	put_str(p, &p->record, VALUE_UNIT, unit);
+	put_record(p, field);
+}
+
+/* A number that stands in the profile itself */
+static void profile_u64(struct pprof *p, unsigned int field, uint64_t n)
+{
+	struct bytes b = {};
+
+	put_u64(p, &b, field, n);
+	if (b.n && !p->err)
+		deflate_all(p, b.v, b.n, Z_NO_FLUSH);
+	vec_done(&b);
+}
+
+static void header(struct pprof *p)
+{
+	const struct snapshot *s = p->s;
+	const char *shown = "";
+
+	string(p, "");
+	for (size_t i = 0; i < N_COLUMNS; i++) {
+		const struct column *c = column(p, i);
+
+		if (!c)
+			continue;
+		value_type(p, PROFILE_SAMPLE_TYPE, c->type, c->unit);
+		shown = c->type;
+	}
+	profile_u64(p, PROFILE_TIME_NS, (uint64_t)s->wall_start_ns);
+	profile_u64(p, PROFILE_DURATION_NS, s->duration_ns);
+	value_type(p, PROFILE_PERIOD_TYPE, "space", "bytes");
+	profile_u64(p, PROFILE_PERIOD, s->sample_bytes ? s->sample_bytes : 1);
+	profile_u64(p, PROFILE_DEFAULT_TYPE, string(p, shown));
+}
+
+/* What `-comments` tells; texts must live until the string table is written. */
+static void comments(struct pprof *p, char *const *texts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		profile_u64(p, PROFILE_COMMENT, string(p, texts[i]));
+}
+
+struct range {
+	uint64_t limit;
+	bool named, inlined;
+};
+
+/*
+ * Where files were mapped is not kept. A size that most files fit into is the
+ * same in every profile, so that those of several runs can be added up.
+ */
+static void mappings(struct pprof *p)
+{
+	const struct snapshot *s = p->s;
+	_cleanup_free_ struct range *ranges = calloc(s->n_modules + 1, sizeof(*ranges));
+
+	if (!ranges) {
+		p->err = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < s->n_modules; i++)
+		ranges[i].limit = MAPPING_MIN;
+	for (size_t i = 0; i < s->n_places; i++) {
+		const struct place *place = &s->places[i];
+		struct range *r = place->module >= 0 ? &ranges[place->module] : NULL;
+
+		if (!r)
+			continue;
+		while (place->offset >= r->limit && r->limit < 1ull << 63)
+			r->limit <<= 1;
+		r->named |= place->resolved && place->n_lines;
+		r->inlined |= place->resolved && place->n_lines > 1;
+	}
+	for (size_t i = 0; i < s->n_modules; i++) {
+		put_u64(p, &p->record, MAPPING_ID, i + 1);
+		put_u64(p, &p->record, MAPPING_LIMIT, ranges[i].limit);
+		put_str(p, &p->record, MAPPING_FILE, s->modules[i].path);
+		put_str(p, &p->record, MAPPING_BUILD_ID, s->modules[i].build_id);
+		put_u64(p, &p->record, MAPPING_HAS_FUNCTIONS, ranges[i].named);
+		put_u64(p, &p->record, MAPPING_HAS_FILES, ranges[i].named);
+		put_u64(p, &p->record, MAPPING_HAS_LINES, ranges[i].named);
+		put_u64(p, &p->record, MAPPING_HAS_INLINES, ranges[i].inlined);
+		put_record(p, PROFILE_MAPPING);
+	}
+}
+
+static uint64_t function(struct pprof *p, const struct line *l)
+{
+	uint32_t id = 0;
+	int err = key_ids__get(&p->functions, (struct key){ .a = string(p, l->function), .b = string(p, l->file) }, &id, NULL);
+
+	if (err)
+		p->err = err;
+	return id + 1;
+}
+
+static void locations(struct pprof *p)
+{
+	const struct snapshot *s = p->s;
+
+	for (size_t i = 0; i < s->n_places; i++) {
+		const struct place *place = &s->places[i];
+
+		put_u64(p, &p->record, LOCATION_ID, i + 1);
+		put_u64(p, &p->record, LOCATION_MAPPING, (uint64_t)(place->module + 1));
+		put_u64(p, &p->record, LOCATION_ADDRESS, place->offset);
+		for (size_t k = 0; place->resolved && k < place->n_lines; k++) {
+			const struct line *l = &place->lines[k];
+
+			if (!l->function || !*l->function)
+				continue;
+			put_u64(p, &p->inner, LINE_FUNCTION, function(p, l));
+			put_u64(p, &p->inner, LINE_NUMBER, l->line);
+			put_inner(p, LOCATION_LINE);
+		}
+		put_record(p, PROFILE_LOCATION);
+	}
+	/* a sample must have a location */
+	put_u64(p, &p->record, LOCATION_ID, s->n_places + 1);
+	put_u64(p, &p->inner, LINE_FUNCTION, function(p, &(struct line){ .function = "[no stack]" }));
+	put_inner(p, LOCATION_LINE);
+	put_record(p, PROFILE_LOCATION);
+}
+
+static void functions(struct pprof *p)
+{
+	for (size_t i = 0; i < p->functions.n; i++) {
+		put_u64(p, &p->record, FUNCTION_ID, i + 1);
+		put_u64(p, &p->record, FUNCTION_NAME, p->functions.v[i].a);
+		put_u64(p, &p->record, FUNCTION_SYSTEM_NAME, p->functions.v[i].a);
+		put_u64(p, &p->record, FUNCTION_FILE, p->functions.v[i].b);
+		put_record(p, PROFILE_FUNCTION);
+	}
+}
+
+static void label(struct pprof *p, const char *key, const char *value)
+{
+	put_str(p, &p->inner, LABEL_KEY, key);
+	put_str(p, &p->inner, LABEL_STR, value);
+	put_inner(p, SAMPLE_LABEL);
+}
+
+/* pids: as texts, by process; empty for a row of several */
+static void samples(struct pprof *p, const char (*pids)[16])
+{
+	const struct snapshot *s = p->s;
+
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+
+		for (uint32_t k = 0; k < site->n_stack; k++)
+			put_varint(p, &p->inner, site->stack[k] + 1ull);
+		if (!site->n_stack)
+			put_varint(p, &p->inner, s->n_places + 1);
+		put_inner(p, SAMPLE_LOCATION);
+		for (size_t k = 0; k < N_COLUMNS; k++)
+			if (column(p, k))
+				put_varint(p, &p->inner, column(p, k)->of(site));
+		put_inner(p, SAMPLE_VALUE);
+		if (*pids[site->process])
+			label(p, "pid", pids[site->process]);
+		label(p, "comm", s->processes[site->process].comm);
+		if (site->thread)
+			label(p, "thread", site->thread);
+		if (site->tag)
+			label(p, "tag", s->tags[site->tag - 1].name);
+		put_record(p, PROFILE_SAMPLE);
+	}
+}
+
+static void string_table(struct pprof *p)
+{
+	for (size_t i = 0; i < p->strings.n; i++) {
+		size_t len = strlen(p->strings.v[i]);
+		struct bytes head = {};
+
+		put_varint(p, &head, PROFILE_STRING << 3 | 2);
+		put_varint(p, &head, len);
+		if (!p->err)
+			deflate_all(p, head.v, head.n, Z_NO_FLUSH);
+		if (!p->err && len)
+			deflate_all(p, p->strings.v[i], len, Z_NO_FLUSH);
+		vec_done(&head);
+	}
+}
+
+static int write_all(struct pprof *p)
+{
+	const struct snapshot *s = p->s;
+	struct export_notes notes = {};
+	char (*pids)[16] = calloc(s->n_processes + 1, sizeof(*pids));
+
+	p->deflated = malloc(CHUNK);
+	if (!pids || !p->deflated || export_notes__init(&notes, s)) {
+		p->err = -ENOMEM;
+	} else {
+		for (size_t i = 0; i < s->n_processes; i++)
+			if (s->processes[i].pid > 0)
+				snprintf(pids[i], sizeof(pids[i]), "%d", s->processes[i].pid);
+		header(p);
+		comments(p, notes.v, notes.n);
+		mappings(p);
+		locations(p);
+		functions(p);
+		samples(p, pids);
+		string_table(p);
+		if (!p->err)
+			deflate_all(p, NULL, 0, Z_FINISH);
+	}
+	/* the table of strings pointed here */
+	export_notes__done(&notes);
+	free(pids);
+	return p->err;
+}
+
+int pprof__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
+{
+	struct pprof p = { .out = out, .s = s };
+	int err = -ENOMEM;
+
+	/* 16 more: gzip's header, without a time, so that the same profile gives the same file */
+	if (deflateInit2(&p.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK) {
+		err = write_all(&p);
+		deflateEnd(&p.z);
+	}
+	free(p.deflated);
+	vec_done(&p.record);
+	vec_done(&p.inner);
+	string_ids__done(&p.strings);
+	key_ids__done(&p.functions);
+	if (!err && ferror(out))
+		err = -EIO;
+	return err ? err_set(e, err, "pprof profile") : 0;
+}

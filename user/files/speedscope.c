@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns speedscope's files: one `sampled` profile per metric, the one that
+ * was asked for first. What was recorded, and what was lost, is
+ * in the name, the one free text that speedscope shows.
+ *
+ * What always holds: samples and weights are as many, the frames' numbers are
+ * those of shared.frames, and a profile's end is the sum of its weights.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "files/export.h"
+#include "files/functions.h"
+#include "files/json/json_writer.h"
+#include "files/notes.h"
+#include "files/weights.h"
+#include "util/ids.h"
+#include "util/util.h"
+
+struct speedscope {
+	struct json j;
+	const struct snapshot *s;
+	struct functions functions;
+	struct key_ids frames;		/* (function, line) */
+	struct stack_frame *stack;	/* room for any */
+};
+
+static uint32_t frame_id(struct speedscope *p, const struct stack_frame *f, int *ret_err)
+{
+	uint32_t id = 0;
+	int err = key_ids__get(&p->frames, (struct key){ .a = f->function, .b = f->line }, &id, NULL);
+
+	if (err)
+		*ret_err = err;
+	return id;
+}
+
+/* The frames come first in the file, so all are numbered before any is written. */
+static int number_frames(struct speedscope *p)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < p->s->n_sites && !err; i++) {
+		size_t n = functions__stack(&p->functions, &p->s->sites[i], p->stack);
+
+		for (size_t k = 0; k < n; k++)
+			frame_id(p, &p->stack[k], &err);
+	}
+	return err;
+}
+
+static void frames(struct speedscope *p)
+{
+	struct json *j = &p->j;
+
+	json__object(j, "shared");
+	json__array(j, "frames");
+	for (size_t i = 0; i < p->frames.n; i++) {
+		const struct function *f = &p->functions.v[p->frames.v[i].a];
+
+		json__line(j, 2);
+		json__object(j, NULL);
+		json__str(j, "name", f->name);
+		/* without a source, the module is the next best place */
+		if (f->file || f->module)
+			json__str(j, "file", f->file ? f->file : f->module);
+		if (f->file && p->frames.v[i].b)
+			json__u64(j, "line", p->frames.v[i].b);
+		json__object_end(j);
+	}
+	json__array_end(j);
+	json__object_end(j);
+}
+
+static int profile(struct speedscope *p, const struct metric *m)
+{
+	struct json *j = &p->j;
+	int err = 0;
+
+	json__line(j, 2);
+	json__object(j, NULL);
+	json__str(j, "type", "sampled");
+	json__str(j, "name", m->name);
+	json__str(j, "unit", strcmp(m->unit, "bytes") ? "none" : "bytes");
+	json__u64(j, "startValue", 0);
+	json__u64(j, "endValue", weights__sum(p->s, m));
+	json__line(j, 4);
+	json__array(j, "samples");
+	for (size_t i = 0; i < p->s->n_sites; i++) {
+		size_t n;
+
+		if (!m->of(&p->s->sites[i]))
+			continue;
+		n = functions__stack(&p->functions, &p->s->sites[i], p->stack);
+		json__line(j, 6);
+		json__array(j, NULL);
+		for (size_t k = 0; k < n; k++)
+			json__u64(j, NULL, frame_id(p, &p->stack[k], &err));
+		json__array_end(j);
+	}
+	json__array_end(j);
+	json__line(j, 4);
+	json__array(j, "weights");
+	for (size_t i = 0; i < p->s->n_sites; i++)
+		if (m->of(&p->s->sites[i]))
+			json__u64(j, NULL, m->of(&p->s->sites[i]));
+	json__array_end(j);
+	json__object_end(j);
+	return err;
+}
+
+static int write_all(struct speedscope *p, const struct export_opts *o)
+{
+	const struct metric *shown[WEIGHTS_MAX];
+	size_t n_shown = weights__of(p->s, o ? o->metric : NULL, shown);
+	_cleanup_free_ char *title = NULL;
+	struct json *j = &p->j;
+	char tool[64];
+	int err;
+
+	err = functions__init(&p->functions, p->s);
+	p->stack = calloc(p->functions.max_frames + 1, sizeof(*p->stack));
+	if (!err && !p->stack)
+		err = -ENOMEM;
+	if (!err)
+		err = number_frames(p);
+	title = err ? NULL : export_notes__title(p->s);
+	if (!title)
+		return err ? err : -ENOMEM;
+	json__object(j, NULL);
+	json__str(j, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	snprintf(tool, sizeof(tool), "malloctrace@%s", p->s->version);
+	json__str(j, "exporter", tool);
+	json__str(j, "name", title);
+	json__u64(j, "activeProfileIndex", 0);
+	json__line(j, 0);
+	frames(p);
+	json__line(j, 0);
+	json__array(j, "profiles");
+	for (size_t i = 0; i < n_shown && !err; i++)
+		err = profile(p, shown[i]);
+	json__array_end(j);
+	json__object_end(j);
+	fputc('\n', j->out);
+	return err;
+}
+
+int speedscope__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
+{
+	struct speedscope p = { .j = { .out = out }, .s = s };
+	int err = write_all(&p, o);
+
+	functions__done(&p.functions);
+	key_ids__done(&p.frames);
+	free(p.stack);
+	if (!err && ferror(out))
+		err = -EIO;
+	return err ? err_set(e, err, "speedscope profile") : 0;
+}

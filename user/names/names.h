@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Names while a screen is up: looked up by a thread of its own, because the first
+ * name of a big program may take seconds. What is wanted is told again and again;
+ * what has been found is there at once.
+ */
+#ifndef MT_NAMES_H
+#define MT_NAMES_H
+
+#include "model/snapshot.h"
+#include "names/sym.h"
+
+struct names;
+
+/* NULL without memory or threads. sym is used by that thread alone until names__free(), but between pause and resume. */
+struct names *names__new(struct sym *sym);
+/* Waits for the lookup that is under way. */
+void names__free(struct names *n);
+/* Readable when something was found since the last names__want(). */
+int names__fd(const struct names *n);
+
+/*
+ * Fills in what is known of these places of s, and has the others looked up, in
+ * this order, instead of what was wanted before. Returns how many got a name now.
+ */
+size_t names__want(struct names *n, struct snapshot *s, const uint32_t *places, size_t n_places);
+/* How many are still to come; whose is looked at now, into path: "" if nothing is. */
+size_t names__n_left(struct names *n, char *path, size_t size);
+
+/* The thread stands still, and sym may be used by the caller. NULL is allowed. */
+void names__pause(struct names *n);
+void names__resume(struct names *n);
+
+#endif

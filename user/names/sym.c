@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the symbol cache: per object its open files and tables, made when its
+ * first address is asked for, and per address the lines found.
+ *
+ * All that leaves here is clean (no control characters) and interned. Sources
+ * are asked in this order: DWARF of the object, DWARF of its separate debug
+ * file (here, then from a debuginfod server if one may be asked), .symtab and
+ * .dynsym of both and of .gnu_debugdata. An object that was written to since it
+ * was opened has no new names: its symbols would be those of other code.
+ */
+#include "names/sym.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/cache.h"
+#include "elf/debuginfod.h"
+#include "elf/demangle.h"
+#include "elf/dwarfinfo.h"
+#include "elf/elffile.h"
+#include "elf/jitmap.h"
+#include "elf/minidebug.h"
+#include "elf/object.h"
+#include "elf/symtab.h"
+#include "util/util.h"
+
+#define DEBUG_DIR "/usr/lib/debug"
+#define FILE_NAME_MAX 4096
+
+struct result {
+	size_t n;
+	struct line lines[];
+};
+
+struct module {			/* what is known of one object */
+	struct object *obj;	/* holds a reference */
+	struct elffile file, debug;
+	struct minidebug mini;
+	struct symtab symtab;
+	struct dwarfinfo *dwarf;	/* NULL: none */
+	struct u64map results;	/* return address → struct result */
+	bool told;		/* that the object changed */
+};
+
+struct sym {
+	struct sym_opts opts;
+	char *debug_dir;
+	struct pool pool;
+	struct u64map modules;	/* address of the object → struct module */
+	struct vec(struct module *) all;
+};
+
+static const struct line unnamed;
+
+struct sym *sym__new(const struct sym_opts *o)
+{
+	struct sym *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	if (o)
+		s->opts = *o;
+	s->debug_dir = strdup(s->opts.debug_dir ?: DEBUG_DIR);
+	if (!s->debug_dir) {
+		free(s);
+		return NULL;
+	}
+	pool__init(&s->pool);
+	return s;
+}
+
+static void module__free(struct module *m)
+{
+	dwarfinfo__free(m->dwarf);
+	symtab__done(&m->symtab);
+	minidebug__close(&m->mini);
+	elffile__close(&m->debug);
+	elffile__close(&m->file);
+	u64map__done(&m->results);
+	object__put(m->obj);
+	free(m);
+}
+
+void sym__free(struct sym *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->all.n; i++)
+		module__free(s->all.v[i]);
+	vec_done(&s->all);
+	u64map__done(&s->modules);
+	pool__done(&s->pool);
+	free(s->debug_dir);
+	free(s);
+}
+
+static bool is_text(uint64_t addr, void *arg)
+{
+	const struct object *obj = arg;
+
+	for (size_t i = 0; i < obj->n_segments; i++)
+		if (obj->segments[i].exec && addr >= obj->segments[i].vaddr &&
+		    addr - obj->segments[i].vaddr < obj->segments[i].mem_size)
+			return true;
+	return false;
+}
+
+static int add_symbol(const struct object_symbol *sym, void *arg)
+{
+	symtab__add(arg, sym->name, sym->value, sym->size);
+	return 0;
+}
+
+/* As elffile__open_debug, from a server. */
+static int download(struct sym *s, struct module *m)
+{
+	int fd = s->opts.debuginfod && m->obj->build_id ?
+			 debuginfod__get(s->opts.debuginfod, m->obj->build_id, m->obj->path) :
+			 -ENOENT;
+
+	return fd < 0 ? fd : elffile__take_debug(&m->debug, fd, m->obj->build_id);
+}
+
+static void open_files(struct sym *s, struct module *m)
+{
+	struct elffile *with_dwarf = NULL;
+
+	if (!m->obj->is_elf || elffile__open_fd(&m->file, m->obj->fd))
+		return;
+	if (!elffile__open_dwarf(&m->file, s->debug_dir)) {
+		with_dwarf = &m->file;
+	} else if (!elffile__open_debug(&m->debug, m->obj, m->file.elf, s->debug_dir) || !download(s, m)) {
+		symtab__add_elf(&m->symtab, m->debug.elf);
+		if (!elffile__open_dwarf(&m->debug, s->debug_dir))
+			with_dwarf = &m->debug;
+	}
+	/* What a debug file has of symbols is more. */
+	if (!m->debug.elf && !minidebug__open(&m->mini, m->file.elf))
+		symtab__add_elf(&m->symtab, m->mini.elf);
+	symtab__add_elf(&m->symtab, m->file.elf);
+	/* Without section headers the dynamic segment still leads to symbols. */
+	if (!m->symtab.n)
+		object__for_each_function(m->obj, add_symbol, &m->symtab, NULL);
+	symtab__sort(&m->symtab);
+	if (with_dwarf)
+		m->dwarf = dwarfinfo__new(with_dwarf->dwarf, is_text, m->obj);
+}
+
+static struct module *get_module(struct sym *s, struct object *obj)
+{
+	struct module *m = (struct module *)u64map__get(&s->modules, (uintptr_t)obj), **slot;
+
+	if (m)
+		return m;
+	m = calloc(1, sizeof(*m));
+	slot = m ? vec_push(&s->all) : NULL;
+	if (!slot) {
+		free(m);
+		return NULL;
+	}
+	*slot = m;
+	m->obj = obj;
+	object__hold(obj);
+	u64map__put(&s->modules, (uintptr_t)obj, m);
+	if (!obj->jit && !object__look_for_change(obj))
+		open_files(s, m);
+	return m;
+}
+
+static const char *function_name(struct sym *s, const char *raw)
+{
+	char name[DEMANGLE_IN_MAX + 2], buf[DEMANGLE_OUT_MAX + 1], *version;
+	size_t len;
+
+	if (!raw || !*raw)
+		return NULL;
+	len = strnlen(raw, sizeof(name) - 1);
+	memcpy(name, raw, len);
+	name[len] = '\0';
+	/* "memcpy@@GLIBC_2.17" in .symtab */
+	version = strchr(name + 1, '@');
+	if (version)
+		*version = '\0';
+	demangle(name, buf);
+	return pool__string(&s->pool, buf);
+}
+
+/* "a.c" as the compiler was given it; libdw has put the compiler's directory before it. */
+static const char *file_name(struct sym *s, const char *raw, const char *comp_dir)
+{
+	size_t len = comp_dir ? strnlen(comp_dir, FILE_NAME_MAX) : 0;
+	char buf[FILE_NAME_MAX + 1];
+
+	if (!raw || !*raw || !strcmp(raw, "???"))
+		return NULL;
+	while (len > 1 && comp_dir[len - 1] == '/')
+		len--;
+	if (len > 1 && !strncmp(raw, comp_dir, len) && raw[len] == '/' && raw[len + 1])
+		raw += len + 1;
+	len = strnlen(raw, FILE_NAME_MAX);
+	memcpy(buf, raw, len);
+	buf[len] = '\0';
+	clean_name(buf);
+	return pool__string(&s->pool, buf);
+}
+
+/*
+ * The name of a function that is there as such. DWARF has the name in the
+ * source; the linker's is better where DWARF's is not whole (C++ functions
+ * without a linkage name) or where the source defines the function under a name
+ * of its own (__libc_malloc for malloc).
+ */
+static const char *own_name(struct sym *s, struct module *m, const struct dwarf_frame *f, bool c, uint64_t addr)
+{
+	const struct symbol *sym;
+
+	if (f->name && (f->mangled || (c && f->name[0] != '_')))
+		return function_name(s, f->name);
+	sym = symtab__find(&m->symtab, addr);
+	if (!f->name || (sym && sym->start == f->entry &&
+			 (c ? sym->name[0] != '_' : sym->name[0] == '_' && (sym->name[1] == 'Z' || sym->name[1] == 'R'))))
+		return function_name(s, sym ? sym->name : NULL);
+	return function_name(s, f->name);
+}
+
+static const struct result *resolve_jit(struct sym *s, struct module *m, uint64_t addr)
+{
+	struct result *r = pool__alloc(&s->pool, sizeof(*r) + sizeof(r->lines[0]));
+
+	r->n = 1;
+	r->lines[0] = (struct line){ .function = function_name(s, jitmap__find(m->obj->jit, addr)) };
+	return r;
+}
+
+/* Whether what is read from the object now would be of other code. */
+static bool is_changed(struct sym *s, struct module *m)
+{
+	if (m->obj->jit || !object__look_for_change(m->obj))
+		return false;
+	if (!m->told && s->opts.on_changed)
+		s->opts.on_changed(m->obj->path, s->opts.arg);
+	m->told = true;
+	return true;
+}
+
+static const struct result *resolve(struct sym *s, struct module *m, uint64_t addr)
+{
+	const struct symbol *symbol = NULL;
+	struct dwarf_frames frames = { .n = 0 };
+	struct result *r;
+	size_t skip = 0;
+
+	/* With names only, the symbol table answers without reading a unit of DWARF. */
+	if (s->opts.no_inlines && s->opts.no_source)
+		symbol = symtab__find(&m->symtab, addr);
+	if (m->dwarf && !symbol)
+		dwarfinfo__find(m->dwarf, addr, !s->opts.no_source, &s->pool, &frames);
+	if (!frames.n) {
+		if (!symbol)
+			symbol = symtab__find(&m->symtab, addr);
+		r = pool__alloc(&s->pool, sizeof(*r) + sizeof(r->lines[0]));
+		r->n = 1;
+		r->lines[0] = (struct line){ .function = symbol ? function_name(s, symbol->name) : NULL };
+		return r;
+	}
+
+	if (s->opts.no_inlines)
+		skip = frames.n - 1;
+	r = pool__alloc(&s->pool, sizeof(*r) + (frames.n - skip) * sizeof(r->lines[0]));
+	r->n = frames.n - skip;
+	for (size_t i = skip; i < frames.n; i++) {
+		const struct dwarf_frame *f = &frames.v[i];
+
+		r->lines[i - skip] = (struct line){
+			.function = f->inlined ? function_name(s, f->name) : own_name(s, m, f, frames.c, addr),
+			.file = file_name(s, f->file, f->comp_dir),
+			.line = f->line,
+			.inlined = f->inlined,
+		};
+	}
+	return r;
+}
+
+size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const struct line **ret)
+{
+	struct module *m = obj ? get_module(s, obj) : NULL;
+	const struct result *r;
+
+	if (!m || !vaddr) {
+		*ret = &unnamed;
+		return 1;
+	}
+	r = u64map__get(&m->results, vaddr);
+	if (!r) {
+		if (is_changed(s, m)) {
+			*ret = &unnamed;
+			return 1;
+		}
+		r = m->obj->jit ? resolve_jit(s, m, vaddr - 1) : resolve(s, m, vaddr - 1);
+		u64map__put(&m->results, vaddr, r);
+	}
+	*ret = r->lines;
+	return r->n;
+}

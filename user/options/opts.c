@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * argv → struct opts, by the table of options in opts_table.c.
+ *
+ * What always holds: strings in struct opts point into argv; after success
+ * every value is in its range and nothing that was asked for contradicts
+ * another thing; nothing that was asked for is ignored in silence.
+ *
+ * Neither getopt_long nor argp reads the table: getopt_long takes any
+ * unambiguous abbreviation, which cannot be turned off, so a script's --over
+ * would change its meaning with the next version's options; it keeps its place
+ * in globals, and does not tell which option stood in a cluster of short ones.
+ * argp prints and exits by itself, where a message has to go up to main.
+ */
+#include "options/opts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "files/export.h"
+#include "model/snapshot.h"
+#include "options/opts_check.h"
+#include "util/log.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+#define SEE_HELP "; malloctrace --help lists them"
+#define MIN_INTERVAL_NS 10000000ULL
+
+static const struct command_row commands[] = {
+	{ "doctor", CMD_DOCTOR, DOCTOR, 0, 0 },
+	{ "report", CMD_REPORT, REPORT, 1, SIZE_MAX },
+	{ "diff", CMD_DIFF, DIFF, 2, 2 },
+	{ "serve", -1, 0, 0, 0 },
+};
+
+/* How many letters must be inserted, removed or replaced to turn a into b. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t n = strlen(b), at[OPT_NAME_MAX + 1];
+
+	for (size_t j = 0; j <= n; j++)
+		at[j] = j;
+	for (size_t i = 0; a[i]; i++) {
+		size_t diagonal = at[0]++;
+
+		for (size_t j = 1; j <= n; j++) {
+			size_t cost = MIN(diagonal + (a[i] != b[j - 1]), MIN(at[j], at[j - 1]) + 1);
+
+			diagonal = at[j];
+			at[j] = cost;
+		}
+	}
+	return at[n];
+}
+
+static int unknown_option(const char *name, size_t len, struct err *e)
+{
+	const char *nearest = NULL;
+	char word[OPT_NAME_MAX + 1] = "";
+	size_t best = SIZE_MAX;
+
+	if (len <= OPT_NAME_MAX)
+		memcpy(word, name, len);
+	for (size_t i = 0; *word && i < n_opt_rows; i++) {
+		size_t d = distance(word, opt_rows[i].name);
+
+		if (!*opt_rows[i].name || opt_rows[i].flags & LATER || d >= best)
+			continue;
+		best = d;
+		nearest = opt_rows[i].name;
+	}
+	if (nearest && best <= MAX(1, len / 3))
+		return err_set(e, -EINVAL, "--%.*s: no such option; did you mean --%s?",
+			       (int)len, name, nearest);
+	return err_set(e, -EINVAL, "--%.*s: no such option" SEE_HELP, (int)len, name);
+}
+
+struct parser {
+	struct asked all;
+	char **argv;
+	int at, n;		/* the next argument, and the end of the options' part of argv */
+	unsigned int n_words;	/* arguments that are no options */
+	bool over;		/* --help: nothing else matters */
+};
+
+static int take(struct parser *p, const struct row *r, bool is_short, const char *val,
+		struct err *e)
+{
+	struct given *g = &p->all.given[r - opt_rows];
+	int err;
+
+	g->row = r;
+	if (is_short)
+		snprintf(g->as, sizeof(g->as), "-%c", r->letter);
+	else
+		snprintf(g->as, sizeof(g->as), "--%s", r->name);
+	if (r->flags & LATER)
+		return err_set(e, -EINVAL, "%s: " NOT_YET, g->as);
+	if (!r->arg && val)
+		return err_set(e, -EINVAL, "%s: takes no value", g->as);
+	if (r->arg && !val) {
+		if (p->at == p->n)
+			return err_set(e, -EINVAL, "%s: wants a value: %s", g->as, r->arg);
+		val = p->argv[p->at++];
+	}
+	g->val = val;
+	err = r->take(p->all.o, g, e);
+	p->over = p->all.o->command == CMD_HELP || p->all.o->command == CMD_VERSION;
+	return err;
+}
+
+static int take_long(struct parser *p, const char *name, struct err *e)
+{
+	size_t len = strcspn(name, "=");
+
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		if (len && len == strlen(opt_rows[i].name) && !memcmp(opt_rows[i].name, name, len))
+			return take(p, &opt_rows[i], false, name[len] ? name + len + 1 : NULL, e);
+	}
+	return unknown_option(name, len, e);
+}
+
+static int take_short(struct parser *p, const char *s, struct err *e)
+{
+	int err = 0;
+
+	for (; *s && !err && !p->over; s++) {
+		const struct row *r = NULL;
+
+		for (size_t i = 0; i < n_opt_rows && !r; i++) {
+			if (opt_rows[i].letter == *s)
+				r = &opt_rows[i];
+		}
+		if (!r)
+			return err_set(e, -EINVAL, "-%c: no such option" SEE_HELP, *s);
+		if (r->arg && s[1])
+			return take(p, r, true, s + 1, e);
+		err = take(p, r, true, NULL, e);
+	}
+	return err;
+}
+
+static int take_file(struct opts *o, const char *w, const struct command_row *command, struct err *e)
+{
+	const char **slot;
+
+	if (o->files.n == command->max_files)
+		return err_set(e, -EINVAL, "%s: '%s' is one argument too many", command->name, w);
+	slot = vec_push(&o->files);
+	if (!slot)
+		return err_set(e, -ENOMEM, "out of memory");
+	*slot = w;
+	return 0;
+}
+
+static int take_word(struct parser *p, const char *w, struct err *e)
+{
+	struct opts *o = p->all.o;
+	unsigned int nth = p->n_words++;
+
+	for (size_t i = 0; nth == 0 && i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(w, commands[i].name))
+			continue;
+		if (commands[i].command < 0)
+			return err_set(e, -EINVAL, "%s: " NOT_YET, w);
+		o->command = (enum command)commands[i].command;
+		p->all.command = &commands[i];
+		return 0;
+	}
+	if (p->all.command)
+		return take_file(o, w, p->all.command, e);
+	if (nth == 0) {
+		if (parse_seconds(w, &o->interval_ns))
+			return err_set(e, -EINVAL,
+				       "%s: want an interval in seconds, 'report', 'diff', 'doctor', or -- before a "
+				       "program to start", *w ? w : "''");
+		if (o->interval_ns < MIN_INTERVAL_NS)
+			return err_set(e, -EINVAL, "interval %s: want seconds, at least 0.01", w);
+		return 0;
+	}
+	if (nth > 1)
+		return err_set(e, -EINVAL, "%s: only an interval and a count are taken", w);
+	if (parse_u64(w, 1, UINT64_MAX, &o->count))
+		return err_set(e, -EINVAL, "count %s: want a whole number of reports, at least 1",
+			       w);
+	return 0;
+}
+
+/* So that a test sees the same samples again. */
+static int choose_seed(struct opts *o, struct err *e)
+{
+	const char *given = getenv("MALLOCTRACE_SEED");
+
+	if (given && parse_u64(given, 1, UINT64_MAX, &o->seed))
+		return err_set(e, -EINVAL, "MALLOCTRACE_SEED=%s: want a whole number, at least 1", given);
+	while (!o->seed)
+		if (getrandom(&o->seed, sizeof(o->seed), 0) < 0)
+			return err_set(e, -errno, "getrandom: %s", strerror(errno));
+	return 0;
+}
+
+static int complete(struct parser *p, struct err *e)
+{
+	struct opts *o = p->all.o;
+
+	if (!asked__find(&p->all, "metric"))
+		o->metric = o->command == CMD_TRACE ? metric__preset(counters__of_mode(o->mode))->name : NULL;
+	if (o->json) {
+		o->format = "json";
+		o->batch = true;
+	}
+	if ((o->json || asked__find(&p->all, "format")) && !opts__has_output(o, "-") && opts__add_output(o, "-", e))
+		return -ENOMEM;
+	return opts__check_outputs(o, e) ?: choose_seed(o, e);
+}
+
+int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
+{
+	struct parser p = { .all.o = o, .argv = argv, .at = 1 };
+	int err = 0;
+
+	*o = (struct opts){
+		.command = CMD_TRACE,
+		.max_size = UINT64_MAX,
+		.depth = 127,
+		.mode = "full",
+		.size = "requested",
+		.unwind = "auto",
+		.points = "auto",
+		.leak_after_ns = 20000000000,
+		.pause_ns = 10000000000,
+		.format = "text",
+		.verbosity = LOG_NORMAL,
+		.by = "process",
+		.metric = "live-bytes",
+		.top = 10,
+		.threshold_pct = EXPORT_THRESHOLD_PCT,
+		.tree = "callers",
+		.fail_over = UINT64_MAX,
+	};
+	for (p.n = 1; p.n < argc && strcmp(argv[p.n], "--"); p.n++)
+		;
+	if (p.n < argc)
+		o->cmd = argv + p.n + 1;
+	while (p.at < p.n && !err && !p.over) {
+		const char *s = argv[p.at++];
+
+		if (s[0] == '-' && s[1] == '-')
+			err = take_long(&p, s + 2, e);
+		else if (s[0] == '-' && s[1])
+			err = take_short(&p, s + 1, e);
+		else
+			err = take_word(&p, s, e);
+	}
+	if (!err && !p.over) {
+		if (o->cmd && (!o->cmd[0] || !*o->cmd[0]))
+			err = err_set(e, -EINVAL, "--: want a program to start behind it");
+		else
+			err = opts__check(&p.all, e) ?: complete(&p, e);
+	}
+	if (err)
+		opts__done(o);
+	return err;
+}
+
+void opts__done(struct opts *o)
+{
+	vec_done(&o->pids);
+	vec_done(&o->comms);
+	vec_done(&o->cgroups);
+	vec_done(&o->objects);
+	vec_done(&o->syms);
+	vec_done(&o->tags);
+	vec_done(&o->withins);
+	vec_done(&o->start_on);
+	vec_done(&o->stop_on);
+	vec_done(&o->marks);
+	vec_done(&o->outputs);
+	vec_done(&o->whens);
+	vec_done(&o->files);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* argv → struct opts. The table of options (opts_table.c) is also the help text. */
+#ifndef MT_OPTS_H
+#define MT_OPTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "present/views.h"
+#include "util/err.h"
+
+enum command { CMD_TRACE, CMD_DOCTOR, CMD_HELP, CMD_VERSION, CMD_REPORT, CMD_DIFF };
+
+struct opt_strings {
+	const char **v;
+	size_t n, room;
+};
+
+struct opt_pids {
+	pid_t *v;
+	size_t n, room;
+};
+
+struct opts {
+	enum command command;
+	struct opt_strings files;	/* of `report`, at least one, and `diff`, two */
+
+	/* targets */
+	struct opt_pids pids;	/* no pid twice */
+	bool all;		/* -a */
+	struct opt_strings comms, cgroups;	/* --comm, --cgroup */
+	bool follow;		/* -f */
+	char **cmd;		/* argv of -- CMD; NULL without; points into argv */
+	bool as_root;
+	struct opt_strings objects, syms;	/* -O, --sym */
+	const char *prefix;
+
+	/* recording */
+	const char *mode;		/* "full", "count", "growth" */
+	const char *size;		/* "requested", "usable" */
+	uint64_t sample_bytes;		/* --sample; 0: every allocation */
+	uint64_t seed;			/* of the sampler: by chance, or MALLOCTRACE_SEED in the environment; not 0 */
+	double overhead_pct;		/* --overhead; 0: no budget */
+	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
+	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
+	unsigned int depth;		/* 1..512 */
+	const char *unwind;		/* "auto", "fp", "table" */
+	const char *points;		/* "auto", "plain" */
+	bool precise_times;
+	struct opt_strings withins;	/* --within */
+	struct opt_strings tags;	/* --tag; "thread" among them: by is "thread" */
+	struct opt_strings whens;	/* --when, good ones */
+	uint64_t pause_ns;		/* 10 s */
+	bool free_stacks;
+	struct opt_strings start_on, stop_on, marks;	/* --start-on, --stop-on, --mark */
+	bool mmap;
+
+	/* reporting */
+	uint64_t interval_ns, duration_ns;	/* 0: none */
+	uint64_t count;			/* of interval reports; 0: no end */
+	struct opt_strings outputs;	/* -o; "-" also for --json and --format; none twice */
+	const char *format;		/* of -o -; "text" */
+	bool batch, json;
+	int verbosity;			/* enum log_level */
+	unsigned int views;		/* enum view_bit; 0: by what was recorded and of how many */
+	const char *by;			/* "process", "thread", "comm", "cgroup", "none" */
+	const char *metric;		/* "live-bytes"; `report` and `diff`: NULL, by what was recorded */
+	const char *sort;		/* NULL: by view */
+	unsigned int top;		/* 10 */
+	uint64_t older_ns;
+	uint64_t between_from_ns, between_to_ns;	/* `report`; 0, 0: not asked, or between marks */
+	const char *between;		/* the same as it was given; NULL: not asked */
+	size_t between_comma;		/* where the second moment begins, less one */
+	uint64_t leak_after_ns;		/* 20 s */
+	double threshold_pct;		/* 0.5 */
+	const char *tree;		/* "callers", "callees" */
+	unsigned int keep;		/* 0: all */
+	const char *filter, *hide;	/* regular expressions; NULL: none */
+	const char *suppressions;	/* a file; NULL: none */
+	uint64_t fail_over;		/* `diff`; UINT64_MAX: not asked */
+	bool no_inlines, no_source;
+	bool debuginfod;
+};
+
+/*
+ * 0, or -EINVAL with a message that names the option, what was given and what
+ * is taken (the caller prints it and exits 2). A contract option of a later
+ * version says "not in this version". Without any target: -EINVAL with the
+ * short usage as the message.
+ */
+int opts__parse(struct opts *o, int argc, char **argv, struct err *e);
+void opts__done(struct opts *o);
+void opts__help(FILE *out);
+extern const char opts__usage[];	/* the short one */
+
+/* "text", "json", ...: the format of one of o->outputs. */
+const char *opts__output_format(const struct opts *o, const char *output);
+
+#endif

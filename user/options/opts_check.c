@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns what cannot be asked for together: what each option alone cannot see.
+ * To say that two make no sense together is to add a row to clashes[].
+ *
+ * What always holds: after success nothing that was asked for contradicts
+ * another thing, and nothing is asked for that the mode does not record.
+ */
+#include "options/opts_check.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "files/export.h"
+#include "files/outnames.h"
+#include "model/snapshot.h"
+#include "model/tags.h"
+#include "model/triggers.h"
+#include "present/rank.h"
+#include "util/util.h"
+
+const struct given *asked__find(const struct asked *a, const char *name)
+{
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		if (!strcmp(opt_rows[i].name, name) && a->given[i].row)
+			return &a->given[i];
+	}
+	return NULL;
+}
+
+/* Of a command that is no trace. */
+static int check_command(const struct asked *a, struct err *e)
+{
+	const struct command_row *c = a->command;
+
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		if (a->given[i].row && !(opt_rows[i].flags & c->flag))
+			return err_set(e, -EINVAL, "%s: takes no %s", c->name, a->given[i].as);
+	}
+	if (a->o->cmd)
+		return err_set(e, -EINVAL, "%s: takes no -- CMD", c->name);
+	if (a->o->files.n < c->min_files)
+		return err_set(e, -EINVAL, "%s: want %s", c->name,
+			       c->max_files == 2 ? "two files to compare, as -o FILE.json writes them" :
+						   "files to look at, as -o FILE.json writes them");
+	return 0;
+}
+
+static int check_trace(const struct asked *a, struct err *e)
+{
+	for (size_t i = 0; i < n_opt_rows; i++)
+		if (a->given[i].row && opt_rows[i].flags & NO_TRACE)
+			return err_set(e, -EINVAL, "%s: goes with %s only", a->given[i].as, opt_rows[i].flags & REPORT ? "report" : "diff");
+	return 0;
+}
+
+static bool has_series(const struct opts *o)
+{
+	for (size_t i = 0; i < o->outputs.n; i++)
+		if (outname__is_pattern(o->outputs.v[i]))
+			return true;
+	return false;
+}
+
+/* Somebody must be traced, and it must be clear who. */
+static int check_targets(const struct asked *a, struct err *e)
+{
+	static const char *const ways[] = { "pid", "all", "comm", "cgroup" };
+	const struct given *any = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ways) && !any; i++)
+		any = asked__find(a, ways[i]);
+	if (any && a->o->cmd)
+		return err_set(e, -EINVAL, "%s and -- CMD: want one of them", any->as);
+	if (any || a->o->cmd)
+		return 0;
+	if (a->o->follow)
+		return err_set(e, -EINVAL, "%s: children of whom? It goes with -p, --comm, --cgroup or -- CMD", asked__find(a, "follow")->as);
+	return err_set(e, -EINVAL,
+		       "no target: name a running process, or a program to start\n%s"
+		       "malloctrace --help tells the rest", opts__usage);
+}
+
+/* What each option alone cannot see. */
+static int check_together(const struct asked *a, struct err *e)
+{
+	const struct given *format = asked__find(a, "format");
+	const struct opts *o = a->o;
+	int err;
+
+	if (asked__find(a, "quiet") && asked__find(a, "verbose"))
+		return err_set(e, -EINVAL, "%s and %s: want one of them", asked__find(a, "quiet")->as,
+			       asked__find(a, "verbose")->as);
+	if (o->json && format && strcmp(format->val, "json"))
+		return err_set(e, -EINVAL, "--json and --format %s: want one of them", format->val);
+	if (a->command)
+		return check_command(a, e);
+	err = check_targets(a, e);
+	if (err)
+		return err;
+	if (o->as_root && !o->cmd)
+		return err_set(e, -EINVAL, "--as-root: goes with -- CMD only");
+	if (o->min_size > o->max_size)
+		return err_set(e, -EINVAL, "--min-size %s: is more than --max-size %s",
+			       asked__find(a, "min-size")->val, asked__find(a, "max-size")->val);
+	if (asked__find(a, "pause") && !o->whens.n)
+		return err_set(e, -EINVAL, "--pause: goes with --when only");
+	if (o->views & VIEW_FREES && !o->free_stacks)
+		return err_set(e, -EINVAL, "--view frees: goes with --free-stacks");
+	if (o->keep && !has_series(o))
+		return err_set(e, -EINVAL, "--keep: goes with -o and a name that has %%t or %%n in it");
+	return check_trace(a, e);
+}
+
+/* Pairs of which one makes the other meaningless. NULL: any value, or an option without one. */
+static const struct {
+	const char *a, *a_value, *b, *b_value, *why;
+} clashes[] = {
+	{ "sample", NULL, "overhead", NULL, "both leave allocations out" },
+	{ "overhead", NULL, "mode", "growth", "that mode has no probes to take out" },
+	{ "overhead", NULL, "mode", "count", "that mode does not see how long blocks live" },
+	{ "sample", NULL, "mode", "growth", "that mode sees no allocations" },
+	{ "size", "usable", "mode", "count", "that mode does not see where blocks are" },
+	{ "size", "usable", "mode", "growth", "that mode sees no allocations" },
+	{ "max-live", NULL, "mode", "count", "that mode keeps no table of blocks" },
+	{ "max-live", NULL, "mode", "growth", "that mode keeps no table of blocks" },
+	{ "min-size", NULL, "mode", "growth", "that mode sees no allocations" },
+	{ "max-size", NULL, "mode", "growth", "that mode sees no allocations" },
+	{ "object", NULL, "mode", "growth", "that mode looks for no allocator" },
+	{ "prefix", NULL, "mode", "growth", "that mode looks for no allocator" },
+	{ "sym", NULL, "mode", "growth", "that mode looks for no allocator" },
+	{ "within", NULL, "mode", "growth", "that mode sees no allocations" },
+	{ "within", NULL, "overhead", NULL, "a budget does not know what probes in other functions take" },
+	{ "free-stacks", NULL, "mode", "count", "that mode sees no frees" },
+	{ "free-stacks", NULL, "mode", "growth", "that mode sees no frees" },
+	{ "free-stacks", NULL, "sample", NULL, "that passes over most blocks, and so their frees" },
+	{ "free-stacks", NULL, "overhead", NULL, "that passes over most frees" },
+	{ "start-on", NULL, "overhead", NULL, "probes are in place part of the time only" },
+	{ "stop-on", NULL, "overhead", NULL, "probes are in place part of the time only" },
+	{ "mark", NULL, "overhead", NULL, "probes are in place part of the time only" },
+	{ "view", "peak", "overhead", NULL, "a peak is not seen while nobody looks" },
+	{ "metric", "peak-bytes", "overhead", NULL, "a peak is not seen while nobody looks" },
+	{ "sort", "peak-bytes", "overhead", NULL, "a peak is not seen while nobody looks" },
+	{ "mmap", NULL, "mode", "count", "that mode does not see what is given back" },
+	{ "mmap", NULL, "mode", "growth", "that mode has what is mapped already" },
+	{ "mmap", NULL, "sample", NULL, "mappings are given back in parts, which cannot be weighed" },
+	{ "mmap", NULL, "free-stacks", NULL, "where parts of mappings are given back is not recorded" },
+	{ "mmap", NULL, "overhead", NULL, "what is given back while nobody looks would seem to be mapped" },
+	{ "all", NULL, "pid", NULL, "the one names everyone" },
+	{ "all", NULL, "comm", NULL, "the one names everyone" },
+	{ "all", NULL, "cgroup", NULL, "the one names everyone" },
+	{ "all", NULL, "follow", NULL, "children are traced like everyone" },
+	{ "pid", NULL, "comm", NULL, "a process is named by its number or by its name" },
+	{ "pid", NULL, "cgroup", NULL, "a process is named by its number or by its cgroup" },
+	{ "overhead", NULL, "all", NULL, "a budget is kept for processes that are named" },
+	{ "overhead", NULL, "comm", NULL, "a budget is kept for processes that are named" },
+	{ "overhead", NULL, "cgroup", NULL, "a budget is kept for processes that are named" },
+	{ "overhead", NULL, "follow", NULL, "a budget is kept for processes that are named" },
+	{ "all", NULL, "mode", "growth", "that mode watches processes one by one" },
+	{ "comm", NULL, "mode", "growth", "that mode watches processes one by one" },
+	{ "cgroup", NULL, "mode", "growth", "that mode watches processes one by one" },
+	{ "follow", NULL, "mode", "growth", "that mode watches processes one by one" },
+};
+
+static int check_clashes(const struct asked *a, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(clashes); i++) {
+		const struct given *one = asked__find(a, clashes[i].a), *other = asked__find(a, clashes[i].b);
+
+		if (!one || !other || (clashes[i].a_value && strcmp(one->val, clashes[i].a_value)) ||
+		    (clashes[i].b_value && strcmp(other->val, clashes[i].b_value)))
+			continue;
+		return err_set(e, -EINVAL, "%s%s%s and %s%s%s: want one of them, %s", one->as, one->val ? " " : "", one->val ?: "",
+			       other->as, other->val ? " " : "", other->val ?: "", clashes[i].why);
+	}
+	return 0;
+}
+
+/* Nothing is shown, weighed or sorted by what the mode does not record. */
+static int check_recorded(const struct asked *a, struct err *e)
+{
+	const struct opts *o = a->o;
+	unsigned int known = o->command == CMD_TRACE ? counters__of_mode(o->mode) : HAS_ALL;
+	const struct metric *sort = o->sort ? rank__key(o->sort) : NULL;
+	const struct given *asked[] = {
+		o->views & ~(views__of(known) | VIEW_FREES) ? asked__find(a, "view") : NULL,
+		metric__find(o->metric)->needs & ~known ? asked__find(a, "metric") : NULL,
+		sort && sort->needs & ~known ? asked__find(a, "sort") : NULL,
+		known & HAS_LIVE_BLOCKS ? NULL : asked__find(a, "older"),
+		known & HAS_LIVE_BLOCKS ? NULL : asked__find(a, "leak-after"),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
+		if (asked[i])
+			return err_set(e, -EINVAL, "%s %s and --mode %s: want one of them, that mode does not record this",
+				       asked[i]->as, asked[i]->val, o->mode);
+	return 0;
+}
+
+/* Nor is anything waited for that nobody counts. */
+static int check_whens(const struct asked *a, struct err *e)
+{
+	const struct opts *o = a->o;
+	unsigned int known = counters__of_mode(o->mode);
+
+	for (size_t i = 0; i < o->whens.n; i++) {
+		struct condition c;
+
+		if (condition__parse(o->whens.v[i], &c, e))
+			return -EINVAL;
+		if (condition__needs(&c) & ~known)
+			return err_set(e, -EINVAL, "--when %s and --mode %s: want one of them, that mode does not record this", c.text,
+				       o->mode);
+		if (condition__needs(&c) && o->overhead_pct > 0)
+			return err_set(e, -EINVAL, "--when %s and --overhead %s: want one of them, a part of the calls says little at one moment",
+				       c.text, asked__find(a, "overhead")->val);
+	}
+	return 0;
+}
+
+/* Sites of threads that are tags are kept apart by thread. */
+static int check_tags(const struct asked *a, struct err *e)
+{
+	const struct given *by = asked__find(a, "by");
+	struct opts *o = a->o;
+
+	for (size_t i = 0; i < o->tags.n; i++) {
+		if (strcmp(o->tags.v[i], TAG_THREAD))
+			continue;
+		if (by && strcmp(by->val, "thread"))
+			return err_set(e, -EINVAL, "--tag thread and --by %s: want one of them, threads are kept apart by the one only",
+				       by->val);
+		o->by = "thread";
+	}
+	if (o->views & VIEW_TAGS && o->command == CMD_TRACE && !o->tags.n && !asked__find(a, "mark"))
+		return err_set(e, -EINVAL, "--view tags: goes with --tag FUNC or --mark FUNC");
+	return 0;
+}
+
+int opts__check_outputs(const struct opts *o, struct err *e)
+{
+	unsigned int known = counters__of_mode(o->mode);
+
+	for (size_t i = 0; i < o->outputs.n; i++) {
+		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
+
+		if (f && f->needs & HAS_PEAK_BYTES && o->overhead_pct > 0)
+			return err_set(e, -EINVAL, "-o %s and --overhead: want one of them, a peak is not seen while nobody looks", o->outputs.v[i]);
+		if (f && f->needs & ~known)
+			return err_set(e, -EINVAL, "-o %s and --mode %s: want one of them, that mode does not record what %s shows",
+				       o->outputs.v[i], o->mode, f->name);
+	}
+	return 0;
+}
+
+int opts__check(const struct asked *a, struct err *e)
+{
+	return check_together(a, e) ?: check_clashes(a, e) ?: check_recorded(a, e) ?: check_tags(a, e) ?: check_whens(a, e);
+}

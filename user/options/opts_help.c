@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the help text and the short usage. What always holds: an option that is
+ * taken is a row of opts_table.c, and so is in the help.
+ *
+ *	Targets:
+ *	  -p, --pid PID[,PID...]   running processes, all their threads; repeatable
+ *	      --as-root            start CMD as root, not as the user who ran sudo
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "options/opts_table.h"
+#include "util/util.h"
+
+#define HELP_COLUMNS 80
+#define HELP_INDENT 27
+
+const char opts__usage[] =
+	"usage: malloctrace -p PID[,PID...] [OPTION...] [INTERVAL [COUNT]]\n"
+	"       malloctrace -a|--comm GLOB|--cgroup PATH [OPTION...] [INTERVAL [COUNT]]\n"
+	"       malloctrace [OPTION...] [INTERVAL [COUNT]] -- CMD [ARG...]\n"
+	"       malloctrace report FILE.json... [OPTION...]\n"
+	"       malloctrace diff BEFORE.json AFTER.json [OPTION...]\n"
+	"       malloctrace doctor [-a | -p PID]\n";
+
+/* Words from column `at` on, and in further lines from HELP_INDENT on. */
+static void print_wrapped(FILE *out, size_t at, const char *text)
+{
+	bool first = true;
+
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (!first && at + 1 + len >= HELP_COLUMNS) {
+			fprintf(out, "\n%*s", HELP_INDENT, "");
+			at = HELP_INDENT;
+			first = true;
+		}
+		at += (size_t)fprintf(out, "%s%.*s", first ? "" : " ", (int)len, text);
+		first = false;
+		text += len + (text[len] == ' ');
+	}
+	fputc('\n', out);
+}
+
+static void print_row(FILE *out, const struct row *r)
+{
+	_cleanup_free_ char *choices = r->choices ? or_list(r->choices) : NULL;
+	_cleanup_free_ char *text = NULL;
+	int at;
+
+	if (!*r->name)
+		at = fprintf(out, "  -- ");
+	else if (r->letter)
+		at = fprintf(out, "  -%c, --%s%s", r->letter, r->name, r->arg ? " " : "");
+	else
+		at = fprintf(out, "      --%s%s", r->name, r->arg ? " " : "");
+	at += fprintf(out, "%s", r->arg ?: "");
+	if (at > HELP_INDENT - 2)
+		fprintf(out, "\n%*s", HELP_INDENT, "");
+	else
+		fprintf(out, "%*s", HELP_INDENT - at, "");
+	if (asprintf(&text, "%s%s%s%s%s%s", r->help, choices ? ": " : "", choices ?: "",
+		     r->preset ? " (" : "", r->preset ?: "", r->preset ? ")" : "") < 0)
+		text = NULL;
+	print_wrapped(out, HELP_INDENT, text ?: r->help);
+}
+
+void opts__help(FILE *out)
+{
+	static const char *const titles[N_GROUPS] = {
+		"Targets", "Recording", "Reporting", "Other"
+	};
+
+	fprintf(out, "%s\n"
+		"Which call stacks of a running program hold its memory, exactly.\n"
+		"With INTERVAL, a report every so many seconds, COUNT times. doctor tells what\n"
+		"this kernel and user may do, what is missing, and how to mend it. report shows\n"
+		"profiles again that -o FILE.json wrote, diff tells what grew from one to the\n"
+		"other; both need no privileges.\n", opts__usage);
+	for (int group = 0; group < N_GROUPS; group++) {
+		fprintf(out, "\n%s:\n", titles[group]);
+		for (size_t i = 0; i < n_opt_rows; i++) {
+			if ((int)opt_rows[i].group == group && !(opt_rows[i].flags & LATER))
+				print_row(out, &opt_rows[i]);
+		}
+	}
+	fprintf(out,
+		"\nIn parentheses: what holds without the option. Sizes take K, M and G; ages take\n"
+		"ns, us, ms, s, m and h.\n"
+		"Exit: 0 done; 1 failed; 2 usage; 3 done, but something was lost (the report\n"
+		"says what); 4 diff --fail-over. With -- CMD, the exit status is CMD's.\n");
+}

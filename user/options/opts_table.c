@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the table of options and what turns a value's text into a field of
+ * struct opts. To add an option is to add a row; a name of a later version is
+ * a row too, and answers so.
+ *
+ * What always holds: a row that takes a value refuses a bad one with the
+ * option as it was written, what was given, and what is taken; the field is
+ * untouched then.
+ */
+#include "options/opts_table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "files/export.h"
+#include "files/outnames.h"
+#include "model/filter.h"
+#include "model/marks.h"
+#include "model/triggers.h"
+#include "util/funcname.h"
+#include "util/log.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+/* more than any machine's memory holds */
+#define MAX_LIVE_MAX (1ULL << 32)
+/* a site's number has 20 bits in a block's record */
+#define MAX_STACKS_MAX 1000000
+#define TOP_MAX 1000000
+#define SAMPLE_MAX (1ULL << 40)
+/* what is held is looked at once a second */
+#define LEAK_AFTER_MIN 1000000000
+
+static int take_flag(struct opts *o, const struct given *g, struct err *e);
+static int take_string(struct opts *o, const struct given *g, struct err *e);
+static int take_list(struct opts *o, const struct given *g, struct err *e);
+static int take_size(struct opts *o, const struct given *g, struct err *e);
+static int take_room(struct opts *o, const struct given *g, struct err *e);
+static int take_number(struct opts *o, const struct given *g, struct err *e);
+static int take_age(struct opts *o, const struct given *g, struct err *e);
+static int take_between(struct opts *o, const struct given *g, struct err *e);
+static int take_seconds(struct opts *o, const struct given *g, struct err *e);
+static int take_percent(struct opts *o, const struct given *g, struct err *e);
+static int take_choice(struct opts *o, const struct given *g, struct err *e);
+static int take_threshold(struct opts *o, const struct given *g, struct err *e);
+static int take_regex(struct opts *o, const struct given *g, struct err *e);
+static int take_pids(struct opts *o, const struct given *g, struct err *e);
+static int take_when(struct opts *o, const struct given *g, struct err *e);
+static int take_sym(struct opts *o, const struct given *g, struct err *e);
+static int take_function(struct opts *o, const struct given *g, struct err *e);
+static int take_tag(struct opts *o, const struct given *g, struct err *e);
+static int take_output(struct opts *o, const struct given *g, struct err *e);
+static int take_views(struct opts *o, const struct given *g, struct err *e);
+static int take_verbosity(struct opts *o, const struct given *g, struct err *e);
+static int take_command(struct opts *o, const struct given *g, struct err *e);
+
+#define FIELD(f) .field = offsetof(struct opts, f)
+#define KEEP(l, n) { .letter = l, .name = n, .flags = LATER }
+
+#define METRICS "live-bytes live-blocks alloc-bytes alloc-calls peak-bytes temp-calls"
+
+const struct row opt_rows[] = {
+	{ 'p', "pid", "PID[,PID...]", TARGETS, DOCTOR, take_pids,
+	  .help = "running processes, all their threads; repeatable" },
+	{ 'a', "all", NULL, TARGETS, DOCTOR, take_flag, FIELD(all),
+	  .help = "every process of the machine, those that start later, too" },
+	{ 0, "comm", "GLOB", TARGETS, DOCTOR, take_list, FIELD(comms),
+	  .help = "processes whose name matches, now and later; repeatable" },
+	{ 0, "cgroup", "PATH", TARGETS, DOCTOR, take_list, FIELD(cgroups),
+	  .help = "processes of this cgroup and those below it (a service, a container), now and later; a path "
+		  "as in /proc/PID/cgroup, or below /sys/fs/cgroup; repeatable" },
+	{ 'f', "follow", NULL, TARGETS, 0, take_flag, FIELD(follow),
+	  .help = "also the children of the targets, across fork and exec" },
+	{ 0, "", "CMD [ARG...]", TARGETS,
+	  .help = "start CMD as the invoking user and trace it from its first allocation; "
+		  "must be last" },
+	{ 0, "as-root", NULL, TARGETS, 0, take_flag, FIELD(as_root),
+	  .help = "start CMD as root, not as the user who ran sudo" },
+	{ 'O', "object", "PATH", TARGETS, DOCTOR, take_list, FIELD(objects),
+	  .help = "probe this ELF file as an allocator, whatever its name; repeatable" },
+	{ 0, "prefix", "STR", TARGETS, DOCTOR, take_string, FIELD(prefix),
+	  .help = "the allocator's symbols carry this prefix (je_, _rjem_, mi_)" },
+	{ 0, "sym", "ROLE=NAME", TARGETS, DOCTOR, take_sym, FIELD(syms),
+	  .help = "a custom allocator: --sym malloc=arena_alloc --sym free=arena_free" },
+
+	{ 0, "mode", "MODE", RECORDING, 0, take_choice, FIELD(mode), .choices = "full count growth",
+	  .later = "leak", .help = "what is recorded: every allocation and free; allocation calls and their bytes alone "
+		  "(cheaper); or only page faults, brk and mmap, where resident memory grows", .preset = "full" },
+	{ 0, "size", "WHICH", RECORDING, 0, take_choice, FIELD(size), .choices = "requested usable",
+	  .help = "which bytes of a block are counted: those asked for, or those that the allocator set aside "
+		  "(glibc; cheaper)", .preset = "requested" },
+	{ 0, "sample", "BYTES", RECORDING, 0, take_room, FIELD(sample_bytes), 1, SAMPLE_MAX,
+	  .help = "record on average one allocation per BYTES allocated, and estimate; larger blocks are all recorded",
+	  .preset = "off" },
+	{ 0, "overhead", "PCT", RECORDING, 0, take_percent, FIELD(overhead_pct),
+	  .help = "take no more than PCT percent of the targets' CPU time, averaged over any second: probe part of "
+		  "the time, estimate, and say so", .preset = "off" },
+	{ 0, "min-size", "SIZE", RECORDING, 0, take_size, FIELD(min_size),
+	  .help = "only blocks of at least SIZE bytes" },
+	{ 0, "max-size", "SIZE", RECORDING, 0, take_size, FIELD(max_size),
+	  .help = "only blocks of at most SIZE bytes" },
+	{ 0, "depth", "N", RECORDING, 0, take_number, FIELD(depth), 1, 512,
+	  .help = "frames kept per stack", .preset = "127" },
+	{ 0, "max-live", "N", RECORDING, DOCTOR, take_room, FIELD(max_live), 1, MAX_LIVE_MAX,
+	  .help = "room for at least N live blocks", .preset = "by the machine's memory" },
+	{ 0, "max-stacks", "N", RECORDING, DOCTOR, take_room, FIELD(max_stacks), 1, MAX_STACKS_MAX,
+	  .help = "room for at least N call stacks", .preset = "by the machine's memory" },
+	{ 0, "tag", "FUNC", RECORDING, REPORT, take_tag, FIELD(tags),
+	  .help = "group allocations by the innermost of these functions on the stack (BINARY:FUNC, too); the word thread: "
+		  "where there is none, by the thread's name; repeatable" },
+	{ 0, "within", "FUNC", RECORDING, 0, take_function, FIELD(withins),
+	  .help = "record only what FUNC, and what it calls, allocates (BINARY:FUNC, too); repeatable: inside of any of them" },
+	{ 0, "free-stacks", NULL, RECORDING, 0, take_flag, FIELD(free_stacks),
+	  .help = "also record where blocks are freed, and by which threads: --view frees" },
+	{ 0, "start-on", "FUNC", RECORDING, 0, take_list, FIELD(start_on),
+	  .help = "nothing is recorded before FUNC is called; also BINARY:FUNC, and a USDT probe as PROVIDER:PROBE; repeatable" },
+	{ 0, "stop-on", "FUNC", RECORDING, 0, take_list, FIELD(stop_on),
+	  .help = "the trace ends, with its report, when FUNC is called; repeatable" },
+	{ 0, "mark", "FUNC", RECORDING, 0, take_list, FIELD(marks),
+	  .help = "take a snapshot of the instant at which FUNC is called, each time: all files of -o, numbered as at SIGUSR1, or a "
+		  "report; repeatable" },
+	{ 0, "mmap", NULL, RECORDING, 0, take_flag, FIELD(mmap),
+	  .help = "also blocks that the program maps itself: anonymous memory by mmap and mremap, and brk; not what its "
+		  "allocator maps" },
+	{ 0, "precise-times", NULL, RECORDING, 0, take_flag, FIELD(precise_times),
+	  .help = "lifetimes and ages in nanoseconds instead of clock ticks" },
+	{ 0, "unwind", "HOW", RECORDING, DOCTOR, take_choice, FIELD(unwind), .choices = "auto fp table",
+	  .help = "how stacks are walked: by frame pointers, by tables made from .eh_frame, or the cheaper "
+		  "of the two that is right", .preset = "auto" },
+	{ 0, "points", "WHICH", RECORDING, DOCTOR, take_choice, FIELD(points), .choices = "auto plain",
+	  .help = "where functions are probed: at the cheapest points that are right, or, for diagnosis, at their first "
+		  "instructions with uretprobes", .preset = "auto" },
+	KEEP(0, "python"), KEEP(0, "python-objects"),
+	{ 0, "when", "COND", RECORDING, 0, take_when, FIELD(whens),
+	  .help = "take a snapshot, as at SIGUSR1 or, without -o FILE, a report, when a process passes a limit: rss>2G, live>1G, "
+		  "blocks>1M, growth>10M/min, rss-growth>1G/h, allocs>100K/s; when a signal ends it: killed; when the kernel "
+		  "kills it for want of memory: oom; repeatable" },
+	{ 0, "pause", "AGE", RECORDING, 0, take_age, FIELD(pause_ns),
+	  .help = "at least this long between two snapshots of --when", .preset = "10s" },
+	KEEP(0, "exact"),
+
+	{ 'd', "duration", "SEC", REPORTING, 0, take_seconds, FIELD(duration_ns),
+	  .help = "stop by itself", .preset = "at Ctrl-C, or when the targets end" },
+	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF, take_output,
+	  .help = "write at the end, and at SIGUSR1; the format goes by the suffix:" EXPORT_FORMATS(EXPORT_SUFFIX)
+		  "; - is standard output; a name with %t (time), %p (pid) or %n (number) is written at each INTERVAL, too; "
+		  "repeatable" },
+	{ 0, "format", "FORMAT", REPORTING, REPORT | DIFF, take_choice, FIELD(format),
+	  .choices = EXPORT_NAMES,
+	  .help = "write to standard output (-o -) in this format" },
+	{ 0, "json", NULL, REPORTING, REPORT | DIFF, take_flag, FIELD(json),
+	  .help = "the same as --format json -o - --batch" },
+	{ 0, "batch", NULL, REPORTING, DOCTOR | REPORT, take_flag, FIELD(batch),
+	  .help = "plain timestamped reports also on a terminal" },
+	{ 'v', "verbose", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_VERBOSE,
+	  .help = "more on standard error" },
+	{ 'q', "quiet", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_QUIET,
+	  .help = "less on standard error" },
+	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT, take_views,
+	  .choices = "leaks allocs peak temporary sizes lifetimes frees processes threads tags tree",
+	  .help = "what a report shows; repeatable", .preset = "processes, if there are several, leaks and allocs; with --tag, tags and leaks; with --free-stacks, frees" },
+	{ 0, "by", "WHAT", REPORTING, REPORT, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
+	  .help = "what rows are kept apart by; the same stack in processes of one name or cgroup, or in all, is "
+		  "one row", .preset = "process" },
+	{ 0, "metric", "METRIC", REPORTING, REPORT | DIFF, take_choice, FIELD(metric), .choices = METRICS,
+	  .help = "what folded stacks, graphs and trees weigh", .preset = "live-bytes; alloc-bytes with --mode count" },
+	{ 0, "sort", "KEY", REPORTING, REPORT, take_choice, FIELD(sort), .choices = METRICS " oldest",
+	  .help = "order of the rows", .preset = "by the view" },
+	{ 'T', "top", "N", REPORTING, REPORT | DIFF, take_number, FIELD(top), 1, TOP_MAX,
+	  .help = "rows shown", .preset = "10" },
+	{ 0, "older", "AGE", REPORTING, REPORT, take_age, FIELD(older_ns),
+	  .help = "leaks: only blocks older than AGE", .preset = "0" },
+	{ 0, "leak-after", "AGE", REPORTING, 0, take_age, FIELD(leak_after_ns), LEAK_AFTER_MIN,
+	  .help = "growth must last for AGE before it is called a leak", .preset = "20s" },
+	{ 0, "tree", "ORDER", REPORTING, REPORT, take_choice, FIELD(tree), .choices = "callers callees",
+	  .help = "what --view tree begins with: a thread's first function, or who calls the allocator", .preset = "callers" },
+	{ 0, "threshold", "PCT", REPORTING, REPORT, take_threshold, FIELD(threshold_pct),
+	  .help = "in graphs and trees, fold away what weighs less than PCT percent of the whole", .preset = "0.5" },
+	{ 0, "filter", "REGEX", REPORTING, REPORT | DIFF, take_regex, FIELD(filter),
+	  .help = "only stacks in which a function, file or module matches; files of -o, too" },
+	{ 0, "hide", "REGEX", REPORTING, REPORT | DIFF, take_regex, FIELD(hide),
+	  .help = "only stacks in which none matches" },
+	{ 0, "suppressions", "FILE", REPORTING, REPORT | DIFF, take_string, FIELD(suppressions),
+	  .help = "hide stacks that LeakSanitizer's leak: lines in FILE match" },
+	{ 0, "fail-over", "SIZE", REPORTING, DIFF | NO_TRACE, take_size, FIELD(fail_over),
+	  .help = "diff: exit with 4 if live bytes grew by more than SIZE" },
+	{ 0, "keep", "N", REPORTING, 0, take_number, FIELD(keep), 1, 1000000,
+	  .help = "of files with %t or %n in their name, remove all that this run wrote but the last N", .preset = "all" },
+	{ 0, "between", "AGE,AGE", REPORTING, REPORT | NO_TRACE, take_between,
+	  .help = "report: sites by the change of their live bytes between two moments since the trace's start, or marks: mark:1,mark:2 "
+		  "or FUNC#1,FUNC#2" },
+	KEEP(0, "listen"),
+	{ 0, "no-inlines", NULL, REPORTING, 0, take_flag, FIELD(no_inlines),
+	  .help = "do not look for inlined functions" },
+	{ 0, "no-source", NULL, REPORTING, 0, take_flag, FIELD(no_source),
+	  .help = "names only, no files and lines" },
+	{ 0, "debuginfod", NULL, REPORTING, 0, take_flag, FIELD(debuginfod),
+	  .help = "ask the servers in DEBUGINFOD_URLS for missing debug files" },
+
+	{ 'h', "help", NULL, OTHER, DOCTOR | REPORT | DIFF, take_command, .min = CMD_HELP, .help = "print this" },
+	{ 'V', "version", NULL, OTHER, DOCTOR | REPORT | DIFF, take_command, .min = CMD_VERSION,
+	  .help = "print the version" },
+};
+
+const size_t n_opt_rows = ARRAY_SIZE(opt_rows);
+_Static_assert(ARRAY_SIZE(opt_rows) <= OPT_ROWS_MAX, "the parser has a slot for each");
+
+/* ---- words */
+
+static bool in_words(const char *words, const char *w, size_t len)
+{
+	while (words && *words) {
+		size_t n = strcspn(words, " ");
+
+		if (n == len && !memcmp(words, w, len))
+			return true;
+		words += n + (words[n] == ' ');
+	}
+	return false;
+}
+
+char *or_list(const char *words)
+{
+	const char *last = strrchr(words, ' ');
+	size_t len = 0;
+	char *s = malloc(strlen(words) * 2 + sizeof(" or "));
+
+	if (!s)
+		return NULL;
+	for (; *words; words++) {
+		if (*words != ' ')
+			s[len++] = *words;
+		else
+			len = (size_t)(stpcpy(s + len, words == last ? " or " : ", ") - s);
+	}
+	s[len] = '\0';
+	return s;
+}
+
+/* ---- values */
+
+static int bad(const struct given *g, const char *want, struct err *e)
+{
+	return err_set(e, -EINVAL, "%s %s: want %s", g->as, g->val, want);
+}
+
+static int no_memory(struct err *e)
+{
+	return err_set(e, -ENOMEM, "no memory for the options");
+}
+
+static void *field(struct opts *o, const struct given *g)
+{
+	return (char *)o + g->row->field;
+}
+
+static int take_flag(struct opts *o, const struct given *g, struct err *e)
+{
+	*(bool *)field(o, g) = true;
+	return 0;
+}
+
+static int take_string(struct opts *o, const struct given *g, struct err *e)
+{
+	if (!*g->val)
+		return err_set(e, -EINVAL, "%s '': want a name", g->as);
+	*(const char **)field(o, g) = g->val;
+	return 0;
+}
+
+static int take_list(struct opts *o, const struct given *g, struct err *e)
+{
+	const char **slot;
+
+	if (!*g->val)
+		return err_set(e, -EINVAL, "%s '': want a name", g->as);
+	slot = vec_push((struct opt_strings *)field(o, g));
+	if (!slot)
+		return no_memory(e);
+	*slot = g->val;
+	return 0;
+}
+
+static int take_size(struct opts *o, const struct given *g, struct err *e)
+{
+	if (parse_size(g->val, field(o, g)))
+		return bad(g, "a number of bytes, also with K, M or G", e);
+	return 0;
+}
+
+static int out_of_range(const struct given *g, const char *also, struct err *e)
+{
+	return err_set(e, -EINVAL, "%s %s: want a number from %" PRIu64 " to %" PRIu64 "%s",
+		       g->as, g->val, g->row->min, g->row->max, also);
+}
+
+static int take_room(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t n;
+
+	if (parse_size(g->val, &n) || n < g->row->min || n > g->row->max)
+		return out_of_range(g, ", also with K, M or G", e);
+	*(uint64_t *)field(o, g) = n;
+	return 0;
+}
+
+static int take_number(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t n;
+
+	if (parse_u64(g->val, g->row->min, g->row->max, &n))
+		return out_of_range(g, "", e);
+	*(unsigned int *)field(o, g) = (unsigned int)n;
+	return 0;
+}
+
+static int take_age(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t ns;
+
+	if (parse_age(g->val, &ns))
+		return bad(g, "a number with ns, us, ms, s, m or h", e);
+	if (ns < g->row->min)
+		return bad(g, "a second at least", e);
+	*(uint64_t *)field(o, g) = ns;
+	return 0;
+}
+
+/* The comma between two moments: a function's name may have others. NULL: there is none. */
+static const char *comma_of(const char *val)
+{
+	for (const char *comma = strchr(val, ','); comma; comma = strchr(comma + 1, ',')) {
+		_cleanup_free_ char *first = strndup(val, comma - val);
+
+		if (first && marks__is_moment(first) && marks__is_moment(comma + 1))
+			return comma;
+	}
+	return NULL;
+}
+
+static int take_between(struct opts *o, const struct given *g, struct err *e)
+{
+	const char *comma = comma_of(g->val);
+	_cleanup_free_ char *first = comma ? strndup(g->val, comma - g->val) : NULL;
+	uint64_t from_ns = 0, to_ns = 0;
+	bool ages = first && !parse_age(first, &from_ns) && !parse_age(comma + 1, &to_ns);
+
+	if (!first || (ages && from_ns >= to_ns))
+		return bad(g, "two ages since the start of the trace, the earlier one first, such as 10s,25s, or marks, such as mark:1,mark:2", e);
+	o->between_from_ns = ages ? from_ns : 0;
+	o->between_to_ns = ages ? to_ns : 0;
+	o->between = g->val;
+	o->between_comma = (size_t)(comma - g->val);
+	return 0;
+}
+
+static int take_seconds(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t ns;
+
+	if (parse_seconds(g->val, &ns) || !ns)
+		return bad(g, "seconds, more than 0, such as 30 or 0.5", e);
+	*(uint64_t *)field(o, g) = ns;
+	return 0;
+}
+
+/* Below a thousandth, coming and going would take all of it; above a half there is no point. */
+static int take_percent(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t billionths;
+
+	if (parse_seconds(g->val, &billionths) || billionths < 100000000 || billionths > 50000000000)
+		return bad(g, "percent from 0.1 to 50, such as 5 or 0.5", e);
+	*(double *)field(o, g) = billionths / 1e9;
+	return 0;
+}
+
+static int check_choice(const struct given *g, const char *word, size_t len, struct err *e)
+{
+	_cleanup_free_ char *want = NULL;
+
+	if (in_words(g->row->choices, word, len))
+		return 0;
+	if (in_words(g->row->later, word, len))
+		return err_set(e, -EINVAL, "%s %.*s: " NOT_YET, g->as, (int)len, word);
+	want = or_list(g->row->choices);
+	return want ? bad(g, want, e) : no_memory(e);
+}
+
+static int take_choice(struct opts *o, const struct given *g, struct err *e)
+{
+	int err = check_choice(g, g->val, strlen(g->val), e);
+
+	if (!err && g->row->field)
+		*(const char **)field(o, g) = g->val;
+	return err;
+}
+
+static int take_threshold(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t billionths;
+
+	if (parse_seconds(g->val, &billionths) || billionths > 100000000000)
+		return bad(g, "percent from 0 to 100, such as 1 or 0.5", e);
+	*(double *)field(o, g) = billionths / 1e9;
+	return 0;
+}
+
+static int take_regex(struct opts *o, const struct given *g, struct err *e)
+{
+	return filter__check_regex(g->as, g->val, e) ?: take_string(o, g, e);
+}
+
+static bool has_pid(const struct opts *o, pid_t pid)
+{
+	for (size_t i = 0; i < o->pids.n; i++) {
+		if (o->pids.v[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+static int take_pids(struct opts *o, const struct given *g, struct err *e)
+{
+	_cleanup_free_ char *list = strdup(g->val);
+	char *rest = list, *word;
+	uint64_t pid;
+	pid_t *slot;
+
+	if (!list)
+		return no_memory(e);
+	while ((word = strsep(&rest, ","))) {
+		if (parse_u64(word, 1, INT_MAX, &pid))
+			return bad(g, "process ids, separated by commas", e);
+		if (has_pid(o, (pid_t)pid))
+			continue;
+		slot = vec_push(&o->pids);
+		if (!slot)
+			return no_memory(e);
+		*slot = (pid_t)pid;
+	}
+	return 0;
+}
+
+static int take_sym(struct opts *o, const struct given *g, struct err *e)
+{
+	const char *eq = strchr(g->val, '=');
+
+	if (!eq || eq == g->val || !eq[1])
+		return bad(g, "ROLE=NAME, such as malloc=arena_alloc", e);
+	return take_list(o, g, e);
+}
+
+static int take_function(struct opts *o, const struct given *g, struct err *e)
+{
+	struct func_ref r;
+
+	return func_ref__parse(g->val, &r) ? take_list(o, g, e) : bad(g, "a function, as FUNC or BINARY:FUNC", e);
+}
+
+static int take_tag(struct opts *o, const struct given *g, struct err *e)
+{
+	struct func_ref r;
+
+	if (!func_ref__parse(g->val, &r))
+		return bad(g, "a function, as FUNC or BINARY:FUNC, or the word thread", e);
+	return take_list(o, g, e);
+}
+
+static int take_when(struct opts *o, const struct given *g, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	struct condition c;
+
+	if (condition__parse(g->val, &c, &why))
+		return bad(g, err_msg(&why) + strlen("want "), e);
+	return take_list(o, g, e);
+}
+
+const char *opts__output_format(const struct opts *o, const char *output)
+{
+	const struct export_format *f = export__find_by_path(output);
+
+	if (!strcmp(output, "-"))
+		return o->format;
+	/* a suffix alone is no name */
+	if (export__suffix_len(output) == strlen(output))
+		return NULL;
+	return f ? f->name : NULL;
+}
+
+bool opts__has_output(const struct opts *o, const char *output)
+{
+	for (size_t i = 0; i < o->outputs.n; i++) {
+		if (!strcmp(o->outputs.v[i], output))
+			return true;
+	}
+	return false;
+}
+
+int opts__add_output(struct opts *o, const char *output, struct err *e)
+{
+	const char **slot = vec_push(&o->outputs);
+
+	if (!slot)
+		return no_memory(e);
+	*slot = output;
+	return 0;
+}
+
+static int take_output(struct opts *o, const struct given *g, struct err *e)
+{
+	const char *format = opts__output_format(o, g->val);
+
+	if (!format)
+		return err_set(e, -EINVAL, "%s %s: want a file name that ends in one of %s, or - for standard output", g->as,
+			       g->val, EXPORT_SUFFIXES);
+	if (!outname__is_well_formed(g->val))
+		return err_set(e, -EINVAL, "%s %s: want %%t (time), %%p (pid), %%n (number) or %%%% behind a %%", g->as, g->val);
+	if (opts__has_output(o, g->val))
+		return err_set(e, -EINVAL, "%s %s: given twice", g->as, g->val);
+	return opts__add_output(o, g->val, e);
+}
+
+static int take_views(struct opts *o, const struct given *g, struct err *e)
+{
+	const char *word = g->val;
+	unsigned int views = 0;
+
+	for (;;) {
+		size_t len = strcspn(word, ",");
+		int err = check_choice(g, word, len, e);
+
+		if (err)
+			return err;
+		views |= view__find(word, len);
+		if (!word[len])
+			break;
+		word += len + 1;
+	}
+	o->views |= views;
+	return 0;
+}
+
+static int take_verbosity(struct opts *o, const struct given *g, struct err *e)
+{
+	o->verbosity = (int)g->row->min;
+	return 0;
+}
+
+static int take_command(struct opts *o, const struct given *g, struct err *e)
+{
+	o->command = (enum command)g->row->min;
+	return 0;
+}
+

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The table of options, for opts*.c alone: a row is how an option is parsed, and its help text. */
+#ifndef MT_OPTS_TABLE_H
+#define MT_OPTS_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "options/opts.h"
+
+#define OPT_NAME_MAX 32
+#define OPT_ROWS_MAX 80
+#define NOT_YET "not in this version"
+
+enum group { TARGETS, RECORDING, REPORTING, OTHER, N_GROUPS };
+
+enum row_flag {
+	LATER = 1,	/* the name is kept free; help and man page are silent about it */
+	DOCTOR = 2,	/* means something to `doctor` too */
+	REPORT = 4,	/* ... to `report` */
+	DIFF = 8,	/* ... to `diff` */
+	NO_TRACE = 16,	/* and nothing to a trace */
+};
+
+struct given;
+
+struct row {
+	char letter;		/* 0: none */
+	const char *name;	/* "" for the line of `-- CMD`, which is no option */
+	const char *arg;	/* NULL: a flag */
+	enum group group;
+	unsigned int flags;
+	int (*take)(struct opts *o, const struct given *g, struct err *e);
+	size_t field;		/* offset in struct opts; 0 (`command`): only checked */
+	uint64_t min, max;	/* of a number; min alone: what a flag stands for */
+	const char *choices;	/* of a choice; separated by spaces */
+	const char *later;	/* choices of later versions */
+	const char *help;
+	const char *preset;	/* what holds without the option, in words */
+};
+
+/* An option as it stood in argv. */
+struct given {
+	const struct row *row;	/* NULL: not given */
+	char as[OPT_NAME_MAX + 3];	/* "-p" or "--pid" */
+	const char *val;
+};
+
+extern const struct row opt_rows[];
+extern const size_t n_opt_rows;
+
+/* "a b c" → "a, b or c", to be freed; NULL without memory */
+char *or_list(const char *words);
+bool opts__has_output(const struct opts *o, const char *output);
+int opts__add_output(struct opts *o, const char *output, struct err *e);
+
+#endif

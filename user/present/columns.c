@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the tables of columns.
+ *
+ * What always holds: a cell is never wider than its column says (names aside),
+ * what was not recorded has no column, and what is not known of a row is "-",
+ * never 0. Rates are over the time in which the process was traced; of a process
+ * that has ended there are none.
+ */
+#include "present/columns.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/group.h"
+#include "present/deaths.h"
+#include "present/figures.h"
+#include "util/text.h"
+#include "util/util.h"
+
+#define NS_PER_S 1e9
+#define ID_SHOWN 12	/* of a container's, as its own tools show it */
+
+#define LIVE (HAS_LIVE_BLOCKS | HAS_LIVE_BYTES)
+
+/* ---- figures of a process */
+
+double process__growth(const struct snap_process *p)
+{
+	const struct snap_point *first = p->timeline, *last;
+
+	if (p->ended)
+		return NAN;
+	if (p->trend.known)
+		return p->trend.growth_bytes_per_s;
+	if (p->n_timeline < 2)
+		return NAN;
+	last = &p->timeline[p->n_timeline - 1];
+	if (last->t_ns <= first->t_ns)
+		return NAN;
+	return ((double)last->live_bytes - (double)first->live_bytes) * NS_PER_S / (double)(last->t_ns - first->t_ns);
+}
+
+uint64_t process__traced_ns(const struct snapshot *s, const struct snap_process *p)
+{
+	int64_t since_start = s->wall_now_ns - p->wall_started_ns;
+
+	if (p->ended)
+		return 0;
+	if (p->wall_started_ns && since_start > 0)
+		return MIN(s->duration_ns, (uint64_t)since_start);
+	return s->duration_ns;
+}
+
+uint64_t process__age_ns(const struct snapshot *s, const struct snap_process *p)
+{
+	if (p->ended)
+		return 0;
+	if (p->wall_started_ns && s->wall_now_ns > p->wall_started_ns)
+		return (uint64_t)(s->wall_now_ns - p->wall_started_ns);
+	return p->age_at_attach_ns + s->duration_ns;
+}
+
+const char *process__where(const struct snap_process *p, char buf[static CELL_MAX])
+{
+	static const char usual[] = ".service";
+	const char *tail;
+
+	if (p->unit) {
+		size_t len = strlen(p->unit), end = sizeof(usual) - 1;
+
+		if (len <= end || len - end >= CELL_MAX || strcmp(p->unit + len - end, usual))
+			return p->unit;
+		snprintf(buf, CELL_MAX, "%.*s", (int)(len - end), p->unit);
+		return buf;
+	}
+	if (p->container) {
+		snprintf(buf, CELL_MAX, "%.*s", ID_SHOWN, p->container);
+		return buf;
+	}
+	if (!p->cgroup || !strcmp(p->cgroup, "/"))
+		return p->cgroup;
+	tail = path_basename(p->cgroup);
+	return *tail ? tail : p->cgroup;
+}
+
+char *fmt_change(char buf[static CELL_MAX], double bytes)
+{
+	char a[FMT_MAX];
+	double size = round(fabs(bytes));
+
+	fmt_bytes(a, size >= 0x1p63 ? UINT64_MAX : (uint64_t)size);
+	snprintf(buf, CELL_MAX, "%s%s", size < 1 ? "" : bytes < 0 ? "-" : "+", a);
+	return buf;
+}
+
+/* ---- cells of any row */
+
+static const struct counters *counters_of(const struct row_of *r)
+{
+	return r->site ? &r->site->c : r->thread ? &r->thread->c : &r->process->c;
+}
+
+static const struct trend *trend_of(const struct row_of *r)
+{
+	return r->site ? &r->site->trend : &r->process->trend;
+}
+
+static double live(const struct row_of *r)
+{
+	return (double)counters_of(r)->live_bytes;
+}
+
+static const char *show_live(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_bytes(buf, counters_of(r)->live_bytes);
+}
+
+static double blocks(const struct row_of *r)
+{
+	return (double)counters_of(r)->live_blocks;
+}
+
+static const char *show_blocks(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_count(buf, counters_of(r)->live_blocks);
+}
+
+static double calls(const struct row_of *r)
+{
+	return (double)counters_of(r)->alloc_calls;
+}
+
+static const char *show_calls(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_count(buf, counters_of(r)->alloc_calls);
+}
+
+static double bytes(const struct row_of *r)
+{
+	return (double)counters_of(r)->alloc_bytes;
+}
+
+static const char *show_bytes(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_bytes(buf, counters_of(r)->alloc_bytes);
+}
+
+static double frees(const struct row_of *r)
+{
+	return (double)counters_of(r)->free_calls;
+}
+
+static const char *show_frees(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_count(buf, counters_of(r)->free_calls);
+}
+
+static double per_second(const struct row_of *r, uint64_t n)
+{
+	uint64_t ns = process__traced_ns(r->s, r->process);
+
+	return ns ? (double)n * NS_PER_S / (double)ns : NAN;
+}
+
+static double calls_rate(const struct row_of *r)
+{
+	return per_second(r, counters_of(r)->alloc_calls);
+}
+
+/* The title says per what: "70,000", "0.3" */
+static const char *show_calls_rate(const struct row_of *r, char buf[static CELL_MAX])
+{
+	size_t len;
+
+	fmt_rate(buf, counters_of(r)->alloc_calls, process__traced_ns(r->s, r->process));
+	len = strlen(buf);
+	if (len > 2)
+		buf[len - 2] = 0;
+	return buf;
+}
+
+static double bytes_rate(const struct row_of *r)
+{
+	return per_second(r, counters_of(r)->alloc_bytes);
+}
+
+static const char *show_bytes_rate(const struct row_of *r, char buf[static CELL_MAX])
+{
+	double rate = bytes_rate(r);
+
+	return isnan(rate) ? "-" : fmt_bytes(buf, rate >= 0x1p63 ? UINT64_MAX : (uint64_t)rate);
+}
+
+static double average(const struct row_of *r)
+{
+	const struct counters *c = counters_of(r);
+
+	return c->alloc_calls ? (double)c->alloc_bytes / (double)c->alloc_calls : NAN;
+}
+
+static const char *show_average(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct counters *c = counters_of(r);
+
+	return c->alloc_calls ? fmt_bytes(buf, c->alloc_bytes / c->alloc_calls) : "-";
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : NAN;
+}
+
+static double freed(const struct row_of *r)
+{
+	return share(counters_of(r)->free_calls, counters_of(r)->alloc_calls);
+}
+
+static const char *show_freed(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct counters *c = counters_of(r);
+
+	return c->alloc_calls ? fmt_percent(buf, c->free_calls, c->alloc_calls) : "-";
+}
+
+static double temporary(const struct row_of *r)
+{
+	return share(counters_of(r)->temp_calls, counters_of(r)->alloc_calls);
+}
+
+static const char *show_temporary(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct counters *c = counters_of(r);
+
+	return c->alloc_calls ? fmt_percent(buf, c->temp_calls, c->alloc_calls) : "-";
+}
+
+static double reallocs(const struct row_of *r)
+{
+	return (double)counters_of(r)->realloc_calls;
+}
+
+static const char *show_reallocs(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_count(buf, counters_of(r)->realloc_calls);
+}
+
+static double peak(const struct row_of *r)
+{
+	return r->site ? (double)r->site->at_peak_bytes : (double)r->process->c.peak_bytes;
+}
+
+static const char *show_peak(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_bytes(buf, r->site ? r->site->at_peak_bytes : r->process->c.peak_bytes);
+}
+
+static double growth(const struct row_of *r)
+{
+	if (!r->site)
+		return process__growth(r->process);
+	return r->site->trend.known ? r->site->trend.growth_bytes_per_s : NAN;
+}
+
+static const char *show_growth(const struct row_of *r, char buf[static CELL_MAX])
+{
+	double rate = growth(r);
+
+	return isnan(rate) ? "-" : fmt_change(buf, rate);
+}
+
+static double change(const struct row_of *r)
+{
+	int64_t bytes = r->site ? r->site->since_baseline_bytes : r->process->since_baseline_bytes;
+
+	return r->s->baseline ? (double)bytes : NAN;
+}
+
+static const char *show_change(const struct row_of *r, char buf[static CELL_MAX])
+{
+	double bytes = change(r);
+
+	return isnan(bytes) ? "-" : fmt_change(buf, bytes);
+}
+
+static const char *show_verdict(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const char *verdict = trend_of(r)->verdict;
+
+	/* whatever it did, it does no more */
+	if (!r->site && r->process->ended)
+		return death__word(r->process, buf);
+	return verdict ? verdict : "-";
+}
+
+/* ---- of processes */
+
+static double rss(const struct row_of *r)
+{
+	return r->process->ended ? NAN : (double)r->process->rss_bytes;
+}
+
+static const char *show_rss(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->process->ended || !r->process->rss_bytes ? "-" : fmt_bytes(buf, r->process->rss_bytes);
+}
+
+static double age(const struct row_of *r)
+{
+	uint64_t ns = process__age_ns(r->s, r->process);
+
+	return ns ? (double)ns : NAN;
+}
+
+static const char *show_age(const struct row_of *r, char buf[static CELL_MAX])
+{
+	uint64_t ns = process__age_ns(r->s, r->process);
+
+	return ns ? fmt_duration(buf, ns) : "-";
+}
+
+static double members(const struct row_of *r)
+{
+	return r->process->n_members;
+}
+
+static const char *show_members(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return snapshot__is_grouped(r->s) ? fmt_count(buf, r->process->n_members) : "";
+}
+
+static const char *number_or_nothing(int n, char buf[static CELL_MAX])
+{
+	if (n <= 0)
+		return "";
+	snprintf(buf, CELL_MAX, "%d", n);
+	return buf;
+}
+
+static const char *show_pid(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return number_or_nothing(r->process->pid, buf);
+}
+
+static const char *show_container_pid(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return number_or_nothing(r->process->container_pid, buf);
+}
+
+static const char *show_comm(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->process->comm;
+}
+
+static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct snap_process *p = r->process;
+	const char *where = process__where(p, buf);
+
+	/* --by cgroup: the name says it */
+	return where && !(p->cgroup && !strcmp(p->cgroup, p->comm)) ? where : "";
+}
+
+static const struct column of_process[] = {
+	{ "live", "LIVE", 9, .scaled = true, .needs = LIVE, .value = live, .format = show_live },
+	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .without = LIVE, .value = bytes, .format = show_bytes },
+	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .without = LIVE, .drop = 4, .value = calls, .format = show_calls },
+	{ "change", "CHANGE", 10, .scaled = true, .needs = LIVE, .value = change, .format = show_change },
+	{ "growth", "GROWTH/s", 10, .scaled = true, .needs = LIVE, .value = growth, .format = show_growth },
+	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .drop = 7, .value = blocks, .format = show_blocks },
+	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 3, .value = calls_rate, .format = show_calls_rate },
+	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 8, .value = bytes_rate, .format = show_bytes_rate },
+	{ "peak", "PEAK", 9, .scaled = true, .needs = HAS_PEAK_BYTES, .drop = 9, .value = peak, .format = show_peak },
+	{ "rss", "RSS", 9, .drop = 2, .value = rss, .format = show_rss },
+	{ "age", "AGE", 6, .drop = 6, .value = age, .format = show_age },
+	{ "verdict", "VERDICT", 8, true, .format = show_verdict },
+	{ "members", "PROCS", 7, .value = members, .format = show_members },
+	{ "pid", "PID", 7, .format = show_pid },
+	{ "container-pid", "NSPID", 7, .drop = 1, .format = show_container_pid },
+	{ "process", "PROCESS", 0, true, .format = show_comm },
+	{ "where", "WHERE", 0, true, .drop = 5, .format = show_where },
+};
+
+/* ---- of threads */
+
+static const char *show_tid(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return number_or_nothing(r->thread->tid, buf);
+}
+
+static double n_threads(const struct row_of *r)
+{
+	return r->thread->n_threads;
+}
+
+static const char *show_n_threads(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct thread_row *t = r->thread;
+
+	return t->n_threads > 1 || t->stands_for ? fmt_count(buf, MAX(t->n_threads, t->stands_for)) : "";
+}
+
+static double n_ended(const struct row_of *r)
+{
+	return r->thread->n_ended;
+}
+
+static const char *show_n_ended(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct thread_row *t = r->thread;
+
+	return !t->n_ended ? "" : t->n_threads == 1 ? "yes" : fmt_count(buf, t->n_ended);
+}
+
+static const char *show_thread(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct thread_row *t = r->thread;
+
+	if (!t->member)
+		return t->name;
+	snprintf(buf, CELL_MAX, "  %.*s", (int)text_head(t->name, CELL_MAX / 4 - 2), t->name);
+	return buf;
+}
+
+static const char *show_process(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct snap_process *p = r->process;
+
+	if (r->s->n_processes < 2)
+		return "";
+	if (p->pid <= 0)
+		return p->comm;
+	snprintf(buf, CELL_MAX, "%.*s (%d)", (int)text_head(p->comm, CELL_MAX / 4), p->comm, p->pid);
+	return buf;
+}
+
+static const struct column of_thread[] = {
+	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls, .format = show_calls },
+	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 4, .value = calls_rate, .format = show_calls_rate },
+	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes, .format = show_bytes },
+	{ "average", "AVG", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 6, .value = average, .format = show_average },
+	{ "frees", "FREES", 7, .scaled = true, .needs = HAS_FREE_CALLS, .drop = 3, .value = frees, .format = show_frees },
+	{ "temporary", "TEMP", 4, .needs = HAS_TEMP_CALLS, .drop = 5, .value = temporary, .format = show_temporary },
+	{ "reallocs", "REALLOC", 7, .scaled = true, .needs = HAS_REALLOC_CALLS, .drop = 7, .value = reallocs, .format = show_reallocs },
+	{ "threads", "THREADS", 7, .value = n_threads, .format = show_n_threads },
+	{ "ended", "ENDED", 7, .drop = 1, .value = n_ended, .format = show_n_ended },
+	{ "tid", "TID", 7, .format = show_tid },
+	{ "thread", "THREAD", 0, true, .format = show_thread },
+	{ "process", "PROCESS", 0, true, .drop = 2, .format = show_process },
+};
+
+/* ---- of sites */
+
+static double oldest(const struct row_of *r)
+{
+	return (double)r->site->oldest_ns;
+}
+
+static const char *show_oldest(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->site->oldest_ns ? fmt_oldest(buf, r->site) : "-";
+}
+
+static double crossed(const struct row_of *r)
+{
+	return share(r->site->cross_frees, r->site->c.free_calls);
+}
+
+static const char *show_crossed(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->site->c.free_calls ? fmt_percent(buf, r->site->cross_frees, r->site->c.free_calls) : "-";
+}
+
+static const char *show_function(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->site->function;
+}
+
+static const struct column of_site[] = {
+	{ "live", "LIVE", 9, .scaled = true, .needs = LIVE, .value = live, .format = show_live },
+	{ "change", "CHANGE", 10, .scaled = true, .needs = LIVE, .value = change, .format = show_change },
+	{ "growth", "GROWTH/s", 10, .scaled = true, .needs = LIVE, .value = growth, .format = show_growth },
+	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .value = blocks, .format = show_blocks },
+	{ "freed", "FREED", 5, .needs = HAS_FREE_CALLS, .value = freed, .format = show_freed },
+	{ "oldest", "OLDEST", 7, .needs = LIVE, .value = oldest, .format = show_oldest },
+	{ "verdict", "VERDICT", 8, true, .needs = LIVE, .format = show_verdict },
+	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls, .format = show_calls },
+	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls_rate, .format = show_calls_rate },
+	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes, .format = show_bytes },
+	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes_rate, .format = show_bytes_rate },
+	{ "average", "AVG", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = average, .format = show_average },
+	{ "temporary", "TEMP", 4, .needs = HAS_TEMP_CALLS, .value = temporary, .format = show_temporary },
+	{ "peak", "AT PEAK", 9, .scaled = true, .needs = HAS_PEAK_BYTES, .value = peak, .format = show_peak },
+	{ "crossed", "CROSSED", 7, .needs = HAS_FREE_CALLS, .value = crossed, .format = show_crossed },
+	{ "process", "PROCESS", 0, true, .format = show_process },
+	{ "function", "FUNCTION", 0, true, .format = show_function },
+};
+
+const struct columns process_columns = { of_process, ARRAY_SIZE(of_process) };
+const struct columns thread_columns = { of_thread, ARRAY_SIZE(of_thread) };
+const struct columns site_columns = { of_site, ARRAY_SIZE(of_site) };
+
+const struct column *columns__find(const struct columns *c, const char *name)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->v[i].name, name))
+			return &c->v[i];
+	return NULL;
+}
+
+bool column__holds(const struct column *c, const struct snapshot *s)
+{
+	return !(c->needs & ~s->known) && (!c->without || c->without & ~s->known);
+}
+
+const char *column__cell(const struct column *c, const struct row_of *r, char buf[static CELL_MAX])
+{
+	const char *text = c->format(r, buf);
+	size_t len = strlen(text);
+
+	/* nothing known is nothing estimated */
+	if (!c->scaled || !r->s->estimated || !*text || !strcmp(text, "-") || len + 2 > CELL_MAX)
+		return text;
+	memmove(buf + 1, text, len + 1);
+	buf[0] = '~';
+	return buf;
+}

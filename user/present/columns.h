@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * The columns of tables: a row for each, with its title, its width, what it is
+ * sorted by and what it shows. Reports and the live view draw the same ones.
+ */
+#ifndef MT_COLUMNS_H
+#define MT_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "model/snapshot.h"
+
+#define CELL_MAX 64
+
+/* A thread, or several of one process whose names differ in digits alone (present/threads.h). */
+struct thread_row {
+	uint32_t process;	/* index into processes */
+	int tid;		/* 0: of several, or of none that is known by it */
+	const char *name;	/* "worker-3", "worker-*"; of at most 15 bytes, if it comes from the kernel */
+	uint32_t n_threads, n_ended;
+	uint64_t stands_for;	/* see struct snap_thread */
+	struct counters c;	/* live and peak are not kept by thread */
+	const struct thread_row *members;	/* n_threads of them */
+	bool member;		/* it is one itself, shown below its row */
+};
+
+/* What a row of a table is about. */
+struct row_of {
+	const struct snapshot *s;
+	const struct snap_process *process;	/* also that of the site or the thread */
+	const struct snap_site *site;		/* NULL: the row is no site */
+	const struct thread_row *thread;	/* NULL: it is no thread */
+	const struct tag_row *tag;		/* NULL: it is no tag (present/text/tag_table.c) */
+};
+
+struct column {
+	const char *name;	/* "growth"; no two in a table have the same */
+	const char *title;	/* "GROWTH/s" */
+	unsigned int width;	/* no cell is wider, but for the mark of an estimate; 0: a name of any length */
+	bool left;		/* aligned to the left */
+	bool scaled;		/* "~" stands before it where figures are estimates */
+	unsigned int needs;	/* enum counter_bit: shown where these are recorded */
+	unsigned int without;	/* enum counter_bit: shown only where these are not recorded: another one tells more */
+	unsigned int drop;	/* where a line is too narrow the highest goes first; 0 stays */
+	/* What rows are ordered by, the most first; NAN: unknown. NULL: a name. */
+	double (*value)(const struct row_of *r);
+	/* What is shown: in buf, or a string of the snapshot's. "" where there is nothing, "-" where it is not known. */
+	const char *(*format)(const struct row_of *r, char buf[static CELL_MAX]);
+};
+
+struct columns {
+	const struct column *v;
+	size_t n;
+};
+
+extern const struct columns process_columns, thread_columns, site_columns;
+
+const struct column *columns__find(const struct columns *c, const char *name);	/* NULL: no such column */
+/* Does the snapshot have figures for it? */
+bool column__holds(const struct column *c, const struct snapshot *s);
+/* The cell with its mark, as it is shown. */
+const char *column__cell(const struct column *c, const struct row_of *r, char buf[static CELL_MAX]);
+
+/* ---- what several of them tell, and others may ask */
+
+/* Growth of live bytes per second, from the trend or else from the timeline; NAN: unknown. */
+double process__growth(const struct snap_process *p);
+/* How long the process was traced; 0: unknown, as of one that has ended. */
+uint64_t process__traced_ns(const struct snapshot *s, const struct snap_process *p);
+uint64_t process__age_ns(const struct snapshot *s, const struct snap_process *p);	/* 0: unknown */
+/* The unit, the container or the last parts of the cgroup: the first that is known; NULL: none. */
+const char *process__where(const struct snap_process *p, char buf[static CELL_MAX]);
+/* "+182.0 KiB", "-3 B", "0 B": at most 10 columns */
+char *fmt_change(char buf[static CELL_MAX], double bytes);
+
+/*
+ * A table: a line of titles and a line for each row, in as many columns as fit
+ * into width; columns without anything in them are left out. 0 or -ENOMEM.
+ */
+int columns__write(FILE *out, const struct columns *c, const struct row_of *rows, size_t n_rows, size_t width);
+
+#endif

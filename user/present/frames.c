@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns how a stack looks as text:
+ *
+ *	std::vector<…>::push_back (inlined)   bits/stl_vector.h:1281
+ *	Table::add(…)                         src/table.cc:88
+ *	main                                  app+0x1184
+ *	libc.so.6+0x27740
+ *	… 9 more frames
+ *	… the rest could not be walked: no frame pointer
+ *
+ * What always holds: a line is never wider than asked for; what must go first is
+ * C++ parameters, then template arguments, then the middle of the name.
+ */
+#include "present/frames.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "util/text.h"
+#include "util/util.h"
+
+#define ELLIPSIS "…"
+#define INLINED " (inlined)"
+#define NAME_COL_MAX 44	/* longer names push their own location to the right: one of them must not push all */
+#define ROOM_MIN 35	/* below that, two columns make no sense and lines are too wide instead */
+
+/* ---- short names */
+
+/* The '<' of operator<, the '(' of operator() and the like open nothing. */
+static size_t operator_len(const char *s, const char *start)
+{
+	static const char word[] = "operator";
+	size_t n = sizeof(word) - 1;
+
+	if (strncmp(s, word, n) || (s > start && (isalnum((unsigned char)s[-1]) || s[-1] == '_')))
+		return 0;
+	if (!strncmp(s + n, "()", 2))
+		return n + 2;
+	return n + strspn(s + n, "<>=-!&|^~+*/%,");
+}
+
+/*
+ * What stands between open and close, at the outermost level, gives way to "…".
+ * A name that does not balance is left alone: it is no C++ name, or not whole.
+ */
+static char *fold_brackets(const char *name, char open, char close)
+{
+	static const char keep[] = "(anonymous namespace)";
+	/* "<x>" may become "<…>", longer by two bytes than what it replaces, at most once every three bytes */
+	char *ret = malloc(strlen(name) * 2 + 1), *to = ret;
+	int depth = 0;
+
+	if (!ret)
+		return NULL;
+	for (const char *s = name; *s;) {
+		size_t skip = operator_len(s, name);
+
+		if (!skip && !strncmp(s, keep, sizeof(keep) - 1))
+			skip = sizeof(keep) - 1;
+		if (!skip && !strncmp(s, "->", 2))
+			skip = 2;
+		if (skip) {
+			if (!depth)
+				to = mempcpy(to, s, skip);
+			s += skip;
+			continue;
+		}
+		if (*s == close && --depth < 0)
+			break;
+		if (!depth)
+			*to++ = *s;
+		if (*s == open && !depth++ && s[1] != close)
+			to = stpcpy(to, ELLIPSIS);
+		s++;
+	}
+	*to = 0;
+	if (!depth)
+		return ret;
+	free(ret);
+	return strdup(name);
+}
+
+char *name__shorten(const char *name, size_t width)
+{
+	_cleanup_free_ char *no_params = NULL, *no_args = NULL;
+
+	if (text_width(name) <= width)
+		return strdup(name);
+	no_params = fold_brackets(name, '(', ')');
+	if (!no_params)
+		return NULL;
+	if (text_width(no_params) <= width)
+		return strdup(no_params);
+	no_args = fold_brackets(no_params, '<', '>');
+	if (!no_args)
+		return NULL;
+	return text_shorten(no_args, width);
+}
+
+/* ---- the two columns of a frame */
+
+static bool has_name(const struct frame *f)
+{
+	return f->line && f->line->function && *f->line->function;
+}
+
+/* The last two parts of a path: enough to tell two main.c apart, short enough for a column. */
+static const char *path_tail(const char *path)
+{
+	const char *base, *p;
+
+	if (!strncmp(path, "./", 2))
+		path += 2;
+	p = base = path_basename(path);
+	if (base - path <= 1)
+		return base;
+	p--;
+	while (p > path && p[-1] != '/')
+		p--;
+	return p;
+}
+
+static char *address(const struct frame *f)
+{
+	char *ret = NULL;
+	int n;
+
+	if (f->module)
+		n = asprintf(&ret, "%s+0x%" PRIx64, path_basename(f->module), f->place->offset);
+	else
+		n = asprintf(&ret, "0x%" PRIx64, f->place->offset);
+	return n < 0 ? NULL : ret;
+}
+
+char *frame__name(const struct frame *f)
+{
+	return has_name(f) ? strdup(f->line->function) : address(f);
+}
+
+char *frame__where(const struct frame *f, size_t width)
+{
+	char *ret = NULL;
+
+	if (!f->line || !f->line->file)
+		return has_name(f) ? address(f) : strdup("");
+	for (int whole = 1; whole >= 0; whole--) {
+		const char *file = whole ? path_tail(f->line->file) : path_basename(f->line->file);
+		int n = f->line->line ? asprintf(&ret, "%s:%u", file, f->line->line) : asprintf(&ret, "%s", file);
+
+		if (n < 0)
+			return NULL;
+		if (!whole || text_width(ret) <= width)
+			break;
+		free(ret);
+	}
+	return ret;
+}
+
+/* ---- stacks */
+
+struct walk {
+	int (*fn)(const struct frame *f, size_t n_left_out, void *arg);	/* f NULL: frames are left out here */
+	void *arg;
+};
+
+static int walk(const struct snapshot *s, const struct snap_site *site, const struct walk *w)
+{
+	size_t n = site__n_frames(s, site), at = 0;
+	bool cut = n > STACK_MAX;
+	int err;
+
+	for (uint32_t i = 0; i < site->n_stack; i++) {
+		const struct place *p = &s->places[site->stack[i]];
+
+		for (size_t k = 0; k < place__n_frames(p); k++, at++) {
+			struct frame f = place__frame(s, p, k);
+			bool shown = !cut || at < STACK_HEAD || at >= n - STACK_TAIL;
+
+			err = 0;
+			if (shown)
+				err = w->fn(&f, 0, w->arg);
+			else if (at == STACK_HEAD)
+				err = w->fn(NULL, n - STACK_HEAD - STACK_TAIL, w->arg);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+static int measure_one(const struct frame *f, size_t n_left_out, void *arg)
+{
+	size_t *widest = arg;
+
+	/* a frame without a second column may run into it */
+	if (!f || !has_name(f))
+		return 0;
+	*widest = MAX(*widest, text_width(f->line->function) + (f->inlined ? sizeof(INLINED) - 1 : 0));
+	return 0;
+}
+
+size_t frames__name_width(const struct snapshot *s, const struct snap_site *site)
+{
+	size_t widest = 0;
+
+	walk(s, site, &(struct walk){ measure_one, &widest });
+	return widest;
+}
+
+struct print {
+	FILE *out;
+	size_t indent;
+	size_t name_col;	/* where the second column begins, unless the name is longer and there is room */
+	size_t room;		/* for both columns */
+};
+
+static int print_one(const struct frame *f, size_t n_left_out, void *arg)
+{
+	_cleanup_free_ char *name = NULL, *name_shown = NULL, *at = NULL, *at_shown = NULL;
+	const struct print *p = arg;
+	size_t room = p->room, used, at_col;
+	const char *mark = "";
+
+	if (!f) {
+		fprintf(p->out, "%*s… %zu more frames\n", (int)p->indent, "", n_left_out);
+		return 0;
+	}
+	if (f->inlined)
+		mark = INLINED;
+	name = frame__name(f);
+	at = frame__where(f, room - p->name_col - 2);
+	if (!name || !at)
+		return -ENOMEM;
+	/* a wide location may begin before its column, as far as the name leaves room */
+	at_shown = text_shorten(at, room - 2 - MIN(text_width(name) + strlen(mark), p->name_col));
+	if (!at_shown)
+		return -ENOMEM;
+	at_col = MIN(p->name_col + 2, room - text_width(at_shown));
+	if (*at_shown)
+		room -= 2 + text_width(at_shown);
+	name_shown = name__shorten(name, room - strlen(mark));
+	if (!name_shown)
+		return -ENOMEM;
+	fprintf(p->out, "%*s%s%s", (int)p->indent, "", name_shown, mark);
+	used = text_width(name_shown) + strlen(mark);
+	if (*at_shown)
+		fprintf(p->out, "%*s%s", at_col > used + 2 ? (int)(at_col - used) : 2, "", at_shown);
+	fputc('\n', p->out);
+	return 0;
+}
+
+int frames__write(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t indent, size_t name_width,
+		  size_t width)
+{
+	size_t room = MAX(width, indent + ROOM_MIN) - indent;
+	struct print p = { out, indent, MIN(name_width, MIN(room * 4 / 7, (size_t)NAME_COL_MAX)), room };
+	int err;
+
+	if (!site->n_stack) {
+		fprintf(out, "%*s[no stack]\n", (int)indent, "");
+		return 0;
+	}
+	err = walk(s, site, &(struct walk){ print_one, &p });
+	if (err)
+		return err;
+	if (site->end)
+		fprintf(out, "%*s… not whole: %s\n", (int)indent, "", site__end_says(s, site));
+	return 0;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the words for resident memory and how much of it live blocks explain. Below the
+ * live line of a report:
+ *
+ *	RSS    heap 79.0 MiB of 90.0 MiB mapped (3 arenas), other anonymous 10.0 MiB,
+ *	       files 6.9 MiB
+ *	       +32.0 MiB while traced: heap +30.0 MiB, other anonymous +2.0 MiB,
+ *	       92% of its growth explained by live blocks
+ *	heap   live blocks 38.0 MiB, their overhead 2.0 MiB (5.3%), free or older
+ *	       than the trace 39.0 MiB
+ *
+ * What is extrapolated has a ~ before it. Of a process that has ended, alone or in a list of processes,
+ * the first words are when that was looked at: "last seen at 12.3s".
+ *
+ * What always holds: nothing is said of what is not known, nor of growth that is
+ * small; parts of the heap add up to what is resident of it, if all of it was touched.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "model/merge.h"
+#include "present/columns.h"
+#include "present/figures.h"
+#include "present/memory_words.h"
+#include "present/text/report_parts.h"
+#include "util/util.h"
+
+#define NOTABLE_BYTES (1ull << 20)
+#define NOTABLE_PART 50		/* one of so many of what was resident at first */
+
+struct heap_use heap_use__of(const struct snap_memory *m)
+{
+	uint64_t in_heap = m->sized_usable - MIN(m->sized_apart, m->sized_usable);
+
+	return (struct heap_use){
+		.known = m->known && m->sized_blocks,
+		.overhead_bytes = m->sized_usable - MIN(m->sized_requested, m->sized_usable),
+		.free_bytes = m->heap_resident - MIN(in_heap, m->heap_resident),
+		.untouched_bytes = in_heap - MIN(in_heap, m->heap_resident),
+	};
+}
+
+/* What is there of the processes that run. */
+static size_t add_up(const struct snapshot *s, struct snap_memory *sum, uint64_t *ret_live)
+{
+	size_t n = 0;
+
+	*sum = (struct snap_memory){ .known = true, .grown_known = true, .sized_all = true };
+	*ret_live = 0;
+	for (size_t i = 0; i < s->n_processes; i++) {
+		const struct snap_memory *m = &s->processes[i].memory;
+
+		if (!m->known || s->processes[i].ended)
+			continue;
+		memory__add(sum, m);
+		*ret_live += s->processes[i].c.live_bytes;
+		n++;
+	}
+	return n;
+}
+
+static const char *mark_if(bool estimated)
+{
+	return estimated ? "~" : "";
+}
+
+/* seen: it is history */
+static void where_items(struct report *r, const char *lead, const struct snap_memory *m, bool seen)
+{
+	char a[FMT_MAX], b[FMT_MAX], arenas[48] = "";
+
+	if (seen) {
+		para__item(&r->para, "%slast seen at %s", lead, fmt_duration(a, m->seen_ns));
+		lead = "";
+	}
+	if (m->n_arenas)
+		snprintf(arenas, sizeof(arenas), " (%u arena%s beside it)", m->n_arenas, plural(m->n_arenas));
+	if (m->heap_mapped)
+		para__item(&r->para, "%sheap %s%s of %s mapped%s", lead, mark_if(m->heap_estimated), fmt_bytes(a, m->heap_resident),
+			   fmt_bytes(b, m->heap_mapped), arenas);
+	para__item(&r->para, "%s%s %s%s", m->heap_mapped ? "" : lead, m->heap_mapped ? "other anonymous" : "anonymous",
+		   mark_if(m->large_estimated), fmt_bytes(a, m->large_resident));
+	para__item(&r->para, "files %s%s", mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(a, m->file_resident));
+}
+
+/* "heap +30.0 MiB": parts that grew or shrank by little are left out */
+static void change_item(struct report *r, const char *what, int64_t by, bool estimated, uint64_t notable)
+{
+	char a[CELL_MAX];
+
+	if ((by < 0 ? -(uint64_t)by : (uint64_t)by) >= notable)
+		para__item(&r->para, "%s %s%s", what, mark_if(estimated), fmt_change(a, (double)by));
+}
+
+/*
+ * "RSS grows, but what leaks?": what was resident at first and is now, of those
+ * that run, beside what their live blocks came to meanwhile. All of these were
+ * made in that time. Nothing is said of a change that is small.
+ */
+static void growth_line(struct report *r, const char *label, const struct snap_memory *m)
+{
+	uint64_t first = 0, now = 0, live = 0, grown;
+	char a[FMT_MAX], b[FMT_MAX];
+
+	for (size_t i = 0; i < r->s->n_processes; i++) {
+		const struct snap_process *p = &r->s->processes[i];
+
+		if (p->ended || !p->rss_bytes || !p->rss_at_attach_bytes)
+			continue;
+		first += p->rss_at_attach_bytes;
+		now += p->rss_bytes;
+		live += p->c.live_bytes;
+	}
+	grown = now > first ? now - first : 0;
+	if (!(r->s->known & HAS_LIVE_BYTES) || grown < MAX(NOTABLE_BYTES, first / NOTABLE_PART))
+		return;
+	para__begin(&r->para, label, LABEL_WIDTH);
+	para__item(&r->para, "+%s while traced", fmt_bytes(a, grown));
+	/* not all of a block need have been touched, and older ones may have gone */
+	if (live > grown)
+		para__item(&r->para, "less than the live blocks come to");
+	else
+		para__item(&r->para, "%s%s of its growth explained by live blocks", report__mark(r), fmt_percent(b, live, grown));
+	if (m && m->grown_known) {
+		change_item(r, "heap", m->heap_grown, m->heap_estimated, grown / NOTABLE_PART);
+		change_item(r, m->heap_mapped ? "other anonymous" : "anonymous", m->large_grown, m->large_estimated, grown / NOTABLE_PART);
+		change_item(r, "files", m->file_grown, m->heap_estimated || m->large_estimated, grown / NOTABLE_PART);
+	}
+	para__end(&r->para);
+}
+
+/* older: blocks may be there that are older than the trace */
+static void heap_items(struct report *r, const struct snap_memory *m, uint64_t live, bool older)
+{
+	const char *rest = snapshot__is_partial(r->s) ? "free, not recorded or older than the trace" : older ? "free or older than the trace" : "free";
+	struct heap_use use = heap_use__of(m);
+	const char *mark = mark_if(!m->sized_all), *free_mark = mark_if(!m->sized_all || m->heap_estimated);
+	char a[FMT_MAX], b[FMT_MAX];
+
+	/* an estimate that cannot be is of no use */
+	if (!use.known && r->s->estimated && live > m->heap_resident + m->large_resident)
+		return;
+	if (!use.known) {
+		/* another allocator than glibc: it is not known which mappings are its */
+		para__item(&r->para, "live blocks explain %s%s of %s%s anonymous memory", report__mark(r), fmt_bytes(a, live),
+			   mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(b, m->heap_resident + m->large_resident));
+		return;
+	}
+	para__item(&r->para, "live blocks %s", fmt_bytes(a, live));
+	if (m->sized_apart)
+		para__item(&r->para, "%s%s of them in mappings of their own", mark, fmt_bytes(a, m->sized_apart));
+	para__item(&r->para, "overhead %s%s (%s)", mark, fmt_bytes(a, use.overhead_bytes), fmt_share(b, use.overhead_bytes, m->sized_requested));
+	if (use.untouched_bytes)
+		para__item(&r->para, "%s%s of them not resident", free_mark, fmt_bytes(a, use.untouched_bytes));
+	else
+		para__item(&r->para, "%s %s%s", rest, free_mark, fmt_bytes(a, use.free_bytes));
+}
+
+int report__memory_of(struct report *r, const struct snap_process *p)
+{
+	_cleanup_free_ char *who = NULL, *lead = NULL;
+
+	if (!p->memory.known)
+		return 0;
+	who = report__owner(r, p, r->width / 2);
+	if (!who || asprintf(&lead, "%s: ", who) < 0)
+		return -ENOMEM;
+	para__begin(&r->para, "", 0);
+	where_items(r, lead, &p->memory, p->ended);
+	/* what it held in the end is not what it held then */
+	if (r->s->known & HAS_LIVE_BYTES && !p->ended)
+		heap_items(r, &p->memory, p->c.live_bytes, p->age_at_attach_ns);
+	para__end(&r->para);
+	return 0;
+}
+
+void report__memory_lines(struct report *r)
+{
+	struct snap_memory sum;
+	uint64_t live;
+	size_t n = add_up(r->s, &sum, &live), n_running = 0;
+	bool older = false, all;
+
+	for (size_t i = 0; i < r->s->n_processes; i++) {
+		n_running += !r->s->processes[i].ended;
+		older |= !r->s->processes[i].ended && r->s->processes[i].age_at_attach_ns;
+	}
+	/* of a part of the processes, sums would say little */
+	all = n && n == n_running;
+	/* a single one's is worth telling, also if it is history */
+	if (all || (r->s->n_processes == 1 && r->s->processes[0].memory.known)) {
+		para__begin(&r->para, "RSS", LABEL_WIDTH);
+		where_items(r, "", all ? &sum : &r->s->processes[0].memory, !all);
+		para__end(&r->para);
+	}
+	growth_line(r, all ? "" : "RSS", all ? &sum : NULL);
+	if (all && n == 1 && r->s->known & HAS_LIVE_BYTES) {
+		para__begin(&r->para, sum.sized_blocks ? "heap" : "", LABEL_WIDTH);
+		heap_items(r, &sum, live, older);
+		para__end(&r->para);
+	}
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Which sites a view shows, in which order, and what they add up to. */
+#ifndef MT_RANK_H
+#define MT_RANK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/snapshot.h"
+#include "present/views.h"
+
+/* The views for which a snapshot has figures. */
+unsigned int views__in(const struct snapshot *s);
+
+struct rank {
+	const struct snap_site **v;	/* owned; all sites of the view: the heaviest, as many as asked for, in order; then the rest in none */
+	size_t n;
+	const struct metric *by;
+	bool older;		/* live figures are those of blocks older than snapshot.older_ns */
+};
+
+/* What --sort takes: a metric, or "oldest"; NULL: no such key. */
+const struct metric *rank__key(const char *name);
+/* sort NULL: by the view. top: how many are put in order; SIZE_MAX: all. -EINVAL: no such metric, or no view of sites. */
+int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top);
+void rank__done(struct rank *r);
+
+/* A site's live figures as this ranking counts them. */
+uint64_t rank__live_bytes(const struct rank *r, const struct snap_site *site);
+uint64_t rank__live_blocks(const struct rank *r, const struct snap_site *site);
+
+#endif

@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns what stands above a report's tables (drawn in report.c). What always
+ * holds: a figure that was not recorded is not printed, and an estimated one
+ * bears a mark and, where it is known, its standard error.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "model/group.h"
+#include "present/blind.h"
+#include "present/deaths.h"
+#include "present/figures.h"
+#include "present/text/report_parts.h"
+#include "util/text.h"
+#include "util/util.h"
+
+#define NS_PER_S 1000000000ll
+#define LOUD_WIDTH 8	/* "LOSSES: " */
+#define FIGURE_MAX (2 * FMT_MAX)
+#define SHARE_SCALE 1000000
+
+/* ---- paragraphs: a label, then items that are broken over lines between words only where they must */
+
+void para__begin(struct para *p, const char *label, size_t indent)
+{
+	p->col = (size_t)fprintf(p->out, "%-*s", (int)indent, label);
+	p->indent = indent;
+	p->empty = true;
+}
+
+static void para__break(struct para *p)
+{
+	fprintf(p->out, "\n%*s", (int)p->indent, "");
+	p->col = p->indent;
+}
+
+static void para__word(struct para *p, const char *word, int len, bool gap)
+{
+	size_t cols = text_width_n(word, len);
+
+	if (p->col > p->indent && p->col + gap + cols > p->width) {
+		para__break(p);
+		gap = false;
+	}
+	fprintf(p->out, "%s%.*s", gap ? " " : "", len, word);
+	p->col += cols + gap;
+}
+
+void para__item(struct para *p, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	bool gap = false;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	if (!text)
+		return;
+	if (!p->empty) {
+		fputc(',', p->out);
+		p->col++;
+		/* one column more: the comma that may follow */
+		if (p->col + 1 + text_width(text) + 1 > p->width)
+			para__break(p);
+		else
+			gap = true;
+	}
+	p->empty = false;
+	for (const char *w = text; *w;) {
+		int len = (int)strcspn(w, " ");
+
+		para__word(p, w, len, gap);
+		gap = true;
+		w += len;
+		w += strspn(w, " ");
+	}
+}
+
+void para__end(struct para *p)
+{
+	fputc('\n', p->out);
+}
+
+/* ---- the header */
+
+static uint64_t whole(double d)
+{
+	return d >= 0x1p63 ? UINT64_MAX : d > 0 ? (uint64_t)(d + 0.5) : 0;
+}
+
+static uint64_t n_processes(const struct snapshot *s, bool ended)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->n_processes; i++)
+		n += ended ? process__n_ended(s, &s->processes[i]) : process__n(s, &s->processes[i]);
+	return n;
+}
+
+static bool is_one(const struct snapshot *s)
+{
+	return s->n_processes == 1 && s->processes->n_members < 2;
+}
+
+static void title_line(struct report *r)
+{
+	uint64_t ended = n_processes(r->s, true);
+	char a[FMT_MAX], b[FMT_MAX];
+	_cleanup_free_ char *who = NULL;
+	time_t now = r->s->wall_now_ns / NS_PER_S;
+	char when[32] = "", death[DEATH_MAX];
+	struct tm tm;
+	size_t pad;
+	int n;
+
+	if (is_one(r->s)) {
+		const struct snap_process *p = r->s->processes;
+
+		n = asprintf(&who, "malloctrace  %s (%d)%s%s%s", p->comm, p->pid, p->ended ? " [" : "", death__words(p, death),
+			     p->ended ? "]" : "");
+	} else {
+		n = asprintf(&who, "malloctrace  %s%s%s processes%s%s%s", r->s->host ? r->s->host : "", r->s->host ? ": " : "",
+			     fmt_exact(a, n_processes(r->s, false)), ended ? ", " : "", ended ? fmt_exact(b, ended) : "",
+			     ended ? " ended" : "");
+	}
+	if (n < 0)
+		return;
+	if (localtime_r(&now, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	pad = text_width(who) + strlen(when) + 2 < r->width ? r->width - text_width(who) - strlen(when) : 2;
+	fprintf(r->out, "%s%*s%s\n", who, (int)pad, "", when);
+}
+
+#define TAKEN_SHOWN 3
+
+/* What made this report be written, if it was not its time. */
+static void why_line(struct report *r)
+{
+	if (!r->s->trigger)
+		return;
+	para__begin(&r->para, "why", LABEL_WIDTH);
+	para__item(&r->para, "%s", r->s->trigger);
+	para__end(&r->para);
+}
+
+/* "at 9.0s (rss>2G: nginx (1432) has 2.1 GiB resident)": snapshots before this one, the newest of them. */
+static void taken_line(struct report *r)
+{
+	size_t n = r->s->n_taken, first = n > TAKEN_SHOWN ? n - TAKEN_SHOWN : 0;
+	char a[FMT_MAX];
+
+	if (!n)
+		return;
+	para__begin(&r->para, "before", LABEL_WIDTH);
+	para__item(&r->para, "%s snapshot%s%s", fmt_exact(a, n), plural(n), n >= SNAPSHOT_MAX_TAKEN ? " or more" : "");
+	for (size_t i = first; i < n; i++) {
+		const struct snap_taken *t = &r->s->taken[i];
+
+		para__item(&r->para, "%sat %s%s%s%s", first && i == first ? "the last ones " : "", fmt_duration(a, t->t_ns), t->why ? " (" : "",
+			   t->why ? t->why : "", t->why ? ")" : "");
+	}
+	para__end(&r->para);
+}
+
+static void traced_line(struct report *r)
+{
+	const struct snapshot *s = r->s;
+	char t[FMT_MAX], a[FMT_MAX], b[FMT_MAX];
+
+	para__begin(&r->para, "traced", LABEL_WIDTH);
+	para__item(&r->para, "%s", fmt_duration(t, s->duration_ns));
+	if (is_one(s) && s->processes->age_at_attach_ns)
+		para__item(&r->para, "from %s after its start", fmt_duration(t, s->processes->age_at_attach_ns));
+	else if (is_one(s))
+		para__item(&r->para, "from its first instruction");
+	if (s->partial_sizes && s->max_size != UINT64_MAX)
+		para__item(&r->para, "only blocks of %s to %s", fmt_bytes(a, s->min_size), fmt_bytes(b, s->max_size));
+	else if (s->partial_sizes)
+		para__item(&r->para, "only blocks of %s and more", fmt_bytes(a, s->min_size));
+	if (s->within)
+		para__item(&r->para, "only inside of %s", s->within);
+	if (s->mmap)
+		para__item(&r->para, "with what it maps itself");
+	if (s->baseline)
+		para__item(&r->para, "baseline at %s", fmt_duration(a, s->baseline_ns));
+	if (strcmp(s->size, "requested"))
+		para__item(&r->para, "%s sizes", s->size);
+	/* of an allocator whose usable sizes are not known */
+	for (size_t i = 0; i < s->n_probes; i++)
+		if (s->probes[i].size && strcmp(s->probes[i].size, s->size))
+			para__item(&r->para, "%s sizes of %s", s->probes[i].size, path_basename(s->probes[i].object));
+	para__end(&r->para);
+}
+
+static void estimated_line(struct report *r)
+{
+	const struct snapshot *s = r->s;
+	char a[FMT_MAX];
+
+	if (!s->estimated)
+		return;
+	para__begin(&r->para, "~", LABEL_WIDTH);
+	if (s->sample_bytes)
+		para__item(&r->para, "estimated: one sample per %s on average", fmt_bytes(a, s->sample_bytes));
+	if (s->observed_share < 1)
+		para__item(&r->para, "%s%s of the time observed", s->sample_bytes ? "" : "estimated: ",
+			   fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE));
+	para__item(&r->para, "± is one standard error");
+	para__end(&r->para);
+}
+
+/* "39.2 MiB", or estimated "~39.2 MiB ±1.1 MiB" */
+static const char *bytes_of(struct report *r, char buf[static FIGURE_MAX], uint64_t bytes, double error)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+
+	fmt_bytes(a, bytes);
+	if (r->s->estimated && error > 0)
+		snprintf(buf, FIGURE_MAX, "~%s ±%s", a, fmt_bytes(b, whole(error)));
+	else	/* an older file does not know the error of a peak */
+		snprintf(buf, FIGURE_MAX, "%s%s", report__mark(r), a);
+	return buf;
+}
+
+/* "33,338", or estimated "~33,338 ±410"; the digits that an estimate has not are not shown */
+static const char *count_of(struct report *r, char buf[static FIGURE_MAX], uint64_t n, double error)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+
+	if (r->s->estimated)
+		snprintf(buf, FIGURE_MAX, "~%s ±%s", fmt_count(a, n), fmt_count(b, whole(error)));
+	else
+		snprintf(buf, FIGURE_MAX, "%s", fmt_exact(a, n));
+	return buf;
+}
+
+static void live_line(struct report *r)
+{
+	const struct snapshot *s = r->s;
+	char a[FIGURE_MAX], b[FIGURE_MAX];
+	uint64_t rss = 0;
+	bool ended = true;
+
+	for (size_t i = 0; i < s->n_processes; i++) {
+		const struct snap_process *p = &s->processes[i];
+
+		/* of a process that has ended, RSS is history; a single one's is still worth telling */
+		if (!p->ended || is_one(s))
+			rss += p->rss_bytes;
+		ended &= p->ended;
+	}
+	para__begin(&r->para, "live", LABEL_WIDTH);
+	if (s->known & HAS_LIVE_BYTES)
+		para__item(&r->para, "%s in %s block%s", bytes_of(r, a, s->totals.live_bytes, s->error.live_bytes),
+			   count_of(r, b, s->totals.live_blocks, s->error.live_blocks), plural(s->totals.live_blocks));
+	else
+		para__item(&r->para, "not recorded (--mode %s)", s->mode);
+	if (s->known & HAS_PEAK_BYTES && is_one(s) && s->totals.peak_bytes)
+		para__item(&r->para, "peak %s at %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes),
+			   fmt_duration(b, s->processes->peak_at_ns));
+	else if (s->known & HAS_PEAK_BYTES)
+		para__item(&r->para, "peak %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes));
+	if (rss)
+		para__item(&r->para, "RSS %s%s", ended ? "was " : "", fmt_bytes(a, rss));
+	if (is_one(s) && s->processes->most_rss_bytes)
+		para__item(&r->para, "%s %s", rss ? "at most" : "RSS was at most", fmt_bytes(a, s->processes->most_rss_bytes));
+	para__end(&r->para);
+}
+
+static void calls_line(struct report *r)
+{
+	const struct counters *c = &r->s->totals;
+	unsigned int known = r->s->known;
+	char a[FIGURE_MAX], b[FIGURE_MAX];
+
+	para__begin(&r->para, "calls", LABEL_WIDTH);
+	/* where calls that failed cannot be told apart, not every call was an allocation */
+	para__item(&r->para, "%s allocation%s%s (%s)", count_of(r, a, c->alloc_calls, r->s->error.alloc_calls),
+		   known & HAS_FAILED_CALLS ? "" : " call", plural(c->alloc_calls),
+		   bytes_of(r, b, c->alloc_bytes, r->s->error.alloc_bytes));
+	if (known & HAS_FREE_CALLS && r->s->estimated)
+		para__item(&r->para, "~%s free%s (~%s)", fmt_count(a, c->free_calls), plural(c->free_calls),
+			   fmt_bytes(b, c->free_bytes));
+	else if (known & HAS_FREE_CALLS)
+		para__item(&r->para, "%s free%s (%s)", fmt_exact(a, c->free_calls), plural(c->free_calls),
+			   fmt_bytes(b, c->free_bytes));
+	if (known & HAS_UNKNOWN_FREES && c->unknown_frees)
+		para__item(&r->para, "%s free%s of blocks older than the trace", fmt_exact(a, c->unknown_frees),
+			   plural(c->unknown_frees));
+	if (known & HAS_FAILED_CALLS && c->failed_calls)
+		para__item(&r->para, "%s failed call%s", fmt_exact(a, c->failed_calls), plural(c->failed_calls));
+	para__end(&r->para);
+}
+
+static void stacks_line(struct report *r)
+{
+	uint64_t all = 0, early = 0;
+	char a[FMT_MAX], b[FMT_MAX];
+	size_t kinds = 0;
+
+	for (size_t i = 0; i < SNAPSHOT_N_ENDS; i++) {
+		all += r->s->stacks_by_end[i];
+		early += i ? r->s->stacks_by_end[i] : 0;
+		kinds += i && r->s->stacks_by_end[i];
+	}
+	if (!early)
+		return;
+	para__begin(&r->para, "stacks", LABEL_WIDTH);
+	for (size_t i = 1, told = 0; i < SNAPSHOT_N_ENDS; i++) {
+		uint64_t n = r->s->stacks_by_end[i];
+		char lead[3 * FMT_MAX] = "", count[FMT_MAX + 4] = "";
+
+		if (!n)
+			continue;
+		if (!told++)
+			snprintf(lead, sizeof(lead), "%s of %s %s not whole: ", fmt_exact(a, early), fmt_exact(b, all),
+				 early == 1 ? "is" : "are");
+		if (kinds > 1)
+			snprintf(count, sizeof(count), " (%s)", fmt_exact(a, n));
+		para__item(&r->para, "%s%s%s", lead, stack_end__says(i), count);
+	}
+	para__end(&r->para);
+}
+
+/* A line for each counter that is not zero, the label before the first. */
+static void counter_lines(struct report *r, const char *label, size_t indent, const struct snap_counter *v, size_t n)
+{
+	char a[FMT_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		if (!v[i].n)
+			continue;
+		para__begin(&r->para, label, indent);
+		para__item(&r->para, "%s %s", fmt_exact(a, v[i].n), v[i].says);
+		para__end(&r->para);
+		label = "";
+	}
+}
+
+/* ---- what many processes add */
+
+#define NAMED 3	/* processes in a line that says who did something */
+
+/* How much of something each row has, by its number. */
+typedef uint64_t (*amount)(const struct report *r, size_t row);
+
+static uint64_t lost(const struct report *r, size_t row)
+{
+	const struct snap_process *p = &r->s->processes[row];
+
+	return p->lost_blocks + p->lost_stacks + p->missed_frees;
+}
+
+static uint64_t lost_blocks(const struct report *r, size_t row)
+{
+	return r->s->processes[row].lost_blocks;
+}
+
+static uint64_t lost_stacks(const struct report *r, size_t row)
+{
+	return r->s->processes[row].lost_stacks;
+}
+
+/* What those have that ended holds no room: others get it. */
+static uint64_t held_blocks(const struct report *r, size_t row)
+{
+	return r->s->processes[row].ended ? 0 : r->s->processes[row].c.live_blocks;
+}
+
+static uint64_t held_stacks(const struct report *r, size_t row)
+{
+	return r->s->processes[row].ended ? 0 : r->n_sites_of[row];
+}
+
+static bool was_named(const size_t *named, size_t n, size_t row)
+{
+	for (size_t i = 0; i < n; i++)
+		if (named[i] == row)
+			return true;
+	return false;
+}
+
+/* The row with the most, but for those that were named already; n_processes: no more that has any. */
+static size_t next_most(const struct report *r, amount of, const size_t *named, size_t n_named)
+{
+	size_t most = r->s->n_processes;
+
+	for (size_t i = 0; i < r->s->n_processes; i++)
+		if (of(r, i) && (most == r->s->n_processes || of(r, i) > of(r, most)) && !was_named(named, n_named, i))
+			most = i;
+	return most;
+}
+
+static const char *name_of(const struct report *r, size_t row, char buf[static FIGURE_MAX])
+{
+	const struct snap_process *p = &r->s->processes[row];
+	_cleanup_free_ char *name = text_shorten(p->comm, 24);
+
+	if (p->pid > 0)
+		snprintf(buf, FIGURE_MAX, "%.48s (%d)", name ? name : "", p->pid);
+	else
+		snprintf(buf, FIGURE_MAX, "%.48s", name ? name : "");
+	return buf;
+}
+
+/* Whoever lost is not always who took the room. */
+static void who_holds(struct report *r, const char *what, amount lost_of, amount held_of)
+{
+	size_t most = next_most(r, held_of, NULL, 0);
+	char who[FIGURE_MAX], a[FMT_MAX], b[FMT_MAX];
+	uint64_t all = 0;
+
+	if (most == r->s->n_processes || next_most(r, lost_of, NULL, 0) == r->s->n_processes)
+		return;
+	for (size_t i = 0; i < r->s->n_processes; i++)
+		all += held_of(r, i);
+	para__begin(&r->para, "", LOUD_WIDTH);
+	para__item(&r->para, "most room is held by %s: %s of %s %s", name_of(r, most, who), fmt_exact(a, held_of(r, most)),
+		   fmt_exact(b, all), what);
+	para__end(&r->para);
+}
+
+/*
+ *	by stress (1501): 1,100 blocks, 3 allocations without a stack
+ *	by redis-server (1432): 104 blocks
+ *	most room is held by stress (1501): 3,900,000 of 4,000,000 live blocks
+ *	most room is held by cc1 (15154): 4,210 of 19,333 stacks
+ */
+static int who_lost(struct report *r)
+{
+	_cleanup_free_ uint64_t *n_sites_of = NULL;
+	char who[FIGURE_MAX + 8], a[FMT_MAX];
+	size_t named[NAMED], row;
+
+	if (is_one(r->s))
+		return 0;
+	n_sites_of = calloc(r->s->n_processes + 1, sizeof(*n_sites_of));
+	if (!n_sites_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->s->n_sites; i++)
+		n_sites_of[r->s->sites[i].process]++;
+	r->n_sites_of = n_sites_of;
+	for (size_t n = 0; n < NAMED && (row = next_most(r, lost, named, n)) < r->s->n_processes; n++) {
+		uint64_t blocks = lost_blocks(r, row), stacks = lost_stacks(r, row), frees = r->s->processes[row].missed_frees;
+
+		named[n] = row;
+		para__begin(&r->para, "", LOUD_WIDTH);
+		memcpy(who, "by ", 4);
+		name_of(r, row, who + 3);
+		if (blocks)
+			para__item(&r->para, "%s: %s block%s", who, fmt_exact(a, blocks), plural(blocks));
+		if (stacks)
+			para__item(&r->para, "%s%s%s allocation%s without a stack", blocks ? "" : who, blocks ? "" : ": ",
+				   fmt_exact(a, stacks), plural(stacks));
+		if (frees)
+			para__item(&r->para, "%s%s%s free%s that nobody saw%s", blocks || stacks ? "" : who, blocks || stacks ? "" : ": ",
+				   fmt_exact(a, frees), plural(frees), r->s->processes[row].unseen_ns ? ", of a process that ran before it was probed" : "");
+		para__end(&r->para);
+	}
+	who_holds(r, "live blocks", lost_blocks, held_blocks);
+	who_holds(r, "stacks", lost_stacks, held_stacks);
+	r->n_sites_of = NULL;
+	return 0;
+}
+
+/* Those whose library was met only when they ran already. */
+static void unseen_line(struct report *r)
+{
+	uint64_t n = 0, longest_ns = 0;
+	char a[FMT_MAX], b[FMT_MAX];
+
+	for (size_t i = 0; i < r->s->n_processes; i++) {
+		n += r->s->processes[i].unseen_ns > 0;
+		longest_ns = MAX(longest_ns, r->s->processes[i].unseen_ns);
+	}
+	if (!n)
+		return;
+	para__begin(&r->para, "unseen", LABEL_WIDTH);
+	para__item(&r->para, "%s %s ran for a while before the allocator was probed: %s%s", fmt_exact(a, n),
+		   snapshot__is_grouped(r->s) ? n == 1 ? "row" : "rows" : n == 1 ? "process" : "processes", fmt_duration(b, longest_ns),
+		   n == 1 ? "" : " at most");
+	para__end(&r->para);
+}
+
+static void folded_line(struct report *r)
+{
+	char a[FMT_MAX];
+
+	if (!r->s->n_folded_processes && !r->s->n_folded_sites)
+		return;
+	para__begin(&r->para, "folded", LABEL_WIDTH);
+	if (r->s->n_folded_processes)
+		para__item(&r->para, "%s process%s that ended %s one row", fmt_exact(a, r->s->n_folded_processes),
+			   r->s->n_folded_processes == 1 ? "" : "es", r->s->n_folded_processes == 1 ? "is" : "are");
+	if (r->s->n_folded_sites)
+		para__item(&r->para, "%s stack%s of ended processes %s not kept, their sums are", fmt_exact(a, r->s->n_folded_sites),
+			   plural(r->s->n_folded_sites), r->s->n_folded_sites == 1 ? "is" : "are");
+	para__end(&r->para);
+}
+
+static int losses_block(struct report *r)
+{
+	char a[FMT_MAX];
+	int err;
+
+	if (!r->s->losses_total) {
+		fprintf(r->out, "losses %s\n", blind__n(r->s) == n_processes(r->s, false) ? "not known: nothing was seen" : "none");
+		return 0;
+	}
+	fputc('\n', r->out);
+	counter_lines(r, "LOSSES:", LOUD_WIDTH, r->s->losses, r->s->n_losses);
+	err = who_lost(r);
+	fprintf(r->out, "%*s%s lost in all: the figures are not exact\n", LOUD_WIDTH, "",
+		fmt_exact(a, r->s->losses_total));
+	return err;
+}
+
+/* What is above this line is of all sites, what is below of those that are shown. */
+static void hidden_line(struct report *r)
+{
+	const struct snap_hidden *h = &r->s->hidden;
+	char a[FMT_MAX], b[FMT_MAX];
+
+	if (!h->by)
+		return;
+	para__begin(&r->para, "hidden", LABEL_WIDTH);
+	para__item(&r->para, "%s of %s sites (%s)", fmt_exact(a, h->n_sites), fmt_exact(b, r->s->n_sites + h->n_sites), h->by);
+	if (r->s->known & HAS_LIVE_BYTES)
+		para__item(&r->para, "%s%s live in %s%s block%s", report__mark(r), fmt_bytes(a, h->live_bytes), report__mark(r),
+			   fmt_exact(b, h->live_blocks), plural(h->live_blocks));
+	if (!r->s->growth)
+		para__item(&r->para, "%s%s allocation%s (%s%s)", report__mark(r), fmt_exact(a, h->alloc_calls), plural(h->alloc_calls),
+			   report__mark(r), fmt_bytes(b, h->alloc_bytes));
+	para__end(&r->para);
+}
+
+int report__header(struct report *r)
+{
+	int err;
+
+	title_line(r);
+	why_line(r);
+	taken_line(r);
+	report__died_line(r);
+	report__spot_lines(r);
+	traced_line(r);
+	estimated_line(r);
+	if (r->s->growth) {
+		report__growth_lines(r);
+	} else {
+		live_line(r);
+		report__memory_lines(r);
+		calls_line(r);
+	}
+	stacks_line(r);
+	counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
+	unseen_line(r);
+	folded_line(r);
+	report__blind_lines(r);
+	err = losses_block(r);
+	hidden_line(r);
+	return err;
+}

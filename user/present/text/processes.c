@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the processes' table:
+ *
+ *	PROCESSES by live bytes (10 of 214, 97.1% of bytes)
+ *
+ *	    LIVE    GROWTH/s  CALLS/s       RSS  VERDICT   PID  PROCESS
+ *	38.0 MiB    +1.3 MiB   73,130  96.0 MiB  leak     1432  redis-server
+ *	 1.2 MiB           -        -         -  ended    1501  worker
+ *	redis-server (1432): heap 79.0 MiB of 90.0 MiB mapped, other anonymous 10.0 MiB, ...
+ *	ended: what is live was not freed before the end
+ *	look into one: malloctrace -p 1432
+ *
+ * What always holds: the order is total, so the same figures give the same rows.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "model/group.h"
+#include "present/columns.h"
+#include "present/figures.h"
+#include "present/rank.h"
+#include "present/text/report_parts.h"
+#include "util/util.h"
+
+#define MEMORY_ROWS 3	/* so many processes' memory is told below the table */
+
+/* A metric weighs sites: of a process, all of them together. */
+static uint64_t weight(const struct snap_process *p, const struct metric *key)
+{
+	struct snap_site as_site = { .c = p->c, .at_peak_bytes = p->c.peak_bytes };
+
+	return key->of(&as_site);
+}
+
+static int by_weight(const void *pa, const void *pb, void *arg)
+{
+	const struct snap_process *a = *(const struct snap_process *const *)pa, *b = *(const struct snap_process *const *)pb;
+	const struct metric *key = arg;
+	uint64_t wa = weight(a, key), wb = weight(b, key);
+
+	if (wa == wb) {
+		wa = a->c.alloc_bytes;
+		wb = b->c.alloc_bytes;
+	}
+	if (wa != wb)
+		return wa < wb ? 1 : -1;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+int processes__rank(const struct snapshot *s, const struct metric *key, const struct snap_process ***ret)
+{
+	const struct snap_process **v = calloc(s->n_processes + 1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_processes; i++)
+		v[i] = &s->processes[i];
+	qsort_r(v, s->n_processes, sizeof(*v), by_weight, (void *)key);
+	*ret = v;
+	return 0;
+}
+
+static void hints(struct report *r, const struct snap_process *const *v, size_t n)
+{
+	const struct snap_process *runs = NULL;
+	bool ended = false, oom = false;
+
+	for (size_t i = 0; i < n; i++) {
+		ended |= v[i]->ended;
+		oom |= v[i]->oom_killed;
+		if (!runs && !v[i]->ended && v[i]->pid > 0)
+			runs = v[i];
+	}
+	if (ended && r->s->known & HAS_LIVE_BYTES)
+		fprintf(r->out, "ended: what is live was not freed before the end\n");
+	if (oom)
+		fprintf(r->out, "OOM: killed by the kernel, which had no memory left\n");
+	if (runs)
+		fprintf(r->out, "look into one: malloctrace -p %d\n", runs->pid);
+}
+
+int report__processes(struct report *r)
+{
+	const struct metric *key = r->o->sort ? metric__find(r->o->sort) : NULL;
+	_cleanup_free_ const struct snap_process **v = NULL;
+	_cleanup_free_ struct row_of *rows = NULL;
+	size_t n = MIN(r->s->n_processes, r->top);
+	uint64_t whole = 0, listed = 0;
+	char words[FMT_MAX], share[FMT_MAX];
+	const char *what;
+	int err;
+
+	/* the age of blocks is no figure of a process */
+	if (!key)
+		key = metric__preset(r->s->known);
+	err = processes__rank(r->s, key, &v);
+	if (err)
+		return err;
+	rows = calloc(n + 1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->s->n_processes; i++) {
+		whole += weight(v[i], key);
+		listed += i < n ? weight(v[i], key) : 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		rows[i] = (struct row_of){ .s = r->s, .process = v[i] };
+	report__metric_words(words, key);
+	what = snapshot__is_grouped(r->s) ? "GROUPS" : "PROCESSES";
+	fprintf(r->out, "\n%s by %s (%zu of %zu, %s of %s)\n\n", what, words, n, r->s->n_processes,
+		fmt_share(share, listed, whole), key->unit);
+	err = columns__write(r->out, &process_columns, rows, n, r->width);
+	if (!err && r->s->n_processes > 1)
+		for (size_t i = 0; i < MIN(n, (size_t)MEMORY_ROWS) && !err; i++)
+			err = report__memory_of(r, v[i]);
+	if (!err)
+		hints(r, v, n);
+	return err;
+}

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the plain report:
+ *
+ *	malloctrace  redis-server (1432)                            2026-11-14 23:59:02
+ *	traced 30.0s, from 3d04h after its start
+ *	live   41.2 MiB in 34,012 blocks, peak 41.9 MiB at 21.3s, RSS 96.0 MiB
+ *	calls  5,471,204 allocations (423.0 MiB), 5,437,192 frees (381.8 MiB),
+ *	       118 frees of blocks older than the trace
+ *	losses none
+ *
+ *	LEAKS by live bytes (10 of 214 sites, 97.1% of bytes)
+ *
+ *	 1.   31.0 MiB  75.2%  31,744 blocks  oldest  29.9s    0% freed  malloc
+ *	     trackingRememberKey  src/tracking.c:212
+ *	     raxInsert            src/rax.c:494
+ *	     main                 src/server.c:7280
+ *
+ *	ALLOCATIONS by calls (10 of 214 sites, 88.0% of calls)
+ *
+ *	 1.   2.10M calls  70,000/s   96.1 MiB  avg      48 B  100% temp  malloc
+ *	     sdsnewlen            src/sds.c:114
+ *
+ * Estimated figures bear a mark, and the first of a row its relative standard
+ * error; in a wide report the second one too:
+ *
+ *	~      estimated: one sample per 512.0 KiB on average, ± is one standard error
+ *
+ *	 1.   ~31.0 MiB  ±12%  75.2%  ~31,744 blocks  oldest  29.9s    0% freed  malloc
+ *
+ * What always holds: no line is wider than asked for; what is exact is printed
+ * as such, what was not recorded has no column, and a table that leaves
+ * something out says in its title how much.
+ */
+#include "present/text/report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "model/group.h"
+#include "present/columns.h"
+#include "present/deaths.h"
+#include "present/figures.h"
+#include "present/frames.h"
+#include "present/rank.h"
+#include "present/text/report_parts.h"
+#include "util/text.h"
+#include "util/util.h"
+
+#define THROUGH "through "
+
+/* ---- the tables */
+
+static int digits(size_t n)
+{
+	return n < 10 ? 1 : 1 + digits(n / 10);
+}
+
+void report__metric_words(char buf[static FMT_MAX], const struct metric *m)
+{
+	snprintf(buf, FMT_MAX, "%s", m->name);
+	for (char *p = buf; *p; p++)
+		if (*p == '-')
+			*p = ' ';
+}
+
+/* Among allocations, "alloc calls" are "calls". */
+static const char *words_of(char buf[static FMT_MAX], const struct metric *m, enum view_bit view)
+{
+	report__metric_words(buf, m);
+	return view != VIEW_LEAKS && !strncmp(buf, "alloc ", 6) ? buf + 6 : buf;
+}
+
+char *report__mark_figure(const struct report *r, char buf[static FMT_MAX])
+{
+	size_t len = strlen(buf);
+
+	if (r->s->estimated && len + 1 < FMT_MAX) {
+		memmove(buf + 1, buf, len + 1);
+		buf[0] = '~';
+	}
+	return buf;
+}
+
+/* "  ±12%", or " ±<1%": the relative standard error of an estimated figure, always as wide */
+static int put_error(struct report *r, double error, uint64_t n)
+{
+	char a[FMT_MAX], b[FMT_MAX + 2];
+
+	if (!r->s->estimated)
+		return 0;
+	snprintf(b, sizeof(b), "±%s", fmt_error(a, error, n));
+	/* the sign takes two bytes and one column */
+	return fprintf(r->out, " %6s", b) - 1;
+}
+
+static void leak_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole,
+		     int *ret_cols)
+{
+	uint64_t bytes = rank__live_bytes(k, site), blocks = rank__live_blocks(k, site);
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];
+	int gap = r->s->estimated, cols = 0;
+
+	cols += fprintf(r->out, "%*s", 9 + gap, report__mark_figure(r, fmt_bytes(a, bytes)));
+	/* of blocks older than an age, the error is not kept */
+	if (!k->older)
+		cols += put_error(r, site->error.live_bytes, site->c.live_bytes);
+	cols += fprintf(r->out, "  %5s  %*s", fmt_share(b, bytes, whole), 6 + gap,
+			report__mark_figure(r, fmt_count(c, blocks)));
+	if (!k->older && r->width >= WIDE)
+		cols += put_error(r, site->error.live_blocks, site->c.live_blocks);
+	cols += fprintf(r->out, " %-6s  oldest %6s", blocks == 1 ? "block" : "blocks", fmt_oldest(d, site));
+	if (r->s->known & HAS_FREE_CALLS)
+		cols += fprintf(r->out, "  %4s freed", fmt_percent(e, site->c.free_calls, site->c.alloc_calls));
+	*ret_cols += cols;
+}
+
+static void alloc_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole,
+		      int *ret_cols)
+{
+	const struct counters *n = &site->c;
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];
+	int gap = r->s->estimated, cols = 0;
+
+	cols += fprintf(r->out, "%*s", 6 + gap, report__mark_figure(r, fmt_count(a, n->alloc_calls)));
+	cols += put_error(r, site->error.alloc_calls, n->alloc_calls);
+	cols += fprintf(r->out, " %-5s  %8s  %*s", n->alloc_calls == 1 ? "call" : "calls",
+			fmt_rate(b, n->alloc_calls, r->s->duration_ns), 9 + gap,
+			report__mark_figure(r, fmt_bytes(c, n->alloc_bytes)));
+	if (r->width >= WIDE)
+		cols += put_error(r, site->error.alloc_bytes, n->alloc_bytes);
+	cols += fprintf(r->out, "  avg %9s", fmt_bytes(d, n->alloc_bytes / n->alloc_calls));
+	if (r->s->known & HAS_TEMP_CALLS)
+		cols += fprintf(r->out, "  %4s temp", fmt_percent(e, n->temp_calls, n->alloc_calls));
+	*ret_cols += cols;
+}
+
+static uint64_t leak_weight(const struct rank *k, const struct snap_site *site)
+{
+	return rank__live_bytes(k, site);
+}
+
+static uint64_t alloc_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->c.alloc_calls;
+}
+
+static void growth_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__growth_row(r, site, whole);
+}
+
+static uint64_t growth_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->c.alloc_bytes;
+}
+
+static void peak_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__peak_row(r, site);
+}
+
+static uint64_t peak_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->at_peak_bytes;
+}
+
+static void temporary_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__temporary_row(r, site, whole);
+}
+
+static uint64_t temporary_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->c.temp_calls;
+}
+
+static void size_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__size_row(r, site, whole);
+}
+
+static uint64_t size_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->c.alloc_bytes;
+}
+
+static void lifetime_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__lifetime_row(r, site, whole);
+}
+
+static uint64_t lifetime_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->c.free_calls;
+}
+
+static void free_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__free_row(r, site, whole);
+}
+
+static void realloc_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
+{
+	*ret_cols += report__realloc_row(r, site);
+}
+
+static uint64_t realloc_weight(const struct rank *k, const struct snap_site *site)
+{
+	return site->moves.moved_bytes;
+}
+
+static const struct table {
+	enum view_bit view;
+	const char *title, *empty;
+	const char *unit;	/* of the share in the title */
+	uint64_t (*weight)(const struct rank *k, const struct snap_site *site);
+	/* adds the columns it printed */
+	void (*row)(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols);
+	int (*bars)(struct report *r);	/* before the title; NULL: none */
+	void (*says)(struct report *r);	/* below it; NULL: nothing */
+	int (*below)(struct report *r, const struct snap_site *site, size_t indent);	/* a row's stack; NULL: nothing */
+} tables[] = {
+	{ VIEW_LEAKS, "LEAKS", "nothing allocated while traced is live", "bytes", leak_weight, leak_row, .bars = NULL },
+	{ VIEW_ALLOCS, "ALLOCATIONS", "nothing was allocated while traced", "calls", alloc_weight, alloc_row,
+	  .says = report__realloc_lines },
+	{ VIEW_REALLOC, "REALLOC", "realloc was not called for a block that was known", "bytes", realloc_weight, realloc_row, .bars = NULL },
+	{ VIEW_PEAK, "PEAK", "nothing was live at any moment of the trace", "bytes", peak_weight, peak_row,
+	  .says = report__peak_lines },
+	{ VIEW_TEMPORARY, "TEMPORARY", "no block was freed before the next allocation", "calls", temporary_weight, temporary_row,
+	  .says = report__temporary_lines },
+	{ VIEW_SIZES, "SIZES", "nothing was allocated while traced", "bytes", size_weight, size_row, .bars = report__size_bars },
+	{ VIEW_LIFETIMES, "LIFETIMES", "no block was freed while traced", "frees", lifetime_weight, lifetime_row,
+	  .bars = report__lifetime_bars },
+	{ VIEW_FREES, "FREES", "no block was freed while traced", "frees", lifetime_weight, free_row, .below = report__free_places },
+	{ VIEW_RESIDENT, "RESIDENT", "no page fault while traced", "bytes", growth_weight, growth_row, .bars = NULL },
+	{ VIEW_MAPPED, "MAPPED", "neither brk nor mmap added memory while traced", "bytes", growth_weight, growth_row, .bars = NULL },
+};
+
+char *report__owner(const struct report *r, const struct snap_process *p, size_t width)
+{
+	_cleanup_free_ char *name = NULL;
+	char number[FMT_MAX + 16] = "", a[FMT_MAX];
+	char death[DEATH_MAX], ended[DEATH_MAX + 3] = "";
+	char *ret = NULL;
+
+	if (p->ended)
+		snprintf(ended, sizeof(ended), " [%s]", death__words(p, death));
+	if (p->n_members > 1 && snapshot__is_grouped(r->s))
+		snprintf(number, sizeof(number), " (%s processes)", fmt_exact(a, p->n_members));
+	else if (p->pid > 0)
+		snprintf(number, sizeof(number), " (%d)", p->pid);
+	name = text_shorten(p->comm, width - strlen(number) - strlen(ended));
+	if (!name || asprintf(&ret, "%s%s%s", name, number, ended) < 0)
+		return NULL;
+	return ret;
+}
+
+/*
+ *	in redis-server (1432), thread bio_lazy_free (1435), 12% of frees by other threads
+ *	leak: 0 of 31,744 blocks freed, +180 KiB/s for 2m14s
+ */
+static int notes(struct report *r, const struct table *t, const struct snap_site *site, size_t indent)
+{
+	_cleanup_free_ char *who = report__owner(r, &r->s->processes[site->process], r->width - indent - 4);
+	bool leaks = t->view == VIEW_LEAKS, several = r->s->n_processes > 1, in_thread = site->tid;
+	const char *tagged = site->tag ? r->s->tags[site->tag - 1].name : NULL;
+	bool crossed = leaks && r->s->known & HAS_FREE_CALLS && site->cross_frees;
+	bool changed = leaks && r->s->baseline;
+	bool moved = t->view == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls;
+	char a[FMT_MAX], b[CELL_MAX], c[FMT_MAX];
+
+	if (!who)
+		return -ENOMEM;
+	if (several || in_thread || tagged || crossed || changed || moved) {
+		para__begin(&r->para, "", indent);
+		if (several)
+			para__item(&r->para, "in %s", who);
+		if (in_thread)
+			para__item(&r->para, "%sthread %s (%d)", several ? "" : "in ", site->thread ? site->thread : "", site->tid);
+		if (tagged)
+			para__item(&r->para, "tag %s", tagged);
+		if (crossed)
+			para__item(&r->para, "%s of frees by other threads", fmt_percent(a, site->cross_frees, site->c.free_calls));
+		if (changed)
+			para__item(&r->para, "%s%s since the baseline", report__mark(r), fmt_change(b, (double)site->since_baseline_bytes));
+		if (moved)
+			para__item(&r->para, "%s of realloc's calls, to sizes from %s to %s",
+				   fmt_percent(a, site->c.realloc_calls, r->s->totals.realloc_calls), fmt_bytes(b, site->min_size),
+				   fmt_bytes(c, site->max_size));
+		para__end(&r->para);
+	}
+	if (t->view == VIEW_REALLOC)
+		report__realloc_words(r, site, indent);
+	if (leaks && site->trend.verdict) {
+		para__begin(&r->para, "", indent);
+		para__item(&r->para, "%s: %s", site->trend.verdict, site->trend.why ? site->trend.why : "");
+		para__end(&r->para);
+	}
+	return 0;
+}
+
+static int site_entry(struct report *r, const struct table *t, const struct rank *k, size_t i, uint64_t whole,
+		      int number_width, size_t name_width)
+{
+	const struct snap_site *site = k->v[i];
+	_cleanup_free_ char *function = NULL;
+	size_t indent = number_width + 3, room;
+	int cols, err;
+
+	cols = fprintf(r->out, "%*zu.  ", number_width, i + 1);
+	t->row(r, k, site, whole, &cols);
+	room = r->width > (size_t)cols + 2 ? r->width - cols - 2 : 0;
+	/* with its errors a row leaves hardly more room than "malloc" takes */
+	if (r->s->estimated && text_width(site->function) > room) {
+		fprintf(r->out, "\n%*s", (int)indent, "");
+		room = r->width - indent - strlen(THROUGH);
+		cols = 0;
+	}
+	function = name__shorten(site->function, room);
+	if (!function)
+		return -ENOMEM;
+	fprintf(r->out, "%s%s\n", !cols ? THROUGH : *function ? "  " : "", function);
+	err = notes(r, t, site, indent);
+	if (err)
+		return err;
+	err = frames__write(r->out, r->s, site, indent, name_width, r->width);
+	return err || !t->below ? err : t->below(r, site, indent);
+}
+
+static int table(struct report *r, const struct table *t)
+{
+	bool older = t->view == VIEW_LEAKS && r->o->older_ns;
+	char words[FMT_MAX], age[FMT_MAX] = "", share[FMT_MAX];
+	uint64_t whole = 0, listed = 0;
+	size_t n, name_width = 0;
+	struct rank k;
+	int err;
+
+	err = rank__init(&k, r->s, t->view, r->o->sort, older, r->top);
+	if (err)
+		return err;
+	n = MIN(k.n, r->top);
+	for (size_t i = 0; i < k.n; i++) {
+		whole += t->weight(&k, k.v[i]);
+		listed += i < n ? t->weight(&k, k.v[i]) : 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		name_width = MAX(name_width, frames__name_width(r->s, k.v[i]));
+
+	if (t->bars && k.n)
+		err = t->bars(r);
+	if (older)
+		fmt_duration(age, r->o->older_ns);
+	fputc('\n', r->out);
+	if (!k.n && older) {
+		fprintf(r->out, "%s: no live block is older than %s\n", t->title, age);
+	} else if (!k.n) {
+		fprintf(r->out, "%s: %s%s\n", t->title, t->empty, snapshot__is_partial(r->s) ? ", of what is recorded" : "");
+	} else {
+		fprintf(r->out, "%s%s%s by %s (%zu of %zu site%s, %s of %s)\n", t->title,
+			older ? " older than " : "", age, words_of(words, k.by, t->view), n, k.n, plural(k.n), fmt_share(share, listed, whole),
+			t->unit);
+		if (t->says)
+			t->says(r);
+	}
+	if (older)
+		report__older_lines(r);
+	for (size_t i = 0; !err && i < n; i++) {
+		fputc('\n', r->out);
+		err = site_entry(r, t, &k, i, whole, MAX(2, digits(n)), name_width);
+	}
+	rank__done(&k);
+	return err;
+}
+
+/* Where there are several processes, who they are comes first. */
+static unsigned int views_preset(const struct snapshot *s)
+{
+	unsigned int views = views__of(s->known) & (VIEW_LEAKS | (s->n_tags ? VIEW_TAGS : VIEW_ALLOCS));
+
+	if (s->free_stacks)
+		views |= VIEW_FREES;
+	return s->n_processes > 1 ? views | VIEW_PROCESSES : views;
+}
+
+static int begin(struct report *r, FILE *out, const struct snapshot *s, const struct report_opts *o)
+{
+	unsigned int views = o->views ? o->views : o->between_to_ns ? 0 : views_preset(s);
+	const struct metric *by = o->sort ? rank__key(o->sort) : NULL;
+
+	*r = (struct report){ .out = out, .s = s, .o = o, .views = views };
+	if (o->older_ns && o->older_ns != s->older_ns)
+		return -EINVAL;
+	if (o->between_to_ns && (o->between_to_ns <= o->between_from_ns || !(s->known & HAS_LIVE_BYTES)))
+		return -EINVAL;
+	if (views & ~views__in(s) || (o->sort && (!by || by->needs & ~s->known)))
+		return -EINVAL;
+	if (r->views & VIEW_ALLOCS && report__has_moves(s))
+		r->views |= VIEW_REALLOC;
+	if (s->growth && r->views & VIEW_ALLOCS)
+		r->views = (r->views & ~VIEW_ALLOCS) | VIEW_RESIDENT | VIEW_MAPPED;
+	r->width = MAX(o->width, (unsigned int)REPORT_WIDTH);
+	r->top = o->top ? o->top : REPORT_TOP;
+	r->para = (struct para){ .out = out, .width = r->width };
+	return 0;
+}
+
+static bool wanted(const struct report *r, const struct table *t)
+{
+	return r->views & t->view;
+}
+
+int report__write(FILE *out, const struct snapshot *s, const struct report_opts *o)
+{
+	struct report r;
+	int err = begin(&r, out, s, o);
+
+	if (!err && r.views & VIEW_FREES)
+		err = free_lists__init(&r.free_lists, s);
+	if (!err)
+		err = report__header(&r);
+	if (!err && o->between_to_ns)
+		err = report__between(&r);
+	if (!err && r.views & VIEW_PROCESSES && s->n_processes)
+		err = report__processes(&r);
+	if (!err && r.views & VIEW_TAGS)
+		err = report__tags(&r);
+	for (size_t i = 0; !err && i < ARRAY_SIZE(tables); i++)
+		if (wanted(&r, &tables[i]))
+			err = table(&r, &tables[i]);
+	if (!err && r.views & VIEW_THREADS)
+		err = report__threads(&r);
+	if (!err && r.views & VIEW_TREE)
+		err = report__tree(&r);
+	if (!err && ferror(out))
+		err = -EIO;
+	free_lists__done(&r.free_lists);
+	return err;
+}
+
+int report__shown(const struct snapshot *s, const struct report_opts *o, size_t **ret, size_t *ret_n)
+{
+	_cleanup_free_ bool *seen = NULL;
+	_cleanup_free_ size_t *v = NULL;
+	struct report r;
+	size_t n = 0;
+	int err = begin(&r, NULL, s, o);
+
+	if (err)
+		return err;
+	seen = calloc(s->n_sites + 1, sizeof(*seen));
+	v = calloc(s->n_sites + 1, sizeof(*v));
+	if (!seen || !v)
+		return -ENOMEM;
+	/* a tree shows all of them */
+	for (; r.views & VIEW_TREE && n < s->n_sites; n++)
+		v[n] = n;
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		struct rank k;
+
+		if (!wanted(&r, &tables[i]) || r.views & VIEW_TREE)
+			continue;
+		err = rank__init(&k, s, tables[i].view, o->sort, tables[i].view == VIEW_LEAKS && o->older_ns, r.top);
+		if (err)
+			return err;
+		for (size_t j = 0; j < MIN(k.n, r.top); j++) {
+			size_t site = k.v[j] - s->sites;
+
+			if (!seen[site])
+				v[n++] = site;
+			seen[site] = true;
+		}
+		rank__done(&k);
+	}
+	*ret = v;
+	*ret_n = n;
+	v = NULL;
+	return 0;
+}

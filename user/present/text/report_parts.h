@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The inside of the report, for its files alone. */
+#ifndef MT_REPORT_PARTS_H
+#define MT_REPORT_PARTS_H
+
+#include <stdbool.h>
+
+#include "present/text/free_rows.h"
+#include "present/text/report.h"
+#include "util/parse.h"
+
+struct para {			/* a label, then items that are broken over lines only where they must */
+	FILE *out;
+	size_t indent, width, col;
+	bool empty;
+};
+
+struct report {
+	FILE *out;
+	const struct snapshot *s;
+	const struct report_opts *o;
+	unsigned int views;	/* enum view_bit */
+	size_t width, top;
+	struct para para;
+	struct free_lists free_lists;	/* with VIEW_FREES */
+	const uint64_t *n_sites_of;	/* by process, while the header says who holds the room; else NULL */
+};
+
+static inline const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* What stands before an estimated figure. */
+static inline const char *report__mark(const struct report *r)
+{
+	return r->s->estimated ? "~" : "";
+}
+
+/* The same, put before a figure in its own buffer. */
+char *report__mark_figure(const struct report *r, char buf[static FMT_MAX]);
+
+#define WIDE 100	/* from here on there is room for a second ±, and for lifetimes beside sizes */
+#define LABEL_WIDTH 7	/* "losses " */
+
+void para__begin(struct para *p, const char *label, size_t indent);
+void para__item(struct para *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void para__end(struct para *p);
+
+int report__header(struct report *r);
+/* blind.c: of whom no call was seen. */
+void report__blind_lines(struct report *r);
+/* deaths.c: whom a signal ended. */
+void report__died_line(struct report *r);
+
+/* "live-bytes" → "live bytes" */
+void report__metric_words(char buf[static FMT_MAX], const struct metric *m);
+
+/* processes.c, threads.c: their tables. */
+int report__processes(struct report *r);
+int report__threads(struct report *r);
+/* tags.c: what each tag allocated and holds; and, between marks, what all did. */
+int report__tags(struct report *r);
+/* tree_text.c */
+int report__tree(struct report *r);
+/* All processes, the heaviest first; *ret is the caller's. */
+int processes__rank(const struct snapshot *s, const struct metric *key, const struct snap_process ***ret);
+
+/* moments.c: realloc's share; what was held at the highest moment, and what was freed at once: a line, and rows. */
+void report__realloc_lines(struct report *r);
+void report__peak_lines(struct report *r);
+int report__peak_row(struct report *r, const struct snap_site *site);
+void report__temporary_lines(struct report *r);
+int report__temporary_row(struct report *r, const struct snap_site *site, uint64_t whole);
+
+/* frees.c: a row of --view frees, and below its stack where its blocks were freed. */
+int report__free_row(struct report *r, const struct snap_site *site, uint64_t whole);
+int report__free_places(struct report *r, const struct snap_site *site, size_t indent);
+
+/* realloc.c: how blocks grow; a row, and what it means. */
+bool report__has_moves(const struct snapshot *s);
+int report__realloc_row(struct report *r, const struct snap_site *site);
+void report__realloc_words(struct report *r, const struct snap_site *site, size_t indent);
+
+/* hists.c: sizes and lifetimes, of processes as bars, of sites as rows. */
+int report__size_bars(struct report *r);
+int report__size_row(struct report *r, const struct snap_site *site, uint64_t whole);
+int report__lifetime_bars(struct report *r);
+int report__lifetime_row(struct report *r, const struct snap_site *site, uint64_t whole);
+
+void report__put_bar(struct report *r, size_t room, uint64_t n, uint64_t most);	/* and the end of the line */
+size_t report__room_for_bar(const struct report *r, size_t cols);
+
+/* memory.c: where resident memory is, and what explains it. */
+void report__memory_lines(struct report *r);
+int report__memory_of(struct report *r, const struct snap_process *p);	/* a paragraph, if it is known; -ENOMEM */
+
+/* ages.c: live blocks by age; and what --older cannot tell. */
+int report__age_bars(struct report *r, const struct snap_process *p);
+void report__older_lines(struct report *r);
+
+/* "worker (1501) [ended]", "nginx (40 processes)", "/system.slice"; the caller's, NULL without memory. */
+char *report__owner(const struct report *r, const struct snap_process *p, size_t width);
+
+/* between.c: what changed between two moments. The names of its sites are not asked for: they come with a profile. */
+void report__spot_lines(struct report *r);
+int report__between(struct report *r);
+
+/* growth.c: what --mode growth tells instead of live memory and calls, and the rows of its tables. */
+void report__growth_lines(struct report *r);
+int report__growth_row(struct report *r, const struct snap_site *site, uint64_t whole);
+
+#endif

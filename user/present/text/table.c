@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns how a table of columns is laid out in a report:
+ *
+ *	     LIVE    GROWTH/s  CALLS/s        RSS  VERDICT   PID  PROCESS       WHERE
+ *	 38.0 MiB    +1.3 MiB   73,130   96.0 MiB  leak     1432  redis-server  redis-server.service
+ *	  1.2 MiB           -        -          -  ended    1501  worker
+ *
+ * What always holds: a line is not wider than asked for, its columns stand below
+ * their titles, and no blanks end it. Columns are as wide as their widest cell;
+ * when they do not fit, those go that are said to go first, then names are cut.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "present/columns.h"
+#include "util/text.h"
+#include "util/util.h"
+
+#define GAP 2
+#define NAME_MIN 15	/* columns that a name keeps before the next column goes instead of its letters */
+#define NAME_LONG 32	/* beyond that, letters go before any column does */
+#define LUXURY 7	/* columns that go before a name is cut */
+
+struct layout {
+	const struct columns *c;
+	size_t *widths;		/* 0: not shown */
+	char **cells;		/* by row, then by column; owned */
+	size_t n_rows;
+};
+
+static char **cell_at(const struct layout *l, size_t row, size_t col)
+{
+	return &l->cells[row * l->c->n + col];
+}
+
+static int fill(struct layout *l, const struct row_of *rows)
+{
+	char buf[CELL_MAX];
+
+	for (size_t i = 0; i < l->n_rows; i++)
+		for (size_t k = 0; k < l->c->n; k++) {
+			const struct column *c = &l->c->v[k];
+			const char *text = column__holds(c, rows[i].s) ? column__cell(c, &rows[i], buf) : "";
+
+			*cell_at(l, i, k) = strdup(text);
+			if (!*cell_at(l, i, k))
+				return -ENOMEM;
+			/* where nobody knows anything, there is no column */
+			if (*text && strcmp(text, "-"))
+				l->widths[k] = MAX(l->widths[k], MAX(text_width(text), strlen(c->title)));
+		}
+	return 0;
+}
+
+static size_t line_width(const struct layout *l)
+{
+	size_t width = 0;
+
+	for (size_t k = 0; k < l->c->n; k++)
+		if (l->widths[k])
+			width += l->widths[k] + (width ? GAP : 0);
+	return width;
+}
+
+/* Names give way first, as long as they stay readable; then columns go; then what is left of the names. */
+static void cut_names(struct layout *l, size_t width, size_t least)
+{
+	for (size_t k = l->c->n; k-- > 0 && line_width(l) > width;) {
+		size_t over = line_width(l) - width;
+
+		if (!l->c->v[k].width && l->widths[k] > least)
+			l->widths[k] -= MIN(over, l->widths[k] - least);
+	}
+}
+
+/* The first to go, of those from `least` on. */
+static bool drop_one(struct layout *l, unsigned int least)
+{
+	size_t which = l->c->n;
+
+	for (size_t k = 0; k < l->c->n; k++)
+		if (l->widths[k] && l->c->v[k].drop >= least && (which == l->c->n || l->c->v[k].drop > l->c->v[which].drop))
+			which = k;
+	if (which == l->c->n)
+		return false;
+	l->widths[which] = 0;
+	return true;
+}
+
+/* Names are cut to `least`, and columns go until that suffices: what goes may leave room for whole names. */
+static bool fit_by(struct layout *l, size_t width, size_t least_name, unsigned int least_drop, size_t *tmp)
+{
+	size_t bytes = l->c->n * sizeof(*tmp);
+
+	for (;;) {
+		memcpy(tmp, l->widths, bytes);
+		cut_names(l, width, least_name);
+		if (line_width(l) <= width)
+			return true;
+		memcpy(l->widths, tmp, bytes);
+		if (!drop_one(l, least_drop))
+			return false;
+	}
+}
+
+static void fit(struct layout *l, size_t width, size_t *tmp)
+{
+	if (!fit_by(l, width, NAME_LONG, LUXURY, tmp) && !fit_by(l, width, NAME_MIN, 1, tmp))
+		cut_names(l, width, 1);
+}
+
+static int write_line(FILE *out, const struct layout *l, size_t row)
+{
+	size_t blanks = 0;
+	bool first = true;
+
+	for (size_t k = 0; k < l->c->n; k++) {
+		const struct column *c = &l->c->v[k];
+		_cleanup_free_ char *text = NULL;
+		size_t pad;
+
+		if (!l->widths[k])
+			continue;
+		text = text_shorten(row ? *cell_at(l, row - 1, k) : c->title, l->widths[k]);
+		if (!text)
+			return -ENOMEM;
+		pad = l->widths[k] - text_width(text);
+		blanks += first ? 0 : GAP;
+		first = false;
+		if (!c->left)
+			blanks += pad;
+		if (*text) {
+			fprintf(out, "%*s%s", (int)blanks, "", text);
+			blanks = 0;
+		}
+		if (c->left)
+			blanks += pad;
+	}
+	fputc('\n', out);
+	return 0;
+}
+
+int columns__write(FILE *out, const struct columns *c, const struct row_of *rows, size_t n_rows, size_t width)
+{
+	_cleanup_free_ size_t *widths = calloc(c->n, sizeof(*widths)), *tmp = calloc(c->n, sizeof(*tmp));
+	struct layout l = { .c = c, .widths = widths, .n_rows = n_rows };
+	int err = -ENOMEM;
+
+	l.cells = calloc(n_rows * c->n + 1, sizeof(*l.cells));
+	if (widths && tmp && l.cells)
+		err = fill(&l, rows);
+	if (!err)
+		fit(&l, width, tmp);
+	for (size_t i = 0; !err && i <= n_rows; i++)
+		err = write_line(out, &l, i);
+	for (size_t i = 0; l.cells && i < n_rows * c->n; i++)
+		free(l.cells[i]);
+	free(l.cells);
+	return err;
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the table of tags, and that of marks:
+ *
+ *	TAGS by live bytes (2 tags, 98.4% of bytes)
+ *
+ *	CALLED  ALLOCS  /CALL    BYTES    /CALL      KEPT  /CALL  BLOCKS  SHARE  TAG
+ *	 1,000   3,000    3.0  1.2 MiB  1.2 KiB  96.0 KiB   98 B   1,000  98.4%  handle
+ *	     -     120      -  3.0 KiB        -   1.5 KiB      -      60   1.6%  (none)
+ *
+ *	MARKS (2 of 2 intervals; 1,500 allocations, 600.0 KiB, +48.0 KiB live on average)
+ *
+ *	   FROM   LASTED   ALLOCS      BYTES  LIVE CHANGE
+ *	   1.2s    800ms    1,500  600.0 KiB    +48.0 KiB  handle #1 to handle #2
+ *
+ * What always holds: tags and "(none)" add up to all sites that are shown; how
+ * much a call takes is told only where calls were counted; an interval lies
+ * between two marks that follow each other and have exact figures both.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "present/figures.h"
+#include "present/rank.h"
+#include "present/text/report_parts.h"
+#include "present/text/tag_table.h"
+#include "util/text.h"
+#include "util/util.h"
+
+#define LIVE (HAS_LIVE_BLOCKS | HAS_LIVE_BYTES)
+
+/* ---- cells */
+
+static double entered(const struct row_of *r)
+{
+	return r->tag->entered == UINT64_MAX ? NAN : (double)r->tag->entered;
+}
+
+static const char *show_entered(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->tag->entered == UINT64_MAX ? "-" : fmt_count(buf, r->tag->entered);
+}
+
+static double allocs(const struct row_of *r)
+{
+	return (double)r->tag->sum.c.alloc_calls;
+}
+
+static const char *show_allocs(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_count(buf, r->tag->sum.c.alloc_calls);
+}
+
+static double bytes(const struct row_of *r)
+{
+	return (double)r->tag->sum.c.alloc_bytes;
+}
+
+static const char *show_bytes(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_bytes(buf, r->tag->sum.c.alloc_bytes);
+}
+
+static double kept(const struct row_of *r)
+{
+	return (double)r->tag->sum.c.live_bytes;
+}
+
+static const char *show_kept(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_bytes(buf, r->tag->sum.c.live_bytes);
+}
+
+static double blocks(const struct row_of *r)
+{
+	return (double)r->tag->sum.c.live_blocks;
+}
+
+static const char *show_blocks(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_count(buf, r->tag->sum.c.live_blocks);
+}
+
+static double each(const struct tag_row *r, uint64_t n)
+{
+	return r->entered && r->entered != UINT64_MAX ? (double)n / (double)r->entered : NAN;
+}
+
+/* "3.0", "<0.1", "1.2 KiB"; unit: "" or " B" */
+static const char *show_each(const struct tag_row *r, uint64_t n, const char *unit, char buf[static CELL_MAX])
+{
+	double per = each(r, n);
+	char a[FMT_MAX];
+
+	if (isnan(per))
+		return "-";
+	if (per >= 9.95 || !n)
+		return *unit ? fmt_bytes(buf, (uint64_t)llround(per)) : fmt_count(buf, (uint64_t)llround(per));
+	snprintf(a, sizeof(a), "%s%u.%u", per < 0.05 ? "<" : "", per < 0.05 ? 0 : (unsigned int)(per * 10 + 0.5) / 10,
+		 per < 0.05 ? 1 : (unsigned int)(per * 10 + 0.5) % 10);
+	snprintf(buf, CELL_MAX, "%s%s", a, unit);
+	return buf;
+}
+
+static double allocs_each(const struct row_of *r)
+{
+	return each(r->tag, r->tag->sum.c.alloc_calls);
+}
+
+static const char *show_allocs_each(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return show_each(r->tag, r->tag->sum.c.alloc_calls, "", buf);
+}
+
+static double bytes_each(const struct row_of *r)
+{
+	return each(r->tag, r->tag->sum.c.alloc_bytes);
+}
+
+static const char *show_bytes_each(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return show_each(r->tag, r->tag->sum.c.alloc_bytes, " B", buf);
+}
+
+static double kept_each(const struct row_of *r)
+{
+	return each(r->tag, r->tag->sum.c.live_bytes);
+}
+
+static const char *show_kept_each(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return show_each(r->tag, r->tag->sum.c.live_bytes, " B", buf);
+}
+
+static double share(const struct row_of *r)
+{
+	return (double)r->tag->weight;
+}
+
+static const char *show_share(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_share(buf, r->tag->weight, r->tag->whole);
+}
+
+static const char *show_name(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->tag->name;
+}
+
+static const struct column of_tag[] = {
+	{ "entered", "CALLED", 7, .value = entered, .format = show_entered },
+	{ "allocs", "ALLOCS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = allocs, .format = show_allocs },
+	{ "allocs-each", "/CALL", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 2, .value = allocs_each, .format = show_allocs_each },
+	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes, .format = show_bytes },
+	{ "bytes-each", "/CALL", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 1, .value = bytes_each, .format = show_bytes_each },
+	{ "kept", "KEPT", 9, .scaled = true, .needs = LIVE, .value = kept, .format = show_kept },
+	{ "kept-each", "/CALL", 9, .scaled = true, .needs = LIVE, .value = kept_each, .format = show_kept_each },
+	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .drop = 4, .value = blocks, .format = show_blocks },
+	{ "share", "SHARE", 5, .drop = 3, .value = share, .format = show_share },
+	{ "tag", "TAG", 0, true, .format = show_name },
+};
+const struct columns tag_columns = { of_tag, ARRAY_SIZE(of_tag) };
+
+/* ---- rows */
+
+/* What has no tag comes last. */
+static int heavier_first(const void *pa, const void *pb)
+{
+	const struct tag_row *a = pa, *b = pb;
+
+	if (!a->tag != !b->tag)
+		return a->tag ? -1 : 1;
+	if (a->weight != b->weight)
+		return a->weight < b->weight ? 1 : -1;
+	if (a->sum.c.alloc_bytes != b->sum.c.alloc_bytes)
+		return a->sum.c.alloc_bytes < b->sum.c.alloc_bytes ? 1 : -1;
+	return a->tag < b->tag ? -1 : a->tag > b->tag;
+}
+
+static uint64_t weight_of(const struct tag_sum *sum, const struct metric *key)
+{
+	struct snap_site as_site = { .c = sum->c, .at_peak_bytes = sum->c.peak_bytes };
+
+	return key->of(&as_site);
+}
+
+struct tag_row *tag_rows__make(const struct snapshot *s, const struct tag_sum *sums, const struct metric *key)
+{
+	struct tag_row *v = calloc(s->n_tags + 1, sizeof(*v));
+	uint64_t whole = 0;
+
+	for (size_t i = 0; v && i <= s->n_tags; i++) {
+		v[i] = (struct tag_row){ .name = i ? s->tags[i - 1].name : "(none)", .tag = i ? &s->tags[i - 1] : NULL,
+					 .entered = i ? s->tags[i - 1].entered : UINT64_MAX, .sum = sums[i], .weight = weight_of(&sums[i], key) };
+		whole += v[i].weight;
+	}
+	for (size_t i = 0; v && i <= s->n_tags; i++)
+		v[i].whole = whole;
+	return v;
+}
+
+static int tag_rows(const struct report *r, const struct metric *key, struct tag_row **ret)
+{
+	_cleanup_free_ struct tag_sum *sums = tags__add_up(r->s);
+	struct tag_row *v = sums ? tag_rows__make(r->s, sums, key) : NULL;
+
+	if (!v)
+		return -ENOMEM;
+	qsort(v, r->s->n_tags + 1, sizeof(*v), heavier_first);
+	*ret = v;
+	return 0;
+}
+
+static int tags(struct report *r)
+{
+	const struct metric *key = r->o->sort ? metric__find(r->o->sort) : NULL;
+	size_t n = MIN(r->s->n_tags, r->top), n_rows = 0;
+	_cleanup_free_ struct tag_row *v = NULL;
+	_cleanup_free_ struct row_of *rows = calloc(n + 2, sizeof(*rows));
+	char words[FMT_MAX], share[FMT_MAX];
+	uint64_t listed = 0;
+	int err;
+
+	if (!r->s->n_tags) {
+		fprintf(r->out, "\nTAGS: none; --tag FUNC says what they are\n");
+		return 0;
+	}
+	if (!key)
+		key = metric__preset(r->s->known);
+	err = rows ? tag_rows(r, key, &v) : -ENOMEM;
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++) {
+		listed += v[i].weight;
+		rows[n_rows++] = (struct row_of){ .s = r->s, .tag = &v[i] };
+	}
+	rows[n_rows++] = (struct row_of){ .s = r->s, .tag = &v[r->s->n_tags] };
+	report__metric_words(words, key);
+	if (n < r->s->n_tags)
+		fprintf(r->out, "\nTAGS by %s (%zu of %zu tags, %s of %s)\n\n", words, n, r->s->n_tags,
+			fmt_share(share, listed, v->whole), key->unit);
+	else
+		fprintf(r->out, "\nTAGS by %s (%zu tag%s, %s of %s)\n\n", words, n, plural(n), fmt_share(share, listed, v->whole), key->unit);
+	return columns__write(r->out, &tag_columns, rows, n_rows, r->width);
+}
+
+/* ---- marks */
+
+struct interval {
+	const struct snap_mark *from, *to;
+};
+
+static double live_change(const struct interval *i)
+{
+	return (double)i->to->all_live_bytes - (double)i->from->all_live_bytes;
+}
+
+static void interval_line(struct report *r, const struct interval *i)
+{
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[CELL_MAX];
+	bool same;
+	size_t room;
+	_cleanup_free_ char *from = NULL, *to = NULL;
+	int cols = fprintf(r->out, "%7s  %7s  %*s  %*s", fmt_duration(a, i->from->t_ns), fmt_duration(b, i->to->t_ns - i->from->t_ns),
+			   7 + r->s->estimated, report__mark_figure(r, fmt_count(c, i->to->alloc_calls - i->from->alloc_calls)),
+			   9 + r->s->estimated, report__mark_figure(r, fmt_bytes(d, i->to->alloc_bytes - i->from->alloc_bytes)));
+
+	if (r->s->known & HAS_LIVE_BYTES)
+		cols += fprintf(r->out, "  %s%11s", r->s->estimated ? "~" : "", fmt_change(e, live_change(i)));
+	snprintf(a, sizeof(a), " #%u", i->from->number);
+	snprintf(b, sizeof(b), " #%u", i->to->number);
+	room = r->width - MIN(r->width, (size_t)cols + 2 + strlen(a) + strlen(" to ") + strlen(b));
+	same = !strcmp(i->from->name, i->to->name);
+	from = text_shorten(i->from->name, MAX(same ? room : room / 2, 1u));
+	to = text_shorten(same ? "" : i->to->name, MAX(room / 2, 1u));
+	fprintf(r->out, "  %s%s to %s%s\n", from ? from : "", a, to ? to : "", same ? b + 1 : b);
+}
+
+static int marks(struct report *r)
+{
+	const struct snapshot *s = r->s;
+	_cleanup_free_ struct interval *v = calloc(s->n_marks + 1, sizeof(*v));
+	const struct snap_mark *last = NULL;
+	char a[FMT_MAX], b[FMT_MAX], c[CELL_MAX], d[FMT_MAX];
+	uint64_t calls = 0, bytes = 0;
+	size_t n = 0, shown;
+	double live = 0;
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_marks; i++) {
+		if (!s->marks[i].whole)
+			continue;
+		if (last)
+			v[n++] = (struct interval){ last, &s->marks[i] };
+		last = &s->marks[i];
+	}
+	for (size_t i = 0; i < n; i++) {
+		calls += v[i].to->alloc_calls - v[i].from->alloc_calls;
+		bytes += v[i].to->alloc_bytes - v[i].from->alloc_bytes;
+		live += live_change(&v[i]);
+	}
+	if (!n) {
+		fprintf(r->out, "\nMARKS: %s call%s, no two of the %s that are listed have figures\n", fmt_exact(a, s->n_marks_seen),
+			plural(s->n_marks_seen), fmt_exact(b, s->n_marks));
+		return 0;
+	}
+	shown = MIN(n, r->top);
+	fprintf(r->out, "\nMARKS (%s%zu of %zu interval%s; %s%s allocations, %s", shown < n ? "the last " : "", shown, n, plural(n),
+		report__mark(r), fmt_count(a, (calls + n / 2) / n), fmt_bytes(b, (bytes + n / 2) / n));
+	if (s->known & HAS_LIVE_BYTES)
+		fprintf(r->out, ", %s live", fmt_change(c, live / (double)n));
+	fprintf(r->out, " on average)\n");
+	if (s->n_marks_seen > s->n_marks_whole)
+		fprintf(r->out, "%s %s own\n", fmt_exact(d, s->n_marks_seen - s->n_marks_whole),
+			s->n_marks_seen - s->n_marks_whole == 1 ? "call has no figures of its" : "calls have no figures of their");
+	fprintf(r->out, "\n%7s  %7s  %*s  %*s%s\n", "FROM", "LASTED", 7 + s->estimated, "ALLOCS", 9 + s->estimated, "BYTES",
+		s->known & HAS_LIVE_BYTES ? s->estimated ? "   LIVE CHANGE" : "  LIVE CHANGE" : "");
+	for (size_t i = n - shown; i < n; i++)
+		interval_line(r, &v[i]);
+	return 0;
+}
+
+int report__tags(struct report *r)
+{
+	int err = r->s->n_tags || !r->s->n_marks_seen ? tags(r) : 0;
+
+	return err || !r->s->n_marks_seen ? err : marks(r);
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the threads' table:
+ *
+ *	THREADS by calls (3 of 3 names, 10 threads, 100% of calls)
+ *
+ *	CALLS  CALLS/s      BYTES    AVG  FREES  TEMP  THREADS  ENDED   TID  THREAD
+ *	2.19M   73,129  424.3 MiB  202 B  2.16M   95%                  1432  redis-server
+ *	4,096      136    1.0 MiB  256 B  4,000    0%        8      1        worker-*
+ *	1,024       34  256.0 KiB  256 B  1,000    0%             yes  1440    worker-1
+ *
+ * What always holds: each thread is in one row; members are listed below their
+ * row all or none, as far as the lines that were asked for suffice.
+ */
+#include "present/threads.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "model/merge.h"
+#include "present/figures.h"
+#include "present/text/report_parts.h"
+#include "util/numbered.h"
+#include "util/util.h"
+
+struct sorting {
+	char *const *patterns;	/* by thread */
+	const struct thread_row *v;
+	const struct metric *key;
+};
+
+static uint64_t weight(const struct thread_row *t, const struct metric *key)
+{
+	struct snap_site as_site = { .c = t->c };
+
+	return key ? key->of(&as_site) : t->c.alloc_calls;
+}
+
+static int heavier_first(const struct thread_row *a, const struct thread_row *b, const struct metric *key)
+{
+	uint64_t wa = weight(a, key), wb = weight(b, key);
+
+	if (wa == wb) {
+		wa = a->c.alloc_calls + a->c.free_calls;
+		wb = b->c.alloc_calls + b->c.free_calls;
+	}
+	if (wa != wb)
+		return wa < wb ? 1 : -1;
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return a->tid != b->tid ? a->tid < b->tid ? -1 : 1 : strcmp(a->name, b->name);
+}
+
+static int by_pattern(const void *pa, const void *pb, void *arg)
+{
+	const struct sorting *o = arg;
+	uint32_t ia = *(const uint32_t *)pa, ib = *(const uint32_t *)pb;
+	int d;
+
+	if (o->v[ia].process != o->v[ib].process)
+		return o->v[ia].process < o->v[ib].process ? -1 : 1;
+	d = strcmp(o->patterns[ia], o->patterns[ib]);
+	return d ? d : heavier_first(&o->v[ia], &o->v[ib], o->key);
+}
+
+static int by_weight(const void *pa, const void *pb, void *arg)
+{
+	return heavier_first(pa, pb, arg);
+}
+
+/* A thread that was gone when its name was asked for; the first one's is the process's. */
+static const char *name_or(const struct snap_process *p, const struct snap_thread *t)
+{
+	return *t->comm ? t->comm : t->tid == p->pid ? p->comm : "?";
+}
+
+static size_t list_all(struct thread_row *v, const struct snapshot *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_processes; i++)
+		for (size_t k = 0; k < s->processes[i].n_threads; k++) {
+			const struct snap_thread *t = &s->processes[i].threads[k];
+
+			v[n++] = (struct thread_row){
+				.process = i, .tid = t->tid, .name = name_or(&s->processes[i], t), .n_threads = 1, .n_ended = t->ended,
+				.stands_for = t->stands_for, .c = t->c,
+			};
+		}
+	return n;
+}
+
+/* *name is theirs from now on: until here it was the pattern of the first one. */
+static int name_several(struct thread_row *row, char **name)
+{
+	char *sum = strdup(row->members->name);
+
+	if (!sum)
+		return -ENOMEM;
+	for (size_t i = 1; i < row->n_threads; i++)
+		numbered__add(sum, row->members[i].name);
+	numbered__end(sum);
+	free(*name);
+	*name = sum;
+	row->name = sum;
+	return 0;
+}
+
+int thread_rows__init(struct thread_rows *t, const struct snapshot *s, const struct metric *key)
+{
+	_cleanup_free_ struct thread_row *all = NULL;
+	_cleanup_free_ uint32_t *order = NULL;
+	struct sorting o;
+	size_t n = 0;
+
+	*t = (struct thread_rows){};
+	for (size_t i = 0; i < s->n_processes; i++)
+		n += s->processes[i].n_threads;
+	all = calloc(n + 1, sizeof(*all));
+	order = calloc(n + 1, sizeof(*order));
+	t->v = calloc(n + 1, sizeof(*t->v));
+	t->members = calloc(n + 1, sizeof(*t->members));
+	t->names = calloc(n + 1, sizeof(*t->names));
+	if (!all || !order || !t->v || !t->members || !t->names)
+		goto no_memory;
+	t->n_members = list_all(all, s);
+	for (size_t i = 0; i < n; i++) {
+		order[i] = i;
+		t->names[i] = numbered__pattern(all[i].name);
+		if (!t->names[i])
+			goto no_memory;
+	}
+	o = (struct sorting){ t->names, all, key };
+	qsort_r(order, n, sizeof(*order), by_pattern, &o);
+	for (size_t i = 0; i < n; i++) {
+		const struct thread_row *m = &all[order[i]];
+		struct thread_row *row = i ? &t->v[t->n - 1] : NULL;
+
+		t->members[i] = *m;
+		if (!row || row->process != m->process || strcmp(t->names[order[i]], t->names[order[i - 1]])) {
+			row = &t->v[t->n++];
+			*row = *m;
+			row->members = &t->members[i];
+			continue;
+		}
+		row->tid = 0;
+		row->n_threads++;
+		row->n_ended += m->n_ended;
+		counters__add(&row->c, &m->c);
+	}
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i].n_threads > 1 && name_several(&t->v[i], &t->names[order[t->v[i].members - t->members]]))
+			goto no_memory;
+	qsort_r(t->v, t->n, sizeof(*t->v), by_weight, (void *)key);
+	for (size_t i = 0; i < t->n_members; i++)
+		t->members[i].member = true;
+	return 0;
+
+no_memory:
+	thread_rows__done(t);
+	return -ENOMEM;
+}
+
+void thread_rows__done(struct thread_rows *t)
+{
+	for (size_t i = 0; t->names && i < t->n_members; i++)
+		free(t->names[i]);
+	free(t->names);
+	free(t->members);
+	free(t->v);
+	*t = (struct thread_rows){};
+}
+
+/* ---- the table */
+
+int report__threads(struct report *r)
+{
+	const struct metric *key = r->o->sort ? metric__find(r->o->sort) : NULL;
+	_cleanup_free_ struct row_of *rows = NULL;
+	uint64_t whole = 0, listed = 0;
+	size_t n_groups, room, n = 0;
+	struct thread_rows t;
+	char share[FMT_MAX];
+	int err = thread_rows__init(&t, r->s, key);
+
+	if (err)
+		return err;
+	n_groups = MIN(t.n, r->top);
+	room = r->top - n_groups;
+	rows = calloc(n_groups + room + 1, sizeof(*rows));
+	err = rows ? 0 : -ENOMEM;
+	for (size_t i = 0; i < t.n; i++) {
+		whole += t.v[i].c.alloc_calls;
+		listed += i < n_groups ? t.v[i].c.alloc_calls : 0;
+	}
+	for (size_t i = 0; !err && i < n_groups; i++) {
+		const struct thread_row *row = &t.v[i];
+		const struct snap_process *p = &r->s->processes[row->process];
+
+		rows[n++] = (struct row_of){ .s = r->s, .process = p, .thread = row };
+		if (row->n_threads < 2 || row->n_threads > room)
+			continue;
+		room -= row->n_threads;
+		for (size_t k = 0; k < row->n_threads; k++)
+			rows[n++] = (struct row_of){ .s = r->s, .process = p, .thread = &row->members[k] };
+	}
+	if (!err && !t.n)
+		fprintf(r->out, "\nTHREADS: none was seen\n");
+	else if (!err)
+		fprintf(r->out, "\nTHREADS by calls (%zu of %zu name%s, %zu thread%s, %s of calls)\n\n", n_groups, t.n, plural(t.n),
+			t.n_members, plural(t.n_members), fmt_share(share, listed, whole));
+	if (!err && n)
+		err = columns__write(r->out, &thread_columns, rows, n, r->width);
+	thread_rows__done(&t);
+	return err;
+}

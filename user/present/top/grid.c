@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the cells. What always holds: a wide character is a cell of width 2 and,
+ * right of it in the same row, one of width 0; nothing in a cell can move a
+ * terminal's cursor; whatever is written stays within its row and its bounds.
+ */
+#include "present/top/grid.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/text.h"
+#include "util/util.h"
+
+#define SIDE_MAX 1000
+#define BYTES_MAX 4	/* of a character as UTF-8 */
+
+static const struct cell blank = { .ch = ' ', .width = 1 };
+
+int grid__resize(struct grid *g, int rows, int cols)
+{
+	struct cell *cells;
+
+	rows = MAX(1, MIN(rows, SIDE_MAX));
+	cols = MAX(1, MIN(cols, SIDE_MAX));
+	if (!g->cells || rows != g->rows || cols != g->cols) {
+		cells = calloc((size_t)rows * cols, sizeof(*cells));
+		if (!cells)
+			return -ENOMEM;
+		free(g->cells);
+		g->cells = cells;
+		g->rows = rows;
+		g->cols = cols;
+	}
+	grid__clear(g);
+	return 0;
+}
+
+void grid__done(struct grid *g)
+{
+	free(g->cells);
+	*g = (struct grid){};
+}
+
+void grid__clear(struct grid *g)
+{
+	for (int i = 0; i < g->rows * g->cols; i++)
+		g->cells[i] = blank;
+	g->cursor_row = g->cursor_col = -1;
+}
+
+struct cell *grid__cell(const struct grid *g, int row, int col)
+{
+	if (row < 0 || row >= g->rows || col < 0 || col >= g->cols)
+		return NULL;
+	return &g->cells[row * g->cols + col];
+}
+
+/* Before a cell is written over: the other half of a wide character goes, too. */
+static void break_pair(struct grid *g, int row, int col)
+{
+	struct cell *c = grid__cell(g, row, col), *other;
+
+	if (c->width == 1)
+		return;
+	other = grid__cell(g, row, c->width ? col + 1 : col - 1);
+	if (other) {
+		other->ch = ' ';
+		other->width = 1;
+		memset(other->marks, 0, sizeof(other->marks));
+	}
+	c->width = 1;
+}
+
+static void set(struct grid *g, int row, int col, enum style style, uint32_t ch, unsigned int width)
+{
+	struct cell *c = grid__cell(g, row, col);
+
+	break_pair(g, row, col);
+	*c = (struct cell){ .ch = ch, .width = width, .style = style, .selected = c->selected };
+	if (width == 2) {
+		break_pair(g, row, col + 1);
+		c[1] = (struct cell){ .ch = ' ', .width = 0, .style = style, .selected = c[1].selected };
+	}
+}
+
+/* Characters that are no text: they steer terminals, or turn the direction of writing. */
+static bool is_control(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2060 && c <= 0x206f) || c == 0x061c || c == 0x180e || (c >= 0xd800 && c <= 0xdfff) || c == 0xfeff ||
+	       (c >= 0xfff0 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe00ff) || c > 0x10ffff;
+}
+
+static void add_mark(struct cell *c, uint32_t mark)
+{
+	for (int i = 0; i < GRID_MARKS; i++)
+		if (!c->marks[i]) {
+			c->marks[i] = mark;
+			return;
+		}
+}
+
+int grid__put(struct grid *g, int row, int col, int max, enum style style, const char *text)
+{
+	size_t n = strlen(text), at = 0;
+	int from = col, end = MIN(col + MAX(max, 0), g->cols);
+	struct cell *last = NULL;
+
+	if (row < 0 || row >= g->rows || col < 0)
+		return 0;
+	while (at < n) {
+		unsigned int width;
+		uint32_t c;
+
+		at += text_next(text + at, n - at, &c, &width);
+		if (is_control(c)) {
+			c = '?';
+			width = 1;
+		}
+		if (!width) {
+			if (last)
+				add_mark(last, c);
+			continue;
+		}
+		if (col >= end)
+			break;
+		if (col + (int)width > end) {
+			set(g, row, col++, style, ' ', 1);
+			break;
+		}
+		set(g, row, col, style, c, width);
+		last = grid__cell(g, row, col);
+		col += width;
+	}
+	return col - from;
+}
+
+int grid__putf(struct grid *g, int row, int col, int max, enum style style, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return 0;
+	n = grid__put(g, row, col, max, style, text);
+	free(text);
+	return n;
+}
+
+void grid__put_right(struct grid *g, int row, int col, int width, enum style style, const char *text)
+{
+	int have = (int)MIN(text_width(text), (size_t)SIDE_MAX);
+
+	grid__put(g, row, col + MAX(width - have, 0), MIN(width, have), style, text);
+}
+
+void grid__fill(struct grid *g, int row, int col, int n, enum style style, uint32_t ch)
+{
+	if (row < 0 || row >= g->rows)
+		return;
+	for (int i = MAX(col, 0); i < MIN(col + n, g->cols); i++)
+		set(g, row, i, style, ch, 1);
+}
+
+void grid__select(struct grid *g, int row)
+{
+	for (int col = 0; col < g->cols && row >= 0 && row < g->rows; col++)
+		grid__cell(g, row, col)->selected = true;
+}
+
+bool cell__same(const struct cell *a, const struct cell *b)
+{
+	return a->ch == b->ch && a->width == b->width && a->style == b->style && a->selected == b->selected &&
+	       !memcmp(a->marks, b->marks, sizeof(a->marks));
+}
+
+int grid__copy(struct grid *to, const struct grid *from)
+{
+	int err = grid__resize(to, from->rows, from->cols);
+
+	if (err)
+		return err;
+	memcpy(to->cells, from->cells, (size_t)from->rows * from->cols * sizeof(*to->cells));
+	to->cursor_row = from->cursor_row;
+	to->cursor_col = from->cursor_col;
+	return 0;
+}
+
+/* ---- for those who read it without a terminal */
+
+static char *put_utf8(char *to, uint32_t c)
+{
+	if (c < 0x80) {
+		*to++ = (char)c;
+	} else if (c < 0x800) {
+		*to++ = (char)(0xc0 | c >> 6);
+		*to++ = (char)(0x80 | (c & 0x3f));
+	} else if (c < 0x10000) {
+		*to++ = (char)(0xe0 | c >> 12);
+		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*to++ = (char)(0x80 | (c & 0x3f));
+	} else {
+		*to++ = (char)(0xf0 | c >> 18);
+		*to++ = (char)(0x80 | (c >> 12 & 0x3f));
+		*to++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*to++ = (char)(0x80 | (c & 0x3f));
+	}
+	return to;
+}
+
+static char *put_row(const struct grid *g, int row, char *to)
+{
+	int last = g->cols - 1;
+
+	while (last >= 0 && grid__cell(g, row, last)->ch == ' ' && grid__cell(g, row, last)->width == 1)
+		last--;
+	for (int col = 0; col <= last; col++) {
+		const struct cell *c = grid__cell(g, row, col);
+
+		if (!c->width)
+			continue;
+		to = put_utf8(to, c->ch);
+		for (int i = 0; i < GRID_MARKS && c->marks[i]; i++)
+			to = put_utf8(to, c->marks[i]);
+	}
+	return to;
+}
+
+char *grid__row_text(const struct grid *g, int row)
+{
+	char *ret = malloc((size_t)g->cols * (1 + GRID_MARKS) * BYTES_MAX + 1);
+
+	if (ret)
+		*put_row(g, row, ret) = 0;
+	return ret;
+}
+
+char *grid__text(const struct grid *g)
+{
+	char *ret = malloc((size_t)g->rows * ((size_t)g->cols * (1 + GRID_MARKS) * BYTES_MAX + 1) + 1), *to = ret;
+
+	if (!ret)
+		return NULL;
+	for (int row = 0; row < g->rows; row++) {
+		to = put_row(g, row, to);
+		*to++ = '\n';
+	}
+	*to = 0;
+	return ret;
+}
+
+int grid__broken_row(const struct grid *g)
+{
+	for (int row = 0; row < g->rows; row++)
+		for (int col = 0; col < g->cols; col++) {
+			const struct cell *c = grid__cell(g, row, col), *next = grid__cell(g, row, col + 1);
+			bool pair = next && !next->width;
+
+			if (c->width > 2 || (c->width == 2) != pair || (!c->width && !col) || is_control(c->ch) || !c->ch)
+				return row;
+		}
+	return -1;
+}
+
+/* Runs of characters and what takes their place: one each, or as many as there are. */
+static const struct {
+	uint32_t from, to;
+	const char *by;
+} look_alikes[] = {
+	{ 0x2013, 0x2014, "--" },	/* dashes */
+	{ 0x2026, 0x2026, "~" },	/* … */
+	{ 0x2190, 0x2193, "<^>v" },	/* arrows */
+	{ 0x21b3, 0x21b3, "`" },	/* ↳ */
+	{ 0x2500, 0x2500, "-" },	/* lines */
+	{ 0x2502, 0x2502, "|" },
+	{ 0x2514, 0x2514, "`" },
+	{ 0x251c, 0x251c, "|" },
+	{ 0x2581, 0x2588, "_.-=+*#@" },	/* ▁ to █ */
+	{ 0x2589, 0x258f, "#######" },	/* parts of a bar */
+	{ 0x25b6, 0x25b6, ">" },
+	{ 0x25b8, 0x25b8, "+" },	/* ▸ folded */
+	{ 0x25be, 0x25be, "-" },	/* ▾ unfolded */
+	{ 0x2713, 0x2713, "*" },	/* ✓ */
+	{ 0x00b1, 0x00b1, "+" },	/* ± */
+	{ 0x00b7, 0x00b7, "." },
+	{ 0x0394, 0x0394, "d" },	/* Δ */
+};
+
+static uint32_t look_alike(uint32_t c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(look_alikes); i++)
+		if (c >= look_alikes[i].from && c <= look_alikes[i].to)
+			return look_alikes[i].by[c - look_alikes[i].from];
+	return '?';
+}
+
+void grid__to_ascii(struct grid *g)
+{
+	for (int i = 0; i < g->rows * g->cols; i++) {
+		struct cell *c = &g->cells[i];
+
+		memset(c->marks, 0, sizeof(c->marks));
+		if (!c->width) {
+			c->ch = '?';
+			c->width = 1;
+		} else if (c->ch >= 0x7f) {
+			c->ch = look_alike(c->ch);
+			c->width = 1;
+		}
+	}
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the state of the live view: which snapshot is shown, what is remembered
+ * of those before it, and the screen as a whole:
+ *
+ *	header	three lines, one more where something was lost, and the tabs
+ *	pane	a table, a stack, the tree or the help
+ *	line	what was said, what is going on, or what is being typed
+ *	footer	the keys
+ *
+ * What always holds: the same state gives the same grid; nothing here waits,
+ * reads a clock, or fails for lack of anything but memory.
+ */
+#include <string.h>
+
+#include "present/top/top_parts.h"
+#include "util/text.h"
+
+#define RATE_MIN_NS (TOP_NS_PER_S / 10)	/* snapshots that are closer together give no rates */
+#define KEY_COLS 12			/* of the help */
+
+struct top *top__new(const struct top_opts *o)
+{
+	struct top *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->o = *o;
+	t->metric = &metrics[0];
+	return t;
+}
+
+static void drop(struct top *t, struct snapshot *s)
+{
+	if (s && t->drop)
+		t->drop(s, t->drop_arg);
+	snapshot__free(s);
+}
+
+void top__free(struct top *t)
+{
+	if (!t)
+		return;
+	top__drop_tree(t);
+	top__set_filter(t, "");
+	drop(t, t->shown);
+	drop(t, t->waiting);
+	seen__done(&t->before);
+	seen__done(&t->unfolded);
+	thread_rows__done(&t->threads);
+	free_lists__done(&t->frees);
+	free(t->tags);
+	vec_done(&t->rows);
+	vec_done(&t->lines);
+	vec_done(&t->wanted);
+	free(t->site_ids);
+	free(t->place_matches);
+	free(t->is_wanted);
+	free(t);
+}
+
+void top__on_drop(struct top *t, void (*fn)(struct snapshot *s, void *arg), void *arg)
+{
+	t->drop = fn;
+	t->drop_arg = arg;
+}
+
+struct snapshot *top__shown(const struct top *t)
+{
+	return t->shown;
+}
+
+const char *top__path(const struct top *t)
+{
+	return t->path;
+}
+
+uint64_t top__interval_ns(const struct top *t)
+{
+	return t->o.interval_ns;
+}
+
+bool top__frozen(const struct top *t)
+{
+	return t->frozen;
+}
+
+void top__all_ended(struct top *t)
+{
+	t->all_ended = true;
+	*t->message = 0;	/* of before: this matters more */
+}
+
+/* One line, whatever it was. */
+static void set_line(char *to, size_t size, const char *text)
+{
+	snprintf(to, size, "%s", text ? text : "");
+	for (char *s = to; *s; s++)
+		if (*s == '\n')
+			*s = ' ';
+}
+
+void top__say(struct top *t, const char *text)
+{
+	set_line(t->message, sizeof(t->message), text);
+}
+
+void top__progress(struct top *t, const char *text)
+{
+	set_line(t->progress, sizeof(t->progress), text);
+	if (!t->shown && *t->progress)
+		top__note_step(t, t->progress);
+}
+
+/* ---- snapshots */
+
+static void note_totals(struct top *t)
+{
+	struct top_total now = { .t_ns = t->shown->duration_ns, .live_bytes = t->shown->totals.live_bytes };
+
+	for (size_t i = 0; i < t->shown->n_processes; i++)
+		now.rss_bytes += t->shown->processes[i].ended ? 0 : t->shown->processes[i].rss_bytes;
+	/* when there is no room any more, every other one goes */
+	if (t->n_totals == HEADER_POINTS) {
+		for (size_t i = 0; i < HEADER_POINTS / 2; i++)
+			t->totals[i] = t->totals[2 * i + 1];
+		t->n_totals = HEADER_POINTS / 2;
+	}
+	t->totals[t->n_totals++] = now;
+}
+
+static struct top_cost cost_of(const struct snapshot *s)
+{
+	return (struct top_cost){ s->probe_hits, s->tool_cpu_ns, s->target_cpu_ns, s->probe_ns_estimate };
+}
+
+/* The first view for which there are figures, if the one at hand has none. */
+static void choose_view(struct top *t)
+{
+	if (top_view__there(t, &top_views[t->view]))
+		return;
+	for (size_t i = 0; i < top_n_views; i++)
+		if (top_view__there(t, &top_views[i])) {
+			t->view = i;
+			return;
+		}
+}
+
+static void show(struct top *t, struct snapshot *s)
+{
+	if (t->shown && s->duration_ns > t->shown->duration_ns + RATE_MIN_NS) {
+		top__remember(t, &t->before);
+		t->cost_before = t->cost;
+	}
+	top__drop_tree(t);
+	t->rows.n = 0;
+	free(t->tags);
+	t->tags = NULL;
+	t->tagged = false;
+	drop(t, t->shown);
+	t->shown = s;
+	if (s->n_places + 1 > t->room_places) {
+		free(t->place_matches);
+		free(t->is_wanted);
+		t->room_places = 2 * s->n_places + 1;
+		t->place_matches = calloc(t->room_places, 1);
+		t->is_wanted = calloc(t->room_places, 1);
+	} else if (t->place_matches) {
+		memset(t->place_matches, 0, s->n_places + 1);
+	}
+	t->cost = cost_of(s);
+	if (t->metric->needs & ~s->known)
+		t->metric = metric__preset(s->known);
+	if (!t->chosen)
+		top__choose_first(t);
+	t->chosen = true;
+	choose_view(t);
+	note_totals(t);
+}
+
+void top__update(struct top *t, struct snapshot *s)
+{
+	if (t->frozen && t->shown) {
+		drop(t, t->waiting);
+		t->waiting = s;
+		return;
+	}
+	show(t, s);
+	if (top__identify(t)) {
+		/* without memory for ids there are no rows; the next one may have more luck */
+		t->shown->n_sites = 0;
+		return;
+	}
+	top__build_rows(t);
+}
+
+void top__named(struct top *t)
+{
+	const struct top_place *p = &t->at[t->view];
+	const struct top_view *v = &top_views[t->view];
+	bool by_name = v->n_columns && v->columns[p->sort].draw;
+
+	top__drop_tree(t);
+	if (t->place_matches)
+		memset(t->place_matches, 0, t->shown->n_places + 1);
+	t->tagged = false;
+	if (*t->filter || *t->only_tag || by_name || v->kind == KIND_TAGS)
+		top__build_rows(t);
+}
+
+/* ---- the help */
+
+void top__draw_help(struct top *t, struct grid *g, int row, int n)
+{
+	int at = 0;
+
+	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
+	grid__put(g, row, 1, g->cols - 1, STYLE_HEAD, "KEYS");
+	t->list_row = row + 1;
+	t->list_rows = n - 1;
+	t->help_lines = 0;
+	for (size_t i = 0; i < n_top_keys; i++)
+		t->help_lines += !!top_keys[i].help;
+	if (t->help_scroll + n - 1 > t->help_lines)
+		t->help_scroll = t->help_lines > (size_t)MAX(n - 1, 0) ? t->help_lines - (n - 1) : 0;
+	for (size_t i = 0; i < n_top_keys; i++) {
+		const struct top_key_row *k = &top_keys[i];
+		int to = row + 1 + at - (int)t->help_scroll;
+
+		if (!k->help)
+			continue;
+		at++;
+		if (to <= row || to >= row + n)
+			continue;
+		grid__put(g, to, 1, KEY_COLS - 2, STYLE_KEY, k->shown);
+		grid__put(g, to, KEY_COLS, g->cols - KEY_COLS, STYLE_PLAIN, k->help);
+	}
+}
+
+/* ---- the screen */
+
+static void draw_pane(struct top *t, struct grid *g, int row, int n)
+{
+	t->head_row = -1;
+	t->list_rows = 0;
+	switch (t->pane) {
+	case PANE_TABLE:
+		if (top_views[t->view].kind == KIND_BARS)
+			top__draw_bars(t, g, row, n);
+		else
+			top__draw_table(t, g, row, n);
+		break;
+	case PANE_STACK:
+		top__draw_stack(t, g, row, n);
+		break;
+	case PANE_TREE:
+		top__draw_tree(t, g, row, n);
+		break;
+	case PANE_HELP:
+		top__draw_help(t, g, row, n);
+		break;
+	case PANE_N:
+		break;
+	}
+}
+
+/* What lies below the pane was drawn over by it if the screen is too low for both. */
+static void clear_below(struct grid *g, int row)
+{
+	for (int i = MAX(row, 0); i < g->rows; i++)
+		grid__fill(g, i, 0, g->cols, STYLE_PLAIN, ' ');
+}
+
+void top__draw(struct top *t, struct grid *g)
+{
+	int row, below = g->rows - 2;
+
+	grid__clear(g);
+	t->wanted.n = 0;
+	if (!t->shown) {
+		top__draw_start(t, g);
+		return;
+	}
+	if (t->is_wanted)
+		memset(t->is_wanted, 0, t->shown->n_places + 1);
+	row = top__draw_header(t, g);
+	if (below > row)
+		draw_pane(t, g, row, below - row);
+	clear_below(g, below);
+	top__draw_footer(t, g);
+}
+
+size_t top__wanted(struct top *t, const uint32_t **ret)
+{
+	*ret = t->wanted.v;
+	return t->wanted.n;
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the tables of what a user named: functions whose allocations belong together
+ * (--tag), calls of functions (--mark), conditions (--when):
+ *
+ *	CALLED  ALLOCS   /CALL     BYTES     /CALL      KEPT     /CALL TAG
+ *	 1,000   3,000     3.0   1.2 MiB   1.2 KiB  96.0 KiB      98 B handle
+ *
+ *	2 marks: handle 2, the last 800ms ago
+ *	    AGO       #   SINCE  ALLOCS     BYTES     LIVE Δ      LIVE MARK
+ *	  800ms       2    1.2s   1,500 600.0 KiB  +48.0 KiB   2.1 MiB handle
+ *
+ *	  FIRED    LAST CONDITION            WHAT IT SAID
+ *	      2    4.1s rss>2G               nginx (1432) has 2.1 GiB resident
+ *
+ * What always holds: tags and "(none)" add up to the sites in sight, once all names are
+ * there; a mark's figures are those since the mark before it that has figures, too.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "present/figures.h"
+#include "present/top/top_parts.h"
+
+#define LIVE (HAS_LIVE_BYTES | HAS_LIVE_BLOCKS)
+#define NOTED_MARKS 16	/* names in the line above them */
+
+enum { ID_TAG, ID_MARK, ID_WHEN, ID_TAG_FIGURES };
+
+/* ---- tags */
+
+void top__tag(struct top *t)
+{
+	if (t->tagged || !t->o.tagger || !tagger__any(t->o.tagger))
+		return;
+	free(t->tags);
+	t->tags = NULL;
+	/* without memory they are what they were */
+	t->tagged = !snapshot__tag(t->shown, t->o.tagger);
+}
+
+static const char *tag_name(const struct snapshot *s, const struct snap_site *site)
+{
+	return site->tag && site->tag <= s->n_tags ? s->tags[site->tag - 1].name : "(none)";
+}
+
+bool top__has_tag(const struct top *t, const struct snap_site *s)
+{
+	return !*t->only_tag || !strncmp(tag_name(t->shown, s), t->only_tag, sizeof(t->only_tag) - 1);
+}
+
+static uint64_t tag_id(const struct tag_row *r)
+{
+	return top__id_of(ID_TAG, r->name, r->tag ? 1 + r->tag->thread : 0);
+}
+
+/* What its figures are remembered by: those of one process are not to be compared with those of another, or of all. */
+static uint64_t figures_id(const struct top *t, const struct tag_row *r)
+{
+	return top__id_of(ID_TAG_FIGURES, r->name, (uint64_t)t->tags_scope << 2 | (r->tag ? 1u + r->tag->thread : 0));
+}
+
+static void tag_rows(struct top *t)
+{
+	struct snapshot *s = t->shown;
+	_cleanup_free_ struct tag_sum *sums = calloc(s->n_tags + 1, sizeof(*sums));
+	_cleanup_free_ int64_t *since = calloc(s->n_tags + 1, sizeof(*since));
+
+	for (size_t i = 0; sums && since && i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+
+		if (!top__in_scope(t, site) || site->tag > s->n_tags)
+			continue;
+		tag_sum__add(&sums[site->tag], site);
+		since[site->tag] += site->since_baseline_bytes;
+	}
+	free(t->tags);
+	t->tags = sums && since ? tag_rows__make(s, sums, metric__preset(s->known)) : NULL;
+	t->tags_scope = t->scope;
+	for (size_t i = 0; t->tags && i <= s->n_tags; i++) {
+		struct tag_row *row = &t->tags[i];
+		struct top_row r = { .id = figures_id(t, row), .of = { .s = s, .tag = row } };
+
+		/* calls are counted over all processes */
+		if (t->scope && s->n_processes > 1)
+			row->entered = UINT64_MAX;
+		if ((!row->tag && !row->sum.n_sites) || (*t->filter && !top__text_matches(t, row->name)))
+			continue;
+		top__set_rates(t, &r, &row->sum.c, since[i], false);
+		/* the cursor stays with a tag, whosever its figures are */
+		r.id = tag_id(row);
+		top__add_row(t, &r);
+	}
+}
+
+int top__remember_tags(const struct top *t, struct seen_table *to)
+{
+	for (size_t i = 0; t->tags && i <= t->shown->n_tags; i++) {
+		struct seen f = top__figures_of(figures_id(t, &t->tags[i]), &t->tags[i].sum.c);
+
+		if (seen__add(to, &f))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static double rate_value(const struct top_row *r)
+{
+	return r->calls_rate;
+}
+
+static const char *rate_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	if (isnan(r->calls_rate))
+		return "-";
+	if (r->calls_rate > 0 && r->calls_rate < 9.95)
+		snprintf(buf, CELL_MAX, "%.1f", r->calls_rate);
+	else
+		fmt_count(buf, (uint64_t)(r->calls_rate + 0.5));
+	return buf;
+}
+
+static double delta_value(const struct top_row *r)
+{
+	return r->delta;
+}
+
+static const char *delta_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return fmt_change(buf, r->delta);
+}
+
+static const char *tag_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return r->of.tag->name;
+}
+
+#define OWN(id, head, cols, f) .name = id, .title = head, .width = cols, .value = f##_value, .format = f##_cell
+
+const struct top_column top_tag_columns[] = {
+	{ .name = "entered", .drop = 1 },
+	{ .name = "allocs" },
+	{ .name = "allocs-each", .drop = 4 },
+	{ OWN("allocs-rate", "ALLOCS/s", 8, rate), .scaled = true, .drop = 8 },
+	{ .name = "bytes" },
+	{ .name = "bytes-each", .drop = 3 },
+	{ .name = "kept" },
+	{ .name = "kept-each", .drop = 2 },
+	{ OWN("delta", "Δ", 10, delta), .scaled = true, .needs = LIVE, .drop = 7 },
+	{ .name = "blocks", .drop = 6 },
+	{ .name = "share", .drop = 5 },
+	{ .name = "tag", .title = "TAG", .width = 14, .left = true, .format = tag_cell, .flexible = true },
+};
+
+/* ---- marks */
+
+static void mark_rows(struct top *t)
+{
+	const struct snapshot *s = t->shown;
+	const struct snap_mark *before = NULL;
+
+	for (size_t i = 0; i < s->n_marks; i++) {
+		const struct snap_mark *m = &s->marks[i];
+		const struct snap_process *p = &s->processes[m->process];
+		struct top_row r = { .id = top__id_of(ID_MARK, m->name, m->number), .of = { .s = s, .process = p }, .mark = m,
+				     .mark_before = m->whole ? before : NULL };
+
+		if (m->whole)
+			before = m;
+		if ((t->scope && p->id != t->scope) || (*t->filter && !top__text_matches(t, m->name) && !top__text_matches(t, p->comm)))
+			continue;
+		top__add_row(t, &r);
+	}
+}
+
+/* "1,207 marks, 3 without figures: handle 1,204, the last 800ms ago; put 3, the last 2.1s ago" */
+void top__mark_note(const struct top *t, char *buf, size_t size)
+{
+	const struct snapshot *s = t->shown;
+	const struct snap_mark *last[NOTED_MARKS];
+	char a[FMT_MAX], b[FMT_MAX];
+	size_t n = 0;
+	int at;
+
+	/* the newest of each name has the number of all of them */
+	for (size_t i = s->n_marks; i-- > 0;) {
+		size_t k = 0;
+
+		while (k < n && strcmp(last[k]->name, s->marks[i].name))
+			k++;
+		if (k == n && n < NOTED_MARKS)
+			last[n++] = &s->marks[i];
+	}
+	at = snprintf(buf, size, "%s mark%s", fmt_exact(a, s->n_marks_seen), s->n_marks_seen == 1 ? "" : "s");
+	/* they came before a snapshot was read to its end: another mark's, or one of those that the screen is made of */
+	if (s->n_marks_seen > s->n_marks_whole)
+		at += snprintf(buf + at, size - (size_t)at, ", %s without figures", fmt_exact(a, s->n_marks_seen - s->n_marks_whole));
+	for (size_t i = 0; i < n && at < (int)size; i++)
+		at += snprintf(buf + at, size - (size_t)at, "%s %s %s, the last %s ago", i ? ";" : ":", last[i]->name, fmt_exact(a, last[i]->number),
+			       fmt_duration(b, s->duration_ns - MIN(last[i]->t_ns, s->duration_ns)));
+}
+
+static double time_value(const struct top_row *r)
+{
+	return (double)r->mark->t_ns;
+}
+
+static const char *time_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return fmt_duration(buf, r->of.s->duration_ns - MIN(r->mark->t_ns, r->of.s->duration_ns));
+}
+
+static double number_value(const struct top_row *r)
+{
+	return r->mark->number;
+}
+
+static const char *number_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return fmt_count(buf, r->mark->number);
+}
+
+static double since_value(const struct top_row *r)
+{
+	return r->mark_before ? (double)(r->mark->t_ns - r->mark_before->t_ns) : NAN;
+}
+
+static const char *since_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return r->mark_before ? fmt_duration(buf, r->mark->t_ns - r->mark_before->t_ns) : "-";
+}
+
+static double mark_allocs_value(const struct top_row *r)
+{
+	return r->mark_before ? (double)(r->mark->alloc_calls - r->mark_before->alloc_calls) : NAN;
+}
+
+static const char *mark_allocs_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return r->mark_before ? fmt_count(buf, r->mark->alloc_calls - r->mark_before->alloc_calls) : "-";
+}
+
+static double mark_bytes_value(const struct top_row *r)
+{
+	return r->mark_before ? (double)(r->mark->alloc_bytes - r->mark_before->alloc_bytes) : NAN;
+}
+
+static const char *mark_bytes_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return r->mark_before ? fmt_bytes(buf, r->mark->alloc_bytes - r->mark_before->alloc_bytes) : "-";
+}
+
+static double change_value(const struct top_row *r)
+{
+	return r->mark_before ? (double)r->mark->all_live_bytes - (double)r->mark_before->all_live_bytes : NAN;
+}
+
+static const char *change_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return r->mark_before ? fmt_change(buf, change_value(r)) : "-";
+}
+
+static double mark_live_value(const struct top_row *r)
+{
+	return (double)r->mark->live_bytes;
+}
+
+static const char *mark_live_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return fmt_bytes(buf, r->mark->live_bytes);
+}
+
+static const char *process_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	snprintf(buf, CELL_MAX, "%.40s (%d)", r->of.process->comm, (int)r->of.process->pid);
+	return buf;
+}
+
+static const char *mark_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return r->mark->name;
+}
+
+const struct top_column top_mark_columns[] = {
+	{ OWN("time", "AGO", 7, time) },
+	{ OWN("number", "#", 7, number), .drop = 1 },
+	{ OWN("since", "SINCE", 7, since), .drop = 2 },
+	{ OWN("allocs", "ALLOCS", 7, mark_allocs), .scaled = true, .needs = HAS_ALLOC_CALLS },
+	{ OWN("bytes", "BYTES", 9, mark_bytes), .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 3 },
+	{ OWN("change", "LIVE Δ", 10, change), .scaled = true, .needs = LIVE },
+	{ OWN("live", "LIVE", 9, mark_live), .scaled = true, .needs = LIVE, .drop = 5 },
+	{ .name = "process", .title = "PROCESS", .width = 22, .left = true, .format = process_cell, .drop = 4 },
+	{ .name = "mark", .title = "MARK", .width = 14, .left = true, .format = mark_cell, .flexible = true },
+};
+
+/* ---- conditions */
+
+static void when_rows(struct top *t)
+{
+	const struct snapshot *s = t->shown;
+
+	for (size_t i = 0; i < s->n_whens; i++) {
+		struct top_row r = { .id = top__id_of(ID_WHEN, s->whens[i].text, i), .of = { .s = s }, .when = &s->whens[i] };
+
+		if (!*t->filter || top__text_matches(t, r.when->text) || top__text_matches(t, r.when->why))
+			top__add_row(t, &r);
+	}
+}
+
+static double fired_value(const struct top_row *r)
+{
+	return (double)r->when->fired;
+}
+
+static const char *fired_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return fmt_count(buf, r->when->fired);
+}
+
+static double last_value(const struct top_row *r)
+{
+	return r->when->fired ? (double)r->when->last_ns : NAN;
+}
+
+static const char *last_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return r->when->fired ? fmt_duration(buf, r->of.s->duration_ns - MIN(r->when->last_ns, r->of.s->duration_ns)) : "-";
+}
+
+static const char *condition_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return r->when->text;
+}
+
+static const char *why_cell(const struct top_row *r, char buf[static CELL_MAX])
+{
+	return r->when->why ? r->when->why : "not met yet";
+}
+
+static enum style fired_style(const struct top_row *r)
+{
+	return r->when->fired ? STYLE_WARN : STYLE_DIM;
+}
+
+const struct top_column top_when_columns[] = {
+	{ OWN("fired", "FIRED", 7, fired), .style = fired_style },
+	{ OWN("last", "LAST", 7, last), .drop = 1, .style = fired_style },
+	{ .name = "condition", .title = "CONDITION", .width = 20, .left = true, .format = condition_cell },
+	{ .name = "why", .title = "WHAT IT SAID", .left = true, .format = why_cell, .flexible = true },
+};
+
+/* ---- rows */
+
+void top__asked_rows(struct top *t, const struct top_view *v)
+{
+	if (v->kind == KIND_TAGS)
+		tag_rows(t);
+	else if (v->kind == KIND_MARKS)
+		mark_rows(t);
+	else if (v->kind == KIND_WHENS)
+		when_rows(t);
+}

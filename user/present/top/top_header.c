@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns what stands above and below the live view's tables:
+ *
+ *	redis-server (1432)  up 3d04h  traced 2m14s, from 3d04h after its start          malloctrace 0.1.0
+ *	live   41.2 MiB  +182.0 KiB/s ▁▂▂▃▃▄▄▅▅▆▆▇   RSS   96.0 MiB  +190.0 KiB/s ▁▂▂▃▃▄▄▅▅▆▆▇
+ *	calls   182.4k/s alloc   181.2k/s free    14.1 MiB/s   cost 4.1% of its CPU           losses none
+ *	─[1 leaks]─ 2 allocs ─ 3 peak ─ 4 processes ─ 5 threads ─ 6 sizes ──── live ↓ ─ Δ since start ─
+ *
+ * What always holds: each figure has its place and its width, whatever it is;
+ * losses have a line of their own as soon as there are any, in a colour that
+ * nothing else has.
+ */
+#include <string.h>
+
+#include "present/blind.h"
+#include "present/deaths.h"
+#include "present/figures.h"
+#include "present/top/top_parts.h"
+#include "util/text.h"
+
+#define RATE_COLS 12		/* "+182.0 KiB/s" */
+#define BYTES_COLS 9
+#define SPARK_MIN 4
+#define SPARK_MAX 40
+#define SPAN_NS (300 * TOP_NS_PER_S)	/* "the last minutes" */
+#define SHARE_SCALE 1000000
+
+/* ---- sums of what is in sight */
+
+struct sums {
+	struct counters c;
+	uint64_t rss, before_rss;
+	struct seen before;
+	bool rates;		/* the snapshot before is known */
+	double seconds;		/* since then */
+	uint64_t rss_first;	/* when the trace began */
+	size_t n_running, n;
+	uint64_t at_peak_bytes;
+};
+
+static void sum_up(const struct top *t, struct sums *r)
+{
+	const struct snapshot *s = t->shown;
+
+	*r = (struct sums){ .rates = t->before.holds && s->duration_ns > t->before.t_ns };
+	r->seconds = r->rates ? (double)(s->duration_ns - t->before.t_ns) / TOP_NS_PER_S : 0;
+	for (size_t i = 0; i < s->n_processes; i++) {
+		const struct snap_process *p = &s->processes[i];
+		const struct seen *b = seen__find(&t->before, top__process_row_id(p));
+
+		if (t->scope && p->id != t->scope)
+			continue;
+		r->n++;
+		r->n_running += !p->ended;
+		r->c.alloc_calls += p->c.alloc_calls;
+		r->c.alloc_bytes += p->c.alloc_bytes;
+		r->c.free_calls += p->c.free_calls;
+		r->c.live_bytes += p->c.live_bytes;
+		r->c.live_blocks += p->c.live_blocks;
+		r->c.peak_bytes += p->c.peak_bytes;
+		r->rss += p->ended ? 0 : p->rss_bytes;
+		r->rss_first += p->ended ? 0 : p->rss_at_attach_bytes;
+		/* one that came since has begun with nothing */
+		r->before.calls += b ? b->calls : 0;
+		r->before.bytes += b ? b->bytes : 0;
+		r->before.frees += b ? b->frees : 0;
+		r->before.live_bytes += b ? b->live_bytes : 0;
+		r->before_rss += b ? b->rss_bytes : p->ended ? 0 : p->rss_bytes;
+	}
+}
+
+static double per_second(const struct sums *s, uint64_t now, uint64_t before)
+{
+	return s->rates && s->seconds > 0 ? ((double)now - (double)before) / s->seconds : NAN;
+}
+
+/* ---- pieces */
+
+static int put(struct grid *g, int row, int *col, int width, enum style style, const char *text)
+{
+	grid__put(g, row, *col, width, style, text);
+	*col += width;
+	return *col;
+}
+
+static void put_right(struct grid *g, int row, int *col, int width, enum style style, const char *text)
+{
+	grid__put_right(g, row, *col, width, style, text);
+	*col += width;
+}
+
+static const char *change_text(char buf[static CELL_MAX], double per_s)
+{
+	char a[CELL_MAX];
+
+	if (isnan(per_s))
+		return "-";
+	snprintf(buf, CELL_MAX, "%.*s/s", CELL_MAX - 3, fmt_change(a, per_s));
+	return buf;
+}
+
+static const char *rate_text(char buf[static CELL_MAX], double per_s)
+{
+	char a[FMT_MAX];
+
+	if (isnan(per_s))
+		return "-";
+	if (per_s > 0 && per_s < 9.95)
+		snprintf(buf, CELL_MAX, "%.1f/s", per_s);
+	else
+		snprintf(buf, CELL_MAX, "%s/s", fmt_count(a, per_s > 0 ? (uint64_t)(per_s + 0.5) : 0));
+	return buf;
+}
+
+/* ---- sparklines */
+
+static uint64_t live_at(const struct snap_point *p)
+{
+	return p->live_bytes;
+}
+
+static uint64_t rss_at(const struct snap_point *p)
+{
+	return p->rss_bytes;
+}
+
+/* Points of the last minutes: of the process in sight, or else the sums of the last updates. */
+static size_t points(const struct top *t, struct snap_point *v, size_t max)
+{
+	const struct snap_process *p = top__scope_process(t);
+	size_t n = 0, from;
+
+	if (p && p->n_timeline) {
+		from = p->n_timeline > max ? p->n_timeline - max : 0;
+		for (size_t i = from; i < p->n_timeline; i++)
+			v[n++] = p->timeline[i];
+		return n;
+	}
+	for (size_t i = t->n_totals > max ? t->n_totals - max : 0; !t->scope && i < t->n_totals; i++)
+		v[n++] = (struct snap_point){
+			.t_ns = t->totals[i].t_ns,
+			.live_bytes = t->totals[i].live_bytes,
+			.rss_bytes = t->totals[i].rss_bytes,
+		};
+	return n;
+}
+
+static void draw_course(const struct top *t, struct grid *g, int row, int col, int width, uint64_t (*of)(const struct snap_point *p))
+{
+	struct snap_point v[1024];
+	size_t n = points(t, v, ARRAY_SIZE(v)), at = 0;
+	uint64_t now = t->shown->duration_ns, span = MAX(MIN(now, SPAN_NS), 1ull), begin = now - MIN(now, span);
+	uint64_t low = UINT64_MAX, high = 0;
+	double spread;
+
+	for (size_t i = 0; i < n; i++)
+		if (v[i].t_ns >= begin) {
+			low = MIN(low, of(&v[i]));
+			high = MAX(high, of(&v[i]));
+		}
+	/* noise should not look like a mountain */
+	spread = MAX((double)(high - MIN(low, high)), (double)high * 0.05);
+	for (int i = 0; i < width && n; i++) {
+		uint64_t until = begin + (uint64_t)((unsigned __int128)span * (i + 1) / width);
+
+		while (at + 1 < n && v[at + 1].t_ns <= until)
+			at++;
+		if (v[at].t_ns > until)
+			continue;
+		grid__fill(g, row, col + i, 1, STYLE_BAR,
+			   spark_char(spread > 0 ? 1 - ((double)high - (double)of(&v[at])) / spread : 0));
+	}
+}
+
+/* ---- the lines */
+
+/* "mode count", "estimated", and so on: what changes how figures are to be read. */
+static void caveats(const struct top *t, char *buf, size_t size)
+{
+	const struct snapshot *s = t->shown;
+	char a[FMT_MAX];
+	int n = 0;
+
+	*buf = 0;
+	if (strcmp(s->mode, "full"))
+		n += snprintf(buf + n, size - n, "  --mode %s", s->mode);
+	if (s->sample_bytes && n < (int)size)
+		n += snprintf(buf + n, size - n, "  ~ one sample per %s", fmt_bytes(a, s->sample_bytes));
+	if (s->observed_share < 1 && n < (int)size)
+		n += snprintf(buf + n, size - n, "  ~ %s of the time observed",
+			      fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE));
+	if (s->mmap && n < (int)size)
+		n += snprintf(buf + n, size - n, "  --mmap");
+	if (s->older_ns && n < (int)size)
+		n += snprintf(buf + n, size - n, "  blocks older than %s", fmt_duration(a, s->older_ns));
+	if (s->within && n < (int)size)
+		n += snprintf(buf + n, size - n, "  only inside of %s", s->within);
+	if (s->partial_sizes && n < (int)size)
+		snprintf(buf + n, size - n, "  not all sizes");
+}
+
+static void title_line(const struct top *t, struct grid *g, int row)
+{
+	const struct snap_process *p = top__scope_process(t);
+	const struct snapshot *s = t->shown;
+	char up[FMT_MAX], traced[FMT_MAX], after[FMT_MAX], right[128], notes[256], death[DEATH_MAX];
+	struct sums sum;
+	int col, right_cols;
+
+	if (t->frozen)
+		snprintf(right, sizeof(right), " FROZEN: space goes on ");
+	else
+		snprintf(right, sizeof(right), "malloctrace %s", s->version ? s->version : "");
+	right_cols = (int)text_width(right);
+	if (!t->frozen && g->cols < 100)
+		right_cols = 0;
+	caveats(t, notes, sizeof(notes));
+	fmt_duration(traced, s->duration_ns);
+	if (p) {
+		uint64_t age = process__age_ns(s, p);
+
+		col = grid__putf(g, row, 0, g->cols, STYLE_TITLE, "%s (%d)", p->comm, (int)p->pid);
+		if (p->ended)
+			col += grid__putf(g, row, col, g->cols - col, STYLE_BAD, "  %s", death__words(p, death));
+		else if (age)
+			col += grid__putf(g, row, col, g->cols - col, STYLE_PLAIN, "  up %s", fmt_duration(up, age));
+		col += grid__putf(g, row, col, g->cols - col, STYLE_PLAIN, "  traced %s", traced);
+		col += grid__put(g, row, col, g->cols - col, STYLE_WARN, notes);
+		if (p->age_at_attach_ns)
+			col += grid__putf(g, row, col, g->cols - col, STYLE_DIM, "  from %s after its start",
+					  fmt_duration(after, p->age_at_attach_ns));
+		else
+			col += grid__put(g, row, col, g->cols - col, STYLE_DIM, "  from its first instruction");
+	} else {
+		sum_up(t, &sum);
+		col = grid__putf(g, row, 0, g->cols, STYLE_TITLE, "%s", s->host ? s->host : "malloctrace");
+		col += grid__putf(g, row, col, g->cols - col, STYLE_PLAIN, "  %zu processes, %zu running  traced %s", sum.n,
+				  sum.n_running, traced);
+		grid__put(g, row, col, g->cols - col, STYLE_WARN, notes);
+	}
+	if (right_cols)
+		grid__put(g, row, MAX(g->cols - right_cols, 0), right_cols, t->frozen ? STYLE_LOSS : STYLE_DIM, right);
+}
+
+/* One figure with its change and its course: "live   41.2 MiB  +182.0 KiB/s ▁▂▂▃▃▄▄" */
+static void figure(const struct top *t, struct grid *g, int row, int *col, const char *label, int label_cols, uint64_t bytes,
+		   double per_s, int spark, uint64_t (*of)(const struct snap_point *p))
+{
+	bool marked = t->shown->estimated && of == live_at;
+	char a[CELL_MAX], b[CELL_MAX + 1];
+
+	put(g, row, col, label_cols, STYLE_LABEL, label);
+	snprintf(b, sizeof(b), "%s%s", marked ? "~" : "", fmt_bytes(a, bytes));
+	put_right(g, row, col, BYTES_COLS + marked, STYLE_FIGURE, b);
+	/* half a figure tells something else */
+	if (*col + RATE_COLS + 1 <= g->cols)
+		grid__put_right(g, row, *col, RATE_COLS + 1, per_s >= 1 ? STYLE_WARN : STYLE_DIM, change_text(a, per_s));
+	*col += RATE_COLS + 2;
+	if (spark >= SPARK_MIN)
+		draw_course(t, g, row, *col, spark, of);
+	*col += spark >= SPARK_MIN ? spark : 0;
+}
+
+/* "heap 79.0 MiB of 90.0 MiB mapped": of one process that runs, some seconds old */
+static void heap_text(const struct top *t, char *buf, size_t size)
+{
+	const struct snap_process *p = top__scope_process(t);
+	char a[FMT_MAX], b[FMT_MAX];
+
+	*buf = 0;
+	if (p && !p->ended && p->memory.known && p->memory.heap_mapped)
+		snprintf(buf, size, "heap %s%s of %s mapped", p->memory.heap_estimated ? "~" : "", fmt_bytes(a, p->memory.heap_resident), fmt_bytes(b, p->memory.heap_mapped));
+}
+
+static void memory_line(const struct top *t, struct grid *g, int row, const struct sums *s)
+{
+	bool live = t->shown->known & HAS_LIVE_BYTES;
+	int fixed = 6 + 5 + 2 * (BYTES_COLS + RATE_COLS + 2) + 3 + t->shown->estimated, col = 0;
+	int spark = MIN((g->cols - fixed) / 2, SPARK_MAX);
+	double grown = (double)s->rss - (double)s->rss_first;
+	char a[FMT_MAX], text[4 * FMT_MAX];
+
+	if (live)
+		figure(t, g, row, &col, "live", 6, s->c.live_bytes, per_second(s, s->c.live_bytes, s->before.live_bytes), spark, live_at);
+	else
+		figure(t, g, row, &col, t->shown->growth ? "grown" : "alloc", 6, s->c.alloc_bytes,
+		       per_second(s, s->c.alloc_bytes, s->before.bytes), 0, live_at);
+	col += spark >= SPARK_MIN ? 3 : 1;
+	if (col + 5 + BYTES_COLS > g->cols)
+		return;
+	figure(t, g, row, &col, "RSS", 5, s->rss, per_second(s, s->rss, s->before_rss), spark, rss_at);
+	/* what was allocated and kept since the trace began, of what the process grew by since then */
+	if (live && grown >= 1 << 20 && s->rss_first && !t->shown->older_ns)
+		col += 3 + grid__putf(g, row, col + 3, g->cols - col - 3, STYLE_DIM, "%s of its growth explained",
+				      fmt_percent(a, MIN(s->c.live_bytes, (uint64_t)grown), (uint64_t)grown));
+	heap_text(t, text, sizeof(text));
+	if (*text && col + 3 + (int)strlen(text) <= g->cols)
+		grid__put(g, row, col + 3, g->cols - col - 3, STYLE_DIM, text);
+}
+
+static void cost_text(const struct top *t, const struct sums *s, char *buf, size_t size)
+{
+	const struct top_cost *now = &t->cost, *before = &t->cost_before;
+	uint64_t cpu = now->target_cpu_ns - before->target_cpu_ns, probes = now->probe_ns - before->probe_ns;
+	char a[CELL_MAX];
+
+	if (now->probe_ns && cpu && now->target_cpu_ns >= before->target_cpu_ns && now->probe_ns >= before->probe_ns)
+		snprintf(buf, size, "cost %5s CPU", fmt_share(a, MIN(probes, cpu), cpu));
+	else
+		snprintf(buf, size, "probes %9s", rate_text(a, per_second(s, now->hits, before->hits)));
+}
+
+static void calls_line(const struct top *t, struct grid *g, int row, const struct sums *s)
+{
+	char a[CELL_MAX], b[FMT_MAX], text[2 * CELL_MAX];
+	int col = 0, end;
+
+	if (t->shown->losses_total)
+		snprintf(text, sizeof(text), "LOSSES %s", fmt_exact(b, t->shown->losses_total));
+	else if (blind__n(t->shown))
+		snprintf(text, sizeof(text), "BLIND");
+	else
+		snprintf(text, sizeof(text), "losses none");
+	end = g->cols - (int)strlen(text);
+	grid__put(g, row, end, g->cols - end, t->shown->losses_total || blind__n(t->shown) ? STYLE_LOSS : STYLE_GOOD, text);
+	end -= 2;
+	put(g, row, &col, 6, STYLE_LABEL, t->shown->growth ? "events" : "calls");
+	put_right(g, row, &col, 9, STYLE_FIGURE, rate_text(a, per_second(s, s->c.alloc_calls, s->before.calls)));
+	put(g, row, &col, 6, STYLE_LABEL, t->shown->growth ? "" : " alloc");
+	if (t->shown->known & HAS_FREE_CALLS && col + 15 <= end) {
+		put_right(g, row, &col, 10, STYLE_FIGURE, rate_text(a, per_second(s, s->c.free_calls, s->before.frees)));
+		put(g, row, &col, 5, STYLE_LABEL, " free");
+	}
+	if (col + 12 <= end) {
+		double rate = per_second(s, s->c.alloc_bytes, s->before.bytes);
+
+		if (isnan(rate))
+			snprintf(text, sizeof(text), "-");
+		else
+			snprintf(text, sizeof(text), "%s/s", fmt_bytes(b, rate > 0 ? (uint64_t)(rate + 0.5) : 0));
+		put_right(g, row, &col, 12, STYLE_FIGURE, text);
+	}
+	cost_text(t, s, text, sizeof(text));
+	if (col + 3 + (int)strlen(text) <= end) {
+		col += 3;
+		put(g, row, &col, (int)strlen(text), STYLE_DIM, text);
+	}
+	snprintf(text, sizeof(text), "malloctrace %5s of a CPU",
+		 s->rates ? fmt_share(b, MAX(t->cost.tool_cpu_ns, t->cost_before.tool_cpu_ns) - t->cost_before.tool_cpu_ns,
+				      (uint64_t)(s->seconds * TOP_NS_PER_S)) : "-");
+	if (col + 3 + (int)strlen(text) <= end) {
+		col += 3;
+		put(g, row, &col, (int)strlen(text), STYLE_DIM, text);
+	}
+}
+
+/* " LOSSES 1,204 blocks found no room (--max-live N for more); 7 stacks …: the figures are not exact" */
+static void loss_line(const struct top *t, struct grid *g, int row)
+{
+	const struct snapshot *s = t->shown;
+	char a[FMT_MAX];
+	int col = 1;
+
+	grid__fill(g, row, 0, g->cols, STYLE_LOSS, ' ');
+	col += grid__put(g, row, col, g->cols - col, STYLE_LOSS, "LOST: ");
+	for (size_t i = 0, told = 0; i < s->n_losses; i++)
+		if (s->losses[i].n)
+			col += grid__putf(g, row, col, g->cols - col, STYLE_LOSS, "%s%s %s", told++ ? "; " : "",
+					  fmt_exact(a, s->losses[i].n), s->losses[i].says);
+}
+
+/* " BLIND: no call was seen of shopd (1432), which ran for 1.20s; probed: …; what else looks like an allocator: …" */
+static void blind_line(const struct top *t, struct grid *g, int row)
+{
+	const struct snap_process *p = blind__first(t->shown);
+	char ran[BLIND_MAX];
+	int col = 1;
+
+	grid__fill(g, row, 0, g->cols, STYLE_LOSS, ' ');
+	/* what to do about it is worth the most where there is not room for all */
+	if (p->blind.candidates)
+		grid__putf(g, row, col, g->cols - col, STYLE_LOSS, "NOTHING SEEN of %s (%d); what looks like an allocator: %s", p->comm, (int)p->pid,
+			   p->blind.candidates);
+	else
+		grid__putf(g, row, col, g->cols - col, STYLE_LOSS, "NOTHING SEEN of %s (%d), which %s; probed: %s", p->comm, (int)p->pid,
+			   blind__ran(p, ran), p->blind.probed ? p->blind.probed : "");
+}
+
+/* ---- the line of tabs */
+
+/* How much of the tabs there is room for; of the one at hand it is all, always. */
+enum tabs { TABS_NAMES, TABS_KEYS, TABS_KEYS_DENSE, TABS_ONE };
+
+static bool is_on(const struct top *t, size_t i)
+{
+	return i == t->view && t->pane != PANE_TREE;
+}
+
+static bool has_tab(const struct top *t, size_t i, enum tabs how)
+{
+	return top_view__there(t, &top_views[i]) && (how != TABS_ONE || is_on(t, i));
+}
+
+/* With the rule behind it. */
+static int tab_cols(const struct top *t, size_t i, enum tabs how)
+{
+	if (is_on(t, i) || how == TABS_NAMES)
+		return (int)strlen(top_views[i].name) + 5;
+	return how == TABS_KEYS ? 4 : 2;
+}
+
+static void put_tab(struct top *t, struct grid *g, int row, int *col, size_t i, enum tabs how)
+{
+	const struct top_view *v = &top_views[i];
+	int from = *col;
+
+	if (is_on(t, i))
+		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_TAB, "[%c %s]", v->key, v->name);
+	else if (how == TABS_KEYS)
+		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, " %c ", v->key);
+	else if (how == TABS_KEYS_DENSE)
+		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, "%c", v->key);
+	else
+		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, " %c %s ", v->key, v->name);
+	if (t->n_tabs < ARRAY_SIZE(t->tabs)) {
+		t->tabs[t->n_tabs].from = from;
+		t->tabs[t->n_tabs].end = *col;
+		t->tabs[t->n_tabs++].view = i;
+	}
+}
+
+/* What is listed, and from when changes count: the first part alone where there is no room for both. */
+static void list_text(const struct top *t, char *buf, size_t size, bool whole)
+{
+	const struct top_view *v = &top_views[t->view];
+	const struct top_column *c = v->n_columns ? &v->columns[t->at[t->view].sort] : NULL;
+	char since[FMT_MAX], ago[FMT_MAX + 8] = "start";
+
+	*buf = 0;
+	if (t->shown->baseline)
+		snprintf(ago, sizeof(ago), "%s ago",
+			 fmt_duration(since, t->shown->duration_ns - MIN(t->shown->baseline_ns, t->shown->duration_ns)));
+	if (t->pane == PANE_TREE)
+		snprintf(buf, size, " %s, %s first ", t->metric->name, t->order == TREE_CALLERS ? "callers" : "callees");
+	else if (c && whole)
+		snprintf(buf, size, " %zu by %s %s ─ Δ since %s ", t->rows.n, c->name, t->at[t->view].reverse ? "↑" : "↓", ago);
+	else if (c)
+		snprintf(buf, size, " %s %s ", c->name, t->at[t->view].reverse ? "↑" : "↓");
+}
+
+static enum tabs tabs_for(const struct top *t, int room)
+{
+	enum tabs how = TABS_NAMES;
+
+	/* what is not shown has to be told */
+	if (*t->only_tag)
+		room -= MIN((int)text_width(t->only_tag) + 6, 34);
+	if (*t->filter)
+		room -= MIN((int)text_width(t->filter) + 3, 34);
+	if (t->pane == PANE_TREE)
+		room -= (int)strlen("[tree]") + 1;
+	for (; how < TABS_ONE; how++) {
+		int cols = 1;
+
+		for (size_t i = 0; i < top_n_views; i++)
+			cols += has_tab(t, i, how) ? tab_cols(t, i, how) : 0;
+		if (cols <= room)
+			break;
+	}
+	return how;
+}
+
+static void tabs_line(struct top *t, struct grid *g, int row)
+{
+	char right[256];
+	enum tabs how = tabs_for(t, g->cols);
+	int col = 1, from;
+
+	t->tabs_row = row;
+	t->n_tabs = 0;
+	grid__fill(g, row, 0, g->cols, STYLE_RULE, 0x2500);
+	for (size_t i = 0; i < top_n_views; i++)
+		if (has_tab(t, i, how)) {
+			put_tab(t, g, row, &col, i, how);
+			col++;
+		}
+	if (t->pane == PANE_TREE)
+		col += grid__put(g, row, col, g->cols - col, STYLE_TAB, "[tree]") + 1;
+	if (*t->only_tag)
+		col += grid__putf(g, row, col, MIN(g->cols - col, 32), STYLE_MATCH, "tag %s", t->only_tag) + 1;
+	if (*t->filter)
+		col += grid__putf(g, row, col, MIN(g->cols - col, 32), STYLE_MATCH, "/%s", t->filter) + 1;
+	for (int whole = 1; whole >= 0; whole--) {
+		list_text(t, right, sizeof(right), whole);
+		from = g->cols - (int)text_width(right) - 1;
+		if (from < col)
+			continue;
+		grid__put(g, row, from, g->cols - from, STYLE_DIM, right);
+		break;
+	}
+}
+
+int top__draw_header(struct top *t, struct grid *g)
+{
+	struct sums s;
+	int row = 3;
+
+	sum_up(t, &s);
+	title_line(t, g, 0);
+	memory_line(t, g, 1, &s);
+	calls_line(t, g, 2, &s);
+	if (t->shown->losses_total)
+		loss_line(t, g, row++);
+	if (blind__n(t->shown))
+		blind_line(t, g, row++);
+	tabs_line(t, g, row++);
+	return row;
+}
+
+/* ---- below */
+
+static void prompt_line(struct top *t, struct grid *g, int row)
+{
+	const char *label = t->prompt == PROMPT_FILTER ? "filter: " : "write to: ";
+	int col = (int)strlen(label), room = g->cols - col - 1;
+	size_t skip = 0;
+
+	/* the end is what is being written */
+	while (t->input_at > skip && (int)text_width_n(t->input + skip, t->input_at - skip) > room) {
+		unsigned int cols;
+		uint32_t c;
+
+		skip += text_next(t->input + skip, strlen(t->input + skip), &c, &cols);
+	}
+	grid__put(g, row, 0, col, STYLE_PROMPT, label);
+	grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->input + skip);
+	g->cursor_row = row;
+	g->cursor_col = MIN(col + (int)text_width_n(t->input + skip, t->input_at - skip), g->cols - 1);
+}
+
+static void prompt_keys(const struct top *t, struct grid *g, int row)
+{
+	int col = 0;
+
+	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Enter");
+	col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->prompt == PROMPT_FILTER ? " keep  " : " write  ");
+	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Esc");
+	col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->prompt == PROMPT_FILTER ? " no filter  " : " do not  ");
+	if (t->prompt == PROMPT_FILTER) {
+		grid__put(g, row, col, g->cols - col, STYLE_DIM, "a part of a name, or a regular expression");
+		return;
+	}
+	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Tab");
+	grid__putf(g, row, col, g->cols - col, STYLE_DIM, " other format: %s", t->o.suffixes);
+}
+
+static void key_line(const struct top *t, struct grid *g, int row)
+{
+	int col = 0, end = g->cols;
+
+	/* the way to the others, and the way out */
+	for (size_t i = 0; i < n_top_keys; i++)
+		if (top_keys[i].key == '?' || top_keys[i].key == 'q')
+			end -= (int)strlen(top_keys[i].footer) + 4;
+	for (size_t i = 0; i < n_top_keys; i++) {
+		const struct top_key_row *k = &top_keys[i];
+		bool last = k->key == '?' || k->key == 'q';
+		int cols;
+
+		if (!k->footer || !(k->panes & 1u << t->pane))
+			continue;
+		cols = (int)(text_width(k->shown) + 1 + text_width(k->footer));
+		if (!last && col + cols > end)
+			continue;
+		col += grid__put(g, row, col, g->cols - col, STYLE_KEY, k->shown) + 1;
+		col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, k->footer) + 2;
+	}
+}
+
+void top__draw_footer(struct top *t, struct grid *g)
+{
+	int row = g->rows - 2;
+
+	if (t->prompt != PROMPT_NONE) {
+		prompt_line(t, g, row);
+		prompt_keys(t, g, row + 1);
+		return;
+	}
+	if (*t->progress)
+		grid__put(g, row, 0, g->cols, STYLE_MESSAGE, t->progress);
+	else if (*t->message)
+		grid__put(g, row, 0, g->cols, STYLE_MESSAGE, t->message);
+	else if (t->all_ended)
+		grid__put(g, row, 0, g->cols, STYLE_WARN, "Every process that was traced has ended. The tables stay; q shows the final report.");
+	key_line(t, g, row + 1);
+}

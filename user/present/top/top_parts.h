@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The inside of the live view, for the files that it is made of (top*.c) alone. */
+#ifndef MT_TOP_PARTS_H
+#define MT_TOP_PARTS_H
+
+#include <math.h>
+#include <regex.h>
+
+#include "present/columns.h"
+#include "present/text/free_rows.h"
+#include "present/text/tag_table.h"
+#include "present/threads.h"
+#include "present/top/top.h"
+#include "present/tree.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+#define TOP_NS_PER_S 1000000000ull
+#define INLINED " (inlined)"	/* stands behind the name of such a frame */
+
+/* ---- figures of an earlier snapshot, by row */
+struct seen {
+	uint64_t id;		/* 0: free */
+	uint64_t calls, bytes, frees, live_bytes, live_blocks;
+	uint64_t rss_bytes;	/* of processes */
+};
+
+struct seen_table {		/* all zero: empty */
+	struct seen *v;
+	size_t n, room;		/* room is a power of two, or 0 */
+	uint64_t t_ns;		/* the snapshot's time */
+	bool holds;		/* there was one */
+};
+
+void seen__done(struct seen_table *t);
+void seen__clear(struct seen_table *t);
+int seen__add(struct seen_table *t, const struct seen *s);
+const struct seen *seen__find(const struct seen_table *t, uint64_t id);	/* NULL: it was not there */
+
+/* ---- rows of a table */
+struct top_row {
+	uint64_t id;		/* the same row in every snapshot; never 0 */
+	struct row_of of;
+	struct thread_row thread;	/* what of.thread points to, once rows are in their place */
+	double delta;		/* live bytes since the baseline */
+	double calls_rate, bytes_rate, frees_rate;	/* since the snapshot before; NAN: unknown */
+	const struct snap_mark *mark, *mark_before;	/* the one before: NULL, if either has no figures */
+	const struct snap_when *when;
+	double sort;
+	char *text;		/* the same, of a column of names; while rows are sorted */
+};
+
+struct top_column {
+	const char *name;	/* of a column of the shared tables, unless it has a format of its own */
+	const char *title;	/* NULL: the shared one's */
+	unsigned int width;	/* 0: the shared one's */
+	unsigned int drop;	/* where a screen is too narrow the highest goes first; 0 stays as long as there is room for a name */
+	unsigned int from_cols;	/* only on screens as wide as this */
+	bool left;
+	bool scaled;
+	unsigned int needs;
+	double (*value)(const struct top_row *r);
+	const char *(*format)(const struct top_row *r, char buf[static CELL_MAX]);
+	/* or, where a cell is more than a text */
+	void (*draw)(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
+	enum style (*style)(const struct top_row *r);
+	bool flexible;		/* takes what is left; the last one */
+};
+
+enum top_kind { KIND_SITES, KIND_PROCESSES, KIND_THREADS, KIND_BARS, KIND_TAGS, KIND_MARKS, KIND_WHENS };
+
+/* What has to be asked for before there is anything to show. */
+enum top_asked { ASKED_NOTHING, ASKED_TAGS, ASKED_MARKS, ASKED_FREES, ASKED_WHENS };
+
+struct top_view {
+	int key;
+	const char *name;
+	unsigned int bits;	/* enum view_bit: which of --view it is */
+	enum top_kind kind;
+	unsigned int needs;	/* enum counter_bit */
+	int growth;		/* 1: with --mode growth alone, -1: never with it, 0: always */
+	enum growth_kind resident;	/* GROWTH_FAULT: those alone; GROWTH_BRK: the others; GROWTH_NONE: all */
+	const struct top_column *columns;
+	size_t n_columns;
+	const char *sort;	/* the column that rows are sorted by at first */
+	const char *empty;	/* what is said where there are no rows */
+	bool (*shows)(const struct snap_site *s);
+	enum top_asked asked;
+	const char *option;	/* that it goes with, where it is not always there */
+	void (*note)(const struct top *t, char *buf, size_t size);	/* a line above its table; NULL: none */
+};
+
+extern const struct top_view top_views[];
+extern const size_t top_n_views;
+#define TOP_MAX_VIEWS 12
+
+/* What --view and --sort ask for, of those that the first snapshot has. */
+void top__choose_first(struct top *t);
+bool top_view__there(const struct top *t, const struct top_view *v);
+/* The shared column of the same name; NULL: it is the live view's own. */
+const struct column *top_column__shared(const struct top_view *v, const struct top_column *c);
+bool top_column__holds(const struct top *t, const struct top_view *v, const struct top_column *c);
+double top_column__value(const struct top_view *v, const struct top_column *c, const struct top_row *r);
+
+struct top_place {		/* where somebody is in a list: of each view, of the tree */
+	size_t cursor, scroll;
+	uint64_t id;		/* of the row under the cursor */
+	bool touched;		/* the cursor was moved: it stays with its row */
+	size_t sort;		/* index of the column */
+	bool sorted, reverse;	/* sort was chosen; the least first */
+};
+
+enum top_pane { PANE_TABLE, PANE_STACK, PANE_TREE, PANE_HELP, PANE_N };
+enum top_prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_WRITE };
+
+#define PROMPT_MAX 1024
+#define HEADER_POINTS 240
+#define TOP_STEPS 12
+
+struct top_total {		/* of all that is in sight, at a moment */
+	uint64_t t_ns, live_bytes, rss_bytes;
+};
+
+struct top_cost {
+	uint64_t hits, tool_cpu_ns, target_cpu_ns, probe_ns;
+};
+
+struct top {
+	struct top_opts o;
+	struct snapshot *shown, *waiting;	/* owned */
+	void (*drop)(struct snapshot *s, void *arg);
+	void *drop_arg;
+	uint64_t *site_ids;	/* of shown */
+	struct thread_rows threads;	/* of shown */
+	struct free_lists frees;	/* of shown, with --free-stacks; start NULL: not there */
+	bool tagged;		/* the sites of shown are, by the names that it has */
+	struct tag_row *tags;	/* of shown, n_tags + 1; NULL: not asked for yet */
+	uint32_t tags_scope;	/* the scope that they are of */
+	char only_tag[128];	/* its sites alone are shown; "": all are */
+	struct seen_table before;
+	struct top_cost cost, cost_before;
+	struct top_total totals[HEADER_POINTS];	/* the last ones of all processes, oldest first */
+	size_t n_totals;
+
+	size_t view;		/* index into top_views */
+	enum top_pane pane, pane_under;	/* what help is shown over */
+	struct top_place at[TOP_MAX_VIEWS];
+	struct vec(struct top_row) rows;
+	uint32_t scope;		/* id of the process that is looked at; 0: all */
+	bool frozen;
+	bool chosen;		/* the first view was */
+
+	char filter[PROMPT_MAX];
+	regex_t regex;
+	bool has_regex;
+	size_t room_places;	/* of the next, and of is_wanted */
+	uint8_t *place_matches;	/* of shown: 0 not looked at, 1 no, 2 yes */
+
+	enum top_prompt prompt;
+	char input[PROMPT_MAX];
+	size_t input_at;	/* in bytes */
+	char path[PROMPT_MAX];
+
+	const struct metric *metric;
+	uint64_t stack_id;	/* of the site whose stack is open */
+	size_t stack_scroll, help_scroll;
+	size_t stack_lines, help_lines;	/* that there are, as of the last drawing */
+
+	struct tree tree;
+	bool tree_holds;
+	enum tree_order order;
+	bool tree_begun;	/* the heaviest path was unfolded once */
+	struct seen_table unfolded;	/* by the id of the node, or of the row */
+	struct vec(struct tree_line { uint32_t node; uint32_t indent; }) lines;
+	struct top_place tree_at;
+
+	char message[512], progress[512];
+	struct {		/* before the first snapshot */
+		char who[256];
+		uint64_t age_ns, rss_bytes;
+		char steps[TOP_STEPS][160];	/* what went on until now, the present one last */
+		size_t n_steps;
+	} start;
+	bool all_ended;
+
+	/* of the last drawing */
+	int list_row, list_rows;	/* where rows begin, and how many there is room for */
+	int head_row;
+	struct { int from, end; size_t column; } heads[24];
+	size_t n_heads;
+	struct { int from, end; size_t view; } tabs[TOP_MAX_VIEWS];
+	size_t n_tabs;
+	int tabs_row;
+	struct vec(uint32_t) wanted;
+	uint8_t *is_wanted;	/* by place of shown */
+};
+
+/* ---- top_rows.c */
+int top__identify(struct top *t);	/* site_ids and threads of shown */
+bool top__unfolded(const struct top *t, uint64_t id);
+void top__set_unfolded(struct top *t, uint64_t id, bool unfolded);
+void top__build_rows(struct top *t);
+bool top__in_scope(const struct top *t, const struct snap_site *s);
+bool top__matches(struct top *t, const struct snap_site *s);
+void top__set_filter(struct top *t, const char *text);
+struct seen top__figures_of(uint64_t id, const struct counters *c);
+int top__remember(const struct top *t, struct seen_table *to);	/* figures of all rows of shown */
+uint64_t top__process_row_id(const struct snap_process *p);
+/* The site that a row id belongs to; NULL: it is not in this snapshot. */
+const struct snap_site *top__find_site(const struct top *t, uint64_t id, size_t *ret_index);
+const struct snap_process *top__scope_process(const struct top *t);	/* NULL: all, or one that is gone */
+
+/* The id of a row that is known by a text and a number; kind: another one for each kind of row. */
+uint64_t top__id_of(unsigned int kind, const char *text, uint64_t n);
+void top__add_row(struct top *t, const struct top_row *row);
+/* The row's rates and Δ. A row that was not there before: had nothing, if it is said to be new, else its rates are not known. */
+void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, bool is_new);
+bool top__text_matches(const struct top *t, const char *text);
+
+/* ---- top_asked.c: tags, marks and conditions */
+extern const struct top_column top_tag_columns[12], top_mark_columns[9], top_when_columns[4];
+void top__asked_rows(struct top *t, const struct top_view *v);
+void top__mark_note(const struct top *t, char *buf, size_t size);
+/* Sites of shown get their tags, if that matters for what is on the screen. */
+void top__tag(struct top *t);
+bool top__has_tag(const struct top *t, const struct snap_site *s);	/* the one that is looked at, if there is one */
+int top__remember_tags(const struct top *t, struct seen_table *to);
+
+/* ---- top_frees.c: where blocks were freed */
+extern const struct top_column top_free_columns[9];
+void top__want_frees(struct top *t, const struct snap_site *s);
+/* Lines below a stack: the first would be at row; those from `from` up to `end` are drawn. How many there are. */
+int top__draw_free_lines(const struct top *t, struct grid *g, int row, int from, int end, const struct snap_site *s);
+
+/* ---- lists: cursor and scrolling, for every list */
+void list__move(struct top_place *p, size_t n, size_t page, int key);
+void list__fit(struct top_place *p, size_t n, size_t page);	/* the cursor is in sight */
+
+/* ---- top_table.c, top_header.c and the panes: each draws from row on, in n rows */
+int top__draw_header(struct top *t, struct grid *g);	/* the row after it */
+void top__draw_footer(struct top *t, struct grid *g);
+void top__draw_table(struct top *t, struct grid *g, int row, int n);
+void top__draw_bars(struct top *t, struct grid *g, int row, int n);
+void top__draw_stack(struct top *t, struct grid *g, int row, int n);
+void top__draw_tree(struct top *t, struct grid *g, int row, int n);
+void top__draw_help(struct top *t, struct grid *g, int row, int n);
+void top__want_site(struct top *t, const struct snap_site *s);
+void top__want_all(struct top *t);
+/* A name and where it is, in one cell: the second part on the right if there is room for both. */
+void top__draw_frame(struct grid *g, int row, int col, int width, const struct frame *f, const char *mark, enum style style);
+
+/* ---- top_start.c */
+void top__note_step(struct top *t, const char *text);
+void top__draw_start(struct top *t, struct grid *g);
+
+/* ---- top_tree.c */
+void top__drop_tree(struct top *t);
+enum top_action top__tree_key(struct top *t, int key);
+
+/* ---- small drawings */
+void draw_spark(struct grid *g, int row, int col, int width, enum style style, const double *v, size_t n, double max);
+uint32_t spark_char(double share);	/* ▁ to █ */
+void draw_bar(struct grid *g, int row, int col, int width, enum style style, double share);
+
+/* ---- top_keys.c */
+struct top_key_row {
+	int key, other;		/* 0: none */
+	const char *shown;	/* "↑↓ j k" */
+	const char *footer;	/* NULL: not in the footer */
+	const char *help;
+	unsigned int panes;	/* 1 << enum top_pane */
+	enum top_action (*fn)(struct top *t, int key);
+};
+extern const struct top_key_row top_keys[];
+extern const size_t n_top_keys;
+
+/* ---- top_prompt.c */
+enum top_action top__prompt_key(struct top *t, int key);
+enum top_action top__ask_filter(struct top *t, int key);
+enum top_action top__ask_path(struct top *t, int key);
+
+#endif

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the line that is typed into: a filter, which counts with every letter, or
+ * the name of a file. What always holds: it is valid UTF-8 if what was typed is.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "present/top/top_parts.h"
+
+static void begin_prompt(struct top *t, enum top_prompt what, const char *text)
+{
+	t->prompt = what;
+	snprintf(t->input, sizeof(t->input), "%s", text);
+	t->input_at = strlen(t->input);
+}
+
+enum top_action top__ask_filter(struct top *t, int key)
+{
+	begin_prompt(t, PROMPT_FILTER, t->filter);
+	return TOP_NONE;
+}
+
+/* What a file's name may be made of without quotes anywhere. */
+static void plain_name(char *to, size_t size, const char *from)
+{
+	static const char ok[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t n = 0;
+
+	for (; *from && n + 1 < size; from++, n++)
+		to[n] = strchr(ok, *from) && (n || *from != '-') ? *from : '_';
+	to[n] = 0;
+}
+
+enum top_action top__ask_path(struct top *t, int key)
+{
+	const struct snap_process *p = top__scope_process(t);
+	time_t now = t->shown ? (time_t)(t->shown->wall_now_ns / (int64_t)TOP_NS_PER_S) : 0;
+	char when[32] = "", who[40], path[160];
+	struct tm tm;
+
+	if (localtime_r(&now, &tm))
+		strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
+	plain_name(who, sizeof(who), p ? p->comm : "heap");
+	if (p)
+		snprintf(path, sizeof(path), "%s-%d-%s%s", who, (int)p->pid, when, t->o.suffix);
+	else
+		snprintf(path, sizeof(path), "%s-%s%s", who, when, t->o.suffix);
+	begin_prompt(t, PROMPT_WRITE, path);
+	return TOP_NONE;
+}
+
+static size_t encode(char *to, uint32_t c)
+{
+	if (c < 0x80) {
+		to[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = (char)(0xc0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		to[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | c >> 18);
+	to[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	to[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	to[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+static size_t step_back(const char *s, size_t at)
+{
+	while (at > 0 && (s[--at] & 0xc0) == 0x80)
+		;
+	return at;
+}
+
+static size_t step_on(const char *s, size_t at)
+{
+	if (s[at])
+		at++;
+	while ((s[at] & 0xc0) == 0x80)
+		at++;
+	return at;
+}
+
+static void erase(struct top *t, size_t from, size_t to)
+{
+	memmove(t->input + from, t->input + to, strlen(t->input + to) + 1);
+	t->input_at = from;
+}
+
+static void insert(struct top *t, uint32_t c)
+{
+	char bytes[4];
+	size_t n = encode(bytes, c), len = strlen(t->input);
+
+	if (len + n >= sizeof(t->input))
+		return;
+	memmove(t->input + t->input_at + n, t->input + t->input_at, len - t->input_at + 1);
+	memcpy(t->input + t->input_at, bytes, n);
+	t->input_at += n;
+}
+
+/* The suffix that the name has gives way to the next one. */
+static void next_suffix(struct top *t)
+{
+	const char *all = t->o.suffixes, *found = NULL;
+	size_t len = strlen(t->input), found_len = 0, n;
+
+	for (const char *s = all; *s; s += n + strspn(s + n, " ")) {
+		n = strcspn(s, " ");
+		if (n > found_len && len >= n && !strncmp(t->input + len - n, s, n)) {
+			found = s;
+			found_len = n;
+		}
+	}
+	if (found)
+		found += found_len + strspn(found + found_len, " ");
+	if (!found || !*found)
+		found = all;
+	n = strcspn(found, " ");
+	len -= found_len;
+	if (len + n >= sizeof(t->input))
+		return;
+	memcpy(t->input + len, found, n);
+	t->input[len + n] = 0;
+	t->input_at = len + n;
+}
+
+static enum top_action end_prompt(struct top *t, bool accept)
+{
+	enum top_prompt what = t->prompt;
+
+	t->prompt = PROMPT_NONE;
+	if (what == PROMPT_FILTER && !accept) {
+		top__set_filter(t, "");
+		top__drop_tree(t);
+		top__build_rows(t);
+	}
+	if (what != PROMPT_WRITE || !accept || !*t->input)
+		return TOP_NONE;
+	snprintf(t->path, sizeof(t->path), "%s", t->input);
+	return TOP_WRITE;
+}
+
+enum top_action top__prompt_key(struct top *t, int key)
+{
+	switch (key) {
+	case TOP_KEY_ENTER:
+		return end_prompt(t, true);
+	case TOP_KEY_ESC:
+		return end_prompt(t, false);
+	case TOP_KEY_LEFT:
+		t->input_at = step_back(t->input, t->input_at);
+		return TOP_NONE;
+	case TOP_KEY_RIGHT:
+		t->input_at = step_on(t->input, t->input_at);
+		return TOP_NONE;
+	case TOP_KEY_HOME:
+	case 'A' - '@':
+		t->input_at = 0;
+		return TOP_NONE;
+	case TOP_KEY_END:
+	case 'E' - '@':
+		t->input_at = strlen(t->input);
+		return TOP_NONE;
+	case TOP_KEY_BACKSPACE:
+		erase(t, step_back(t->input, t->input_at), t->input_at);
+		break;
+	case TOP_KEY_DELETE:
+		erase(t, t->input_at, step_on(t->input, t->input_at));
+		break;
+	case 'U' - '@':
+		erase(t, 0, t->input_at);
+		break;
+	case TOP_KEY_TAB:
+		if (t->prompt == PROMPT_WRITE)
+			next_suffix(t);
+		return TOP_NONE;
+	default:
+		if (key < 0x20 || key == 0x7f || key >= TOP_KEY_UP)
+			return TOP_NONE;
+		insert(t, (uint32_t)key);
+	}
+	if (t->prompt == PROMPT_FILTER) {
+		top__set_filter(t, t->input);
+		top__drop_tree(t);
+		top__build_rows(t);
+	}
+	return TOP_NONE;
+}

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns which rows a table of the live view has, and their order.
+ *
+ * What always holds: a row's id depends on what the row is about (process,
+ * function, modules and offsets), not on names, figures or the order of arrival,
+ * so a row is found again in the next snapshot; and the order is total.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "present/top/top_parts.h"
+
+/* ---- ids */
+
+#define ID_SEED 0x2545f4914f6cdd1dull
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0xff51afd7ed558ccdull;
+	return h ^ h >> 32;
+}
+
+static uint64_t mix_string(uint64_t h, const char *s)
+{
+	for (; s && *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
+	return mix(h, 0x5bd1e995);
+}
+
+static uint64_t no_zero(uint64_t id)
+{
+	return id ? id : 1;
+}
+
+uint64_t top__process_row_id(const struct snap_process *p)
+{
+	return no_zero(mix(mix(ID_SEED, 1), p->id));
+}
+
+static uint64_t thread_row_id(const struct snap_process *p, const struct thread_row *t)
+{
+	return no_zero(mix_string(mix(mix(mix(ID_SEED, 2), p->id), (uint64_t)t->tid), t->name));
+}
+
+uint64_t top__id_of(unsigned int kind, const char *text, uint64_t n)
+{
+	return no_zero(mix_string(mix(mix(ID_SEED, 16 + kind), n), text));
+}
+
+int top__identify(struct top *t)
+{
+	const struct snapshot *s = t->shown;
+	_cleanup_free_ uint64_t *modules = calloc(s->n_modules + 1, sizeof(*modules));
+	_cleanup_free_ uint64_t *places = calloc(s->n_places + 1, sizeof(*places));
+	uint64_t *ids = calloc(s->n_sites + 1, sizeof(*ids));
+
+	if (!modules || !places || !ids) {
+		free(ids);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < s->n_modules; i++)
+		modules[i] = mix_string(ID_SEED, s->modules[i].path);
+	for (size_t i = 0; i < s->n_places; i++) {
+		int m = s->places[i].module;
+
+		places[i] = mix(m >= 0 && (size_t)m < s->n_modules ? modules[m] : 0, s->places[i].offset);
+	}
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+		uint64_t h = mix(mix_string(mix(ID_SEED, s->processes[site->process].id), site->function), (uint64_t)site->tid);
+
+		for (uint32_t k = 0; k < site->n_stack; k++)
+			h = mix(h, places[site->stack[k]]);
+		ids[i] = no_zero(h);
+	}
+	free(t->site_ids);
+	t->site_ids = ids;
+	thread_rows__done(&t->threads);
+	free_lists__done(&t->frees);
+	return thread_rows__init(&t->threads, s, NULL) ?: s->free_stacks ? free_lists__init(&t->frees, s) : 0;
+}
+
+const struct snap_site *top__find_site(const struct top *t, uint64_t id, size_t *ret_index)
+{
+	for (size_t i = 0; t->shown && id && i < t->shown->n_sites; i++)
+		if (t->site_ids[i] == id) {
+			if (ret_index)
+				*ret_index = i;
+			return &t->shown->sites[i];
+		}
+	return NULL;
+}
+
+const struct snap_process *top__scope_process(const struct top *t)
+{
+	for (size_t i = 0; t->shown && i < t->shown->n_processes; i++)
+		if (t->scope ? t->shown->processes[i].id == t->scope : t->shown->n_processes == 1)
+			return &t->shown->processes[i];
+	return NULL;
+}
+
+bool top__in_scope(const struct top *t, const struct snap_site *s)
+{
+	return !t->scope || t->shown->processes[s->process].id == t->scope;
+}
+
+struct seen top__figures_of(uint64_t id, const struct counters *c)
+{
+	return (struct seen){ id, c->alloc_calls, c->alloc_bytes, c->free_calls, c->live_bytes, c->live_blocks, 0 };
+}
+
+/* ---- the filter */
+
+static bool is_plain(const char *text)
+{
+	return !text[strcspn(text, "\\^$.|?*+()[]{}")];
+}
+
+void top__set_filter(struct top *t, const char *text)
+{
+	if (t->has_regex)
+		regfree(&t->regex);
+	t->has_regex = false;
+	/* what is no regular expression, or not yet, is looked for as it stands */
+	if (*text && !is_plain(text))
+		t->has_regex = !regcomp(&t->regex, text, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+	if (text != t->filter)
+		snprintf(t->filter, sizeof(t->filter), "%s", text);
+	if (t->shown && t->place_matches)
+		memset(t->place_matches, 0, t->shown->n_places + 1);
+}
+
+bool top__text_matches(const struct top *t, const char *text)
+{
+	if (!text)
+		return false;
+	return t->has_regex ? !regexec(&t->regex, text, 0, NULL, 0) : !!strcasestr(text, t->filter);
+}
+
+static bool place_matches(struct top *t, uint32_t at)
+{
+	const struct place *p = &t->shown->places[at];
+	bool found = false;
+
+	if (t->place_matches && t->place_matches[at])
+		return t->place_matches[at] == 2;
+	for (size_t i = 0; i < place__n_frames(p) && !found; i++) {
+		struct frame f = place__frame(t->shown, p, i);
+
+		found = (f.line && (top__text_matches(t, f.line->function) || top__text_matches(t, f.line->file))) ||
+			(!i && top__text_matches(t, f.module));
+	}
+	if (t->place_matches)
+		t->place_matches[at] = found ? 2 : 1;
+	return found;
+}
+
+static bool process_matches(const struct top *t, const struct snap_process *p)
+{
+	char pid[FMT_MAX], where[CELL_MAX];
+
+	snprintf(pid, sizeof(pid), "%d", (int)p->pid);
+	return top__text_matches(t, p->comm) || top__text_matches(t, pid) || top__text_matches(t, p->exe) ||
+	       top__text_matches(t, process__where(p, where));
+}
+
+bool top__matches(struct top *t, const struct snap_site *s)
+{
+	const struct snap_process *p = &t->shown->processes[s->process];
+
+	if (!top__has_tag(t, s))
+		return false;
+	if (!*t->filter)
+		return true;
+	/* with one process, its name would match everything */
+	if (top__text_matches(t, s->function) || (t->shown->n_processes > 1 && !t->scope && process_matches(t, p)))
+		return true;
+	for (uint32_t i = 0; i < s->n_stack; i++)
+		if (place_matches(t, s->stack[i]))
+			return true;
+	return false;
+}
+
+/* ---- rows */
+
+void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, bool is_new)
+{
+	const struct seen *p = seen__find(&t->before, r->id);
+	uint64_t ns = t->shown->duration_ns - t->before.t_ns;
+	double per_ns = (double)TOP_NS_PER_S / (double)MAX(ns, 1ull);
+
+	/* the trace began with nothing */
+	r->delta = t->shown->baseline ? (double)since_baseline : (double)c->live_bytes;
+	r->calls_rate = r->bytes_rate = r->frees_rate = NAN;
+	if (!t->before.holds || !ns || t->shown->duration_ns <= t->before.t_ns || (!p && !is_new))
+		return;
+	/* estimates may go back */
+	r->calls_rate = MAX((double)c->alloc_calls - (double)(p ? p->calls : 0), 0.0) * per_ns;
+	r->bytes_rate = MAX((double)c->alloc_bytes - (double)(p ? p->bytes : 0), 0.0) * per_ns;
+	r->frees_rate = MAX((double)c->free_calls - (double)(p ? p->frees : 0), 0.0) * per_ns;
+}
+
+void top__add_row(struct top *t, const struct top_row *row)
+{
+	struct top_row *r = vec_push(&t->rows);
+
+	if (r)
+		*r = *row;
+}
+
+static bool site_shown(struct top *t, const struct top_view *v, const struct snap_site *s)
+{
+	if (!top__in_scope(t, s) || (v->shows && !v->shows(s)))
+		return false;
+	if (v->resident == GROWTH_FAULT ? s->growth != GROWTH_FAULT : v->resident != GROWTH_NONE && s->growth == GROWTH_FAULT)
+		return false;
+	return top__matches(t, s);
+}
+
+static void site_rows(struct top *t, const struct top_view *v)
+{
+	struct snapshot *s = t->shown;
+
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+		struct top_row r = { .id = t->site_ids[i], .of = { s, &s->processes[site->process], site, NULL } };
+
+		if (!site_shown(t, v, site))
+			continue;
+		top__set_rates(t, &r, &site->c, site->since_baseline_bytes, true);
+		top__add_row(t, &r);
+	}
+}
+
+static void process_rows(struct top *t)
+{
+	const struct snapshot *s = t->shown;
+
+	for (size_t i = 0; i < s->n_processes; i++) {
+		const struct snap_process *p = &s->processes[i];
+		struct top_row r = { .id = top__process_row_id(p), .of = { s, p, NULL, NULL } };
+
+		if (*t->filter && !process_matches(t, p))
+			continue;
+		top__set_rates(t, &r, &p->c, p->since_baseline_bytes, true);
+		top__add_row(t, &r);
+	}
+}
+
+static void add_thread(struct top *t, const struct thread_row *row)
+{
+	const struct snap_process *p = &t->shown->processes[row->process];
+	struct top_row r = { .id = thread_row_id(p, row), .of = { t->shown, p, NULL, NULL }, .thread = *row };
+
+	top__set_rates(t, &r, &row->c, 0, true);
+	top__add_row(t, &r);
+}
+
+static bool thread_matches(const struct top *t, const struct thread_row *row)
+{
+	bool found = top__text_matches(t, row->name) || process_matches(t, &t->shown->processes[row->process]);
+
+	for (size_t i = 0; i < row->n_threads && row->n_threads > 1 && !found; i++)
+		found = top__text_matches(t, row->members[i].name);
+	return found;
+}
+
+static void thread_rows(struct top *t)
+{
+	for (size_t i = 0; i < t->threads.n; i++) {
+		const struct thread_row *row = &t->threads.v[i];
+
+		if (t->scope && t->shown->processes[row->process].id != t->scope)
+			continue;
+		if (!*t->filter || thread_matches(t, row))
+			add_thread(t, row);
+	}
+}
+
+bool top__unfolded(const struct top *t, uint64_t id)
+{
+	const struct seen *s = seen__find(&t->unfolded, id);
+
+	return s && s->calls;
+}
+
+void top__set_unfolded(struct top *t, uint64_t id, bool unfolded)
+{
+	struct seen s = { .id = id, .calls = unfolded };
+
+	/* entries of the table are not taken out: one that is folded again says so */
+	if (unfolded || seen__find(&t->unfolded, id))
+		seen__add(&t->unfolded, &s);
+}
+
+/* Figures of every row of every table, for the rates of the next snapshot or for Δ. */
+int top__remember(const struct top *t, struct seen_table *to)
+{
+	const struct snapshot *s = t->shown;
+	struct seen f;
+
+	seen__clear(to);
+	to->t_ns = s->duration_ns;
+	to->holds = true;
+	for (size_t i = 0; i < s->n_sites; i++) {
+		f = top__figures_of(t->site_ids[i], &s->sites[i].c);
+		if (seen__add(to, &f))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < s->n_processes; i++) {
+		const struct snap_process *p = &s->processes[i];
+
+		f = top__figures_of(top__process_row_id(p), &p->c);
+		f.rss_bytes = p->ended ? 0 : p->rss_bytes;
+		if (seen__add(to, &f))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < t->threads.n + t->threads.n_members; i++) {
+		const struct thread_row *row = i < t->threads.n ? &t->threads.v[i] : &t->threads.members[i - t->threads.n];
+
+		f = top__figures_of(thread_row_id(&s->processes[row->process], row), &row->c);
+		if (seen__add(to, &f))
+			return -ENOMEM;
+	}
+	return top__remember_tags(t, to);
+}
+
+/* ---- order */
+
+struct order {
+	const struct top_view *v;
+	const struct top_column *by;
+	bool reverse, text;
+};
+
+/* A name as it is shown: what has no value to be compared. */
+static char *text_of(const struct order *o, const struct top_row *r)
+{
+	const struct column *shared = top_column__shared(o->v, o->by);
+	const char *text = NULL;
+	char buf[CELL_MAX];
+
+	if (o->by->format)
+		text = o->by->format(r, buf);
+	else if (shared)
+		text = shared->format(&r->of, buf);
+	return text ? strndup(text, CELL_MAX) : NULL;
+}
+
+static int by_order(const void *pa, const void *pb, void *arg)
+{
+	const struct top_row *a = pa, *b = pb;
+	const struct order *o = arg;
+	int d = 0;
+
+	if (o->text) {
+		d = strcmp(a->text ? a->text : "", b->text ? b->text : "");
+	} else if (isnan(a->sort) || isnan(b->sort)) {
+		/* what is not known comes last, whichever way round */
+		d = isnan(a->sort) - isnan(b->sort);
+		if (d)
+			return d;
+	} else {
+		d = a->sort < b->sort ? 1 : a->sort > b->sort ? -1 : 0;
+	}
+	if (o->reverse)
+		d = -d;
+	if (!d && a->of.site) {
+		const struct counters *ca = &a->of.site->c, *cb = &b->of.site->c;
+
+		d = ca->live_bytes < cb->live_bytes ? 1 : ca->live_bytes > cb->live_bytes ? -1 : 0;
+		if (!d)
+			d = ca->alloc_bytes < cb->alloc_bytes ? 1 : ca->alloc_bytes > cb->alloc_bytes ? -1 : 0;
+	}
+	return d ? d : a->id < b->id ? -1 : a->id > b->id;
+}
+
+static void follow_cursor(struct top *t, struct top_place *p)
+{
+	if (!p->touched) {
+		p->cursor = 0;
+		p->scroll = 0;
+	}
+	for (size_t i = 0; p->touched && i < t->rows.n; i++)
+		if (t->rows.v[i].id == p->id) {
+			p->cursor = i;
+			return;
+		}
+	if (p->cursor >= t->rows.n)
+		p->cursor = t->rows.n ? t->rows.n - 1 : 0;
+	p->id = t->rows.n ? t->rows.v[p->cursor].id : 0;
+}
+
+/* The column that rows are sorted by: the one chosen, the view's own, or the first that there is. */
+static const struct top_column *sort_column(const struct top *t, const struct top_view *v, struct top_place *p)
+{
+	size_t first = v->n_columns;
+
+	if (p->sorted && top_column__holds(t, v, &v->columns[p->sort]))
+		return &v->columns[p->sort];
+	for (size_t i = v->n_columns; i-- > 0;) {
+		if (!top_column__holds(t, v, &v->columns[i]))
+			continue;
+		if (!strcmp(v->columns[i].name, v->sort)) {
+			first = i;
+			break;
+		}
+		first = i;
+	}
+	p->sort = first < v->n_columns ? first : 0;
+	return &v->columns[p->sort];
+}
+
+static void sort_some(struct order *o, struct top_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct top_row *r = &rows[i];
+
+		if (o->v->kind == KIND_THREADS)
+			r->of.thread = &r->thread;
+		r->text = o->text ? text_of(o, r) : NULL;
+		r->sort = o->text ? 0 : top_column__value(o->v, o->by, r);
+	}
+	if (n)
+		qsort_r(rows, n, sizeof(*rows), by_order, o);
+	for (size_t i = 0; i < n; i++) {
+		free(rows[i].text);
+		rows[i].text = NULL;
+	}
+}
+
+/* Threads of one kind stand below their row, in the same order as all. */
+static void unfold_threads(struct top *t, struct order *o)
+{
+	size_t n = t->rows.n, from = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct top_row row = t->rows.v[i];
+		size_t at;
+
+		top__add_row(t, &row);
+		if (row.thread.n_threads < 2 || !top__unfolded(t, row.id))
+			continue;
+		at = t->rows.n;
+		for (size_t k = 0; k < row.thread.n_threads; k++)
+			add_thread(t, &row.thread.members[k]);
+		sort_some(o, t->rows.v + at, t->rows.n - at);
+	}
+	from = MIN(n, t->rows.n);
+	memmove(t->rows.v, t->rows.v + from, (t->rows.n - from) * sizeof(*t->rows.v));
+	t->rows.n -= from;
+}
+
+static void sort_rows(struct top *t, const struct top_view *v, struct top_place *p)
+{
+	struct order o = { .v = v, .by = sort_column(t, v, p), .reverse = p->reverse };
+
+	o.text = !o.by->value && !(top_column__shared(v, o.by) && top_column__shared(v, o.by)->value);
+	sort_some(&o, t->rows.v, t->rows.n);
+	if (v->kind != KIND_THREADS || !t->rows.n)
+		return;
+	unfold_threads(t, &o);
+	/* they were moved */
+	for (size_t i = 0; i < t->rows.n; i++)
+		t->rows.v[i].of.thread = &t->rows.v[i].thread;
+}
+
+void top__build_rows(struct top *t)
+{
+	const struct top_view *v = &top_views[t->view];
+
+	t->rows.n = 0;
+	if (!t->shown || v->kind == KIND_BARS)
+		return;
+	if (v->kind == KIND_TAGS || *t->only_tag)
+		top__tag(t);
+	if (v->kind == KIND_SITES)
+		site_rows(t, v);
+	else if (v->kind == KIND_PROCESSES)
+		process_rows(t);
+	else if (v->kind == KIND_THREADS)
+		thread_rows(t);
+	else
+		top__asked_rows(t, v);
+	sort_rows(t, v, &t->at[t->view]);
+	follow_cursor(t, &t->at[t->view]);
+}
+
+/* ---- cursor and scrolling */
+
+void list__fit(struct top_place *p, size_t n, size_t page)
+{
+	if (p->cursor >= n)
+		p->cursor = n ? n - 1 : 0;
+	if (p->cursor < p->scroll)
+		p->scroll = p->cursor;
+	if (page && p->cursor >= p->scroll + page)
+		p->scroll = p->cursor - page + 1;
+	/* no empty space at the end while there is something above */
+	if (p->scroll && p->scroll + page > n)
+		p->scroll = n > page ? n - page : 0;
+}
+
+void list__move(struct top_place *p, size_t n, size_t page, int key)
+{
+	size_t step = page > 1 ? page - 1 : 1;
+
+	switch (key) {
+	case 'k':
+	case TOP_KEY_UP:
+		p->cursor -= p->cursor > 0;
+		break;
+	case 'j':
+	case TOP_KEY_DOWN:
+		p->cursor += p->cursor + 1 < n;
+		break;
+	case TOP_KEY_PAGE_UP:
+		p->cursor -= MIN(p->cursor, step);
+		break;
+	case TOP_KEY_PAGE_DOWN:
+		p->cursor = MIN(p->cursor + step, n ? n - 1 : 0);
+		break;
+	case 'g':
+	case TOP_KEY_HOME:
+		p->cursor = 0;
+		break;
+	case 'G':
+	case TOP_KEY_END:
+		p->cursor = n ? n - 1 : 0;
+		break;
+	}
+	/* whoever goes home wants to see what is first, whatever that will be */
+	p->touched = key != TOP_KEY_HOME && key != 'g';
+	list__fit(p, n, page);
+}

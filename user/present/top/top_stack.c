@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the pane with one site's stack:
+ *
+ *	trackingRememberKey: leak, 0 of 31,744 blocks freed, +180.0 KiB/s for 2m14s
+ *	31.0 MiB in 31,744 blocks of 1.0 KiB, by malloc, Δ +30.1 MiB, 182/s
+ *	oldest 2m14s, last one 0.1s ago; freed ones lived 40ms on average
+ *
+ *	FRAME                                            WHERE              TOTAL  SHARE
+ *	raxGenericInsert (inlined)                       src/rax.c:494   31.0 MiB   100%
+ *	trackingRememberKey                              tracking.c:212  31.0 MiB  81.2%
+ *
+ * A frame's total is that of all stacks in sight that go through its function,
+ * each once, by the metric chosen. What always holds: the pane belongs to a site,
+ * not to a row of the table, and says so if the site is gone.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "present/deaths.h"
+#include "present/figures.h"
+#include "present/frames.h"
+#include "present/telling.h"
+#include "present/top/top_parts.h"
+#include "util/text.h"
+
+#define FRAMES_MAX 1024	/* of a stack, with what was inlined */
+
+struct sum {
+	struct frame frame;
+	const char *function, *module;
+	uint64_t total;
+	uint32_t seen;		/* in the site looked at last, from 1 */
+};
+
+static bool same(const struct sum *s, const struct frame *f)
+{
+	const char *function = f->line ? f->line->function : NULL;
+
+	if (!function || !s->function)
+		return !function && !s->function && f->place == s->frame.place;
+	if (f->module != s->module && (!f->module || !s->module || strcmp(f->module, s->module)))
+		return false;
+	return function == s->function || !strcmp(function, s->function);
+}
+
+/* For each place: is any of its frames among those of the stack? Most are not, and need no look per site. */
+static void add_totals(struct top *t, struct sum *v, size_t n)
+{
+	const struct snapshot *s = t->shown;
+	_cleanup_free_ uint8_t *common = calloc(s->n_places + 1, 1);
+
+	for (size_t i = 0; common && i < s->n_places; i++)
+		for (size_t k = 0; k < place__n_frames(&s->places[i]) && !common[i]; k++) {
+			struct frame f = place__frame(s, &s->places[i], k);
+
+			for (size_t j = 0; j < n && !common[i]; j++)
+				common[i] = same(&v[j], &f);
+		}
+	for (size_t i = 0; common && i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+		uint64_t weight = t->metric->of(site);
+
+		if (!weight || !top__in_scope(t, site))
+			continue;
+		for (uint32_t k = 0; k < site->n_stack; k++) {
+			const struct place *p = &s->places[site->stack[k]];
+
+			for (size_t m = 0; common[site->stack[k]] && m < place__n_frames(p); m++) {
+				struct frame f = place__frame(s, p, m);
+
+				for (size_t j = 0; j < n; j++)
+					if (v[j].seen != i + 1 && same(&v[j], &f)) {
+						v[j].seen = i + 1;
+						v[j].total += weight;
+					}
+			}
+		}
+	}
+}
+
+static size_t frames_of(const struct snapshot *s, const struct snap_site *site, struct sum *v)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < site->n_stack; i++) {
+		const struct place *p = &s->places[site->stack[i]];
+
+		for (size_t k = 0; k < place__n_frames(p) && n < FRAMES_MAX; k++) {
+			struct frame f = place__frame(s, p, k);
+
+			v[n++] = (struct sum){ f, f.line ? f.line->function : NULL, f.module, 0, 0 };
+		}
+	}
+	return n;
+}
+
+/* ---- the words above the frames */
+
+struct words {
+	struct grid *g;
+	int row, col, end;	/* the next line; where to go on in it; lines end before */
+};
+
+static void say(struct words *w, enum style style, const char *text)
+{
+	int cols = (int)text_width(text);
+
+	if (w->col && w->col + cols > w->g->cols) {
+		w->row++;
+		w->col = 0;
+		text += strspn(text, " ");
+	}
+	if (w->row < w->end)
+		grid__put(w->g, w->row, w->col, w->g->cols - w->col, style, text);
+	w->col += cols;
+}
+
+static void end_line(struct words *w)
+{
+	w->row++;
+	w->col = 0;
+}
+
+static void live_words(const struct top *t, const struct snap_site *s, struct words *w)
+{
+	const char *mark = t->shown->estimated ? "~" : "";
+	char a[CELL_MAX], c[CELL_MAX], text[4 * CELL_MAX];
+
+	if (t->shown->known & HAS_LIVE_BYTES) {
+		snprintf(text, sizeof(text), "%s%s in %s%s block%s", mark, fmt_bytes(a, s->c.live_bytes), mark,
+			 fmt_exact(c, s->c.live_blocks), s->c.live_blocks == 1 ? "" : "s");
+		say(w, STYLE_FIGURE, text);
+		snprintf(text, sizeof(text), ", Δ %s", fmt_change(a, t->shown->baseline ? (double)s->since_baseline_bytes : (double)s->c.live_bytes));
+		say(w, STYLE_PLAIN, text);
+	}
+	if (s->c.alloc_calls && s->min_size == s->max_size)
+		snprintf(text, sizeof(text), "  each of %s", fmt_bytes(a, s->max_size));
+	else
+		snprintf(text, sizeof(text), "  sizes %s to %s", fmt_bytes(a, s->min_size), fmt_bytes(c, s->max_size));
+	if (s->c.alloc_calls && s->max_size)
+		say(w, STYLE_PLAIN, text);
+	snprintf(text, sizeof(text), "  by %.64s", s->function);
+	say(w, STYLE_PLAIN, text);
+	if (t->shown->n_processes > 1) {
+		const struct snap_process *p = &t->shown->processes[s->process];
+		char death[DEATH_MAX];
+
+		snprintf(text, sizeof(text), "  in %.64s (%d)%s%s%s", p->comm, (int)p->pid, p->ended ? " [" : "",
+			 death__words(p, death), p->ended ? "]" : "");
+		say(w, STYLE_PLAIN, text);
+	}
+	end_line(w);
+}
+
+static void call_words(const struct top *t, const struct snap_site *s, uint64_t id, struct words *w)
+{
+	const struct seen *b = seen__find(&t->before, id);
+	const struct counters *c = &s->c;
+	unsigned int known = t->shown->known;
+	uint64_t now = t->shown->duration_ns;
+	char a[CELL_MAX], e[CELL_MAX], text[4 * CELL_MAX];
+
+	snprintf(text, sizeof(text), "%s calls, %s", fmt_exact(a, c->alloc_calls), fmt_bytes(e, c->alloc_bytes));
+	say(w, STYLE_PLAIN, text);
+	if (t->before.holds && now > t->before.t_ns) {
+		snprintf(text, sizeof(text), ", now %s", fmt_rate(a, c->alloc_calls - MIN(c->alloc_calls, b ? b->calls : 0),
+								 now - t->before.t_ns));
+		say(w, STYLE_PLAIN, text);
+	}
+	if (known & HAS_FREE_CALLS) {
+		snprintf(text, sizeof(text), "  %s freed", fmt_percent(a, c->free_calls, c->alloc_calls));
+		say(w, STYLE_PLAIN, text);
+	}
+	if (known & HAS_TEMP_CALLS && c->temp_calls) {
+		snprintf(text, sizeof(text), ", %s temporary", fmt_percent(a, c->temp_calls, c->alloc_calls));
+		say(w, STYLE_PLAIN, text);
+	}
+	if (known & HAS_FREE_CALLS && c->free_calls && s->lifetime_sum_ns) {
+		snprintf(text, sizeof(text), ", lived %s on average", fmt_duration(a, s->lifetime_sum_ns / c->free_calls));
+		say(w, STYLE_PLAIN, text);
+	}
+	if (s->oldest_ns) {
+		snprintf(text, sizeof(text), "  oldest %s", fmt_oldest(a, s));
+		say(w, STYLE_PLAIN, text);
+	}
+	if (s->last_ns && now >= s->last_ns) {
+		snprintf(text, sizeof(text), "  last call %s ago", fmt_duration(a, now - s->last_ns));
+		say(w, STYLE_PLAIN, text);
+	}
+	end_line(w);
+}
+
+static void title_words(const struct top *t, const struct snap_site *s, struct words *w)
+{
+	_cleanup_free_ char *name = NULL, *cut = NULL;
+	struct frame f;
+	size_t at;
+
+	site__telling_frame(t->shown, s, &f, &at);
+	name = f.place ? frame__name(&f) : strdup("[no stack]");
+	cut = name ? name__shorten(name, MAX(w->g->cols - 10, 20)) : NULL;
+	say(w, STYLE_TITLE, cut ? cut : "");
+	if (s->trend.verdict) {
+		say(w, STYLE_PLAIN, ": ");
+		say(w, strcmp(s->trend.verdict, "leak") ? STYLE_FIGURE : STYLE_BAD, s->trend.verdict);
+	}
+	end_line(w);
+	if (s->trend.why) {
+		say(w, STYLE_PLAIN, s->trend.why);
+		end_line(w);
+	}
+}
+
+/* ---- the frames */
+
+static void weight_text(const struct top *t, char buf[static CELL_MAX], uint64_t n)
+{
+	if (!strcmp(t->metric->unit, "bytes"))
+		fmt_bytes(buf, n);
+	else
+		fmt_count(buf, n);
+}
+
+static void draw_frames(struct top *t, struct grid *g, int row, int n, const struct snap_site *site)
+{
+	_cleanup_free_ struct sum *v = calloc(FRAMES_MAX, sizeof(*v));
+	size_t n_frames = v ? frames_of(t->shown, site, v) : 0;
+	int width = g->cols - 9 - 7 - 1;
+	uint64_t whole = 0;
+	size_t n_base;
+	char a[CELL_MAX];
+
+	if (!v || n < 1)
+		return;
+	add_totals(t, v, n_frames);
+	for (size_t i = 0; i < t->shown->n_sites; i++)
+		whole += top__in_scope(t, &t->shown->sites[i]) ? t->metric->of(&t->shown->sites[i]) : 0;
+	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
+	grid__put(g, row, 0, width, STYLE_HEAD, "FRAME, the allocation's caller first");
+	grid__put_right(g, row, width - 16, 26, STYLE_HEAD, t->metric->name);
+	grid__put_right(g, row, g->cols - 7, 7, STYLE_HEAD, "SHARE");
+	t->stack_lines = n_frames + (site->end || !n_frames);
+	n_base = t->stack_lines;
+	t->stack_lines += top__draw_free_lines(t, g, 0, 0, 0, site);
+	t->list_row = row + 1;
+	t->list_rows = n - 1;
+	if (t->stack_scroll + t->list_rows > t->stack_lines)
+		t->stack_scroll = t->stack_lines > (size_t)MAX(t->list_rows, 0) ? t->stack_lines - t->list_rows : 0;
+	for (int i = 0; i < n - 1 && t->stack_scroll + i < n_frames; i++) {
+		const struct sum *s = &v[t->stack_scroll + i];
+		bool telling = frame__is_telling(&s->frame);
+
+		top__draw_frame(g, row + 1 + i, 0, width, &s->frame, s->frame.inlined ? INLINED : "", telling ? STYLE_PLAIN : STYLE_DIM);
+		weight_text(t, a, s->total);
+		grid__put_right(g, row + 1 + i, width + 1, 9, STYLE_FIGURE, a);
+		grid__put_right(g, row + 1 + i, g->cols - 7, 7, STYLE_DIM, fmt_share(a, s->total, whole));
+	}
+	row += 1 + (int)(n_frames - t->stack_scroll);
+	if (!n_frames)
+		grid__put(g, row, 0, g->cols, STYLE_DIM, "[no stack]");
+	else if (site->end && row < t->list_row + t->list_rows)
+		grid__putf(g, row, 0, g->cols, STYLE_DIM, "… not whole: %s", site__end_says(t->shown, site));
+	top__draw_free_lines(t, g, t->list_row + (int)(n_base - t->stack_scroll), t->list_row, t->list_row + t->list_rows, site);
+}
+
+void top__draw_stack(struct top *t, struct grid *g, int row, int n)
+{
+	struct words w = { .g = g, .row = row, .end = row + n };
+	const struct snap_site *site = top__find_site(t, t->stack_id, NULL);
+
+	if (!site) {
+		grid__put(g, row, 1, g->cols - 1, STYLE_DIM, "This stack is not among those that are kept any more. Esc goes back.");
+		return;
+	}
+	top__want_site(t, site);
+	top__want_frees(t, site);
+	/* the sums need the names of all */
+	top__want_all(t);
+	title_words(t, site, &w);
+	/* on a small screen the frames are what is wanted */
+	if (n >= 9) {
+		live_words(t, site, &w);
+		call_words(t, site, t->stack_id, &w);
+		w.row++;
+	}
+	draw_frames(t, g, w.row, row + n - w.row, site);
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns how a table of the live view is drawn:
+ *
+ *	     LIVE          Δ   GROWTH/s  BLOCKS VERDICT  SITE
+ *	 31.0 MiB  +30.1 MiB +180.0 KiB  31,744 leak     trackingRememberKey  tracking.c:212
+ *
+ * What always holds: which columns there are depends on the width of the screen
+ * and on what is recorded, never on the figures, so nothing moves sideways from
+ * one second to the next.
+ */
+#include <string.h>
+
+#include "present/frames.h"
+#include "present/top/top_parts.h"
+#include "util/text.h"
+
+#define FLEXIBLE_MIN 26		/* columns that a site keeps before the next column goes instead */
+#define FLEXIBLE_LEAST 8	/* and with those columns alone that stay */
+#define WHERE_FROM 44		/* from here on there is room for a place in the source beside a name */
+#define WIDE 100		/* from here on there are two blanks between columns */
+
+/* ---- small drawings */
+
+uint32_t spark_char(double share)
+{
+	int eighths = isnan(share) ? 0 : (int)(share * 7 + 0.5);
+
+	return 0x2581 + MAX(0, MIN(eighths, 7));
+}
+
+void draw_spark(struct grid *g, int row, int col, int width, enum style style, const double *v, size_t n, double max)
+{
+	for (int i = 0; i < width && (size_t)i < n; i++)
+		grid__fill(g, row, col + i, 1, style, spark_char(max > 0 ? v[i] / max : 0));
+}
+
+void draw_bar(struct grid *g, int row, int col, int width, enum style style, double share)
+{
+	int eighths = (int)(MAX(0.0, MIN(share, 1.0)) * width * 8 + 0.5);
+
+	if (!eighths && share > 0)
+		eighths = 1;
+	grid__fill(g, row, col, eighths / 8, style, 0x2588);
+	/* ▏ to ▉ */
+	if (eighths % 8 && eighths / 8 < width)
+		grid__fill(g, row, col + eighths / 8, 1, style, 0x2590 - eighths % 8);
+}
+
+void top__draw_frame(struct grid *g, int row, int col, int width, const struct frame *f, const char *mark, enum style style)
+{
+	_cleanup_free_ char *name = frame__name(f), *where = NULL, *shown = NULL, *cut = NULL;
+	int room = width, mark_cols = (int)text_width(mark), at = width;
+
+	if (width >= WHERE_FROM) {
+		at = width * 3 / 5;
+		where = frame__where(f, width - at);
+		if (where && *where)
+			room = at - 2;
+	} else if (f->line && f->line->file) {
+		/* at the right edge, if the name leaves room */
+		where = frame__where(f, 0);
+		if (where && name && (int)(text_width(name) + text_width(where)) + mark_cols + 2 <= width)
+			at = width - (int)text_width(where);
+		else if (where)
+			*where = 0;
+	}
+	shown = name ? name__shorten(name, MAX(room - mark_cols, 1)) : NULL;
+	if (!shown)
+		return;
+	room = grid__put(g, row, col, room, f->line && f->line->function ? style : STYLE_DIM, shown);
+	grid__put(g, row, col + room, mark_cols, STYLE_DIM, mark);
+	if (where && *where) {
+		cut = text_shorten(where, width - at);
+		if (cut)
+			grid__put(g, row, col + at, width - at, STYLE_DIM, cut);
+	}
+}
+
+/* ---- names that are missing */
+
+static void want_place(struct top *t, uint32_t at)
+{
+	uint32_t *slot;
+
+	if (t->shown->places[at].resolved || (t->is_wanted && t->is_wanted[at]))
+		return;
+	slot = vec_push(&t->wanted);
+	if (!slot)
+		return;
+	*slot = at;
+	if (t->is_wanted)
+		t->is_wanted[at] = 1;
+}
+
+void top__want_site(struct top *t, const struct snap_site *s)
+{
+	for (uint32_t i = 0; i < s->n_stack; i++)
+		want_place(t, s->stack[i]);
+}
+
+void top__want_all(struct top *t)
+{
+	for (size_t i = 0; i < t->shown->n_sites; i++)
+		if (top__in_scope(t, &t->shown->sites[i]))
+			top__want_site(t, &t->shown->sites[i]);
+}
+
+/* ---- the layout */
+
+struct layout {
+	int width[24];		/* of each column; 0: it is not shown */
+	int gap;
+};
+
+static unsigned int width_of(const struct top *t, const struct top_view *v, const struct top_column *c)
+{
+	const struct column *shared = top_column__shared(v, c);
+	unsigned int width = c->width ? c->width : shared ? shared->width : 0;
+
+	return width + (t->shown->estimated && (c->scaled || (shared && shared->scaled)));
+}
+
+static bool is_left(const struct top_view *v, const struct top_column *c)
+{
+	const struct column *shared = top_column__shared(v, c);
+
+	return c->left || (shared && shared->left);
+}
+
+static int total(const struct layout *l, const struct top_view *v)
+{
+	int sum = 0;
+
+	for (size_t i = 0; i < v->n_columns; i++)
+		if (l->width[i])
+			sum += l->width[i] + (sum ? l->gap : 0);
+	return sum;
+}
+
+/* The next to go: by the order of the table, or, where all of those are gone, the last one of figures: names stay. */
+static bool drop_one(struct layout *l, const struct top_view *v, bool any)
+{
+	size_t out = v->n_columns;
+
+	for (size_t i = 0; i < v->n_columns; i++) {
+		const struct top_column *c = &v->columns[i];
+
+		if (l->width[i] && (any ? !is_left(v, c) : c->drop && (out == v->n_columns || c->drop > v->columns[out].drop)))
+			out = i;
+	}
+	if (out == v->n_columns)
+		return false;
+	l->width[out] = 0;
+	return true;
+}
+
+/* What is left is the flexible column's, or what is missing comes from it. */
+static void stretch(struct layout *l, const struct top_view *v, int cols)
+{
+	for (size_t i = 0; i < v->n_columns; i++)
+		if (v->columns[i].flexible && l->width[i])
+			l->width[i] = MAX(FLEXIBLE_LEAST, l->width[i] + cols - total(l, v));
+}
+
+static void lay_out(const struct top *t, const struct top_view *v, int cols, struct layout *l)
+{
+	*l = (struct layout){ .gap = cols >= WIDE ? 2 : 1 };
+	for (size_t i = 0; i < v->n_columns && i < ARRAY_SIZE(l->width); i++) {
+		const struct top_column *c = &v->columns[i];
+
+		if (top_column__holds(t, v, c) && (unsigned int)cols >= c->from_cols)
+			l->width[i] = c->flexible && !c->width ? FLEXIBLE_MIN : (int)width_of(t, v, c);
+	}
+	while (total(l, v) > cols && drop_one(l, v, false))
+		;
+	stretch(l, v, cols);
+	while (total(l, v) > cols && drop_one(l, v, true))
+		;
+	stretch(l, v, cols);
+}
+
+/* ---- drawing */
+
+static const char *title_of(const struct top_view *v, const struct top_column *c)
+{
+	const struct column *shared = top_column__shared(v, c);
+
+	return c->title ? c->title : shared ? shared->title : "";
+}
+
+static void draw_heads(struct top *t, const struct top_view *v, const struct layout *l, struct grid *g, int row)
+{
+	int col = 0;
+
+	t->head_row = row;
+	t->n_heads = 0;
+	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
+	for (size_t i = 0; i < v->n_columns; i++) {
+		enum style style = i == t->at[t->view].sort ? STYLE_HEAD_SORT : STYLE_HEAD;
+
+		if (!l->width[i])
+			continue;
+		if (is_left(v, &v->columns[i]))
+			grid__put(g, row, col, l->width[i], style, title_of(v, &v->columns[i]));
+		else
+			grid__put_right(g, row, col, l->width[i], style, title_of(v, &v->columns[i]));
+		if (t->n_heads < ARRAY_SIZE(t->heads)) {
+			t->heads[t->n_heads].from = col;
+			t->heads[t->n_heads].end = col + l->width[i] + l->gap;
+			t->heads[t->n_heads++].column = i;
+		}
+		col += l->width[i] + l->gap;
+	}
+}
+
+static void draw_cell(const struct top *t, const struct top_view *v, const struct top_column *c, const struct top_row *r,
+		      struct grid *g, int row, int col, int width)
+{
+	const struct column *shared = top_column__shared(v, c);
+	char buf[CELL_MAX], marked[CELL_MAX + 1];
+	enum style style = c->style ? c->style(r) : STYLE_PLAIN;
+	const char *text;
+
+	if (c->draw) {
+		c->draw(t, r, g, row, col, width);
+		return;
+	}
+	text = c->format ? c->format(r, buf) : shared ? column__cell(shared, &r->of, buf) : "";
+	if (!strcmp(text, "-")) {
+		style = STYLE_DIM;
+	} else if (c->format && c->scaled && t->shown->estimated) {
+		snprintf(marked, sizeof(marked), "~%s", text);
+		text = marked;
+	}
+	if (is_left(v, c)) {
+		_cleanup_free_ char *cut = text_shorten(text, width);
+
+		if (cut)
+			grid__put(g, row, col, width, style, cut);
+	} else {
+		grid__put_right(g, row, col, width, style, text);
+	}
+}
+
+static void draw_row(struct top *t, const struct top_view *v, const struct layout *l, const struct top_row *r,
+		     struct grid *g, int row)
+{
+	int col = 0;
+
+	for (size_t i = 0; i < v->n_columns; i++) {
+		if (!l->width[i])
+			continue;
+		draw_cell(t, v, &v->columns[i], r, g, row, col, MIN(l->width[i], g->cols - col));
+		col += l->width[i] + l->gap;
+	}
+	if (r->of.site)
+		top__want_site(t, r->of.site);
+	if (r->of.site && v->asked == ASKED_FREES)
+		top__want_frees(t, r->of.site);
+}
+
+void top__draw_table(struct top *t, struct grid *g, int row, int n)
+{
+	const struct top_view *v = &top_views[t->view];
+	struct top_place *p = &t->at[t->view];
+	struct layout l;
+
+	if (v->note && n > 2) {
+		char text[512];
+
+		v->note(t, text, sizeof(text));
+		grid__put(g, row++, 0, g->cols, STYLE_PLAIN, text);
+		n--;
+	}
+	if (n < 1)
+		return;
+	lay_out(t, v, g->cols, &l);
+	draw_heads(t, v, &l, g, row);
+	t->list_row = row + 1;
+	t->list_rows = n - 1;
+	if (!t->rows.n && *t->filter)
+		grid__putf(g, row + 1, 1, g->cols - 2, STYLE_DIM, "nothing matches %s", t->filter);
+	else if (!t->rows.n)
+		grid__putf(g, row + 1, 1, g->cols - 2, STYLE_DIM, "%s%s", v->empty, snapshot__is_partial(t->shown) ? ", of what is recorded" : "");
+	else
+		list__fit(p, t->rows.n, t->list_rows);
+	for (int i = 0; i < t->list_rows && p->scroll + i < t->rows.n; i++) {
+		draw_row(t, v, &l, &t->rows.v[p->scroll + i], g, t->list_row + i);
+		if (p->scroll + i == p->cursor)
+			grid__select(g, t->list_row + i);
+	}
+	/* which rows there are depends on the names of all */
+	if (*t->filter || *t->only_tag || v->kind == KIND_TAGS)
+		top__want_all(t);
+}

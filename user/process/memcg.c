@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns the table of what the two versions of cgroups call the same things. */
+#include "process/memcg.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process/mounts.h"
+#include "process/process.h"
+#include "util/parse.h"
+
+/* What probes need beside the copies: page tables, the kernel's records, the page where it carries out what they replaced. */
+#define SPARE_BYTES (256ull << 10)
+
+/* Version 2 says "max", version 1 the largest number of pages that a word holds. */
+#define NO_LIMIT (1ull << 60)
+
+static const struct version {
+	const char *type;	/* of the mount */
+	const char *controller;	/* as a line of /proc/PID/cgroup has it */
+	const char *limit, *usage;
+	const char *given_up[3];	/* in memory.stat, with what is below: what the kernel takes back when it needs it */
+} versions[] = {
+	{ "cgroup2", "", "memory.max", "memory.current", { "active_file", "inactive_file", "slab_reclaimable" } },
+	{ "cgroup", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", { "total_active_file", "total_inactive_file" } },
+};
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = list; (at = strstr(at, word)); at += len)
+		if ((at == list || at[-1] == ',') && (!at[len] || at[len] == ','))
+			return true;
+	return false;
+}
+
+/* The path of its cgroup in this hierarchy, in the text, which has to stay; NULL: it is in none. */
+static char *path_in(const struct version *v, char *cgroups)
+{
+	char *save = NULL;
+
+	for (char *line = strtok_r(cgroups, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		*path++ = 0;
+		controllers++;
+		if (*v->controller ? has_word(controllers, v->controller) : !*controllers)
+			return path;
+	}
+	return NULL;
+}
+
+/* -ENOENT where there is no such file, -ERANGE where it says that there is no limit. */
+static int read_number(const char *dir, const char *file, uint64_t *ret)
+{
+	_cleanup_free_ char *path = NULL, *text = NULL;
+	int err;
+
+	if (asprintf(&path, "%s/%s", dir, file) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	err = read_small_file(path, &text, NULL);
+	if (err)
+		return err;
+	text[strcspn(text, "\n")] = 0;
+	return parse_u64(text, 0, NO_LIMIT - 1, ret) ? -ERANGE : 0;
+}
+
+static uint64_t read_given_up(const struct version *v, const char *dir)
+{
+	_cleanup_free_ char *path = NULL, *text = NULL;
+	char *save = NULL;
+	uint64_t sum = 0;
+
+	if (asprintf(&path, "%s/memory.stat", dir) < 0) {
+		path = NULL;
+		return 0;
+	}
+	if (read_small_file(path, &text, NULL))
+		return 0;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *value = strchr(line, ' ');
+		uint64_t n;
+
+		if (!value)
+			continue;
+		*value++ = 0;
+		for (size_t i = 0; i < ARRAY_SIZE(v->given_up); i++)
+			if (v->given_up[i] && !strcmp(line, v->given_up[i]) && !parse_u64(value, 0, INT64_MAX, &n))
+				sum += n;
+	}
+	return sum;
+}
+
+/* One cgroup: is it the tightest so far? */
+static void look_at(const struct version *v, const char *dir, struct memcg *m)
+{
+	uint64_t limit, used, given_up, room;
+
+	if (read_number(dir, v->limit, &limit) || read_number(dir, v->usage, &used))
+		return;
+	given_up = read_given_up(v, dir);
+	used = used > given_up ? used - given_up : 0;
+	room = limit > used ? limit - used : 0;
+	if (room >= m->room_bytes)
+		return;
+	free(m->dir);
+	*m = (struct memcg){ strdup(dir), v->limit, limit, used, room };
+}
+
+/* It and all above it, up to what is mounted. */
+static void look_up(const struct version *v, const struct mount *mount, const char *below, struct memcg *m)
+{
+	_cleanup_free_ char *dir = NULL;
+	size_t top = strlen(mount->point);
+
+	/* what lies outside of our own cgroup namespace cannot be seen */
+	if (strstr(below, "/..") || asprintf(&dir, "%s%s", mount->point, below) < 0) {
+		dir = NULL;
+		return;
+	}
+	for (char *slash = dir + strlen(dir); slash && (size_t)(slash - dir) >= top; slash = strrchr(dir, '/')) {
+		*slash = 0;
+		look_at(v, dir, m);
+	}
+}
+
+void memcg__look(const char *mounts, const char *cgroups, struct memcg *ret)
+{
+	*ret = (struct memcg){ .room_bytes = UINT64_MAX };
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		const struct version *v = &versions[i];
+		_cleanup_free_ char *text = strdup(mounts), *lines = strdup(cgroups);
+		char *path = lines ? path_in(v, lines) : NULL, *save = NULL;
+
+		for (char *line = path && text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+			struct mount m;
+			const char *below;
+
+			if (!mount__parse(line, &m) || strcmp(m.type, v->type) || (*v->controller && !has_word(m.options, v->controller)))
+				continue;
+			below = mount__below(&m, path);
+			if (!below)
+				continue;
+			look_up(v, &m, strcmp(below, "/") ? below : "", ret);
+			break;
+		}
+	}
+}
+
+void memcg__of(pid_t pid, struct memcg *ret)
+{
+	_cleanup_free_ char *mounts = NULL, *cgroups = NULL;
+
+	*ret = (struct memcg){ .room_bytes = UINT64_MAX };
+	if (!read_small_file("/proc/self/mountinfo", &mounts, NULL) && !process__cgroups(pid, &cgroups))
+		memcg__look(mounts, cgroups, ret);
+}
+
+void memcg__done(struct memcg *m)
+{
+	free(m->dir);
+	*m = (struct memcg){ .room_bytes = UINT64_MAX };
+}
+
+uint64_t memcg__need_bytes(size_t n_pages)
+{
+	return n_pages * (uint64_t)sysconf(_SC_PAGESIZE) + SPARE_BYTES;
+}
+
+/* ---- of all processes */
+
+struct seen {			/* processes in the same cgroups */
+	char *cgroups;
+	struct tight tight;
+};
+
+struct seens vec(struct seen);
+
+static struct seen *seen_of(struct seens *all, const char *cgroups)
+{
+	struct seen *s;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (!strcmp(all->v[i].cgroups, cgroups))
+			return &all->v[i];
+	s = vec_push(all);
+	if (s)
+		s->cgroups = strdup(cgroups);
+	if (s && !s->cgroups) {
+		all->n--;
+		return NULL;
+	}
+	return s;
+}
+
+static int see(struct seens *all, const char *mounts, pid_t pid)
+{
+	_cleanup_free_ char *cgroups = NULL;
+	struct seen *s;
+
+	if (process__cgroups(pid, &cgroups))
+		return 0;
+	s = seen_of(all, cgroups);
+	if (!s)
+		return -ENOMEM;
+	if (!s->tight.n_processes++) {
+		s->tight.pid = pid;
+		memcg__look(mounts, cgroups, &s->tight.memcg);
+	}
+	return 0;
+}
+
+/* Those that are in one cgroup, or below it, have to share its room. */
+static int gather(struct seens *all, size_t n_pages, struct tights *ret)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		struct tight *one = &all->v[i].tight;
+
+		for (size_t k = 0; k < i && one->memcg.dir; k++) {
+			struct tight *first = &all->v[k].tight;
+
+			if (!first->memcg.dir || strcmp(first->memcg.dir, one->memcg.dir))
+				continue;
+			first->n_processes += one->n_processes;
+			memcg__done(&one->memcg);
+		}
+	}
+	for (size_t i = 0; i < all->n; i++) {
+		struct tight *one = &all->v[i].tight, *slot;
+
+		if (!one->memcg.dir || one->memcg.room_bytes >= memcg__need_bytes(n_pages * one->n_processes))
+			continue;
+		slot = vec_push(ret);
+		if (!slot)
+			return -ENOMEM;
+		*slot = *one;
+		one->memcg.dir = NULL;
+	}
+	return 0;
+}
+
+int tights__find(size_t n_pages, struct tights *ret)
+{
+	_cleanup_free_ char *mounts = NULL;
+	struct seens all = {};
+	struct tights found = {};
+	struct dirent *d;
+	DIR *proc;
+	int err = 0;
+
+	if (read_small_file("/proc/self/mountinfo", &mounts, NULL))
+		return 0;
+	proc = opendir("/proc");
+	while (proc && !err && (d = readdir(proc))) {
+		uint64_t pid;
+
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() && process__has_memory(pid))
+			err = see(&all, mounts, pid);
+	}
+	if (proc)
+		closedir(proc);
+	if (!err)
+		err = gather(&all, n_pages, &found);
+	for (size_t i = 0; i < all.n; i++) {
+		memcg__done(&all.v[i].tight.memcg);
+		free(all.v[i].cgroups);
+	}
+	vec_done(&all);
+	if (err)
+		tights__done(&found);
+	else
+		*ret = found;
+	return err;
+}
+
+void tights__done(struct tights *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		memcg__done(&t->v[i].memcg);
+	vec_done(t);
+}

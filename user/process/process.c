@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns nothing but what it returns. All names leave here clean. */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "process/process.h"
+#include "util/parse.h"
+#include "util/rights.h"
+#include "util/util.h"
+
+static int read_proc(pid_t pid, const char *what, char **ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
+	return read_small_file(path, ret, NULL);
+}
+
+/* Fields of /proc/PID/stat behind the name, which may hold spaces and parentheses itself. */
+struct stat_fields {
+	char state;
+	pid_t ppid;
+	uint64_t flags, utime, stime, start_ticks;
+};
+
+#define PF_EXITING 0x00000004
+#define PF_KTHREAD 0x00200000
+
+static int read_stat(pid_t pid, struct stat_fields *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned long long flags, utime, stime, start;
+	char *p, state;
+	int ppid, err = read_proc(pid, "stat", &text);
+
+	if (err)
+		return err;
+	p = strrchr(text, ')');
+	if (!p || sscanf(p + 1, " %c %d %*d %*d %*d %*d %llu %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu", &state, &ppid,
+			 &flags, &utime, &stime, &start) != 6)
+		return -EINVAL;
+	*ret = (struct stat_fields){ state, ppid, flags, utime, stime, start };
+	return 0;
+}
+
+static bool has_ended(const struct stat_fields *s)
+{
+	return s->flags & PF_EXITING || s->state == 'Z' || s->state == 'X';
+}
+
+pid_t process__runner(pid_t pid)
+{
+	struct stat_fields s;
+	struct dirent *d;
+	pid_t found = 0;
+	char path[64];
+	DIR *tasks;
+
+	if (read_stat(pid, &s))
+		return 0;
+	if (!has_ended(&s))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && !found && (d = readdir(tasks))) {
+		uint64_t tid;
+
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &tid) && !read_stat(tid, &s) && !has_ended(&s))
+			found = tid;
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
+static char *read_name(pid_t pid, const char *what)
+{
+	char *text = NULL;
+
+	if (read_proc(pid, what, &text))
+		return strdup("");
+	text[strcspn(text, "\n")] = 0;
+	clean_name(text);
+	return text;
+}
+
+static char *read_exe(pid_t pid)
+{
+	char path[64], *exe = calloc(1, 4097);
+	ssize_t len;
+
+	if (!exe)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	len = readlink(path, exe, 4096);
+	exe[len > 0 ? len : 0] = 0;
+	clean_name(exe);
+	return exe;
+}
+
+/* 64 hex digits, and no more */
+static bool is_container_id(const char *s)
+{
+	return strspn(s, "0123456789abcdef") == 64;
+}
+
+void cgroup__recognise(const char *path, char **ret_container, char **ret_unit)
+{
+	const char *part = path;
+
+	*ret_container = *ret_unit = NULL;
+	while (*part) {
+		size_t len = strcspn(part, "/"), name;
+
+		/* docker-<id>.scope, libpod-<id>.scope; /docker/<id>, /kubepods/.../<id>; ...slice:cri-containerd:<id> */
+		for (name = 0; name < len; name++)
+			if ((!name || part[name - 1] == '-' || part[name - 1] == ':') && len - name >= 64 &&
+			    is_container_id(part + name)) {
+				free(*ret_container);
+				*ret_container = strndup(part + name, 64);
+				break;
+			}
+		if (len > 8 && !strncmp(part + len - 8, ".service", 8)) {
+			free(*ret_unit);
+			*ret_unit = strndup(part, len);
+		}
+		part += len;
+		part += *part == '/';
+	}
+}
+
+/*
+ * In version 1 a task that is about to end is in "/", as far as the kernel tells:
+ * whether it was so is asked afterwards.
+ */
+static int cgroups_of_task(pid_t tid, char **ret)
+{
+	_cleanup_free_ char *text = NULL;
+	struct stat_fields s;
+	int err = read_proc(tid, "cgroup", &text);
+
+	if (!err && (read_stat(tid, &s) || has_ended(&s)))
+		err = -ESRCH;
+	if (err)
+		return err;
+	*ret = text;
+	text = NULL;
+	return 0;
+}
+
+int process__cgroups(pid_t pid, char **ret)
+{
+	int err = cgroups_of_task(pid, ret);
+
+	if (err == -ESRCH)
+		pid = process__runner(pid);
+	return err == -ESRCH && pid ? cgroups_of_task(pid, ret) : err;
+}
+
+/* The unified hierarchy's path, or the one that systemd or the memory controller uses. */
+static char *read_cgroup(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	char *line, *save = NULL, *found = NULL;
+
+	if (process__cgroups(pid, &text))
+		return NULL;
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+		bool unified = !strncmp(line, "0::", 3);
+
+		if (!path || (!unified && !strstr(controllers, "name=systemd") && !strstr(controllers, "memory")))
+			continue;
+		/* on a machine with both, the one that says more than "/" */
+		if (!found || !strcmp(found, "/")) {
+			free(found);
+			found = strdup(path + 1);
+		}
+	}
+	if (found)
+		clean_name(found);
+	return found;
+}
+
+static uint64_t age_of(const struct stat_fields *s)
+{
+	uint64_t hz = sysconf(_SC_CLK_TCK), start_ns = s->start_ticks * (1000000000ull / hz), now;
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	now = t.tv_sec * 1000000000ull + t.tv_nsec;
+	return now > start_ns ? now - start_ns : 0;
+}
+
+static int may_look(pid_t pid, const struct process *p, struct err *e)
+{
+	char path[64];
+
+	/* of another user without the right, maps can be opened but not read: the link needs the same right and says so */
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	if (readlink(path, (char[2]){}, 1) >= 0 || (errno != EACCES && errno != EPERM))
+		return 0;
+	if (p->uid == geteuid())
+		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
+				       "%s (%d) lets nobody look into it (its file is unreadable, or it changed its rights)", p->comm,
+				       (int)pid);
+	return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
+			       "%s (%d) belongs to uid %u and this user may not look into it", p->comm, (int)pid, p->uid);
+}
+
+/* Of /proc itself only what belongs to root is told of a process that nobody may look into. */
+static void read_status(pid_t pid, struct process *p)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned int real, effective;
+	const char *line;
+	char *last;
+
+	if (read_proc(pid, "status", &text))
+		return;
+	line = strstr(text, "\nUid:");
+	if (line && sscanf(line + 5, "%u %u", &real, &effective) == 2)
+		p->uid = effective;
+	/* one pid for each namespace from ours on */
+	line = strstr(text, "\nNSpid:");
+	if (!line)
+		return;
+	((char *)line)[1 + strcspn(line + 1, "\n")] = 0;
+	last = strrchr(line, '\t');
+	if (last && sscanf(last, "%d", &p->ns_pid) == 1 && p->ns_pid == pid)
+		p->ns_pid = 0;
+}
+
+int process__look(pid_t pid, struct process *ret, struct err *e)
+{
+	struct process p = { .pid = pid, .pidfd = -1 };
+	struct stat_fields stat;
+	int err = read_stat(pid, &stat);
+	pid_t tid = pid;
+
+	if (err == -ENOENT && kill(pid, 0) && errno == EPERM)
+		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
+				       "process %d is hidden from this user (/proc is mounted with hidepid)", (int)pid);
+	if (err == -ENOENT || err == -ESRCH)
+		return err_set(e, -ESRCH, "no process %d", (int)pid);
+	if (err)
+		return err_set(e, err, "process %d: cannot read /proc/%d/stat: %s", (int)pid, (int)pid, strerror(-err));
+	p.comm = read_name(pid, "comm");
+	if (!p.comm)
+		return err_set(e, -ENOMEM, "out of memory");
+	read_status(pid, &p);
+	if (stat.flags & PF_KTHREAD) {
+		err = err_set(e, -EINVAL, "'%s' (%d) is a kernel thread: it has no allocator", p.comm, (int)pid);
+		goto fail;
+	}
+	if (has_ended(&stat)) {
+		tid = process__runner(pid);
+		p.is_headless = true;
+	}
+	if (!tid) {
+		err = err_set(e, -ESRCH, "'%s' (%d) has ended and waits for its parent (a zombie)", p.comm, (int)pid);
+		goto fail;
+	}
+	err = may_look(tid, &p, e);
+	if (err)
+		goto fail;
+	p.exe = read_exe(tid);
+	p.cgroup = read_cgroup(pid);
+	if (p.cgroup)
+		cgroup__recognise(p.cgroup, &p.container, &p.unit);
+	p.age_ns = age_of(&stat);
+	p.start_ticks = stat.start_ticks;
+	*ret = p;
+	return 0;
+fail:
+	process__done(&p);
+	return err;
+}
+
+int process__read(pid_t pid, struct process *ret, struct err *e)
+{
+	struct process p;
+	int err = process__look(pid, &p, e);
+
+	if (err)
+		return err;
+	p.pidfd = syscall(SYS_pidfd_open, pid, 0);
+	if (p.pidfd < 0) {
+		/* a thread: EINVAL, and from 6.16 on ENOENT */
+		err = errno == EINVAL || errno == ENOENT ? err_set(e, -EINVAL, "%d is a thread, not a process: name its process", (int)pid) :
+					err_set(e, -errno, "process %d: %s", (int)pid, strerror(errno));
+		process__done(&p);
+		return err;
+	}
+	*ret = p;
+	return 0;
+}
+
+bool process__has_memory(pid_t pid)
+{
+	struct stat_fields s;
+
+	return !read_stat(pid, &s) && !(s.flags & PF_KTHREAD) && (!has_ended(&s) || process__runner(pid));
+}
+
+pid_t process__parent(pid_t pid)
+{
+	struct stat_fields s;
+
+	return read_stat(pid, &s) ? 0 : s.ppid;
+}
+
+bool process__is(pid_t pid, uint64_t start_ticks)
+{
+	struct stat_fields s;
+
+	return !read_stat(pid, &s) && s.start_ticks == start_ticks && (!has_ended(&s) || process__runner(pid));
+}
+
+static char *copy(const char *s)
+{
+	return s ? strdup(s) : NULL;
+}
+
+int process__copy(const struct process *from, pid_t pid, struct process *ret, struct err *e)
+{
+	struct process p = {
+		.pid = pid,
+		.comm = copy(from->comm),
+		.exe = copy(from->exe),
+		.cgroup = copy(from->cgroup),
+		.container = copy(from->container),
+		.unit = copy(from->unit),
+		.uid = from->uid,
+		.pidfd = -1,
+	};
+
+	if (!p.comm || !p.exe) {
+		process__done(&p);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	*ret = p;
+	return 0;
+}
+
+void process__read_cgroup(struct process *p)
+{
+	char *path = read_cgroup(p->pid);
+
+	/* one that has ended keeps what it had */
+	if (!path)
+		return;
+	free(p->cgroup);
+	free(p->container);
+	free(p->unit);
+	p->cgroup = path;
+	cgroup__recognise(path, &p->container, &p->unit);
+}
+
+int process__set_exe(struct process *p)
+{
+	free(p->exe);
+	p->exe = read_exe(p->pid);
+	return p->exe ? 0 : -ENOMEM;
+}
+
+void process__done(struct process *p)
+{
+	free(p->comm);
+	free(p->exe);
+	free(p->cgroup);
+	free(p->container);
+	free(p->unit);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	*p = (struct process){ .pidfd = -1 };
+}
+
+uint64_t process__rss_bytes(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL, *again = NULL;
+	unsigned long long pages;
+
+	if (read_proc(pid, "statm", &text) || sscanf(text, "%*u %llu", &pages) != 1)
+		return 0;
+	/* its first thread has no memory any more; others may */
+	if (!pages) {
+		pid = process__runner(pid);
+		if (!pid || read_proc(pid, "statm", &again) || sscanf(again, "%*u %llu", &pages) != 1)
+			return 0;
+	}
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+uint64_t process__most_rss_bytes(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned long long kib;
+	const char *line;
+
+	if (read_proc(pid, "status", &text))
+		return 0;
+	line = strstr(text, "\nVmHWM:");
+	return line && sscanf(line, "\nVmHWM: %llu kB", &kib) == 1 ? kib * 1024 : 0;
+}
+
+uint64_t process__cpu_ns(pid_t pid)
+{
+	struct stat_fields s;
+
+	if (read_stat(pid, &s))
+		return 0;
+	return (s.utime + s.stime) * (1000000000ull / sysconf(_SC_CLK_TCK));
+}
+
+void process__thread_comm(pid_t pid, pid_t tid, char buf[static 32])
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64];
+
+	buf[0] = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	if (read_small_file(path, &text, NULL))
+		return;
+	text[strcspn(text, "\n")] = 0;
+	snprintf(buf, 32, "%s", text);
+	clean_name(buf);
+}

@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns one reference per range with a file. What always holds: of ranges that overlap, all but one have died.
+ *
+ * A process may map and unmap as much as it likes, again and again: memory of no file is no range, and of files
+ * that are gone a number is kept, so that what is searched stays short.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "elf/jitmap.h"
+#include "process/process.h"
+#include "space/space.h"
+#include "space/space_memory.h"
+#include "space/space_pages.h"
+#include "util/util.h"
+
+/* What goes beyond this has no names. */
+#define MAX_RANGES 65536
+#define MAX_GONE 2048
+#define MAX_ADDED 64		/* between two looks, which tell what of it is gone again */
+#define MAX_ANON 4096		/* pieces */
+
+/* Numbers of files are told in several ways (object.h): where they differ, the object settles it. */
+static bool is_of(const struct space_range *r, struct objects *objects, const struct mapping *m)
+{
+	struct object *obj;
+
+	if (!r->object || !m->ino)
+		return r->label && !strcmp(r->label, m->path);
+	/* what was written to is another file to those who come now */
+	if (r->ino == m->ino || r->object->ino == m->ino)
+		return !object__look_for_change(r->object);
+	obj = objects__known(objects, m);
+	object__put(obj);
+	return obj == r->object;
+}
+
+/* Memory of no file: the vdso has names, others have not. */
+static bool is_anon(const struct mapping *m)
+{
+	return !m->ino && strcmp(m->path, "[vdso]");
+}
+
+static bool overlaps(const struct space_range *r, uint64_t start, uint64_t end)
+{
+	return r->start < end && start < r->end;
+}
+
+/*
+ * Is the mapping a part of the range, or all of it: the same bytes of the same file at the same place? mprotect tells of a part as if
+ * it were a mapping of its own.
+ */
+static bool is_mapping(const struct space_range *r, struct objects *objects, const struct mapping *m)
+{
+	return r->start <= m->start && r->end >= m->end && r->start - r->file_off == m->start - m->file_off && is_of(r, objects, m);
+}
+
+static struct space_range *known(const struct space *s, struct objects *objects, const struct mapping *m)
+{
+	for (size_t i = s->n; i-- > 0;) {
+		struct space_range *r = &s->v[i];
+
+		if (r->died_ns || !overlaps(r, m->start, m->end))
+			continue;
+		/*
+		 * The one that is there decides; a change of file at the same place is new. A loader
+		 * maps a whole file first and other parts of it over that: a record of it is longer than what is left.
+		 */
+		return is_mapping(r, objects, m) ? r : NULL;
+	}
+	return NULL;
+}
+
+/* Is there code of the file in [lo, hi) of the range? Of what is no ELF file nothing is known. */
+static bool has_code(const struct space_range *r, uint64_t lo, uint64_t hi)
+{
+	uint64_t from = r->file_off + (lo - r->start), to = r->file_off + (hi - r->start);
+
+	if (!r->object || !r->object->is_elf)
+		return true;
+	for (size_t i = 0; i < r->object->n_segments; i++) {
+		const struct object_segment *s = &r->object->segments[i];
+
+		if (s->exec && from < s->file_off + s->file_size && s->file_off < to)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does the mapping take the place of other code? Not if it is the same file with the same bytes at the same addresses: loaders map a file
+ * whole, and then in parts. And not what was behind its code: the kernel gives that back, and has the vdso there, or a library.
+ */
+static bool replaces(const struct mapping *m, const struct space_range *r)
+{
+	if (r->ino && r->ino == m->ino && r->start - r->file_off == m->start - m->file_off)
+		return false;
+	return has_code(r, MAX(r->start, m->start), MIN(r->end, m->end));
+}
+
+/* Other code is there from t_ns on. */
+static void is_replaced(struct space *s, const struct mapping *m, uint64_t t_ns)
+{
+	space_written__cut(&s->written, m->start, m->end);
+	if (!s->replaced_ns || s->replaced_ns > t_ns)
+		s->replaced_ns = t_ns;
+}
+
+/*
+ * May the process write over this code of a file, from t_ns on, or has it? It is other code then, of which nobody knows
+ * more. True: that is new. t_ns 0: for as long as anything is known. It may have had the right to write for a moment
+ * without the one to execute, of which no record tells: so pages are looked at, too, wherever they need not be as they were mapped.
+ */
+static bool note_written(struct space *s, pid_t pid, const struct mapping *m, const struct space_range *r, uint64_t t_ns)
+{
+	bool is_new;
+
+	if (!r->object || !r->object->is_elf || !m->ino)
+		return false;
+	if (m->write)
+		is_new = space_written__add(&s->written, (struct written_piece){ m->start, m->end, t_ns });
+	else
+		is_new = space_pages__find_written(pid, r->object, m, t_ns, &s->written);
+	if (is_new && t_ns && (!s->replaced_ns || s->replaced_ns > t_ns))
+		s->replaced_ns = t_ns;
+	return is_new;
+}
+
+/* [start, end) of range i is as it was, whatever becomes of the rest. Without memory it has no names. */
+static void keep_part(struct space *s, size_t i, uint64_t start, uint64_t end)
+{
+	struct space_range *part = start < end && s->n < MAX_RANGES ? vec_push(s) : NULL;
+	const struct space_range *r = &s->v[i];
+
+	if (!part)
+		return;
+	*part = *r;
+	part->start = start;
+	part->end = end;
+	part->file_off = r->file_off + (start - r->start);
+	part->label = r->label ? strdup(r->label) : NULL;
+	part->why = (struct err){};
+	part->told = true;
+	if (part->object)
+		object__hold(part->object);
+}
+
+/* What a mapping leaves of a range that is there. */
+static void keep_rest(struct space *s, size_t i, const struct mapping *m)
+{
+	uint64_t start = s->v[i].start, end = s->v[i].end;
+
+	keep_part(s, i, start, m->start);
+	keep_part(s, i, m->end, end);
+}
+
+/* Something else is there from t_ns on. exact: not before. Returns how many files that ends. */
+static size_t end_overlapped(struct space *s, const struct mapping *m, uint64_t t_ns, bool exact)
+{
+	bool replaced = false;
+	size_t n = 0;
+
+	for (size_t i = s->n; i-- > 0;) {
+		struct space_range *r;
+
+		if (s->v[i].died_ns || !overlaps(&s->v[i], m->start, m->end))
+			continue;
+		keep_rest(s, i, m);
+		r = &s->v[i];
+		/* where the same code is part of a longer mapping now, nobody else was there in between */
+		r->died_ns = exact || !replaces(m, r) ? t_ns : MAX(s->look_began_ns, r->born_ns + 1);
+		r->rough = !exact;
+		r->gone = true;
+		n++;
+		replaced |= replaces(m, r);
+	}
+	s->n_ended += n;
+	if (replaced)
+		is_replaced(s, m, exact ? t_ns : s->look_began_ns);
+	return n;
+}
+
+/* What is no file, or could not be opened, keeps its name; of others the object has it. */
+static struct space_range *new_range(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns)
+{
+	struct space_range *r = vec_push(s);
+
+	if (!r)
+		return NULL;
+	r->start = m->start;
+	r->end = m->end;
+	r->file_off = m->file_off;
+	r->ino = m->ino;
+	r->born_ns = t_ns;
+	r->object = obj;
+	if (!obj || !m->ino) {
+		r->label = strdup(m->path);
+		if (r->label)
+			clean_name(r->label);
+	}
+	return r;
+}
+
+/* Of a mapping that a look has found. */
+static struct space_range *push(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns)
+{
+	struct space_range *r;
+
+	end_overlapped(s, m, t_ns, false);
+	r = new_range(s, m, obj, t_ns);
+	if (r)
+		r->found = true;
+	return r;
+}
+
+/* Who was there at t_ns, as far as it is known: the last who came by then. */
+static struct space_range *before(const struct space *s, const struct mapping *m, uint64_t t_ns)
+{
+	struct space_range *last = NULL;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct space_range *r = &s->v[i];
+
+		if (overlaps(r, m->start, m->end) && r->born_ns <= t_ns && (!last || r->born_ns >= last->born_ns))
+			last = r;
+	}
+	return last;
+}
+
+/* Of a record, in whatever order they come and whatever was looked at meanwhile: who was there ends, who came later ends it. */
+static struct space_range *push_record(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns)
+{
+	uint64_t later_ns = 0;
+	bool replaced = false;
+	struct space_range *r;
+
+	for (size_t i = 0, n = s->n; i < n; i++) {
+		r = &s->v[i];
+		if (!overlaps(r, m->start, m->end))
+			continue;
+		replaced |= replaces(m, r);
+		if (r->born_ns > t_ns) {
+			later_ns = later_ns ? MIN(later_ns, r->born_ns) : r->born_ns;
+			continue;
+		}
+		if (r->died_ns && r->died_ns < t_ns && !r->rough)
+			continue;
+		s->n_ended += !r->died_ns;
+		if (!r->died_ns)
+			keep_rest(s, i, m);
+		r = &s->v[i];
+		r->died_ns = t_ns;
+		r->rough = false;
+		r->gone = true;
+	}
+	if (replaced)
+		is_replaced(s, m, t_ns);
+	r = new_range(s, m, obj, t_ns);
+	if (r && later_ns) {
+		r->died_ns = later_ns;
+		r->gone = true;
+	}
+	return r;
+}
+
+/* What the file holds now need not be what this range had: it is known by its name, and has no names. */
+static void disown(struct space_range *r)
+{
+	r->unproven = true;
+	if (!r->label && r->object)
+		r->label = strdup(r->object->path);
+}
+
+/*
+ * The same file is mapped once more where it was, at t_ns: is it the same version? Else, or if that cannot be told, it is another
+ * range from then on; and of one whose file was written to just before, nobody can say which version it had.
+ */
+static bool is_again(struct space_range *r, uint64_t t_ns)
+{
+	if (!r->object || (!r->fresh && !r->unproven && object__version_at(r->object, t_ns) == VERSION_SAME))
+		return true;
+	if (r->fresh)
+		disown(r);
+	return false;
+}
+
+/* The record of what a look has found first. */
+static struct space_range *looked_at_before(const struct space *s, struct objects *objects, const struct mapping *m, uint64_t t_ns)
+{
+	struct space_range *r = known(s, objects, m);
+
+	return r && r->born_ns > t_ns && r->found ? r : NULL;
+}
+
+/* Is any of it among what is mapped, which is in order? */
+static bool is_mapped(const struct space_range *r, struct objects *objects, const struct maps *maps)
+{
+	size_t lo = 0, hi = maps->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (maps->v[mid].end <= r->start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < maps->n && maps->v[lo].start < r->end; lo++) {
+		const struct mapping *m = &maps->v[lo];
+
+		if (m->exec && (!m->ino || m->file_off - r->file_off == m->start - r->start) && is_of(r, objects, m))
+			return true;
+	}
+	return false;
+}
+
+static size_t note_gone(struct space *s, struct objects *objects, const struct maps *maps)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct space_range *r = &s->v[i];
+		bool gone;
+
+		if (r->died_ns)
+			continue;
+		gone = !is_mapped(r, objects, maps);
+		n += gone != r->gone;
+		r->gone = gone;
+	}
+	return n;
+}
+
+/* Adjacent ones are one; they come in order. */
+static void add_piece(struct space *s, const struct mapping *m)
+{
+	struct space_piece *last = s->anon.n ? &s->anon.v[s->anon.n - 1] : NULL, *slot;
+
+	if (last && last->end == m->start) {
+		last->end = m->end;
+		return;
+	}
+	slot = s->anon.n < MAX_ANON ? vec_push(&s->anon) : NULL;
+	if (slot)
+		*slot = (struct space_piece){ m->start, m->end };
+}
+
+int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e)
+{
+	uint64_t began_ns = now_ns(), read_ns, born_ns;
+	_cleanup_close_ int mem = -1;
+	struct maps maps = {};
+	int err = maps__read(pid, &maps, e);
+
+	*ret_new = 0;
+	/* its first thread has ended */
+	if (!err && !maps.n) {
+		pid = process__runner(pid);
+		err = pid ? maps__read(pid, &maps, e) : 0;
+	}
+	/* one that ends has nothing mapped: that is no news */
+	if (err || !maps.n)
+		return err;
+	/* what was read was there at some moment in between: surely by now; at the first look, for longer than anything is known */
+	read_ns = now_ns();
+	born_ns = s->looked_ns ? read_ns : 0;
+	*ret_new = note_gone(s, objects, &maps);
+	s->anon.n = 0;
+	for (size_t i = 0; i < maps.n && s->n < MAX_RANGES; i++) {
+		const struct mapping *m = &maps.v[i];
+		struct object *obj = NULL;
+		struct space_range *r;
+		struct err why = {};
+
+		if (!m->exec)
+			continue;
+		if (is_anon(m)) {
+			add_piece(s, m);
+			*ret_new += end_overlapped(s, m, born_ns, false);
+			continue;
+		}
+		r = known(s, objects, m);
+		if (r) {
+			*ret_new += m->write && note_written(s, pid, m, r, began_ns);
+			continue;
+		}
+		if (mem < 0)
+			mem = space_memory__open(pid);
+		if (m->ino)
+			objects__get(objects, pid, m, &obj, &why);
+		else
+			obj = space_memory__vdso(objects, mem, m);
+		if (m->ino && obj && space_memory__is_another(pid, mem, &maps, m, obj))
+			obj->changed = true;
+		r = push(s, m, obj, born_ns);
+		if (!r) {
+			object__put(obj);
+			err_done(&why);
+			err = err_set(e, -ENOMEM, "out of memory");
+			break;
+		}
+		r->why = why;
+		note_written(s, pid, m, r, s->looked_ns ? began_ns : 0);
+		(*ret_new)++;
+	}
+	maps__done(&maps);
+	s->look_began_ns = began_ns;
+	s->looked_ns = read_ns;
+	s->tidy_at = s->n + MAX_ADDED;
+	return err;
+}
+
+int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, uint64_t t_ns, bool *ret_new, struct err *e)
+{
+	struct space_range *r;
+	struct object *obj = NULL;
+	struct err why = {};
+	bool again;
+
+	*ret_new = false;
+	if (!m->exec)
+		return 0;
+	/* a record may be read behind the look that has seen what it tells of, and more */
+	if (is_anon(m)) {
+		*ret_new = t_ns > s->looked_ns && end_overlapped(s, m, t_ns, true);
+		return 0;
+	}
+	r = looked_at_before(s, objects, m, t_ns);
+	if (r) {
+		/* this is when it came, and when who was there before went */
+		for (size_t i = 0; i < s->n; i++)
+			if (s->v[i].rough && overlaps(&s->v[i], m->start, m->end) && s->v[i].born_ns <= t_ns && s->v[i].died_ns <= r->born_ns) {
+				s->v[i].died_ns = t_ns;
+				s->v[i].rough = false;
+			}
+		r->found = false;
+		note_written(s, pid, m, r, t_ns);
+		*ret_new = true;
+		/* before the look it may have been another version */
+		if (!r->object || object__version_at(r->object, t_ns) == VERSION_SAME)
+			r->born_ns = t_ns;
+		return 0;
+	}
+	r = before(s, m, t_ns);
+	/* only of the whole it may be another version: a part of it has new rights, or was mapped with it */
+	if (r && !r->died_ns && is_mapping(r, objects, m) && (m->end - m->start < r->end - r->start || is_again(r, t_ns))) {
+		*ret_new = note_written(s, pid, m, r, t_ns) || r->gone;
+		r->gone = false;
+		return 0;
+	}
+	if (s->n >= MAX_RANGES)
+		return 0;
+	/* more of the file than is known, as where parts have become one */
+	again = r && !r->died_ns && !replaces(m, r);
+	if (m->ino && objects__get(objects, pid, m, &obj, &why)) {
+		pid_t tid = process__runner(pid);
+
+		if (tid && tid != pid) {
+			err_done(&why);
+			objects__get(objects, tid, m, &obj, &why);
+		}
+	} else if (!m->ino)
+		obj = objects__known_image(objects, "[vdso]", m->end - m->start);
+	r = push_record(s, m, obj, t_ns);
+	if (!r) {
+		object__put(obj);
+		err_done(&why);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	r->why = why;
+	if (obj && m->ino) {
+		enum object_version version = object__version_at(obj, t_ns);
+
+		r->fresh = version == VERSION_MAYBE;
+		if (version == VERSION_OTHER)
+			disown(r);
+	}
+	if (m->write || again)
+		note_written(s, pid, m, r, t_ns);
+	*ret_new = true;
+	return 0;
+}
+
+bool space__is_long(const struct space *s)
+{
+	return s->n > MAX(s->tidy_at, MAX_ADDED);
+}
+
+static void range_done(struct space_range *r)
+{
+	if (r->object)
+		object__put(r->object);
+	free(r->label);
+	err_done(&r->why);
+}
+
+bool space__tidy(struct space *s)
+{
+	size_t n_gone = 0, drop, to = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		n_gone += s->v[i].gone;
+	if (n_gone <= MAX_GONE)
+		return false;
+	/* not each time that one more is gone */
+	drop = n_gone - MAX_GONE / 2;
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->v[i].gone && drop) {
+			drop--;
+			range_done(&s->v[i]);
+			continue;
+		}
+		s->v[to++] = s->v[i];
+	}
+	s->n = to;
+	return true;
+}
+
+int space__copy(struct space *to, const struct space *from, struct err *e)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		const struct space_range *r = &from->v[i];
+		struct space_range *slot = r->gone ? NULL : vec_push(to);
+
+		if (r->gone)
+			continue;
+		if (!slot)
+			return err_set(e, -ENOMEM, "out of memory");
+		slot->start = r->start;
+		slot->end = r->end;
+		slot->file_off = r->file_off;
+		slot->ino = r->ino;
+		slot->born_ns = r->born_ns;
+		slot->fresh = r->fresh;
+		slot->unproven = r->unproven;
+		slot->told = true;
+		slot->object = r->object;
+		if (r->object)
+			object__hold(r->object);
+		slot->label = r->label ? strdup(r->label) : NULL;
+	}
+	to->written = from->written;
+	to->replaced_ns = from->replaced_ns;
+	to->look_began_ns = from->look_began_ns;
+	to->looked_ns = from->looked_ns;
+	return 0;
+}
+
+const struct space_range *space__find_at(const struct space *s, uint64_t addr, uint64_t t_ns, bool *ret_sole)
+{
+	const struct space_range *only = NULL, *last = NULL;
+	size_t n = 0;
+
+	for (size_t i = s->n; i-- > 0;) {
+		const struct space_range *r = &s->v[i];
+
+		if (addr < r->start || addr >= r->end)
+			continue;
+		/* the end of some is known but roughly: who came later was there */
+		if (r->born_ns <= t_ns && (!r->died_ns || t_ns < r->died_ns) && (!last || r->born_ns > last->born_ns))
+			last = r;
+		only = r;
+		n++;
+	}
+	*ret_sole = n <= 1 && !(only && only->died_ns);
+	/* nobody else was ever seen there: it was seen too late */
+	return last ? last : n == 1 && !only->died_ns ? only : NULL;
+}
+
+const struct space_range *space__find(const struct space *s, uint64_t addr)
+{
+	bool sole;
+
+	return space__find_at(s, addr, UINT64_MAX, &sole);
+}
+
+bool space__is_anon(const struct space *s, uint64_t addr)
+{
+	size_t lo = 0, hi = s->anon.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->anon.v[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < s->anon.n && s->anon.v[lo].start <= addr;
+}
+
+void space__refresh_jit(struct space *s, pid_t pid)
+{
+	if (!s->jit && jitmap__open(pid, &s->jit))
+		return;
+	jitmap__refresh(s->jit);
+}
+
+struct object *space__find_jit(const struct space *s, const struct space_range *r, uint64_t addr)
+{
+	if (!s->jit || (r && (r->object ? r->object->is_elf : r->label && r->label[0] == '/')))
+		return NULL;
+	return jitmap__find(s->jit->jit, addr) ? s->jit : NULL;
+}
+
+void space__done(struct space *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		range_done(&s->v[i]);
+	vec_done(s);
+	vec_done(&s->anon);
+	object__put(s->jit);
+	s->jit = NULL;
+}

@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Two streams tell of a process: the kernel's records of mappings, and our own
+ * programs' messages about fork, exec and exit. The records of an exec come before
+ * its message. So records are read first, and as long as an exec was recorded
+ * whose message has not come, mappings gather in an image, which the message's
+ * new life takes over; there may be several execs in a row. Mappings of a process that is
+ * not known, a forked child perhaps, gather likewise.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracee/images.h"
+#include "tracee/machine.h"
+#include "tracee/tracee_parts.h"
+#include "tracee/tracee_shared.h"
+#include "util/log.h"
+#include "util/parse.h"
+#include "util/signals.h"
+
+#define SECOND_NS 1000000000ull
+/* Looked at each second, of those that need not be. */
+#define FEW_A_SECOND 64
+#define MANY_A_SECOND 512
+
+struct machine {
+	struct tracees *t;
+	const struct selection *selection;
+	struct images images;
+	struct vec(pid_t) dirty;
+	size_t turn;		/* the tracee that is looked at next */
+	size_t n_closed;	/* processes that this user may not look into */
+	struct err why_closed;
+};
+
+int machine__new(struct tracees *t, const struct selection *g, struct machine **ret, struct err *e)
+{
+	struct machine *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return err_set(e, -ENOMEM, "out of memory");
+	m->t = t;
+	m->selection = g;
+	*ret = m;
+	return 0;
+}
+
+void machine__free(struct machine *m)
+{
+	if (!m)
+		return;
+	images__done(&m->images);
+	vec_done(&m->dirty);
+	err_done(&m->why_closed);
+	free(m);
+}
+
+/* ---- who is wanted */
+
+/*
+ * selected: who forked it, or it itself under its former name, is traced. ppid 0: not known. entered: the cgroup that it
+ * was told to enter, as a line of /proc/PID/cgroup; may be NULL.
+ */
+static bool is_wanted(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected, const char *entered)
+{
+	_cleanup_free_ char *cgroups = NULL;
+
+	if (!selection__selects(m->selection) || (m->selection->follow && selected))
+		return true;
+	if (!m->selection->cgroups.n || !process__cgroups(pid, &cgroups))
+		return selection__wants(m->selection, comm, cgroups);
+	/* one that is gone already was where it was when it was selected, where it went, or where its parent is */
+	if (!entered && (selected || !ppid || process__cgroups(ppid, &cgroups)))
+		return selected && selection__wants(&(struct selection){ .adopt = MT_ADOPT_ALL, .comms = m->selection->comms }, comm, NULL);
+	return selection__wants(m->selection, comm, entered ? entered : cgroups);
+}
+
+static bool is_wanted_event(const struct machine *m, const struct mt_event *ev, bool selected, const char *entered)
+{
+	char comm[sizeof(ev->comm) + 1];
+
+	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
+	clean_name(comm);
+	return is_wanted(m, ev->pid, ev->ppid, comm, selected, entered);
+}
+
+bool machine__wants(const struct selection *g, pid_t pid)
+{
+	const struct machine m = { .selection = g };
+	char comm[32];
+
+	process__thread_comm(pid, pid, comm);
+	return is_wanted(&m, pid, 0, comm, false, NULL);
+}
+
+/* ---- those that are there */
+
+/* Why a single process could not be taken is no reason to end the trace. */
+static int pass_over(struct machine *m, int err, struct err *why, struct err *e)
+{
+	if (err == -ENOMEM || err == -EPERM)
+		return err_set(e, err, "%s", err_msg(why));
+	if (err == -EACCES) {
+		if (!m->n_closed++)
+			m->why_closed = *why;
+		else
+			err_done(why);
+		*why = (struct err){};
+	}
+	return 0;
+}
+
+/* An exec just before the kernel was told of a process is told by nobody. */
+static int look_again(pid_t pid, struct process *p, struct err *e)
+{
+	char comm[32];
+
+	process__thread_comm(pid, pid, comm);
+	if (!*comm || !strcmp(comm, p->comm))
+		return 0;
+	process__done(p);
+	return process__look(pid, p, e);
+}
+
+/* proc 0: the kernel is told of it. parent: NULL: nobody that is traced. */
+static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	struct process process;
+	struct tracee *p;
+	uint64_t start_ticks;
+	bool is_told;
+	int err = process__look(pid, &process, &why);
+
+	if (err) {
+		if (err == -EACCES)
+			kernel__ignore(m->t->kernel, pid, proc);
+		return pass_over(m, err, &why, e);
+	}
+	start_ticks = process.start_ticks;
+	is_told = proc;
+	if (!is_told)
+		err = kernel__add_process(m->t->kernel, pid, &proc, e);
+	if (err || hash__get(&m->t->by_proc, proc)) {
+		process__done(&process);
+		return err == -ENOSPC ? 0 : err;	/* counted: process_full */
+	}
+	err = is_told ? 0 : look_again(pid, &process, &why);
+	if (err) {
+		kernel__ignore(m->t->kernel, pid, proc);
+		kernel__reconsider(m->t->kernel, pid);
+		return pass_over(m, err, &why, e);
+	}
+	err = tracees__add_running(m->t, &process, proc, parent ? tracee__life(parent) : NULL, &p, &why);
+	if (err)
+		return pass_over(m, err, &why, e);
+	/* it may have ended before the kernel was told, and its pid may be another's now: nobody will tell */
+	if (!process__is(pid, start_ticks)) {
+		kernel__ignore(m->t->kernel, pid, proc);
+		kernel__reconsider(m->t->kernel, pid);
+		model__life_ended(m->t->model, proc);
+		unwind__drop(m->t->unwind, proc);
+		tracee__end(m->t, p);
+	}
+	return 0;
+}
+
+/* Each process but our own and the kernel's threads. */
+static int for_each_running(struct machine *m, int (*fn)(struct machine *m, pid_t pid, struct err *e), struct err *e)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *d;
+	int err = 0;
+
+	if (!proc)
+		return err_set(e, -errno, "/proc: %s", strerror(errno));
+	while (!err && !signal_asks_for_end() && (d = readdir(proc))) {
+		uint64_t pid;
+
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() && process__has_memory(pid))
+			err = fn(m, pid, e);
+	}
+	closedir(proc);
+	return err;
+}
+
+static int add_or_ignore(struct machine *m, pid_t pid, struct err *e)
+{
+	if (machine__wants(m->selection, pid))
+		return add_running(m, pid, 0, NULL, e);
+	kernel__ignore(m->t->kernel, pid, 0);
+	return 0;
+}
+
+static int add_child(struct machine *m, pid_t pid, struct err *e)
+{
+	const struct tracee *parent = tracees__find(m->t, pid) ? NULL : tracees__find(m->t, process__parent(pid));
+
+	return parent ? add_running(m, pid, 0, parent, e) : 0;
+}
+
+/* Those that are there: the selected; then, with -f, children that they have already, and theirs. */
+static int look_around(struct machine *m, struct err *e)
+{
+	int err = m->selection->adopt == MT_ADOPT_ALL ? for_each_running(m, add_or_ignore, e) : 0;
+	size_t had;
+
+	do {
+		had = m->t->v.n;
+		if (!err && m->selection->follow)
+			err = for_each_running(m, add_child, e);
+	} while (!err && m->t->v.n > had);
+	return err;
+}
+
+int machine__attach(struct machine *m, struct err *e)
+{
+	uint64_t began_ns = now_ns();
+	int err = tracees__share(m->t, e);
+
+	if (!err)
+		err = tracees__probe_asked(m->t, e);
+	/* who comes later most likely maps what malloctrace does */
+	if (!err && m->selection->adopt == MT_ADOPT_ALL)
+		err = tracees__probe_own(m->t, e);
+	if (!err)
+		err = tracees__attach(m->t, e);
+	if (!err) {
+		say_step("Looking at the processes that run.");
+		m->t->begun = false;
+		err = look_around(m, e);
+		m->t->begun = true;
+	}
+	say_verbose("looked at %zu processes in %.1f ms", m->t->v.n, (now_ns() - began_ns) / 1e6);
+	if (!err && m->n_closed)
+		say("%zu process%s left out: %s", m->n_closed, m->n_closed == 1 ? " is" : "es are", err_msg(&m->why_closed));
+	return err;
+}
+
+char *machine__attached(const struct machine *m)
+{
+	const char *first = NULL, *slash;
+	size_t n_files = 0;
+	char *text;
+
+	for (size_t i = 0; i < m->t->plans.n; i++) {
+		const struct known_plan *k = m->t->plans.v[i];
+
+		if (!k->probed || k->covered || !k->plan.n_funcs)
+			continue;
+		n_files++;
+		first = first ? first : k->plan.object->path;
+	}
+	slash = first ? strrchr(first, '/') : NULL;
+	first = slash ? slash + 1 : first ? first : "no allocator yet";
+	if (!m->t->n_live)
+		return asprintf(&text, "no process yet, and to each that comes and is meant: %s", first) < 0 ? NULL : text;
+	if (asprintf(&text, n_files < 2 ? "%zu process%s: %s" : "%zu process%s: %s and %zu other file%s", m->t->n_live,
+		     m->t->n_live == 1 ? "" : "es", first, n_files - 1, n_files == 2 ? "" : "s") < 0)
+		return NULL;
+	return text;
+}
+
+/* ---- records */
+
+static int mark_dirty(struct machine *m, const struct tracee *p)
+{
+	pid_t *slot = p->dirty || p->stale ? vec_push(&m->dirty) : NULL;
+
+	if (slot)
+		*slot = p->process.pid;
+	return slot || !(p->dirty || p->stale) ? 0 : -ENOMEM;
+}
+
+static int add_mapping(struct machine *m, struct tracee *p, const struct mapping *map, uint64_t t_ns, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	int err = tracee__add_mapping(m->t, p, map, t_ns, &why);
+
+	if (!err)
+		err = mark_dirty(m, p);
+	return err ? pass_over(m, err, &why, e) : 0;
+}
+
+int machine__on_record(struct machine *m, const struct watch_record *r, struct err *e)
+{
+	struct tracee *p = tracees__find(m->t, r->pid);
+	int err = 0;
+
+	/* one that is in no namespace of ours */
+	if (r->kind != WATCH_LOST && r->pid <= 0)
+		return 0;
+	switch (r->kind) {
+	case WATCH_LOST:
+		for (size_t i = 0; i < m->t->v.n; i++)
+			m->t->v.v[i]->stale |= !m->t->v.v[i]->ended;
+		break;
+	case WATCH_EXEC:
+		err = images__begin(&m->images, r->pid, true, r->t_ns);
+		break;
+	case WATCH_MAPPED:
+		if (r->pid == getpid())
+			break;
+		err = images__add(&m->images, r);
+		if (err == -ENOENT && p)
+			return add_mapping(m, p, &r->map, r->t_ns, e);
+		if (err == -ENOENT)
+			err = images__begin(&m->images, r->pid, false, r->t_ns) ?: images__add(&m->images, r);
+		break;
+	}
+	return err ? err_set(e, err, "out of memory") : 0;
+}
+
+int machine__settle(struct machine *m, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < m->dirty.n && !err; i++) {
+		struct tracee *p = tracees__find(m->t, m->dirty.v[i]);
+		_cleanup_err_ struct err why = {};
+
+		if (!p)
+			continue;
+		if (p->stale)
+			err = tracee__refresh_shared(m->t, p, 0, &why);
+		if (p->dirty) {
+			p->dirty = false;
+			err = tracee__update_unwind(m->t, p, &why);
+		}
+		err = err ? pass_over(m, err, &why, e) : 0;
+	}
+	m->dirty.n = 0;
+	return err;
+}
+
+/* ---- messages */
+
+static void end_life(struct machine *m, uint32_t proc)
+{
+	model__life_ended(m->t->model, proc);
+	unwind__drop(m->t->unwind, proc);
+}
+
+static void throw_out(struct machine *m, const struct mt_event *ev)
+{
+	kernel__ignore(m->t->kernel, ev->pid, ev->proc);
+	images__forget(&m->images, ev->pid);
+}
+
+static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
+{
+	struct tracee_life *parent = hash__get(&m->t->by_proc, ev->old_proc);
+	_cleanup_err_ struct err why = {};
+	struct image *image;
+	struct tracee *p;
+	int err;
+
+	if (!is_wanted_event(m, ev, parent, NULL)) {
+		throw_out(m, ev);
+		return 0;
+	}
+	err = parent ? tracees__add_forked(m->t, ev, parent, &p, &why) : 0;
+	if (!parent)
+		return add_running(m, ev->pid, ev->proc, NULL, e);
+	if (err)
+		return pass_over(m, err, &why, e);
+	image = images__claim(&m->images, ev->pid, false, ev->t_ns);
+	for (size_t i = 0; image && i < image->maps.n && !err; i++)
+		err = add_mapping(m, p, &image->maps.v[i].map, image->maps.v[i].t_ns, e);
+	image__free(image);
+	return err;
+}
+
+/* One that was looked at goes on mapping: what it mapped since, among what was told before it was known to be traced. */
+static int take_over_images(struct machine *m, const struct mt_event *ev, uint64_t looked_ns, struct err *e)
+{
+	struct tracee *p = tracees__find(m->t, ev->pid);
+	struct image *image;
+	int err = 0;
+
+	while (p && !err && (image = images__claim_before(&m->images, ev->pid, ev->t_ns))) {
+		for (size_t i = 0; i < image->maps.n && !err; i++)
+			if (image->maps.v[i].t_ns >= looked_ns)
+				err = add_mapping(m, p, &image->maps.v[i].map, image->maps.v[i].t_ns, e);
+		image__free(image);
+	}
+	return err;
+}
+
+static int on_new(struct machine *m, const struct mt_event *ev, const char *entered, struct err *e)
+{
+	uint64_t looked_ns = now_ns();
+	struct tracee *p;
+	int err;
+
+	if (!is_wanted_event(m, ev, false, entered)) {
+		throw_out(m, ev);
+		return 0;
+	}
+	/* one that execed meanwhile looks like what it is now: of what it was nothing is left */
+	if (kernel__has_ended(m->t->kernel, ev->proc))
+		return tracees__add_gone(m->t, ev, NULL, &p, e);
+	err = add_running(m, ev->pid, ev->proc, NULL, e);
+	if (!err)
+		err = take_over_images(m, ev, looked_ns, e);
+	/* it has ended already */
+	if (!err && !hash__get(&m->t->by_proc, ev->proc) && !process__has_memory(ev->pid))
+		err = tracees__add_gone(m->t, ev, NULL, &p, e);
+	return err;
+}
+
+/* The hierarchy goes by its number in one place, by its controllers in the other. */
+static char *line_of_cgroup(const struct mt_move *to)
+{
+	_cleanup_free_ char *own = NULL;
+	char number[16], *line = NULL, *save = NULL;
+
+	/* what is cut may be any of several */
+	if (strlen(to->path) >= sizeof(to->path) - 1 || process__cgroups(getpid(), &own))
+		return NULL;
+	snprintf(number, sizeof(number), "%u:", to->hierarchy);
+	for (char *at = strtok_r(own, "\n", &save); at; at = strtok_r(NULL, "\n", &save)) {
+		const char *colon = strchr(at + strcspn(at, ":") + !!strchr(at, ':'), ':');
+
+		if (colon && !strncmp(at, number, strlen(number)) &&
+		    asprintf(&line, "%.*s:%s\n", (int)(colon - at), at, to->path) < 0)
+			return NULL;
+	}
+	return line;
+}
+
+static int on_moved(struct machine *m, const struct mt_move *to, struct err *e)
+{
+	_cleanup_free_ char *entered = line_of_cgroup(to);
+
+	return on_new(m, &to->ev, entered, e);
+}
+
+static int on_exec(struct machine *m, const struct mt_event *ev, struct err *e)
+{
+	struct tracee_life *parent = hash__get(&m->t->by_proc, ev->parent);
+	struct tracee *p = tracees__find(m->t, ev->pid);
+	_cleanup_err_ struct err why = {};
+	struct image *image;
+	int err;
+
+	if (ev->old_proc)
+		end_life(m, ev->old_proc);
+	if (!ev->proc || !is_wanted_event(m, ev, p || parent, NULL)) {
+		if (ev->proc)
+			throw_out(m, ev);
+		if (p)
+			tracee__end(m->t, p);
+		return 0;
+	}
+	if (!parent && p && p->parent_proc)
+		parent = hash__get(&m->t->by_proc, p->parent_proc);
+	image = images__claim(&m->images, ev->pid, true, ev->t_ns);
+	err = tracees__add_execed(m->t, p, ev, parent, image ? image->maps.v : NULL, image ? image->maps.n : 0, &p, &why);
+	image__free(image);
+	if (!err)
+		err = mark_dirty(m, p);
+	return err ? pass_over(m, err, &why, e) : 0;
+}
+
+static void on_exit_of(struct machine *m, const struct mt_event *ev)
+{
+	struct tracee_life *l = hash__get(&m->t->by_proc, ev->proc);
+
+	end_life(m, ev->proc);
+	if (l && tracee__life(l->tracee) == l)
+		tracee__end(m->t, l->tracee);
+	images__forget(&m->images, ev->pid);
+}
+
+int machine__on_event(struct machine *m, const struct mt_event *ev, struct err *e)
+{
+	/* it was there when we looked around, in this very life */
+	if (ev->kind != MT_EV_EXIT && ev->proc && hash__get(&m->t->by_proc, ev->proc))
+		return 0;
+	switch (ev->kind) {
+	case MT_EV_FORK:
+		return on_fork(m, ev, e);
+	case MT_EV_NEW:
+		return on_new(m, ev, NULL, e);
+	case MT_EV_EXEC:
+		return on_exec(m, ev, e);
+	case MT_EV_EXIT:
+		on_exit_of(m, ev);
+		return 0;
+	case MT_EV_MOVED:
+		return on_moved(m, (const struct mt_move *)ev, e);	/* whose beginning it is */
+	case MT_EV_CHANGED:
+		/* who is traced stays so: what was recorded is of interest still */
+		if (!ev->proc && is_wanted_event(m, ev, false, NULL))
+			return add_running(m, ev->pid, 0, NULL, e);
+		return 0;
+	}
+	return 0;
+}
+
+/* ---- what nobody tells */
+
+/* A life that nobody told of: its message was lost. */
+static void adopt_untold(uint32_t proc, pid_t pid, void *arg)
+{
+	struct machine *m = arg;
+
+	if (hash__get(&m->t->by_proc, proc))
+		return;
+	if (!process__has_memory(pid) || !machine__wants(m->selection, pid))
+		kernel__ignore(m->t->kernel, pid, proc);
+	else
+		add_running(m, pid, proc, NULL, NULL);
+}
+
+void machine__on_second(struct machine *m, bool watched)
+{
+	size_t n_left = MANY_A_SECOND, n_others = watched ? 0 : FEW_A_SECOND, n = m->t->v.n;
+
+	images__drop_old(&m->images, now_ns());
+	for (size_t i = 0; i < n && n_left; i++) {
+		struct tracee *p = m->t->v.v[m->turn++ % n];
+
+		if (p->ended)
+			continue;
+		/* an end whose message was lost */
+		if (kernel__has_ended(m->t->kernel, tracee__life(p)->proc)) {
+			end_life(m, tracee__life(p)->proc);
+			tracee__end(m->t, p);
+			continue;
+		}
+		p->stale |= tracee__is_unsettled(m->t, p);
+		if (!p->stale && !n_others)
+			continue;
+		n_others -= !p->stale;
+		n_left--;
+		tracee__refresh_shared(m->t, p, 0, NULL);
+	}
+	kernel__for_each_life(m->t->kernel, SECOND_NS, adopt_untold, m);
+	tracees__unprobe_deleted(m->t);
+}

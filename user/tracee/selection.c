@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the paths of cgroups that were asked for. Nothing here asks a process:
+ * what is known of it is handed in.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process/mounts.h"
+#include "tracee/selection.h"
+
+#define COMM_MAX 15	/* letters of a name that the kernel keeps */
+
+/* ---- cgroups */
+
+static void trim(char *path)
+{
+	size_t len = strlen(path);
+
+	while (len && path[len - 1] == '/')
+		path[--len] = 0;
+}
+
+/* The hierarchy as /proc/PID/cgroup names it: what is left of a mount's options without those that are no controllers. */
+static char *hierarchy_of(const struct mount *m)
+{
+	static const char *const no_controllers[] = { "rw", "ro", "xattr", "noprefix", "clone_children", "release_agent", "relatime" };
+	char *list = calloc(1, strlen(m->options) + 1), *options, *save = NULL;
+
+	if (!list || !strcmp(m->type, "cgroup2"))
+		return list;
+	options = strdup(m->options);
+	if (!options) {
+		free(list);
+		return NULL;
+	}
+	for (char *o = strtok_r(options, ",", &save); o; o = strtok_r(NULL, ",", &save)) {
+		bool is_controller = true;
+
+		for (size_t i = 0; i < ARRAY_SIZE(no_controllers) && is_controller; i++)
+			is_controller = strcspn(o, "=") != strlen(no_controllers[i]) ||
+					strncmp(o, no_controllers[i], strlen(no_controllers[i]));
+		if (is_controller) {
+			if (*list)
+				strcat(list, ",");
+			strcat(list, o);
+		}
+	}
+	free(options);
+	return list;
+}
+
+int selection__parse_cgroup(const char *arg, const char *mounts, struct selection_cgroup *ret)
+{
+	_cleanup_free_ char *text = strdup(mounts), *path = strdup(arg);
+	struct selection_cgroup found = {};
+	size_t best = 0;
+	char *save = NULL;
+
+	if (!text || !path)
+		return -ENOMEM;
+	trim(path);
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		struct mount m;
+
+		if (!mount__parse(line, &m) || !path__is_below(path, m.point) || strlen(m.point) <= best)
+			continue;
+		best = strlen(m.point);
+		free(found.hierarchy);
+		free(found.path);
+		found.hierarchy = hierarchy_of(&m);
+		if (asprintf(&found.path, "%s%s", strcmp(m.root, "/") ? m.root : "", path + best) < 0)
+			found.path = NULL;
+		if (!found.hierarchy || !found.path)
+			goto no_memory;
+	}
+	/* as a line of /proc/PID/cgroup has it, of any hierarchy */
+	if (!found.path && asprintf(&found.path, "%s%s", *path && path[0] != '/' ? "/" : "", path) < 0) {
+		found.path = NULL;
+		goto no_memory;
+	}
+	trim(found.path);
+	*ret = found;
+	return 0;
+no_memory:
+	free(found.hierarchy);
+	free(found.path);
+	return -ENOMEM;
+}
+
+/* A name that is mistyped would select nobody, for ever and in silence. Where no hierarchy can be seen, nobody knows. */
+static bool may_exist(const struct selection_cgroup *c, const char *mounts)
+{
+	_cleanup_free_ char *text = strdup(mounts);
+	bool seen = false, found = false;
+	char *save = NULL;
+
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found; line = strtok_r(NULL, "\n", &save)) {
+		_cleanup_free_ char *hierarchy = NULL, *dir = NULL;
+		const char *below;
+		struct mount m;
+
+		if (!mount__parse(line, &m))
+			continue;
+		below = mount__below(&m, c->path);
+		hierarchy = hierarchy_of(&m);
+		if (!hierarchy || (c->hierarchy && strcmp(c->hierarchy, hierarchy)) || !below || asprintf(&dir, "%s%s", m.point, below) < 0) {
+			dir = NULL;
+			continue;
+		}
+		seen = true;
+		found = !access(dir, F_OK);
+	}
+	return found || !seen;
+}
+
+static int add_cgroup(struct selection *g, const char *arg, const char *mounts, struct err *e)
+{
+	struct selection_cgroup *slot = vec_push(&g->cgroups);
+	/* a name that is a link to another one, such as cpu to cpu,cpuacct */
+	_cleanup_free_ char *real = arg[0] == '/' ? realpath(arg, NULL) : NULL;
+	int err = slot ? selection__parse_cgroup(real ? real : arg, mounts, slot) : -ENOMEM;
+
+	if (err && slot)
+		g->cgroups.n--;
+	return err ? err_set(e, err, "out of memory") : 0;
+}
+
+static bool is_member(const struct selection_cgroup *want, const char *text)
+{
+	for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		const char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+		size_t len, end = strcspn(line, "\n");
+
+		if (!path || path >= line + end)
+			continue;
+		controllers++;
+		if (want->hierarchy && (strlen(want->hierarchy) != (size_t)(path - controllers) ||
+					memcmp(want->hierarchy, controllers, path - controllers)))
+			continue;
+		path++;
+		len = strlen(want->path);
+		if ((size_t)(line + end - path) >= len && !memcmp(path, want->path, len) &&
+		    (path[len] == '/' || path[len] == '\n' || !path[len]))
+			return true;
+	}
+	return false;
+}
+
+/* ---- all of it */
+
+int selection__init(struct selection *g, const struct opts *o, struct err *e)
+{
+	_cleanup_free_ char *mounts = NULL;
+	int err = 0;
+
+	*g = (struct selection){ .follow = o->follow, .comms = &o->comms };
+	g->adopt = o->all || o->comms.n || o->cgroups.n ? MT_ADOPT_ALL : o->follow ? MT_ADOPT_CHILDREN : MT_ADOPT_NONE;
+	if (o->cgroups.n && read_small_file("/proc/self/mountinfo", &mounts, NULL))
+		mounts = NULL;
+	for (size_t i = 0; i < o->cgroups.n && !err; i++)
+		err = add_cgroup(g, o->cgroups.v[i], mounts ? mounts : "", e);
+	return err;
+}
+
+int selection__check(const struct selection *g, struct err *e)
+{
+	_cleanup_free_ char *mounts = NULL;
+
+	if (g->cgroups.n && read_small_file("/proc/self/mountinfo", &mounts, NULL))
+		return 0;
+	for (size_t i = 0; i < g->cgroups.n; i++)
+		if (!may_exist(&g->cgroups.v[i], mounts))
+			return err_set(e, -ENOENT, "--cgroup %s: there is no such cgroup (see /proc/PID/cgroup)", g->cgroups.v[i].path);
+	return 0;
+}
+
+void selection__done(struct selection *g)
+{
+	for (size_t i = 0; i < g->cgroups.n; i++) {
+		free(g->cgroups.v[i].hierarchy);
+		free(g->cgroups.v[i].path);
+	}
+	vec_done(&g->cgroups);
+}
+
+bool selection__selects(const struct selection *g)
+{
+	return g->adopt == MT_ADOPT_ALL && (g->comms->n || g->cgroups.n);
+}
+
+/* The kernel keeps the beginning of a long name: so much of it is compared. */
+static bool is_named(const char *glob, const char *comm)
+{
+	if (strlen(glob) > COMM_MAX && !strpbrk(glob, "*?[\\"))
+		return strlen(comm) == COMM_MAX && !strncmp(glob, comm, COMM_MAX);
+	return !fnmatch(glob, comm, 0);
+}
+
+bool selection__wants(const struct selection *g, const char *comm, const char *cgroups)
+{
+	bool named = !g->comms->n, member = !g->cgroups.n;
+
+	for (size_t i = 0; i < g->comms->n && !named; i++)
+		named = is_named(g->comms->v[i], comm);
+	for (size_t i = 0; i < g->cgroups.n && !member; i++)
+		member = cgroups && is_member(&g->cgroups.v[i], cgroups);
+	return named && member;
+}

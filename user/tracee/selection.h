@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Who is meant, where processes come and go: -a, --comm, --cgroup and -f. */
+#ifndef MT_SELECTION_H
+#define MT_SELECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "bpf/abi.h"
+#include "options/opts.h"
+#include "util/err.h"
+#include "util/util.h"
+
+struct selection_cgroup {
+	char *hierarchy;	/* owned; the part of a line of /proc/PID/cgroup between its colons; NULL: any */
+	char *path;		/* owned; without a slash at its end: "" is the root */
+};
+
+struct selection {
+	enum mt_adopt adopt;	/* MT_ADOPT_NONE: only the processes that were named */
+	bool follow;		/* children of those that are selected, whatever their names */
+	const struct opt_strings *comms;
+	struct vec(struct selection_cgroup) cgroups;
+};
+
+int selection__init(struct selection *g, const struct opts *o, struct err *e);
+/* -ENOENT: a cgroup that was asked for is not there. */
+int selection__check(const struct selection *g, struct err *e);
+void selection__done(struct selection *g);
+
+/* Is everyone meant, or does somebody have to be asked? */
+bool selection__selects(const struct selection *g);
+/*
+ * comm: one of the globs, if there are any; and cgroups, the text of
+ * /proc/PID/cgroup, equal to one of the paths or below it, if there are any. NULL: could not be read.
+ */
+bool selection__wants(const struct selection *g, const char *comm, const char *cgroups);
+
+/* For the tests: a mount table as /proc/self/mountinfo has it. */
+int selection__parse_cgroup(const char *arg, const char *mounts, struct selection_cgroup *ret);
+
+#endif

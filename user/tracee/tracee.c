@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the tracees, their lives and attachments. An object is examined once per
+ * session (tracee_plans.c); it is attached once per tracee.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "probe/code.h"
+#include "process/translator.h"
+#include "tracee/tracee_parts.h"
+#include "tracee/tracee_shared.h"
+#include "util/log.h"
+
+int tracees__init(struct tracees *t)
+{
+	*t = (struct tracees){};
+	t->objects = objects__new();
+	if (!t->objects)
+		return -ENOMEM;
+	return alloc_funcs__init(&t->funcs);
+}
+
+int tracees__init_growth(struct tracees *t)
+{
+	*t = (struct tracees){ .want.mode = MT_MODE_GROWTH };
+	t->objects = objects__new();
+	if (!t->objects)
+		return -ENOMEM;
+	return alloc_funcs__init_growth(&t->funcs);
+}
+
+int tracees__want_mappings(struct tracees *t)
+{
+	t->want.mmap = true;
+	return alloc_funcs__add_maps(&t->funcs);
+}
+
+static void life_free(struct tracee_life *l)
+{
+	space__done(&l->space);
+	free(l);
+}
+
+static void tracee_free(struct tracee *p)
+{
+	faults__close(p->faults);
+	attachment__free(p->attachment);
+	for (size_t i = 0; i < p->lives.n; i++)
+		life_free(p->lives.v[i]);
+	vec_done(&p->lives);
+	vec_done(&p->examined);
+	vec_done(&p->spotted);
+	vec_done(&p->loaders);
+	vec_done(&p->refusers);
+	process__done(&p->process);
+	free(p);
+}
+
+void tracees__done(struct tracees *t)
+{
+	for (size_t i = 0; i < t->v.n; i++)
+		tracee_free(t->v.v[i]);
+	vec_done(&t->v);
+	for (size_t i = 0; i < t->plans.n; i++) {
+		plan__done(&t->plans.v[i]->plan);
+		vec_done(&t->plans.v[i]->spots);
+		vec_done(&t->plans.v[i]->loader);
+		vec_done(&t->plans.v[i]->refusals);
+		if (t->plans.v[i]->within)
+			within__done(t->plans.v[i]->within);
+		free(t->plans.v[i]->within);
+		free(t->plans.v[i]->lookalikes);
+		free(t->plans.v[i]);
+	}
+	vec_done(&t->plans);
+	hash__done(&t->plan_of);
+	hash__done(&t->by_pid);
+	hash__done(&t->by_proc);
+	alloc_funcs__done(&t->funcs);
+	spots__done(&t->spots);
+	objects__free(t->objects);
+	t->objects = NULL;
+}
+
+bool object_list__has(const struct object_list *l, const struct object *obj)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->v[i] == obj)
+			return true;
+	return false;
+}
+
+/* Plans for the objects that this tracee did not have before. *ret is the caller's. */
+static int new_plans(struct tracees *t, struct tracee *p, const struct plan ***ret, size_t *ret_n, struct err *e)
+{
+	struct vec(const struct plan *) plans = {};
+	struct space *space = &tracee__life(p)->space;
+	int err = 0;
+
+	for (size_t i = 0; i < t->plans.n + space->n && !err; i++) {
+		struct object *obj = i < t->plans.n ? t->plans.v[i]->plan.object : space->v[i - t->plans.n].object;
+		struct known_plan *k;
+		struct object **seen;
+		const struct plan **slot;
+
+		/* first those of -O, mapped or not: a library may be loaded later */
+		if (!obj || (i < t->plans.n && !t->plans.v[i]->asked) || object_list__has(&p->examined, obj))
+			continue;
+		err = tracees__plan_of(t, obj, false, &k, NULL);
+		if (err == -ENOMEM)
+			break;
+		err = 0;	/* a file that makes no sense is no allocator */
+		seen = vec_push(&p->examined);
+		if (!seen) {
+			err = -ENOMEM;
+			break;
+		}
+		*seen = obj;
+		if (!k->plan.n_funcs)
+			continue;
+		slot = vec_push(&plans);
+		if (!slot)
+			err = -ENOMEM;
+		else
+			*slot = &k->plan;
+	}
+	if (err) {
+		vec_done(&plans);
+		return err_set(e, err, "out of memory");
+	}
+	*ret = plans.v;
+	*ret_n = plans.n;
+	return 0;
+}
+
+int tracee__set_proc(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e)
+{
+	tracee__life(p)->proc = proc;
+	return proc && hash__put(&t->by_proc, proc, tracee__life(p)) ? err_set(e, -ENOMEM, "out of memory") : 0;
+}
+
+int tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e)
+{
+	struct tracee_life *l = calloc(1, sizeof(*l)), **slot;
+
+	slot = l ? vec_push(&p->lives) : NULL;
+	if (!slot) {
+		free(l);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	l->tracee = p;
+	l->cpu_before_ns = p->cpu_ns;
+	*slot = l;
+	t->n_changes++;
+	return tracee__set_proc(t, p, proc, e);
+}
+
+/* 32-bit programs, and those of another architecture under emulation, have other registers. */
+static int check_machine(const struct tracee *p, struct err *e)
+{
+	const struct space *s = &tracee__life(p)->space;
+	bool any = false;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct object *obj = s->v[i].object;
+
+		if (!obj || !obj->is_elf)
+			continue;
+		any = true;
+		if (tracees__is_native(obj))
+			return 0;
+	}
+	return any ? err_set(e, -ENOTSUP, "'%s' (%d) is not a 64-bit program of this machine's architecture: malloctrace cannot trace it",
+			     p->process.comm, (int)p->process.pid) :
+		     0;
+}
+
+bool tracee__may_not_read(const struct space_range *r)
+{
+	return r->why.code == -EACCES || r->why.code == -EPERM;
+}
+
+/* Each file once, whatever the number of its mappings. */
+void tracee__tell_unread(const struct tracee *p)
+{
+	struct tracee_life *l = tracee__life(p);
+
+	for (size_t at = 0; at < l->space.n; at++) {
+		struct space_range *r = &l->space.v[at];
+		bool said = r->told;
+
+		r->told = true;
+		for (size_t i = 0; i < at && !said && tracee__may_not_read(r); i++)
+			said = tracee__may_not_read(&l->space.v[i]) && r->label && l->space.v[i].label &&
+			       !strcmp(l->space.v[i].label, r->label);
+		if (tracee__may_not_read(r) && !said)
+			say("%s (%d): a file is left out, with its names and any allocator in it: %s", p->process.comm,
+			    (int)p->process.pid, err_msg(&r->why));
+	}
+}
+
+/* Code that no file is mapped for, beside parts of a file: an allocator may be in it, and cannot be probed there. */
+static void hint_moved(pid_t pid, struct err *e)
+{
+	struct maps maps = {};
+
+	if (maps__read(pid, &maps, NULL))
+		return;
+	for (size_t i = 1; i + 1 < maps.n; i++) {
+		struct mapping *m = &maps.v[i], *beside = m[1].ino && m[1].start == m->end ? m + 1 : m - 1;
+
+		if (!m->exec || m->ino || !beside->ino || (beside->end != m->start && beside->start != m->end))
+			continue;
+		clean_name(beside->path);
+		err_hint(e, "code beside %s is in memory of no file (moved to huge pages?), where nothing can be probed", beside->path);
+	}
+	maps__done(&maps);
+}
+
+static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e)
+{
+	const struct space *s = &tracee__life(p)->space;
+	const struct object *last = NULL;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (tracee__may_not_read(&s->v[i]))
+			return err_set(e, s->v[i].why.code, "no allocator found in %s (%d): %s", p->process.comm, (int)p->process.pid,
+				       err_msg(&s->v[i].why));
+	err_set(e, -ENOENT, "'%s' (%d) maps no allocator that malloctrace knows", p->process.comm, (int)p->process.pid);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct object *obj = s->v[i].object;
+
+		if (!obj) {
+			if (s->v[i].label && s->v[i].label[0] == '/')
+				err_hint(e, "could not open %s", s->v[i].label);
+			continue;
+		}
+		if (obj == last)
+			continue;
+		last = obj;
+		for (size_t k = 0; k < t->plans.n; k++)
+			if (t->plans.v[k]->plan.object == obj)
+				err_hint(e, "looked at %s (no malloc among %zu functions%s)", obj->path,
+					 t->plans.v[k]->n_symbols, t->plans.v[k]->n_symbols ? "" : ": it is stripped");
+	}
+	hint_moved(p->process.pid, e);
+	err_hint(e, "name one with -O FILE, and its functions with --sym malloc=NAME --sym free=NAME");
+	return -ENOENT;
+}
+
+static int64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+int tracees__push(struct tracees *t, struct process *process, struct tracee **ret, struct err *e)
+{
+	struct tracee *p = calloc(1, sizeof(*p)), **slot = p ? vec_push(&t->v) : NULL;
+
+	if (!slot || hash__put(&t->by_pid, process->pid, p)) {
+		t->v.n -= !!slot;
+		free(p);
+		process__done(process);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	p->process = *process;
+	p->wall_started_ns = wall_ns() - (int64_t)process->age_ns;
+	*slot = p;
+	t->n_live++;
+	*ret = p;
+	return 0;
+}
+
+static int add(struct tracees *t, pid_t pid, struct tracee **ret, struct err *e)
+{
+	struct process process;
+	int err = process__read(pid, &process, e);
+
+	if (!err)
+		err = tracees__push(t, &process, ret, e);
+	return err ? err : tracee__add_life(t, *ret, 0, e);
+}
+
+int tracees__add(struct tracees *t, pid_t pid, struct err *e)
+{
+	_cleanup_free_ const struct plan **plans = NULL;
+	struct tracee *p;
+	size_t n_new, n;
+	int err = add(t, pid, &p, e);
+
+	if (err)
+		return err;
+	if (translator__of(p->process.exe))
+		return err_set(e, -ENOTSUP, "%s (%d) runs a program by translating its code: breakpoints would end it, so it cannot be traced",
+			       translator__of(p->process.exe), (int)pid);
+	err = space__refresh(&p->lives.v[0]->space, t->objects, pid, &n_new, e);
+	if (!err)
+		err = check_machine(p, e);
+	if (!err)
+		err = new_plans(t, p, &plans, &n, e);
+	if (err)
+		return err;
+	if (!n && t->want.mode != MT_MODE_GROWTH)
+		return no_allocator(t, p, e);
+	if (n && tracee__check_room(p, plans, n, e))
+		return -ENOSPC;
+	/* looked at now, so that errors come before anything is loaded; attached by tracee__refresh */
+	p->examined.n = 0;
+	return 0;
+}
+
+int tracees__add_own(struct tracees *t, pid_t pid, struct err *e)
+{
+	struct tracee *p;
+	int err = add(t, pid, &p, e);
+
+	/* it stands still until its loader is done */
+	if (!err)
+		p->own = p->held = true;
+	return err;
+}
+
+int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, struct err *e)
+{
+	struct life_info info = {
+		.proc = tracee__life(p)->proc,
+		.pid = p->process.pid,
+		.comm = p->process.comm,
+		.exe = p->process.exe,
+		.cgroup = p->process.cgroup,
+		.container = p->process.container,
+		.unit = p->process.unit,
+		.age_at_attach_ns = age_ns,
+		.rss_bytes = process__rss_bytes(p->process.pid),
+		.container_pid = p->process.ns_pid,
+		.parent_proc = p->parent_proc,
+		.wall_started_ns = p->wall_started_ns,
+	};
+
+	return model__add_life(t->model, &info) ? err_set(e, -ENOMEM, "out of memory") : 0;
+}
+
+/* Tables for the new code come before its probes: stacks are right from the first one on. */
+int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e)
+{
+	struct tracee_life *l = tracee__life(p);
+	struct unwind_verdict v;
+	int err;
+
+	if (!t->begun)
+		say_step("Reading unwind tables of what %s (%d) maps.", p->process.comm, (int)p->process.pid);
+	err = unwind__update(t->unwind, l->proc, p->process.pid, &l->space, l->code_seq, &v, e);
+
+	if (!err && strcmp(v.why, p->unwind_why)) {
+		snprintf(p->unwind_why, sizeof(p->unwind_why), "%s", v.why);
+		say_verbose("stacks of %s (%d) by %s", p->process.comm, (int)p->process.pid, v.why);
+	}
+	return err;
+}
+
+static int probe_plans(struct tracees *t, struct tracee *p, const struct plan **plans, size_t n, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = tracees__check_plan(t, p, plans[i], e);
+	for (size_t i = 0; i < n && !err && !t->begun; i++)
+		say_step("Probing %s: %zu functions, %zu points.", plans[i]->object->path, plans[i]->n_funcs, plans[i]->n_points);
+	if (!err)
+		err = attachment__add(p->attachment, &t->funcs, plans, n, e);
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++) {
+		struct known_plan *k = tracees__known_plan(t, plans[i]->object);
+
+		k->probed = k->ever_probed = true;
+		tracees__tell_plan(t, plans[i]);
+	}
+	p->n_allocators += n;
+	return 0;
+}
+
+/* Tables and probes for what it has mapped. */
+static int take_in(struct tracees *t, struct tracee *p, struct err *e)
+{
+	_cleanup_free_ const struct plan **plans = NULL;
+	bool room = true;
+	size_t n = 0;
+	int err = 0;
+
+	tracee__tell_unread(p);
+	if (p->dirty)
+		err = tracee__update_unwind(t, p, e);
+	p->dirty &= err != 0;
+	if (!err)
+		err = new_plans(t, p, &plans, &n, e);
+	/* a page of code that gets any point is charged to the target */
+	if (!err)
+		err = tracee__leave_room(t, p, plans, n, &room, e);
+	if (err || !room)
+		return err;
+	err = tracee__probe_spots(t, p, e);
+	if (!err && n)
+		err = probe_plans(t, p, plans, n, e);
+	/* after the anchors of the files, which are the last to go (attach.h) */
+	if (!err)
+		err = tracee__probe_loaders(t, p, e);
+	if (!err && p->attachment)
+		err = tracee__probe_refusals(t, p, e);
+	return err;
+}
+
+/* After detaching it is looked at no more. */
+static bool is_open(const struct tracees *t, const struct tracee *p)
+{
+	return !p->ended && (p->attachment || t->everyone) && !tracee__life(p)->closed;
+}
+
+int tracee__look(struct tracees *t, struct tracee *p, struct err *e)
+{
+	struct space *space = &tracee__life(p)->space;
+	struct tracee_life *l = tracee__life(p);
+	uint32_t seq = kernel__code_seq(t->kernel, l->proc);
+	size_t n_new;
+	int err;
+
+	t->n_changes += space__tidy(space);
+	err = space__refresh(space, t->objects, p->process.pid, &n_new, e);
+	t->n_changes += n_new;
+	p->dirty |= n_new > 0 || seq != l->code_seq;
+	if (!err)
+		l->code_seq = seq;
+	p->stale &= err != 0;
+	return err;
+}
+
+int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
+{
+	int err;
+
+	if (!is_open(t, p))
+		return 0;
+	if (t->everyone)
+		return tracee__refresh_shared(t, p, 0, e);
+	err = tracee__look(t, p, e);
+	return err ? err : take_in(t, p, e);
+}
+
+int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e)
+{
+	struct space *space = &tracee__life(p)->space;
+	size_t had, n_ended;
+	bool is_new;
+	int err;
+
+	if (!is_open(t, p))
+		return 0;
+	had = space->n;
+	n_ended = space->n_ended;
+	err = space__add(space, t->objects, p->process.pid, m, t_ns, &is_new, e);
+	if (err || !is_new)
+		return err;
+	t->n_changes++;
+	/* a file of no program, that a compiler writes its code to perhaps, has neither tables nor probes */
+	p->dirty |= space->n == had || !space->v[had].object || space->v[had].object->is_elf || space->n_ended != n_ended;
+	/* parts of it lie elsewhere by now, or it is known under other numbers: /proc may tell; and it tells what is gone */
+	if ((m->ino && !space->v[space->n - 1].object) || space__is_long(space) || t_ns < space->looked_ns)
+		p->stale = true;
+	return 0;
+}
+
+bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p)
+{
+	const struct tracee_life *l = tracee__life(p);
+
+	return l->proc && kernel__code_seq(t->kernel, l->proc) != l->code_seq;
+}
+
+int tracee__settle(struct tracees *t, struct tracee *p, struct err *e)
+{
+	int err = 0;
+
+	if (!is_open(t, p) || !(p->dirty || p->stale))
+		return 0;
+	if (p->stale)
+		err = tracee__look(t, p, e);
+	return err ? err : take_in(t, p, e);
+}
+
+int tracees__attach(struct tracees *t, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->v.n && !err; i++) {
+		struct tracee *p = t->v.v[i];
+		uint32_t proc;
+
+		err = kernel__add_process(t->kernel, p->process.pid, &proc, e);
+		if (!err)
+			err = tracee__set_proc(t, p, proc, e);
+		/* the kernel knows whose a probe is by the memory of the first thread */
+		if (!err && !t->everyone && p->process.is_headless)
+			err = err_set(e, -EINVAL, "the first thread of '%s' (%d) has ended, and it cannot be probed alone: malloctrace -f -p %d can",
+				      p->process.comm, (int)p->process.pid, (int)p->process.pid);
+		/* a program of our own has its entry point probed for itself alone */
+		if (!err && (!t->everyone || p->own))
+			err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);
+		if (!err && t->want.mode == MT_MODE_GROWTH)
+			err = faults__open(t->kernel, p->process.pid, &p->faults, e);
+		p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
+		/* before its exec a program of our own is a copy of malloctrace, which is nobody's business */
+		if (p->own)
+			continue;
+		/* what tracees__add saw is known to the space, but has no tables yet */
+		if (!err)
+			err = tracee__update_unwind(t, p, e);
+		/* where probes are everyone's, what it maps was looked at, but not probed */
+		if (!err)
+			err = t->everyone ? tracee__probe_files(t, p, 0, 0, e) : tracee__refresh(t, p, e);
+		if (!err)
+			err = tracee__tell_model(t, p, p->process.age_ns, e);
+	}
+	t->begun = true;
+	return err;
+}
+
+void tracees__detach(struct tracees *t)
+{
+	_cleanup_free_ struct attachment **all = calloc(t->v.n + 1, sizeof(*all));
+
+	attachment__free(t->everyone);
+	t->everyone = NULL;
+	for (size_t i = 0; i < t->v.n; i++) {
+		if (all)
+			all[i] = t->v.v[i]->attachment;
+		else
+			attachment__free(t->v.v[i]->attachment);
+		t->v.v[i]->attachment = NULL;
+		faults__close(t->v.v[i]->faults);
+		t->v.v[i]->faults = NULL;
+	}
+	if (all)
+		attachments__free(all, t->v.n);
+}
+
+struct tracee *tracees__find(const struct tracees *t, pid_t pid)
+{
+	return hash__get(&t->by_pid, pid);
+}
+
+bool tracees__all_ended(const struct tracees *t)
+{
+	return !t->n_live;
+}
+
+void tracee__end(struct tracees *t, struct tracee *p)
+{
+	if (p->ended)
+		return;
+	p->ended = true;
+	t->n_live--;
+	if (hash__get(&t->by_pid, p->process.pid) == p)
+		hash__remove(&t->by_pid, p->process.pid);
+}
+
+void tracees__forget(struct tracees *t, uint32_t proc)
+{
+	struct tracee_life *l = hash__remove(&t->by_proc, proc);
+	struct tracee *p = l ? l->tracee : NULL;
+	size_t kept = 0;
+
+	if (!l)
+		return;
+	for (size_t i = 0; i < p->lives.n; i++)
+		if (p->lives.v[i] != l)
+			p->lives.v[kept++] = p->lives.v[i];
+	p->lives.n = kept;
+	life_free(l);
+	t->n_changes++;
+	if (kept)
+		return;
+	tracee__end(t, p);
+	if (p->cpu_ns > p->cpu_at_attach_ns)
+		t->gone_cpu_ns += p->cpu_ns - p->cpu_at_attach_ns;
+	t->gone_unprobed += p->n_unprobed + p->n_written_over;
+	for (size_t i = 0; i < t->v.n; i++)
+		if (t->v.v[i] == p) {
+			t->v.v[i] = t->v.v[--t->v.n];
+			break;
+		}
+	tracee_free(p);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * The processes that are traced: what they map, which allocators that brings,
+ * and their probes. A tracee is a pid from the attachment to its end; it may
+ * live several lives, one per exec.
+ *
+ * Probes are a process's own, so that others never meet them; or, where processes
+ * come and go (-a, --comm, --cgroup, -f), everyone's: one set per file, and the
+ * programs know who is traced.
+ */
+#ifndef MT_TRACEE_H
+#define MT_TRACEE_H
+
+#include <stdio.h>
+
+#include "model/model.h"
+#include "probe/attach.h"
+#include "probe/faults.h"
+#include "probe/kernel.h"
+#include "probe/within.h"
+#include "process/process.h"
+#include "space/space.h"
+#include "unwind/tables.h"
+#include "util/hash.h"
+#include "util/util.h"
+
+struct tracee;
+
+struct tracee_life {
+	uint32_t proc;		/* in the kernel's tables */
+	struct tracee *tracee;
+	struct space space;
+	uint64_t cpu_before_ns;	/* what the process had used before it, when that was last looked at */
+	bool closed;		/* this user may not look into it */
+	uint32_t code_seq;	/* kernel__code_seq() when what it maps was looked at */
+};
+
+/* No references of its own. */
+struct object_list {
+	struct object **v;	/* owned */
+	size_t n, room;
+};
+
+bool object_list__has(const struct object_list *l, const struct object *obj);
+
+struct tracee {
+	struct process process;
+	struct attachment *attachment;	/* NULL where probes are everyone's */
+	struct faults *faults;	/* --mode growth; else NULL */
+	struct vec(struct tracee_life *) lives;	/* the last one is the present one */
+	struct object_list examined;	/* looked at for this tracee */
+	struct object_list spotted;	/* the same for spots */
+	struct object_list loaders;	/* and for where libraries are loaded */
+	struct object_list refusers;	/* probed where calls fail unseen */
+	size_t n_allocators;
+	uint64_t cpu_at_attach_ns, cpu_ns;
+	char unwind_why[160];	/* how its stacks are walked */
+	bool own;		/* -- CMD */
+	bool held;		/* it stands still while its probes are set */
+	int64_t wall_started_ns;	/* since 1970 */
+	bool ended;
+	/* whether its probes stand: tracee_standing.c */
+	pid_t debugger;		/* that was told of; 0: none */
+	size_t n_unprobed;	/* the most points that were found not to be in place at a time */
+	size_t n_written_over;	/* points that were taken out because their file was written to: tracee_writes.c */
+	uint64_t next_look_ns;
+	/* where probes are everyone's */
+	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
+	uint64_t live_bytes;	/* when it was last sampled */
+	uint64_t unseen_ns;	/* of the present life: it had an allocator for this long before that was probed */
+	/* what it maps */
+	bool stale;		/* has to be looked at again: records were lost, or there were too many */
+	bool dirty;		/* its unwind tables are those of before */
+};
+
+struct known_plan {
+	struct plan plan;	/* n_funcs 0: no allocator */
+	size_t n_symbols;
+	bool asked;		/* -O */
+	bool told;
+	bool checked;
+	bool probed;		/* now */
+	bool ever_probed;
+	bool covered;		/* another name of one that is probed */
+	bool refused;		/* by the kernel; or its file holds another version now */
+	bool told_late;
+	bool looked;		/* for what it is told by: */
+	char *lookalikes;	/* owned; NULL: none */
+	uint64_t probed_ns;	/* since when everyone's probes are in it; 0: since the start */
+	struct spot_points spots;	/* owned */
+	struct within *within;	/* owned; NULL: none of its functions is one of --within */
+	uint32_t within_list;	/* number of its ranges in the kernel's table */
+	bool spots_looked;	/* for them */
+	struct spot_points loader;	/* owned; where it loads and unloads libraries */
+	bool loader_looked, loader_probed;	/* for these; everyone's are in it */
+	struct spot_points refusals;	/* owned; where calls fail and nothing else tells */
+	bool refusals_looked, refusals_probed;
+	bool spots_probed;	/* everyone's are in it */
+};
+
+struct tracees {
+	struct vec(struct tracee *) v;
+	struct objects *objects;
+	struct alloc_funcs funcs;
+	struct plan_want want;	/* before the first plan */
+	struct spots spots;	/* before the first object is looked at */
+	uint32_t n_within;	/* files that have functions of --within */
+	bool begun;		/* what is mapped from now on has no time for a check */
+	struct vec(struct known_plan *) plans;	/* each object is examined once */
+	struct hash plan_of;	/* of struct known_plan, by object */
+	struct hash by_pid;	/* of struct tracee: those that live */
+	struct hash by_proc;	/* of struct tracee_life */
+	size_t n_live;		/* tracees that have not ended */
+	uint64_t n_changes;	/* moves whenever an address may lie elsewhere than before */
+	uint64_t gone_cpu_ns, gone_unprobed;	/* of those that were forgotten */
+	size_t turn;		/* who is sampled next */
+	size_t look_turn;	/* whose probes are looked at next */
+	bool told_full;		/* that no more files can be opened */
+	struct attachment *everyone;	/* NULL where each tracee has its own */
+	struct kernel *kernel;	/* not owned */
+	struct model *model;	/* not owned */
+	struct unwind *unwind;	/* not owned */
+};
+
+int tracees__init(struct tracees *t);
+/* The same for --mode growth: page faults too, and an allocator is not looked for. */
+int tracees__init_growth(struct tracees *t);
+/* --mmap: what the targets map, too. Before --prefix and --sym. */
+int tracees__want_mappings(struct tracees *t);
+void tracees__done(struct tracees *t);
+/* -O FILE: probed in every tracee. */
+int tracees__ask_for(struct tracees *t, const char *path, struct err *e);
+
+/* Looks at a process and plans its probes; nothing is attached yet. Fails if it has no allocator. */
+int tracees__add(struct tracees *t, pid_t pid, struct err *e);
+/* The same for a program of our own that has not begun yet. */
+int tracees__add_own(struct tracees *t, pid_t pid, struct err *e);
+/* A file that this user may not read, though the process has mapped it. */
+bool tracee__may_not_read(const struct space_range *r);
+/* Is every spot that was asked for in what the tracees map, or in a file that none of them maps yet? Else an error that says what is near. */
+int tracees__check_spots(struct tracees *t, struct err *e);
+/* At the end: which spots were in no file. */
+void tracees__tell_spots(struct tracees *t);
+/* Which functions of --sym and --prefix are in no file: when the trace begins, and at its end. */
+void tracees__tell_named(const struct tracees *t);
+/* With kernel and model set: puts all planned probes in place. */
+int tracees__attach(struct tracees *t, struct err *e);
+/* A probed file was written to: its probes go, and that is told. */
+void tracees__on_written(struct tracees *t, const struct object *obj);
+/* Takes them all out; tracees stay known. */
+void tracees__detach(struct tracees *t);
+/* Memory cgroups on this machine that everyone's probes have no room in; out NULL: as messages. */
+int tracees__tell_tight(FILE *out, struct err *e);
+
+struct tracee *tracees__find(const struct tracees *t, pid_t pid);
+bool tracees__all_ended(const struct tracees *t);
+void tracee__end(struct tracees *t, struct tracee *p);
+/* All that is known of a life that has ended; its number may be another's now. */
+void tracees__forget(struct tracees *t, uint32_t proc);
+static inline struct tracee_life *tracee__life(const struct tracee *p)
+{
+	return p->lives.v[p->lives.n - 1];
+}
+/* It mapped code: more names, perhaps another allocator, which is probed and told. */
+int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e);
+/* The same by the kernel's records: what each of them tells, and when all were read, tables and probes for it. */
+int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e);
+int tracee__settle(struct tracees *t, struct tracee *p, struct err *e);
+/* It has unloaded code since it was looked at. */
+bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p);
+/* It runs another program now, as the message tells; comm, clean, is the name that the exec gave it. */
+int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e);
+/* The file offset of a program's entry point is probed: see kernel__started. */
+int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
+void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */
+/* The same of all whose live bytes have changed since, and of n_others in turn. */
+void tracees__sample(struct tracees *t, size_t n_others);
+/* What was sampled up to now is not the trace's. */
+void tracees__count_cpu_from_now(struct tracees *t);
+uint64_t tracees__cpu_ns(const struct tracees *t);	/* of all, since they were attached, as far as it was sampled */
+
+/* The name of the file that the newest probes are in; "" without any. */
+/* "usable" if that was asked for and any allocator has such sizes, else "requested". */
+const char *tracees__size(const struct tracees *t);
+const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p);
+/* It was loaded while the process was traced: what it did until it was probed was not seen. */
+void tracee__note_late_allocator(struct tracees *t, struct tracee *p);
+/* Which objects are probed, and which functions in them. */
+int tracees__list_probes(const struct tracees *t, struct snapshot *s);
+
+/* Of processes of which no call was seen: what is probed, and what else there might be. partial: not all that is seen is recorded. */
+void tracees__tell_blind(struct tracees *t, struct snapshot *s, bool partial);
+
+/* Another number whenever an address may lie elsewhere than before: for snapshot_info. */
+uint64_t tracees__n_mappings(const struct tracees *t);
+
+/* For model_calls. */
+void tracees__locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg);
+bool tracees__is_same_code(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_t t2_ns, void *arg);	/* for code_calls */
+bool tracees__is_written(uint32_t proc, const uint64_t *frames, uint32_t n, uint64_t t_ns, void *arg);	/* for code_calls */
+const char *tracees__function(uint32_t func, void *arg);
+void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg);
+
+#endif

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns the plans of all objects: each is made once, when its object is first seen, and tried out at most once. */
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "probe/check.h"
+#include "tracee/tracee_parts.h"
+#include "util/log.h"
+
+#if defined(__x86_64__)
+#define OWN_MACHINE EM_X86_64
+#else
+#define OWN_MACHINE EM_AARCH64
+#endif
+
+struct known_plan *tracees__known_plan(const struct tracees *t, const struct object *obj)
+{
+	return hash__get(&t->plan_of, (uintptr_t)obj);
+}
+
+bool tracees__is_native(const struct object *obj)
+{
+	return obj->is_elf && obj->is_64 && obj->machine == OWN_MACHINE;
+}
+
+/* What an object offers; made when it is seen for the first time. */
+int tracees__plan_of(struct tracees *t, struct object *obj, bool asked, struct known_plan **ret, struct err *e)
+{
+	struct known_plan *k = tracees__known_plan(t, obj), **slot;
+	int err;
+
+	if (k) {
+		*ret = k;
+		return 0;
+	}
+	k = calloc(1, sizeof(*k));
+	slot = k ? vec_push(&t->plans) : NULL;
+	if (slot)
+		*slot = k;
+	if (!slot || hash__put(&t->plan_of, (uintptr_t)obj, k)) {
+		t->plans.n -= !!slot;
+		free(k);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	k->asked = asked;
+	err = tracees__is_native(obj) ?
+		      plan__make(obj, &t->funcs, &t->want, asked, &k->plan, &k->n_symbols, e) :
+		      0;
+	for (size_t i = 0; i < k->plan.n_funcs; i++)
+		t->funcs.v[k->plan.funcs[i].func].flags |= FUNC_FOUND;
+	if (!k->plan.object) {
+		/* nothing to probe: remembered with a reference all the same */
+		object__hold(obj);
+		k->plan.object = obj;
+	}
+	*ret = k;
+	return err;
+}
+
+int tracees__ask_for(struct tracees *t, const char *path, struct err *e)
+{
+	struct object *obj;
+	struct known_plan *k;
+	int err = objects__get_path(t->objects, path, &obj, e);
+
+	if (err)
+		return err;
+	if (!obj->is_elf)
+		err = err_set(e, -ENOEXEC, "-O %s: not an ELF file", path);
+	else if (!tracees__is_native(obj))
+		err = err_set(e, -ENOEXEC, "-O %s: not a 64-bit ELF file of this architecture", path);
+	else
+		err = tracees__plan_of(t, obj, true, &k, e);
+	if (!err && !k->plan.n_funcs) {
+		err = err_set(e, -ENOENT, "-O %s: none of its %zu functions is an allocation function that malloctrace knows",
+			      path, k->n_symbols);
+		err_hint(e, "name them with --sym malloc=NAME --sym free=NAME, or --prefix STR");
+	}
+	object__put(obj);
+	return err;
+}
+
+static const char *file_name(const struct object *obj)
+{
+	const char *slash = strrchr(obj->path, '/');
+
+	return slash ? slash + 1 : obj->path;
+}
+
+/*
+ * Once per file: are its points right? If not, the plan becomes a plain one, in
+ * place. A process that runs does not wait while a child of ours tries out what
+ * it has just loaded: reading the code must do then.
+ */
+int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan, struct err *e)
+{
+	struct known_plan *k = tracees__known_plan(t, plan->object);
+	struct check_result r;
+	uint64_t start_ns = now_ns();
+	struct plan plain;
+	int err;
+
+	if (!k || k->checked || (t->begun && !(p && p->own)) || plan__is_plain(plan))
+		return 0;
+	k->checked = true;
+	say_step("Trying out the points in %s on a child of malloctrace.", file_name(plan->object));
+	check__plan(t->kernel, &t->funcs, plan, &r);
+	switch (r.verdict) {
+	case CHECK_RIGHT:
+		say_verbose("%s: %u functions called by a child of malloctrace, each seen as it was; %.1f ms", file_name(plan->object),
+			    r.n_called, (now_ns() - start_ns) / 1e6);
+		return 0;
+	case CHECK_CANNOT:
+		say_verbose("%s: its points are not tried out: %s", file_name(plan->object), r.why);
+		return 0;
+	case CHECK_WRONG:
+		break;
+	}
+	say("%s: the points chosen in it do not see each call as it is (%s): plain ones are used, which cost more", file_name(plan->object), r.why);
+	t->want.plain = true;
+	err = plan__make(plan->object, &t->funcs, &t->want, k->asked, &plain, NULL, e);
+	t->want.plain = plan->want.plain;
+	if (err)
+		return err;
+	plan__done(&k->plan);
+	k->plan = plain;
+	return 0;
+}
+
+/* Once per file, when it is probed for the first time. */
+void tracees__tell_plan(struct tracees *t, const struct plan *plan)
+{
+	struct known_plan *k = tracees__known_plan(t, plan->object);
+
+	if (!k || k->told)
+		return;
+	k->told = true;
+	say_verbose("probes in %s%s%s: %zu functions, %zu points", plan->object->path, *plan->family ? ", " : "", plan->family,
+		    plan->n_funcs, plan->n_points);
+	for (size_t i = 0; i < plan->n_funcs; i++)
+		say_verbose("  %s: %s", t->funcs.v[plan->funcs[i].func].name, plan->funcs[i].why);
+	if (plan->n_requested)
+		say("%s: sizes are those asked for: --size usable reads glibc's block headers%s", file_name(plan->object),
+		    plan->want.mode == MT_MODE_COUNT ? ", which --mode count does not see" : "");
+}
+
+static const struct object *last_allocator(const struct tracees *t, const struct tracee *p)
+{
+	for (size_t i = p->examined.n; i-- > 0;) {
+		const struct known_plan *k = tracees__known_plan(t, p->examined.v[i]);
+
+		if (k && k->plan.n_funcs)
+			return k->plan.object;
+	}
+	return NULL;
+}
+
+const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p)
+{
+	const struct object *obj = last_allocator(t, p);
+
+	return obj ? file_name(obj) : "";
+}
+
+void tracee__note_late_allocator(struct tracees *t, struct tracee *p)
+{
+	const struct object *obj = last_allocator(t, p);
+	const struct space *s = &tracee__life(p)->space;
+	uint64_t mapped_ns = UINT64_MAX, now = now_ns();
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].object == obj && !s->v[i].gone)
+			mapped_ns = MIN(mapped_ns, s->v[i].born_ns);
+	if (!obj || mapped_ns >= now)
+		return;
+	p->unseen_ns = MAX(p->unseen_ns, now - mapped_ns);
+	model__set_unseen(t->model, tracee__life(p)->proc, p->unseen_ns);
+}
+
+/*
+ * A file that was written to in place is the same one to the kernel, which goes on
+ * putting breakpoints where the old code had its functions. They must go at once.
+ */
+void tracees__unprobe_former(struct tracees *t, const struct object *now)
+{
+	for (size_t i = 0; i < t->plans.n; i++) {
+		struct known_plan *k = t->plans.v[i];
+		const struct object *obj = k->plan.object;
+
+		if (((!k->probed || k->covered) && !k->spots_probed) || k->refused || obj == now || !obj->changed || obj->dev != now->dev ||
+		    obj->ino != now->ino)
+			continue;
+		attachment__remove(t->everyone, obj, true);
+		k->probed = k->spots_probed = k->loader_probed = k->refusals_probed = false;
+		k->refused = true;
+		say("%s was written to: its old probes are taken out; who has the old code mapped is not seen any more", obj->path);
+	}
+}
+
+/* ---- functions that the user named */
+
+struct name_search {
+	const char *name;
+	bool found;
+};
+
+static int is_name(const struct object_symbol *sym, void *arg)
+{
+	struct name_search *s = arg;
+
+	s->found = !strcmp(sym->name, s->name);
+	return s->found;
+}
+
+/* In any file that was looked at; one that bears another name, too, is probed by that which comes first. */
+static bool is_defined(const struct tracees *t, const struct alloc_func *f)
+{
+	struct name_search s = { f->name, f->flags & FUNC_FOUND };
+
+	for (size_t i = 0; i < t->plans.n && !s.found; i++)
+		if (tracees__is_native(t->plans.v[i]->plan.object))
+			object__for_each_function(t->plans.v[i]->plan.object, is_name, &s, NULL);
+	return s.found;
+}
+
+static bool is_prefix_missing(const struct tracees *t)
+{
+	bool made = false;
+
+	for (size_t i = 0; i < t->funcs.n; i++) {
+		made |= t->funcs.v[i].flags & FUNC_PREFIXED;
+		if ((t->funcs.v[i].flags & (FUNC_PREFIXED | FUNC_FOUND)) == (FUNC_PREFIXED | FUNC_FOUND))
+			return false;
+	}
+	return made;
+}
+
+void tracees__tell_named(const struct tracees *t)
+{
+	const char *unless = t->begun ? "" : ", unless a file that does is loaded later";
+
+	for (size_t i = 0; i < t->funcs.n; i++)
+		if (t->funcs.v[i].flags & FUNC_NAMED && !is_defined(t, &t->funcs.v[i]))
+			say("--sym: no mapped file defines %s: its calls are not counted%s", t->funcs.v[i].name, unless);
+	if (is_prefix_missing(t))
+		say("--prefix: no mapped file defines a malloc or free of that prefix: no such calls are counted%s", unless);
+}

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Tracees whose probes are everyone's. Owns nothing but those probes. A file is
+ * probed once, when the first of them maps it; from then on whoever maps it is
+ * seen from its first call on.
+ *
+ * What a process maps comes from records that the kernel makes at that moment, and a
+ * forked one has what its parent has: so one that lives for a few milliseconds
+ * has names, too, and nobody's /proc is read again and again.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "probe/cover.h"
+#include "tracee/tracee_parts.h"
+#include "tracee/tracee_shared.h"
+#include "util/log.h"
+
+int tracees__share(struct tracees *t, struct err *e)
+{
+	return attachment__new(t->kernel, 0, &t->everyone, e);
+}
+
+/* ---- probes */
+
+static const char *file_name(const struct object *obj)
+{
+	const char *slash = strrchr(obj->path, '/');
+
+	return slash ? slash + 1 : obj->path;
+}
+
+static bool has_allocator_probes(const struct known_plan *k)
+{
+	return k->probed && k->plan.n_funcs && !k->covered && !k->refused;
+}
+
+static bool has_spot_probes(const struct known_plan *k)
+{
+	return k->spots_probed;
+}
+
+const struct known_plan *tracees__covered_by(const struct tracees *t, const struct known_plan *k, bool spots)
+{
+	bool (*is_probed)(const struct known_plan *k) = spots ? has_spot_probes : has_allocator_probes;
+	uint64_t offset = spots ? k->spots.v[0].offset : k->plan.points[0].offset;
+	const struct known_plan *found = NULL;
+	struct attachment *mark = NULL;
+	const char *id = k->plan.object->build_id;
+
+	for (size_t i = 0; id && i < t->plans.n && !found; i++) {
+		const struct known_plan *other = t->plans.v[i];
+
+		if (other == k || !is_probed(other) || !other->plan.object->build_id || strcmp(other->plan.object->build_id, id))
+			continue;
+		/* a mark takes a tenth of a second: most copies have no breakpoints at all */
+		if (!mark && !cover__is_probed_at(k->plan.object, offset))
+			return NULL;
+		if (!mark && cover__mark(t->kernel, k->plan.object, &mark)) {
+			say("%s has breakpoints, and it cannot be found out whether they are ours, through another name: it is probed; if they are, its calls count twice",
+			    k->plan.object->path);
+			return NULL;
+		}
+		if (cover__is_marked(other->plan.object))
+			found = other;
+	}
+	attachment__free(mark);
+	return found;
+}
+
+/* p: who mapped it first, or NULL. What cannot be probed is said, and leaves the others as they are. */
+static int probe(struct tracees *t, const struct tracee *p, struct known_plan *k, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	const struct plan *plan = &k->plan;
+	const struct known_plan *other;
+	int err;
+
+	tracees__unprobe_former(t, plan->object);
+	other = plan->n_points ? tracees__covered_by(t, k, false) : NULL;
+	if (other) {
+		k->probed = k->covered = true;
+		k->probed_ns = other->probed_ns;
+		say_verbose("%s is %s under another name", plan->object->path, other->plan.object->path);
+		return 0;
+	}
+	err = tracees__check_plan(t, p, plan, e);
+	if (err)
+		return err;
+	if (!t->begun)
+		say_step("Probing %s: %zu functions, %zu points.", plan->object->path, plan->n_funcs, plan->n_points);
+	err = attachment__add(t->everyone, &t->funcs, &plan, 1, &why);
+	if (err == -EPERM || err == -EACCES || err == -ENOMEM)
+		return err_set(e, err, "%s", err_msg(&why));
+	if (err) {
+		k->refused = true;
+		say("%s; what it allocates is not seen", err_msg(&why));
+		return 0;
+	}
+	unwind__prepare(t->unwind, plan->object);
+	k->probed = k->ever_probed = true;
+	k->probed_ns = t->begun && !(p && p->held) ? now_ns() : 0;
+	tracees__tell_plan(t, plan);
+	return 0;
+}
+
+static void note_unseen(struct tracees *t, struct tracee *p, struct known_plan *k, uint64_t mapped_ns)
+{
+	uint64_t unseen_ns = k->probed_ns - mapped_ns;
+
+	if (!k->told_late)
+		say("%s was probed %.1f ms after %s (%d) had mapped it: what it allocated until then was not seen", file_name(k->plan.object),
+		    unseen_ns / 1e6, p->process.comm, (int)p->process.pid);
+	k->told_late = true;
+	p->unseen_ns = MAX(p->unseen_ns, unseen_ns);
+	model__set_unseen(t->model, tracee__life(p)->proc, p->unseen_ns);
+}
+
+int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64_t mapped_ns, struct err *e)
+{
+	const struct space *space = &tracee__life(p)->space;
+	int err = 0;
+
+	for (size_t i = from; i < space->n && !err && t->everyone; i++) {
+		struct known_plan *k;
+
+		if (!space->v[i].object)
+			continue;
+		err = tracees__plan_of(t, space->v[i].object, false, &k, NULL);
+		if (err == -ENOMEM)
+			return err_set(e, err, "out of memory");
+		err = tracees__probe_loader_of(t, k, e);
+		if (err)
+			break;
+		err = tracees__probe_spots_of(t, k, p, e);	/* a file that makes no sense is no allocator, and has none */
+		if (!k->plan.n_funcs || k->refused)
+			continue;
+		if (!k->probed && !err)
+			err = probe(t, p, k, e);
+		p->n_allocators++;
+		if (!err && mapped_ns && k->probed_ns > mapped_ns)
+			note_unseen(t, p, k, mapped_ns);
+	}
+	return err || !t->everyone ? err : tracee__probe_refusals(t, p, e);
+}
+
+static bool is_mapped(const struct tracees *t, const struct object *obj)
+{
+	for (size_t i = 0; i < t->v.n; i++) {
+		const struct space *space = &tracee__life(t->v.v[i])->space;
+
+		for (size_t k = 0; k < space->n && !t->v.v[i]->ended; k++)
+			if (space->v[k].object == obj)
+				return true;
+	}
+	return false;
+}
+
+void tracees__unprobe_deleted(struct tracees *t)
+{
+	for (size_t i = 0; i < t->plans.n; i++) {
+		struct known_plan *k = t->plans.v[i];
+		struct stat st;
+
+		if ((!k->spots_probed && !k->loader_probed && (!k->probed || k->covered || !k->plan.n_funcs)) || k->refused || k->asked ||
+		    fstat(k->plan.object->fd, &st) || st.st_nlink || is_mapped(t, k->plan.object))
+			continue;
+		if (t->everyone)	/* else all are out already */
+			attachment__remove(t->everyone, k->plan.object, false);
+		k->probed = k->spots_probed = k->loader_probed = k->refusals_probed = false;	/* until somebody has it yet */
+		say_verbose("%s is deleted, and nobody maps it any more: it is probed no longer", k->plan.object->path);
+	}
+}
+
+int tracees__probe_asked(struct tracees *t, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->plans.n && !err; i++)
+		if (t->plans.v[i]->asked && t->plans.v[i]->plan.n_funcs && !t->plans.v[i]->probed)
+			err = probe(t, NULL, t->plans.v[i], e);
+	return err;
+}
+
+static int probe_object(struct tracees *t, struct object *obj, struct err *e)
+{
+	struct known_plan *k;
+	int err;
+
+	if (tracees__plan_of(t, obj, false, &k, NULL))
+		return 0;
+	err = tracees__probe_loader_of(t, k, e) ?: tracees__probe_spots_of(t, k, NULL, e);
+	if (err || !k->plan.n_funcs || k->probed || k->refused)
+		return err;
+	return probe(t, NULL, k, e);
+}
+
+/* A static malloctrace maps no library: the first of these that is there is what others most likely map. */
+static int probe_usual(struct tracees *t, struct err *e)
+{
+	static const char *const usual[] = {
+		"/lib/aarch64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6",
+		"/lib/ld-musl-aarch64.so.1", "/lib/ld-musl-x86_64.so.1",
+	};
+	bool found = false;
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(usual) && !err && !found; i++) {
+		struct object *obj;
+
+		if (access(usual[i], R_OK) || objects__get_path(t->objects, usual[i], &obj, NULL))
+			continue;
+		err = probe_object(t, obj, e);
+		found = !err && tracees__known_plan(t, obj) && tracees__known_plan(t, obj)->probed;
+		object__put(obj);
+	}
+	return err;
+}
+
+int tracees__probe_own(struct tracees *t, struct err *e)
+{
+	struct space space = {};
+	struct stat self;
+	size_t n_new, n_libraries = 0;
+	int err = space__refresh(&space, t->objects, getpid(), &n_new, e);
+
+	if (stat("/proc/self/exe", &self))
+		self.st_ino = 0;
+	for (size_t i = 0; i < space.n && !err; i++) {
+		struct object *obj = space.v[i].object;
+
+		/* nobody else has our own program, and what is in no file is no library */
+		if (!obj || !obj->ino || obj->ino == self.st_ino)
+			continue;
+		n_libraries++;
+		unwind__prepare(t->unwind, obj);
+		err = probe_object(t, obj, e);
+	}
+	space__done(&space);
+	return err || n_libraries ? err : probe_usual(t, e);
+}
+
+/* ---- code */
+
+static bool is_full(const struct space_range *r)
+{
+	return r->why.code == -EMFILE || r->why.code == -ENFILE;
+}
+
+static void tell_full(struct tracees *t, const struct space *space, size_t from)
+{
+	for (size_t i = from; i < space->n && !t->told_full; i++) {
+		t->told_full = is_full(&space->v[i]);
+		if (t->told_full)
+			say("no more files can be opened (ulimit -Hn): code that is mapped from now on has no names, and its allocators are not seen");
+	}
+}
+
+int tracee__refresh_shared(struct tracees *t, struct tracee *p, uint64_t mapped_ns, struct err *e)
+{
+	struct space *space = &tracee__life(p)->space;
+	size_t from;
+	int err;
+
+	t->n_changes += space__tidy(space);
+	from = space->n;
+	err = tracee__look(t, p, e);
+	p->stale = false;
+	if (err)
+		return err;
+	tell_full(t, space, from);
+	if (p->dirty)
+		err = tracee__update_unwind(t, p, e);
+	p->dirty &= err != 0;
+	return err ? err : tracee__probe_files(t, p, from, mapped_ns, e);
+}
+
+int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e)
+{
+	struct space *space = &tracee__life(p)->space;
+	size_t from = space->n;
+	int err = tracee__note_mapping(t, p, m, t_ns, e);
+
+	if (err || space->n == from)
+		return err;
+	tell_full(t, space, from);
+	return tracee__probe_files(t, p, from, t_ns, e);
+}
+
+/* ---- processes */
+
+static uint64_t boot_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec;
+}
+
+static void take_from_event(struct process *p, const struct mt_event *ev)
+{
+	uint64_t now = boot_ns(), tick = 1000000000ull / sysconf(_SC_CLK_TCK);
+
+	p->ns_pid = ev->ns_pid != ev->pid ? (pid_t)ev->ns_pid : 0;
+	p->age_ns = now > ev->start_ns ? now - ev->start_ns : 0;
+	p->start_ticks = ev->start_ns / tick;
+}
+
+static char *clean_comm(const struct mt_event *ev)
+{
+	char *comm = strndup(ev->comm, sizeof(ev->comm));
+
+	if (comm)
+		clean_name(comm);
+	return comm;
+}
+
+/* What is known of a process that is gone already: its own message, and what its parent was. */
+static int from_event(const struct mt_event *ev, const struct tracee *parent, struct process *ret, struct err *e)
+{
+	static const struct process nobody = { .comm = (char *)"", .exe = (char *)"" };
+	int err = process__copy(parent ? &parent->process : &nobody, ev->pid, ret, e);
+
+	if (err)
+		return err;
+	free(ret->comm);
+	ret->comm = clean_comm(ev);
+	take_from_event(ret, ev);
+	if (ret->comm)
+		return 0;
+	process__done(ret);
+	return err_set(e, -ENOMEM, "out of memory");
+}
+
+static int add_tracee(struct tracees *t, struct process *process, uint32_t proc, const struct tracee_life *parent, struct tracee **ret,
+		      struct err *e)
+{
+	struct tracee *before = tracees__find(t, process->pid), *p;
+	int err;
+
+	/* its end was not told */
+	if (before) {
+		model__life_ended(t->model, tracee__life(before)->proc);
+		tracee__end(t, before);
+	}
+	err = tracees__push(t, process, &p, e);
+	if (!err)
+		err = tracee__add_life(t, p, proc, e);
+	if (err)
+		return err;
+	p->parent_proc = parent ? parent->proc : 0;
+	*ret = p;
+	return 0;
+}
+
+int tracees__add_running(struct tracees *t, struct process *process, uint32_t proc, const struct tracee_life *parent, struct tracee **ret,
+			 struct err *e)
+{
+	uint64_t now = now_ns();
+	struct tracee *p;
+	int err = add_tracee(t, process, proc, parent, &p, e);
+
+	if (err)
+		return err;
+	p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
+	err = tracee__tell_model(t, p, p->process.age_ns, e);
+	if (!err)
+		err = tracee__refresh_shared(t, p, t->begun ? now : 0, e);
+	/* one that ends meanwhile is no failure: its end is told elsewhere */
+	if (err && err != -ESRCH && err != -ENOENT)
+		return err;
+	*ret = p;
+	return 0;
+}
+
+int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent, struct tracee **ret, struct err *e)
+{
+	struct process process;
+	struct tracee *p;
+	int err = from_event(ev, parent->tracee, &process, e);
+
+	if (!err)
+		err = add_tracee(t, &process, ev->proc, parent, &p, e);
+	if (!err)
+		err = space__copy(&tracee__life(p)->space, &parent->space, e);
+	if (!err) {
+		tracee__life(p)->code_seq = parent->code_seq;
+		err = tracee__update_unwind(t, p, e);
+	}
+	if (err)
+		return err;
+	p->n_allocators = parent->tracee->n_allocators;
+	*ret = p;
+	return tracee__tell_model(t, p, 0, e);
+}
+
+int tracees__add_gone(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent, struct tracee **ret, struct err *e)
+{
+	struct process process;
+	struct tracee *p;
+	int err = from_event(ev, parent ? parent->tracee : NULL, &process, e);
+
+	if (!err)
+		err = add_tracee(t, &process, ev->proc, parent, &p, e);
+	if (err)
+		return err;
+	*ret = p;
+	return tracee__tell_model(t, p, 0, e);
+}
+
+/* The program is what is mapped first. */
+static void set_exe(struct process *p, const struct told_mapping *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char *exe = v[i].map.path[0] == '/' ? strdup(v[i].map.path) : NULL;
+
+		if (!exe)
+			continue;
+		clean_name(exe);
+		free(p->exe);
+		p->exe = exe;
+		return;
+	}
+	process__set_exe(p);
+}
+
+int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_event *ev, const struct tracee_life *parent,
+			const struct told_mapping *v, size_t n, struct tracee **ret, struct err *e)
+{
+	int err = 0;
+
+	if (!p) {
+		struct process process;
+
+		err = from_event(ev, parent ? parent->tracee : NULL, &process, e);
+		if (!err)
+			err = add_tracee(t, &process, ev->proc, parent, &p, e);
+	} else {
+		char *comm = clean_comm(ev);
+
+		if (!comm)
+			return err_set(e, -ENOMEM, "out of memory");
+		free(p->process.comm);
+		p->process.comm = comm;
+		err = tracee__add_life(t, p, ev->proc, e);
+	}
+	if (err)
+		return err;
+	p->unseen_ns = p->live_bytes = p->n_allocators = 0;
+	p->dirty = p->stale = false;
+	set_exe(&p->process, v, n);
+	process__read_cgroup(&p->process);
+	*ret = p;
+	err = tracee__tell_model(t, p, 0, e);
+	for (size_t i = 0; i < n && !err; i++)
+		err = tracee__add_mapping(t, p, &v[i].map, v[i].t_ns, e);
+	/* nothing was told: it is asked */
+	if (!err && !n) {
+		err = tracee__refresh_shared(t, p, now_ns(), e);
+		err = err == -ESRCH || err == -ENOENT || err == -EACCES ? 0 : err;
+	}
+	return err;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Spots of the tracees: which of the files that they map have them, and their
+ * probes. A file is looked at once per session; it is probed once per tracee, or once where probes are
+ * everyone's. What always holds: one that is found nowhere is told, at once or at the end.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "tracee/tracee_parts.h"
+#include "util/log.h"
+
+static const char *file_name(const struct object *obj)
+{
+	const char *slash = strrchr(obj->path, '/');
+
+	return slash ? slash + 1 : obj->path;
+}
+
+static int find_within(struct tracees *t, struct known_plan *k, struct within *ret, struct err *e)
+{
+	int err = within__find(&t->spots, k->plan.object, &k->spots, ret, e);
+
+	if (!err && ret->ranges.n && t->n_within == MT_WITHIN_LISTS) {
+		within__done(ret);
+		err = err_set(e, -E2BIG, "--within: more than %d files have such functions", MT_WITHIN_LISTS);
+	}
+	return err;
+}
+
+static int look_within(struct tracees *t, struct known_plan *k, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	struct within w = {};
+	int err = spots__first(&t->spots, MT_SPOT_WITHIN_ENTER) ? find_within(t, k, &w, &why) : 0;
+
+	/* a file that somebody maps while the trace goes on must not end it */
+	if (err == -E2BIG && t->begun) {
+		say("%s: what they allocate is not recorded", err_msg(&why));
+		return 0;
+	}
+	if (err)
+		return err_set(e, err, "%s", err_msg(&why));
+	if (!w.ranges.n)
+		return 0;
+	k->within = malloc(sizeof(*k->within));
+	if (!k->within) {
+		within__done(&w);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	*k->within = w;
+	k->within_list = t->n_within++;
+	within__number(k->within, k->within_list);
+	return 0;
+}
+
+static int attach_within(struct tracees *t, struct attachment *a, struct known_plan *k, struct err *e)
+{
+	int err = k->within ? kernel__set_within(t->kernel, k->within_list, &k->within->ranges) : 0;
+
+	if (err)
+		return err_set(e, err, "--within: %s", strerror(-err));
+	return k->within ? attachment__add_within(a, k->plan.object, &k->within->points, e) : 0;
+}
+
+static int look_at(struct tracees *t, struct known_plan *k, struct err *e)
+{
+	if (k->spots_looked || !tracees__is_native(k->plan.object))
+		return 0;
+	k->spots_looked = true;
+	return spots__find(&t->spots, k->plan.object, NULL, &k->spots, e) ?: look_within(t, k, e);
+}
+
+/* Each spot that has a point in this file. */
+static void tell(const struct tracees *t, const struct known_plan *k, const struct tracee *p)
+{
+	for (size_t i = 0; i < t->spots.n; i++) {
+		const struct spot *s = &t->spots.v[i];
+		size_t n = 0;
+
+		for (size_t j = 0; j < k->spots.n; j++)
+			for (uint64_t c = k->spots.v[j].cookie; c; c >>= 8)
+				n += (c & 0xff) == s->number;
+		if (!n)
+			continue;
+		if (t->begun && p && !p->held)
+			say("%s %s: %s (%d) has loaded %s, which has it: it is seen from now on", s->option, s->text, p->process.comm,
+			    (int)p->process.pid, file_name(k->plan.object));
+		else
+			say_verbose("%s %s: %zu point%s in %s", s->option, s->text, n, n == 1 ? "" : "s", k->plan.object->path);
+	}
+}
+
+/* A file that the kernel refuses is no reason to end a trace that goes on. */
+static int attach(struct tracees *t, struct attachment *a, struct known_plan *k, const struct tracee *p, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	int err = attachment__add_spots(a, k->plan.object, &k->spots, &why) ?: attach_within(t, a, k, &why);
+
+	if (err && (!t->begun || err == -ENOMEM || err == -ESRCH))
+		return err_set(e, err, "%s", err_msg(&why));
+	if (err)
+		say("%s; calls of what was named are not seen there", err_msg(&why));
+	else
+		tell(t, k, p);
+	return 0;
+}
+
+int tracee__probe_spots(struct tracees *t, struct tracee *p, struct err *e)
+{
+	const struct space *space = &tracee__life(p)->space;
+	int err = 0;
+
+	for (size_t i = 0; t->spots.n && i < space->n && !err; i++) {
+		struct object *obj = space->v[i].object, **slot;
+		struct known_plan *k;
+
+		if (!obj || object_list__has(&p->spotted, obj))
+			continue;
+		slot = vec_push(&p->spotted);
+		if (!slot || tracees__plan_of(t, obj, false, &k, NULL) == -ENOMEM)
+			return err_set(e, -ENOMEM, "out of memory");
+		*slot = obj;
+		err = look_at(t, k, e);
+		if (!err && k->spots.n)
+			err = attach(t, p->attachment, k, p, e);
+	}
+	return err;
+}
+
+int tracees__probe_spots_of(struct tracees *t, struct known_plan *k, const struct tracee *p, struct err *e)
+{
+	int err = t->spots.n ? look_at(t, k, e) : 0;
+
+	if (err || !k->spots.n || k->spots_probed || k->refused)
+		return err;
+	tracees__unprobe_former(t, k->plan.object);
+	if (tracees__covered_by(t, k, true))
+		return 0;
+	k->spots_probed = true;
+	return attach(t, t->everyone, k, p, e);
+}
+
+/* ---- what is found nowhere */
+
+/* The names that look like it, in what anyone maps. */
+static void name_closest(const struct tracees *t, const struct spot *s, char *buf, size_t len)
+{
+	struct closest c = {};
+	size_t at = 0;
+
+	for (size_t i = 0; i < t->plans.n; i++)
+		if (tracees__is_native(t->plans.v[i]->plan.object))
+			closest__look(&c, s, t->plans.v[i]->plan.object);
+	buf[0] = '\0';
+	for (size_t i = 0; i < c.n && at < len; i++)
+		at += snprintf(buf + at, len - at, "%s%s", i ? ", " : "", c.name[i]);
+	closest__done(&c);
+}
+
+/* Is the file that was named mapped by anyone? */
+static bool is_file_there(const struct tracees *t, const struct spot *s)
+{
+	for (size_t i = 0; i < t->plans.n; i++)
+		if (spot__may_be_in(s, t->plans.v[i]->plan.object))
+			return true;
+	return false;
+}
+
+static int look_at_all(struct tracees *t, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < t->v.n; i++) {
+		const struct space *space = &tracee__life(t->v.v[i])->space;
+
+		for (size_t j = 0; j < space->n && !err; j++) {
+			struct known_plan *k;
+
+			if (!space->v[j].object)
+				continue;
+			if (tracees__plan_of(t, space->v[j].object, false, &k, NULL) == -ENOMEM)
+				return err_set(e, -ENOMEM, "out of memory");
+			err = look_at(t, k, e);
+		}
+	}
+	return err;
+}
+
+int tracees__check_spots(struct tracees *t, struct err *e)
+{
+	int err = t->spots.n ? look_at_all(t, e) : 0;
+
+	for (size_t i = 0; i < t->spots.n && !err; i++) {
+		const struct spot *s = &t->spots.v[i];
+		char near[512];
+
+		/* one that was inlined is on stacks, and can be a tag */
+		if (s->n_points || s->kind == MT_SPOT_TAG)
+			continue;
+		if (!is_file_there(t, s)) {
+			say("%s %s: no file %s is mapped yet: it is looked for in what is loaded later", s->option, s->text, s->part[0]);
+			continue;
+		}
+		err = err_set(e, -ENOENT, "%s %s: no such function in what the target maps", s->option, s->text);
+		name_closest(t, s, near, sizeof(near));
+		if (*near)
+			err_hint(e, "there is %s", near);
+		else
+			err_hint(e, "a function that was inlined everywhere, or a file without symbols, has no name to be found by");
+	}
+	return err;
+}
+
+void tracees__tell_spots(struct tracees *t)
+{
+	for (size_t i = 0; i < t->spots.n; i++) {
+		const struct spot *s = &t->spots.v[i];
+		char near[512];
+
+		if (s->n_points || s->kind == MT_SPOT_TAG)
+			continue;
+		name_closest(t, s, near, sizeof(near));
+		say("%s %s: nothing that was mapped has such a function%s%s", s->option, s->text, *near ? "; there is " : "", near);
+	}
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Are malloctrace's breakpoints still in the tracees' memory? A debugger may have taken them out, and a program may have moved
+ * its code to where there are none: calls are not seen then, and that is told. And: may the breakpoints be taken out, or has a
+ * debugger breakpoints of its own in the same places? The header has the reasons.
+ *
+ * Owns nothing: what was found is kept with each tracee.
+ */
+#include <dirent.h>
+#include <errno.h>
+
+#include "probe/standing.h"
+#include "process/process.h"
+#include "tracee/tracee_standing.h"
+#include "util/log.h"
+#include "util/parse.h"
+
+/* A process is looked at once a second, unless that took longer than 1 / LOOK_SHARE of it: ten thousand mappings take ten milliseconds. */
+#define LOOK_EACH_NS 1000000000ull
+#define LOOK_SHARE 500
+/* What all looks together may take at a time, where probes are everyone's. */
+#define SLICE_NS 10000000ull
+
+struct plans vec(const struct plan *);
+
+/* The files that have probes, and where. p: of those that this tracee maps; NULL: all. */
+static struct plans probed_plans(const struct tracees *t, const struct tracee *p)
+{
+	struct plans ret = {};
+
+	for (size_t i = 0; i < t->plans.n; i++) {
+		const struct known_plan *k = t->plans.v[i];
+		const struct plan **slot = k->probed && k->plan.n_points && (!p || object_list__has(&p->examined, k->plan.object)) ? vec_push(&ret) : NULL;
+
+		if (slot)
+			*slot = &k->plan;
+	}
+	return ret;
+}
+
+static void tell_debugger(struct tracee *p)
+{
+	struct debugger d = debugger__of(p->process.pid);
+
+	if (d.pid == p->debugger)
+		return;
+	p->debugger = d.pid;
+	if (d.pid && d.writes)
+		say("%s (%d) is debugged by %s (%d): breakpoints of its own in allocation functions take malloctrace's out, which is told; while they are there, malloctrace will not leave",
+		    p->process.comm, (int)p->process.pid, d.comm, (int)d.pid);
+}
+
+static void tell_standing(struct tracee *p, const struct standing *s)
+{
+	size_t n = s->n_gone + s->n_moved;
+
+	if (n <= p->n_unprobed)
+		return;
+	p->n_unprobed = n;
+	say("%s (%d): %zu of %zu probe points are not in place: %s; calls there are not seen", p->process.comm, (int)p->process.pid, n,
+	    s->n_points + s->n_moved,
+	    s->n_moved	? "its code was moved to memory of no file (huge pages?)" :
+	    p->debugger ? "the debugger took them out" :
+			  "something took them out");
+}
+
+static void look(struct tracees *t, struct tracee *p)
+{
+	struct plans plans = probed_plans(t, t->everyone ? NULL : p);
+	uint64_t began_ns = now_ns();
+	struct standing s;
+
+	tell_debugger(p);
+	if (plans.n && !standing__look(p->process.pid, &tracee__life(p)->space, plans.v, plans.n, &s))
+		tell_standing(p, &s);
+	vec_done(&plans);
+	p->next_look_ns = now_ns() + MAX(t->everyone ? 10 * LOOK_EACH_NS : LOOK_EACH_NS, (now_ns() - began_ns) * LOOK_SHARE);
+}
+
+void tracees__look_at_probes(struct tracees *t, bool all)
+{
+	uint64_t until_ns = now_ns() + SLICE_NS;
+
+	/* of a whole machine a part each time, the others next time */
+	for (size_t i = 0; i < t->v.n && (!t->everyone || now_ns() < until_ns); i++) {
+		struct tracee *p = t->v.v[t->look_turn++ % t->v.n];
+
+		/* CMD maps code before its probes are in it, as long as it stands still */
+		if (!p->ended && (p->attachment || t->everyone) && !p->held && !p->dirty && !p->stale && !tracee__life(p)->closed &&
+		    (all || now_ns() >= p->next_look_ns))
+			look(t, p);
+	}
+}
+
+uint64_t tracees__n_unprobed(const struct tracees *t)
+{
+	uint64_t n = t->gone_unprobed;
+
+	for (size_t i = 0; i < t->v.n; i++)
+		n += t->v.v[i]->n_unprobed + t->v.v[i]->n_written_over;
+	return n;
+}
+
+/* ---- before they are taken out */
+
+/*
+ * Has a debugger of this process breakpoints where malloctrace has? It would write malloctrace's back later, when nobody answers them any more.
+ * Where the two cannot be told apart, any debugger is taken to have some, unless it holds the process still: then it has none in place.
+ */
+static bool would_write_back(const struct tracees *t, const struct tracee *p, pid_t pid, struct debugger *ret)
+{
+	struct debugger d = debugger__of(pid);
+	struct standing s = {};
+	struct plans plans;
+
+	if (!d.pid || !d.writes)
+		return false;
+	plans = probed_plans(t, p);
+	if (standing__look(pid, NULL, plans.v, plans.n, &s))
+		s = (struct standing){};
+	vec_done(&plans);
+	*ret = d;
+	return standing__tells_foreign() ? s.n_foreign : s.n_points > s.n_gone && !debugger__holds_still(pid);
+}
+
+/* Where probes are everyone's, they are in processes that are no tracees, too. */
+static pid_t any_debugged(const struct tracees *t, struct debugger *ret)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *d;
+	pid_t found = 0;
+	uint64_t pid;
+
+	while (proc && !found && (d = readdir(proc)))
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && would_write_back(t, NULL, pid, ret))
+			found = pid;
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+pid_t tracees__debugged(const struct tracees *t, struct debugger *ret)
+{
+	if (t->everyone)
+		return any_debugged(t, ret);
+	for (size_t i = 0; i < t->v.n; i++) {
+		const struct tracee *p = t->v.v[i];
+
+		if (!p->ended && p->attachment && would_write_back(t, p, p->process.pid, ret))
+			return p->process.pid;
+	}
+	return 0;
+}
