@@ -48,7 +48,7 @@ static void want_history(struct test *t, json_t *root, const char *function)
 	want_eq(t, "the last point", ju64(t, site, "live_bytes"), ju64(t, json_array_get(history, n - 1), "live_bytes"));
 }
 
-TEST(verdicts)
+TEST_ALONE(verdicts)
 {
 	static const char *const sites[] = { "leak_here", "forget_here", "traffic_here", "queue_here", "drain_here", "start_here" };
 	struct fx f;
@@ -73,7 +73,7 @@ TEST(verdicts)
 }
 
 /* As it is without being asked: some seconds are enough for a suspicion, not for more; and what has just begun is new. */
-TEST(verdicts_take_time)
+TEST_ALONE(verdicts_take_time)
 {
 	struct fx f;
 	struct mt m;
@@ -94,7 +94,7 @@ TEST(verdicts_take_time)
 }
 
 /* Nothing is said of what was seen for a moment. */
-TEST(no_verdict_at_once)
+TEST_ALONE(no_verdict_at_once)
 {
 	struct fx f;
 	json_t *root, *sites;
@@ -171,7 +171,7 @@ static void want_truth(struct test *t, json_t *root, const struct fx *f, unsigne
 	}
 }
 
-TEST(verdicts_on_courses)
+TEST_ALONE(verdicts_on_courses)
 {
 	struct fx f[N_SETS];
 	struct mt m;
@@ -216,7 +216,7 @@ static int64_t held(struct test *t, const struct ledger *l, const char *site)
 }
 
 /* Since SIGUSR2, every site has changed by what its own ledger says, to the byte. */
-TEST(baseline)
+TEST_ALONE(baseline)
 {
 	static const char *const sites[] = { "leak_here", "forget_here", "traffic_here", "queue_here", "drain_here", "start_here" };
 	struct ledger then;
