@@ -143,8 +143,8 @@ static unsigned int tell_unread(FILE *out, const struct tracee *p)
 /* Files with an allocator, and how many of the processes map each. */
 static void tell_shared(FILE *out, const struct tracees *t, const size_t *n_users)
 {
-	for (size_t i = 0; i < t->plans.n; i++) {
-		const struct plan *p = &t->plans.v[i]->plan;
+	for (size_t i = 0; i < t->files.n; i++) {
+		const struct plan *p = &t->files.v[i]->plan;
 
 		if (p->n_funcs)
 			fprintf(out, "  allocator  %s%s%s\n             %zu functions, %zu points, in %zu process%s, build id %s\n", p->object->path,
@@ -161,7 +161,7 @@ struct around {			/* the processes that are looked at */
 
 static bool make_room(struct around *a)
 {
-	while (a->n_users.n < a->t->plans.n)
+	while (a->n_users.n < a->t->files.n)
 		if (!vec_push(&a->n_users))
 			return false;
 	return true;
@@ -176,16 +176,16 @@ static void look_at(pid_t pid, struct around *a)
 	a->n_closed += err == -EACCES;
 	a->n_processes += !err;
 	for (size_t i = 0; i < space.n; i++) {
-		struct known_plan *k;
+		struct known_file *k;
 		bool again = false;
 		size_t at = 0;
 
 		/* several mappings of one file are one use */
 		for (size_t j = 0; j < i && !again; j++)
 			again = space.v[j].object == space.v[i].object;
-		if (again || !space.v[i].object || tracees__plan_of(a->t, space.v[i].object, false, &k, NULL) || !make_room(a))
+		if (again || !space.v[i].object || tracees__file_of(a->t, space.v[i].object, false, &k, NULL) || !make_room(a))
 			continue;
-		while (a->t->plans.v[at] != k)
+		while (a->t->files.v[at] != k)
 			at++;
 		a->n_users.v[at]++;
 	}
@@ -234,18 +234,18 @@ static int tell_targets(FILE *out, const struct opts *o, const struct selection 
 	for (size_t i = 0; i < o->syms.n && !err; i++)
 		err = alloc_funcs__add_sym(&t.funcs, o->syms.v[i], e);
 	for (size_t i = 0; i < o->objects.n && !err; i++) {
-		size_t seen = t.plans.n;
+		size_t seen = t.files.n;
 
 		err = tracees__ask_for(&t, o->objects.v[i], e);
 		if (err == -EACCES)
 			*missing |= rights__lacking(RIGHT_BIT(RIGHT_DAC_READ_SEARCH));
-		if (!err && t.plans.n > seen) {
+		if (!err && t.files.n > seen) {
 			fprintf(out, "With -O %s\n", o->objects.v[i]);
-			tell_plan(out, &t, &t.plans.v[seen]->plan);
+			tell_plan(out, &t, &t.files.v[seen]->plan);
 		}
 	}
 	for (size_t i = 0; i < o->pids.n && !err; i++) {
-		size_t seen = t.plans.n, had = t.v.n;
+		size_t seen = t.files.n, had = t.v.n;
 
 		err = tracees__add(&t, o->pids.v[i], e);
 		if (err == -EACCES && t.v.n == had)
@@ -258,9 +258,9 @@ static int tell_targets(FILE *out, const struct opts *o, const struct selection 
 			break;
 		tracee__tell_room(t.v.v[t.v.n - 1], out);
 		tell_unwind(out, o, t.v.v[t.v.n - 1]);
-		for (size_t k = seen; k < t.plans.n; k++)
-			if (t.plans.v[k]->plan.n_funcs)
-				tell_plan(out, &t, &t.plans.v[k]->plan);
+		for (size_t k = seen; k < t.files.n; k++)
+			if (t.files.v[k]->plan.n_funcs)
+				tell_plan(out, &t, &t.files.v[k]->plan);
 	}
 	if (!err && g->adopt == MT_ADOPT_ALL)
 		err = tell_group(out, g, &t, missing, e);

@@ -246,10 +246,10 @@ char *machine__attached(const struct machine *m)
 	size_t n_files = 0;
 	char *text;
 
-	for (size_t i = 0; i < m->t->plans.n; i++) {
-		const struct known_plan *k = m->t->plans.v[i];
+	for (size_t i = 0; i < m->t->files.n; i++) {
+		const struct known_file *k = m->t->files.v[i];
 
-		if (!k->probed || k->covered || !k->plan.n_funcs)
+		if (k->state != FILE_PROBED || !k->plan.n_funcs)
 			continue;
 		n_files++;
 		first = first ? first : k->plan.object->path;

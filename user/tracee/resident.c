@@ -80,7 +80,7 @@ static bool is_glibc(const struct tracees *t, const struct tracee *p)
 	/* by what it maps: whose the probes are makes no difference */
 	for (size_t i = 0; i < space->n; i++) {
 		const struct object *obj = space->v[i].object;
-		const struct known_plan *k = obj ? tracees__known_plan(t, obj) : NULL;
+		const struct known_file *k = obj ? tracees__known_file(t, obj) : NULL;
 
 		if (!k || !k->plan.n_funcs)
 			continue;

@@ -51,11 +51,22 @@ static void tracee_free(struct tracee *p)
 		life_free(p->lives.v[i]);
 	vec_done(&p->lives);
 	vec_done(&p->examined);
-	vec_done(&p->spotted);
-	vec_done(&p->loaders);
-	vec_done(&p->refusers);
+	for (size_t i = 0; i < N_EXTRAS; i++)
+		vec_done(&p->extras[i]);
 	process__done(&p->process);
 	free(p);
+}
+
+static void known_file_free(struct known_file *k)
+{
+	plan__done(&k->plan);
+	for (size_t i = 0; i < N_EXTRAS; i++)
+		vec_done(&k->extras[i].at);
+	if (k->within)
+		within__done(k->within);
+	free(k->within);
+	free(k->lookalikes);
+	free(k);
 }
 
 void tracees__done(struct tracees *t)
@@ -63,19 +74,10 @@ void tracees__done(struct tracees *t)
 	for (size_t i = 0; i < t->v.n; i++)
 		tracee_free(t->v.v[i]);
 	vec_done(&t->v);
-	for (size_t i = 0; i < t->plans.n; i++) {
-		plan__done(&t->plans.v[i]->plan);
-		vec_done(&t->plans.v[i]->spots);
-		vec_done(&t->plans.v[i]->loader);
-		vec_done(&t->plans.v[i]->refusals);
-		if (t->plans.v[i]->within)
-			within__done(t->plans.v[i]->within);
-		free(t->plans.v[i]->within);
-		free(t->plans.v[i]->lookalikes);
-		free(t->plans.v[i]);
-	}
-	vec_done(&t->plans);
-	hash__done(&t->plan_of);
+	for (size_t i = 0; i < t->files.n; i++)
+		known_file_free(t->files.v[i]);
+	vec_done(&t->files);
+	hash__done(&t->file_of);
 	hash__done(&t->by_pid);
 	hash__done(&t->by_proc);
 	alloc_funcs__done(&t->funcs);
@@ -99,16 +101,16 @@ static int new_plans(struct tracees *t, struct tracee *p, const struct plan ***r
 	struct space *space = &tracee__life(p)->space;
 	int err = 0;
 
-	for (size_t i = 0; i < t->plans.n + space->n && !err; i++) {
-		struct object *obj = i < t->plans.n ? t->plans.v[i]->plan.object : space->v[i - t->plans.n].object;
-		struct known_plan *k;
+	for (size_t i = 0; i < t->files.n + space->n && !err; i++) {
+		struct object *obj = i < t->files.n ? t->files.v[i]->plan.object : space->v[i - t->files.n].object;
+		struct known_file *k;
 		struct object **seen;
 		const struct plan **slot;
 
 		/* first those of -O, mapped or not: a library may be loaded later */
-		if (!obj || (i < t->plans.n && !t->plans.v[i]->asked) || object_list__has(&p->examined, obj))
+		if (!obj || (i < t->files.n && !t->files.v[i]->asked) || object_list__has(&p->examined, obj))
 			continue;
-		err = tracees__plan_of(t, obj, false, &k, NULL);
+		err = tracees__file_of(t, obj, false, &k, NULL);
 		if (err == -ENOMEM)
 			break;
 		err = 0;	/* a file that makes no sense is no allocator */
@@ -240,10 +242,10 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 		if (obj == last)
 			continue;
 		last = obj;
-		for (size_t k = 0; k < t->plans.n; k++)
-			if (t->plans.v[k]->plan.object == obj)
+		for (size_t k = 0; k < t->files.n; k++)
+			if (t->files.v[k]->plan.object == obj)
 				err_hint(e, "looked at %s (no malloc among %zu functions%s)", obj->path,
-					 t->plans.v[k]->n_symbols, t->plans.v[k]->n_symbols ? "" : ": it is stripped");
+					 t->files.v[k]->n_symbols, t->files.v[k]->n_symbols ? "" : ": it is stripped");
 	}
 	hint_moved(p->process.pid, e);
 	err_hint(e, "name one with -O FILE, and its functions with --sym malloc=NAME --sym free=NAME");
@@ -376,9 +378,10 @@ static int probe_plans(struct tracees *t, struct tracee *p, const struct plan **
 	if (err)
 		return err;
 	for (size_t i = 0; i < n; i++) {
-		struct known_plan *k = tracees__known_plan(t, plans[i]->object);
+		struct known_file *k = tracees__known_file(t, plans[i]->object);
 
-		k->probed = k->ever_probed = true;
+		k->state = FILE_PROBED;
+		k->ever_probed = true;
 		tracees__tell_plan(t, plans[i]);
 	}
 	p->n_allocators += n;
@@ -404,15 +407,13 @@ static int take_in(struct tracees *t, struct tracee *p, struct err *e)
 		err = tracee__leave_room(t, p, plans, n, &room, e);
 	if (err || !room)
 		return err;
-	err = tracee__probe_spots(t, p, e);
+	err = tracee__probe_extras(t, p, EXTRA_SPOTS, e);
 	if (!err && n)
 		err = probe_plans(t, p, plans, n, e);
 	/* after the anchors of the files, which are the last to go (attach.h) */
 	if (!err)
-		err = tracee__probe_loaders(t, p, e);
-	if (!err && p->attachment)
-		err = tracee__probe_refusals(t, p, e);
-	return err;
+		err = tracee__probe_extras(t, p, EXTRA_LOADER, e);
+	return err ? err : tracee__probe_extras(t, p, EXTRA_REFUSALS, e);
 }
 
 /* After detaching it is looked at no more. */

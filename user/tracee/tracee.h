@@ -43,15 +43,56 @@ struct object_list {
 
 bool object_list__has(const struct object_list *l, const struct object *obj);
 
+/* Are the probes of an allocator in its file? */
+enum file_state {
+	FILE_UNPROBED,		/* not yet, or not any more */
+	FILE_PROBED,
+	FILE_COVERED,		/* the probes of another name of this file are met here, too */
+	FILE_REFUSED,		/* by the kernel; or the file holds another version now */
+};
+
+/* Points that a file may have besides its allocation functions (tracee_extras.c). */
+enum extra_kind {
+	EXTRA_LOADER,		/* where it loads and unloads libraries */
+	EXTRA_SPOTS,		/* functions that the user named */
+	EXTRA_REFUSALS,		/* where calls fail and neither entry nor return tells */
+	N_EXTRAS
+};
+
+struct extra_points {
+	enum { EXTRA_UNKNOWN, EXTRA_FOUND, EXTRA_PROBED } state;	/* not looked for yet; looked for; shared probes are in it */
+	struct spot_points at;	/* owned; may be none */
+};
+
+/* A file that a tracee maps, or -O names; examined once per session. */
+struct known_file {
+	struct plan plan;	/* n_funcs 0: no allocator */
+	size_t n_symbols;
+	enum file_state state;
+	uint64_t probed_ns;	/* since when shared probes are in it; 0: since the start */
+	bool asked;		/* -O */
+	bool checked;		/* its points were tried out */
+	bool ever_probed;	/* it is among the probes of reports */
+	bool said_points, said_late;
+	struct extra_points extras[N_EXTRAS];
+	struct within *within;	/* owned; NULL: none of its functions is one of --within */
+	uint32_t within_list;	/* number of its ranges in the kernel's table */
+	bool lookalikes_known;
+	char *lookalikes;	/* owned; functions that look like an allocator's; NULL: none */
+};
+
+static inline bool known_file__is_probed(const struct known_file *k)
+{
+	return k->state == FILE_PROBED || k->state == FILE_COVERED;
+}
+
 struct tracee {
 	struct process process;
 	struct attachment *attachment;	/* NULL where probes are everyone's */
 	struct faults *faults;	/* --mode growth; else NULL */
 	struct vec(struct tracee_life *) lives;	/* the last one is the present one */
 	struct object_list examined;	/* looked at for this tracee */
-	struct object_list spotted;	/* the same for spots */
-	struct object_list loaders;	/* and for where libraries are loaded */
-	struct object_list refusers;	/* probed where calls fail unseen */
+	struct object_list extras[N_EXTRAS];	/* whose extra points are probed for this tracee alone */
 	size_t n_allocators;
 	uint64_t cpu_at_attach_ns, cpu_ns;
 	char unwind_why[160];	/* how its stacks are walked */
@@ -73,31 +114,6 @@ struct tracee {
 	bool dirty;		/* its unwind tables are those of before */
 };
 
-struct known_plan {
-	struct plan plan;	/* n_funcs 0: no allocator */
-	size_t n_symbols;
-	bool asked;		/* -O */
-	bool told;
-	bool checked;
-	bool probed;		/* now */
-	bool ever_probed;
-	bool covered;		/* another name of one that is probed */
-	bool refused;		/* by the kernel; or its file holds another version now */
-	bool told_late;
-	bool looked;		/* for what it is told by: */
-	char *lookalikes;	/* owned; NULL: none */
-	uint64_t probed_ns;	/* since when everyone's probes are in it; 0: since the start */
-	struct spot_points spots;	/* owned */
-	struct within *within;	/* owned; NULL: none of its functions is one of --within */
-	uint32_t within_list;	/* number of its ranges in the kernel's table */
-	bool spots_looked;	/* for them */
-	struct spot_points loader;	/* owned; where it loads and unloads libraries */
-	bool loader_looked, loader_probed;	/* for these; everyone's are in it */
-	struct spot_points refusals;	/* owned; where calls fail and nothing else tells */
-	bool refusals_looked, refusals_probed;
-	bool spots_probed;	/* everyone's are in it */
-};
-
 struct tracees {
 	struct vec(struct tracee *) v;
 	struct objects *objects;
@@ -106,8 +122,8 @@ struct tracees {
 	struct spots spots;	/* before the first object is looked at */
 	uint32_t n_within;	/* files that have functions of --within */
 	bool begun;		/* what is mapped from now on has no time for a check */
-	struct vec(struct known_plan *) plans;	/* each object is examined once */
-	struct hash plan_of;	/* of struct known_plan, by object */
+	struct vec(struct known_file *) files;
+	struct hash file_of;	/* of struct known_file, by object */
 	struct hash by_pid;	/* of struct tracee: those that live */
 	struct hash by_proc;	/* of struct tracee_life */
 	size_t n_live;		/* tracees that have not ended */

@@ -23,9 +23,9 @@ static const char *file_name(const struct object *obj)
 	return slash ? slash + 1 : obj->path;
 }
 
-static struct known_plan *plan_of(const struct tracees *t, const struct object *obj)
+static struct known_file *plan_of(const struct tracees *t, const struct object *obj)
 {
-	return hash__get(&t->plan_of, (uintptr_t)obj);
+	return hash__get(&t->file_of, (uintptr_t)obj);
 }
 
 /* Is it the first of its file in the list of ranges? */
@@ -45,7 +45,7 @@ static void tell_probed(struct tracees *t, const struct tracee_life *l, FILE *ou
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->space.n; i++) {
-		const struct known_plan *k = is_first(&l->space, i) ? plan_of(t, l->space.v[i].object) : NULL;
+		const struct known_file *k = is_first(&l->space, i) ? plan_of(t, l->space.v[i].object) : NULL;
 
 		if (!k || !k->plan.n_funcs)
 			continue;
@@ -57,7 +57,7 @@ static void tell_probed(struct tracees *t, const struct tracee_life *l, FILE *ou
 		fputs("nothing: no file that it maps has an allocation function", out);
 }
 
-static bool is_c_library(const struct known_plan *k)
+static bool is_c_library(const struct known_file *k)
 {
 	return k->plan.family && !k->plan.object->is_exec && (!strcmp(k->plan.family, "glibc") || !strcmp(k->plan.family, "musl"));
 }
@@ -67,13 +67,13 @@ static void tell_candidates(struct tracees *t, const struct tracee_life *l, FILE
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->space.n; i++) {
-		struct known_plan *k = is_first(&l->space, i) ? plan_of(t, l->space.v[i].object) : NULL;
+		struct known_file *k = is_first(&l->space, i) ? plan_of(t, l->space.v[i].object) : NULL;
 
 		if (!k || is_c_library(k))
 			continue;
-		if (!k->looked)
+		if (!k->lookalikes_known)
 			k->lookalikes = lookalikes__of(k->plan.object, &t->funcs);
-		k->looked = true;
+		k->lookalikes_known = true;
 		if (k->lookalikes)
 			fprintf(out, "%s%s", n++ ? "; " : "", k->lookalikes);
 	}

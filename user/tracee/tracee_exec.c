@@ -26,9 +26,8 @@ static int probe_again(struct tracees *t, struct tracee *p, const struct mt_even
 		return err;
 	unseen_ns = now_ns() - ev->t_ns;
 	attachment__free(old);
-	p->spotted.n = 0;
-	p->loaders.n = 0;
-	p->refusers.n = 0;
+	for (size_t i = 0; i < N_EXTRAS; i++)
+		p->extras[i].n = 0;
 	if (t->want.mode == MT_MODE_GROWTH) {
 		faults__close(p->faults);
 		p->faults = NULL;

@@ -14,22 +14,22 @@ static const char *size_of(const struct plan *plan)
 
 const char *tracees__size(const struct tracees *t)
 {
-	for (size_t i = 0; i < t->plans.n; i++)
-		if (t->plans.v[i]->ever_probed && !strcmp(size_of(&t->plans.v[i]->plan), "usable"))
+	for (size_t i = 0; i < t->files.n; i++)
+		if (t->files.v[i]->ever_probed && !strcmp(size_of(&t->files.v[i]->plan), "usable"))
 			return "usable";
 	return "requested";
 }
 
 int tracees__list_probes(const struct tracees *t, struct snapshot *s)
 {
-	struct snap_probe *rows = snapshot__alloc(s, t->plans.n + 1, sizeof(*rows));
+	struct snap_probe *rows = snapshot__alloc(s, t->files.n + 1, sizeof(*rows));
 
 	s->probes = rows;
-	for (size_t i = 0; i < t->plans.n; i++) {
-		const struct plan *plan = &t->plans.v[i]->plan;
+	for (size_t i = 0; i < t->files.n; i++) {
+		const struct plan *plan = &t->files.v[i]->plan;
 		const char **names;
 
-		if (!plan->n_funcs || !t->plans.v[i]->ever_probed)
+		if (!plan->n_funcs || !t->files.v[i]->ever_probed)
 			continue;
 		names = snapshot__alloc(s, plan->n_funcs, sizeof(*names));
 		for (size_t k = 0; k < plan->n_funcs; k++)

@@ -27,26 +27,36 @@ void tracee__tell_room(const struct tracee *p, FILE *out);
 
 /* Everyone's probes in what `now` was before it was written to go. */
 void tracees__unprobe_former(struct tracees *t, const struct object *now);
-/* The same of where what it maps loads libraries (tracee_loader.c). */
-int tracee__probe_loaders(struct tracees *t, struct tracee *p, struct err *e);
-int tracees__probe_loader_of(struct tracees *t, struct known_plan *k, struct err *e);
-/* And of where calls fail unseen, its own or everyone's (tracee_refusals.c). */
-int tracee__probe_refusals(struct tracees *t, struct tracee *p, struct err *e);
-/* Spots in what it maps: those that are not probed yet. */
-int tracee__probe_spots(struct tracees *t, struct tracee *p, struct err *e);
-/* The same in one file, where probes are everyone's. p: who mapped it, or NULL. */
-int tracees__probe_spots_of(struct tracees *t, struct known_plan *k, const struct tracee *p, struct err *e);
+/*
+ * Extra points of one file, for this tracee or, where probes are shared, for everyone, those that are not probed yet. p: who mapped it, or NULL.
+ */
+int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file *k, enum extra_kind kind, struct err *e);
+/* They are looked for, and not probed. */
+int tracees__find_extra(struct tracees *t, struct known_file *k, enum extra_kind kind, struct err *e);
+/* Of all files that it maps. */
+int tracee__probe_extras(struct tracees *t, struct tracee *p, enum extra_kind kind, struct err *e);
+/* Its shared probes are out, until somebody maps it again. */
+void known_file__forget_probes(struct known_file *k);
+/* Where the probes of this tracee go: its own, or everyone's; NULL: it is detached. p may be NULL where probes are shared. */
+static inline struct attachment *tracees__probes_of(const struct tracees *t, const struct tracee *p)
+{
+	return t->everyone ? t->everyone : p ? p->attachment : NULL;
+}
 
-/* Everyone's probes are in this file already, through another name of it: the plan of that one, else NULL. spots: those, not allocators. */
-const struct known_plan *tracees__covered_by(const struct tracees *t, const struct known_plan *k, bool spots);
+/* Functions that the user named, in one file (tracee_spots.c): for tracee_extras.c. */
+int tracees__find_spots(struct tracees *t, struct known_file *k, struct err *e);
+int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p, struct err *e);
+
+/* Shared probes are in this file already, through another name of it: what is known of that one, else NULL. spots: those, not allocators. */
+const struct known_file *tracees__covered_by(const struct tracees *t, const struct known_file *k, bool spots);
 
 /* An ELF file of 64 bits and of this machine's architecture. */
 bool tracees__is_native(const struct object *obj);
 /* What an object offers; made when it is seen for the first time. */
-int tracees__plan_of(struct tracees *t, struct object *obj, bool asked, struct known_plan **ret, struct err *e);
+int tracees__file_of(struct tracees *t, struct object *obj, bool asked, struct known_file **ret, struct err *e);
 /* Once per file: are its points right? If not, the plan becomes a plain one, in place. */
 int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan, struct err *e);
-struct known_plan *tracees__known_plan(const struct tracees *t, const struct object *obj);	/* NULL: not looked at yet */
+struct known_file *tracees__known_file(const struct tracees *t, const struct object *obj);	/* NULL: not looked at yet */
 /* Once per file, when it is probed for the first time. */
 void tracees__tell_plan(struct tracees *t, const struct plan *plan);
 

@@ -14,9 +14,9 @@
 #define OWN_MACHINE EM_AARCH64
 #endif
 
-struct known_plan *tracees__known_plan(const struct tracees *t, const struct object *obj)
+struct known_file *tracees__known_file(const struct tracees *t, const struct object *obj)
 {
-	return hash__get(&t->plan_of, (uintptr_t)obj);
+	return hash__get(&t->file_of, (uintptr_t)obj);
 }
 
 bool tracees__is_native(const struct object *obj)
@@ -25,9 +25,9 @@ bool tracees__is_native(const struct object *obj)
 }
 
 /* What an object offers; made when it is seen for the first time. */
-int tracees__plan_of(struct tracees *t, struct object *obj, bool asked, struct known_plan **ret, struct err *e)
+int tracees__file_of(struct tracees *t, struct object *obj, bool asked, struct known_file **ret, struct err *e)
 {
-	struct known_plan *k = tracees__known_plan(t, obj), **slot;
+	struct known_file *k = tracees__known_file(t, obj), **slot;
 	int err;
 
 	if (k) {
@@ -35,11 +35,11 @@ int tracees__plan_of(struct tracees *t, struct object *obj, bool asked, struct k
 		return 0;
 	}
 	k = calloc(1, sizeof(*k));
-	slot = k ? vec_push(&t->plans) : NULL;
+	slot = k ? vec_push(&t->files) : NULL;
 	if (slot)
 		*slot = k;
-	if (!slot || hash__put(&t->plan_of, (uintptr_t)obj, k)) {
-		t->plans.n -= !!slot;
+	if (!slot || hash__put(&t->file_of, (uintptr_t)obj, k)) {
+		t->files.n -= !!slot;
 		free(k);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
@@ -61,7 +61,7 @@ int tracees__plan_of(struct tracees *t, struct object *obj, bool asked, struct k
 int tracees__ask_for(struct tracees *t, const char *path, struct err *e)
 {
 	struct object *obj;
-	struct known_plan *k;
+	struct known_file *k;
 	int err = objects__get_path(t->objects, path, &obj, e);
 
 	if (err)
@@ -71,7 +71,7 @@ int tracees__ask_for(struct tracees *t, const char *path, struct err *e)
 	else if (!tracees__is_native(obj))
 		err = err_set(e, -ENOEXEC, "-O %s: not a 64-bit ELF file of this architecture", path);
 	else
-		err = tracees__plan_of(t, obj, true, &k, e);
+		err = tracees__file_of(t, obj, true, &k, e);
 	if (!err && !k->plan.n_funcs) {
 		err = err_set(e, -ENOENT, "-O %s: none of its %zu functions is an allocation function that malloctrace knows",
 			      path, k->n_symbols);
@@ -95,7 +95,7 @@ static const char *file_name(const struct object *obj)
  */
 int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan, struct err *e)
 {
-	struct known_plan *k = tracees__known_plan(t, plan->object);
+	struct known_file *k = tracees__known_file(t, plan->object);
 	struct check_result r;
 	uint64_t start_ns = now_ns();
 	struct plan plain;
@@ -131,11 +131,11 @@ int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct 
 /* Once per file, when it is probed for the first time. */
 void tracees__tell_plan(struct tracees *t, const struct plan *plan)
 {
-	struct known_plan *k = tracees__known_plan(t, plan->object);
+	struct known_file *k = tracees__known_file(t, plan->object);
 
-	if (!k || k->told)
+	if (!k || k->said_points)
 		return;
-	k->told = true;
+	k->said_points = true;
 	say_verbose("probes in %s%s%s: %zu functions, %zu points", plan->object->path, *plan->family ? ", " : "", plan->family,
 		    plan->n_funcs, plan->n_points);
 	for (size_t i = 0; i < plan->n_funcs; i++)
@@ -148,7 +148,7 @@ void tracees__tell_plan(struct tracees *t, const struct plan *plan)
 static const struct object *last_allocator(const struct tracees *t, const struct tracee *p)
 {
 	for (size_t i = p->examined.n; i-- > 0;) {
-		const struct known_plan *k = tracees__known_plan(t, p->examined.v[i]);
+		const struct known_file *k = tracees__known_file(t, p->examined.v[i]);
 
 		if (k && k->plan.n_funcs)
 			return k->plan.object;
@@ -184,16 +184,16 @@ void tracee__note_late_allocator(struct tracees *t, struct tracee *p)
  */
 void tracees__unprobe_former(struct tracees *t, const struct object *now)
 {
-	for (size_t i = 0; i < t->plans.n; i++) {
-		struct known_plan *k = t->plans.v[i];
+	for (size_t i = 0; i < t->files.n; i++) {
+		struct known_file *k = t->files.v[i];
 		const struct object *obj = k->plan.object;
 
-		if (((!k->probed || k->covered) && !k->spots_probed) || k->refused || obj == now || !obj->changed || obj->dev != now->dev ||
-		    obj->ino != now->ino)
+		if ((k->state != FILE_PROBED && k->extras[EXTRA_SPOTS].state != EXTRA_PROBED) || k->state == FILE_REFUSED || obj == now ||
+		    !obj->changed || obj->dev != now->dev || obj->ino != now->ino)
 			continue;
 		attachment__remove(t->everyone, obj, true);
-		k->probed = k->spots_probed = k->loader_probed = k->refusals_probed = false;
-		k->refused = true;
+		known_file__forget_probes(k);
+		k->state = FILE_REFUSED;
 		say("%s was written to: its old probes are taken out; who has the old code mapped is not seen any more", obj->path);
 	}
 }
@@ -218,9 +218,9 @@ static bool is_defined(const struct tracees *t, const struct alloc_func *f)
 {
 	struct name_search s = { f->name, f->flags & FUNC_FOUND };
 
-	for (size_t i = 0; i < t->plans.n && !s.found; i++)
-		if (tracees__is_native(t->plans.v[i]->plan.object))
-			object__for_each_function(t->plans.v[i]->plan.object, is_name, &s, NULL);
+	for (size_t i = 0; i < t->files.n && !s.found; i++)
+		if (tracees__is_native(t->files.v[i]->plan.object))
+			object__for_each_function(t->files.v[i]->plan.object, is_name, &s, NULL);
 	return s.found;
 }
 

@@ -32,26 +32,26 @@ static const char *file_name(const struct object *obj)
 	return slash ? slash + 1 : obj->path;
 }
 
-static bool has_allocator_probes(const struct known_plan *k)
+static bool has_allocator_probes(const struct known_file *k)
 {
-	return k->probed && k->plan.n_funcs && !k->covered && !k->refused;
+	return k->state == FILE_PROBED && k->plan.n_funcs;
 }
 
-static bool has_spot_probes(const struct known_plan *k)
+static bool has_spot_probes(const struct known_file *k)
 {
-	return k->spots_probed;
+	return k->extras[EXTRA_SPOTS].state == EXTRA_PROBED;
 }
 
-const struct known_plan *tracees__covered_by(const struct tracees *t, const struct known_plan *k, bool spots)
+const struct known_file *tracees__covered_by(const struct tracees *t, const struct known_file *k, bool spots)
 {
-	bool (*is_probed)(const struct known_plan *k) = spots ? has_spot_probes : has_allocator_probes;
-	uint64_t offset = spots ? k->spots.v[0].offset : k->plan.points[0].offset;
-	const struct known_plan *found = NULL;
+	bool (*is_probed)(const struct known_file *k) = spots ? has_spot_probes : has_allocator_probes;
+	uint64_t offset = spots ? k->extras[EXTRA_SPOTS].at.v[0].offset : k->plan.points[0].offset;
+	const struct known_file *found = NULL;
 	struct attachment *mark = NULL;
 	const char *id = k->plan.object->build_id;
 
-	for (size_t i = 0; id && i < t->plans.n && !found; i++) {
-		const struct known_plan *other = t->plans.v[i];
+	for (size_t i = 0; id && i < t->files.n && !found; i++) {
+		const struct known_file *other = t->files.v[i];
 
 		if (other == k || !is_probed(other) || !other->plan.object->build_id || strcmp(other->plan.object->build_id, id))
 			continue;
@@ -71,17 +71,17 @@ const struct known_plan *tracees__covered_by(const struct tracees *t, const stru
 }
 
 /* p: who mapped it first, or NULL. What cannot be probed is said, and leaves the others as they are. */
-static int probe(struct tracees *t, const struct tracee *p, struct known_plan *k, struct err *e)
+static int probe(struct tracees *t, const struct tracee *p, struct known_file *k, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
 	const struct plan *plan = &k->plan;
-	const struct known_plan *other;
+	const struct known_file *other;
 	int err;
 
 	tracees__unprobe_former(t, plan->object);
 	other = plan->n_points ? tracees__covered_by(t, k, false) : NULL;
 	if (other) {
-		k->probed = k->covered = true;
+		k->state = FILE_COVERED;
 		k->probed_ns = other->probed_ns;
 		say_verbose("%s is %s under another name", plan->object->path, other->plan.object->path);
 		return 0;
@@ -95,25 +95,26 @@ static int probe(struct tracees *t, const struct tracee *p, struct known_plan *k
 	if (err == -EPERM || err == -EACCES || err == -ENOMEM)
 		return err_set(e, err, "%s", err_msg(&why));
 	if (err) {
-		k->refused = true;
+		k->state = FILE_REFUSED;
 		say("%s; what it allocates is not seen", err_msg(&why));
 		return 0;
 	}
 	unwind__prepare(t->unwind, plan->object);
-	k->probed = k->ever_probed = true;
+	k->state = FILE_PROBED;
+	k->ever_probed = true;
 	k->probed_ns = t->begun && !(p && p->held) ? now_ns() : 0;
 	tracees__tell_plan(t, plan);
 	return 0;
 }
 
-static void note_unseen(struct tracees *t, struct tracee *p, struct known_plan *k, uint64_t mapped_ns)
+static void note_unseen(struct tracees *t, struct tracee *p, struct known_file *k, uint64_t mapped_ns)
 {
 	uint64_t unseen_ns = k->probed_ns - mapped_ns;
 
-	if (!k->told_late)
+	if (!k->said_late)
 		say("%s was probed %.1f ms after %s (%d) had mapped it: what it allocated until then was not seen", file_name(k->plan.object),
 		    unseen_ns / 1e6, p->process.comm, (int)p->process.pid);
-	k->told_late = true;
+	k->said_late = true;
 	p->unseen_ns = MAX(p->unseen_ns, unseen_ns);
 	model__set_unseen(t->model, tracee__life(p)->proc, p->unseen_ns);
 }
@@ -124,26 +125,24 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 	int err = 0;
 
 	for (size_t i = from; i < space->n && !err && t->everyone; i++) {
-		struct known_plan *k;
+		struct known_file *k;
 
 		if (!space->v[i].object)
 			continue;
-		err = tracees__plan_of(t, space->v[i].object, false, &k, NULL);
+		err = tracees__file_of(t, space->v[i].object, false, &k, NULL);
 		if (err == -ENOMEM)
 			return err_set(e, err, "out of memory");
-		err = tracees__probe_loader_of(t, k, e);
-		if (err)
-			break;
-		err = tracees__probe_spots_of(t, k, p, e);	/* a file that makes no sense is no allocator, and has none */
-		if (!k->plan.n_funcs || k->refused)
+		/* a file that makes no sense is no allocator, and has none of these */
+		err = tracees__probe_extra(t, p, k, EXTRA_LOADER, e) ?: tracees__probe_extra(t, p, k, EXTRA_SPOTS, e);
+		if (!k->plan.n_funcs || k->state == FILE_REFUSED)
 			continue;
-		if (!k->probed && !err)
+		if (k->state == FILE_UNPROBED && !err)
 			err = probe(t, p, k, e);
 		p->n_allocators++;
 		if (!err && mapped_ns && k->probed_ns > mapped_ns)
 			note_unseen(t, p, k, mapped_ns);
 	}
-	return err || !t->everyone ? err : tracee__probe_refusals(t, p, e);
+	return err || !t->everyone ? err : tracee__probe_extras(t, p, EXTRA_REFUSALS, e);
 }
 
 static bool is_mapped(const struct tracees *t, const struct object *obj)
@@ -158,18 +157,23 @@ static bool is_mapped(const struct tracees *t, const struct object *obj)
 	return false;
 }
 
+static bool has_any_probes(const struct known_file *k)
+{
+	return has_allocator_probes(k) || has_spot_probes(k) || k->extras[EXTRA_LOADER].state == EXTRA_PROBED;
+}
+
 void tracees__unprobe_deleted(struct tracees *t)
 {
-	for (size_t i = 0; i < t->plans.n; i++) {
-		struct known_plan *k = t->plans.v[i];
+	for (size_t i = 0; i < t->files.n; i++) {
+		struct known_file *k = t->files.v[i];
 		struct stat st;
 
-		if ((!k->spots_probed && !k->loader_probed && (!k->probed || k->covered || !k->plan.n_funcs)) || k->refused || k->asked ||
+		if (!has_any_probes(k) || k->state == FILE_REFUSED || k->asked ||
 		    fstat(k->plan.object->fd, &st) || st.st_nlink || is_mapped(t, k->plan.object))
 			continue;
 		if (t->everyone)	/* else all are out already */
 			attachment__remove(t->everyone, k->plan.object, false);
-		k->probed = k->spots_probed = k->loader_probed = k->refusals_probed = false;	/* until somebody has it yet */
+		known_file__forget_probes(k);
 		say_verbose("%s is deleted, and nobody maps it any more: it is probed no longer", k->plan.object->path);
 	}
 }
@@ -178,21 +182,21 @@ int tracees__probe_asked(struct tracees *t, struct err *e)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < t->plans.n && !err; i++)
-		if (t->plans.v[i]->asked && t->plans.v[i]->plan.n_funcs && !t->plans.v[i]->probed)
-			err = probe(t, NULL, t->plans.v[i], e);
+	for (size_t i = 0; i < t->files.n && !err; i++)
+		if (t->files.v[i]->asked && t->files.v[i]->plan.n_funcs && !known_file__is_probed(t->files.v[i]))
+			err = probe(t, NULL, t->files.v[i], e);
 	return err;
 }
 
 static int probe_object(struct tracees *t, struct object *obj, struct err *e)
 {
-	struct known_plan *k;
+	struct known_file *k;
 	int err;
 
-	if (tracees__plan_of(t, obj, false, &k, NULL))
+	if (tracees__file_of(t, obj, false, &k, NULL))
 		return 0;
-	err = tracees__probe_loader_of(t, k, e) ?: tracees__probe_spots_of(t, k, NULL, e);
-	if (err || !k->plan.n_funcs || k->probed || k->refused)
+	err = tracees__probe_extra(t, NULL, k, EXTRA_LOADER, e) ?: tracees__probe_extra(t, NULL, k, EXTRA_SPOTS, e);
+	if (err || !k->plan.n_funcs || k->state != FILE_UNPROBED)
 		return err;
 	return probe(t, NULL, k, e);
 }
@@ -213,7 +217,7 @@ static int probe_usual(struct tracees *t, struct err *e)
 		if (access(usual[i], R_OK) || objects__get_path(t->objects, usual[i], &obj, NULL))
 			continue;
 		err = probe_object(t, obj, e);
-		found = !err && tracees__known_plan(t, obj) && tracees__known_plan(t, obj)->probed;
+		found = !err && tracees__known_file(t, obj) && known_file__is_probed(tracees__known_file(t, obj));
 		object__put(obj);
 	}
 	return err;

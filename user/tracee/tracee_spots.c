@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Spots of the tracees: which of the files that they map have them, and their
- * probes. A file is looked at once per session; it is probed once per tracee, or once where probes are
- * everyone's. What always holds: one that is found nowhere is told, at once or at the end.
+ * Functions that the user named (--mark, --start-on, --within ...): in which of the files that tracees map they are, and their
+ * probes. Which file is probed for whom is decided in tracee_extras.c. What always holds: one that is found nowhere is reported, at
+ * once or at the end.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,9 +17,9 @@ static const char *file_name(const struct object *obj)
 	return slash ? slash + 1 : obj->path;
 }
 
-static int find_within(struct tracees *t, struct known_plan *k, struct within *ret, struct err *e)
+static int find_within(struct tracees *t, struct known_file *k, struct within *ret, struct err *e)
 {
-	int err = within__find(&t->spots, k->plan.object, &k->spots, ret, e);
+	int err = within__find(&t->spots, k->plan.object, &k->extras[EXTRA_SPOTS].at, ret, e);
 
 	if (!err && ret->ranges.n && t->n_within == MT_WITHIN_LISTS) {
 		within__done(ret);
@@ -28,7 +28,7 @@ static int find_within(struct tracees *t, struct known_plan *k, struct within *r
 	return err;
 }
 
-static int look_within(struct tracees *t, struct known_plan *k, struct err *e)
+static int look_within(struct tracees *t, struct known_file *k, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
 	struct within w = {};
@@ -54,7 +54,7 @@ static int look_within(struct tracees *t, struct known_plan *k, struct err *e)
 	return 0;
 }
 
-static int attach_within(struct tracees *t, struct attachment *a, struct known_plan *k, struct err *e)
+static int attach_within(struct tracees *t, struct attachment *a, struct known_file *k, struct err *e)
 {
 	int err = k->within ? kernel__set_within(t->kernel, k->within_list, &k->within->ranges) : 0;
 
@@ -63,23 +63,24 @@ static int attach_within(struct tracees *t, struct attachment *a, struct known_p
 	return k->within ? attachment__add_within(a, k->plan.object, &k->within->points, e) : 0;
 }
 
-static int look_at(struct tracees *t, struct known_plan *k, struct err *e)
+int tracees__find_spots(struct tracees *t, struct known_file *k, struct err *e)
 {
-	if (k->spots_looked || !tracees__is_native(k->plan.object))
+	if (!t->spots.n)
 		return 0;
-	k->spots_looked = true;
-	return spots__find(&t->spots, k->plan.object, NULL, &k->spots, e) ?: look_within(t, k, e);
+	return spots__find(&t->spots, k->plan.object, NULL, &k->extras[EXTRA_SPOTS].at, e) ?: look_within(t, k, e);
 }
 
 /* Each spot that has a point in this file. */
-static void tell(const struct tracees *t, const struct known_plan *k, const struct tracee *p)
+static void tell(const struct tracees *t, const struct known_file *k, const struct tracee *p)
 {
+	const struct spot_points *at = &k->extras[EXTRA_SPOTS].at;
+
 	for (size_t i = 0; i < t->spots.n; i++) {
 		const struct spot *s = &t->spots.v[i];
 		size_t n = 0;
 
-		for (size_t j = 0; j < k->spots.n; j++)
-			for (uint64_t c = k->spots.v[j].cookie; c; c >>= 8)
+		for (size_t j = 0; j < at->n; j++)
+			for (uint64_t c = at->v[j].cookie; c; c >>= 8)
 				n += (c & 0xff) == s->number;
 		if (!n)
 			continue;
@@ -92,10 +93,10 @@ static void tell(const struct tracees *t, const struct known_plan *k, const stru
 }
 
 /* A file that the kernel refuses is no reason to end a trace that goes on. */
-static int attach(struct tracees *t, struct attachment *a, struct known_plan *k, const struct tracee *p, struct err *e)
+int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
-	int err = attachment__add_spots(a, k->plan.object, &k->spots, &why) ?: attach_within(t, a, k, &why);
+	int err = attachment__add_spots(a, k->plan.object, &k->extras[EXTRA_SPOTS].at, &why) ?: attach_within(t, a, k, &why);
 
 	if (err && (!t->begun || err == -ENOMEM || err == -ESRCH))
 		return err_set(e, err, "%s", err_msg(&why));
@@ -106,41 +107,6 @@ static int attach(struct tracees *t, struct attachment *a, struct known_plan *k,
 	return 0;
 }
 
-int tracee__probe_spots(struct tracees *t, struct tracee *p, struct err *e)
-{
-	const struct space *space = &tracee__life(p)->space;
-	int err = 0;
-
-	for (size_t i = 0; t->spots.n && i < space->n && !err; i++) {
-		struct object *obj = space->v[i].object, **slot;
-		struct known_plan *k;
-
-		if (!obj || object_list__has(&p->spotted, obj))
-			continue;
-		slot = vec_push(&p->spotted);
-		if (!slot || tracees__plan_of(t, obj, false, &k, NULL) == -ENOMEM)
-			return err_set(e, -ENOMEM, "out of memory");
-		*slot = obj;
-		err = look_at(t, k, e);
-		if (!err && k->spots.n)
-			err = attach(t, p->attachment, k, p, e);
-	}
-	return err;
-}
-
-int tracees__probe_spots_of(struct tracees *t, struct known_plan *k, const struct tracee *p, struct err *e)
-{
-	int err = t->spots.n ? look_at(t, k, e) : 0;
-
-	if (err || !k->spots.n || k->spots_probed || k->refused)
-		return err;
-	tracees__unprobe_former(t, k->plan.object);
-	if (tracees__covered_by(t, k, true))
-		return 0;
-	k->spots_probed = true;
-	return attach(t, t->everyone, k, p, e);
-}
-
 /* ---- what is found nowhere */
 
 /* The names that look like it, in what anyone maps. */
@@ -149,9 +115,9 @@ static void name_closest(const struct tracees *t, const struct spot *s, char *bu
 	struct closest c = {};
 	size_t at = 0;
 
-	for (size_t i = 0; i < t->plans.n; i++)
-		if (tracees__is_native(t->plans.v[i]->plan.object))
-			closest__look(&c, s, t->plans.v[i]->plan.object);
+	for (size_t i = 0; i < t->files.n; i++)
+		if (tracees__is_native(t->files.v[i]->plan.object))
+			closest__look(&c, s, t->files.v[i]->plan.object);
 	buf[0] = '\0';
 	for (size_t i = 0; i < c.n && at < len; i++)
 		at += snprintf(buf + at, len - at, "%s%s", i ? ", " : "", c.name[i]);
@@ -161,8 +127,8 @@ static void name_closest(const struct tracees *t, const struct spot *s, char *bu
 /* Is the file that was named mapped by anyone? */
 static bool is_file_there(const struct tracees *t, const struct spot *s)
 {
-	for (size_t i = 0; i < t->plans.n; i++)
-		if (spot__may_be_in(s, t->plans.v[i]->plan.object))
+	for (size_t i = 0; i < t->files.n; i++)
+		if (spot__may_be_in(s, t->files.v[i]->plan.object))
 			return true;
 	return false;
 }
@@ -175,13 +141,13 @@ static int look_at_all(struct tracees *t, struct err *e)
 		const struct space *space = &tracee__life(t->v.v[i])->space;
 
 		for (size_t j = 0; j < space->n && !err; j++) {
-			struct known_plan *k;
+			struct known_file *k;
 
 			if (!space->v[j].object)
 				continue;
-			if (tracees__plan_of(t, space->v[j].object, false, &k, NULL) == -ENOMEM)
+			if (tracees__file_of(t, space->v[j].object, false, &k, NULL) == -ENOMEM)
 				return err_set(e, -ENOMEM, "out of memory");
-			err = look_at(t, k, e);
+			err = tracees__find_extra(t, k, EXTRA_SPOTS, e);
 		}
 	}
 	return err;

@@ -28,9 +28,9 @@ static struct plans probed_plans(const struct tracees *t, const struct tracee *p
 {
 	struct plans ret = {};
 
-	for (size_t i = 0; i < t->plans.n; i++) {
-		const struct known_plan *k = t->plans.v[i];
-		const struct plan **slot = k->probed && k->plan.n_points && (!p || object_list__has(&p->examined, k->plan.object)) ? vec_push(&ret) : NULL;
+	for (size_t i = 0; i < t->files.n; i++) {
+		const struct known_file *k = t->files.v[i];
+		const struct plan **slot = known_file__is_probed(k) && k->plan.n_points && (!p || object_list__has(&p->examined, k->plan.object)) ? vec_push(&ret) : NULL;
 
 		if (slot)
 			*slot = &k->plan;

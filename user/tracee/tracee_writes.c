@@ -27,14 +27,13 @@ static void drop(struct object **v, size_t *n, const struct object *obj)
 static void look_again(struct tracee *p, const struct object *obj)
 {
 	drop(p->examined.v, &p->examined.n, obj);
-	drop(p->spotted.v, &p->spotted.n, obj);
-	drop(p->loaders.v, &p->loaders.n, obj);
-	drop(p->refusers.v, &p->refusers.n, obj);
+	for (size_t i = 0; i < N_EXTRAS; i++)
+		drop(p->extras[i].v, &p->extras[i].n, obj);
 }
 
 void tracees__on_written(struct tracees *t, const struct object *obj)
 {
-	struct known_plan *k = tracees__known_plan(t, obj);
+	struct known_file *k = tracees__known_file(t, obj);
 	size_t n = 0;
 
 	if (t->everyone)
@@ -46,15 +45,16 @@ void tracees__on_written(struct tracees *t, const struct object *obj)
 			attachment__remove(p->attachment, obj, true);
 		if (!obj->changed)
 			look_again(p, obj);
-		if (!k || !k->probed || !has_mapped(p, obj))
+		if (!k || !known_file__is_probed(k) || !has_mapped(p, obj))
 			continue;
 		p->n_written_over += k->plan.n_points;
 		n++;
 	}
 	if (k) {
-		k->probed = k->spots_probed = k->loader_probed = k->refusals_probed = false;	/* until somebody maps it again */
+		known_file__forget_probes(k);
 		/* the new version is another object; who has this one mapped must not be probed by it once more */
-		k->refused |= obj->changed;
+		if (obj->changed)
+			k->state = FILE_REFUSED;
 	}
 	if (n)
 		say("%s was written to: its probes were taken out at once, or the new code would end who maps it; what %zu process%s that ha%s the old code do%s there is not seen any more",
