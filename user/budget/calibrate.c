@@ -195,7 +195,7 @@ static int attach(struct child *c, struct kernel *k, struct unwind *u, struct er
 	c->tracees.model = c->model;
 	c->tracees.unwind = u;
 	err = tracees__add(&c->tracees, c->pid, e);
-	return err ? err : tracees__attach(&c->tracees, e);
+	return err ? err : c->tracees.probing->attach(&c->tracees, e);
 }
 
 int calibrate__run(struct kernel *k, struct collect *collect, struct unwind *u, struct meter *m, struct hit_cost *ret, struct err *e)

@@ -456,3 +456,10 @@ bool object__look_for_change(struct object *obj)
 	}
 	return obj->changed;
 }
+
+const char *object__file_name(const struct object *obj)
+{
+	const char *slash = strrchr(obj->path, '/');
+
+	return slash ? slash + 1 : obj->path;
+}

@@ -141,4 +141,7 @@ int object__read_headers(struct object *obj);
 /* Copies len bytes of code at an ELF virtual address out of the file; -EINVAL if not all of it is there. */
 int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_t len);
 
+/* Without its folders; points into its path. */
+const char *object__file_name(const struct object *obj);
+
 #endif

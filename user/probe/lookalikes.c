@@ -96,19 +96,12 @@ static bool has(const struct names *n, const char *stem, size_t len, const char 
 	return bsearch(&name, n->v.v, n->v.n, sizeof(*n->v.v), by_name);
 }
 
-static const char *file_name(const struct object *obj)
-{
-	const char *slash = strrchr(obj->path, '/');
-
-	return slash ? slash + 1 : obj->path;
-}
-
 static void tell(FILE *out, const struct object *obj, size_t pair, const char *stem, size_t len, size_t nth)
 {
 	const char *a = pairs[pair].allocates, *f = pairs[pair].frees;
 	int n = (int)len;
 
-	fprintf(out, "%s%.*s%s and %.*s%s in %s ", nth ? "; " : "", n, stem, a, n, stem, f, file_name(obj));
+	fprintf(out, "%s%.*s%s and %.*s%s in %s ", nth ? "; " : "", n, stem, a, n, stem, f, object__file_name(obj));
 	if (pairs[pair].prefix)
 		fprintf(out, "(--prefix %.*s)", n, stem);
 	else

@@ -31,7 +31,7 @@ bool refusals__may_pass_on(const struct plan *p)
 
 static bool is_runtime(const struct object *obj)
 {
-	const char *slash = strrchr(obj->path, '/'), *name = slash ? slash + 1 : obj->path;
+	const char *name = object__file_name(obj);
 
 	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++)
 		if (!strncmp(name, runtimes[i], strlen(runtimes[i])))

@@ -18,7 +18,6 @@
 
 #include "model/group.h"
 #include "model/triggers.h"
-#include "process/translator.h"
 #include "trace/session.h"
 #include "trace/session_parts.h"
 #include "tracee/tracee_standing.h"
@@ -89,15 +88,19 @@ static void spawn_on_exec(pid_t pid, void *arg)
 	if (p)
 		p->held = true;
 	/* the kernel's record may not have told yet what is there */
-	if (s->machine)
-		session__on_new_code(pid, s);
+	if (p)
+		tracees__look_again(&s->tracees, p);
 	if (p && tracee__probe_entry(&s->tracees, p, NULL))
 		say_verbose("%s: no entry point to wait for", p->process.comm);
 }
 
 static void spawn_on_mapping(pid_t pid, void *arg)
 {
-	session__on_new_code(pid, arg);
+	struct session *s = arg;
+	struct tracee *p = tracees__find(&s->tracees, pid);
+
+	if (p)
+		tracees__look_again(&s->tracees, p);
 }
 
 static bool spawn_has_started(pid_t pid, void *arg)
@@ -124,19 +127,8 @@ static void spawn_on_started(pid_t pid, void *arg)
 
 static void say_attached(struct session *s)
 {
-	_cleanup_free_ char *who = s->machine ? machine__attached(s->machine) : NULL;
-
-	if (who)
-		say("attached to %s", who);
-	for (size_t i = 0; i < s->tracees.v.n && !s->machine; i++) {
-		struct tracee *p = s->tracees.v.v[i];
-
-		say("attached to %s (%d): %s%s", p->process.comm, (int)p->process.pid,
-		    p->n_allocators	 ? tracee__last_allocator(&s->tracees, p) :
-		    session__is_growth(s->opts) ? "page faults" :
-					 "no allocator yet",
-		    p->n_allocators > 1 ? " and others" : "");
-	}
+	s->tracees.probing->say_attached(&s->tracees);
+	s->tracees.said_attached = true;
 	s->attached = true;
 	if (!s->budget)
 		tracees__look_at_probes(&s->tracees, true);
@@ -262,7 +254,7 @@ static int load(struct session *s, struct err *e)
 	s->tracees.unwind = s->unwind;
 	if (s->selection.adopt) {
 		raise_limit();
-		err = machine__new(&s->tracees, &s->selection, &s->machine, e);
+		err = tracees__share(&s->tracees, &s->selection, e);
 		if (err)
 			return err;
 	}
@@ -391,11 +383,12 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	session__look_last_at_memory(s);
 	if (!s->end_ns)
 		s->end_ns = now_ns();
-	session__sample(s, true);
+	tracees__sample(&s->tracees, true);
 	if (!s->budget)
 		tracees__look_at_probes(&s->tracees, true);
 	kernel__freeze(s->kernel, true);
-	session__note_mappings(s);
+	/* whose the stacks are that were met up to now */
+	session__read_records(s);
 	if (s->budget)
 		budget__end(s->budget);
 	/* the report does not wait for a debugger, which may take its time */
@@ -461,20 +454,14 @@ static int run(struct session *s, int *ret_status, struct err *e)
 			say("files that are probed must not be written over while malloctrace runs: that cannot be watched here (inotify)");
 	}
 	/* before attaching looks at what is mapped, so that nothing falls between the two */
-	if (!err && watch__open(s->machine, &s->watch, e)) {
+	if (!err && watch__open(tracees__are_shared(&s->tracees), &s->watch, e)) {
 		say("code that is loaded later is seen up to a second late, without perf events: %s", err_msg(e));
 		err_done(e);
 	}
-	/* one that begins later is told by the watch */
-	if (!err && s->machine)
-		err = translator__none_runs(e);
-	if (!err && s->machine)
-		err = tracees__tell_tight(NULL, e);
 	if (!err)
-		err = s->machine ? machine__attach(s->machine, e) : tracees__attach(&s->tracees, e);
+		err = s->tracees.probing->attach(&s->tracees, e);
 	if (!err) {
-		if (!s->machine)
-			resident__begin(&s->memory, &s->tracees);
+		resident__begin(&s->memory, &s->tracees);
 		begin(s);
 		err = fill_loop(s, e);
 	}
@@ -504,7 +491,6 @@ static int run(struct session *s, int *ret_status, struct err *e)
 static void done(struct session *s)
 {
 	tracees__detach(&s->tracees);
-	machine__free(s->machine);
 	watch__close(s->watch);
 	loop__free(s->loop);
 	budget__free(s->budget);

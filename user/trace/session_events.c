@@ -16,40 +16,20 @@
 
 static void handle(struct session *s, const struct mt_event *ev)
 {
-	char comm[17];
-	struct tracee *p;
+	char comm[sizeof(ev->comm) + 1];
 
-	snprintf(comm, sizeof(comm), "%.16s", ev->comm);
-	clean_name(comm);
+	if (ev->kind == MT_EV_THREAD_END) {
+		snprintf(comm, sizeof(comm), "%.16s", ev->comm);
+		clean_name(comm);
+		model__thread_ended(s->model, ev->proc, ev->tid, comm, &ev->counts);
+		return;
+	}
 	if (ev->kind == MT_EV_EXIT || ev->kind == MT_EV_OOM)
 		session__on_death(s, ev);
 	if (ev->kind == MT_EV_EXEC && ev->exit_code && s->spawn && (pid_t)ev->pid == spawn__pid(s->spawn))
 		s->held = true;
-	if (s->machine && ev->kind != MT_EV_THREAD_END) {
-		if (machine__on_event(s->machine, ev, &s->failure))
-			session__fail(s);
-		return;
-	}
-	switch (ev->kind) {
-	case MT_EV_THREAD_END:
-		model__thread_ended(s->model, ev->proc, ev->tid, comm, &ev->counts);
-		break;
-	case MT_EV_EXEC:
-		model__life_ended(s->model, ev->old_proc);
-		unwind__drop(s->unwind, ev->old_proc);
-		p = tracees__find(&s->tracees, ev->pid);
-		if (p && ev->proc && tracee__on_exec(&s->tracees, p, ev, comm, &s->failure) &&
-		    s->failure.code != -ESRCH && s->failure.code != -ENOENT)
-			session__fail(s);
-		break;
-	case MT_EV_EXIT:
-		model__life_ended(s->model, ev->proc);
-		unwind__drop(s->unwind, ev->proc);
-		p = tracees__find(&s->tracees, ev->pid);
-		if (p && tracee__life(p)->proc == ev->proc)
-			tracee__end(&s->tracees, p);
-		break;
-	}
+	if (s->tracees.probing->on_event(&s->tracees, ev, &s->failure))
+		session__fail(s);
 }
 
 void session__on_kernel_event(const struct mt_event *ev, void *arg)
@@ -117,38 +97,41 @@ static void spare(struct session *s, pid_t pid, const char *name)
 	loop__stop(s->loop);
 }
 
-static void on_record_of_any(const struct watch_record *r, void *arg)
+static void on_record(const struct watch_record *r, void *arg)
 {
 	struct session *s = arg;
-	const char *translator = r->kind == WATCH_MAPPED ? translator__of(r->map.path) : NULL;
+	const char *translator = r->kind == WATCH_MAPPED && tracees__are_shared(&s->tracees) ? translator__of(r->map.path) : NULL;
 
 	if (translator)
 		spare(s, r->pid, translator);
-	if (machine__on_record(s->machine, r, &s->failure))
+	if (s->tracees.probing->on_record(&s->tracees, r, &s->failure))
 		session__fail(s);
 }
 
-/* The records are read behind the messages, so that none is missing that a message builds upon, and handled before them. */
-static void read_of_machine(struct session *s)
+void session__read_records(struct session *s)
 {
-	kernel__read_events(s->kernel, keep_event, s);
 	if (s->watch)
-		watch__read(s->watch, on_record_of_any, s);
-	handle_kept(s);
-	if (machine__settle(s->machine, &s->failure))
+		watch__read(s->watch, on_record, s);
+}
+
+static void settle(struct session *s)
+{
+	if (s->tracees.probing->settle(&s->tracees, &s->failure))
 		session__fail(s);
 }
 
 void session__read_events(struct session *s)
 {
+	bool records_first = s->tracees.probing->records_first;
 	uint64_t began_ns = now_ns();
 
-	if (s->machine) {
-		read_of_machine(s);
-	} else {
-		handle_kept(s);
-		kernel__read_events(s->kernel, session__on_kernel_event, s);
-	}
+	/* records are read after the messages, so that none is missing that a message builds upon, and handled before them */
+	session__keep_events(s);
+	if (records_first)
+		session__read_records(s);
+	handle_kept(s);
+	if (records_first)
+		settle(s);
 	/* all that was told before is known: from here on it goes as with every exec of CMD */
 	if (s->held) {
 		s->held = false;
@@ -188,64 +171,6 @@ void session__on_pidfd(void *arg)
 		session__over(s);
 }
 
-/* ---- new code in a tracee */
-
-static void take_in(struct session *s, struct tracee *p, int (*look)(struct tracees *t, struct tracee *p, struct err *e))
-{
-	_cleanup_err_ struct err e = {};
-	size_t had = p->n_allocators;
-	int err = look(&s->tracees, p, &e);
-
-	if (err && err != -ESRCH && err != -ENOENT)
-		say("%s (%d) mapped new code that could not be looked at: %s", p->process.comm, (int)p->process.pid, err_msg(&e));
-	else if (p->n_allocators > had && s->attached && !s->machine) {
-		tracee__note_late_allocator(&s->tracees, p);
-		say("%s (%d) loaded another allocator: %s; its blocks are counted from now on, %.1f ms later at most", p->process.comm,
-		    (int)p->process.pid, tracee__last_allocator(&s->tracees, p), p->unseen_ns / 1e6);
-	}
-}
-
-void session__on_new_code(pid_t pid, void *arg)
-{
-	struct session *s = arg;
-	struct tracee *p = pid ? tracees__find(&s->tracees, pid) : NULL;
-
-	if (p)
-		take_in(s, p, tracee__refresh);
-	for (size_t i = 0; i < s->tracees.v.n && !pid; i++)
-		take_in(s, s->tracees.v.v[i], tracee__refresh);
-}
-
-/* Once a second: what no record tells. */
-void session__look_again(struct session *s)
-{
-	for (size_t i = 0; i < s->tracees.v.n; i++) {
-		struct tracee *p = s->tracees.v.v[i];
-
-		p->stale |= !s->watch || tracee__is_unsettled(&s->tracees, p);
-		take_in(s, p, tracee__settle);
-	}
-}
-
-static void on_record(const struct watch_record *r, void *arg)
-{
-	struct session *s = arg;
-	struct tracee *p = r->kind == WATCH_MAPPED ? tracees__find(&s->tracees, r->pid) : NULL;
-
-	for (size_t i = 0; i < s->tracees.v.n && r->kind == WATCH_LOST; i++)
-		s->tracees.v.v[i]->stale = true;
-	/* without memory it is asked what it maps */
-	if (p && tracee__note_mapping(&s->tracees, p, &r->map, r->t_ns, NULL))
-		p->stale = true;
-}
-
-/* Whose the stacks are that were met up to now; tables and probes are another matter. */
-void session__note_mappings(struct session *s)
-{
-	if (s->watch && !s->machine)
-		watch__read(s->watch, on_record, s);
-}
-
 void session__on_writes(void *arg)
 {
 	struct session *s = arg;
@@ -260,10 +185,9 @@ void session__on_watch(void *arg)
 {
 	struct session *s = arg;
 
-	session__read_events(s);		/* an exec is told before what the new program maps */
-	if (s->machine)
+	session__read_events(s);
+	if (s->tracees.probing->records_first)
 		return;
-	session__note_mappings(s);
-	for (size_t i = 0; i < s->tracees.v.n; i++)
-		take_in(s, s->tracees.v.v[i], tracee__settle);
+	session__read_records(s);
+	settle(s);
 }

@@ -17,7 +17,6 @@
 #include "process/watch.h"
 #include "space/writes.h"
 #include "trace/output.h"
-#include "tracee/machine.h"
 #include "tracee/resident.h"
 #include "tracee/selection.h"
 #include "tracee/tracee.h"
@@ -30,7 +29,6 @@ struct session {
 	struct output output;
 	struct selection selection;
 	struct tracees tracees;
-	struct machine *machine;	/* where processes come and go; else NULL */
 	struct vec(struct mt_move) events;	/* read, not yet handled */
 	struct kernel *kernel;
 	struct collect *collect;
@@ -91,12 +89,7 @@ static inline bool session__is_growth(const struct opts *o)
 void session__fail(struct session *s);
 /* Every target has ended. */
 void session__over(struct session *s);
-/* A process has mapped code, any one if pid is 0. */
-void session__on_new_code(pid_t pid, void *arg);
-void session__look_again(struct session *s);
 int64_t session__wall_ns(void);
-/* RSS and CPU time: of all tracees, or, where there are many, of those that do something and of some others in turn. */
-void session__sample(struct session *s, bool all);
 /* One message of the programs; all that are there; the same, of the loop. */
 void session__on_kernel_event(const struct mt_event *ev, void *arg);
 void session__read_events(struct session *s);
@@ -104,7 +97,8 @@ void session__on_events(void *arg);
 /* Of the loop: a process ended; a process mapped code. */
 void session__on_pidfd(void *arg);
 void session__on_watch(void *arg);
-void session__note_mappings(struct session *s);
+/* The kernel's records of what processes map; tables and probes are another matter. */
+void session__read_records(struct session *s);
 void session__on_writes(void *arg);
 
 /* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. NULL: e says why. */

@@ -12,7 +12,6 @@
 #include "tracee/tracee_standing.h"
 #include "util/log.h"
 
-#define FEW_A_LOOK 64	/* of the processes that seem to do nothing */
 #define LOOK_NS (SECOND_NS / 300)	/* a second, for the oldest blocks in reports of intervals */
 
 int64_t session__wall_ns(void)
@@ -29,11 +28,6 @@ static uint64_t own_cpu_ns(void)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return t.tv_sec * SECOND_NS + t.tv_nsec;
-}
-
-void session__sample(struct session *s, bool all)
-{
-	tracees__sample(&s->tracees, all ? SIZE_MAX : FEW_A_LOOK);
 }
 
 int session__take_cut(struct session *s, const struct cut_opts *how, struct err *e)
@@ -96,7 +90,7 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 	struct snapshot *snap;
 	const struct cut *cut;
 
-	session__sample(s, !s->machine);
+	tracees__sample(&s->tracees, false);
 	info.target_cpu_ns = tracees__cpu_ns(&s->tracees);
 	if (session__take_cut(s, &how, e))
 		return NULL;
@@ -146,17 +140,13 @@ void session__on_second(void *arg)
 	struct session *s = arg;
 	struct cut_opts how = { .older_ns = s->opts->older_ns };
 
-	if (s->machine) {
-		session__read_events(s);
-		machine__on_second(s->machine, s->watch);
-	} else {
-		session__look_again(s);
-	}
+	session__read_events(s);
+	s->tracees.probing->on_second(&s->tracees, s->watch);
 	if ((s->opts->interval_ns || s->live) && !intervals_need_ages(s))
 		collect__look(s->collect, LOOK_NS);
 	/* a report may just have noted the course of things */
 	if (now_ns() - s->cut_ns >= SECOND_NS / 2) {
-		session__sample(s, !s->machine);
+		tracees__sample(&s->tracees, false);
 		if (!session__take_cut(s, &how, NULL) && !s->spots.waiting)
 			model__note(s->model, s->cut);
 	}

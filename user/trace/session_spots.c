@@ -87,10 +87,9 @@ static void on_start(struct session *s)
 	s->spots.waiting = false;
 	s->spots.started_by = spot;
 	s->start_ns = at.mono_ns;
-	session__sample(s, true);
+	tracees__sample(&s->tracees, true);
 	tracees__count_cpu_from_now(&s->tracees);
-	if (!s->machine)
-		resident__begin(&s->memory, &s->tracees);
+	resident__begin(&s->memory, &s->tracees);
 	model__begin(s->model, at.clock_ns, wall_at(at.mono_ns));
 	say("%s was called by %s (%d): the trace begins", name_of(s, spot), comm_of(s, at.proc), (int)at.pid);
 	err = session__start_timers(s);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "process/translator.h"
 #include "tracee/images.h"
 #include "tracee/machine.h"
 #include "tracee/tracee_parts.h"
@@ -36,15 +37,16 @@ struct machine {
 	struct err why_closed;
 };
 
-int machine__new(struct tracees *t, const struct selection *g, struct machine **ret, struct err *e)
+int tracees__share(struct tracees *t, const struct selection *selection, struct err *e)
 {
 	struct machine *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return err_set(e, -ENOMEM, "out of memory");
 	m->t = t;
-	m->selection = g;
-	*ret = m;
+	m->selection = selection;
+	t->machine = m;
+	t->probing = &probing_shared;
 	return 0;
 }
 
@@ -216,18 +218,22 @@ static int look_around(struct machine *m, struct err *e)
 	return err;
 }
 
-int machine__attach(struct machine *m, struct err *e)
+static int attach(struct tracees *t, struct err *e)
 {
+	struct machine *m = t->machine;
 	uint64_t began_ns = now_ns();
-	int err = tracees__share(m->t, e);
+	/* one that begins later is told by a record */
+	int err = translator__none_runs(e) ?: tracees__tell_tight(NULL, e);
 
+	if (!err)
+		err = attachment__new(t->kernel, 0, &t->shared_probes, e);
 	if (!err)
 		err = tracees__probe_asked(m->t, e);
 	/* who comes later most likely maps what malloctrace does */
 	if (!err && m->selection->adopt == MT_ADOPT_ALL)
 		err = tracees__probe_own(m->t, e);
 	if (!err)
-		err = tracees__attach(m->t, e);
+		err = tracees__attach_all(m->t, e);
 	if (!err) {
 		say_step("Looking at the processes that run.");
 		m->t->begun = false;
@@ -240,28 +246,27 @@ int machine__attach(struct machine *m, struct err *e)
 	return err;
 }
 
-char *machine__attached(const struct machine *m)
+static void say_attached(const struct tracees *t)
 {
-	const char *first = NULL, *slash;
+	const char *first = NULL;
 	size_t n_files = 0;
-	char *text;
 
-	for (size_t i = 0; i < m->t->files.n; i++) {
-		const struct known_file *k = m->t->files.v[i];
+	for (size_t i = 0; i < t->files.n; i++) {
+		const struct known_file *k = t->files.v[i];
 
 		if (k->state != FILE_PROBED || !k->plan.n_funcs)
 			continue;
 		n_files++;
-		first = first ? first : k->plan.object->path;
+		first = first ? first : object__file_name(k->plan.object);
 	}
-	slash = first ? strrchr(first, '/') : NULL;
-	first = slash ? slash + 1 : first ? first : "no allocator yet";
-	if (!m->t->n_live)
-		return asprintf(&text, "no process yet, and to each that comes and is meant: %s", first) < 0 ? NULL : text;
-	if (asprintf(&text, n_files < 2 ? "%zu process%s: %s" : "%zu process%s: %s and %zu other file%s", m->t->n_live,
-		     m->t->n_live == 1 ? "" : "es", first, n_files - 1, n_files == 2 ? "" : "s") < 0)
-		return NULL;
-	return text;
+	first = first ? first : "no allocator yet";
+	if (!t->n_live)
+		say("attached to no process yet, and to each that comes and is meant: %s", first);
+	else if (n_files < 2)
+		say("attached to %zu process%s: %s", t->n_live, t->n_live == 1 ? "" : "es", first);
+	else
+		say("attached to %zu process%s: %s and %zu other file%s", t->n_live, t->n_live == 1 ? "" : "es", first, n_files - 1,
+		    n_files == 2 ? "" : "s");
 }
 
 /* ---- records */
@@ -285,8 +290,9 @@ static int add_mapping(struct machine *m, struct tracee *p, const struct mapping
 	return err ? pass_over(m, err, &why, e) : 0;
 }
 
-int machine__on_record(struct machine *m, const struct watch_record *r, struct err *e)
+static int on_record(struct tracees *t, const struct watch_record *r, struct err *e)
 {
+	struct machine *m = t->machine;
 	struct tracee *p = tracees__find(m->t, r->pid);
 	int err = 0;
 
@@ -314,8 +320,9 @@ int machine__on_record(struct machine *m, const struct watch_record *r, struct e
 	return err ? err_set(e, err, "out of memory") : 0;
 }
 
-int machine__settle(struct machine *m, struct err *e)
+static int settle(struct tracees *t, struct err *e)
 {
+	struct machine *m = t->machine;
 	int err = 0;
 
 	for (size_t i = 0; i < m->dirty.n && !err; i++) {
@@ -476,8 +483,10 @@ static void on_exit_of(struct machine *m, const struct mt_event *ev)
 	images__forget(&m->images, ev->pid);
 }
 
-int machine__on_event(struct machine *m, const struct mt_event *ev, struct err *e)
+static int on_event(struct tracees *t, const struct mt_event *ev, struct err *e)
 {
+	struct machine *m = t->machine;
+
 	/* it was there when we looked around, in this very life */
 	if (ev->kind != MT_EV_EXIT && ev->proc && hash__get(&m->t->by_proc, ev->proc))
 		return 0;
@@ -517,8 +526,9 @@ static void adopt_untold(uint32_t proc, pid_t pid, void *arg)
 		add_running(m, pid, proc, NULL, NULL);
 }
 
-void machine__on_second(struct machine *m, bool watched)
+static void on_second(struct tracees *t, bool watched)
 {
+	struct machine *m = t->machine;
 	size_t n_left = MANY_A_SECOND, n_others = watched ? 0 : FEW_A_SECOND, n = m->t->v.n;
 
 	images__drop_old(&m->images, now_ns());
@@ -543,3 +553,25 @@ void machine__on_second(struct machine *m, bool watched)
 	kernel__for_each_life(m->t->kernel, SECOND_NS, adopt_untold, m);
 	tracees__unprobe_deleted(m->t);
 }
+
+static int probe_first(struct tracees *t, struct tracee *p, struct err *e)
+{
+	return tracee__probe_files(t, p, 0, 0, e);
+}
+
+static int refresh(struct tracees *t, struct tracee *p, struct err *e)
+{
+	return tracee__is_open(t, p) ? tracee__refresh_shared(t, p, 0, e) : 0;
+}
+
+const struct probing probing_shared = {
+	.records_first = true,
+	.attach = attach,
+	.probe_first = probe_first,
+	.say_attached = say_attached,
+	.on_event = on_event,
+	.on_record = on_record,
+	.settle = settle,
+	.on_second = on_second,
+	.refresh = refresh,
+};

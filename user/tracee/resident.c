@@ -287,6 +287,9 @@ static void looked(struct resident_looks *m)
 
 void resident__begin(struct resident_looks *m, struct tracees *t)
 {
+	/* of those that come and go, most were not there */
+	if (tracees__are_shared(t))
+		return;
 	list(m, t);
 	while (m->procs.n && slice(m, t, NULL, tell_first))
 		in_between(m);

@@ -9,13 +9,14 @@
 
 #include "probe/code.h"
 #include "process/translator.h"
+#include "tracee/machine.h"
 #include "tracee/tracee_parts.h"
 #include "tracee/tracee_shared.h"
 #include "util/log.h"
 
 int tracees__init(struct tracees *t)
 {
-	*t = (struct tracees){};
+	*t = (struct tracees){ .probing = &probing_own };
 	t->objects = objects__new();
 	if (!t->objects)
 		return -ENOMEM;
@@ -24,7 +25,7 @@ int tracees__init(struct tracees *t)
 
 int tracees__init_growth(struct tracees *t)
 {
-	*t = (struct tracees){ .want.mode = MT_MODE_GROWTH };
+	*t = (struct tracees){ .probing = &probing_own, .want.mode = MT_MODE_GROWTH };
 	t->objects = objects__new();
 	if (!t->objects)
 		return -ENOMEM;
@@ -71,6 +72,7 @@ static void known_file_free(struct known_file *k)
 
 void tracees__done(struct tracees *t)
 {
+	machine__free(t->machine);
 	for (size_t i = 0; i < t->v.n; i++)
 		tracee_free(t->v.v[i]);
 	vec_done(&t->v);
@@ -94,8 +96,7 @@ bool object_list__has(const struct object_list *l, const struct object *obj)
 	return false;
 }
 
-/* Plans for the objects that this tracee did not have before. *ret is the caller's. */
-static int new_plans(struct tracees *t, struct tracee *p, const struct plan ***ret, size_t *ret_n, struct err *e)
+int tracee__new_plans(struct tracees *t, struct tracee *p, const struct plan ***ret, size_t *ret_n, struct err *e)
 {
 	struct vec(const struct plan *) plans = {};
 	struct space *space = &tracee__life(p)->space;
@@ -304,14 +305,14 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e)
 	if (!err)
 		err = check_machine(p, e);
 	if (!err)
-		err = new_plans(t, p, &plans, &n, e);
+		err = tracee__new_plans(t, p, &plans, &n, e);
 	if (err)
 		return err;
 	if (!n && t->want.mode != MT_MODE_GROWTH)
 		return no_allocator(t, p, e);
 	if (n && tracee__check_room(p, plans, n, e))
 		return -ENOSPC;
-	/* looked at now, so that errors come before anything is loaded; attached by tracee__refresh */
+	/* looked at now, so that errors come before anything is loaded; attached by tracees__attach_all */
 	p->examined.n = 0;
 	return 0;
 }
@@ -365,61 +366,9 @@ int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e)
 	return err;
 }
 
-static int probe_plans(struct tracees *t, struct tracee *p, const struct plan **plans, size_t n, struct err *e)
+bool tracee__is_open(const struct tracees *t, const struct tracee *p)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < n && !err; i++)
-		err = tracees__check_plan(t, p, plans[i], e);
-	for (size_t i = 0; i < n && !err && !t->begun; i++)
-		say_step("Probing %s: %zu functions, %zu points.", plans[i]->object->path, plans[i]->n_funcs, plans[i]->n_points);
-	if (!err)
-		err = attachment__add(p->attachment, &t->funcs, plans, n, e);
-	if (err)
-		return err;
-	for (size_t i = 0; i < n; i++) {
-		struct known_file *k = tracees__known_file(t, plans[i]->object);
-
-		k->state = FILE_PROBED;
-		k->ever_probed = true;
-		tracees__tell_plan(t, plans[i]);
-	}
-	p->n_allocators += n;
-	return 0;
-}
-
-/* Tables and probes for what it has mapped. */
-static int take_in(struct tracees *t, struct tracee *p, struct err *e)
-{
-	_cleanup_free_ const struct plan **plans = NULL;
-	bool room = true;
-	size_t n = 0;
-	int err = 0;
-
-	tracee__tell_unread(p);
-	if (p->dirty)
-		err = tracee__update_unwind(t, p, e);
-	p->dirty &= err != 0;
-	if (!err)
-		err = new_plans(t, p, &plans, &n, e);
-	/* a page of code that gets any point is charged to the target */
-	if (!err)
-		err = tracee__leave_room(t, p, plans, n, &room, e);
-	if (err || !room)
-		return err;
-	err = tracee__probe_extras(t, p, EXTRA_SPOTS, e);
-	if (!err && n)
-		err = probe_plans(t, p, plans, n, e);
-	/* after the anchors of the files, which are the last to go (attach.h) */
-	if (!err)
-		err = tracee__probe_extras(t, p, EXTRA_LOADER, e);
-	return err ? err : tracee__probe_extras(t, p, EXTRA_REFUSALS, e);
-}
-
-/* After detaching it is looked at no more. */
-static bool is_open(const struct tracees *t, const struct tracee *p)
-{
-	return !p->ended && (p->attachment || t->everyone) && !tracee__life(p)->closed;
+	return !p->ended && (p->attachment || t->shared_probes) && !tracee__life(p)->closed;
 }
 
 int tracee__look(struct tracees *t, struct tracee *p, struct err *e)
@@ -440,18 +389,6 @@ int tracee__look(struct tracees *t, struct tracee *p, struct err *e)
 	return err;
 }
 
-int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e)
-{
-	int err;
-
-	if (!is_open(t, p))
-		return 0;
-	if (t->everyone)
-		return tracee__refresh_shared(t, p, 0, e);
-	err = tracee__look(t, p, e);
-	return err ? err : take_in(t, p, e);
-}
-
 int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e)
 {
 	struct space *space = &tracee__life(p)->space;
@@ -459,7 +396,7 @@ int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mappi
 	bool is_new;
 	int err;
 
-	if (!is_open(t, p))
+	if (!tracee__is_open(t, p))
 		return 0;
 	had = space->n;
 	n_ended = space->n_ended;
@@ -482,18 +419,7 @@ bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p)
 	return l->proc && kernel__code_seq(t->kernel, l->proc) != l->code_seq;
 }
 
-int tracee__settle(struct tracees *t, struct tracee *p, struct err *e)
-{
-	int err = 0;
-
-	if (!is_open(t, p) || !(p->dirty || p->stale))
-		return 0;
-	if (p->stale)
-		err = tracee__look(t, p, e);
-	return err ? err : take_in(t, p, e);
-}
-
-int tracees__attach(struct tracees *t, struct err *e)
+int tracees__attach_all(struct tracees *t, struct err *e)
 {
 	int err = 0;
 
@@ -505,11 +431,11 @@ int tracees__attach(struct tracees *t, struct err *e)
 		if (!err)
 			err = tracee__set_proc(t, p, proc, e);
 		/* the kernel knows whose a probe is by the memory of the first thread */
-		if (!err && !t->everyone && p->process.is_headless)
+		if (!err && !tracees__are_shared(t) && p->process.is_headless)
 			err = err_set(e, -EINVAL, "the first thread of '%s' (%d) has ended, and it cannot be probed alone: malloctrace -f -p %d can",
 				      p->process.comm, (int)p->process.pid, (int)p->process.pid);
 		/* a program of our own has its entry point probed for itself alone */
-		if (!err && (!t->everyone || p->own))
+		if (!err && (!tracees__are_shared(t) || p->own))
 			err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);
 		if (!err && t->want.mode == MT_MODE_GROWTH)
 			err = faults__open(t->kernel, p->process.pid, &p->faults, e);
@@ -520,9 +446,8 @@ int tracees__attach(struct tracees *t, struct err *e)
 		/* what tracees__add saw is known to the space, but has no tables yet */
 		if (!err)
 			err = tracee__update_unwind(t, p, e);
-		/* where probes are everyone's, what it maps was looked at, but not probed */
 		if (!err)
-			err = t->everyone ? tracee__probe_files(t, p, 0, 0, e) : tracee__refresh(t, p, e);
+			err = t->probing->probe_first(t, p, e);
 		if (!err)
 			err = tracee__tell_model(t, p, p->process.age_ns, e);
 	}
@@ -534,8 +459,8 @@ void tracees__detach(struct tracees *t)
 {
 	_cleanup_free_ struct attachment **all = calloc(t->v.n + 1, sizeof(*all));
 
-	attachment__free(t->everyone);
-	t->everyone = NULL;
+	attachment__free(t->shared_probes);
+	t->shared_probes = NULL;
 	for (size_t i = 0; i < t->v.n; i++) {
 		if (all)
 			all[i] = t->v.v[i]->attachment;

@@ -5,8 +5,8 @@
  * live several lives, one per exec.
  *
  * Probes are a process's own, so that others never meet them; or, where processes
- * come and go (-a, --comm, --cgroup, -f), everyone's: one set per file, and the
- * programs know who is traced.
+ * come and go (-a, --comm, --cgroup, -f), shared: one set per file, which everyone
+ * meets who maps it, and the programs know who is traced. struct probing is that difference.
  */
 #ifndef MT_TRACEE_H
 #define MT_TRACEE_H
@@ -24,7 +24,31 @@
 #include "util/hash.h"
 #include "util/util.h"
 
+struct machine;
+struct selection;
 struct tracee;
+struct tracees;
+struct watch_record;
+
+/* How the tracees get their probes: the one thing in which -p and -- CMD differ from -a, --comm, --cgroup and -f. */
+struct probing {
+	/* The records of an exec's mappings are read before the message of that exec: a process may be gone before it can be asked. */
+	bool records_first;
+	/* All planned probes are put in place, in all processes that are there. */
+	int (*attach)(struct tracees *t, struct err *e);
+	void (*say_attached)(const struct tracees *t);
+	/* A message about a process; a record of a mapping. Failing is for lack of memory or rights. */
+	int (*on_event)(struct tracees *t, const struct mt_event *ev, struct err *e);
+	int (*on_record)(struct tracees *t, const struct watch_record *r, struct err *e);
+	/* After them: unwind tables and probes for what was mapped. */
+	int (*settle)(struct tracees *t, struct err *e);
+	/* What was lost is looked for, a part of it each time. watched: there are records. */
+	void (*on_second)(struct tracees *t, bool watched);
+	/* The first probes of a process that was named; what it maps has been looked at. */
+	int (*probe_first)(struct tracees *t, struct tracee *p, struct err *e);
+	/* It mapped code: more names, perhaps another allocator. */
+	int (*refresh)(struct tracees *t, struct tracee *p, struct err *e);
+};
 
 struct tracee_life {
 	uint32_t proc;		/* in the kernel's tables */
@@ -88,7 +112,7 @@ static inline bool known_file__is_probed(const struct known_file *k)
 
 struct tracee {
 	struct process process;
-	struct attachment *attachment;	/* NULL where probes are everyone's */
+	struct attachment *attachment;	/* NULL where probes are shared, but for the entry point of -- CMD */
 	struct faults *faults;	/* --mode growth; else NULL */
 	struct vec(struct tracee_life *) lives;	/* the last one is the present one */
 	struct object_list examined;	/* looked at for this tracee */
@@ -105,7 +129,7 @@ struct tracee {
 	size_t n_unprobed;	/* the most points that were found not to be in place at a time */
 	size_t n_written_over;	/* points that were taken out because their file was written to: tracee_writes.c */
 	uint64_t next_look_ns;
-	/* where probes are everyone's */
+	/* where probes are shared */
 	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
 	uint64_t live_bytes;	/* when it was last sampled */
 	uint64_t unseen_ns;	/* of the present life: it had an allocator for this long before that was probed */
@@ -132,7 +156,10 @@ struct tracees {
 	size_t turn;		/* who is sampled next */
 	size_t look_turn;	/* whose probes are looked at next */
 	bool told_full;		/* that no more files can be opened */
-	struct attachment *everyone;	/* NULL where each tracee has its own */
+	const struct probing *probing;
+	struct machine *machine;	/* shared probes: who comes and goes; else NULL */
+	struct attachment *shared_probes;	/* NULL where each tracee has its own, and once they are out */
+	bool said_attached;	/* from here on what is loaded is news */
 	struct kernel *kernel;	/* not owned */
 	struct model *model;	/* not owned */
 	struct unwind *unwind;	/* not owned */
@@ -159,8 +186,12 @@ int tracees__check_spots(struct tracees *t, struct err *e);
 void tracees__tell_spots(struct tracees *t);
 /* Which functions of --sym and --prefix are in no file: when the trace begins, and at its end. */
 void tracees__tell_named(const struct tracees *t);
-/* With kernel and model set: puts all planned probes in place. */
-int tracees__attach(struct tracees *t, struct err *e);
+/* Probes are shared, and these processes are traced. Before tracees__attach(); selection outlives the tracees. */
+int tracees__share(struct tracees *t, const struct selection *selection, struct err *e);
+static inline bool tracees__are_shared(const struct tracees *t)
+{
+	return t->machine;
+}
 /* A probed file was written to: its probes go, and that is told. */
 void tracees__on_written(struct tracees *t, const struct object *obj);
 /* Takes them all out; tracees stay known. */
@@ -177,30 +208,19 @@ static inline struct tracee_life *tracee__life(const struct tracee *p)
 {
 	return p->lives.v[p->lives.n - 1];
 }
-/* It mapped code: more names, perhaps another allocator, which is probed and told. */
-int tracee__refresh(struct tracees *t, struct tracee *p, struct err *e);
-/* The same by the kernel's records: what each of them tells, and when all were read, tables and probes for it. */
-int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e);
-int tracee__settle(struct tracees *t, struct tracee *p, struct err *e);
-/* It has unloaded code since it was looked at. */
-bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p);
-/* It runs another program now, as the message tells; comm, clean, is the name that the exec gave it. */
-int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e);
+/* It mapped code, any one of them if p is NULL; an allocator among it is probed, and reported. */
+void tracees__look_again(struct tracees *t, struct tracee *p);
 /* The file offset of a program's entry point is probed: see kernel__started. */
 int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
 void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */
-/* The same of all whose live bytes have changed since, and of n_others in turn. */
-void tracees__sample(struct tracees *t, size_t n_others);
+/* The same of all; or, where probes are shared and not all are asked for, of those whose live bytes have changed, and of some others in turn. */
+void tracees__sample(struct tracees *t, bool all);
 /* What was sampled up to now is not the trace's. */
 void tracees__count_cpu_from_now(struct tracees *t);
 uint64_t tracees__cpu_ns(const struct tracees *t);	/* of all, since they were attached, as far as it was sampled */
 
-/* The name of the file that the newest probes are in; "" without any. */
 /* "usable" if that was asked for and any allocator has such sizes, else "requested". */
 const char *tracees__size(const struct tracees *t);
-const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p);
-/* It was loaded while the process was traced: what it did until it was probed was not seen. */
-void tracee__note_late_allocator(struct tracees *t, struct tracee *p);
 /* Which objects are probed, and which functions in them. */
 int tracees__list_probes(const struct tracees *t, struct snapshot *s);
 

@@ -16,13 +16,6 @@
 /* Where there are many, most of them sleep nearly all the time. */
 #define MUCH_CPU_NS 20000000ull
 
-static const char *file_name(const struct object *obj)
-{
-	const char *slash = strrchr(obj->path, '/');
-
-	return slash ? slash + 1 : obj->path;
-}
-
 static struct known_file *plan_of(const struct tracees *t, const struct object *obj)
 {
 	return hash__get(&t->file_of, (uintptr_t)obj);
@@ -50,7 +43,7 @@ static void tell_probed(struct tracees *t, const struct tracee_life *l, FILE *ou
 		if (!k || !k->plan.n_funcs)
 			continue;
 		fprintf(out, "%s%zu%s in %s", n ? ", " : "", k->plan.n_funcs, n ? "" : k->plan.n_funcs == 1 ? " function" : " functions",
-			file_name(k->plan.object));
+			object__file_name(k->plan.object));
 		n++;
 	}
 	if (!n)
@@ -104,7 +97,7 @@ static void look_at(struct tracees *t, const struct tracee *p, const struct trac
 		.grown_bytes = to->rss_bytes && to->rss_at_attach_bytes ? (int64_t)(to->rss_bytes - to->rss_at_attach_bytes) : 0,
 	};
 	/* who ends runs; where children are followed, most of those that fork and exec call no allocator on the way */
-	bool ran = b.cpu_ns || b.grown_bytes >= MUCH_GROWTH || (to->ended && !t->everyone);
+	bool ran = b.cpu_ns || b.grown_bytes >= MUCH_GROWTH || (to->ended && !tracees__are_shared(t));
 
 	b.idle = !ran && !to->ended;
 	if (!ran && !b.idle)

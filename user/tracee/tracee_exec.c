@@ -95,7 +95,7 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *
 		    err_msg(&why));
 	}
 	if (!err && !over)
-		err = tracee__refresh(t, p, e);
+		err = t->probing->refresh(t, p, e);
 	if (!err && p->n_allocators > had)
 		say_verbose("%s (%d) runs another program now", p->process.comm, (int)p->process.pid);
 	return err;

@@ -59,7 +59,7 @@ static const struct {
 
 static bool is_probed(const struct tracees *t, const struct tracee *p, const struct known_file *k, enum extra_kind kind)
 {
-	if (t->everyone)
+	if (t->shared_probes)
 		return k->extras[kind].state == EXTRA_PROBED || k->state == FILE_REFUSED;
 	return object_list__has(&p->extras[kind], k->plan.object);
 }
@@ -68,7 +68,7 @@ static int note_probed(struct tracees *t, struct tracee *p, struct known_file *k
 {
 	struct object **slot;
 
-	if (t->everyone) {
+	if (t->shared_probes) {
 		k->extras[kind].state = EXTRA_PROBED;
 		return 0;
 	}
@@ -97,7 +97,7 @@ int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file 
 	err = tracees__find_extra(t, k, kind, e);
 	if (err || !k->extras[kind].at.n)
 		return err;
-	if (t->everyone && kinds[kind].once_per_inode) {
+	if (t->shared_probes && kinds[kind].once_per_inode) {
 		tracees__unprobe_former(t, k->plan.object);
 		if (tracees__covered_by(t, k, true))
 			return 0;

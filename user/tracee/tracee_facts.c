@@ -4,6 +4,8 @@
 
 #include "tracee/tracee.h"
 
+#define FEW_A_LOOK 64	/* of the processes that seem to do nothing */
+
 static const char *size_of(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_funcs; i++)
@@ -152,9 +154,9 @@ void tracee__sample(struct tracees *t, struct tracee *p)
 	model__set_rss(t->model, life->proc, process__rss_bytes(p->process.pid));
 }
 
-void tracees__sample(struct tracees *t, size_t n_others)
+void tracees__sample(struct tracees *t, bool all)
 {
-	size_t n = t->v.n, from = t->turn;
+	size_t n = t->v.n, from = t->turn, n_others = all || !tracees__are_shared(t) ? SIZE_MAX : FEW_A_LOOK;
 
 	for (size_t i = 0; i < n; i++) {
 		struct tracee *p = t->v.v[(from + i) % n];

@@ -5,6 +5,9 @@
 
 #include "tracee/tracee.h"
 
+extern const struct probing probing_own;	/* tracee_own.c */
+extern const struct probing probing_shared;	/* machine.c */
+
 /* A tracee of a process, which it takes, also on failure; it has no life yet. */
 int tracees__push(struct tracees *t, struct process *process, struct tracee **ret, struct err *e);
 int tracee__add_life(struct tracees *t, struct tracee *p, uint32_t proc, struct err *e);
@@ -15,6 +18,22 @@ int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, str
 int tracee__look(struct tracees *t, struct tracee *p, struct err *e);
 /* Tables for new code. */
 int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e);
+/* All tracees are known to the kernel, have their tables, and their files are probed. */
+int tracees__attach_all(struct tracees *t, struct err *e);
+/* After detaching it is looked at no more. */
+bool tracee__is_open(const struct tracees *t, const struct tracee *p);
+/* One mapping, by a record; tables and probes follow: p->dirty, p->stale. */
+int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e);
+/* It has unloaded code since it was looked at. */
+bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p);
+/* It runs another program now, as the message says; comm, clean, is the name that the exec gave it. Where probes are its own. */
+int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e);
+/* Plans for the objects that this tracee did not have before. *ret is the caller's. */
+int tracee__new_plans(struct tracees *t, struct tracee *p, const struct plan ***ret, size_t *ret_n, struct err *e);
+/* The name of the file that the newest probes are in; "" without any. */
+const char *tracee__last_allocator(const struct tracees *t, const struct tracee *p);
+/* It was loaded while the process was traced: what it did until it was probed was not seen. */
+void tracee__note_late_allocator(struct tracees *t, struct tracee *p);
 /* Files of this tracee that could not be read, each once. */
 void tracee__tell_unread(const struct tracee *p);
 
@@ -40,7 +59,7 @@ void known_file__forget_probes(struct known_file *k);
 /* Where the probes of this tracee go: its own, or everyone's; NULL: it is detached. p may be NULL where probes are shared. */
 static inline struct attachment *tracees__probes_of(const struct tracees *t, const struct tracee *p)
 {
-	return t->everyone ? t->everyone : p ? p->attachment : NULL;
+	return t->shared_probes ? t->shared_probes : p ? p->attachment : NULL;
 }
 
 /* Functions that the user named, in one file (tracee_spots.c): for tracee_extras.c. */

@@ -81,13 +81,6 @@ int tracees__ask_for(struct tracees *t, const char *path, struct err *e)
 	return err;
 }
 
-static const char *file_name(const struct object *obj)
-{
-	const char *slash = strrchr(obj->path, '/');
-
-	return slash ? slash + 1 : obj->path;
-}
-
 /*
  * Once per file: are its points right? If not, the plan becomes a plain one, in
  * place. A process that runs does not wait while a child of ours tries out what
@@ -104,20 +97,20 @@ int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct 
 	if (!k || k->checked || (t->begun && !(p && p->own)) || plan__is_plain(plan))
 		return 0;
 	k->checked = true;
-	say_step("Trying out the points in %s on a child of malloctrace.", file_name(plan->object));
+	say_step("Trying out the points in %s on a child of malloctrace.", object__file_name(plan->object));
 	check__plan(t->kernel, &t->funcs, plan, &r);
 	switch (r.verdict) {
 	case CHECK_RIGHT:
-		say_verbose("%s: %u functions called by a child of malloctrace, each seen as it was; %.1f ms", file_name(plan->object),
+		say_verbose("%s: %u functions called by a child of malloctrace, each seen as it was; %.1f ms", object__file_name(plan->object),
 			    r.n_called, (now_ns() - start_ns) / 1e6);
 		return 0;
 	case CHECK_CANNOT:
-		say_verbose("%s: its points are not tried out: %s", file_name(plan->object), r.why);
+		say_verbose("%s: its points are not tried out: %s", object__file_name(plan->object), r.why);
 		return 0;
 	case CHECK_WRONG:
 		break;
 	}
-	say("%s: the points chosen in it do not see each call as it is (%s): plain ones are used, which cost more", file_name(plan->object), r.why);
+	say("%s: the points chosen in it do not see each call as it is (%s): plain ones are used, which cost more", object__file_name(plan->object), r.why);
 	t->want.plain = true;
 	err = plan__make(plan->object, &t->funcs, &t->want, k->asked, &plain, NULL, e);
 	t->want.plain = plan->want.plain;
@@ -141,7 +134,7 @@ void tracees__tell_plan(struct tracees *t, const struct plan *plan)
 	for (size_t i = 0; i < plan->n_funcs; i++)
 		say_verbose("  %s: %s", t->funcs.v[plan->funcs[i].func].name, plan->funcs[i].why);
 	if (plan->n_requested)
-		say("%s: sizes are those asked for: --size usable reads glibc's block headers%s", file_name(plan->object),
+		say("%s: sizes are those asked for: --size usable reads glibc's block headers%s", object__file_name(plan->object),
 		    plan->want.mode == MT_MODE_COUNT ? ", which --mode count does not see" : "");
 }
 
@@ -160,7 +153,7 @@ const char *tracee__last_allocator(const struct tracees *t, const struct tracee 
 {
 	const struct object *obj = last_allocator(t, p);
 
-	return obj ? file_name(obj) : "";
+	return obj ? object__file_name(obj) : "";
 }
 
 void tracee__note_late_allocator(struct tracees *t, struct tracee *p)
@@ -191,7 +184,7 @@ void tracees__unprobe_former(struct tracees *t, const struct object *now)
 		if ((k->state != FILE_PROBED && k->extras[EXTRA_SPOTS].state != EXTRA_PROBED) || k->state == FILE_REFUSED || obj == now ||
 		    !obj->changed || obj->dev != now->dev || obj->ino != now->ino)
 			continue;
-		attachment__remove(t->everyone, obj, true);
+		attachment__remove(t->shared_probes, obj, true);
 		known_file__forget_probes(k);
 		k->state = FILE_REFUSED;
 		say("%s was written to: its old probes are taken out; who has the old code mapped is not seen any more", obj->path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Tracees whose probes are everyone's. Owns nothing but those probes. A file is
+ * Tracees whose probes are shared. Owns nothing but those probes. A file is
  * probed once, when the first of them maps it; from then on whoever maps it is
  * seen from its first call on.
  *
@@ -18,19 +18,7 @@
 #include "tracee/tracee_shared.h"
 #include "util/log.h"
 
-int tracees__share(struct tracees *t, struct err *e)
-{
-	return attachment__new(t->kernel, 0, &t->everyone, e);
-}
-
 /* ---- probes */
-
-static const char *file_name(const struct object *obj)
-{
-	const char *slash = strrchr(obj->path, '/');
-
-	return slash ? slash + 1 : obj->path;
-}
 
 static bool has_allocator_probes(const struct known_file *k)
 {
@@ -91,7 +79,7 @@ static int probe(struct tracees *t, const struct tracee *p, struct known_file *k
 		return err;
 	if (!t->begun)
 		say_step("Probing %s: %zu functions, %zu points.", plan->object->path, plan->n_funcs, plan->n_points);
-	err = attachment__add(t->everyone, &t->funcs, &plan, 1, &why);
+	err = attachment__add(t->shared_probes, &t->funcs, &plan, 1, &why);
 	if (err == -EPERM || err == -EACCES || err == -ENOMEM)
 		return err_set(e, err, "%s", err_msg(&why));
 	if (err) {
@@ -112,7 +100,7 @@ static void note_unseen(struct tracees *t, struct tracee *p, struct known_file *
 	uint64_t unseen_ns = k->probed_ns - mapped_ns;
 
 	if (!k->said_late)
-		say("%s was probed %.1f ms after %s (%d) had mapped it: what it allocated until then was not seen", file_name(k->plan.object),
+		say("%s was probed %.1f ms after %s (%d) had mapped it: what it allocated until then was not seen", object__file_name(k->plan.object),
 		    unseen_ns / 1e6, p->process.comm, (int)p->process.pid);
 	k->said_late = true;
 	p->unseen_ns = MAX(p->unseen_ns, unseen_ns);
@@ -124,7 +112,7 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 	const struct space *space = &tracee__life(p)->space;
 	int err = 0;
 
-	for (size_t i = from; i < space->n && !err && t->everyone; i++) {
+	for (size_t i = from; i < space->n && !err && t->shared_probes; i++) {
 		struct known_file *k;
 
 		if (!space->v[i].object)
@@ -142,7 +130,7 @@ int tracee__probe_files(struct tracees *t, struct tracee *p, size_t from, uint64
 		if (!err && mapped_ns && k->probed_ns > mapped_ns)
 			note_unseen(t, p, k, mapped_ns);
 	}
-	return err || !t->everyone ? err : tracee__probe_extras(t, p, EXTRA_REFUSALS, e);
+	return err || !t->shared_probes ? err : tracee__probe_extras(t, p, EXTRA_REFUSALS, e);
 }
 
 static bool is_mapped(const struct tracees *t, const struct object *obj)
@@ -171,8 +159,8 @@ void tracees__unprobe_deleted(struct tracees *t)
 		if (!has_any_probes(k) || k->state == FILE_REFUSED || k->asked ||
 		    fstat(k->plan.object->fd, &st) || st.st_nlink || is_mapped(t, k->plan.object))
 			continue;
-		if (t->everyone)	/* else all are out already */
-			attachment__remove(t->everyone, k->plan.object, false);
+		if (t->shared_probes)	/* else all are out already */
+			attachment__remove(t->shared_probes, k->plan.object, false);
 		known_file__forget_probes(k);
 		say_verbose("%s is deleted, and nobody maps it any more: it is probed no longer", k->plan.object->path);
 	}

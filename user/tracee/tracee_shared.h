@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Tracees whose probes are everyone's: how they come, and how what they map is probed. */
+/* Tracees whose probes are shared: how they come, and how what they map is probed. */
 #ifndef MT_TRACEE_SHARED_H
 #define MT_TRACEE_SHARED_H
 
@@ -10,8 +10,6 @@ struct told_mapping {		/* by a record */
 	uint64_t t_ns;		/* when it was made */
 };
 
-/* From here on there is one attachment for all; before the first tracee is attached. */
-int tracees__share(struct tracees *t, struct err *e);
 /* Files of -O; and those that malloctrace itself maps, which many who come later will map as well, or the usual ones. */
 int tracees__probe_asked(struct tracees *t, struct err *e);
 int tracees__probe_own(struct tracees *t, struct err *e);

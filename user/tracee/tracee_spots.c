@@ -10,13 +10,6 @@
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
 
-static const char *file_name(const struct object *obj)
-{
-	const char *slash = strrchr(obj->path, '/');
-
-	return slash ? slash + 1 : obj->path;
-}
-
 static int find_within(struct tracees *t, struct known_file *k, struct within *ret, struct err *e)
 {
 	int err = within__find(&t->spots, k->plan.object, &k->extras[EXTRA_SPOTS].at, ret, e);
@@ -86,7 +79,7 @@ static void tell(const struct tracees *t, const struct known_file *k, const stru
 			continue;
 		if (t->begun && p && !p->held)
 			say("%s %s: %s (%d) has loaded %s, which has it: it is seen from now on", s->option, s->text, p->process.comm,
-			    (int)p->process.pid, file_name(k->plan.object));
+			    (int)p->process.pid, object__file_name(k->plan.object));
 		else
 			say_verbose("%s %s: %zu point%s in %s", s->option, s->text, n, n == 1 ? "" : "s", k->plan.object->path);
 	}

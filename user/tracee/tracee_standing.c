@@ -66,7 +66,7 @@ static void tell_standing(struct tracee *p, const struct standing *s)
 
 static void look(struct tracees *t, struct tracee *p)
 {
-	struct plans plans = probed_plans(t, t->everyone ? NULL : p);
+	struct plans plans = probed_plans(t, t->shared_probes ? NULL : p);
 	uint64_t began_ns = now_ns();
 	struct standing s;
 
@@ -74,7 +74,7 @@ static void look(struct tracees *t, struct tracee *p)
 	if (plans.n && !standing__look(p->process.pid, &tracee__life(p)->space, plans.v, plans.n, &s))
 		tell_standing(p, &s);
 	vec_done(&plans);
-	p->next_look_ns = now_ns() + MAX(t->everyone ? 10 * LOOK_EACH_NS : LOOK_EACH_NS, (now_ns() - began_ns) * LOOK_SHARE);
+	p->next_look_ns = now_ns() + MAX(t->shared_probes ? 10 * LOOK_EACH_NS : LOOK_EACH_NS, (now_ns() - began_ns) * LOOK_SHARE);
 }
 
 void tracees__look_at_probes(struct tracees *t, bool all)
@@ -82,11 +82,11 @@ void tracees__look_at_probes(struct tracees *t, bool all)
 	uint64_t until_ns = now_ns() + SLICE_NS;
 
 	/* of a whole machine a part each time, the others next time */
-	for (size_t i = 0; i < t->v.n && (!t->everyone || now_ns() < until_ns); i++) {
+	for (size_t i = 0; i < t->v.n && (!t->shared_probes || now_ns() < until_ns); i++) {
 		struct tracee *p = t->v.v[t->look_turn++ % t->v.n];
 
 		/* CMD maps code before its probes are in it, as long as it stands still */
-		if (!p->ended && (p->attachment || t->everyone) && !p->held && !p->dirty && !p->stale && !tracee__life(p)->closed &&
+		if (!p->ended && (p->attachment || t->shared_probes) && !p->held && !p->dirty && !p->stale && !tracee__life(p)->closed &&
 		    (all || now_ns() >= p->next_look_ns))
 			look(t, p);
 	}
@@ -141,7 +141,7 @@ static pid_t any_debugged(const struct tracees *t, struct debugger *ret)
 
 pid_t tracees__debugged(const struct tracees *t, struct debugger *ret)
 {
-	if (t->everyone)
+	if (t->shared_probes)
 		return any_debugged(t, ret);
 	for (size_t i = 0; i < t->v.n; i++) {
 		const struct tracee *p = t->v.v[i];

@@ -36,8 +36,8 @@ void tracees__on_written(struct tracees *t, const struct object *obj)
 	struct known_file *k = tracees__known_file(t, obj);
 	size_t n = 0;
 
-	if (t->everyone)
-		attachment__remove(t->everyone, obj, true);
+	if (t->shared_probes)
+		attachment__remove(t->shared_probes, obj, true);
 	for (size_t i = 0; i < t->v.n; i++) {
 		struct tracee *p = t->v.v[i];
 
