@@ -1,17 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/*
- * Owns all stages and their order:
- *
- *   check   outputs and targets, so that errors come before anything is touched
- *   screen  of the live view: it tells of the next ones
- *   look    what the targets map, and what is to be probed in it
- *   load    programs and tables
- *   attach  all probes; then the trace begins, at one instant, and it is said
- *   loop    until Ctrl-C, the end of the time, or the end of the targets
- *   freeze  the trace ends, at one instant
- *   detach  the targets run free from here on
- *   report
- */
+/* Owns all stages of a trace and their order: the table `stages`. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -60,7 +48,7 @@ static void on_signal(int sig, void *arg)
 		break;
 	case SIGUSR1:
 		if (s->attached)
-			session__snapshot_for(s, NULL);
+			session__request(s, NULL, 0);
 		break;
 	case SIGUSR2:
 		if (s->attached)
@@ -139,33 +127,33 @@ static void say_attached(struct session *s)
 static int check_usage(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
-	int err = o->prefix ? alloc_funcs__add_prefix(&s->tracees.funcs, o->prefix, e) : 0;
+	int err = 0;
 
+	s->status = EXIT_USAGE;
+	if (session__is_growth(o) ? tracees__init_growth(&s->tracees) : tracees__init(&s->tracees))
+		err = -ENOMEM;
+	s->tracees.want = plan_want__of(o->mode, o->size, o->points);
+	if (!err && o->mmap)
+		err = tracees__want_mappings(&s->tracees);
+	if (err) {
+		s->status = EXIT_FAILED;
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	if (o->prefix)
+		err = alloc_funcs__add_prefix(&s->tracees.funcs, o->prefix, e);
 	for (size_t i = 0; i < o->syms.n && !err; i++)
 		err = alloc_funcs__add_sym(&s->tracees.funcs, o->syms.v[i], e);
-	return err ? err : session__ask_spots(s, e);
+	err = err ?: session__ask_spots(s, e) ?: session__ask_tags(s, e);
+	if (!err)
+		s->status = EXIT_FAILED;
+	return err;
 }
 
-static int check(struct session *s, int *ret_status, struct err *e)
+static int check(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
-	int err;
+	int err = selection__init(&s->selection, o, e) ?: selection__check(&s->selection, e) ?: output__init(&s->output, o, e);
 
-	if (session__is_growth(o) ? tracees__init_growth(&s->tracees) : tracees__init(&s->tracees))
-		return err_set(e, -ENOMEM, "out of memory");
-	s->tracees.want = plan_want__of(o->mode, o->size, o->points);
-	if (o->mmap && tracees__want_mappings(&s->tracees))
-		return err_set(e, -ENOMEM, "out of memory");
-	err = check_usage(s, e) ?: session__ask_tags(s, e);
-	if (err) {
-		*ret_status = EXIT_USAGE;
-		return err;
-	}
-	err = selection__init(&s->selection, o, e);
-	if (!err)
-		err = selection__check(&s->selection, e);
-	if (!err)
-		err = output__init(&s->output, o, e);
 	for (size_t i = 0; i < o->pids.n && !err; i++) {
 		struct process p;
 
@@ -268,11 +256,12 @@ static int load(struct session *s, struct err *e)
 }
 
 /* All probes are in place: the trace begins. */
-static void begin(struct session *s)
+static int begin(struct session *s, struct err *e)
 {
 	s->start_ns = now_ns();
 	model__begin(s->model, kernel__clock_ns(s->kernel), session__wall_ns());
 	session__await_start(s);
+	return 0;
 }
 
 int session__start_timers(struct session *s)
@@ -297,6 +286,8 @@ static int start_program(struct session *s, struct err *e)
 	struct spawn_calls calls = { spawn_on_exec, spawn_on_mapping, spawn_has_started, spawn_on_started, s };
 	int err;
 
+	if (!o->cmd)
+		return 0;
 	/* also with a text report on -o -: what CMD prints must not be mixed with it */
 	for (size_t i = 0; i < o->outputs.n; i++)
 		how.stdout_to_stderr |= !strcmp(o->outputs.v[i], "-");
@@ -368,7 +359,7 @@ static void tell_most_rss(struct session *s)
 	}
 }
 
-static int finish(struct session *s, int *ret_status, struct err *e)
+static int finish(struct session *s, struct err *e)
 {
 	struct debugger debugger;
 	struct snapshot *snap;
@@ -380,6 +371,7 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	/* a program that a target became just now, a library that it has just loaded: what it maps is looked at as long as it is attached to */
 	session__on_watch(s);
 	session__settle_spots(s);
+	session__serve_requests(s);
 	session__look_last_at_memory(s);
 	if (!s->end_ns)
 		s->end_ns = now_ns();
@@ -416,18 +408,18 @@ static int finish(struct session *s, int *ret_status, struct err *e)
 	/* nothing but CMD is waited for now, if even that */
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
-	*ret_status = snap->losses_total ? EXIT_LOSSES : EXIT_DONE;
+	s->status = snap->losses_total ? EXIT_LOSSES : EXIT_DONE;
 	snapshot__free(snap);
 	return err;
 }
 
-static int run(struct session *s, int *ret_status, struct err *e)
+/* ---- the stages */
+
+static int make_loop(struct session *s, struct err *e)
 {
 	sigset_t set;
-	int err = check(s, ret_status, e);
+	int err;
 
-	if (err)
-		return err;
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
@@ -435,56 +427,86 @@ static int run(struct session *s, int *ret_status, struct err *e)
 	sigaddset(&set, SIGUSR2);
 	sigaddset(&set, SIGCHLD);
 	signal(SIGPIPE, SIG_IGN);
-	s->loop = loop__new();
-	if (!s->loop || loop__add_signals(s->loop, &set, on_signal, s) || session__watch_memory(s))
-		return err_set(e, -errno, "event loop: %s", strerror(errno));
 	uname(&s->uname);
-	err = live__open(s, e);
-	if (!err)
-		err = look(s, e);
-	/* before there are tables and programs, which the copy of malloctrace that becomes CMD must not have */
-	if (!err && s->opts->cmd)
-		err = start_program(s, e);
-	if (!err)
-		err = load(s, e);
-	if (!err) {
-		s->writes = writes__new();
-		s->kernel->writes = s->writes;
-		if (!s->writes)
-			say("files that are probed must not be written over while malloctrace runs: that cannot be watched here (inotify)");
-	}
-	/* before attaching looks at what is mapped, so that nothing falls between the two */
-	if (!err && watch__open(tracees__are_shared(&s->tracees), &s->watch, e)) {
+	s->loop = loop__new();
+	err = s->loop ? loop__add_signals(s->loop, &set, on_signal, s) : -errno;
+	err = err ?: session__watch_memory(s) ?: session__watch_requests(s);
+	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
+}
+
+/* Before attaching looks at what is mapped, so that nothing falls between the two. */
+static int watch(struct session *s, struct err *e)
+{
+	s->writes = writes__new();
+	s->kernel->writes = s->writes;
+	if (!s->writes)
+		say("files that are probed must not be written over while malloctrace runs: that cannot be watched here (inotify)");
+	if (watch__open(tracees__are_shared(&s->tracees), &s->watch, e)) {
 		say("code that is loaded later is seen up to a second late, without perf events: %s", err_msg(e));
 		err_done(e);
 	}
+	return 0;
+}
+
+static int attach(struct session *s, struct err *e)
+{
+	int err = s->tracees.probing->attach(&s->tracees, e);
+
 	if (!err)
-		err = s->tracees.probing->attach(&s->tracees, e);
-	if (!err) {
 		resident__begin(&s->memory, &s->tracees);
-		begin(s);
-		err = fill_loop(s, e);
-	}
-	if (!err && s->spawn) {
-		kernel__hold_on_exec(s->kernel, spawn__pid(s->spawn));
-		err = spawn__go(s->spawn, e);
-	}
-	if (err)
-		return err;
-	if (!s->spawn)
+	return err;
+}
+
+/* CMD begins, and says when it is attached to; all others are. */
+static int set_going(struct session *s, struct err *e)
+{
+	if (!s->spawn) {
 		say_attached(s);
-	err = live__begin(s, e);
-	if (!err)
-		err = loop__run(s->loop, e);
+		return 0;
+	}
+	kernel__hold_on_exec(s->kernel, spawn__pid(s->spawn));
+	return spawn__go(s->spawn, e);
+}
+
+static int loop(struct session *s, struct err *e)
+{
+	int err = loop__run(s->loop, e);
+
 	live__end(s);
 	if (!err && s->failure.code && s->failure.code != -ESRCH && s->failure.code != -ENOENT)
 		err = err_set(e, s->failure.code, "%s", err_msg(&s->failure));
 	if (!err && s->spawn && tracees__all_ended(&s->tracees))
 		spawn__wait(s->spawn);
 	if (!err && s->spawn && spawn__exec_errno(s->spawn))
-		return err_set(e, -spawn__exec_errno(s->spawn), "cannot run %s: %s", s->opts->cmd[0],
-			       strerror(spawn__exec_errno(s->spawn)));
-	return err ? err : finish(s, ret_status, e);
+		err = err_set(e, -spawn__exec_errno(s->spawn), "cannot run %s: %s", s->opts->cmd[0], strerror(spawn__exec_errno(s->spawn)));
+	return err;
+}
+
+static int (*const stages[])(struct session *s, struct err *e) = {
+	check_usage,	/* options that are wrong, */
+	check,		/* then outputs and targets, so that errors come before anything is touched */
+	make_loop,
+	live__open,	/* the screen of the live view: it tells of the next stages */
+	look,		/* what the targets map, and what is to be probed in it */
+	start_program,	/* before there are programs and tables, which the copy of malloctrace that becomes CMD must not have */
+	load,		/* programs and tables */
+	watch,		/* what is mapped and written from here on */
+	attach,		/* all probes */
+	begin,		/* the trace begins, at one instant */
+	fill_loop,
+	set_going,
+	live__begin,
+	loop,		/* until Ctrl-C, the end of the time, or the end of the targets */
+	finish,		/* the trace ends, at one instant; the targets run free; the report */
+};
+
+static int run(struct session *s, struct err *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(stages) && !err; i++)
+		err = stages[i](s, e);
+	return err;
 }
 
 /* The order is the reverse of the start's; probes go before anything that they use. */
@@ -507,6 +529,7 @@ static void done(struct session *s)
 	triggers__free(s->triggers);
 	taken__done(&s->taken);
 	session__memory_done(s);
+	session__requests_done(s);
 	session__spots_done(s);
 	err_done(&s->failure);
 }
@@ -528,25 +551,21 @@ static void outlast_debuggers(struct session *s)
 }
 
 /* With -- CMD the exit status is CMD's, 126 or 127 if it could not be run, 125 if malloctrace failed. */
-static int status_of_program(struct session *s, int err, int *ret_status)
+static int status_of_program(struct session *s, int err)
 {
 	int exec_errno = spawn__exec_errno(s->spawn);
 	int status = spawn__wait(s->spawn);
 
 	if (exec_errno)
-		*ret_status = exec_errno == ENOENT ? 127 : 126;
-	else
-		*ret_status = err ? 125 : status;
-	return err;
+		return exec_errno == ENOENT ? 127 : 126;
+	return err ? 125 : status;
 }
 
 int session__run(const struct opts *o, int *ret_status, struct err *e)
 {
-	struct session s = { .opts = o, .memory_fd = -1 };
-	int err;
+	struct session s = { .opts = o, .memory_fd = -1, .requests_fd = -1, .status = EXIT_FAILED };
+	int err = run(&s, e);
 
-	*ret_status = EXIT_FAILED;
-	err = run(&s, ret_status, e);
 	/* from here on nobody reads what would let CMD go on after an exec */
 	if (s.kernel && s.spawn) {
 		kernel__hold_on_exec(s.kernel, 0);
@@ -556,9 +575,10 @@ int session__run(const struct opts *o, int *ret_status, struct err *e)
 	outlast_debuggers(&s);
 	tracees__detach(&s.tracees);
 	if (s.spawn)
-		err = status_of_program(&s, err, ret_status);
-	else if (err && o->cmd && *ret_status != EXIT_USAGE)
-		*ret_status = 125;
+		s.status = status_of_program(&s, err);
+	else if (err && o->cmd && s.status != EXIT_USAGE)
+		s.status = 125;
+	*ret_status = s.status;
 	spawn__free(s.spawn);
 	done(&s);
 	return err;

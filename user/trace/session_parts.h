@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* A session, for the files that it is made of: session.c its stages, session_events.c what it is told, session_reports.c its snapshots. */
+/* A session, for the files that it is made of: session.c its stages, session_events.c what it is told, session_snapshots.c its snapshots. */
 #ifndef MT_SESSION_PARTS_H
 #define MT_SESSION_PARTS_H
 
@@ -23,6 +23,14 @@
 #include "util/loop.h"
 
 #define SECOND_NS 1000000000ull
+
+struct snapshot_request {
+	char *reason;		/* owned; NULL: SIGUSR1 */
+	uint64_t late_since_ns;	/* CLOCK_MONOTONIC: the moment that it should have shown; 0: any will do */
+};
+
+/* Whether a cut may wait until those of marks, which come first, are read: not while a message is being handled. */
+enum patience { MAY_WAIT, IN_HASTE };
 
 struct session {
 	const struct opts *opts;
@@ -48,31 +56,28 @@ struct session {
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
 	uint64_t due_ns;	/* when -d is over; 0: never */
 	uint64_t cut_ns;	/* when the last snapshot was taken */
+	uint64_t cut_mono_ns;	/* the moment that s->cut shows, CLOCK_MONOTONIC */
+	struct vec(struct snapshot_request) requests;	/* in the order in which they were made: session_snapshots.c */
+	int requests_fd;	/* readable: there are some */
 	struct resident_looks memory;
 	int memory_fd;		/* readable: a look goes on, or messages were kept; session_memory.c */
 	const struct cut *cut;	/* the last one; NULL: none was taken yet, or its rows hold no more */
 	struct {
-		bool under_way;
 		uint64_t tried_ns;	/* when room was last made in haste, */
 		uint64_t in_use;	/* and what was in use behind that */
 		uint64_t told_ns;	/* all that the programs told until then has been handled */
 	} recycle;
 	struct {			/* session_spots.c */
 		struct vec(struct mt_reached) queue;
-		size_t at;		/* those before it are done with */
 		struct marks marks;
 		bool waiting;		/* --start-on: for the call */
 		uint32_t started_by, stopped_by;	/* spots, 0: none */
-		const struct mt_reached *at_mark;	/* the next cut is this one's; NULL: nobody's */
-		bool is_read, noted;	/* that cut; that mark, with its snapshot */
-		bool hold;		/* behind it, the next one is ours */
-		bool in_haste;		/* a message is being handled: not the time for a snapshot */
-		unsigned int n_deep;
-		uint64_t late_ns;	/* when the last snapshot was taken that came too late for its mark */
+		uint64_t late_ns;	/* when a snapshot was last asked for that came too late for its mark */
 		uint64_t n_missed;
 	} spots;
 	uint64_t n_reports;
 	unsigned int n_usr1;
+	int status;		/* that malloctrace ends with */
 	bool attached;
 	bool finishing;		/* the loop is over */
 	bool held;		/* CMD was stopped at an exec: see spawn__catch */
@@ -103,8 +108,10 @@ void session__on_writes(void *arg);
 
 /* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. NULL: e says why. */
 struct snapshot *session__take(struct session *s, bool last, bool ages, struct err *e);
-/* A cut, which is s->cut until the next one. */
-int session__take_cut(struct session *s, const struct cut_opts *how, struct err *e);
+/* The same of a mark, whose cut waits to be read; hold: the next cut is ours. */
+struct snapshot *session__take_at(struct session *s, const struct mt_reached *mark, bool hold, struct err *e);
+/* A cut, which is s->cut until the next one. -EBUSY: a mark's has to be read before. */
+int session__take_cut(struct session *s, const struct cut_opts *how, enum patience patience, struct err *e);
 /* Room for others from processes that have ended (session_recycle.c): once a second; and whenever it is about to run out. */
 void session__recycle(struct session *s);
 void session__make_room(struct session *s);
@@ -124,11 +131,18 @@ void session__put_tags(const struct session *s, const struct cut *cut, struct sn
 void session__on_second(void *arg);
 void session__on_interval(void *arg);
 /*
- * A snapshot that is taken for a reason, told as snapshot.trigger: every file of -o gets it,
- * with a number before its suffix; without any, standard output does, unless a screen is up.
- * NULL: SIGUSR1, which writes files alone.
+ * A snapshot is to be taken for a reason, which is its snapshot.trigger: in the next turn of the loop, or when requests are served.
+ * NULL: SIGUSR1. late_since_ns: the moment that it should have shown; 0: any will do.
  */
-void session__snapshot_for(struct session *s, const char *reason);
+void session__request(struct session *s, const char *reason, uint64_t late_since_ns);
+void session__serve_requests(struct session *s);
+int session__watch_requests(struct session *s);
+void session__requests_done(struct session *s);
+/*
+ * A snapshot, which it takes, for a reason: every file of -o gets it, with a number before its suffix; without any, standard output does, unless a
+ * screen is up. SIGUSR1 writes files alone. NULL: e says why there is none.
+ */
+void session__put_out(struct session *s, struct snapshot *snap, const char *reason, struct err *e);
 /* session_triggers.c: a message tells that a process has ended, or is about to be killed. */
 void session__on_death(struct session *s, const struct mt_event *ev);
 /* The conditions of --when are looked at from now on. */
@@ -151,10 +165,10 @@ void session__read_spots(struct session *s);
 void session__on_spots(void *arg);
 /* Before the end: what was told is handled, and nothing begins any more. */
 void session__settle_spots(struct session *s);
-/* A mark's cut is to be read before another: reads it. -EBUSY: that cannot be done now. */
-int session__yield_to_mark(struct session *s);
-/* What a snapshot that was just made tells of spots. */
-void session__tell_spots(struct session *s, struct snapshot *snap);
+/* Cuts of marks are to be read before another: makes their snapshots. -EBUSY: one cannot be read now. */
+int session__yield_to_marks(struct session *s);
+/* Marks, and what began and ended the trace, go into a snapshot. mark: the one that it is of, or NULL. */
+void session__list_spots(struct session *s, struct snapshot *snap, const struct mt_reached *mark);
 void session__spots_done(struct session *s);
 /* SIGUSR2 */
 void session__set_baseline(struct session *s);

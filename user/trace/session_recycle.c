@@ -82,16 +82,14 @@ static void recycle(struct session *s, enum room_wanted wanted)
 	const uint32_t *procs;
 	size_t n = 0;
 
-	if (s->recycle.under_way || wanted == ROOM_ENOUGH || !s->cut)
+	if (wanted == ROOM_ENOUGH || !s->cut)
 		return;
-	s->recycle.under_way = true;
 	if (!s->events.n && poll(&ring, 1, 0) == 0)
 		s->recycle.told_ns = now_ns();
 	if (collect__sweep(s->collect, wanted == ROOM_AT_ONCE ? UINT64_MAX / 2 : SWEEP_NS, s->opts->older_ns, &calls, &procs, &n))
 		say("out of memory: processes that ended stay in the tables");
 	if (n)
 		retire(s, procs, n);
-	s->recycle.under_way = false;
 }
 
 void session__recycle(struct session *s)
@@ -105,16 +103,14 @@ void session__make_room(struct session *s)
 	struct cut_opts how = { .older_ns = s->opts->older_ns };
 	uint64_t in_use;
 
-	if (s->recycle.under_way || s->budget || s->end_ns || !s->start_ns || !collect__is_short(s->collect, &in_use) ||
+	if (s->budget || s->end_ns || !s->start_ns || !collect__is_short(s->collect, &in_use) ||
 	    in_use == s->recycle.in_use || now_ns() - s->recycle.tried_ns < HASTE_NS)
 		return;
 	s->recycle.tried_ns = now_ns();
-	s->spots.in_haste = true;
 	/* one that has just ended must have been seen twice */
-	if (!session__take_cut(s, &how, NULL) && !session__take_cut(s, &how, NULL))
+	if (!session__take_cut(s, &how, IN_HASTE, NULL) && !session__take_cut(s, &how, IN_HASTE, NULL))
 		recycle(s, ROOM_AT_ONCE);
-	if (s->cut && !session__take_cut(s, &how, NULL))
+	if (s->cut && !session__take_cut(s, &how, IN_HASTE, NULL))
 		recycle(s, ROOM_AT_ONCE);
-	s->spots.in_haste = false;
 	collect__is_short(s->collect, &s->recycle.in_use);
 }

@@ -145,14 +145,12 @@ static void note(struct session *s, const struct mt_reached *r, const struct sna
 		say("out of memory: a mark is not listed");
 }
 
-void session__tell_spots(struct session *s, struct snapshot *snap)
+void session__list_spots(struct session *s, struct snapshot *snap, const struct mt_reached *mark)
 {
 	const struct spot *start = spots__first(&s->tracees.spots, MT_SPOT_START);
 
-	if (s->spots.at_mark) {
-		note(s, s->spots.at_mark, snap);
-		s->spots.noted = true;
-	}
+	if (mark)
+		note(s, mark, snap);
 	marks__list(&s->spots.marks, s->cut ? n_marks(s, s->cut) : 0, snap);
 	if (s->spots.waiting)
 		snap->waiting_for = snapshot__strdup(snap, start->text);
@@ -162,33 +160,24 @@ void session__tell_spots(struct session *s, struct snapshot *snap)
 		snap->stopped_on = snapshot__strdup(snap, name_of(s, s->spots.stopped_by));
 }
 
-static void snapshot_at(struct session *s, const struct mt_reached *r, uint64_t late_ns)
+/* "mark handle #3"; the caller's, NULL without memory */
+static char *reason_of(const struct session *s, const struct mt_reached *r)
 {
-	_cleanup_free_ char *reason = NULL;
-	char late[48] = "";
+	char *reason;
 
-	if (late_ns)
-		snprintf(late, sizeof(late), ", %.1f ms later", late_ns / 1e6);
-	if (asprintf(&reason, "mark %s #%llu%s", name_of(s, r->spot), (unsigned long long)r->number, late) < 0)
-		reason = NULL;
-	session__snapshot_for(s, reason);
+	return asprintf(&reason, "mark %s #%llu", name_of(s, r->spot), (unsigned long long)r->number) < 0 ? NULL : reason;
 }
 
-/* Its cut waits to be read. */
-static void on_whole_mark(struct session *s, const struct mt_reached *r)
+/* Its cut waits to be read, whatever becomes of the snapshot. */
+static void on_whole_mark(struct session *s, const struct mt_reached *r, bool hold)
 {
-	s->spots.at_mark = r;
-	s->spots.is_read = s->spots.noted = false;
-	snapshot_at(s, r, 0);
-	/* without memory for a snapshot: the banks must come to rest all the same */
-	if (!s->spots.is_read) {
-		struct cut_opts how = {};
+	_cleanup_err_ struct err e = {};
+	_cleanup_free_ char *reason = reason_of(s, r);
+	struct snapshot *snap = session__take_at(s, r, hold, &e);
 
-		session__take_cut(s, &how, NULL);
-	}
-	if (!s->spots.noted)
+	if (!snap)
 		note(s, r, NULL);
-	s->spots.at_mark = NULL;
+	session__put_out(s, snap, reason, &e);
 }
 
 /*
@@ -197,10 +186,12 @@ static void on_whole_mark(struct session *s, const struct mt_reached *r)
  */
 static void on_other_mark(struct session *s, const struct mt_reached *r)
 {
+	_cleanup_free_ char *reason = reason_of(s, r);
+
 	note(s, r, NULL);
-	if (r->owner == MT_CUT_READER && s->spots.n_deep == 1 && s->spots.late_ns < r->mono_ns) {
+	if (r->owner == MT_CUT_READER && s->spots.late_ns < r->mono_ns && reason) {
 		s->spots.late_ns = now_ns();
-		snapshot_at(s, r, now_ns() - r->mono_ns);
+		session__request(s, reason, r->mono_ns);
 		return;
 	}
 	if (!s->spots.n_missed++)
@@ -215,30 +206,30 @@ static void keep(const struct mt_reached *r, void *arg)
 	if (slot)
 		*slot = *r;
 	else if (r->number && r->owner == MT_CUT_IDLE)
-		on_whole_mark(s, r);	/* out of turn is better than not at all */
+		on_whole_mark(s, r, false);	/* out of turn is better than not at all */
 }
 
-/* Any number of calls deep: what is under way has left the queue. */
-void session__read_spots(struct session *s)
+static void read_spots(struct session *s, bool hold)
 {
 	if (kernel__spots_fd(s->kernel) < 0)
 		return;
 	kernel__read_spots(s->kernel, keep, s);
 	on_start(s);
-	s->spots.n_deep++;
-	while (s->spots.at < s->spots.queue.n) {
-		struct mt_reached r = s->spots.queue.v[s->spots.at++];
+	for (size_t i = 0; i < s->spots.queue.n; i++) {
+		const struct mt_reached *r = &s->spots.queue.v[i];
 
-		if (!r.number)
-			continue;
-		if (r.owner == MT_CUT_IDLE)
-			on_whole_mark(s, &r);
-		else
-			on_other_mark(s, &r);
+		if (r->number && r->owner == MT_CUT_IDLE)
+			on_whole_mark(s, r, hold);
+		else if (r->number)
+			on_other_mark(s, r);
 	}
-	s->spots.queue.n = s->spots.at = 0;
-	s->spots.n_deep--;
+	s->spots.queue.n = 0;
 	on_stop(s);
+}
+
+void session__read_spots(struct session *s)
+{
+	read_spots(s, false);
 }
 
 void session__on_spots(void *arg)
@@ -254,14 +245,12 @@ void session__on_spots(void *arg)
 #define MESSAGE_MS 1
 #define MESSAGE_TRIES 5000
 
-int session__yield_to_mark(struct session *s)
+int session__yield_to_marks(struct session *s)
 {
-	if (kernel__spots_fd(s->kernel) < 0 || s->spots.at_mark)
+	if (kernel__spots_fd(s->kernel) < 0)
 		return -EBUSY;
 	for (int i = 0; i < MESSAGE_TRIES && collect__is_marked(s->collect); i++) {
-		s->spots.hold = true;
-		session__read_spots(s);
-		s->spots.hold = false;
+		read_spots(s, true);
 		if (collect__is_marked(s->collect))
 			poll(NULL, 0, MESSAGE_MS);	/* not the ring's fd: it is readable as soon as there is to be a message */
 	}

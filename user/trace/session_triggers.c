@@ -116,7 +116,8 @@ void session__fire(struct session *s)
 	reasons = triggers__reasons(s->triggers, now_ns(), false);
 	if (!reasons)
 		return;
-	session__snapshot_for(s, reasons);
+	session__request(s, reasons, 0);
+	session__serve_requests(s);
 	triggers__taken(s->triggers, now_ns());
 }
 

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Snapshots of a session: when one is taken, and what becomes of it. Who wants one asks for it, and they are taken one after the
+ * other. What always holds: a snapshot is taken while the target goes on; one that fails ends the
+ * trace, but for a file that was asked for by a signal.
+ */
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include "probe/codes.h"
+#include "trace/session_parts.h"
+#include "tracee/tracee_standing.h"
+#include "util/log.h"
+
+#define LOOK_NS (SECOND_NS / 300)	/* a second, for the oldest blocks in reports of intervals */
+
+int64_t session__wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return t.tv_sec * (int64_t)SECOND_NS + t.tv_nsec;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * SECOND_NS + t.tv_nsec;
+}
+
+/* ---- cuts */
+
+static int cut(struct session *s, const struct cut_opts *how, struct err *e)
+{
+	int err;
+
+	s->cut = NULL;
+	s->cut_mono_ns = how->marked_ns ? s->cut_mono_ns : now_ns();
+	err = collect__cut(s->collect, how, &s->cut, e);
+	if (!err && s->budget)
+		s->cut = budget__estimate(s->budget, s->cut);
+	return err;
+}
+
+int session__take_cut(struct session *s, const struct cut_opts *how, enum patience patience, struct err *e)
+{
+	int err = 0;
+
+	do {
+		if (collect__is_marked(s->collect))
+			err = patience == IN_HASTE ? -EBUSY : session__yield_to_marks(s);
+		if (err)
+			return err_set(e, err, "a mark's snapshot cannot be read");
+		err = cut(s, how, e);
+		/* a mark came first */
+	} while (err == -EBUSY && patience == MAY_WAIT);
+	return err;
+}
+
+static struct cut_opts how_to_cut(const struct session *s, bool ages)
+{
+	return (struct cut_opts){ .scan = ages && !session__is_growth(s->opts), .older_ns = s->opts->older_ns,
+				  .ages = output__has_age_classes(&s->output),
+				  .blocks = !s->kernel->sample_bytes && !s->budget };
+}
+
+/* ---- from the last cut to a snapshot */
+
+struct making {
+	bool last, ages;
+	const struct mt_reached *mark;	/* whose cut it was; NULL: nobody's */
+	uint64_t began_ns, began_cpu_ns;
+};
+
+static struct making begin_making(struct session *s, bool last, bool ages, const struct mt_reached *mark)
+{
+	struct making m = { last, ages, mark, now_ns(), own_cpu_ns() };
+
+	tracees__sample(&s->tracees, false);
+	return m;
+}
+
+static uint64_t duration_ns(const struct session *s, const struct making *m)
+{
+	return (m->last ? s->end_ns : s->spots.waiting ? s->start_ns : s->cut_mono_ns) - s->start_ns;
+}
+
+static struct snapshot_info info_of(const struct session *s, const struct making *m)
+{
+	const struct opts *o = s->opts;
+
+	return (struct snapshot_info){
+		.mode = o->mode,
+		.size = tracees__size(&s->tracees),
+		.sample_bytes = o->sample_bytes,
+		.observed_share = s->budget ? budget__observed_share(s->budget) : 1,
+		.probe_ns_estimate = s->budget ? budget__spent_ns(s->budget) : 0,
+		.version = VERSION,
+		.kernel = s->uname.release,
+		.arch = s->uname.machine,
+		.host = s->uname.nodename,
+		.duration_ns = duration_ns(s, m),
+		.wall_now_ns = session__wall_ns(),
+		.ended = m->last,
+		.partial = o->withins.n > 0,
+		.partial_sizes = o->min_size > 0 || o->max_size != UINT64_MAX,
+		.mmap = o->mmap,
+		.min_size = o->min_size,
+		.max_size = o->max_size,
+		.older_ns = o->older_ns,
+		.target_cpu_ns = tracees__cpu_ns(&s->tracees),
+		.tool_cpu_ns = own_cpu_ns(),
+		.unit_ns = s->kernel->born_unit_ns,
+		.leak_after_ns = o->leak_after_ns,
+		.free_stacks = o->free_stacks,
+		.mappings = tracees__n_mappings(&s->tracees),
+		.unwind_full = unwind__n_full(s->unwind),
+		.codes_full = codes__n_full(s->kernel->codes),
+		.n_unprobed = tracees__n_unprobed(&s->tracees),
+	};
+}
+
+static struct snapshot *make(struct session *s, const struct making *m, struct err *e)
+{
+	struct model_calls calls = { tracees__locate, tracees__function, tracees__thread_comm, &s->tracees };
+	const struct cut *cut = s->cut;
+	struct snapshot_info info;
+	struct snapshot *snap;
+
+	/* marks may be many */
+	if (m->last)
+		resident__end(&s->memory, &s->tracees, cut);
+	else
+		session__look_at_memory(s, cut, m->ages && !m->mark);
+	if (!s->spots.waiting)
+		model__note(s->model, cut);
+	info = info_of(s, m);
+	snap = model__snapshot(s->model, cut, &info, &calls);
+	if (!snap || tracees__list_probes(&s->tracees, snap)) {
+		snapshot__free(snap);
+		err_set(e, -ENOMEM, "out of memory");
+		return NULL;
+	}
+	/* where nothing was recorded, or page faults are, there is nothing to be missed */
+	if (!s->spots.waiting && !session__is_growth(s->opts) && info.observed_share > 0)
+		tracees__tell_blind(&s->tracees, snap, info.partial || info.partial_sizes);
+	session__put_tags(s, cut, snap);
+	taken__list(&s->taken, snap);
+	session__list_whens(s, snap);
+	session__list_spots(s, snap, m->mark);
+	s->cut_ns = now_ns();
+	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites, m->ages ? " with ages" : "",
+		    (s->cut_ns - m->began_ns) / 1e6, (own_cpu_ns() - m->began_cpu_ns) / 1e6);
+	return snap;
+}
+
+struct snapshot *session__take(struct session *s, bool last, bool ages, struct err *e)
+{
+	struct making m = begin_making(s, last, ages, NULL);
+	struct cut_opts how = how_to_cut(s, ages);
+
+	return session__take_cut(s, &how, MAY_WAIT, e) ? NULL : make(s, &m, e);
+}
+
+struct snapshot *session__take_at(struct session *s, const struct mt_reached *mark, bool hold, struct err *e)
+{
+	struct making m = begin_making(s, false, true, mark);
+	struct cut_opts how = how_to_cut(s, true);
+
+	how.marked_ns = mark->clock_ns;
+	how.hold = hold;
+	s->cut_mono_ns = mark->mono_ns;
+	return cut(s, &how, e) ? NULL : make(s, &m, e);
+}
+
+/* ---- requests */
+
+void session__put_out(struct session *s, struct snapshot *snap, const char *reason, struct err *e)
+{
+	const char *lead = reason ? reason : "", *colon = reason ? ": " : "";
+
+	if (snap) {
+		snap->trigger = snapshot__strdup(snap, reason);
+		taken__add(&s->taken, snap->duration_ns, output__has_files(&s->output) ? s->n_usr1 + 1 : 0, reason);
+	}
+	/* where there is nothing to write to, who asked by a signal is told so all the same */
+	if (snap && reason && !output__has_files(&s->output)) {
+		say("%s", reason);
+		if (!s->live && output__print(&s->output, snap, &s->failure))
+			session__fail(s);
+	} else if (!snap || output__write_files(&s->output, snap, ++s->n_usr1, e)) {
+		/* a full disk now may have room again later: the trace goes on */
+		say("%s%ssnapshot: %s", lead, colon, err_msg(e));
+	} else {
+		say("%s%ssnapshot %u written", lead, colon, s->n_usr1);
+	}
+	snapshot__free(snap);
+}
+
+static void serve(struct session *s, const struct snapshot_request *r)
+{
+	_cleanup_err_ struct err e = {};
+	_cleanup_free_ char *late = NULL;
+
+	if (r->late_since_ns && asprintf(&late, "%s, %.1f ms later", r->reason, (now_ns() - r->late_since_ns) / 1e6) < 0)
+		late = NULL;
+	session__put_out(s, session__take(s, false, true, &e), late ? late : r->reason, &e);
+}
+
+void session__serve_requests(struct session *s)
+{
+	/* those that are made meanwhile have the next turn of the loop */
+	for (size_t n = s->requests.n; n; n--) {
+		struct snapshot_request r = s->requests.v[0];
+
+		s->requests.n--;
+		memmove(s->requests.v, s->requests.v + 1, s->requests.n * sizeof(r));
+		serve(s, &r);
+		free(r.reason);
+	}
+	if (s->requests.n)
+		eventfd_write(s->requests_fd, 1);
+}
+
+void session__request(struct session *s, const char *reason, uint64_t late_since_ns)
+{
+	char *copy = reason ? strdup(reason) : NULL;
+	struct snapshot_request *slot = reason && !copy ? NULL : vec_push(&s->requests);
+
+	if (!slot) {
+		free(copy);
+		say("out of memory: no snapshot is taken");
+		return;
+	}
+	*slot = (struct snapshot_request){ copy, late_since_ns };
+	eventfd_write(s->requests_fd, 1);
+}
+
+static void on_requests(void *arg)
+{
+	struct session *s = arg;
+	eventfd_t n;
+
+	eventfd_read(s->requests_fd, &n);
+	session__serve_requests(s);
+}
+
+int session__watch_requests(struct session *s)
+{
+	s->requests_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return s->requests_fd < 0 ? -errno : loop__add_fd(s->loop, s->requests_fd, on_requests, s);
+}
+
+void session__requests_done(struct session *s)
+{
+	for (size_t i = 0; i < s->requests.n; i++)
+		free(s->requests.v[i].reason);
+	vec_done(&s->requests);
+	if (s->requests_fd >= 0)
+		close(s->requests_fd);
+	s->requests_fd = -1;
+}
+
+/* ---- at every second, at every interval */
+
+/* Do the reports of intervals need exact ages? A table of the top rows does not. */
+static bool intervals_need_ages(const struct session *s)
+{
+	return s->opts->older_ns || output__carries_ages(&s->output) || output__has_series(&s->output);
+}
+
+void session__on_second(void *arg)
+{
+	struct session *s = arg;
+	struct cut_opts how = { .older_ns = s->opts->older_ns };
+
+	session__read_events(s);
+	s->tracees.probing->on_second(&s->tracees, s->watch);
+	if ((s->opts->interval_ns || s->live) && !intervals_need_ages(s))
+		collect__look(s->collect, LOOK_NS);
+	/* a report may just have noted the course of things */
+	if (now_ns() - s->cut_ns >= SECOND_NS / 2) {
+		tracees__sample(&s->tracees, false);
+		if (!session__take_cut(s, &how, MAY_WAIT, NULL) && !s->spots.waiting)
+			model__note(s->model, s->cut);
+	}
+	/* also of processes that end before there is a report */
+	if (!s->spots.waiting)
+		session__look_at_memory(s, NULL, false);
+	session__recycle(s);
+	/* with a budget they come and go */
+	if (!s->budget)
+		tracees__look_at_probes(&s->tracees, false);
+}
+
+/* A full disk now may have room again later: the trace goes on. */
+static void write_series(struct session *s, struct snapshot *snap)
+{
+	_cleanup_err_ struct err e = {};
+
+	if (output__write_series(&s->output, snap, &e))
+		say("snapshot: %s", err_msg(&e));
+}
+
+void session__on_interval(void *arg)
+{
+	struct session *s = arg;
+	struct snapshot *snap;
+
+	/* the last one is taken at the end of the trace */
+	if (s->opts->count && s->n_reports + 1 >= s->opts->count) {
+		loop__stop(s->loop);
+		return;
+	}
+	snap = session__take(s, false, intervals_need_ages(s), &s->failure);
+	/* a mark's thread has been kept from the CPU for seconds: the next one will do */
+	if (!snap && s->failure.code == -EBUSY) {
+		say("a report was left out: %s", err_msg(&s->failure));
+		err_done(&s->failure);
+		return;
+	}
+	/* also where nobody reads any more: no failure is noted then, and the trace ends */
+	if (!snap || (output__prints(&s->output) && output__print(&s->output, snap, &s->failure)))
+		session__fail(s);
+	if (snap && output__has_series(&s->output))
+		write_series(s, snap);
+	s->n_reports++;
+	snapshot__free(snap);
+}
+
+void session__set_baseline(struct session *s)
+{
+	_cleanup_err_ struct err e = {};
+	struct cut_opts how = {};
+
+	if (session__take_cut(s, &how, MAY_WAIT, &e))
+		say("baseline: %s", err_msg(&e));
+	else if (model__set_baseline(s->model, s->cut))
+		say("baseline: out of memory");
+	else
+		say("baseline set: changes count from now on");
+}
