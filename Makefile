@@ -77,13 +77,13 @@ test:
 check: all $(B)/unit-tests $(B)/live-tests fixtures
 	$(Q)scripts/check-layers && scripts/check-bpf-headers && scripts/check-bpf-stack
 	$(Q)ASAN_OPTIONS=abort_on_error=1 $(B)/unit-tests
-	$(Q)$(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --filter "$$(grep -v '^#' tests/live/check | paste -sd,)"
+	$(Q)$(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --jobs $$((2 * $$(nproc))) --filter "$$(grep -v '^#' tests/live/check | paste -sd,)"
 
 unit: $(B)/unit-tests
 	$(Q)ASAN_OPTIONS=abort_on_error=1 $(B)/unit-tests
 
 live: all $(B)/live-tests
-	$(Q)$(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures
+	$(Q)$(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --jobs $$((2 * $$(nproc)))
 
 check-layers:
 	$(Q)scripts/check-layers

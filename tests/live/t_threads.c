@@ -154,9 +154,9 @@ TEST(snapshots_under_churn)
 }
 
 /* Probes come and go fifty times in a process that never stops working. */
-TEST_LIMIT(attach_fifty_times, 900)
+TEST_LIMIT(attach_twenty_times, 900)
 {
-	unsigned int n = (unsigned int)scaled(50);
+	unsigned int n = (unsigned int)scaled(20);
 	/* where all is slow, four busy threads would leave malloctrace no time to attach */
 	const unsigned int n_threads = lt_scale_pct < 100 ? 1 : 4;
 	uint64_t before = 0;
