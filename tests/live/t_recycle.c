@@ -55,7 +55,7 @@ static const struct {
  */
 static void want_lives(struct test *t, json_t *root, const struct fx *f, uint64_t n_lives, bool named)
 {
-	uint64_t n, wrong_live = 0, wrong_sites = 0, nameless = 0;
+	uint64_t n, wrong_live = 0, wrong_sites = 0, nameless = 0, n_unsure = 0;
 	json_t *p, *s;
 	size_t i;
 
@@ -75,10 +75,16 @@ static void want_lives(struct test *t, json_t *root, const struct fx *f, uint64_
 		if (ju64(t, s, "pid") != (uint64_t)f->c.pid)
 			continue;
 		n++;
+		n_unsure += !strcmp(jstr(s, "end"), "unsure");
 		wrong_sites += strcmp(jstr(s, "stack[0].function"), "leak_here") && strcmp(jstr(s, "stack[0].function"), "leak_deep") &&
 			       strcmp(jstr(s, "stack[0].function"), "churn_here");
 	}
-	want_eq(t, "sites", n_lives * SITES, n);
+	/* one that execs before its code is known has stacks that say so, beside those that are whole */
+	if (!named)
+		want(t, n >= n_lives * SITES && n - n_lives * SITES <= n_unsure, "%llu sites of %llu, %llu of them unsure", (unsigned long long)n,
+		     (unsigned long long)(n_lives * SITES), (unsigned long long)n_unsure);
+	else
+		want_eq(t, "sites", n_lives * SITES, n);
 	if (named)
 		want_eq(t, "sites of another function", 0, wrong_sites);
 }
