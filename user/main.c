@@ -10,10 +10,9 @@
 #include "options/opts.h"
 #include "probe/check.h"
 #include "trace/session.h"
+#include "util/exit_status.h"
 #include "util/log.h"
 
-#define EXIT_FAILED 1
-#define EXIT_USAGE 2
 
 /*
  * A standard descriptor that is closed would be given to a table or a file of

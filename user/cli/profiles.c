@@ -18,12 +18,12 @@
 #include "model/marks.h"
 #include "present/rank.h"
 #include "trace/output.h"
+#include "util/exit_status.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/rights.h"
 #include "util/util.h"
 
-enum { EXIT_LOSSES = 3, EXIT_FAIL_OVER = 4 };
 
 struct profiles {
 	struct snapshot **v;	/* owned, and their rows */

@@ -20,6 +20,7 @@
 #include "present/top/top.h"
 #include "trace/live_start.h"
 #include "trace/session_parts.h"
+#include "util/exit_status.h"
 #include "util/log.h"
 #include "util/parse.h"
 #include "util/rights.h"
@@ -28,7 +29,6 @@
 #define FIRST_NS (SECOND_NS / 4)	/* the second snapshot: rates are there soon */
 #define BUSY_NS (SECOND_NS * 3 / 10)	/* lookups that take longer are told of */
 #define SAID_MAX 200			/* messages kept for the end */
-#define EXIT_NOTHING 1			/* quit before the trace began */
 
 struct held {
 	struct snapshot *shown, *base;	/* with --by, shown is made of base, which it needs */
@@ -414,7 +414,7 @@ static _Noreturn void quit_start(void *arg)
 		if (isatty(STDERR_FILENO) && l->said.v[i])
 			dprintf(STDERR_FILENO, "malloctrace: %s\n", l->said.v[i]);
 	dprintf(STDERR_FILENO, "malloctrace: quit before the trace began: nothing was recorded\n");
-	_exit(EXIT_NOTHING);
+	_exit(EXIT_FAILED);	/* nothing was recorded */
 }
 
 static int open_screen(struct live *l, struct err *e)

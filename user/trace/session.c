@@ -9,10 +9,9 @@
 #include "trace/session.h"
 #include "trace/session_parts.h"
 #include "tracee/tracee_standing.h"
+#include "util/exit_status.h"
 #include "util/log.h"
 #include "util/parse.h"
-
-enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOSSES = 3 };
 
 void session__fail(struct session *s)
 {
@@ -557,8 +556,8 @@ static int status_of_program(struct session *s, int err)
 	int status = spawn__wait(s->spawn);
 
 	if (exec_errno)
-		return exec_errno == ENOENT ? 127 : 126;
-	return err ? 125 : status;
+		return exec_errno == ENOENT ? EXIT_CMD_MISSING : EXIT_CMD_REFUSED;
+	return err ? EXIT_CMD_UNTRACED : status;
 }
 
 int session__run(const struct opts *o, int *ret_status, struct err *e)
@@ -577,7 +576,7 @@ int session__run(const struct opts *o, int *ret_status, struct err *e)
 	if (s.spawn)
 		s.status = status_of_program(&s, err);
 	else if (err && o->cmd && s.status != EXIT_USAGE)
-		s.status = 125;
+		s.status = EXIT_CMD_UNTRACED;
 	*ret_status = s.status;
 	spawn__free(s.spawn);
 	done(&s);
