@@ -11,7 +11,7 @@ FUZZ_LIBS := -ldw -lelf -lcap -liberty -ljansson -llzma -lz -lm -ldl -lncursesw 
 FUZZ_OBJECT := $(addprefix user/elf/,object.c object_elf.c object_syms.c jitmap.c) user/process/maps.c $(wildcard user/util/*.c)
 FUZZ_SRC_cfi := $(addprefix user/elf/,cfi.c cfi_elf.c ehframe.c cfa.c calls.c)
 FUZZ_SRC_sym := $(filter-out $(FUZZ_OBJECT),$(wildcard user/elf/*.c user/names/*.c))
-FUZZ_SRC_profile := $(wildcard user/files/*.c user/files/*/*.c user/present/*.c user/present/*/*.c user/model/*.c)
+FUZZ_SRC_profile := $(wildcard user/files/*.c user/files/*/*.c user/present/*.c user/present/*/*.c user/model/*.c user/recording/*.c)
 FUZZ_TARGETS := cfi sym profile
 
 .PHONY: fuzz $(FUZZ_TARGETS:%=fuzz-%)

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * What is recorded, and how: as it was asked for. The options fill it, once; the
+ * programs in the kernel are set up by it, the plans of files are made for it, and
+ * each snapshot carries it. To add an option that changes what is recorded is to
+ * add a field here, a row in options/opts_table.c, and what is done about it; if
+ * files tell of it, a row in model/schema.c.
+ */
+#ifndef MT_RECORDING_H
+#define MT_RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+#include "util/choices.h"
+
+enum recording_size { SIZE_REQUESTED, SIZE_USABLE };
+enum unwind_choice { UNWIND_AUTO, UNWIND_FP, UNWIND_TABLE };
+enum recording_points { POINTS_AUTO, POINTS_PLAIN };
+
+/* A profile that was read has what is in files; the rest is 0 then. */
+struct recording {
+	enum mt_mode mode;
+	enum recording_size size;	/* of blocks; of a snapshot: what they are, as allocators may have no other */
+	uint64_t sample_bytes;		/* --sample; 0: every allocation */
+	uint64_t seed;			/* of the sampler: by chance, or MALLOCTRACE_SEED in the environment; not 0 */
+	double overhead_pct;		/* --overhead; 0: no budget */
+	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
+	const char *within;		/* --within: only what these functions, and what they call, allocated; NULL: everything */
+	uint64_t older_ns;		/* --older; 0: not asked */
+	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
+	unsigned int depth;		/* 1..512 */
+	enum unwind_choice unwind;
+	enum recording_points points;	/* plain: first instructions and uretprobes, whatever the code looks like */
+	bool precise_times;
+	bool by_thread;			/* sites of their own for each thread */
+	bool free_stacks;		/* where blocks are freed, too */
+	bool mmap;			/* what the program maps is blocks, too */
+};
+
+/* Where nothing was asked for. */
+#define RECORDING_PRESET { .max_size = UINT64_MAX, .depth = 127 }
+
+extern const struct choices mode_choices, size_choices, unwind_choices, points_choices;
+
+const char *mode__name(enum mt_mode mode);
+const char *size__name(enum recording_size size);
+
+static inline bool recording__is_growth(const struct recording *r)
+{
+	return r->mode == MT_MODE_GROWTH;
+}
+
+static inline bool recording__has_budget(const struct recording *r)
+{
+	return r->overhead_pct > 0;
+}
+
+/* Part of the allocations stands for all of them. */
+static inline bool recording__is_estimated(const struct recording *r)
+{
+	return r->sample_bytes || recording__has_budget(r);
+}
+
+/* --min-size, --max-size */
+static inline bool recording__has_size_range(const struct recording *r)
+{
+	return r->min_size > 0 || r->max_size != UINT64_MAX;
+}
+
+/* Other blocks may be live, and are not in it. */
+static inline bool recording__is_partial(const struct recording *r)
+{
+	return recording__has_size_range(r) || r->within;
+}
+
+/* A budget needs to know how long blocks live. */
+static inline bool recording__is_precise(const struct recording *r)
+{
+	return r->precise_times || recording__has_budget(r);
+}
+
+#endif
