@@ -334,7 +334,7 @@ static int watch(struct trial *t, uint64_t n_stacks, struct err *e)
 
 static int run(struct trial *t, uint64_t n_stacks, struct err *e)
 {
-	const struct kernel_opts opts = { .max_live = 1024, .max_stacks = 1024, .max_size = UINT64_MAX, .depth = MT_MAX_DEPTH };
+	const struct kernel_opts opts = { .recording = { .max_live = 1024, .max_stacks = 1024, .max_size = UINT64_MAX, .depth = MT_MAX_DEPTH } };
 	int err = program__start(t->program, &t->running, e);
 
 	if (!err)

@@ -41,7 +41,7 @@ static inline bool open_plan(struct plan_of *p, const char *path, bool asked)
 		return false;
 	}
 	cr_assert_eq(alloc_funcs__init(&p->funcs), 0);
-	if (wanted.mmap)
+	if (wanted.recording.mmap)
 		cr_assert_eq(alloc_funcs__add_maps(&p->funcs), 0);
 	cr_assert_eq(plan__make(p->obj, &p->funcs, &wanted, asked, &p->plan, &p->n_symbols, NULL), 0);
 	return true;

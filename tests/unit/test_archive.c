@@ -12,8 +12,8 @@
 #define START 1000ull
 #define FRAMES 4
 
-static struct snapshot_info info = { .mode = "full", .size = "requested", .version = "v", .kernel = "k", .arch = "a",
-				     .observed_share = 1, .max_size = UINT64_MAX, .mappings = 1 };
+static struct snapshot_info info = { .recording = RECORDING_PRESET, .version = "v", .kernel = "k", .arch = "a",
+				     .observed_share = 1, .mappings = 1 };
 static uint64_t frames[512][FRAMES];	/* by site number */
 static int n_kept[8];			/* by handle */
 static char handles[8];
@@ -427,7 +427,7 @@ Test(archive, blocks_of_the_dead_grow_older)
 
 	sites[0].older_blocks = 1;
 	sites[0].older_bytes = 10;
-	info.older_ns = 1000;
+	info.recording.older_ns = 1000;
 	add_life(m, 1, 11);
 	cr_assert_eq(model__archive(m, &leaving, 1, &cut, 1, &calls), 0);
 	cut.n_sites = 0;
@@ -452,7 +452,7 @@ Test(archive, blocks_of_the_dead_grow_older)
 	cr_expect_gt(s->sites[0].ages[0].below_ns, 19501);
 	snapshot__free(s);
 	model__free(m);
-	info.older_ns = 0;
+	info.recording.older_ns = 0;
 }
 
 /* The timelines of many lives share a bound. */
@@ -544,7 +544,7 @@ Test(archive, where_blocks_were_freed_is_told_as_before)
 	struct snapshot *before, *after;
 
 	cut.n_frees = free_rows(sites, 3, wheres, &cut.n_wheres, frees);
-	info.free_stacks = true;
+	info.recording.free_stacks = true;
 	add_life(m, 1, 11);
 	add_life(m, 2, 22);
 	model__thread_ended(m, 1, 72, "second", &thread);
@@ -580,7 +580,7 @@ Test(archive, where_blocks_were_freed_is_told_as_before)
 	snapshot__free(before);
 	snapshot__free(after);
 	model__free(m);
-	info.free_stacks = false;
+	info.recording.free_stacks = false;
 	cr_expect_eq(n_kept[1], 0, "all places are let go");
 }
 
@@ -599,7 +599,7 @@ Test(archive, what_is_folded_was_freed_all_the_same)
 		{ 2, 4, 1000, 12, false },
 	};
 
-	info.free_stacks = true;
+	info.recording.free_stacks = true;
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
 		struct model *m = new_model(limits[i].lives, limits[i].sites);
 		struct cut_site sites[9], wheres[24];
@@ -637,5 +637,5 @@ Test(archive, what_is_folded_was_freed_all_the_same)
 		model__free(m);
 		cr_expect(!n_kept[1] && !n_kept[2], "case %zu", i);
 	}
-	info.free_stacks = false;
+	info.recording.free_stacks = false;
 }

@@ -40,10 +40,10 @@ static struct snapshot *shot(const struct cut *cut, const struct snapshot_info *
 	return s;
 }
 
-static unsigned int known(const char *mode, uint64_t sample_bytes, double observed_share, bool partial_sizes)
+static unsigned int known(enum mt_mode mode, uint64_t sample_bytes, double observed_share, bool partial_sizes)
 {
-	struct snapshot_info info = { .mode = mode, .size = "requested", .sample_bytes = sample_bytes,
-				      .observed_share = observed_share, .partial_sizes = partial_sizes };
+	struct snapshot_info info = { .recording = { .mode = mode, .sample_bytes = sample_bytes, .min_size = partial_sizes, .max_size = UINT64_MAX },
+				      .observed_share = observed_share };
 	struct snapshot *s = shot(&(struct cut){}, &info);
 	unsigned int ret = s->known;
 
@@ -54,23 +54,23 @@ static unsigned int known(const char *mode, uint64_t sample_bytes, double observ
 
 Test(estimates, what_each_mode_knows)
 {
-	cr_expect_eq(known("full", 0, 1, false), HAS_ALL);
-	cr_expect_eq(known("full", 0, 1, true), HAS_ALL & ~HAS_UNKNOWN_FREES);
-	cr_expect_eq(known("full", 4096, 1, false), HAS_ALL & ~HAS_UNKNOWN_FREES);
-	cr_expect_eq(known("full", 0, 0.25, false), HAS_ALL & ~(HAS_UNKNOWN_FREES | HAS_PEAK_BYTES));
-	cr_expect_eq(known("count", 0, 1, false), HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS);
-	cr_expect_eq(known("count", 1, 1, false), HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS);
-	cr_expect_eq(known("growth", 0, 1, false), HAS_ALLOC_CALLS | HAS_ALLOC_BYTES);
+	cr_expect_eq(known(MT_MODE_FULL, 0, 1, false), HAS_ALL);
+	cr_expect_eq(known(MT_MODE_FULL, 0, 1, true), HAS_ALL & ~HAS_UNKNOWN_FREES);
+	cr_expect_eq(known(MT_MODE_FULL, 4096, 1, false), HAS_ALL & ~HAS_UNKNOWN_FREES);
+	cr_expect_eq(known(MT_MODE_FULL, 0, 0.25, false), HAS_ALL & ~(HAS_UNKNOWN_FREES | HAS_PEAK_BYTES));
+	cr_expect_eq(known(MT_MODE_COUNT, 0, 1, false), HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS);
+	cr_expect_eq(known(MT_MODE_COUNT, 1, 1, false), HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS);
+	cr_expect_eq(known(MT_MODE_GROWTH, 0, 1, false), HAS_ALLOC_CALLS | HAS_ALLOC_BYTES);
 }
 
 Test(estimates, views_and_weights_that_hold)
 {
-	unsigned int count = counters__of_mode("count");
+	unsigned int count = counters__of_mode(MT_MODE_COUNT);
 
 	cr_expect_eq(views__of(HAS_ALL), VIEW_LEAKS | VIEW_ALLOCS | VIEW_PROCESSES | VIEW_THREADS | VIEW_TREE | VIEW_TAGS | VIEW_PEAK | VIEW_TEMPORARY |
 					 VIEW_SIZES | VIEW_LIFETIMES);
 	cr_expect_eq(views__of(count), VIEW_ALLOCS | VIEW_PROCESSES | VIEW_THREADS | VIEW_TREE | VIEW_TAGS | VIEW_SIZES);
-	cr_expect_eq(views__of(counters__of_mode("growth")), VIEW_ALLOCS | VIEW_PROCESSES | VIEW_THREADS | VIEW_TREE | VIEW_TAGS);
+	cr_expect_eq(views__of(counters__of_mode(MT_MODE_GROWTH)), VIEW_ALLOCS | VIEW_PROCESSES | VIEW_THREADS | VIEW_TREE | VIEW_TAGS);
 	cr_expect_str_eq(metric__preset(HAS_ALL)->name, "live-bytes");
 	cr_expect_str_eq(metric__preset(count)->name, "alloc-bytes");
 	for (size_t i = 0; i < n_metrics; i++) {
@@ -88,7 +88,7 @@ Test(estimates, what_sampling_passed_over_is_in_the_error)
 		{ .proc = 1, .counts = { .alloc_calls = 1, .alloc_bytes = 6400 } },
 	};
 	struct cut cut = { .now_ns = 5, .sites = sites, .n_sites = ARRAY_SIZE(sites) };
-	struct snapshot_info info = { .mode = "full", .size = "requested", .sample_bytes = 64, .observed_share = 1 };
+	struct snapshot_info info = { .recording = { .sample_bytes = 64, .max_size = UINT64_MAX }, .observed_share = 1 };
 	struct snapshot *s = shot(&cut, &info);
 
 	cr_assert_eq(s->n_sites, 2);
@@ -117,7 +117,7 @@ Test(estimates, errors_add_up_as_variances)
 		{ .proc = 7, .counts = { .alloc_calls = 1, .alloc_bytes = 1 }, .var = { 1e9, 1e9, 1e9, 1e9 } },
 	};
 	struct cut cut = { .now_ns = 5, .sites = sites, .n_sites = ARRAY_SIZE(sites) };
-	struct snapshot_info info = { .mode = "full", .size = "requested", .sample_bytes = 1, .observed_share = 0.5 };
+	struct snapshot_info info = { .recording = { .sample_bytes = 1, .max_size = UINT64_MAX }, .observed_share = 0.5 };
 	struct snapshot *s = shot(&cut, &info);
 
 	cr_assert_eq(s->n_sites, 3);
@@ -142,7 +142,7 @@ Test(estimates, lifetimes_are_known_to_a_tick)
 {
 	struct cut_proc procs[] = { { .proc = 1, .hist.lifetimes = { [0] = 3, [22] = 2, [23] = 1 } } };
 	struct cut cut = { .now_ns = 5, .procs = procs, .n_procs = 1 };
-	struct snapshot_info info = { .mode = "full", .size = "requested", .observed_share = 1, .unit_ns = 4000000 };
+	struct snapshot_info info = { .recording = RECORDING_PRESET, .observed_share = 1, .unit_ns = 4000000 };
 	struct snapshot *s = shot(&cut, &info);
 	const struct snap_process *p = &s->processes[0];
 

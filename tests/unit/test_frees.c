@@ -166,7 +166,7 @@ Test(frees, of_a_cut)
 {
 	static const uint64_t frames[] = { 0x100, 0x200 };
 	const struct model_calls calls = { locate, function, thread_comm, NULL };
-	const struct snapshot_info info = { .mode = "full", .size = "requested", .observed_share = 1, .free_stacks = true };
+	const struct snapshot_info info = { .recording = { .max_size = UINT64_MAX, .free_stacks = true }, .observed_share = 1 };
 	struct cut_site sites[] = {
 		{ .site = 9, .proc = 7, .func = 1, .counts = { .alloc_calls = 1 } },	/* of a process that nobody knows */
 		{ .site = 5, .proc = 3, .func = 1, .counts = { .alloc_calls = 10, .alloc_bytes = 100, .free_calls = 9, .free_bytes = 90 },

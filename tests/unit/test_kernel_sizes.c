@@ -19,7 +19,7 @@ static uint64_t ram_bytes(void)
 /* What must hold for any choice. */
 static void check(const struct kernel_opts *o, const struct table_sizes *s)
 {
-	uint64_t room = (uint64_t)s->n_groups * MT_GROUP * MT_WAYS, words = s->max_stacks * (o->depth + 1);	/* frames, and a time */
+	uint64_t room = (uint64_t)s->n_groups * MT_GROUP * MT_WAYS, words = s->max_stacks * (o->recording.depth + 1);	/* frames, and a time */
 
 	cr_expect_geq(s->max_live, 1);
 	cr_expect_geq(room + s->n_over, s->max_live);
@@ -45,7 +45,7 @@ static void check(const struct kernel_opts *o, const struct table_sizes *s)
 
 Test(table_sizes, by_the_machine)
 {
-	struct kernel_opts o = { .depth = MT_MAX_DEPTH };
+	struct kernel_opts o = { .recording = { .depth = MT_MAX_DEPTH } };
 	struct table_sizes s = {};
 	_cleanup_err_ struct err e = {};
 
@@ -69,27 +69,27 @@ Test(table_sizes, as_asked)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
-		struct kernel_opts o = { .max_live = asked[i].max_live, .max_stacks = asked[i].max_stacks, .depth = asked[i].depth };
+		struct kernel_opts o = { .recording = { .max_live = asked[i].max_live, .max_stacks = asked[i].max_stacks, .depth = asked[i].depth } };
 		struct table_sizes s = {};
 		_cleanup_err_ struct err e = {};
 
 		cr_assert_eq(table_sizes__choose(&o, &s, &e), 0, "row %zu: %s", i, err_msg(&e));
 		check(&o, &s);
-		if (o.max_live)
-			cr_expect_eq(s.max_live, o.max_live);
-		if (o.max_stacks)
-			cr_expect_eq(s.max_stacks, o.max_stacks);
+		if (o.recording.max_live)
+			cr_expect_eq(s.max_live, o.recording.max_live);
+		if (o.recording.max_stacks)
+			cr_expect_eq(s.max_stacks, o.recording.max_stacks);
 	}
 }
 
 Test(table_sizes, mappings)
 {
-	struct kernel_opts o = { .max_live = 100000, .max_stacks = 1000, .depth = 127 };
+	struct kernel_opts o = { .recording = { .max_live = 100000, .max_stacks = 1000, .depth = 127 } };
 	struct table_sizes without, with;
 
 	cr_assert_eq(table_sizes__choose(&o, &without, NULL), 0);
 	cr_expect(without.n_parts == 1 && without.n_nodes == 1 && without.n_mapped == 1 && without.n_map_calls == 1);
-	o.mmap = true;
+	o.recording.mmap = true;
 	cr_assert_eq(table_sizes__choose(&o, &with, NULL), 0);
 	cr_expect_eq(with.n_over, without.n_over);
 	cr_expect_eq(with.n_parts, with.n_over);
@@ -101,8 +101,8 @@ Test(table_sizes, mappings)
 
 Test(table_sizes, more_asked_is_more_room)
 {
-	struct kernel_opts small = { .max_live = 10000, .max_stacks = 1000, .depth = 127 };
-	struct kernel_opts large = { .max_live = 100000, .max_stacks = 1000, .depth = 127 };
+	struct kernel_opts small = { .recording = { .max_live = 10000, .max_stacks = 1000, .depth = 127 } };
+	struct kernel_opts large = { .recording = { .max_live = 100000, .max_stacks = 1000, .depth = 127 } };
 	struct table_sizes a, b;
 
 	cr_assert_eq(table_sizes__choose(&small, &a, NULL), 0);
@@ -114,7 +114,7 @@ Test(table_sizes, more_asked_is_more_room)
 
 static void refuse(uint64_t max_live, uint64_t max_stacks, const char *says)
 {
-	struct kernel_opts o = { .max_live = max_live, .max_stacks = max_stacks, .depth = 127 };
+	struct kernel_opts o = { .recording = { .max_live = max_live, .max_stacks = max_stacks, .depth = 127 } };
 	struct table_sizes s = { .n_groups = 12345 };
 	_cleanup_err_ struct err e = {};
 
@@ -140,18 +140,18 @@ Test(table_sizes, too_large)
 
 Test(table_sizes, most_sites)
 {
-	struct kernel_opts o = { .max_live = 1, .depth = 1 };
+	struct kernel_opts o = { .recording = { .max_live = 1, .depth = 1 } };
 	struct table_sizes s = {};
 	uint64_t ok = 1, refused = MT_SITE_MASK + 1;
 
 	while (refused - ok > 1) {
-		o.max_stacks = (ok + refused) / 2;
+		o.recording.max_stacks = (ok + refused) / 2;
 		if (table_sizes__choose(&o, &s, NULL))
-			refused = o.max_stacks;
+			refused = o.recording.max_stacks;
 		else
-			ok = o.max_stacks;
+			ok = o.recording.max_stacks;
 	}
-	o.max_stacks = ok;
+	o.recording.max_stacks = ok;
 	cr_assert_eq(table_sizes__choose(&o, &s, NULL), 0);
 	check(&o, &s);
 	cr_expect_gt(ok, 10000);

@@ -47,11 +47,11 @@ Test(opts, defaults)
 	cr_expect_eq(o.pids.n, 1);
 	cr_expect_eq(o.pids.v[0], 1);
 	cr_expect_null(o.cmd);
-	cr_expect_eq(o.min_size, 0);
-	cr_expect_eq(o.max_size, UINT64_MAX);
-	cr_expect_eq(o.depth, 127);
-	cr_expect_eq(o.max_live, 0);
-	cr_expect_eq(o.max_stacks, 0);
+	cr_expect_eq(o.recording.min_size, 0);
+	cr_expect_eq(o.recording.max_size, UINT64_MAX);
+	cr_expect_eq(o.recording.depth, 127);
+	cr_expect_eq(o.recording.max_live, 0);
+	cr_expect_eq(o.recording.max_stacks, 0);
 	cr_expect_str_eq(o.format, "text");
 	cr_expect_str_eq(o.metric, "live-bytes");
 	cr_expect_null(o.sort);
@@ -60,7 +60,7 @@ Test(opts, defaults)
 	cr_expect_str_eq(o.by, "process");
 	cr_expect_eq(o.verbosity, LOG_NORMAL);
 	cr_expect_eq(o.outputs.n, 0);
-	cr_expect_not(o.batch || o.json || o.as_root || o.precise_times || o.no_inlines || o.no_source || o.debuginfod);
+	cr_expect_not(o.batch || o.json || o.as_root || o.recording.precise_times || o.no_inlines || o.no_source || o.debuginfod);
 	opts__done(&o);
 }
 
@@ -95,12 +95,12 @@ Test(opts, everything_at_once)
 	cr_expect_str_eq(o.prefix, "je_");
 	cr_expect_eq(o.syms.n, 2);
 	cr_expect_str_eq(o.syms.v[0], "malloc=m");
-	cr_expect_eq(o.min_size, 1024);
-	cr_expect_eq(o.max_size, 2 << 20);
-	cr_expect_eq(o.depth, 5);
-	cr_expect_eq(o.max_live, 3);
-	cr_expect_eq(o.max_stacks, 4);
-	cr_expect(o.precise_times && o.batch && o.no_inlines && o.no_source && o.debuginfod);
+	cr_expect_eq(o.recording.min_size, 1024);
+	cr_expect_eq(o.recording.max_size, 2 << 20);
+	cr_expect_eq(o.recording.depth, 5);
+	cr_expect_eq(o.recording.max_live, 3);
+	cr_expect_eq(o.recording.max_stacks, 4);
+	cr_expect(o.recording.precise_times && o.batch && o.no_inlines && o.no_source && o.debuginfod);
 	cr_expect_eq(o.duration_ns, 500000000);
 	cr_expect_eq(o.outputs.n, 3);
 	cr_expect_str_eq(opts__output_format(&o, o.outputs.v[0]), "json");
@@ -111,7 +111,7 @@ Test(opts, everything_at_once)
 	cr_expect_str_eq(o.metric, "temp-calls");
 	cr_expect_str_eq(o.sort, "oldest");
 	cr_expect_eq(o.top, 20);
-	cr_expect_eq(o.older_ns, 300000000000);
+	cr_expect_eq(o.recording.older_ns, 300000000000);
 	cr_expect_eq(o.leak_after_ns, 120000000000);
 	opts__done(&o);
 }
@@ -190,13 +190,13 @@ Test(opts, recording)
 	struct opts o;
 
 	parse(&o, "-p1 --size usable --sample 512K");
-	cr_expect_str_eq(o.size, "usable");
-	cr_expect_eq(o.sample_bytes, 512 * 1024);
+	cr_expect_eq(o.recording.size, SIZE_USABLE);
+	cr_expect_eq(o.recording.sample_bytes, 512 * 1024);
 	cr_expect_str_eq(o.metric, "live-bytes");
 	opts__done(&o);
 	parse(&o, "-p1 --mode count --sample 1024G --size requested");
-	cr_expect_str_eq(o.mode, "count");
-	cr_expect_eq(o.sample_bytes, 1ull << 40);
+	cr_expect_eq(o.recording.mode, MT_MODE_COUNT);
+	cr_expect_eq(o.recording.sample_bytes, 1ull << 40);
 	cr_expect_str_eq(o.metric, "alloc-bytes");
 	opts__done(&o);
 	parse(&o, "-p1 --mode count --metric alloc-calls --sort alloc-bytes --view allocs");
@@ -212,15 +212,15 @@ Test(opts, seed)
 
 	unsetenv("MALLOCTRACE_SEED");
 	parse(&o, "-p1");
-	first = o.seed;
+	first = o.recording.seed;
 	cr_expect_neq(first, 0);
 	opts__done(&o);
 	parse(&o, "-p1");
-	cr_expect_neq(o.seed, first);
+	cr_expect_neq(o.recording.seed, first);
 	opts__done(&o);
 	setenv("MALLOCTRACE_SEED", "12345", 1);
 	parse(&o, "-p1");
-	cr_expect_eq(o.seed, 12345);
+	cr_expect_eq(o.recording.seed, 12345);
 	opts__done(&o);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		_cleanup_err_ struct err e = {};
@@ -240,7 +240,7 @@ Test(opts, commands)
 	parse(&o, "doctor -p 5 -v --max-live 1M");
 	cr_expect_eq(o.command, CMD_DOCTOR);
 	cr_expect_eq(o.pids.n, 1);
-	cr_expect_eq(o.max_live, 1 << 20);
+	cr_expect_eq(o.recording.max_live, 1 << 20);
 	opts__done(&o);
 	parse(&o, "--help --bogus");
 	cr_expect_eq(o.command, CMD_HELP);

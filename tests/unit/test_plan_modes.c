@@ -7,7 +7,7 @@ Test(plan, count_is_entries_of_allocations)
 	struct plan_of p;
 	size_t i;
 
-	wanted = (struct plan_want){ .mode = MT_MODE_COUNT };
+	wanted = (struct plan_want){ .recording.mode = MT_MODE_COUNT };
 	cr_assert(open_plan(&p, "/lib/" MULTIARCH "/libc.so.6", false));
 	cr_assert_null(func(&p, "free"));
 	cr_assert_not_null(func(&p, "malloc"));
@@ -38,7 +38,7 @@ Test(plan, usable_needs_no_entry)
 	struct plan_of p;
 	size_t i;
 
-	wanted = (struct plan_want){ .usable = true };
+	wanted = (struct plan_want){ .recording.size = SIZE_USABLE };
 	cr_assert(open_plan(&p, "/lib/" MULTIARCH "/libc.so.6", false));
 	cr_assert_eq(p.plan.n_requested, 0);
 	for (i = 0; i < ARRAY_SIZE(without); i++) {
@@ -76,7 +76,7 @@ Test(plan, mappings)
 	struct plan_of p;
 
 	for (int usable = 0; usable < 2; usable++) {
-		wanted = (struct plan_want){ .mmap = true, .usable = usable };
+		wanted = (struct plan_want){ .recording = { .mmap = true, .size = usable ? SIZE_USABLE : SIZE_REQUESTED } };
 		cr_assert(open_plan(&p, "/lib/" MULTIARCH "/libc.so.6", false));
 		for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
 			cr_assert_not_null(func(&p, maps[i]), "%s", maps[i]);
@@ -102,7 +102,7 @@ Test(plan, usable_elsewhere_is_requested)
 	struct plan_of p;
 	size_t i;
 
-	wanted = (struct plan_want){ .usable = true };
+	wanted = (struct plan_want){ .recording.size = SIZE_USABLE };
 	if (!open_plan(&p, "/usr/lib/" MULTIARCH "/libjemalloc.so.2", false))
 		cr_skip_test("libjemalloc.so.2 is not there");
 	cr_assert_gt(p.plan.n_requested, 5);
@@ -156,7 +156,7 @@ Test(plan, tail_jump_without_an_entry)
 {
 	struct plan_of p;
 
-	wanted = (struct plan_want){ .usable = true };
+	wanted = (struct plan_want){ .recording.size = SIZE_USABLE };
 	open_made_glibc(&p, arm64_glibc, ET_DYN, "gnu_get_libc_version");
 	cr_assert_eq(p.plan.n_points, 5);
 	cr_assert(at(&p, 0xc, ON_RET_INSN)->return_only);
@@ -176,7 +176,7 @@ Test(plan, jump_within_a_frame_keeps_the_entry)
 	uint32_t code[ARRAY_SIZE(arm64_glibc)];
 	struct plan_of p;
 
-	wanted = (struct plan_want){ .usable = true };
+	wanted = (struct plan_want){ .recording.size = SIZE_USABLE };
 	memcpy(code, arm64_glibc, sizeof(code));
 	code[4] = 0xd503201f;	/* nop instead of the ldp */
 	code[8] = 0x17fffffa;	/* tail: b 0x8 */
@@ -193,7 +193,7 @@ Test(plan, glibc_in_a_program_must_show_its_malloc)
 {
 	struct plan_of p;
 
-	wanted = (struct plan_want){ .usable = true };
+	wanted = (struct plan_want){ .recording.size = SIZE_USABLE };
 	open_made_glibc(&p, arm64_glibc, ET_EXEC, "gnu_get_libc_version");
 	cr_assert_not(func(&p, "malloc")->usable);
 	cr_assert_not_null(at(&p, 4, ON_ENTRY));

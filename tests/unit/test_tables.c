@@ -80,10 +80,3 @@ Test(tables, of_what_is_mapped_alone)
 	objects__free(objects);
 	close(fd);
 }
-
-Test(tables, names_of_choices)
-{
-	cr_assert_eq(unwind__choice("auto"), UNWIND_AUTO);
-	cr_assert_eq(unwind__choice("fp"), UNWIND_FP);
-	cr_assert_eq(unwind__choice("table"), UNWIND_TABLE);
-}

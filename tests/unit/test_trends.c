@@ -71,12 +71,13 @@ static void play__second(struct play *p)
 	cr_assert_eq(model__note(p->m, &p->cut), 0);
 }
 
-static struct snapshot *play__shot(struct play *p, const char *mode)
+static struct snapshot *play__shot(struct play *p, enum mt_mode mode)
 {
-	struct snapshot_info info = { .version = "v", .kernel = "k", .arch = "a", .mode = mode, .size = "requested",
-				      .observed_share = 1, .max_size = UINT64_MAX };
-	struct snapshot *s = model__snapshot(p->m, &p->cut, &info, &calls);
+	struct snapshot_info info = { .version = "v", .kernel = "k", .arch = "a", .recording = RECORDING_PRESET, .observed_share = 1 };
+	struct snapshot *s;
 
+	info.recording.mode = mode;
+	s = model__snapshot(p->m, &p->cut, &info, &calls);
 	cr_assert_not_null(s);
 	return s;
 }
@@ -89,7 +90,7 @@ Test(trends, sites_and_processes)
 	play__begin(&p);
 	for (int i = 0; i < 60; i++)
 		play__second(&p);
-	s = play__shot(&p, "full");
+	s = play__shot(&p, MT_MODE_FULL);
 	cr_expect_str_eq(s->sites[0].trend.verdict, "leak");
 	cr_expect_str_eq(s->sites[0].trend.why, "0 of 600 freed, +2.3 MiB/min for 59.0s, oldest 1m00s");
 	cr_expect(s->sites[0].trend.known);
@@ -126,7 +127,7 @@ Test(trends, an_ended_process)
 		play__second(&p);
 		p.sites[3].counts = then;
 	}
-	s = play__shot(&p, "full");
+	s = play__shot(&p, MT_MODE_FULL);
 	cr_expect_eq(s->sites[3].n_history, 60);
 	cr_expect_str_eq(s->sites[3].trend.verdict, "leak");
 	cr_expect_str_eq(s->sites[3].trend.why, "0 of 600 freed, +2.3 MiB/min for 59.0s, oldest 1m00s");
@@ -143,7 +144,7 @@ Test(trends, what_is_not_recorded_is_not_judged)
 	play__begin(&p);
 	for (int i = 0; i < 60; i++)
 		play__second(&p);
-	s = play__shot(&p, "count");
+	s = play__shot(&p, MT_MODE_COUNT);
 	for (size_t i = 0; i < s->n_sites; i++) {
 		cr_expect_null(s->sites[i].trend.verdict);
 		cr_expect_not(s->sites[i].trend.known);
@@ -169,7 +170,7 @@ Test(trends, changes_since_a_baseline)
 		play__second(&p);
 	p.sites[2].counts.free_calls = 1;
 	p.sites[2].counts.free_bytes = 1 << 20;
-	s = play__shot(&p, "full");
+	s = play__shot(&p, MT_MODE_FULL);
 	cr_expect(s->baseline);
 	cr_expect_eq(s->baseline_ns, 10 * S);
 	cr_expect_eq(s->sites[0].since_baseline_bytes, 5 * 40960);
@@ -182,13 +183,13 @@ Test(trends, changes_since_a_baseline)
 
 	/* the number is another site's now: all that it holds is new */
 	p.sites[0].first_ns = START + 12 * S;
-	s = play__shot(&p, "full");
+	s = play__shot(&p, MT_MODE_FULL);
 	cr_expect_eq(s->sites[0].since_baseline_bytes, 15 * 40960);
 	snapshot__free(s);
 
 	/* a second one takes the place of the first */
 	cr_assert_eq(model__set_baseline(p.m, &p.cut), 0);
-	s = play__shot(&p, "full");
+	s = play__shot(&p, MT_MODE_FULL);
 	cr_expect_eq(s->baseline_ns, 15 * S);
 	for (size_t i = 0; i < s->n_sites; i++)
 		cr_expect_eq(s->sites[i].since_baseline_bytes, 0);

@@ -15,8 +15,7 @@
 struct budget;
 
 struct budget_opts {
-	double share;		/* 0..1 */
-	struct kernel *kernel;	/* opened with .budget; none of these is owned */
+	struct kernel *kernel;	/* opened with --overhead; none of these is owned */
 	struct collect *collect;
 	struct unwind *unwind;
 	struct tracees *tracees;

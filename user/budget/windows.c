@@ -339,13 +339,19 @@ static void tick_look(struct budget *b, struct reading r)
 	}
 }
 
+/* Of the targets' CPU time that may be taken. */
+static double share(const struct budget *b)
+{
+	return b->o.kernel->recording.overhead_pct / 100;
+}
+
 /* Open for a while: who lives within the budget may go on. */
 static void tick(struct budget *b)
 {
 	struct reading r = budget__book(b, true);
 	double lasted_ns = r.t_ns - b->opened_ns, spent_ns = r.spent_ns - b->opened_spent_ns;
 	/* by what the targets did since it opened: they may just have begun */
-	double earned_ns = b->o.share * (r.cpu_ns - b->opened_cpu_ns);
+	double earned_ns = share(b) * (r.cpu_ns - b->opened_cpu_ns);
 
 	if (b->looking) {
 		tick_look(b, r);
@@ -550,7 +556,7 @@ int budget__begin(struct budget *b, struct loop *l)
 	/* a program that is about to begin will use its CPU */
 	for (size_t i = 0; i < b->n_accounts; i++)
 		rate += b->o.tracees->v.v[i]->own;
-	pace__init(&b->pace, b->o.share, rate, since_ns);
+	pace__init(&b->pace, share(b), rate, since_ns);
 	b->booked_spent_ns = b->start_spent_ns = meter__spent(b->meter).ns;
 	b->booked_ns = now_ns();
 	r = budget__book(b, false);

@@ -75,8 +75,7 @@ static void tell_missing(FILE *out, unsigned int missing)
 
 static int tell_memory(FILE *out, const struct opts *o, const struct selection *g, struct err *e)
 {
-	struct kernel_opts k = { .max_live = o->max_live, .max_stacks = o->max_stacks, .depth = o->depth, .adopt = g->adopt,
-				 .n_procs = g->adopt ? MT_MAX_PROCS : 0 };
+	struct kernel_opts k = { .recording = o->recording, .adopt = g->adopt, .n_procs = g->adopt ? MT_MAX_PROCS : 0 };
 	char detail[160], bytes[FMT_MAX], live[FMT_MAX], stacks[FMT_MAX];
 	struct table_sizes sizes;
 	int err = table_sizes__choose(&k, &sizes, e);
@@ -102,7 +101,7 @@ static void tell_plan(FILE *out, const struct tracees *t, const struct plan *p)
 
 static void tell_unwind(FILE *out, const struct opts *o, const struct tracee *p)
 {
-	struct unwind *u = unwind__new(NULL, unwind__choice(o->unwind));
+	struct unwind *u = unwind__new(NULL, o->recording.unwind);
 	struct unwind_verdict v;
 
 	if (u && !unwind__update(u, 0, p->process.pid, &p->lives.v[p->lives.n - 1]->space, 0, &v, NULL))
@@ -229,7 +228,7 @@ static int tell_targets(FILE *out, const struct opts *o, const struct selection 
 
 	if (tracees__init(&t))
 		return err_set(e, -ENOMEM, "out of memory");
-	t.want = plan_want__of(o->mode, o->size, o->points);
+	t.want = plan_want__of(&o->recording);
 	err = o->prefix ? alloc_funcs__add_prefix(&t.funcs, o->prefix, e) : 0;
 	for (size_t i = 0; i < o->syms.n && !err; i++)
 		err = alloc_funcs__add_sym(&t.funcs, o->syms.v[i], e);

@@ -123,7 +123,7 @@ static int check(struct snapshot *s, const struct opts *o, struct err *e)
 		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", o->metric, s->mode);
 	if (sort && sort->needs & ~s->known)
 		return err_set(e, -EINVAL, "--sort %s: was not recorded (--mode %s)", o->sort, s->mode);
-	if (o->older_ns && o->older_ns != s->older_ns && !snapshot__count_older(s, o->older_ns))
+	if (o->recording.older_ns && o->recording.older_ns != s->older_ns && !snapshot__count_older(s, o->recording.older_ns))
 		return err_set(e, -EINVAL, "--older: the ages of live blocks were not recorded");
 	if (o->between && !(s->known & HAS_LIVE_BYTES))
 		return err_set(e, -EINVAL, "--between: live bytes were not recorded (--mode %s)", s->mode);

@@ -68,7 +68,7 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	c->tables.n_sites = n_sites;
 	c->tables.n_index = k->sizes.n_index;
 	sweep__init(&c->sweep, &c->tables);
-	c->tables.sample_bytes = k->sample_bytes;
+	c->tables.sample_bytes = k->recording.sample_bytes;
 	c->tables.born_unit_ns = k->born_unit_ns;
 	c->tables.n_links = k->sizes.n_links > 1 ? k->sizes.n_links : 0;
 	if (!c->sites || !c->procs || !c->cut.procs || scan__init(&c->scan, &c->tables) ||
@@ -223,7 +223,7 @@ static void read_procs(struct collect *c, uint32_t bank)
 				  sizeof(struct mt_hist));
 		row->hist = m->bank[0];
 		add_words(&row->hist, &m->bank[1], sizeof(row->hist));
-		if (c->kernel->sample_bytes)
+		if (c->kernel->recording.sample_bytes)
 			weigh_proc(row);
 	}
 }
@@ -255,8 +255,8 @@ static bool empty(const struct mt_counts *c)
 /* Sampled figures: whole numbers, and how far they may be off. */
 static void weigh_site(struct collect *c, struct cut_site *row, uint32_t bank)
 {
-	double unit = (double)sampler__unit(c->kernel->sample_bytes);
-	double calls_unit = ldexp((double)sampler__calls_unit(c->kernel->sample_bytes), -MT_CALLS_SHIFT);
+	double unit = (double)sampler__unit(c->kernel->recording.sample_bytes);
+	double calls_unit = ldexp((double)sampler__calls_unit(c->kernel->recording.sample_bytes), -MT_CALLS_SHIFT);
 	uint32_t n_shards = c->kernel->sizes.n_shards;
 	struct memory *m = &c->sites[row->site];
 	struct mt_vars sum;
@@ -337,10 +337,10 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 	}
 	read_moves(c, row, bank);
 	row->cross_frees = __atomic_load_n(&s->cross_frees, __ATOMIC_RELAXED);
-	if (c->kernel->sample_bytes)
+	if (c->kernel->recording.sample_bytes)
 		weigh_site(c, row, bank);
 	/* not in a bank: frees since the cut are in it */
-	if (c->kernel->mode == MT_MODE_GROWTH)
+	if (recording__is_growth(&c->kernel->recording))
 		row->guessed_calls = MIN(row->guessed_calls, row->counts.alloc_calls);
 	else
 		row->cross_frees = MIN(row->cross_frees, row->counts.free_calls);
@@ -393,14 +393,14 @@ static int read_threads(struct collect *c)
 		}
 		row = &cut->threads[cut->n_threads++];
 		/* where only entries are seen, it is the last call, not one under way */
-		if (c->kernel->mode == MT_MODE_FULL)
+		if (c->kernel->recording.mode == MT_MODE_FULL)
 			cut->n_inside += !!t->sp + t->n_outer;
 		row->proc = t->proc;
 		row->tid = t->vtid;
 		row->probe_hits = t->probe_hits;
 		row->frames = t->frames;
 		row->counts = t->counts;
-		if (c->kernel->sample_bytes)
+		if (c->kernel->recording.sample_bytes)
 			sampler__round_thread(&row->counts);
 	}
 	return 0;
@@ -467,7 +467,7 @@ static void add_gone(struct collect *c, struct cut_site *row, const struct cut_o
 	}
 	if (blocks) {
 		see_oldest(row, ~s->gone_born_inv);
-		if (c->kernel->sample_bytes) {
+		if (c->kernel->recording.sample_bytes) {
 			blocks = sampler__calls(blocks);
 			bytes = sampler__bytes(bytes);
 		}

@@ -38,7 +38,7 @@ static bool in_use(const struct collect *c, uint64_t parts, uint64_t of)
 	uint64_t blocks = 0;
 
 	/* weights are no entries, and where frees are not seen there are none at all */
-	for (size_t i = 0; i < cut->n_sites && !c->kernel->sample_bytes && c->kernel->mode == MT_MODE_FULL; i++)
+	for (size_t i = 0; i < cut->n_sites && !c->kernel->recording.sample_bytes && c->kernel->recording.mode == MT_MODE_FULL; i++)
 		blocks += cut->sites[i].counts.alloc_calls - cut->sites[i].counts.free_calls;
 	return cut->n_procs * of > sizes->n_procs * parts || c->n_used_sites * of > sizes->n_sites * parts ||
 	       blocks * of > sizes->max_live * parts || *c->tables.n_over * of > sizes->n_over * parts ||
@@ -156,7 +156,7 @@ static void zero_site(struct collect *c, uint32_t site)
 	__atomic_store_n(&s->stack, 0, __ATOMIC_SEQ_CST);
 	memset(s, 0, sizeof(*s));
 	memset(&c->tables.counts[site * n], 0, n * sizeof(*c->tables.counts));
-	if (c->kernel->sample_bytes)
+	if (c->kernel->recording.sample_bytes)
 		memset(&c->tables.vars[site * n], 0, n * sizeof(*c->tables.vars));
 	if (c->kernel->sizes.n_moves > 1)
 		memset(&c->tables.moves[site * 2ull], 0, 2 * sizeof(*c->tables.moves));

@@ -18,7 +18,7 @@ static uint64_t sum_of(const struct collect *c, uint32_t slot, size_t offset)
 		for (int k = 0; k < MT_N_CLASSES; k++)
 			sum += __atomic_load_n(&classes[k], __ATOMIC_RELAXED);
 	}
-	return c->kernel->sample_bytes ? sampler__calls(sum) : sum;
+	return c->kernel->recording.sample_bytes ? sampler__calls(sum) : sum;
 }
 
 bool collect__peek(const struct collect *c, uint32_t proc, bool calls, struct proc_now *ret)
@@ -31,7 +31,7 @@ bool collect__peek(const struct collect *c, uint32_t proc, bool calls, struct pr
 	if (slot >= c->kernel->sizes.n_procs || p->number != proc)
 		return false;
 	ret->live_bytes = __atomic_load_n(&p->live_bytes, __ATOMIC_RELAXED);
-	if (c->kernel->sample_bytes)
+	if (c->kernel->recording.sample_bytes)
 		ret->live_bytes = sampler__bytes(ret->live_bytes);
 	if (!calls)
 		return true;

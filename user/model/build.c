@@ -205,9 +205,9 @@ static void add_variance(struct std_error *sum, const struct cut_error *var)
 
 static void add_passed_over(const struct build *b, struct std_error *e)
 {
-	double bytes = (double)b->info->sample_bytes, calls = bytes / MT_SAMPLE_LEAST;
+	double bytes = (double)b->info->recording.sample_bytes, calls = bytes / MT_SAMPLE_LEAST;
 
-	if (b->info->sample_bytes <= 1)
+	if (b->info->recording.sample_bytes <= 1)
 		return;
 	e->alloc_bytes += SAMPLES_MORE * bytes * bytes;
 	e->live_bytes += SAMPLES_MORE * bytes * bytes;
@@ -221,9 +221,9 @@ static void add_passed_over(const struct build *b, struct std_error *e)
  */
 static double peak_error(const struct build *b, uint64_t bytes)
 {
-	double mean = (double)b->info->sample_bytes;
+	double mean = (double)b->info->recording.sample_bytes;
 
-	return b->info->sample_bytes > 1 ? sqrt(mean * (double)bytes + SAMPLES_MORE * mean * mean) : 0;
+	return b->info->recording.sample_bytes > 1 ? sqrt(mean * (double)bytes + SAMPLES_MORE * mean * mean) : 0;
 }
 
 static void take_root(struct std_error *e)
@@ -584,6 +584,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 				 const struct model_calls *calls)
 {
 	struct snapshot *s = snapshot__new();
+	const struct recording *r = &info->recording;
 	struct build b = { .s = s, .info = info, .calls = calls, .places = &m->places, .unit_ns = MAX(info->unit_ns, 1) };
 	_cleanup_free_ uint32_t *process_of_proc = calloc(MT_PROC_NUMBERS, sizeof(*process_of_proc));
 
@@ -596,28 +597,22 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->kernel = snapshot__strdup(s, info->kernel);
 	s->arch = snapshot__strdup(s, info->arch);
 	s->host = snapshot__strdup(s, info->host);
-	s->mode = snapshot__strdup(s, info->mode);
-	s->size = snapshot__strdup(s, info->size);
-	s->sample_bytes = info->sample_bytes;
+	s->mode = mode__name(r->mode);
+	s->size = size__name(r->size);
+	s->sample_bytes = r->sample_bytes;
 	s->observed_share = info->observed_share;
-	s->estimated = info->sample_bytes || info->observed_share < 1;
-	s->known = counters__of_mode(info->mode);
-	s->growth = !strcmp(info->mode, "growth");
-	/* the free of a block that was passed over looks like that of one older than the trace */
-	if (s->estimated || info->partial_sizes || info->partial)
-		s->known &= ~HAS_UNKNOWN_FREES;
-	/* nor is a peak seen while nobody looks */
-	if (info->observed_share < 1)
-		s->known &= ~HAS_PEAK_BYTES;
+	s->estimated = r->sample_bytes || info->observed_share < 1;
+	s->known = counters__known(r, info->observed_share);
+	s->growth = recording__is_growth(r);
 	s->duration_ns = info->duration_ns;
 	s->wall_start_ns = m->wall_start_ns;
 	s->wall_now_ns = info->wall_now_ns;
 	s->ended = info->ended;
-	s->partial_sizes = info->partial_sizes;
-	s->mmap = info->mmap;
-	s->min_size = info->min_size;
-	s->max_size = info->max_size;
-	s->older_ns = info->older_ns;
+	s->partial_sizes = recording__has_size_range(r);
+	s->mmap = r->mmap;
+	s->min_size = r->min_size;
+	s->max_size = r->max_size;
+	s->older_ns = r->older_ns;
 	s->target_cpu_ns = info->target_cpu_ns;
 	s->tool_cpu_ns = info->tool_cpu_ns;
 	s->probe_ns_estimate = info->probe_ns_estimate;
@@ -630,7 +625,7 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 		goto out;
 	build_sites(&b, m, cut, process_of_proc);
 	build_kept(&b, m, cut);
-	if (info->free_stacks)
+	if (r->free_stacks)
 		b.failed |= frees__build(s, m, cut, process_of_proc, calls) != 0;
 	take_variances(s, cut, process_of_proc);
 	build_totals(&b);

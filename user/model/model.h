@@ -95,18 +95,13 @@ int model__note(struct model *m, const struct cut *cut);
 int model__set_baseline(struct model *m, const struct cut *cut);
 
 struct snapshot_info {		/* what neither the cut nor the model knows */
-	const char *mode, *size;	/* as in the options */
-	uint64_t sample_bytes;
+	struct recording recording;	/* its size is what blocks have */
 	double observed_share;	/* of the trace's time; 1: all of it */
 	const char *version, *kernel, *arch;
 	const char *host;	/* its name, clean; may be NULL */
 	uint64_t duration_ns;
 	int64_t wall_now_ns;
 	bool ended;
-	bool partial_sizes;
-	bool partial;		/* something else leaves allocations out: of which block a free is cannot be told */
-	bool mmap;
-	uint64_t min_size, max_size, older_ns;
 	uint64_t target_cpu_ns, tool_cpu_ns;
 	uint64_t mappings;	/* another number whenever an address may lie elsewhere */
 	uint64_t probe_ns_estimate;	/* 0: not measured */
@@ -115,7 +110,6 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	uint64_t codes_full;	/* probed functions whose code found no room */
 	uint64_t n_unprobed;	/* probe points that were not in place in a process */
 	uint64_t leak_after_ns;	/* --leak-after; 0: the usual */
-	bool free_stacks;	/* the cut has frees by where and by whom */
 };
 
 /* NULL without memory. Probes are added by the caller. */

@@ -73,22 +73,27 @@ const char *snapshot__strdup(struct snapshot *s, const char *str)
 
 /* ---- what is recorded */
 
-static const struct {
-	const char *mode;
-	unsigned int counters;
-} recorded[] = {
-	{ "full", HAS_ALL },
-	/* calls are counted where they begin: whether they fail is not seen */
-	{ "count", HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS },
-	{ "growth", HAS_ALLOC_CALLS | HAS_ALLOC_BYTES },
-};
-
-unsigned int counters__of_mode(const char *mode)
+unsigned int counters__of_mode(enum mt_mode mode)
 {
-	for (size_t i = 0; mode && i < ARRAY_SIZE(recorded); i++)
-		if (!strcmp(recorded[i].mode, mode))
-			return recorded[i].counters;
-	return 0;
+	static const unsigned int recorded[] = {
+		[MT_MODE_FULL] = HAS_ALL,
+		/* calls are counted where they begin: whether they fail is not seen */
+		[MT_MODE_COUNT] = HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS,
+		[MT_MODE_GROWTH] = HAS_ALLOC_CALLS | HAS_ALLOC_BYTES,
+	};
+
+	return mode < ARRAY_SIZE(recorded) ? recorded[mode] : 0;
+}
+
+unsigned int counters__known(const struct recording *r, double observed_share)
+{
+	unsigned int known = counters__of_mode(r->mode);
+
+	/* the free of a block that was passed over looks like that of one older than the trace */
+	if (r->sample_bytes || observed_share < 1 || recording__is_partial(r))
+		known &= ~HAS_UNKNOWN_FREES;
+	/* nor is a peak seen while nobody looks */
+	return observed_share < 1 ? known & ~HAS_PEAK_BYTES : known;
 }
 
 bool snapshot__is_partial(const struct snapshot *s)

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "recording/recording.h"
+
 struct counters {
 	uint64_t alloc_calls, alloc_bytes;
 	uint64_t free_calls, free_bytes;
@@ -391,7 +393,9 @@ const char *growth__name(enum growth_kind kind);	/* "page_fault", "brk", "mmap":
 bool snapshot__is_partial(const struct snapshot *s);
 
 /* The counters that a mode of --mode records. */
-unsigned int counters__of_mode(const char *mode);
+unsigned int counters__of_mode(enum mt_mode mode);
+/* And those of them that hold where allocations are left out, or nobody looked for part of the time. */
+unsigned int counters__known(const struct recording *r, double observed_share);
 
 /* ---- metrics: what folded files, trees and flame graphs weigh */
 struct metric {

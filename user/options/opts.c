@@ -2,9 +2,10 @@
 /*
  * argv → struct opts, by the table of options in opts_table.c.
  *
- * What always holds: strings in struct opts point into argv; after success
- * every value is in its range and nothing that was asked for contradicts
- * another thing; nothing that was asked for is ignored in silence.
+ * What always holds: strings in struct opts point into argv, but for the names
+ * of --within in one; after success every value is in its range and nothing
+ * that was asked for contradicts another thing; nothing that was asked for is
+ * ignored in silence.
  *
  * Neither getopt_long nor argp reads the table: getopt_long takes any
  * unambiguous abbreviation, which cannot be turned off, so a script's --over
@@ -20,6 +21,7 @@
 #include <sys/random.h>
 
 #include "files/export.h"
+#include "model/group.h"
 #include "model/snapshot.h"
 #include "options/opts_check.h"
 #include "util/log.h"
@@ -194,11 +196,31 @@ static int choose_seed(struct opts *o, struct err *e)
 {
 	const char *given = getenv("MALLOCTRACE_SEED");
 
-	if (given && parse_u64(given, 1, UINT64_MAX, &o->seed))
+	if (given && parse_u64(given, 1, UINT64_MAX, &o->recording.seed))
 		return err_set(e, -EINVAL, "MALLOCTRACE_SEED=%s: want a whole number, at least 1", given);
-	while (!o->seed)
-		if (getrandom(&o->seed, sizeof(o->seed), 0) < 0)
+	while (!o->recording.seed)
+		if (getrandom(&o->recording.seed, sizeof(o->recording.seed), 0) < 0)
 			return err_set(e, -errno, "getrandom: %s", strerror(errno));
+	return 0;
+}
+
+/* "handle_get, handle_put" */
+static int name_withins(struct opts *o, struct err *e)
+{
+	size_t len = 1;
+	char *to;
+
+	if (!o->withins.n)
+		return 0;
+	for (size_t i = 0; i < o->withins.n; i++)
+		len += strlen(o->withins.v[i]) + strlen(", ");
+	o->within_names = to = malloc(len);
+	if (!to)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < o->withins.n; i++)
+		to = stpcpy(stpcpy(to, i ? ", " : ""), o->withins.v[i]);
+	clean_name(o->within_names);
+	o->recording.within = o->within_names;
 	return 0;
 }
 
@@ -207,14 +229,15 @@ static int complete(struct parser *p, struct err *e)
 	struct opts *o = p->all.o;
 
 	if (!asked__find(&p->all, "metric"))
-		o->metric = o->command == CMD_TRACE ? metric__preset(counters__of_mode(o->mode))->name : NULL;
+		o->metric = o->command == CMD_TRACE ? metric__preset(counters__of_mode(o->recording.mode))->name : NULL;
 	if (o->json) {
 		o->format = "json";
 		o->batch = true;
 	}
 	if ((o->json || asked__find(&p->all, "format")) && !opts__has_output(o, "-") && opts__add_output(o, "-", e))
 		return -ENOMEM;
-	return opts__check_outputs(o, e) ?: choose_seed(o, e);
+	o->recording.by_thread = grouping__find(o->by)->threads;
+	return opts__check_outputs(o, e) ?: name_withins(o, e) ?: choose_seed(o, e);
 }
 
 int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
@@ -224,12 +247,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 
 	*o = (struct opts){
 		.command = CMD_TRACE,
-		.max_size = UINT64_MAX,
-		.depth = 127,
-		.mode = "full",
-		.size = "requested",
-		.unwind = "auto",
-		.points = "auto",
+		.recording = RECORDING_PRESET,
 		.leak_after_ns = 20000000000,
 		.pause_ns = 10000000000,
 		.format = "text",
@@ -275,6 +293,8 @@ void opts__done(struct opts *o)
 	vec_done(&o->syms);
 	vec_done(&o->tags);
 	vec_done(&o->withins);
+	free(o->within_names);
+	o->within_names = NULL;
 	vec_done(&o->start_on);
 	vec_done(&o->stop_on);
 	vec_done(&o->marks);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "present/views.h"
+#include "recording/recording.h"
 #include "util/err.h"
 
 enum command { CMD_TRACE, CMD_DOCTOR, CMD_HELP, CMD_VERSION, CMD_REPORT, CMD_DIFF };
@@ -39,24 +40,13 @@ struct opts {
 	const char *prefix;
 
 	/* recording */
-	const char *mode;		/* "full", "count", "growth" */
-	const char *size;		/* "requested", "usable" */
-	uint64_t sample_bytes;		/* --sample; 0: every allocation */
-	uint64_t seed;			/* of the sampler: by chance, or MALLOCTRACE_SEED in the environment; not 0 */
-	double overhead_pct;		/* --overhead; 0: no budget */
-	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
-	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
-	unsigned int depth;		/* 1..512 */
-	const char *unwind;		/* "auto", "fp", "table" */
-	const char *points;		/* "auto", "plain" */
-	bool precise_times;
+	struct recording recording;
 	struct opt_strings withins;	/* --within */
+	char *within_names;		/* owned: recording.within */
 	struct opt_strings tags;	/* --tag; "thread" among them: by is "thread" */
 	struct opt_strings whens;	/* --when, good ones */
 	uint64_t pause_ns;		/* 10 s */
-	bool free_stacks;
 	struct opt_strings start_on, stop_on, marks;	/* --start-on, --stop-on, --mark */
-	bool mmap;
 
 	/* reporting */
 	uint64_t interval_ns, duration_ns;	/* 0: none */
@@ -70,7 +60,6 @@ struct opts {
 	const char *metric;		/* "live-bytes"; `report` and `diff`: NULL, by what was recorded */
 	const char *sort;		/* NULL: by view */
 	unsigned int top;		/* 10 */
-	uint64_t older_ns;
 	uint64_t between_from_ns, between_to_ns;	/* `report`; 0, 0: not asked, or between marks */
 	const char *between;		/* the same as it was given; NULL: not asked */
 	size_t between_comma;		/* where the second moment begins, less one */

@@ -100,12 +100,12 @@ static int check_together(const struct asked *a, struct err *e)
 		return err;
 	if (o->as_root && !o->cmd)
 		return err_set(e, -EINVAL, "--as-root: goes with -- CMD only");
-	if (o->min_size > o->max_size)
+	if (o->recording.min_size > o->recording.max_size)
 		return err_set(e, -EINVAL, "--min-size %s: is more than --max-size %s",
 			       asked__find(a, "min-size")->val, asked__find(a, "max-size")->val);
 	if (asked__find(a, "pause") && !o->whens.n)
 		return err_set(e, -EINVAL, "--pause: goes with --when only");
-	if (o->views & VIEW_FREES && !o->free_stacks)
+	if (o->views & VIEW_FREES && !o->recording.free_stacks)
 		return err_set(e, -EINVAL, "--view frees: goes with --free-stacks");
 	if (o->keep && !has_series(o))
 		return err_set(e, -EINVAL, "--keep: goes with -o and a name that has %%t or %%n in it");
@@ -180,7 +180,7 @@ static int check_clashes(const struct asked *a, struct err *e)
 static int check_recorded(const struct asked *a, struct err *e)
 {
 	const struct opts *o = a->o;
-	unsigned int known = o->command == CMD_TRACE ? counters__of_mode(o->mode) : HAS_ALL;
+	unsigned int known = o->command == CMD_TRACE ? counters__of_mode(o->recording.mode) : HAS_ALL;
 	const struct metric *sort = o->sort ? rank__key(o->sort) : NULL;
 	const struct given *asked[] = {
 		o->views & ~(views__of(known) | VIEW_FREES) ? asked__find(a, "view") : NULL,
@@ -193,7 +193,7 @@ static int check_recorded(const struct asked *a, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
 		if (asked[i])
 			return err_set(e, -EINVAL, "%s %s and --mode %s: want one of them, that mode does not record this",
-				       asked[i]->as, asked[i]->val, o->mode);
+				       asked[i]->as, asked[i]->val, mode__name(o->recording.mode));
 	return 0;
 }
 
@@ -201,7 +201,7 @@ static int check_recorded(const struct asked *a, struct err *e)
 static int check_whens(const struct asked *a, struct err *e)
 {
 	const struct opts *o = a->o;
-	unsigned int known = counters__of_mode(o->mode);
+	unsigned int known = counters__of_mode(o->recording.mode);
 
 	for (size_t i = 0; i < o->whens.n; i++) {
 		struct condition c;
@@ -210,8 +210,8 @@ static int check_whens(const struct asked *a, struct err *e)
 			return -EINVAL;
 		if (condition__needs(&c) & ~known)
 			return err_set(e, -EINVAL, "--when %s and --mode %s: want one of them, that mode does not record this", c.text,
-				       o->mode);
-		if (condition__needs(&c) && o->overhead_pct > 0)
+				       mode__name(o->recording.mode));
+		if (condition__needs(&c) && recording__has_budget(&o->recording))
 			return err_set(e, -EINVAL, "--when %s and --overhead %s: want one of them, a part of the calls says little at one moment",
 				       c.text, asked__find(a, "overhead")->val);
 	}
@@ -239,16 +239,16 @@ static int check_tags(const struct asked *a, struct err *e)
 
 int opts__check_outputs(const struct opts *o, struct err *e)
 {
-	unsigned int known = counters__of_mode(o->mode);
+	unsigned int known = counters__of_mode(o->recording.mode);
 
 	for (size_t i = 0; i < o->outputs.n; i++) {
 		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
 
-		if (f && f->needs & HAS_PEAK_BYTES && o->overhead_pct > 0)
+		if (f && f->needs & HAS_PEAK_BYTES && recording__has_budget(&o->recording))
 			return err_set(e, -EINVAL, "-o %s and --overhead: want one of them, a peak is not seen while nobody looks", o->outputs.v[i]);
 		if (f && f->needs & ~known)
 			return err_set(e, -EINVAL, "-o %s and --mode %s: want one of them, that mode does not record what %s shows",
-				       o->outputs.v[i], o->mode, f->name);
+				       o->outputs.v[i], mode__name(o->recording.mode), f->name);
 	}
 	return 0;
 }

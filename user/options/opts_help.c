@@ -46,7 +46,7 @@ static void print_wrapped(FILE *out, size_t at, const char *text)
 
 static void print_row(FILE *out, const struct row *r)
 {
-	_cleanup_free_ char *choices = r->choices ? or_list(r->choices) : NULL;
+	_cleanup_free_ char *choices = row__choices(r);
 	_cleanup_free_ char *text = NULL;
 	int at;
 

@@ -45,6 +45,7 @@ static int take_between(struct opts *o, const struct given *g, struct err *e);
 static int take_seconds(struct opts *o, const struct given *g, struct err *e);
 static int take_percent(struct opts *o, const struct given *g, struct err *e);
 static int take_choice(struct opts *o, const struct given *g, struct err *e);
+static int take_enum(struct opts *o, const struct given *g, struct err *e);
 static int take_threshold(struct opts *o, const struct given *g, struct err *e);
 static int take_regex(struct opts *o, const struct given *g, struct err *e);
 static int take_pids(struct opts *o, const struct given *g, struct err *e);
@@ -86,34 +87,34 @@ const struct row opt_rows[] = {
 	{ 0, "sym", "ROLE=NAME", TARGETS, DOCTOR, take_sym, FIELD(syms),
 	  .help = "a custom allocator: --sym malloc=arena_alloc --sym free=arena_free" },
 
-	{ 0, "mode", "MODE", RECORDING, 0, take_choice, FIELD(mode), .choices = "full count growth",
+	{ 0, "mode", "MODE", RECORDING, 0, take_enum, FIELD(recording.mode), .of = &mode_choices,
 	  .later = "leak", .help = "what is recorded: every allocation and free; allocation calls and their bytes alone "
 		  "(cheaper); or only page faults, brk and mmap, where resident memory grows", .preset = "full" },
-	{ 0, "size", "WHICH", RECORDING, 0, take_choice, FIELD(size), .choices = "requested usable",
+	{ 0, "size", "WHICH", RECORDING, 0, take_enum, FIELD(recording.size), .of = &size_choices,
 	  .help = "which bytes of a block are counted: those asked for, or those that the allocator set aside "
 		  "(glibc; cheaper)", .preset = "requested" },
-	{ 0, "sample", "BYTES", RECORDING, 0, take_room, FIELD(sample_bytes), 1, SAMPLE_MAX,
+	{ 0, "sample", "BYTES", RECORDING, 0, take_room, FIELD(recording.sample_bytes), 1, SAMPLE_MAX,
 	  .help = "record on average one allocation per BYTES allocated, and estimate; larger blocks are all recorded",
 	  .preset = "off" },
-	{ 0, "overhead", "PCT", RECORDING, 0, take_percent, FIELD(overhead_pct),
+	{ 0, "overhead", "PCT", RECORDING, 0, take_percent, FIELD(recording.overhead_pct),
 	  .help = "take no more than PCT percent of the targets' CPU time, averaged over any second: probe part of "
 		  "the time, estimate, and say so", .preset = "off" },
-	{ 0, "min-size", "SIZE", RECORDING, 0, take_size, FIELD(min_size),
+	{ 0, "min-size", "SIZE", RECORDING, 0, take_size, FIELD(recording.min_size),
 	  .help = "only blocks of at least SIZE bytes" },
-	{ 0, "max-size", "SIZE", RECORDING, 0, take_size, FIELD(max_size),
+	{ 0, "max-size", "SIZE", RECORDING, 0, take_size, FIELD(recording.max_size),
 	  .help = "only blocks of at most SIZE bytes" },
-	{ 0, "depth", "N", RECORDING, 0, take_number, FIELD(depth), 1, 512,
+	{ 0, "depth", "N", RECORDING, 0, take_number, FIELD(recording.depth), 1, 512,
 	  .help = "frames kept per stack", .preset = "127" },
-	{ 0, "max-live", "N", RECORDING, DOCTOR, take_room, FIELD(max_live), 1, MAX_LIVE_MAX,
+	{ 0, "max-live", "N", RECORDING, DOCTOR, take_room, FIELD(recording.max_live), 1, MAX_LIVE_MAX,
 	  .help = "room for at least N live blocks", .preset = "by the machine's memory" },
-	{ 0, "max-stacks", "N", RECORDING, DOCTOR, take_room, FIELD(max_stacks), 1, MAX_STACKS_MAX,
+	{ 0, "max-stacks", "N", RECORDING, DOCTOR, take_room, FIELD(recording.max_stacks), 1, MAX_STACKS_MAX,
 	  .help = "room for at least N call stacks", .preset = "by the machine's memory" },
 	{ 0, "tag", "FUNC", RECORDING, REPORT, take_tag, FIELD(tags),
 	  .help = "group allocations by the innermost of these functions on the stack (BINARY:FUNC, too); the word thread: "
 		  "where there is none, by the thread's name; repeatable" },
 	{ 0, "within", "FUNC", RECORDING, 0, take_function, FIELD(withins),
 	  .help = "record only what FUNC, and what it calls, allocates (BINARY:FUNC, too); repeatable: inside of any of them" },
-	{ 0, "free-stacks", NULL, RECORDING, 0, take_flag, FIELD(free_stacks),
+	{ 0, "free-stacks", NULL, RECORDING, 0, take_flag, FIELD(recording.free_stacks),
 	  .help = "also record where blocks are freed, and by which threads: --view frees" },
 	{ 0, "start-on", "FUNC", RECORDING, 0, take_list, FIELD(start_on),
 	  .help = "nothing is recorded before FUNC is called; also BINARY:FUNC, and a USDT probe as PROVIDER:PROBE; repeatable" },
@@ -122,15 +123,15 @@ const struct row opt_rows[] = {
 	{ 0, "mark", "FUNC", RECORDING, 0, take_list, FIELD(marks),
 	  .help = "take a snapshot of the instant at which FUNC is called, each time: all files of -o, numbered as at SIGUSR1, or a "
 		  "report; repeatable" },
-	{ 0, "mmap", NULL, RECORDING, 0, take_flag, FIELD(mmap),
+	{ 0, "mmap", NULL, RECORDING, 0, take_flag, FIELD(recording.mmap),
 	  .help = "also blocks that the program maps itself: anonymous memory by mmap and mremap, and brk; not what its "
 		  "allocator maps" },
-	{ 0, "precise-times", NULL, RECORDING, 0, take_flag, FIELD(precise_times),
+	{ 0, "precise-times", NULL, RECORDING, 0, take_flag, FIELD(recording.precise_times),
 	  .help = "lifetimes and ages in nanoseconds instead of clock ticks" },
-	{ 0, "unwind", "HOW", RECORDING, DOCTOR, take_choice, FIELD(unwind), .choices = "auto fp table",
+	{ 0, "unwind", "HOW", RECORDING, DOCTOR, take_enum, FIELD(recording.unwind), .of = &unwind_choices,
 	  .help = "how stacks are walked: by frame pointers, by tables made from .eh_frame, or the cheaper "
 		  "of the two that is right", .preset = "auto" },
-	{ 0, "points", "WHICH", RECORDING, DOCTOR, take_choice, FIELD(points), .choices = "auto plain",
+	{ 0, "points", "WHICH", RECORDING, DOCTOR, take_enum, FIELD(recording.points), .of = &points_choices,
 	  .help = "where functions are probed: at the cheapest points that are right, or, for diagnosis, at their first "
 		  "instructions with uretprobes", .preset = "auto" },
 	KEEP(0, "python"), KEEP(0, "python-objects"),
@@ -171,7 +172,7 @@ const struct row opt_rows[] = {
 	  .help = "order of the rows", .preset = "by the view" },
 	{ 'T', "top", "N", REPORTING, REPORT | DIFF, take_number, FIELD(top), 1, TOP_MAX,
 	  .help = "rows shown", .preset = "10" },
-	{ 0, "older", "AGE", REPORTING, REPORT, take_age, FIELD(older_ns),
+	{ 0, "older", "AGE", REPORTING, REPORT, take_age, FIELD(recording.older_ns),
 	  .help = "leaks: only blocks older than AGE", .preset = "0" },
 	{ 0, "leak-after", "AGE", REPORTING, 0, take_age, FIELD(leak_after_ns), LEAK_AFTER_MIN,
 	  .help = "growth must last for AGE before it is called a leak", .preset = "20s" },
@@ -222,7 +223,8 @@ static bool in_words(const char *words, const char *w, size_t len)
 	return false;
 }
 
-char *or_list(const char *words)
+/* "a b c" → "a, b or c" */
+static char *or_list(const char *words)
 {
 	const char *last = strrchr(words, ' ');
 	size_t len = 0;
@@ -238,6 +240,13 @@ char *or_list(const char *words)
 	}
 	s[len] = '\0';
 	return s;
+}
+
+char *row__choices(const struct row *r)
+{
+	_cleanup_free_ char *words = r->of ? choices__words(r->of) : NULL;
+
+	return r->choices || words ? or_list(words ?: r->choices) : NULL;
 }
 
 /* ---- values */
@@ -378,16 +387,24 @@ static int take_percent(struct opts *o, const struct given *g, struct err *e)
 	return 0;
 }
 
-static int check_choice(const struct given *g, const char *word, size_t len, struct err *e)
+static int bad_choice(const struct given *g, const char *word, size_t len, struct err *e)
 {
 	_cleanup_free_ char *want = NULL;
 
-	if (in_words(g->row->choices, word, len))
-		return 0;
 	if (in_words(g->row->later, word, len))
 		return err_set(e, -EINVAL, "%s %.*s: " NOT_YET, g->as, (int)len, word);
-	want = or_list(g->row->choices);
+	want = row__choices(g->row);
 	return want ? bad(g, want, e) : no_memory(e);
+}
+
+static int check_choice(const struct given *g, const char *word, size_t len, struct err *e)
+{
+	return in_words(g->row->choices, word, len) ? 0 : bad_choice(g, word, len, e);
+}
+
+static int take_enum(struct opts *o, const struct given *g, struct err *e)
+{
+	return choices__find(g->row->of, g->val, field(o, g)) ? 0 : bad_choice(g, g->val, strlen(g->val), e);
 }
 
 static int take_choice(struct opts *o, const struct given *g, struct err *e)

@@ -34,6 +34,7 @@ struct row {
 	size_t field;		/* offset in struct opts; 0 (`command`): only checked */
 	uint64_t min, max;	/* of a number; min alone: what a flag stands for */
 	const char *choices;	/* of a choice; separated by spaces */
+	const struct choices *of;	/* of one that is an enum */
 	const char *later;	/* choices of later versions */
 	const char *help;
 	const char *preset;	/* what holds without the option, in words */
@@ -49,8 +50,8 @@ struct given {
 extern const struct row opt_rows[];
 extern const size_t n_opt_rows;
 
-/* "a b c" → "a, b or c", to be freed; NULL without memory */
-char *or_list(const char *words);
+/* What it takes: "a, b or c", to be freed; NULL if that is no choice, or without memory */
+char *row__choices(const struct row *r);
 bool opts__has_output(const struct opts *o, const char *output);
 int opts__add_output(struct opts *o, const char *output, struct err *e);
 

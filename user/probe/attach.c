@@ -47,7 +47,7 @@ static const struct step steps[N_STEPS] = {
 
 static struct bpf_program *program_of(struct kernel *k, const struct step *s)
 {
-	bool growth = k->mode == MT_MODE_GROWTH;
+	bool growth = recording__is_growth(&k->recording);
 	struct bpf_program *const of[N_ROLES][2] = {
 		[ROLE_ALLOC] = { k->skel->progs.enter_alloc, k->skel->progs.leave },
 		[ROLE_REALLOC] = { k->skel->progs.enter_realloc, k->skel->progs.leave },
@@ -95,7 +95,7 @@ static const struct planned_func *planned(const struct plan *p, uint32_t func)
 /* What an entry must know of how its call will be seen to return. */
 static uint64_t return_flags(const struct plan *p, uint32_t func)
 {
-	if (p->want.mode == MT_MODE_COUNT)
+	if (p->want.recording.mode == MT_MODE_COUNT)
 		return 0;
 	if (planned(p, func) && planned(p, func)->no_return)
 		return MT_COOKIE_NO_RETURN;
@@ -139,7 +139,7 @@ static uint64_t cookie_of(struct kernel *k, const struct plan *p, const struct a
 		cookie |= MT_COOKIE_RETURN_ONLY;
 	if (f && f->usable)
 		cookie |= MT_COOKIE_USABLE;
-	if (f && f->frees_at_0 && p->want.mode == MT_MODE_COUNT)
+	if (f && f->frees_at_0 && p->want.recording.mode == MT_MODE_COUNT)
 		cookie |= MT_COOKIE_FREES_AT_0;
 	return cookie;
 }

@@ -293,7 +293,7 @@ static void look(const struct check *c, uint32_t func, const struct check_reques
 
 static const char *judge(const struct check *c, const struct planned_func *f, const struct seen *s)
 {
-	bool entry_only = c->funcs->v[f->func].role == ROLE_FREE || c->plan->want.mode == MT_MODE_COUNT || f->no_return;
+	bool entry_only = c->funcs->v[f->func].role == ROLE_FREE || c->plan->want.recording.mode == MT_MODE_COUNT || f->no_return;
 	bool wants_entry = !has_point(c->plan, f->func, ON_RETURN, true) && !has_point(c->plan, f->func, ON_RET_INSN, true);
 
 	if (s->n_entries != 1 && (wants_entry || s->n_entries))

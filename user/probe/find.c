@@ -18,16 +18,9 @@
 #include "probe/plan.h"
 #include "util/util.h"
 
-struct plan_want plan_want__of(const char *mode, const char *size, const char *points)
+struct plan_want plan_want__of(const struct recording *r)
 {
-	static const char *const modes[] = { [MT_MODE_FULL] = "full", [MT_MODE_COUNT] = "count", [MT_MODE_GROWTH] = "growth" };
-	struct plan_want want = { .usable = !strcmp(size, "usable"), .plain = !strcmp(points, "plain"),
-				  .no_uretprobes = !feature__has(FEATURE_URETPROBES) };
-
-	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
-		if (!strcmp(mode, modes[i]))
-			want.mode = i;
-	return want;
+	return (struct plan_want){ .recording = *r, .no_uretprobes = !feature__has(FEATURE_URETPROBES) };
 }
 
 struct found {			/* a symbol that is a row of the table */
@@ -235,10 +228,15 @@ static bool is_glibc(const struct search *s)
 	return s->headers[s->obj->is_exec] && families[s->family].headers[0];
 }
 
+static bool wants_usable(const struct search *s)
+{
+	return s->want.recording.size == SIZE_USABLE;
+}
+
 /* And is that of use? The usable size is in them. */
 static bool has_usable(const struct search *s)
 {
-	return s->want.usable && s->want.mode == MT_MODE_FULL && is_glibc(s);
+	return wants_usable(s) && s->want.recording.mode == MT_MODE_FULL && is_glibc(s);
 }
 
 static bool is_map(const struct search *s, const struct found *f)
@@ -251,7 +249,7 @@ static bool is_wanted(const struct search *s, const struct found *f)
 {
 	if (is_map(s, f))
 		return true;
-	if (s->want.mode == MT_MODE_COUNT && s->funcs->v[f->row].role == ROLE_FREE)
+	if (s->want.recording.mode == MT_MODE_COUNT && s->funcs->v[f->row].role == ROLE_FREE)
 		return false;
 	if (!has_usable(s))
 		return true;
@@ -320,7 +318,7 @@ static int place_all(const struct search *s, struct plan *plan, struct points *p
 		*pf = (struct planned_func){ .func = f->row, .vaddr = f->vaddr, .size = f->size,
 					     .frees_at_0 = row.role == ROLE_REALLOC && s->family < ARRAY_SIZE(families) &&
 					     families[s->family].frees_at_0,
-					     .usable = is_map(s, f) ? s->want.usable :
+					     .usable = is_map(s, f) ? wants_usable(s) :
 					     row.role != ROLE_FREE && has_usable(s) && alloc_funcs__is_c(f->row) };
 		r = place__function(s->obj, &row, &s->want, pf, points);
 		if (r == -EINVAL)	/* a symbol without code in the file */
@@ -329,7 +327,7 @@ static int place_all(const struct search *s, struct plan *plan, struct points *p
 			return r;
 		complete_code(s, &row, pf);
 		drop_shared(points, first);
-		plan->n_requested += s->want.usable && row.role != ROLE_FREE && !pf->usable;
+		plan->n_requested += wants_usable(s) && row.role != ROLE_FREE && !pf->usable;
 		plan->n_funcs++;
 	}
 	return 0;

@@ -45,6 +45,7 @@ static uint64_t clamp(uint64_t v, uint64_t min, uint64_t max)
  */
 int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, struct err *e)
 {
+	const struct recording *r = &o->recording;
 	struct table_sizes s = {};
 	long n_cpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct sysinfo mem;
@@ -54,8 +55,9 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 		return err_set(e, -errno, "cannot tell how much memory there is");
 	ram = (uint64_t)mem.totalram * mem.mem_unit;
 
-	s.max_live = o->max_live ? o->max_live : clamp(ram / 5600, 1u << 16, 1u << 22);
-	s.max_stacks = o->max_stacks ? o->max_stacks : clamp(ram / (300 * 1024), 1u << 12, 1u << 16);
+	/* what grows is no block */
+	s.max_live = recording__is_growth(r) ? 1 : r->max_live ? r->max_live : clamp(ram / 5600, 1u << 16, 1u << 22);
+	s.max_stacks = r->max_stacks ? r->max_stacks : clamp(ram / (300 * 1024), 1u << 12, 1u << 16);
 	if (s.max_stacks > MAX_SITES - 1)
 		return err_set(e, -ERANGE, "--max-stacks %llu: at most %u", (unsigned long long)s.max_stacks, MAX_SITES - 1);
 	if (s.max_live > UINT32_MAX)
@@ -65,7 +67,7 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_sites = s.max_stacks + 1;
 	s.n_index = pow2_at_least(s.max_stacks * 4);
 	/* each site has room for a stack of its own */
-	s.n_words = clamp(s.max_stacks * (o->depth + 1), 1024, UINT32_MAX / 8);
+	s.n_words = clamp(s.max_stacks * (r->depth + 1), 1024, UINT32_MAX / 8);
 	s.n_procs = clamp(pow2_at_least(o->n_procs ? o->n_procs : o->adopt ? MT_MAX_PROCS : FEW_PROCS), 2, MT_MAX_PROCS);
 	/* a process has a few threads that allocate, and who is not traced may meet the probes, too */
 	s.n_threads = o->adopt ? 131072 : 32768;
@@ -74,18 +76,18 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_shards = pow2_at_least(clamp(n_cpus, 1, 8));
 	s.n_shared = clamp(n_cpus * 4, 16, 4096);
 	s.n_scratch = s.n_shared + clamp(ram >> 24, 64, 1024);
-	s.n_vars = o->sample_bytes ? (s.n_sites + s.n_procs) * 2ull * s.n_shards : 1;
+	s.n_vars = r->sample_bytes ? (s.n_sites + s.n_procs) * 2ull * s.n_shards : 1;
 	/* a large C++ program has 500,000 rows: 4 MiB; 8 bytes more for each page of code */
 	s.n_unwind_rows = clamp(ram / 8192, 1u << 18, 1u << 22);
 	s.n_unwind_pages = s.n_unwind_rows / 8;
-	s.n_ages = o->budget ? s.n_sites + s.n_procs : 1;
-	s.n_links = o->free_stacks ? MAX(pow2_at_least(s.max_stacks * 4), 64) : 1;
-	s.n_moves = o->mode == MT_MODE_FULL && !o->sample_bytes && !o->budget ? (s.n_sites + s.n_procs) * 2 : 1;
+	s.n_ages = recording__has_budget(r) ? s.n_sites + s.n_procs : 1;
+	s.n_links = r->free_stacks ? MAX(pow2_at_least(s.max_stacks * 4), 64) : 1;
+	s.n_moves = r->mode == MT_MODE_FULL && !recording__is_estimated(r) ? (s.n_sites + s.n_procs) * 2 : 1;
 	/* sparse mappings have two nodes each, and each process a few of its own */
-	s.n_parts = o->mmap ? s.n_over : 1;
-	s.n_nodes = o->mmap ? 2 * s.n_over + 8 * s.n_procs : 1;
-	s.n_mapped = o->mmap ? s.n_procs : 1;
-	s.n_map_calls = o->mmap ? s.n_threads : 1;
+	s.n_parts = r->mmap ? s.n_over : 1;
+	s.n_nodes = r->mmap ? 2 * s.n_over + 8 * s.n_procs : 1;
+	s.n_mapped = r->mmap ? s.n_procs : 1;
+	s.n_map_calls = r->mmap ? s.n_threads : 1;
 	s.bytes = (uint64_t)s.n_groups * MT_GROUP * sizeof(struct mt_bucket) + s.n_over * 16ull +
 		  (s.n_sites + s.n_procs) * (sizeof(struct mt_site) + s.n_shards * 2ull * sizeof(struct mt_counts)) +
 		  s.n_index * 8ull + s.n_words * 8ull +
@@ -133,8 +135,8 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, 
 		{ skel->maps.unwind_pages, s->n_unwind_pages },
 		{ skel->maps.spaces, s->n_procs },
 		{ skel->maps.free_ages, s->n_ages },
-		{ skel->maps.within_lists, o->within ? MT_WITHIN_LISTS : 1 },
-		{ skel->maps.within_procs, o->within ? s->n_procs : 1 },
+		{ skel->maps.within_lists, o->recording.within ? MT_WITHIN_LISTS : 1 },
+		{ skel->maps.within_procs, o->recording.within ? s->n_procs : 1 },
 		{ skel->maps.site_moves, s->n_moves },
 		{ skel->maps.free_links, s->n_links },
 		{ skel->maps.map_parts, s->n_parts },
@@ -171,6 +173,7 @@ static uint64_t huge_page_bytes(void)
 static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, const struct kernel_opts *o)
 {
 	const struct table_sizes *s = &k->sizes;
+	const struct recording *r = &k->recording;
 
 	skel->rodata->mt_n_groups = s->n_groups;
 	skel->rodata->mt_n_sites = s->n_sites;
@@ -179,22 +182,22 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 	skel->rodata->mt_n_procs = s->n_procs;
 	skel->rodata->mt_n_shards = s->n_shards;
 	skel->rodata->mt_n_scratch = s->n_scratch;
-	skel->rodata->mt_depth = o->depth;
-	skel->rodata->mt_min_size = o->min_size;
-	skel->rodata->mt_max_size = o->max_size;
-	skel->rodata->mt_mode = o->mode;
+	skel->rodata->mt_depth = r->depth;
+	skel->rodata->mt_min_size = r->min_size;
+	skel->rodata->mt_max_size = r->max_size;
+	skel->rodata->mt_mode = r->mode;
 	skel->rodata->mt_n_shared = s->n_shared;
-	skel->rodata->mt_sample_bytes = o->sample_bytes;
-	skel->rodata->mt_sample_unit = sampler__unit(o->sample_bytes);
-	skel->rodata->mt_sample_calls_unit = sampler__calls_unit(o->sample_bytes);
-	skel->rodata->mt_seed = o->seed;
-	skel->rodata->mt_tick_ns = o->precise_times ? 0 : k->tick_ns;
-	skel->rodata->mt_budget = o->budget;
+	skel->rodata->mt_sample_bytes = r->sample_bytes;
+	skel->rodata->mt_sample_unit = sampler__unit(r->sample_bytes);
+	skel->rodata->mt_sample_calls_unit = sampler__calls_unit(r->sample_bytes);
+	skel->rodata->mt_seed = r->seed;
+	skel->rodata->mt_tick_ns = recording__is_precise(r) ? 0 : k->tick_ns;
+	skel->rodata->mt_budget = recording__has_budget(r);
 	skel->rodata->mt_n_threads = s->n_threads;
 	skel->rodata->mt_adopt = o->adopt;
-	skel->rodata->mt_by_thread = o->by_thread;
-	skel->rodata->mt_within = o->within;
-	skel->rodata->mt_free_stacks = o->free_stacks;
+	skel->rodata->mt_by_thread = r->by_thread;
+	skel->rodata->mt_within = r->within != NULL;
+	skel->rodata->mt_free_stacks = r->free_stacks;
 	skel->rodata->mt_n_links = s->n_links;
 	skel->rodata->mt_by_comm = o->by_comm;
 	skel->rodata->mt_by_cgroup = o->by_cgroup;
@@ -206,7 +209,7 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 /* The programs of a mode that is not asked for need not please this kernel. */
 static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_opts *o)
 {
-	bool growth = o->mode == MT_MODE_GROWTH;
+	bool growth = recording__is_growth(&o->recording);
 	struct bpf_program *const of_growth[] = { skel->progs.fault_begins, skel->progs.fault_ends, skel->progs.enter_map,
 						  skel->progs.leave_map };
 	struct bpf_program *const of_blocks[] = { skel->progs.enter_alloc, skel->progs.enter_realloc, skel->progs.leave,
@@ -215,13 +218,13 @@ static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_op
 	struct bpf_program *const of_maps[] = { skel->progs.enter_mapping, skel->progs.leave_mapping, skel->progs.mapping_exit };
 
 	for (size_t i = 0; i < ARRAY_SIZE(of_maps); i++)
-		bpf_program__set_autoload(of_maps[i], o->mmap);
+		bpf_program__set_autoload(of_maps[i], o->recording.mmap);
 	for (size_t i = 0; i < ARRAY_SIZE(of_growth); i++)
 		bpf_program__set_autoload(of_growth[i], growth);
 	for (size_t i = 0; i < ARRAY_SIZE(of_blocks); i++)
 		bpf_program__set_autoload(of_blocks[i], !growth);
 	bpf_program__set_autoload(skel->progs.reach_spot, o->spots);
-	bpf_program__set_autoload(skel->progs.reach_within, o->within);
+	bpf_program__set_autoload(skel->progs.reach_within, o->recording.within != NULL);
 	bpf_program__set_autoload(skel->progs.task_renamed, o->by_comm);
 	bpf_program__set_autoload(skel->progs.task_moved, o->by_cgroup);
 }
@@ -349,10 +352,9 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		goto fail;
 	libbpf_set_print(print_libbpf);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	k->recording = o->recording;
 	k->tick_ns = tick_ns();
-	k->born_unit_ns = o->precise_times ? 1 : k->tick_ns;
-	k->mode = o->mode;
-	k->sample_bytes = o->sample_bytes;
+	k->born_unit_ns = recording__is_precise(&k->recording) ? 1 : k->tick_ns;
 	k->multi = kernel__links_multi();
 	if (!k->multi && !feature__has(FEATURE_PERF_UPROBE)) {
 		err = features__explain(e);
@@ -373,9 +375,9 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		err = explain_load(e, err, &k->sizes);
 		goto fail;
 	}
-	if (o->sample_bytes) {
+	if (k->recording.sample_bytes) {
 		err = sampler__fill(bpf_map__fd(k->skel->maps.sample_weights), bpf_map__fd(k->skel->maps.sample_logs),
-				    o->sample_bytes);
+				    k->recording.sample_bytes);
 		if (err) {
 			err_set(e, err, "the sampler's tables: %s", strerror(-err));
 			goto fail;
@@ -487,7 +489,7 @@ static int on_event(void *ctx, void *data, size_t size)
 		return 0;
 	memcpy(&ev, data, size < sizeof(ev) ? size : sizeof(ev));
 	ev.path[sizeof(ev.path) - 1] = 0;
-	if (k->sample_bytes)
+	if (k->recording.sample_bytes)
 		sampler__round_thread(&ev.ev.counts);
 	k->on_event.fn(&ev.ev, k->on_event.arg);
 	return 0;

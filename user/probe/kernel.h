@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "bpf/abi.h"
+#include "recording/recording.h"
 #include "util/err.h"
 
 struct bpf_map;
@@ -38,23 +39,11 @@ struct table_sizes {
 };
 
 struct kernel_opts {
-	enum mt_mode mode;
-	bool usable;			/* sizes are those that the allocator set aside */
-	uint64_t sample_bytes;		/* 0: every allocation */
-	uint64_t seed;			/* of the sampler, never 0 */
-	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
+	struct recording recording;
 	uint32_t n_procs;		/* lives at a time, a power of two; 0: as many as a few processes need */
-	uint64_t min_size, max_size;
-	unsigned int depth;
-	bool precise_times;
-	bool mmap;			/* what the program maps is blocks, too */
-	bool budget;			/* --overhead: what the programs take is metered */
 	enum mt_adopt adopt;		/* who is traced besides the processes that are added */
 	bool by_comm, by_cgroup;	/* user space selects by these: MT_EV_CHANGED tells when they change */
-	bool by_thread;			/* --by thread: sites of their own for each thread */
-	bool within;			/* --within: nothing is recorded outside of functions */
 	bool spots;			/* functions that the user named will be probed */
-	bool free_stacks;		/* where blocks are freed, too */
 };
 
 struct kernel {
@@ -77,8 +66,7 @@ struct kernel {
 	struct mt_proc *procs;	/* the table of processes, mapped */
 	struct mt_row *unwind_rows;
 	uint64_t *unwind_pages;
-	enum mt_mode mode;
-	uint64_t sample_bytes;	/* --sample, 0 without */
+	struct recording recording;
 	uint64_t tick_ns;	/* of the programs' clock */
 	uint64_t born_unit_ns;	/* of births in the block table: a tick, or 1 */
 	uint64_t frozen_ns;	/* when the trace ended, on that clock; 0: it goes on */

@@ -415,7 +415,7 @@ static struct entry_point choose_entry(const struct placing *at, bool for_uretpr
 	const struct planned_func *f = at->f;
 	struct entry_point e, plain = { .vaddr = f->vaddr };
 
-	if (at->want->plain || !entry__cheapest(at->obj, f->vaddr, f->size, &e))
+	if (at->want->recording.points == POINTS_PLAIN || !entry__cheapest(at->obj, f->vaddr, f->size, &e))
 		return plain;
 	if (e.vaddr == f->vaddr)
 		return e;
@@ -493,12 +493,12 @@ static int place(const struct placing *at)
 {
 	bool throws = at->row->flags & FUNC_THROWS;
 	bool safe_only = throws || at->want->no_uretprobes;
-	bool by_insns = safe_only || (at->obj->machine == EM_AARCH64 && !at->want->plain);
+	bool by_insns = safe_only || (at->obj->machine == EM_AARCH64 && at->want->recording.points != POINTS_PLAIN);
 	/* what is mapped inside of a call is known by its entry */
-	bool no_entry = at->f->usable && at->row->flags & FUNC_INNERMOST && !throws && !at->want->mmap;
+	bool no_entry = at->f->usable && at->row->flags & FUNC_INNERMOST && !throws && !at->want->recording.mmap;
 	int r;
 
-	if (at->row->role == ROLE_FREE || at->want->mode == MT_MODE_COUNT)
+	if (at->row->role == ROLE_FREE || at->want->recording.mode == MT_MODE_COUNT)
 		return place_entry(at);
 	if (!by_insns)
 		return place_with_uretprobe(at, no_entry);

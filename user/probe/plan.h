@@ -14,19 +14,20 @@
 #include "bpf/abi.h"
 #include "elf/object.h"
 #include "probe/allocators.h"
+#include "recording/recording.h"
 #include "util/err.h"
 
-/* What is recorded, as far as it decides where to probe. */
+/*
+ * What is recorded, and what this kernel can. MT_MODE_COUNT: entries of allocations
+ * alone; SIZE_USABLE: sizes from the blocks' headers, where the allocator is known to
+ * have them; mmap: rows by alloc_funcs__add_maps().
+ */
 struct plan_want {
-	enum mt_mode mode;	/* MT_MODE_COUNT: entries of allocations alone */
-	bool usable;		/* sizes from the blocks' headers, where the allocator is known to have them */
-	bool mmap;		/* full: what the program maps, too; rows by alloc_funcs__add_maps() */
+	struct recording recording;
 	bool no_uretprobes;	/* they may end a target here: see FEATURE_URETPROBES */
-	bool plain;		/* first instructions and uretprobes, whatever the code looks like: for diagnosis */
 };
 
-/* By the names that --mode, --size and --points take. */
-struct plan_want plan_want__of(const char *mode, const char *size, const char *points);
+struct plan_want plan_want__of(const struct recording *r);
 
 enum how {
 	ON_ENTRY,	/* the function begins: arguments are in their registers */
@@ -60,7 +61,7 @@ struct plan {
 	struct point *points;	/* owned */
 	size_t n_points;
 	struct plan_want want;	/* what it was made for */
-	size_t n_requested;	/* with want.usable: functions whose sizes are those asked for all the same */
+	size_t n_requested;	/* with SIZE_USABLE: functions whose sizes are those asked for all the same */
 	char *family;		/* owned; "glibc", "musl", "jemalloc", "tcmalloc", "mimalloc", or "" if not recognised */
 };
 

@@ -60,7 +60,7 @@ bool kernel__wait_no_more(struct kernel *k)
 
 uint64_t kernel__bytes(const struct kernel *k, uint64_t amount)
 {
-	return k->sample_bytes ? sampler__bytes(amount) : amount;
+	return k->recording.sample_bytes ? sampler__bytes(amount) : amount;
 }
 
 static uint32_t reached(struct kernel *k, const volatile __u64 *by, struct mt_spot *ret)

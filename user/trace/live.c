@@ -187,7 +187,7 @@ static void on_drop(struct snapshot *s, void *arg)
 static void update(struct live *l)
 {
 	const struct grouping *by = grouping__find(l->s->opts->by);
-	struct snapshot *base = session__take(l->s, false, l->s->opts->older_ns > 0, &l->s->failure), *shown = base;
+	struct snapshot *base = session__take(l->s, false, l->s->opts->recording.older_ns > 0, &l->s->failure), *shown = base;
 	struct held *h;
 
 	if (!base) {

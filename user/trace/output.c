@@ -72,7 +72,7 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 		.views = opts->views,
 		.sort = opts->sort,
 		.top = opts->top,
-		.older_ns = opts->older_ns,
+		.older_ns = opts->recording.older_ns,
 		.between_from_ns = opts->between_from_ns,
 		.between_to_ns = opts->between_to_ns,
 		.metric = metric__find(opts->metric),

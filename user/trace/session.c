@@ -131,8 +131,8 @@ static int check_usage(struct session *s, struct err *e)
 	s->status = EXIT_USAGE;
 	if (session__is_growth(o) ? tracees__init_growth(&s->tracees) : tracees__init(&s->tracees))
 		err = -ENOMEM;
-	s->tracees.want = plan_want__of(o->mode, o->size, o->points);
-	if (!err && o->mmap)
+	s->tracees.want = plan_want__of(&o->recording);
+	if (!err && o->recording.mmap)
 		err = tracees__want_mappings(&s->tracees);
 	if (err) {
 		s->status = EXIT_FAILED;
@@ -197,26 +197,12 @@ static int load(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
 	struct kernel_opts k = {
-		.mode = s->tracees.want.mode,
-		.usable = s->tracees.want.usable,
-		.mmap = s->tracees.want.mmap,
-		.max_live = session__is_growth(o) ? 1 : o->max_live,
-		.max_stacks = o->max_stacks,
-		.min_size = o->min_size,
-		.max_size = o->max_size,
-		.depth = o->depth,
-		.precise_times = o->precise_times || o->overhead_pct > 0,
-		.sample_bytes = o->sample_bytes,
-		.seed = o->seed,
-		.budget = o->overhead_pct > 0,
+		.recording = o->recording,
 		.adopt = s->selection.adopt,
 		.by_comm = s->selection.adopt == MT_ADOPT_ALL && o->comms.n,
 		.by_cgroup = s->selection.adopt == MT_ADOPT_ALL && o->cgroups.n,
 		.n_procs = s->selection.adopt ? MT_MAX_PROCS : 0,
-		.by_thread = grouping__find(o->by)->threads,
 		.spots = s->tracees.spots.n > 0,
-		.within = o->withins.n > 0,
-		.free_stacks = o->free_stacks,
 	};
 	int err;
 
@@ -231,7 +217,7 @@ static int load(struct session *s, struct err *e)
 	s->model = model__new();
 	if (!s->model)
 		return err_set(e, -ENOMEM, "out of memory");
-	s->unwind = unwind__new(s->kernel, unwind__choice(o->unwind));
+	s->unwind = unwind__new(s->kernel, o->recording.unwind);
 	if (!s->unwind)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->code = (struct code_calls){ tracees__is_same_code, tracees__is_written, &s->tracees };
@@ -245,8 +231,8 @@ static int load(struct session *s, struct err *e)
 		if (err)
 			return err;
 	}
-	if (o->overhead_pct > 0) {
-		struct budget_opts b = { o->overhead_pct / 100, s->kernel, s->collect, s->unwind, &s->tracees };
+	if (recording__has_budget(&o->recording)) {
+		struct budget_opts b = { s->kernel, s->collect, s->unwind, &s->tracees };
 
 		say_step("Measuring what a hit costs.");
 		return budget__new(&b, &s->budget, e);

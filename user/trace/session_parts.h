@@ -87,7 +87,7 @@ struct session {
 
 static inline bool session__is_growth(const struct opts *o)
 {
-	return !strcmp(o->mode, "growth");
+	return recording__is_growth(&o->recording);
 }
 
 /* Ends the loop; why is in s->failure, if there is a reason. */

@@ -86,7 +86,7 @@ static void recycle(struct session *s, enum room_wanted wanted)
 		return;
 	if (!s->events.n && poll(&ring, 1, 0) == 0)
 		s->recycle.told_ns = now_ns();
-	if (collect__sweep(s->collect, wanted == ROOM_AT_ONCE ? UINT64_MAX / 2 : SWEEP_NS, s->opts->older_ns, &calls, &procs, &n))
+	if (collect__sweep(s->collect, wanted == ROOM_AT_ONCE ? UINT64_MAX / 2 : SWEEP_NS, s->opts->recording.older_ns, &calls, &procs, &n))
 		say("out of memory: processes that ended stay in the tables");
 	if (n)
 		retire(s, procs, n);
@@ -100,7 +100,7 @@ void session__recycle(struct session *s)
 
 void session__make_room(struct session *s)
 {
-	struct cut_opts how = { .older_ns = s->opts->older_ns };
+	struct cut_opts how = { .older_ns = s->opts->recording.older_ns };
 	uint64_t in_use;
 
 	if (s->budget || s->end_ns || !s->start_ns || !collect__is_short(s->collect, &in_use) ||

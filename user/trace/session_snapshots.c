@@ -62,9 +62,9 @@ int session__take_cut(struct session *s, const struct cut_opts *how, enum patien
 
 static struct cut_opts how_to_cut(const struct session *s, bool ages)
 {
-	return (struct cut_opts){ .scan = ages && !session__is_growth(s->opts), .older_ns = s->opts->older_ns,
+	return (struct cut_opts){ .scan = ages && !session__is_growth(s->opts), .older_ns = s->opts->recording.older_ns,
 				  .ages = output__has_age_classes(&s->output),
-				  .blocks = !s->kernel->sample_bytes && !s->budget };
+				  .blocks = !recording__is_estimated(&s->opts->recording) };
 }
 
 /* ---- from the last cut to a snapshot */
@@ -91,11 +91,11 @@ static uint64_t duration_ns(const struct session *s, const struct making *m)
 static struct snapshot_info info_of(const struct session *s, const struct making *m)
 {
 	const struct opts *o = s->opts;
+	struct recording recording = o->recording;
 
+	recording.size = tracees__size(&s->tracees);
 	return (struct snapshot_info){
-		.mode = o->mode,
-		.size = tracees__size(&s->tracees),
-		.sample_bytes = o->sample_bytes,
+		.recording = recording,
 		.observed_share = s->budget ? budget__observed_share(s->budget) : 1,
 		.probe_ns_estimate = s->budget ? budget__spent_ns(s->budget) : 0,
 		.version = VERSION,
@@ -105,17 +105,10 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 		.duration_ns = duration_ns(s, m),
 		.wall_now_ns = session__wall_ns(),
 		.ended = m->last,
-		.partial = o->withins.n > 0,
-		.partial_sizes = o->min_size > 0 || o->max_size != UINT64_MAX,
-		.mmap = o->mmap,
-		.min_size = o->min_size,
-		.max_size = o->max_size,
-		.older_ns = o->older_ns,
 		.target_cpu_ns = tracees__cpu_ns(&s->tracees),
 		.tool_cpu_ns = own_cpu_ns(),
 		.unit_ns = s->kernel->born_unit_ns,
 		.leak_after_ns = o->leak_after_ns,
-		.free_stacks = o->free_stacks,
 		.mappings = tracees__n_mappings(&s->tracees),
 		.unwind_full = unwind__n_full(s->unwind),
 		.codes_full = codes__n_full(s->kernel->codes),
@@ -146,7 +139,7 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 	}
 	/* where nothing was recorded, or page faults are, there is nothing to be missed */
 	if (!s->spots.waiting && !session__is_growth(s->opts) && info.observed_share > 0)
-		tracees__tell_blind(&s->tracees, snap, info.partial || info.partial_sizes);
+		tracees__tell_blind(&s->tracees, snap, recording__is_partial(&info.recording));
 	session__put_tags(s, cut, snap);
 	taken__list(&s->taken, snap);
 	session__list_whens(s, snap);
@@ -269,13 +262,13 @@ void session__requests_done(struct session *s)
 /* Do the reports of intervals need exact ages? A table of the top rows does not. */
 static bool intervals_need_ages(const struct session *s)
 {
-	return s->opts->older_ns || output__carries_ages(&s->output) || output__has_series(&s->output);
+	return s->opts->recording.older_ns || output__carries_ages(&s->output) || output__has_series(&s->output);
 }
 
 void session__on_second(void *arg)
 {
 	struct session *s = arg;
-	struct cut_opts how = { .older_ns = s->opts->older_ns };
+	struct cut_opts how = { .older_ns = s->opts->recording.older_ns };
 
 	session__read_events(s);
 	s->tracees.probing->on_second(&s->tracees, s->watch);

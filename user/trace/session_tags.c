@@ -22,22 +22,6 @@ int session__ask_tags(struct session *s, struct err *e)
 	return err;
 }
 
-/* "handle_get, handle_put"; NULL: everything is recorded */
-static const char *within_of(const struct session *s, struct snapshot *snap)
-{
-	const struct opt_strings *w = &s->opts->withins;
-	size_t len = 1;
-	char *text, *to;
-
-	for (size_t i = 0; i < w->n; i++)
-		len += strlen(w->v[i]) + strlen(", ");
-	text = to = snapshot__alloc(snap, len, 1);
-	for (size_t i = 0; i < w->n; i++)
-		to = stpcpy(stpcpy(to, i ? ", " : ""), w->v[i]);
-	clean_name(text);
-	return w->n ? text : NULL;
-}
-
 /* Nothing could be recorded: not because nothing was allocated. */
 static void tell_uncalled(const struct session *s, const struct cut *cut)
 {
@@ -56,7 +40,7 @@ void session__put_tags(const struct session *s, const struct cut *cut, struct sn
 
 	snap->tags = tags;
 	snap->n_tags = 0;
-	snap->within = within_of(s, snap);
+	snap->within = s->opts->recording.within;
 	if (snap->ended)
 		tell_uncalled(s, cut);
 	for (size_t i = 0; i < spots->n; i++) {

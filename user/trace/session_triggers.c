@@ -20,12 +20,12 @@
 
 static bool counts_blocks(const struct session *s)
 {
-	return !s->budget && counters__of_mode(s->opts->mode) & HAS_LIVE_BLOCKS;
+	return !s->budget && counters__of_mode(s->opts->recording.mode) & HAS_LIVE_BLOCKS;
 }
 
 static const char *mark_of(const struct session *s)
 {
-	return s->opts->sample_bytes ? "~" : "";
+	return s->opts->recording.sample_bytes ? "~" : "";
 }
 
 /* "nginx (1432) was ended by SIGSEGV; it held 2.1 MiB in 1,204 blocks"; the caller's */

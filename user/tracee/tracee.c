@@ -25,7 +25,7 @@ int tracees__init(struct tracees *t)
 
 int tracees__init_growth(struct tracees *t)
 {
-	*t = (struct tracees){ .probing = &probing_own, .want.mode = MT_MODE_GROWTH };
+	*t = (struct tracees){ .probing = &probing_own, .want.recording.mode = MT_MODE_GROWTH };
 	t->objects = objects__new();
 	if (!t->objects)
 		return -ENOMEM;
@@ -34,7 +34,7 @@ int tracees__init_growth(struct tracees *t)
 
 int tracees__want_mappings(struct tracees *t)
 {
-	t->want.mmap = true;
+	t->want.recording.mmap = true;
 	return alloc_funcs__add_maps(&t->funcs);
 }
 
@@ -308,7 +308,7 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e)
 		err = tracee__new_plans(t, p, &plans, &n, e);
 	if (err)
 		return err;
-	if (!n && t->want.mode != MT_MODE_GROWTH)
+	if (!n && t->want.recording.mode != MT_MODE_GROWTH)
 		return no_allocator(t, p, e);
 	if (n && tracee__check_room(p, plans, n, e))
 		return -ENOSPC;
@@ -437,7 +437,7 @@ int tracees__attach_all(struct tracees *t, struct err *e)
 		/* a program of our own has its entry point probed for itself alone */
 		if (!err && (!tracees__are_shared(t) || p->own))
 			err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);
-		if (!err && t->want.mode == MT_MODE_GROWTH)
+		if (!err && t->want.recording.mode == MT_MODE_GROWTH)
 			err = faults__open(t->kernel, p->process.pid, &p->faults, e);
 		p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
 		/* before its exec a program of our own is a copy of malloctrace, which is nobody's business */

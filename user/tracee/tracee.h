@@ -219,8 +219,8 @@ void tracees__sample(struct tracees *t, bool all);
 void tracees__count_cpu_from_now(struct tracees *t);
 uint64_t tracees__cpu_ns(const struct tracees *t);	/* of all, since they were attached, as far as it was sampled */
 
-/* "usable" if that was asked for and any allocator has such sizes, else "requested". */
-const char *tracees__size(const struct tracees *t);
+/* SIZE_USABLE if that was asked for and any allocator has such sizes. */
+enum recording_size tracees__size(const struct tracees *t);
 /* Which objects are probed, and which functions in them. */
 int tracees__list_probes(const struct tracees *t, struct snapshot *s);
 

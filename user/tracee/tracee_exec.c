@@ -28,7 +28,7 @@ static int probe_again(struct tracees *t, struct tracee *p, const struct mt_even
 	attachment__free(old);
 	for (size_t i = 0; i < N_EXTRAS; i++)
 		p->extras[i].n = 0;
-	if (t->want.mode == MT_MODE_GROWTH) {
+	if (t->want.recording.mode == MT_MODE_GROWTH) {
 		faults__close(p->faults);
 		p->faults = NULL;
 		err = faults__open(t->kernel, p->process.pid, &p->faults, e);

@@ -6,20 +6,20 @@
 
 #define FEW_A_LOOK 64	/* of the processes that seem to do nothing */
 
-static const char *size_of(const struct plan *plan)
+static enum recording_size size_of(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_funcs; i++)
 		if (plan->funcs[i].usable)
-			return "usable";
-	return "requested";
+			return SIZE_USABLE;
+	return SIZE_REQUESTED;
 }
 
-const char *tracees__size(const struct tracees *t)
+enum recording_size tracees__size(const struct tracees *t)
 {
 	for (size_t i = 0; i < t->files.n; i++)
-		if (t->files.v[i]->ever_probed && !strcmp(size_of(&t->files.v[i]->plan), "usable"))
-			return "usable";
-	return "requested";
+		if (t->files.v[i]->ever_probed && size_of(&t->files.v[i]->plan) == SIZE_USABLE)
+			return SIZE_USABLE;
+	return SIZE_REQUESTED;
 }
 
 int tracees__list_probes(const struct tracees *t, struct snapshot *s)
@@ -41,7 +41,7 @@ int tracees__list_probes(const struct tracees *t, struct snapshot *s)
 			.build_id = snapshot__strdup(s, plan->object->build_id),
 			.functions = names,
 			.n_functions = plan->n_funcs,
-			.size = size_of(plan),
+			.size = size__name(size_of(plan)),
 		};
 	}
 	return 0;

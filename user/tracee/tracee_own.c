@@ -111,7 +111,7 @@ static void say_attached(const struct tracees *t)
 		const struct tracee *p = t->v.v[i];
 
 		say("attached to %s (%d): %s%s", p->process.comm, (int)p->process.pid,
-		    p->n_allocators ? tracee__last_allocator(t, p) : t->want.mode == MT_MODE_GROWTH ? "page faults" : "no allocator yet",
+		    p->n_allocators ? tracee__last_allocator(t, p) : t->want.recording.mode == MT_MODE_GROWTH ? "page faults" : "no allocator yet",
 		    p->n_allocators > 1 ? " and others" : "");
 	}
 }

@@ -111,9 +111,9 @@ int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct 
 		break;
 	}
 	say("%s: the points chosen in it do not see each call as it is (%s): plain ones are used, which cost more", object__file_name(plan->object), r.why);
-	t->want.plain = true;
+	t->want.recording.points = POINTS_PLAIN;
 	err = plan__make(plan->object, &t->funcs, &t->want, k->asked, &plain, NULL, e);
-	t->want.plain = plan->want.plain;
+	t->want.recording.points = plan->want.recording.points;
 	if (err)
 		return err;
 	plan__done(&k->plan);
@@ -135,7 +135,7 @@ void tracees__tell_plan(struct tracees *t, const struct plan *plan)
 		say_verbose("  %s: %s", t->funcs.v[plan->funcs[i].func].name, plan->funcs[i].why);
 	if (plan->n_requested)
 		say("%s: sizes are those asked for: --size usable reads glibc's block headers%s", object__file_name(plan->object),
-		    plan->want.mode == MT_MODE_COUNT ? ", which --mode count does not see" : "");
+		    plan->want.recording.mode == MT_MODE_COUNT ? ", which --mode count does not see" : "");
 }
 
 static const struct object *last_allocator(const struct tracees *t, const struct tracee *p)

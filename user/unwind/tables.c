@@ -70,16 +70,6 @@ struct unwind {
 	uint64_t n_full;
 };
 
-enum unwind_choice unwind__choice(const char *name)
-{
-	static const char *const names[] = { [UNWIND_AUTO] = "auto", [UNWIND_FP] = "fp", [UNWIND_TABLE] = "table" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
-			return i;
-	return UNWIND_AUTO;
-}
-
 /* ---- life */
 
 struct unwind *unwind__new(struct kernel *k, enum unwind_choice choice)

@@ -13,13 +13,9 @@
 #include <sys/types.h>
 
 #include "elf/cfi.h"
+#include "recording/recording.h"
 #include "space/space.h"
 #include "util/err.h"
-
-enum unwind_choice { UNWIND_AUTO, UNWIND_FP, UNWIND_TABLE };
-
-/* "auto", "fp", "table"; anything else is "auto". */
-enum unwind_choice unwind__choice(const char *name);
 
 struct unwind_verdict {
 	uint32_t method;	/* enum mt_method */

@@ -171,7 +171,7 @@ static int read_all(struct reader *r, struct span all)
 	}
 	if (err)
 		return err;
-	if (!counters__of_mode(s->mode))
+	if (!choices__find(&mode_choices, s->mode, &(unsigned int){ 0 }))
 		return err_set(r->e, -EINVAL, "mode: this version knows of no --mode %s", s->mode);
 	s->growth = !strcmp(s->mode, "growth");
 	s->baseline = s->baseline_ns != UINT64_MAX;
