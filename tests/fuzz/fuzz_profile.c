@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static char *written(const struct snapshot *s, const char *format, size_t *ret_len)
 {
-	struct export_opts o = { .report = { .older_ns = s->older_ns } };
+	struct export_opts o = { .report = { .older_ns = s->recording.older_ns } };
 	const struct export_format *f = export__find_by_name(format);
 	char *text = NULL;
 	FILE *out = open_memstream(&text, ret_len);

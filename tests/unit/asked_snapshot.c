@@ -131,7 +131,7 @@ struct snapshot *sample__asked(void)
 	s->n_marks = ARRAY_SIZE(marks);
 	s->n_marks_seen = 1006;
 	s->n_marks_whole = 5;
-	s->free_stacks = true;
+	s->recording.free_stacks = true;
 	s->free_sites = free_sites;
 	s->n_free_sites = ARRAY_SIZE(free_sites);
 	s->frees = frees;

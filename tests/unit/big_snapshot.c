@@ -83,15 +83,13 @@ struct snapshot *sample__big(size_t n_sites)
 	s->version = "0.1.0";
 	s->kernel = "6.18.44";
 	s->arch = "aarch64";
-	s->mode = "full";
-	s->size = "requested";
 	s->observed_share = 1;
 	s->known = HAS_ALL;
 	s->duration_ns = 600 * S;
 	s->wall_start_ns = 1794700712ll * 1000000000;
 	s->wall_now_ns = s->wall_start_ns + (int64_t)s->duration_ns;
 	s->ended = true;
-	s->max_size = UINT64_MAX;
+	s->recording = (struct recording)RECORDING_PRESET;
 	*p = (struct snap_process){ .id = 1, .pid = 4711, .comm = "service", .exe = "/opt/service/bin/service",
 				    .age_at_attach_ns = 3600 * S, .rss_bytes = 3ull << 30, .rss_at_attach_bytes = 2ull << 30,
 				    .peak_at_ns = 500 * S };

@@ -142,8 +142,8 @@ static const char *const cxx_functions[] = { "operator new", "operator new[]" };
 
 static const struct snap_probe probes[] = {
 	{ "/usr/lib/aarch64-linux-gnu/libc.so.6", "0102030405060708090a0b0c0d0e0f1011121314", libc_functions,
-	  ARRAY_SIZE(libc_functions), "requested" },
-	{ "/usr/lib/aarch64-linux-gnu/libstdc++.so.6", NULL, cxx_functions, ARRAY_SIZE(cxx_functions), NULL },
+	  ARRAY_SIZE(libc_functions), SIZE_REQUESTED },
+	{ "/usr/lib/aarch64-linux-gnu/libstdc++.so.6", NULL, cxx_functions, ARRAY_SIZE(cxx_functions), SIZE_REQUESTED },
 };
 
 static const struct snap_thread redis_threads[] = {
@@ -362,22 +362,20 @@ struct snapshot *sample__new(unsigned int flags)
 	s->version = "0.1.0";
 	s->kernel = "6.18.44";
 	s->arch = "aarch64";
-	s->mode = "full";
+	s->recording = (struct recording)RECORDING_PRESET;
 	s->observed_share = 1;
-	s->size = "requested";
 	s->known = HAS_ALL;
 	if (flags & SAMPLE_COUNT) {
-		s->mode = "count";
+		s->recording.mode = MT_MODE_COUNT;
 		s->known = HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS;
 	}
 	if (flags & SAMPLE_GROWTH) {
-		s->mode = "growth";
-		s->growth = true;
+		s->recording.mode = MT_MODE_GROWTH;
 		s->known = HAS_ALLOC_CALLS | HAS_ALLOC_BYTES;
 	}
 	if (flags & SAMPLE_ESTIMATED) {
 		s->estimated = true;
-		s->sample_bytes = 512 * KIB;
+		s->recording.sample_bytes = 512 * KIB;
 	}
 	if (flags & (SAMPLE_PARTIAL | SAMPLE_ESTIMATED))
 		s->known &= ~HAS_UNKNOWN_FREES;
@@ -385,10 +383,8 @@ struct snapshot *sample__new(unsigned int flags)
 	s->wall_start_ns = WALL_START_NS;
 	s->wall_now_ns = s->wall_start_ns + (int64_t)s->duration_ns;
 	s->ended = true;
-	s->max_size = UINT64_MAX;
-	s->partial_sizes = flags & SAMPLE_PARTIAL;
-	s->min_size = flags & SAMPLE_PARTIAL ? 64 : 0;
-	s->older_ns = flags & SAMPLE_OLDER ? 10 * S : 0;
+	s->recording.min_size = flags & SAMPLE_PARTIAL ? 64 : 0;
+	s->recording.older_ns = flags & SAMPLE_OLDER ? 10 * S : 0;
 
 	s->modules = modules;
 	s->n_modules = many ? ARRAY_SIZE(modules) : N_MODULES;

@@ -150,7 +150,7 @@ Test(ages, older_at_a_border_is_exact)
 	struct snapshot *s = one_site(some, ARRAY_SIZE(some), 2 * M);
 
 	cr_assert(snapshot__count_older(s, 10 * S));
-	cr_expect_eq(s->older_ns, 10 * S);
+	cr_expect_eq(s->recording.older_ns, 10 * S);
 	cr_expect_eq(s->sites->older_blocks, 104);
 	cr_expect_eq(s->sites->older_bytes, 1307);
 	cr_expect_eq(s->older_unsure.blocks, 0);
@@ -193,7 +193,7 @@ Test(ages, what_was_not_recorded_is_not_answered)
 	cr_expect(snapshot__count_older(s, 10 * S), "nothing is live");
 	s->sites->c.live_blocks = 3;
 	cr_expect_not(snapshot__count_older(s, 5 * S), "a profile of another version");
-	cr_expect_eq(s->older_ns, 10 * S, "nothing has changed");
+	cr_expect_eq(s->recording.older_ns, 10 * S, "nothing has changed");
 	s->sites->c.live_blocks = 0;
 	s->scanned = false;
 	cr_expect_not(snapshot__count_older(s, 5 * S));

@@ -147,7 +147,7 @@ Test(join, figures_add_up)
 	cr_assert_eq(all->losses_total, 2 * v[0]->losses_total);
 	cr_assert_eq(all->n_losses, v[0]->n_losses);
 	cr_assert_eq(all->losses[0].n, 2408);
-	cr_assert_eq(all->older_ns, 0);
+	cr_assert_eq(all->recording.older_ns, 0);
 	for (size_t i = 0; i < all->n_sites; i++) {
 		const struct snap_site *site = &all->sites[i];
 		const struct snap_site *from = i < v[0]->n_sites ? &v[0]->sites[i] : &v[1]->sites[i - v[0]->n_sites];
@@ -178,16 +178,16 @@ Test(join, what_does_not_add_up_is_refused)
 
 	cr_assert_eq(snapshot__join(v, names, 2, &all, &e), -EINVAL);
 	cr_assert_str_eq(err_msg(&e), "a.json and b.json do not add up: --mode full and --mode count");
-	v[1]->mode = "full";
-	v[1]->size = "usable";
+	v[1]->recording.mode = MT_MODE_FULL;
+	v[1]->recording.size = SIZE_USABLE;
 	cr_assert_eq(snapshot__join(v, names, 2, &all, &e2), -EINVAL);
 	cr_assert_str_eq(err_msg(&e2), "a.json and b.json do not add up: requested sizes and usable sizes");
-	v[1]->size = "requested";
-	v[1]->min_size = 100;
+	v[1]->recording.size = SIZE_REQUESTED;
+	v[1]->recording.min_size = 100;
 	cr_assert_eq(snapshot__join(v, names, 2, &all, &e3), -EINVAL);
 	cr_assert_str_eq(err_msg(&e3), "a.json and b.json do not add up: blocks of other sizes were recorded (--min-size, --max-size)");
-	v[1]->min_size = 0;
-	v[1]->mmap = true;
+	v[1]->recording.min_size = 0;
+	v[1]->recording.mmap = true;
 	cr_assert_eq(snapshot__join(v, names, 2, &all, &e4), -EINVAL);
 	cr_assert_str_eq(err_msg(&e4), "a.json and b.json do not add up: one was recorded with --mmap");
 	snapshot__free(v[0]);

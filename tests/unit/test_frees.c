@@ -53,7 +53,7 @@ static struct snapshot *sample(void)
 	f[3] = (struct snap_free){ a, 0, 2002, NULL, 1300, 1300 << 10, 488, 1300 * 11000000ull };
 	f[4] = (struct snap_free){ c, 3, 0, NULL, 936, 3 << 20, 0, 0 };
 	f[5] = (struct snap_free){ a, 0, 2003, "worker-3", 100, 100 << 10, 0, 0 };
-	s->free_stacks = true;
+	s->recording.free_stacks = true;
 	s->free_sites = w;
 	s->n_free_sites = 4;
 	s->frees = f;
@@ -125,7 +125,7 @@ Test(frees, profiles_that_are_joined)
 	cr_expect_eq(all->free_sites[6].stack[1], v[0]->free_sites[2].stack[1] + n_places);
 	snapshot__free(all);
 	cr_assert_eq(snapshot__join(v, names, 3, &all, NULL), 0);
-	cr_expect_not(all->free_stacks, "of one it is not known");
+	cr_expect_not(all->recording.free_stacks, "of one it is not known");
 	cr_expect_eq(all->n_frees, 0);
 	snapshot__free(all);
 	for (size_t i = 0; i < 3; i++)
@@ -137,7 +137,7 @@ Test(frees, a_diff_has_none)
 	struct snapshot *a = sample__new(SAMPLE_MANY), *b = sample(), *d = diff__snapshot(a, b, "a.json");
 
 	cr_assert_not_null(d);
-	cr_expect_not(d->free_stacks);
+	cr_expect_not(d->recording.free_stacks);
 	cr_expect_eq(d->n_frees, 0);
 	cr_expect_eq(d->sites[site_of(d, 0, "realloc")].moves.moved_calls, 700);
 	snapshot__free(d);
@@ -192,7 +192,7 @@ Test(frees, of_a_cut)
 	cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = 3, .pid = 30, .comm = "three" }), 0);
 	s = model__snapshot(m, &cut, &info, &calls);
 	cr_assert_not_null(s);
-	cr_assert(s->free_stacks && s->n_sites == 1 && s->n_frees == 3 && s->n_free_sites == 2);
+	cr_assert(s->recording.free_stacks && s->n_sites == 1 && s->n_frees == 3 && s->n_free_sites == 2);
 	cr_expect_eq(s->sites[0].moves.longest, 3);
 	expect_row(&s->frees[0], 0, 0, 5);
 	expect_row(&s->frees[1], 0, 0, 3);
@@ -311,7 +311,7 @@ Test(frees, are_read_back)
 
 	json = written("json", s, &o, &len);
 	cr_assert_eq(json_read__text(json, len, &again, &e), 0, "%s", err_msg(&e));
-	cr_expect(again->free_stacks);
+	cr_expect(again->recording.free_stacks);
 	json2 = written("json", again, &o, &len2);
 	cr_expect_str_eq(strstr(json2, "\"free_sites\""), strstr(json, "\"free_sites\""));
 	cr_expect(strstr(json, "\"moves\": {\"calls\": 936, \"moved_calls\": 700, \"moved_bytes\": 31457280, \"grown_calls\": 900, \"grown_bytes\": 57600, "

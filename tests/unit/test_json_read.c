@@ -42,7 +42,7 @@ static struct snapshot *sample(unsigned int flags)
 
 static char *written(const char *format, const struct snapshot *s, size_t *ret_len)
 {
-	struct export_opts o = { .report = { .older_ns = s->older_ns } };
+	struct export_opts o = { .report = { .older_ns = s->recording.older_ns } };
 	char *text = NULL;
 	FILE *out = open_memstream(&text, ret_len);
 
@@ -117,11 +117,11 @@ Test(json_read, mappings)
 	size_t len;
 
 	again = read_back(s);
-	cr_expect_not(again->mmap);
+	cr_expect_not(again->recording.mmap);
 	snapshot__free(again);
-	s->mmap = true;
+	s->recording.mmap = true;
 	again = read_back(s);
-	cr_expect(again->mmap);
+	cr_expect(again->recording.mmap);
 	text = written("text", again, &len);
 	cr_expect(strstr(text, "with what it maps itself"), "%s", text);
 	folded = written("massif", again, &len);

@@ -17,10 +17,8 @@ static struct snapshot *made(const struct snap_process *processes, size_t n)
 
 	cr_assert_not_null(s);
 	s->version = s->kernel = s->arch = "";
-	s->mode = "full";
-	s->size = "requested";
 	s->observed_share = 1;
-	s->max_size = UINT64_MAX;
+	s->recording = (struct recording)RECORDING_PRESET;
 	s->known = HAS_ALL;
 	s->processes = processes;
 	s->n_processes = n;

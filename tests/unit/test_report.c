@@ -474,7 +474,7 @@ Test(report, what_is_left_out_is_not_called_free)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	s->partial_sizes = true;
+	s->recording.min_size = 1;
 	s->n_sites = 0;
 	cr_assert_eq(report__write(out, s, &(struct report_opts){ .views = VIEW_LEAKS }), 0);
 	fclose(out);

@@ -116,17 +116,17 @@ static int check(struct snapshot *s, const struct opts *o, struct err *e)
 	char lasted[FMT_MAX];
 
 	if (o->views & ~views__in(s) & ~VIEW_FREES)
-		return err_set(e, -EINVAL, "--view: what it shows was not recorded (--mode %s)", s->mode);
-	if (o->views & VIEW_FREES && !s->free_stacks)
+		return err_set(e, -EINVAL, "--view: what it shows was not recorded (--mode %s)", mode__name(s->recording.mode));
+	if (o->views & VIEW_FREES && !s->recording.free_stacks)
 		return err_set(e, -EINVAL, "--view frees: was not recorded (--free-stacks)");
 	if (metric && metric->needs & ~s->known)
-		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", o->metric, s->mode);
+		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", o->metric, mode__name(s->recording.mode));
 	if (sort && sort->needs & ~s->known)
-		return err_set(e, -EINVAL, "--sort %s: was not recorded (--mode %s)", o->sort, s->mode);
-	if (o->recording.older_ns && o->recording.older_ns != s->older_ns && !snapshot__count_older(s, o->recording.older_ns))
+		return err_set(e, -EINVAL, "--sort %s: was not recorded (--mode %s)", o->sort, mode__name(s->recording.mode));
+	if (o->recording.older_ns && o->recording.older_ns != s->recording.older_ns && !snapshot__count_older(s, o->recording.older_ns))
 		return err_set(e, -EINVAL, "--older: the ages of live blocks were not recorded");
 	if (o->between && !(s->known & HAS_LIVE_BYTES))
-		return err_set(e, -EINVAL, "--between: live bytes were not recorded (--mode %s)", s->mode);
+		return err_set(e, -EINVAL, "--between: live bytes were not recorded (--mode %s)", mode__name(s->recording.mode));
 	if (o->between_to_ns && o->between_from_ns >= s->duration_ns)
 		return err_set(e, -EINVAL, "--between: the trace lasted %s only", fmt_duration(lasted, s->duration_ns));
 	for (size_t i = 0; i < o->tags.n; i++)
@@ -136,7 +136,7 @@ static int check(struct snapshot *s, const struct opts *o, struct err *e)
 		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
 
 		if (f && f->needs & ~s->known)
-			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)", o->outputs.v[i], f->name, s->mode);
+			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)", o->outputs.v[i], f->name, mode__name(s->recording.mode));
 	}
 	return 0;
 }
@@ -238,24 +238,24 @@ static int check_diff(const struct opts *o, const struct snapshot *a, const stru
 
 	if (err)
 		return err;
-	if (strcmp(a->within ?: "", b->within ?: ""))
+	if (strcmp(a->recording.within ?: "", b->recording.within ?: ""))
 		return err_set(e, -EINVAL, "%s and %s do not compare: recorded %s%s, and %s%s", o->files.v[0], o->files.v[1],
-			       a->within ? "only inside of " : "everywhere", a->within ?: "", b->within ? "only inside of " : "everywhere",
-			       b->within ?: "");
+			       a->recording.within ? "only inside of " : "everywhere", a->recording.within ?: "", b->recording.within ? "only inside of " : "everywhere",
+			       b->recording.within ?: "");
 	if (strcmp(a->hidden.by ?: "", b->hidden.by ?: ""))
 		return err_set(e, -EINVAL, "%s and %s do not compare: sites were left out of one of them (%s)", o->files.v[0], o->files.v[1],
 			       a->hidden.by ?: b->hidden.by);
 	if (m->needs & ~(a->known & b->known))
-		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", m->name, a->mode);
+		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", m->name, mode__name(a->recording.mode));
 	if (o->fail_over != UINT64_MAX && !(a->known & b->known & HAS_LIVE_BYTES))
-		return err_set(e, -EINVAL, "--fail-over: live bytes were not recorded (--mode %s)", a->mode);
+		return err_set(e, -EINVAL, "--fail-over: live bytes were not recorded (--mode %s)", mode__name(a->recording.mode));
 	for (size_t i = 0; i < o->outputs.n; i++) {
 		const struct diff_format *f = diff_format__find(opts__output_format(o, o->outputs.v[i]));
 
 		if (!f)
 			return err_set(e, -EINVAL, "-o %s: diff writes text, json, folded and html", o->outputs.v[i]);
 		if (f->needs & ~(a->known & b->known))
-			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)", o->outputs.v[i], f->name, a->mode);
+			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)", o->outputs.v[i], f->name, mode__name(a->recording.mode));
 	}
 	return 0;
 }

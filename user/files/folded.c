@@ -103,7 +103,7 @@ static char *root_text(const struct snapshot *s, const struct snap_site *site)
 		return NULL;
 	if (site->tid && !(thread = clean(owner__thread(site))))
 		return NULL;
-	if (s->growth && !(growth = clean(strdup(site->function))))
+	if (recording__is_growth(&s->recording) && !(growth = clean(strdup(site->function))))
 		return NULL;
 	if (asprintf(&text, "%s%s%s%s%s%s", process ? process : "", process ? ";" : "", thread ? thread : "", thread ? ";" : "",
 		     growth ? growth : "", growth ? ";" : "") < 0)

@@ -101,7 +101,7 @@ static int add_roots(struct functions *f)
 	for (size_t i = 0; i < s->n_sites && !err; i++)
 		if (s->sites[i].tid)
 			err = add_owner(f, owner__thread(&s->sites[i]), &f->of_thread[i]);
-	for (enum growth_kind k = GROWTH_FAULT; s->growth && k < GROWTH_N_KINDS && !err; k++)
+	for (enum growth_kind k = GROWTH_FAULT; recording__is_growth(&s->recording) && k < GROWTH_N_KINDS && !err; k++)
 		err = add(f, growth__name(k), NULL, NULL, &f->of_growth[k]);
 	return err ? err : add(f, "[no stack]", NULL, NULL, &f->no_stack);
 }

@@ -329,7 +329,7 @@ int massif__write(FILE *out, const struct snapshot *s, const struct export_opts 
 	int err;
 
 	if (!(s->known & HAS_LIVE_BYTES))
-		return err_set(e, -EINVAL, "massif shows live memory, which --mode %s does not record", s->mode);
+		return err_set(e, -EINVAL, "massif shows live memory, which --mode %s does not record", mode__name(s->recording.mode));
 	err = write_all(&m);
 	functions__done(&m.functions);
 	free(m.frames);

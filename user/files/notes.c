@@ -48,21 +48,21 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 	int err;
 
 	*notes = (struct export_notes){};
-	err = add(notes, "malloctrace %s, --mode %s, %s sizes, traced for %s", s->version, s->mode, s->size,
+	err = add(notes, "malloctrace %s, --mode %s, %s sizes, traced for %s", s->version, mode__name(s->recording.mode), size__name(s->recording.size),
 		  fmt_duration(a, s->duration_ns));
-	if (!err && s->sample_bytes)
-		err = add(notes, "estimated: one sample per %s on average", fmt_bytes(a, s->sample_bytes));
+	if (!err && s->recording.sample_bytes)
+		err = add(notes, "estimated: one sample per %s on average", fmt_bytes(a, s->recording.sample_bytes));
 	if (!err && s->observed_share < 1)
 		err = add(notes, "estimated: %d%% of the time observed", (int)(s->observed_share * 100));
-	if (!err && s->mmap)
+	if (!err && s->recording.mmap)
 		err = add(notes, "--mmap: with what programs map themselves");
-	if (!err && s->partial_sizes && s->max_size != UINT64_MAX)
-		err = add(notes, "only blocks of %llu to %llu bytes", (unsigned long long)s->min_size,
-			  (unsigned long long)s->max_size);
-	else if (!err && s->partial_sizes)
-		err = add(notes, "only blocks of %llu bytes and more", (unsigned long long)s->min_size);
-	if (!err && s->within)
-		err = add(notes, "only inside of %s", s->within);
+	if (!err && s->recording.max_size != UINT64_MAX)
+		err = add(notes, "only blocks of %llu to %llu bytes", (unsigned long long)s->recording.min_size,
+			  (unsigned long long)s->recording.max_size);
+	else if (!err && s->recording.min_size)
+		err = add(notes, "only blocks of %llu bytes and more", (unsigned long long)s->recording.min_size);
+	if (!err && s->recording.within)
+		err = add(notes, "only inside of %s", s->recording.within);
 	if (!err && s->hidden.by)
 		err = add(notes, "hidden (%s): %s of %zu sites", s->hidden.by, fmt_exact(a, s->hidden.n_sites),
 			  s->n_sites + (size_t)s->hidden.n_sites);

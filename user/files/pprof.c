@@ -204,7 +204,7 @@ static const struct column growth_columns[N_COLUMNS] = {
 
 static const struct column *column(const struct pprof *p, size_t i)
 {
-	const struct column *c = p->s->growth ? &growth_columns[i] : &heap_columns[i];
+	const struct column *c = recording__is_growth(&p->s->recording) ? &growth_columns[i] : &heap_columns[i];
 
 	return p->s->known & c->needs ? c : NULL;
 }
@@ -246,7 +246,7 @@ static void header(struct pprof *p)
 	profile_u64(p, PROFILE_TIME_NS, (uint64_t)s->wall_start_ns);
 	profile_u64(p, PROFILE_DURATION_NS, s->duration_ns);
 	value_type(p, PROFILE_PERIOD_TYPE, "space", "bytes");
-	profile_u64(p, PROFILE_PERIOD, s->sample_bytes ? s->sample_bytes : 1);
+	profile_u64(p, PROFILE_PERIOD, s->recording.sample_bytes ? s->recording.sample_bytes : 1);
 	profile_u64(p, PROFILE_DEFAULT_TYPE, string(p, shown));
 }
 

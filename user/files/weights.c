@@ -35,13 +35,13 @@ static const struct metric growth_metrics[] = {
 
 size_t weights__of(const struct snapshot *s, const struct metric *first, const struct metric *ret[static WEIGHTS_MAX])
 {
-	const struct metric *from = s->growth ? growth_metrics : metrics;
-	size_t n_from = s->growth ? ARRAY_SIZE(growth_metrics) : n_metrics, n = 0;
+	const struct metric *from = recording__is_growth(&s->recording) ? growth_metrics : metrics;
+	size_t n_from = recording__is_growth(&s->recording) ? ARRAY_SIZE(growth_metrics) : n_metrics, n = 0;
 
 	/* of growth the kind of figure that was asked for comes first: bytes or calls */
-	if (s->growth && first && !strcmp(first->unit, "calls"))
+	if (recording__is_growth(&s->recording) && first && !strcmp(first->unit, "calls"))
 		first = &growth_metrics[2];
-	else if (s->growth)
+	else if (recording__is_growth(&s->recording))
 		first = &growth_metrics[0];
 	else if (!first)
 		first = metric__preset(s->known);

@@ -173,7 +173,7 @@ bool snapshot__count_older(struct snapshot *s, uint64_t older_ns)
 {
 	if (!are_known(s))
 		return false;
-	s->older_ns = older_ns;
+	s->recording.older_ns = older_ns;
 	s->older_unsure = (struct older_unsure){};
 	for (size_t i = 0; i < s->n_sites; i++) {
 		struct snap_site *site = &s->sites[i];

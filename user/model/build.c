@@ -131,7 +131,7 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 
 	to->process = process;
 	to->function = b->calls->function(from->func, b->calls->arg);
-	to->growth = b->s->growth ? growth_of(to->function) : GROWTH_NONE;
+	to->growth = recording__is_growth(&b->s->recording) ? growth_of(to->function) : GROWTH_NONE;
 	to->c = (struct counters){
 		.alloc_calls = c->alloc_calls,
 		.alloc_bytes = c->alloc_bytes,
@@ -522,7 +522,7 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 			uint32_t *stack;
 
 			/* their blocks grow older: from some time on, all are older than what was asked for */
-			if (since(cut->now_ns, from->row.last_ns) >= s->older_ns) {
+			if (since(cut->now_ns, from->row.last_ns) >= s->recording.older_ns) {
 				to->older_blocks = to->c.live_blocks;
 				to->older_bytes = to->c.live_bytes;
 			}
@@ -597,22 +597,14 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->kernel = snapshot__strdup(s, info->kernel);
 	s->arch = snapshot__strdup(s, info->arch);
 	s->host = snapshot__strdup(s, info->host);
-	s->mode = mode__name(r->mode);
-	s->size = size__name(r->size);
-	s->sample_bytes = r->sample_bytes;
+	s->recording = *r;
 	s->observed_share = info->observed_share;
 	s->estimated = r->sample_bytes || info->observed_share < 1;
 	s->known = counters__known(r, info->observed_share);
-	s->growth = recording__is_growth(r);
 	s->duration_ns = info->duration_ns;
 	s->wall_start_ns = m->wall_start_ns;
 	s->wall_now_ns = info->wall_now_ns;
 	s->ended = info->ended;
-	s->partial_sizes = recording__has_size_range(r);
-	s->mmap = r->mmap;
-	s->min_size = r->min_size;
-	s->max_size = r->max_size;
-	s->older_ns = r->older_ns;
 	s->target_cpu_ns = info->target_cpu_ns;
 	s->tool_cpu_ns = info->tool_cpu_ns;
 	s->probe_ns_estimate = info->probe_ns_estimate;

@@ -14,7 +14,7 @@
 
 void frees__drop(struct snapshot *s)
 {
-	s->free_stacks = false;
+	s->recording.free_stacks = false;
 	s->free_sites = NULL;
 	s->frees = NULL;
 	s->n_free_sites = s->n_frees = 0;
@@ -178,7 +178,7 @@ int frees__build(struct snapshot *s, struct model *m, const struct cut *cut, con
 	uint32_t n_sites = 0;
 	int err = 0;
 
-	s->free_stacks = true;
+	s->recording.free_stacks = true;
 	s->free_sites = snapshot__alloc(s, cut->n_wheres + m->archive.n_wheres + 1, sizeof(*s->free_sites));
 	s->frees = snapshot__alloc(s, cut->n_frees + m->archive.n_frees + 1, sizeof(*s->frees));
 	w.site_of = calloc(w.n_numbers, sizeof(*w.site_of));
@@ -269,7 +269,7 @@ int frees__map(struct snapshot *to, const struct snapshot *from, const struct fr
 	struct snap_free *v;
 	int err;
 
-	if (!from->free_stacks)
+	if (!from->recording.free_stacks)
 		return 0;
 	where_of = calloc(from->n_free_sites + 1, sizeof(*where_of));
 	if (!where_of)

@@ -21,22 +21,37 @@ bool snapshot__same_trace(const struct snapshot *a, const struct snapshot *b)
 {
 	const struct snap_process *pa = a->processes, *pb = b->processes;
 
-	return a->n_processes && b->n_processes && a->wall_start_ns == b->wall_start_ns && !strcmp(a->kernel, b->kernel) && !strcmp(a->mode, b->mode) &&
+	return a->n_processes && b->n_processes && a->wall_start_ns == b->wall_start_ns && !strcmp(a->kernel, b->kernel) && a->recording.mode == b->recording.mode &&
 	       pa->id == pb->id && pa->pid == pb->pid && !strcmp(pa->comm, pb->comm) && a->duration_ns <= b->duration_ns;
 }
 
-int snapshots__check_alike(const struct snapshot *a, const struct snapshot *b, const char *name_a, const char *name_b, const char *verb,
+int snapshots__check_alike(const struct snapshot *sa, const struct snapshot *sb, const char *name_a, const char *name_b, const char *verb,
 			   struct err *e)
 {
-	if (strcmp(a->mode, b->mode))
-		return err_set(e, -EINVAL, "%s and %s do not %s: --mode %s and --mode %s", name_a, name_b, verb, a->mode, b->mode);
-	if (strcmp(a->size, b->size))
-		return err_set(e, -EINVAL, "%s and %s do not %s: %s sizes and %s sizes", name_a, name_b, verb, a->size, b->size);
+	const struct recording *a = &sa->recording, *b = &sb->recording;
+
+	if (a->mode != b->mode)
+		return err_set(e, -EINVAL, "%s and %s do not %s: --mode %s and --mode %s", name_a, name_b, verb, mode__name(a->mode), mode__name(b->mode));
+	if (a->size != b->size)
+		return err_set(e, -EINVAL, "%s and %s do not %s: %s sizes and %s sizes", name_a, name_b, verb, size__name(a->size), size__name(b->size));
 	if (a->min_size != b->min_size || a->max_size != b->max_size)
 		return err_set(e, -EINVAL, "%s and %s do not %s: blocks of other sizes were recorded (--min-size, --max-size)", name_a, name_b, verb);
 	if (a->mmap != b->mmap)
 		return err_set(e, -EINVAL, "%s and %s do not %s: one was recorded with --mmap", name_a, name_b, verb);
 	return 0;
+}
+
+/* What was recorded alike is the same in all: see above. */
+static void join_recordings(struct recording *to, const struct recording *r)
+{
+	/* what is left out of one of them is not in the whole */
+	if (strcmp(to->within ?: "", r->within ?: ""))
+		to->within = VARIOUS;
+	to->sample_bytes = MAX(to->sample_bytes, r->sample_bytes);
+	to->free_stacks &= r->free_stacks;
+	/* blocks older than this and blocks older than that are not the same kind */
+	if (to->older_ns != r->older_ns)
+		to->older_ns = 0;
 }
 
 static void join_conditions(struct snapshot *to, const struct snapshot *s, bool first)
@@ -56,14 +71,10 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 		to->kernel = VARIOUS;
 	if (strcmp(to->arch, s->arch))
 		to->arch = VARIOUS;
-	/* what is left out of one of them is not in the whole */
-	if (strcmp(to->within ?: "", s->within ?: ""))
-		to->within = VARIOUS;
-	to->sample_bytes = MAX(to->sample_bytes, s->sample_bytes);
+	join_recordings(&to->recording, &s->recording);
 	to->observed_share = MIN(to->observed_share, s->observed_share);
 	to->estimated |= s->estimated;
 	to->known &= s->known;
-	to->free_stacks &= s->free_stacks;
 	to->duration_ns = MAX(to->duration_ns, s->duration_ns);
 	to->wall_start_ns = MIN(to->wall_start_ns, s->wall_start_ns);
 	to->wall_now_ns = MAX(to->wall_now_ns, s->wall_now_ns);
@@ -73,11 +84,8 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->started_on = to->stopped_on = to->waiting_for = NULL;
 	to->n_marks = 0;
 	to->n_marks_seen = to->n_marks_whole = 0;
-	/* blocks older than this and blocks older than that are not the same kind */
-	if (to->older_ns != s->older_ns)
-		to->older_ns = 0;
 	older_unsure__add(&to->older_unsure, &s->older_unsure);
-	if (!to->older_ns)
+	if (!to->recording.older_ns)
 		to->older_unsure = (struct older_unsure){};
 	counters__add(&to->totals, &s->totals);
 	std_error__add(&to->error, &s->error);
@@ -279,7 +287,7 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	losses = snapshot__alloc(to, all.losses + 1, sizeof(*losses));
 	edges = snapshot__alloc(to, all.edges + 1, sizeof(*edges));
 	for (size_t i = 0; i < n && !err; i++) {
-		join_rows(to, v[i], &at, to->older_ns);
+		join_rows(to, v[i], &at, to->recording.older_ns);
 		err = join_tags(to, &numbers, v[i], to->sites + at.sites);
 		join_frees(to, v[i], &at);
 		join_counters(losses, &n_losses, v[i]->losses, v[i]->n_losses);
@@ -299,7 +307,7 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 		return err_set(e, err, "out of memory");
 	}
 	/* of some of them it is not known where blocks were freed: rows of the others would seem to be all */
-	if (!to->free_stacks)
+	if (!to->recording.free_stacks)
 		frees__drop(to);
 	to->losses = losses;
 	to->n_losses = n_losses;

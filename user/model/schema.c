@@ -233,17 +233,17 @@ FIELDS(free_site_fields);
 #define WHOLE_OF(key, type, name, ...) ROW(key, type, AT(snapshot, name), __VA_ARGS__)
 
 static const struct field recording_fields_rows[] = {
-	WHOLE_OF("mode", FIELD_STR, mode, .line = 2),
-	WHOLE_OF("size", FIELD_STR, size),
-	WHOLE_OF("sample_bytes", FIELD_U64, sample_bytes),
+	WHOLE_OF("mode", FIELD_ENUM, recording.mode, .choices = &mode_choices, .line = 2),
+	WHOLE_OF("size", FIELD_ENUM, recording.size, .choices = &size_choices),
+	WHOLE_OF("sample_bytes", FIELD_U64, recording.sample_bytes),
 	WHOLE_OF("estimated", FIELD_BOOL, estimated),
 	WHOLE_OF("observed_share", FIELD_DOUBLE, observed_share),
 	WHOLE_OF("by", FIELD_STR, by),
-	WHOLE_OF("mmap", FIELD_BOOL, mmap, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("min_size", FIELD_U64, min_size, .line = 2),
-	WHOLE_OF("max_size", FIELD_BOUND, max_size),
-	WHOLE_OF("within", FIELD_STR, within, .empty = EMPTY_IS_ABSENT),
-	WHOLE_OF("older_ns", FIELD_U64, older_ns),
+	WHOLE_OF("mmap", FIELD_BOOL, recording.mmap, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("min_size", FIELD_U64, recording.min_size, .line = 2),
+	WHOLE_OF("max_size", FIELD_BOUND, recording.max_size),
+	WHOLE_OF("within", FIELD_STR, recording.within, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("older_ns", FIELD_U64, recording.older_ns),
 	WHOLE_OF("baseline_ns", FIELD_U64, baseline_ns, .needs = KNOWN_BASELINE),
 	WHOLE_OF("duration_ns", FIELD_U64, duration_ns, .line = 2),
 	WHOLE_OF("wall_start", FIELD_TIME, wall_start_ns),
@@ -309,7 +309,7 @@ FIELDS(module_fields);
 static const struct field probe_fields_rows[] = {
 	ROW("object", FIELD_STR, AT(snap_probe, object)),
 	ROW("build_id", FIELD_STR, AT(snap_probe, build_id)),
-	ROW("size", FIELD_STR, AT(snap_probe, size), .empty = EMPTY_IS_ABSENT),
+	ROW("size", FIELD_ENUM, AT(snap_probe, size), .choices = &size_choices),
 };
 FIELDS(probe_fields);
 
@@ -317,9 +317,10 @@ FIELDS(probe_fields);
 
 static const size_t sizes[] = {
 	[FIELD_U64] = sizeof(uint64_t), [FIELD_I64] = sizeof(int64_t), [FIELD_U32] = sizeof(uint32_t), [FIELD_INT] = sizeof(int),
-	[FIELD_DOUBLE] = sizeof(double), [FIELD_BOOL] = sizeof(bool), [FIELD_STR] = sizeof(const char *), [FIELD_BOUND] = sizeof(uint64_t),
-	[FIELD_TIME] = sizeof(int64_t),
+	[FIELD_DOUBLE] = sizeof(double), [FIELD_BOOL] = sizeof(bool), [FIELD_STR] = sizeof(const char *), [FIELD_ENUM] = sizeof(unsigned int),
+	[FIELD_BOUND] = sizeof(uint64_t), [FIELD_TIME] = sizeof(int64_t),
 };
+_Static_assert(sizeof(enum mt_mode) == sizeof(unsigned int) && sizeof(enum recording_size) == sizeof(unsigned int), "FIELD_ENUM");
 
 const void *field__of(const struct field *f, const void *row)
 {

@@ -20,6 +20,7 @@ enum field_type {
 	FIELD_DOUBLE,
 	FIELD_BOOL,
 	FIELD_STR,
+	FIELD_ENUM,		/* by its name in files: see choices */
 	FIELD_BOUND,		/* uint64_t; UINT64_MAX: there is none, null in files */
 	FIELD_TIME,		/* int64_t, nanoseconds since 1970; "2026-11-14T23:58:32.125Z" in files */
 };
@@ -59,6 +60,7 @@ struct field {
 	unsigned int needs;		/* enum counter_bit and enum known_of_row */
 	enum field_merge merge;
 	enum field_empty empty;
+	const struct choices *choices;	/* of FIELD_ENUM */
 	int line;			/* in files it begins a line, indented by this; 0: it does not */
 };
 

@@ -96,11 +96,6 @@ unsigned int counters__known(const struct recording *r, double observed_share)
 	return observed_share < 1 ? known & ~HAS_PEAK_BYTES : known;
 }
 
-bool snapshot__is_partial(const struct snapshot *s)
-{
-	return s->partial_sizes || s->within;
-}
-
 const char *growth__name(enum growth_kind kind)
 {
 	static const char *const names[GROWTH_N_KINDS] = {

@@ -214,7 +214,7 @@ struct snap_site {
 	uint64_t oldest_ns;	/* age of the oldest live block, 0 if none */
 	bool oldest_at_most;	/* it may be less: part of the block table has not been looked at for a while */
 	uint64_t lifetime_sum_ns;	/* over freed blocks */
-	uint64_t older_blocks, older_bytes;	/* live blocks older than snapshot.older_ns */
+	uint64_t older_blocks, older_bytes;	/* live blocks older than recording.older_ns */
 	uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated */
 	uint64_t guessed_calls;	/* of page faults: those whose size is a guess */
 	struct snap_moves moves;
@@ -294,7 +294,7 @@ struct snap_probe {
 	const char *object, *build_id;
 	const char *const *functions;
 	size_t n_functions;
-	const char *size;	/* of its blocks, as snapshot.size; NULL: the same */
+	enum recording_size size;	/* of its blocks */
 };
 
 struct snap_counter {		/* a named way to lose something */
@@ -319,19 +319,13 @@ struct snapshot {
 	const char *version, *kernel, *arch;
 	const char *host;	/* its name; NULL: unknown */
 	const char *by;		/* --by: what rows are kept apart by */
-	const char *mode, *size;	/* "full", "requested" */
-	uint64_t sample_bytes;	/* --sample; 0: every allocation was recorded */
+	struct recording recording;	/* free_stacks: free_sites and frees hold */
 	double observed_share;	/* of the time; below 1 with --overhead */
-	bool estimated;		/* either of them: figures are scaled */
+	bool estimated;		/* by samples, or from part of the time: figures are scaled */
 	unsigned int known;	/* enum counter_bit: the others are 0 and mean nothing */
 	uint64_t duration_ns;
 	int64_t wall_start_ns, wall_now_ns;	/* since 1970 */
-	bool growth;		/* --mode growth */
 	bool ended;		/* the trace is over: this is the last one */
-	bool mmap;		/* --mmap: what the programs mapped themselves is among the blocks */
-	bool partial_sizes;	/* --min-size or --max-size: unknown_frees cannot be told */
-	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
-	uint64_t older_ns;	/* --older, 0 if not asked */
 	struct older_unsure older_unsure;	/* blocks 0: what is older is known exactly */
 	bool baseline;		/* SIGUSR2 set one: changes count from it */
 	uint64_t baseline_ns;	/* since the trace's start */
@@ -358,7 +352,6 @@ struct snapshot {
 	struct snap_site *sites;	/* in no order */
 	size_t n_sites;
 	struct snap_hidden hidden;
-	const char *within;	/* --within: only what this function, and what it calls, allocated; NULL: everything */
 	const char *trigger;	/* what made this snapshot be taken: "mark handle #3", "rss>2G: 2.1 GiB"; NULL: its time */
 	const struct snap_taken *taken;	/* in order of time; when there are many, the newest */
 	size_t n_taken;
@@ -371,7 +364,6 @@ struct snapshot {
 	const struct snap_mark *marks;	/* in order of time; when there are many, the newest */
 	size_t n_marks;
 	uint64_t n_marks_seen, n_marks_whole;	/* all of them; those at which a snapshot was taken */
-	bool free_stacks;	/* --free-stacks: the next two hold */
 	const struct snap_free_site *free_sites;
 	size_t n_free_sites;
 	const struct snap_free *frees;
@@ -388,9 +380,6 @@ void *snapshot__alloc(struct snapshot *s, size_t n, size_t size);	/* zeroed, fro
 const char *snapshot__strdup(struct snapshot *s, const char *str);	/* NULL stays NULL */
 
 const char *growth__name(enum growth_kind kind);	/* "page_fault", "brk", "mmap": the site's function; NULL for none */
-
-/* --min-size, --max-size, --within: other blocks may be live, and are not in it. */
-bool snapshot__is_partial(const struct snapshot *s);
 
 /* The counters that a mode of --mode records. */
 unsigned int counters__of_mode(enum mt_mode mode);

@@ -133,7 +133,7 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 /* older: blocks may be there that are older than the trace */
 static void heap_items(struct report *r, const struct snap_memory *m, uint64_t live, bool older)
 {
-	const char *rest = snapshot__is_partial(r->s) ? "free, not recorded or older than the trace" : older ? "free or older than the trace" : "free";
+	const char *rest = recording__is_partial(&r->s->recording) ? "free, not recorded or older than the trace" : older ? "free or older than the trace" : "free";
 	struct heap_use use = heap_use__of(m);
 	const char *mark = mark_if(!m->sized_all), *free_mark = mark_if(!m->sized_all || m->heap_estimated);
 	char a[FMT_MAX], b[FMT_MAX];

@@ -186,7 +186,7 @@ unsigned int views__of(unsigned int known)
 
 unsigned int views__in(const struct snapshot *s)
 {
-	return views__of(s->known) | (s->free_stacks ? VIEW_FREES : 0);
+	return views__of(s->known) | (s->recording.free_stacks ? VIEW_FREES : 0);
 }
 
 static uint64_t oldest(const struct snap_site *s)

@@ -185,7 +185,7 @@ static int name_shown(struct output *o, struct snapshot *s)
 	for (size_t i = 0; !err && i < n; i++)
 		for (uint32_t k = 0; k < s->sites[shown[i]].n_stack; k++)
 			name_place(o, s, &s->places[s->sites[shown[i]].stack[k]]);
-	return err || !s->free_stacks ? err : name_free_sites(o, s, shown, n);
+	return err || !s->recording.free_stacks ? err : name_free_sites(o, s, shown, n);
 }
 
 static int give_names(struct output *o, struct snapshot *s, const struct export_format *f)

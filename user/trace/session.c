@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "model/group.h"
 #include "model/triggers.h"
 #include "trace/session.h"
 #include "trace/session_parts.h"

@@ -40,7 +40,6 @@ void session__put_tags(const struct session *s, const struct cut *cut, struct sn
 
 	snap->tags = tags;
 	snap->n_tags = 0;
-	snap->within = s->opts->recording.within;
 	if (snap->ended)
 		tell_uncalled(s, cut);
 	for (size_t i = 0; i < spots->n; i++) {

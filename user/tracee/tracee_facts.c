@@ -41,7 +41,7 @@ int tracees__list_probes(const struct tracees *t, struct snapshot *s)
 			.build_id = snapshot__strdup(s, plan->object->build_id),
 			.functions = names,
 			.n_functions = plan->n_funcs,
-			.size = size__name(size_of(plan)),
+			.size = size_of(plan),
 		};
 	}
 	return 0;

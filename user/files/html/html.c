@@ -45,25 +45,25 @@ static void conditions(struct json *j, const struct snapshot *s)
 	optional_str(j, "host", s->host);
 	json__str(j, "by", s->by);
 	json__line(j, 0);
-	json__str(j, "mode", s->mode);
-	json__str(j, "size", s->size);
-	json__bool(j, "growth", s->growth);
+	json__str(j, "mode", mode__name(s->recording.mode));
+	json__str(j, "size", size__name(s->recording.size));
+	json__bool(j, "growth", recording__is_growth(&s->recording));
 	json__bool(j, "estimated", s->estimated);
-	json__u64(j, "sample_bytes", s->sample_bytes);
+	json__u64(j, "sample_bytes", s->recording.sample_bytes);
 	json__double(j, "observed_share", s->observed_share);
-	json__bool(j, "partial_sizes", s->partial_sizes);
-	json__u64(j, "min_size", s->min_size);
-	if (s->partial_sizes && s->max_size != UINT64_MAX)
-		json__u64(j, "max_size", s->max_size);
-	if (s->mmap)
+	json__bool(j, "partial_sizes", recording__has_size_range(&s->recording));
+	json__u64(j, "min_size", s->recording.min_size);
+	if (s->recording.max_size != UINT64_MAX)
+		json__u64(j, "max_size", s->recording.max_size);
+	if (s->recording.mmap)
 		json__bool(j, "mmap", true);
-	json__u64(j, "older_ns", s->older_ns);
+	json__u64(j, "older_ns", s->recording.older_ns);
 	optional_u64(j, "older_unsure_blocks", s->older_unsure.blocks);
 	optional_u64(j, "older_unsure_bytes", s->older_unsure.bytes);
 	if (s->baseline)
 		json__u64(j, "baseline_ns", s->baseline_ns);
 	optional_str(j, "baseline_name", s->baseline_name);
-	optional_str(j, "within", s->within);
+	optional_str(j, "within", s->recording.within);
 	optional_str(j, "started_on", s->started_on);
 	optional_str(j, "stopped_on", s->stopped_on);
 	optional_str(j, "waiting_for", s->waiting_for);
@@ -266,7 +266,7 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__u64(j, "rss_at_attach_bytes", p->rss_at_attach_bytes);
 	if (p->n_members < 2)
 		json__u64(j, "peak_at_ns", p->peak_at_ns);
-	if (s->growth)
+	if (recording__is_growth(&s->recording))
 		json__u64(j, "fault_bytes", p->growth.bytes[GROWTH_FAULT]);
 	if (p->blind.is && !p->blind.idle) {
 		json__object(j, "blind");

@@ -220,8 +220,8 @@ int html__stacks(struct json *j, const struct snapshot *s, struct html_strings *
 	order = s->n_sites ? malloc(s->n_sites * sizeof(const struct snap_site *)) : NULL;
 	if (s->n_sites && !order)
 		return -ENOMEM;
-	row = s->free_stacks ? calloc(s->n_sites + 1, sizeof(*row)) : NULL;
-	if (s->free_stacks && !row)
+	row = s->recording.free_stacks ? calloc(s->n_sites + 1, sizeof(*row)) : NULL;
+	if (s->recording.free_stacks && !row)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n_sites; i++)
 		order[i] = &s->sites[i];

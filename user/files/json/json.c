@@ -184,7 +184,7 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	object_or_null(j, "blind", p->blind.is, &blind_fields, &p->blind, known);
 	json__line(j, 6);
 	object_or_null(j, "memory", p->memory.known, &memory_fields, &p->memory, known | (p->memory.grown_known ? KNOWN_GROWN : 0));
-	if (s->growth)
+	if (recording__is_growth(&s->recording))
 		growth(j, p);
 	json__line(j, 6);
 	threads(j, p, known);
@@ -251,7 +251,7 @@ int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	for (size_t i = 0; i < s->n_sites && !err; i++)
 		site(&j, s, &s->sites[i], &frames);
 	json__array_end(&j);
-	if (s->free_stacks && !err)
+	if (s->recording.free_stacks && !err)
 		json__frees(&j, s, &frames);
 	if (!err)
 		json__frames(&j, &frames);

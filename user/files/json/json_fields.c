@@ -91,6 +91,20 @@ static int read_time(const char *s, int64_t *ret_ns)
 	return 0;
 }
 
+/* Of another version, which knows of more. */
+static int read_enum(struct reader *r, json_t *v, const struct field *f, unsigned int *to, const char *what)
+{
+	const char *name = json_string_value(v), *clean;
+
+	if (!name)
+		return bad(r, what, f->key, "a string");
+	if (choices__find(f->choices, name, to))
+		return 0;
+	clean = reader__string(r, name);
+	return clean ? err_set(r->e, -EINVAL, "%s: this version knows of no --%s %s", f->key, f->key, clean) :
+		       err_set(r->e, -ENOMEM, "out of memory");
+}
+
 static int read_one(struct reader *r, json_t *v, const struct field *f, void *to, const char *what)
 {
 	switch (f->type) {
@@ -99,6 +113,8 @@ static int read_one(struct reader *r, json_t *v, const struct field *f, void *to
 			return bad(r, what, f->key, "a string");
 		*(const char **)to = reader__string(r, json_string_value(v));
 		return *(const char **)to ? 0 : err_set(r->e, -ENOMEM, "out of memory");
+	case FIELD_ENUM:
+		return read_enum(r, v, f, to, what);
 	case FIELD_BOOL:
 		if (!json_is_boolean(v))
 			return bad(r, what, f->key, "true or false");

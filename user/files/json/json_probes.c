@@ -15,8 +15,8 @@ void json__probe(struct json *j, const struct snapshot *s, const struct snap_pro
 	json__str(j, "object", p->object);
 	json__str(j, "build_id", p->build_id);
 	/* an allocator whose usable sizes are not known, among others */
-	if (p->size && strcmp(p->size, s->size))
-		json__str(j, "size", p->size);
+	if (p->size != s->recording.size)
+		json__str(j, "size", size__name(p->size));
 	json__array(j, "functions");
 	for (size_t i = 0; i < p->n_functions; i++)
 		json__str(j, NULL, p->functions[i]);
@@ -32,6 +32,7 @@ static int read_probe(struct reader *r, json_t *v, struct snap_probe *to)
 	int err;
 
 	to->object = "";
+	to->size = r->s->recording.size;
 	err = reader__row(r, v, to, &probe_fields, "a probe") ?:
 	      reader__array(r, v, "functions", ROWS_MAX, &functions, &n);
 	if (err)

@@ -171,13 +171,9 @@ static int read_all(struct reader *r, struct span all)
 	}
 	if (err)
 		return err;
-	if (!choices__find(&mode_choices, s->mode, &(unsigned int){ 0 }))
-		return err_set(r->e, -EINVAL, "mode: this version knows of no --mode %s", s->mode);
-	s->growth = !strcmp(s->mode, "growth");
 	s->baseline = s->baseline_ns != UINT64_MAX;
 	if (!s->baseline)
 		s->baseline_ns = 0;
-	s->partial_sizes = s->min_size > 0 || s->max_size != UINT64_MAX;
 	err = reader__frames(r, &pieces[KEY_FRAMES]) ?: read_rows(r, pieces);
 	if (err)
 		return err;
@@ -197,10 +193,9 @@ int json_read__text(const char *text, size_t len, struct snapshot **ret, struct 
 	if (!r.s)
 		return err_set(e, -ENOMEM, "out of memory");
 	r.s->version = r.s->kernel = r.s->arch = "";
-	r.s->mode = "full";
-	r.s->size = "requested";
+	r.s->recording = (struct recording){ .max_size = UINT64_MAX };
 	r.s->observed_share = 1;
-	r.s->max_size = r.s->baseline_ns = UINT64_MAX;
+	r.s->baseline_ns = UINT64_MAX;
 	err = read_all(&r, (struct span){ text, text + len });
 	string_ids__done(&r.strings);
 	key_ids__done(&r.process_ids);

@@ -47,7 +47,7 @@ int reader__frees(struct reader *r, const struct span *free_sites, const struct 
 	      reader__count(r, *frees, "frees", FREES_MAX, &s->n_frees);
 	if (err)
 		return err;
-	s->free_stacks = true;
+	s->recording.free_stacks = true;
 	s->free_sites = wheres = snapshot__alloc(s, s->n_free_sites + 1, sizeof(*wheres));
 	s->frees = rows = snapshot__alloc(s, s->n_frees + 1, sizeof(*rows));
 	return reader__elements(r, *free_sites, "free_sites", read_where, wheres, sizeof(*wheres)) ?:

@@ -192,7 +192,7 @@ int reader__site(struct reader *r, json_t *from, void *row)
 	if (err)
 		return err;
 	to->trend.known = is_number(from, "growth_bytes_per_s");
-	to->growth = r->s->growth ? growth_of(to->function) : GROWTH_NONE;
+	to->growth = recording__is_growth(&r->s->recording) ? growth_of(to->function) : GROWTH_NONE;
 	return reader__counters(r, from, &to->c, NULL, "a site") ?: reader__std_error(r, from, &to->error, "a site") ?:
 	       reader__mean(r, from, to->c.free_calls, &to->lifetime_sum_ns) ?: read_moves(r, from, &to->moves) ?: reader__end(r, from, &to->end) ?:
 	       reader__tag_of_site(r, from, to) ?: read_ages(r, from, to) ?:

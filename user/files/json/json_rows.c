@@ -53,6 +53,9 @@ static void value(struct json *j, const struct field *f, const void *at)
 	case FIELD_STR:
 		json__str(j, f->key, *(const char *const *)at);
 		break;
+	case FIELD_ENUM:
+		json__str(j, f->key, choices__name(f->choices, *(const unsigned int *)at));
+		break;
 	case FIELD_TIME:
 		wall_time(j, f->key, *(const int64_t *)at);
 		break;

@@ -179,22 +179,22 @@ static void traced_line(struct report *r)
 		para__item(&r->para, "from %s after its start", fmt_duration(t, s->processes->age_at_attach_ns));
 	else if (is_one(s))
 		para__item(&r->para, "from its first instruction");
-	if (s->partial_sizes && s->max_size != UINT64_MAX)
-		para__item(&r->para, "only blocks of %s to %s", fmt_bytes(a, s->min_size), fmt_bytes(b, s->max_size));
-	else if (s->partial_sizes)
-		para__item(&r->para, "only blocks of %s and more", fmt_bytes(a, s->min_size));
-	if (s->within)
-		para__item(&r->para, "only inside of %s", s->within);
-	if (s->mmap)
+	if (s->recording.max_size != UINT64_MAX)
+		para__item(&r->para, "only blocks of %s to %s", fmt_bytes(a, s->recording.min_size), fmt_bytes(b, s->recording.max_size));
+	else if (s->recording.min_size)
+		para__item(&r->para, "only blocks of %s and more", fmt_bytes(a, s->recording.min_size));
+	if (s->recording.within)
+		para__item(&r->para, "only inside of %s", s->recording.within);
+	if (s->recording.mmap)
 		para__item(&r->para, "with what it maps itself");
 	if (s->baseline)
 		para__item(&r->para, "baseline at %s", fmt_duration(a, s->baseline_ns));
-	if (strcmp(s->size, "requested"))
-		para__item(&r->para, "%s sizes", s->size);
+	if (s->recording.size != SIZE_REQUESTED)
+		para__item(&r->para, "%s sizes", size__name(s->recording.size));
 	/* of an allocator whose usable sizes are not known */
 	for (size_t i = 0; i < s->n_probes; i++)
-		if (s->probes[i].size && strcmp(s->probes[i].size, s->size))
-			para__item(&r->para, "%s sizes of %s", s->probes[i].size, path_basename(s->probes[i].object));
+		if (s->probes[i].size != s->recording.size)
+			para__item(&r->para, "%s sizes of %s", size__name(s->probes[i].size), path_basename(s->probes[i].object));
 	para__end(&r->para);
 }
 
@@ -206,10 +206,10 @@ static void estimated_line(struct report *r)
 	if (!s->estimated)
 		return;
 	para__begin(&r->para, "~", LABEL_WIDTH);
-	if (s->sample_bytes)
-		para__item(&r->para, "estimated: one sample per %s on average", fmt_bytes(a, s->sample_bytes));
+	if (s->recording.sample_bytes)
+		para__item(&r->para, "estimated: one sample per %s on average", fmt_bytes(a, s->recording.sample_bytes));
 	if (s->observed_share < 1)
-		para__item(&r->para, "%s%s of the time observed", s->sample_bytes ? "" : "estimated: ",
+		para__item(&r->para, "%s%s of the time observed", s->recording.sample_bytes ? "" : "estimated: ",
 			   fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE));
 	para__item(&r->para, "± is one standard error");
 	para__end(&r->para);
@@ -260,7 +260,7 @@ static void live_line(struct report *r)
 		para__item(&r->para, "%s in %s block%s", bytes_of(r, a, s->totals.live_bytes, s->error.live_bytes),
 			   count_of(r, b, s->totals.live_blocks, s->error.live_blocks), plural(s->totals.live_blocks));
 	else
-		para__item(&r->para, "not recorded (--mode %s)", s->mode);
+		para__item(&r->para, "not recorded (--mode %s)", mode__name(s->recording.mode));
 	if (s->known & HAS_PEAK_BYTES && is_one(s) && s->totals.peak_bytes)
 		para__item(&r->para, "peak %s at %s", bytes_of(r, a, s->totals.peak_bytes, s->error.peak_bytes),
 			   fmt_duration(b, s->processes->peak_at_ns));
@@ -534,7 +534,7 @@ static void hidden_line(struct report *r)
 	if (r->s->known & HAS_LIVE_BYTES)
 		para__item(&r->para, "%s%s live in %s%s block%s", report__mark(r), fmt_bytes(a, h->live_bytes), report__mark(r),
 			   fmt_exact(b, h->live_blocks), plural(h->live_blocks));
-	if (!r->s->growth)
+	if (!recording__is_growth(&r->s->recording))
 		para__item(&r->para, "%s%s allocation%s (%s%s)", report__mark(r), fmt_exact(a, h->alloc_calls), plural(h->alloc_calls),
 			   report__mark(r), fmt_bytes(b, h->alloc_bytes));
 	para__end(&r->para);
@@ -551,7 +551,7 @@ int report__header(struct report *r)
 	report__spot_lines(r);
 	traced_line(r);
 	estimated_line(r);
-	if (r->s->growth) {
+	if (recording__is_growth(&r->s->recording)) {
 		report__growth_lines(r);
 	} else {
 		live_line(r);

@@ -71,7 +71,7 @@ static bool overhead_known(const struct snapshot *s)
 {
 	bool glibc = false;
 
-	if (!(s->known & HAS_LIVE_BLOCKS) || strcmp(s->size, "requested") || s->mmap)
+	if (!(s->known & HAS_LIVE_BLOCKS) || s->recording.size != SIZE_REQUESTED || s->recording.mmap)
 		return false;
 	for (size_t i = 0; i < s->n_probes; i++) {
 		const char *name = path_basename(s->probes[i].object);
@@ -79,7 +79,7 @@ static bool overhead_known(const struct snapshot *s)
 
 		if (!libc && !starts(name, "libstdc++.so") && !starts(name, "libc++"))
 			return false;
-		if (s->probes[i].size && strcmp(s->probes[i].size, s->size))
+		if (s->probes[i].size != s->recording.size)
 			return false;
 		glibc |= libc;
 	}

@@ -356,7 +356,7 @@ static int table(struct report *r, const struct table *t)
 	if (!k.n && older) {
 		fprintf(r->out, "%s: no live block is older than %s\n", t->title, age);
 	} else if (!k.n) {
-		fprintf(r->out, "%s: %s%s\n", t->title, t->empty, snapshot__is_partial(r->s) ? ", of what is recorded" : "");
+		fprintf(r->out, "%s: %s%s\n", t->title, t->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
 	} else {
 		fprintf(r->out, "%s%s%s by %s (%zu of %zu site%s, %s of %s)\n", t->title,
 			older ? " older than " : "", age, words_of(words, k.by, t->view), n, k.n, plural(k.n), fmt_share(share, listed, whole),
@@ -379,7 +379,7 @@ static unsigned int views_preset(const struct snapshot *s)
 {
 	unsigned int views = views__of(s->known) & (VIEW_LEAKS | (s->n_tags ? VIEW_TAGS : VIEW_ALLOCS));
 
-	if (s->free_stacks)
+	if (s->recording.free_stacks)
 		views |= VIEW_FREES;
 	return s->n_processes > 1 ? views | VIEW_PROCESSES : views;
 }
@@ -390,7 +390,7 @@ static int begin(struct report *r, FILE *out, const struct snapshot *s, const st
 	const struct metric *by = o->sort ? rank__key(o->sort) : NULL;
 
 	*r = (struct report){ .out = out, .s = s, .o = o, .views = views };
-	if (o->older_ns && o->older_ns != s->older_ns)
+	if (o->older_ns && o->older_ns != s->recording.older_ns)
 		return -EINVAL;
 	if (o->between_to_ns && (o->between_to_ns <= o->between_from_ns || !(s->known & HAS_LIVE_BYTES)))
 		return -EINVAL;
@@ -398,7 +398,7 @@ static int begin(struct report *r, FILE *out, const struct snapshot *s, const st
 		return -EINVAL;
 	if (r->views & VIEW_ALLOCS && report__has_moves(s))
 		r->views |= VIEW_REALLOC;
-	if (s->growth && r->views & VIEW_ALLOCS)
+	if (recording__is_growth(&s->recording) && r->views & VIEW_ALLOCS)
 		r->views = (r->views & ~VIEW_ALLOCS) | VIEW_RESIDENT | VIEW_MAPPED;
 	r->width = MAX(o->width, (unsigned int)REPORT_WIDTH);
 	r->top = o->top ? o->top : REPORT_TOP;

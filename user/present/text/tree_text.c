@@ -152,7 +152,7 @@ int report__tree(struct report *r)
 {
 	int err;
 
-	if (!r->s->growth)
+	if (!recording__is_growth(&r->s->recording))
 		return put_tree(r, "", NULL);
 	/* the two are never in one sum */
 	err = put_tree(r, "resident memory, ", is_resident);

@@ -24,12 +24,12 @@
 /* With --older, live blocks are those that are older. */
 static uint64_t live_bytes(const struct top_row *r)
 {
-	return r->of.s->older_ns ? r->of.site->older_bytes : r->of.site->c.live_bytes;
+	return r->of.s->recording.older_ns ? r->of.site->older_bytes : r->of.site->c.live_bytes;
 }
 
 static uint64_t live_blocks(const struct top_row *r)
 {
-	return r->of.s->older_ns ? r->of.site->older_blocks : r->of.site->c.live_blocks;
+	return r->of.s->recording.older_ns ? r->of.site->older_blocks : r->of.site->c.live_blocks;
 }
 
 static double live_value(const struct top_row *r)
@@ -60,7 +60,7 @@ static double live_error_value(const struct top_row *r)
 
 static const char *live_error_cell(const struct top_row *r, char buf[static CELL_MAX])
 {
-	return r->of.s->older_ns ? "-" : fmt_error(buf, r->of.site->error.live_bytes, r->of.site->c.live_bytes);
+	return r->of.s->recording.older_ns ? "-" : fmt_error(buf, r->of.site->error.live_bytes, r->of.site->c.live_bytes);
 }
 
 static double calls_error_value(const struct top_row *r)
@@ -389,7 +389,7 @@ static bool was_asked(const struct top *t, enum top_asked what)
 	case ASKED_MARKS:
 		return t->o.marks;
 	case ASKED_FREES:
-		return t->shown->free_stacks;
+		return t->shown->recording.free_stacks;
 	case ASKED_WHENS:
 		return t->shown->n_whens;
 	}
@@ -402,7 +402,7 @@ bool top_view__there(const struct top *t, const struct top_view *v)
 
 	if (!was_asked(t, v->asked))
 		return false;
-	return !v->growth || (v->growth > 0) == s->growth ? !(v->needs & ~s->known) : false;
+	return !v->growth || (v->growth > 0) == recording__is_growth(&s->recording) ? !(v->needs & ~s->known) : false;
 }
 
 const struct column *top_column__shared(const struct top_view *v, const struct top_column *c)

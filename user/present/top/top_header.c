@@ -183,20 +183,20 @@ static void caveats(const struct top *t, char *buf, size_t size)
 	int n = 0;
 
 	*buf = 0;
-	if (strcmp(s->mode, "full"))
-		n += snprintf(buf + n, size - n, "  --mode %s", s->mode);
-	if (s->sample_bytes && n < (int)size)
-		n += snprintf(buf + n, size - n, "  ~ one sample per %s", fmt_bytes(a, s->sample_bytes));
+	if (s->recording.mode != MT_MODE_FULL)
+		n += snprintf(buf + n, size - n, "  --mode %s", mode__name(s->recording.mode));
+	if (s->recording.sample_bytes && n < (int)size)
+		n += snprintf(buf + n, size - n, "  ~ one sample per %s", fmt_bytes(a, s->recording.sample_bytes));
 	if (s->observed_share < 1 && n < (int)size)
 		n += snprintf(buf + n, size - n, "  ~ %s of the time observed",
 			      fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE));
-	if (s->mmap && n < (int)size)
+	if (s->recording.mmap && n < (int)size)
 		n += snprintf(buf + n, size - n, "  --mmap");
-	if (s->older_ns && n < (int)size)
-		n += snprintf(buf + n, size - n, "  blocks older than %s", fmt_duration(a, s->older_ns));
-	if (s->within && n < (int)size)
-		n += snprintf(buf + n, size - n, "  only inside of %s", s->within);
-	if (s->partial_sizes && n < (int)size)
+	if (s->recording.older_ns && n < (int)size)
+		n += snprintf(buf + n, size - n, "  blocks older than %s", fmt_duration(a, s->recording.older_ns));
+	if (s->recording.within && n < (int)size)
+		n += snprintf(buf + n, size - n, "  only inside of %s", s->recording.within);
+	if (recording__has_size_range(&s->recording) && n < (int)size)
 		snprintf(buf + n, size - n, "  not all sizes");
 }
 
@@ -284,14 +284,14 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 	if (live)
 		figure(t, g, row, &col, "live", 6, s->c.live_bytes, per_second(s, s->c.live_bytes, s->before.live_bytes), spark, live_at);
 	else
-		figure(t, g, row, &col, t->shown->growth ? "grown" : "alloc", 6, s->c.alloc_bytes,
+		figure(t, g, row, &col, recording__is_growth(&t->shown->recording) ? "grown" : "alloc", 6, s->c.alloc_bytes,
 		       per_second(s, s->c.alloc_bytes, s->before.bytes), 0, live_at);
 	col += spark >= SPARK_MIN ? 3 : 1;
 	if (col + 5 + BYTES_COLS > g->cols)
 		return;
 	figure(t, g, row, &col, "RSS", 5, s->rss, per_second(s, s->rss, s->before_rss), spark, rss_at);
 	/* what was allocated and kept since the trace began, of what the process grew by since then */
-	if (live && grown >= 1 << 20 && s->rss_first && !t->shown->older_ns)
+	if (live && grown >= 1 << 20 && s->rss_first && !t->shown->recording.older_ns)
 		col += 3 + grid__putf(g, row, col + 3, g->cols - col - 3, STYLE_DIM, "%s of its growth explained",
 				      fmt_percent(a, MIN(s->c.live_bytes, (uint64_t)grown), (uint64_t)grown));
 	heap_text(t, text, sizeof(text));
@@ -325,9 +325,9 @@ static void calls_line(const struct top *t, struct grid *g, int row, const struc
 	end = g->cols - (int)strlen(text);
 	grid__put(g, row, end, g->cols - end, t->shown->losses_total || blind__n(t->shown) ? STYLE_LOSS : STYLE_GOOD, text);
 	end -= 2;
-	put(g, row, &col, 6, STYLE_LABEL, t->shown->growth ? "events" : "calls");
+	put(g, row, &col, 6, STYLE_LABEL, recording__is_growth(&t->shown->recording) ? "events" : "calls");
 	put_right(g, row, &col, 9, STYLE_FIGURE, rate_text(a, per_second(s, s->c.alloc_calls, s->before.calls)));
-	put(g, row, &col, 6, STYLE_LABEL, t->shown->growth ? "" : " alloc");
+	put(g, row, &col, 6, STYLE_LABEL, recording__is_growth(&t->shown->recording) ? "" : " alloc");
 	if (t->shown->known & HAS_FREE_CALLS && col + 15 <= end) {
 		put_right(g, row, &col, 10, STYLE_FIGURE, rate_text(a, per_second(s, s->c.free_calls, s->before.frees)));
 		put(g, row, &col, 5, STYLE_LABEL, " free");

@@ -78,7 +78,7 @@ int top__identify(struct top *t)
 	t->site_ids = ids;
 	thread_rows__done(&t->threads);
 	free_lists__done(&t->frees);
-	return thread_rows__init(&t->threads, s, NULL) ?: s->free_stacks ? free_lists__init(&t->frees, s) : 0;
+	return thread_rows__init(&t->threads, s, NULL) ?: s->recording.free_stacks ? free_lists__init(&t->frees, s) : 0;
 }
 
 const struct snap_site *top__find_site(const struct top *t, uint64_t id, size_t *ret_index)

@@ -282,7 +282,7 @@ void top__draw_table(struct top *t, struct grid *g, int row, int n)
 	if (!t->rows.n && *t->filter)
 		grid__putf(g, row + 1, 1, g->cols - 2, STYLE_DIM, "nothing matches %s", t->filter);
 	else if (!t->rows.n)
-		grid__putf(g, row + 1, 1, g->cols - 2, STYLE_DIM, "%s%s", v->empty, snapshot__is_partial(t->shown) ? ", of what is recorded" : "");
+		grid__putf(g, row + 1, 1, g->cols - 2, STYLE_DIM, "%s%s", v->empty, recording__is_partial(&t->shown->recording) ? ", of what is recorded" : "");
 	else
 		list__fit(p, t->rows.n, t->list_rows);
 	for (int i = 0; i < t->list_rows && p->scroll + i < t->rows.n; i++) {
