@@ -130,6 +130,32 @@ Test(json_read, mappings)
 	snapshot__free(s);
 }
 
+/* A file that was probed has its own sizes where they are others than the whole's; wherever in the file that stands. */
+Test(json_read, sizes_of_probes)
+{
+	static const char text[] = "{\"schema\":\"malloctrace/2\",\"probes\":[{\"object\":\"a\",\"size\":\"requested\"},{\"object\":\"b\"}],"
+				   "\"size\":\"usable\",\"within\":\"f\"}";
+	_cleanup_err_ struct err e = {};
+	struct snapshot *s, *again;
+
+	cr_assert_eq(json_read__text(text, strlen(text), &s, &e), 0, "%s", err_msg(&e));
+	s->by = "process";
+	again = read_back(s);
+	for (int i = 0; i < 2; i++) {
+		const struct snapshot *one = i ? again : s;
+
+		cr_assert_eq(one->n_probes, 2);
+		cr_expect_eq(one->recording.size, SIZE_USABLE);
+		cr_expect_eq(one->probes[0].size, SIZE_REQUESTED);
+		cr_expect_eq(one->probes[1].size, SIZE_USABLE);
+		cr_expect_eq(one->recording.mode, MT_MODE_FULL, "files of before have none");
+		cr_expect_not(recording__has_size_range(&one->recording));
+		cr_expect(recording__is_partial(&one->recording), "--within");
+	}
+	snapshot__free(again);
+	snapshot__free(s);
+}
+
 Test(json_read, every_size_is_one_line_or_many)
 {
 	/* as another program may have formatted it, with keys in another order and some that are not known here */
@@ -213,7 +239,10 @@ Test(json_read, what_is_no_profile_is_refused)
 		{ "{\"schema\":\"malloctrace/2\",\"frames\":{}}", "want an array" },
 		{ "{\"schema\":\"malloctrace/2\",\"frames\":[{\"line\":-1}]}", "frames, element 1" },
 		{ HEAD "\"schema\":\"malloctrace/1\"}", "twice" },
-		{ HEAD "\"mode\":\"dream\"}", "no --mode dream" },
+		{ HEAD "\"mode\":\"dream\"}", "mode: this version knows of no --mode dream" },
+		{ HEAD "\"size\":\"felt\"}", "size: this version knows of no --size felt" },
+		{ HEAD "\"size\":1}", "size: want a string" },
+		{ HEAD "\"probes\":[{\"size\":\"felt\"}]}", "size: this version knows of no --size felt" },
 		{ HEAD "\"mode\":7}", "mode: want a string" },
 		{ HEAD "\"duration_ns\":-1}", "duration_ns: want a number that is not below 0" },
 		{ HEAD "\"duration_ns\":99999999999999999999}", "duration_ns" },

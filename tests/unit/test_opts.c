@@ -202,6 +202,17 @@ Test(opts, recording)
 	parse(&o, "-p1 --mode count --metric alloc-calls --sort alloc-bytes --view allocs");
 	cr_expect_str_eq(o.metric, "alloc-calls");
 	opts__done(&o);
+	parse(&o, "-p1");
+	cr_expect(!o.recording.within && !o.recording.by_thread && !o.recording.mmap && !o.recording.free_stacks);
+	cr_expect(o.recording.unwind == UNWIND_AUTO && o.recording.points == POINTS_AUTO);
+	opts__done(&o);
+	parse(&o, "-p1 --within f --within lib.so:g --tag thread --unwind table --points plain --mmap");
+	cr_expect_str_eq(o.recording.within, "f, lib.so:g");
+	cr_expect(o.recording.by_thread, "--tag thread brings it along");
+	cr_expect_eq(o.recording.unwind, UNWIND_TABLE);
+	cr_expect_eq(o.recording.points, POINTS_PLAIN);
+	cr_expect(o.recording.mmap);
+	opts__done(&o);
 }
 
 Test(opts, seed)

@@ -54,8 +54,9 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 		err = add(notes, "estimated: one sample per %s on average", fmt_bytes(a, s->recording.sample_bytes));
 	if (!err && s->observed_share < 1)
 		err = add(notes, "estimated: %d%% of the time observed", (int)(s->observed_share * 100));
-	if (!err && s->recording.mmap)
-		err = add(notes, "--mmap: with what programs map themselves");
+	for (size_t i = 0; i < n_recording_flags && !err; i++)
+		if (recording__has(&s->recording, &recording_flags[i]))
+			err = add(notes, "%s: %s", recording_flags[i].option, recording_flags[i].of_all);
 	if (!err && s->recording.max_size != UINT64_MAX)
 		err = add(notes, "only blocks of %llu to %llu bytes", (unsigned long long)s->recording.min_size,
 			  (unsigned long long)s->recording.max_size);

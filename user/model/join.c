@@ -36,8 +36,9 @@ int snapshots__check_alike(const struct snapshot *sa, const struct snapshot *sb,
 		return err_set(e, -EINVAL, "%s and %s do not %s: %s sizes and %s sizes", name_a, name_b, verb, size__name(a->size), size__name(b->size));
 	if (a->min_size != b->min_size || a->max_size != b->max_size)
 		return err_set(e, -EINVAL, "%s and %s do not %s: blocks of other sizes were recorded (--min-size, --max-size)", name_a, name_b, verb);
-	if (a->mmap != b->mmap)
-		return err_set(e, -EINVAL, "%s and %s do not %s: one was recorded with --mmap", name_a, name_b, verb);
+	for (size_t i = 0; i < n_recording_flags; i++)
+		if (recording__has(a, &recording_flags[i]) != recording__has(b, &recording_flags[i]))
+			return err_set(e, -EINVAL, "%s and %s do not %s: one was recorded with %s", name_a, name_b, verb, recording_flags[i].option);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the names of what can be chosen: of options, in files, and for a person. */
+/* Owns the names of what can be chosen, and the words for it: of options, in files, and for a person. */
 #include "recording/recording.h"
 
 #include "util/util.h"
@@ -17,6 +17,11 @@ CHOICES(unwind);
 
 static const char *const points_names[] = { [POINTS_AUTO] = "auto", [POINTS_PLAIN] = "plain" };
 CHOICES(points);
+
+const struct recording_flag recording_flags[] = {
+	{ offsetof(struct recording, mmap), "--mmap", "with what it maps itself", "with what programs map themselves" },
+};
+const size_t n_recording_flags = ARRAY_SIZE(recording_flags);
 
 const char *mode__name(enum mt_mode mode)
 {

@@ -2,14 +2,14 @@
 /*
  * What is recorded, and how: as it was asked for. The options fill it, once; the
  * programs in the kernel are set up by it, the plans of files are made for it, and
- * each snapshot carries it. To add an option that changes what is recorded is to
- * add a field here, a row in options/opts_table.c, and what is done about it; if
- * files tell of it, a row in model/schema.c.
+ * each snapshot carries it. docs/ARCHITECTURE.md, "An option that changes what is
+ * recorded", says what a new one needs.
  */
 #ifndef MT_RECORDING_H
 #define MT_RECORDING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/abi.h"
@@ -46,6 +46,24 @@ extern const struct choices mode_choices, size_choices, unwind_choices, points_c
 
 const char *mode__name(enum mt_mode mode);
 const char *size__name(enum recording_size size);
+
+/*
+ * Options without a value that change which blocks there are: reports say so, and
+ * profiles with and without one do not go together.
+ */
+struct recording_flag {
+	size_t offset;			/* of a bool of struct recording */
+	const char *option;		/* "--mmap" */
+	const char *of_one, *of_all;	/* what it means, of a process and of programs */
+};
+
+extern const struct recording_flag recording_flags[];
+extern const size_t n_recording_flags;
+
+static inline bool recording__has(const struct recording *r, const struct recording_flag *f)
+{
+	return *(const bool *)((const char *)r + f->offset);
+}
 
 static inline bool recording__is_growth(const struct recording *r)
 {

@@ -185,8 +185,9 @@ static void traced_line(struct report *r)
 		para__item(&r->para, "only blocks of %s and more", fmt_bytes(a, s->recording.min_size));
 	if (s->recording.within)
 		para__item(&r->para, "only inside of %s", s->recording.within);
-	if (s->recording.mmap)
-		para__item(&r->para, "with what it maps itself");
+	for (size_t i = 0; i < n_recording_flags; i++)
+		if (recording__has(&s->recording, &recording_flags[i]))
+			para__item(&r->para, "%s", recording_flags[i].of_one);
 	if (s->baseline)
 		para__item(&r->para, "baseline at %s", fmt_duration(a, s->baseline_ns));
 	if (s->recording.size != SIZE_REQUESTED)

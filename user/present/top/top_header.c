@@ -190,8 +190,9 @@ static void caveats(const struct top *t, char *buf, size_t size)
 	if (s->observed_share < 1 && n < (int)size)
 		n += snprintf(buf + n, size - n, "  ~ %s of the time observed",
 			      fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE));
-	if (s->recording.mmap && n < (int)size)
-		n += snprintf(buf + n, size - n, "  --mmap");
+	for (size_t i = 0; i < n_recording_flags; i++)
+		if (recording__has(&s->recording, &recording_flags[i]) && n < (int)size)
+			n += snprintf(buf + n, size - n, "  %s", recording_flags[i].option);
 	if (s->recording.older_ns && n < (int)size)
 		n += snprintf(buf + n, size - n, "  blocks older than %s", fmt_duration(a, s->recording.older_ns));
 	if (s->recording.within && n < (int)size)
