@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "files/export.h"
+#include "files/json/json.h"
 #include "files/json/json_parts.h"
 #include "files/json/json_probes.h"
 #include "files/json/json_rows.h"
@@ -228,37 +229,44 @@ static void site(struct json *j, const struct snapshot *s, const struct snap_sit
 	json__object_end(j);
 }
 
-int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
+int json__document(struct json *j, const struct snapshot *s, struct err *e)
 {
-	struct json j = { .out = out };
 	__attribute__((cleanup(frame_numbers__done))) struct frame_numbers frames;
 	int err = frame_numbers__init(&frames, s);
 
-	json__object(&j, NULL);
-	recording(&j, s);
-	json__line(&j, 2);
-	totals(&j, &s->totals, s->known, s->estimated ? &s->error : NULL);
-	quality(&j, s);
-	lists(&j, s);
-	err = err ?: json__tags(&j, s);
-	json__line(&j, 2);
-	json__array(&j, "processes");
+	json__object(j, NULL);
+	recording(j, s);
+	json__line(j, 2);
+	totals(j, &s->totals, s->known, s->estimated ? &s->error : NULL);
+	quality(j, s);
+	lists(j, s);
+	err = err ?: json__tags(j, s);
+	json__line(j, 2);
+	json__array(j, "processes");
 	for (size_t i = 0; i < s->n_processes; i++)
-		process(&j, s, &s->processes[i]);
-	json__array_end(&j);
-	json__line(&j, 2);
-	json__array(&j, "sites");
+		process(j, s, &s->processes[i]);
+	json__array_end(j);
+	json__line(j, 2);
+	json__array(j, "sites");
 	for (size_t i = 0; i < s->n_sites && !err; i++)
-		site(&j, s, &s->sites[i], &frames);
-	json__array_end(&j);
+		site(j, s, &s->sites[i], &frames);
+	json__array_end(j);
 	if (s->recording.free_stacks && !err)
-		json__frees(&j, s, &frames);
+		json__frees(j, s, &frames);
 	if (!err)
-		json__frames(&j, &frames);
-	json__line(&j, 0);
-	json__object_end(&j);
+		json__frames(j, &frames);
+	json__line(j, 0);
+	json__object_end(j);
+	return err ? err_set(e, err, "out of memory") : 0;
+}
+
+int json__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
+{
+	struct json j = { .out = out };
+	int err = json__document(&j, s, e);
+
 	fputc('\n', out);
 	if (err)
-		return err_set(e, err, "out of memory");
+		return err;
 	return ferror(out) ? err_set(e, -EIO, "cannot write JSON") : 0;
 }

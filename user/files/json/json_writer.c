@@ -76,7 +76,7 @@ static void put_string(const struct json *j, const char *str)
 
 static void break_line(struct json *j)
 {
-	fprintf(j->out, "\n%*s", j->indent, "");
+	fprintf(j->out, "\n%*s", j->in_page ? 0 : j->indent, "");
 	j->newline = false;
 }
 
