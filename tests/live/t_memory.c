@@ -399,7 +399,7 @@ TEST(memory_huge_mapping)
 	want_text(t, &m, "anonymous ~");
 	want_text(t, &m, "files ~");
 	page = read_all(html, NULL);
-	want(t, page && strstr(page, "\"large_estimated\":true") && !strstr(page, "\"heap_estimated\":true"), "HTML, wanted that it is estimated");
+	want(t, page && strstr(page, "\"other_estimated\":true") && !strstr(page, "\"heap_estimated\":true"), "HTML, wanted that it is estimated");
 	/* at most 2^20 pages of it, each once: by half at least, so in so many slices */
 	slices(t, &m, &n, &most);
 	pages = ledger__note(t, &f.led, "mapped") / (uint64_t)sysconf(_SC_PAGESIZE);

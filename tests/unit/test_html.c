@@ -1,89 +1,150 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * The HTML report as a file: its data against golden files, that nothing in it
- * leaves its element, and what writing costs. What the page makes of it is
- * asked in a browser (tests/browser/).
+ * The HTML report as a file: that the JSON profile is in it, what stands beside
+ * that against golden files, that nothing leaves its element, and what writing
+ * costs. What the page makes of it is asked in a browser (tests/browser/).
  */
 #include <criterion/criterion.h>
+#include <jansson.h>
 #include <string.h>
 
 #include "files/export.h"
 #include "files/json/json_writer.h"
 #include "golden.h"
+#include "model/diff.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
 
 #define DATA_BEGIN "<script type=\"application/json\" id=\"data\">\n"
+#define WORDS_BEGIN "<script type=\"application/json\" id=\"words\">\n"
 #define SCRIPT_END "</script>"
 
-static char *page_of(struct snapshot *s, size_t *ret_len)
+typedef int writer(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
+
+static char *written(writer *write, const struct snapshot *s, size_t *ret_len)
 {
 	_cleanup_err_ struct err e = {};
 	char *text = NULL;
 	FILE *out = open_memstream(&text, ret_len);
 
-	cr_assert_eq(html__write(out, s, &(struct export_opts){}, &e), 0, "%s", err_msg(&e));
+	cr_assert_eq(write(out, s, &(struct export_opts){}, &e), 0, "%s", err_msg(&e));
 	fclose(out);
-	snapshot__free(s);
 	return text;
 }
 
-static char *data_of(const char *page)
+static char *page_of(struct snapshot *s, size_t *ret_len)
 {
-	const char *begin = strstr(page, DATA_BEGIN), *end;
+	char *page = written(html__write, s, ret_len);
+
+	snapshot__free(s);
+	return page;
+}
+
+static char *element(const char *page, const char *tag)
+{
+	const char *begin = strstr(page, tag), *end;
 
 	cr_assert_not_null(begin);
-	begin += strlen(DATA_BEGIN);
+	begin += strlen(tag);
 	end = strstr(begin, SCRIPT_END);
 	cr_assert_not_null(end);
 	return strndup(begin, (size_t)(end - begin));
 }
 
-static void check_page(const char *name, struct snapshot *s)
+/* ---- the profile */
+
+static void check_profile(struct snapshot *s)
 {
+	_cleanup_free_ char *page = NULL, *data = NULL, *file = NULL;
+	json_error_t e;
+	json_t *in_page, *in_file;
+	size_t len;
+
+	file = written(json__write, s, &len);
+	page = page_of(s, &len);
+	data = element(page, DATA_BEGIN);
+	in_file = json_loads(file, 0, NULL);
+	in_page = json_loads(data, 0, &e);
+	cr_assert_not_null(in_page, "line %d: %s", e.line, e.text);
+	cr_assert(json_equal(in_page, in_file));
+	cr_assert_lt(strlen(data), strlen(file), "no blanks in a page");
+	json_decref(in_page);
+	json_decref(in_file);
+}
+
+Test(html, profile_is_the_json_file)
+{
+	static const unsigned int flags[] = { 0, SAMPLE_SINGLE | SAMPLE_ESTIMATED | SAMPLE_LOSSES, SAMPLE_SINGLE | SAMPLE_GROWTH,
+					      SAMPLE_SINGLE | SAMPLE_COUNT, SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_OLDER, SAMPLE_EMPTY, SAMPLE_UNNAMED };
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		check_profile(sample__new(flags[i]));
+	check_profile(sample__asked());
+	check_profile(sample__big(500));
+}
+
+/* Of many long timelines every n-th point, and the last, is enough for a page. */
+Test(html, a_machine_has_fewer_points)
+{
+	enum { PROCESSES = 200, POINTS = 1024, MOST = 65536, LEAST = 64 };
+	struct snapshot *s = sample__big(1);
+	struct snap_process *p = snapshot__alloc(s, PROCESSES, sizeof(*p));
+	struct snap_point *line = snapshot__alloc(s, POINTS, sizeof(*line));
 	_cleanup_free_ char *page = NULL, *data = NULL;
+	json_t *profile, *v;
+	size_t len, i, n = 0;
+
+	for (i = 0; i < POINTS; i++)
+		line[i].t_ns = i + 1;
+	for (i = 0; i < PROCESSES; i++) {
+		p[i] = s->processes[0];
+		p[i].id = (uint32_t)i + 1;
+		p[i].timeline = line;
+		p[i].n_timeline = i ? POINTS - i : LEAST - 1;
+	}
+	s->processes = p;
+	s->n_processes = PROCESSES;
+	page = page_of(s, &len);
+	data = element(page, DATA_BEGIN);
+	profile = json_loads(data, 0, NULL);
+	json_array_foreach(json_object_get(profile, "processes"), i, v) {
+		json_t *points = json_object_get(v, "timeline"), *last = json_array_get(points, json_array_size(points) - 1);
+
+		n += json_array_size(points);
+		cr_assert_eq(json_integer_value(json_object_get(last, "t_ns")), i ? POINTS - (int)i : LEAST - 1, "process %zu", i);
+		cr_assert(i ? json_array_size(points) >= LEAST : json_array_size(points) == LEAST - 1, "process %zu: %zu", i, json_array_size(points));
+	}
+	cr_assert_leq(n, MOST);
+	json_decref(profile);
+}
+
+/* ---- what a profile does not have */
+
+static void check_words(const char *name, struct snapshot *s)
+{
+	_cleanup_free_ char *page = NULL, *words = NULL;
 	size_t len;
 
 	page = page_of(s, &len);
-	data = data_of(page);
-	golden__check(name, data, strlen(data));
+	words = element(page, WORDS_BEGIN);
+	golden__check(name, words, strlen(words));
 }
 
-static void check(const char *name, unsigned int flags)
+Test(html, words)
 {
-	check_page(name, sample__new(flags));
+	struct snapshot *a = sample__new(SAMPLE_SINGLE), *b = sample__new(SAMPLE_SINGLE);
+
+	check_words("html-words.json", sample__new(0));
+	check_words("html-words-estimated-losses.json", sample__new(SAMPLE_SINGLE | SAMPLE_ESTIMATED | SAMPLE_LOSSES));
+	check_words("html-words-growth.json", sample__new(SAMPLE_SINGLE | SAMPLE_GROWTH));
+	check_words("html-words-empty.json", sample__new(SAMPLE_EMPTY));
+	check_words("html-words-asked.json", sample__asked());
+	check_words("html-words-diff.json", diff__snapshot(a, b, "before.json"));
+	snapshot__free(a);
+	snapshot__free(b);
 }
 
-Test(html, data)
-{
-	check("sample-html.json", 0);
-	check("sample-html-estimated-losses.json", SAMPLE_SINGLE | SAMPLE_ESTIMATED | SAMPLE_LOSSES);
-	check("sample-html-growth.json", SAMPLE_SINGLE | SAMPLE_GROWTH);
-	check("sample-html-empty.json", SAMPLE_EMPTY);
-	check_page("sample-html-asked.json", sample__asked());
-}
-
-/* The page follows each index: one that leads nowhere is not in the data, nor is what holds it. */
-Test(html, indexes_lead_somewhere)
-{
-	static const struct snap_mark mark = { .name = "nowhere", .process = 1 };
-	static const struct snap_free lost[] = { { .site = 1000, .thread = "gone" }, { .where = 1000, .thread = "gone" } };
-	struct snapshot *s = sample__asked();
-	_cleanup_free_ char *page = NULL, *data = NULL;
-	size_t len;
-
-	s->marks = &mark;
-	s->n_marks = 1;
-	s->frees = lost;
-	s->n_frees = ARRAY_SIZE(lost);
-	s->sites[0].tag = 4;
-	page = page_of(s, &len);
-	data = data_of(page);
-	cr_assert_null(strstr(data, "nowhere"));
-	cr_assert_null(strstr(data, "gone"));
-	cr_assert(strstr(data, "\"frees\":[]"));
-	cr_assert(strstr(data, "\"marks\":[]"));
-}
+/* ---- names */
 
 static size_t n_of(const char *text, const char *what)
 {
@@ -99,8 +160,9 @@ Test(html, names_stay_in_their_element)
 {
 	static const char *const names[] = { "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "&lt;&amp;",
 					     "\xe2\x80\xa8\xe2\x80\xa9", "]]>", "@data", "@SCRIPT@", "\xff\xfe<" };
+	static const struct snap_counter loss = { "live_full", "</script><!-- & \xe2\x80\xa8", 1 };
 	struct snapshot *s = sample__new(0);
-	_cleanup_free_ char *page = NULL, *data = NULL, *plain = NULL;
+	_cleanup_free_ char *page = NULL, *data = NULL, *words = NULL, *plain = NULL;
 	size_t len, plain_len;
 
 	for (size_t i = 0; i < s->n_places; i++) {
@@ -114,22 +176,30 @@ Test(html, names_stay_in_their_element)
 		((struct snap_process *)s->processes)[i].comm = names[i];
 		((struct snap_process *)s->processes)[i].exe = names[i + 2];
 	}
+	s->baseline_name = names[0];
+	s->losses = &loss;
+	s->n_losses = 1;
 	page = page_of(s, &len);
 	plain = page_of(sample__new(0), &plain_len);
 	cr_assert_eq(strlen(page), len);
-	data = data_of(page);
+	data = element(page, DATA_BEGIN);
+	words = element(page, WORDS_BEGIN);
 	cr_assert_null(strpbrk(data, "<>&"));
-	cr_assert_null(strstr(data, "\xe2\x80\xa8"));
-	cr_assert_null(strstr(data, "\xe2\x80\xa9"));
+	cr_assert_null(strpbrk(words, "<>&"));
+	cr_assert_null(strstr(page, "\xe2\x80\xa8"));
+	cr_assert_null(strstr(page, "\xe2\x80\xa9"));
+	cr_assert(strstr(words, "\"baseline_name\":\"\\u003c/script\\u003e"));
+	cr_assert(strstr(words, "\"live_full\":\"\\u003c/script\\u003e\\u003c!-- \\u0026 \\u2028\""));
 	cr_assert(strstr(data, "\"\\u003c/script\\u003e\\u003cscript\\u003ealert(1)\\u003c/script\\u003e\""));
 	cr_assert(strstr(data, "\"\\u0026lt;\\u0026amp;\""));
 	cr_assert(strstr(data, "\"\\u2028\\u2029\""));
 	/* around it, the page is the same for all */
-	cr_assert_eq(n_of(page, "<script"), 2);
-	cr_assert_eq(n_of(page, SCRIPT_END), 2);
+	cr_assert_eq(n_of(page, "<script"), 3);
+	cr_assert_eq(n_of(page, SCRIPT_END), 3);
 	cr_assert_eq(strstr(page, DATA_BEGIN) - page, strstr(plain, DATA_BEGIN) - plain);
 	cr_assert(!memcmp(page, plain, (size_t)(strstr(page, DATA_BEGIN) - page)));
-	cr_assert_str_eq(strstr(strstr(page, DATA_BEGIN), SCRIPT_END), strstr(strstr(plain, DATA_BEGIN), SCRIPT_END));
+	cr_assert(strstr(strstr(page, DATA_BEGIN), SCRIPT_END "\n" WORDS_BEGIN));
+	cr_assert_str_eq(strstr(strstr(page, WORDS_BEGIN), SCRIPT_END), strstr(strstr(plain, WORDS_BEGIN), SCRIPT_END));
 }
 
 Test(html, page_asks_for_nothing_and_lets_nothing_in)

@@ -67,7 +67,7 @@ Test(memory_words, estimates_are_marked)
 		cr_expect(strstr(text, looks[i].grown), "%zu: %s", i, text);
 		cr_expect(strstr(text, looks[i].free), "%zu: %s", i, text);
 		cr_expect_eq(strstr(html, "\"heap_estimated\":true") != NULL, looks[i].heap, "%zu", i);
-		cr_expect_eq(strstr(html, "\"large_estimated\":true") != NULL, looks[i].large, "%zu", i);
+		cr_expect_eq(strstr(html, "\"other_estimated\":true") != NULL, looks[i].large, "%zu", i);
 		snapshot__free(s);
 	}
 }

@@ -132,15 +132,13 @@ function askedTables() {
 
 	function freeDetail(where) {
 		const list = freesAt.get(where), bySite = sums(list, (f) => f.site), byThread = sums(list, (f) => f.thread ? `${f.thread} (${f.tid})` : f.tid ? String(f.tid) : "");
-		const frames = framesOf(where);
-
 		return el("div", {class: "unfolded"},
 			el("div", {class: "facts"}, el("div", null, el("span", {class: "quiet"}, "through"), " ", el("span", {class: "mono name"}, where.via)),
 				byThread.filter(([name]) => name).slice(0, 8).map(([name, [calls]]) => el("div", null, el("span", {class: "quiet"}, "by"), " ", el("span", {class: "name"}, name),
 					` ${share(calls, where.calls)}`))),
 			el("h3", null, "Blocks of"), siteList(bySite.slice(0, 8).map(([s, [calls, size]]) => [s, count(calls), share(calls, where.calls), bytes(size)])),
 			bySite.length > 8 ? el("p", {class: "quiet small"}, `and ${plural(bySite.length - 8, "other site")}`) : null,
-			el("h3", null, "Stack"), el("table", {class: "stack", "aria-label": `Call stack of ${siteTitle(where)}`}, el("tbody", null, frames.length ? sites.frameRows(where) :
+			el("h3", null, "Stack"), el("table", {class: "stack", "aria-label": `Call stack of ${siteTitle(where)}`}, el("tbody", null, where.stack.length ? sites.frameRows(where) :
 				el("tr", null, el("td", {class: "quiet"}, "[no stack]")))));
 	}
 
@@ -158,7 +156,7 @@ function askedTables() {
 			{label: "Threads", kind: "text", of: (f) => names(f)[0] || null, show: (f) => el("span", {class: "name process-cell"}, names(f).slice(0, 3).join(", ") +
 				(names(f).length > 3 ? ` and ${names(f).length - 3} more` : "") || "–")},
 			...(several ? [processColumn] : []), {...siteColumn, label: "Freed at"},
-		], filter: (matches) => ((places) => (f) => matches(text.get(f)) || f.places.some((p) => places[p]))(matchPlaces(matches))};
+		], filter: (matches) => ((hit) => (f) => matches(text.get(f)) || f.stack.some((frame) => hit[frame]))(matchFrames(matches))};
 	}
 
 	// ---- realloc
@@ -181,6 +179,6 @@ function askedTables() {
 				...(several ? [processColumn] : []), siteColumn]};
 	}
 
-	return [...(TAGS.length ? [tags()] : []), ...(DATA.marks ? [marks()] : []), ...(DATA.free_sites ? [frees()] : []),
+	return [...(TAGS.length ? [tags()] : []), ...(DATA.with_marks ? [marks()] : []), ...(DATA.with_free_stacks ? [frees()] : []),
 		...(SITES.some((s) => s.moves) ? [reallocs()] : []), ...(between.possible ? [changed()] : [])];
 }

@@ -1,16 +1,85 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-// Owns the data: read once, put into flat arrays, and never changed. A *place* is a return address; its *frames* are the
-// function there and those inlined into it; a *function* is a name in a module, and what flame graphs and searches know.
+// Owns the data: the JSON profile (docs/REFERENCE.md) and the words that html.c puts beside it, read once and never changed.
+// What always holds: no other script knows how the profile is made up; figures of processes and counters keep the names that they have there,
+// and what is null is not known. A *frame* is a function at a return address, or one inlined there; a *function* is a name in a
+// module, and what flame graphs and searches know.
 
-const DATA = JSON.parse(byId("data").textContent);
-const COUNTER = Object.fromEntries(DATA.counters.map((name, i) => [name, i]));
-const KNOWN = new Set(DATA.known);
+const PROFILE = JSON.parse(byId("data").textContent);
+const WORDS = JSON.parse(byId("words").textContent);
+
+// What has come to pass: [[name, sentence, how often]]
+const happened = (counters) => Object.entries(counters).filter(([name, n]) => n && name !== "total").map(([name, n]) => [name, WORDS.says[name], n]);
+
+// What holds for the whole.
+const DATA = (() => {
+	const {tool, host, overhead, folded, losses, edges, stacks, modules, snapshots, hidden, older_unsure: unsure, totals} = PROFILE;
+	const names = ["mode", "size", "sample_bytes", "estimated", "observed_share", "by", "mmap", "min_size", "max_size", "within", "older_ns", "baseline_ns",
+		"duration_ns", "ended", "trigger", "started_on", "stopped_on", "waiting_for", "marks_seen", "marks_whole", "probes"];
+
+	return {
+		...Object.fromEntries(names.map((name) => [name, PROFILE[name]])), ...overhead, totals,
+		version: tool.version, host: host.name, kernel: host.kernel, arch: host.arch,
+		wall_start_ms: Date.parse(PROFILE.wall_start), wall_now_ms: Date.parse(PROFILE.wall_now),
+		// as json_read.c takes them
+		growth: PROFILE.mode === "growth", partial_sizes: PROFILE.min_size > 0 || PROFILE.max_size !== null,
+		baseline_name: WORDS.baseline_name, metric: WORDS.metric, metrics: WORDS.metrics,
+		losses_total: losses.total, losses: happened(losses), edges: happened(edges),
+		ends: Object.entries(WORDS.ends).map(([name, says]) => [says, stacks[name]]),	// how stacks end: [words, distinct stacks], whole ones first
+		n_folded_processes: folded.processes, n_folded_sites: folded.sites,
+		hidden: hidden ? hidden.by : null, n_hidden_sites: hidden ? hidden.sites : 0,
+		older_unsure_blocks: unsure ? unsure.blocks : 0, older_unsure_bytes: unsure ? unsure.bytes : 0,
+		modules: modules.map((m) => m.path),
+		taken: (snapshots || []).map(({t_ns: t, number, trigger: why}) => ({t, number, why})),	// before this one
+		with_marks: PROFILE.marks_seen > 0 || PROFILE.marks.length > 0, with_free_stacks: !!PROFILE.free_sites,
+	};
+})();
+
+const KNOWN = new Set(Object.keys(DATA.totals).filter((name) => DATA.totals[name] !== null));
 const MARK = DATA.estimated ? "~" : "";
 
 const basename = (path) => path.slice(path.lastIndexOf("/") + 1) || path;
+const counter = (c, name) => c[name] || 0;
+
+// Rows as one array: the values of these keys, row after row.
+function flat(rows, ...keys) {
+	const out = [];
+
+	for (const row of rows)
+		for (const key of keys)
+			out.push(row[key]);
+	return out;
+}
+
+// ---- processes
+
+const PROCESSES = PROFILE.processes.map((p) => ({
+	...p, n_members: p.members, n_ended: p.ended_members, wall_started_ms: p.started ? Date.parse(p.started) : 0,
+	fault_bytes: p.growth ? p.growth.page_fault_bytes : 0,
+	memory: p.memory && Object.fromEntries(Object.entries(p.memory).map(([key, n]) => [key.replace(/_bytes$/, ""), n])),
+	blind: p.blind && !p.blind.idle ? p.blind : null,
+	threads: p.threads.map(({tid, comm, ended, totals: c}) => ({tid, comm, ended, c})),
+	timeline: flat(p.timeline, "t_ns", "live_bytes", "live_blocks", "alloc_calls", "rss_bytes"),
+	sizes: flat(p.sizes, "below", "alloc_calls", "live_blocks"),
+	lifetimes: flat(p.lifetimes || [], "below_ns", "blocks"),
+}));
+
+const processById = new Map(PROCESSES.map((p, i) => [p.id, i]));
+
+function processName(p) {
+	// what was folded together has no name but what it is: "(399 others that ended)"
+	return p.n_members && !p.comm.startsWith("(") ? `${p.comm} (${plural(p.n_members, "process", "processes")})` : p.pid ? `${p.comm} (${p.pid})` : p.comm;
+}
+
+// What the page shows: one process, or -1 for all.
+const shown = {process: -1};
+const isShown = (process) => shown.process < 0 || process === shown.process;
+const shownProcesses = () => PROCESSES.filter((p, i) => isShown(i));
+const shownTotals = () => shown.process < 0 ? DATA.totals : PROCESSES[shown.process].totals;
+const shownErrors = () => shownTotals().standard_error || null;
 
 // ---- functions and frames
 
+const FRAMES = PROFILE.frames;
 const fnName = [], fnModule = [], fnIndex = new Map();
 
 function fnOf(key, name, module) {
@@ -24,28 +93,15 @@ function fnOf(key, name, module) {
 	return fn;
 }
 
-const placeFirst = new Int32Array(DATA.places.length + 1);	// of its frames, innermost first
-const N_FRAMES = DATA.places.reduce((n, p) => n + (p.length - 2) / 4, 0);
-const frameFn = new Int32Array(N_FRAMES), frameFile = new Int32Array(N_FRAMES), frameLine = new Int32Array(N_FRAMES);
-const frameInlined = new Uint8Array(N_FRAMES), framePlace = new Int32Array(N_FRAMES);
+const frameFn = (() => {
+	// a frame has the build id of its module where the path is not enough
+	const byPath = new Map(), key = (path, build) => build === undefined ? path : `${path}\n${build}`;
 
-(() => {
-	let n = 0;
+	PROFILE.modules.forEach(({path, build_id: build}, i) => [key(path), key(path, build)].forEach((k) => byPath.has(k) || byPath.set(k, i)));
+	return Int32Array.from(FRAMES, ({function: name, module: path, build_id: build, offset}, f) => {
+		const module = path === null ? -1 : byPath.get(key(path, build)) ?? -1;
 
-	DATA.places.forEach((place, i) => {
-		const [module, offset] = place;
-
-		for (let k = 2; k < place.length; k += 4, n++) {
-			const unnamed = module < 0 ? "0x" + offset : basename(DATA.modules[module]) + "+0x" + offset;
-
-			frameFn[n] = place[k] < 0 || !DATA.strings[place[k]] ? fnOf(i + ".", unnamed, module) :
-				fnOf(place[k] * (DATA.modules.length + 1) + module, DATA.strings[place[k]], module);
-			frameFile[n] = place[k + 1];
-			frameLine[n] = place[k + 2];
-			frameInlined[n] = place[k + 3];
-			framePlace[n] = i;
-		}
-		placeFirst[i + 1] = n;
+		return name ? fnOf(`${module} ${name}`, name, module) : fnOf("f" + f, path === null ? offset : basename(path) + "+" + offset, module);
 	});
 })();
 
@@ -55,16 +111,18 @@ function shortPath(path) {
 }
 
 function sourceOf(frame) {
-	if (frameFile[frame] < 0)
-		return "";
-	return DATA.strings[frameFile[frame]] + (frameLine[frame] ? ":" + frameLine[frame] : "");
+	const {file, line} = FRAMES[frame];
+
+	return file ? file + (line ? ":" + line : "") : "";
 }
 
 function moduleOf(frame) {
-	const place = DATA.places[framePlace[frame]];
+	const {module, offset} = FRAMES[frame];
 
-	return (place[0] < 0 ? "" : DATA.modules[place[0]] + "+") + "0x" + place[1];
+	return (module === null ? "" : module + "+") + offset;
 }
+
+const isInlined = (frame) => FRAMES[frame].inlined;
 
 // Where a frame is, in a few characters: source, or module and offset; nothing if that is its name already.
 function whereShort(frame) {
@@ -98,44 +156,35 @@ function lastPart(name) {
 	return name;
 }
 
-// ---- sites
+// ---- tags and sites
 
+const TAGS = (PROFILE.tags || []).filter((tag) => tag.name !== null).map(({name, thread, entered}) => ({name, thread, entered}));
 const LONGEST_MAX = 65535;	// so often, or more
-const MOVES = ["calls", "moved", "movedBytes", "grown", "grownBytes", "shrunk", "doubled", "longest"];
+
+// What realloc did.
+const movesOf = (m) => ({calls: m.calls, moved: m.moved_calls, movedBytes: m.moved_bytes, grown: m.grown_calls, grownBytes: m.grown_bytes, shrunk: m.shrunk_calls,
+	doubled: m.doubled_calls, longest: m.longest});
 
 const SITES = (() => {
-	const at = Object.fromEntries(DATA.site_columns.map((name, i) => [name, i]));
-	const text = (n) => n < 0 ? "" : DATA.strings[n];
-	let last = [];
+	const ends = Object.keys(WORDS.ends), tagKey = (name, thread) => (thread ? "t" : "f") + name;
+	const tags = new Map(TAGS.map((tag, i) => [tagKey(tag.name, tag.thread), i + 1]).reverse());	// of two that are alike the first
 
-	return DATA.sites.map((row, index) => {
-		const stack = row[at.stack];
-		const places = last.slice(0, stack[0]);
-
-		for (let i = 1; i < stack.length; i++)
-			places.push(stack[i]);
-		last = places;
-		return {
-			index, process: row[at.process], via: text(row[at.function]), tid: row[at.tid], end: row[at.end],
-			c: row[at.counters], error: row[at.error] || null, atPeak: row[at.at_peak_bytes],
-			minSize: row[at.min_size], maxSize: row[at.max_size], first: row[at.first_ns], last: row[at.last_ns],
-			oldest: row[at.oldest_ns], lifetimeSum: row[at.lifetime_sum_ns],
-			olderBlocks: row[at.older_blocks], olderBytes: row[at.older_bytes], crossFrees: row[at.cross_frees],
-			verdict: text(row[at.verdict]), why: text(row[at.why]), growth: row[at.growth_bytes_per_s],
-			thread: text(row[at.thread]), sinceBaseline: row[at.since_baseline_bytes],
-			tag: row[at.tag],	// 1, 2, ... of TAGS; 0: none
-			moves: row[at.moves] ? Object.fromEntries(MOVES.map((name, i) => [name, row[at.moves][i]])) : null,
-			ages: row[at.ages] || null,	// [from_ns, below_ns, blocks, bytes, ...]
-			history: row[at.history] || null,
-			telling: row[at.telling],	// which of its frames names it
-			places,		// from the root
-			shared: stack[0],	// with the site before
-		};
-	});
+	return PROFILE.sites.map((row, index) => ({
+		index, process: processById.get(row.process), via: row.function || "", tid: row.tid, thread: row.thread || "", end: ends.indexOf(row.end),
+		c: row, error: row.standard_error || null, atPeak: row.at_peak_bytes || 0,
+		minSize: row.min_size, maxSize: row.max_size, first: row.first_ns, last: row.last_ns, oldest: row.oldest_ns,
+		lived: row.lifetime_mean_ns,	// on average; null: no block was freed
+		olderBlocks: row.older_blocks || 0, olderBytes: row.older_bytes || 0, crossFrees: row.cross_frees,
+		verdict: row.verdict || "", why: row.why || "", growth: row.growth_bytes_per_s, sinceBaseline: row.since_baseline_bytes || 0,
+		tag: typeof row.tag === "string" ? tags.get(tagKey(row.tag, row.tag_is_thread)) : 0,	// 1, 2, ... of TAGS; 0: none
+		moves: row.moves ? movesOf(row.moves) : null,
+		ages: row.ages && row.ages.length ? flat(row.ages.filter((age) => age.blocks), "from_ns", "below_ns", "blocks", "bytes") : null,
+		history: row.history && row.history.length ? flat(row.history, "t_ns", "live_bytes") : null,
+		telling: WORDS.telling[index],	// which of its frames names it
+		stack: row.stack,	// its frames, the caller of the allocation function first
+	}));
 })();
-DATA.sites = null;	// as large as all the rest, and not needed twice
 
-const counter = (c, name) => c[COUNTER[name]];
 const liveBytes = (s) => DATA.older_ns ? s.olderBytes : counter(s.c, "live_bytes");
 const liveBlocks = (s) => DATA.older_ns ? s.olderBlocks : counter(s.c, "live_blocks");
 
@@ -167,7 +216,7 @@ const METRIC_WORDS = {
 };
 
 // A width is never negative: what grew and what shrank are two pictures, or one in two colours.
-const BASELINE = DATA.baseline_ns === undefined ? null : DATA.baseline_name || `the baseline at ${duration(DATA.baseline_ns)}`;
+const BASELINE = DATA.baseline_ns === null ? null : DATA.baseline_name || `the baseline at ${duration(DATA.baseline_ns)}`;
 if (BASELINE && KNOWN.has("live_bytes")) {
 	DATA.metrics.push(["grown-bytes", "bytes"]);
 	if (SITES.some((s) => s.sinceBaseline < 0))
@@ -178,24 +227,14 @@ if (BASELINE && KNOWN.has("live_bytes")) {
 		DATA.metric = "changed-bytes";
 }
 
-// The frames of a site, the caller of the allocation function first.
-function framesOf(site) {
-	const frames = [];
-
-	for (let i = site.places.length; i--;)
-		for (let f = placeFirst[site.places[i]]; f < placeFirst[site.places[i] + 1]; f++)
-			frames.push(f);
-	return frames;
-}
-
 // The frame that a row is named by. -1: no stack.
 function titleFrame(site) {
-	return site.places.length ? framesOf(site)[site.telling] : -1;
+	return site.stack.length ? site.stack[site.telling] : -1;
 }
 
 // The names on the way from that frame to the allocation function, and of its callers.
 function titleWays(site, n) {
-	const frames = framesOf(site), at = frames.indexOf(titleFrame(site)), names = (list) => list.map((f) => shortName(fnName[frameFn[f]]));
+	const frames = site.stack, at = frames.indexOf(titleFrame(site)), names = (list) => list.map((f) => shortName(fnName[frameFn[f]]));
 
 	return {through: names(frames.slice(0, Math.max(at, 0))).reverse(), callers: names(frames.slice(at + 1, at + 1 + n))};
 }
@@ -208,13 +247,15 @@ function siteTitle(site) {
 
 // ---- what was asked for beside
 
-const TAGS = (DATA.tags || []).map(([name, thread, entered]) => ({name: DATA.strings[name], thread: !!thread, entered}));
+// Calls of marked functions; whole: with what was counted at that instant
+const MARKS = PROFILE.marks.map((m, index) => ({index, name: m.name, number: m.number, process: processById.get(m.process), tid: m.tid, t: m.t_ns, live: m.live_bytes,
+	whole: m.whole, calls: m.alloc_calls, size: m.alloc_bytes, blocks: m.live_blocks, allLive: m.all_live_bytes}));
 
 // Where blocks were freed: as a site has, a stack, and figures.
-const FREE_SITES = (DATA.free_sites || []).map(([process, via, calls, size, end, places, telling], index) =>
-	({index, process, via: DATA.strings[via], calls, size, end, places, telling}));
-const FREES = (DATA.frees || []).map(([site, where, tid, thread, calls, size, cross, lifetimeSum]) =>
-	({site: SITES[site], where: FREE_SITES[where], tid, thread: thread < 0 ? "" : DATA.strings[thread], calls, size, cross, lifetimeSum}));
+const FREE_SITES = (PROFILE.free_sites || []).map((row, index) => ({index, process: processById.get(row.process), via: row.function, calls: row.calls, size: row.bytes,
+	stack: row.stack, telling: WORDS.telling_frees[index]}));
+const FREES = (PROFILE.frees || []).map((row) => ({site: SITES[row.site], where: FREE_SITES[row.where], tid: row.tid, thread: row.thread || "", calls: row.calls,
+	size: row.bytes, cross: row.cross_calls, lifetimeSum: (row.lifetime_mean_ns || 0) * row.calls}));
 const freesBySite = new Map();
 
 for (const f of FREES)
@@ -223,22 +264,6 @@ for (const f of FREES)
 function freesOf(site) {
 	return (freesBySite.get(site) || []).sort((a, b) => b.calls - a.calls);
 }
-
-// ---- processes
-
-const PROCESSES = DATA.processes;
-
-function processName(p) {
-	// what was folded together has no name but what it is: "(399 others that ended)"
-	return p.n_members && !p.comm.startsWith("(") ? `${p.comm} (${plural(p.n_members, "process", "processes")})` : p.pid ? `${p.comm} (${p.pid})` : p.comm;
-}
-
-// What the page shows: one process, or -1 for all.
-const shown = {process: -1};
-const isShown = (process) => shown.process < 0 || process === shown.process;
-const shownProcesses = () => PROCESSES.filter((p, i) => isShown(i));
-const shownTotals = () => shown.process < 0 ? DATA.totals : PROCESSES[shown.process].totals;
-const shownErrors = () => (shown.process < 0 ? DATA.error : PROCESSES[shown.process].error) || null;
 
 // ---- searching
 
@@ -264,24 +289,16 @@ function matchFunctions(matches) {
 	return Uint8Array.from(fnName, (name) => matches(name) ? 1 : 0);
 }
 
-// By place: does a name, a source file or the module match?
-function matchPlaces(matches) {
-	const byFn = matchFunctions(matches), byString = new Map(), byModule = DATA.modules.map(matches);
-	const found = new Uint8Array(DATA.places.length);
+// By frame: does its name, its source file or its module match?
+function matchFrames(matches) {
+	const byFn = matchFunctions(matches), byFile = new Map(), byModule = DATA.modules.map(matches);
 
-	for (let f = 0; f < N_FRAMES; f++) {
-		const file = frameFile[f], module = DATA.places[framePlace[f]][0];
-		let hit = byFn[frameFn[f]] || (module >= 0 && byModule[module]);
-
-		if (!hit && file >= 0) {
-			hit = byString.get(file);
-			if (hit === undefined)
-				byString.set(file, hit = matches(DATA.strings[file]));
-			// "file.c:12" as it stands in the table
-			hit = hit || matches(shortPath(sourceOf(f)));
-		}
-		if (hit)
-			found[framePlace[f]] = 1;
-	}
-	return found;
+	return Uint8Array.from(FRAMES, ({file}, f) => {
+		if (byFn[frameFn[f]] || byModule[fnModule[frameFn[f]]])
+			return 1;
+		if (file && !byFile.has(file))
+			byFile.set(file, matches(file));
+		// "file.c:12" as it stands in the table
+		return file && (byFile.get(file) || matches(shortPath(sourceOf(f)))) ? 1 : 0;
+	});
 }

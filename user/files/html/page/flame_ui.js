@@ -132,7 +132,7 @@ const flame = (() => {
 
 			if (places)
 				lines.push(places);
-			lines.push(moduleOf(frame) + (frameInlined[frame] ? ", inlined" : ""));
+			lines.push(moduleOf(frame) + (isInlined(frame) ? ", inlined" : ""));
 		}
 		return lines;
 	}

@@ -22,19 +22,19 @@ function memorySum() {
 
 // Of the heap and the other anonymous mappings: [[kind, words, bytes, more words, its mark]] that add up to what is resident of them.
 function blockParts(m) {
-	const anonymous = m.heap_resident + m.large_resident, mark = m.all ? "" : "~", heapMark = m.heap_estimated ? "~" : "", largeMark = m.large_estimated ? "~" : "";
+	const anonymous = m.heap_resident + m.other_resident, mark = m.all ? "" : "~", heapMark = m.heap_estimated ? "~" : "", largeMark = m.other_estimated ? "~" : "";
 	const freeMark = mark || heapMark;
 
 	// another allocator than glibc: it is not known which mappings are its
 	if (!m.sized_blocks)
 		return [["live", "live blocks", Math.min(m.live, anonymous)], ["rest", "free, older than the trace, or not of malloc", Math.max(0, anonymous - m.live), "", heapMark || largeMark]];
-	const apart = Math.min(m.sized_apart || 0, m.large_resident), used = m.sized_usable - Math.min(m.sized_apart || 0, m.sized_usable);
-	const inside = Math.min(used, m.heap_resident), overhead = Math.min(inside, Math.max(0, m.sized_usable - m.sized_requested));
+	const apart = Math.min(m.sized_apart || 0, m.other_resident), used = m.sized_set_aside - Math.min(m.sized_apart || 0, m.sized_set_aside);
+	const inside = Math.min(used, m.heap_resident), overhead = Math.min(inside, Math.max(0, m.sized_set_aside - m.sized_requested));
 
 	return [["live", "live blocks", inside - overhead, used > m.heap_resident ? `${freeMark}${bytes(used - m.heap_resident)} more are not resident` : ""],
 		["overhead", "overhead", overhead, `(${mark}${share(overhead, m.sized_requested)})`],
 		["rest", DATA.partial_sizes || DATA.within ? "free, not recorded or older than the trace" : m.older ? "free or older than the trace" : "free", m.heap_resident - inside, "", heapMark],
-		["live", "blocks in mappings of their own", apart], ["other", "not of malloc", m.large_resident - apart, "", largeMark]];
+		["live", "blocks in mappings of their own", apart], ["other", "not of malloc", m.other_resident - apart, "", largeMark]];
 }
 
 // Parts of nothing are not drawn; a name that has no room is in the legend alone.
@@ -59,8 +59,8 @@ function grownWords(m) {
 		return `last seen at ${duration(m.seen)}`;
 	if (!m.first || grown < Math.max(NOTABLE_BYTES, m.first / NOTABLE_PART))
 		return "";
-	const parts = [["heap", m.heap_grown, m.heap_estimated], [other, m.large_grown, m.large_estimated],
-		["files", m.file_grown, m.heap_estimated || m.large_estimated]].filter(([, n]) => Math.abs(n || 0) >= grown / NOTABLE_PART);
+	const parts = [["heap", m.heap_grown, m.heap_estimated], [other, m.other_grown, m.other_estimated],
+		["files", m.file_grown, m.heap_estimated || m.other_estimated]].filter(([, n]) => Math.abs(n || 0) >= grown / NOTABLE_PART);
 
 	return `+${bytes(grown)} while traced, ` + (m.live > grown ? "less than the live blocks come to" : `${MARK}${percent(m.live, grown)} of it explained by live blocks`) +
 		(parts.length ? `: ${parts.map(([name, n, estimated]) => `${name} ${estimated ? "~" : ""}${signed(n, bytes)}`).join(", ")}` : "");
@@ -72,9 +72,9 @@ function drawMemory() {
 	byId("memory-panel").hidden = !m;
 	if (!m)
 		return;
-	const mappings = [["heap", "heap", m.heap_resident, `of ${bytes(m.heap_mapped)} mapped${m.n_arenas ? `, ${plural(m.n_arenas, "arena")} beside it` : ""}`, m.heap_estimated ? "~" : ""],
-		["large", m.heap_mapped ? "other anonymous" : "anonymous", m.large_resident, `of ${bytes(m.large_mapped)} mapped`, m.large_estimated ? "~" : ""],
-		["file", "files", m.file_resident, "", m.heap_estimated || m.large_estimated ? "~" : ""],
+	const mappings = [["heap", "heap", m.heap_resident, `of ${bytes(m.heap_mapped)} mapped${m.arenas ? `, ${plural(m.arenas, "arena")} beside it` : ""}`, m.heap_estimated ? "~" : ""],
+		["large", m.heap_mapped ? "other anonymous" : "anonymous", m.other_resident, `of ${bytes(m.other_mapped)} mapped`, m.other_estimated ? "~" : ""],
+		["file", "files", m.file_resident, "", m.heap_estimated || m.other_estimated ? "~" : ""],
 		["stack", "stack", m.stack_resident]];
 	const scale = Math.max(mappings.reduce((n, part) => n + part[2], 0), m.rss, 1);
 

@@ -5,9 +5,6 @@
 const SIGNALS = ["", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM", "STKFLT", "CHLD",
 	"CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS"];
 
-const MARKS = (DATA.marks || []).map(([name, number, process, tid, t, live, calls, size, blocks, allLive], index) =>
-	({index, name: DATA.strings[name], number, process, tid, t, live, whole: calls !== undefined, calls, size, blocks, allLive}));
-
 const markName = (m) => `${m.name} #${m.number}`;
 
 // "SIGSEGV", "SIGKILL: out of memory"; nothing of a process that ended by itself, or goes on.
@@ -34,13 +31,10 @@ function events() {
 			list.push({t: p.timeline.length ? p.timeline[p.timeline.length - 5] : DATA.duration_ns,
 				name: deathOf(p) + (one ? "" : ` ${processName(p)}`), kind: "death", live: null});
 	// a mark that made a snapshot be taken is there already
-	for (let i = 0; i < (DATA.taken || []).length; i += 3) {
-		const [t, number, why] = DATA.taken.slice(i, i + 3);
-
+	for (const {t, number, why} of DATA.taken)
 		if (!why || !/^mark /.test(why))
 			list.push({t, name: why ? why.split(": ")[0] : number ? `snapshot ${number}` : "snapshot", kind: "taken", live: null,
 				full: why ? `${why}${number ? `: snapshot ${number}` : ""}` : null});
-	}
 	if (DATA.trigger && !/^mark /.test(DATA.trigger))
 		list.push({t: DATA.duration_ns, name: DATA.trigger, kind: "trigger", live: null});
 	return list.sort((a, b) => a.t - b.t);

@@ -13,8 +13,7 @@ const sites = (() => {
 			MARK + text;
 	}
 
-	// [alloc_calls, alloc_bytes, live_blocks, live_bytes]
-	const errorOf = (s, i) => s.error && !DATA.older_ns ? s.error[i] : undefined;
+	const errorOf = (s, name) => s.error && !DATA.older_ns ? s.error[name] : undefined;
 
 	function siteCell(s) {
 		const first = titleFrame(s), {through, callers} = titleWays(s, 4);
@@ -37,8 +36,8 @@ const sites = (() => {
 	// ---- what unfolds under a site
 
 	function frameRows(s) {
-		return framesOf(s).map((f) => el("tr", null,
-			el("td", {class: "name mono"}, fnName[frameFn[f]], frameInlined[f] ? el("span", {class: "quiet"}, " inlined") : null),
+		return s.stack.map((f) => el("tr", null,
+			el("td", {class: "name mono"}, fnName[frameFn[f]], isInlined(f) ? el("span", {class: "quiet"}, " inlined") : null),
 			el("td", {class: "quiet name"}, sourceOf(f)), el("td", {class: "quiet name mono"}, basename(moduleOf(f)))));
 	}
 
@@ -77,8 +76,7 @@ const sites = (() => {
 			add("at the peak", MARK + bytes(s.atPeak));
 		add("allocated", `${MARK}${bytes(c("alloc_bytes"))} in ${plural(c("alloc_calls"), "call")}, ${rate(c("alloc_calls"), DATA.duration_ns)}`);
 		if (has("free_calls"))
-			add("freed", `${percent(c("free_calls"), c("alloc_calls"))}` + (c("free_calls") && s.lifetimeSum ?
-				`, after ${duration(s.lifetimeSum / c("free_calls"))} on average` : "") +
+			add("freed", `${percent(c("free_calls"), c("alloc_calls"))}` + (s.lived ? `, after ${duration(s.lived)} on average` : "") +
 				(s.crossFrees ? `, ${exact(s.crossFrees)} by other threads` : ""));
 		if (has("temp_calls") && c("temp_calls"))
 			add("temporary", percent(c("temp_calls"), c("alloc_calls")));
@@ -104,7 +102,7 @@ const sites = (() => {
 			el("div", {class: "pictures"}, s.history && s.history.length > 2 ? sparkline(s.history) : null,
 				s.ages && s.ages.length ? ageBars(s.ages) : null),
 			freedAt(s), freesOf(s).length ? el("h3", null, "Stack") : null,
-			el("table", {class: "stack", "aria-label": `Call stack of ${siteTitle(s)}`}, el("tbody", null, s.places.length ? frameRows(s) :
+			el("table", {class: "stack", "aria-label": `Call stack of ${siteTitle(s)}`}, el("tbody", null, s.stack.length ? frameRows(s) :
 				el("tr", null, el("td", {class: "quiet"}, "[no stack]")))),
 			early ? el("p", {class: "quiet"}, early) : null,
 			el("button", {type: "button", onclick: () => flame.showSite(s)}, "Show in the flame graph"));
@@ -139,12 +137,12 @@ const sites = (() => {
 	// ---- filters
 
 	function filter(matches) {
-		const places = matchPlaces(matches), comms = PROCESSES.map((p) => several && matches(processName(p))), vias = new Map();
+		const hit = matchFrames(matches), comms = PROCESSES.map((p) => several && matches(processName(p))), vias = new Map();
 
 		return (s) => {
 			if (!vias.has(s.via))
 				vias.set(s.via, matches(s.via));
-			return vias.get(s.via) || comms[s.process] || (s.verdict && matches(s.verdict)) || (s.tag && matches(TAGS[s.tag - 1].name)) || (s.thread && matches(s.thread)) || s.places.some((p) => places[p]);
+			return vias.get(s.via) || comms[s.process] || (s.verdict && matches(s.verdict)) || (s.tag && matches(TAGS[s.tag - 1].name)) || (s.thread && matches(s.thread)) || s.stack.some((f) => hit[f]);
 		};
 	}
 

@@ -10,7 +10,7 @@ function targetName() {
 }
 
 // Processes that ran and of which no call was seen.
-const BLIND = DATA.processes.filter((p) => p.blind);
+const BLIND = PROCESSES.filter((p) => p.blind);
 
 function drawLosses() {
 	const box = byId("losses");
@@ -112,7 +112,7 @@ function attachWords() {
 function sizeWords() {
 	if (!DATA.partial_sizes)
 		return "";
-	return DATA.max_size === undefined ? `, only blocks of ${bytes(DATA.min_size)} and more` :
+	return DATA.max_size === null ? `, only blocks of ${bytes(DATA.min_size)} and more` :
 		`, only blocks of ${bytes(DATA.min_size)} to ${bytes(DATA.max_size)}`;
 }
 
@@ -160,8 +160,8 @@ function conditionRows() {
 		row("Unseen at its start", p.unseen_ns ? duration(p.unseen_ns) : "");
 		row("Trend", p.verdict ? `${p.verdict}: ${p.why || ""}` : "");
 	}
-	row("Marks", DATA.marks ? `${exact(DATA.n_marks_seen)}, with figures of ${exact(DATA.n_marks_whole)}` +
-		(DATA.n_marks_seen > MARKS.length ? `; the newest ${exact(MARKS.length)} are here` : "") : "");
+	row("Marks", DATA.with_marks ? `${exact(DATA.marks_seen)}, with figures of ${exact(DATA.marks_whole)}` +
+		(DATA.marks_seen > MARKS.length ? `; the newest ${exact(MARKS.length)} are here` : "") : "");
 	row("Left out", DATA.hidden ? `${plural(DATA.n_hidden_sites, "site")} by ${DATA.hidden}: these are in the totals alone` : "");
 	row("Baseline", !BASELINE ? "" : `changes count from ${DATA.baseline_name || duration(DATA.baseline_ns)}`);
 	row("Rows", DATA.by === "process" ? "" : `put together by ${DATA.by}`);

@@ -29,9 +29,9 @@ const tables = (() => {
 		const old = DATA.older_ns ? `Blocks older than ${duration(DATA.older_ns)} alone` : null;
 
 		const table = siteTable("Leaks", liveBytes, [
-			{label: "Live", title: old, of: liveBytes, show: (s) => figure(bytes(liveBytes(s)), errorOf(s, 3), liveBytes(s))},
+			{label: "Live", title: old, of: liveBytes, show: (s) => figure(bytes(liveBytes(s)), errorOf(s, "live_bytes"), liveBytes(s))},
 			shareColumn(liveBytes),
-			{label: "Blocks", title: old, of: liveBlocks, show: (s) => figure(count(liveBlocks(s)), errorOf(s, 2), liveBlocks(s))},
+			{label: "Blocks", title: old, of: liveBlocks, show: (s) => figure(count(liveBlocks(s)), errorOf(s, "live_blocks"), liveBlocks(s))},
 			...(has("free_calls") ? [{label: "Freed", title: "Of the blocks that it allocated", of: (s) => quotient(of("free_calls")(s), of("alloc_calls")(s)),
 				show: (s) => percent(of("free_calls")(s), of("alloc_calls")(s))}] : []),
 			{label: "Oldest", title: "Age of the oldest live block", of: (s) => s.oldest, show: (s) => s.oldest ? duration(s.oldest) : "–"},
@@ -52,15 +52,14 @@ const tables = (() => {
 		const calls = of("alloc_calls"), size = of("alloc_bytes");
 
 		return siteTable("Allocations", calls, [
-			{label: "Calls", of: calls, show: (s) => figure(count(calls(s)), errorOf(s, 0), calls(s))},
+			{label: "Calls", of: calls, show: (s) => figure(count(calls(s)), errorOf(s, "alloc_calls"), calls(s))},
 			shareColumn(calls),
 			{label: "Rate", of: calls, show: (s) => rate(calls(s), DATA.duration_ns)},
-			{label: "Bytes", of: size, show: (s) => figure(bytes(size(s)), errorOf(s, 1), size(s))},
+			{label: "Bytes", of: size, show: (s) => figure(bytes(size(s)), errorOf(s, "alloc_bytes"), size(s))},
 			{label: "Average", of: (s) => size(s) / calls(s), show: (s) => bytes(size(s) / calls(s))},
 			...(has("temp_calls") ? [{label: "Temporary", title: "Freed by the same thread before its next allocation",
 				of: (s) => quotient(of("temp_calls")(s), calls(s)), show: (s) => percent(of("temp_calls")(s), calls(s))}] : []),
-			...(has("free_calls") ? [{label: "Lived", title: "Mean lifetime of freed blocks", of: (s) => quotient(s.lifetimeSum, of("free_calls")(s)),
-				show: (s) => of("free_calls")(s) ? duration(s.lifetimeSum / of("free_calls")(s)) : "–"}] : []),
+			...(has("free_calls") ? [{label: "Lived", title: "Mean lifetime of freed blocks", of: (s) => s.lived, show: (s) => s.lived === null ? "–" : duration(s.lived)}] : []),
 		], "Nothing was allocated while traced.");
 	}
 
@@ -76,7 +75,7 @@ const tables = (() => {
 	}
 
 	function threads() {
-		const rows = PROCESSES.flatMap((p, process) => p.threads.map(([tid, comm, ended, c]) => ({process, tid, comm, ended, c})));
+		const rows = PROCESSES.flatMap((p, process) => p.threads.map((t) => ({process, ...t})));
 		const columns = [
 			{label: "Calls", of: of("alloc_calls"), show: (t) => count(of("alloc_calls")(t))},
 			{label: "Rate", of: of("alloc_calls"), show: (t) => rate(of("alloc_calls")(t), DATA.duration_ns)},
@@ -98,7 +97,7 @@ const tables = (() => {
 		const rows = [["members ended", p.n_ended && `${exact(p.n_ended)} of ${exact(p.n_members)}`], ["program", p.exe], ["unit", p.unit], ["container", p.container], ["control group", p.cgroup],
 			["pid in its container", p.container_pid && String(p.container_pid)], ["forked by", parent && processName(parent)],
 			["started", p.wall_started_ms && wallTime(p.wall_started_ms)],
-			[`since ${BASELINE}`, p.since_baseline_bytes !== undefined && signed(p.since_baseline_bytes, bytes)],
+			[`since ${BASELINE}`, p.since_baseline_bytes !== null && signed(p.since_baseline_bytes, bytes)],
 			["attached", p.age_at_attach_ns ? `${duration(p.age_at_attach_ns)} after its start: older blocks are unseen` : "from its first instruction"],
 			["ended by", deathOf(p)], ["unseen at its start", p.unseen_ns && duration(p.unseen_ns)], ["RSS when attached", bytes(p.rss_at_attach_bytes)],
 			["blocks lost", p.lost_blocks && exact(p.lost_blocks)], ["stacks lost", p.lost_stacks && exact(p.lost_stacks)],
@@ -115,8 +114,8 @@ const tables = (() => {
 			...(has("live_bytes") ? [{label: "Live", of: t("live_bytes"), show: (p) => MARK + bytes(t("live_bytes")(p))},
 				{label: "Blocks", of: t("live_blocks"), show: (p) => MARK + count(t("live_blocks")(p))}] : []),
 			...(has("peak_bytes") ? [{label: "Peak", of: t("peak_bytes"), show: (p) => MARK + bytes(t("peak_bytes")(p))}] : []),
-			...(PROCESSES.some((p) => p.growth_bytes_per_s !== undefined) ? [{label: "Growth", of: (p) => p.growth_bytes_per_s ?? null,
-				show: (p) => p.growth_bytes_per_s === undefined ? "–" : signed(p.growth_bytes_per_s, bytes) + "/s"}] : []),
+			...(PROCESSES.some((p) => p.growth_bytes_per_s !== null) ? [{label: "Growth", of: (p) => p.growth_bytes_per_s,
+				show: (p) => p.growth_bytes_per_s === null ? "–" : signed(p.growth_bytes_per_s, bytes) + "/s"}] : []),
 			{label: "RSS", of: (p) => p.rss_bytes, show: (p) => p.rss_bytes ? bytes(p.rss_bytes) : "–"},
 			{label: "Calls", of: t("alloc_calls"), show: (p) => MARK + count(t("alloc_calls")(p))},
 			{label: "Bytes", of: t("alloc_bytes"), show: (p) => MARK + bytes(t("alloc_bytes")(p))},

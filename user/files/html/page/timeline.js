@@ -207,7 +207,7 @@ const timeline = (() => {
 		picture = {width: Math.max(280, box.clientWidth), end: Math.max(DATA.duration_ns, points[points.length - 1].t)};
 		named = events();
 		const {lane, rows} = layLane(named);
-		const peak = shownProcesses().length === 1 && live ? shownProcesses()[0].totals[COUNTER.peak_bytes] : 0;
+		const peak = shownProcesses().length === 1 && live ? counter(shownProcesses()[0].totals, "peak_bytes") : 0;
 		const max = Math.max(peak, ...points.map((p) => Math.max(live ? p.live : 0, p.rss))) || 1;
 		const maxRate = Math.max(...points.map((p) => p.rate)) || 1;
 		const top = TOP + (rows ? rows * 15 + 2 : 0), rateTop = top + HEIGHT + GAP;

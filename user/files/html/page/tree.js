@@ -3,7 +3,6 @@
 // number is always smaller than its children's, so that one walk backwards adds up all weights.
 
 class CallTree {
-	// sites: in the order of the data, where neighbours share most of their stacks.
 	constructor(sites, calleeFirst) {
 		this.fn = [-1];
 		this.parent = [-1];
@@ -63,25 +62,22 @@ class CallTree {
 	}
 
 	add() {
-		const at = [];	// the node of each place of the site before
+		const at = [];	// the node of each frame of the site before, from the root
 		let last = null;
 
 		this.sites.forEach((site, i) => {
-			// what stands above differs by site, and sites that are not shown may lie between
-			const near = last && last.index === site.index - 1 && last.process === site.process && !DATA.growth;
-			let k = near ? site.shared : 0;
+			const {stack} = site, n = stack.length;
+			let k = 0;
+
+			// what stands above differs by site
+			if (last && last.process === site.process && !DATA.growth)
+				while (k < n && k < last.stack.length && stack[n - 1 - k] === last.stack[last.stack.length - 1 - k])
+					k++;
 			let node = k ? at[k - 1] : this.rootOf(site);
 
-			for (; k < site.places.length; k++) {
-				const place = site.places[k];
-
-				for (let f = placeFirst[place + 1] - 1; f >= placeFirst[place]; f--)
-					node = this.child(node, frameFn[f], f);
-				at[k] = node;
-			}
-			if (!site.places.length)
-				node = this.noStack(node);
-			this.leaf[i] = node;
+			for (; k < n; k++)
+				at[k] = node = this.child(node, frameFn[stack[n - 1 - k]], stack[n - 1 - k]);
+			this.leaf[i] = n ? node : this.noStack(node);
 			last = site;
 		});
 	}
@@ -90,15 +86,9 @@ class CallTree {
 		this.sites.forEach((site, i) => {
 			let node = this.rootOf(site);
 
-			for (let k = site.places.length; k--;) {
-				const place = site.places[k];
-
-				for (let f = placeFirst[place]; f < placeFirst[place + 1]; f++)
-					node = this.child(node, frameFn[f], f);
-			}
-			if (!site.places.length)
-				node = this.noStack(node);
-			this.leaf[i] = node;
+			for (const f of site.stack)
+				node = this.child(node, frameFn[f], f);
+			this.leaf[i] = site.stack.length ? node : this.noStack(node);
 		});
 	}
 
