@@ -94,9 +94,9 @@ static void with_hostile_asked(struct snapshot *s)
 	s->free_sites = &where;
 	s->frees = &freed;
 	s->n_tags = s->n_marks = s->n_marks_seen = s->n_free_sites = s->n_frees = 1;
-	s->free_stacks = true;
+	s->recording.free_stacks = true;
 	s->sites[0].tag = 1;
-	s->trigger = s->within = SCRIPT IMG;
+	s->trigger = s->recording.within = SCRIPT IMG;
 }
 
 static void with_hostile_names(struct snapshot *s)
@@ -197,10 +197,10 @@ static void put_killed(const char *dir)
 	p->oom_killed = true;
 	p->memory.seen_ns = 27500000000;
 	s->trigger = "oom: redis-server (1432) was killed";
-	s->within = "processCommand";
+	s->recording.within = "processCommand";
 	s->started_on = "aeMain";
 	s->stopped_on = "exitFromChild";
-	s->mmap = true;
+	s->recording.mmap = true;
 	/* a name that telling.c passes over */
 	lines = snapshot__alloc(s, first->n_lines, sizeof(*lines));
 	memcpy(lines, first->lines, first->n_lines * sizeof(*lines));

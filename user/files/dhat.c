@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns files for DHAT's viewer (dh_view.html, the Firefox Profiler): version 2
- * of its JSON, one program point for each site.
+ * of its JSON, a program point for each allocation function, stack and, where there are several, process.
  *
- * What always holds: totals and what is live at the end are as they were counted.
+ * What always holds: totals and what is live at the end are as they were counted. No two points have the same frames: the
+ * viewer refuses such a file.
  * What the format asks for and nobody records is derived: the blocks at a peak from its bytes, by the
  * site's mean size; the age of live blocks from the middle of their class.
  */
@@ -14,16 +15,29 @@
 #include "files/export.h"
 #include "files/json/json_writer.h"
 #include "files/notes.h"
+#include "files/owner.h"
+#include "util/ids.h"
 #include "util/util.h"
 
 #define NS_PER_US 1000
 #define MOST 9e15		/* that JavaScript can count to */
 #define SHORT_LIVED_US 500	/* what the viewer calls short-lived */
 
-struct numbers {
-	uint32_t *first;	/* by place: the number of its first frame; 0, "[root]": none yet */
+struct numbers {			/* of frames, in the order in which they first appear; 0 is "[root]" */
+	uint32_t *first;		/* by place: the number of its first frame; 0: none yet */
+	struct string_ids made;		/* frames that are no places: allocation functions, processes */
+	struct vec(uint32_t) made_at;	/* their numbers */
 	uint32_t n;
 };
+
+/* A program point: sites that DHAT would not tell apart are one. */
+struct point {
+	uint32_t *frames;		/* owned; innermost first */
+	size_t n_frames;
+	uint64_t tb, tbk, tl, mb, mbk, gb, gbk, eb, ebk;	/* the format's names */
+};
+
+struct points vec(struct point);
 
 static uint64_t blocks_of(const struct snap_site *s, uint64_t bytes)
 {
@@ -46,32 +60,149 @@ static uint64_t lifetimes_us(const struct snapshot *s, const struct snap_site *s
 	return sum_us < MOST ? (uint64_t)sum_us : (uint64_t)MOST;
 }
 
-static void point(struct json *j, const struct snapshot *s, const struct snap_site *site, struct numbers *n)
-{
-	uint64_t most = MAX(MAX(site->c.peak_bytes, site->at_peak_bytes), site->c.live_bytes);
+/* ---- frames of a point */
 
-	json__line(j, 2);
-	json__object(j, NULL);
-	json__u64(j, "tb", site->c.alloc_bytes);
-	json__u64(j, "tbk", site->c.alloc_calls);
-	json__u64(j, "tl", lifetimes_us(s, site));
-	json__u64(j, "mb", most);
-	json__u64(j, "mbk", MAX(blocks_of(site, most), site->c.live_blocks));
-	json__u64(j, "gb", site->at_peak_bytes);
-	json__u64(j, "gbk", blocks_of(site, site->at_peak_bytes));
-	json__u64(j, "eb", site->c.live_bytes);
-	json__u64(j, "ebk", site->c.live_blocks);
-	json__array(j, "fs");
+/* The number of a frame that is no place. text is kept. */
+static int made_frame(struct snapshot *keep, struct numbers *n, uint32_t *ret, const char *fmt, const char *name)
+{
+	_cleanup_free_ char *text = NULL;
+	uint32_t id, *slot;
+
+	if (asprintf(&text, fmt, name ? name : "???") < 0)
+		return -ENOMEM;
+	if (string_ids__get(&n->made, snapshot__strdup(keep, text), &id))
+		return -ENOMEM;
+	if (id == n->made_at.n) {
+		slot = vec_push(&n->made_at);
+		if (!slot)
+			return -ENOMEM;
+		*slot = n->n++;
+	}
+	*ret = n->made_at.v[id];
+	return 0;
+}
+
+static size_t n_frames_of(const struct snapshot *s, const struct snap_site *site)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < site->n_stack; i++)
+		n += place__n_frames(&s->places[site->stack[i]]);
+	return n;
+}
+
+static int add_frames(struct snapshot *keep, const struct snapshot *s, const struct snap_site *site, struct numbers *n, struct point *to)
+{
+	const struct snap_process *p = &s->processes[site->process];
+	_cleanup_free_ char *owner = owner__has_process(s) ? owner__process(s, p) : NULL;
+	int err;
+
+	to->frames = calloc(n_frames_of(s, site) + 2, sizeof(*to->frames));
+	if (!to->frames)
+		return -ENOMEM;
+	err = made_frame(keep, n, &to->frames[to->n_frames++], "0x0: %s (allocation function)", site->function);
 	for (uint32_t i = 0; i < site->n_stack; i++) {
-		const struct place *p = &s->places[site->stack[i]];
+		const struct place *at = &s->places[site->stack[i]];
 
 		if (!n->first[site->stack[i]]) {
 			n->first[site->stack[i]] = n->n;
-			n->n += (uint32_t)place__n_frames(p);
+			n->n += (uint32_t)place__n_frames(at);
 		}
-		for (size_t k = 0; k < place__n_frames(p); k++)
-			json__u64(j, NULL, n->first[site->stack[i]] + k);
+		for (size_t k = 0; k < place__n_frames(at); k++)
+			to->frames[to->n_frames++] = n->first[site->stack[i]] + (uint32_t)k;
 	}
+	if (owner && !err)
+		err = made_frame(keep, n, &to->frames[to->n_frames++], "0x0: %s (process)", owner);
+	return err;
+}
+
+static void add_figures(const struct snapshot *s, const struct snap_site *site, struct point *to)
+{
+	uint64_t most = MAX(MAX(site->c.peak_bytes, site->at_peak_bytes), site->c.live_bytes);
+
+	to->tb += site->c.alloc_bytes;
+	to->tbk += site->c.alloc_calls;
+	to->tl += lifetimes_us(s, site);
+	to->mb += most;
+	to->mbk += MAX(blocks_of(site, most), site->c.live_blocks);
+	to->gb += site->at_peak_bytes;
+	to->gbk += blocks_of(site, site->at_peak_bytes);
+	to->eb += site->c.live_bytes;
+	to->ebk += site->c.live_blocks;
+}
+
+static int by_frames(const void *a, const void *b)
+{
+	const struct point *x = a, *y = b;
+	int order = memcmp(x->frames, y->frames, MIN(x->n_frames, y->n_frames) * sizeof(*x->frames));
+
+	return order ? order : (x->n_frames > y->n_frames) - (x->n_frames < y->n_frames);
+}
+
+static void add_point(struct point *sum, const struct point *p)
+{
+	sum->tb += p->tb;
+	sum->tbk += p->tbk;
+	sum->tl += p->tl;
+	sum->mb += p->mb;
+	sum->mbk += p->mbk;
+	sum->gb += p->gb;
+	sum->gbk += p->gbk;
+	sum->eb += p->eb;
+	sum->ebk += p->ebk;
+}
+
+static void merge_equal(struct points *v)
+{
+	size_t kept = 0;
+
+	if (v->n)
+		qsort(v->v, v->n, sizeof(*v->v), by_frames);
+	for (size_t i = 0; i < v->n; i++) {
+		if (kept && !by_frames(&v->v[kept - 1], &v->v[i])) {
+			add_point(&v->v[kept - 1], &v->v[i]);
+			free(v->v[i].frames);
+		} else {
+			v->v[kept++] = v->v[i];
+		}
+	}
+	v->n = kept;
+}
+
+static int make_points(struct snapshot *keep, const struct snapshot *s, struct numbers *n, struct points *v)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->n_sites && !err; i++) {
+		struct point *to = vec_push(v);
+
+		if (!to)
+			return -ENOMEM;
+		err = add_frames(keep, s, &s->sites[i], n, to);
+		add_figures(s, &s->sites[i], to);
+	}
+	merge_equal(v);
+	return err;
+}
+
+/* ---- writing */
+
+static void write_point(struct json *j, const struct point *p)
+{
+	json__line(j, 2);
+	json__object(j, NULL);
+	json__u64(j, "tb", p->tb);
+	json__u64(j, "tbk", p->tbk);
+	json__u64(j, "tl", p->tl);
+	json__u64(j, "mb", p->mb);
+	json__u64(j, "mbk", p->mbk);
+	json__u64(j, "gb", p->gb);
+	json__u64(j, "gbk", p->gbk);
+	json__u64(j, "eb", p->eb);
+	json__u64(j, "ebk", p->ebk);
+	json__array(j, "fs");
+	for (size_t i = 0; i < p->n_frames; i++)
+		json__u64(j, NULL, p->frames[i]);
 	json__array_end(j);
 	json__object_end(j);
 }
@@ -90,11 +221,14 @@ static int frame_text(const struct frame *f, char **ret)
 static int frame_table(struct json *j, const struct snapshot *s, const struct numbers *n)
 {
 	_cleanup_free_ struct frame *v = calloc(n->n, sizeof(*v));
-	int err = v ? 0 : -ENOMEM;
+	_cleanup_free_ const char **made = calloc(n->n, sizeof(*made));
+	int err = v && made ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < s->n_places && !err; i++)
 		for (size_t k = 0; n->first[i] && k < place__n_frames(&s->places[i]); k++)
 			v[n->first[i] + k] = place__frame(s, &s->places[i], k);
+	for (size_t i = 0; i < n->made_at.n && !err; i++)
+		made[n->made_at.v[i]] = n->made.v[i];
 	json__line(j, 0);
 	json__array(j, "ftbl");
 	json__str(j, NULL, "[root]");
@@ -102,46 +236,59 @@ static int frame_table(struct json *j, const struct snapshot *s, const struct nu
 		_cleanup_free_ char *text = NULL;
 
 		json__line(j, 2);
-		if (frame_text(&v[i], &text) < 0)
+		if (!made[i] && frame_text(&v[i], &text) < 0)
 			err = -ENOMEM;
 		else
-			json__str(j, NULL, text);
+			json__str(j, NULL, made[i] ? made[i] : text);
 	}
 	json__array_end(j);
 	return err;
 }
 
+static void header(struct json *j, const struct snapshot *s, const char *title)
+{
+	json__u64(j, "dhatFileVersion", 2);
+	json__str(j, "mode", "heap");
+	json__str(j, "verb", "Allocated");
+	json__bool(j, "bklt", true);
+	json__bool(j, "bkacc", false);
+	json__line(j, 0);
+	json__str(j, "tu", "us");
+	json__str(j, "Mtu", "s");
+	json__u64(j, "tuth", SHORT_LIVED_US);
+	json__line(j, 0);
+	json__str(j, "cmd", title ? title : "");
+	json__u64(j, "pid", s->n_processes == 1 && s->processes->pid > 0 ? (uint64_t)s->processes->pid : 0);
+	json__u64(j, "te", s->duration_ns / NS_PER_US);
+	json__u64(j, "tg", s->n_processes == 1 ? s->processes->peak_at_ns / NS_PER_US : 0);
+	json__line(j, 0);
+}
+
 int dhat__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
 	_cleanup_free_ char *title = export_notes__title(s);	/* the viewer shows no other text */
-	struct numbers n = { calloc(s->n_places + 1, sizeof(*n.first)), 1 };
+	struct numbers n = { .first = calloc(s->n_places + 1, sizeof(*n.first)), .n = 1 };
+	struct snapshot *keep = snapshot__new();		/* for texts */
 	struct json j = { .out = out };
-	int err = n.first && title ? 0 : -ENOMEM;
+	struct points points = {};
+	int err = n.first && title && keep ? make_points(keep, s, &n, &points) : -ENOMEM;
 
 	json__object(&j, NULL);
-	json__u64(&j, "dhatFileVersion", 2);
-	json__str(&j, "mode", "heap");
-	json__str(&j, "verb", "Allocated");
-	json__bool(&j, "bklt", true);
-	json__bool(&j, "bkacc", false);
-	json__line(&j, 0);
-	json__str(&j, "tu", "us");
-	json__str(&j, "Mtu", "s");
-	json__u64(&j, "tuth", SHORT_LIVED_US);
-	json__line(&j, 0);
-	json__str(&j, "cmd", title ? title : "");
-	json__u64(&j, "pid", s->n_processes == 1 && s->processes->pid > 0 ? (uint64_t)s->processes->pid : 0);
-	json__u64(&j, "te", s->duration_ns / NS_PER_US);
-	json__u64(&j, "tg", s->n_processes == 1 ? s->processes->peak_at_ns / NS_PER_US : 0);
-	json__line(&j, 0);
+	header(&j, s, title);
 	json__array(&j, "pps");
-	for (size_t i = 0; i < s->n_sites && !err; i++)
-		point(&j, s, &s->sites[i], &n);
+	for (size_t i = 0; i < points.n && !err; i++)
+		write_point(&j, &points.v[i]);
 	json__array_end(&j);
 	err = err ?: frame_table(&j, s, &n);
 	json__object_end(&j);
 	fputc('\n', out);
+	for (size_t i = 0; i < points.n; i++)
+		free(points.v[i].frames);
+	vec_done(&points);
+	string_ids__done(&n.made);
+	vec_done(&n.made_at);
 	free(n.first);
+	snapshot__free(keep);
 	if (err)
 		return err_set(e, err, "out of memory");
 	return ferror(out) ? err_set(e, -EIO, "cannot write DHAT's JSON") : 0;
