@@ -459,7 +459,5 @@ bool object__look_for_change(struct object *obj)
 
 const char *object__file_name(const struct object *obj)
 {
-	const char *slash = strrchr(obj->path, '/');
-
-	return slash ? slash + 1 : obj->path;
+	return path_basename(obj->path);
 }

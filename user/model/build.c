@@ -114,16 +114,6 @@ static uint64_t since(uint64_t clock_ns, uint64_t start_ns)
 	return clock_ns > start_ns ? clock_ns - start_ns : 0;
 }
 
-/* What found no room is of no kind. */
-static enum growth_kind growth_of(const char *function)
-{
-	enum growth_kind kind = GROWTH_FAULT;
-
-	while (kind < GROWTH_N_KINDS && strcmp(function, growth__name(kind)))
-		kind++;
-	return kind < GROWTH_N_KINDS ? kind : GROWTH_NONE;
-}
-
 static void build_site(struct build *b, const struct model *m, const struct cut *cut, const struct cut_site *from,
 		       uint32_t process, struct snap_site *to)
 {
@@ -131,7 +121,7 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 
 	to->process = process;
 	to->function = b->calls->function(from->func, b->calls->arg);
-	to->growth = recording__is_growth(&b->s->recording) ? growth_of(to->function) : GROWTH_NONE;
+	to->growth = recording__is_growth(&b->s->recording) ? growth__of(to->function) : GROWTH_NONE;
 	to->c = (struct counters){
 		.alloc_calls = c->alloc_calls,
 		.alloc_bytes = c->alloc_bytes,

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "util/util.h"
+
 static int add_frame(struct matcher *m, const struct frame *f, uint32_t *chain)
 {
 	bool named = f->line && f->line->function && *f->line->function;

@@ -105,6 +105,15 @@ const char *growth__name(enum growth_kind kind)
 	return kind < GROWTH_N_KINDS ? names[kind] : NULL;
 }
 
+enum growth_kind growth__of(const char *function)
+{
+	enum growth_kind kind = GROWTH_FAULT;
+
+	while (kind < GROWTH_N_KINDS && strcmp(function, growth__name(kind)))
+		kind++;
+	return kind < GROWTH_N_KINDS ? kind : GROWTH_NONE;
+}
+
 /* ---- metrics */
 
 static uint64_t live_bytes(const struct snap_site *s)
@@ -274,11 +283,4 @@ uint64_t process__n(const struct snapshot *s, const struct snap_process *p)
 uint64_t process__n_ended(const struct snapshot *s, const struct snap_process *p)
 {
 	return p->ended ? process__n(s, p) : p->n_ended;
-}
-
-const char *path_basename(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
 }

@@ -380,6 +380,7 @@ void *snapshot__alloc(struct snapshot *s, size_t n, size_t size);	/* zeroed, fro
 const char *snapshot__strdup(struct snapshot *s, const char *str);	/* NULL stays NULL */
 
 const char *growth__name(enum growth_kind kind);	/* "page_fault", "brk", "mmap": the site's function; NULL for none */
+enum growth_kind growth__of(const char *function);	/* GROWTH_NONE: such as what found no room */
 
 /* The counters that a mode of --mode records. */
 unsigned int counters__of_mode(enum mt_mode mode);
@@ -419,6 +420,5 @@ size_t site__n_frames(const struct snapshot *s, const struct snap_site *site);
 /* How many processes a row stands for, and how many of them have ended: a group is several, what was folded is one row. */
 uint64_t process__n(const struct snapshot *s, const struct snap_process *p);
 uint64_t process__n_ended(const struct snapshot *s, const struct snap_process *p);
-const char *path_basename(const char *path);	/* what follows the last '/' */
 
 #endif

@@ -461,16 +461,6 @@ static const char *show_oldest(const struct row_of *r, char buf[static CELL_MAX]
 	return r->site->oldest_ns ? fmt_oldest(buf, r->site) : "-";
 }
 
-static double crossed(const struct row_of *r)
-{
-	return share(r->site->cross_frees, r->site->c.free_calls);
-}
-
-static const char *show_crossed(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->site->c.free_calls ? fmt_percent(buf, r->site->cross_frees, r->site->c.free_calls) : "-";
-}
-
 static const char *show_function(const struct row_of *r, char buf[static CELL_MAX])
 {
 	return r->site->function;
@@ -491,7 +481,6 @@ static const struct column of_site[] = {
 	{ "average", "AVG", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = average, .format = show_average },
 	{ "temporary", "TEMP", 4, .needs = HAS_TEMP_CALLS, .value = temporary, .format = show_temporary },
 	{ "peak", "AT PEAK", 9, .scaled = true, .needs = HAS_PEAK_BYTES, .value = peak, .format = show_peak },
-	{ "crossed", "CROSSED", 7, .needs = HAS_FREE_CALLS, .value = crossed, .format = show_crossed },
 	{ "process", "PROCESS", 0, true, .format = show_process },
 	{ "function", "FUNCTION", 0, true, .format = show_function },
 };

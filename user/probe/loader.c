@@ -42,7 +42,7 @@ static int take(const struct object_symbol *sym, void *arg)
 
 int loader__find(const struct object *obj, struct spot_points *ret)
 {
-	const char *slash = strrchr(obj->path, '/'), *name = slash ? slash + 1 : obj->path;
+	const char *name = object__file_name(obj);
 	struct search s = { obj, ret };
 
 	if (!obj->is_elf || (!obj->is_exec && strncmp(name, "libc.so", 7) && strncmp(name, "libc-", 5) && strncmp(name, "libdl", 5)))

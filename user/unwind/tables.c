@@ -519,11 +519,9 @@ static void judge(const struct unwind *u, const struct user *p, const struct use
 		ret->method = MT_WALK_TABLE;
 		snprintf(ret->why, sizeof(ret->why), "tables: --unwind table");
 	} else if (worst && worst_share > NO_RECORD_PER_MILLE) {
-		const char *slash = strrchr(worst->object->path, '/');
-
 		ret->method = MT_WALK_TABLE;
 		snprintf(ret->why, sizeof(ret->why), "tables: %.1f%% of the calls in %.80s keep no frame pointer", worst_share / 10,
-			 slash ? slash + 1 : worst->object->path);
+			 object__file_name(worst->object));
 	} else {
 		ret->method = MT_WALK_FP;
 		snprintf(ret->why, sizeof(ret->why), "frame pointers, which at least %.1f%% of the calls in every file keep; tables where a frame does not",

@@ -39,8 +39,7 @@ bool func_ref__is_in(const struct func_ref *r, const char *path)
 		return false;
 	if (strlen(path) == r->binary_len && !memcmp(path, r->binary, r->binary_len))
 		return true;
-	base = strrchr(path, '/');
-	base = base && base[1] ? base + 1 : path;
+	base = path_basename(path);
 	len = strlen(base);
 	if (len < r->binary_len || memcmp(base, r->binary, r->binary_len))
 		return false;

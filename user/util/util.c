@@ -102,6 +102,13 @@ int read_small_file(const char *path, char **ret, size_t *ret_len)
 	return 0;
 }
 
+const char *path_basename(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 uint64_t now_ns(void)
 {
 	struct timespec t;

@@ -57,6 +57,8 @@ void *vec__grow(void **v, size_t *n, size_t *room, size_t size);
  */
 void clean_name(char *s);
 
+const char *path_basename(const char *path);	/* what follows the last '/'; all of it, if nothing does */
+
 /* A whole small file, such as /proc/PID/status; NUL-terminated; -errno on failure. */
 int read_small_file(const char *path, char **ret, size_t *ret_len);
 

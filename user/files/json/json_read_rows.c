@@ -135,16 +135,6 @@ static int read_moves(struct reader *r, json_t *from, struct snap_moves *to)
 	return v && !json_is_null(v) ? reader__row(r, v, to, &move_fields, "moves") : 0;
 }
 
-/* What found no room is of no kind. */
-static enum growth_kind growth_of(const char *function)
-{
-	enum growth_kind kind = GROWTH_FAULT;
-
-	while (kind < GROWTH_N_KINDS && strcmp(function, growth__name(kind)))
-		kind++;
-	return kind < GROWTH_N_KINDS ? kind : GROWTH_NONE;
-}
-
 int reader__end(struct reader *r, json_t *from, uint8_t *ret)
 {
 	const char *name = json_string_value(json_object_get(from, "end"));
@@ -192,7 +182,7 @@ int reader__site(struct reader *r, json_t *from, void *row)
 	if (err)
 		return err;
 	to->trend.known = is_number(from, "growth_bytes_per_s");
-	to->growth = recording__is_growth(&r->s->recording) ? growth_of(to->function) : GROWTH_NONE;
+	to->growth = recording__is_growth(&r->s->recording) ? growth__of(to->function) : GROWTH_NONE;
 	return reader__counters(r, from, &to->c, NULL, "a site") ?: reader__std_error(r, from, &to->error, "a site") ?:
 	       reader__mean(r, from, to->c.free_calls, &to->lifetime_sum_ns) ?: read_moves(r, from, &to->moves) ?: reader__end(r, from, &to->end) ?:
 	       reader__tag_of_site(r, from, to) ?: read_ages(r, from, to) ?:

@@ -80,11 +80,6 @@ uint64_t top__interval_ns(const struct top *t)
 	return t->o.interval_ns;
 }
 
-bool top__frozen(const struct top *t)
-{
-	return t->frozen;
-}
-
 void top__all_ended(struct top *t)
 {
 	t->all_ended = true;

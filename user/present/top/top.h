@@ -87,6 +87,5 @@ void top__all_ended(struct top *t);
 
 const char *top__path(const struct top *t);
 uint64_t top__interval_ns(const struct top *t);
-bool top__frozen(const struct top *t);
 
 #endif
