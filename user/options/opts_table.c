@@ -161,7 +161,7 @@ const struct row opt_rows[] = {
 	{ 'q', "quiet", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_QUIET,
 	  .help = "less on standard error" },
 	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT, take_views,
-	  .choices = "leaks allocs peak temporary sizes lifetimes frees processes threads tags tree",
+	  .words = views__names,
 	  .help = "what a report shows; repeatable", .preset = "processes, if there are several, leaks and allocs; with --tag, tags and leaks; with --free-stacks, frees" },
 	{ 0, "by", "WHAT", REPORTING, REPORT, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
 	  .help = "what rows are kept apart by; the same stack in processes of one name or cgroup, or in all, is "
@@ -244,9 +244,10 @@ static char *or_list(const char *words)
 
 char *row__choices(const struct row *r)
 {
-	_cleanup_free_ char *words = r->of ? choices__words(r->of) : NULL;
+	_cleanup_free_ char *of = r->of ? choices__words(r->of) : NULL;
+	const char *words = r->words ? r->words() : of ?: r->choices;
 
-	return r->choices || words ? or_list(words ?: r->choices) : NULL;
+	return words ? or_list(words) : NULL;
 }
 
 /* ---- values */
@@ -549,11 +550,11 @@ static int take_views(struct opts *o, const struct given *g, struct err *e)
 
 	for (;;) {
 		size_t len = strcspn(word, ",");
-		int err = check_choice(g, word, len, e);
+		unsigned int view = view__find(word, len);
 
-		if (err)
-			return err;
-		views |= view__find(word, len);
+		if (!view)
+			return bad_choice(g, word, len, e);
+		views |= view;
 		if (!word[len])
 			break;
 		word += len + 1;

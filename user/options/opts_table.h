@@ -35,6 +35,7 @@ struct row {
 	uint64_t min, max;	/* of a number; min alone: what a flag stands for */
 	const char *choices;	/* of a choice; separated by spaces */
 	const struct choices *of;	/* of one that is an enum */
+	const char *(*words)(void);	/* or what gives its choices */
 	const char *later;	/* choices of later versions */
 	const char *help;
 	const char *preset;	/* what holds without the option, in words */

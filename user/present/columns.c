@@ -4,8 +4,8 @@
  *
  * What always holds: a cell is never wider than its column says (names aside),
  * what was not recorded has no column, and what is not known of a row is "-",
- * never 0. Rates are over the time in which the process was traced; of a process
- * that has ended there are none.
+ * never 0. Rates are over the time in which the process was traced, none of a
+ * process that has ended; in the live view they are since the snapshot before.
  */
 #include "present/columns.h"
 
@@ -15,84 +15,12 @@
 #include "model/group.h"
 #include "present/deaths.h"
 #include "present/figures.h"
+#include "present/telling.h"
 #include "util/text.h"
 #include "util/util.h"
 
 #define NS_PER_S 1e9
-#define ID_SHOWN 12	/* of a container's, as its own tools show it */
-
 #define LIVE (HAS_LIVE_BLOCKS | HAS_LIVE_BYTES)
-
-/* ---- figures of a process */
-
-double process__growth(const struct snap_process *p)
-{
-	const struct snap_point *first = p->timeline, *last;
-
-	if (p->ended)
-		return NAN;
-	if (p->trend.known)
-		return p->trend.growth_bytes_per_s;
-	if (p->n_timeline < 2)
-		return NAN;
-	last = &p->timeline[p->n_timeline - 1];
-	if (last->t_ns <= first->t_ns)
-		return NAN;
-	return ((double)last->live_bytes - (double)first->live_bytes) * NS_PER_S / (double)(last->t_ns - first->t_ns);
-}
-
-uint64_t process__traced_ns(const struct snapshot *s, const struct snap_process *p)
-{
-	int64_t since_start = s->wall_now_ns - p->wall_started_ns;
-
-	if (p->ended)
-		return 0;
-	if (p->wall_started_ns && since_start > 0)
-		return MIN(s->duration_ns, (uint64_t)since_start);
-	return s->duration_ns;
-}
-
-uint64_t process__age_ns(const struct snapshot *s, const struct snap_process *p)
-{
-	if (p->ended)
-		return 0;
-	if (p->wall_started_ns && s->wall_now_ns > p->wall_started_ns)
-		return (uint64_t)(s->wall_now_ns - p->wall_started_ns);
-	return p->age_at_attach_ns + s->duration_ns;
-}
-
-const char *process__where(const struct snap_process *p, char buf[static CELL_MAX])
-{
-	static const char usual[] = ".service";
-	const char *tail;
-
-	if (p->unit) {
-		size_t len = strlen(p->unit), end = sizeof(usual) - 1;
-
-		if (len <= end || len - end >= CELL_MAX || strcmp(p->unit + len - end, usual))
-			return p->unit;
-		snprintf(buf, CELL_MAX, "%.*s", (int)(len - end), p->unit);
-		return buf;
-	}
-	if (p->container) {
-		snprintf(buf, CELL_MAX, "%.*s", ID_SHOWN, p->container);
-		return buf;
-	}
-	if (!p->cgroup || !strcmp(p->cgroup, "/"))
-		return p->cgroup;
-	tail = path_basename(p->cgroup);
-	return *tail ? tail : p->cgroup;
-}
-
-char *fmt_change(char buf[static CELL_MAX], double bytes)
-{
-	char a[FMT_MAX];
-	double size = round(fabs(bytes));
-
-	fmt_bytes(a, size >= 0x1p63 ? UINT64_MAX : (uint64_t)size);
-	snprintf(buf, CELL_MAX, "%s%s", size < 1 ? "" : bytes < 0 ? "-" : "+", a);
-	return buf;
-}
 
 /* ---- cells of any row */
 
@@ -106,55 +34,32 @@ static const struct trend *trend_of(const struct row_of *r)
 	return r->site ? &r->site->trend : &r->process->trend;
 }
 
-static double live(const struct row_of *r)
+/* A number as what rows are ordered by, and as a cell. */
+#define FIGURE(id, fmt, n)									\
+	static double id(const struct row_of *r)						\
+	{											\
+		return (double)(n);								\
+	}											\
+	static const char *show_##id(const struct row_of *r, char buf[static CELL_MAX])		\
+	{											\
+		return fmt(buf, n);								\
+	}
+
+static uint64_t live_bytes(const struct row_of *r)
 {
-	return (double)counters_of(r)->live_bytes;
+	return r->site && r->older ? r->site->older_bytes : counters_of(r)->live_bytes;
 }
 
-static const char *show_live(const struct row_of *r, char buf[static CELL_MAX])
+static uint64_t live_blocks(const struct row_of *r)
 {
-	return fmt_bytes(buf, counters_of(r)->live_bytes);
+	return r->site && r->older ? r->site->older_blocks : counters_of(r)->live_blocks;
 }
 
-static double blocks(const struct row_of *r)
-{
-	return (double)counters_of(r)->live_blocks;
-}
-
-static const char *show_blocks(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, counters_of(r)->live_blocks);
-}
-
-static double calls(const struct row_of *r)
-{
-	return (double)counters_of(r)->alloc_calls;
-}
-
-static const char *show_calls(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, counters_of(r)->alloc_calls);
-}
-
-static double bytes(const struct row_of *r)
-{
-	return (double)counters_of(r)->alloc_bytes;
-}
-
-static const char *show_bytes(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_bytes(buf, counters_of(r)->alloc_bytes);
-}
-
-static double frees(const struct row_of *r)
-{
-	return (double)counters_of(r)->free_calls;
-}
-
-static const char *show_frees(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, counters_of(r)->free_calls);
-}
+FIGURE(live, fmt_bytes, live_bytes(r))
+FIGURE(blocks, fmt_count, live_blocks(r))
+FIGURE(calls, fmt_count, counters_of(r)->alloc_calls)
+FIGURE(bytes, fmt_bytes, counters_of(r)->alloc_bytes)
+FIGURE(frees, fmt_count, counters_of(r)->free_calls)
 
 static double per_second(const struct row_of *r, uint64_t n)
 {
@@ -163,9 +68,51 @@ static double per_second(const struct row_of *r, uint64_t n)
 	return ns ? (double)n * NS_PER_S / (double)ns : NAN;
 }
 
+const char *show_rate(double per_second, char buf[static CELL_MAX])
+{
+	if (isnan(per_second))
+		return "-";
+	if (per_second > 0 && per_second < 9.95)
+		snprintf(buf, CELL_MAX, "%.1f", per_second);
+	else
+		fmt_count(buf, (uint64_t)(per_second + 0.5));
+	return buf;
+}
+
+double rates__calls(const struct row_of *r)
+{
+	return r->rates.calls;
+}
+
+const char *rates__show_calls(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return show_rate(r->rates.calls, buf);
+}
+
+double rates__delta(const struct row_of *r)
+{
+	return r->rates.delta;
+}
+
+const char *rates__show_delta(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_change(buf, r->rates.delta);
+}
+
+static enum tone delta_tone(const struct row_of *r)
+{
+	return r->rates.delta ? TONE_PLAIN : TONE_DIM;
+}
+
+/* Whatever allocates just now. */
+static enum tone rate_tone(const struct row_of *r)
+{
+	return !r->has_rates || r->rates.calls > 0 ? TONE_PLAIN : TONE_DIM;
+}
+
 static double calls_rate(const struct row_of *r)
 {
-	return per_second(r, counters_of(r)->alloc_calls);
+	return r->has_rates ? r->rates.calls : per_second(r, counters_of(r)->alloc_calls);
 }
 
 /* The title says per what: "70,000", "0.3" */
@@ -173,6 +120,8 @@ static const char *show_calls_rate(const struct row_of *r, char buf[static CELL_
 {
 	size_t len;
 
+	if (r->has_rates)
+		return show_rate(r->rates.calls, buf);
 	fmt_rate(buf, counters_of(r)->alloc_calls, process__traced_ns(r->s, r->process));
 	len = strlen(buf);
 	if (len > 2)
@@ -182,14 +131,16 @@ static const char *show_calls_rate(const struct row_of *r, char buf[static CELL_
 
 static double bytes_rate(const struct row_of *r)
 {
-	return per_second(r, counters_of(r)->alloc_bytes);
+	return r->has_rates ? r->rates.bytes : per_second(r, counters_of(r)->alloc_bytes);
 }
 
 static const char *show_bytes_rate(const struct row_of *r, char buf[static CELL_MAX])
 {
 	double rate = bytes_rate(r);
 
-	return isnan(rate) ? "-" : fmt_bytes(buf, rate >= 0x1p63 ? UINT64_MAX : (uint64_t)rate);
+	if (isnan(rate))
+		return "-";
+	return fmt_bytes(buf, rate >= 0x1p63 ? UINT64_MAX : (uint64_t)(r->has_rates ? rate + 0.5 : rate));
 }
 
 static double average(const struct row_of *r)
@@ -235,25 +186,9 @@ static const char *show_temporary(const struct row_of *r, char buf[static CELL_M
 	return c->alloc_calls ? fmt_percent(buf, c->temp_calls, c->alloc_calls) : "-";
 }
 
-static double reallocs(const struct row_of *r)
-{
-	return (double)counters_of(r)->realloc_calls;
-}
+FIGURE(reallocs, fmt_count, counters_of(r)->realloc_calls)
 
-static const char *show_reallocs(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, counters_of(r)->realloc_calls);
-}
-
-static double peak(const struct row_of *r)
-{
-	return r->site ? (double)r->site->at_peak_bytes : (double)r->process->c.peak_bytes;
-}
-
-static const char *show_peak(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_bytes(buf, r->site ? r->site->at_peak_bytes : r->process->c.peak_bytes);
-}
+FIGURE(peak, fmt_bytes, r->site ? r->site->at_peak_bytes : r->process->c.peak_bytes)
 
 static double growth(const struct row_of *r)
 {
@@ -291,6 +226,28 @@ static const char *show_verdict(const struct row_of *r, char buf[static CELL_MAX
 	if (!r->site && r->process->ended)
 		return death__word(r->process, buf);
 	return verdict ? verdict : "-";
+}
+
+static enum tone verdict_tone(const struct row_of *r)
+{
+	static const struct {
+		const char *verdict;
+		enum tone tone;
+	} tones[] = {
+		{ "leak", TONE_BAD },	 { "suspect", TONE_WARN },  { "growing", TONE_WARN },
+		{ "steady", TONE_GOOD }, { "draining", TONE_GOOD },
+	};
+	const char *verdict = trend_of(r)->verdict;
+
+	for (size_t i = 0; verdict && i < ARRAY_SIZE(tones); i++)
+		if (!strcmp(tones[i].verdict, verdict))
+			return tones[i].tone;
+	return TONE_DIM;
+}
+
+static enum tone growth_tone(const struct row_of *r)
+{
+	return trend_of(r)->known && trend_of(r)->growth_bytes_per_s >= 1 ? verdict_tone(r) : TONE_DIM;
 }
 
 /* ---- of processes */
@@ -337,6 +294,12 @@ static const char *number_or_nothing(int n, char buf[static CELL_MAX])
 	return buf;
 }
 
+/* The lowest first. */
+static double pid(const struct row_of *r)
+{
+	return -(double)r->process->pid;
+}
+
 static const char *show_pid(const struct row_of *r, char buf[static CELL_MAX])
 {
 	return number_or_nothing(r->process->pid, buf);
@@ -365,23 +328,33 @@ static const struct column of_process[] = {
 	{ "live", "LIVE", 9, .scaled = true, .needs = LIVE, .value = live, .format = show_live },
 	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .without = LIVE, .value = bytes, .format = show_bytes },
 	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .without = LIVE, .drop = 4, .value = calls, .format = show_calls },
+	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta,
+	  .tone = delta_tone },
 	{ "change", "CHANGE", 10, .scaled = true, .needs = LIVE, .value = change, .format = show_change },
-	{ "growth", "GROWTH/s", 10, .scaled = true, .needs = LIVE, .value = growth, .format = show_growth },
+	{ "growth", "GROWTH/s", 10, .scaled = true, .needs = LIVE, .value = growth, .format = show_growth,
+	  .tone = growth_tone },
 	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .drop = 7, .value = blocks, .format = show_blocks },
-	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 3, .value = calls_rate, .format = show_calls_rate },
-	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 8, .value = bytes_rate, .format = show_bytes_rate },
+	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 3, .value = calls_rate, .format = show_calls_rate,
+	  .tone = rate_tone },
+	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 8, .value = bytes_rate, .format = show_bytes_rate,
+	  .tone = rate_tone },
 	{ "peak", "PEAK", 9, .scaled = true, .needs = HAS_PEAK_BYTES, .drop = 9, .value = peak, .format = show_peak },
 	{ "rss", "RSS", 9, .drop = 2, .value = rss, .format = show_rss },
 	{ "age", "AGE", 6, .drop = 6, .value = age, .format = show_age },
-	{ "verdict", "VERDICT", 8, true, .format = show_verdict },
+	{ "verdict", "VERDICT", 8, true, .format = show_verdict, .tone = verdict_tone },
 	{ "members", "PROCS", 7, .value = members, .format = show_members },
-	{ "pid", "PID", 7, .format = show_pid },
+	{ "pid", "PID", 7, .value = pid, .format = show_pid },
 	{ "container-pid", "NSPID", 7, .drop = 1, .format = show_container_pid },
 	{ "process", "PROCESS", 0, true, .format = show_comm },
 	{ "where", "WHERE", 0, true, .drop = 5, .format = show_where },
 };
 
 /* ---- of threads */
+
+static double tid(const struct row_of *r)
+{
+	return -(double)r->thread->tid;
+}
 
 static const char *show_tid(const struct row_of *r, char buf[static CELL_MAX])
 {
@@ -436,7 +409,10 @@ static const char *show_process(const struct row_of *r, char buf[static CELL_MAX
 
 static const struct column of_thread[] = {
 	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls, .format = show_calls },
-	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 4, .value = calls_rate, .format = show_calls_rate },
+	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 4, .value = calls_rate, .format = show_calls_rate,
+	  .tone = rate_tone },
+	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .two_snapshots = true, .value = bytes_rate,
+	  .format = show_bytes_rate, .tone = rate_tone },
 	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes, .format = show_bytes },
 	{ "average", "AVG", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 6, .value = average, .format = show_average },
 	{ "frees", "FREES", 7, .scaled = true, .needs = HAS_FREE_CALLS, .drop = 3, .value = frees, .format = show_frees },
@@ -444,7 +420,7 @@ static const struct column of_thread[] = {
 	{ "reallocs", "REALLOC", 7, .scaled = true, .needs = HAS_REALLOC_CALLS, .drop = 7, .value = reallocs, .format = show_reallocs },
 	{ "threads", "THREADS", 7, .value = n_threads, .format = show_n_threads },
 	{ "ended", "ENDED", 7, .drop = 1, .value = n_ended, .format = show_n_ended },
-	{ "tid", "TID", 7, .format = show_tid },
+	{ "tid", "TID", 7, .value = tid, .format = show_tid },
 	{ "thread", "THREAD", 0, true, .format = show_thread },
 	{ "process", "PROCESS", 0, true, .drop = 2, .format = show_process },
 };
@@ -461,6 +437,96 @@ static const char *show_oldest(const struct row_of *r, char buf[static CELL_MAX]
 	return r->site->oldest_ns ? fmt_oldest(buf, r->site) : "-";
 }
 
+/* Of an estimate: how much of it one standard error is. */
+static double live_error(const struct row_of *r)
+{
+	const struct snap_site *s = r->site;
+
+	return s->c.live_bytes ? s->error.live_bytes / (double)s->c.live_bytes : s->error.live_bytes;
+}
+
+/* Of blocks older than an age it is not kept. */
+static const char *show_live_error(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->older ? "-" : fmt_error(buf, r->site->error.live_bytes, r->site->c.live_bytes);
+}
+
+static double calls_error(const struct row_of *r)
+{
+	const struct snap_site *s = r->site;
+
+	return s->c.alloc_calls ? s->error.alloc_calls / (double)s->c.alloc_calls : s->error.alloc_calls;
+}
+
+static const char *show_calls_error(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_error(buf, r->site->error.alloc_calls, r->site->c.alloc_calls);
+}
+
+static double peak_share(const struct row_of *r)
+{
+	return share(r->site->at_peak_bytes, r->process->c.peak_bytes);
+}
+
+static const char *show_peak_share(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->process->c.peak_bytes ? fmt_share(buf, r->site->at_peak_bytes, r->process->c.peak_bytes) : "-";
+}
+
+static double last(const struct row_of *r)
+{
+	return -(double)r->site->last_ns;
+}
+
+static const char *show_last(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_duration(buf, r->s->duration_ns > r->site->last_ns ? r->s->duration_ns - r->site->last_ns : 0);
+}
+
+static double frees_rate(const struct row_of *r)
+{
+	return r->rates.frees;
+}
+
+static const char *show_frees_rate(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return show_rate(r->rates.frees, buf);
+}
+
+static enum tone frees_rate_tone(const struct row_of *r)
+{
+	return r->rates.frees > 0 ? TONE_PLAIN : TONE_DIM;
+}
+
+FIGURE(freed_bytes, fmt_bytes, r->site->c.free_bytes)
+
+static double lived(const struct row_of *r)
+{
+	return (double)r->site->lifetime_sum_ns / (double)MAX(r->site->c.free_calls, 1ull);
+}
+
+static const char *show_lived(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_duration(buf, (uint64_t)lived(r));
+}
+
+static double cross(const struct row_of *r)
+{
+	return (double)r->site->cross_frees / (double)MAX(r->site->c.free_calls, 1ull);
+}
+
+static const char *show_cross(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_percent(buf, r->site->cross_frees, r->site->c.free_calls);
+}
+
+static const char *show_site(const struct row_of *r, char buf[static CELL_MAX])
+{
+	struct frame f = tellings__of(r->tellings, r->s, r->site);
+
+	return telling__name(&f);
+}
+
 static const char *show_function(const struct row_of *r, char buf[static CELL_MAX])
 {
 	return r->site->function;
@@ -468,21 +534,39 @@ static const char *show_function(const struct row_of *r, char buf[static CELL_MA
 
 static const struct column of_site[] = {
 	{ "live", "LIVE", 9, .scaled = true, .needs = LIVE, .value = live, .format = show_live },
+	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta,
+	  .tone = delta_tone },
 	{ "change", "CHANGE", 10, .scaled = true, .needs = LIVE, .value = change, .format = show_change },
-	{ "growth", "GROWTH/s", 10, .scaled = true, .needs = LIVE, .value = growth, .format = show_growth },
+	{ "growth", "GROWTH/s", 10, .scaled = true, .needs = LIVE, .value = growth, .format = show_growth,
+	  .tone = growth_tone },
 	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .value = blocks, .format = show_blocks },
 	{ "freed", "FREED", 5, .needs = HAS_FREE_CALLS, .value = freed, .format = show_freed },
 	{ "oldest", "OLDEST", 7, .needs = LIVE, .value = oldest, .format = show_oldest },
-	{ "verdict", "VERDICT", 8, true, .needs = LIVE, .format = show_verdict },
+	{ "verdict", "VERDICT", 8, true, .needs = LIVE, .format = show_verdict, .tone = verdict_tone },
 	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls, .format = show_calls },
-	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls_rate, .format = show_calls_rate },
+	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls_rate, .format = show_calls_rate,
+	  .tone = rate_tone },
 	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes, .format = show_bytes },
-	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes_rate, .format = show_bytes_rate },
+	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes_rate, .format = show_bytes_rate,
+	  .tone = rate_tone },
 	{ "average", "AVG", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = average, .format = show_average },
 	{ "temporary", "TEMP", 4, .needs = HAS_TEMP_CALLS, .value = temporary, .format = show_temporary },
 	{ "peak", "AT PEAK", 9, .scaled = true, .needs = HAS_PEAK_BYTES, .value = peak, .format = show_peak },
+	{ "live-error", "±", 4, .needs = LIVE, .value = live_error, .format = show_live_error },
+	{ "calls-error", "±", 4, .needs = HAS_ALLOC_CALLS, .value = calls_error, .format = show_calls_error },
+	{ "trend", "TREND", 8, true, .needs = LIVE, .two_snapshots = true },
+	{ "peak-share", "SHARE", 5, .needs = HAS_PEAK_BYTES, .value = peak_share, .format = show_peak_share },
+	{ "last", "LAST", 6, .value = last, .format = show_last },
+	{ "frees-rate", "FREES/s", 7, .needs = HAS_FREE_CALLS, .two_snapshots = true, .value = frees_rate, .format = show_frees_rate,
+	  .tone = frees_rate_tone },
+	{ "frees", "FREES", 7, .needs = HAS_FREE_CALLS, .value = frees, .format = show_frees },
+	{ "freed-bytes", "BYTES", 9, .needs = HAS_FREE_CALLS, .value = freed_bytes, .format = show_freed_bytes },
+	{ "lived", "LIVED", 6, .needs = HAS_FREE_CALLS, .value = lived, .format = show_lived },
+	{ "cross", "CROSS", 5, .needs = HAS_FREE_CALLS, .value = cross, .format = show_cross },
+	{ "freed-at", "FREED AT", 26, true, .needs = HAS_FREE_CALLS, .two_snapshots = true },
 	{ "process", "PROCESS", 0, true, .format = show_process },
 	{ "function", "FUNCTION", 0, true, .format = show_function },
+	{ "site", "SITE", 0, true, .format = show_site },
 };
 
 const struct columns process_columns = { of_process, ARRAY_SIZE(of_process) };
@@ -504,7 +588,7 @@ bool column__holds(const struct column *c, const struct snapshot *s)
 
 const char *column__cell(const struct column *c, const struct row_of *r, char buf[static CELL_MAX])
 {
-	const char *text = c->format(r, buf);
+	const char *text = c->format ? c->format(r, buf) : "";
 	size_t len = strlen(text);
 
 	/* nothing known is nothing estimated */

@@ -27,6 +27,12 @@ struct thread_row {
 	bool member;		/* it is one itself, shown below its row */
 };
 
+/* What two snapshots tell of a row. */
+struct row_rates {
+	double calls, bytes, frees;	/* a second, since the snapshot before; NAN: unknown */
+	double delta;		/* live bytes since the baseline */
+};
+
 /* What a row of a table is about. */
 struct row_of {
 	const struct snapshot *s;
@@ -34,7 +40,16 @@ struct row_of {
 	const struct snap_site *site;		/* NULL: the row is no site */
 	const struct thread_row *thread;	/* NULL: it is no thread */
 	const struct tag_row *tag;		/* NULL: it is no tag (present/text/tag_table.c) */
+	const struct snap_mark *mark, *mark_before;	/* the one before: NULL, if either has no figures */
+	const struct snap_when *when;
+	const struct tellings *tellings;	/* of s; NULL: names of sites are looked for anew */
+	bool older;		/* a site's live figures are those of blocks older than s->recording.older_ns */
+	bool has_rates;		/* two snapshots: rates are those below, not averages since the trace began */
+	struct row_rates rates;
 };
+
+/* How much a cell asks for attention; the live view has a colour for each. */
+enum tone { TONE_PLAIN, TONE_DIM, TONE_GOOD, TONE_WARN, TONE_BAD };
 
 struct column {
 	const char *name;	/* "growth"; no two in a table have the same */
@@ -44,11 +59,13 @@ struct column {
 	bool scaled;		/* "~" stands before it where figures are estimates */
 	unsigned int needs;	/* enum counter_bit: shown where these are recorded */
 	unsigned int without;	/* enum counter_bit: shown only where these are not recorded: another one tells more */
+	bool two_snapshots;	/* or a screen: reports leave it out */
 	unsigned int drop;	/* where a line is too narrow the highest goes first; 0 stays */
 	/* What rows are ordered by, the most first; NAN: unknown. NULL: a name. */
 	double (*value)(const struct row_of *r);
-	/* What is shown: in buf, or a string of the snapshot's. "" where there is nothing, "-" where it is not known. */
+	/* What is shown: in buf, or a string of the snapshot's. "" where there is nothing, "-" where it is not known. NULL: a picture. */
 	const char *(*format)(const struct row_of *r, char buf[static CELL_MAX]);
+	enum tone (*tone)(const struct row_of *r);	/* NULL: plain */
 };
 
 struct columns {
@@ -57,6 +74,8 @@ struct columns {
 };
 
 extern const struct columns process_columns, thread_columns, site_columns;
+extern const struct columns tag_columns;	/* present/text/tag_table.c */
+extern const struct columns mark_columns, when_columns;	/* present/mark_columns.c */
 
 const struct column *columns__find(const struct columns *c, const char *name);	/* NULL: no such column */
 /* Does the snapshot have figures for it? */
@@ -64,7 +83,15 @@ bool column__holds(const struct column *c, const struct snapshot *s);
 /* The cell with its mark, as it is shown. */
 const char *column__cell(const struct column *c, const struct row_of *r, char buf[static CELL_MAX]);
 
-/* ---- what several of them tell, and others may ask */
+/* ---- cells that several tables have */
+
+const char *show_rate(double per_second, char buf[static CELL_MAX]);	/* "182,400", "12.5", "-": at most 7 */
+double rates__calls(const struct row_of *r);
+const char *rates__show_calls(const struct row_of *r, char buf[static CELL_MAX]);
+double rates__delta(const struct row_of *r);
+const char *rates__show_delta(const struct row_of *r, char buf[static CELL_MAX]);
+
+/* ---- figures of a process: present/process_figures.c */
 
 /* Growth of live bytes per second, from the trend or else from the timeline; NAN: unknown. */
 double process__growth(const struct snap_process *p);

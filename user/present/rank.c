@@ -32,16 +32,16 @@ uint64_t rank__live_blocks(const struct rank *r, const struct snap_site *site)
 struct order {
 	const struct snapshot *s;
 	const struct rank *r;
-	enum view_bit view;
+	const struct view *view;
 };
 
-static uint64_t weight(const struct order *o, const struct snap_site *site)
+uint64_t rank__weight(const struct rank *r, const struct metric *m, const struct snap_site *site)
 {
-	if (o->r->older && !strcmp(o->r->by->name, "live-bytes"))
+	if (r->older && !strcmp(m->name, "live-bytes"))
 		return site->older_bytes;
-	if (o->r->older && !strcmp(o->r->by->name, "live-blocks"))
+	if (r->older && !strcmp(m->name, "live-blocks"))
 		return site->older_blocks;
-	return o->r->by->of(site);
+	return m->of(site);
 }
 
 static int more_first(uint64_t a, uint64_t b)
@@ -72,9 +72,9 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 	const struct snap_site *a = *(const struct snap_site *const *)pa, *b = *(const struct snap_site *const *)pb;
 	const struct order *o = arg;
 	const struct snapshot *s = o->s;
-	int d = more_first(weight(o, a), weight(o, b));
+	int d = more_first(rank__weight(o->r, o->r->by, a), rank__weight(o->r, o->r->by, b));
 
-	if (!d && o->view == VIEW_LEAKS)
+	if (!d && o->view->older)
 		d = more_first(rank__live_bytes(o->r, a), rank__live_bytes(o->r, b));
 	if (!d)
 		d = more_first(a->c.alloc_bytes, b->c.alloc_bytes);
@@ -90,103 +90,6 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 		if (a->stack[i] != b->stack[i])
 			d = by_place(s, &s->places[a->stack[i]], &s->places[b->stack[i]]);
 	return d ? d : less_first(a->n_stack, b->n_stack);
-}
-
-static bool is_live(const struct rank *r, const struct snap_site *site)
-{
-	return rank__live_blocks(r, site);
-}
-
-static bool was_called(const struct rank *r, const struct snap_site *site)
-{
-	return site->c.alloc_calls;
-}
-
-static bool was_faulted(const struct rank *r, const struct snap_site *site)
-{
-	return site->c.alloc_calls && site->growth == GROWTH_FAULT;
-}
-
-static bool was_mapped(const struct rank *r, const struct snap_site *site)
-{
-	return site->c.alloc_calls && site->growth != GROWTH_FAULT;
-}
-
-static bool was_at_peak(const struct rank *r, const struct snap_site *site)
-{
-	return site->at_peak_bytes;
-}
-
-static bool was_temporary(const struct rank *r, const struct snap_site *site)
-{
-	return site->c.temp_calls;
-}
-
-static bool was_freed(const struct rank *r, const struct snap_site *site)
-{
-	return site->c.free_calls;
-}
-
-static bool was_passed_on(const struct rank *r, const struct snap_site *site)
-{
-	return site->moves.calls;
-}
-
-#define NEVER (~0u)	/* no counters are enough */
-
-static const struct view {
-	const char *name;
-	enum view_bit view;
-	unsigned int needs;	/* enum counter_bit */
-	const char *sort;	/* how its sites are ranked; NULL: it has none */
-	bool (*shows)(const struct rank *r, const struct snap_site *site);
-} views[] = {
-	{ "leaks", VIEW_LEAKS, HAS_LIVE_BLOCKS | HAS_LIVE_BYTES, "live-bytes", is_live },
-	{ "allocs", VIEW_ALLOCS, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES, "alloc-calls", was_called },
-	{ "processes", VIEW_PROCESSES, HAS_ALLOC_BYTES, NULL, NULL },
-	{ "threads", VIEW_THREADS, HAS_ALLOC_CALLS, NULL, NULL },
-	{ "tree", VIEW_TREE, HAS_ALLOC_CALLS, NULL, NULL },
-	{ "peak", VIEW_PEAK, HAS_PEAK_BYTES | HAS_LIVE_BYTES, "peak-bytes", was_at_peak },
-	{ "temporary", VIEW_TEMPORARY, HAS_TEMP_CALLS | HAS_ALLOC_CALLS | HAS_ALLOC_BYTES, "temp-calls", was_temporary },
-	/* the mode that sees no realloc sees no allocation either, but pages */
-	{ "sizes", VIEW_SIZES, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS, "alloc-bytes", was_called },
-	{ "lifetimes", VIEW_LIFETIMES, HAS_FREE_CALLS | HAS_ALLOC_CALLS, "alloc-calls", was_freed },
-	{ "tags", VIEW_TAGS, HAS_ALLOC_CALLS | HAS_ALLOC_BYTES, NULL, NULL },
-	{ "frees", VIEW_FREES, NEVER, "freed-calls", was_freed },
-	{ NULL, VIEW_REALLOC, NEVER, "moved-bytes", was_passed_on },
-	{ NULL, VIEW_RESIDENT, NEVER, "alloc-bytes", was_faulted },
-	{ NULL, VIEW_MAPPED, NEVER, "alloc-bytes", was_mapped },
-};
-
-static const struct view *view_of(enum view_bit bit)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
-		if (views[i].view == bit)
-			return &views[i];
-	return NULL;
-}
-
-unsigned int view__find(const char *name, size_t len)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
-		if (views[i].name && strlen(views[i].name) == len && !memcmp(views[i].name, name, len))
-			return views[i].view;
-	return 0;
-}
-
-unsigned int views__of(unsigned int known)
-{
-	unsigned int ret = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
-		if (!(views[i].needs & ~known))
-			ret |= views[i].view;
-	return ret;
-}
-
-unsigned int views__in(const struct snapshot *s)
-{
-	return views__of(s->known) | (s->recording.free_stacks ? VIEW_FREES : 0);
 }
 
 static uint64_t oldest(const struct snap_site *s)
@@ -207,7 +110,7 @@ static uint64_t moved(const struct snap_site *s)
 /* Orders of rows, but nothing that a graph could weigh. */
 static const struct metric orders[] = {
 	{ "oldest", "ns", oldest, NULL, HAS_LIVE_BLOCKS },
-	{ "freed-calls", "calls", freed, NULL, HAS_FREE_CALLS },
+	{ "freed-calls", "frees", freed, NULL, HAS_FREE_CALLS },
 	{ "moved-bytes", "bytes", moved, NULL, HAS_REALLOC_CALLS },
 };
 
@@ -236,7 +139,7 @@ static void sift(const struct snap_site **v, size_t n, size_t at, struct order *
 }
 
 /*
- * The first of all in their order, the others behind them in none: ten rows of
+ * The first of all in their order, the others after them in none: ten rows of
  * ten thousand sites are shown, once a second. A heap holds the best so far, the
  * last of them on top.
  */
@@ -256,8 +159,8 @@ static void sort_first(const struct snap_site **v, size_t n, size_t first, struc
 
 int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top)
 {
-	const struct view *v = view_of(view);
-	struct order o = { s, r, view };
+	const struct view *v = view__of(view);
+	struct order o = { s, r, v };
 
 	if (!v || !v->sort)
 		return -EINVAL;
@@ -268,7 +171,7 @@ int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, con
 	if (!r->v)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n_sites; i++)
-		if (v->shows(r, &s->sites[i]))
+		if (v->shows(&s->sites[i], older))
 			r->v[r->n++] = &s->sites[i];
 	sort_first(r->v, r->n, top, &o);
 	return 0;

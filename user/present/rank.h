@@ -10,9 +10,6 @@
 #include "model/snapshot.h"
 #include "present/views.h"
 
-/* The views for which a snapshot has figures. */
-unsigned int views__in(const struct snapshot *s);
-
 struct rank {
 	const struct snap_site **v;	/* owned; all sites of the view: the heaviest, as many as asked for, in order; then the rest in none */
 	size_t n;
@@ -26,6 +23,8 @@ const struct metric *rank__key(const char *name);
 int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top);
 void rank__done(struct rank *r);
 
+/* What a site weighs by m. */
+uint64_t rank__weight(const struct rank *r, const struct metric *m, const struct snap_site *site);
 /* A site's live figures as this ranking counts them. */
 uint64_t rank__live_bytes(const struct rank *r, const struct snap_site *site);
 uint64_t rank__live_blocks(const struct rank *r, const struct snap_site *site);

@@ -214,12 +214,17 @@ bool frame__is_telling(const struct frame *f)
 	return !any(OF_FUNCTION, name, len);
 }
 
-void site__telling_frame(const struct snapshot *s, const struct snap_site *site, struct frame *ret, size_t *ret_at)
+/* Where a frame is: its place in the stack, and its number among those that were inlined there. */
+struct telling_at {
+	uint32_t place;		/* 1 + index into the stack; 0: not looked for yet */
+	uint32_t inlined;
+};
+
+/* ret_at: its number among the frames of the site; false: there is no stack. */
+static bool find(const struct snapshot *s, const struct snap_site *site, struct telling_at *ret, size_t *ret_at)
 {
 	size_t at = 0;
 
-	*ret = (struct frame){};
-	*ret_at = 0;
 	for (uint32_t i = 0; i < site->n_stack; i++) {
 		const struct place *p = &s->places[site->stack[i]];
 
@@ -227,12 +232,65 @@ void site__telling_frame(const struct snapshot *s, const struct snap_site *site,
 			struct frame f = place__frame(s, p, k);
 
 			if (frame__is_telling(&f)) {
-				*ret = f;
+				*ret = (struct telling_at){ i + 1, (uint32_t)k };
 				*ret_at = at;
-				return;
+				return true;
 			}
 		}
 	}
-	if (site->n_stack)
-		*ret = place__frame(s, &s->places[site->stack[0]], 0);
+	*ret = (struct telling_at){ 1, 0 };
+	*ret_at = 0;
+	return site->n_stack;
+}
+
+static struct frame frame_at(const struct snapshot *s, const struct snap_site *site, const struct telling_at *at)
+{
+	return place__frame(s, &s->places[site->stack[at->place - 1]], at->inlined);
+}
+
+void site__telling_frame(const struct snapshot *s, const struct snap_site *site, struct frame *ret, size_t *ret_at)
+{
+	struct telling_at at;
+
+	*ret = (struct frame){};
+	if (find(s, site, &at, ret_at))
+		*ret = frame_at(s, site, &at);
+}
+
+/* ---- each once */
+
+void tellings__begin(struct tellings *t, const struct snapshot *s)
+{
+	if (s->n_sites > t->room) {
+		free(t->v);
+		t->v = calloc(s->n_sites, sizeof(*t->v));
+		t->room = t->v ? s->n_sites : 0;
+	} else if (t->v) {
+		memset(t->v, 0, s->n_sites * sizeof(*t->v));
+	}
+	t->s = s;
+}
+
+void tellings__done(struct tellings *t)
+{
+	free(t->v);
+	*t = (struct tellings){};
+}
+
+struct frame tellings__of(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
+{
+	bool kept = t && t->v && t->s == s && site >= s->sites && site < s->sites + s->n_sites;
+	struct telling_at at, *to = kept ? &t->v[site - s->sites] : &at;
+	size_t number;
+
+	if (!site->n_stack)
+		return (struct frame){};
+	if (!kept || !to->place)
+		find(s, site, to, &number);
+	return frame_at(s, site, to);
+}
+
+const char *telling__name(const struct frame *f)
+{
+	return f->line && f->line->function ? f->line->function : f->module ? path_basename(f->module) : "";
 }

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The views of --view. */
+/*
+ * The views: a row of one table for each. Reports and the live view draw what it
+ * says; --view and its help take their names from it.
+ */
 #ifndef MT_VIEWS_H
 #define MT_VIEWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Of a trace with --mode growth, VIEW_ALLOCS is RESIDENT and MAPPED. */
+#include "model/snapshot.h"
+
+struct columns;
+
 enum view_bit {
 	VIEW_LEAKS = 1,
 	VIEW_ALLOCS = 2,
@@ -19,14 +26,91 @@ enum view_bit {
 	VIEW_SIZES = 512,
 	VIEW_LIFETIMES = 1024,
 	VIEW_TAGS = 2048,
-	VIEW_FREES = 4096,	/* of a trace with --free-stacks */
-	VIEW_REALLOC = 8192,	/* goes with VIEW_ALLOCS, if blocks were passed on */
+	VIEW_FREES = 4096,
+	VIEW_REALLOC = 8192,
+	VIEW_MARKS = 1 << 14,
+	VIEW_WHENS = 1 << 15,
 };
 
+/* What a row of a view is. */
+enum view_rows { ROWS_SITES, ROWS_PROCESSES, ROWS_THREADS, ROWS_TAGS, ROWS_MARKS, ROWS_WHENS, ROWS_TREE, N_VIEW_ROWS };
+
+/* What must hold beside the counters that it needs. */
+enum view_where {
+	WHERE_GROWTH = 1,	/* --mode growth */
+	WHERE_NO_GROWTH = 2,
+	WHERE_FREE_STACKS = 4,	/* --free-stacks */
+	WHERE_MOVES = 8,	/* realloc passed blocks on */
+	WHERE_WHENS = 16,	/* --when */
+	/* of a running trace */
+	WHERE_TAGGED = 32,	/* --tag */
+	WHERE_MARKED = 64,	/* --mark */
+};
+
+/* A column as the live view has it in one of its tables. */
+struct view_column {
+	const char *name;	/* of a column of the view's, and what it is called on the screen */
+	const char *of;		/* NULL, or the column's name where the screen calls it otherwise */
+	const char *title;	/* NULL: the column's */
+	unsigned int width;	/* 0: the column's */
+	unsigned int drop;	/* where a screen is too narrow the highest goes first; 0 stays as long as there is room for a name */
+	unsigned int from_cols;	/* only on screens as wide as this */
+	unsigned int needs;	/* enum counter_bit, beside what the column needs */
+	bool flexible;		/* takes what is left; the last one */
+};
+
+struct view {
+	enum view_bit bit;
+	const char *name;	/* for --view, and on the screen */
+	const char *title;	/* of the report's table */
+	bool internal;		/* no word of --view: it comes with others (see with), or on the screen alone */
+	enum view_rows rows;
+	unsigned int needs;	/* enum counter_bit */
+	unsigned int where;	/* enum view_where */
+	unsigned int with;	/* enum view_bit: shown where one of these is asked for, too */
+	bool (*preset)(const struct snapshot *s);	/* part of the report if nothing was asked for? NULL: never */
+	bool leads;		/* a report begins with it */
+	bool all_names;		/* a report of it takes the names of all sites */
+
+	/* of sites alone */
+	const char *sort;	/* what they are ranked by (rank__key) */
+	const char *weighs;	/* what the share in the title is of; NULL: sort */
+	bool (*shows)(const struct snap_site *site, bool older);
+	bool older;		/* --older counts in it */
+
+	const char *empty;	/* what is said where there are no rows */
+	const struct columns *columns;	/* all that there are; reports of other rows than sites show them */
+
+	struct {		/* the live view's */
+		int key;	/* 0: it has none of this view */
+		const struct view_column *columns;
+		size_t n_columns;
+		const char *sort;	/* the column that rows are sorted by at first */
+		bool bars;		/* bars, and no rows */
+		unsigned int with;	/* enum view_bit: --view that it begins with this one for, too */
+		unsigned int where;	/* enum view_where, beside the other */
+		const char *option;	/* that it goes with, where it is not always there */
+	} live;
+};
+
+extern const struct view views[];
+extern const size_t n_views;
+#define VIEWS_MAX 24
+
+const struct view *view__of(enum view_bit bit);
 /* By the name that --view takes, of len bytes; 0: no such view. */
 unsigned int view__find(const char *name, size_t len);
+/* The names that --view takes, in the order of the table, with a blank between two. */
+const char *views__names(void);
 
 /* The views for which counters are enough; known: enum counter_bit. */
 unsigned int views__of(unsigned int known);
+/* The views for which a snapshot has figures. */
+unsigned int views__in(const struct snapshot *s);
+/* Does the snapshot have figures for this one? What only a running trace can tell is not asked. */
+bool view__holds(const struct view *v, const struct snapshot *s);
+bool where__holds(unsigned int where, const struct snapshot *s);
+/* What a report shows if nothing was asked for. */
+unsigned int views__preset(const struct snapshot *s);
 
 #endif

@@ -91,6 +91,8 @@ int report__processes(struct report *r)
 	const char *what;
 	int err;
 
+	if (!r->s->n_processes)
+		return 0;
 	/* the age of blocks is no figure of a process */
 	if (!key)
 		key = metric__preset(r->s->known);

@@ -19,14 +19,6 @@
 
 #define FEW_CALLS 4	/* nothing can be said of less */
 
-bool report__has_moves(const struct snapshot *s)
-{
-	for (size_t i = 0; i < s->n_sites; i++)
-		if (s->sites[i].moves.calls)
-			return true;
-	return false;
-}
-
 int report__realloc_row(struct report *r, const struct snap_site *site)
 {
 	const struct snap_moves *m = &site->moves;

@@ -65,10 +65,10 @@ void report__metric_words(char buf[static FMT_MAX], const struct metric *m)
 }
 
 /* Among allocations, "alloc calls" are "calls". */
-static const char *words_of(char buf[static FMT_MAX], const struct metric *m, enum view_bit view)
+static const char *words_of(char buf[static FMT_MAX], const struct metric *m, const struct view *v)
 {
 	report__metric_words(buf, m);
-	return view != VIEW_LEAKS && !strncmp(buf, "alloc ", 6) ? buf + 6 : buf;
+	return v->bit != VIEW_LEAKS && !strncmp(buf, "alloc ", 6) ? buf + 6 : buf;
 }
 
 char *report__mark_figure(const struct report *r, char buf[static FMT_MAX])
@@ -135,24 +135,9 @@ static void alloc_row(struct report *r, const struct rank *k, const struct snap_
 	*ret_cols += cols;
 }
 
-static uint64_t leak_weight(const struct rank *k, const struct snap_site *site)
-{
-	return rank__live_bytes(k, site);
-}
-
-static uint64_t alloc_weight(const struct rank *k, const struct snap_site *site)
-{
-	return site->c.alloc_calls;
-}
-
 static void growth_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
 {
 	*ret_cols += report__growth_row(r, site, whole);
-}
-
-static uint64_t growth_weight(const struct rank *k, const struct snap_site *site)
-{
-	return site->c.alloc_bytes;
 }
 
 static void peak_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
@@ -160,19 +145,9 @@ static void peak_row(struct report *r, const struct rank *k, const struct snap_s
 	*ret_cols += report__peak_row(r, site);
 }
 
-static uint64_t peak_weight(const struct rank *k, const struct snap_site *site)
-{
-	return site->at_peak_bytes;
-}
-
 static void temporary_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
 {
 	*ret_cols += report__temporary_row(r, site, whole);
-}
-
-static uint64_t temporary_weight(const struct rank *k, const struct snap_site *site)
-{
-	return site->c.temp_calls;
 }
 
 static void size_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
@@ -180,19 +155,9 @@ static void size_row(struct report *r, const struct rank *k, const struct snap_s
 	*ret_cols += report__size_row(r, site, whole);
 }
 
-static uint64_t size_weight(const struct rank *k, const struct snap_site *site)
-{
-	return site->c.alloc_bytes;
-}
-
 static void lifetime_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
 {
 	*ret_cols += report__lifetime_row(r, site, whole);
-}
-
-static uint64_t lifetime_weight(const struct rank *k, const struct snap_site *site)
-{
-	return site->c.free_calls;
 }
 
 static void free_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
@@ -205,37 +170,34 @@ static void realloc_row(struct report *r, const struct rank *k, const struct sna
 	*ret_cols += report__realloc_row(r, site);
 }
 
-static uint64_t realloc_weight(const struct rank *k, const struct snap_site *site)
-{
-	return site->moves.moved_bytes;
-}
-
-static const struct table {
+/* What a view of sites looks like; what it shows, and how it is called, is in present/views.c. */
+static const struct site_lines {
 	enum view_bit view;
-	const char *title, *empty;
-	const char *unit;	/* of the share in the title */
-	uint64_t (*weight)(const struct rank *k, const struct snap_site *site);
 	/* adds the columns it printed */
 	void (*row)(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols);
 	int (*bars)(struct report *r);	/* before the title; NULL: none */
 	void (*says)(struct report *r);	/* below it; NULL: nothing */
 	int (*below)(struct report *r, const struct snap_site *site, size_t indent);	/* a row's stack; NULL: nothing */
-} tables[] = {
-	{ VIEW_LEAKS, "LEAKS", "nothing allocated while traced is live", "bytes", leak_weight, leak_row, .bars = NULL },
-	{ VIEW_ALLOCS, "ALLOCATIONS", "nothing was allocated while traced", "calls", alloc_weight, alloc_row,
-	  .says = report__realloc_lines },
-	{ VIEW_REALLOC, "REALLOC", "realloc was not called for a block that was known", "bytes", realloc_weight, realloc_row, .bars = NULL },
-	{ VIEW_PEAK, "PEAK", "nothing was live at any moment of the trace", "bytes", peak_weight, peak_row,
-	  .says = report__peak_lines },
-	{ VIEW_TEMPORARY, "TEMPORARY", "no block was freed before the next allocation", "calls", temporary_weight, temporary_row,
-	  .says = report__temporary_lines },
-	{ VIEW_SIZES, "SIZES", "nothing was allocated while traced", "bytes", size_weight, size_row, .bars = report__size_bars },
-	{ VIEW_LIFETIMES, "LIFETIMES", "no block was freed while traced", "frees", lifetime_weight, lifetime_row,
-	  .bars = report__lifetime_bars },
-	{ VIEW_FREES, "FREES", "no block was freed while traced", "frees", lifetime_weight, free_row, .below = report__free_places },
-	{ VIEW_RESIDENT, "RESIDENT", "no page fault while traced", "bytes", growth_weight, growth_row, .bars = NULL },
-	{ VIEW_MAPPED, "MAPPED", "neither brk nor mmap added memory while traced", "bytes", growth_weight, growth_row, .bars = NULL },
+} site_lines[] = {
+	{ VIEW_LEAKS, leak_row, .bars = NULL },
+	{ VIEW_ALLOCS, alloc_row, .says = report__realloc_lines },
+	{ VIEW_REALLOC, realloc_row, .bars = NULL },
+	{ VIEW_PEAK, peak_row, .says = report__peak_lines },
+	{ VIEW_TEMPORARY, temporary_row, .says = report__temporary_lines },
+	{ VIEW_SIZES, size_row, .bars = report__size_bars },
+	{ VIEW_LIFETIMES, lifetime_row, .bars = report__lifetime_bars },
+	{ VIEW_FREES, free_row, .below = report__free_places },
+	{ VIEW_RESIDENT, growth_row, .bars = NULL },
+	{ VIEW_MAPPED, growth_row, .bars = NULL },
 };
+
+static const struct site_lines *lines_of(const struct view *v)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(site_lines); i++)
+		if (site_lines[i].view == v->bit)
+			return &site_lines[i];
+	return NULL;
+}
 
 char *report__owner(const struct report *r, const struct snap_process *p, size_t width)
 {
@@ -260,14 +222,14 @@ char *report__owner(const struct report *r, const struct snap_process *p, size_t
  *	in redis-server (1432), thread bio_lazy_free (1435), 12% of frees by other threads
  *	leak: 0 of 31,744 blocks freed, +180 KiB/s for 2m14s
  */
-static int notes(struct report *r, const struct table *t, const struct snap_site *site, size_t indent)
+static int notes(struct report *r, const struct view *v, const struct snap_site *site, size_t indent)
 {
 	_cleanup_free_ char *who = report__owner(r, &r->s->processes[site->process], r->width - indent - 4);
-	bool leaks = t->view == VIEW_LEAKS, several = r->s->n_processes > 1, in_thread = site->tid;
+	bool leaks = v->bit == VIEW_LEAKS, several = r->s->n_processes > 1, in_thread = site->tid;
 	const char *tagged = site->tag ? r->s->tags[site->tag - 1].name : NULL;
 	bool crossed = leaks && r->s->known & HAS_FREE_CALLS && site->cross_frees;
 	bool changed = leaks && r->s->baseline;
-	bool moved = t->view == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls;
+	bool moved = v->bit == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls;
 	char a[FMT_MAX], b[CELL_MAX], c[FMT_MAX];
 
 	if (!who)
@@ -290,7 +252,7 @@ static int notes(struct report *r, const struct table *t, const struct snap_site
 				   fmt_bytes(c, site->max_size));
 		para__end(&r->para);
 	}
-	if (t->view == VIEW_REALLOC)
+	if (v->bit == VIEW_REALLOC)
 		report__realloc_words(r, site, indent);
 	if (leaks && site->trend.verdict) {
 		para__begin(&r->para, "", indent);
@@ -300,16 +262,17 @@ static int notes(struct report *r, const struct table *t, const struct snap_site
 	return 0;
 }
 
-static int site_entry(struct report *r, const struct table *t, const struct rank *k, size_t i, uint64_t whole,
+static int site_entry(struct report *r, const struct view *v, const struct rank *k, size_t i, uint64_t whole,
 		      int number_width, size_t name_width)
 {
 	const struct snap_site *site = k->v[i];
+	const struct site_lines *l = lines_of(v);
 	_cleanup_free_ char *function = NULL;
 	size_t indent = number_width + 3, room;
 	int cols, err;
 
 	cols = fprintf(r->out, "%*zu.  ", number_width, i + 1);
-	t->row(r, k, site, whole, &cols);
+	l->row(r, k, site, whole, &cols);
 	room = r->width > (size_t)cols + 2 ? r->width - cols - 2 : 0;
 	/* with its errors a row leaves hardly more room than "malloc" takes */
 	if (r->s->estimated && text_width(site->function) > room) {
@@ -321,72 +284,64 @@ static int site_entry(struct report *r, const struct table *t, const struct rank
 	if (!function)
 		return -ENOMEM;
 	fprintf(r->out, "%s%s\n", !cols ? THROUGH : *function ? "  " : "", function);
-	err = notes(r, t, site, indent);
+	err = notes(r, v, site, indent);
 	if (err)
 		return err;
 	err = frames__write(r->out, r->s, site, indent, name_width, r->width);
-	return err || !t->below ? err : t->below(r, site, indent);
+	return err || !l->below ? err : l->below(r, site, indent);
 }
 
-static int table(struct report *r, const struct table *t)
+static int site_table(struct report *r, const struct view *v)
 {
-	bool older = t->view == VIEW_LEAKS && r->o->older_ns;
+	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
+	const struct site_lines *l = lines_of(v);
+	bool older = v->older && r->o->older_ns;
 	char words[FMT_MAX], age[FMT_MAX] = "", share[FMT_MAX];
 	uint64_t whole = 0, listed = 0;
 	size_t n, name_width = 0;
 	struct rank k;
 	int err;
 
-	err = rank__init(&k, r->s, t->view, r->o->sort, older, r->top);
+	err = l ? rank__init(&k, r->s, v->bit, r->o->sort, older, r->top) : -EINVAL;
 	if (err)
 		return err;
 	n = MIN(k.n, r->top);
 	for (size_t i = 0; i < k.n; i++) {
-		whole += t->weight(&k, k.v[i]);
-		listed += i < n ? t->weight(&k, k.v[i]) : 0;
+		whole += rank__weight(&k, weighs, k.v[i]);
+		listed += i < n ? rank__weight(&k, weighs, k.v[i]) : 0;
 	}
 	for (size_t i = 0; i < n; i++)
 		name_width = MAX(name_width, frames__name_width(r->s, k.v[i]));
 
-	if (t->bars && k.n)
-		err = t->bars(r);
+	if (l->bars && k.n)
+		err = l->bars(r);
 	if (older)
 		fmt_duration(age, r->o->older_ns);
 	fputc('\n', r->out);
 	if (!k.n && older) {
-		fprintf(r->out, "%s: no live block is older than %s\n", t->title, age);
+		fprintf(r->out, "%s: no live block is older than %s\n", v->title, age);
 	} else if (!k.n) {
-		fprintf(r->out, "%s: %s%s\n", t->title, t->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
+		fprintf(r->out, "%s: %s%s\n", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
 	} else {
-		fprintf(r->out, "%s%s%s by %s (%zu of %zu site%s, %s of %s)\n", t->title,
-			older ? " older than " : "", age, words_of(words, k.by, t->view), n, k.n, plural(k.n), fmt_share(share, listed, whole),
-			t->unit);
-		if (t->says)
-			t->says(r);
+		fprintf(r->out, "%s%s%s by %s (%zu of %zu site%s, %s of %s)\n", v->title,
+			older ? " older than " : "", age, words_of(words, k.by, v), n, k.n, plural(k.n), fmt_share(share, listed, whole),
+			weighs->unit);
+		if (l->says)
+			l->says(r);
 	}
 	if (older)
 		report__older_lines(r);
 	for (size_t i = 0; !err && i < n; i++) {
 		fputc('\n', r->out);
-		err = site_entry(r, t, &k, i, whole, MAX(2, digits(n)), name_width);
+		err = site_entry(r, v, &k, i, whole, MAX(2, digits(n)), name_width);
 	}
 	rank__done(&k);
 	return err;
 }
 
-/* Where there are several processes, who they are comes first. */
-static unsigned int views_preset(const struct snapshot *s)
-{
-	unsigned int views = views__of(s->known) & (VIEW_LEAKS | (s->n_tags ? VIEW_TAGS : VIEW_ALLOCS));
-
-	if (s->recording.free_stacks)
-		views |= VIEW_FREES;
-	return s->n_processes > 1 ? views | VIEW_PROCESSES : views;
-}
-
 static int begin(struct report *r, FILE *out, const struct snapshot *s, const struct report_opts *o)
 {
-	unsigned int views = o->views ? o->views : o->between_to_ns ? 0 : views_preset(s);
+	unsigned int views = o->views ? o->views : o->between_to_ns ? 0 : views__preset(s);
 	const struct metric *by = o->sort ? rank__key(o->sort) : NULL;
 
 	*r = (struct report){ .out = out, .s = s, .o = o, .views = views };
@@ -396,19 +351,37 @@ static int begin(struct report *r, FILE *out, const struct snapshot *s, const st
 		return -EINVAL;
 	if (views & ~views__in(s) || (o->sort && (!by || by->needs & ~s->known)))
 		return -EINVAL;
-	if (r->views & VIEW_ALLOCS && report__has_moves(s))
-		r->views |= VIEW_REALLOC;
-	if (recording__is_growth(&s->recording) && r->views & VIEW_ALLOCS)
-		r->views = (r->views & ~VIEW_ALLOCS) | VIEW_RESIDENT | VIEW_MAPPED;
 	r->width = MAX(o->width, (unsigned int)REPORT_WIDTH);
 	r->top = o->top ? o->top : REPORT_TOP;
 	r->para = (struct para){ .out = out, .width = r->width };
 	return 0;
 }
 
-static bool wanted(const struct report *r, const struct table *t)
+static bool is_shown(const struct report *r, const struct view *v)
 {
-	return r->views & t->view;
+	return r->views & (v->bit | v->with) && view__holds(v, r->s);
+}
+
+/* Those whose rows are not sites. NULL: the live view alone has it. */
+static int (*const writers[N_VIEW_ROWS])(struct report *r) = {
+	[ROWS_PROCESSES] = report__processes, [ROWS_THREADS] = report__threads, [ROWS_TAGS] = report__tags, [ROWS_TREE] = report__tree,
+};
+
+static int write_views(struct report *r, bool leading)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < n_views; i++) {
+		const struct view *v = &views[i];
+
+		if (v->leads != leading || !is_shown(r, v))
+			continue;
+		if (v->rows == ROWS_SITES)
+			err = site_table(r, v);
+		else if (writers[v->rows])
+			err = writers[v->rows](r);
+	}
+	return err;
 }
 
 int report__write(FILE *out, const struct snapshot *s, const struct report_opts *o)
@@ -422,57 +395,56 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 		err = report__header(&r);
 	if (!err && o->between_to_ns)
 		err = report__between(&r);
-	if (!err && r.views & VIEW_PROCESSES && s->n_processes)
-		err = report__processes(&r);
-	if (!err && r.views & VIEW_TAGS)
-		err = report__tags(&r);
-	for (size_t i = 0; !err && i < ARRAY_SIZE(tables); i++)
-		if (wanted(&r, &tables[i]))
-			err = table(&r, &tables[i]);
-	if (!err && r.views & VIEW_THREADS)
-		err = report__threads(&r);
-	if (!err && r.views & VIEW_TREE)
-		err = report__tree(&r);
+	err = err ?: write_views(&r, true) ?: write_views(&r, false);
 	if (!err && ferror(out))
 		err = -EIO;
 	free_lists__done(&r.free_lists);
 	return err;
 }
 
+/* Those of a view that are listed, as far as they are not among the n of v yet. */
+static int add_listed(const struct report *r, const struct view *view, bool *listed, size_t *v, size_t *n)
+{
+	struct rank k;
+	int err = rank__init(&k, r->s, view->bit, r->o->sort, view->older && r->o->older_ns, r->top);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < MIN(k.n, r->top); i++) {
+		size_t site = k.v[i] - r->s->sites;
+
+		if (!listed[site])
+			v[(*n)++] = site;
+		listed[site] = true;
+	}
+	rank__done(&k);
+	return 0;
+}
+
 int report__shown(const struct snapshot *s, const struct report_opts *o, size_t **ret, size_t *ret_n)
 {
-	_cleanup_free_ bool *seen = NULL;
+	_cleanup_free_ bool *listed = NULL;
 	_cleanup_free_ size_t *v = NULL;
 	struct report r;
 	size_t n = 0;
 	int err = begin(&r, NULL, s, o);
+	bool all = false;
 
 	if (err)
 		return err;
-	seen = calloc(s->n_sites + 1, sizeof(*seen));
+	listed = calloc(s->n_sites + 1, sizeof(*listed));
 	v = calloc(s->n_sites + 1, sizeof(*v));
-	if (!seen || !v)
+	if (!listed || !v)
 		return -ENOMEM;
-	/* a tree shows all of them */
-	for (; r.views & VIEW_TREE && n < s->n_sites; n++)
+	for (size_t i = 0; i < n_views; i++)
+		all |= views[i].all_names && is_shown(&r, &views[i]);
+	for (; all && n < s->n_sites; n++)
 		v[n] = n;
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		struct rank k;
-
-		if (!wanted(&r, &tables[i]) || r.views & VIEW_TREE)
-			continue;
-		err = rank__init(&k, s, tables[i].view, o->sort, tables[i].view == VIEW_LEAKS && o->older_ns, r.top);
-		if (err)
-			return err;
-		for (size_t j = 0; j < MIN(k.n, r.top); j++) {
-			size_t site = k.v[j] - s->sites;
-
-			if (!seen[site])
-				v[n++] = site;
-			seen[site] = true;
-		}
-		rank__done(&k);
-	}
+	for (size_t i = 0; i < n_views && !all && !err; i++)
+		if (views[i].rows == ROWS_SITES && is_shown(&r, &views[i]))
+			err = add_listed(&r, &views[i], listed, v, &n);
+	if (err)
+		return err;
 	*ret = v;
 	*ret_n = n;
 	v = NULL;

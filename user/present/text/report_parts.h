@@ -78,7 +78,6 @@ int report__free_row(struct report *r, const struct snap_site *site, uint64_t wh
 int report__free_places(struct report *r, const struct snap_site *site, size_t indent);
 
 /* realloc.c: how blocks grow; a row, and what it means. */
-bool report__has_moves(const struct snapshot *s);
 int report__realloc_row(struct report *r, const struct snap_site *site);
 void report__realloc_words(struct report *r, const struct snap_site *site, size_t indent);
 

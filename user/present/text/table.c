@@ -41,7 +41,7 @@ static int fill(struct layout *l, const struct row_of *rows)
 	for (size_t i = 0; i < l->n_rows; i++)
 		for (size_t k = 0; k < l->c->n; k++) {
 			const struct column *c = &l->c->v[k];
-			const char *text = column__holds(c, rows[i].s) ? column__cell(c, &rows[i], buf) : "";
+			const char *text = !c->two_snapshots && column__holds(c, rows[i].s) ? column__cell(c, &rows[i], buf) : "";
 
 			*cell_at(l, i, k) = strdup(text);
 			if (!*cell_at(l, i, k))

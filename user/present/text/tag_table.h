@@ -14,8 +14,6 @@ struct tag_row {
 	uint64_t weight, whole;		/* by some metric: its own, and that of all rows */
 };
 
-extern const struct columns tag_columns;
-
 /* What has no tag, and each tag, from their sums (tags__add_up), in that order: n_tags + 1 rows, the caller's. NULL without memory. */
 struct tag_row *tag_rows__make(const struct snapshot *s, const struct tag_sum *sums, const struct metric *key);
 

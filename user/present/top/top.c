@@ -19,6 +19,20 @@
 #define RATE_MIN_NS (TOP_NS_PER_S / 10)	/* snapshots that are closer together give no rates */
 #define KEY_COLS 12			/* of the help */
 
+/* By their keys: 1 to 9, 0, letters; of two with one key a trace has only one. */
+static void list_views(struct top *t)
+{
+	static const char digits[] = "1234567890";
+
+	for (const char *key = digits; *key; key++)
+		for (size_t i = 0; i < n_views; i++)
+			if (views[i].live.key == *key)
+				t->views[t->n_views++] = &views[i];
+	for (size_t i = 0; i < n_views; i++)
+		if (views[i].live.key && !strchr(digits, views[i].live.key))
+			t->views[t->n_views++] = &views[i];
+}
+
 struct top *top__new(const struct top_opts *o)
 {
 	struct top *t = calloc(1, sizeof(*t));
@@ -27,6 +41,7 @@ struct top *top__new(const struct top_opts *o)
 		return NULL;
 	t->o = *o;
 	t->metric = &metrics[0];
+	list_views(t);
 	return t;
 }
 
@@ -47,6 +62,7 @@ void top__free(struct top *t)
 	drop(t, t->waiting);
 	seen__done(&t->before);
 	seen__done(&t->unfolded);
+	tellings__done(&t->tellings);
 	thread_rows__done(&t->threads);
 	free_lists__done(&t->frees);
 	free(t->tags);
@@ -132,10 +148,10 @@ static struct top_cost cost_of(const struct snapshot *s)
 /* The first view for which there are figures, if the one at hand has none. */
 static void choose_view(struct top *t)
 {
-	if (top_view__there(t, &top_views[t->view]))
+	if (top__has_view(t, top__view(t)))
 		return;
-	for (size_t i = 0; i < top_n_views; i++)
-		if (top_view__there(t, &top_views[i])) {
+	for (size_t i = 0; i < t->n_views; i++)
+		if (top__has_view(t, t->views[i])) {
 			t->view = i;
 			return;
 		}
@@ -154,6 +170,7 @@ static void show(struct top *t, struct snapshot *s)
 	t->tagged = false;
 	drop(t, t->shown);
 	t->shown = s;
+	tellings__begin(&t->tellings, s);
 	if (s->n_places + 1 > t->room_places) {
 		free(t->place_matches);
 		free(t->is_wanted);
@@ -192,14 +209,15 @@ void top__update(struct top *t, struct snapshot *s)
 void top__named(struct top *t)
 {
 	const struct top_place *p = &t->at[t->view];
-	const struct top_view *v = &top_views[t->view];
-	bool by_name = v->n_columns && v->columns[p->sort].draw;
+	const struct view *v = top__view(t);
+	bool by_name = v->live.n_columns && column__draws(view_column__is(v, &v->live.columns[p->sort]));
 
 	top__drop_tree(t);
+	tellings__begin(&t->tellings, t->shown);
 	if (t->place_matches)
 		memset(t->place_matches, 0, t->shown->n_places + 1);
 	t->tagged = false;
-	if (*t->filter || *t->only_tag || by_name || v->kind == KIND_TAGS)
+	if (*t->filter || *t->only_tag || by_name || v->rows == ROWS_TAGS)
 		top__build_rows(t);
 }
 
@@ -240,7 +258,7 @@ static void draw_pane(struct top *t, struct grid *g, int row, int n)
 	t->list_rows = 0;
 	switch (t->pane) {
 	case PANE_TABLE:
-		if (top_views[t->view].kind == KIND_BARS)
+		if (top__view(t)->live.bars)
 			top__draw_bars(t, g, row, n);
 		else
 			top__draw_table(t, g, row, n);

@@ -22,7 +22,6 @@
 #include "present/figures.h"
 #include "present/top/top_parts.h"
 
-#define LIVE (HAS_LIVE_BYTES | HAS_LIVE_BLOCKS)
 #define NOTED_MARKS 16	/* names in the line above them */
 
 enum { ID_TAG, ID_MARK, ID_WHEN, ID_TAG_FIGURES };
@@ -104,54 +103,6 @@ int top__remember_tags(const struct top *t, struct seen_table *to)
 	return 0;
 }
 
-static double rate_value(const struct top_row *r)
-{
-	return r->calls_rate;
-}
-
-static const char *rate_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	if (isnan(r->calls_rate))
-		return "-";
-	if (r->calls_rate > 0 && r->calls_rate < 9.95)
-		snprintf(buf, CELL_MAX, "%.1f", r->calls_rate);
-	else
-		fmt_count(buf, (uint64_t)(r->calls_rate + 0.5));
-	return buf;
-}
-
-static double delta_value(const struct top_row *r)
-{
-	return r->delta;
-}
-
-static const char *delta_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return fmt_change(buf, r->delta);
-}
-
-static const char *tag_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return r->of.tag->name;
-}
-
-#define OWN(id, head, cols, f) .name = id, .title = head, .width = cols, .value = f##_value, .format = f##_cell
-
-const struct top_column top_tag_columns[] = {
-	{ .name = "entered", .drop = 1 },
-	{ .name = "allocs" },
-	{ .name = "allocs-each", .drop = 4 },
-	{ OWN("allocs-rate", "ALLOCS/s", 8, rate), .scaled = true, .drop = 8 },
-	{ .name = "bytes" },
-	{ .name = "bytes-each", .drop = 3 },
-	{ .name = "kept" },
-	{ .name = "kept-each", .drop = 2 },
-	{ OWN("delta", "Δ", 10, delta), .scaled = true, .needs = LIVE, .drop = 7 },
-	{ .name = "blocks", .drop = 6 },
-	{ .name = "share", .drop = 5 },
-	{ .name = "tag", .title = "TAG", .width = 14, .left = true, .format = tag_cell, .flexible = true },
-};
-
 /* ---- marks */
 
 static void mark_rows(struct top *t)
@@ -162,8 +113,8 @@ static void mark_rows(struct top *t)
 	for (size_t i = 0; i < s->n_marks; i++) {
 		const struct snap_mark *m = &s->marks[i];
 		const struct snap_process *p = &s->processes[m->process];
-		struct top_row r = { .id = top__id_of(ID_MARK, m->name, m->number), .of = { .s = s, .process = p }, .mark = m,
-				     .mark_before = m->whole ? before : NULL };
+		struct top_row r = { .id = top__id_of(ID_MARK, m->name, m->number),
+				     .of = { .s = s, .process = p, .mark = m, .mark_before = m->whole ? before : NULL } };
 
 		if (m->whole)
 			before = m;
@@ -200,99 +151,6 @@ void top__mark_note(const struct top *t, char *buf, size_t size)
 			       fmt_duration(b, s->duration_ns - MIN(last[i]->t_ns, s->duration_ns)));
 }
 
-static double time_value(const struct top_row *r)
-{
-	return (double)r->mark->t_ns;
-}
-
-static const char *time_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return fmt_duration(buf, r->of.s->duration_ns - MIN(r->mark->t_ns, r->of.s->duration_ns));
-}
-
-static double number_value(const struct top_row *r)
-{
-	return r->mark->number;
-}
-
-static const char *number_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, r->mark->number);
-}
-
-static double since_value(const struct top_row *r)
-{
-	return r->mark_before ? (double)(r->mark->t_ns - r->mark_before->t_ns) : NAN;
-}
-
-static const char *since_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return r->mark_before ? fmt_duration(buf, r->mark->t_ns - r->mark_before->t_ns) : "-";
-}
-
-static double mark_allocs_value(const struct top_row *r)
-{
-	return r->mark_before ? (double)(r->mark->alloc_calls - r->mark_before->alloc_calls) : NAN;
-}
-
-static const char *mark_allocs_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return r->mark_before ? fmt_count(buf, r->mark->alloc_calls - r->mark_before->alloc_calls) : "-";
-}
-
-static double mark_bytes_value(const struct top_row *r)
-{
-	return r->mark_before ? (double)(r->mark->alloc_bytes - r->mark_before->alloc_bytes) : NAN;
-}
-
-static const char *mark_bytes_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return r->mark_before ? fmt_bytes(buf, r->mark->alloc_bytes - r->mark_before->alloc_bytes) : "-";
-}
-
-static double change_value(const struct top_row *r)
-{
-	return r->mark_before ? (double)r->mark->all_live_bytes - (double)r->mark_before->all_live_bytes : NAN;
-}
-
-static const char *change_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return r->mark_before ? fmt_change(buf, change_value(r)) : "-";
-}
-
-static double mark_live_value(const struct top_row *r)
-{
-	return (double)r->mark->live_bytes;
-}
-
-static const char *mark_live_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return fmt_bytes(buf, r->mark->live_bytes);
-}
-
-static const char *process_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	snprintf(buf, CELL_MAX, "%.40s (%d)", r->of.process->comm, (int)r->of.process->pid);
-	return buf;
-}
-
-static const char *mark_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return r->mark->name;
-}
-
-const struct top_column top_mark_columns[] = {
-	{ OWN("time", "AGO", 7, time) },
-	{ OWN("number", "#", 7, number), .drop = 1 },
-	{ OWN("since", "SINCE", 7, since), .drop = 2 },
-	{ OWN("allocs", "ALLOCS", 7, mark_allocs), .scaled = true, .needs = HAS_ALLOC_CALLS },
-	{ OWN("bytes", "BYTES", 9, mark_bytes), .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 3 },
-	{ OWN("change", "LIVE Δ", 10, change), .scaled = true, .needs = LIVE },
-	{ OWN("live", "LIVE", 9, mark_live), .scaled = true, .needs = LIVE, .drop = 5 },
-	{ .name = "process", .title = "PROCESS", .width = 22, .left = true, .format = process_cell, .drop = 4 },
-	{ .name = "mark", .title = "MARK", .width = 14, .left = true, .format = mark_cell, .flexible = true },
-};
-
 /* ---- conditions */
 
 static void when_rows(struct top *t)
@@ -300,63 +158,21 @@ static void when_rows(struct top *t)
 	const struct snapshot *s = t->shown;
 
 	for (size_t i = 0; i < s->n_whens; i++) {
-		struct top_row r = { .id = top__id_of(ID_WHEN, s->whens[i].text, i), .of = { .s = s }, .when = &s->whens[i] };
+		struct top_row r = { .id = top__id_of(ID_WHEN, s->whens[i].text, i), .of = { .s = s, .when = &s->whens[i] } };
 
-		if (!*t->filter || top__text_matches(t, r.when->text) || top__text_matches(t, r.when->why))
+		if (!*t->filter || top__text_matches(t, r.of.when->text) || top__text_matches(t, r.of.when->why))
 			top__add_row(t, &r);
 	}
 }
 
-static double fired_value(const struct top_row *r)
-{
-	return (double)r->when->fired;
-}
-
-static const char *fired_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, r->when->fired);
-}
-
-static double last_value(const struct top_row *r)
-{
-	return r->when->fired ? (double)r->when->last_ns : NAN;
-}
-
-static const char *last_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return r->when->fired ? fmt_duration(buf, r->of.s->duration_ns - MIN(r->when->last_ns, r->of.s->duration_ns)) : "-";
-}
-
-static const char *condition_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return r->when->text;
-}
-
-static const char *why_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return r->when->why ? r->when->why : "not met yet";
-}
-
-static enum style fired_style(const struct top_row *r)
-{
-	return r->when->fired ? STYLE_WARN : STYLE_DIM;
-}
-
-const struct top_column top_when_columns[] = {
-	{ OWN("fired", "FIRED", 7, fired), .style = fired_style },
-	{ OWN("last", "LAST", 7, last), .drop = 1, .style = fired_style },
-	{ .name = "condition", .title = "CONDITION", .width = 20, .left = true, .format = condition_cell },
-	{ .name = "why", .title = "WHAT IT SAID", .left = true, .format = why_cell, .flexible = true },
-};
-
 /* ---- rows */
 
-void top__asked_rows(struct top *t, const struct top_view *v)
+void top__asked_rows(struct top *t, const struct view *v)
 {
-	if (v->kind == KIND_TAGS)
+	if (v->rows == ROWS_TAGS)
 		tag_rows(t);
-	else if (v->kind == KIND_MARKS)
+	else if (v->rows == ROWS_MARKS)
 		mark_rows(t);
-	else if (v->kind == KIND_WHENS)
+	else if (v->rows == ROWS_WHENS)
 		when_rows(t);
 }

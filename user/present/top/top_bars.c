@@ -126,7 +126,7 @@ static void draw(const struct top *t, struct grid *g, int row, int n, int col, i
 
 void top__draw_bars(struct top *t, struct grid *g, int row, int n)
 {
-	const char *nothing = top_views[t->view].empty, *unfreed = "no block was freed while traced";
+	const char *nothing = top__view(t)->empty, *unfreed = "no block was freed while traced";
 	bool frees = t->shown->known & HAS_FREE_CALLS;
 	struct bars sizes, lives;
 	struct top_place *p = &t->at[t->view];

@@ -16,7 +16,6 @@
 
 #include "present/figures.h"
 #include "present/frames.h"
-#include "present/telling.h"
 #include "present/top/top_parts.h"
 
 /* The places of a site, the one with the most calls first; the caller's. */
@@ -52,81 +51,8 @@ void top__want_frees(struct top *t, const struct snap_site *s)
 
 /* ---- the table */
 
-static double frees_rate_value(const struct top_row *r)
-{
-	return r->frees_rate;
-}
-
-static const char *frees_rate_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	if (isnan(r->frees_rate))
-		return "-";
-	if (r->frees_rate > 0 && r->frees_rate < 9.95)
-		snprintf(buf, CELL_MAX, "%.1f", r->frees_rate);
-	else
-		fmt_count(buf, (uint64_t)(r->frees_rate + 0.5));
-	return buf;
-}
-
-static enum style frees_rate_style(const struct top_row *r)
-{
-	return r->frees_rate > 0 ? STYLE_PLAIN : STYLE_DIM;
-}
-
-static double frees_value(const struct top_row *r)
-{
-	return (double)r->of.site->c.free_calls;
-}
-
-static const char *frees_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, r->of.site->c.free_calls);
-}
-
-static double bytes_value(const struct top_row *r)
-{
-	return (double)r->of.site->c.free_bytes;
-}
-
-static const char *bytes_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return fmt_bytes(buf, r->of.site->c.free_bytes);
-}
-
-static double lived_value(const struct top_row *r)
-{
-	return (double)r->of.site->lifetime_sum_ns / (double)MAX(r->of.site->c.free_calls, 1ull);
-}
-
-static const char *lived_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return fmt_duration(buf, (uint64_t)lived_value(r));
-}
-
-static double cross_value(const struct top_row *r)
-{
-	return (double)r->of.site->cross_frees / (double)MAX(r->of.site->c.free_calls, 1ull);
-}
-
-static const char *cross_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	return fmt_percent(buf, r->of.site->cross_frees, r->of.site->c.free_calls);
-}
-
-static void draw_telling(const struct snapshot *s, const struct snap_site *site, struct grid *g, int row, int col, int width, const char *nobody)
-{
-	struct frame f;
-	size_t at;
-
-	site__telling_frame(s, site, &f, &at);
-	if (f.place)
-		top__draw_frame(g, row, col, width, &f, "", STYLE_PLAIN);
-	else
-		grid__put(g, row, col, width, STYLE_DIM, nobody);
-}
-
 /* Where most of its blocks were freed, and "+2" for the places beside it. */
-static void where_draw(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
+void top__draw_freed_at(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
 {
 	size_t n;
 	_cleanup_free_ struct free_place *v = places_of(t, r->of.site, &n);
@@ -140,37 +66,9 @@ static void where_draw(const struct top *t, const struct top_row *r, struct grid
 		snprintf(more, sizeof(more), " +%zu", n - 1);
 	cols = (int)strlen(more);
 	stack = stack_of(t->shown, v);
-	draw_telling(t->shown, &stack, g, row, col, width - cols, "[not seen]");
+	top__draw_telling(t, &stack, g, row, col, width - cols, "[not seen]");
 	grid__put(g, row, col + width - cols, cols, STYLE_DIM, more);
 }
-
-static void site_draw(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
-{
-	draw_telling(t->shown, r->of.site, g, row, col, width, "[no stack]");
-}
-
-static const char *site_cell(const struct top_row *r, char buf[static CELL_MAX])
-{
-	struct frame f;
-	size_t at;
-
-	site__telling_frame(r->of.s, r->of.site, &f, &at);
-	return f.line && f.line->function ? f.line->function : f.module ? path_basename(f.module) : "";
-}
-
-#define OWN(id, head, cols, f) .name = id, .title = head, .width = cols, .value = f##_value, .format = f##_cell
-
-const struct top_column top_free_columns[] = {
-	{ OWN("frees-rate", "FREES/s", 7, frees_rate), .drop = 2, .style = frees_rate_style },
-	{ OWN("frees", "FREES", 7, frees) },
-	{ .name = "freed", .drop = 3 },
-	{ OWN("bytes", "BYTES", 9, bytes), .drop = 5 },
-	{ OWN("lived", "LIVED", 6, lived) },
-	{ OWN("cross", "CROSS", 5, cross), .drop = 6 },
-	{ .name = "where", .title = "FREED AT", .width = 26, .left = true, .draw = where_draw, .drop = 1 },
-	{ .name = "process", .width = 22, .left = true, .drop = 4 },
-	{ .name = "site", .title = "SITE", .left = true, .format = site_cell, .draw = site_draw, .flexible = true },
-};
 
 /* ---- below a stack */
 

@@ -400,30 +400,30 @@ static bool is_on(const struct top *t, size_t i)
 
 static bool has_tab(const struct top *t, size_t i, enum tabs how)
 {
-	return top_view__there(t, &top_views[i]) && (how != TABS_ONE || is_on(t, i));
+	return top__has_view(t, t->views[i]) && (how != TABS_ONE || is_on(t, i));
 }
 
 /* With the rule behind it. */
 static int tab_cols(const struct top *t, size_t i, enum tabs how)
 {
 	if (is_on(t, i) || how == TABS_NAMES)
-		return (int)strlen(top_views[i].name) + 5;
+		return (int)strlen(t->views[i]->name) + 5;
 	return how == TABS_KEYS ? 4 : 2;
 }
 
 static void put_tab(struct top *t, struct grid *g, int row, int *col, size_t i, enum tabs how)
 {
-	const struct top_view *v = &top_views[i];
+	const struct view *v = t->views[i];
 	int from = *col;
 
 	if (is_on(t, i))
-		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_TAB, "[%c %s]", v->key, v->name);
+		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_TAB, "[%c %s]", v->live.key, v->name);
 	else if (how == TABS_KEYS)
-		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, " %c ", v->key);
+		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, " %c ", v->live.key);
 	else if (how == TABS_KEYS_DENSE)
-		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, "%c", v->key);
+		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, "%c", v->live.key);
 	else
-		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, " %c %s ", v->key, v->name);
+		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, " %c %s ", v->live.key, v->name);
 	if (t->n_tabs < ARRAY_SIZE(t->tabs)) {
 		t->tabs[t->n_tabs].from = from;
 		t->tabs[t->n_tabs].end = *col;
@@ -434,8 +434,8 @@ static void put_tab(struct top *t, struct grid *g, int row, int *col, size_t i, 
 /* What is listed, and from when changes count: the first part alone where there is no room for both. */
 static void list_text(const struct top *t, char *buf, size_t size, bool whole)
 {
-	const struct top_view *v = &top_views[t->view];
-	const struct top_column *c = v->n_columns ? &v->columns[t->at[t->view].sort] : NULL;
+	const struct view *v = top__view(t);
+	const struct view_column *c = v->live.n_columns ? &v->live.columns[t->at[t->view].sort] : NULL;
 	char since[FMT_MAX], ago[FMT_MAX + 8] = "start";
 
 	*buf = 0;
@@ -464,7 +464,7 @@ static enum tabs tabs_for(const struct top *t, int room)
 	for (; how < TABS_ONE; how++) {
 		int cols = 1;
 
-		for (size_t i = 0; i < top_n_views; i++)
+		for (size_t i = 0; i < t->n_views; i++)
 			cols += has_tab(t, i, how) ? tab_cols(t, i, how) : 0;
 		if (cols <= room)
 			break;
@@ -481,7 +481,7 @@ static void tabs_line(struct top *t, struct grid *g, int row)
 	t->tabs_row = row;
 	t->n_tabs = 0;
 	grid__fill(g, row, 0, g->cols, STYLE_RULE, 0x2500);
-	for (size_t i = 0; i < top_n_views; i++)
+	for (size_t i = 0; i < t->n_views; i++)
 		if (has_tab(t, i, how)) {
 			put_tab(t, g, row, &col, i, how);
 			col++;

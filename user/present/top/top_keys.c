@@ -28,14 +28,14 @@ static enum top_action key_view(struct top *t, int key)
 	const char *option = NULL;
 	char text[128];
 
-	for (size_t i = 0; i < top_n_views && t->shown; i++) {
-		if (top_views[i].key != key)
+	for (size_t i = 0; i < t->n_views && t->shown; i++) {
+		if (t->views[i]->live.key != key)
 			continue;
-		if (top_view__there(t, &top_views[i])) {
+		if (top__has_view(t, t->views[i])) {
 			show_view(t, i);
 			return TOP_NONE;
 		}
-		option = top_views[i].option;
+		option = t->views[i]->live.option;
 	}
 	if (option)
 		snprintf(text, sizeof(text), "That view goes with %s.", option);
@@ -48,9 +48,9 @@ static enum top_action key_view(struct top *t, int key)
 
 static enum top_action key_next_view(struct top *t, int key)
 {
-	for (size_t i = 1; i <= top_n_views && t->shown; i++)
-		if (top_view__there(t, &top_views[(t->view + i) % top_n_views])) {
-			show_view(t, (t->view + i) % top_n_views);
+	for (size_t i = 1; i <= t->n_views && t->shown; i++)
+		if (top__has_view(t, t->views[(t->view + i) % t->n_views])) {
+			show_view(t, (t->view + i) % t->n_views);
 			break;
 		}
 	return TOP_NONE;
@@ -63,7 +63,7 @@ static enum top_action key_move(struct top *t, int key)
 
 	switch (t->pane) {
 	case PANE_TABLE:
-		if (top_views[t->view].kind == KIND_BARS) {
+		if (top__view(t)->live.bars) {
 			list__move(p, 64, 1, key);
 			break;
 		}
@@ -95,17 +95,17 @@ static enum top_action key_move(struct top *t, int key)
 /* Tables of sites are of something else from now on: the first of those that this mode has. */
 static enum top_action show_sites(struct top *t)
 {
-	size_t first = top_n_views;
+	size_t first = t->n_views;
 
-	for (size_t i = top_n_views; i-- > 0;) {
-		if (top_views[i].kind != KIND_SITES)
+	for (size_t i = t->n_views; i-- > 0;) {
+		if (t->views[i]->rows != ROWS_SITES || t->views[i]->live.bars)
 			continue;
 		t->at[i].touched = false;
-		if (top_view__there(t, &top_views[i]))
+		if (top__has_view(t, t->views[i]))
 			first = i;
 	}
 	top__drop_tree(t);
-	show_view(t, first < top_n_views ? first : t->view);
+	show_view(t, first < t->n_views ? first : t->view);
 	return TOP_NONE;
 }
 
@@ -114,7 +114,7 @@ static enum top_action key_open(struct top *t, int key)
 	const struct top_place *p = &t->at[t->view];
 	const struct top_row *r = p->cursor < t->rows.n ? &t->rows.v[p->cursor] : NULL;
 
-	if (!r || top_views[t->view].kind == KIND_BARS)
+	if (!r || top__view(t)->live.bars)
 		return TOP_NONE;
 	if (r->of.site) {
 		t->stack_id = r->id;
@@ -128,7 +128,7 @@ static enum top_action key_open(struct top *t, int key)
 		return show_sites(t);
 	}
 	/* whose a mark is, is not what it is about */
-	if (!r->of.process || r->mark)
+	if (!r->of.process || r->of.mark)
 		return TOP_NONE;
 	if (r->of.thread && r->thread.n_threads > 1) {
 		top__set_unfolded(t, r->id, !top__unfolded(t, r->id));
@@ -164,13 +164,13 @@ static enum top_action key_back(struct top *t, int key)
 		top__set_filter(t, "");
 	} else if (*t->only_tag) {
 		*t->only_tag = 0;
-		for (size_t i = 0; i < top_n_views; i++)
-			if (top_views[i].kind == KIND_TAGS && top_view__there(t, &top_views[i]))
+		for (size_t i = 0; i < t->n_views; i++)
+			if (t->views[i]->rows == ROWS_TAGS && top__has_view(t, t->views[i]))
 				t->view = i;
 	} else if (t->scope) {
 		t->scope = 0;
-		for (size_t i = 0; i < top_n_views; i++)
-			if (top_views[i].kind == KIND_PROCESSES && t->shown->n_processes > 1)
+		for (size_t i = 0; i < t->n_views; i++)
+			if (t->views[i]->rows == ROWS_PROCESSES && t->shown->n_processes > 1)
 				t->view = i;
 	}
 	top__drop_tree(t);
@@ -210,13 +210,13 @@ static enum top_action key_help(struct top *t, int key)
 
 static bool sort_by(struct top *t, size_t column)
 {
-	const struct top_view *v = &top_views[t->view];
+	const struct view *v = top__view(t);
 	struct top_place *p = &t->at[t->view];
 
-	if (!v->columns || !t->shown || !top_column__holds(t, v, &v->columns[column]))
+	if (!v->live.columns || !t->shown || !view_column__holds(t, v, &v->live.columns[column]))
 		return false;
 	/* a trend is a picture */
-	if (v->columns[column].draw && !v->columns[column].format)
+	if (!view_column__is(v, &v->live.columns[column])->format)
 		return false;
 	p->sort = column;
 	p->sorted = true;
@@ -227,9 +227,9 @@ static bool sort_by(struct top *t, size_t column)
 
 static enum top_action key_sort(struct top *t, int key)
 {
-	const struct top_view *v = &top_views[t->view];
+	const struct view *v = top__view(t);
 	struct top_place *p = &t->at[t->view];
-	size_t n = v->n_columns, step = key == 's' || key == '>' ? 1 : n - 1;
+	size_t n = v->live.n_columns, step = key == 's' || key == '>' ? 1 : n - 1;
 
 	for (size_t i = 1; i < n; i++)
 		if (sort_by(t, (p->sort + i * step) % n))

@@ -7,11 +7,13 @@
 #include <regex.h>
 
 #include "present/columns.h"
+#include "present/telling.h"
 #include "present/text/free_rows.h"
 #include "present/text/tag_table.h"
 #include "present/threads.h"
 #include "present/top/top.h"
 #include "present/tree.h"
+#include "present/views.h"
 #include "util/parse.h"
 #include "util/util.h"
 
@@ -42,65 +44,22 @@ struct top_row {
 	uint64_t id;		/* the same row in every snapshot; never 0 */
 	struct row_of of;
 	struct thread_row thread;	/* what of.thread points to, once rows are in their place */
-	double delta;		/* live bytes since the baseline */
-	double calls_rate, bytes_rate, frees_rate;	/* since the snapshot before; NAN: unknown */
-	const struct snap_mark *mark, *mark_before;	/* the one before: NULL, if either has no figures */
-	const struct snap_when *when;
 	double sort;
 	char *text;		/* the same, of a column of names; while rows are sorted */
 };
 
-struct top_column {
-	const char *name;	/* of a column of the shared tables, unless it has a format of its own */
-	const char *title;	/* NULL: the shared one's */
-	unsigned int width;	/* 0: the shared one's */
-	unsigned int drop;	/* where a screen is too narrow the highest goes first; 0 stays as long as there is room for a name */
-	unsigned int from_cols;	/* only on screens as wide as this */
-	bool left;
-	bool scaled;
-	unsigned int needs;
-	double (*value)(const struct top_row *r);
-	const char *(*format)(const struct top_row *r, char buf[static CELL_MAX]);
-	/* or, where a cell is more than a text */
-	void (*draw)(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
-	enum style (*style)(const struct top_row *r);
-	bool flexible;		/* takes what is left; the last one */
-};
-
-enum top_kind { KIND_SITES, KIND_PROCESSES, KIND_THREADS, KIND_BARS, KIND_TAGS, KIND_MARKS, KIND_WHENS };
-
-/* What has to be asked for before there is anything to show. */
-enum top_asked { ASKED_NOTHING, ASKED_TAGS, ASKED_MARKS, ASKED_FREES, ASKED_WHENS };
-
-struct top_view {
-	int key;
-	const char *name;
-	unsigned int bits;	/* enum view_bit: which of --view it is */
-	enum top_kind kind;
-	unsigned int needs;	/* enum counter_bit */
-	int growth;		/* 1: with --mode growth alone, -1: never with it, 0: always */
-	enum growth_kind resident;	/* GROWTH_FAULT: those alone; GROWTH_BRK: the others; GROWTH_NONE: all */
-	const struct top_column *columns;
-	size_t n_columns;
-	const char *sort;	/* the column that rows are sorted by at first */
-	const char *empty;	/* what is said where there are no rows */
-	bool (*shows)(const struct snap_site *s);
-	enum top_asked asked;
-	const char *option;	/* that it goes with, where it is not always there */
-	void (*note)(const struct top *t, char *buf, size_t size);	/* a line above its table; NULL: none */
-};
-
-extern const struct top_view top_views[];
-extern const size_t top_n_views;
-#define TOP_MAX_VIEWS 12
-
 /* What --view and --sort ask for, of those that the first snapshot has. */
 void top__choose_first(struct top *t);
-bool top_view__there(const struct top *t, const struct top_view *v);
-/* The shared column of the same name; NULL: it is the live view's own. */
-const struct column *top_column__shared(const struct top_view *v, const struct top_column *c);
-bool top_column__holds(const struct top *t, const struct top_view *v, const struct top_column *c);
-double top_column__value(const struct top_view *v, const struct top_column *c, const struct top_row *r);
+/* The view at hand. */
+const struct view *top__view(const struct top *t);
+bool top__has_view(const struct top *t, const struct view *v);
+/* The column that c shows, of the view's. */
+const struct column *view_column__is(const struct view *v, const struct view_column *c);
+bool view_column__holds(const struct top *t, const struct view *v, const struct view_column *c);
+/* What draws the cells of a column where they are more than a text; NULL: nothing. */
+typedef void (*top_draw)(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
+top_draw column__draws(const struct column *c);
+enum style column__style(const struct column *c, const struct row_of *r);
 
 struct top_place {		/* where somebody is in a list: of each view, of the tree */
 	size_t cursor, scroll;
@@ -127,10 +86,13 @@ struct top_cost {
 
 struct top {
 	struct top_opts o;
+	const struct view *views[VIEWS_MAX];	/* those that have a key, in the order of keys */
+	size_t n_views;
 	struct snapshot *shown, *waiting;	/* owned */
 	void (*drop)(struct snapshot *s, void *arg);
 	void *drop_arg;
 	uint64_t *site_ids;	/* of shown */
+	struct tellings tellings;	/* of shown */
 	struct thread_rows threads;	/* of shown */
 	struct free_lists frees;	/* of shown, with --free-stacks; start NULL: not there */
 	bool tagged;		/* the sites of shown are, by the names that it has */
@@ -142,9 +104,9 @@ struct top {
 	struct top_total totals[HEADER_POINTS];	/* the last ones of all processes, oldest first */
 	size_t n_totals;
 
-	size_t view;		/* index into top_views */
+	size_t view;		/* index into views */
 	enum top_pane pane, pane_under;	/* what help is shown over */
-	struct top_place at[TOP_MAX_VIEWS];
+	struct top_place at[VIEWS_MAX];
 	struct vec(struct top_row) rows;
 	uint32_t scope;		/* id of the process that is looked at; 0: all */
 	bool frozen;
@@ -188,7 +150,7 @@ struct top {
 	int head_row;
 	struct { int from, end; size_t column; } heads[24];
 	size_t n_heads;
-	struct { int from, end; size_t view; } tabs[TOP_MAX_VIEWS];
+	struct { int from, end; size_t view; } tabs[VIEWS_MAX];
 	size_t n_tabs;
 	int tabs_row;
 	struct vec(uint32_t) wanted;
@@ -218,8 +180,7 @@ void top__set_rates(const struct top *t, struct top_row *r, const struct counter
 bool top__text_matches(const struct top *t, const char *text);
 
 /* ---- top_asked.c: tags, marks and conditions */
-extern const struct top_column top_tag_columns[12], top_mark_columns[9], top_when_columns[4];
-void top__asked_rows(struct top *t, const struct top_view *v);
+void top__asked_rows(struct top *t, const struct view *v);
 void top__mark_note(const struct top *t, char *buf, size_t size);
 /* Sites of shown get their tags, if that matters for what is on the screen. */
 void top__tag(struct top *t);
@@ -227,7 +188,7 @@ bool top__has_tag(const struct top *t, const struct snap_site *s);	/* the one th
 int top__remember_tags(const struct top *t, struct seen_table *to);
 
 /* ---- top_frees.c: where blocks were freed */
-extern const struct top_column top_free_columns[9];
+void top__draw_freed_at(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
 void top__want_frees(struct top *t, const struct snap_site *s);
 /* Lines below a stack: the first would be at row; those from `from` up to `end` are drawn. How many there are. */
 int top__draw_free_lines(const struct top *t, struct grid *g, int row, int from, int end, const struct snap_site *s);
@@ -246,6 +207,8 @@ void top__draw_tree(struct top *t, struct grid *g, int row, int n);
 void top__draw_help(struct top *t, struct grid *g, int row, int n);
 void top__want_site(struct top *t, const struct snap_site *s);
 void top__want_all(struct top *t);
+/* The most telling frame of a stack; nobody: what is said where there is none. */
+void top__draw_telling(const struct top *t, const struct snap_site *site, struct grid *g, int row, int col, int width, const char *nobody);
 /* A name and where it is, in one cell: the second part on the right if there is room for both. */
 void top__draw_frame(struct grid *g, int row, int col, int width, const struct frame *f, const char *mark, enum style style);
 

@@ -191,14 +191,15 @@ void top__set_rates(const struct top *t, struct top_row *r, const struct counter
 	double per_ns = (double)TOP_NS_PER_S / (double)MAX(ns, 1ull);
 
 	/* the trace began with nothing */
-	r->delta = t->shown->baseline ? (double)since_baseline : (double)c->live_bytes;
-	r->calls_rate = r->bytes_rate = r->frees_rate = NAN;
+	r->of.has_rates = true;
+	r->of.rates.delta = t->shown->baseline ? (double)since_baseline : (double)c->live_bytes;
+	r->of.rates.calls = r->of.rates.bytes = r->of.rates.frees = NAN;
 	if (!t->before.holds || !ns || t->shown->duration_ns <= t->before.t_ns || (!p && !is_new))
 		return;
 	/* estimates may go back */
-	r->calls_rate = MAX((double)c->alloc_calls - (double)(p ? p->calls : 0), 0.0) * per_ns;
-	r->bytes_rate = MAX((double)c->alloc_bytes - (double)(p ? p->bytes : 0), 0.0) * per_ns;
-	r->frees_rate = MAX((double)c->free_calls - (double)(p ? p->frees : 0), 0.0) * per_ns;
+	r->of.rates.calls = MAX((double)c->alloc_calls - (double)(p ? p->calls : 0), 0.0) * per_ns;
+	r->of.rates.bytes = MAX((double)c->alloc_bytes - (double)(p ? p->bytes : 0), 0.0) * per_ns;
+	r->of.rates.frees = MAX((double)c->free_calls - (double)(p ? p->frees : 0), 0.0) * per_ns;
 }
 
 void top__add_row(struct top *t, const struct top_row *row)
@@ -209,22 +210,19 @@ void top__add_row(struct top *t, const struct top_row *row)
 		*r = *row;
 }
 
-static bool site_shown(struct top *t, const struct top_view *v, const struct snap_site *s)
+static bool site_shown(struct top *t, const struct view *v, const struct snap_site *s)
 {
-	if (!top__in_scope(t, s) || (v->shows && !v->shows(s)))
-		return false;
-	if (v->resident == GROWTH_FAULT ? s->growth != GROWTH_FAULT : v->resident != GROWTH_NONE && s->growth == GROWTH_FAULT)
-		return false;
-	return top__matches(t, s);
+	return top__in_scope(t, s) && v->shows(s, false) && top__matches(t, s);
 }
 
-static void site_rows(struct top *t, const struct top_view *v)
+static void site_rows(struct top *t, const struct view *v)
 {
 	struct snapshot *s = t->shown;
 
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
-		struct top_row r = { .id = t->site_ids[i], .of = { s, &s->processes[site->process], site, NULL } };
+		struct top_row r = { .id = t->site_ids[i], .of = { .s = s, .process = &s->processes[site->process], .site = site,
+				     .tellings = &t->tellings, .older = v->older && s->recording.older_ns } };
 
 		if (!site_shown(t, v, site))
 			continue;
@@ -329,23 +327,17 @@ int top__remember(const struct top *t, struct seen_table *to)
 /* ---- order */
 
 struct order {
-	const struct top_view *v;
-	const struct top_column *by;
+	const struct view *v;
+	const struct column *by;
 	bool reverse, text;
 };
 
 /* A name as it is shown: what has no value to be compared. */
 static char *text_of(const struct order *o, const struct top_row *r)
 {
-	const struct column *shared = top_column__shared(o->v, o->by);
-	const char *text = NULL;
 	char buf[CELL_MAX];
 
-	if (o->by->format)
-		text = o->by->format(r, buf);
-	else if (shared)
-		text = shared->format(&r->of, buf);
-	return text ? strndup(text, CELL_MAX) : NULL;
+	return o->by->format ? strndup(o->by->format(&r->of, buf), CELL_MAX) : NULL;
 }
 
 static int by_order(const void *pa, const void *pb, void *arg)
@@ -393,23 +385,23 @@ static void follow_cursor(struct top *t, struct top_place *p)
 }
 
 /* The column that rows are sorted by: the one chosen, the view's own, or the first that there is. */
-static const struct top_column *sort_column(const struct top *t, const struct top_view *v, struct top_place *p)
+static const struct column *sort_column(const struct top *t, const struct view *v, struct top_place *p)
 {
-	size_t first = v->n_columns;
+	size_t first = v->live.n_columns;
 
-	if (p->sorted && top_column__holds(t, v, &v->columns[p->sort]))
-		return &v->columns[p->sort];
-	for (size_t i = v->n_columns; i-- > 0;) {
-		if (!top_column__holds(t, v, &v->columns[i]))
+	if (p->sorted && view_column__holds(t, v, &v->live.columns[p->sort]))
+		return view_column__is(v, &v->live.columns[p->sort]);
+	for (size_t i = v->live.n_columns; i-- > 0;) {
+		if (!view_column__holds(t, v, &v->live.columns[i]))
 			continue;
-		if (!strcmp(v->columns[i].name, v->sort)) {
+		if (!strcmp(v->live.columns[i].name, v->live.sort)) {
 			first = i;
 			break;
 		}
 		first = i;
 	}
-	p->sort = first < v->n_columns ? first : 0;
-	return &v->columns[p->sort];
+	p->sort = first < v->live.n_columns ? first : 0;
+	return view_column__is(v, &v->live.columns[p->sort]);
 }
 
 static void sort_some(struct order *o, struct top_row *rows, size_t n)
@@ -417,10 +409,10 @@ static void sort_some(struct order *o, struct top_row *rows, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct top_row *r = &rows[i];
 
-		if (o->v->kind == KIND_THREADS)
+		if (o->v->rows == ROWS_THREADS)
 			r->of.thread = &r->thread;
 		r->text = o->text ? text_of(o, r) : NULL;
-		r->sort = o->text ? 0 : top_column__value(o->v, o->by, r);
+		r->sort = o->text ? 0 : o->by->value(&r->of);
 	}
 	if (n)
 		qsort_r(rows, n, sizeof(*rows), by_order, o);
@@ -452,13 +444,13 @@ static void unfold_threads(struct top *t, struct order *o)
 	t->rows.n -= from;
 }
 
-static void sort_rows(struct top *t, const struct top_view *v, struct top_place *p)
+static void sort_rows(struct top *t, const struct view *v, struct top_place *p)
 {
 	struct order o = { .v = v, .by = sort_column(t, v, p), .reverse = p->reverse };
 
-	o.text = !o.by->value && !(top_column__shared(v, o.by) && top_column__shared(v, o.by)->value);
+	o.text = !o.by->value;
 	sort_some(&o, t->rows.v, t->rows.n);
-	if (v->kind != KIND_THREADS || !t->rows.n)
+	if (v->rows != ROWS_THREADS || !t->rows.n)
 		return;
 	unfold_threads(t, &o);
 	/* they were moved */
@@ -468,18 +460,18 @@ static void sort_rows(struct top *t, const struct top_view *v, struct top_place 
 
 void top__build_rows(struct top *t)
 {
-	const struct top_view *v = &top_views[t->view];
+	const struct view *v = top__view(t);
 
 	t->rows.n = 0;
-	if (!t->shown || v->kind == KIND_BARS)
+	if (!t->shown || v->live.bars)
 		return;
-	if (v->kind == KIND_TAGS || *t->only_tag)
+	if (v->rows == ROWS_TAGS || *t->only_tag)
 		top__tag(t);
-	if (v->kind == KIND_SITES)
+	if (v->rows == ROWS_SITES)
 		site_rows(t, v);
-	else if (v->kind == KIND_PROCESSES)
+	else if (v->rows == ROWS_PROCESSES)
 		process_rows(t);
-	else if (v->kind == KIND_THREADS)
+	else if (v->rows == ROWS_THREADS)
 		thread_rows(t);
 	else
 		top__asked_rows(t, v);

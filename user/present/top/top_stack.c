@@ -20,7 +20,6 @@
 #include "present/deaths.h"
 #include "present/figures.h"
 #include "present/frames.h"
-#include "present/telling.h"
 #include "present/top/top_parts.h"
 #include "util/text.h"
 
@@ -194,10 +193,8 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 static void title_words(const struct top *t, const struct snap_site *s, struct words *w)
 {
 	_cleanup_free_ char *name = NULL, *cut = NULL;
-	struct frame f;
-	size_t at;
+	struct frame f = tellings__of(&t->tellings, t->shown, s);
 
-	site__telling_frame(t->shown, s, &f, &at);
 	name = f.place ? frame__name(&f) : strdup("[no stack]");
 	cut = name ? name__shorten(name, MAX(w->g->cols - 10, 20)) : NULL;
 	say(w, STYLE_TITLE, cut ? cut : "");

@@ -77,6 +77,16 @@ void top__draw_frame(struct grid *g, int row, int col, int width, const struct f
 	}
 }
 
+void top__draw_telling(const struct top *t, const struct snap_site *site, struct grid *g, int row, int col, int width, const char *nobody)
+{
+	struct frame f = tellings__of(&t->tellings, t->shown, site);
+
+	if (f.place)
+		top__draw_frame(g, row, col, width, &f, "", STYLE_PLAIN);
+	else
+		grid__put(g, row, col, width, STYLE_DIM, nobody);
+}
+
 /* ---- names that are missing */
 
 static void want_place(struct top *t, uint32_t at)
@@ -113,64 +123,61 @@ struct layout {
 	int gap;
 };
 
-static unsigned int width_of(const struct top *t, const struct top_view *v, const struct top_column *c)
+static unsigned int width_of(const struct top *t, const struct view *v, const struct view_column *c)
 {
-	const struct column *shared = top_column__shared(v, c);
-	unsigned int width = c->width ? c->width : shared ? shared->width : 0;
+	const struct column *is = view_column__is(v, c);
 
-	return width + (t->shown->estimated && (c->scaled || (shared && shared->scaled)));
+	return (c->width ? c->width : is->width) + (t->shown->estimated && is->scaled);
 }
 
-static bool is_left(const struct top_view *v, const struct top_column *c)
+static bool is_left(const struct view *v, const struct view_column *c)
 {
-	const struct column *shared = top_column__shared(v, c);
-
-	return c->left || (shared && shared->left);
+	return view_column__is(v, c)->left;
 }
 
-static int total(const struct layout *l, const struct top_view *v)
+static int total(const struct layout *l, const struct view *v)
 {
 	int sum = 0;
 
-	for (size_t i = 0; i < v->n_columns; i++)
+	for (size_t i = 0; i < v->live.n_columns; i++)
 		if (l->width[i])
 			sum += l->width[i] + (sum ? l->gap : 0);
 	return sum;
 }
 
 /* The next to go: by the order of the table, or, where all of those are gone, the last one of figures: names stay. */
-static bool drop_one(struct layout *l, const struct top_view *v, bool any)
+static bool drop_one(struct layout *l, const struct view *v, bool any)
 {
-	size_t out = v->n_columns;
+	size_t out = v->live.n_columns;
 
-	for (size_t i = 0; i < v->n_columns; i++) {
-		const struct top_column *c = &v->columns[i];
+	for (size_t i = 0; i < v->live.n_columns; i++) {
+		const struct view_column *c = &v->live.columns[i];
 
-		if (l->width[i] && (any ? !is_left(v, c) : c->drop && (out == v->n_columns || c->drop > v->columns[out].drop)))
+		if (l->width[i] && (any ? !is_left(v, c) : c->drop && (out == v->live.n_columns || c->drop > v->live.columns[out].drop)))
 			out = i;
 	}
-	if (out == v->n_columns)
+	if (out == v->live.n_columns)
 		return false;
 	l->width[out] = 0;
 	return true;
 }
 
 /* What is left is the flexible column's, or what is missing comes from it. */
-static void stretch(struct layout *l, const struct top_view *v, int cols)
+static void stretch(struct layout *l, const struct view *v, int cols)
 {
-	for (size_t i = 0; i < v->n_columns; i++)
-		if (v->columns[i].flexible && l->width[i])
+	for (size_t i = 0; i < v->live.n_columns; i++)
+		if (v->live.columns[i].flexible && l->width[i])
 			l->width[i] = MAX(FLEXIBLE_LEAST, l->width[i] + cols - total(l, v));
 }
 
-static void lay_out(const struct top *t, const struct top_view *v, int cols, struct layout *l)
+static void lay_out(const struct top *t, const struct view *v, int cols, struct layout *l)
 {
 	*l = (struct layout){ .gap = cols >= WIDE ? 2 : 1 };
-	for (size_t i = 0; i < v->n_columns && i < ARRAY_SIZE(l->width); i++) {
-		const struct top_column *c = &v->columns[i];
+	for (size_t i = 0; i < v->live.n_columns && i < ARRAY_SIZE(l->width); i++) {
+		const struct view_column *c = &v->live.columns[i];
 
-		if (top_column__holds(t, v, c) && (unsigned int)cols >= c->from_cols)
-			l->width[i] = c->flexible && !c->width ? FLEXIBLE_MIN : (int)width_of(t, v, c);
+		if (view_column__holds(t, v, c) && (unsigned int)cols >= c->from_cols)
+			l->width[i] = (int)width_of(t, v, c) ?: FLEXIBLE_MIN;
 	}
 	while (total(l, v) > cols && drop_one(l, v, false))
 		;
@@ -182,29 +189,27 @@ static void lay_out(const struct top *t, const struct top_view *v, int cols, str
 
 /* ---- drawing */
 
-static const char *title_of(const struct top_view *v, const struct top_column *c)
+static const char *title_of(const struct view *v, const struct view_column *c)
 {
-	const struct column *shared = top_column__shared(v, c);
-
-	return c->title ? c->title : shared ? shared->title : "";
+	return c->title ? c->title : view_column__is(v, c)->title;
 }
 
-static void draw_heads(struct top *t, const struct top_view *v, const struct layout *l, struct grid *g, int row)
+static void draw_heads(struct top *t, const struct view *v, const struct layout *l, struct grid *g, int row)
 {
 	int col = 0;
 
 	t->head_row = row;
 	t->n_heads = 0;
 	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
-	for (size_t i = 0; i < v->n_columns; i++) {
+	for (size_t i = 0; i < v->live.n_columns; i++) {
 		enum style style = i == t->at[t->view].sort ? STYLE_HEAD_SORT : STYLE_HEAD;
 
 		if (!l->width[i])
 			continue;
-		if (is_left(v, &v->columns[i]))
-			grid__put(g, row, col, l->width[i], style, title_of(v, &v->columns[i]));
+		if (is_left(v, &v->live.columns[i]))
+			grid__put(g, row, col, l->width[i], style, title_of(v, &v->live.columns[i]));
 		else
-			grid__put_right(g, row, col, l->width[i], style, title_of(v, &v->columns[i]));
+			grid__put_right(g, row, col, l->width[i], style, title_of(v, &v->live.columns[i]));
 		if (t->n_heads < ARRAY_SIZE(t->heads)) {
 			t->heads[t->n_heads].from = col;
 			t->heads[t->n_heads].end = col + l->width[i] + l->gap;
@@ -214,26 +219,22 @@ static void draw_heads(struct top *t, const struct top_view *v, const struct lay
 	}
 }
 
-static void draw_cell(const struct top *t, const struct top_view *v, const struct top_column *c, const struct top_row *r,
+static void draw_cell(const struct top *t, const struct view *v, const struct view_column *c, const struct top_row *r,
 		      struct grid *g, int row, int col, int width)
 {
-	const struct column *shared = top_column__shared(v, c);
-	char buf[CELL_MAX], marked[CELL_MAX + 1];
-	enum style style = c->style ? c->style(r) : STYLE_PLAIN;
+	const struct column *is = view_column__is(v, c);
+	top_draw draw = column__draws(is);
+	char buf[CELL_MAX];
+	enum style style;
 	const char *text;
 
-	if (c->draw) {
-		c->draw(t, r, g, row, col, width);
+	if (draw) {
+		draw(t, r, g, row, col, width);
 		return;
 	}
-	text = c->format ? c->format(r, buf) : shared ? column__cell(shared, &r->of, buf) : "";
-	if (!strcmp(text, "-")) {
-		style = STYLE_DIM;
-	} else if (c->format && c->scaled && t->shown->estimated) {
-		snprintf(marked, sizeof(marked), "~%s", text);
-		text = marked;
-	}
-	if (is_left(v, c)) {
+	text = column__cell(is, &r->of, buf);
+	style = strcmp(text, "-") ? column__style(is, &r->of) : STYLE_DIM;
+	if (is->left) {
 		_cleanup_free_ char *cut = text_shorten(text, width);
 
 		if (cut)
@@ -243,33 +244,33 @@ static void draw_cell(const struct top *t, const struct top_view *v, const struc
 	}
 }
 
-static void draw_row(struct top *t, const struct top_view *v, const struct layout *l, const struct top_row *r,
+static void draw_row(struct top *t, const struct view *v, const struct layout *l, const struct top_row *r,
 		     struct grid *g, int row)
 {
 	int col = 0;
 
-	for (size_t i = 0; i < v->n_columns; i++) {
+	for (size_t i = 0; i < v->live.n_columns; i++) {
 		if (!l->width[i])
 			continue;
-		draw_cell(t, v, &v->columns[i], r, g, row, col, MIN(l->width[i], g->cols - col));
+		draw_cell(t, v, &v->live.columns[i], r, g, row, col, MIN(l->width[i], g->cols - col));
 		col += l->width[i] + l->gap;
 	}
 	if (r->of.site)
 		top__want_site(t, r->of.site);
-	if (r->of.site && v->asked == ASKED_FREES)
+	if (r->of.site && v->bit == VIEW_FREES)
 		top__want_frees(t, r->of.site);
 }
 
 void top__draw_table(struct top *t, struct grid *g, int row, int n)
 {
-	const struct top_view *v = &top_views[t->view];
+	const struct view *v = top__view(t);
 	struct top_place *p = &t->at[t->view];
 	struct layout l;
 
-	if (v->note && n > 2) {
+	if (v->rows == ROWS_MARKS && n > 2) {
 		char text[512];
 
-		v->note(t, text, sizeof(text));
+		top__mark_note(t, text, sizeof(text));
 		grid__put(g, row++, 0, g->cols, STYLE_PLAIN, text);
 		n--;
 	}
@@ -291,6 +292,6 @@ void top__draw_table(struct top *t, struct grid *g, int row, int n)
 			grid__select(g, t->list_row + i);
 	}
 	/* which rows there are depends on the names of all */
-	if (*t->filter || *t->only_tag || v->kind == KIND_TAGS)
+	if (*t->filter || *t->only_tag || v->rows == ROWS_TAGS)
 		top__want_all(t);
 }

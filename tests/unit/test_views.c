@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* The table of views: what it names is there, and what it names twice is the same. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "present/columns.h"
+#include "present/rank.h"
+#include "present/views.h"
+
+Test(views, name_columns_and_orders_that_there_are)
+{
+	for (size_t i = 0; i < n_views; i++) {
+		const struct view *v = &views[i];
+		bool sorted = !v->live.n_columns;
+
+		for (size_t k = 0; k < v->live.n_columns; k++) {
+			const struct view_column *c = &v->live.columns[k];
+			const struct column *is = columns__find(v->columns, c->of ? c->of : c->name);
+
+			cr_assert_not_null(is, "%s: %s", v->name, c->name);
+			cr_expect(is->width || c->width || c->flexible, "%s: %s is as wide as it likes", v->name, c->name);
+			cr_expect_eq(c->flexible, k + 1 == v->live.n_columns, "%s: %s", v->name, c->name);
+			sorted |= !strcmp(c->name, v->live.sort);
+		}
+		cr_expect(sorted, "%s is sorted by no column", v->name);
+		if (v->rows == ROWS_SITES) {
+			cr_expect(v->shows && rank__key(v->sort), "%s", v->name);
+			cr_expect(!v->weighs || rank__key(v->weighs), "%s", v->name);
+		}
+		cr_expect_eq(view__of(v->bit), v, "%s twice", v->name);
+		cr_expect_eq(view__find(v->name, strlen(v->name)), v->internal ? 0 : (unsigned int)v->bit);
+	}
+}
+
+/* Of two with one key a trace has only one. */
+Test(views, share_no_key)
+{
+	for (size_t i = 0; i < n_views; i++)
+		for (size_t k = 0; k < i; k++)
+			if (views[i].live.key && views[i].live.key == views[k].live.key)
+				cr_expect(views[i].where & WHERE_GROWTH && (views[k].where & WHERE_NO_GROWTH || views[k].needs & HAS_LIVE_BYTES),
+					  "%s and %s", views[i].name, views[k].name);
+}
+
+Test(views, are_the_words_of_the_option)
+{
+	const char *names = views__names();
+	size_t n = 0, words = 1;
+
+	for (size_t i = 0; i < n_views; i++)
+		n += !views[i].internal;
+	for (const char *s = names; *s; s++)
+		words += *s == ' ';
+	cr_expect_eq(words, n, "%s", names);
+	cr_expect_eq(strncmp(names, "leaks allocs peak ", 18), 0, "%s", names);
+}

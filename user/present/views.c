@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the table of views. To add one is to add a row here and a bit to views.h;
+ * what its rows look like is columns (present/columns.c) or, of sites in a
+ * report, a line (present/text/report.c).
+ *
+ * The order of the table is that of --help and of a report, where what leads
+ * comes first; the live view goes by its keys.
+ */
+#include "present/views.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "present/columns.h"
+#include "util/util.h"
+
+#define LIVE (HAS_LIVE_BYTES | HAS_LIVE_BLOCKS)
+#define ALLOCS (HAS_ALLOC_BYTES | HAS_ALLOC_CALLS)
+
+/* ---- which sites a view shows */
+
+static bool is_live(const struct snap_site *site, bool older)
+{
+	return older ? site->older_blocks : site->c.live_blocks;
+}
+
+static bool was_called(const struct snap_site *site, bool older)
+{
+	return site->c.alloc_calls;
+}
+
+static bool was_faulted(const struct snap_site *site, bool older)
+{
+	return site->c.alloc_calls && site->growth == GROWTH_FAULT;
+}
+
+static bool was_mapped(const struct snap_site *site, bool older)
+{
+	return site->c.alloc_calls && site->growth != GROWTH_FAULT;
+}
+
+static bool was_at_peak(const struct snap_site *site, bool older)
+{
+	return site->at_peak_bytes;
+}
+
+static bool was_temporary(const struct snap_site *site, bool older)
+{
+	return site->c.temp_calls;
+}
+
+static bool was_freed(const struct snap_site *site, bool older)
+{
+	return site->c.free_calls;
+}
+
+static bool was_passed_on(const struct snap_site *site, bool older)
+{
+	return site->moves.calls;
+}
+
+/* ---- what a report shows if nothing was asked for */
+
+static bool always(const struct snapshot *s)
+{
+	return true;
+}
+
+static bool without_tags(const struct snapshot *s)
+{
+	return !s->n_tags;
+}
+
+static bool with_tags(const struct snapshot *s)
+{
+	return s->n_tags;
+}
+
+static bool of_several(const struct snapshot *s)
+{
+	return s->n_processes > 1;
+}
+
+/* ---- columns of the live view */
+
+#define PROCESS { .name = "process", .width = 22, .drop = 1 }
+#define SITE { .name = "site", .flexible = true }
+
+static const struct view_column leak_columns[] = {
+	{ .name = "live" },
+	{ .name = "error", .of = "live-error" },
+	{ .name = "delta", .drop = 2 },
+	{ .name = "growth" },
+	{ .name = "trend", .from_cols = 130, .drop = 9 },
+	{ .name = "blocks", .drop = 3 },
+	{ .name = "freed", .drop = 6 },
+	{ .name = "oldest", .drop = 5 },
+	{ .name = "verdict" },
+	PROCESS,
+	SITE,
+};
+
+static const struct view_column alloc_columns[] = {
+	{ .name = "calls-rate" },
+	{ .name = "bytes-rate" },
+	{ .name = "calls", .drop = 3 },
+	{ .name = "error", .of = "calls-error", .drop = 3 },
+	{ .name = "bytes", .drop = 5 },
+	{ .name = "average" },
+	{ .name = "temporary" },
+	PROCESS,
+	SITE,
+};
+
+static const struct view_column peak_columns[] = {
+	{ .name = "peak" },
+	{ .name = "share", .of = "peak-share" },
+	{ .name = "live", .title = "LIVE NOW" },
+	{ .name = "blocks", .drop = 3 },
+	{ .name = "oldest", .drop = 5 },
+	{ .name = "verdict", .drop = 4 },
+	PROCESS,
+	SITE,
+};
+
+static const struct view_column growth_columns[] = {
+	{ .name = "bytes" },
+	{ .name = "bytes-rate" },
+	{ .name = "calls" },
+	{ .name = "calls-rate", .drop = 3 },
+	{ .name = "last", .drop = 4 },
+	{ .name = "function", .width = 10, .drop = 2 },
+	PROCESS,
+	SITE,
+};
+
+static const struct view_column free_columns[] = {
+	{ .name = "frees-rate", .drop = 2 },
+	{ .name = "frees" },
+	{ .name = "freed", .drop = 3 },
+	{ .name = "bytes", .of = "freed-bytes", .drop = 5 },
+	{ .name = "lived" },
+	{ .name = "cross", .drop = 6 },
+	{ .name = "where", .of = "freed-at", .drop = 1 },
+	{ .name = "process", .width = 22, .drop = 4 },
+	SITE,
+};
+
+static const struct view_column columns_of_processes[] = {
+	{ .name = "live" },
+	{ .name = "bytes" },
+	{ .name = "delta", .drop = 4 },
+	{ .name = "growth" },
+	{ .name = "calls-rate" },
+	{ .name = "bytes-rate", .drop = 6 },
+	{ .name = "peak", .drop = 8 },
+	{ .name = "rss", .drop = 2 },
+	{ .name = "age", .drop = 7 },
+	{ .name = "verdict", .drop = 3, .needs = LIVE },
+	{ .name = "members", .drop = 1 },
+	{ .name = "pid" },
+	{ .name = "container-pid", .drop = 9, .from_cols = 150 },
+	{ .name = "process", .width = 24 },
+	{ .name = "where", .drop = 5, .flexible = true },
+};
+
+static const struct view_column columns_of_threads[] = {
+	{ .name = "calls-rate" },
+	{ .name = "bytes-rate" },
+	{ .name = "calls" },
+	{ .name = "bytes", .drop = 1 },
+	{ .name = "average", .drop = 4 },
+	{ .name = "frees", .drop = 2 },
+	{ .name = "temporary", .drop = 5 },
+	{ .name = "reallocs", .drop = 7 },
+	{ .name = "threads", .drop = 3 },
+	{ .name = "ended", .width = 5, .drop = 6 },
+	{ .name = "tid" },
+	{ .name = "thread", .width = 24 },
+	{ .name = "process", .flexible = true },
+};
+
+static const struct view_column columns_of_tags[] = {
+	{ .name = "entered", .drop = 1 },
+	{ .name = "allocs" },
+	{ .name = "allocs-each", .drop = 4 },
+	{ .name = "allocs-rate", .drop = 8 },
+	{ .name = "bytes" },
+	{ .name = "bytes-each", .drop = 3 },
+	{ .name = "kept" },
+	{ .name = "kept-each", .drop = 2 },
+	{ .name = "delta", .drop = 7 },
+	{ .name = "blocks", .drop = 6 },
+	{ .name = "share", .drop = 5 },
+	{ .name = "tag", .width = 14, .flexible = true },
+};
+
+static const struct view_column columns_of_marks[] = {
+	{ .name = "time" },
+	{ .name = "number", .drop = 1 },
+	{ .name = "since", .drop = 2 },
+	{ .name = "allocs" },
+	{ .name = "bytes", .drop = 3 },
+	{ .name = "change" },
+	{ .name = "live", .drop = 5 },
+	{ .name = "process", .drop = 4 },
+	{ .name = "mark", .flexible = true },
+};
+
+static const struct view_column columns_of_whens[] = {
+	{ .name = "fired" },
+	{ .name = "last", .drop = 1 },
+	{ .name = "condition" },
+	{ .name = "why", .flexible = true },
+};
+
+#define COLUMNS(v) .columns = v, .n_columns = ARRAY_SIZE(v)
+
+/* ---- the views */
+
+const struct view views[] = {
+	{ VIEW_LEAKS, "leaks", "LEAKS", .needs = LIVE, .preset = always, .sort = "live-bytes", .shows = is_live, .older = true,
+	  .empty = "nothing allocated while traced is live", .columns = &site_columns,
+	  .live = { .key = '1', COLUMNS(leak_columns), .sort = "live" } },
+	/* of a trace with --mode growth they are RESIDENT and MAPPED */
+	{ VIEW_ALLOCS, "allocs", "ALLOCATIONS", .needs = ALLOCS, .where = WHERE_NO_GROWTH, .preset = without_tags,
+	  .sort = "alloc-calls", .shows = was_called,
+	  .empty = "nothing was allocated while traced", .columns = &site_columns,
+	  .live = { .key = '2', COLUMNS(alloc_columns), .sort = "calls-rate", .with = VIEW_TEMPORARY } },
+	{ VIEW_REALLOC, "realloc", "REALLOC", .internal = true, .where = WHERE_MOVES, .with = VIEW_ALLOCS,
+	  .sort = "moved-bytes", .shows = was_passed_on,
+	  .empty = "realloc was not called for a block that was known", .columns = &site_columns },
+	{ VIEW_PEAK, "peak", "PEAK", .needs = HAS_PEAK_BYTES | HAS_LIVE_BYTES, .sort = "peak-bytes", .shows = was_at_peak,
+	  .empty = "nothing was live at any moment of the trace", .columns = &site_columns,
+	  .live = { .key = '3', COLUMNS(peak_columns), .sort = "peak" } },
+	{ VIEW_TEMPORARY, "temporary", "TEMPORARY", .needs = HAS_TEMP_CALLS | ALLOCS, .sort = "temp-calls", .shows = was_temporary,
+	  .empty = "no block was freed before the next allocation", .columns = &site_columns },
+	/* the mode that sees no realloc sees no allocation either, but pages */
+	{ VIEW_SIZES, "sizes", "SIZES", .needs = ALLOCS | HAS_REALLOC_CALLS, .sort = "alloc-bytes", .shows = was_called,
+	  .empty = "nothing was allocated while traced", .columns = &site_columns,
+	  .live = { .key = '6', .bars = true, .with = VIEW_LIFETIMES } },
+	{ VIEW_LIFETIMES, "lifetimes", "LIFETIMES", .needs = HAS_FREE_CALLS | HAS_ALLOC_CALLS, .sort = "alloc-calls",
+	  .weighs = "freed-calls", .shows = was_freed, .empty = "no block was freed while traced", .columns = &site_columns },
+	{ VIEW_FREES, "frees", "FREES", .needs = HAS_FREE_CALLS, .where = WHERE_FREE_STACKS, .preset = always,
+	  .sort = "freed-calls", .shows = was_freed, .empty = "no block was freed while traced", .columns = &site_columns,
+	  .live = { .key = '9', COLUMNS(free_columns), .sort = "frees", .option = "--free-stacks" } },
+	{ VIEW_RESIDENT, "resident", "RESIDENT", .internal = true, .needs = ALLOCS, .where = WHERE_GROWTH, .with = VIEW_ALLOCS,
+	  .sort = "alloc-bytes", .shows = was_faulted, .empty = "no page fault while traced", .columns = &site_columns,
+	  .live = { .key = '1', COLUMNS(growth_columns), .sort = "bytes" } },
+	{ VIEW_MAPPED, "mapped", "MAPPED", .internal = true, .needs = ALLOCS, .where = WHERE_GROWTH, .with = VIEW_ALLOCS,
+	  .sort = "alloc-bytes", .shows = was_mapped, .empty = "neither brk nor mmap added memory while traced",
+	  .columns = &site_columns, .live = { .key = '2', COLUMNS(growth_columns), .sort = "bytes" } },
+
+	{ VIEW_PROCESSES, "processes", "PROCESSES", .rows = ROWS_PROCESSES, .needs = HAS_ALLOC_BYTES, .preset = of_several, .leads = true,
+	  .empty = "no process", .columns = &process_columns, .live = { .key = '4', COLUMNS(columns_of_processes), .sort = "live" } },
+	{ VIEW_THREADS, "threads", "THREADS", .rows = ROWS_THREADS, .needs = ALLOCS,
+	  .empty = "no thread has allocated while traced", .columns = &thread_columns,
+	  .live = { .key = '5', COLUMNS(columns_of_threads), .sort = "calls-rate", .where = WHERE_NO_GROWTH } },
+	{ VIEW_TAGS, "tags", "TAGS", .rows = ROWS_TAGS, .needs = ALLOCS, .preset = with_tags, .leads = true,
+	  .empty = "nothing was allocated while traced", .columns = &tag_columns,
+	  .live = { .key = '7', COLUMNS(columns_of_tags), .sort = "kept", .where = WHERE_TAGGED, .option = "--tag FUNC" } },
+	/* in a report, marks are below tags */
+	{ VIEW_MARKS, "marks", "MARKS", .internal = true, .rows = ROWS_MARKS,
+	  .empty = "no marked function was called while traced", .columns = &mark_columns,
+	  .live = { .key = '8', COLUMNS(columns_of_marks), .sort = "time", .with = VIEW_TAGS, .where = WHERE_MARKED, .option = "--mark FUNC" } },
+	{ VIEW_WHENS, "when", "CONDITIONS", .internal = true, .rows = ROWS_WHENS, .where = WHERE_WHENS,
+	  .empty = "no condition", .columns = &when_columns,
+	  .live = { .key = '0', COLUMNS(columns_of_whens), .sort = "last", .option = "--when COND" } },
+	/* on the screen it is a pane of its own */
+	{ VIEW_TREE, "tree", "TREE", .rows = ROWS_TREE, .needs = HAS_ALLOC_CALLS, .all_names = true },
+};
+const size_t n_views = ARRAY_SIZE(views);
+_Static_assert(ARRAY_SIZE(views) <= VIEWS_MAX, "a place for each");
+
+const struct view *view__of(enum view_bit bit)
+{
+	for (size_t i = 0; i < n_views; i++)
+		if (views[i].bit == bit)
+			return &views[i];
+	return NULL;
+}
+
+unsigned int view__find(const char *name, size_t len)
+{
+	for (size_t i = 0; i < n_views; i++)
+		if (!views[i].internal && strlen(views[i].name) == len && !memcmp(views[i].name, name, len))
+			return views[i].bit;
+	return 0;
+}
+
+const char *views__names(void)
+{
+	static char names[VIEWS_MAX * 16];
+	size_t at = 0;
+
+	if (*names)
+		return names;
+	for (size_t i = 0; i < n_views; i++)
+		if (!views[i].internal)
+			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", at ? " " : "", views[i].name);
+	return names;
+}
+
+unsigned int views__of(unsigned int known)
+{
+	unsigned int ret = 0;
+
+	for (size_t i = 0; i < n_views; i++)
+		if (!views[i].internal && !(views[i].where & WHERE_FREE_STACKS) && !(views[i].needs & ~known))
+			ret |= views[i].bit;
+	return ret;
+}
+
+static bool has_moves(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (s->sites[i].moves.calls)
+			return true;
+	return false;
+}
+
+bool where__holds(unsigned int where, const struct snapshot *s)
+{
+	if (where & (recording__is_growth(&s->recording) ? WHERE_NO_GROWTH : WHERE_GROWTH))
+		return false;
+	if ((where & WHERE_FREE_STACKS && !s->recording.free_stacks) || (where & WHERE_WHENS && !s->n_whens))
+		return false;
+	return !(where & WHERE_MOVES) || has_moves(s);
+}
+
+bool view__holds(const struct view *v, const struct snapshot *s)
+{
+	return !(v->needs & ~s->known) && where__holds(v->where, s);
+}
+
+unsigned int views__in(const struct snapshot *s)
+{
+	unsigned int ret = 0;
+
+	for (size_t i = 0; i < n_views; i++)
+		if (view__holds(&views[i], s))
+			ret |= views[i].bit | views[i].with;
+	return ret;
+}
+
+unsigned int views__preset(const struct snapshot *s)
+{
+	unsigned int ret = 0;
+
+	for (size_t i = 0; i < n_views; i++)
+		if (views[i].preset && views[i].preset(s))
+			ret |= views[i].bit;
+	return ret & views__in(s);
+}
