@@ -34,17 +34,6 @@ static const struct trend *trend_of(const struct row_of *r)
 	return r->site ? &r->site->trend : &r->process->trend;
 }
 
-/* A number as what rows are ordered by, and as a cell. */
-#define FIGURE(id, fmt, n)									\
-	static double id(const struct row_of *r)						\
-	{											\
-		return (double)(n);								\
-	}											\
-	static const char *show_##id(const struct row_of *r, char buf[static CELL_MAX])		\
-	{											\
-		return fmt(buf, n);								\
-	}
-
 static uint64_t live_bytes(const struct row_of *r)
 {
 	return r->site && r->older ? r->site->older_bytes : counters_of(r)->live_bytes;

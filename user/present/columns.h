@@ -40,6 +40,7 @@ struct row_of {
 	const struct snap_site *site;		/* NULL: the row is no site */
 	const struct thread_row *thread;	/* NULL: it is no thread */
 	const struct tag_row *tag;		/* NULL: it is no tag (present/text/tag_table.c) */
+	const struct sum_row *sum;		/* NULL: it is none of several sites (present/sums.h) */
 	const struct snap_mark *mark, *mark_before;	/* the one before: NULL, if either has no figures */
 	const struct snap_when *when;
 	const struct tellings *tellings;	/* of s; NULL: names of sites are looked for anew */
@@ -76,6 +77,7 @@ struct columns {
 extern const struct columns process_columns, thread_columns, site_columns;
 extern const struct columns tag_columns;	/* present/text/tag_table.c */
 extern const struct columns mark_columns, when_columns;	/* present/mark_columns.c */
+extern const struct columns sum_columns;	/* present/sums.c */
 
 const struct column *columns__find(const struct columns *c, const char *name);	/* NULL: no such column */
 /* Does the snapshot have figures for it? */
@@ -84,6 +86,17 @@ bool column__holds(const struct column *c, const struct snapshot *s);
 const char *column__cell(const struct column *c, const struct row_of *r, char buf[static CELL_MAX]);
 
 /* ---- cells that several tables have */
+
+/* A number as what rows are ordered by, and as a cell. */
+#define FIGURE(id, fmt, n)									\
+	static double id(const struct row_of *r)						\
+	{											\
+		return (double)(n);								\
+	}											\
+	static const char *show_##id(const struct row_of *r, char buf[static CELL_MAX])		\
+	{											\
+		return fmt(buf, n);								\
+	}
 
 const char *show_rate(double per_second, char buf[static CELL_MAX]);	/* "182,400", "12.5", "-": at most 7 */
 double rates__calls(const struct row_of *r);

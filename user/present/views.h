@@ -12,6 +12,7 @@
 #include "model/snapshot.h"
 
 struct columns;
+struct tellings;
 
 enum view_bit {
 	VIEW_LEAKS = 1,
@@ -33,7 +34,7 @@ enum view_bit {
 };
 
 /* What a row of a view is. */
-enum view_rows { ROWS_SITES, ROWS_PROCESSES, ROWS_THREADS, ROWS_TAGS, ROWS_MARKS, ROWS_WHENS, ROWS_TREE, N_VIEW_ROWS };
+enum view_rows { ROWS_SITES, ROWS_PROCESSES, ROWS_THREADS, ROWS_TAGS, ROWS_SUMS, ROWS_MARKS, ROWS_WHENS, ROWS_TREE, N_VIEW_ROWS };
 
 /* What must hold beside the counters that it needs. */
 enum view_where {
@@ -45,6 +46,11 @@ enum view_where {
 	/* of a running trace */
 	WHERE_TAGGED = 32,	/* --tag */
 	WHERE_MARKED = 64,	/* --mark */
+};
+
+/* What the sites of a row have in common that is a sum of sites; strings of the snapshot's, or constant. */
+struct sum_key {
+	const char *name, *module;	/* the module's path, or "" */
 };
 
 /* A column as the live view has it in one of its tables. */
@@ -77,6 +83,9 @@ struct view {
 	const char *weighs;	/* what the share in the title is of; NULL: sort */
 	bool (*shows)(const struct snap_site *site, bool older);
 	bool older;		/* --older counts in it */
+
+	/* of sums of sites alone: the row that a site belongs to */
+	struct sum_key (*sum_by)(const struct snapshot *s, const struct tellings *t, const struct snap_site *site);
 
 	const char *empty;	/* what is said where there are no rows */
 	const struct columns *columns;	/* all that there are; reports of other rows than sites show them */

@@ -43,6 +43,7 @@
 #include "present/figures.h"
 #include "present/frames.h"
 #include "present/rank.h"
+#include "present/sums.h"
 #include "present/text/report_parts.h"
 #include "util/text.h"
 #include "util/util.h"
@@ -362,6 +363,44 @@ static bool is_shown(const struct report *r, const struct view *v)
 	return r->views & (v->bit | v->with) && view__holds(v, r->s);
 }
 
+/* Names are counted as the view is called: "10 of 214 functions". */
+static int sum_table(struct report *r, const struct view *v)
+{
+	const struct metric *key = r->o->sort ? metric__find(r->o->sort) : NULL;
+	struct tellings tellings = {};
+	struct sum_rows sums = {};
+	_cleanup_free_ struct row_of *rows = NULL;
+	char words[FMT_MAX], share[FMT_MAX];
+	uint64_t listed = 0;
+	size_t n;
+	int err;
+
+	/* the age of blocks is no figure of several sites */
+	if (!key)
+		key = metric__preset(r->s->known);
+	tellings__begin(&tellings, r->s);
+	err = sum_rows__init(&sums, v, r->s, &tellings, key, NULL, NULL);
+	tellings__done(&tellings);
+	n = MIN(sums.n, r->top);
+	rows = calloc(n + 1, sizeof(*rows));
+	if (!err && !rows)
+		err = -ENOMEM;
+	for (size_t i = 0; i < n && !err; i++) {
+		rows[i] = (struct row_of){ .s = r->s, .sum = &sums.v[i] };
+		listed += sums.v[i].weight;
+	}
+	report__metric_words(words, key);
+	if (!err && !sums.n)
+		fprintf(r->out, "\n%s: %s%s\n", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
+	else if (!err)
+		fprintf(r->out, "\n%s by %s (%zu of %zu %.*s%s, %s of %s)\n\n", v->title, words, n, sums.n, (int)strlen(v->name) - 1, v->name,
+			plural(sums.n), fmt_share(share, listed, sums.v->whole), key->unit);
+	if (!err && n)
+		err = columns__write(r->out, v->columns, rows, n, r->width);
+	sum_rows__done(&sums);
+	return err;
+}
+
 /* Those whose rows are not sites. NULL: the live view alone has it. */
 static int (*const writers[N_VIEW_ROWS])(struct report *r) = {
 	[ROWS_PROCESSES] = report__processes, [ROWS_THREADS] = report__threads, [ROWS_TAGS] = report__tags, [ROWS_TREE] = report__tree,
@@ -378,6 +417,8 @@ static int write_views(struct report *r, bool leading)
 			continue;
 		if (v->rows == ROWS_SITES)
 			err = site_table(r, v);
+		else if (v->rows == ROWS_SUMS)
+			err = sum_table(r, v);
 		else if (writers[v->rows])
 			err = writers[v->rows](r);
 	}

@@ -63,6 +63,7 @@ void top__free(struct top *t)
 	seen__done(&t->before);
 	seen__done(&t->unfolded);
 	tellings__done(&t->tellings);
+	sum_rows__done(&t->sums);
 	thread_rows__done(&t->threads);
 	free_lists__done(&t->frees);
 	free(t->tags);
@@ -165,6 +166,7 @@ static void show(struct top *t, struct snapshot *s)
 	}
 	top__drop_tree(t);
 	t->rows.n = 0;
+	sum_rows__done(&t->sums);
 	free(t->tags);
 	t->tags = NULL;
 	t->tagged = false;
@@ -217,7 +219,7 @@ void top__named(struct top *t)
 	if (t->place_matches)
 		memset(t->place_matches, 0, t->shown->n_places + 1);
 	t->tagged = false;
-	if (*t->filter || *t->only_tag || by_name || v->rows == ROWS_TAGS)
+	if (*t->filter || *t->only_tag || by_name || v->rows == ROWS_TAGS || v->rows == ROWS_SUMS)
 		top__build_rows(t);
 }
 

@@ -400,7 +400,10 @@ static bool is_on(const struct top *t, size_t i)
 
 static bool has_tab(const struct top *t, size_t i, enum tabs how)
 {
-	return top__has_view(t, t->views[i]) && (how != TABS_ONE || is_on(t, i));
+	/* letters, as t for the tree, have a tab while they are shown */
+	bool always = t->views[i]->live.key >= '0' && t->views[i]->live.key <= '9';
+
+	return top__has_view(t, t->views[i]) && ((always && how != TABS_ONE) || is_on(t, i));
 }
 
 /* With the rule behind it. */

@@ -109,6 +109,21 @@ static enum top_action show_sites(struct top *t)
 	return TOP_NONE;
 }
 
+/* What matches a name as it is spelled. */
+static void filter_for(struct top *t, const char *name)
+{
+	char text[PROMPT_MAX];
+	size_t n = 0;
+
+	for (; *name && n + 2 < sizeof(text); name++) {
+		if (strchr("\\^$.|?*+()[]{}", *name))
+			text[n++] = '\\';
+		text[n++] = *name;
+	}
+	text[n] = 0;
+	top__set_filter(t, text);
+}
+
 static enum top_action key_open(struct top *t, int key)
 {
 	const struct top_place *p = &t->at[t->view];
@@ -125,6 +140,11 @@ static enum top_action key_open(struct top *t, int key)
 	if (r->of.tag) {
 		/* its sites alone, from now on */
 		snprintf(t->only_tag, sizeof(t->only_tag), "%s", r->of.tag->name);
+		return show_sites(t);
+	}
+	if (r->of.sum) {
+		/* its stacks alone, until Esc */
+		filter_for(t, *r->of.sum->key.name == '[' ? path_basename(r->of.sum->key.module) : r->of.sum->key.name);
 		return show_sites(t);
 	}
 	/* whose a mark is, is not what it is about */

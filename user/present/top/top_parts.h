@@ -7,6 +7,7 @@
 #include <regex.h>
 
 #include "present/columns.h"
+#include "present/sums.h"
 #include "present/telling.h"
 #include "present/text/free_rows.h"
 #include "present/text/tag_table.h"
@@ -96,6 +97,7 @@ struct top {
 	struct thread_rows threads;	/* of shown */
 	struct free_lists frees;	/* of shown, with --free-stacks; start NULL: not there */
 	bool tagged;		/* the sites of shown are, by the names that it has */
+	struct sum_rows sums;	/* of shown, of the view at hand */
 	struct tag_row *tags;	/* of shown, n_tags + 1; NULL: not asked for yet */
 	uint32_t tags_scope;	/* the scope that they are of */
 	char only_tag[128];	/* its sites alone are shown; "": all are */

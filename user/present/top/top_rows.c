@@ -184,22 +184,31 @@ bool top__matches(struct top *t, const struct snap_site *s)
 
 /* ---- rows */
 
-void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, bool is_new)
+/* p: its figures in the snapshot before; NULL: it was not there. */
+static void set_rates_since(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, const struct seen *p)
 {
-	const struct seen *p = seen__find(&t->before, r->id);
 	uint64_t ns = t->shown->duration_ns - t->before.t_ns;
 	double per_ns = (double)TOP_NS_PER_S / (double)MAX(ns, 1ull);
 
-	/* the trace began with nothing */
 	r->of.has_rates = true;
+	/* the trace began with nothing */
 	r->of.rates.delta = t->shown->baseline ? (double)since_baseline : (double)c->live_bytes;
 	r->of.rates.calls = r->of.rates.bytes = r->of.rates.frees = NAN;
-	if (!t->before.holds || !ns || t->shown->duration_ns <= t->before.t_ns || (!p && !is_new))
+	if (!t->before.holds || !ns || t->shown->duration_ns <= t->before.t_ns)
 		return;
 	/* estimates may go back */
 	r->of.rates.calls = MAX((double)c->alloc_calls - (double)(p ? p->calls : 0), 0.0) * per_ns;
 	r->of.rates.bytes = MAX((double)c->alloc_bytes - (double)(p ? p->bytes : 0), 0.0) * per_ns;
 	r->of.rates.frees = MAX((double)c->free_calls - (double)(p ? p->frees : 0), 0.0) * per_ns;
+}
+
+void top__set_rates(const struct top *t, struct top_row *r, const struct counters *c, int64_t since_baseline, bool is_new)
+{
+	const struct seen *p = seen__find(&t->before, r->id);
+
+	set_rates_since(t, r, c, since_baseline, p);
+	if (!p && !is_new)
+		r->of.rates.calls = r->of.rates.bytes = r->of.rates.frees = NAN;
 }
 
 void top__add_row(struct top *t, const struct top_row *row)
@@ -227,6 +236,44 @@ static void site_rows(struct top *t, const struct view *v)
 		if (!site_shown(t, v, site))
 			continue;
 		top__set_rates(t, &r, &site->c, site->since_baseline_bytes, true);
+		top__add_row(t, &r);
+	}
+}
+
+static bool takes_site(void *arg, const struct snap_site *s)
+{
+	struct top *t = arg;
+
+	return top__in_scope(t, s) && top__matches(t, s);
+}
+
+/*
+ * Rates are those of a row's sites: what became known of names since the
+ * snapshot before moves sites from row to row, and is no allocation.
+ */
+static void sum_rows(struct top *t, const struct view *v)
+{
+	const struct snapshot *s = t->shown;
+	_cleanup_free_ struct seen *before = calloc(s->n_sites + 1, sizeof(*before));
+
+	sum_rows__done(&t->sums);
+	if (!before || sum_rows__init(&t->sums, v, s, &t->tellings, metric__preset(s->known), takes_site, t))
+		return;
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct seen *p = t->sums.of[i] ? seen__find(&t->before, t->site_ids[i]) : NULL;
+
+		if (p) {
+			before[t->sums.of[i] - 1].calls += p->calls;
+			before[t->sums.of[i] - 1].bytes += p->bytes;
+			before[t->sums.of[i] - 1].frees += p->frees;
+		}
+	}
+	for (size_t i = 0; i < t->sums.n; i++) {
+		const struct sum_row *sum = &t->sums.v[i];
+		struct top_row r = { .id = no_zero(mix_string(mix_string(mix(ID_SEED, v->bit), sum->key.module), sum->key.name)),
+				     .of = { .s = s, .sum = sum } };
+
+		set_rates_since(t, &r, &sum->sum.c, sum->since_baseline_bytes, &before[i]);
 		top__add_row(t, &r);
 	}
 }
@@ -473,6 +520,8 @@ void top__build_rows(struct top *t)
 		process_rows(t);
 	else if (v->rows == ROWS_THREADS)
 		thread_rows(t);
+	else if (v->rows == ROWS_SUMS)
+		sum_rows(t, v);
 	else
 		top__asked_rows(t, v);
 	sort_rows(t, v, &t->at[t->view]);

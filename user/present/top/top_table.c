@@ -292,6 +292,6 @@ void top__draw_table(struct top *t, struct grid *g, int row, int n)
 			grid__select(g, t->list_row + i);
 	}
 	/* which rows there are depends on the names of all */
-	if (*t->filter || *t->only_tag || v->rows == ROWS_TAGS)
+	if (*t->filter || *t->only_tag || v->rows == ROWS_TAGS || v->rows == ROWS_SUMS)
 		top__want_all(t);
 }
