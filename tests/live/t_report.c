@@ -180,4 +180,6 @@ TEST(snapshots_of_one_name)
 		want(t, !access(in_dir(t, "heap-%d.%d.json", (int)f.c.pid, i), F_OK), "file %d, wanted", i);
 }
 
+TEST(report_as_functions_is_the_same) { same_text(t, ARGS(), ARGS("--view", "functions", "-T", "100")); }
+
 TEST(report_as_a_tree_is_the_same) { same_text(t, ARGS(), ARGS("--view", "tree", "--threshold", "0")); }

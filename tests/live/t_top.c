@@ -160,6 +160,8 @@ TEST(top_keys)
 	keys(t, &s, "6");
 	COMES("[6 sizes]", "FREED AFTER", "below");
 	keys(t, &s, "Tab");
+	COMES("[f functions]", "STACKS", "97.7 KiB", "leak_here", "churn");
+	keys(t, &s, "Tab");
 	COMES("[1 leaks]");
 	keys(t, &s, "s");
 	COMES("by delta ↓");

@@ -61,6 +61,10 @@ Test(report, looks)
 	check("report-tree-callees-120.txt", SAMPLE_ESTIMATED,
 	      &(struct report_opts){ .views = VIEW_TREE, .threshold_pct = 2, .width = 120, .callees = true, .metric = metric__find("alloc-calls") });
 	check("report-tree-growth-80.txt", SAMPLE_GROWTH, &(struct report_opts){ .views = VIEW_TREE });
+	check("report-functions-80.txt", 0, &(struct report_opts){ .views = VIEW_FUNCTIONS });
+	check("report-functions-120.txt", SAMPLE_ESTIMATED, &(struct report_opts){ .views = VIEW_FUNCTIONS, .width = 120, .top = 3 });
+	check("report-functions-count-80.txt", SAMPLE_COUNT, &(struct report_opts){ .views = VIEW_FUNCTIONS });
+	check("report-functions-empty-80.txt", SAMPLE_EMPTY, &(struct report_opts){ .views = VIEW_FUNCTIONS });
 	check("report-empty-80.txt", SAMPLE_EMPTY, &(struct report_opts){});
 	check("report-count-80.txt", SAMPLE_COUNT, &(struct report_opts){ .top = 3 });
 	check("report-growth-80.txt", SAMPLE_GROWTH | SAMPLE_SINGLE, &(struct report_opts){});

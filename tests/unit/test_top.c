@@ -24,7 +24,11 @@ Test(top, keys_lead_to_views)
 	made__type(t, &g, "6");
 	says("FREED AFTER");
 	key(TOP_KEY_TAB);
+	says("[f functions]");
+	key(TOP_KEY_TAB);
 	says("[1 leaks]");
+	made__type(t, &g, "f");
+	says("[f functions]");
 	cr_assert_eq(made__type(t, &g, "q"), TOP_QUIT);
 }
 

@@ -69,7 +69,7 @@ Test(top_asked, without_options_there_is_nothing_of_it)
 	}
 	says_not("7 tags");
 	/* once around */
-	for (unsigned int i = 0; i < 6; i++)
+	for (unsigned int i = 0; i < 7; i++)
 		key(TOP_KEY_TAB);
 	says("[1 leaks]");
 }
@@ -80,6 +80,8 @@ Test(top_asked, tab_goes_through_them_all)
 	for (int i = 0; i < 9; i++)
 		key(TOP_KEY_TAB);
 	says("[0 when]");
+	key(TOP_KEY_TAB);
+	says("[f functions]");
 	key(TOP_KEY_TAB);
 	says("[1 leaks]");
 }

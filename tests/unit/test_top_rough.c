@@ -19,7 +19,7 @@ static uint32_t chance(uint32_t below)
 }
 
 static const int any_key[] = {
-	'1', '2', '3', '4', '5', '6', 's', 'S', 'r', 't', 'c', 'm', 'n', 'p', '*', ' ', '/', 'a', 'x', '.', '(', 'o', 'b', '+', '-', '?',
+	'1', '2', '3', '4', '5', '6', 'f', 's', 'S', 'r', 't', 'c', 'm', 'n', 'p', '*', ' ', '/', 'a', 'x', '.', '(', 'o', 'b', '+', '-', '?',
 	TOP_KEY_ENTER, TOP_KEY_ESC, TOP_KEY_UP, TOP_KEY_DOWN, TOP_KEY_LEFT, TOP_KEY_RIGHT, TOP_KEY_PAGE_UP, TOP_KEY_PAGE_DOWN,
 	TOP_KEY_HOME, TOP_KEY_END, TOP_KEY_BACKSPACE, TOP_KEY_DELETE, TOP_KEY_TAB, 0x6f22, 0x301, 7,
 };
@@ -98,7 +98,7 @@ static struct snapshot *an_update(unsigned int at)
 
 Test(top_rough, an_hour_of_updates_leaves_nothing_behind, .timeout = 600)
 {
-	static const char keys[] = "123456t1\n\0331";
+	static const char keys[] = "123456f\n\033t1\n\0331";
 	size_t settled = 0;
 
 	begin(0);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "present/columns.h"
+#include "present/telling.h"
 #include "util/util.h"
 
 #define LIVE (HAS_LIVE_BYTES | HAS_LIVE_BLOCKS)
@@ -58,6 +59,18 @@ static bool was_freed(const struct snap_site *site, bool older)
 static bool was_passed_on(const struct snap_site *site, bool older)
 {
 	return site->moves.calls;
+}
+
+/* ---- what sites of a row have in common */
+
+/* The function of the frame that names the site, in its module. */
+static struct sum_key by_function(const struct snapshot *s, const struct tellings *t, const struct snap_site *site)
+{
+	struct frame f = tellings__of(t, s, site);
+
+	if (!f.place)
+		return (struct sum_key){ "[no stack]", "" };
+	return (struct sum_key){ f.line && f.line->function ? f.line->function : "[no name]", f.module ? f.module : "" };
 }
 
 /* ---- what a report shows if nothing was asked for */
@@ -215,6 +228,20 @@ static const struct view_column columns_of_whens[] = {
 	{ .name = "why", .flexible = true },
 };
 
+static const struct view_column columns_of_functions[] = {
+	{ .name = "live" },
+	{ .name = "share", .drop = 4 },
+	{ .name = "delta", .drop = 3 },
+	{ .name = "blocks", .drop = 5 },
+	{ .name = "calls-rate" },
+	{ .name = "calls", .drop = 7 },
+	{ .name = "bytes" },
+	{ .name = "freed", .drop = 2 },
+	{ .name = "stacks", .width = 6, .drop = 6 },
+	{ .name = "module", .width = 18, .drop = 1 },
+	{ .name = "function", .flexible = true },
+};
+
 #define COLUMNS(v) .columns = v, .n_columns = ARRAY_SIZE(v)
 
 /* ---- the views */
@@ -252,6 +279,9 @@ const struct view views[] = {
 	  .sort = "alloc-bytes", .shows = was_mapped, .empty = "neither brk nor mmap added memory while traced",
 	  .columns = &site_columns, .live = { .key = '2', COLUMNS(growth_columns), .sort = "bytes" } },
 
+	{ VIEW_FUNCTIONS, "functions", "FUNCTIONS", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_function, .shows = was_called,
+	  .empty = "nothing was allocated while traced", .columns = &sum_columns,
+	  .live = { .key = 'f', COLUMNS(columns_of_functions), .sort = "live" } },
 	{ VIEW_PROCESSES, "processes", "PROCESSES", .rows = ROWS_PROCESSES, .needs = HAS_ALLOC_BYTES, .preset = of_several, .leads = true,
 	  .empty = "no process", .columns = &process_columns, .live = { .key = '4', COLUMNS(columns_of_processes), .sort = "live" } },
 	{ VIEW_THREADS, "threads", "THREADS", .rows = ROWS_THREADS, .needs = ALLOCS,

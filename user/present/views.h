@@ -31,6 +31,7 @@ enum view_bit {
 	VIEW_REALLOC = 8192,
 	VIEW_MARKS = 1 << 14,
 	VIEW_WHENS = 1 << 15,
+	VIEW_FUNCTIONS = 1 << 16,
 };
 
 /* What a row of a view is. */
@@ -78,8 +79,8 @@ struct view {
 	bool leads;		/* a report begins with it */
 	bool all_names;		/* a report of it takes the names of all sites */
 
-	/* of sites alone */
-	const char *sort;	/* what they are ranked by (rank__key) */
+	/* of sites, and of sums of them */
+	const char *sort;	/* what sites are ranked by (rank__key) */
 	const char *weighs;	/* what the share in the title is of; NULL: sort */
 	bool (*shows)(const struct snap_site *site, bool older);
 	bool older;		/* --older counts in it */

@@ -355,6 +355,7 @@ const struct top_key_row top_keys[] = {
 	{ '5', '6', NULL, NULL, NULL, ALL, key_view },
 	{ '7', '8', "7-9 0", NULL, "what was asked for: tags, marks, frees (--free-stacks), --when", ALL, key_view },
 	{ '9', '0', NULL, NULL, NULL, ALL, key_view },
+	{ 'f', 0, "f", NULL, "functions: the stacks of each added up; Enter: its stacks", ALL, key_view },
 	{ TOP_KEY_TAB, 0, "Tab", NULL, "the next view", ALL, key_next_view },
 	{ 't', 0, "t", "tree", "the call tree, and back to the table", TABLE | STACK | TREE, key_tree },
 	{ 's', '>', "s", "sort", "sort by the next column (also >); or click on its title", TABLE, key_sort },
