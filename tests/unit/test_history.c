@@ -265,3 +265,31 @@ Test(history, ends_with_its_process)
 	cr_expect_eq(n_points(&h, &s), 4);
 	history__done(&h);
 }
+
+/* Of each second the calls of that second; of a new site those since the last note; cuts that follow at once do not count. */
+Test(history, most_calls_per_s)
+{
+	static const struct {
+		uint64_t t_ms, calls, most;
+	} notes[] = {
+		{ 1000, 0, 0 }, { 2000, 100, 100 }, { 2001, 400, 100 }, { 3000, 400, 300 }, { 4000, 410, 300 }, { 6000, 1210, 400 }, { 6400, 9999, 400 },
+	};
+	struct cut_site site = { .site = 7, .proc = 1, .first_ns = 1500000000 };
+	struct cut cut = { .sites = &site };
+	struct history h = {};
+
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
+		cut.n_sites = notes[i].calls > 0;
+		site.counts.alloc_calls = notes[i].calls;
+		cr_assert_eq(history__note(&h, &cut, notes[i].t_ms * 1000000), 0);
+		cr_expect_eq(history__most_calls_per_s(&h, &site), notes[i].most, "note %zu: %llu", i,
+			     (unsigned long long)history__most_calls_per_s(&h, &site));
+	}
+	/* another site has its number now */
+	site.first_ns = 6500000000;
+	site.counts.alloc_calls = 5;
+	cr_expect_eq(history__most_calls_per_s(&h, &site), 0);
+	cr_assert_eq(history__note(&h, &cut, 7400000000), 0);
+	cr_expect_eq(history__most_calls_per_s(&h, &site), 5);
+	history__done(&h);
+}

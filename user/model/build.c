@@ -151,6 +151,8 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 	to->max_size = from->max_size;
 	to->first_ns = since(from->first_ns, m->start_clock_ns);
 	to->last_ns = since(from->last_ns, m->start_clock_ns);
+	/* with --overhead most seconds are seen in part */
+	to->most_calls_per_s = b->s->observed_share < 1 ? 0 : history__most_calls_per_s(&m->history, from);
 	to->lifetime_sum_ns = c->lifetime_ns;
 	if (from->oldest_born_ns)
 		to->oldest_ns = since(cut->now_ns, from->oldest_born_ns);

@@ -26,6 +26,7 @@
 #define PATIENCE 8
 /* Seconds, about, that "of late" looks back over. */
 #define SMOOTH 16.0
+#define RATE_MIN_NS 500000000ull
 #define MAX_PROC UINT16_MAX
 
 /* ---- a course */
@@ -174,15 +175,40 @@ static struct site_base *base_of(const struct history *h, const struct cut_site 
 	return base->proc == s->proc && base->first_ns == s->first_ns ? base : NULL;
 }
 
-static void note_base(struct history *h, const struct cut_site *s)
+/* Cuts may follow each other within milliseconds: a rate is that of at least half a second. */
+static void note_rate(struct site_base *base, const struct cut_site *s, uint64_t t_ns)
+{
+	uint64_t calls = s->counts.alloc_calls;
+
+	if (t_ns < base->rate_ns + RATE_MIN_NS)
+		return;
+	if (calls > base->rate_calls)
+		base->most_calls_per_s = MAX(base->most_calls_per_s,
+					     (uint64_t)((double)(calls - base->rate_calls) * 1e9 / (double)(t_ns - base->rate_ns)));
+	base->rate_calls = calls;
+	base->rate_ns = t_ns;
+}
+
+static void note_base(struct history *h, const struct cut_site *s, uint64_t t_ns)
 {
 	struct site_base *base = base_of(h, s);
 	double live = (double)live_bytes(s);
 
-	if (base)
+	if (base) {
 		base->live_bytes += (live - base->live_bytes) / SMOOTH;
-	else
-		h->base.v[s->site] = (struct site_base){ .proc = s->proc, .first_ns = s->first_ns, .live_bytes = live };
+	} else {
+		base = &h->base.v[s->site];
+		/* all of its calls came after the last note */
+		*base = (struct site_base){ .proc = s->proc, .first_ns = s->first_ns, .live_bytes = live, .rate_ns = h->noted_ns };
+	}
+	note_rate(base, s, t_ns);
+}
+
+uint64_t history__most_calls_per_s(const struct history *h, const struct cut_site *site)
+{
+	const struct site_base *base = site->site < h->base.n ? base_of(h, site) : NULL;
+
+	return base ? base->most_calls_per_s : 0;
 }
 
 /* What the three lists are ordered by. */
@@ -378,6 +404,7 @@ int history__note(struct history *h, const struct cut *cut, uint64_t t_ns)
 			err = course__add(&c->course, t_ns, live_bytes(s), s->counts.alloc_calls);
 	}
 	for (size_t i = 0; i < cut->n_sites; i++)
-		note_base(h, &cut->sites[i]);
+		note_base(h, &cut->sites[i], t_ns);
+	h->noted_ns = t_ns;
 	return err;
 }

@@ -42,6 +42,8 @@ struct site_base {		/* of whom: as above; all zero: nobody */
 	uint32_t proc, pad;
 	uint64_t first_ns;
 	double live_bytes;	/* of late, smoothed */
+	uint64_t rate_ns, rate_calls;	/* since the trace's start: from here on the next rate is measured */
+	uint64_t most_calls_per_s;
 };
 
 struct history {		/* all zero: empty */
@@ -50,7 +52,7 @@ struct history {		/* all zero: empty */
 	struct vec(struct site_base) base;	/* by site number */
 	struct vec(uint64_t) keys;	/* scratch, for choosing */
 	struct vec(bool) wanted;	/* by row of the cut: it matters */
-	uint64_t n_notes;
+	uint64_t n_notes, noted_ns;	/* when the last one was */
 	size_t hand;		/* where a slot was last looked for */
 };
 
@@ -59,5 +61,7 @@ void history__done(struct history *h);
 int history__note(struct history *h, const struct cut *cut, uint64_t t_ns);
 /* NULL: it has none. Holds until the next note. */
 const struct course *history__of_site(const struct history *h, const struct cut_site *site);
+/* Allocations in the second that had most of them; 0: not measured yet. */
+uint64_t history__most_calls_per_s(const struct history *h, const struct cut_site *site);
 
 #endif

@@ -66,6 +66,7 @@ static const struct field site_fields_rows[] = {
 	ROW("oldest_ns", FIELD_U64, AT(snap_site, oldest_ns), .needs = HAS_LIVE_BLOCKS),
 	ROW("first_ns", FIELD_U64, AT(snap_site, first_ns), .merge = MERGE_MIN),
 	ROW("last_ns", FIELD_U64, AT(snap_site, last_ns), .merge = MERGE_MAX),
+	ROW("most_calls_per_s", FIELD_U64, AT(snap_site, most_calls_per_s), .needs = HAS_ALLOC_CALLS, .merge = MERGE_MAX, .empty = EMPTY_IS_NULL),
 	ROW("older_blocks", FIELD_U64, AT(snap_site, older_blocks), .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
 	ROW("older_bytes", FIELD_U64, AT(snap_site, older_bytes), .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
 	TREND(snap_site),

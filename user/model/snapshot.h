@@ -211,6 +211,7 @@ struct snap_site {
 	uint64_t at_peak_bytes;
 	uint64_t min_size, max_size;
 	uint64_t first_ns, last_ns;	/* since the trace's start */
+	uint64_t most_calls_per_s;	/* allocations in the second that had most of them; 0: not measured */
 	uint64_t oldest_ns;	/* age of the oldest live block, 0 if none */
 	bool oldest_at_most;	/* it may be less: part of the block table has not been looked at for a while */
 	uint64_t lifetime_sum_ns;	/* over freed blocks */

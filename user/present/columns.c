@@ -521,6 +521,16 @@ static const char *show_function(const struct row_of *r, char buf[static CELL_MA
 	return r->site->function;
 }
 
+static double most_rate(const struct row_of *r)
+{
+	return (double)r->site->most_calls_per_s;
+}
+
+static const char *show_most_rate(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->site->most_calls_per_s ? show_rate((double)r->site->most_calls_per_s, buf) : "-";
+}
+
 static const struct column of_site[] = {
 	{ "live", "LIVE", 9, .scaled = true, .needs = LIVE, .value = live, .format = show_live },
 	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta,
@@ -535,6 +545,7 @@ static const struct column of_site[] = {
 	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls, .format = show_calls },
 	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls_rate, .format = show_calls_rate,
 	  .tone = rate_tone },
+	{ "most-rate", "MOST/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = most_rate, .format = show_most_rate },
 	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes, .format = show_bytes },
 	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes_rate, .format = show_bytes_rate,
 	  .tone = rate_tone },

@@ -116,6 +116,7 @@ static const struct view_column leak_columns[] = {
 
 static const struct view_column alloc_columns[] = {
 	{ .name = "calls-rate" },
+	{ .name = "most-rate", .drop = 4, .from_cols = 110 },
 	{ .name = "bytes-rate" },
 	{ .name = "calls", .drop = 3 },
 	{ .name = "error", .of = "calls-error", .drop = 3 },
