@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILED;
 	/* files would be written as another user than the one who names them */
 	if (getuid() != geteuid()) {
-		say_error("not made to run set-user-ID: use sudo, or capabilities (setcap; docs/SECURITY.md, 'Without root')");
+		say_error("malloctrace must not run set-user-ID: use sudo, or capabilities (setcap; docs/SECURITY.md, 'Without root')");
 		return EXIT_FAILED;
 	}
 	if (argc > 0 && !strcmp(argv[0], CHECK_CHILD_NAME))

@@ -58,10 +58,10 @@ struct budget_run {
 
 static uint64_t told_out_ns(const char *text)
 {
-	const char *line = strstr(text, "malloctrace: a window's probes were out ");
+	const char *line = strstr(text, "malloctrace: probes were detached at most ");
 	double ms;
 
-	return line && sscanf(line, "malloctrace: a window's probes were out %lf ms", &ms) == 1 ? (uint64_t)(ms * 1e6) : 0;
+	return line && sscanf(line, "malloctrace: probes were detached at most %lf ms", &ms) == 1 ? (uint64_t)(ms * 1e6) : 0;
 }
 
 /* what: the fixture's arguments. Without malloctrace if pct is NULL. */

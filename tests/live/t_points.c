@@ -56,9 +56,9 @@ TEST(points_fooled)
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
 	root = mt__stop_json(t, &m, SIGINT, 0);
-	if (strstr(m.c.errs.s, "libfool.so: its points are not tried out"))
+	if (strstr(m.c.errs.s, "libfool.so: probe points not tested"))
 		skip(t, "the self-check cannot run here: %.200s", strstr(m.c.errs.s, "libfool.so: its points"));
-	want(t, strstr(m.c.errs.s, "libfool.so: the points chosen in it do not see each call as it is (fool_alloc: ") != NULL,
+	want(t, strstr(m.c.errs.s, "libfool.so: the cheaper probe points do not report each call correctly (fool_alloc: ") != NULL,
 	     "stderr, wanted a word on libfool's points, got %s", m.c.errs.s);
 	want(t, strstr(m.c.errs.s, "fool_alloc: first instruction, uretprobe") != NULL, "stderr, wanted plain points for fool_alloc, got %s",
 	     m.c.errs.s);
@@ -79,9 +79,9 @@ TEST(points_tried_out)
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
 	root = mt__stop_json(t, &m, SIGINT, 0);
-	if (strstr(m.c.errs.s, ": its points are not tried out"))
+	if (strstr(m.c.errs.s, ": probe points not tested"))
 		skip(t, "the self-check cannot run here: %.200s", strstr(m.c.errs.s, ": its points"));
-	want(t, strstr(m.c.errs.s, "9 functions called by a child of malloctrace, each seen as it was") != NULL,
+	want(t, strstr(m.c.errs.s, "9 functions called in a child process, each reported correctly") != NULL,
 	     "stderr, wanted a word on nine functions, got %s", m.c.errs.s);
 	want_u64(t, root, "edges.return_only", 0);
 	want_eq(t, "processes", 1, json_array_size(jget(root, "processes")));

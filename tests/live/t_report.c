@@ -86,7 +86,7 @@ TEST(report_gives_up_privileges)
 	must(t, write(fd, "{}", 2) == 2, "nobody reads the FIFO any more");
 	close(fd);
 	mt__stop(t, &m, 0, 1);
-	want(t, strstr(m.c.errs.s, "no malloctrace profile") != NULL, "a reason, got: %s", m.c.errs.s);
+	want(t, strstr(m.c.errs.s, "not a malloctrace profile") != NULL, "a reason, got: %s", m.c.errs.s);
 }
 
 /* Two processes in two files are two in one report. */
@@ -124,7 +124,7 @@ TEST(report_of_several)
 		json_t *root = mt__stop_json(t, &m, 0, 0);
 
 		want_u64(t, root, "totals.live_blocks", 10);
-		want(t, strstr(m.c.errs.s, "of the same trace") != NULL, "a word about it, got: %s", m.c.errs.s);
+		want(t, strstr(m.c.errs.s, "from the same trace") != NULL, "a word about it, got: %s", m.c.errs.s);
 	}
 }
 

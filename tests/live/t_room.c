@@ -185,7 +185,7 @@ TEST_ALONE(room_of_others)
 	leave_room(t, &m, 400 << 10, true);
 	mt__start(t, &mt, "--comm", "nobody-is-called", SHORT, NULL);
 	mt__wait_attached(t, &mt);
-	want_said(t, mt.c.errs.s, "may be killed, because all that map a probed file get copies of its pages");
+	want_said(t, mt.c.errs.s, "may be killed, because every process that maps a probed file gets copies of its pages");
 	want_said(t, mt.c.errs.s, m.dir);
 	mt__stop(t, &mt, SIGINT, 0);
 	quit(t, &f, &m);

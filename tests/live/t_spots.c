@@ -140,7 +140,7 @@ TEST(spots_not_found)
 	want(t, strstr(m.c.errs.s, "want FUNC, BINARY:FUNC"), "what is taken, wanted in: %s", m.c.errs.s);
 	/* with a program that is yet to start, at the end */
 	want_eq(t, "exit status", 0, mt__run(t, &m, "--mark", "spot_nowhere", "--", "/bin/true", NULL));
-	want(t, strstr(m.c.errs.s, "--mark spot_nowhere: nothing that was mapped has such a function"), "that it was not found, wanted in: %s",
+	want(t, strstr(m.c.errs.s, "--mark spot_nowhere: no file that was mapped has such a function"), "that it was not found, wanted in: %s",
 	     m.c.errs.s);
 	fx__quit(t, &f);
 }
@@ -157,7 +157,7 @@ TEST(spots_loaded_late)
 	mt__wait_attached(t, &m);
 	fx__send(t, &f, 'g');
 	fx__wait_line(t, &f, "loaded");
-	child__wait_err(t, &m.c, "malloctrace: --start-on", "it is seen from now on", patience_s(20));
+	child__wait_err(t, &m.c, "malloctrace: --start-on", "calls are seen from now on", patience_s(20));
 	fx__go(t, &f);
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	want_u64(t, root, "totals.alloc_calls", 1);

@@ -114,7 +114,7 @@ TEST(tags_of_a_saved_profile)
 	want(t, strstr(r.c.outs.s, "TAGS by live bytes (1 tag, 0% of bytes)"), "another binary's function, wanted nothing in it, got\n%s",
 	     r.c.outs.s);
 	want_eq(t, "exit without threads", 1, mt__run(t, &r, "report", plain, "--tag", "thread", NULL));
-	want(t, strstr(r.c.errs.s, "--tag thread: threads were not kept apart"), "why not, wanted, got\n%s", r.c.errs.s);
+	want(t, strstr(r.c.errs.s, "--tag thread: the trace did not separate threads"), "why not, wanted, got\n%s", r.c.errs.s);
 	fx__quit(t, &f);
 }
 

@@ -577,7 +577,7 @@ TEST(top_plain)
 	fx__quit(t, &c.fx);
 
 	begin(t, &d, "100", "30", "TERM=dumb", "");
-	comes(t, &d, "a report comes at the end", NULL);
+	comes(t, &d, "the report comes at the end", NULL);
 	fx__go(t, &d.fx);
 	keys(t, &d, "C-c");
 	comes(t, &d, "leak_here", "EXIT 0", NULL);

@@ -112,7 +112,7 @@ TEST(debugger_leaves_last)
 	start_debugger(t, &debugger, &f, place);
 	command(t, &debugger, 'i', "in");
 	child__kill(t, &m.c, SIGINT);
-	child__wait_err(t, &m.c, "malloctrace: debugger (", "Waiting until it detaches", 20);
+	child__wait_err(t, &m.c, "malloctrace: debugger (", "Waiting until the debugger detaches", 20);
 	command(t, &debugger, 'o', "out");
 	command(t, &debugger, 'd', "gone");
 	root = mt__stop_json(t, &m, 0, 0);
@@ -144,7 +144,7 @@ TEST(debugger_takes_probes_out)
 	child__wait_err(t, &m.c, "malloctrace: ", "is debugged by debugger (", 20);
 	command(t, &debugger, 'o', "out");
 	fx__go(t, &f);
-	child__wait_err(t, &m.c, "malloctrace: ", "the debugger took them out", 20);
+	child__wait_err(t, &m.c, "malloctrace: ", "the debugger removed them", 20);
 	command(t, &debugger, 'd', "gone");
 	root = mt__stop_json(t, &m, SIGINT, 3);
 	want(t, ju64(t, root, "losses.unprobed_points") > 0, "losses.unprobed_points, wanted more than 0");
@@ -164,7 +164,7 @@ TEST(moved_before)
 	fx__start(t, &f, "moved", "before", NULL);
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
 	mt__wait_attached(t, &m);
-	child__wait_err(t, &m.c, "malloctrace: moved (", "its code was moved to memory of no file", 20);
+	child__wait_err(t, &m.c, "malloctrace: moved (", "its code was moved to anonymous memory", 20);
 	fx__go(t, &f);
 	root = mt__stop_json(t, &m, SIGINT, 3);
 	want(t, ju64(t, root, "losses.unprobed_points") > 0, "losses.unprobed_points, wanted more than 0");
@@ -187,7 +187,7 @@ static void moved_later(struct test *t, bool at_once, const char *how)
 	seen = f.led;
 	fx__go(t, &f);
 	if (!at_once)
-		child__wait_err(t, &m.c, "malloctrace: moved (", "its code was moved to memory of no file", 20);
+		child__wait_err(t, &m.c, "malloctrace: moved (", "its code was moved to anonymous memory", 20);
 	root = mt__stop_json(t, &m, SIGINT, 3);
 	want(t, ju64(t, root, "losses.unprobed_points") > 0, "losses.unprobed_points, wanted more than 0");
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &seen, LED_ALL);
@@ -216,7 +216,7 @@ TEST(moved_whole)
 
 	fx__start(t, &f, "moved", "whole", NULL);
 	want_eq(t, "exit status", 1, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL));
-	want(t, strstr(m.c.errs.s, "is in memory of no file"), "the message, wanted a reason: %.600s", m.c.errs.s);
+	want(t, strstr(m.c.errs.s, "is in anonymous memory"), "the message, wanted a reason: %.600s", m.c.errs.s);
 	fx__go(t, &f);
 	fx__quit(t, &f);
 }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FALLBACK "sizes are those asked for"
+#define FALLBACK "sizes are the requested ones"
 
 static json_t *usable(struct test *t, const char *name, const char *a, const char *b, const char *c, unsigned int checks)
 {

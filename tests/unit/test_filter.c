@@ -177,19 +177,19 @@ Test(join, what_does_not_add_up_is_refused)
 	_cleanup_err_ struct err e = {}, e2 = {}, e3 = {}, e4 = {};
 
 	cr_assert_eq(snapshot__join(v, names, 2, &all, &e), -EINVAL);
-	cr_assert_str_eq(err_msg(&e), "a.json and b.json do not add up: --mode full and --mode count");
+	cr_assert_str_eq(err_msg(&e), "a.json and b.json cannot be combined: --mode full and --mode count");
 	v[1]->recording.mode = MT_MODE_FULL;
 	v[1]->recording.size = SIZE_USABLE;
 	cr_assert_eq(snapshot__join(v, names, 2, &all, &e2), -EINVAL);
-	cr_assert_str_eq(err_msg(&e2), "a.json and b.json do not add up: requested sizes and usable sizes");
+	cr_assert_str_eq(err_msg(&e2), "a.json and b.json cannot be combined: requested sizes and usable sizes");
 	v[1]->recording.size = SIZE_REQUESTED;
 	v[1]->recording.min_size = 100;
 	cr_assert_eq(snapshot__join(v, names, 2, &all, &e3), -EINVAL);
-	cr_assert_str_eq(err_msg(&e3), "a.json and b.json do not add up: blocks of other sizes were recorded (--min-size, --max-size)");
+	cr_assert_str_eq(err_msg(&e3), "a.json and b.json cannot be combined: they recorded blocks of different sizes (--min-size, --max-size)");
 	v[1]->recording.min_size = 0;
 	v[1]->recording.mmap = true;
 	cr_assert_eq(snapshot__join(v, names, 2, &all, &e4), -EINVAL);
-	cr_assert_str_eq(err_msg(&e4), "a.json and b.json do not add up: one was recorded with --mmap");
+	cr_assert_str_eq(err_msg(&e4), "a.json and b.json cannot be combined: one was recorded with --mmap");
 	snapshot__free(v[0]);
 	snapshot__free(v[1]);
 }

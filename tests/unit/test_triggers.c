@@ -69,8 +69,8 @@ Test(triggers, what_is_no_condition)
 		{ "growth>10M/day", "want a size by s, min or h, such as growth>10M/min" },
 		{ "growth>/s", "want a size by s, min or h, such as growth>10M/min" },
 		{ "allocs>5", "want a number by s, min or h, such as allocs>100K/s" },
-		{ "killed>1", "want nothing behind killed" },
-		{ "oom now", "want nothing behind oom" },
+		{ "killed>1", "want nothing after killed" },
+		{ "oom now", "want nothing after oom" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {

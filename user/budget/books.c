@@ -428,7 +428,7 @@ void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns,
 	if (until_ns > b->stretch_ns) {
 		if (estimate__stretch(b->estimate, b->stretch_ns, until_ns, cut) && !b->short_of_memory) {
 			b->short_of_memory = true;
-			say("out of memory: what --overhead tells of the time between windows is too low from here on");
+			say("out of memory: from here on, what --overhead estimates for the time between windows is too low");
 		}
 		b->observed_ns += until_ns - b->stretch_ns;
 	}

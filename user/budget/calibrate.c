@@ -111,7 +111,7 @@ static int measure(struct child *c, bool quickest, double *ret, struct err *e)
 		uint64_t took_ns;
 
 		if (write(c->fd, "", 1) != 1 || recv(c->fd, &took_ns, sizeof(took_ns), MSG_WAITALL) != sizeof(took_ns))
-			return err_set(e, -EPIPE, "the child that was to be measured has ended");
+			return err_set(e, -EPIPE, "the child process to be measured has ended");
 		v[i] = (double)took_ns / PAIRS;
 	}
 	qsort(v, SLICES, sizeof(*v), by_value);
@@ -229,10 +229,10 @@ int calibrate__run(struct kernel *k, struct collect *collect, struct unwind *u, 
 	if (proc)
 		unwind__drop(u, proc);
 	if (err)
-		return err_wrap(e, "--overhead: the cost of a hit cannot be measured");
+		return err_wrap(e, "--overhead: the cost of a probe hit cannot be measured");
 	hits /= (double)PAIRS * SLICES;
 	if (hits < 1 || after.timed == before.timed)
-		return err_set(e, -EIO, "--overhead: the cost of a hit cannot be measured: a child of malloctrace's own was probed and not seen");
+		return err_set(e, -EIO, "--overhead: the cost of a probe hit cannot be measured: probes in a child process of malloctrace reported nothing");
 	program_ns = (double)(after.timed_ns - before.timed_ns) / (after.timed - before.timed);
 	*ret = (struct hit_cost){
 		.hit_ns = MAX((probed - bare) / hits, 1.0),

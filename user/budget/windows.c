@@ -286,7 +286,7 @@ static void put_in(struct budget *b)
 	struct reading r;
 
 	if (!v || attachments__unpark(v, b->o.tracees->v.n, &hot_ns, &e)) {
-		say("the probes could not be put back: %s", err_msg(&e));
+		say("the probes could not be attached again: %s", err_msg(&e));
 		some = take_links(b, true);
 		closing__start(some);
 		keep_closing(b, some);
@@ -471,7 +471,7 @@ int budget__new(const struct budget_opts *o, struct budget **ret, struct err *e)
 	/* perf events are closed one after the other: the probes would be out after seconds, and no promise kept */
 	if (!o->kernel->multi) {
 		free(b);
-		return err_set(e, -ENOTSUP, "--overhead needs uprobe_multi links (Linux 6.6): with perf events, taking probes out takes seconds");
+		return err_set(e, -ENOTSUP, "--overhead needs uprobe_multi links (Linux 6.6 or later): with perf events, detaching probes takes seconds");
 	}
 	if (!b)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -495,7 +495,7 @@ int budget__new(const struct budget_opts *o, struct budget **ret, struct err *e)
 	}
 	meter__set_trap_ns(b->meter, (uint64_t)llround(b->cost.trap_ns));
 	meter__gaps(b->meter, &b->gaps_before);
-	say_verbose("a hit costs %.0f ns here, %.0f of them for the trap; %.1f ns of the allocator's own work", b->cost.hit_ns,
+	say_verbose("a probe hit costs %.0f ns here, %.0f of them for the trap; the allocator's own work takes %.1f ns", b->cost.hit_ns,
 		    b->cost.trap_ns, b->cost.bare_ns);
 	*ret = b;
 	return 0;
@@ -585,7 +585,7 @@ void budget__end(struct budget *b)
 	note_closing(b);
 	/* frozen, but with the breakpoints in place: forks of others hold up their removal (6.18), which nobody can hasten */
 	if (b->partial)
-		say_verbose("a window's probes were out %.1f ms after its end at the latest", MAX(b->longest_out_ns, closing__took_ns(b->links)) / 1e6);
+		say_verbose("probes were detached at most %.1f ms after the end of their window", MAX(b->longest_out_ns, closing__took_ns(b->links)) / 1e6);
 	b->over = true;
 	if (shutting)
 		budget__book_shut(b);

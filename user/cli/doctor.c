@@ -87,7 +87,7 @@ static int tell_memory(FILE *out, const struct opts *o, const struct selection *
 	line(out, "memory for tables", "ok", detail);
 	/* measured: docs/PERFORMANCE.md, "What malloctrace itself takes" */
 	line(out, "memory for malloctrace", "ok",
-	     "about 7 MiB, and 2.5 MiB for each 1,000 stacks of 27 frames; the tables, as it reads them, count too (RSS)");
+	     "about 7 MiB, and 2.5 MiB for each 1,000 stacks of 27 frames; its RSS also counts the tables that it has read");
 	return 0;
 }
 
@@ -211,7 +211,7 @@ static int tell_group(FILE *out, const struct selection *g, struct tracees *t, u
 	fprintf(out, "With %s: %zu process%s now", g->comms->n || g->cgroups.n ? "this selection" : "-a", a.n_processes,
 		a.n_processes == 1 ? "" : "es");
 	if (a.n_closed) {
-		fprintf(out, ", and %zu that this user may not look into", a.n_closed);
+		fprintf(out, ", and %zu that this user may not inspect", a.n_closed);
 		*missing |= rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE));
 	}
 	fputc('\n', out);

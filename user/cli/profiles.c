@@ -54,7 +54,7 @@ static bool add_to_trace(struct profiles *p, struct snapshot *s, const char *nam
 
 		if (!earlier && !later)
 			continue;
-		say("%s: left out, %s is of the same trace and no earlier", earlier ? name : p->names[i],
+		say("%s: left out, because %s is from the same trace and at least as recent", earlier ? name : p->names[i],
 		    earlier ? p->names[i] : name);
 		snapshot__free(earlier ? s : p->v[i]);
 		if (later) {
@@ -118,7 +118,7 @@ static int check(struct snapshot *s, const struct opts *o, struct err *e)
 	if (o->views & ~views__in(s) & ~VIEW_FREES)
 		return err_set(e, -EINVAL, "--view: what it shows was not recorded (--mode %s)", mode__name(s->recording.mode));
 	if (o->views & VIEW_FREES && !s->recording.free_stacks)
-		return err_set(e, -EINVAL, "--view frees: was not recorded (--free-stacks)");
+		return err_set(e, -EINVAL, "--view frees: frees were not recorded (trace with --free-stacks)");
 	if (metric && metric->needs & ~s->known)
 		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", o->metric, mode__name(s->recording.mode));
 	if (sort && sort->needs & ~s->known)
@@ -128,10 +128,10 @@ static int check(struct snapshot *s, const struct opts *o, struct err *e)
 	if (o->between && !(s->known & HAS_LIVE_BYTES))
 		return err_set(e, -EINVAL, "--between: live bytes were not recorded (--mode %s)", mode__name(s->recording.mode));
 	if (o->between_to_ns && o->between_from_ns >= s->duration_ns)
-		return err_set(e, -EINVAL, "--between: the trace lasted %s only", fmt_duration(lasted, s->duration_ns));
+		return err_set(e, -EINVAL, "--between: the trace lasted only %s", fmt_duration(lasted, s->duration_ns));
 	for (size_t i = 0; i < o->tags.n; i++)
 		if (!strcmp(o->tags.v[i], TAG_THREAD) && !is_by_thread(s))
-			return err_set(e, -EINVAL, "--tag thread: threads were not kept apart (--by thread, or --tag thread when recording)");
+			return err_set(e, -EINVAL, "--tag thread: the trace did not separate threads (record with --by thread or --tag thread)");
 	for (size_t i = 0; i < o->outputs.n; i++) {
 		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
 
@@ -234,16 +234,16 @@ static int write_diffs(const struct diff *d, const struct diff_opts *how, const 
 
 static int check_diff(const struct opts *o, const struct snapshot *a, const struct snapshot *b, const struct metric *m, struct err *e)
 {
-	int err = snapshots__check_alike(a, b, o->files.v[0], o->files.v[1], "compare", e);
+	int err = snapshots__check_alike(a, b, o->files.v[0], o->files.v[1], "compared", e);
 
 	if (err)
 		return err;
 	if (strcmp(a->recording.within ?: "", b->recording.within ?: ""))
-		return err_set(e, -EINVAL, "%s and %s do not compare: recorded %s%s, and %s%s", o->files.v[0], o->files.v[1],
+		return err_set(e, -EINVAL, "%s and %s cannot be compared: one was recorded %s%s, the other %s%s", o->files.v[0], o->files.v[1],
 			       a->recording.within ? "only inside of " : "everywhere", a->recording.within ?: "", b->recording.within ? "only inside of " : "everywhere",
 			       b->recording.within ?: "");
 	if (strcmp(a->hidden.by ?: "", b->hidden.by ?: ""))
-		return err_set(e, -EINVAL, "%s and %s do not compare: sites were left out of one of them (%s)", o->files.v[0], o->files.v[1],
+		return err_set(e, -EINVAL, "%s and %s cannot be compared: sites were left out of one of them (%s)", o->files.v[0], o->files.v[1],
 			       a->hidden.by ?: b->hidden.by);
 	if (m->needs & ~(a->known & b->known))
 		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", m->name, mode__name(a->recording.mode));

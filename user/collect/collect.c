@@ -131,7 +131,7 @@ static int claim(struct collect *c, struct err *e)
 	if (c->held || __atomic_compare_exchange_n(&c->kernel->skel->bss->mt_cut_owner, &idle, MT_CUT_READER, false, __ATOMIC_SEQ_CST,
 						   __ATOMIC_SEQ_CST))
 		return 0;
-	return err_set(e, -EBUSY, "the snapshot of a mark is not read yet");
+	return err_set(e, -EBUSY, "the snapshot of a mark has not been read yet");
 }
 
 static void let_go(struct collect *c, bool hold)
@@ -151,7 +151,7 @@ static int flip(struct collect *c, bool marked, uint32_t *ret_bank, struct err *
 	else
 		*ret_bank = __atomic_fetch_add(&skel->data->mt_cut, 1, __ATOMIC_SEQ_CST) & 1;
 	err = kernel__wait_for_programs(c->kernel);
-	return err ? err_set(e, err, "cannot wait for the programs: %s", strerror(-err)) : 0;
+	return err ? err_set(e, err, "cannot wait for the BPF programs to finish: %s", strerror(-err)) : 0;
 }
 
 /* Records of counters are added word by word: by their own type, or the compiler may read them before they are written. */

@@ -81,7 +81,7 @@ static const Elf64_Shdr *section_named(const struct sections *s, const char *nam
 static int copy_eh_frame(struct cfi_elf *elf, uint64_t off, uint64_t len, uint64_t vaddr, struct err *e)
 {
 	if (len > CFI_MAX_SECTION_BYTES)
-		return err_set(e, -EFBIG, ".eh_frame has %llu bytes, more than %u are not looked at", (unsigned long long)len,
+		return err_set(e, -EFBIG, ".eh_frame has %llu bytes, more than the %u that are read", (unsigned long long)len,
 			       CFI_MAX_SECTION_BYTES);
 	if (vaddr > UINT64_MAX - len)
 		return err_set(e, -EINVAL, ".eh_frame wraps around the address space");
@@ -176,9 +176,9 @@ int cfi_elf__read(const struct cfi_source *src, struct cfi_elf *ret, struct err 
 
 	if (cfi_source__read(src, 0, &eh, sizeof(eh)) || memcmp(eh.e_ident, ELFMAG, SELFMAG) ||
 	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB)
-		return err_set(e, -ENOTSUP, "no 64-bit ELF file");
+		return err_set(e, -ENOTSUP, "not a 64-bit ELF file");
 	if (!cfa_arch__of(eh.e_machine))
-		return err_set(e, -ENOTSUP, "code of another machine (%u)", eh.e_machine);
+		return err_set(e, -ENOTSUP, "code for another architecture (%u)", eh.e_machine);
 	elf.machine = eh.e_machine;
 	r = read_parts(&elf, &eh, e);
 	if (r)

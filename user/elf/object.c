@@ -164,7 +164,7 @@ enum object_version object__version_at(struct object *obj, uint64_t t_ns)
 
 static int no_memory(struct err *e, const char *path)
 {
-	return err_set(e, -ENOMEM, "no memory to look at %s", path);
+	return err_set(e, -ENOMEM, "no memory to read %s", path);
 }
 
 /* Makes an object of obj, whose fd and path are set, and puts it into the table. Takes obj, also on failure. */
@@ -211,7 +211,7 @@ static int get_opened(struct objects *o, int path_fd, const char *name, struct o
 	if (fstat(path_fd, &st) < 0)
 		return err_set(e, -errno, "%s: %s", clean, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, -EINVAL, "%s is no regular file", clean);
+		return err_set(e, -EINVAL, "%s is not a regular file", clean);
 	obj = find(o, BY_STAT, st.st_dev, st.st_ino);
 	if (obj) {
 		object__hold(obj);
@@ -307,7 +307,7 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, str
 		return no_memory(e, "a file");
 	clean_name(clean);
 	if (!m->ino)
-		return err_set(e, -EINVAL, "the memory at %#llx of process %d is no file", (unsigned long long)m->start,
+		return err_set(e, -EINVAL, "the memory at %#llx of process %d is not mapped from a file", (unsigned long long)m->start,
 			       (int)pid);
 	if (asprintf(&link, "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start,
 		     (unsigned long long)m->end) < 0) {
@@ -336,7 +336,7 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, str
 					     clean, (int)pid, strerror(-r));
 	if (fd == -ESTALE && r == -EPERM)
 		return rights__refused(e, r, RIGHT_BIT(RIGHT_CHECKPOINT_RESTORE),
-				       "%s is another file than process %d has mapped, which this user may not reach through its map_files",
+				       "%s was replaced after process %d mapped it, and this user may not reach the mapped file through /proc/PID/map_files",
 				       clean, (int)pid);
 	if (fd == -ESTALE)
 		return err_set(e, -ESTALE, "%s is no longer the file that process %d has mapped", clean, (int)pid);

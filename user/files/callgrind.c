@@ -240,5 +240,5 @@ int callgrind__write(FILE *out, const struct snapshot *s, const struct export_op
 		string_ids__done(&c.names[i]);
 	if (!err && ferror(out))
 		err = -EIO;
-	return err ? err_set(e, err, "callgrind profile") : 0;
+	return err ? err_set(e, err, "cannot write the callgrind profile: %s", strerror(-err)) : 0;
 }

@@ -272,5 +272,5 @@ int dot__write(FILE *out, const struct snapshot *s, const struct export_opts *o,
 	free(d.stack);
 	if (!err && ferror(out))
 		err = -EIO;
-	return err ? err_set(e, err, "call graph") : 0;
+	return err ? err_set(e, err, "cannot write the call graph: %s", strerror(-err)) : 0;
 }

@@ -186,5 +186,5 @@ int folded__write(FILE *out, const struct snapshot *s, const struct export_opts 
 	done_texts(&t);
 	if (!err && ferror(out))
 		err = -EIO;
-	return err ? err_set(e, err, "folded stacks") : 0;
+	return err ? err_set(e, err, "cannot write the folded stacks: %s", strerror(-err)) : 0;
 }

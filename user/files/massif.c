@@ -336,5 +336,5 @@ int massif__write(FILE *out, const struct snapshot *s, const struct export_opts 
 	free(m.stacks);
 	if (!err && ferror(out))
 		err = -EIO;
-	return err ? err_set(e, err, "massif profile") : 0;
+	return err ? err_set(e, err, "cannot write the massif profile: %s", strerror(-err)) : 0;
 }

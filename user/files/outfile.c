@@ -172,7 +172,7 @@ static int open_direct(const char *path, struct err *e)
 
 	if (fd < 0) {
 		ret = -errno;
-		return err_set(e, ret, "cannot write %s: %s", path, ret == -ENXIO ? "nobody reads it" : strerror(-ret));
+		return err_set(e, ret, "cannot write %s: %s", path, ret == -ENXIO ? "no process reads it" : strerror(-ret));
 	}
 	if (fstat(fd, &st) || !(S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)))
 		return err_set(e, -EAGAIN, "cannot write %s: it changed while it was opened", path);
@@ -204,7 +204,7 @@ static int open_tmp(int dir_fd, const char *path, char **ret_tmp, struct err *e)
 	int fd;
 
 	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
-		return err_set(e, -EIO, "cannot write %s: no random numbers for a name", path);
+		return err_set(e, -EIO, "cannot write %s: no random number for a temporary name", path);
 	if (asprintf(&tmp, ".malloctrace-%016" PRIx64, salt) < 0) {
 		tmp = NULL;
 		return err_set(e, -ENOMEM, "cannot write %s", path);

@@ -6,5 +6,5 @@ int text__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 {
 	int err = report__write(out, s, &o->report);
 
-	return err ? err_set(e, err, "text report") : 0;
+	return err ? err_set(e, err, "cannot write the text report: %s", strerror(-err)) : 0;
 }

@@ -447,5 +447,5 @@ int pprof__write(FILE *out, const struct snapshot *s, const struct export_opts *
 	key_ids__done(&p.functions);
 	if (!err && ferror(out))
 		err = -EIO;
-	return err ? err_set(e, err, "pprof profile") : 0;
+	return err ? err_set(e, err, "cannot write the pprof profile: %s", strerror(-err)) : 0;
 }

@@ -156,5 +156,5 @@ int speedscope__write(FILE *out, const struct snapshot *s, const struct export_o
 	free(p.stack);
 	if (!err && ferror(out))
 		err = -EIO;
-	return err ? err_set(e, err, "speedscope profile") : 0;
+	return err ? err_set(e, err, "cannot write the speedscope profile: %s", strerror(-err)) : 0;
 }

@@ -42,38 +42,38 @@ static const struct counter_words {
 	[MT_LOST_FREES_FULL] = { "frees_full", "free is in no row of --free-stacks: no room for more (--max-stacks N for more)",
 				 "frees are in no row of --free-stacks: no room for more (--max-stacks N for more)" },
 	[MT_LOST_HEAP_DESTROYED] = { "heap_destroyed",
-				     "heap was destroyed with all its blocks at once (mi_heap_destroy, jemalloc's arena.N.destroy and reset): those are still told as live",
-				     "heaps were destroyed with all their blocks at once (mi_heap_destroy, jemalloc's arena.N.destroy and reset): those are still told as live" },
-	[MT_LOST_MAPPING_BUSY] = { "mapping_busy", "call that maps or unmaps was passed over: another thread was at it for too long",
-				   "calls that map or unmap were passed over: another thread was at it for too long" },
+				     "heap was destroyed with all its blocks at once (mi_heap_destroy, jemalloc's arena.N.destroy and reset): those still count as live",
+				     "heaps were destroyed with all their blocks at once (mi_heap_destroy, jemalloc's arena.N.destroy and reset): those still count as live" },
+	[MT_LOST_MAPPING_BUSY] = { "mapping_busy", "call that maps or unmaps was skipped: another thread was busy with the table for too long",
+				   "calls that map or unmap were skipped: another thread was busy with the table for too long" },
 	[MT_LOST_BORROWED] = { "borrowed_unseen",
-			       "child that shared its parent's memory (vfork) called allocation functions unseen: this kernel tells of it with -f alone",
-			       "children that shared their parent's memory (vfork) called allocation functions unseen: this kernel tells of them with -f alone" },
+			       "child that shared its parent's memory (vfork) called allocation functions unseen: this kernel shows it only with -f",
+			       "children that shared their parent's memory (vfork) called allocation functions unseen: this kernel shows them only with -f" },
 	[MT_EDGE_RETURN_ONLY] = { "return_only", "call was under way when the trace began", "calls were under way when the trace began" },
-	[MT_EDGE_ABANDONED] = { "abandoned", "call was left without a return (longjmp, an exception)",
-				"calls were left without a return (longjmp, an exception)" },
+	[MT_EDGE_ABANDONED] = { "abandoned", "call never returned (longjmp, an exception)",
+				"calls never returned (longjmp, an exception)" },
 	[MT_EDGE_DIED_INSIDE] = { "died_inside", "thread ended inside a call", "threads ended inside a call" },
-	[MT_EDGE_SIZE_GUESSED] = { "size_guessed", "page fault was interrupted: its size is taken for one page, or a huge one",
-				   "page faults were interrupted: their sizes are taken for one page, or a huge one" },
+	[MT_EDGE_SIZE_GUESSED] = { "size_guessed", "page fault was interrupted: its size is assumed to be one page or one huge page",
+				   "page faults were interrupted: their sizes are assumed to be one page or one huge page" },
 	[MT_EDGE_WINDOW] = { "cut_off", "call was under way when a window of --overhead ended",
 			     "calls were under way when a window of --overhead ended" },
-	[MT_EDGE_OWN_FREE] = { "own_frees", "free was the allocator's own: no block of the program's",
-			       "frees were the allocator's own: no blocks of the program's" },
+	[MT_EDGE_OWN_FREE] = { "own_frees", "free was the allocator's own, not of a block of the program",
+			       "frees were the allocator's own, not of blocks of the program" },
 	[MT_EDGE_BORROWED] = { "borrowed_unclear",
 			       "child that shared its parent's memory (vfork) may have called allocation functions unseen: another tracer's uretprobe hides whether it did (-f sees it)",
 			       "children that shared their parent's memory (vfork) may have called allocation functions unseen: another tracer's uretprobe hides whether they did (-f sees them)" },
 };
 
 /* Those that are counted here, not in the kernel's programs. */
-static const struct counter_words missed_hits_words = { "missed_hits", "probe hit was passed over: a program was under way on that CPU",
-							"probe hits were passed over: a program was under way on that CPU" };
+static const struct counter_words missed_hits_words = { "missed_hits", "probe hit was skipped: a BPF program was already running on that CPU",
+							"probe hits were skipped: a BPF program was already running on that CPU" };
 static const struct counter_words unwind_full_words = {
 	"unwind_full", "file found no room for its unwind table: stacks through it end early",
 	"files found no room for their unwind tables: stacks through them end early"
 };
 static const struct counter_words codes_full_words = {
-	"codes_full", "probed function found no room for what its code is: whether a call is made inside of it is guessed",
-	"probed functions found no room for what their code is: whether a call is made inside of them is guessed"
+	"codes_full", "probed function found no room for its code range: whether a call is made inside of it is guessed",
+	"probed functions found no room for their code ranges: whether a call is made inside of them is guessed"
 };
 static const struct counter_words unprobed_words = {
 	"unprobed_points", "probe point was not in place in a process, for a while at least: calls there were not seen",

@@ -31,14 +31,14 @@ int snapshots__check_alike(const struct snapshot *sa, const struct snapshot *sb,
 	const struct recording *a = &sa->recording, *b = &sb->recording;
 
 	if (a->mode != b->mode)
-		return err_set(e, -EINVAL, "%s and %s do not %s: --mode %s and --mode %s", name_a, name_b, verb, mode__name(a->mode), mode__name(b->mode));
+		return err_set(e, -EINVAL, "%s and %s cannot be %s: --mode %s and --mode %s", name_a, name_b, verb, mode__name(a->mode), mode__name(b->mode));
 	if (a->size != b->size)
-		return err_set(e, -EINVAL, "%s and %s do not %s: %s sizes and %s sizes", name_a, name_b, verb, size__name(a->size), size__name(b->size));
+		return err_set(e, -EINVAL, "%s and %s cannot be %s: %s sizes and %s sizes", name_a, name_b, verb, size__name(a->size), size__name(b->size));
 	if (a->min_size != b->min_size || a->max_size != b->max_size)
-		return err_set(e, -EINVAL, "%s and %s do not %s: blocks of other sizes were recorded (--min-size, --max-size)", name_a, name_b, verb);
+		return err_set(e, -EINVAL, "%s and %s cannot be %s: they recorded blocks of different sizes (--min-size, --max-size)", name_a, name_b, verb);
 	for (size_t i = 0; i < n_recording_flags; i++)
 		if (recording__has(a, &recording_flags[i]) != recording__has(b, &recording_flags[i]))
-			return err_set(e, -EINVAL, "%s and %s do not %s: one was recorded with %s", name_a, name_b, verb, recording_flags[i].option);
+			return err_set(e, -EINVAL, "%s and %s cannot be %s: one was recorded with %s", name_a, name_b, verb, recording_flags[i].option);
 	return 0;
 }
 
@@ -257,9 +257,9 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	int err = 0;
 
 	for (size_t i = 1; i < n && !err; i++)
-		err = snapshots__check_alike(v[0], v[i], names[0], names[i], "add up", e);
+		err = snapshots__check_alike(v[0], v[i], names[0], names[i], "combined", e);
 	if (!err && (all.places > INT32_MAX || all.sites > UINT32_MAX))
-		err = err_set(e, -E2BIG, "too much to be put together");
+		err = err_set(e, -E2BIG, "the profiles together are too large to combine");
 	if (err)
 		return err;
 	to = snapshot__new();

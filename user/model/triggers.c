@@ -104,7 +104,7 @@ int condition__parse(const char *text, struct condition *ret, struct err *e)
 		return err_set(e, -EINVAL, "want " WANT_NAMES);
 	if (c.measure->event) {
 		if (*rest)
-			return err_set(e, -EINVAL, "want nothing behind %s", c.measure->name);
+			return err_set(e, -EINVAL, "want nothing after %s", c.measure->name);
 		*ret = c;
 		return 0;
 	}

@@ -275,7 +275,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 	}
 	if (!err && !p.over) {
 		if (o->cmd && (!o->cmd[0] || !*o->cmd[0]))
-			err = err_set(e, -EINVAL, "--: want a program to start behind it");
+			err = err_set(e, -EINVAL, "--: want a program to start after it");
 		else
 			err = opts__check(&p.all, e) ?: complete(&p, e);
 	}

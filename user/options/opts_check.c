@@ -42,7 +42,7 @@ static int check_command(const struct asked *a, struct err *e)
 	if (a->o->files.n < c->min_files)
 		return err_set(e, -EINVAL, "%s: want %s", c->name,
 			       c->max_files == 2 ? "two files to compare, as -o FILE.json writes them" :
-						   "files to look at, as -o FILE.json writes them");
+						   "files to show, as -o FILE.json writes them");
 	return 0;
 }
 
@@ -71,14 +71,14 @@ static int check_targets(const struct asked *a, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(ways) && !any; i++)
 		any = asked__find(a, ways[i]);
 	if (any && a->o->cmd)
-		return err_set(e, -EINVAL, "%s and -- CMD: want one of them", any->as);
+		return err_set(e, -EINVAL, "%s and -- CMD cannot be combined", any->as);
 	if (any || a->o->cmd)
 		return 0;
 	if (a->o->follow)
-		return err_set(e, -EINVAL, "%s: children of whom? It goes with -p, --comm, --cgroup or -- CMD", asked__find(a, "follow")->as);
+		return err_set(e, -EINVAL, "%s: want targets whose children to follow: -p, --comm, --cgroup or -- CMD", asked__find(a, "follow")->as);
 	return err_set(e, -EINVAL,
 		       "no target: name a running process, or a program to start\n%s"
-		       "malloctrace --help tells the rest", opts__usage);
+		       "malloctrace --help lists all options", opts__usage);
 }
 
 /* What each option alone cannot see. */
@@ -89,10 +89,10 @@ static int check_together(const struct asked *a, struct err *e)
 	int err;
 
 	if (asked__find(a, "quiet") && asked__find(a, "verbose"))
-		return err_set(e, -EINVAL, "%s and %s: want one of them", asked__find(a, "quiet")->as,
+		return err_set(e, -EINVAL, "%s and %s cannot be combined", asked__find(a, "quiet")->as,
 			       asked__find(a, "verbose")->as);
 	if (o->json && format && strcmp(format->val, "json"))
-		return err_set(e, -EINVAL, "--json and --format %s: want one of them", format->val);
+		return err_set(e, -EINVAL, "--json and --format %s cannot be combined", format->val);
 	if (a->command)
 		return check_command(a, e);
 	err = check_targets(a, e);
@@ -117,7 +117,7 @@ static const struct {
 	const char *a, *a_value, *b, *b_value, *why;
 } clashes[] = {
 	{ "sample", NULL, "overhead", NULL, "both leave allocations out" },
-	{ "overhead", NULL, "mode", "growth", "that mode has no probes to take out" },
+	{ "overhead", NULL, "mode", "growth", "that mode has no probes to detach" },
 	{ "overhead", NULL, "mode", "count", "that mode does not see how long blocks live" },
 	{ "sample", NULL, "mode", "growth", "that mode sees no allocations" },
 	{ "size", "usable", "mode", "count", "that mode does not see where blocks are" },
@@ -126,36 +126,36 @@ static const struct {
 	{ "max-live", NULL, "mode", "growth", "that mode keeps no table of blocks" },
 	{ "min-size", NULL, "mode", "growth", "that mode sees no allocations" },
 	{ "max-size", NULL, "mode", "growth", "that mode sees no allocations" },
-	{ "object", NULL, "mode", "growth", "that mode looks for no allocator" },
-	{ "prefix", NULL, "mode", "growth", "that mode looks for no allocator" },
-	{ "sym", NULL, "mode", "growth", "that mode looks for no allocator" },
+	{ "object", NULL, "mode", "growth", "that mode probes no allocator" },
+	{ "prefix", NULL, "mode", "growth", "that mode probes no allocator" },
+	{ "sym", NULL, "mode", "growth", "that mode probes no allocator" },
 	{ "within", NULL, "mode", "growth", "that mode sees no allocations" },
-	{ "within", NULL, "overhead", NULL, "a budget does not know what probes in other functions take" },
+	{ "within", NULL, "overhead", NULL, "the cost of probes in other functions is not measured" },
 	{ "free-stacks", NULL, "mode", "count", "that mode sees no frees" },
 	{ "free-stacks", NULL, "mode", "growth", "that mode sees no frees" },
-	{ "free-stacks", NULL, "sample", NULL, "that passes over most blocks, and so their frees" },
-	{ "free-stacks", NULL, "overhead", NULL, "that passes over most frees" },
+	{ "free-stacks", NULL, "sample", NULL, "that skips most blocks, and so their frees" },
+	{ "free-stacks", NULL, "overhead", NULL, "that skips most frees" },
 	{ "start-on", NULL, "overhead", NULL, "probes are in place part of the time only" },
 	{ "stop-on", NULL, "overhead", NULL, "probes are in place part of the time only" },
 	{ "mark", NULL, "overhead", NULL, "probes are in place part of the time only" },
-	{ "view", "peak", "overhead", NULL, "a peak is not seen while nobody looks" },
-	{ "metric", "peak-bytes", "overhead", NULL, "a peak is not seen while nobody looks" },
-	{ "sort", "peak-bytes", "overhead", NULL, "a peak is not seen while nobody looks" },
+	{ "view", "peak", "overhead", NULL, "a peak can fall into the time without probes" },
+	{ "metric", "peak-bytes", "overhead", NULL, "a peak can fall into the time without probes" },
+	{ "sort", "peak-bytes", "overhead", NULL, "a peak can fall into the time without probes" },
 	{ "mmap", NULL, "mode", "count", "that mode does not see what is given back" },
-	{ "mmap", NULL, "mode", "growth", "that mode has what is mapped already" },
+	{ "mmap", NULL, "mode", "growth", "that mode records mappings already" },
 	{ "mmap", NULL, "sample", NULL, "mappings are given back in parts, which cannot be weighed" },
 	{ "mmap", NULL, "free-stacks", NULL, "where parts of mappings are given back is not recorded" },
-	{ "mmap", NULL, "overhead", NULL, "what is given back while nobody looks would seem to be mapped" },
-	{ "all", NULL, "pid", NULL, "the one names everyone" },
-	{ "all", NULL, "comm", NULL, "the one names everyone" },
-	{ "all", NULL, "cgroup", NULL, "the one names everyone" },
-	{ "all", NULL, "follow", NULL, "children are traced like everyone" },
+	{ "mmap", NULL, "overhead", NULL, "what is unmapped while there are no probes would seem to be mapped still" },
+	{ "all", NULL, "pid", NULL, "-a selects every process" },
+	{ "all", NULL, "comm", NULL, "-a selects every process" },
+	{ "all", NULL, "cgroup", NULL, "-a selects every process" },
+	{ "all", NULL, "follow", NULL, "-a selects every process, children too" },
 	{ "pid", NULL, "comm", NULL, "a process is named by its number or by its name" },
 	{ "pid", NULL, "cgroup", NULL, "a process is named by its number or by its cgroup" },
-	{ "overhead", NULL, "all", NULL, "a budget is kept for processes that are named" },
-	{ "overhead", NULL, "comm", NULL, "a budget is kept for processes that are named" },
-	{ "overhead", NULL, "cgroup", NULL, "a budget is kept for processes that are named" },
-	{ "overhead", NULL, "follow", NULL, "a budget is kept for processes that are named" },
+	{ "overhead", NULL, "all", NULL, "a budget can be kept only for targets of -p or -- CMD" },
+	{ "overhead", NULL, "comm", NULL, "a budget can be kept only for targets of -p or -- CMD" },
+	{ "overhead", NULL, "cgroup", NULL, "a budget can be kept only for targets of -p or -- CMD" },
+	{ "overhead", NULL, "follow", NULL, "a budget can be kept only for targets of -p or -- CMD" },
 	{ "all", NULL, "mode", "growth", "that mode watches processes one by one" },
 	{ "comm", NULL, "mode", "growth", "that mode watches processes one by one" },
 	{ "cgroup", NULL, "mode", "growth", "that mode watches processes one by one" },
@@ -170,7 +170,7 @@ static int check_clashes(const struct asked *a, struct err *e)
 		if (!one || !other || (clashes[i].a_value && strcmp(one->val, clashes[i].a_value)) ||
 		    (clashes[i].b_value && strcmp(other->val, clashes[i].b_value)))
 			continue;
-		return err_set(e, -EINVAL, "%s%s%s and %s%s%s: want one of them, %s", one->as, one->val ? " " : "", one->val ?: "",
+		return err_set(e, -EINVAL, "%s%s%s and %s%s%s cannot be combined: %s", one->as, one->val ? " " : "", one->val ?: "",
 			       other->as, other->val ? " " : "", other->val ?: "", clashes[i].why);
 	}
 	return 0;
@@ -192,7 +192,7 @@ static int check_recorded(const struct asked *a, struct err *e)
 
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
 		if (asked[i])
-			return err_set(e, -EINVAL, "%s %s and --mode %s: want one of them, that mode does not record this",
+			return err_set(e, -EINVAL, "%s %s and --mode %s cannot be combined: that mode does not record this",
 				       asked[i]->as, asked[i]->val, mode__name(o->recording.mode));
 	return 0;
 }
@@ -209,10 +209,10 @@ static int check_whens(const struct asked *a, struct err *e)
 		if (condition__parse(o->whens.v[i], &c, e))
 			return -EINVAL;
 		if (condition__needs(&c) & ~known)
-			return err_set(e, -EINVAL, "--when %s and --mode %s: want one of them, that mode does not record this", c.text,
+			return err_set(e, -EINVAL, "--when %s and --mode %s cannot be combined: that mode does not record this", c.text,
 				       mode__name(o->recording.mode));
 		if (condition__needs(&c) && recording__has_budget(&o->recording))
-			return err_set(e, -EINVAL, "--when %s and --overhead %s: want one of them, a part of the calls says little at one moment",
+			return err_set(e, -EINVAL, "--when %s and --overhead %s cannot be combined: an estimate from part of the calls is too rough for one moment",
 				       c.text, asked__find(a, "overhead")->val);
 	}
 	return 0;
@@ -228,7 +228,7 @@ static int check_tags(const struct asked *a, struct err *e)
 		if (strcmp(o->tags.v[i], TAG_THREAD))
 			continue;
 		if (by && strcmp(by->val, "thread"))
-			return err_set(e, -EINVAL, "--tag thread and --by %s: want one of them, threads are kept apart by the one only",
+			return err_set(e, -EINVAL, "--tag thread and --by %s cannot be combined: --tag thread needs --by thread",
 				       by->val);
 		o->by = "thread";
 	}
@@ -245,9 +245,9 @@ int opts__check_outputs(const struct opts *o, struct err *e)
 		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
 
 		if (f && f->needs & HAS_PEAK_BYTES && recording__has_budget(&o->recording))
-			return err_set(e, -EINVAL, "-o %s and --overhead: want one of them, a peak is not seen while nobody looks", o->outputs.v[i]);
+			return err_set(e, -EINVAL, "-o %s and --overhead cannot be combined: a peak can fall into the time without probes", o->outputs.v[i]);
 		if (f && f->needs & ~known)
-			return err_set(e, -EINVAL, "-o %s and --mode %s: want one of them, that mode does not record what %s shows",
+			return err_set(e, -EINVAL, "-o %s and --mode %s cannot be combined: that mode does not record what %s shows",
 				       o->outputs.v[i], mode__name(o->recording.mode), f->name);
 	}
 	return 0;

@@ -75,10 +75,10 @@ void opts__help(FILE *out)
 
 	fprintf(out, "%s\n"
 		"Which call stacks of a running program hold its memory, exactly.\n"
-		"With INTERVAL, a report every so many seconds, COUNT times. doctor tells what\n"
-		"this kernel and user may do, what is missing, and how to mend it. report shows\n"
-		"profiles again that -o FILE.json wrote, diff tells what grew from one to the\n"
-		"other; both need no privileges.\n", opts__usage);
+		"With INTERVAL, a report every so many seconds, COUNT times. doctor reports what\n"
+		"this kernel and user can do, what is missing and how to fix it. report shows\n"
+		"profiles again that -o FILE.json wrote, diff shows what grew from one to the\n"
+		"other; neither needs privileges.\n", opts__usage);
 	for (int group = 0; group < N_GROUPS; group++) {
 		fprintf(out, "\n%s:\n", titles[group]);
 		for (size_t i = 0; i < n_opt_rows; i++) {
@@ -87,7 +87,7 @@ void opts__help(FILE *out)
 		}
 	}
 	fprintf(out,
-		"\nIn parentheses: what holds without the option. Sizes take K, M and G; ages take\n"
+		"\nIn parentheses: the default. Sizes take K, M and G; ages take\n"
 		"ns, us, ms, s, m and h.\n"
 		"Exit: 0 done; 1 failed; 2 usage; 3 done, but something was lost (the report\n"
 		"says what); 4 diff --fail-over. With -- CMD, the exit status is CMD's.\n");

@@ -67,7 +67,7 @@ const struct row opt_rows[] = {
 	{ 'p', "pid", "PID[,PID...]", TARGETS, DOCTOR, take_pids,
 	  .help = "running processes, all their threads; repeatable" },
 	{ 'a', "all", NULL, TARGETS, DOCTOR, take_flag, FIELD(all),
-	  .help = "every process of the machine, those that start later, too" },
+	  .help = "every process of the machine, including those that start later" },
 	{ 0, "comm", "GLOB", TARGETS, DOCTOR, take_list, FIELD(comms),
 	  .help = "processes whose name matches, now and later; repeatable" },
 	{ 0, "cgroup", "PATH", TARGETS, DOCTOR, take_list, FIELD(cgroups),
@@ -83,7 +83,7 @@ const struct row opt_rows[] = {
 	{ 'O', "object", "PATH", TARGETS, DOCTOR, take_list, FIELD(objects),
 	  .help = "probe this ELF file as an allocator, whatever its name; repeatable" },
 	{ 0, "prefix", "STR", TARGETS, DOCTOR, take_string, FIELD(prefix),
-	  .help = "the allocator's symbols carry this prefix (je_, _rjem_, mi_)" },
+	  .help = "the allocator's symbols have this prefix (je_, _rjem_, mi_)" },
 	{ 0, "sym", "ROLE=NAME", TARGETS, DOCTOR, take_sym, FIELD(syms),
 	  .help = "a custom allocator: --sym malloc=arena_alloc --sym free=arena_free" },
 
@@ -91,7 +91,7 @@ const struct row opt_rows[] = {
 	  .later = "leak", .help = "what is recorded: every allocation and free; allocation calls and their bytes alone "
 		  "(cheaper); or only page faults, brk and mmap, where resident memory grows", .preset = "full" },
 	{ 0, "size", "WHICH", RECORDING, 0, take_enum, FIELD(recording.size), .of = &size_choices,
-	  .help = "which bytes of a block are counted: those asked for, or those that the allocator set aside "
+	  .help = "which bytes of a block are counted: those requested, or those that the allocator set aside "
 		  "(glibc; cheaper)", .preset = "requested" },
 	{ 0, "sample", "BYTES", RECORDING, 0, take_room, FIELD(recording.sample_bytes), 1, SAMPLE_MAX,
 	  .help = "record on average one allocation per BYTES allocated, and estimate; larger blocks are all recorded",
@@ -138,15 +138,15 @@ const struct row opt_rows[] = {
 	{ 0, "when", "COND", RECORDING, 0, take_when, FIELD(whens),
 	  .help = "take a snapshot, as at SIGUSR1 or, without -o FILE, a report, when a process passes a limit: rss>2G, live>1G, "
 		  "blocks>1M, growth>10M/min, rss-growth>1G/h, allocs>100K/s; when a signal ends it: killed; when the kernel "
-		  "kills it for want of memory: oom; repeatable" },
+		  "kills it for lack of memory: oom; repeatable" },
 	{ 0, "pause", "AGE", RECORDING, 0, take_age, FIELD(pause_ns),
 	  .help = "at least this long between two snapshots of --when", .preset = "10s" },
 	KEEP(0, "exact"),
 
 	{ 'd', "duration", "SEC", REPORTING, 0, take_seconds, FIELD(duration_ns),
-	  .help = "stop by itself", .preset = "at Ctrl-C, or when the targets end" },
+	  .help = "stop after SEC seconds", .preset = "at Ctrl-C, or when the targets end" },
 	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF, take_output,
-	  .help = "write at the end, and at SIGUSR1; the format goes by the suffix:" EXPORT_FORMATS(EXPORT_SUFFIX)
+	  .help = "write at the end, and at SIGUSR1; the suffix selects the format:" EXPORT_FORMATS(EXPORT_SUFFIX)
 		  "; - is standard output; a name with %t (time), %p (pid) or %n (number) is written at each INTERVAL, too; "
 		  "repeatable" },
 	{ 0, "format", "FORMAT", REPORTING, REPORT | DIFF, take_choice, FIELD(format),
@@ -157,17 +157,17 @@ const struct row opt_rows[] = {
 	{ 0, "batch", NULL, REPORTING, DOCTOR | REPORT, take_flag, FIELD(batch),
 	  .help = "plain timestamped reports also on a terminal" },
 	{ 'v', "verbose", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_VERBOSE,
-	  .help = "more on standard error" },
+	  .help = "more messages on standard error" },
 	{ 'q', "quiet", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_QUIET,
-	  .help = "less on standard error" },
+	  .help = "fewer messages on standard error" },
 	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT, take_views,
 	  .words = views__names,
 	  .help = "what a report shows; repeatable", .preset = "processes, if there are several, leaks and allocs; with --tag, tags and leaks; with --free-stacks, frees" },
 	{ 0, "by", "WHAT", REPORTING, REPORT, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
-	  .help = "what rows are kept apart by; the same stack in processes of one name or cgroup, or in all, is "
+	  .help = "what rows are separated by; the same stack in all processes of one name or cgroup, or in all processes, is "
 		  "one row", .preset = "process" },
 	{ 0, "metric", "METRIC", REPORTING, REPORT | DIFF, take_choice, FIELD(metric), .choices = METRICS,
-	  .help = "what folded stacks, graphs and trees weigh", .preset = "live-bytes; alloc-bytes with --mode count" },
+	  .help = "the weights in folded stacks, graphs and trees", .preset = "live-bytes; alloc-bytes with --mode count" },
 	{ 0, "sort", "KEY", REPORTING, REPORT, take_choice, FIELD(sort), .choices = METRICS " oldest",
 	  .help = "order of the rows", .preset = "by the view" },
 	{ 'T', "top", "N", REPORTING, REPORT | DIFF, take_number, FIELD(top), 1, TOP_MAX,
@@ -177,7 +177,7 @@ const struct row opt_rows[] = {
 	{ 0, "leak-after", "AGE", REPORTING, 0, take_age, FIELD(leak_after_ns), LEAK_AFTER_MIN,
 	  .help = "growth must last for AGE before it is called a leak", .preset = "20s" },
 	{ 0, "tree", "ORDER", REPORTING, REPORT, take_choice, FIELD(tree), .choices = "callers callees",
-	  .help = "what --view tree begins with: a thread's first function, or who calls the allocator", .preset = "callers" },
+	  .help = "what --view tree begins with: a thread's first function, or the callers of the allocator", .preset = "callers" },
 	{ 0, "threshold", "PCT", REPORTING, REPORT, take_threshold, FIELD(threshold_pct),
 	  .help = "in graphs and trees, fold away what weighs less than PCT percent of the whole", .preset = "0.5" },
 	{ 0, "filter", "REGEX", REPORTING, REPORT | DIFF, take_regex, FIELD(filter),
@@ -199,7 +199,7 @@ const struct row opt_rows[] = {
 	{ 0, "no-source", NULL, REPORTING, 0, take_flag, FIELD(no_source),
 	  .help = "names only, no files and lines" },
 	{ 0, "debuginfod", NULL, REPORTING, 0, take_flag, FIELD(debuginfod),
-	  .help = "ask the servers in DEBUGINFOD_URLS for missing debug files" },
+	  .help = "download missing debug files from the servers in DEBUGINFOD_URLS" },
 
 	{ 'h', "help", NULL, OTHER, DOCTOR | REPORT | DIFF, take_command, .min = CMD_HELP, .help = "print this" },
 	{ 'V', "version", NULL, OTHER, DOCTOR | REPORT | DIFF, take_command, .min = CMD_VERSION,
@@ -537,7 +537,7 @@ static int take_output(struct opts *o, const struct given *g, struct err *e)
 		return err_set(e, -EINVAL, "%s %s: want a file name that ends in one of %s, or - for standard output", g->as,
 			       g->val, EXPORT_SUFFIXES);
 	if (!outname__is_well_formed(g->val))
-		return err_set(e, -EINVAL, "%s %s: want %%t (time), %%p (pid), %%n (number) or %%%% behind a %%", g->as, g->val);
+		return err_set(e, -EINVAL, "%s %s: want %%t (time), %%p (pid), %%n (number) or %%%% after a %%", g->as, g->val);
 	if (opts__has_output(o, g->val))
 		return err_set(e, -EINVAL, "%s %s: given twice", g->as, g->val);
 	return opts__add_output(o, g->val, e);

@@ -65,7 +65,7 @@ int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct 
 
 	if (err)
 		return err_set(e, err, "table of processes: %s", strerror(-err));
-	return *ret_proc ? 0 : err_set(e, -ENOSPC, "more than %u processes", k->sizes.n_procs - 1);
+	return *ret_proc ? 0 : err_set(e, -ENOSPC, "no room for more than %u processes", k->sizes.n_procs - 1);
 }
 
 uint32_t kernel__ignore(struct kernel *k, pid_t pid, uint32_t proc)

@@ -112,13 +112,13 @@ static int start(struct check *c)
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 };
 
 	if (exe < 0 || pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC)) {
-		verdict(c, CHECK_CANNOT, "no child", strerror(errno));
+		verdict(c, CHECK_CANNOT, "no child process", strerror(errno));
 	} else {
 		c->pid = fork();
 		if (!c->pid)
 			become_child(exe, c->plan->object->fd, in[0], out[1], is_libc);
 		if (c->pid < 0)
-			verdict(c, CHECK_CANNOT, "no child", strerror(errno));
+			verdict(c, CHECK_CANNOT, "no child process", strerror(errno));
 	}
 	if (in[0] >= 0)
 		close(in[0]);
@@ -299,15 +299,15 @@ static const char *judge(const struct check *c, const struct planned_func *f, co
 	if (s->n_entries != 1 && (wants_entry || s->n_entries))
 		return s->n_entries ? "its entry is seen more than once" : "its entry is not seen";
 	if (!s->args_ok)
-		return "its arguments are others";
+		return "its arguments are reported wrong";
 	if (entry_only)
 		return NULL;
 	if (s->n_returns != 1)
 		return s->n_returns ? "its return is seen more than once" : "its return is not seen";
 	if (!s->result_ok)
-		return "its result is another";
+		return "its result is reported wrong";
 	if (!wants_entry && s->n_untold)
-		return "returns within it look like its own";
+		return "returns of calls inside it are taken for its own";
 	return NULL;
 }
 
@@ -421,14 +421,14 @@ static void run_twice(struct check *c)
 	stop(c);
 	detach(c);
 	if (r == RAN && !c->result->n_called)
-		verdict(c, CHECK_CANNOT, "none of its functions can be called by itself", NULL);
+		verdict(c, CHECK_CANNOT, "none of its functions can be called alone", NULL);
 	if (r != DIED)
 		return;
 	/* was it the probes, or does it not like to be called so? */
 	r = run(c, false, &died_again);
 	stop(c);
 	if (r == DIED && died_again == died)
-		verdict(c, CHECK_CANNOT, died, "it does not return when it is called by itself");
+		verdict(c, CHECK_CANNOT, died, "it does not return when it is called alone");
 	else if (r != NOT_RUN)
 		verdict(c, CHECK_WRONG, died, "it does not return with its probes");
 }
@@ -439,7 +439,7 @@ void check__plan(struct kernel *k, const struct alloc_funcs *funcs, const struct
 
 	*ret = (struct check_result){ .verdict = CHECK_RIGHT };
 	if (!k->multi) {
-		verdict(&c, CHECK_CANNOT, "perf events take too long to be given back", NULL);
+		verdict(&c, CHECK_CANNOT, "detaching perf events takes too long", NULL);
 	} else if (p->object->is_exec) {
 		verdict(&c, CHECK_CANNOT, "a program cannot be loaded as a library", NULL);
 	} else if (p->n_points > 0xffff) {

@@ -190,18 +190,18 @@ int check_child__main(int argc, char **argv)
 	if (!err)
 		err = shut_doors();
 	if (err)
-		return refuse("the child cannot be shut in: %s", strerror(-err));
+		return refuse("the child process cannot be confined: %s", strerror(-err));
 	if (fstat(CHECK_FD_FILE, &st))
 		return refuse("%s", strerror(errno));
 	/* two C libraries in one process do not go together */
 	if (is_libc && !dl_iterate_phdr(is_loaded, &st))
-		return refuse("%s", "it is another C library than malloctrace's own");
+		return refuse("%s", "it is not the C library that malloctrace uses");
 	tls_alignment[0] = 1;
 	/* in the target it comes first in the search order; here it must at least find itself before our libc */
 	lib = dlopen("/proc/self/fd/3", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 	if (!lib)
 		return refuse("it cannot be loaded: %s", dlerror());
 	if (dlinfo(lib, RTLD_DI_LINKMAP, &map))
-		return refuse("%s", "where it was loaded is not told");
+		return refuse("%s", "its load address is not known");
 	return serve(map->l_addr);
 }

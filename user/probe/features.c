@@ -145,7 +145,7 @@ const struct feature features[N_FEATURES] = {
 	[FEATURE_PERF_UPROBE] = { "uprobes", try_perf_uprobe, "perf events", "a kernel with CONFIG_UPROBE_EVENTS=y is needed",
 				  RIGHT_BIT(RIGHT_SYS_ADMIN), false },
 	[FEATURE_URETPROBES] = { "uretprobes", uretprobes__try, "seccomp filters do not see them",
-				 "a kernel newer than 6.13 is better: on this one a seccomp filter may end who returns through a uretprobe; malloctrace works without, and costs the target more",
+				 "a kernel newer than 6.13 is better: on this one a seccomp filter may kill a process that returns through a uretprobe; malloctrace works without them, and costs the target more",
 				 0, false },
 	[FEATURE_UPROBE_MULTI] = { "uprobe_multi", try_uprobe_multi, "filter per process",
 				   "kernel 6.6 or later has it; malloctrace works without it, as root, attaches slower and costs the target more",

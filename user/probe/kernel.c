@@ -52,7 +52,7 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	uint64_t ram;
 
 	if (sysinfo(&mem))
-		return err_set(e, -errno, "cannot tell how much memory there is");
+		return err_set(e, -errno, "cannot find out how much memory this machine has");
 	ram = (uint64_t)mem.totalram * mem.mem_unit;
 
 	/* what grows is no block */
@@ -314,7 +314,7 @@ static int explain_load(struct err *e, int err, const struct table_sizes *s)
 	case ENOENT:
 		return err_set(e, err, "the kernel has no type information (BTF), which malloctrace needs: CONFIG_DEBUG_INFO_BTF=y");
 	default:
-		return err_set(e, err, "the kernel refused the BPF programs: %s ('malloctrace doctor', or -v for its words)", strerror(-err));
+		return err_set(e, err, "the kernel refused the BPF programs: %s ('malloctrace doctor' checks what is missing, -v shows what the kernel says)", strerror(-err));
 	}
 }
 

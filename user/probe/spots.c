@@ -287,7 +287,7 @@ int spots__find(struct spots *s, struct object *obj, const char *debug_dir, stru
 		return 0;
 	}
 	vec_done(&search.points);
-	return err == -E2BIG ? err_set(e, err, "%s %s: no more than %d can be at one function", search.full->option, search.full->text,
+	return err == -E2BIG ? err_set(e, err, "%s %s: no more than %d such options can match one function", search.full->option, search.full->text,
 				       MT_SPOTS_AT_ONCE) :
 			       err_set(e, err, "out of memory");
 }

@@ -206,10 +206,10 @@ static int may_look(pid_t pid, const struct process *p, struct err *e)
 		return 0;
 	if (p->uid == geteuid())
 		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
-				       "%s (%d) lets nobody look into it (its file is unreadable, or it changed its rights)", p->comm,
+				       "%s (%d) may not be inspected (its file is unreadable, or it changed its privileges)", p->comm,
 				       (int)pid);
 	return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
-			       "%s (%d) belongs to uid %u and this user may not look into it", p->comm, (int)pid, p->uid);
+			       "%s (%d) belongs to uid %u and this user may not inspect it", p->comm, (int)pid, p->uid);
 }
 
 /* Of /proc itself only what belongs to root is told of a process that nobody may look into. */

@@ -187,7 +187,7 @@ int spawn__new(const struct spawn_opts *o, const struct spawn_calls *calls, stru
 	if (!WIFSTOPPED(status)) {
 		s->state = ENDED;
 		spawn__free(s);
-		return err_set(e, -ECHILD, "%s ended before it began", o->argv[0]);
+		return err_set(e, -ECHILD, "%s ended before its program was started", o->argv[0]);
 	}
 	/* seized, not attached: stopping it from a terminal and continuing it work as ever */
 	if (ptrace(PTRACE_SEIZE, s->pid, 0, SEIZE_OPTIONS)) {
@@ -210,7 +210,7 @@ int spawn__go(struct spawn *s, struct err *e)
 	s->state = RUNNING;
 	s->rss_before = process__most_rss_bytes(s->pid);
 	if (kill(s->pid, SIGCONT))
-		return err_set(e, -errno, "cannot let the program go: %s", strerror(errno));
+		return err_set(e, -errno, "cannot let the program run: %s", strerror(errno));
 	return 0;
 }
 

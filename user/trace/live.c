@@ -467,7 +467,7 @@ int live__open(struct session *s, struct err *e)
 	if (!s->kernel && may_be_refused())
 		return 0;
 	if (!term__is_able(&why)) {
-		say("%s: a report comes at the end, with Ctrl-C", err_msg(&why));
+		say("no live view: %s; the report comes at the end, with Ctrl-C", err_msg(&why));
 		return 0;
 	}
 	s->live = calloc(1, sizeof(*s->live));

@@ -14,7 +14,7 @@
 
 static void on_changed(const char *path, void *arg)
 {
-	say_verbose("%s was changed since it was mapped: no names from it", path);
+	say_verbose("%s was changed after it was mapped: its names are not used", path);
 }
 
 /* malloctrace: debuginfod: libc.so.6: 12.5 of 37.0 MiB */
@@ -23,18 +23,18 @@ static void on_progress(const char *path, long done_bytes, long total_bytes, voi
 	if (total_bytes)
 		say_progress("debuginfod: %s: %.1f of %.1f MiB", path, done_bytes / 1048576.0, total_bytes / 1048576.0);
 	else
-		say_progress("debuginfod: %s: asking", path);
+		say_progress("debuginfod: %s: waiting for a server", path);
 }
 
 static void on_done(const char *path, int err, void *arg)
 {
 	say_progress(NULL);
 	if (!err)
-		say("debuginfod: debug file of %s", path);
+		say("debuginfod: downloaded the debug file of %s", path);
 	else if (err == -ENOENT)
 		say("debuginfod: no server has a debug file of %s", path);
 	else
-		say("debuginfod: %s: %s; no server is asked again", path, strerror(-err));
+		say("debuginfod: %s: %s; no more files are requested", path, strerror(-err));
 }
 
 /* Mangled names are taken, too: what is shown is not mangled. */

@@ -233,7 +233,7 @@ static int load(struct session *s, struct err *e)
 	if (recording__has_budget(&o->recording)) {
 		struct budget_opts b = { s->kernel, s->collect, s->unwind, &s->tracees };
 
-		say_step("Measuring what a hit costs.");
+		say_step("Measuring what a probe hit costs.");
 		return budget__new(&b, &s->budget, e);
 	}
 	return 0;
@@ -424,9 +424,9 @@ static int watch(struct session *s, struct err *e)
 	s->writes = writes__new();
 	s->kernel->writes = s->writes;
 	if (!s->writes)
-		say("files that are probed must not be written over while malloctrace runs: that cannot be watched here (inotify)");
+		say("do not overwrite probed files while malloctrace runs: it cannot notice that here (no inotify)");
 	if (watch__open(tracees__are_shared(&s->tracees), &s->watch, e)) {
-		say("code that is loaded later is seen up to a second late, without perf events: %s", err_msg(e));
+		say("without perf events, code that is loaded later is noticed up to a second late: %s", err_msg(e));
 		err_done(e);
 	}
 	return 0;
@@ -527,7 +527,7 @@ static void outlast_debuggers(struct session *s)
 
 	while ((pid = tracees__debugged(&s->tracees, &d))) {
 		if (pid != told)
-			say("%s (%d) debugs process %d, with breakpoints where malloctrace's are: to leave before it would end that process. Waiting until it detaches or deletes them; Ctrl-C leaves now",
+			say("%s (%d) debugs process %d and has breakpoints where malloctrace has probes: detaching first would kill that process. Waiting until the debugger detaches or deletes them; Ctrl-C detaches now",
 			    d.comm, (int)d.pid, (int)pid);
 		told = pid;
 		nanosleep(&while_it_is_there, NULL);

@@ -92,7 +92,7 @@ static void spare(struct session *s, pid_t pid, const char *name)
 	s->end_ns = now_ns();
 	kernel__freeze(s->kernel, true);
 	tracees__detach(&s->tracees);
-	say("%s (%d) has begun, which runs programs by translating their code: breakpoints would end them, so the trace ends here", name,
+	say("%s (%d) has started, which runs programs by translating their code: breakpoints would kill them, so the trace ends here", name,
 	    (int)pid);
 	loop__stop(s->loop);
 }

@@ -50,14 +50,14 @@ static void retire(struct session *s, const uint32_t *procs, size_t n)
 
 	model__keep_modules(s->model, &modules);
 	if (model__archive(s->model, procs, n, s->cut, tracees__n_mappings(&s->tracees), &calls))
-		say("out of memory: what processes had that ended is not all kept");
+		say("out of memory: some figures of processes that ended are lost");
 	archived_ns = now_ns();
 	for (size_t i = 0; i < n; i++)
 		forget(s, procs[i]);
 	collect__release(s->collect);
 	s->cut = NULL;
 	collect__swept(s->collect, &blocks, &cpu_ns);
-	say_verbose("room of %zu processes that ended: %llu of their blocks removed in %.1f ms, rows kept in %.1f ms, given back in %.1f ms", n,
+	say_verbose("table space of %zu processes that ended: %llu of their blocks removed in %.1f ms, rows kept in %.1f ms, space freed in %.1f ms", n,
 		    (unsigned long long)blocks, cpu_ns / 1e6, (archived_ns - began_ns) / 1e6, (now_ns() - archived_ns) / 1e6);
 }
 

@@ -311,7 +311,7 @@ void session__on_interval(void *arg)
 	snap = session__take(s, false, intervals_need_ages(s), &s->failure);
 	/* a mark's thread has been kept from the CPU for seconds: the next one will do */
 	if (!snap && s->failure.code == -EBUSY) {
-		say("a report was left out: %s", err_msg(&s->failure));
+		say("a report was skipped: %s", err_msg(&s->failure));
 		err_done(&s->failure);
 		return;
 	}

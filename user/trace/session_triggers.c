@@ -82,7 +82,7 @@ static void chosen(struct session *s, const struct mt_event *ev)
 
 	if (!l)
 		return;
-	say_verbose("%s (%d): the kernel has no memory left and chose it", l->tracee->process.comm, (int)ev->pid);
+	say_verbose("%s (%d): the kernel is out of memory and kills it", l->tracee->process.comm, (int)ev->pid);
 	if (model__has_ended(s->model, l->proc) && model__exit_signal(s->model, l->proc) == SIGKILL)
 		died(s, l, SIGKILL, true);
 }
@@ -187,7 +187,7 @@ static void on_look(void *arg)
 		if (p->ended || (p->own && p->lives.n < 2))
 			continue;
 		if (look_at(s, p, has_turn ? wanted : wanted & ~FIGURE_BIT(FIGURE_RSS), at_ns)) {
-			say("out of memory: not all of --when was looked at");
+			say("out of memory: not all conditions of --when were checked");
 			break;
 		}
 		n_rss++;

@@ -235,12 +235,12 @@ static int attach(struct tracees *t, struct err *e)
 	if (!err)
 		err = tracees__attach_all(m->t, e);
 	if (!err) {
-		say_step("Looking at the processes that run.");
+		say_step("Reading the processes that run.");
 		m->t->begun = false;
 		err = look_around(m, e);
 		m->t->begun = true;
 	}
-	say_verbose("looked at %zu processes in %.1f ms", m->t->v.n, (now_ns() - began_ns) / 1e6);
+	say_verbose("read %zu processes in %.1f ms", m->t->v.n, (now_ns() - began_ns) / 1e6);
 	if (!err && m->n_closed)
 		say("%zu process%s left out: %s", m->n_closed, m->n_closed == 1 ? " is" : "es are", err_msg(&m->why_closed));
 	return err;
@@ -261,7 +261,7 @@ static void say_attached(const struct tracees *t)
 	}
 	first = first ? first : "no allocator yet";
 	if (!t->n_live)
-		say("attached to no process yet, and to each that comes and is meant: %s", first);
+		say("attached to no process yet; selected processes are traced when they start: %s", first);
 	else if (n_files < 2)
 		say("attached to %zu process%s: %s", t->n_live, t->n_live == 1 ? "" : "es", first);
 	else

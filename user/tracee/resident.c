@@ -280,7 +280,7 @@ static void looked(struct resident_looks *m)
 {
 	m->next_ns = now_ns() + MAX(PAUSE_NS, PAUSE_SHARE * m->spent_ns);
 	if (m->procs.n)
-		say_verbose("memory of %zu process%s looked at: %.1f ms, %zu slice%s of at most %lld pages", m->procs.n, m->procs.n == 1 ? "" : "es",
+		say_verbose("memory of %zu process%s read: %.1f ms, %zu slice%s of at most %lld pages", m->procs.n, m->procs.n == 1 ? "" : "es",
 			    m->spent_ns / 1e6, m->n_slices, m->n_slices == 1 ? "" : "s", (long long)m->most_pages);
 	drop(m);
 }

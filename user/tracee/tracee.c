@@ -199,7 +199,7 @@ void tracee__tell_unread(const struct tracee *p)
 			said = tracee__may_not_read(&l->space.v[i]) && r->label && l->space.v[i].label &&
 			       !strcmp(l->space.v[i].label, r->label);
 		if (tracee__may_not_read(r) && !said)
-			say("%s (%d): a file is left out, with its names and any allocator in it: %s", p->process.comm,
+			say("%s (%d): a file cannot be read; its function names and any allocator in it are missing: %s", p->process.comm,
 			    (int)p->process.pid, err_msg(&r->why));
 	}
 }
@@ -217,7 +217,7 @@ static void hint_moved(pid_t pid, struct err *e)
 		if (!m->exec || m->ino || !beside->ino || (beside->end != m->start && beside->start != m->end))
 			continue;
 		clean_name(beside->path);
-		err_hint(e, "code beside %s is in memory of no file (moved to huge pages?), where nothing can be probed", beside->path);
+		err_hint(e, "code next to %s is in anonymous memory (moved to huge pages?), where nothing can be probed", beside->path);
 	}
 	maps__done(&maps);
 }
@@ -245,7 +245,7 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 		last = obj;
 		for (size_t k = 0; k < t->files.n; k++)
 			if (t->files.v[k]->plan.object == obj)
-				err_hint(e, "looked at %s (no malloc among %zu functions%s)", obj->path,
+				err_hint(e, "searched %s (no malloc among %zu functions%s)", obj->path,
 					 t->files.v[k]->n_symbols, t->files.v[k]->n_symbols ? "" : ": it is stripped");
 	}
 	hint_moved(p->process.pid, e);
@@ -299,7 +299,7 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e)
 	if (err)
 		return err;
 	if (translator__of(p->process.exe))
-		return err_set(e, -ENOTSUP, "%s (%d) runs a program by translating its code: breakpoints would end it, so it cannot be traced",
+		return err_set(e, -ENOTSUP, "%s (%d) runs a program by translating its code: breakpoints would kill it, so it cannot be traced",
 			       translator__of(p->process.exe), (int)pid);
 	err = space__refresh(&p->lives.v[0]->space, t->objects, pid, &n_new, e);
 	if (!err)

@@ -36,7 +36,7 @@ static int probe_again(struct tracees *t, struct tracee *p, const struct mt_even
 	if (err || p->own || !t->begun)
 		return err;
 	p->unseen_ns = unseen_ns;
-	say("%s (%d) was started by a thread other than the first, with which the probes of the process ended: it was probed again %.1f ms later, and what it allocated until then was not seen",
+	say("%s (%d): a thread other than the first called exec, which removed the probes: they were attached again %.1f ms later; what it allocated until then was not seen",
 	    comm, (int)p->process.pid, unseen_ns / 1e6);
 	return 0;
 }
@@ -82,7 +82,7 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *
 		p->lives.v[p->lives.n - 1]->closed = true;
 		attachment__free(p->attachment);
 		p->attachment = NULL;
-		say("%s (%d) runs programs by translating their code: breakpoints would end them, so it is not traced any more",
+		say("%s (%d) runs programs by translating their code: breakpoints would kill them, so it is not traced any more",
 		    p->process.comm, (int)p->process.pid);
 		return 0;
 	}
@@ -91,7 +91,7 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *
 		tracee__life(p)->closed = true;
 		if (p->own && p->lives.n == 2)
 			return err_set(e, why.code, "%s", err_msg(&why));
-		say("%s (%d) is another program now, without names and new probes: %s", p->process.comm, (int)p->process.pid,
+		say("%s (%d) runs another program now, which cannot be read: no function names, no new probes: %s", p->process.comm, (int)p->process.pid,
 		    err_msg(&why));
 	}
 	if (!err && !over)

@@ -30,7 +30,7 @@ static int attach_loader(struct tracees *t, struct attachment *a, struct known_f
 		return err_set(e, err, "%s", err_msg(&why));
 	/* a file that the kernel refuses is no reason to end a trace */
 	if (err)
-		say_verbose("%s; libraries that take the place of others are noticed a little later", err_msg(&why));
+		say_verbose("%s; a library that is loaded at the address of another is noticed a little later", err_msg(&why));
 	return 0;
 }
 
@@ -42,7 +42,7 @@ static int attach_refusals(struct tracees *t, struct attachment *a, struct known
 	if (err == -ENOMEM)
 		return err_set(e, err, "%s", err_msg(&why));
 	if (err)
-		say("%s; calls that leave by an exception are not told as failed", err_msg(&why));
+		say("%s; calls that end with an exception are not counted as failed", err_msg(&why));
 	return 0;
 }
 

@@ -89,10 +89,10 @@ static void update(struct tracees *t, struct tracee *p, int (*look)(struct trace
 	int err = look(t, p, &e);
 
 	if (err && err != -ESRCH && err != -ENOENT)
-		say("%s (%d) mapped new code that could not be looked at: %s", p->process.comm, (int)p->process.pid, err_msg(&e));
+		say("%s (%d) mapped new code that could not be read: %s", p->process.comm, (int)p->process.pid, err_msg(&e));
 	else if (p->n_allocators > had && t->said_attached && !tracees__are_shared(t)) {
 		tracee__note_late_allocator(t, p);
-		say("%s (%d) loaded another allocator: %s; its blocks are counted from now on, %.1f ms later at most", p->process.comm,
+		say("%s (%d) loaded another allocator: %s; its blocks are counted from now on, at most %.1f ms after it was loaded", p->process.comm,
 		    (int)p->process.pid, tracee__last_allocator(t, p), p->unseen_ns / 1e6);
 	}
 }

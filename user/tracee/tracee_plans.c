@@ -97,20 +97,20 @@ int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct 
 	if (!k || k->checked || (t->begun && !(p && p->own)) || plan__is_plain(plan))
 		return 0;
 	k->checked = true;
-	say_step("Trying out the points in %s on a child of malloctrace.", object__file_name(plan->object));
+	say_step("Testing the probe points in %s in a child process.", object__file_name(plan->object));
 	check__plan(t->kernel, &t->funcs, plan, &r);
 	switch (r.verdict) {
 	case CHECK_RIGHT:
-		say_verbose("%s: %u functions called by a child of malloctrace, each seen as it was; %.1f ms", object__file_name(plan->object),
+		say_verbose("%s: probe points tested: %u functions called in a child process, each reported correctly; %.1f ms", object__file_name(plan->object),
 			    r.n_called, (now_ns() - start_ns) / 1e6);
 		return 0;
 	case CHECK_CANNOT:
-		say_verbose("%s: its points are not tried out: %s", object__file_name(plan->object), r.why);
+		say_verbose("%s: probe points not tested: %s", object__file_name(plan->object), r.why);
 		return 0;
 	case CHECK_WRONG:
 		break;
 	}
-	say("%s: the points chosen in it do not see each call as it is (%s): plain ones are used, which cost more", object__file_name(plan->object), r.why);
+	say("%s: the cheaper probe points do not report each call correctly (%s): plain ones are used, which cost more", object__file_name(plan->object), r.why);
 	t->want.recording.points = POINTS_PLAIN;
 	err = plan__make(plan->object, &t->funcs, &t->want, k->asked, &plain, NULL, e);
 	t->want.recording.points = plan->want.recording.points;
@@ -134,7 +134,7 @@ void tracees__tell_plan(struct tracees *t, const struct plan *plan)
 	for (size_t i = 0; i < plan->n_funcs; i++)
 		say_verbose("  %s: %s", t->funcs.v[plan->funcs[i].func].name, plan->funcs[i].why);
 	if (plan->n_requested)
-		say("%s: sizes are those asked for: --size usable reads glibc's block headers%s", object__file_name(plan->object),
+		say("%s: sizes are the requested ones: --size usable reads glibc's block headers%s", object__file_name(plan->object),
 		    plan->want.recording.mode == MT_MODE_COUNT ? ", which --mode count does not see" : "");
 }
 
@@ -187,7 +187,7 @@ void tracees__unprobe_former(struct tracees *t, const struct object *now)
 		attachment__remove(t->shared_probes, obj, true);
 		known_file__forget_probes(k);
 		k->state = FILE_REFUSED;
-		say("%s was written to: its old probes are taken out; who has the old code mapped is not seen any more", obj->path);
+		say("%s was written to: its probes are removed; processes that still map the old code are not seen any more", obj->path);
 	}
 }
 

@@ -103,7 +103,7 @@ static char *words_of(struct tight *one)
 
 	clean_name(one->memcg.dir);
 	return asprintf(&text,
-			"the memory cgroup %s has room for %s: %zu process%s in it (such as %d) may be killed, because all that map a probed file get copies of its pages, whoever is selected; raise %s, or trace single processes with -p PID",
+			"the memory cgroup %s has room for %s: %zu process%s in it (such as %d) may be killed, because every process that maps a probed file gets copies of its pages, selected or not; raise %s, or trace single processes with -p PID",
 			one->memcg.dir, fmt_bytes(room, one->memcg.room_bytes), one->n_processes, one->n_processes == 1 ? "" : "es",
 			(int)one->pid, one->memcg.limit_file) < 0 ? NULL : text;
 }

@@ -47,7 +47,7 @@ const struct known_file *tracees__covered_by(const struct tracees *t, const stru
 		if (!mark && !cover__is_probed_at(k->plan.object, offset))
 			return NULL;
 		if (!mark && cover__mark(t->kernel, k->plan.object, &mark)) {
-			say("%s has breakpoints, and it cannot be found out whether they are ours, through another name: it is probed; if they are, its calls count twice",
+			say("%s has breakpoints that may be malloctrace's own, set under another name of the file: it is probed; if they are, its calls count twice",
 			    k->plan.object->path);
 			return NULL;
 		}
@@ -162,7 +162,7 @@ void tracees__unprobe_deleted(struct tracees *t)
 		if (t->shared_probes)	/* else all are out already */
 			attachment__remove(t->shared_probes, k->plan.object, false);
 		known_file__forget_probes(k);
-		say_verbose("%s is deleted, and nobody maps it any more: it is probed no longer", k->plan.object->path);
+		say_verbose("%s is deleted, and no process maps it any more: its probes are removed", k->plan.object->path);
 	}
 }
 

@@ -78,7 +78,7 @@ static void tell(const struct tracees *t, const struct known_file *k, const stru
 		if (!n)
 			continue;
 		if (t->begun && p && !p->held)
-			say("%s %s: %s (%d) has loaded %s, which has it: it is seen from now on", s->option, s->text, p->process.comm,
+			say("%s %s: %s (%d) has loaded %s, which defines it: calls are seen from now on", s->option, s->text, p->process.comm,
 			    (int)p->process.pid, object__file_name(k->plan.object));
 		else
 			say_verbose("%s %s: %zu point%s in %s", s->option, s->text, n, n == 1 ? "" : "s", k->plan.object->path);
@@ -94,7 +94,7 @@ int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_
 	if (err && (!t->begun || err == -ENOMEM || err == -ESRCH))
 		return err_set(e, err, "%s", err_msg(&why));
 	if (err)
-		say("%s; calls of what was named are not seen there", err_msg(&why));
+		say("%s; calls of the named functions are not seen there", err_msg(&why));
 	else
 		tell(t, k, p);
 	return 0;
@@ -158,7 +158,7 @@ int tracees__check_spots(struct tracees *t, struct err *e)
 		if (s->n_points || s->kind == MT_SPOT_TAG)
 			continue;
 		if (!is_file_there(t, s)) {
-			say("%s %s: no file %s is mapped yet: it is looked for in what is loaded later", s->option, s->text, s->part[0]);
+			say("%s %s: no file %s is mapped yet: files that are loaded later are searched", s->option, s->text, s->part[0]);
 			continue;
 		}
 		err = err_set(e, -ENOENT, "%s %s: no such function in what the target maps", s->option, s->text);
@@ -180,6 +180,6 @@ void tracees__tell_spots(struct tracees *t)
 		if (s->n_points || s->kind == MT_SPOT_TAG)
 			continue;
 		name_closest(t, s, near, sizeof(near));
-		say("%s %s: nothing that was mapped has such a function%s%s", s->option, s->text, *near ? "; there is " : "", near);
+		say("%s %s: no file that was mapped has such a function%s%s", s->option, s->text, *near ? "; there is " : "", near);
 	}
 }

@@ -46,7 +46,7 @@ static void tell_debugger(struct tracee *p)
 		return;
 	p->debugger = d.pid;
 	if (d.pid && d.writes)
-		say("%s (%d) is debugged by %s (%d): breakpoints of its own in allocation functions take malloctrace's out, which is told; while they are there, malloctrace will not leave",
+		say("%s (%d) is debugged by %s (%d): a breakpoint that the debugger sets in an allocation function removes malloctrace's probe there (a message says so), and malloctrace does not detach before it is deleted",
 		    p->process.comm, (int)p->process.pid, d.comm, (int)d.pid);
 }
 
@@ -59,9 +59,9 @@ static void tell_standing(struct tracee *p, const struct standing *s)
 	p->n_unprobed = n;
 	say("%s (%d): %zu of %zu probe points are not in place: %s; calls there are not seen", p->process.comm, (int)p->process.pid, n,
 	    s->n_points + s->n_moved,
-	    s->n_moved	? "its code was moved to memory of no file (huge pages?)" :
-	    p->debugger ? "the debugger took them out" :
-			  "something took them out");
+	    s->n_moved	? "its code was moved to anonymous memory (huge pages?)" :
+	    p->debugger ? "the debugger removed them" :
+			  "something removed them");
 }
 
 static void look(struct tracees *t, struct tracee *p)

@@ -57,8 +57,8 @@ void tracees__on_written(struct tracees *t, const struct object *obj)
 			k->state = FILE_REFUSED;
 	}
 	if (n)
-		say("%s was written to: its probes were taken out at once, or the new code would end who maps it; what %zu process%s that ha%s the old code do%s there is not seen any more",
+		say("%s was written to: its probes were removed at once, because in the new code they would crash processes; what %zu process%s that ha%s the old code do%s there is not seen any more",
 		    obj->path, n, n == 1 ? "" : "es", n == 1 ? "s" : "ve", n == 1 ? "es" : "");
 	else
-		say("%s was written to: its old probes are taken out, until somebody maps it again", obj->path);
+		say("%s was written to: its old probes are removed until a process maps it again", obj->path);
 }

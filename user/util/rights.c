@@ -175,7 +175,7 @@ char *rights__mend(unsigned int set)
 		return strdup("a user namespace cannot give that: run malloctrace outside of it");
 	if (any_outside_bounds(set) || geteuid() == 0) {
 		list = join(set, strlen("CAP_"), " --cap-add=", " --cap-add=");
-		if (!list || asprintf(&text, "taken from this container or service: start that with --cap-add=%s (docker, podman) or another CapabilityBoundingSet= (systemd)",
+		if (!list || asprintf(&text, "not given to this container or service: start it with --cap-add=%s (docker, podman) or another CapabilityBoundingSet= (systemd)",
 				      list) < 0)
 			return NULL;
 		return text;
@@ -204,9 +204,9 @@ char *rights__why_refused(unsigned int needs)
 	if (lacking)
 		n = asprintf(&text, "%s %s missing: %s", names, lacking & (lacking - 1) ? "are" : "is", mend);
 	else if (under_seccomp())
-		n = asprintf(&text, "not for want of %s: a seccomp filter is at work (docker: --security-opt seccomp=unconfined)", names);
+		n = asprintf(&text, "refused in spite of %s: a seccomp filter forbids it (docker: --security-opt seccomp=unconfined)", names);
 	else
-		n = asprintf(&text, "not for want of %s: a security module (SELinux, AppArmor) or the kernel's lockdown forbids it", names);
+		n = asprintf(&text, "refused in spite of %s: a security module (SELinux, AppArmor) or the kernel's lockdown forbids it", names);
 	return n < 0 ? NULL : text;
 }
 
@@ -238,5 +238,5 @@ int rights__give_up(struct err *e)
 		err = -errno;
 	cap_free(had);
 	cap_free(keep);
-	return err ? err_set(e, err, "privileges cannot be given up: %s", strerror(-err)) : 0;
+	return err ? err_set(e, err, "privileges cannot be dropped: %s", strerror(-err)) : 0;
 }

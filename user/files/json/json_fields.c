@@ -101,7 +101,7 @@ static int read_enum(struct reader *r, json_t *v, const struct field *f, unsigne
 	if (choices__find(f->choices, name, to))
 		return 0;
 	clean = reader__string(r, name);
-	return clean ? err_set(r->e, -EINVAL, "%s: this version knows of no --%s %s", f->key, f->key, clean) :
+	return clean ? err_set(r->e, -EINVAL, "%s: this version does not know --%s %s", f->key, f->key, clean) :
 		       err_set(r->e, -ENOMEM, "out of memory");
 }
 

@@ -68,13 +68,13 @@ static int cut_up(struct reader *r, struct span all, struct span pieces[static A
 	bool first = true;
 
 	if (!span__take(&all, '{'))
-		return err_set(r->e, -EINVAL, "this is no JSON object");
+		return err_set(r->e, -EINVAL, "this is not a JSON object");
 	while (!span__take(&all, '}')) {
 		struct span key, value, *to = NULL;
 
 		if ((!first && !span__take(&all, ',')) || !span__value(&all, &key) || *key.at != '"' || !span__take(&all, ':') ||
 		    !span__value(&all, &value))
-			return err_set(r->e, -EINVAL, "this is no whole JSON object");
+			return err_set(r->e, -EINVAL, "the JSON object is incomplete or malformed");
 		first = false;
 		for (size_t i = 0; i < ARRAY_SIZE(top_keys); i++)
 			if (is_key(&key, top_keys[i].key))
@@ -83,7 +83,7 @@ static int cut_up(struct reader *r, struct span all, struct span pieces[static A
 			if (is_key(&key, recording_fields.v[i].key))
 				to = &singles[i];
 		if (to && to->at)
-			return err_set(r->e, -EINVAL, "the key %.*s is there twice", (int)(key.end - key.at), key.at);
+			return err_set(r->e, -EINVAL, "the key %.*s appears twice", (int)(key.end - key.at), key.at);
 		if (to)
 			*to = value;
 	}
@@ -121,9 +121,9 @@ static int read_schema(struct reader *r, const struct span *piece)
 	int err = 0;
 
 	if (!schema)
-		err = err_set(r->e, -EINVAL, "no malloctrace profile: \"schema\": \"" SCHEMA "\" is missing");
+		err = err_set(r->e, -EINVAL, "not a malloctrace profile: \"schema\": \"" SCHEMA "\" is missing");
 	else if (strcmp(schema, SCHEMA) && strcmp(schema, "malloctrace/1"))
-		err = err_set(r->e, -EINVAL, "a profile of another schema than \"malloctrace/1\" and \"" SCHEMA "\", which this version reads");
+		err = err_set(r->e, -EINVAL, "this version reads the schemas \"malloctrace/1\" and \"" SCHEMA "\", and the profile has another one");
 	json_decref(v);
 	return err;
 }

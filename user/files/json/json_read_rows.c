@@ -157,7 +157,7 @@ int reader__process_of(struct reader *r, json_t *from, uint32_t *ret)
 		return err_set(r->e, -EINVAL, "a site: process: want the id of a process");
 	err = key_ids__get(&r->process_ids, (struct key){ .a = (uint64_t)json_integer_value(process) }, ret, NULL);
 	if (!err && r->process_ids.n > n_processes)
-		return err_set(r->e, -EINVAL, "a site: process: there is none with the id %lld", (long long)json_integer_value(process));
+		return err_set(r->e, -EINVAL, "a site: process: no process has the id %lld", (long long)json_integer_value(process));
 	return err;
 }
 

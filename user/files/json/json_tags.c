@@ -143,7 +143,7 @@ int reader__tag_of_site(struct reader *r, json_t *from, struct snap_site *to)
 	if (err)
 		return err;
 	if (is_new)
-		return err_set(r->e, -EINVAL, "a site: tag: there is none of that name");
+		return err_set(r->e, -EINVAL, "a site: tag: no tag has that name");
 	to->tag = r->tag_of_id.v[id] + 1;
 	return 0;
 }
