@@ -15,7 +15,7 @@
 #define MT_KEY_CLAIMED 1
 
 /*
- * When a block was born, and by whom: the programs' clock, 48 bits of it, in ticks
+ * When a block was born, and by which thread: the programs' clock, 48 bits of it, in ticks
  * (in ns with --precise-times, which come round after 78 hours), and above it the
  * serial number of the thread, never 0. 0 as a whole: not known.
  */
@@ -43,7 +43,7 @@ struct mt_block {
 #define MT_GROUP 64		/* neighbouring buckets that one page of the heap spreads over */
 #define MT_SITE_BITS 20
 #define MT_SITE_MASK ((1ULL << MT_SITE_BITS) - 1)
-/* how often realloc passed a block on: as often as the bits can tell */
+/* how often realloc passed a block on: as often as the bits can count */
 #define MT_CHAIN_BITS 16
 #define MT_CHAIN_MAX ((1u << MT_CHAIN_BITS) - 1)
 #define MT_SIZE_SHIFT (MT_SITE_BITS + MT_CHAIN_BITS)
@@ -116,9 +116,9 @@ struct mt_map_call {		/* under way in a thread, touched by that thread alone */
 	__u32 flags;
 	__u32 proc, tid;
 	/* a range of addresses that is taken away */
-	__u32 missed;		/* nobody was seen to do so */
+	__u32 missed;		/* no call was seen to do so */
 	__u64 lo, hi;
-	__u64 at;		/* what begins here or above has been looked at */
+	__u64 at;		/* what begins here or above has been examined */
 	__u64 spares;		/* blocks with higher numbers stay */
 	__u64 cut, now;
 	/* what the call has added; 0 bytes: nothing */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * The code of a probed function, as it lies around one of its points: what is
- * needed to tell a call that is made inside of it from one that only looks so
+ * needed to tell a call that is made inside of it from one that only looks like it
  * (bpf/nest.bpf.h). A part of abi.h, which includes it.
  */
 #ifndef MT_ABI_CODE_H
@@ -28,7 +28,7 @@ _Static_assert(sizeof(struct mt_code) == 16 + 8 * MT_CODE_RANGES, "abi");
 
 #define MT_CODE_OPEN 1		/* it may end by jumping to code that is not among the ranges */
 #define MT_CODE_INNERMOST 2	/* it calls no other function of the table */
-#define MT_CODE_BY_SLOT 4	/* its own file calls it by its name, through a slot: who calls it directly is the allocator */
+#define MT_CODE_BY_SLOT 4	/* its own file calls it by its name, through a slot: a direct caller is the allocator itself */
 #define MT_CODE_BY_REGISTER 8	/* of MT_CODE_OPEN: through a register, so it may call whatever it likes there */
 
 /* A number from the cookie and where the point is in the process: a function as it is mapped there. 0: not known. */

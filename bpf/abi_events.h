@@ -43,7 +43,7 @@ enum mt_event_kind {
 	MT_EV_EXEC = 1,		/* pid is a new program: proc is the new life's number (0: no room), old_proc the one that ended (0: none) */
 	MT_EV_EXIT = 2,		/* the last thread of proc ended */
 	MT_EV_THREAD_END = 3,	/* its counts are those of a thread of proc */
-	MT_EV_FORK = 4,		/* pid was forked: proc is its number, old_proc that of who forked it (0: not traced) */
+	MT_EV_FORK = 4,		/* pid was forked: proc is its number, old_proc that of its parent (0: not traced) */
 	MT_EV_NEW = 5,		/* pid was met, unknown so far, and has got the number proc */
 	MT_EV_CHANGED = 6,	/* the name of pid, a known or ignored one, changed; proc is 0 if it is ignored */
 	MT_EV_OOM = 7,		/* the kernel has no memory left and chose pid, to kill it; proc is 0 if it has ended already */
@@ -60,7 +60,7 @@ struct mt_event {
 	__u32 parent;		/* MT_EV_EXEC of a vfork child: the life that made it, which goes on */
 	/* of lives, 0 for threads */
 	__u32 ns_pid;		/* the pid in its own pid namespace */
-	__u32 ppid;		/* who forked it, as malloctrace sees it; 0: cannot be seen */
+	__u32 ppid;		/* its parent, as malloctrace sees it; 0: cannot be seen */
 	__u32 oom;		/* MT_EV_EXIT alone: 1 if the kernel, out of memory, had chosen it */
 	__u64 start_ns;		/* of the process, since boot, as in /proc/PID/stat: with the pid it names a process for good */
 	__u64 t_ns;		/* of the message, CLOCK_MONOTONIC */
@@ -71,7 +71,7 @@ _Static_assert(sizeof(struct mt_event) == 72 + 64, "abi");
 
 #define MT_CGROUP_PATH 256
 
-/* A process that ends at once is in no cgroup any more when user space asks: so the message says which one it entered. */
+/* A process that ends at once is in no cgroup any more when user space checks: so the message says which one it entered. */
 struct mt_move {
 	struct mt_event ev;
 	__u32 hierarchy;	/* a line of /proc/PID/cgroup begins with it */

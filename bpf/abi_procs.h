@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Processes and threads: their records, who is traced, and what each has counted. A part of abi.h, which includes it. */
+/* Processes and threads: their records, which are traced, and what each has counted. A part of abi.h, which includes it. */
 #ifndef MT_ABI_PROCS_H
 #define MT_ABI_PROCS_H
 
@@ -26,7 +26,7 @@ enum mt_method {
 #define MT_PROC_NEXT_GEN(proc) (((proc) + MT_MAX_PROCS) & (MT_MAX_PROCS * MT_PROC_GENS - 1))
 #define MT_PROC_NUMBERS (MT_MAX_PROCS * MT_PROC_GENS)
 
-/* Who is traced, besides the processes that user space adds; bpf/adopt.bpf.h. */
+/* What is traced, besides the processes that user space adds; bpf/adopt.bpf.h. */
 enum mt_adopt {
 	MT_ADOPT_NONE = 0,
 	MT_ADOPT_CHILDREN = 1,	/* what the traced ones fork, across exec */
@@ -50,7 +50,7 @@ struct mt_known {		/* what is known of a pid */
 #define MT_KNOWN_OWN 8		/* malloctrace, or a child of it: ignored across fork and exec */
 #define MT_KNOWN_PENDING 16	/* borrowed while a uretprobe was pending in the process that made it */
 
-/* What user space asks of the program `manage`. */
+/* What user space requests of the program `manage`. */
 enum mt_request_kind {
 	MT_ASK_ADD = 1,		/* trace pid; returns its number, 0: no room */
 	MT_ASK_IGNORE = 2,	/* do not; proc: only if that is its life now, 0: whatever it is. Returns the number it had, 0: none */
@@ -67,7 +67,7 @@ struct mt_request {
 struct mt_thread_counts {
 	__u64 alloc_calls;
 	__u64 alloc_bytes;
-	__u64 free_calls;	/* frees made by this thread, whoever allocated */
+	__u64 free_calls;	/* frees made by this thread, whichever thread allocated */
 	__u64 free_bytes;
 	__u64 realloc_calls;
 	__u64 temp_calls;
@@ -86,7 +86,7 @@ struct mt_proc {
 	__u32 number;		/* of the process that has the slot, or will have it next; 0: never used */
 	__u32 next_free;	/* in the list of slots that are free */
 	__u32 code_seq;		/* moves when code may have taken the place of other code: on_loader() */
-	__u32 settled_seq;	/* of it, when user space last looked at what is mapped */
+	__u32 settled_seq;	/* of it, when user space last read what is mapped */
 	__u64 unmapped_ns;	/* when code was first about to be unmapped: new code may take its place; 0: never */
 	__u64 pad;
 	/* changed now and then */
@@ -153,7 +153,7 @@ struct mt_thread {
 		__u64 old;	/* realloc's old address */
 	};
 	__u32 old_site;		/* and its block, if it was in the table; else 0 */
-	__u32 filter_gen;	/* mt_filter_gen when proc was asked for; ~ of it: proc is 0 */
+	__u32 filter_gen;	/* mt_filter_gen when proc was looked up; ~ of it: proc is 0 */
 	__u64 old_size;
 	__u64 old_born;		/* MT_BORN() */
 	/* freed at once? */

@@ -85,13 +85,13 @@ struct mt_moves {		/* per site and bank: calls of realloc that gave a block for 
 };
 _Static_assert(sizeof(struct mt_moves) == 64, "one cache line");
 
-/* ---- --free-stacks: whose blocks were freed where, and by whom */
+/* ---- --free-stacks: which blocks were freed where, and by which thread */
 
 /*
  * A place of an open index; key 0: never used, so a search ends here; MT_LINK_GONE:
  * was used, so it goes on. A tid has at most 22 bits; 0: there is no
  * room to keep threads apart, or it cannot be seen. `where` is a site, too, of which
- * nothing is allocated; a spare one, if nobody saw the free or its stack.
+ * nothing is allocated; a spare one, if the free or its stack was not seen.
  */
 #define MT_LINK_TID_SHIFT (2 * MT_SITE_BITS)
 #define MT_LINK(site, where, tid) ((__u64)(tid) << MT_LINK_TID_SHIFT | (__u64)(where) << MT_SITE_BITS | (site))

@@ -25,7 +25,7 @@ struct mt_spot {
 	__u64 hits[2];		/* [bank]: while the trace goes on */
 	__u64 number;		/* of the last hit */
 	__u32 kind;		/* enum mt_spot_kind, 0: none; written by user space before anything is probed */
-	/* START and STOP: by whom, and when; valid once mt_begun_by or mt_stopped_by is set */
+	/* START and STOP: by which thread, and when; valid once mt_begun_by or mt_stopped_by is set */
 	__u32 proc, pid, tid;
 	__u64 mono_ns;		/* CLOCK_MONOTONIC */
 	__u64 clock_ns;		/* the programs' clock */
@@ -34,7 +34,7 @@ struct mt_spot {
 _Static_assert(sizeof(struct mt_spot) == 64, "one cache line");
 
 /*
- * Who has begun a cut and has not read it yet, mt_cut_owner: user space, or a
+ * Which side has begun a cut and has not read it yet, mt_cut_owner: user space, or a
  * mark, which has flipped the banks at its instant; user space waits and reads then.
  */
 enum mt_cut_owner { MT_CUT_IDLE, MT_CUT_READER, MT_CUT_MARK };

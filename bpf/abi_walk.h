@@ -117,7 +117,7 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	__u32 code;		/* mt_range.id of where the last pc was found; where that is not known, mt_scratch.unmapped */
 	__u32 end;		/* enum mt_end */
 	__u8 is_return, lr_known, sp_known;
-	__u8 fp_lost;		/* a rule does not tell the caller's frame pointer */
+	__u8 fp_lost;		/* no rule gives the caller's frame pointer */
 	__u8 guessed;		/* MT_GUESSED_*; 0: every frame surely is one */
 	__u8 no_records;	/* a frame pointer alone would have led astray: see stack_is_proven() */
 	__u8 within;		/* --within: one of the functions is among the frames */
@@ -186,11 +186,11 @@ struct mt_scratch {
 	__u64 first, last;	/* frame records that were followed */
 	__u64 fp;		/* where the last one leads */
 	__u64 near;		/* the last one that the first piece could hold, 0: all of them */
-	__u64 reach;		/* bytes from chunk_at on that a walk by tables looked at */
+	__u64 reach;		/* bytes from chunk_at on that a walk by tables has read */
 	struct mt_memo_key key;	/* of the walk under way */
 	__u32 recording;	/* number + 1 of the memo that it is written down in, 0: none */
 	__u32 n_words;		/* written down so far; more than there is room for: it cannot be */
-	/* the code that the last pc lies in; and mappings that the kernel was asked about */
+	/* the code that the last pc lies in; and mappings that were queried from the kernel */
 	struct mt_range range;
 	__u32 unsettled;	/* what user space has reported as mapped may have changed */
 	__u32 unmapped;		/* mt_proc.unmapped_ns is set: never 0, and another number after each dlopen and dlclose */

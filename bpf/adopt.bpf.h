@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Who is traced: what is known of a pid, and what becomes of a process that is
+ * Which processes are traced: what is known of a pid, and what becomes of a process that is
  * met for the first time. proc_of_pid has an entry for each process that is traced
  * or ignored, from its first fork, hit or decision to its exit; user space changes
  * it by the program `manage` alone, so that numbers are given in one place.

@@ -2,7 +2,7 @@
 /*
  * The life of a block: entered → returned → live → freed.
  *
- *   entry of malloc    what was asked for is kept in the thread's record
+ *   entry of malloc    the requested size is kept in the thread's record
  *   return of malloc   the stack is walked, the block goes into the table, and
  *                      only then its site and process are charged: a block that
  *                      found no room is a loss and nothing else
@@ -13,11 +13,11 @@
  *   return of realloc  success: the old block is charged as freed, the new one as
  *                      allocated. Failure: the old block is put back.
  *
- * A call that finds another one under way asks whether that one really still is
+ * A call that finds another one under way checks whether that one really still is
  * (nest.bpf.h); if not, it was left by longjmp or an exception and is dropped. A
  * free inside of another call counts if it frees a block that is in the table (a
  * new-handler that makes room). What is not there the allocator frees for itself:
- * the block behind a wrapper's header, what a thread's cache held.
+ * the block after a wrapper's header, what a thread's cache held.
  */
 #ifndef MT_ALLOC_BPF_H
 #define MT_ALLOC_BPF_H
@@ -97,7 +97,7 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 	return 0;
 }
 
-/* Where a call is under way already: is the new one to be looked at, too? */
+/* Where a call is under way already: is the new one to be counted, too? */
 static __always_inline bool may_begin(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra)
 {
 	switch (old_call(ctx, t, cookie, sp, ra)) {
@@ -183,7 +183,7 @@ static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
 	case MT_RESULT_OUT:
 		if ((__u32)result)
 			return 0;
-		/* with its tag it can be read only where the process asked for that; without, only where tags are not checked */
+		/* with its tag it can be read only where the process requested that; without, only where tags are not checked */
 		if (bpf_probe_read_user(&addr, sizeof(addr), (const void *)MT_UNTAG(t->out)) &&
 		    bpf_probe_read_user(&addr, sizeof(addr), (const void *)t->out))
 			return UNREADABLE;
@@ -315,7 +315,7 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 				stale.born = 0;
 			} else {
 				miss_free(t->proc);
-				/* nobody knows who freed it */
+				/* it is not known which call freed it */
 				stale.born = MT_BORN(stale.born, t->serial);
 			}
 			end_old_block(t, &stale, addr, cut, now);
@@ -358,7 +358,7 @@ static __noinline bool is_no_free(mt_regs *ctx, struct mt_thread *t, __u64 cooki
 {
 	__u64 sp = point_sp(ctx, cookie), ra = arch_return_address(ctx);
 
-	/* where blocks are passed over, frees of unknown ones are no figure */
+	/* where blocks are skipped, frees of unknown ones are no figure */
 	if (!t || mt_sample_bytes || mt_budget)
 		return false;
 	/* the same function again: that is another call */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Registers per architecture: the only file in bpf/ that asks which one it is.
+ * Registers per architecture: the only file in bpf/ that checks which one it is.
  *
  * "sp after return" names a call: the value the stack pointer has once the call
  * has returned. It is the same seen from the first instruction, from the return

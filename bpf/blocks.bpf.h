@@ -16,10 +16,10 @@
  * key for 0.
  *
  * The key is written last when an entry is filled (the exchange orders it after
- * the rest), so whoever sees a key, here or in user space, sees its block.
+ * the rest), so code that sees a key, here or in user space, sees its block.
  *
- * Entries of processes that have ended stay until somebody needs the place
- * (reclaim.bpf.h), or until user space sweeps them away: nobody looks for them any more.
+ * Entries of processes that have ended stay until a new block needs the place
+ * (reclaim.bpf.h), or until user space sweeps them away: nothing looks for them any more.
  */
 #ifndef MT_BLOCKS_BPF_H
 #define MT_BLOCKS_BPF_H
@@ -109,7 +109,7 @@ __noinline int blocks_has(__u64 addr, __u32 proc)
 /*
  * Puts a block into its first bucket, if there is room and nothing speaks against
  * it: the address is not there, and no block at home there lives elsewhere. One
- * look at five keys, where nearly every block goes.
+ * comparison of five keys, where nearly every block goes.
  */
 static __always_inline bool blocks_put_new(__u64 addr, __u32 proc, const struct taken *b)
 {

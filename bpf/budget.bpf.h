@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * --overhead: what the probes take from their targets, and at which age blocks
- * are freed while they are looked at. Without the option mt_budget is 0 and the
+ * are freed while they are observed. Without the option mt_budget is 0 and the
  * verifier drops all of this.
  *
  * One hit in sixteen, picked at random, is timed, and stands for sixteen: the
  * time in the program, which grows with the stack and the tables, and mt_trap_ns
  * for the way in and out, which user space has measured on a child of its own.
  * When the sum passes mt_spend_limit user space is woken to take the probes out:
- * it need not look often, and a burst of calls ends when the budget is used up.
+ * it need not check often, and a burst of calls ends when the budget is used up.
  *
  * The probes are in place in windows. What a thread had under way when a window
  * ended is none of the next one's business (cutoff.bpf.h).

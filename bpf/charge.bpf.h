@@ -3,11 +3,11 @@
  * What an event adds to: the counters of its site, in the bank of this moment, the
  * histograms and the totals of its process, the peak.
  *
- * at_peak_bytes. Each new peak of a process moves its epoch. Whoever is about to
- * change a site looks whether the epoch moved since the site last changed, and
+ * at_peak_bytes. Each new peak of a process moves its epoch. A program that is about to
+ * change a site checks whether the epoch moved since the site last changed, and
  * saves what the site held, which is what it held at the peak. One comparison
  * per event, and a copy per site and peak. The epoch exists per bank, so a
- * snapshot reads the one that nobody moves any more.
+ * snapshot reads the one that no program moves any more.
  */
 #ifndef MT_CHARGE_BPF_H
 #define MT_CHARGE_BPF_H
@@ -187,7 +187,7 @@ static __always_inline void end_block(struct mt_thread *t, const struct taken *b
 	end_amount(t, b, &a, addr, cut, now);
 }
 
-/* The same where it is rare: the verifier looks at it once. */
+/* The same where it is rare: the verifier checks it once. */
 __noinline int end_old_block(struct mt_thread *t, const struct taken *b, __u64 addr, __u64 cut, __u64 now)
 {
 	if (t && b)

@@ -41,9 +41,9 @@ const volatile __u64 mt_page_bytes = 4096;
 
 /* Bit 0 is the bank that events are charged to; MT_CUT_FROZEN. Written by user space, and by spots. */
 volatile __u64 mt_cut MT_OWN_LINE = MT_CUT_FROZEN;
-/* Moves when it has changed which processes are traced; then threads ask again. Beside mt_cut, which is read anyway. Never 0. */
+/* Moves when it has changed which processes are traced; then threads look it up again. Beside mt_cut, which is read anyway. Never 0. */
 volatile __u32 mt_filter_gen = 1;
-/* Blocks in the overflow map: most of the time there are none, and it need not be asked. */
+/* Blocks in the overflow map: most of the time there are none, and it need not be searched. */
 volatile __u64 mt_n_over MT_OWN_LINE = 0;
 /* Lives that have ended, and those of them whose blocks user space has swept away. */
 volatile __u64 mt_lives_ended = 0;
@@ -67,7 +67,7 @@ volatile __u64 mt_serials = 0;
 
 /* -- CMD: its entry point was reached */
 volatile __u32 mt_started = 0;
-/* CMD, which is to stand still after an exec, unless ptrace stops it; 0: nobody */
+/* CMD, which is to stand still after an exec, unless ptrace stops it; 0: none */
 volatile __u32 mt_hold_pid = 0;
 
 /* malloctrace's own pid namespace: filled by mt_hello, which malloctrace runs on itself */

@@ -5,7 +5,7 @@
  * Exit and exec clear a record, so it never outlives its thread. It knows its process
  * until mt_filter_gen moves. A thread whose process is not traced has a record, too,
  * which says so: it meets our probes where they are not per process, and leaves after
- * one look.
+ * one lookup.
  */
 #ifndef MT_CURRENT_BPF_H
 #define MT_CURRENT_BPF_H
@@ -111,7 +111,7 @@ static __noinline struct mt_thread *thread_add(__u32 tid)
 		if (t && !t->tid && !__sync_val_compare_and_swap(&t->tid, 0, tid)) {
 			t->vtid = own_view(BPF_CORE_READ(task, thread_pid));
 			t->filter_gen = 0;
-			/* one in 65,535 bears the same as another */
+			/* one in 65,535 has the same as another */
 			t->serial = __sync_fetch_and_add(&mt_serials, 1) % 0xffff + 1;
 			return t;
 		}

@@ -8,7 +8,7 @@
  * that the thread's last walk went through is copied in one piece, and the chain
  * is followed in the copy; the frames are hashed on the way.
  *
- * Nothing here looks out for code without frame pointers, signal frames and
+ * Nothing here checks for code without frame pointers, signal frames and
  * trampolines: a stack that goes through them is never known by this hash, so they
  * are met when a site would be new (see stack_is_proven()).
  */
@@ -148,14 +148,14 @@ __noinline __u32 walk_frames(struct mt_scratch *s, struct mt_thread *t, __u64 fp
 	if (!s || !t)
 		return 0;
 	s->walk.end = MT_END_DEPTH;
-	/* the copy that a look at a former walk made will do */
+	/* the copy that the comparison with a former walk made is used */
 	if (s->chunk_at != fp)
 		s->chunk_len = 0;
 	s->first = s->last = s->fp = fp;
 	s->near = 0;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
-		/* also when it is full: this tells whether it is whole */
+		/* also when it is full: this shows whether it is whole */
 		bool full = n >= mt_depth || i > mt_depth;
 
 		n = walk_chunk(s, t, n, !i);

@@ -35,7 +35,7 @@ struct {
 	__type(value, struct mt_link);
 } free_links SEC(".maps");
 
-/* A place that nobody has becomes the key's; false: somebody was faster. */
+/* A free place becomes the key's; false: another CPU was faster. */
 static __always_inline bool link_claim(__u64 key, __u32 at, __u64 seen)
 {
 	struct mt_link *l = bpf_map_lookup_elem(&free_links, &at);
@@ -115,7 +115,7 @@ __noinline int free_charge(struct mt_thread *t, const struct taken *b, __u32 whe
 	return 0;
 }
 
-/* The same for a block whose end nobody saw. */
+/* The same for a block whose end was not seen. */
 static __always_inline void free_unseen(struct mt_thread *t, const struct taken *b, __u64 cut, __u64 now)
 {
 	if (mt_free_stacks)

@@ -13,8 +13,8 @@
  * The kernel keeps three such figures, for files, anonymous and shared memory,
  * each in two parts: one that is shared and a small rest, per CPU (6.2 and later)
  * or per thread (before), which is moved over now and then. A fault changes the
- * rest of where it runs; grown_surely() and grown_by_move() tell by how much.
- * A thread that slept meanwhile makes no difference where nobody else has the
+ * rest of where it runs; grown_surely() and grown_by_move() compute by how much.
+ * A thread that slept meanwhile makes no difference where no other thread has the
  * memory. If others have, or if it moved to another CPU, which takes long and so
  * happens to huge pages most of all, the rest is another one's, too. Then the
  * fault is taken for a huge page if the shared parts have grown by more than half
@@ -264,7 +264,7 @@ struct bpf_perf_event_data {
 
 /*
  * The page that the kernel has put into the process for our own probes, where it carries out the instructions that breakpoints
- * replaced, is none that the program asked for.
+ * replaced, is none that the program requested.
  */
 static __always_inline bool is_our_page(__u64 addr)
 {

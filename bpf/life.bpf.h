@@ -41,7 +41,7 @@ static __always_inline void inherit(__u32 proc, __u32 from)
 
 	if (!p || !parent)
 		return;
-	/* first what was looked at, then what there was to look at, then the list: it may be replaced meanwhile, by a newer one */
+	/* first what was read, then what there was to read, then the list: it may be replaced meanwhile, by a newer one */
 	p->settled_seq = *(volatile __u32 *)&parent->settled_seq;
 	p->code_seq = *(volatile __u32 *)&parent->code_seq;
 	space = bpf_map_lookup_elem(&spaces, &from);
@@ -170,7 +170,7 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 	thread_end(BPF_CORE_READ(task, pid));
 	if (!pid)
 		return 0;
-	/* by now it bears its leader's number, whoever it was */
+	/* by now it has its leader's number, whichever thread it was */
 	if (old_tid != (__u32)BPF_CORE_READ(task, pid))
 		a.tid = old_tid;
 	if (had && !(flags & MT_KNOWN_BORROWED)) {
@@ -235,7 +235,7 @@ static __always_inline int on_exit(struct task_struct *task)
 
 /*
  * The kernel chose a process that is to give its memory back. It has got its signal
- * already, and from 6.16 on may be quicker to end than we are to be told: on_exit()
+ * already, and from 6.16 on may be quicker to end than we are to be notified: on_exit()
  * has not seen the mark then.
  */
 static __always_inline int on_chosen(struct task_struct *task)
@@ -257,7 +257,7 @@ static __always_inline int on_change(struct task_struct *task, const char *comm)
 	struct about a = { .kind = MT_EV_CHANGED, .pid = own_pid_of(task), .comm = comm };
 	__u64 word = known_word(a.pid);
 
-	/* one that is not known is looked at when it is met; one that borrows is what its parent is */
+	/* one that is not known is examined when it is met; one that borrows is what its parent is */
 	if (!word || WORD_FLAGS(word) & (MT_KNOWN_OWN | MT_KNOWN_BORROWED))
 		return 0;
 	a.proc = WORD_PROC(word);
@@ -266,8 +266,8 @@ static __always_inline int on_change(struct task_struct *task, const char *comm)
 }
 
 /*
- * A process enters a cgroup. An ignored one may be meant from now on, and may exec and allocate before user space has
- * looked: it is traced until that has decided. One that borrows its memory is, once it has a program of its own.
+ * A process enters a cgroup. An ignored one may be selected from now on, and may exec and allocate before user space has
+ * checked: it is traced until that has decided. One that borrows its memory is, once it has a program of its own.
  */
 static __always_inline int on_move(struct task_struct *task, struct cgroup *to, const char *path)
 {
@@ -276,7 +276,7 @@ static __always_inline int on_move(struct task_struct *task, struct cgroup *to, 
 	__u32 flags = known ? known->flags : 0;
 	struct mt_move *m;
 
-	/* who is traced stays so: what was recorded is of interest still; who is not known is looked at when it is met */
+	/* a traced process stays so: what was recorded is still of interest; an unknown one is examined when it is met */
 	if (!(flags & MT_KNOWN_IGNORED) || flags & MT_KNOWN_OWN)
 		return 0;
 	if (flags & MT_KNOWN_BORROWED) {

@@ -2,7 +2,7 @@
 /*
  * The programs. Each role of an allocation function has one program for its
  * entry, and all share the one for returns; which function it is, and where its arguments are, comes with the attach
- * cookie. The maps are defined in the files of those who own them.
+ * cookie. The maps are defined in the files that own them.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>

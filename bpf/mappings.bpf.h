@@ -15,11 +15,11 @@
  *
  * When. A range is taken away at the return of munmap, when it is known to have
  * worked. Another thread may have been given the same addresses before that: its
- * mapping ends what it finds there, and bears a number that was given after the
+ * mapping ends what it finds there, and has a number that was given after the
  * munmap began, by which the latter spares it.
  *
  * Whose. mmap inside an allocation call is the allocator's business, and does not
- * count; nor does one inside a free. What is taken away counts whoever does it.
+ * count; nor does one inside a free. What is unmapped counts, whichever thread does it.
  * A mapping that is not known, because it is a file's, the allocator's or older
  * than the trace, stays so, also when mremap makes it larger.
  */
@@ -135,7 +135,7 @@ static __always_inline bool is_munmap(const struct mt_map_call *k)
 	return MT_COOKIE_RESULT(k->cookie) == MT_GROWS_NOT;
 }
 
-/* Told to others, who may be given what is taken away before it is known here to be. */
+/* Shows other threads what is being unmapped: they may get it before it is known here to be gone. */
 __noinline int unmapping_begins(struct mt_map_call *k)
 {
 	struct mt_mapped *m = k ? mapped_of(k->proc) : NULL;
@@ -157,7 +157,7 @@ __noinline int unmapping_ends(const struct mt_map_call *k)
 	return 0;
 }
 
-/* Mappings that one meets where nobody was seen to take them away are missed, unless somebody is about to. */
+/* Mappings that one meets where no call was seen to unmap them are missed, unless a call is about to. */
 __noinline int is_missed(__u32 proc, __u32 flags)
 {
 	struct mt_mapped *m = mapped_of(proc);

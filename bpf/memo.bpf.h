@@ -4,7 +4,7 @@
  * comes from the same place, with the same stack pointer and the same callers. A
  * walk is a function of the registers that it begins with, of the words that it
  * reads on its way, and of the unwind tables. So a thread keeps the words of its
- * last walks; a look at them, all at once, tells whether a new one would find the
+ * last walks; comparing with them, all at once, shows whether a new one would find the
  * same, for 2 ns a frame where a walk by tables takes 70.
  *
  * Words are compared as they are: there is no stack that is taken for another
@@ -20,7 +20,7 @@
 #include "bpf/abi.h"
 #include "bpf/count.bpf.h"
 
-#define MEMO_PATIENCE 8		/* misses in a row, after which it is looked at now and then only */
+#define MEMO_PATIENCE 8		/* misses in a row, after which it is checked only now and then */
 
 static __always_inline struct mt_memo *memo_at(struct mt_scratch *s, __u32 k)
 {

@@ -97,7 +97,7 @@ struct {
 	__type(value, __u64);
 } growth_here SEC(".maps");
 
-/* pointers that have become numbers: the verifier lets nobody calculate with the former */
+/* pointers that have become numbers: the verifier allows no arithmetic with the former */
 volatile __u64 mt_growth_map MT_OWN_LINE = 0;
 volatile __u64 mt_growth_pointer = 0;
 
@@ -194,7 +194,7 @@ static __always_inline __u32 migrations_of(struct task_struct *task)
 	return (__u32)of->se.nr_migrations | 1u << 31;
 }
 
-/* Has nobody but the current thread this memory? */
+/* Does no task but the current thread have this memory? */
 static __always_inline bool is_alone(struct task_struct *task)
 {
 	struct mm_struct___growth *mm = (void *)task->mm;

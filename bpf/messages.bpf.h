@@ -57,7 +57,7 @@ static __always_inline void fill_life(struct mt_event *e, struct task_struct *ta
 	__builtin_memset(&e->counts, 0, sizeof(e->counts));
 }
 
-/* Tells user space of a process; false: it will not know. */
+/* Reports a process to user space; false: it will not know. */
 static __always_inline bool send_life(struct task_struct *task, const struct about *a)
 {
 	struct mt_event *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);

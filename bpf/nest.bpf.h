@@ -15,18 +15,18 @@
  *
  *   directly below      the new call returns into that code: nothing need be read
  *   further down        the frame is found by tables, unless a word that is not
- *                       there tells that it is over (x86_64), or frame pointers
+ *                       there shows that it is over (x86_64), or frame pointers
  *                       lead to the very frame (arm64)
  *   the same height     the old function must be able to end by jumping to the new one,
  *                       and the new call must return to where the old one would have
  *
  * Where that cannot be had (code without tables, a jump through a register that
- * leads who knows where), a frame that returns to the right place has to do.
+ * leads to an unknown place), a frame that returns to the right place has to do.
  *
  * A signal's handler may call malloc while its thread is inside of malloc. That call is not the
- * allocator's, but the program's, and counts by itself (interrupted.bpf.h). Tables tell it:
+ * allocator's, but the program's, and counts by itself (interrupted.bpf.h). Tables show it:
  * the way up from it leads through the frame that the kernel pushed. Frame pointers lead
- * over it, and a piece of stack that it has room in is a reason to ask the tables.
+ * over it, and a piece of stack that it has room in is a reason to use the tables.
  */
 #ifndef MT_NEST_BPF_H
 #define MT_NEST_BPF_H
@@ -57,7 +57,7 @@ enum where {
 	WHERE_OUT,	/* in other code */
 	WHERE_OWN,	/* in the function's own bytes */
 	WHERE_BEHIND,	/* in what it may end by jumping to */
-	WHERE_OPEN,	/* in none of these, but it may jump to who knows where */
+	WHERE_OPEN,	/* in none of these, but it may jump to an unknown place */
 	WHERE_UNKNOWN,	/* nothing is known of its code */
 	WHERE_MOVED,	/* what was found may be wrong: see space_moved() */
 };
@@ -74,7 +74,7 @@ static __always_inline bool range_has(const struct mt_code_range *r, __s64 rel)
 	return rel >= r->from && rel < r->to;
 }
 
-/* Global functions, each of which the verifier looks at once. */
+/* Global functions, each of which the verifier checks once. */
 __noinline int code_where(__u64 code, __u64 addr)
 {
 	const struct mt_code *c = code_of(code);
@@ -113,7 +113,7 @@ static __always_inline bool is_innermost(__u64 code)
 
 /*
  * One frame: 1 if it is the one, -1 if there is none, 0 to go on with the next. A
- * function of its own, which the verifier looks at once and not at each turn of
+ * function of its own, which the verifier checks once and not at each turn of
  * the loop: that takes a third of the time of an attachment.
  */
 __noinline int frame_returns(struct mt_ask *q)
@@ -177,7 +177,7 @@ __noinline int walk_where(struct mt_scratch *s, __u32 proc)
 		s->ask.pc = s->walk.pc - (s->walk.is_return ? 1 : 0);
 		if (walk_step(s, space))
 			break;
-		/* from a signal's frame to the one that it interrupted: that one is asked about next */
+		/* from a signal's frame to the one that it interrupted: that one is checked next */
 		if (!s->walk.is_return)
 			s->ask.interrupted = 1;
 		if (!s->walk.is_return || s->walk.sp < s->ask.sp)
@@ -275,14 +275,14 @@ static __always_inline int goes_on(mt_regs *ctx, struct mt_thread *t, struct mt_
 	}
 	if (where == WHERE_OUT)
 		return CALL_OVER;
-	/* if it is over all the same, that will be seen after the handler's call, when it is asked for again */
+	/* if it is over all the same, that will be seen after the handler's call, when it is checked again */
 	if (s->ask.interrupted)
 		return CALL_INTERRUPTED;
 	return where >= WHERE_OPEN && found != SIEVE_LIKELY ? CALL_OVER : CALL_GOES_ON;
 }
 
 /*
- * The same of the allocation call under way in t. Asked only when one is under way at
+ * The same of the allocation call under way in t. Checked only when one is under way at
  * all. What it ended by jumping to runs in its place from then on.
  */
 static __noinline int old_call(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra)
@@ -337,10 +337,10 @@ static __noinline bool inside_free(mt_regs *ctx, struct mt_thread *t, __u64 cook
  * Does the allocator itself call its function that frees, and not the program, nor
  * a library on its behalf? glibc frees what a thread's cache holds when the thread
  * ends: blocks that were freed long ago, and its own record. A shared library
- * reaches free by its name, as everyone else does, because another allocator may
+ * reaches free by its name, as all other code does, because another allocator may
  * have been put before it: through a slot, which the file is seen to have for it
  * (MT_CODE_BY_SLOT). That is how glibc's fclose and getline free what is the program's.
- * Who calls the very address is of the allocator's own code and calls it by a name
+ * Code that calls the very address is the allocator's own and calls it by a name
  * of its own (__libc_free). In a static program all calls are direct: there the
  * function that empties the cache is known by its name, if there are names.
  */
@@ -353,7 +353,7 @@ __noinline int allocator_calls(__u64 code, __u64 ra)
 		return 0;
 	if (range_has(&c->shutdown, ra - 1 - pc))
 		return 1;
-	/* a look at its place first: most calls come from far away */
+	/* its place is compared first: most calls come from far away */
 	return c->flags & MT_CODE_BY_SLOT && ra - pc + OWN_FILE_BYTES < 2 * OWN_FILE_BYTES && arch_call_target(ra) == pc + c->range[0].from;
 }
 

@@ -335,7 +335,7 @@ __noinline int take_part(struct mt_map_call *k, struct mt_part *part, __u64 star
 	return 0;
 }
 
-/* The topmost part in the range that was not looked at yet; 1: there is none. */
+/* The topmost part in the range that was not examined yet; 1: there is none. */
 static long take_turn(__u32 i, void *arg)
 {
 	__u32 tid = *(__u32 *)arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * Pids in malloctrace's own pid namespace, and in that of a process itself. The
- * kernel tells its global ones; the translation is made once per thread.
+ * kernel reports global ones; the translation is made once per thread.
  */
 #ifndef MT_PIDS_BPF_H
 #define MT_PIDS_BPF_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * What a program learns from the point that was met: whether to look at all, which
- * function it is of, who met it, and how the call that it belongs to is known,
+ * What a program learns from the point that was met: whether to record at all, which
+ * function it is of, which thread met it, and how the call that it belongs to is known,
  * which is by the stack pointer after its return, seen from wherever the point is.
  */
 #ifndef MT_POINTS_BPF_H

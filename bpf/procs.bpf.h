@@ -110,7 +110,7 @@ __noinline int lose_block(__u32 proc)
 	return 0;
 }
 
-/* A block of this process ended, and nobody saw how. */
+/* A block of this process ended, and it was not seen how. */
 __noinline int miss_free(__u32 proc)
 {
 	struct mt_proc *p = proc_at(proc);

@@ -4,15 +4,15 @@
  *
  * User space puts what a process has mapped into `spaces`, but it learns of that after
  * the fact: a program may have begun, ended, or loaded a plugin by then. For what is
- * in none of these ranges the kernel is asked: bpf_find_vma() gives the
+ * in none of these ranges the kernel is queried: bpf_find_vma() gives the
  * mapping, and `files` has the tables of all files that were met before, by what names
  * a file for the kernel. A thread remembers what it found.
  *
  * Code that takes the place of other code: stacks are known by their addresses,
  * so those of two plugins that are loaded in turn would be one. From the first
  * dlclose on (loader.bpf.h) new code has an identity, which goes into the hash of a stack; what was there before keeps 0.
- * And as long as user space has not looked again, no range is believed
- * without asking whose it is.
+ * And as long as user space has not read the mappings again, no range is believed
+ * without checking which file it is of.
  */
 #ifndef MT_RANGES_BPF_H
 #define MT_RANGES_BPF_H
@@ -109,7 +109,7 @@ static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct
 	return 0;
 }
 
-/* The mapping that holds pc, of the current process. False: none, or somebody is changing what is mapped. */
+/* The mapping that holds pc, of the current process. False: none, or another thread is changing what is mapped. */
 static __always_inline bool vma_at(struct seen_vma *v, __u64 pc)
 {
 	__builtin_memset(v, 0, sizeof(*v));
@@ -157,7 +157,7 @@ static __always_inline void take_table(struct mt_range *r, const struct mt_file 
 		}
 }
 
-/* Asks the kernel for what holds pc; the last one that was found is it then. */
+/* Queries the kernel for the mapping that holds pc, which becomes the last one found. */
 static __always_inline int range_ask(struct mt_scratch *s, __u64 pc)
 {
 	struct seen_vma v;
@@ -241,7 +241,7 @@ __noinline int range_at(struct mt_scratch *s, const struct mt_space *sp, __u64 p
 		return 0;
 	if (!range_ask(s, pc))
 		return range_found(s, sp, pc);
-	/* somebody was changing what is mapped: the next time may tell */
+	/* another thread was changing what is mapped: the next query may succeed */
 	memo_drop(s);
 	s->range.end = 0;
 	return -1;
@@ -268,10 +268,10 @@ static __always_inline void ranges_begin(struct mt_scratch *s, __u32 proc)
 
 /*
  * The list that a walk goes by, NULL if there is none yet, as after an exec. User space may replace it
- * meanwhile, and its memory is not kept for those who still read it: the kernel gives a
+ * meanwhile, and its memory is not kept for programs that still read it: the kernel gives a
  * freed element of such a map to the next update, of any process, without waiting for anyone
- * (bpf_mem_cache_free(); only what goes back to the page allocator waits). So at the end of a walk it is asked
- * whether the list was replaced. The pointer alone does not tell, because a process may get the same memory back with its next
+ * (bpf_mem_cache_free(); only what goes back to the page allocator waits). So the end of a walk checks
+ * whether the list was replaced. The pointer alone does not show it, because a process may get the same memory back with its next
  * list; nor does the generation, which moves a moment after the list: but before the next list.
  */
 static __always_inline struct mt_space *space_begin(struct mt_scratch *s, __u32 proc)
@@ -297,7 +297,7 @@ static __always_inline bool space_moved(struct mt_scratch *s)
 	return true;
 }
 
-/* Are the stacks of a process walked by tables? So they are where addresses alone do not tell what code it is. */
+/* Are the stacks of a process walked by tables? So they are where addresses alone do not show what code it is. */
 static __always_inline bool walks_by_tables(const struct mt_proc *p)
 {
 	return !p || p->walk == MT_WALK_TABLE || (p->unmapped_ns && p->walk != MT_WALK_FP_ONLY);

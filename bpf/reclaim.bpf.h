@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * Room that processes left behind when they ended. Their blocks stay in the
- * table: to visit it at each exit would take long, and most of the time nobody
- * needs the place. Who finds a bucket full looks here whether an entry of it is
+ * table: to visit it at each exit would take long, and most of the time nothing
+ * needs the place. A program that finds a bucket full checks here whether an entry of it is
  * dead; as long as no process has ended, not even that.
  *
  * What a dead entry held is added to its site (gone_*), so that the live blocks of

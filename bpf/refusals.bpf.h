@@ -9,7 +9,7 @@
  * and hand out a block, that one was not seen: missed_return.
  *
  * glibc's reallocarray with --size usable: its blocks are the ones of realloc, which it
- * calls by name, whoever's that is. What is larger than any number it refuses itself.
+ * calls by name, whichever library's that is. What is larger than any number it refuses itself.
  */
 #ifndef MT_REFUSALS_BPF_H
 #define MT_REFUSALS_BPF_H

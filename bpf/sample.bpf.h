@@ -66,7 +66,7 @@ static __always_inline __u32 weight_class(__u64 size, __u64 *ret_rounded)
 	__u32 bits, shift;
 	__u64 mantissa;
 
-	/* malloc(0) is a call, too; and many small blocks are few bytes: they would be passed over altogether */
+	/* malloc(0) is a call, too; and many small blocks are few bytes: they would be skipped altogether */
 	if (size < MT_SAMPLE_LEAST)
 		size = MT_SAMPLE_LEAST;
 	bits = significant_bits(size);

@@ -57,9 +57,9 @@ static __always_inline __u32 spare_site(__u32 proc)
 }
 
 /*
- * The functions below are global, not static: the verifier looks at each of them
+ * The functions below are global, not static: the verifier checks each of them
  * once, for any argument, instead of at each number of frames that a caller may
- * come with. Such a function must ask whether a pointer it was given is NULL.
+ * come with. Such a function must check whether a pointer it was given is NULL.
  */
 
 /* One frame of a new site's stack; 0 after the last. */
@@ -126,7 +126,7 @@ static __always_inline __u32 site_number(void)
 	return 0;
 }
 
-/* A new site, filled; 0 if there is no room. Nobody else knows of it yet. */
+/* A new site, filled; 0 if there is no room. No other program knows of it yet. */
 __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u64 h)
 {
 	struct mt_site *site;

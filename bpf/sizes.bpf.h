@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* How large a block is: by the arguments of the call that asks for it, or by the block itself. */
+/* How large a block is: by the arguments of the call that requests it, or by the block itself. */
 #ifndef MT_SIZES_BPF_H
 #define MT_SIZES_BPF_H
 
@@ -26,7 +26,7 @@ static __always_inline __u64 mul_sat(__u64 a, __u64 b)
 	return a * b;
 }
 
-/* What the arguments at an entry ask for. */
+/* What the arguments at an entry request. */
 static __always_inline __u64 size_asked(__u64 cookie, const __u64 *arg)
 {
 	__u32 i = MT_COOKIE_SIZE(cookie);
@@ -43,7 +43,7 @@ static __always_inline __u64 size_asked(__u64 cookie, const __u64 *arg)
 }
 
 /*
- * What glibc set aside for a block, as malloc_usable_size() tells: the word before
+ * What glibc set aside for a block, as malloc_usable_size() returns: the word before
  * it holds the size of its chunk and three flags. A chunk may use the first word
  * of the next one, but for those that have a mapping of their own.
  */

@@ -93,7 +93,7 @@ __noinline int spot_stop(struct mt_thread *t, __u32 number)
 }
 
 /*
- * A message that finds no room is left out before anything is cut: who must read the
+ * A message that finds no room is left out before anything is cut: the reader of the
  * cut must learn of it. The hit is counted all the same.
  */
 __noinline int spot_mark(struct mt_thread *t, __u32 number, __u64 hit)

@@ -81,7 +81,7 @@ static __always_inline void fp_in_vain(struct mt_scratch *s, struct mt_proc *p)
 
 /*
  * The site of a call: it returns to caller, and sp is the stack pointer then.
- * Asked at its return, or at its entry, where the function may have a frame
+ * Checked at its return, or at its entry, where the function may have a frame
  * record of its own already.
  */
 static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Strings in the target's memory: their length, and what jemalloc's mallctl is asked for.
+ * Strings in the target's memory: their length, and what is requested of jemalloc's mallctl.
  *
  * strdup and its like allocate a string and its end. No argument has the size: after the
  * call it is found in the block, and where only the entry is seen, in what is about to be copied.
@@ -65,7 +65,7 @@ __noinline __u64 string_size(__u64 addr, __u64 most)
 #define ARENA_NAME_MAX 32	/* "arena.4294967295.destroy" */
 #define ARENA_NAME_MIN 14	/* "arena.0.reset", with its end */
 
-/* Does this name ask jemalloc's mallctl to free all blocks of an arena: "arena.N.destroy", "arena.N.reset"? */
+/* Does this name request jemalloc's mallctl to free all blocks of an arena: "arena.N.destroy", "arena.N.reset"? */
 __noinline int empties_arena(__u64 name)
 {
 	__u64 s[ARENA_NAME_MAX / 8] = {}, end = 0;

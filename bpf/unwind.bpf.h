@@ -6,7 +6,7 @@
  * {from this address on, this rule} and an index of the first row per page of
  * code. A frame is: the mapping that holds the pc, the page, a binary search of
  * at most 13 steps, the rule. One frame is one global function, so the verifier
- * looks at it once, not once per frame.
+ * checks it once, not once per frame.
  *
  * Where there is no rule (JITs, hand-written code) a frame pointer that looks
  * like one is followed, and the stack is unsure from then on; else the walk ends,
@@ -85,7 +85,7 @@ static __always_inline int row_behind(__u32 lo, __u32 hi, __u32 rel)
 
 /*
  * The number of the rule that s->range has for pc, or -1. s->walk.found is its row then, and s->walk.starts the flags of a row
- * that begins one byte after pc. A function of its own, because those who call it have no stack left.
+ * that begins one byte after pc. A function of its own, because its callers have no stack left.
  */
 __noinline int find_rule(struct mt_scratch *s, __u64 pc)
 {
@@ -244,7 +244,7 @@ __noinline int signal_step(struct mt_scratch *s)
 	return 0;
 }
 
-/* One frame up. 0: there is a frame; 1: the walk has ended, w->end says how. sp: NULL if nobody has looked yet. */
+/* One frame up. 0: there is a frame; 1: the walk has ended, w->end says how. sp: NULL if it was not looked up yet. */
 __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 {
 	struct mt_rule *rule = NULL;
@@ -257,7 +257,7 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 	w->by_hand = 0;
 	/* a return address is that of the instruction after the call: the rule is the call's */
 	pc = w->pc - (w->is_return ? 1 : 0);
-	/* whoever has its place next is no less unknown, but another one */
+	/* code that takes its place is just as unknown, but different */
 	w->code = s->unmapped;
 	if ((pc < s->range.start || pc >= s->range.end) && range_at(s, sp, pc))
 		goto by_frame_pointer;
@@ -273,7 +273,7 @@ __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 		cfa = w->sp + rule->cfa_off;
 		if (w->sp_known)
 			break;
-		/* a frame record tells where its frame lies; without one, the frame pointer is some other frame's */
+		/* a frame record shows where its frame lies; without one, the frame pointer is some other frame's */
 		if (!has_record(rule) || w->fp & 7 || w->fp < w->sp || w->fp - w->sp > FP_MAX_JUMP)
 			return walk_ends(w, MT_END_NO_RULE);
 		cfa = w->fp - rule->fp_off;
@@ -382,7 +382,7 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 	hash = hash_frame(0, s->walk.pc);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 1; i <= MT_MAX_DEPTH; i++) {
-		/* also when it is full: this tells whether it is whole */
+		/* also when it is full: this shows whether it is whole */
 		int over = walk_step(s, space) || i >= mt_depth || i >= MT_MAX_DEPTH;
 
 		if (s->walk.by_hand)
@@ -435,7 +435,7 @@ __noinline int prove_frame(struct mt_scratch *s, const struct mt_space *sp, __u3
  * says that code there keeps a record, and that the frame pointer points to it,
  * then the record's return address is the next frame; and so on, up to a frame
  * whose rule says that it is the thread's first. So the frames alone decide, and
- * whatever stack has the same ones is right as well: it need be asked only once,
+ * whatever stack has the same ones is right as well: it need be checked only once,
  * when a site would be new.
  */
 __noinline int prove_frames(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
@@ -503,7 +503,7 @@ static __always_inline void walk_begin(mt_regs *ctx, struct mt_scratch *s, __u64
 	w->is_return = 1;
 	w->sp_known = 1;
 	walk_fresh(s);
-	/* somebody else's uretprobe on the very function that was called */
+	/* another tracer's uretprobe on the very function that was called */
 	if (w->hook && caller == w->hook) {
 		__u64 true_caller = pending_return(w, sp);
 
@@ -565,7 +565,7 @@ static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, str
 
 /*
  * Does a frame on the way up from s->walk end exactly at sp, so that the call
- * that returns there is under way? Not asked for proof: a walk that cannot go on
+ * that returns there is under way? This needs no proof: a walk that cannot go on
  * says yes, and so does one that went by frame pointers through code without rules
  * (musl's), which may have jumped over the frame.
  */

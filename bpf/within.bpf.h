@@ -5,14 +5,14 @@
  * happens at their points, and at an allocation, is in scope.bpf.h.
  *
  * The stack decides: it has a frame in one of these functions, or it has not. It is
- * walked anyway, and what it says is kept with its site, so that is asked once
+ * walked anyway, and what it says is kept with its site, so that is checked once
  * per stack. No longjmp, no exception, no recursion and no coroutine can make it
  * wrong. But a walk costs much where nothing is to be recorded. So entries and returns of the
  * functions are counted per thread, and as long as there are none under way nothing
  * is walked. The count may be too high (a way out that is not probed, a longjmp):
  * then stacks are walked in vain, until one shows that it is wrong.
  *
- * Where the stack cannot tell, because a walk did not reach its end, the count
+ * Where the stack cannot show it, because a walk did not reach its end, the count
  * does. And a function that ends by jumping to another one has no frame any more
  * while that one runs, though its caller waits for both: see within_tail.
  *
@@ -44,7 +44,7 @@ struct {
 
 enum { WITHIN_FREE, WITHIN_CLAIMED, WITHIN_KNOWN };
 
-/* Global functions, each of which the verifier looks at once. */
+/* Global functions, each of which the verifier checks once. */
 __noinline int list_has(__u32 list, __u64 vaddr)
 {
 	struct mt_within_list *l = bpf_map_lookup_elem(&within_lists, &list);
