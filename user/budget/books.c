@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the books of a budget: the targets' CPU time, told apart by whether probes
+ * Owns the books of a budget: the targets' CPU time, separated by whether probes
  * were in place, and what each stretch of the trace is scaled by. What always
  * holds: each nanosecond that was read is booked once, to a window or to a gap.
  */
@@ -118,7 +118,7 @@ static double own_ns(struct budget *b, struct part p, double hit_ns, double *ret
 
 /*
  * The trap as it is now: what the way in and out takes changes with the machine's load, and
- * with who else probes the same file.
+ * with other tracers that probe the same file.
  */
 static double trap_ns(const struct budget *b)
 {
@@ -282,7 +282,7 @@ static void learn_look(struct budget *b, struct account *a, const struct stretch
 {
 	double times = s->clock_ns > 0 ? b->after_ns / s->clock_ns : 0;
 
-	/* reports tell a gap in parts */
+	/* a gap is reported in parts */
 	a->gap_told_ns += gap_ns;
 	if (!s->planned_ns)
 		return;
@@ -351,7 +351,7 @@ static void go_by_clock(const struct stretch *s, double cost_ns, double runs, st
 {
 	double passed_ns = MAX(s->clock_ns - cost_ns, seen->own_ns);
 
-	/* who comes back to cold caches pays more than is known */
+	/* a thread that comes back to cold caches pays more than is known */
 	if (passed_ns > seen->own_ns)
 		*error = MIN(cost_ns / passed_ns, 1);
 	seen->own_ns = passed_ns * runs;

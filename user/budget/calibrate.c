@@ -46,7 +46,7 @@ static __attribute__((noinline)) void pairs(unsigned int depth, unsigned int n)
 		release(allocate(64));
 }
 
-/* A byte asks for a slice and is answered by the CPU time it took; the end of the file ends the child. */
+/* A byte requests a slice and is answered by the CPU time it took; the end of the file ends the child. */
 static _Noreturn void serve(int fd, pid_t parent)
 {
 	char byte;

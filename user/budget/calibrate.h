@@ -18,7 +18,7 @@ struct hit_cost {
 /*
  * How long a gap inside of a call is, and by how much one outside is longer. An
  * interrupt, or another process, makes a few of them long: those do not count.
- * False: there are not enough to tell.
+ * False: there are not enough.
  */
 bool gaps__inside(const struct gaps *before, const struct gaps *now, double *ret_ns);
 bool gaps__compare(const struct gaps *before, const struct gaps *now, double *ret_ns);

@@ -3,7 +3,7 @@
  * Owns an event for each thread that was there when it was opened, and one for each that is watched by itself.
  *
  * The clock that a process has for its CPU time (clock_getcpuclockid) is read
- * without asking the CPU that it runs on: it is behind by up to a tick, 4 ms,
+ * without querying the CPU that it runs on: it lags by up to a tick, 4 ms,
  * which is much for a window of ten; and not by the same at both ends, because
  * putting probes in ends with a tick. A perf event's clock is read on that CPU.
  * Threads that are made later inherit their maker's event, so those say nothing of
@@ -21,7 +21,7 @@
 #include "util/parse.h"
 #include "util/util.h"
 
-#define MAX_THREADS 256		/* of a process with more, the clock that is behind is good enough */
+#define MAX_THREADS 256		/* of a process with more, the clock that lags is good enough */
 
 struct thread_clock {
 	pid_t tid;
@@ -30,7 +30,7 @@ struct thread_clock {
 };
 
 struct cpu_clock {
-	pthread_mutex_t lock;	/* who waits for it may come before others, and then its holder does */
+	pthread_mutex_t lock;	/* a thread that waits for it may run before others, and then its holder does */
 	clockid_t clock;
 	bool has_clock;
 	struct vec(struct thread_clock) threads;	/* each with those that it has made since */

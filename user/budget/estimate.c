@@ -5,7 +5,7 @@
  * Counts are scaled by time: not by the clock's, but by the CPU time that the
  * process had for itself. In a window a program is slower, because the probes
  * take their part; per nanosecond of its own it does what it always does. What
- * was seen is counted; what went unseen is told from looks (looks.h).
+ * was seen is counted; what went unseen is estimated from looks (looks.h).
  */
 #include <errno.h>
 #include <math.h>

@@ -32,7 +32,7 @@ struct times {
 	double broke;		/* and how much looks were to speak for that could not be made, since the trace began */
 	double busy;		/* CPU time per time in the stretch at hand */
 	struct call_rate call;	/* in the stretch at hand */
-	const struct thread_calls *threads;	/* of those that differ; holds until the stretch is told */
+	const struct thread_calls *threads;	/* of those that differ; holds until the stretch is reported */
 	size_t n_threads;
 };
 

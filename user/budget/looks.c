@@ -25,7 +25,7 @@ double looks__take(struct looks *l, double speaks_ns, double busy, double own_ns
 	double weight = speaks_ns * busy;
 
 	l->spoken_ns += speaks_ns;
-	/* asleep: that is no sample of what it does when it runs, and the CPU time in gaps tells how much it slept */
+	/* asleep: that is no sample of what it does when it runs, and the CPU time in gaps shows how much it slept */
 	if (weight <= 0)
 		return 0;
 	l->weight += weight;
@@ -115,7 +115,7 @@ static double more_looks(const struct site_looks *s, const struct looks *l, doub
 }
 
 /*
- * By their own weights; and as if who met something had the weight of any other: looks are frequent
+ * By their own weights; and as if a thread that met something had the weight of any other: looks are frequent
  * while nothing is met, so that the first ones that meet something weigh little.
  */
 static double spread_of(const struct site_looks *s, const struct looks *l, double n, int which)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns nothing but what it was told. */
+/* Owns nothing but what its caller reported. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #define HOLD_MAX_NS 120000000.0
 /* The estimate of the cost has an error of some percent: the promise shall hold all the same. */
 #define CAUTION 0.9
-/* A target that sleeps has next to no CPU time to share; a few hundred hits in a second are nobody's burden. */
+/* A target that sleeps has next to no CPU time to share; a few hundred hits in a second are no burden. */
 #define LEAST_NS 250000.0
 /* Looks, in time that the target has for itself. They become longer until they are dear. */
 #define LOOK_FIRST_NS 1e6
@@ -70,7 +70,7 @@ static const struct reading *back(const struct pace *p, size_t i)
 
 void pace__note(struct pace *p, struct reading r)
 {
-	/* a window's end may be told after a reading that was made a moment later */
+	/* a window's end may be reported after a reading that was made a moment later */
 	if (p->n) {
 		r.t_ns = MAX(r.t_ns, back(p, 0)->t_ns);
 		r.cpu_ns = MAX(r.cpu_ns, back(p, 0)->cpu_ns);

@@ -3,7 +3,7 @@
  * Owns the coming and going of the probes.
  *
  * The probes are in place ("open") or out ("shut"). Open, the limit in the
- * kernel is set anew several times a second; whoever stays below it is never
+ * kernel is set anew several times a second; a process that stays below it is never
  * disturbed, and everything is seen. When it is passed the programs are frozen,
  * which ends the window at one instant, and all links are closed: an empty
  * program would still cost its trap. Shut, a timer waits for the time of the next
@@ -12,7 +12,7 @@
  * A report may keep the session busy for long, and the machine may be busy: so it is a thread of its own,
  * before others, that waits for the alarm, freezes, reads the clocks and starts
  * to close the links, which are handed to it when a window opens. All the rest
- * is done later, by the session. Whoever moves `state` from OPEN does it.
+ * is done later, by the session. The side that moves `state` from OPEN does it.
  *
  * At each of these moments the targets' CPU time is read and booked, to the
  * window or to the gap: that is what figures are scaled by.
@@ -150,7 +150,7 @@ static uint64_t set_limit(struct budget *b)
 	return limit_ns;
 }
 
-/* How fast it goes before its limit is told from the second half of what is left now. */
+/* How fast it goes before its limit is computed from the second half of what is left now. */
 static void set_limit_and_mark(struct budget *b, uint64_t spent_ns)
 {
 	uint64_t limit_ns = set_limit(b);
@@ -345,7 +345,7 @@ static double share(const struct budget *b)
 	return b->o.kernel->recording.overhead_pct / 100;
 }
 
-/* Open for a while: who lives within the budget may go on. */
+/* Open for a while: a process that stays within the budget may go on. */
 static void tick(struct budget *b)
 {
 	struct reading r = budget__book(b, true);
@@ -583,7 +583,7 @@ void budget__end(struct budget *b)
 	}
 	shutting = state_of(b) == SHUTTING;
 	note_closing(b);
-	/* frozen, but with the breakpoints in place: forks of others hold up their removal (6.18), which nobody can hasten */
+	/* frozen, but with the breakpoints in place: forks of others hold up their removal (6.18), which cannot be hastened */
 	if (b->partial)
 		say_verbose("probes were detached at most %.1f ms after the end of their window", MAX(b->longest_out_ns, closing__took_ns(b->links)) / 1e6);
 	b->over = true;

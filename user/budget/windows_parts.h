@@ -31,7 +31,7 @@ struct account {		/* of one tracee */
 	uint64_t hits;		/* when a stretch last ended */
 	double window_ns, gap_ns;	/* CPU time since then */
 	struct vec(struct thread_account) threads;
-	struct vec(struct thread_calls) calls;	/* of the stretch that is told */
+	struct vec(struct thread_calls) calls;	/* of the stretch that is reported */
 	/* over all looks, each for the gap before it: CPU time in it, as it would be; the probes' part of that; and as it was */
 	double looked_cpu_ns, looked_cost_ns, looked_gap_ns;
 	double gaps_cpu_ns, gaps_clock_ns;	/* all gaps: CPU time in them, and how long they were */
@@ -56,7 +56,7 @@ struct budget {
 	size_t n_accounts;
 	enum state state;
 	bool over;
-	bool short_of_memory;	/* which was told */
+	bool short_of_memory;	/* which was reported */
 	bool limited;		/* the last window was ended by its limit */
 	bool partial;		/* there was a gap: figures are estimates */
 	uint64_t began_ns, ended_ns;
