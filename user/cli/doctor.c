@@ -10,7 +10,7 @@
  *     missing                        CAP_PERFMON: run with sudo, or: sudo setcap ...
  *
  * NO is what stands in the way, no is what does not matter here. "missing"
- * names the capabilities that are missing for what was asked, no others, and
+ * names the capabilities that are missing for what was requested, no others, and
  * is there only if any is. What was found in the targets follows.
  */
 #include <dirent.h>
@@ -109,7 +109,7 @@ static void tell_unwind(FILE *out, const struct opts *o, const struct tracee *p)
 	unwind__free(u);
 }
 
-/* Whether code that is mapped later is told of: without, it is looked for. */
+/* Whether the kernel reports code that is mapped later: without that, malloctrace looks for it. */
 static void tell_watch(FILE *out)
 {
 	_cleanup_err_ struct err e = {};
@@ -152,7 +152,7 @@ static void tell_shared(FILE *out, const struct tracees *t, const size_t *n_user
 	}
 }
 
-struct around {			/* the processes that are looked at */
+struct around {			/* the processes that are examined */
 	struct tracees *t;
 	struct vec(size_t) n_users;	/* by plan */
 	size_t n_processes, n_closed;
@@ -191,7 +191,7 @@ static void look_at(pid_t pid, struct around *a)
 	space__done(&space);
 }
 
-/* -a, --comm, --cgroup: who is there, and what would be probed. */
+/* -a, --comm, --cgroup: which processes there are, and what would be probed. */
 static int tell_group(FILE *out, const struct selection *g, struct tracees *t, unsigned int *missing, struct err *e)
 {
 	struct around a = { .t = t };
@@ -297,7 +297,7 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 									    "perf events, one per point");
 	if (features__can_trace())
 		tell_watch(out);
-	/* the targets have a say in what is missing, which is told before them */
+	/* what is missing depends on the targets, too, and is printed before them */
 	later = open_memstream(&targets, &len);
 	if (!later)
 		return err_set(e, -ENOMEM, "out of memory");

@@ -44,7 +44,7 @@ static void done(struct profiles *p)
 }
 
 /*
- * A trace's snapshots count from its start: of several, the last one tells it
+ * A trace's snapshots count from its start: of several, the last one has it
  * all. False: s is of a trace that is not there yet.
  */
 static bool add_to_trace(struct profiles *p, struct snapshot *s, const char *name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* `report` and `diff`: profiles that were written before, looked at again. No BPF, no privileges. */
+/* `report` and `diff`: profiles that were written before, shown again. No BPF, no privileges. */
 #ifndef MT_PROFILES_H
 #define MT_PROFILES_H
 
