@@ -32,7 +32,7 @@ void age_counts__reset(struct age_counts *a)
 	a->failed = false;
 }
 
-/* Behind chunk last - 1 of the site; 0: it has none yet. */
+/* After chunk last - 1 of the site; 0: it has none yet. */
 static struct age_chunk *new_chunk(struct age_counts *a, uint32_t site, uint32_t last, uint32_t group)
 {
 	struct age_chunk *c = vec_push(&a->chunks);

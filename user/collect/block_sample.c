@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns a sample of the live blocks. Whether a block is in it depends on its address and
- * nothing else: when there is no room one bit more of the hash is asked for, and
+ * nothing else: when there is no room one bit more of the hash is required, and
  * those go that have it. So each of them stands for the same number of blocks.
  */
 #include "collect/block_sample.h"

@@ -123,7 +123,7 @@ bool collect__is_marked(const struct collect *c)
 	return __atomic_load_n(&c->kernel->skel->bss->mt_cut_owner, __ATOMIC_SEQ_CST) == MT_CUT_MARK;
 }
 
-/* Whoever flips the banks must have them to himself until the one at rest is read. */
+/* The side that flips the banks must have them to itself until the one at rest is read. */
 static int claim(struct collect *c, struct err *e)
 {
 	__u64 idle = MT_CUT_IDLE;
@@ -450,7 +450,7 @@ static void see_oldest(struct cut_site *row, uint64_t born_ns)
 /*
  * Of a process that has ended: blocks that are in the table no more are its live
  * blocks all the same. How old those were that the programs took is not known but
- * for the oldest; they are older than what was asked for when all of the site's are.
+ * for the oldest; they are older than what was requested when all of the site's are.
  */
 static void add_gone(struct collect *c, struct cut_site *row, const struct cut_opts *o)
 {

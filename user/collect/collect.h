@@ -56,19 +56,19 @@ struct proc_now {
 bool collect__peek(const struct collect *c, uint32_t proc, bool calls, struct proc_now *ret);
 
 /*
- * Room for others, from processes that have ended (recycle.c). Asked after a cut;
+ * Room for others, from processes that have ended (recycle.c). Called after a cut;
  * nothing is done as long as there is enough.
  */
 enum room_wanted { ROOM_ENOUGH, ROOM_SOON, ROOM_AT_ONCE };
 enum room_wanted collect__room_wanted(const struct collect *c);
 /*
  * Removes blocks of processes that have ended, for about budget_ns of our time.
- * older_ns as in cut_opts. Asked again after the first cut behind that, it names the
+ * older_ns as in cut_opts. Called again after the first cut after that, it names the
  * processes: then their rows in this cut, which will never change again, are to be copied, and
  * collect__release() is to follow before the next one. -ENOMEM
  */
 struct leave_calls {
-	/* Is all known of it that was told? ended_ns ago, it ended. */
+	/* Was everything that was reported about it handled? It ended ended_ns ago. */
 	bool (*may_leave)(uint32_t proc, uint32_t how, uint64_t ended_ns, void *arg);
 	void *arg;
 };
@@ -77,8 +77,8 @@ int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, con
 /* Their numbers, sites and slots are free. Rows of the last cut that are theirs hold no more. */
 void collect__release(struct collect *c);
 /*
- * Without a cut: is room for processes or sites about to run out? *ret_in_use tells
- * whether anything has changed since this was last asked.
+ * Without a cut: is room for processes or sites about to run out? *ret_in_use says
+ * whether anything has changed since the last call.
  */
 bool collect__is_short(const struct collect *c, uint64_t *ret_in_use);
 /* What the last sweep removed, and what it cost us. */

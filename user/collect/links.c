@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the rows of a cut that tell where blocks were freed, and the giving back of
+ * Owns the rows of a cut that show where blocks were freed, and the giving back of
  * those of processes that have ended. Without --free-stacks there is no table, and
  * nothing happens. What always holds: a row is read from the bank that has come to
  * rest and from what the other one held when it did; one that is given back is all
@@ -106,7 +106,7 @@ static uint32_t proc_of(const struct tables *t, uint32_t site, uint32_t first_sp
 	return site < first_spare ? t->sites[site].proc : t->procs[site - first_spare].number;
 }
 
-/* A search passes it from now on; or ends at it, if it would end behind it anyway. */
+/* A search passes it from now on; or ends at it, if it would end after it anyway. */
 static void leave(const struct tables *t, uint32_t at)
 {
 	uint64_t gone = MT_LINK_GONE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* --free-stacks: the kernel's table of who frees whose blocks where, as rows of a cut. For collect/ alone. */
+/* --free-stacks: the kernel's table of which thread frees which blocks where, as rows of a cut. For collect/ alone. */
 #ifndef MT_LINKS_H
 #define MT_LINKS_H
 

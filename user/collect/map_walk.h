@@ -11,7 +11,7 @@ struct map_walk {		/* where it is; all zero: not begun */
 	bool begun;
 };
 
-/* The next entries; *n is the room for them, then how many there are. False: there are no more behind them. */
+/* The next entries; *n is the room for them, then how many there are. False: there are no more after them. */
 bool map_walk__next(struct map_walk *w, int fd, void *keys, void *values, uint32_t *n);
 
 #endif

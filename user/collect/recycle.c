@@ -6,7 +6,7 @@
  * Not before it is needed: as long as half of everything is free nothing
  * happens. Then, in this order:
  *
- *   cut       two of them have seen the process ended: nobody charges anything to
+ *   cut       two of them have seen the process ended: no program charges anything to
  *             it any more, and both banks have been read since
  *   sweep     a pass over the block table removes its blocks, a part at a time
  *   archive   the caller copies its rows out of the next cut, which has all of them
@@ -23,7 +23,7 @@
 #include "collect/recycle.h"
 #include "malloctrace.skel.h"
 
-/* Processes that have ended and may stay in the tables though nobody needs the room. */
+/* Processes that have ended and may stay in the tables though nothing needs the room. */
 #define MANY_ENDED 256
 /* And so many that more come within a second than a pass in peace removes. */
 #define HASTY_ENDED 768
@@ -45,7 +45,7 @@ static bool in_use(const struct collect *c, uint64_t parts, uint64_t of)
 	       (c->tables.n_links && *c->tables.links_used * of > c->tables.n_links * parts);
 }
 
-/* Those that nobody charges anything to: see above. A child that runs in its parent's memory may outlive it. */
+/* Those that no program charges anything to: see above. A child that runs in its parent's memory may outlive it. */
 static int find_leaving(struct collect *c, const struct leave_calls *calls)
 {
 	_cleanup_free_ bool *busy = calloc(MT_MAX_PROCS, sizeof(*busy));
@@ -126,7 +126,7 @@ int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, con
 
 /* ---- release */
 
-/* A place in the index becomes one that a search passes; or ends at, if it would end behind it anyway. */
+/* A place in the index becomes one that a search passes; or ends at, if it would end after it anyway. */
 static void leave_index(struct collect *c, uint32_t site, uint64_t hash)
 {
 	const struct tables *t = &c->tables;
@@ -230,7 +230,7 @@ void collect__release(struct collect *c)
 	}
 	for (size_t i = 0; i < c->leaving.n; i++)
 		free_slot(c, c->leaving.v[i]);
-	/* who found no room before may find some now */
+	/* processes that found no room before may find some now */
 	if (skel->bss->mt_counters[MT_LOST_PROCESS_FULL])
 		__atomic_fetch_add(&skel->data->mt_filter_gen, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&skel->bss->mt_lives_swept, c->leaving.n, __ATOMIC_SEQ_CST);
@@ -251,9 +251,9 @@ bool collect__is_short(const struct collect *c, uint64_t *ret_in_use)
 	/* --mmap: no program finds room there by itself */
 	uint64_t n_over = c->tables.parts_fd > 0 ? *c->tables.n_over : 0;
 
-	/* with ends that came since: where all is full, nothing else tells that there is something to give back */
+	/* with ends that came since: where all is full, nothing else shows that there is something to give back */
 	*ret_in_use = slots + sites + n_over + (c->tables.n_links ? *c->tables.links_used : 0) + skel->bss->mt_lives_ended;
-	/* what the living hold nobody can give back, and a pass for one or two is dear */
+	/* what live processes hold cannot be given back, and a pass for one or two is expensive */
 	if (is_kept(c) || !n_ended)
 		return false;
 	return n_ended >= HASTY_ENDED || slots * 4 > sizes->n_procs * 3ull || sites * 4 > sizes->n_sites * 3ull ||

@@ -26,7 +26,7 @@ struct proc_memory {
 struct collect {
 	struct kernel *kernel;
 	struct tables tables;
-	struct memory *sites;		/* by site number, spare ones behind */
+	struct memory *sites;		/* by site number, spare ones after them */
 	struct proc_memory *procs;	/* by slot */
 	uint64_t spot_hits[2][MT_MAX_SPOTS];	/* [bank] */
 	struct links links;
@@ -39,8 +39,8 @@ struct collect {
 	struct age_counts ages;
 	struct block_sample blocks;
 	struct vec(uint32_t) leaving;	/* processes that the sweep under way, or the last one, is for */
-	bool all_gone;			/* the last cut was taken behind their sweep */
-	const struct code_calls *code;	/* the caller's; NULL: nobody can tell */
+	bool all_gone;			/* the last cut was taken after their sweep */
+	const struct code_calls *code;	/* the caller's; NULL: not known */
 	bool recycled;			/* some room was given to others: a stack may have two sites */
 };
 

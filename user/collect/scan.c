@@ -22,7 +22,7 @@
 
 _Static_assert(sizeof(struct seen) == 32, "two in a cache line, none in two");
 
-#define SLICE 512	/* buckets between two looks at the clock: 64 KiB */
+#define SLICE 512	/* buckets between two readings of the clock: 64 KiB */
 #define AT_ONCE 16	/* buckets that are read together, while the next ones are fetched */
 #define BATCH 1024	/* overflow entries per call */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * The block table, visited entry by entry: ages, and the proof that the counters
- * are right. All at once, or a part at a time: what a look at the table costs
+ * are right. All at once, or a part at a time: what a pass over the table costs
  * then does not grow with it.
  */
 #ifndef MT_SCAN_H
@@ -85,8 +85,8 @@ struct scan {
 	struct spotted *now_oldest, *last_oldest;	/* the same of their oldest blocks */
 	uint64_t began_ns;	/* of the pass under way; 0: there is none */
 	uint64_t last_began_ns;	/* 0: there was none yet */
-	uint64_t now_ns, now_units;	/* births are told from here: when the part of a pass under way began */
-	uint64_t older_born_ns;	/* who was born then or before counts as older */
+	uint64_t now_ns, now_units;	/* births are computed from here: when the part of a pass under way began */
+	uint64_t older_born_ns;	/* blocks born then or before count as older */
 	uint64_t bucket;	/* where the pass is */
 	struct map_walk over;	/* and in the overflow map */
 	/* --sample: each block stands for some; of the pass under way, or the last one */
@@ -106,7 +106,7 @@ void scan__some(struct scan *s, uint64_t now_ns, uint64_t budget_ns);
 
 /*
  * When the oldest live block of a site was born, as far as passes under way can
- * tell: never too late. It is known, and *ret_known set, if the one that the last whole pass
+ * show: never too late. It is known, and *ret_known set, if the one that the last whole pass
  * found is there still: nothing older was passed by. Else it may be the birth of a block that was
  * freed since that pass began. first_ns: no block of it is older.
  */

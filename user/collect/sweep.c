@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns what passes over the block table took out of it. The programs take dead
- * entries for room while we do (reclaim.bpf.h): who swaps the key for another
+ * entries for room while we do (reclaim.bpf.h): the side that swaps the key for another
  * value has the entry, and accounts for it, they in the site's gone_*, we in
  * `gone`. What always holds: of a process that has ended, both and what is in the
  * table still add up to its live blocks.
@@ -16,8 +16,8 @@
 #include "probe/sampler.h"
 #include "util/util.h"
 
-#define SLICE 512	/* buckets between two looks at the clock */
-#define AHEAD 8		/* buckets that are fetched while one is looked at */
+#define SLICE 512	/* buckets between two readings of the clock */
+#define AHEAD 8		/* buckets that are fetched while one is examined */
 #define BATCH 1024	/* overflow entries per call */
 
 void sweep__init(struct sweep *s, const struct tables *t)
@@ -89,7 +89,7 @@ static uint32_t home_of(const struct tables *t, uint64_t addr, uint32_t proc)
 
 static void take_out(struct sweep *s, uint64_t bucket, struct mt_block *b, uint64_t key)
 {
-	/* nobody writes to an entry before he has its key */
+	/* no program writes to an entry before it has its key */
 	uint64_t val = __atomic_load_n(&b->val, __ATOMIC_RELAXED), born = __atomic_load_n(&b->born, __ATOMIC_RELAXED);
 	uint32_t home = home_of(s->tables, key >> 16, key & 0xffff);
 
@@ -152,7 +152,7 @@ static uint32_t proc_of_node(const void *key)
 	return MT_NODE_PROC(*(const uint64_t *)key);
 }
 
-/* Parts of mappings and their index: what they tell is in the overflow map, so they just go. */
+/* Parts of mappings and their index: what they record is in the overflow map, so they just go. */
 static bool sweep_keys(struct sweep *s, int fd, size_t key_size, size_t value_size, uint32_t (*proc_of)(const void *key))
 {
 	_Alignas(8) char keys[BATCH * sizeof(struct mt_part_key)], values[BATCH * sizeof(struct mt_part)];
@@ -168,7 +168,7 @@ static bool sweep_keys(struct sweep *s, int fd, size_t key_size, size_t value_si
 	return more;
 }
 
-/* The next part of what is behind the buckets; false: there is no more. */
+/* The next part of what is after the buckets; false: there is no more. */
 static bool sweep_maps(struct sweep *s)
 {
 	bool more = s->stage == 0 ? sweep_overflow(s) :

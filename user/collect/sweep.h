@@ -13,10 +13,10 @@ struct sweep {
 	uint16_t dead[MT_MAX_PROCS];	/* by slot: the process whose blocks go; 0: none */
 	bool under_way;
 	uint64_t now_ns, now_units;	/* when the pass began, on the programs' clock and in its unit */
-	uint64_t older_born_ns;	/* who was born then or before counts as older */
+	uint64_t older_born_ns;	/* blocks born then or before count as older */
 	uint64_t bucket;	/* where the pass is */
 	struct map_walk over;	/* and in the map of its stage */
-	unsigned int stage;	/* behind the buckets: the overflow map, then --mmap's two */
+	unsigned int stage;	/* after the buckets: the overflow map, then --mmap's two */
 	uint64_t n_removed, cpu_ns;	/* of this pass */
 	struct seen *gone;	/* by site number: what passes have taken out; NULL before the first */
 	struct weighed *weighed;	/* --sample: what that stands for */
