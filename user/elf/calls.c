@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns a window of a file's code, and tells whether a call stands in a range, and
+ * Owns a window of a file's code, and says whether a call stands in a range, and
  * where a function's frame pointer points to.
  *
  * What always holds: a range that holds a call is never said to hold none. On
@@ -210,7 +210,7 @@ static bool is_arm64_record(uint32_t insn)
 	return (insn & 0xfe007fff) == 0xa8007bfd;
 }
 
-/* May the instruction change x29? Yes, also where that is not told easily. */
+/* May the instruction change x29? Yes, also where that is not easily known. */
 static bool writes_arm64_fp(uint32_t insn)
 {
 	bool pair = (insn & 0x3e400000) == 0x28400000;		/* ldp: a second register */

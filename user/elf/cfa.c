@@ -485,7 +485,7 @@ int cfa__run(const struct cfa_arch *arch, const struct eh_cie *cie, struct bytes
 		return r;
 	if (run.b.bad)
 		return -EINVAL;
-	/* what was said last holds up to the end, unless it was said for behind the end */
+	/* what was said last holds up to the end, unless it was said for after the end */
 	if (run.at < hi)
 		r = end_range(&run);
 	return r ? r : sink->range(sink->arg, run.from, hi, &run.rule);

@@ -11,14 +11,14 @@
  *
  * Why rows can be left out. A return address is looked up one byte before
  * itself, so what is looked up lies in a call instruction. A row without any
- * call is never asked for; left out, its predecessor stretches over it, to no
+ * call is never needed; left out, its predecessor stretches over it, to no
  * effect. The same holds for stretches without a record. First frames and
- * signal frames stay: nobody calls from a signal frame, its address is put on
+ * signal frames stay: nothing calls from a signal frame, its address is put on
  * the stack by the kernel.
  *
  * A return address may be a function's first. If the instruction before it is
  * a call, that may have been made, by a function that ends so because the call
- * never returns; then the byte before is the call. Or somebody has put it there
+ * never returns; then the byte before is the call. Or the program has put it there
  * by hand, as debuggers and coroutines do, and no call was made at all. So the
  * first addresses are kept, with whether a call ends there.
  */
@@ -39,7 +39,7 @@ struct build {
 	struct calls calls;
 	uint64_t end;		/* what lies below is settled */
 	bool hole;		/* a record that begins there made no sense: what follows is no padding */
-	uint64_t fn_lo, fn_hi;	/* the function that is looked at */
+	uint64_t fn_lo, fn_hi;	/* the function that is compiled now */
 	int64_t record_at;	/* arm64: where from the frame's end its code makes the frame pointer point to; 0: that was not found */
 };
 
@@ -74,7 +74,7 @@ static int push(struct build *b, uint64_t pc, const struct mt_rule *rule)
  * Does the frame pointer point to this frame's own record? The two stand side by side, the frame pointer below; on x86_64
  * there is one place for them. That they are saved is not enough: code that keeps no frame pointer saves the register,
  * too, to use it for something else. If the frame is found by the frame pointer, the rule itself says where that points
- * to. Else, as in most arm64 code, the instruction must be found that makes it point there, which comes just behind the
+ * to. Else, as in most arm64 code, the instruction must be found that makes it point there, which comes just after the
  * one that saves the two: what has been found of a function holds for the rest of it.
  */
 static bool is_frame_record(struct build *b, uint64_t lo, uint64_t hi, const struct mt_rule *r)
@@ -125,7 +125,7 @@ static int add_gap(struct build *b, uint64_t hi)
 	return push(b, b->end, &none);
 }
 
-/* Handlers of signals return to where the kernel says: nobody has made that up. */
+/* Handlers of signals return to where the kernel says: no program has made that up. */
 static int add_start(struct build *b, const struct eh_cie *cie, uint64_t pc)
 {
 	struct cfi_start *start = cie->signal ? NULL : vec_push(&b->out.starts);
@@ -195,7 +195,7 @@ static int add_all(struct build *b, const struct cfi_elf *elf, struct err *e)
 
 /* ---- the vdso */
 
-/* [lo, hi) gets a rule, whatever rows there were; behind it goes on what did. */
+/* [lo, hi) gets a rule, whatever rows there were; after it, the rule from before goes on. */
 static int overlay(struct cfi *c, uint64_t lo, uint64_t hi, const struct mt_rule *rule)
 {
 	struct cfi_row *rows = calloc(c->n_rows + 2, sizeof(*rows));

@@ -47,13 +47,13 @@ struct cfi {
  * not for a frame that a signal interrupted. The counts are the same.
  *
  * -ENOTSUP: no 64-bit ELF file of a machine that is walked; -ENOENT: it has no
- * .eh_frame; -EFBIG: there is more than is looked at; -EINVAL: .eh_frame lies
+ * .eh_frame; -EFBIG: there is more than is read; -EINVAL: .eh_frame lies
  * outside the file.
  */
 int cfi__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e);
 /* The same from memory: the vdso, tests, fuzzing. image: a whole ELF file. */
 int cfi__compile_image(const void *image, size_t len, bool calls_only, struct cfi *ret, struct err *e);
-/* Each function's first address is the beginning of a row then, which bears flags; neighbours may have the same rule. */
+/* Each function's first address is the beginning of a row then, which has flags; neighbours may have the same rule. */
 int cfi__mark_starts(struct cfi *c);
 /* The row that holds pc, or NULL. */
 const struct cfi_row *cfi__find(const struct cfi *c, uint64_t pc);

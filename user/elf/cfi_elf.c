@@ -99,7 +99,7 @@ static int copy_eh_frame(struct cfi_elf *elf, uint64_t off, uint64_t len, uint64
 
 /*
  * .eh_frame_hdr: version, three encodings, then the address of .eh_frame. Its
- * end is not told: the segment's end bounds it, the terminator ends it.
+ * end is not known: the segment's end bounds it, the terminator ends it.
  */
 static int read_through_header(struct cfi_elf *elf, const Elf64_Phdr *ph, size_t n, struct err *e)
 {

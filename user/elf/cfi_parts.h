@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * What the files that compile .eh_frame share; nobody else includes it.
+ * What the files that compile .eh_frame share; no other file includes it.
  *
  *   cfi_elf.c   the file: its .eh_frame, its code           → struct cfi_elf
  *   ehframe.c   the section: its records                    → struct eh_frame, sorted by address
@@ -201,9 +201,9 @@ struct calls {
 };
 
 void calls__init(struct calls *c, const struct cfi_elf *elf);
-/* May a call stand in [lo, hi)? True also where it cannot be told. Ask in ascending order. */
+/* May a call stand in [lo, hi)? True also where that is not known. Call in ascending order. */
 bool calls__in(struct calls *c, uint64_t lo, uint64_t hi);
-/* May a call end just before pc? True also where it cannot be told. */
+/* May a call end just before pc? True also where that is not known. */
 bool calls__ends_at(struct calls *c, uint64_t pc);
 /*
  * arm64: is the frame pointer made the stack pointer plus off in [lo, hi), before any call there, and does nothing else in the

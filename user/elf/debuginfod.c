@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the client of libdebuginfod, which is loaded when it is asked for: it
- * brings a whole HTTP library along, which no one else needs. Files are kept
+ * Owns the client of libdebuginfod, which is loaded when it is requested: it
+ * brings a whole HTTP library along, which nothing else needs. Files are kept
  * in its own cache ($DEBUGINFOD_CACHE_PATH, ~/.cache/debuginfod_client).
  *
  * The functions used are part of its ABI since 0.179 (2020).
@@ -33,7 +33,7 @@ struct debuginfod {
 	void (*set_progress)(struct client *c, progress_fn *fn);
 	struct client *client;
 	struct debuginfod_calls calls;
-	bool dead;		/* a server could not be reached: asking on would cost its timeout per file */
+	bool dead;		/* a server could not be reached: more requests would cost its timeout per file */
 	/* of the download under way */
 	const char *path;
 	uint64_t begin_ns, moved_ns, told_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Debug files from a debuginfod server, for those who ask for it: nothing here
+ * Debug files from a debuginfod server, if requested: nothing here
  * touches the network before debuginfod__get().
  */
 #ifndef MT_DEBUGINFOD_H
@@ -28,7 +28,7 @@ void debuginfod__free(struct debuginfod *d);
 /*
  * An open debug file, which the caller owns, or -errno. Its build id is still to
  * be compared. path is for messages. Takes a bounded time; SIGINT and SIGTERM,
- * if blocked, end it. After a server that cannot be reached nobody is asked
+ * if blocked, end it. After a server that cannot be reached no server is asked
  * again.
  */
 int debuginfod__get(struct debuginfod *d, const char *build_id, const char *path);

@@ -5,7 +5,7 @@
  * A mangled name is a small program: back references let 100 bytes stand for
  * gigabytes. Three bounds hold here whatever the name: its length, libiberty's
  * recursion limit, and the length of what comes out. libiberty's callbacks
- * cannot ask it to stop, so a name that goes on long past what is kept is left
+ * cannot make it stop, so a name that goes on long past what is kept is left
  * by longjmp. libiberty keeps its state on the stack in callback mode, with one
  * exception (the buffer of a Rust punycode identifier, smaller than the name),
  * so nothing to speak of is leaked by such a name.

@@ -7,7 +7,7 @@
  * units by address (from the units' own ranges, as .debug_aranges is often
  * missing), made at once; and per unit, when it is first met, its functions by
  * address with the inlined calls in each. A search is then two binary searches
- * and a look at the inlined calls of one function.
+ * and a walk over the inlined calls of one function.
  *
  * Inlined calls are kept in the order of the file, a function's own in one
  * piece, outer ones before inner ones: a chain is followed in one pass.

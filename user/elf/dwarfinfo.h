@@ -29,7 +29,7 @@ struct dwarf_frames {
 struct dwarfinfo;
 struct pool;
 
-/* text tells whether an address can be code: ranges of functions that the linker dropped begin at 0 or nowhere. */
+/* text says whether an address can be code: ranges of functions that the linker dropped begin at 0 or nowhere. */
 struct dwarfinfo *dwarfinfo__new(Dwarf *dwarf, bool (*text)(uint64_t addr, void *arg), void *arg);
 void dwarfinfo__free(struct dwarfinfo *d);	/* before its Dwarf */
 /* names is where names that are put together live. ret->n is 0 if DWARF knows nothing. */

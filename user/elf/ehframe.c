@@ -307,7 +307,7 @@ static int sort_fdes(struct eh_frame *f)
 
 /* ---- the section */
 
-/* A record of which not even the kind can be told. */
+/* A record of which not even the kind is known. */
 static void add_bad(struct eh_frame *f)
 {
 	f->n_seen++;

@@ -4,7 +4,7 @@
  * files and dwz supplements.
  *
  * The object is hostile, and what it names (links, build ids) is too. So:
- * - it is read, not mapped: whoever can shorten a mapped file can end us with
+ * - it is read, not mapped: a process that can shorten a mapped file can end us with
  *   SIGBUS. Only big files of root are mapped, where a copy would cost memory;
  * - a path it leads to is opened without waiting (a FIFO) and must be a regular
  *   file with a size;
@@ -26,7 +26,7 @@
 #include "util/util.h"
 
 #define READ_MAX (64ull << 20)		/* bigger files of root are mapped */
-#define COPY_MAX (1ull << 30)		/* bigger files of others are not looked at for DWARF */
+#define COPY_MAX (1ull << 30)		/* bigger files of others are not searched for DWARF */
 #define INFLATED_MAX (4ull << 30)	/* what compressed sections may claim to hold */
 #define SECTIONS_MAX (1u << 20)
 

@@ -14,7 +14,7 @@ struct elffile {		/* all zero: none */
 	Elf *elf;
 	int fd;			/* owned if own_fd */
 	bool own_fd;
-	Dwarf *dwarf;		/* NULL: has none, or not asked for */
+	Dwarf *dwarf;		/* NULL: has none, or not requested */
 	Elf *alt_elf;		/* what dwz moved out of it */
 	Dwarf *alt_dwarf;
 	int alt_fd;
@@ -28,7 +28,7 @@ int elffile__open_fd(struct elffile *f, int fd);
  * -ENOENT if there is none.
  */
 int elffile__open_debug(struct elffile *f, const struct object *obj, Elf *main, const char *debug_dir);
-/* The same of an open file, whoever found it: takes fd, also on failure. -ENOENT if its build id is another. */
+/* The same of an open file, however it was found: takes fd, also on failure. -ENOENT if its build id is another. */
 int elffile__take_debug(struct elffile *f, int fd, const char *build_id);
 /* Sets f->dwarf; -ENOENT without DWARF, or if part of it is in a file that is not there. */
 int elffile__open_dwarf(struct elffile *f, const char *debug_dir);

@@ -2,7 +2,7 @@
 /*
  * Owns the functions of one JIT's list, in the order of their addresses, the
  * newest first where several begin: code is thrown away and its place used
- * again, and only the list's order tells.
+ * again, and only the list's order shows which.
  *
  * The list is whatever the process wrote: a line that makes no sense is left
  * out, and so is everything beyond the bounds. It is read, never mapped.
@@ -27,7 +27,7 @@
 #define NAMES_MAX (128u << 20)		/* bytes */
 #define NAME_BYTES_MAX 4096
 #define CHUNK_BYTES (256 * 1024)
-#define BACK_MAX 64			/* older functions looked at, where newer ones have taken part of their place */
+#define BACK_MAX 64			/* older functions tried, where newer ones have taken part of their place */
 
 struct function {
 	uint64_t start, end;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the open ELF files: a table by the (device, inode) that fstat tells of
+ * Owns the open ELF files: a table by the (device, inode) that fstat reports of
  * the opened file, so one file is one object however often and under whatever
  * name it is mapped.
  *
- * What always holds: a file is looked at with O_PATH first and opened for
+ * What always holds: a file is opened with O_PATH first and opened for
  * reading only if it is a regular file, so that a target that maps or names a
  * FIFO or a device cannot make us wait or touch the device. The table keeps a
  * reference of its own; objects live until it is freed.
@@ -83,7 +83,7 @@ static uint64_t key_of(enum naming naming, uint64_t dev, uint64_t ino)
 	return hash__mix(hash__mix(dev, naming), ino);
 }
 
-/* What was written to is another file to those who come now. */
+/* What was written to is another file to processes that map it now. */
 static struct object *find(const struct objects *o, enum naming naming, uint64_t dev, uint64_t ino)
 {
 	const struct seen *s = hash__get(&o->seen, key_of(naming, dev, ino));
@@ -141,7 +141,7 @@ static int64_t wall_ns(void)
 	return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-/* One that lies ahead was set by hand, or the clock was: it tells nothing. */
+/* One that lies ahead was set by hand, or the clock was: it proves nothing. */
 static bool is_fresh(int64_t mtime_ns, int64_t now)
 {
 	return mtime_ns <= now && mtime_ns + MTIME_STEP_NS > now;
@@ -274,7 +274,7 @@ static int open_in_root(pid_t pid, const struct mapping *m, const char *suffix)
 	return fd;
 }
 
-/* Where numbers are told in other ways: is it the name of the file that is mapped there now? */
+/* Where numbers are reported in other ways: is it the name of the file that is mapped there now? */
 static bool is_named(const struct mapping *m, const char *link)
 {
 	static const char gone[] = " (deleted)";
@@ -288,7 +288,7 @@ static bool is_named(const struct mapping *m, const char *link)
 	return !strncmp(path, m->path, name) && (!path[name] || !strcmp(path + name, gone));
 }
 
-/* Since 6.13 who has CAP_PERFMON may read anyone's maps, but not go where they point. */
+/* Since 6.13 a user with CAP_PERFMON may read the maps of any process, but not go where they point. */
 static bool may_enter_root(pid_t pid)
 {
 	char path[64];

@@ -35,7 +35,7 @@ struct object {
 	uint64_t size_bytes;	/* when it was opened, as mtime_ns */
 	int64_t mtime_ns;
 	bool changed;		/* not, or no longer, what is mapped: its names are not to be trusted */
-	bool fresh;		/* when last looked at for a change: written to so lately that mtime may not tell of the next time */
+	bool fresh;		/* when last checked for a change: written to so lately that mtime may not show the next time */
 	struct jitmap *jit;	/* owned; NULL unless it is a JIT's list of its functions */
 	uint16_t machine;	/* EM_AARCH64, EM_X86_64, ... */
 	bool is_elf;
@@ -57,11 +57,11 @@ void objects__free(struct objects *o);
  * device and inode (of the path under the process's root; overlayfs, where
  * stat and maps disagree, is settled by map_files), else it is another file
  * that took its place: -ESTALE. A file that is no ELF gives an object with
- * is_elf false, so that it is not looked at again. The caller owns one
+ * is_elf false, so that it is not read again. The caller owns one
  * reference.
  */
 int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct object **ret, struct err *e);
-/* The same if it was met before, under the numbers that m has; else NULL. Nothing of any process is looked at. */
+/* The same if it was met before, under the numbers that m has; else NULL. Nothing of any process is read. */
 struct object *objects__known(struct objects *o, const struct mapping *m);
 /* The same for a file named by the user (-O). */
 int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e);
@@ -81,14 +81,14 @@ static inline void object__hold(struct object *obj)
 void object__put(struct object *obj);
 
 /*
- * Looks whether the file was written to since it was opened: its size and
- * mtime, and if those differ, or cannot tell, its build id. Sets and returns obj->changed.
+ * Checks whether the file was written to since it was opened: its size and
+ * mtime, and if those differ, or prove nothing, its build id. Sets and returns obj->changed.
  */
 bool object__look_for_change(struct object *obj);
 
 /*
  * Is what the file holds now what it held at a time? mtime goes by ticks: of two writes in one, the second does not show. One that
- * lies ahead tells nothing: then the build id must do.
+ * lies ahead proves nothing: then the build id must do.
  */
 enum object_version { VERSION_SAME, VERSION_MAYBE, VERSION_OTHER };
 enum object_version object__version_at(struct object *obj, uint64_t t_ns);
@@ -122,7 +122,7 @@ int object__function_starts(const struct object *obj, uint64_t **ret, size_t *re
 
 /*
  * The function that the loader puts into a slot of the global offset table,
- * if this object defines it itself (nobody before it in the search order being
+ * if this object defines it itself (no object before it in the search order being
  * assumed to): its address and name, the name the caller's to free. -ENOENT
  * if the slot is another's.
  */

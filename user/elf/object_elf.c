@@ -94,7 +94,7 @@ static int build_id_in_sections(struct object *obj, const Elf64_Ehdr *eh)
 	return r;
 }
 
-/* Old linkers mark no PIE; then an interpreter tells a program, except in libraries that can be run, like libc. */
+/* Old linkers mark no PIE; then an interpreter marks a program, except in libraries that can be run, like libc. */
 static bool is_program(const struct object *obj, const Elf64_Phdr *dynamic, bool has_interp)
 {
 	bool has_soname = false, pie = false;
@@ -208,7 +208,7 @@ bool object__vaddr_to_offset(const struct object *obj, uint64_t vaddr, uint64_t 
 	return false;
 }
 
-/* Segments share a file's page where one ends and the next begins: what is asked for is nearly always code. */
+/* Segments share a file's page where one ends and the next begins: what is requested is nearly always code. */
 bool object__offset_to_vaddr(const struct object *obj, uint64_t file_off, uint64_t *ret)
 {
 	int want_exec;

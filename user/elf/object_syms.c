@@ -39,7 +39,7 @@ static bool in_code(const struct object *obj, uint64_t vaddr)
 	return false;
 }
 
-/* strings ends in a NUL of our own. The version behind '@' is cut off in place, which other names may share: so in a copy. */
+/* strings ends in a NUL of our own. The version after '@' is cut off in place, which other names may share: so in a copy. */
 static int pass_on(struct walk *w, const Elf64_Sym *sym, const char *strings, uint64_t strings_len)
 {
 	unsigned int type = ELF64_ST_TYPE(sym->st_info);
@@ -67,7 +67,7 @@ static int pass_on(struct walk *w, const Elf64_Sym *sym, const char *strings, ui
 	return w->fn(&s, w->arg);
 }
 
-/* Fewer bytes than asked for, where the file ends. */
+/* Fewer bytes than requested, where the file ends. */
 static void clip(const struct walk *w, uint64_t file_off, uint64_t *len)
 {
 	*len = file_off >= w->file_size ? 0 : MIN(*len, w->file_size - file_off);
@@ -428,7 +428,7 @@ static const Elf64_Sym *symbol_at(struct function_search *f, uint32_t symbol)
 	f->n = SYMS_AT_ONCE;
 	if (!object__read_at(f->obj, f->syms_off + f->first * sizeof(f->syms[0]), f->syms, sizeof(f->syms)))
 		return &f->syms[symbol - f->first];
-	/* the file may end soon behind it */
+	/* the file may end soon after it */
 	f->first = symbol;
 	f->n = !object__read_at(f->obj, f->syms_off + symbol * sizeof(f->syms[0]), f->syms, sizeof(f->syms[0]));
 	return f->n ? f->syms : NULL;
