@@ -2,7 +2,7 @@
 /*
  * Owns callgrind's files, as callgrind_annotate and KCachegrind read them: what
  * each line of each function allocates itself, and what it allocates through
- * each call. The events are the metrics, the one that was asked for first.
+ * each call. The events are the metrics, the one that was requested first.
  *
  *	ob=(1) /usr/bin/redis-server
  *	fl=(1) src/server.c
@@ -43,8 +43,8 @@ struct callgrind {
 	size_t n_metrics;
 	struct key_ids keys;	/* (function, line, callee) */
 	struct vec(struct cost) costs;
-	struct string_ids names[3];	/* of objects, files, functions: told once, then by number */
-	uint32_t (*ids)[3];	/* by function: those numbers + 1, 0: not asked for yet */
+	struct string_ids names[3];	/* of objects, files, functions: written once, then by number */
+	uint32_t (*ids)[3];	/* by function: those numbers + 1, 0: not requested yet */
 	size_t n_told[3];
 };
 
@@ -121,7 +121,7 @@ static int put_name(struct callgrind *c, const char *key, int kind, const char *
 	return 0;
 }
 
-/* names of one function are told apart by file and object, which are always given */
+/* names of one function are distinguished by file and object, which are always given */
 static int put_function(struct callgrind *c, uint32_t function, const char *const keys[3])
 {
 	const struct function *f = &c->functions.v[function];

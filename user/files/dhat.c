@@ -5,7 +5,7 @@
  *
  * What always holds: totals and what is live at the end are as they were counted. No two points have the same frames: the
  * viewer refuses such a file.
- * What the format asks for and nobody records is derived: the blocks at a peak from its bytes, by the
+ * What the format requires and malloctrace does not record is derived: the blocks at a peak from its bytes, by the
  * site's mean size; the age of live blocks from the middle of their class.
  */
 #include <errno.h>

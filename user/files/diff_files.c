@@ -192,7 +192,7 @@ static int write_html(FILE *out, const struct diff *d, const struct diff_opts *o
 	int err = s ? html__write(out, s, &(struct export_opts){ .metric = d->metric }, &e) : -ENOMEM;
 
 	snapshot__free(s);
-	/* who closes the file sees that, and why it is so */
+	/* the caller that closes the file sees that, and why */
 	return err == -EIO ? 0 : err;
 }
 

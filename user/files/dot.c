@@ -22,7 +22,7 @@
 #include "util/util.h"
 
 #define NAME_COLUMNS 60
-/* more than that graphviz draws for minutes, and nobody can read */
+/* more than that graphviz draws for minutes, and no reader can follow */
 #define NODES_MAX 400
 #define FONT_MIN 9
 #define FONT_MAX 24

@@ -27,7 +27,7 @@ struct export_format {
 	int (*write)(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 	bool needs_all_names;	/* else those of report__shown are enough */
 	bool carries_ages;	/* exact ones: the block table must be scanned for each */
-	unsigned int needs;	/* enum counter_bit: without them there is nothing to tell */
+	unsigned int needs;	/* enum counter_bit: without them there is nothing to write */
 };
 
 /* NULL: none. path: the longest suffix counts. */

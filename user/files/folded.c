@@ -93,7 +93,7 @@ static void done_texts(struct texts *t)
 	free(t->len);
 }
 
-/* What stands before a stack, with a ';' behind each: whose it is, and the kind of growth. */
+/* What stands before a stack, with a ';' after each: whose it is, and the kind of growth. */
 static char *root_text(const struct snapshot *s, const struct snap_site *site)
 {
 	_cleanup_free_ char *process = NULL, *thread = NULL, *growth = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * The functions of a snapshot, numbered: for formats that tell each of them
+ * The functions of a snapshot, numbered: for formats that write each of them
  * once and then go by numbers. A function is (name, module, source file); a
  * frame without a name is one of its own, "libc.so.6+0x27740".
  */

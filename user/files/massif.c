@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns massif's files, as ms_print and massif-visualizer read them: the course
- * of live bytes, and a tree of who holds them at the end and, of a single
+ * of live bytes, and a tree of what holds them at the end and, of a single
  * process, at its peak. Trees grow from the allocation to its callers; what is
  * lighter than the threshold is folded into one line:
  *
@@ -269,7 +269,7 @@ static int put_peak(struct massif *m)
 	return put_tree(m, p->peak_at_ns, p->c.peak_bytes, "peak", at_peak);
 }
 
-/* A process that was not looked at in a moment has what it had before. */
+/* A process that was not sampled at a moment has what it had before. */
 static int put_course(struct massif *m)
 {
 	const struct snapshot *s = m->s;

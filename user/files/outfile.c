@@ -5,7 +5,7 @@
  *
  *   - a regular file is written under a name that nobody can guess (O_EXCL,
  *     O_NOFOLLOW, mode 0600) in the same directory, and renamed at the end. The
- *     directory is held open from the first look to the rename, so both names
+ *     directory is held open from the first check to the rename, so both names
  *     mean the same directory throughout;
  *   - rename replaces a symbolic link and never follows it, so a link that
  *     appears between the check and the commit does no harm;
@@ -165,7 +165,7 @@ int outfile__check(const char *path, struct err *e)
 /* An open descriptor, or -errno */
 static int open_direct(const char *path, struct err *e)
 {
-	/* O_NONBLOCK: a FIFO that nobody reads would hold us here for good, with signals blocked */
+	/* O_NONBLOCK: a FIFO that no process reads would hold us here for good, with signals blocked */
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 	int ret;
@@ -183,7 +183,7 @@ static int open_direct(const char *path, struct err *e)
 	return ret;
 }
 
-/* Under sudo the file is the user's who typed it: they will want to look at it without sudo. */
+/* Under sudo the file is the user's who typed it: they will want to read it without sudo. */
 static void give_to_invoker(int fd)
 {
 	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
@@ -272,7 +272,7 @@ static void done(struct outfile *o)
 	*o = (struct outfile){ .dir_fd = -1 };
 }
 
-/* It was a pipe, and nobody reads it any more. */
+/* It was a pipe, and no process reads it any more. */
 static bool is_broken_pipe(FILE *f)
 {
 	struct pollfd p = { .fd = fileno(f), .events = POLLOUT };

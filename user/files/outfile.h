@@ -18,8 +18,8 @@ struct outfile {
 };
 
 /*
- * Could path be written, as far as can be told without touching anything? To
- * be asked before a long trace. Nothing is created, truncated or opened for
+ * Could path be written, as far as can be known without touching anything? To
+ * be called before a long trace. Nothing is created, truncated or opened for
  * writing.
  */
 int outfile__check(const char *path, struct err *e);
@@ -27,7 +27,7 @@ int outfile__check(const char *path, struct err *e);
 /*
  * "-" is standard output, as are /dev/stdout and the like for their
  * descriptors. Character devices and FIFOs are written directly. A symbolic
- * link in the place of the file is refused: somebody else may have put it
+ * link in the place of the file is refused: another user may have put it
  * there. *ret is untouched on failure.
  */
 int outfile__open(struct outfile *ret, const char *path, struct err *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * Whose a stack is, for formats that put it at the root: "comm-pid" where there
- * are several processes, and with --by thread "thread-tid" behind it; with --by
+ * are several processes, and with --by thread "thread-tid" after it; with --by
  * comm or cgroup the group's name; with --by none nothing.
  */
 #ifndef MT_OWNER_H

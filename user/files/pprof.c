@@ -250,7 +250,7 @@ static void header(struct pprof *p)
 	profile_u64(p, PROFILE_DEFAULT_TYPE, string(p, shown));
 }
 
-/* What `-comments` tells; texts must live until the string table is written. */
+/* What `-comments` prints; texts must live until the string table is written. */
 static void comments(struct pprof *p, char *const *texts, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

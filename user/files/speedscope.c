@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns speedscope's files: one `sampled` profile per metric, the one that
- * was asked for first. What was recorded, and what was lost, is
+ * was requested first. What was recorded, and what was lost, is
  * in the name, the one free text that speedscope shows.
  *
  * What always holds: samples and weights are as many, the frames' numbers are

@@ -38,7 +38,7 @@ size_t weights__of(const struct snapshot *s, const struct metric *first, const s
 	const struct metric *from = recording__is_growth(&s->recording) ? growth_metrics : metrics;
 	size_t n_from = recording__is_growth(&s->recording) ? ARRAY_SIZE(growth_metrics) : n_metrics, n = 0;
 
-	/* of growth the kind of figure that was asked for comes first: bytes or calls */
+	/* of growth the kind of figure that was requested comes first: bytes or calls */
 	if (recording__is_growth(&s->recording) && first && !strcmp(first->unit, "calls"))
 		first = &growth_metrics[2];
 	else if (recording__is_growth(&s->recording))

@@ -8,7 +8,7 @@
 #define WEIGHTS_MAX 8
 
 /*
- * All that is known, the metric that was asked for first. With --mode growth,
+ * All that is known, the metric that was requested first. With --mode growth,
  * resident memory and address space apart: a sum of both would mean nothing.
  */
 size_t weights__of(const struct snapshot *s, const struct metric *first, const struct metric *ret[static WEIGHTS_MAX]);

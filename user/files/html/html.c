@@ -37,7 +37,7 @@ static size_t thin_out(const struct snap_process *p, size_t room, struct snap_po
 
 /*
  * The whole profile; but of a whole machine's processes fewer points: a page
- * draws some hundred, and would else be made of little but lines that nobody
+ * draws some hundred, and would else be made of little but lines that no reader
  * looks at.
  */
 static int profile(struct json *j, const struct snapshot *s, struct err *e)

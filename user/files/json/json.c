@@ -118,7 +118,7 @@ static void lists(struct json *j, const struct snapshot *s)
 
 static void threads(struct json *j, const struct snap_process *p, unsigned int known)
 {
-	/* a block is freed by whom it may please: it is live in no thread */
+	/* a block may be freed by any thread: it is live in no thread */
 	known &= ~(HAS_LIVE_BLOCKS | HAS_LIVE_BYTES | HAS_PEAK_BYTES);
 	json__array(j, "threads");
 	for (size_t i = 0; i < p->n_threads; i++) {

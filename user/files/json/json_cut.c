@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns where values of JSON begin and end. What always holds: nothing outside of the text is looked at. */
+/* Owns where values of JSON begin and end. What always holds: nothing outside of the text is read. */
 #include "files/json/json_cut.h"
 
 #include <limits.h>
@@ -20,7 +20,7 @@ bool span__take(struct span *s, char c)
 	return true;
 }
 
-/* Behind the closing quote; false: there is none. */
+/* After the closing quote; false: there is none. */
 static bool skip_string(struct span *s)
 {
 	const char *quote, *before;
@@ -73,7 +73,7 @@ bool span__value(struct span *s, struct span *ret)
 	return !depth && ret->end > ret->at;
 }
 
-/* The next element of an array whose '[' was taken. False: there is none; *ret_bad tells whether there should be one. */
+/* The next element of an array whose '[' was taken. False: there is none; *ret_bad says whether there should be one. */
 bool span__element(struct span *s, bool *first, struct span *ret, bool *ret_bad)
 {
 	*ret_bad = false;

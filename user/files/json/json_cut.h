@@ -11,7 +11,7 @@ struct span {
 };
 
 void span__skip_space(struct span *s);
-/* Behind c, if that comes next. */
+/* After c, if that comes next. */
 bool span__take(struct span *s, char c);
 /* The value at s, whatever it is; false: it does not end. */
 bool span__value(struct span *s, struct span *ret);

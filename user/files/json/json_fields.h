@@ -22,7 +22,7 @@ struct json_frame {
 
 struct known_frame {
 	struct json_frame frame;
-	uint32_t place;		/* + 1, that begins with it; 0: not asked for yet */
+	uint32_t place;		/* + 1, that begins with it; 0: not requested yet */
 };
 
 struct reader {
@@ -90,7 +90,7 @@ int reader__process(struct reader *r, json_t *from, void *to);
 int reader__site(struct reader *r, json_t *from, void *to);
 int reader__process_of(struct reader *r, json_t *from, uint32_t *ret);	/* the index of "process" */
 int reader__end(struct reader *r, json_t *from, uint8_t *ret);
-/* "lifetime_mean_ns": its sum is not in the file; the mean is what all ask for. */
+/* "lifetime_mean_ns": its sum is not in the file; the mean is what all readers want. */
 int reader__mean(struct reader *r, json_t *from, uint64_t calls, uint64_t *ret_sum_ns);
 
 /* json_read_frees.c: "free_sites" and "frees"; sites were read already. */

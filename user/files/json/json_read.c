@@ -3,7 +3,7 @@
  * Owns how a JSON profile is read. Jansson knows JSON, but makes a tree of what
  * it reads, twenty times as large as the text; so the text is cut into the
  * values of the outermost object and the elements of "processes" and "sites"
- * first, and each of these pieces is a tree for as long as it is looked at. A
+ * first, and each of these pieces is a tree for as long as it is read. A
  * piece is all that the cutting knows: where strings and brackets end.
  *
  * What always holds: every piece is checked by Jansson, and no file, however

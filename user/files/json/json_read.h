@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * A JSON profile back into the snapshot that it was written from. Where it comes
- * from is nobody's guess: it is checked like everything else that others wrote.
+ * from is not known: it is checked like everything else that others wrote.
  */
 #ifndef MT_JSON_READ_H
 #define MT_JSON_READ_H

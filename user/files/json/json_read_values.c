@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns how objects and arrays of the outermost object are read: all that tells
+ * Owns how objects and arrays of the outermost object are read: all that says
  * of the whole trace and is no process and no site. What always holds: a value
  * of another kind than json.c writes is an error.
  */
@@ -173,7 +173,7 @@ int reader__marks(struct reader *r, json_t *v)
 	return err;
 }
 
-/* What was an id becomes an index. A mark of nobody is left out. */
+/* What was an id becomes an index. A mark of no process is left out. */
 void reader__settle_marks(struct reader *r)
 {
 	struct snap_mark *rows = (struct snap_mark *)r->s->marks;

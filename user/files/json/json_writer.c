@@ -162,7 +162,7 @@ void json__double(struct json *j, const char *key, double d)
 		if (strtod(buf, NULL) == d)
 			break;
 	}
-	/* the one conversion that asks the locale */
+	/* the one conversion that depends on the locale */
 	for (char *c = buf; *c; c++)
 		if (*c == ',')
 			*c = '.';
