@@ -3,7 +3,7 @@
  * Live blocks by age, in classes. Two classes to a doubling, more or less, and
  * their borders are what people ask for: 10 s, 30 s, 1 m, 5 m, 1 h. A question for
  * an age that is a border has an exact answer; for another one, there is one class
- * of blocks of which nobody knows.
+ * of blocks that are not known.
  */
 #ifndef MT_AGES_H
 #define MT_AGES_H

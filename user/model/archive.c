@@ -19,7 +19,7 @@ static const struct archive_limits preset = { .lives = 4096, .sites = 32768, .fr
 #define MAX_THREADS 64
 
 struct kept_module {
-	char *key;		/* tells it from others */
+	char *key;		/* distinguishes it from others */
 	const void *handle;	/* NULL: it was no file */
 	char *path, *build_id;
 	size_t refs;		/* of places */

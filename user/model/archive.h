@@ -24,7 +24,7 @@ struct kept_site {
 	uint32_t moves_to;	/* while others are folded: the row that it becomes part of, or its own next place */
 };
 
-/* --free-stacks: frees of a site's blocks, by where and by whom. */
+/* --free-stacks: frees of a site's blocks, by place and by thread. */
 struct kept_free {
 	uint32_t site, where;	/* indexes into sites and wheres */
 	uint32_t tid;		/* 0: not known, or of several */
@@ -76,7 +76,7 @@ struct batch {
 
 /* A row of the cut: its stack is kept with to, and its number forgotten. -ENOMEM */
 int batch__keep_stack(struct batch *b, const struct cut_site *row, struct kept_site *to);
-/* What is told of one stack alone. */
+/* What is reported of one stack alone. */
 void kept_site__drop_stack(struct archive *a, struct kept_site *s);
 int kept__note_bare(struct kept *k, size_t site);	/* it has no stack; -ENOMEM */
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns what changed between two moments. What always holds: a figure is one that
- * was counted, at the look that was nearest to its moment (off_ns says how far
+ * was counted, at the sample that was nearest to its moment (off_ns says how far
  * off); nothing is interpolated. A site that had not allocated yet held nothing, one
  * that never freed and does not allocate any more what it holds now; another
- * that was not looked at within half the time between the two moments is
+ * that was not sampled within half the time between the two moments is
  * counted as unknown: what was seen could be of the other one.
  */
 #include "model/between.h"
@@ -30,7 +30,7 @@ static const struct snap_point *nearest(const struct snap_point *v, size_t n, ui
 	return found;
 }
 
-/* max_ns: a point that is farther off tells nothing of the moment */
+/* max_ns: a point that is farther off says nothing about the moment */
 static bool site_at(const struct snapshot *s, const struct snap_site *site, uint64_t t_ns, uint64_t max_ns, uint64_t *ret, uint64_t *off_ns)
 {
 	const struct snap_point *p = nearest(site->history, site->n_history, t_ns);
@@ -43,7 +43,7 @@ static bool site_at(const struct snapshot *s, const struct snap_site *site, uint
 		*ret = 0;
 		return true;
 	}
-	/* nothing was freed ever, and nothing was added since: no look is needed to know */
+	/* nothing was freed ever, and nothing was added since: no sample is needed to know */
 	if (!site->c.free_calls && site->last_ns <= t_ns) {
 		*ret = site->c.live_bytes;
 		return true;

@@ -16,7 +16,7 @@ struct change {
 struct changes {
 	struct change *v;	/* owned; what did change, the most, up or down, first */
 	size_t n;
-	size_t n_unknown;	/* sites of which no history tells */
+	size_t n_unknown;	/* sites without a history */
 	uint64_t before, after;	/* live bytes of all processes, from their timelines */
 	uint64_t off_ns;	/* the points that were taken are up to this far from their moments */
 };

@@ -190,7 +190,7 @@ static void add_variance(struct std_error *sum, const struct cut_error *var)
 }
 
 /*
- * Small blocks may have been passed over altogether: as if three samples more had been taken. Where none is, there was no more than
+ * Small blocks may have been skipped altogether: as if three samples more had been taken. Where none is, there was no more than
  * seven would stand for, but for one time in a thousand (exp(-4 * sqrt(3))).
  */
 #define SAMPLES_MORE 3
@@ -256,7 +256,7 @@ static void list_threads(struct build *b, const struct cut *cut, const uint32_t 
 	for (size_t i = 0; i < cut->n_threads; i++)
 		if (cut->threads[i].proc < MT_PROC_NUMBERS)
 			ret->first[process_of_proc[cut->threads[i].proc] + 1]++;
-	/* 0 is nobody: its threads come first, and are not asked for */
+	/* 0 is no process: its threads come first, and are not needed */
 	for (size_t i = 0; i <= n_processes; i++) {
 		ret->first[i + 1] += ret->first[i];
 		next[i] = ret->first[i];
@@ -367,7 +367,7 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	p->parent = l->parent;
 	p->wall_started_ns = l->wall_started_ns;
 	p->unseen_ns = l->unseen_ns;
-	/* of one that ended before it was looked at, what it had at its first instruction says nothing */
+	/* of one that ended before it was examined, what it had at its first instruction says nothing */
 	p->rss_bytes = l->ended && !l->rss_seen && !l->age_at_attach_ns ? 0 : l->rss_bytes;
 	p->most_rss_bytes = l->most_rss_bytes;
 	p->rss_at_attach_bytes = l->rss_at_attach_bytes;
@@ -513,7 +513,7 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 			struct snap_site *to = add_site(b, m, cut, &from->row, i);
 			uint32_t *stack;
 
-			/* their blocks grow older: from some time on, all are older than what was asked for */
+			/* their blocks grow older: from some time on, all are older than what was requested */
 			if (since(cut->now_ns, from->row.last_ns) >= s->recording.older_ns) {
 				to->older_blocks = to->c.live_blocks;
 				to->older_bytes = to->c.live_bytes;

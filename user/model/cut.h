@@ -28,7 +28,7 @@ struct cut_site {
 		uint64_t cross_frees;	/* of counts.free_calls: by another thread than the one that allocated */
 		uint64_t guessed_calls;	/* --mode growth, of counts.alloc_calls: page faults whose size is a guess */
 	};
-	struct mt_moves moves;	/* all 0 where some blocks are passed over */
+	struct mt_moves moves;	/* all 0 where some blocks are skipped */
 	struct cut_error var;
 	uint64_t peak_bytes, at_peak_bytes;
 	uint64_t min_size, max_size;
@@ -59,7 +59,7 @@ static inline void moves__add(struct mt_moves *sum, const struct mt_moves *m)
 		sum->longest = m->longest;
 }
 
-/* What is told of two sites as if they were one. Their own peaks are bounded by the sum. */
+/* What is reported of two sites as if they were one. Their own peaks are bounded by the sum. */
 static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 {
 	__u64 *to = (__u64 *)&sum->counts;
@@ -102,7 +102,7 @@ static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 		}
 }
 
-/* --free-stacks: frees of a site's blocks, by where and by whom. */
+/* --free-stacks: frees of a site's blocks, by place and by thread. */
 struct cut_free {
 	uint32_t site, where;	/* numbers in the kernel's tables */
 	uint32_t tid;		/* 0: threads are not kept apart here */
@@ -147,7 +147,7 @@ struct cut {
 	size_t n_threads;
 	struct cut_free *frees;	/* over those of a site, calls and bytes are its own, but for MT_LOST_FREES_FULL */
 	size_t n_frees;
-	struct cut_site *wheres;	/* that frees name: who, and the stack, nothing else */
+	struct cut_site *wheres;	/* that frees name: the process, and the stack, nothing else */
 	size_t n_wheres;
 	uint64_t counters[MT_N_COUNTERS];
 	uint64_t missed_hits;	/* probes hit while their program could not run */
@@ -155,7 +155,7 @@ struct cut {
 	uint64_t spot_hits[MT_MAX_SPOTS];	/* by the number of a place that the user named */
 	bool scanned;
 	bool has_ages;		/* by class too */
-	const struct cut_block *blocks;	/* some of the live ones, by process and address; the collector's; NULL: not asked for */
+	const struct cut_block *blocks;	/* some of the live ones, by process and address; the collector's; NULL: not requested */
 	size_t n_blocks;
 };
 

@@ -55,7 +55,7 @@ static int larger_first(const void *pa, const void *pb)
 	return a->site < b->site ? -1 : a->site > b->site;
 }
 
-/* Not the sum of the sites': each of these has in it what may have been passed over of it. */
+/* Not the sum of the sites': each of these has in it what may have been skipped of it. */
 static double error_of_totals(const struct snapshot *s, const struct metric *m)
 {
 	struct snap_site all = { .error = s->error };

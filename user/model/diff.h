@@ -15,7 +15,7 @@ enum diff_kind { DIFF_GREW, DIFF_SHRANK, DIFF_NEW, DIFF_GONE, DIFF_SAME, DIFF_UN
 struct diff_row {
 	uint64_t before, after;	/* by the metric */
 	double error;		/* of the change: one standard deviation; 0: both are exact */
-	const struct snapshot *s;	/* where the stack is told: the later profile that has it */
+	const struct snapshot *s;	/* where the stack is found: the later profile that has it */
 	const struct snap_site *site;
 };
 

@@ -206,7 +206,7 @@ static int match_all(const struct filter *f, const struct snapshot *s, unsigned 
 
 static bool is_shown(const struct filter *f, const struct snap_site *site, const unsigned char *places)
 {
-	/* suppressions are for who allocates: every allocation goes through "malloc" */
+	/* suppressions are for the allocating code: every allocation goes through "malloc" */
 	unsigned int match = match_name(f, site->function) & ~MATCH_SUPPRESSED;
 
 	for (uint32_t i = 0; i < site->n_stack; i++)

@@ -31,7 +31,7 @@ bool filter__any(const struct filter *f);	/* is there anything to do? */
 int filter__check_regex(const char *option, const char *regex, struct err *e);
 
 /*
- * A snapshot without the sites that are hidden, which snapshot.hidden tells of;
+ * A snapshot without the sites that are hidden, which snapshot.hidden counts;
  * totals and processes are as they were. Names must be known. All but the sites
  * remains that of s, which must outlive it. NULL without memory.
  */

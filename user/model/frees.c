@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the rows that tell where blocks were freed: cut → snapshot, and snapshot →
+ * Owns the rows that show where blocks were freed: cut → snapshot, and snapshot →
  * snapshot where sites are left out or become one. What always holds: each row
  * names a site and a free site that are there; a free site's sums are those of its
  * rows.

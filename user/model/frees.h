@@ -26,7 +26,7 @@ struct frees_map {
 };
 int frees__map(struct snapshot *to, const struct snapshot *from, const struct frees_map *map);
 
-/* Nothing is told of frees. */
+/* Nothing is reported of frees. */
 void frees__drop(struct snapshot *s);
 
 #endif

@@ -141,7 +141,7 @@ static void lists_done(struct lists *l)
 	free(l->v);
 }
 
-/* ---- who belongs to which group */
+/* ---- what belongs to which group */
 
 struct name_key {
 	const struct snap_process *groups;

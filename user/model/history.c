@@ -22,7 +22,7 @@
 #define NS_PER_S 1000000000ull
 /* Of a point's beginning, not of its end: those that come ever so often would be one for good. */
 #define CLOSE_NS (NS_PER_S / 10)
-/* Notes behind which a site that ceased to matter is as good as gone; until then others lose their course before it. */
+/* Notes after which a site that ceased to matter is as good as gone; until then others lose their course before it. */
 #define PATIENCE 8
 /* Seconds, about, that "of late" looks back over. */
 #define SMOOTH 16.0
@@ -239,7 +239,7 @@ static const struct list {
 	{ by_calls, HISTORY_MAX_SITES / 4 },
 };
 
-/* Whoever has a course is ahead by a quarter: those at the end of a list would lose it and begin anew, over and over. */
+/* A site that has a course is ahead by a quarter: those at the end of a list would lose it and begin anew, over and over. */
 static uint64_t key_of(const struct history *h, const struct list *list, const struct cut_site *s)
 {
 	uint64_t key = list->key(h, s);
@@ -297,7 +297,7 @@ static void list_over(struct over *o, const struct cut *cut)
 
 /*
  * The sites of one list, as many as it has room for and no more: where many are alike,
- * those that have a course already, then whoever comes first. Nothing is on a list by 0.
+ * those that have a course already, then the first that come. Nothing is on a list by 0.
  */
 static void choose(struct history *h, const struct cut *cut, const struct over *over, const struct list *list)
 {

@@ -38,7 +38,7 @@ struct site_course {
 	struct course course;
 };
 
-struct site_base {		/* of whom: as above; all zero: nobody */
+struct site_base {		/* of what: as above; all zero: nothing */
 	uint32_t proc, pad;
 	uint64_t first_ns;
 	double live_bytes;	/* of late, smoothed */

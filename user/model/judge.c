@@ -2,7 +2,7 @@
 /*
  * Owns the verdicts: what is measured, what counts as a sign, and which signs make
  * which verdict (rules[], of which the first that holds is taken).
- * docs/VERDICTS.md tells the same with an example for each.
+ * docs/VERDICTS.md describes the same with an example for each.
  *
  * What always holds: a verdict follows from the evidence alone, so that a recorded
  * history gives the same one for ever; without enough of it there is none; and each
@@ -11,7 +11,7 @@
  * Why floors
  *   What a site holds swings: requests come and go, queues fill and drain. What
  *   leaks does not swing, it lies underneath. So the time is cut into windows and
- *   the least that was held in each, its floor, is looked at: it rises with what
+ *   the least that was held in each, its floor, is examined: it rises with what
  *   stays, and hardly at all with what comes and goes.
  *
  * Why increments, and not a line through the points
@@ -21,7 +21,7 @@
  *   significance. Its increments from window to window are independent, though.
  *   So growth is believed if the increments' mean is many standard errors above
  *   zero (Student's t, 0.1% for each side), and all thirds of the time agree.
- *   The rate that is told is the median of the slopes between any two windows
+ *   The rate that is reported is the median of the slopes between any two windows
  *   (Theil and Sen): a step or an outlier does not move it.
  *
  * Why a hundred mean lifetimes
@@ -51,7 +51,7 @@
 #define MIN_WINDOWS 5
 #define N_THIRDS 3
 #define N_QUARTERS 4
-/* Looked at from the end: all of the time, if that says nothing its last quarter, and so on. */
+/* Examined from the end: all of the time, if that says nothing its last quarter, and so on. */
 #define SHRINK 4
 
 /* ---- what is measured */
@@ -154,7 +154,7 @@ static void measure_increments(struct shape *w)
 		squares += (rate - sum / (double)n) * (rate - sum / (double)n);
 	}
 	w->t_needed = t_needed[n - 1];
-	/* all of them the same, as far as numbers tell */
+	/* all of them the same, as far as numbers show */
 	if (squares <= sum * sum * 1e-18)
 		w->t = sum > 0 ? INFINITY : sum < 0 ? -INFINITY : 0;
 	else
@@ -186,7 +186,7 @@ enum sign {
 	RISES = 1 << 1,
 	FALLS = 1 << 2,
 	SLOWS = 1 << 3,		/* rises, but in the last third by less than half as before */
-	LONG = 1 << 4,		/* what is looked at lasted for leak_after */
+	LONG = 1 << 4,		/* what is examined lasted for leak_after */
 	LOADING = 1 << 5,	/* the process is younger than three times that */
 	UNFREED = 1 << 6,	/* at most 1 of 100 blocks was freed */
 	STALE = 1 << 7,		/* the oldest block is older than 99% of the freed; neither lifetimes nor more calls explain the rise */
@@ -266,7 +266,7 @@ static bool holds_times_expected(const struct evidence *e, const struct shape *w
 	double seen_s = (double)watched_ns(e) / 1e9;
 	double rate = MAX(w->alloc_rate, seen_s > 0 ? (double)e->alloc_calls / seen_s : 0);
 
-	/* few frees tell little of lifetimes; and few blocks may be chance */
+	/* few frees say little about lifetimes; and few blocks may be chance */
 	return !e->mixed && e->free_calls >= 10 && (double)e->live_blocks >= times * rate * mean_life_s(e) + 10;
 }
 
@@ -456,7 +456,7 @@ static void tell_down_from(struct why *y)
 	add(y, "down from %s%s", mark(y), fmt_bytes(a, (uint64_t)y->w->high));
 }
 
-/* From a tenth on, what it grew or fell by is worth telling, also of what does so no more. */
+/* From a tenth on, what it grew or fell by is worth reporting, also where it no longer does so. */
 #define MUCH 0.1
 
 /* For how long the floor has been where it is, within slack: seconds, up to the end. */

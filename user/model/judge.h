@@ -17,7 +17,7 @@ struct evidence {
 	uint64_t process_age_ns;	/* then */
 	uint64_t alloc_calls, free_calls, live_blocks;
 	uint64_t lifetime_sum_ns;	/* over the freed */
-	uint64_t unknown_frees;	/* by the process, of blocks older than the trace; 0 if that cannot be told */
+	uint64_t unknown_frees;	/* by the process, of blocks older than the trace; 0 if that is not known */
 	uint64_t oldest_ns;	/* at end_ns, 0 if none is live, or it is not known */
 	uint64_t leak_after_ns;
 	bool estimated;

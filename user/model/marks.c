@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the newest marks. What always holds: they are in the order of their time;
- * how many there were in all does not hang on how many are kept.
+ * how many there were in all does not depend on how many are kept.
  */
 #include "model/marks.h"
 
@@ -33,7 +33,7 @@ void marks__done(struct marks *m)
 	vec_done(&m->v);
 }
 
-/* n_processes: of one that is kept as part of a sum, or that was never told of. */
+/* n_processes: of one that is kept as part of a sum, or that was never reported. */
 static size_t process_of(const struct snapshot *s, uint32_t life)
 {
 	for (size_t i = 0; i < s->n_processes; i++)
@@ -58,7 +58,7 @@ void marks__list(const struct marks *m, uint64_t n_seen, struct snapshot *s)
 		rows[s->n_marks].name = snapshot__strdup(s, k->name);
 		rows[s->n_marks++].process = (uint32_t)process;
 	}
-	/* one that came behind the cut may be noted already */
+	/* one that came after the cut may be noted already */
 	s->n_marks_seen = MAX(n_seen, m->n_noted);
 	s->n_marks_whole = m->n_whole;
 }

@@ -30,7 +30,7 @@ void marks__list(const struct marks *m, uint64_t n_seen, struct snapshot *s);
 
 /*
  * A moment as `report --between` takes it: an age, "mark:2", or "handle#2".
- * -EINVAL: s has no such mark, or it is not clear which is meant; e says so.
+ * -EINVAL: s has no such mark, or it is not clear which one; e says so.
  */
 int marks__moment(const struct snapshot *s, const char *text, uint64_t *ret_ns, struct err *e);
 /* Could that be one? */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Adding up what several processes or sites tell. */
+/* Adding up the figures of several processes or sites. */
 #ifndef MT_MERGE_H
 #define MT_MERGE_H
 
@@ -28,7 +28,7 @@ struct timeline {
 };
 
 /*
- * Their sum: at each moment that any of them tells, the last that each has told
+ * Their sum: at each moment that any of them has, the last that each had
  * by then. What was live at a process's end stays, its RSS goes. Points become
  * fewer beyond TIMELINE_MAX; the last one always is. In the arena of s; -ENOMEM.
  */

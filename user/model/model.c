@@ -41,7 +41,7 @@ void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_n
 
 	m->start_clock_ns = start_clock_ns;
 	m->wall_start_ns = wall_start_ns;
-	/* they were looked at before their probes were in place; 0 is from the first instruction on */
+	/* they were read before their probes were in place; 0 is from the first instruction on */
 	for (size_t i = 0; i < m->lives.n; i++) {
 		struct life *l = m->lives.v[i];
 
@@ -258,7 +258,7 @@ void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory 
 {
 	struct life *l = model__life(m, proc);
 
-	/* of a process that ended, the last look stays */
+	/* of a process that ended, the last reading stays */
 	if (!l || l->ended)
 		return;
 	l->memory = *memory;

@@ -25,7 +25,7 @@ struct life_info {
 	int64_t wall_started_ns;	/* 0: unknown */
 };
 
-/* Where an address lies, told by whoever knows the mappings. */
+/* Where an address lies, from the code that knows the mappings. */
 struct address {
 	const void *module;	/* any pointer that is the same for the same file; NULL: in no known mapping */
 	const void *handle;	/* for snap_module.handle */
@@ -43,7 +43,7 @@ struct model_calls {
 	void *arg;
 };
 
-/* Files that are told of in the reports, though none of their processes is there any more: see struct address, handle. */
+/* Files that are named in the reports, though none of their processes is there any more: see struct address, handle. */
 struct module_calls {
 	void (*keep)(const void *handle);
 	void (*let_go)(const void *handle);
@@ -74,7 +74,7 @@ void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns);
 void model__set_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
 /* The most that was resident at a time, by the kernel's account at its end. */
 void model__set_most_rss(struct model *m, uint32_t proc, uint64_t rss_bytes);
-/* Where its memory is now, and was when the trace began: what it grew by is told from there. */
+/* Where its memory is now, and was when the trace began: what it grew by is computed from there. */
 void model__set_memory(struct model *m, uint32_t proc, const struct snap_memory *memory);
 void model__set_first_memory(struct model *m, uint32_t proc, const struct snap_memory *memory);
 /* The last one; NULL: none. */

@@ -26,7 +26,7 @@ enum field_type {
 };
 
 enum field_merge {
-	MERGE_NOT,		/* whoever adds up knows how, or it is the same in all */
+	MERGE_NOT,		/* the code that adds up knows how, or it is the same in all */
 	MERGE_SUM,
 	MERGE_MAX,
 	MERGE_MIN,
@@ -75,7 +75,7 @@ struct fields {
 extern const struct fields counter_fields;	/* struct counters, in the order of enum counter_bit */
 extern const struct fields error_fields;	/* struct std_error */
 extern const struct fields site_names;		/* struct snap_site: whose it is */
-extern const struct fields site_fields;		/* and what beside its counters is told of it */
+extern const struct fields site_fields;		/* and what is reported of it beside its counters */
 extern const struct fields move_fields;		/* struct snap_moves */
 extern const struct fields age_fields;		/* struct snap_age */
 extern const struct fields process_fields;	/* struct snap_process */

@@ -89,10 +89,10 @@ unsigned int counters__known(const struct recording *r, double observed_share)
 {
 	unsigned int known = counters__of_mode(r->mode);
 
-	/* the free of a block that was passed over looks like that of one older than the trace */
+	/* the free of a block that was skipped looks like that of one older than the trace */
 	if (r->sample_bytes || observed_share < 1 || recording__is_partial(r))
 		known &= ~HAS_UNKNOWN_FREES;
-	/* nor is a peak seen while nobody looks */
+	/* nor is a peak seen between windows */
 	return observed_share < 1 ? known & ~HAS_PEAK_BYTES : known;
 }
 
@@ -246,7 +246,7 @@ struct frame place__frame(const struct snapshot *s, const struct place *p, size_
 	return f;
 }
 
-/* Stacks go on elsewhere from here, by rules that no table has: the reason is told by name. */
+/* Stacks go on elsewhere from here, by rules that no table has: the reason is known by the function's name. */
 static const struct {
 	const char *function, *says;
 } last_frames[] = {

@@ -27,7 +27,7 @@ struct counters {
 };
 
 /*
- * Which counters hold: not every mode records all of them. What is told beside
+ * Which counters hold: not every mode records all of them. What is reported beside
  * a counter goes with it: ages with live_blocks, lifetimes with free_calls,
  * a site's share of the peak with peak_bytes.
  */
@@ -61,13 +61,13 @@ struct line {			/* one function at a place; several where functions were inlined
 struct snap_module {
 	const char *path;	/* "[vdso]" and the like for what is no file */
 	const char *build_id;	/* NULL: none */
-	const void *handle;	/* whose it is while it is traced; views do not look at it */
+	const void *handle;	/* whose it is while it is traced; views do not use it */
 };
 
 struct place {			/* a return address, once per snapshot */
 	int module;		/* index into modules, -1: in no known mapping */
 	uint64_t offset;	/* ELF virtual address in the module; the raw address without one */
-	bool resolved;		/* lines hold; else names were not asked for */
+	bool resolved;		/* lines hold; else names were not requested */
 	uint16_t n_lines;
 	const struct line *lines;	/* innermost first: inlined ones, then the function itself */
 };
@@ -115,7 +115,7 @@ struct older_unsure {
 	uint64_t from_ns, below_ns;	/* their ages */
 };
 
-/* --free-stacks: frees of a site's blocks, by where and by whom. */
+/* --free-stacks: frees of a site's blocks, by place and by thread. */
 struct snap_free {
 	uint32_t site;		/* index into sites: whose blocks */
 	uint32_t where;		/* index into free_sites */
@@ -137,14 +137,14 @@ struct snap_free_site {
 
 /* --tag: the innermost of these functions on a stack owns the allocation. Or a thread's name. */
 struct snap_tag {
-	const char *name;	/* as it was asked for; of a thread: its name */
+	const char *name;	/* as it was requested; of a thread: its name */
 	bool thread;		/* a thread's name, where no function is tagged */
 	uint64_t entered;	/* how often the function was called; UINT64_MAX: not known */
 };
 
 /* --mark: a function was called. */
 struct snap_mark {
-	const char *name;	/* as it was asked for */
+	const char *name;	/* as it was requested */
 	uint32_t number;	/* 1, 2, ... of this name, those that were not kept included */
 	uint32_t process;	/* index into processes */
 	int tid;
@@ -159,22 +159,22 @@ struct snap_mark {
 /* A snapshot that was taken of the same trace before this one. */
 struct snap_taken {
 	uint64_t t_ns;		/* since the trace's start */
-	uint32_t number;	/* that its files bear; 0: none was written */
+	uint32_t number;	/* in the names of its files; 0: none was written */
 	const char *why;	/* as snapshot.trigger was; NULL: SIGUSR1 */
 };
 
-/* --when: a condition, and what became of it. For whoever looks on: files have snap_taken. */
+/* --when: a condition, and what became of it. For the live view: files have snap_taken. */
 struct snap_when {
 	const char *text;	/* as it was given */
-	uint64_t fired;		/* how often it told */
+	uint64_t fired;		/* how often it fired */
 	uint64_t last_ns;	/* when it last did, since the trace's start */
 	const char *why;	/* what it said then; NULL: nothing yet */
 };
 
-/* Where the resident memory of a process is; of one that has ended, where it was when it was last looked at. */
+/* Where the resident memory of a process is; of one that has ended, where it was when it was last read. */
 struct snap_memory {
 	bool known;
-	uint64_t seen_ns;	/* when it was looked at, since the trace's start */
+	uint64_t seen_ns;	/* when it was read, since the trace's start */
 	uint64_t rss_bytes;	/* then */
 	uint64_t heap_mapped, heap_resident;	/* [heap] and the allocator's arenas */
 	uint64_t large_mapped, large_resident;	/* other anonymous mappings: large blocks, stacks of threads, the program's own */
@@ -186,10 +186,10 @@ struct snap_memory {
 	/* what these grew by since the trace began; holds if grown_known */
 	bool grown_known;
 	int64_t heap_grown, large_grown, file_grown;
-	/* glibc's live blocks, by their headers: how many were looked at; what was asked for and what was set aside for all of them */
+	/* glibc's live blocks, by their headers: how many were read; what was requested and what was set aside for all of them */
 	uint64_t sized_blocks, sized_requested, sized_usable;
 	uint64_t sized_apart;	/* of sized_usable: blocks with a mapping of their own, outside of the heap */
-	bool sized_all;		/* all live blocks were looked at, not a sample that stands for them */
+	bool sized_all;		/* all live blocks were read, not a sample that stands for them */
 };
 
 /* No call of what is probed was seen of a process. */
@@ -213,7 +213,7 @@ struct snap_site {
 	uint64_t first_ns, last_ns;	/* since the trace's start */
 	uint64_t most_calls_per_s;	/* allocations in the second that had most of them; 0: not measured */
 	uint64_t oldest_ns;	/* age of the oldest live block, 0 if none */
-	bool oldest_at_most;	/* it may be less: part of the block table has not been looked at for a while */
+	bool oldest_at_most;	/* it may be less: part of the block table has not been read for a while */
 	uint64_t lifetime_sum_ns;	/* over freed blocks */
 	uint64_t older_blocks, older_bytes;	/* live blocks older than recording.older_ns */
 	uint64_t cross_frees;	/* of free_calls: by another thread than the one that allocated */
@@ -306,7 +306,7 @@ struct snap_counter {		/* a named way to lose something */
 
 /* What --filter and its like left out; these sites are in all totals. */
 struct snap_hidden {
-	const char *by;		/* the options, in words; NULL: nothing was asked for */
+	const char *by;		/* the options, in words; NULL: nothing was requested */
 	uint64_t n_sites;
 	uint64_t alloc_calls, alloc_bytes, live_blocks, live_bytes;	/* as far as they are known */
 };
@@ -385,7 +385,7 @@ enum growth_kind growth__of(const char *function);	/* GROWTH_NONE: such as what 
 
 /* The counters that a mode of --mode records. */
 unsigned int counters__of_mode(enum mt_mode mode);
-/* And those of them that hold where allocations are left out, or nobody looked for part of the time. */
+/* And those of them that hold where allocations are left out, or nothing was observed for part of the time. */
 unsigned int counters__known(const struct recording *r, double observed_share);
 
 /* ---- metrics: what folded files, trees and flame graphs weigh */

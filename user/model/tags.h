@@ -10,7 +10,7 @@
 #define TAG_THREAD "thread"	/* the word: threads' names are tags, too */
 
 struct tag_want {
-	const char *name;	/* as it was asked for */
+	const char *name;	/* as it was requested */
 	char *readable;		/* the name, demangled if it was mangled; owned */
 	struct func_ref ref;	/* of readable */
 };
@@ -30,7 +30,7 @@ bool tagger__any(const struct tagger *t);
  * also one that was inlined; where there is none, the thread does, if threads are
  * wanted. Names must be known, and threads' names be in the sites. Takes the place of tags that
  * were there; how often a function was entered stays known by its name, unless
- * it was inlined somewhere: those calls nobody could count. 0 or -ENOMEM.
+ * it was inlined somewhere: those calls cannot be counted. 0 or -ENOMEM.
  */
 int snapshot__tag(struct snapshot *s, const struct tagger *t);
 
@@ -42,7 +42,7 @@ struct tag_sum {
 
 void tag_sum__add(struct tag_sum *sum, const struct snap_site *site);
 
-/* By tag, in the order of s->tags behind the first, which is of all that has none. The caller's; NULL without memory. */
+/* By tag, in the order of s->tags after the first, which is of all that has none. The caller's; NULL without memory. */
 struct tag_sum *tags__add_up(const struct snapshot *s);
 
 #endif

@@ -3,12 +3,12 @@
  * Owns the table of measures, and what is remembered of processes and of what
  * happened until a snapshot was taken for it.
  *
- * A limit tells when it is passed, once: again when the figure was at or below it in between,
- * or, of a size, is twice what it was then. Within the pause none is asked: one that
- * is still passed behind it tells then. What happens (a death) is never passed over, only told later.
+ * A limit fires when it is passed, once: again when the figure was at or below it in between,
+ * or, of a size, is twice what it was then. Within the pause none is checked: one that
+ * is still passed after it fires then. An event (a death) is never skipped, only reported later.
  *
  * A rate is what a figure grew by within the time that the rate is for: growth>10M/min
- * tells as soon as 10 MiB came together within the last minute, be it in its first second. Nothing is
+ * fires as soon as 10 MiB came together within the last minute, be it in its first second. Nothing is
  * extrapolated from a shorter time.
  */
 #include "model/triggers.h"
@@ -26,7 +26,7 @@
 #define LOOK_NS TRIGGERS_LOOK_NS
 #define N_STEPS 60	/* of the time that a rate is for: its first point may be off by one of them */
 #define N_POINTS (N_STEPS + 4)
-#define MAX_REASONS 4	/* told one by one */
+#define MAX_REASONS 4	/* reported one by one */
 #define WANT_NAMES "rss, live, blocks, growth, rss-growth or allocs with > and a limit, killed, or oom"
 
 struct measure {
@@ -294,7 +294,7 @@ int triggers__event(struct triggers *t, enum event event, const char *says, uint
 	return err;
 }
 
-/* ---- looking */
+/* ---- checking */
 
 static struct point *point_at(const struct state *s, size_t i)
 {
@@ -302,7 +302,7 @@ static struct point *point_at(const struct state *s, size_t i)
 }
 
 /*
- * What is counted was nothing before the first look, which comes as soon as a process is
+ * What is counted was nothing before the first check, which comes as soon as a process is
  * traced; of what is resident, little is known before it.
  */
 static void note_first(struct state *s, enum figure figure, uint64_t now_ns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * --when: conditions, what is remembered of each process that they are asked of, and
- * when one tells. Where figures come from, and what is done then, is the caller's.
+ * --when: conditions, what is remembered of each process that they are checked for, and
+ * when one fires. Where figures come from, and what is done then, is the caller's.
  */
 #ifndef MT_TRIGGERS_H
 #define MT_TRIGGERS_H
@@ -31,7 +31,7 @@ int condition__parse(const char *text, struct condition *ret, struct err *e);
 /* The counters that must be recorded for it (enum counter_bit); 0: it needs none. */
 unsigned int condition__needs(const struct condition *c);
 
-/* Between two looks. */
+/* Between two checks. */
 #define TRIGGERS_LOOK_NS 250000000ull
 
 struct triggers;
@@ -40,7 +40,7 @@ struct triggers;
 struct triggers *triggers__new(const char *const *texts, size_t n, uint64_t pause_ns);
 void triggers__free(struct triggers *t);
 
-/* Which figures are asked for at all (FIGURE_BIT). */
+/* Which figures are needed at all (FIGURE_BIT). */
 unsigned int triggers__figures(const struct triggers *t);
 
 /* A process as it is at this moment. */
@@ -61,13 +61,13 @@ void triggers__forget(struct triggers *t, uint32_t proc);
 
 /*
  * Why a snapshot is to be taken now; the caller's. NULL: for nothing, or another one was
- * taken a short while ago; what happened since is told then. last: there will be no other.
+ * taken a short while ago; what happened since is reported then. last: there will be no other.
  */
 char *triggers__reasons(struct triggers *t, uint64_t now_ns, bool last);
-/* What became of a condition so far; strings hold until the next look or event. */
+/* What became of a condition so far; strings hold until the next check or event. */
 struct fired {
 	const char *text;	/* as it was given */
-	uint64_t n;		/* how often it told */
+	uint64_t n;		/* how often it fired */
 	uint64_t last_ns;	/* when it last did; 0: never */
 	const char *why;	/* what it said then; NULL: nothing */
 };
