@@ -3,10 +3,10 @@
  * Owns the thread that looks names up, its list of what is wanted, and what it
  * has found.
  *
- * What always holds: sym, and what hangs on it, is touched by whoever holds the
- * lock `sym_lock` alone: the thread during a lookup, or the caller between pause
+ * What always holds: sym, and what depends on it, is used only by a thread that holds the
+ * lock `sym_lock`: the thread during a lookup, or the caller between pause
  * and resume. Lists are touched under `lock`, for no longer than it takes to
- * change them, so whoever draws a screen never waits for a lookup. Objects are
+ * change them, so the thread that draws the screen never waits for a lookup. Objects are
  * held from the wish to its end, and given back by the caller's thread, which
  * owns their table. A JIT's list is written by the caller's thread: it is looked
  * into there, too, when the thread is idle.
@@ -49,9 +49,9 @@ struct names {
 	/* under lock */
 	struct vec(struct wish) wishes;
 	size_t next;		/* the first that was not begun */
-	struct vec(struct found) found;	/* since the caller looked last */
+	struct vec(struct found) found;	/* since the caller last checked */
 	struct vec(struct object *) done_with;	/* to be given back */
-	struct object *at;	/* looked at now */
+	struct object *at;	/* being looked up now */
 	bool stop, paused;
 	uint64_t told_ns;
 	/* the caller's */
@@ -64,7 +64,7 @@ static size_t resolve(struct sym *sym, const struct wish *w, const struct line *
 {
 	size_t n = sym__resolve(sym, w->obj, w->vaddr, ret);
 
-	/* signal handlers return to the first instruction of a function that nobody called: no call stands before it */
+	/* signal handlers return to the first instruction of a function that no code called: no call stands before it */
 	if (w->vdso && !(*ret)[0].function)
 		n = sym__resolve(sym, w->obj, w->vaddr + 1, ret);
 	return n;
@@ -246,7 +246,7 @@ static void learn_all(struct names *n)
 	uint64_t ticks;
 
 	if (read(n->fd, &ticks, sizeof(ticks)) < 0) {
-		/* it was not told yet */
+		/* it was not reported yet */
 	}
 	for (size_t i = 0; i < n->found.n; i++)
 		learn(n, &n->found.v[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * Names while a screen is up: looked up by a thread of its own, because the first
- * name of a big program may take seconds. What is wanted is told again and again;
+ * name of a big program may take seconds. The caller names what it wants again and again;
  * what has been found is there at once.
  */
 #ifndef MT_NAMES_H
@@ -24,7 +24,7 @@ int names__fd(const struct names *n);
  * this order, instead of what was wanted before. Returns how many got a name now.
  */
 size_t names__want(struct names *n, struct snapshot *s, const uint32_t *places, size_t n_places);
-/* How many are still to come; whose is looked at now, into path: "" if nothing is. */
+/* How many are still to come; which object is read now, into path: "" if nothing is. */
 size_t names__n_left(struct names *n, char *path, size_t size);
 
 /* The thread stands still, and sym may be used by the caller. NULL is allowed. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the symbol cache: per object its open files and tables, made when its
- * first address is asked for, and per address the lines found.
+ * first address is requested, and per address the lines found.
  *
  * All that leaves here is clean (no control characters) and interned. Sources
- * are asked in this order: DWARF of the object, DWARF of its separate debug
+ * are tried in this order: DWARF of the object, DWARF of its separate debug
  * file (here, then from a debuginfod server if one may be asked), .symtab and
  * .dynsym of both and of .gnu_debugdata. An object that was written to since it
  * was opened has no new names: its symbols would be those of other code.

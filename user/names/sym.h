@@ -19,8 +19,8 @@ struct sym_opts {
 	bool no_inlines;	/* only functions that are there as such, at the line of the call in them */
 	bool no_source;		/* no files and lines; much cheaper where DWARF is big */
 	const char *debug_dir;	/* where separate debug files are; NULL: /usr/lib/debug; copied */
-	struct debuginfod *debuginfod;	/* asked for debug files that are not here; NULL: nobody is asked; not owned */
-	/* Told once per object that is not looked at because it is no longer the file that is mapped. May be NULL. */
+	struct debuginfod *debuginfod;	/* for debug files that are not here; NULL: no server is asked; not owned */
+	/* Called once per object that is not read because it is no longer the file that is mapped. May be NULL. */
 	void (*on_changed)(const char *path, void *arg);
 	void *arg;
 };
