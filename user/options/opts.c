@@ -4,13 +4,13 @@
  *
  * What always holds: strings in struct opts point into argv, but for the names
  * of --within in one; after success every value is in its range and nothing
- * that was asked for contradicts another thing; nothing that was asked for is
+ * that was requested contradicts another thing; nothing that was requested is
  * ignored in silence.
  *
  * Neither getopt_long nor argp reads the table: getopt_long takes any
  * unambiguous abbreviation, which cannot be turned off, so a script's --over
  * would change its meaning with the next version's options; it keeps its place
- * in globals, and does not tell which option stood in a cluster of short ones.
+ * in globals, and does not say which option stood in a cluster of short ones.
  * argp prints and exits by itself, where a message has to go up to main.
  */
 #include "options/opts.h"

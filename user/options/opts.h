@@ -60,8 +60,8 @@ struct opts {
 	const char *metric;		/* "live-bytes"; `report` and `diff`: NULL, by what was recorded */
 	const char *sort;		/* NULL: by view */
 	unsigned int top;		/* 10 */
-	uint64_t between_from_ns, between_to_ns;	/* `report`; 0, 0: not asked, or between marks */
-	const char *between;		/* the same as it was given; NULL: not asked */
+	uint64_t between_from_ns, between_to_ns;	/* `report`; 0, 0: not given, or between marks */
+	const char *between;		/* the same as it was given; NULL: not given */
 	size_t between_comma;		/* where the second moment begins, less one */
 	uint64_t leak_after_ns;		/* 20 s */
 	double threshold_pct;		/* 0.5 */
@@ -69,7 +69,7 @@ struct opts {
 	unsigned int keep;		/* 0: all */
 	const char *filter, *hide;	/* regular expressions; NULL: none */
 	const char *suppressions;	/* a file; NULL: none */
-	uint64_t fail_over;		/* `diff`; UINT64_MAX: not asked */
+	uint64_t fail_over;		/* `diff`; UINT64_MAX: not given */
 	bool no_inlines, no_source;
 	bool debuginfod;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns what cannot be asked for together: what each option alone cannot see.
+ * Owns which options cannot be combined: what each option alone cannot see.
  * To say that two make no sense together is to add a row to clashes[].
  *
- * What always holds: after success nothing that was asked for contradicts
- * another thing, and nothing is asked for that the mode does not record.
+ * What always holds: after success no option contradicts
+ * another, and nothing is requested that the mode does not record.
  */
 #include "options/opts_check.h"
 
@@ -62,7 +62,7 @@ static bool has_series(const struct opts *o)
 	return false;
 }
 
-/* Somebody must be traced, and it must be clear who. */
+/* There must be a target, and it must be clear which. */
 static int check_targets(const struct asked *a, struct err *e)
 {
 	static const char *const ways[] = { "pid", "all", "comm", "cgroup" };
@@ -197,7 +197,7 @@ static int check_recorded(const struct asked *a, struct err *e)
 	return 0;
 }
 
-/* Nor is anything waited for that nobody counts. */
+/* Nor is anything waited for that is not counted. */
 static int check_whens(const struct asked *a, struct err *e)
 {
 	const struct opts *o = a->o;

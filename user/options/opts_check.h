@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Whether what was asked for goes together, for opts.c alone. */
+/* Whether the options go together, for opts.c alone. */
 #ifndef MT_OPTS_CHECK_H
 #define MT_OPTS_CHECK_H
 

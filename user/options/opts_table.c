@@ -31,7 +31,7 @@
 #define MAX_STACKS_MAX 1000000
 #define TOP_MAX 1000000
 #define SAMPLE_MAX (1ULL << 40)
-/* what is held is looked at once a second */
+/* what is held is sampled once a second */
 #define LEAK_AFTER_MIN 1000000000
 
 static int take_flag(struct opts *o, const struct given *g, struct err *e);
