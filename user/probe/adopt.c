@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Who is traced, as far as user space decides it. All changes go through the
+ * Which processes are traced, as far as user space decides it. All changes go through the
  * program `manage`, which knows the rules (bpf/adopt.bpf.h): an exec, a fork or
- * an end at the same moment is in order before or behind each of them.
+ * an end at the same moment is in order before or after each of them.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -40,9 +40,9 @@ int kernel__follow(struct kernel *k, struct err *e)
 		{ k->skel->progs.task_exit, &k->skel->links.task_exit, false },
 		{ k->skel->progs.task_renamed, &k->skel->links.task_renamed, false },
 		{ k->skel->progs.task_moved, &k->skel->links.task_moved, false },
-		/* kernels that have it not run the programs for all who share a memory */
+		/* kernels that have it not run the programs for all processes that share a memory */
 		{ k->skel->progs.task_prepares, &k->skel->links.task_prepares, true },
-		/* the exit tells the same, but for a race */
+		/* the exit event says the same, except in a race */
 		{ k->skel->progs.task_chosen, &k->skel->links.task_chosen, true },
 	};
 

@@ -58,7 +58,7 @@
 	  .out = NO, .result = MT_RESULT_IN_PLACE },						\
 	FREE(p "dallocx"),									\
 	FREE(p "sdallocx"),									\
-	/* of what it can be asked to do, by a name, two things free all blocks of an arena */	\
+	/* of what it can do on request, by a name, two things free all blocks of an arena */	\
 	FREES_ALL(p "mallctl", 0, FUNC_NOT_ALONE)
 
 static const struct alloc_func c_rows[] = { C_ROWS("") };
@@ -206,7 +206,7 @@ static const struct alloc_func mimalloc_rows[] = {
 	REALLOC_N("mi_heap_recalloc_aligned_at", 1, 3, 2, FUNC_NOT_ALONE),
 	ALLOC("mi_heap_alloc_new", 1, FUNC_THROWS | FUNC_NOT_ALONE),
 	ALLOC_N("mi_heap_alloc_new_n", 2, 1, FUNC_THROWS | FUNC_NOT_ALONE),
-	/* all blocks of a heap at once, and nobody can tell which these are; mi_heap_delete keeps them */
+	/* all blocks of a heap at once, and it is not known which these are; mi_heap_delete keeps them */
 	FREES_ALL("mi_heap_destroy", NO, FUNC_NOT_ALONE),
 };
 
@@ -418,7 +418,7 @@ int alloc_funcs__add_prefix(struct alloc_funcs *f, const char *prefix, struct er
 
 		if (asprintf(&name, "%s%s", prefix, c_rows[i].name) < 0)
 			return err_set(e, -ENOMEM, "no memory for --prefix");
-		/* a built-in row may know more of a function than its prefix tells */
+		/* a built-in row may know more of a function than its prefix says */
 		if (alloc_funcs__find(f, name) >= 0) {
 			f->v[alloc_funcs__find(f, name)].flags |= FUNC_PREFIXED;
 			free(name);

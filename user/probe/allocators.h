@@ -19,10 +19,10 @@ enum func_flag {
 	FUNC_OFTEN = 16,		/* most calls are of these: their probes are the first to go */
 	FUNC_PASSES_ON = 32,		/* calls another row by its name, which may be another allocator's */
 	FUNC_NOT_ALONE = 64,		/* wants a heap or a string: the self-check cannot call it */
-	FUNC_OWN_NAME = 128,		/* nothing else has such a name: it is meant also where it is local to its file */
+	FUNC_OWN_NAME = 128,		/* nothing else has such a name: it is selected also where it is local to its file */
 	FUNC_NAMED = 512,		/* by --sym: a file that defines it is an allocator */
 	FUNC_PREFIXED = 1024,		/* made by --prefix */
-	FUNC_FOUND = 2048,		/* in a file that was looked at */
+	FUNC_FOUND = 2048,		/* in a file that was searched */
 	FUNC_STRING = 256,		/* strdup: size is the string to copy, count the most of it */
 };
 
@@ -36,14 +36,14 @@ struct alloc_func {
 };
 
 /*
- * The built-in rows, with the user's own behind them. Rows never move: the
+ * The built-in rows, with the user's own after them. Rows never move: the
  * index is the function's id in cookies, sites and reports.
  */
 struct alloc_funcs {
 	struct alloc_func *v;
 	size_t n;
 	size_t room;
-	size_t n_builtin;	/* behind them, the user's */
+	size_t n_builtin;	/* after them, the user's */
 };
 
 int alloc_funcs__init(struct alloc_funcs *f);

@@ -106,7 +106,7 @@ static uint64_t return_flags(const struct plan *p, uint32_t func)
 	return MT_COOKIE_AT_RET;
 }
 
-/* What is known of the code around a point that tells of a call: one on a return tells only of its end. */
+/* What is known of the code around a point that reports a call: one on a return reports only its end. */
 static uint64_t code_number(struct kernel *k, const struct plan *p, const struct point *pt)
 {
 	if (pt->how == ON_RETURN || (pt->how == ON_RET_INSN && !pt->return_only))
@@ -236,7 +236,7 @@ static int attach(struct attachment *a, size_t step, struct bpf_program *prog, c
 {
 	int err = writes__watch(a->kernel->writes, (struct object *)obj);
 
-	/* the plan is of another version: it is told, and goes */
+	/* the plan is of another version: that is reported, and it goes */
 	if (err)
 		return err == -ESTALE ? 0 : err;
 	return a->kernel->multi ? attach_multi(a, step, prog, obj, c) : attach_perf(a, step, prog, obj, c);
@@ -358,7 +358,7 @@ struct closing {
 	size_t n_closed;
 	bool started;
 	uint64_t started_ns, ended_ns;	/* CLOCK_MONOTONIC; 0: not yet */
-	int event_fd;		/* not ours; -1: nobody waits for it */
+	int event_fd;		/* not ours; -1: nothing waits for it */
 	struct writes *writes;	/* not ours */
 };
 
@@ -426,7 +426,7 @@ void attachments__free(struct attachment *const *v, size_t n)
 
 	/*
 	 * All at once, because nothing is recorded any more when a trace ends. But the
-	 * kernel closes perf events one after the other whoever asks (event_mutex, a tenth of a second each on 6.18):
+	 * kernel closes perf events one after the other, whichever thread closes them (event_mutex, a tenth of a second each on 6.18):
 	 * those that the target meets most go before the others begin to wait.
 	 */
 	for (int often = 1; often >= 0; often--) {
@@ -592,7 +592,7 @@ int attachments__unpark(struct attachment *const *v, size_t n, uint64_t *ret_hot
 					if (is_hot(&steps[step]) != hot)
 						continue;
 					err = put_in(v[i], v[i]->plans.v[k], step);
-					/* a target that has ended is no failure: its end is told elsewhere */
+					/* a target that has ended is no failure: its end is reported elsewhere */
 					if (err == -ESRCH)
 						err = 0;
 					else if (err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Carries plans out: the probes of one process, or of everyone. */
+/* Carries plans out: the probes of one process, or shared probes. */
 #ifndef MT_ATTACH_H
 #define MT_ATTACH_H
 
@@ -16,11 +16,11 @@
  * whose entry is seen will be seen returning. Detaching goes the other way round, all at
  * once: by then the programs are frozen.
  *
- * The kernel takes a trap for one of its own only if the process has a breakpoint left, and looks some instructions after the
+ * The kernel takes a trap for one of its own only if the process has a breakpoint left, and checks that some instructions after the
  * trap (MMF_HAS_UPROBES). On x86 removing one waits for every CPU that may be there; on arm64 nothing does: a thread
  * whose virtual CPU is paused just then, and goes on when the last breakpoint is gone, is killed by SIGTRAP. Therefore
  * each object has an anchor: one more link, in a function that is hardly called, that comes before the others and goes
- * when they are gone and the kernel has waited for who was under way; so it is also if malloctrace is killed.
+ * when they are gone and the kernel has waited for threads that were under way; the same holds if malloctrace is killed.
  */
 struct attachment;
 
@@ -31,13 +31,13 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 		    struct err *e);
 /*
  * The kernel knows a process by its first thread. When another one execs, that thread is gone, and all probes of the process
- * with it: *ret has the same probes for who bears the pid now. The old one is the caller's to free, behind it: that takes a tenth
+ * with it: *ret has the same probes for the process that has the pid now. The old one is the caller's to free, afterwards: that takes a tenth
  * of a second, in which the process goes on.
  */
 int attachment__renew(const struct attachment *old, struct attachment **ret, struct err *e);
-/* Takes the probes of one object out again. at_once: in any order, as nobody is in its code, or none is to stay there. */
+/* Takes the probes of one object out again. at_once: in any order, as no thread is in its code, or none is to stay there. */
 void attachment__remove(struct attachment *a, const struct object *obj, bool at_once);
-/* Tells when the entry point of a program of our own is reached: see kernel__started. */
+/* Reports when the entry point of a program of our own is reached: see kernel__started. */
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
 /* One that does nothing but be there, also where no code is: see cover.h. */
 int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_t offset, struct err *e);
@@ -54,9 +54,9 @@ int attachment__add_within(struct attachment *a, const struct object *obj, const
  * then their order does not matter: all links are closed at once, and made one after the other, which is quicker. The targets run
  * free a millisecond or two after closing began; the kernel takes a tenth of a
  * second more to give the links back, which threads wait for: event_fd becomes
- * readable when they are done. NULL elements are passed over.
+ * readable when they are done. NULL elements are skipped.
  *
- * Taking the links does nothing to them: whoever holds them may start to close
+ * Taking the links does nothing to them: the code that holds them may start to close
  * them later, from any thread. parked: what is added meanwhile is probed when the others
  * are put in again.
  */

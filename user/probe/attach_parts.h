@@ -8,7 +8,7 @@
 
 #define N_STEPS 13
 /*
- * Behind the steps: where calls fail unseen, which is parked with them; then links that are no allocator's, which stay; then the
+ * After the steps: where calls fail unseen, which is parked with them; then links that are no allocator's, which stay; then the
  * anchors, one for each object.
  */
 #define REFUSALS N_STEPS
@@ -30,7 +30,7 @@ struct refusing {
 struct attachment {
 	struct kernel *kernel;
 	pid_t pid;
-	struct vec(struct link) links[ANCHORS + 1];	/* by step, and behind */
+	struct vec(struct link) links[ANCHORS + 1];	/* by step, and those after the steps */
 	/* what is probed, to probe it again */
 	const struct alloc_funcs *funcs;
 	struct vec(const struct plan *) plans;

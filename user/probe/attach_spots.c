@@ -63,7 +63,7 @@ static int attach_points(struct attachment *a, size_t step, const struct bpf_pro
 {
 	int err = points->n ? writes__watch(a->kernel->writes, (struct object *)obj) : 0;
 
-	/* of another version: that is told */
+	/* of another version: that is reported */
 	if (err == -ESTALE)
 		return 0;
 	if (!err && points->n)
@@ -104,7 +104,7 @@ int attachment__put_in_refusals(struct attachment *a, struct err *e)
 	for (size_t i = 0; i < a->refusals.n; i++) {
 		_cleanup_err_ struct err why = {};
 
-		/* what the kernel refuses was told when it was added; that a target has ended is told elsewhere */
+		/* what the kernel refuses was reported when it was added; that a target has ended is reported elsewhere */
 		if (attach_refusals(a, &a->refusals.v[i], &why) == -ENOMEM)
 			return err_set(e, -ENOMEM, "%s", err_msg(&why));
 	}

@@ -6,11 +6,11 @@
  * nothing else: the function's entry once, with the arguments that were given;
  * its return once, with the result that came back; both at the call's own
  * stack pointer and return address. Calls within the call may be seen too: the
- * kernel side tells them by their stack pointers, so they do not disturb.
+ * kernel side distinguishes them by their stack pointers, so they do not disturb.
  *
  * The calls are seen by a program of their own (bpf/check.bpf.h), not by those
  * that count: the figures of the trace cannot be touched, and each hit is there
- * to be looked at, not only a sum.
+ * to be checked, not only a sum.
  *
  * Not everything can be tried so. A program cannot be loaded as a library, nor
  * can another C library than our own; and with perf events (kernels before 6.6)
@@ -79,7 +79,7 @@ static int verdict(struct check *c, enum check_verdict v, const char *what, cons
 static _Noreturn void become_child(int exe, int file, int in, int out, bool is_libc)
 {
 	char *argv[] = { CHECK_CHILD_NAME, is_libc ? "libc" : "", NULL };
-	/* allocators keep thread-local data that glibc has room for at start only, unless told */
+	/* allocators keep thread-local data that glibc has room for at start only, unless it is set */
 	char *envp[] = { "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536", NULL };
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	sigset_t none;
@@ -213,7 +213,7 @@ static void *close_link(void *fd)
 	return NULL;
 }
 
-/* The child is gone, and closing is waiting (25 to 50 ms a link on 6.18): nobody needs to wait for it. */
+/* The child is gone, and closing is waiting (25 to 50 ms a link on 6.18): nothing needs to wait for it. */
 static void detach(struct check *c)
 {
 	pthread_attr_t detached;
@@ -402,7 +402,7 @@ static enum run run(struct check *c, bool probed, const char **ret_died)
 	if (probed && attach(c))
 		return NOT_RUN;
 	for (size_t i = 0; i < c->plan->n_funcs; i++) {
-		/* each call asks for another size, and one that is a multiple of the alignment */
+		/* each call requests another size, and one that is a multiple of the alignment */
 		if (try_function(c, &c->plan->funcs[i], SOME_BYTES * (i + 2))) {
 			*ret_died = c->funcs->v[c->plan->funcs[i].func].name;
 			return DIED;

@@ -4,7 +4,7 @@
  * and calls its functions when told to. The library is the target's, and the
  * target is not trusted: loading it runs its constructors. So before that
  *
- *   - malloctrace has become nobody, if it was root, and has closed all but three
+ *   - malloctrace has become the user nobody, if it was root, and has closed all but three
  *     descriptors (check.c); it gives up all capabilities and can get none back;
  *   - what is in memory is a fresh malloctrace that has read nothing;
  *   - the system calls that are left (below) read files that all may read, and

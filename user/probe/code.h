@@ -12,7 +12,7 @@ struct object;
 
 struct code_state {		/* what goes with a process's ranges */
 	uint32_t method;	/* enum mt_method: how its stacks are walked from now on */
-	uint32_t seq;		/* kernel__code_seq() before its mappings were looked at */
+	uint32_t seq;		/* kernel__code_seq() before its mappings were read */
 	uint64_t replaced_ns;	/* code is known to have taken the place of other code, 0: not */
 };
 
@@ -27,7 +27,7 @@ uint64_t kernel__unmapped_ns(const struct kernel *k, uint32_t proc);
 int kernel__name_file(struct kernel *k, const struct object *obj, struct mt_file_key *ret);
 int kernel__set_file(struct kernel *k, const struct mt_file_key *key, const struct mt_file *file);
 void kernel__drop_file(struct kernel *k, const struct mt_file_key *key);
-/* Files were dropped: when this returns, nobody goes by their tables any more. */
+/* Files were dropped: when this returns, no program uses their tables any more. */
 int kernel__wait_for_walks(struct kernel *k);
 
 #endif

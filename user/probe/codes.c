@@ -111,7 +111,7 @@ uint32_t codes__number(struct kernel *k, const struct mt_code *of_function, int3
 	move(&code.shutdown, point);
 	pthread_mutex_lock(&k->codes->lock);
 	number = codes__find(k->codes, &code, &is_new);
-	/* what the array has no element for is told as full */
+	/* what the array has no element for is reported as full */
 	if (number && is_new)
 		bpf_map__update_elem(k->skel->maps.codes, &number, sizeof(number), &code, sizeof(code), BPF_ANY);
 	pthread_mutex_unlock(&k->codes->lock);

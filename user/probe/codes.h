@@ -15,8 +15,8 @@ struct codes *codes__new(void);		/* NULL: out of memory */
 void codes__free(struct codes *c);	/* takes NULL */
 
 /*
- * The number of a function's code as it lies around a point, so many bytes behind
- * what `of_function` is relative to. 0: there is no room, or nothing to tell.
+ * The number of a function's code as it lies around a point, so many bytes after
+ * what `of_function` is relative to. 0: there is no room, or nothing is known.
  */
 uint32_t codes__number(struct kernel *k, const struct mt_code *of_function, int32_t point);
 /* Without the kernel: the number that this very code has, or has from now on. */

@@ -35,7 +35,7 @@ int cover__mark(struct kernel *k, const struct object *obj, struct attachment **
 	struct attachment *a;
 	int err;
 
-	/* somebody else's, for every process */
+	/* another tracer's, for every process */
 	if (cover__is_marked(obj))
 		return -EBUSY;
 	err = attachment__new(k, getpid(), &a, NULL);

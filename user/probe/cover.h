@@ -6,8 +6,8 @@
  * in all of them, and a second set of probes would count everything twice.
  *
  * A breakpoint that is seen through the other name is no proof: it may be another
- * tracer's, in a copy of the file. So the file is marked by a probe that nobody else
- * can have: for malloctrace's own process alone, and in the ELF header, which nobody runs. Whichever
+ * tracer's, in a copy of the file. So the file is marked by a probe that no other tracer
+ * can have: for malloctrace's own process alone, and in the ELF header, which is never executed. Whichever
  * name the mark is seen through is a name of the same file.
  */
 #ifndef MT_COVER_H
@@ -17,7 +17,7 @@
 
 #include "probe/attach.h"
 
-/* Does whoever maps the object meet a breakpoint at this place already, whoever set it? A mapping of our own shows it. */
+/* Does a process that maps the object meet a breakpoint at this place already, whatever set it? A mapping of our own shows it. */
 bool cover__is_probed_at(const struct object *obj, uint64_t offset);
 
 /* -errno if the kernel does not let us; then it is not known whose other names it has. attachment__free() takes the mark out. */

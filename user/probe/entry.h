@@ -12,7 +12,7 @@ struct entry_point {
 	uint64_t vaddr;
 	uint32_t sp_delta;	/* bytes that the stack pointer is below its value at entry */
 	bool ra_in_place;	/* the return address is where the call left it: a uretprobe can be set here */
-	const char *insn;	/* its name, static; NULL: not looked at */
+	const char *insn;	/* its name, static; NULL: not decoded */
 };
 
 /*

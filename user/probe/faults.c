@@ -2,12 +2,12 @@
 /*
  * Owns the page fault events of a process: three for each thread that was there
  * when they were opened, with a program each (growth.bpf.h). Other processes
- * never run the programs: an event belongs to a thread, and the kernel looks at
+ * never run the programs: an event belongs to a thread, and the kernel checks
  * it only while that thread runs.
  *
  * A thread that is made later inherits its maker's events, with the programs
  * that they have at that moment. So a thread that is made between the opening of
- * an event and its getting a program has an event that tells nobody; hence the
+ * an event and its getting a program has an event without an effect; hence the
  * list of threads is read again until it has no new one, and each new one gets
  * events of its own. Most of those have inherited good ones: the program knows a
  * fault that it has charged already.
@@ -65,7 +65,7 @@ static bool known(const struct faults *f, pid_t tid)
 	return false;
 }
 
-/* The end of a fault before its beginning: what is under way meanwhile is told as such. */
+/* The end of a fault before its beginning: what is under way meanwhile is reported as such. */
 static int add_thread(struct faults *f, const struct kernel *k, pid_t tid)
 {
 	const struct {

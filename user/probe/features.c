@@ -67,7 +67,7 @@ static enum feature_state try_read_kernel(void)
 	};
 	_cleanup_close_ int fd = load(BPF_PROG_TYPE_KPROBE, 0, reader, ARRAY_SIZE(reader));
 
-	/* EACCES is the verifier's too: who may load a program at all is another row */
+	/* EACCES is the verifier's too: whether this user may load a program at all is another row */
 	return fd >= 0 ? FEATURE_OK : feature__state(FEATURE_BPF) == FEATURE_OK ? FEATURE_MISSING : FEATURE_DENIED;
 }
 
@@ -82,7 +82,7 @@ static enum feature_state try_raw_tp(void)
 	return link >= 0 ? FEATURE_OK : by_errno(errno);
 }
 
-/* On a path that is no file: who may not is told EACCES before the path is looked at, others EINVAL. */
+/* On a path that is no file: a user who may not gets EACCES before the path is checked, others EINVAL. */
 static enum feature_state try_perf_uprobe(void)
 {
 	_cleanup_free_ char *text = NULL;
@@ -100,7 +100,7 @@ static enum feature_state try_perf_uprobe(void)
 	return fd >= 0 || errno == EINVAL ? FEATURE_OK : by_errno(errno);
 }
 
-/* Who may not load a program cannot try it; but the kernel's own types are open to all. */
+/* A user who may not load a program cannot try it; but the kernel's own types are open to all. */
 static enum feature_state look_for_uprobe_multi(void)
 {
 	struct btf *btf = feature__has(FEATURE_BTF) ? btf__load_vmlinux_btf() : NULL;
@@ -111,7 +111,7 @@ static enum feature_state look_for_uprobe_multi(void)
 }
 
 /*
- * Asked with a path that is no file: a kernel that knows the link type gets as
+ * Tried with a path that is no file: a kernel that knows the link type gets as
  * far as the path and says EBADF. With the pid -1 a kernel that filters by
  * process says EINVAL before that; the first 6.6 filtered by thread and looked
  * the thread up (ESRCH): of no use here.

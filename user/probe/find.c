@@ -256,7 +256,7 @@ static bool is_wanted(const struct search *s, const struct found *f)
 	/* with a preloaded allocator the block is that one's, and has another header, or none */
 	if (f->flags & FUNC_PASSES_ON)
 		return false;
-	/* one that is linked in beside glibc's has sizes as they are asked for */
+	/* one that is linked in beside glibc's has sizes as requested */
 	return alloc_funcs__is_c(f->row) || f->flags & FUNC_OWN_NAME;
 }
 

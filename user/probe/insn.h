@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Where one machine instruction leads to: all that choosing probe points asks of a disassembler. */
+/* Where one machine instruction leads to: all that choosing probe points needs of a disassembler. */
 #ifndef MT_INSN_H
 #define MT_INSN_H
 
@@ -25,7 +25,7 @@ struct insn {
 	enum flow flow;
 	size_t len;
 	uint64_t target;
-	/* what becomes of the stack pointer; told for arm64 only, elsewhere it is always lost */
+	/* what becomes of the stack pointer; known for arm64 only, elsewhere it is always lost */
 	int32_t sp_change;
 	bool sp_lost;
 	/* x86_64: sets no register that carries an argument, nor the stack pointer, nor memory, and goes on to the next */

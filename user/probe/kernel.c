@@ -69,7 +69,7 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	/* each site has room for a stack of its own */
 	s.n_words = clamp(s.max_stacks * (r->depth + 1), 1024, UINT32_MAX / 8);
 	s.n_procs = clamp(pow2_at_least(o->n_procs ? o->n_procs : o->adopt ? MT_MAX_PROCS : FEW_PROCS), 2, MT_MAX_PROCS);
-	/* a process has a few threads that allocate, and who is not traced may meet the probes, too */
+	/* a process has a few threads that allocate, and processes that are not traced may meet the probes, too */
 	s.n_threads = o->adopt ? 131072 : 32768;
 	s.n_known = o->adopt ? 65536 : s.n_procs;
 	s.ring_bytes = o->adopt ? 4 * MiB : MiB / 4;
@@ -206,7 +206,7 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 	skel->rodata->mt_rss_batch = MAX(32, 2 * sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-/* The programs of a mode that is not asked for need not please this kernel. */
+/* The programs of a mode that is not requested need not please this kernel. */
 static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_opts *o)
 {
 	bool growth = recording__is_growth(&o->recording);

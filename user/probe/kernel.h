@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * The programs and tables in the kernel: how large, loaded, and who is traced.
+ * The programs and tables in the kernel: how large, loaded, and which processes are traced.
  * The session owns one struct kernel; attach.c and collect/ work on it.
  */
 #ifndef MT_KERNEL_H
@@ -20,7 +20,7 @@ struct malloctrace_bpf;
 struct ring_buffer;
 
 struct table_sizes {
-	uint64_t max_live, max_stacks;	/* what was asked for, or fits the machine */
+	uint64_t max_live, max_stacks;	/* what was requested, or fits the machine */
 	uint32_t n_groups;		/* of MT_GROUP buckets */
 	uint32_t n_over;
 	uint32_t n_sites, n_index, n_words;
@@ -41,8 +41,8 @@ struct table_sizes {
 struct kernel_opts {
 	struct recording recording;
 	uint32_t n_procs;		/* lives at a time, a power of two; 0: as many as a few processes need */
-	enum mt_adopt adopt;		/* who is traced besides the processes that are added */
-	bool by_comm, by_cgroup;	/* user space selects by these: MT_EV_CHANGED tells when they change */
+	enum mt_adopt adopt;		/* what is traced besides the processes that are added */
+	bool by_comm, by_cgroup;	/* user space selects by these: MT_EV_CHANGED says when they change */
 	bool spots;			/* functions that the user named will be probed */
 };
 
@@ -50,8 +50,8 @@ struct kernel {
 	struct malloctrace_bpf *skel;
 	struct table_sizes sizes;
 	bool multi;		/* uprobe_multi links; else perf events */
-	struct writes *writes;	/* not owned; told of each file before it is probed; NULL: none */
-	int low_fds[16];	/* numbers below those of all links, for who needs one; 0: taken */
+	struct writes *writes;	/* not owned; gets each file before it is probed; NULL: none */
+	int low_fds[16];	/* numbers below those of all links, for code that needs one; 0: taken */
 	struct ring_buffer *ring;
 	struct {
 		void (*fn)(const struct mt_event *ev, void *arg);
@@ -72,7 +72,7 @@ struct kernel {
 	uint64_t frozen_ns;	/* when the trace ended, on that clock; 0: it goes on */
 };
 
-/* -ERANGE with a message if what was asked for cannot be. */
+/* -ERANGE with a message if what was requested cannot be. */
 int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, struct err *e);
 
 /*
@@ -86,7 +86,7 @@ void kernel__close(struct kernel *k);	/* takes NULL */
 
 /*
  * A child of ours that is sent SIGSTOP when it execs and ptrace does not stop it, just before its new program begins.
- * MT_EV_EXEC tells of it; who reads that lets it go on. 0: no one, for as long as nobody reads.
+ * MT_EV_EXEC reports it; the reader lets it go on. 0: no process, as long as nothing reads.
  */
 void kernel__hold_on_exec(struct kernel *k, pid_t pid);
 
@@ -107,13 +107,13 @@ void kernel__pause(struct kernel *k, bool paused);
 /*
  * Starts to follow a process, also one that was ignored; its number in the tables,
  * which is the one that the programs gave it, if they met it first. The caller
- * looks behind it whether the process still lives: if it ended just before, no
+ * checks afterwards whether the process still lives: if it ended just before, no
  * message will say so.
  */
 int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct err *e);
 
 /*
- * A process that is nobody's business, until it execs under another name or is
+ * A process that is not of interest, until it execs under another name or is
  * added. proc: only if that is its life still, 0: whatever it is. Returns the number of the
  * life that was thrown out by this, 0: none; its MT_EV_* may still be on their way.
  * With MT_ADOPT_ALL the children that it forks are ignored as well.
@@ -151,7 +151,7 @@ int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg);
 /* What it means that spot `number`, at least 1 and below MT_MAX_SPOTS, is reached: enum mt_spot_kind. Before it is probed. */
 int kernel__set_spot(struct kernel *k, uint32_t number, uint32_t kind);
 
-/* What they tell: an fd to poll (-1 without spots), and what to call for each. */
+/* What they report: an fd to poll (-1 without spots), and what to call for each. */
 int kernel__spots_fd(const struct kernel *k);
 void kernel__read_spots(struct kernel *k, void (*fn)(const struct mt_reached *r, void *arg), void *arg);
 /*
@@ -160,7 +160,7 @@ void kernel__read_spots(struct kernel *k, void (*fn)(const struct mt_reached *r,
  */
 void kernel__wait_for_start(struct kernel *k);
 bool kernel__wait_no_more(struct kernel *k);
-/* The number of the spot that began, or ended, the trace, and by whom and when; 0: none has. */
+/* The number of the spot that began, or ended, the trace, and by which process and when; 0: none has. */
 uint32_t kernel__begun_by(struct kernel *k, struct mt_spot *ret);
 uint32_t kernel__stopped_by(struct kernel *k, struct mt_spot *ret);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns nothing beyond a call. Only a C library is looked at, and a program that may have one in it. */
+/* Owns nothing beyond a call. Only a C library is searched, and a program that may have one in it. */
 #include "probe/loader.h"
 
 #include <errno.h>

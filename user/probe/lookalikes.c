@@ -117,7 +117,7 @@ static void tell_pairs(FILE *out, const struct object *obj, const struct names *
 			/* names of the static and of the dynamic table are the same */
 			if (i && !strcmp(n->v.v[i], n->v.v[i - 1]))
 				continue;
-			/* "malloc" ends in "alloc", too, and was asked for before */
+			/* "malloc" ends in "alloc", too, and was searched for before */
 			if (!ends_in(n->v.v[i], pairs[p].allocates, &stem) || (!strcmp(pairs[p].allocates, "alloc") && n->v.v[i][stem - 1] == 'm'))
 				continue;
 			if (has(n, n->v.v[i], stem, pairs[p].frees))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* What looks like an allocator by its names, but is none that malloctrace knows: for who traces and sees nothing. */
+/* What looks like an allocator by its names, but is none that malloctrace knows: for a trace that sees nothing. */
 #ifndef MT_LOOKALIKES_H
 #define MT_LOOKALIKES_H
 

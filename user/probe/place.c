@@ -3,7 +3,7 @@
  * Chooses the points of one function. Owns nothing beyond a call.
  *
  * Entry. The first instruction, where the ABI says what the arguments are; or one
- * shortly behind it that is cheaper and sees the same (entry.c), if nothing jumps
+ * shortly after it that is cheaper and sees the same (entry.c), if nothing jumps
  * to between the two. A uretprobe goes where the entry is, if the return address
  * is still in its place there: one breakpoint serves both.
  *
@@ -15,9 +15,9 @@
  * may throw, and on arm64 all, get probes on their return instructions instead:
  * the code that can be reached from the first instruction is walked, through tail
  * jumps into other functions too, and each return found is a point. Only code
- * that is reached is looked at: a breakpoint in data between functions would
+ * that is reached is followed: a breakpoint in data between functions would
  * change the data. A return in a function that others call as well is hit by
- * them, too; the kernel side tells by the stack pointer which call, if any, has
+ * them, too; the kernel side knows by the stack pointer which call, if any, has
  * come to its end. Where one way out cannot be followed (a jump through a
  * register, or through the PLT to another object), no return instruction is
  * probed at all, because a call whose end was missed would look as if it went
@@ -34,10 +34,10 @@
  *
  * Without an entry. Where the size is read from the block's header, nothing of
  * a call is needed before it returns, and one trap less does (return_only). But
- * then a return instruction alone must tell which function it ends: it must lie
+ * then a return instruction alone must show which function it ends: it must lie
  * in that function's own bytes, and be reached from its first instruction alone.
  * Where such a function jumps to another one, that jump is probed like an entry,
- * and the returns behind it as usual. The function must call none of the others
+ * and the returns after it as usual. The function must call none of the others
  * (FUNC_INNERMOST), or its blocks would be seen twice: theirs have entries, and
  * what returns inside them does not count. A uretprobe without an entry would
  * do as well, but only where all others have entries or are uretprobes, too.
@@ -59,7 +59,7 @@
 
 struct region {			/* a function, or what of it is known */
 	uint64_t start, end;
-	bool cut;		/* it may go on behind end */
+	bool cut;		/* it may go on after end */
 	uint8_t code[MAX_REGION_BYTES];
 	bool seen[MAX_REGION_BYTES];
 };
@@ -197,7 +197,7 @@ static int note_crossing(struct walk *w, uint64_t addr, const struct insn *i, in
 	return 0;
 }
 
-/* Can control come to somewhere behind first, up to last, other than by running on from first? */
+/* Can control come to somewhere after first, up to last, other than by running on from first? */
 static bool is_entered(const struct walk *w, uint64_t first, uint64_t last)
 {
 	for (size_t i = 0; i < w->targets.n; i++)
@@ -456,7 +456,7 @@ static int place_return_insns(const struct placing *at)
 	return r;
 }
 
-/* Its own returns, which tell of themselves; and jumps to elsewhere with the returns there. */
+/* Its own returns, which need no entry; and jumps to elsewhere with the returns there. */
 static int place_without_entry(const struct placing *at)
 {
 	const struct walk *w = at->w;
@@ -537,7 +537,7 @@ int place__function(const struct object *obj, const struct alloc_func *row, cons
 	return 0;
 }
 
-/* What cannot be followed is left out, and the rest is looked at all the same. */
+/* What cannot be followed is left out, and the rest is followed all the same. */
 int place__exits(const struct object *obj, uint64_t vaddr, uint64_t size, struct exits *ret)
 {
 	struct walk w = { .obj = obj, .start = vaddr, .end = size > UINT64_MAX - vaddr ? UINT64_MAX : vaddr + size };

@@ -61,14 +61,14 @@ struct plan {
 	struct point *points;	/* owned */
 	size_t n_points;
 	struct plan_want want;	/* what it was made for */
-	size_t n_requested;	/* with SIZE_USABLE: functions whose sizes are those asked for all the same */
+	size_t n_requested;	/* with SIZE_USABLE: functions whose sizes are those requested all the same */
 	char *family;		/* owned; "glibc", "musl", "jemalloc", "tcmalloc", "mimalloc", or "" if not recognised */
 };
 
 /*
  * Symbols of the object that are rows of the table. An object is an allocator
  * if it defines a FUNC_CORE row, or if asked is set (-O): then one row is
- * enough. want NULL: everything, sizes as asked for. *ret_n_symbols tells how many functions were looked at. Returns 0
+ * enough. want NULL: everything, sizes as requested. *ret_n_symbols says how many functions were searched. Returns 0
  * with n_funcs 0 if the object is no allocator.
  */
 int plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked, struct plan *ret,

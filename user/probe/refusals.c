@@ -10,7 +10,7 @@
 /* Makes room for an exception, in all C++ runtimes that follow the common ABI. */
 #define MAKES_EXCEPTION "__cxa_allocate_exception"
 
-/* Who has it, besides programs. */
+/* Which files have it, besides programs. */
 static const char *const runtimes[] = { "libstdc++.so", "libc++abi.so", "libc++.so" };
 
 bool refusals__may_throw(const struct plan *p, const struct alloc_funcs *funcs)
@@ -46,7 +46,7 @@ struct search {
 	struct spot_points *points;
 };
 
-/* What a point on this function is to tell; false: nothing. */
+/* What a point on this function is to report; false: nothing. */
 static bool is_meant(const struct search *s, const char *name, uint64_t *ret_cookie)
 {
 	*ret_cookie = 0;

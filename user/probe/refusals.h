@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Where calls of an allocator fail and neither their entry nor their return tells (bpf/refusals.bpf.h). */
+/* Where calls of an allocator fail and neither their entry nor their return shows it (bpf/refusals.bpf.h). */
 #ifndef MT_REFUSALS_H
 #define MT_REFUSALS_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the spots that were asked for, and finds them in objects. What always
+ * Owns the spots that the user named, and finds them in objects. What always
  * holds: a point is the first instruction of a function that is in the file, or the
- * nop of a program's own probe; one point per instruction, whatever it is meant for.
+ * nop of a program's own probe; one point per instruction, whatever it is for.
  */
 #include "probe/spots.h"
 
@@ -16,7 +16,7 @@
 #include "probe/usdt.h"
 #include "util/funcname.h"
 
-/* ---- what was asked for */
+/* ---- what the user named */
 
 /* A colon of its own: "::" is part of a name, and so is what stands in brackets. */
 static const char *next_colon(const char *s)
@@ -156,7 +156,7 @@ struct search {
 	struct spots *spots;
 	const struct object *obj;
 	struct spot_points points;
-	struct {		/* what is asked for in this file */
+	struct {		/* what is requested in this file */
 		bool function, probe;
 	} wanted[MT_MAX_SPOTS];
 	struct spot *full;	/* found where too many are already */

@@ -2,7 +2,7 @@
 /*
  * Spots: places of the program that the user named. FUNC, BINARY:FUNC (a path or
  * its last part), or a probe that the program carries with it, PROVIDER:PROBE or
- * BINARY:PROVIDER:PROBE. All functions of that name are meant, in all files that
+ * BINARY:PROVIDER:PROBE. All functions of that name are selected, in all files that
  * the targets map, unless the file is named.
  */
 #ifndef MT_SPOTS_H
@@ -26,8 +26,8 @@ struct spot {
 	char *text;		/* owned; as it was given */
 	char *part[3];		/* owned; what stands between colons */
 	size_t n_parts;
-	char *path;		/* owned; the file meant, if it was named with a '/' and is there; else NULL */
-	char *hint;		/* owned; what the linker's name has in it if it is this function's; NULL: cannot be told */
+	char *path;		/* owned; the file, if it was named with a '/' and is there; else NULL */
+	char *hint;		/* owned; what the linker's name has in it if it is this function's; NULL: not known */
 	size_t n_points;	/* that were found */
 };
 
@@ -46,7 +46,7 @@ const struct spot *spots__first(const struct spots *s, enum mt_spot_kind kind);
 
 struct spot_point {
 	uint64_t offset;	/* in the file */
-	uint64_t counter;	/* of a program's own probe: the word that counts who waits for it, in the file; else 0 */
+	uint64_t counter;	/* of a program's own probe: the word that counts its tracers, in the file; else 0 */
 	uint64_t cookie;	/* the numbers of the spots that it is: abi.h */
 };
 

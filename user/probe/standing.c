@@ -85,7 +85,7 @@ static bool is_moved(const struct maps *maps, const struct space *space, const s
 
 #define X86_PREFIX_MAX 4
 
-/* A nop of x86_64 that is long enough for a call: 0f 1f /0, or 90 behind prefixes. */
+/* A nop of x86_64 that is long enough for a call: 0f 1f /0, or 90 after prefixes. */
 static bool is_long_nop(const unsigned char *insn)
 {
 	size_t n = 0;
@@ -94,7 +94,7 @@ static bool is_long_nop(const unsigned char *insn)
 		n++;
 	if (insn[n] == 0x90)
 		return n == X86_PREFIX_MAX;
-	/* with a SIB byte: 5 bytes and more; else only with four bytes behind it */
+	/* with a SIB byte: 5 bytes and more; else only with four bytes after it */
 	return insn[n] == 0x0f && insn[n + 1] == 0x1f && !(insn[n + 2] & 0x38) && ((insn[n + 2] & 0xc7) == 0x44 || (insn[n + 2] & 0xc0) == 0x80);
 }
 

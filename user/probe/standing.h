@@ -18,13 +18,13 @@ struct standing {
 	size_t n_moved;		/* besides: where the file's code was there is other code now */
 };
 
-/* space: what is known to be mapped, for files whose numbers are not enough; or NULL. -errno if it cannot be looked into. */
+/* space: what is known to be mapped, for files whose numbers are not enough; or NULL. -errno if it cannot be read. */
 int standing__look(pid_t pid, const struct space *space, const struct plan *const *plans, size_t n, struct standing *ret);
-/* What is at a point: how many bytes of it are looked at, and what they are, next to the file's own. */
+/* What is at a point: how many bytes of it are read, and what they are, next to the file's own. */
 #define STANDING_BYTES 10
 enum standing_kind { STANDS, STANDS_FOREIGN, STANDS_GONE };
 enum standing_kind standing__kind(uint16_t machine, const unsigned char *mem, const unsigned char *file);
-/* Can a debugger's breakpoint be told from the kernel's? On x86_64 they are the same instruction. */
+/* Can a debugger's breakpoint be distinguished from the kernel's? On x86_64 they are the same instruction. */
 bool standing__tells_foreign(void);
 
 #endif

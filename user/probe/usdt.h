@@ -10,10 +10,10 @@
 struct usdt {
 	const char *provider, *name;	/* valid during the call */
 	uint64_t offset;	/* of the nop, in the file */
-	uint64_t counter;	/* of the word that counts who waits for it, in the file; 0: it has none */
+	uint64_t counter;	/* of the word that counts its tracers, in the file; 0: it has none */
 };
 
-/* fn for each probe of an object; non-zero stops, and is returned. Notes that make no sense are passed over. */
+/* fn for each probe of an object; non-zero stops, and is returned. Notes that make no sense are skipped. */
 int usdt__each(const struct object *obj, int (*fn)(const struct usdt *u, void *arg), void *arg);
 
 #endif
