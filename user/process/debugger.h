@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Who else traces a process, by ptrace. */
+/* What else traces a process, by ptrace. */
 #ifndef MT_DEBUGGER_H
 #define MT_DEBUGGER_H
 

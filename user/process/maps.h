@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The address space of a process, as /proc/PID/maps tells it. */
+/* The address space of a process, as /proc/PID/maps shows it. */
 #ifndef MT_MAPS_H
 #define MT_MAPS_H
 
@@ -17,7 +17,7 @@ struct mapping {
 	uint64_t ino;		/* 0: no file */
 	bool exec, write;
 	bool deleted;
-	bool recorded;		/* told by the kernel as it was made (watch.h): device and inode may be those below an overlay */
+	bool recorded;		/* reported by the kernel as it was made (watch.h): device and inode may be those below an overlay */
 	char *path;		/* owned; unescaped, " (deleted)" removed; "" or "[vdso]" and the like without a file */
 };
 

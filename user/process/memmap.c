@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns how the memory of a process is looked at: /proc/PID/maps says what it has
+ * Owns how the memory of a process is read: /proc/PID/maps says what it has
  * mapped, /proc/PID/pagemap which pages of that are there. Not smaps: to write it the kernel
  * walks through each mapping in one go, 30 ms for a gigabyte, and whatever
  * the process wants to map meanwhile waits. Of pagemap it does 2 MiB at a time, and for far less.
  *
  * The text is read a piece at a time: a process may have sixty thousand mappings,
  * with names of its own choice, of which none is kept. What is resident of the mappings
- * of a piece is looked at before the next one is read, as far as a slice goes.
+ * of a piece is read before the next one is read, as far as a slice goes.
  *
  * A piece of a glibc arena begins at a multiple of 64 MiB and says itself how much of it
  * may be used; that has to be what the kernel says. No other mapping is taken for one.
  *
  * What always holds: a mapping is counted once, and as what its line says it
- * is; what nobody may touch (PROT_NONE) is not mapped memory here.
+ * is; what may not be accessed (PROT_NONE) is not mapped memory here.
  */
 #include "process/memmap.h"
 
@@ -128,7 +128,7 @@ static bool take_line_of(const char *s, struct memmap_mapping *ret)
 	else if ((!*name || starts(name, "[anon")) && strncmp(perms, "---", 3))
 		m.kind = MEMMAP_ANON;
 	else
-		m.kind = MEMMAP_NOTHING;		/* the vdso and its like are nobody's memory */
+		m.kind = MEMMAP_NOTHING;		/* the vdso and its like are no memory of the process */
 	*ret = m;
 	return true;
 }
@@ -178,7 +178,7 @@ struct memmap_look {
 	uint64_t page_bytes;
 	const struct zero_pages *zeros;
 	bool text_ended;
-	int err;		/* of what cannot tell so itself */
+	int err;		/* of what cannot return one itself */
 	struct memmap_parser parser;
 	struct vec(struct range) ranges;	/* of the piece of text that was read last */
 	size_t at;		/* those before it are done with */
@@ -223,7 +223,7 @@ static void range_done(struct memmap_look *l, const struct range *r)
 /* A piece of a mapping. Returns its pages, at least 1. */
 static uint64_t look_at_range(struct memmap_look *l, struct range *r)
 {
-	/* from one piece that is looked at to the next */
+	/* from one piece that is read to the next */
 	uint64_t stride = AT_ONCE * ((r->n + PAGES_MAX - 1) / PAGES_MAX), words[AT_ONCE];
 	size_t want = MIN(r->n - r->at, (uint64_t)AT_ONCE), n;
 	ssize_t got = want ? pread(l->pagemap, words, want * sizeof(*words), (off_t)((r->first + r->at) * sizeof(*words))) : 0;
@@ -238,7 +238,7 @@ static uint64_t look_at_range(struct memmap_look *l, struct range *r)
 	return MAX(n, (size_t)1);
 }
 
-/* The next piece of the text; what it tells of is the next ranges. Returns what that is as work. */
+/* The next piece of the text; its lines are the next ranges. Returns what that is as work. */
 static uint64_t read_text(struct memmap_look *l)
 {
 	size_t had = l->parser.sums.n_mappings;
@@ -284,7 +284,7 @@ int memmap_look__new(pid_t pid, struct memmap_look **ret)
 	l->pid = pid;
 	l->runner = process__runner(pid);
 	l->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-	/* before we may be looked at ourselves */
+	/* before we may be read ourselves */
 	l->zeros = zero_pages__get();
 	l->parser = (struct memmap_parser){ .peek = peek, .resident = note_range, .arg = l };
 	l->pagemap = l->runner ? memmap__open_pages(l->runner) : -ESRCH;

@@ -42,7 +42,7 @@ struct memmap_parser {
 	/* What is resident from start to end is to be added to *to, now or later. */
 	void (*resident)(uint64_t start, uint64_t end, struct memmap_resident *to, void *arg);
 	void *arg;
-	char line[128];		/* as much of one as is ever looked at */
+	char line[128];		/* as much of one as is ever read */
 	size_t len;
 };
 
@@ -50,7 +50,7 @@ void memmap_parser__feed(struct memmap_parser *p, const char *text, size_t len);
 void memmap_parser__end(struct memmap_parser *p);
 
 /*
- * A look at a process, which goes on in slices: the more it has mapped, the longer it takes. What it
+ * A reading of a process, which goes on in slices: the more it has mapped, the longer it takes. What it
  * maps and touches in between may be in it or not.
  */
 struct memmap_look;
@@ -59,16 +59,16 @@ struct memmap_look;
 #define MEMMAP_SLICE_PAGES (1u << 15)
 #define MEMMAP_LINE_PAGES 16
 
-/* -errno: it has ended, or may not be looked into. */
+/* -errno: it has ended, or may not be read. */
 int memmap_look__new(pid_t pid, struct memmap_look **ret);
 /* NULL: nothing. */
 void memmap_look__free(struct memmap_look *l);
 /*
- * Looks at pages as long as *pages is above 0, and takes those off: by less than what the kernel is asked
+ * Reads pages as long as *pages is above 0, and takes those off: by less than what the kernel is queried
  * for at once it may go below. 1: there is more; 0: that was all; -errno, as above.
  */
 int memmap_look__go_on(struct memmap_look *l, int64_t *pages);
-/* Behind a 0 of the above. */
+/* After a 0 of the above. */
 int memmap_look__end(struct memmap_look *l, struct memmap *ret);
 
 /* pagemap of a thread that runs; the caller's to close. -errno */

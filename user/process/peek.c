@@ -2,7 +2,7 @@
 /*
  * Owns how words of a target's memory are read. A page that is not there would be brought in for us: from
  * a disk, as memory that the target did not have before, or by a thread of the target that has said to care for
- * such pages itself (userfaultfd); where that one does not, whoever reads waits for good.
+ * such pages itself (userfaultfd); where that one does not, the reader waits for ever.
  *
  * What always holds: only pages are read that pagemap said are there just before. What the target gives back
  * between the two is all that can be brought in.
@@ -18,10 +18,10 @@
 #include "util/util.h"
 
 #define PRESENT_BIT 63
-#define RUN_PAGES 512		/* asked for at once, */
+#define RUN_PAGES 512		/* read at once, */
 #define GAP_PAGES 32		/* with what lies between two that are wanted: cheaper than another call */
 
-/* How many addresses, from the first on, are asked for together: none is before the first. */
+/* How many addresses, from the first on, are read together: none is before the first. */
 static size_t run_of(const uint64_t *addrs, size_t n, uint64_t page_bytes, uint64_t *ret_pages)
 {
 	uint64_t first = addrs[0] / page_bytes, last = first;

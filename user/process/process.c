@@ -20,7 +20,7 @@ static int read_proc(pid_t pid, const char *what, char **ret)
 	return read_small_file(path, ret, NULL);
 }
 
-/* Fields of /proc/PID/stat behind the name, which may hold spaces and parentheses itself. */
+/* Fields of /proc/PID/stat after the name, which may hold spaces and parentheses itself. */
 struct stat_fields {
 	char state;
 	pid_t ppid;
@@ -134,8 +134,8 @@ void cgroup__recognise(const char *path, char **ret_container, char **ret_unit)
 }
 
 /*
- * In version 1 a task that is about to end is in "/", as far as the kernel tells:
- * whether it was so is asked afterwards.
+ * In version 1 a task that is about to end is in "/", as far as the kernel shows:
+ * whether it was so is checked afterwards.
  */
 static int cgroups_of_task(pid_t tid, char **ret)
 {
@@ -212,7 +212,7 @@ static int may_look(pid_t pid, const struct process *p, struct err *e)
 			       "%s (%d) belongs to uid %u and this user may not inspect it", p->comm, (int)pid, p->uid);
 }
 
-/* Of /proc itself only what belongs to root is told of a process that nobody may look into. */
+/* Of a process that may not be inspected, /proc shows only that its files belong to root. */
 static void read_status(pid_t pid, struct process *p)
 {
 	_cleanup_free_ char *text = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* One process as /proc tells of it. */
+/* One process as /proc shows it. */
 #ifndef MT_PROCESS_H
 #define MT_PROCESS_H
 
@@ -13,7 +13,7 @@ struct process {
 	pid_t pid;
 	char *comm, *exe;	/* owned, clean; exe "" if it cannot be read */
 	char *cgroup;		/* owned, clean; NULL if unknown */
-	char *container, *unit;	/* owned; NULL if the cgroup's path tells none */
+	char *container, *unit;	/* owned; NULL if the cgroup's path names none */
 	uint64_t age_ns;	/* since its start, when it was read */
 	uint64_t start_ticks;	/* when it started, in clock ticks since boot: with the pid this names it for good */
 	pid_t ns_pid;		/* in its own pid namespace, if that is another one; else 0 */
@@ -25,17 +25,17 @@ struct process {
 /*
  * What is there to know about a process that is to be traced. Fails, with a
  * sentence, for one that does not exist, has ended, is a kernel thread, or may
- * not be looked into by this user.
+ * not be inspected by this user.
  */
 int process__read(pid_t pid, struct process *ret, struct err *e);
-/* The same without a descriptor; a thread is not told from a process. */
+/* The same without a descriptor; a thread is not distinguished from a process. */
 int process__look(pid_t pid, struct process *ret, struct err *e);
 /* Of a forked child: what its parent is, but for its pid and its age. */
 int process__copy(const struct process *from, pid_t pid, struct process *ret, struct err *e);
 void process__done(struct process *p);
 /*
  * A thread of it that has not ended: pid, if that is one. Of a process whose first
- * thread has ended, /proc tells most under the number of another one. 0: it has ended.
+ * thread has ended, /proc shows most under the number of another one. 0: it has ended.
  */
 pid_t process__runner(pid_t pid);
 /* Is it there, and neither a kernel thread nor a zombie? */

@@ -49,7 +49,7 @@ struct spawn {
 	int exec_errno_fd;
 	int exec_errno;
 	int status;
-	bool maps_code;		/* inside an mmap that asks for executable memory */
+	bool maps_code;		/* inside an mmap that requests executable memory */
 	uint64_t rss_before;	/* the most that it had before its exec, as a fork of malloctrace */
 	struct rusage usage;	/* when it was last waited for */
 };
@@ -87,7 +87,7 @@ static void close_own_files(int but)
 }
 
 /*
- * Capabilities that malloctrace has from its file or from whoever started it
+ * Capabilities that malloctrace has from its file or from its parent
  * are not CMD's. And a process that got them from its file can be traced by
  * nobody without CAP_SYS_PTRACE, not even by its parent: this one, which has
  * lost them and holds no file of malloctrace's any more, lets itself be traced.
@@ -109,7 +109,7 @@ static int give_up_rights(int errno_fd)
 static void __attribute__((noreturn)) child_fail(int fd, int err)
 {
 	if (write(fd, &err, sizeof(err)) != sizeof(err)) {
-		/* the parent is gone: nobody to tell */
+		/* the parent is gone: there is nothing to report to */
 	}
 	_exit(err == EACCES || err == ENOEXEC || err == EPERM ? 126 : 127);
 }
@@ -268,7 +268,7 @@ static void on_stop(struct spawn *s, int status)
 	} else if (!event) {
 		pass_on = sig;
 	}
-	/* who is traced notices: ignored signals interrupt its calls, and no debugger can attach */
+	/* a traced process notices: ignored signals interrupt its calls, and no debugger can attach */
 	ptrace(s->state == STARTING ? PTRACE_SYSCALL : s->state == FREE ? PTRACE_DETACH : PTRACE_CONT, s->pid, 0, pass_on);
 }
 
@@ -281,7 +281,7 @@ void spawn__catch(struct spawn *s)
 	while ((got = wait4(s->pid, &status, WUNTRACED | WNOHANG | __WALL, &s->usage)) <= 0) {
 		if (got < 0 && errno != EINTR)
 			return;
-		/* somebody lets it run: it goes on as it is, without being looked at from its first instruction on */
+		/* another process lets it run: it goes on as it is, without being traced from its first instruction on */
 		if (now_ns() > until_ns) {
 			s->state = RELEASED;
 			kill(s->pid, SIGCONT);
@@ -355,7 +355,7 @@ void spawn__let_go(struct spawn *s)
 {
 	siginfo_t info = {};
 
-	/* a stop by a terminal looks the same, but then somebody else will continue it, or nobody minds that it goes on */
+	/* a stop by a terminal looks the same, but then another process will continue it, or it does no harm that it goes on */
 	if (s->state == FREE && !waitid(P_PID, (id_t)s->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) && info.si_pid == s->pid && info.si_status == SIGSTOP)
 		kill(s->pid, SIGCONT);
 }

@@ -45,8 +45,8 @@ pid_t spawn__pid(const struct spawn *s);
 int spawn__go(struct spawn *s, struct err *e);
 void spawn__on_sigchld(struct spawn *s);
 /*
- * It has execed and was not traced: who bears its pid now got a SIGSTOP before its
- * program began. It is caught again, and goes on as behind every exec.
+ * It has execed and was not traced: the process that has its pid now got a SIGSTOP before its
+ * program began. It is caught again, and goes on as after every exec.
  */
 void spawn__catch(struct spawn *s);
 /* It is traced no more and goes on. */
@@ -54,7 +54,7 @@ void spawn__release(struct spawn *s);
 /* No exec holds it any more: should one have just now, it goes on. */
 void spawn__let_go(struct spawn *s);
 
-/* It has ended: as a shell would tell, 128+N for a signal; 126 or 127 if it could not be run. */
+/* It has ended: as a shell would report it, 128+N for a signal; 126 or 127 if it could not be run. */
 bool spawn__ended(const struct spawn *s, int *ret_status);
 /* The most memory that was resident at a time, by the kernel's account at its end; 0: not known, or so little that it may have been that of malloctrace's fork. */
 uint64_t spawn__most_rss_bytes(const struct spawn *s);

@@ -2,7 +2,7 @@
 /*
  * Owns the events and their ring buffers. Records are handed on in the order of
  * their times, whichever CPU they were made on: the ends of all rings are noted
- * before the first is read, so that nothing is told before what a process did
+ * before the first is read, so that nothing is reported before what a process did
  * earlier on another CPU.
  */
 #include <errno.h>
@@ -22,7 +22,7 @@
  * KiB. Users may lock about half a MiB for each CPU, whatever their rights.
  */
 #define RING_BYTES 65536u
-#define BIG_RING_BYTES (8 * RING_BYTES)	/* where every process of the machine is watched; for those who may lock as much */
+#define BIG_RING_BYTES (8 * RING_BYTES)	/* where every process of the machine is watched; for users who may lock as much */
 #define MAX_RECORD 8192u	/* a path has up to 4 KiB */
 
 struct ring {
@@ -195,7 +195,7 @@ static char *path_of(const struct mmap2 *m, size_t room, bool *ret_deleted)
 /* False: without memory, or a record that makes no sense. */
 static bool take_record(struct watch *w, const struct perf_event_header *h)
 {
-	const size_t tail = sizeof(uint64_t);	/* the time, behind all else */
+	const size_t tail = sizeof(uint64_t);	/* the time, after all else */
 	struct watch_record *r;
 	uint64_t t_ns;
 	uint32_t pid;
@@ -263,7 +263,7 @@ static bool read_ring(struct watch *w, struct ring *r)
 	return whole;
 }
 
-/* A record without a time tells of a loss, which comes before all: what follows is seen with other eyes. */
+/* A record without a time reports a loss, which comes before all: what follows is handled differently. */
 static int by_time(const void *a, const void *b)
 {
 	const struct watch_record *x = a, *y = b;

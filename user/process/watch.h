@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Who maps new code: a program that is started, dlopen in one that runs. A perf
+ * Which processes map new code: a program that is started, dlopen in one that runs. A perf
  * event that counts nothing, one per CPU, carries the kernel's notes about
  * executable mappings; nothing is paid per system call or per page.
  */
@@ -19,21 +19,21 @@ struct watch;
 
 enum watch_kind {
 	WATCH_MAPPED,		/* pid has mapped code */
-	WATCH_EXEC,		/* pid begins another program: what it had mapped is gone, what it maps is told next */
-	WATCH_LOST,		/* some were lost: of whom is not known */
+	WATCH_EXEC,		/* pid begins another program: what it had mapped is gone, what it maps is reported next */
+	WATCH_LOST,		/* some were lost: of which process is not known */
 };
 
 struct watch_record {
 	enum watch_kind kind;
 	pid_t pid;		/* in malloctrace's pid namespace */
 	uint64_t t_ns;		/* CLOCK_MONOTONIC; 0 of WATCH_LOST */
-	size_t seq;		/* in the order of which those of the same time are told */
+	size_t seq;		/* by which those of the same time are ordered */
 	struct mapping map;	/* of WATCH_MAPPED */
 };
 
 typedef void (*watch_fn)(const struct watch_record *r, void *arg);
 
-/* everyone: room for the records of a whole machine. */
+/* everyone: room for the records of all processes of the machine. */
 int watch__open(bool everyone, struct watch **ret, struct err *e);
 void watch__close(struct watch *w);	/* takes NULL */
 size_t watch__n_fds(const struct watch *w);

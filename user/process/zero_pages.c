@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns which pages are the kernel's zeros. Memory that was read and never written has them: pagemap says
- * that they are there, but they are nobody's, and RSS does not have them. Their numbers are those
- * of pages of our own that were only read; to be told any takes CAP_SYS_ADMIN.
+ * that they are there, but they belong to no process, and RSS does not count them. Their numbers are those
+ * of pages of our own that were only read; to see them takes CAP_SYS_ADMIN.
  *
  * What always holds: only a page that two places of ours have in common is taken for one.
  */
@@ -29,7 +29,7 @@ static uint64_t pfn_of(int pagemap, const volatile char *p, uint64_t page_bytes)
 	return word >> 63 ? word & PFN_MASK : 0;
 }
 
-/* The mapping stays: the huge one may go, and come back elsewhere, where nobody has it. */
+/* The mapping stays: the huge one may go, and come back elsewhere, where no process maps it. */
 static uint64_t common_pfn(int pagemap, uint64_t bytes, int advice, uint64_t page_bytes)
 {
 	char *p = mmap(NULL, 3 * bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), *at;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Numbers of page frames; 0: not told. */
+/* Numbers of page frames; 0: not known. */
 struct zero_pages {
 	uint64_t page;
 	uint64_t huge, n_huge;	/* the first of so many */
@@ -14,7 +14,7 @@ struct zero_pages {
 /* Learnt the first time. */
 const struct zero_pages *zero_pages__get(void);
 
-/* Is this word of pagemap a page that is there, and somebody's own? One whose number is not told is. */
+/* Is this word of pagemap a page that is there, and the process's own? One whose number is not known is. */
 static inline uint64_t zero_pages__is_memory(const struct zero_pages *z, uint64_t word)
 {
 	uint64_t pfn = word & ((1ull << 55) - 1);
