@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * What is recorded, and how: as it was asked for. The options fill it, once; the
+ * What is recorded, and how: as it was requested. The options fill it, once; the
  * programs in the kernel are set up by it, the plans of files are made for it, and
  * each snapshot carries it. docs/ARCHITECTURE.md, "An option that changes what is
  * recorded", says what a new one needs.
@@ -28,7 +28,7 @@ struct recording {
 	double overhead_pct;		/* --overhead; 0: no budget */
 	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
 	const char *within;		/* --within: only what these functions, and what they call, allocated; NULL: everything */
-	uint64_t older_ns;		/* --older; 0: not asked */
+	uint64_t older_ns;		/* --older; 0: not given */
 	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
 	unsigned int depth;		/* 1..512 */
 	enum unwind_choice unwind;
@@ -39,7 +39,7 @@ struct recording {
 	bool mmap;			/* what the program maps is blocks, too */
 };
 
-/* Where nothing was asked for. */
+/* Where no option was given. */
 #define RECORDING_PRESET { .max_size = UINT64_MAX, .depth = 127 }
 
 extern const struct choices mode_choices, size_choices, unwind_choices, points_choices;
