@@ -19,17 +19,17 @@
 /* What goes beyond this has no names. */
 #define MAX_RANGES 65536
 #define MAX_GONE 2048
-#define MAX_ADDED 64		/* between two looks, which tell what of it is gone again */
+#define MAX_ADDED 64		/* between two readings, which show what of it is gone again */
 #define MAX_ANON 4096		/* pieces */
 
-/* Numbers of files are told in several ways (object.h): where they differ, the object settles it. */
+/* Numbers of files are reported in several ways (object.h): where they differ, the object settles it. */
 static bool is_of(const struct space_range *r, struct objects *objects, const struct mapping *m)
 {
 	struct object *obj;
 
 	if (!r->object || !m->ino)
 		return r->label && !strcmp(r->label, m->path);
-	/* what was written to is another file to those who come now */
+	/* what was written to is another file to processes that map it now */
 	if (r->ino == m->ino || r->object->ino == m->ino)
 		return !object__look_for_change(r->object);
 	obj = objects__known(objects, m);
@@ -49,7 +49,7 @@ static bool overlaps(const struct space_range *r, uint64_t start, uint64_t end)
 }
 
 /*
- * Is the mapping a part of the range, or all of it: the same bytes of the same file at the same place? mprotect tells of a part as if
+ * Is the mapping a part of the range, or all of it: the same bytes of the same file at the same place? mprotect reports a part as if
  * it were a mapping of its own.
  */
 static bool is_mapping(const struct space_range *r, struct objects *objects, const struct mapping *m)
@@ -91,7 +91,7 @@ static bool has_code(const struct space_range *r, uint64_t lo, uint64_t hi)
 
 /*
  * Does the mapping take the place of other code? Not if it is the same file with the same bytes at the same addresses: loaders map a file
- * whole, and then in parts. And not what was behind its code: the kernel gives that back, and has the vdso there, or a library.
+ * whole, and then in parts. And not what was after its code: the kernel gives that back, and has the vdso there, or a library.
  */
 static bool replaces(const struct mapping *m, const struct space_range *r)
 {
@@ -109,9 +109,9 @@ static void is_replaced(struct space *s, const struct mapping *m, uint64_t t_ns)
 }
 
 /*
- * May the process write over this code of a file, from t_ns on, or has it? It is other code then, of which nobody knows
+ * May the process write over this code of a file, from t_ns on, or has it? It is other code then, of which nothing is known
  * more. True: that is new. t_ns 0: for as long as anything is known. It may have had the right to write for a moment
- * without the one to execute, of which no record tells: so pages are looked at, too, wherever they need not be as they were mapped.
+ * without the one to execute, of which there is no record: so pages are checked, too, wherever they need not be as they were mapped.
  */
 static bool note_written(struct space *s, pid_t pid, const struct mapping *m, const struct space_range *r, uint64_t t_ns)
 {
@@ -169,7 +169,7 @@ static size_t end_overlapped(struct space *s, const struct mapping *m, uint64_t 
 			continue;
 		keep_rest(s, i, m);
 		r = &s->v[i];
-		/* where the same code is part of a longer mapping now, nobody else was there in between */
+		/* where the same code is part of a longer mapping now, no other code was there in between */
 		r->died_ns = exact || !replaces(m, r) ? t_ns : MAX(s->look_began_ns, r->born_ns + 1);
 		r->rough = !exact;
 		r->gone = true;
@@ -203,7 +203,7 @@ static struct space_range *new_range(struct space *s, const struct mapping *m, s
 	return r;
 }
 
-/* Of a mapping that a look has found. */
+/* Of a mapping that a reading has found. */
 static struct space_range *push(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns)
 {
 	struct space_range *r;
@@ -215,7 +215,7 @@ static struct space_range *push(struct space *s, const struct mapping *m, struct
 	return r;
 }
 
-/* Who was there at t_ns, as far as it is known: the last who came by then. */
+/* What was there at t_ns, as far as it is known: the last that came by then. */
 static struct space_range *before(const struct space *s, const struct mapping *m, uint64_t t_ns)
 {
 	struct space_range *last = NULL;
@@ -229,7 +229,7 @@ static struct space_range *before(const struct space *s, const struct mapping *m
 	return last;
 }
 
-/* Of a record, in whatever order they come and whatever was looked at meanwhile: who was there ends, who came later ends it. */
+/* Of a record, in whatever order they come and whatever was read meanwhile: what was there ends, what came later ends it. */
 static struct space_range *push_record(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns)
 {
 	uint64_t later_ns = 0;
@@ -274,8 +274,8 @@ static void disown(struct space_range *r)
 }
 
 /*
- * The same file is mapped once more where it was, at t_ns: is it the same version? Else, or if that cannot be told, it is another
- * range from then on; and of one whose file was written to just before, nobody can say which version it had.
+ * The same file is mapped once more where it was, at t_ns: is it the same version? Else, or if that is not known, it is another
+ * range from then on; and of one whose file was written to just before, it is not known which version it had.
  */
 static bool is_again(struct space_range *r, uint64_t t_ns)
 {
@@ -286,7 +286,7 @@ static bool is_again(struct space_range *r, uint64_t t_ns)
 	return false;
 }
 
-/* The record of what a look has found first. */
+/* The record of what a reading has found first. */
 static struct space_range *looked_at_before(const struct space *s, struct objects *objects, const struct mapping *m, uint64_t t_ns)
 {
 	struct space_range *r = known(s, objects, m);
@@ -363,7 +363,7 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 	/* one that ends has nothing mapped: that is no news */
 	if (err || !maps.n)
 		return err;
-	/* what was read was there at some moment in between: surely by now; at the first look, for longer than anything is known */
+	/* what was read was there at some moment in between: surely by now; at the first reading, for longer than anything is known */
 	read_ns = now_ns();
 	born_ns = s->looked_ns ? read_ns : 0;
 	*ret_new = note_gone(s, objects, &maps);
@@ -422,14 +422,14 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 	*ret_new = false;
 	if (!m->exec)
 		return 0;
-	/* a record may be read behind the look that has seen what it tells of, and more */
+	/* a record may be read after a reading that has seen what it reports, and more */
 	if (is_anon(m)) {
 		*ret_new = t_ns > s->looked_ns && end_overlapped(s, m, t_ns, true);
 		return 0;
 	}
 	r = looked_at_before(s, objects, m, t_ns);
 	if (r) {
-		/* this is when it came, and when who was there before went */
+		/* this is when it came, and when what was there before went */
 		for (size_t i = 0; i < s->n; i++)
 			if (s->v[i].rough && overlaps(&s->v[i], m->start, m->end) && s->v[i].born_ns <= t_ns && s->v[i].died_ns <= r->born_ns) {
 				s->v[i].died_ns = t_ns;
@@ -438,7 +438,7 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 		r->found = false;
 		note_written(s, pid, m, r, t_ns);
 		*ret_new = true;
-		/* before the look it may have been another version */
+		/* before the reading it may have been another version */
 		if (!r->object || object__version_at(r->object, t_ns) == VERSION_SAME)
 			r->born_ns = t_ns;
 		return 0;
@@ -558,14 +558,14 @@ const struct space_range *space__find_at(const struct space *s, uint64_t addr, u
 
 		if (addr < r->start || addr >= r->end)
 			continue;
-		/* the end of some is known but roughly: who came later was there */
+		/* the end of some is known but roughly: what came later was there */
 		if (r->born_ns <= t_ns && (!r->died_ns || t_ns < r->died_ns) && (!last || r->born_ns > last->born_ns))
 			last = r;
 		only = r;
 		n++;
 	}
 	*ret_sole = n <= 1 && !(only && only->died_ns);
-	/* nobody else was ever seen there: it was seen too late */
+	/* no other code was ever seen there: it was seen too late */
 	return last ? last : n == 1 && !only->died_ns ? only : NULL;
 }
 

@@ -2,11 +2,11 @@
 /*
  * The code that a process has mapped, as far as it was seen: which file an
  * address belongs to. A library that was unloaded, or a process that ended, still
- * has its names: until others take the place, and for addresses of before, behind that too.
+ * has its names: until others take the place, and for earlier addresses, after that too.
  *
  * Times are CLOCK_MONOTONIC. A range was surely there from born_ns up to died_ns:
- * the kernel's records tell that moment exactly; two looks at /proc leave a gap
- * between them, in which nobody can say whose an address was.
+ * the kernel's records give that moment exactly; two readings of /proc leave a gap
+ * between them, in which it is not known what an address belonged to.
  */
 #ifndef MT_SPACE_H
 #define MT_SPACE_H
@@ -24,8 +24,8 @@ struct space_range {
 	char *label;		/* owned; "[vdso]" and the like, or the path of a file that could not be opened; else NULL */
 	struct err why;		/* owned; of a file that could not be opened */
 	bool gone;		/* it is not mapped any more */
-	bool found;		/* by a look: it may have come before born_ns */
-	bool rough;		/* it may have died behind died_ns */
+	bool found;		/* by a reading: it may have come before born_ns */
+	bool rough;		/* it may have died after died_ns */
 	bool told;		/* the user was, if it could not be opened */
 	bool fresh;		/* the file was written to just before: should it come again, it may be another version */
 	bool unproven;		/* it may have been another version of the file: the object's names are not its own */
@@ -39,9 +39,9 @@ struct space {
 	struct space_range *v;	/* the newest last */
 	size_t n, room;
 	/* memory of no file with code in it: it has neither names nor tables, and only the present is of interest */
-	struct vec(struct space_piece) anon;	/* by address, at the last look */
+	struct vec(struct space_piece) anon;	/* by address, at the last reading */
 	struct space_written written;	/* code of files that need not be what the files have */
-	uint64_t look_began_ns, looked_ns;	/* when all of it was last looked at: in between; 0: never */
+	uint64_t look_began_ns, looked_ns;	/* when all of it was last read: in between; 0: never */
 	size_t tidy_at;		/* number of ranges from which on those that are gone are looked for */
 	size_t n_ended;		/* ranges whose place was taken, since the start */
 	uint64_t replaced_ns;	/* the first time that code was found to have taken the place of other code, 0: never */
@@ -51,17 +51,17 @@ struct space {
 /* Reads the process's mappings; *ret_new counts files that are new, or gone. Files that cannot be opened are kept by name. */
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e);
 /*
- * One more, told by a record of the time t_ns; only a file that nobody has mapped before is looked for in the
+ * One more, from a record of the time t_ns; only a file that no process has mapped before is looked for in the
  * process. *ret_new: what is mapped where is another matter now.
  */
 int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, uint64_t t_ns, bool *ret_new, struct err *e);
-/* So much was added since the last look that it is time for another one. */
+/* So much was added since the last reading that it is time for another one. */
 bool space__is_long(const struct space *s);
 /* Drops what is gone, the oldest first, if there is too much of it; indexes of ranges are other ones then: true. */
 bool space__tidy(struct space *s);
 /* What a forked process has: the same. to is empty. */
 int space__copy(struct space *to, const struct space *from, struct err *e);
-/* Code that the process makes itself has names if it tells them: looks for the list, and for what is new in it. */
+/* Code that the process makes itself has names if it publishes them: looks for the list, and for what is new in it. */
 void space__refresh_jit(struct space *s, pid_t pid);
 /* What is at an address now, or was there last. NULL: in no mapping that was ever seen. */
 const struct space_range *space__find(const struct space *s, uint64_t addr);
@@ -70,7 +70,7 @@ const struct space_range *space__find(const struct space *s, uint64_t addr);
  * ever was, so that the time does not matter.
  */
 const struct space_range *space__find_at(const struct space *s, uint64_t addr, uint64_t t_ns, bool *ret_sole);
-bool space__is_anon(const struct space *s, uint64_t addr);	/* at the last look */
+bool space__is_anon(const struct space *s, uint64_t addr);	/* at the last reading */
 /* s->jit if addr is not of an ELF file and the list knows it, else NULL. */
 struct object *space__find_jit(const struct space *s, const struct space_range *r, uint64_t addr);
 void space__done(struct space *s);

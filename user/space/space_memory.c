@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns nothing: whoever opens a process's memory closes it. */
+/* Owns nothing: the caller that opens a process's memory closes it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static const struct mapping *mapping_of_id(const struct maps *maps, const struct
  * Whether the process has another build id in its memory than the file found.
  * A file that is written to in place changes in memory too, so this differs
  * only where the file found is not the one mapped, or its file system does not
- * keep the two together. What cannot be read tells nothing.
+ * keep the two together. What cannot be read proves nothing.
  */
 static bool has_another_id(int mem, const struct mapping *at, const struct object *obj, size_t len)
 {

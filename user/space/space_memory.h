@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* What only the memory of a process tells about its code: the vdso, and whether a file is the one that it has mapped. */
+/* What only the memory of a process shows about its code: the vdso, and whether a file is the one that it has mapped. */
 #ifndef MT_SPACE_MEMORY_H
 #define MT_SPACE_MEMORY_H
 

@@ -2,7 +2,7 @@
 /*
  * Owns the inotify descriptor, and the thread. Objects outlive it: the session frees it before their table.
  *
- * Who made a link closes it, some day, by its number. So the thread does not close that: it puts /dev/null in its place, and
+ * The code that made a link closes it, some day, by its number. So the thread does not close that: it puts /dev/null in its place, and
  * closes the link under another number, for which it takes a thread each, because the kernel needs some 50 ms
  * to give one back, though the breakpoints are gone at once; or nearly, as it waits for its readers first (6.18: more than 50 ms
  * at times on a busy machine, where others set uprobes, too).
@@ -121,7 +121,7 @@ static void on_written(struct writes *w, int wd)
 	w->watched.n = kept;
 }
 
-/* The kernel has dropped records: any of them may have been written to. One without a number is never told of. */
+/* The kernel has dropped records: any of them may have been written to. One without a number is never reported. */
 static void on_overflow(struct writes *w)
 {
 	for (size_t i = 0; i < w->watched.n;) {
@@ -259,9 +259,9 @@ static int watch(struct writes *w, struct object *obj)
 	slot = vec_push(&w->watched);
 	if (!slot)
 		return -ENOMEM;
-	/* one that cannot be watched has no number, and is never told of */
+	/* one that cannot be watched has no number, and is never reported */
 	*slot = (struct watched){ inotify_add_watch(w->notify_fd, obj->fd_path, IN_MODIFY), obj };
-	/* behind the watch: what comes later is told by it */
+	/* after the watch: what comes later is reported by it */
 	if (!object__look_for_change(obj))
 		return 0;
 	unwatch_last(w);
