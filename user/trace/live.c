@@ -5,7 +5,7 @@
  *
  * What always holds: nothing here takes longer than a snapshot does, so a key is
  * answered at once; names are looked up elsewhere (names/names.c). While the screen
- * is up nobody else writes to the terminal; what was said meanwhile is said again
+ * is up nothing else writes to the terminal; what was said meanwhile is said again
  * on the normal screen, because a line that was overwritten is lost.
  */
 #include <errno.h>
@@ -27,7 +27,7 @@
 
 #define INTERVAL_NS SECOND_NS
 #define FIRST_NS (SECOND_NS / 4)	/* the second snapshot: rates are there soon */
-#define BUSY_NS (SECOND_NS * 3 / 10)	/* lookups that take longer are told of */
+#define BUSY_NS (SECOND_NS * 3 / 10)	/* lookups that take longer are shown */
 #define SAID_MAX 200			/* messages kept for the end */
 
 struct held {
@@ -292,7 +292,7 @@ static void on_input(void *arg)
 		draw(l);
 	}
 	if (!any && term__gone()) {
-		/* nobody looks any more: the trace ends as if by a signal, and files are written */
+		/* the terminal is gone: the trace ends as if by a signal, and files are written */
 		loop__remove_fd(l->s->loop, STDIN_FILENO);
 		loop__stop(l->s->loop);
 	}
@@ -337,7 +337,7 @@ void live__on_all_ended(struct session *s)
 
 /* ---- begin and end */
 
-/* Two terminals, nothing that asks for lines, and nobody else who writes to it. */
+/* Two terminals, nothing that requests lines, and nothing else that writes to it. */
 static bool is_wanted(const struct opts *o)
 {
 	if (o->interval_ns || o->batch || o->json || o->cmd)
@@ -372,7 +372,7 @@ static int fill_loop(struct live *l)
 
 /* ---- until the trace begins */
 
-/* Who will be traced; of several processes, the sum. */
+/* What will be traced; of several processes, the sum. */
 static void show_target(struct live *l)
 {
 	const struct opts *o = l->s->opts;
@@ -452,7 +452,7 @@ static int open_screen(struct live *l, struct err *e)
 	return starting__begin(&calls, l->said_fd, &l->starting, e);
 }
 
-/* Who may not load programs at all is told so in a line, without a screen. */
+/* A user who may not load programs at all is told so in a line, without a screen. */
 static bool may_be_refused(void)
 {
 	return rights__lacking(RIGHT_BIT(RIGHT_BPF) | RIGHT_BIT(RIGHT_PERFMON));

@@ -7,7 +7,7 @@
 
 struct starting_calls {
 	void (*draw)(void *arg);	/* now and then, and whenever said_fd is readable */
-	void (*quit)(void *arg);	/* q, Ctrl-C, or nobody looks any more: does not return */
+	void (*quit)(void *arg);	/* q, Ctrl-C, or the terminal is gone: does not return */
 	void *arg;
 };
 

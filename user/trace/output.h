@@ -16,14 +16,14 @@
 struct output {
 	const struct opts *opts;	/* not owned */
 	struct sym *sym;
-	struct debuginfod *debuginfod;	/* NULL unless asked for */
-	struct names *names;	/* who else looks names up, while a screen is up; else NULL; not owned */
+	struct debuginfod *debuginfod;	/* NULL unless requested */
+	struct names *names;	/* what else looks names up, while a screen is up; else NULL; not owned */
 	struct export_opts export;
 	struct filter filter;
 	struct tagger tagger;
 	struct outname_series *series;	/* by -o: what was written under a name with %t, %p or %n */
 	unsigned int n_written;	/* %n */
-	bool writes_any;	/* a file of any format is about to be asked for */
+	bool writes_any;	/* a file of any format is about to be requested */
 	const struct export_format *to_stdout;	/* never NULL: text without -o - */
 };
 
@@ -32,14 +32,14 @@ int output__init(struct output *o, const struct opts *opts, struct err *e);
 void output__done(struct output *o);
 /* Is there a report on standard output at the end? */
 bool output__prints(const struct output *o);
-/* Does what goes to standard output tell exact ages, or what the block table holds? */
+/* Does what goes to standard output show exact ages, or what the block table holds? */
 bool output__carries_ages(const struct output *o);
 /* Does anything that may be written next have ages by class? They cost more than a scan does. */
 bool output__has_age_classes(const struct output *o);
 
 /* A report on standard output. -EPIPE, without a message: its reader has seen enough, as `| head` does. */
 int output__print(struct output *o, struct snapshot *s, struct err *e);
-/* Every file of -o; n: its number for SIGUSR1, 0 for the last one. All are tried; the first error is told. */
+/* Every file of -o; n: its number for SIGUSR1, 0 for the last one. All are tried; the first error is returned. */
 int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e);
 /* Is there a file of -o, besides standard output? */
 bool output__has_files(const struct output *o);

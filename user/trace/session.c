@@ -73,7 +73,7 @@ static void spawn_on_exec(pid_t pid, void *arg)
 	p = tracees__find(&s->tracees, pid);
 	if (p)
 		p->held = true;
-	/* the kernel's record may not have told yet what is there */
+	/* the kernel's record may not have shown yet what is there */
 	if (p)
 		tracees__look_again(&s->tracees, p);
 	if (p && tracee__probe_entry(&s->tracees, p, NULL))
@@ -312,7 +312,7 @@ static void do_nothing(int sig)
 /*
  * From here on a second Ctrl-C ends malloctrace at once; the kernel takes the
  * probes out then. Where the trace ended by itself there was no first one: it
- * asks for the report that is on its way.
+ * requests the report that is on its way.
  */
 static void let_signals_kill(const struct session *s)
 {
@@ -329,7 +329,7 @@ static void let_signals_kill(const struct session *s)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* A program of our own may have ended before anybody looked at its memory: the kernel did. */
+/* A program of our own may have ended before its memory was read: the kernel did that. */
 static void tell_most_rss(struct session *s)
 {
 	for (size_t i = 0; s->spawn && i < s->tracees.v.n; i++) {
@@ -350,9 +350,9 @@ static int finish(struct session *s, struct err *e)
 	int err = 0;
 
 	s->finishing = true;
-	/* behind the next two readings nobody would let it go on */
+	/* after the next two readings nothing would let it go on */
 	kernel__hold_on_exec(s->kernel, 0);
-	/* a program that a target became just now, a library that it has just loaded: what it maps is looked at as long as it is attached to */
+	/* a program that a target became just now, a library that it has just loaded: what it maps is read as long as it is attached to */
 	session__on_watch(s);
 	session__settle_spots(s);
 	session__serve_requests(s);
@@ -418,7 +418,7 @@ static int make_loop(struct session *s, struct err *e)
 	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
 }
 
-/* Before attaching looks at what is mapped, so that nothing falls between the two. */
+/* Before attaching reads what is mapped, so that nothing falls between the two. */
 static int watch(struct session *s, struct err *e)
 {
 	s->writes = writes__new();
@@ -470,7 +470,7 @@ static int (*const stages[])(struct session *s, struct err *e) = {
 	check_usage,	/* options that are wrong, */
 	check,		/* then outputs and targets, so that errors come before anything is touched */
 	make_loop,
-	live__open,	/* the screen of the live view: it tells of the next stages */
+	live__open,	/* the screen of the live view: it shows the next stages */
 	look,		/* what the targets map, and what is to be probed in it */
 	start_program,	/* before there are programs and tables, which the copy of malloctrace that becomes CMD must not have */
 	load,		/* programs and tables */
@@ -500,7 +500,7 @@ static void done(struct session *s)
 	watch__close(s->watch);
 	loop__free(s->loop);
 	budget__free(s->budget);
-	writes__free(s->writes);	/* behind the last link, and before the objects, which it has no references to */
+	writes__free(s->writes);	/* after the last link, and before the objects, which it has no references to */
 	collect__free(s->collect);
 	unwind__free(s->unwind);
 	kernel__close(s->kernel);
@@ -550,7 +550,7 @@ int session__run(const struct opts *o, int *ret_status, struct err *e)
 	struct session s = { .opts = o, .memory_fd = -1, .requests_fd = -1, .status = EXIT_FAILED };
 	int err = run(&s, e);
 
-	/* from here on nobody reads what would let CMD go on after an exec */
+	/* from here on nothing reads what would let CMD go on after an exec */
 	if (s.kernel && s.spawn) {
 		kernel__hold_on_exec(s.kernel, 0);
 		spawn__let_go(s.spawn);

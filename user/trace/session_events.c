@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * What a session is told while its loop runs: by the programs, by the ends of
- * processes, by new mappings. What always holds: a message of the programs is
- * read before what was told of the same process later.
+ * The messages that a session gets while its loop runs: from the programs, from the ends of
+ * processes, from new mappings. What always holds: a message of the programs is
+ * read before later ones about the same process.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include "util/log.h"
 #include "util/signals.h"
 
-/* ---- what the programs tell */
+/* ---- messages of the programs */
 
 static void handle(struct session *s, const struct mt_event *ev)
 {
@@ -57,8 +57,8 @@ bool session__keep_events(struct session *s)
 }
 
 /*
- * On a machine that starts programs faster than they can be looked at, there are always more messages: the end of the trace
- * must not wait for them. What was told by then is looked at, but nothing more is recorded.
+ * On a machine that starts programs faster than they can be read, there are always more messages: the end of the trace
+ * must not wait for them. What was reported by then is handled, but nothing more is recorded.
  */
 static void end_in_time(struct session *s)
 {
@@ -83,7 +83,7 @@ static void handle_kept(struct session *s)
 
 /*
  * A program that translates code has begun, and has not got to what it runs yet, which
- * takes it a tenth of a second at least: everyone's probes are out in a hundredth.
+ * takes it a tenth of a second at least: shared probes are out in a hundredth.
  */
 static void spare(struct session *s, pid_t pid, const char *name)
 {
@@ -132,7 +132,7 @@ void session__read_events(struct session *s)
 	handle_kept(s);
 	if (records_first)
 		settle(s);
-	/* all that was told before is known: from here on it goes as with every exec of CMD */
+	/* all that was reported before is known: from here on it goes as with every exec of CMD */
 	if (s->held) {
 		s->held = false;
 		spawn__catch(s->spawn);
@@ -176,7 +176,7 @@ void session__on_writes(void *arg)
 	struct session *s = arg;
 	const struct object *obj;
 
-	session__read_events(s);	/* who has ended has nothing mapped any more */
+	session__read_events(s);	/* a process that has ended has nothing mapped any more */
 	while ((obj = writes__next(s->writes)))
 		tracees__on_written(&s->tracees, obj);
 }

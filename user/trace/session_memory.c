@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * When a session looks at where memory is: once a second it is asked whether that is due, and for each
- * snapshot. A look at a huge process takes many slices; one that nobody waits for takes a slice at each turn of
+ * When a session reads where memory is: once a second it checks whether that is due, and for each
+ * snapshot. Reading a huge process takes many slices; one that nothing waits for takes a slice at each turn of
  * the loop. What always holds: between two slices the messages of the programs are read, so that
- * their room does not run full; those that come while a snapshot is being made are handled behind it, in their order.
+ * their room does not run full; those that come while a snapshot is being made are handled after it, in their order.
  */
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -22,7 +22,7 @@ static void meanwhile(void *arg)
 {
 	struct session *s = arg;
 
-	/* behind the end of the trace nothing comes any more that would be told of */
+	/* after the end of the trace nothing comes any more that would be reported */
 	if (!s->end_ns && session__keep_events(s))
 		wake(s);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* A session, for the files that it is made of: session.c its stages, session_events.c what it is told, session_snapshots.c its snapshots. */
+/* A session, for the files that it is made of: session.c its stages, session_events.c its messages, session_snapshots.c its snapshots. */
 #ifndef MT_SESSION_PARTS_H
 #define MT_SESSION_PARTS_H
 
@@ -46,11 +46,11 @@ struct session {
 	struct unwind *unwind;
 	struct loop *loop;
 	struct watch *watch;
-	struct writes *writes;	/* NULL: nobody tells of them */
+	struct writes *writes;	/* NULL: they are not reported */
 	struct spawn *spawn;
 	struct triggers *triggers;	/* --when; else NULL */
 	struct taken taken;	/* the snapshots so far */
-	size_t looked;		/* the tracee that a look begins with */
+	size_t looked;		/* the tracee that a check begins with */
 	struct live *live;	/* the live view; NULL: reports alone */
 	struct utsname uname;
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
@@ -60,19 +60,19 @@ struct session {
 	struct vec(struct snapshot_request) requests;	/* in the order in which they were made: session_snapshots.c */
 	int requests_fd;	/* readable: there are some */
 	struct resident_looks memory;
-	int memory_fd;		/* readable: a look goes on, or messages were kept; session_memory.c */
+	int memory_fd;		/* readable: a reading goes on, or messages were kept; session_memory.c */
 	const struct cut *cut;	/* the last one; NULL: none was taken yet, or its rows hold no more */
 	struct {
-		uint64_t tried_ns;	/* when room was last made in haste, */
-		uint64_t in_use;	/* and what was in use behind that */
-		uint64_t told_ns;	/* all that the programs told until then has been handled */
+		uint64_t tried_ns;	/* when room was last urgently made, */
+		uint64_t in_use;	/* and what was in use after that */
+		uint64_t told_ns;	/* all that the programs reported until then has been handled */
 	} recycle;
 	struct {			/* session_spots.c */
 		struct vec(struct mt_reached) queue;
 		struct marks marks;
 		bool waiting;		/* --start-on: for the call */
 		uint32_t started_by, stopped_by;	/* spots, 0: none */
-		uint64_t late_ns;	/* when a snapshot was last asked for that came too late for its mark */
+		uint64_t late_ns;	/* when a snapshot was last requested that came too late for its mark */
 		uint64_t n_missed;
 	} spots;
 	uint64_t n_reports;
@@ -119,9 +119,9 @@ void session__make_room(struct session *s);
 bool session__keep_events(struct session *s);
 /* session_memory.c: before the trace begins. -errno */
 int session__watch_memory(struct session *s);
-/* now: all of it is looked at. Else: if it is due, a part; the rest in the turns of the loop. */
+/* now: all of it is read. Else: if it is due, a part; the rest in the turns of the loop. */
 void session__look_at_memory(struct session *s, const struct cut *cut, bool now);
-/* Just before the trace ends; the last snapshot tells of this one. */
+/* Just before the trace ends; the last snapshot shows this one. */
 void session__look_last_at_memory(struct session *s);
 void session__memory_done(struct session *s);
 /* session_tags.c: the functions that are tags are probed; how often each was called. */
@@ -143,13 +143,13 @@ void session__requests_done(struct session *s);
  * screen is up. SIGUSR1 writes files alone. NULL: e says why there is none.
  */
 void session__put_out(struct session *s, struct snapshot *snap, const char *reason, struct err *e);
-/* session_triggers.c: a message tells that a process has ended, or is about to be killed. */
+/* session_triggers.c: a message says that a process has ended, or is about to be killed. */
 void session__on_death(struct session *s, const struct mt_event *ev);
-/* The conditions of --when are looked at from now on. */
+/* The conditions of --when are checked from now on. */
 int session__watch_triggers(struct session *s);
 /* What became of them so far goes into a snapshot. */
 void session__list_whens(const struct session *s, struct snapshot *snap);
-/* Takes the snapshot that one of them asks for, if any does; behind messages. */
+/* Takes the snapshot that one of them requests, if any does; after messages. */
 void session__fire(struct session *s);
 /* The same of what the last snapshot is, besides. */
 void session__tell_trigger(struct session *s, struct snapshot *snap);
@@ -160,10 +160,10 @@ int session__ask_spots(struct session *s, struct err *e);
 /* All probes are in place: the trace begins, or waits for --start-on, which is said. */
 void session__await_start(struct session *s);
 void session__say_waiting(const struct session *s);
-/* What the spots tell; the same, of the loop. */
+/* What the spots report; the same, of the loop. */
 void session__read_spots(struct session *s);
 void session__on_spots(void *arg);
-/* Before the end: what was told is handled, and nothing begins any more. */
+/* Before the end: what was reported is handled, and nothing begins any more. */
 void session__settle_spots(struct session *s);
 /* Cuts of marks are to be read before another: makes their snapshots. -EBUSY: one cannot be read now. */
 int session__yield_to_marks(struct session *s);

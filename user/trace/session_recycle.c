@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Room for others: processes that have ended leave the kernel's tables when these
- * get full. Owns the order: what the programs told of a process was read, its rows
+ * get full. Owns the order: what the programs reported of a process was read, its rows
  * are copied into the model, its numbers are forgotten by all, and only then the
  * kernel may give them again.
  */
@@ -12,8 +12,8 @@
 #include "util/log.h"
 
 #define SWEEP_NS (SECOND_NS / 100)	/* a second, of our time */
-#define LATE_NS (2 * SECOND_NS)	/* what was told within this of an end may not have been in the ring when its messages were all handled */
-#define HASTE_NS (SECOND_NS / 20)	/* between two attempts to make room in haste */
+#define LATE_NS (2 * SECOND_NS)	/* what was reported within this time of an end may not have been in the ring when its messages were all handled */
+#define HASTE_NS (SECOND_NS / 20)	/* between two urgent attempts to make room */
 
 static void keep_module(const void *handle)
 {
@@ -25,12 +25,12 @@ static void let_go_module(const void *handle)
 	object__put((struct object *)handle);
 }
 
-/* Nobody may find it by its number any more. */
+/* It must not be found by its number any more. */
 static void forget(struct session *s, uint32_t proc)
 {
 	struct tracee_life *l = hash__get(&s->tracees.by_proc, proc);
 
-	/* a screen may show an older snapshot, and ask for names when it is scrolled; files have a plan that holds them */
+	/* a screen may show an older snapshot, and need names when it is scrolled; files have a plan that holds them */
 	if (l && s->live && l->space.jit)
 		object__hold(l->space.jit);
 	/* the message that it ended may have been lost */
@@ -62,10 +62,10 @@ static void retire(struct session *s, const uint32_t *procs, size_t n)
 }
 
 /*
- * Its end is told behind all else that is told of it, so all of that was read once the
- * model knows. What has not come when all that was told behind its end has been handled
+ * Its end is reported after all else about it, so all of that was read once the
+ * model knows. What has not come when all that was reported after its end has been handled
  * is lost, and so is a process that the model never heard of. The clock alone would not
- * tell: where processes come faster than they can be looked at, messages wait for long,
+ * do: where processes come faster than they can be read, messages wait for long,
  * and what a process had would be gone before it is known that there was one.
  */
 static bool may_leave(uint32_t proc, uint32_t how, uint64_t ended_ns, void *arg)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Snapshots of a session: when one is taken, and what becomes of it. Who wants one asks for it, and they are taken one after the
+ * Snapshots of a session: when one is taken, and what becomes of it. They are requested, and taken one after the
  * other. What always holds: a snapshot is taken while the target goes on; one that fails ends the
- * trace, but for a file that was asked for by a signal.
+ * trace, but for a file that was requested by a signal.
  */
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -71,7 +71,7 @@ static struct cut_opts how_to_cut(const struct session *s, bool ages)
 
 struct making {
 	bool last, ages;
-	const struct mt_reached *mark;	/* whose cut it was; NULL: nobody's */
+	const struct mt_reached *mark;	/* whose cut it was; NULL: no mark's */
 	uint64_t began_ns, began_cpu_ns;
 };
 
@@ -179,7 +179,7 @@ void session__put_out(struct session *s, struct snapshot *snap, const char *reas
 		snap->trigger = snapshot__strdup(snap, reason);
 		taken__add(&s->taken, snap->duration_ns, output__has_files(&s->output) ? s->n_usr1 + 1 : 0, reason);
 	}
-	/* where there is nothing to write to, who asked by a signal is told so all the same */
+	/* where there is nothing to write to, the user who sent a signal is told so all the same */
 	if (snap && reason && !output__has_files(&s->output)) {
 		say("%s", reason);
 		if (!s->live && output__print(&s->output, snap, &s->failure))
@@ -315,7 +315,7 @@ void session__on_interval(void *arg)
 		err_done(&s->failure);
 		return;
 	}
-	/* also where nobody reads any more: no failure is noted then, and the trace ends */
+	/* also where nothing reads the output any more: no failure is noted then, and the trace ends */
 	if (!snap || (output__prints(&s->output) && output__print(&s->output, snap, &s->failure)))
 		session__fail(s);
 	if (snap && output__has_series(&s->output))

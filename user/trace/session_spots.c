@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * What a session does at places that the user named: --start-on, --stop-on, --mark.
- * The programs act at the instant of the call (bpf/spots.bpf.h), and tell; what is
- * left to do is done here, with the time that they tell.
+ * The programs act at the instant of the call (bpf/spots.bpf.h), and report it; what is
+ * left to do is done here, with the time that they report.
  *
- * A mark that found nobody else at it has flipped the banks: its cut is ours to
+ * A mark that found no other one at work has flipped the banks: its cut is ours to
  * read, before any other. What always holds: as long as a mark's cut is not read,
  * none other is taken; each mark is counted, and is listed as long as it is among the newest.
  */
@@ -236,7 +236,7 @@ void session__on_spots(void *arg)
 {
 	struct session *s = arg;
 
-	/* whose mark it is is told elsewhere, and before */
+	/* which process the mark is of is reported elsewhere, and before */
 	session__read_events(s);
 	session__read_spots(s);
 }

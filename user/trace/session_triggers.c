@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * What happens to the processes of a session, and what is done about it: deaths, and the
- * conditions of --when. What always holds: a snapshot for a death is taken behind the last
+ * conditions of --when. What always holds: a snapshot for a death is taken after the last
  * message of the process, so all that it held is in it; none is taken while messages are being handled.
  */
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "util/parse.h"
 #include "util/signals.h"
 
-/* Of /proc files a look, 10 us each: where there are more processes, they have their turns. */
+/* /proc files that one check reads, 10 us each: where there are more processes, they have their turns. */
 #define RSS_A_LOOK 512
 
 /* ---- deaths */
@@ -45,7 +45,7 @@ static char *death_words(struct session *s, const struct tracee_life *l, int sig
 	return text;
 }
 
-/* Where everybody is traced, many end by somebody's wish. */
+/* Where every process is traced, many are ended on purpose. */
 static bool is_news(const struct session *s, int sig, bool oom)
 {
 	return oom || signal_is_crash(sig) || s->selection.adopt != MT_ADOPT_ALL;
@@ -75,7 +75,7 @@ static const struct tracee_life *life_of_pid(const struct session *s, pid_t pid)
 	return NULL;
 }
 
-/* The kernel has chosen it. Mostly its end is still to come, and tells so itself. */
+/* The kernel has chosen it. Mostly its end is still to come, and says so itself. */
 static void chosen(struct session *s, const struct mt_event *ev)
 {
 	const struct tracee_life *l = ev->proc ? hash__get(&s->tracees.by_proc, ev->proc) : life_of_pid(s, (pid_t)ev->pid);
