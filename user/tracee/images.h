@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Mappings that were told of a process before it was known that the process, or its present program, is traced. */
+/* Mappings that were reported of a process before it was known that the process, or its present program, is traced. */
 #ifndef MT_IMAGES_H
 #define MT_IMAGES_H
 
@@ -27,19 +27,19 @@ struct images {
 void image__free(struct image *i);	/* takes NULL */
 
 void images__done(struct images *s);
-/* A process execs, or maps what nobody can be given yet. 0 also if it has too many already. */
+/* A process execs, or maps what belongs to no known life yet. 0 also if it has too many already. */
 int images__begin(struct images *s, pid_t pid, bool exec, uint64_t t_ns);
 /* Goes to the last image of its process; without one, -ENOENT. */
 int images__add(struct images *s, const struct watch_record *r);
 /*
- * The image that a new life of pid takes over, the caller's; NULL: none. exec: the life begins with one, told at t_ns; its
- * record came before the message and after those of execs that nobody heard of, because the process was ignored then.
+ * The image that a new life of pid takes over, the caller's; NULL: none. exec: the life begins with one, reported at t_ns; its
+ * record came before the message and after those of execs that were not reported, because the process was ignored then.
  */
 struct image *images__claim(struct images *s, pid_t pid, bool exec, uint64_t t_ns);
-/* The first image, if it began before t_ns and was not followed by an exec that is still to be told of; NULL: none. */
+/* The first image, if it began before t_ns and was not followed by an exec that is still to be reported; NULL: none. */
 struct image *images__claim_before(struct images *s, pid_t pid, uint64_t t_ns);
 void images__forget(struct images *s, pid_t pid);
-/* What nobody claimed for some seconds. */
+/* What no life claimed for some seconds. */
 void images__drop_old(struct images *s, uint64_t now_ns);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Two streams tell of a process: the kernel's records of mappings, and our own
+ * Two streams report a process: the kernel's records of mappings, and our own
  * programs' messages about fork, exec and exit. The records of an exec come before
  * its message. So records are read first, and as long as an exec was recorded
  * whose message has not come, mappings gather in an image, which the message's
@@ -23,7 +23,7 @@
 #include "util/signals.h"
 
 #define SECOND_NS 1000000000ull
-/* Looked at each second, of those that need not be. */
+/* Examined each second, of those that need not be. */
 #define FEW_A_SECOND 64
 #define MANY_A_SECOND 512
 
@@ -32,8 +32,8 @@ struct machine {
 	const struct selection *selection;
 	struct images images;
 	struct vec(pid_t) dirty;
-	size_t turn;		/* the tracee that is looked at next */
-	size_t n_closed;	/* processes that this user may not look into */
+	size_t turn;		/* the tracee that is examined next */
+	size_t n_closed;	/* processes that this user may not inspect */
 	struct err why_closed;
 };
 
@@ -60,11 +60,11 @@ void machine__free(struct machine *m)
 	free(m);
 }
 
-/* ---- who is wanted */
+/* ---- what is selected */
 
 /*
- * selected: who forked it, or it itself under its former name, is traced. ppid 0: not known. entered: the cgroup that it
- * was told to enter, as a line of /proc/PID/cgroup; may be NULL.
+ * selected: its parent, or it itself under its former name, is traced. ppid 0: not known. entered: the cgroup that it
+ * was reported to enter, as a line of /proc/PID/cgroup; may be NULL.
  */
 static bool is_wanted(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected, const char *entered)
 {
@@ -115,7 +115,7 @@ static int pass_over(struct machine *m, int err, struct err *why, struct err *e)
 	return 0;
 }
 
-/* An exec just before the kernel was told of a process is told by nobody. */
+/* An exec just before the kernel was told of a process is not reported. */
 static int look_again(pid_t pid, struct process *p, struct err *e)
 {
 	char comm[32];
@@ -127,7 +127,7 @@ static int look_again(pid_t pid, struct process *p, struct err *e)
 	return process__look(pid, p, e);
 }
 
-/* proc 0: the kernel is told of it. parent: NULL: nobody that is traced. */
+/* proc 0: the kernel is told of it. parent: NULL: none that is traced. */
 static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct tracee *parent, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
@@ -159,7 +159,7 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct
 	err = tracees__add_running(m->t, &process, proc, parent ? tracee__life(parent) : NULL, &p, &why);
 	if (err)
 		return pass_over(m, err, &why, e);
-	/* it may have ended before the kernel was told, and its pid may be another's now: nobody will tell */
+	/* it may have ended before the kernel was told, and its pid may be another's now: nothing will report it */
 	if (!process__is(pid, start_ticks)) {
 		kernel__ignore(m->t->kernel, pid, proc);
 		kernel__reconsider(m->t->kernel, pid);
@@ -222,14 +222,14 @@ static int attach(struct tracees *t, struct err *e)
 {
 	struct machine *m = t->machine;
 	uint64_t began_ns = now_ns();
-	/* one that begins later is told by a record */
+	/* one that begins later is reported by a record */
 	int err = translator__none_runs(e) ?: tracees__tell_tight(NULL, e);
 
 	if (!err)
 		err = attachment__new(t->kernel, 0, &t->shared_probes, e);
 	if (!err)
 		err = tracees__probe_asked(m->t, e);
-	/* who comes later most likely maps what malloctrace does */
+	/* a later process most likely maps what malloctrace does */
 	if (!err && m->selection->adopt == MT_ADOPT_ALL)
 		err = tracees__probe_own(m->t, e);
 	if (!err)
@@ -381,7 +381,7 @@ static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
 	return err;
 }
 
-/* One that was looked at goes on mapping: what it mapped since, among what was told before it was known to be traced. */
+/* One that was read goes on mapping: what it mapped since, among what was reported before it was known to be traced. */
 static int take_over_images(struct machine *m, const struct mt_event *ev, uint64_t looked_ns, struct err *e)
 {
 	struct tracee *p = tracees__find(m->t, ev->pid);
@@ -487,7 +487,7 @@ static int on_event(struct tracees *t, const struct mt_event *ev, struct err *e)
 {
 	struct machine *m = t->machine;
 
-	/* it was there when we looked around, in this very life */
+	/* it was there when all processes were read, in this very life */
 	if (ev->kind != MT_EV_EXIT && ev->proc && hash__get(&m->t->by_proc, ev->proc))
 		return 0;
 	switch (ev->kind) {
@@ -503,7 +503,7 @@ static int on_event(struct tracees *t, const struct mt_event *ev, struct err *e)
 	case MT_EV_MOVED:
 		return on_moved(m, (const struct mt_move *)ev, e);	/* whose beginning it is */
 	case MT_EV_CHANGED:
-		/* who is traced stays so: what was recorded is of interest still */
+		/* a traced process stays so: what was recorded is still of interest */
 		if (!ev->proc && is_wanted_event(m, ev, false, NULL))
 			return add_running(m, ev->pid, 0, NULL, e);
 		return 0;
@@ -511,9 +511,9 @@ static int on_event(struct tracees *t, const struct mt_event *ev, struct err *e)
 	return 0;
 }
 
-/* ---- what nobody tells */
+/* ---- what no message reports */
 
-/* A life that nobody told of: its message was lost. */
+/* A life that was not reported: its message was lost. */
 static void adopt_untold(uint32_t proc, pid_t pid, void *arg)
 {
 	struct machine *m = arg;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns when the memory of processes is looked at, and what is read of it. That takes
+ * Owns when the memory of processes is read, and what is read of it. That takes
  * the longer the more of it there is: so the time that it took decides how
- * often it is done, and of many processes those are looked at that hold the most; and it
+ * often it is done, and of many processes those are read that hold the most; and it
  * is done in slices, between which the session does what else there is to do.
  *
  * What always holds: memory of a target is read, never written; what is read there
  * is believed only where it makes sense. No slice is longer than MEMMAP_SLICE_PAGES of work, and what
- * the kernel is asked for at once.
+ * the kernel is queried for at once.
  */
 #include "tracee/resident.h"
 
@@ -21,7 +21,7 @@
 #include "util/log.h"
 
 #define SECOND_NS 1000000000ull
-#define PAUSE_NS (5 * SECOND_NS)	/* between two looks at the least, */
+#define PAUSE_NS (5 * SECOND_NS)	/* between two readings at the least, */
 #define PAUSE_SHARE 250			/* and so many times what the last one took */
 #define PROCESSES_MAX 16
 #define LOOK_NS (SECOND_NS / 10)	/* of many processes, no more than that */
@@ -33,7 +33,7 @@
 #define CHUNK_FLAGS 7ull
 #define CHUNK_IS_MAPPED 2ull		/* it has a mapping of its own */
 #define CHUNK_HEADER 8
-/* A chunk may be larger than what was asked for: what is left of one that was cut is too small to be another, or nobody cuts it. */
+/* A chunk may be larger than what was requested: what is left of one that was cut is too small to be another, or nothing cuts it. */
 #define SLACK_BYTES 4096
 #define SLACK_MAPPED (4ull << 20)
 
@@ -71,7 +71,7 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/* Are all its blocks glibc's, and their sizes those that were asked for? C++ libraries call malloc. */
+/* Are all its blocks glibc's, and their sizes those that were requested? C++ libraries call malloc. */
 static bool is_glibc(const struct tracees *t, const struct tracee *p)
 {
 	const struct space *space = &tracee__life(p)->space;
@@ -177,7 +177,7 @@ static void drop(struct resident_looks *m)
 	m->most_pages = 0;
 }
 
-/* Those that hold the most come first. Without memory for the list nothing is looked at. */
+/* Those that hold the most come first. Without memory for the list nothing is read. */
 static void list(struct resident_looks *m, const struct tracees *t)
 {
 	_cleanup_free_ struct tracee **v = calloc(t->v.n + 1, sizeof(*v));
@@ -219,7 +219,7 @@ static void tell_now(struct resident_looks *m, struct tracees *t, struct tracee 
 	model__set_memory(t->model, tracee__life(p)->proc, is);
 }
 
-/* Without a word on blocks: which of them live is known behind the end. */
+/* Without figures of blocks: which of them live is known after the end. */
 static void tell_last(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
 {
 	uint32_t *slot = vec_push(&m->last);
@@ -270,7 +270,7 @@ static bool slice(struct resident_looks *m, struct tracees *t, const struct cut 
 	m->n_slices++;
 	m->most_pages = MAX(m->most_pages, MEMMAP_SLICE_PAGES - pages);
 	m->spent_ns += now_ns() - began_ns;
-	/* one is looked at whatever it takes */
+	/* one is read whatever it takes */
 	if (!m->look && m->at && m->spent_ns > LOOK_NS)
 		m->at = m->procs.n;
 	return m->at < m->procs.n;

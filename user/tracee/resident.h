@@ -8,36 +8,36 @@
 struct memmap_look;
 
 /*
- * Looks, one behind the other. One of them may be under way: it goes on a slice at a time, so that whoever has
+ * Readings, one after the other. One of them may be under way: it goes on a slice at a time, so that a caller that has
  * huge processes is not kept from all else. A zeroed one is ready.
  */
 struct resident_looks {
-	uint64_t next_ns;	/* not looked at again before; CLOCK_MONOTONIC */
-	/* Called between two slices of a look that must be finished at once; NULL: nobody. Neither tracees nor cuts may change in it. */
+	uint64_t next_ns;	/* not read again before; CLOCK_MONOTONIC */
+	/* Called between two slices of a reading that must be finished at once; NULL: nothing is called. Neither tracees nor cuts may change in it. */
 	void (*meanwhile)(void *arg);
 	void *arg;
 	/* what is under way */
 	struct vec(uint32_t) procs;	/* lives, in their order */
-	size_t at;		/* the one that is looked at, or is next */
+	size_t at;		/* the one that is read, or is next */
 	struct memmap_look *look;	/* NULL: not begun */
 	uint64_t spent_ns;
 	size_t n_slices;
 	int64_t most_pages;	/* in one of them */
-	struct vec(uint32_t) last;	/* lives that the last look of the trace was at */
+	struct vec(uint32_t) last;	/* lives that the last reading of the trace covered */
 };
 
 /* At the start of a trace of these processes: growth is counted from here. All at once, with m->meanwhile in between. */
 void resident__begin(struct resident_looks *m, struct tracees *t);
 /*
- * Tells the model where memory is. now: all of it, with m->meanwhile in between. Else: if the last time is long enough
- * ago for what it cost, a look begins, with its first slice; where that is not all, resident__go_on() has to follow.
- * The cut may have a sample of the live blocks; their headers are read then, of what is looked at in this call.
+ * Reports to the model where memory is. now: all of it, with m->meanwhile in between. Else: if the last time is long enough
+ * ago for what it cost, a reading begins, with its first slice; where that is not all, resident__go_on() has to follow.
+ * The cut may have a sample of the live blocks; their headers are read then, of what is read in this call.
  */
 void resident__look(struct resident_looks *m, struct tracees *t, const struct cut *cut, bool now);
 /* The next slice. True: there is more. */
 bool resident__go_on(struct resident_looks *m, struct tracees *t);
 /*
- * Just before the trace ends: from there on the targets allocate what nobody records, which would be taken for memory that is
+ * Just before the trace ends: from there on the targets allocate what is not recorded, which would be taken for memory that is
  * free. A tenth of a second of it, with m->meanwhile in between; resident__end() does what is left of it, and reads
  * the headers of the blocks that lived at the end.
  */

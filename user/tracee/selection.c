@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the paths of cgroups that were asked for. Nothing here asks a process:
+ * Owns the paths of cgroups that the user named. Nothing here reads a process:
  * what is known of it is handed in.
  */
 #include <errno.h>
@@ -91,7 +91,7 @@ no_memory:
 	return -ENOMEM;
 }
 
-/* A name that is mistyped would select nobody, for ever and in silence. Where no hierarchy can be seen, nobody knows. */
+/* A name that is mistyped would select no process, for ever and in silence. Where no hierarchy can be seen, this is not known. */
 static bool may_exist(const struct selection_cgroup *c, const char *mounts)
 {
 	_cleanup_free_ char *text = strdup(mounts);

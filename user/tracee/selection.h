@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Who is meant, where processes come and go: -a, --comm, --cgroup and -f. */
+/* Which processes are selected, where they come and go: -a, --comm, --cgroup and -f. */
 #ifndef MT_SELECTION_H
 #define MT_SELECTION_H
 
@@ -24,11 +24,11 @@ struct selection {
 };
 
 int selection__init(struct selection *g, const struct opts *o, struct err *e);
-/* -ENOENT: a cgroup that was asked for is not there. */
+/* -ENOENT: a cgroup that the user named is not there. */
 int selection__check(const struct selection *g, struct err *e);
 void selection__done(struct selection *g);
 
-/* Is everyone meant, or does somebody have to be asked? */
+/* Does a process have to be examined to know whether it is selected? No, if all are. */
 bool selection__selects(const struct selection *g);
 /*
  * comm: one of the globs, if there are any; and cgroups, the text of

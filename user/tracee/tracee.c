@@ -312,7 +312,7 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e)
 		return no_allocator(t, p, e);
 	if (n && tracee__check_room(p, plans, n, e))
 		return -ENOSPC;
-	/* looked at now, so that errors come before anything is loaded; attached by tracees__attach_all */
+	/* read now, so that errors come before anything is loaded; attached by tracees__attach_all */
 	p->examined.n = 0;
 	return 0;
 }
@@ -406,7 +406,7 @@ int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mappi
 	t->n_changes++;
 	/* a file of no program, that a compiler writes its code to perhaps, has neither tables nor probes */
 	p->dirty |= space->n == had || !space->v[had].object || space->v[had].object->is_elf || space->n_ended != n_ended;
-	/* parts of it lie elsewhere by now, or it is known under other numbers: /proc may tell; and it tells what is gone */
+	/* parts of it lie elsewhere by now, or it is known under other numbers: /proc may show it; and it shows what is gone */
 	if ((m->ino && !space->v[space->n - 1].object) || space__is_long(space) || t_ns < space->looked_ns)
 		p->stale = true;
 	return 0;
@@ -440,7 +440,7 @@ int tracees__attach_all(struct tracees *t, struct err *e)
 		if (!err && t->want.recording.mode == MT_MODE_GROWTH)
 			err = faults__open(t->kernel, p->process.pid, &p->faults, e);
 		p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
-		/* before its exec a program of our own is a copy of malloctrace, which is nobody's business */
+		/* before its exec a program of our own is a copy of malloctrace, which is not of interest */
 		if (p->own)
 			continue;
 		/* what tracees__add saw is known to the space, but has no tables yet */

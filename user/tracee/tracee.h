@@ -5,8 +5,8 @@
  * live several lives, one per exec.
  *
  * Probes are a process's own, so that others never meet them; or, where processes
- * come and go (-a, --comm, --cgroup, -f), shared: one set per file, which everyone
- * meets who maps it, and the programs know who is traced. struct probing is that difference.
+ * come and go (-a, --comm, --cgroup, -f), shared: one set per file, which every process
+ * meets that maps it, and the programs know which are traced. struct probing is that difference.
  */
 #ifndef MT_TRACEE_H
 #define MT_TRACEE_H
@@ -32,7 +32,7 @@ struct watch_record;
 
 /* How the tracees get their probes: the one thing in which -p and -- CMD differ from -a, --comm, --cgroup and -f. */
 struct probing {
-	/* The records of an exec's mappings are read before the message of that exec: a process may be gone before it can be asked. */
+	/* The records of an exec's mappings are read before the message of that exec: a process may be gone before it can be read. */
 	bool records_first;
 	/* All planned probes are put in place, in all processes that are there. */
 	int (*attach)(struct tracees *t, struct err *e);
@@ -42,9 +42,9 @@ struct probing {
 	int (*on_record)(struct tracees *t, const struct watch_record *r, struct err *e);
 	/* After them: unwind tables and probes for what was mapped. */
 	int (*settle)(struct tracees *t, struct err *e);
-	/* What was lost is looked for, a part of it each time. watched: there are records. */
+	/* What was lost is searched for, a part of it each time. watched: there are records. */
 	void (*on_second)(struct tracees *t, bool watched);
-	/* The first probes of a process that was named; what it maps has been looked at. */
+	/* The first probes of a process that was named; what it maps has been read. */
 	int (*probe_first)(struct tracees *t, struct tracee *p, struct err *e);
 	/* It mapped code: more names, perhaps another allocator. */
 	int (*refresh)(struct tracees *t, struct tracee *p, struct err *e);
@@ -54,9 +54,9 @@ struct tracee_life {
 	uint32_t proc;		/* in the kernel's tables */
 	struct tracee *tracee;
 	struct space space;
-	uint64_t cpu_before_ns;	/* what the process had used before it, when that was last looked at */
-	bool closed;		/* this user may not look into it */
-	uint32_t code_seq;	/* kernel__code_seq() when what it maps was looked at */
+	uint64_t cpu_before_ns;	/* what the process had used before it, when that was last read */
+	bool closed;		/* this user may not inspect it */
+	uint32_t code_seq;	/* kernel__code_seq() when what it maps was read */
 };
 
 /* No references of its own. */
@@ -79,7 +79,7 @@ enum file_state {
 enum extra_kind {
 	EXTRA_LOADER,		/* where it loads and unloads libraries */
 	EXTRA_SPOTS,		/* functions that the user named */
-	EXTRA_REFUSALS,		/* where calls fail and neither entry nor return tells */
+	EXTRA_REFUSALS,		/* where calls fail and neither entry nor return shows it */
 	N_EXTRAS
 };
 
@@ -115,7 +115,7 @@ struct tracee {
 	struct attachment *attachment;	/* NULL where probes are shared, but for the entry point of -- CMD */
 	struct faults *faults;	/* --mode growth; else NULL */
 	struct vec(struct tracee_life *) lives;	/* the last one is the present one */
-	struct object_list examined;	/* looked at for this tracee */
+	struct object_list examined;	/* read for this tracee */
 	struct object_list extras[N_EXTRAS];	/* whose extra points are probed for this tracee alone */
 	size_t n_allocators;
 	uint64_t cpu_at_attach_ns, cpu_ns;
@@ -125,7 +125,7 @@ struct tracee {
 	int64_t wall_started_ns;	/* since 1970 */
 	bool ended;
 	/* whether its probes stand: tracee_standing.c */
-	pid_t debugger;		/* that was told of; 0: none */
+	pid_t debugger;		/* that was reported; 0: none */
 	size_t n_unprobed;	/* the most points that were found not to be in place at a time */
 	size_t n_written_over;	/* points that were taken out because their file was written to: tracee_writes.c */
 	uint64_t next_look_ns;
@@ -134,7 +134,7 @@ struct tracee {
 	uint64_t live_bytes;	/* when it was last sampled */
 	uint64_t unseen_ns;	/* of the present life: it had an allocator for this long before that was probed */
 	/* what it maps */
-	bool stale;		/* has to be looked at again: records were lost, or there were too many */
+	bool stale;		/* has to be read again: records were lost, or there were too many */
 	bool dirty;		/* its unwind tables are those of before */
 };
 
@@ -143,7 +143,7 @@ struct tracees {
 	struct objects *objects;
 	struct alloc_funcs funcs;
 	struct plan_want want;	/* before the first plan */
-	struct spots spots;	/* before the first object is looked at */
+	struct spots spots;	/* before the first object is read */
 	uint32_t n_within;	/* files that have functions of --within */
 	bool begun;		/* what is mapped from now on has no time for a check */
 	struct vec(struct known_file *) files;
@@ -153,11 +153,11 @@ struct tracees {
 	size_t n_live;		/* tracees that have not ended */
 	uint64_t n_changes;	/* moves whenever an address may lie elsewhere than before */
 	uint64_t gone_cpu_ns, gone_unprobed;	/* of those that were forgotten */
-	size_t turn;		/* who is sampled next */
-	size_t look_turn;	/* whose probes are looked at next */
+	size_t turn;		/* which is sampled next */
+	size_t look_turn;	/* whose probes are checked next */
 	bool told_full;		/* that no more files can be opened */
 	const struct probing *probing;
-	struct machine *machine;	/* shared probes: who comes and goes; else NULL */
+	struct machine *machine;	/* shared probes: processes that come and go; else NULL */
 	struct attachment *shared_probes;	/* NULL where each tracee has its own, and once they are out */
 	bool said_attached;	/* from here on what is loaded is news */
 	struct kernel *kernel;	/* not owned */
@@ -174,13 +174,13 @@ void tracees__done(struct tracees *t);
 /* -O FILE: probed in every tracee. */
 int tracees__ask_for(struct tracees *t, const char *path, struct err *e);
 
-/* Looks at a process and plans its probes; nothing is attached yet. Fails if it has no allocator. */
+/* Reads a process and plans its probes; nothing is attached yet. Fails if it has no allocator. */
 int tracees__add(struct tracees *t, pid_t pid, struct err *e);
 /* The same for a program of our own that has not begun yet. */
 int tracees__add_own(struct tracees *t, pid_t pid, struct err *e);
 /* A file that this user may not read, though the process has mapped it. */
 bool tracee__may_not_read(const struct space_range *r);
-/* Is every spot that was asked for in what the tracees map, or in a file that none of them maps yet? Else an error that says what is near. */
+/* Is every spot that the user named in what the tracees map, or in a file that none of them maps yet? Else an error that says what is near. */
 int tracees__check_spots(struct tracees *t, struct err *e);
 /* At the end: which spots were in no file. */
 void tracees__tell_spots(struct tracees *t);
@@ -192,11 +192,11 @@ static inline bool tracees__are_shared(const struct tracees *t)
 {
 	return t->machine;
 }
-/* A probed file was written to: its probes go, and that is told. */
+/* A probed file was written to: its probes go, and that is reported. */
 void tracees__on_written(struct tracees *t, const struct object *obj);
 /* Takes them all out; tracees stay known. */
 void tracees__detach(struct tracees *t);
-/* Memory cgroups on this machine that everyone's probes have no room in; out NULL: as messages. */
+/* Memory cgroups on this machine that shared probes have no room in; out NULL: as messages. */
 int tracees__tell_tight(FILE *out, struct err *e);
 
 struct tracee *tracees__find(const struct tracees *t, pid_t pid);
@@ -213,13 +213,13 @@ void tracees__look_again(struct tracees *t, struct tracee *p);
 /* The file offset of a program's entry point is probed: see kernel__started. */
 int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
 void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */
-/* The same of all; or, where probes are shared and not all are asked for, of those whose live bytes have changed, and of some others in turn. */
+/* The same of all; or, where probes are shared and not all are requested, of those whose live bytes have changed, and of some others in turn. */
 void tracees__sample(struct tracees *t, bool all);
 /* What was sampled up to now is not the trace's. */
 void tracees__count_cpu_from_now(struct tracees *t);
 uint64_t tracees__cpu_ns(const struct tracees *t);	/* of all, since they were attached, as far as it was sampled */
 
-/* SIZE_USABLE if that was asked for and any allocator has such sizes. */
+/* SIZE_USABLE if that was requested and any allocator has such sizes. */
 enum recording_size tracees__size(const struct tracees *t);
 /* Which objects are probed, and which functions in them. */
 int tracees__list_probes(const struct tracees *t, struct snapshot *s);

@@ -86,7 +86,7 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *
 		    p->process.comm, (int)p->process.pid);
 		return 0;
 	}
-	/* a set-user-ID program, or one that nobody may read: no reason to lose what was seen before, if anything was */
+	/* a set-user-ID program, or one that may not be read: no reason to lose what was seen before, if anything was */
 	if (!err && why.code == -EACCES) {
 		tracee__life(p)->closed = true;
 		if (p->own && p->lives.n == 2)

@@ -49,7 +49,7 @@ static int attach_refusals(struct tracees *t, struct attachment *a, struct known
 static const struct {
 	int (*find)(struct tracees *t, struct known_file *k, struct err *e);
 	int (*attach)(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p, struct err *e);
-	/* One file under two names may be probed twice otherwise. For loaders that does no harm: that code may have been replaced is told twice. */
+	/* One file under two names may be probed twice otherwise. For loaders that does no harm: that code may have been replaced is reported twice. */
 	bool once_per_inode;
 } kinds[N_EXTRAS] = {
 	[EXTRA_LOADER] = { find_loader, attach_loader, false },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns nothing: what a snapshot asks about the tracees, and of their processes. */
+/* Owns nothing: what a snapshot needs to know about the tracees, and of their processes. */
 #include <string.h>
 
 #include "tracee/tracee.h"
@@ -80,7 +80,7 @@ void tracees__locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address
 	ret->handle = r->object;
 	ret->path = r->object ? r->object->path : r->label && r->label[0] ? r->label : anon_path;
 	ret->build_id = r->object ? r->object->build_id : NULL;
-	/* code that nobody names yet may have a name later */
+	/* code that has no name yet may have a name later */
 	ret->fixed = r->object && r->object->is_elf && !r->fresh;
 	ret->offset = addr - r->start;
 	if (r->object && !object__offset_to_vaddr(r->object, file_off, &ret->offset))

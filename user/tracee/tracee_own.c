@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Probes of a process's own: -p and -- CMD. Nobody else meets them, and whoever is traced was named, so it is asked what it maps
- * whenever something tells that this may have changed.
+ * Probes of a process's own: -p and -- CMD. No other process meets them, and each traced process was named, so what it maps is read
+ * whenever something shows that this may have changed.
  */
 #include <errno.h>
 
@@ -81,7 +81,7 @@ static int settle(struct tracees *t, struct tracee *p, struct err *e)
 	return err ? err : take_in(t, p, e);
 }
 
-/* What came of it is reported: another allocator, or that it could not be looked at. */
+/* What came of it is reported: another allocator, or that it could not be read. */
 static void update(struct tracees *t, struct tracee *p, int (*look)(struct tracees *t, struct tracee *p, struct err *e))
 {
 	_cleanup_err_ struct err e = {};
@@ -145,7 +145,7 @@ static int on_record(struct tracees *t, const struct watch_record *r, struct err
 
 	for (size_t i = 0; i < t->v.n && r->kind == WATCH_LOST; i++)
 		t->v.v[i]->stale = true;
-	/* without memory it is asked what it maps */
+	/* without memory, what it maps is read */
 	if (p && tracee__note_mapping(t, p, &r->map, r->t_ns, NULL))
 		p->stale = true;
 	return 0;

@@ -20,11 +20,11 @@ int tracee__look(struct tracees *t, struct tracee *p, struct err *e);
 int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e);
 /* All tracees are known to the kernel, have their tables, and their files are probed. */
 int tracees__attach_all(struct tracees *t, struct err *e);
-/* After detaching it is looked at no more. */
+/* After detaching it is not examined any more. */
 bool tracee__is_open(const struct tracees *t, const struct tracee *p);
 /* One mapping, by a record; tables and probes follow: p->dirty, p->stale. */
 int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e);
-/* It has unloaded code since it was looked at. */
+/* It has unloaded code since it was read. */
 bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p);
 /* It runs another program now, as the message says; comm, clean, is the name that the exec gave it. Where probes are its own. */
 int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e);
@@ -44,19 +44,19 @@ int tracee__leave_room(const struct tracees *t, struct tracee *p, const struct p
 /* For doctor; nothing where there is no limit. */
 void tracee__tell_room(const struct tracee *p, FILE *out);
 
-/* Everyone's probes in what `now` was before it was written to go. */
+/* Shared probes in what `now` was before it was written to go. */
 void tracees__unprobe_former(struct tracees *t, const struct object *now);
 /*
- * Extra points of one file, for this tracee or, where probes are shared, for everyone, those that are not probed yet. p: who mapped it, or NULL.
+ * Extra points of one file, for this tracee or, where probes are shared, for all, those that are not probed yet. p: the tracee that mapped it, or NULL.
  */
 int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file *k, enum extra_kind kind, struct err *e);
 /* They are looked for, and not probed. */
 int tracees__find_extra(struct tracees *t, struct known_file *k, enum extra_kind kind, struct err *e);
 /* Of all files that it maps. */
 int tracee__probe_extras(struct tracees *t, struct tracee *p, enum extra_kind kind, struct err *e);
-/* Its shared probes are out, until somebody maps it again. */
+/* Its shared probes are out, until a process maps it again. */
 void known_file__forget_probes(struct known_file *k);
-/* Where the probes of this tracee go: its own, or everyone's; NULL: it is detached. p may be NULL where probes are shared. */
+/* Where the probes of this tracee go: its own, or the shared ones; NULL: it is detached. p may be NULL where probes are shared. */
 static inline struct attachment *tracees__probes_of(const struct tracees *t, const struct tracee *p)
 {
 	return t->shared_probes ? t->shared_probes : p ? p->attachment : NULL;
@@ -75,7 +75,7 @@ bool tracees__is_native(const struct object *obj);
 int tracees__file_of(struct tracees *t, struct object *obj, bool asked, struct known_file **ret, struct err *e);
 /* Once per file: are its points right? If not, the plan becomes a plain one, in place. */
 int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct plan *plan, struct err *e);
-struct known_file *tracees__known_file(const struct tracees *t, const struct object *obj);	/* NULL: not looked at yet */
+struct known_file *tracees__known_file(const struct tracees *t, const struct object *obj);	/* NULL: not read yet */
 /* Once per file, when it is probed for the first time. */
 void tracees__tell_plan(struct tracees *t, const struct plan *plan);
 

@@ -206,7 +206,7 @@ static int is_name(const struct object_symbol *sym, void *arg)
 	return s->found;
 }
 
-/* In any file that was looked at; one that bears another name, too, is probed by that which comes first. */
+/* In any file that was read; one that has another name, too, is probed by that which comes first. */
 static bool is_defined(const struct tracees *t, const struct alloc_func *f)
 {
 	struct name_search s = { f->name, f->flags & FUNC_FOUND };

@@ -3,9 +3,9 @@
  * Owns nothing. Is there room for probes in the targets' memory cgroups? A page of code that gets a
  * breakpoint becomes a copy that is charged there (process/memcg.h); one that is full would have a process killed.
  *
- * Probes of one process alone are refused before the first is set, or, for a library that it loads later, left out. Everyone's
+ * Probes of one process alone are refused before the first is set, or, for a library that it loads later, left out. Shared
  * probes are set in all processes that map a file, by the kernel, whatever is selected: none can be
- * left out, so it is said who is in danger.
+ * left out, so it is said which processes are in danger.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ int tracee__leave_room(const struct tracees *t, struct tracee *p, const struct p
 	int err;
 
 	*ret_room = true;
-	/* everyone's probes are the kernel's to set; and a program of our own has not run yet */
+	/* shared probes are the kernel's to set; and a program of our own has not run yet */
 	if (!p->attachment || (p->own && !t->begun))
 		return 0;
 	err = tracee__check_room(p, plans, n, &why);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Tracees whose probes are shared. Owns nothing but those probes. A file is
- * probed once, when the first of them maps it; from then on whoever maps it is
+ * probed once, when the first of them maps it; from then on every process that maps it is
  * seen from its first call on.
  *
  * What a process maps comes from records that the kernel makes at that moment, and a
  * forked one has what its parent has: so one that lives for a few milliseconds
- * has names, too, and nobody's /proc is read again and again.
+ * has names, too, and /proc of no process is read again and again.
  */
 #include <errno.h>
 #include <string.h>
@@ -58,7 +58,7 @@ const struct known_file *tracees__covered_by(const struct tracees *t, const stru
 	return found;
 }
 
-/* p: who mapped it first, or NULL. What cannot be probed is said, and leaves the others as they are. */
+/* p: the tracee that mapped it first, or NULL. What cannot be probed is said, and leaves the others as they are. */
 static int probe(struct tracees *t, const struct tracee *p, struct known_file *k, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
@@ -223,7 +223,7 @@ int tracees__probe_own(struct tracees *t, struct err *e)
 	for (size_t i = 0; i < space.n && !err; i++) {
 		struct object *obj = space.v[i].object;
 
-		/* nobody else has our own program, and what is in no file is no library */
+		/* no other process has our own program, and what is in no file is no library */
 		if (!obj || !obj->ino || obj->ino == self.st_ino)
 			continue;
 		n_libraries++;
@@ -332,7 +332,7 @@ static int add_tracee(struct tracees *t, struct process *process, uint32_t proc,
 	struct tracee *before = tracees__find(t, process->pid), *p;
 	int err;
 
-	/* its end was not told */
+	/* its end was not reported */
 	if (before) {
 		model__life_ended(t->model, tracee__life(before)->proc);
 		tracee__end(t, before);
@@ -360,7 +360,7 @@ int tracees__add_running(struct tracees *t, struct process *process, uint32_t pr
 	err = tracee__tell_model(t, p, p->process.age_ns, e);
 	if (!err)
 		err = tracee__refresh_shared(t, p, t->begun ? now : 0, e);
-	/* one that ends meanwhile is no failure: its end is told elsewhere */
+	/* one that ends meanwhile is no failure: its end is reported elsewhere */
 	if (err && err != -ESRCH && err != -ENOENT)
 		return err;
 	*ret = p;
@@ -448,7 +448,7 @@ int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_eve
 	err = tracee__tell_model(t, p, 0, e);
 	for (size_t i = 0; i < n && !err; i++)
 		err = tracee__add_mapping(t, p, &v[i].map, v[i].t_ns, e);
-	/* nothing was told: it is asked */
+	/* nothing was reported: it is read */
 	if (!err && !n) {
 		err = tracee__refresh_shared(t, p, now_ns(), e);
 		err = err == -ESRCH || err == -ENOENT || err == -EACCES ? 0 : err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Functions that the user named (--mark, --start-on, --within ...): in which of the files that tracees map they are, and their
- * probes. Which file is probed for whom is decided in tracee_extras.c. What always holds: one that is found nowhere is reported, at
+ * probes. Which file is probed for which process is decided in tracee_extras.c. What always holds: one that is found nowhere is reported, at
  * once or at the end.
  */
 #include <errno.h>
@@ -27,7 +27,7 @@ static int look_within(struct tracees *t, struct known_file *k, struct err *e)
 	struct within w = {};
 	int err = spots__first(&t->spots, MT_SPOT_WITHIN_ENTER) ? find_within(t, k, &w, &why) : 0;
 
-	/* a file that somebody maps while the trace goes on must not end it */
+	/* a file that a process maps while the trace goes on must not end it */
 	if (err == -E2BIG && t->begun) {
 		say("%s: what they allocate is not recorded", err_msg(&why));
 		return 0;
@@ -102,7 +102,7 @@ int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_
 
 /* ---- what is found nowhere */
 
-/* The names that look like it, in what anyone maps. */
+/* The names that look like it, in what any tracee maps. */
 static void name_closest(const struct tracees *t, const struct spot *s, char *buf, size_t len)
 {
 	struct closest c = {};

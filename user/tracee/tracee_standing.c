@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Are malloctrace's breakpoints still in the tracees' memory? A debugger may have taken them out, and a program may have moved
- * its code to where there are none: calls are not seen then, and that is told. And: may the breakpoints be taken out, or has a
+ * its code to where there are none: calls are not seen then, and that is reported. And: may the breakpoints be taken out, or has a
  * debugger breakpoints of its own in the same places? The header has the reasons.
  *
  * Owns nothing: what was found is kept with each tracee.
@@ -15,10 +15,10 @@
 #include "util/log.h"
 #include "util/parse.h"
 
-/* A process is looked at once a second, unless that took longer than 1 / LOOK_SHARE of it: ten thousand mappings take ten milliseconds. */
+/* A process is checked once a second, unless that took longer than 1 / LOOK_SHARE of it: ten thousand mappings take ten milliseconds. */
 #define LOOK_EACH_NS 1000000000ull
 #define LOOK_SHARE 500
-/* What all looks together may take at a time, where probes are everyone's. */
+/* What all checks together may take at a time, where probes are shared. */
 #define SLICE_NS 10000000ull
 
 struct plans vec(const struct plan *);
@@ -104,8 +104,8 @@ uint64_t tracees__n_unprobed(const struct tracees *t)
 /* ---- before they are taken out */
 
 /*
- * Has a debugger of this process breakpoints where malloctrace has? It would write malloctrace's back later, when nobody answers them any more.
- * Where the two cannot be told apart, any debugger is taken to have some, unless it holds the process still: then it has none in place.
+ * Has a debugger of this process breakpoints where malloctrace has? It would write malloctrace's back later, when nothing handles them any more.
+ * Where the two cannot be distinguished, any debugger is taken to have some, unless it holds the process still: then it has none in place.
  */
 static bool would_write_back(const struct tracees *t, const struct tracee *p, pid_t pid, struct debugger *ret)
 {
@@ -123,7 +123,7 @@ static bool would_write_back(const struct tracees *t, const struct tracee *p, pi
 	return standing__tells_foreign() ? s.n_foreign : s.n_points > s.n_gone && !debugger__holds_still(pid);
 }
 
-/* Where probes are everyone's, they are in processes that are no tracees, too. */
+/* Where probes are shared, they are in processes that are no tracees, too. */
 static pid_t any_debugged(const struct tracees *t, struct debugger *ret)
 {
 	DIR *proc = opendir("/proc");

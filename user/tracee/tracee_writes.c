@@ -23,7 +23,7 @@ static void drop(struct object **v, size_t *n, const struct object *obj)
 	*n = kept;
 }
 
-/* The same version as before, as its build id says: it is looked at, and probed, once more when the tracee maps something. */
+/* The same version as before, as its build id says: it is read, and probed, once more when the tracee maps something. */
 static void look_again(struct tracee *p, const struct object *obj)
 {
 	drop(p->examined.v, &p->examined.n, obj);
@@ -52,7 +52,7 @@ void tracees__on_written(struct tracees *t, const struct object *obj)
 	}
 	if (k) {
 		known_file__forget_probes(k);
-		/* the new version is another object; who has this one mapped must not be probed by it once more */
+		/* the new version is another object; a process that has this one mapped must not be probed by it once more */
 		if (obj->changed)
 			k->state = FILE_REFUSED;
 	}
