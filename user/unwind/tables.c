@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the room in the kernel's row and page arrays, and who uses which part.
+ * Owns the room in the kernel's row and page arrays, and what uses which part.
  *
  * A table is written completely before a process's list points to it, and a list
  * is replaced as a whole: a walk never meets a table half done. Room that was
@@ -53,7 +53,7 @@ struct used {			/* each table once, with a reference */
 struct user {			/* a process, and what it uses */
 	uint32_t method;
 	bool decided;
-	bool full;		/* there was no room for all its code, which is told once */
+	bool full;		/* there was no room for all its code, which is reported once */
 	struct used used;
 };
 
@@ -138,7 +138,7 @@ uint64_t unwind__n_full(const struct unwind *u)
 
 /* ---- tables */
 
-/* From now on whoever maps the file is walked by its table, also before anyone has looked at what it maps. */
+/* From now on stacks of every process that maps the file are walked by its table, also before it was read what that maps. */
 static void list_file(struct unwind *u, struct table *t)
 {
 	struct mt_file f = { .base = t->base, .first_page = t->pages.at, .n_pages = t->pages.n - 1,
@@ -201,7 +201,7 @@ static int write_rows(struct unwind *u, struct table *t, const struct cfi *c)
 		int rule = rule_number(u, &c->rows[i].rule, &hints[hint_of(&c->rows[i].rule)]);
 
 		if (rule == -ENOSPC)
-			rule = 0;	/* told as a table that did not fit, below */
+			rule = 0;	/* reported as a table that did not fit, below */
 		if (rule < 0)
 			return rule;
 		if (!rule && c->rows[i].rule.cfa != MT_CFA_NONE)
@@ -327,7 +327,7 @@ static struct table *table_add(struct unwind *u, const void *key, struct object 
 		return NULL;
 	}
 	*slot = t;
-	t->refs = 1;	/* while it is made, nobody takes it away */
+	t->refs = 1;	/* while it is made, nothing takes it away */
 	t->key = key;
 	t->object = obj;
 	if (obj)
@@ -423,7 +423,7 @@ void unwind__drop(struct unwind *u, uint32_t proc)
 {
 	struct user *p = u->users[proc % MT_PROC_NUMBERS];
 
-	/* a child has its parent's list, even one that was never looked at here */
+	/* a child has its parent's list, even one that was never read here */
 	if (u->kernel)
 		kernel__drop_space(u->kernel, proc);
 	if (!p)
@@ -433,7 +433,7 @@ void unwind__drop(struct unwind *u, uint32_t proc)
 	free(p);
 }
 
-/* first_ns: what came behind that may have taken the place of other code. */
+/* first_ns: what came after that may have taken the place of other code. */
 static int add_range(struct mt_space *s, uint32_t room, const struct space_range *r, const struct table *t, uint64_t first_ns)
 {
 	struct mt_range *to;
@@ -465,7 +465,7 @@ static uint32_t n_kept_free(const struct space_written *written)
 
 /*
  * What the process may have written over has no table, and is not what was there before. It is a range all the same: what is in none,
- * the programs would ask the kernel about, and find the file's table.
+ * the programs would query from the kernel, and find the file's table.
  */
 static void distrust(struct mt_space *s, uint64_t start, uint64_t end)
 {
@@ -568,7 +568,7 @@ static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct sp
 			return -ENOMEM;
 		/* code without a table is walked like code of no file */
 		if (t && t->pages.n && add_range(s, room, r, t, first_ns) && !t->listed)
-			*full = true;	/* else the programs ask the kernel, and find the file by what names it */
+			*full = true;	/* else the programs query the kernel, and find the file by what names it */
 	}
 	for (size_t i = 0; i < space->written.n; i++)
 		distrust(s, space->written.v[i].start, space->written.v[i].end);
