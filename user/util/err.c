@@ -28,7 +28,7 @@ static int join(struct err *e, const char *fmt, va_list ap, int before)
 {
 	char *add = NULL, *both = NULL;
 
-	/* nobody asked for the message; which error it was is lost with it, but an error it stays */
+	/* the caller did not want the message; which error it was is lost with it, but an error it stays */
 	if (!e)
 		return -EIO;
 	if (vasprintf(&add, fmt, ap) < 0)

@@ -15,7 +15,7 @@ struct err {
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Put "fmt: " before the message that is there. Without an e these two return -EIO. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Put "\n  fmt" after it: what to do, or what was looked at. */
+/* Put "\n  fmt" after it: what to do, or what was searched. */
 int err_hint(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *err_msg(const struct err *e);
 void err_done(struct err *e);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns what makes a name that a user gave and a name that a symbol has the same
- * function. What always holds: a name matches itself, and nothing is looked at
+ * function. What always holds: a name matches itself, and nothing is read
  * beyond its end; names are another program's, of any form.
  */
 #include "util/funcname.h"
@@ -50,7 +50,7 @@ bool func_ref__is_in(const struct func_ref *r, const char *path)
 
 /* ---- names */
 
-/* What compilers put behind the name of a copy, and of a piece. */
+/* What compilers put after the name of a copy, and of a piece. */
 static const struct {
 	const char *word;
 	bool part;
@@ -97,7 +97,7 @@ static bool are_marks(const char *s, size_t len, bool parts)
 	return !first;
 }
 
-/* The length of a name without the marks of copies; SIZE_MAX: it is a piece, which was not asked for. */
+/* The length of a name without the marks of copies; SIZE_MAX: it is a piece, which was not requested. */
 static size_t without_marks(const char *name, size_t len, bool parts)
 {
 	static const char clone[] = " [clone ";
@@ -172,7 +172,7 @@ static size_t operator_at(const char *name, size_t len)
 	return at;
 }
 
-/* "void ns::f<int>" → where "ns::f<int>" begins: only templates are told with what they return. */
+/* "void ns::f<int>" → where "ns::f<int>" begins: only templates are shown with what they return. */
 static size_t behind_type(const char *name, size_t len)
 {
 	size_t depth = 0, op = operator_at(name, len), at = 0;

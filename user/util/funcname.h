@@ -14,7 +14,7 @@ struct func_ref {
 
 /* Both parts point into text. False: one of them is empty. */
 bool func_ref__parse(const char *text, struct func_ref *ret);
-/* Is it the binary's path, or that path's last part? Of a library, the version behind .so may be left out. */
+/* Is it the binary's path, or that path's last part? Of a library, the version after .so may be left out. */
 bool func_ref__is_in(const struct func_ref *r, const char *path);
 
 /*

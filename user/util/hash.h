@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* A table from numbers to pointers that are somebody else's. A zeroed one is empty and ready. */
+/* A table from numbers to pointers that belong to the caller. A zeroed one is empty and ready. */
 #ifndef MT_HASH_H
 #define MT_HASH_H
 

@@ -32,7 +32,7 @@ static void put(const char *fmt, va_list ap)
 	}
 	len = asprintf(&line, "malloctrace: %s\n", text);
 	if (len > 0 && write(STDERR_FILENO, line, len) < 0) {
-		/* nobody listens any more */
+		/* nothing reads it any more */
 	}
 	free(line);
 	free(text);

@@ -40,7 +40,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* On success *end is the first character behind the digits. */
+/* On success *end is the first character after the digits. */
 static int scan_whole(const char *s, const char **end, uint64_t *ret)
 {
 	uint64_t n = 0;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All return 0 or -EINVAL (no number, something behind it) or -ERANGE; *ret untouched then. */
+/* All return 0 or -EINVAL (no number, something after it) or -ERANGE; *ret untouched then. */
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 int parse_size(const char *s, uint64_t *ret);		/* 100, 4K, 2M, 1G (powers of 1024; KiB and KB too) */
 int parse_age(const char *s, uint64_t *ret_ns);		/* 500ms, 10s, 5m, 2h; a unit is needed, except for 0 */

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the table of capabilities. All questions are put to the kernel anew:
- * they are asked when something was refused, and then rarely.
+ * Owns the table of capabilities. The kernel is queried anew each time: only
+ * when something was refused, which is rare.
  *
- * A capability can be missing for four reasons, and each is mended in another
- * way: the user has none; whoever started the container or service took it
- * away; it is held in a user namespace only, which means nothing to BPF and to
- * processes outside; the program's file has it, but was run in a way that makes
- * the kernel ignore that.
+ * A capability can be missing for four reasons, and each needs another remedy:
+ * the user has none; the container or service runs without it; it is held in a
+ * user namespace only, which means nothing to BPF and to processes outside; the
+ * program's file has it, but was run in a way that makes the kernel ignore that.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -183,7 +182,7 @@ char *rights__mend(unsigned int set)
 	ignored = file_has(set) ? why_ignored() : NULL;
 	if (ignored)
 		return strdup(ignored);
-	/* a file with CAP_SYS_ADMIN is root for everyone who may run it: not proposed */
+	/* a file with CAP_SYS_ADMIN is root for every user who may run it: not proposed */
 	return set & RIGHT_BIT(RIGHT_SYS_ADMIN) ? strdup("run with sudo") : setcap_line(set);
 }
 

@@ -9,9 +9,9 @@
 
 /* "SIGSEGV", "SIGRTMIN+3"; "signal 99" of a number that is none. In buf, or constant. */
 const char *signal_name(int sig, char buf[static SIGNAL_NAME_MAX]);
-/* Does it stand for a mistake of the program, rather than for somebody's wish? */
+/* Does it stand for a mistake of the program, rather than for a wish of a user? */
 bool signal_is_crash(int sig);
-/* Does SIGINT or SIGTERM wait, blocked, for who reads signals? Long work need not be finished then. */
+/* Does SIGINT or SIGTERM wait, blocked, for the code that reads signals? Long work need not be finished then. */
 bool signal_asks_for_end(void);
 
 #endif
