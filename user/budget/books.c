@@ -227,7 +227,7 @@ static bool is_of(const struct cut_thread *row, const struct tracee *p)
 }
 
 /* Only where there are several: the one of a process has the process's clock. */
-static void tell_threads(struct budget *b, const struct cut *cut, size_t i, const struct stretch *s, struct part all)
+static void report_threads(struct budget *b, const struct cut *cut, size_t i, const struct stretch *s, struct part all)
 {
 	struct account *a = &b->accounts[i];
 
@@ -283,17 +283,17 @@ static void learn_look(struct budget *b, struct account *a, const struct stretch
 	double times = s->clock_ns > 0 ? b->after_ns / s->clock_ns : 0;
 
 	/* a gap is reported in parts */
-	a->gap_told_ns += gap_ns;
+	a->gap_reported_ns += gap_ns;
 	if (!s->planned_ns)
 		return;
 	/* one that was cut short ended when the process ran: it says nothing of how much it runs */
 	if (!s->truncated) {
 		a->looked_cpu_ns += all.cpu_ns * times;
 		a->looked_cost_ns += all.hits * s->hit_ns * times;
-		a->looked_gap_ns += a->gap_told_ns;
+		a->looked_gap_ns += a->gap_reported_ns;
 		a->n_looks++;
 	}
-	a->gap_told_ns = 0;
+	a->gap_reported_ns = 0;
 }
 
 /*
@@ -359,7 +359,7 @@ static void go_by_clock(const struct stretch *s, double cost_ns, double runs, st
 	seen->rest_ns = seen->rest_ns > 0 ? MAX(s->planned_ns - passed_ns, 0) * runs : 0;
 }
 
-static void tell_account(struct budget *b, const struct cut *cut, size_t i, struct stretch s, double gap_part)
+static void report_account(struct budget *b, const struct cut *cut, size_t i, struct stretch s, double gap_part)
 {
 	const struct tracee *p = b->o.tracees->v.v[i];
 	struct account *a = &b->accounts[i];
@@ -393,7 +393,7 @@ static void tell_account(struct budget *b, const struct cut *cut, size_t i, stru
 		if (!sleeps && a->n_looks < FEW_LOOKS && t.busy < 0.5)
 			t.call.doubt += 2 * all.hits * s.hit_ns / seen.own_ns;
 	}
-	tell_threads(b, cut, i, &s, all);
+	report_threads(b, cut, i, &s, all);
 	if (a->calls.n > 1 && !sleeps) {
 		t.threads = a->calls.v;
 		t.n_threads = a->calls.n;
@@ -423,7 +423,7 @@ void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns,
 	learn_length(b, &s, cpu_ns, now.ns - b->stretch_spent.ns);
 	gap_part = gap_cpu_ns > 0 ? MAX(1 - b->gap_spent_ns / gap_cpu_ns, 0) : 0;
 	for (size_t i = 0; i < b->n_accounts; i++)
-		tell_account(b, cut, i, s, gap_part);
+		report_account(b, cut, i, s, gap_part);
 	b->gap_spent_ns = b->gap_clock_ns = 0;
 	if (until_ns > b->stretch_ns) {
 		if (estimate__stretch(b->estimate, b->stretch_ns, until_ns, cut) && !b->short_of_memory) {

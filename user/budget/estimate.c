@@ -132,7 +132,7 @@ struct stretch {
 	} *procs;		/* of all sites of each */
 };
 
-static void tell_site(struct estimate *es, const struct stretch *at, struct site_state *s, const struct cut_site *row)
+static void report_site(struct estimate *es, const struct stretch *at, struct site_state *s, const struct cut_site *row)
 {
 	struct proc_state *p = &es->procs[s->proc];
 	struct proc_rates *all = &at->procs[s->proc];
@@ -171,7 +171,7 @@ int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, con
 		struct site_state *s = state_of(es, &cut->sites[i]);
 
 		if (s)
-			tell_site(es, &at, s, &cut->sites[i]);
+			report_site(es, &at, s, &cut->sites[i]);
 		else if (is_known(es, &cut->sites[i]))
 			err = -ENOMEM;
 	}

@@ -36,7 +36,7 @@ struct account {		/* of one tracee */
 	double looked_cpu_ns, looked_cost_ns, looked_gap_ns;
 	double gaps_cpu_ns, gaps_clock_ns;	/* all gaps: CPU time in them, and how long they were */
 	double ran_cpu_ns, ran_clock_ns;	/* all looks that found it running: the same */
-	double gap_told_ns;	/* of the gap at hand, its CPU time so far */
+	double gap_reported_ns;	/* of the gap at hand, its CPU time so far */
 	unsigned int n_looks;
 };
 
