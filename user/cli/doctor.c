@@ -33,7 +33,7 @@ static void line(FILE *out, const char *what, const char *state, const char *det
 	fprintf(out, "  %-30s %-4s %s\n", what, state, detail);
 }
 
-static void tell_features(FILE *out)
+static void print_features(FILE *out)
 {
 	for (enum feature_id id = 0; id < N_FEATURES; id++) {
 		const struct feature *f = &features[id];
@@ -53,7 +53,7 @@ static void tell_features(FILE *out)
 	}
 }
 
-static void tell_rights(FILE *out, unsigned int missing)
+static void print_rights(FILE *out, unsigned int missing)
 {
 	unsigned int lacking = rights__lacking(~0u);
 
@@ -65,7 +65,7 @@ static void tell_rights(FILE *out, unsigned int missing)
 }
 
 /* Names by themselves first, so that a script can take them. */
-static void tell_missing(FILE *out, unsigned int missing)
+static void print_missing(FILE *out, unsigned int missing)
 {
 	_cleanup_free_ char *names = rights__names(missing), *mend = rights__mend(missing);
 
@@ -73,7 +73,7 @@ static void tell_missing(FILE *out, unsigned int missing)
 		fprintf(out, "  %-30s %s: %s\n", "missing", names, mend);
 }
 
-static int tell_memory(FILE *out, const struct opts *o, const struct selection *g, struct err *e)
+static int print_memory(FILE *out, const struct opts *o, const struct selection *g, struct err *e)
 {
 	struct kernel_opts k = { .recording = o->recording, .adopt = g->adopt, .n_procs = g->adopt ? MT_MAX_PROCS : 0 };
 	char detail[160], bytes[FMT_MAX], live[FMT_MAX], stacks[FMT_MAX];
@@ -91,7 +91,7 @@ static int tell_memory(FILE *out, const struct opts *o, const struct selection *
 	return 0;
 }
 
-static void tell_plan(FILE *out, const struct tracees *t, const struct plan *p)
+static void print_plan(FILE *out, const struct tracees *t, const struct plan *p)
 {
 	fprintf(out, "  allocator  %s%s%s\n             %zu functions, %zu points, build id %s\n", p->object->path,
 		*p->family ? ", " : "", p->family, p->n_funcs, p->n_points, p->object->build_id ? p->object->build_id : "none");
@@ -99,7 +99,7 @@ static void tell_plan(FILE *out, const struct tracees *t, const struct plan *p)
 		fprintf(out, "    %-24.60s %s\n", t->funcs.v[p->funcs[i].func].name, p->funcs[i].why);
 }
 
-static void tell_unwind(FILE *out, const struct opts *o, const struct tracee *p)
+static void print_unwind(FILE *out, const struct opts *o, const struct tracee *p)
 {
 	struct unwind *u = unwind__new(NULL, o->recording.unwind);
 	struct unwind_verdict v;
@@ -110,7 +110,7 @@ static void tell_unwind(FILE *out, const struct opts *o, const struct tracee *p)
 }
 
 /* Whether the kernel reports code that is mapped later: without that, malloctrace looks for it. */
-static void tell_watch(FILE *out)
+static void print_watch(FILE *out)
 {
 	_cleanup_err_ struct err e = {};
 	struct watch *w = NULL;
@@ -123,7 +123,7 @@ static void tell_watch(FILE *out)
 }
 
 /* The rights that are missing to read what a process has mapped. */
-static unsigned int tell_unread(FILE *out, const struct tracee *p)
+static unsigned int print_unread(FILE *out, const struct tracee *p)
 {
 	const struct space *s = &p->lives.v[p->lives.n - 1]->space;
 	unsigned int needs = 0;
@@ -140,7 +140,7 @@ static unsigned int tell_unread(FILE *out, const struct tracee *p)
 }
 
 /* Files with an allocator, and how many of the processes map each. */
-static void tell_shared(FILE *out, const struct tracees *t, const size_t *n_users)
+static void print_shared(FILE *out, const struct tracees *t, const size_t *n_users)
 {
 	for (size_t i = 0; i < t->files.n; i++) {
 		const struct plan *p = &t->files.v[i]->plan;
@@ -192,7 +192,7 @@ static void look_at(pid_t pid, struct around *a)
 }
 
 /* -a, --comm, --cgroup: which processes there are, and what would be probed. */
-static int tell_group(FILE *out, const struct selection *g, struct tracees *t, unsigned int *missing, struct err *e)
+static int print_group(FILE *out, const struct selection *g, struct tracees *t, unsigned int *missing, struct err *e)
 {
 	struct around a = { .t = t };
 	DIR *proc = opendir("/proc");
@@ -216,12 +216,12 @@ static int tell_group(FILE *out, const struct selection *g, struct tracees *t, u
 	}
 	fputc('\n', out);
 	if (make_room(&a))
-		tell_shared(out, t, a.n_users.v);
+		print_shared(out, t, a.n_users.v);
 	vec_done(&a.n_users);
 	return tracees__tell_tight(out, e);
 }
 
-static int tell_targets(FILE *out, const struct opts *o, const struct selection *g, int *ret_status, unsigned int *missing, struct err *e)
+static int print_targets(FILE *out, const struct opts *o, const struct selection *g, int *ret_status, unsigned int *missing, struct err *e)
 {
 	struct tracees t;
 	int err;
@@ -240,7 +240,7 @@ static int tell_targets(FILE *out, const struct opts *o, const struct selection 
 			*missing |= rights__lacking(RIGHT_BIT(RIGHT_DAC_READ_SEARCH));
 		if (!err && t.files.n > seen) {
 			fprintf(out, "With -O %s\n", o->objects.v[i]);
-			tell_plan(out, &t, &t.files.v[seen]->plan);
+			print_plan(out, &t, &t.files.v[seen]->plan);
 		}
 	}
 	for (size_t i = 0; i < o->pids.n && !err; i++) {
@@ -251,18 +251,18 @@ static int tell_targets(FILE *out, const struct opts *o, const struct selection 
 			*missing |= rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE));
 		if (t.v.n > had) {
 			fprintf(out, "With -p %d: %s\n", (int)o->pids.v[i], t.v.v[had]->process.comm);
-			*missing |= tell_unread(out, t.v.v[had]);
+			*missing |= print_unread(out, t.v.v[had]);
 		}
 		if (err)
 			break;
 		tracee__tell_room(t.v.v[t.v.n - 1], out);
-		tell_unwind(out, o, t.v.v[t.v.n - 1]);
+		print_unwind(out, o, t.v.v[t.v.n - 1]);
 		for (size_t k = seen; k < t.files.n; k++)
 			if (t.files.v[k]->plan.n_funcs)
-				tell_plan(out, &t, &t.files.v[k]->plan);
+				print_plan(out, &t, &t.files.v[k]->plan);
 	}
 	if (!err && g->adopt == MT_ADOPT_ALL)
-		err = tell_group(out, g, &t, missing, e);
+		err = print_group(out, g, &t, missing, e);
 	if (err)
 		*ret_status = 1;
 	tracees__done(&t);
@@ -284,29 +284,29 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	fprintf(out, "malloctrace doctor\n");
 	snprintf(kernel, sizeof(kernel), "kernel %s %s", u.release, u.machine);
 	line(out, kernel, "ok", "");
-	tell_features(out);
+	print_features(out);
 	line(out, "stacks", "ok", "frame pointers, or tables from .eh_frame; -p PID says which");
 	err = selection__init(&g, o, e);
 	if (!err)
 		err = selection__check(&g, e);
 	if (!err)
-		err = tell_memory(out, o, &g, e);
+		err = print_memory(out, o, &g, e);
 	*ret_status = err || !features__can_trace();
 	if (features__can_trace())
 		line(out, "probes", "", kernel__links_multi() ? "uprobe_multi links, one per role and file" :
 									    "perf events, one per point");
 	if (features__can_trace())
-		tell_watch(out);
+		print_watch(out);
 	/* what is missing depends on the targets, too, and is printed before them */
 	later = open_memstream(&targets, &len);
 	if (!later)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (!err && (o->pids.n || o->objects.n || g.adopt))
-		err = tell_targets(later, o, &g, ret_status, &missing, e);
+		err = print_targets(later, o, &g, ret_status, &missing, e);
 	if (fclose(later))
 		return err_set(e, -ENOMEM, "out of memory");
-	tell_rights(out, missing);
-	tell_missing(out, missing);
+	print_rights(out, missing);
+	print_missing(out, missing);
 	fputs(targets, out);
 	selection__done(&g);
 	return err;
