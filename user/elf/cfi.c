@@ -199,8 +199,8 @@ static int add_all(struct build *b, const struct cfi_elf *elf, struct err *e)
 static int overlay(struct cfi *c, uint64_t lo, uint64_t hi, const struct mt_rule *rule)
 {
 	struct cfi_row *rows = calloc(c->n_rows + 2, sizeof(*rows));
-	const struct cfi_row *behind = cfi__find(c, hi);
-	struct mt_rule next = behind ? behind->rule : (struct mt_rule){};
+	const struct cfi_row *after = cfi__find(c, hi);
+	struct mt_rule next = after ? after->rule : (struct mt_rule){};
 	size_t i, n = 0;
 
 	if (!rows)
