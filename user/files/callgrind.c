@@ -45,7 +45,7 @@ struct callgrind {
 	struct vec(struct cost) costs;
 	struct string_ids names[3];	/* of objects, files, functions: written once, then by number */
 	uint32_t (*ids)[3];	/* by function: those numbers + 1, 0: not requested yet */
-	size_t n_told[3];
+	size_t n_written[3];
 };
 
 enum { OBJECTS, FILES, FUNCTIONS };
@@ -112,10 +112,10 @@ static int put_name(struct callgrind *c, const char *key, int kind, const char *
 	fputs("=(", c->out);
 	put_number(c->out, *id);
 	fputc(')', c->out);
-	if (*id > c->n_told[kind]) {
+	if (*id > c->n_written[kind]) {
 		fputc(' ', c->out);
 		fputs(c->names[kind].v[*id - 1], c->out);
-		c->n_told[kind]++;
+		c->n_written[kind]++;
 	}
 	fputc('\n', c->out);
 	return 0;
