@@ -329,7 +329,7 @@ static unsigned int signs_of(const struct evidence *e, const struct shape *w)
  * whole: what slows down looks like a trend again in its last part. Not so if it falls
  * after it rose: that is no slowing down.
  */
-static unsigned int look(const struct evidence *e, struct shape *ret)
+static unsigned int examine(const struct evidence *e, struct shape *ret)
 {
 	uint64_t begin_ns = e->points[0].t_ns, end_ns = e->points[e->n_points - 1].t_ns, span_ns = end_ns - begin_ns;
 	unsigned int signs;
@@ -390,7 +390,7 @@ static const char *mark(const struct why *y)
 	return y->e->estimated ? "~" : "";
 }
 
-static void tell_freed(struct why *y)
+static void explain_freed(struct why *y)
 {
 	const struct evidence *e = y->e;
 	char a[FMT_MAX], b[FMT_MAX];
@@ -418,12 +418,12 @@ static void add_rate(struct why *y, double bytes_per_s, double span_s)
 	add(y, "%s%s%s/%s for %s", mark(y), bytes_per_s < 0 ? "-" : "+", a, hourly ? "h" : "min", b);
 }
 
-static void tell_rate(struct why *y)
+static void explain_rate(struct why *y)
 {
 	add_rate(y, y->w->slope, y->w->span_s);
 }
 
-static void tell_slowing(struct why *y)
+static void explain_slowing(struct why *y)
 {
 	const struct shape *w = y->w;
 
@@ -433,7 +433,7 @@ static void tell_slowing(struct why *y)
 		add(y, "slowing down");
 }
 
-static void tell_oldest(struct why *y)
+static void explain_oldest(struct why *y)
 {
 	char a[FMT_MAX];
 
@@ -441,7 +441,7 @@ static void tell_oldest(struct why *y)
 		add(y, "oldest %s", fmt_duration(a, y->e->oldest_ns));
 }
 
-static void tell_masked(struct why *y)
+static void explain_masked(struct why *y)
 {
 	char a[FMT_MAX];
 
@@ -449,7 +449,7 @@ static void tell_masked(struct why *y)
 		add(y, "but %s older ones were freed", fmt_count(a, y->e->unknown_frees));
 }
 
-static void tell_down_from(struct why *y)
+static void explain_down_from(struct why *y)
 {
 	char a[FMT_MAX];
 
@@ -491,7 +491,7 @@ static bool swings(const struct why *y, double rest_s)
 }
 
 /* What is steady now need not have been so all the time. */
-static bool told_change(struct why *y)
+static bool explain_change(struct why *y)
 {
 	const struct shape *w = y->w;
 	double change = w->floor[w->n - 1] - w->floor[0], rest_s;
@@ -509,11 +509,11 @@ static bool told_change(struct why *y)
 	return true;
 }
 
-static void tell_range(struct why *y)
+static void explain_range(struct why *y)
 {
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 
-	if (told_change(y))
+	if (explain_change(y))
 		return;
 	fmt_bytes(a, (uint64_t)y->w->low);
 	fmt_bytes(b, (uint64_t)y->w->high);
@@ -524,7 +524,7 @@ static void tell_range(struct why *y)
 		add(y, "%s%s for %s", mark(y), a, c);
 }
 
-static void tell_last(struct why *y)
+static void explain_last(struct why *y)
 {
 	char a[FMT_MAX];
 
@@ -533,14 +533,14 @@ static void tell_last(struct why *y)
 		add(y, "last allocation%s %s ago", y->e->estimated ? " that was seen" : "", fmt_duration(a, y->e->end_ns - y->e->last_ns));
 }
 
-static void tell_first(struct why *y)
+static void explain_first(struct why *y)
 {
 	char a[FMT_MAX];
 
 	add(y, "first allocation %s ago", fmt_duration(a, watched_ns(y->e)));
 }
 
-static void tell_was_higher(struct why *y)
+static void explain_was_higher(struct why *y)
 {
 	char a[FMT_MAX];
 
@@ -552,28 +552,28 @@ static void tell_was_higher(struct why *y)
 static const struct rule {
 	const char *verdict;	/* NULL: none */
 	unsigned int all, none;	/* signs that are there, signs that are not */
-	void (*tells[5])(struct why *y);
+	void (*reasons[5])(struct why *y);
 } rules[] = {
-	{ "new", YOUNG, 0, { tell_first } },
+	{ "new", YOUNG, 0, { explain_first } },
 	{ NULL, ROUGH, 0, {} },
 	{ NULL, RISES | REVISITS | STEPS, 0, {} },
-	{ "steady", RISES | REVISITS, 0, { tell_rate, tell_was_higher } },
-	{ "leak", RISES | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED, { tell_freed, tell_rate, tell_oldest } },
-	{ "leak", RISES | LONG | STALE, SLOWS | UNEVEN | LOADING | MASKED, { tell_freed, tell_rate, tell_oldest } },
-	{ "suspect", RISES | UNFREED, SLOWS, { tell_freed, tell_rate, tell_oldest, tell_masked } },
-	{ "suspect", RISES | STALE, SLOWS, { tell_freed, tell_rate, tell_oldest, tell_masked } },
-	{ "suspect", RISES | LONG | PILED, SLOWS, { tell_freed, tell_rate, tell_oldest, tell_masked } },
-	{ "growing", RISES, 0, { tell_rate, tell_slowing, tell_freed } },
-	{ "draining", FALLS, 0, { tell_rate, tell_down_from } },
+	{ "steady", RISES | REVISITS, 0, { explain_rate, explain_was_higher } },
+	{ "leak", RISES | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED, { explain_freed, explain_rate, explain_oldest } },
+	{ "leak", RISES | LONG | STALE, SLOWS | UNEVEN | LOADING | MASKED, { explain_freed, explain_rate, explain_oldest } },
+	{ "suspect", RISES | UNFREED, SLOWS, { explain_freed, explain_rate, explain_oldest, explain_masked } },
+	{ "suspect", RISES | STALE, SLOWS, { explain_freed, explain_rate, explain_oldest, explain_masked } },
+	{ "suspect", RISES | LONG | PILED, SLOWS, { explain_freed, explain_rate, explain_oldest, explain_masked } },
+	{ "growing", RISES, 0, { explain_rate, explain_slowing, explain_freed } },
+	{ "draining", FALLS, 0, { explain_rate, explain_down_from } },
 	{ NULL, UNSURE, 0, {} },
 	{ NULL, STEPS, 0, {} },
-	{ "steady", 0, 0, { tell_range, tell_last } },
+	{ "steady", 0, 0, { explain_range, explain_last } },
 };
 
-static void tell(struct snapshot *s, const struct rule *r, struct why *y, struct trend *ret)
+static void explain(struct snapshot *s, const struct rule *r, struct why *y, struct trend *ret)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(r->tells) && r->tells[i]; i++)
-		r->tells[i](y);
+	for (size_t i = 0; i < ARRAY_SIZE(r->reasons) && r->reasons[i]; i++)
+		r->reasons[i](y);
 	ret->verdict = r->verdict;
 	ret->why = r->verdict ? snapshot__strdup(s, y->text) : NULL;
 }
@@ -587,7 +587,7 @@ void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)
 
 	*ret = (struct trend){};
 	if (e->n_points && watched_ns(e) >= enough_ns)
-		signs = look(e, &w);
+		signs = examine(e, &w);
 	if (w.n >= MIN_WINDOWS) {
 		ret->known = true;
 		ret->growth_bytes_per_s = w.slope;
@@ -599,7 +599,7 @@ void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		if ((signs & rules[i].all) != rules[i].all || signs & rules[i].none)
 			continue;
-		tell(s, &rules[i], &y, ret);
+		explain(s, &rules[i], &y, ret);
 		return;
 	}
 }

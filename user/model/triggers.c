@@ -127,8 +127,8 @@ struct point {
 };
 
 struct state {			/* of a condition, of a process */
-	bool told;		/* and it was not met no more since */
-	uint64_t told_v;	/* the figure then */
+	bool fired;		/* and it was not met no more since */
+	uint64_t fired_v;	/* the figure then */
 	struct point *points;	/* a rate's, in a ring; owned; NULL: none yet */
 	size_t first, n;
 };
@@ -140,10 +140,10 @@ struct triggers {
 	struct hash states;	/* by process number: struct state[n] */
 	struct vec(char *) reasons;
 	size_t n_more;		/* reasons beyond those kept */
-	struct told {
+	struct firings {
 		uint64_t n, last_ns;
 		char *why;	/* owned */
-	} *told;		/* by condition */
+	} *firings;		/* by condition */
 };
 
 struct triggers *triggers__new(const char *const *texts, size_t n, uint64_t pause_ns)
@@ -152,9 +152,9 @@ struct triggers *triggers__new(const char *const *texts, size_t n, uint64_t paus
 
 	if (t) {
 		t->conditions = calloc(n + 1, sizeof(*t->conditions));
-		t->told = calloc(n + 1, sizeof(*t->told));
+		t->firings = calloc(n + 1, sizeof(*t->firings));
 	}
-	if (!t || !t->conditions || !t->told) {
+	if (!t || !t->conditions || !t->firings) {
 		triggers__free(t);
 		return NULL;
 	}
@@ -188,9 +188,9 @@ void triggers__free(struct triggers *t)
 	hash__done(&t->states);
 	drop_reasons(t);
 	vec_done(&t->reasons);
-	for (size_t i = 0; t->told && i < t->n; i++)
-		free(t->told[i].why);
-	free(t->told);
+	for (size_t i = 0; t->firings && i < t->n; i++)
+		free(t->firings[i].why);
+	free(t->firings);
 	free(t->conditions);
 	free(t);
 }
@@ -228,15 +228,15 @@ void triggers__forget(struct triggers *t, uint32_t proc)
 
 static int add_reason(struct triggers *t, const struct condition *c, const char *says, uint64_t now_ns)
 {
-	struct told *told = &t->told[c - t->conditions];
+	struct firings *firings = &t->firings[c - t->conditions];
 	char **slot, *why = strdup(says);
 
 	if (why) {
-		free(told->why);
-		told->why = why;
+		free(firings->why);
+		firings->why = why;
 	}
-	told->n++;
-	told->last_ns = now_ns;
+	firings->n++;
+	firings->last_ns = now_ns;
 	if (t->reasons.n == MAX_REASONS) {
 		t->n_more++;
 		return 0;
@@ -281,7 +281,7 @@ size_t triggers__n(const struct triggers *t)
 
 struct fired triggers__fired(const struct triggers *t, size_t i)
 {
-	return (struct fired){ t->conditions[i].text, t->told[i].n, t->told[i].last_ns, t->told[i].why };
+	return (struct fired){ t->conditions[i].text, t->firings[i].n, t->firings[i].last_ns, t->firings[i].why };
 }
 
 int triggers__event(struct triggers *t, enum event event, const char *says, uint64_t now_ns)
@@ -364,13 +364,13 @@ static int look_at(struct triggers *t, const struct condition *c, struct state *
 		v = age_ns > c->per_ns ? (uint64_t)((double)grown * (double)c->per_ns / (double)age_ns) : grown;
 	}
 	if (v <= c->limit) {
-		s->told = false;
+		s->fired = false;
 		return 0;
 	}
-	if (now_ns < t->quiet_until_ns || (s->told && (c->per_ns || v / 2 < s->told_v)))
+	if (now_ns < t->quiet_until_ns || (s->fired && (c->per_ns || v / 2 < s->fired_v)))
 		return 0;
-	s->told = true;
-	s->told_v = v;
+	s->fired = true;
+	s->fired_v = v;
 	words = words_of(c->measure, l, c->per_ns ? grown : v, age_ns);
 	return words ? add_reason(t, c, words, now_ns) : -ENOMEM;
 }
