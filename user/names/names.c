@@ -25,7 +25,7 @@
 #include "util/hash.h"
 #include "util/util.h"
 
-#define TELL_NS 100000000ull	/* the caller is woken at most this often, but at the end */
+#define NOTIFY_NS 100000000ull	/* the caller is woken at most this often, but at the end */
 
 struct wish {
 	struct object *obj;	/* held */
@@ -53,7 +53,7 @@ struct names {
 	struct vec(struct object *) done_with;	/* to be given back */
 	struct object *at;	/* being looked up now */
 	bool stop, paused;
-	uint64_t told_ns;
+	uint64_t notified_ns;
 	/* the caller's */
 	struct hash known;	/* of struct found */
 };
@@ -70,13 +70,13 @@ static size_t resolve(struct sym *sym, const struct wish *w, const struct line *
 	return n;
 }
 
-static void tell(struct names *n)
+static void notify(struct names *n)
 {
 	uint64_t one = 1, now = now_ns();
 
-	if (n->next < n->wishes.n && now - n->told_ns < TELL_NS)
+	if (n->next < n->wishes.n && now - n->notified_ns < NOTIFY_NS)
 		return;
-	n->told_ns = now;
+	n->notified_ns = now;
 	if (write(n->fd, &one, sizeof(one)) < 0) {
 		/* it is readable already */
 	}
@@ -117,7 +117,7 @@ static void *look_up(void *arg)
 		pthread_mutex_lock(&n->lock);
 		n->at = NULL;
 		keep(n, &w, lines, n_lines);
-		tell(n);
+		notify(n);
 		pthread_cond_broadcast(&n->more);
 	}
 	pthread_mutex_unlock(&n->lock);

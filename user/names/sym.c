@@ -41,7 +41,7 @@ struct module {			/* what is known of one object */
 	struct symtab symtab;
 	struct dwarfinfo *dwarf;	/* NULL: none */
 	struct u64map results;	/* return address → struct result */
-	bool told;		/* that the object changed */
+	bool reported;		/* that the object changed */
 };
 
 struct sym {
@@ -239,9 +239,9 @@ static bool is_changed(struct sym *s, struct module *m)
 {
 	if (m->obj->jit || !object__look_for_change(m->obj))
 		return false;
-	if (!m->told && s->opts.on_changed)
+	if (!m->reported && s->opts.on_changed)
 		s->opts.on_changed(m->obj->path, s->opts.arg);
-	m->told = true;
+	m->reported = true;
 	return true;
 }
 
