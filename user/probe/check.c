@@ -255,7 +255,7 @@ static bool has_uretprobe(const struct plan *p, uint32_t func)
 	return has_point(p, func, ON_RETURN, false) || has_point(p, func, ON_RETURN, true);
 }
 
-static void look(const struct check *c, uint32_t func, const struct check_request *r, const struct check_answer *a, struct seen *s)
+static void read_hits(const struct check *c, uint32_t func, const struct check_request *r, const struct check_answer *a, struct seen *s)
 {
 	size_t n = __atomic_load_n(&c->kernel->skel->bss->mt_n_hits, __ATOMIC_SEQ_CST);
 
@@ -375,7 +375,7 @@ static int try_function(struct check *c, const struct planned_func *f, uint64_t 
 	c->result->n_called++;
 	if (c->links[0] < 0)
 		return 0;
-	look(c, f->func, &r, &a, &s);
+	read_hits(c, f->func, &r, &a, &s);
 	wrong = judge(c, f, &s);
 	if (wrong && c->result->verdict == CHECK_RIGHT)
 		verdict(c, CHECK_WRONG, row->name, wrong);

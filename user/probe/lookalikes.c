@@ -96,7 +96,7 @@ static bool has(const struct names *n, const char *stem, size_t len, const char 
 	return bsearch(&name, n->v.v, n->v.n, sizeof(*n->v.v), by_name);
 }
 
-static void tell(FILE *out, const struct object *obj, size_t pair, const char *stem, size_t len, size_t nth)
+static void print_pair(FILE *out, const struct object *obj, size_t pair, const char *stem, size_t len, size_t nth)
 {
 	const char *a = pairs[pair].allocates, *f = pairs[pair].frees;
 	int n = (int)len;
@@ -108,10 +108,10 @@ static void tell(FILE *out, const struct object *obj, size_t pair, const char *s
 		fprintf(out, "(--sym malloc=%.*s%s --sym free=%.*s%s)", n, stem, a, n, stem, f);
 }
 
-static void tell_pairs(FILE *out, const struct object *obj, const struct names *n, size_t *n_told)
+static void print_pairs(FILE *out, const struct object *obj, const struct names *n, size_t *n_printed)
 {
 	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++)
-		for (size_t i = 0; i < n->v.n && *n_told < MAX_TOLD; i++) {
+		for (size_t i = 0; i < n->v.n && *n_printed < MAX_TOLD; i++) {
 			size_t stem;
 
 			/* names of the static and of the dynamic table are the same */
@@ -121,7 +121,7 @@ static void tell_pairs(FILE *out, const struct object *obj, const struct names *
 			if (!ends_in(n->v.v[i], pairs[p].allocates, &stem) || (!strcmp(pairs[p].allocates, "alloc") && n->v.v[i][stem - 1] == 'm'))
 				continue;
 			if (has(n, n->v.v[i], stem, pairs[p].frees))
-				tell(out, obj, p, n->v.v[i], stem, (*n_told)++);
+				print_pair(out, obj, p, n->v.v[i], stem, (*n_printed)++);
 		}
 }
 
@@ -129,21 +129,21 @@ char *lookalikes__of(const struct object *obj, const struct alloc_funcs *funcs)
 {
 	struct names n = { .funcs = funcs };
 	char *text = NULL;
-	size_t size, n_told = 0;
+	size_t size, n_printed = 0;
 	FILE *out;
 
 	if (!object__for_each_function(obj, look_at, &n, NULL) && n.v.n) {
 		qsort(n.v.v, n.v.n, sizeof(*n.v.v), by_name);
 		out = open_memstream(&text, &size);
 		if (out) {
-			tell_pairs(out, obj, &n, &n_told);
+			print_pairs(out, obj, &n, &n_printed);
 			fclose(out);
 		}
 	}
 	for (size_t i = 0; i < n.v.n; i++)
 		free(n.v.v[i]);
 	vec_done(&n.v);
-	if (!n_told) {
+	if (!n_printed) {
 		free(text);
 		text = NULL;
 	}

@@ -47,7 +47,7 @@ struct search {
 };
 
 /* What a point on this function is to report; false: nothing. */
-static bool is_meant(const struct search *s, const char *name, uint64_t *ret_cookie)
+static bool is_selected(const struct search *s, const char *name, uint64_t *ret_cookie)
 {
 	*ret_cookie = 0;
 	if (s->exceptions && !strcmp(name, MAKES_EXCEPTION))
@@ -66,7 +66,7 @@ static int take(const struct object_symbol *sym, void *arg)
 	uint64_t offset, cookie;
 	struct spot_point *p;
 
-	if (sym->ifunc || !is_meant(s, sym->name, &cookie) || !object__vaddr_to_offset(s->obj, sym->value, &offset))
+	if (sym->ifunc || !is_selected(s, sym->name, &cookie) || !object__vaddr_to_offset(s->obj, sym->value, &offset))
 		return 0;
 	p = spot_points__at(s->points, offset);
 	if (p && !p->cookie)

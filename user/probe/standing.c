@@ -138,7 +138,7 @@ static void look_at(int mem, const struct mapping *m, const struct object *obj, 
 	}
 }
 
-static void look_at_plan(int mem, const struct maps *maps, const struct space *space, const struct plan *p, struct standing *s)
+static void check_plan(int mem, const struct maps *maps, const struct space *space, const struct plan *p, struct standing *s)
 {
 	bool known = trap_of(p->object->machine);
 
@@ -173,7 +173,7 @@ int standing__look(pid_t pid, const struct space *space, const struct plan *cons
 		return -errno;
 	err = maps__read(pid, &maps, NULL);
 	for (size_t i = 0; i < n && !err; i++)
-		look_at_plan(mem, &maps, space, plans[i], &s);
+		check_plan(mem, &maps, space, plans[i], &s);
 	maps__done(&maps);
 	if (!err)
 		*ret = s;
