@@ -221,7 +221,7 @@ static void range_done(struct memmap_look *l, const struct range *r)
 }
 
 /* A piece of a mapping. Returns its pages, at least 1. */
-static uint64_t look_at_range(struct memmap_look *l, struct range *r)
+static uint64_t read_range(struct memmap_look *l, struct range *r)
 {
 	/* from one piece that is read to the next */
 	uint64_t stride = AT_ONCE * ((r->n + PAGES_MAX - 1) / PAGES_MAX), words[AT_ONCE];
@@ -314,7 +314,7 @@ int memmap_look__go_on(struct memmap_look *l, int64_t *pages)
 {
 	while (*pages > 0 && !l->err) {
 		if (l->at < l->ranges.n)
-			*pages -= (int64_t)look_at_range(l, &l->ranges.v[l->at]);
+			*pages -= (int64_t)read_range(l, &l->ranges.v[l->at]);
 		else if (!l->text_ended)
 			*pages -= (int64_t)read_text(l);
 		else

@@ -196,7 +196,7 @@ static uint64_t age_of(const struct stat_fields *s)
 	return now > start_ns ? now - start_ns : 0;
 }
 
-static int may_look(pid_t pid, const struct process *p, struct err *e)
+static int may_inspect(pid_t pid, const struct process *p, struct err *e)
 {
 	char path[64];
 
@@ -265,7 +265,7 @@ int process__look(pid_t pid, struct process *ret, struct err *e)
 		err = err_set(e, -ESRCH, "'%s' (%d) has ended and waits for its parent (a zombie)", p.comm, (int)pid);
 		goto fail;
 	}
-	err = may_look(tid, &p, e);
+	err = may_inspect(tid, &p, e);
 	if (err)
 		goto fail;
 	p.exe = read_exe(tid);

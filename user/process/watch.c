@@ -112,7 +112,7 @@ static int open_rings(struct watch *w, size_t ring_bytes)
 	return err;
 }
 
-int watch__open(bool everyone, struct watch **ret, struct err *e)
+int watch__open(bool all_processes, struct watch **ret, struct err *e)
 {
 	struct watch *w = calloc(1, sizeof(*w));
 	int err;
@@ -120,8 +120,8 @@ int watch__open(bool everyone, struct watch **ret, struct err *e)
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
 	w->page_size = sysconf(_SC_PAGESIZE);
-	err = open_rings(w, everyone ? BIG_RING_BYTES : RING_BYTES);
-	if (err && everyone)
+	err = open_rings(w, all_processes ? BIG_RING_BYTES : RING_BYTES);
+	if (err && all_processes)
 		err = open_rings(w, RING_BYTES);
 	if (err) {
 		free(w);

@@ -33,8 +33,8 @@ struct watch_record {
 
 typedef void (*watch_fn)(const struct watch_record *r, void *arg);
 
-/* everyone: room for the records of all processes of the machine. */
-int watch__open(bool everyone, struct watch **ret, struct err *e);
+/* all_processes: room for the records of the whole machine. */
+int watch__open(bool all_processes, struct watch **ret, struct err *e);
 void watch__close(struct watch *w);	/* takes NULL */
 size_t watch__n_fds(const struct watch *w);
 int watch__fd(const struct watch *w, size_t i);
