@@ -142,7 +142,7 @@ static void keep_part(struct space *s, size_t i, uint64_t start, uint64_t end)
 	part->file_off = r->file_off + (start - r->start);
 	part->label = r->label ? strdup(r->label) : NULL;
 	part->why = (struct err){};
-	part->told = true;
+	part->reported = true;
 	if (part->object)
 		object__hold(part->object);
 }
@@ -535,7 +535,7 @@ int space__copy(struct space *to, const struct space *from, struct err *e)
 		slot->born_ns = r->born_ns;
 		slot->fresh = r->fresh;
 		slot->unproven = r->unproven;
-		slot->told = true;
+		slot->reported = true;
 		slot->object = r->object;
 		if (r->object)
 			object__hold(r->object);

@@ -26,7 +26,7 @@ struct space_range {
 	bool gone;		/* it is not mapped any more */
 	bool found;		/* by a reading: it may have come before born_ns */
 	bool rough;		/* it may have died after died_ns */
-	bool told;		/* the user was, if it could not be opened */
+	bool reported;		/* to the user, that it could not be opened */
 	bool fresh;		/* the file was written to just before: should it come again, it may be another version */
 	bool unproven;		/* it may have been another version of the file: the object's names are not its own */
 };

@@ -50,14 +50,14 @@ void space_written__cut(struct space_written *w, uint64_t start, uint64_t end)
 
 	w->n = 0;
 	for (size_t i = 0; i < was.n; i++) {
-		struct written_piece before = was.v[i], behind = was.v[i];
+		struct written_piece before = was.v[i], after = was.v[i];
 
 		before.end = MIN(before.end, start);
-		behind.start = MAX(behind.start, end);
+		after.start = MAX(after.start, end);
 		if (before.start < before.end)
 			space_written__add(w, before);
-		if (behind.start < behind.end)
-			space_written__add(w, behind);
+		if (after.start < after.end)
+			space_written__add(w, after);
 	}
 }
 

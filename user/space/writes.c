@@ -34,12 +34,12 @@ struct probed {
 };
 
 struct writes {
-	int notify_fd, null_fd, told_fd, end_fd;
+	int notify_fd, null_fd, reported_fd, end_fd;
 	pthread_t thread;
 	pthread_mutex_t lock;	/* of all that follows */
 	struct vec(struct watched) watched;
 	struct vec(struct probed) links;
-	struct vec(const struct object *) told;
+	struct vec(const struct object *) reported;
 };
 
 static void *close_link(void *arg)
@@ -67,17 +67,17 @@ static void take_out(const struct writes *w, int fd)
 }
 
 /* Once, however many steps of an attachment find out. */
-static void tell(struct writes *w, const struct object *obj)
+static void report(struct writes *w, const struct object *obj)
 {
 	const struct object **slot;
 
-	for (size_t i = 0; i < w->told.n; i++)
-		if (w->told.v[i] == obj)
+	for (size_t i = 0; i < w->reported.n; i++)
+		if (w->reported.v[i] == obj)
 			return;
-	slot = vec_push(&w->told);
+	slot = vec_push(&w->reported);
 	if (slot)
 		*slot = obj;
-	eventfd_write(w->told_fd, 1);
+	eventfd_write(w->reported_fd, 1);
 }
 
 static void take_out_of(struct writes *w, const struct object *obj, bool anchors)
@@ -101,7 +101,7 @@ static void unprobe(struct writes *w, const struct object *obj)
 {
 	take_out_of(w, obj, false);
 	take_out_of(w, obj, true);
-	tell(w, obj);
+	report(w, obj);
 }
 
 /* A number is an inode's, and several objects may be its versions. */
@@ -188,8 +188,8 @@ static void close_all(struct writes *w)
 		close(w->notify_fd);
 	if (w->null_fd >= 0)
 		close(w->null_fd);
-	if (w->told_fd >= 0)
-		close(w->told_fd);
+	if (w->reported_fd >= 0)
+		close(w->reported_fd);
 	if (w->end_fd >= 0)
 		close(w->end_fd);
 	free(w);
@@ -204,9 +204,9 @@ struct writes *writes__new(void)
 	w->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	w->end_fd = eventfd(0, EFD_CLOEXEC);
 	w->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	w->told_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	w->reported_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&w->lock, NULL);
-	if (w->notify_fd >= 0 && w->null_fd >= 0 && w->told_fd >= 0 && w->end_fd >= 0 && !start(w))
+	if (w->notify_fd >= 0 && w->null_fd >= 0 && w->reported_fd >= 0 && w->end_fd >= 0 && !start(w))
 		return w;
 	close_all(w);
 	return NULL;
@@ -220,14 +220,14 @@ void writes__free(struct writes *w)
 	pthread_join(w->thread, NULL);
 	vec_done(&w->watched);
 	vec_done(&w->links);
-	vec_done(&w->told);
+	vec_done(&w->reported);
 	pthread_mutex_destroy(&w->lock);
 	close_all(w);
 }
 
 int writes__fd(const struct writes *w)
 {
-	return w ? w->told_fd : -1;
+	return w ? w->reported_fd : -1;
 }
 
 static bool is_watched(const struct writes *w, const struct object *obj)
@@ -265,7 +265,7 @@ static int watch(struct writes *w, struct object *obj)
 	if (!object__look_for_change(obj))
 		return 0;
 	unwatch_last(w);
-	tell(w, obj);
+	report(w, obj);
 	return -ESTALE;
 }
 
@@ -321,9 +321,9 @@ const struct object *writes__next(struct writes *w)
 	if (!w)
 		return NULL;
 	pthread_mutex_lock(&w->lock);
-	eventfd_read(w->told_fd, &n);
-	if (w->told.n)
-		obj = w->told.v[--w->told.n];
+	eventfd_read(w->reported_fd, &n);
+	if (w->reported.n)
+		obj = w->reported.v[--w->reported.n];
 	pthread_mutex_unlock(&w->lock);
 	return obj;
 }
