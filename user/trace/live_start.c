@@ -63,7 +63,7 @@ static void on_signals(struct starting *s)
 	}
 }
 
-static void *tell(void *arg)
+static void *show_progress(void *arg)
 {
 	struct starting *s = arg;
 	uint64_t n;
@@ -105,7 +105,7 @@ int starting__begin(const struct starting_calls *calls, int said_fd, struct star
 	sigaddset(&set, SIGWINCH);
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = s->signal_fd < 0 || s->stop_fd < 0 ? errno : pthread_create(&s->thread, NULL, tell, s);
+	err = s->signal_fd < 0 || s->stop_fd < 0 ? errno : pthread_create(&s->thread, NULL, show_progress, s);
 	if (!err) {
 		*ret = s;
 		return 0;

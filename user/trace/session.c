@@ -163,7 +163,7 @@ static int check(struct session *s, struct err *e)
 }
 
 /* What the targets map, and what is to be probed in it: of a big program that takes a while. */
-static int look(struct session *s, struct err *e)
+static int plan_probes(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
 	int err = 0;
@@ -330,7 +330,7 @@ static void let_signals_kill(const struct session *s)
 }
 
 /* A program of our own may have ended before its memory was read: the kernel did that. */
-static void tell_most_rss(struct session *s)
+static void report_most_rss(struct session *s)
 {
 	for (size_t i = 0; s->spawn && i < s->tracees.v.n; i++) {
 		struct tracee *p = s->tracees.v.v[i];
@@ -377,7 +377,7 @@ static int finish(struct session *s, struct err *e)
 	session__read_events(s);
 	tracees__tell_spots(&s->tracees);
 	tracees__tell_named(&s->tracees);
-	tell_most_rss(s);
+	report_most_rss(s);
 	snap = session__take(s, true, true, e);
 	if (!snap)
 		return -ENOMEM;
@@ -471,7 +471,7 @@ static int (*const stages[])(struct session *s, struct err *e) = {
 	check,		/* then outputs and targets, so that errors come before anything is touched */
 	make_loop,
 	live__open,	/* the screen of the live view: it shows the next stages */
-	look,		/* what the targets map, and what is to be probed in it */
+	plan_probes,	/* what the targets map, and what is to be probed in it */
 	start_program,	/* before there are programs and tables, which the copy of malloctrace that becomes CMD must not have */
 	load,		/* programs and tables */
 	watch,		/* what is mapped and written from here on */
@@ -523,13 +523,13 @@ static void outlast_debuggers(struct session *s)
 {
 	struct timespec while_it_is_there = { 0, 50000000 };
 	struct debugger d;
-	pid_t told = 0, pid;
+	pid_t reported = 0, pid;
 
 	while ((pid = tracees__debugged(&s->tracees, &d))) {
-		if (pid != told)
+		if (pid != reported)
 			say("%s (%d) debugs process %d and has breakpoints where malloctrace has probes: detaching first would kill that process. Waiting until the debugger detaches or deletes them; Ctrl-C detaches now",
 			    d.comm, (int)d.pid, (int)pid);
-		told = pid;
+		reported = pid;
 		nanosleep(&while_it_is_there, NULL);
 	}
 }

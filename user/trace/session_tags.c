@@ -23,7 +23,7 @@ int session__ask_tags(struct session *s, struct err *e)
 }
 
 /* Nothing could be recorded: not because nothing was allocated. */
-static void tell_uncalled(const struct session *s, const struct cut *cut)
+static void report_uncalled(const struct session *s, const struct cut *cut)
 {
 	for (size_t i = 0; i < s->tracees.spots.n; i++) {
 		const struct spot *spot = &s->tracees.spots.v[i];
@@ -41,7 +41,7 @@ void session__put_tags(const struct session *s, const struct cut *cut, struct sn
 	snap->tags = tags;
 	snap->n_tags = 0;
 	if (snap->ended)
-		tell_uncalled(s, cut);
+		report_uncalled(s, cut);
 	for (size_t i = 0; i < spots->n; i++) {
 		const struct spot *spot = &spots->v[i];
 		/* where probes come and go, allocations are estimated, calls are not */

@@ -169,7 +169,7 @@ static int look_at(struct session *s, struct tracee *p, unsigned int wanted, uin
 	return triggers__look(s->triggers, &l, at_ns);
 }
 
-static void on_look(void *arg)
+static void on_check(void *arg)
 {
 	struct session *s = arg;
 	unsigned int wanted = triggers__figures(s->triggers);
@@ -206,6 +206,6 @@ int session__watch_triggers(struct session *s)
 	s->triggers = triggers__new(o->whens.v, o->whens.n, o->pause_ns);
 	if (!s->triggers)
 		return -ENOMEM;
-	on_look(s);
-	return loop__add_timer(s->loop, TRIGGERS_LOOK_NS, false, on_look, s);
+	on_check(s);
+	return loop__add_timer(s->loop, TRIGGERS_LOOK_NS, false, on_check, s);
 }
