@@ -116,7 +116,7 @@ static int pass_over(struct machine *m, int err, struct err *why, struct err *e)
 }
 
 /* An exec just before the kernel was told of a process is not reported. */
-static int look_again(pid_t pid, struct process *p, struct err *e)
+static int read_again(pid_t pid, struct process *p, struct err *e)
 {
 	char comm[32];
 
@@ -134,7 +134,7 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct
 	struct process process;
 	struct tracee *p;
 	uint64_t start_ticks;
-	bool is_told;
+	bool is_reported;
 	int err = process__look(pid, &process, &why);
 
 	if (err) {
@@ -143,14 +143,14 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct
 		return pass_over(m, err, &why, e);
 	}
 	start_ticks = process.start_ticks;
-	is_told = proc;
-	if (!is_told)
+	is_reported = proc;
+	if (!is_reported)
 		err = kernel__add_process(m->t->kernel, pid, &proc, e);
 	if (err || hash__get(&m->t->by_proc, proc)) {
 		process__done(&process);
 		return err == -ENOSPC ? 0 : err;	/* counted: process_full */
 	}
-	err = is_told ? 0 : look_again(pid, &process, &why);
+	err = is_reported ? 0 : read_again(pid, &process, &why);
 	if (err) {
 		kernel__ignore(m->t->kernel, pid, proc);
 		kernel__reconsider(m->t->kernel, pid);
@@ -205,7 +205,7 @@ static int add_child(struct machine *m, pid_t pid, struct err *e)
 }
 
 /* Those that are there: the selected; then, with -f, children that they have already, and theirs. */
-static int look_around(struct machine *m, struct err *e)
+static int read_processes(struct machine *m, struct err *e)
 {
 	int err = m->selection->adopt == MT_ADOPT_ALL ? for_each_running(m, add_or_ignore, e) : 0;
 	size_t had;
@@ -237,7 +237,7 @@ static int attach(struct tracees *t, struct err *e)
 	if (!err) {
 		say_step("Reading the processes that run.");
 		m->t->begun = false;
-		err = look_around(m, e);
+		err = read_processes(m, e);
 		m->t->begun = true;
 	}
 	say_verbose("read %zu processes in %.1f ms", m->t->v.n, (now_ns() - began_ns) / 1e6);
@@ -514,7 +514,7 @@ static int on_event(struct tracees *t, const struct mt_event *ev, struct err *e)
 /* ---- what no message reports */
 
 /* A life that was not reported: its message was lost. */
-static void adopt_untold(uint32_t proc, pid_t pid, void *arg)
+static void adopt_unreported(uint32_t proc, pid_t pid, void *arg)
 {
 	struct machine *m = arg;
 
@@ -550,7 +550,7 @@ static void on_second(struct tracees *t, bool watched)
 		n_left--;
 		tracee__refresh_shared(m->t, p, 0, NULL);
 	}
-	kernel__for_each_life(m->t->kernel, SECOND_NS, adopt_untold, m);
+	kernel__for_each_life(m->t->kernel, SECOND_NS, adopt_unreported, m);
 	tracees__unprobe_deleted(m->t);
 }
 

@@ -205,14 +205,14 @@ static struct tracee *tracee_of(const struct tracees *t, uint32_t proc)
 	return l && !l->tracee->ended && tracee__life(l->tracee) == l ? l->tracee : NULL;
 }
 
-typedef void tell_fn(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut);
+typedef void report_fn(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut);
 
-static void tell_first(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
+static void report_first(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
 {
 	model__set_first_memory(t->model, tracee__life(p)->proc, is);
 }
 
-static void tell_now(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
+static void report_now(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
 {
 	if (cut && cut->blocks)
 		size_all(m, t, p, cut, is);
@@ -220,7 +220,7 @@ static void tell_now(struct resident_looks *m, struct tracees *t, struct tracee 
 }
 
 /* Without figures of blocks: which of them live is known after the end. */
-static void tell_last(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
+static void report_last(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
 {
 	uint32_t *slot = vec_push(&m->last);
 
@@ -230,7 +230,7 @@ static void tell_last(struct resident_looks *m, struct tracees *t, struct tracee
 }
 
 /* As far as *pages go. */
-static void look_at(struct resident_looks *m, struct tracees *t, const struct cut *cut, tell_fn *tell, int64_t *pages)
+static void look_at(struct resident_looks *m, struct tracees *t, const struct cut *cut, report_fn *tell, int64_t *pages)
 {
 	struct tracee *p = tracee_of(t, m->procs.v[m->at]);
 	struct snap_memory is = { .known = true };
@@ -239,7 +239,7 @@ static void look_at(struct resident_looks *m, struct tracees *t, const struct cu
 
 	/* a program that has not begun has none */
 	if (p && p->own && p->lives.n < 2) {
-		if (tell == tell_first)
+		if (tell == report_first)
 			tell(m, t, p, &is, cut);
 		err = -ESRCH;
 	}
@@ -260,7 +260,7 @@ static void look_at(struct resident_looks *m, struct tracees *t, const struct cu
 }
 
 /* True: there is more. */
-static bool slice(struct resident_looks *m, struct tracees *t, const struct cut *cut, tell_fn *tell)
+static bool slice(struct resident_looks *m, struct tracees *t, const struct cut *cut, report_fn *tell)
 {
 	uint64_t began_ns = now_ns();
 	int64_t pages = MEMMAP_SLICE_PAGES;
@@ -291,7 +291,7 @@ void resident__begin(struct resident_looks *m, struct tracees *t)
 	if (tracees__are_shared(t))
 		return;
 	list(m, t);
-	while (m->procs.n && slice(m, t, NULL, tell_first))
+	while (m->procs.n && slice(m, t, NULL, report_first))
 		in_between(m);
 	drop(m);
 }
@@ -302,11 +302,11 @@ void resident__look(struct resident_looks *m, struct tracees *t, const struct cu
 		return;
 	list(m, t);
 	if (!now) {
-		if (!slice(m, t, cut, tell_now))
+		if (!slice(m, t, cut, report_now))
 			looked(m);
 		return;
 	}
-	while (slice(m, t, cut, tell_now))
+	while (slice(m, t, cut, report_now))
 		in_between(m);
 	looked(m);
 }
@@ -315,7 +315,7 @@ bool resident__go_on(struct resident_looks *m, struct tracees *t)
 {
 	if (!m->procs.n)
 		return false;
-	if (slice(m, t, NULL, tell_now))
+	if (slice(m, t, NULL, report_now))
 		return true;
 	looked(m);
 	return false;
@@ -327,13 +327,13 @@ void resident__look_last(struct resident_looks *m, struct tracees *t)
 
 	list(m, t);
 	m->last.n = 0;
-	while (slice(m, t, NULL, tell_last) && now_ns() - began_ns < LOOK_NS)
+	while (slice(m, t, NULL, report_last) && now_ns() - began_ns < LOOK_NS)
 		in_between(m);
 }
 
 void resident__end(struct resident_looks *m, struct tracees *t, const struct cut *cut)
 {
-	while (m->at < m->procs.n && slice(m, t, NULL, tell_last))
+	while (m->at < m->procs.n && slice(m, t, NULL, report_last))
 		in_between(m);
 	looked(m);
 	for (size_t i = 0; cut->blocks && i < m->last.n; i++) {

@@ -192,9 +192,9 @@ void tracee__tell_unread(const struct tracee *p)
 
 	for (size_t at = 0; at < l->space.n; at++) {
 		struct space_range *r = &l->space.v[at];
-		bool said = r->told;
+		bool said = r->reported;
 
-		r->told = true;
+		r->reported = true;
 		for (size_t i = 0; i < at && !said && tracee__may_not_read(r); i++)
 			said = tracee__may_not_read(&l->space.v[i]) && r->label && l->space.v[i].label &&
 			       !strcmp(l->space.v[i].label, r->label);

@@ -128,7 +128,7 @@ struct tracee {
 	pid_t debugger;		/* that was reported; 0: none */
 	size_t n_unprobed;	/* the most points that were found not to be in place at a time */
 	size_t n_written_over;	/* points that were taken out because their file was written to: tracee_writes.c */
-	uint64_t next_look_ns;
+	uint64_t next_check_ns;
 	/* where probes are shared */
 	uint32_t parent_proc;	/* the life that forked it, 0: not traced */
 	uint64_t live_bytes;	/* when it was last sampled */
@@ -154,8 +154,8 @@ struct tracees {
 	uint64_t n_changes;	/* moves whenever an address may lie elsewhere than before */
 	uint64_t gone_cpu_ns, gone_unprobed;	/* of those that were forgotten */
 	size_t turn;		/* which is sampled next */
-	size_t look_turn;	/* whose probes are checked next */
-	bool told_full;		/* that no more files can be opened */
+	size_t check_turn;	/* whose probes are checked next */
+	bool reported_full;		/* that no more files can be opened */
 	const struct probing *probing;
 	struct machine *machine;	/* shared probes: processes that come and go; else NULL */
 	struct attachment *shared_probes;	/* NULL where each tracee has its own, and once they are out */

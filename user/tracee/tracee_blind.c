@@ -33,7 +33,7 @@ static bool is_first(const struct space *s, size_t at)
 }
 
 /* "38 functions in libc.so.6, 19 in shopd" */
-static void tell_probed(struct tracees *t, const struct tracee_life *l, FILE *out)
+static void write_probed(struct tracees *t, const struct tracee_life *l, FILE *out)
 {
 	size_t n = 0;
 
@@ -55,7 +55,7 @@ static bool is_c_library(const struct known_file *k)
 	return k->plan.family && !k->plan.object->is_exec && (!strcmp(k->plan.family, "glibc") || !strcmp(k->plan.family, "musl"));
 }
 
-static void tell_candidates(struct tracees *t, const struct tracee_life *l, FILE *out)
+static void write_candidates(struct tracees *t, const struct tracee_life *l, FILE *out)
 {
 	size_t n = 0;
 
@@ -105,8 +105,8 @@ static void look_at(struct tracees *t, const struct tracee *p, const struct trac
 	if (s->n_processes > 1 && b.cpu_ns < MUCH_CPU_NS && b.grown_bytes < MUCH_GROWTH)
 		return;
 	if (ran) {
-		b.probed = in_words(t, l, s, tell_probed);
-		b.candidates = in_words(t, l, s, tell_candidates);
+		b.probed = in_words(t, l, s, write_probed);
+		b.candidates = in_words(t, l, s, write_candidates);
 	}
 	to->blind = b;
 }

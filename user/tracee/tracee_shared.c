@@ -241,11 +241,11 @@ static bool is_full(const struct space_range *r)
 	return r->why.code == -EMFILE || r->why.code == -ENFILE;
 }
 
-static void tell_full(struct tracees *t, const struct space *space, size_t from)
+static void report_full(struct tracees *t, const struct space *space, size_t from)
 {
-	for (size_t i = from; i < space->n && !t->told_full; i++) {
-		t->told_full = is_full(&space->v[i]);
-		if (t->told_full)
+	for (size_t i = from; i < space->n && !t->reported_full; i++) {
+		t->reported_full = is_full(&space->v[i]);
+		if (t->reported_full)
 			say("no more files can be opened (ulimit -Hn): code that is mapped from now on has no names, and its allocators are not seen");
 	}
 }
@@ -262,7 +262,7 @@ int tracee__refresh_shared(struct tracees *t, struct tracee *p, uint64_t mapped_
 	p->stale = false;
 	if (err)
 		return err;
-	tell_full(t, space, from);
+	report_full(t, space, from);
 	if (p->dirty)
 		err = tracee__update_unwind(t, p, e);
 	p->dirty &= err != 0;
@@ -277,7 +277,7 @@ int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mappin
 
 	if (err || space->n == from)
 		return err;
-	tell_full(t, space, from);
+	report_full(t, space, from);
 	return tracee__probe_files(t, p, from, t_ns, e);
 }
 
@@ -312,8 +312,8 @@ static char *clean_comm(const struct mt_event *ev)
 /* What is known of a process that is gone already: its own message, and what its parent was. */
 static int from_event(const struct mt_event *ev, const struct tracee *parent, struct process *ret, struct err *e)
 {
-	static const struct process nobody = { .comm = (char *)"", .exe = (char *)"" };
-	int err = process__copy(parent ? &parent->process : &nobody, ev->pid, ret, e);
+	static const struct process no_parent = { .comm = (char *)"", .exe = (char *)"" };
+	int err = process__copy(parent ? &parent->process : &no_parent, ev->pid, ret, e);
 
 	if (err)
 		return err;

@@ -15,9 +15,9 @@
 #include "util/log.h"
 #include "util/parse.h"
 
-/* A process is checked once a second, unless that took longer than 1 / LOOK_SHARE of it: ten thousand mappings take ten milliseconds. */
+/* A process is checked once a second, unless that took longer than 1 / CHECK_SHARE of it: ten thousand mappings take ten milliseconds. */
 #define LOOK_EACH_NS 1000000000ull
-#define LOOK_SHARE 500
+#define CHECK_SHARE 500
 /* What all checks together may take at a time, where probes are shared. */
 #define SLICE_NS 10000000ull
 
@@ -38,7 +38,7 @@ static struct plans probed_plans(const struct tracees *t, const struct tracee *p
 	return ret;
 }
 
-static void tell_debugger(struct tracee *p)
+static void report_debugger(struct tracee *p)
 {
 	struct debugger d = debugger__of(p->process.pid);
 
@@ -50,7 +50,7 @@ static void tell_debugger(struct tracee *p)
 		    p->process.comm, (int)p->process.pid, d.comm, (int)d.pid);
 }
 
-static void tell_standing(struct tracee *p, const struct standing *s)
+static void report_standing(struct tracee *p, const struct standing *s)
 {
 	size_t n = s->n_gone + s->n_moved;
 
@@ -64,17 +64,17 @@ static void tell_standing(struct tracee *p, const struct standing *s)
 			  "something removed them");
 }
 
-static void look(struct tracees *t, struct tracee *p)
+static void check(struct tracees *t, struct tracee *p)
 {
 	struct plans plans = probed_plans(t, t->shared_probes ? NULL : p);
 	uint64_t began_ns = now_ns();
 	struct standing s;
 
-	tell_debugger(p);
+	report_debugger(p);
 	if (plans.n && !standing__look(p->process.pid, &tracee__life(p)->space, plans.v, plans.n, &s))
-		tell_standing(p, &s);
+		report_standing(p, &s);
 	vec_done(&plans);
-	p->next_look_ns = now_ns() + MAX(t->shared_probes ? 10 * LOOK_EACH_NS : LOOK_EACH_NS, (now_ns() - began_ns) * LOOK_SHARE);
+	p->next_check_ns = now_ns() + MAX(t->shared_probes ? 10 * LOOK_EACH_NS : LOOK_EACH_NS, (now_ns() - began_ns) * CHECK_SHARE);
 }
 
 void tracees__look_at_probes(struct tracees *t, bool all)
@@ -83,12 +83,12 @@ void tracees__look_at_probes(struct tracees *t, bool all)
 
 	/* of a whole machine a part each time, the others next time */
 	for (size_t i = 0; i < t->v.n && (!t->shared_probes || now_ns() < until_ns); i++) {
-		struct tracee *p = t->v.v[t->look_turn++ % t->v.n];
+		struct tracee *p = t->v.v[t->check_turn++ % t->v.n];
 
 		/* CMD maps code before its probes are in it, as long as it stands still */
 		if (!p->ended && (p->attachment || t->shared_probes) && !p->held && !p->dirty && !p->stale && !tracee__life(p)->closed &&
-		    (all || now_ns() >= p->next_look_ns))
-			look(t, p);
+		    (all || now_ns() >= p->next_check_ns))
+			check(t, p);
 	}
 }
 

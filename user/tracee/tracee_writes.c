@@ -24,7 +24,7 @@ static void drop(struct object **v, size_t *n, const struct object *obj)
 }
 
 /* The same version as before, as its build id says: it is read, and probed, once more when the tracee maps something. */
-static void look_again(struct tracee *p, const struct object *obj)
+static void read_again(struct tracee *p, const struct object *obj)
 {
 	drop(p->examined.v, &p->examined.n, obj);
 	for (size_t i = 0; i < N_EXTRAS; i++)
@@ -44,7 +44,7 @@ void tracees__on_written(struct tracees *t, const struct object *obj)
 		if (p->attachment)
 			attachment__remove(p->attachment, obj, true);
 		if (!obj->changed)
-			look_again(p, obj);
+			read_again(p, obj);
 		if (!k || !known_file__is_probed(k) || !has_mapped(p, obj))
 			continue;
 		p->n_written_over += k->plan.n_points;
