@@ -173,7 +173,7 @@ static size_t operator_at(const char *name, size_t len)
 }
 
 /* "void ns::f<int>" → where "ns::f<int>" begins: only templates are shown with what they return. */
-static size_t behind_type(const char *name, size_t len)
+static size_t after_type(const char *name, size_t len)
 {
 	size_t depth = 0, op = operator_at(name, len), at = 0;
 
@@ -207,7 +207,7 @@ bool func_name__matches(const char *asked, const char *name, bool parts)
 	n = without_parameters(name, len);
 	if (is(asked, name, n))
 		return true;
-	from = behind_type(name, n);
+	from = after_type(name, n);
 	if (is(asked, name + from, len - from) || is(asked, name + from, n - from))
 		return true;
 	/* ns::f<int>, but not operator> */
