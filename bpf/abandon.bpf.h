@@ -16,7 +16,10 @@
 #include "bpf/count.bpf.h"
 #include "bpf/frees.bpf.h"
 
-/* The block that realloc took out of the table. The next two are functions of their own: programs have 512 bytes of stack in all. */
+/*
+ * The block that realloc took out of the table. The next two are functions of their own: programs
+ * have 512 bytes of stack in all.
+ */
 static __always_inline struct taken taken_by(const struct mt_thread *t)
 {
 	return (struct taken){ .size = t->old_size, .born = t->old_born, .site = t->old_site, .chain = t->old_chain };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* What programs report: counters of what was lost, messages, and the hits of the self-check. A part of abi.h, which includes it. */
+/*
+ * What programs report: counters of what was lost, messages, and the hits of the self-check. A part
+ * of abi.h, which includes it.
+ */
 #ifndef MT_ABI_EVENTS_H
 #define MT_ABI_EVENTS_H
 
@@ -71,7 +74,10 @@ _Static_assert(sizeof(struct mt_event) == 72 + 64, "abi");
 
 #define MT_CGROUP_PATH 256
 
-/* A process that ends at once is in no cgroup any more when user space checks: so the message says which one it entered. */
+/*
+ * A process that ends at once is in no cgroup any more when user space checks: so the message says
+ * which one it entered.
+ */
 struct mt_move {
 	struct mt_event ev;
 	__u32 hierarchy;	/* a line of /proc/PID/cgroup begins with it */

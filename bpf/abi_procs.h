@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Processes and threads: their records, which are traced, and what each has counted. A part of abi.h, which includes it. */
+/*
+ * Processes and threads: their records, which are traced, and what each has counted. A part of
+ * abi.h, which includes it.
+ */
 #ifndef MT_ABI_PROCS_H
 #define MT_ABI_PROCS_H
 
@@ -179,7 +182,10 @@ struct mt_thread {
 					__u64 random;
 				};
 				struct {	/* --overhead */
-					/* when a program ended, if the time to the next one is to be taken; odd: inside a call */
+					/*
+					 * when a program ended, if the time to the next one is to
+					 * be taken; odd: inside a call
+					 */
 					__u64 left_ns;
 					__u64 window;		/* that what is under way belongs to */
 				};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Sites and their counters: allocations, moves by realloc, frees (--free-stacks), weights (--sample). A part of abi.h, which includes it. */
+/*
+ * Sites and their counters: allocations, moves by realloc, frees (--free-stacks), weights
+ * (--sample). A part of abi.h, which includes it.
+ */
 #ifndef MT_ABI_SITES_H
 #define MT_ABI_SITES_H
 
@@ -19,8 +22,8 @@ enum mt_end {
 };
 
 /*
- * First word in the stack words, number of frames, how the walk ended; never 0. Before the first word stands when that was,
- * by CLOCK_MONOTONIC.
+ * First word in the stack words, number of frames, how the walk ended; never 0. Before the first
+ * word stands when that was, by CLOCK_MONOTONIC.
  */
 #define MT_STACK(at, depth, end) ((__u64)(at) | (__u64)(depth) << 32 | (__u64)(end) << 48 | 1ULL << 56)
 #define MT_STACK_WITHIN (1ULL << 57)	/* --within: one of the functions is in it */

@@ -183,7 +183,10 @@ static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
 	case MT_RESULT_OUT:
 		if ((__u32)result)
 			return 0;
-		/* with its tag it can be read only where the process requested that; without, only where tags are not checked */
+		/*
+		 * with its tag it can be read only where the process requested that; without, only
+		 * where tags are not checked
+		 */
 		if (bpf_probe_read_user(&addr, sizeof(addr), (const void *)MT_UNTAG(t->out)) &&
 		    bpf_probe_read_user(&addr, sizeof(addr), (const void *)t->out))
 			return UNREADABLE;

@@ -97,7 +97,10 @@ static __always_inline __u64 arch_call_target(__u64 ra)
 #define ARCH_RA_ON_STACK 0
 #define ARCH_RA_BYTES 0
 
-/* What the kernel pushes for a signal is not less: between the handler's frame and what was interrupted lies that much. */
+/*
+ * What the kernel pushes for a signal is not less: between the handler's frame and what was
+ * interrupted lies that much.
+ */
 #define ARCH_SIGNAL_BYTES 4096
 
 /*
@@ -133,7 +136,10 @@ static __always_inline int arch_user_frame(struct mt_walk *w, const void *regs)
 	return 0;
 }
 
-/* Added to an instruction's address: at most its length, so that looking one byte before, as for return addresses, finds it. */
+/*
+ * Added to an instruction's address: at most its length, so that looking one byte before, as for
+ * return addresses, finds it.
+ */
 #define ARCH_BEHIND_INSN 4
 
 #elif defined(__TARGET_ARCH_x86)
@@ -212,7 +218,10 @@ static __always_inline __u64 arch_call_target(__u64 ra)
 #define ARCH_RA_BYTES 8
 #define ARCH_SIGNAL_BYTES 512
 
-/* ucontext is at sp (the handler's return address has been popped), its registers at 40: r8...r15, di, si, bp, ..., sp, ip */
+/*
+ * ucontext is at sp (the handler's return address has been popped), its registers at 40: r8...r15,
+ * di, si, bp, ..., sp, ip
+ */
 static __always_inline int arch_signal_frame(struct mt_walk *w)
 {
 	__u64 q[7];	/* from bp on: the BPF stack is short */

@@ -40,7 +40,10 @@ volatile __u64 mt_timed_ns = 0;		/* in programs, of those */
 /* from a program's end to the next one's begin in its thread, by length: outside of allocation calls, then inside */
 volatile __u64 mt_gap_ns[2 * MT_N_GAPS] = {};
 volatile __u64 mt_gap_n[2 * MT_N_GAPS] = {};
-/* a window's spending, half way to its limit: what it was and when: the pace from there to the limit may be another one than before */
+/*
+ * a window's spending, half way to its limit: what it was and when: the pace from there to the
+ * limit may be another one than before
+ */
 volatile __u64 mt_mark = ~0ULL;
 volatile __u64 mt_mark_spent = 0;
 volatile __u64 mt_mark_at_ns = 0;

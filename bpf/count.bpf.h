@@ -41,7 +41,10 @@ const volatile __u64 mt_page_bytes = 4096;
 
 /* Bit 0 is the bank that events are charged to; MT_CUT_FROZEN. Written by user space, and by spots. */
 volatile __u64 mt_cut MT_OWN_LINE = MT_CUT_FROZEN;
-/* Moves when it has changed which processes are traced; then threads look it up again. Beside mt_cut, which is read anyway. Never 0. */
+/*
+ * Moves when it has changed which processes are traced; then threads look it up again. Beside
+ * mt_cut, which is read anyway. Never 0.
+ */
 volatile __u32 mt_filter_gen = 1;
 /* Blocks in the overflow map: most of the time there are none, and it need not be searched. */
 volatile __u64 mt_n_over MT_OWN_LINE = 0;
@@ -159,7 +162,10 @@ static __always_inline __u32 log2_class(__u64 v)
 	__u32 c;
 
 	if (v < 256) {
-		/* 6.12 follows branches that cannot be, such as one by a number of ticks in ns: the index is bounded there as well */
+		/*
+		 * 6.12 follows branches that cannot be, such as one by a number of ticks in ns: the
+		 * index is bounded there as well
+		 */
 		asm volatile("" : "+r"(v));
 		return bits_of_byte[v & 255] & 15;
 	}

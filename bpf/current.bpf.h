@@ -80,7 +80,10 @@ static __noinline int thread_end(__u32 tid)
 	return 0;
 }
 
-/* Which process is it of, now that something may have changed? False: of none that is traced. Global, so that it is verified once. */
+/*
+ * Which process is it of, now that something may have changed? False: of none that is traced.
+ * Global, so that it is verified once.
+ */
 __noinline int thread_ask(struct mt_thread *t)
 {
 	__u32 gen = mt_filter_gen, proc = proc_here();

@@ -263,8 +263,8 @@ struct bpf_perf_event_data {
 };
 
 /*
- * The page that the kernel has put into the process for our own probes, where it carries out the instructions that breakpoints
- * replaced, is none that the program requested.
+ * The page that the kernel has put into the process for our own probes, where it carries out the
+ * instructions that breakpoints replaced, is none that the program requested.
  */
 static __always_inline bool is_our_page(__u64 addr)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * A signal's handler that calls an allocation function while its thread is inside of one: a sandbox that traps a system call
- * (SIGSYS), a profiler. A thread's record has room for one call under way. So the one that was
- * interrupted is put aside when the handler's begins, and taken back when that has returned.
- * Handlers may be interrupted in turn: what finds no room is not seen, and counted (inflight_full).
+ * A signal's handler that calls an allocation function while its thread is inside of one: a sandbox
+ * that traps a system call (SIGSYS), a profiler. A thread's record has room for one call under way.
+ * So the one that was interrupted is put aside when the handler's begins, and taken back when that
+ * has returned. Handlers may be interrupted in turn: what finds no room is not seen, and counted
+ * (inflight_full).
  */
 #ifndef MT_INTERRUPTED_BPF_H
 #define MT_INTERRUPTED_BPF_H

@@ -41,7 +41,10 @@ static __always_inline void inherit(__u32 proc, __u32 from)
 
 	if (!p || !parent)
 		return;
-	/* first what was read, then what there was to read, then the list: it may be replaced meanwhile, by a newer one */
+	/*
+	 * first what was read, then what there was to read, then the list: it may be replaced
+	 * meanwhile, by a newer one
+	 */
 	p->settled_seq = *(volatile __u32 *)&parent->settled_seq;
 	p->code_seq = *(volatile __u32 *)&parent->code_seq;
 	space = bpf_map_lookup_elem(&spaces, &from);
@@ -121,9 +124,10 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 
 /*
  * It is about to leave that memory. Kernels from 6.12 on run the programs of a process's own links for its own threads
- * alone, and only the kernel's note that it met breakpoints (task->utask) says that there was something to see: most of them exec
- * at once (posix_spawn, system) and meet none. One that was made while a uretprobe was pending has such a note from the start
- * (dup_utask()): of that one it is not known.
+ * alone, and only the kernel's note that it met breakpoints (task->utask) says that there was
+ * something to see: most of them exec at once (posix_spawn, system) and meet none. One that was
+ * made while a uretprobe was pending has such a note from the start (dup_utask()): of that one it
+ * is not known.
  */
 static __noinline int on_borrower_leaves(struct task_struct *task)
 {
@@ -266,8 +270,9 @@ static __always_inline int on_change(struct task_struct *task, const char *comm)
 }
 
 /*
- * A process enters a cgroup. An ignored one may be selected from now on, and may exec and allocate before user space has
- * checked: it is traced until that has decided. One that borrows its memory is, once it has a program of its own.
+ * A process enters a cgroup. An ignored one may be selected from now on, and may exec and allocate
+ * before user space has checked: it is traced until that has decided. One that borrows its memory
+ * is, once it has a program of its own.
  */
 static __always_inline int on_move(struct task_struct *task, struct cgroup *to, const char *path)
 {
@@ -276,7 +281,10 @@ static __always_inline int on_move(struct task_struct *task, struct cgroup *to, 
 	__u32 flags = known ? known->flags : 0;
 	struct mt_move *m;
 
-	/* a traced process stays so: what was recorded is still of interest; an unknown one is examined when it is met */
+	/*
+	 * a traced process stays so: what was recorded is still of interest; an unknown one is
+	 * examined when it is met
+	 */
 	if (!(flags & MT_KNOWN_IGNORED) || flags & MT_KNOWN_OWN)
 		return 0;
 	if (flags & MT_KNOWN_BORROWED) {

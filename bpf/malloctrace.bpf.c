@@ -140,7 +140,10 @@ int task_exit(struct bpf_raw_tracepoint_args *ctx)
 	return on_exit((struct task_struct *)ctx->args[0]);
 }
 
-/* Before 6.9 the argument is a pid, no pointer: there no process ends before the mark is set, and the message of its exit has it. */
+/*
+ * Before 6.9 the argument is a pid, no pointer: there no process ends before the mark is set, and
+ * the message of its exit has it.
+ */
 SEC("raw_tp/mark_victim")
 int task_chosen(struct bpf_raw_tracepoint_args *ctx)
 {

@@ -72,7 +72,10 @@ static __always_inline bool send_life(struct task_struct *task, const struct abo
 	return true;
 }
 
-/* A thread ends and there is no room for a message: what it counted is added to its process, and it has no row of its own. */
+/*
+ * A thread ends and there is no room for a message: what it counted is added to its process, and it
+ * has no row of its own.
+ */
 static __always_inline void fold_thread(struct mt_proc *p, const struct mt_thread *t)
 {
 	__sync_fetch_and_add(&p->untold.alloc_calls, t->counts.alloc_calls);

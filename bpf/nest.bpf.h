@@ -142,11 +142,11 @@ next:
 
 /*
  * Is there, on the way up from q->fp, a frame just below q->sp that returns to q->ra, or
- * through the trampoline? q->pc is where that frame's function will go on. The kernel's own walk is of no use here: where several
- * uretprobes are pending it puts the trampolines' addresses right one by one,
- * and is wrong when two of them belong to one return, as after a tail call.
- * What lies below new_sp is the new call's own frame: of the same call made again
- * from one level further down, it returns to ra, too.
+ * through the trampoline? q->pc is where that frame's function will go on. The kernel's own walk is
+ * of no use here: where several uretprobes are pending it puts the trampolines' addresses right one
+ * by one, and is wrong when two of them belong to one return, as after a tail call. What lies below
+ * new_sp is the new call's own frame: of the same call made again from one level further down, it
+ * returns to ra, too.
  */
 __noinline int returns_from(struct mt_ask *q)
 {
@@ -182,7 +182,10 @@ __noinline int walk_where(struct mt_scratch *s, __u32 proc)
 			s->ask.interrupted = 1;
 		if (!s->walk.is_return || s->walk.sp < s->ask.sp)
 			continue;
-		/* above the old call: on a handler's own stack, from which only a signal's frame leads down, or it is over */
+		/*
+		 * above the old call: on a handler's own stack, from which only a signal's frame
+		 * leads down, or it is over
+		 */
 		if (s->ask.new_sp > s->ask.sp && !s->ask.interrupted)
 			continue;
 		/* frame pointers may have led past it, through code without rules (musl's) */

@@ -10,9 +10,9 @@
  *
  * Code that takes the place of other code: stacks are known by their addresses,
  * so those of two plugins that are loaded in turn would be one. From the first
- * dlclose on (loader.bpf.h) new code has an identity, which goes into the hash of a stack; what was there before keeps 0.
- * And as long as user space has not read the mappings again, no range is believed
- * without checking which file it is of.
+ * dlclose on (loader.bpf.h) new code has an identity, which goes into the hash of a stack; what was
+ * there before keeps 0. And as long as user space has not read the mappings again, no range is
+ * believed without checking which file it is of.
  */
 #ifndef MT_RANGES_BPF_H
 #define MT_RANGES_BPF_H
@@ -109,7 +109,10 @@ static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct
 	return 0;
 }
 
-/* The mapping that holds pc, of the current process. False: none, or another thread is changing what is mapped. */
+/*
+ * The mapping that holds pc, of the current process. False: none, or another thread is changing
+ * what is mapped.
+ */
 static __always_inline bool vma_at(struct seen_vma *v, __u64 pc)
 {
 	__builtin_memset(v, 0, sizeof(*v));
@@ -130,7 +133,10 @@ static __always_inline int range_of(const struct mt_space *sp, __u64 pc)
 
 		if (lo >= hi)
 			break;
-		/* the bound in a form that the verifier of 6.1 follows; clang would make it an addition and a comparison */
+		/*
+		 * the bound in a form that the verifier of 6.1 follows; clang would make it an
+		 * addition and a comparison
+		 */
 		asm volatile("" : "+r"(mid));
 		mid &= MT_MAX_RANGES - 1;
 		if (sp->range[mid].start <= pc)
@@ -270,9 +276,10 @@ static __always_inline void ranges_begin(struct mt_scratch *s, __u32 proc)
  * The list that a walk goes by, NULL if there is none yet, as after an exec. User space may replace it
  * meanwhile, and its memory is not kept for programs that still read it: the kernel gives a
  * freed element of such a map to the next update, of any process, without waiting for anyone
- * (bpf_mem_cache_free(); only what goes back to the page allocator waits). So the end of a walk checks
- * whether the list was replaced. The pointer alone does not show it, because a process may get the same memory back with its next
- * list; nor does the generation, which moves a moment after the list: but before the next list.
+ * (bpf_mem_cache_free(); only what goes back to the page allocator waits). So the end of a walk
+ * checks whether the list was replaced. The pointer alone does not show it, because a process may
+ * get the same memory back with its next list; nor does the generation, which moves a moment after
+ * the list: but before the next list.
  */
 static __always_inline struct mt_space *space_begin(struct mt_scratch *s, __u32 proc)
 {
@@ -297,7 +304,10 @@ static __always_inline bool space_moved(struct mt_scratch *s)
 	return true;
 }
 
-/* Are the stacks of a process walked by tables? So they are where addresses alone do not show what code it is. */
+/*
+ * Are the stacks of a process walked by tables? So they are where addresses alone do not show what
+ * code it is.
+ */
 static __always_inline bool walks_by_tables(const struct mt_proc *p)
 {
 	return !p || p->walk == MT_WALK_TABLE || (p->unmapped_ns && p->walk != MT_WALK_FP_ONLY);

@@ -35,7 +35,10 @@
 #include "bpf/stacks.bpf.h"
 #include "bpf/unwind.bpf.h"
 
-/* The site of the outermost call under way, seen from a call inside of it, if tables lead there; else one without a stack. */
+/*
+ * The site of the outermost call under way, seen from a call inside of it, if tables lead there;
+ * else one without a stack.
+ */
 static __noinline __u32 site_of_outer(mt_regs *ctx, struct mt_thread *t, __u64 ra, __u64 sp)
 {
 	struct mt_scratch *s;

@@ -170,7 +170,10 @@ static __always_inline bool site_is(__u64 seen, __u64 h)
 	return site && site->hash == h;
 }
 
-/* Stacks that frame pointers do not lead through: another one, found by them, may have the same frames, and be wrong. */
+/*
+ * Stacks that frame pointers do not lead through: another one, found by them, may have the same
+ * frames, and be wrong.
+ */
 #define NO_RECORDS_SALT 0x2545f4914f6cdd1dULL
 
 /* What is not proven is no site of what is. */

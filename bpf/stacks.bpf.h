@@ -38,9 +38,10 @@ __noinline int stack_is_odd(const struct mt_scratch *s, __u32 n, __u64 hook)
 }
 
 /*
- * The n frames that were found by frame pointers, those from number `from` on, would be a new site: may they? If not they
- * have to be walked by tables: frame pointers leave out callers of code that keeps none, and the function that a signal
- * interrupted, and do not know whereto a trampoline leads.
+ * The n frames that were found by frame pointers, those from number `from` on, would be a new site:
+ * may they? If not they have to be walked by tables: frame pointers leave out callers of code that
+ * keeps none, and the function that a signal interrupted, and do not know whereto a trampoline
+ * leads.
  */
 __noinline int take_by_fp(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
 {

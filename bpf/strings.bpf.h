@@ -27,7 +27,10 @@ static long string_turn(__u32 i, void *arg)
 
 	if (n < 0)
 		return 1;
-	/* older kernels (6.1) do not count the end of an empty string, which the rest is where the last part was full */
+	/*
+	 * older kernels (6.1) do not count the end of an empty string, which the rest is where the
+	 * last part was full
+	 */
 	if (!n)
 		n = 1;
 	/* what does not end here is cut, and given an end: that one does not count either */
@@ -37,8 +40,8 @@ static long string_turn(__u32 i, void *arg)
 }
 
 /*
- * The verifier of 6.1 takes what a loop leaves on the stack for what was there before, and drops code after a branch on it,
- * in silence: what a global function returns may be any number.
+ * The verifier of 6.1 takes what a loop leaves on the stack for what was there before, and drops
+ * code after a branch on it, in silence: what a global function returns may be any number.
  */
 __noinline __u64 string_found(const struct string_walk *w)
 {

@@ -84,8 +84,9 @@ static __always_inline int row_behind(__u32 lo, __u32 hi, __u32 rel)
 }
 
 /*
- * The number of the rule that s->range has for pc, or -1. s->walk.found is its row then, and s->walk.starts the flags of a row
- * that begins one byte after pc. A function of its own, because its callers have no stack left.
+ * The number of the rule that s->range has for pc, or -1. s->walk.found is its row then, and
+ * s->walk.starts the flags of a row that begins one byte after pc. A function of its own, because
+ * its callers have no stack left.
  */
 __noinline int find_rule(struct mt_scratch *s, __u64 pc)
 {
@@ -206,9 +207,9 @@ __noinline int call_was_made(struct mt_scratch *s)
 }
 
 /*
- * A function begins at the return address. Calls leave such a one where a function ends in a call that never returns, and
- * there is nothing in between; debuggers and coroutines make them by hand, in front of anything. False: the rule, which is of
- * what stands before, is not w->pc's.
+ * A function begins at the return address. Calls leave such a one where a function ends in a call
+ * that never returns, and there is nothing in between; debuggers and coroutines make them by hand,
+ * in front of anything. False: the rule, which is of what stands before, is not w->pc's.
  */
 static __always_inline bool weigh_start(struct mt_scratch *s)
 {
@@ -244,7 +245,10 @@ __noinline int signal_step(struct mt_scratch *s)
 	return 0;
 }
 
-/* One frame up. 0: there is a frame; 1: the walk has ended, w->end says how. sp: NULL if it was not looked up yet. */
+/*
+ * One frame up. 0: there is a frame; 1: the walk has ended, w->end says how. sp: NULL if it was not
+ * looked up yet.
+ */
 __noinline int walk_step(struct mt_scratch *s, const struct mt_space *sp)
 {
 	struct mt_rule *rule = NULL;
@@ -406,7 +410,10 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 
 enum { PROOF_GOES_ON, PROOF_FAILS, PROOF_HOLDS, PROOF_MOVED };
 
-/* Frame i of n: does the frame pointer surely point to its own record, which holds the next frame? Or is it the last, and may it be? */
+/*
+ * Frame i of n: does the frame pointer surely point to its own record, which holds the next frame?
+ * Or is it the last, and may it be?
+ */
 __noinline int prove_frame(struct mt_scratch *s, const struct mt_space *sp, __u32 n, __u32 i)
 {
 	struct mt_rule *rule;

@@ -47,7 +47,10 @@ static __always_inline __u64 pending_return(struct mt_walk *w, __u64 cfa)
 		if (BPF_CORE_READ(ri, stack) == cfa - ARCH_RA_BYTES) {
 			__u64 ra = BPF_CORE_READ(ri, orig_ret_vaddr);
 
-			/* of functions that ended in a jump to the next one, only the first was called from somewhere */
+			/*
+			 * of functions that ended in a jump to the next one, only the first was
+			 * called from somewhere
+			 */
 			if (ra != w->hook)
 				return ra;
 		}

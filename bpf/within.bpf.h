@@ -55,7 +55,10 @@ __noinline int list_has(__u32 list, __u64 vaddr)
 	for (__u32 i = 0; i < MT_WITHIN_RANGES; i++) {
 		if (i >= l->n)
 			break;
-		/* a return address: one right after the last call belongs to it, one that is the first instruction does not */
+		/*
+		 * a return address: one right after the last call belongs to it, one that is the
+		 * first instruction does not
+		 */
 		if (vaddr > l->range[i].from && vaddr <= l->range[i].to)
 			return 1;
 	}
