@@ -9,7 +9,10 @@
 #include "budget/windows_parts.h"
 #include "util/log.h"
 
-/* How wrong the cost of a hit may be; and what the first ones of a stretch may take more, because they come to cold caches. */
+/*
+ * How wrong the cost of a hit may be; and what the first ones of a stretch may take more, because
+ * they come to cold caches.
+ */
 #define COST_ERROR 0.08
 #define COLD_NS 5e3
 #define COLD_MOST_NS 50e3
@@ -297,8 +300,9 @@ static void learn_look(struct budget *b, struct account *a, const struct stretch
 }
 
 /*
- * What is left without the probes, in the midst of calls, is the difference of two large numbers, of which one is counted from one hit in
- * sixteen: by that a look would end where it is dear. So as little as can be is taken for passed; at least the calls themselves are the target's own.
+ * What is left without the probes, in the midst of calls, is the difference of two large numbers,
+ * of which one is counted from one hit in sixteen: by that a look would end where it is dear. So as
+ * little as can be is taken for passed; at least the calls themselves are the target's own.
  */
 double budget__passed_ns(const struct budget *b, double clock_ns, double cpu_ns, double spent_ns)
 {
@@ -324,8 +328,9 @@ static void learn_length(struct budget *b, const struct stretch *s, double cpu_n
 }
 
 /*
- * One that wakes for a moment, again and again, goes by the clock, and that it is held up hardly changes its pace. What it has for itself of a look is
- * a small difference then, with a large error; but what part of all time it runs is known well, from the gaps. One that runs for long and
+ * One that wakes for a moment, again and again, goes by the clock, and that it is held up hardly
+ * changes its pace. What it has for itself of a look is a small difference then, with a large
+ * error; but what part of all time it runs is known well, from the gaps. One that runs for long and
  * then rests is none of these: looks find it running all the time, or not at all.
  */
 #define SLEEPER 0.25

@@ -59,7 +59,10 @@ static void close_events(struct cpu_clock *c)
 	vec_done(&c->threads);
 }
 
-/* Once through the list: a thread that is made meanwhile has inherited an event, and a second one would count it twice. */
+/*
+ * Once through the list: a thread that is made meanwhile has inherited an event, and a second one
+ * would count it twice.
+ */
 static void open_events(struct cpu_clock *c, pid_t pid)
 {
 	char path[64];

@@ -289,8 +289,9 @@ static void add_error_of(double *var, double live, const struct whole_calls *w, 
 }
 
 /*
- * Blocks are taken to be freed at the ages that others were freed at. But a program may stop to free them, and nothing has shown since that
- * it goes on: all that was alive then may be alive still. Two standard errors of that.
+ * Blocks are taken to be freed at the ages that others were freed at. But a program may stop to
+ * free them, and nothing has shown since that it goes on: all that was alive then may be alive
+ * still. Two standard errors of that.
  */
 static double may_live(const struct site_state *s, const struct curve *c, bool bytes, double factor, double live)
 {

@@ -25,7 +25,10 @@ double looks__take(struct looks *l, double speaks_ns, double busy, double own_ns
 	double weight = speaks_ns * busy;
 
 	l->spoken_ns += speaks_ns;
-	/* asleep: that is no sample of what it does when it runs, and the CPU time in gaps shows how much it slept */
+	/*
+	 * asleep: that is no sample of what it does when it runs, and the CPU time in gaps shows
+	 * how much it slept
+	 */
 	if (weight <= 0)
 		return 0;
 	l->weight += weight;
@@ -91,8 +94,10 @@ double site_looks__unseen(const struct site_looks *s, const struct looks *l, int
 
 /*
  * What is rare may have been missed by all looks so far: as if some more had met the most that was met by one, or
- * that one would have met where it was densest, had that gone on for some time. Three would do for looks that are independent of each other: if none
- * has met it, it is no more than what seven would meet, but for one time in a thousand (exp(-4 * sqrt(3))). But looks come in rows while little is met.
+ * that one would have met where it was densest, had that gone on for some time. Three would do for
+ * looks that are independent of each other: if none has met it, it is no more than what seven would
+ * meet, but for one time in a thousand (exp(-4 * sqrt(3))). But looks come in rows while little is
+ * met.
  */
 #define SOME_MORE 6
 #define GOES_ON 32
@@ -115,8 +120,8 @@ static double more_looks(const struct site_looks *s, const struct looks *l, doub
 }
 
 /*
- * By their own weights; and as if a thread that met something had the weight of any other: looks are frequent
- * while nothing is met, so that the first ones that meet something weigh little.
+ * By their own weights; and as if a thread that met something had the weight of any other: looks
+ * are frequent while nothing is met, so that the first ones that meet something weigh little.
  */
 static double spread_of(const struct site_looks *s, const struct looks *l, double n, int which)
 {
@@ -127,7 +132,10 @@ static double spread_of(const struct site_looks *s, const struct looks *l, doubl
 	return MAX(MAX(heavy * scale * scale, even), 0) * l->n / (l->n - 1);
 }
 
-/* There was no money for a look because much is allocated: time that no look speaks for may be unlike other time, by as much again. */
+/*
+ * There was no money for a look because much is allocated: time that no look speaks for may be
+ * unlike other time, by as much again.
+ */
 static double broke(const struct site_looks *s, const struct looks *l, int which)
 {
 	double part = l->spoken_ns > 0 ? l->broke_ns / (l->spoken_ns + l->broke_ns) : 0;
@@ -135,7 +143,10 @@ static double broke(const struct site_looks *s, const struct looks *l, int which
 	return part * site_looks__unseen(s, l, which);
 }
 
-/* What was under way when money ran out may have gone on until the next look, which has seen it or not. What most looks meet they have. */
+/*
+ * What was under way when money ran out may have gone on until the next look, which has seen it or
+ * not. What most looks meet they have.
+ */
 static double followed(const struct site_looks *s, const struct looks *l, int which)
 {
 	return s->followed[which] * (1 - (l->n ? (double)MIN(s->n_met, l->n) / l->n : 0));

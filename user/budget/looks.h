@@ -59,8 +59,9 @@ struct look_seen {
 };
 
 /*
- * What one call of the look says of the rate. Cut short, the rest is between nothing and what it saw in the end: half of that,
- * and as much is in doubt. Few are cut short, because lengths are chosen so (pace.h).
+ * What one call of the look says of the rate. Cut short, the rest is between nothing and what it
+ * saw in the end: half of that, and as much is in doubt. Few are cut short, because lengths are
+ * chosen so (pace.h).
  */
 double look__rate(const struct look_seen *s, double *ret_doubt);
 /* Towards the end of one that was cut short; else 0. */

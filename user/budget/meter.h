@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The kernel's side of --overhead (bpf/budget.bpf.h): what the probes took, the limit, frees by age, blocks in the table. */
+/*
+ * The kernel's side of --overhead (bpf/budget.bpf.h): what the probes took, the limit, frees by
+ * age, blocks in the table.
+ */
 #ifndef MT_METER_H
 #define MT_METER_H
 

@@ -230,7 +230,10 @@ double pace__may_begin(struct pace *p, double mean_gap_ns, uint64_t quantum_ns)
 		p->broke_ns += mean_gap_ns;
 		return 0;
 	}
-	/* with all the money there, as often as looks cost on average; the less there is, the more as if all were dear */
+	/*
+	 * with all the money there, as often as looks cost on average; the less there is, the more
+	 * as if all were dear
+	 */
 	chance = rich * dear + (1 - dear) * pow(rich, STEEP);
 	return uniform(p) < chance ? chance : 0;
 }

@@ -45,7 +45,10 @@ void pace__note(struct pace *p, struct reading r);
 /* What a closed window cost beyond its limit, and before it. */
 void pace__learn(struct pace *p, uint64_t front_ns, uint64_t tail_ns);
 
-/* No window for a second, because the last ones cost too much beside what they were to: perhaps the next one does not. */
+/*
+ * No window for a second, because the last ones cost too much beside what they were to: perhaps the
+ * next one does not.
+ */
 void pace__forget(struct pace *p);
 
 /* What may be spent now, in ns; negative: too much was. */
@@ -56,13 +59,19 @@ double pace__earns(const struct pace *p);
 uint64_t pace__limit(const struct pace *p);
 /* Between looks on average, so that they spend what they may; by what is known before. */
 double pace__mean_gap_ns(const struct pace *p);
-/* How long to wait for the next look, by chance: exponentially distributed, so that no rhythm of the targets is in step with it. */
+/*
+ * How long to wait for the next look, by chance: exponentially distributed, so that no rhythm of
+ * the targets is in step with it.
+ */
 uint64_t pace__gap_ns(struct pace *p, double mean_ns);
 /* How much waiting may cost, for as long as the probes held the target up while they were put in. */
 double pace__make_up_ns(const struct pace *p);
 /* How long the next look is to be, in time as it passes without probes. Chosen beforehand, by chance. */
 uint64_t pace__look_ns(struct pace *p);
-/* Part of a window, or of a look, cost so much, and so much per time that the target had for itself: how long looks may be. */
+/*
+ * Part of a window, or of a look, cost so much, and so much per time that the target had for
+ * itself: how long looks may be.
+ */
 void pace__learn_dear(struct pace *p, double dear, double cost_ns);
 void pace__learn_look(struct pace *p, double dear, double cost_ns);
 /* What a look cost in all, with front and tail. */
@@ -70,8 +79,9 @@ void pace__learn_cost(struct pace *p, double ns);
 /* How long the session was at work for a look. */
 void pace__learn_work(struct pace *p, uint64_t ns);
 /*
- * The time of a look has come. The less money there is left, the fewer looks are made, by chance, and each speaks for the more time: if
- * all were made that there is money for, what comes after dear times would be seen less than others. The chance that it had, or 0: another time is drawn.
+ * The time of a look has come. The less money there is left, the fewer looks are made, by chance,
+ * and each speaks for the more time: if all were made that there is money for, what comes after
+ * dear times would be seen less than others. The chance that it had, or 0: another time is drawn.
  */
 double pace__may_begin(struct pace *p, double mean_gap_ns, uint64_t quantum_ns);
 /* What the next look is to spend at most, as far as is known. */

@@ -152,8 +152,9 @@ static void level(struct cohort *from, struct cohort *to)
 }
 
 /*
- * A block may be counted in the stretch after the one that its birth falls into: counts and clocks are not read at one instant.
- * It is in no table by the name of its cohort, then, and yet it was not freed.
+ * A block may be counted in the stretch after the one that its birth falls into: counts and clocks
+ * are not read at one instant. It is in no table by the name of its cohort, then, and yet it was
+ * not freed.
  */
 void survival__end_scan(struct survival *s)
 {
@@ -218,7 +219,10 @@ void survival__curve(const struct survival *s, const __u64 freed[MT_N_AGES], boo
 	ret->var[0] = 0;
 	for (size_t k = 0; k < MT_N_AGES; k++) {
 		double seen = seen_of(s, k, bytes) / unit, at_risk = ret->s[k] * seen, d = (double)freed[k] / unit;
-		/* others' chance, as far as this site has been like others: it only fills in where less than a block was watched */
+		/*
+		 * others' chance, as far as this site has been like others: it only fills in where
+		 * less than a block was watched
+		 */
 		double guess = prior ? prior[k] * likeness(seen_freed, expected) : 0;
 		double weight = prior ? MAX(1 - at_risk, 0) : 0;
 		double chance = at_risk + weight > 0 ? (d + weight * guess) / (at_risk + weight) : 0;
@@ -314,7 +318,10 @@ double survival__alive(const struct survival *s, const struct curve *c, bool byt
 		if (h->left.blocks >= 0 && h->left.blocks < h->born.blocks && left < chance * born)
 			chance = left / born;
 		sum += stands_for * chance;
-		/* of those that were not seen, each lives by chance; and the curve is the same for all, right or wrong */
+		/*
+		 * of those that were not seen, each lives by chance; and the curve is the same for
+		 * all, right or wrong
+		 */
 		error += stands_for * MIN(sd, sqrt(chance) / 2);
 	}
 	if (ret_var)

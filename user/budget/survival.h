@@ -54,7 +54,10 @@ struct curve {
 double age_class__from(size_t k);
 double age_class__to(size_t k);
 
-/* A stretch of time that was seen, from the end of the last one or later, what was born in it (nothing: 0), and looked of it. */
+/*
+ * A stretch of time that was seen, from the end of the last one or later, what was born in it
+ * (nothing: 0), and looked of it.
+ */
 void survival__add(struct survival *s, uint64_t from_ns, uint64_t to_ns, struct weight born, struct weight looked);
 /* Of all cohorts. */
 double survival__looked(const struct survival *s, bool bytes);

@@ -53,7 +53,10 @@ static void arm(struct budget *b, uint64_t ns)
 
 /* ---- in and out */
 
-/* Nothing is recorded from here on: the clocks and counts of this instant. In the guard's thread or in the session's. */
+/*
+ * Nothing is recorded from here on: the clocks and counts of this instant. In the guard's thread or
+ * in the session's.
+ */
 static bool freeze(struct budget *b)
 {
 	enum state open = OPEN;
@@ -172,7 +175,10 @@ static void wait_for_look(struct budget *b)
 	wait_for(b, pace__gap_ns(&b->pace, b->mean_gap_ns));
 }
 
-/* The targets run, or rest, as they did not when its time was drawn. It may be drawn again at any moment: how long one has waited says nothing of how long one has to wait. */
+/*
+ * The targets run, or rest, as they did not when its time was drawn. It may be drawn again at any
+ * moment: how long one has waited says nothing of how long one has to wait.
+ */
 static bool is_outdated(const struct budget *b)
 {
 	double mean_ns = pace__mean_gap_ns(&b->pace);
@@ -222,7 +228,10 @@ static void after_window(struct budget *b)
 	wait_for_look(b);
 }
 
-/* Probes are put in, clocks are read and recording begins, all at once: else what was spent in between belongs to no side. */
+/*
+ * Probes are put in, clocks are read and recording begins, all at once: else what was spent in
+ * between belongs to no side.
+ */
 #define AT_ONCE_NS 500000
 
 static void unfreeze(struct budget *b)
@@ -303,7 +312,10 @@ static void put_in(struct budget *b)
 	window_opens(b, r, UINT64_MAX);
 }
 
-/* While probes are put in and nothing is recorded yet, a target pays for nothing: not longer than need be on a busy machine. */
+/*
+ * While probes are put in and nothing is recorded yet, a target pays for nothing: not longer than
+ * need be on a busy machine.
+ */
 static void open_window(struct budget *b)
 {
 	struct sched_param first = { .sched_priority = 1 }, own;
@@ -318,7 +330,10 @@ static void open_window(struct budget *b)
 /* Not worth another timer. */
 #define LOOK_REST_NS 50000
 
-/* A look lasts for its time as it would pass without probes: by the clock those that see many calls would see little of what the program does. */
+/*
+ * A look lasts for its time as it would pass without probes: by the clock those that see many calls
+ * would see little of what the program does.
+ */
 static uint64_t look_rest_ns(const struct budget *b, struct reading r)
 {
 	double passed_ns = budget__passed_ns(b, r.t_ns - b->opened_ns, r.cpu_ns - b->opened_cpu_ns, r.spent_ns - b->opened_spent_ns);
@@ -583,7 +598,10 @@ void budget__end(struct budget *b)
 	}
 	shutting = state_of(b) == SHUTTING;
 	note_closing(b);
-	/* frozen, but with the breakpoints in place: forks of others hold up their removal (6.18), which cannot be hastened */
+	/*
+	 * frozen, but with the breakpoints in place: forks of others hold up their removal (6.18),
+	 * which cannot be hastened
+	 */
 	if (b->partial)
 		say_verbose("probes were detached at most %.1f ms after the end of their window", MAX(b->longest_out_ns, closing__took_ns(b->links)) / 1e6);
 	b->over = true;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* A budget, for the files that it is made of: windows.c when the probes are in place, books.c what that cost and what was seen. */
+/*
+ * A budget, for the files that it is made of: windows.c when the probes are in place, books.c what
+ * that cost and what was seen.
+ */
 #ifndef MT_WINDOWS_PARTS_H
 #define MT_WINDOWS_PARTS_H
 
@@ -32,7 +35,10 @@ struct account {		/* of one tracee */
 	double window_ns, gap_ns;	/* CPU time since then */
 	struct vec(struct thread_account) threads;
 	struct vec(struct thread_calls) calls;	/* of the stretch that is reported */
-	/* over all looks, each for the gap before it: CPU time in it, as it would be; the probes' part of that; and as it was */
+	/*
+	 * over all looks, each for the gap before it: CPU time in it, as it would be; the probes'
+	 * part of that; and as it was
+	 */
 	double looked_cpu_ns, looked_cost_ns, looked_gap_ns;
 	double gaps_cpu_ns, gaps_clock_ns;	/* all gaps: CPU time in them, and how long they were */
 	double ran_cpu_ns, ran_clock_ns;	/* all looks that found it running: the same */
