@@ -154,7 +154,10 @@ static int flip(struct collect *c, bool marked, uint32_t *ret_bank, struct err *
 	return err ? err_set(e, err, "cannot wait for the BPF programs to finish: %s", strerror(-err)) : 0;
 }
 
-/* Records of counters are added word by word: by their own type, or the compiler may read them before they are written. */
+/*
+ * Records of counters are added word by word: by their own type, or the compiler may read them
+ * before they are written.
+ */
 static void add_words(void *sum, const void *more, size_t bytes)
 {
 	__u64 *to = sum;
@@ -560,7 +563,10 @@ static bool has_replaced(const struct collect *c)
 	return false;
 }
 
-/* The programs learn some milliseconds late that code may have been written over: what they called whole meanwhile may be wrong. */
+/*
+ * The programs learn some milliseconds late that code may have been written over: what they called
+ * whole meanwhile may be wrong.
+ */
 static void distrust(struct cut_site *v, size_t n, const struct code_calls *code)
 {
 	for (size_t i = 0; i < n; i++)

@@ -19,7 +19,10 @@ struct code_calls {
 
 int collect__new(struct kernel *k, struct collect **ret, struct err *e);
 void collect__free(struct collect *c);
-/* From now on sites whose stacks mean the same are one row, also where code came and went in between. code is the caller's. */
+/*
+ * From now on sites whose stacks mean the same are one row, also where code came and went in
+ * between. code is the caller's.
+ */
 void collect__know_code(struct collect *c, const struct code_calls *code);
 
 struct cut_opts {
@@ -47,7 +50,10 @@ bool collect__is_marked(const struct collect *c);
  */
 void collect__look(struct collect *c, uint64_t budget_ns);
 
-/* Without a cut (peek.c): a process's sums at this moment, within the events under way; the latter two only if calls. */
+/*
+ * Without a cut (peek.c): a process's sums at this moment, within the events under way; the latter
+ * two only if calls.
+ */
 struct proc_now {
 	uint64_t live_bytes;
 	uint64_t live_blocks, alloc_calls;

@@ -45,7 +45,10 @@ static bool in_use(const struct collect *c, uint64_t parts, uint64_t of)
 	       (c->tables.n_links && *c->tables.links_used * of > c->tables.n_links * parts);
 }
 
-/* Those that no program charges anything to: see above. A child that runs in its parent's memory may outlive it. */
+/*
+ * Those that no program charges anything to: see above. A child that runs in its parent's memory
+ * may outlive it.
+ */
 static int find_leaving(struct collect *c, const struct leave_calls *calls)
 {
 	_cleanup_free_ bool *busy = calloc(MT_MAX_PROCS, sizeof(*busy));
@@ -203,7 +206,10 @@ static void free_slot(struct collect *c, uint32_t proc)
 	zero_site(c, c->kernel->sizes.n_sites + slot);
 	memset(&c->tables.hists[slot * n], 0, n * sizeof(*c->tables.hists));
 	memset(&c->procs[slot], 0, sizeof(c->procs[slot]));
-	/* not zeroed: a process of the same number, sixteen generations later, must not believe what this one's threads noted */
+	/*
+	 * not zeroed: a process of the same number, sixteen generations later, must not believe
+	 * what this one's threads noted
+	 */
 	gen = p->gen;
 	memset(p, 0, sizeof(*p));
 	p->gen = gen;
@@ -251,7 +257,10 @@ bool collect__is_short(const struct collect *c, uint64_t *ret_in_use)
 	/* --mmap: no program finds room there by itself */
 	uint64_t n_over = c->tables.parts_fd > 0 ? *c->tables.n_over : 0;
 
-	/* with ends that came since: where all is full, nothing else shows that there is something to give back */
+	/*
+	 * with ends that came since: where all is full, nothing else shows that there is something
+	 * to give back
+	 */
 	*ret_in_use = slots + sites + n_over + (c->tables.n_links ? *c->tables.links_used : 0) + skel->bss->mt_lives_ended;
 	/* what live processes hold cannot be given back, and a pass for one or two is expensive */
 	if (is_kept(c) || !n_ended)

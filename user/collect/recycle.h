@@ -45,8 +45,8 @@ struct collect {
 };
 
 /*
- * repeats.c: two sites of the same process, function and stack become one row, and so do rows of frees. code: addresses that
- * are the same may mean the same, NULL: they do if hashes are. -ENOMEM
+ * repeats.c: two sites of the same process, function and stack become one row, and so do rows of
+ * frees. code: addresses that are the same may mean the same, NULL: they do if hashes are. -ENOMEM
  */
 int collect__merge_repeats(struct cut *cut, const struct code_calls *code);
 
