@@ -125,7 +125,10 @@ bool calls__in(struct calls *c, uint64_t lo, uint64_t hi)
 
 		if (!code || (arm64 ? arm64_call_in(code, len, &used) : x86_64_call_in(code, len, &used)))
 			return true;
-		/* half an instruction: at the range's very end it can be no call, at the window's end it is read again */
+		/*
+		 * half an instruction: at the range's very end it can be no call, at the window's
+		 * end it is read again
+		 */
 		if (len == hi - lo)
 			return false;
 		if (!used)
@@ -225,7 +228,10 @@ static bool writes_arm64_fp(uint32_t insn)
 /* What one instruction says of a stretch of code: yes, no, or that it is up to the next one. */
 enum scan { SCAN_ON, SCAN_YES, SCAN_NO };
 
-/* Goes through the code of [lo, hi) until one says yes or no; at_end: what is said if none does. No, too, if it cannot be read. */
+/*
+ * Goes through the code of [lo, hi) until one says yes or no; at_end: what is said if none does.
+ * No, too, if it cannot be read.
+ */
 static bool scan(struct calls *c, uint64_t lo, uint64_t hi, enum scan (*look)(uint32_t insn, uint32_t want), uint32_t want, bool at_end)
 {
 	lo = (lo + 3) & ~3ull;

@@ -71,11 +71,12 @@ static int push(struct build *b, uint64_t pc, const struct mt_rule *rule)
 }
 
 /*
- * Does the frame pointer point to this frame's own record? The two stand side by side, the frame pointer below; on x86_64
- * there is one place for them. That they are saved is not enough: code that keeps no frame pointer saves the register,
- * too, to use it for something else. If the frame is found by the frame pointer, the rule itself says where that points
- * to. Else, as in most arm64 code, the instruction must be found that makes it point there, which comes just after the
- * one that saves the two: what has been found of a function holds for the rest of it.
+ * Does the frame pointer point to this frame's own record? The two stand side by side, the frame
+ * pointer below; on x86_64 there is one place for them. That they are saved is not enough: code
+ * that keeps no frame pointer saves the register, too, to use it for something else. If the frame
+ * is found by the frame pointer, the rule itself says where that points to. Else, as in most arm64
+ * code, the instruction must be found that makes it point there, which comes just after the one
+ * that saves the two: what has been found of a function holds for the rest of it.
  */
 static bool is_frame_record(struct build *b, uint64_t lo, uint64_t hi, const struct mt_rule *r)
 {

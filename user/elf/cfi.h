@@ -53,7 +53,10 @@ struct cfi {
 int cfi__compile(const struct object *obj, bool calls_only, struct cfi *ret, struct err *e);
 /* The same from memory: the vdso, tests, fuzzing. image: a whole ELF file. */
 int cfi__compile_image(const void *image, size_t len, bool calls_only, struct cfi *ret, struct err *e);
-/* Each function's first address is the beginning of a row then, which has flags; neighbours may have the same rule. */
+/*
+ * Each function's first address is the beginning of a row then, which has flags; neighbours may
+ * have the same rule.
+ */
 int cfi__mark_starts(struct cfi *c);
 /* The row that holds pc, or NULL. */
 const struct cfi_row *cfi__find(const struct cfi *c, uint64_t pc);

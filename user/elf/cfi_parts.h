@@ -206,8 +206,8 @@ bool calls__in(struct calls *c, uint64_t lo, uint64_t hi);
 /* May a call end just before pc? True also where that is not known. */
 bool calls__ends_at(struct calls *c, uint64_t pc);
 /*
- * arm64: is the frame pointer made the stack pointer plus off in [lo, hi), before any call there, and does nothing else in the
- * function [fn_lo, fn_hi) change it, but to give its caller's back?
+ * arm64: is the frame pointer made the stack pointer plus off in [lo, hi), before any call there,
+ * and does nothing else in the function [fn_lo, fn_hi) change it, but to give its caller's back?
  */
 bool calls__sets_fp(struct calls *c, uint64_t lo, uint64_t hi, int64_t off, uint64_t fn_lo, uint64_t fn_hi);
 void calls__done(struct calls *c);

@@ -267,7 +267,10 @@ static Dwarf *begin_dwarf(struct elffile *f)
 	return dwarf;
 }
 
-/* dwz moves what several files share into one: <debug_dir>/.dwz/..., named and with its build id in .gnu_debugaltlink. */
+/*
+ * dwz moves what several files share into one: <debug_dir>/.dwz/..., named and with its build id in
+ * .gnu_debugaltlink.
+ */
 static int open_alt(struct elffile *f, const char *debug_dir)
 {
 	_cleanup_free_ char *path = NULL;

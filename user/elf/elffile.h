@@ -28,7 +28,10 @@ int elffile__open_fd(struct elffile *f, int fd);
  * -ENOENT if there is none.
  */
 int elffile__open_debug(struct elffile *f, const struct object *obj, Elf *main, const char *debug_dir);
-/* The same of an open file, however it was found: takes fd, also on failure. -ENOENT if its build id is another. */
+/*
+ * The same of an open file, however it was found: takes fd, also on failure. -ENOENT if its build
+ * id is another.
+ */
 int elffile__take_debug(struct elffile *f, int fd, const char *build_id);
 /* Sets f->dwarf; -ENOENT without DWARF, or if part of it is in a file that is not there. */
 int elffile__open_dwarf(struct elffile *f, const char *debug_dir);

@@ -87,8 +87,8 @@ void object__put(struct object *obj);
 bool object__look_for_change(struct object *obj);
 
 /*
- * Is what the file holds now what it held at a time? mtime goes by ticks: of two writes in one, the second does not show. One that
- * lies ahead proves nothing: then the build id must do.
+ * Is what the file holds now what it held at a time? mtime goes by ticks: of two writes in one, the
+ * second does not show. One that lies ahead proves nothing: then the build id must do.
  */
 enum object_version { VERSION_SAME, VERSION_MAYBE, VERSION_OTHER };
 enum object_version object__version_at(struct object *obj, uint64_t t_ns);
@@ -136,7 +136,10 @@ bool object__has_slot_for(const struct object *obj, uint64_t vaddr);
 
 /* Copies len bytes at a file offset; -EINVAL if not all of it is there. */
 int object__read_at(const struct object *obj, uint64_t file_off, void *buf, size_t len);
-/* Of a new object, whose file is open: fills in what its headers say. What is no ELF file, or a broken one, is no error. */
+/*
+ * Of a new object, whose file is open: fills in what its headers say. What is no ELF file, or a
+ * broken one, is no error.
+ */
 int object__read_headers(struct object *obj);
 /* Copies len bytes of code at an ELF virtual address out of the file; -EINVAL if not all of it is there. */
 int object__read_code(const struct object *obj, uint64_t vaddr, void *buf, size_t len);

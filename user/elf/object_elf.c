@@ -94,7 +94,10 @@ static int build_id_in_sections(struct object *obj, const Elf64_Ehdr *eh)
 	return r;
 }
 
-/* Old linkers mark no PIE; then an interpreter marks a program, except in libraries that can be run, like libc. */
+/*
+ * Old linkers mark no PIE; then an interpreter marks a program, except in libraries that can be
+ * run, like libc.
+ */
 static bool is_program(const struct object *obj, const Elf64_Phdr *dynamic, bool has_interp)
 {
 	bool has_soname = false, pie = false;

@@ -39,7 +39,10 @@ static bool in_code(const struct object *obj, uint64_t vaddr)
 	return false;
 }
 
-/* strings ends in a NUL of our own. The version after '@' is cut off in place, which other names may share: so in a copy. */
+/*
+ * strings ends in a NUL of our own. The version after '@' is cut off in place, which other names
+ * may share: so in a copy.
+ */
 static int pass_on(struct walk *w, const Elf64_Sym *sym, const char *strings, uint64_t strings_len)
 {
 	unsigned int type = ELF64_ST_TYPE(sym->st_info);
