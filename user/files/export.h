@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* The formats of -o FILE and --format: to add one is to add a row below and a file NAME.c that defines NAME__write(). */
+/*
+ * The formats of -o FILE and --format: to add one is to add a row below and a file NAME.c that
+ * defines NAME__write().
+ */
 #ifndef MT_EXPORT_H
 #define MT_EXPORT_H
 

@@ -13,7 +13,10 @@
 
 bool outname__is_pattern(const char *path);	/* does the name change from one to the next? */
 bool outname__is_well_formed(const char *path);	/* every % is followed by t, p, n or % */
-/* "heap-20261115T080131.json"; the time is local, so that names sort as the files were written. The caller's; NULL without memory. */
+/*
+ * "heap-20261115T080131.json"; the time is local, so that names sort as the files were written. The
+ * caller's; NULL without memory.
+ */
 char *outname__expand(const char *path, int64_t wall_ns, pid_t pid, unsigned int n);
 
 struct outname_file {

@@ -73,7 +73,10 @@ bool span__value(struct span *s, struct span *ret)
 	return !depth && ret->end > ret->at;
 }
 
-/* The next element of an array whose '[' was taken. False: there is none; *ret_bad says whether there should be one. */
+/*
+ * The next element of an array whose '[' was taken. False: there is none; *ret_bad says whether
+ * there should be one.
+ */
 bool span__element(struct span *s, bool *first, struct span *ret, bool *ret_bad)
 {
 	*ret_bad = false;

@@ -43,7 +43,10 @@ struct reader {
 	struct err *e;
 };
 
-/* A key that is not there, or null, leaves its field as it was, but for bounds: there is none. One of another type or out of its range is an error. */
+/*
+ * A key that is not there, or null, leaves its field as it was, but for bounds: there is none. One
+ * of another type or out of its range is an error.
+ */
 int reader__row(struct reader *r, json_t *from, void *to, const struct fields *fields, const char *what);
 
 /* COUNTERS, and which of them are there (enum counter_bit). */

@@ -20,7 +20,10 @@
 
 /* ---- modules */
 
-/* Where the index of a module is kept, -1: there is none yet. Strings are kept once: equal ones are the same pointer. */
+/*
+ * Where the index of a module is kept, -1: there is none yet. Strings are kept once: equal ones are
+ * the same pointer.
+ */
 static int *module_of(struct reader *r, const char *path, const char *build_id)
 {
 	uint32_t id;
