@@ -31,7 +31,10 @@ static const uint64_t below[AGES_N_CLASSES - 1] = {
 	270 * D, 365 * D,
 };
 
-/* By number of bits: the class of the least age that has so many. A pass over the block table needs it for each block. */
+/*
+ * By number of bits: the class of the least age that has so many. A pass over the block table needs
+ * it for each block.
+ */
 static const uint8_t first_of_bits[65] = {
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 19, 21, 23, 25, 27, 29, 30, 32, 34, 36, 38,
 	40, 41, 43, 45, 47, 49, 51, 53, 55, 58, 61, 63, 65, 67, 69, 71, 73, 75, 77, 77, 77, 77, 77, 77, 77, 77, 77,

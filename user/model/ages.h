@@ -16,7 +16,10 @@
 
 #define AGES_N_CLASSES 78
 
-/* Blocks of one site and one age: those of classes first to last. Of blocks that are in the table, both are the same. */
+/*
+ * Blocks of one site and one age: those of classes first to last. Of blocks that are in the table,
+ * both are the same.
+ */
 struct cut_age {
 	struct cut_age *next;	/* of the same site; in no order */
 	uint64_t blocks, bytes;

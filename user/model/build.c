@@ -190,8 +190,9 @@ static void add_variance(struct std_error *sum, const struct cut_error *var)
 }
 
 /*
- * Small blocks may have been skipped altogether: as if three samples more had been taken. Where none is, there was no more than
- * seven would stand for, but for one time in a thousand (exp(-4 * sqrt(3))).
+ * Small blocks may have been skipped altogether: as if three samples more had been taken. Where
+ * none is, there was no more than seven would stand for, but for one time in a thousand (exp(-4 *
+ * sqrt(3))).
  */
 #define SAMPLES_MORE 3
 
@@ -208,8 +209,9 @@ static void add_passed_over(const struct build *b, struct std_error *e)
 }
 
 /*
- * The variance of live blocks of n bytes together is at most n times the mean distance of samples, whatever their sizes: a block of s bytes is
- * recorded with p = 1 - exp(-s / mean), which makes s * s * (1 - p) / p at most s * mean.
+ * The variance of live blocks of n bytes together is at most n times the mean distance of samples,
+ * whatever their sizes: a block of s bytes is recorded with p = 1 - exp(-s / mean), which makes s *
+ * s * (1 - p) / p at most s * mean.
  */
 static double peak_error(const struct build *b, uint64_t bytes)
 {

@@ -22,7 +22,10 @@
 #define NS_PER_S 1000000000ull
 /* Of a point's beginning, not of its end: those that come ever so often would be one for good. */
 #define CLOSE_NS (NS_PER_S / 10)
-/* Notes after which a site that ceased to matter is as good as gone; until then others lose their course before it. */
+/*
+ * Notes after which a site that ceased to matter is as good as gone; until then others lose their
+ * course before it.
+ */
 #define PATIENCE 8
 /* Seconds, about, that "of late" looks back over. */
 #define SMOOTH 16.0
@@ -239,7 +242,10 @@ static const struct list {
 	{ by_calls, HISTORY_MAX_SITES / 4 },
 };
 
-/* A site that has a course is ahead by a quarter: those at the end of a list would lose it and begin anew, over and over. */
+/*
+ * A site that has a course is ahead by a quarter: those at the end of a list would lose it and
+ * begin anew, over and over.
+ */
 static uint64_t key_of(const struct history *h, const struct list *list, const struct cut_site *s)
 {
 	uint64_t key = list->key(h, s);
@@ -342,7 +348,10 @@ static void choose_all(struct history *h, const struct cut *cut, const struct ov
 	}
 }
 
-/* The slot whose site has not mattered for the longest time; as many sites matter as there are slots, so there is one. */
+/*
+ * The slot whose site has not mattered for the longest time; as many sites matter as there are
+ * slots, so there is one.
+ */
 static struct site_course *least_wanted(struct history *h)
 {
 	struct site_course *found = NULL;

@@ -215,8 +215,9 @@ static bool drifts(const struct shape *w)
 }
 
 /*
- * What fills and is emptied in about a window's time has floors that go up and down with where its emptyings fall. In quarters
- * of the time that evens out: each is higher than the one before, or lower, and the last one no less so.
+ * What fills and is emptied in about a window's time has floors that go up and down with where its
+ * emptyings fall. In quarters of the time that evens out: each is higher than the one before, or
+ * lower, and the last one no less so.
  */
 static bool steps(const struct shape *w, int direction)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the lives, their ended threads and their timelines. Ids count from 1 in order of appearance and are never given again. */
+/*
+ * Owns the lives, their ended threads and their timelines. Ids count from 1 in order of appearance
+ * and are never given again.
+ */
 #include <errno.h>
 #include <string.h>
 

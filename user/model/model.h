@@ -52,7 +52,10 @@ struct module_calls {
 struct model;
 
 struct model *model__new(void);
-/* The trace begins: on the programs' clock and on the wall's. Once more, if nothing is recorded before some later moment. */
+/*
+ * The trace begins: on the programs' clock and on the wall's. Once more, if nothing is recorded
+ * before some later moment.
+ */
 void model__begin(struct model *m, uint64_t start_clock_ns, int64_t wall_start_ns);
 /* A moment of the programs' clock; 0 for what was before the start. */
 uint64_t model__since_start(const struct model *m, uint64_t clock_ns);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the places: each (module, offset) once, each (process, address) located
- * once (for each time, where code took the place of other code), and each site's stack translated once. Ten thousand stacks of thirty
- * frames take 20 ms to look up, and nearly all of them were there a second ago.
+ * once (for each time, where code took the place of other code), and each site's stack translated
+ * once. Ten thousand stacks of thirty frames take 20 ms to look up, and nearly all of them were
+ * there a second ago.
  *
  * What always holds: an index names the same place as long as the mappings are
  * the same; only what is `fixed` (struct address) is believed for longer than

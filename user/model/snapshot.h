@@ -181,12 +181,18 @@ struct snap_memory {
 	uint64_t file_resident;	/* the rest of RSS: code, libraries, mapped files */
 	uint64_t stack_resident;	/* of the first thread */
 	uint32_t n_arenas;	/* glibc's, beside [heap] */
-	/* of a mapping beyond 4 GiB some pages stand for all: what is resident, and what that grew by, is estimated; of files if one of these is */
+	/*
+	 * of a mapping beyond 4 GiB some pages stand for all: what is resident, and what that grew
+	 * by, is estimated; of files if one of these is
+	 */
 	bool heap_estimated, large_estimated;
 	/* what these grew by since the trace began; holds if grown_known */
 	bool grown_known;
 	int64_t heap_grown, large_grown, file_grown;
-	/* glibc's live blocks, by their headers: how many were read; what was requested and what was set aside for all of them */
+	/*
+	 * glibc's live blocks, by their headers: how many were read; what was requested and what
+	 * was set aside for all of them
+	 */
 	uint64_t sized_blocks, sized_requested, sized_usable;
 	uint64_t sized_apart;	/* of sized_usable: blocks with a mapping of their own, outside of the heap */
 	bool sized_all;		/* all live blocks were read, not a sample that stands for them */
@@ -348,7 +354,10 @@ struct snapshot {
 	size_t n_probes;
 	const struct snap_process *processes;
 	size_t n_processes;
-	/* of ended processes, what was the least interesting is kept as sums alone: whole processes, and stacks of others */
+	/*
+	 * of ended processes, what was the least interesting is kept as sums alone: whole
+	 * processes, and stacks of others
+	 */
 	uint64_t n_folded_processes, n_folded_sites;
 	struct snap_site *sites;	/* in no order */
 	size_t n_sites;
@@ -418,7 +427,10 @@ struct frame {
 size_t place__n_frames(const struct place *p);	/* at least 1 */
 struct frame place__frame(const struct snapshot *s, const struct place *p, size_t i);	/* innermost first */
 size_t site__n_frames(const struct snapshot *s, const struct snap_site *site);
-/* How many processes a row stands for, and how many of them have ended: a group is several, what was folded is one row. */
+/*
+ * How many processes a row stands for, and how many of them have ended: a group is several, what
+ * was folded is one row.
+ */
 uint64_t process__n(const struct snapshot *s, const struct snap_process *p);
 uint64_t process__n_ended(const struct snapshot *s, const struct snap_process *p);
 

@@ -143,7 +143,10 @@ static int by_name(const void *a, const void *b)
 	return d ? d : na->pattern < nb->pattern ? -1 : na->pattern > nb->pattern;
 }
 
-/* to: the tags after those of functions. The sites' tags are numbers of patterns until here, counted from first + 1. */
+/*
+ * to: the tags after those of functions. The sites' tags are numbers of patterns until here,
+ * counted from first + 1.
+ */
 static int list_threads(struct snapshot *s, struct names *n, struct snap_tag *to, uint32_t first)
 {
 	_cleanup_free_ struct named *order = calloc(n->v.n + 1, sizeof(*order));

@@ -42,7 +42,10 @@ struct tag_sum {
 
 void tag_sum__add(struct tag_sum *sum, const struct snap_site *site);
 
-/* By tag, in the order of s->tags after the first, which is of all that has none. The caller's; NULL without memory. */
+/*
+ * By tag, in the order of s->tags after the first, which is of all that has none. The caller's;
+ * NULL without memory.
+ */
 struct tag_sum *tags__add_up(const struct snapshot *s);
 
 #endif

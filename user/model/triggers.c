@@ -8,8 +8,8 @@
  * is still passed after it fires then. An event (a death) is never skipped, only reported later.
  *
  * A rate is what a figure grew by within the time that the rate is for: growth>10M/min
- * fires as soon as 10 MiB came together within the last minute, be it in its first second. Nothing is
- * extrapolated from a shorter time.
+ * fires as soon as 10 MiB came together within the last minute, be it in its first second. Nothing
+ * is extrapolated from a shorter time.
  */
 #include "model/triggers.h"
 

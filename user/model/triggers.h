@@ -26,7 +26,10 @@ struct condition {
 	uint64_t per_ns;	/* of a rate: the time that it is for; else 0 */
 };
 
-/* "rss>2G", "growth>10M/min", "oom". -EINVAL: e says what is taken, without the option's name. text must outlive ret. */
+/*
+ * "rss>2G", "growth>10M/min", "oom". -EINVAL: e says what is taken, without the option's name. text
+ * must outlive ret.
+ */
 int condition__parse(const char *text, struct condition *ret, struct err *e);
 /* The counters that must be recorded for it (enum counter_bit); 0: it needs none. */
 unsigned int condition__needs(const struct condition *c);
