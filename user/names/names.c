@@ -64,7 +64,10 @@ static size_t resolve(struct sym *sym, const struct wish *w, const struct line *
 {
 	size_t n = sym__resolve(sym, w->obj, w->vaddr, ret);
 
-	/* signal handlers return to the first instruction of a function that no code called: no call stands before it */
+	/*
+	 * signal handlers return to the first instruction of a function that no code called: no
+	 * call stands before it
+	 */
 	if (w->vdso && !(*ret)[0].function)
 		n = sym__resolve(sym, w->obj, w->vaddr + 1, ret);
 	return n;

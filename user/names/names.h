@@ -12,7 +12,10 @@
 
 struct names;
 
-/* NULL without memory or threads. sym is used by that thread alone until names__free(), but between pause and resume. */
+/*
+ * NULL without memory or threads. sym is used by that thread alone until names__free(), but between
+ * pause and resume.
+ */
 struct names *names__new(struct sym *sym);
 /* Waits for the lookup that is under way. */
 void names__free(struct names *n);

@@ -20,7 +20,10 @@ struct sym_opts {
 	bool no_source;		/* no files and lines; much cheaper where DWARF is big */
 	const char *debug_dir;	/* where separate debug files are; NULL: /usr/lib/debug; copied */
 	struct debuginfod *debuginfod;	/* for debug files that are not here; NULL: no server is asked; not owned */
-	/* Called once per object that is not read because it is no longer the file that is mapped. May be NULL. */
+	/*
+	 * Called once per object that is not read because it is no longer the file that is mapped.
+	 * May be NULL.
+	 */
 	void (*on_changed)(const char *path, void *arg);
 	void *arg;
 };
