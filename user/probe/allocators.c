@@ -36,7 +36,10 @@
 	{ .name = n, .role = ROLE_FREE, .size = name_, .count = NO, .old = NO, .out = NO,	\
 	  .result = MT_RESULT_RETURN, .flags = flags_ }
 
-/* The functions of C and their like, and jemalloc's own: those that --prefix applies to. p: what stands before each name. */
+/*
+ * The functions of C and their like, and jemalloc's own: those that --prefix applies to. p: what
+ * stands before each name.
+ */
 #define C_ROWS(p)										\
 	ALLOC(p "malloc", 0, FUNC_CORE | FUNC_INNERMOST | FUNC_OFTEN),				\
 	ALLOC_N(p "calloc", 1, 0, FUNC_INNERMOST),						\

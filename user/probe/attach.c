@@ -243,9 +243,10 @@ static int attach(struct attachment *a, size_t step, struct bpf_program *prog, c
 }
 
 /*
- * The kernel gives the files of a process that was killed back from the highest number to the lowest, and one with two numbers at
- * the higher one: an anchor has one alone, below those of all other links as long as there are such, else below those that
- * are made next. So it is with perf events, whose numbers are libbpf's.
+ * The kernel gives the files of a process that was killed back from the highest number to the
+ * lowest, and one with two numbers at the higher one: an anchor has one alone, below those of all
+ * other links as long as there are such, else below those that are made next. So it is with perf
+ * events, whose numbers are libbpf's.
  */
 static void lower(struct kernel *k, struct link *l)
 {
@@ -262,8 +263,9 @@ static void lower(struct kernel *k, struct link *l)
 }
 
 /*
- * In a function that is hardly called, the anchor: see attach.h. A second link in a place that has a probe costs nothing.
- * Where all are called often there is none: it stays while the others are parked.
+ * In a function that is hardly called, the anchor: see attach.h. A second link in a place that has
+ * a probe costs nothing. Where all are called often there is none: it stays while the others are
+ * parked.
  */
 static int attach_anchor(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *p)
 {
@@ -385,8 +387,8 @@ static void close_one(void *arg, size_t i)
 }
 
 /*
- * Entries first, as attach.h says. often: only those that the target meets most, or only the others. obj: only those in it,
- * NULL: in all.
+ * Entries first, as attach.h says. often: only those that the target meets most, or only the
+ * others. obj: only those in it, NULL: in all.
  */
 static void move_links(struct attachment *a, size_t first, size_t end, const struct object *obj, bool often, struct closing *c)
 {
@@ -426,8 +428,9 @@ void attachments__free(struct attachment *const *v, size_t n)
 
 	/*
 	 * All at once, because nothing is recorded any more when a trace ends. But the
-	 * kernel closes perf events one after the other, whichever thread closes them (event_mutex, a tenth of a second each on 6.18):
-	 * those that the target meets most go before the others begin to wait.
+	 * kernel closes perf events one after the other, whichever thread closes them (event_mutex,
+	 * a tenth of a second each on 6.18): those that the target meets most go before the others
+	 * begin to wait.
 	 */
 	for (int often = 1; often >= 0; often--) {
 		struct closing c = {};
@@ -575,7 +578,8 @@ static int put_in(struct attachment *a, const struct plan *plan, size_t step)
 
 /*
  * One after the other: the first link waits for the kernel's readers (8 to 15 ms, 6.18), those that follow at once take
- * a tenth of a millisecond each. As long as some are in place a target pays for nothing, so those that it meets often come last.
+ * a tenth of a millisecond each. As long as some are in place a target pays for nothing, so those
+ * that it meets often come last.
  */
 int attachments__unpark(struct attachment *const *v, size_t n, uint64_t *ret_hot_ns, struct err *e)
 {

@@ -16,26 +16,35 @@
  * whose entry is seen will be seen returning. Detaching goes the other way round, all at
  * once: by then the programs are frozen.
  *
- * The kernel takes a trap for one of its own only if the process has a breakpoint left, and checks that some instructions after the
- * trap (MMF_HAS_UPROBES). On x86 removing one waits for every CPU that may be there; on arm64 nothing does: a thread
- * whose virtual CPU is paused just then, and goes on when the last breakpoint is gone, is killed by SIGTRAP. Therefore
- * each object has an anchor: one more link, in a function that is hardly called, that comes before the others and goes
- * when they are gone and the kernel has waited for threads that were under way; the same holds if malloctrace is killed.
+ * The kernel takes a trap for one of its own only if the process has a breakpoint left, and checks
+ * that some instructions after the trap (MMF_HAS_UPROBES). On x86 removing one waits for every CPU
+ * that may be there; on arm64 nothing does: a thread whose virtual CPU is paused just then, and
+ * goes on when the last breakpoint is gone, is killed by SIGTRAP. Therefore each object has an
+ * anchor: one more link, in a function that is hardly called, that comes before the others and goes
+ * when they are gone and the kernel has waited for threads that were under way; the same holds if
+ * malloctrace is killed.
  */
 struct attachment;
 
-/* The links live as long as the attachment. Nothing is left attached on failure. pid 0: every process that maps the objects. */
+/*
+ * The links live as long as the attachment. Nothing is left attached on failure. pid 0: every
+ * process that maps the objects.
+ */
 int attachment__new(struct kernel *k, pid_t pid, struct attachment **ret, struct err *e);
 /* Adds the probes of some objects, all steps across all of them. funcs: the table that the plans refer to. */
 int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,
 		    struct err *e);
 /*
- * The kernel knows a process by its first thread. When another one execs, that thread is gone, and all probes of the process
- * with it: *ret has the same probes for the process that has the pid now. The old one is the caller's to free, afterwards: that takes a tenth
- * of a second, in which the process goes on.
+ * The kernel knows a process by its first thread. When another one execs, that thread is gone, and
+ * all probes of the process with it: *ret has the same probes for the process that has the pid now.
+ * The old one is the caller's to free, afterwards: that takes a tenth of a second, in which the
+ * process goes on.
  */
 int attachment__renew(const struct attachment *old, struct attachment **ret, struct err *e);
-/* Takes the probes of one object out again. at_once: in any order, as no thread is in its code, or none is to stay there. */
+/*
+ * Takes the probes of one object out again. at_once: in any order, as no thread is in its code, or
+ * none is to stay there.
+ */
 void attachment__remove(struct attachment *a, const struct object *obj, bool at_once);
 /* Reports when the entry point of a program of our own is reached: see kernel__started. */
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
@@ -51,9 +60,9 @@ int attachment__add_loader(struct attachment *a, const struct object *obj, const
 int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
 /*
  * All probes of these processes out, and in again, with the programs frozen:
- * then their order does not matter: all links are closed at once, and made one after the other, which is quicker. The targets run
- * free a millisecond or two after closing began; the kernel takes a tenth of a
- * second more to give the links back, which threads wait for: event_fd becomes
+ * then their order does not matter: all links are closed at once, and made one after the other,
+ * which is quicker. The targets run free a millisecond or two after closing began; the kernel takes
+ * a tenth of a second more to give the links back, which threads wait for: event_fd becomes
  * readable when they are done. NULL elements are skipped.
  *
  * Taking the links does nothing to them: the code that holds them may start to close

@@ -8,8 +8,8 @@
 
 #define N_STEPS 13
 /*
- * After the steps: where calls fail unseen, which is parked with them; then links that are no allocator's, which stay; then the
- * anchors, one for each object.
+ * After the steps: where calls fail unseen, which is parked with them; then links that are no
+ * allocator's, which stay; then the anchors, one for each object.
  */
 #define REFUSALS N_STEPS
 #define OTHERS (N_STEPS + 1)

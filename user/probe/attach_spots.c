@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Links in places that no allocator's plan has: those that the user named, where libraries are loaded, and where calls fail
- * unseen. They stay until the end, or until their file is written to; those of the last kind are parked with the allocators'.
+ * Links in places that no allocator's plan has: those that the user named, where libraries are
+ * loaded, and where calls fail unseen. They stay until the end, or until their file is written to;
+ * those of the last kind are parked with the allocators'.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -104,7 +105,10 @@ int attachment__put_in_refusals(struct attachment *a, struct err *e)
 	for (size_t i = 0; i < a->refusals.n; i++) {
 		_cleanup_err_ struct err why = {};
 
-		/* what the kernel refuses was reported when it was added; that a target has ended is reported elsewhere */
+		/*
+		 * what the kernel refuses was reported when it was added; that a target has ended
+		 * is reported elsewhere
+		 */
 		if (attach_refusals(a, &a->refusals.v[i], &why) == -ENOMEM)
 			return err_set(e, -ENOMEM, "%s", err_msg(&why));
 	}

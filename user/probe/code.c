@@ -44,7 +44,10 @@ uint64_t kernel__unmapped_ns(const struct kernel *k, uint32_t proc)
 	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].unmapped_ns, __ATOMIC_ACQUIRE);
 }
 
-/* Numbers that stat reports are not what the kernel knows a file by (overlayfs): the kernel is queried for a mapping, like the targets'. */
+/*
+ * Numbers that stat reports are not what the kernel knows a file by (overlayfs): the kernel is
+ * queried for a mapping, like the targets'.
+ */
 int kernel__name_file(struct kernel *k, const struct object *obj, struct mt_file_key *ret)
 {
 	long page = sysconf(_SC_PAGESIZE);

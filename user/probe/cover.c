@@ -27,7 +27,10 @@ bool cover__is_probed_at(const struct object *obj, uint64_t offset)
 	return differs;
 }
 
-/* In the bytes of e_ident that mean nothing, which are zero: an instruction that the kernel takes on every architecture. */
+/*
+ * In the bytes of e_ident that mean nothing, which are zero: an instruction that the kernel takes
+ * on every architecture.
+ */
 #define MARK_OFFSET 12
 
 int cover__mark(struct kernel *k, const struct object *obj, struct attachment **ret)

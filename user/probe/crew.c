@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Threads that take one piece of work after the other. Each piece is done once, however many threads can be started; at worst by the one that waits. */
+/*
+ * Threads that take one piece of work after the other. Each piece is done once, however many
+ * threads can be started; at worst by the one that waits.
+ */
 #include <pthread.h>
 #include <sched.h>
 

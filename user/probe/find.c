@@ -44,7 +44,10 @@ struct search {
 	uint64_t shutdown, shutdown_size;	/* the function that gives back what a thread's cache holds; 0: not known */
 };
 
-/* A symbol that only this allocator has, the stronger word first: tcmalloc and mimalloc define glibc's __libc_malloc, too. */
+/*
+ * A symbol that only this allocator has, the stronger word first: tcmalloc and mimalloc define
+ * glibc's __libc_malloc, too.
+ */
 static const struct {
 	const char *symbol;
 	bool is_suffix;
@@ -78,7 +81,10 @@ static void note_family(struct search *s, const char *name)
 	}
 }
 
-/* glibc's, by the names of its versions. Shared libraries have no names of such functions, and need none: MT_CODE_BY_SLOT. */
+/*
+ * glibc's, by the names of its versions. Shared libraries have no names of such functions, and need
+ * none: MT_CODE_BY_SLOT.
+ */
 static void note_shutdown(struct search *s, const struct object_symbol *sym)
 {
 	static const char *const names[] = { "tcache_thread_shutdown", "__malloc_arena_thread_freeres", "arena_thread_freeres" };

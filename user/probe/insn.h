@@ -28,7 +28,10 @@ struct insn {
 	/* what becomes of the stack pointer; known for arm64 only, elsewhere it is always lost */
 	int32_t sp_change;
 	bool sp_lost;
-	/* x86_64: sets no register that carries an argument, nor the stack pointer, nor memory, and goes on to the next */
+	/*
+	 * x86_64: sets no register that carries an argument, nor the stack pointer, nor memory, and
+	 * goes on to the next
+	 */
 	bool is_quiet;
 };
 

@@ -143,12 +143,18 @@ int kernel__wait_for_programs(struct kernel *k);
 /* A number below those of all links, open and the caller's to replace and close; 0: none is left. */
 int kernel__take_low_fd(struct kernel *k);
 
-/* Messages from the programs: an fd to poll, and what to call for each, with the beginning of a struct mt_move, whatever its kind. */
+/*
+ * Messages from the programs: an fd to poll, and what to call for each, with the beginning of a
+ * struct mt_move, whatever its kind.
+ */
 int kernel__events_fd(const struct kernel *k);
 typedef void (*kernel_event_fn)(const struct mt_event *ev, void *arg);
 int kernel__read_events(struct kernel *k, kernel_event_fn fn, void *arg);
 
-/* What it means that spot `number`, at least 1 and below MT_MAX_SPOTS, is reached: enum mt_spot_kind. Before it is probed. */
+/*
+ * What it means that spot `number`, at least 1 and below MT_MAX_SPOTS, is reached: enum
+ * mt_spot_kind. Before it is probed.
+ */
 int kernel__set_spot(struct kernel *k, uint32_t number, uint32_t kind);
 
 /* What they report: an fd to poll (-1 without spots), and what to call for each. */

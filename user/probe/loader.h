@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Where a C library loads and unloads others: the programs must know before code takes the place of other code (bpf/ranges.bpf.h). */
+/*
+ * Where a C library loads and unloads others: the programs must know before code takes the place of
+ * other code (bpf/ranges.bpf.h).
+ */
 #ifndef MT_LOADER_H
 #define MT_LOADER_H
 

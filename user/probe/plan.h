@@ -68,8 +68,8 @@ struct plan {
 /*
  * Symbols of the object that are rows of the table. An object is an allocator
  * if it defines a FUNC_CORE row, or if asked is set (-O): then one row is
- * enough. want NULL: everything, sizes as requested. *ret_n_symbols says how many functions were searched. Returns 0
- * with n_funcs 0 if the object is no allocator.
+ * enough. want NULL: everything, sizes as requested. *ret_n_symbols says how many functions were
+ * searched. Returns 0 with n_funcs 0 if the object is no allocator.
  */
 int plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked, struct plan *ret,
 	       size_t *ret_n_symbols, struct err *e);

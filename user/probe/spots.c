@@ -52,7 +52,10 @@ static int parse(struct spot *s, const char *text)
 	return 0;
 }
 
-/* Of "ns::C::f(int)", "f": the linker's name has it in it, too. Not so of operators, and of what has a letter of its own. */
+/*
+ * Of "ns::C::f(int)", "f": the linker's name has it in it, too. Not so of operators, and of what
+ * has a letter of its own.
+ */
 static char *hint_of(const char *name)
 {
 	size_t end = strcspn(name, "(<"), begin;
@@ -353,7 +356,10 @@ struct look {
 	size_t most;
 };
 
-/* A name that is part of the other, or has the last part in common, is near, too; but none is as near as a slip of a finger. */
+/*
+ * A name that is part of the other, or has the last part in common, is near, too; but none is as
+ * near as a slip of a finger.
+ */
 static void compare(struct look *l, const char *name)
 {
 	const char *last = strrchr(name, ':'), *base = last ? last + 1 : name;

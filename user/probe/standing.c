@@ -99,8 +99,9 @@ static bool is_long_nop(const unsigned char *insn)
 }
 
 /*
- * Has the kernel made a call of it? From 6.18 on it does so on x86_64 when a nop of five bytes was hit, to save the trap; later
- * ones, which leave the red zone alone, take nops of ten bytes, and the call is their second half.
+ * Has the kernel made a call of it? From 6.18 on it does so on x86_64 when a nop of five bytes was
+ * hit, to save the trap; later ones, which leave the red zone alone, take nops of ten bytes, and
+ * the call is their second half.
  */
 static bool is_call(const unsigned char *mem, const unsigned char *file)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Are the breakpoints where they should be? They are read back from the memory of a process. The kernel sets them in mappings
- * of a file; a debugger may have taken some out, and a program may have moved its code to memory of no file (huge pages).
+ * Are the breakpoints where they should be? They are read back from the memory of a process. The
+ * kernel sets them in mappings of a file; a debugger may have taken some out, and a program may
+ * have moved its code to memory of no file (huge pages).
  */
 #ifndef MT_STANDING_H
 #define MT_STANDING_H
@@ -18,7 +19,10 @@ struct standing {
 	size_t n_moved;		/* besides: where the file's code was there is other code now */
 };
 
-/* space: what is known to be mapped, for files whose numbers are not enough; or NULL. -errno if it cannot be read. */
+/*
+ * space: what is known to be mapped, for files whose numbers are not enough; or NULL. -errno if it
+ * cannot be read.
+ */
 int standing__look(pid_t pid, const struct space *space, const struct plan *const *plans, size_t n, struct standing *ret);
 /* What is at a point: how many bytes of it are read, and what they are, next to the file's own. */
 #define STANDING_BYTES 10

@@ -52,7 +52,10 @@ static void leave_no_core(void)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-/* A process that calls it from anywhere but the trampoline is killed by SIGILL; where there is no such system call, it only fails. */
+/*
+ * A process that calls it from anywhere but the trampoline is killed by SIGILL; where there is no
+ * such system call, it only fails.
+ */
 static bool has_syscall(void)
 {
 	pid_t pid = fork();
