@@ -12,7 +12,10 @@ struct debugger {
 	bool writes;		/* it may set breakpoints; false of those that are known to set none */
 };
 
-/* Does it hold every thread of the process still? Debuggers have their breakpoints out then, if they stop all threads at a time. */
+/*
+ * Does it hold every thread of the process still? Debuggers have their breakpoints out then, if
+ * they stop all threads at a time.
+ */
 bool debugger__holds_still(pid_t pid);
 /* malloctrace itself, which traces CMD, is none. */
 struct debugger debugger__of(pid_t pid);

@@ -13,7 +13,10 @@
 #include "process/process.h"
 #include "util/parse.h"
 
-/* What probes need beside the copies: page tables, the kernel's records, the page where it carries out what they replaced. */
+/*
+ * What probes need beside the copies: page tables, the kernel's records, the page where it carries
+ * out what they replaced.
+ */
 #define SPARE_BYTES (256ull << 10)
 
 /* Version 2 says "max", version 1 the largest number of pages that a word holds. */

@@ -50,12 +50,15 @@ void memmap_parser__feed(struct memmap_parser *p, const char *text, size_t len);
 void memmap_parser__end(struct memmap_parser *p);
 
 /*
- * A reading of a process, which goes on in slices: the more it has mapped, the longer it takes. What it
- * maps and touches in between may be in it or not.
+ * A reading of a process, which goes on in slices: the more it has mapped, the longer it takes.
+ * What it maps and touches in between may be in it or not.
  */
 struct memmap_look;
 
-/* About so many pages are a slice: 3 ms, if all of them are there. A line of maps is as much work as MEMMAP_LINE_PAGES. */
+/*
+ * About so many pages are a slice: 3 ms, if all of them are there. A line of maps is as much work
+ * as MEMMAP_LINE_PAGES.
+ */
 #define MEMMAP_SLICE_PAGES (1u << 15)
 #define MEMMAP_LINE_PAGES 16
 
@@ -64,8 +67,8 @@ int memmap_look__new(pid_t pid, struct memmap_look **ret);
 /* NULL: nothing. */
 void memmap_look__free(struct memmap_look *l);
 /*
- * Reads pages as long as *pages is above 0, and takes those off: by less than what the kernel is queried
- * for at once it may go below. 1: there is more; 0: that was all; -errno, as above.
+ * Reads pages as long as *pages is above 0, and takes those off: by less than what the kernel is
+ * queried for at once it may go below. 1: there is more; 0: that was all; -errno, as above.
  */
 int memmap_look__go_on(struct memmap_look *l, int64_t *pages);
 /* After a 0 of the above. */

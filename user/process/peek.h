@@ -17,8 +17,8 @@ struct peek {
 };
 
 /*
- * n addresses, best in their order, and at most PEEK_MAX of them. Returns how many were read; each other one's word is 0:
- * its page is not there, or it may not be read, or it is not aligned.
+ * n addresses, best in their order, and at most PEEK_MAX of them. Returns how many were read; each
+ * other one's word is 0: its page is not there, or it may not be read, or it is not aligned.
  */
 size_t peek__words(const struct peek *p, const uint64_t *addrs, uint64_t *words, size_t n);
 

@@ -116,7 +116,10 @@ void cgroup__recognise(const char *path, char **ret_container, char **ret_unit)
 	while (*part) {
 		size_t len = strcspn(part, "/"), name;
 
-		/* docker-<id>.scope, libpod-<id>.scope; /docker/<id>, /kubepods/.../<id>; ...slice:cri-containerd:<id> */
+		/*
+		 * docker-<id>.scope, libpod-<id>.scope; /docker/<id>, /kubepods/.../<id>;
+		 * ...slice:cri-containerd:<id>
+		 */
 		for (name = 0; name < len; name++)
 			if ((!name || part[name - 1] == '-' || part[name - 1] == ':') && len - name >= 64 &&
 			    is_container_id(part + name)) {
@@ -200,7 +203,10 @@ static int may_inspect(pid_t pid, const struct process *p, struct err *e)
 {
 	char path[64];
 
-	/* of another user without the right, maps can be opened but not read: the link needs the same right and says so */
+	/*
+	 * of another user without the right, maps can be opened but not read: the link needs the
+	 * same right and says so
+	 */
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	if (readlink(path, (char[2]){}, 1) >= 0 || (errno != EACCES && errno != EPERM))
 		return 0;

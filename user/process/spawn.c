@@ -134,7 +134,10 @@ static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, int 
 		if (err)
 			child_fail(errno_fd, -err);
 	}
-	/* should malloctrace be killed while it stands still at an exec, it goes on; else this says nothing to anybody */
+	/*
+	 * should malloctrace be killed while it stands still at an exec, it goes on; else this says
+	 * nothing to anybody
+	 */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	execvp(o->argv[0], o->argv);
 	child_fail(errno_fd, errno);
@@ -281,7 +284,10 @@ void spawn__catch(struct spawn *s)
 	while ((got = wait4(s->pid, &status, WUNTRACED | WNOHANG | __WALL, &s->usage)) <= 0) {
 		if (got < 0 && errno != EINTR)
 			return;
-		/* another process lets it run: it goes on as it is, without being traced from its first instruction on */
+		/*
+		 * another process lets it run: it goes on as it is, without being traced from its
+		 * first instruction on
+		 */
 		if (now_ns() > until_ns) {
 			s->state = RELEASED;
 			kill(s->pid, SIGCONT);
@@ -355,7 +361,10 @@ void spawn__let_go(struct spawn *s)
 {
 	siginfo_t info = {};
 
-	/* a stop by a terminal looks the same, but then another process will continue it, or it does no harm that it goes on */
+	/*
+	 * a stop by a terminal looks the same, but then another process will continue it, or it
+	 * does no harm that it goes on
+	 */
 	if (s->state == FREE && !waitid(P_PID, (id_t)s->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) && info.si_pid == s->pid && info.si_status == SIGSTOP)
 		kill(s->pid, SIGCONT);
 }
@@ -373,7 +382,10 @@ uint64_t spawn__most_rss_bytes(const struct spawn *s)
 {
 	uint64_t most = (uint64_t)s->usage.ru_maxrss * 1024;
 
-	/* the kernel's figure is of all that the process has been: what is about as much as its fork had, on the way to its exec, may be that one's */
+	/*
+	 * the kernel's figure is of all that the process has been: what is about as much as its
+	 * fork had, on the way to its exec, may be that one's
+	 */
 	return s->state == ENDED && most > 2 * s->rss_before + FORK_SLACK ? most : 0;
 }
 

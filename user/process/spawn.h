@@ -56,7 +56,10 @@ void spawn__let_go(struct spawn *s);
 
 /* It has ended: as a shell would report it, 128+N for a signal; 126 or 127 if it could not be run. */
 bool spawn__ended(const struct spawn *s, int *ret_status);
-/* The most memory that was resident at a time, by the kernel's account at its end; 0: not known, or so little that it may have been that of malloctrace's fork. */
+/*
+ * The most memory that was resident at a time, by the kernel's account at its end; 0: not known, or
+ * so little that it may have been that of malloctrace's fork.
+ */
 uint64_t spawn__most_rss_bytes(const struct spawn *s);
 /* Why it could not be run: an errno, or 0. */
 int spawn__exec_errno(const struct spawn *s);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the table of translators. They are known by the names of their files: nothing else shows what a process does with code. */
+/*
+ * Owns the table of translators. They are known by the names of their files: nothing else shows
+ * what a process does with code.
+ */
 #include "process/translator.h"
 
 #include <dirent.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Programs that run other programs by translating their code, as valgrind does. A breakpoint in a file that such a program
- * maps is code to them, and ends what they run: where they are, no probe may be.
+ * Programs that run other programs by translating their code, as valgrind does. A breakpoint in a
+ * file that such a program maps is code to them, and ends what they run: where they are, no probe
+ * may be.
  */
 #ifndef MT_TRANSLATOR_H
 #define MT_TRANSLATOR_H

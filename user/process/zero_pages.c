@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns which pages are the kernel's zeros. Memory that was read and never written has them: pagemap says
- * that they are there, but they belong to no process, and RSS does not count them. Their numbers are those
- * of pages of our own that were only read; to see them takes CAP_SYS_ADMIN.
+ * that they are there, but they belong to no process, and RSS does not count them. Their numbers
+ * are those of pages of our own that were only read; to see them takes CAP_SYS_ADMIN.
  *
  * What always holds: only a page that two places of ours have in common is taken for one.
  */
