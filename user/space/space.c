@@ -49,8 +49,8 @@ static bool overlaps(const struct space_range *r, uint64_t start, uint64_t end)
 }
 
 /*
- * Is the mapping a part of the range, or all of it: the same bytes of the same file at the same place? mprotect reports a part as if
- * it were a mapping of its own.
+ * Is the mapping a part of the range, or all of it: the same bytes of the same file at the same
+ * place? mprotect reports a part as if it were a mapping of its own.
  */
 static bool is_mapping(const struct space_range *r, struct objects *objects, const struct mapping *m)
 {
@@ -90,8 +90,9 @@ static bool has_code(const struct space_range *r, uint64_t lo, uint64_t hi)
 }
 
 /*
- * Does the mapping take the place of other code? Not if it is the same file with the same bytes at the same addresses: loaders map a file
- * whole, and then in parts. And not what was after its code: the kernel gives that back, and has the vdso there, or a library.
+ * Does the mapping take the place of other code? Not if it is the same file with the same bytes at
+ * the same addresses: loaders map a file whole, and then in parts. And not what was after its code:
+ * the kernel gives that back, and has the vdso there, or a library.
  */
 static bool replaces(const struct mapping *m, const struct space_range *r)
 {
@@ -109,9 +110,10 @@ static void is_replaced(struct space *s, const struct mapping *m, uint64_t t_ns)
 }
 
 /*
- * May the process write over this code of a file, from t_ns on, or has it? It is other code then, of which nothing is known
- * more. True: that is new. t_ns 0: for as long as anything is known. It may have had the right to write for a moment
- * without the one to execute, of which there is no record: so pages are checked, too, wherever they need not be as they were mapped.
+ * May the process write over this code of a file, from t_ns on, or has it? It is other code then,
+ * of which nothing is known more. True: that is new. t_ns 0: for as long as anything is known. It
+ * may have had the right to write for a moment without the one to execute, of which there is no
+ * record: so pages are checked, too, wherever they need not be as they were mapped.
  */
 static bool note_written(struct space *s, pid_t pid, const struct mapping *m, const struct space_range *r, uint64_t t_ns)
 {
@@ -229,7 +231,10 @@ static struct space_range *before(const struct space *s, const struct mapping *m
 	return last;
 }
 
-/* Of a record, in whatever order they come and whatever was read meanwhile: what was there ends, what came later ends it. */
+/*
+ * Of a record, in whatever order they come and whatever was read meanwhile: what was there ends,
+ * what came later ends it.
+ */
 static struct space_range *push_record(struct space *s, const struct mapping *m, struct object *obj, uint64_t t_ns)
 {
 	uint64_t later_ns = 0;
@@ -274,8 +279,9 @@ static void disown(struct space_range *r)
 }
 
 /*
- * The same file is mapped once more where it was, at t_ns: is it the same version? Else, or if that is not known, it is another
- * range from then on; and of one whose file was written to just before, it is not known which version it had.
+ * The same file is mapped once more where it was, at t_ns: is it the same version? Else, or if that
+ * is not known, it is another range from then on; and of one whose file was written to just before,
+ * it is not known which version it had.
  */
 static bool is_again(struct space_range *r, uint64_t t_ns)
 {
@@ -363,7 +369,10 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 	/* one that ends has nothing mapped: that is no news */
 	if (err || !maps.n)
 		return err;
-	/* what was read was there at some moment in between: surely by now; at the first reading, for longer than anything is known */
+	/*
+	 * what was read was there at some moment in between: surely by now; at the first reading,
+	 * for longer than anything is known
+	 */
 	read_ns = now_ns();
 	born_ns = s->looked_ns ? read_ns : 0;
 	*ret_new = note_gone(s, objects, &maps);

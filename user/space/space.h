@@ -48,11 +48,14 @@ struct space {
 	struct object *jit;	/* a reference; the JIT's list of its functions, NULL: none */
 };
 
-/* Reads the process's mappings; *ret_new counts files that are new, or gone. Files that cannot be opened are kept by name. */
+/*
+ * Reads the process's mappings; *ret_new counts files that are new, or gone. Files that cannot be
+ * opened are kept by name.
+ */
 int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *ret_new, struct err *e);
 /*
- * One more, from a record of the time t_ns; only a file that no process has mapped before is looked for in the
- * process. *ret_new: what is mapped where is another matter now.
+ * One more, from a record of the time t_ns; only a file that no process has mapped before is looked
+ * for in the process. *ret_new: what is mapped where is another matter now.
  */
 int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, uint64_t t_ns, bool *ret_new, struct err *e);
 /* So much was added since the last reading that it is time for another one. */
@@ -61,7 +64,10 @@ bool space__is_long(const struct space *s);
 bool space__tidy(struct space *s);
 /* What a forked process has: the same. to is empty. */
 int space__copy(struct space *to, const struct space *from, struct err *e);
-/* Code that the process makes itself has names if it publishes them: looks for the list, and for what is new in it. */
+/*
+ * Code that the process makes itself has names if it publishes them: looks for the list, and for
+ * what is new in it.
+ */
 void space__refresh_jit(struct space *s, pid_t pid);
 /* What is at an address now, or was there last. NULL: in no mapping that was ever seen. */
 const struct space_range *space__find(const struct space *s, uint64_t addr);

@@ -80,7 +80,10 @@ bool space_memory__is_another(pid_t pid, int mem, const struct maps *maps, const
 	at = mapping_of_id(maps, m, obj, len);
 	if (!at || !has_another_id(mem, at, obj, len))
 		return false;
-	/* a plugin may have been replaced since its mapping was read: what was compared is another one's, which says nothing of this one */
+	/*
+	 * a plugin may have been replaced since its mapping was read: what was compared is another
+	 * one's, which says nothing of this one
+	 */
 	for (int i = 0; i < SAME_PLACE_LOOKS; i++) {
 		struct maps again = {};
 		const struct mapping *same = !maps__read(pid, &again, NULL) ? mapping_of_id(&again, m, obj, len) : NULL;

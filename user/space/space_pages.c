@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns nothing: pages of a process's code, compared with its file. Few are the process's own at all, and
- * the kernel says which (/proc/PID/pagemap), so nearly always there is nothing to compare. A page that
- * was swapped out is not read: the target does not page in for us.
+ * the kernel says which (/proc/PID/pagemap), so nearly always there is nothing to compare. A page
+ * that was swapped out is not read: the target does not page in for us.
  */
 #include <elf.h>
 #include <fcntl.h>

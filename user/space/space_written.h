@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * Code of files that a process has written over in its memory, or may have: what was ever mapped with the right to write
- * and to execute, and what was found to differ. The file does not show what is there, so its unwind table does not
- * hold; names and offsets do, as the file is still what is mapped.
+ * Code of files that a process has written over in its memory, or may have: what was ever mapped
+ * with the right to write and to execute, and what was found to differ. The file does not show what
+ * is there, so its unwind table does not hold; names and offsets do, as the file is still what is
+ * mapped.
  */
 #ifndef MT_SPACE_WRITTEN_H
 #define MT_SPACE_WRITTEN_H

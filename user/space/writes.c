@@ -2,10 +2,11 @@
 /*
  * Owns the inotify descriptor, and the thread. Objects outlive it: the session frees it before their table.
  *
- * The code that made a link closes it, some day, by its number. So the thread does not close that: it puts /dev/null in its place, and
- * closes the link under another number, for which it takes a thread each, because the kernel needs some 50 ms
- * to give one back, though the breakpoints are gone at once; or nearly, as it waits for its readers first (6.18: more than 50 ms
- * at times on a busy machine, where others set uprobes, too).
+ * The code that made a link closes it, some day, by its number. So the thread does not close that:
+ * it puts /dev/null in its place, and closes the link under another number, for which it takes a
+ * thread each, because the kernel needs some 50 ms to give one back, though the breakpoints are
+ * gone at once; or nearly, as it waits for its readers first (6.18: more than 50 ms at times on a
+ * busy machine, where others set uprobes, too).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -94,8 +95,8 @@ static void take_out_of(struct writes *w, const struct object *obj, bool anchors
 }
 
 /*
- * Anchors last (attach.h), but not after the kernel has given the others back: an anchor is a breakpoint in the new code, too,
- * and would be there for those 50 ms.
+ * Anchors last (attach.h), but not after the kernel has given the others back: an anchor is a
+ * breakpoint in the new code, too, and would be there for those 50 ms.
  */
 static void unprobe(struct writes *w, const struct object *obj)
 {
