@@ -159,7 +159,10 @@ static void name_place(struct output *o, struct snapshot *s, struct place *p)
 	if (!obj)
 		return;
 	p->n_lines = sym__resolve(o->sym, obj, p->offset, &p->lines);
-	/* signal handlers return to the first instruction of a function that no code called: no call stands before it */
+	/*
+	 * signal handlers return to the first instruction of a function that no code called: no
+	 * call stands before it
+	 */
 	if (!p->lines[0].function && !strcmp(s->modules[p->module].path, "[vdso]"))
 		p->n_lines = sym__resolve(o->sym, obj, p->offset + 1, &p->lines);
 }

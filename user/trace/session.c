@@ -352,7 +352,10 @@ static int finish(struct session *s, struct err *e)
 	s->finishing = true;
 	/* after the next two readings nothing would let it go on */
 	kernel__hold_on_exec(s->kernel, 0);
-	/* a program that a target became just now, a library that it has just loaded: what it maps is read as long as it is attached to */
+	/*
+	 * a program that a target became just now, a library that it has just loaded: what it maps
+	 * is read as long as it is attached to
+	 */
 	session__on_watch(s);
 	session__settle_spots(s);
 	session__serve_requests(s);

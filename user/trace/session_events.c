@@ -57,8 +57,9 @@ bool session__keep_events(struct session *s)
 }
 
 /*
- * On a machine that starts programs faster than they can be read, there are always more messages: the end of the trace
- * must not wait for them. What was reported by then is handled, but nothing more is recorded.
+ * On a machine that starts programs faster than they can be read, there are always more messages:
+ * the end of the trace must not wait for them. What was reported by then is handled, but nothing
+ * more is recorded.
  */
 static void end_in_time(struct session *s)
 {
@@ -125,7 +126,10 @@ void session__read_events(struct session *s)
 	bool records_first = s->tracees.probing->records_first;
 	uint64_t began_ns = now_ns();
 
-	/* records are read after the messages, so that none is missing that a message builds upon, and handled before them */
+	/*
+	 * records are read after the messages, so that none is missing that a message builds upon,
+	 * and handled before them
+	 */
 	session__keep_events(s);
 	if (records_first)
 		session__read_records(s);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * When a session reads where memory is: once a second it checks whether that is due, and for each
- * snapshot. Reading a huge process takes many slices; one that nothing waits for takes a slice at each turn of
- * the loop. What always holds: between two slices the messages of the programs are read, so that
- * their room does not run full; those that come while a snapshot is being made are handled after it, in their order.
+ * snapshot. Reading a huge process takes many slices; one that nothing waits for takes a slice at
+ * each turn of the loop. What always holds: between two slices the messages of the programs are
+ * read, so that their room does not run full; those that come while a snapshot is being made are
+ * handled after it, in their order.
  */
 #include <errno.h>
 #include <sys/eventfd.h>

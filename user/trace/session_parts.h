@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* A session, for the files that it is made of: session.c its stages, session_events.c its messages, session_snapshots.c its snapshots. */
+/*
+ * A session, for the files that it is made of: session.c its stages, session_events.c its messages,
+ * session_snapshots.c its snapshots.
+ */
 #ifndef MT_SESSION_PARTS_H
 #define MT_SESSION_PARTS_H
 
@@ -112,7 +115,10 @@ struct snapshot *session__take(struct session *s, bool last, bool ages, struct e
 struct snapshot *session__take_at(struct session *s, const struct mt_reached *mark, bool hold, struct err *e);
 /* A cut, which is s->cut until the next one. -EBUSY: a mark's has to be read before. */
 int session__take_cut(struct session *s, const struct cut_opts *how, enum patience patience, struct err *e);
-/* Room for others from processes that have ended (session_recycle.c): once a second; and whenever it is about to run out. */
+/*
+ * Room for others from processes that have ended (session_recycle.c): once a second; and whenever
+ * it is about to run out.
+ */
 void session__recycle(struct session *s);
 void session__make_room(struct session *s);
 /* Messages that are there are kept, until they are read; true: some are. */
@@ -131,16 +137,18 @@ void session__put_tags(const struct session *s, const struct cut *cut, struct sn
 void session__on_second(void *arg);
 void session__on_interval(void *arg);
 /*
- * A snapshot is to be taken for a reason, which is its snapshot.trigger: in the next turn of the loop, or when requests are served.
- * NULL: SIGUSR1. late_since_ns: the moment that it should have shown; 0: any will do.
+ * A snapshot is to be taken for a reason, which is its snapshot.trigger: in the next turn of the
+ * loop, or when requests are served. NULL: SIGUSR1. late_since_ns: the moment that it should have
+ * shown; 0: any will do.
  */
 void session__request(struct session *s, const char *reason, uint64_t late_since_ns);
 void session__serve_requests(struct session *s);
 int session__watch_requests(struct session *s);
 void session__requests_done(struct session *s);
 /*
- * A snapshot, which it takes, for a reason: every file of -o gets it, with a number before its suffix; without any, standard output does, unless a
- * screen is up. SIGUSR1 writes files alone. NULL: e says why there is none.
+ * A snapshot, which it takes, for a reason: every file of -o gets it, with a number before its
+ * suffix; without any, standard output does, unless a screen is up. SIGUSR1 writes files alone.
+ * NULL: e says why there is none.
  */
 void session__put_out(struct session *s, struct snapshot *snap, const char *reason, struct err *e);
 /* session_triggers.c: a message says that a process has ended, or is about to be killed. */

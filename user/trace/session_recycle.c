@@ -30,7 +30,10 @@ static void forget(struct session *s, uint32_t proc)
 {
 	struct tracee_life *l = hash__get(&s->tracees.by_proc, proc);
 
-	/* a screen may show an older snapshot, and need names when it is scrolled; files have a plan that holds them */
+	/*
+	 * a screen may show an older snapshot, and need names when it is scrolled; files have a
+	 * plan that holds them
+	 */
 	if (l && s->live && l->space.jit)
 		object__hold(l->space.jit);
 	/* the message that it ended may have been lost */

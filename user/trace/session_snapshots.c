@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Snapshots of a session: when one is taken, and what becomes of it. They are requested, and taken one after the
- * other. What always holds: a snapshot is taken while the target goes on; one that fails ends the
- * trace, but for a file that was requested by a signal.
+ * Snapshots of a session: when one is taken, and what becomes of it. They are requested, and taken
+ * one after the other. What always holds: a snapshot is taken while the target goes on; one that
+ * fails ends the trace, but for a file that was requested by a signal.
  */
 #include <errno.h>
 #include <sys/eventfd.h>
