@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Mappings that were reported of a process before it was known that the process, or its present program, is traced. */
+/*
+ * Mappings that were reported of a process before it was known that the process, or its present
+ * program, is traced.
+ */
 #ifndef MT_IMAGES_H
 #define MT_IMAGES_H
 
@@ -32,11 +35,15 @@ int images__begin(struct images *s, pid_t pid, bool exec, uint64_t t_ns);
 /* Goes to the last image of its process; without one, -ENOENT. */
 int images__add(struct images *s, const struct watch_record *r);
 /*
- * The image that a new life of pid takes over, the caller's; NULL: none. exec: the life begins with one, reported at t_ns; its
- * record came before the message and after those of execs that were not reported, because the process was ignored then.
+ * The image that a new life of pid takes over, the caller's; NULL: none. exec: the life begins with
+ * one, reported at t_ns; its record came before the message and after those of execs that were not
+ * reported, because the process was ignored then.
  */
 struct image *images__claim(struct images *s, pid_t pid, bool exec, uint64_t t_ns);
-/* The first image, if it began before t_ns and was not followed by an exec that is still to be reported; NULL: none. */
+/*
+ * The first image, if it began before t_ns and was not followed by an exec that is still to be
+ * reported; NULL: none.
+ */
 struct image *images__claim_before(struct images *s, pid_t pid, uint64_t t_ns);
 void images__forget(struct images *s, pid_t pid);
 /* What no life claimed for some seconds. */

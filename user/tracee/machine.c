@@ -63,8 +63,8 @@ void machine__free(struct machine *m)
 /* ---- what is selected */
 
 /*
- * selected: its parent, or it itself under its former name, is traced. ppid 0: not known. entered: the cgroup that it
- * was reported to enter, as a line of /proc/PID/cgroup; may be NULL.
+ * selected: its parent, or it itself under its former name, is traced. ppid 0: not known. entered:
+ * the cgroup that it was reported to enter, as a line of /proc/PID/cgroup; may be NULL.
  */
 static bool is_wanted(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected, const char *entered)
 {
@@ -159,7 +159,10 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct
 	err = tracees__add_running(m->t, &process, proc, parent ? tracee__life(parent) : NULL, &p, &why);
 	if (err)
 		return pass_over(m, err, &why, e);
-	/* it may have ended before the kernel was told, and its pid may be another's now: nothing will report it */
+	/*
+	 * it may have ended before the kernel was told, and its pid may be another's now: nothing
+	 * will report it
+	 */
 	if (!process__is(pid, start_ticks)) {
 		kernel__ignore(m->t->kernel, pid, proc);
 		kernel__reconsider(m->t->kernel, pid);
@@ -381,7 +384,10 @@ static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
 	return err;
 }
 
-/* One that was read goes on mapping: what it mapped since, among what was reported before it was known to be traced. */
+/*
+ * One that was read goes on mapping: what it mapped since, among what was reported before it was
+ * known to be traced.
+ */
 static int take_over_images(struct machine *m, const struct mt_event *ev, uint64_t looked_ns, struct err *e)
 {
 	struct tracee *p = tracees__find(m->t, ev->pid);

@@ -33,7 +33,10 @@
 #define CHUNK_FLAGS 7ull
 #define CHUNK_IS_MAPPED 2ull		/* it has a mapping of its own */
 #define CHUNK_HEADER 8
-/* A chunk may be larger than what was requested: what is left of one that was cut is too small to be another, or nothing cuts it. */
+/*
+ * A chunk may be larger than what was requested: what is left of one that was cut is too small to
+ * be another, or nothing cuts it.
+ */
 #define SLACK_BYTES 4096
 #define SLACK_MAPPED (4ull << 20)
 

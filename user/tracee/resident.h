@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
-/* Where the memory of the traced processes is, and what their allocators make of it: mappings, and the headers of blocks. */
+/*
+ * Where the memory of the traced processes is, and what their allocators make of it: mappings, and
+ * the headers of blocks.
+ */
 #ifndef MT_RESIDENT_H
 #define MT_RESIDENT_H
 
@@ -8,12 +11,15 @@
 struct memmap_look;
 
 /*
- * Readings, one after the other. One of them may be under way: it goes on a slice at a time, so that a caller that has
- * huge processes is not kept from all else. A zeroed one is ready.
+ * Readings, one after the other. One of them may be under way: it goes on a slice at a time, so
+ * that a caller that has huge processes is not kept from all else. A zeroed one is ready.
  */
 struct resident_looks {
 	uint64_t next_ns;	/* not read again before; CLOCK_MONOTONIC */
-	/* Called between two slices of a reading that must be finished at once; NULL: nothing is called. Neither tracees nor cuts may change in it. */
+	/*
+	 * Called between two slices of a reading that must be finished at once; NULL: nothing is
+	 * called. Neither tracees nor cuts may change in it.
+	 */
 	void (*meanwhile)(void *arg);
 	void *arg;
 	/* what is under way */
@@ -26,20 +32,25 @@ struct resident_looks {
 	struct vec(uint32_t) last;	/* lives that the last reading of the trace covered */
 };
 
-/* At the start of a trace of these processes: growth is counted from here. All at once, with m->meanwhile in between. */
+/*
+ * At the start of a trace of these processes: growth is counted from here. All at once, with
+ * m->meanwhile in between.
+ */
 void resident__begin(struct resident_looks *m, struct tracees *t);
 /*
- * Reports to the model where memory is. now: all of it, with m->meanwhile in between. Else: if the last time is long enough
- * ago for what it cost, a reading begins, with its first slice; where that is not all, resident__go_on() has to follow.
- * The cut may have a sample of the live blocks; their headers are read then, of what is read in this call.
+ * Reports to the model where memory is. now: all of it, with m->meanwhile in between. Else: if the
+ * last time is long enough ago for what it cost, a reading begins, with its first slice; where that
+ * is not all, resident__go_on() has to follow. The cut may have a sample of the live blocks; their
+ * headers are read then, of what is read in this call.
  */
 void resident__look(struct resident_looks *m, struct tracees *t, const struct cut *cut, bool now);
 /* The next slice. True: there is more. */
 bool resident__go_on(struct resident_looks *m, struct tracees *t);
 /*
- * Just before the trace ends: from there on the targets allocate what is not recorded, which would be taken for memory that is
- * free. A tenth of a second of it, with m->meanwhile in between; resident__end() does what is left of it, and reads
- * the headers of the blocks that lived at the end.
+ * Just before the trace ends: from there on the targets allocate what is not recorded, which would
+ * be taken for memory that is free. A tenth of a second of it, with m->meanwhile in between;
+ * resident__end() does what is left of it, and reads the headers of the blocks that lived at the
+ * end.
  */
 void resident__look_last(struct resident_looks *m, struct tracees *t);
 void resident__end(struct resident_looks *m, struct tracees *t, const struct cut *cut);

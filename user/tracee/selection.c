@@ -24,7 +24,10 @@ static void trim(char *path)
 		path[--len] = 0;
 }
 
-/* The hierarchy as /proc/PID/cgroup names it: what is left of a mount's options without those that are no controllers. */
+/*
+ * The hierarchy as /proc/PID/cgroup names it: what is left of a mount's options without those that
+ * are no controllers.
+ */
 static char *hierarchy_of(const struct mount *m)
 {
 	static const char *const no_controllers[] = { "rw", "ro", "xattr", "noprefix", "clone_children", "release_agent", "relatime" };
@@ -91,7 +94,10 @@ no_memory:
 	return -ENOMEM;
 }
 
-/* A name that is mistyped would select no process, for ever and in silence. Where no hierarchy can be seen, this is not known. */
+/*
+ * A name that is mistyped would select no process, for ever and in silence. Where no hierarchy can
+ * be seen, this is not known.
+ */
 static bool may_exist(const struct selection_cgroup *c, const char *mounts)
 {
 	_cleanup_free_ char *text = strdup(mounts);

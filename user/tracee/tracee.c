@@ -406,7 +406,10 @@ int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mappi
 	t->n_changes++;
 	/* a file of no program, that a compiler writes its code to perhaps, has neither tables nor probes */
 	p->dirty |= space->n == had || !space->v[had].object || space->v[had].object->is_elf || space->n_ended != n_ended;
-	/* parts of it lie elsewhere by now, or it is known under other numbers: /proc may show it; and it shows what is gone */
+	/*
+	 * parts of it lie elsewhere by now, or it is known under other numbers: /proc may show it;
+	 * and it shows what is gone
+	 */
 	if ((m->ino && !space->v[space->n - 1].object) || space__is_long(space) || t_ns < space->looked_ns)
 		p->stale = true;
 	return 0;

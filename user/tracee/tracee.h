@@ -32,7 +32,10 @@ struct watch_record;
 
 /* How the tracees get their probes: the one thing in which -p and -- CMD differ from -a, --comm, --cgroup and -f. */
 struct probing {
-	/* The records of an exec's mappings are read before the message of that exec: a process may be gone before it can be read. */
+	/*
+	 * The records of an exec's mappings are read before the message of that exec: a process may
+	 * be gone before it can be read.
+	 */
 	bool records_first;
 	/* All planned probes are put in place, in all processes that are there. */
 	int (*attach)(struct tracees *t, struct err *e);
@@ -180,7 +183,10 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e);
 int tracees__add_own(struct tracees *t, pid_t pid, struct err *e);
 /* A file that this user may not read, though the process has mapped it. */
 bool tracee__may_not_read(const struct space_range *r);
-/* Is every spot that the user named in what the tracees map, or in a file that none of them maps yet? Else an error that says what is near. */
+/*
+ * Is every spot that the user named in what the tracees map, or in a file that none of them maps
+ * yet? Else an error that says what is near.
+ */
 int tracees__check_spots(struct tracees *t, struct err *e);
 /* At the end: which spots were in no file. */
 void tracees__tell_spots(struct tracees *t);
@@ -213,7 +219,10 @@ void tracees__look_again(struct tracees *t, struct tracee *p);
 /* The file offset of a program's entry point is probed: see kernel__started. */
 int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
 void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */
-/* The same of all; or, where probes are shared and not all are requested, of those whose live bytes have changed, and of some others in turn. */
+/*
+ * The same of all; or, where probes are shared and not all are requested, of those whose live bytes
+ * have changed, and of some others in turn.
+ */
 void tracees__sample(struct tracees *t, bool all);
 /* What was sampled up to now is not the trace's. */
 void tracees__count_cpu_from_now(struct tracees *t);
@@ -224,7 +233,10 @@ enum recording_size tracees__size(const struct tracees *t);
 /* Which objects are probed, and which functions in them. */
 int tracees__list_probes(const struct tracees *t, struct snapshot *s);
 
-/* Of processes of which no call was seen: what is probed, and what else there might be. partial: not all that is seen is recorded. */
+/*
+ * Of processes of which no call was seen: what is probed, and what else there might be. partial:
+ * not all that is seen is recorded.
+ */
 void tracees__tell_blind(struct tracees *t, struct snapshot *s, bool partial);
 
 /* Another number whenever an address may lie elsewhere than before: for snapshot_info. */

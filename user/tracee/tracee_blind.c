@@ -96,7 +96,10 @@ static void look_at(struct tracees *t, const struct tracee *p, const struct trac
 		.cpu_ns = p->cpu_ns > before_ns ? p->cpu_ns - before_ns : 0,
 		.grown_bytes = to->rss_bytes && to->rss_at_attach_bytes ? (int64_t)(to->rss_bytes - to->rss_at_attach_bytes) : 0,
 	};
-	/* a process that ends runs; where children are followed, most of those that fork and exec call no allocator on the way */
+	/*
+	 * a process that ends runs; where children are followed, most of those that fork and exec
+	 * call no allocator on the way
+	 */
 	bool ran = b.cpu_ns || b.grown_bytes >= MUCH_GROWTH || (to->ended && !tracees__are_shared(t));
 
 	b.idle = !ran && !to->ended;

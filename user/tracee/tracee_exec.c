@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns nothing: what becomes of a tracee when it is another program. The process is the same, and so are its links, as a
- * rule; its life, its names and what it maps are others.
+ * Owns nothing: what becomes of a tracee when it is another program. The process is the same, and
+ * so are its links, as a rule; its life, its names and what it maps are others.
  */
 #include <errno.h>
 #include <string.h>
@@ -86,7 +86,10 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *
 		    p->process.comm, (int)p->process.pid);
 		return 0;
 	}
-	/* a set-user-ID program, or one that may not be read: no reason to lose what was seen before, if anything was */
+	/*
+	 * a set-user-ID program, or one that may not be read: no reason to lose what was seen
+	 * before, if anything was
+	 */
 	if (!err && why.code == -EACCES) {
 		tracee__life(p)->closed = true;
 		if (p->own && p->lives.n == 2)

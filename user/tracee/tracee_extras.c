@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Points besides those of allocation functions: where libraries are loaded, functions that the user named, and where calls
- * fail unseen. Owns the table of these kinds. Each file is searched once per session; its points are probed
- * once per tracee, or once where probes are shared.
+ * Points besides those of allocation functions: where libraries are loaded, functions that the user
+ * named, and where calls fail unseen. Owns the table of these kinds. Each file is searched once per
+ * session; its points are probed once per tracee, or once where probes are shared.
  */
 #include <errno.h>
 
@@ -49,7 +49,10 @@ static int attach_refusals(struct tracees *t, struct attachment *a, struct known
 static const struct {
 	int (*find)(struct tracees *t, struct known_file *k, struct err *e);
 	int (*attach)(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p, struct err *e);
-	/* One file under two names may be probed twice otherwise. For loaders that does no harm: that code may have been replaced is reported twice. */
+	/*
+	 * One file under two names may be probed twice otherwise. For loaders that does no harm:
+	 * that code may have been replaced is reported twice.
+	 */
 	bool once_per_inode;
 } kinds[N_EXTRAS] = {
 	[EXTRA_LOADER] = { find_loader, attach_loader, false },
@@ -105,7 +108,10 @@ int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file 
 	return note_probed(t, p, k, kind, e) ?: kinds[kind].attach(t, a, k, p, e);
 }
 
-/* A C++ library is no allocator: it is searched once something throws. Where calls are passed on unseen it is the allocator's own file. */
+/*
+ * A C++ library is no allocator: it is searched once something throws. Where calls are passed on
+ * unseen it is the allocator's own file.
+ */
 static bool is_wanted(const struct known_file *k, enum extra_kind kind, bool throws)
 {
 	return kind != EXTRA_REFUSALS || throws || refusals__may_pass_on(&k->plan);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Probes of a process's own: -p and -- CMD. No other process meets them, and each traced process was named, so what it maps is read
- * whenever something shows that this may have changed.
+ * Probes of a process's own: -p and -- CMD. No other process meets them, and each traced process
+ * was named, so what it maps is read whenever something shows that this may have changed.
  */
 #include <errno.h>
 

@@ -26,7 +26,10 @@ bool tracee__is_open(const struct tracees *t, const struct tracee *p);
 int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mapping *m, uint64_t t_ns, struct err *e);
 /* It has unloaded code since it was read. */
 bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p);
-/* It runs another program now, as the message says; comm, clean, is the name that the exec gave it. Where probes are its own. */
+/*
+ * It runs another program now, as the message says; comm, clean, is the name that the exec gave it.
+ * Where probes are its own.
+ */
 int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *ev, const char *comm, struct err *e);
 /* Plans for the objects that this tracee did not have before. *ret is the caller's. */
 int tracee__new_plans(struct tracees *t, struct tracee *p, const struct plan ***ret, size_t *ret_n, struct err *e);
@@ -47,7 +50,8 @@ void tracee__tell_room(const struct tracee *p, FILE *out);
 /* Shared probes in what `now` was before it was written to go. */
 void tracees__unprobe_former(struct tracees *t, const struct object *now);
 /*
- * Extra points of one file, for this tracee or, where probes are shared, for all, those that are not probed yet. p: the tracee that mapped it, or NULL.
+ * Extra points of one file, for this tracee or, where probes are shared, for all, those that are
+ * not probed yet. p: the tracee that mapped it, or NULL.
  */
 int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file *k, enum extra_kind kind, struct err *e);
 /* They are looked for, and not probed. */
@@ -56,7 +60,10 @@ int tracees__find_extra(struct tracees *t, struct known_file *k, enum extra_kind
 int tracee__probe_extras(struct tracees *t, struct tracee *p, enum extra_kind kind, struct err *e);
 /* Its shared probes are out, until a process maps it again. */
 void known_file__forget_probes(struct known_file *k);
-/* Where the probes of this tracee go: its own, or the shared ones; NULL: it is detached. p may be NULL where probes are shared. */
+/*
+ * Where the probes of this tracee go: its own, or the shared ones; NULL: it is detached. p may be
+ * NULL where probes are shared.
+ */
 static inline struct attachment *tracees__probes_of(const struct tracees *t, const struct tracee *p)
 {
 	return t->shared_probes ? t->shared_probes : p ? p->attachment : NULL;
@@ -66,7 +73,10 @@ static inline struct attachment *tracees__probes_of(const struct tracees *t, con
 int tracees__find_spots(struct tracees *t, struct known_file *k, struct err *e);
 int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p, struct err *e);
 
-/* Shared probes are in this file already, through another name of it: what is known of that one, else NULL. spots: those, not allocators. */
+/*
+ * Shared probes are in this file already, through another name of it: what is known of that one,
+ * else NULL. spots: those, not allocators.
+ */
 const struct known_file *tracees__covered_by(const struct tracees *t, const struct known_file *k, bool spots);
 
 /* An ELF file of 64 bits and of this machine's architecture. */

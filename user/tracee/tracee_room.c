@@ -3,9 +3,9 @@
  * Owns nothing. Is there room for probes in the targets' memory cgroups? A page of code that gets a
  * breakpoint becomes a copy that is charged there (process/memcg.h); one that is full would have a process killed.
  *
- * Probes of one process alone are refused before the first is set, or, for a library that it loads later, left out. Shared
- * probes are set in all processes that map a file, by the kernel, whatever is selected: none can be
- * left out, so it is said which processes are in danger.
+ * Probes of one process alone are refused before the first is set, or, for a library that it loads
+ * later, left out. Shared probes are set in all processes that map a file, by the kernel, whatever
+ * is selected: none can be left out, so it is said which processes are in danger.
  */
 #include <errno.h>
 #include <stdio.h>

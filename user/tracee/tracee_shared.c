@@ -58,7 +58,10 @@ const struct known_file *tracees__covered_by(const struct tracees *t, const stru
 	return found;
 }
 
-/* p: the tracee that mapped it first, or NULL. What cannot be probed is said, and leaves the others as they are. */
+/*
+ * p: the tracee that mapped it first, or NULL. What cannot be probed is said, and leaves the others
+ * as they are.
+ */
 static int probe(struct tracees *t, const struct tracee *p, struct known_file *k, struct err *e)
 {
 	_cleanup_err_ struct err why = {};

@@ -10,11 +10,17 @@ struct told_mapping {		/* by a record */
 	uint64_t t_ns;		/* when it was made */
 };
 
-/* Files of -O; and those that malloctrace itself maps, which many later processes will map as well, or the usual ones. */
+/*
+ * Files of -O; and those that malloctrace itself maps, which many later processes will map as well,
+ * or the usual ones.
+ */
 int tracees__probe_asked(struct tracees *t, struct err *e);
 int tracees__probe_own(struct tracees *t, struct err *e);
 
-/* Probes keep a file's inode: those in files that are deleted, and that no process maps any more, are taken out. */
+/*
+ * Probes keep a file's inode: those in files that are deleted, and that no process maps any more,
+ * are taken out.
+ */
 void tracees__unprobe_deleted(struct tracees *t);
 
 /*
@@ -30,7 +36,8 @@ int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mappin
 
 /*
  * New tracees; proc is their number in the kernel's tables. One that was there under
- * the same pid has ended. process is taken, also on failure. parent: the process that forked it, NULL: not traced.
+ * the same pid has ended. process is taken, also on failure. parent: the process that forked it,
+ * NULL: not traced.
  */
 int tracees__add_running(struct tracees *t, struct process *process, uint32_t proc, const struct tracee_life *parent, struct tracee **ret,
 			 struct err *e);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Functions that the user named (--mark, --start-on, --within ...): in which of the files that tracees map they are, and their
- * probes. Which file is probed for which process is decided in tracee_extras.c. What always holds: one that is found nowhere is reported, at
- * once or at the end.
+ * Functions that the user named (--mark, --start-on, --within ...): in which of the files that
+ * tracees map they are, and their probes. Which file is probed for which process is decided in
+ * tracee_extras.c. What always holds: one that is found nowhere is reported, at once or at the end.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Are malloctrace's breakpoints still in the tracees' memory? A debugger may have taken them out, and a program may have moved
- * its code to where there are none: calls are not seen then, and that is reported. And: may the breakpoints be taken out, or has a
- * debugger breakpoints of its own in the same places? The header has the reasons.
+ * Are malloctrace's breakpoints still in the tracees' memory? A debugger may have taken them out,
+ * and a program may have moved its code to where there are none: calls are not seen then, and that
+ * is reported. And: may the breakpoints be taken out, or has a debugger breakpoints of its own in
+ * the same places? The header has the reasons.
  *
  * Owns nothing: what was found is kept with each tracee.
  */
@@ -15,7 +16,10 @@
 #include "util/log.h"
 #include "util/parse.h"
 
-/* A process is checked once a second, unless that took longer than 1 / CHECK_SHARE of it: ten thousand mappings take ten milliseconds. */
+/*
+ * A process is checked once a second, unless that took longer than 1 / CHECK_SHARE of it: ten
+ * thousand mappings take ten milliseconds.
+ */
 #define LOOK_EACH_NS 1000000000ull
 #define CHECK_SHARE 500
 /* What all checks together may take at a time, where probes are shared. */
@@ -104,8 +108,9 @@ uint64_t tracees__n_unprobed(const struct tracees *t)
 /* ---- before they are taken out */
 
 /*
- * Has a debugger of this process breakpoints where malloctrace has? It would write malloctrace's back later, when nothing handles them any more.
- * Where the two cannot be distinguished, any debugger is taken to have some, unless it holds the process still: then it has none in place.
+ * Has a debugger of this process breakpoints where malloctrace has? It would write malloctrace's
+ * back later, when nothing handles them any more. Where the two cannot be distinguished, any
+ * debugger is taken to have some, unless it holds the process still: then it has none in place.
  */
 static bool would_write_back(const struct tracees *t, const struct tracee *p, pid_t pid, struct debugger *ret)
 {

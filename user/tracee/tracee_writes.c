@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns nothing: what becomes of a file that is probed and was written to (space/writes.h). Its probes are out already, or go now. */
+/*
+ * Owns nothing: what becomes of a file that is probed and was written to (space/writes.h). Its
+ * probes are out already, or go now.
+ */
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
 
@@ -23,7 +26,10 @@ static void drop(struct object **v, size_t *n, const struct object *obj)
 	*n = kept;
 }
 
-/* The same version as before, as its build id says: it is read, and probed, once more when the tracee maps something. */
+/*
+ * The same version as before, as its build id says: it is read, and probed, once more when the
+ * tracee maps something.
+ */
 static void read_again(struct tracee *p, const struct object *obj)
 {
 	drop(p->examined.v, &p->examined.n, obj);
@@ -52,7 +58,10 @@ void tracees__on_written(struct tracees *t, const struct object *obj)
 	}
 	if (k) {
 		known_file__forget_probes(k);
-		/* the new version is another object; a process that has this one mapped must not be probed by it once more */
+		/*
+		 * the new version is another object; a process that has this one mapped must not be
+		 * probed by it once more
+		 */
 		if (obj->changed)
 			k->state = FILE_REFUSED;
 	}
