@@ -23,9 +23,10 @@
 /* A file's rows without calls serve only frames that a signal interrupted: kept while they are few. */
 #define MAX_FULL_ROWS 65536
 /*
- * Each stack that is walked by frame pointers is proven, frame by frame, or walked again by tables: this is about cost alone.
- * Of the stretches of code that call something, this share may lack a frame record before tables are used at once: Debian's
- * arm64 libc has 1%, nearly all of it on ways that end the program or switch stacks, and tables cost several times as much.
+ * Each stack that is walked by frame pointers is proven, frame by frame, or walked again by tables:
+ * this is about cost alone. Of the stretches of code that call something, this share may lack a
+ * frame record before tables are used at once: Debian's arm64 libc has 1%, nearly all of it on ways
+ * that end the program or switch stacks, and tables cost several times as much.
  */
 #define NO_RECORD_PER_MILLE 20
 #define PAGE_BYTES (1ull << MT_TABLE_PAGE_SHIFT)
@@ -138,7 +139,10 @@ uint64_t unwind__n_full(const struct unwind *u)
 
 /* ---- tables */
 
-/* From now on stacks of every process that maps the file are walked by its table, also before it was read what that maps. */
+/*
+ * From now on stacks of every process that maps the file are walked by its table, also before it
+ * was read what that maps.
+ */
 static void list_file(struct unwind *u, struct table *t)
 {
 	struct mt_file f = { .base = t->base, .first_page = t->pages.at, .n_pages = t->pages.n - 1,
@@ -464,8 +468,9 @@ static uint32_t n_kept_free(const struct space_written *written)
 }
 
 /*
- * What the process may have written over has no table, and is not what was there before. It is a range all the same: what is in none,
- * the programs would query from the kernel, and find the file's table.
+ * What the process may have written over has no table, and is not what was there before. It is a
+ * range all the same: what is in none, the programs would query from the kernel, and find the
+ * file's table.
  */
 static void distrust(struct mt_space *s, uint64_t start, uint64_t end)
 {
@@ -546,7 +551,10 @@ static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct sp
 	uint32_t room = MT_MAX_RANGES - n_kept_free(&space->written);
 	uint64_t first_ns = first_replaced(u, proc, space);
 
-	/* what is mapped now, of which no two overlap; the oldest first, that what comes and goes pushes nothing else out */
+	/*
+	 * what is mapped now, of which no two overlap; the oldest first, that what comes and goes
+	 * pushes nothing else out
+	 */
 	for (size_t i = 0; i < space->n; i++) {
 		const struct space_range *r = &space->v[i];
 		struct table *t = NULL;

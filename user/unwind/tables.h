@@ -31,8 +31,8 @@ void unwind__free(struct unwind *u);
 
 /*
  * Brings the tables of proc up to what its space says; to be called again when
- * it has mapped more. seq: kernel__code_seq() before the space was read. The first call decides how its stacks are walked; new code
- * without frame pointers can change that to the tables, never back.
+ * it has mapped more. seq: kernel__code_seq() before the space was read. The first call decides how
+ * its stacks are walked; new code without frame pointers can change that to the tables, never back.
  */
 int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, uint32_t seq, struct unwind_verdict *ret,
 		   struct err *e);
