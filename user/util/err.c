@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns nothing; messages belong to the struct err they are in. A message is never lost to a failed allocation: then the errno speaks. */
+/*
+ * Owns nothing; messages belong to the struct err they are in. A message is never lost to a failed
+ * allocation: then the errno speaks.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the level of talk, and where it goes. One message is one write, so that lines of several processes do not mix. */
+/*
+ * Owns the level of talk, and where it goes. One message is one write, so that lines of several
+ * processes do not mix.
+ */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
