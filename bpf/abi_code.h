@@ -21,14 +21,16 @@ struct mt_code_range {		/* [from, to), relative to the point; from == to: none *
 struct mt_code {
 	__u32 n;
 	__u32 flags;
-	struct mt_code_range range[MT_CODE_RANGES];	/* [0]: the function's own bytes; then what it ends by jumping to */
+	/* [0]: the function's own bytes; then what it ends by jumping to */
+	struct mt_code_range range[MT_CODE_RANGES];
 	struct mt_code_range shutdown;	/* of a function that frees: where the allocator calls it at a thread's end */
 };
 _Static_assert(sizeof(struct mt_code) == 16 + 8 * MT_CODE_RANGES, "abi");
 
 #define MT_CODE_OPEN 1		/* it may end by jumping to code that is not among the ranges */
 #define MT_CODE_INNERMOST 2	/* it calls no other function of the table */
-#define MT_CODE_BY_SLOT 4	/* its own file calls it by its name, through a slot: a direct caller is the allocator itself */
+/* its own file calls it by its name, through a slot: a direct caller is the allocator itself */
+#define MT_CODE_BY_SLOT 4
 #define MT_CODE_BY_REGISTER 8	/* of MT_CODE_OPEN: through a register, so it may call whatever it likes there */
 
 /* A number from the cookie and where the point is in the process: a function as it is mapped there. 0: not known. */

@@ -18,8 +18,10 @@ enum mt_result {
 /* cookie: bits 0-9 function, 10-13 size, 14-17 count, 18-21 old, 22-25 out, 26-27 result, then flags */
 #define MT_COOKIE_FREES_ON_FAIL (1ULL << 28)	/* reallocf: the old block goes even if the call fails */
 #define MT_COOKIE_AT_RET (1ULL << 29)	/* the return is seen on a `ret`, not by a uretprobe */
-#define MT_COOKIE_FREES_AT_0 MT_COOKIE_AT_RET	/* --mode count, which sees no returns: realloc(p, 0) frees p and gives no block */
-#define MT_COOKIE_NO_RETURN (1ULL << 30)	/* no safe return point: only the entry is probed, and calls are counted as missed_return */
+/* --mode count, which sees no returns: realloc(p, 0) frees p and gives no block */
+#define MT_COOKIE_FREES_AT_0 MT_COOKIE_AT_RET
+/* no safe return point: only the entry is probed, and calls are counted as missed_return */
+#define MT_COOKIE_NO_RETURN (1ULL << 30)
 #define MT_COOKIE_REALLOC (1ULL << 31)	/* the call takes an old block */
 #define MT_COOKIE_SP_SHIFT 32		/* 14 bits: bytes that the stack pointer is below its value at entry */
 #define MT_COOKIE_SP_MAX 0x3fff

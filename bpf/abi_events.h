@@ -27,7 +27,8 @@ enum mt_counter {
 	MT_LOST_FREES_FULL,	/* --free-stacks: no room for a site that frees blocks of another */
 	MT_LOST_HEAP_DESTROYED,	/* a heap was destroyed with all its blocks, which are still reported as live */
 	MT_LOST_MAPPING_BUSY,	/* --mmap: another thread had the process's mappings in its hands for too long */
-	MT_LOST_BORROWED,	/* a child that shared its parent's memory met probes, and the kernel ran no program for it */
+	/* a child that shared its parent's memory met probes, and the kernel ran no program for it */
+	MT_LOST_BORROWED,
 	/* edges */
 	MT_EDGE_RETURN_ONLY,	/* a return whose entry was not seen: under way when the trace began */
 	MT_EDGE_ABANDONED,	/* a call left without a return: longjmp, exception, the end of the trace */
@@ -43,13 +44,18 @@ enum mt_counter {
 /* ---- messages */
 
 enum mt_event_kind {
-	MT_EV_EXEC = 1,		/* pid is a new program: proc is the new life's number (0: no room), old_proc the one that ended (0: none) */
+	/*
+	 * pid is a new program: proc is the new life's number (0: no room), old_proc the one that
+	 * ended (0: none)
+	 */
+	MT_EV_EXEC = 1,
 	MT_EV_EXIT = 2,		/* the last thread of proc ended */
 	MT_EV_THREAD_END = 3,	/* its counts are those of a thread of proc */
 	MT_EV_FORK = 4,		/* pid was forked: proc is its number, old_proc that of its parent (0: not traced) */
 	MT_EV_NEW = 5,		/* pid was met, unknown so far, and has got the number proc */
 	MT_EV_CHANGED = 6,	/* the name of pid, a known or ignored one, changed; proc is 0 if it is ignored */
-	MT_EV_OOM = 7,		/* the kernel has no memory left and chose pid, to kill it; proc is 0 if it has ended already */
+	/* the kernel has no memory left and chose pid, to kill it; proc is 0 if it has ended already */
+	MT_EV_OOM = 7,
 	MT_EV_MOVED = 8,	/* struct mt_move: pid was ignored, entered a cgroup, and has got the number proc */
 };
 
@@ -58,14 +64,16 @@ struct mt_event {
 	__u32 proc;
 	__u32 old_proc;
 	__u32 pid;
-	__u32 tid;		/* MT_EV_THREAD_END; MT_EV_EXEC: the thread that called it, 0 if that was the first one */
+	/* MT_EV_THREAD_END; MT_EV_EXEC: the thread that called it, 0 if that was the first one */
+	__u32 tid;
 	__s32 exit_code;	/* MT_EV_EXIT: as of waitpid; MT_EV_EXEC: 1 if it stands still, else 0 */
 	__u32 parent;		/* MT_EV_EXEC of a vfork child: the life that made it, which goes on */
 	/* of lives, 0 for threads */
 	__u32 ns_pid;		/* the pid in its own pid namespace */
 	__u32 ppid;		/* its parent, as malloctrace sees it; 0: cannot be seen */
 	__u32 oom;		/* MT_EV_EXIT alone: 1 if the kernel, out of memory, had chosen it */
-	__u64 start_ns;		/* of the process, since boot, as in /proc/PID/stat: with the pid it names a process for good */
+	/* of the process, since boot, as in /proc/PID/stat: with the pid it names a process for good */
+	__u64 start_ns;
 	__u64 t_ns;		/* of the message, CLOCK_MONOTONIC */
 	char comm[16];		/* of the process, MT_EV_CHANGED: the new one; of the thread, MT_EV_THREAD_END */
 	struct mt_thread_counts counts;

@@ -56,7 +56,8 @@ struct mt_known {		/* what is known of a pid */
 /* What user space requests of the program `manage`. */
 enum mt_request_kind {
 	MT_ASK_ADD = 1,		/* trace pid; returns its number, 0: no room */
-	MT_ASK_IGNORE = 2,	/* do not; proc: only if that is its life now, 0: whatever it is. Returns the number it had, 0: none */
+	/* do not; proc: only if that is its life now, 0: whatever it is. Returns the number it had, 0: none */
+	MT_ASK_IGNORE = 2,
 	MT_ASK_RECONSIDER = 3,	/* forget that it was ignored */
 };
 
@@ -98,7 +99,8 @@ struct mt_proc {
 	__u64 frames;		/* of threads that have ended */
 	__u64 lost_blocks;	/* its share of live_full */
 	__u64 lost_stacks;	/* and of stack_full and site_full */
-	__u64 n_untold;		/* threads that ended when there was no room for a message about each: what they counted is below */
+	/* threads that ended when there was no room for a message about each: what they counted is below */
+	__u64 n_untold;
 	__u64 missed_frees;	/* its share of missed_free */
 	__u64 pad2;
 	/* changed by each event, and nothing else on that line, nor on its neighbour, which some CPUs fetch along */
@@ -195,14 +197,21 @@ struct mt_thread {
 			__u16 within_tail;	/* the outermost jumped to another function, which runs in its place */
 			__u16 within_apart;	/* some of the others may be on other stacks than the outermost */
 			union {
-				__u64 within_sp;	/* of the outermost: the stack pointer after its return; 0: it is over */
-				__u64 thrown_sp;	/* without --within: the same of a call that was counted as failed when it threw */
+				/* of the outermost: the stack pointer after its return; 0: it is over */
+				__u64 within_sp;
+				/*
+				 * without --within: the same of a call that was counted as failed
+				 * when it threw
+				 */
+				__u64 thrown_sp;
 			};
 			__u64 within_ra;	/* and its return address; holds if within_tail */
 		};
-		struct {	/* --mode growth: how things stood when the fault under way began; of differences, 32 bits do */
+		/* --mode growth: how things stood when the fault under way began; of differences, 32 bits do */
+		struct {
 			__u32 fault_no;		/* the last fault that was charged, as the kernel counts them */
-			__u32 fault_mark;	/* migrations_of(); before 6.2 split_events() + 1; 0: none is under way */
+			/* migrations_of(); before 6.2 split_events() + 1; 0: none is under way */
+			__u32 fault_mark;
 			__u32 n_switches;	/* of this thread */
 			__u32 charged_pages;	/* to its process */
 			__s32 rss_here[MT_N_RSS], rss_shared[MT_N_RSS];

@@ -56,7 +56,8 @@ struct mt_site {
 	__u32 peak_epoch[2];	/* the process's peak for which at_peak_bytes was saved: that much of it */
 	__u64 at_peak_bytes[2];
 	union {
-		__u64 cross_frees;	/* of the frees: by another thread than the one that allocated; an amount as in mt_counts */
+		/* of the frees: by another thread than the one that allocated; an amount as in mt_counts */
+		__u64 cross_frees;
 		__u64 guessed_calls;	/* --mode growth: page faults whose size is a guess */
 	};
 	__u64 last_ns;
@@ -124,7 +125,8 @@ _Static_assert(sizeof(struct mt_link) == 64, "one cache line");
  * its size rounded up to a class, so that 1/p is in a table. The programs add
  * weights instead of ones: calls with 16 fractional bits, bytes with 4.
  */
-#define MT_SAMPLE_LEAST 16	/* smaller blocks are sampled like these: no sample stands for more than BYTES / 16 calls */
+/* smaller blocks are sampled like these: no sample stands for more than BYTES / 16 calls */
+#define MT_SAMPLE_LEAST 16
 #define MT_CALLS_SHIFT 16
 #define MT_BYTES_SHIFT 4
 #define MT_N_WEIGHTS 1024
@@ -132,7 +134,8 @@ _Static_assert(sizeof(struct mt_link) == 64, "one cache line");
 #define MT_WEIGHT_BITS 4
 #define MT_LOG_STEPS 256	/* of the table of logarithms */
 
-struct mt_vars {		/* per site, bank and shard: sums of variances, each in the square of a unit of its own */
+/* per site, bank and shard: sums of variances, each in the square of a unit of its own */
+struct mt_vars {
 	__u64 alloc_bytes;
 	__u64 free_bytes;
 	__u64 alloc_calls;

@@ -55,7 +55,8 @@ struct mt_range {		/* code that a process has mapped */
 	__u32 n_pages;		/* 0: no table */
 	__u32 flags;
 	__u32 file;		/* a hash of what names the file; 0: none */
-	__u32 id;		/* the same if it may have taken the place of other code, else 0; goes into the hash of stacks */
+	/* the same if it may have taken the place of other code, else 0; goes into the hash of stacks */
+	__u32 id;
 	__u32 pad;
 };
 #define MT_RANGE_CALLS 1	/* its table has rules for calls alone: of other instructions they may be wrong */
@@ -114,7 +115,8 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	__u64 hook;		/* the uretprobe trampoline, 0 if none is pending */
 	__u64 pending;		/* the kernel's list of them */
 	__u64 hash;		/* of the frames */
-	__u32 code;		/* mt_range.id of where the last pc was found; where that is not known, mt_scratch.unmapped */
+	/* mt_range.id of where the last pc was found; where that is not known, mt_scratch.unmapped */
+	__u32 code;
 	__u32 end;		/* enum mt_end */
 	__u8 is_return, lr_known, sp_known;
 	__u8 fp_lost;		/* no rule gives the caller's frame pointer */
@@ -125,7 +127,11 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	/* the table of the frame below, and its row there, 0: it has none; and the row that was found last */
 	__u64 base;
 	__u32 row, found;
-	__u8 starts;		/* flags of a row that begins one byte after where it was looked up, which is where the call returns to; 0: none does */
+	/*
+	 * flags of a row that begins one byte after where it was looked up, which is where the call
+	 * returns to; 0: none does
+	 */
+	__u8 starts;
 	__u8 by_hand;		/* no call returns to pc: it is the next instruction to run, not the one after a call */
 	__u8 pad[6];
 };
@@ -140,7 +146,8 @@ struct mt_walk {		/* the registers of one frame on the way up */
 struct mt_memo_key {
 	__u64 caller, sp, fp;
 	__u32 func, proc;
-	__u64 gen_tid;		/* mt_proc.gen; above it, with --by thread, the thread. One word: it is compared as such */
+	/* mt_proc.gen; above it, with --by thread, the thread. One word: it is compared as such */
+	__u64 gen_tid;
 };
 #define MT_MEMO_TID(key) ((__u32)((key)->gen_tid >> 32))
 
@@ -193,7 +200,8 @@ struct mt_scratch {
 	/* the code that the last pc lies in; and mappings that were queried from the kernel */
 	struct mt_range range;
 	__u32 unsettled;	/* what user space has reported as mapped may have changed */
-	__u32 unmapped;		/* mt_proc.unmapped_ns is set: never 0, and another number after each dlopen and dlclose */
+	/* mt_proc.unmapped_ns is set: never 0, and another number after each dlopen and dlclose */
+	__u32 unmapped;
 	__u64 found_key;	/* of which process, and since when */
 	__u32 n_found;
 	/* the list of code that the walk under way goes by: whose it is, and where */

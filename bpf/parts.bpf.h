@@ -83,7 +83,8 @@ static __always_inline struct mt_mapped *mapped_of(__u32 proc)
 
 /* ---- one at a time */
 
-#define LOCK_TURNS (1 << 23)	/* some 30 ms: more than a thread is off the CPU for while another of its process waits */
+/* some 30 ms: more than a thread is off the CPU for while another of its process waits */
+#define LOCK_TURNS (1 << 23)
 
 struct waiting {
 	__u32 proc;

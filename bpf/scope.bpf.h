@@ -94,7 +94,8 @@ static __always_inline void within_freed(struct mt_thread *t, __u64 sp, __u64 ra
 		within_over(t);
 }
 
-#define NEAR_BYTES (1ULL << 20)	/* stack that a thread may have used between two calls; stacks of their own are further away */
+/* stack that a thread may have used between two calls; stacks of their own are further away */
+#define NEAR_BYTES (1ULL << 20)
 
 /* One of the functions begins or ends. */
 static __always_inline int on_within(mt_regs *ctx)

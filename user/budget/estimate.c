@@ -27,7 +27,8 @@ struct site_state {
 
 struct proc_state {
 	struct looks looks;
-	struct site_looks sum;	/* of all sites: they come and go together, so their errors do not add up as if by chance */
+	/* of all sites: they come and go together, so their errors do not add up as if by chance */
+	struct site_looks sum;
 	struct times at_hand;
 	double weight;		/* of the look at hand, 0: it is none */
 	uint64_t peak_bytes, peak_ns;

@@ -42,7 +42,8 @@ struct site_looks {		/* of one site; rates are per ns of CPU time */
 	double doubt[2];	/* of weight * rate, what may be so or not, the same way in all looks */
 	double largest[2];	/* rate */
 	unsigned int n_met;	/* looks that met it */
-	double most[2], dense[2];	/* in a stretch that was seen, look or not: calls and bytes, and the highest rate of them */
+	/* in a stretch that was seen, look or not: calls and bytes, and the highest rate of them */
+	double most[2], dense[2];
 	struct late {
 		double n, own_ns;
 	} late[2];		/* where calls and bytes were densest, towards the end of what was cut short */

@@ -217,7 +217,8 @@ static bool is_arm64_record(uint32_t insn)
 static bool writes_arm64_fp(uint32_t insn)
 {
 	bool pair = (insn & 0x3e400000) == 0x28400000;		/* ldp: a second register */
-	bool moves = (insn & 0x3a000000) == 0x28000000 ? (insn & 0x00800000) != 0 : (insn & 0x3b200400) == 0x38000400;	/* ... and its base */
+	/* ... and its base */
+	bool moves = (insn & 0x3a000000) == 0x28000000 ? (insn & 0x00800000) != 0 : (insn & 0x3b200400) == 0x38000400;
 
 	if (is_arm64_branch(insn) || is_arm64_record(insn))
 		return false;

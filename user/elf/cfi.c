@@ -40,7 +40,8 @@ struct build {
 	uint64_t end;		/* what lies below is settled */
 	bool hole;		/* a record that begins there made no sense: what follows is no padding */
 	uint64_t fn_lo, fn_hi;	/* the function that is compiled now */
-	int64_t record_at;	/* arm64: where from the frame's end its code makes the frame pointer point to; 0: that was not found */
+	/* arm64: where from the frame's end its code makes the frame pointer point to; 0: that was not found */
+	int64_t record_at;
 };
 
 static bool same_rule(const struct mt_rule *a, const struct mt_rule *b)
@@ -80,7 +81,8 @@ static int push(struct build *b, uint64_t pc, const struct mt_rule *rule)
  */
 static bool is_frame_record(struct build *b, uint64_t lo, uint64_t hi, const struct mt_rule *r)
 {
-	int64_t at = (int64_t)r->cfa_off + r->fp_off;	/* of the record, from the register that the frame is found by */
+	/* of the record, from the register that the frame is found by */
+	int64_t at = (int64_t)r->cfa_off + r->fp_off;
 
 	if (r->fp != MT_SAVED_AT_CFA || r->ra != MT_SAVED_AT_CFA || (int64_t)r->ra_off != (int64_t)r->fp_off + 8)
 		return false;

@@ -35,12 +35,14 @@ struct object {
 	uint64_t size_bytes;	/* when it was opened, as mtime_ns */
 	int64_t mtime_ns;
 	bool changed;		/* not, or no longer, what is mapped: its names are not to be trusted */
-	bool fresh;		/* when last checked for a change: written to so lately that mtime may not show the next time */
+	/* when last checked for a change: written to so lately that mtime may not show the next time */
+	bool fresh;
 	struct jitmap *jit;	/* owned; NULL unless it is a JIT's list of its functions */
 	uint16_t machine;	/* EM_AARCH64, EM_X86_64, ... */
 	bool is_elf;
 	bool is_64;
-	bool is_exec;		/* a program: ET_EXEC, or ET_DYN with DF_1_PIE, or with PT_INTERP and without a soname */
+	/* a program: ET_EXEC, or ET_DYN with DF_1_PIE, or with PT_INTERP and without a soname */
+	bool is_exec;
 	uint64_t entry;		/* virtual address of the entry point, 0: none */
 	struct object_segment *segments;	/* owned */
 	size_t n_segments;

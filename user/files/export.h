@@ -17,7 +17,11 @@
 struct export_opts {
 	const struct metric *metric;	/* NULL: metric__preset() */
 	struct report_opts report;	/* for text */
-	double threshold_pct;	/* what is lighter is folded away, where a format does that; 0: EXPORT_THRESHOLD_PCT, below 0: nothing */
+	/*
+	 * what is lighter is folded away, where a format does that; 0: EXPORT_THRESHOLD_PCT, below
+	 * 0: nothing
+	 */
+	double threshold_pct;
 };
 
 #define EXPORT_THRESHOLD_PCT 0.5

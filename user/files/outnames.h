@@ -28,7 +28,8 @@ struct outname_file {
 
 struct outname_series {		/* the files of one name, the oldest first */
 	struct vec(struct outname_file) files;
-	char *expanded;		/* owned: what the pattern gave last, without the number that made it another's; NULL: nothing yet */
+	/* owned: what the pattern gave last, without the number that made it another's; NULL: nothing yet */
+	char *expanded;
 };
 
 /*

@@ -15,7 +15,8 @@ struct kept_place;
 struct kept_module;
 
 struct kept_site {
-	struct cut_site row;	/* without frames; its number is another's now. The sum of several where sites were folded. */
+	/* without frames; its number is another's now. The sum of several where sites were folded. */
+	struct cut_site row;
 	struct kept_place **stack;	/* owned, with a reference to each */
 	uint32_t n_stack;	/* 0: there was none, or others were folded into it */
 	struct course course;	/* owned; empty: none was known, or there was no room */

@@ -36,10 +36,12 @@ struct cut_site {
 	const uint64_t *frames;	/* in the kernel's table: holds until the trace is closed */
 	uint32_t n_frames;
 	uint8_t end;
-	uint64_t met_ns;	/* when this stack was first met, by CLOCK_MONOTONIC: the code that it goes through is that of then */
+	/* when this stack was first met, by CLOCK_MONOTONIC: the code that it goes through is that of then */
+	uint64_t met_ns;
 	/* of the block table */
 	uint64_t oldest_born_ns;	/* 0: no live block seen */
-	bool oldest_at_most;	/* without a scan: all that is known is that none is older, see scan__oldest_born_ns() */
+	/* without a scan: all that is known is that none is older, see scan__oldest_born_ns() */
+	bool oldest_at_most;
 	/* of a scan */
 	uint64_t scan_blocks, scan_bytes;
 	uint64_t older_blocks, older_bytes;
@@ -155,7 +157,8 @@ struct cut {
 	uint64_t spot_hits[MT_MAX_SPOTS];	/* by the number of a place that the user named */
 	bool scanned;
 	bool has_ages;		/* by class too */
-	const struct cut_block *blocks;	/* some of the live ones, by process and address; the collector's; NULL: not requested */
+	/* some of the live ones, by process and address; the collector's; NULL: not requested */
+	const struct cut_block *blocks;
 	size_t n_blocks;
 };
 

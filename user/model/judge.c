@@ -61,7 +61,8 @@ struct shape {			/* of the course from from_ns on */
 	size_t n;		/* windows that have a point; less than MIN_WINDOWS: nothing can be said */
 	double t_s[MAX_WINDOWS], floor[MAX_WINDOWS];	/* the least in each, and when that was */
 	double slope;		/* bytes per second */
-	double t;		/* mean of the increments over its standard error; either sign, INFINITY if they are equal */
+	/* mean of the increments over its standard error; either sign, INFINITY if they are equal */
+	double t;
 	double t_needed;
 	size_t n_up, n_down;	/* increments */
 	double path;		/* their sum, all taken for positive */
@@ -189,12 +190,18 @@ enum sign {
 	LONG = 1 << 4,		/* what is examined lasted for leak_after */
 	LOADING = 1 << 5,	/* the process is younger than three times that */
 	UNFREED = 1 << 6,	/* at most 1 of 100 blocks was freed */
-	STALE = 1 << 7,		/* the oldest block is older than 99% of the freed; neither lifetimes nor more calls explain the rise */
+	/* the oldest block is older than 99% of the freed; neither lifetimes nor more calls explain the rise */
+	STALE = 1 << 7,
 	PILED = 1 << 8,		/* ten times more are held than lifetimes explain */
 	REVISITS = 1 << 9,	/* rises, but it has been about as high before, and came down again */
 	UNEVEN = 1 << 10,	/* one third of the time brought four times as much as another */
-	MASKED = 1 << 11,	/* blocks older than the trace were freed, half as many as are held: they may have been this site's */
-	UNSURE = 1 << 12,	/* neither rises nor falls, but more than half of its ups and downs went one way, and it has not come to rest */
+	/* blocks older than the trace were freed, half as many as are held: they may have been this site's */
+	MASKED = 1 << 11,
+	/*
+	 * neither rises nor falls, but more than half of its ups and downs went one way, and it has
+	 * not come to rest
+	 */
+	UNSURE = 1 << 12,
 	ROUGH = 1 << 13,	/* an estimate that is too rough to tell a course from its error */
 	STEPS = 1 << 14,	/* each quarter of the whole time is higher than the one before, or each is lower */
 };

@@ -307,7 +307,8 @@ static uint64_t since_start(const struct model *m, const struct cut *cut)
 
 int model__note(struct model *m, const struct cut *cut)
 {
-	_cleanup_free_ struct snap_point *sums = calloc(MT_PROC_NUMBERS, sizeof(*sums));	/* by the number in the kernel's tables */
+	/* by the number in the kernel's tables */
+	_cleanup_free_ struct snap_point *sums = calloc(MT_PROC_NUMBERS, sizeof(*sums));
 	size_t max_points = MAX_ALL_POINTS / (m->lives.n + 1);
 
 	if (!sums)

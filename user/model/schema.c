@@ -93,7 +93,8 @@ FIELDS(age_fields);
 
 static const struct field process_fields_rows[] = {
 	ROW("id", FIELD_U32, AT(snap_process, id)),
-	ROW("pid", FIELD_INT, AT(snap_process, pid), .empty = EMPTY_IS_NULL),	/* a row of several processes has none */
+	/* a row of several processes has none */
+	ROW("pid", FIELD_INT, AT(snap_process, pid), .empty = EMPTY_IS_NULL),
 	ROW("comm", FIELD_STR, AT(snap_process, comm)),
 	ROW("exe", FIELD_STR, AT(snap_process, exe)),
 	ROW("age_at_attach_ns", FIELD_U64, AT(snap_process, age_at_attach_ns), .merge = MERGE_MAX),

@@ -177,7 +177,8 @@ struct snap_memory {
 	uint64_t seen_ns;	/* when it was read, since the trace's start */
 	uint64_t rss_bytes;	/* then */
 	uint64_t heap_mapped, heap_resident;	/* [heap] and the allocator's arenas */
-	uint64_t large_mapped, large_resident;	/* other anonymous mappings: large blocks, stacks of threads, the program's own */
+	/* other anonymous mappings: large blocks, stacks of threads, the program's own */
+	uint64_t large_mapped, large_resident;
 	uint64_t file_resident;	/* the rest of RSS: code, libraries, mapped files */
 	uint64_t stack_resident;	/* of the first thread */
 	uint32_t n_arenas;	/* glibc's, beside [heap] */
@@ -205,7 +206,8 @@ struct snap_blind {
 	uint64_t cpu_ns;	/* of the process, while it was traced, in the kernel's ticks */
 	int64_t grown_bytes;	/* its RSS */
 	const char *probed;	/* in words: how many functions in which files; NULL where idle */
-	const char *candidates;	/* what looks like an allocator and is not probed, with the options that would; NULL: nothing does */
+	/* what looks like an allocator and is not probed, with the options that would; NULL: nothing does */
+	const char *candidates;
 };
 
 struct snap_site {
@@ -270,7 +272,8 @@ struct snap_process {
 	uint32_t n_members;	/* --by comm, cgroup, none: processes in this row; else 0 */
 	uint32_t n_ended;	/* of these, those that have ended */
 	int64_t wall_started_ns;	/* since 1970; 0: unknown */
-	uint64_t unseen_ns;	/* it ran for this long before its allocator was probed, while others were traced already */
+	/* it ran for this long before its allocator was probed, while others were traced already */
+	uint64_t unseen_ns;
 	uint64_t lost_blocks, lost_stacks;	/* its share of live_full; of stack_full and site_full */
 	uint64_t missed_frees;	/* and of missed_free */
 	int64_t since_baseline_bytes;	/* as of a site */
@@ -279,7 +282,8 @@ struct snap_process {
 	struct std_error error;
 	struct growth growth;
 	uint64_t rss_bytes;	/* last seen; 0: not since it was attached to, before it ended */
-	uint64_t most_rss_bytes;	/* the highest of a program that malloctrace started and that has ended; 0: not known */
+	/* the highest of a program that malloctrace started and that has ended; 0: not known */
+	uint64_t most_rss_bytes;
 	uint64_t rss_at_attach_bytes;
 	struct snap_memory memory;
 	uint64_t probe_hits;
@@ -362,12 +366,14 @@ struct snapshot {
 	struct snap_site *sites;	/* in no order */
 	size_t n_sites;
 	struct snap_hidden hidden;
-	const char *trigger;	/* what made this snapshot be taken: "mark handle #3", "rss>2G: 2.1 GiB"; NULL: its time */
+	/* what made this snapshot be taken: "mark handle #3", "rss>2G: 2.1 GiB"; NULL: its time */
+	const char *trigger;
 	const struct snap_taken *taken;	/* in order of time; when there are many, the newest */
 	size_t n_taken;
 	const struct snap_when *whens;
 	size_t n_whens;
-	const char *started_on, *stopped_on;	/* --start-on, --stop-on: the function whose call began, or ended, the trace; NULL: none */
+	/* --start-on, --stop-on: the function whose call began, or ended, the trace; NULL: none */
+	const char *started_on, *stopped_on;
 	const char *waiting_for;	/* --start-on: not called yet, nothing was recorded; NULL: it goes on */
 	const struct snap_tag *tags;
 	size_t n_tags;

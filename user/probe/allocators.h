@@ -12,14 +12,17 @@
 enum role { ROLE_ALLOC, ROLE_REALLOC, ROLE_FREE, ROLE_UNMAP, ROLE_MAP, N_ROLES };
 
 enum func_flag {
-	FUNC_CORE = 1,			/* an object that defines one of these allocates and frees: it is an allocator */
-	FUNC_THROWS = 2,		/* may leave by an exception: a uretprobe would break the unwinding and kill the target */
+	/* an object that defines one of these allocates and frees: it is an allocator */
+	FUNC_CORE = 1,
+	/* may leave by an exception: a uretprobe would break the unwinding and kill the target */
+	FUNC_THROWS = 2,
 	FUNC_FREES_ON_FAIL = 4,		/* reallocf */
 	FUNC_INNERMOST = 8,		/* in glibc it calls no other row: each block that it returns is a new one */
 	FUNC_OFTEN = 16,		/* most calls are of these: their probes are the first to go */
 	FUNC_PASSES_ON = 32,		/* calls another row by its name, which may be another allocator's */
 	FUNC_NOT_ALONE = 64,		/* wants a heap or a string: the self-check cannot call it */
-	FUNC_OWN_NAME = 128,		/* nothing else has such a name: it is selected also where it is local to its file */
+	/* nothing else has such a name: it is selected also where it is local to its file */
+	FUNC_OWN_NAME = 128,
 	FUNC_NAMED = 512,		/* by --sym: a file that defines it is an allocator */
 	FUNC_PREFIXED = 1024,		/* made by --prefix */
 	FUNC_FOUND = 2048,		/* in a file that was searched */
@@ -30,7 +33,11 @@ struct alloc_func {
 	const char *name;		/* the ELF symbol */
 	const char *shown;		/* what reports call it, e.g. "operator new"; NULL: name */
 	enum role role;
-	uint8_t size, count, old, out;	/* argument numbers from 0, MT_NO_ARG if none; ROLE_FREE without old: it frees many at once, with size: if the string there says so */
+	/*
+	 * argument numbers from 0, MT_NO_ARG if none; ROLE_FREE without old: it frees many at once,
+	 * with size: if the string there says so
+	 */
+	uint8_t size, count, old, out;
 	uint8_t result;			/* enum mt_result; of ROLE_UNMAP and ROLE_MAP, enum mt_growth */
 	uint16_t flags;
 };

@@ -70,10 +70,12 @@ int attachment__add_within(struct attachment *a, const struct object *obj, const
  * are put in again.
  */
 struct closing;
-struct closing *attachments__take(struct attachment *const *v, size_t n, bool parked, int event_fd);	/* NULL: no memory */
+/* NULL: no memory */
+struct closing *attachments__take(struct attachment *const *v, size_t n, bool parked, int event_fd);
 void closing__start(struct closing *c);	/* the first time; takes NULL */
 bool closing__done(const struct closing *c);	/* waiting for it takes no time */
-uint64_t closing__took_ns(const struct closing *c);	/* since it was started, if it goes on; 0: it was not; takes NULL */
+/* since it was started, if it goes on; 0: it was not; takes NULL */
+uint64_t closing__took_ns(const struct closing *c);
 void closing__wait(struct closing *c);	/* starts it, if need be; takes NULL */
 /* ret_hot_ns: for how long some of the probes that are hit with each call were in place, and others not yet. */
 int attachments__unpark(struct attachment *const *v, size_t n, uint64_t *ret_hot_ns, struct err *e);

@@ -102,7 +102,8 @@ static int limit(void)
 		rlim_t most;
 	} limits[] = {
 		{ RLIMIT_CPU, 2 },
-		{ RLIMIT_AS, 16ull << 30 },	/* of address space, not of memory: mimalloc and tcmalloc reserve a lot */
+		/* of address space, not of memory: mimalloc and tcmalloc reserve a lot */
+		{ RLIMIT_AS, 16ull << 30 },
 		{ RLIMIT_CORE, 0 },
 		{ RLIMIT_FSIZE, 0 },
 		{ RLIMIT_NOFILE, 16 },

@@ -24,7 +24,8 @@ struct entry {
 
 struct codes {
 	pthread_mutex_t lock;
-	struct vec(struct entry) all;	/* number 1 is the first; those from MT_MAX_CODES on found no room in the kernel */
+	/* number 1 is the first; those from MT_MAX_CODES on found no room in the kernel */
+	struct vec(struct entry) all;
 	struct hash by_content;	/* the number of the last one with a hash */
 };
 

@@ -41,7 +41,8 @@ struct search {
 	size_t n_symbols;
 	size_t family;		/* the best row of families[] so far */
 	bool headers[2];	/* [is_exec]: blocks have glibc's headers */
-	uint64_t shutdown, shutdown_size;	/* the function that gives back what a thread's cache holds; 0: not known */
+	/* the function that gives back what a thread's cache holds; 0: not known */
+	uint64_t shutdown, shutdown_size;
 };
 
 /*
@@ -53,7 +54,8 @@ static const struct {
 	bool is_suffix;
 	const char *family;
 	bool headers[2];	/* [is_exec]: a program linked with glibc may have another malloc than glibc's */
-	bool frees_at_0;	/* realloc(p, 0) frees p and gives no block (jemalloc's: unless it is configured otherwise) */
+	/* realloc(p, 0) frees p and gives no block (jemalloc's: unless it is configured otherwise) */
+	bool frees_at_0;
 } families[] = {
 	{ "mallctlnametomib", true, "jemalloc", { false, false }, true },
 	{ "tc_version", false, "tcmalloc", { false, false }, true },

@@ -31,9 +31,11 @@ struct table_sizes {
 	uint32_t n_scratch, n_shared;	/* buffers for stacks; those that are no thread's own */
 	uint32_t n_vars;
 	uint32_t n_unwind_rows, n_unwind_pages;
-	uint32_t n_parts, n_nodes, n_mapped, n_map_calls;	/* --mmap: parts of mappings and their index; else one of each */
+	/* --mmap: parts of mappings and their index; else one of each */
+	uint32_t n_parts, n_nodes, n_mapped, n_map_calls;
 	uint32_t n_ages;		/* sites whose frees are counted by age */
-	uint32_t n_links;		/* --free-stacks: (site, where freed, thread), a power of two; 1: not recorded */
+	/* --free-stacks: (site, where freed, thread), a power of two; 1: not recorded */
+	uint32_t n_links;
 	uint32_t n_moves;		/* what realloc does, twice per site; 1: not recorded */
 	uint64_t bytes;			/* of kernel memory, all together */
 };

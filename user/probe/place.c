@@ -83,7 +83,8 @@ struct walk {
 	struct vec(uint64_t) returns;
 	struct vec(uint64_t) targets;	/* of jumps and branches */
 	struct vec(uint64_t) tails;	/* jumps out of its own bytes, the stack pointer as at entry */
-	struct vec(struct exit_jump) jumps;	/* the same, also where the stack pointer is not known; for place__exits() */
+	/* the same, also where the stack pointer is not known; for place__exits() */
+	struct vec(struct exit_jump) jumps;
 	bool tangled;		/* its own bytes are left or entered in other ways, too */
 	bool open;		/* some code that it may run in is not known */
 	bool by_register;	/* because it jumps there through a register */

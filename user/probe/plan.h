@@ -62,7 +62,8 @@ struct plan {
 	size_t n_points;
 	struct plan_want want;	/* what it was made for */
 	size_t n_requested;	/* with SIZE_USABLE: functions whose sizes are those requested all the same */
-	char *family;		/* owned; "glibc", "musl", "jemalloc", "tcmalloc", "mimalloc", or "" if not recognised */
+	/* owned; "glibc", "musl", "jemalloc", "tcmalloc", "mimalloc", or "" if not recognised */
+	char *family;
 };
 
 /*

@@ -17,7 +17,8 @@ struct mapping {
 	uint64_t ino;		/* 0: no file */
 	bool exec, write;
 	bool deleted;
-	bool recorded;		/* reported by the kernel as it was made (watch.h): device and inode may be those below an overlay */
+	/* reported by the kernel as it was made (watch.h): device and inode may be those below an overlay */
+	bool recorded;
 	char *path;		/* owned; unescaped, " (deleted)" removed; "" or "[vdso]" and the like without a file */
 };
 

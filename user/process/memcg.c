@@ -26,7 +26,8 @@ static const struct version {
 	const char *type;	/* of the mount */
 	const char *controller;	/* as a line of /proc/PID/cgroup has it */
 	const char *limit, *usage;
-	const char *given_up[3];	/* in memory.stat, with what is below: what the kernel takes back when it needs it */
+	/* in memory.stat, with what is below: what the kernel takes back when it needs it */
+	const char *given_up[3];
 } versions[] = {
 	{ "cgroup2", "", "memory.max", "memory.current", { "active_file", "inactive_file", "slab_reclaimable" } },
 	{ "cgroup", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", { "total_active_file", "total_inactive_file" } },

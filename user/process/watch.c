@@ -22,7 +22,8 @@
  * KiB. Users may lock about half a MiB for each CPU, whatever their rights.
  */
 #define RING_BYTES 65536u
-#define BIG_RING_BYTES (8 * RING_BYTES)	/* where every process of the machine is watched; for users who may lock as much */
+/* where every process of the machine is watched; for users who may lock as much */
+#define BIG_RING_BYTES (8 * RING_BYTES)
 #define MAX_RECORD 8192u	/* a path has up to 4 KiB */
 
 struct ring {

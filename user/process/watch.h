@@ -19,7 +19,8 @@ struct watch;
 
 enum watch_kind {
 	WATCH_MAPPED,		/* pid has mapped code */
-	WATCH_EXEC,		/* pid begins another program: what it had mapped is gone, what it maps is reported next */
+	/* pid begins another program: what it had mapped is gone, what it maps is reported next */
+	WATCH_EXEC,
 	WATCH_LOST,		/* some were lost: of which process is not known */
 };
 

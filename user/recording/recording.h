@@ -27,7 +27,8 @@ struct recording {
 	uint64_t seed;			/* of the sampler: by chance, or MALLOCTRACE_SEED in the environment; not 0 */
 	double overhead_pct;		/* --overhead; 0: no budget */
 	uint64_t min_size, max_size;	/* max_size UINT64_MAX: none */
-	const char *within;		/* --within: only what these functions, and what they call, allocated; NULL: everything */
+	/* --within: only what these functions, and what they call, allocated; NULL: everything */
+	const char *within;
 	uint64_t older_ns;		/* --older; 0: not given */
 	uint64_t max_live, max_stacks;	/* 0: by the machine's memory */
 	unsigned int depth;		/* 1..512 */

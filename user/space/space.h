@@ -21,13 +21,15 @@ struct space_range {
 	uint64_t died_ns;	/* something else took its place; 0: nothing has */
 	uint64_t ino;		/* as the mapping had it: see object.c for the ways to number files */
 	struct object *object;	/* a reference; NULL for what is no file */
-	char *label;		/* owned; "[vdso]" and the like, or the path of a file that could not be opened; else NULL */
+	/* owned; "[vdso]" and the like, or the path of a file that could not be opened; else NULL */
+	char *label;
 	struct err why;		/* owned; of a file that could not be opened */
 	bool gone;		/* it is not mapped any more */
 	bool found;		/* by a reading: it may have come before born_ns */
 	bool rough;		/* it may have died after died_ns */
 	bool reported;		/* to the user, that it could not be opened */
-	bool fresh;		/* the file was written to just before: should it come again, it may be another version */
+	/* the file was written to just before: should it come again, it may be another version */
+	bool fresh;
 	bool unproven;		/* it may have been another version of the file: the object's names are not its own */
 };
 

@@ -475,7 +475,8 @@ static int (*const stages[])(struct session *s, struct err *e) = {
 	make_loop,
 	live__open,	/* the screen of the live view: it shows the next stages */
 	plan_probes,	/* what the targets map, and what is to be probed in it */
-	start_program,	/* before there are programs and tables, which the copy of malloctrace that becomes CMD must not have */
+	/* before there are programs and tables, which the copy of malloctrace that becomes CMD must not have */
+	start_program,
 	load,		/* programs and tables */
 	watch,		/* what is mapped and written from here on */
 	attach,		/* all probes */

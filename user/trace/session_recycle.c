@@ -12,7 +12,11 @@
 #include "util/log.h"
 
 #define SWEEP_NS (SECOND_NS / 100)	/* a second, of our time */
-#define LATE_NS (2 * SECOND_NS)	/* what was reported within this time of an end may not have been in the ring when its messages were all handled */
+/*
+ * what was reported within this time of an end may not have been in the ring when its messages were
+ * all handled
+ */
+#define LATE_NS (2 * SECOND_NS)
 #define HASTE_NS (SECOND_NS / 20)	/* between two urgent attempts to make room */
 
 static void keep_module(const void *handle)

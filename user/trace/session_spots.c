@@ -252,7 +252,8 @@ int session__yield_to_marks(struct session *s)
 	for (int i = 0; i < MESSAGE_TRIES && collect__is_marked(s->collect); i++) {
 		read_spots(s, true);
 		if (collect__is_marked(s->collect))
-			poll(NULL, 0, MESSAGE_MS);	/* not the ring's fd: it is readable as soon as there is to be a message */
+			/* not the ring's fd: it is readable as soon as there is to be a message */
+			poll(NULL, 0, MESSAGE_MS);
 	}
 	return collect__is_marked(s->collect) ? -EBUSY : 0;
 }

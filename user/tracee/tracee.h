@@ -87,7 +87,8 @@ enum extra_kind {
 };
 
 struct extra_points {
-	enum { EXTRA_UNKNOWN, EXTRA_FOUND, EXTRA_PROBED } state;	/* not looked for yet; looked for; shared probes are in it */
+	/* not looked for yet; looked for; shared probes are in it */
+	enum { EXTRA_UNKNOWN, EXTRA_FOUND, EXTRA_PROBED } state;
 	struct spot_points at;	/* owned; may be none */
 };
 
@@ -244,8 +245,10 @@ uint64_t tracees__n_mappings(const struct tracees *t);
 
 /* For model_calls. */
 void tracees__locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *ret, void *arg);
-bool tracees__is_same_code(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_t t2_ns, void *arg);	/* for code_calls */
-bool tracees__is_written(uint32_t proc, const uint64_t *frames, uint32_t n, uint64_t t_ns, void *arg);	/* for code_calls */
+/* for code_calls */
+bool tracees__is_same_code(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_t t2_ns, void *arg);
+/* for code_calls */
+bool tracees__is_written(uint32_t proc, const uint64_t *frames, uint32_t n, uint64_t t_ns, void *arg);
 const char *tracees__function(uint32_t func, void *arg);
 void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg);
 

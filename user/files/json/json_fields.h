@@ -35,7 +35,8 @@ struct reader {
 	struct vec(struct snap_module) modules;
 	struct key_ids module_ids;	/* (path, build id or NULL: the first of that path); number: not an index */
 	struct vec(int) module_of_id;
-	struct key_ids tag_ids;		/* (name, is it a thread's): two of a file may be alike; number: index into tag_of_id */
+	/* (name, is it a thread's): two of a file may be alike; number: index into tag_of_id */
+	struct key_ids tag_ids;
 	struct vec(uint32_t) tag_of_id;	/* the first one: index into s->tags */
 	struct known_frame *frames;	/* owned; "frames" of the file */
 	size_t n_frames;
