@@ -54,7 +54,8 @@
  * if the stack pointer is above its own; on the same height another function of
  * the same size that returns to the same place is what it jumped to.
  */
-static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra, bool is_realloc)
+static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra,
+				      bool is_realloc)
 {
 	__u64 cut = mt_cut, arg[8], size;
 	struct amount a;
@@ -77,7 +78,8 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 	/* more than there are addresses: it will fail, and would drown the bytes of those that do not */
 	if (size > MT_ADDR_MAX)
 		return 0;
-	if (t->sp && sp <= t->sp && (sp < t->sp || size == t->size) && !is_innermost(t->code) && still_inside(ctx, t, cookie, sp, ra))
+	if (t->sp && sp <= t->sp && (sp < t->sp || size == t->size) && !is_innermost(t->code) &&
+	    still_inside(ctx, t, cookie, sp, ra))
 		return 0;
 	t->sp = sp;
 	t->ra = ra;
@@ -206,7 +208,8 @@ static __noinline __u32 free_site(mt_regs *ctx, struct mt_thread *t, __u32 func,
 }
 
 /* The block that realloc was given is gone. */
-static __always_inline void old_freed(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp, __u64 cut, __u64 now)
+static __always_inline void old_freed(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp,
+				      __u64 cut, __u64 now)
 {
 	struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site };
 
@@ -244,7 +247,8 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 		sp = point_sp(ctx, cookie);
 		caller = arch_return_address(ctx);
 		/* the `ret` of malloc that realloc jumped to is realloc's */
-		if (cookie & MT_COOKIE_RETURN_ONLY && !(t->sp == sp && t->ra == caller && t->cookie & MT_COOKIE_AT_RET) &&
+		if (cookie & MT_COOKIE_RETURN_ONLY &&
+		    !(t->sp == sp && t->ra == caller && t->cookie & MT_COOKIE_AT_RET) &&
 		    !return_alone(ctx, t, cookie, sp, caller))
 			return 0;
 		/* a `ret` may serve several functions, some with a uretprobe, and calls made before the trace */
@@ -373,7 +377,8 @@ static __noinline bool is_no_free(mt_regs *ctx, struct mt_thread *t, __u64 cooki
 			count(MT_EDGE_OWN_FREE);
 		return true;
 	}
-	if (!allocator_calls(MT_CODE(cookie, arch_pc(ctx)), ra) && (is_innermost(t->freed_code) || !inside_free(ctx, t, cookie, sp, ra)))
+	if (!allocator_calls(MT_CODE(cookie, arch_pc(ctx)), ra) &&
+	    (is_innermost(t->freed_code) || !inside_free(ctx, t, cookie, sp, ra)))
 		return false;
 	count(MT_EDGE_OWN_FREE);
 	return true;

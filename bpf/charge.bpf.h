@@ -125,7 +125,8 @@ static __always_inline void charge_alloc(struct charge *c, const struct amount *
 }
 
 /* The same to the thread that made it, and that it was one of realloc's to both. */
-static __always_inline void charge_thread(struct charge *c, struct mt_thread *t, const struct amount *a, bool is_realloc)
+static __always_inline void charge_thread(struct charge *c, struct mt_thread *t, const struct amount *a,
+					  bool is_realloc)
 {
 	t->counts.alloc_calls += a->calls;
 	t->counts.alloc_bytes += a->bytes;
@@ -160,8 +161,8 @@ static __always_inline void charge_free(struct charge *c, const struct amount *a
 }
 
 /* A block that left the table, or an amount of it, is charged to the site that allocated it. */
-static __always_inline void end_amount(struct mt_thread *t, const struct taken *b, const struct amount *a, __u64 addr, __u64 cut,
-				       __u64 now)
+static __always_inline void end_amount(struct mt_thread *t, const struct taken *b, const struct amount *a,
+				       __u64 addr, __u64 cut, __u64 now)
 {
 	struct charge c;
 

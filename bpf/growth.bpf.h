@@ -98,7 +98,8 @@ __noinline int grown_by_move(__s32 here, __s32 now, __s32 shared)
  * shared part at once, where other threads put theirs, some 65 pages at a time. So
  * if they have grown it by as much meanwhile, it is a guess whether this was one.
  */
-static __always_inline __s32 split_pages(const struct mt_thread *t, struct task_struct *task, const struct rss *now, bool *guessed)
+static __always_inline __s32 split_pages(const struct mt_thread *t, struct task_struct *task,
+					 const struct rss *now, bool *guessed)
 {
 	bool moved = split_events(task) + 1 <= t->fault_mark;
 	__s32 pages = 0, shared = 0, huge = mt_huge_bytes / mt_page_bytes;

@@ -16,7 +16,8 @@ static inline __attribute__((always_inline)) __u64 mt_mix(__u64 x)
 /* Of what names a file; never 0. */
 static inline __attribute__((always_inline)) __u32 mt_file_hash(const struct mt_file_key *key)
 {
-	__u64 h = mt_mix(mt_mix(key->ino + ((__u64)key->dev << 32)) + key->size) ^ mt_mix(key->mtime_s + ((__u64)key->mtime_ns << 32));
+	__u64 h = mt_mix(mt_mix(key->ino + ((__u64)key->dev << 32)) + key->size) ^
+		  mt_mix(key->mtime_s + ((__u64)key->mtime_ns << 32));
 
 	return (__u32)(h >> 32) | 1;
 }

@@ -94,7 +94,8 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 		know(pid, from, flags, BPF_ANY);
 		return 0;
 	}
-	if (mt_adopt == MT_ADOPT_ALL && flags & MT_KNOWN_IGNORED && (flags & MT_KNOWN_OWN || !fork_changes(parent, child))) {
+	if (mt_adopt == MT_ADOPT_ALL && flags & MT_KNOWN_IGNORED &&
+	    (flags & MT_KNOWN_OWN || !fork_changes(parent, child))) {
 		know(pid, 0, flags & (MT_KNOWN_IGNORED | MT_KNOWN_OWN), BPF_ANY);
 		return 0;
 	}

@@ -127,7 +127,8 @@ struct rss {			/* in pages, by kind */
 /* before 6.2 */
 #define IS_SPLIT (!bpf_core_field_exists(((struct mm_struct___percpu *)0)->rss_stat[0].counters))
 
-static __always_inline void read_percpu(const struct percpu_counter___growth *c, __u64 distance, __s32 *here, __s32 *shared)
+static __always_inline void read_percpu(const struct percpu_counter___growth *c, __u64 distance, __s32 *here,
+					__s32 *shared)
 {
 	*here = 0;
 	*shared = c->count;

@@ -357,7 +357,8 @@ __noinline int allocator_calls(__u64 code, __u64 ra)
 	if (range_has(&c->shutdown, ra - 1 - pc))
 		return 1;
 	/* its place is compared first: most calls come from far away */
-	return c->flags & MT_CODE_BY_SLOT && ra - pc + OWN_FILE_BYTES < 2 * OWN_FILE_BYTES && arch_call_target(ra) == pc + c->range[0].from;
+	return c->flags & MT_CODE_BY_SLOT && ra - pc + OWN_FILE_BYTES < 2 * OWN_FILE_BYTES &&
+	       arch_call_target(ra) == pc + c->range[0].from;
 }
 
 #endif

@@ -176,7 +176,8 @@ __noinline __u64 part_below(__u32 proc, __u64 page)
 /* 1: the node has got its first bit. -1: there is no room for it. */
 __noinline int node_set(__u32 proc, __u32 level, __u64 prefix, __u32 bit)
 {
-	__u64 key = MT_NODE(proc, level, prefix), *bits = bpf_map_lookup_elem(&map_nodes, &key), first = 1ULL << (bit & 63);
+	__u64 key = MT_NODE(proc, level, prefix), *bits = bpf_map_lookup_elem(&map_nodes, &key),
+	      first = 1ULL << (bit & 63);
 
 	if (bits) {
 		*bits |= first;

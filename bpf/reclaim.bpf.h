@@ -36,7 +36,8 @@ __noinline int bury(__u32 bucket, __u64 key, __u64 val, __u64 born)
 	if (s) {
 		__sync_fetch_and_add(&s->gone_calls, a.calls);
 		__sync_fetch_and_add(&s->gone_bytes, a.bytes);
-		atomic_max(&s->gone_born_inv, ~(clock_ns() - mt_born_ago(born, clock_now()) * (mt_tick_ns ? mt_tick_ns : 1)));
+		atomic_max(&s->gone_born_inv,
+			   ~(clock_ns() - mt_born_ago(born, clock_now()) * (mt_tick_ns ? mt_tick_ns : 1)));
 	}
 	if (home == bucket)
 		return 0;

@@ -55,7 +55,8 @@ static __noinline bool tail_goes_on(mt_regs *ctx, struct mt_thread *t, __u64 sp,
 	}
 	memo_drop(s);
 	walk_begin(ctx, s, ra, sp);
-	reached = walk_reaches(s, t->proc, t->within_sp) && (s->walk.guessed || s->walk.pc == t->within_ra || (hook && s->walk.pc == hook));
+	reached = walk_reaches(s, t->proc, t->within_sp) &&
+		  (s->walk.guessed || s->walk.pc == t->within_ra || (hook && s->walk.pc == hook));
 	scratch_release(t, s);
 	return reached;
 }

@@ -107,7 +107,8 @@ static __noinline __u32 site_reuse(void)
 
 		if (!site)
 			return 0;
-		if (__sync_val_compare_and_swap(&mt_free_sites, head, ((head >> 32) + 1) << 32 | (__u32)site->first_ns) == head)
+		if (__sync_val_compare_and_swap(&mt_free_sites, head,
+						((head >> 32) + 1) << 32 | (__u32)site->first_ns) == head)
 			return id;
 	}
 	return 0;
@@ -158,7 +159,8 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	site->tid = MT_MEMO_TID(&s->key);
 	site->first_ns = clock_ns();
 	/* an exchange: it is seen after all of the above by the reader in user space */
-	__sync_lock_test_and_set(&site->stack, MT_STACK(at, n, s->walk.end) | (mt_within && s->walk.within ? MT_STACK_WITHIN : 0));
+	__sync_lock_test_and_set(&site->stack, MT_STACK(at, n, s->walk.end) |
+						       (mt_within && s->walk.within ? MT_STACK_WITHIN : 0));
 	return id;
 }
 

@@ -51,7 +51,8 @@ __noinline int take_by_fp(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
 		return 0;
 	if (stack_is_proven(s, n, proc, from))
 		return 1;
-	if (p->walk != MT_WALK_FP_ONLY || stack_is_odd(s, n, trampoline()) || (mt_within && !stack_is_within(s, n, proc)))
+	if (p->walk != MT_WALK_FP_ONLY || stack_is_odd(s, n, trampoline()) ||
+	    (mt_within && !stack_is_within(s, n, proc)))
 		return 0;
 	s->walk.end = MT_END_UNSURE;
 	return 1;

@@ -78,7 +78,8 @@ __noinline int empties_arena(__u64 name)
 		return 0;
 	if (bpf_probe_read_user(&end, sizeof(end), (const void *)(name + n - 1 - sizeof(end))))
 		return 0;
-	return end == CHARS('.', 'd', 'e', 's', 't', 'r', 'o', 'y') || end >> 16 == CHARS('.', 'r', 'e', 's', 'e', 't', 0, 0);
+	return end == CHARS('.', 'd', 'e', 's', 't', 'r', 'o', 'y') ||
+	       end >> 16 == CHARS('.', 'r', 'e', 's', 'e', 't', 0, 0);
 }
 
 #endif

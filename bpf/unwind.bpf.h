@@ -542,8 +542,8 @@ __noinline int skip_own_record(struct mt_scratch *s, __u64 caller)
 	return 0;
 }
 
-static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, struct mt_thread *t, __u32 proc, __u64 caller,
-					 __u64 sp)
+static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, struct mt_thread *t, __u32 proc,
+					 __u64 caller, __u64 sp)
 {
 	__u32 n = 0;
 

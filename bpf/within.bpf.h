@@ -121,7 +121,9 @@ __noinline int within_learn(__u32 proc, __u32 list, __u64 bias)
 	for (__u32 i = 0; i < MT_WITHIN_FILES; i++) {
 		if (p->file[i].known == WITHIN_KNOWN && p->file[i].list == list && p->file[i].bias == bias)
 			return 0;
-		if (p->file[i].known == WITHIN_FREE && __sync_val_compare_and_swap(&p->file[i].known, WITHIN_FREE, WITHIN_CLAIMED) == WITHIN_FREE) {
+		if (p->file[i].known == WITHIN_FREE &&
+		    __sync_val_compare_and_swap(&p->file[i].known, WITHIN_FREE, WITHIN_CLAIMED) ==
+			    WITHIN_FREE) {
 			at = i;
 			break;
 		}
@@ -159,7 +161,8 @@ static __always_inline void within_over(struct mt_thread *t)
  */
 static __always_inline void within_settle(struct mt_thread *t, __u64 stack, __u64 sp, __u64 top)
 {
-	if (stack & MT_STACK_WITHIN || MT_STACK_END(stack) != MT_END_WHOLE || t->within_tail || t->within_sp < sp || t->within_sp > top)
+	if (stack & MT_STACK_WITHIN || MT_STACK_END(stack) != MT_END_WHOLE || t->within_tail ||
+	    t->within_sp < sp || t->within_sp > top)
 		return;
 	within_over(t);
 	if (!t->within_apart)
