@@ -164,7 +164,8 @@ static struct stretch stretch_of(struct budget *b, uint64_t until_ns, struct spe
 	s.planned_ns = b->looking ? b->look_ns : 0;
 	s.truncated = b->limited && s.clock_ns > 0;
 	/* of a few hits, half say nothing of their pace */
-	if (s.truncated && spent_ns > FEW_HITS * hit_ns && meter__mark(b->meter, &mark) && mark.t_ns > b->stretch_ns && mark.t_ns < until_ns && spent_ns > 0) {
+	if (s.truncated && spent_ns > FEW_HITS * hit_ns && meter__mark(b->meter, &mark) &&
+	    mark.t_ns > b->stretch_ns && mark.t_ns < until_ns && spent_ns > 0) {
 		s.late = MIN(MAX((now.ns - mark.spent_ns) / spent_ns, 0), 1);
 		s.late_ns = until_ns - mark.t_ns;
 	}
@@ -180,7 +181,8 @@ static struct stretch stretch_of(struct budget *b, uint64_t until_ns, struct spe
  * A thread made its calls in what the probes left it of its CPU time; without them it would
  * have made as many more as it has been slowed down. All of that per CPU time of the process.
  */
-static struct look_seen look_of(struct budget *b, const struct stretch *s, struct part all, struct part thread, double *ret_error)
+static struct look_seen look_of(struct budget *b, const struct stretch *s, struct part all,
+				struct part thread, double *ret_error)
 {
 	double error_ns, late_error_ns, own = own_ns(b, thread, s->hit_ns, &error_ns), late_cpu, per_clock;
 	struct look_seen seen = {};
@@ -202,7 +204,9 @@ static struct look_seen look_of(struct budget *b, const struct stretch *s, struc
 	late_cpu = MIN(s->late_ns, thread.cpu_ns);
 	per_clock = 1 + MAX(all.cpu_ns - thread.cpu_ns, 0) / s->clock_ns;
 	seen.late = s->late;
-	seen.late_own_ns = own_ns(b, (struct part){ late_cpu, thread.hits * s->late }, s->hit_ns, &late_error_ns) * per_clock;
+	seen.late_own_ns = own_ns(b, (struct part){ late_cpu, thread.hits * s->late }, s->hit_ns,
+				  &late_error_ns) *
+			   per_clock;
 	/* of what is no look, any rest: it was cut short */
 	seen.rest_ns = s->planned_ns > 0 ? MAX(s->planned_ns - s->clock_ns * own / thread.cpu_ns, 0) * per_clock : 1;
 	return seen;
@@ -244,7 +248,8 @@ static void report_threads(struct budget *b, const struct cut *cut, size_t i, co
 
 		if (!t)
 			continue;
-		if (t->clocked && row->probe_hits > t->hits && cpu_clock__thread_ns(a->clock, (pid_t)row->tid, &cpu_ns) && cpu_ns > t->cpu_ns &&
+		if (t->clocked && row->probe_hits > t->hits &&
+		    cpu_clock__thread_ns(a->clock, (pid_t)row->tid, &cpu_ns) && cpu_ns > t->cpu_ns &&
 		    (calls = vec_push(&a->calls))) {
 			struct part one = { MIN(cpu_ns - t->cpu_ns, all.cpu_ns), row->probe_hits - t->hits };
 			struct look_seen seen = look_of(b, s, all, one, &error);
@@ -306,7 +311,8 @@ static void learn_look(struct budget *b, struct account *a, const struct stretch
  */
 double budget__passed_ns(const struct budget *b, double clock_ns, double cpu_ns, double spent_ns)
 {
-	double hits = spent_ns / b->cost.hit_ns, at_most_ns = spent_ns * (1 + 2 * COST_ERROR + 2 / sqrt(hits / MT_TIMED_ONE_IN + 1));
+	double hits = spent_ns / b->cost.hit_ns,
+	       at_most_ns = spent_ns * (1 + 2 * COST_ERROR + 2 / sqrt(hits / MT_TIMED_ONE_IN + 1));
 
 	return cpu_ns > 0 ? clock_ns * MIN(MAX(cpu_ns - at_most_ns, hits * b->cost.bare_ns) / cpu_ns, 1) : clock_ns;
 }
@@ -324,7 +330,9 @@ static void learn_length(struct budget *b, const struct stretch *s, double cpu_n
 	if (s->planned_ns > 0)
 		pace__learn_look(&b->pace, dear_of(b, s->clock_ns, cpu_ns, spent_ns), spent_ns);
 	if (s->late > 0)
-		pace__learn_dear(&b->pace, dear_of(b, s->late_ns, cpu_ns * s->late_ns / s->clock_ns, spent_ns * s->late), spent_ns * s->late);
+		pace__learn_dear(&b->pace,
+				 dear_of(b, s->late_ns, cpu_ns * s->late_ns / s->clock_ns, spent_ns * s->late),
+				 spent_ns * s->late);
 }
 
 /*

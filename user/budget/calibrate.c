@@ -198,7 +198,8 @@ static int attach(struct child *c, struct kernel *k, struct unwind *u, struct er
 	return err ? err : c->tracees.probing->attach(&c->tracees, e);
 }
 
-int calibrate__run(struct kernel *k, struct collect *collect, struct unwind *u, struct meter *m, struct hit_cost *ret, struct err *e)
+int calibrate__run(struct kernel *k, struct collect *collect, struct unwind *u, struct meter *m,
+		   struct hit_cost *ret, struct err *e)
 {
 	struct child c = { .pid = -1, .fd = -1 };
 	double bare, probed, hits = 0, program_ns;
@@ -232,7 +233,8 @@ int calibrate__run(struct kernel *k, struct collect *collect, struct unwind *u, 
 		return err_wrap(e, "--overhead: the cost of a probe hit cannot be measured");
 	hits /= (double)PAIRS * SLICES;
 	if (hits < 1 || after.timed == before.timed)
-		return err_set(e, -EIO, "--overhead: the cost of a probe hit cannot be measured: probes in a child process of malloctrace reported nothing");
+		return err_set(e, -EIO,
+			       "--overhead: the cost of a probe hit cannot be measured: probes in a child process of malloctrace reported nothing");
 	program_ns = (double)(after.timed_ns - before.timed_ns) / (after.timed - before.timed);
 	*ret = (struct hit_cost){
 		.hit_ns = MAX((probed - bare) / hits, 1.0),

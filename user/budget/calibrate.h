@@ -29,6 +29,7 @@ bool gaps__compare(const struct gaps *before, const struct gaps *now, double *re
  * tables, of no life that the model knows, so it is in no figure. Nothing may be
  * attached yet.
  */
-int calibrate__run(struct kernel *k, struct collect *c, struct unwind *u, struct meter *m, struct hit_cost *ret, struct err *e);
+int calibrate__run(struct kernel *k, struct collect *c, struct unwind *u, struct meter *m,
+		   struct hit_cost *ret, struct err *e);
 
 #endif

@@ -180,7 +180,8 @@ int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, con
 		struct proc_state *p = &es->procs[proc];
 
 		site_looks__gap(&p->sum, p->at_hand.unseen);
-		site_looks__note(&p->sum, &p->at_hand.call.seen, at.procs[proc].more[CALLS], at.procs[proc].more[BYTES]);
+		site_looks__note(&p->sum, &p->at_hand.call.seen, at.procs[proc].more[CALLS],
+				 at.procs[proc].more[BYTES]);
 		if (p->weight > 0)
 			site_looks__add(&p->sum, p->weight, at.procs[proc].rate, at.procs[proc].doubt);
 		p->weight = 0;
@@ -263,7 +264,8 @@ struct whole_calls {
 	double var[2];
 };
 
-static struct whole_calls whole_calls_of(const struct proc_state *p, const struct site_looks *looks, const struct mt_counts *seen)
+static struct whole_calls whole_calls_of(const struct proc_state *p, const struct site_looks *looks,
+					 const struct mt_counts *seen)
 {
 	static const struct mt_counts none;
 	struct whole_calls w;
@@ -425,10 +427,13 @@ static struct cut_error process_error(const struct proc_state *p, const struct s
 	static const struct mt_counts none;
 	struct whole_calls w = whole_calls_of(p, &p->sum, &none);
 	/* nor is the sum known better than what is known worst of it */
-	struct cut_error var = { .alloc_calls = MAX(w.var[CALLS], sums->most.alloc_calls), .alloc_bytes = MAX(w.var[BYTES], sums->most.alloc_bytes) };
+	struct cut_error var = { .alloc_calls = MAX(w.var[CALLS], sums->most.alloc_calls),
+				 .alloc_bytes = MAX(w.var[BYTES], sums->most.alloc_bytes) };
 
-	var.live_blocks = sums->var.live_blocks + var.alloc_calls * pow(MIN(part(sums->whole_live_blocks, sums->whole_calls), 1), 2);
-	var.live_bytes = sums->var.live_bytes + var.alloc_bytes * pow(MIN(part(sums->whole_live_bytes, sums->whole_bytes), 1), 2);
+	var.live_blocks = sums->var.live_blocks +
+			  var.alloc_calls * pow(MIN(part(sums->whole_live_blocks, sums->whole_calls), 1), 2);
+	var.live_bytes = sums->var.live_bytes +
+			 var.alloc_bytes * pow(MIN(part(sums->whole_live_bytes, sums->whole_bytes), 1), 2);
 	return var;
 }
 

@@ -160,6 +160,7 @@ double site_looks__variance(const struct site_looks *s, const struct looks *l, i
 		return 0;
 	if (l->n < 2)
 		return more_looks(s, l, n, which) + pow(followed(s, l, which), 2);
-	return spread_of(s, l, n, which) + more_looks(s, l, n, which) + pow(s->doubt[which] * looks__scale(l), 2) + pow(broke(s, l, which), 2) +
+	return spread_of(s, l, n, which) + more_looks(s, l, n, which) +
+	       pow(s->doubt[which] * looks__scale(l), 2) + pow(broke(s, l, which), 2) +
 	       pow(followed(s, l, which), 2);
 }

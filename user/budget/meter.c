@@ -167,8 +167,8 @@ static void visit_overflow(const struct meter *m, const struct born_clock *c, me
 	do {
 		uint32_t n = BATCH;
 
-		err = bpf_map_lookup_batch(bpf_map__fd(m->kernel->skel->maps.overflow), first ? NULL : &at, &next, keys, values, &n,
-					   NULL);
+		err = bpf_map_lookup_batch(bpf_map__fd(m->kernel->skel->maps.overflow), first ? NULL : &at,
+					   &next, keys, values, &n, NULL);
 		if (err && errno != ENOENT)
 			return;
 		for (uint32_t i = 0; i < n; i++)

@@ -223,8 +223,10 @@ void pace__learn_work(struct pace *p, uint64_t ns)
 
 double pace__may_begin(struct pace *p, double mean_gap_ns, uint64_t quantum_ns)
 {
-	double need = (double)quantum_ns + p->tail_ns + p->front_ns, left = pace__allowance(p) - need, most = pace__earns(p) - need;
-	double rich = most > 0 ? MIN(MAX(left / most, RAREST), 1) : 1, dear = MIN(mean_gap_ns / affords_ns(p, need), 1), chance;
+	double need = (double)quantum_ns + p->tail_ns + p->front_ns, left = pace__allowance(p) - need,
+	       most = pace__earns(p) - need;
+	double rich = most > 0 ? MIN(MAX(left / most, RAREST), 1) : 1,
+	       dear = MIN(mean_gap_ns / affords_ns(p, need), 1), chance;
 
 	if (!quantum_ns || left < 0) {
 		p->broke_ns += mean_gap_ns;

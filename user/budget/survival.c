@@ -44,7 +44,8 @@ static void watch(struct survival *s, const struct cohort *c, double from, doubl
 			continue;
 		if (a0 >= oldest)
 			break;
-		part = (area_below(c, a0, a1, to) - area_below(c, a0, a1, from)) / ((c->to_ns - c->from_ns) * (a1 - a0));
+		part = (area_below(c, a0, a1, to) - area_below(c, a0, a1, from)) /
+		       ((c->to_ns - c->from_ns) * (a1 - a0));
 		part = MIN(MAX(part, 0), 1);
 		s->seen[k].blocks += part * c->born.blocks;
 		s->seen[k].bytes += part * c->born.bytes;

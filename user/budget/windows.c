@@ -83,7 +83,8 @@ static bool end_window(struct budget *b)
 static void *guard(void *arg)
 {
 	struct budget *b = arg;
-	struct pollfd fds[] = { { .fd = meter__alarm_fd(b->meter), .events = POLLIN }, { .fd = b->quit_fd, .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = meter__alarm_fd(b->meter), .events = POLLIN },
+				{ .fd = b->quit_fd, .events = POLLIN } };
 
 	while (poll(fds, ARRAY_SIZE(fds), -1) > 0 || errno == EINTR) {
 		if (fds[1].revents)
@@ -201,7 +202,8 @@ static void after_window(struct budget *b)
 	struct closing *added;
 	const struct cut *cut;
 	/* one that passed its limit was noticed later */
-	uint64_t limit_ns = b->limited ? MIN(b->limit_ns, b->shut_spent.ns) : b->shut_spent.ns, work_from_ns = work_ns(), spent_ns;
+	uint64_t limit_ns = b->limited ? MIN(b->limit_ns, b->shut_spent.ns) : b->shut_spent.ns,
+		 work_from_ns = work_ns(), spent_ns;
 
 	budget__book_shut(b);
 	b->partial = true;
@@ -336,7 +338,8 @@ static void open_window(struct budget *b)
  */
 static uint64_t look_rest_ns(const struct budget *b, struct reading r)
 {
-	double passed_ns = budget__passed_ns(b, r.t_ns - b->opened_ns, r.cpu_ns - b->opened_cpu_ns, r.spent_ns - b->opened_spent_ns);
+	double passed_ns = budget__passed_ns(b, r.t_ns - b->opened_ns, r.cpu_ns - b->opened_cpu_ns,
+					     r.spent_ns - b->opened_spent_ns);
 
 	return passed_ns + MIN(LOOK_REST_NS, b->look_ns / 4) < b->look_ns ? b->look_ns - (uint64_t)passed_ns : 0;
 }
@@ -486,7 +489,8 @@ int budget__new(const struct budget_opts *o, struct budget **ret, struct err *e)
 	/* perf events are closed one after the other: the probes would be out after seconds, and no promise kept */
 	if (!o->kernel->multi) {
 		free(b);
-		return err_set(e, -ENOTSUP, "--overhead needs uprobe_multi links (Linux 6.6 or later): with perf events, detaching probes takes seconds");
+		return err_set(e, -ENOTSUP,
+			       "--overhead needs uprobe_multi links (Linux 6.6 or later): with perf events, detaching probes takes seconds");
 	}
 	if (!b)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -510,8 +514,8 @@ int budget__new(const struct budget_opts *o, struct budget **ret, struct err *e)
 	}
 	meter__set_trap_ns(b->meter, (uint64_t)llround(b->cost.trap_ns));
 	meter__gaps(b->meter, &b->gaps_before);
-	say_verbose("a probe hit costs %.0f ns here, %.0f of them for the trap; the allocator's own work takes %.1f ns", b->cost.hit_ns,
-		    b->cost.trap_ns, b->cost.bare_ns);
+	say_verbose("a probe hit costs %.0f ns here, %.0f of them for the trap; the allocator's own work takes %.1f ns",
+		    b->cost.hit_ns, b->cost.trap_ns, b->cost.bare_ns);
 	*ret = b;
 	return 0;
 }
@@ -603,7 +607,8 @@ void budget__end(struct budget *b)
 	 * which cannot be hastened
 	 */
 	if (b->partial)
-		say_verbose("probes were detached at most %.1f ms after the end of their window", MAX(b->longest_out_ns, closing__took_ns(b->links)) / 1e6);
+		say_verbose("probes were detached at most %.1f ms after the end of their window",
+			    MAX(b->longest_out_ns, closing__took_ns(b->links)) / 1e6);
 	b->over = true;
 	if (shutting)
 		budget__book_shut(b);
@@ -611,7 +616,8 @@ void budget__end(struct budget *b)
 		budget__book(b, false);
 	b->ended_ns = b->booked_ns;
 	if (!collect__cut(b->o.collect, &how, &cut, NULL))
-		budget__observe(b, cut, shutting ? b->shut_at_ns : b->stretch_ns, shutting ? b->shut_spent : meter__spent(b->meter));
+		budget__observe(b, cut, shutting ? b->shut_at_ns : b->stretch_ns,
+				shutting ? b->shut_spent : meter__spent(b->meter));
 	closing__wait(b->links);
 	b->links = NULL;
 	/* those of earlier windows, too: the targets' last probes go next (probe/attach.h) */
