@@ -45,7 +45,8 @@ static void print_features(FILE *out)
 			continue;
 		}
 		if (state == FEATURE_DENIED)
-			names = rights__lacking(f->rights) ? rights__names(rights__lacking(f->rights)) : rights__why_refused(f->rights);
+			names = rights__lacking(f->rights) ? rights__names(rights__lacking(f->rights)) :
+							     rights__why_refused(f->rights);
 		/* what is only slower without it is no fault */
 		fprintf(out, "  %-30s %-4s %s%s\n", f->name, f->needed || !features__can_trace() ? "NO" : "no",
 			state == FEATURE_DENIED && rights__lacking(f->rights) ? "not without " : "",
@@ -146,8 +147,10 @@ static void print_shared(FILE *out, const struct tracees *t, const size_t *n_use
 		const struct plan *p = &t->files.v[i]->plan;
 
 		if (p->n_funcs)
-			fprintf(out, "  allocator  %s%s%s\n             %zu functions, %zu points, in %zu process%s, build id %s\n", p->object->path,
-				*p->family ? ", " : "", p->family, p->n_funcs, p->n_points, n_users[i], n_users[i] == 1 ? "" : "es",
+			fprintf(out,
+				"  allocator  %s%s%s\n             %zu functions, %zu points, in %zu process%s, build id %s\n",
+				p->object->path, *p->family ? ", " : "", p->family, p->n_funcs, p->n_points,
+				n_users[i], n_users[i] == 1 ? "" : "es",
 				p->object->build_id ? p->object->build_id : "none");
 	}
 }
@@ -182,7 +185,8 @@ static void look_at(pid_t pid, struct around *a)
 		/* several mappings of one file are one use */
 		for (size_t j = 0; j < i && !again; j++)
 			again = space.v[j].object == space.v[i].object;
-		if (again || !space.v[i].object || tracees__file_of(a->t, space.v[i].object, false, &k, NULL) || !make_room(a))
+		if (again || !space.v[i].object ||
+		    tracees__file_of(a->t, space.v[i].object, false, &k, NULL) || !make_room(a))
 			continue;
 		while (a->t->files.v[at] != k)
 			at++;
@@ -203,8 +207,8 @@ static int print_group(FILE *out, const struct selection *g, struct tracees *t, 
 	while ((d = readdir(proc))) {
 		uint64_t pid;
 
-		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() && process__has_memory(pid) &&
-		    machine__wants(g, pid))
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() &&
+		    process__has_memory(pid) && machine__wants(g, pid))
 			look_at(pid, &a);
 	}
 	closedir(proc);
@@ -221,7 +225,8 @@ static int print_group(FILE *out, const struct selection *g, struct tracees *t, 
 	return tracees__tell_tight(out, e);
 }
 
-static int print_targets(FILE *out, const struct opts *o, const struct selection *g, int *ret_status, unsigned int *missing, struct err *e)
+static int print_targets(FILE *out, const struct opts *o, const struct selection *g, int *ret_status,
+			 unsigned int *missing, struct err *e)
 {
 	struct tracees t;
 	int err;

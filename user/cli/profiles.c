@@ -54,8 +54,8 @@ static bool add_to_trace(struct profiles *p, struct snapshot *s, const char *nam
 
 		if (!earlier && !later)
 			continue;
-		say("%s: left out, because %s is from the same trace and at least as recent", earlier ? name : p->names[i],
-		    earlier ? p->names[i] : name);
+		say("%s: left out, because %s is from the same trace and at least as recent",
+		    earlier ? name : p->names[i], earlier ? p->names[i] : name);
 		snapshot__free(earlier ? s : p->v[i]);
 		if (later) {
 			p->v[i] = s;
@@ -116,27 +116,34 @@ static int check(struct snapshot *s, const struct opts *o, struct err *e)
 	char lasted[FMT_MAX];
 
 	if (o->views & ~views__in(s) & ~VIEW_FREES)
-		return err_set(e, -EINVAL, "--view: what it shows was not recorded (--mode %s)", mode__name(s->recording.mode));
+		return err_set(e, -EINVAL, "--view: what it shows was not recorded (--mode %s)",
+			       mode__name(s->recording.mode));
 	if (o->views & VIEW_FREES && !s->recording.free_stacks)
 		return err_set(e, -EINVAL, "--view frees: frees were not recorded (trace with --free-stacks)");
 	if (metric && metric->needs & ~s->known)
-		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", o->metric, mode__name(s->recording.mode));
+		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", o->metric,
+			       mode__name(s->recording.mode));
 	if (sort && sort->needs & ~s->known)
-		return err_set(e, -EINVAL, "--sort %s: was not recorded (--mode %s)", o->sort, mode__name(s->recording.mode));
-	if (o->recording.older_ns && o->recording.older_ns != s->recording.older_ns && !snapshot__count_older(s, o->recording.older_ns))
+		return err_set(e, -EINVAL, "--sort %s: was not recorded (--mode %s)", o->sort,
+			       mode__name(s->recording.mode));
+	if (o->recording.older_ns && o->recording.older_ns != s->recording.older_ns &&
+	    !snapshot__count_older(s, o->recording.older_ns))
 		return err_set(e, -EINVAL, "--older: the ages of live blocks were not recorded");
 	if (o->between && !(s->known & HAS_LIVE_BYTES))
-		return err_set(e, -EINVAL, "--between: live bytes were not recorded (--mode %s)", mode__name(s->recording.mode));
+		return err_set(e, -EINVAL, "--between: live bytes were not recorded (--mode %s)",
+			       mode__name(s->recording.mode));
 	if (o->between_to_ns && o->between_from_ns >= s->duration_ns)
 		return err_set(e, -EINVAL, "--between: the trace lasted only %s", fmt_duration(lasted, s->duration_ns));
 	for (size_t i = 0; i < o->tags.n; i++)
 		if (!strcmp(o->tags.v[i], TAG_THREAD) && !is_by_thread(s))
-			return err_set(e, -EINVAL, "--tag thread: the trace did not separate threads (record with --by thread or --tag thread)");
+			return err_set(e, -EINVAL,
+				       "--tag thread: the trace did not separate threads (record with --by thread or --tag thread)");
 	for (size_t i = 0; i < o->outputs.n; i++) {
 		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
 
 		if (f && f->needs & ~s->known)
-			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)", o->outputs.v[i], f->name, mode__name(s->recording.mode));
+			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)",
+				       o->outputs.v[i], f->name, mode__name(s->recording.mode));
 	}
 	return 0;
 }
@@ -156,8 +163,9 @@ static int between_marks(const struct opts *o, struct snapshot *s, struct report
 		return err_set(e, -ENOMEM, "out of memory");
 	err = marks__moment(s, from, &how->between_from_ns, e) ?: marks__moment(s, to, &how->between_to_ns, e);
 	if (!err && how->between_from_ns >= how->between_to_ns)
-		err = err_set(e, -EINVAL, "--between %s: want two moments, the earlier one first; these are at %.3f s and %.3f s", o->between,
-			      how->between_from_ns / 1e9, how->between_to_ns / 1e9);
+		err = err_set(e, -EINVAL,
+			      "--between %s: want two moments, the earlier one first; these are at %.3f s and %.3f s",
+			      o->between, how->between_from_ns / 1e9, how->between_to_ns / 1e9);
 	how->between_names = snapshot__strdup(s, names);
 	return err;
 }
@@ -199,7 +207,8 @@ int profiles__report(const struct opts *o, int *ret_status, struct err *e)
 
 /* ---- diff */
 
-static int write_diff(const struct diff *d, const struct diff_opts *how, const char *path, const char *format, struct err *e)
+static int write_diff(const struct diff *d, const struct diff_opts *how, const char *path, const char *format,
+		      struct err *e)
 {
 	const struct diff_format *f = diff_format__find(format);
 	struct outfile out;
@@ -232,7 +241,8 @@ static int write_diffs(const struct diff *d, const struct diff_opts *how, const 
 	return err;
 }
 
-static int check_diff(const struct opts *o, const struct snapshot *a, const struct snapshot *b, const struct metric *m, struct err *e)
+static int check_diff(const struct opts *o, const struct snapshot *a, const struct snapshot *b,
+		      const struct metric *m, struct err *e)
 {
 	int err = snapshots__check_alike(a, b, o->files.v[0], o->files.v[1], "compared", e);
 
@@ -243,19 +253,23 @@ static int check_diff(const struct opts *o, const struct snapshot *a, const stru
 			       a->recording.within ? "only inside of " : "everywhere", a->recording.within ?: "", b->recording.within ? "only inside of " : "everywhere",
 			       b->recording.within ?: "");
 	if (strcmp(a->hidden.by ?: "", b->hidden.by ?: ""))
-		return err_set(e, -EINVAL, "%s and %s cannot be compared: sites were left out of one of them (%s)", o->files.v[0], o->files.v[1],
-			       a->hidden.by ?: b->hidden.by);
+		return err_set(e, -EINVAL,
+			       "%s and %s cannot be compared: sites were left out of one of them (%s)",
+			       o->files.v[0], o->files.v[1], a->hidden.by ?: b->hidden.by);
 	if (m->needs & ~(a->known & b->known))
-		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", m->name, mode__name(a->recording.mode));
+		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", m->name,
+			       mode__name(a->recording.mode));
 	if (o->fail_over != UINT64_MAX && !(a->known & b->known & HAS_LIVE_BYTES))
-		return err_set(e, -EINVAL, "--fail-over: live bytes were not recorded (--mode %s)", mode__name(a->recording.mode));
+		return err_set(e, -EINVAL, "--fail-over: live bytes were not recorded (--mode %s)",
+			       mode__name(a->recording.mode));
 	for (size_t i = 0; i < o->outputs.n; i++) {
 		const struct diff_format *f = diff_format__find(opts__output_format(o, o->outputs.v[i]));
 
 		if (!f)
 			return err_set(e, -EINVAL, "-o %s: diff writes text, json, folded and html", o->outputs.v[i]);
 		if (f->needs & ~(a->known & b->known))
-			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)", o->outputs.v[i], f->name, mode__name(a->recording.mode));
+			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)",
+				       o->outputs.v[i], f->name, mode__name(a->recording.mode));
 	}
 	return 0;
 }
@@ -269,7 +283,8 @@ static uint64_t live_sum(const struct snapshot *s)
 	return sum;
 }
 
-static int compare(const struct opts *o, const struct snapshot *a, const struct snapshot *b, int *ret_status, struct err *e)
+static int compare(const struct opts *o, const struct snapshot *a, const struct snapshot *b, int *ret_status,
+		   struct err *e)
 {
 	const struct metric *m = o->metric ? metric__find(o->metric) : metric__preset(a->known & b->known);
 	struct diff_opts how = {
