@@ -101,8 +101,9 @@ struct cut_age *age_counts__rows(struct age_counts *a, uint32_t site, struct cut
 	return list;
 }
 
-struct cut_age *age_counts__range(struct age_counts *a, uint64_t youngest_ns, uint64_t oldest_ns, uint64_t blocks, uint64_t bytes,
-				  struct cut_age *list)
+struct cut_age *age_counts__range(struct age_counts *a, uint64_t youngest_ns, uint64_t oldest_ns,
+				  uint64_t blocks, uint64_t bytes, struct cut_age *list)
 {
-	return put(a, (struct cut_age){ list, blocks, bytes, age__class(MIN(youngest_ns, oldest_ns)), age__class(oldest_ns) });
+	return put(a, (struct cut_age){ list, blocks, bytes, age__class(MIN(youngest_ns, oldest_ns)),
+					age__class(oldest_ns) });
 }

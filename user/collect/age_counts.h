@@ -36,7 +36,7 @@ int age_counts__make_rows(struct age_counts *a, size_t n_more);
 /* The rows of a site before those of the list; they hold until the next reset. */
 struct cut_age *age_counts__rows(struct age_counts *a, uint32_t site, struct cut_age *list);
 /* One more, of blocks that are not in the table any more. */
-struct cut_age *age_counts__range(struct age_counts *a, uint64_t youngest_ns, uint64_t oldest_ns, uint64_t blocks, uint64_t bytes,
-				  struct cut_age *list);
+struct cut_age *age_counts__range(struct age_counts *a, uint64_t youngest_ns, uint64_t oldest_ns,
+				  uint64_t blocks, uint64_t bytes, struct cut_age *list);
 
 #endif

@@ -128,8 +128,8 @@ static int claim(struct collect *c, struct err *e)
 {
 	__u64 idle = MT_CUT_IDLE;
 
-	if (c->held || __atomic_compare_exchange_n(&c->kernel->skel->bss->mt_cut_owner, &idle, MT_CUT_READER, false, __ATOMIC_SEQ_CST,
-						   __ATOMIC_SEQ_CST))
+	if (c->held || __atomic_compare_exchange_n(&c->kernel->skel->bss->mt_cut_owner, &idle, MT_CUT_READER,
+						   false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return 0;
 	return err_set(e, -EBUSY, "the snapshot of a mark has not been read yet");
 }
@@ -266,7 +266,8 @@ static void weigh_site(struct collect *c, struct cut_site *row, uint32_t bank)
 
 	memset(&m->vars[bank], 0, sizeof(m->vars[bank]));
 	for (uint32_t i = 0; i < n_shards; i++)
-		add_words(&m->vars[bank], &c->tables.vars[((uint64_t)row->site * n_shards + i) * 2 + bank], sizeof(m->vars[bank]));
+		add_words(&m->vars[bank], &c->tables.vars[((uint64_t)row->site * n_shards + i) * 2 + bank],
+			  sizeof(m->vars[bank]));
 	sampler__round_counts(&row->counts);
 	row->peak_bytes = sampler__bytes(row->peak_bytes);
 	row->at_peak_bytes = sampler__bytes(row->at_peak_bytes);
@@ -458,7 +459,8 @@ static void see_oldest(struct cut_site *row, uint64_t born_ns)
 static void add_gone(struct collect *c, struct cut_site *row, const struct cut_opts *o)
 {
 	const struct mt_site *s = &c->tables.sites[row->site];
-	uint64_t blocks = s->gone_calls, bytes = s->gone_bytes, had_blocks = row->scan_blocks, had_bytes = row->scan_bytes;
+	uint64_t blocks = s->gone_calls, bytes = s->gone_bytes, had_blocks = row->scan_blocks,
+		 had_bytes = row->scan_bytes;
 	uint64_t now_ns = c->cut.now_ns;
 
 	if (c->sweep.gone && c->sweep.gone[row->site].blocks) {
@@ -482,8 +484,10 @@ static void add_gone(struct collect *c, struct cut_site *row, const struct cut_o
 		row->older_bytes = row->scan_bytes;
 	}
 	if (o->scan && o->ages && row->scan_blocks > had_blocks)
-		row->ages = age_counts__range(&c->ages, now_ns - MIN(row->last_ns, now_ns), now_ns - MIN(row->oldest_born_ns, now_ns),
-					      row->scan_blocks - had_blocks, row->scan_bytes - had_bytes, row->ages);
+		row->ages = age_counts__range(&c->ages, now_ns - MIN(row->last_ns, now_ns),
+					      now_ns - MIN(row->oldest_born_ns, now_ns),
+					      row->scan_blocks - had_blocks, row->scan_bytes - had_bytes,
+					      row->ages);
 }
 
 /* Ages, from a pass of this moment or from those that are made a part at a time. */

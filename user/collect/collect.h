@@ -78,8 +78,8 @@ struct leave_calls {
 	bool (*may_leave)(uint32_t proc, uint32_t how, uint64_t ended_ns, void *arg);
 	void *arg;
 };
-int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const struct leave_calls *calls, const uint32_t **ret,
-		   size_t *ret_n);
+int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const struct leave_calls *calls,
+		   const uint32_t **ret, size_t *ret_n);
 /* Their numbers, sites and slots are free. Rows of the last cut that are theirs hold no more. */
 void collect__release(struct collect *c);
 /*

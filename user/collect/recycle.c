@@ -66,7 +66,9 @@ static int find_leaving(struct collect *c, const struct leave_calls *calls)
 		uint32_t slot = MT_PROC_SLOT(row->proc), *to;
 
 		if (c->procs[slot].n_ended_cuts < 2 || busy[slot] ||
-		    !calls->may_leave(row->proc, row->ended, cut->now_ns > row->ended_ns ? cut->now_ns - row->ended_ns : 0, calls->arg))
+		    !calls->may_leave(row->proc, row->ended,
+				      cut->now_ns > row->ended_ns ? cut->now_ns - row->ended_ns : 0,
+				      calls->arg))
 			continue;
 		to = vec_push(&c->leaving);
 		if (!to)
@@ -103,8 +105,8 @@ enum room_wanted collect__room_wanted(const struct collect *c)
 	return c->leaving.n || n_ended >= MANY_ENDED || in_use(c, 1, 2) ? ROOM_SOON : ROOM_ENOUGH;
 }
 
-int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const struct leave_calls *calls, const uint32_t **ret,
-		   size_t *ret_n)
+int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const struct leave_calls *calls,
+		   const uint32_t **ret, size_t *ret_n)
 {
 	int err;
 
@@ -143,7 +145,8 @@ static void leave_index(struct collect *c, uint32_t site, uint64_t hash)
 		__atomic_store_n(&t->index[at], gone, __ATOMIC_SEQ_CST);
 		/* a program that has passed here may miss its own stack once: two sites, which a cut adds up */
 		while (!__atomic_load_n(&t->index[(at + 1) & (t->n_index - 1)], __ATOMIC_SEQ_CST) &&
-		       __atomic_compare_exchange_n(&t->index[at], &gone, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+		       __atomic_compare_exchange_n(&t->index[at], &gone, 0, false, __ATOMIC_SEQ_CST,
+						   __ATOMIC_SEQ_CST)) {
 			at = (at - 1) & (t->n_index - 1);
 			gone = MT_INDEX_GONE;
 		}

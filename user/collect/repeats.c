@@ -33,7 +33,8 @@ static bool is_same_code(const struct cut_site *a, const struct cut_site *b, con
 static bool is_same(const struct cut_site *a, const struct cut_site *b, const struct code_calls *code)
 {
 	return (code || a->hash == b->hash) && a->proc == b->proc && a->func == b->func && a->tid == b->tid &&
-	       a->n_frames == b->n_frames && a->end == b->end && !memcmp(a->frames, b->frames, a->n_frames * sizeof(*a->frames)) &&
+	       a->n_frames == b->n_frames && a->end == b->end &&
+	       !memcmp(a->frames, b->frames, a->n_frames * sizeof(*a->frames)) &&
 	       (a->hash == b->hash || is_same_code(a, b, code));
 }
 

@@ -105,7 +105,8 @@ static void see_buckets(struct scan *s, const struct mt_bucket *b, size_t n)
 		for (int k = 0; k < MT_WAYS; k++)
 			if (key[i][k] && key[i][k] != MT_KEY_CLAIMED &&
 			    __atomic_load_n(&b[i].way[k].key, __ATOMIC_RELAXED) == key[i][k]) {
-				see(s, MT_VAL_SITE(block[i][k].val), MT_VAL_SIZE(block[i][k].val), block[i][k].born, &b[i].way[k]);
+				see(s, MT_VAL_SITE(block[i][k].val), MT_VAL_SIZE(block[i][k].val),
+				    block[i][k].born, &b[i].way[k]);
 				if (s->blocks)
 					block_sample__add(s->blocks, key[i][k] & 0xffff, key[i][k] >> 16,
 							  MT_VAL_SIZE(block[i][k].val));

@@ -153,7 +153,8 @@ static uint32_t proc_of_node(const void *key)
 }
 
 /* Parts of mappings and their index: what they record is in the overflow map, so they just go. */
-static bool sweep_keys(struct sweep *s, int fd, size_t key_size, size_t value_size, uint32_t (*proc_of)(const void *key))
+static bool sweep_keys(struct sweep *s, int fd, size_t key_size, size_t value_size,
+		       uint32_t (*proc_of)(const void *key))
 {
 	_Alignas(8) char keys[BATCH * sizeof(struct mt_part_key)], values[BATCH * sizeof(struct mt_part)];
 	uint32_t n = BATCH;
@@ -172,8 +173,10 @@ static bool sweep_keys(struct sweep *s, int fd, size_t key_size, size_t value_si
 static bool sweep_maps(struct sweep *s)
 {
 	bool more = s->stage == 0 ? sweep_overflow(s) :
-		    s->stage == 1 ? sweep_keys(s, s->tables->parts_fd, sizeof(struct mt_part_key), sizeof(struct mt_part), proc_of_part) :
-				    sweep_keys(s, s->tables->nodes_fd, sizeof(uint64_t), sizeof(uint64_t), proc_of_node);
+		    s->stage == 1 ? sweep_keys(s, s->tables->parts_fd, sizeof(struct mt_part_key),
+					       sizeof(struct mt_part), proc_of_part) :
+				    sweep_keys(s, s->tables->nodes_fd, sizeof(uint64_t), sizeof(uint64_t),
+					       proc_of_node);
 
 	if (more)
 		return true;
