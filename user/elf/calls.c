@@ -78,7 +78,8 @@ static const uint8_t *code_at(struct calls *c, uint64_t lo, uint64_t hi, size_t 
 /* bl; blr; blraa, blrab and their forms without a modifier */
 static bool is_arm64_call(uint32_t insn)
 {
-	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfffffc1f) == 0xd63f0000 || (insn & 0xfefff800) == 0xd63f0800;
+	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfffffc1f) == 0xd63f0000 ||
+	       (insn & 0xfefff800) == 0xd63f0800;
 }
 
 static bool arm64_call_in(const uint8_t *code, size_t len, size_t *ret_used)
@@ -204,7 +205,8 @@ static bool is_arm64_vector(uint32_t insn)
 
 	if (load)
 		return insn & 1u << 26;
-	return (insn & 0x0e000000) == 0x0e000000 && (insn & 0x7f20fc00) != 0x1e200000 && (insn & 0xbfe0ec00) != 0x0e002c00;
+	return (insn & 0x0e000000) == 0x0e000000 && (insn & 0x7f20fc00) != 0x1e200000 &&
+	       (insn & 0xbfe0ec00) != 0x0e002c00;
 }
 
 /* Saves or restores the two: stp, ldp x29, x30, [sp...] */
@@ -233,7 +235,8 @@ enum scan { SCAN_ON, SCAN_YES, SCAN_NO };
  * Goes through the code of [lo, hi) until one says yes or no; at_end: what is said if none does.
  * No, too, if it cannot be read.
  */
-static bool scan(struct calls *c, uint64_t lo, uint64_t hi, enum scan (*look)(uint32_t insn, uint32_t want), uint32_t want, bool at_end)
+static bool scan(struct calls *c, uint64_t lo, uint64_t hi, enum scan (*look)(uint32_t insn, uint32_t want),
+		 uint32_t want, bool at_end)
 {
 	lo = (lo + 3) & ~3ull;
 	while (lo < hi) {

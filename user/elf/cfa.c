@@ -175,7 +175,8 @@ static void set_cfa_expression(struct run *run, struct bytes b)
 		s->off = off;
 		return;
 	}
-	if (!read_breg(&b, &reg, &off) || (reg != run->arch->sp && reg != run->arch->fp) || bytes__u8(&b) != DW_OP_deref)
+	if (!read_breg(&b, &reg, &off) || (reg != run->arch->sp && reg != run->arch->fp) ||
+	    bytes__u8(&b) != DW_OP_deref)
 		return;
 	if (bytes__left(&b)) {
 		if (bytes__u8(&b) != DW_OP_plus_uconst)
@@ -459,8 +460,8 @@ int cfa__run_initial(const struct cfa_arch *arch, struct eh_cie *cie, struct byt
 	return 0;
 }
 
-int cfa__run(const struct cfa_arch *arch, const struct eh_cie *cie, struct bytes insns, uint64_t insns_vaddr, uint64_t lo,
-	     uint64_t hi, const struct cfa_sink *sink)
+int cfa__run(const struct cfa_arch *arch, const struct eh_cie *cie, struct bytes insns, uint64_t insns_vaddr,
+	     uint64_t lo, uint64_t hi, const struct cfa_sink *sink)
 {
 	struct run run;
 	int r = 0;

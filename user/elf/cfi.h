@@ -29,7 +29,7 @@ struct cfi_start {		/* where a function begins, as far as .eh_frame says */
 struct cfi_stats {
 	size_t n_fdes, n_bad_fdes;	/* an FDE that makes no sense gives no rows */
 	size_t n_call_rows;		/* rows in which a call stands */
-	size_t n_no_record;		/* those of them in which the caller's frame pointer and return address are not kept
+	size_t n_no_record; /* those of them in which the caller's frame pointer and return address are not kept
 					   side by side as a frame record: a frame-pointer walk goes wrong there */
 	size_t n_unsupported;		/* rules that the kernel's walk cannot follow */
 };

@@ -72,8 +72,9 @@ static const Elf64_Shdr *section_named(const struct sections *s, const char *nam
 	size_t i;
 
 	for (i = 0; i < s->n; i++)
-		if (s->v[i].sh_type != SHT_NOBITS && s->v[i].sh_type != SHT_NULL && !(s->v[i].sh_flags & SHF_COMPRESSED) &&
-		    s->v[i].sh_name < s->names_len && !strcmp(s->names + s->v[i].sh_name, name))
+		if (s->v[i].sh_type != SHT_NOBITS && s->v[i].sh_type != SHT_NULL &&
+		    !(s->v[i].sh_flags & SHF_COMPRESSED) && s->v[i].sh_name < s->names_len &&
+		    !strcmp(s->names + s->v[i].sh_name, name))
 			return &s->v[i];
 	return NULL;
 }
@@ -81,8 +82,8 @@ static const Elf64_Shdr *section_named(const struct sections *s, const char *nam
 static int copy_eh_frame(struct cfi_elf *elf, uint64_t off, uint64_t len, uint64_t vaddr, struct err *e)
 {
 	if (len > CFI_MAX_SECTION_BYTES)
-		return err_set(e, -EFBIG, ".eh_frame has %llu bytes, more than the %u that are read", (unsigned long long)len,
-			       CFI_MAX_SECTION_BYTES);
+		return err_set(e, -EFBIG, ".eh_frame has %llu bytes, more than the %u that are read",
+			       (unsigned long long)len, CFI_MAX_SECTION_BYTES);
 	if (vaddr > UINT64_MAX - len)
 		return err_set(e, -EINVAL, ".eh_frame wraps around the address space");
 	elf->eh = malloc(len + 1);
@@ -113,7 +114,8 @@ static int read_through_header(struct cfi_elf *elf, const Elf64_Phdr *ph, size_t
 	for (i = 0; i < n && !hdr; i++)
 		if (ph[i].p_type == PT_GNU_EH_FRAME)
 			hdr = &ph[i];
-	if (!hdr || hdr->p_filesz < sizeof(raw) || cfi_source__read(&elf->src, hdr->p_offset, raw, sizeof(raw)) || raw[0] != 1)
+	if (!hdr || hdr->p_filesz < sizeof(raw) ||
+	    cfi_source__read(&elf->src, hdr->p_offset, raw, sizeof(raw)) || raw[0] != 1)
 		return 0;
 	b = (struct bytes){ raw + 4, raw + sizeof(raw), false };
 	if (!eh_frame__address(&b, raw[1], hdr->p_vaddr + 4, &vaddr))

@@ -169,8 +169,8 @@ struct cfa_sink {		/* gets the ranges in order, without gaps; not 0 ends the run
 /* Runs a CIE's program, which leaves cie->init behind. 0 or -EINVAL. */
 int cfa__run_initial(const struct cfa_arch *arch, struct eh_cie *cie, struct bytes insns);
 /* Runs an FDE's over [lo, hi). -EINVAL if it makes no sense, or what the sink returned. */
-int cfa__run(const struct cfa_arch *arch, const struct eh_cie *cie, struct bytes insns, uint64_t insns_vaddr, uint64_t lo,
-	     uint64_t hi, const struct cfa_sink *sink);
+int cfa__run(const struct cfa_arch *arch, const struct eh_cie *cie, struct bytes insns, uint64_t insns_vaddr,
+	     uint64_t lo, uint64_t hi, const struct cfa_sink *sink);
 
 /* ---- the section */
 

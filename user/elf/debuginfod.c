@@ -101,7 +101,8 @@ int debuginfod__new(const struct debuginfod_calls *calls, struct debuginfod **re
 	}
 	if (!d->lib || !d->begin || !d->end || !d->find || !d->set_progress) {
 		err = err_set(e, -ENOENT, "--debuginfod: " LIBRARY " cannot be loaded");
-		err_hint(e, "install libdebuginfod1 (Debian), elfutils-debuginfod-client (Fedora) or debuginfod (Arch)");
+		err_hint(e,
+			 "install libdebuginfod1 (Debian), elfutils-debuginfod-client (Fedora) or debuginfod (Arch)");
 		debuginfod__free(d);
 		return err;
 	}

@@ -31,7 +31,8 @@ static int add_symbol(const struct object_symbol *sym, void *arg)
 	return 0;
 }
 
-int defined__each(struct object *obj, const char *debug_dir, int (*fn)(const char *name, uint64_t vaddr, void *arg), void *arg)
+int defined__each(struct object *obj, const char *debug_dir,
+		  int (*fn)(const char *name, uint64_t vaddr, void *arg), void *arg)
 {
 	struct elffile file = {}, debug = {};
 	struct minidebug mini = {};

@@ -13,6 +13,7 @@ struct object;
  * file, valid during the call; vaddr is the ELF virtual address. fn returns non-zero to stop, which is returned.
  * debug_dir NULL: /usr/lib/debug.
  */
-int defined__each(struct object *obj, const char *debug_dir, int (*fn)(const char *name, uint64_t vaddr, void *arg), void *arg);
+int defined__each(struct object *obj, const char *debug_dir,
+		  int (*fn)(const char *name, uint64_t vaddr, void *arg), void *arg);
 
 #endif

@@ -176,7 +176,8 @@ struct dwarfinfo *dwarfinfo__new(Dwarf *dwarf, bool (*text)(uint64_t addr, void 
 	d->text = text;
 	d->text_arg = arg;
 	find_info(d);
-	while (n++ < UNITS_MAX && dwarf_next_unit(dwarf, off, &next, &header, NULL, NULL, NULL, NULL, NULL, NULL) == 0) {
+	while (n++ < UNITS_MAX &&
+	       dwarf_next_unit(dwarf, off, &next, &header, NULL, NULL, NULL, NULL, NULL, NULL) == 0) {
 		if (next <= off)
 			break;
 		add_unit(d, off, next, header);

@@ -153,7 +153,8 @@ static bool parse_cie(const struct cfa_arch *arch, struct eh_cie *cie, struct by
 	code_align = bytes__uleb(&b);
 	data_align = bytes__sleb(&b);
 	ra = version == 1 ? bytes__u8(&b) : bytes__uleb(&b);
-	if (b.bad || !code_align || code_align > MAX_CODE_ALIGN || data_align < -MAX_DATA_ALIGN || data_align > MAX_DATA_ALIGN)
+	if (b.bad || !code_align || code_align > MAX_CODE_ALIGN || data_align < -MAX_DATA_ALIGN ||
+	    data_align > MAX_DATA_ALIGN)
 		return false;
 	cie->code_align = code_align;
 	cie->data_align = data_align;
@@ -177,7 +178,8 @@ static int add_cie(struct eh_frame *f, const struct cfa_arch *arch, uint32_t at,
 	struct eh_cie *cie = f->cies.n < CFI_MAX_CIES ? vec_push(&f->cies) : NULL;
 
 	if (!cie)
-		return err_set(e, f->cies.n < CFI_MAX_CIES ? -ENOMEM : -EFBIG, ".eh_frame has too many CIEs (%zu)", f->cies.n);
+		return err_set(e, f->cies.n < CFI_MAX_CIES ? -ENOMEM : -EFBIG,
+			       ".eh_frame has too many CIEs (%zu)", f->cies.n);
 	cie->at = at;
 	cie->usable = parse_cie(arch, cie, b);
 	return 0;
@@ -249,7 +251,8 @@ static int add_fde(struct eh_frame *f, const struct cfi_elf *elf, uint64_t cie_a
 		return 0;
 	slot = f->fdes.n < CFI_MAX_FDES ? vec_push(&f->fdes) : NULL;
 	if (!slot)
-		return err_set(e, f->fdes.n < CFI_MAX_FDES ? -ENOMEM : -EFBIG, ".eh_frame has too many FDEs (%zu)", f->fdes.n);
+		return err_set(e, f->fdes.n < CFI_MAX_FDES ? -ENOMEM : -EFBIG,
+			       ".eh_frame has too many FDEs (%zu)", f->fdes.n);
 	*slot = fde;
 	return 0;
 }

@@ -226,7 +226,8 @@ static int get_opened(struct objects *o, int path_fd, const char *name, struct o
 	if (fd < 0) {
 		r = -errno;
 		if (r == -EACCES)
-			return rights__refused(e, r, RIGHT_BIT(RIGHT_DAC_READ_SEARCH), "this user may not read %s", clean);
+			return rights__refused(e, r, RIGHT_BIT(RIGHT_DAC_READ_SEARCH),
+					       "this user may not read %s", clean);
 		return err_set(e, r, "%s: %s", clean, strerror(-r));
 	}
 	obj = calloc(1, sizeof(*obj));
@@ -307,8 +308,8 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, str
 		return no_memory(e, "a file");
 	clean_name(clean);
 	if (!m->ino)
-		return err_set(e, -EINVAL, "the memory at %#llx of process %d is not mapped from a file", (unsigned long long)m->start,
-			       (int)pid);
+		return err_set(e, -EINVAL, "the memory at %#llx of process %d is not mapped from a file",
+			       (unsigned long long)m->start, (int)pid);
 	if (asprintf(&link, "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start,
 		     (unsigned long long)m->end) < 0) {
 		link = NULL;
@@ -341,7 +342,8 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, str
 	if (fd == -ESTALE)
 		return err_set(e, -ESTALE, "%s is no longer the file that process %d has mapped", clean, (int)pid);
 	if (fd == -ENOENT || fd == -ESRCH)
-		return err_set(e, fd, "process %d has mapped %s, but it cannot be found under its root", (int)pid, clean);
+		return err_set(e, fd, "process %d has mapped %s, but it cannot be found under its root",
+			       (int)pid, clean);
 	if (fd == -EACCES)
 		return rights__refused(e, fd, RIGHT_BIT(may_enter_root(pid) ? RIGHT_DAC_READ_SEARCH : RIGHT_SYS_PTRACE),
 				       "this user may not read %s", clean);

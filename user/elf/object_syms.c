@@ -366,8 +366,8 @@ int object__function_starts(const struct object *obj, uint64_t **ret, size_t *re
 #define MAX_RELAS (4ull << 20)
 
 /* Calls fn with each slot that is filled by a symbol, until it says true. */
-static bool each_slot(const struct object *obj, uint64_t table, uint64_t len, bool (*fn)(uint64_t slot, uint32_t symbol, void *arg),
-		      void *arg)
+static bool each_slot(const struct object *obj, uint64_t table, uint64_t len,
+		      bool (*fn)(uint64_t slot, uint32_t symbol, void *arg), void *arg)
 {
 	uint64_t off, i, j, n = MIN(len / sizeof(Elf64_Rela), MAX_RELAS);
 	Elf64_Rela chunk[256];
@@ -454,7 +454,8 @@ bool object__has_slot_for(const struct object *obj, uint64_t vaddr)
 	if (!obj->is_64 || object__read_at(obj, 0, &eh, sizeof(eh)) || !find_dynamic(obj, &eh, &dyn) ||
 	    !object__vaddr_to_offset(obj, dyn.syms, &f.syms_off))
 		return false;
-	return each_slot(obj, dyn.plt_rela, dyn.plt_rela_len, is_function, &f) || each_slot(obj, dyn.rela, dyn.rela_len, is_function, &f);
+	return each_slot(obj, dyn.plt_rela, dyn.plt_rela_len, is_function, &f) ||
+	       each_slot(obj, dyn.rela, dyn.rela_len, is_function, &f);
 }
 
 int object__slot_function(const struct object *obj, uint64_t slot_vaddr, uint64_t *ret_vaddr, char **ret_name)
