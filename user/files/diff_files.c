@@ -29,12 +29,14 @@ static const char *figure(const struct diff *d, const struct diff_opts *o, char 
 {
 	char a[FMT_MAX];
 
-	snprintf(buf, FMT_MAX + 2, "%s%s", o->estimated ? "~" : "", strcmp(d->metric->unit, "bytes") ? fmt_exact(a, n) : fmt_bytes(a, n));
+	snprintf(buf, FMT_MAX + 2, "%s%s", o->estimated ? "~" : "",
+		 strcmp(d->metric->unit, "bytes") ? fmt_exact(a, n) : fmt_bytes(a, n));
 	return buf;
 }
 
 /* "+1.8 MiB", an estimate "+1.8 MiB ±1.2 MiB" */
-static const char *change(const struct diff *d, char buf[static 2 * FMT_MAX + 8], uint64_t before, uint64_t after, double error)
+static const char *change(const struct diff *d, char buf[static 2 * FMT_MAX + 8], uint64_t before,
+			  uint64_t after, double error)
 {
 	static const struct diff_opts plain;
 	char a[FMT_MAX + 2], b[FMT_MAX + 2];
@@ -43,7 +45,8 @@ static const char *change(const struct diff *d, char buf[static 2 * FMT_MAX + 8]
 	n = snprintf(buf, FMT_MAX + 4, "%s%s", after > before ? "+" : after < before ? "-" : "",
 		     figure(d, &plain, a, after > before ? after - before : before - after));
 	if (error > 0)
-		snprintf(buf + n, FMT_MAX + 4, " ±%s", figure(d, &plain, b, error < 9e18 ? (uint64_t)(error + 0.5) : UINT64_MAX));
+		snprintf(buf + n, FMT_MAX + 4, " ±%s",
+			 figure(d, &plain, b, error < 9e18 ? (uint64_t)(error + 0.5) : UINT64_MAX));
 	return buf;
 }
 
@@ -72,8 +75,9 @@ static int write_text(FILE *out, const struct diff *d, const struct diff_opts *o
 	for (size_t i = 0; i < n && !err; i++) {
 		const struct diff_row *r = &d->rows.v[i];
 
-		fprintf(out, "\n%2zu.  %10s  %-6s  %*s -> %*s\n", i + 1, change(d, c, r->before, r->after, r->error),
-			diff_kind__name(diff_row__kind(r)), cols, figure(d, o, a, r->before), cols, figure(d, o, b, r->after));
+		fprintf(out, "\n%2zu.  %10s  %-6s  %*s -> %*s\n", i + 1,
+			change(d, c, r->before, r->after, r->error), diff_kind__name(diff_row__kind(r)), cols,
+			figure(d, o, a, r->before), cols, figure(d, o, b, r->after));
 		err = frames__write(out, r->s, r->site, 5, name_width, o->width);
 	}
 	if (changed > n)

@@ -183,8 +183,8 @@ static int put_title(struct dot *d, double threshold_pct)
 		fputs("\\l", d->out);
 	}
 	if (d->n_folded)
-		fprintf(d->out, "%zu function%s below %.4g%% of it %s not drawn\\l", d->n_folded, d->n_folded == 1 ? "" : "s", threshold_pct,
-			d->n_folded == 1 ? "is" : "are");
+		fprintf(d->out, "%zu function%s below %.4g%% of it %s not drawn\\l", d->n_folded,
+			d->n_folded == 1 ? "" : "s", threshold_pct, d->n_folded == 1 ? "is" : "are");
 	fputs("\";\n\tnode [shape=box, style=filled, fontname=sans];\n\tedge [fontname=sans, fontsize=9];\n", d->out);
 	export_notes__done(&notes);
 	return err;

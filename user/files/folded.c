@@ -105,8 +105,8 @@ static char *root_text(const struct snapshot *s, const struct snap_site *site)
 		return NULL;
 	if (recording__is_growth(&s->recording) && !(growth = clean(strdup(site->function))))
 		return NULL;
-	if (asprintf(&text, "%s%s%s%s%s%s", process ? process : "", process ? ";" : "", thread ? thread : "", thread ? ";" : "",
-		     growth ? growth : "", growth ? ";" : "") < 0)
+	if (asprintf(&text, "%s%s%s%s%s%s", process ? process : "", process ? ";" : "", thread ? thread : "",
+		     thread ? ";" : "", growth ? growth : "", growth ? ";" : "") < 0)
 		return NULL;
 	return text;
 }
@@ -141,7 +141,8 @@ static int by_stack(const void *a, const void *b)
 	return strcmp(((const struct folded_line *)a)->stack, ((const struct folded_line *)b)->stack);
 }
 
-static int collect(struct folded_lines *lines, const struct texts *t, const struct snapshot *s, const struct metric *metric)
+static int collect(struct folded_lines *lines, const struct texts *t, const struct snapshot *s,
+		   const struct metric *metric)
 {
 	for (size_t i = 0; i < s->n_sites; i++) {
 		uint64_t weight = metric->of(&s->sites[i]);

@@ -189,8 +189,9 @@ static int put_node(struct massif *m, const struct node *node, uint32_t depth)
 	for (size_t i = 0; i < n && !err; i++)
 		err = put_node(m, &children.v[i], depth + 1);
 	if (n < children.n && !err)
-		fprintf(m->out, "%*sn0: %" PRIu64 " in %zu place%s, all below the threshold (%.2f%%)\n", (int)depth + 1, "", folded,
-			children.n - n, children.n - n == 1 ? "" : "s", m->threshold_pct);
+		fprintf(m->out, "%*sn0: %" PRIu64 " in %zu place%s, all below the threshold (%.2f%%)\n",
+			(int)depth + 1, "", folded, children.n - n, children.n - n == 1 ? "" : "s",
+			m->threshold_pct);
 	vec_done(&children);
 	return err;
 }
@@ -199,8 +200,10 @@ static int put_node(struct massif *m, const struct node *node, uint32_t depth)
 
 static void put_snapshot(struct massif *m, uint64_t t_ns, uint64_t bytes, const char *tree)
 {
-	fprintf(m->out, "#-----------\nsnapshot=%u\n#-----------\ntime=%" PRIu64 "\nmem_heap_B=%" PRIu64
-		"\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=%s\n", m->n_snapshots++, (uint64_t)(t_ns / NS_PER_MS), bytes, tree);
+	fprintf(m->out,
+		"#-----------\nsnapshot=%u\n#-----------\ntime=%" PRIu64 "\nmem_heap_B=%" PRIu64
+		"\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=%s\n",
+		m->n_snapshots++, (uint64_t)(t_ns / NS_PER_MS), bytes, tree);
 }
 
 static int put_tree(struct massif *m, uint64_t t_ns, uint64_t at_least, const char *tree,
@@ -317,7 +320,8 @@ static int write_all(struct massif *m)
 	fputs("cmd: ", m->out);
 	for (size_t i = 0; i < s->n_processes; i++) {
 		fputs(i ? ", " : "", m->out);
-		put_name(m->out, s->processes[i].exe && *s->processes[i].exe ? s->processes[i].exe : s->processes[i].comm);
+		put_name(m->out, s->processes[i].exe && *s->processes[i].exe ? s->processes[i].exe :
+									       s->processes[i].comm);
 	}
 	fputs("\ntime_unit: ms\n", m->out);
 	return err ? err : put_course(m);
@@ -329,7 +333,8 @@ int massif__write(FILE *out, const struct snapshot *s, const struct export_opts 
 	int err;
 
 	if (!(s->known & HAS_LIVE_BYTES))
-		return err_set(e, -EINVAL, "massif shows live memory, which --mode %s does not record", mode__name(s->recording.mode));
+		return err_set(e, -EINVAL, "massif shows live memory, which --mode %s does not record",
+			       mode__name(s->recording.mode));
 	err = write_all(&m);
 	functions__done(&m.functions);
 	free(m.frames);

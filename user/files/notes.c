@@ -48,7 +48,8 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 	int err;
 
 	*notes = (struct export_notes){};
-	err = add(notes, "malloctrace %s, --mode %s, %s sizes, traced for %s", s->version, mode__name(s->recording.mode), size__name(s->recording.size),
+	err = add(notes, "malloctrace %s, --mode %s, %s sizes, traced for %s", s->version,
+		  mode__name(s->recording.mode), size__name(s->recording.size),
 		  fmt_duration(a, s->duration_ns));
 	if (!err && s->recording.sample_bytes)
 		err = add(notes, "estimated: one sample per %s on average", fmt_bytes(a, s->recording.sample_bytes));
@@ -71,8 +72,10 @@ int export_notes__init(struct export_notes *notes, const struct snapshot *s)
 		const struct snap_process *p = &s->processes[i];
 
 		if (p->blind.is && !p->blind.idle)
-			err = add(notes, "BLIND: no call was seen of %s (%d); probed: %s%s%s", p->comm, (int)p->pid, p->blind.probed ? p->blind.probed : "-",
-				  p->blind.candidates ? "; what else looks like an allocator: " : "", p->blind.candidates ? p->blind.candidates : "");
+			err = add(notes, "BLIND: no call was seen of %s (%d); probed: %s%s%s", p->comm,
+				  (int)p->pid, p->blind.probed ? p->blind.probed : "-",
+				  p->blind.candidates ? "; what else looks like an allocator: " : "",
+				  p->blind.candidates ? p->blind.candidates : "");
 	}
 	if (!err)
 		err = counters(notes, "LOST", s->losses, s->n_losses);

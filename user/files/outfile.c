@@ -115,7 +115,8 @@ static int find_file(const char *path, struct dest *d, struct err *e)
 			return 0;
 		err = err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
 	} else if (S_ISLNK(st.st_mode)) {
-		err = err_set(e, -ELOOP, "cannot write %s: it is a symbolic link; name the file itself, or remove the link",
+		err = err_set(e, -ELOOP,
+			      "cannot write %s: it is a symbolic link; name the file itself, or remove the link",
 			      path);
 	} else if (S_ISDIR(st.st_mode)) {
 		err = err_set(e, -EISDIR, "cannot write %s: it is a directory", path);
@@ -172,7 +173,8 @@ static int open_direct(const char *path, struct err *e)
 
 	if (fd < 0) {
 		ret = -errno;
-		return err_set(e, ret, "cannot write %s: %s", path, ret == -ENXIO ? "no process reads it" : strerror(-ret));
+		return err_set(e, ret, "cannot write %s: %s", path,
+			       ret == -ENXIO ? "no process reads it" : strerror(-ret));
 	}
 	if (fstat(fd, &st) || !(S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)))
 		return err_set(e, -EAGAIN, "cannot write %s: it changed while it was opened", path);

@@ -124,7 +124,9 @@ static void words(struct json *j, const struct snapshot *s, const struct metric 
 	json__line(j, 0);
 	json__array(j, "telling_frees");	/* in the order of "free_sites" */
 	for (size_t i = 0; s->recording.free_stacks && i < s->n_free_sites; i++)
-		telling(j, s, &(struct snap_site){ .n_stack = s->free_sites[i].n_stack, .stack = s->free_sites[i].stack });
+		telling(j, s,
+			&(struct snap_site){ .n_stack = s->free_sites[i].n_stack,
+					     .stack = s->free_sites[i].stack });
 	json__array_end(j);
 	json__object_end(j);
 }

@@ -66,7 +66,8 @@ static void recording(struct json *j, const struct snapshot *s)
 	json__array_end(j);
 }
 
-static void named_counters(struct json *j, const char *key, const struct snap_counter *v, size_t n, const uint64_t *total)
+static void named_counters(struct json *j, const char *key, const struct snap_counter *v, size_t n,
+			   const uint64_t *total)
 {
 	json__line(j, 2);
 	json__object(j, key);
@@ -154,7 +155,8 @@ static void growth(struct json *j, const struct snap_process *p)
 	json__object_end(j);
 }
 
-static void object_or_null(struct json *j, const char *key, bool is, const struct fields *fields, const void *row, unsigned int known)
+static void object_or_null(struct json *j, const char *key, bool is, const struct fields *fields,
+			   const void *row, unsigned int known)
 {
 	if (is)
 		json__object_of(j, key, fields, row, known);
@@ -169,7 +171,8 @@ static unsigned int known_of_trend(const struct snapshot *s, const struct trend 
 
 static void process(struct json *j, const struct snapshot *s, const struct snap_process *p)
 {
-	unsigned int known = known_of_trend(s, &p->trend) | (p->n_members < 2 ? KNOWN_ONE : 0) | (p->rss_bytes || !p->ended ? KNOWN_RSS : 0);
+	unsigned int known = known_of_trend(s, &p->trend) | (p->n_members < 2 ? KNOWN_ONE : 0) |
+			     (p->rss_bytes || !p->ended ? KNOWN_RSS : 0);
 
 	json__line(j, 4);
 	json__object(j, NULL);
@@ -184,7 +187,8 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__line(j, 6);
 	object_or_null(j, "blind", p->blind.is, &blind_fields, &p->blind, known);
 	json__line(j, 6);
-	object_or_null(j, "memory", p->memory.known, &memory_fields, &p->memory, known | (p->memory.grown_known ? KNOWN_GROWN : 0));
+	object_or_null(j, "memory", p->memory.known, &memory_fields, &p->memory,
+		       known | (p->memory.grown_known ? KNOWN_GROWN : 0));
 	if (recording__is_growth(&s->recording))
 		growth(j, p);
 	json__line(j, 6);
@@ -195,7 +199,8 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 	json__array_of(j, "sizes", 0, &size_fields, p->sizes, p->n_sizes, sizeof(*p->sizes), known);
 	json__line(j, 6);
 	if (known & HAS_FREE_CALLS)
-		json__array_of(j, "lifetimes", 0, &lifetime_fields, p->lifetimes, p->n_lifetimes, sizeof(*p->lifetimes), known);
+		json__array_of(j, "lifetimes", 0, &lifetime_fields, p->lifetimes, p->n_lifetimes,
+			       sizeof(*p->lifetimes), known);
 	else
 		json__null(j, "lifetimes");
 	json__object_end(j);
@@ -220,7 +225,8 @@ static void site(struct json *j, const struct snapshot *s, const struct snap_sit
 		json__object_of(j, "moves", &move_fields, &site->moves, known);
 	if (known & HAS_LIVE_BLOCKS) {
 		json__array_of(j, "ages", 0, &age_fields, site->ages, site->n_ages, sizeof(*site->ages), known);
-		json__array_of(j, "history", 0, &history_fields, site->history, site->n_history, sizeof(*site->history), known);
+		json__array_of(j, "history", 0, &history_fields, site->history, site->n_history,
+			       sizeof(*site->history), known);
 	} else {
 		json__null(j, "ages");
 		json__null(j, "history");

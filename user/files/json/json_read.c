@@ -63,7 +63,8 @@ static bool is_key(const struct span *key, const char *name)
 	return (size_t)(key->end - key->at) == strlen(name) + 2 && !memcmp(key->at + 1, name, strlen(name));
 }
 
-static int cut_up(struct reader *r, struct span all, struct span pieces[static ARRAY_SIZE(top_keys)], struct span singles[static RECORDING_FIELDS_MAX])
+static int cut_up(struct reader *r, struct span all, struct span pieces[static ARRAY_SIZE(top_keys)],
+		  struct span singles[static RECORDING_FIELDS_MAX])
 {
 	bool first = true;
 
@@ -72,8 +73,8 @@ static int cut_up(struct reader *r, struct span all, struct span pieces[static A
 	while (!span__take(&all, '}')) {
 		struct span key, value, *to = NULL;
 
-		if ((!first && !span__take(&all, ',')) || !span__value(&all, &key) || *key.at != '"' || !span__take(&all, ':') ||
-		    !span__value(&all, &value))
+		if ((!first && !span__take(&all, ',')) || !span__value(&all, &key) || *key.at != '"' ||
+		    !span__take(&all, ':') || !span__value(&all, &value))
 			return err_set(r->e, -EINVAL, "the JSON object is incomplete or malformed");
 		first = false;
 		for (size_t i = 0; i < ARRAY_SIZE(top_keys); i++)
@@ -123,7 +124,9 @@ static int read_schema(struct reader *r, const struct span *piece)
 	if (!schema)
 		err = err_set(r->e, -EINVAL, "not a malloctrace profile: \"schema\": \"" SCHEMA "\" is missing");
 	else if (strcmp(schema, SCHEMA) && strcmp(schema, "malloctrace/1"))
-		err = err_set(r->e, -EINVAL, "this version reads the schemas \"malloctrace/1\" and \"" SCHEMA "\", and the profile has another one");
+		err = err_set(r->e, -EINVAL,
+			      "this version reads the schemas \"malloctrace/1\" and \"" SCHEMA
+			      "\", and the profile has another one");
 	json_decref(v);
 	return err;
 }
@@ -249,7 +252,8 @@ static int read_text(int fd, char **ret, size_t *ret_len, struct err *e)
 int json_read__file(const char *path, struct snapshot **ret, struct err *e)
 {
 	bool is_stdin = !strcmp(path, "-");
-	_cleanup_close_ int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	_cleanup_close_ int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) :
+					    open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
 	_cleanup_free_ char *text = NULL;
 	size_t len = 0;
 	int err;

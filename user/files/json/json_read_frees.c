@@ -16,8 +16,10 @@ static int read_where(struct reader *r, json_t *from, void *row)
 	struct snap_free_site *to = row;
 
 	to->function = "";
-	return reader__row(r, from, to, &free_site_fields, "a free site") ?: reader__process_of(r, from, &to->process) ?:
-	       reader__end(r, from, &to->end) ?: reader__stack(r, from, &to->n_stack, &to->stack);
+	return reader__row(r, from, to, &free_site_fields, "a free site") ?:
+		       reader__process_of(r, from, &to->process)	  ?:
+		       reader__end(r, from, &to->end)			  ?:
+		       reader__stack(r, from, &to->n_stack, &to->stack);
 }
 
 static int read_free(struct reader *r, json_t *from, void *row)

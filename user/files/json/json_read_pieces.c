@@ -47,8 +47,8 @@ int reader__count(struct reader *r, struct span array, const char *key, size_t m
 	return bad ? err_set(r->e, -EINVAL, "%s: the array does not end", key) : 0;
 }
 
-int reader__elements(struct reader *r, struct span array, const char *key, int (*read)(struct reader *r, json_t *from, void *to), void *v,
-		     size_t size)
+int reader__elements(struct reader *r, struct span array, const char *key,
+		     int (*read)(struct reader *r, json_t *from, void *to), void *v, size_t size)
 {
 	bool first = true, bad;
 	struct span piece;

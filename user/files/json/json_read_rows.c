@@ -21,7 +21,8 @@ static bool is_number(json_t *from, const char *key)
 }
 
 /* An array of rows, in the snapshot's memory. */
-static int read_rows(struct reader *r, json_t *from, const char *key, const struct fields *fields, size_t size, const void **ret, size_t *ret_n)
+static int read_rows(struct reader *r, json_t *from, const char *key, const struct fields *fields,
+		     size_t size, const void **ret, size_t *ret_n)
 {
 	json_t *array;
 	char *v;
@@ -79,11 +80,13 @@ static int read_growth(struct reader *r, json_t *from, struct growth *to)
 
 static int read_parts(struct reader *r, json_t *from, struct snap_process *to)
 {
-	json_t *totals = json_object_get(from, "totals"), *memory = json_object_get(from, "memory"), *blind = json_object_get(from, "blind");
+	json_t *totals = json_object_get(from, "totals"), *memory = json_object_get(from, "memory"),
+	       *blind = json_object_get(from, "blind");
 	int err = 0;
 
 	if (totals)
-		err = reader__counters(r, totals, &to->c, NULL, "a process's totals") ?: reader__std_error(r, totals, &to->error, "a process's totals");
+		err = reader__counters(r, totals, &to->c, NULL, "a process's totals") ?:
+			      reader__std_error(r, totals, &to->error, "a process's totals");
 	to->memory.known = memory && !json_is_null(memory);
 	to->memory.grown_known = to->memory.known && is_number(memory, "heap_grown_bytes");
 	if (!err && to->memory.known)
@@ -103,7 +106,8 @@ int reader__process(struct reader *r, json_t *from, void *row)
 	int err;
 
 	to->comm = "";
-	err = reader__row(r, from, to, &process_fields, "a process") ?: reader__row(r, from, to, &(struct fields){ &ended, 1 }, "a process");
+	err = reader__row(r, from, to, &process_fields, "a process") ?:
+		      reader__row(r, from, to, &(struct fields){ &ended, 1 }, "a process");
 	if (err)
 		return err;
 	to->trend.known = is_number(from, "growth_bytes_per_s");
@@ -157,7 +161,8 @@ int reader__process_of(struct reader *r, json_t *from, uint32_t *ret)
 		return err_set(r->e, -EINVAL, "a site: process: want the id of a process");
 	err = key_ids__get(&r->process_ids, (struct key){ .a = (uint64_t)json_integer_value(process) }, ret, NULL);
 	if (!err && r->process_ids.n > n_processes)
-		return err_set(r->e, -EINVAL, "a site: process: no process has the id %lld", (long long)json_integer_value(process));
+		return err_set(r->e, -EINVAL, "a site: process: no process has the id %lld",
+			       (long long)json_integer_value(process));
 	return err;
 }
 

@@ -100,7 +100,8 @@ static int parse_hex(const char *s, uint64_t *ret)
 	if (!s || s[0] != '0' || s[1] != 'x' || !s[2] || strlen(s) > 18)
 		return -EINVAL;
 	for (s += 2; *s; s++) {
-		const char *digits = "0123456789abcdef", *d = strchr(digits, *s >= 'A' && *s <= 'F' ? *s + 'a' - 'A' : *s);
+		const char *digits = "0123456789abcdef",
+			   *d = strchr(digits, *s >= 'A' && *s <= 'F' ? *s + 'a' - 'A' : *s);
 
 		if (!d)
 			return -EINVAL;
@@ -190,7 +191,8 @@ static int read_number(struct reader *r, json_t *array, size_t *at)
 	do {
 		json_t *v = json_array_get(array, *at + n);
 
-		if (!json_is_integer(v) || json_integer_value(v) != first + (json_int_t)n || (uint64_t)first + n >= r->n_frames)
+		if (!json_is_integer(v) || json_integer_value(v) != first + (json_int_t)n ||
+		    (uint64_t)first + n >= r->n_frames)
 			return err_set(r->e, -EINVAL, "stack: after an inlined frame comes the next one");
 		run[n] = known[n].frame;
 	} while (known[n++].frame.inlined && n < LINES_MAX);
@@ -231,7 +233,8 @@ int reader__stack(struct reader *r, json_t *from, uint32_t *ret_n, const uint32_
 
 	r->stack.n = 0;
 	while (at < n && !err)
-		err = json_is_integer(json_array_get(array, at)) ? read_number(r, array, &at) : read_frames(r, array, n, &at);
+		err = json_is_integer(json_array_get(array, at)) ? read_number(r, array, &at) :
+								   read_frames(r, array, n, &at);
 	if (err || !r->stack.n)
 		return err;
 	stack = snapshot__alloc(r->s, r->stack.n, sizeof(*stack));

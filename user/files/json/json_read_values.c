@@ -38,7 +38,8 @@ int reader__stacks(struct reader *r, json_t *v)
 	int err = read_values(r, v, &walked, 1, "stacks");
 
 	for (unsigned int i = 0; i < SNAPSHOT_N_ENDS && !err; i++) {
-		struct field f = ROW(stack_end__name(i), FIELD_U64, offsetof(struct snapshot, stacks_by_end) + i * sizeof(uint64_t));
+		struct field f = ROW(stack_end__name(i), FIELD_U64,
+				     offsetof(struct snapshot, stacks_by_end) + i * sizeof(uint64_t));
 
 		err = read_values(r, v, &f, 1, "stacks");
 	}
@@ -73,7 +74,8 @@ int reader__older_unsure(struct reader *r, json_t *v)
 
 int reader__totals(struct reader *r, json_t *v)
 {
-	return reader__counters(r, v, &r->s->totals, &r->s->known, "totals") ?: reader__std_error(r, v, &r->s->error, "totals");
+	return reader__counters(r, v, &r->s->totals, &r->s->known, "totals") ?:
+		       reader__std_error(r, v, &r->s->error, "totals");
 }
 
 /* Names and what they mean are this version's; one of another version's speaks for itself. */

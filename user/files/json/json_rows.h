@@ -11,8 +11,8 @@ void json__row(struct json *j, const struct fields *fields, const void *row, uns
 /* An object of nothing else. */
 void json__object_of(struct json *j, const char *key, const struct fields *fields, const void *row, unsigned int known);
 /* An array of such; indent 0: all in one line. */
-void json__array_of(struct json *j, const char *key, int indent, const struct fields *fields, const void *rows, size_t n, size_t size,
-		    unsigned int known);
+void json__array_of(struct json *j, const char *key, int indent, const struct fields *fields,
+		    const void *rows, size_t n, size_t size, unsigned int known);
 /* COUNTERS; error NULL: these are counted, or nothing is known about their error. */
 void json__counters(struct json *j, const struct counters *c, unsigned int known, const struct std_error *error);
 

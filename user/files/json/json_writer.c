@@ -48,7 +48,8 @@ static void put_string(const struct json *j, const char *str)
 		size_t len = 0;
 
 		/* nearly all there is, in one go */
-		while (s[len] >= 0x20 && s[len] < 0x7f && s[len] != '"' && s[len] != '\\' && !(j->in_page && is_special_in_page(s + len)))
+		while (s[len] >= 0x20 && s[len] < 0x7f && s[len] != '"' && s[len] != '\\' &&
+		       !(j->in_page && is_special_in_page(s + len)))
 			len++;
 		if (len) {
 			fwrite(s, 1, len, out);
