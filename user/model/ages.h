@@ -34,9 +34,11 @@ uint64_t age__below_ns(uint8_t class);	/* UINT64_MAX: it has no end */
  * A site's ages, ordered, each range once. blocks_in_all, bytes_in_all: what they
  * are scaled to, where figures are estimates; UINT64_MAX: they are not.
  */
-void ages__build(struct snapshot *s, const struct cut_age *v, uint64_t blocks_in_all, uint64_t bytes_in_all, struct snap_site *to);
+void ages__build(struct snapshot *s, const struct cut_age *v, uint64_t blocks_in_all, uint64_t bytes_in_all,
+		 struct snap_site *to);
 /* Of one range of ages: from the youngest of them to the oldest. */
-void ages__build_range(struct snapshot *s, uint64_t youngest_ns, uint64_t oldest_ns, uint64_t blocks, uint64_t bytes, struct snap_site *to);
+void ages__build_range(struct snapshot *s, uint64_t youngest_ns, uint64_t oldest_ns, uint64_t blocks,
+		       uint64_t bytes, struct snap_site *to);
 /* The ages of several sites as if they were one; -ENOMEM */
 int ages__add_up(struct snapshot *s, const struct snap_site *const *v, size_t n, struct snap_site *to);
 

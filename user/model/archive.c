@@ -140,8 +140,11 @@ int kept_site__stack(const struct kept_site *s, struct places *places, uint32_t 
 			struct address at = { .offset = p->key.offset };
 
 			if (m)
-				at = (struct address){ .module = m->handle ? m->handle : m, .handle = m->handle, .path = m->path,
-						       .build_id = m->build_id, .offset = p->key.offset };
+				at = (struct address){ .module = m->handle ? m->handle : m,
+						       .handle = m->handle,
+						       .path = m->path,
+						       .build_id = m->build_id,
+						       .offset = p->key.offset };
 			if (places__index(places, &at, &p->index))
 				return -ENOMEM;
 			p->made_for = places->n_forgotten + 1;

@@ -120,7 +120,8 @@ static void fold_sites(struct model *m, bool any)
 	}
 	if (all.n)
 		qsort(all.v, all.n, sizeof(*all.v), by_weight);
-	for (size_t i = 0; i < all.n && (n_sites > SLACK(a->limits.sites) || a->n_frames > SLACK(a->limits.frames)); i++) {
+	for (size_t i = 0;
+	     i < all.n && (n_sites > SLACK(a->limits.sites) || a->n_frames > SLACK(a->limits.frames)); i++) {
 		struct kept_site *s = &all.v[i].kept->sites.v[all.v[i].site];
 
 		kept_site__drop_stack(a, s);

@@ -31,7 +31,8 @@ static const struct snap_point *nearest(const struct snap_point *v, size_t n, ui
 }
 
 /* max_ns: a point that is farther off says nothing about the moment */
-static bool site_at(const struct snapshot *s, const struct snap_site *site, uint64_t t_ns, uint64_t max_ns, uint64_t *ret, uint64_t *off_ns)
+static bool site_at(const struct snapshot *s, const struct snap_site *site, uint64_t t_ns, uint64_t max_ns,
+		    uint64_t *ret, uint64_t *off_ns)
 {
 	const struct snap_point *p = nearest(site->history, site->n_history, t_ns);
 

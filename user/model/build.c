@@ -72,7 +72,8 @@ static const struct counter_words unwind_full_words = {
 	"files found no room for their unwind tables: stacks through them end early"
 };
 static const struct counter_words codes_full_words = {
-	"codes_full", "probed function found no room for its code range: whether a call is made inside of it is guessed",
+	"codes_full",
+	"probed function found no room for its code range: whether a call is made inside of it is guessed",
 	"probed functions found no room for their code ranges: whether a call is made inside of them is guessed"
 };
 static const struct counter_words unprobed_words = {
@@ -84,7 +85,8 @@ static const struct counter_words inside_at_end_words = { "inside_at_end", "call
 
 const char *counter__says(const char *name, uint64_t n)
 {
-	static const struct counter_words *const others[] = { &missed_hits_words, &unwind_full_words, &codes_full_words, &unprobed_words,
+	static const struct counter_words *const others[] = { &missed_hits_words, &unwind_full_words,
+							      &codes_full_words, &unprobed_words,
 							      &inside_at_end_words };
 
 	for (size_t i = 0; i < ARRAY_SIZE(counter_words) + ARRAY_SIZE(others); i++) {
@@ -269,8 +271,9 @@ static void list_threads(struct build *b, const struct cut *cut, const uint32_t 
 }
 
 /* number: that of the process, from 1 on. */
-static void build_threads(struct build *b, const struct life *l, const struct cut *cut, const struct thread_lists *lists,
-			  size_t number, const struct cut_proc *row_of_it, struct snap_process *p)
+static void build_threads(struct build *b, const struct life *l, const struct cut *cut,
+			  const struct thread_lists *lists, size_t number, const struct cut_proc *row_of_it,
+			  struct snap_process *p)
 {
 	size_t from = lists->first[number], to = lists->first[number + 1];
 	struct snap_thread *t = snapshot__alloc(b->s, to - from + l->ended_threads.n + 1, sizeof(*t));
@@ -453,8 +456,8 @@ static void build_processes(struct build *b, struct model *m, const struct cut *
 }
 
 /* A row of the snapshot, and what it adds to its process and to the totals. */
-static struct snap_site *add_site(struct build *b, const struct model *m, const struct cut *cut, const struct cut_site *from,
-				  uint32_t process)
+static struct snap_site *add_site(struct build *b, const struct model *m, const struct cut *cut,
+				  const struct cut_site *from, uint32_t process)
 {
 	struct snapshot *s = b->s;
 	struct snap_process *p = (struct snap_process *)&s->processes[process];
@@ -498,7 +501,8 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 		to = add_site(b, m, cut, from, process_of_proc[from->proc] - 1);
 		build_stack(b, from, to);
 		count_end(s, to);
-		trends__site(m, cut, b->info, history__of_site(&m->history, from), baseline__change(&m->baseline, from), s, to);
+		trends__site(m, cut, b->info, history__of_site(&m->history, from),
+			     baseline__change(&m->baseline, from), s, to);
 	}
 }
 
@@ -521,8 +525,8 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 				to->older_bytes = to->c.live_bytes;
 			}
 			if (cut->has_ages)
-				ages__build_range(s, since(cut->now_ns, from->row.last_ns), to->oldest_ns, to->c.live_blocks,
-						  to->c.live_bytes, to);
+				ages__build_range(s, since(cut->now_ns, from->row.last_ns), to->oldest_ns,
+						  to->c.live_blocks, to->c.live_bytes, to);
 			trends__site(m, cut, b->info, &from->course, from->since_baseline_bytes, s, to);
 			if (!from->n_stack)
 				continue;

@@ -29,7 +29,8 @@ struct diff {
 };
 
 /* -ENOMEM. Both must stay as long as the diff, and know what the metric needs. */
-int diff__init(struct diff *d, const struct snapshot *before, const struct snapshot *after, const struct metric *metric);
+int diff__init(struct diff *d, const struct snapshot *before, const struct snapshot *after,
+	       const struct metric *metric);
 void diff__done(struct diff *d);
 enum diff_kind diff_row__kind(const struct diff_row *r);
 /*

@@ -174,7 +174,8 @@ static unsigned int match_name(const struct filter *f, const char *name)
 	return ret;
 }
 
-static unsigned int match_place(const struct filter *f, const struct snapshot *s, const struct place *p, unsigned int of_module)
+static unsigned int match_place(const struct filter *f, const struct snapshot *s, const struct place *p,
+				unsigned int of_module)
 {
 	unsigned int ret = of_module;
 

@@ -56,7 +56,8 @@ static int list_threads(struct work *w)
 			uint32_t id;
 			bool is_new;
 
-			if (key_ids__get(&w->threads, (struct key){ .a = i, .b = (uint64_t)p->threads[k].tid }, &id, &is_new))
+			if (key_ids__get(&w->threads, (struct key){ .a = i, .b = (uint64_t)p->threads[k].tid },
+					 &id, &is_new))
 				return -ENOMEM;
 			comm = is_new ? vec_push(&w->comms) : NULL;
 			if (is_new && !comm)
@@ -92,7 +93,8 @@ static int build_wheres(struct work *w, struct places *places, const struct cut 
 		to->end = from->end;
 		to->n_stack = from->n_frames;
 		if (stack)
-			to->stack = memcpy(snapshot__alloc(w->s, from->n_frames, sizeof(*stack)), stack, from->n_frames * sizeof(*stack));
+			to->stack = memcpy(snapshot__alloc(w->s, from->n_frames, sizeof(*stack)), stack,
+					   from->n_frames * sizeof(*stack));
 	}
 	return 0;
 }
@@ -103,7 +105,8 @@ static int add_row(struct work *w, const struct snap_free *row)
 	struct snap_free *to = (struct snap_free *)&w->s->frees[w->s->n_frees];
 	uint32_t thread = UINT32_MAX;
 
-	if (row->tid && key_ids__get(&w->threads, (struct key){ .a = where->process, .b = (uint64_t)row->tid }, &thread, NULL))
+	if (row->tid && key_ids__get(&w->threads, (struct key){ .a = where->process, .b = (uint64_t)row->tid },
+				     &thread, NULL))
 		return -ENOMEM;
 	w->s->n_frees++;
 	*to = *row;
@@ -135,8 +138,8 @@ static int build_rows(struct work *w, const struct cut *cut)
 }
 
 /* Of a life that is in the kernel's tables no more, whose sites begin at first_site. */
-static int build_kept(struct work *w, struct places *places, uint32_t process, const struct kept *k, uint32_t first_site,
-		      const struct model_calls *calls)
+static int build_kept(struct work *w, struct places *places, uint32_t process, const struct kept *k,
+		      uint32_t first_site, const struct model_calls *calls)
 {
 	struct snap_free_site *v = (struct snap_free_site *)w->s->free_sites;
 	uint32_t first_where = (uint32_t)w->s->n_free_sites;
@@ -190,7 +193,9 @@ int frees__build(struct snapshot *s, struct model *m, const struct cut *cut, con
 		if (has_process(&cut->sites[i], process_of_proc))
 			w.site_of[cut->sites[i].site] = ++n_sites;
 	if (!err)
-		err = list_threads(&w) ?: build_wheres(&w, &m->places, cut, process_of_proc, calls) ?: build_rows(&w, cut);
+		err = list_threads(&w)							?:
+			      build_wheres(&w, &m->places, cut, process_of_proc, calls) ?:
+											  build_rows(&w, cut);
 	for (size_t i = 0; !err && i < m->lives.n; i++) {
 		const struct kept *k = m->lives.v[i]->kept;
 
@@ -214,15 +219,17 @@ static uint32_t mapped(const uint32_t *map, uint32_t i)
 }
 
 /* Free sites that have become the same: a chain of (what it had so far, the next place). */
-static int same_where(struct key_ids *chains, struct string_ids *names, const struct snap_free_site *from, const struct frees_map *map,
-		      uint32_t *ret)
+static int same_where(struct key_ids *chains, struct string_ids *names, const struct snap_free_site *from,
+		      const struct frees_map *map, uint32_t *ret)
 {
 	uint32_t name, at;
 	int err = string_ids__get(names, from->function, &name) ?:
 		  key_ids__get(chains, (struct key){ .a = mapped(map->process_of, from->process), .b = name }, &at, NULL);
 
 	for (uint32_t i = 0; !err && i < from->n_stack; i++)
-		err = key_ids__get(chains, (struct key){ .a = at, .b = mapped(map->place_of, from->stack[i]), .c = 1 }, &at, NULL);
+		err = key_ids__get(chains,
+				   (struct key){ .a = at, .b = mapped(map->place_of, from->stack[i]), .c = 1 },
+				   &at, NULL);
 	if (!err)
 		err = key_ids__get(chains, (struct key){ .a = at, .c = 2 }, &at, NULL);
 	*ret = at;
@@ -243,7 +250,8 @@ static int map_wheres(struct snapshot *to, const struct snapshot *from, const st
 		uint32_t *stack, chain;
 		bool is_new;
 
-		err = same_where(&chains, &names, w, map, &chain) ?: key_ids__get(&ends, (struct key){ .a = chain }, &where_of[i], &is_new);
+		err = same_where(&chains, &names, w, map, &chain) ?:
+			      key_ids__get(&ends, (struct key){ .a = chain }, &where_of[i], &is_new);
 		if (err || !is_new)
 			continue;
 		stack = snapshot__alloc(to, w->n_stack + 1, sizeof(*stack));

@@ -78,7 +78,8 @@ static int index_init(struct index *x, size_t room)
 }
 
 /* The slot of what `same` says is equal, or the empty one where it belongs. */
-static uint32_t *index_find(const struct index *x, uint64_t hash, bool (*same)(const void *arg, uint32_t number), const void *arg)
+static uint32_t *index_find(const struct index *x, uint64_t hash,
+			    bool (*same)(const void *arg, uint32_t number), const void *arg)
 {
 	size_t at = (hash ^ hash >> 32) & x->mask;
 
@@ -258,8 +259,9 @@ static int build_group(struct work *w, const uint32_t *members, size_t n, struct
 		add_member(w->from, g, v[i]);
 	}
 	if (!err)
-		err = timelines__add_up(w->to, lines, n, &g->timeline, &g->n_timeline) ?: sizes__add_up(w->to, v, n, g) ?:
-		      lifetimes__add_up(w->to, v, n, g);
+		err = timelines__add_up(w->to, lines, n, &g->timeline, &g->n_timeline) ?:
+			      sizes__add_up(w->to, v, n, g)			       ?:
+			      lifetimes__add_up(w->to, v, n, g);
 	if (!err) {
 		g->id = g - w->groups + 1;
 		g->memory = (struct snap_memory){ .known = true, .grown_known = true, .sized_all = true };
@@ -289,7 +291,8 @@ static int build_groups(struct work *w)
 	int err = lists_init(&members, w->group_of, w->from->n_processes, w->n_groups);
 
 	for (size_t g = 0; !err && g < w->n_groups; g++)
-		err = build_group(w, members.v + members.start[g], members.start[g + 1] - members.start[g], &w->groups[g]);
+		err = build_group(w, members.v + members.start[g], members.start[g + 1] - members.start[g],
+				  &w->groups[g]);
 	lists_done(&members);
 	return err;
 }
@@ -451,7 +454,8 @@ static int merge_histories(struct work *w)
 			const struct snap_site *site = &s->sites[parts.v[parts.start[i] + k]];
 
 			sites[k] = site;
-			lines[k] = (struct timeline){ site->history, site->n_history, s->processes[site->process].ended };
+			lines[k] = (struct timeline){ site->history, site->n_history,
+						      s->processes[site->process].ended };
 		}
 		if (n < 2)
 			continue;
@@ -467,7 +471,9 @@ static int merge_histories(struct work *w)
 
 static int merge_frees(struct work *w)
 {
-	const struct frees_map map = { .site_of = w->merged_into, .process_of = w->group_of, .place_of = w->same_place };
+	const struct frees_map map = { .site_of = w->merged_into,
+				       .process_of = w->group_of,
+				       .place_of = w->same_place };
 
 	return frees__map(w->to, w->from, &map);
 }

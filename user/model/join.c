@@ -21,24 +21,30 @@ bool snapshot__same_trace(const struct snapshot *a, const struct snapshot *b)
 {
 	const struct snap_process *pa = a->processes, *pb = b->processes;
 
-	return a->n_processes && b->n_processes && a->wall_start_ns == b->wall_start_ns && !strcmp(a->kernel, b->kernel) && a->recording.mode == b->recording.mode &&
-	       pa->id == pb->id && pa->pid == pb->pid && !strcmp(pa->comm, pb->comm) && a->duration_ns <= b->duration_ns;
+	return a->n_processes && b->n_processes && a->wall_start_ns == b->wall_start_ns &&
+	       !strcmp(a->kernel, b->kernel) && a->recording.mode == b->recording.mode && pa->id == pb->id &&
+	       pa->pid == pb->pid && !strcmp(pa->comm, pb->comm) && a->duration_ns <= b->duration_ns;
 }
 
-int snapshots__check_alike(const struct snapshot *sa, const struct snapshot *sb, const char *name_a, const char *name_b, const char *verb,
-			   struct err *e)
+int snapshots__check_alike(const struct snapshot *sa, const struct snapshot *sb, const char *name_a,
+			   const char *name_b, const char *verb, struct err *e)
 {
 	const struct recording *a = &sa->recording, *b = &sb->recording;
 
 	if (a->mode != b->mode)
-		return err_set(e, -EINVAL, "%s and %s cannot be %s: --mode %s and --mode %s", name_a, name_b, verb, mode__name(a->mode), mode__name(b->mode));
+		return err_set(e, -EINVAL, "%s and %s cannot be %s: --mode %s and --mode %s", name_a, name_b,
+			       verb, mode__name(a->mode), mode__name(b->mode));
 	if (a->size != b->size)
-		return err_set(e, -EINVAL, "%s and %s cannot be %s: %s sizes and %s sizes", name_a, name_b, verb, size__name(a->size), size__name(b->size));
+		return err_set(e, -EINVAL, "%s and %s cannot be %s: %s sizes and %s sizes", name_a, name_b,
+			       verb, size__name(a->size), size__name(b->size));
 	if (a->min_size != b->min_size || a->max_size != b->max_size)
-		return err_set(e, -EINVAL, "%s and %s cannot be %s: they recorded blocks of different sizes (--min-size, --max-size)", name_a, name_b, verb);
+		return err_set(e, -EINVAL,
+			       "%s and %s cannot be %s: they recorded blocks of different sizes (--min-size, --max-size)",
+			       name_a, name_b, verb);
 	for (size_t i = 0; i < n_recording_flags; i++)
 		if (recording__has(a, &recording_flags[i]) != recording__has(b, &recording_flags[i]))
-			return err_set(e, -EINVAL, "%s and %s cannot be %s: one was recorded with %s", name_a, name_b, verb, recording_flags[i].option);
+			return err_set(e, -EINVAL, "%s and %s cannot be %s: one was recorded with %s", name_a,
+				       name_b, verb, recording_flags[i].option);
 	return 0;
 }
 
@@ -142,7 +148,8 @@ static int join_tag(struct snapshot *to, struct tag_numbers *numbers, const stru
 	uint32_t name, at;
 	bool is_new;
 
-	if (string_ids__get(&numbers->names, t->name, &name) || key_ids__get(&numbers->tags, (struct key){ name, t->thread, 0 }, &at, &is_new))
+	if (string_ids__get(&numbers->names, t->name, &name) ||
+	    key_ids__get(&numbers->tags, (struct key){ name, t->thread, 0 }, &at, &is_new))
 		return -ENOMEM;
 	if (is_new)
 		tags[to->n_tags++] = *t;
@@ -154,7 +161,8 @@ static int join_tag(struct snapshot *to, struct tag_numbers *numbers, const stru
 	return 0;
 }
 
-static int join_tags(struct snapshot *to, struct tag_numbers *numbers, const struct snapshot *s, struct snap_site *sites)
+static int join_tags(struct snapshot *to, struct tag_numbers *numbers, const struct snapshot *s,
+		     struct snap_site *sites)
 {
 	uint32_t *number = snapshot__alloc(to, s->n_tags + 1, sizeof(*number));
 

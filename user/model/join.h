@@ -23,7 +23,7 @@ bool snapshot__same_trace(const struct snapshot *a, const struct snapshot *b);
 int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n, struct snapshot **ret, struct err *e);
 
 /* Were they recorded in the same way? verb: "add up", "compare". */
-int snapshots__check_alike(const struct snapshot *a, const struct snapshot *b, const char *name_a, const char *name_b, const char *verb,
-			   struct err *e);
+int snapshots__check_alike(const struct snapshot *a, const struct snapshot *b, const char *name_a,
+			   const char *name_b, const char *verb, struct err *e);
 
 #endif

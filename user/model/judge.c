@@ -112,7 +112,8 @@ static void fill_windows(struct shape *w, const struct evidence *e, size_t first
 	for (last = first; (double)p[last].t_ns / 1e9 < from_s + w->span_s / 2;)
 		last++;
 	w->busier = call_rate(e, last, e->n_points - 1) > 1.25 * call_rate(e, first, last);
-	while (last + 2 < e->n_points && (double)p[last].t_ns / 1e9 < from_s + w->span_s * (MAX_WINDOWS - 1) / MAX_WINDOWS)
+	while (last + 2 < e->n_points &&
+	       (double)p[last].t_ns / 1e9 < from_s + w->span_s * (MAX_WINDOWS - 1) / MAX_WINDOWS)
 		last++;
 	w->alloc_rate = call_rate(e, last, e->n_points - 1);
 }
@@ -236,7 +237,8 @@ static bool steps(const struct shape *w, int direction)
 			floor[k] = MIN(floor[k], w->floor[i]);
 	}
 	change = floor[N_QUARTERS - 1] - floor[0];
-	if (change * direction <= w->high / 10 || (floor[N_QUARTERS - 1] - floor[N_QUARTERS - 2]) * direction < fabs(change) / 10)
+	if (change * direction <= w->high / 10 ||
+	    (floor[N_QUARTERS - 1] - floor[N_QUARTERS - 2]) * direction < fabs(change) / 10)
 		return false;
 	for (size_t k = 1; k < N_QUARTERS; k++)
 		if ((floor[k] - floor[k - 1]) * direction <= 0)
@@ -479,7 +481,8 @@ static double at_rest_s(const struct evidence *e, const struct shape *w, double 
 	/* the part of the window before, if nothing swings */
 	for (size_t i = e->n_points; i-- > 0;)
 		if ((double)e->points[i].t_ns / 1e9 <= since_s) {
-			if (fabs((double)e->points[i].low_bytes - last) > slack || fabs((double)e->points[i].high_bytes - last) > slack)
+			if (fabs((double)e->points[i].low_bytes - last) > slack ||
+			    fabs((double)e->points[i].high_bytes - last) > slack)
 				break;
 			since_s = (double)e->points[i].t_ns / 1e9;
 		}
@@ -512,8 +515,8 @@ static bool explain_change(struct why *y)
 	if (rest_s < w->span_s / SHRINK)
 		rest_s = at_rest_s(y->e, w, w->high * MUCH);
 	add(y, "%s by %s%s", change > 0 ? "grew" : "fell", mark(y), fmt_bytes(a, (uint64_t)fabs(change)));
-	add(y, "%s %s%s for %s", swings(y, rest_s) ? "not below" : "at", mark(y), fmt_bytes(a, (uint64_t)w->floor[w->n - 1]),
-	    fmt_duration(b, (uint64_t)(MAX(rest_s, 0) * 1e9)));
+	add(y, "%s %s%s for %s", swings(y, rest_s) ? "not below" : "at", mark(y),
+	    fmt_bytes(a, (uint64_t)w->floor[w->n - 1]), fmt_duration(b, (uint64_t)(MAX(rest_s, 0) * 1e9)));
 	return true;
 }
 
@@ -538,7 +541,8 @@ static void explain_last(struct why *y)
 
 	/* where the site is in use, this would say nothing */
 	if (y->e->end_ns > y->e->last_ns && (double)(y->e->end_ns - y->e->last_ns) / 1e9 > y->w->span_s / 4)
-		add(y, "last allocation%s %s ago", y->e->estimated ? " that was seen" : "", fmt_duration(a, y->e->end_ns - y->e->last_ns));
+		add(y, "last allocation%s %s ago", y->e->estimated ? " that was seen" : "",
+		    fmt_duration(a, y->e->end_ns - y->e->last_ns));
 }
 
 static void explain_first(struct why *y)

@@ -108,14 +108,17 @@ int marks__moment(const struct snapshot *s, const char *text, uint64_t *ret_ns, 
 		const struct snap_mark *m = &s->marks[i];
 
 		if (!len && strcmp(m->name, s->marks[0].name))
-			return err_set(e, -EINVAL, "--between %s: there are marks of several names: want %s#%s, %s#%s or the like", text,
-				       s->marks[0].name, number, m->name, number);
+			return err_set(e, -EINVAL,
+				       "--between %s: there are marks of several names: want %s#%s, %s#%s or the like",
+				       text, s->marks[0].name, number, m->name, number);
 		if (m->number == n && (!len || (strlen(m->name) == len && !memcmp(m->name, text, len))))
 			found = m;
 	}
 	if (!found)
-		return err_set(e, -EINVAL, "--between %s: no such mark is in the file, which lists %s#%u to %s#%u", text, s->marks[0].name,
-			       s->marks[0].number, s->marks[s->n_marks - 1].name, s->marks[s->n_marks - 1].number);
+		return err_set(e, -EINVAL,
+			       "--between %s: no such mark is in the file, which lists %s#%u to %s#%u", text,
+			       s->marks[0].name, s->marks[0].number, s->marks[s->n_marks - 1].name,
+			       s->marks[s->n_marks - 1].number);
 	*ret_ns = found->t_ns;
 	return 0;
 }

@@ -19,14 +19,16 @@ static int add_frame(struct matcher *m, const struct frame *f, uint32_t *chain)
 	if (!err && named)
 		err = string_ids__get(&m->strings, f->line->function, &name);
 	if (!err)
-		err = key_ids__get(&m->frames, (struct key){ module, named ? name : f->place->offset, named }, &frame, NULL);
+		err = key_ids__get(&m->frames, (struct key){ module, named ? name : f->place->offset, named },
+				   &frame, NULL);
 	if (!err)
 		err = key_ids__get(&m->stacks, (struct key){ .a = *chain, .b = frame }, chain, NULL);
 	(*chain)++;
 	return err;
 }
 
-int matcher__row(struct matcher *m, const struct snapshot *s, const struct snap_site *site, uint32_t *ret, bool *ret_new)
+int matcher__row(struct matcher *m, const struct snapshot *s, const struct snap_site *site, uint32_t *ret,
+		 bool *ret_new)
 {
 	uint32_t chain = 0, comm = 0;
 	int err = m->by_comm ? string_ids__get(&m->strings, s->processes[site->process].comm, &comm) : 0;

@@ -140,7 +140,8 @@ static void add_steps(struct snap_point *steps, const uint64_t *times, size_t n,
 		steps[at + 1].rss_bytes -= last.rss_bytes;
 }
 
-int timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, const struct snap_point **ret, size_t *ret_n)
+int timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, const struct snap_point **ret,
+		      size_t *ret_n)
 {
 	_cleanup_free_ uint64_t *times = NULL;
 	struct snap_point *sum;

@@ -33,7 +33,8 @@ struct timeline {
  * fewer beyond TIMELINE_MAX; the last one always is. In the arena of s; -ENOMEM.
  */
 #define TIMELINE_MAX 1024
-int timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, const struct snap_point **ret, size_t *ret_n);
+int timelines__add_up(struct snapshot *s, const struct timeline *v, size_t n, const struct snap_point **ret,
+		      size_t *ret_n);
 
 /* Histograms of n processes, class by class, in the arena of s. -ENOMEM. */
 int sizes__add_up(struct snapshot *s, const struct snap_process *const *v, size_t n, struct snap_process *to);

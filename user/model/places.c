@@ -137,7 +137,8 @@ static struct known_address *known_at(const struct places *p, uint32_t proc, uin
 	return known;
 }
 
-static const struct known_address *locate(struct places *p, uint32_t proc, uint64_t addr, uint64_t t_ns, const struct model_calls *calls)
+static const struct known_address *locate(struct places *p, uint32_t proc, uint64_t addr, uint64_t t_ns,
+					  const struct model_calls *calls)
 {
 	struct known_address *known = known_at(p, proc, addr, 0);
 	struct known_place *at;

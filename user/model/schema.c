@@ -76,8 +76,9 @@ FIELDS(site_fields);
 #define MOVES(name, how) ROW(#name, FIELD_U64, AT(snap_moves, name), .merge = how)
 
 static const struct field move_fields_rows[] = {
-	MOVES(calls, MERGE_SUM),	MOVES(moved_calls, MERGE_SUM),	 MOVES(moved_bytes, MERGE_SUM),	  MOVES(grown_calls, MERGE_SUM),
-	MOVES(grown_bytes, MERGE_SUM),	MOVES(shrunk_calls, MERGE_SUM),	 MOVES(doubled_calls, MERGE_SUM), MOVES(longest, MERGE_MAX),
+	MOVES(calls, MERGE_SUM),	 MOVES(moved_calls, MERGE_SUM), MOVES(moved_bytes, MERGE_SUM),
+	MOVES(grown_calls, MERGE_SUM),	 MOVES(grown_bytes, MERGE_SUM), MOVES(shrunk_calls, MERGE_SUM),
+	MOVES(doubled_calls, MERGE_SUM), MOVES(longest, MERGE_MAX),
 };
 FIELDS(move_fields);
 
@@ -318,11 +319,15 @@ FIELDS(probe_fields);
 /* ---- by their types */
 
 static const size_t sizes[] = {
-	[FIELD_U64] = sizeof(uint64_t), [FIELD_I64] = sizeof(int64_t), [FIELD_U32] = sizeof(uint32_t), [FIELD_INT] = sizeof(int),
-	[FIELD_DOUBLE] = sizeof(double), [FIELD_BOOL] = sizeof(bool), [FIELD_STR] = sizeof(const char *), [FIELD_ENUM] = sizeof(unsigned int),
-	[FIELD_BOUND] = sizeof(uint64_t), [FIELD_TIME] = sizeof(int64_t),
+	[FIELD_U64] = sizeof(uint64_t),	    [FIELD_I64] = sizeof(int64_t),
+	[FIELD_U32] = sizeof(uint32_t),	    [FIELD_INT] = sizeof(int),
+	[FIELD_DOUBLE] = sizeof(double),    [FIELD_BOOL] = sizeof(bool),
+	[FIELD_STR] = sizeof(const char *), [FIELD_ENUM] = sizeof(unsigned int),
+	[FIELD_BOUND] = sizeof(uint64_t),   [FIELD_TIME] = sizeof(int64_t),
 };
-_Static_assert(sizeof(enum mt_mode) == sizeof(unsigned int) && sizeof(enum recording_size) == sizeof(unsigned int), "FIELD_ENUM");
+_Static_assert(sizeof(enum mt_mode) == sizeof(unsigned int) &&
+		       sizeof(enum recording_size) == sizeof(unsigned int),
+	       "FIELD_ENUM");
 
 const void *field__of(const struct field *f, const void *row)
 {

@@ -64,7 +64,8 @@ static uint32_t tag_of_frame(const struct tagger *t, const struct frame *f)
 	if (!f->line || !f->line->function)
 		return 0;
 	for (size_t i = 0; i < t->v.n; i++)
-		if (func_ref__is_in(&t->v.v[i].ref, f->module) && func_name__matches(t->v.v[i].ref.function, f->line->function, true))
+		if (func_ref__is_in(&t->v.v[i].ref, f->module) &&
+		    func_name__matches(t->v.v[i].ref.function, f->line->function, true))
 			return (uint32_t)i + 1;
 	return 0;
 }
@@ -160,7 +161,9 @@ static int list_threads(struct snapshot *s, struct names *n, struct snap_tag *to
 	}
 	qsort(order, n->v.n, sizeof(*order), by_name);
 	for (size_t i = 0; i < n->v.n; i++) {
-		to[i] = (struct snap_tag){ .name = snapshot__strdup(s, order[i].name), .thread = true, .entered = UINT64_MAX };
+		to[i] = (struct snap_tag){ .name = snapshot__strdup(s, order[i].name),
+					   .thread = true,
+					   .entered = UINT64_MAX };
 		place_of[order[i].pattern] = (uint32_t)i;
 	}
 	for (size_t i = 0; i < s->n_sites; i++)
@@ -209,7 +212,8 @@ int snapshot__tag(struct snapshot *s, const struct tagger *t)
 		err = tag_threads(s, &threads, n);
 	tags = snapshot__alloc(s, n + threads.v.n + 1, sizeof(*tags));
 	for (size_t i = 0; i < n; i++)
-		tags[i] = (struct snap_tag){ .name = snapshot__strdup(s, t->v.v[i].name), .entered = entered_before(s, t->v.v[i].name) };
+		tags[i] = (struct snap_tag){ .name = snapshot__strdup(s, t->v.v[i].name),
+					     .entered = entered_before(s, t->v.v[i].name) };
 	for (size_t i = 0; i < s->n_places; i++)
 		if (places[i].tag && places[i].inlined)
 			tags[places[i].tag - 1].entered = UINT64_MAX;

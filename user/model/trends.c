@@ -90,8 +90,9 @@ static uint64_t leak_after(const struct snapshot_info *info)
 	return info->leak_after_ns ? info->leak_after_ns : JUDGE_LEAK_AFTER_NS;
 }
 
-void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info, const struct course *c,
-		  int64_t since_baseline_bytes, struct snapshot *s, struct snap_site *to)
+void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info,
+		  const struct course *c, int64_t since_baseline_bytes, struct snapshot *s,
+		  struct snap_site *to)
 {
 	const struct snap_process *p = &s->processes[to->process];
 	uint64_t now_ns = cut->now_ns > m->start_clock_ns ? cut->now_ns - m->start_clock_ns : 0;
@@ -164,20 +165,24 @@ static void add_up(const struct snapshot *s, struct sums *sums)
 }
 
 /* What a process has of leaks is its verdict from 1% of what it holds on. */
-static bool blames(struct snapshot *s, struct snap_process *p, const struct party *party, const char *verdict, const char *does)
+static bool blames(struct snapshot *s, struct snap_process *p, const struct party *party, const char *verdict,
+		   const char *does)
 {
 	char a[FMT_MAX], b[FMT_MAX], text[128];
 
 	if (!party->n || party->live_bytes < p->c.live_bytes / 100)
 		return false;
-	snprintf(text, sizeof(text), "%" PRIu64 " site%s %s, +%s/min, %s by now", party->n, party->n == 1 ? "" : "s", does,
-		 fmt_bytes(a, party->growth > 0 ? (uint64_t)(party->growth * 60) : 0), fmt_bytes(b, party->live_bytes));
+	snprintf(text, sizeof(text), "%" PRIu64 " site%s %s, +%s/min, %s by now", party->n,
+		 party->n == 1 ? "" : "s", does,
+		 fmt_bytes(a, party->growth > 0 ? (uint64_t)(party->growth * 60) : 0),
+		 fmt_bytes(b, party->live_bytes));
 	p->trend.verdict = verdict;
 	p->trend.why = snapshot__strdup(s, text);
 	return true;
 }
 
-static void judge_process(const struct snapshot_info *info, struct snapshot *s, struct snap_process *p, const struct sums *sums)
+static void judge_process(const struct snapshot_info *info, struct snapshot *s, struct snap_process *p,
+			  const struct sums *sums)
 {
 	struct course c = {};
 	struct evidence e = {

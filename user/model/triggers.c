@@ -342,13 +342,15 @@ static char *words_of(const struct measure *m, const struct look *l, uint64_t v,
 		fmt_bytes(a, v);
 	else
 		fmt_exact(a, v);
-	if (asprintf(&text, "%s %s %s%s%s%s%s%s", l->who, m->does, m->figure == FIGURE_RSS ? "" : l->mark, a, m->what, m->rate ? " " : "",
-		     m->rate ? fmt_duration(b, age_ns) : "", m->rate && m->bytes ? " ago" : "") < 0)
+	if (asprintf(&text, "%s %s %s%s%s%s%s%s", l->who, m->does, m->figure == FIGURE_RSS ? "" : l->mark, a,
+		     m->what, m->rate ? " " : "", m->rate ? fmt_duration(b, age_ns) : "",
+		     m->rate && m->bytes ? " ago" : "") < 0)
 		return NULL;
 	return text;
 }
 
-static int look_at(struct triggers *t, const struct condition *c, struct state *s, const struct look *l, uint64_t now_ns)
+static int look_at(struct triggers *t, const struct condition *c, struct state *s, const struct look *l,
+		   uint64_t now_ns)
 {
 	uint64_t v = l->v[c->measure->figure], grown = 0, age_ns = 0;
 	_cleanup_free_ char *words = NULL;
