@@ -219,8 +219,9 @@ static const char *own_name(struct sym *s, struct module *m, const struct dwarf_
 	if (f->name && (f->mangled || (c && f->name[0] != '_')))
 		return function_name(s, f->name);
 	sym = symtab__find(&m->symtab, addr);
-	if (!f->name || (sym && sym->start == f->entry &&
-			 (c ? sym->name[0] != '_' : sym->name[0] == '_' && (sym->name[1] == 'Z' || sym->name[1] == 'R'))))
+	if (!f->name ||
+	    (sym && sym->start == f->entry &&
+	     (c ? sym->name[0] != '_' : sym->name[0] == '_' && (sym->name[1] == 'Z' || sym->name[1] == 'R'))))
 		return function_name(s, sym ? sym->name : NULL);
 	return function_name(s, f->name);
 }
