@@ -50,7 +50,8 @@ static int check_trace(const struct asked *a, struct err *e)
 {
 	for (size_t i = 0; i < n_opt_rows; i++)
 		if (a->given[i].row && opt_rows[i].flags & NO_TRACE)
-			return err_set(e, -EINVAL, "%s: goes with %s only", a->given[i].as, opt_rows[i].flags & REPORT ? "report" : "diff");
+			return err_set(e, -EINVAL, "%s: goes with %s only", a->given[i].as,
+				       opt_rows[i].flags & REPORT ? "report" : "diff");
 	return 0;
 }
 
@@ -75,7 +76,9 @@ static int check_targets(const struct asked *a, struct err *e)
 	if (any || a->o->cmd)
 		return 0;
 	if (a->o->follow)
-		return err_set(e, -EINVAL, "%s: want targets whose children to follow: -p, --comm, --cgroup or -- CMD", asked__find(a, "follow")->as);
+		return err_set(e, -EINVAL,
+			       "%s: want targets whose children to follow: -p, --comm, --cgroup or -- CMD",
+			       asked__find(a, "follow")->as);
 	return err_set(e, -EINVAL,
 		       "no target: name a running process, or a program to start\n%s"
 		       "malloctrace --help lists all options", opts__usage);
@@ -170,8 +173,9 @@ static int check_clashes(const struct asked *a, struct err *e)
 		if (!one || !other || (clashes[i].a_value && strcmp(one->val, clashes[i].a_value)) ||
 		    (clashes[i].b_value && strcmp(other->val, clashes[i].b_value)))
 			continue;
-		return err_set(e, -EINVAL, "%s%s%s and %s%s%s cannot be combined: %s", one->as, one->val ? " " : "", one->val ?: "",
-			       other->as, other->val ? " " : "", other->val ?: "", clashes[i].why);
+		return err_set(e, -EINVAL, "%s%s%s and %s%s%s cannot be combined: %s", one->as,
+			       one->val ? " " : "", one->val ?: "", other->as, other->val ? " " : "",
+			       other->val ?: "", clashes[i].why);
 	}
 	return 0;
 }
@@ -192,7 +196,8 @@ static int check_recorded(const struct asked *a, struct err *e)
 
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
 		if (asked[i])
-			return err_set(e, -EINVAL, "%s %s and --mode %s cannot be combined: that mode does not record this",
+			return err_set(e, -EINVAL,
+				       "%s %s and --mode %s cannot be combined: that mode does not record this",
 				       asked[i]->as, asked[i]->val, mode__name(o->recording.mode));
 	return 0;
 }
@@ -209,10 +214,12 @@ static int check_whens(const struct asked *a, struct err *e)
 		if (condition__parse(o->whens.v[i], &c, e))
 			return -EINVAL;
 		if (condition__needs(&c) & ~known)
-			return err_set(e, -EINVAL, "--when %s and --mode %s cannot be combined: that mode does not record this", c.text,
-				       mode__name(o->recording.mode));
+			return err_set(e, -EINVAL,
+				       "--when %s and --mode %s cannot be combined: that mode does not record this",
+				       c.text, mode__name(o->recording.mode));
 		if (condition__needs(&c) && recording__has_budget(&o->recording))
-			return err_set(e, -EINVAL, "--when %s and --overhead %s cannot be combined: an estimate from part of the calls is too rough for one moment",
+			return err_set(e, -EINVAL,
+				       "--when %s and --overhead %s cannot be combined: an estimate from part of the calls is too rough for one moment",
 				       c.text, asked__find(a, "overhead")->val);
 	}
 	return 0;
@@ -228,7 +235,8 @@ static int check_tags(const struct asked *a, struct err *e)
 		if (strcmp(o->tags.v[i], TAG_THREAD))
 			continue;
 		if (by && strcmp(by->val, "thread"))
-			return err_set(e, -EINVAL, "--tag thread and --by %s cannot be combined: --tag thread needs --by thread",
+			return err_set(e, -EINVAL,
+				       "--tag thread and --by %s cannot be combined: --tag thread needs --by thread",
 				       by->val);
 		o->by = "thread";
 	}
@@ -245,9 +253,12 @@ int opts__check_outputs(const struct opts *o, struct err *e)
 		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
 
 		if (f && f->needs & HAS_PEAK_BYTES && recording__has_budget(&o->recording))
-			return err_set(e, -EINVAL, "-o %s and --overhead cannot be combined: a peak can fall into the time without probes", o->outputs.v[i]);
+			return err_set(e, -EINVAL,
+				       "-o %s and --overhead cannot be combined: a peak can fall into the time without probes",
+				       o->outputs.v[i]);
 		if (f && f->needs & ~known)
-			return err_set(e, -EINVAL, "-o %s and --mode %s cannot be combined: that mode does not record what %s shows",
+			return err_set(e, -EINVAL,
+				       "-o %s and --mode %s cannot be combined: that mode does not record what %s shows",
 				       o->outputs.v[i], mode__name(o->recording.mode), f->name);
 	}
 	return 0;

@@ -534,8 +534,9 @@ static int take_output(struct opts *o, const struct given *g, struct err *e)
 	const char *format = opts__output_format(o, g->val);
 
 	if (!format)
-		return err_set(e, -EINVAL, "%s %s: want a file name that ends in one of %s, or - for standard output", g->as,
-			       g->val, EXPORT_SUFFIXES);
+		return err_set(e, -EINVAL,
+			       "%s %s: want a file name that ends in one of %s, or - for standard output",
+			       g->as, g->val, EXPORT_SUFFIXES);
 	if (!outname__is_well_formed(g->val))
 		return err_set(e, -EINVAL, "%s %s: want %%t (time), %%p (pid), %%n (number) or %%%% after a %%", g->as, g->val);
 	if (opts__has_output(o, g->val))
