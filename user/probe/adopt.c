@@ -95,14 +95,16 @@ uint64_t kernel__live_bytes(const struct kernel *k, uint32_t proc)
 	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].live_bytes, __ATOMIC_RELAXED);
 }
 
-void kernel__for_each_life(struct kernel *k, uint64_t older_ns, void (*fn)(uint32_t proc, pid_t pid, void *arg), void *arg)
+void kernel__for_each_life(struct kernel *k, uint64_t older_ns,
+			   void (*fn)(uint32_t proc, pid_t pid, void *arg), void *arg)
 {
 	uint64_t now = kernel__clock_ns(k);
 
 	for (uint32_t i = 1; i < k->sizes.n_procs; i++) {
 		const struct mt_proc *p = &k->procs[i];
 
-		if (p->pid && p->number && !__atomic_load_n(&p->ended, __ATOMIC_ACQUIRE) && p->started_ns + older_ns < now)
+		if (p->pid && p->number && !__atomic_load_n(&p->ended, __ATOMIC_ACQUIRE) &&
+		    p->started_ns + older_ns < now)
 			fn(p->number, p->pid, arg);
 	}
 }

@@ -115,15 +115,15 @@ static uint64_t code_number(struct kernel *k, const struct plan *p, const struct
 		const struct planned_func *f = &p->funcs[i];
 		uint64_t start;
 
-		if (f->func == pt->func && object__vaddr_to_offset(p->object, f->vaddr, &start) && pt->offset >= start &&
-		    pt->offset - start < MAX(f->size, 1ull))
+		if (f->func == pt->func && object__vaddr_to_offset(p->object, f->vaddr, &start) &&
+		    pt->offset >= start && pt->offset - start < MAX(f->size, 1ull))
 			return codes__number(k, &f->code, (int32_t)(pt->offset - start));
 	}
 	return 0;
 }
 
-static uint64_t cookie_of(struct kernel *k, const struct plan *p, const struct alloc_funcs *funcs, const struct point *pt,
-			  const struct step *s)
+static uint64_t cookie_of(struct kernel *k, const struct plan *p, const struct alloc_funcs *funcs,
+			  const struct point *pt, const struct step *s)
 {
 	const struct planned_func *f = planned(p, pt->func);
 	const struct alloc_func *row = &funcs->v[pt->func];
@@ -144,7 +144,8 @@ static uint64_t cookie_of(struct kernel *k, const struct plan *p, const struct a
 	return cookie;
 }
 
-static int choose(struct kernel *k, const struct plan *p, const struct alloc_funcs *funcs, const struct step *s, struct chosen *ret)
+static int choose(struct kernel *k, const struct plan *p, const struct alloc_funcs *funcs,
+		  const struct step *s, struct chosen *ret)
 {
 	for (size_t i = 0; i < p->n_points; i++) {
 		const struct point *pt = &p->points[i];
@@ -222,7 +223,8 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 			return -ENOMEM;
 		l->fd = -1;
 		l->object = obj;
-		l->perf = bpf_program__attach_uprobe_opts(prog, a->pid ? a->pid : -1, obj->fd_path, c->offsets.v[i], &opts);
+		l->perf = bpf_program__attach_uprobe_opts(prog, a->pid ? a->pid : -1, obj->fd_path,
+							  c->offsets.v[i], &opts);
 		if (!l->perf) {
 			a->links[step].n--;
 			return -errno;
@@ -232,7 +234,8 @@ static int attach_perf(struct attachment *a, size_t step, struct bpf_program *pr
 	return 0;
 }
 
-static int attach(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj, const struct chosen *c)
+static int attach(struct attachment *a, size_t step, struct bpf_program *prog, const struct object *obj,
+		  const struct chosen *c)
 {
 	int err = writes__watch(a->kernel->writes, (struct object *)obj);
 
@@ -293,7 +296,8 @@ static int attach_anchor(struct attachment *a, const struct alloc_funcs *funcs, 
 	return err;
 }
 
-static int attach_steps(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n, struct err *e)
+static int attach_steps(struct attachment *a, const struct alloc_funcs *funcs,
+			const struct plan *const *plans, size_t n, struct err *e)
 {
 	for (size_t step = 0; step < N_STEPS; step++) {
 		struct bpf_program *prog = program_of(a->kernel, &steps[step]);
@@ -334,7 +338,8 @@ int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const
 	return err;
 }
 
-static int attach_one(struct attachment *a, struct bpf_program *prog, const struct object *obj, uint64_t offset, struct err *e)
+static int attach_one(struct attachment *a, struct bpf_program *prog, const struct object *obj,
+		      uint64_t offset, struct err *e)
 {
 	struct chosen c = { .offsets = { &offset, 1, 1 }, .cookies = { &(uint64_t){ 0 }, 1, 1 } };
 	int err = attach(a, OTHERS, prog, obj, &c);
@@ -390,7 +395,8 @@ static void close_one(void *arg, size_t i)
  * Entries first, as attach.h says. often: only those that the target meets most, or only the
  * others. obj: only those in it, NULL: in all.
  */
-static void move_links(struct attachment *a, size_t first, size_t end, const struct object *obj, bool often, struct closing *c)
+static void move_links(struct attachment *a, size_t first, size_t end, const struct object *obj, bool often,
+		       struct closing *c)
 {
 	c->writes = a->kernel->writes;
 	for (size_t step = end; step-- > first;) {
@@ -532,7 +538,8 @@ void closing__start(struct closing *c)
 
 bool closing__done(const struct closing *c)
 {
-	return __atomic_load_n(&c->started, __ATOMIC_ACQUIRE) && __atomic_load_n(&c->n_closed, __ATOMIC_ACQUIRE) == c->links.n;
+	return __atomic_load_n(&c->started, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&c->n_closed, __ATOMIC_ACQUIRE) == c->links.n;
 }
 
 uint64_t closing__took_ns(const struct closing *c)

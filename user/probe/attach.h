@@ -51,13 +51,17 @@ int attachment__add_entry(struct attachment *a, const struct object *exe, uint64
 /* One that does nothing but be there, also where no code is: see cover.h. */
 int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_t offset, struct err *e);
 /* Places that the user named. They stay while the others are parked. */
-int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
+int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points,
+			  struct err *e);
 /* Those of refusals.h, parked with the others. points must live as long as the attachment. */
-int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
+int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points,
+			     struct err *e);
 /* The points of loader.h. */
-int attachment__add_loader(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
+int attachment__add_loader(struct attachment *a, const struct object *obj, const struct spot_points *points,
+			   struct err *e);
 /* The points of --within in an object. */
-int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e);
+int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points,
+			   struct err *e);
 /*
  * All probes of these processes out, and in again, with the programs frozen:
  * then their order does not matter: all links are closed at once, and made one after the other,

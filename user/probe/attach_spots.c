@@ -13,8 +13,8 @@
 #include "probe/multi.h"
 #include "space/writes.h"
 
-static int attach_spots_multi(struct attachment *a, size_t step, const struct bpf_program *prog, const struct object *obj,
-			      const struct spot_points *points)
+static int attach_spots_multi(struct attachment *a, size_t step, const struct bpf_program *prog,
+			      const struct object *obj, const struct spot_points *points)
 {
 	_cleanup_free_ uint64_t *words = calloc(points->n, 3 * sizeof(*words));
 	uint64_t *offsets = words, *counters = words + points->n, *cookies = words + 2 * points->n;
@@ -38,11 +38,12 @@ static int attach_spots_multi(struct attachment *a, size_t step, const struct bp
 	return -errno;
 }
 
-static int attach_spots_perf(struct attachment *a, size_t step, const struct bpf_program *prog, const struct object *obj,
-			     const struct spot_points *points)
+static int attach_spots_perf(struct attachment *a, size_t step, const struct bpf_program *prog,
+			     const struct object *obj, const struct spot_points *points)
 {
 	for (size_t i = 0; i < points->n; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = points->v[i].counter, .bpf_cookie = points->v[i].cookie);
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = points->v[i].counter,
+			    .bpf_cookie = points->v[i].cookie);
 		struct link *l = vec_push(&a->links[step]);
 
 		if (!l)
@@ -68,16 +69,19 @@ static int attach_points(struct attachment *a, size_t step, const struct bpf_pro
 	if (err == -ESTALE)
 		return 0;
 	if (!err && points->n)
-		err = a->kernel->multi ? attach_spots_multi(a, step, prog, obj, points) : attach_spots_perf(a, step, prog, obj, points);
+		err = a->kernel->multi ? attach_spots_multi(a, step, prog, obj, points) :
+					 attach_spots_perf(a, step, prog, obj, points);
 	return err ? attachment__explain(a, e, err, obj) : 0;
 }
 
-int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
+int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points,
+			  struct err *e)
 {
 	return attach_points(a, OTHERS, a->kernel->skel->progs.reach_spot, obj, points, e);
 }
 
-int attachment__add_loader(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
+int attachment__add_loader(struct attachment *a, const struct object *obj, const struct spot_points *points,
+			   struct err *e)
 {
 	return attach_points(a, OTHERS, a->kernel->skel->progs.reach_loader, obj, points, e);
 }
@@ -87,7 +91,8 @@ static int attach_refusals(struct attachment *a, const struct refusing *r, struc
 	return attach_points(a, REFUSALS, a->kernel->skel->progs.reach_refusal, r->object, r->points, e);
 }
 
-int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
+int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points,
+			     struct err *e)
 {
 	struct refusing *slot;
 
@@ -115,7 +120,8 @@ int attachment__put_in_refusals(struct attachment *a, struct err *e)
 	return 0;
 }
 
-int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points, struct err *e)
+int attachment__add_within(struct attachment *a, const struct object *obj, const struct spot_points *points,
+			   struct err *e)
 {
 	return attach_points(a, OTHERS, a->kernel->skel->progs.reach_within, obj, points, e);
 }

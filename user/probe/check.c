@@ -58,7 +58,8 @@ bool plan__is_plain(const struct plan *p)
 		uint64_t first;
 
 		for (size_t k = 0; k < p->n_funcs; k++)
-			is_first |= object__vaddr_to_offset(p->object, p->funcs[k].vaddr, &first) && first == p->points[i].offset;
+			is_first |= object__vaddr_to_offset(p->object, p->funcs[k].vaddr, &first) &&
+				    first == p->points[i].offset;
 		if (!is_first || p->points[i].how == ON_RET_INSN)
 			return false;
 	}
@@ -96,7 +97,8 @@ static _Noreturn void become_child(int exe, int file, int in, int out, bool is_l
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(null, 2) < 0 || dup2(file, CHECK_FD_FILE) < 0 ||
 	    dup3(exe, CHECK_FD_FILE + 1, O_CLOEXEC) < 0 || syscall(__NR_close_range, CHECK_FD_FILE + 2, ~0u, 0))
 		_exit(1);
-	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
+	if (!geteuid() &&
+	    (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
 		_exit(1);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -195,8 +197,9 @@ static int attach(struct check *c)
 	for (int k = 0; k < 2 && !err; k++) {
 		if (!offsets[k].n)
 			continue;
-		c->links[k] = uprobe_multi__link(bpf_program__fd(c->kernel->skel->progs.check_point), p->object->fd_path, offsets[k].v,
-						 cookies[k].v, offsets[k].n, k, c->pid);
+		c->links[k] = uprobe_multi__link(bpf_program__fd(c->kernel->skel->progs.check_point),
+						 p->object->fd_path, offsets[k].v, cookies[k].v, offsets[k].n,
+						 k, c->pid);
 		if (c->links[k] < 0)
 			err = -errno;
 	}
@@ -255,7 +258,8 @@ static bool has_uretprobe(const struct plan *p, uint32_t func)
 	return has_point(p, func, ON_RETURN, false) || has_point(p, func, ON_RETURN, true);
 }
 
-static void read_hits(const struct check *c, uint32_t func, const struct check_request *r, const struct check_answer *a, struct seen *s)
+static void read_hits(const struct check *c, uint32_t func, const struct check_request *r,
+		      const struct check_answer *a, struct seen *s)
 {
 	size_t n = __atomic_load_n(&c->kernel->skel->bss->mt_n_hits, __ATOMIC_SEQ_CST);
 
@@ -293,8 +297,10 @@ static void read_hits(const struct check *c, uint32_t func, const struct check_r
 
 static const char *judge(const struct check *c, const struct planned_func *f, const struct seen *s)
 {
-	bool entry_only = c->funcs->v[f->func].role == ROLE_FREE || c->plan->want.recording.mode == MT_MODE_COUNT || f->no_return;
-	bool wants_entry = !has_point(c->plan, f->func, ON_RETURN, true) && !has_point(c->plan, f->func, ON_RET_INSN, true);
+	bool entry_only = c->funcs->v[f->func].role == ROLE_FREE ||
+			  c->plan->want.recording.mode == MT_MODE_COUNT || f->no_return;
+	bool wants_entry = !has_point(c->plan, f->func, ON_RETURN, true) &&
+			   !has_point(c->plan, f->func, ON_RET_INSN, true);
 
 	if (s->n_entries != 1 && (wants_entry || s->n_entries))
 		return s->n_entries ? "its entry is seen more than once" : "its entry is not seen";
@@ -319,7 +325,8 @@ static void set_arg(struct check_request *r, uint8_t at, uint64_t v)
 		r->arg[at] = v;
 }
 
-static struct check_request request_of(const struct check *c, const struct planned_func *f, uint64_t block, uint64_t size)
+static struct check_request request_of(const struct check *c, const struct planned_func *f, uint64_t block,
+				       uint64_t size)
 {
 	const struct alloc_func *row = &c->funcs->v[f->func];
 	struct check_request r = { .vaddr = f->vaddr, .out_arg = row->out };

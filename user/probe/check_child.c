@@ -124,7 +124,8 @@ static int is_loaded(struct dl_phdr_info *info, size_t size, void *arg)
 	const struct stat *want = arg;
 	struct stat st;
 
-	return info->dlpi_name[0] && !stat(info->dlpi_name, &st) && st.st_dev == want->st_dev && st.st_ino == want->st_ino;
+	return info->dlpi_name[0] && !stat(info->dlpi_name, &st) && st.st_dev == want->st_dev &&
+	       st.st_ino == want->st_ino;
 }
 
 /*

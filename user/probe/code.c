@@ -23,7 +23,8 @@ int kernel__set_space(struct kernel *k, uint32_t proc, const struct mt_space *s,
 	__atomic_store_n(&p->walk, state->method, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->settled_seq, state->seq, __ATOMIC_RELEASE);
 	if (state->replaced_ns)
-		__atomic_compare_exchange_n(&p->unmapped_ns, &never, state->replaced_ns, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		__atomic_compare_exchange_n(&p->unmapped_ns, &never, state->replaced_ns, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	/* stacks that were walked by the old tables are walked again */
 	__atomic_fetch_add(&p->gen, 1, __ATOMIC_RELEASE);
 	return 0;

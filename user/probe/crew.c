@@ -39,7 +39,8 @@ void crew__start_at_once(struct crew *c)
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attr, SCHED_RR);
 	pthread_attr_setschedparam(&attr, &first);
-	while (c->n_hands < c->n && c->n_hands < MAX_HANDS && !pthread_create(&c->hands[c->n_hands], &attr, take_part, c))
+	while (c->n_hands < c->n && c->n_hands < MAX_HANDS &&
+	       !pthread_create(&c->hands[c->n_hands], &attr, take_part, c))
 		c->n_hands++;
 	pthread_attr_destroy(&attr);
 	/* without the right to it */

@@ -113,7 +113,8 @@ static bool arm64_cheapest(const uint8_t *code, size_t n, uint64_t vaddr, struct
 	uint32_t below = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t w = code[4 * i] | code[4 * i + 1] << 8 | code[4 * i + 2] << 16 | (uint32_t)code[4 * i + 3] << 24;
+		uint32_t w = code[4 * i] | code[4 * i + 1] << 8 | code[4 * i + 2] << 16 |
+			     (uint32_t)code[4 * i + 3] << 24;
 		const char *name = simulated_name(w);
 		int32_t sp_change = 0;
 		bool known = false;
@@ -165,7 +166,8 @@ static const char *emulated_name(const uint8_t *code, size_t len)
 	for (size_t i = 0; i < ARRAY_SIZE(emulated); i++) {
 		size_t at = emulated[i].skip ? 1 : 0;
 
-		if (at < len && (!at || code[0] == emulated[i].skip) && code[at] >= emulated[i].first && code[at] <= emulated[i].last)
+		if (at < len && (!at || code[0] == emulated[i].skip) && code[at] >= emulated[i].first &&
+		    code[at] <= emulated[i].last)
 			return emulated[i].name;
 	}
 	return NULL;

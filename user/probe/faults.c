@@ -127,10 +127,13 @@ static int explain(struct err *e, int err, pid_t pid)
 	case ESRCH:
 		return err_set(e, err, "process %d has ended", (int)pid);
 	case EMFILE:
-		return err_set(e, err, "process %d has too many threads: three open files are needed for each (ulimit -n)", (int)pid);
+		return err_set(e, err,
+			       "process %d has too many threads: three open files are needed for each (ulimit -n)",
+			       (int)pid);
 	case EPERM:
 	case EACCES:
-		return err_set(e, err, "the kernel does not let this user watch the page faults of process %d: run with sudo; 'malloctrace doctor' says what is missing",
+		return err_set(e, err,
+			       "the kernel does not let this user watch the page faults of process %d: run with sudo; 'malloctrace doctor' says what is missing",
 			       (int)pid);
 	default:
 		return err_set(e, err, "cannot watch the page faults of process %d: %s", (int)pid, strerror(-err));

@@ -193,8 +193,10 @@ int features__explain(struct err *e)
 {
 	const struct feature *perf = &features[FEATURE_PERF_UPROBE];
 
-	if (feature__state(FEATURE_UPROBE_MULTI) == FEATURE_MISSING && feature__state(FEATURE_PERF_UPROBE) == FEATURE_DENIED)
-		return rights__refused(e, -EPERM, perf->rights, "this kernel has no uprobe_multi, and lets only root use perf uprobes");
+	if (feature__state(FEATURE_UPROBE_MULTI) == FEATURE_MISSING &&
+	    feature__state(FEATURE_PERF_UPROBE) == FEATURE_DENIED)
+		return rights__refused(e, -EPERM, perf->rights,
+				       "this kernel has no uprobe_multi, and lets only root use perf uprobes");
 	for (enum feature_id id = 0; id < N_FEATURES; id++) {
 		const struct feature *f = &features[id];
 

@@ -89,7 +89,8 @@ static void note_family(struct search *s, const char *name)
  */
 static void note_shutdown(struct search *s, const struct object_symbol *sym)
 {
-	static const char *const names[] = { "tcache_thread_shutdown", "__malloc_arena_thread_freeres", "arena_thread_freeres" };
+	static const char *const names[] = { "tcache_thread_shutdown", "__malloc_arena_thread_freeres",
+					     "arena_thread_freeres" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names) && !s->shutdown; i++) {
 		if (!strcmp(sym->name, names[i]) && sym->size) {
@@ -382,8 +383,8 @@ static int make(struct search *s, struct object *obj, struct plan *ret, struct e
 	return 0;
 }
 
-int plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked, struct plan *ret,
-	       size_t *ret_n_symbols, struct err *e)
+int plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked,
+	       struct plan *ret, size_t *ret_n_symbols, struct err *e)
 {
 	struct search s = { .obj = obj, .funcs = funcs, .asked = asked, .family = ARRAY_SIZE(families) };
 	int r;

@@ -107,8 +107,8 @@ static void arm64_sp(uint32_t w, struct insn *i)
 		for (size_t k = 0; k < ARRAY_SIZE(arm64_sets_sp); k++) {
 			uint32_t zero = arm64_sets_sp[k].zero;
 
-			if ((w & arm64_sets_sp[k].mask) == arm64_sets_sp[k].value && (w >> arm64_sets_sp[k].shift & 31) == 31 &&
-			    !(zero && (w & zero) == zero))
+			if ((w & arm64_sets_sp[k].mask) == arm64_sets_sp[k].value &&
+			    (w >> arm64_sets_sp[k].shift & 31) == 31 && !(zero && (w & zero) == zero))
 				i->sp_lost = true;
 		}
 	}
@@ -216,10 +216,12 @@ static bool is_one_of(unsigned int what, const unsigned int *v, size_t n)
 static bool x86_is_quiet(const cs_insn *i)
 {
 	static const unsigned int compare[] = { X86_INS_TEST, X86_INS_CMP, X86_INS_BT, X86_INS_NOP };
-	static const unsigned int set[] = { X86_INS_MOV, X86_INS_MOVABS, X86_INS_MOVZX, X86_INS_MOVSXD, X86_INS_LEA, X86_INS_XOR };
+	static const unsigned int set[] = { X86_INS_MOV,    X86_INS_MOVABS, X86_INS_MOVZX,
+					    X86_INS_MOVSXD, X86_INS_LEA,    X86_INS_XOR };
 	static const unsigned int no_argument[] = {
-		X86_REG_RAX, X86_REG_RBX, X86_REG_RBP, X86_REG_R10, X86_REG_R11, X86_REG_R12, X86_REG_R13, X86_REG_R14, X86_REG_R15,
-		X86_REG_EAX, X86_REG_EBX, X86_REG_EBP, X86_REG_R10D, X86_REG_R11D, X86_REG_R12D, X86_REG_R13D, X86_REG_R14D, X86_REG_R15D,
+		X86_REG_RAX,  X86_REG_RBX,  X86_REG_RBP,  X86_REG_R10,	X86_REG_R11,  X86_REG_R12,
+		X86_REG_R13,  X86_REG_R14,  X86_REG_R15,  X86_REG_EAX,	X86_REG_EBX,  X86_REG_EBP,
+		X86_REG_R10D, X86_REG_R11D, X86_REG_R12D, X86_REG_R13D, X86_REG_R14D, X86_REG_R15D,
 	};
 	const cs_x86 *x = &i->detail->x86;
 

@@ -59,7 +59,8 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.max_live = recording__is_growth(r) ? 1 : r->max_live ? r->max_live : clamp(ram / 5600, 1u << 16, 1u << 22);
 	s.max_stacks = r->max_stacks ? r->max_stacks : clamp(ram / (300 * 1024), 1u << 12, 1u << 16);
 	if (s.max_stacks > MAX_SITES - 1)
-		return err_set(e, -ERANGE, "--max-stacks %llu: at most %u", (unsigned long long)s.max_stacks, MAX_SITES - 1);
+		return err_set(e, -ERANGE, "--max-stacks %llu: at most %u", (unsigned long long)s.max_stacks,
+			       MAX_SITES - 1);
 	if (s.max_live > UINT32_MAX)
 		return err_set(e, -ERANGE, "--max-live %llu: at most %u", (unsigned long long)s.max_live, UINT32_MAX);
 	s.n_groups = (s.max_live * 4 / 3 + MT_WAYS * MT_GROUP - 1) / (MT_WAYS * MT_GROUP);
@@ -68,7 +69,10 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_index = pow2_at_least(s.max_stacks * 4);
 	/* each site has room for a stack of its own */
 	s.n_words = clamp(s.max_stacks * (r->depth + 1), 1024, UINT32_MAX / 8);
-	s.n_procs = clamp(pow2_at_least(o->n_procs ? o->n_procs : o->adopt ? MT_MAX_PROCS : FEW_PROCS), 2, MT_MAX_PROCS);
+	s.n_procs = clamp(pow2_at_least(o->n_procs ? o->n_procs :
+					o->adopt   ? MT_MAX_PROCS :
+						     FEW_PROCS),
+			  2, MT_MAX_PROCS);
 	/* a process has a few threads that allocate, and processes that are not traced may meet the probes, too */
 	s.n_threads = o->adopt ? 131072 : 32768;
 	s.n_known = o->adopt ? 65536 : s.n_procs;
@@ -89,15 +93,18 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_mapped = r->mmap ? s.n_procs : 1;
 	s.n_map_calls = r->mmap ? s.n_threads : 1;
 	s.bytes = (uint64_t)s.n_groups * MT_GROUP * sizeof(struct mt_bucket) + s.n_over * 16ull +
-		  (s.n_sites + s.n_procs) * (sizeof(struct mt_site) + s.n_shards * 2ull * sizeof(struct mt_counts)) +
+		  (s.n_sites + s.n_procs) *
+			  (sizeof(struct mt_site) + s.n_shards * 2ull * sizeof(struct mt_counts)) +
 		  s.n_index * 8ull + s.n_words * 8ull +
 		  s.n_procs * (sizeof(struct mt_proc) + s.n_shards * 2ull * sizeof(struct mt_hist)) +
-		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + s.n_threads * sizeof(struct mt_thread) + s.ring_bytes + s.n_scratch * sizeof(struct mt_scratch) +
-		  s.n_vars * sizeof(struct mt_vars) + s.n_ages * sizeof(struct mt_ages) +
-		  s.n_moves * sizeof(struct mt_moves) + (uint64_t)s.n_links * sizeof(struct mt_link) +
+		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + s.n_threads * sizeof(struct mt_thread) +
+		  s.ring_bytes + s.n_scratch * sizeof(struct mt_scratch) + s.n_vars * sizeof(struct mt_vars) +
+		  s.n_ages * sizeof(struct mt_ages) + s.n_moves * sizeof(struct mt_moves) +
+		  (uint64_t)s.n_links * sizeof(struct mt_link) +
 		  (s.n_parts + s.n_nodes + s.n_map_calls) * 16ull + s.n_mapped * sizeof(struct mt_mapped);
 	if ((uint64_t)s.n_groups * MT_GROUP > UINT32_MAX || s.bytes > ram / 2)
-		return err_set(e, -ERANGE, "tables for %llu blocks and %llu stacks take %llu MiB, more than half of this machine's memory: lower --max-live or --max-stacks",
+		return err_set(e, -ERANGE,
+			       "tables for %llu blocks and %llu stacks take %llu MiB, more than half of this machine's memory: lower --max-live or --max-stacks",
 			       (unsigned long long)s.max_live, (unsigned long long)s.max_stacks,
 			       (unsigned long long)(s.bytes / MiB));
 	*ret = s;
@@ -210,12 +217,13 @@ static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, 
 static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_opts *o)
 {
 	bool growth = recording__is_growth(&o->recording);
-	struct bpf_program *const of_growth[] = { skel->progs.fault_begins, skel->progs.fault_ends, skel->progs.enter_map,
-						  skel->progs.leave_map };
+	struct bpf_program *const of_growth[] = { skel->progs.fault_begins, skel->progs.fault_ends,
+						  skel->progs.enter_map, skel->progs.leave_map };
 	struct bpf_program *const of_blocks[] = { skel->progs.enter_alloc, skel->progs.enter_realloc, skel->progs.leave,
 						  skel->progs.enter_free, skel->progs.reach_refusal };
 
-	struct bpf_program *const of_maps[] = { skel->progs.enter_mapping, skel->progs.leave_mapping, skel->progs.mapping_exit };
+	struct bpf_program *const of_maps[] = { skel->progs.enter_mapping, skel->progs.leave_mapping,
+						skel->progs.mapping_exit };
 
 	for (size_t i = 0; i < ARRAY_SIZE(of_maps); i++)
 		bpf_program__set_autoload(of_maps[i], o->recording.mmap);
@@ -308,13 +316,17 @@ static int explain_load(struct err *e, int err, const struct table_sizes *s)
 		return err;
 	switch (-err) {
 	case ENOMEM:
-		return err_set(e, err, "no memory for the tables in the kernel (%llu MiB): lower --max-live or --max-stacks",
+		return err_set(e, err,
+			       "no memory for the tables in the kernel (%llu MiB): lower --max-live or --max-stacks",
 			       (unsigned long long)(s->bytes / MiB));
 	case ESRCH:
 	case ENOENT:
-		return err_set(e, err, "the kernel has no type information (BTF), which malloctrace needs: CONFIG_DEBUG_INFO_BTF=y");
+		return err_set(e, err,
+			       "the kernel has no type information (BTF), which malloctrace needs: CONFIG_DEBUG_INFO_BTF=y");
 	default:
-		return err_set(e, err, "the kernel refused the BPF programs: %s ('malloctrace doctor' checks what is missing, -v shows what the kernel says)", strerror(-err));
+		return err_set(e, err,
+			       "the kernel refused the BPF programs: %s ('malloctrace doctor' checks what is missing, -v shows what the kernel says)",
+			       strerror(-err));
 	}
 }
 
@@ -387,7 +399,8 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 	if (!err)
 		err = kernel__map_table(k->skel->maps.unwind_rows, PROT_READ | PROT_WRITE, (void **)&k->unwind_rows, e);
 	if (!err)
-		err = kernel__map_table(k->skel->maps.unwind_pages, PROT_READ | PROT_WRITE, (void **)&k->unwind_pages, e);
+		err = kernel__map_table(k->skel->maps.unwind_pages, PROT_READ | PROT_WRITE,
+					(void **)&k->unwind_pages, e);
 	if (err)
 		goto fail;
 	kernel__clock_ns(k);	/* also: which pid namespace is ours */

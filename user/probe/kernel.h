@@ -129,7 +129,8 @@ void kernel__reconsider(struct kernel *k, pid_t pid);
 bool kernel__has_ended(const struct kernel *k, uint32_t proc);
 uint64_t kernel__live_bytes(const struct kernel *k, uint32_t proc);
 /* Those that began longer ago than that and have not ended. */
-void kernel__for_each_life(struct kernel *k, uint64_t older_ns, void (*fn)(uint32_t proc, pid_t pid, void *arg), void *arg);
+void kernel__for_each_life(struct kernel *k, uint64_t older_ns,
+			   void (*fn)(uint32_t proc, pid_t pid, void *arg), void *arg);
 
 /* A table in our own memory; protection as for mmap. Unmapping takes NULL. */
 int kernel__map_table(const struct bpf_map *map, int protection, void **ret, struct err *e);

@@ -45,7 +45,8 @@ int loader__find(const struct object *obj, struct spot_points *ret)
 	const char *name = object__file_name(obj);
 	struct search s = { obj, ret };
 
-	if (!obj->is_elf || (!obj->is_exec && strncmp(name, "libc.so", 7) && strncmp(name, "libc-", 5) && strncmp(name, "libdl", 5)))
+	if (!obj->is_elf || (!obj->is_exec && strncmp(name, "libc.so", 7) && strncmp(name, "libc-", 5) &&
+			     strncmp(name, "libdl", 5)))
 		return 0;
 	return object__for_each_function(obj, take, &s, NULL) == -ENOMEM ? -ENOMEM : 0;
 }

@@ -70,7 +70,8 @@ static int look_at(const struct object_symbol *sym, void *arg)
 
 	for (size_t i = 0; i < ARRAY_SIZE(pairs) && !wanted; i++)
 		wanted = ends_in(sym->name, pairs[i].allocates, &stem) || ends_in(sym->name, pairs[i].frees, &stem);
-	if (!wanted || n->v.n >= MAX_NAMES || !is_plain(sym->name) || is_internal(sym->name) || alloc_funcs__find(n->funcs, sym->name) >= 0)
+	if (!wanted || n->v.n >= MAX_NAMES || !is_plain(sym->name) || is_internal(sym->name) ||
+	    alloc_funcs__find(n->funcs, sym->name) >= 0)
 		return 0;
 	slot = vec_push(&n->v);
 	if (!slot)
@@ -118,7 +119,8 @@ static void print_pairs(FILE *out, const struct object *obj, const struct names 
 			if (i && !strcmp(n->v.v[i], n->v.v[i - 1]))
 				continue;
 			/* "malloc" ends in "alloc", too, and was searched for before */
-			if (!ends_in(n->v.v[i], pairs[p].allocates, &stem) || (!strcmp(pairs[p].allocates, "alloc") && n->v.v[i][stem - 1] == 'm'))
+			if (!ends_in(n->v.v[i], pairs[p].allocates, &stem) ||
+			    (!strcmp(pairs[p].allocates, "alloc") && n->v.v[i][stem - 1] == 'm'))
 				continue;
 			if (has(n, n->v.v[i], stem, pairs[p].frees))
 				print_pair(out, obj, p, n->v.v[i], stem, (*n_printed)++);

@@ -33,8 +33,8 @@ int uprobe_multi__link(int prog_fd, const char *path, const uint64_t *offsets, c
 	return syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 }
 
-int uprobe_multi__link_counted(int prog_fd, const char *path, const uint64_t *offsets, const uint64_t *counters, const uint64_t *cookies,
-			       size_t n, pid_t pid)
+int uprobe_multi__link_counted(int prog_fd, const char *path, const uint64_t *offsets,
+			       const uint64_t *counters, const uint64_t *cookies, size_t n, pid_t pid)
 {
 	struct link_create_uprobe_multi attr = {
 		.prog_fd = prog_fd,

@@ -12,7 +12,7 @@
 int uprobe_multi__link(int prog_fd, const char *path, const uint64_t *offsets, const uint64_t *cookies, size_t n,
 		       bool at_return, pid_t pid);
 /* The same at entries. counters: where in the file a word is that counts tracers of the probe, 0: none. */
-int uprobe_multi__link_counted(int prog_fd, const char *path, const uint64_t *offsets, const uint64_t *counters, const uint64_t *cookies,
-			       size_t n, pid_t pid);
+int uprobe_multi__link_counted(int prog_fd, const char *path, const uint64_t *offsets,
+			       const uint64_t *counters, const uint64_t *cookies, size_t n, pid_t pid);
 
 #endif

@@ -483,8 +483,8 @@ static int place_with_uretprobe(const struct placing *at, bool return_only)
 	char words[64];
 	int r = 0;
 
-	because(at->f, "%s%s, uretprobe%s%s", return_only ? "no entry; " : "", entry_words(at, &e, words), why ? ": " : "",
-		why ? why : "");
+	because(at->f, "%s%s, uretprobe%s%s", return_only ? "no entry; " : "", entry_words(at, &e, words),
+		why ? ": " : "", why ? why : "");
 	if (!return_only)
 		r = ADD_POINT(at->obj, at->p, e.vaddr, .how = ON_ENTRY);
 	return r ? r : ADD_POINT(at->obj, at->p, e.vaddr, .how = ON_RETURN, .return_only = return_only);

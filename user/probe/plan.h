@@ -72,8 +72,8 @@ struct plan {
  * enough. want NULL: everything, sizes as requested. *ret_n_symbols says how many functions were
  * searched. Returns 0 with n_funcs 0 if the object is no allocator.
  */
-int plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked, struct plan *ret,
-	       size_t *ret_n_symbols, struct err *e);
+int plan__make(struct object *obj, const struct alloc_funcs *funcs, const struct plan_want *want, bool asked,
+	       struct plan *ret, size_t *ret_n_symbols, struct err *e);
 void plan__done(struct plan *p);
 
 /* place.c: appends the points of one function. f->usable is the caller's. */

@@ -49,7 +49,8 @@ double sampler__weight_of(uint64_t size, uint64_t sample_bytes)
 		size = MT_SAMPLE_LEAST;
 	bits = 64 - (uint32_t)__builtin_clzll(size);
 	shift = bits > MT_WEIGHT_BITS ? bits - MT_WEIGHT_BITS : 0;
-	return ldexp((double)sampler__weight((shift << MT_WEIGHT_BITS) + (uint32_t)((size + (1ull << shift) - 1) >> shift),
+	return ldexp((double)sampler__weight((shift << MT_WEIGHT_BITS) +
+						     (uint32_t)((size + (1ull << shift) - 1) >> shift),
 					     sample_bytes),
 		     -MT_CALLS_SHIFT);
 }

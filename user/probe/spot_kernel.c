@@ -55,7 +55,8 @@ bool kernel__wait_no_more(struct kernel *k)
 {
 	__u64 waiting = 1;
 
-	return __atomic_compare_exchange_n(&k->skel->bss->mt_waiting, &waiting, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(&k->skel->bss->mt_waiting, &waiting, 0, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
 }
 
 uint64_t kernel__bytes(const struct kernel *k, uint64_t amount)

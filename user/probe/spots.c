@@ -86,7 +86,8 @@ int spots__add(struct spots *s, enum mt_spot_kind kind, const char *option, cons
 		if (s->v[i].kind == kind && !strcmp(s->v[i].text, text))
 			return 0;
 	if (s->n + 1 >= MT_MAX_SPOTS)
-		return err_set(e, -E2BIG, "%s %s: no more than %d functions can be named", option, text, MT_MAX_SPOTS - 1);
+		return err_set(e, -E2BIG, "%s %s: no more than %d functions can be named", option, text,
+			       MT_MAX_SPOTS - 1);
 	err = parse(&spot, text);
 	if (!err && spot.n_parts < 3)
 		spot.hint = hint_of(spot.part[spot.n_parts - 1]);
@@ -226,7 +227,8 @@ static int add_point(struct search *s, struct spot *spot, uint64_t offset, uint6
 static bool in_code(const struct object *obj, uint64_t vaddr)
 {
 	for (size_t i = 0; i < obj->n_segments; i++)
-		if (obj->segments[i].exec && vaddr >= obj->segments[i].vaddr && vaddr - obj->segments[i].vaddr < obj->segments[i].file_size)
+		if (obj->segments[i].exec && vaddr >= obj->segments[i].vaddr &&
+		    vaddr - obj->segments[i].vaddr < obj->segments[i].file_size)
 			return true;
 	return false;
 }
@@ -290,8 +292,8 @@ int spots__find(struct spots *s, struct object *obj, const char *debug_dir, stru
 		return 0;
 	}
 	vec_done(&search.points);
-	return err == -E2BIG ? err_set(e, err, "%s %s: no more than %d such options can match one function", search.full->option, search.full->text,
-				       MT_SPOTS_AT_ONCE) :
+	return err == -E2BIG ? err_set(e, err, "%s %s: no more than %d such options can match one function",
+				       search.full->option, search.full->text, MT_SPOTS_AT_ONCE) :
 			       err_set(e, err, "out of memory");
 }
 
@@ -302,7 +304,8 @@ int spots__find(struct spots *s, struct object *obj, const char *debug_dir, stru
 /* How many letters must be inserted, removed, replaced or swapped to turn a into b; most + 1: more than most. */
 static size_t distance(const char *a, const char *b, size_t most)
 {
-	size_t la = strlen(a), lb = strlen(b), rows[3][NAME_MAX_BYTES + 1], *before = rows[0], *last = rows[1], *now = rows[2];
+	size_t la = strlen(a), lb = strlen(b), rows[3][NAME_MAX_BYTES + 1], *before = rows[0],
+	       *last = rows[1], *now = rows[2];
 
 	if (la > NAME_MAX_BYTES || lb > NAME_MAX_BYTES || (la > lb ? la - lb : lb - la) > most)
 		return most + 1;

@@ -52,7 +52,8 @@ static bool covers(const struct mapping *m, uint64_t offset)
 }
 
 /* Where a point was, or would be, by another part of the same code. */
-static bool old_place(const struct maps *maps, const struct space *space, const struct object *obj, uint64_t offset, uint64_t *ret)
+static bool old_place(const struct maps *maps, const struct space *space, const struct object *obj,
+		      uint64_t offset, uint64_t *ret)
 {
 	for (size_t i = 0; space && i < space->n; i++) {
 		const struct space_range *r = &space->v[i];
@@ -95,7 +96,8 @@ static bool is_long_nop(const unsigned char *insn)
 	if (insn[n] == 0x90)
 		return n == X86_PREFIX_MAX;
 	/* with a SIB byte: 5 bytes and more; else only with four bytes after it */
-	return insn[n] == 0x0f && insn[n + 1] == 0x1f && !(insn[n + 2] & 0x38) && ((insn[n + 2] & 0xc7) == 0x44 || (insn[n + 2] & 0xc0) == 0x80);
+	return insn[n] == 0x0f && insn[n + 1] == 0x1f && !(insn[n + 2] & 0x38) &&
+	       ((insn[n + 2] & 0xc7) == 0x44 || (insn[n + 2] & 0xc0) == 0x80);
 }
 
 /*
@@ -139,7 +141,8 @@ static void look_at(int mem, const struct mapping *m, const struct object *obj, 
 	}
 }
 
-static void check_plan(int mem, const struct maps *maps, const struct space *space, const struct plan *p, struct standing *s)
+static void check_plan(int mem, const struct maps *maps, const struct space *space, const struct plan *p,
+		       struct standing *s)
 {
 	bool known = trap_of(p->object->machine);
 
@@ -160,7 +163,8 @@ static void check_plan(int mem, const struct maps *maps, const struct space *spa
 	}
 }
 
-int standing__look(pid_t pid, const struct space *space, const struct plan *const *plans, size_t n, struct standing *ret)
+int standing__look(pid_t pid, const struct space *space, const struct plan *const *plans, size_t n,
+		   struct standing *ret)
 {
 	_cleanup_close_ int mem = -1;
 	struct standing s = {};

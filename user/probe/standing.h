@@ -23,7 +23,8 @@ struct standing {
  * space: what is known to be mapped, for files whose numbers are not enough; or NULL. -errno if it
  * cannot be read.
  */
-int standing__look(pid_t pid, const struct space *space, const struct plan *const *plans, size_t n, struct standing *ret);
+int standing__look(pid_t pid, const struct space *space, const struct plan *const *plans, size_t n,
+		   struct standing *ret);
 /* What is at a point: how many bytes of it are read, and what they are, next to the file's own. */
 #define STANDING_BYTES 10
 enum standing_kind { STANDS, STANDS_FOREIGN, STANDS_GONE };

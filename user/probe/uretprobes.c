@@ -81,7 +81,8 @@ static _Noreturn void return_confined(int go)
 	char c;
 
 	leave_no_core();
-	if (read(go, &c, 1) != 1 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+	if (read(go, &c, 1) != 1 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
 		_exit(1);
 	_exit(fn(1) != 2);
 }
@@ -93,7 +94,8 @@ static int probe_return(pid_t pid)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = ATTACH_UPROBE_MULTI);
-	_cleanup_close_ int prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "mt_nothing", "GPL", nothing, ARRAY_SIZE(nothing), &opts);
+	_cleanup_close_ int prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "mt_nothing", "GPL", nothing,
+						 ARRAY_SIZE(nothing), &opts);
 	const struct mapping *m;
 	struct maps maps = {};
 	uint64_t offset = 0;

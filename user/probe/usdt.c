@@ -81,11 +81,13 @@ static int read_notes(struct search *s, Elf_Scn *scn)
 	GElf_Nhdr note;
 	int r = 0;
 
-	while (!r && data && data->d_buf && s->n_notes < MAX_NOTES && (next = gelf_getnote(data, at, &note, &name_at, &desc_at)) > 0) {
+	while (!r && data && data->d_buf && s->n_notes < MAX_NOTES &&
+	       (next = gelf_getnote(data, at, &note, &name_at, &desc_at)) > 0) {
 		const unsigned char *buf = data->d_buf;
 
 		s->n_notes++;
-		if (note.n_type == NOTE_TYPE && note.n_namesz == sizeof(NOTE_OWNER) && !memcmp(buf + name_at, NOTE_OWNER, sizeof(NOTE_OWNER)))
+		if (note.n_type == NOTE_TYPE && note.n_namesz == sizeof(NOTE_OWNER) &&
+		    !memcmp(buf + name_at, NOTE_OWNER, sizeof(NOTE_OWNER)))
 			r = read_note(s, buf + desc_at, note.n_descsz);
 		at = next;
 	}
@@ -108,7 +110,8 @@ int usdt__each(const struct object *obj, int (*fn)(const struct usdt *u, void *a
 
 		if (name && !strcmp(name, ".stapsdt.base"))
 			s.base = shdr.sh_addr;
-		if (name && !strcmp(name, ".note.stapsdt") && shdr.sh_type == SHT_NOTE && !(shdr.sh_flags & SHF_COMPRESSED))
+		if (name && !strcmp(name, ".note.stapsdt") && shdr.sh_type == SHT_NOTE &&
+		    !(shdr.sh_flags & SHF_COMPRESSED))
 			notes = scn;
 	}
 	if (notes)

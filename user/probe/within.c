@@ -128,7 +128,8 @@ static int note_piece(const char *raw, uint64_t vaddr, void *arg)
 	for (size_t i = 0; i < s->spots->n; i++) {
 		const struct spot *spot = &s->spots->v[i];
 
-		if (spot->kind == MT_SPOT_WITHIN_ENTER && spot->n_parts < 3 && spot__may_be_in(spot, s->obj) && is_piece(spot, raw))
+		if (spot->kind == MT_SPOT_WITHIN_ENTER && spot->n_parts < 3 &&
+		    spot__may_be_in(spot, s->obj) && is_piece(spot, raw))
 			add_range(s, vaddr);
 	}
 	return 0;
@@ -154,7 +155,8 @@ static int add_exits(struct search *s, uint64_t vaddr)
 		if (is_in(&s->w->ranges, x.jumps[i].vaddr) && !is_in(&s->w->ranges, x.jumps[i].target))
 			err = add_point(s, x.jumps[i].vaddr, MT_WITHIN_JUMP);
 	for (size_t i = 0; i < x.n_returns && !err; i++)
-		err = add_point(s, x.returns[i], is_in(&s->w->ranges, x.returns[i]) ? MT_WITHIN_LEAVE : MT_WITHIN_LANDED);
+		err = add_point(s, x.returns[i],
+				is_in(&s->w->ranges, x.returns[i]) ? MT_WITHIN_LEAVE : MT_WITHIN_LANDED);
 	exits__done(&x);
 	return err;
 }
@@ -182,7 +184,8 @@ static int find(struct search *s, struct object *obj, const struct spot_points *
 	return err;
 }
 
-int within__find(const struct spots *spots, struct object *obj, const struct spot_points *found, struct within *ret, struct err *e)
+int within__find(const struct spots *spots, struct object *obj, const struct spot_points *found,
+		 struct within *ret, struct err *e)
 {
 	struct search s = { .spots = spots, .obj = obj, .w = ret };
 	bool any = false;

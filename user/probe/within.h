@@ -12,7 +12,8 @@ struct within {			/* of one file */
 };
 
 /* Of what spots__find() found in obj, those that are MT_SPOT_WITHIN_ENTER. -E2BIG: too many in one file. */
-int within__find(const struct spots *s, struct object *obj, const struct spot_points *found, struct within *ret, struct err *e);
+int within__find(const struct spots *s, struct object *obj, const struct spot_points *found,
+		 struct within *ret, struct err *e);
 void within__done(struct within *w);
 /* The list that the kernel will have the ranges in. */
 void within__number(struct within *w, uint32_t list);
