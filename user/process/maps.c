@@ -154,7 +154,8 @@ int maps__read(pid_t pid, struct maps *ret, struct err *e)
 	if (r == -ENOENT || r == -ESRCH)
 		return err_set(e, -ESRCH, "no process %d", (int)pid);
 	if (r == -EACCES || r == -EPERM)
-		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE), "this user may not inspect process %d", (int)pid);
+		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
+				       "this user may not inspect process %d", (int)pid);
 	if (r)
 		return err_set(e, r, "%s: %s", path, strerror(-r));
 	return maps__parse(text, len, ret, e);

@@ -145,11 +145,13 @@ void memcg__look(const char *mounts, const char *cgroups, struct memcg *ret)
 		_cleanup_free_ char *text = strdup(mounts), *lines = strdup(cgroups);
 		char *path = lines ? path_in(v, lines) : NULL, *save = NULL;
 
-		for (char *line = path && text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+		for (char *line = path && text ? strtok_r(text, "\n", &save) : NULL; line;
+		     line = strtok_r(NULL, "\n", &save)) {
 			struct mount m;
 			const char *below;
 
-			if (!mount__parse(line, &m) || strcmp(m.type, v->type) || (*v->controller && !has_word(m.options, v->controller)))
+			if (!mount__parse(line, &m) || strcmp(m.type, v->type) ||
+			    (*v->controller && !has_word(m.options, v->controller)))
 				continue;
 			below = mount__below(&m, path);
 			if (!below)

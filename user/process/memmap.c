@@ -114,7 +114,8 @@ static bool take_line_of(const char *s, struct memmap_mapping *ret)
 	if (strlen(perms) < 5 || perms[4] != ' ')
 		return false;
 	s += 5;
-	if (!take_hex(&s, &ignored) || *s++ != ' ' || !take_hex(&s, &ignored) || *s++ != ':' || !take_hex(&s, &ignored) || *s++ != ' ')
+	if (!take_hex(&s, &ignored) || *s++ != ' ' || !take_hex(&s, &ignored) || *s++ != ':' ||
+	    !take_hex(&s, &ignored) || *s++ != ' ')
 		return false;
 	for (; *s >= '0' && *s <= '9'; s++)
 		file |= *s != '0';

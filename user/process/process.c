@@ -40,8 +40,9 @@ static int read_stat(pid_t pid, struct stat_fields *ret)
 	if (err)
 		return err;
 	p = strrchr(text, ')');
-	if (!p || sscanf(p + 1, " %c %d %*d %*d %*d %*d %llu %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu", &state, &ppid,
-			 &flags, &utime, &stime, &start) != 6)
+	if (!p || sscanf(p + 1,
+			 " %c %d %*d %*d %*d %*d %llu %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
+			 &state, &ppid, &flags, &utime, &stime, &start) != 6)
 		return -EINVAL;
 	*ret = (struct stat_fields){ state, ppid, flags, utime, stime, start };
 	return 0;
@@ -212,8 +213,8 @@ static int may_inspect(pid_t pid, const struct process *p, struct err *e)
 		return 0;
 	if (p->uid == geteuid())
 		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
-				       "%s (%d) may not be inspected (its file is unreadable, or it changed its privileges)", p->comm,
-				       (int)pid);
+				       "%s (%d) may not be inspected (its file is unreadable, or it changed its privileges)",
+				       p->comm, (int)pid);
 	return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_SYS_PTRACE),
 			       "%s (%d) belongs to uid %u and this user may not inspect it", p->comm, (int)pid, p->uid);
 }

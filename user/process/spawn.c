@@ -155,7 +155,8 @@ static int explain_seize(struct err *e, int err, const char *program)
 		parse_u64(text, 0, 3, &scope);
 	}
 	if (scope == 3)
-		return err_set(e, err, "cannot trace %s from its start: kernel.yama.ptrace_scope is 3, which forbids it to all until the next boot; use -p",
+		return err_set(e, err,
+			       "cannot trace %s from its start: kernel.yama.ptrace_scope is 3, which forbids it to all until the next boot; use -p",
 			       program);
 	return rights__refused(e, err, RIGHT_BIT(RIGHT_SYS_PTRACE), "cannot trace %s from its start%s", program,
 			       scope == 2 ? " (kernel.yama.ptrace_scope is 2)" : "");
@@ -272,7 +273,10 @@ static void on_stop(struct spawn *s, int status)
 		pass_on = sig;
 	}
 	/* a traced process notices: ignored signals interrupt its calls, and no debugger can attach */
-	ptrace(s->state == STARTING ? PTRACE_SYSCALL : s->state == FREE ? PTRACE_DETACH : PTRACE_CONT, s->pid, 0, pass_on);
+	ptrace(s->state == STARTING ? PTRACE_SYSCALL :
+	       s->state == FREE	    ? PTRACE_DETACH :
+				      PTRACE_CONT,
+	       s->pid, 0, pass_on);
 }
 
 void spawn__catch(struct spawn *s)
@@ -365,7 +369,8 @@ void spawn__let_go(struct spawn *s)
 	 * a stop by a terminal looks the same, but then another process will continue it, or it
 	 * does no harm that it goes on
 	 */
-	if (s->state == FREE && !waitid(P_PID, (id_t)s->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) && info.si_pid == s->pid && info.si_status == SIGSTOP)
+	if (s->state == FREE && !waitid(P_PID, (id_t)s->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) &&
+	    info.si_pid == s->pid && info.si_status == SIGSTOP)
 		kill(s->pid, SIGCONT);
 }
 

@@ -62,9 +62,11 @@ int translator__none_runs(struct err *e)
 		name = translator__of(exe);
 		if (!name)
 			continue;
-		err = err_set(e, -EBUSY, "%s (%d) runs a program by translating its code, and a breakpoint in a library that it shares with other processes would kill it",
+		err = err_set(e, -EBUSY,
+			      "%s (%d) runs a program by translating its code, and a breakpoint in a library that it shares with other processes would kill it",
 			      name, (int)pid);
-		err_hint(e, "trace single processes with -p PID, whose breakpoints no other process sees, or wait until it has ended");
+		err_hint(e,
+			 "trace single processes with -p PID, whose breakpoints no other process sees, or wait until it has ended");
 	}
 	if (dir)
 		closedir(dir);

@@ -83,7 +83,8 @@ static int explain(struct err *e, int err)
 	text[strcspn(text, "\n")] = 0;
 	if (parse_u64(text, 3, 9, &paranoid))
 		return err_set(e, err, "%s", strerror(-err));
-	return err_set(e, err, "kernel.perf_event_paranoid is %s, which leaves perf events to root: sudo sysctl kernel.perf_event_paranoid=2",
+	return err_set(e, err,
+		       "kernel.perf_event_paranoid is %s, which leaves perf events to root: sudo sysctl kernel.perf_event_paranoid=2",
 		       text);
 }
 
