@@ -6,7 +6,8 @@
 
 #define CHOICES(which) const struct choices which##_choices = { which##_names, ARRAY_SIZE(which##_names) }
 
-static const char *const mode_names[] = { [MT_MODE_FULL] = "full", [MT_MODE_COUNT] = "count", [MT_MODE_GROWTH] = "growth" };
+static const char *const
+	mode_names[] = { [MT_MODE_FULL] = "full", [MT_MODE_COUNT] = "count", [MT_MODE_GROWTH] = "growth" };
 CHOICES(mode);
 
 static const char *const size_names[] = { [SIZE_REQUESTED] = "requested", [SIZE_USABLE] = "usable" };
