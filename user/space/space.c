@@ -54,7 +54,8 @@ static bool overlaps(const struct space_range *r, uint64_t start, uint64_t end)
  */
 static bool is_mapping(const struct space_range *r, struct objects *objects, const struct mapping *m)
 {
-	return r->start <= m->start && r->end >= m->end && r->start - r->file_off == m->start - m->file_off && is_of(r, objects, m);
+	return r->start <= m->start && r->end >= m->end && r->start - r->file_off == m->start - m->file_off &&
+	       is_of(r, objects, m);
 }
 
 static struct space_range *known(const struct space *s, struct objects *objects, const struct mapping *m)
@@ -115,7 +116,8 @@ static void is_replaced(struct space *s, const struct mapping *m, uint64_t t_ns)
  * may have had the right to write for a moment without the one to execute, of which there is no
  * record: so pages are checked, too, wherever they need not be as they were mapped.
  */
-static bool note_written(struct space *s, pid_t pid, const struct mapping *m, const struct space_range *r, uint64_t t_ns)
+static bool note_written(struct space *s, pid_t pid, const struct mapping *m, const struct space_range *r,
+			 uint64_t t_ns)
 {
 	bool is_new;
 
@@ -293,7 +295,8 @@ static bool is_again(struct space_range *r, uint64_t t_ns)
 }
 
 /* The record of what a reading has found first. */
-static struct space_range *looked_at_before(const struct space *s, struct objects *objects, const struct mapping *m, uint64_t t_ns)
+static struct space_range *looked_at_before(const struct space *s, struct objects *objects,
+					    const struct mapping *m, uint64_t t_ns)
 {
 	struct space_range *r = known(s, objects, m);
 
@@ -421,7 +424,8 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
 	return err;
 }
 
-int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, uint64_t t_ns, bool *ret_new, struct err *e)
+int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, uint64_t t_ns,
+	       bool *ret_new, struct err *e)
 {
 	struct space_range *r;
 	struct object *obj = NULL;
@@ -440,7 +444,8 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 	if (r) {
 		/* this is when it came, and when what was there before went */
 		for (size_t i = 0; i < s->n; i++)
-			if (s->v[i].rough && overlaps(&s->v[i], m->start, m->end) && s->v[i].born_ns <= t_ns && s->v[i].died_ns <= r->born_ns) {
+			if (s->v[i].rough && overlaps(&s->v[i], m->start, m->end) &&
+			    s->v[i].born_ns <= t_ns && s->v[i].died_ns <= r->born_ns) {
 				s->v[i].died_ns = t_ns;
 				s->v[i].rough = false;
 			}
@@ -454,7 +459,8 @@ int space__add(struct space *s, struct objects *objects, pid_t pid, const struct
 	}
 	r = before(s, m, t_ns);
 	/* only of the whole it may be another version: a part of it has new rights, or was mapped with it */
-	if (r && !r->died_ns && is_mapping(r, objects, m) && (m->end - m->start < r->end - r->start || is_again(r, t_ns))) {
+	if (r && !r->died_ns && is_mapping(r, objects, m) &&
+	    (m->end - m->start < r->end - r->start || is_again(r, t_ns))) {
 		*ret_new = note_written(s, pid, m, r, t_ns) || r->gone;
 		r->gone = false;
 		return 0;

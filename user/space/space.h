@@ -59,7 +59,8 @@ int space__refresh(struct space *s, struct objects *objects, pid_t pid, size_t *
  * One more, from a record of the time t_ns; only a file that no process has mapped before is looked
  * for in the process. *ret_new: what is mapped where is another matter now.
  */
-int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, uint64_t t_ns, bool *ret_new, struct err *e);
+int space__add(struct space *s, struct objects *objects, pid_t pid, const struct mapping *m, uint64_t t_ns,
+	       bool *ret_new, struct err *e);
 /* So much was added since the last reading that it is time for another one. */
 bool space__is_long(const struct space *s);
 /* Drops what is gone, the oldest first, if there is too much of it; indexes of ranges are other ones then: true. */

@@ -33,7 +33,8 @@ struct object *space_memory__vdso(struct objects *objects, int mem, const struct
 }
 
 /* Where the build id of the file that m maps lies in memory. */
-static const struct mapping *mapping_of_id(const struct maps *maps, const struct mapping *m, const struct object *obj, size_t len)
+static const struct mapping *mapping_of_id(const struct maps *maps, const struct mapping *m,
+					   const struct object *obj, size_t len)
 {
 	const struct mapping *at = NULL;
 
@@ -70,7 +71,8 @@ static bool has_another_id(int mem, const struct mapping *at, const struct objec
 	return false;
 }
 
-bool space_memory__is_another(pid_t pid, int mem, const struct maps *maps, const struct mapping *m, const struct object *obj)
+bool space_memory__is_another(pid_t pid, int mem, const struct maps *maps, const struct mapping *m,
+			      const struct object *obj)
 {
 	size_t len = obj->build_id ? strlen(obj->build_id) / 2 : 0;
 	const struct mapping *at;

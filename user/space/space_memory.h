@@ -17,6 +17,7 @@ int space_memory__open(pid_t pid);
  */
 struct object *space_memory__vdso(struct objects *objects, int mem, const struct mapping *m);
 /* Does m, one of maps, show the file of obj to be another one than the one that is mapped, by its build id? */
-bool space_memory__is_another(pid_t pid, int mem, const struct maps *maps, const struct mapping *m, const struct object *obj);
+bool space_memory__is_another(pid_t pid, int mem, const struct maps *maps, const struct mapping *m,
+			      const struct object *obj);
 
 #endif

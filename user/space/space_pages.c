@@ -67,7 +67,8 @@ static int open_of(pid_t pid, const char *what)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-bool space_pages__find_written(pid_t pid, const struct object *obj, const struct mapping *m, uint64_t since_ns, struct space_written *w)
+bool space_pages__find_written(pid_t pid, const struct object *obj, const struct mapping *m,
+			       uint64_t since_ns, struct space_written *w)
 {
 	_cleanup_close_ int map = open_of(pid, "pagemap"), mem = -1;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -11,6 +11,7 @@
  * Notes in w such pages of m. True: some that were not among them. What tracers and debuggers put
  * there, breakpoints, is no other code.
  */
-bool space_pages__find_written(pid_t pid, const struct object *obj, const struct mapping *m, uint64_t since_ns, struct space_written *w);
+bool space_pages__find_written(pid_t pid, const struct object *obj, const struct mapping *m,
+			       uint64_t since_ns, struct space_written *w);
 
 #endif
