@@ -121,7 +121,8 @@ static void show_progress(struct live *l)
 	if (l->progress)
 		top__progress(l->top, l->progress);
 	else if (left && now_ns() - l->waiting_since_ns > BUSY_NS) {
-		snprintf(text, sizeof(text), "Reading symbols of %s: %s name%s to come.", path, fmt_exact(n, left), left == 1 ? "" : "s");
+		snprintf(text, sizeof(text), "Reading symbols of %s: %s name%s to come.", path,
+			 fmt_exact(n, left), left == 1 ? "" : "s");
 		top__progress(l->top, text);
 	} else {
 		top__progress(l->top, NULL);
@@ -187,7 +188,8 @@ static void on_drop(struct snapshot *s, void *arg)
 static void update(struct live *l)
 {
 	const struct grouping *by = grouping__find(l->s->opts->by);
-	struct snapshot *base = session__take(l->s, false, l->s->opts->recording.older_ns > 0, &l->s->failure), *shown = base;
+	struct snapshot *base = session__take(l->s, false, l->s->opts->recording.older_ns > 0, &l->s->failure),
+			*shown = base;
 	struct held *h;
 
 	if (!base) {

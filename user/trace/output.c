@@ -61,7 +61,9 @@ static int add_tags(struct output *o, struct err *e)
 int output__init(struct output *o, const struct opts *opts, struct err *e)
 {
 	struct debuginfod_calls calls = { .progress = on_progress, .done = on_done, .arg = o };
-	struct sym_opts sym = { .no_inlines = opts->no_inlines, .no_source = opts->no_source, .on_changed = on_changed };
+	struct sym_opts sym = { .no_inlines = opts->no_inlines,
+				.no_source = opts->no_source,
+				.on_changed = on_changed };
 	struct winsize size;
 	int err;
 
@@ -216,7 +218,8 @@ static int shown_of(struct output *o, struct snapshot *s, struct snapshot **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-static int write_one(struct output *o, struct snapshot *s, const char *path, const struct export_format *f, struct err *e)
+static int write_one(struct output *o, struct snapshot *s, const char *path, const struct export_format *f,
+		     struct err *e)
 {
 	struct snapshot *shown = NULL;
 	uint64_t began_ns = now_ns();
@@ -288,7 +291,9 @@ static int write_output(struct output *o, struct snapshot *s, size_t i, unsigned
 {
 	const char *path = o->opts->outputs.v[i];
 	bool is_series = outname__is_pattern(path);
-	_cleanup_free_ char *name = is_series ? next_name(o, s, path, &o->series[i]) : n ? outfile__numbered(path, n) : strdup(path);
+	_cleanup_free_ char *name = is_series ? next_name(o, s, path, &o->series[i]) :
+				    n	      ? outfile__numbered(path, n) :
+						strdup(path);
 	int err;
 
 	if (!name)

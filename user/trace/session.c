@@ -150,7 +150,9 @@ static int check_usage(struct session *s, struct err *e)
 static int check(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
-	int err = selection__init(&s->selection, o, e) ?: selection__check(&s->selection, e) ?: output__init(&s->output, o, e);
+	int err = selection__init(&s->selection, o, e)	     ?:
+			  selection__check(&s->selection, e) ?:
+							       output__init(&s->output, o, e);
 
 	for (size_t i = 0; i < o->pids.n && !err; i++) {
 		struct process p;
@@ -465,7 +467,8 @@ static int loop(struct session *s, struct err *e)
 	if (!err && s->spawn && tracees__all_ended(&s->tracees))
 		spawn__wait(s->spawn);
 	if (!err && s->spawn && spawn__exec_errno(s->spawn))
-		err = err_set(e, -spawn__exec_errno(s->spawn), "cannot run %s: %s", s->opts->cmd[0], strerror(spawn__exec_errno(s->spawn)));
+		err = err_set(e, -spawn__exec_errno(s->spawn), "cannot run %s: %s", s->opts->cmd[0],
+			      strerror(spawn__exec_errno(s->spawn)));
 	return err;
 }
 

@@ -64,7 +64,8 @@ bool session__keep_events(struct session *s)
 static void end_in_time(struct session *s)
 {
 	/* while the start is waited for, nothing is recorded, and its call would go on with that */
-	if (s->end_ns || !s->start_ns || s->spots.waiting || !(signal_asks_for_end() || (s->due_ns && now_ns() >= s->due_ns)))
+	if (s->end_ns || !s->start_ns || s->spots.waiting ||
+	    !(signal_asks_for_end() || (s->due_ns && now_ns() >= s->due_ns)))
 		return;
 	s->end_ns = now_ns();
 	kernel__freeze(s->kernel, true);
@@ -93,8 +94,8 @@ static void spare(struct session *s, pid_t pid, const char *name)
 	s->end_ns = now_ns();
 	kernel__freeze(s->kernel, true);
 	tracees__detach(&s->tracees);
-	say("%s (%d) has started, which runs programs by translating their code: breakpoints would kill them, so the trace ends here", name,
-	    (int)pid);
+	say("%s (%d) has started, which runs programs by translating their code: breakpoints would kill them, so the trace ends here",
+	    name, (int)pid);
 	loop__stop(s->loop);
 }
 

@@ -64,8 +64,9 @@ static void retire(struct session *s, const uint32_t *procs, size_t n)
 	collect__release(s->collect);
 	s->cut = NULL;
 	collect__swept(s->collect, &blocks, &cpu_ns);
-	say_verbose("table space of %zu processes that ended: %llu of their blocks removed in %.1f ms, rows kept in %.1f ms, space freed in %.1f ms", n,
-		    (unsigned long long)blocks, cpu_ns / 1e6, (archived_ns - began_ns) / 1e6, (now_ns() - archived_ns) / 1e6);
+	say_verbose("table space of %zu processes that ended: %llu of their blocks removed in %.1f ms, rows kept in %.1f ms, space freed in %.1f ms",
+		    n, (unsigned long long)blocks, cpu_ns / 1e6, (archived_ns - began_ns) / 1e6,
+		    (now_ns() - archived_ns) / 1e6);
 }
 
 /*
@@ -79,7 +80,8 @@ static bool may_leave(uint32_t proc, uint32_t how, uint64_t ended_ns, void *arg)
 {
 	const struct session *s = arg;
 
-	return how == MT_ENDED_DROPPED || model__has_ended(s->model, proc) || now_ns() - ended_ns + LATE_NS < s->recycle.told_ns;
+	return how == MT_ENDED_DROPPED || model__has_ended(s->model, proc) ||
+	       now_ns() - ended_ns + LATE_NS < s->recycle.told_ns;
 }
 
 static void recycle(struct session *s, enum room_wanted wanted)
@@ -93,7 +95,8 @@ static void recycle(struct session *s, enum room_wanted wanted)
 		return;
 	if (!s->events.n && poll(&ring, 1, 0) == 0)
 		s->recycle.told_ns = now_ns();
-	if (collect__sweep(s->collect, wanted == ROOM_AT_ONCE ? UINT64_MAX / 2 : SWEEP_NS, s->opts->recording.older_ns, &calls, &procs, &n))
+	if (collect__sweep(s->collect, wanted == ROOM_AT_ONCE ? UINT64_MAX / 2 : SWEEP_NS,
+			   s->opts->recording.older_ns, &calls, &procs, &n))
 		say("out of memory: processes that ended stay in the tables");
 	if (n)
 		retire(s, procs, n);

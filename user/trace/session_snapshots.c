@@ -145,8 +145,9 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 	session__list_whens(s, snap);
 	session__list_spots(s, snap, m->mark);
 	s->cut_ns = now_ns();
-	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites, m->ages ? " with ages" : "",
-		    (s->cut_ns - m->began_ns) / 1e6, (own_cpu_ns() - m->began_cpu_ns) / 1e6);
+	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites,
+		    m->ages ? " with ages" : "", (s->cut_ns - m->began_ns) / 1e6,
+		    (own_cpu_ns() - m->began_cpu_ns) / 1e6);
 	return snap;
 }
 
@@ -198,7 +199,8 @@ static void serve(struct session *s, const struct snapshot_request *r)
 	_cleanup_err_ struct err e = {};
 	_cleanup_free_ char *late = NULL;
 
-	if (r->late_since_ns && asprintf(&late, "%s, %.1f ms later", r->reason, (now_ns() - r->late_since_ns) / 1e6) < 0)
+	if (r->late_since_ns &&
+	    asprintf(&late, "%s, %.1f ms later", r->reason, (now_ns() - r->late_since_ns) / 1e6) < 0)
 		late = NULL;
 	session__put_out(s, session__take(s, false, true, &e), late ? late : r->reason, &e);
 }

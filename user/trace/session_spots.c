@@ -195,7 +195,8 @@ static void on_other_mark(struct session *s, const struct mt_reached *r)
 		return;
 	}
 	if (!s->spots.n_missed++)
-		say("%s is called faster than snapshots are taken: some calls are counted and listed without a snapshot", name_of(s, r->spot));
+		say("%s is called faster than snapshots are taken: some calls are counted and listed without a snapshot",
+		    name_of(s, r->spot));
 }
 
 static void keep(const struct mt_reached *r, void *arg)

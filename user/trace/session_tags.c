@@ -29,7 +29,8 @@ static void report_uncalled(const struct session *s, const struct cut *cut)
 		const struct spot *spot = &s->tracees.spots.v[i];
 
 		if (spot->kind == MT_SPOT_WITHIN_ENTER && spot->n_points && !cut->spot_hits[spot->number])
-			say("--within %s: was not called during the trace; calls that began before the trace are not seen", spot->text);
+			say("--within %s: was not called during the trace; calls that began before the trace are not seen",
+			    spot->text);
 	}
 }
 

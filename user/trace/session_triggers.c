@@ -37,9 +37,11 @@ static char *death_words(struct session *s, const struct tracee_life *l, int sig
 
 	/* --start-on: what it held before is not known */
 	if (counts_blocks(s) && !s->spots.waiting && collect__peek(s->collect, l->proc, true, &now))
-		snprintf(held, sizeof(held), "; it held %s%s in %s%s block%s", mark_of(s), fmt_bytes(a, now.live_bytes), mark_of(s),
-			 fmt_exact(b, now.live_blocks), now.live_blocks == 1 ? "" : "s");
-	if (asprintf(&text, "%s (%d) was %s%s%s", p->comm, (int)p->pid, oom ? "killed by the kernel: out of memory" : "ended by ",
+		snprintf(held, sizeof(held), "; it held %s%s in %s%s block%s", mark_of(s),
+			 fmt_bytes(a, now.live_bytes), mark_of(s), fmt_exact(b, now.live_blocks),
+			 now.live_blocks == 1 ? "" : "s");
+	if (asprintf(&text, "%s (%d) was %s%s%s", p->comm, (int)p->pid,
+		     oom ? "killed by the kernel: out of memory" : "ended by ",
 		     oom ? "" : signal_name(sig, name), held) < 0)
 		return NULL;
 	return text;
@@ -63,7 +65,8 @@ static void died(struct session *s, const struct tracee_life *l, int sig, bool o
 	else
 		say_verbose("%s", words);
 	if (s->triggers && !s->spots.waiting &&
-	    (triggers__event(s->triggers, EVENT_KILLED, words, now_ns()) || (oom && triggers__event(s->triggers, EVENT_OOM, words, now_ns()))))
+	    (triggers__event(s->triggers, EVENT_KILLED, words, now_ns()) ||
+	     (oom && triggers__event(s->triggers, EVENT_OOM, words, now_ns()))))
 		say("out of memory: no snapshot is taken");
 }
 
@@ -78,7 +81,8 @@ static const struct tracee_life *life_of_pid(const struct session *s, pid_t pid)
 /* The kernel has chosen it. Mostly its end is still to come, and says so itself. */
 static void chosen(struct session *s, const struct mt_event *ev)
 {
-	const struct tracee_life *l = ev->proc ? hash__get(&s->tracees.by_proc, ev->proc) : life_of_pid(s, (pid_t)ev->pid);
+	const struct tracee_life *l = ev->proc ? hash__get(&s->tracees.by_proc, ev->proc) :
+						 life_of_pid(s, (pid_t)ev->pid);
 
 	if (!l)
 		return;
@@ -137,7 +141,9 @@ void session__list_whens(const struct session *s, struct snapshot *snap)
 	for (size_t i = 0; i < n; i++) {
 		struct fired f = triggers__fired(s->triggers, i);
 
-		v[i] = (struct snap_when){ .text = snapshot__strdup(snap, f.text), .fired = f.n, .why = snapshot__strdup(snap, f.why),
+		v[i] = (struct snap_when){ .text = snapshot__strdup(snap, f.text),
+					   .fired = f.n,
+					   .why = snapshot__strdup(snap, f.why),
 					   .last_ns = f.last_ns > s->start_ns ? f.last_ns - s->start_ns : 0 };
 	}
 	snap->whens = v;
@@ -151,7 +157,9 @@ static int look_at(struct session *s, struct tracee *p, unsigned int wanted, uin
 	struct look l = { .proc = life->proc };
 	char who[64];
 
-	if (!life->proc || !collect__peek(s->collect, life->proc, wanted & (FIGURE_BIT(FIGURE_BLOCKS) | FIGURE_BIT(FIGURE_ALLOCS)), &now))
+	if (!life->proc ||
+	    !collect__peek(s->collect, life->proc,
+			   wanted & (FIGURE_BIT(FIGURE_BLOCKS) | FIGURE_BIT(FIGURE_ALLOCS)), &now))
 		return 0;
 	snprintf(who, sizeof(who), "%.48s (%d)", p->process.comm, (int)p->process.pid);
 	l.who = who;
