@@ -66,7 +66,8 @@ void machine__free(struct machine *m)
  * selected: its parent, or it itself under its former name, is traced. ppid 0: not known. entered:
  * the cgroup that it was reported to enter, as a line of /proc/PID/cgroup; may be NULL.
  */
-static bool is_wanted(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected, const char *entered)
+static bool is_wanted(const struct machine *m, pid_t pid, pid_t ppid, const char *comm, bool selected,
+		      const char *entered)
 {
 	_cleanup_free_ char *cgroups = NULL;
 
@@ -76,7 +77,9 @@ static bool is_wanted(const struct machine *m, pid_t pid, pid_t ppid, const char
 		return selection__wants(m->selection, comm, cgroups);
 	/* one that is gone already was where it was when it was selected, where it went, or where its parent is */
 	if (!entered && (selected || !ppid || process__cgroups(ppid, &cgroups)))
-		return selected && selection__wants(&(struct selection){ .adopt = MT_ADOPT_ALL, .comms = m->selection->comms }, comm, NULL);
+		return selected && selection__wants(&(struct selection){ .adopt = MT_ADOPT_ALL,
+									 .comms = m->selection->comms },
+						    comm, NULL);
 	return selection__wants(m->selection, comm, entered ? entered : cgroups);
 }
 
@@ -245,7 +248,8 @@ static int attach(struct tracees *t, struct err *e)
 	}
 	say_verbose("read %zu processes in %.1f ms", m->t->v.n, (now_ns() - began_ns) / 1e6);
 	if (!err && m->n_closed)
-		say("%zu process%s left out: %s", m->n_closed, m->n_closed == 1 ? " is" : "es are", err_msg(&m->why_closed));
+		say("%zu process%s left out: %s", m->n_closed, m->n_closed == 1 ? " is" : "es are",
+		    err_msg(&m->why_closed));
 	return err;
 }
 
@@ -268,8 +272,8 @@ static void say_attached(const struct tracees *t)
 	else if (n_files < 2)
 		say("attached to %zu process%s: %s", t->n_live, t->n_live == 1 ? "" : "es", first);
 	else
-		say("attached to %zu process%s: %s and %zu other file%s", t->n_live, t->n_live == 1 ? "" : "es", first, n_files - 1,
-		    n_files == 2 ? "" : "s");
+		say("attached to %zu process%s: %s and %zu other file%s", t->n_live,
+		    t->n_live == 1 ? "" : "es", first, n_files - 1, n_files == 2 ? "" : "s");
 }
 
 /* ---- records */
@@ -472,7 +476,8 @@ static int on_exec(struct machine *m, const struct mt_event *ev, struct err *e)
 	if (!parent && p && p->parent_proc)
 		parent = hash__get(&m->t->by_proc, p->parent_proc);
 	image = images__claim(&m->images, ev->pid, true, ev->t_ns);
-	err = tracees__add_execed(m->t, p, ev, parent, image ? image->maps.v : NULL, image ? image->maps.n : 0, &p, &why);
+	err = tracees__add_execed(m->t, p, ev, parent, image ? image->maps.v : NULL,
+				  image ? image->maps.n : 0, &p, &why);
 	image__free(image);
 	if (!err)
 		err = mark_dirty(m, p);

@@ -92,7 +92,8 @@ static bool is_glibc(const struct tracees *t, const struct tracee *p)
 				return false;
 		if (k->plan.family && !strcmp(k->plan.family, "glibc"))
 			glibc = true;
-		else if (!starts(path_basename(k->plan.object->path), "libstdc++.so") && !starts(path_basename(k->plan.object->path), "libc++"))
+		else if (!starts(path_basename(k->plan.object->path), "libstdc++.so") &&
+			 !starts(path_basename(k->plan.object->path), "libc++"))
 			return false;
 	}
 	return glibc;
@@ -120,8 +121,8 @@ static void in_between(const struct resident_looks *m)
 		m->meanwhile(m->arg);
 }
 
-static void size_all(const struct resident_looks *m, const struct tracees *t, const struct tracee *p, const struct cut *cut,
-		     struct snap_memory *sum)
+static void size_all(const struct resident_looks *m, const struct tracees *t, const struct tracee *p,
+		     const struct cut *cut, struct snap_memory *sum)
 {
 	uint32_t proc = tracee__life(p)->proc;
 	size_t from = first_of(cut, proc), to = first_of(cut, proc + 1);
@@ -208,14 +209,17 @@ static struct tracee *tracee_of(const struct tracees *t, uint32_t proc)
 	return l && !l->tracee->ended && tracee__life(l->tracee) == l ? l->tracee : NULL;
 }
 
-typedef void report_fn(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut);
+typedef void report_fn(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is,
+		       const struct cut *cut);
 
-static void report_first(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
+static void report_first(struct resident_looks *m, struct tracees *t, struct tracee *p,
+			 struct snap_memory *is, const struct cut *cut)
 {
 	model__set_first_memory(t->model, tracee__life(p)->proc, is);
 }
 
-static void report_now(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
+static void report_now(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is,
+		       const struct cut *cut)
 {
 	if (cut && cut->blocks)
 		size_all(m, t, p, cut, is);
@@ -223,7 +227,8 @@ static void report_now(struct resident_looks *m, struct tracees *t, struct trace
 }
 
 /* Without figures of blocks: which of them live is known after the end. */
-static void report_last(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is, const struct cut *cut)
+static void report_last(struct resident_looks *m, struct tracees *t, struct tracee *p, struct snap_memory *is,
+			const struct cut *cut)
 {
 	uint32_t *slot = vec_push(&m->last);
 
@@ -283,8 +288,9 @@ static void looked(struct resident_looks *m)
 {
 	m->next_ns = now_ns() + MAX(PAUSE_NS, PAUSE_SHARE * m->spent_ns);
 	if (m->procs.n)
-		say_verbose("memory of %zu process%s read: %.1f ms, %zu slice%s of at most %lld pages", m->procs.n, m->procs.n == 1 ? "" : "es",
-			    m->spent_ns / 1e6, m->n_slices, m->n_slices == 1 ? "" : "s", (long long)m->most_pages);
+		say_verbose("memory of %zu process%s read: %.1f ms, %zu slice%s of at most %lld pages",
+			    m->procs.n, m->procs.n == 1 ? "" : "es", m->spent_ns / 1e6, m->n_slices,
+			    m->n_slices == 1 ? "" : "s", (long long)m->most_pages);
 	drop(m);
 }
 

@@ -104,7 +104,8 @@ static bool may_exist(const struct selection_cgroup *c, const char *mounts)
 	bool seen = false, found = false;
 	char *save = NULL;
 
-	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found;
+	     line = strtok_r(NULL, "\n", &save)) {
 		_cleanup_free_ char *hierarchy = NULL, *dir = NULL;
 		const char *below;
 		struct mount m;
@@ -113,7 +114,8 @@ static bool may_exist(const struct selection_cgroup *c, const char *mounts)
 			continue;
 		below = mount__below(&m, c->path);
 		hierarchy = hierarchy_of(&m);
-		if (!hierarchy || (c->hierarchy && strcmp(c->hierarchy, hierarchy)) || !below || asprintf(&dir, "%s%s", m.point, below) < 0) {
+		if (!hierarchy || (c->hierarchy && strcmp(c->hierarchy, hierarchy)) || !below ||
+		    asprintf(&dir, "%s%s", m.point, below) < 0) {
 			dir = NULL;
 			continue;
 		}
@@ -180,7 +182,9 @@ int selection__check(const struct selection *g, struct err *e)
 		return 0;
 	for (size_t i = 0; i < g->cgroups.n; i++)
 		if (!may_exist(&g->cgroups.v[i], mounts))
-			return err_set(e, -ENOENT, "--cgroup %s: there is no such cgroup (see /proc/PID/cgroup)", g->cgroups.v[i].path);
+			return err_set(e, -ENOENT,
+				       "--cgroup %s: there is no such cgroup (see /proc/PID/cgroup)",
+				       g->cgroups.v[i].path);
 	return 0;
 }
 

@@ -175,7 +175,8 @@ static int check_machine(const struct tracee *p, struct err *e)
 		if (tracees__is_native(obj))
 			return 0;
 	}
-	return any ? err_set(e, -ENOTSUP, "'%s' (%d) is not a 64-bit program of this machine's architecture: malloctrace cannot trace it",
+	return any ? err_set(e, -ENOTSUP,
+			     "'%s' (%d) is not a 64-bit program of this machine's architecture: malloctrace cannot trace it",
 			     p->process.comm, (int)p->process.pid) :
 		     0;
 }
@@ -199,8 +200,8 @@ void tracee__tell_unread(const struct tracee *p)
 			said = tracee__may_not_read(&l->space.v[i]) && r->label && l->space.v[i].label &&
 			       !strcmp(l->space.v[i].label, r->label);
 		if (tracee__may_not_read(r) && !said)
-			say("%s (%d): a file cannot be read; its function names and any allocator in it are missing: %s", p->process.comm,
-			    (int)p->process.pid, err_msg(&r->why));
+			say("%s (%d): a file cannot be read; its function names and any allocator in it are missing: %s",
+			    p->process.comm, (int)p->process.pid, err_msg(&r->why));
 	}
 }
 
@@ -217,7 +218,9 @@ static void hint_moved(pid_t pid, struct err *e)
 		if (!m->exec || m->ino || !beside->ino || (beside->end != m->start && beside->start != m->end))
 			continue;
 		clean_name(beside->path);
-		err_hint(e, "code next to %s is in anonymous memory (moved to huge pages?), where nothing can be probed", beside->path);
+		err_hint(e,
+			 "code next to %s is in anonymous memory (moved to huge pages?), where nothing can be probed",
+			 beside->path);
 	}
 	maps__done(&maps);
 }
@@ -229,8 +232,8 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 
 	for (size_t i = 0; i < s->n; i++)
 		if (tracee__may_not_read(&s->v[i]))
-			return err_set(e, s->v[i].why.code, "no allocator found in %s (%d): %s", p->process.comm, (int)p->process.pid,
-				       err_msg(&s->v[i].why));
+			return err_set(e, s->v[i].why.code, "no allocator found in %s (%d): %s",
+				       p->process.comm, (int)p->process.pid, err_msg(&s->v[i].why));
 	err_set(e, -ENOENT, "'%s' (%d) maps no allocator that malloctrace knows", p->process.comm, (int)p->process.pid);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct object *obj = s->v[i].object;
@@ -299,7 +302,8 @@ int tracees__add(struct tracees *t, pid_t pid, struct err *e)
 	if (err)
 		return err;
 	if (translator__of(p->process.exe))
-		return err_set(e, -ENOTSUP, "%s (%d) runs a program by translating its code: breakpoints would kill it, so it cannot be traced",
+		return err_set(e, -ENOTSUP,
+			       "%s (%d) runs a program by translating its code: breakpoints would kill it, so it cannot be traced",
 			       translator__of(p->process.exe), (int)pid);
 	err = space__refresh(&p->lives.v[0]->space, t->objects, pid, &n_new, e);
 	if (!err)
@@ -405,7 +409,8 @@ int tracee__note_mapping(struct tracees *t, struct tracee *p, const struct mappi
 		return err;
 	t->n_changes++;
 	/* a file of no program, that a compiler writes its code to perhaps, has neither tables nor probes */
-	p->dirty |= space->n == had || !space->v[had].object || space->v[had].object->is_elf || space->n_ended != n_ended;
+	p->dirty |= space->n == had || !space->v[had].object || space->v[had].object->is_elf ||
+		    space->n_ended != n_ended;
 	/*
 	 * parts of it lie elsewhere by now, or it is known under other numbers: /proc may show it;
 	 * and it shows what is gone
@@ -435,7 +440,8 @@ int tracees__attach_all(struct tracees *t, struct err *e)
 			err = tracee__set_proc(t, p, proc, e);
 		/* the kernel knows whose a probe is by the memory of the first thread */
 		if (!err && !tracees__are_shared(t) && p->process.is_headless)
-			err = err_set(e, -EINVAL, "the first thread of '%s' (%d) has ended, and it cannot be probed alone: malloctrace -f -p %d can",
+			err = err_set(e, -EINVAL,
+				      "the first thread of '%s' (%d) has ended, and it cannot be probed alone: malloctrace -f -p %d can",
 				      p->process.comm, (int)p->process.pid, (int)p->process.pid);
 		/* a program of our own has its entry point probed for itself alone */
 		if (!err && (!tracees__are_shared(t) || p->own))

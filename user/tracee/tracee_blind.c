@@ -42,7 +42,10 @@ static void write_probed(struct tracees *t, const struct tracee_life *l, FILE *o
 
 		if (!k || !k->plan.n_funcs)
 			continue;
-		fprintf(out, "%s%zu%s in %s", n ? ", " : "", k->plan.n_funcs, n ? "" : k->plan.n_funcs == 1 ? " function" : " functions",
+		fprintf(out, "%s%zu%s in %s", n ? ", " : "", k->plan.n_funcs,
+			n		     ? "" :
+			k->plan.n_funcs == 1 ? " function" :
+					       " functions",
 			object__file_name(k->plan.object));
 		n++;
 	}
@@ -52,7 +55,8 @@ static void write_probed(struct tracees *t, const struct tracee_life *l, FILE *o
 
 static bool is_c_library(const struct known_file *k)
 {
-	return k->plan.family && !k->plan.object->is_exec && (!strcmp(k->plan.family, "glibc") || !strcmp(k->plan.family, "musl"));
+	return k->plan.family && !k->plan.object->is_exec &&
+	       (!strcmp(k->plan.family, "glibc") || !strcmp(k->plan.family, "musl"));
 }
 
 static void write_candidates(struct tracees *t, const struct tracee_life *l, FILE *out)
@@ -88,7 +92,8 @@ static const char *in_words(struct tracees *t, const struct tracee_life *l, stru
 	return ret;
 }
 
-static void look_at(struct tracees *t, const struct tracee *p, const struct tracee_life *l, struct snapshot *s, struct snap_process *to)
+static void look_at(struct tracees *t, const struct tracee *p, const struct tracee_life *l,
+		    struct snapshot *s, struct snap_process *to)
 {
 	uint64_t before_ns = MAX(p->cpu_at_attach_ns, l->cpu_before_ns);
 	struct snap_blind b = {
@@ -119,7 +124,8 @@ static bool saw_nothing(const struct snapshot *s, const struct snap_process *p, 
 {
 	const struct counters *c = &p->c;
 
-	return !p->probe_hits || (!partial && !s->estimated && !c->alloc_calls && !c->free_calls && !c->failed_calls && !c->unknown_frees);
+	return !p->probe_hits || (!partial && !s->estimated && !c->alloc_calls && !c->free_calls &&
+				  !c->failed_calls && !c->unknown_frees);
 }
 
 void tracees__tell_blind(struct tracees *t, struct snapshot *s, bool partial)

@@ -94,8 +94,8 @@ int tracee__on_exec(struct tracees *t, struct tracee *p, const struct mt_event *
 		tracee__life(p)->closed = true;
 		if (p->own && p->lives.n == 2)
 			return err_set(e, why.code, "%s", err_msg(&why));
-		say("%s (%d) runs another program now, which cannot be read: no function names, no new probes: %s", p->process.comm, (int)p->process.pid,
-		    err_msg(&why));
+		say("%s (%d) runs another program now, which cannot be read: no function names, no new probes: %s",
+		    p->process.comm, (int)p->process.pid, err_msg(&why));
 	}
 	if (!err && !over)
 		err = t->probing->refresh(t, p, e);

@@ -21,7 +21,8 @@ static int find_refusals(struct tracees *t, struct known_file *k, struct err *e)
 	return refusals__find(&k->plan, &t->funcs, &k->extras[EXTRA_REFUSALS].at) ? err_set(e, -ENOMEM, "out of memory") : 0;
 }
 
-static int attach_loader(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p, struct err *e)
+static int attach_loader(struct tracees *t, struct attachment *a, struct known_file *k,
+			 const struct tracee *p, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
 	int err = attachment__add_loader(a, k->plan.object, &k->extras[EXTRA_LOADER].at, &why);
@@ -30,11 +31,13 @@ static int attach_loader(struct tracees *t, struct attachment *a, struct known_f
 		return err_set(e, err, "%s", err_msg(&why));
 	/* a file that the kernel refuses is no reason to end a trace */
 	if (err)
-		say_verbose("%s; a library that is loaded at the address of another is noticed a little later", err_msg(&why));
+		say_verbose("%s; a library that is loaded at the address of another is noticed a little later",
+			    err_msg(&why));
 	return 0;
 }
 
-static int attach_refusals(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p, struct err *e)
+static int attach_refusals(struct tracees *t, struct attachment *a, struct known_file *k,
+			   const struct tracee *p, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
 	int err = attachment__add_refusals(a, k->plan.object, &k->extras[EXTRA_REFUSALS].at, &why);
@@ -48,7 +51,8 @@ static int attach_refusals(struct tracees *t, struct attachment *a, struct known
 
 static const struct {
 	int (*find)(struct tracees *t, struct known_file *k, struct err *e);
-	int (*attach)(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p, struct err *e);
+	int (*attach)(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p,
+		      struct err *e);
 	/*
 	 * One file under two names may be probed twice otherwise. For loaders that does no harm:
 	 * that code may have been replaced is reported twice.

@@ -104,7 +104,8 @@ bool tracees__is_same_code(uint32_t proc, uint64_t addr, uint64_t t1_ns, uint64_
 		return false;
 	a = space__find_at(&life->space, addr - 1, t1_ns, &sole);
 	b = space__find_at(&life->space, addr - 1, t2_ns, &sole);
-	return a == b || (a && b && a->object && !a->unproven && !b->unproven && a->object == b->object && a->file_off - a->start == b->file_off - b->start);
+	return a == b || (a && b && a->object && !a->unproven && !b->unproven && a->object == b->object &&
+			  a->file_off - a->start == b->file_off - b->start);
 }
 
 bool tracees__is_written(uint32_t proc, const uint64_t *frames, uint32_t n, uint64_t t_ns, void *arg)

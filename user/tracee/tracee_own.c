@@ -16,7 +16,8 @@ static int probe_plans(struct tracees *t, struct tracee *p, const struct plan **
 	for (size_t i = 0; i < n && !err; i++)
 		err = tracees__check_plan(t, p, plans[i], e);
 	for (size_t i = 0; i < n && !err && !t->begun; i++)
-		say_step("Probing %s: %zu functions, %zu points.", plans[i]->object->path, plans[i]->n_funcs, plans[i]->n_points);
+		say_step("Probing %s: %zu functions, %zu points.", plans[i]->object->path, plans[i]->n_funcs,
+			 plans[i]->n_points);
 	if (!err)
 		err = attachment__add(p->attachment, &t->funcs, plans, n, e);
 	if (err)
@@ -89,11 +90,12 @@ static void update(struct tracees *t, struct tracee *p, int (*look)(struct trace
 	int err = look(t, p, &e);
 
 	if (err && err != -ESRCH && err != -ENOENT)
-		say("%s (%d) mapped new code that could not be read: %s", p->process.comm, (int)p->process.pid, err_msg(&e));
+		say("%s (%d) mapped new code that could not be read: %s", p->process.comm,
+		    (int)p->process.pid, err_msg(&e));
 	else if (p->n_allocators > had && t->said_attached && !tracees__are_shared(t)) {
 		tracee__note_late_allocator(t, p);
-		say("%s (%d) loaded another allocator: %s; its blocks are counted from now on, at most %.1f ms after it was loaded", p->process.comm,
-		    (int)p->process.pid, tracee__last_allocator(t, p), p->unseen_ns / 1e6);
+		say("%s (%d) loaded another allocator: %s; its blocks are counted from now on, at most %.1f ms after it was loaded",
+		    p->process.comm, (int)p->process.pid, tracee__last_allocator(t, p), p->unseen_ns / 1e6);
 	}
 }
 
@@ -111,7 +113,9 @@ static void say_attached(const struct tracees *t)
 		const struct tracee *p = t->v.v[i];
 
 		say("attached to %s (%d): %s%s", p->process.comm, (int)p->process.pid,
-		    p->n_allocators ? tracee__last_allocator(t, p) : t->want.recording.mode == MT_MODE_GROWTH ? "page faults" : "no allocator yet",
+		    p->n_allocators			     ? tracee__last_allocator(t, p) :
+		    t->want.recording.mode == MT_MODE_GROWTH ? "page faults" :
+							       "no allocator yet",
 		    p->n_allocators > 1 ? " and others" : "");
 	}
 }

@@ -43,7 +43,8 @@ void tracee__tell_unread(const struct tracee *p);
 /* Have its memory cgroup and those above it room for these probes (tracee_room.c)? -ENOSPC, with what to do. */
 int tracee__check_room(const struct tracee *p, const struct plan *const *plans, size_t n, struct err *e);
 /* The same just before they are set: once the trace has begun there is none for any, and that is said. */
-int tracee__leave_room(const struct tracees *t, struct tracee *p, const struct plan *const *plans, size_t n, bool *ret_room, struct err *e);
+int tracee__leave_room(const struct tracees *t, struct tracee *p, const struct plan *const *plans, size_t n,
+		       bool *ret_room, struct err *e);
 /* For doctor; nothing where there is no limit. */
 void tracee__tell_room(const struct tracee *p, FILE *out);
 
@@ -53,7 +54,8 @@ void tracees__unprobe_former(struct tracees *t, const struct object *now);
  * Extra points of one file, for this tracee or, where probes are shared, for all, those that are
  * not probed yet. p: the tracee that mapped it, or NULL.
  */
-int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file *k, enum extra_kind kind, struct err *e);
+int tracees__probe_extra(struct tracees *t, struct tracee *p, struct known_file *k, enum extra_kind kind,
+			 struct err *e);
 /* They are looked for, and not probed. */
 int tracees__find_extra(struct tracees *t, struct known_file *k, enum extra_kind kind, struct err *e);
 /* Of all files that it maps. */
@@ -71,7 +73,8 @@ static inline struct attachment *tracees__probes_of(const struct tracees *t, con
 
 /* Functions that the user named, in one file (tracee_spots.c): for tracee_extras.c. */
 int tracees__find_spots(struct tracees *t, struct known_file *k, struct err *e);
-int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p, struct err *e);
+int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_file *k,
+			  const struct tracee *p, struct err *e);
 
 /*
  * Shared probes are in this file already, through another name of it: what is known of that one,

@@ -73,7 +73,8 @@ int tracees__ask_for(struct tracees *t, const char *path, struct err *e)
 	else
 		err = tracees__file_of(t, obj, true, &k, e);
 	if (!err && !k->plan.n_funcs) {
-		err = err_set(e, -ENOENT, "-O %s: none of its %zu functions is an allocation function that malloctrace knows",
+		err = err_set(e, -ENOENT,
+			      "-O %s: none of its %zu functions is an allocation function that malloctrace knows",
 			      path, k->n_symbols);
 		err_hint(e, "name them with --sym malloc=NAME --sym free=NAME, or --prefix STR");
 	}
@@ -101,8 +102,8 @@ int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct 
 	check__plan(t->kernel, &t->funcs, plan, &r);
 	switch (r.verdict) {
 	case CHECK_RIGHT:
-		say_verbose("%s: probe points tested: %u functions called in a child process, each reported correctly; %.1f ms", object__file_name(plan->object),
-			    r.n_called, (now_ns() - start_ns) / 1e6);
+		say_verbose("%s: probe points tested: %u functions called in a child process, each reported correctly; %.1f ms",
+			    object__file_name(plan->object), r.n_called, (now_ns() - start_ns) / 1e6);
 		return 0;
 	case CHECK_CANNOT:
 		say_verbose("%s: probe points not tested: %s", object__file_name(plan->object), r.why);
@@ -110,7 +111,8 @@ int tracees__check_plan(struct tracees *t, const struct tracee *p, const struct 
 	case CHECK_WRONG:
 		break;
 	}
-	say("%s: the cheaper probe points do not report each call correctly (%s): plain ones are used, which cost more", object__file_name(plan->object), r.why);
+	say("%s: the cheaper probe points do not report each call correctly (%s): plain ones are used, which cost more",
+	    object__file_name(plan->object), r.why);
 	t->want.recording.points = POINTS_PLAIN;
 	err = plan__make(plan->object, &t->funcs, &t->want, k->asked, &plain, NULL, e);
 	t->want.recording.points = plan->want.recording.points;
@@ -129,12 +131,13 @@ void tracees__tell_plan(struct tracees *t, const struct plan *plan)
 	if (!k || k->said_points)
 		return;
 	k->said_points = true;
-	say_verbose("probes in %s%s%s: %zu functions, %zu points", plan->object->path, *plan->family ? ", " : "", plan->family,
-		    plan->n_funcs, plan->n_points);
+	say_verbose("probes in %s%s%s: %zu functions, %zu points", plan->object->path,
+		    *plan->family ? ", " : "", plan->family, plan->n_funcs, plan->n_points);
 	for (size_t i = 0; i < plan->n_funcs; i++)
 		say_verbose("  %s: %s", t->funcs.v[plan->funcs[i].func].name, plan->funcs[i].why);
 	if (plan->n_requested)
-		say("%s: sizes are the requested ones: --size usable reads glibc's block headers%s", object__file_name(plan->object),
+		say("%s: sizes are the requested ones: --size usable reads glibc's block headers%s",
+		    object__file_name(plan->object),
 		    plan->want.recording.mode == MT_MODE_COUNT ? ", which --mode count does not see" : "");
 }
 
@@ -181,13 +184,15 @@ void tracees__unprobe_former(struct tracees *t, const struct object *now)
 		struct known_file *k = t->files.v[i];
 		const struct object *obj = k->plan.object;
 
-		if ((k->state != FILE_PROBED && k->extras[EXTRA_SPOTS].state != EXTRA_PROBED) || k->state == FILE_REFUSED || obj == now ||
-		    !obj->changed || obj->dev != now->dev || obj->ino != now->ino)
+		if ((k->state != FILE_PROBED && k->extras[EXTRA_SPOTS].state != EXTRA_PROBED) ||
+		    k->state == FILE_REFUSED || obj == now || !obj->changed || obj->dev != now->dev ||
+		    obj->ino != now->ino)
 			continue;
 		attachment__remove(t->shared_probes, obj, true);
 		known_file__forget_probes(k);
 		k->state = FILE_REFUSED;
-		say("%s was written to: its probes are removed; processes that still map the old code are not seen any more", obj->path);
+		say("%s was written to: its probes are removed; processes that still map the old code are not seen any more",
+		    obj->path);
 	}
 }
 
@@ -235,7 +240,8 @@ void tracees__tell_named(const struct tracees *t)
 
 	for (size_t i = 0; i < t->funcs.n; i++)
 		if (t->funcs.v[i].flags & FUNC_NAMED && !is_defined(t, &t->funcs.v[i]))
-			say("--sym: no mapped file defines %s: its calls are not counted%s", t->funcs.v[i].name, unless);
+			say("--sym: no mapped file defines %s: its calls are not counted%s",
+			    t->funcs.v[i].name, unless);
 	if (is_prefix_missing(t))
 		say("--prefix: no mapped file defines a malloc or free of that prefix: no such calls are counted%s", unless);
 }

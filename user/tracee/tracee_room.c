@@ -52,15 +52,18 @@ int tracee__check_room(const struct tracee *p, const struct plan *const *plans, 
 	}
 	enough = (m.limit_bytes + need_bytes - m.room_bytes + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES;
 	clean_name(m.dir);
-	err_set(e, -ENOSPC, "'%s' (%d) may be killed if it is traced now: the limit of its memory cgroup, %s, leaves room for %s, and probes may need %s",
-		p->process.comm, (int)p->process.pid, fmt_bytes(limit, m.limit_bytes), fmt_bytes(room, m.room_bytes), fmt_bytes(need, need_bytes));
-	err_hint(e, "raise the limit by %s for the time of the trace: echo %llu > %s/%s", fmt_bytes(need, enough - m.limit_bytes),
-		 (unsigned long long)enough, m.dir, m.limit_file);
+	err_set(e, -ENOSPC,
+		"'%s' (%d) may be killed if it is traced now: the limit of its memory cgroup, %s, leaves room for %s, and probes may need %s",
+		p->process.comm, (int)p->process.pid, fmt_bytes(limit, m.limit_bytes),
+		fmt_bytes(room, m.room_bytes), fmt_bytes(need, need_bytes));
+	err_hint(e, "raise the limit by %s for the time of the trace: echo %llu > %s/%s",
+		 fmt_bytes(need, enough - m.limit_bytes), (unsigned long long)enough, m.dir, m.limit_file);
 	memcg__done(&m);
 	return -ENOSPC;
 }
 
-int tracee__leave_room(const struct tracees *t, struct tracee *p, const struct plan *const *plans, size_t n, bool *ret_room, struct err *e)
+int tracee__leave_room(const struct tracees *t, struct tracee *p, const struct plan *const *plans, size_t n,
+		       bool *ret_room, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
 	int err;
@@ -90,8 +93,8 @@ void tracee__tell_room(const struct tracee *p, FILE *out)
 	memcg__of(p->process.pid, &m);
 	if (m.dir) {
 		clean_name(m.dir);
-		fprintf(out, "  memory     room for %s in its cgroup %s, whose limit is %s\n", fmt_bytes(room, m.room_bytes), m.dir,
-			fmt_bytes(limit, m.limit_bytes));
+		fprintf(out, "  memory     room for %s in its cgroup %s, whose limit is %s\n",
+			fmt_bytes(room, m.room_bytes), m.dir, fmt_bytes(limit, m.limit_bytes));
 	}
 	memcg__done(&m);
 }

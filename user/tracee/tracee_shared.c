@@ -41,7 +41,8 @@ const struct known_file *tracees__covered_by(const struct tracees *t, const stru
 	for (size_t i = 0; id && i < t->files.n && !found; i++) {
 		const struct known_file *other = t->files.v[i];
 
-		if (other == k || !is_probed(other) || !other->plan.object->build_id || strcmp(other->plan.object->build_id, id))
+		if (other == k || !is_probed(other) || !other->plan.object->build_id ||
+		    strcmp(other->plan.object->build_id, id))
 			continue;
 		/* a mark takes a tenth of a second: most copies have no breakpoints at all */
 		if (!mark && !cover__is_probed_at(k->plan.object, offset))
@@ -103,8 +104,8 @@ static void note_unseen(struct tracees *t, struct tracee *p, struct known_file *
 	uint64_t unseen_ns = k->probed_ns - mapped_ns;
 
 	if (!k->said_late)
-		say("%s was probed %.1f ms after %s (%d) had mapped it: what it allocated until then was not seen", object__file_name(k->plan.object),
-		    unseen_ns / 1e6, p->process.comm, (int)p->process.pid);
+		say("%s was probed %.1f ms after %s (%d) had mapped it: what it allocated until then was not seen",
+		    object__file_name(k->plan.object), unseen_ns / 1e6, p->process.comm, (int)p->process.pid);
 	k->said_late = true;
 	p->unseen_ns = MAX(p->unseen_ns, unseen_ns);
 	model__set_unseen(t->model, tracee__life(p)->proc, p->unseen_ns);
@@ -165,7 +166,8 @@ void tracees__unprobe_deleted(struct tracees *t)
 		if (t->shared_probes)	/* else all are out already */
 			attachment__remove(t->shared_probes, k->plan.object, false);
 		known_file__forget_probes(k);
-		say_verbose("%s is deleted, and no process maps it any more: its probes are removed", k->plan.object->path);
+		say_verbose("%s is deleted, and no process maps it any more: its probes are removed",
+			    k->plan.object->path);
 	}
 }
 
@@ -329,8 +331,8 @@ static int from_event(const struct mt_event *ev, const struct tracee *parent, st
 	return err_set(e, -ENOMEM, "out of memory");
 }
 
-static int add_tracee(struct tracees *t, struct process *process, uint32_t proc, const struct tracee_life *parent, struct tracee **ret,
-		      struct err *e)
+static int add_tracee(struct tracees *t, struct process *process, uint32_t proc,
+		      const struct tracee_life *parent, struct tracee **ret, struct err *e)
 {
 	struct tracee *before = tracees__find(t, process->pid), *p;
 	int err;
@@ -350,8 +352,8 @@ static int add_tracee(struct tracees *t, struct process *process, uint32_t proc,
 	return 0;
 }
 
-int tracees__add_running(struct tracees *t, struct process *process, uint32_t proc, const struct tracee_life *parent, struct tracee **ret,
-			 struct err *e)
+int tracees__add_running(struct tracees *t, struct process *process, uint32_t proc,
+			 const struct tracee_life *parent, struct tracee **ret, struct err *e)
 {
 	uint64_t now = now_ns();
 	struct tracee *p;
@@ -370,7 +372,8 @@ int tracees__add_running(struct tracees *t, struct process *process, uint32_t pr
 	return 0;
 }
 
-int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent, struct tracee **ret, struct err *e)
+int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent,
+			struct tracee **ret, struct err *e)
 {
 	struct process process;
 	struct tracee *p;
@@ -391,7 +394,8 @@ int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const stru
 	return tracee__tell_model(t, p, 0, e);
 }
 
-int tracees__add_gone(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent, struct tracee **ret, struct err *e)
+int tracees__add_gone(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent,
+		      struct tracee **ret, struct err *e)
 {
 	struct process process;
 	struct tracee *p;
@@ -421,8 +425,9 @@ static void set_exe(struct process *p, const struct told_mapping *v, size_t n)
 	process__set_exe(p);
 }
 
-int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_event *ev, const struct tracee_life *parent,
-			const struct told_mapping *v, size_t n, struct tracee **ret, struct err *e)
+int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_event *ev,
+			const struct tracee_life *parent, const struct told_mapping *v, size_t n,
+			struct tracee **ret, struct err *e)
 {
 	int err = 0;
 

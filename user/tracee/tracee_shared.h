@@ -39,14 +39,17 @@ int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mappin
  * the same pid has ended. process is taken, also on failure. parent: the process that forked it,
  * NULL: not traced.
  */
-int tracees__add_running(struct tracees *t, struct process *process, uint32_t proc, const struct tracee_life *parent, struct tracee **ret,
-			 struct err *e);
+int tracees__add_running(struct tracees *t, struct process *process, uint32_t proc,
+			 const struct tracee_life *parent, struct tracee **ret, struct err *e);
 /* A child of a life: it has what that has. */
-int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent, struct tracee **ret, struct err *e);
+int tracees__add_forked(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent,
+			struct tracee **ret, struct err *e);
 /* One that was gone before it was read. parent may be NULL. */
-int tracees__add_gone(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent, struct tracee **ret, struct err *e);
+int tracees__add_gone(struct tracees *t, const struct mt_event *ev, const struct tracee_life *parent,
+		      struct tracee **ret, struct err *e);
 /* Another program: p's next life, or a new tracee if p is NULL. v: what it has mapped so far; n 0: not known. */
-int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_event *ev, const struct tracee_life *parent,
-			const struct told_mapping *v, size_t n, struct tracee **ret, struct err *e);
+int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_event *ev,
+			const struct tracee_life *parent, const struct told_mapping *v, size_t n,
+			struct tracee **ret, struct err *e);
 
 #endif

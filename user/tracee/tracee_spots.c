@@ -78,18 +78,22 @@ static void tell(const struct tracees *t, const struct known_file *k, const stru
 		if (!n)
 			continue;
 		if (t->begun && p && !p->held)
-			say("%s %s: %s (%d) has loaded %s, which defines it: calls are seen from now on", s->option, s->text, p->process.comm,
-			    (int)p->process.pid, object__file_name(k->plan.object));
+			say("%s %s: %s (%d) has loaded %s, which defines it: calls are seen from now on",
+			    s->option, s->text, p->process.comm, (int)p->process.pid,
+			    object__file_name(k->plan.object));
 		else
-			say_verbose("%s %s: %zu point%s in %s", s->option, s->text, n, n == 1 ? "" : "s", k->plan.object->path);
+			say_verbose("%s %s: %zu point%s in %s", s->option, s->text, n, n == 1 ? "" : "s",
+				    k->plan.object->path);
 	}
 }
 
 /* A file that the kernel refuses is no reason to end a trace that goes on. */
-int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_file *k, const struct tracee *p, struct err *e)
+int tracees__attach_spots(struct tracees *t, struct attachment *a, struct known_file *k,
+			  const struct tracee *p, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
-	int err = attachment__add_spots(a, k->plan.object, &k->extras[EXTRA_SPOTS].at, &why) ?: attach_within(t, a, k, &why);
+	int err = attachment__add_spots(a, k->plan.object, &k->extras[EXTRA_SPOTS].at, &why) ?:
+			  attach_within(t, a, k, &why);
 
 	if (err && (!t->begun || err == -ENOMEM || err == -ESRCH))
 		return err_set(e, err, "%s", err_msg(&why));
@@ -158,7 +162,8 @@ int tracees__check_spots(struct tracees *t, struct err *e)
 		if (s->n_points || s->kind == MT_SPOT_TAG)
 			continue;
 		if (!is_file_there(t, s)) {
-			say("%s %s: no file %s is mapped yet: files that are loaded later are searched", s->option, s->text, s->part[0]);
+			say("%s %s: no file %s is mapped yet: files that are loaded later are searched",
+			    s->option, s->text, s->part[0]);
 			continue;
 		}
 		err = err_set(e, -ENOENT, "%s %s: no such function in what the target maps", s->option, s->text);
@@ -166,7 +171,8 @@ int tracees__check_spots(struct tracees *t, struct err *e)
 		if (*near)
 			err_hint(e, "there is %s", near);
 		else
-			err_hint(e, "a function that was inlined everywhere, or a file without symbols, has no name to be found by");
+			err_hint(e,
+				 "a function that was inlined everywhere, or a file without symbols, has no name to be found by");
 	}
 	return err;
 }
@@ -180,6 +186,7 @@ void tracees__tell_spots(struct tracees *t)
 		if (s->n_points || s->kind == MT_SPOT_TAG)
 			continue;
 		name_closest(t, s, near, sizeof(near));
-		say("%s %s: no file that was mapped has such a function%s%s", s->option, s->text, *near ? "; there is " : "", near);
+		say("%s %s: no file that was mapped has such a function%s%s", s->option, s->text,
+		    *near ? "; there is " : "", near);
 	}
 }

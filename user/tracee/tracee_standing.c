@@ -61,8 +61,8 @@ static void report_standing(struct tracee *p, const struct standing *s)
 	if (n <= p->n_unprobed)
 		return;
 	p->n_unprobed = n;
-	say("%s (%d): %zu of %zu probe points are not in place: %s; calls there are not seen", p->process.comm, (int)p->process.pid, n,
-	    s->n_points + s->n_moved,
+	say("%s (%d): %zu of %zu probe points are not in place: %s; calls there are not seen",
+	    p->process.comm, (int)p->process.pid, n, s->n_points + s->n_moved,
 	    s->n_moved	? "its code was moved to anonymous memory (huge pages?)" :
 	    p->debugger ? "the debugger removed them" :
 			  "something removed them");
@@ -78,7 +78,8 @@ static void check(struct tracees *t, struct tracee *p)
 	if (plans.n && !standing__look(p->process.pid, &tracee__life(p)->space, plans.v, plans.n, &s))
 		report_standing(p, &s);
 	vec_done(&plans);
-	p->next_check_ns = now_ns() + MAX(t->shared_probes ? 10 * LOOK_EACH_NS : LOOK_EACH_NS, (now_ns() - began_ns) * CHECK_SHARE);
+	p->next_check_ns = now_ns() + MAX(t->shared_probes ? 10 * LOOK_EACH_NS : LOOK_EACH_NS,
+					  (now_ns() - began_ns) * CHECK_SHARE);
 }
 
 void tracees__look_at_probes(struct tracees *t, bool all)
@@ -90,8 +91,8 @@ void tracees__look_at_probes(struct tracees *t, bool all)
 		struct tracee *p = t->v.v[t->check_turn++ % t->v.n];
 
 		/* CMD maps code before its probes are in it, as long as it stands still */
-		if (!p->ended && (p->attachment || t->shared_probes) && !p->held && !p->dirty && !p->stale && !tracee__life(p)->closed &&
-		    (all || now_ns() >= p->next_check_ns))
+		if (!p->ended && (p->attachment || t->shared_probes) && !p->held && !p->dirty && !p->stale &&
+		    !tracee__life(p)->closed && (all || now_ns() >= p->next_check_ns))
 			check(t, p);
 	}
 }
