@@ -189,7 +189,8 @@ static int rule_number(struct unwind *u, const struct mt_rule *rule, uint32_t *h
 
 static uint32_t hint_of(const struct mt_rule *r)
 {
-	return (r->cfa_off * 31u + r->ra_off * 17u + r->fp_off * 7u + r->cfa * 131u + r->ra + r->fp * 3u) & (N_HINTS - 1);
+	return (r->cfa_off * 31u + r->ra_off * 17u + r->fp_off * 7u + r->cfa * 131u + r->ra + r->fp * 3u) &
+	       (N_HINTS - 1);
 }
 
 static int write_rows(struct unwind *u, struct table *t, const struct cfi *c)
@@ -438,7 +439,8 @@ void unwind__drop(struct unwind *u, uint32_t proc)
 }
 
 /* first_ns: what came after that may have taken the place of other code. */
-static int add_range(struct mt_space *s, uint32_t room, const struct space_range *r, const struct table *t, uint64_t first_ns)
+static int add_range(struct mt_space *s, uint32_t room, const struct space_range *r, const struct table *t,
+		     uint64_t first_ns)
 {
 	struct mt_range *to;
 	uint64_t vaddr = 0;
@@ -529,7 +531,8 @@ static void judge(const struct unwind *u, const struct user *p, const struct use
 			 object__file_name(worst->object));
 	} else {
 		ret->method = MT_WALK_FP;
-		snprintf(ret->why, sizeof(ret->why), "frame pointers, which at least %.1f%% of the calls in every file keep; tables where a frame does not",
+		snprintf(ret->why, sizeof(ret->why),
+			 "frame pointers, which at least %.1f%% of the calls in every file keep; tables where a frame does not",
 			 100 - (worst_share > 0 ? worst_share : 0) / 10);
 	}
 	/* tables that are in use stay in use */
@@ -542,11 +545,13 @@ static uint64_t first_replaced(const struct unwind *u, uint32_t proc, const stru
 {
 	uint64_t unmapped_ns = u->kernel ? kernel__unmapped_ns(u->kernel, proc) : 0;
 
-	return !unmapped_ns || !space->replaced_ns ? MAX(unmapped_ns, space->replaced_ns) : MIN(unmapped_ns, space->replaced_ns);
+	return !unmapped_ns || !space->replaced_ns ? MAX(unmapped_ns, space->replaced_ns) :
+						     MIN(unmapped_ns, space->replaced_ns);
 }
 
 /* The list for the programs, and the tables that it goes by. */
-static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, struct mt_space *s, struct used *used, bool *full)
+static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space,
+		     struct mt_space *s, struct used *used, bool *full)
 {
 	uint32_t room = MT_MAX_RANGES - n_kept_free(&space->written);
 	uint64_t first_ns = first_replaced(u, proc, space);
@@ -584,8 +589,8 @@ static int make_list(struct unwind *u, uint32_t proc, pid_t pid, const struct sp
 	return 0;
 }
 
-int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, uint32_t seq, struct unwind_verdict *ret,
-		   struct err *e)
+int unwind__update(struct unwind *u, uint32_t proc, pid_t pid, const struct space *space, uint32_t seq,
+		   struct unwind_verdict *ret, struct err *e)
 {
 	_cleanup_free_ struct mt_space *s = calloc(1, sizeof(*s));
 	struct user *p = user_of(u, proc);
