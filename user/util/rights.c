@@ -26,13 +26,16 @@ static const struct {
 	const char *name, *without;
 } rights[N_RIGHTS] = {
 	[RIGHT_BPF] = { CAP_BPF, CAP_SYS_ADMIN, "CAP_BPF", "BPF programs and tables cannot be loaded" },
-	[RIGHT_PERFMON] = { CAP_PERFMON, CAP_SYS_ADMIN, "CAP_PERFMON", "BPF programs cannot be attached to other programs" },
-	[RIGHT_SYS_PTRACE] = { CAP_SYS_PTRACE, CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "only this user's own processes can be traced" },
+	[RIGHT_PERFMON] = { CAP_PERFMON, CAP_SYS_ADMIN, "CAP_PERFMON",
+			    "BPF programs cannot be attached to other programs" },
+	[RIGHT_SYS_PTRACE] = { CAP_SYS_PTRACE, CAP_SYS_PTRACE, "CAP_SYS_PTRACE",
+			       "only this user's own processes can be traced" },
 	[RIGHT_DAC_READ_SEARCH] = { CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, "CAP_DAC_READ_SEARCH",
 				    "programs and libraries that this user may not read cannot be probed" },
 	[RIGHT_CHECKPOINT_RESTORE] = { CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, "CAP_CHECKPOINT_RESTORE",
 				       "files that were deleted or replaced since they were mapped cannot be probed" },
-	[RIGHT_SYS_ADMIN] = { CAP_SYS_ADMIN, CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "probes need it on kernels without uprobe_multi" },
+	[RIGHT_SYS_ADMIN] = { CAP_SYS_ADMIN, CAP_SYS_ADMIN, "CAP_SYS_ADMIN",
+			      "probes need it on kernels without uprobe_multi" },
 };
 
 /* The machine's own user namespace has had this inode number in every kernel (PROC_USER_INIT_INO). */
@@ -174,8 +177,10 @@ char *rights__mend(unsigned int set)
 		return strdup("a user namespace cannot give that: run malloctrace outside of it");
 	if (any_outside_bounds(set) || geteuid() == 0) {
 		list = join(set, strlen("CAP_"), " --cap-add=", " --cap-add=");
-		if (!list || asprintf(&text, "not given to this container or service: start it with --cap-add=%s (docker, podman) or another CapabilityBoundingSet= (systemd)",
-				      list) < 0)
+		if (!list ||
+		    asprintf(&text,
+			     "not given to this container or service: start it with --cap-add=%s (docker, podman) or another CapabilityBoundingSet= (systemd)",
+			     list) < 0)
 			return NULL;
 		return text;
 	}
@@ -231,7 +236,8 @@ int rights__give_up(struct err *e)
 
 	for (size_t i = 0; i < ARRAY_SIZE(of_files) && !err && geteuid() == 0; i++)
 		if (has(had, of_files[i], CAP_PERMITTED) &&
-		    (cap_set_flag(keep, CAP_PERMITTED, 1, &of_files[i], CAP_SET) || cap_set_flag(keep, CAP_EFFECTIVE, 1, &of_files[i], CAP_SET)))
+		    (cap_set_flag(keep, CAP_PERMITTED, 1, &of_files[i], CAP_SET) ||
+		     cap_set_flag(keep, CAP_EFFECTIVE, 1, &of_files[i], CAP_SET)))
 			err = -errno;
 	if (!err && (cap_set_proc(keep) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))
 		err = -errno;

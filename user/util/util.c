@@ -47,7 +47,8 @@ static size_t printable_utf8(const unsigned char *s)
 	/* C1 controls, surrogates, overlong forms; marks that reorder or hide text */
 	if (c < least[len] || c < 0xa0 || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
 		return 0;
-	if (c == 0xad || c == 0x61c || (c >= 0xe0000 && c <= 0xe007f) || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff)
+	if (c == 0xad || c == 0x61c || (c >= 0xe0000 && c <= 0xe007f) || (c >= 0x200b && c <= 0x200f) ||
+	    (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff)
 		return 0;
 	return len;
 }
