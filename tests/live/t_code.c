@@ -284,7 +284,7 @@ TEST(code_plugins_exec_by_thread)
 	fx__go(t, &f);
 	fx__send(t, &f, 'g');
 	fx__wait_ready(t, &f);
-	child__wait_err(t, &m.c, "malloctrace: ", "probed again", patience_s(10));
+	child__wait_err(t, &m.c, "malloctrace: ", "they were attached again", patience_s(10));
 	wait_until_looked(t, &m, "by-thread", 1);
 	fx__go(t, &f);
 	wait_until_looked(t, &m, "by-thread", 3);

@@ -169,7 +169,7 @@ TEST(exec_by_thread)
 	fx__send(t, &f, 'g');
 	fx__wait_ready(t, &f);
 	/* nobody stops it: what it did until it was probed again is not known, and told */
-	child__wait_err(t, &m.c, "malloctrace: ", "probed again", 10);
+	child__wait_err(t, &m.c, "malloctrace: ", "they were attached again", 10);
 	fx__go(t, &f);
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	want_lossless(t, root);
