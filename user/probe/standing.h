@@ -2,7 +2,7 @@
 /*
  * Are the breakpoints where they should be? They are read back from the memory of a process. The
  * kernel sets them in mappings of a file; a debugger may have taken some out, and a program may
- * have moved its code to memory of no file (huge pages).
+ * have moved its code to anonymous memory (huge pages).
  */
 #ifndef MT_STANDING_H
 #define MT_STANDING_H

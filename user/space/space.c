@@ -2,7 +2,7 @@
 /*
  * Owns one reference per range with a file. What always holds: of ranges that overlap, all but one have died.
  *
- * A process may map and unmap as much as it likes, again and again: memory of no file is no range, and of files
+ * A process may map and unmap as much as it likes, again and again: anonymous memory is no range, and of files
  * that are gone a number is kept, so that what is searched stays short.
  */
 #include <errno.h>

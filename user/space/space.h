@@ -40,7 +40,7 @@ struct space_piece {
 struct space {
 	struct space_range *v;	/* the newest last */
 	size_t n, room;
-	/* memory of no file with code in it: it has neither names nor tables, and only the present is of interest */
+	/* anonymous memory with code in it: it has neither names nor tables, and only the present is of interest */
 	struct vec(struct space_piece) anon;	/* by address, at the last reading */
 	struct space_written written;	/* code of files that need not be what the files have */
 	uint64_t look_began_ns, looked_ns;	/* when all of it was last read: in between; 0: never */
