@@ -57,7 +57,7 @@ TEST(points_fooled)
 	fx__go(t, &f);
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	if (strstr(m.c.errs.s, "libfool.so: probe points not tested"))
-		skip(t, "the self-check cannot run here: %.200s", strstr(m.c.errs.s, "libfool.so: its points"));
+		skip(t, "the self-check cannot run here: %.200s", strstr(m.c.errs.s, "libfool.so: probe points"));
 	want(t, strstr(m.c.errs.s, "libfool.so: the cheaper probe points do not report each call correctly (fool_alloc: ") != NULL,
 	     "stderr, wanted a word on libfool's points, got %s", m.c.errs.s);
 	want(t, strstr(m.c.errs.s, "fool_alloc: first instruction, uretprobe") != NULL, "stderr, wanted plain points for fool_alloc, got %s",
@@ -80,7 +80,7 @@ TEST(points_tried_out)
 	fx__go(t, &f);
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	if (strstr(m.c.errs.s, ": probe points not tested"))
-		skip(t, "the self-check cannot run here: %.200s", strstr(m.c.errs.s, ": its points"));
+		skip(t, "the self-check cannot run here: %.200s", strstr(m.c.errs.s, ": probe points"));
 	want(t, strstr(m.c.errs.s, "9 functions called in a child process, each reported correctly") != NULL,
 	     "stderr, wanted a word on nine functions, got %s", m.c.errs.s);
 	want_u64(t, root, "edges.return_only", 0);

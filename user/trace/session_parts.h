@@ -33,7 +33,7 @@ struct snapshot_request {
 };
 
 /* Whether a cut may wait until those of marks, which come first, are read: not while a message is being handled. */
-enum patience { MAY_WAIT, IN_HASTE };
+enum patience { MAY_WAIT, URGENT };
 
 struct session {
 	const struct opts *opts;

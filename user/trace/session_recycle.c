@@ -17,7 +17,7 @@
  * all handled
  */
 #define LATE_NS (2 * SECOND_NS)
-#define HASTE_NS (SECOND_NS / 20)	/* between two urgent attempts to make room */
+#define URGENT_NS (SECOND_NS / 20)	/* between two urgent attempts to make room */
 
 static void keep_module(const void *handle)
 {
@@ -114,13 +114,13 @@ void session__make_room(struct session *s)
 	uint64_t in_use;
 
 	if (s->budget || s->end_ns || !s->start_ns || !collect__is_short(s->collect, &in_use) ||
-	    in_use == s->recycle.in_use || now_ns() - s->recycle.tried_ns < HASTE_NS)
+	    in_use == s->recycle.in_use || now_ns() - s->recycle.tried_ns < URGENT_NS)
 		return;
 	s->recycle.tried_ns = now_ns();
 	/* one that has just ended must have been seen twice */
-	if (!session__take_cut(s, &how, IN_HASTE, NULL) && !session__take_cut(s, &how, IN_HASTE, NULL))
+	if (!session__take_cut(s, &how, URGENT, NULL) && !session__take_cut(s, &how, URGENT, NULL))
 		recycle(s, ROOM_AT_ONCE);
-	if (s->cut && !session__take_cut(s, &how, IN_HASTE, NULL))
+	if (s->cut && !session__take_cut(s, &how, URGENT, NULL))
 		recycle(s, ROOM_AT_ONCE);
 	collect__is_short(s->collect, &s->recycle.in_use);
 }

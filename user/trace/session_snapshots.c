@@ -51,7 +51,7 @@ int session__take_cut(struct session *s, const struct cut_opts *how, enum patien
 
 	do {
 		if (collect__is_marked(s->collect))
-			err = patience == IN_HASTE ? -EBUSY : session__yield_to_marks(s);
+			err = patience == URGENT ? -EBUSY : session__yield_to_marks(s);
 		if (err)
 			return err_set(e, err, "a mark's snapshot cannot be read");
 		err = cut(s, how, e);

@@ -20,7 +20,7 @@
  * A process is checked once a second, unless that took longer than 1 / CHECK_SHARE of it: ten
  * thousand mappings take ten milliseconds.
  */
-#define LOOK_EACH_NS 1000000000ull
+#define CHECK_EACH_NS 1000000000ull
 #define CHECK_SHARE 500
 /* What all checks together may take at a time, where probes are shared. */
 #define SLICE_NS 10000000ull
@@ -78,7 +78,7 @@ static void check(struct tracees *t, struct tracee *p)
 	if (plans.n && !standing__look(p->process.pid, &tracee__life(p)->space, plans.v, plans.n, &s))
 		report_standing(p, &s);
 	vec_done(&plans);
-	p->next_check_ns = now_ns() + MAX(t->shared_probes ? 10 * LOOK_EACH_NS : LOOK_EACH_NS,
+	p->next_check_ns = now_ns() + MAX(t->shared_probes ? 10 * CHECK_EACH_NS : CHECK_EACH_NS,
 					  (now_ns() - began_ns) * CHECK_SHARE);
 }
 
