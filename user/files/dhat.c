@@ -3,10 +3,10 @@
  * Owns files for DHAT's viewer (dh_view.html, the Firefox Profiler): version 2
  * of its JSON, a program point for each allocation function, stack and, where there are several, process.
  *
- * What always holds: totals and what is live at the end are as they were counted. No two points have the same frames: the
- * viewer refuses such a file.
- * What the format requires and malloctrace does not record is derived: the blocks at a peak from its bytes, by the
- * site's mean size; the age of live blocks from the middle of their class.
+ * What always holds: totals and what is live at the end are as they were counted. No two points
+ * have the same frames: the viewer refuses such a file. What the format requires and malloctrace
+ * does not record is derived: the blocks at a peak from its bytes, by the site's mean size; the age
+ * of live blocks from the middle of their class.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -91,7 +91,8 @@ static size_t n_frames_of(const struct snapshot *s, const struct snap_site *site
 	return n;
 }
 
-static int add_frames(struct snapshot *keep, const struct snapshot *s, const struct snap_site *site, struct numbers *n, struct point *to)
+static int add_frames(struct snapshot *keep, const struct snapshot *s, const struct snap_site *site,
+		      struct numbers *n, struct point *to)
 {
 	const struct snap_process *p = &s->processes[site->process];
 	_cleanup_free_ char *owner = owner__has_process(s) ? owner__process(s, p) : NULL;

@@ -187,7 +187,8 @@ static void note_rate(struct site_base *base, const struct cut_site *s, uint64_t
 		return;
 	if (calls > base->rate_calls)
 		base->most_calls_per_s = MAX(base->most_calls_per_s,
-					     (uint64_t)((double)(calls - base->rate_calls) * 1e9 / (double)(t_ns - base->rate_ns)));
+					     (uint64_t)((double)(calls - base->rate_calls) * 1e9 /
+							(double)(t_ns - base->rate_ns)));
 	base->rate_calls = calls;
 	base->rate_ns = t_ns;
 }

@@ -395,7 +395,8 @@ void snapshot__free(struct snapshot *s);
 void *snapshot__alloc(struct snapshot *s, size_t n, size_t size);	/* zeroed, from the arena; never NULL */
 const char *snapshot__strdup(struct snapshot *s, const char *str);	/* NULL stays NULL */
 
-const char *growth__name(enum growth_kind kind);	/* "page_fault", "brk", "mmap": the site's function; NULL for none */
+/* "page_fault", "brk", "mmap": the site's function; NULL for none */
+const char *growth__name(enum growth_kind kind);
 enum growth_kind growth__of(const char *function);	/* GROWTH_NONE: such as what found no room */
 
 /* The counters that a mode of --mode records. */

@@ -527,7 +527,8 @@ static void judge(const struct unwind *u, const struct user *p, const struct use
 		snprintf(ret->why, sizeof(ret->why), "tables: --unwind table");
 	} else if (worst && worst_share > NO_RECORD_PER_MILLE) {
 		ret->method = MT_WALK_TABLE;
-		snprintf(ret->why, sizeof(ret->why), "tables: %.1f%% of the calls in %.80s keep no frame pointer", worst_share / 10,
+		snprintf(ret->why, sizeof(ret->why),
+			 "tables: %.1f%% of the calls in %.80s keep no frame pointer", worst_share / 10,
 			 object__file_name(worst->object));
 	} else {
 		ret->method = MT_WALK_FP;
