@@ -513,14 +513,36 @@ TEST(top_killed)
 	}
 }
 
+/*
+ * A shell whose prompt says that it controls jobs ($- has an m). Where bash could not take the terminal, what it starts is in
+ * an orphaned process group, in which the kernel ignores SIGTSTP.
+ */
+static void begin_job_control(struct test *t, struct screen *s)
+{
+	for (int i = 0; i < 5; i++) {
+		char *seen, *flags;
+		bool controls;
+
+		begin_shell(t, s, "120", "40", "env PS1='flags=$- prompt> ' bash --norc --noprofile");
+		comes(t, s, "prompt>", NULL);
+		seen = look(t, s);
+		flags = strstr(seen, "flags=");
+		controls = flags && memchr(flags, 'm', strcspn(flags, " "));
+		free(seen);
+		if (controls)
+			return;
+		tmux(t, s, "kill-server", NULL);
+	}
+	must(t, false, "bash never controls jobs here");
+}
+
 TEST(top_stopped)
 {
 	struct screen s = {};
 	char line[512], *other;
 
 	fx__start(t, &s.fx, "screen", NULL);
-	begin_shell(t, &s, "120", "40", "env PS1='prompt> ' bash --norc --noprofile");
-	COMES("prompt>");
+	begin_job_control(t, &s);
 	snprintf(line, sizeof(line), "LC_ALL=C.UTF-8 %s -p %d", lt_bin, (int)s.fx.c.pid);
 	type(t, &s, line);
 	keys(t, &s, "Enter");
