@@ -424,12 +424,12 @@ static void jit(struct test *t, bool follow)
 }
 
 /* Code that is mapped and unmapped 2,000 times a second, each time elsewhere, pushes nothing out. */
-TEST(code_jit)
+TEST_ALONE(code_jit)
 {
 	jit(t, false);
 }
 
-TEST(code_jit_followed)
+TEST_ALONE(code_jit_followed)
 {
 	jit(t, true);
 }
