@@ -196,6 +196,22 @@ static void want_times(struct test *t, json_t *root)
 			     keys[k], (uint64_t)json_integer_value(jget(s, keys[k])), (uint64_t)(limit_ns - OTHER_CLOCK_NS));
 }
 
+/* Moments follow each other, and none is after the end. */
+static void want_moments(struct test *t, json_t *list, uint64_t end_ns, const char *what)
+{
+	uint64_t before_ns = 0;
+	json_t *point;
+	size_t i;
+
+	json_array_foreach(list, i, point) {
+		uint64_t t_ns = ju64(t, point, "t_ns");
+
+		want(t, t_ns >= before_ns && t_ns <= end_ns, "%s %zu: at %" PRIu64 " ns, after one at %" PRIu64 ", of a trace of %" PRIu64, what, i,
+		     t_ns, before_ns, end_ns);
+		before_ns = t_ns;
+	}
+}
+
 void want_invariants(struct test *t, json_t *root)
 {
 	json_t *processes = jget(root, "processes"), *sites = jget(root, "sites"), *p;
@@ -216,11 +232,13 @@ void want_invariants(struct test *t, json_t *root)
 	}
 	sums = sum_sites(t, sites, max_id, n);
 	want_times(t, root);
+	want_moments(t, jget(root, "snapshots"), ju64(t, root, "duration_ns"), "snapshots");
 	json_array_foreach(processes, i, p) {
 		uint64_t id = ju64(t, p, "id");
 
 		snprintf(where, sizeof(where), "process %" PRIu64, id);
 		want_balance(t, jget(p, "totals"), n, where);
+		want_moments(t, jget(p, "timeline"), ju64(t, root, "duration_ns"), "a process's timeline");
 		n_owned += sums[id].n_sites;
 		for (int c = 0; c < n; c++) {
 			uint64_t own = ju64(t, jget(p, "totals"), six[c]);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct test {			/* in memory shared with the runner */
+struct test {			/* in memory shared with its keeper */
 	const char *name;
 	char dir[128];		/* an empty directory, removed after the test */
 	unsigned int n_checks, n_failed;

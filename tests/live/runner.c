@@ -118,6 +118,7 @@ static int run_test(const struct test_def *def, struct test *t)
 {
 	unsigned int limit = def->limit_s > limit_s ? def->limit_s : limit_s;
 	struct pollfd p = { .events = POLLIN };
+	bool in_time;
 	int status = 0;
 	pid_t pid;
 
@@ -136,7 +137,8 @@ static int run_test(const struct test_def *def, struct test *t)
 		exit(t->n_failed ? FAILED : PASSED);
 	}
 	p.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (poll(&p, 1, (int)limit * 1000) == 0) {
+	in_time = poll(&p, 1, (int)limit * 1000) != 0;
+	if (!in_time) {
 		printf("FAIL %s: still running after %u s (%u checks done)\n", t->name, limit, t->n_checks);
 		kill(pid, SIGKILL);
 	}
@@ -145,7 +147,7 @@ static int run_test(const struct test_def *def, struct test *t)
 	end_children();
 	remove_tree(t->dir);
 	if (WIFSIGNALED(status)) {
-		if (WTERMSIG(status) != SIGKILL)
+		if (in_time)
 			printf("FAIL %s: the test itself died of signal %d\n", t->name, WTERMSIG(status));
 		return FAILED;
 	}
@@ -205,40 +207,59 @@ static void count(struct tally *n, int status)
 		n->passed++;
 }
 
+struct job {
+	pid_t keeper;		/* 0: none */
+	const char *test;
+};
+
 /* The next keeper that ends; every child of this process is one. */
-static void await_one(struct tally *n)
+static struct job *await_one(struct job *jobs, unsigned int n_jobs, struct tally *n)
 {
+	pid_t pid;
 	int status;
 
-	while (waitpid(-1, &status, 0) < 0)
+	while ((pid = waitpid(-1, &status, 0)) < 0)
 		if (errno != EINTR)
-			return;
+			return NULL;
 	count(n, status);
+	for (unsigned int i = 0; i < n_jobs; i++) {
+		if (jobs[i].keeper != pid)
+			continue;
+		if (WIFSIGNALED(status))
+			printf("FAIL %s: its keeper died of signal %d, with what it had printed\n", jobs[i].test, WTERMSIG(status));
+		jobs[i].keeper = 0;
+		return &jobs[i];
+	}
+	return NULL;
 }
 
 /* All tests of a list, at most n_jobs at a time. */
 static void run_tests(struct test_def *const *tests, size_t n_tests, unsigned int n_repeats, unsigned int n_jobs, struct tally *n)
 {
+	struct job *jobs = calloc(n_jobs, sizeof(*jobs));
 	unsigned int n_running = 0;
 
-	for (size_t i = 0; i < n_tests * n_repeats; i++) {
-		if (n_running == n_jobs) {
-			await_one(n);
-			n_running--;
-		}
+	for (size_t i = 0; jobs && i < n_tests * n_repeats; i++) {
+		struct job *free_one = n_running == n_jobs ? await_one(jobs, n_jobs, n) : &jobs[n_running];
+		pid_t pid;
+
+		n_running -= n_running == n_jobs;
 		fflush(NULL);
-		switch (fork()) {
-		case 0:
+		pid = fork();
+		if (pid == 0)
 			keep(tests[i / n_repeats]);
-		case -1:
+		if (pid < 0) {
 			printf("FAIL %s: cannot be started: %s\n", tests[i / n_repeats]->name, strerror(errno));
 			n->failed++;
 			continue;
 		}
+		if (free_one)
+			*free_one = (struct job){ pid, tests[i / n_repeats]->name };
 		n_running++;
 	}
 	for (; n_running; n_running--)
-		await_one(n);
+		await_one(jobs, n_jobs, n);
+	free(jobs);
 }
 
 /* Why no test can run here, or NULL. */

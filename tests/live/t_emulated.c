@@ -74,7 +74,7 @@ TEST(emulated_like_the_processor)
 }
 
 /* The ratio is about 1 : 2; less than 1 : 1.2 would make the choice of points pointless. */
-TEST(emulated_is_cheaper)
+TEST_ALONE(emulated_is_cheaper)
 {
 	struct fx f;
 	struct mt m;

@@ -37,6 +37,23 @@ TEST(target_exits)
 }
 
 /* It ends right after its last allocation, before anyone could look. */
+/* Its terminal was closed: it reports like at Ctrl-C. */
+TEST(hangup_reports)
+{
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "basic", "family", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGHUP, 0);
+	want_lossless(t, root);
+	want_u64(t, root, "totals.alloc_calls", ledger__sum(&f.led, LED_ALLOC_CALLS));
+	fx__quit(t, &f);
+}
+
 TEST(target_exits_at_once)
 {
 	struct fx f;

@@ -69,7 +69,7 @@ static double detach_ms(struct test *t, const struct fx *f, unsigned int n)
  * of closing a link is spent waiting, and they wait together. The best of some
  * attempts each: whoever else computes here only adds.
  */
-TEST(detach_at_once)
+TEST_ALONE(detach_at_once)
 {
 	struct fx f[N_TARGETS];
 	double one = 1e9, all = 1e9;

@@ -138,7 +138,14 @@ Test(join, figures_add_up)
 	const char *const names[] = { "a", "b" };
 	uint64_t live = 0;
 
+	v[0]->n_marks_seen = 3;
+	v[0]->n_marks_whole = 2;
+	v[1]->n_marks_seen = 4;
 	cr_assert_eq(snapshot__join(v, names, 2, &all, NULL), 0);
+	/* their moments are those of other traces, but they were called */
+	cr_assert_eq(all->n_marks, 0);
+	cr_assert_eq(all->n_marks_seen, 7);
+	cr_assert_eq(all->n_marks_whole, 2);
 	cr_assert_eq(all->n_processes, 3);
 	for (size_t i = 0; i < 3; i++)
 		cr_assert_eq(all->processes[i].id, i + 1);

@@ -27,9 +27,14 @@ Test(taken, the_newest_are_kept)
 		snprintf(why, sizeof(why), "live>%uM", i);
 		taken__add(&t, i * S, i, i % 2 ? why : NULL);
 	}
+	s->ended = true;
+	s->duration_ns = (SNAPSHOT_MAX_TAKEN + 9) * S;
 	taken__list(&t, s);
 	taken__done(&t);
 	cr_assert_eq(s->n_taken, SNAPSHOT_MAX_TAKEN);
+	/* --stop-on: it was taken before the end was known */
+	cr_assert_eq(s->taken[s->n_taken - 1].t_ns, s->duration_ns);
+	s->n_taken--;
 	for (size_t i = 0; i < s->n_taken; i++) {
 		cr_assert_eq(s->taken[i].number, i + 11);
 		cr_assert_eq(s->taken[i].t_ns, (i + 11) * S);

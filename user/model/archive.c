@@ -279,6 +279,7 @@ static int keep_sites(struct model *m, struct batch *b, const struct cut *cut)
 		if (batch__keep_stack(b, row, to) || (!row->n_frames && kept__note_bare(l->kept, l->kept->sites.n - 1)))
 			return -ENOMEM;
 		to->since_baseline_bytes = baseline__change(&m->baseline, row);
+		to->row.most_calls_per_s = history__most_calls_per_s(&m->history, row);
 		if (kept_site__is_live(to))
 			keep_course(b->archive, to, history__of_site(&m->history, row));
 	}

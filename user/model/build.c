@@ -154,7 +154,7 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 	to->first_ns = since(from->first_ns, m->start_clock_ns);
 	to->last_ns = since(from->last_ns, m->start_clock_ns);
 	/* with --overhead most seconds are seen in part */
-	to->most_calls_per_s = b->s->observed_share < 1 ? 0 : history__most_calls_per_s(&m->history, from);
+	to->most_calls_per_s = b->s->observed_share < 1 ? 0 : MAX(from->most_calls_per_s, history__most_calls_per_s(&m->history, from));
 	to->lifetime_sum_ns = c->lifetime_ns;
 	if (from->oldest_born_ns)
 		to->oldest_ns = since(cut->now_ns, from->oldest_born_ns);
@@ -346,6 +346,20 @@ static void build_hists(struct build *b, const struct mt_hist *h, struct snap_pr
 	}
 }
 
+/* The trace ends at an instant, and its last cut is taken a moment later. */
+static void copy_timeline(struct snapshot *s, const struct life *l, struct snap_process *to)
+{
+	struct snap_point *v = snapshot__alloc(s, l->timeline.n + 1, sizeof(*v));
+
+	for (size_t i = 0; i < l->timeline.n; i++) {
+		v[i] = l->timeline.v[i];
+		if (s->ended)
+			v[i].t_ns = MIN(v[i].t_ns, s->duration_ns);
+	}
+	to->timeline = v;
+	to->n_timeline = l->timeline.n;
+}
+
 static void build_process(struct build *b, const struct model *m, const struct life *l, const struct cut_proc *from,
 			  struct snap_process *p)
 {
@@ -377,10 +391,7 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	p->most_rss_bytes = l->most_rss_bytes;
 	p->rss_at_attach_bytes = l->rss_at_attach_bytes;
 	p->memory = l->memory;
-	p->timeline = l->timeline.v ? memcpy(snapshot__alloc(b->s, l->timeline.n, sizeof(*p->timeline)), l->timeline.v,
-					     l->timeline.n * sizeof(*p->timeline)) :
-				      NULL;
-	p->n_timeline = l->timeline.n;
+	copy_timeline(b->s, l, p);
 	if (from) {
 		p->c.unknown_frees = from->unknown_frees;
 		p->c.peak_bytes = from->peak_bytes;

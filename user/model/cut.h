@@ -33,6 +33,7 @@ struct cut_site {
 	uint64_t peak_bytes, at_peak_bytes;
 	uint64_t min_size, max_size;
 	uint64_t first_ns, last_ns;	/* on the programs' clock */
+	uint64_t most_calls_per_s;	/* of a site that left the tables; of others the history knows */
 	const uint64_t *frames;	/* in the kernel's table: holds until the trace is closed */
 	uint32_t n_frames;
 	uint8_t end;
@@ -77,6 +78,8 @@ static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 		sum->first_ns = s->first_ns;
 	if (s->last_ns > sum->last_ns)
 		sum->last_ns = s->last_ns;
+	if (s->most_calls_per_s > sum->most_calls_per_s)
+		sum->most_calls_per_s = s->most_calls_per_s;
 	if (s->oldest_born_ns && (!sum->oldest_born_ns || s->oldest_born_ns < sum->oldest_born_ns)) {
 		sum->oldest_born_ns = s->oldest_born_ns;
 		sum->oldest_at_most = s->oldest_at_most;

@@ -17,6 +17,7 @@
 #include "model/history.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define NS_PER_S 1000000000ull
@@ -178,17 +179,19 @@ static struct site_base *base_of(const struct history *h, const struct cut_site 
 	return base->proc == s->proc && base->first_ns == s->first_ns ? base : NULL;
 }
 
-/* Cuts may follow each other within milliseconds: a rate is that of at least half a second. */
+/*
+ * Cuts may follow each other within milliseconds: calls are those of at least half a second, and of no more than a second where they
+ * are fewer. A site that was called at all has at least one.
+ */
 static void note_rate(struct site_base *base, const struct cut_site *s, uint64_t t_ns)
 {
-	uint64_t calls = s->counts.alloc_calls;
+	uint64_t calls = s->counts.alloc_calls, span_ns = t_ns - base->rate_ns;
 
 	if (t_ns < base->rate_ns + RATE_MIN_NS)
 		return;
 	if (calls > base->rate_calls)
 		base->most_calls_per_s = MAX(base->most_calls_per_s,
-					     (uint64_t)((double)(calls - base->rate_calls) * 1e9 /
-							(double)(t_ns - base->rate_ns)));
+					     (uint64_t)ceil((double)(calls - base->rate_calls) * 1e9 / (double)MAX(span_ns, 1000000000ull)));
 	base->rate_calls = calls;
 	base->rate_ns = t_ns;
 }

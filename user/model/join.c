@@ -90,7 +90,8 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	/* their times count from other moments */
 	to->started_on = to->stopped_on = to->waiting_for = NULL;
 	to->n_marks = 0;
-	to->n_marks_seen = to->n_marks_whole = 0;
+	to->n_marks_seen += s->n_marks_seen;
+	to->n_marks_whole += s->n_marks_whole;
 	older_unsure__add(&to->older_unsure, &s->older_unsure);
 	if (!to->recording.older_ns)
 		to->older_unsure = (struct older_unsure){};

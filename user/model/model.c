@@ -338,6 +338,9 @@ int model__note(struct model *m, const struct cut *cut)
 			continue;
 		if (l->timeline.n >= max_points)
 			thin_out(l);
+		/* --stop-on: the end is known only after later points were noted */
+		while (l->timeline.n && l->timeline.v[l->timeline.n - 1].t_ns >= since_start(m, cut))
+			l->timeline.n--;
 		slot = vec_push(&l->timeline);
 		if (!slot)
 			return -ENOMEM;

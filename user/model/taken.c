@@ -41,6 +41,9 @@ void taken__list(const struct taken *t, struct snapshot *s)
 	for (size_t i = 0; i < t->v.n; i++) {
 		rows[i] = t->v.v[(t->first + i) % t->v.n];
 		rows[i].why = snapshot__strdup(s, rows[i].why);
+		/* --stop-on: one that was taken before the end was known shows the end */
+		if (s->ended)
+			rows[i].t_ns = MIN(rows[i].t_ns, s->duration_ns);
 	}
 	s->taken = rows;
 	s->n_taken = t->v.n;

@@ -23,6 +23,7 @@
 
 #include "process/process.h"
 #include "process/spawn.h"
+#include "util/exit_status.h"
 #include "util/parse.h"
 #include "util/rights.h"
 #include "util/util.h"
@@ -111,7 +112,7 @@ static void __attribute__((noreturn)) child_fail(int fd, int err)
 	if (write(fd, &err, sizeof(err)) != sizeof(err)) {
 		/* the parent is gone: there is nothing to report to */
 	}
-	_exit(err == EACCES || err == ENOEXEC || err == EPERM ? 126 : 127);
+	_exit(exit_status__of_exec(err));
 }
 
 static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, int errno_fd)

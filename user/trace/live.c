@@ -188,14 +188,13 @@ static void on_drop(struct snapshot *s, void *arg)
 static void update(struct live *l)
 {
 	const struct grouping *by = grouping__find(l->s->opts->by);
-	struct snapshot *base = session__take(l->s, false, l->s->opts->recording.older_ns > 0, &l->s->failure),
-			*shown = base;
+	struct snapshot *base = session__take_or_skip(l->s, l->s->opts->recording.older_ns > 0), *shown = base;
 	struct held *h;
 
-	if (!base) {
+	if (!base && l->s->failure.code)
 		session__fail(l->s);
+	if (!base)
 		return;
-	}
 	if (by->group_of || by->threads)
 		shown = snapshot__group(base, by);
 	h = vec_push(&l->held);

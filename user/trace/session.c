@@ -41,6 +41,7 @@ static void on_signal(int sig, void *arg)
 	switch (sig) {
 	case SIGINT:
 	case SIGTERM:
+	case SIGHUP:
 		s->interrupted = true;
 		loop__stop(s->loop);
 		break;
@@ -49,6 +50,8 @@ static void on_signal(int sig, void *arg)
 			session__request(s, NULL, 0);
 		break;
 	case SIGUSR2:
+		/* a snapshot that was requested before has the old one */
+		session__serve_requests(s);
 		if (s->attached)
 			session__set_baseline(s);
 		if (s->live)
@@ -75,7 +78,7 @@ static void spawn_on_exec(pid_t pid, void *arg)
 		p->held = true;
 	/* the kernel's record may not have shown yet what is there */
 	if (p)
-		tracees__look_again(&s->tracees, p);
+		tracee__look_again(&s->tracees, p);
 	if (p && tracee__probe_entry(&s->tracees, p, NULL))
 		say_verbose("%s: no entry point to wait for", p->process.comm);
 }
@@ -86,7 +89,7 @@ static void spawn_on_mapping(pid_t pid, void *arg)
 	struct tracee *p = tracees__find(&s->tracees, pid);
 
 	if (p)
-		tracees__look_again(&s->tracees, p);
+		tracee__look_again(&s->tracees, p);
 }
 
 static bool spawn_has_started(pid_t pid, void *arg)
@@ -369,7 +372,8 @@ static int finish(struct session *s, struct err *e)
 		tracees__look_at_probes(&s->tracees, true);
 	kernel__freeze(s->kernel, true);
 	/* whose the stacks are that were met up to now */
-	session__read_records(s);
+	if (!s->tracees.probing->records_first)
+		session__read_records(s);
 	if (s->budget)
 		budget__end(s->budget);
 	/* the report does not wait for a debugger, which may take its time */
@@ -406,12 +410,16 @@ static int finish(struct session *s, struct err *e)
 
 static int make_loop(struct session *s, struct err *e)
 {
+	struct sigaction hangup;
 	sigset_t set;
 	int err;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	/* not below nohup */
+	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGUSR1);
 	sigaddset(&set, SIGUSR2);
 	sigaddset(&set, SIGCHLD);
@@ -548,7 +556,7 @@ static int status_of_program(struct session *s, int err)
 	int status = spawn__wait(s->spawn);
 
 	if (exec_errno)
-		return exec_errno == ENOENT ? EXIT_CMD_MISSING : EXIT_CMD_REFUSED;
+		return exit_status__of_exec(exec_errno);
 	return err ? EXIT_CMD_UNTRACED : status;
 }
 

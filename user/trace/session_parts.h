@@ -111,6 +111,8 @@ void session__on_writes(void *arg);
 
 /* ages: exact ones, from a scan of the block table, whose cost grows with the live blocks. NULL: e says why. */
 struct snapshot *session__take(struct session *s, bool last, bool ages, struct err *e);
+/* One of several in a row: if a mark's cut cannot be read now it is left out, which is reported. NULL without s->failure: that. */
+struct snapshot *session__take_or_skip(struct session *s, bool ages);
 /* The same of a mark, whose cut waits to be read; hold: the next cut is ours. */
 struct snapshot *session__take_at(struct session *s, const struct mt_reached *mark, bool hold, struct err *e);
 /* A cut, which is s->cut until the next one. -EBUSY: a mark's has to be read before. */
@@ -141,7 +143,7 @@ void session__on_interval(void *arg);
  * loop, or when requests are served. NULL: SIGUSR1. late_since_ns: the moment that it should have
  * shown; 0: any will do.
  */
-void session__request(struct session *s, const char *reason, uint64_t late_since_ns);
+int session__request(struct session *s, const char *reason, uint64_t late_since_ns);	/* -ENOMEM, which is reported */
 void session__serve_requests(struct session *s);
 int session__watch_requests(struct session *s);
 void session__requests_done(struct session *s);

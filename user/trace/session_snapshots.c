@@ -2,7 +2,7 @@
 /*
  * Snapshots of a session: when one is taken, and what becomes of it. They are requested, and taken
  * one after the other. What always holds: a snapshot is taken while the target goes on; one that
- * fails ends the trace, but for a file that was requested by a signal.
+ * fails ends the trace, but for one that a signal, a mark or a condition requested.
  */
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -38,8 +38,10 @@ static int cut(struct session *s, const struct cut_opts *how, struct err *e)
 	int err;
 
 	s->cut = NULL;
-	s->cut_mono_ns = how->marked_ns ? s->cut_mono_ns : now_ns();
 	err = collect__cut(s->collect, how, &s->cut, e);
+	/* after it: nothing that a snapshot has is later than its end */
+	if (!how->marked_ns)
+		s->cut_mono_ns = now_ns();
 	if (!err && s->budget)
 		s->cut = budget__estimate(s->budget, s->cut);
 	return err;
@@ -47,17 +49,20 @@ static int cut(struct session *s, const struct cut_opts *how, struct err *e)
 
 int session__take_cut(struct session *s, const struct cut_opts *how, enum patience patience, struct err *e)
 {
-	int err = 0;
+	int err;
 
 	do {
-		if (collect__is_marked(s->collect))
-			err = patience == URGENT ? -EBUSY : session__yield_to_marks(s);
+		_cleanup_err_ struct err why = {};
+
+		err = !collect__is_marked(s->collect) ? 0 : patience == URGENT ? -EBUSY : session__yield_to_marks(s);
 		if (err)
 			return err_set(e, err, "a mark's snapshot cannot be read");
-		err = cut(s, how, e);
-		/* a mark came first */
-	} while (err == -EBUSY && patience == MAY_WAIT);
-	return err;
+		err = cut(s, how, &why);
+		/* a mark came first: its snapshot, then another attempt */
+		if (err && (err != -EBUSY || patience == URGENT))
+			return err_set(e, err, "%s", err_msg(&why));
+	} while (err);
+	return 0;
 }
 
 static struct cut_opts how_to_cut(const struct session *s, bool ages)
@@ -85,7 +90,10 @@ static struct making begin_making(struct session *s, bool last, bool ages, const
 
 static uint64_t duration_ns(const struct session *s, const struct making *m)
 {
-	return (m->last ? s->end_ns : s->spots.waiting ? s->start_ns : s->cut_mono_ns) - s->start_ns;
+	uint64_t now_ns = s->spots.waiting ? s->start_ns : s->cut_mono_ns;
+
+	/* what is taken after the end shows the end */
+	return (s->end_ns && (m->last || now_ns > s->end_ns) ? s->end_ns : now_ns) - s->start_ns;
 }
 
 static struct snapshot_info info_of(const struct session *s, const struct making *m)
@@ -104,7 +112,7 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 		.host = s->uname.nodename,
 		.duration_ns = duration_ns(s, m),
 		.wall_now_ns = session__wall_ns(),
-		.ended = m->last,
+		.ended = m->last || s->end_ns,
 		.target_cpu_ns = tracees__cpu_ns(&s->tracees),
 		.tool_cpu_ns = own_cpu_ns(),
 		.unit_ns = s->kernel->born_unit_ns,
@@ -170,6 +178,19 @@ struct snapshot *session__take_at(struct session *s, const struct mt_reached *ma
 	return cut(s, &how, e) ? NULL : make(s, &m, e);
 }
 
+struct snapshot *session__take_or_skip(struct session *s, bool ages)
+{
+	struct snapshot *snap = session__take(s, false, ages, &s->failure);
+
+	/* a mark's thread has been kept from the CPU for seconds: the next one will do */
+	if (!snap && s->failure.code == -EBUSY) {
+		say("a report was left out: %s", err_msg(&s->failure));
+		err_done(&s->failure);
+		s->failure = (struct err){};
+	}
+	return snap;
+}
+
 /* ---- requests */
 
 void session__put_out(struct session *s, struct snapshot *snap, const char *reason, struct err *e)
@@ -220,7 +241,7 @@ void session__serve_requests(struct session *s)
 		eventfd_write(s->requests_fd, 1);
 }
 
-void session__request(struct session *s, const char *reason, uint64_t late_since_ns)
+int session__request(struct session *s, const char *reason, uint64_t late_since_ns)
 {
 	char *copy = reason ? strdup(reason) : NULL;
 	struct snapshot_request *slot = reason && !copy ? NULL : vec_push(&s->requests);
@@ -228,10 +249,11 @@ void session__request(struct session *s, const char *reason, uint64_t late_since
 	if (!slot) {
 		free(copy);
 		say("out of memory: no snapshot is taken");
-		return;
+		return -ENOMEM;
 	}
 	*slot = (struct snapshot_request){ copy, late_since_ns };
 	eventfd_write(s->requests_fd, 1);
+	return 0;
 }
 
 static void on_requests(void *arg)

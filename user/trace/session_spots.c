@@ -189,13 +189,13 @@ static void on_other_mark(struct session *s, const struct mt_reached *r)
 	_cleanup_free_ char *reason = reason_of(s, r);
 
 	note(s, r, NULL);
-	if (r->owner == MT_CUT_READER && s->spots.late_ns < r->mono_ns && reason) {
+	if (r->owner == MT_CUT_READER && s->spots.late_ns < r->mono_ns && reason && !s->finishing) {
 		s->spots.late_ns = now_ns();
 		session__request(s, reason, r->mono_ns);
 		return;
 	}
 	if (!s->spots.n_missed++)
-		say("%s is called faster than snapshots are taken: some calls are counted and listed without a snapshot",
+		say("%s is called faster than snapshots are taken: all calls are counted, but not each has a snapshot or is listed",
 		    name_of(s, r->spot));
 }
 

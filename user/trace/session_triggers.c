@@ -120,7 +120,8 @@ void session__fire(struct session *s)
 	reasons = triggers__reasons(s->triggers, now_ns(), false);
 	if (!reasons)
 		return;
-	session__request(s, reasons, 0);
+	if (session__request(s, reasons, 0))
+		return;
 	session__serve_requests(s);
 	triggers__taken(s->triggers, now_ns());
 }

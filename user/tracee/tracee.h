@@ -193,7 +193,7 @@ int tracees__check_spots(struct tracees *t, struct err *e);
 void tracees__tell_spots(struct tracees *t);
 /* Which functions of --sym and --prefix are in no file: when the trace begins, and at its end. */
 void tracees__tell_named(const struct tracees *t);
-/* Probes are shared, and these processes are traced. Before tracees__attach(); selection outlives the tracees. */
+/* Probes are shared, and these processes are traced. Before probing->attach(); selection outlives the tracees. */
 int tracees__share(struct tracees *t, const struct selection *selection, struct err *e);
 static inline bool tracees__are_shared(const struct tracees *t)
 {
@@ -215,8 +215,8 @@ static inline struct tracee_life *tracee__life(const struct tracee *p)
 {
 	return p->lives.v[p->lives.n - 1];
 }
-/* It mapped code, any one of them if p is NULL; an allocator among it is probed, and reported. */
-void tracees__look_again(struct tracees *t, struct tracee *p);
+/* It mapped code; an allocator among it is probed, and reported. */
+void tracee__look_again(struct tracees *t, struct tracee *p);
 /* The file offset of a program's entry point is probed: see kernel__started. */
 int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
 void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */

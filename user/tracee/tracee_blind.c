@@ -9,17 +9,12 @@
 #include <string.h>
 
 #include "probe/lookalikes.h"
-#include "tracee/tracee.h"
+#include "tracee/tracee_parts.h"
 
 /* Below that RSS grows by whatever a program reads and calls for the first time. */
 #define MUCH_GROWTH (1 << 20)
 /* Where there are many, most of them sleep nearly all the time. */
 #define MUCH_CPU_NS 20000000ull
-
-static struct known_file *plan_of(const struct tracees *t, const struct object *obj)
-{
-	return hash__get(&t->file_of, (uintptr_t)obj);
-}
 
 /* Is it the first of its file in the list of ranges? */
 static bool is_first(const struct space *s, size_t at)
@@ -38,7 +33,7 @@ static void write_probed(struct tracees *t, const struct tracee_life *l, FILE *o
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->space.n; i++) {
-		const struct known_file *k = is_first(&l->space, i) ? plan_of(t, l->space.v[i].object) : NULL;
+		const struct known_file *k = is_first(&l->space, i) ? tracees__known_file(t, l->space.v[i].object) : NULL;
 
 		if (!k || !k->plan.n_funcs)
 			continue;
@@ -64,7 +59,7 @@ static void write_candidates(struct tracees *t, const struct tracee_life *l, FIL
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->space.n; i++) {
-		struct known_file *k = is_first(&l->space, i) ? plan_of(t, l->space.v[i].object) : NULL;
+		struct known_file *k = is_first(&l->space, i) ? tracees__known_file(t, l->space.v[i].object) : NULL;
 
 		if (!k || is_c_library(k))
 			continue;
@@ -105,7 +100,7 @@ static void look_at(struct tracees *t, const struct tracee *p, const struct trac
 	 * a process that ends runs; where children are followed, most of those that fork and exec
 	 * call no allocator on the way
 	 */
-	bool ran = b.cpu_ns || b.grown_bytes >= MUCH_GROWTH || (to->ended && !tracees__are_shared(t));
+	bool ran = b.cpu_ns || b.grown_bytes >= MUCH_GROWTH || (to->ended && (!tracees__are_shared(t) || p->own));
 
 	b.idle = !ran && !to->ended;
 	if (!ran && !b.idle)

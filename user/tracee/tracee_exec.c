@@ -108,7 +108,7 @@ int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e)
 {
 	const struct space *s = &tracee__life(p)->space;
 
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = 0; p->attachment && i < s->n; i++) {
 		struct object *obj = s->v[i].object;
 		uint64_t offset;
 

@@ -99,12 +99,9 @@ static void update(struct tracees *t, struct tracee *p, int (*look)(struct trace
 	}
 }
 
-void tracees__look_again(struct tracees *t, struct tracee *p)
+void tracee__look_again(struct tracees *t, struct tracee *p)
 {
-	if (p)
-		update(t, p, t->probing->refresh);
-	for (size_t i = 0; i < t->v.n && !p; i++)
-		update(t, t->v.v[i], t->probing->refresh);
+	update(t, p, t->probing->refresh);
 }
 
 static void say_attached(const struct tracees *t)

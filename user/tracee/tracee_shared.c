@@ -151,7 +151,11 @@ static bool is_mapped(const struct tracees *t, const struct object *obj)
 
 static bool has_any_probes(const struct known_file *k)
 {
-	return has_allocator_probes(k) || has_spot_probes(k) || k->extras[EXTRA_LOADER].state == EXTRA_PROBED;
+	bool any = has_allocator_probes(k);
+
+	for (size_t i = 0; i < N_EXTRAS; i++)
+		any |= k->extras[i].state == EXTRA_PROBED;
+	return any;
 }
 
 void tracees__unprobe_deleted(struct tracees *t)
@@ -160,7 +164,7 @@ void tracees__unprobe_deleted(struct tracees *t)
 		struct known_file *k = t->files.v[i];
 		struct stat st;
 
-		if (!has_any_probes(k) || k->state == FILE_REFUSED || k->asked ||
+		if (!has_any_probes(k) || k->asked ||
 		    fstat(k->plan.object->fd, &st) || st.st_nlink || is_mapped(t, k->plan.object))
 			continue;
 		if (t->shared_probes)	/* else all are out already */

@@ -3,6 +3,8 @@
 #ifndef MT_EXIT_STATUS_H
 #define MT_EXIT_STATUS_H
 
+#include <errno.h>
+
 enum exit_status {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
@@ -13,5 +15,11 @@ enum exit_status {
 	EXIT_CMD_REFUSED = 126,	/* CMD could not be run */
 	EXIT_CMD_MISSING = 127,	/* there is no such CMD */
 };
+
+/* Of a CMD that could not be executed. */
+static inline int exit_status__of_exec(int err)
+{
+	return err == ENOENT || err == ENOTDIR ? EXIT_CMD_MISSING : EXIT_CMD_REFUSED;
+}
 
 #endif
