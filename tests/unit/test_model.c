@@ -59,7 +59,7 @@ Test(model, sites_processes_and_totals_agree)
 
 	cr_expect_str_eq(s->version, "v");
 	cr_expect_eq(s->recording.mode, MT_MODE_FULL);
-	cr_expect_eq(s->duration_ns, 7);
+	cr_expect_eq(s->duration_ns, 7000000000);
 	cr_expect_eq(s->wall_start_ns, 50);
 	cr_expect_eq(s->wall_now_ns, 99);
 	snapshot__free(s);

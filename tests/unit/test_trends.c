@@ -73,7 +73,7 @@ static void play__second(struct play *p)
 
 static struct snapshot *play__shot(struct play *p, enum mt_mode mode)
 {
-	struct snapshot_info info = { .version = "v", .kernel = "k", .arch = "a", .recording = RECORDING_PRESET, .observed_share = 1 };
+	struct snapshot_info info = { .version = "v", .kernel = "k", .arch = "a", .recording = RECORDING_PRESET, .observed_share = 1, .duration_ns = 3600 * S };
 	struct snapshot *s;
 
 	info.recording.mode = mode;

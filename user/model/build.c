@@ -346,15 +346,14 @@ static void build_hists(struct build *b, const struct mt_hist *h, struct snap_pr
 	}
 }
 
-/* The trace ends at an instant, and its last cut is taken a moment later. */
+/* A trace ends at an instant, and a mark comes at one; the clock of cuts goes by ticks. */
 static void copy_timeline(struct snapshot *s, const struct life *l, struct snap_process *to)
 {
 	struct snap_point *v = snapshot__alloc(s, l->timeline.n + 1, sizeof(*v));
 
 	for (size_t i = 0; i < l->timeline.n; i++) {
 		v[i] = l->timeline.v[i];
-		if (s->ended)
-			v[i].t_ns = MIN(v[i].t_ns, s->duration_ns);
+		v[i].t_ns = MIN(v[i].t_ns, s->duration_ns);
 	}
 	to->timeline = v;
 	to->n_timeline = l->timeline.n;

@@ -170,6 +170,8 @@ int session__ask_spots(struct session *s, struct err *e);
 /* All probes are in place: the trace begins, or waits for --start-on, which is said. */
 void session__await_start(struct session *s);
 void session__say_waiting(const struct session *s);
+/* --stop-on: was it called? Then that was the end, also if its message has not been read yet. */
+void session__note_stop(struct session *s);
 /* What the spots report; the same, of the loop. */
 void session__read_spots(struct session *s);
 void session__on_spots(void *arg);

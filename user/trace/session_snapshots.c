@@ -131,6 +131,7 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 	struct snapshot_info info;
 	struct snapshot *snap;
 
+	session__note_stop(s);
 	/* marks may be many */
 	if (m->last)
 		resident__end(&s->memory, &s->tracees, cut);

@@ -99,10 +99,10 @@ static void on_start(struct session *s)
 	}
 }
 
-static void on_stop(struct session *s)
+void session__note_stop(struct session *s)
 {
 	struct mt_spot at;
-	uint32_t spot = s->spots.stopped_by ? 0 : kernel__stopped_by(s->kernel, &at);
+	uint32_t spot = kernel__spots_fd(s->kernel) < 0 || s->spots.stopped_by ? 0 : kernel__stopped_by(s->kernel, &at);
 
 	if (!spot)
 		return;
@@ -225,7 +225,7 @@ static void read_spots(struct session *s, bool hold)
 			on_other_mark(s, r);
 	}
 	s->spots.queue.n = 0;
-	on_stop(s);
+	session__note_stop(s);
 }
 
 void session__read_spots(struct session *s)
