@@ -357,7 +357,7 @@ TEST(memory_missing_pages)
 	json_decref(s.root);
 }
 
-/* "malloctrace: memory of 1 process looked at: 3.1 ms, 26 slices of at most 32,768 pages"; of the line that was read last */
+/* "malloctrace: memory of 1 process read: 3.1 ms, 26 slices of at most 32,768 pages"; of the line that was read last */
 static void slices(struct test *t, const struct mt *m, uint64_t *ret_n, uint64_t *ret_most)
 {
 	const char *line = m->c.errs.s, *next;
@@ -365,9 +365,9 @@ static void slices(struct test *t, const struct mt *m, uint64_t *ret_n, uint64_t
 
 	while ((next = strstr(line + 1, "malloctrace: memory of ")))
 		line = next;
-	must(t, sscanf(line, "malloctrace: memory of 1 process looked at: %lf ms, %" SCNu64 " slice%*[s] of at most %" SCNu64 " pages", &ms, ret_n,
+	must(t, sscanf(line, "malloctrace: memory of 1 process read: %lf ms, %" SCNu64 " slice%*[s] of at most %" SCNu64 " pages", &ms, ret_n,
 		       ret_most) == 3 ||
-		sscanf(line, "malloctrace: memory of 1 process looked at: %lf ms, %" SCNu64 " slice of at most %" SCNu64 " pages", &ms, ret_n,
+		sscanf(line, "malloctrace: memory of 1 process read: %lf ms, %" SCNu64 " slice of at most %" SCNu64 " pages", &ms, ret_n,
 		       ret_most) == 3, "no look is told of: %.400s", m->c.errs.s);
 }
 
@@ -465,7 +465,7 @@ TEST(memory_last_seen)
 	fx__go(t, &f);
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-v", "-o", out, NULL);
 	mt__wait_attached(t, &m);
-	child__wait_err(t, &m.c, "malloctrace: memory of 1 process looked at", NULL, patience_s(20));
+	child__wait_err(t, &m.c, "malloctrace: memory of 1 process read", NULL, patience_s(20));
 	fx__quit(t, &f);
 	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &m.c));
 	root = load_json(t, out);

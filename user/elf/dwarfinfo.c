@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/cache.h"
+#include "elf/pool.h"
 #include "util/util.h"
 
 #define UNITS_MAX (1u << 20)
@@ -64,7 +64,7 @@ struct dwarfinfo {
 	void *text_arg;
 	struct vec(struct unit) units;
 	struct vec(struct span) ranges;	/* of units, by low */
-	struct u64map names;	/* address of a DIE in memory → struct name */
+	struct hash names;	/* address of a DIE in memory → struct name */
 };
 
 struct name {
@@ -199,7 +199,7 @@ void dwarfinfo__free(struct dwarfinfo *d)
 	}
 	vec_done(&d->units);
 	vec_done(&d->ranges);
-	u64map__done(&d->names);
+	hash__done(&d->names);
 	free(d);
 }
 
@@ -393,7 +393,7 @@ static struct name find_name(struct dwarfinfo *d, const struct unit *u, Dwarf_Di
 		/* All calls of a function share its abstract DIE: that is where the name is kept. */
 		if (i == 1) {
 			key = (uintptr_t)at.addr;
-			have = u64map__get(&d->names, key);
+			have = hash__get(&d->names, key);
 			if (have)
 				return *have;
 		}
@@ -419,7 +419,7 @@ static struct name find_name(struct dwarfinfo *d, const struct unit *u, Dwarf_Di
 	if (key) {
 		keep = pool__alloc(names, sizeof(*keep));
 		*keep = got;
-		u64map__put(&d->names, key, keep);
+		hash__put(&d->names, key, keep);
 	}
 	return got;
 }

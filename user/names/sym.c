@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/cache.h"
 #include "elf/debuginfod.h"
 #include "elf/demangle.h"
 #include "elf/dwarfinfo.h"
@@ -23,6 +22,7 @@
 #include "elf/jitmap.h"
 #include "elf/minidebug.h"
 #include "elf/object.h"
+#include "elf/pool.h"
 #include "elf/symtab.h"
 #include "util/util.h"
 
@@ -40,7 +40,7 @@ struct module {			/* what is known of one object */
 	struct minidebug mini;
 	struct symtab symtab;
 	struct dwarfinfo *dwarf;	/* NULL: none */
-	struct u64map results;	/* return address → struct result */
+	struct hash results;	/* return address → struct result */
 	bool reported;		/* that the object changed */
 };
 
@@ -48,7 +48,7 @@ struct sym {
 	struct sym_opts opts;
 	char *debug_dir;
 	struct pool pool;
-	struct u64map modules;	/* address of the object → struct module */
+	struct hash modules;	/* address of the object → struct module */
 	struct vec(struct module *) all;
 };
 
@@ -78,7 +78,7 @@ static void module__free(struct module *m)
 	minidebug__close(&m->mini);
 	elffile__close(&m->debug);
 	elffile__close(&m->file);
-	u64map__done(&m->results);
+	hash__done(&m->results);
 	object__put(m->obj);
 	free(m);
 }
@@ -90,7 +90,7 @@ void sym__free(struct sym *s)
 	for (size_t i = 0; i < s->all.n; i++)
 		module__free(s->all.v[i]);
 	vec_done(&s->all);
-	u64map__done(&s->modules);
+	hash__done(&s->modules);
 	pool__done(&s->pool);
 	free(s->debug_dir);
 	free(s);
@@ -150,7 +150,7 @@ static void open_files(struct sym *s, struct module *m)
 
 static struct module *get_module(struct sym *s, struct object *obj)
 {
-	struct module *m = (struct module *)u64map__get(&s->modules, (uintptr_t)obj), **slot;
+	struct module *m = hash__get(&s->modules, (uintptr_t)obj), **slot;
 
 	if (m)
 		return m;
@@ -163,7 +163,7 @@ static struct module *get_module(struct sym *s, struct object *obj)
 	*slot = m;
 	m->obj = obj;
 	object__hold(obj);
-	u64map__put(&s->modules, (uintptr_t)obj, m);
+	hash__put(&s->modules, (uintptr_t)obj, m);
 	if (!obj->jit && !object__look_for_change(obj))
 		open_files(s, m);
 	return m;
@@ -293,14 +293,14 @@ size_t sym__resolve(struct sym *s, struct object *obj, uint64_t vaddr, const str
 		*ret = &unnamed;
 		return 1;
 	}
-	r = u64map__get(&m->results, vaddr);
+	r = hash__get(&m->results, vaddr);
 	if (!r) {
 		if (is_changed(s, m)) {
 			*ret = &unnamed;
 			return 1;
 		}
 		r = m->obj->jit ? resolve_jit(s, m, vaddr - 1) : resolve(s, m, vaddr - 1);
-		u64map__put(&m->results, vaddr, r);
+		hash__put(&m->results, vaddr, (void *)r);	/* without memory it is resolved again */
 	}
 	*ret = r->lines;
 	return r->n;
