@@ -31,7 +31,8 @@ struct test_def {
 
 /*
  * Tests run side by side. TEST_ALONE is for those that would disturb others or be disturbed: they trace everybody, or whoever
- * bears a fixture's name; they measure time or memory; they change what all share, such as a file that others run from.
+ * has a fixture's name; they measure time or memory; they change what all share, such as a file that others run from; they want
+ * malloctrace to be in time, as for code that is called as soon as it is loaded.
  */
 #define TEST(id) TEST_AS(id, .alone = false)
 #define TEST_ALONE(id) TEST_AS(id, .alone = true)

@@ -87,7 +87,7 @@ static uint64_t storm(struct test *t, const char *program, unsigned int n, uint6
 }
 
 /* Programs that allocate at once and end, without frame pointers: their file is known from the start. */
-TEST(code_exec_storm)
+TEST_ALONE(code_exec_storm)
 {
 	uint64_t whole, n = storm(t, NULL, (unsigned int)scaled(50), &whole);
 
@@ -95,7 +95,7 @@ TEST(code_exec_storm)
 }
 
 /* A file that nobody had mapped before: right, or not called whole. */
-TEST(code_exec_storm_of_a_new_file)
+TEST_ALONE(code_exec_storm_of_a_new_file)
 {
 	const char *copy = in_dir(t, "stranger");
 	uint64_t whole;
@@ -197,10 +197,10 @@ static void plugins_in_turn(struct test *t, const char *host, const char *option
  * Three plugins in turn at one address are three sites, each with its own names and all of its calls. What was unsure before their
  * files were known has the same frames as what is whole, and is another site.
  */
-TEST(code_plugins) { plugins_in_turn(t, "code", "-v"); }
+TEST_ALONE(code_plugins) { plugins_in_turn(t, "code", "-v"); }
 
 /* The same without frame pointers: before a plugin's file is known its stacks end early, but have its names; then they are whole. */
-TEST(code_plugins_nofp) { plugins_in_turn(t, "code.nofp", "-v"); }
+TEST_ALONE(code_plugins_nofp) { plugins_in_turn(t, "code.nofp", "-v"); }
 
 /* One file, written over in place between two loads: what is called whole is right, with its own names or without. */
 static void rewritten(struct test *t, const char *host, const char *method, const char *const *files)
@@ -234,24 +234,24 @@ static void rewritten(struct test *t, const char *host, const char *method, cons
 	fx__quit(t, &f);
 }
 
-TEST(code_plugins_rewritten)
+TEST_ALONE(code_plugins_rewritten)
 {
 	rewritten(t, "code", "auto", (const char *const[]){ "libplug.so", "libplug_d.so" });
 }
 
 /* Where all is walked by the file's table, which is that of what it was. */
-TEST(code_plugins_rewritten_table)
+TEST_ALONE(code_plugins_rewritten_table)
 {
 	rewritten(t, "code.nofp", "table", (const char *const[]){ "libplug.nofp.so", "libplug_d.nofp.so" });
 }
 
-TEST(code_plugins_rewritten_nofp)
+TEST_ALONE(code_plugins_rewritten_nofp)
 {
 	rewritten(t, "code.nofp", "auto", (const char *const[]){ "libplug.nofp.so", "libplug_d.nofp.so" });
 }
 
 /* What they were is known from the kernel's records, also if malloctrace did not run meanwhile. */
-TEST(code_plugins_seen_late)
+TEST_ALONE(code_plugins_seen_late)
 {
 	json_t *root;
 	struct fx f;
@@ -271,7 +271,7 @@ TEST(code_plugins_seen_late)
 }
 
 /* Where a thread other than the first has become the program, and the probes on dlopen and dlclose have ended with the first one, too. */
-TEST(code_plugins_exec_by_thread)
+TEST_ALONE(code_plugins_exec_by_thread)
 {
 	const char *path = in_dir(t, "by-thread.json");
 	json_t *root;
@@ -363,13 +363,13 @@ static void hasty_all(struct test *t, const char *how, const char *option)
 	hasty(t, how, 5, "10", option);
 }
 
-TEST(code_plugins_hasty) { hasty_all(t, "hasty", "-v"); }
-TEST(code_plugins_hasty_followed) { hasty_all(t, "hasty", "-f"); }
-TEST(code_plugins_hasty_moved) { hasty_all(t, "hasty-moved", "-v"); }
-TEST(code_plugins_hasty_moved_followed) { hasty_all(t, "hasty-moved", "-f"); }
+TEST_ALONE(code_plugins_hasty) { hasty_all(t, "hasty", "-v"); }
+TEST_ALONE(code_plugins_hasty_followed) { hasty_all(t, "hasty", "-f"); }
+TEST_ALONE(code_plugins_hasty_moved) { hasty_all(t, "hasty-moved", "-v"); }
+TEST_ALONE(code_plugins_hasty_moved_followed) { hasty_all(t, "hasty-moved", "-f"); }
 
 /* And where probes are everyone's. */
-TEST(code_plugins_followed) { plugins_in_turn(t, "code", "-f"); }
+TEST_ALONE(code_plugins_followed) { plugins_in_turn(t, "code", "-f"); }
 
 /* ---- a compiler that runs */
 

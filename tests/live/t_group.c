@@ -349,7 +349,7 @@ TEST_ALONE(all_deleted_file)
 	must(t, !unlink(program), "unlink");
 	fx__go(t, &f);
 	fx__quit(t, &f);
-	child__wait_err(t, &m.c, "malloctrace: ", "gone is deleted, and nobody maps it", patience_s(60));
+	child__wait_err(t, &m.c, "malloctrace: ", "gone is deleted, and no process maps it", patience_s(60));
 	root = stop_group(t, &m, SIGINT);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 1), &f.led, LED_ALL & ~LED_ONLY);
 	want_eq(t, "files named so in the list of probes", 1, probes_in(root, "/gone"));

@@ -98,7 +98,7 @@ static void command(struct test *t, struct fx *debugger, char c, const char *ans
 }
 
 /* It keeps our breakpoint for the program's code, and writes it back: we have to be there still. */
-TEST(debugger_leaves_last)
+TEST_ALONE(debugger_leaves_last)
 {
 	uint64_t place[MAX_PLACES] = {};
 	struct fx f, debugger;
@@ -124,7 +124,7 @@ TEST(debugger_leaves_last)
 }
 
 /* One that was there first writes the program's own code over our breakpoints. */
-TEST(debugger_takes_probes_out)
+TEST_ALONE(debugger_takes_probes_out)
 {
 	uint64_t place[MAX_PLACES] = {};
 	struct fx f, debugger;

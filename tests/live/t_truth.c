@@ -228,8 +228,8 @@ static void jit(struct test *t, const char *follow)
 	fx__quit(t, &f);
 }
 
-TEST(truth_jit) { jit(t, NULL); }
-TEST(truth_jit_follow) { jit(t, "-f"); }
+TEST_ALONE(truth_jit) { jit(t, NULL); }
+TEST_ALONE(truth_jit_follow) { jit(t, "-f"); }
 
 static void plugins(struct test *t, const char *program, const char *follow)
 {
@@ -248,9 +248,9 @@ static void plugins(struct test *t, const char *program, const char *follow)
 	fx__quit(t, &f);
 }
 
-TEST(truth_plugins) { plugins(t, "truth.records", NULL); }
-TEST(truth_plugins_mixed) { plugins(t, "truth.mixed", NULL); }
-TEST(truth_plugins_follow) { plugins(t, "truth.mixed", "-f"); }
+TEST_ALONE(truth_plugins) { plugins(t, "truth.records", NULL); }
+TEST_ALONE(truth_plugins_mixed) { plugins(t, "truth.mixed", NULL); }
+TEST_ALONE(truth_plugins_follow) { plugins(t, "truth.mixed", "-f"); }
 
 /* ---- programs that come and go */
 
