@@ -2,6 +2,8 @@
 /* Profiles that were written are looked at again, without privileges: the same text comes out. */
 #include "lt.h"
 
+#include <sys/wait.h>
+#include <poll.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -183,3 +185,46 @@ TEST(snapshots_of_one_name)
 TEST(report_as_functions_is_the_same) { same_text(t, ARGS(), ARGS("--view", "functions", "-T", "100")); }
 
 TEST(report_as_a_tree_is_the_same) { same_text(t, ARGS(), ARGS("--view", "tree", "--threshold", "0")); }
+
+/* Where in the kernel a process waits, "" if that cannot be read. */
+static bool waits_in(pid_t pid, const char *what)
+{
+	char path[64], *text;
+	bool is;
+
+	snprintf(path, sizeof(path), "/proc/%d/wchan", (int)pid);
+	text = read_all(path, NULL);
+	is = text && strstr(text, what);
+	free(text);
+	return is;
+}
+
+/* Reports to a pipe that is not read: the second Ctrl-C ends it at once, and the target goes on. */
+TEST(report_to_a_full_pipe)
+{
+	struct spawn s = { .argv = { lt_bin, "-p", "", "0.02" } };
+	struct fx f;
+	struct mt m = {};
+	int status = 0;
+
+	fx__start(t, &f, "basic", "family", NULL);
+	s.argv[2] = pid_arg(f.c.pid);
+	child__start(t, &m.c, &s);
+	child__wait_err(t, &m.c, "malloctrace: attached", NULL, patience_s(60));
+	fx__go(t, &f);
+	/* what is not read fills the pipe */
+	for (unsigned int i = 0; i < 20000 && !waits_in(m.c.pid, "pipe_write"); i++)
+		poll(NULL, 0, 5);
+	must(t, waits_in(m.c.pid, "pipe_write"), "malloctrace never waited for its reader");
+	child__kill(t, &m.c, SIGINT);
+	child__kill(t, &m.c, SIGINT);
+	for (unsigned int i = 0; i < 20000 && !waitpid(m.c.pid, &status, WNOHANG); i++) {
+		/* two signals of one kind at once are one */
+		child__kill(t, &m.c, SIGINT);
+		poll(NULL, 0, 5);
+	}
+	want(t, WIFSIGNALED(status) && WTERMSIG(status) == SIGINT, "the end of malloctrace, wanted by SIGINT, got %#x", (unsigned int)status);
+	m.c.reaped = true;
+	fx__go(t, &f);
+	fx__quit(t, &f);
+}

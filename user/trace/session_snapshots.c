@@ -5,6 +5,7 @@
  * fails ends the trace, but for one that a signal, a mark or a condition requested.
  */
 #include <errno.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <time.h>
 
@@ -185,11 +186,54 @@ struct snapshot *session__take_or_skip(struct session *s, bool ages)
 
 	/* a mark's thread has been kept from the CPU for seconds: the next one will do */
 	if (!snap && s->failure.code == -EBUSY) {
-		say("a report was left out: %s", err_msg(&s->failure));
+		say("a report was skipped: %s", err_msg(&s->failure));
 		err_done(&s->failure);
 		s->failure = (struct err){};
 	}
 	return snap;
+}
+
+/* ---- output, which may block: a pipe that is not read */
+
+static volatile sig_atomic_t n_noted;
+
+/* The first one ends the trace once all is written; the next one ends malloctrace, and the kernel takes the probes out. */
+static void note_signal(int sig)
+{
+	if (!n_noted++)
+		return;
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void begin_output(const struct session *s, sigset_t *before)
+{
+	struct sigaction note = { .sa_handler = note_signal, .sa_flags = SA_RESTART };
+	sigset_t set;
+
+	sigemptyset(&set);
+	n_noted = s->interrupted;
+	/* a screen must be restored, and its keys end the trace */
+	if (!s->live) {
+		sigaddset(&set, SIGINT);
+		sigaddset(&set, SIGTERM);
+		sigaction(SIGINT, &note, NULL);
+		sigaction(SIGTERM, &note, NULL);
+	}
+	sigprocmask(SIG_UNBLOCK, &set, before);
+}
+
+static void end_output(struct session *s, const sigset_t *before)
+{
+	sigprocmask(SIG_SETMASK, before, NULL);
+	if (s->live)
+		return;
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	if (n_noted) {
+		s->interrupted = true;
+		loop__stop(s->loop);
+	}
 }
 
 /* ---- requests */
@@ -197,7 +241,9 @@ struct snapshot *session__take_or_skip(struct session *s, bool ages)
 void session__put_out(struct session *s, struct snapshot *snap, const char *reason, struct err *e)
 {
 	const char *lead = reason ? reason : "", *colon = reason ? ": " : "";
+	sigset_t before;
 
+	begin_output(s, &before);
 	if (snap) {
 		snap->trigger = snapshot__strdup(snap, reason);
 		taken__add(&s->taken, snap->duration_ns, output__has_files(&s->output) ? s->n_usr1 + 1 : 0, reason);
@@ -213,6 +259,7 @@ void session__put_out(struct session *s, struct snapshot *snap, const char *reas
 	} else {
 		say("%s%ssnapshot %u written", lead, colon, s->n_usr1);
 	}
+	end_output(s, &before);
 	snapshot__free(snap);
 }
 
@@ -327,24 +374,23 @@ void session__on_interval(void *arg)
 {
 	struct session *s = arg;
 	struct snapshot *snap;
+	sigset_t before;
 
 	/* the last one is taken at the end of the trace */
 	if (s->opts->count && s->n_reports + 1 >= s->opts->count) {
 		loop__stop(s->loop);
 		return;
 	}
-	snap = session__take(s, false, intervals_need_ages(s), &s->failure);
-	/* a mark's thread has been kept from the CPU for seconds: the next one will do */
-	if (!snap && s->failure.code == -EBUSY) {
-		say("a report was skipped: %s", err_msg(&s->failure));
-		err_done(&s->failure);
+	snap = session__take_or_skip(s, intervals_need_ages(s));
+	if (!snap && !s->failure.code)
 		return;
-	}
+	begin_output(s, &before);
 	/* also where nothing reads the output any more: no failure is noted then, and the trace ends */
 	if (!snap || (output__prints(&s->output) && output__print(&s->output, snap, &s->failure)))
 		session__fail(s);
 	if (snap && output__has_series(&s->output))
 		write_series(s, snap);
+	end_output(s, &before);
 	s->n_reports++;
 	snapshot__free(snap);
 }
