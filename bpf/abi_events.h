@@ -56,7 +56,7 @@ enum mt_event_kind {
 	MT_EV_CHANGED = 6,	/* the name of pid, a known or ignored one, changed; proc is 0 if it is ignored */
 	/* the kernel has no memory left and chose pid, to kill it; proc is 0 if it has ended already */
 	MT_EV_OOM = 7,
-	MT_EV_MOVED = 8,	/* struct mt_move: pid was ignored, entered a cgroup, and has got the number proc */
+	MT_EV_MOVED = 8,	/* struct mt_move: pid entered a cgroup; if it was ignored, it has got the number proc by that */
 };
 
 struct mt_event {

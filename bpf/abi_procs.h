@@ -52,14 +52,21 @@ struct mt_known {		/* what is known of a pid */
 #define MT_KNOWN_LENT 4		/* such children were made */
 #define MT_KNOWN_OWN 8		/* malloctrace, or a child of it: ignored across fork and exec */
 #define MT_KNOWN_PENDING 16	/* borrowed while a uretprobe was pending in the process that made it */
+#define MT_KNOWN_MOVED 32	/* entered a cgroup while it was traced, maybe since user space looked where it is */
 
 /* What user space requests of the program `manage`. */
 enum mt_request_kind {
 	MT_ASK_ADD = 1,		/* trace pid; returns its number, 0: no room */
-	/* do not; proc: only if that is its life now, 0: whatever it is. Returns the number it had, 0: none */
+	/*
+	 * do not; proc: only if that is its life now, 0: whatever it is. Returns the number it had,
+	 * 0: none, MT_ASK_MOVED: nothing was done, look again
+	 */
 	MT_ASK_IGNORE = 2,
 	MT_ASK_RECONSIDER = 3,	/* forget that it was ignored */
 };
+
+/* It has entered a cgroup, so what was decided may be wrong by now. */
+#define MT_ASK_MOVED 0xffffffffu
 
 struct mt_request {
 	__u32 kind;

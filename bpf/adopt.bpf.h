@@ -164,6 +164,10 @@ static __always_inline __u32 ignore_known(__u32 pid, __u32 proc)
 	was.known = *known;
 	if (was.known.flags & (MT_KNOWN_OWN | MT_KNOWN_IGNORED) || (proc && was.known.proc != proc))
 		return 0;
+	if (was.known.flags & MT_KNOWN_MOVED) {
+		__sync_fetch_and_and(&known->flags, ~MT_KNOWN_MOVED);
+		return MT_ASK_MOVED;
+	}
 	now.known.flags |= was.known.flags & MT_KNOWN_BORROWED;
 	/* an exec meanwhile has begun another life */
 	if (__sync_val_compare_and_swap((__u64 *)known, was.word, now.word) != was.word)

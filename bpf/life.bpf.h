@@ -270,37 +270,51 @@ static __always_inline int on_change(struct task_struct *task, const char *comm)
 	return 0;
 }
 
+static __always_inline __u32 trace_again(__u32 pid, __u32 flags)
+{
+	__u32 proc = number_for(pid);
+
+	if (!proc)
+		return 0;
+	if (know(pid, proc, flags & MT_KNOWN_LENT, BPF_ANY)) {
+		end_life(proc, MT_ENDED_DROPPED);
+		count(MT_LOST_PROCESS_FULL);
+		return 0;
+	}
+	ask_again();
+	return proc;
+}
+
 /*
  * A process enters a cgroup. An ignored one may be selected from now on, and may exec and allocate
  * before user space has checked: it is traced until that has decided. One that borrows its memory
- * is, once it has a program of its own.
+ * is, once it has a program of its own. A traced one stays so, but user space may be about to decide
+ * by where it was: each step is reported, and marked until a decision was refused for it.
  */
 static __always_inline int on_move(struct task_struct *task, struct cgroup *to, const char *path)
 {
 	struct about a = { .kind = MT_EV_MOVED, .pid = own_pid_of(task) };
 	struct mt_known *known = known_of(a.pid);
-	__u32 flags = known ? known->flags : 0;
 	struct mt_move *m;
+	__u32 flags;
 
-	/*
-	 * a traced process stays so: what was recorded is still of interest; an unknown one is
-	 * examined when it is met
-	 */
-	if (!(flags & MT_KNOWN_IGNORED) || flags & MT_KNOWN_OWN)
+	/* an unknown one is examined when it is met */
+	if (!known)
+		return 0;
+	/* in one step: user space may ignore it at this very moment */
+	flags = __sync_fetch_and_or(&known->flags, MT_KNOWN_MOVED);
+	if (flags & MT_KNOWN_OWN)
 		return 0;
 	if (flags & MT_KNOWN_BORROWED) {
 		__sync_fetch_and_and(&known->flags, ~MT_KNOWN_IGNORED);
 		return 0;
 	}
-	a.proc = number_for(a.pid);
+	if (flags & MT_KNOWN_IGNORED)
+		a.proc = trace_again(a.pid, flags);
+	else
+		a.proc = known->proc;
 	if (!a.proc)
 		return 0;
-	if (know(a.pid, a.proc, flags & MT_KNOWN_LENT, BPF_ANY)) {
-		end_life(a.proc, MT_ENDED_DROPPED);
-		count(MT_LOST_PROCESS_FULL);
-		return 0;
-	}
-	ask_again();
 	m = bpf_ringbuf_reserve(&events, sizeof(*m), 0);
 	if (!m) {
 		count(MT_LOST_RING_FULL);

@@ -201,6 +201,63 @@ TEST_ALONE(cgroup_entered_unseen)
 	free(text);
 }
 
+struct on_its_way {
+	const char *first, *then;	/* cgroups; NULL: none */
+	useconds_t us;
+};
+
+static int go_its_way(const void *arg)
+{
+	const struct on_its_way *w = arg;
+
+	return enter_cgroup(w->first) || usleep(w->us) || (w->then && enter_cgroup(w->then));
+}
+
+/* 60 processes; the last program of each counts, though it has ended before anybody has looked. */
+static void want_all_counted(struct test *t, const char *cgroup, struct on_its_way *way)
+{
+	struct spawn s = { .argv = { fixture("basic"), "--auto", in_dir(t, "ledger"), "leak", "30" }, .become = go_its_way, .become_arg = way };
+	pid_t pids[60];
+	struct mt m;
+	json_t *root;
+
+	mt__start(t, &m, "--cgroup", cgroup, "--json", "-v", NULL);
+	mt__wait_attached(t, &m);
+	for (size_t i = 0; i < sizeof(pids) / sizeof(*pids); i++) {
+		struct child c;
+
+		way->us = (useconds_t)(i % 20 * 150);
+		child__start(t, &c, &s);
+		want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &c));
+		pids[i] = c.pid;
+	}
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	for (size_t i = 0; i < sizeof(pids) / sizeof(*pids); i++)
+		want_u64(t, last_life_of(t, root, pids[i]), "totals.live_blocks", 30);
+}
+
+/* It is looked at as what it was when it entered, and has become another program and has ended when this look is over. */
+TEST_ALONE(cgroup_entered_and_gone)
+{
+	const char *cgroup = make_cgroup(t);
+
+	want_all_counted(t, cgroup, &(struct on_its_way){ .first = cgroup });
+	want(t, !rmdir(cgroup), "rmdir %s: %s", cgroup, strerror(errno));
+}
+
+/* It is in another one when it is looked at, and enters while this is judged. */
+TEST_ALONE(cgroup_entered_after_another)
+{
+	const char *cgroup = make_cgroup(t);
+	char beside[256];
+
+	snprintf(beside, sizeof(beside), "%s-beside", cgroup);
+	must(t, !mkdir(beside, 0755), "mkdir %s: %s", beside, strerror(errno));
+	want_all_counted(t, cgroup, &(struct on_its_way){ .first = beside, .then = cgroup });
+	want(t, !rmdir(cgroup) && !rmdir(beside), "rmdir %s: %s", cgroup, strerror(errno));
+}
+
 TEST_ALONE(cgroup_now_and_later)
 {
 	const char *dir = ledgers(t), *cgroup = make_cgroup(t);

@@ -72,8 +72,18 @@ uint32_t kernel__ignore(struct kernel *k, pid_t pid, uint32_t proc)
 {
 	uint32_t had;
 
-	ask(k, MT_ASK_IGNORE, pid, proc, &had);
+	do
+		ask(k, MT_ASK_IGNORE, pid, proc, &had);
+	while (had == MT_ASK_MOVED);
 	return had;
+}
+
+bool kernel__ignore_unless_moved(struct kernel *k, pid_t pid, uint32_t proc)
+{
+	uint32_t had;
+
+	ask(k, MT_ASK_IGNORE, pid, proc, &had);
+	return had != MT_ASK_MOVED;
 }
 
 void kernel__reconsider(struct kernel *k, pid_t pid)

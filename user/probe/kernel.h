@@ -122,6 +122,12 @@ int kernel__add_process(struct kernel *k, pid_t pid, uint32_t *ret_proc, struct 
  */
 uint32_t kernel__ignore(struct kernel *k, pid_t pid, uint32_t proc);
 
+/*
+ * The same, decided by where the process is. False: it has entered a cgroup meanwhile, nothing was
+ * done, and the caller looks again.
+ */
+bool kernel__ignore_unless_moved(struct kernel *k, pid_t pid, uint32_t proc);
+
 /* Forgets that a process was ignored: with MT_ADOPT_ALL it is new when it is met next. */
 void kernel__reconsider(struct kernel *k, pid_t pid);
 

@@ -26,6 +26,7 @@
 /* Examined each second, of those that need not be. */
 #define FEW_A_SECOND 64
 #define MANY_A_SECOND 512
+#define LOOKS_AT_A_MOVER 16
 
 struct machine {
 	struct tracees *t;
@@ -164,9 +165,10 @@ static int add_running(struct machine *m, pid_t pid, uint32_t proc, const struct
 		return pass_over(m, err, &why, e);
 	/*
 	 * it may have ended before the kernel was told, and its pid may be another's now: nothing
-	 * will report it
+	 * will report it. What the kernel itself reported goes on until the message of its end: an
+	 * exec may come before that.
 	 */
-	if (!process__is(pid, start_ticks)) {
+	if (!is_reported && !process__is(pid, start_ticks)) {
 		kernel__ignore(m->t->kernel, pid, proc);
 		kernel__reconsider(m->t->kernel, pid);
 		model__life_ended(m->t->model, proc);
@@ -197,10 +199,13 @@ static int for_each_running(struct machine *m, int (*fn)(struct machine *m, pid_
 
 static int add_or_ignore(struct machine *m, pid_t pid, struct err *e)
 {
-	if (machine__wants(m->selection, pid))
-		return add_running(m, pid, 0, NULL, e);
-	kernel__ignore(m->t->kernel, pid, 0);
-	return 0;
+	if (!machine__wants(m->selection, pid)) {
+		kernel__ignore(m->t->kernel, pid, 0);
+		/* the kernel reports who enters a cgroup from now on: not who did between the two */
+		if (!m->selection->cgroups.n || !machine__wants(m->selection, pid))
+			return 0;
+	}
+	return add_running(m, pid, 0, NULL, e);
 }
 
 static int add_child(struct machine *m, pid_t pid, struct err *e)
@@ -358,10 +363,18 @@ static void end_life(struct machine *m, uint32_t proc)
 	unwind__drop(m->t->unwind, proc);
 }
 
-static void throw_out(struct machine *m, const struct mt_event *ev)
+/* Of no interest, and so ignored from now on? One that enters cgroups faster than it can be looked at is kept. */
+static bool is_thrown_out(struct machine *m, const struct mt_event *ev, bool selected, const char *entered)
 {
-	kernel__ignore(m->t->kernel, ev->pid, ev->proc);
-	images__forget(&m->images, ev->pid);
+	for (int i = 0; i < LOOKS_AT_A_MOVER; i++) {
+		if (is_wanted_event(m, ev, selected, entered))
+			return false;
+		if (kernel__ignore_unless_moved(m->t->kernel, ev->pid, ev->proc)) {
+			images__forget(&m->images, ev->pid);
+			return true;
+		}
+	}
+	return false;
 }
 
 static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
@@ -372,10 +385,8 @@ static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
 	struct tracee *p;
 	int err;
 
-	if (!is_wanted_event(m, ev, parent, NULL)) {
-		throw_out(m, ev);
+	if (is_thrown_out(m, ev, parent, NULL))
 		return 0;
-	}
 	err = parent ? tracees__add_forked(m->t, ev, parent, &p, &why) : 0;
 	if (!parent)
 		return add_running(m, ev->pid, ev->proc, NULL, e);
@@ -413,10 +424,8 @@ static int on_new(struct machine *m, const struct mt_event *ev, const char *ente
 	struct tracee *p;
 	int err;
 
-	if (!is_wanted_event(m, ev, false, entered)) {
-		throw_out(m, ev);
+	if (is_thrown_out(m, ev, false, entered))
 		return 0;
-	}
 	/* one that execed meanwhile looks like what it is now: of what it was nothing is left */
 	if (kernel__has_ended(m->t->kernel, ev->proc))
 		return tracees__add_gone(m->t, ev, NULL, &p, e);
@@ -466,9 +475,7 @@ static int on_exec(struct machine *m, const struct mt_event *ev, struct err *e)
 
 	if (ev->old_proc)
 		end_life(m, ev->old_proc);
-	if (!ev->proc || !is_wanted_event(m, ev, p || parent, NULL)) {
-		if (ev->proc)
-			throw_out(m, ev);
+	if (!ev->proc || is_thrown_out(m, ev, p || parent, NULL)) {
 		if (p)
 			tracee__end(m->t, p);
 		return 0;
@@ -532,7 +539,7 @@ static void adopt_unreported(uint32_t proc, pid_t pid, void *arg)
 	if (hash__get(&m->t->by_proc, proc))
 		return;
 	if (!process__has_memory(pid) || !machine__wants(m->selection, pid))
-		kernel__ignore(m->t->kernel, pid, proc);
+		kernel__ignore_unless_moved(m->t->kernel, pid, proc);
 	else
 		add_running(m, pid, proc, NULL, NULL);
 }
