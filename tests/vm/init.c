@@ -135,7 +135,7 @@ static int run(char *const argv[])
 static int run_tests(const char *globs)
 {
 	return run((char *const[]){ RUNNER, "--bin", BIN, "--fixtures", "/vm/fixtures", "--scale", (char *)env("SCALE", "10"), "--limit", "300",
-				    "--repeat", (char *)env("REPEAT", "1"), "--filter", (char *)globs, NULL });
+				    "--repeat", (char *)env("REPEAT", "1"), "--again", "2", "--filter", (char *)globs, NULL });
 }
 
 /* The list, as one word with commas. */
