@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* malloctrace: parse, run, exit status. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 
 #include "cli/doctor.h"
 #include "cli/profiles.h"
+#include "cli/targets.h"
 #include "options/opts.h"
 #include "probe/check.h"
 #include "trace/session.h"
@@ -49,6 +51,12 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	log_level = o.verbosity;
+	err = targets__find(&o, &e);
+	if (err) {
+		say_error("%s", err_msg(&e));
+		opts__done(&o);
+		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	}
 	switch (o.command) {
 	case CMD_HELP:
 		opts__help(stdout);

@@ -270,13 +270,12 @@ Test(opts, refusals_say_what_and_why)
 	} t[] = {
 		{ "-p 1 --older 5parsecs", "--older 5parsecs: want a number with ns, us, ms, s, m or h" },
 		{ "-p 1 --older=5parsecs", "--older 5parsecs: want a number with ns, us, ms, s, m or h" },
-		{ "-p 0", "-p 0: want process ids, separated by commas" },
-		{ "-p 1,", "-p 1,: want process ids, separated by commas" },
-		{ "--pid 1,x", "--pid 1,x: want process ids, separated by commas" },
-		{ "-p 4294967297", "-p 4294967297: want process ids, separated by commas" },
+		{ "-p 0", "-p 0: want process ids, or names of processes, separated by commas" },
+		{ "-p 1,", "-p 1,: want process ids, or names of processes, separated by commas" },
+		{ "-p 4294967297", "-p 4294967297: want process ids, or names of processes, separated by commas" },
 		{ "-p", "-p: wants a value: PID[,PID...]" },
 		{ "-f", "-f: want targets whose children to follow: -p, --comm, --cgroup or -- CMD" },
-		{ "-f 5", "-f: want targets whose children to follow: -p, --comm, --cgroup or -- CMD" },
+		{ "-f 0.5", "-f: want targets whose children to follow: -p, --comm, --cgroup or -- CMD" },
 		{ "-a -p 1", "-a and -p 1 cannot be combined: -a selects every process" },
 		{ "--all -f", "--all and -f cannot be combined: -a selects every process, children too" },
 		{ "-a --comm x", "-a and --comm x cannot be combined: -a selects every process" },
@@ -302,13 +301,13 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 -T 0", "-T 0: want a number from 1 to 1000000" },
 		{ "-p1 --min-size x", "--min-size x: want a number of bytes, also with K, M or G" },
 		{ "-p1 --min-size 5K --max-size 4K", "--min-size 5K: is more than --max-size 4K" },
-		{ "-p1 -d 0", "-d 0: want seconds, more than 0, such as 30 or 0.5" },
-		{ "-p1 -d -5", "-d -5: want seconds, more than 0, such as 30 or 0.5" },
+		{ "-p1 -d 0", "-d 0: want a time, more than 0: seconds, such as 30 or 0.5, or a number with ms, s, m or h, such as 10m" },
+		{ "-p1 -d -5", "-d -5: want a time, more than 0: seconds, such as 30 or 0.5, or a number with ms, s, m or h, such as 10m" },
 		{ "-p1 0", "interval 0: want seconds, at least 0.01" },
 		{ "-p1 5 0", "count 0: want a whole number of reports, at least 1" },
 		{ "-p1 5 1.5", "count 1.5: want a whole number of reports, at least 1" },
 		{ "-p1 5 1 7", "7: only an interval and a count are taken" },
-		{ "./prog", "./prog: want an interval in seconds, 'report', 'diff', 'doctor', or -- before a program to start" },
+		{ "./prog", "./prog: a program to start comes after --, as in: malloctrace -- ./prog" },
 		{ "-p1 -", "-: want an interval in seconds, 'report', 'diff', 'doctor', or -- before a program to start" },
 		{ "-p1 --batch=yes", "--batch: takes no value" },
 		{ "-p1 --oler 5s", "--oler: no such option; did you mean --older?" },
@@ -520,9 +519,59 @@ Test(opts, later_versions)
 	}
 }
 
+Test(opts, words_that_are_no_options)
+{
+	static const struct {
+		const char *line;
+		pid_t pid;
+		const char *name;
+		uint64_t interval_ns, count, duration_ns;
+	} t[] = {
+		{ "1432", .pid = 1432 },
+		{ "1432 5 3", .pid = 1432, .interval_ns = 5000000000, .count = 3 },
+		{ "5 3 -p 1432", .pid = 1432, .interval_ns = 5000000000, .count = 3 },
+		{ "nginx 1m", .name = "nginx", .interval_ns = 60000000000 },
+		{ "-p nginx -d 10m", .name = "nginx", .duration_ns = 600000000000 },
+		{ "-p 7z -d 500ms", .name = NULL, .pid = -1 },
+		{ "-d 2h 1432", .pid = 1432, .duration_ns = 7200000000000 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		_cleanup_err_ struct err e = {};
+		struct opts o;
+		int err = opts__parse(&o, split(t[i].line), words, &e);
+
+		if (t[i].pid < 0) {
+			cr_expect_eq(err, -EINVAL, "%s", t[i].line);
+			continue;
+		}
+		cr_assert_eq(err, 0, "%s: %s", t[i].line, err_msg(&e));
+		cr_expect_eq(o.pids.n, t[i].pid ? 1 : 0, "%s", t[i].line);
+		cr_expect(!t[i].pid || (o.pids.n && o.pids.v[0] == t[i].pid), "%s", t[i].line);
+		cr_expect(t[i].name ? o.names.n == 1 && !strcmp(o.names.v[0], t[i].name) : !o.names.n, "%s", t[i].line);
+		cr_expect_eq(o.interval_ns, t[i].interval_ns, "%s", t[i].line);
+		cr_expect_eq(o.count, t[i].count, "%s", t[i].line);
+		cr_expect_eq(o.duration_ns, t[i].duration_ns, "%s", t[i].line);
+		opts__done(&o);
+	}
+}
+
+Test(opts, a_command_that_is_misspelt)
+{
+	_cleanup_err_ struct err e = {};
+	struct opts o;
+
+	cr_expect_eq(opts__parse(&o, split("reprot x.json"), words, &e), -EINVAL);
+	cr_expect_str_eq(err_msg(&e), "reprot: no such command; did you mean report? For a process of that name: -p reprot");
+	err_done(&e);
+	cr_expect_eq(opts__parse(&o, split("help"), words, &e), 0);
+	cr_expect_eq(o.command, CMD_HELP);
+	opts__done(&o);
+}
+
 Test(opts, without_a_target_the_usage)
 {
-	static const char *const lines[] = { "", "5 3", "--json", "1432" };
+	static const char *const lines[] = { "", "0.5 3", "--json" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		_cleanup_err_ struct err e = {};

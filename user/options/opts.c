@@ -30,11 +30,13 @@
 
 #define SEE_HELP "; malloctrace --help lists them"
 #define MIN_INTERVAL_NS 10000000ULL
+#define MAX_WORDS 3	/* a target, an interval, a count */
 
 static const struct command_row commands[] = {
 	{ "doctor", CMD_DOCTOR, DOCTOR, 0, 0 },
 	{ "report", CMD_REPORT, REPORT, 1, SIZE_MAX },
 	{ "diff", CMD_DIFF, DIFF, 2, 2 },
+	{ "help", CMD_HELP, 0, 0, SIZE_MAX },
 	{ "serve", -1, 0, 0, 0 },
 };
 
@@ -58,6 +60,12 @@ static size_t distance(const char *a, const char *b)
 	return at[n];
 }
 
+/* Of a word of len letters: so near to another one that this is what was meant? */
+static bool is_near(size_t distance, size_t len)
+{
+	return distance <= MAX(1, len / 3);
+}
+
 static int unknown_option(const char *name, size_t len, struct err *e)
 {
 	const char *nearest = NULL;
@@ -74,7 +82,7 @@ static int unknown_option(const char *name, size_t len, struct err *e)
 		best = d;
 		nearest = opt_rows[i].name;
 	}
-	if (nearest && best <= MAX(1, len / 3))
+	if (nearest && is_near(best, len))
 		return err_set(e, -EINVAL, "--%.*s: no such option; did you mean --%s?",
 			       (int)len, name, nearest);
 	return err_set(e, -EINVAL, "--%.*s: no such option" SEE_HELP, (int)len, name);
@@ -84,7 +92,8 @@ struct parser {
 	struct asked all;
 	char **argv;
 	int at, n;		/* the next argument, and the end of the options' part of argv */
-	unsigned int n_words;	/* arguments that are no options */
+	const char *words[MAX_WORDS];	/* arguments that are no options */
+	unsigned int n_words;
 	bool over;		/* --help: nothing else matters */
 };
 
@@ -114,15 +123,21 @@ static int take(struct parser *p, const struct row *r, bool is_short, const char
 	return err;
 }
 
+static const struct row *row_named(const char *name, size_t len)
+{
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		if (len && len == strlen(opt_rows[i].name) && !memcmp(opt_rows[i].name, name, len))
+			return &opt_rows[i];
+	}
+	return NULL;
+}
+
 static int take_long(struct parser *p, const char *name, struct err *e)
 {
 	size_t len = strcspn(name, "=");
+	const struct row *r = row_named(name, len);
 
-	for (size_t i = 0; i < n_opt_rows; i++) {
-		if (len && len == strlen(opt_rows[i].name) && !memcmp(opt_rows[i].name, name, len))
-			return take(p, &opt_rows[i], false, name[len] ? name + len + 1 : NULL, e);
-	}
-	return unknown_option(name, len, e);
+	return r ? take(p, r, false, name[len] ? name + len + 1 : NULL, e) : unknown_option(name, len, e);
 }
 
 static int take_short(struct parser *p, const char *s, struct err *e)
@@ -161,9 +176,8 @@ static int take_file(struct opts *o, const char *w, const struct command_row *co
 static int take_word(struct parser *p, const char *w, struct err *e)
 {
 	struct opts *o = p->all.o;
-	unsigned int nth = p->n_words++;
 
-	for (size_t i = 0; nth == 0 && i < ARRAY_SIZE(commands); i++) {
+	for (size_t i = 0; !p->n_words && !p->all.command && i < ARRAY_SIZE(commands); i++) {
 		if (strcmp(w, commands[i].name))
 			continue;
 		if (commands[i].command < 0)
@@ -174,21 +188,61 @@ static int take_word(struct parser *p, const char *w, struct err *e)
 	}
 	if (p->all.command)
 		return take_file(o, w, p->all.command, e);
-	if (nth == 0) {
-		if (parse_seconds(w, &o->interval_ns))
-			return err_set(e, -EINVAL,
-				       "%s: want an interval in seconds, 'report', 'diff', 'doctor', or -- before a "
-				       "program to start", *w ? w : "''");
-		if (o->interval_ns < MIN_INTERVAL_NS)
-			return err_set(e, -EINVAL, "interval %s: want seconds, at least 0.01", w);
-		return 0;
-	}
-	if (nth > 1)
-		return err_set(e, -EINVAL, "%s: only an interval and a count are taken", w);
-	if (parse_u64(w, 1, UINT64_MAX, &o->count))
-		return err_set(e, -EINVAL, "count %s: want a whole number of reports, at least 1",
-			       w);
+	if (p->n_words == MAX_WORDS)
+		return err_set(e, -EINVAL, "%s: only a target, an interval and a count are taken", w);
+	p->words[p->n_words++] = w;
 	return 0;
+}
+
+static int take_interval(struct opts *o, const char *w, struct err *e)
+{
+	if (parse_duration(w, &o->interval_ns))
+		return err_set(e, -EINVAL,
+			       "%s: want an interval in seconds, 'report', 'diff', 'doctor', or -- before a "
+			       "program to start", *w ? w : "''");
+	if (o->interval_ns < MIN_INTERVAL_NS)
+		return err_set(e, -EINVAL, "interval %s: want seconds, at least 0.01", w);
+	return 0;
+}
+
+/* `malloctrace 1234`, `malloctrace nginx`: -p is what they mean. A command that is misspelt is no process. */
+static int take_bare_target(struct parser *p, const char *w, struct err *e)
+{
+	if (strchr(w, '/'))
+		return err_set(e, -EINVAL, "%s: a program to start comes after --, as in: malloctrace -- %s", w, w);
+	for (size_t i = 0; strlen(w) <= OPT_NAME_MAX && i < ARRAY_SIZE(commands); i++)
+		if (commands[i].command >= 0 && is_near(distance(w, commands[i].name), strlen(w)))
+			return err_set(e, -EINVAL, "%s: no such command; did you mean %s? For a process of that name: -p %s", w,
+				       commands[i].name, w);
+	return take(p, row_named("pid", strlen("pid")), true, w, e);
+}
+
+static bool names_target(const struct parser *p, const char *w)
+{
+	uint64_t n;
+
+	if (p->all.o->cmd || asked__target(&p->all))
+		return false;
+	/* "0.5" is an interval, of which target is not said */
+	return !parse_u64(w, 1, INT32_MAX, &n) || (*w && parse_duration(w, &n));
+}
+
+/* What the words that are no options mean, once all options are known. */
+static int settle_words(struct parser *p, struct err *e)
+{
+	struct opts *o = p->all.o;
+	unsigned int at = 0;
+	int err = 0;
+
+	if (p->n_words && names_target(p, p->words[0]))
+		err = take_bare_target(p, p->words[at++], e);
+	if (!err && at < p->n_words)
+		err = take_interval(o, p->words[at++], e);
+	if (!err && at < p->n_words && parse_u64(p->words[at], 1, UINT64_MAX, &o->count))
+		err = err_set(e, -EINVAL, "count %s: want a whole number of reports, at least 1", p->words[at]);
+	if (!err && at + 1 < p->n_words)
+		err = err_set(e, -EINVAL, "%s: only an interval and a count are taken", p->words[at + 1]);
+	return err;
 }
 
 /* So that a test sees the same samples again. */
@@ -277,7 +331,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		if (o->cmd && (!o->cmd[0] || !*o->cmd[0]))
 			err = err_set(e, -EINVAL, "--: want a program to start after it");
 		else
-			err = opts__check(&p.all, e) ?: complete(&p, e);
+			err = settle_words(&p, e) ?: opts__check(&p.all, e) ?: complete(&p, e);
 	}
 	if (err)
 		opts__done(o);
@@ -287,6 +341,9 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 void opts__done(struct opts *o)
 {
 	vec_done(&o->pids);
+	for (size_t i = 0; i < o->names.n; i++)
+		free(o->names.v[i]);
+	vec_done(&o->names);
 	vec_done(&o->comms);
 	vec_done(&o->cgroups);
 	vec_done(&o->objects);

@@ -20,6 +20,11 @@ struct opt_strings {
 	size_t n, room;
 };
 
+struct opt_words {
+	char **v;		/* owned, each of them too */
+	size_t n, room;
+};
+
 struct opt_pids {
 	pid_t *v;
 	size_t n, room;
@@ -31,6 +36,7 @@ struct opts {
 
 	/* targets */
 	struct opt_pids pids;	/* no pid twice */
+	struct opt_words names;	/* -p NAME: of processes whose pids are still to be found */
 	bool all;		/* -a */
 	struct opt_strings comms, cgroups;	/* --comm, --cgroup */
 	bool follow;		/* -f */

@@ -28,6 +28,16 @@ const struct given *asked__find(const struct asked *a, const char *name)
 	return NULL;
 }
 
+const struct given *asked__target(const struct asked *a)
+{
+	static const char *const ways[] = { "pid", "all", "comm", "cgroup" };
+	const struct given *any = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ways) && !any; i++)
+		any = asked__find(a, ways[i]);
+	return any;
+}
+
 /* Of a command that is no trace. */
 static int check_command(const struct asked *a, struct err *e)
 {
@@ -66,11 +76,8 @@ static bool has_series(const struct opts *o)
 /* There must be a target, and it must be clear which. */
 static int check_targets(const struct asked *a, struct err *e)
 {
-	static const char *const ways[] = { "pid", "all", "comm", "cgroup" };
-	const struct given *any = NULL;
+	const struct given *any = asked__target(a);
 
-	for (size_t i = 0; i < ARRAY_SIZE(ways) && !any; i++)
-		any = asked__find(a, ways[i]);
 	if (any && a->o->cmd)
 		return err_set(e, -EINVAL, "%s and -- CMD cannot be combined", any->as);
 	if (any || a->o->cmd)

@@ -22,6 +22,9 @@ struct asked {
 /* NULL: not given. */
 const struct given *asked__find(const struct asked *a, const char *name);
 
+/* An option that selects running processes. NULL: none was given. */
+const struct given *asked__target(const struct asked *a);
+
 /* -EINVAL: what does not go together, and why. --tag thread brings --by thread along. */
 int opts__check(const struct asked *a, struct err *e);
 /* The same of outputs, once --json and --format have added theirs. */

@@ -42,7 +42,7 @@ static int take_room(struct opts *o, const struct given *g, struct err *e);
 static int take_number(struct opts *o, const struct given *g, struct err *e);
 static int take_age(struct opts *o, const struct given *g, struct err *e);
 static int take_between(struct opts *o, const struct given *g, struct err *e);
-static int take_seconds(struct opts *o, const struct given *g, struct err *e);
+static int take_duration(struct opts *o, const struct given *g, struct err *e);
 static int take_percent(struct opts *o, const struct given *g, struct err *e);
 static int take_choice(struct opts *o, const struct given *g, struct err *e);
 static int take_enum(struct opts *o, const struct given *g, struct err *e);
@@ -65,7 +65,7 @@ static int take_command(struct opts *o, const struct given *g, struct err *e);
 
 const struct row opt_rows[] = {
 	{ 'p', "pid", "PID[,PID...]", TARGETS, DOCTOR, take_pids,
-	  .help = "running processes, all their threads; repeatable" },
+	  .help = "running processes, all their threads; or the name of one; repeatable" },
 	{ 'a', "all", NULL, TARGETS, DOCTOR, take_flag, FIELD(all),
 	  .help = "every process of the machine, including those that start later" },
 	{ 0, "comm", "GLOB", TARGETS, DOCTOR, take_list, FIELD(comms),
@@ -143,8 +143,8 @@ const struct row opt_rows[] = {
 	  .help = "at least this long between two snapshots of --when", .preset = "10s" },
 	KEEP(0, "exact"),
 
-	{ 'd', "duration", "SEC", REPORTING, 0, take_seconds, FIELD(duration_ns),
-	  .help = "stop after SEC seconds", .preset = "at Ctrl-C, or when the targets end" },
+	{ 'd', "duration", "TIME", REPORTING, 0, take_duration, FIELD(duration_ns),
+	  .help = "stop after TIME: 30, 30s, 10m", .preset = "at Ctrl-C, or when the targets end" },
 	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF, take_output,
 	  .help = "write at the end, and at SIGUSR1; the suffix selects the format:" EXPORT_FORMATS(EXPORT_SUFFIX)
 		  "; - is standard output; a name with %t (time), %p (pid) or %n (number) is written at each INTERVAL, too; "
@@ -367,12 +367,12 @@ static int take_between(struct opts *o, const struct given *g, struct err *e)
 	return 0;
 }
 
-static int take_seconds(struct opts *o, const struct given *g, struct err *e)
+static int take_duration(struct opts *o, const struct given *g, struct err *e)
 {
 	uint64_t ns;
 
-	if (parse_seconds(g->val, &ns) || !ns)
-		return bad(g, "seconds, more than 0, such as 30 or 0.5", e);
+	if (parse_duration(g->val, &ns) || !ns)
+		return bad(g, "a time, more than 0: seconds, such as 30 or 0.5, or a number with ms, s, m or h, such as 10m", e);
 	*(uint64_t *)field(o, g) = ns;
 	return 0;
 }
@@ -441,6 +441,12 @@ static bool has_pid(const struct opts *o, pid_t pid)
 	return false;
 }
 
+/* What begins like a number is meant as one. */
+static bool is_process_name(const char *word)
+{
+	return *word && !strchr("0123456789+-", *word);
+}
+
 static int take_pids(struct opts *o, const struct given *g, struct err *e)
 {
 	_cleanup_free_ char *list = strdup(g->val);
@@ -451,8 +457,15 @@ static int take_pids(struct opts *o, const struct given *g, struct err *e)
 	if (!list)
 		return no_memory(e);
 	while ((word = strsep(&rest, ","))) {
+		if (is_process_name(word)) {
+			char **name = vec_push(&o->names);
+
+			if (!name || !(*name = strdup(word)))
+				return no_memory(e);
+			continue;
+		}
 		if (parse_u64(word, 1, INT_MAX, &pid))
-			return bad(g, "process ids, separated by commas", e);
+			return bad(g, "process ids, or names of processes, separated by commas", e);
 		if (has_pid(o, (pid_t)pid))
 			continue;
 		slot = vec_push(&o->pids);

@@ -173,6 +173,11 @@ int parse_seconds(const char *s, uint64_t *ret_ns)
 	return parse_with_unit(s, plain, 1, ret_ns);
 }
 
+int parse_duration(const char *s, uint64_t *ret_ns)
+{
+	return parse_seconds(s, ret_ns) ? parse_age(s, ret_ns) : 0;
+}
+
 char *fmt_bytes(char buf[static FMT_MAX], uint64_t bytes)
 {
 	static const char units[] = "KMGTPE";

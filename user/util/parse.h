@@ -11,6 +11,7 @@ int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 int parse_size(const char *s, uint64_t *ret);		/* 100, 4K, 2M, 1G (powers of 1024; KiB and KB too) */
 int parse_age(const char *s, uint64_t *ret_ns);		/* 500ms, 10s, 5m, 2h; a unit is needed, except for 0 */
 int parse_seconds(const char *s, uint64_t *ret_ns);	/* 5, 0.5: plain seconds */
+int parse_duration(const char *s, uint64_t *ret_ns);	/* either of the two */
 
 /*
  * Fixed-width forms for columns. Each writes into buf and returns it.

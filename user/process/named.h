@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The processes that have a name. */
+#ifndef MT_NAMED_H
+#define MT_NAMED_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "util/util.h"
+
+struct named {
+	pid_t pid;
+	uint64_t age_ns, rss_bytes;
+	char *command;		/* owned, clean: its command line */
+};
+
+struct nameds vec(struct named);
+
+/*
+ * Those that are called so, or run a program of that name; neither this process nor threads of the kernel. In the order of
+ * their numbers.
+ */
+int nameds__find(const char *name, struct nameds *ret);
+void nameds__done(struct nameds *v);
+
+#endif
