@@ -201,6 +201,43 @@ TEST_ALONE(cgroup_entered_unseen)
 	free(text);
 }
 
+/* One process of a name is taken for it, by its own name or by its program's; of several, none is. */
+TEST(pid_by_name)
+{
+	char name[32];
+	const char *program;
+	struct fx f, second;
+	struct mt m;
+	json_t *root;
+
+	/* longer than what the kernel keeps of a name */
+	snprintf(name, sizeof(name), "daemon-of-test-%d", getpid());
+	program = in_dir(t, "%s", name);
+	copy_file(t, fixture("basic"), program);
+	fx__start_as(t, &f, &(struct spawn){ .argv = { program, "leak", "300" } });
+	mt__start(t, &m, "-p", name, "--json", NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+
+	fx__start_as(t, &second, &(struct spawn){ .argv = { program, "leak", "300" } });
+	mt__start(t, &m, name, NULL);
+	want_eq(t, "exit status", 2, (uint64_t)child__wait(t, &m.c));
+	want(t, strstr(m.c.errs.s, ": 2 processes are called so; name one by its pid, or all of them with --comm '") != NULL, "stderr: %s", m.c.errs.s);
+	for (size_t i = 0; i < 2; i++) {
+		char row[32];
+
+		snprintf(row, sizeof(row), "\n  %7d  ", i ? second.c.pid : f.c.pid);
+		want(t, strstr(m.c.errs.s, row) != NULL, "no row '%s': %s", row, m.c.errs.s);
+	}
+	fx__quit(t, &f);
+	fx__quit(t, &second);
+	mt__start(t, &m, "-p", name, NULL);
+	want_eq(t, "exit status", 1, (uint64_t)child__wait(t, &m.c));
+	want(t, strstr(m.c.errs.s, "no process is called '") != NULL, "stderr: %s", m.c.errs.s);
+}
+
 struct on_its_way {
 	const char *first, *then;	/* cgroups; NULL: none */
 	useconds_t us;

@@ -182,6 +182,8 @@ static int plan_probes(struct session *s, struct err *e)
 	if (!err && o->pids.n)
 		err = tracees__check_spots(&s->tracees, e);
 	if (!err && o->pids.n)
+		err = tracees__check_prefix(&s->tracees, o->prefix, e);
+	if (!err && o->pids.n)
 		tracees__tell_named(&s->tracees);
 	return err;
 }

@@ -191,6 +191,11 @@ bool tracee__may_not_read(const struct space_range *r);
 int tracees__check_spots(struct tracees *t, struct err *e);
 /* At the end: which spots were in no file. */
 void tracees__tell_spots(struct tracees *t);
+/*
+ * -ENOENT: no file that is mapped has functions of this prefix (may be NULL), but one has those of another, which is named.
+ * Where none has, a library may be loaded later.
+ */
+int tracees__check_prefix(const struct tracees *t, const char *prefix, struct err *e);
 /* Which functions of --sym and --prefix are in no file: when the trace begins, and at its end. */
 void tracees__tell_named(const struct tracees *t);
 /* Probes are shared, and these processes are traced. Before probing->attach(); selection outlives the tracees. */

@@ -234,6 +234,54 @@ static bool is_prefix_missing(const struct tracees *t)
 	return made;
 }
 
+/* X of a file that defines Xmalloc and Xfree, as allocators do whose names have a prefix. */
+struct prefix_search {
+	const struct object *obj;
+	char *prefix;		/* owned; NULL: not found yet */
+};
+
+static int is_prefixed_malloc(const struct object_symbol *sym, void *arg)
+{
+	size_t len = strlen(sym->name), tail = strlen("malloc");
+	struct prefix_search *s = arg;
+	_cleanup_free_ char *other = NULL;
+	struct name_search partner;
+
+	/* of the C library these are second names of what is probed anyway */
+	if (len <= tail || strcmp(sym->name + len - tail, "malloc") || !strncmp(sym->name, "__", 2))
+		return 0;
+	if (asprintf(&other, "%.*sfree", (int)(len - tail), sym->name) < 0) {
+		other = NULL;
+		return 0;
+	}
+	partner = (struct name_search){ .name = other };
+	object__for_each_function(s->obj, is_name, &partner, NULL);
+	if (partner.found)
+		s->prefix = strndup(sym->name, len - tail);
+	return s->prefix != NULL;
+}
+
+int tracees__check_prefix(const struct tracees *t, const char *prefix, struct err *e)
+{
+	struct prefix_search s = {};
+
+	if (!prefix || !is_prefix_missing(t))
+		return 0;
+	for (size_t i = 0; i < t->files.n && !s.prefix; i++) {
+		s.obj = t->files.v[i]->plan.object;
+		if (tracees__is_native(s.obj))
+			object__for_each_function(s.obj, is_prefixed_malloc, &s, NULL);
+	}
+	if (!s.prefix)
+		return 0;
+	clean_name(s.prefix);
+	err_set(e, -ENOENT, "--prefix %s: no mapped file defines %smalloc or %sfree", prefix, prefix, prefix);
+	err_hint(e, "%s has %smalloc: --prefix %s; for a library that is loaded later, name its file: -O FILE",
+		 object__file_name(s.obj), s.prefix, s.prefix);
+	free(s.prefix);
+	return -ENOENT;
+}
+
 void tracees__tell_named(const struct tracees *t)
 {
 	const char *unless = t->begun ? "" : ", unless a file that does is loaded later";
