@@ -143,6 +143,7 @@ static bool has_multi(struct test *t)
 	const char *row;
 
 	want_eq(t, "root's doctor: exit status", 0, (uint64_t)mt__run(t, &m, "doctor", NULL));
+	want(t, strstr(m.c.outs.s, "\nyes: malloctrace can trace any process of this machine\n") != NULL, "doctor, wanted a yes, got: %.900s", m.c.outs.s);
 	row = strstr(m.c.outs.s, "\n  uprobe_multi ");
 	must(t, row != NULL, "doctor, wanted a row uprobe_multi, got: %.600s", m.c.outs.s);
 	return strstr(row, " ok ") && strstr(row, " ok ") < strchr(row + 1, '\n');
@@ -219,6 +220,7 @@ static void refuse_as(struct test *t, const char *bin, const struct actor *a, st
 	mt__start_v(t, &m, &doctor);
 	want_eq(t, "doctor: exit status", 1, (uint64_t)child__wait(t, &m.c));
 	want_missing(t, &m.c, missing, mend);
+	want(t, strstr(m.c.outs.s, "\nno: ") != NULL, "doctor, wanted a no, got: %.900s", m.c.outs.s);
 	mt__start_v(t, &m, &trace);
 	want_refused(t, &m.c, child__wait(t, &m.c), first, mend);
 	fx__go(t, f);
@@ -361,7 +363,8 @@ TEST(caps_late_library)
 	fx__quit(t, &f);
 	late = strstr(m.c.errs.s, "a second late") != NULL;
 	s.argv[1] = "doctor";
-	s.argv[2] = NULL;
+	s.argv[2] = "-v";
+	s.argv[3] = NULL;
 	mt__start_v(t, &m, &s);
 	want_eq(t, "doctor: exit status", 0, (uint64_t)child__wait(t, &m.c));
 	want(t, strstr(m.c.outs.s, late ? "sysctl kernel.perf_event_paranoid=2" : "new code                       ok ") != NULL,

@@ -26,7 +26,7 @@ static void with_syms(struct spawn *s, size_t at)
 /* The very instruction is chosen; without this the comparison would be one of nothing. */
 static void want_chosen(struct test *t)
 {
-	struct spawn s = { .argv = { lt_bin, "doctor", "-O", fixture("emulated") }, .plain_out = true };
+	struct spawn s = { .argv = { lt_bin, "doctor", "-v", "-O", fixture("emulated") }, .plain_out = true };
 	struct child c;
 	char *line, *save;
 	size_t n = 0;

@@ -11,7 +11,8 @@
  *
  * NO is what stands in the way, no is what does not matter here. "missing"
  * names the capabilities that are missing for what was requested, no others, and
- * is there only if any is. What was found in the targets follows.
+ * is there only if any is. What was found in the targets follows, and in the last line the
+ * answer: yes or no. Rows that are fine and explain nothing come with -v.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,6 +25,7 @@
 #include "process/watch.h"
 #include "tracee/machine.h"
 #include "tracee/tracee_parts.h"
+#include "util/log.h"
 #include "util/parse.h"
 #include "util/rights.h"
 #include "util/util.h"
@@ -31,6 +33,13 @@
 static void line(FILE *out, const char *what, const char *state, const char *detail)
 {
 	fprintf(out, "  %-30s %-4s %s\n", what, state, detail);
+}
+
+/* Of something that is as it should be: not what most people want to read. */
+static void detail_line(FILE *out, const char *what, const char *state, const char *detail)
+{
+	if (log_level >= LOG_VERBOSE)
+		line(out, what, state, detail);
 }
 
 static void print_features(FILE *out)
@@ -41,7 +50,7 @@ static void print_features(FILE *out)
 		_cleanup_free_ char *names = NULL;
 
 		if (state == FEATURE_OK) {
-			line(out, f->name, "ok", f->detail);
+			(f->needs_no_word ? detail_line : line)(out, f->name, "ok", f->detail);
 			continue;
 		}
 		if (state == FEATURE_DENIED)
@@ -87,8 +96,8 @@ static int print_memory(FILE *out, const struct opts *o, const struct selection 
 		 fmt_exact(live, sizes.max_live), fmt_exact(stacks, sizes.max_stacks));
 	line(out, "memory for tables", "ok", detail);
 	/* measured: docs/PERFORMANCE.md, "What malloctrace itself takes" */
-	line(out, "memory for malloctrace", "ok",
-	     "about 7 MiB, and 2.5 MiB for each 1,000 stacks of 27 frames; its RSS also counts the tables that it has read");
+	detail_line(out, "memory for malloctrace", "ok",
+		    "about 7 MiB, and 2.5 MiB for each 1,000 stacks of 27 frames; its RSS also counts the tables that it has read");
 	return 0;
 }
 
@@ -96,7 +105,7 @@ static void print_plan(FILE *out, const struct tracees *t, const struct plan *p)
 {
 	fprintf(out, "  allocator  %s%s%s\n             %zu functions, %zu points, build id %s\n", p->object->path,
 		*p->family ? ", " : "", p->family, p->n_funcs, p->n_points, p->object->build_id ? p->object->build_id : "none");
-	for (size_t i = 0; i < p->n_funcs; i++)
+	for (size_t i = 0; i < p->n_funcs && log_level >= LOG_VERBOSE; i++)
 		fprintf(out, "    %-24.60s %s\n", t->funcs.v[p->funcs[i].func].name, p->funcs[i].why);
 }
 
@@ -117,7 +126,7 @@ static void print_watch(FILE *out)
 	struct watch *w = NULL;
 
 	if (!watch__open(false, &w, &e))
-		line(out, "new code", "ok", "perf events");
+		detail_line(out, "new code", "ok", "perf events");
 	else
 		fprintf(out, "  %-30s %-4s seen up to a second late: %s\n", "new code", "no", err_msg(&e));
 	watch__close(w);
@@ -274,6 +283,41 @@ static int print_targets(FILE *out, const struct opts *o, const struct selection
 	return err;
 }
 
+static void print_who(FILE *out, const struct opts *o, const struct selection *selection)
+{
+	if (o->pids.n == 1) {
+		char comm[32];
+
+		process__thread_comm(o->pids.v[0], o->pids.v[0], comm);
+		fprintf(out, "%s (%d)", comm, (int)o->pids.v[0]);
+	} else if (o->pids.n) {
+		fprintf(out, "these %zu processes", o->pids.n);
+	} else if (selection->adopt == MT_ADOPT_ALL) {
+		fputs(selection->comms->n || selection->cgroups.n ? "these processes" : "the whole machine", out);
+	} else {
+		fputs(rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE)) ? "processes of this user" : "any process of this machine", out);
+	}
+}
+
+/* The answer. why: the error that stands in the way, if there is one. */
+static void print_answer(FILE *out, const struct opts *o, const struct selection *selection, unsigned int missing, bool can,
+			 const char *why)
+{
+	_cleanup_free_ char *names = rights__names(missing);
+
+	if (why) {
+		fprintf(out, "no: %s\n", why);
+		return;
+	}
+	fprintf(out, "%s: malloctrace can%s trace ", can ? "yes" : "no", can ? "" : "not");
+	print_who(out, o, selection);
+	if (!can && missing && names)
+		fprintf(out, ": %s missing: run with sudo", names);
+	else if (!can)
+		fputs(": see what is marked NO", out);
+	fputc('\n', out);
+}
+
 int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 {
 	_cleanup_free_ char *targets = NULL;
@@ -298,7 +342,7 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 		err = print_memory(out, o, &g, e);
 	*ret_status = err || !features__can_trace();
 	if (features__can_trace())
-		line(out, "probes", "", kernel__links_multi() ? "uprobe_multi links, one per role and file" :
+		detail_line(out, "probes", "ok", kernel__links_multi() ? "uprobe_multi links, one per role and file" :
 									    "perf events, one per point");
 	if (features__can_trace())
 		print_watch(out);
@@ -313,6 +357,7 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	print_rights(out, missing);
 	print_missing(out, missing);
 	fputs(targets, out);
+	print_answer(out, o, &g, missing, !err && !*ret_status, err ? err_msg(e) : NULL);
 	selection__done(&g);
-	return err;
+	return err == -ENOMEM ? err : 0;
 }

@@ -34,6 +34,7 @@ struct feature {
 	const char *mend;	/* what to do when the kernel lacks it */
 	unsigned int rights;	/* what this user needs to have (util/rights.h) */
 	bool needed;		/* malloctrace cannot work without it */
+	bool needs_no_word;	/* that it is there says nothing to most users */
 };
 
 extern const struct feature features[N_FEATURES];
