@@ -31,7 +31,7 @@ static void want_chosen(struct test *t)
 	char *line, *save;
 	size_t n = 0;
 
-	with_syms(&s, 4);
+	with_syms(&s, 5);
 	child__start(t, &c, &s);
 	child__wait(t, &c);
 	for (line = strtok_r(c.outs.s, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
