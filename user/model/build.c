@@ -377,6 +377,7 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	p->cgroup = snapshot__strdup(b->s, l->cgroup);
 	p->container = snapshot__strdup(b->s, l->container);
 	p->unit = snapshot__strdup(b->s, l->unit);
+	p->runtime = l->runtime;
 	p->ended = l->ended;
 	p->exit_signal = l->exit_signal;
 	p->oom_killed = l->oom_killed;

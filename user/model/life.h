@@ -19,6 +19,7 @@ struct life {
 	uint32_t id, proc;
 	pid_t pid;
 	char *comm, *exe, *cgroup, *container, *unit;
+	const char *runtime;	/* of the table in runtimes.c; NULL: none */
 	bool ended;
 	int exit_signal;	/* that ended it; 0: none */
 	bool oom_killed;

@@ -231,6 +231,14 @@ void model__set_unseen(struct model *m, uint32_t proc, uint64_t unseen_ns)
 		l->unseen_ns = unseen_ns;
 }
 
+void model__set_runtime(struct model *m, uint32_t proc, const char *runtime)
+{
+	struct life *l = model__life(m, proc);
+
+	if (l)
+		l->runtime = runtime;
+}
+
 bool model__has_ended(const struct model *m, uint32_t proc)
 {
 	const struct life *l = model__life(m, proc);

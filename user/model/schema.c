@@ -106,6 +106,7 @@ static const struct field process_fields_rows[] = {
 	ROW("cgroup", FIELD_STR, AT(snap_process, cgroup), .line = 6),
 	ROW("container", FIELD_STR, AT(snap_process, container)),
 	ROW("unit", FIELD_STR, AT(snap_process, unit)),
+	ROW("runtime", FIELD_STR, AT(snap_process, runtime), .empty = EMPTY_IS_ABSENT),
 	ROW("container_pid", FIELD_INT, AT(snap_process, container_pid), .empty = EMPTY_IS_NULL),
 	ROW("parent", FIELD_U32, AT(snap_process, parent), .empty = EMPTY_IS_NULL),
 	ROW("started", FIELD_TIME, AT(snap_process, wall_started_ns), .empty = EMPTY_IS_NULL, .line = 6),

@@ -265,6 +265,7 @@ struct snap_process {
 	const char *comm, *exe;
 	const char *cgroup;	/* NULL: unknown */
 	const char *container, *unit;	/* NULL: none recognised */
+	const char *runtime;	/* its name in model/runtimes.h; NULL: none recognised */
 	bool ended;
 	uint64_t age_at_attach_ns;	/* how long it had run before it was traced */
 	pid_t container_pid;	/* as its own pid namespace sees it, if that is another one; else 0 */

@@ -15,6 +15,7 @@
 #include <sys/timerfd.h>
 
 #include "model/group.h"
+#include "model/runtimes.h"
 #include "names/names.h"
 #include "present/top/term.h"
 #include "present/top/top.h"
@@ -44,6 +45,7 @@ struct live {
 	struct starting *starting;	/* NULL: the loop has the terminal */
 	uint64_t waiting_since_ns;	/* for names; 0: for none */
 	struct vec(struct held) held;
+	size_t n_runtimes;	/* of which it was said what is not seen */
 	/* messages: from any thread */
 	pthread_mutex_t lock;
 	struct vec(char *) said;
@@ -185,6 +187,15 @@ static void on_drop(struct snapshot *s, void *arg)
 	}
 }
 
+/* Once each, when the first process that has it is met. */
+static void tell_runtimes(struct live *l, const struct snapshot *s)
+{
+	const struct runtime *r;
+
+	for (; (r = runtime__of_snapshot(s, l->n_runtimes)); l->n_runtimes++)
+		say("%s: not seen are %s; %s", r->title, r->unseen, r->advice);
+}
+
 static void update(struct live *l)
 {
 	const struct grouping *by = grouping__find(l->s->opts->by);
@@ -206,6 +217,7 @@ static void update(struct live *l)
 	}
 	*h = (struct held){ shown, base };
 	top__update(l->top, shown);
+	tell_runtimes(l, base);
 }
 
 static void set_timer(struct live *l, uint64_t first_ns, uint64_t interval_ns)

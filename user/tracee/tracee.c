@@ -228,6 +228,7 @@ static void hint_moved(pid_t pid, struct err *e)
 static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e)
 {
 	const struct space *s = &tracee__life(p)->space;
+	const struct runtime *runtime = tracee__runtime(p, 0);
 	const struct object *last = NULL;
 
 	for (size_t i = 0; i < s->n; i++)
@@ -235,6 +236,8 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 			return err_set(e, s->v[i].why.code, "no allocator found in %s (%d): %s",
 				       p->process.comm, (int)p->process.pid, err_msg(&s->v[i].why));
 	err_set(e, -ENOENT, "'%s' (%d) maps no allocator that malloctrace knows", p->process.comm, (int)p->process.pid);
+	if (runtime)
+		err_hint(e, "it is a %s program: not seen are %s; %s", runtime->title, runtime->unseen, runtime->advice);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct object *obj = s->v[i].object;
 

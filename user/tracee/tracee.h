@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "model/model.h"
+#include "model/runtimes.h"
 #include "probe/attach.h"
 #include "probe/faults.h"
 #include "probe/kernel.h"
@@ -60,6 +61,7 @@ struct tracee_life {
 	uint64_t cpu_before_ns;	/* what the process had used before it, when that was last read */
 	bool closed;		/* this user may not inspect it */
 	uint32_t code_seq;	/* kernel__code_seq() when what it maps was read */
+	size_t n_named;		/* of its ranges: whose files were compared with those of runtimes */
 };
 
 /* No references of its own. */
@@ -225,6 +227,8 @@ void tracee__look_again(struct tracees *t, struct tracee *p);
 /* The file offset of a program's entry point is probed: see kernel__started. */
 int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
 void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */
+/* By what it maps, from a range of its present life on; NULL: none that is known. */
+const struct runtime *tracee__runtime(const struct tracee *p, size_t from);
 /*
  * The same of all; or, where probes are shared and not all are requested, of those whose live bytes
  * have changed, and of some others in turn.

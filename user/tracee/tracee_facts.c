@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tracee/tracee.h"
+#include "util/util.h"
 
 #define FEW_A_LOOK 64	/* of the processes that seem to do nothing */
 
@@ -137,11 +138,37 @@ void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
 	process__thread_comm(pid, tid, buf);
 }
 
+const struct runtime *tracee__runtime(const struct tracee *p, size_t from)
+{
+	const struct space *space = &tracee__life(p)->space;
+
+	for (size_t i = from; i < space->n; i++) {
+		const struct object *obj = space->v[i].object;
+		const struct runtime *r = obj ? runtime__of_file(path_basename(obj->path)) : NULL;
+
+		if (r)
+			return r;
+	}
+	return NULL;
+}
+
+/* What it maps may grow at any time: a daemon may load Python when it is asked for it first. */
+static void note_runtime(struct tracees *t, struct tracee *p)
+{
+	struct tracee_life *life = tracee__life(p);
+	const struct runtime *r = life->space.n > life->n_named ? tracee__runtime(p, life->n_named) : NULL;
+
+	life->n_named = life->space.n;
+	if (r)
+		model__set_runtime(t->model, life->proc, r->name);
+}
+
 void tracee__sample(struct tracees *t, struct tracee *p)
 {
 	struct tracee_life *life = tracee__life(p);
 	uint64_t cpu_ns;
 
+	note_runtime(t, p);
 	if (p->ended) {
 		/* its list is open still, and may have grown to the end */
 		if (life->space.jit)

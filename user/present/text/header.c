@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "model/group.h"
+#include "model/runtimes.h"
 #include "present/blind.h"
 #include "present/deaths.h"
 #include "present/figures.h"
@@ -470,6 +471,21 @@ static int who_lost(struct report *r)
 	return 0;
 }
 
+/* What a reader who knows the language would look for in vain. */
+static void runtime_lines(struct report *r)
+{
+	const struct runtime *t;
+
+	for (size_t i = 0; (t = runtime__of_snapshot(r->s, i)); i++) {
+		para__begin(&r->para, t->name, LABEL_WIDTH);
+		if (recording__is_growth(&r->s->recording))
+			para__item(&r->para, "%s", t->advice);
+		else
+			para__item(&r->para, "seen: %s; not seen: %s; %s", t->seen, t->unseen, t->advice);
+		para__end(&r->para);
+	}
+}
+
 /* Those whose library was met only when they ran already. */
 static void unseen_line(struct report *r)
 {
@@ -561,6 +577,7 @@ int report__header(struct report *r)
 	}
 	stacks_line(r);
 	counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
+	runtime_lines(r);
 	unseen_line(r);
 	folded_line(r);
 	report__blind_lines(r);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Languages whose memory is not, or not all, from malloc: what of it is seen, and what to do. */
+#ifndef MT_RUNTIMES_H
+#define MT_RUNTIMES_H
+
+#include <stddef.h>
+
+struct snapshot;
+
+struct runtime {
+	const char *name;	/* in JSON */
+	const char *title;
+	const char *files;	/* globs, separated by spaces: who maps such a file, by its last part, has this runtime */
+	const char *section;	/* or whose program has this section; NULL: no such sign */
+	const char *seen, *unseen, *advice;	/* parts of a sentence */
+};
+
+extern const struct runtime runtimes[];
+extern const size_t n_runtimes;
+
+/* By a file's last part. NULL: none. */
+const struct runtime *runtime__of_file(const char *name);
+/* By its name in JSON; NULL: none of those here. */
+const struct runtime *runtime__find(const char *name);
+/* The nth of those that processes of a snapshot have, each once; NULL: no more. */
+const struct runtime *runtime__of_snapshot(const struct snapshot *s, size_t nth);
+
+#endif
