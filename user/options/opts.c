@@ -16,6 +16,7 @@
 #include "options/opts.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -284,6 +285,8 @@ static int complete(struct parser *p, struct err *e)
 
 	if (!asked__find(&p->all, "metric"))
 		o->metric = o->command == CMD_TRACE ? metric__preset(counters__of_mode(o->recording.mode))->name : NULL;
+	if (o->full && !asked__find(&p->all, "top"))
+		o->top = UINT_MAX;
 	if (o->json) {
 		o->format = "json";
 		o->batch = true;

@@ -65,7 +65,8 @@ struct opts {
 	const char *by;			/* "process", "thread", "comm", "cgroup", "none" */
 	const char *metric;		/* "live-bytes"; `report` and `diff`: NULL, by what was recorded */
 	const char *sort;		/* NULL: by view */
-	unsigned int top;		/* 10 */
+	unsigned int top;		/* 10; with --full: all */
+	bool full;
 	uint64_t between_from_ns, between_to_ns;	/* `report`; 0, 0: not given, or between marks */
 	const char *between;		/* the same as it was given; NULL: not given */
 	size_t between_comma;		/* where the second moment begins, less one */
@@ -91,6 +92,7 @@ void opts__done(struct opts *o);
 void opts__help(FILE *out);
 extern const char opts__usage[];	/* the short one */
 
+bool opts__has_output(const struct opts *o, const char *output);	/* was it named? */
 /* "text", "json", ...: the format of one of o->outputs. */
 const char *opts__output_format(const struct opts *o, const char *output);
 

@@ -53,7 +53,6 @@ extern const size_t n_opt_rows;
 
 /* What it takes: "a, b or c", to be freed; NULL if that is no choice, or without memory */
 char *row__choices(const struct row *r);
-bool opts__has_output(const struct opts *o, const char *output);
 int opts__add_output(struct opts *o, const char *output, struct err *e);
 
 #endif

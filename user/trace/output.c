@@ -218,6 +218,14 @@ static int shown_of(struct output *o, struct snapshot *s, struct snapshot **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+/* Of a series, and of snapshots that are taken for a reason, others tell. */
+static void tell_written(const struct output *o, const char *path, uint64_t ns)
+{
+	if (strcmp(path, "-") && opts__has_output(o->opts, path))
+		say("wrote %s", path);
+	say_verbose("%s: written in %.0f ms", path, ns / 1e6);
+}
+
 static int write_one(struct output *o, struct snapshot *s, const char *path, const struct export_format *f,
 		     struct err *e)
 {
@@ -232,7 +240,11 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 		return err_set(e, -EINVAL, "%s: what %s shows is not recorded", path, f->name);
 	err = outfile__open(&out, path, e);
 	if (!err) {
-		err = f->write(out.f, shown, &o->export, e);
+		struct export_opts how = o->export;
+
+		/* a file has no screen that could be flooded */
+		how.report.brief = !strcmp(path, "-") && !o->opts->views && !o->opts->full && !how.report.between_to_ns;
+		err = f->write(out.f, shown, &how, e);
 		if (err) {
 			int write_err = outfile__error(&out);
 
@@ -246,7 +258,7 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 	if (shown != s)
 		snapshot__free(shown);
 	if (!err)
-		say_verbose("%s: written in %.0f ms", path, (now_ns() - began_ns) / 1e6);
+		tell_written(o, path, now_ns() - began_ns);
 	return err;
 }
 

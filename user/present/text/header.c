@@ -568,15 +568,20 @@ int report__header(struct report *r)
 	report__spot_lines(r);
 	traced_line(r);
 	estimated_line(r);
+	if (r->o->brief)
+		report__verdict_line(r);
 	if (recording__is_growth(&r->s->recording)) {
 		report__growth_lines(r);
 	} else {
 		live_line(r);
-		report__memory_lines(r);
-		calls_line(r);
+		if (!r->o->brief) {
+			report__memory_lines(r);
+			calls_line(r);
+		}
 	}
 	stacks_line(r);
-	counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
+	if (!r->o->brief)
+		counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
 	runtime_lines(r);
 	unseen_line(r);
 	folded_line(r);

@@ -292,12 +292,29 @@ static int site_entry(struct report *r, const struct view *v, const struct rank 
 	return err || !l->below ? err : l->below(r, site, indent);
 }
 
+void report__site_title(struct report *r, const struct view *v, const struct rank *k, size_t n, uint64_t listed, uint64_t whole)
+{
+	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
+	char words[FMT_MAX], age[FMT_MAX] = "", share[FMT_MAX];
+
+	if (k->older)
+		fmt_duration(age, r->o->older_ns);
+	fputc('\n', r->out);
+	if (!k->n && k->older)
+		fprintf(r->out, "%s: no live block is older than %s\n", v->title, age);
+	else if (!k->n)
+		fprintf(r->out, "%s: %s%s\n", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
+	else
+		fprintf(r->out, "%s%s%s by %s (%zu of %zu site%s, %s of %s)\n", v->title,
+			k->older ? " older than " : "", age, words_of(words, k->by, v), n, k->n, plural(k->n),
+			fmt_share(share, listed, whole), weighs->unit);
+}
+
 static int site_table(struct report *r, const struct view *v)
 {
 	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
 	const struct site_lines *l = lines_of(v);
 	bool older = v->older && r->o->older_ns;
-	char words[FMT_MAX], age[FMT_MAX] = "", share[FMT_MAX];
 	uint64_t whole = 0, listed = 0;
 	size_t n, name_width = 0;
 	struct rank k;
@@ -316,20 +333,9 @@ static int site_table(struct report *r, const struct view *v)
 
 	if (l->bars && k.n)
 		err = l->bars(r);
-	if (older)
-		fmt_duration(age, r->o->older_ns);
-	fputc('\n', r->out);
-	if (!k.n && older) {
-		fprintf(r->out, "%s: no live block is older than %s\n", v->title, age);
-	} else if (!k.n) {
-		fprintf(r->out, "%s: %s%s\n", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
-	} else {
-		fprintf(r->out, "%s%s%s by %s (%zu of %zu site%s, %s of %s)\n", v->title,
-			older ? " older than " : "", age, words_of(words, k.by, v), n, k.n, plural(k.n), fmt_share(share, listed, whole),
-			weighs->unit);
-		if (l->says)
-			l->says(r);
-	}
+	report__site_title(r, v, &k, n, listed, whole);
+	if (k.n && l->says)
+		l->says(r);
 	if (older)
 		report__older_lines(r);
 	for (size_t i = 0; !err && i < n; i++) {
@@ -436,7 +442,7 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 		err = report__header(&r);
 	if (!err && o->between_to_ns)
 		err = report__between(&r);
-	err = err ?: write_views(&r, true) ?: write_views(&r, false);
+	err = err ?: write_views(&r, true) ?: r.o->brief ? report__brief(&r) : write_views(&r, false);
 	if (!err && ferror(out))
 		err = -EIO;
 	free_lists__done(&r.free_lists);
@@ -466,6 +472,7 @@ int report__shown(const struct snapshot *s, const struct report_opts *o, size_t 
 {
 	_cleanup_free_ bool *listed = NULL;
 	_cleanup_free_ size_t *v = NULL;
+	const struct snap_site *alarming;
 	struct report r;
 	size_t n = 0;
 	int err = begin(&r, NULL, s, o);
@@ -484,6 +491,9 @@ int report__shown(const struct snapshot *s, const struct report_opts *o, size_t 
 	for (size_t i = 0; i < n_views && !all && !err; i++)
 		if (views[i].rows == ROWS_SITES && is_shown(&r, &views[i]))
 			err = add_listed(&r, &views[i], listed, v, &n);
+	alarming = all ? NULL : report__alarming_site(s);
+	if (alarming && !listed[alarming - s->sites])
+		v[n++] = alarming - s->sites;
 	if (err)
 		return err;
 	*ret = v;

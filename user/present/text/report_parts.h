@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "present/rank.h"
 #include "present/text/free_rows.h"
 #include "present/text/report.h"
 #include "util/parse.h"
@@ -48,6 +49,12 @@ void para__item(struct para *p, const char *fmt, ...) __attribute__((format(prin
 void para__end(struct para *p);
 
 int report__header(struct report *r);
+/* What stands above a table of n sites, which weigh so much of the whole. */
+void report__site_title(struct report *r, const struct view *v, const struct rank *k, size_t n, uint64_t listed, uint64_t whole);
+/* brief.c: the report of one screen; and its sentence, in the header. */
+int report__brief(struct report *r);
+void report__verdict_line(struct report *r);
+const struct snap_site *report__alarming_site(const struct snapshot *s);	/* that it names; NULL: none */
 /* blind.c: of whom no call was seen. */
 void report__blind_lines(struct report *r);
 /* deaths.c: whom a signal ended. */

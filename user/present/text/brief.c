@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the report of one screen: what the header (header.c) says first, then
+ *
+ *	LIVE by live bytes (10 of 214 sites, 97.1% of bytes)
+ *
+ *	    LIVE  SHARE  BLOCKS  FREED  OLDEST   GROWTH/s  VERDICT  SITE
+ *	31.0 MiB  75.2%  31,744     0%   29.9s   +180 KiB  leak     trackingRememberKey  tracking.c:212
+ *
+ *	1. trackingRememberKey < raxInsert < call < processCommand < aeMain < main
+ *
+ *	allocates most: sdsnewlen, 2.10M calls (70,000/s), 48 B each, 100% temporary
+ *	next: --full has all stacks; -o leak.html; ...
+ *
+ * and the sentence in the header that says what all this means. What always holds: whoever reads this sentence
+ * alone does not take the wrong decision: it claims no more than the verdict it is made of.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "present/columns.h"
+#include "present/figures.h"
+#include "present/frames.h"
+#include "present/rank.h"
+#include "present/telling.h"
+#include "present/text/report_parts.h"
+#include "util/text.h"
+#include "util/util.h"
+
+#define STACKS_SHOWN 3
+#define STACK_LINES 2		/* that a stack takes at most */
+#define LAST_COLS 24		/* of these, for its last function */
+#define OWNER_COLS 30
+#define FLAT_SITES 20		/* a profile of fewer is read at a glance */
+#define FLAT_PCT 5		/* and is flat where none holds more */
+
+/* ---- names */
+
+/* The site's name, as everywhere; the caller's, NULL without memory. */
+static char *name_of(const struct snapshot *s, const struct snap_site *site, size_t width)
+{
+	struct frame f = tellings__of(NULL, s, site);
+	const char *name = telling__name(&f);
+
+	return name__shorten(*name ? name : "[no stack]", width);
+}
+
+static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
+{
+	struct frame f = tellings__of(r->tellings, r->s, r->site);
+	_cleanup_free_ char *where = f.place && f.line && f.line->function ? frame__where(&f, CELL_MAX / 2) : NULL;
+
+	snprintf(buf, CELL_MAX, "%s", where ? where : "");
+	return buf;
+}
+
+/* ---- the sentence */
+
+/* The site that gives most reason to worry: by verdict, then by what it holds. NULL: none has this verdict. */
+static const struct snap_site *worst(const struct snapshot *s, const char *verdict, size_t *ret_n)
+{
+	const struct snap_site *found = NULL;
+
+	*ret_n = 0;
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+
+		if (!site->trend.verdict || strcmp(site->trend.verdict, verdict))
+			continue;
+		(*ret_n)++;
+		if (!found || site->c.live_bytes > found->c.live_bytes)
+			found = site;
+	}
+	return found;
+}
+
+static const struct {
+	const char *verdict, *begins, *others;
+} alarms[] = {
+	{ "leak", "A leak", "leak" },
+	{ "suspect", "Perhaps a leak", "are suspect" },
+	{ "growing", "Growing", "grow" },
+};
+
+const struct snap_site *report__alarming_site(const struct snapshot *s)
+{
+	const struct snap_site *found = NULL;
+	size_t n;
+
+	for (size_t i = 0; i < ARRAY_SIZE(alarms) && !found; i++)
+		found = worst(s, alarms[i].verdict, &n);
+	return found;
+}
+
+static bool alarm_sentence(struct report *r)
+{
+	char share[FMT_MAX], others[FMT_MAX];
+	bool several = r->s->n_processes > 1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(alarms); i++) {
+		size_t n;
+		const struct snap_site *site = worst(r->s, alarms[i].verdict, &n);
+		_cleanup_free_ char *name = site ? name_of(r->s, site, r->width / 2) : NULL, *who = NULL;
+
+		if (!name)
+			continue;
+		who = several ? report__owner(r, &r->s->processes[site->process], OWNER_COLS) : NULL;
+		para__item(&r->para, "%s: %s%s%s holds %s of what is live: %s", alarms[i].begins, name, who ? " in " : "", who ? who : "",
+			   fmt_share(share, site->c.live_bytes, r->s->totals.live_bytes), site->trend.why ? site->trend.why : "");
+		if (n > 1)
+			para__item(&r->para, "%s more site%s %s", fmt_exact(others, n - 1), plural(n - 1), alarms[i].others);
+		return true;
+	}
+	return false;
+}
+
+static bool any_verdict(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (s->sites[i].trend.verdict)
+			return true;
+	return false;
+}
+
+/* No site stands out, so a list of sites is not what helps. */
+static bool flat_sentence(struct report *r)
+{
+	uint64_t most = 0;
+	char a[FMT_MAX], b[FMT_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->s->n_sites; i++) {
+		most = MAX(most, r->s->sites[i].c.live_bytes);
+		n += r->s->sites[i].c.live_bytes > 0;
+	}
+	if (n < FLAT_SITES || !most || most * 100 / FLAT_PCT > r->s->totals.live_bytes)
+		return false;
+	para__item(&r->para, "A flat profile: none of %s sites holds more than %s; --view tree shows where they come together",
+		   fmt_exact(a, n), fmt_share(b, most, r->s->totals.live_bytes));
+	return true;
+}
+
+void report__verdict_line(struct report *r)
+{
+	bool said;
+
+	if (!(r->s->known & HAS_LIVE_BYTES) || !r->s->n_sites)
+		return;
+	para__begin(&r->para, "", 0);
+	said = alarm_sentence(r);
+	if (!said && !r->s->totals.live_blocks)
+		para__item(&r->para, "Nothing that was allocated while traced is live");
+	else if (!said && any_verdict(r->s))
+		para__item(&r->para, "No leak seen: nothing grew steadily while traced");
+	else if (!said)
+		para__item(&r->para, "Too short to tell a leak from a start: trace longer, such as -d 1m");
+	flat_sentence(r);
+	para__end(&r->para);
+}
+
+/* ---- the rows */
+
+static const char *show_share(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_share(buf, r->older ? r->site->older_bytes : r->site->c.live_bytes, r->s->totals.live_bytes);
+}
+
+static const struct column own_columns[] = {
+	{ "share", "SHARE", 5, .format = show_share },
+	{ "where", "", 0, true, .format = show_where },
+};
+
+/* Where a line is too narrow, the one with the highest number goes first; what decides stays. */
+struct chosen {
+	const char *name;
+	unsigned int drop;
+};
+
+static const struct chosen of_leaks[] = {
+	{ "live", 0 },	 { "live-error", 4 }, { "share", 6 },	{ "blocks", 5 }, { "freed", 0 }, { "oldest", 3 },
+	{ "growth", 2 }, { "verdict", 0 },    { "process", 1 }, { "site", 0 },	 { "where", 9 },
+};
+static const struct chosen of_calls[] = {
+	{ "calls", 0 },	    { "calls-error", 4 }, { "calls-rate", 0 }, { "bytes", 3 }, { "average", 5 },
+	{ "temporary", 0 }, { "process", 1 },	  { "site", 0 },       { "where", 9 },
+};
+static const struct chosen of_pages[] = {
+	{ "bytes", 0 }, { "bytes-rate", 0 }, { "calls", 3 }, { "function", 2 }, { "process", 1 }, { "site", 0 }, { "where", 9 },
+};
+
+#define COLUMNS_MAX 16
+
+struct brief {
+	struct column v[COLUMNS_MAX];
+	struct columns columns;
+};
+
+static bool is_left_out(const struct snapshot *s, const char *name)
+{
+	if (!strcmp(name, "process"))
+		return s->n_processes < 2;
+	return strstr(name, "-error") && !s->estimated;
+}
+
+static void take_columns(struct brief *b, const struct snapshot *s, const struct chosen *v, size_t n)
+{
+	static const struct columns own = { own_columns, ARRAY_SIZE(own_columns) };
+
+	for (size_t i = 0; i < n; i++) {
+		const struct column *c = columns__find(&own, v[i].name) ?: columns__find(&site_columns, v[i].name);
+
+		if (!c || is_left_out(s, v[i].name))
+			continue;
+		b->v[b->columns.n] = *c;
+		b->v[b->columns.n++].drop = v[i].drop;
+	}
+	b->columns.v = b->v;
+}
+
+static int rows(struct report *r, const struct view *v, const struct rank *k, size_t n)
+{
+	_cleanup_free_ struct row_of *rows = calloc(n + 1, sizeof(*rows));
+	struct brief b = {};
+
+	if (!rows)
+		return -ENOMEM;
+	if (v->bit == VIEW_LEAKS)
+		take_columns(&b, r->s, of_leaks, ARRAY_SIZE(of_leaks));
+	else if (v->bit == VIEW_ALLOCS)
+		take_columns(&b, r->s, of_calls, ARRAY_SIZE(of_calls));
+	else
+		take_columns(&b, r->s, of_pages, ARRAY_SIZE(of_pages));
+	for (size_t i = 0; i < n; i++)
+		rows[i] = (struct row_of){ .s = r->s, .site = k->v[i], .process = &r->s->processes[k->v[i]->process], .older = k->older };
+	return columns__write(r->out, &b.columns, rows, n, r->width);
+}
+
+/* ---- the first stacks */
+
+static struct frame frame_of(const struct snapshot *s, const struct snap_site *site, size_t at)
+{
+	for (uint32_t i = 0; i < site->n_stack; i++) {
+		const struct place *p = &s->places[site->stack[i]];
+		size_t n = place__n_frames(p);
+
+		if (at < n)
+			return place__frame(s, p, at);
+		at -= n;
+	}
+	return (struct frame){};
+}
+
+/* "sdsnewlen < createStringObject < … 7 more < main": what fits; the last one is the thread's first. */
+static void write_stack(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t room)
+{
+	size_t n = site__n_frames(s, site), at, used = 0;
+	struct frame first;
+
+	site__telling_frame(s, site, &first, &at);
+	for (size_t i = at; i < n; i++) {
+		struct frame f = frame_of(s, site, i);
+		_cleanup_free_ char *name = frame__name(&f), *fits = name ? name__shorten(name, room / 3) : NULL;
+
+		used += fits ? text_width(fits) + 3 : 0;
+		if (i > at && n - i > 1 && used > room) {
+			struct frame last = frame_of(s, site, n - 1);
+			_cleanup_free_ char *end = frame__name(&last), *end_fits = end ? name__shorten(end, LAST_COLS) : NULL;
+
+			fprintf(out, " < … %zu more < %s", n - 1 - i, end_fits ? end_fits : "");
+			break;
+		}
+		fprintf(out, "%s%s", i > at ? " < " : "", fits ? fits : "");
+	}
+	if (site->end)
+		fprintf(out, " < … not whole: %s", site__end_says(s, site));
+}
+
+static int stack_line(struct report *r, const struct snap_site *site, size_t number)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len = 0;
+	FILE *out;
+	char label[8];
+
+	if (!site->n_stack)
+		return 0;
+	out = open_memstream(&text, &len);
+	if (!out)
+		return -ENOMEM;
+	write_stack(out, r->s, site, r->width * STACK_LINES - LAST_COLS - strlen(" < … 100 more < "));
+	if (fclose(out))
+		return -ENOMEM;
+	snprintf(label, sizeof(label), "%zu.", number);
+	para__begin(&r->para, label, 3);
+	para__item(&r->para, "%s", text);
+	para__end(&r->para);
+	return 0;
+}
+
+static int stacks(struct report *r, const struct rank *k, size_t n)
+{
+	int err = 0;
+
+	if (n)
+		fputc('\n', r->out);
+	for (size_t i = 0; i < MIN(n, (size_t)STACKS_SHOWN) && !err; i++)
+		err = stack_line(r, k->v[i], i + 1);
+	return err;
+}
+
+/* ---- what comes last */
+
+static void most_calls_line(struct report *r)
+{
+	const struct snap_site *most = NULL;
+	_cleanup_free_ char *name = NULL;
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX];
+
+	for (size_t i = 0; i < r->s->n_sites; i++)
+		if (!most || r->s->sites[i].c.alloc_calls > most->c.alloc_calls)
+			most = &r->s->sites[i];
+	if (!most || !most->c.alloc_calls || recording__is_growth(&r->s->recording))
+		return;
+	name = name_of(r->s, most, r->width / 3);
+	para__begin(&r->para, "", 0);
+	para__item(&r->para, "allocates most: %s", name ? name : "");
+	para__item(&r->para, "%s%s call%s (%s)", report__mark(r), fmt_count(a, most->c.alloc_calls), plural(most->c.alloc_calls),
+		   fmt_rate(b, most->c.alloc_calls, r->s->duration_ns));
+	para__item(&r->para, "%s each", fmt_bytes(c, most->c.alloc_bytes / most->c.alloc_calls));
+	if (r->s->known & HAS_TEMP_CALLS && most->c.temp_calls)
+		para__item(&r->para, "%s temporary", fmt_percent(d, most->c.temp_calls, most->c.alloc_calls));
+	para__end(&r->para);
+}
+
+static void next_line(struct report *r)
+{
+	para__begin(&r->para, "next:", 6);
+	para__item(&r->para, "--full for every stack");
+	para__item(&r->para, "--view allocs,tree,sizes and more");
+	para__item(&r->para, "-o leak.html for a flame graph");
+	if (r->s->known & HAS_ALLOC_CALLS && !recording__is_growth(&r->s->recording))
+		para__item(&r->para, "--tag FUNC for what one call of it costs");
+	para__end(&r->para);
+}
+
+static int site_rows(struct report *r, const struct view *v, bool first)
+{
+	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
+	uint64_t whole = 0, listed = 0;
+	struct rank k;
+	size_t n;
+	int err = rank__init(&k, r->s, v->bit, r->o->sort, v->older && r->o->older_ns, r->top);
+
+	if (err)
+		return err;
+	n = MIN(k.n, r->top);
+	for (size_t i = 0; i < k.n; i++) {
+		whole += rank__weight(&k, weighs, k.v[i]);
+		listed += i < n ? rank__weight(&k, weighs, k.v[i]) : 0;
+	}
+	report__site_title(r, v, &k, n, listed, whole);
+	if (n) {
+		fputc('\n', r->out);
+		err = rows(r, v, &k, n);
+	}
+	if (!err && first)
+		err = stacks(r, &k, n);
+	rank__done(&k);
+	return err;
+}
+
+int report__brief(struct report *r)
+{
+	bool first = true;
+	int err = 0;
+
+	for (size_t i = 0; i < n_views && !err; i++) {
+		const struct view *v = &views[i];
+
+		/* of a trace of allocations the first view of sites; of --mode growth both */
+		if (v->rows != ROWS_SITES || !(r->views & (v->bit | v->with)) || !view__holds(v, r->s) || v->bit == VIEW_REALLOC)
+			continue;
+		if (!first && !recording__is_growth(&r->s->recording))
+			continue;
+		err = site_rows(r, v, first);
+		first = false;
+	}
+	if (!err && !first) {
+		fputc('\n', r->out);
+		most_calls_line(r);
+		next_line(r);
+	}
+	return err;
+}
