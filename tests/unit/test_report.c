@@ -76,6 +76,35 @@ Test(report, looks)
 	check("report-estimated-count-80.txt", SAMPLE_ESTIMATED | SAMPLE_COUNT | SAMPLE_SINGLE, &(struct report_opts){ .top = 2 });
 }
 
+Test(report, looks_of_one_screen)
+{
+	check("brief-80.txt", 0, &(struct report_opts){ .brief = true });
+	check("brief-120.txt", 0, &(struct report_opts){ .brief = true, .width = 120 });
+	check("brief-single-80.txt", SAMPLE_SINGLE | SAMPLE_HEAP, &(struct report_opts){ .brief = true });
+	check("brief-losses-80.txt", SAMPLE_SINGLE | SAMPLE_LOSSES, &(struct report_opts){ .brief = true });
+	check("brief-estimated-80.txt", SAMPLE_ESTIMATED | SAMPLE_SINGLE, &(struct report_opts){ .brief = true });
+	check("brief-count-80.txt", SAMPLE_COUNT | SAMPLE_SINGLE, &(struct report_opts){ .brief = true });
+	check("brief-growth-80.txt", SAMPLE_GROWTH | SAMPLE_SINGLE, &(struct report_opts){ .brief = true });
+	check("brief-empty-80.txt", SAMPLE_EMPTY, &(struct report_opts){ .brief = true });
+}
+
+/* Whatever was recorded: with ten rows it fits into a terminal of 50 lines, and no line is too wide. */
+Test(report, one_screen_is_one_screen)
+{
+	static const unsigned int flags[] = { 0, SAMPLE_SINGLE, SAMPLE_COUNT, SAMPLE_GROWTH, SAMPLE_ESTIMATED | SAMPLE_SINGLE, SAMPLE_MANY };
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		size_t len, n = 0;
+		_cleanup_free_ char *text = written(flags[i], &(struct report_opts){ .brief = true }, &len);
+
+		for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1, n++) {
+			*end = '\0';
+			cr_expect_leq(text_width(line), 80, "%u: %s", flags[i], line);
+		}
+		cr_expect_leq(n, 50, "%u: %zu lines", flags[i], n);
+	}
+}
+
 Test(report, looks_of_moments_sizes_and_lifetimes)
 {
 	check("report-peak-80.txt", SAMPLE_SINGLE, &(struct report_opts){ .views = VIEW_PEAK, .top = 3 });

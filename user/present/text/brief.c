@@ -28,6 +28,7 @@
 #include "util/util.h"
 
 #define STACKS_SHOWN 3
+#define LEADING_ROWS 5		/* of processes, or tags */
 #define STACK_LINES 2		/* that a stack takes at most */
 #define LAST_COLS 24		/* of these, for its last function */
 #define OWNER_COLS 30
@@ -153,7 +154,7 @@ void report__verdict_line(struct report *r)
 	else if (!said && any_verdict(r->s))
 		para__item(&r->para, "No leak seen: nothing grew steadily while traced");
 	else if (!said)
-		para__item(&r->para, "Too short to tell a leak from a start: trace longer, such as -d 1m");
+		para__item(&r->para, "No verdict: too little is known of how memory grows; trace longer, such as -d 1m");
 	flat_sentence(r);
 	para__end(&r->para);
 }
@@ -177,15 +178,15 @@ struct chosen {
 };
 
 static const struct chosen of_leaks[] = {
-	{ "live", 0 },	 { "live-error", 4 }, { "share", 6 },	{ "blocks", 5 }, { "freed", 0 }, { "oldest", 3 },
-	{ "growth", 2 }, { "verdict", 0 },    { "process", 1 }, { "site", 0 },	 { "where", 9 },
+	{ "live", 0 },	 { "live-error", 4 }, { "share", 9 },	{ "blocks", 5 }, { "freed", 0 }, { "oldest", 3 },
+	{ "growth", 2 }, { "verdict", 0 },    { "process", 1 }, { "site", 0 },	 { "where", 8 },
 };
 static const struct chosen of_calls[] = {
 	{ "calls", 0 },	    { "calls-error", 4 }, { "calls-rate", 0 }, { "bytes", 3 }, { "average", 5 },
-	{ "temporary", 0 }, { "process", 1 },	  { "site", 0 },       { "where", 9 },
+	{ "temporary", 0 }, { "process", 1 },	  { "site", 0 },       { "where", 8 },
 };
 static const struct chosen of_pages[] = {
-	{ "bytes", 0 }, { "bytes-rate", 0 }, { "calls", 3 }, { "function", 2 }, { "process", 1 }, { "site", 0 }, { "where", 9 },
+	{ "bytes", 0 }, { "bytes-rate", 0 }, { "calls", 3 }, { "function", 2 }, { "process", 1 }, { "site", 0 }, { "where", 8 },
 };
 
 #define COLUMNS_MAX 16
@@ -371,9 +372,13 @@ static int site_rows(struct report *r, const struct view *v, bool first)
 
 int report__brief(struct report *r)
 {
+	size_t top = r->top;
 	bool first = true;
-	int err = 0;
+	int err;
 
+	r->top = MIN(top, (size_t)LEADING_ROWS);
+	err = report__views(r, true);
+	r->top = top;
 	for (size_t i = 0; i < n_views && !err; i++) {
 		const struct view *v = &views[i];
 

@@ -412,7 +412,7 @@ static int (*const writers[N_VIEW_ROWS])(struct report *r) = {
 	[ROWS_PROCESSES] = report__processes, [ROWS_THREADS] = report__threads, [ROWS_TAGS] = report__tags, [ROWS_TREE] = report__tree,
 };
 
-static int write_views(struct report *r, bool leading)
+int report__views(struct report *r, bool leading)
 {
 	int err = 0;
 
@@ -442,7 +442,10 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 		err = report__header(&r);
 	if (!err && o->between_to_ns)
 		err = report__between(&r);
-	err = err ?: write_views(&r, true) ?: r.o->brief ? report__brief(&r) : write_views(&r, false);
+	if (!err && o->brief)
+		err = report__brief(&r);
+	else if (!err)
+		err = report__views(&r, true) ?: report__views(&r, false);
 	if (!err && ferror(out))
 		err = -EIO;
 	free_lists__done(&r.free_lists);

@@ -51,6 +51,8 @@ void para__end(struct para *p);
 int report__header(struct report *r);
 /* What stands above a table of n sites, which weigh so much of the whole. */
 void report__site_title(struct report *r, const struct view *v, const struct rank *k, size_t n, uint64_t listed, uint64_t whole);
+/* The tables of the views that lead a report, or of the others. */
+int report__views(struct report *r, bool leading);
 /* brief.c: the report of one screen; and its sentence, in the header. */
 int report__brief(struct report *r);
 void report__verdict_line(struct report *r);
