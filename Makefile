@@ -41,8 +41,11 @@ $(B)/malloctrace.bpf.o: bpf/malloctrace.bpf.c $(wildcard bpf/*.h vmlinux/*/*.h) 
 		-Ivmlinux/$(ARCH) -I. -I/usr/include/$(MULTIARCH) -c $< -o $(B)/full.bpf.o && \
 		$(BPFTOOL) gen object $@ $(B)/full.bpf.o
 
+# A skeleton names the types of the programs' variables, and does not define them.
+skeleton = { echo '\#include "bpf/abi.h"' && $(BPFTOOL) gen skeleton $< name malloctrace_bpf; } > $@.tmp && mv $@.tmp $@
+
 $(B)/malloctrace.skel.h: $(B)/malloctrace.bpf.o
-	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name malloctrace_bpf > $@.tmp && mv $@.tmp $@
+	$(call say,SKEL,$@)$(skeleton)
 
 # ---- the page of the HTML report
 $(B)/html_page.h: scripts/html-page $(wildcard user/files/html/page/*)

@@ -25,6 +25,7 @@
 
 #include "abi_blocks.h"
 #include "abi_code.h"
+#include "abi_config.h"
 #include "abi_cookie.h"
 #include "abi_events.h"
 #include "abi_procs.h"

@@ -8,7 +8,7 @@
  * A child that shares its parent's memory (vfork, CLONE_VM) allocates from its
  * parent's heap: it borrows the parent's number until it execs or ends.
  *
- * mt_adopt says what becomes of the others. What user space selects by is
+ * mt_config.adopt says what becomes of the others. What user space selects by is
  * inherited by a forked child, so the child of an ignored process is ignored
  * without a question, unless it is by what changes there (see fork_changes()).
  */
@@ -118,12 +118,12 @@ __noinline __u32 proc_here(void)
 		return 0;
 	word = known_word(pid);
 	if (!word)
-		return mt_adopt == MT_ADOPT_ALL ? adopt(task, pid, MT_EV_NEW, 0, BPF_NOEXIST) : 0;
+		return mt_config.adopt == MT_ADOPT_ALL ? adopt(task, pid, MT_EV_NEW, 0, BPF_NOEXIST) : 0;
 	proc = WORD_PROC(word);
 	if (!(WORD_FLAGS(word) & MT_KNOWN_BORROWED) || !proc || life_goes_on(proc))
 		return proc;
 	/* the process whose memory it shared has ended: it is on its own now */
-	return mt_adopt == MT_ADOPT_NONE ? 0 : adopt(task, pid, MT_EV_FORK, proc, BPF_ANY);
+	return mt_config.adopt == MT_ADOPT_NONE ? 0 : adopt(task, pid, MT_EV_FORK, proc, BPF_ANY);
 }
 
 /* ---- what user space decides */

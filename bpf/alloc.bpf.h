@@ -86,10 +86,10 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 	t->cookie = cookie;
 	t->code = MT_CODE(cookie, arch_pc(ctx));
 	t->size = size;
-	if (size < mt_min_size || size > mt_max_size || (mt_within && !t->within_depth) || !sampled(t, size))
+	if (!is_size_recorded(size) || (mt_config.within && !t->within_depth) || !sampled(t, size))
 		return 0;
 	site = site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp);
-	if (mt_within && !is_within(ctx, t, site, sp, ra))
+	if (mt_config.within && !is_within(ctx, t, site, sp, ra))
 		return 0;
 	if (!charge_open(&c, site, t->proc, cut))
 		return 0;
@@ -124,7 +124,7 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 	budget_thread(t);
 	sp = point_sp(ctx, cookie);
 	ra = arch_return_address(ctx);
-	if (mt_mode == MT_MODE_COUNT)
+	if (mt_config.mode == MT_MODE_COUNT)
 		return count_call(ctx, t, cookie, sp, ra, is_realloc);
 	if (t->sp && !may_begin(ctx, t, cookie, sp, ra))
 		return 0;
@@ -153,7 +153,7 @@ static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
 		}
 	}
 	t->sp = sp;
-	if (!mt_within && t->thrown_sp && sp >= t->thrown_sp)
+	if (!mt_config.within && t->thrown_sp && sp >= t->thrown_sp)
 		t->thrown_sp = 0;	/* its frame is gone */
 	return 0;
 }
@@ -218,14 +218,14 @@ static __always_inline void old_freed(mt_regs *ctx, struct mt_thread *t, __u32 f
 		return;
 	}
 	end_old_block(t, &old, t->old, cut, now);
-	if (mt_free_stacks)
+	if (mt_config.free_stacks)
 		free_charge(t, &old, free_site(ctx, t, func, caller, sp), cut, now);
 }
 
 /* The return of a call that was counted as failed when it threw (refusals.bpf.h): is there a block all the same? */
 static __always_inline bool went_on(mt_regs *ctx, struct mt_thread *t, __u64 sp)
 {
-	if (mt_within || !t->thrown_sp || t->thrown_sp != sp)
+	if (mt_config.within || !t->thrown_sp || t->thrown_sp != sp)
 		return false;
 	t->thrown_sp = 0;
 	if (arch_result(ctx))
@@ -287,9 +287,9 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 		} else if (is_realloc) {
 			put_old_back(t);
 		}
-		if (t->size && !(mt_within && !t->within_depth)) {
+		if (t->size && !(mt_config.within && !t->within_depth)) {
 			site = site_here(ctx, t, func, caller, sp);
-			if (!mt_within || is_within(ctx, t, site, sp, caller))
+			if (!mt_config.within || is_within(ctx, t, site, sp, caller))
 				charge_failure(t, site, cut);
 		}
 		return 0;
@@ -307,10 +307,10 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 			return 0;
 		}
 	}
-	if (size < mt_min_size || size > mt_max_size || (mt_within && !t->within_depth) || !sampled(t, size))
+	if (!is_size_recorded(size) || (mt_config.within && !t->within_depth) || !sampled(t, size))
 		return 0;
 	site = site_here(ctx, t, func, caller, sp);
-	if (mt_within && !is_within(ctx, t, site, sp, caller))
+	if (mt_config.within && !is_within(ctx, t, site, sp, caller))
 		return 0;
 	block = (struct taken){ .size = size, .born = MT_BORN(now, t->serial), .site = site };
 	if (is_realloc)
@@ -318,7 +318,7 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 	if (!blocks_put_new(addr, t->proc, &block)) {
 		/* a block is there still: its free was not seen; or there is no room at home */
 		if (blocks_take(addr, t->proc, &stale)) {
-			if (mt_budget && mt_gaps) {
+			if (mt_config.budget && mt_gaps) {
 				stale.born = 0;
 			} else {
 				miss_free(t->proc);
@@ -366,7 +366,7 @@ static __noinline bool is_no_free(mt_regs *ctx, struct mt_thread *t, __u64 cooki
 	__u64 sp = point_sp(ctx, cookie), ra = arch_return_address(ctx);
 
 	/* where blocks are skipped, frees of unknown ones are no figure */
-	if (!t || mt_sample_bytes || mt_budget)
+	if (!t || mt_config.sample_bytes || mt_config.budget)
 		return false;
 	/* the same function again: that is another call */
 	if (addr == t->last_freed && t->freed_code != MT_CODE(cookie, arch_pc(ctx)) &&
@@ -416,13 +416,13 @@ static __always_inline int on_free(mt_regs *ctx)
 		return 0;
 	sp = point_sp(ctx, cookie);
 	ra = arch_return_address(ctx);
-	if (mt_within)
+	if (mt_config.within)
 		within_freed(t, sp, ra);
 	if (blocks_take(addr, t->proc, &b)) {
 		__u64 now = clock_now();
 
 		end_block(t, &b, addr, cut, now);
-		if (mt_free_stacks)
+		if (mt_config.free_stacks)
 			free_charge(t, &b, free_site(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp), cut, now);
 	} else {
 		if (is_no_free(ctx, t, cookie, addr))

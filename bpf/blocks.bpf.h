@@ -155,14 +155,14 @@ static __always_inline bool blocks_put(__u64 addr, __u32 proc, struct taken *b)
 	if (b->size <= MT_SIZE_MAX && put_into(home, key, val, b->born))
 		return true;
 	if (b->size <= MT_SIZE_MAX && some_are_dead() &&
-	    put_over_dead(mt_bucket_of(h, addr, mt_n_groups), key, val, b->born))
+	    put_over_dead(mt_bucket_of(h, addr, mt_config.n_groups), key, val, b->born))
 		return true;
 	__sync_fetch_and_add(&home->n_spilled, 1);
 	second = bucket_at(mt_mix(h), addr);
 	if (second && b->size <= MT_SIZE_MAX && put_into(second, key, val, b->born))
 		return true;
 	if (b->size <= MT_SIZE_MAX && some_are_dead() &&
-	    put_over_dead(mt_bucket_of(mt_mix(h), addr, mt_n_groups), key, val, b->born))
+	    put_over_dead(mt_bucket_of(mt_mix(h), addr, mt_config.n_groups), key, val, b->born))
 		return true;
 	if (put_overflow(addr, proc, b))
 		return true;

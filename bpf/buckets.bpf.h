@@ -30,7 +30,7 @@ struct taken {			/* a block, as it was in the table or is to be */
 
 static __always_inline struct mt_bucket *bucket_at(__u64 h, __u64 addr)
 {
-	__u32 i = mt_bucket_of(h, addr, mt_n_groups);
+	__u32 i = mt_bucket_of(h, addr, mt_config.n_groups);
 
 	return bpf_map_lookup_elem(&blocks, &i);
 }

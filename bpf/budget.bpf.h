@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * --overhead: what the probes take from their targets, and at which age blocks
- * are freed while they are observed. Without the option mt_budget is 0 and the
+ * are freed while they are observed. Without the option mt_config.budget is 0 and the
  * verifier drops all of this.
  *
  * One hit in sixteen, picked at random, is timed, and stands for sixteen: the
@@ -27,8 +27,6 @@
 #define TIMED_MAX_TIMES 8
 #define TIMED_FEW 64
 #define TIMED_FIRST_NS 4000
-
-const volatile __u32 mt_budget = 0;
 
 volatile __u64 mt_trap_ns MT_OWN_LINE = 0;
 volatile __u64 mt_spend_limit = ~0ULL;
@@ -66,7 +64,7 @@ struct {
 
 static __always_inline __u64 budget_begin(void)
 {
-	if (!mt_budget || bpf_get_prandom_u32() & (MT_TIMED_ONE_IN - 1))
+	if (!mt_config.budget || bpf_get_prandom_u32() & (MT_TIMED_ONE_IN - 1))
 		return 0;
 	return bpf_ktime_get_ns();
 }
@@ -101,7 +99,7 @@ static __always_inline void budget_end(__u64 began_ns)
 {
 	struct mt_thread *t;
 
-	if (!mt_budget || !began_ns)
+	if (!mt_config.budget || !began_ns)
 		return;
 	budget_charge(began_ns);
 	t = thread_slot(bpf_get_current_pid_tgid(), 0);
@@ -146,7 +144,7 @@ __noinline int budget_count_age(__u32 site, __u64 age_ns, __u64 size)
 /* A block was seen to be freed. born 0: it ended unseen, between windows. */
 static __always_inline void budget_freed(__u32 site, __u64 born, __u64 size, __u64 now)
 {
-	if (mt_budget && born)
+	if (mt_config.budget && born)
 		budget_count_age(site, in_ns(mt_born_ago(born, now)), size);
 }
 
@@ -155,7 +153,7 @@ static __always_inline void budget_called(__u32 site, const struct mt_thread *t)
 {
 	struct mt_ages *ages;
 
-	if (!mt_budget)
+	if (!mt_config.budget)
 		return;
 	ages = bpf_map_lookup_elem(&free_ages, &site);
 	if (ages && ages->caller != t->vtid)

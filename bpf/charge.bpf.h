@@ -51,17 +51,17 @@ struct charge {
 
 static __always_inline bool charge_open(struct charge *c, __u32 site, __u32 proc, __u64 cut)
 {
-	__u32 bank = cut & 1, shard = bpf_get_smp_processor_id() & (mt_n_shards - 1);
-	__u32 of_site = (site * mt_n_shards + shard) * 2 + bank;
-	__u32 of_proc = (MT_PROC_SLOT(proc) * mt_n_shards + shard) * 2 + bank;
+	__u32 bank = cut & 1, shard = bpf_get_smp_processor_id() & (mt_config.n_shards - 1);
+	__u32 of_site = (site * mt_config.n_shards + shard) * 2 + bank;
+	__u32 of_proc = (MT_PROC_SLOT(proc) * mt_config.n_shards + shard) * 2 + bank;
 
 	c->bank = bank;
 	c->site = bpf_map_lookup_elem(&sites, &site);
 	c->counts = bpf_map_lookup_elem(&site_counts, &of_site);
 	c->proc = proc_at(proc);
 	c->hist = bpf_map_lookup_elem(&proc_hists, &of_proc);
-	c->vars = mt_sample_bytes ? bpf_map_lookup_elem(&site_vars, &of_site) : NULL;
-	return c->site && c->counts && c->proc && c->hist && (!mt_sample_bytes || c->vars);
+	c->vars = mt_config.sample_bytes ? bpf_map_lookup_elem(&site_vars, &of_site) : NULL;
+	return c->site && c->counts && c->proc && c->hist && (!mt_config.sample_bytes || c->vars);
 }
 
 /* bench/bench.mk builds without the peak, to measure what it costs */
@@ -146,7 +146,7 @@ static __always_inline void charge_free(struct charge *c, const struct amount *a
 	/* a weight's fraction makes no difference to a mean */
 	if (lived)
 		__sync_fetch_and_add(&c->counts->lifetime_ns,
-				     mt_sample_bytes ? lived * (a->calls >> MT_CALLS_SHIFT) : lived);
+				     mt_config.sample_bytes ? lived * (a->calls >> MT_CALLS_SHIFT) : lived);
 	if (c->vars && a->var_calls) {
 		__sync_fetch_and_add(&c->vars->free_bytes, a->var_bytes);
 		__sync_fetch_and_add(&c->vars->free_calls, a->var_calls);
@@ -206,7 +206,7 @@ static __always_inline void unknown_free(struct mt_thread *t)
 }
 
 /* One call, as an amount. */
-#define ONE_CALL (mt_sample_bytes ? 1ULL << MT_CALLS_SHIFT : 1ULL)
+#define ONE_CALL (mt_config.sample_bytes ? 1ULL << MT_CALLS_SHIFT : 1ULL)
 
 static __always_inline void charge_failure(struct mt_thread *t, __u32 site, __u64 cut)
 {

@@ -11,31 +11,8 @@
 
 #include "bpf/abi.h"
 
-/* Set before loading; the verifier takes them for constants. */
-const volatile __u32 mt_n_groups = 1;		/* of MT_GROUP buckets */
-const volatile __u32 mt_n_sites = 1;		/* site 0 is none; after them comes a spare site per process */
-const volatile __u32 mt_n_index = 1;		/* power of two */
-const volatile __u32 mt_n_words = 1;		/* of stacks */
-const volatile __u32 mt_n_procs = 1;
-const volatile __u32 mt_n_shards = 1;		/* power of two */
-const volatile __u32 mt_n_scratch = 1;
-const volatile __u32 mt_depth = MT_MAX_DEPTH;
-const volatile __u64 mt_tick_ns = 0;		/* 0: --precise-times */
-const volatile __u32 mt_mode = MT_MODE_FULL;
-const volatile __u32 mt_n_shared = 1;		/* of the scratch buffers: those that belong to no thread */
-const volatile __u64 mt_sample_bytes = 0;	/* 0: every allocation */
-const volatile __u64 mt_sample_unit = 1;	/* of what variances are summed up of */
-const volatile __u64 mt_sample_calls_unit = 1;	/* the same for variances of calls, in weights */
-const volatile __u64 mt_seed = 1;
-const volatile __u32 mt_adopt = MT_ADOPT_NONE;
-const volatile __u32 mt_by_comm = 0;		/* user space selects by name: it changes with exec */
-const volatile __u32 mt_by_cgroup = 0;		/* or by cgroup */
-const volatile __u32 mt_n_threads = 1;		/* slots, a power of two */
-const volatile __u32 mt_by_thread = 0;		/* --by thread: sites of their own for each thread */
-const volatile __u32 mt_within = 0;		/* --within: only inside of functions that were named */
-const volatile __u64 mt_min_size = 0;
-const volatile __u64 mt_max_size = ~0ULL;
-const volatile __u64 mt_page_bytes = 4096;
+/* Set before loading: no program changes it. */
+const volatile struct mt_config mt_config = {};
 
 #define MT_OWN_LINE __attribute__((aligned(64)))
 
@@ -93,14 +70,14 @@ static __always_inline bool some_are_dead(void)
 static __always_inline __u64 clock_now(void)
 {
 	/* 3 ns against 36 (Neoverse V1) */
-	if (mt_tick_ns)
+	if (mt_config.tick_ns)
 		return bpf_jiffies64();
 	return bpf_ktime_get_ns();
 }
 
 static __always_inline __u64 in_ns(__u64 clock)
 {
-	return mt_tick_ns ? clock * mt_tick_ns : clock;
+	return mt_config.tick_ns ? clock * mt_config.tick_ns : clock;
 }
 
 static __always_inline __u64 clock_ns(void)

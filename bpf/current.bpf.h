@@ -37,7 +37,7 @@ static __always_inline void thread_leave(struct mt_thread *t)
 
 	if (known) {
 		budget_thread(t);
-		if (t->sp && mt_mode != MT_MODE_COUNT)
+		if (t->sp && mt_config.mode != MT_MODE_COUNT)
 			abandon(t, MT_EDGE_DIED_INSIDE);
 	}
 	/* the calls that were put aside have room elsewhere */
@@ -61,7 +61,7 @@ static __always_inline void thread_leave(struct mt_thread *t)
 	t->freed_sp = 0;
 	t->fault_no = 0;
 	t->fault_mark = 0;
-	if (mt_within)
+	if (mt_config.within)
 		t->within_depth = 0;
 	__builtin_memset(&t->counts, 0, sizeof(t->counts));
 	t->proc = 0;
@@ -95,7 +95,7 @@ __noinline int thread_ask(struct mt_thread *t)
 		t->proc = proc;
 		if (proc) {
 			t->scratch = scratch_own(t->tid);
-			if (mt_sample_bytes)
+			if (mt_config.sample_bytes)
 				sample_begin(t);
 		}
 	}

@@ -48,7 +48,7 @@ __noinline int budget_cut_off(struct mt_thread *t)
 /* Before anything is read from a thread's record. */
 static __always_inline void budget_thread(struct mt_thread *t)
 {
-	if (!mt_budget)
+	if (!mt_config.budget)
 		return;
 	if (t->left_ns) {
 		if (t->window == mt_window)

@@ -130,13 +130,13 @@ __noinline __u32 walk_chunk(struct mt_scratch *s, struct mt_thread *t, __u32 n, 
 		s->walk.end = MT_END_NO_RULE;
 		return n;
 	}
-	if (n >= mt_depth)
+	if (n >= mt_config.depth)
 		return n;
 	if (!(is_first && s->chunk_len) && !chunk_read(s, t, fp)) {
 		s->walk.end = MT_END_UNREADABLE;
 		return n;
 	}
-	return chunk_follow(s, n, mt_depth);
+	return chunk_follow(s, n, mt_config.depth);
 }
 
 /*
@@ -156,7 +156,7 @@ __noinline __u32 walk_frames(struct mt_scratch *s, struct mt_thread *t, __u64 fp
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
 		/* also when it is full: this shows whether it is whole */
-		bool full = n >= mt_depth || i > mt_depth;
+		bool full = n >= mt_config.depth || i > mt_config.depth;
 
 		n = walk_chunk(s, t, n, !i);
 		if (s->walk.end != MT_END_DEPTH || full)

@@ -2,7 +2,7 @@
 /*
  * --free-stacks: where blocks are freed, and by which threads. A free has a site
  * like an allocation has, made of its own stack, and there is a row for each pair
- * of sites and thread that occur together. Without the option mt_free_stacks is 0
+ * of sites and thread that occur together. Without the option mt_config.free_stacks is 0
  * and the verifier drops all of this.
  *
  * What always holds: over the rows of a site, calls and bytes add up to its frees in
@@ -21,9 +21,6 @@
 #include "bpf/count.bpf.h"
 #include "bpf/hash.h"
 #include "bpf/sites.bpf.h"
-
-const volatile __u32 mt_free_stacks = 0;
-const volatile __u32 mt_n_links = 1;	/* a power of two */
 
 volatile __u64 mt_links_used MT_OWN_LINE = 0;
 
@@ -58,7 +55,7 @@ __noinline __u32 link_find(__u64 key, __u32 may_add)
 
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_LINK_PROBES; i++) {
-		__u32 k = mt_index_of(h, i, mt_n_links);
+		__u32 k = mt_index_of(h, i, mt_config.n_links);
 		struct mt_link *l = bpf_map_lookup_elem(&free_links, &k);
 		__u64 seen;
 
@@ -93,7 +90,7 @@ __noinline int free_charge(struct mt_thread *t, const struct taken *b, __u32 whe
 
 	if (!t || !b)
 		return 0;
-	k = link_find(MT_LINK(b->site, where, t->vtid), mt_links_used < mt_n_links / 4 * 3);
+	k = link_find(MT_LINK(b->site, where, t->vtid), mt_links_used < mt_config.n_links / 4 * 3);
 	if (!k)
 		k = link_find(MT_LINK(b->site, where, 0), 1);
 	if (!k) {
@@ -118,7 +115,7 @@ __noinline int free_charge(struct mt_thread *t, const struct taken *b, __u32 whe
 /* The same for a block whose end was not seen. */
 static __always_inline void free_unseen(struct mt_thread *t, const struct taken *b, __u64 cut, __u64 now)
 {
-	if (mt_free_stacks)
+	if (mt_config.free_stacks)
 		free_charge(t, b, spare_site(t->proc), cut, now);
 }
 

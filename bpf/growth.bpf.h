@@ -53,9 +53,6 @@
 #include "bpf/unwind.bpf.h"
 #include "bpf/uretprobes.bpf.h"
 
-const volatile __u64 mt_huge_bytes = 2 << 20;
-const volatile __u32 mt_rss_batch = 32;		/* pages: the kernel's percpu_counter_batch */
-
 #define FEW_PAGES 16		/* the most that come along with a page of a file */
 
 /*
@@ -72,7 +69,7 @@ __noinline int grown_surely(__s32 here, __s32 now, __s32 shared)
 /*
  * The same where the rest may have been moved. It is 0 right after, and what was
  * added then is in the shared part, together with what other CPUs moved there in
- * the same moment: rests of mt_rss_batch pages or little more. A fault brings few
+ * the same moment: rests of mt_config.rss_batch pages or little more. A fault brings few
  * pages or a power of two; what is left when those are taken off is its own.
  */
 __noinline int grown_by_move(__s32 here, __s32 now, __s32 shared)
@@ -83,12 +80,12 @@ __noinline int grown_by_move(__s32 here, __s32 now, __s32 shared)
 		return 0;
 	/* nothing was there to be moved: all at once, or not ours */
 	if (!here && !now)
-		return shared >= (__s32)mt_rss_batch && !(shared & (shared - 1)) ? shared : 0;
+		return shared >= (__s32)mt_config.rss_batch && !(shared & (shared - 1)) ? shared : 0;
 	d += shared;
 	for (int i = 0; i < 64; i++) {
 		if (d <= FEW_PAGES || !(d & (d - 1)))
 			break;
-		d -= mt_rss_batch;
+		d -= mt_config.rss_batch;
 	}
 	return d;
 }
@@ -102,7 +99,7 @@ static __always_inline __s32 split_pages(const struct mt_thread *t, struct task_
 					 const struct rss *now, bool *guessed)
 {
 	bool moved = split_events(task) + 1 <= t->fault_mark;
-	__s32 pages = 0, shared = 0, huge = mt_huge_bytes / mt_page_bytes;
+	__s32 pages = 0, shared = 0, huge = mt_config.huge_bytes / mt_config.page_bytes;
 
 	for (int i = 0; i < MT_N_RSS; i++) {
 		pages += moved ? now->here[i] : now->here[i] - t->rss_here[i];
@@ -119,7 +116,7 @@ static __always_inline __u32 charged_pages(const struct mt_thread *t)
 {
 	struct mt_proc *p = proc_at(t->proc);
 
-	return p ? p->live_bytes / mt_page_bytes : 0;
+	return p ? p->live_bytes / mt_config.page_bytes : 0;
 }
 
 /* May others have changed the same counters since the fault began? */
@@ -137,21 +134,22 @@ static __always_inline __u64 bytes_of_fault(struct mt_thread *t, struct task_str
 	read_rss(task, &now);
 	if (IS_SPLIT) {
 		pages = split_pages(t, task, &now, guessed);
-		return pages > 0 ? pages * mt_page_bytes : 0;
+		return pages > 0 ? pages * mt_config.page_bytes : 0;
 	}
 	if (is_unsure(t, task)) {
 		*guessed = true;
 		for (int i = 0; i < MT_N_RSS; i++)
 			pages += now.shared[i] - t->rss_shared[i];
 		pages -= charged_pages(t) - t->charged_pages;
-		return pages > 0 && pages * mt_page_bytes > mt_huge_bytes / 2 ? mt_huge_bytes : mt_page_bytes;
+		return pages > 0 && pages * mt_config.page_bytes > mt_config.huge_bytes / 2 ? mt_config.huge_bytes :
+											      mt_config.page_bytes;
 	}
 	for (int i = 0; i < MT_N_RSS; i++)
 		pages += grown_surely(t->rss_here[i], now.here[i], now.shared[i] - t->rss_shared[i]);
 	/* a fault adds pages of one kind */
 	for (int i = 0; i < MT_N_RSS && pages <= 0; i++)
 		pages += grown_by_move(t->rss_here[i], now.here[i], now.shared[i] - t->rss_shared[i]);
-	return pages > 0 ? pages * mt_page_bytes : 0;
+	return pages > 0 ? pages * mt_config.page_bytes : 0;
 }
 
 static __always_inline bool fault_begin_walk(struct task_struct *task, struct mt_scratch *s)
@@ -184,7 +182,7 @@ __noinline __u32 fault_walk_frames(struct mt_scratch *s, struct mt_thread *t)
 	space = space_begin(s, proc);
 	s->ip[0] = s->walk.pc;
 	s->walk.hash = hash_frame(0, s->walk.pc);
-	if (mt_depth < 2)
+	if (mt_config.depth < 2)
 		return 1;
 	end = walk_step(s, space);
 	if (space_moved(s))
@@ -205,7 +203,7 @@ static __always_inline __u32 site_of_fault(struct task_struct *task, struct mt_t
 
 	if (!s)
 		return site;
-	s->key.gen_tid = mt_by_thread ? (__u64)t->vtid << 32 : 0;
+	s->key.gen_tid = mt_config.by_thread ? (__u64)t->vtid << 32 : 0;
 	if (!walks_by_tables(p)) {
 		if (!fault_begin_walk(task, s))
 			goto out;
@@ -271,7 +269,7 @@ static __always_inline bool is_our_page(__u64 addr)
 {
 	__u64 page = trampoline();
 
-	return page && addr - page < mt_page_bytes;
+	return page && addr - page < mt_config.page_bytes;
 }
 
 SEC("perf_event")

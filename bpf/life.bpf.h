@@ -27,10 +27,10 @@
 static __always_inline bool fork_changes(struct task_struct *parent, struct task_struct *child)
 {
 	/* its name is that of the thread which forked, not of the process */
-	if (mt_by_comm && BPF_CORE_READ(parent, pid) != BPF_CORE_READ(parent, tgid))
+	if (mt_config.by_comm && BPF_CORE_READ(parent, pid) != BPF_CORE_READ(parent, tgid))
 		return true;
 	/* clone3 can put it into another cgroup */
-	return mt_by_cgroup && BPF_CORE_READ(parent, cgroups) != BPF_CORE_READ(child, cgroups);
+	return mt_config.by_cgroup && BPF_CORE_READ(parent, cgroups) != BPF_CORE_READ(child, cgroups);
 }
 
 /* The code that a child maps, and how it is walked, is its parent's: its stacks are right from its first event on. */
@@ -80,7 +80,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 		return 0;
 	ppid = own_pid_of(parent);
 	word = known_word(ppid);
-	if (!word && mt_adopt == MT_ADOPT_ALL && ppid && BPF_CORE_READ(parent, mm)) {
+	if (!word && mt_config.adopt == MT_ADOPT_ALL && ppid && BPF_CORE_READ(parent, mm)) {
 		adopt(parent, ppid, MT_EV_NEW, 0, BPF_NOEXIST);
 		word = known_word(ppid);
 	}
@@ -94,12 +94,12 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 		know(pid, from, flags, BPF_ANY);
 		return 0;
 	}
-	if (mt_adopt == MT_ADOPT_ALL && flags & MT_KNOWN_IGNORED &&
+	if (mt_config.adopt == MT_ADOPT_ALL && flags & MT_KNOWN_IGNORED &&
 	    (flags & MT_KNOWN_OWN || !fork_changes(parent, child))) {
 		know(pid, 0, flags & (MT_KNOWN_IGNORED | MT_KNOWN_OWN), BPF_ANY);
 		return 0;
 	}
-	if (mt_adopt == MT_ADOPT_NONE || (mt_adopt == MT_ADOPT_CHILDREN && !from)) {
+	if (mt_config.adopt == MT_ADOPT_NONE || (mt_config.adopt == MT_ADOPT_CHILDREN && !from)) {
 		/* an entry of a process that had the pid before */
 		if (known_word(pid))
 			bpf_map_delete_elem(&proc_of_pid, &pid);
@@ -135,7 +135,7 @@ static __noinline int on_borrower_leaves(struct task_struct *task)
 	__u64 word = known_word(own_pid_of(task));
 	struct mt_thread *t;
 
-	if (!(WORD_FLAGS(word) & MT_KNOWN_BORROWED) || !WORD_PROC(word) || mt_budget || mt_cut & MT_CUT_FROZEN)
+	if (!(WORD_FLAGS(word) & MT_KNOWN_BORROWED) || !WORD_PROC(word) || mt_config.budget || mt_cut & MT_CUT_FROZEN)
 		return 0;
 	if (!BPF_CORE_READ(task, utask))
 		return 0;
@@ -156,12 +156,12 @@ static __always_inline bool traced_behind_exec(__u64 word)
 
 	if (flags & MT_KNOWN_OWN)
 		return false;
-	if (mt_adopt == MT_ADOPT_ALL)
+	if (mt_config.adopt == MT_ADOPT_ALL)
 		/* its cgroup is what it was, its name is not */
-		return !(flags & MT_KNOWN_IGNORED) || mt_by_comm || !mt_by_cgroup;
+		return !(flags & MT_KNOWN_IGNORED) || mt_config.by_comm || !mt_config.by_cgroup;
 	if (!word || flags & MT_KNOWN_IGNORED)
 		return false;
-	return mt_adopt == MT_ADOPT_CHILDREN || !(flags & MT_KNOWN_BORROWED);
+	return mt_config.adopt == MT_ADOPT_CHILDREN || !(flags & MT_KNOWN_BORROWED);
 }
 
 static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)

@@ -43,6 +43,7 @@
 #include "bpf/sample.bpf.h"
 #include "bpf/scope.bpf.h"
 #include "bpf/scratch.bpf.h"
+#include "bpf/sizes.bpf.h"
 #include "bpf/stacks.bpf.h"
 #include "bpf/threads.bpf.h"
 
@@ -357,11 +358,11 @@ static __always_inline void on_map_return(mt_regs *ctx, struct mt_thread *t, str
 	/* as of malloc: recorded or not, it comes between an allocation and its free */
 	if (ok && bytes && (k->flags & MT_CALL_COUNTS))
 		t->last_block = 0;
-	if (!(k->flags & MT_CALL_COUNTS) || (mt_within && !t->within_depth) ||
-	    (ok && (!bytes || bytes < mt_min_size || bytes > mt_max_size)))
+	if (!(k->flags & MT_CALL_COUNTS) || (mt_config.within && !t->within_depth) ||
+	    (ok && (!bytes || !is_size_recorded(bytes))))
 		return;
 	k->site = site_here(ctx, t, MT_COOKIE_FUNC(k->cookie), caller, k->sp);
-	if (mt_within && !is_within(ctx, t, k->site, k->sp, caller))
+	if (mt_config.within && !is_within(ctx, t, k->site, k->sp, caller))
 		return;
 	if (ok)
 		mapping_begins(t, k);

@@ -157,7 +157,7 @@ static __always_inline void memo_keep(struct mt_scratch *s, __u32 site, __u32 n_
 	if (!s->recording)
 		return;
 	s->recording = 0;
-	if (!s->n_words || s->n_words > MT_MEMO_WORDS || site >= mt_n_sites)
+	if (!s->n_words || s->n_words > MT_MEMO_WORDS || site >= mt_config.n_sites)
 		return;
 	m->base = s->chunk_at;
 	m->len = s->chunk_len;

@@ -366,7 +366,7 @@ static long take_turn(__u32 i, void *arg)
 
 static __always_inline __u64 pages_up(__u64 bytes)
 {
-	return (bytes + mt_page_bytes - 1) & ~(mt_page_bytes - 1);
+	return (bytes + mt_config.page_bytes - 1) & ~(mt_config.page_bytes - 1);
 }
 
 /* So many bytes from lo on, but for blocks with higher numbers. Nothing is known to be beyond 48 bits. */

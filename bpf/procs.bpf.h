@@ -57,7 +57,7 @@ static __noinline __u32 proc_add(__u32 pid)
 	slot = slot_reuse();
 	if (!slot) {
 		slot = __sync_fetch_and_add(&mt_procs_used, 1) + 1;
-		p = slot < mt_n_procs ? proc_at(slot) : NULL;
+		p = slot < mt_config.n_procs ? proc_at(slot) : NULL;
 		if (!p) {
 			__sync_fetch_and_add(&mt_procs_used, -1);
 			count(MT_LOST_PROCESS_FULL);
@@ -73,7 +73,7 @@ static __noinline __u32 proc_add(__u32 pid)
 	/* stacks that a process of the same number remembers are not this one's */
 	p->gen++;
 	p->started_ns = clock_ns();
-	if (mt_within)
+	if (mt_config.within)
 		within_begin(p->number);
 	/* an exchange: from here on user space takes it for a process */
 	__sync_lock_test_and_set(&p->pid, pid);

@@ -95,7 +95,7 @@ static long see_vma(struct task_struct *task, struct vm_area_struct *vma, struct
 
 	ret->start = BPF_CORE_READ(vma, vm_start);
 	ret->end = BPF_CORE_READ(vma, vm_end);
-	ret->off = BPF_CORE_READ(vma, vm_pgoff) * mt_page_bytes;
+	ret->off = BPF_CORE_READ(vma, vm_pgoff) * mt_config.page_bytes;
 	if (file) {
 		ret->off |= VMA_OF_FILE;
 		file_key(&ret->key, BPF_CORE_READ(file, f_inode));

@@ -28,7 +28,8 @@
 __noinline int bury(__u32 bucket, __u64 key, __u64 val, __u64 born)
 {
 	__u64 addr = key >> 16;
-	__u32 home = mt_bucket_of(mt_block_hash(addr, key & 0xffff), addr, mt_n_groups), site = MT_VAL_SITE(val);
+	__u32 home = mt_bucket_of(mt_block_hash(addr, key & 0xffff), addr, mt_config.n_groups);
+	__u32 site = MT_VAL_SITE(val);
 	struct amount a = amount_of(MT_VAL_SIZE(val));
 	struct mt_site *s = bpf_map_lookup_elem(&sites, &site);
 	struct mt_bucket *b;
@@ -37,7 +38,7 @@ __noinline int bury(__u32 bucket, __u64 key, __u64 val, __u64 born)
 		__sync_fetch_and_add(&s->gone_calls, a.calls);
 		__sync_fetch_and_add(&s->gone_bytes, a.bytes);
 		atomic_max(&s->gone_born_inv,
-			   ~(clock_ns() - mt_born_ago(born, clock_now()) * (mt_tick_ns ? mt_tick_ns : 1)));
+			   ~(clock_ns() - mt_born_ago(born, clock_now()) * (mt_config.tick_ns ? mt_config.tick_ns : 1)));
 	}
 	if (home == bucket)
 		return 0;

@@ -53,7 +53,7 @@ static __noinline __u32 site_of_outer(mt_regs *ctx, struct mt_thread *t, __u64 r
 		return site;
 	p = proc_at(t->proc);
 	memo_drop(s);
-	s->key.gen_tid = (p ? p->gen : 0) | (mt_by_thread ? (__u64)t->vtid << 32 : 0);
+	s->key.gen_tid = (p ? p->gen : 0) | (mt_config.by_thread ? (__u64)t->vtid << 32 : 0);
 	walk_begin(ctx, s, ra, sp);
 	s->ask.sp = t->sp;
 	s->ask.new_sp = sp;
@@ -79,14 +79,14 @@ static __always_inline void on_throw(mt_regs *ctx, struct mt_thread *t, __u64 cu
 
 	if (!t->sp || !still_inside(ctx, t, 0, sp, ra))
 		return;
-	if (mt_mode != MT_MODE_COUNT) {
+	if (mt_config.mode != MT_MODE_COUNT) {
 		site = site_of_outer(ctx, t, ra, sp);
 		if (t->cookie & MT_COOKIE_REALLOC)
 			put_old_back(t);
-		if (!mt_within || (t->within_depth && is_within(ctx, t, site, t->sp, t->ra)))
+		if (!mt_config.within || (t->within_depth && is_within(ctx, t, site, t->sp, t->ra)))
 			charge_failure(t, site, cut);
 	}
-	if (!mt_within)
+	if (!mt_config.within)
 		t->thrown_sp = t->sp;
 	t->sp = 0;
 }
@@ -99,10 +99,10 @@ static __always_inline void on_overflow(mt_regs *ctx, struct mt_thread *t, __u64
 	arch_args(ctx, arg);
 	if (size_asked(cookie, arg) != UNREADABLE || (t->sp && still_inside(ctx, t, cookie, sp, ra)))
 		return;
-	if (mt_within && !t->within_depth)
+	if (mt_config.within && !t->within_depth)
 		return;
 	site = site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp);
-	if (!mt_within || is_within(ctx, t, site, sp, ra))
+	if (!mt_config.within || is_within(ctx, t, site, sp, ra))
 		charge_failure(t, site, cut);
 }
 

@@ -83,11 +83,11 @@ static __always_inline struct amount amount_of(__u64 size)
 	__u64 rounded, y, missed, *w;
 	__u32 k;
 
-	if (!mt_sample_bytes)
+	if (!mt_config.sample_bytes)
 		return a;
 	a.calls = 1ULL << MT_CALLS_SHIFT;
 	a.bytes = size << MT_BYTES_SHIFT;
-	if (size >= mt_sample_bytes)
+	if (size >= mt_config.sample_bytes)
 		return a;
 	k = weight_class(size, &rounded);
 	w = bpf_map_lookup_elem(&sample_weights, &k);
@@ -96,9 +96,9 @@ static __always_inline struct amount amount_of(__u64 size)
 	a.calls = *w;
 	a.bytes = size * *w >> (MT_CALLS_SHIFT - MT_BYTES_SHIFT);
 	missed = (1ULL << MT_CALLS_SHIFT) - (1ULL << 2 * MT_CALLS_SHIFT) / a.calls;	/* 1 - p */
-	y = (a.bytes >> MT_BYTES_SHIFT) / mt_sample_unit;
+	y = (a.bytes >> MT_BYTES_SHIFT) / mt_config.sample_unit;
 	a.var_bytes = y * y * missed >> MT_CALLS_SHIFT;
-	y = a.calls / mt_sample_calls_unit;
+	y = a.calls / mt_config.sample_calls_unit;
 	a.var_calls = y * y * missed >> MT_CALLS_SHIFT;
 	return a;
 }
@@ -135,13 +135,13 @@ __noinline int sample_draw(struct mt_thread *t)
 		return 0;
 	log2 = ((__u64)(bits - 1) << 16) + *lo + ((*hi - *lo) * (mantissa >> 40 & 0xffff) >> 16);
 	ln = ((64ULL << 16) - log2) * LN2_16 >> 16;
-	t->gap = (mt_sample_bytes * ln >> 16) + 1;
+	t->gap = (mt_config.sample_bytes * ln >> 16) + 1;
 	return 0;
 }
 
 static __always_inline void sample_begin(struct mt_thread *t)
 {
-	__u64 seed = mt_seed + __sync_fetch_and_add(&mt_threads_seen, 1) * 0x9e3779b97f4a7c15ULL;
+	__u64 seed = mt_config.seed + __sync_fetch_and_add(&mt_threads_seen, 1) * 0x9e3779b97f4a7c15ULL;
 
 	seed ^= seed >> 30;
 	seed *= 0xbf58476d1ce4e5b9ULL;
@@ -156,7 +156,7 @@ static __always_inline bool sampled(struct mt_thread *t, __u64 size)
 {
 	__u64 rounded;
 
-	if (!mt_sample_bytes || size >= mt_sample_bytes)
+	if (!mt_config.sample_bytes || size >= mt_config.sample_bytes)
 		return true;
 	weight_class(size, &rounded);
 	if (t->gap > rounded) {

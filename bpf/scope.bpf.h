@@ -70,7 +70,7 @@ static __always_inline bool is_tail(const struct mt_thread *t, __u64 sp, __u64 r
 /* Is a call inside? Its stack is that of the site. */
 static __noinline bool is_within(mt_regs *ctx, struct mt_thread *t, __u32 site, __u64 sp, __u64 ra)
 {
-	struct mt_site *s = site < mt_n_sites ? bpf_map_lookup_elem(&sites, &site) : NULL;
+	struct mt_site *s = site < mt_config.n_sites ? bpf_map_lookup_elem(&sites, &site) : NULL;
 	__u64 stack = s ? s->stack : 0;
 	bool last;
 

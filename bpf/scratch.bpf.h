@@ -30,7 +30,7 @@ static __noinline struct mt_scratch *scratch_share(void)
 	__u32 first = bpf_get_smp_processor_id() * SCRATCH_PER_CPU;
 
 	for (int i = 0; i < SCRATCH_TRIES; i++) {
-		__u32 k = (first + i) % mt_n_shared;
+		__u32 k = (first + i) % mt_config.n_shared;
 		struct mt_scratch *s = bpf_map_lookup_elem(&scratch, &k);
 
 		if (s && !s->busy && !__sync_lock_test_and_set(&s->busy, 1))
@@ -57,10 +57,10 @@ static __always_inline void scratch_release(const struct mt_thread *t, struct mt
 /* A buffer for a new thread: its number, or 0. */
 static __always_inline __u32 scratch_own(__u32 tid)
 {
-	if (mt_n_scratch <= mt_n_shared)
+	if (mt_config.n_scratch <= mt_config.n_shared)
 		return 0;
 	for (__u32 i = 0; i < SCRATCH_TRIES; i++) {
-		__u32 k = mt_n_shared + (tid + i) % (mt_n_scratch - mt_n_shared);
+		__u32 k = mt_config.n_shared + (tid + i) % (mt_config.n_scratch - mt_config.n_shared);
 		struct mt_scratch *s = bpf_map_lookup_elem(&scratch, &k);
 
 		if (s && !s->busy && !__sync_lock_test_and_set(&s->busy, 1)) {

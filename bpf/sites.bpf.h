@@ -53,7 +53,7 @@ struct {
 /* Of all that finds no room, or has no stack. */
 static __always_inline __u32 spare_site(__u32 proc)
 {
-	return mt_n_sites + MT_PROC_SLOT(proc);
+	return mt_config.n_sites + MT_PROC_SLOT(proc);
 }
 
 /*
@@ -118,10 +118,10 @@ static __always_inline __u32 site_number(void)
 {
 	__u32 id = mt_free_sites & 0xffffffff ? site_reuse() : 0;
 
-	if (id || mt_sites_used + 1 >= mt_n_sites)
+	if (id || mt_sites_used + 1 >= mt_config.n_sites)
 		return id;
 	id = __sync_fetch_and_add(&mt_sites_used, 1) + 1;
-	if (id < mt_n_sites)
+	if (id < mt_config.n_sites)
 		return id;
 	__sync_fetch_and_add(&mt_sites_used, -1ULL);
 	return 0;
@@ -143,15 +143,15 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	}
 	__sync_fetch_and_add(&mt_sites_in_use, 1);
 	/* a word for the time comes before the frames */
-	at = (id - 1) * (mt_depth + 1) + 1;
-	if (at + mt_depth > mt_n_words) {
+	at = (id - 1) * (mt_config.depth + 1) + 1;
+	if (at + mt_config.depth > mt_config.n_words) {
 		lose_stack(proc, MT_LOST_STACK_FULL);
 		n = 0;
 	}
 	keep_time(at - 1);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++)
-		if (i >= mt_depth || !keep_word(s, n, at, i))
+		if (i >= mt_config.depth || !keep_word(s, n, at, i))
 			break;
 	site->hash = h;
 	site->proc = proc;
@@ -160,7 +160,7 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	site->first_ns = clock_ns();
 	/* an exchange: it is seen after all of the above by the reader in user space */
 	__sync_lock_test_and_set(&site->stack, MT_STACK(at, n, s->walk.end) |
-						       (mt_within && s->walk.within ? MT_STACK_WITHIN : 0));
+						       (mt_config.within && s->walk.within ? MT_STACK_WITHIN : 0));
 	return id;
 }
 
@@ -201,7 +201,7 @@ __noinline __u32 site_find(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func
 	tag = h & ~MT_SITE_MASK;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_SITE_PROBES; i++) {
-		__u32 k = mt_index_of(h, i, mt_n_index);
+		__u32 k = mt_index_of(h, i, mt_config.n_index);
 		__u64 *slot = bpf_map_lookup_elem(&site_index, &k), seen;
 
 		if (!slot)
@@ -217,7 +217,7 @@ __noinline __u32 site_find(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func
 		if (only_known)
 			return 0;
 		if (!mine) {
-			if (mt_within)
+			if (mt_config.within)
 				s->walk.within = stack_is_within(s, n, proc);
 			mine = site_new(s, n, proc, func, h);
 		}

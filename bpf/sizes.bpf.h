@@ -12,6 +12,12 @@
 
 #define UNREADABLE (~0ULL)	/* instead of a size or an address */
 
+/* --min-size, --max-size: are blocks of this size recorded? */
+static __always_inline bool is_size_recorded(__u64 size)
+{
+	return size >= mt_config.min_size && size <= mt_config.max_size;
+}
+
 /* The product, or the largest number if it is larger than that. */
 static __always_inline __u64 mul_sat(__u64 a, __u64 b)
 {
@@ -35,7 +41,7 @@ static __always_inline __u64 size_asked(__u64 cookie, const __u64 *arg)
 	i = MT_COOKIE_COUNT(cookie);
 	if (cookie & MT_COOKIE_STRING) {
 		/* in full mode the size is read from the block; until then not 0, for which malloc may give no block */
-		if (mt_mode != MT_MODE_COUNT)
+		if (mt_config.mode != MT_MODE_COUNT)
 			return 1;
 		return string_size(size, i < MT_N_ARGS ? arg[i & 7] : ~0ULL);
 	}

@@ -29,7 +29,7 @@ __noinline int stack_is_odd(const struct mt_scratch *s, __u32 n, __u64 hook)
 		return 0;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
-		if (i >= n || i >= mt_depth)
+		if (i >= n || i >= mt_config.depth)
 			break;
 		if (s->ip[i] == hook)
 			return 1;
@@ -52,7 +52,7 @@ __noinline int take_by_fp(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
 	if (stack_is_proven(s, n, proc, from))
 		return 1;
 	if (p->walk != MT_WALK_FP_ONLY || stack_is_odd(s, n, trampoline()) ||
-	    (mt_within && !stack_is_within(s, n, proc)))
+	    (mt_config.within && !stack_is_within(s, n, proc)))
 		return 0;
 	s->walk.end = MT_END_UNSURE;
 	return 1;
@@ -61,7 +61,7 @@ __noinline int take_by_fp(struct mt_scratch *s, __u32 n, __u32 proc, __u32 from)
 /* A stack was walked, from sp up to top. */
 __noinline int settle_within(struct mt_thread *t, __u32 site, __u64 sp, __u64 top)
 {
-	struct mt_site *made = site < mt_n_sites ? bpf_map_lookup_elem(&sites, &site) : NULL;
+	struct mt_site *made = site < mt_config.n_sites ? bpf_map_lookup_elem(&sites, &site) : NULL;
 
 	if (t && made)
 		within_settle(t, made->stack, sp, top);
@@ -96,7 +96,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 	if (!s)
 		return site;
 	s->key = (struct mt_memo_key){ .caller = caller, .sp = sp, .fp = arch_fp(ctx), .func = func, .proc = proc,
-				       .gen_tid = (p ? p->gen : 0) | (mt_by_thread ? (__u64)t->vtid << 32 : 0) };
+				       .gen_tid = (p ? p->gen : 0) | (mt_config.by_thread ? (__u64)t->vtid << 32 : 0) };
 	known = memo_site(s, t);
 	if (known) {
 		scratch_release(t, s);
@@ -125,7 +125,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 		site = site_of_stack(s, n, proc, func);
 	}
 	memo_keep(s, site, n);
-	if (mt_within)
+	if (mt_config.within)
 		settle_within(t, site, sp, by_tables ? s->walk.sp : s->last);
 	t->frames += n;
 	scratch_release(t, s);

@@ -27,7 +27,7 @@ struct {
 
 static __always_inline struct mt_thread *thread_slot(__u32 tid, __u32 i)
 {
-	__u32 k = (tid + i) & (mt_n_threads - 1);
+	__u32 k = (tid + i) & (mt_config.n_threads - 1);
 
 	return bpf_map_lookup_elem(&threads, &k);
 }

@@ -387,7 +387,7 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 #pragma clang loop unroll(disable)
 	for (__u32 i = 1; i <= MT_MAX_DEPTH; i++) {
 		/* also when it is full: this shows whether it is whole */
-		int over = walk_step(s, space) || i >= mt_depth || i >= MT_MAX_DEPTH;
+		int over = walk_step(s, space) || i >= mt_config.depth || i >= MT_MAX_DEPTH;
 
 		if (s->walk.by_hand)
 			s->ip[(i - 1) & (MT_MAX_DEPTH - 1)] += ARCH_BEHIND_INSN;

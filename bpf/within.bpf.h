@@ -86,7 +86,7 @@ __noinline int stack_is_within(const struct mt_scratch *s, __u32 n, __u32 proc)
 		return 0;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_MAX_DEPTH; i++) {
-		if (i >= n || i >= mt_depth)
+		if (i >= n || i >= mt_config.depth)
 			break;
 		if (is_in_function(proc, s->ip[i]))
 			return 1;

@@ -21,7 +21,7 @@ $(ORACLE)/malloctrace.bpf.o: tests/oracle/oracle.bpf.c tests/oracle/oracle.h $(w
 		$(BPFTOOL) gen object $@ $(ORACLE)/full.bpf.o
 
 $(ORACLE)/malloctrace.skel.h: $(ORACLE)/malloctrace.bpf.o
-	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name malloctrace_bpf > $@.tmp && mv $@.tmp $@
+	$(call say,SKEL,$@)$(skeleton)
 
 $(ORACLE_OBJ): | $(ORACLE)/malloctrace.skel.h
 

@@ -8,16 +8,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "malloctrace.skel.h"
 #include "probe/codes.h"
+#include "probe/config.h"
 #include "probe/features.h"
 #include "probe/kernel.h"
 #include "probe/sampler.h"
 #include "util/log.h"
-#include "util/parse.h"
 #include "util/util.h"
 
 #define MiB (1024ull * 1024)
@@ -162,57 +161,6 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, 
 	return 0;
 }
 
-/* The size of a page that a fault brings at once where the kernel may; out of reach if it has none. */
-static uint64_t huge_page_bytes(void)
-{
-	_cleanup_close_ int fd = open("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", O_RDONLY | O_CLOEXEC);
-	char text[24];
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	uint64_t bytes;
-
-	if (n <= 0)
-		return 1ull << 40;
-	text[n] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	return parse_u64(text, 1, 1ull << 40, &bytes) ? 1ull << 40 : bytes;
-}
-
-static void set_constants(struct malloctrace_bpf *skel, const struct kernel *k, const struct kernel_opts *o)
-{
-	const struct table_sizes *s = &k->sizes;
-	const struct recording *r = &k->recording;
-
-	skel->rodata->mt_n_groups = s->n_groups;
-	skel->rodata->mt_n_sites = s->n_sites;
-	skel->rodata->mt_n_index = s->n_index;
-	skel->rodata->mt_n_words = s->n_words;
-	skel->rodata->mt_n_procs = s->n_procs;
-	skel->rodata->mt_n_shards = s->n_shards;
-	skel->rodata->mt_n_scratch = s->n_scratch;
-	skel->rodata->mt_depth = r->depth;
-	skel->rodata->mt_min_size = r->min_size;
-	skel->rodata->mt_max_size = r->max_size;
-	skel->rodata->mt_mode = r->mode;
-	skel->rodata->mt_n_shared = s->n_shared;
-	skel->rodata->mt_sample_bytes = r->sample_bytes;
-	skel->rodata->mt_sample_unit = sampler__unit(r->sample_bytes);
-	skel->rodata->mt_sample_calls_unit = sampler__calls_unit(r->sample_bytes);
-	skel->rodata->mt_seed = r->seed;
-	skel->rodata->mt_tick_ns = recording__is_precise(r) ? 0 : k->tick_ns;
-	skel->rodata->mt_budget = recording__has_budget(r);
-	skel->rodata->mt_n_threads = s->n_threads;
-	skel->rodata->mt_adopt = o->adopt;
-	skel->rodata->mt_by_thread = r->by_thread;
-	skel->rodata->mt_within = r->within != NULL;
-	skel->rodata->mt_free_stacks = r->free_stacks;
-	skel->rodata->mt_n_links = s->n_links;
-	skel->rodata->mt_by_comm = o->by_comm;
-	skel->rodata->mt_by_cgroup = o->by_cgroup;
-	skel->rodata->mt_page_bytes = sysconf(_SC_PAGESIZE);
-	skel->rodata->mt_huge_bytes = huge_page_bytes();
-	skel->rodata->mt_rss_batch = MAX(32, 2 * sysconf(_SC_NPROCESSORS_ONLN));
-}
-
 /* The programs of a mode that is not requested need not please this kernel. */
 static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_opts *o)
 {
@@ -299,16 +247,6 @@ void kernel__hold_on_exec(struct kernel *k, pid_t pid)
 	__atomic_store_n(&k->skel->bss->mt_hold_pid, pid, __ATOMIC_SEQ_CST);
 }
 
-/* The coarse clock advances by one tick at a time, and so does the programs' clock. */
-static uint64_t tick_ns(void)
-{
-	struct timespec res;
-
-	if (clock_getres(CLOCK_MONOTONIC_COARSE, &res))
-		return 4000000;
-	return res.tv_sec * 1000000000ull + res.tv_nsec;
-}
-
 static int explain_load(struct err *e, int err, const struct table_sizes *s)
 {
 	/* EACCES and EINVAL are also what the verifier says of a program that it does not like, or may not accept */
@@ -365,8 +303,6 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 	libbpf_set_print(print_libbpf);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	k->recording = o->recording;
-	k->tick_ns = tick_ns();
-	k->born_unit_ns = recording__is_precise(&k->recording) ? 1 : k->tick_ns;
 	k->multi = kernel__links_multi();
 	if (!k->multi && !feature__has(FEATURE_PERF_UPROBE)) {
 		err = features__explain(e);
@@ -377,7 +313,8 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		err = explain_load(e, -errno, &k->sizes);
 		goto fail;
 	}
-	set_constants(k->skel, k, o);
+	k->skel->rodata->mt_config = config__make(o, &k->sizes);
+	k->born_unit_ns = config__born_unit_ns(&k->skel->rodata->mt_config);
 	choose_programs(k->skel, o);
 	choose_links(k->skel, k->multi);
 	err = size_maps(k->skel, &k->sizes, o);

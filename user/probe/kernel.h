@@ -69,7 +69,6 @@ struct kernel {
 	struct mt_row *unwind_rows;
 	uint64_t *unwind_pages;
 	struct recording recording;
-	uint64_t tick_ns;	/* of the programs' clock */
 	uint64_t born_unit_ns;	/* of births in the block table: a tick, or 1 */
 	uint64_t frozen_ns;	/* when the trace ended, on that clock; 0: it goes on */
 };
