@@ -113,7 +113,6 @@ _Static_assert(sizeof(struct mt_file_key) == 32 && sizeof(struct mt_file) == 120
 struct mt_walk {		/* the registers of one frame on the way up */
 	__u64 pc, sp, fp, lr;
 	__u64 hook;		/* the uretprobe trampoline, 0 if none is pending */
-	__u64 pending;		/* the kernel's list of them */
 	__u64 hash;		/* of the frames */
 	/* mt_range.id of where the last pc was found; where that is not known, mt_scratch.unmapped */
 	__u32 code;
@@ -133,7 +132,7 @@ struct mt_walk {		/* the registers of one frame on the way up */
 	 */
 	__u8 starts;
 	__u8 by_hand;		/* no call returns to pc: it is the next instruction to run, not the one after a call */
-	__u8 pad[6];
+	__u8 pad[14];
 };
 
 /*

@@ -201,12 +201,6 @@ static __always_inline __u64 result_of(mt_regs *ctx, struct mt_thread *t)
 	}
 }
 
-/* As site_here(), where a second copy of it would be one too many. */
-static __noinline __u32 free_site(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
-{
-	return t ? site_here(ctx, t, func, caller, sp) : 0;
-}
-
 /* The block that realloc was given is gone. */
 static __always_inline void old_freed(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp,
 				      __u64 cut, __u64 now)
@@ -219,7 +213,7 @@ static __always_inline void old_freed(mt_regs *ctx, struct mt_thread *t, __u32 f
 	}
 	end_old_block(t, &old, t->old, cut, now);
 	if (mt_config.free_stacks)
-		free_charge(t, &old, free_site(ctx, t, func, caller, sp), cut, now);
+		free_charge(t, &old, site_here(ctx, t, func, caller, sp), cut, now);
 }
 
 /* The return of a call that was counted as failed when it threw (refusals.bpf.h): is there a block all the same? */
@@ -423,7 +417,7 @@ static __always_inline int on_free(mt_regs *ctx)
 
 		end_block(t, &b, addr, cut, now);
 		if (mt_config.free_stacks)
-			free_charge(t, &b, free_site(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp), cut, now);
+			free_charge(t, &b, site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp), cut, now);
 	} else {
 		if (is_no_free(ctx, t, cookie, addr))
 			return 0;

@@ -171,9 +171,9 @@ __noinline __u32 walk_frames(struct mt_scratch *s, struct mt_thread *t, __u64 fp
  * At its entry the function may have a frame record of its own already, below
  * that: its return address is the caller's.
  */
-static __always_inline __u32 walk_from(mt_regs *ctx, struct mt_scratch *s, struct mt_thread *t, __u64 caller, __u64 sp)
+static __always_inline __u32 walk_from(struct mt_scratch *s, struct mt_thread *t, __u64 caller, __u64 sp, __u64 fp)
 {
-	__u64 fp = arch_fp(ctx), hash = hash_frame(0, caller);
+	__u64 hash = hash_frame(0, caller);
 	__u32 n;
 
 	s->walk.guessed = 0;

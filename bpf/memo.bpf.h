@@ -98,20 +98,24 @@ __noinline __u32 memo_site(struct mt_scratch *s, struct mt_thread *t)
 	return 0;
 }
 
-/* A word that a walk went by: at off in the copy. */
-static __always_inline void memo_word(struct mt_scratch *s, __u64 off, __u64 val)
+/* A word that a walk went by, which is written down: at off in the copy. */
+static __always_inline void memo_put(struct mt_scratch *s, struct mt_memo *m, __u64 off, __u64 val)
 {
-	struct mt_memo *m = memo_at(s, s->recording - 1);
 	__u64 i = s->n_words;
 
-	if (!s->recording)
-		return;
 	s->n_words = i + 1;
 	/* more than there is room for is not kept: see memo_keep() */
 	asm volatile("" : "+r"(i));
 	i &= MT_MEMO_WORDS - 1;
 	m->off[i] = off;
 	m->val[i] = val;
+}
+
+/* The same where it may be that it is not. */
+static __always_inline void memo_word(struct mt_scratch *s, __u64 off, __u64 val)
+{
+	if (s->recording)
+		memo_put(s, memo_at(s, s->recording - 1), off, val);
 }
 
 /* This walk depends on something else than words of the copy. */
@@ -123,10 +127,12 @@ static __always_inline void memo_drop(struct mt_scratch *s)
 /* A walk by frame pointers that stayed within the copy: its records. */
 __noinline int memo_records(struct mt_scratch *s)
 {
+	struct mt_memo *m;
 	__u64 off = 0;
 
-	if (!s)
+	if (!s || !s->recording)
 		return 0;
+	m = memo_at(s, s->recording - 1);
 	if (s->chunk_at != s->first || !s->chunk_len || s->walk.end == MT_END_UNREADABLE) {
 		memo_drop(s);
 		return 0;
@@ -138,8 +144,8 @@ __noinline int memo_records(struct mt_scratch *s)
 		asm volatile("" : "+r"(off));
 		off &= MT_CHUNK_BYTES - 8;
 		next = *(__u64 *)((char *)s->chunk + off);
-		memo_word(s, off, next);
-		memo_word(s, off + 8, *(__u64 *)((char *)s->chunk + off + 8));
+		memo_put(s, m, off, next);
+		memo_put(s, m, off + 8, *(__u64 *)((char *)s->chunk + off + 8));
 		if (s->first + at == s->last)
 			return 0;
 		off = next - s->first;

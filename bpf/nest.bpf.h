@@ -271,7 +271,7 @@ static __always_inline int goes_on(mt_regs *ctx, struct mt_thread *t, struct mt_
 	memo_drop(s);
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < WALK_TRIES && where == WHERE_MOVED; i++) {
-		walk_begin(ctx, s, s->ask.new_ra, s->ask.new_sp);
+		walk_begin(s, s->ask.new_ra, s->ask.new_sp, arch_fp(ctx));
 		if (may_be_own_record(s->walk.fp, s->ask.new_sp))
 			skip_own_record(s, s->ask.new_ra);
 		where = walk_where(s, t->proc);

@@ -54,7 +54,7 @@ static __noinline __u32 site_of_outer(mt_regs *ctx, struct mt_thread *t, __u64 r
 	p = proc_at(t->proc);
 	memo_drop(s);
 	s->key.gen_tid = (p ? p->gen : 0) | (mt_config.by_thread ? (__u64)t->vtid << 32 : 0);
-	walk_begin(ctx, s, ra, sp);
+	walk_begin(s, ra, sp, arch_fp(ctx));
 	s->ask.sp = t->sp;
 	s->ask.new_sp = sp;
 	s->ask.interrupted = 0;

@@ -54,7 +54,7 @@ static __noinline bool tail_goes_on(mt_regs *ctx, struct mt_thread *t, __u64 sp,
 		return reached;
 	}
 	memo_drop(s);
-	walk_begin(ctx, s, ra, sp);
+	walk_begin(s, ra, sp, arch_fp(ctx));
 	reached = walk_reaches(s, t->proc, t->within_sp) &&
 		  (s->walk.guessed || s->walk.pc == t->within_ra || (hook && s->walk.pc == hook));
 	scratch_release(t, s);

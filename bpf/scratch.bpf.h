@@ -25,7 +25,8 @@ struct {
 #define SCRATCH_TRIES 8
 #define SCRATCH_PER_CPU 4
 
-static __noinline struct mt_scratch *scratch_share(void)
+/* Claims one of those that are shared: its number and 1; 0: they are busy. Global, so that the verifier goes through it once. */
+__noinline __u32 scratch_share(void)
 {
 	__u32 first = bpf_get_smp_processor_id() * SCRATCH_PER_CPU;
 
@@ -34,17 +35,23 @@ static __noinline struct mt_scratch *scratch_share(void)
 		struct mt_scratch *s = bpf_map_lookup_elem(&scratch, &k);
 
 		if (s && !s->busy && !__sync_lock_test_and_set(&s->busy, 1))
-			return s;
+			return k + 1;
 	}
 	count(MT_LOST_SCRATCH_BUSY);
-	return NULL;
+	return 0;
 }
 
 static __always_inline struct mt_scratch *scratch_claim(const struct mt_thread *t)
 {
 	__u32 k = t->scratch;
 
-	return k ? bpf_map_lookup_elem(&scratch, &k) : scratch_share();
+	if (!k) {
+		k = scratch_share();
+		if (!k)
+			return NULL;
+		k--;
+	}
+	return bpf_map_lookup_elem(&scratch, &k);
 }
 
 static __always_inline void scratch_release(const struct mt_thread *t, struct mt_scratch *s)

@@ -164,11 +164,15 @@ __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32
 	return id;
 }
 
+/* Is what the index has there the site of this hash? */
 static __always_inline bool site_is(__u64 seen, __u64 h)
 {
 	__u32 id = seen & MT_SITE_MASK;
-	struct mt_site *site = bpf_map_lookup_elem(&sites, &id);
+	struct mt_site *site;
 
+	if ((seen ^ h) & ~MT_SITE_MASK)
+		return false;
+	site = bpf_map_lookup_elem(&sites, &id);
 	return site && site->hash == h;
 }
 
@@ -189,16 +193,19 @@ static __always_inline __u64 site_hash(const struct mt_scratch *s, __u32 n, __u3
 	return mt_mix(salt + s->walk.hash + ((s->key.gen_tid >> 32) << 32 | func << 16 | proc) * 0xbf58476d1ce4e5b9ULL + n) | 1;
 }
 
-/* The site of the n frames in s->ip, an old or a new one. only_known: 0 if there is none yet. */
-__noinline __u32 site_find(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u32 only_known)
+/*
+ * The functions below, of the n frames in s->ip, are two, because the programs' stack is small and
+ * because one loop for both takes the verifier long.
+ */
+
+/* The site that there is; 0: none yet. */
+__noinline __u32 site_known(const struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
 {
-	__u64 h, tag, *grave = NULL;
-	__u32 mine = 0;
+	__u64 h;
 
 	if (!s)
-		return only_known ? 0 : spare_site(proc);
+		return 0;
 	h = site_hash(s, n, proc, func);
-	tag = h & ~MT_SITE_MASK;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MT_SITE_PROBES; i++) {
 		__u32 k = mt_index_of(h, i, mt_config.n_index);
@@ -207,49 +214,62 @@ __noinline __u32 site_find(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func
 		if (!slot)
 			break;
 		seen = *slot;
-		if ((seen & ~MT_SITE_MASK) == tag && site_is(seen, h))
-			return seen & MT_SITE_MASK;
-		if (seen == MT_INDEX_GONE && !grave)
-			grave = slot;
-		if (seen && !(grave && i == MT_SITE_PROBES - 1))
-			continue;
-		/* it is nowhere */
-		if (only_known)
-			return 0;
-		if (!mine) {
-			if (mt_config.within)
-				s->walk.within = stack_is_within(s, n, proc);
-			mine = site_new(s, n, proc, func, h);
-		}
-		if (!mine)
-			return spare_site(proc);
-		/* two threads with one stack may get two sites here: a cut adds them up */
-		if (grave && __sync_val_compare_and_swap(grave, MT_INDEX_GONE, tag | mine) == MT_INDEX_GONE)
-			return mine;
-		grave = NULL;
-		if (seen)
-			break;
-		/* if two threads meet here with one stack, the loser's site stays empty */
-		seen = __sync_val_compare_and_swap(slot, 0, tag | mine);
 		if (!seen)
-			return mine;
-		if ((seen & ~MT_SITE_MASK) == tag && site_is(seen, h))
+			break;
+		if (site_is(seen, h))
 			return seen & MT_SITE_MASK;
 	}
-	if (only_known)
-		return 0;
+	return 0;
+}
+
+/* A new site, of what is not known; or another thread's, which has made it since. */
+__noinline __u32 site_add(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
+{
+	__u32 mine = 0;
+	__u64 h;
+
+	if (!s)
+		return spare_site(proc);
+	h = site_hash(s, n, proc, func);
+	if (mt_config.within)
+		s->walk.within = stack_is_within(s, n, proc);
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MT_SITE_PROBES; i++) {
+		__u32 k = mt_index_of(h, i, mt_config.n_index);
+		__u64 *slot = bpf_map_lookup_elem(&site_index, &k), seen;
+
+		if (!slot)
+			break;
+		seen = *slot;
+		if (!seen || seen == MT_INDEX_GONE) {
+			__u64 was;
+
+			if (!mine)
+				mine = site_new(s, n, proc, func, h);
+			if (!mine)
+				return spare_site(proc);
+			/*
+			 * if two threads meet here with one stack, the loser's site stays empty; if one of them
+			 * is given a place that came free before the other's, there are two: a cut adds them up
+			 */
+			was = __sync_val_compare_and_swap(slot, seen, (h & ~MT_SITE_MASK) | mine);
+			if (was == seen)
+				return mine;
+			seen = was;
+		}
+		if (site_is(seen, h))
+			return seen & MT_SITE_MASK;
+	}
 	lose_stack(proc, MT_LOST_SITE_FULL);
 	return spare_site(proc);
 }
 
-static __always_inline __u32 site_known(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
-{
-	return site_find(s, n, proc, func, 1);
-}
-
+/* An old or a new one. */
 static __always_inline __u32 site_of_stack(struct mt_scratch *s, __u32 n, __u32 proc, __u32 func)
 {
-	return site_find(s, n, proc, func, 0);
+	__u32 site = site_known(s, n, proc, func);
+
+	return site ? site : site_add(s, n, proc, func);
 }
 
 #endif

@@ -84,18 +84,24 @@ static __always_inline void fp_in_vain(struct mt_scratch *s, struct mt_proc *p)
 /*
  * The site of a call: it returns to caller, and sp is the stack pointer then.
  * Checked at its return, or at its entry, where the function may have a frame
- * record of its own already.
+ * record of its own already. Global, so that the verifier goes through it once, wherever it is needed.
  */
-static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
+__noinline __u32 site_of_call(struct mt_thread *t, __u32 func, __u64 caller, __u64 sp, __u64 fp)
 {
-	struct mt_scratch *s = scratch_claim(t);
-	__u32 proc = t->proc, site = spare_site(proc), n, known;
-	struct mt_proc *p = proc_at(proc);
+	__u32 proc, site, n, known;
 	bool by_tables = true;
+	struct mt_scratch *s;
+	struct mt_proc *p;
 
+	if (!t)
+		return 0;
+	proc = t->proc;
+	site = spare_site(proc);
+	p = proc_at(proc);
+	s = scratch_claim(t);
 	if (!s)
 		return site;
-	s->key = (struct mt_memo_key){ .caller = caller, .sp = sp, .fp = arch_fp(ctx), .func = func, .proc = proc,
+	s->key = (struct mt_memo_key){ .caller = caller, .sp = sp, .fp = fp, .func = func, .proc = proc,
 				       .gen_tid = (p ? p->gen : 0) | (mt_config.by_thread ? (__u64)t->vtid << 32 : 0) };
 	known = memo_site(s, t);
 	if (known) {
@@ -105,12 +111,12 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 	if (!walks_by_tables(p)) {
 		__u32 recording = s->recording;
 
-		n = walk_from(ctx, s, t, caller, sp);
+		n = walk_from(s, t, caller, sp, fp);
 		if (s->recording)
 			memo_records(s);
 		site = site_known(s, n, proc, func);
 		if (!site && take_by_fp(s, n, proc, 0))
-			site = site_of_stack(s, n, proc, func);
+			site = site_add(s, n, proc, func);
 		s->n_by_fp++;
 		by_tables = !site;
 		if (by_tables) {
@@ -121,7 +127,7 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 		}
 	}
 	if (by_tables) {
-		n = walk_tables(ctx, s, t, proc, caller, sp);
+		n = walk_tables(s, t, proc, caller, sp, fp);
 		site = site_of_stack(s, n, proc, func);
 	}
 	memo_keep(s, site, n);
@@ -130,6 +136,11 @@ static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 
 	t->frames += n;
 	scratch_release(t, s);
 	return site;
+}
+
+static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
+{
+	return site_of_call(t, func, caller, sp, arch_fp(ctx));
 }
 
 #endif

@@ -348,7 +348,7 @@ up:
 	w->sp = cfa;
 	if (w->hook && w->pc == w->hook) {
 		memo_drop(s);
-		w->pc = pending_return(w, cfa);
+		w->pc = pending_return(s, cfa);
 		if (!w->pc)
 			return walk_ends(w, MT_END_NO_RULE);
 	}
@@ -372,6 +372,16 @@ by_frame_pointer:
 	goto up;
 }
 
+/* Frame i was not called where it seems, or its code took the place of other code: the hash with that. */
+__noinline __u64 odd_frame(struct mt_scratch *s, __u32 i, __u64 hash)
+{
+	if (!s)
+		return hash;
+	if (s->walk.by_hand)
+		s->ip[i & (MT_MAX_DEPTH - 1)] += ARCH_BEHIND_INSN;
+	return s->walk.code ? hash_frame(hash, s->walk.code) : hash;
+}
+
 /* Fills s->ip from the frame in s->walk upwards; the number of frames. s->walk.moved: they may be wrong. */
 __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 {
@@ -389,15 +399,12 @@ __noinline __u32 walk_up(struct mt_scratch *s, __u32 proc)
 		/* also when it is full: this shows whether it is whole */
 		int over = walk_step(s, space) || i >= mt_config.depth || i >= MT_MAX_DEPTH;
 
-		if (s->walk.by_hand)
-			s->ip[(i - 1) & (MT_MAX_DEPTH - 1)] += ARCH_BEHIND_INSN;
-		/* code that took the place of other code */
-		if (s->walk.code)
-			hash = hash_frame(hash, s->walk.code);
+		if (s->walk.by_hand | s->walk.code)
+			hash = odd_frame(s, i - 1, hash);
 		if (over)
 			break;
 		/* names are looked up one byte before an address, as nearly all are return addresses */
-		s->ip[i & (MT_MAX_DEPTH - 1)] = s->walk.pc + (s->walk.is_return ? 0 : ARCH_BEHIND_INSN);
+		s->ip[i & (MT_MAX_DEPTH - 1)] = s->walk.pc + (s->walk.is_return ^ 1) * ARCH_BEHIND_INSN;
 		hash = hash_frame(hash, s->walk.pc);
 		n = i + 1;
 	}
@@ -492,27 +499,26 @@ static __always_inline void walk_fresh(struct mt_scratch *s)
 	w->no_records = 0;
 	w->row = 0;
 	w->end = MT_END_DEPTH;
-	w->pending = pending_returns();
-	w->hook = w->pending ? trampoline() : 0;
+	w->hook = has_pending_returns() ? trampoline() : 0;
 	s->chunk_len = 0;
 	s->reach = 0;
 }
 
 /* The frame that caller lies in, once the call that sp belongs to has returned. */
-static __always_inline void walk_begin(mt_regs *ctx, struct mt_scratch *s, __u64 caller, __u64 sp)
+static __always_inline void walk_begin(struct mt_scratch *s, __u64 caller, __u64 sp, __u64 fp)
 {
 	struct mt_walk *w = &s->walk;
 
 	w->pc = caller;
 	w->sp = sp;
-	w->fp = arch_fp(ctx);
+	w->fp = fp;
 	w->lr_known = 0;
 	w->is_return = 1;
 	w->sp_known = 1;
 	walk_fresh(s);
 	/* another tracer's uretprobe on the very function that was called */
 	if (w->hook && caller == w->hook) {
-		__u64 true_caller = pending_return(w, sp);
+		__u64 true_caller = pending_return(s, sp);
 
 		memo_drop(s);
 		if (true_caller)
@@ -542,8 +548,8 @@ __noinline int skip_own_record(struct mt_scratch *s, __u64 caller)
 	return 0;
 }
 
-static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, struct mt_thread *t, __u32 proc,
-					 __u64 caller, __u64 sp)
+static __always_inline __u32 walk_tables(struct mt_scratch *s, struct mt_thread *t, __u32 proc, __u64 caller,
+					 __u64 sp, __u64 fp)
 {
 	__u32 n = 0;
 
@@ -551,7 +557,7 @@ static __always_inline __u32 walk_tables(mt_regs *ctx, struct mt_scratch *s, str
 	for (int i = 0; i < WALK_TRIES; i++) {
 		__u64 from = sp;
 
-		walk_begin(ctx, s, caller, sp);
+		walk_begin(s, caller, sp, fp);
 		if (may_be_own_record(s->walk.fp, sp))
 			from = s->walk.fp;
 		s->first = s->last = s->near = from;

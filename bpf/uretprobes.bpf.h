@@ -27,34 +27,44 @@ static __noinline __u64 trampoline(void)
 	return area ? area->vaddr : 0;
 }
 
-/* The kernel's list of returns through it that are to come, 0 if there are none. */
-static __always_inline __u64 pending_returns(void)
+/* Are there returns through it to come? */
+static __always_inline bool has_pending_returns(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct uprobe_task *utask = task->utask;
 
-	return utask ? (__u64)utask->return_instances : 0;
+	return utask && utask->return_instances;
 }
 
-/* A return through the trampoline: where to in truth? 0: not known. */
-static __always_inline __u64 pending_return(struct mt_walk *w, __u64 cfa)
+/*
+ * A return of the walk in s through the trampoline: where to in truth? 0: not known. Global, so that
+ * the verifier goes through it once: inlined, it was half of what a program took to load. By typed
+ * pointers, as above.
+ */
+__noinline __u64 pending_return(const struct mt_scratch *s, __u64 cfa)
 {
-	struct return_instance *ri = (struct return_instance *)w->pending;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_task *utask = task->utask;
+	struct return_instance *ri;
 
+	if (!s || !utask)
+		return 0;
+	ri = utask->return_instances;
+#pragma clang loop unroll(disable)
 	for (int i = 0; i < MAX_PENDING; i++) {
 		if (!ri)
 			return 0;
-		if (BPF_CORE_READ(ri, stack) == cfa - ARCH_RA_BYTES) {
-			__u64 ra = BPF_CORE_READ(ri, orig_ret_vaddr);
+		if (ri->stack == cfa - ARCH_RA_BYTES) {
+			__u64 ra = ri->orig_ret_vaddr;
 
 			/*
 			 * of functions that ended in a jump to the next one, only the first was
 			 * called from somewhere
 			 */
-			if (ra != w->hook)
+			if (ra != s->walk.hook)
 				return ra;
 		}
-		ri = BPF_CORE_READ(ri, next);
+		ri = ri->next;
 	}
 	return 0;
 }
