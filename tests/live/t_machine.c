@@ -56,7 +56,7 @@ TEST_ALONE(comm_that_nobody_has)
 	struct mt m;
 
 	want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &m, "--comm", "nobody-has-it", "-d", "1", NULL));
-	want(t, strstr(m.c.errs.s, "attached to no process yet") != NULL, "stderr: %.300s", m.c.errs.s);
+	want(t, strstr(m.c.errs.s, "attached; no match yet, waiting") != NULL, "stderr: %.300s", m.c.errs.s);
 }
 
 /* Its first thread has ended, which /proc takes for the process. */

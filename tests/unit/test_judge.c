@@ -388,7 +388,7 @@ Test(judge, doubled_and_stopped)
 			allocate(&s, t + 0.5, 102400, FOR_EVER);
 		look_at(&s, t + 1);
 		if (t + 1 == 60)
-			expect(&s, "steady", "grew by 1000 KiB, at 2.0 MiB for 45.0s, last allocation 45.5s ago");
+			expect(&s, "steady", "grew by 1.0 MiB, at 2.0 MiB for 45.0s, last allocation 45.5s ago");
 	}
 	done(&s);
 }
@@ -402,7 +402,7 @@ Test(judge, halved_and_stopped)
 		allocate(&s, 0.1, 102400, i < 10 ? 5 + i : FOR_EVER);
 	for (int t = 0; t < 60; t++)
 		look_at(&s, t + 1);
-	expect(&s, "steady", "fell by 1000 KiB, at 1000 KiB for 45.0s, last allocation 59.9s ago");
+	expect(&s, "steady", "fell by 1.0 MiB, at 1.0 MiB for 45.0s, last allocation 59.9s ago");
 	done(&s);
 }
 

@@ -71,7 +71,7 @@ Test(taken, is_in_profiles_and_comes_back)
 		cr_expect(!again->taken[i].why == !s->taken[i].why && (!s->taken[i].why || !strcmp(again->taken[i].why, s->taken[i].why)));
 	}
 	text = written(again, "text");
-	cr_expect(strstr(text, "\nbefore 3 snapshots, at 6.0s, at 12.0s (mark reloadConfig #1),\n"), "%.600s", text);
+	cr_expect(strstr(text, "\nearlier snapshots: 3, at 6.0s, at 12.0s (mark reloadConfig #1),\n"), "%.600s", text);
 
 	/* of two traces the moments are not comparable */
 	cr_assert_eq(snapshot__join((struct snapshot *[]){ s, again }, (const char *[]){ "a", "b" }, 2, &both, &e), 0, "%s", err_msg(&e));

@@ -89,3 +89,11 @@ char *fmt_oldest(char buf[static FMT_MAX], const struct snap_site *site)
 	snprintf(buf, FMT_MAX, "%s%.24s", site->oldest_at_most ? "<" : "", fmt_duration(age, site->oldest_ns));
 	return buf;
 }
+
+char *fmt_of(char buf[static FMT_OF_MAX], uint64_t n, uint64_t all)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+
+	snprintf(buf, FMT_OF_MAX, "%s of %s", fmt_exact(a, n), fmt_exact(b, all));
+	return buf;
+}

@@ -13,6 +13,9 @@ char *fmt_percent(char buf[static FMT_MAX], uint64_t part, uint64_t whole);	/* "
 char *fmt_error(char buf[static FMT_MAX], double error, uint64_t n);	/* relative to n: "12%", "<1%": at most 4 */
 char *fmt_rate(char buf[static FMT_MAX], uint64_t n, uint64_t ns);		/* "70,000/s", "0.3/s": at most 8 */
 
+#define FMT_OF_MAX (2 * FMT_MAX)
+char *fmt_of(char buf[static FMT_OF_MAX], uint64_t n, uint64_t all);	/* "10 of 20,000" */
+
 /* The age of a site's oldest block: "14.0s", or "<14.0s" where all that is known is that none is older. */
 char *fmt_oldest(char buf[static FMT_MAX], const struct snap_site *site);
 

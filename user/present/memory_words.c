@@ -119,7 +119,7 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 	para__item(&r->para, "+%s while traced", fmt_bytes(a, grown));
 	/* not all of a block need have been touched, and older ones may have gone */
 	if (live > grown)
-		para__item(&r->para, "less than the live blocks come to");
+		para__item(&r->para, "less than live blocks: untouched or reused pages");
 	else
 		para__item(&r->para, "%s%s of its growth explained by live blocks", report__mark(r), fmt_percent(b, live, grown));
 	if (m && m->grown_known) {

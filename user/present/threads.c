@@ -180,7 +180,7 @@ int report__threads(struct report *r)
 	uint64_t whole = 0, listed = 0;
 	size_t n_groups, room, n = 0;
 	struct thread_rows t;
-	char share[FMT_MAX];
+	char share[FMT_MAX], of[FMT_OF_MAX], members[FMT_MAX];
 	int err = thread_rows__init(&t, r->s, key);
 
 	if (err)
@@ -207,8 +207,8 @@ int report__threads(struct report *r)
 	if (!err && !t.n)
 		fprintf(r->out, "\nTHREADS: none was seen\n");
 	else if (!err)
-		fprintf(r->out, "\nTHREADS by calls (%zu of %zu name%s, %zu thread%s, %s of calls)\n\n", n_groups, t.n, plural(t.n),
-			t.n_members, plural(t.n_members), fmt_share(share, listed, whole));
+		fprintf(r->out, "\nTHREADS by calls (%s name%s, %s thread%s, %s of calls)\n\n", fmt_of(of, n_groups, t.n), plural(t.n),
+			fmt_exact(members, t.n_members), plural(t.n_members), fmt_share(share, listed, whole));
 	if (!err && n)
 		err = columns__write(r->out, &thread_columns, rows, n, r->width);
 	thread_rows__done(&t);

@@ -273,7 +273,7 @@ static void say_attached(const struct tracees *t)
 	}
 	first = first ? first : "no allocator yet";
 	if (!t->n_live)
-		say("attached to no process yet; selected processes are traced when they start: %s", first);
+		say("attached; no match yet, waiting for processes to start: %s", first);
 	else if (n_files < 2)
 		say("attached to %zu process%s: %s", t->n_live, t->n_live == 1 ? "" : "es", first);
 	else

@@ -189,16 +189,11 @@ char *fmt_bytes(char buf[static FMT_MAX], uint64_t bytes)
 	}
 	for (int i = 0;; i++, unit *= 1024) {
 		uint64_t tenths = (uint64_t)(((u128)bytes * 10 + unit / 2) / unit);
-		uint64_t whole = (uint64_t)(((u128)bytes + unit / 2) / unit);
 
-		/* "1000.0 KiB" would be a character too wide: the last 24 go without the tenth. */
-		if (tenths < 10000)
-			snprintf(buf, FMT_MAX, "%" PRIu64 ".%" PRIu64 " %ciB", tenths / 10,
-				 tenths % 10, units[i]);
-		else if (whole < 1024)
-			snprintf(buf, FMT_MAX, "%" PRIu64 " %ciB", whole, units[i]);
-		else
+		/* "1008.0 KiB" would be a character too wide, and "1.0 MiB" is easier to read */
+		if (tenths >= 10000)
 			continue;
+		snprintf(buf, FMT_MAX, "%" PRIu64 ".%" PRIu64 " %ciB", tenths / 10, tenths % 10, units[i]);
 		return buf;
 	}
 }

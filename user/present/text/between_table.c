@@ -78,7 +78,7 @@ static int entry(struct report *r, const struct change *c, size_t number, uint64
 int report__between(struct report *r)
 {
 	uint64_t whole = 0, listed = 0;
-	char a[FMT_MAX], b[FMT_MAX], share[FMT_MAX];
+	char a[FMT_MAX], b[FMT_MAX], share[FMT_MAX], of[FMT_OF_MAX];
 	const char *names = r->o->between_names;
 	size_t name_width = 0, n;
 	struct changes c;
@@ -96,8 +96,8 @@ int report__between(struct report *r)
 	fmt_duration(a, r->o->between_from_ns);
 	fmt_duration(b, MIN(r->o->between_to_ns, r->s->duration_ns));
 	if (c.n)
-		fprintf(r->out, "\nBETWEEN %s%s%s and %s%s by change of live bytes (%zu of %zu site%s, %s of it)\n", names ? names : "",
-			names ? ", " : "", a, b, names ? "," : "", n, c.n, plural(c.n), fmt_share(share, listed, whole));
+		fprintf(r->out, "\nBETWEEN %s%s%s and %s%s by change of live bytes (%s site%s, %s of it)\n", names ? names : "",
+			names ? ", " : "", a, b, names ? "," : "", fmt_of(of, n, c.n), plural(c.n), fmt_share(share, listed, whole));
 	else
 		fprintf(r->out, "\nBETWEEN %s%s%s and %s: no site is known to hold more or less\n", names ? names : "", names ? ", " : "", a, b);
 	told(r, &c);

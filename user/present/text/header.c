@@ -158,8 +158,8 @@ static void taken_line(struct report *r)
 
 	if (!n)
 		return;
-	para__begin(&r->para, "before", LABEL_WIDTH);
-	para__item(&r->para, "%s snapshot%s%s", fmt_exact(a, n), plural(n), n >= SNAPSHOT_MAX_TAKEN ? " or more" : "");
+	para__begin(&r->para, "earlier", LABEL_WIDTH + 1);
+	para__item(&r->para, "snapshots: %s%s", fmt_exact(a, n), n >= SNAPSHOT_MAX_TAKEN ? " or more" : "");
 	for (size_t i = first; i < n; i++) {
 		const struct snap_taken *t = &r->s->taken[i];
 

@@ -87,7 +87,7 @@ int report__processes(struct report *r)
 	_cleanup_free_ struct row_of *rows = NULL;
 	size_t n = MIN(r->s->n_processes, r->top);
 	uint64_t whole = 0, listed = 0;
-	char words[FMT_MAX], share[FMT_MAX];
+	char words[FMT_MAX], share[FMT_MAX], of[FMT_OF_MAX];
 	const char *what;
 	int err;
 
@@ -110,7 +110,7 @@ int report__processes(struct report *r)
 		rows[i] = (struct row_of){ .s = r->s, .process = v[i] };
 	report__metric_words(words, key);
 	what = snapshot__is_grouped(r->s) ? "GROUPS" : "PROCESSES";
-	fprintf(r->out, "\n%s by %s (%zu of %zu, %s of %s)\n\n", what, words, n, r->s->n_processes,
+	fprintf(r->out, "\n%s by %s (%s, %s of %s)\n\n", what, words, fmt_of(of, n, r->s->n_processes),
 		fmt_share(share, listed, whole), key->unit);
 	err = columns__write(r->out, &process_columns, rows, n, r->width);
 	if (!err && r->s->n_processes > 1)

@@ -5,7 +5,7 @@
  *	REALLOC by moved bytes (1 of 1 site, 100% of bytes)
  *
  *	 1.    1000 calls   98% moved    7.9 MiB   100% grow by      16 B  realloc
- *	     1,000 calls grow by 16 B at a time, one block was passed on 1,000 times,
+ *	     1,000 calls grow by 16 B at a time, one block was reallocated 1,000 times in a row,
  *	     7.9 MiB copied, 505 times what was added: double it instead
  *	     append  buf.c:12
  *
@@ -44,11 +44,11 @@ void report__realloc_words(struct report *r, const struct snap_site *site, size_
 	if (m->shrunk_calls)
 		para__item(&r->para, "%s shrink", fmt_exact(a, m->shrunk_calls));
 	if (m->longest > 1)
-		para__item(&r->para, "one block was passed on %s%s times", fmt_exact(c, m->longest), m->longest >= MOVES_LONGEST_MAX ? " or more" : "");
+		para__item(&r->para, "one block was reallocated %s%s times in a row", fmt_exact(c, m->longest), m->longest >= MOVES_LONGEST_MAX ? " or more" : "");
 	if (!m->moved_calls)
 		para__item(&r->para, "all in place");
 	else if (by_steps && m->grown_bytes && m->moved_bytes > 2 * m->grown_bytes)
-		para__item(&r->para, "%s copied, %s times what was added: double it instead", fmt_bytes(b, m->moved_bytes),
+		para__item(&r->para, "%s copied, %s times what was added: consider growing geometrically", fmt_bytes(b, m->moved_bytes),
 			   fmt_exact(c, m->moved_bytes / m->grown_bytes));
 	else
 		para__item(&r->para, "%s copied", fmt_bytes(b, m->moved_bytes));

@@ -295,7 +295,7 @@ static int site_entry(struct report *r, const struct view *v, const struct rank 
 void report__site_title(struct report *r, const struct view *v, const struct rank *k, size_t n, uint64_t listed, uint64_t whole)
 {
 	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
-	char words[FMT_MAX], age[FMT_MAX] = "", share[FMT_MAX];
+	char words[FMT_MAX], age[FMT_MAX] = "", share[FMT_MAX], shown[FMT_OF_MAX];
 
 	if (k->older)
 		fmt_duration(age, r->o->older_ns);
@@ -305,9 +305,8 @@ void report__site_title(struct report *r, const struct view *v, const struct ran
 	else if (!k->n)
 		fprintf(r->out, "%s: %s%s\n", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
 	else
-		fprintf(r->out, "%s%s%s by %s (%zu of %zu site%s, %s of %s)\n", v->title,
-			k->older ? " older than " : "", age, words_of(words, k->by, v), n, k->n, plural(k->n),
-			fmt_share(share, listed, whole), weighs->unit);
+		fprintf(r->out, "%s%s%s by %s (%s site%s, %s of %s)\n", v->title,
+			k->older ? " older than " : "", age, words_of(words, k->by, v), fmt_of(shown, n, k->n), plural(k->n), fmt_share(share, listed, whole), weighs->unit);
 }
 
 static int site_table(struct report *r, const struct view *v)
@@ -376,7 +375,7 @@ static int sum_table(struct report *r, const struct view *v)
 	struct tellings tellings = {};
 	struct sum_rows sums = {};
 	_cleanup_free_ struct row_of *rows = NULL;
-	char words[FMT_MAX], share[FMT_MAX];
+	char words[FMT_MAX], share[FMT_MAX], shown[FMT_OF_MAX];
 	uint64_t listed = 0;
 	size_t n;
 	int err;
@@ -399,7 +398,7 @@ static int sum_table(struct report *r, const struct view *v)
 	if (!err && !sums.n)
 		fprintf(r->out, "\n%s: %s%s\n", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
 	else if (!err)
-		fprintf(r->out, "\n%s by %s (%zu of %zu %.*s%s, %s of %s)\n\n", v->title, words, n, sums.n, (int)strlen(v->name) - 1, v->name,
+		fprintf(r->out, "\n%s by %s (%s %.*s%s, %s of %s)\n\n", v->title, words, fmt_of(shown, n, sums.n), (int)strlen(v->name) - 1, v->name,
 			plural(sums.n), fmt_share(share, listed, sums.v->whole), key->unit);
 	if (!err && n)
 		err = columns__write(r->out, v->columns, rows, n, r->width);

@@ -221,7 +221,7 @@ static int tags(struct report *r)
 	size_t n = MIN(r->s->n_tags, r->top), n_rows = 0;
 	_cleanup_free_ struct tag_row *v = NULL;
 	_cleanup_free_ struct row_of *rows = calloc(n + 2, sizeof(*rows));
-	char words[FMT_MAX], share[FMT_MAX];
+	char words[FMT_MAX], share[FMT_MAX], of[FMT_OF_MAX];
 	uint64_t listed = 0;
 	int err;
 
@@ -241,7 +241,7 @@ static int tags(struct report *r)
 	rows[n_rows++] = (struct row_of){ .s = r->s, .tag = &v[r->s->n_tags] };
 	report__metric_words(words, key);
 	if (n < r->s->n_tags)
-		fprintf(r->out, "\nTAGS by %s (%zu of %zu tags, %s of %s)\n\n", words, n, r->s->n_tags,
+		fprintf(r->out, "\nTAGS by %s (%s tags, %s of %s)\n\n", words, fmt_of(of, n, r->s->n_tags),
 			fmt_share(share, listed, v->whole), key->unit);
 	else
 		fprintf(r->out, "\nTAGS by %s (%zu tag%s, %s of %s)\n\n", words, n, plural(n), fmt_share(share, listed, v->whole), key->unit);
@@ -285,7 +285,7 @@ static int marks(struct report *r)
 	const struct snapshot *s = r->s;
 	_cleanup_free_ struct interval *v = calloc(s->n_marks + 1, sizeof(*v));
 	const struct snap_mark *last = NULL;
-	char a[FMT_MAX], b[FMT_MAX], c[CELL_MAX], d[FMT_MAX];
+	char a[FMT_MAX], b[FMT_MAX], c[CELL_MAX], d[FMT_MAX], of[FMT_OF_MAX];
 	uint64_t calls = 0, bytes = 0;
 	size_t n = 0, shown;
 	double live = 0;
@@ -310,7 +310,7 @@ static int marks(struct report *r)
 		return 0;
 	}
 	shown = MIN(n, r->top);
-	fprintf(r->out, "\nMARKS (%s%zu of %zu interval%s; %s%s allocations, %s", shown < n ? "the last " : "", shown, n, plural(n),
+	fprintf(r->out, "\nMARKS (%s%s interval%s; %s%s allocations, %s", shown < n ? "the last " : "", fmt_of(of, shown, n), plural(n),
 		report__mark(r), fmt_count(a, (calls + n / 2) / n), fmt_bytes(b, (bytes + n / 2) / n));
 	if (s->known & HAS_LIVE_BYTES)
 		fprintf(r->out, ", %s live", fmt_change(c, live / (double)n));
