@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "util/hash.h"
+#include "util/ids.h"
 
 Test(hash, holds_what_was_put)
 {
@@ -55,4 +56,58 @@ Test(hash, agrees_with_an_array)
 	for (size_t i = 0; i < 4096; i++)
 		cr_assert_eq(hash__get(&h, i << 12), there[i] ? &values[i] : NULL);
 	hash__done(&h);
+}
+
+static bool is_it(const void *value, const void *want)
+{
+	return value == want;
+}
+
+/* Things with the same hash stay apart, also when the table grows and when others of them leave. */
+Test(hash, keeps_apart_what_has_one_key)
+{
+	static int values[1000];
+	struct hash h = {};
+
+	cr_expect_null(hash__find(&h, 7, is_it, values));
+	hash__remove_value(&h, 7, values);
+	for (size_t i = 0; i < 1000; i++)
+		cr_assert_eq(hash__add(&h, i % 3, &values[i]), 0);
+	cr_expect_eq(h.n, 1000);
+	for (size_t i = 0; i < 1000; i += 2)
+		hash__remove_value(&h, i % 3, &values[i]);
+	cr_expect_eq(h.n, 500);
+	for (size_t i = 0; i < 1000; i++)
+		cr_expect_eq(hash__find(&h, i % 3, is_it, &values[i]), i % 2 ? &values[i] : NULL, "%zu", i);
+	hash__done(&h);
+}
+
+static bool same_row(const void *want, uint32_t number)
+{
+	return number == *(const uint32_t *)want;
+}
+
+Test(ids, find_what_appeared)
+{
+	struct id_table rows = {};
+	struct key_ids k = {};
+	uint32_t id = 9;
+	bool is_new;
+
+	cr_expect_not(key_ids__find(&k, (struct key){ 1, 2, 3 }, &id));
+	for (uint32_t i = 0; i < 2000; i++) {
+		cr_assert_eq(key_ids__get(&k, (struct key){ i % 1000, 2, 3 }, &id, &is_new), 0);
+		cr_expect(id == i % 1000 && is_new == (i < 1000));
+	}
+	cr_expect(key_ids__find(&k, (struct key){ 999, 2, 3 }, &id) && id == 999);
+	cr_expect_not(key_ids__find(&k, (struct key){ 999, 3, 2 }, &id));
+	key_ids__done(&k);
+
+	/* all with one hash */
+	cr_assert_eq(id_table__init(&rows, 100), 0);
+	for (uint32_t i = 0; i < 100; i++)
+		*id_table__find(&rows, 5, same_row, &i) = i + 1;
+	for (uint32_t i = 0; i < 101; i++)
+		cr_expect_eq(*id_table__find(&rows, 5, same_row, &i), i < 100 ? i + 1 : 0);
+	id_table__done(&rows);
 }

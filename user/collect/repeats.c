@@ -61,33 +61,40 @@ static int join(struct cut_site *to, const struct cut_site *s, struct renames *r
 	return 0;
 }
 
+struct want {
+	const struct cut_site *v, *site;
+	const struct code_calls *code;
+};
+
+static bool same_row(const void *arg, uint32_t number)
+{
+	const struct want *want = arg;
+
+	return is_same(&want->v[number], want->site, want->code);
+}
+
 static int join_sites(struct cut_site *v, size_t *n, const struct code_calls *code, struct renames *renames)
 {
-	_cleanup_free_ uint32_t *rows = NULL;	/* open addressing by hash: number of the row + 1 */
-	size_t room = 16, to = 0;
+	struct id_table rows = {};
+	size_t to = 0;
+	int err = id_table__init(&rows, *n);
 
-	while (room < *n * 2)
-		room *= 2;
-	rows = calloc(room, sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < *n; i++) {
-		const struct cut_site *s = &v[i];
-		size_t at = key_of(s, code) & (room - 1);
+	for (size_t i = 0; !err && i < *n; i++) {
+		struct want want = { v, &v[i], code };
+		uint32_t *row = v[i].n_frames ? id_table__find(&rows, key_of(&v[i], code), same_row, &want) : NULL;
 
-		while (s->n_frames && rows[at] && !is_same(&v[rows[at] - 1], s, code))
-			at = (at + 1) & (room - 1);
-		if (s->n_frames && rows[at]) {
-			if (join(&v[rows[at] - 1], s, renames))
-				return -ENOMEM;
+		if (row && *row) {
+			err = join(&v[*row - 1], &v[i], renames);
 			continue;
 		}
-		if (s->n_frames)
-			rows[at] = to + 1;
-		v[to++] = *s;
+		if (row)
+			*row = to + 1;
+		v[to++] = v[i];
 	}
-	*n = to;
-	return 0;
+	id_table__done(&rows);
+	if (!err)
+		*n = to;
+	return err;
 }
 
 /* Such moments are rare. */

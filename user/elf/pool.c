@@ -29,25 +29,25 @@ void *pool__alloc(struct pool *p, size_t size)
 	return obstack_alloc(&p->arena, size);
 }
 
+static bool is_string(const void *value, const void *want)
+{
+	return !strcmp(value, want);
+}
+
 ALIGNS_FROM_NULL
 const char *pool__string(struct pool *p, const char *s)
 {
-	uint64_t hash = 0xcbf29ce484222325ull;
 	const char *have;
-	size_t len = 0;
+	uint64_t hash;
 
 	if (!s)
 		return NULL;
-	for (; s[len]; len++)
-		hash = (hash ^ (unsigned char)s[len]) * 0x100000001b3ull;
-	/* The map compares hashes only: another string with this hash moves to the next number. */
-	while ((have = hash__get(&p->strings, hash))) {
-		if (!strcmp(have, s))
-			return have;
-		hash++;
-	}
-	have = obstack_copy0(&p->arena, s, len);
+	hash = hash__string(s);
+	have = hash__find(&p->strings, hash, is_string, s);
+	if (have)
+		return have;
+	have = obstack_copy0(&p->arena, s, strlen(s));
 	/* without memory for that it is merely not found again */
-	hash__put(&p->strings, hash, (void *)have);
+	hash__add(&p->strings, hash, (void *)have);
 	return have;
 }

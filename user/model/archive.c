@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "model/life.h"
 
@@ -19,22 +18,17 @@ static const struct archive_limits preset = { .lives = 4096, .sites = 32768, .fr
 #define MAX_THREADS 64
 
 struct kept_module {
-	char *key;		/* distinguishes it from others */
-	const void *handle;	/* NULL: it was no file */
+	const void *handle;	/* distinguishes it from others; NULL: it was no file, then its path does */
 	char *path, *build_id;
 	size_t refs;		/* of places */
-	UT_hash_handle hh;
 };
 
 struct kept_place {
-	struct {
-		struct kept_module *module;	/* NULL: in no known mapping */
-		uint64_t offset;
-	} key;
+	struct kept_module *module;	/* NULL: in no known mapping */
+	uint64_t offset;
 	size_t refs;		/* of stacks */
 	uint32_t index;		/* in the places of the model */
 	uint64_t made_for;	/* as long as places.n_forgotten + 1 is this */
-	UT_hash_handle hh;
 };
 
 void archive__init(struct archive *a)
@@ -44,50 +38,48 @@ void archive__init(struct archive *a)
 
 /* ---- places and files */
 
+static uint64_t hash_of_module(const void *handle, const char *path)
+{
+	return handle ? hash__mix((uintptr_t)handle, hash__seed()) : hash__string(path);
+}
+
+static bool same_module(const void *value, const void *want)
+{
+	const struct kept_module *m = value;
+	const struct snap_module *from = want;
+
+	return m->handle == from->handle && (m->handle || !strcmp(m->path, from->path));
+}
+
 static void put_module(struct archive *a, struct kept_module *m)
 {
 	if (!m || --m->refs)
 		return;
-	HASH_DEL(a->modules, m);
+	hash__remove_value(&a->modules, hash_of_module(m->handle, m->path), m);
 	if (m->handle && a->calls.let_go)
 		a->calls.let_go(m->handle);
-	free(m->key);
 	free(m->path);
 	free(m->build_id);
 	free(m);
 }
 
-static void put_place(struct archive *a, struct kept_place *p)
-{
-	if (!p || --p->refs)
-		return;
-	HASH_DEL(a->places, p);
-	put_module(a, p->key.module);
-	free(p);
-}
-
 static struct kept_module *get_module(struct archive *a, const struct snap_module *from)
 {
-	struct kept_module *m;
-	char *key;
+	uint64_t hash = hash_of_module(from->handle, from->path);
+	struct kept_module *m = hash__find(&a->modules, hash, same_module, from);
 
-	if (asprintf(&key, "%p %s", from->handle, from->handle ? "" : from->path) < 0)
-		return NULL;
-	HASH_FIND_STR(a->modules, key, m);
 	if (m) {
-		free(key);
 		m->refs++;
 		return m;
 	}
 	m = calloc(1, sizeof(*m));
 	if (m) {
-		m->key = key;
 		m->path = strdup(from->path);
 		m->build_id = from->build_id ? strdup(from->build_id) : NULL;
 	}
-	if (!m || !m->path || (from->build_id && !m->build_id)) {
-		free(key);
+	if (!m || !m->path || (from->build_id && !m->build_id) || hash__add(&a->modules, hash, m)) {
 		free(m ? m->path : NULL);
+		free(m ? m->build_id : NULL);
 		free(m);
 		return NULL;
 	}
@@ -95,38 +87,54 @@ static struct kept_module *get_module(struct archive *a, const struct snap_modul
 	m->handle = from->handle;
 	if (m->handle && a->calls.keep)
 		a->calls.keep(m->handle);
-	HASH_ADD_KEYPTR(hh, a->modules, m->key, strlen(m->key), m);
 	return m;
+}
+
+static uint64_t hash_of_place(const struct kept_place *p)
+{
+	return hash__mix((uintptr_t)p->module, p->offset);
+}
+
+static bool same_place(const void *value, const void *want)
+{
+	const struct kept_place *a = value, *b = want;
+
+	return a->module == b->module && a->offset == b->offset;
+}
+
+static void put_place(struct archive *a, struct kept_place *p)
+{
+	if (!p || --p->refs)
+		return;
+	hash__remove_value(&a->places, hash_of_place(p), p);
+	put_module(a, p->module);
+	free(p);
 }
 
 static struct kept_place *get_place(struct archive *a, const struct places *places, uint32_t index)
 {
 	const struct place *from = &places->list.v[index];
-	struct kept_module *m = NULL;
-	struct kept_place find, *p;
+	struct kept_place find = { .offset = from->offset, .refs = 1 }, *p;
 
 	if (from->module >= 0) {
-		m = get_module(a, &places->modules.v[from->module]);
-		if (!m)
+		find.module = get_module(a, &places->modules.v[from->module]);
+		if (!find.module)
 			return NULL;
 	}
-	memset(&find, 0, sizeof(find));
-	find.key.module = m;
-	find.key.offset = from->offset;
-	HASH_FIND(hh, a->places, &find.key, sizeof(find.key), p);
+	p = hash__find(&a->places, hash_of_place(&find), same_place, &find);
 	if (p) {
-		put_module(a, m);
+		put_module(a, find.module);
 		p->refs++;
 		return p;
 	}
-	p = calloc(1, sizeof(*p));
-	if (!p) {
-		put_module(a, m);
+	p = malloc(sizeof(*p));
+	if (p)
+		*p = find;
+	if (!p || hash__add(&a->places, hash_of_place(p), p)) {
+		put_module(a, find.module);
+		free(p);
 		return NULL;
 	}
-	p->key = find.key;
-	p->refs = 1;
-	HASH_ADD(hh, a->places, key, sizeof(p->key), p);
 	return p;
 }
 
@@ -136,15 +144,15 @@ int kept_site__stack(const struct kept_site *s, struct places *places, uint32_t 
 		struct kept_place *p = s->stack[i];
 
 		if (p->made_for != places->n_forgotten + 1) {
-			struct kept_module *m = p->key.module;
-			struct address at = { .offset = p->key.offset };
+			struct kept_module *m = p->module;
+			struct address at = { .offset = p->offset };
 
 			if (m)
 				at = (struct address){ .module = m->handle ? m->handle : m,
 						       .handle = m->handle,
 						       .path = m->path,
 						       .build_id = m->build_id,
-						       .offset = p->key.offset };
+						       .offset = p->offset };
 			if (places__index(places, &at, &p->index))
 				return -ENOMEM;
 			p->made_for = places->n_forgotten + 1;
@@ -296,11 +304,11 @@ static int number_sites(struct batch *b, const struct cut *cut)
 
 static void make_room(struct model *m)
 {
-	unsigned int n_modules = HASH_COUNT(m->archive.modules);
+	size_t n_modules = m->archive.modules.n;
 
 	archive__fold(m);
 	/* what was located by the names of files that are gone */
-	if (HASH_COUNT(m->archive.modules) != n_modules)
+	if (m->archive.modules.n != n_modules)
 		places__done(&m->places);
 }
 
@@ -349,11 +357,14 @@ int model__archive(struct model *m, const uint32_t *procs, size_t n, const struc
 
 void archive__done(struct archive *a)
 {
-	struct kept_place *p, *next_p;
-
 	/* stacks went with their lives: nothing is left but what running out of memory left behind */
-	HASH_ITER(hh, a->places, p, next_p) {
-		p->refs = 1;
-		put_place(a, p);
-	}
+	for (size_t i = 0; i < a->places.room; i++)
+		while (a->places.slots[i].value) {
+			struct kept_place *p = a->places.slots[i].value;
+
+			p->refs = 1;
+			put_place(a, p);
+		}
+	hash__done(&a->places);
+	hash__done(&a->modules);
 }

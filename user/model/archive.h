@@ -9,6 +9,7 @@
 #include "model/history.h"
 #include "model/model.h"
 #include "model/places.h"
+#include "util/hash.h"
 #include "util/util.h"
 
 struct kept_place;
@@ -52,8 +53,8 @@ struct archive_limits {
 struct archive {
 	struct archive_limits limits;
 	struct module_calls calls;
-	struct kept_place *places;
-	struct kept_module *modules;
+	struct hash places;	/* of struct kept_place */
+	struct hash modules;	/* of struct kept_module */
 	size_t n_lives, n_sites, n_frames, n_points;
 	size_t n_wheres, n_frees;
 	uint64_t n_folded_lives, n_folded_sites;

@@ -16,6 +16,8 @@
 #include "model/frees.h"
 #include "model/merge.h"
 #include "model/schema.h"
+#include "util/hash.h"
+#include "util/ids.h"
 #include "util/util.h"
 
 static const char *comm_of(const struct snap_process *p)
@@ -59,48 +61,6 @@ bool snapshot__is_grouped(const struct snapshot *s)
 	return by && by->group_of;
 }
 
-/* ---- an index: from what makes things equal to their number */
-
-struct index {
-	uint32_t *slots;	/* owned; number + 1, 0: empty */
-	size_t mask;
-};
-
-static int index_init(struct index *x, size_t room)
-{
-	size_t n = 16;
-
-	while (n < room * 2)
-		n *= 2;
-	x->slots = calloc(n, sizeof(*x->slots));
-	x->mask = n - 1;
-	return x->slots ? 0 : -ENOMEM;
-}
-
-/* The slot of what `same` says is equal, or the empty one where it belongs. */
-static uint32_t *index_find(const struct index *x, uint64_t hash,
-			    bool (*same)(const void *arg, uint32_t number), const void *arg)
-{
-	size_t at = (hash ^ hash >> 32) & x->mask;
-
-	while (x->slots[at] && !same(arg, x->slots[at] - 1))
-		at = (at + 1) & x->mask;
-	return &x->slots[at];
-}
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-	return hash ^ hash >> 29;
-}
-
-static uint64_t mix_string(uint64_t hash, const char *s)
-{
-	while (*s)
-		hash = mix(hash, (unsigned char)*s++);
-	return mix(hash, 0x100);
-}
-
 /* ---- the work under way */
 
 struct work {
@@ -112,7 +72,7 @@ struct work {
 	uint32_t *same_module;	/* by module: the first with the same code */
 	uint32_t *same_place;	/* by place: the first at the same offset of the same code */
 	uint32_t *merged_into;	/* by site: the site of to */
-	struct index index;
+	struct id_table index;	/* of what is numbered at the moment */
 };
 
 /* numbers[] sorted by where they went: those of k are v[start[k]] up to v[start[k + 1]]. Owned by the caller. */
@@ -159,7 +119,7 @@ static bool same_name(const void *arg, uint32_t number)
 static int choose_groups(struct work *w, const struct grouping *by)
 {
 	const struct snapshot *s = w->from;
-	int err = index_init(&w->index, s->n_processes);
+	int err = id_table__init(&w->index, s->n_processes);
 
 	w->groups = snapshot__alloc(w->to, s->n_processes + 1, sizeof(*w->groups));
 	w->group_of = calloc(s->n_processes + 1, sizeof(*w->group_of));
@@ -167,7 +127,7 @@ static int choose_groups(struct work *w, const struct grouping *by)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n_processes; i++) {
 		struct name_key key = { w->groups, by->group_of(&s->processes[i]) };
-		uint32_t *slot = index_find(&w->index, mix_string(0, key.name), same_name, &key);
+		uint32_t *slot = id_table__find(&w->index, hash__string(key.name), same_name, &key);
 
 		if (!*slot) {
 			w->groups[w->n_groups].comm = key.name;
@@ -336,27 +296,25 @@ static int find_same_code(struct work *w)
 {
 	const struct snapshot *s = w->from;
 
-	free(w->index.slots);
 	w->same_module = calloc(s->n_modules + 1, sizeof(*w->same_module));
-	if (index_init(&w->index, s->n_modules) || !w->same_module)
+	if (id_table__init(&w->index, s->n_modules) || !w->same_module)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n_modules; i++) {
 		const struct snap_module *m = &s->modules[i];
 		struct module_key key = { s->modules, m };
-		uint32_t *slot = index_find(&w->index, mix_string(0, m->build_id ?: m->path ?: ""), same_module, &key);
+		uint32_t *slot = id_table__find(&w->index, hash__string(m->build_id ?: m->path ?: ""), same_module, &key);
 
 		if (!*slot)
 			*slot = i + 1;
 		w->same_module[i] = *slot - 1;
 	}
-	free(w->index.slots);
 	w->same_place = calloc(s->n_places + 1, sizeof(*w->same_place));
-	if (index_init(&w->index, s->n_places) || !w->same_place)
+	if (id_table__init(&w->index, s->n_places) || !w->same_place)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n_places; i++) {
 		struct place_key key = { w, &s->places[i] };
-		uint64_t hash = mix(mix(0, module_of(w, key.p)), key.p->offset);
-		uint32_t *slot = index_find(&w->index, hash, same_place, &key);
+		uint64_t hash = hash__mix(module_of(w, key.p), key.p->offset);
+		uint32_t *slot = id_table__find(&w->index, hash, same_place, &key);
 
 		if (!*slot)
 			*slot = i + 1;
@@ -388,10 +346,10 @@ static bool same_site(const void *arg, uint32_t number)
 
 static uint64_t hash_of_site(const struct site_key *k)
 {
-	uint64_t hash = mix_string(mix(0, k->group), k->site->function);
+	uint64_t hash = hash__mix(hash__string(k->site->function), k->group);
 
 	for (uint32_t i = 0; i < k->site->n_stack; i++)
-		hash = mix(hash, k->w->same_place[k->site->stack[i]]);
+		hash = hash__mix(hash, k->w->same_place[k->site->stack[i]]);
 	return hash;
 }
 
@@ -413,15 +371,14 @@ static int merge_sites(struct work *w)
 {
 	const struct snapshot *s = w->from;
 
-	free(w->index.slots);
 	w->merged_into = calloc(s->n_sites + 1, sizeof(*w->merged_into));
-	if (index_init(&w->index, s->n_sites) || !w->merged_into)
+	if (id_table__init(&w->index, s->n_sites) || !w->merged_into)
 		return -ENOMEM;
 	w->to->sites = snapshot__alloc(w->to, s->n_sites + 1, sizeof(*w->to->sites));
 	w->to->n_sites = 0;
 	for (size_t i = 0; i < s->n_sites; i++) {
 		struct site_key key = { w, &s->sites[i], w->group_of[s->sites[i].process] };
-		uint32_t *slot = index_find(&w->index, hash_of_site(&key), same_site, &key);
+		uint32_t *slot = id_table__find(&w->index, hash_of_site(&key), same_site, &key);
 
 		if (*slot) {
 			site__add(&w->to->sites[*slot - 1], key.site);
@@ -507,7 +464,7 @@ static int name_threads(struct work *w)
 		n += s->processes[i].n_threads;
 	v = calloc(n + 1, sizeof(*v));
 	process_of = calloc(n + 1, sizeof(*process_of));
-	if (!v || !process_of || index_init(&w->index, n))
+	if (!v || !process_of || id_table__init(&w->index, n))
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n_processes; i++)
 		for (size_t k = 0; k < s->processes[i].n_threads; k++, at++) {
@@ -516,14 +473,14 @@ static int name_threads(struct work *w)
 
 			v[at] = &s->processes[i].threads[k];
 			process_of[at] = i;
-			slot = index_find(&w->index, mix(mix(0, key.process), key.tid), same_thread, &key);
+			slot = id_table__find(&w->index, hash__mix(key.process, key.tid), same_thread, &key);
 			if (!*slot)
 				*slot = at + 1;
 		}
 	w->to->sites = snapshot__alloc(w->to, s->n_sites + 1, sizeof(*w->to->sites));
 	for (size_t i = 0; i < s->n_sites; i++) {
 		struct tid_key key = { s, process_of, v, s->sites[i].process, s->sites[i].tid };
-		const uint32_t *slot = index_find(&w->index, mix(mix(0, key.process), key.tid), same_thread, &key);
+		const uint32_t *slot = id_table__find(&w->index, hash__mix(key.process, key.tid), same_thread, &key);
 
 		w->to->sites[i] = s->sites[i];
 		if (key.tid && *slot)
@@ -565,7 +522,7 @@ struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping
 		err = choose_groups(&w, by) ?: build_groups(&w) ?: find_same_code(&w) ?: merge_sites(&w) ?: merge_histories(&w) ?: merge_frees(&w) ?: keep_marks(&w);
 	else
 		err = 0;
-	free(w.index.slots);
+	id_table__done(&w.index);
 	free(w.group_of);
 	free(w.same_module);
 	free(w.same_place);

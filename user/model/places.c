@@ -11,38 +11,16 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "model/places.h"
 
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
 
-struct known_address {
-	struct {
-		uint64_t addr;
-		uint64_t proc;
-		uint64_t t_ns;	/* where several were in turn; 0: at any time */
-	} key;
+struct known_address {		/* all zero: not located yet */
 	uint32_t place;
 	bool fixed;
 	uint64_t located_for;	/* places.n_begun */
-	UT_hash_handle hh;
-};
-
-struct known_place {
-	struct {
-		const void *module;
-		uint64_t offset;
-	} key;
-	uint32_t place;
-	UT_hash_handle hh;
-};
-
-struct known_module {
-	const void *key;
-	int module;
-	UT_hash_handle hh;
 };
 
 struct known_stack {
@@ -54,10 +32,11 @@ struct known_stack {
 
 void places__done(struct places *p)
 {
-	HASH_CLEAR(hh, p->addresses);
-	HASH_CLEAR(hh, p->by_offset);
-	HASH_CLEAR(hh, p->by_key);
+	key_ids__done(&p->addresses);
+	vec_done(&p->known);
+	key_ids__done(&p->by_offset);
 	vec_done(&p->list);
+	key_ids__done(&p->by_module);
 	vec_done(&p->modules);
 	vec_done(&p->stacks);
 	if (p->begun)
@@ -77,92 +56,87 @@ void places__begin(struct places *p, uint64_t mappings)
 	p->n_begun++;
 }
 
-static void *zeroed(struct places *p, size_t size)
-{
-	return memset(obstack_alloc(&p->arena, size), 0, size);
-}
-
-/* -1: in no module; -2: no memory. */
+/* -1: in no module; -2: no memory. The row comes before the number, so that no number is without a row. */
 static int module_of(struct places *p, const struct address *a)
 {
-	struct known_module *m;
+	struct key key = { .a = (uintptr_t)a->module };
 	struct snap_module *row;
+	uint32_t number;
 
 	if (!a->module)
 		return -1;
-	HASH_FIND_PTR(p->by_key, &a->module, m);
-	if (m)
-		return m->module;
+	if (key_ids__find(&p->by_module, key, &number))
+		return number;
 	row = vec_push(&p->modules);
 	if (!row)
 		return -2;
 	*row = (struct snap_module){ a->path, a->build_id, a->handle };
-	m = zeroed(p, sizeof(*m));
-	m->key = a->module;
-	m->module = p->modules.n - 1;
-	HASH_ADD_PTR(p->by_key, key, m);
-	return m->module;
+	if (key_ids__get(&p->by_module, key, &number, NULL)) {
+		p->modules.n--;
+		return -2;
+	}
+	return number;
 }
 
-static struct known_place *place_at(struct places *p, const struct address *a)
+int places__index(struct places *p, const struct address *a, uint32_t *ret)
 {
-	struct known_place *known, find;
+	struct key key = { .a = (uintptr_t)a->module, .b = a->offset };
 	struct place *row;
 	int module;
 
-	memset(&find, 0, sizeof(find));
-	find.key.module = a->module;
-	find.key.offset = a->offset;
-	HASH_FIND(hh, p->by_offset, &find.key, sizeof(find.key), known);
-	if (known)
-		return known;
+	if (key_ids__find(&p->by_offset, key, ret))
+		return 0;
 	module = module_of(p, a);
 	row = module == -2 ? NULL : vec_push(&p->list);
 	if (!row)
-		return NULL;
+		return -ENOMEM;
 	row->module = module;
 	row->offset = a->offset;
-	known = zeroed(p, sizeof(*known));
-	known->key = find.key;
-	known->place = p->list.n - 1;
-	HASH_ADD(hh, p->by_offset, key, sizeof(known->key), known);
-	return known;
+	if (key_ids__get(&p->by_offset, key, ret, NULL)) {
+		p->list.n--;
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 static struct known_address *known_at(const struct places *p, uint32_t proc, uint64_t addr, uint64_t t_ns)
 {
-	struct known_address *known, find = { .key = { addr, proc, t_ns } };
+	uint32_t number;
 
-	HASH_FIND(hh, p->addresses, &find.key, sizeof(find.key), known);
-	return known;
+	/* without memory the last of them has no row */
+	return key_ids__find(&p->addresses, (struct key){ addr, proc, t_ns }, &number) && number < p->known.n ?
+		       &p->known.v[number] : NULL;
+}
+
+static struct known_address *get_at(struct places *p, uint32_t proc, uint64_t addr, uint64_t t_ns)
+{
+	uint32_t number;
+
+	if (key_ids__get(&p->addresses, (struct key){ addr, proc, t_ns }, &number, NULL))
+		return NULL;
+	while (p->known.n <= number)
+		if (!vec_push(&p->known))
+			return NULL;
+	return &p->known.v[number];
 }
 
 static const struct known_address *locate(struct places *p, uint32_t proc, uint64_t addr, uint64_t t_ns,
 					  const struct model_calls *calls)
 {
 	struct known_address *known = known_at(p, proc, addr, 0);
-	struct known_place *at;
 	struct address a = {};
+	uint32_t place;
 
 	if (!known || !known->fixed)
 		known = known_at(p, proc, addr, t_ns) ?: known;
 	if (known && (known->fixed || known->located_for == p->n_begun))
 		return known;
 	calls->locate(proc, addr, t_ns, &a, calls->arg);
-	at = place_at(p, &a);
-	if (!at)
+	if (places__index(p, &a, &place))
 		return NULL;
-	known = known_at(p, proc, addr, a.timeless ? 0 : t_ns);
-	if (!known) {
-		known = zeroed(p, sizeof(*known));
-		known->key.addr = addr;
-		known->key.proc = proc;
-		known->key.t_ns = a.timeless ? 0 : t_ns;
-		HASH_ADD(hh, p->addresses, key, sizeof(known->key), known);
-	}
-	known->place = at->place;
-	known->fixed = a.fixed;
-	known->located_for = p->n_begun;
+	known = get_at(p, proc, addr, a.timeless ? 0 : t_ns);
+	if (known)
+		*known = (struct known_address){ .place = place, .fixed = a.fixed, .located_for = p->n_begun };
 	return known;
 }
 
@@ -208,16 +182,6 @@ void places__forget_site(struct places *p, uint32_t site)
 {
 	if (site < p->stacks.n)
 		p->stacks.v[site].fixed = false;
-}
-
-int places__index(struct places *p, const struct address *a, uint32_t *ret)
-{
-	const struct known_place *known = place_at(p, a);
-
-	if (!known)
-		return -ENOMEM;
-	*ret = known->place;
-	return 0;
 }
 
 void places__copy(const struct places *p, struct snapshot *s)

@@ -6,21 +6,24 @@
 #include <obstack.h>
 
 #include "model/model.h"
+#include "util/ids.h"
 #include "util/util.h"
 
+struct known_address;
 struct known_stack;
 
 struct places {			/* all zero: empty */
-	struct obstack arena;	/* the lookup tables' */
+	struct obstack arena;	/* the stacks' */
 	bool begun;		/* the arena is there */
 	uint64_t mappings;	/* what it was made for: snapshot_info.mappings */
 	uint64_t n_begun;	/* the snapshot that is being made */
 	uint64_t n_forgotten;	/* times that all was forgotten: indexes are other ones then */
-	struct known_address *addresses;
-	struct known_place *by_offset;
-	struct known_module *by_key;
-	struct vec(struct place) list;
-	struct vec(struct snap_module) modules;	/* strings are those of struct address */
+	struct key_ids addresses;	/* address, process, time where several were in turn (0: at any time) */
+	struct vec(struct known_address) known;	/* by the number of the address */
+	struct key_ids by_offset;	/* module, offset */
+	struct vec(struct place) list;	/* by the number of the former */
+	struct key_ids by_module;
+	struct vec(struct snap_module) modules;	/* by the number of the former; strings are those of struct address */
 	struct vec(struct known_stack) stacks;	/* by site number */
 };
 

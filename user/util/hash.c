@@ -3,25 +3,43 @@
  * Owns the slots of a table. Open addressing, at most half full; what is removed
  * leaves no mark behind: those that it kept from their place move up.
  */
+#include "util/hash.h"
+
 #include <errno.h>
 #include <stdlib.h>
-
-#include "util/hash.h"
+#include <sys/auxv.h>
 
 #define FIRST_ROOM 64
 
-uint64_t hash__mix(uint64_t a, uint64_t b)
+uint64_t hash__seed(void)
 {
-	uint64_t x = a * 0x9e3779b97f4a7c15ull ^ b;
+	static uint64_t value;
 
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ull;
-	return x ^ x >> 32;
+	if (!value) {
+		const uint64_t *random = (const uint64_t *)getauxval(AT_RANDOM);
+
+		value = (random ? *random : 0) | 1;
+	}
+	return value;
+}
+
+uint64_t hash__string(const char *s)
+{
+	uint64_t h = 0xcbf29ce484222325ull ^ hash__seed();
+
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
+	return hash__mix(h, 0);
 }
 
 static size_t home(const struct hash *h, uint64_t key)
 {
 	return hash__mix(key, 0) & (h->room - 1);
+}
+
+static size_t next(const struct hash *h, size_t i)
+{
+	return (i + 1) & (h->room - 1);
 }
 
 /* The slot of the key, or the free one where it would be. There is always a free one. */
@@ -30,7 +48,16 @@ static struct hash_slot *find(const struct hash *h, uint64_t key)
 	size_t i = home(h, key);
 
 	while (h->slots[i].value && h->slots[i].key != key)
-		i = (i + 1) & (h->room - 1);
+		i = next(h, i);
+	return &h->slots[i];
+}
+
+static struct hash_slot *find_free(const struct hash *h, uint64_t key)
+{
+	size_t i = home(h, key);
+
+	while (h->slots[i].value)
+		i = next(h, i);
 	return &h->slots[i];
 }
 
@@ -39,17 +66,26 @@ void *hash__get(const struct hash *h, uint64_t key)
 	return h->room ? find(h, key)->value : NULL;
 }
 
-static int grow(struct hash *h)
+void *hash__find(const struct hash *h, uint64_t key, bool (*same)(const void *value, const void *want), const void *want)
 {
-	struct hash bigger = { .room = h->room ? h->room * 2 : FIRST_ROOM };
+	for (size_t i = h->room ? home(h, key) : 0; h->room && h->slots[i].value; i = next(h, i))
+		if (h->slots[i].key == key && same(h->slots[i].value, want))
+			return h->slots[i].value;
+	return NULL;
+}
 
+static int make_room(struct hash *h)
+{
+	struct hash bigger = { .room = h->room ? h->room * 2 : FIRST_ROOM, .n = h->n };
+
+	if (2 * (h->n + 1) <= h->room)
+		return 0;
 	bigger.slots = calloc(bigger.room, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < h->room; i++)
 		if (h->slots[i].value)
-			*find(&bigger, h->slots[i].key) = h->slots[i];
-	bigger.n = h->n;
+			*find_free(&bigger, h->slots[i].key) = h->slots[i];
 	free(h->slots);
 	*h = bigger;
 	return 0;
@@ -59,7 +95,7 @@ int hash__put(struct hash *h, uint64_t key, void *value)
 {
 	struct hash_slot *s;
 
-	if (2 * (h->n + 1) > h->room && grow(h))
+	if (make_room(h))
 		return -ENOMEM;
 	s = find(h, key);
 	h->n += !s->value;
@@ -67,16 +103,18 @@ int hash__put(struct hash *h, uint64_t key, void *value)
 	return 0;
 }
 
-void *hash__remove(struct hash *h, uint64_t key)
+int hash__add(struct hash *h, uint64_t key, void *value)
 {
-	struct hash_slot *s = h->room ? find(h, key) : NULL;
-	void *value = s ? s->value : NULL;
-	size_t hole, i;
+	if (make_room(h))
+		return -ENOMEM;
+	*find_free(h, key) = (struct hash_slot){ key, value };
+	h->n++;
+	return 0;
+}
 
-	if (!value)
-		return NULL;
-	hole = s - h->slots;
-	for (i = (hole + 1) & (h->room - 1); h->slots[i].value; i = (i + 1) & (h->room - 1)) {
+static void empty(struct hash *h, size_t hole)
+{
+	for (size_t i = next(h, hole); h->slots[i].value; i = next(h, i)) {
 		size_t at = home(h, h->slots[i].key);
 
 		/* may it move to the hole without being before its home? */
@@ -87,7 +125,25 @@ void *hash__remove(struct hash *h, uint64_t key)
 	}
 	h->slots[hole].value = NULL;
 	h->n--;
+}
+
+void *hash__remove(struct hash *h, uint64_t key)
+{
+	struct hash_slot *s = h->room ? find(h, key) : NULL;
+	void *value = s ? s->value : NULL;
+
+	if (value)
+		empty(h, s - h->slots);
 	return value;
+}
+
+void hash__remove_value(struct hash *h, uint64_t key, const void *value)
+{
+	for (size_t i = h->room ? home(h, key) : 0; h->room && h->slots[i].value; i = next(h, i))
+		if (h->slots[i].value == value) {
+			empty(h, i);
+			return;
+		}
 }
 
 void hash__done(struct hash *h)
