@@ -78,7 +78,7 @@ test:
 
 # A minute: what a change breaks most often. Live tests need root; else they are skipped aloud.
 check: all $(B)/unit-tests $(B)/live-tests fixtures
-	$(Q)scripts/check-layers && scripts/check-bpf-headers && scripts/check-bpf-stack
+	$(Q)scripts/check-layers && scripts/check-names && scripts/check-bpf-headers && scripts/check-bpf-stack
 	$(Q)ASAN_OPTIONS=abort_on_error=1 $(B)/unit-tests
 	$(Q)$(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --jobs $$((2 * $$(nproc))) --filter "$$(grep -v '^#' tests/live/check | paste -sd,)"
 

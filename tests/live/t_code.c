@@ -368,7 +368,7 @@ TEST_ALONE(code_plugins_hasty_followed) { hasty_all(t, "hasty", "-f"); }
 TEST_ALONE(code_plugins_hasty_moved) { hasty_all(t, "hasty-moved", "-v"); }
 TEST_ALONE(code_plugins_hasty_moved_followed) { hasty_all(t, "hasty-moved", "-f"); }
 
-/* And where probes are everyone's. */
+/* And where probes are shared. */
 TEST_ALONE(code_plugins_followed) { plugins_in_turn(t, "code", "-f"); }
 
 /* ---- a compiler that runs */

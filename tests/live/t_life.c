@@ -425,7 +425,7 @@ TEST(last_probe_out_perf)
 	anchored(t, "MALLOCTRACE_LINKS=perf");
 }
 
-/* The same where probes are everyone's. */
+/* The same where probes are shared. */
 TEST_ALONE(all_tracer_killed)
 {
 	struct fx f;

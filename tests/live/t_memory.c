@@ -237,7 +237,7 @@ TEST(memory_fragments)
 	json_decref(s.root);
 }
 
-/* Whose the probes are makes no difference: its own, or everyone's. */
+/* Whose the probes are makes no difference: its own, or shared. */
 TEST_ALONE(memory_heap_by_name_and_followed)
 {
 	static const char *const how[] = { "-f", "--comm" };

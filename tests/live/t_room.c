@@ -166,7 +166,7 @@ TEST_ALONE(room_by_doctor)
 	leave_room(t, &m, TIGHT, true);
 	want_eq(t, "exit status", 1, (uint64_t)mt__run(t, &mt, "doctor", "-p", pid_arg(f.c.pid), NULL));
 	want_said(t, mt.c.outs.s, "may be killed if it is traced now");
-	/* everyone's probes would be in it, too */
+	/* probes that are shared would be in it, too */
 	want_eq(t, "exit status", 0, (uint64_t)mt__run(t, &mt, "doctor", "-a", NULL));
 	snprintf(pid, sizeof(pid), "(such as %d) may be killed", (int)f.c.pid);
 	want_said(t, mt.c.outs.s, pid);

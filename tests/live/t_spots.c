@@ -63,7 +63,7 @@ TEST(spots_perf_links)
 	between(t, "probes", "spot:counted", "spot_end", NULL);
 }
 
-/* Everyone meets the probe; who is not meant begins nothing. */
+/* All processes meet the probe; who is not meant begins nothing. */
 TEST_ALONE(spots_comm)
 {
 	const char *other = in_dir(t, "other");

@@ -172,7 +172,7 @@ TEST(moved_before)
 	fx__quit(t, &f);
 }
 
-/* Also where it ends within the second in which nobody looked, and where probes are everyone's (-f). */
+/* Also where it ends within the second in which nobody looked, and where probes are shared (-f). */
 static void moved_later(struct test *t, bool at_once, const char *how)
 {
 	struct ledger seen;

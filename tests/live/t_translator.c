@@ -13,7 +13,7 @@ static void need_valgrind(struct test *t)
 		skip(t, "no valgrind here");
 }
 
-/* It begins while everyone is traced: it ends well, and so does the trace. */
+/* It begins while all processes are traced: it ends well, and so does the trace. */
 TEST_ALONE(translator_begins)
 {
 	struct spawn how = { .argv = { VALGRIND, "-q", "--tool=none", fixture("basic"), "--auto", in_dir(t, "ledger"), "leak", "10" } };

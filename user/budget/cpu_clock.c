@@ -139,7 +139,7 @@ uint64_t cpu_clock__ns(struct cpu_clock *c)
 	if (c->threads.n)
 		sum = read_events(c->threads.v, c->threads.n);
 	else if (c->has_clock && !clock_gettime(c->clock, &t))
-		sum = t.tv_sec * 1000000000ull + t.tv_nsec;
+		sum = timespec_ns(t);
 	read_events(c->watched, __atomic_load_n(&c->n_watched, __ATOMIC_ACQUIRE));
 	c->last_ns = sum = MAX(c->last_ns, sum);
 	pthread_mutex_unlock(&c->lock);

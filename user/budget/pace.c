@@ -6,7 +6,6 @@
 #include "budget/pace.h"
 #include "util/util.h"
 
-#define SECOND_NS 1000000000ull
 #define SAME_NS 2000000ull
 /* A window in a tight loop holds the target at a fiftieth of its pace: never for longer than this. */
 #define HOLD_MAX_NS 120000000.0

@@ -31,11 +31,9 @@
 #include "util/log.h"
 
 #define GUARD_MS 2000		/* for the guard to end a window: some clocks are read */
-#define MS 1000000ull
-#define SECOND_NS 1000000000ull
 /* How often the limit is set anew: often at first, when what a target does may just begin. */
-#define TICK_NS (50 * MS)
-#define FIRST_TICK_NS (5 * MS)
+#define TICK_NS (50 * MS_NS)
+#define FIRST_TICK_NS (5 * MS_NS)
 #define FIRST_TICKS_FOR_NS (2 * SECOND_NS)
 #define SCAN_EVERY_NS (5 * SECOND_NS)
 
@@ -187,14 +185,6 @@ static bool is_outdated(const struct budget *b)
 	return mean_ns < b->mean_gap_ns / 2 || mean_ns > b->mean_gap_ns * 2;
 }
 
-static uint64_t work_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 /* What is left to do when a window has ended. */
 static void after_window(struct budget *b)
 {
@@ -203,7 +193,7 @@ static void after_window(struct budget *b)
 	const struct cut *cut;
 	/* one that passed its limit was noticed later */
 	uint64_t limit_ns = b->limited ? MIN(b->limit_ns, b->shut_spent.ns) : b->shut_spent.ns,
-		 work_from_ns = work_ns(), spent_ns;
+		 work_from_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), spent_ns;
 
 	budget__book_shut(b);
 	b->partial = true;
@@ -226,7 +216,7 @@ static void after_window(struct budget *b)
 	b->speaks_ns = 0;
 	__atomic_store_n(&b->state, SHUT, __ATOMIC_RELEASE);
 	b->quantum_ns = pace__quantum_ns(&b->pace);
-	pace__learn_work(&b->pace, work_ns() - work_from_ns);
+	pace__learn_work(&b->pace, clock_ns(CLOCK_THREAD_CPUTIME_ID) - work_from_ns);
 	wait_for_look(b);
 }
 
@@ -267,7 +257,7 @@ static void window_opens(struct budget *b, struct reading r, uint64_t quantum_ns
 	arm(b, b->looking ? MIN(b->look_ns, TICK_NS) : FIRST_TICK_NS);
 }
 
-#define MAKE_UP_MOST_NS (10 * MS)
+#define MAKE_UP_MOST_NS (10 * MS_NS)
 
 /*
  * Probes hold a target up from when the first of them are in place: what comes next is more likely to be something that

@@ -83,9 +83,10 @@ static void print_missing(FILE *out, unsigned int missing)
 		fprintf(out, "  %-30s %s: %s\n", "missing", names, mend);
 }
 
-static int print_memory(FILE *out, const struct opts *o, const struct selection *g, struct err *e)
+static int print_memory(FILE *out, const struct opts *o, const struct selection *selection, struct err *e)
 {
-	struct kernel_opts k = { .recording = o->recording, .adopt = g->adopt, .n_procs = g->adopt ? MT_MAX_PROCS : 0 };
+	struct kernel_opts k = { .recording = o->recording, .adopt = selection->adopt,
+				 .n_procs = selection->adopt ? MT_MAX_PROCS : 0 };
 	char detail[160], bytes[FMT_MAX], live[FMT_MAX], stacks[FMT_MAX];
 	struct table_sizes sizes;
 	int err = table_sizes__choose(&k, &sizes, e);
@@ -213,7 +214,8 @@ static void look_at(pid_t pid, struct around *a)
 }
 
 /* -a, --comm, --cgroup: which processes there are, and what would be probed. */
-static int print_group(FILE *out, const struct selection *g, struct tracees *t, unsigned int *missing, struct err *e)
+static int print_group(FILE *out, const struct selection *selection, struct tracees *t, unsigned int *missing,
+		       struct err *e)
 {
 	struct around a = { .t = t };
 	DIR *proc = opendir("/proc");
@@ -225,11 +227,12 @@ static int print_group(FILE *out, const struct selection *g, struct tracees *t, 
 		uint64_t pid;
 
 		if (!parse_u64(d->d_name, 1, INT32_MAX, &pid) && pid != (uint64_t)getpid() &&
-		    process__has_memory(pid) && machine__wants(g, pid))
+		    process__has_memory(pid) && machine__wants(selection, pid))
 			look_at(pid, &a);
 	}
 	closedir(proc);
-	fprintf(out, "With %s: %zu process%s now", g->comms->n || g->cgroups.n ? "this selection" : "-a", a.n_processes,
+	fprintf(out, "With %s: %zu process%s now",
+		selection->comms->n || selection->cgroups.n ? "this selection" : "-a", a.n_processes,
 		a.n_processes == 1 ? "" : "es");
 	if (a.n_closed) {
 		fprintf(out, ", and %zu that this user may not inspect", a.n_closed);
@@ -242,7 +245,7 @@ static int print_group(FILE *out, const struct selection *g, struct tracees *t, 
 	return tracees__tell_tight(out, e);
 }
 
-static int print_targets(FILE *out, const struct opts *o, const struct selection *g, int *ret_status,
+static int print_targets(FILE *out, const struct opts *o, const struct selection *selection, int *ret_status,
 			 unsigned int *missing, struct err *e)
 {
 	struct tracees t;
@@ -284,8 +287,8 @@ static int print_targets(FILE *out, const struct opts *o, const struct selection
 				print_plan(out, &t, &t.files.v[k]->plan);
 		print_runtime(out, t.v.v[t.v.n - 1]);
 	}
-	if (!err && g->adopt == MT_ADOPT_ALL)
-		err = print_group(out, g, &t, missing, e);
+	if (!err && selection->adopt == MT_ADOPT_ALL)
+		err = print_group(out, selection, &t, missing, e);
 	if (err)
 		*ret_status = 1;
 	tracees__done(&t);
@@ -331,7 +334,7 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 {
 	_cleanup_free_ char *targets = NULL;
 	unsigned int missing = features__missing_rights();
-	struct selection g = {};
+	struct selection selection = {};
 	struct utsname u;
 	char kernel[160];
 	size_t len = 0;
@@ -344,11 +347,11 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	line(out, kernel, "ok", "");
 	print_features(out);
 	line(out, "stacks", "ok", "frame pointers, or tables from .eh_frame; -p PID says which");
-	err = selection__init(&g, o, e);
+	err = selection__init(&selection, o, e);
 	if (!err)
-		err = selection__check(&g, e);
+		err = selection__check(&selection, e);
 	if (!err)
-		err = print_memory(out, o, &g, e);
+		err = print_memory(out, o, &selection, e);
 	*ret_status = err || !features__can_trace();
 	if (features__can_trace())
 		detail_line(out, "probes", "ok", kernel__links_multi() ? "uprobe_multi links, one per role and file" :
@@ -359,14 +362,14 @@ int doctor__run(FILE *out, const struct opts *o, int *ret_status, struct err *e)
 	later = open_memstream(&targets, &len);
 	if (!later)
 		return err_set(e, -ENOMEM, "out of memory");
-	if (!err && (o->pids.n || o->objects.n || g.adopt))
-		err = print_targets(later, o, &g, ret_status, &missing, e);
+	if (!err && (o->pids.n || o->objects.n || selection.adopt))
+		err = print_targets(later, o, &selection, ret_status, &missing, e);
 	if (fclose(later))
 		return err_set(e, -ENOMEM, "out of memory");
 	print_rights(out, missing);
 	print_missing(out, missing);
 	fputs(targets, out);
-	print_answer(out, o, &g, missing, !err && !*ret_status, err ? err_msg(e) : NULL);
-	selection__done(&g);
+	print_answer(out, o, &selection, missing, !err && !*ret_status, err ? err_msg(e) : NULL);
+	selection__done(&selection);
 	return err == -ENOMEM ? err : 0;
 }

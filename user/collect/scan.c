@@ -217,17 +217,9 @@ void scan__all(struct scan *s, uint64_t now_ns, uint64_t older_ns)
 	end(s);
 }
 
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
 void scan__some(struct scan *s, uint64_t now_ns, uint64_t budget_ns)
 {
-	uint64_t until_ns = own_cpu_ns() + budget_ns;
+	uint64_t until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + budget_ns;
 
 	set_now(s, now_ns);
 	if (!s->began_ns)
@@ -237,7 +229,7 @@ void scan__some(struct scan *s, uint64_t now_ns, uint64_t budget_ns)
 			end(s);
 			return;
 		}
-	} while (own_cpu_ns() < until_ns);
+	} while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until_ns);
 }
 
 void scan__forget(struct scan *s, uint32_t site)

@@ -184,24 +184,16 @@ static bool sweep_maps(struct sweep *s)
 	return ++s->stage < 3;
 }
 
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
 bool sweep__some(struct sweep *s, uint64_t budget_ns)
 {
-	uint64_t began_ns = own_cpu_ns(), now_ns = began_ns;
+	uint64_t began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), now_ns = began_ns;
 
 	while (s->under_way && now_ns - began_ns <= budget_ns) {
 		if (s->bucket < s->tables->n_buckets)
 			sweep_slice(s);
 		else if (!sweep_maps(s))
 			s->under_way = false;
-		now_ns = own_cpu_ns();
+		now_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	}
 	s->cpu_ns += now_ns - began_ns;
 	return !s->under_way;

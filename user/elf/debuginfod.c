@@ -17,10 +17,10 @@
 #include "util/util.h"
 
 #define LIBRARY "libdebuginfod.so.1"
-#define FIRST_BYTE_NS (20ull * 1000000000)	/* a server that says nothing for so long is not there */
-#define STALL_NS (30ull * 1000000000)
-#define WHOLE_NS (600ull * 1000000000)		/* for one file */
-#define PROGRESS_NS (200ull * 1000000)
+#define FIRST_BYTE_NS (20 * SECOND_NS)	/* a server that says nothing for so long is not there */
+#define STALL_NS (30 * SECOND_NS)
+#define WHOLE_NS (600 * SECOND_NS)		/* for one file */
+#define PROGRESS_NS (200 * MS_NS)
 
 struct client;			/* libdebuginfod's own */
 typedef int progress_fn(struct client *c, long done, long total);

@@ -122,24 +122,16 @@ struct object *objects__known(struct objects *o, const struct mapping *m)
 
 static int64_t mtime_ns(const struct stat *st)
 {
-	return st->st_mtim.tv_sec * 1000000000ll + st->st_mtim.tv_nsec;
+	return timespec_ns(st->st_mtim);
 }
 
 static int64_t ctime_ns(const struct stat *st)
 {
-	return st->st_ctim.tv_sec * 1000000000ll + st->st_ctim.tv_nsec;
+	return timespec_ns(st->st_ctim);
 }
 
 /* Two ticks of the slowest clock that kernels have. */
-#define MTIME_STEP_NS 20000000ll
-
-static int64_t wall_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * 1000000000ll + now.tv_nsec;
-}
+#define MTIME_STEP_NS (20 * MS_NS)
 
 /* One that lies ahead was set by hand, or the clock was: it proves nothing. */
 static bool is_fresh(int64_t mtime_ns, int64_t now)

@@ -19,7 +19,6 @@
 #include "util/ids.h"
 #include "util/util.h"
 
-#define NS_PER_US 1000
 #define MOST 9e15		/* that JavaScript can count to */
 #define SHORT_LIVED_US 500	/* what the viewer calls short-lived */
 
@@ -49,13 +48,13 @@ static uint64_t blocks_of(const struct snap_site *s, uint64_t bytes)
 /* Of all blocks, freed or not. */
 static uint64_t lifetimes_us(const struct snapshot *s, const struct snap_site *site)
 {
-	double sum_us = (double)site->lifetime_sum_ns / NS_PER_US;
+	double sum_us = (double)site->lifetime_sum_ns / US_NS;
 
 	for (size_t i = 0; i < site->n_ages; i++) {
 		const struct snap_age *a = &site->ages[i];
 		double from_ns = (double)a->from_ns, to_ns = (double)MIN(a->below_ns, s->duration_ns);
 
-		sum_us += (double)a->blocks * (from_ns + MAX(to_ns, from_ns)) / 2 / NS_PER_US;
+		sum_us += (double)a->blocks * (from_ns + MAX(to_ns, from_ns)) / 2 / US_NS;
 	}
 	return sum_us < MOST ? (uint64_t)sum_us : (uint64_t)MOST;
 }
@@ -260,8 +259,8 @@ static void header(struct json *j, const struct snapshot *s, const char *title)
 	json__line(j, 0);
 	json__str(j, "cmd", title ? title : "");
 	json__u64(j, "pid", s->n_processes == 1 && s->processes->pid > 0 ? (uint64_t)s->processes->pid : 0);
-	json__u64(j, "te", s->duration_ns / NS_PER_US);
-	json__u64(j, "tg", s->n_processes == 1 ? s->processes->peak_at_ns / NS_PER_US : 0);
+	json__u64(j, "te", s->duration_ns / US_NS);
+	json__u64(j, "tg", s->n_processes == 1 ? s->processes->peak_at_ns / US_NS : 0);
 	json__line(j, 0);
 }
 

@@ -29,7 +29,6 @@
 #include "files/notes.h"
 #include "util/util.h"
 
-#define NS_PER_MS 1000000ull
 
 struct stack {
 	const struct stack_frame *frames;	/* the caller of the allocation function first */
@@ -203,7 +202,7 @@ static void put_snapshot(struct massif *m, uint64_t t_ns, uint64_t bytes, const 
 	fprintf(m->out,
 		"#-----------\nsnapshot=%u\n#-----------\ntime=%" PRIu64 "\nmem_heap_B=%" PRIu64
 		"\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=%s\n",
-		m->n_snapshots++, (uint64_t)(t_ns / NS_PER_MS), bytes, tree);
+		m->n_snapshots++, (uint64_t)(t_ns / MS_NS), bytes, tree);
 }
 
 static int put_tree(struct massif *m, uint64_t t_ns, uint64_t at_least, const char *tree,

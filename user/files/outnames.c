@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define NS_PER_S 1000000000ll
 
 bool outname__is_pattern(const char *path)
 {
@@ -36,7 +35,7 @@ bool outname__is_well_formed(const char *path)
 
 char *outname__expand(const char *path, int64_t wall_ns, pid_t pid, unsigned int n)
 {
-	time_t seconds = wall_ns / NS_PER_S;
+	time_t seconds = wall_ns / SECOND_NS;
 	char *text = NULL, when[32] = "";
 	struct tm tm;
 	size_t len;

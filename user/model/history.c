@@ -20,9 +20,8 @@
 #include <math.h>
 #include <string.h>
 
-#define NS_PER_S 1000000000ull
 /* Of a point's beginning, not of its end: those that come ever so often would be one for good. */
-#define CLOSE_NS (NS_PER_S / 10)
+#define CLOSE_NS (SECOND_NS / 10)
 /*
  * Notes after which a site that ceased to matter is as good as gone; until then others lose their
  * course before it.
@@ -30,7 +29,7 @@
 #define PATIENCE 8
 /* Seconds, about, that "of late" looks back over. */
 #define SMOOTH 16.0
-#define RATE_MIN_NS 500000000ull
+#define RATE_MIN_NS (500 * MS_NS)
 #define MAX_PROC UINT16_MAX
 
 /* ---- a course */
@@ -191,7 +190,7 @@ static void note_rate(struct site_base *base, const struct cut_site *s, uint64_t
 		return;
 	if (calls > base->rate_calls)
 		base->most_calls_per_s = MAX(base->most_calls_per_s,
-					     (uint64_t)ceil((double)(calls - base->rate_calls) * 1e9 / (double)MAX(span_ns, 1000000000ull)));
+					     (uint64_t)ceil((double)(calls - base->rate_calls) * 1e9 / (double)MAX(span_ns, SECOND_NS)));
 	base->rate_calls = calls;
 	base->rate_ns = t_ns;
 }

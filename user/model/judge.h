@@ -7,7 +7,7 @@
 #include "model/snapshot.h"
 
 /* Growth that has lasted for this long is called a leak, if all else speaks for it; --leak-after. */
-#define JUDGE_LEAK_AFTER_NS 20000000000ull
+#define JUDGE_LEAK_AFTER_NS (20 * SECOND_NS)
 
 struct evidence {
 	const struct course_point *points;

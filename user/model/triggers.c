@@ -22,7 +22,6 @@
 #include "util/parse.h"
 #include "util/util.h"
 
-#define SECOND_NS 1000000000ull
 #define LOOK_NS TRIGGERS_LOOK_NS
 #define N_STEPS 60	/* of the time that a rate is for: its first point may be off by one of them */
 #define N_POINTS (N_STEPS + 4)

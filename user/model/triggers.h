@@ -35,7 +35,7 @@ int condition__parse(const char *text, struct condition *ret, struct err *e);
 unsigned int condition__needs(const struct condition *c);
 
 /* Between two checks. */
-#define TRIGGERS_LOOK_NS 250000000ull
+#define TRIGGERS_LOOK_NS (250 * MS_NS)
 
 struct triggers;
 

@@ -25,7 +25,7 @@
 #include "util/hash.h"
 #include "util/util.h"
 
-#define NOTIFY_NS 100000000ull	/* the caller is woken at most this often, but at the end */
+#define NOTIFY_NS (100 * MS_NS)	/* the caller is woken at most this often, but at the end */
 
 struct wish {
 	struct object *obj;	/* held */

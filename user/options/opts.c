@@ -30,7 +30,7 @@
 #include "util/util.h"
 
 #define SEE_HELP "; malloctrace --help lists them"
-#define MIN_INTERVAL_NS 10000000ULL
+#define MIN_INTERVAL_NS (10 * MS_NS)
 #define MAX_WORDS 3	/* a target, an interval, a count */
 
 static const struct command_row commands[] = {
@@ -306,7 +306,7 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.command = CMD_TRACE,
 		.recording = RECORDING_PRESET,
 		.leak_after_ns = 20000000000,
-		.pause_ns = 10000000000,
+		.pause_ns = 10 * SECOND_NS,
 		.format = "text",
 		.verbosity = LOG_NORMAL,
 		.by = "process",

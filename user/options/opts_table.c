@@ -32,7 +32,7 @@
 #define TOP_MAX 1000000
 #define SAMPLE_MAX (1ULL << 40)
 /* what is held is sampled once a second */
-#define LEAK_AFTER_MIN 1000000000
+#define LEAK_AFTER_MIN SECOND_NS
 
 static int take_flag(struct opts *o, const struct given *g, struct err *e);
 static int take_string(struct opts *o, const struct given *g, struct err *e);

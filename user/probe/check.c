@@ -148,7 +148,7 @@ static void stop(struct check *c)
 /* All of it, in time; else -1. */
 static int receive(struct check *c, void *buf, size_t len)
 {
-	uint64_t until = now_ns() + ANSWER_MS * 1000000ull;
+	uint64_t until = now_ns() + ANSWER_MS * MS_NS;
 	size_t got = 0;
 
 	while (got < len) {
@@ -156,7 +156,7 @@ static int receive(struct check *c, void *buf, size_t len)
 		uint64_t now = now_ns();
 		ssize_t n;
 
-		if (now >= until || poll(&p, 1, (until - now) / 1000000 + 1) < 0)
+		if (now >= until || poll(&p, 1, (until - now) / MS_NS + 1) < 0)
 			return -1;
 		if (!p.revents)
 			continue;

@@ -192,11 +192,8 @@ static char *read_cgroup(pid_t pid)
 
 static uint64_t age_of(const struct stat_fields *s)
 {
-	uint64_t hz = sysconf(_SC_CLK_TCK), start_ns = s->start_ticks * (1000000000ull / hz), now;
-	struct timespec t;
+	uint64_t hz = sysconf(_SC_CLK_TCK), start_ns = s->start_ticks * (SECOND_NS / hz), now = clock_ns(CLOCK_BOOTTIME);
 
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	now = t.tv_sec * 1000000000ull + t.tv_nsec;
 	return now > start_ns ? now - start_ns : 0;
 }
 
@@ -421,7 +418,7 @@ uint64_t process__cpu_ns(pid_t pid)
 
 	if (read_stat(pid, &s))
 		return 0;
-	return (s.utime + s.stime) * (1000000000ull / sysconf(_SC_CLK_TCK));
+	return (s.utime + s.stime) * (SECOND_NS / sysconf(_SC_CLK_TCK));
 }
 
 void process__thread_comm(pid_t pid, pid_t tid, char buf[static 32])

@@ -28,7 +28,7 @@
 #include "util/rights.h"
 #include "util/util.h"
 
-#define CATCH_NS 1000000000ull	/* for CMD to stand still, which is a matter of microseconds */
+#define CATCH_NS SECOND_NS	/* for CMD to stand still, which is a matter of microseconds */
 #define SEIZE_OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC)
 
 enum state {

@@ -250,7 +250,7 @@ static int load(struct session *s, struct err *e)
 static int begin(struct session *s, struct err *e)
 {
 	s->start_ns = now_ns();
-	model__begin(s->model, kernel__clock_ns(s->kernel), session__wall_ns());
+	model__begin(s->model, kernel__clock_ns(s->kernel), wall_ns());
 	session__await_start(s);
 	return 0;
 }

@@ -25,7 +25,6 @@
 #include "tracee/tracee.h"
 #include "util/loop.h"
 
-#define SECOND_NS 1000000000ull
 
 struct snapshot_request {
 	char *reason;		/* owned; NULL: SIGUSR1 */
@@ -97,7 +96,6 @@ static inline bool session__is_growth(const struct opts *o)
 void session__fail(struct session *s);
 /* Every target has ended. */
 void session__over(struct session *s);
-int64_t session__wall_ns(void);
 /* One message of the programs; all that are there; the same, of the loop. */
 void session__on_kernel_event(const struct mt_event *ev, void *arg);
 void session__read_events(struct session *s);

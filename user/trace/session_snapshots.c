@@ -16,22 +16,6 @@
 
 #define LOOK_NS (SECOND_NS / 300)	/* a second, for the oldest blocks in reports of intervals */
 
-int64_t session__wall_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return t.tv_sec * (int64_t)SECOND_NS + t.tv_nsec;
-}
-
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec * SECOND_NS + t.tv_nsec;
-}
-
 /* ---- cuts */
 
 static int cut(struct session *s, const struct cut_opts *how, struct err *e)
@@ -83,7 +67,7 @@ struct making {
 
 static struct making begin_making(struct session *s, bool last, bool ages, const struct mt_reached *mark)
 {
-	struct making m = { last, ages, mark, now_ns(), own_cpu_ns() };
+	struct making m = { last, ages, mark, now_ns(), clock_ns(CLOCK_PROCESS_CPUTIME_ID) };
 
 	tracees__sample(&s->tracees, false);
 	return m;
@@ -112,10 +96,10 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 		.arch = s->uname.machine,
 		.host = s->uname.nodename,
 		.duration_ns = duration_ns(s, m),
-		.wall_now_ns = session__wall_ns(),
+		.wall_now_ns = wall_ns(),
 		.ended = m->last || s->end_ns,
 		.target_cpu_ns = tracees__cpu_ns(&s->tracees),
-		.tool_cpu_ns = own_cpu_ns(),
+		.tool_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID),
 		.unit_ns = s->kernel->born_unit_ns,
 		.leak_after_ns = o->leak_after_ns,
 		.mappings = tracees__n_mappings(&s->tracees),
@@ -157,7 +141,7 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 	s->cut_ns = now_ns();
 	say_verbose("snapshot of %zu sites%s: %.1f ms, %.1f of them of CPU time", snap->n_sites,
 		    m->ages ? " with ages" : "", (s->cut_ns - m->began_ns) / 1e6,
-		    (own_cpu_ns() - m->began_cpu_ns) / 1e6);
+		    (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - m->began_cpu_ns) / 1e6);
 	return snap;
 }
 

@@ -53,7 +53,7 @@ static const char *comm_of(const struct session *s, uint32_t proc)
 /* A moment of the programs as one of the calendar. */
 static int64_t wall_at(uint64_t mono_ns)
 {
-	return session__wall_ns() - (int64_t)(now_ns() - mono_ns);
+	return wall_ns() - (int64_t)(now_ns() - mono_ns);
 }
 
 /* ---- begin and end */

@@ -9,7 +9,7 @@
 
 #include "tracee/images.h"
 
-#define KEEP_NS 3000000000ull
+#define KEEP_NS (3 * SECOND_NS)
 #define MAX_MAPPINGS 1024	/* of one image */
 #define MAX_IMAGES 64		/* of one pid */
 

@@ -22,7 +22,6 @@
 #include "util/parse.h"
 #include "util/signals.h"
 
-#define SECOND_NS 1000000000ull
 /* Examined each second, of those that need not be. */
 #define FEW_A_SECOND 64
 #define MANY_A_SECOND 512
@@ -93,9 +92,9 @@ static bool is_wanted_event(const struct machine *m, const struct mt_event *ev, 
 	return is_wanted(m, ev->pid, ev->ppid, comm, selected, entered);
 }
 
-bool machine__wants(const struct selection *g, pid_t pid)
+bool machine__wants(const struct selection *selection, pid_t pid)
 {
-	const struct machine m = { .selection = g };
+	const struct machine m = { .selection = selection };
 	char comm[32];
 
 	process__thread_comm(pid, pid, comm);

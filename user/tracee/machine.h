@@ -12,7 +12,7 @@
 struct machine;
 
 /* A running process, as it is now. */
-bool machine__wants(const struct selection *g, pid_t pid);
+bool machine__wants(const struct selection *selection, pid_t pid);
 
 void machine__free(struct machine *m);	/* takes NULL; made by tracees__share() */
 

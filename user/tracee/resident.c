@@ -20,7 +20,6 @@
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
 
-#define SECOND_NS 1000000000ull
 #define PAUSE_NS (5 * SECOND_NS)	/* between two readings at the least, */
 #define PAUSE_SHARE 250			/* and so many times what the last one took */
 #define PROCESSES_MAX 16

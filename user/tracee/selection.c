@@ -125,15 +125,15 @@ static bool may_exist(const struct selection_cgroup *c, const char *mounts)
 	return found || !seen;
 }
 
-static int add_cgroup(struct selection *g, const char *arg, const char *mounts, struct err *e)
+static int add_cgroup(struct selection *s, const char *arg, const char *mounts, struct err *e)
 {
-	struct selection_cgroup *slot = vec_push(&g->cgroups);
+	struct selection_cgroup *slot = vec_push(&s->cgroups);
 	/* a name that is a link to another one, such as cpu to cpu,cpuacct */
 	_cleanup_free_ char *real = arg[0] == '/' ? realpath(arg, NULL) : NULL;
 	int err = slot ? selection__parse_cgroup(real ? real : arg, mounts, slot) : -ENOMEM;
 
 	if (err && slot)
-		g->cgroups.n--;
+		s->cgroups.n--;
 	return err ? err_set(e, err, "out of memory") : 0;
 }
 
@@ -160,46 +160,46 @@ static bool is_member(const struct selection_cgroup *want, const char *text)
 
 /* ---- all of it */
 
-int selection__init(struct selection *g, const struct opts *o, struct err *e)
+int selection__init(struct selection *s, const struct opts *o, struct err *e)
 {
 	_cleanup_free_ char *mounts = NULL;
 	int err = 0;
 
-	*g = (struct selection){ .follow = o->follow, .comms = &o->comms };
-	g->adopt = o->all || o->comms.n || o->cgroups.n ? MT_ADOPT_ALL : o->follow ? MT_ADOPT_CHILDREN : MT_ADOPT_NONE;
+	*s = (struct selection){ .follow = o->follow, .comms = &o->comms };
+	s->adopt = o->all || o->comms.n || o->cgroups.n ? MT_ADOPT_ALL : o->follow ? MT_ADOPT_CHILDREN : MT_ADOPT_NONE;
 	if (o->cgroups.n && read_small_file("/proc/self/mountinfo", &mounts, NULL))
 		mounts = NULL;
 	for (size_t i = 0; i < o->cgroups.n && !err; i++)
-		err = add_cgroup(g, o->cgroups.v[i], mounts ? mounts : "", e);
+		err = add_cgroup(s, o->cgroups.v[i], mounts ? mounts : "", e);
 	return err;
 }
 
-int selection__check(const struct selection *g, struct err *e)
+int selection__check(const struct selection *s, struct err *e)
 {
 	_cleanup_free_ char *mounts = NULL;
 
-	if (g->cgroups.n && read_small_file("/proc/self/mountinfo", &mounts, NULL))
+	if (s->cgroups.n && read_small_file("/proc/self/mountinfo", &mounts, NULL))
 		return 0;
-	for (size_t i = 0; i < g->cgroups.n; i++)
-		if (!may_exist(&g->cgroups.v[i], mounts))
+	for (size_t i = 0; i < s->cgroups.n; i++)
+		if (!may_exist(&s->cgroups.v[i], mounts))
 			return err_set(e, -ENOENT,
 				       "--cgroup %s: there is no such cgroup (see /proc/PID/cgroup)",
-				       g->cgroups.v[i].path);
+				       s->cgroups.v[i].path);
 	return 0;
 }
 
-void selection__done(struct selection *g)
+void selection__done(struct selection *s)
 {
-	for (size_t i = 0; i < g->cgroups.n; i++) {
-		free(g->cgroups.v[i].hierarchy);
-		free(g->cgroups.v[i].path);
+	for (size_t i = 0; i < s->cgroups.n; i++) {
+		free(s->cgroups.v[i].hierarchy);
+		free(s->cgroups.v[i].path);
 	}
-	vec_done(&g->cgroups);
+	vec_done(&s->cgroups);
 }
 
-bool selection__selects(const struct selection *g)
+bool selection__selects(const struct selection *s)
 {
-	return g->adopt == MT_ADOPT_ALL && (g->comms->n || g->cgroups.n);
+	return s->adopt == MT_ADOPT_ALL && (s->comms->n || s->cgroups.n);
 }
 
 /* The kernel keeps the beginning of a long name: so much of it is compared. */
@@ -210,13 +210,13 @@ static bool is_named(const char *glob, const char *comm)
 	return !fnmatch(glob, comm, 0);
 }
 
-bool selection__wants(const struct selection *g, const char *comm, const char *cgroups)
+bool selection__wants(const struct selection *s, const char *comm, const char *cgroups)
 {
-	bool named = !g->comms->n, member = !g->cgroups.n;
+	bool named = !s->comms->n, member = !s->cgroups.n;
 
-	for (size_t i = 0; i < g->comms->n && !named; i++)
-		named = is_named(g->comms->v[i], comm);
-	for (size_t i = 0; i < g->cgroups.n && !member; i++)
-		member = cgroups && is_member(&g->cgroups.v[i], cgroups);
+	for (size_t i = 0; i < s->comms->n && !named; i++)
+		named = is_named(s->comms->v[i], comm);
+	for (size_t i = 0; i < s->cgroups.n && !member; i++)
+		member = cgroups && is_member(&s->cgroups.v[i], cgroups);
 	return named && member;
 }

@@ -23,18 +23,18 @@ struct selection {
 	struct vec(struct selection_cgroup) cgroups;
 };
 
-int selection__init(struct selection *g, const struct opts *o, struct err *e);
+int selection__init(struct selection *s, const struct opts *o, struct err *e);
 /* -ENOENT: a cgroup that the user named is not there. */
-int selection__check(const struct selection *g, struct err *e);
-void selection__done(struct selection *g);
+int selection__check(const struct selection *s, struct err *e);
+void selection__done(struct selection *s);
 
 /* Does a process have to be examined to know whether it is selected? No, if all are. */
-bool selection__selects(const struct selection *g);
+bool selection__selects(const struct selection *s);
 /*
  * comm: one of the globs, if there are any; and cgroups, the text of
  * /proc/PID/cgroup, equal to one of the paths or below it, if there are any. NULL: could not be read.
  */
-bool selection__wants(const struct selection *g, const char *comm, const char *cgroups);
+bool selection__wants(const struct selection *s, const char *comm, const char *cgroups);
 
 /* For the tests: a mount table as /proc/self/mountinfo has it. */
 int selection__parse_cgroup(const char *arg, const char *mounts, struct selection_cgroup *ret);

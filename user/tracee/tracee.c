@@ -259,14 +259,6 @@ static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e
 	return -ENOENT;
 }
 
-static int64_t wall_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * 1000000000ll + now.tv_nsec;
-}
-
 int tracees__push(struct tracees *t, struct process *process, struct tracee **ret, struct err *e)
 {
 	struct tracee *p = calloc(1, sizeof(*p)), **slot = p ? vec_push(&t->v) : NULL;

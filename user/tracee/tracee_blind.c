@@ -14,7 +14,7 @@
 /* Below that RSS grows by whatever a program reads and calls for the first time. */
 #define MUCH_GROWTH (1 << 20)
 /* Where there are many, most of them sleep nearly all the time. */
-#define MUCH_CPU_NS 20000000ull
+#define MUCH_CPU_NS (20 * MS_NS)
 
 /* Is it the first of its file in the list of ranges? */
 static bool is_first(const struct space *s, size_t at)

@@ -292,17 +292,9 @@ int tracee__add_mapping(struct tracees *t, struct tracee *p, const struct mappin
 
 /* ---- processes */
 
-static uint64_t boot_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
-
 static void take_from_event(struct process *p, const struct mt_event *ev)
 {
-	uint64_t now = boot_ns(), tick = 1000000000ull / sysconf(_SC_CLK_TCK);
+	uint64_t now = clock_ns(CLOCK_BOOTTIME), tick = SECOND_NS / sysconf(_SC_CLK_TCK);
 
 	p->ns_pid = ev->ns_pid != ev->pid ? (pid_t)ev->ns_pid : 0;
 	p->age_ns = now > ev->start_ns ? now - ev->start_ns : 0;

@@ -20,10 +20,10 @@
  * A process is checked once a second, unless that took longer than 1 / CHECK_SHARE of it: ten
  * thousand mappings take ten milliseconds.
  */
-#define CHECK_EACH_NS 1000000000ull
+#define CHECK_EACH_NS SECOND_NS
 #define CHECK_SHARE 500
 /* What all checks together may take at a time, where probes are shared. */
-#define SLICE_NS 10000000ull
+#define SLICE_NS (10 * MS_NS)
 
 struct plans vec(const struct plan *);
 

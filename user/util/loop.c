@@ -84,7 +84,7 @@ void loop__remove_fd(struct loop *l, int fd)
 
 int loop__add_timer(struct loop *l, uint64_t interval_ns, bool once, loop_fn fn, void *arg)
 {
-	struct timespec t = { interval_ns / 1000000000, interval_ns % 1000000000 };
+	struct timespec t = { interval_ns / SECOND_NS, interval_ns % SECOND_NS };
 	struct itimerspec spec = { .it_value = t, .it_interval = once ? (struct timespec){} : t };
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 

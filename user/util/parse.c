@@ -20,10 +20,7 @@
 
 typedef unsigned __int128 u128;
 
-#define NS_PER_US 1000ULL
-#define NS_PER_MS 1000000ULL
-#define NS_PER_S 1000000000ULL
-#define NS_PER_MIN (60 * NS_PER_S)
+#define NS_PER_MIN (60 * SECOND_NS)
 #define NS_PER_HOUR (60 * NS_PER_MIN)
 #define NS_PER_DAY (24 * NS_PER_HOUR)
 #define NS_PER_YEAR (365 * NS_PER_DAY)
@@ -153,8 +150,8 @@ int parse_size(const char *s, uint64_t *ret)
 int parse_age(const char *s, uint64_t *ret_ns)
 {
 	static const struct unit units[] = {
-		{ "ns", 1 },	      { "us", NS_PER_US },  { "ms", NS_PER_MS },
-		{ "s", NS_PER_S },    { "m", NS_PER_MIN },  { "h", NS_PER_HOUR },
+		{ "ns", 1 },	      { "us", US_NS },  { "ms", MS_NS },
+		{ "s", SECOND_NS },    { "m", NS_PER_MIN },  { "h", NS_PER_HOUR },
 	};
 	uint64_t zero;
 
@@ -168,7 +165,7 @@ int parse_age(const char *s, uint64_t *ret_ns)
 
 int parse_seconds(const char *s, uint64_t *ret_ns)
 {
-	static const struct unit plain[] = { { "", NS_PER_S } };
+	static const struct unit plain[] = { { "", SECOND_NS } };
 
 	return parse_with_unit(s, plain, 1, ret_ns);
 }
@@ -233,11 +230,11 @@ struct span {
 };
 
 static const struct span spans[] = {
-	{ NS_PER_US, 1, 1, 0, "%" PRIu64 "ns" },
-	{ NS_PER_MS, NS_PER_US, NS_PER_US, 0, "%" PRIu64 "us" },
-	{ NS_PER_S, NS_PER_MS, NS_PER_MS, 0, "%" PRIu64 "ms" },
-	{ NS_PER_MIN, NS_PER_S / 10, NS_PER_S, NS_PER_S / 10, "%" PRIu64 ".%" PRIu64 "s" },
-	{ NS_PER_HOUR, NS_PER_S, NS_PER_MIN, NS_PER_S, "%" PRIu64 "m%02" PRIu64 "s" },
+	{ US_NS, 1, 1, 0, "%" PRIu64 "ns" },
+	{ MS_NS, US_NS, US_NS, 0, "%" PRIu64 "us" },
+	{ SECOND_NS, MS_NS, MS_NS, 0, "%" PRIu64 "ms" },
+	{ NS_PER_MIN, SECOND_NS / 10, SECOND_NS, SECOND_NS / 10, "%" PRIu64 ".%" PRIu64 "s" },
+	{ NS_PER_HOUR, SECOND_NS, NS_PER_MIN, SECOND_NS, "%" PRIu64 "m%02" PRIu64 "s" },
 	{ NS_PER_DAY, NS_PER_MIN, NS_PER_HOUR, NS_PER_MIN, "%" PRIu64 "h%02" PRIu64 "m" },
 	{ 100 * NS_PER_DAY, NS_PER_HOUR, NS_PER_DAY, NS_PER_HOUR, "%" PRIu64 "d%02" PRIu64 "h" },
 	{ 10000 * NS_PER_DAY, NS_PER_DAY, NS_PER_DAY, 0, "%" PRIu64 "d" },

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "util/clock.h"
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
@@ -61,7 +63,5 @@ const char *path_basename(const char *path);	/* what follows the last '/'; all o
 
 /* A whole small file, such as /proc/PID/status; NUL-terminated; -errno on failure. */
 int read_small_file(const char *path, char **ret, size_t *ret_len);
-
-uint64_t now_ns(void);		/* CLOCK_MONOTONIC */
 
 #endif

@@ -12,8 +12,6 @@
 
 #include "util/util.h"
 
-#define NS_PER_S 1000000000ll
-#define NS_PER_MS 1000000ll
 
 const char *reader__string(struct reader *r, const char *str)
 {
@@ -87,7 +85,7 @@ static int read_time(const char *s, int64_t *ret_ns)
 		return -ERANGE;
 	tm.tm_year -= 1900;
 	tm.tm_mon--;
-	*ret_ns = timegm(&tm) * NS_PER_S + ms * NS_PER_MS;
+	*ret_ns = timegm(&tm) * SECOND_NS + ms * MS_NS;
 	return 0;
 }
 

@@ -5,13 +5,12 @@
 #include <string.h>
 #include <time.h>
 
-#define NS_PER_S 1000000000ll
-#define NS_PER_MS 1000000ll
+#include "util/clock.h"
 
 static void wall_time(struct json *j, const char *key, int64_t ns)
 {
-	time_t sec = ns / NS_PER_S - (ns % NS_PER_S < 0);
-	int ms = (int)((ns - sec * NS_PER_S) / NS_PER_MS);
+	time_t sec = ns / SECOND_NS - (ns % SECOND_NS < 0);
+	int ms = (int)((ns - sec * SECOND_NS) / MS_NS);
 	char date[40], text[48];
 	struct tm tm;
 
