@@ -8,7 +8,7 @@ FUZZ_FLAGS := -std=gnu17 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -Wall -Wextra -W
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -Iuser -I. -I$(B)
 FUZZ_LIBS := -ldw -lelf -lcap -liberty -ljansson -llzma -lz -lm -ldl -lncursesw -ltinfo
 
-FUZZ_OBJECT := $(addprefix user/elf/,object.c object_elf.c object_syms.c jitmap.c) user/process/maps.c $(wildcard user/util/*.c)
+FUZZ_OBJECT := $(addprefix user/elf/,elffile.c object.c object_elf.c object_syms.c jitmap.c) user/process/maps.c $(wildcard user/util/*.c)
 FUZZ_SRC_cfi := $(addprefix user/elf/,cfi.c cfi_elf.c ehframe.c cfa.c calls.c)
 FUZZ_SRC_sym := $(filter-out $(FUZZ_OBJECT),$(wildcard user/elf/*.c user/names/*.c))
 FUZZ_SRC_profile := $(wildcard user/files/*.c user/files/*/*.c user/present/*.c user/present/*/*.c user/model/*.c user/recording/*.c)

@@ -137,7 +137,7 @@ static void pack(const void *data, size_t len, const char *path)
 static int open_mini(const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct minidebug m = { 0 };
+	struct elffile m = { 0 };
 	Elf *elf;
 	int err;
 
@@ -145,7 +145,7 @@ static int open_mini(const char *path)
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	cr_assert_not_null(elf);
 	err = minidebug__open(&m, elf);
-	minidebug__close(&m);
+	elffile__close(&m);
 	elf_end(elf);
 	return err;
 }

@@ -2,10 +2,9 @@
 /* Owns nothing beyond a call. */
 #include "elf/defined.h"
 
-#include <gelf.h>
 #include <string.h>
 
-#include "elf/elffile.h"
+#include "elf/debugfile.h"
 #include "elf/minidebug.h"
 #include "elf/object.h"
 #include "elf/symtab.h"
@@ -15,11 +14,10 @@
 
 static bool has_symtab(Elf *elf)
 {
-	Elf_Scn *scn = NULL;
-	GElf_Shdr shdr;
+	struct elf_section s = {};
 
-	while ((scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_SYMTAB)
+	while (elffile__next_section(elf, &s))
+		if (s.shdr.sh_type == SHT_SYMTAB)
 			return true;
 	return false;
 }
@@ -34,8 +32,7 @@ static int add_symbol(const struct object_symbol *sym, void *arg)
 int defined__each(struct object *obj, const char *debug_dir,
 		  int (*fn)(const char *name, uint64_t vaddr, void *arg), void *arg)
 {
-	struct elffile file = {}, debug = {};
-	struct minidebug mini = {};
+	struct elffile file = {}, debug = {};	/* debug: what has the symbols that file lacks */
 	struct symtab all = {};
 	int r = 0;
 
@@ -44,10 +41,9 @@ int defined__each(struct object *obj, const char *debug_dir,
 		return 0;
 	symtab__add_elf(&all, file.elf);
 	if (!has_symtab(file.elf)) {
-		if (!elffile__open_debug(&debug, obj, file.elf, debug_dir ? debug_dir : DEBUG_DIR))
+		if (!debugfile__open(&debug, obj, file.elf, debug_dir ? debug_dir : DEBUG_DIR) ||
+		    !minidebug__open(&debug, file.elf))
 			symtab__add_elf(&all, debug.elf);
-		else if (!minidebug__open(&mini, file.elf))
-			symtab__add_elf(&all, mini.elf);
 	}
 	/* without section headers the dynamic segment still leads to symbols */
 	if (!all.n)
@@ -56,7 +52,6 @@ int defined__each(struct object *obj, const char *debug_dir,
 		if (all.v[i].function)
 			r = fn(all.v[i].name, all.v[i].start, arg);
 	symtab__done(&all);
-	minidebug__close(&mini);
 	elffile__close(&debug);
 	elffile__close(&file);
 	return r;

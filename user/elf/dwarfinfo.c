@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/elffile.h"
 #include "elf/pool.h"
 #include "util/util.h"
 
@@ -141,23 +142,13 @@ static void add_unit(struct dwarfinfo *d, Dwarf_Off off, Dwarf_Off end, size_t h
 static void find_info(struct dwarfinfo *d)
 {
 	Elf *elf = dwarf_getelf(d->dwarf);
-	Elf_Scn *scn = NULL;
-	size_t names;
+	struct elf_section s = {};
 
-	if (elf_getshdrstrndx(elf, &names))
-		return;
-	while ((scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr shdr;
-		Elf_Data *data;
-		const char *name;
+	while (elffile__next_section(elf, &s)) {
+		const Elf_Data *data = strcmp(s.name, ".debug_info") && strcmp(s.name, ".zdebug_info") ? NULL :
+												 elf_section__bytes(&s);
 
-		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
-			continue;
-		name = elf_strptr(elf, names, shdr.sh_name);
-		if (!name || (strcmp(name, ".debug_info") && strcmp(name, ".zdebug_info")))
-			continue;
-		data = elf_rawdata(scn, NULL);
-		if (data && data->d_buf) {
+		if (data) {
 			d->info = data->d_buf;
 			d->info_size = data->d_size;
 		}

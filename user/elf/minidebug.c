@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the unpacked image of .gnu_debugdata. libelf and libdw read it only
+ * Owns the unpacking of .gnu_debugdata. libelf and libdw read it only
  * within libdwfl, which would look for files by itself, so liblzma is called
  * here.
  *
@@ -11,7 +11,6 @@
 #include "elf/minidebug.h"
 
 #include <errno.h>
-#include <gelf.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,25 +20,15 @@
 #define PACKED_MAX (32u << 20)
 #define IMAGE_MAX (64u << 20)
 #define DECODER_MAX (128ull << 20)	/* a dictionary of xz -9 takes 65 MiB */
-#define SECTIONS_MAX (1u << 16)
 
-static Elf_Data *find_section(Elf *elf)
+static const Elf_Data *find_section(Elf *elf)
 {
-	Elf_Scn *scn = NULL;
-	size_t names, n = 0;
+	struct elf_section s = {};
 
-	if (elf_getshdrstrndx(elf, &names))
-		return NULL;
-	while ((scn = elf_nextscn(elf, scn)) && n++ < SECTIONS_MAX) {
-		const char *name;
-		GElf_Shdr shdr;
-
-		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_PROGBITS || shdr.sh_flags & SHF_COMPRESSED)
-			continue;
-		name = elf_strptr(elf, names, shdr.sh_name);
-		if (name && !strcmp(name, ".gnu_debugdata"))
-			return shdr.sh_size <= PACKED_MAX ? elf_rawdata(scn, NULL) : NULL;
-	}
+	while (elffile__next_section(elf, &s))
+		if (!strcmp(s.name, ".gnu_debugdata") && s.shdr.sh_type == SHT_PROGBITS &&
+		    !(s.shdr.sh_flags & SHF_COMPRESSED))
+			return s.shdr.sh_size <= PACKED_MAX ? elf_section__bytes(&s) : NULL;
 	return NULL;
 }
 
@@ -83,33 +72,15 @@ static int unpack(const Elf_Data *packed, unsigned char **ret, size_t *ret_len)
 	return 0;
 }
 
-int minidebug__open(struct minidebug *m, Elf *file)
+int minidebug__open(struct elffile *f, Elf *file)
 {
-	Elf_Data *packed = find_section(file);
+	const Elf_Data *packed = find_section(file);
 	unsigned char *image;
-	GElf_Ehdr ehdr;
 	size_t len;
-	Elf *elf;
 	int err;
 
-	if (!packed || !packed->d_buf || !packed->d_size)
+	if (!packed)
 		return -ENOENT;
 	err = unpack(packed, &image, &len);
-	if (err)
-		return err;
-	elf = len ? elf_memory((char *)image, len) : NULL;
-	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &ehdr)) {
-		elf_end(elf);
-		free(image);
-		return -EBADMSG;
-	}
-	*m = (struct minidebug){ .elf = elf, .image = image };
-	return 0;
-}
-
-void minidebug__close(struct minidebug *m)
-{
-	elf_end(m->elf);
-	free(m->image);
-	*m = (struct minidebug){ 0 };
+	return err ? err : elffile__take_image(f, image, len);
 }

@@ -3,15 +3,9 @@
 #ifndef MT_MINIDEBUG_H
 #define MT_MINIDEBUG_H
 
-#include <libelf.h>
-
-struct minidebug {		/* all zero: none */
-	Elf *elf;		/* in memory below */
-	void *image;
-};
+#include "elf/elffile.h"
 
 /* -ENOENT without such a section, -EBADMSG if it makes no sense, -EFBIG if it holds too much. */
-int minidebug__open(struct minidebug *m, Elf *file);
-void minidebug__close(struct minidebug *m);
+int minidebug__open(struct elffile *f, Elf *file);
 
 #endif

@@ -4,20 +4,16 @@
  * the opened file, so one file is one object however often and under whatever
  * name it is mapped.
  *
- * What always holds: a file is opened with O_PATH first and opened for
- * reading only if it is a regular file, so that a target that maps or names a
- * FIFO or a device cannot make us wait or touch the device. The table keeps a
- * reference of its own; objects live until it is freed.
+ * What always holds: the table keeps a reference of its own; objects live until
+ * it is freed. Files are opened by elffile.c.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 
+#include "elf/elffile.h"
 #include "elf/jitmap.h"
 #include "elf/object.h"
 #include "util/hash.h"
@@ -192,7 +188,7 @@ static int keep(struct objects *o, struct object *obj, struct object **ret, stru
 /* The object of the file that an O_PATH descriptor is; name is what messages and reports call it. */
 static int get_opened(struct objects *o, int path_fd, const char *name, struct object **ret, struct err *e)
 {
-	_cleanup_free_ char *clean = strdup(name), *link = NULL;
+	_cleanup_free_ char *clean = strdup(name);
 	struct object *obj;
 	struct stat st;
 	int r, fd;
@@ -210,13 +206,9 @@ static int get_opened(struct objects *o, int path_fd, const char *name, struct o
 		*ret = obj;
 		return 0;
 	}
-	if (asprintf(&link, "/proc/self/fd/%d", path_fd) < 0) {
-		link = NULL;
-		return no_memory(e, clean);
-	}
-	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = elffile__open_found(path_fd);
 	if (fd < 0) {
-		r = -errno;
+		r = fd;
 		if (r == -EACCES)
 			return rights__refused(e, r, RIGHT_BIT(RIGHT_DAC_READ_SEARCH),
 					       "this user may not read %s", clean);
@@ -257,9 +249,9 @@ static int open_in_root(pid_t pid, const struct mapping *m, const char *suffix)
 		path = NULL;
 		return -ENOMEM;
 	}
-	fd = open(path, O_PATH | O_CLOEXEC);
+	fd = elffile__find(path);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (!is_file_of(m, fd)) {
 		close(fd);
 		return -ESTALE;
@@ -307,8 +299,8 @@ static int get_mapped(struct objects *o, pid_t pid, const struct mapping *m, str
 		link = NULL;
 		return no_memory(e, clean);
 	}
-	fd = open(link, O_PATH | O_CLOEXEC);
-	r = fd < 0 ? -errno : -ESTALE;
+	fd = elffile__find(link);
+	r = fd < 0 ? fd : -ESTALE;
 	if (fd >= 0 && (is_file_of(m, fd) || is_named(m, link)))
 		return get_opened(o, fd, m->path, ret, e);
 	/* it has been unmapped, and another file lies in its place */
@@ -359,13 +351,13 @@ int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct o
 
 int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e)
 {
-	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
+	_cleanup_close_ int fd = elffile__find(path);
 	_cleanup_free_ char *whole = NULL;
 
-	if (fd < 0 && errno == EACCES)
+	if (fd == -EACCES)
 		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_DAC_READ_SEARCH), "this user may not read %s", path);
 	if (fd < 0)
-		return err_set(e, -errno, "%s: %s", path, strerror(errno));
+		return err_set(e, fd, "%s: %s", path, strerror(-fd));
 	whole = realpath(path, NULL);
 	return get_opened(o, fd, whole ? whole : path, ret, e);
 }
@@ -386,10 +378,8 @@ int objects__get_image(struct objects *o, const char *name, const void *image, s
 		       struct err *e)
 {
 	struct object *obj;
-	size_t i, done;
-	ssize_t put;
 
-	for (i = 0; i < o->all.n; i++)
+	for (size_t i = 0; i < o->all.n; i++)
 		if (is_image(o->all.v[i], name, image, len)) {
 			*ret = o->all.v[i];
 			object__hold(*ret);
@@ -400,13 +390,8 @@ int objects__get_image(struct objects *o, const char *name, const void *image, s
 		return no_memory(e, name);
 	obj->refs = 1;
 	obj->path = strdup(name);
-	obj->fd = memfd_create("malloctrace-image", MFD_CLOEXEC);
-	for (done = 0; obj->path && obj->fd >= 0 && done < len; done += put) {
-		put = write(obj->fd, (const char *)image + done, len - done);
-		if (put <= 0)
-			break;
-	}
-	if (!obj->path || obj->fd < 0 || done < len) {
+	obj->fd = elffile__open_image(image, len);
+	if (!obj->path || obj->fd < 0) {
 		object__put(obj);
 		return no_memory(e, name);
 	}

@@ -21,6 +21,10 @@ struct object_segment {		/* PT_LOAD */
 	bool exec;
 };
 
+struct object_part {		/* another program header; all zero: none */
+	uint64_t vaddr, file_off, file_size;
+};
+
 struct jitmap;
 
 #define OBJECT_MAX_BUILD_ID_BYTES 64
@@ -46,6 +50,7 @@ struct object {
 	uint64_t entry;		/* virtual address of the entry point, 0: none */
 	struct object_segment *segments;	/* owned */
 	size_t n_segments;
+	struct object_part dynamic, eh_frame_hdr;
 	unsigned int refs;	/* by __atomic builtins alone: another thread looks names up */
 };
 

@@ -10,8 +10,8 @@
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "elf/elffile.h"
 #include "elf/object.h"
 #include "util/util.h"
 
@@ -21,22 +21,7 @@
 
 int object__read_at(const struct object *obj, uint64_t file_off, void *buf, size_t len)
 {
-	size_t done = 0;
-
-	if (file_off > INT64_MAX || len > INT64_MAX - file_off)
-		return -EINVAL;
-	while (done < len) {
-		ssize_t got = pread(obj->fd, (char *)buf + done, len - done, file_off + done);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			return -EINVAL;
-		done += got;
-	}
-	return 0;
+	return elffile__read_at(obj->fd, file_off, buf, len);
 }
 
 /* 1: there is one */
@@ -98,16 +83,15 @@ static int build_id_in_sections(struct object *obj, const Elf64_Ehdr *eh)
  * Old linkers mark no PIE; then an interpreter marks a program, except in libraries that can be
  * run, like libc.
  */
-static bool is_program(const struct object *obj, const Elf64_Phdr *dynamic, bool has_interp)
+static bool is_program(const struct object *obj, bool has_interp)
 {
 	bool has_soname = false, pie = false;
-	uint64_t i, n = dynamic ? MIN(dynamic->p_filesz / sizeof(Elf64_Dyn), (uint64_t)MAX_DYNAMIC) : 0;
+	uint64_t i, n = MIN(obj->dynamic.file_size / sizeof(Elf64_Dyn), (uint64_t)MAX_DYNAMIC);
 
 	for (i = 0; i < n; i++) {
 		Elf64_Dyn d;
 
-		if (dynamic->p_offset > INT64_MAX ||
-		    object__read_at(obj, dynamic->p_offset + i * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
+		if (object__read_at(obj, obj->dynamic.file_off + i * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
 			break;
 		if (d.d_tag == DT_SONAME)
 			has_soname = true;
@@ -139,11 +123,17 @@ static int add_segment(struct object *obj, const Elf64_Phdr *ph)
 	return 0;
 }
 
+/* The first of its kind. */
+static void note_part(struct object_part *part, const Elf64_Phdr *ph)
+{
+	if (!part->file_size && ph->p_offset <= INT64_MAX)
+		*part = (struct object_part){ ph->p_vaddr, ph->p_offset, ph->p_filesz };
+}
+
 static int read_program_headers(struct object *obj, const Elf64_Ehdr *eh)
 {
 	size_t i, n = MIN(eh->e_phnum, MAX_PHDRS);
 	_cleanup_free_ Elf64_Phdr *ph = calloc(n + 1, sizeof(*ph));
-	const Elf64_Phdr *dynamic = NULL;
 	bool has_interp = false;
 	int r;
 
@@ -163,11 +153,13 @@ static int read_program_headers(struct object *obj, const Elf64_Ehdr *eh)
 		} else if (ph[i].p_type == PT_INTERP) {
 			has_interp = true;
 		} else if (ph[i].p_type == PT_DYNAMIC) {
-			dynamic = &ph[i];
+			note_part(&obj->dynamic, &ph[i]);
+		} else if (ph[i].p_type == PT_GNU_EH_FRAME) {
+			note_part(&obj->eh_frame_hdr, &ph[i]);
 		}
 	}
 	obj->entry = eh->e_entry;
-	obj->is_exec = eh->e_type == ET_EXEC || (eh->e_type == ET_DYN && is_program(obj, dynamic, has_interp));
+	obj->is_exec = eh->e_type == ET_EXEC || (eh->e_type == ET_DYN && is_program(obj, has_interp));
 	return 0;
 }
 

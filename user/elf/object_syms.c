@@ -189,7 +189,8 @@ struct dynamic {		/* addresses and sizes, 0 if not there */
 	uint64_t rela, rela_len, plt_rela, plt_rela_len;
 };
 
-static void read_dynamic(const struct object *obj, const Elf64_Phdr *ph, struct dynamic *dyn)
+/* All zero if there is none. */
+static void read_dynamic(const struct object *obj, struct dynamic *dyn)
 {
 	const struct {
 		int64_t tag;
@@ -201,13 +202,14 @@ static void read_dynamic(const struct object *obj, const Elf64_Phdr *ph, struct 
 		{ DT_RELASZ, &dyn->rela_len },	{ DT_JMPREL, &dyn->plt_rela },
 		{ DT_PLTRELSZ, &dyn->plt_rela_len },
 	};
-	uint64_t i, n = MIN(ph->p_filesz / sizeof(Elf64_Dyn), (uint64_t)MAX_DYNAMIC);
+	uint64_t i, n = MIN(obj->dynamic.file_size / sizeof(Elf64_Dyn), (uint64_t)MAX_DYNAMIC);
 	size_t j;
 
-	for (i = 0; ph->p_offset <= INT64_MAX && i < n; i++) {
+	*dyn = (struct dynamic){ 0 };
+	for (i = 0; i < n; i++) {
 		Elf64_Dyn d;
 
-		if (object__read_at(obj, ph->p_offset + i * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
+		if (object__read_at(obj, obj->dynamic.file_off + i * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
 			break;
 		for (j = 0; j < ARRAY_SIZE(wanted); j++)
 			if (d.d_tag == wanted[j].tag)
@@ -215,33 +217,14 @@ static void read_dynamic(const struct object *obj, const Elf64_Phdr *ph, struct 
 	}
 }
 
-static bool find_dynamic(const struct object *obj, const Elf64_Ehdr *eh, struct dynamic *dyn)
-{
-	size_t i;
-
-	*dyn = (struct dynamic){ 0 };
-	if (eh->e_phentsize != sizeof(Elf64_Phdr) || eh->e_phoff > INT64_MAX)
-		return false;
-	for (i = 0; i < eh->e_phnum; i++) {
-		Elf64_Phdr ph;
-
-		if (object__read_at(obj, eh->e_phoff + i * sizeof(ph), &ph, sizeof(ph)))
-			return false;
-		if (ph.p_type == PT_DYNAMIC) {
-			read_dynamic(obj, &ph, dyn);
-			return true;
-		}
-	}
-	return false;
-}
-
-static int walk_dynamic(struct walk *w, const Elf64_Ehdr *eh)
+static int walk_dynamic(struct walk *w)
 {
 	uint64_t syms_off, strings_off, n = 0;
 	struct dynamic dyn;
 	uint32_t n_chains;
 
-	if (!find_dynamic(w->obj, eh, &dyn) || !dyn.syms || !dyn.strings ||
+	read_dynamic(w->obj, &dyn);
+	if (!dyn.syms || !dyn.strings ||
 	    !object__vaddr_to_offset(w->obj, dyn.syms, &syms_off) ||
 	    !object__vaddr_to_offset(w->obj, dyn.strings, &strings_off))
 		return 0;
@@ -270,7 +253,7 @@ int object__for_each_function(const struct object *obj, int (*fn)(const struct o
 		return err_set(e, -EINVAL, "%s has become shorter than an ELF header", obj->path);
 	r = walk_sections(&w, &eh, &has_dynsym);
 	if (!r && !has_dynsym)
-		r = walk_dynamic(&w, &eh);
+		r = walk_dynamic(&w);
 	if (r == -ENOMEM)
 		return err_set(e, r, "no memory for the symbols of %s", obj->path);
 	return MIN(r, 0);
@@ -300,24 +283,25 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Of the unwinder's search table only the form that linkers write is read: 32-bit pairs relative to the table. */
-static int add_unwind_starts(const struct object *obj, const Elf64_Phdr *ph, struct starts *all)
+static int add_unwind_starts(const struct object *obj, struct starts *all)
 {
 	struct {
 		uint8_t version, ptr_enc, count_enc, table_enc;
 		int32_t eh_frame;
 		uint32_t n;
 	} hdr;
+	const struct object_part *part = &obj->eh_frame_hdr;
 	int32_t pairs[512][2];
 	uint32_t i, j;
 
-	if (ph->p_offset > INT64_MAX || object__read_at(obj, ph->p_offset, &hdr, sizeof(hdr)) || hdr.version != 1 ||
+	if (!part->file_size || object__read_at(obj, part->file_off, &hdr, sizeof(hdr)) || hdr.version != 1 ||
 	    hdr.ptr_enc != 0x1b || hdr.count_enc != 0x03 || hdr.table_enc != 0x3b)
 		return 0;
 	hdr.n = MIN(hdr.n, MAX_FDES);
 	for (i = 0; i < hdr.n; i += ARRAY_SIZE(pairs)) {
 		uint32_t here = MIN(hdr.n - i, (uint32_t)ARRAY_SIZE(pairs));
 
-		if (object__read_at(obj, ph->p_offset + sizeof(hdr) + i * sizeof(pairs[0]), pairs,
+		if (object__read_at(obj, part->file_off + sizeof(hdr) + i * sizeof(pairs[0]), pairs,
 				    here * sizeof(pairs[0])))
 			return 0;
 		for (j = 0; j < here; j++) {
@@ -325,7 +309,7 @@ static int add_unwind_starts(const struct object *obj, const Elf64_Phdr *ph, str
 
 			if (!slot)
 				return -ENOMEM;
-			*slot = ph->p_vaddr + (int64_t)pairs[j][0];
+			*slot = part->vaddr + (int64_t)pairs[j][0];
 		}
 	}
 	return 0;
@@ -334,22 +318,11 @@ static int add_unwind_starts(const struct object *obj, const Elf64_Phdr *ph, str
 int object__function_starts(const struct object *obj, uint64_t **ret, size_t *ret_n)
 {
 	struct starts all = { 0 };
-	Elf64_Ehdr eh;
-	size_t i;
 	int r;
 
 	r = object__for_each_function(obj, add_start, &all, NULL);
-	if (!r && obj->is_64 && !object__read_at(obj, 0, &eh, sizeof(eh)) && eh.e_phentsize == sizeof(Elf64_Phdr) &&
-	    eh.e_phoff <= INT64_MAX) {
-		for (i = 0; i < eh.e_phnum && !r; i++) {
-			Elf64_Phdr ph;
-
-			if (object__read_at(obj, eh.e_phoff + i * sizeof(ph), &ph, sizeof(ph)))
-				break;
-			if (ph.p_type == PT_GNU_EH_FRAME)
-				r = add_unwind_starts(obj, &ph, &all);
-		}
-	}
+	if (!r)
+		r = add_unwind_starts(obj, &all);
 	if (r) {
 		vec_done(&all);
 		return r;
@@ -449,10 +422,9 @@ bool object__has_slot_for(const struct object *obj, uint64_t vaddr)
 {
 	struct function_search f = { .obj = obj, .vaddr = vaddr };
 	struct dynamic dyn;
-	Elf64_Ehdr eh;
 
-	if (!obj->is_64 || object__read_at(obj, 0, &eh, sizeof(eh)) || !find_dynamic(obj, &eh, &dyn) ||
-	    !object__vaddr_to_offset(obj, dyn.syms, &f.syms_off))
+	read_dynamic(obj, &dyn);
+	if (!dyn.syms || !object__vaddr_to_offset(obj, dyn.syms, &f.syms_off))
 		return false;
 	return each_slot(obj, dyn.plt_rela, dyn.plt_rela_len, is_function, &f) ||
 	       each_slot(obj, dyn.rela, dyn.rela_len, is_function, &f);
@@ -463,12 +435,11 @@ int object__slot_function(const struct object *obj, uint64_t slot_vaddr, uint64_
 	uint64_t syms_off, strings_off, len;
 	struct dynamic dyn;
 	char name[256];
-	Elf64_Ehdr eh;
 	Elf64_Sym sym;
 	uint32_t n;
 
-	if (!obj->is_64 || object__read_at(obj, 0, &eh, sizeof(eh)) || !find_dynamic(obj, &eh, &dyn) ||
-	    !object__vaddr_to_offset(obj, dyn.syms, &syms_off) ||
+	read_dynamic(obj, &dyn);
+	if (!dyn.syms || !object__vaddr_to_offset(obj, dyn.syms, &syms_off) ||
 	    !object__vaddr_to_offset(obj, dyn.strings, &strings_off))
 		return -ENOENT;
 	n = slot_symbol(obj, dyn.plt_rela, dyn.plt_rela_len, slot_vaddr);

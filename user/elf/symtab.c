@@ -6,10 +6,10 @@
  */
 #include "elf/symtab.h"
 
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/elffile.h"
 #include "util/util.h"
 
 #define SYMBOLS_MAX (16u << 20)
@@ -124,13 +124,11 @@ static void add_section(struct symtab *t, Elf *elf, Elf_Scn *scn, const GElf_Shd
 
 void symtab__add_elf(struct symtab *t, Elf *elf)
 {
-	Elf_Scn *scn = NULL;
-	GElf_Shdr shdr;
+	struct elf_section s = {};
 
-	while ((scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &shdr) && (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM) &&
-		    !(shdr.sh_flags & SHF_COMPRESSED))
-			add_section(t, elf, scn, &shdr);
+	while (elffile__next_section(elf, &s))
+		if ((s.shdr.sh_type == SHT_SYMTAB || s.shdr.sh_type == SHT_DYNSYM) && !(s.shdr.sh_flags & SHF_COMPRESSED))
+			add_section(t, elf, s.scn, &s.shdr);
 }
 
 void symtab__add(struct symtab *t, const char *name, uint64_t value, uint64_t size)

@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/debugfile.h"
 #include "elf/debuginfod.h"
 #include "elf/demangle.h"
 #include "elf/dwarfinfo.h"
-#include "elf/elffile.h"
 #include "elf/jitmap.h"
 #include "elf/minidebug.h"
 #include "elf/object.h"
@@ -37,7 +37,7 @@ struct result {
 struct module {			/* what is known of one object */
 	struct object *obj;	/* holds a reference */
 	struct elffile file, debug;
-	struct minidebug mini;
+	struct elffile mini;
 	struct symtab symtab;
 	struct dwarfinfo *dwarf;	/* NULL: none */
 	struct hash results;	/* return address → struct result */
@@ -75,7 +75,7 @@ static void module__free(struct module *m)
 {
 	dwarfinfo__free(m->dwarf);
 	symtab__done(&m->symtab);
-	minidebug__close(&m->mini);
+	elffile__close(&m->mini);
 	elffile__close(&m->debug);
 	elffile__close(&m->file);
 	hash__done(&m->results);
@@ -113,14 +113,14 @@ static int add_symbol(const struct object_symbol *sym, void *arg)
 	return 0;
 }
 
-/* As elffile__open_debug, from a server. */
+/* As debugfile__open, from a server. */
 static int download(struct sym *s, struct module *m)
 {
 	int fd = s->opts.debuginfod && m->obj->build_id ?
 			 debuginfod__get(s->opts.debuginfod, m->obj->build_id, m->obj->path) :
 			 -ENOENT;
 
-	return fd < 0 ? fd : elffile__take_debug(&m->debug, fd, m->obj->build_id);
+	return fd < 0 ? fd : debugfile__take(&m->debug, fd, m->obj->build_id);
 }
 
 static void open_files(struct sym *s, struct module *m)
@@ -129,11 +129,11 @@ static void open_files(struct sym *s, struct module *m)
 
 	if (!m->obj->is_elf || elffile__open_fd(&m->file, m->obj->fd))
 		return;
-	if (!elffile__open_dwarf(&m->file, s->debug_dir)) {
+	if (!debugfile__open_dwarf(&m->file, s->debug_dir)) {
 		with_dwarf = &m->file;
-	} else if (!elffile__open_debug(&m->debug, m->obj, m->file.elf, s->debug_dir) || !download(s, m)) {
+	} else if (!debugfile__open(&m->debug, m->obj, m->file.elf, s->debug_dir) || !download(s, m)) {
 		symtab__add_elf(&m->symtab, m->debug.elf);
-		if (!elffile__open_dwarf(&m->debug, s->debug_dir))
+		if (!debugfile__open_dwarf(&m->debug, s->debug_dir))
 			with_dwarf = &m->debug;
 	}
 	/* What a debug file has of symbols is more. */

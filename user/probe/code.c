@@ -5,9 +5,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "elf/elffile.h"
 #include "elf/object.h"
 #include "malloctrace.skel.h"
 #include "probe/kernel.h"
@@ -51,16 +50,15 @@ uint64_t kernel__unmapped_ns(const struct kernel *k, uint32_t proc)
  */
 int kernel__name_file(struct kernel *k, const struct object *obj, struct mt_file_key *ret)
 {
-	long page = sysconf(_SC_PAGESIZE);
-	void *at = mmap(NULL, page, PROT_READ, MAP_PRIVATE, obj->fd, 0);
+	void *at = elffile__map_page(obj->fd, 0);
 	struct mt_name_file request = { .addr = (uintptr_t)at };
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &request, .ctx_size_in = sizeof(request));
 	int err;
 
-	if (at == MAP_FAILED)
+	if (!at)
 		return -ENODEV;
 	err = bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.name_file), &run);
-	munmap(at, page);
+	elffile__unmap_page(at);
 	if (err || !run.retval)
 		return -ENODEV;
 	*ret = request.key;

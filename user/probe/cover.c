@@ -2,9 +2,9 @@
 /* Owns nothing beyond a call. */
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "elf/elffile.h"
 #include "probe/cover.h"
 #include "util/util.h"
 
@@ -14,16 +14,16 @@ bool cover__is_probed_at(const struct object *obj, uint64_t offset)
 {
 	size_t page = sysconf(_SC_PAGESIZE), at = offset & (page - 1), len = MIN(INSN_BYTES, page - at);
 	unsigned char in_file[INSN_BYTES];
-	const unsigned char *map;
+	unsigned char *map;
 	bool differs;
 
 	if (object__read_at(obj, offset, in_file, len))
 		return false;
-	map = mmap(NULL, page, PROT_READ, MAP_PRIVATE, obj->fd, offset - at);
-	if (map == MAP_FAILED)
+	map = elffile__map_page(obj->fd, offset - at);
+	if (!map)
 		return false;
 	differs = memcmp(map + at, in_file, len);
-	munmap((void *)map, page);
+	elffile__unmap_page(map);
 	return differs;
 }
 

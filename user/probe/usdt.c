@@ -97,22 +97,19 @@ static int read_notes(struct search *s, Elf_Scn *scn)
 int usdt__each(const struct object *obj, int (*fn)(const struct usdt *u, void *arg), void *arg)
 {
 	struct search s = { .obj = obj, .fn = fn, .arg = arg };
-	Elf_Scn *scn = NULL, *notes = NULL;
+	struct elf_section section = {};
 	struct elffile file = {};
-	size_t strings;
-	GElf_Shdr shdr;
+	Elf_Scn *notes = NULL;
 	int r = 0;
 
 	if (!obj->is_elf || !obj->is_64 || elffile__open_fd(&file, obj->fd))
 		return 0;
-	while (!elf_getshdrstrndx(file.elf, &strings) && (scn = elf_nextscn(file.elf, scn))) {
-		const char *name = gelf_getshdr(scn, &shdr) ? elf_strptr(file.elf, strings, shdr.sh_name) : NULL;
-
-		if (name && !strcmp(name, ".stapsdt.base"))
-			s.base = shdr.sh_addr;
-		if (name && !strcmp(name, ".note.stapsdt") && shdr.sh_type == SHT_NOTE &&
-		    !(shdr.sh_flags & SHF_COMPRESSED))
-			notes = scn;
+	while (elffile__next_section(file.elf, &section)) {
+		if (!strcmp(section.name, ".stapsdt.base"))
+			s.base = section.shdr.sh_addr;
+		if (!strcmp(section.name, ".note.stapsdt") && section.shdr.sh_type == SHT_NOTE &&
+		    !(section.shdr.sh_flags & SHF_COMPRESSED))
+			notes = section.scn;
 	}
 	if (notes)
 		r = read_notes(&s, notes);

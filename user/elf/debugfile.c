@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the search for separate debug files and dwz supplements.
+ *
+ * What an object names (links, build ids) is as hostile as itself. So libdw never searches by itself: a supplement is
+ * found here, or the DWARF that needs it is not used.
+ */
+#include "elf/debugfile.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <limits.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "elf/elffile.h"
+#include "elf/object.h"
+#include "util/util.h"
+
+#define CRC_MAX (4ull << 30)	/* bytes of a file */
+
+static bool has_build_id(Elf *elf, const char *hex)
+{
+	const unsigned char *id;
+	ssize_t len = dwelf_elf_gnu_build_id(elf, (const void **)&id);
+
+	if (len <= 0 || strlen(hex) != (size_t)len * 2)
+		return false;
+	for (ssize_t i = 0; i < len; i++) {
+		char byte[3];
+
+		snprintf(byte, sizeof(byte), "%02x", id[i]);
+		if (memcmp(byte, hex + 2 * i, 2))
+			return false;
+	}
+	return true;
+}
+
+static int crc_of(int fd, uint32_t *ret)
+{
+	static unsigned char buf[64 * 1024];
+	uLong crc = crc32(0, NULL, 0);
+	off_t off = 0;
+	ssize_t got;
+
+	while ((got = pread(fd, buf, sizeof(buf), off)) > 0) {
+		crc = crc32(crc, buf, got);
+		off += got;
+		if ((uint64_t)off > CRC_MAX)
+			return -EFBIG;
+	}
+	if (got < 0)
+		return -errno;
+	*ret = crc;
+	return 0;
+}
+
+/* The debug file wanted: of this build id (if not NULL) and this CRC (if not NULL). Takes fd. */
+static int take_fd(struct elffile *f, int fd, const char *build_id, const GElf_Word *crc)
+{
+	struct elffile got;
+	uint32_t have = 0;
+	int err;
+
+	err = elffile__open_fd(&got, fd);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	got.own_fd = true;
+	if ((build_id && !has_build_id(got.elf, build_id)) || (crc && (crc_of(fd, &have) || have != *crc))) {
+		elffile__close(&got);
+		return -ENOENT;
+	}
+	*f = got;
+	return 0;
+}
+
+int debugfile__take(struct elffile *f, int fd, const char *build_id)
+{
+	return take_fd(f, fd, build_id, NULL);
+}
+
+static int try_path(struct elffile *f, const char *path, const char *build_id, const GElf_Word *crc)
+{
+	_cleanup_close_ int found = elffile__find(path);
+	int fd = found < 0 ? found : elffile__open_found(found);
+
+	return fd < 0 ? fd : take_fd(f, fd, build_id, crc);
+}
+
+static int try_build_id(struct elffile *f, const char *debug_dir, const char *hex)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (strlen(hex) < 4 || strlen(hex) > 128 || strspn(hex, "0123456789abcdef") != strlen(hex))
+		return -ENOENT;
+	if (asprintf(&path, "%s/.build-id/%.2s/%s.debug", debug_dir, hex, hex + 2) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	return try_path(f, path, hex, NULL);
+}
+
+int debugfile__open(struct elffile *f, const struct object *obj, Elf *main, const char *debug_dir)
+{
+	const char *link, *slash;
+	GElf_Word crc;
+	int dir_len;
+
+	if (obj->build_id && !try_build_id(f, debug_dir, obj->build_id))
+		return 0;
+
+	link = dwelf_elf_gnu_debuglink(main, &crc);
+	slash = obj->path && obj->path[0] == '/' ? strrchr(obj->path, '/') : NULL;
+	if (!link || !*link || strlen(link) > NAME_MAX || strchr(link, '/') || !slash)
+		return -ENOENT;
+	dir_len = MIN(slash - obj->path, (ptrdiff_t)PATH_MAX);
+	for (int i = 0; i < 3; i++) {
+		_cleanup_free_ char *path = NULL;
+
+		if (asprintf(&path, "%s%.*s/%s%s", i == 2 ? debug_dir : "", dir_len, obj->path,
+			     i == 1 ? ".debug/" : "", link) < 0) {
+			path = NULL;
+			return -ENOMEM;
+		}
+		if (!try_path(f, path, obj->build_id, &crc))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/*
+ * dwz moves what several files share into one: <debug_dir>/.dwz/..., named and with its build id in
+ * .gnu_debugaltlink.
+ */
+static int open_alt(struct elffile *f, const char *debug_dir)
+{
+	_cleanup_free_ char *path = NULL;
+	const unsigned char *id = NULL;
+	struct elffile alt;
+	const char *name = NULL, *in_dwz;
+	char hex[129] = "";
+	ssize_t len;
+
+	len = dwelf_dwarf_gnu_debugaltlink(f->dwarf, &name, (const void **)&id);
+	if (len == 0)
+		return 0;
+	if (len < 2 || len > 64)
+		return -ENOENT;
+	for (ssize_t i = 0; i < len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	if (try_build_id(&alt, debug_dir, hex)) {
+		in_dwz = strstr(name, "/.dwz/");
+		if (!in_dwz || strstr(in_dwz, "/../") || strlen(in_dwz) > PATH_MAX)
+			return -ENOENT;
+		if (asprintf(&path, "%s%s", debug_dir, in_dwz) < 0) {
+			path = NULL;
+			return -ENOMEM;
+		}
+		if (try_path(&alt, path, hex, NULL))
+			return -ENOENT;
+	}
+	/* A supplement has none of its own. Were it to name one, libdw would go and look for it. */
+	alt.dwarf = elffile__begin_dwarf(&alt);
+	if (!alt.dwarf || dwelf_dwarf_gnu_debugaltlink(alt.dwarf, &name, (const void **)&id) != 0) {
+		elffile__close(&alt);
+		return -ENOENT;
+	}
+	f->alt_elf = alt.elf;
+	f->alt_dwarf = alt.dwarf;
+	f->alt_fd = alt.fd;
+	dwarf_setalt(f->dwarf, f->alt_dwarf);
+	return 0;
+}
+
+int debugfile__open_dwarf(struct elffile *f, const char *debug_dir)
+{
+	int err;
+
+	f->dwarf = elffile__begin_dwarf(f);
+	if (!f->dwarf)
+		return -ENOENT;
+	err = open_alt(f, debug_dir);
+	if (err) {
+		dwarf_end(f->dwarf);
+		f->dwarf = NULL;
+	}
+	return err;
+}
