@@ -25,7 +25,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 
 #include "budget/windows_parts.h"
 #include "util/log.h"
@@ -35,12 +34,6 @@
 #define TICK_NS (50 * MS_NS)
 #define FIRST_TICK_NS (5 * MS_NS)
 #define FIRST_TICKS_FOR_NS (2 * SECOND_NS)
-#define SCAN_EVERY_NS (5 * SECOND_NS)
-
-static enum state state_of(const struct budget *b)
-{
-	return __atomic_load_n(&b->state, __ATOMIC_ACQUIRE);
-}
 
 static void arm(struct budget *b, uint64_t ns)
 {
@@ -379,7 +372,7 @@ static void on_timer(void *arg)
 
 	if (read(b->timer_fd, &n, sizeof(n)) != sizeof(n) || b->over)
 		return;
-	switch (state_of(b)) {
+	switch (budget__state(b)) {
 	case OPEN:
 		tick(b);
 		return;
@@ -418,7 +411,7 @@ static void on_shut(void *arg)
 	eventfd_t n;
 
 	eventfd_read(b->shut_fd, &n);
-	if (!b->over && state_of(b) == SHUTTING)
+	if (!b->over && budget__state(b) == SHUTTING)
 		after_window(b);
 }
 
@@ -445,7 +438,7 @@ static void on_closed(void *arg)
 	b->closing.n = kept;
 }
 
-/* ---- the whole of it */
+/* ---- the first and the last */
 
 static uint64_t cpu_of_all(struct budget *b)
 {
@@ -468,74 +461,6 @@ static int open_accounts(struct budget *b)
 			return -ENOMEM;
 	}
 	return 0;
-}
-
-int budget__new(const struct budget_opts *o, struct budget **ret, struct err *e)
-{
-	struct budget *b = calloc(1, sizeof(*b));
-	uint32_t n_sites = o->kernel->sizes.n_sites + o->kernel->sizes.n_procs;
-	int err;
-
-	/* perf events are closed one after the other: the probes would be out after seconds, and no promise kept */
-	if (!o->kernel->multi) {
-		free(b);
-		return err_set(e, -ENOTSUP,
-			       "--overhead needs uprobe_multi links (Linux 6.6 or later): with perf events, detaching probes takes seconds");
-	}
-	if (!b)
-		return err_set(e, -ENOMEM, "out of memory");
-	b->o = *o;
-	b->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	b->closed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	b->shut_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	b->quit_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = b->timer_fd < 0 || b->closed_fd < 0 || b->shut_fd < 0 || b->quit_fd < 0 ?
-		      err_set(e, -errno, "timer: %s", strerror(errno)) :
-		      0;
-	if (!err)
-		err = meter__new(o->kernel, &b->meter, e);
-	if (!err)
-		err = estimate__new(b->meter, n_sites, o->kernel->sizes.n_procs, &b->estimate, e);
-	if (!err)
-		err = calibrate__run(o->kernel, o->collect, o->unwind, b->meter, &b->cost, e);
-	if (err) {
-		budget__free(b);
-		return err;
-	}
-	meter__set_trap_ns(b->meter, (uint64_t)llround(b->cost.trap_ns));
-	meter__gaps(b->meter, &b->gaps_before);
-	say_verbose("a probe hit costs %.0f ns here, %.0f of them for the trap; the allocator's own work takes %.1f ns",
-		    b->cost.hit_ns, b->cost.trap_ns, b->cost.bare_ns);
-	*ret = b;
-	return 0;
-}
-
-void budget__free(struct budget *b)
-{
-	const int fds[] = { b ? b->timer_fd : -1, b ? b->closed_fd : -1, b ? b->shut_fd : -1, b ? b->quit_fd : -1 };
-
-	if (!b)
-		return;
-	if (b->guarded) {
-		eventfd_write(b->quit_fd, 1);
-		pthread_join(b->guard, NULL);
-	}
-	closing__wait(b->links);
-	for (size_t i = 0; i < b->closing.n; i++)
-		closing__wait(b->closing.v[i]);
-	vec_done(&b->closing);
-	for (size_t i = 0; b->accounts && i < b->n_accounts; i++) {
-		cpu_clock__close(b->accounts[i].clock);
-		vec_done(&b->accounts[i].threads);
-		vec_done(&b->accounts[i].calls);
-	}
-	free(b->accounts);
-	estimate__free(b->estimate);
-	meter__free(b->meter);
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	free(b);
 }
 
 #define LOOK_MS 50
@@ -585,12 +510,12 @@ void budget__end(struct budget *b)
 	if (b->over || !b->accounts)
 		return;
 	/* the guard was quicker: then this is not the end of the trace but of a window */
-	if (!end_window(b) && state_of(b) == SHUTTING) {
+	if (!end_window(b) && budget__state(b) == SHUTTING) {
 		/* ... and may be at it still: it says when it is not */
 		poll(&(struct pollfd){ .fd = b->shut_fd, .events = POLLIN }, 1, GUARD_MS);
 		b->partial = true;
 	}
-	shutting = state_of(b) == SHUTTING;
+	shutting = budget__state(b) == SHUTTING;
 	note_closing(b);
 	/*
 	 * frozen, but with the breakpoints in place: forks of others hold up their removal (6.18),
@@ -614,49 +539,4 @@ void budget__end(struct budget *b)
 	for (size_t i = 0; i < b->closing.n; i++)
 		closing__wait(b->closing.v[i]);
 	b->closing.n = 0;
-}
-
-const struct cut *budget__estimate(struct budget *b, const struct cut *cut)
-{
-	const struct cut *whole;
-	uint64_t now = b->over ? b->ended_ns : now_ns();
-
-	if (!b->over && b->accounts) {
-		/* a window that the guard has ended, perhaps just now, is booked when its turn comes */
-		if (state_of(b) == OPEN && !b->looking) {
-			struct spent spent = meter__spent(b->meter);
-
-			budget__book(b, true);
-			if (state_of(b) == OPEN) {
-				budget__observe(b, cut, cut->now_ns, spent);
-				budget__begin_stretch(b);
-			}
-		}
-		if (state_of(b) == SHUT) {
-			budget__book(b, false);
-			budget__observe(b, cut, b->stretch_ns, meter__spent(b->meter));
-		}
-	}
-	if (!b->partial)
-		return cut;
-	if (cut->scanned || now - b->scanned_ns > SCAN_EVERY_NS) {
-		estimate__scan(b->estimate);
-		b->scanned_ns = now;
-	}
-	whole = estimate__cut(b->estimate, cut, now);
-	return whole ? whole : cut;
-}
-
-double budget__observed_share(const struct budget *b)
-{
-	uint64_t until = b->over ? b->ended_ns : b->booked_ns;
-
-	if (!b->partial || until <= b->began_ns)
-		return 1;
-	return MIN((double)b->observed_ns / (until - b->began_ns), 0.9999);
-}
-
-uint64_t budget__spent_ns(const struct budget *b)
-{
-	return meter__spent(b->meter).ns - b->start_spent_ns;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * A budget, for the files that it is made of: windows.c when the probes are in place, books.c what
+ * A budget, for the files that it is made of: budget.c its life, windows.c when the probes are in place, books.c what
  * that cost and what was seen.
  */
 #ifndef MT_WINDOWS_PARTS_H
@@ -101,5 +101,10 @@ void budget__book_shut(struct budget *b);
 void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns, struct spent now);
 /* A stretch begins: where the threads' clocks are. */
 void budget__begin_stretch(struct budget *b);
+
+static inline enum state budget__state(const struct budget *b)
+{
+	return __atomic_load_n(&b->state, __ATOMIC_ACQUIRE);
+}
 
 #endif

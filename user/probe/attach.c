@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the links. A link exists in the list of its step, or not at all; those on
- * their way out are a struct closing's.
+ * their way out are detach.c's.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "malloctrace.skel.h"
 #include "probe/attach_parts.h"
 #include "probe/codes.h"
-#include "probe/crew.h"
 #include "probe/multi.h"
 #include "space/writes.h"
 #include "util/rights.h"
@@ -357,140 +355,6 @@ int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_
 	return attach_one(a, a->kernel->skel->progs.stay, obj, offset, e);
 }
 
-/* ---- links on their way out */
-
-struct closing {
-	struct vec(struct link) links;
-	struct crew crew;
-	size_t n_closed;
-	bool started;
-	uint64_t started_ns, ended_ns;	/* CLOCK_MONOTONIC; 0: not yet */
-	int event_fd;		/* not ours; -1: nothing waits for it */
-	struct writes *writes;	/* not ours */
-};
-
-static void close_link(struct link *l, struct writes *w)
-{
-	if (l->perf) {
-		bpf_link__destroy(l->perf);
-		return;
-	}
-	writes__drop_link(w, l->fd);
-	close(l->fd);
-}
-
-static void close_one(void *arg, size_t i)
-{
-	struct closing *c = arg;
-
-	close_link(&c->links.v[i], c->writes);
-	if (__atomic_add_fetch(&c->n_closed, 1, __ATOMIC_ACQ_REL) != c->links.n)
-		return;
-	__atomic_store_n(&c->ended_ns, now_ns(), __ATOMIC_RELEASE);
-	if (c->event_fd >= 0)
-		eventfd_write(c->event_fd, 1);
-}
-
-/*
- * Entries first, as attach.h says. often: only those that the target meets most, or only the
- * others. obj: only those in it, NULL: in all.
- */
-static void move_links(struct attachment *a, size_t first, size_t end, const struct object *obj, bool often,
-		       struct closing *c)
-{
-	c->writes = a->kernel->writes;
-	for (size_t step = end; step-- > first;) {
-		size_t kept = 0;
-
-		for (size_t i = 0; i < a->links[step].n; i++) {
-			struct link *l;
-
-			if (a->links[step].v[i].often != often || (obj && a->links[step].v[i].object != obj)) {
-				a->links[step].v[kept++] = a->links[step].v[i];
-				continue;
-			}
-			l = vec_push(&c->links);
-			if (l)
-				*l = a->links[step].v[i];
-			else
-				close_link(&a->links[step].v[i], c->writes);	/* without memory: one by one */
-		}
-		a->links[step].n = kept;
-	}
-}
-
-static void close_now(struct closing *c)
-{
-	c->event_fd = -1;
-	c->crew = (struct crew){ .work = close_one, .arg = c, .n = c->links.n };
-	crew__start(&c->crew, 1);
-	crew__join(&c->crew);
-	vec_done(&c->links);
-}
-
-void attachments__free(struct attachment *const *v, size_t n)
-{
-	struct closing anchors = {};
-
-	/*
-	 * All at once, because nothing is recorded any more when a trace ends. But the
-	 * kernel closes perf events one after the other, whichever thread closes them (event_mutex,
-	 * a tenth of a second each on 6.18): those that the target meets most go before the others
-	 * begin to wait.
-	 */
-	for (int often = 1; often >= 0; often--) {
-		struct closing c = {};
-
-		for (size_t i = 0; i < n; i++)
-			if (v[i])
-				move_links(v[i], 0, ANCHORS, NULL, often, &c);
-		close_now(&c);
-	}
-	for (size_t i = 0; i < n; i++)
-		if (v[i])
-			move_links(v[i], ANCHORS, ANCHORS + 1, NULL, false, &anchors);
-	close_now(&anchors);
-	for (size_t i = 0; i < n; i++) {
-		for (size_t step = 0; v[i] && step < ARRAY_SIZE(v[i]->links); step++)
-			vec_done(&v[i]->links[step]);
-		if (v[i]) {
-			vec_done(&v[i]->plans);
-			vec_done(&v[i]->refusals);
-		}
-		free(v[i]);
-	}
-}
-
-void attachment__remove(struct attachment *a, const struct object *obj, bool at_once)
-{
-	struct closing anchors = {};
-	size_t kept = 0;
-
-	for (int often = 1; often >= 0; often--) {
-		struct closing c = {};
-
-		move_links(a, 0, ANCHORS, obj, often, at_once ? &anchors : &c);
-		if (!at_once)
-			close_now(&c);
-	}
-	move_links(a, ANCHORS, ANCHORS + 1, obj, false, &anchors);
-	close_now(&anchors);
-	for (size_t i = 0; i < a->plans.n; i++)
-		if (a->plans.v[i]->object != obj)
-			a->plans.v[kept++] = a->plans.v[i];
-	a->plans.n = kept;
-	kept = 0;
-	for (size_t i = 0; i < a->refusals.n; i++)
-		if (a->refusals.v[i].object != obj)
-			a->refusals.v[kept++] = a->refusals.v[i];
-	a->refusals.n = kept;
-}
-
-void attachment__free(struct attachment *a)
-{
-	attachments__free(&a, 1);
-}
-
 int attachment__renew(const struct attachment *old, struct attachment **ret, struct err *e)
 {
 	struct attachment *new = NULL;
@@ -506,60 +370,6 @@ int attachment__renew(const struct attachment *old, struct attachment **ret, str
 	else
 		*ret = new;
 	return err;
-}
-
-struct closing *attachments__take(struct attachment *const *v, size_t n, bool parked, int event_fd)
-{
-	struct closing *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->event_fd = event_fd;
-	for (size_t i = 0; i < n; i++) {
-		if (!v[i])
-			continue;
-		v[i]->parked = parked;
-		move_links(v[i], 0, OTHERS, NULL, true, c);
-		move_links(v[i], 0, OTHERS, NULL, false, c);
-	}
-	return c;
-}
-
-void closing__start(struct closing *c)
-{
-	if (!c || __atomic_exchange_n(&c->started, true, __ATOMIC_ACQ_REL))
-		return;
-	__atomic_store_n(&c->started_ns, now_ns(), __ATOMIC_RELEASE);
-	c->crew = (struct crew){ .work = close_one, .arg = c, .n = c->links.n };
-	crew__start_at_once(&c->crew);
-	if (!c->links.n)
-		eventfd_write(c->event_fd, 1);
-}
-
-bool closing__done(const struct closing *c)
-{
-	return __atomic_load_n(&c->started, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&c->n_closed, __ATOMIC_ACQUIRE) == c->links.n;
-}
-
-uint64_t closing__took_ns(const struct closing *c)
-{
-	uint64_t from = c ? __atomic_load_n(&c->started_ns, __ATOMIC_ACQUIRE) : 0;
-	uint64_t to = c ? __atomic_load_n(&c->ended_ns, __ATOMIC_ACQUIRE) : 0;
-
-	if (!from || !c->links.n)
-		return 0;
-	return (to ? to : now_ns()) - from;
-}
-
-void closing__wait(struct closing *c)
-{
-	if (!c)
-		return;
-	closing__start(c);
-	crew__join(&c->crew);
-	vec_done(&c->links);
-	free(c);
 }
 
 /* ---- and in again */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "probe/sampler.h"
+#include "util/clock.h"
 #include "util/parse.h"
 #include "util/util.h"
 
@@ -21,7 +22,7 @@ static uint64_t tick_ns(void)
 
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &res))
 		return 4000000;
-	return res.tv_sec * 1000000000ull + res.tv_nsec;
+	return timespec_ns(res);
 }
 
 /* The size of a page that a fault brings at once where the kernel may; out of reach if it has none. */
