@@ -37,6 +37,27 @@ Test(columns, have_names_of_their_own)
 	cr_expect_null(columns__find(&process_columns, "beauty"));
 }
 
+/* A column takes what it shows from the schema: the row that it names is there, and has a unit. */
+Test(columns, name_fields_that_there_are)
+{
+	static const struct columns *const all[] = { &process_columns, &thread_columns, &site_columns, &tag_columns,
+						     &mark_columns,    &when_columns,	&sum_columns };
+
+	for (size_t t = 0; t < ARRAY_SIZE(all); t++)
+		for (size_t i = 0; i < all[t]->n; i++) {
+			const struct column *c = &all[t]->v[i];
+			const struct field_ref *const refs[] = { c->field, c->older, c->over };
+
+			for (size_t k = 0; k < ARRAY_SIZE(refs); k++) {
+				const struct field *f = refs[k] ? fields__find(refs[k]->fields, refs[k]->key) : NULL;
+
+				cr_assert(!refs[k] || f, "%s: %s", c->name, refs[k] ? refs[k]->key : "");
+				cr_expect(!f || f->unit || f->type == FIELD_STR || c->error, "%s has no unit", f ? f->key : "");
+			}
+			cr_expect(!c->over || c->over->fields != &error_fields, "%s", c->name);
+		}
+}
+
 /* Every figure at its largest, at its smallest, and at what fills its column. */
 Test(columns, are_as_wide_as_they_say)
 {
@@ -104,7 +125,7 @@ Test(columns, tell_a_process)
 	cr_expect_str_eq(cell(&process_columns, "calls-rate", &r), "-");
 	cr_expect_str_eq(cell(&process_columns, "age", &r), "-");
 	cr_expect_str_eq(cell(&process_columns, "verdict", &r), "ended");
-	cr_expect(isnan(columns__find(&process_columns, "growth")->value(&r)));
+	cr_expect(isnan(column__value(columns__find(&process_columns, "growth"), &r)));
 }
 
 Test(columns, only_of_what_is_recorded)

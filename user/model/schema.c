@@ -15,20 +15,20 @@
 
 /* ---- counters and their errors */
 
-#define COUNTER(name, bit) ROW(#name, FIELD_U64, AT(counters, name), .needs = bit, .merge = MERGE_SUM)
+#define COUNTER(name, its_unit, bit) ROW(#name, FIELD_U64, AT(counters, name), .unit = its_unit, .needs = bit, .merge = MERGE_SUM)
 
 static const struct field counter_fields_rows[] = {
-	COUNTER(alloc_calls, HAS_ALLOC_CALLS),
-	COUNTER(alloc_bytes, HAS_ALLOC_BYTES),
-	COUNTER(free_calls, HAS_FREE_CALLS),
-	COUNTER(free_bytes, HAS_FREE_BYTES),
-	COUNTER(live_blocks, HAS_LIVE_BLOCKS),
-	COUNTER(live_bytes, HAS_LIVE_BYTES),
-	COUNTER(peak_bytes, HAS_PEAK_BYTES),
-	COUNTER(realloc_calls, HAS_REALLOC_CALLS),
-	COUNTER(temp_calls, HAS_TEMP_CALLS),
-	COUNTER(failed_calls, HAS_FAILED_CALLS),
-	COUNTER(unknown_frees, HAS_UNKNOWN_FREES),
+	COUNTER(alloc_calls, UNIT_COUNT, HAS_ALLOC_CALLS),
+	COUNTER(alloc_bytes, UNIT_BYTES, HAS_ALLOC_BYTES),
+	COUNTER(free_calls, UNIT_COUNT, HAS_FREE_CALLS),
+	COUNTER(free_bytes, UNIT_BYTES, HAS_FREE_BYTES),
+	COUNTER(live_blocks, UNIT_COUNT, HAS_LIVE_BLOCKS),
+	COUNTER(live_bytes, UNIT_BYTES, HAS_LIVE_BYTES),
+	COUNTER(peak_bytes, UNIT_BYTES, HAS_PEAK_BYTES),
+	COUNTER(realloc_calls, UNIT_COUNT, HAS_REALLOC_CALLS),
+	COUNTER(temp_calls, UNIT_COUNT, HAS_TEMP_CALLS),
+	COUNTER(failed_calls, UNIT_COUNT, HAS_FAILED_CALLS),
+	COUNTER(unknown_frees, UNIT_COUNT, HAS_UNKNOWN_FREES),
 };
 _Static_assert(HAS_ALL == (1 << ARRAY_SIZE(counter_fields_rows)) - 1, "a row for each counter");
 FIELDS(counter_fields);
@@ -43,42 +43,47 @@ FIELDS(error_fields);
 
 /* What a site's or a process's live bytes did. */
 #define TREND(type) \
-	ROW("since_baseline_bytes", FIELD_I64, AT(type, since_baseline_bytes), .needs = KNOWN_BASELINE | HAS_LIVE_BYTES, .merge = MERGE_SUM), \
-	ROW("growth_bytes_per_s", FIELD_DOUBLE, AT(type, trend.growth_bytes_per_s), .needs = KNOWN_TREND), \
+	ROW("since_baseline_bytes", FIELD_I64, AT(type, since_baseline_bytes), .unit = UNIT_CHANGE, .needs = KNOWN_BASELINE | HAS_LIVE_BYTES, .merge = MERGE_SUM), \
+	ROW("growth_bytes_per_s", FIELD_DOUBLE, AT(type, trend.growth_bytes_per_s), .unit = UNIT_GROWTH, .needs = KNOWN_TREND | HAS_LIVE_BYTES), \
 	ROW("verdict", FIELD_STR, AT(type, trend.verdict)), \
 	ROW("why", FIELD_STR, AT(type, trend.why))
 
 /* ---- sites */
 
 static const struct field site_names_rows[] = {
-	ROW("tid", FIELD_INT, AT(snap_site, tid), .empty = EMPTY_IS_NULL),
+	ROW("tid", FIELD_INT, AT(snap_site, tid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
 	ROW("thread", FIELD_STR, AT(snap_site, thread)),
 	ROW("function", FIELD_STR, AT(snap_site, function)),
 };
 FIELDS(site_names);
 
 static const struct field site_fields_rows[] = {
-	ROW("cross_frees", FIELD_U64, AT(snap_site, cross_frees), .needs = HAS_FREE_CALLS, .merge = MERGE_SUM),
-	ROW("guessed_calls", FIELD_U64, AT(snap_site, guessed_calls), .needs = KNOWN_FAULT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
-	ROW("at_peak_bytes", FIELD_U64, AT(snap_site, at_peak_bytes), .needs = HAS_PEAK_BYTES, .merge = MERGE_SUM),
-	ROW("min_size", FIELD_U64, AT(snap_site, min_size)),	/* of a site without calls it is 0 and means nothing */
-	ROW("max_size", FIELD_U64, AT(snap_site, max_size), .merge = MERGE_MAX),
-	ROW("oldest_ns", FIELD_U64, AT(snap_site, oldest_ns), .needs = HAS_LIVE_BLOCKS),
-	ROW("first_ns", FIELD_U64, AT(snap_site, first_ns), .merge = MERGE_MIN),
-	ROW("last_ns", FIELD_U64, AT(snap_site, last_ns), .merge = MERGE_MAX),
-	ROW("most_calls_per_s", FIELD_U64, AT(snap_site, most_calls_per_s), .needs = HAS_ALLOC_CALLS, .merge = MERGE_MAX, .empty = EMPTY_IS_NULL),
-	ROW("older_blocks", FIELD_U64, AT(snap_site, older_blocks), .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
-	ROW("older_bytes", FIELD_U64, AT(snap_site, older_bytes), .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
+	ROW("cross_frees", FIELD_U64, AT(snap_site, cross_frees), .unit = UNIT_COUNT, .needs = HAS_FREE_CALLS, .merge = MERGE_SUM),
+	ROW("guessed_calls", FIELD_U64, AT(snap_site, guessed_calls), .unit = UNIT_COUNT, .needs = KNOWN_FAULT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	ROW("at_peak_bytes", FIELD_U64, AT(snap_site, at_peak_bytes), .unit = UNIT_BYTES, .needs = HAS_PEAK_BYTES, .merge = MERGE_SUM),
+	ROW("min_size", FIELD_U64, AT(snap_site, min_size), .unit = UNIT_BYTES),	/* of a site without calls it is 0 and means nothing */
+	ROW("max_size", FIELD_U64, AT(snap_site, max_size), .unit = UNIT_BYTES, .merge = MERGE_MAX),
+	ROW("oldest_ns", FIELD_U64, AT(snap_site, oldest_ns), .unit = UNIT_NS, .needs = HAS_LIVE_BLOCKS),
+	ROW("first_ns", FIELD_U64, AT(snap_site, first_ns), .unit = UNIT_NS, .merge = MERGE_MIN),
+	ROW("last_ns", FIELD_U64, AT(snap_site, last_ns), .unit = UNIT_NS, .merge = MERGE_MAX),
+	ROW("most_calls_per_s", FIELD_U64, AT(snap_site, most_calls_per_s), .unit = UNIT_PER_S, .needs = HAS_ALLOC_CALLS, .merge = MERGE_MAX, .empty = EMPTY_IS_NULL),
+	ROW("older_blocks", FIELD_U64, AT(snap_site, older_blocks), .unit = UNIT_COUNT, .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
+	ROW("older_bytes", FIELD_U64, AT(snap_site, older_bytes), .unit = UNIT_BYTES, .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
 	TREND(snap_site),
 };
 FIELDS(site_fields);
 
-#define MOVES(name, how) ROW(#name, FIELD_U64, AT(snap_moves, name), .merge = how)
+#define MOVES(name, its_unit, how) ROW(#name, FIELD_U64, AT(snap_moves, name), .unit = its_unit, .merge = how)
 
 static const struct field move_fields_rows[] = {
-	MOVES(calls, MERGE_SUM),	 MOVES(moved_calls, MERGE_SUM), MOVES(moved_bytes, MERGE_SUM),
-	MOVES(grown_calls, MERGE_SUM),	 MOVES(grown_bytes, MERGE_SUM), MOVES(shrunk_calls, MERGE_SUM),
-	MOVES(doubled_calls, MERGE_SUM), MOVES(longest, MERGE_MAX),
+	MOVES(calls, UNIT_COUNT, MERGE_SUM),
+	MOVES(moved_calls, UNIT_COUNT, MERGE_SUM),
+	MOVES(moved_bytes, UNIT_BYTES, MERGE_SUM),
+	MOVES(grown_calls, UNIT_COUNT, MERGE_SUM),
+	MOVES(grown_bytes, UNIT_BYTES, MERGE_SUM),
+	MOVES(shrunk_calls, UNIT_COUNT, MERGE_SUM),
+	MOVES(doubled_calls, UNIT_COUNT, MERGE_SUM),
+	MOVES(longest, UNIT_COUNT, MERGE_MAX),
 };
 FIELDS(move_fields);
 
@@ -95,30 +100,30 @@ FIELDS(age_fields);
 static const struct field process_fields_rows[] = {
 	ROW("id", FIELD_U32, AT(snap_process, id)),
 	/* a row of several processes has none */
-	ROW("pid", FIELD_INT, AT(snap_process, pid), .empty = EMPTY_IS_NULL),
+	ROW("pid", FIELD_INT, AT(snap_process, pid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
 	ROW("comm", FIELD_STR, AT(snap_process, comm)),
 	ROW("exe", FIELD_STR, AT(snap_process, exe)),
-	ROW("age_at_attach_ns", FIELD_U64, AT(snap_process, age_at_attach_ns), .merge = MERGE_MAX),
+	ROW("age_at_attach_ns", FIELD_U64, AT(snap_process, age_at_attach_ns), .unit = UNIT_NS, .merge = MERGE_MAX),
 	ROW("ended", FIELD_BOOL, AT(snap_process, ended)),
 	ROW("exit_signal", FIELD_INT, AT(snap_process, exit_signal), .empty = EMPTY_IS_NULL),
 	ROW("oom_killed", FIELD_BOOL, AT(snap_process, oom_killed)),
-	ROW("members", FIELD_U32, AT(snap_process, n_members), .empty = EMPTY_IS_NULL),
+	ROW("members", FIELD_U32, AT(snap_process, n_members), .unit = UNIT_COUNT, .empty = EMPTY_IS_NULL),
 	ROW("cgroup", FIELD_STR, AT(snap_process, cgroup), .line = 6),
 	ROW("container", FIELD_STR, AT(snap_process, container)),
 	ROW("unit", FIELD_STR, AT(snap_process, unit)),
 	ROW("runtime", FIELD_STR, AT(snap_process, runtime), .empty = EMPTY_IS_ABSENT),
-	ROW("container_pid", FIELD_INT, AT(snap_process, container_pid), .empty = EMPTY_IS_NULL),
+	ROW("container_pid", FIELD_INT, AT(snap_process, container_pid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
 	ROW("parent", FIELD_U32, AT(snap_process, parent), .empty = EMPTY_IS_NULL),
 	ROW("started", FIELD_TIME, AT(snap_process, wall_started_ns), .empty = EMPTY_IS_NULL, .line = 6),
-	ROW("unseen_ns", FIELD_U64, AT(snap_process, unseen_ns), .merge = MERGE_MAX),
-	ROW("lost_blocks", FIELD_U64, AT(snap_process, lost_blocks), .merge = MERGE_SUM),
-	ROW("lost_stacks", FIELD_U64, AT(snap_process, lost_stacks), .merge = MERGE_SUM),
-	ROW("missed_frees", FIELD_U64, AT(snap_process, missed_frees), .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
-	ROW("rss_bytes", FIELD_U64, AT(snap_process, rss_bytes), .needs = KNOWN_RSS, .line = 6),
-	ROW("peak_rss_bytes", FIELD_U64, AT(snap_process, most_rss_bytes), .empty = EMPTY_IS_NULL),
-	ROW("rss_at_attach_bytes", FIELD_U64, AT(snap_process, rss_at_attach_bytes)),
-	ROW("peak_at_ns", FIELD_U64, AT(snap_process, peak_at_ns), .needs = HAS_PEAK_BYTES | KNOWN_ONE),
-	ROW("probe_hits", FIELD_U64, AT(snap_process, probe_hits), .merge = MERGE_SUM),
+	ROW("unseen_ns", FIELD_U64, AT(snap_process, unseen_ns), .unit = UNIT_NS, .merge = MERGE_MAX),
+	ROW("lost_blocks", FIELD_U64, AT(snap_process, lost_blocks), .unit = UNIT_COUNT, .merge = MERGE_SUM),
+	ROW("lost_stacks", FIELD_U64, AT(snap_process, lost_stacks), .unit = UNIT_COUNT, .merge = MERGE_SUM),
+	ROW("missed_frees", FIELD_U64, AT(snap_process, missed_frees), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	ROW("rss_bytes", FIELD_U64, AT(snap_process, rss_bytes), .unit = UNIT_BYTES, .needs = KNOWN_RSS, .line = 6),
+	ROW("peak_rss_bytes", FIELD_U64, AT(snap_process, most_rss_bytes), .unit = UNIT_BYTES, .empty = EMPTY_IS_NULL),
+	ROW("rss_at_attach_bytes", FIELD_U64, AT(snap_process, rss_at_attach_bytes), .unit = UNIT_BYTES),
+	ROW("peak_at_ns", FIELD_U64, AT(snap_process, peak_at_ns), .unit = UNIT_NS, .needs = HAS_PEAK_BYTES | KNOWN_ONE),
+	ROW("probe_hits", FIELD_U64, AT(snap_process, probe_hits), .unit = UNIT_COUNT, .merge = MERGE_SUM),
 	TREND(snap_process),
 };
 FIELDS(process_fields);
@@ -191,19 +196,19 @@ FIELDS(lifetime_fields);
 
 /* ---- moments, frees */
 
-#define WHOLE(name, bits) ROW(#name, FIELD_U64, AT(snap_mark, name), .needs = KNOWN_WHOLE | (bits), .empty = EMPTY_IS_ABSENT)
+#define WHOLE(name, its_unit, bits) ROW(#name, FIELD_U64, AT(snap_mark, name), .unit = its_unit, .needs = KNOWN_WHOLE | (bits), .empty = EMPTY_IS_ABSENT)
 
 static const struct field mark_fields_rows[] = {
 	ROW("name", FIELD_STR, AT(snap_mark, name)),
-	ROW("number", FIELD_U32, AT(snap_mark, number)),
-	ROW("tid", FIELD_INT, AT(snap_mark, tid)),
-	ROW("t_ns", FIELD_U64, AT(snap_mark, t_ns)),
-	ROW("live_bytes", FIELD_U64, AT(snap_mark, live_bytes), .needs = HAS_LIVE_BYTES),
+	ROW("number", FIELD_U32, AT(snap_mark, number), .unit = UNIT_COUNT),
+	ROW("tid", FIELD_INT, AT(snap_mark, tid), .unit = UNIT_ID),
+	ROW("t_ns", FIELD_U64, AT(snap_mark, t_ns), .unit = UNIT_NS),
+	ROW("live_bytes", FIELD_U64, AT(snap_mark, live_bytes), .unit = UNIT_BYTES, .needs = HAS_LIVE_BYTES),
 	ROW("whole", FIELD_BOOL, AT(snap_mark, whole)),
-	WHOLE(alloc_calls, 0),
-	WHOLE(alloc_bytes, 0),
-	WHOLE(live_blocks, HAS_LIVE_BYTES),
-	WHOLE(all_live_bytes, HAS_LIVE_BYTES),
+	WHOLE(alloc_calls, UNIT_COUNT, 0),
+	WHOLE(alloc_bytes, UNIT_BYTES, 0),
+	WHOLE(live_blocks, UNIT_COUNT, HAS_LIVE_BYTES),
+	WHOLE(all_live_bytes, UNIT_BYTES, HAS_LIVE_BYTES),
 };
 FIELDS(mark_fields);
 
@@ -217,18 +222,18 @@ FIELDS(taken_fields);
 static const struct field free_fields_rows[] = {
 	ROW("site", FIELD_U32, AT(snap_free, site)),
 	ROW("where", FIELD_U32, AT(snap_free, where)),
-	ROW("tid", FIELD_INT, AT(snap_free, tid), .empty = EMPTY_IS_NULL),
+	ROW("tid", FIELD_INT, AT(snap_free, tid), .unit = UNIT_ID, .empty = EMPTY_IS_NULL),
 	ROW("thread", FIELD_STR, AT(snap_free, thread)),
-	ROW("calls", FIELD_U64, AT(snap_free, calls)),
-	ROW("bytes", FIELD_U64, AT(snap_free, bytes)),
-	ROW("cross_calls", FIELD_U64, AT(snap_free, cross_calls)),
+	ROW("calls", FIELD_U64, AT(snap_free, calls), .unit = UNIT_COUNT),
+	ROW("bytes", FIELD_U64, AT(snap_free, bytes), .unit = UNIT_BYTES),
+	ROW("cross_calls", FIELD_U64, AT(snap_free, cross_calls), .unit = UNIT_COUNT),
 };
 FIELDS(free_fields);
 
 static const struct field free_site_fields_rows[] = {
 	ROW("function", FIELD_STR, AT(snap_free_site, function)),
-	ROW("calls", FIELD_U64, AT(snap_free_site, calls)),
-	ROW("bytes", FIELD_U64, AT(snap_free_site, bytes)),
+	ROW("calls", FIELD_U64, AT(snap_free_site, calls), .unit = UNIT_COUNT),
+	ROW("bytes", FIELD_U64, AT(snap_free_site, bytes), .unit = UNIT_BYTES),
 };
 FIELDS(free_site_fields);
 
@@ -330,6 +335,29 @@ _Static_assert(sizeof(enum mt_mode) == sizeof(unsigned int) &&
 		       sizeof(enum recording_size) == sizeof(unsigned int),
 	       "FIELD_ENUM");
 
+const struct field *fields__find(const struct fields *fields, const char *key)
+{
+	for (size_t i = 0; i < fields->n; i++)
+		if (!strcmp(fields->v[i].key, key))
+			return &fields->v[i];
+	return NULL;
+}
+
+static unsigned int known_of_trend(const struct snapshot *s, const struct trend *t)
+{
+	return s->known | (s->baseline ? KNOWN_BASELINE : 0) | (t->known ? KNOWN_TREND : 0);
+}
+
+unsigned int site__known(const struct snapshot *s, const struct snap_site *site)
+{
+	return known_of_trend(s, &site->trend) | (site->growth == GROWTH_FAULT ? KNOWN_FAULT : 0);
+}
+
+unsigned int process__known(const struct snapshot *s, const struct snap_process *p)
+{
+	return known_of_trend(s, &p->trend) | (p->n_members < 2 ? KNOWN_ONE : 0) | (p->rss_bytes || !p->ended ? KNOWN_RSS : 0);
+}
+
 const void *field__of(const struct field *f, const void *row)
 {
 	return (const char *)row + f->offset;
@@ -340,6 +368,26 @@ bool field__is_empty(const struct field *f, const void *row)
 	static const char none[sizeof(uint64_t)];
 
 	return !memcmp(field__of(f, row), none, sizes[f->type]);
+}
+
+double field__number(const struct field *f, const void *row)
+{
+	const void *at = field__of(f, row);
+
+	switch (f->type) {
+	case FIELD_U64:
+		return (double)*(const uint64_t *)at;
+	case FIELD_I64:
+		return (double)*(const int64_t *)at;
+	case FIELD_U32:
+		return *(const uint32_t *)at;
+	case FIELD_INT:
+		return *(const int *)at;
+	case FIELD_DOUBLE:
+		return *(const double *)at;
+	default:
+		return NAN;
+	}
 }
 
 static void merge_u64(enum field_merge how, uint64_t *sum, uint64_t n)

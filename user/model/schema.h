@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * The fields of a snapshot, one row each: its name in files, its type, where it
- * lies, what must be known for it to mean anything, and how two of them become
- * one. Files are written and read, rows are added up and grouped by these tables;
- * to add a field is to add a row.
+ * The fields of a snapshot, one row each: its name in files, its type, its unit,
+ * where it lies, what must be known for it to mean anything, and how two of them
+ * become one. Files are written and read, rows are added up and grouped, columns
+ * (present/columns.h) are shown by these tables; to add a field is to add a row.
  */
 #ifndef MT_SCHEMA_H
 #define MT_SCHEMA_H
@@ -23,6 +23,18 @@ enum field_type {
 	FIELD_ENUM,		/* by its name in files: see choices */
 	FIELD_BOUND,		/* uint64_t; UINT64_MAX: there is none, null in files */
 	FIELD_TIME,		/* int64_t, nanoseconds since 1970; "2026-11-14T23:58:32.125Z" in files */
+};
+
+/* What a figure is of, and so how it is written. */
+enum field_unit {
+	UNIT_NONE,		/* it is text, or nobody shows it in a table */
+	UNIT_COUNT,
+	UNIT_BYTES,
+	UNIT_CHANGE,		/* bytes, more or less than they were */
+	UNIT_GROWTH,		/* the same, a second */
+	UNIT_NS,
+	UNIT_PER_S,		/* a count, a second */
+	UNIT_ID,		/* a number that names something */
 };
 
 enum field_merge {
@@ -57,6 +69,7 @@ struct field {
 	const char *key;
 	enum field_type type;
 	size_t offset;
+	enum field_unit unit;
 	unsigned int needs;		/* enum counter_bit and enum known_of_row */
 	enum field_merge merge;
 	enum field_empty empty;
@@ -98,7 +111,12 @@ extern const struct fields probe_fields;	/* struct snap_probe */
 extern const struct fields recording_fields;	/* struct snapshot: how it was recorded */
 extern const struct fields host_fields, folded_fields, scan_fields, overhead_fields;	/* struct snapshot */
 
+const struct field *fields__find(const struct fields *fields, const char *key);	/* NULL: no such field */
 const void *field__of(const struct field *f, const void *row);
+/* Of a row: enum counter_bit and enum known_of_row. */
+unsigned int site__known(const struct snapshot *s, const struct snap_site *site);
+unsigned int process__known(const struct snapshot *s, const struct snap_process *p);
+double field__number(const struct field *f, const void *row);	/* of a figure; NAN: it is none */
 /* 0, false, NULL */
 bool field__is_empty(const struct field *f, const void *row);
 /* Those that have a rule for it; the others stay as they are. */

@@ -21,6 +21,12 @@
 
 #define NS_PER_S 1e9
 #define LIVE (HAS_LIVE_BLOCKS | HAS_LIVE_BYTES)
+#define COUNTER(key) IS(counter_fields, key)
+#define ERROR(key) IS(error_fields, key)
+#define MOVES(key) IS(move_fields, key)
+#define PROCESS(key) IS(process_fields, key)
+#define SITE(key) IS(site_fields, key)
+#define JUDGED "Where its live bytes are going, and why it is judged so"
 
 /* ---- cells of any row */
 
@@ -33,22 +39,6 @@ static const struct trend *trend_of(const struct row_of *r)
 {
 	return r->site ? &r->site->trend : &r->process->trend;
 }
-
-static uint64_t live_bytes(const struct row_of *r)
-{
-	return r->site && r->older ? r->site->older_bytes : counters_of(r)->live_bytes;
-}
-
-static uint64_t live_blocks(const struct row_of *r)
-{
-	return r->site && r->older ? r->site->older_blocks : counters_of(r)->live_blocks;
-}
-
-FIGURE(live, fmt_bytes, live_bytes(r))
-FIGURE(blocks, fmt_count, live_blocks(r))
-FIGURE(calls, fmt_count, counters_of(r)->alloc_calls)
-FIGURE(bytes, fmt_bytes, counters_of(r)->alloc_bytes)
-FIGURE(frees, fmt_count, counters_of(r)->free_calls)
 
 static double per_second(const struct row_of *r, uint64_t n)
 {
@@ -132,58 +122,9 @@ static const char *show_bytes_rate(const struct row_of *r, char buf[static CELL_
 	return fmt_bytes(buf, rate >= 0x1p63 ? UINT64_MAX : (uint64_t)(r->has_rates ? rate + 0.5 : rate));
 }
 
-static double average(const struct row_of *r)
-{
-	const struct counters *c = counters_of(r);
-
-	return c->alloc_calls ? (double)c->alloc_bytes / (double)c->alloc_calls : NAN;
-}
-
-static const char *show_average(const struct row_of *r, char buf[static CELL_MAX])
-{
-	const struct counters *c = counters_of(r);
-
-	return c->alloc_calls ? fmt_bytes(buf, c->alloc_bytes / c->alloc_calls) : "-";
-}
-
-static double share(uint64_t part, uint64_t whole)
-{
-	return whole ? (double)part / (double)whole : NAN;
-}
-
-static double freed(const struct row_of *r)
-{
-	return share(counters_of(r)->free_calls, counters_of(r)->alloc_calls);
-}
-
-static const char *show_freed(const struct row_of *r, char buf[static CELL_MAX])
-{
-	const struct counters *c = counters_of(r);
-
-	return c->alloc_calls ? fmt_percent(buf, c->free_calls, c->alloc_calls) : "-";
-}
-
-static double temporary(const struct row_of *r)
-{
-	return share(counters_of(r)->temp_calls, counters_of(r)->alloc_calls);
-}
-
-static const char *show_temporary(const struct row_of *r, char buf[static CELL_MAX])
-{
-	const struct counters *c = counters_of(r);
-
-	return c->alloc_calls ? fmt_percent(buf, c->temp_calls, c->alloc_calls) : "-";
-}
-
-FIGURE(reallocs, fmt_count, counters_of(r)->realloc_calls)
-
-FIGURE(peak, fmt_bytes, r->site ? r->site->at_peak_bytes : r->process->c.peak_bytes)
-
 static double growth(const struct row_of *r)
 {
-	if (!r->site)
-		return process__growth(r->process);
-	return r->site->trend.known ? r->site->trend.growth_bytes_per_s : NAN;
+	return process__growth(r->process);
 }
 
 static const char *show_growth(const struct row_of *r, char buf[static CELL_MAX])
@@ -191,20 +132,6 @@ static const char *show_growth(const struct row_of *r, char buf[static CELL_MAX]
 	double rate = growth(r);
 
 	return isnan(rate) ? "-" : fmt_change(buf, rate);
-}
-
-static double change(const struct row_of *r)
-{
-	int64_t bytes = r->site ? r->site->since_baseline_bytes : r->process->since_baseline_bytes;
-
-	return r->s->baseline ? (double)bytes : NAN;
-}
-
-static const char *show_change(const struct row_of *r, char buf[static CELL_MAX])
-{
-	double bytes = change(r);
-
-	return isnan(bytes) ? "-" : fmt_change(buf, bytes);
 }
 
 static const char *show_verdict(const struct row_of *r, char buf[static CELL_MAX])
@@ -265,43 +192,9 @@ static const char *show_age(const struct row_of *r, char buf[static CELL_MAX])
 	return ns ? fmt_duration(buf, ns) : "-";
 }
 
-static double members(const struct row_of *r)
-{
-	return r->process->n_members;
-}
-
 static const char *show_members(const struct row_of *r, char buf[static CELL_MAX])
 {
 	return snapshot__is_grouped(r->s) ? fmt_count(buf, r->process->n_members) : "";
-}
-
-static const char *number_or_nothing(int n, char buf[static CELL_MAX])
-{
-	if (n <= 0)
-		return "";
-	snprintf(buf, CELL_MAX, "%d", n);
-	return buf;
-}
-
-/* The lowest first. */
-static double pid(const struct row_of *r)
-{
-	return -(double)r->process->pid;
-}
-
-static const char *show_pid(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return number_or_nothing(r->process->pid, buf);
-}
-
-static const char *show_container_pid(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return number_or_nothing(r->process->container_pid, buf);
-}
-
-static const char *show_comm(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->process->comm;
 }
 
 static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
@@ -314,27 +207,29 @@ static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
 }
 
 static const struct column of_process[] = {
-	{ "live", "LIVE", 9, .scaled = true, .needs = LIVE, .value = live, .format = show_live },
-	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .without = LIVE, .value = bytes, .format = show_bytes },
-	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .without = LIVE, .drop = 4, .value = calls, .format = show_calls },
+	{ "live", "LIVE", 9, .scaled = true, .field = COUNTER("live_bytes") },
+	{ "bytes", "BYTES", 9, .scaled = true, .without = LIVE, .field = COUNTER("alloc_bytes") },
+	{ "calls", "CALLS", 7, .scaled = true, .without = LIVE, .drop = 4, .field = COUNTER("alloc_calls") },
 	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta,
 	  .tone = delta_tone },
-	{ "change", "CHANGE", 10, .scaled = true, .needs = LIVE, .value = change, .format = show_change },
-	{ "growth", "GROWTH/s", 10, .scaled = true, .needs = LIVE, .value = growth, .format = show_growth,
-	  .tone = growth_tone },
-	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .drop = 7, .value = blocks, .format = show_blocks },
-	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 3, .value = calls_rate, .format = show_calls_rate,
-	  .tone = rate_tone },
-	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 8, .value = bytes_rate, .format = show_bytes_rate,
-	  .tone = rate_tone },
-	{ "peak", "PEAK", 9, .scaled = true, .needs = HAS_PEAK_BYTES, .drop = 9, .value = peak, .format = show_peak },
-	{ "rss", "RSS", 9, .drop = 2, .value = rss, .format = show_rss },
+	{ "change", "CHANGE", 10, .scaled = true, .field = PROCESS("since_baseline_bytes") },
+	{ "growth", "GROWTH/s", 10, .scaled = true, .label = "Growth", .field = PROCESS("growth_bytes_per_s"), .value = growth,
+	  .format = show_growth, .tone = growth_tone },
+	{ "blocks", "BLOCKS", 7, .scaled = true, .drop = 7, .field = COUNTER("live_blocks") },
+	{ "calls-rate", "CALLS/s", 7, .scaled = true, .drop = 3, .field = COUNTER("alloc_calls"), .value = calls_rate,
+	  .format = show_calls_rate, .tone = rate_tone },
+	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .drop = 8, .field = COUNTER("alloc_bytes"), .value = bytes_rate,
+	  .format = show_bytes_rate, .tone = rate_tone },
+	{ "peak", "PEAK", 9, .scaled = true, .drop = 9, .field = COUNTER("peak_bytes") },
+	{ "rss", "RSS", 9, .drop = 2, .label = "RSS", .field = PROCESS("rss_bytes"), .value = rss, .format = show_rss },
 	{ "age", "AGE", 6, .drop = 6, .value = age, .format = show_age },
-	{ "verdict", "VERDICT", 8, true, .format = show_verdict, .tone = verdict_tone },
-	{ "members", "PROCS", 7, .value = members, .format = show_members },
-	{ "pid", "PID", 7, .value = pid, .format = show_pid },
-	{ "container-pid", "NSPID", 7, .drop = 1, .format = show_container_pid },
-	{ "process", "PROCESS", 0, true, .format = show_comm },
+	{ "lost", "LOST", 7, .two_snapshots = true, .field = PROCESS("lost_blocks") },
+	{ "attached", "ATTACHED", 8, .two_snapshots = true, .tip = "How long after its start", .field = PROCESS("age_at_attach_ns") },
+	{ "verdict", "VERDICT", 8, true, .tip = JUDGED, .format = show_verdict, .tone = verdict_tone },
+	{ "members", "PROCS", 7, .field = PROCESS("members"), .format = show_members },
+	{ "pid", "PID", 7, .field = PROCESS("pid") },
+	{ "container-pid", "NSPID", 7, .drop = 1, .field = PROCESS("container_pid") },
+	{ "process", "PROCESS", 0, true, .field = PROCESS("comm") },
 	{ "where", "WHERE", 0, true, .drop = 5, .format = show_where },
 };
 
@@ -347,7 +242,8 @@ static double tid(const struct row_of *r)
 
 static const char *show_tid(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return number_or_nothing(r->thread->tid, buf);
+	snprintf(buf, CELL_MAX, "%d", r->thread->tid);
+	return r->thread->tid > 0 ? buf : "";
 }
 
 static double n_threads(const struct row_of *r)
@@ -397,64 +293,46 @@ static const char *show_process(const struct row_of *r, char buf[static CELL_MAX
 }
 
 static const struct column of_thread[] = {
-	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls, .format = show_calls },
-	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 4, .value = calls_rate, .format = show_calls_rate,
-	  .tone = rate_tone },
-	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .two_snapshots = true, .value = bytes_rate,
+	{ "calls", "CALLS", 7, .scaled = true, .field = COUNTER("alloc_calls") },
+	{ "calls-rate", "CALLS/s", 7, .scaled = true, .drop = 4, .label = "Rate", .field = COUNTER("alloc_calls"), .value = calls_rate,
+	  .format = show_calls_rate, .tone = rate_tone },
+	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .two_snapshots = true, .field = COUNTER("alloc_bytes"), .value = bytes_rate,
 	  .format = show_bytes_rate, .tone = rate_tone },
-	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes, .format = show_bytes },
-	{ "average", "AVG", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 6, .value = average, .format = show_average },
-	{ "frees", "FREES", 7, .scaled = true, .needs = HAS_FREE_CALLS, .drop = 3, .value = frees, .format = show_frees },
-	{ "temporary", "TEMP", 4, .needs = HAS_TEMP_CALLS, .drop = 5, .value = temporary, .format = show_temporary },
-	{ "reallocs", "REALLOC", 7, .scaled = true, .needs = HAS_REALLOC_CALLS, .drop = 7, .value = reallocs, .format = show_reallocs },
+	{ "bytes", "BYTES", 9, .scaled = true, .field = COUNTER("alloc_bytes") },
+	{ "average", "AVG", 9, .scaled = true, .drop = 6, .mean = true, .field = COUNTER("alloc_bytes"), .over = COUNTER("alloc_calls") },
+	{ "frees", "FREES", 7, .scaled = true, .drop = 3, .field = COUNTER("free_calls") },
+	{ "temporary", "TEMP", 4, .drop = 5, .field = COUNTER("temp_calls"), .over = COUNTER("alloc_calls") },
+	{ "temporary-calls", "TEMPORARY", 9, .scaled = true, .two_snapshots = true, .field = COUNTER("temp_calls") },
+	{ "reallocs", "REALLOC", 7, .scaled = true, .drop = 7, .label = "Reallocs", .field = COUNTER("realloc_calls") },
+	{ "failed", "FAILED", 7, .two_snapshots = true, .field = COUNTER("failed_calls") },
+	{ "older-frees", "OLDER FREES", 11, .two_snapshots = true, .field = COUNTER("unknown_frees") },
 	{ "threads", "THREADS", 7, .value = n_threads, .format = show_n_threads },
 	{ "ended", "ENDED", 7, .drop = 1, .value = n_ended, .format = show_n_ended },
-	{ "tid", "TID", 7, .value = tid, .format = show_tid },
+	{ "tid", "TID", 7, .label = "TID", .value = tid, .format = show_tid },
 	{ "thread", "THREAD", 0, true, .format = show_thread },
 	{ "process", "PROCESS", 0, true, .drop = 2, .format = show_process },
 };
 
 /* ---- of sites */
 
-static double oldest(const struct row_of *r)
-{
-	return (double)r->site->oldest_ns;
-}
-
 static const char *show_oldest(const struct row_of *r, char buf[static CELL_MAX])
 {
 	return r->site->oldest_ns ? fmt_oldest(buf, r->site) : "-";
 }
 
-/* Of an estimate: how much of it one standard error is. */
-static double live_error(const struct row_of *r)
+static double share_of_whole(const struct row_of *r)
 {
-	const struct snap_site *s = r->site;
-
-	return s->c.live_bytes ? s->error.live_bytes / (double)s->c.live_bytes : s->error.live_bytes;
+	return (double)r->weight;
 }
 
-/* Of blocks older than an age it is not kept. */
-static const char *show_live_error(const struct row_of *r, char buf[static CELL_MAX])
+static const char *show_share_of_whole(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return r->older ? "-" : fmt_error(buf, r->site->error.live_bytes, r->site->c.live_bytes);
-}
-
-static double calls_error(const struct row_of *r)
-{
-	const struct snap_site *s = r->site;
-
-	return s->c.alloc_calls ? s->error.alloc_calls / (double)s->c.alloc_calls : s->error.alloc_calls;
-}
-
-static const char *show_calls_error(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_error(buf, r->site->error.alloc_calls, r->site->c.alloc_calls);
+	return fmt_share(buf, r->weight, r->whole);
 }
 
 static double peak_share(const struct row_of *r)
 {
-	return share(r->site->at_peak_bytes, r->process->c.peak_bytes);
+	return r->process->c.peak_bytes ? (double)r->site->at_peak_bytes / (double)r->process->c.peak_bytes : NAN;
 }
 
 static const char *show_peak_share(const struct row_of *r, char buf[static CELL_MAX])
@@ -487,8 +365,6 @@ static enum tone frees_rate_tone(const struct row_of *r)
 	return r->rates.frees > 0 ? TONE_PLAIN : TONE_DIM;
 }
 
-FIGURE(freed_bytes, fmt_bytes, r->site->c.free_bytes)
-
 static double lived(const struct row_of *r)
 {
 	return (double)r->site->lifetime_sum_ns / (double)MAX(r->site->c.free_calls, 1ull);
@@ -499,16 +375,6 @@ static const char *show_lived(const struct row_of *r, char buf[static CELL_MAX])
 	return fmt_duration(buf, (uint64_t)lived(r));
 }
 
-static double cross(const struct row_of *r)
-{
-	return (double)r->site->cross_frees / (double)MAX(r->site->c.free_calls, 1ull);
-}
-
-static const char *show_cross(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_percent(buf, r->site->cross_frees, r->site->c.free_calls);
-}
-
 static const char *show_site(const struct row_of *r, char buf[static CELL_MAX])
 {
 	struct frame f = tellings__of(r->tellings, r->s, r->site);
@@ -516,85 +382,54 @@ static const char *show_site(const struct row_of *r, char buf[static CELL_MAX])
 	return telling__name(&f);
 }
 
-static const char *show_function(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->site->function;
-}
-
-static double most_rate(const struct row_of *r)
-{
-	return (double)r->site->most_calls_per_s;
-}
-
-static const char *show_most_rate(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->site->most_calls_per_s ? show_rate((double)r->site->most_calls_per_s, buf) : "-";
-}
-
 static const struct column of_site[] = {
-	{ "live", "LIVE", 9, .scaled = true, .needs = LIVE, .value = live, .format = show_live },
+	{ "live", "LIVE", 9, .scaled = true, .field = COUNTER("live_bytes"), .older = SITE("older_bytes") },
 	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta,
 	  .tone = delta_tone },
-	{ "change", "CHANGE", 10, .scaled = true, .needs = LIVE, .value = change, .format = show_change },
-	{ "growth", "GROWTH/s", 10, .scaled = true, .needs = LIVE, .value = growth, .format = show_growth,
-	  .tone = growth_tone },
-	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .value = blocks, .format = show_blocks },
-	{ "freed", "FREED", 5, .needs = HAS_FREE_CALLS, .value = freed, .format = show_freed },
-	{ "oldest", "OLDEST", 7, .needs = LIVE, .value = oldest, .format = show_oldest },
-	{ "verdict", "VERDICT", 8, true, .needs = LIVE, .format = show_verdict, .tone = verdict_tone },
-	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls, .format = show_calls },
-	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = calls_rate, .format = show_calls_rate,
+	{ "change", "CHANGE", 10, .scaled = true, .label = "Δ", .field = SITE("since_baseline_bytes") },
+	{ "growth", "GROWTH/s", 10, .scaled = true, .label = "Growth", .field = SITE("growth_bytes_per_s"), .tone = growth_tone },
+	{ "blocks", "BLOCKS", 7, .scaled = true, .field = COUNTER("live_blocks"), .older = SITE("older_blocks") },
+	{ "freed", "FREED", 5, .tip = "Of the blocks that it allocated", .field = COUNTER("free_calls"), .over = COUNTER("alloc_calls") },
+	{ "oldest", "OLDEST", 7, .tip = "Age of the oldest live block", .field = SITE("oldest_ns"), .format = show_oldest },
+	{ "verdict", "VERDICT", 8, true, .tip = JUDGED, .needs = LIVE, .format = show_verdict, .tone = verdict_tone },
+	{ "calls", "CALLS", 7, .scaled = true, .field = COUNTER("alloc_calls") },
+	{ "calls-rate", "CALLS/s", 7, .scaled = true, .label = "Rate", .field = COUNTER("alloc_calls"), .value = calls_rate,
+	  .format = show_calls_rate, .tone = rate_tone },
+	{ "most-rate", "MOST/s", 7, .scaled = true, .field = SITE("most_calls_per_s") },
+	{ "bytes", "BYTES", 9, .scaled = true, .field = COUNTER("alloc_bytes") },
+	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .field = COUNTER("alloc_bytes"), .value = bytes_rate, .format = show_bytes_rate,
 	  .tone = rate_tone },
-	{ "most-rate", "MOST/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = most_rate, .format = show_most_rate },
-	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes, .format = show_bytes },
-	{ "bytes-rate", "BYTES/s", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes_rate, .format = show_bytes_rate,
-	  .tone = rate_tone },
-	{ "average", "AVG", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = average, .format = show_average },
-	{ "temporary", "TEMP", 4, .needs = HAS_TEMP_CALLS, .value = temporary, .format = show_temporary },
-	{ "peak", "AT PEAK", 9, .scaled = true, .needs = HAS_PEAK_BYTES, .value = peak, .format = show_peak },
-	{ "live-error", "±", 4, .needs = LIVE, .value = live_error, .format = show_live_error },
-	{ "calls-error", "±", 4, .needs = HAS_ALLOC_CALLS, .value = calls_error, .format = show_calls_error },
+	{ "average", "AVG", 9, .scaled = true, .label = "Average", .mean = true, .field = COUNTER("alloc_bytes"), .over = COUNTER("alloc_calls") },
+	{ "temporary", "TEMP", 4, .label = "Temporary", .tip = "Freed by the same thread before its next allocation",
+	  .field = COUNTER("temp_calls"), .over = COUNTER("alloc_calls") },
+	{ "peak", "AT PEAK", 9, .scaled = true, .field = SITE("at_peak_bytes") },
+	{ "live-error", "±", 4, .error = true, .field = ERROR("live_bytes"), .over = COUNTER("live_bytes") },
+	{ "calls-error", "±", 4, .error = true, .field = ERROR("alloc_calls"), .over = COUNTER("alloc_calls") },
+	{ "share", "SHARE", 5, .value = share_of_whole, .format = show_share_of_whole },
 	{ "trend", "TREND", 8, true, .needs = LIVE, .two_snapshots = true },
 	{ "peak-share", "SHARE", 5, .needs = HAS_PEAK_BYTES, .value = peak_share, .format = show_peak_share },
-	{ "last", "LAST", 6, .value = last, .format = show_last },
-	{ "frees-rate", "FREES/s", 7, .needs = HAS_FREE_CALLS, .two_snapshots = true, .value = frees_rate, .format = show_frees_rate,
+	{ "last", "LAST", 6, .field = SITE("last_ns"), .value = last, .format = show_last },
+	{ "frees-rate", "FREES/s", 7, .two_snapshots = true, .field = COUNTER("free_calls"), .value = frees_rate, .format = show_frees_rate,
 	  .tone = frees_rate_tone },
-	{ "frees", "FREES", 7, .needs = HAS_FREE_CALLS, .value = frees, .format = show_frees },
-	{ "freed-bytes", "BYTES", 9, .needs = HAS_FREE_CALLS, .value = freed_bytes, .format = show_freed_bytes },
-	{ "lived", "LIVED", 6, .needs = HAS_FREE_CALLS, .value = lived, .format = show_lived },
-	{ "cross", "CROSS", 5, .needs = HAS_FREE_CALLS, .value = cross, .format = show_cross },
+	{ "frees", "FREES", 7, .field = COUNTER("free_calls") },
+	{ "freed-bytes", "BYTES", 9, .field = COUNTER("free_bytes") },
+	{ "lived", "LIVED", 6, .tip = "Mean lifetime of freed blocks", .needs = HAS_FREE_CALLS, .value = lived, .format = show_lived },
+	{ "cross", "CROSS", 5, .field = SITE("cross_frees"), .over = COUNTER("free_calls") },
 	{ "freed-at", "FREED AT", 26, true, .needs = HAS_FREE_CALLS, .two_snapshots = true },
+	{ "passed-on", "CALLS", 7, .field = MOVES("calls") },
+	{ "moved", "MOVED", 5, .tip = "To another address: the block was copied", .field = MOVES("moved_calls"), .over = MOVES("calls") },
+	{ "copied", "COPIED", 9, .tip = "Bytes, when it moved", .field = MOVES("moved_bytes") },
+	{ "larger-by", "LARGER BY", 9, .tip = "On average, of the calls that make it larger", .mean = true,
+	  .field = MOVES("grown_bytes"), .over = MOVES("grown_calls") },
+	{ "small-steps", "SMALL STEPS", 11, .tip = "Of the calls that make it larger: to less than 1.5 times the size. "
+	  "A buffer that grows so is copied again and again", .field = MOVES("doubled_calls"), .over = MOVES("grown_calls") },
+	{ "shrunk", "SHRUNK", 6, .field = MOVES("shrunk_calls"), .over = MOVES("calls") },
+	{ "longest", "LONGEST", 7, .tip = "How often one block was passed on, at most", .field = MOVES("longest") },
 	{ "process", "PROCESS", 0, true, .format = show_process },
-	{ "function", "FUNCTION", 0, true, .format = show_function },
+	{ "function", "FUNCTION", 0, true, .field = IS(site_names, "function") },
 	{ "site", "SITE", 0, true, .format = show_site },
 };
 
 const struct columns process_columns = { of_process, ARRAY_SIZE(of_process) };
 const struct columns thread_columns = { of_thread, ARRAY_SIZE(of_thread) };
 const struct columns site_columns = { of_site, ARRAY_SIZE(of_site) };
-
-const struct column *columns__find(const struct columns *c, const char *name)
-{
-	for (size_t i = 0; i < c->n; i++)
-		if (!strcmp(c->v[i].name, name))
-			return &c->v[i];
-	return NULL;
-}
-
-bool column__holds(const struct column *c, const struct snapshot *s)
-{
-	return !(c->needs & ~s->known) && (!c->without || c->without & ~s->known);
-}
-
-const char *column__cell(const struct column *c, const struct row_of *r, char buf[static CELL_MAX])
-{
-	const char *text = c->format ? c->format(r, buf) : "";
-	size_t len = strlen(text);
-
-	/* nothing known is nothing estimated */
-	if (!c->scaled || !r->s->estimated || !*text || !strcmp(text, "-") || len + 2 > CELL_MAX)
-		return text;
-	memmove(buf + 1, text, len + 1);
-	buf[0] = '~';
-	return buf;
-}

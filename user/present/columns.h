@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "model/snapshot.h"
+#include "model/schema.h"
 
 #define CELL_MAX 64
 
@@ -44,6 +44,7 @@ struct row_of {
 	const struct snap_mark *mark, *mark_before;	/* the one before: NULL, if either has no figures */
 	const struct snap_when *when;
 	const struct tellings *tellings;	/* of s; NULL: names of sites are looked for anew */
+	uint64_t weight, whole;	/* of a site among others, by what they are ranked by */
 	bool older;		/* a site's live figures are those of blocks older than s->recording.older_ns */
 	bool has_rates;		/* two snapshots: rates are those below, not averages since the trace began */
 	struct row_rates rates;
@@ -52,19 +53,39 @@ struct row_of {
 /* How much a cell asks for attention; the live view has a colour for each. */
 enum tone { TONE_PLAIN, TONE_DIM, TONE_GOOD, TONE_WARN, TONE_BAD };
 
+/* A row of the schema. */
+struct field_ref {
+	const struct fields *fields;
+	const char *key;
+};
+#define IS(its_fields, its_key) (&(const struct field_ref){ &its_fields, its_key })
+
+/*
+ * What a column shows is a field of the row, a figure made of one, or what functions say. Of a
+ * field it takes value, unit and what must be known from the schema.
+ */
 struct column {
 	const char *name;	/* "growth"; no two in a table have the same */
 	const char *title;	/* "GROWTH/s" */
 	unsigned int width;	/* no cell is wider, but for the mark of an estimate; 0: a name of any length */
 	bool left;		/* aligned to the left */
 	bool scaled;		/* "~" stands before it where figures are estimates */
-	unsigned int needs;	/* enum counter_bit: shown where these are recorded */
-	unsigned int without;	/* enum counter_bit: shown only where these are not recorded: another one tells more */
-	bool two_snapshots;	/* or a screen: reports leave it out */
+	bool two_snapshots;	/* or a screen, or a page: reports leave it out */
 	unsigned int drop;	/* where a line is too narrow the highest goes first; 0 stays */
-	/* What rows are ordered by, the most first; NAN: unknown. NULL: a name. */
+	const char *label, *tip;	/* on a page: NULL: the title in small letters; what it means */
+
+	const struct field_ref *field;	/* NULL: functions know */
+	const struct field_ref *older;	/* instead, where only blocks older than an age count */
+	const struct field_ref *over;	/* it is told as a share of this one */
+	bool mean, error;	/* or as so much for each of them; as the error of it */
+	bool since;		/* less what it was at the mark before */
+	enum field_unit unit;	/* UNIT_NONE: the field's */
+
+	unsigned int needs;	/* enum counter_bit: shown where these are recorded, beside what its field needs */
+	unsigned int without;	/* enum counter_bit: shown only where these are not recorded: another one tells more */
+	/* What rows are ordered by, the most first; NAN: unknown. */
 	double (*value)(const struct row_of *r);
-	/* What is shown: in buf, or a string of the snapshot's. "" where there is nothing, "-" where it is not known. NULL: a picture. */
+	/* What is shown: in buf, or a string of the snapshot's. "" where there is nothing, "-" where it is not known. */
 	const char *(*format)(const struct row_of *r, char buf[static CELL_MAX]);
 	enum tone (*tone)(const struct row_of *r);	/* NULL: plain */
 };
@@ -79,24 +100,22 @@ extern const struct columns tag_columns;	/* present/text/tag_table.c */
 extern const struct columns mark_columns, when_columns;	/* present/mark_columns.c */
 extern const struct columns sum_columns;	/* present/sums.c */
 
+/* ---- present/column_field.c */
+
 const struct column *columns__find(const struct columns *c, const char *name);	/* NULL: no such column */
+/* enum counter_bit: its own, and those of its field. */
+unsigned int column__needs(const struct column *c);
+bool column__is_name(const struct column *c);	/* ordered as text */
+bool column__is_picture(const struct column *c);	/* a screen draws it; there is no text */
+/* What rows are ordered by, the most first; NAN: unknown, or a name. */
+double column__value(const struct column *c, const struct row_of *r);
+const char *column__text(const struct column *c, const struct row_of *r, char buf[static CELL_MAX]);
 /* Does the snapshot have figures for it? */
 bool column__holds(const struct column *c, const struct snapshot *s);
 /* The cell with its mark, as it is shown. */
 const char *column__cell(const struct column *c, const struct row_of *r, char buf[static CELL_MAX]);
 
 /* ---- cells that several tables have */
-
-/* A number as what rows are ordered by, and as a cell. */
-#define FIGURE(id, fmt, n)									\
-	static double id(const struct row_of *r)						\
-	{											\
-		return (double)(n);								\
-	}											\
-	static const char *show_##id(const struct row_of *r, char buf[static CELL_MAX])		\
-	{											\
-		return fmt(buf, n);								\
-	}
 
 const char *show_rate(double per_second, char buf[static CELL_MAX]);	/* "182,400", "12.5", "-": at most 7 */
 double rates__calls(const struct row_of *r);

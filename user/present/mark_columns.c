@@ -9,7 +9,8 @@
 #include "util/parse.h"
 #include "util/util.h"
 
-#define LIVE (HAS_LIVE_BYTES | HAS_LIVE_BLOCKS)
+#define MARK(key) IS(mark_fields, key)
+#define SINCE "Since the mark before"
 
 /* ---- marks */
 
@@ -23,87 +24,24 @@ static const char *show_since_then(const struct row_of *r, char buf[static CELL_
 	return fmt_duration(buf, r->s->duration_ns - MIN(r->mark->t_ns, r->s->duration_ns));
 }
 
-static double number(const struct row_of *r)
-{
-	return r->mark->number;
-}
-
-static const char *show_number(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, r->mark->number);
-}
-
-static double since(const struct row_of *r)
-{
-	return r->mark_before ? (double)(r->mark->t_ns - r->mark_before->t_ns) : NAN;
-}
-
-static const char *show_since(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->mark_before ? fmt_duration(buf, r->mark->t_ns - r->mark_before->t_ns) : "-";
-}
-
-static double allocs(const struct row_of *r)
-{
-	return r->mark_before ? (double)(r->mark->alloc_calls - r->mark_before->alloc_calls) : NAN;
-}
-
-static const char *show_allocs(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->mark_before ? fmt_count(buf, r->mark->alloc_calls - r->mark_before->alloc_calls) : "-";
-}
-
-static double bytes(const struct row_of *r)
-{
-	return r->mark_before ? (double)(r->mark->alloc_bytes - r->mark_before->alloc_bytes) : NAN;
-}
-
-static const char *show_bytes(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->mark_before ? fmt_bytes(buf, r->mark->alloc_bytes - r->mark_before->alloc_bytes) : "-";
-}
-
-static double change(const struct row_of *r)
-{
-	return r->mark_before ? (double)r->mark->all_live_bytes - (double)r->mark_before->all_live_bytes : NAN;
-}
-
-static const char *show_change(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->mark_before ? fmt_change(buf, change(r)) : "-";
-}
-
-static double live(const struct row_of *r)
-{
-	return (double)r->mark->live_bytes;
-}
-
-static const char *show_live(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_bytes(buf, r->mark->live_bytes);
-}
-
 static const char *show_process(const struct row_of *r, char buf[static CELL_MAX])
 {
 	snprintf(buf, CELL_MAX, "%.40s (%d)", r->process->comm, (int)r->process->pid);
 	return buf;
 }
 
-static const char *show_mark(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return r->mark->name;
-}
-
 static const struct column of_mark[] = {
-	{ "time", "AGO", 7, .value = since_then, .format = show_since_then },
-	{ "number", "#", 7, .value = number, .format = show_number },
-	{ "since", "SINCE", 7, .value = since, .format = show_since },
-	{ "allocs", "ALLOCS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = allocs, .format = show_allocs },
-	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes, .format = show_bytes },
-	{ "change", "LIVE Δ", 10, .scaled = true, .needs = LIVE, .value = change, .format = show_change },
-	{ "live", "LIVE", 9, .scaled = true, .needs = LIVE, .value = live, .format = show_live },
+	{ "time", "AGO", 7, .label = "At", .field = MARK("t_ns"), .value = since_then, .format = show_since_then },
+	{ "number", "#", 7, .field = MARK("number") },
+	{ "since", "SINCE", 7, .since = true, .field = MARK("t_ns") },
+	{ "allocs", "ALLOCS", 7, .scaled = true, .label = "Allocations", .tip = SINCE, .since = true, .field = MARK("alloc_calls") },
+	{ "bytes", "BYTES", 9, .scaled = true, .tip = SINCE, .since = true, .field = MARK("alloc_bytes") },
+	{ "change", "LIVE Δ", 10, .scaled = true, .label = "Δ live", .tip = SINCE, .since = true, .unit = UNIT_CHANGE, .field = MARK("all_live_bytes") },
+	{ "live", "LIVE", 9, .scaled = true, .tip = "Of its process", .field = MARK("live_bytes") },
+	{ "tid", "TID", 7, .label = "TID", .field = MARK("tid") },
+	{ "compare", "", 7, true, .label = "Since the one before" },
 	{ "process", "PROCESS", 22, true, .format = show_process },
-	{ "mark", "MARK", 14, true, .format = show_mark },
+	{ "mark", "MARK", 14, true, .field = MARK("name") },
 };
 const struct columns mark_columns = { of_mark, ARRAY_SIZE(of_mark) };
 

@@ -21,11 +21,15 @@
 
 /* ---- columns */
 
-FIGURE(live, fmt_bytes, r->sum->sum.c.live_bytes)
-FIGURE(blocks, fmt_count, r->sum->sum.c.live_blocks)
-FIGURE(calls, fmt_count, r->sum->sum.c.alloc_calls)
-FIGURE(bytes, fmt_bytes, r->sum->sum.c.alloc_bytes)
-FIGURE(stacks, fmt_count, r->sum->sum.n_sites)
+static double stacks(const struct row_of *r)
+{
+	return (double)r->sum->sum.n_sites;
+}
+
+static const char *show_stacks(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_count(buf, r->sum->sum.n_sites);
+}
 
 static double share(const struct row_of *r)
 {
@@ -35,18 +39,6 @@ static double share(const struct row_of *r)
 static const char *show_share(const struct row_of *r, char buf[static CELL_MAX])
 {
 	return fmt_share(buf, r->sum->weight, r->sum->whole);
-}
-
-static double freed(const struct row_of *r)
-{
-	return (double)r->sum->sum.c.free_calls / (double)MAX(r->sum->sum.c.alloc_calls, 1ull);
-}
-
-static const char *show_freed(const struct row_of *r, char buf[static CELL_MAX])
-{
-	const struct counters *c = &r->sum->sum.c;
-
-	return c->alloc_calls ? fmt_percent(buf, c->free_calls, c->alloc_calls) : "-";
 }
 
 static const char *show_name(const struct row_of *r, char buf[static CELL_MAX])
@@ -60,15 +52,15 @@ static const char *show_module(const struct row_of *r, char buf[static CELL_MAX]
 }
 
 static const struct column of_sum[] = {
-	{ "live", "LIVE", 9, .scaled = true, .needs = LIVE, .value = live, .format = show_live },
+	{ "live", "LIVE", 9, .scaled = true, .field = IS(counter_fields, "live_bytes") },
 	{ "share", "SHARE", 5, .drop = 8, .value = share, .format = show_share },
 	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta },
-	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .drop = 1, .value = blocks, .format = show_blocks },
+	{ "blocks", "BLOCKS", 7, .scaled = true, .drop = 1, .field = IS(counter_fields, "live_blocks") },
 	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .two_snapshots = true, .value = rates__calls,
 	  .format = rates__show_calls },
-	{ "calls", "CALLS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 2, .value = calls, .format = show_calls },
-	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .without = LIVE, .value = bytes, .format = show_bytes },
-	{ "freed", "FREED", 5, .needs = HAS_FREE_CALLS, .drop = 3, .value = freed, .format = show_freed },
+	{ "calls", "CALLS", 7, .scaled = true, .drop = 2, .field = IS(counter_fields, "alloc_calls") },
+	{ "bytes", "BYTES", 9, .scaled = true, .without = LIVE, .field = IS(counter_fields, "alloc_bytes") },
+	{ "freed", "FREED", 5, .drop = 3, .field = IS(counter_fields, "free_calls"), .over = IS(counter_fields, "alloc_calls") },
 	{ "stacks", "STACKS", 7, .drop = 5, .value = stacks, .format = show_stacks },
 	{ "function", "FUNCTION", 0, true, .format = show_name },
 	{ "module", "MODULE", 0, true, .drop = 6, .format = show_module },

@@ -164,15 +164,9 @@ static void object_or_null(struct json *j, const char *key, bool is, const struc
 		json__null(j, key);
 }
 
-static unsigned int known_of_trend(const struct snapshot *s, const struct trend *t)
-{
-	return s->known | (s->baseline ? KNOWN_BASELINE : 0) | (t->known ? KNOWN_TREND : 0);
-}
-
 static void process(struct json *j, const struct snapshot *s, const struct snap_process *p)
 {
-	unsigned int known = known_of_trend(s, &p->trend) | (p->n_members < 2 ? KNOWN_ONE : 0) |
-			     (p->rss_bytes || !p->ended ? KNOWN_RSS : 0);
+	unsigned int known = process__known(s, p);
 
 	json__line(j, 4);
 	json__object(j, NULL);
@@ -210,7 +204,7 @@ static void process(struct json *j, const struct snapshot *s, const struct snap_
 
 static void site(struct json *j, const struct snapshot *s, const struct snap_site *site, struct frame_numbers *frames)
 {
-	unsigned int known = known_of_trend(s, &site->trend) | (site->growth == GROWTH_FAULT ? KNOWN_FAULT : 0);
+	unsigned int known = site__known(s, site);
 
 	json__line(j, 4);
 	json__object(j, NULL);

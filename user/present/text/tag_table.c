@@ -42,46 +42,6 @@ static const char *show_entered(const struct row_of *r, char buf[static CELL_MAX
 	return r->tag->entered == UINT64_MAX ? "-" : fmt_count(buf, r->tag->entered);
 }
 
-static double allocs(const struct row_of *r)
-{
-	return (double)r->tag->sum.c.alloc_calls;
-}
-
-static const char *show_allocs(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, r->tag->sum.c.alloc_calls);
-}
-
-static double bytes(const struct row_of *r)
-{
-	return (double)r->tag->sum.c.alloc_bytes;
-}
-
-static const char *show_bytes(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_bytes(buf, r->tag->sum.c.alloc_bytes);
-}
-
-static double kept(const struct row_of *r)
-{
-	return (double)r->tag->sum.c.live_bytes;
-}
-
-static const char *show_kept(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_bytes(buf, r->tag->sum.c.live_bytes);
-}
-
-static double blocks(const struct row_of *r)
-{
-	return (double)r->tag->sum.c.live_blocks;
-}
-
-static const char *show_blocks(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_count(buf, r->tag->sum.c.live_blocks);
-}
-
 static double each(const struct tag_row *r, uint64_t n)
 {
 	return r->entered && r->entered != UINT64_MAX ? (double)n / (double)r->entered : NAN;
@@ -149,17 +109,20 @@ static const char *show_name(const struct row_of *r, char buf[static CELL_MAX])
 }
 
 static const struct column of_tag[] = {
-	{ "entered", "CALLED", 7, .value = entered, .format = show_entered },
-	{ "allocs", "ALLOCS", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .value = allocs, .format = show_allocs },
-	{ "allocs-each", "/CALL", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .drop = 2, .value = allocs_each, .format = show_allocs_each },
+	{ "entered", "CALLED", 7, .label = "Entered", .tip = "How often the function was called", .value = entered, .format = show_entered },
+	{ "allocs", "ALLOCS", 7, .scaled = true, .label = "Allocations", .field = IS(counter_fields, "alloc_calls") },
+	{ "allocs-each", "/CALL", 7, .scaled = true, .drop = 2, .label = "Allocs a call",
+	  .tip = "Allocations for each call of the function", .field = IS(counter_fields, "alloc_calls"), .value = allocs_each, .format = show_allocs_each },
 	{ "allocs-rate", "ALLOCS/s", 8, .scaled = true, .needs = HAS_ALLOC_CALLS, .two_snapshots = true, .value = rates__calls,
 	  .format = rates__show_calls },
-	{ "bytes", "BYTES", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .value = bytes, .format = show_bytes },
-	{ "bytes-each", "/CALL", 9, .scaled = true, .needs = HAS_ALLOC_BYTES, .drop = 1, .value = bytes_each, .format = show_bytes_each },
-	{ "kept", "KEPT", 9, .scaled = true, .needs = LIVE, .value = kept, .format = show_kept },
-	{ "kept-each", "/CALL", 9, .scaled = true, .needs = LIVE, .value = kept_each, .format = show_kept_each },
+	{ "bytes", "BYTES", 9, .scaled = true, .field = IS(counter_fields, "alloc_bytes") },
+	{ "bytes-each", "/CALL", 9, .scaled = true, .drop = 1, .label = "Bytes a call",
+	  .tip = "Bytes allocated for each call of the function", .field = IS(counter_fields, "alloc_bytes"), .value = bytes_each, .format = show_bytes_each },
+	{ "kept", "KEPT", 9, .scaled = true, .tip = "Live bytes", .field = IS(counter_fields, "live_bytes") },
+	{ "kept-each", "/CALL", 9, .scaled = true, .label = "Kept a call",
+	  .tip = "Live bytes for each call of the function", .field = IS(counter_fields, "live_bytes"), .value = kept_each, .format = show_kept_each },
 	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta },
-	{ "blocks", "BLOCKS", 7, .scaled = true, .needs = LIVE, .drop = 4, .value = blocks, .format = show_blocks },
+	{ "blocks", "BLOCKS", 7, .scaled = true, .drop = 4, .field = IS(counter_fields, "live_blocks") },
 	{ "share", "SHARE", 5, .drop = 3, .value = share, .format = show_share },
 	{ "tag", "TAG", 0, true, .format = show_name },
 };

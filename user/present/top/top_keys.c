@@ -236,7 +236,7 @@ static bool sort_by(struct top *t, size_t column)
 	if (!v->live.columns || !t->shown || !view_column__holds(t, v, &v->live.columns[column]))
 		return false;
 	/* a trend is a picture */
-	if (!view_column__is(v, &v->live.columns[column])->format)
+	if (column__is_picture(view_column__is(v, &v->live.columns[column])))
 		return false;
 	p->sort = column;
 	p->sorted = true;

@@ -384,7 +384,7 @@ static char *text_of(const struct order *o, const struct top_row *r)
 {
 	char buf[CELL_MAX];
 
-	return o->by->format ? strndup(o->by->format(&r->of, buf), CELL_MAX) : NULL;
+	return strndup(column__text(o->by, &r->of, buf), CELL_MAX);
 }
 
 static int by_order(const void *pa, const void *pb, void *arg)
@@ -459,7 +459,7 @@ static void sort_some(struct order *o, struct top_row *rows, size_t n)
 		if (o->v->rows == ROWS_THREADS)
 			r->of.thread = &r->thread;
 		r->text = o->text ? text_of(o, r) : NULL;
-		r->sort = o->text ? 0 : o->by->value(&r->of);
+		r->sort = o->text ? 0 : column__value(o->by, &r->of);
 	}
 	if (n)
 		qsort_r(rows, n, sizeof(*rows), by_order, o);
@@ -495,7 +495,7 @@ static void sort_rows(struct top *t, const struct view *v, struct top_place *p)
 {
 	struct order o = { .v = v, .by = sort_column(t, v, p), .reverse = p->reverse };
 
-	o.text = !o.by->value;
+	o.text = column__is_name(o.by);
 	sort_some(&o, t->rows.v, t->rows.n);
 	if (v->rows != ROWS_THREADS || !t->rows.n)
 		return;
