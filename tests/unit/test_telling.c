@@ -65,29 +65,25 @@ Test(telling, takes_the_first_of_the_program_else_the_first)
 		{ 6, "engine::Table::add(engine::Row const&, std::chrono::duration<long, std::ratio<1l, 1000l> >)", 2 },
 	};
 	struct snapshot *s = sample__new(0);
-	struct frame f;
-	size_t at;
 
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
-		site__telling_frame(s, &s->sites[want[i].site], &f, &at);
-		cr_assert_str_eq(f.line->function, want[i].function);
-		cr_assert_eq(at, want[i].at);
+		const struct snap_site *site = &s->sites[want[i].site];
+
+		cr_assert_str_eq(tellings__of(NULL, s, site).line->function, want[i].function);
+		cr_assert_eq(tellings__number(NULL, s, site), want[i].at);
 	}
 	/* no stack at all */
-	site__telling_frame(s, &s->sites[4], &f, &at);
-	cr_assert_null(f.place);
+	cr_assert_null(tellings__of(NULL, s, &s->sites[4]).place);
 	snapshot__free(s);
 }
 
 Test(telling, without_names_goes_by_modules)
 {
 	struct snapshot *s = sample__new(SAMPLE_UNNAMED);
-	struct frame f;
-	size_t at;
+	struct frame f = tellings__of(NULL, s, &s->sites[0]);
 
-	site__telling_frame(s, &s->sites[0], &f, &at);
 	cr_assert_str_eq(f.module, "/usr/bin/redis-server");
 	cr_assert_null(f.line);
-	cr_assert_eq(at, 0);
+	cr_assert_eq(tellings__number(NULL, s, &s->sites[0]), 0);
 	snapshot__free(s);
 }

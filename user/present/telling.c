@@ -214,47 +214,27 @@ bool frame__is_telling(const struct frame *f)
 	return !any(OF_FUNCTION, name, len);
 }
 
-/* Where a frame is: its place in the stack, and its number among those that were inlined there. */
+/* Where a frame is: its place in the stack, its number among those that were inlined there, and among all. */
 struct telling_at {
 	uint32_t place;		/* 1 + index into the stack; 0: not looked for yet */
-	uint32_t inlined;
+	uint32_t inlined, number;
 };
 
-/* ret_at: its number among the frames of the site; false: there is no stack. */
-static bool find(const struct snapshot *s, const struct snap_site *site, struct telling_at *ret, size_t *ret_at)
+static struct telling_at find(const struct snapshot *s, const struct snap_site *site)
 {
-	size_t at = 0;
+	uint32_t number = 0;
 
 	for (uint32_t i = 0; i < site->n_stack; i++) {
 		const struct place *p = &s->places[site->stack[i]];
 
-		for (size_t k = 0; k < place__n_frames(p); k++, at++) {
+		for (uint32_t k = 0; k < place__n_frames(p); k++, number++) {
 			struct frame f = place__frame(s, p, k);
 
-			if (frame__is_telling(&f)) {
-				*ret = (struct telling_at){ i + 1, (uint32_t)k };
-				*ret_at = at;
-				return true;
-			}
+			if (frame__is_telling(&f))
+				return (struct telling_at){ i + 1, k, number };
 		}
 	}
-	*ret = (struct telling_at){ 1, 0 };
-	*ret_at = 0;
-	return site->n_stack;
-}
-
-static struct frame frame_at(const struct snapshot *s, const struct snap_site *site, const struct telling_at *at)
-{
-	return place__frame(s, &s->places[site->stack[at->place - 1]], at->inlined);
-}
-
-void site__telling_frame(const struct snapshot *s, const struct snap_site *site, struct frame *ret, size_t *ret_at)
-{
-	struct telling_at at;
-
-	*ret = (struct frame){};
-	if (find(s, site, &at, ret_at))
-		*ret = frame_at(s, site, &at);
+	return (struct telling_at){ .place = 1 };
 }
 
 /* ---- each once */
@@ -277,17 +257,26 @@ void tellings__done(struct tellings *t)
 	*t = (struct tellings){};
 }
 
-struct frame tellings__of(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
+static struct telling_at at_of(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
 {
 	bool kept = t && t->v && t->s == s && site >= s->sites && site < s->sites + s->n_sites;
-	struct telling_at at, *to = kept ? &t->v[site - s->sites] : &at;
-	size_t number;
+	struct telling_at *at = kept ? &t->v[site - s->sites] : NULL;
 
-	if (!site->n_stack)
-		return (struct frame){};
-	if (!kept || !to->place)
-		find(s, site, to, &number);
-	return frame_at(s, site, to);
+	if (at && !at->place)
+		*at = find(s, site);
+	return at ? *at : find(s, site);
+}
+
+struct frame tellings__of(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
+{
+	struct telling_at at = at_of(t, s, site);
+
+	return site->n_stack ? place__frame(s, &s->places[site->stack[at.place - 1]], at.inlined) : (struct frame){};
+}
+
+size_t tellings__number(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
+{
+	return at_of(t, s, site).number;
 }
 
 const char *telling__name(const struct frame *f)

@@ -14,14 +14,8 @@
 /* Does a frame say who wanted memory, rather than how it was got? A frame without a name is judged by its module. */
 bool frame__is_telling(const struct frame *f);
 /*
- * Of a stack in which no frame is telling, the first one. ret->place is NULL
- * for a site without a stack. ret_at: its number among the frames of the site.
- */
-void site__telling_frame(const struct snapshot *s, const struct snap_site *site, struct frame *ret, size_t *ret_at);
-
-/*
  * Those of a snapshot's sites, each looked for once: whoever shows a site's name
- * takes it from here. All zero: nothing is kept, and each is looked for again.
+ * takes it from here, in reports, on the screen and in pages. All zero: nothing is kept, and each is looked for again.
  */
 struct tellings {
 	const struct snapshot *s;
@@ -32,8 +26,13 @@ struct tellings {
 /* For another snapshot, or after some of its names became known. */
 void tellings__begin(struct tellings *t, const struct snapshot *s);
 void tellings__done(struct tellings *t);
-/* As site__telling_frame does; also of a site that is none of the snapshot's, such as the stack of a free. t NULL: nothing is kept. */
+/*
+ * Of a stack in which no frame is telling, the first one; its place is NULL for a site without a stack.
+ * Also of a site that is none of the snapshot's, such as the stack of a free. t NULL: nothing is kept.
+ */
 struct frame tellings__of(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
+/* Its number among the frames of the site, from 0. */
+size_t tellings__number(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
 /* What such a frame is called: its function, or the file it is in; "" for a site without a stack. */
 const char *telling__name(const struct frame *f);
 

@@ -80,6 +80,7 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 		.metric = metric__find(opts->metric),
 		.threshold_pct = opts->threshold_pct,
 		.callees = !strcmp(opts->tree, "callees"),
+		.tellings = &o->tellings,
 	};
 	o->series = calloc(opts->outputs.n + 1, sizeof(*o->series));
 	if (!o->series)
@@ -143,6 +144,7 @@ void output__done(struct output *o)
 	o->sym = NULL;
 	debuginfod__free(o->debuginfod);
 	o->debuginfod = NULL;
+	tellings__done(&o->tellings);
 	filter__done(&o->filter);
 	tagger__done(&o->tagger);
 	for (size_t i = 0; o->series && i < o->opts->outputs.n; i++)
@@ -244,6 +246,7 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 
 		/* a file has no screen that could be flooded */
 		how.report.brief = !strcmp(path, "-") && !o->opts->views && !o->opts->full && !how.report.between_to_ns;
+		tellings__begin(&o->tellings, shown);
 		err = f->write(out.f, shown, &how, e);
 		if (err) {
 			int write_err = outfile__error(&out);

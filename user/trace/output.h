@@ -12,6 +12,7 @@
 #include "names/names.h"
 #include "names/sym.h"
 #include "options/opts.h"
+#include "present/telling.h"
 
 struct output {
 	const struct opts *opts;	/* not owned */
@@ -19,6 +20,7 @@ struct output {
 	struct debuginfod *debuginfod;	/* NULL unless requested */
 	struct names *names;	/* what else looks names up, while a screen is up; else NULL; not owned */
 	struct export_opts export;
+	struct tellings tellings;	/* of what is written */
 	struct filter filter;
 	struct tagger tagger;
 	struct outname_series *series;	/* by -o: what was written under a name with %t, %p or %n */

@@ -91,17 +91,7 @@ static void metric_table(struct json *j, const struct snapshot *s, const struct 
 	json__array_end(j);
 }
 
-/* The number of the frame that a stack is named by, counted from the caller of the allocation function. */
-static void telling(struct json *j, const struct snapshot *s, const struct snap_site *site)
-{
-	struct frame f;
-	size_t at;
-
-	site__telling_frame(s, site, &f, &at);
-	json__u64(j, NULL, at);
-}
-
-static void words(struct json *j, const struct snapshot *s, const struct metric *chosen)
+static void words(struct json *j, const struct snapshot *s, const struct metric *chosen, const struct tellings *t)
 {
 	json__object(j, NULL);
 	metric_table(j, s, chosen);
@@ -117,16 +107,16 @@ static void words(struct json *j, const struct snapshot *s, const struct metric 
 		json__str(j, stack_end__name(i), stack_end__says(i));
 	json__object_end(j);
 	json__line(j, 0);
-	json__array(j, "telling");	/* in the order of "sites" */
+	/* the number of the frame that a stack is named by, in the order of "sites" */
+	json__array(j, "telling");
 	for (size_t i = 0; i < s->n_sites; i++)
-		telling(j, s, &s->sites[i]);
+		json__u64(j, NULL, tellings__number(t, s, &s->sites[i]));
 	json__array_end(j);
 	json__line(j, 0);
 	json__array(j, "telling_frees");	/* in the order of "free_sites" */
 	for (size_t i = 0; s->recording.free_stacks && i < s->n_free_sites; i++)
-		telling(j, s,
-			&(struct snap_site){ .n_stack = s->free_sites[i].n_stack,
-					     .stack = s->free_sites[i].stack });
+		json__u64(j, NULL, tellings__number(t, s, &(struct snap_site){ .n_stack = s->free_sites[i].n_stack,
+										    .stack = s->free_sites[i].stack }));
 	json__array_end(j);
 	json__object_end(j);
 }
@@ -139,7 +129,7 @@ int html__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	fputs(html_page_before_data, out);
 	err = profile(&in_page, s, e);
 	fputs("\n" NEXT_ELEMENT, out);
-	words(&beside, s, o && o->metric ? o->metric : metric__preset(s->known));
+	words(&beside, s, o && o->metric ? o->metric : metric__preset(s->known), o ? o->report.tellings : NULL);
 	fputc('\n', out);
 	fputs(html_page_after_data, out);
 	if (err)

@@ -38,9 +38,9 @@
 /* ---- names */
 
 /* The site's name, as everywhere; the caller's, NULL without memory. */
-static char *name_of(const struct snapshot *s, const struct snap_site *site, size_t width)
+static char *name_of(const struct report *r, const struct snap_site *site, size_t width)
 {
-	struct frame f = tellings__of(NULL, s, site);
+	struct frame f = tellings__of(r->o->tellings, r->s, site);
 	const char *name = telling__name(&f);
 
 	return name__shorten(*name ? name : "[no stack]", width);
@@ -101,7 +101,7 @@ static bool alarm_sentence(struct report *r)
 	for (size_t i = 0; i < ARRAY_SIZE(alarms); i++) {
 		size_t n;
 		const struct snap_site *site = worst(r->s, alarms[i].verdict, &n);
-		_cleanup_free_ char *name = site ? name_of(r->s, site, r->width / 2) : NULL, *who = NULL;
+		_cleanup_free_ char *name = site ? name_of(r, site, r->width / 2) : NULL, *who = NULL;
 
 		if (!name)
 			continue;
@@ -232,7 +232,8 @@ static int rows(struct report *r, const struct view *v, const struct rank *k, si
 	else
 		take_columns(&b, r->s, of_pages, ARRAY_SIZE(of_pages));
 	for (size_t i = 0; i < n; i++)
-		rows[i] = (struct row_of){ .s = r->s, .site = k->v[i], .process = &r->s->processes[k->v[i]->process], .older = k->older };
+		rows[i] = (struct row_of){ .s = r->s, .site = k->v[i], .process = &r->s->processes[k->v[i]->process],
+					    .tellings = r->o->tellings, .older = k->older };
 	return columns__write(r->out, &b.columns, rows, n, r->width);
 }
 
@@ -252,12 +253,11 @@ static struct frame frame_of(const struct snapshot *s, const struct snap_site *s
 }
 
 /* "sdsnewlen < createStringObject < … 7 more < main": what fits; the last one is the thread's first. */
-static void write_stack(FILE *out, const struct snapshot *s, const struct snap_site *site, size_t room)
+static void write_stack(FILE *out, const struct report *r, const struct snap_site *site, size_t room)
 {
-	size_t n = site__n_frames(s, site), at, used = 0;
-	struct frame first;
+	const struct snapshot *s = r->s;
+	size_t n = site__n_frames(s, site), at = tellings__number(r->o->tellings, s, site), used = 0;
 
-	site__telling_frame(s, site, &first, &at);
 	for (size_t i = at; i < n; i++) {
 		struct frame f = frame_of(s, site, i);
 		_cleanup_free_ char *name = frame__name(&f), *fits = name ? name__shorten(name, room / 3) : NULL;
@@ -288,7 +288,7 @@ static int stack_line(struct report *r, const struct snap_site *site, size_t num
 	out = open_memstream(&text, &len);
 	if (!out)
 		return -ENOMEM;
-	write_stack(out, r->s, site, r->width * STACK_LINES - LAST_COLS - strlen(" < … 100 more < "));
+	write_stack(out, r, site, r->width * STACK_LINES - LAST_COLS - strlen(" < … 100 more < "));
 	if (fclose(out))
 		return -ENOMEM;
 	snprintf(label, sizeof(label), "%zu.", number);
@@ -322,7 +322,7 @@ static void most_calls_line(struct report *r)
 			most = &r->s->sites[i];
 	if (!most || !most->c.alloc_calls || recording__is_growth(&r->s->recording))
 		return;
-	name = name_of(r->s, most, r->width / 3);
+	name = name_of(r, most, r->width / 3);
 	para__begin(&r->para, "", 0);
 	para__item(&r->para, "allocates most: %s", name ? name : "");
 	para__item(&r->para, "%s%s call%s (%s)", report__mark(r), fmt_count(a, most->c.alloc_calls), plural(most->c.alloc_calls),

@@ -372,7 +372,6 @@ static bool is_shown(const struct report *r, const struct view *v)
 static int sum_table(struct report *r, const struct view *v)
 {
 	const struct metric *key = r->o->sort ? metric__find(r->o->sort) : NULL;
-	struct tellings tellings = {};
 	struct sum_rows sums = {};
 	_cleanup_free_ struct row_of *rows = NULL;
 	char words[FMT_MAX], share[FMT_MAX], shown[FMT_OF_MAX];
@@ -383,9 +382,7 @@ static int sum_table(struct report *r, const struct view *v)
 	/* the age of blocks is no figure of several sites */
 	if (!key)
 		key = metric__preset(r->s->known);
-	tellings__begin(&tellings, r->s);
-	err = sum_rows__init(&sums, v, r->s, &tellings, key, NULL, NULL);
-	tellings__done(&tellings);
+	err = sum_rows__init(&sums, v, r->s, r->o->tellings, key, NULL, NULL);
 	n = MIN(sums.n, r->top);
 	rows = calloc(n + 1, sizeof(*rows));
 	if (!err && !rows)
