@@ -35,6 +35,22 @@ async function drag(from, to) {
 test("opens_quietly asked", opens("asked"));
 test("opens_quietly killed", opens("killed"));
 
+// Every column of every view is drawn, but for those of which nothing is known here: one process, no baseline, nothing lost.
+test("tables_are_the_views", async () => {
+	await open("asked");
+	const {views, heads} = await browser.run(() => ({views: WORDS.views.map(({title, columns}) => [title, columns.map((c) => c.label)]),
+		heads: [...document.querySelectorAll("#tab-panels table.rows")].map((table) => [table.getAttribute("aria-label"), [...table.querySelectorAll("th.num, th.text")].map((th) => th.innerText.trim())])}));
+
+	assert.deepStrictEqual(heads.map(([title]) => title).sort(), views.map(([title]) => title).sort());
+	for (const [title, labels] of views) {
+		const shown = heads.find(([name]) => name === title)[1];
+
+		assert.deepStrictEqual(shown.filter((label) => !labels.includes(label)), []);
+		assert.deepStrictEqual(labels.filter((label) => !shown.includes(label) && !["Process", "Δ", "Growth", "Lost", "Verdict"].includes(label)), [], title);
+	}
+	quiet();
+});
+
 // ---- between two moments
 
 // [change, share, from, to] of each row, and what is not known
@@ -258,7 +274,7 @@ test("where_blocks_were_freed", async () => {
 
 test("reallocs", async () => {
 	await open("asked");
-	const panel = await show("Reallocs");
+	const panel = await show("Realloc");
 
 	assert.deepStrictEqual(await browser.run((id) => [...document.querySelectorAll(`#panel-${id} tbody td.num`)].map((e) => e.innerText), panel),
 		["936", "13%", "31.0 MiB", "16 B", "99%", "1%", "417"]);

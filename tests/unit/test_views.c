@@ -32,6 +32,25 @@ Test(views, name_columns_and_orders_that_there_are)
 	}
 }
 
+/* What a page draws is columns of the table, and rows are sorted by one of them. */
+Test(views, of_a_page_name_columns_that_there_are)
+{
+	for (size_t i = 0; i < n_views; i++) {
+		const struct view *v = &views[i];
+		const struct columns *all = v->page.of ? v->page.of : v->columns;
+		char names[256] = "", *at = names;
+		bool sorted = !v->page.sort;
+
+		cr_assert_lt(strlen(v->page.columns ? v->page.columns : ""), sizeof(names));
+		strcpy(names, v->page.columns ? v->page.columns : "");
+		for (const char *name; (name = strsep(&at, " ")) && *name;) {
+			cr_expect_not_null(columns__find(all, name), "%s: %s", v->name, name);
+			sorted |= v->page.sort && !strcmp(name, v->page.sort);
+		}
+		cr_expect(sorted, "%s is sorted by no column", v->name);
+	}
+}
+
 /* Of two with one key a trace has only one. */
 Test(views, share_no_key)
 {

@@ -26,7 +26,6 @@
 #define MOVES(key) IS(move_fields, key)
 #define PROCESS(key) IS(process_fields, key)
 #define SITE(key) IS(site_fields, key)
-#define JUDGED "Where its live bytes are going, and why it is judged so"
 
 /* ---- cells of any row */
 
@@ -225,7 +224,7 @@ static const struct column of_process[] = {
 	{ "age", "AGE", 6, .drop = 6, .value = age, .format = show_age },
 	{ "lost", "LOST", 7, .two_snapshots = true, .field = PROCESS("lost_blocks") },
 	{ "attached", "ATTACHED", 8, .two_snapshots = true, .tip = "How long after its start", .field = PROCESS("age_at_attach_ns") },
-	{ "verdict", "VERDICT", 8, true, .tip = JUDGED, .format = show_verdict, .tone = verdict_tone },
+	{ "verdict", "VERDICT", 8, true, .tip = COLUMN_JUDGED, .format = show_verdict, .tone = verdict_tone },
 	{ "members", "PROCS", 7, .field = PROCESS("members"), .format = show_members },
 	{ "pid", "PID", 7, .field = PROCESS("pid") },
 	{ "container-pid", "NSPID", 7, .drop = 1, .field = PROCESS("container_pid") },
@@ -391,7 +390,7 @@ static const struct column of_site[] = {
 	{ "blocks", "BLOCKS", 7, .scaled = true, .field = COUNTER("live_blocks"), .older = SITE("older_blocks") },
 	{ "freed", "FREED", 5, .tip = "Of the blocks that it allocated", .field = COUNTER("free_calls"), .over = COUNTER("alloc_calls") },
 	{ "oldest", "OLDEST", 7, .tip = "Age of the oldest live block", .field = SITE("oldest_ns"), .format = show_oldest },
-	{ "verdict", "VERDICT", 8, true, .tip = JUDGED, .needs = LIVE, .format = show_verdict, .tone = verdict_tone },
+	{ "verdict", "VERDICT", 8, true, .tip = COLUMN_JUDGED, .needs = LIVE, .format = show_verdict, .tone = verdict_tone },
 	{ "calls", "CALLS", 7, .scaled = true, .field = COUNTER("alloc_calls") },
 	{ "calls-rate", "CALLS/s", 7, .scaled = true, .label = "Rate", .field = COUNTER("alloc_calls"), .value = calls_rate,
 	  .format = show_calls_rate, .tone = rate_tone },

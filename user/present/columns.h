@@ -98,6 +98,7 @@ struct columns {
 extern const struct columns process_columns, thread_columns, site_columns;
 extern const struct columns tag_columns;	/* present/text/tag_table.c */
 extern const struct columns mark_columns, when_columns;	/* present/mark_columns.c */
+extern const struct columns free_place_columns, change_columns;	/* of pages alone: present/page_columns.c */
 extern const struct columns sum_columns;	/* present/sums.c */
 
 /* ---- present/column_field.c */
@@ -117,6 +118,7 @@ const char *column__cell(const struct column *c, const struct row_of *r, char bu
 
 /* ---- cells that several tables have */
 
+#define COLUMN_JUDGED "Where its live bytes are going, and why it is judged so"
 const char *show_rate(double per_second, char buf[static CELL_MAX]);	/* "182,400", "12.5", "-": at most 7 */
 double rates__calls(const struct row_of *r);
 const char *rates__show_calls(const struct row_of *r, char buf[static CELL_MAX]);

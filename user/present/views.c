@@ -5,7 +5,7 @@
  * report, a line (present/text/report.c).
  *
  * The order of the table is that of --help and of a report, where what leads
- * comes first; the live view goes by its keys.
+ * comes first; the live view and pages go by its keys.
  */
 #include "present/views.h"
 
@@ -250,15 +250,18 @@ static const struct view_column columns_of_functions[] = {
 const struct view views[] = {
 	{ VIEW_LEAKS, "leaks", "LEAKS", .needs = LIVE, .preset = always, .sort = "live-bytes", .shows = is_live, .older = true,
 	  .empty = "nothing allocated while traced is live", .columns = &site_columns,
-	  .live = { .key = '1', COLUMNS(leak_columns), .sort = "live" } },
+	  .live = { .key = '1', COLUMNS(leak_columns), .sort = "live" },
+	  .page = { "live share blocks freed oldest change growth verdict process site" } },
 	/* of a trace with --mode growth they are RESIDENT and MAPPED */
 	{ VIEW_ALLOCS, "allocs", "ALLOCATIONS", .needs = ALLOCS, .where = WHERE_NO_GROWTH, .preset = without_tags,
 	  .sort = "alloc-calls", .shows = was_called,
 	  .empty = "nothing was allocated while traced", .columns = &site_columns,
-	  .live = { .key = '2', COLUMNS(alloc_columns), .sort = "calls-rate", .with = VIEW_TEMPORARY } },
+	  .live = { .key = '2', COLUMNS(alloc_columns), .sort = "calls-rate", .with = VIEW_TEMPORARY },
+	  .page = { "calls share calls-rate bytes average temporary lived process site" } },
 	{ VIEW_REALLOC, "realloc", "REALLOC", .internal = true, .where = WHERE_MOVES, .with = VIEW_ALLOCS,
 	  .sort = "moved-bytes", .shows = was_passed_on,
-	  .empty = "realloc was not called for a block that was known", .columns = &site_columns },
+	  .empty = "realloc was not called for a block that was known", .columns = &site_columns,
+	  .page = { "passed-on moved copied larger-by small-steps shrunk longest process site", .sort = "copied" } },
 	{ VIEW_PEAK, "peak", "PEAK", .needs = HAS_PEAK_BYTES | HAS_LIVE_BYTES, .sort = "peak-bytes", .shows = was_at_peak,
 	  .empty = "nothing was live at any moment of the trace", .columns = &site_columns,
 	  .live = { .key = '3', COLUMNS(peak_columns), .sort = "peak" } },
@@ -272,32 +275,43 @@ const struct view views[] = {
 	  .weighs = "freed-calls", .shows = was_freed, .empty = "no block was freed while traced", .columns = &site_columns },
 	{ VIEW_FREES, "frees", "FREES", .needs = HAS_FREE_CALLS, .where = WHERE_FREE_STACKS, .preset = always,
 	  .sort = "freed-calls", .shows = was_freed, .empty = "no block was freed while traced", .columns = &site_columns,
-	  .live = { .key = '9', COLUMNS(free_columns), .sort = "frees", .option = "--free-stacks" } },
+	  .live = { .key = '9', COLUMNS(free_columns), .sort = "frees", .option = "--free-stacks" },
+	  .page = { "frees share bytes cross lived threads process site", .of = &free_place_columns } },
 	{ VIEW_RESIDENT, "resident", "RESIDENT", .internal = true, .needs = ALLOCS, .where = WHERE_GROWTH, .with = VIEW_ALLOCS,
 	  .sort = "alloc-bytes", .shows = was_faulted, .empty = "no page fault while traced", .columns = &site_columns,
-	  .live = { .key = '1', COLUMNS(growth_columns), .sort = "bytes" } },
+	  .live = { .key = '1', COLUMNS(growth_columns), .sort = "bytes" },
+	  .page = { "bytes share calls function process site" } },
 	{ VIEW_MAPPED, "mapped", "MAPPED", .internal = true, .needs = ALLOCS, .where = WHERE_GROWTH, .with = VIEW_ALLOCS,
 	  .sort = "alloc-bytes", .shows = was_mapped, .empty = "neither brk nor mmap added memory while traced",
-	  .columns = &site_columns, .live = { .key = '2', COLUMNS(growth_columns), .sort = "bytes" } },
+	  .columns = &site_columns, .live = { .key = '2', COLUMNS(growth_columns), .sort = "bytes" },
+	  .page = { "bytes share calls function process site" } },
 
 	{ VIEW_FUNCTIONS, "functions", "FUNCTIONS", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_function, .shows = was_called,
 	  .empty = "nothing was allocated while traced", .columns = &sum_columns,
 	  .live = { .key = 'f', COLUMNS(columns_of_functions), .sort = "live" } },
 	{ VIEW_PROCESSES, "processes", "PROCESSES", .rows = ROWS_PROCESSES, .needs = HAS_ALLOC_BYTES, .preset = of_several, .leads = true,
-	  .empty = "no process", .columns = &process_columns, .live = { .key = '4', COLUMNS(columns_of_processes), .sort = "live" } },
+	  .empty = "no process", .columns = &process_columns, .live = { .key = '4', COLUMNS(columns_of_processes), .sort = "live" },
+	  .page = { "live blocks peak growth rss calls bytes lost attached verdict process" } },
 	{ VIEW_THREADS, "threads", "THREADS", .rows = ROWS_THREADS, .needs = ALLOCS,
 	  .empty = "no thread has allocated while traced", .columns = &thread_columns,
-	  .live = { .key = '5', COLUMNS(columns_of_threads), .sort = "calls-rate", .where = WHERE_NO_GROWTH } },
+	  .live = { .key = '5', COLUMNS(columns_of_threads), .sort = "calls-rate", .where = WHERE_NO_GROWTH },
+	  .page = { "calls calls-rate bytes frees temporary-calls reallocs failed older-frees process tid thread" } },
 	{ VIEW_TAGS, "tags", "TAGS", .rows = ROWS_TAGS, .needs = ALLOCS, .preset = with_tags, .leads = true,
 	  .empty = "nothing was allocated while traced", .columns = &tag_columns,
-	  .live = { .key = '7', COLUMNS(columns_of_tags), .sort = "kept", .where = WHERE_TAGGED, .option = "--tag FUNC" } },
+	  .live = { .key = '7', COLUMNS(columns_of_tags), .sort = "kept", .where = WHERE_TAGGED, .option = "--tag FUNC" },
+	  .page = { "kept share blocks allocs bytes entered allocs-each bytes-each kept-each tag" } },
 	/* in a report, marks are below tags */
 	{ VIEW_MARKS, "marks", "MARKS", .internal = true, .rows = ROWS_MARKS,
 	  .empty = "no marked function was called while traced", .columns = &mark_columns,
-	  .live = { .key = '8', COLUMNS(columns_of_marks), .sort = "time", .with = VIEW_TAGS, .where = WHERE_MARKED, .option = "--mark FUNC" } },
+	  .live = { .key = '8', COLUMNS(columns_of_marks), .sort = "time", .with = VIEW_TAGS, .where = WHERE_MARKED, .option = "--mark FUNC" },
+	  .page = { "time live change allocs bytes process tid compare mark" } },
 	{ VIEW_WHENS, "when", "CONDITIONS", .internal = true, .rows = ROWS_WHENS, .where = WHERE_WHENS,
 	  .empty = "no condition", .columns = &when_columns,
 	  .live = { .key = '0', COLUMNS(columns_of_whens), .sort = "last", .option = "--when COND" } },
+	/* in a report: --between; on a page, of what is chosen on its timeline */
+	{ VIEW_CHANGED, "changed", "CHANGED", .internal = true, .rows = ROWS_CHANGES, .needs = LIVE, .where = WHERE_NO_GROWTH,
+	  .empty = "no site is known to hold more or less", .columns = &change_columns,
+	  .page = { "change share from to verdict process site", .sort = "share" } },
 	/* on the screen it is a pane of its own */
 	{ VIEW_TREE, "tree", "TREE", .rows = ROWS_TREE, .needs = HAS_ALLOC_CALLS, .all_names = true },
 };

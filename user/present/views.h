@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
- * The views: a row of one table for each. Reports and the live view draw what it
- * says; --view and its help take their names from it.
+ * The views: a row of one table for each. Reports, the live view and pages draw what
+ * it says; --view and its help take their names from it.
  */
 #ifndef MT_VIEWS_H
 #define MT_VIEWS_H
@@ -32,10 +32,11 @@ enum view_bit {
 	VIEW_MARKS = 1 << 14,
 	VIEW_WHENS = 1 << 15,
 	VIEW_FUNCTIONS = 1 << 16,
+	VIEW_CHANGED = 1 << 17,
 };
 
 /* What a row of a view is. */
-enum view_rows { ROWS_SITES, ROWS_PROCESSES, ROWS_THREADS, ROWS_TAGS, ROWS_SUMS, ROWS_MARKS, ROWS_WHENS, ROWS_TREE, N_VIEW_ROWS };
+enum view_rows { ROWS_SITES, ROWS_PROCESSES, ROWS_THREADS, ROWS_TAGS, ROWS_SUMS, ROWS_MARKS, ROWS_WHENS, ROWS_TREE, ROWS_CHANGES, N_VIEW_ROWS };
 
 /* What must hold beside the counters that it needs. */
 enum view_where {
@@ -70,7 +71,7 @@ struct view {
 	enum view_bit bit;
 	const char *name;	/* for --view, and on the screen */
 	const char *title;	/* of the report's table */
-	bool internal;		/* no word of --view: it comes with others (see with), or on the screen alone */
+	bool internal;		/* no word of --view: it comes with others (see with), or on the screen or a page alone */
 	enum view_rows rows;
 	unsigned int needs;	/* enum counter_bit */
 	unsigned int where;	/* enum view_where */
@@ -101,6 +102,12 @@ struct view {
 		unsigned int where;	/* enum view_where, beside the other */
 		const char *option;	/* that it goes with, where it is not always there */
 	} live;
+
+	struct {		/* a page's (files/html/), in the order of the live view's keys */
+		const char *columns;	/* their names, with a blank between two; NULL: it has none of this view */
+		const char *sort;	/* the column that rows are sorted by at first; NULL: the first one */
+		const struct columns *of;	/* NULL: the view's, as its rows are */
+	} page;
 };
 
 extern const struct view views[];

@@ -2,12 +2,14 @@
 /*
  * Owns the HTML report: a page that is the same for every trace (user/files/html/page/,
  * made one by scripts/html-page when the program is built), with the JSON profile
- * in it, which the page's script draws, and the words that a profile has not.
+ * in it, which the page's script draws, and what a profile has not: words, the views and
+ * their columns, the frames that stacks are named by.
  *
  * What always holds: what another process chose (names, paths) is only in these
  * two, there is no character in them which means something to HTML, and the
  * page's policy lets nothing run but the script of the page itself.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,9 @@
 #include "files/export.h"
 #include "files/json/json.h"
 #include "html_page.h"
+#include "present/columns.h"
 #include "present/telling.h"
+#include "present/views.h"
 #include "util/util.h"
 
 #define NEXT_ELEMENT "</script>\n<script type=\"application/json\" id=\"words\">\n"
@@ -91,11 +95,145 @@ static void metric_table(struct json *j, const struct snapshot *s, const struct 
 	json__array_end(j);
 }
 
+/* ---- the views: what there is to show, in which columns (present/views.c) */
+
+/* Where files have the fields, of what a row is there; NULL: in the row itself. */
+static const char *part_of(const struct fields *fields, enum view_rows rows)
+{
+	return fields == &move_fields ? "moves" : fields == &counter_fields && rows != ROWS_SITES ? "totals" : NULL;
+}
+
+static void field(struct json *j, const char *key, const struct field_ref *is, enum view_rows rows)
+{
+	const char *part = part_of(is->fields, rows);
+
+	json__array(j, key);
+	if (part)
+		json__str(j, NULL, part);
+	json__str(j, NULL, is->key);
+	json__array_end(j);
+}
+
+/* How a cell is drawn. */
+static const char *kind_of(const struct column *c)
+{
+	static const char *const names[] = {
+		[UNIT_NONE] = "number", [UNIT_COUNT] = "count", [UNIT_BYTES] = "bytes", [UNIT_CHANGE] = "change",
+		[UNIT_GROWTH] = "growth", [UNIT_NS] = "ns", [UNIT_PER_S] = "per_s", [UNIT_ID] = "id",
+	};
+
+	if (c->left)
+		return "text";
+	if (c->over && !c->mean)
+		return "percent";
+	return names[c->unit || !c->field ? c->unit : fields__find(c->field->fields, c->field->key)->unit];
+}
+
+/* "AT PEAK": "At peak" */
+static void label(struct json *j, const char *key, const char *title)
+{
+	char buf[32];
+	size_t i = 0;
+
+	for (; title[i] && i + 1 < sizeof(buf); i++)
+		buf[i] = (char)(i ? tolower((unsigned char)title[i]) : title[i]);
+	buf[i] = 0;
+	json__str(j, key, buf);
+}
+
+static void column(struct json *j, const struct column *c, enum view_rows rows)
+{
+	json__object(j, NULL);
+	json__str(j, "name", c->name);
+	if (c->label)
+		json__str(j, "label", c->label);
+	else
+		label(j, "label", c->title);
+	if (c->tip)
+		json__str(j, "tip", c->tip);
+	json__str(j, "kind", kind_of(c));
+	if (c->scaled)
+		json__bool(j, "scaled", true);
+	if (c->since)
+		json__bool(j, "since", true);
+	if (c->field)
+		field(j, "field", c->field, rows);
+	if (c->older)
+		field(j, "older", c->older, rows);
+	if (c->over)
+		field(j, "over", c->over, rows);
+	json__object_end(j);
+}
+
+/* Those that the snapshot has figures for. */
+static void columns(struct json *j, const struct view *v, const struct snapshot *s)
+{
+	const struct columns *all = v->page.of ? v->page.of : v->columns;
+
+	json__array(j, "columns");
+	for (const char *at = v->page.columns; *at; at += strspn(at, " ")) {
+		size_t len = strcspn(at, " ");
+		_cleanup_free_ char *name = strndup(at, len);
+		const struct column *c = name ? columns__find(all, name) : NULL;
+
+		at += len;
+		if (!c || column__needs(c) & ~s->known)
+			continue;
+		json__line(j, 2);
+		column(j, c, v->rows);
+	}
+	json__array_end(j);
+}
+
+static size_t views_of(const struct snapshot *s, const struct view *ret[static VIEWS_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_views; i++)
+		if (views[i].page.columns && view__holds(&views[i], s))
+			ret[n++] = &views[i];
+	return n;
+}
+
+static void view_table(struct json *j, const struct snapshot *s)
+{
+	const struct view *v[VIEWS_MAX];
+	size_t n = views_of(s, v);
+
+	json__array(j, "views");
+	for (size_t i = 0; i < n; i++) {
+		json__line(j, 1);
+		json__object(j, NULL);
+		json__str(j, "name", v[i]->name);
+		label(j, "title", v[i]->title);
+		json__str(j, "key", v[i]->live.key ? (char[]){ (char)v[i]->live.key, 0 } : NULL);
+		json__str(j, "empty", v[i]->empty);
+		json__str(j, "sort", v[i]->page.sort);
+		columns(j, v[i], s);
+		json__object_end(j);
+	}
+	json__array_end(j);
+	json__line(j, 0);
+	/* which of them show a site: a bit for each, in the order of "sites" */
+	json__array(j, "shows");
+	for (size_t k = 0; k < s->n_sites; k++) {
+		uint64_t bits = 0;
+
+		for (size_t i = 0; i < n; i++)
+			if (v[i]->shows && v[i]->shows(&s->sites[k], v[i]->older && s->recording.older_ns))
+				bits |= 1u << i;
+		json__u64(j, NULL, bits);
+	}
+	json__array_end(j);
+}
+
 static void words(struct json *j, const struct snapshot *s, const struct metric *chosen, const struct tellings *t)
 {
 	json__object(j, NULL);
 	metric_table(j, s, chosen);
 	json__str(j, "baseline_name", s->baseline_name);
+	json__line(j, 0);
+	view_table(j, s);
 	json__line(j, 0);
 	json__object(j, "says");
 	sentences(j, s->losses, s->n_losses);

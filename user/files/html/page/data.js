@@ -57,7 +57,6 @@ const PROCESSES = PROFILE.processes.map((p) => ({
 	fault_bytes: p.growth ? p.growth.page_fault_bytes : 0,
 	memory: p.memory && Object.fromEntries(Object.entries(p.memory).map(([key, n]) => [key.replace(/_bytes$/, ""), n])),
 	blind: p.blind && !p.blind.idle ? p.blind : null,
-	threads: p.threads.map(({tid, comm, ended, totals: c}) => ({tid, comm, ended, c})),
 	timeline: flat(p.timeline, "t_ns", "live_bytes", "live_blocks", "alloc_calls", "rss_bytes"),
 	sizes: flat(p.sizes, "below", "alloc_calls", "live_blocks"),
 	lifetimes: flat(p.lifetimes || [], "below_ns", "blocks"),
@@ -161,23 +160,14 @@ function lastPart(name) {
 const TAGS = (PROFILE.tags || []).filter((tag) => tag.name !== null).map(({name, thread, entered}) => ({name, thread, entered}));
 const LONGEST_MAX = 65535;	// so often, or more
 
-// What realloc did.
-const movesOf = (m) => ({calls: m.calls, moved: m.moved_calls, movedBytes: m.moved_bytes, grown: m.grown_calls, grownBytes: m.grown_bytes, shrunk: m.shrunk_calls,
-	doubled: m.doubled_calls, longest: m.longest});
-
 const SITES = (() => {
 	const ends = Object.keys(WORDS.ends), tagKey = (name, thread) => (thread ? "t" : "f") + name;
 	const tags = new Map(TAGS.map((tag, i) => [tagKey(tag.name, tag.thread), i + 1]).reverse());	// of two that are alike the first
 
 	return PROFILE.sites.map((row, index) => ({
 		index, process: processById.get(row.process), via: row.function || "", tid: row.tid, thread: row.thread || "", end: ends.indexOf(row.end),
-		c: row, error: row.standard_error || null, atPeak: row.at_peak_bytes || 0,
-		minSize: row.min_size, maxSize: row.max_size, first: row.first_ns, last: row.last_ns, oldest: row.oldest_ns,
-		lived: row.lifetime_mean_ns,	// on average; null: no block was freed
-		olderBlocks: row.older_blocks || 0, olderBytes: row.older_bytes || 0, crossFrees: row.cross_frees,
-		verdict: row.verdict || "", why: row.why || "", growth: row.growth_bytes_per_s, sinceBaseline: row.since_baseline_bytes || 0,
+		c: row, first: row.first_ns, last: row.last_ns, verdict: row.verdict || "", why: row.why || "", sinceBaseline: row.since_baseline_bytes || 0,
 		tag: typeof row.tag === "string" ? tags.get(tagKey(row.tag, row.tag_is_thread)) : 0,	// 1, 2, ... of TAGS; 0: none
-		moves: row.moves ? movesOf(row.moves) : null,
 		ages: row.ages && row.ages.length ? flat(row.ages.filter((age) => age.blocks), "from_ns", "below_ns", "blocks", "bytes") : null,
 		history: row.history && row.history.length ? flat(row.history, "t_ns", "live_bytes") : null,
 		telling: WORDS.telling[index],	// which of its frames names it
@@ -185,8 +175,8 @@ const SITES = (() => {
 	}));
 })();
 
-const liveBytes = (s) => DATA.older_ns ? s.olderBytes : counter(s.c, "live_bytes");
-const liveBlocks = (s) => DATA.older_ns ? s.olderBlocks : counter(s.c, "live_blocks");
+const liveBytes = (s) => counter(s.c, DATA.older_ns ? "older_bytes" : "live_bytes");
+const liveBlocks = (s) => counter(s.c, DATA.older_ns ? "older_blocks" : "live_blocks");
 
 // What a site weighs, by the name of a metric.
 const WEIGHT = {
@@ -194,7 +184,7 @@ const WEIGHT = {
 	"live-blocks": (s) => counter(s.c, "live_blocks"),
 	"alloc-bytes": (s) => counter(s.c, "alloc_bytes"),
 	"alloc-calls": (s) => counter(s.c, "alloc_calls"),
-	"peak-bytes": (s) => s.atPeak,
+	"peak-bytes": (s) => counter(s.c, "at_peak_bytes"),
 	"temp-calls": (s) => counter(s.c, "temp_calls"),
 	"grown-bytes": (s) => Math.max(0, s.sinceBaseline),
 	"shrunk-bytes": (s) => Math.max(0, -s.sinceBaseline),
@@ -248,11 +238,10 @@ function siteTitle(site) {
 // ---- what was asked for beside
 
 // Calls of marked functions; whole: with what was counted at that instant
-const MARKS = PROFILE.marks.map((m, index) => ({index, name: m.name, number: m.number, process: processById.get(m.process), tid: m.tid, t: m.t_ns, live: m.live_bytes,
-	whole: m.whole, calls: m.alloc_calls, size: m.alloc_bytes, blocks: m.live_blocks, allLive: m.all_live_bytes}));
+const MARKS = PROFILE.marks.map((m, index) => ({...m, index, process: processById.get(m.process), t: m.t_ns}));
 
 // Where blocks were freed: as a site has, a stack, and figures.
-const FREE_SITES = (PROFILE.free_sites || []).map((row, index) => ({index, process: processById.get(row.process), via: row.function, calls: row.calls, size: row.bytes,
+const FREE_SITES = (PROFILE.free_sites || []).map((row, index) => ({index, process: processById.get(row.process), via: row.function, calls: row.calls, bytes: row.bytes,
 	stack: row.stack, telling: WORDS.telling_frees[index]}));
 const FREES = (PROFILE.frees || []).map((row) => ({site: SITES[row.site], where: FREE_SITES[row.where], tid: row.tid, thread: row.thread || "", calls: row.calls,
 	size: row.bytes, cross: row.cross_calls, lifetimeSum: (row.lifetime_mean_ns || 0) * row.calls}));

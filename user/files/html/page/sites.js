@@ -3,17 +3,9 @@
 // its blocks, where they were freed, its stack. What was not recorded is not told.
 
 const sites = (() => {
-	const several = PROCESSES.length > 1;
 	const has = (...names) => names.every((name) => KNOWN.has(name));
 
 	// ---- parts of rows
-
-	function figure(text, error, n) {
-		return DATA.estimated && error !== undefined ? [MARK + text, el("span", {class: "quiet small"}, ` ±${n ? percent(error, n) : "0%"}`)] :
-			MARK + text;
-	}
-
-	const errorOf = (s, name) => s.error && !DATA.older_ns ? s.error[name] : undefined;
 
 	function siteCell(s) {
 		const first = titleFrame(s), {through, callers} = titleWays(s, 4);
@@ -28,10 +20,12 @@ const sites = (() => {
 		return el("span", {class: "name process-cell"}, processName(PROCESSES[p]), PROCESSES[p].ended ? el("span", {class: "quiet small"}, " ended") : null);
 	}
 
-	const processColumn = {label: "Process", kind: "text", of: (s) => processName(PROCESSES[s.process]), show: (s) => processCell(s.process)};
-	const siteColumn = {label: "Site", kind: "text", wide: true, of: (s) => siteTitle(s), show: siteCell};
-	const verdictColumn = {label: "Verdict", kind: "text", class: "verdict", title: "Where its live bytes are going, and why it is judged so", of: (s) => s.verdict || null,
-		show: (s) => s.verdict ? el("div", {class: "judged"}, verdictChip(s.verdict), s.why ? el("span", {class: "quiet small because"}, s.why) : null) : ""};
+	const verdictCell = ({verdict, why}) => verdict ? el("div", {class: "judged"}, verdictChip(verdict), why ? el("span", {class: "quiet small because"}, why) : null) : "";
+
+	// Calls that make a block hardly larger; what was copied for them is worth a word.
+	function smallSteps({grown_calls: grown, doubled_calls: doubled, moved_bytes: moved}, largest) {
+		return grown ? el("span", {class: (grown - doubled) / grown > 0.5 && moved > 16 * largest ? "warn" : null}, percent(grown - doubled, grown)) : "–";
+	}
 
 	// ---- what unfolds under a site
 
@@ -43,8 +37,8 @@ const sites = (() => {
 
 	// "940, 12% of them moved and copied 3.1 MiB; larger by 4.3 KiB at a time, up to 17 times in a row"
 	function moveWords(m) {
-		return exact(m.calls) + (m.moved ? `, ${percent(m.moved, m.calls)} of them moved and copied ${bytes(m.movedBytes)}` : ", none moved") +
-			(m.grown ? `; larger by ${bytes(m.grownBytes / m.grown)} at a time` : "") + (m.longest > 1 ? `, up to ${exact(m.longest)} times${m.longest >= LONGEST_MAX ? " or more" : ""} in a row` : "");
+		return exact(m.calls) + (m.moved_calls ? `, ${percent(m.moved_calls, m.calls)} of them moved and copied ${bytes(m.moved_bytes)}` : ", none moved") +
+			(m.grown_calls ? `; larger by ${bytes(m.grown_bytes / m.grown_calls)} at a time` : "") + (m.longest > 1 ? `, up to ${exact(m.longest)} times${m.longest >= LONGEST_MAX ? " or more" : ""} in a row` : "");
 	}
 
 	// Where its blocks were freed, and by whom: the largest first.
@@ -71,21 +65,21 @@ const sites = (() => {
 		if (s.tid)
 			add("thread", el("span", {class: "name"}, `${s.thread || ""} (${s.tid})`.trim()));
 		if (has("live_bytes"))
-			add("live", `${MARK}${bytes(c("live_bytes"))} in ${plural(c("live_blocks"), "block")}` + (s.oldest ? `, the oldest ${duration(s.oldest)}` : ""));
+			add("live", `${MARK}${bytes(c("live_bytes"))} in ${plural(c("live_blocks"), "block")}` + (c("oldest_ns") ? `, the oldest ${duration(c("oldest_ns"))}` : ""));
 		if (has("peak_bytes"))
-			add("at the peak", MARK + bytes(s.atPeak));
+			add("at the peak", MARK + bytes(c("at_peak_bytes")));
 		add("allocated", `${MARK}${bytes(c("alloc_bytes"))} in ${plural(c("alloc_calls"), "call")}, ${rate(c("alloc_calls"), DATA.duration_ns)}`);
 		if (has("free_calls"))
-			add("freed", `${percent(c("free_calls"), c("alloc_calls"))}` + (s.lived ? `, after ${duration(s.lived)} on average` : "") +
-				(s.crossFrees ? `, ${exact(s.crossFrees)} by other threads` : ""));
+			add("freed", `${percent(c("free_calls"), c("alloc_calls"))}` + (c("lifetime_mean_ns") ? `, after ${duration(c("lifetime_mean_ns"))} on average` : "") +
+				(c("cross_frees") ? `, ${exact(c("cross_frees"))} by other threads` : ""));
 		if (has("temp_calls") && c("temp_calls"))
 			add("temporary", percent(c("temp_calls"), c("alloc_calls")));
-		add("sizes", s.minSize === s.maxSize ? bytes(s.minSize) : `${bytes(s.minSize)} to ${bytes(s.maxSize)}`);
+		add("sizes", c("min_size") === c("max_size") ? bytes(c("min_size")) : `${bytes(c("min_size"))} to ${bytes(c("max_size"))}`);
 		add("seen", s.first === s.last ? `at ${duration(s.first)}` : `from ${duration(s.first)} to ${duration(s.last)}`);
 		if (s.tag)
 			add("tag", el("span", {class: "name mono"}, TAGS[s.tag - 1].name));
-		if (s.moves)
-			add("reallocations", moveWords(s.moves));
+		if (s.c.moves)
+			add("reallocations", moveWords(s.c.moves));
 		else if (c("realloc_calls"))
 			add("reallocations", exact(c("realloc_calls")));
 		if (c("failed_calls"))
@@ -146,5 +140,5 @@ const sites = (() => {
 		};
 	}
 
-	return {figure, errorOf, cell: siteCell, processCell, processColumn, siteColumn, verdictColumn, detail, filter, frameRows};
+	return {cell: siteCell, processCell, verdictCell, smallSteps, detail, filter, frameRows};
 })();
