@@ -39,7 +39,7 @@ test("opens_quietly killed", opens("killed"));
 test("tables_are_the_views", async () => {
 	await open("asked");
 	const {views, heads} = await browser.run(() => ({views: WORDS.views.map(({title, columns}) => [title, columns.map((c) => c.label)]),
-		heads: [...document.querySelectorAll("#tab-panels table.rows")].map((table) => [table.getAttribute("aria-label"), [...table.querySelectorAll("th.num, th.text")].map((th) => th.innerText.trim())])}));
+		heads: [...document.querySelectorAll("#tab-panels table.rows")].map((table) => [table.getAttribute("aria-label"), [...table.querySelectorAll("th.num, th.text")].map((th) => th.innerText.replace(/[▲▼]/, "").trim())])}));
 
 	assert.deepStrictEqual(heads.map(([title]) => title).sort(), views.map(([title]) => title).sort());
 	for (const [title, labels] of views) {

@@ -366,12 +366,42 @@ static enum tone frees_rate_tone(const struct row_of *r)
 
 static double lived(const struct row_of *r)
 {
-	return (double)r->site->lifetime_sum_ns / (double)MAX(r->site->c.free_calls, 1ull);
+	return r->site->c.free_calls ? (double)r->site->lifetime_sum_ns / (double)r->site->c.free_calls : NAN;
 }
 
 static const char *show_lived(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return fmt_duration(buf, (uint64_t)lived(r));
+	return r->site->c.free_calls ? fmt_duration(buf, r->site->lifetime_sum_ns / r->site->c.free_calls) : "-";
+}
+
+/* Over all of the trace, with what it is per: "70,000/s" */
+static const char *show_rate_of_trace(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_rate(buf, r->site->c.alloc_calls, r->s->duration_ns);
+}
+
+static const char *show_temporary_rate(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_rate(buf, r->site->c.temp_calls, r->s->duration_ns);
+}
+
+static const char *show_bytes_per_s(const struct row_of *r, char buf[static CELL_MAX])
+{
+	char a[FMT_MAX];
+
+	if (!r->s->duration_ns)
+		return "-";
+	snprintf(buf, CELL_MAX, "%s/s", fmt_bytes(a, (uint64_t)((unsigned __int128)r->site->c.alloc_bytes * 1000000000 / r->s->duration_ns)));
+	return buf;
+}
+
+/* A fault whose size is a guess makes the sum one. */
+static const char *show_guessed(const struct row_of *r, char buf[static CELL_MAX])
+{
+	char a[FMT_MAX];
+
+	snprintf(buf, CELL_MAX, "%s%s", r->site->growth == GROWTH_FAULT && r->site->guessed_calls ? "~" : "", fmt_bytes(a, r->site->c.alloc_bytes));
+	return buf;
 }
 
 static const char *show_site(const struct row_of *r, char buf[static CELL_MAX])
@@ -404,20 +434,32 @@ static const struct column of_site[] = {
 	{ "peak", "AT PEAK", 9, .scaled = true, .field = SITE("at_peak_bytes") },
 	{ "live-error", "±", 4, .error = true, .field = ERROR("live_bytes"), .over = COUNTER("live_bytes") },
 	{ "calls-error", "±", 4, .error = true, .field = ERROR("alloc_calls"), .over = COUNTER("alloc_calls") },
+	{ "blocks-error", "±", 4, .error = true, .field = ERROR("live_blocks"), .over = COUNTER("live_blocks") },
+	{ "bytes-error", "±", 4, .error = true, .field = ERROR("alloc_bytes"), .over = COUNTER("alloc_bytes") },
+	{ "temporary-calls", "TEMP", 7, .scaled = true, .field = COUNTER("temp_calls") },
+	{ "rate", "RATE", 8, .field = COUNTER("alloc_calls"), .format = show_rate_of_trace },
+	{ "temporary-rate", "RATE", 8, .field = COUNTER("temp_calls"), .format = show_temporary_rate },
+	{ "bytes-per-s", "RATE", 11, .field = COUNTER("alloc_bytes"), .format = show_bytes_per_s },
+	{ "bytes-guessed", "BYTES", 9, .field = COUNTER("alloc_bytes"), .format = show_guessed },
+	{ "smallest", "SMALLEST", 9, .field = SITE("min_size") },
+	{ "largest", "LARGEST", 9, .field = SITE("max_size") },
+	{ "first", "FIRST", 7, .field = SITE("first_ns") },
+	{ "until", "UNTIL", 7, .field = SITE("last_ns") },
 	{ "share", "SHARE", 5, .value = share_of_whole, .format = show_share_of_whole },
 	{ "trend", "TREND", 8, true, .needs = LIVE, .two_snapshots = true },
 	{ "peak-share", "SHARE", 5, .needs = HAS_PEAK_BYTES, .value = peak_share, .format = show_peak_share },
 	{ "last", "LAST", 6, .field = SITE("last_ns"), .value = last, .format = show_last },
 	{ "frees-rate", "FREES/s", 7, .two_snapshots = true, .field = COUNTER("free_calls"), .value = frees_rate, .format = show_frees_rate,
 	  .tone = frees_rate_tone },
-	{ "frees", "FREES", 7, .field = COUNTER("free_calls") },
-	{ "freed-bytes", "BYTES", 9, .field = COUNTER("free_bytes") },
+	{ "frees", "FREES", 7, .scaled = true, .field = COUNTER("free_calls") },
+	{ "freed-bytes", "BYTES", 9, .scaled = true, .field = COUNTER("free_bytes") },
 	{ "lived", "LIVED", 6, .tip = "Mean lifetime of freed blocks", .needs = HAS_FREE_CALLS, .value = lived, .format = show_lived },
 	{ "cross", "CROSS", 5, .field = SITE("cross_frees"), .over = COUNTER("free_calls") },
 	{ "freed-at", "FREED AT", 26, true, .needs = HAS_FREE_CALLS, .two_snapshots = true },
 	{ "passed-on", "CALLS", 7, .field = MOVES("calls") },
 	{ "moved", "MOVED", 5, .tip = "To another address: the block was copied", .field = MOVES("moved_calls"), .over = MOVES("calls") },
 	{ "copied", "COPIED", 9, .tip = "Bytes, when it moved", .field = MOVES("moved_bytes") },
+	{ "grown", "GROWN", 5, .field = MOVES("grown_calls"), .over = MOVES("calls") },
 	{ "larger-by", "LARGER BY", 9, .tip = "On average, of the calls that make it larger", .mean = true,
 	  .field = MOVES("grown_bytes"), .over = MOVES("grown_calls") },
 	{ "small-steps", "SMALL STEPS", 11, .tip = "Of the calls that make it larger: to less than 1.5 times the size. "

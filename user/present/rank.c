@@ -12,14 +12,9 @@
 
 #include "util/util.h"
 
-uint64_t rank__live_bytes(const struct rank *r, const struct snap_site *site)
+static uint64_t live_bytes(const struct rank *r, const struct snap_site *site)
 {
 	return r->older ? site->older_bytes : site->c.live_bytes;
-}
-
-uint64_t rank__live_blocks(const struct rank *r, const struct snap_site *site)
-{
-	return r->older ? site->older_blocks : site->c.live_blocks;
 }
 
 #define SWAP(a, b)				\
@@ -75,7 +70,7 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 	int d = more_first(rank__weight(o->r, o->r->by, a), rank__weight(o->r, o->r->by, b));
 
 	if (!d && o->view->older)
-		d = more_first(rank__live_bytes(o->r, a), rank__live_bytes(o->r, b));
+		d = more_first(live_bytes(o->r, a), live_bytes(o->r, b));
 	if (!d)
 		d = more_first(a->c.alloc_bytes, b->c.alloc_bytes);
 	if (!d)

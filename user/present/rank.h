@@ -25,8 +25,5 @@ void rank__done(struct rank *r);
 
 /* What a site weighs by m. */
 uint64_t rank__weight(const struct rank *r, const struct metric *m, const struct snap_site *site);
-/* A site's live figures as this ranking counts them. */
-uint64_t rank__live_bytes(const struct rank *r, const struct snap_site *site);
-uint64_t rank__live_blocks(const struct rank *r, const struct snap_site *site);
 
 #endif

@@ -147,16 +147,6 @@ int free_places__shown(const struct snapshot *s, const size_t *sites, size_t n, 
 
 /* ---- as text */
 
-int report__free_row(struct report *r, const struct snap_site *site, uint64_t whole)
-{
-	const struct counters *n = &site->c;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX], f[FMT_MAX];
-
-	return fprintf(r->out, "%6s freed  %5s  %4s of its %6s  %9s  lived %6s", fmt_count(a, n->free_calls), fmt_share(b, n->free_calls, whole),
-		       fmt_percent(c, n->free_calls, n->alloc_calls), fmt_count(d, n->alloc_calls),
-		       fmt_bytes(e, n->free_bytes), fmt_duration(f, n->free_calls ? site->lifetime_sum_ns / n->free_calls : 0));
-}
-
 static int by_thread_calls(const void *a, const void *b)
 {
 	const struct snap_free *x = *(const struct snap_free *const *)a, *y = *(const struct snap_free *const *)b;

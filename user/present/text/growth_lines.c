@@ -21,9 +21,6 @@
 #include "present/text/report_parts.h"
 #include "util/util.h"
 
-#define NS_PER_S 1000000000ull
-#define RATE_MAX (FMT_MAX + 2)
-
 /* Of all processes; RSS is told of those that run. */
 struct sums {
 	struct growth growth;
@@ -86,32 +83,4 @@ void report__growth_lines(struct report *r)
 	for (enum growth_kind k = GROWTH_BRK; k < GROWTH_N_KINDS; k++)
 		para__item(&r->para, "%s %s (%s)", fmt_exact(a, t.growth.calls[k]), names[k], fmt_bytes(b, t.growth.bytes[k]));
 	para__end(&r->para);
-}
-
-static const char *bytes_per_second(char buf[static RATE_MAX], uint64_t bytes, uint64_t ns)
-{
-	char a[FMT_MAX];
-
-	if (!ns)
-		return "-";
-	snprintf(buf, RATE_MAX, "%s/s", fmt_bytes(a, (uint64_t)((unsigned __int128)bytes * NS_PER_S / ns)));
-	return buf;
-}
-
-/* The columns it printed. */
-int report__growth_row(struct report *r, const struct snap_site *site, uint64_t whole)
-{
-	const char *what = site->growth == GROWTH_FAULT ? "fault" : "call";
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], rate[RATE_MAX], d[FMT_MAX], e[FMT_MAX], bytes[FMT_MAX + 1];
-	uint64_t n = site->c.alloc_calls;
-	int cols = 0;
-
-	/* a fault whose size is a guess makes the sum one */
-	snprintf(bytes, sizeof(bytes), "%s%s", site->growth == GROWTH_FAULT && site->guessed_calls ? "~" : "", fmt_bytes(a, site->c.alloc_bytes));
-	cols += fprintf(r->out, "%9s  %5s  %6s %s%-*s", bytes,
-			fmt_share(b, site->c.alloc_bytes, whole), fmt_count(c, n), what,
-			site->growth == GROWTH_FAULT ? 1 : 2, plural(n));
-	cols += fprintf(r->out, "  %11s  %6s to %6s", bytes_per_second(rate, site->c.alloc_bytes, r->s->duration_ns),
-			fmt_duration(d, site->first_ns), fmt_duration(e, site->last_ns));
-	return cols;
 }

@@ -325,35 +325,3 @@ int report__lifetime_bars(struct report *r)
 {
 	return bars(r, "LIFETIMES", false);
 }
-
-/* ---- rows of sites */
-
-static const char *mean_life(const struct snap_site *site, char buf[static FMT_MAX])
-{
-	return site->c.free_calls ? fmt_duration(buf, site->lifetime_sum_ns / site->c.free_calls) : "-";
-}
-
-int report__size_row(struct report *r, const struct snap_site *site, uint64_t whole)
-{
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX], f[FMT_MAX];
-	int cols = fprintf(r->out, "%*s  %5s  %9s to %9s  mean %9s", 9 + r->s->estimated,
-			   report__mark_figure(r, fmt_bytes(a, site->c.alloc_bytes)), fmt_share(b, site->c.alloc_bytes, whole),
-			   fmt_bytes(c, site->min_size), fmt_bytes(d, site->max_size), fmt_bytes(e, site->c.alloc_bytes / site->c.alloc_calls));
-
-	if (r->s->known & HAS_FREE_CALLS && r->width >= WIDE)
-		cols += fprintf(r->out, "  lived %6s", mean_life(site, f));
-	return cols;
-}
-
-int report__lifetime_row(struct report *r, const struct snap_site *site, uint64_t whole)
-{
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];
-	int cols = fprintf(r->out, "%*s freed  %5s  lived %6s avg", 6 + r->s->estimated,
-			   report__mark_figure(r, fmt_count(a, site->c.free_calls)), fmt_share(b, site->c.free_calls, whole), mean_life(site, c));
-
-	if (r->s->known & HAS_LIVE_BLOCKS)
-		cols += fprintf(r->out, "  %*s live, oldest %6s", 6 + r->s->estimated,
-				report__mark_figure(r, fmt_count(d, site->c.live_blocks)),
-				site->c.live_blocks ? fmt_oldest(e, site) : "-");
-	return cols;
-}

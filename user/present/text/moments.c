@@ -52,18 +52,6 @@ void report__peak_lines(struct report *r)
 	para__end(&r->para);
 }
 
-/* The columns it printed. */
-int report__peak_row(struct report *r, const struct snap_site *site)
-{
-	uint64_t whole = r->s->processes[site->process].c.peak_bytes;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];
-	int gap = r->s->estimated;
-
-	return fprintf(r->out, "%*s  %5s  now  %*s  from %6s to %6s", 9 + gap, report__mark_figure(r, fmt_bytes(a, site->at_peak_bytes)),
-		       fmt_share(b, site->at_peak_bytes, whole), 9 + gap, report__mark_figure(r, fmt_bytes(c, site->c.live_bytes)),
-		       fmt_duration(d, site->first_ns), fmt_duration(e, site->last_ns));
-}
-
 void report__temporary_lines(struct report *r)
 {
 	const struct counters *t = &r->s->totals;
@@ -75,18 +63,6 @@ void report__temporary_lines(struct report *r)
 		   fmt_share(c, t->temp_calls, t->alloc_calls));
 	para__item(&r->para, "%s", fmt_rate(d, t->temp_calls, r->s->duration_ns));
 	para__end(&r->para);
-}
-
-int report__temporary_row(struct report *r, const struct snap_site *site, uint64_t whole)
-{
-	const struct counters *n = &site->c;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX], f[FMT_MAX];
-	int gap = r->s->estimated;
-
-	return fprintf(r->out, "%*s temp  %8s  %5s  %4s of %*s %-5s  %*s", 6 + gap, report__mark_figure(r, fmt_count(a, n->temp_calls)),
-		       fmt_rate(b, n->temp_calls, r->s->duration_ns), fmt_share(c, n->temp_calls, whole),
-		       fmt_percent(d, n->temp_calls, n->alloc_calls), 6 + gap, report__mark_figure(r, fmt_count(e, n->alloc_calls)),
-		       n->alloc_calls == 1 ? "call" : "calls", 9 + gap, report__mark_figure(r, fmt_bytes(f, n->alloc_bytes)));
 }
 
 /* Nothing where nobody called it. A call is told apart by its function: a site is realloc's, or it is not. */

@@ -19,16 +19,6 @@
 
 #define FEW_CALLS 4	/* nothing can be said of less */
 
-int report__realloc_row(struct report *r, const struct snap_site *site)
-{
-	const struct snap_moves *m = &site->moves;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];
-
-	return fprintf(r->out, "%6s %-5s  %4s moved  %9s  %4s grow by %9s", fmt_count(a, m->calls), m->calls == 1 ? "call" : "calls",
-		       fmt_percent(b, m->moved_calls, m->calls), fmt_bytes(c, m->moved_bytes), fmt_percent(d, m->grown_calls, m->calls),
-		       fmt_bytes(e, m->grown_bytes / MAX(m->grown_calls, 1)));
-}
-
 void report__realloc_words(struct report *r, const struct snap_site *site, size_t indent)
 {
 	const struct snap_moves *m = &site->moves;

@@ -21,13 +21,6 @@
  *	 1.   2.10M calls  70,000/s   96.1 MiB  avg      48 B  100% temp  malloc
  *	     sdsnewlen            src/sds.c:114
  *
- * Estimated figures bear a mark, and the first of a row its relative standard
- * error; in a wide report the second one too:
- *
- *	~      estimated: one sample per 512.0 KiB on average, ± is one standard error
- *
- *	 1.   ~31.0 MiB  ±12%  75.2%  ~31,744 blocks  oldest  29.9s    0% freed  malloc
- *
  * What always holds: no line is wider than asked for; what is exact is printed
  * as such, what was not recorded has no column, and a table that leaves
  * something out says in its title how much.
@@ -81,123 +74,6 @@ char *report__mark_figure(const struct report *r, char buf[static FMT_MAX])
 		buf[0] = '~';
 	}
 	return buf;
-}
-
-/* "  ±12%", or " ±<1%": the relative standard error of an estimated figure, always as wide */
-static int put_error(struct report *r, double error, uint64_t n)
-{
-	char a[FMT_MAX], b[FMT_MAX + 2];
-
-	if (!r->s->estimated)
-		return 0;
-	snprintf(b, sizeof(b), "±%s", fmt_error(a, error, n));
-	/* the sign takes two bytes and one column */
-	return fprintf(r->out, " %6s", b) - 1;
-}
-
-static void leak_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole,
-		     int *ret_cols)
-{
-	uint64_t bytes = rank__live_bytes(k, site), blocks = rank__live_blocks(k, site);
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];
-	int gap = r->s->estimated, cols = 0;
-
-	cols += fprintf(r->out, "%*s", 9 + gap, report__mark_figure(r, fmt_bytes(a, bytes)));
-	/* of blocks older than an age, the error is not kept */
-	if (!k->older)
-		cols += put_error(r, site->error.live_bytes, site->c.live_bytes);
-	cols += fprintf(r->out, "  %5s  %*s", fmt_share(b, bytes, whole), 6 + gap,
-			report__mark_figure(r, fmt_count(c, blocks)));
-	if (!k->older && r->width >= WIDE)
-		cols += put_error(r, site->error.live_blocks, site->c.live_blocks);
-	cols += fprintf(r->out, " %-6s  oldest %6s", blocks == 1 ? "block" : "blocks", fmt_oldest(d, site));
-	if (r->s->known & HAS_FREE_CALLS)
-		cols += fprintf(r->out, "  %4s freed", fmt_percent(e, site->c.free_calls, site->c.alloc_calls));
-	*ret_cols += cols;
-}
-
-static void alloc_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole,
-		      int *ret_cols)
-{
-	const struct counters *n = &site->c;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX], e[FMT_MAX];
-	int gap = r->s->estimated, cols = 0;
-
-	cols += fprintf(r->out, "%*s", 6 + gap, report__mark_figure(r, fmt_count(a, n->alloc_calls)));
-	cols += put_error(r, site->error.alloc_calls, n->alloc_calls);
-	cols += fprintf(r->out, " %-5s  %8s  %*s", n->alloc_calls == 1 ? "call" : "calls",
-			fmt_rate(b, n->alloc_calls, r->s->duration_ns), 9 + gap,
-			report__mark_figure(r, fmt_bytes(c, n->alloc_bytes)));
-	if (r->width >= WIDE)
-		cols += put_error(r, site->error.alloc_bytes, n->alloc_bytes);
-	cols += fprintf(r->out, "  avg %9s", fmt_bytes(d, n->alloc_bytes / n->alloc_calls));
-	if (r->s->known & HAS_TEMP_CALLS)
-		cols += fprintf(r->out, "  %4s temp", fmt_percent(e, n->temp_calls, n->alloc_calls));
-	*ret_cols += cols;
-}
-
-static void growth_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
-{
-	*ret_cols += report__growth_row(r, site, whole);
-}
-
-static void peak_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
-{
-	*ret_cols += report__peak_row(r, site);
-}
-
-static void temporary_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
-{
-	*ret_cols += report__temporary_row(r, site, whole);
-}
-
-static void size_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
-{
-	*ret_cols += report__size_row(r, site, whole);
-}
-
-static void lifetime_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
-{
-	*ret_cols += report__lifetime_row(r, site, whole);
-}
-
-static void free_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
-{
-	*ret_cols += report__free_row(r, site, whole);
-}
-
-static void realloc_row(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols)
-{
-	*ret_cols += report__realloc_row(r, site);
-}
-
-/* What a view of sites looks like; what it shows, and how it is called, is in present/views.c. */
-static const struct site_lines {
-	enum view_bit view;
-	/* adds the columns it printed */
-	void (*row)(struct report *r, const struct rank *k, const struct snap_site *site, uint64_t whole, int *ret_cols);
-	int (*bars)(struct report *r);	/* before the title; NULL: none */
-	void (*says)(struct report *r);	/* below it; NULL: nothing */
-	int (*below)(struct report *r, const struct snap_site *site, size_t indent);	/* a row's stack; NULL: nothing */
-} site_lines[] = {
-	{ VIEW_LEAKS, leak_row, .bars = NULL },
-	{ VIEW_ALLOCS, alloc_row, .says = report__realloc_lines },
-	{ VIEW_REALLOC, realloc_row, .bars = NULL },
-	{ VIEW_PEAK, peak_row, .says = report__peak_lines },
-	{ VIEW_TEMPORARY, temporary_row, .says = report__temporary_lines },
-	{ VIEW_SIZES, size_row, .bars = report__size_bars },
-	{ VIEW_LIFETIMES, lifetime_row, .bars = report__lifetime_bars },
-	{ VIEW_FREES, free_row, .below = report__free_places },
-	{ VIEW_RESIDENT, growth_row, .bars = NULL },
-	{ VIEW_MAPPED, growth_row, .bars = NULL },
-};
-
-static const struct site_lines *lines_of(const struct view *v)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(site_lines); i++)
-		if (site_lines[i].view == v->bit)
-			return &site_lines[i];
-	return NULL;
 }
 
 char *report__owner(const struct report *r, const struct snap_process *p, size_t width)
@@ -266,15 +142,18 @@ static int notes(struct report *r, const struct view *v, const struct snap_site 
 static int site_entry(struct report *r, const struct view *v, const struct rank *k, size_t i, uint64_t whole,
 		      int number_width, size_t name_width)
 {
+	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
 	const struct snap_site *site = k->v[i];
-	const struct site_lines *l = lines_of(v);
+	const struct site_lines *l = site_lines__of(v);
+	struct row_of row = { .s = r->s, .process = &r->s->processes[site->process], .site = site, .tellings = r->o->tellings, .older = k->older,
+			      .weight = rank__weight(k, weighs, site), .whole = whole };
 	_cleanup_free_ char *function = NULL;
-	size_t indent = number_width + 3, room;
-	int cols, err;
+	size_t indent = number_width + 3, room, cols;
+	int err;
 
-	cols = fprintf(r->out, "%*zu.  ", number_width, i + 1);
-	l->row(r, k, site, whole, &cols);
-	room = r->width > (size_t)cols + 2 ? r->width - cols - 2 : 0;
+	cols = (size_t)fprintf(r->out, "%*zu.  ", number_width, i + 1);
+	cols += site_lines__write(r, l, &row);
+	room = r->width > cols + 2 ? r->width - cols - 2 : 0;
 	/* with its errors a row leaves hardly more room than "malloc" takes */
 	if (r->s->estimated && text_width(site->function) > room) {
 		fprintf(r->out, "\n%*s", (int)indent, "");
@@ -312,7 +191,7 @@ void report__site_title(struct report *r, const struct view *v, const struct ran
 static int site_table(struct report *r, const struct view *v)
 {
 	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
-	const struct site_lines *l = lines_of(v);
+	const struct site_lines *l = site_lines__of(v);
 	bool older = v->older && r->o->older_ns;
 	uint64_t whole = 0, listed = 0;
 	size_t n, name_width = 0;

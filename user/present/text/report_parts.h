@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "present/columns.h"
 #include "present/rank.h"
 #include "present/text/free_rows.h"
 #include "present/text/report.h"
@@ -75,26 +76,33 @@ int report__tree(struct report *r);
 /* All processes, the heaviest first; *ret is the caller's. */
 int processes__rank(const struct snapshot *s, const struct metric *key, const struct snap_process ***ret);
 
-/* moments.c: realloc's share; what was held at the highest moment, and what was freed at once: a line, and rows. */
+/* What a view of sites looks like; what it shows, and how it is called, is in present/views.c. */
+struct site_lines {
+	enum view_bit view;
+	const struct site_cell *cells;
+	size_t n_cells;
+	int (*bars)(struct report *r);	/* before the title; NULL: none */
+	void (*says)(struct report *r);	/* below it; NULL: nothing */
+	int (*below)(struct report *r, const struct snap_site *site, size_t indent);	/* a row's stack; NULL: nothing */
+};
+const struct site_lines *site_lines__of(const struct view *v);	/* NULL: it is no view of sites */
+/* The columns that it printed. */
+size_t site_lines__write(const struct report *r, const struct site_lines *l, const struct row_of *row);
+
+/* moments.c: realloc's share; what was held at the highest moment, and what was freed at once. */
 void report__realloc_lines(struct report *r);
 void report__peak_lines(struct report *r);
-int report__peak_row(struct report *r, const struct snap_site *site);
 void report__temporary_lines(struct report *r);
-int report__temporary_row(struct report *r, const struct snap_site *site, uint64_t whole);
 
-/* frees.c: a row of --view frees, and below its stack where its blocks were freed. */
-int report__free_row(struct report *r, const struct snap_site *site, uint64_t whole);
+/* free_rows.c: below a stack, where its blocks were freed. */
 int report__free_places(struct report *r, const struct snap_site *site, size_t indent);
 
-/* realloc.c: how blocks grow; a row, and what it means. */
-int report__realloc_row(struct report *r, const struct snap_site *site);
+/* realloc.c: how blocks grow, and what that means. */
 void report__realloc_words(struct report *r, const struct snap_site *site, size_t indent);
 
-/* hists.c: sizes and lifetimes, of processes as bars, of sites as rows. */
+/* hists.c: sizes and lifetimes of processes. */
 int report__size_bars(struct report *r);
-int report__size_row(struct report *r, const struct snap_site *site, uint64_t whole);
 int report__lifetime_bars(struct report *r);
-int report__lifetime_row(struct report *r, const struct snap_site *site, uint64_t whole);
 
 void report__put_bar(struct report *r, size_t room, uint64_t n, uint64_t most);	/* and the end of the line */
 size_t report__room_for_bar(const struct report *r, size_t cols);
@@ -114,8 +122,7 @@ char *report__owner(const struct report *r, const struct snap_process *p, size_t
 void report__spot_lines(struct report *r);
 int report__between(struct report *r);
 
-/* growth.c: what --mode growth tells instead of live memory and calls, and the rows of its tables. */
+/* growth.c: what --mode growth tells instead of live memory and calls. */
 void report__growth_lines(struct report *r);
-int report__growth_row(struct report *r, const struct snap_site *site, uint64_t whole);
 
 #endif

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns how a site of each view looks in a report: a line of the views' columns
+ * (present/columns.c), with words between them.
+ *
+ * Estimated figures bear a mark, and the first of a row its relative standard
+ * error; in a wide report the second one too:
+ *
+ *	~      estimated: one sample per 512.0 KiB on average, ± is one standard error
+ *
+ *	 1.   ~31.0 MiB  ±12%  75.2%  ~31,744 blocks  oldest  29.9s    0% freed  malloc
+ *
+ * What always holds: what was not recorded has no cell; cells of a line stand
+ * below those of the line before.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "present/text/report_parts.h"
+#include "util/text.h"
+#include "util/util.h"
+
+#define GAP 2
+
+struct site_cell {
+	const char *column;	/* of site_columns */
+	unsigned int width;	/* without the mark of an estimate */
+	const char *before, *after;
+	const char *noun;	/* instead of the figure: what there are so many of */
+	bool close;		/* no blanks before it */
+	bool plain;		/* no mark: another figure of the line has it */
+	bool wide;		/* in wide reports alone */
+};
+
+static const struct site_cell leaks[] = {
+	{ "live", 9, .close = true },
+	{ "live-error", 5, .close = true },
+	{ "share", .width = 5 },
+	{ "blocks", .width = 6 },
+	{ "blocks-error", 5, .wide = true },
+	{ "blocks", 6, .noun = "block" },
+	{ "oldest", 6, .before = "oldest " },
+	{ "freed", 4, .after = " freed" },
+};
+
+static const struct site_cell allocs[] = {
+	{ "calls", 6, .close = true },
+	{ "calls-error", .width = 5 },
+	{ "calls", 5, .noun = "call" },
+	{ "rate", .width = 8 },
+	{ "bytes", .width = 9 },
+	{ "bytes-error", 5, .wide = true },
+	{ "average", 9, .before = "avg ", .plain = true },
+	{ "temporary", 4, .after = " temp" },
+};
+
+static const struct site_cell reallocs[] = {
+	{ "passed-on", 6, .close = true },
+	{ "passed-on", 5, .noun = "call" },
+	{ "moved", 4, .after = " moved" },
+	{ "copied", .width = 9 },
+	{ "grown", 4, .after = " grow by " },
+	{ "larger-by", 9, .close = true },
+};
+
+static const struct site_cell peak[] = {
+	{ "peak", 9, .close = true },
+	{ "peak-share", .width = 5 },
+	{ "live", 9, .before = "now  " },
+	{ "first", 6, .before = "from " },
+	{ "until", 6, .before = " to ", .close = true },
+};
+
+static const struct site_cell temporary[] = {
+	{ "temporary-calls", 6, .after = " temp", .close = true },
+	{ "temporary-rate", .width = 8 },
+	{ "share", .width = 5 },
+	{ "temporary", 4, .after = " of " },
+	{ "calls", 6, .close = true },
+	{ "calls", 5, .noun = "call" },
+	{ "bytes", .width = 9 },
+};
+
+static const struct site_cell sizes[] = {
+	{ "bytes", 9, .close = true },
+	{ "share", .width = 5 },
+	{ "smallest", .width = 9 },
+	{ "largest", 9, .before = " to ", .close = true },
+	{ "average", 9, .before = "mean ", .plain = true },
+	{ "lived", 6, .before = "lived ", .wide = true },
+};
+
+static const struct site_cell lifetimes[] = {
+	{ "frees", 6, .after = " freed", .close = true },
+	{ "share", .width = 5 },
+	{ "lived", 6, .before = "lived ", .after = " avg" },
+	{ "blocks", 6, .after = " live," },
+	{ "oldest", 6, .before = " oldest ", .close = true },
+};
+
+static const struct site_cell frees[] = {
+	{ "frees", 6, .after = " freed", .close = true },
+	{ "share", .width = 5 },
+	{ "freed", 4, .after = " of its " },
+	{ "calls", 6, .close = true },
+	{ "freed-bytes", .width = 9 },
+	{ "lived", 6, .before = "lived " },
+};
+
+#define GROWTH(its_noun)				\
+	{ "bytes-guessed", 9, .close = true }, \
+	{ "share", .width = 5 }, \
+	{ "calls", .width = 6 }, \
+	{ "calls", 6, .noun = its_noun }, \
+	{ "bytes-per-s", .width = 11 }, \
+	{ "first", .width = 6 }, \
+	{ "until", 6, .before = " to ", .close = true },
+
+static const struct site_cell resident[] = { GROWTH("fault") };
+static const struct site_cell mapped[] = { GROWTH("call") };
+
+#define CELLS(v) .cells = v, .n_cells = ARRAY_SIZE(v)
+
+static const struct site_lines lines[] = {
+	{ VIEW_LEAKS, CELLS(leaks) },
+	{ VIEW_ALLOCS, CELLS(allocs), .says = report__realloc_lines },
+	{ VIEW_REALLOC, CELLS(reallocs) },
+	{ VIEW_PEAK, CELLS(peak), .says = report__peak_lines },
+	{ VIEW_TEMPORARY, CELLS(temporary), .says = report__temporary_lines },
+	{ VIEW_SIZES, CELLS(sizes), .bars = report__size_bars },
+	{ VIEW_LIFETIMES, CELLS(lifetimes), .bars = report__lifetime_bars },
+	{ VIEW_FREES, CELLS(frees), .below = report__free_places },
+	{ VIEW_RESIDENT, CELLS(resident) },
+	{ VIEW_MAPPED, CELLS(mapped) },
+};
+
+const struct site_lines *site_lines__of(const struct view *v)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		if (lines[i].view == v->bit)
+			return &lines[i];
+	return NULL;
+}
+
+static size_t put_noun(const struct report *r, const struct site_cell *cell, double n)
+{
+	char noun[FMT_MAX];
+
+	snprintf(noun, sizeof(noun), "%s%s", cell->noun, n == 1 ? "" : "s");
+	return (size_t)fprintf(r->out, " %-*s", (int)cell->width, noun);
+}
+
+static size_t put_figure(const struct report *r, const struct site_cell *cell, const struct column *c, const struct row_of *row)
+{
+	size_t gap = c->error ? 1 : cell->close ? 0 : GAP, width = cell->width + (c->scaled && !cell->plain && r->s->estimated), len;
+	const char *before = cell->before ? cell->before : "", *after = cell->after ? cell->after : "", *sign = c->error ? "±" : "";
+	char buf[CELL_MAX];
+	const char *text = cell->plain ? column__text(c, row, buf) : column__cell(c, row, buf);
+
+	len = text_width(sign) + text_width(text);
+	fprintf(r->out, "%*s%s%*s%s%s%s", (int)gap, "", before, (int)(width - MIN(width, len)), "", sign, text, after);
+	return gap + strlen(before) + MAX(width, len) + strlen(after);
+}
+
+size_t site_lines__write(const struct report *r, const struct site_lines *l, const struct row_of *row)
+{
+	size_t cols = 0;
+
+	for (size_t i = 0; i < l->n_cells; i++) {
+		const struct site_cell *cell = &l->cells[i];
+		const struct column *c = columns__find(&site_columns, cell->column);
+
+		if (!column__holds(c, r->s) || (cell->wide && r->width < WIDE) || (c->error && (!r->s->estimated || row->older)))
+			continue;
+		cols += cell->noun ? put_noun(r, cell, column__value(c, row)) : put_figure(r, cell, c, row);
+	}
+	return cols;
+}
