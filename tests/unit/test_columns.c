@@ -58,6 +58,18 @@ Test(columns, name_fields_that_there_are)
 		}
 }
 
+/* So does what sites are weighed by. */
+Test(columns, metrics_are_fields)
+{
+	for (size_t i = 0; i < n_metrics; i++) {
+		const struct field *counter = fields__find(&counter_fields, metrics[i].key), *f = counter ?: fields__find(&site_fields, metrics[i].key);
+
+		cr_assert_not_null(f, "%s", metrics[i].name);
+		cr_expect_eq(f->needs, metrics[i].needs, "%s", metrics[i].name);
+		cr_expect_eq(f->offset + (counter ? offsetof(struct snap_site, c) : 0), metrics[i].at, "%s", metrics[i].name);
+	}
+}
+
 /* Every figure at its largest, at its smallest, and at what fills its column. */
 Test(columns, are_as_wide_as_they_say)
 {

@@ -182,7 +182,7 @@ Test(export, folded_weights_add_up)
 
 		text = written("folded", 0, metrics[m].name, &len);
 		for (size_t i = 0; i < s->n_sites; i++)
-			want += metrics[m].of(&s->sites[i]);
+			want += metric__of(&metrics[m], &s->sites[i]);
 		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
 			got += strtoull(strrchr(line, ' '), NULL, 10);
 		cr_assert_eq(got, want, "%s", metrics[m].name);

@@ -264,7 +264,7 @@ Test(report, lists_the_heaviest_first_by_any_metric)
 		cr_assert_eq(rank__init(&r, s, VIEW_ALLOCS, metrics[m].name, false, SIZE_MAX), 0);
 		cr_assert_eq(r.n, s->n_sites - 1, "a site that never succeeded is no allocation");
 		for (size_t i = 1; i < r.n; i++)
-			cr_assert_geq(metrics[m].of(r.v[i - 1]), metrics[m].of(r.v[i]));
+			cr_assert_geq(metric__of(&metrics[m], r.v[i - 1]), metric__of(&metrics[m], r.v[i]));
 		rank__done(&r);
 	}
 	snapshot__free(s);

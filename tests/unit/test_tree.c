@@ -146,7 +146,7 @@ Test(tree, every_node_is_the_sum_of_what_is_below_it)
 
 				plant(order, metrics[m].name, processes);
 				for (size_t i = 0; i < snap->n_sites; i++)
-					whole += metrics[m].of(&snap->sites[i]);
+					whole += metric__of(&metrics[m], &snap->sites[i]);
 				cr_assert_eq(tree.v[0].weight, whole);
 				check_sums(0);
 				fell();

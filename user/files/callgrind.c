@@ -65,7 +65,7 @@ static int add(struct callgrind *c, uint32_t site, const struct stack_frame *at,
 		return 0;
 	cost->last_site = site + 1;
 	for (size_t i = 0; i < c->n_metrics; i++)
-		cost->v[i] += c->metrics[i]->of(from);
+		cost->v[i] += metric__of(c->metrics[i], from);
 	cost->calls += from->c.alloc_calls;
 	return 0;
 }

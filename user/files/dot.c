@@ -72,7 +72,7 @@ static const char *figure(const struct dot *d, char buf[static FMT_MAX], uint64_
 static void weigh_nodes(struct dot *d)
 {
 	for (size_t i = 0; i < d->s->n_sites; i++) {
-		uint64_t weight = d->metric->of(&d->s->sites[i]);
+		uint64_t weight = metric__of(d->metric, &d->s->sites[i]);
 		size_t n = weight ? functions__stack(&d->functions, &d->s->sites[i], d->stack) : 0;
 
 		for (size_t k = 0; k < n; k++) {
@@ -130,7 +130,7 @@ static int add_edge(struct dot *d, uint32_t site, uint32_t from, uint32_t to, bo
 		return -ENOMEM;
 	edge = &d->edges.v[id];
 	if (edge->last_site != site + 1)
-		edge->weight += d->metric->of(&d->s->sites[site]);
+		edge->weight += metric__of(d->metric, &d->s->sites[site]);
 	edge->last_site = site + 1;
 	edge->direct |= direct;
 	return 0;
@@ -145,7 +145,7 @@ static int weigh_edges(struct dot *d)
 		bool direct = true;
 		size_t n;
 
-		if (!d->metric->of(&d->s->sites[i]))
+		if (!metric__of(d->metric, &d->s->sites[i]))
 			continue;
 		n = functions__stack(&d->functions, &d->s->sites[i], d->stack);
 		for (size_t k = 0; k < n && !err; k++) {

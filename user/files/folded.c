@@ -145,7 +145,7 @@ static int collect(struct folded_lines *lines, const struct texts *t, const stru
 		   const struct metric *metric)
 {
 	for (size_t i = 0; i < s->n_sites; i++) {
-		uint64_t weight = metric->of(&s->sites[i]);
+		uint64_t weight = metric__of(metric, &s->sites[i]);
 		struct folded_line *line;
 		int err;
 

@@ -90,7 +90,7 @@ static int profile(struct speedscope *p, const struct metric *m)
 	for (size_t i = 0; i < p->s->n_sites; i++) {
 		size_t n;
 
-		if (!m->of(&p->s->sites[i]))
+		if (!metric__of(m, &p->s->sites[i]))
 			continue;
 		n = functions__stack(&p->functions, &p->s->sites[i], p->stack);
 		json__line(j, 6);
@@ -103,8 +103,8 @@ static int profile(struct speedscope *p, const struct metric *m)
 	json__line(j, 4);
 	json__array(j, "weights");
 	for (size_t i = 0; i < p->s->n_sites; i++)
-		if (m->of(&p->s->sites[i]))
-			json__u64(j, NULL, m->of(&p->s->sites[i]));
+		if (metric__of(m, &p->s->sites[i]))
+			json__u64(j, NULL, metric__of(m, &p->s->sites[i]));
 	json__array_end(j);
 	json__object_end(j);
 	return err;

@@ -6,31 +6,21 @@
 
 #include "util/util.h"
 
-static uint64_t fault_bytes(const struct snap_site *s)
+static bool is_fault(const struct snap_site *s)
 {
-	return s->growth == GROWTH_FAULT ? s->c.alloc_bytes : 0;
+	return s->growth == GROWTH_FAULT;
 }
 
-static uint64_t fault_calls(const struct snap_site *s)
+static bool is_mapped(const struct snap_site *s)
 {
-	return s->growth == GROWTH_FAULT ? s->c.alloc_calls : 0;
-}
-
-static uint64_t mapped_bytes(const struct snap_site *s)
-{
-	return s->growth == GROWTH_FAULT ? 0 : s->c.alloc_bytes;
-}
-
-static uint64_t mapped_calls(const struct snap_site *s)
-{
-	return s->growth == GROWTH_FAULT ? 0 : s->c.alloc_calls;
+	return s->growth != GROWTH_FAULT;
 }
 
 static const struct metric growth_metrics[] = {
-	{ "fault-bytes", "bytes", fault_bytes, NULL, HAS_ALLOC_BYTES },
-	{ "mapped-bytes", "bytes", mapped_bytes, NULL, HAS_ALLOC_BYTES },
-	{ "fault-calls", "calls", fault_calls, NULL, HAS_ALLOC_CALLS },
-	{ "mapped-calls", "calls", mapped_calls, NULL, HAS_ALLOC_CALLS },
+	METRIC("fault-bytes", "bytes", "alloc_bytes", HAS_ALLOC_BYTES, c.alloc_bytes, .takes = is_fault),
+	METRIC("mapped-bytes", "bytes", "alloc_bytes", HAS_ALLOC_BYTES, c.alloc_bytes, .takes = is_mapped),
+	METRIC("fault-calls", "calls", "alloc_calls", HAS_ALLOC_CALLS, c.alloc_calls, .takes = is_fault),
+	METRIC("mapped-calls", "calls", "alloc_calls", HAS_ALLOC_CALLS, c.alloc_calls, .takes = is_mapped),
 };
 
 size_t weights__of(const struct snapshot *s, const struct metric *first, const struct metric *ret[static WEIGHTS_MAX])
@@ -57,6 +47,6 @@ uint64_t weights__sum(const struct snapshot *s, const struct metric *m)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < s->n_sites; i++)
-		sum += m->of(&s->sites[i]);
+		sum += metric__of(m, &s->sites[i]);
 	return sum;
 }

@@ -14,7 +14,7 @@
 static int add(struct diff *d, struct matcher *m, const struct snapshot *s, bool after)
 {
 	for (size_t i = 0; i < s->n_sites; i++) {
-		uint64_t weight = d->metric->of(&s->sites[i]);
+		uint64_t weight = metric__of(d->metric, &s->sites[i]);
 		struct diff_row *row;
 		double error;
 		uint32_t id;
@@ -27,7 +27,7 @@ static int add(struct diff *d, struct matcher *m, const struct snapshot *s, bool
 		row = &d->rows.v[id];
 		*(after ? &row->after : &row->before) += weight;
 		*(after ? &d->after : &d->before) += weight;
-		error = d->metric->error ? d->metric->error(&s->sites[i]) : 0;
+		error = metric__error(d->metric, &s->sites[i]);
 		row->error = hypot(row->error, error);
 		if (row->s != s) {
 			row->s = s;
@@ -60,7 +60,7 @@ static double error_of_totals(const struct snapshot *s, const struct metric *m)
 {
 	struct snap_site all = { .error = s->error };
 
-	return m->error(&all);
+	return metric__error(m, &all);
 }
 
 int diff__init(struct diff *d, const struct snapshot *before, const struct snapshot *after, const struct metric *metric)
@@ -69,7 +69,7 @@ int diff__init(struct diff *d, const struct snapshot *before, const struct snaps
 	int err;
 
 	*d = (struct diff){ .metric = metric, .of_before = before, .of_after = after };
-	if (metric->error)
+	if (metric->error_at)
 		d->error = hypot(error_of_totals(before, metric), error_of_totals(after, metric));
 	matcher__init(&m, before, after);
 	err = add(d, &m, before, false);

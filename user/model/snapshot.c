@@ -116,80 +116,32 @@ enum growth_kind growth__of(const char *function)
 
 /* ---- metrics */
 
-static uint64_t live_bytes(const struct snap_site *s)
-{
-	return s->c.live_bytes;
-}
-
-static double live_bytes_error(const struct snap_site *s)
-{
-	return s->error.live_bytes;
-}
-
-static uint64_t live_blocks(const struct snap_site *s)
-{
-	return s->c.live_blocks;
-}
-
-static double live_blocks_error(const struct snap_site *s)
-{
-	return s->error.live_blocks;
-}
-
-static uint64_t alloc_bytes(const struct snap_site *s)
-{
-	return s->c.alloc_bytes;
-}
-
-static double alloc_bytes_error(const struct snap_site *s)
-{
-	return s->error.alloc_bytes;
-}
-
-static uint64_t alloc_calls(const struct snap_site *s)
-{
-	return s->c.alloc_calls;
-}
-
-static double alloc_calls_error(const struct snap_site *s)
-{
-	return s->error.alloc_calls;
-}
-
-/*
- * A weight must add up over sites. The sites' own peaks fall on different
- * moments and do not; their shares of the process's peak do.
- */
-static uint64_t peak_bytes(const struct snap_site *s)
-{
-	return s->at_peak_bytes;
-}
-
-static double peak_bytes_error(const struct snap_site *s)
-{
-	return s->error.peak_bytes;
-}
-
-static uint64_t temp_calls(const struct snap_site *s)
-{
-	return s->c.temp_calls;
-}
-
-/* They are some of its calls. */
-static double temp_calls_error(const struct snap_site *s)
-{
-	return s->error.alloc_calls;
-}
+#define ERROR_OF(member) .error_at = offsetof(struct snap_site, error.member)
 
 const struct metric metrics[] = {
-	{ "live-bytes", "bytes", live_bytes, live_bytes_error, HAS_LIVE_BYTES },
-	{ "live-blocks", "blocks", live_blocks, live_blocks_error, HAS_LIVE_BLOCKS },
-	{ "alloc-bytes", "bytes", alloc_bytes, alloc_bytes_error, HAS_ALLOC_BYTES },
-	{ "alloc-calls", "calls", alloc_calls, alloc_calls_error, HAS_ALLOC_CALLS },
-	{ "peak-bytes", "bytes", peak_bytes, peak_bytes_error, HAS_PEAK_BYTES },
-	{ "temp-calls", "calls", temp_calls, temp_calls_error, HAS_TEMP_CALLS },
+	METRIC("live-bytes", "bytes", "live_bytes", HAS_LIVE_BYTES, c.live_bytes, ERROR_OF(live_bytes)),
+	METRIC("live-blocks", "blocks", "live_blocks", HAS_LIVE_BLOCKS, c.live_blocks, ERROR_OF(live_blocks)),
+	METRIC("alloc-bytes", "bytes", "alloc_bytes", HAS_ALLOC_BYTES, c.alloc_bytes, ERROR_OF(alloc_bytes)),
+	METRIC("alloc-calls", "calls", "alloc_calls", HAS_ALLOC_CALLS, c.alloc_calls, ERROR_OF(alloc_calls)),
+	/*
+	 * a weight must add up over sites: their own peaks fall on different moments and do not,
+	 * their shares of the process's peak do
+	 */
+	METRIC("peak-bytes", "bytes", "at_peak_bytes", HAS_PEAK_BYTES, at_peak_bytes, ERROR_OF(peak_bytes)),
+	/* they are some of its calls */
+	METRIC("temp-calls", "calls", "temp_calls", HAS_TEMP_CALLS, c.temp_calls, ERROR_OF(alloc_calls)),
 };
 const size_t n_metrics = ARRAY_SIZE(metrics);
+
+uint64_t metric__of(const struct metric *m, const struct snap_site *s)
+{
+	return !m->takes || m->takes(s) ? *(const uint64_t *)((const char *)s + m->at) : 0;
+}
+
+double metric__error(const struct metric *m, const struct snap_site *s)
+{
+	return m->error_at ? *(const double *)((const char *)s + m->error_at) : 0;
+}
 
 const struct metric *metric__find(const char *name)
 {

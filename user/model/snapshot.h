@@ -409,10 +409,15 @@ unsigned int counters__known(const struct recording *r, double observed_share);
 struct metric {
 	const char *name;	/* "live-bytes" */
 	const char *unit;	/* "bytes", "blocks", "calls" */
-	uint64_t (*of)(const struct snap_site *s);
-	double (*error)(const struct snap_site *s);	/* NULL: it is never estimated */
+	const char *key;	/* its field in files */
 	unsigned int needs;	/* enum counter_bit */
+	size_t at, error_at;	/* in struct snap_site: a uint64_t, a double; 0: it is never estimated */
+	bool (*takes)(const struct snap_site *s);	/* NULL: all; the others weigh nothing */
 };
+#define METRIC(its_name, its_unit, its_key, its_needs, member, ...) \
+	{ .name = its_name, .unit = its_unit, .key = its_key, .needs = its_needs, .at = offsetof(struct snap_site, member), __VA_ARGS__ }
+uint64_t metric__of(const struct metric *m, const struct snap_site *s);
+double metric__error(const struct metric *m, const struct snap_site *s);
 extern const struct metric metrics[];
 extern const size_t n_metrics;
 const struct metric *metric__find(const char *name);	/* NULL: no such metric */

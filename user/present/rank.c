@@ -36,7 +36,7 @@ uint64_t rank__weight(const struct rank *r, const struct metric *m, const struct
 		return site->older_bytes;
 	if (r->older && !strcmp(m->name, "live-blocks"))
 		return site->older_blocks;
-	return m->of(site);
+	return metric__of(m, site);
 }
 
 static int more_first(uint64_t a, uint64_t b)
@@ -87,26 +87,11 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 	return d ? d : less_first(a->n_stack, b->n_stack);
 }
 
-static uint64_t oldest(const struct snap_site *s)
-{
-	return s->oldest_ns;
-}
-
-static uint64_t freed(const struct snap_site *s)
-{
-	return s->c.free_calls;
-}
-
-static uint64_t moved(const struct snap_site *s)
-{
-	return s->moves.moved_bytes;
-}
-
 /* Orders of rows, but nothing that a graph could weigh. */
 static const struct metric orders[] = {
-	{ "oldest", "ns", oldest, NULL, HAS_LIVE_BLOCKS },
-	{ "freed-calls", "frees", freed, NULL, HAS_FREE_CALLS },
-	{ "moved-bytes", "bytes", moved, NULL, HAS_REALLOC_CALLS },
+	METRIC("oldest", "ns", "oldest_ns", HAS_LIVE_BLOCKS, oldest_ns),
+	METRIC("freed-calls", "frees", "free_calls", HAS_FREE_CALLS, c.free_calls),
+	METRIC("moved-bytes", "bytes", "moved_bytes", HAS_REALLOC_CALLS, moves.moved_bytes),
 };
 
 const struct metric *rank__key(const char *name)

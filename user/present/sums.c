@@ -113,8 +113,8 @@ static void add_up(struct sum_rows *r, const struct part *parts, size_t n, const
 		row = &r->v[r->n - 1];
 		tag_sum__add(&row->sum, parts[i].site);
 		row->since_baseline_bytes += parts[i].site->since_baseline_bytes;
-		row->weight += key->of(parts[i].site);
-		whole += key->of(parts[i].site);
+		row->weight += metric__of(key, parts[i].site);
+		whole += metric__of(key, parts[i].site);
 	}
 	for (size_t i = 0; i < r->n; i++)
 		r->v[i].whole = whole;

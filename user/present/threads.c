@@ -33,7 +33,7 @@ static uint64_t weight(const struct thread_row *t, const struct metric *key)
 {
 	struct snap_site as_site = { .c = t->c };
 
-	return key ? key->of(&as_site) : t->c.alloc_calls;
+	return key ? metric__of(key, &as_site) : t->c.alloc_calls;
 }
 
 static int heavier_first(const struct thread_row *a, const struct thread_row *b, const struct metric *key)

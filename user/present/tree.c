@@ -132,7 +132,7 @@ int tree__init(struct tree *t, const struct snapshot *s, const struct tree_opts 
 	}
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
-		uint64_t weight = o->metric->of(site);
+		uint64_t weight = metric__of(o->metric, site);
 		struct tree_item *it = &t->items[t->n_items];
 
 		if (!weight || (o->keep && !o->keep(site, o->arg)))

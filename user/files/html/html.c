@@ -83,13 +83,14 @@ static void sentences(struct json *j, const struct snap_counter *v, size_t n)
 static void metric_table(struct json *j, const struct snapshot *s, const struct metric *chosen)
 {
 	json__str(j, "metric", chosen->name);
-	json__array(j, "metrics");	/* [name, unit] of those that are known */
+	json__array(j, "metrics");	/* [name, unit, field] of those that are known */
 	for (size_t i = 0; i < n_metrics; i++) {
 		if (metrics[i].needs & ~s->known)
 			continue;
 		json__array(j, NULL);
 		json__str(j, NULL, metrics[i].name);
 		json__str(j, NULL, metrics[i].unit);
+		json__str(j, NULL, metrics[i].key);
 		json__array_end(j);
 	}
 	json__array_end(j);

@@ -30,7 +30,7 @@ static uint64_t weight(const struct snap_process *p, const struct metric *key)
 {
 	struct snap_site as_site = { .c = p->c, .at_peak_bytes = p->c.peak_bytes };
 
-	return key->of(&as_site);
+	return metric__of(key, &as_site);
 }
 
 static int by_weight(const void *pa, const void *pb, void *arg)

@@ -148,7 +148,7 @@ static uint64_t weight_of(const struct tag_sum *sum, const struct metric *key)
 {
 	struct snap_site as_site = { .c = sum->c, .at_peak_bytes = sum->c.peak_bytes };
 
-	return key->of(&as_site);
+	return metric__of(key, &as_site);
 }
 
 struct tag_row *tag_rows__make(const struct snapshot *s, const struct tag_sum *sums, const struct metric *key)

@@ -58,7 +58,7 @@ static void add_totals(struct top *t, struct sum *v, size_t n)
 		}
 	for (size_t i = 0; common && i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
-		uint64_t weight = t->metric->of(site);
+		uint64_t weight = metric__of(t->metric, site);
 
 		if (!weight || !top__in_scope(t, site))
 			continue;
@@ -232,7 +232,7 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 		return;
 	add_totals(t, v, n_frames);
 	for (size_t i = 0; i < t->shown->n_sites; i++)
-		whole += top__in_scope(t, &t->shown->sites[i]) ? t->metric->of(&t->shown->sites[i]) : 0;
+		whole += top__in_scope(t, &t->shown->sites[i]) ? metric__of(t->metric, &t->shown->sites[i]) : 0;
 	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
 	grid__put(g, row, 0, width, STYLE_HEAD, "FRAME, the allocation's caller first");
 	grid__put_right(g, row, width - 16, 26, STYLE_HEAD, t->metric->name);

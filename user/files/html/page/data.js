@@ -180,12 +180,7 @@ const liveBlocks = (s) => counter(s.c, DATA.older_ns ? "older_blocks" : "live_bl
 
 // What a site weighs, by the name of a metric.
 const WEIGHT = {
-	"live-bytes": (s) => counter(s.c, "live_bytes"),
-	"live-blocks": (s) => counter(s.c, "live_blocks"),
-	"alloc-bytes": (s) => counter(s.c, "alloc_bytes"),
-	"alloc-calls": (s) => counter(s.c, "alloc_calls"),
-	"peak-bytes": (s) => counter(s.c, "at_peak_bytes"),
-	"temp-calls": (s) => counter(s.c, "temp_calls"),
+	...Object.fromEntries(WORDS.metrics.map(([name, , field]) => [name, (s) => counter(s.c, field)])),
 	"grown-bytes": (s) => Math.max(0, s.sinceBaseline),
 	"shrunk-bytes": (s) => Math.max(0, -s.sinceBaseline),
 	"changed-bytes": (s) => Math.abs(s.sinceBaseline),
