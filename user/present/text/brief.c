@@ -161,13 +161,7 @@ void report__verdict_line(struct report *r)
 
 /* ---- the rows */
 
-static const char *show_share(const struct row_of *r, char buf[static CELL_MAX])
-{
-	return fmt_share(buf, r->older ? r->site->older_bytes : r->site->c.live_bytes, r->s->totals.live_bytes);
-}
-
 static const struct column own_columns[] = {
-	{ "share", "SHARE", 5, .format = show_share },
 	{ "where", "", 0, true, .format = show_where },
 };
 
@@ -233,7 +227,8 @@ static int rows(struct report *r, const struct view *v, const struct rank *k, si
 		take_columns(&b, r->s, of_pages, ARRAY_SIZE(of_pages));
 	for (size_t i = 0; i < n; i++)
 		rows[i] = (struct row_of){ .s = r->s, .site = k->v[i], .process = &r->s->processes[k->v[i]->process],
-					    .tellings = r->o->tellings, .older = k->older };
+					    .tellings = r->o->tellings, .older = k->older,
+					    .weight = rank__weight(k, metric__find("live-bytes"), k->v[i]), .whole = r->s->totals.live_bytes };
 	return columns__write(r->out, &b.columns, rows, n, r->width);
 }
 
