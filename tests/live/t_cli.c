@@ -185,7 +185,7 @@ TEST(usage_errors)
 	} rows[] = {
 		{ { NULL }, "malloctrace" },
 		{ { "--no-such-option" }, "no-such-option" },
-		{ { "-p", "abc" }, "abc" },
+		{ { "-p", "12x" }, "12x" },
 		{ { "-p", "0" }, "0" },
 		{ { "-p", "-5" }, "-5" },
 		{ { "-p", "1,,2" }, "1,,2" },

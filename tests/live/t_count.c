@@ -203,7 +203,7 @@ TEST(count_text)
 	char *text;
 
 	fx__start(t, &f, "basic", "hundred", "1000", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "count", "-o", folded, NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--mode", "count", "-o", folded, "--full", NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
 	mt__stop(t, &m, SIGINT, 0);
