@@ -463,7 +463,7 @@ TEST(memory_last_seen)
 
 	fx__start(t, &f, "memory", "leak", "24", NULL);
 	fx__go(t, &f);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-v", "-o", out, NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-v", "--full", "-o", out, NULL);
 	mt__wait_attached(t, &m);
 	child__wait_err(t, &m.c, "malloctrace: memory of 1 process read", NULL, patience_s(20));
 	fx__quit(t, &f);

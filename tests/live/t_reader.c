@@ -28,6 +28,7 @@ TEST(perf_links)
 	fx__start(t, &f, "basic", "family", NULL);
 	s.argv[0] = lt_bin;
 	s.argv[1] = "doctor";
+	s.argv[2] = "-v";
 	mt__start_v(t, &m, &s);
 	child__wait(t, &m.c);
 	want(t, strstr(m.c.outs.s, "perf events, one per point") != NULL, "doctor, wanted perf events: %.900s", m.c.outs.s);

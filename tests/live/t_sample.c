@@ -242,7 +242,7 @@ TEST(sample_text)
 	struct mt m;
 
 	fx__start(t, &f, "sample", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--sample", SAMPLE, NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--sample", SAMPLE, "--full", NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
 	mt__stop(t, &m, SIGINT, 0);

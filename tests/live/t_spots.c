@@ -114,7 +114,7 @@ TEST(spots_never_called)
 	struct mt m;
 
 	fx__start(t, &f, "spots", "method", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--start-on", "spot_begin", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--start-on", "spot_begin", "--full", NULL);
 	mt__wait_attached(t, &m);
 	child__wait_err(t, &m.c, "malloctrace: waiting for spot_begin", NULL, patience_s(20));
 	fx__go(t, &f);

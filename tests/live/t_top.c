@@ -225,7 +225,7 @@ TEST(top_keys)
 	COMES("want a name that ends in");
 	keys(t, &s, "q");
 	/* the final report, on the normal screen, and what was said meanwhile */
-	COMES("ALLOCATIONS by calls", "EXIT 0", "!q quit");
+	COMES("next: --full for every stack", "EXIT 0", "!q quit");
 	end(t, &s);
 	fx__quit(t, &s.fx);
 }
@@ -331,7 +331,7 @@ TEST(top_target_ends)
 	keys(t, &s, "Enter");
 	COMES("xmalloc", "serve");
 	keys(t, &s, "q");
-	COMES("EXIT 0", "ALLOCATIONS by calls");
+	COMES("EXIT 0", "next: --full for every stack");
 	end(t, &s);
 }
 
@@ -410,7 +410,7 @@ TEST(top_when)
 	child__wait(t, &s.fx.c);
 	COMES(")  ended by SIGSEGV", "killed: when (", "snapshot 2 written");
 	keys(t, &s, "q");
-	COMES("EXIT 0", "ALLOCATIONS by calls");
+	COMES("EXIT 0", "next: --full for every stack");
 	root = load_json(t, in_dir(t, "heap.2.json"));
 	want(t, !strncmp(jstr(root, "trigger"), "killed: when (", 14), "trigger '%s'", jstr(root, "trigger"));
 	want_u64(t, root, "totals.live_blocks", 1100);
@@ -560,7 +560,7 @@ TEST(top_stopped)
 	keys(t, &s, "Enter");
 	COMES("[1 leaks]", "195.3 KiB", "q quit");
 	keys(t, &s, "q");
-	COMES("ALLOCATIONS by calls", "prompt>");
+	COMES("next: --full for every stack", "prompt>");
 	tmux(t, &s, "kill-server", NULL);
 	fx__quit(t, &s.fx);
 }
