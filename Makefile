@@ -53,6 +53,12 @@ $(B)/html_page.h: scripts/html-page $(wildcard user/files/html/page/*)
 
 $(B)/user/files/html/html.o: $(B)/html_page.h
 
+# ---- the completion scripts of shells, without what comes from the table of options
+$(B)/completion.%.h: user/options/completion/malloctrace.% Makefile
+	$(call say,TEXT,$@)mkdir -p $(B) && sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< > $@.tmp && mv $@.tmp $@
+
+$(B)/user/options/complete.o: $(B)/completion.bash.h $(B)/completion.zsh.h $(B)/completion.fish.h
+
 # ---- the program
 $(OBJ): | $(B)/malloctrace.skel.h
 

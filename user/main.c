@@ -9,6 +9,7 @@
 #include "cli/doctor.h"
 #include "cli/profiles.h"
 #include "cli/targets.h"
+#include "options/complete.h"
 #include "options/opts.h"
 #include "probe/check.h"
 #include "trace/session.h"
@@ -63,6 +64,9 @@ int main(int argc, char **argv)
 		break;
 	case CMD_VERSION:
 		puts("malloctrace " VERSION);
+		break;
+	case CMD_COMPLETION:
+		complete__print(stdout, o.completion);
 		break;
 	case CMD_DOCTOR:
 		err = doctor__run(stdout, &o, &status, &e);

@@ -33,13 +33,14 @@
 #define MIN_INTERVAL_NS (10 * MS_NS)
 #define MAX_WORDS 3	/* a target, an interval, a count */
 
-static const struct command_row commands[] = {
+const struct command_row opt_commands[] = {
 	{ "doctor", CMD_DOCTOR, DOCTOR, 0, 0 },
 	{ "report", CMD_REPORT, REPORT, 1, SIZE_MAX },
 	{ "diff", CMD_DIFF, DIFF, 2, 2 },
 	{ "help", CMD_HELP, 0, 0, SIZE_MAX },
 	{ "serve", -1, 0, 0, 0 },
 };
+const size_t n_opt_commands = ARRAY_SIZE(opt_commands);
 
 /* How many letters must be inserted, removed or replaced to turn a into b. */
 static size_t distance(const char *a, const char *b)
@@ -95,7 +96,7 @@ struct parser {
 	int at, n;		/* the next argument, and the end of the options' part of argv */
 	const char *words[MAX_WORDS];	/* arguments that are no options */
 	unsigned int n_words;
-	bool over;		/* --help: nothing else matters */
+	bool over;		/* --help and its like: nothing else matters */
 };
 
 static int take(struct parser *p, const struct row *r, bool is_short, const char *val,
@@ -120,7 +121,7 @@ static int take(struct parser *p, const struct row *r, bool is_short, const char
 	}
 	g->val = val;
 	err = r->take(p->all.o, g, e);
-	p->over = p->all.o->command == CMD_HELP || p->all.o->command == CMD_VERSION;
+	p->over = p->all.o->command == CMD_HELP || p->all.o->command == CMD_VERSION || p->all.o->command == CMD_COMPLETION;
 	return err;
 }
 
@@ -178,13 +179,13 @@ static int take_word(struct parser *p, const char *w, struct err *e)
 {
 	struct opts *o = p->all.o;
 
-	for (size_t i = 0; !p->n_words && !p->all.command && i < ARRAY_SIZE(commands); i++) {
-		if (strcmp(w, commands[i].name))
+	for (size_t i = 0; !p->n_words && !p->all.command && i < n_opt_commands; i++) {
+		if (strcmp(w, opt_commands[i].name))
 			continue;
-		if (commands[i].command < 0)
+		if (opt_commands[i].command < 0)
 			return err_set(e, -EINVAL, "%s: " NOT_YET, w);
-		o->command = (enum command)commands[i].command;
-		p->all.command = &commands[i];
+		o->command = (enum command)opt_commands[i].command;
+		p->all.command = &opt_commands[i];
 		return 0;
 	}
 	if (p->all.command)
@@ -211,10 +212,10 @@ static int take_bare_target(struct parser *p, const char *w, struct err *e)
 {
 	if (strchr(w, '/'))
 		return err_set(e, -EINVAL, "%s: a program to start comes after --, as in: malloctrace -- %s", w, w);
-	for (size_t i = 0; strlen(w) <= OPT_NAME_MAX && i < ARRAY_SIZE(commands); i++)
-		if (commands[i].command >= 0 && is_near(distance(w, commands[i].name), strlen(w)))
+	for (size_t i = 0; strlen(w) <= OPT_NAME_MAX && i < n_opt_commands; i++)
+		if (opt_commands[i].command >= 0 && is_near(distance(w, opt_commands[i].name), strlen(w)))
 			return err_set(e, -EINVAL, "%s: no such command; did you mean %s? For a process of that name: -p %s", w,
-				       commands[i].name, w);
+				       opt_commands[i].name, w);
 	return take(p, row_named("pid", strlen("pid")), true, w, e);
 }
 

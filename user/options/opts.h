@@ -13,7 +13,7 @@
 #include "recording/recording.h"
 #include "util/err.h"
 
-enum command { CMD_TRACE, CMD_DOCTOR, CMD_HELP, CMD_VERSION, CMD_REPORT, CMD_DIFF };
+enum command { CMD_TRACE, CMD_DOCTOR, CMD_HELP, CMD_VERSION, CMD_REPORT, CMD_DIFF, CMD_COMPLETION };
 
 struct opt_strings {
 	const char **v;
@@ -79,6 +79,7 @@ struct opts {
 	uint64_t fail_over;		/* `diff`; UINT64_MAX: not given */
 	bool no_inlines, no_source;
 	bool debuginfod;
+	const char *completion;		/* CMD_COMPLETION: the shell */
 };
 
 /*

@@ -13,6 +13,9 @@ struct command_row {
 	size_t min_files, max_files;
 };
 
+extern const struct command_row opt_commands[];
+extern const size_t n_opt_commands;
+
 struct asked {
 	struct opts *o;
 	const struct command_row *command;	/* NULL: a trace */

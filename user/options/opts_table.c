@@ -20,6 +20,7 @@
 #include "model/filter.h"
 #include "model/marks.h"
 #include "model/triggers.h"
+#include "options/complete.h"
 #include "util/funcname.h"
 #include "util/log.h"
 #include "util/parse.h"
@@ -57,6 +58,7 @@ static int take_output(struct opts *o, const struct given *g, struct err *e);
 static int take_views(struct opts *o, const struct given *g, struct err *e);
 static int take_verbosity(struct opts *o, const struct given *g, struct err *e);
 static int take_command(struct opts *o, const struct given *g, struct err *e);
+static int take_completion(struct opts *o, const struct given *g, struct err *e);
 
 #define FIELD(f) .field = offsetof(struct opts, f)
 #define KEEP(l, n) { .letter = l, .name = n, .flags = LATER }
@@ -64,13 +66,13 @@ static int take_command(struct opts *o, const struct given *g, struct err *e);
 #define METRICS "live-bytes live-blocks alloc-bytes alloc-calls peak-bytes temp-calls"
 
 const struct row opt_rows[] = {
-	{ 'p', "pid", "PID[,PID...]", TARGETS, DOCTOR, take_pids,
+	{ 'p', "pid", "PID[,PID...]", TARGETS, DOCTOR, take_pids, .fill = FILL_PIDS,
 	  .help = "running processes, all their threads; or the name of one; repeatable" },
 	{ 'a', "all", NULL, TARGETS, DOCTOR, take_flag, FIELD(all),
 	  .help = "every process of the machine, including those that start later" },
-	{ 0, "comm", "GLOB", TARGETS, DOCTOR, take_list, FIELD(comms),
+	{ 0, "comm", "GLOB", TARGETS, DOCTOR, take_list, FIELD(comms), .fill = FILL_COMMS,
 	  .help = "processes whose name matches, now and later; repeatable" },
-	{ 0, "cgroup", "PATH", TARGETS, DOCTOR, take_list, FIELD(cgroups),
+	{ 0, "cgroup", "PATH", TARGETS, DOCTOR, take_list, FIELD(cgroups), .fill = FILL_CGROUPS,
 	  .help = "processes of this cgroup and those below it (a service, a container), now and later; a path "
 		  "as in /proc/PID/cgroup, or below /sys/fs/cgroup; repeatable" },
 	{ 'f', "follow", NULL, TARGETS, 0, take_flag, FIELD(follow),
@@ -80,7 +82,7 @@ const struct row opt_rows[] = {
 		  "must be last" },
 	{ 0, "as-root", NULL, TARGETS, 0, take_flag, FIELD(as_root),
 	  .help = "start CMD as root, not as the user who ran sudo" },
-	{ 'O', "object", "PATH", TARGETS, DOCTOR, take_list, FIELD(objects),
+	{ 'O', "object", "PATH", TARGETS, DOCTOR, take_list, FIELD(objects), .fill = FILL_FILES,
 	  .help = "probe this ELF file as an allocator, whatever its name; repeatable" },
 	{ 0, "prefix", "STR", TARGETS, DOCTOR, take_string, FIELD(prefix),
 	  .help = "the allocator's symbols have this prefix (je_, _rjem_, mi_)" },
@@ -145,7 +147,7 @@ const struct row opt_rows[] = {
 
 	{ 'd', "duration", "TIME", REPORTING, 0, take_duration, FIELD(duration_ns),
 	  .help = "stop after TIME: 30, 30s, 10m", .preset = "at Ctrl-C, or when the targets end" },
-	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF, take_output,
+	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF, take_output, .fill = FILL_FILES,
 	  .help = "write at the end, and at SIGUSR1; the suffix selects the format:" EXPORT_FORMATS(EXPORT_SUFFIX)
 		  "; - is standard output; a name with %t (time), %p (pid) or %n (number) is written at each INTERVAL, too; "
 		  "repeatable" },
@@ -186,7 +188,7 @@ const struct row opt_rows[] = {
 	  .help = "only stacks in which a function, file or module matches; files of -o, too" },
 	{ 0, "hide", "REGEX", REPORTING, REPORT | DIFF, take_regex, FIELD(hide),
 	  .help = "only stacks in which none matches" },
-	{ 0, "suppressions", "FILE", REPORTING, REPORT | DIFF, take_string, FIELD(suppressions),
+	{ 0, "suppressions", "FILE", REPORTING, REPORT | DIFF, take_string, FIELD(suppressions), .fill = FILL_FILES,
 	  .help = "hide stacks that LeakSanitizer's leak: lines in FILE match" },
 	{ 0, "fail-over", "SIZE", REPORTING, DIFF | NO_TRACE, take_size, FIELD(fail_over),
 	  .help = "diff: exit with 4 if live bytes grew by more than SIZE" },
@@ -206,6 +208,8 @@ const struct row opt_rows[] = {
 	{ 'h', "help", NULL, OTHER, DOCTOR | REPORT | DIFF, take_command, .min = CMD_HELP, .help = "print this" },
 	{ 'V', "version", NULL, OTHER, DOCTOR | REPORT | DIFF, take_command, .min = CMD_VERSION,
 	  .help = "print the version" },
+	{ 0, "completion", "SHELL", OTHER, 0, take_completion, FIELD(completion), .choices = COMPLETION_SHELLS,
+	  .help = "print what makes this shell complete options and their values" },
 };
 
 const size_t n_opt_rows = ARRAY_SIZE(opt_rows);
@@ -244,10 +248,16 @@ static char *or_list(const char *words)
 	return s;
 }
 
+char *row__words(const struct row *r)
+{
+	const char *words = r->words ? r->words() : r->choices;
+
+	return r->of ? choices__words(r->of) : words ? strdup(words) : NULL;
+}
+
 char *row__choices(const struct row *r)
 {
-	_cleanup_free_ char *of = r->of ? choices__words(r->of) : NULL;
-	const char *words = r->words ? r->words() : of ?: r->choices;
+	_cleanup_free_ char *words = row__words(r);
 
 	return words ? or_list(words) : NULL;
 }
@@ -591,3 +601,11 @@ static int take_command(struct opts *o, const struct given *g, struct err *e)
 	return 0;
 }
 
+static int take_completion(struct opts *o, const struct given *g, struct err *e)
+{
+	int err = take_choice(o, g, e);
+
+	if (!err)
+		o->command = CMD_COMPLETION;
+	return err;
+}

@@ -22,6 +22,9 @@ enum row_flag {
 	NO_TRACE = 16,	/* and nothing to a trace */
 };
 
+/* What a shell offers for a value that is no choice. */
+enum fill { FILL_NOTHING, FILL_FILES, FILL_PIDS, FILL_COMMS, FILL_CGROUPS };
+
 struct given;
 
 struct row {
@@ -37,6 +40,7 @@ struct row {
 	const struct choices *of;	/* of one that is an enum */
 	const char *(*words)(void);	/* or what gives its choices */
 	const char *later;	/* choices of later versions */
+	enum fill fill;
 	const char *help;
 	const char *preset;	/* what holds without the option, in words */
 };
@@ -51,7 +55,9 @@ struct given {
 extern const struct row opt_rows[];
 extern const size_t n_opt_rows;
 
-/* What it takes: "a, b or c", to be freed; NULL if that is no choice, or without memory */
+/* What it takes: "a b c", to be freed; NULL if that is no choice, or without memory */
+char *row__words(const struct row *r);
+/* The same as "a, b or c" */
 char *row__choices(const struct row *r);
 int opts__add_output(struct opts *o, const char *output, struct err *e);
 
