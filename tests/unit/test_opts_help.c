@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Help text and man page tell of the same options. */
+/* Help text, man page and completion scripts tell of the same options. */
 #include <criterion/criterion.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "options/complete.h"
 #include "options/opts.h"
+#include "options/opts_table.h"
 #include "util/util.h"
 
 static char *help_text(void)
@@ -97,5 +99,132 @@ Test(opts_help, man_page)
 			continue;
 		snprintf(key, sizeof(key), "-%c", s[4]);
 		cr_expect(strstr(page, key), "%s is not in the man page", key);
+	}
+}
+
+/* roff: a word in bold, "\\fB\\-\\-max\\-live\\fR" */
+static void bold(char *to, size_t room, const char *word)
+{
+	size_t len = (size_t)snprintf(to, room, "\\fB");
+
+	for (; *word && len + 6 < room; word++)
+		len += (size_t)snprintf(to + len, room - len, "%s%c", *word == '-' ? "\\" : "", *word);
+	snprintf(to + len, room - len, "\\fR");
+}
+
+/* What stands between a line that begins with `from` and the next one that begins with `to`; owned. */
+static char *section(const char *page, const char *from, const char *to)
+{
+	_cleanup_free_ char *start = NULL, *stop = NULL;
+	const char *at, *end;
+
+	cr_assert(asprintf(&start, "\n%s\n", from) > 0 && asprintf(&stop, "\n%s", to) > 0);
+	at = strstr(page, start);
+	if (!at)
+		return NULL;
+	end = strstr(at + strlen(start) - 1, stop);
+	return end ? strndup(at, (size_t)(end - at)) : strdup(at);
+}
+
+/* Its entry: a line after .TP, and what follows it up to the next option's. NULL: there is none. */
+static const char *entry_of(const char *part, const struct row *r)
+{
+	char key[80], option[OPT_NAME_MAX + 3];
+
+	snprintf(option, sizeof(option), "--%s", r->name);
+	bold(key, sizeof(key), option);
+	for (const char *s = part; (s = strstr(s, "\n.TP\n\\fB\\-")); s++) {
+		const char *line = s + strlen("\n.TP\n"), *found = strstr(line, key);
+
+		if (found && found < strchr(line, '\n'))
+			return line;
+	}
+	return NULL;
+}
+
+/* The letter of an option, and all words of a choice, are in its entry. */
+static void check_entry(const char *entry, const struct row *r)
+{
+	const char *next = strstr(entry, "\n.TP\n\\fB\\-");
+	_cleanup_free_ char *text = next ? strndup(entry, (size_t)(next - entry)) : strdup(entry);
+	_cleanup_free_ char *words = row__words(r);
+	char *rest = words, *w, key[80], letter[3] = { '-', r->letter };
+
+	bold(key, sizeof(key), letter);
+	cr_expect(!r->letter || !strncmp(text, key, strlen(key)), "the entry of --%s does not begin with -%c", r->name, r->letter);
+	while (words && (w = strsep(&rest, " "))) {
+		bold(key, sizeof(key), w);
+		/* without \fB and \fR: .B and .BR make it bold, too */
+		key[strlen(key) - strlen("\\fR")] = '\0';
+		cr_expect(strstr(text, key + strlen("\\fB")), "the entry of --%s is silent about %s", r->name, w);
+	}
+}
+
+/* Each option has an entry of its own, in the section of its group. */
+Test(opts_help, man_page_entries)
+{
+	static const char *const titles[N_GROUPS] = { ".SS Targets", ".SS Recording", ".SS Reporting", ".SS Other" };
+	_cleanup_free_ char *page = NULL;
+	size_t len;
+
+	cr_assert_eq(read_small_file("docs/malloctrace.1", &page, &len), 0, "run from the top of the source tree");
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		const struct row *r = &opt_rows[i];
+		_cleanup_free_ char *part = section(page, titles[r->group], ".S");
+		const char *entry;
+
+		cr_assert(part, "there is no %s", titles[r->group]);
+		if (!*r->name)
+			continue;
+		entry = entry_of(part, r);
+		if (r->flags & LATER) {
+			cr_expect_null(entry, "--%s is of a later version", r->name);
+			continue;
+		}
+		cr_expect(entry, "--%s has no entry below %s", r->name, titles[r->group]);
+		if (entry)
+			check_entry(entry, r);
+	}
+}
+
+static char *completion(const char *shell)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	cr_assert(f);
+	complete__print(f, shell);
+	fclose(f);
+	return text;
+}
+
+/* All options of this version, and none of another, as each shell's script writes a long one. */
+Test(opts_help, completions)
+{
+	static const struct {
+		const char *shell, *before, *after;
+	} scripts[] = { { "bash", " --", " " }, { "zsh", " --", " " }, { "fish", " -l ", " " } };
+
+	for (size_t s = 0; s < ARRAY_SIZE(scripts); s++) {
+		_cleanup_free_ char *text = completion(scripts[s].shell);
+
+		/* what ends a name there; the last one of a list has a quote after it */
+		for (char *c = text; *c; c++)
+			if (strchr("=['(){},\t", *c))
+				*c = ' ';
+		cr_expect_null(strstr(text, "@O"), "%s: a mark is left", scripts[s].shell);
+		cr_expect_null(strstr(text, "@V"), "%s: a mark is left", scripts[s].shell);
+		cr_expect_null(strstr(text, "@C"), "%s: a mark is left", scripts[s].shell);
+		for (size_t i = 0; i < n_opt_rows; i++) {
+			const struct row *r = &opt_rows[i];
+			char key[80];
+
+			snprintf(key, sizeof(key), "%s%s%s", scripts[s].before, r->name, scripts[s].after);
+			if (r->flags & LATER)
+				cr_expect_null(strstr(text, key), "%s: --%s is of a later version", scripts[s].shell, r->name);
+			else if (*r->name)
+				cr_expect(strstr(text, key), "%s: --%s is missing", scripts[s].shell, r->name);
+		}
 	}
 }
