@@ -31,7 +31,7 @@ OBJ := $(SRC:%.c=$(B)/%.o)
 LIB_OBJ := $(filter-out $(B)/user/main.o,$(OBJ))
 
 .DEFAULT_GOAL := all
-.PHONY: all test check unit live install uninstall clean check-layers
+.PHONY: all test check unit live clean check-layers
 
 all: $(B)/malloctrace
 
@@ -68,7 +68,7 @@ $(B)/%.o: %.c Makefile
 $(B)/malloctrace: $(OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) -path $(B)/package -prune -o -name '*.d' -print 2>/dev/null)
 
 # ---- tests
 UNIT_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/unit/*.c))
@@ -97,15 +97,7 @@ live: all $(B)/live-tests
 check-layers:
 	$(Q)scripts/check-layers
 
--include tests/live/live.mk tests/fuzz/fuzz.mk tests/oracle/oracle.mk bench/bench.mk scripts/demo.mk tests/vm/vm.mk tests/browser/browser.mk
-
-# ---- into the system
-install: all
-	install -D -m 755 $(B)/malloctrace $(DESTDIR)$(PREFIX)/bin/malloctrace
-	install -D -m 644 docs/malloctrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/malloctrace.1
-
-uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/malloctrace $(DESTDIR)$(PREFIX)/share/man/man1/malloctrace.1
+-include tests/live/live.mk tests/fuzz/fuzz.mk tests/oracle/oracle.mk bench/bench.mk scripts/demo.mk tests/vm/vm.mk tests/browser/browser.mk scripts/package/package.mk
 
 clean:
 	rm -rf build build-san
