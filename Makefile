@@ -68,7 +68,7 @@ $(B)/%.o: %.c Makefile
 $(B)/malloctrace: $(OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
--include $(shell find $(B) -path $(B)/package -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(B) \( -path $(B)/package -o -path $(B)/release \) -prune -o -name '*.d' -type f -print 2>/dev/null)
 
 # ---- tests
 UNIT_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/unit/*.c))
