@@ -136,7 +136,13 @@ _malloctrace() {
 	-*) mapfile -t COMPREPLY < <(compgen -W "$(_malloctrace_options "${command:-trace}")" -- "$cur") ;;
 	*)
 		case $command in
-		'') mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
+		'')
+			# malloctrace 1234 is malloctrace -p 1234
+			case $cur in
+			[0-9]*) _malloctrace_pids '' "$cur" ;;
+			*) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
+			esac
+			;;
 		report | diff)
 			_malloctrace_files -f -X '!*.json' -- "$cur"
 			local files=("${COMPREPLY[@]}")

@@ -62,7 +62,14 @@ _malloctrace() {
 	esac
 	case $command in
 	report | diff) options+=('*:command or profile:_files -g "*.json(-.)"') ;;
-	'') options+=("1:command, or an interval in seconds:($commands)") ;;
+	# malloctrace 1234 is malloctrace -p 1234
+	'')
+		if [[ $PREFIX == <->* ]]; then
+			options+=('1:process:_malloctrace_pids')
+		else
+			options+=("1:command, a process, or an interval in seconds:($commands)")
+		fi
+		;;
 	*) options+=('*: : ') ;;
 	esac
 	_arguments -s : $options
