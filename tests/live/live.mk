@@ -14,7 +14,7 @@ MUSL_FLAGS := $(if $(filter arm64,$(ARCH)),-mno-outline-atomics)
 FX_PROGS := $(patsubst tests/fixtures/%.c,%,$(filter-out tests/fixtures/lib%.c tests/fixtures/nolibc.c,$(wildcard tests/fixtures/*.c)))
 FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
 FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
-FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc \
+FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc nolibc.go \
 	stacks.static stacks.static-pie stacks.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
 	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown cxx.static written.static written.moved nesting.static libheader.nofp.so libplug_b.so libplug_c.so libplug_d.so libplug.nofp.so libplug_d.nofp.so \
 	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
@@ -87,8 +87,9 @@ $(FX)/%.musl-static: tests/fixtures/%.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(MUSL_CC) $(FX_CC_FLAGS) $(MUSL_FLAGS) $(FX_FP) -static -o $@ $<
 
 # No C library at all: a program in which there is no malloc to be found.
-$(FX)/nolibc: tests/fixtures/nolibc.c
-	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) -std=gnu17 -Wall -Wextra -O1 -ffreestanding -fno-stack-protector -nostdlib -static -o $@ $<
+$(FX)/nolibc.go: FX_MORE := -DGO
+$(FX)/nolibc $(FX)/nolibc.go: tests/fixtures/nolibc.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) -std=gnu17 -Wall -Wextra -O1 -ffreestanding -fno-stack-protector -nostdlib -static $(FX_MORE) -o $@ $<
 
 # ---- known chains: optimized as distributions do; their libraries with and without frame pointers, too
 $(addprefix $(FX)/,stacks stacks.nofp stacks_cxx libstacks.so): FX_CC_FLAGS += -O2

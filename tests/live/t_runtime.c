@@ -48,3 +48,15 @@ TEST(runtime_of_none)
 	want(t, !json_object_get(process_of(t, root, f.c.pid, 0), "runtime"), "runtime, wanted none");
 	fx__quit(t, &f);
 }
+
+/* Its objects do not come from any function that could be probed: what to do instead is said. */
+TEST(runtime_without_allocator)
+{
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "nolibc.go", NULL);
+	want_eq(t, "exit status", 1, (uint64_t)mt__run(t, &m, "-p", pid_arg(f.c.pid), "--json", NULL));
+	want(t, strstr(m.c.errs.s, "it is a Go program: not seen are Go objects") && strstr(m.c.errs.s, "--mode growth"), "stderr: %s", m.c.errs.s);
+	fx__quit(t, &f);
+}

@@ -120,9 +120,9 @@ static void print_unwind(FILE *out, const struct opts *o, const struct tracee *p
 	unwind__free(u);
 }
 
-static void print_runtime(FILE *out, const struct tracee *p)
+static void print_runtime(FILE *out, const struct tracees *t, const struct tracee *p)
 {
-	const struct runtime *r = tracee__runtime(p, 0);
+	const struct runtime *r = tracee__runtime(t, p, 0);
 
 	if (r)
 		fprintf(out, "  %-10s seen: %s\n             not seen: %s\n             %s\n", r->name, r->seen, r->unseen, r->advice);
@@ -285,7 +285,7 @@ static int print_targets(FILE *out, const struct opts *o, const struct selection
 		for (size_t k = seen; k < t.files.n; k++)
 			if (t.files.v[k]->plan.n_funcs)
 				print_plan(out, &t, &t.files.v[k]->plan);
-		print_runtime(out, t.v.v[t.v.n - 1]);
+		print_runtime(out, &t, t.v.v[t.v.n - 1]);
 	}
 	if (!err && selection->adopt == MT_ADOPT_ALL)
 		err = print_group(out, selection, &t, missing, e);

@@ -248,3 +248,17 @@ void elffile__close(struct elffile *f)
 		close(f->fd);
 	*f = (struct elffile){ 0 };
 }
+
+bool elffile__has_section(int fd, const char *name)
+{
+	struct elf_section section = {};
+	struct elffile file = {};
+	bool found = false;
+
+	if (elffile__open_fd(&file, fd))
+		return false;
+	while (!found && elffile__next_section(file.elf, &section))
+		found = !strcmp(section.name, name);
+	elffile__close(&file);
+	return found;
+}

@@ -58,6 +58,8 @@ struct elf_section {		/* all zero: before the first */
 
 /* The next section whose header can be read; false: there are no more. */
 bool elffile__next_section(Elf *elf, struct elf_section *s);
+/* Of an open file; false also for one that cannot be read. */
+bool elffile__has_section(int fd, const char *name);
 /* Its bytes, neither inflated nor converted; NULL: it has none. */
 Elf_Data *elf_section__bytes(const struct elf_section *s);
 

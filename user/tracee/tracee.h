@@ -98,6 +98,7 @@ struct extra_points {
 struct known_file {
 	struct plan plan;	/* n_funcs 0: no allocator */
 	size_t n_symbols;
+	const struct runtime *runtime;	/* that a process has which maps it; NULL: none is known by it */
 	enum file_state state;
 	uint64_t probed_ns;	/* since when shared probes are in it; 0: since the start */
 	bool asked;		/* -O */
@@ -228,7 +229,7 @@ void tracee__look_again(struct tracees *t, struct tracee *p);
 int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
 void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */
 /* By what it maps, from a range of its present life on; NULL: none that is known. */
-const struct runtime *tracee__runtime(const struct tracee *p, size_t from);
+const struct runtime *tracee__runtime(const struct tracees *t, const struct tracee *p, size_t from);
 /*
  * The same of all; or, where probes are shared and not all are requested, of those whose live bytes
  * have changed, and of some others in turn.

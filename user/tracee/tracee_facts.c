@@ -2,7 +2,7 @@
 /* Owns nothing: what a snapshot needs to know about the tracees, and of their processes. */
 #include <string.h>
 
-#include "tracee/tracee.h"
+#include "tracee/tracee_parts.h"
 #include "util/util.h"
 
 #define FEW_A_LOOK 64	/* of the processes that seem to do nothing */
@@ -138,16 +138,16 @@ void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
 	process__thread_comm(pid, tid, buf);
 }
 
-const struct runtime *tracee__runtime(const struct tracee *p, size_t from)
+const struct runtime *tracee__runtime(const struct tracees *t, const struct tracee *p, size_t from)
 {
 	const struct space *space = &tracee__life(p)->space;
 
 	for (size_t i = from; i < space->n; i++) {
 		const struct object *obj = space->v[i].object;
-		const struct runtime *r = obj ? runtime__of_file(path_basename(obj->path)) : NULL;
+		const struct known_file *k = obj ? tracees__known_file(t, obj) : NULL;
 
-		if (r)
-			return r;
+		if (k && k->runtime)
+			return k->runtime;
 	}
 	return NULL;
 }
@@ -156,7 +156,7 @@ const struct runtime *tracee__runtime(const struct tracee *p, size_t from)
 static void note_runtime(struct tracees *t, struct tracee *p)
 {
 	struct tracee_life *life = tracee__life(p);
-	const struct runtime *r = life->space.n > life->n_named ? tracee__runtime(p, life->n_named) : NULL;
+	const struct runtime *r = life->space.n > life->n_named ? tracee__runtime(t, p, life->n_named) : NULL;
 
 	life->n_named = life->space.n;
 	if (r)

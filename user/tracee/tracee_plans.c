@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "elf/elffile.h"
 #include "probe/check.h"
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
@@ -25,6 +26,17 @@ bool tracees__is_native(const struct object *obj)
 }
 
 /* What an object offers; made when it is seen for the first time. */
+/* By its name, or, of a program, by what its language puts into it. */
+static const struct runtime *runtime_of(const struct object *obj)
+{
+	const struct runtime *r = runtime__of_file(path_basename(obj->path));
+
+	for (size_t i = 0; !r && obj->is_exec && i < n_runtimes; i++)
+		if (runtimes[i].section && elffile__has_section(obj->fd, runtimes[i].section))
+			r = &runtimes[i];
+	return r;
+}
+
 int tracees__file_of(struct tracees *t, struct object *obj, bool asked, struct known_file **ret, struct err *e)
 {
 	struct known_file *k = tracees__known_file(t, obj), **slot;
@@ -44,6 +56,7 @@ int tracees__file_of(struct tracees *t, struct object *obj, bool asked, struct k
 		return err_set(e, -ENOMEM, "out of memory");
 	}
 	k->asked = asked;
+	k->runtime = runtime_of(obj);
 	err = tracees__is_native(obj) ?
 		      plan__make(obj, &t->funcs, &t->want, asked, &k->plan, &k->n_symbols, e) :
 		      0;
