@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	log_level = o.verbosity;
-	err = targets__find(&o, &e);
+	err = o.command == CMD_TRACE || o.command == CMD_DOCTOR ? targets__find(&o, &e) : 0;
 	if (err) {
 		say_error("%s", err_msg(&e));
 		opts__done(&o);

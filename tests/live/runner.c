@@ -245,6 +245,8 @@ static struct job *await_one(struct job *jobs, unsigned int n_jobs, struct tally
 		jobs[i].keeper = 0;
 		return &jobs[i];
 	}
+	printf("FAIL: process %d ended, which is no test's keeper\n", pid);
+	n->failed += AGAIN_MAX + 1;
 	return NULL;
 }
 

@@ -270,8 +270,12 @@ static void want_all_counted(struct test *t, const char *cgroup, struct on_its_w
 	}
 	root = mt__stop_json(t, &m, SIGINT, 0);
 	want_lossless(t, root);
-	for (size_t i = 0; i < sizeof(pids) / sizeof(*pids); i++)
-		want_u64(t, last_life_of(t, root, pids[i]), "totals.live_blocks", 30);
+	for (size_t i = 0; i < sizeof(pids) / sizeof(*pids); i++) {
+		json_t *p = last_life_of(t, root, pids[i]);
+
+		want_u64(t, p, "totals.live_blocks", 30);
+		want_eq(t, "leak_here live_blocks", 30, site_sum(t, root, p, "leak_here", "live_blocks"));
+	}
 }
 
 /* It is looked at as what it was when it entered, and has become another program and has ended when this look is over. */

@@ -342,6 +342,57 @@ static bool says(const struct snapshot *s, const struct report_opts *o, const ch
 	return strstr(text, what);
 }
 
+/* All sites of a snapshot get this course. */
+static struct snapshot *all_are(unsigned int flags, const char *verdict)
+{
+	struct snapshot *s = sample__new(flags);
+	struct snap_site *sites = snapshot__alloc(s, s->n_sites + 1, sizeof(*sites));
+
+	memcpy(sites, s->sites, s->n_sites * sizeof(*sites));
+	for (size_t i = 0; i < s->n_sites; i++)
+		sites[i].trend = (struct trend){ .verdict = verdict, .why = verdict ? "it was seen" : NULL };
+	s->sites = sites;
+	return s;
+}
+
+/* The sentence claims what was judged, and no more. */
+Test(report, sentence)
+{
+	const struct report_opts o = { .brief = true, .width = 120 };
+	struct snapshot *s = all_are(SAMPLE_SINGLE, "leak");
+	struct snap_site *first;
+
+	cr_expect(says(s, &o, "\nA leak: raxGenericInsert holds 81.6% of what is live: it was seen, 4 more sites leak\n"));
+	snapshot__free(s);
+	s = all_are(SAMPLE_SINGLE, "suspect");
+	cr_expect(says(s, &o, "\nPerhaps a leak: raxGenericInsert holds 81.6% of what is live: it was seen, 4 more sites are suspect\n"));
+	snapshot__free(s);
+	s = all_are(0, "growing");
+	cr_expect(says(s, &o, "\nGrowing: raxGenericInsert in redis-server (1432) holds "));
+	snapshot__free(s);
+	s = all_are(SAMPLE_SINGLE, "steady");
+	cr_expect(says(s, &o, "\nNo leak seen: 100% of what is live does not grow\n"));
+	/* one that nothing is known of, with much of what is live */
+	first = (struct snap_site *)&s->sites[0];
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (s->sites[i].c.live_bytes > first->c.live_bytes)
+			first = (struct snap_site *)&s->sites[i];
+	first->trend = (struct trend){};
+	cr_expect(says(s, &o, "\nNo verdict on 81.6% of what is live: too little is known of how it grows, trace longer, such as -d 2m\n"));
+	s->duration_ns *= 100;
+	cr_expect(says(s, &o, "\nNo verdict on 81.6% of what is live: too little is known of how it grows\n"));
+	snapshot__free(s);
+	s = all_are(SAMPLE_SINGLE | SAMPLE_LOSSES, "steady");
+	cr_expect_not(says(s, &o, "No leak seen"), "what was lost may be one");
+	snapshot__free(s);
+	s = all_are(SAMPLE_ESTIMATED | SAMPLE_SINGLE, NULL);
+	cr_expect(says(s, &o, "the samples are too few to tell\n"));
+	snapshot__free(s);
+	s = all_are(SAMPLE_EMPTY, NULL);
+	cr_expect_not(says(s, &o, "No leak") || says(s, &o, "verdict"));
+	snapshot__free(s);
+}
+
 #define MIB (1ull << 20)
 
 Test(report, explains_how_rss_grew_where_it_did)

@@ -122,7 +122,7 @@ static void print_unwind(FILE *out, const struct opts *o, const struct tracee *p
 
 static void print_runtime(FILE *out, const struct tracees *t, const struct tracee *p)
 {
-	const struct runtime *r = tracee__runtime(t, p, 0);
+	const struct runtime *r = tracee__runtime(t, p);
 
 	if (r)
 		fprintf(out, "  %-10s seen: %s\n             not seen: %s\n             %s\n", r->name, r->seen, r->unseen, r->advice);
@@ -306,6 +306,8 @@ static void print_who(FILE *out, const struct opts *o, const struct selection *s
 		fprintf(out, "these %zu processes", o->pids.n);
 	} else if (selection->adopt == MT_ADOPT_ALL) {
 		fputs(selection->comms->n || selection->cgroups.n ? "these processes" : "the whole machine", out);
+		if (rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE)))
+			fputs(", but for processes that this user may not inspect", out);
 	} else {
 		fputs(rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE)) ? "processes of this user" : "any process of this machine", out);
 	}

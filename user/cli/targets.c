@@ -16,6 +16,7 @@
 static int list(const char *name, const struct nameds *v, struct err *e)
 {
 	_cleanup_free_ char *text = NULL;
+	bool all_by_comm = true;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
 
@@ -24,13 +25,16 @@ static int list(const char *name, const struct nameds *v, struct err *e)
 	for (size_t i = 0; i < v->n && i < LISTED; i++) {
 		char age[FMT_MAX], rss[FMT_MAX];
 
-		fprintf(out, "\n  %7d  %6s  %9s  %.100s", (int)v->v[i].pid, fmt_duration(age, v->v[i].age_ns),
-			fmt_bytes(rss, v->v[i].rss_bytes), v->v[i].command);
+		all_by_comm &= v->v[i].by_comm;
+		fprintf(out, "\n  %7d  %6s  %9s  %.100s", (int)v->v[i].pid, v->v[i].age_ns ? fmt_duration(age, v->v[i].age_ns) : "-",
+			v->v[i].rss_bytes ? fmt_bytes(rss, v->v[i].rss_bytes) : "-", v->v[i].command);
 	}
 	if (v->n > LISTED)
 		fprintf(out, "\n  and %zu more", v->n - LISTED);
 	if (fclose(out))
 		return err_set(e, -ENOMEM, "out of memory");
+	if (!all_by_comm || strpbrk(name, "*?[\\'"))
+		return err_set(e, -EINVAL, "-p %s: %zu processes are called so; name those that are meant by their pids:%s", name, v->n, text);
 	return err_set(e, -EINVAL, "-p %s: %zu processes are called so; name one by its pid, or all of them with --comm '%s':%s",
 		       name, v->n, name, text);
 }

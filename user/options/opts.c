@@ -26,6 +26,7 @@
 #include "model/snapshot.h"
 #include "options/opts_check.h"
 #include "util/log.h"
+#include "util/nearness.h"
 #include "util/parse.h"
 #include "util/util.h"
 
@@ -42,32 +43,6 @@ const struct command_row opt_commands[] = {
 };
 const size_t n_opt_commands = ARRAY_SIZE(opt_commands);
 
-/* How many letters must be inserted, removed or replaced to turn a into b. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t n = strlen(b), at[OPT_NAME_MAX + 1];
-
-	for (size_t j = 0; j <= n; j++)
-		at[j] = j;
-	for (size_t i = 0; a[i]; i++) {
-		size_t diagonal = at[0]++;
-
-		for (size_t j = 1; j <= n; j++) {
-			size_t cost = MIN(diagonal + (a[i] != b[j - 1]), MIN(at[j], at[j - 1]) + 1);
-
-			diagonal = at[j];
-			at[j] = cost;
-		}
-	}
-	return at[n];
-}
-
-/* Of a word of len letters: so near to another one that this is what was meant? */
-static bool is_near(size_t distance, size_t len)
-{
-	return distance <= MAX(1, len / 3);
-}
-
 static int unknown_option(const char *name, size_t len, struct err *e)
 {
 	const char *nearest = NULL;
@@ -77,14 +52,14 @@ static int unknown_option(const char *name, size_t len, struct err *e)
 	if (len <= OPT_NAME_MAX)
 		memcpy(word, name, len);
 	for (size_t i = 0; *word && i < n_opt_rows; i++) {
-		size_t d = distance(word, opt_rows[i].name);
+		size_t d = edit_distance(word, opt_rows[i].name, OPT_NAME_MAX);
 
 		if (!*opt_rows[i].name || opt_rows[i].flags & LATER || d >= best)
 			continue;
 		best = d;
 		nearest = opt_rows[i].name;
 	}
-	if (nearest && is_near(best, len))
+	if (nearest && is_slip(word, nearest))
 		return err_set(e, -EINVAL, "--%.*s: no such option; did you mean --%s?",
 			       (int)len, name, nearest);
 	return err_set(e, -EINVAL, "--%.*s: no such option" SEE_HELP, (int)len, name);
@@ -213,7 +188,7 @@ static int take_bare_target(struct parser *p, const char *w, struct err *e)
 	if (strchr(w, '/'))
 		return err_set(e, -EINVAL, "%s: a program to start comes after --, as in: malloctrace -- %s", w, w);
 	for (size_t i = 0; strlen(w) <= OPT_NAME_MAX && i < n_opt_commands; i++)
-		if (opt_commands[i].command >= 0 && is_near(distance(w, opt_commands[i].name), strlen(w)))
+		if (opt_commands[i].command >= 0 && is_slip(w, opt_commands[i].name))
 			return err_set(e, -EINVAL, "%s: no such command; did you mean %s? For a process of that name: -p %s", w,
 				       opt_commands[i].name, w);
 	return take(p, row_named("pid", strlen("pid")), true, w, e);

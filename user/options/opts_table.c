@@ -164,7 +164,7 @@ const struct row opt_rows[] = {
 	  .help = "fewer messages on standard error" },
 	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT, take_views,
 	  .words = views__names,
-	  .help = "what a report shows; repeatable", .preset = "processes, if there are several, leaks and allocs; with --tag, tags and leaks; with --free-stacks, frees" },
+	  .help = "what a report shows; repeatable", .preset = "one screen; with --full processes, if there are several, leaks and allocs; with --tag, tags and leaks; with --free-stacks, frees" },
 	{ 0, "full", NULL, REPORTING, REPORT, take_flag, FIELD(full),
 	  .help = "every stack of the views that are shown, not the first ones alone" },
 	{ 0, "by", "WHAT", REPORTING, REPORT, take_choice, FIELD(by), .choices = "process thread comm cgroup none",

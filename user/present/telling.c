@@ -281,5 +281,5 @@ size_t tellings__number(const struct tellings *t, const struct snapshot *s, cons
 
 const char *telling__name(const struct frame *f)
 {
-	return f->line && f->line->function ? f->line->function : f->module ? path_basename(f->module) : "";
+	return f->line && f->line->function ? f->line->function : f->module ? path_basename(f->module) : f->place ? "" : "[no stack]";
 }

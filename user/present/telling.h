@@ -33,7 +33,7 @@ void tellings__done(struct tellings *t);
 struct frame tellings__of(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
 /* Its number among the frames of the site, from 0. */
 size_t tellings__number(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
-/* What such a frame is called: its function, or the file it is in; "" for a site without a stack. */
+/* What such a frame is called: its function, or the file it is in; "[no stack]" for a site without one. */
 const char *telling__name(const struct frame *f);
 
 #endif

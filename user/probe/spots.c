@@ -15,6 +15,7 @@
 #include "probe/kernel.h"
 #include "probe/usdt.h"
 #include "util/funcname.h"
+#include "util/nearness.h"
 
 /* ---- what the user named */
 
@@ -299,38 +300,6 @@ int spots__find(struct spots *s, struct object *obj, const char *debug_dir, stru
 
 /* ---- what looks like it */
 
-#define NAME_MAX_BYTES 256
-
-/* How many letters must be inserted, removed, replaced or swapped to turn a into b; most + 1: more than most. */
-static size_t distance(const char *a, const char *b, size_t most)
-{
-	size_t la = strlen(a), lb = strlen(b), rows[3][NAME_MAX_BYTES + 1], *before = rows[0],
-	       *last = rows[1], *now = rows[2];
-
-	if (la > NAME_MAX_BYTES || lb > NAME_MAX_BYTES || (la > lb ? la - lb : lb - la) > most)
-		return most + 1;
-	for (size_t j = 0; j <= lb; j++)
-		last[j] = j;
-	for (size_t i = 1; i <= la; i++) {
-		size_t *spare = before, least = now[0] = i;
-
-		for (size_t j = 1; j <= lb; j++) {
-			size_t cost = MIN(last[j - 1] + (a[i - 1] != b[j - 1]), MIN(last[j], now[j - 1]) + 1);
-
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				cost = MIN(cost, before[j - 2] + 1);
-			now[j] = cost;
-			least = MIN(least, cost);
-		}
-		if (least > most)
-			return most + 1;
-		before = last;
-		last = now;
-		now = spare;
-	}
-	return MIN(last[lb], most + 1);
-}
-
 static void remember(struct closest *c, const char *name, size_t far)
 {
 	size_t at = c->n;
@@ -366,10 +335,10 @@ struct look {
 static void compare(struct look *l, const char *name)
 {
 	const char *last = strrchr(name, ':'), *base = last ? last + 1 : name;
-	size_t far = distance(l->asked, name, l->most);
+	size_t far = edit_distance(l->asked, name, l->most);
 
 	if (far > l->most)
-		far = distance(l->asked, base, l->most);
+		far = edit_distance(l->asked, base, l->most);
 	if (far > l->most && strlen(l->asked) >= 4 && strcasestr(name, l->asked))
 		far = l->most + 1;
 	else if (far > l->most)
@@ -384,7 +353,7 @@ static int compare_symbol(const char *raw, uint64_t vaddr, void *arg)
 
 	demangle(raw, buf);
 	len = strcspn(buf, "(<@");
-	if (len && len <= NAME_MAX_BYTES) {
+	if (len && len <= EDIT_MAX_BYTES) {
 		buf[len] = '\0';
 		compare(arg, buf);
 	}

@@ -11,12 +11,12 @@
 #define COMM_MAX 15	/* letters of a name that the kernel keeps */
 #define COMMAND_MAX 256
 
+/* A longer name cannot be told from another one by what the kernel keeps of it, where the program is known. */
 static bool is_called(const char *comm, const char *exe, const char *name)
 {
-	char cut[COMM_MAX + 1];
+	bool may_be_cut = strlen(name) > COMM_MAX && strlen(comm) == COMM_MAX && !*exe;
 
-	snprintf(cut, sizeof(cut), "%s", name);
-	return !strcmp(comm, cut) || !strcmp(path_basename(exe), name);
+	return !strcmp(comm, name) || (may_be_cut && !strncmp(comm, name, COMM_MAX)) || !strcmp(path_basename(exe), name);
 }
 
 /* Its arguments with spaces between them; its name, if it has none. */
@@ -56,7 +56,7 @@ static int add_if_called(struct nameds *v, pid_t pid, const char *name)
 	}
 	slot = vec_push(v);
 	if (slot)
-		*slot = (struct named){ .pid = pid, .age_ns = p.age_ns, .rss_bytes = process__rss_bytes(pid),
+		*slot = (struct named){ .pid = pid, .by_comm = !strcmp(comm, name), .age_ns = p.age_ns, .rss_bytes = process__rss_bytes(pid),
 					.command = command_of(pid, comm) };
 	if (readable)
 		process__done(&p);

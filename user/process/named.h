@@ -10,7 +10,8 @@
 
 struct named {
 	pid_t pid;
-	uint64_t age_ns, rss_bytes;
+	bool by_comm;		/* this is its own name, not only its program's */
+	uint64_t age_ns, rss_bytes;	/* 0: not known */
 	char *command;		/* owned, clean: its command line */
 };
 

@@ -45,7 +45,7 @@ struct live {
 	struct starting *starting;	/* NULL: the loop has the terminal */
 	uint64_t waiting_since_ns;	/* for names; 0: for none */
 	struct vec(struct held) held;
-	size_t n_runtimes;	/* of which it was said what is not seen */
+	unsigned int runtimes;	/* of which it was said what is not seen; a bit for each of the table */
 	/* messages: from any thread */
 	pthread_mutex_t lock;
 	struct vec(char *) said;
@@ -192,8 +192,13 @@ static void tell_runtimes(struct live *l, const struct snapshot *s)
 {
 	const struct runtime *r;
 
-	for (; (r = runtime__of_snapshot(s, l->n_runtimes)); l->n_runtimes++)
-		say("%s: not seen are %s; %s", r->title, r->unseen, r->advice);
+	for (size_t i = 0; (r = runtime__of_snapshot(s, i)); i++) {
+		unsigned int bit = 1u << (r - runtimes);
+
+		if (!(l->runtimes & bit))
+			say("%s: not seen are %s; %s", r->title, r->unseen, r->advice);
+		l->runtimes |= bit;
+	}
 }
 
 static void update(struct live *l)

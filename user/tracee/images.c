@@ -41,6 +41,14 @@ void images__forget(struct images *s, pid_t pid)
 		image__free(shift(s, pid));
 }
 
+void images__forget_before(struct images *s, pid_t pid, uint64_t t_ns)
+{
+	struct image *i;
+
+	while ((i = hash__get(&s->by_pid, pid)) && i->t_ns < t_ns)
+		image__free(shift(s, pid));
+}
+
 void images__done(struct images *s)
 {
 	for (size_t i = 0; i < s->by_pid.room; i++)

@@ -46,6 +46,8 @@ struct image *images__claim(struct images *s, pid_t pid, bool exec, uint64_t t_n
  */
 struct image *images__claim_before(struct images *s, pid_t pid, uint64_t t_ns);
 void images__forget(struct images *s, pid_t pid);
+/* Those that began before t_ns: what came later belongs to what the process became since. */
+void images__forget_before(struct images *s, pid_t pid, uint64_t t_ns);
 /* What no life claimed for some seconds. */
 void images__drop_old(struct images *s, uint64_t now_ns);
 

@@ -369,7 +369,7 @@ static bool is_thrown_out(struct machine *m, const struct mt_event *ev, bool sel
 		if (is_wanted_event(m, ev, selected, entered))
 			return false;
 		if (kernel__ignore_unless_moved(m->t->kernel, ev->pid, ev->proc)) {
-			images__forget(&m->images, ev->pid);
+			images__forget_before(&m->images, ev->pid, ev->t_ns);
 			return true;
 		}
 	}

@@ -228,7 +228,7 @@ static void hint_moved(pid_t pid, struct err *e)
 static int no_allocator(struct tracees *t, const struct tracee *p, struct err *e)
 {
 	const struct space *s = &tracee__life(p)->space;
-	const struct runtime *runtime = tracee__runtime(t, p, 0);
+	const struct runtime *runtime = tracee__runtime(t, p);
 	const struct object *last = NULL;
 
 	for (size_t i = 0; i < s->n; i++)

@@ -61,7 +61,7 @@ struct tracee_life {
 	uint64_t cpu_before_ns;	/* what the process had used before it, when that was last read */
 	bool closed;		/* this user may not inspect it */
 	uint32_t code_seq;	/* kernel__code_seq() when what it maps was read */
-	size_t n_named;		/* of its ranges: whose files were compared with those of runtimes */
+	const struct runtime *runtime;	/* NULL: none that is known, so far */
 };
 
 /* No references of its own. */
@@ -195,7 +195,7 @@ int tracees__check_spots(struct tracees *t, struct err *e);
 /* At the end: which spots were in no file. */
 void tracees__tell_spots(struct tracees *t);
 /*
- * -ENOENT: no file that is mapped has functions of this prefix (may be NULL), but one has those of another, which is named.
+ * -ENOENT: no file that is mapped has functions of this prefix (may be NULL), but one has those of one that is nearly the same.
  * Where none has, a library may be loaded later.
  */
 int tracees__check_prefix(const struct tracees *t, const char *prefix, struct err *e);
@@ -228,8 +228,8 @@ void tracee__look_again(struct tracees *t, struct tracee *p);
 /* The file offset of a program's entry point is probed: see kernel__started. */
 int tracee__probe_entry(struct tracees *t, struct tracee *p, struct err *e);
 void tracee__sample(struct tracees *t, struct tracee *p);	/* RSS and CPU time */
-/* By what it maps, from a range of its present life on; NULL: none that is known. */
-const struct runtime *tracee__runtime(const struct tracees *t, const struct tracee *p, size_t from);
+/* By what it maps; NULL: none that is known. */
+const struct runtime *tracee__runtime(const struct tracees *t, const struct tracee *p);
 /*
  * The same of all; or, where probes are shared and not all are requested, of those whose live bytes
  * have changed, and of some others in turn.

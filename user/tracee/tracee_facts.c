@@ -138,11 +138,11 @@ void tracees__thread_comm(pid_t pid, pid_t tid, char buf[static 32], void *arg)
 	process__thread_comm(pid, tid, buf);
 }
 
-const struct runtime *tracee__runtime(const struct tracees *t, const struct tracee *p, size_t from)
+const struct runtime *tracee__runtime(const struct tracees *t, const struct tracee *p)
 {
 	const struct space *space = &tracee__life(p)->space;
 
-	for (size_t i = from; i < space->n; i++) {
+	for (size_t i = 0; i < space->n; i++) {
 		const struct object *obj = space->v[i].object;
 		const struct known_file *k = obj ? tracees__known_file(t, obj) : NULL;
 
@@ -156,11 +156,11 @@ const struct runtime *tracee__runtime(const struct tracees *t, const struct trac
 static void note_runtime(struct tracees *t, struct tracee *p)
 {
 	struct tracee_life *life = tracee__life(p);
-	const struct runtime *r = life->space.n > life->n_named ? tracee__runtime(t, p, life->n_named) : NULL;
 
-	life->n_named = life->space.n;
-	if (r)
-		model__set_runtime(t->model, life->proc, r->name);
+	if (!life->runtime) {
+		life->runtime = tracee__runtime(t, p);
+		model__set_runtime(t->model, life->proc, life->runtime ? life->runtime->name : NULL);
+	}
 }
 
 void tracee__sample(struct tracees *t, struct tracee *p)

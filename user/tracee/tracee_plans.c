@@ -8,6 +8,7 @@
 #include "probe/check.h"
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
+#include "util/nearness.h"
 
 #if defined(__x86_64__)
 #define OWN_MACHINE EM_X86_64
@@ -247,9 +248,13 @@ static bool is_prefix_missing(const struct tracees *t)
 	return made;
 }
 
+#define PREFIXES_TRIED 16	/* in all files: each takes a walk through a table of symbols */
+
 /* X of a file that defines Xmalloc and Xfree, as allocators do whose names have a prefix. */
 struct prefix_search {
 	const struct object *obj;
+	const char *typed;
+	unsigned int n_tried;
 	char *prefix;		/* owned; NULL: not found yet */
 };
 
@@ -257,16 +262,16 @@ static int is_prefixed_malloc(const struct object_symbol *sym, void *arg)
 {
 	size_t len = strlen(sym->name), tail = strlen("malloc");
 	struct prefix_search *s = arg;
-	_cleanup_free_ char *other = NULL;
+	_cleanup_free_ char *other = NULL, *prefix = NULL;
 	struct name_search partner;
 
-	/* of the C library these are second names of what is probed anyway */
-	if (len <= tail || strcmp(sym->name + len - tail, "malloc") || !strncmp(sym->name, "__", 2))
+	/* xmalloc() and the like are wrappers, not what was meant: only a slip of the finger is */
+	if (len <= tail || strcmp(sym->name + len - tail, "malloc"))
 		return 0;
-	if (asprintf(&other, "%.*sfree", (int)(len - tail), sym->name) < 0) {
-		other = NULL;
+	if (asprintf(&prefix, "%.*s", (int)(len - tail), sym->name) < 0 || asprintf(&other, "%sfree", prefix) < 0)
 		return 0;
-	}
+	if (!is_slip(s->typed, prefix) || s->n_tried++ >= PREFIXES_TRIED)
+		return 0;
 	partner = (struct name_search){ .name = other };
 	object__for_each_function(s->obj, is_name, &partner, NULL);
 	if (partner.found)
@@ -276,7 +281,7 @@ static int is_prefixed_malloc(const struct object_symbol *sym, void *arg)
 
 int tracees__check_prefix(const struct tracees *t, const char *prefix, struct err *e)
 {
-	struct prefix_search s = {};
+	struct prefix_search s = { .typed = prefix };
 
 	if (!prefix || !is_prefix_missing(t))
 		return 0;

@@ -24,6 +24,7 @@
 #include "present/rank.h"
 #include "present/telling.h"
 #include "present/text/report_parts.h"
+#include "util/clock.h"
 #include "util/text.h"
 #include "util/util.h"
 
@@ -33,6 +34,8 @@
 #define LAST_COLS 24		/* of these, for its last function */
 #define OWNER_COLS 30
 #define FLAT_SITES 20		/* a profile of fewer is read at a glance */
+#define CLEAR_PCT 95		/* of what is live must be known not to grow before that is said */
+#define SHORT_NS (60 * SECOND_NS)
 #define FLAT_PCT 5		/* and is flat where none holds more */
 
 /* ---- names */
@@ -66,7 +69,7 @@ static const struct snap_site *worst(const struct snapshot *s, const char *verdi
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
 
-		if (!site->trend.verdict || strcmp(site->trend.verdict, verdict))
+		if (!site->c.live_bytes || !site->trend.verdict || strcmp(site->trend.verdict, verdict))
 			continue;
 		(*ret_n)++;
 		if (!found || site->c.live_bytes > found->c.live_bytes)
@@ -115,12 +118,36 @@ static bool alarm_sentence(struct report *r)
 	return false;
 }
 
-static bool any_verdict(const struct snapshot *s)
+/* Of what is live, the bytes of sites that are known not to grow. */
+static uint64_t steady_bytes(const struct snapshot *s)
 {
-	for (size_t i = 0; i < s->n_sites; i++)
-		if (s->sites[i].trend.verdict)
-			return true;
-	return false;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const char *verdict = s->sites[i].trend.verdict;
+
+		if (verdict && (!strcmp(verdict, "steady") || !strcmp(verdict, "draining")))
+			sum += s->sites[i].c.live_bytes;
+	}
+	return sum;
+}
+
+/* No alarm is no all-clear: that is given only for what was judged. */
+static void quiet_sentence(struct report *r)
+{
+	uint64_t live = r->s->totals.live_bytes, steady = steady_bytes(r->s);
+	char share[FMT_MAX];
+
+	if (!live)
+		return;
+	if (steady >= live / 100 * CLEAR_PCT && !r->s->losses_total && !recording__is_partial(&r->s->recording)) {
+		para__item(&r->para, "No leak seen: %s of what is live does not grow", fmt_share(share, steady, live));
+		return;
+	}
+	para__item(&r->para, "No verdict on %s of what is live: %s", fmt_share(share, live - MIN(steady, live), live),
+		   r->s->estimated ? "the samples are too few to tell" : "too little is known of how it grows");
+	if (r->s->duration_ns < SHORT_NS && !r->s->estimated)
+		para__item(&r->para, "trace longer, such as -d 2m");
 }
 
 /* No site stands out, so a list of sites is not what helps. */
@@ -143,18 +170,11 @@ static bool flat_sentence(struct report *r)
 
 void report__verdict_line(struct report *r)
 {
-	bool said;
-
-	if (!(r->s->known & HAS_LIVE_BYTES) || !r->s->n_sites)
+	if (!(r->s->known & HAS_LIVE_BYTES) || !r->s->totals.live_bytes)
 		return;
 	para__begin(&r->para, "", 0);
-	said = alarm_sentence(r);
-	if (!said && !r->s->totals.live_blocks)
-		para__item(&r->para, "Nothing that was allocated while traced is live");
-	else if (!said && any_verdict(r->s))
-		para__item(&r->para, "No leak seen: nothing grew steadily while traced");
-	else if (!said)
-		para__item(&r->para, "No verdict: too little is known of how memory grows; trace longer, such as -d 1m");
+	if (!alarm_sentence(r))
+		quiet_sentence(r);
 	flat_sentence(r);
 	para__end(&r->para);
 }
@@ -212,7 +232,7 @@ static void take_columns(struct brief *b, const struct snapshot *s, const struct
 	b->columns.v = b->v;
 }
 
-static int rows(struct report *r, const struct view *v, const struct rank *k, size_t n)
+static int rows(struct report *r, const struct view *v, const struct rank *k, size_t n, const struct metric *weighs, uint64_t whole)
 {
 	_cleanup_free_ struct row_of *rows = calloc(n + 1, sizeof(*rows));
 	struct brief b = {};
@@ -228,7 +248,7 @@ static int rows(struct report *r, const struct view *v, const struct rank *k, si
 	for (size_t i = 0; i < n; i++)
 		rows[i] = (struct row_of){ .s = r->s, .site = k->v[i], .process = &r->s->processes[k->v[i]->process],
 					    .tellings = r->o->tellings, .older = k->older,
-					    .weight = rank__weight(k, metric__find("live-bytes"), k->v[i]), .whole = r->s->totals.live_bytes };
+					    .weight = rank__weight(k, weighs, k->v[i]), .whole = whole };
 	return columns__write(r->out, &b.columns, rows, n, r->width);
 }
 
@@ -306,15 +326,22 @@ static int stacks(struct report *r, const struct rank *k, size_t n)
 
 /* ---- what comes last */
 
-static void most_calls_line(struct report *r)
+const struct snap_site *report__most_called(const struct snapshot *s)
 {
 	const struct snap_site *most = NULL;
+
+	for (size_t i = 0; i < s->n_sites; i++)
+		if (!most || s->sites[i].c.alloc_calls > most->c.alloc_calls)
+			most = &s->sites[i];
+	return most;
+}
+
+static void most_calls_line(struct report *r)
+{
+	const struct snap_site *most = report__most_called(r->s);
 	_cleanup_free_ char *name = NULL;
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], d[FMT_MAX];
 
-	for (size_t i = 0; i < r->s->n_sites; i++)
-		if (!most || r->s->sites[i].c.alloc_calls > most->c.alloc_calls)
-			most = &r->s->sites[i];
 	if (!most || !most->c.alloc_calls || recording__is_growth(&r->s->recording))
 		return;
 	name = name_of(r, most, r->width / 3);
@@ -333,6 +360,8 @@ static void next_line(struct report *r)
 	para__begin(&r->para, "next:", 6);
 	para__item(&r->para, "--full for every stack");
 	para__item(&r->para, "--view allocs,tree,sizes and more");
+	if (r->s->recording.free_stacks)
+		para__item(&r->para, "--view frees for where blocks are freed");
 	para__item(&r->para, "-o leak.html for a flame graph");
 	if (r->s->known & HAS_ALLOC_CALLS && !recording__is_growth(&r->s->recording))
 		para__item(&r->para, "--tag FUNC for what one call of it costs");
@@ -357,7 +386,7 @@ static int site_rows(struct report *r, const struct view *v, bool first)
 	report__site_title(r, v, &k, n, listed, whole);
 	if (n) {
 		fputc('\n', r->out);
-		err = rows(r, v, &k, n);
+		err = rows(r, v, &k, n, weighs, whole);
 	}
 	if (!err && first)
 		err = stacks(r, &k, n);

@@ -42,6 +42,7 @@
 #include "util/util.h"
 
 #define THROUGH "through "
+#define NAME_LEAST 8	/* columns of a process's name that are shown in any case */
 
 /* ---- the tables */
 
@@ -82,6 +83,7 @@ char *report__owner(const struct report *r, const struct snap_process *p, size_t
 	char number[FMT_MAX + 16] = "", a[FMT_MAX];
 	char death[DEATH_MAX], ended[DEATH_MAX + 3] = "";
 	char *ret = NULL;
+	size_t used;
 
 	if (p->ended)
 		snprintf(ended, sizeof(ended), " [%s]", death__words(p, death));
@@ -89,7 +91,8 @@ char *report__owner(const struct report *r, const struct snap_process *p, size_t
 		snprintf(number, sizeof(number), " (%s processes)", fmt_exact(a, p->n_members));
 	else if (p->pid > 0)
 		snprintf(number, sizeof(number), " (%d)", p->pid);
-	name = text_shorten(p->comm, width - strlen(number) - strlen(ended));
+	used = strlen(number) + strlen(ended);
+	name = text_shorten(p->comm, width > used + NAME_LEAST ? width - used : NAME_LEAST);
 	if (!name || asprintf(&ret, "%s%s%s", name, number, ended) < 0)
 		return NULL;
 	return ret;
@@ -350,7 +353,7 @@ int report__shown(const struct snapshot *s, const struct report_opts *o, size_t 
 {
 	_cleanup_free_ bool *listed = NULL;
 	_cleanup_free_ size_t *v = NULL;
-	const struct snap_site *alarming;
+	const struct snap_site *named[2];
 	struct report r;
 	size_t n = 0;
 	int err = begin(&r, NULL, s, o);
@@ -369,9 +372,14 @@ int report__shown(const struct snapshot *s, const struct report_opts *o, size_t 
 	for (size_t i = 0; i < n_views && !all && !err; i++)
 		if (views[i].rows == ROWS_SITES && is_shown(&r, &views[i]))
 			err = add_listed(&r, &views[i], listed, v, &n);
-	alarming = all ? NULL : report__alarming_site(s);
-	if (alarming && !listed[alarming - s->sites])
-		v[n++] = alarming - s->sites;
+	named[0] = report__alarming_site(s);
+	named[1] = report__most_called(s);
+	for (size_t i = 0; i < ARRAY_SIZE(named) && !all; i++) {
+		if (!named[i] || listed[named[i] - s->sites])
+			continue;
+		listed[named[i] - s->sites] = true;
+		v[n++] = named[i] - s->sites;
+	}
 	if (err)
 		return err;
 	*ret = v;

@@ -57,7 +57,9 @@ int report__views(struct report *r, bool leading);
 /* brief.c: the report of one screen; and its sentence, in the header. */
 int report__brief(struct report *r);
 void report__verdict_line(struct report *r);
-const struct snap_site *report__alarming_site(const struct snapshot *s);	/* that it names; NULL: none */
+/* The sites that it names, beside those of its rows; NULL: none. */
+const struct snap_site *report__alarming_site(const struct snapshot *s);
+const struct snap_site *report__most_called(const struct snapshot *s);
 /* blind.c: of whom no call was seen. */
 void report__blind_lines(struct report *r);
 /* deaths.c: whom a signal ended. */

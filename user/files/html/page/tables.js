@@ -58,7 +58,7 @@ const tables = (() => {
 
 	function specs() {
 		return WORDS.views.map((view, i) => [view, (ROWS[view.name] || ofSites)(i)]).filter(([, more]) => more)
-			.sort(([a], [b]) => (a.key || "~") < (b.key || "~") ? -1 : 1).map(([view, more]) => tableOf(view, more));
+			.sort(([a], [b]) => (a.key || "~").localeCompare(b.key || "~")).map(([view, more]) => tableOf(view, more));
 	}
 
 	// ---- tabs: those of what was chosen on the timeline are there as long as it is
