@@ -55,6 +55,8 @@ int main(int argc, char **argv)
 	err = o.command == CMD_TRACE || o.command == CMD_DOCTOR ? targets__find(&o, &e) : 0;
 	if (err) {
 		say_error("%s", err_msg(&e));
+		if (o.command == CMD_DOCTOR)
+			printf("no: %s\n", err_msg(&e));
 		opts__done(&o);
 		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}

@@ -39,6 +39,8 @@ Test(selection, cgroup_paths)
 	check("/sys/fs/cgroup/unified/a.service", "", "/box/a.service");
 	check("/system.slice/a.service", NULL, "/system.slice/a.service");
 	check("system.slice/a.service//", NULL, "/system.slice/a.service");
+	check("///system.slice//a.service", NULL, "/system.slice/a.service");
+	check("./system.slice/./a.service/.", NULL, "/system.slice/a.service");
 	check("/", NULL, "");
 }
 

@@ -309,7 +309,7 @@ static void print_who(FILE *out, const struct opts *o, const struct selection *s
 		if (rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE)))
 			fputs(", but for processes that this user may not inspect", out);
 	} else {
-		fputs(rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE)) ? "processes of this user" : "any process of this machine", out);
+		fputs(rights__lacking(RIGHT_BIT(RIGHT_SYS_PTRACE)) ? "processes of this user" : "processes of all users", out);
 	}
 }
 

@@ -16,12 +16,27 @@
 
 /* ---- cgroups */
 
+/* As the kernel writes paths: no slash twice, none at the end, no part that is "." */
 static void trim(char *path)
 {
-	size_t len = strlen(path);
+	char *to = path;
 
-	while (len && path[len - 1] == '/')
-		path[--len] = 0;
+	for (const char *from = path; *from;) {
+		size_t len = strcspn(from, "/"), slashes = strspn(from + len, "/");
+
+		if (len == 1 && *from == '.') {
+			from += len + slashes;
+			continue;
+		}
+		memmove(to, from, len);
+		to += len;
+		if (slashes)
+			*to++ = '/';
+		from += len + slashes;
+	}
+	while (to > path && to[-1] == '/')
+		to--;
+	*to = 0;
 }
 
 /*

@@ -79,11 +79,11 @@ static const struct snap_site *worst(const struct snapshot *s, const char *verdi
 }
 
 static const struct {
-	const char *verdict, *begins, *others;
+	const char *verdict, *begins, *other, *others;
 } alarms[] = {
-	{ "leak", "A leak", "leak" },
-	{ "suspect", "Perhaps a leak", "are suspect" },
-	{ "growing", "Growing", "grow" },
+	{ "leak", "A leak", "leaks", "leak" },
+	{ "suspect", "Perhaps a leak", "is suspect", "are suspect" },
+	{ "growing", "Growing", "grows", "grow" },
 };
 
 const struct snap_site *report__alarming_site(const struct snapshot *s)
@@ -112,7 +112,7 @@ static bool alarm_sentence(struct report *r)
 		para__item(&r->para, "%s: %s%s%s holds %s of what is live: %s", alarms[i].begins, name, who ? " in " : "", who ? who : "",
 			   fmt_share(share, site->c.live_bytes, r->s->totals.live_bytes), site->trend.why ? site->trend.why : "");
 		if (n > 1)
-			para__item(&r->para, "%s more site%s %s", fmt_exact(others, n - 1), plural(n - 1), alarms[i].others);
+			para__item(&r->para, "%s more site%s %s", fmt_exact(others, n - 1), plural(n - 1), n == 2 ? alarms[i].other : alarms[i].others);
 		return true;
 	}
 	return false;
@@ -138,10 +138,13 @@ static void quiet_sentence(struct report *r)
 	uint64_t live = r->s->totals.live_bytes, steady = steady_bytes(r->s);
 	char share[FMT_MAX];
 
-	if (!live)
-		return;
-	if (steady >= live / 100 * CLEAR_PCT && !r->s->losses_total && !recording__is_partial(&r->s->recording)) {
+	if (steady >= live / 100 * CLEAR_PCT && !r->s->losses_total && !r->s->hidden.by && !recording__is_partial(&r->s->recording)) {
 		para__item(&r->para, "No leak seen: %s of what is live does not grow", fmt_share(share, steady, live));
+		return;
+	}
+	/* of what is hidden nothing is known here */
+	if (r->s->hidden.by) {
+		para__item(&r->para, "No leak among the sites that are shown");
 		return;
 	}
 	para__item(&r->para, "No verdict on %s of what is live: %s", fmt_share(share, live - MIN(steady, live), live),
@@ -151,7 +154,7 @@ static void quiet_sentence(struct report *r)
 }
 
 /* No site stands out, so a list of sites is not what helps. */
-static bool flat_sentence(struct report *r)
+static void flat_sentence(struct report *r)
 {
 	uint64_t most = 0;
 	char a[FMT_MAX], b[FMT_MAX];
@@ -162,10 +165,11 @@ static bool flat_sentence(struct report *r)
 		n += r->s->sites[i].c.live_bytes > 0;
 	}
 	if (n < FLAT_SITES || !most || most * 100 / FLAT_PCT > r->s->totals.live_bytes)
-		return false;
+		return;
+	para__begin(&r->para, "", 0);
 	para__item(&r->para, "A flat profile: none of %s sites holds more than %s; --view tree shows where they come together",
 		   fmt_exact(a, n), fmt_share(b, most, r->s->totals.live_bytes));
-	return true;
+	para__end(&r->para);
 }
 
 void report__verdict_line(struct report *r)
@@ -175,8 +179,8 @@ void report__verdict_line(struct report *r)
 	para__begin(&r->para, "", 0);
 	if (!alarm_sentence(r))
 		quiet_sentence(r);
-	flat_sentence(r);
 	para__end(&r->para);
+	flat_sentence(r);
 }
 
 /* ---- the rows */

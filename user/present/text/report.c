@@ -184,6 +184,8 @@ void report__site_title(struct report *r, const struct view *v, const struct ran
 	fputc('\n', r->out);
 	if (!k->n && k->older)
 		fprintf(r->out, "%s: no live block is older than %s\n", v->title, age);
+	else if (!k->n && r->s->hidden.n_sites)
+		fprintf(r->out, "%s: no site is left by %s\n", v->title, r->s->hidden.by);
 	else if (!k->n)
 		fprintf(r->out, "%s: %s%s\n", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
 	else
