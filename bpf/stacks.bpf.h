@@ -82,32 +82,24 @@ static __always_inline void fp_in_vain(struct mt_scratch *s, struct mt_proc *p)
 }
 
 /*
- * The site of a call: it returns to caller, and sp is the stack pointer then.
- * Checked at its return, or at its entry, where the function may have a frame
- * record of its own already. Global, so that the verifier goes through it once, wherever it is needed.
+ * The site of the call in s->key, whose stack was not met lately. Global, so that the verifier goes through it once,
+ * wherever it is needed.
  */
-__noinline __u32 site_of_call(struct mt_thread *t, __u32 func, __u64 caller, __u64 sp, __u64 fp)
+__noinline __u32 site_by_walk(struct mt_scratch *s, struct mt_thread *t)
 {
-	__u32 proc, site, n, known;
 	bool by_tables = true;
-	struct mt_scratch *s;
+	__u32 site = 0, n = 0, proc, func;
+	__u64 caller, sp, fp;
 	struct mt_proc *p;
 
-	if (!t)
+	if (!s || !t)
 		return 0;
 	proc = t->proc;
-	site = spare_site(proc);
+	func = s->key.func;
+	caller = s->key.caller;
+	sp = s->key.sp;
+	fp = s->key.fp;
 	p = proc_at(proc);
-	s = scratch_claim(t);
-	if (!s)
-		return site;
-	s->key = (struct mt_memo_key){ .caller = caller, .sp = sp, .fp = fp, .func = func, .proc = proc,
-				       .gen_tid = (p ? p->gen : 0) | (mt_config.by_thread ? (__u64)t->vtid << 32 : 0) };
-	known = memo_site(s, t);
-	if (known) {
-		scratch_release(t, s);
-		return known;
-	}
 	if (!walks_by_tables(p)) {
 		__u32 recording = s->recording;
 
@@ -134,13 +126,29 @@ __noinline __u32 site_of_call(struct mt_thread *t, __u32 func, __u64 caller, __u
 	if (mt_config.within)
 		settle_within(t, site, sp, by_tables ? s->walk.sp : s->last);
 	t->frames += n;
-	scratch_release(t, s);
 	return site;
 }
 
+/*
+ * The site of a call: it returns to caller, and sp is the stack pointer then.
+ * Checked at its return, or at its entry, where the function may have a frame
+ * record of its own already.
+ */
 static __always_inline __u32 site_here(mt_regs *ctx, struct mt_thread *t, __u32 func, __u64 caller, __u64 sp)
 {
-	return site_of_call(t, func, caller, sp, arch_fp(ctx));
+	struct mt_scratch *s = scratch_claim(t);
+	__u32 proc = t->proc, site;
+	struct mt_proc *p = proc_at(proc);
+
+	if (!s)
+		return spare_site(proc);
+	s->key = (struct mt_memo_key){ .caller = caller, .sp = sp, .fp = arch_fp(ctx), .func = func, .proc = proc,
+				       .gen_tid = (p ? p->gen : 0) | (mt_config.by_thread ? (__u64)t->vtid << 32 : 0) };
+	site = memo_site(s, t);
+	if (!site)
+		site = site_by_walk(s, t);
+	scratch_release(t, s);
+	return site;
 }
 
 #endif
