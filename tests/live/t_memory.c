@@ -170,7 +170,7 @@ static void look_by(struct test *t, struct seen *s, const char *how, const char 
 
 	fx__start(t, &s->f, "memory", what, mib, NULL);
 	if (how)
-		mt__start(t, &s->m, how, !strcmp(how, "-f") ? "-p" : "memory", !strcmp(how, "-f") ? pid_arg(s->f.c.pid) : "--view=leaks", "-o", file, NULL);
+		mt__start(t, &s->m, how, !strcmp(how, "-f") ? "-p" : "memory", !strcmp(how, "-f") ? pid_arg(s->f.c.pid) : "--view=leaks", "--full", "-o", file, NULL);
 	else
 		mt__start(t, &s->m, "-p", pid_arg(s->f.c.pid), "--view", "leaks", "-o", file, NULL);
 	mt__wait_attached(t, &s->m);

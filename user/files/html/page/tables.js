@@ -56,9 +56,12 @@ const tables = (() => {
 	// By the name of a view: its rows, and cells that are more than a figure; null: it would have no rows. All others are of sites.
 	const ROWS = {leaks, processes, threads: () => PROCESSES.some((p) => p.threads.length) ? threads() : null, ...ASKED};
 
+	// As the keys of the live view; a locale's order would put letters before digits, or signs before both.
+	const byKey = (a, b) => a < b ? -1 : a > b ? 1 : 0;
+
 	function specs() {
 		return WORDS.views.map((view, i) => [view, (ROWS[view.name] || ofSites)(i)]).filter(([, more]) => more)
-			.sort(([a], [b]) => (a.key || "~").localeCompare(b.key || "~")).map(([view, more]) => tableOf(view, more));
+			.sort(([a], [b]) => byKey(a.key || "~", b.key || "~")).map(([view, more]) => tableOf(view, more));
 	}
 
 	// ---- tabs: those of what was chosen on the timeline are there as long as it is
