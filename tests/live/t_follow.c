@@ -127,7 +127,7 @@ TEST(follow_killed)
 }
 
 /* With -p nobody else meets a probe; with -f nobody else is counted. */
-TEST(others_are_left_alone)
+TEST_ALONE(others_are_left_alone)
 {
 	struct fx mine, other;
 	struct mt m;

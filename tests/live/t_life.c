@@ -302,7 +302,7 @@ void want_unprobed(struct test *t, pid_t pid)
 	want_eq(t, "bytes of libc's code that differ from the file seconds after the trace", 0, n);
 }
 
-TEST(tracer_killed)
+TEST_ALONE(tracer_killed)
 {
 	struct fx f;
 	struct mt m;
@@ -415,12 +415,12 @@ static void anchored(struct test *t, const char *links)
 	fx__quit(t, &f);
 }
 
-TEST(last_probe_out)
+TEST_ALONE(last_probe_out)
 {
 	anchored(t, NULL);
 }
 
-TEST(last_probe_out_perf)
+TEST_ALONE(last_probe_out_perf)
 {
 	anchored(t, "MALLOCTRACE_LINKS=perf");
 }
