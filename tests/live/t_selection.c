@@ -7,6 +7,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <linux/sched.h>
+#include <sys/wait.h>
+#include <sys/syscall.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -297,6 +300,44 @@ TEST_ALONE(cgroup_entered_after_another)
 	must(t, !mkdir(beside, 0755), "mkdir %s: %s", beside, strerror(errno));
 	want_all_counted(t, cgroup, &(struct on_its_way){ .first = beside, .then = cgroup });
 	want(t, !rmdir(cgroup) && !rmdir(beside), "rmdir %s: %s", cgroup, strerror(errno));
+}
+
+/* A group of version 2, the only one that a process can be started in; its descriptor, and its path to be removed. */
+static int make_group2(struct test *t, char path[static 128])
+{
+	static const char *const parents[] = { "/sys/fs/cgroup/unified", "/sys/fs/cgroup" };
+
+	for (size_t i = 0; i < sizeof(parents) / sizeof(*parents); i++) {
+		char file[192];
+
+		snprintf(file, sizeof(file), "%s/cgroup.controllers", parents[i]);
+		snprintf(path, 128, "%s/malloctrace-test-%d", parents[i], getpid());
+		if (!access(file, F_OK) && !mkdir(path, 0755))
+			return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	skip(t, "no cgroup of version 2 can be made below /sys/fs/cgroup");
+}
+
+/* One that was started inside and is gone before anybody has looked leaves no sign of where it was: that is said. */
+TEST_ALONE(cgroup_started_in_and_gone)
+{
+	char path[128];
+	struct clone_args how = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)make_group2(t, path) };
+	struct mt m;
+	pid_t pid;
+
+	mt__start(t, &m, "--cgroup", path, "--json", "-v", NULL);
+	mt__wait_attached(t, &m);
+	child__kill(t, &m.c, SIGSTOP);
+	pid = (pid_t)syscall(SYS_clone3, &how, sizeof(how));
+	if (pid == 0)
+		_exit(0);
+	must(t, pid > 0 && waitpid(pid, NULL, 0) == pid, "clone3: %s", strerror(errno));
+	child__kill(t, &m.c, SIGCONT);
+	child__wait_err(t, &m.c, "malloctrace: process ", " was started in a cgroup of its own and ended before it was seen in which", patience_s(30));
+	mt__stop_json(t, &m, SIGINT, 0);
+	close((int)how.cgroup);
+	want(t, !rmdir(path), "rmdir %s: %s", path, strerror(errno));
 }
 
 TEST_ALONE(cgroup_now_and_later)

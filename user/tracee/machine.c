@@ -33,6 +33,7 @@ struct machine {
 	struct images images;
 	struct vec(pid_t) dirty;
 	size_t turn;		/* the tracee that is examined next */
+	bool said_unplaced;	/* that it is not known whether some were in the cgroup */
 	size_t n_closed;	/* processes that this user may not inspect */
 	struct err why_closed;
 };
@@ -376,6 +377,21 @@ static bool is_thrown_out(struct machine *m, const struct mt_event *ev, bool sel
 	return false;
 }
 
+/*
+ * The child of an ignored process is reported only if it was made in another cgroup than its parent's (clone3). Which one
+ * that was, only the child itself shows.
+ */
+static void tell_unplaced(struct machine *m, const struct mt_event *ev)
+{
+	_cleanup_free_ char *cgroups = NULL;
+
+	if (m->said_unplaced || ev->old_proc || !m->selection->cgroups.n || !process__cgroups(ev->pid, &cgroups))
+		return;
+	m->said_unplaced = true;
+	say("process %d was started in a cgroup of its own and ended before it was seen in which: if it was in the selected one, what it allocated is not counted; others may follow",
+	    (int)ev->pid);
+}
+
 static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
 {
 	struct tracee_life *parent = hash__get(&m->t->by_proc, ev->old_proc);
@@ -384,6 +400,7 @@ static int on_fork(struct machine *m, const struct mt_event *ev, struct err *e)
 	struct tracee *p;
 	int err;
 
+	tell_unplaced(m, ev);
 	if (is_thrown_out(m, ev, parent, NULL))
 		return 0;
 	err = parent ? tracees__add_forked(m->t, ev, parent, &p, &why) : 0;
