@@ -7,6 +7,7 @@ function exact(n) {
 	return Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+// As a report writes them: "1.0 MiB", not "1008 KiB".
 function bytes(n) {
 	const sign = n < 0 ? "-" : "";
 	let unit = -1;
@@ -17,8 +18,8 @@ function bytes(n) {
 	do {
 		n /= 1024;
 		unit++;
-	} while (n >= 1023.5 && unit < 5);
-	return sign + (n < 999.95 ? n.toFixed(1) : n.toFixed(0)) + " " + "KMGTPE"[unit] + "iB";
+	} while (n >= 999.95 && unit < 5);
+	return sign + n.toFixed(1) + " " + "KMGTPE"[unit] + "iB";
 }
 
 function count(n) {
