@@ -84,6 +84,28 @@ static void functions(struct test *t, const char *name, const char *method)
 TEST(tags_functions) { functions(t, "tags", "auto"); }
 TEST(tags_functions_nofp) { functions(t, "tags.nofp", "table"); }
 
+/* A slip of a finger fails at the start, and says what is near; a function that is inlined everywhere is one. */
+TEST(tags_not_found)
+{
+	const char *pid;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "tags", "10", NULL);
+	pid = pid_arg(f.c.pid);
+	want_eq(t, "exit status", 1, mt__run(t, &m, "-p", pid, "-d", "1", "--tag", "handle_gte", NULL));
+	want(t, strstr(m.c.errs.s, "--tag handle_gte: no such function") && strstr(m.c.errs.s, "there is handle_get"),
+	     "'there is handle_get', wanted in: %s", m.c.errs.s);
+	want_eq(t, "exit status", 1, mt__run(t, &m, "-p", pid, "-d", "1", "--tag", "parse_inlin", NULL));
+	want_eq(t, "exit status with what is inlined", 0, mt__run(t, &m, "-p", pid, "-d", "100ms", "--tag", "parse_inline", NULL));
+	want_eq(t, "exit status of what is inlined elsewhere", 1, mt__run(t, &m, "-p", pid, "-d", "1", "--tag", "libc.so.6:parse_inline", NULL));
+	/* later files are not known yet, so the end says it */
+	want_eq(t, "exit status of a command", 0, mt__run(t, &m, "--tag", "no_such_thing", "--", "/bin/true", NULL));
+	want(t, strstr(m.c.errs.s, "--tag no_such_thing: no file that was mapped has such a function"), "that there is none, wanted in: %s",
+	     m.c.errs.s);
+	fx__quit(t, &f);
+}
+
 /* A profile that was recorded without tags gets them, and others than it has; and keeps those it has. */
 TEST(tags_of_a_saved_profile)
 {

@@ -56,3 +56,53 @@ int defined__each(struct object *obj, const char *debug_dir,
 	elffile__close(&file);
 	return r;
 }
+
+/* Is it at the end of a string, or in front of template arguments? Linkers let a string be the end of a longer one. */
+static bool bytes_name(const char *bytes, size_t len, const char *ident)
+{
+	size_t n = strlen(ident);
+	const char *at = bytes, *end = bytes + len;
+
+	while ((at = memmem(at, (size_t)(end - at), ident, n))) {
+		if (at + n == end || at[n] == '\0' || at[n] == '<')
+			return true;
+		at++;
+	}
+	return false;
+}
+
+static bool dwarf_names(Dwarf *dwarf, const char *ident)
+{
+	struct elf_section s = {};
+
+	while (elffile__next_section(dwarf_getelf(dwarf), &s)) {
+		/* short names are in the entries themselves */
+		const Elf_Data *d = strcmp(s.name, ".debug_str") && strcmp(s.name, ".debug_info") ? NULL :
+												elf_section__bytes(&s);
+
+		if (d && d->d_buf && bytes_name(d->d_buf, d->d_size, ident))
+			return true;
+	}
+	return false;
+}
+
+bool defined__may_be_inlined(struct object *obj, const char *debug_dir, const char *ident)
+{
+	struct elffile file = {}, debug = {};
+	struct elffile *with = &file;
+	bool may = false;
+
+	debug_dir = debug_dir ? debug_dir : DEBUG_DIR;
+	if (!obj->is_elf || obj->jit || object__look_for_change(obj) || elffile__open_fd(&file, obj->fd))
+		return false;
+	if (debugfile__open_dwarf(&file, debug_dir)) {
+		with = &debug;
+		if (debugfile__open(&debug, obj, file.elf, debug_dir) || debugfile__open_dwarf(&debug, debug_dir))
+			with = NULL;
+	}
+	if (with)
+		may = dwarf_names(with->dwarf, ident) || (with->alt_dwarf && dwarf_names(with->alt_dwarf, ident));
+	elffile__close(&debug);
+	elffile__close(&file);
+	return may;
+}

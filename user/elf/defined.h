@@ -3,6 +3,7 @@
 #ifndef MT_DEFINED_H
 #define MT_DEFINED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct object;
@@ -15,5 +16,10 @@ struct object;
  */
 int defined__each(struct object *obj, const char *debug_dir,
 		  int (*fn)(const char *name, uint64_t vaddr, void *arg), void *arg);
+/*
+ * May DWARF name a function of the object so, one that is inlined wherever it is called? ident is the last part of a name,
+ * without namespaces and arguments. False is certain; true is not: it may be the name of anything.
+ */
+bool defined__may_be_inlined(struct object *obj, const char *debug_dir, const char *ident);
 
 #endif

@@ -134,6 +134,7 @@ static int check_usage(struct session *s, struct err *e)
 	if (session__is_growth(o) ? tracees__init_growth(&s->tracees) : tracees__init(&s->tracees))
 		err = -ENOMEM;
 	s->tracees.want = plan_want__of(&o->recording);
+	s->tracees.names_to_come = o->debuginfod;
 	if (!err && o->recording.mmap)
 		err = tracees__want_mappings(&s->tracees);
 	if (err) {

@@ -151,6 +151,7 @@ struct tracees {
 	struct alloc_funcs funcs;
 	struct plan_want want;	/* before the first plan */
 	struct spots spots;	/* before the first object is read */
+	bool names_to_come;	/* --debuginfod: a file may have functions whose names are not known yet */
 	uint32_t n_within;	/* files that have functions of --within */
 	bool begun;		/* what is mapped from now on has no time for a check */
 	struct vec(struct known_file *) files;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "elf/defined.h"
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
 
@@ -130,6 +131,31 @@ static bool is_file_there(const struct tracees *t, const struct spot *s)
 	return false;
 }
 
+/*
+ * A tag need not begin anywhere: one that was inlined is on stacks as well. Where names come from a JIT's list or a server,
+ * or the name has no last part to look for, nobody knows yet.
+ */
+static bool may_be_on_stacks(const struct tracees *t, const struct spot *s)
+{
+	if (t->names_to_come || !s->hint)
+		return true;
+	for (size_t i = 0; i < t->v.n; i++)
+		if (tracee__life(t->v.v[i])->space.jit)
+			return true;
+	for (size_t i = 0; i < t->files.n; i++) {
+		struct object *obj = t->files.v[i]->plan.object;
+
+		if (spot__may_be_in(s, obj) && defined__may_be_inlined(obj, NULL, s->hint))
+			return true;
+	}
+	return false;
+}
+
+static bool is_found(const struct tracees *t, const struct spot *s)
+{
+	return s->n_points || (s->kind == MT_SPOT_TAG && may_be_on_stacks(t, s));
+}
+
 static int look_at_all(struct tracees *t, struct err *e)
 {
 	int err = 0;
@@ -158,8 +184,7 @@ int tracees__check_spots(struct tracees *t, struct err *e)
 		const struct spot *s = &t->spots.v[i];
 		char near[512];
 
-		/* one that was inlined is on stacks, and can be a tag */
-		if (s->n_points || s->kind == MT_SPOT_TAG)
+		if (is_found(t, s))
 			continue;
 		if (!is_file_there(t, s)) {
 			say("%s %s: no file %s is mapped yet: files that are loaded later are searched",
@@ -183,7 +208,7 @@ void tracees__tell_spots(struct tracees *t)
 		const struct spot *s = &t->spots.v[i];
 		char near[512];
 
-		if (s->n_points || s->kind == MT_SPOT_TAG)
+		if (is_found(t, s))
 			continue;
 		name_closest(t, s, near, sizeof(near));
 		say("%s %s: no file that was mapped has such a function%s%s", s->option, s->text,
