@@ -13,9 +13,20 @@ enum mt_result {
 	MT_RESULT_IN_PLACE = 2,	/* xallocx: the block stays, its real size is returned */
 };
 
-#define MT_NO_ARG 15
+/* What a point is to its call: one program serves them all, so that the verifier goes through what they share once. */
+enum mt_at {
+	MT_AT_ENTRY = 0,
+	MT_AT_REALLOC = 1,	/* the entry of what takes an old block */
+	MT_AT_RETURN = 2,
+	MT_AT_FREE = 3,
+	MT_AT_THROW = 4,	/* where an exception is made */
+	MT_AT_OVERFLOW = 5,	/* the entry of what refuses a size that is no number */
+};
 
-/* cookie: bits 0-9 function, 10-13 size, 14-17 count, 18-21 old, 22-25 out, 26-27 result, then flags */
+#define MT_NO_ARG 7
+
+/* cookie: bits 0-9 function, 10-12 size, 13-15 count, 16-18 old, 19-21 out, 22-23 result, 24-26 enum mt_at, then flags */
+#define MT_COOKIE_AT_SHIFT 24
 #define MT_COOKIE_FREES_ON_FAIL (1ULL << 28)	/* reallocf: the old block goes even if the call fails */
 #define MT_COOKIE_AT_RET (1ULL << 29)	/* the return is seen on a `ret`, not by a uretprobe */
 /* --mode count, which sees no returns: realloc(p, 0) frees p and gives no block */
@@ -31,15 +42,16 @@ enum mt_result {
 #define MT_COOKIE_RETURN_ONLY (1ULL << 63)	/* the entry is not probed: all that is needed is there at the return */
 
 #define MT_COOKIE(func, size, count, old, out, result)						\
-	((__u64)(func) | (__u64)(size) << 10 | (__u64)(count) << 14 | (__u64)(old) << 18 |	\
-	 (__u64)(out) << 22 | (__u64)(result) << 26)
+	((__u64)(func) | (__u64)(size) << 10 | (__u64)(count) << 13 | (__u64)(old) << 16 |	\
+	 (__u64)(out) << 19 | (__u64)(result) << 22)
 
 #define MT_COOKIE_FUNC(c) ((__u32)((c) & 1023))
-#define MT_COOKIE_SIZE(c) ((__u32)((c) >> 10 & 15))
-#define MT_COOKIE_COUNT(c) ((__u32)((c) >> 14 & 15))
-#define MT_COOKIE_OLD(c) ((__u32)((c) >> 18 & 15))
-#define MT_COOKIE_OUT(c) ((__u32)((c) >> 22 & 15))
-#define MT_COOKIE_RESULT(c) ((__u32)((c) >> 26 & 3))
+#define MT_COOKIE_SIZE(c) ((__u32)((c) >> 10 & 7))
+#define MT_COOKIE_COUNT(c) ((__u32)((c) >> 13 & 7))
+#define MT_COOKIE_OLD(c) ((__u32)((c) >> 16 & 7))
+#define MT_COOKIE_OUT(c) ((__u32)((c) >> 19 & 7))
+#define MT_COOKIE_RESULT(c) ((__u32)((c) >> 22 & 3))
+#define MT_COOKIE_AT(c) ((__u32)((c) >> MT_COOKIE_AT_SHIFT & 7))
 #define MT_COOKIE_SP_DELTA(c) ((__u32)((c) >> MT_COOKIE_SP_SHIFT & MT_COOKIE_SP_MAX))
 #define MT_COOKIE_CODE(c) ((__u64)(c) >> MT_COOKIE_CODE_SHIFT & 0x7fff)
 

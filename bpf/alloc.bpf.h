@@ -112,18 +112,11 @@ static __always_inline bool may_begin(mt_regs *ctx, struct mt_thread *t, __u64 c
 	return true;
 }
 
-static __always_inline int on_enter(mt_regs *ctx, bool is_realloc)
+static __always_inline int on_enter(mt_regs *ctx, struct mt_thread *t, __u64 cookie, bool is_realloc)
 {
-	__u64 cookie, sp, ra, arg[8];
-	struct mt_thread *t;
+	__u64 sp = point_sp(ctx, cookie), ra = arch_return_address(ctx), arg[8];
 	__u32 i;
 
-	t = point_thread(ctx, mt_cut, &cookie);
-	if (!t)
-		return 0;
-	budget_thread(t);
-	sp = point_sp(ctx, cookie);
-	ra = arch_return_address(ctx);
 	if (mt_config.mode == MT_MODE_COUNT)
 		return count_call(ctx, t, cookie, sp, ra, is_realloc);
 	if (t->sp && !may_begin(ctx, t, cookie, sp, ra))
@@ -337,17 +330,10 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 	return 0;
 }
 
-static __always_inline int on_return(mt_regs *ctx)
+static __always_inline void on_return(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 cut)
 {
-	__u64 cut = mt_cut, cookie;
-	struct mt_thread *t = point_thread(ctx, cut, &cookie);
-
-	if (!t)
-		return 0;
-	budget_thread(t);
 	returned(ctx, t, cookie, cut);
 	outer_resume(t);
-	return 0;
 }
 
 /*
@@ -384,16 +370,11 @@ static __always_inline bool frees_all(__u64 cookie, __u64 name)
 	return MT_COOKIE_SIZE(cookie) == MT_NO_ARG || empties_arena(name);
 }
 
-static __always_inline int on_free(mt_regs *ctx)
+static __always_inline int on_free(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 cut)
 {
-	__u64 cut = mt_cut, cookie, addr, sp, ra;
-	struct mt_thread *t;
+	__u64 addr, sp, ra;
 	struct taken b;
 
-	t = point_thread(ctx, cut, &cookie);
-	if (!t)
-		return 0;
-	budget_thread(t);
 	if (MT_COOKIE_OLD(cookie)) {
 		__u64 arg[8];
 

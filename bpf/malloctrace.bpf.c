@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * The programs. Each role of an allocation function has one program for its
- * entry, and all share the one for returns; which function it is, and where its arguments are, comes with the attach
- * cookie. The maps are defined in the files that own them.
+ * The programs. One serves all points of allocation functions: which function it is, where its arguments are, and whether
+ * this is its entry or its return, comes with the attach cookie. The maps are defined in the files that own them.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -16,6 +15,7 @@
 #include "bpf/count.bpf.h"
 #include "bpf/life.bpf.h"
 #include "bpf/loader.bpf.h"
+#include "bpf/points.bpf.h"
 #include "bpf/ranges.bpf.h"
 #include "bpf/refusals.bpf.h"
 #include "bpf/scope.bpf.h"
@@ -28,53 +28,38 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-SEC("uprobe")
-int enter_alloc(mt_regs *ctx)
+/*
+ * What a point means to its call. --mode count sees entries, and calls that fail; of what a mode does not see the verifier
+ * does not even look at the code.
+ */
+static __always_inline void meet_point(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 cut)
 {
-	__u64 began_ns = budget_begin();
+	__u32 at = MT_COOKIE_AT(cookie);
 
-	on_enter(ctx, false);
-	budget_end(began_ns);
-	return 0;
+	if (at == MT_AT_ENTRY)
+		on_enter(ctx, t, cookie, false);
+	else if (at == MT_AT_REALLOC)
+		on_enter(ctx, t, cookie, true);
+	else if (at == MT_AT_THROW || at == MT_AT_OVERFLOW)
+		on_refusal(ctx, t, cookie, cut);
+	else if (mt_config.mode != MT_MODE_FULL)
+		return;
+	else if (at == MT_AT_RETURN)
+		on_return(ctx, t, cookie, cut);
+	else
+		on_free(ctx, t, cookie, cut);
 }
 
 SEC("uprobe")
-int enter_realloc(mt_regs *ctx)
+int reach_call(mt_regs *ctx)
 {
-	__u64 began_ns = budget_begin();
+	__u64 began_ns = budget_begin(), cut = mt_cut, cookie;
+	struct mt_thread *t = point_thread(ctx, cut, &cookie);
 
-	on_enter(ctx, true);
-	budget_end(began_ns);
-	return 0;
-}
-
-SEC("uprobe")
-int leave(mt_regs *ctx)
-{
-	__u64 began_ns = budget_begin();
-
-	on_return(ctx);
-	budget_end(began_ns);
-	return 0;
-}
-
-SEC("uprobe")
-int enter_free(mt_regs *ctx)
-{
-	__u64 began_ns = budget_begin();
-
-	on_free(ctx);
-	budget_end(began_ns);
-	return 0;
-}
-
-/* A call fails here, or does if its arguments say so. */
-SEC("uprobe")
-int reach_refusal(mt_regs *ctx)
-{
-	__u64 began_ns = budget_begin();
-
-	on_refusal(ctx);
+	if (t) {
+		budget_thread(t);
+		meet_point(ctx, t, cookie, cut);
+	}
 	budget_end(began_ns);
 	return 0;
 }

@@ -106,20 +106,13 @@ static __always_inline void on_overflow(mt_regs *ctx, struct mt_thread *t, __u64
 		charge_failure(t, site, cut);
 }
 
-static __always_inline int on_refusal(mt_regs *ctx)
+static __always_inline void on_refusal(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 cut)
 {
-	__u64 cut = mt_cut, cookie;
-	struct mt_thread *t = point_thread(ctx, cut, &cookie);
-
-	if (!t)
-		return 0;
-	budget_thread(t);
-	if (cookie)
+	if (MT_COOKIE_AT(cookie) == MT_AT_OVERFLOW)
 		on_overflow(ctx, t, cookie, cut);
 	else
 		on_throw(ctx, t, cut);
 	outer_resume(t);
-	return 0;
 }
 
 #endif

@@ -47,9 +47,9 @@ static struct bpf_program *program_of(struct kernel *k, const struct step *s)
 {
 	bool growth = recording__is_growth(&k->recording);
 	struct bpf_program *const of[N_ROLES][2] = {
-		[ROLE_ALLOC] = { k->skel->progs.enter_alloc, k->skel->progs.leave },
-		[ROLE_REALLOC] = { k->skel->progs.enter_realloc, k->skel->progs.leave },
-		[ROLE_FREE] = { k->skel->progs.enter_free, NULL },
+		[ROLE_ALLOC] = { k->skel->progs.reach_call, k->skel->progs.reach_call },
+		[ROLE_REALLOC] = { k->skel->progs.reach_call, k->skel->progs.reach_call },
+		[ROLE_FREE] = { k->skel->progs.reach_call, NULL },
 		[ROLE_UNMAP] = { k->skel->progs.enter_mapping, k->skel->progs.leave_mapping },
 		[ROLE_MAP] = { growth ? k->skel->progs.enter_map : k->skel->progs.enter_mapping,
 			       growth ? k->skel->progs.leave_map : k->skel->progs.leave_mapping },
@@ -120,6 +120,18 @@ static uint64_t code_number(struct kernel *k, const struct plan *p, const struct
 	return 0;
 }
 
+/* What its point is to a call: programs of other roles do not ask. */
+static uint64_t at_of(const struct step *s)
+{
+	static const enum mt_at at[N_ROLES][2] = {
+		[ROLE_ALLOC] = { MT_AT_ENTRY, MT_AT_RETURN },
+		[ROLE_REALLOC] = { MT_AT_REALLOC, MT_AT_RETURN },
+		[ROLE_FREE] = { MT_AT_FREE, MT_AT_FREE },
+	};
+
+	return at[s->role][s->side];
+}
+
 static uint64_t cookie_of(struct kernel *k, const struct plan *p, const struct alloc_funcs *funcs,
 			  const struct point *pt, const struct step *s)
 {
@@ -128,7 +140,8 @@ static uint64_t cookie_of(struct kernel *k, const struct plan *p, const struct a
 	uint64_t cookie = pt->no_args ? MT_COOKIE(pt->func, MT_NO_ARG, MT_NO_ARG, MT_NO_ARG, MT_NO_ARG, row->result) :
 					alloc_funcs__cookie(funcs, pt->func);
 
-	cookie |= (uint64_t)pt->sp_delta << MT_COOKIE_SP_SHIFT | code_number(k, p, pt) << MT_COOKIE_CODE_SHIFT;
+	cookie |= at_of(s) << MT_COOKIE_AT_SHIFT | (uint64_t)pt->sp_delta << MT_COOKIE_SP_SHIFT |
+		  code_number(k, p, pt) << MT_COOKIE_CODE_SHIFT;
 	if (pt->how == ON_RET_INSN)
 		cookie |= MT_COOKIE_AT_RET;
 	if (s->side == ENTER && s->role != ROLE_FREE)

@@ -88,7 +88,7 @@ int attachment__add_loader(struct attachment *a, const struct object *obj, const
 
 static int attach_refusals(struct attachment *a, const struct refusing *r, struct err *e)
 {
-	return attach_points(a, REFUSALS, a->kernel->skel->progs.reach_refusal, r->object, r->points, e);
+	return attach_points(a, REFUSALS, a->kernel->skel->progs.reach_call, r->object, r->points, e);
 }
 
 int attachment__add_refusals(struct attachment *a, const struct object *obj, const struct spot_points *points,

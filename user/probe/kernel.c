@@ -167,10 +167,6 @@ static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_op
 	bool growth = recording__is_growth(&o->recording);
 	struct bpf_program *const of_growth[] = { skel->progs.fault_begins, skel->progs.fault_ends,
 						  skel->progs.enter_map, skel->progs.leave_map };
-	struct bpf_program *const of_calls[] = { skel->progs.enter_alloc, skel->progs.enter_realloc,
-						 skel->progs.reach_refusal };
-	/* --mode count sees entries of what allocates, and no more */
-	struct bpf_program *const of_blocks[] = { skel->progs.leave, skel->progs.enter_free };
 	struct bpf_program *const of_maps[] = { skel->progs.enter_mapping, skel->progs.leave_mapping,
 						skel->progs.mapping_exit };
 
@@ -178,10 +174,7 @@ static void choose_programs(struct malloctrace_bpf *skel, const struct kernel_op
 		bpf_program__set_autoload(of_maps[i], o->recording.mmap);
 	for (size_t i = 0; i < ARRAY_SIZE(of_growth); i++)
 		bpf_program__set_autoload(of_growth[i], growth);
-	for (size_t i = 0; i < ARRAY_SIZE(of_calls); i++)
-		bpf_program__set_autoload(of_calls[i], !growth);
-	for (size_t i = 0; i < ARRAY_SIZE(of_blocks); i++)
-		bpf_program__set_autoload(of_blocks[i], o->recording.mode == MT_MODE_FULL);
+	bpf_program__set_autoload(skel->progs.reach_call, !growth);
 	bpf_program__set_autoload(skel->progs.reach_spot, o->spots);
 	bpf_program__set_autoload(skel->progs.reach_within, o->recording.within != NULL);
 	bpf_program__set_autoload(skel->progs.task_renamed, o->by_comm);

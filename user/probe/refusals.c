@@ -49,12 +49,12 @@ struct search {
 /* What a point on this function is to report; false: nothing. */
 static bool is_selected(const struct search *s, const char *name, uint64_t *ret_cookie)
 {
-	*ret_cookie = 0;
+	*ret_cookie = (uint64_t)MT_AT_THROW << MT_COOKIE_AT_SHIFT;
 	if (s->exceptions && !strcmp(name, MAKES_EXCEPTION))
 		return true;
 	for (size_t i = 0; i < s->funcs->n && s->passing_on; i++)
 		if (s->funcs->v[i].flags & FUNC_PASSES_ON && !strcmp(name, s->funcs->v[i].name)) {
-			*ret_cookie = alloc_funcs__cookie(s->funcs, i);
+			*ret_cookie = alloc_funcs__cookie(s->funcs, i) | (uint64_t)MT_AT_OVERFLOW << MT_COOKIE_AT_SHIFT;
 			return true;
 		}
 	return false;
