@@ -213,4 +213,4 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__array(values, struct grace_inner);
-} grace SEC(".maps") = { .values = { [0] = &grace_inner } };
+} grace SEC(".maps");	/* empty at first: to fill it is to wait */

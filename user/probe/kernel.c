@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "malloctrace.skel.h"
+#include "probe/ahead.h"
 #include "probe/codes.h"
 #include "probe/config.h"
 #include "probe/features.h"
@@ -314,8 +315,10 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 	choose_programs(k->skel, o);
 	choose_links(k->skel, k->multi);
 	err = size_maps(k->skel, &k->sizes, o);
-	if (!err)
+	if (!err) {
+		ahead__make_tables(k->skel->obj);
 		err = malloctrace_bpf__load(k->skel);
+	}
 	if (err) {
 		err = explain_load(e, err, &k->sizes);
 		goto fail;
