@@ -57,22 +57,19 @@
 static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 sp, __u64 ra,
 				      bool is_realloc)
 {
-	__u64 cut = mt_cut, arg[8], size;
+	__u64 cut = mt_cut, size;
 	struct amount a;
 	struct charge c;
 	__u32 site;
 
-	arch_args(ctx, arg);
-	size = size_asked(cookie, arg);
+	size = size_asked(ctx, cookie);
 	if (size == UNREADABLE && cookie & MT_COOKIE_STRING) {
 		count(MT_LOST_UNREADABLE);
 		return 0;
 	}
 	if (is_realloc && !size && cookie & MT_COOKIE_FREES_AT_0) {
-		__u32 i = MT_COOKIE_OLD(cookie);
-
 		/* a free; where a function passes the call on, it is counted at the other one */
-		if (i < MT_N_ARGS && arg[i & 7])
+		if (arch_arg(ctx, MT_COOKIE_OLD(cookie)))
 			return 0;
 	}
 	/* more than there are addresses: it will fail, and would drown the bytes of those that do not */
@@ -114,8 +111,7 @@ static __always_inline bool may_begin(mt_regs *ctx, struct mt_thread *t, __u64 c
 
 static __always_inline int on_enter(mt_regs *ctx, struct mt_thread *t, __u64 cookie, bool is_realloc)
 {
-	__u64 sp = point_sp(ctx, cookie), ra = arch_return_address(ctx), arg[8];
-	__u32 i;
+	__u64 sp = point_sp(ctx, cookie), ra = arch_return_address(ctx);
 
 	if (mt_config.mode == MT_MODE_COUNT)
 		return count_call(ctx, t, cookie, sp, ra, is_realloc);
@@ -126,13 +122,11 @@ static __always_inline int on_enter(mt_regs *ctx, struct mt_thread *t, __u64 coo
 		outer_resume(t);
 		return 0;
 	}
-	arch_args(ctx, arg);
 	t->cookie = cookie;
 	t->code = MT_CODE(cookie, arch_pc(ctx));
 	t->ra = ra;
-	t->size = size_asked(cookie, arg);
-	i = is_realloc ? MT_COOKIE_OLD(cookie) : MT_COOKIE_OUT(cookie);
-	t->out = i < MT_N_ARGS ? arg[i & 7] : 0;
+	t->size = size_asked(ctx, cookie);
+	t->out = arch_arg(ctx, is_realloc ? MT_COOKIE_OLD(cookie) : MT_COOKIE_OUT(cookie));
 	t->old_site = 0;
 	if (is_realloc) {
 		struct taken old;
@@ -375,18 +369,10 @@ static __always_inline int on_free(mt_regs *ctx, struct mt_thread *t, __u64 cook
 	__u64 addr, sp, ra;
 	struct taken b;
 
-	if (MT_COOKIE_OLD(cookie)) {
-		__u64 arg[8];
-
-		arch_args(ctx, arg);
-		addr = MT_COOKIE_OLD(cookie) < MT_N_ARGS ? arg[MT_COOKIE_OLD(cookie) & 7] : 0;
-		/* whose blocks these are is known to the allocator alone; a name comes first */
-		if (MT_COOKIE_OLD(cookie) == MT_NO_ARG && frees_all(cookie, arg[0]))
-			count(MT_LOST_HEAP_DESTROYED);
-	} else {
-		addr = arch_first_arg(ctx);
-	}
-	addr = MT_UNTAG(addr);
+	/* whose blocks these are is known to the allocator alone; a name comes first */
+	if (MT_COOKIE_OLD(cookie) == MT_NO_ARG && frees_all(cookie, arch_first_arg(ctx)))
+		count(MT_LOST_HEAP_DESTROYED);
+	addr = MT_UNTAG(arch_arg(ctx, MT_COOKIE_OLD(cookie)));
 	if (!addr)
 		return 0;
 	sp = point_sp(ctx, cookie);

@@ -20,6 +20,9 @@
 
 #include "bpf/abi.h"
 
+/* A load of its own: of several, clang makes one with a variable address, which the verifier refuses in a context. */
+#define ARCH_LOAD(reg) ({ __u64 _v = (reg); asm volatile("" : "+r"(_v)); _v; })
+
 #if defined(__TARGET_ARCH_arm64)
 
 typedef struct {
@@ -50,6 +53,13 @@ static __always_inline void arch_args(const mt_regs *r, __u64 *arg)
 static __always_inline __u64 arch_first_arg(const mt_regs *r)
 {
 	return r->regs[0];
+}
+
+/* One of them, most likely the first; 0: there is none. Costs no stack, of which programs have little. */
+static __always_inline __u64 arch_arg(const mt_regs *r, __u32 i)
+{
+	return i == 0 ? ARCH_LOAD(r->regs[0]) : i == 1 ? ARCH_LOAD(r->regs[1]) : i == 2 ? ARCH_LOAD(r->regs[2]) :
+	       i == 3 ? ARCH_LOAD(r->regs[3]) : i == 4 ? ARCH_LOAD(r->regs[4]) : i == 5 ? ARCH_LOAD(r->regs[5]) : 0;
 }
 
 static __always_inline __u64 arch_result(const mt_regs *r)
@@ -165,6 +175,12 @@ static __always_inline void arch_args(const mt_regs *r, __u64 *arg)
 static __always_inline __u64 arch_first_arg(const mt_regs *r)
 {
 	return r->di;
+}
+
+static __always_inline __u64 arch_arg(const mt_regs *r, __u32 i)
+{
+	return i == 0 ? ARCH_LOAD(r->di) : i == 1 ? ARCH_LOAD(r->si) : i == 2 ? ARCH_LOAD(r->dx) :
+	       i == 3 ? ARCH_LOAD(r->cx) : i == 4 ? ARCH_LOAD(r->r8) : i == 5 ? ARCH_LOAD(r->r9) : 0;
 }
 
 static __always_inline __u64 arch_result(const mt_regs *r)

@@ -93,11 +93,10 @@ static __always_inline void on_throw(mt_regs *ctx, struct mt_thread *t, __u64 cu
 
 static __always_inline void on_overflow(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 cut)
 {
-	__u64 sp = point_sp(ctx, cookie), ra = arch_return_address(ctx), arg[8];
+	__u64 sp = point_sp(ctx, cookie), ra = arch_return_address(ctx);
 	__u32 site;
 
-	arch_args(ctx, arg);
-	if (size_asked(cookie, arg) != UNREADABLE || (t->sp && still_inside(ctx, t, cookie, sp, ra)))
+	if (size_asked(ctx, cookie) != UNREADABLE || (t->sp && still_inside(ctx, t, cookie, sp, ra)))
 		return;
 	if (mt_config.within && !t->within_depth)
 		return;

@@ -7,6 +7,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi.h"
+#include "bpf/arch.bpf.h"
 #include "bpf/count.bpf.h"
 #include "bpf/strings.bpf.h"
 
@@ -33,19 +34,18 @@ static __always_inline __u64 mul_sat(__u64 a, __u64 b)
 }
 
 /* What the arguments at an entry request. */
-static __always_inline __u64 size_asked(__u64 cookie, const __u64 *arg)
+static __always_inline __u64 size_asked(const mt_regs *ctx, __u64 cookie)
 {
-	__u32 i = MT_COOKIE_SIZE(cookie);
-	__u64 size = i < MT_N_ARGS ? arg[i & 7] : 0;
+	__u64 size = arch_arg(ctx, MT_COOKIE_SIZE(cookie));
+	__u32 i = MT_COOKIE_COUNT(cookie);
 
-	i = MT_COOKIE_COUNT(cookie);
 	if (cookie & MT_COOKIE_STRING) {
 		/* in full mode the size is read from the block; until then not 0, for which malloc may give no block */
 		if (mt_config.mode != MT_MODE_COUNT)
 			return 1;
-		return string_size(size, i < MT_N_ARGS ? arg[i & 7] : ~0ULL);
+		return string_size(size, i < MT_N_ARGS ? arch_arg(ctx, i) : ~0ULL);
 	}
-	return i < MT_N_ARGS ? mul_sat(size, arg[i & 7]) : size;
+	return i < MT_N_ARGS ? mul_sat(size, arch_arg(ctx, i)) : size;
 }
 
 /*
