@@ -33,6 +33,7 @@ struct export_format {
 	/* 0 or -errno; the caller checks ferror(out) once more when it closes the file */
 	int (*write)(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 	bool needs_all_names;	/* else those of report__shown are enough */
+	bool carries_source;	/* lines of source files, if --embed-source asks for them */
 	bool carries_ages;	/* exact ones: the block table must be scanned for each */
 	unsigned int needs;	/* enum counter_bit: without them there is nothing to write */
 };
@@ -45,7 +46,7 @@ size_t export__suffix_len(const char *path);
 /* name, suffix, and what else struct export_format has */
 #define EXPORT_FORMATS(F) \
 	F(text, ".txt", .needs_all_names = false) \
-	F(json, ".json", .needs_all_names = true, .carries_ages = true) \
+	F(json, ".json", .needs_all_names = true, .carries_ages = true, .carries_source = true) \
 	F(folded, ".folded", .needs_all_names = true) \
 	F(pprof, ".pb.gz", .needs_all_names = true) \
 	F(speedscope, ".speedscope.json", .needs_all_names = true) \
@@ -53,7 +54,7 @@ size_t export__suffix_len(const char *path);
 	F(massif, ".massif", .needs_all_names = true, .needs = HAS_LIVE_BYTES) \
 	F(callgrind, ".callgrind", .needs_all_names = true) \
 	F(dot, ".dot", .needs_all_names = true) \
-	F(html, ".html", .needs_all_names = true, .carries_ages = true)
+	F(html, ".html", .needs_all_names = true, .carries_ages = true, .carries_source = true)
 
 #define EXPORT_DECLARED(name, ...) int name##__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 EXPORT_FORMATS(EXPORT_DECLARED)

@@ -149,6 +149,11 @@ void filter__done(struct filter *f)
 	*f = (struct filter){};
 }
 
+bool filter__names(const struct filter *f, const char *name)
+{
+	return f->has_only && !regexec(&f->only, name, 0, NULL, 0);
+}
+
 bool filter__any(const struct filter *f)
 {
 	return f->has_only || f->has_hide || f->has_suppressions;

@@ -27,6 +27,7 @@ struct filter {
  */
 int filter__init(struct filter *f, const char *only, const char *hide, const char *suppressions, struct err *e);
 void filter__done(struct filter *f);
+bool filter__names(const struct filter *f, const char *name);	/* does --filter match the name itself? */
 bool filter__any(const struct filter *f);	/* is there anything to do? */
 int filter__check_regex(const char *option, const char *regex, struct err *e);
 

@@ -134,7 +134,7 @@ static void join_counters(struct snap_counter *to, size_t *n, const struct snap_
 }
 
 struct sums {
-	size_t processes, sites, places, modules, probes, losses, edges, tags, free_sites, frees;
+	size_t processes, sites, places, modules, probes, losses, edges, tags, free_sites, frees, sources;
 };
 
 struct tag_numbers {		/* of tags by what they are: (name, is it a thread's) */
@@ -252,6 +252,7 @@ static struct sums add_up(struct snapshot *const *v, size_t n)
 		all.tags += v[i]->n_tags;
 		all.free_sites += v[i]->n_free_sites;
 		all.frees += v[i]->n_frees;
+		all.sources += v[i]->n_sources;
 	}
 	return all;
 }
@@ -294,12 +295,16 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	to->free_sites = snapshot__alloc(to, all.free_sites + 1, sizeof(*to->free_sites));
 	to->n_frees = all.frees;
 	to->frees = snapshot__alloc(to, all.frees + 1, sizeof(*to->frees));
+	to->n_sources = all.sources;
+	to->sources = snapshot__alloc(to, all.sources + 1, sizeof(*to->sources));
 	losses = snapshot__alloc(to, all.losses + 1, sizeof(*losses));
 	edges = snapshot__alloc(to, all.edges + 1, sizeof(*edges));
 	for (size_t i = 0; i < n && !err; i++) {
 		join_rows(to, v[i], &at, to->recording.older_ns);
 		err = join_tags(to, &numbers, v[i], to->sites + at.sites);
 		join_frees(to, v[i], &at);
+		if (v[i]->n_sources)
+			memcpy((struct snap_source *)to->sources + at.sources, v[i]->sources, v[i]->n_sources * sizeof(*to->sources));
 		join_counters(losses, &n_losses, v[i]->losses, v[i]->n_losses);
 		join_counters(edges, &n_edges, v[i]->edges, v[i]->n_edges);
 		at.processes += v[i]->n_processes;
@@ -309,6 +314,7 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 		at.probes += v[i]->n_probes;
 		at.free_sites += v[i]->n_free_sites;
 		at.frees += v[i]->n_frees;
+		at.sources += v[i]->n_sources;
 	}
 	string_ids__done(&numbers.names);
 	key_ids__done(&numbers.tags);

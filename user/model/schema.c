@@ -219,6 +219,15 @@ static const struct field taken_fields_rows[] = {
 };
 FIELDS(taken_fields);
 
+/* "lines", which is an array, is files/json's */
+static const struct field source_fields_rows[] = {
+	ROW("file", FIELD_STR, AT(snap_source, file)),
+	ROW("dir", FIELD_STR, AT(snap_source, dir)),
+	ROW("newer", FIELD_BOOL, AT(snap_source, newer)),
+	ROW("from", FIELD_U32, AT(snap_source, from)),
+};
+FIELDS(source_fields);
+
 static const struct field free_fields_rows[] = {
 	ROW("site", FIELD_U32, AT(snap_free, site)),
 	ROW("where", FIELD_U32, AT(snap_free, where)),

@@ -100,6 +100,7 @@ extern const struct fields history_fields;	/* and of a site */
 extern const struct fields size_fields;		/* struct snap_size */
 extern const struct fields lifetime_fields;	/* struct snap_lifetime */
 extern const struct fields mark_fields;		/* struct snap_mark */
+extern const struct fields source_fields;	/* struct snap_source */
 extern const struct fields taken_fields;	/* struct snap_taken */
 extern const struct fields free_fields;		/* struct snap_free */
 extern const struct fields free_site_fields;	/* struct snap_free_site */

@@ -237,3 +237,19 @@ uint64_t process__n_ended(const struct snapshot *s, const struct snap_process *p
 {
 	return p->ended ? process__n(s, p) : p->n_ended;
 }
+
+bool snap_source__is_of(const struct snap_source *src, const struct line *l)
+{
+	return l->file && !strcmp(src->file, l->file) && !strcmp(src->dir ? src->dir : "", l->dir ? l->dir : "");
+}
+
+const char *snapshot__source_line(const struct snapshot *s, const struct line *l, uint32_t number)
+{
+	for (size_t i = 0; i < s->n_sources; i++) {
+		const struct snap_source *src = &s->sources[i];
+
+		if (number >= src->from && number - src->from < src->n && snap_source__is_of(src, l))
+			return src->text[number - src->from];
+	}
+	return NULL;
+}

@@ -56,6 +56,15 @@ struct line {			/* one function at a place; several where functions were inlined
 	const char *file;	/* NULL: no source known */
 	uint32_t line;		/* 0: unknown */
 	bool inlined;
+	const char *dir;	/* that file is named from; NULL: it is a whole path, or that is not known */
+};
+
+/* Some lines of a source file, as a screen shows them. */
+struct snap_source {
+	const char *file, *dir;	/* as of struct line */
+	bool newer;		/* was written to after the program was */
+	uint32_t from, n;	/* the first line, and how many */
+	const char *const *text;
 };
 
 struct snap_module {
@@ -389,7 +398,13 @@ struct snapshot {
 	size_t n_places;
 	const struct snap_module *modules;
 	size_t n_modules;
+	const struct snap_source *sources;	/* as far as they were read: --embed-source, --view source */
+	size_t n_sources;
 };
+
+bool snap_source__is_of(const struct snap_source *src, const struct line *l);
+/* The text of a line; NULL: it was not read. */
+const char *snapshot__source_line(const struct snapshot *s, const struct line *l, uint32_t number);
 
 struct snapshot *snapshot__new(void);
 void snapshot__free(struct snapshot *s);

@@ -188,22 +188,30 @@ static const char *function_name(struct sym *s, const char *raw)
 }
 
 /* "a.c" as the compiler was given it; libdw has put the compiler's directory before it. */
-static const char *file_name(struct sym *s, const char *raw, const char *comp_dir)
+static const char *clean_copy(struct sym *s, const char *raw, size_t len)
 {
-	size_t len = comp_dir ? strnlen(comp_dir, FILE_NAME_MAX) : 0;
 	char buf[FILE_NAME_MAX + 1];
 
-	if (!raw || !*raw || !strcmp(raw, "???"))
-		return NULL;
-	while (len > 1 && comp_dir[len - 1] == '/')
-		len--;
-	if (len > 1 && !strncmp(raw, comp_dir, len) && raw[len] == '/' && raw[len + 1])
-		raw += len + 1;
-	len = strnlen(raw, FILE_NAME_MAX);
 	memcpy(buf, raw, len);
 	buf[len] = '\0';
 	clean_name(buf);
 	return pool__string(&s->pool, buf);
+}
+
+static const char *file_name(struct sym *s, const char *raw, const char *comp_dir, const char **ret_dir)
+{
+	size_t len = comp_dir ? strnlen(comp_dir, FILE_NAME_MAX) : 0;
+
+	*ret_dir = NULL;
+	if (!raw || !*raw || !strcmp(raw, "???"))
+		return NULL;
+	while (len > 1 && comp_dir[len - 1] == '/')
+		len--;
+	if (len > 1 && !strncmp(raw, comp_dir, len) && raw[len] == '/' && raw[len + 1]) {
+		*ret_dir = clean_copy(s, raw, len);
+		raw += len + 1;
+	}
+	return clean_copy(s, raw, strnlen(raw, FILE_NAME_MAX));
 }
 
 /*
@@ -273,13 +281,14 @@ static const struct result *resolve(struct sym *s, struct module *m, uint64_t ad
 	r->n = frames.n - skip;
 	for (size_t i = skip; i < frames.n; i++) {
 		const struct dwarf_frame *f = &frames.v[i];
+		struct line *l = &r->lines[i - skip];
 
-		r->lines[i - skip] = (struct line){
+		*l = (struct line){
 			.function = f->inlined ? function_name(s, f->name) : own_name(s, m, f, frames.c, addr),
-			.file = file_name(s, f->file, f->comp_dir),
 			.line = f->line,
 			.inlined = f->inlined,
 		};
+		l->file = file_name(s, f->file, f->comp_dir, &l->dir);
 	}
 	return r;
 }

@@ -78,6 +78,7 @@ struct opts {
 	const char *suppressions;	/* a file; NULL: none */
 	uint64_t fail_over;		/* `diff`; UINT64_MAX: not given */
 	bool no_inlines, no_source;
+	bool embed_source;
 	bool debuginfod;
 	const char *completion;		/* CMD_COMPLETION: the shell */
 };

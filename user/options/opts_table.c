@@ -202,6 +202,8 @@ const struct row opt_rows[] = {
 	  .help = "do not look for inlined functions" },
 	{ 0, "no-source", NULL, REPORTING, 0, take_flag, FIELD(no_source),
 	  .help = "names only, no files and lines" },
+	{ 0, "embed-source", NULL, REPORTING, REPORT, take_flag, FIELD(embed_source),
+	  .help = "put the source lines around each frame into HTML and JSON, to be there on another machine" },
 	{ 0, "debuginfod", NULL, REPORTING, 0, take_flag, FIELD(debuginfod),
 	  .help = "download missing debug files from the servers in DEBUGINFOD_URLS" },
 

@@ -314,6 +314,8 @@ const struct view views[] = {
 	  .page = { "change share from to verdict process site", .sort = "share" } },
 	/* on the screen it is a pane of its own */
 	{ VIEW_TREE, "tree", "TREE", .rows = ROWS_TREE, .needs = HAS_ALLOC_CALLS, .all_names = true },
+	/* on the screen, below a stack */
+	{ VIEW_SOURCE, "source", "SOURCE", .rows = ROWS_SOURCE, .needs = ALLOCS, .all_names = true },
 };
 const size_t n_views = ARRAY_SIZE(views);
 _Static_assert(ARRAY_SIZE(views) <= VIEWS_MAX, "a place for each");

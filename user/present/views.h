@@ -33,10 +33,11 @@ enum view_bit {
 	VIEW_WHENS = 1 << 15,
 	VIEW_FUNCTIONS = 1 << 16,
 	VIEW_CHANGED = 1 << 17,
+	VIEW_SOURCE = 1 << 18,
 };
 
 /* What a row of a view is. */
-enum view_rows { ROWS_SITES, ROWS_PROCESSES, ROWS_THREADS, ROWS_TAGS, ROWS_SUMS, ROWS_MARKS, ROWS_WHENS, ROWS_TREE, ROWS_CHANGES, N_VIEW_ROWS };
+enum view_rows { ROWS_SITES, ROWS_PROCESSES, ROWS_THREADS, ROWS_TAGS, ROWS_SUMS, ROWS_MARKS, ROWS_WHENS, ROWS_TREE, ROWS_CHANGES, ROWS_SOURCE, N_VIEW_ROWS };
 
 /* What must hold beside the counters that it needs. */
 enum view_where {

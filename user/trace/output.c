@@ -80,6 +80,7 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 		.metric = metric__find(opts->metric),
 		.threshold_pct = opts->threshold_pct,
 		.callees = !strcmp(opts->tree, "callees"),
+		.filter = &o->filter,
 		.tellings = &o->tellings,
 	};
 	o->series = calloc(opts->outputs.n + 1, sizeof(*o->series));
@@ -220,6 +221,26 @@ static int shown_of(struct output *o, struct snapshot *s, struct snapshot **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+/* Lines of source files, where what is written has them. */
+static int give_source(struct output *o, struct snapshot *s, const struct export_format *f)
+{
+	bool embedded = f->carries_source && o->opts->embed_source;
+	bool in_text = !strcmp(f->name, "text") && o->opts->views & VIEW_SOURCE;
+	struct sources_read got;
+	int err = embedded || in_text ? sources__read(s, SOURCE_AROUND, &got) : 0;
+
+	if (err || !embedded || o->said_source)
+		return err;
+	o->said_source = true;
+	if (got.cut)
+		say("--embed-source: there is more source than can be embedded: some lines are left out");
+	if (got.n_missing)
+		say("--embed-source: %zu of %zu source files could not be read, the first is %s: %s", got.n_missing, got.n_files, got.path, got.why);
+	else if (!got.n_files && !s->n_sources)
+		say("--embed-source: no frame has a source file (is there debug information?)");
+	return 0;
+}
+
 /* Of a series, and of snapshots that are taken for a reason, others tell. */
 static void tell_written(const struct output *o, const char *path, uint64_t ns)
 {
@@ -233,8 +254,11 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 {
 	struct snapshot *shown = NULL;
 	uint64_t began_ns = now_ns();
+	/* what is read for one file is not for the next */
+	const struct snap_source *sources = s->sources;
+	size_t n_sources = s->n_sources;
 	struct outfile out;
-	int err = give_names(o, s, f) ?: shown_of(o, s, &shown);
+	int err = give_names(o, s, f) ?: shown_of(o, s, &shown) ?: give_source(o, shown, f);
 
 	if (err)
 		return err_set(e, err, "%s: %s", path, strerror(-err));
@@ -260,6 +284,8 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 	}
 	if (shown != s)
 		snapshot__free(shown);
+	s->sources = sources;
+	s->n_sources = n_sources;
 	if (!err)
 		tell_written(o, path, now_ns() - began_ns);
 	return err;

@@ -10,6 +10,7 @@
 #include "model/snapshot.h"
 #include "model/tags.h"
 #include "names/names.h"
+#include "names/source.h"
 #include "names/sym.h"
 #include "options/opts.h"
 #include "present/telling.h"
@@ -25,6 +26,7 @@ struct output {
 	struct tagger tagger;
 	struct outname_series *series;	/* by -o: what was written under a name with %t, %p or %n */
 	unsigned int n_written;	/* %n */
+	bool said_source;	/* which source files could not be read */
 	bool writes_any;	/* a file of any format is about to be requested */
 	const struct export_format *to_stdout;	/* never NULL: text without -o - */
 };

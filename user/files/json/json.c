@@ -15,6 +15,7 @@
 #include "files/json/json_parts.h"
 #include "files/json/json_probes.h"
 #include "files/json/json_rows.h"
+#include "files/json/json_sources.h"
 #include "files/json/json_tags.h"
 #include "util/util.h"
 
@@ -255,6 +256,8 @@ int json__document(struct json *j, const struct snapshot *s, struct err *e)
 		json__frees(j, s, &frames);
 	if (!err)
 		json__frames(j, &frames);
+	if (s->n_sources)
+		json__sources(j, s);
 	json__line(j, 0);
 	json__object_end(j);
 	return err ? err_set(e, err, "out of memory") : 0;

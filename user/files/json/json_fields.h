@@ -15,7 +15,7 @@
 #include "util/util.h"
 
 struct json_frame {
-	const char *function, *module, *build_id, *offset, *file;
+	const char *function, *module, *build_id, *offset, *file, *dir;
 	uint32_t line;
 	bool inlined;
 };

@@ -18,6 +18,7 @@
 #include "files/json/json_cut.h"
 #include "files/json/json_fields.h"
 #include "files/json/json_probes.h"
+#include "files/json/json_sources.h"
 #include "files/json/json_tags.h"
 #include "util/util.h"
 
@@ -56,6 +57,7 @@ static const struct {
 	{ "modules", reader__modules },
 	{ "snapshots", reader__taken },
 	{ "tags", reader__tags },
+	{ "sources", reader__sources },
 };
 
 static bool is_key(const struct span *key, const char *name)

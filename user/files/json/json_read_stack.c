@@ -88,6 +88,7 @@ static const struct field frame_rows[] = {
 	ROW("build_id", FIELD_STR, offsetof(struct json_frame, build_id)),
 	ROW("offset", FIELD_STR, offsetof(struct json_frame, offset)),
 	ROW("file", FIELD_STR, offsetof(struct json_frame, file)),
+	ROW("dir", FIELD_STR, offsetof(struct json_frame, dir)),
 	ROW("line", FIELD_U32, offsetof(struct json_frame, line)),
 	ROW("inlined", FIELD_BOOL, offsetof(struct json_frame, inlined)),
 };
@@ -149,7 +150,7 @@ static int place_of(struct reader *r, const struct json_frame *v, size_t n, uint
 		struct line *lines = snapshot__alloc(r->s, n, sizeof(*lines));
 
 		for (size_t i = 0; i < n; i++)
-			lines[i] = (struct line){ v[i].function, v[i].file, v[i].line, i + 1 < n };
+			lines[i] = (struct line){ v[i].function, v[i].file, v[i].line, i + 1 < n, v[i].dir };
 		p->lines = lines;
 	}
 	return 0;

@@ -53,6 +53,8 @@ static void frame(struct json *j, const struct snapshot *s, const struct frame *
 	json__hex(j, "offset", f->place->offset);
 	if (f->line && f->line->file) {
 		json__str(j, "file", f->line->file);
+		if (f->line->dir)
+			json__str(j, "dir", f->line->dir);
 		if (f->line->line)
 			json__u64(j, "line", f->line->line);
 	}

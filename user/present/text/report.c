@@ -290,6 +290,7 @@ static int sum_table(struct report *r, const struct view *v)
 /* Those whose rows are not sites. NULL: the live view alone has it. */
 static int (*const writers[N_VIEW_ROWS])(struct report *r) = {
 	[ROWS_PROCESSES] = report__processes, [ROWS_THREADS] = report__threads, [ROWS_TAGS] = report__tags, [ROWS_TREE] = report__tree,
+	[ROWS_SOURCE] = report__source,
 };
 
 int report__views(struct report *r, bool leading)

@@ -22,6 +22,7 @@ struct report_opts {
 	const char *between_names;	/* "mark:1 and mark:2"; NULL: the moments have none */
 	uint64_t between_from_ns, between_to_ns;	/* not 0, 0: what changed between these; alone, if no views are asked for */
 	bool brief;		/* one screen: a sentence, rows without their stacks, what to do next */
+	const struct filter *filter;	/* of --view source alone: whose functions are shown; NULL: those of the heaviest sites */
 	const struct tellings *tellings;	/* of the snapshot; NULL: none are kept */
 	unsigned int width;	/* columns, at least REPORT_WIDTH is taken */
 	/* of the tree alone */

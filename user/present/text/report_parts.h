@@ -75,6 +75,8 @@ int report__threads(struct report *r);
 int report__tags(struct report *r);
 /* tree_text.c */
 int report__tree(struct report *r);
+/* source_text.c */
+int report__source(struct report *r);
 /* All processes, the heaviest first; *ret is the caller's. */
 int processes__rank(const struct snapshot *s, const struct metric *key, const struct snap_process ***ret);
 

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns nothing beyond a call. What always holds: a file is opened only if it is a regular one that everybody may read, or
+ * the invoking user owns; no more of it is held than SOURCE_MAX_BYTES; text is clean and has no tabs.
+ */
+#include "names/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/util.h"
+
+#define SOURCE_MAX_BYTES (8u << 20)
+#define SOURCE_MAX_FILES 4096
+#define EMBED_MAX_BYTES (64u << 20)
+#define LINE_MAX_COLS 240
+#define TAB_COLS 4
+
+struct want {
+	const char *dir, *file, *module;	/* dir NULL: file is absolute */
+	uint32_t line;
+};
+
+struct wants {
+	struct vec(struct want) v;
+};
+
+static int by_file_and_line(const void *pa, const void *pb)
+{
+	const struct want *a = pa, *b = pb;
+	int r = strcmp(a->file, b->file) ?: strcmp(a->dir ?: "", b->dir ?: "");
+
+	return r ? r : a->line < b->line ? -1 : a->line > b->line;
+}
+
+static bool same_file(const struct want *a, const struct want *b)
+{
+	return !strcmp(a->file, b->file) && !strcmp(a->dir ?: "", b->dir ?: "");
+}
+
+static bool is_there(const struct snapshot *s, const struct line *l)
+{
+	for (size_t i = 0; i < s->n_sources; i++)
+		if (snap_source__is_of(&s->sources[i], l) && l->line >= s->sources[i].from &&
+		    l->line - s->sources[i].from < s->sources[i].n)
+			return true;
+	return false;
+}
+
+static int collect(struct wants *w, const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_places; i++) {
+		const struct place *p = &s->places[i];
+
+		for (size_t k = 0; p->resolved && k < p->n_lines; k++) {
+			const struct line *l = &p->lines[k];
+			struct want *slot;
+
+			if (!l->file || !l->line || is_there(s, l))
+				continue;
+			slot = vec_push(&w->v);
+			if (!slot)
+				return -ENOMEM;
+			*slot = (struct want){ l->dir, l->file, p->module >= 0 ? s->modules[p->module].path : NULL, l->line };
+		}
+	}
+	if (w->v.n)
+		qsort(w->v.v, w->v.n, sizeof(*w->v.v), by_file_and_line);
+	return 0;
+}
+
+/* ---- files */
+
+/* Root may read everything, and a target's debug information may name everything. */
+static bool may_show(const struct stat *st)
+{
+	const char *sudo = getenv("SUDO_UID");
+
+	return st->st_mode & S_IROTH || (geteuid() && st->st_uid == geteuid()) ||
+	       (sudo && *sudo && strtoul(sudo, NULL, 10) == st->st_uid);
+}
+
+static bool is_newer(const struct stat *source, const char *module)
+{
+	struct stat st;
+
+	if (!module || module[0] != '/' || stat(module, &st))
+		return false;
+	return source->st_mtim.tv_sec > st.st_mtim.tv_sec;
+}
+
+struct text {
+	char *bytes;		/* owned */
+	size_t len;
+	bool newer;
+};
+
+static const char *read_file(const char *path, const char *module, struct text *ret)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st))
+		return strerrordesc_np(errno);
+	if (!S_ISREG(st.st_mode))
+		return "no regular file";
+	if (!may_show(&st))
+		return "not everybody may read it";
+	if (st.st_size <= 0 || st.st_size > SOURCE_MAX_BYTES)
+		return "no source file by its size";
+	ret->bytes = malloc((size_t)st.st_size);
+	if (!ret->bytes)
+		return "out of memory";
+	while (ret->len < (size_t)st.st_size && (n = read(fd, ret->bytes + ret->len, (size_t)st.st_size - ret->len)) > 0)
+		ret->len += (size_t)n;
+	ret->newer = is_newer(&st, module);
+	return NULL;
+}
+
+/* As a screen shows it: tabs are spaces, what is no text is gone, and a long line is cut. */
+static const char *shown_line(struct snapshot *s, const char *at, size_t len)
+{
+	char buf[LINE_MAX_COLS + TAB_COLS + 1];
+	size_t cols = 0;
+
+	for (size_t i = 0; i < len && cols < LINE_MAX_COLS; i++) {
+		if (at[i] == '\t') {
+			do
+				buf[cols++] = ' ';
+			while (cols % TAB_COLS && cols < LINE_MAX_COLS);
+		} else if (at[i] && at[i] != '\r') {
+			buf[cols++] = at[i];
+		}
+	}
+	while (cols && buf[cols - 1] == ' ')
+		cols--;
+	buf[cols] = '\0';
+	clean_name(buf);
+	return snapshot__strdup(s, buf);
+}
+
+/* ---- ranges */
+
+struct ranges {
+	struct vec(struct snap_source) v;
+	size_t bytes;		/* of text */
+};
+
+/* The wanted lines of one file, and those around them: one range where they touch. */
+static int add_ranges(struct ranges *r, struct snapshot *s, const struct want *v, size_t n, const struct text *t, uint32_t around)
+{
+	struct vec(size_t) begins = {};	/* of lines in the text */
+	int err = 0;
+
+	for (size_t at = 0; at < t->len && !err;) {
+		const char *end = memchr(t->bytes + at, '\n', t->len - at);
+		size_t *slot = vec_push(&begins);
+
+		if (!slot)
+			err = -ENOMEM;
+		else
+			*slot = at;
+		at = end ? (size_t)(end - t->bytes) + 1 : t->len;
+	}
+	for (size_t i = 0; i < n && !err;) {
+		uint32_t from = v[i].line > around ? v[i].line - around : 1, to = v[i].line;
+		struct snap_source *slot;
+		const char **text;
+
+		for (; i < n && (v[i].line <= to || v[i].line - to <= 2 * around + 1); i++)
+			to = v[i].line;
+		if (to > begins.n)	/* another file than the one that was compiled */
+			continue;
+		to = (uint32_t)MIN((size_t)to + around, begins.n);
+		text = snapshot__alloc(s, to - from + 2, sizeof(*text));
+		for (uint32_t k = from; k <= to; k++) {
+			size_t begin = begins.v[k - 1], end = k < begins.n ? begins.v[k] - 1 : t->len;
+
+			text[k - from] = shown_line(s, t->bytes + begin, end - begin);
+			r->bytes += strlen(text[k - from]);
+		}
+		slot = vec_push(&r->v);
+		if (!slot)
+			err = -ENOMEM;
+		else
+			*slot = (struct snap_source){ .dir = v->dir, .file = v->file, .newer = t->newer, .from = from, .n = to - from + 1, .text = text };
+	}
+	vec_done(&begins);
+	return err;
+}
+
+static int add_file(struct ranges *r, struct snapshot *s, const struct want *v, size_t n, uint32_t around, struct sources_read *ret)
+{
+	_cleanup_free_ char *path = NULL;
+	struct text t = {};
+	const char *why;
+	int err = 0;
+
+	/* where the folder is not known, the one that malloctrace was started in may be it */
+	if (asprintf(&path, "%s%s%s", v->file[0] == '/' || !v->dir ? "" : v->dir, v->file[0] == '/' || !v->dir ? "" : "/", v->file) < 0)
+		return -ENOMEM;
+	why = read_file(path, v->module, &t);
+	ret->n_files++;
+	if (!why)
+		err = add_ranges(r, s, v, n, &t, around);
+	else if (!ret->n_missing++) {
+		snprintf(ret->path, sizeof(ret->path), "%s", path);
+		ret->why = why;
+	}
+	free(t.bytes);
+	return err;
+}
+
+int sources__read(struct snapshot *s, uint32_t around, struct sources_read *ret)
+{
+	struct ranges r = {};
+	struct wants w = {};
+	int err = collect(&w, s);
+
+	*ret = (struct sources_read){};
+	for (size_t i = 0, n; i < w.v.n && !err; i += n) {
+		for (n = 1; i + n < w.v.n && same_file(&w.v.v[i], &w.v.v[i + n]); n++)
+			;
+		if (ret->n_files == SOURCE_MAX_FILES || r.bytes > EMBED_MAX_BYTES) {
+			ret->cut = true;
+			break;
+		}
+		err = add_file(&r, s, &w.v.v[i], n, around, ret);
+	}
+	if (!err && r.v.n) {
+		struct snap_source *all = snapshot__alloc(s, s->n_sources + r.v.n, sizeof(*all));
+
+		if (s->n_sources)
+			memcpy(all, s->sources, s->n_sources * sizeof(*all));
+		memcpy(all + s->n_sources, r.v.v, r.v.n * sizeof(*all));
+		s->sources = all;
+		s->n_sources += r.v.n;
+	}
+	vec_done(&r.v);
+	vec_done(&w.v);
+	return err;
+}
