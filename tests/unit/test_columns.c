@@ -80,7 +80,8 @@ Test(columns, are_as_wide_as_they_say)
 		for (size_t k = 0; k < ARRAY_SIZE(figures); k++) {
 			uint64_t n = figures[i], m = figures[k];
 			struct counters c = { n, m, m, n, n, m, n, n, m, n, n };
-			struct snapshot s = { .known = HAS_ALL, .duration_ns = m, .n_processes = 2, .estimated = i % 2 };
+			static const struct snap_process none[2];
+			struct snapshot s = { .known = HAS_ALL, .duration_ns = m, .processes = none, .n_processes = 2, .estimated = i % 2 };
 			struct snap_process p = {
 				.comm = "c", .pid = 4194304, .container_pid = 4194304, .c = c, .rss_bytes = n, .age_at_attach_ns = n,
 				.n_members = (uint32_t)n, .trend = { "draining", "why", i % 3 ? (double)n : -(double)n, true },

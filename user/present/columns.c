@@ -371,7 +371,7 @@ static double lived(const struct row_of *r)
 
 static const char *show_lived(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return r->site->c.free_calls ? fmt_duration(buf, r->site->lifetime_sum_ns / r->site->c.free_calls) : "-";
+	return r->site->c.free_calls ? fmt_lived(buf, r->s, r->site->lifetime_sum_ns, r->site->c.free_calls) : "-";
 }
 
 /* Over all of the trace, with what it is per: "70,000/s" */

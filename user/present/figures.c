@@ -90,6 +90,28 @@ char *fmt_oldest(char buf[static FMT_MAX], const struct snap_site *site)
 	return buf;
 }
 
+/* One tick of the clock that lifetimes go by: their first class ends there. */
+static uint64_t tick_ns(const struct snapshot *s)
+{
+	uint64_t tick = 0;
+
+	for (size_t i = 0; i < s->n_processes && !recording__is_precise(&s->recording); i++)
+		if (s->processes[i].n_lifetimes && (!tick || s->processes[i].lifetimes->below_ns < tick))
+			tick = s->processes[i].lifetimes->below_ns;
+	return tick;
+}
+
+char *fmt_lived(char buf[static FMT_MAX], const struct snapshot *s, uint64_t sum_ns, uint64_t n)
+{
+	uint64_t mean_ns = n ? sum_ns / n : 0, tick = tick_ns(s);
+	char below[FMT_MAX];
+
+	if (mean_ns >= tick)
+		return fmt_duration(buf, mean_ns);
+	snprintf(buf, FMT_MAX, "<%.24s", fmt_duration(below, tick));
+	return buf;
+}
+
 char *fmt_of(char buf[static FMT_OF_MAX], uint64_t n, uint64_t all)
 {
 	char a[FMT_MAX], b[FMT_MAX];

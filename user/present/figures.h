@@ -18,5 +18,7 @@ char *fmt_of(char buf[static FMT_OF_MAX], uint64_t n, uint64_t all);	/* "10 of 2
 
 /* The age of a site's oldest block: "14.0s", or "<14.0s" where all that is known is that none is older. */
 char *fmt_oldest(char buf[static FMT_MAX], const struct snap_site *site);
+/* The mean of so many lifetimes: "<4ms" where it is below what the clock of the trace can tell. */
+char *fmt_lived(char buf[static FMT_MAX], const struct snapshot *s, uint64_t sum_ns, uint64_t n);
 
 #endif

@@ -198,7 +198,7 @@ static int put_place(struct report *r, const struct free_place *p, uint64_t whol
 	else
 		para__item(&r->para, "freed where nobody knows (%s): %s call%s", fmt_percent(a, p->calls, whole), fmt_exact(b, p->calls), plural(p->calls));
 	para__item(&r->para, "%s", fmt_bytes(c, p->bytes));
-	para__item(&r->para, "after %s", fmt_duration(d, p->lifetime_sum_ns / MAX(p->calls, 1)));
+	para__item(&r->para, "after %s", fmt_lived(d, r->s, p->lifetime_sum_ns, p->calls));
 	err = put_threads(r, p, rows, n_rows);
 	para__end(&r->para);
 	return err || !w->n_stack ? err : frames__write(r->out, r->s, &stack, indent + PLACE_INDENT, frames__name_width(r->s, &stack), r->width);

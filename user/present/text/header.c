@@ -4,6 +4,7 @@
  * holds: a figure that was not recorded is not printed, and an estimated one
  * bears a mark and, where it is known, its standard error.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -51,6 +52,21 @@ static void para__word(struct para *p, const char *word, int len, bool gap)
 	p->col += cols + gap;
 }
 
+/* A figure and its unit, "24.1 MiB/min", are one word. */
+static int word_len(const char *w)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	size_t len = strcspn(w, " "), unit;
+
+	if (!len || !isdigit((unsigned char)w[len - 1]) || w[len] != ' ')
+		return (int)len;
+	unit = strspn(w + len + 1, "KMGTPEiB");
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (unit == strlen(units[i]) && !memcmp(w + len + 1, units[i], unit))
+			return (int)(len + 1 + strcspn(w + len + 1, " "));
+	return (int)len;
+}
+
 void para__item(struct para *p, const char *fmt, ...)
 {
 	_cleanup_free_ char *text = NULL;
@@ -74,7 +90,7 @@ void para__item(struct para *p, const char *fmt, ...)
 	}
 	p->empty = false;
 	for (const char *w = text; *w;) {
-		int len = (int)strcspn(w, " ");
+		int len = word_len(w);
 
 		para__word(p, w, len, gap);
 		gap = true;

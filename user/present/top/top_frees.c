@@ -97,7 +97,7 @@ static void put_place(const struct top *t, struct lines *l, const struct free_pl
 	if (row >= 0)
 		grid__putf(l->g, row, 0, l->g->cols, STYLE_FIGURE, "freed by %.64s: %s, %s call%s, %s, after %s%s",
 			   stack.n_stack ? stack.function : "[not seen]", fmt_percent(a, p->calls, whole), fmt_exact(b, p->calls),
-			   p->calls == 1 ? "" : "s", fmt_bytes(c, p->bytes), fmt_duration(d, p->lifetime_sum_ns / MAX(p->calls, 1)), cross);
+			   p->calls == 1 ? "" : "s", fmt_bytes(c, p->bytes), fmt_lived(d, t->shown, p->lifetime_sum_ns, p->calls), cross);
 	for (uint32_t i = 0; i < stack.n_stack; i++) {
 		const struct place *at = &t->shown->places[stack.stack[i]];
 
