@@ -399,6 +399,35 @@ TEST(output_full)
 	fx__quit(t, &f);
 }
 
+/* Ctrl-C while attaching: it ends soon, says so, and leaves nothing behind. The later ones come when the trace has begun. */
+TEST(interrupt_while_attaching)
+{
+	unsigned int called_off = 0;
+	struct fx f;
+
+	fx__start(t, &f, "basic", NULL);
+	for (useconds_t us = 0; us < 400000; us += 40000) {
+		struct mt m;
+		int status;
+
+		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--batch", NULL);
+		usleep(us);
+		child__kill(t, &m.c, SIGINT);
+		status = child__wait(t, &m.c);
+		if (strstr(m.c.errs.s, "interrupted before the trace began: nothing was recorded")) {
+			called_off++;
+			want_eq(t, "exit status", 1, status);
+			want(t, !m.c.outs.n, "a report of nothing, wanted none, got\n%.400s", m.c.outs.s);
+			want(t, !strstr(m.c.errs.s, "malloctrace: attached"), "not attached, wanted in\n%s", m.c.errs.s);
+		} else if (status != 128 + SIGINT) {	/* before signals were its own */
+			want_eq(t, "exit status", 0, status);
+			want(t, strstr(m.c.errs.s, "malloctrace: attached"), "attached, wanted in\n%s", m.c.errs.s);
+		}
+	}
+	want(t, called_off, "one that was called off, wanted, got none");
+	fx__quit(t, &f);
+}
+
 /* Ctrl-C when the trace has just ended by itself is the first one: the report still comes. */
 TEST(interrupt_while_reporting)
 {

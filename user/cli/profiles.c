@@ -220,7 +220,7 @@ static int write_diff(const struct diff *d, const struct diff_opts *how, const c
 	if (!err)
 		return outfile__commit(&out, e);
 	outfile__abort(&out);
-	return err_set(e, err, "cannot write %s: %s", path, strerror(-err));
+	return err_set(e, err, "cannot write %s: %s", outfile__name(path), strerror(-err));
 }
 
 static int write_diffs(const struct diff *d, const struct diff_opts *how, const struct opts *o, struct err *e)

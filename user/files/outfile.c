@@ -289,6 +289,11 @@ static bool is_full(FILE *f)
 	return !fstatvfs(fileno(f), &s) && s.f_blocks && !s.f_bavail;
 }
 
+const char *outfile__name(const char *path)
+{
+	return strcmp(path, "-") ? path : "standard output";
+}
+
 int outfile__error(struct outfile *o)
 {
 	bool failed = ferror(o->f);
@@ -310,7 +315,7 @@ int outfile__commit(struct outfile *o, struct err *e)
 	if (!err && o->tmp && renameat(o->dir_fd, o->tmp, o->dir_fd, path_basename(o->path)))
 		err = -errno;
 	if (err) {
-		err_set(e, err, "cannot write %s: %s", o->path, strerror(-err));
+		err_set(e, err, "cannot write %s: %s", outfile__name(o->path), strerror(-err));
 		outfile__abort(o);
 		return err;
 	}

@@ -24,6 +24,9 @@ struct outfile {
  */
 int outfile__check(const char *path, struct err *e);
 
+/* As messages name it. */
+const char *outfile__name(const char *path);
+
 /*
  * "-" is standard output, as are /dev/stdout and the like for their
  * descriptors. Character devices and FIFOs are written directly. A symbolic

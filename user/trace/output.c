@@ -276,7 +276,7 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 			int write_err = outfile__error(&out);
 
 			outfile__abort(&out);
-			err = write_err ? err_set(e, write_err, "cannot write %s: %s", path, strerror(-write_err)) :
+			err = write_err ? err_set(e, write_err, "cannot write %s: %s", outfile__name(path), strerror(-write_err)) :
 					  err_wrap(e, "%s", path);
 		} else {
 			err = outfile__commit(&out, e);

@@ -502,12 +502,21 @@ static int (*const stages[])(struct session *s, struct err *e) = {
 	finish,		/* the trace ends, at one instant; the targets run free; the report */
 };
 
+/* Signals wait for the loop. Before there is anything to report, one that ends a trace ends the start. */
+static bool is_called_off(const struct session *s)
+{
+	sigset_t waiting;
+
+	return !s->start_ns && !sigpending(&waiting) &&
+	       (sigismember(&waiting, SIGINT) || sigismember(&waiting, SIGTERM) || sigismember(&waiting, SIGHUP));
+}
+
 static int run(struct session *s, struct err *e)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(stages) && !err; i++)
-		err = stages[i](s, e);
+		err = is_called_off(s) ? err_set(e, -EINTR, "interrupted before the trace began: nothing was recorded") : stages[i](s, e);
 	return err;
 }
 
