@@ -31,7 +31,7 @@ OBJ := $(SRC:%.c=$(B)/%.o)
 LIB_OBJ := $(filter-out $(B)/user/main.o,$(OBJ))
 
 .DEFAULT_GOAL := all
-.PHONY: all test check unit live clean check-layers
+.PHONY: all test check unit live clean check-layers screens
 
 all: $(B)/malloctrace
 
@@ -84,9 +84,13 @@ test:
 
 # A minute: what a change breaks most often. Live tests need root; else they are skipped aloud.
 check: all $(B)/unit-tests $(B)/live-tests fixtures
-	$(Q)scripts/check-layers && scripts/check-names && scripts/check-bpf-headers && scripts/check-bpf-stack
+	$(Q)scripts/check-layers && scripts/check-names && scripts/screens --check && scripts/check-bpf-headers && scripts/check-bpf-stack
 	$(Q)ASAN_OPTIONS=abort_on_error=1 $(B)/unit-tests
 	$(Q)$(B)/live-tests --bin $(B)/malloctrace --fixtures $(B)/fixtures --jobs $$((2 * $$(nproc))) --filter "$$(grep -v '^#' tests/live/check | paste -sd,)"
+
+# The screens of README.md and docs/, each from a real run; as root, two minutes.
+screens: all $(DEMO_PROG)
+	$(Q)scripts/screens
 
 unit: $(B)/unit-tests
 	$(Q)ASAN_OPTIONS=abort_on_error=1 $(B)/unit-tests
