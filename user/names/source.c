@@ -123,9 +123,8 @@ static const char *read_file(const char *path, const char *module, struct text *
 }
 
 /* As a screen shows it: tabs are spaces, what is no text is gone, and a long line is cut. */
-static const char *shown_line(struct snapshot *s, const char *at, size_t len)
+static void show_line(char buf[static LINE_MAX_COLS + TAB_COLS + 1], const char *at, size_t len)
 {
-	char buf[LINE_MAX_COLS + TAB_COLS + 1];
 	size_t cols = 0;
 
 	for (size_t i = 0; i < len && cols < LINE_MAX_COLS; i++) {
@@ -141,7 +140,33 @@ static const char *shown_line(struct snapshot *s, const char *at, size_t len)
 		cols--;
 	buf[cols] = '\0';
 	clean_name(buf);
-	return snapshot__strdup(s, buf);
+}
+
+/* Where its lines begin. 0 or -ENOMEM. */
+struct begins {
+	struct vec(size_t) v;
+};
+
+static int find_lines(struct begins *b, const struct text *t)
+{
+	for (size_t at = 0; at < t->len;) {
+		const char *end = memchr(t->bytes + at, '\n', t->len - at);
+		size_t *slot = vec_push(&b->v);
+
+		if (!slot)
+			return -ENOMEM;
+		*slot = at;
+		at = end ? (size_t)(end - t->bytes) + 1 : t->len;
+	}
+	return 0;
+}
+
+/* Line number, from 1 on. */
+static void line_at(const struct begins *b, const struct text *t, size_t number, char buf[static LINE_MAX_COLS + TAB_COLS + 1])
+{
+	size_t begin = b->v.v[number - 1], end = number < b->v.n ? b->v.v[number] - 1 : t->len;
+
+	show_line(buf, t->bytes + begin, end - begin);
 }
 
 /* ---- ranges */
@@ -154,19 +179,9 @@ struct ranges {
 /* The wanted lines of one file, and those around them: one range where they touch. */
 static int add_ranges(struct ranges *r, struct snapshot *s, const struct want *v, size_t n, const struct text *t, uint32_t around)
 {
-	struct vec(size_t) begins = {};	/* of lines in the text */
-	int err = 0;
+	struct begins begins = {};
+	int err = find_lines(&begins, t);
 
-	for (size_t at = 0; at < t->len && !err;) {
-		const char *end = memchr(t->bytes + at, '\n', t->len - at);
-		size_t *slot = vec_push(&begins);
-
-		if (!slot)
-			err = -ENOMEM;
-		else
-			*slot = at;
-		at = end ? (size_t)(end - t->bytes) + 1 : t->len;
-	}
 	for (size_t i = 0; i < n && !err;) {
 		uint32_t from = v[i].line > around ? v[i].line - around : 1, to = v[i].line;
 		struct snap_source *slot;
@@ -174,14 +189,15 @@ static int add_ranges(struct ranges *r, struct snapshot *s, const struct want *v
 
 		for (; i < n && (v[i].line <= to || v[i].line - to <= 2 * around + 1); i++)
 			to = v[i].line;
-		if (to > begins.n)	/* another file than the one that was compiled */
+		if (to > begins.v.n)	/* another file than the one that was compiled */
 			continue;
-		to = (uint32_t)MIN((size_t)to + around, begins.n);
+		to = (uint32_t)MIN((size_t)to + around, begins.v.n);
 		text = snapshot__alloc(s, to - from + 2, sizeof(*text));
 		for (uint32_t k = from; k <= to; k++) {
-			size_t begin = begins.v[k - 1], end = k < begins.n ? begins.v[k] - 1 : t->len;
+			char buf[LINE_MAX_COLS + TAB_COLS + 1];
 
-			text[k - from] = shown_line(s, t->bytes + begin, end - begin);
+			line_at(&begins, t, k, buf);
+			text[k - from] = snapshot__strdup(s, buf);
 			r->bytes += strlen(text[k - from]);
 		}
 		slot = vec_push(&r->v);
@@ -190,21 +206,27 @@ static int add_ranges(struct ranges *r, struct snapshot *s, const struct want *v
 		else
 			*slot = (struct snap_source){ .dir = v->dir, .file = v->file, .newer = t->newer, .from = from, .n = to - from + 1, .text = text };
 	}
-	vec_done(&begins);
+	vec_done(&begins.v);
 	return err;
+}
+
+/* Where the folder is not known, the one that malloctrace was started in may be it. */
+static const char *read_named(const char *dir, const char *file, const char *module, struct text *ret, char path[static SOURCE_PATH_MAX])
+{
+	bool within = file[0] != '/' && dir;
+
+	if (snprintf(path, SOURCE_PATH_MAX, "%s%s%s", within ? dir : "", within ? "/" : "", file) >= SOURCE_PATH_MAX)
+		return "its name is too long";
+	return read_file(path, module, ret);
 }
 
 static int add_file(struct ranges *r, struct snapshot *s, const struct want *v, size_t n, uint32_t around, struct sources_read *ret)
 {
-	_cleanup_free_ char *path = NULL;
+	char path[SOURCE_PATH_MAX];
 	struct text t = {};
-	const char *why;
+	const char *why = read_named(v->dir, v->file, v->module, &t, path);
 	int err = 0;
 
-	/* where the folder is not known, the one that malloctrace was started in may be it */
-	if (asprintf(&path, "%s%s%s", v->file[0] == '/' || !v->dir ? "" : v->dir, v->file[0] == '/' || !v->dir ? "" : "/", v->file) < 0)
-		return -ENOMEM;
-	why = read_file(path, v->module, &t);
 	ret->n_files++;
 	if (!why)
 		err = add_ranges(r, s, v, n, &t, around);
@@ -244,4 +266,50 @@ int sources__read(struct snapshot *s, uint32_t around, struct sources_read *ret)
 	vec_done(&r.v);
 	vec_done(&w.v);
 	return err;
+}
+
+struct source_file *source_file__read(const struct line *l, const char *module)
+{
+	struct source_file *f = calloc(1, sizeof(*f));
+	struct begins begins = {};
+	struct text t = {};
+	const char **text;
+
+	if (!f)
+		return NULL;
+	f->why = read_named(l->dir, l->file, module, &t, f->path);
+	f->file = strdup(l->file);
+	f->dir = l->dir ? strdup(l->dir) : NULL;
+	if (!f->why && find_lines(&begins, &t))
+		f->why = "out of memory";
+	text = calloc(begins.v.n + 1, sizeof(*text));
+	for (size_t i = 0; text && !f->why && i < begins.v.n; i++) {
+		char buf[LINE_MAX_COLS + TAB_COLS + 1];
+
+		line_at(&begins, &t, i + 1, buf);
+		text[i] = strdup(buf);
+		if (!text[i])
+			f->why = "out of memory";
+		else
+			f->lines.n++;
+	}
+	f->lines = (struct snap_source){ f->file, f->dir, t.newer, 1, f->lines.n, text };
+	free(t.bytes);
+	vec_done(&begins.v);
+	if (text && f->file && (f->dir || !l->dir))
+		return f;
+	source_file__free(f);
+	return NULL;
+}
+
+void source_file__free(struct source_file *f)
+{
+	if (!f)
+		return;
+	for (uint32_t i = 0; f->lines.text && i < f->lines.n; i++)
+		free((char *)f->lines.text[i]);
+	free((void *)f->lines.text);
+	free(f->file);
+	free(f->dir);
+	free(f);
 }

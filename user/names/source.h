@@ -10,11 +10,12 @@
 
 #include "model/snapshot.h"
 
+#define SOURCE_PATH_MAX 1024
 #define SOURCE_AROUND 4		/* lines before and after one that is named */
 
 struct sources_read {
 	size_t n_files, n_missing;	/* that were asked for; of these, not read */
-	char path[256];		/* of the first that was not, and why */
+	char path[SOURCE_PATH_MAX];	/* of the first that was not, and why */
 	const char *why;
 	bool cut;		/* there is more than is taken */
 };
@@ -24,5 +25,17 @@ struct sources_read {
  * profile brought with it stays. Names must be known. 0 or -ENOMEM.
  */
 int sources__read(struct snapshot *s, uint32_t around, struct sources_read *ret);
+
+/* All lines of one file, for a screen. */
+struct source_file {
+	struct snap_source lines;
+	const char *why;	/* it could not be read; NULL: it was */
+	char path[SOURCE_PATH_MAX];
+	char *file, *dir;	/* owned; what lines has of them */
+};
+
+/* The file that a line of a module names; NULL: out of memory. */
+struct source_file *source_file__read(const struct line *l, const char *module);
+void source_file__free(struct source_file *f);
 
 #endif
