@@ -220,6 +220,21 @@ static void put_huge(const char *dir)
 	put(dir, "huge", s);
 }
 
+/* A process that has run for months: its RSS is 8 GiB, and 3 MiB of it are new. */
+static void put_old(const char *dir)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	struct snap_process *p = (struct snap_process *)s->processes;
+	struct snap_point *line = snapshot__alloc(s, 61, sizeof(*line));
+
+	for (uint64_t i = 0; i <= 60; i++)
+		line[i] = (struct snap_point){ .t_ns = i * S / 2, .live_bytes = i * MIB / 20, .live_blocks = i, .alloc_calls = i * 100, .rss_bytes = 8192 * MIB + i * MIB / 20 };
+	p->timeline = line;
+	p->n_timeline = 61;
+	p->c.live_bytes = p->c.peak_bytes = s->totals.live_bytes = s->totals.peak_bytes = 3 * MIB;
+	put(dir, "old", s);
+}
+
 /* 1,000 calls a second; the last look comes 10 ms behind the one before it, and a tick of the clock off. */
 static void put_short_end(const char *dir)
 {
@@ -263,6 +278,7 @@ static int pages(const char *dir)
 	put_asked(dir);
 	put_killed(dir);
 	put_huge(dir);
+	put_old(dir);
 	put_short_end(dir);
 	put_blind(dir);
 	put(dir, "losses", sample__new(SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER));

@@ -21,6 +21,7 @@ test("opens_quietly growth", opens("growth"));
 test("opens_quietly unnamed", opens("unnamed"));
 test("opens_quietly hostile", opens("hostile"));
 test("opens_quietly big", opens("big"));
+test("opens_quietly old", opens("old"));
 
 test("summary", async () => {
 	await open("sample");
@@ -317,6 +318,39 @@ test("timeline", async () => {
 	assert.match(await text("#live"), /blocks \+32,965, RSS \+32\.0 MiB/);
 	await browser.key("Escape");
 	assert.doesNotMatch(await text("#timeline-said"), / to \d/);
+	quiet();
+});
+
+// RSS of gigabytes would hide what leaks beside it: each has a band and a scale of its own, and one that does not begin at 0 says so.
+test("a_small_leak_in_an_old_process", async () => {
+	const spans = () => browser.run(() => ["live", "rss"].map((name) => {
+		const {top, bottom} = document.querySelector(`#timeline .line-${name}`).getBoundingClientRect();
+
+		return [top, bottom];
+	}));
+	const labels = () => browser.run("[...document.querySelectorAll('#timeline .tick')].map((e) => e.textContent)");
+
+	for (const width of [1280, 420]) {
+		await open("old", {width});
+		const [live, rss] = await spans();
+
+		assert.ok(live[1] - live[0] > 120 && rss[1] - rss[0] > 70, "both lines climb through the whole of their bands");
+		assert.ok(live[1] < rss[0], "and the bands do not overlap");
+		assert.deepStrictEqual(await browser.run("[...document.querySelectorAll('#timeline .band-title')].map((e) => e.textContent)"),
+			["Live", "RSS, from 8.0 GiB up, not from 0", "Allocations a second"]);
+		assert.deepStrictEqual((await labels()).filter((s) => /iB$|^0 B$/.test(s)), ["0 B", "1.0 MiB", "2.0 MiB", "3.0 MiB", "8.0 GiB", "+2.0 MiB", "+3.0 MiB"]);
+		assert.strictEqual(await browser.run("document.querySelectorAll('#timeline .axis-break').length"), 1);
+	}
+	// hovering tells of both
+	const at = await browser.place("#timeline svg");
+
+	await browser.mouse("mouseMoved", at.x + at.width - 13, at.y + 200);
+	await browser.frame();
+	assert.match(await text("#timeline-said"), /^30\.0s: live 3\.0 MiB in 60 blocks, RSS 8\.0 GiB, 200 allocations a second/);
+	assert.deepStrictEqual(await browser.run("[...document.querySelectorAll('#timeline .hair-dot')].map((e) => e.getAttribute('visibility'))"), ["visible", "visible", "visible"]);
+	// what has doubled begins at 0, and needs no words
+	await open("short-end");
+	assert.deepStrictEqual(await browser.run("[...document.querySelectorAll('#timeline .band-title')].map((e) => e.textContent)"), ["Live", "RSS", "Allocations a second"]);
 	quiet();
 });
 

@@ -20,8 +20,11 @@ async function show(tab) {
 	return Number((await browser.run("document.querySelector('[role=tab][aria-selected=true]').id")).slice(4));
 }
 
+// Where time begins and ends in the picture.
+const sides = () => browser.run("({left: bands.LEFT, right: bands.RIGHT})");
+
 async function drag(from, to) {
-	const box = await browser.place("#timeline svg"), y = box.y + 120, x = (t) => box.x + 64 + (box.width - 76) * t / 30;
+	const box = await browser.place("#timeline svg"), y = box.y + 120, {left, right} = await sides(), x = (t) => box.x + left + (box.width - left - right) * t / 30;
 
 	await browser.mouse("mouseMoved", x(from), y);
 	await browser.mouse("mousePressed", x(from), y);
@@ -192,12 +195,12 @@ test("moments_have_names", async () => {
 	await browser.run("document.getElementById('conditions-more').open = true");
 	assert.match(await text("#conditions-list"), /1,006, with figures of 5; the newest 6 are here/);
 	assert.ok(!names.some((name) => /^mark /.test(name)), "a mark's snapshot is the mark");
-	const at = await browser.place("#timeline svg");
+	const at = await browser.place("#timeline svg"), {left, right} = await sides();
 
-	await browser.mouse("mouseMoved", at.x + 64 + (at.width - 76) * 9 / 30, at.y + 150);
+	await browser.mouse("mouseMoved", at.x + left + (at.width - left - right) * 9 / 30, at.y + 150);
 	await browser.frame();
 	assert.match(await text("#timeline-said"), /^9\.0s: live .*; flushAll #2$/);
-	await browser.mouse("mouseMoved", at.x + 64 + (at.width - 76) * 22 / 30, at.y + 150);
+	await browser.mouse("mouseMoved", at.x + left + (at.width - left - right) * 22 / 30, at.y + 150);
 	await browser.frame();
 	assert.match(await text("#timeline-said"), /; live>24M: redis-server \(1432\) has 24\.1 MiB live: snapshot 3$/);
 	quiet();

@@ -1,132 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-// Owns the timeline: live bytes and RSS above, allocations a second below. A stretch of it can be selected, with the mouse
+// Owns the timeline: its bands (bands.js) over one axis of time. A stretch of it can be selected, with the mouse,
 // with shift and the arrows, or by typing two moments: between.js says what changed in it. Moments that have a name are
 // drawn with it: the peak and the baseline on the line, marks and what made this snapshot be taken in a lane above.
 
 const timeline = (() => {
-	const HEIGHT = 210, RATE_HEIGHT = 58, GAP = 22, LEFT = 64, RIGHT = 12, TOP = 8, AXIS = 20, GRID_POINTS = 500, NEAR = 6, LABEL_CHARS = 44;
-	const FIELDS = ["t", "live", "blocks", "calls", "rss"];
+	const {LEFT, RIGHT, text} = bands, AXIS = 20, NEAR = 6, LABEL_CHARS = 44;
 	let points = [], picture = null, named = [];
 	let cursor = -1;	// a moment; below 0: none
 	let anchor = -1;	// where a selection began that the keyboard or the mouse goes on with
 	let lit = null;		// a site whose history is drawn, too
 
-	// ---- data
-
-	function pointsOf(p) {
-		const out = [];
-
-		for (let i = 0; i < p.timeline.length; i += FIELDS.length)
-			out.push({t: p.timeline[i], live: p.timeline[i + 1], blocks: p.timeline[i + 2], calls: p.timeline[i + 3],
-				rss: p.timeline[i + 4]});
-		return out;
-	}
-
-	// The usual time between two points: a process was first seen about so long before its first one.
-	function usualGap(lines) {
-		const gaps = lines.flatMap(({points: p}) => p.slice(1, 20).map((q, i) => q.t - p[i].t)).sort((x, y) => x - y);
-
-		return gaps.length ? gaps[gaps.length >> 1] : DATA.duration_ns;
-	}
-
-	// The point that the rate at point i is counted from: the one before it, or, where that is much nearer than usual, as at
-	// the end of a trace, one further back. A call that was counted a millisecond late would double the rate of two milliseconds.
-	function rateFrom(i, least) {
-		let k = Math.max(i - 1, 0);
-
-		while (k && points[i].t - points[k].t < least)
-			k--;
-		return points[k];
-	}
-
-	// Of several processes: the sum at even moments. Between its points a process is on the line from one to the next.
-	function sum(lines) {
-		const out = [], at = lines.map(() => 0), gap = usualGap(lines);
-
-		for (let i = 0; i <= GRID_POINTS; i++) {
-			const point = {t: DATA.duration_ns * i / GRID_POINTS, live: 0, blocks: 0, calls: 0, rss: 0};
-
-			lines.forEach(({ended, points: p}, k) => {
-				while (at[k] < p.length && p[at[k]].t <= point.t)
-					at[k]++;
-				const next = p[Math.min(at[k], p.length - 1)];
-				const last = at[k] ? p[at[k] - 1] : {t: Math.max(0, next.t - 1.5 * gap), live: 0, blocks: 0, calls: 0, rss: next.rss};
-				const part = next.t > last.t ? (point.t - last.t) / (next.t - last.t) : 1, gone = at[k] >= p.length;
-
-				if (part < 0)
-					return;
-				for (const field of ["live", "blocks", "calls"])
-					point[field] += last[field] + (next[field] - last[field]) * part;
-				// what it leaked stays in the report, its memory went with it
-				if (!ended || !gone)
-					point.rss += last.rss + (next.rss - last.rss) * part;
-			});
-			out.push(point);
-		}
-		return out;
-	}
-
-	function load() {
-		const lines = shownProcesses().filter((p) => p.timeline.length).map((p) => ({ended: p.ended, points: pointsOf(p)}));
-
-		points = lines.length === 1 ? lines[0].points : lines.length ? sum(lines) : [];
-		const least = usualGap([{points}]) / 2;
-
-		points.forEach((p, i) => {
-			const q = rateFrom(i, least);
-
-			p.rate = p.t > q.t ? Math.max(0, p.calls - q.calls) * NS_PER_S / (p.t - q.t) : 0;
-		});
-		if (points.length > 1)
-			points[0].rate = points[1].rate;
-	}
-
-	// ---- scales: round numbers, four or so
-
-	function ticks(max, base) {
-		const raw = max / 4 || 1;
-		const power = base === 1024 ? Math.pow(1024, Math.floor(Math.log(raw) / Math.log(1024))) : Math.pow(10, Math.floor(Math.log10(raw)));
-		const steps = base === 1024 ? [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 200, 256, 500, 512, 1024] : [1, 2, 5, 10];
-		const step = steps.map((s) => s * power).find((s) => s >= raw) || raw;
-		const out = [];
-
-		for (let v = 0; v <= max * 1.0001; v += step)
-			out.push(v);
-		return out;
-	}
-
-	function timeTicks(max) {
-		const steps = [1e6, 5e6, 1e7, 5e7, 1e8, 5e8, 1e9, 2e9, 5e9, 1e10, 15e9, 3e10, 6e10, 12e10, 3e11, 6e11, 18e11, 36e11, 72e11,
-			216e11, 432e11, 864e11];
-		const step = steps.find((s) => max / s <= 8) || max / 8;
-		const out = [];
-
-		for (let v = 0; v <= max * 1.0001; v += step)
-			out.push(v);
-		return out;
-	}
-
 	const xOf = (t) => LEFT + (picture.width - LEFT - RIGHT) * (picture.end ? t / picture.end : 0);
 	const tOf = (x) => Math.max(0, Math.min(picture.end, (x - LEFT) / (picture.width - LEFT - RIGHT) * picture.end));
-
-	function path(values, y, close) {
-		let d = "";
-
-		points.forEach((p, i) => d += `${i ? "L" : "M"}${xOf(p.t).toFixed(1)},${y(values(p)).toFixed(1)}`);
-		return close ? `${d}L${xOf(points[points.length - 1].t).toFixed(1)},${y(0)}L${xOf(points[0].t).toFixed(1)},${y(0)}Z` : d;
-	}
-
-	// ---- the picture
-
-	function axis(g, values, y, words) {
-		for (const v of values) {
-			g.append(svg("line", {class: "grid", x1: LEFT, x2: picture.width - RIGHT, y1: y(v), y2: y(v)}));
-			const label = svg("text", {class: "tick", x: LEFT - 8, y: y(v) + 4, "text-anchor": "end"});
-
-			label.textContent = words(v);
-			g.append(label);
-		}
-	}
 
 	// ---- moments with a name: on the line, or in a lane above it
 
@@ -172,78 +57,67 @@ const timeline = (() => {
 		for (const e of lane) {
 			// hundreds of lines would hide what they are about
 			if (lane.length <= 60 || e.kind !== "mark")
-				g.append(svg("line", {class: "event-line " + e.kind, x1: e.x, x2: e.x, y1: e.row < 0 ? picture.top - 6 : rowY(e), y2: picture.top + HEIGHT}));
+				g.append(svg("line", {class: "event-line " + e.kind, x1: e.x, x2: e.x, y1: e.row < 0 ? picture.top - 6 : rowY(e), y2: picture.bottom}));
 			g.append(svg("path", {class: "event-flag " + e.kind, d: `M${e.x - 3.5},${picture.top - 6}h7l-3.5,6z`}));
 		}
-		for (const e of lane.filter(({row}) => row >= 0)) {
-			const label = svg("text", {class: "event-name " + e.kind, x: e.x + (e.left ? -6 : 6), y: rowY(e), "text-anchor": e.left ? "end" : "start"});
+		for (const e of lane.filter(({row}) => row >= 0))
+			g.append(text({class: "event-name " + e.kind, x: e.x + (e.left ? -6 : 6), y: rowY(e), "text-anchor": e.left ? "end" : "start"}, e.text));
+	}
 
-			label.textContent = e.text;
-			g.append(label);
+	// The peak and the baseline are moments of what is live.
+	function drawDots(g, list) {
+		const {live: band} = picture;
+
+		for (const {kind, t, live, name} of list) {
+			if (!band || (kind !== "peak" && kind !== "baseline"))
+				continue;
+			const x = xOf(t), top = band.y(live === null ? points[nearest(t)].live : live), left = x < LEFT + 60;
+
+			g.append(svg("line", {class: "mark-line", x1: x, x2: x, y1: top, y2: band.bottom}), svg("circle", {class: "mark-dot", cx: x, cy: top, r: 3}),
+				text({class: "tick", x: x + (left ? 6 : -6), y: Math.max(top - 6, band.top + 8), "text-anchor": left ? "start" : "end"}, name));
 		}
 	}
 
-	function drawDots(g, list, y) {
-		for (const {kind, t, live, name} of list) {
-			if (kind !== "peak" && kind !== "baseline")
-				continue;
-			const x = xOf(t), top = y(Math.min(live === null ? points[nearest(t)].live : live, picture.max)), left = x < LEFT + 60;
-			const label = svg("text", {class: "tick", x: x + (left ? 6 : -6), y: Math.max(top - 6, picture.top + 8), "text-anchor": left ? "start" : "end"});
-
-			label.textContent = name;
-			g.append(svg("line", {class: "mark-line", x1: x, x2: x, y1: top, y2: picture.top + HEIGHT}), svg("circle", {class: "mark-dot", cx: x, cy: top, r: 3}), label);
-		}
+	function drawTimes(g, height) {
+		for (const t of bands.timeTicks(picture.end))
+			if (xOf(t) < picture.width - RIGHT - 8 || !t)
+				g.append(text({class: "tick", x: xOf(t), y: height - 4, "text-anchor": t ? "middle" : "start"}, duration(t)));
 	}
 
 	function draw() {
-		const box = byId("timeline"), live = KNOWN.has("live_bytes");
+		const box = byId("timeline");
 
 		if (points.length < 2) {
 			picture = null;
 			box.replaceChildren(el("p", {class: "quiet empty"}, "Too short a trace for a line."));
-			byId("timeline-legend").replaceChildren();
 			return;
 		}
 		picture = {width: Math.max(280, box.clientWidth), end: Math.max(DATA.duration_ns, points[points.length - 1].t)};
 		named = events();
-		const {lane, rows} = layLane(named);
-		const peak = shownProcesses().length === 1 && live ? counter(shownProcesses()[0].totals, "peak_bytes") : 0;
-		const max = Math.max(peak, ...points.map((p) => Math.max(live ? p.live : 0, p.rss))) || 1;
-		const maxRate = Math.max(...points.map((p) => p.rate)) || 1;
-		const top = TOP + (rows ? rows * 15 + 2 : 0), rateTop = top + HEIGHT + GAP;
-		const y = (v) => top + HEIGHT * (1 - v / max), yRate = (v) => rateTop + RATE_HEIGHT * (1 - v / maxRate);
-		const height = rateTop + RATE_HEIGHT + AXIS;
+		const {lane, rows} = layLane(named), one = shownProcesses().length === 1 ? shownProcesses()[0] : null;
+		const all = bands.list(points, one ? counter(one.totals, "peak_bytes") : 0);
+
+		bands.place(all, 0, rows ? rows * 15 + 2 : 0);
+		const {top} = all[0], {bottom} = all[all.length - 1], height = bottom + AXIS;
 		const g = svg("svg", {width: picture.width, height, viewBox: `0 0 ${picture.width} ${height}`, tabindex: 0, role: "application",
 			"aria-roledescription": "timeline", "aria-label": describe()});
 
-		Object.assign(picture, {max, top, height, y, bottom: rateTop + RATE_HEIGHT});
-		axis(g, ticks(max, 1024), y, bytes);
-		axis(g, [0, maxRate], yRate, (v) => v ? count(Math.round(v)) + "/s" : "0");
-		for (const t of timeTicks(picture.end)) {
-			const label = svg("text", {class: "tick", x: xOf(t), y: height - 4, "text-anchor": t ? "middle" : "start"});
-
-			label.textContent = duration(t);
-			if (xOf(t) < picture.width - RIGHT - 8 || !t)
-				g.append(label);
-		}
+		Object.assign(picture, {bands: all, live: all.find(({name}) => name === "live"), top, height, bottom});
+		all.forEach((band) => bands.axis(g, band, picture.width));
+		drawTimes(g, height);
 		drawLane(g, lane);
-		if (points.some((p) => p.rss))
-			g.append(svg("path", {class: "line-rss", d: path((p) => p.rss, y)}));
-		if (live)
-			g.append(svg("path", {class: "area-live", d: path((p) => p.live, y, true)}), svg("path", {class: "line-live", d: path((p) => p.live, y)}));
-		g.append(svg("path", {class: "area-rate", d: path((p) => p.rate, yRate, true)}), svg("path", {class: "line-rate", d: path((p) => p.rate, yRate)}));
+		all.forEach((band) => bands.draw(g, band, points, xOf));
 		picture.site = g.appendChild(svg("path", {class: "line-site"}));
-		drawDots(g, named, y);
+		drawDots(g, named);
 		// what is not chosen is behind a veil
-		const veil = () => g.appendChild(svg("rect", {class: "veil", y: top, height: picture.bottom - top, visibility: "hidden"}));
-		const edge = () => g.appendChild(svg("line", {class: "edge", y1: top, y2: picture.bottom, visibility: "hidden"}));
+		const veil = () => g.appendChild(svg("rect", {class: "veil", y: top, height: bottom - top, visibility: "hidden"}));
+		const edge = () => g.appendChild(svg("line", {class: "edge", y1: top, y2: bottom, visibility: "hidden"}));
 
 		Object.assign(picture, {veils: [veil(), veil()], edges: [edge(), edge()]});
-		picture.hair = g.appendChild(svg("line", {class: "hair", y1: top, y2: picture.bottom, visibility: "hidden"}));
+		picture.hair = g.appendChild(svg("line", {class: "hair", y1: top, y2: bottom, visibility: "hidden"}));
+		picture.dots = all.map(({name}) => g.appendChild(svg("circle", {class: "hair-dot " + name, r: 3.5, visibility: "hidden"})));
 		listen(g);
 		box.replaceChildren(g);
-		byId("timeline-legend").replaceChildren(...[live && ["live", "live"], ["rss", "RSS"], ["rate", "allocations a second"]].filter(Boolean)
-			.map(([kind, words]) => el("span", null, el("i", {class: "swatch " + kind}), words)));
 		mark();
 	}
 
@@ -273,6 +147,19 @@ const timeline = (() => {
 
 	const place = (line, x) => ["x1", "x2"].forEach((side) => line.setAttribute(side, x));
 
+	// Where the cursor meets the lines.
+	function markPoint() {
+		const p = cursor >= 0 ? points[nearest(cursor)] : null;
+
+		picture.bands.forEach((band, i) => {
+			const seen = p && (band.name !== "rss" || p.rss);
+
+			picture.dots[i].setAttribute("visibility", seen ? "visible" : "hidden");
+			picture.dots[i].setAttribute("cx", seen ? xOf(p.t) : 0);
+			picture.dots[i].setAttribute("cy", seen ? band.y(band.of(p)) : 0);
+		});
+	}
+
 	function mark() {
 		const {stretch} = between;
 
@@ -280,6 +167,7 @@ const timeline = (() => {
 			return;
 		picture.hair.setAttribute("visibility", cursor >= 0 ? "visible" : "hidden");
 		place(picture.hair, xOf(Math.max(cursor, 0)));
+		markPoint();
 		for (const part of [...picture.veils, ...picture.edges])
 			part.setAttribute("visibility", stretch ? "visible" : "hidden");
 		if (stretch) {
@@ -294,8 +182,8 @@ const timeline = (() => {
 		}
 		let d = "";
 
-		for (let i = 0; lit && i < lit.history.length; i += 2)
-			d += `${i ? "L" : "M"}${xOf(lit.history[i]).toFixed(1)},${picture.y(Math.min(lit.history[i + 1], picture.max)).toFixed(1)}`;
+		for (let i = 0; lit && picture.live && i < lit.history.length; i += 2)
+			d += `${i ? "L" : "M"}${xOf(lit.history[i]).toFixed(1)},${picture.live.y(lit.history[i + 1]).toFixed(1)}`;
 		picture.site.setAttribute("d", d);
 	}
 
@@ -478,7 +366,7 @@ const timeline = (() => {
 	}
 
 	function show() {
-		load();
+		points = timelinePoints(shownProcesses());
 		cursor = -1;
 		draw();
 		tell();
