@@ -55,7 +55,7 @@ test("a_trace_that_saw_nothing_says_so", async () => {
 
 test("what_is_not_recorded_is_not_shown", async () => {
 	await open("count");
-	assert.deepStrictEqual((await texts("[role=tab]")).map((s) => s.replace(/\W*\d+$/, "")), ["Allocations", "Processes", "Threads"]);
+	assert.deepStrictEqual((await texts("[role=tab]")).map((s) => s.replace(/\W*\d+$/, "")), ["Allocations", "Processes", "Threads", "Functions"]);
 	assert.deepStrictEqual(await texts("#flame-metric option"), ["bytes allocated", "allocation calls"]);
 	assert.match(await text("#lifetimes"), /Frees are not recorded in mode count/);
 	await open("growth");
@@ -262,7 +262,7 @@ test("tabs", async () => {
 	assert.deepStrictEqual(await column(2, 2), ["38.0 MiB", "1.2 MiB"]);
 	await browser.key("ArrowRight");
 	assert.deepStrictEqual(await column(1, 3), ["2.19M", "12"]);
-	assert.deepStrictEqual(await browser.run("[...document.querySelectorAll('[role=tabpanel]')].map((e) => e.hidden)"), [true, true, true, false, true]);
+	assert.deepStrictEqual(await browser.run("[...document.querySelectorAll('[role=tabpanel]')].map((e) => e.hidden)"), [true, true, true, false, true, true]);
 	quiet();
 });
 

@@ -98,7 +98,7 @@ struct columns {
 extern const struct columns process_columns, thread_columns, site_columns;
 extern const struct columns tag_columns;	/* present/text/tag_table.c */
 extern const struct columns mark_columns, when_columns;	/* present/mark_columns.c */
-extern const struct columns free_place_columns, change_columns;	/* of pages alone: present/page_columns.c */
+extern const struct columns free_place_columns, change_columns, function_columns;	/* of pages alone: present/page_columns.c */
 extern const struct columns sum_columns;	/* present/sums.c */
 
 /* ---- present/column_field.c */

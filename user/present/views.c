@@ -288,7 +288,8 @@ const struct view views[] = {
 
 	{ VIEW_FUNCTIONS, "functions", "FUNCTIONS", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_function, .shows = was_called,
 	  .empty = "nothing was allocated while traced", .columns = &sum_columns,
-	  .live = { .key = 'f', COLUMNS(columns_of_functions), .sort = "live" } },
+	  .live = { .key = 'f', COLUMNS(columns_of_functions), .sort = "live" },
+	  .page = { "live share live-total blocks blocks-total calls calls-total bytes freed stacks change change-total function", .of = &function_columns } },
 	{ VIEW_PROCESSES, "processes", "PROCESSES", .rows = ROWS_PROCESSES, .needs = HAS_ALLOC_BYTES, .preset = of_several, .leads = true,
 	  .empty = "no process", .columns = &process_columns, .live = { .key = '4', COLUMNS(columns_of_processes), .sort = "live" },
 	  .page = { "live blocks peak growth rss calls bytes lost attached verdict process" } },

@@ -39,6 +39,13 @@ const app = (() => {
 		});
 	}
 
+	// As the choice on top does.
+	function showProcess(i) {
+		byId("process").value = String(i);
+		byId("process").dispatchEvent(new Event("change"));
+		scrollTo(0, 0);
+	}
+
 	// ---- paper is light, and nothing on it scrolls
 
 	function paper(on) {
@@ -100,7 +107,7 @@ const app = (() => {
 		document.documentElement.dataset.ready = "yes";
 	}
 
-	return {start};
+	return {start, showProcess};
 })();
 
 app.start();

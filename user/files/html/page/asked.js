@@ -33,15 +33,8 @@ const ASKED = (() => {
 		const weigh = KNOWN.has("live_bytes") ? WEIGHT["live-bytes"] : WEIGHT["alloc-bytes"];
 		const list = row.sites.filter((s) => weigh(s) > 0).sort((a, b) => weigh(b) - weigh(a));
 
-		return el("div", {class: "unfolded"}, list.length ? siteList(list.slice(0, 10).map((s) => [s, MARK + bytes(weigh(s))])) : el("p", {class: "quiet"}, "It holds nothing."),
+		return el("div", {class: "unfolded"}, list.length ? sites.list(list.slice(0, 10).map((s) => [s, MARK + bytes(weigh(s))])) : el("p", {class: "quiet"}, "It holds nothing."),
 			list.length > 10 ? el("p", {class: "quiet small"}, `and ${plural(list.length - 10, "other site")}`) : null);
-	}
-
-	// Sites with a figure each; a click leads to the row of one.
-	function siteList(list) {
-		return el("table", {class: "stack", "aria-label": "Sites"}, el("tbody", null, list.map(([s, ...figures]) => el("tr", null, figures.map((f) => el("td", {class: "num"}, f)),
-			el("td", null, el("button", {type: "button", class: "link name mono", onclick: () => tables.reveal(s)}, siteTitle(s))),
-			el("td", {class: "quiet name"}, titleWays(s, 3).callers.map((n) => "← " + n).join(" "))))));
 	}
 
 	function tags() {
@@ -101,7 +94,7 @@ const ASKED = (() => {
 			el("div", {class: "facts"}, el("div", null, el("span", {class: "quiet"}, "through"), " ", el("span", {class: "mono name"}, where.via)),
 				byThread.filter(([name]) => name).slice(0, 8).map(([name, [calls]]) => el("div", null, el("span", {class: "quiet"}, "by"), " ", el("span", {class: "name"}, name),
 					` ${share(calls, where.calls)}`))),
-			el("h3", null, "Blocks of"), siteList(bySite.slice(0, 8).map(([s, [calls, size]]) => [s, count(calls), share(calls, where.calls), bytes(size)])),
+			el("h3", null, "Blocks of"), sites.list(bySite.slice(0, 8).map(([s, [calls, size]]) => [s, count(calls), share(calls, where.calls), bytes(size)])),
 			bySite.length > 8 ? el("p", {class: "quiet small"}, `and ${plural(bySite.length - 8, "other site")}`) : null,
 			el("h3", null, "Stack"), el("table", {class: "stack", "aria-label": `Call stack of ${siteTitle(where)}`}, el("tbody", null, where.stack.length ? sites.frameRows(where) :
 				el("tr", null, el("td", {class: "quiet"}, "[no stack]")))));

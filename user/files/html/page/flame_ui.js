@@ -4,7 +4,7 @@
 const flame = (() => {
 	const picture = new FlamePicture(byId("flame"), byId("flame-scroll"), byId("flame-space"));
 	const trees = new Map();
-	const state = {metric: DATA.metric, calleeFirst: false, search: ""};
+	const state = {metric: DATA.metric, calleeFirst: false, search: "", thread: null};
 	let tree = null, whole = 0, before = DATA.metric;
 
 	const redraw = oncePerFrame(() => tree && picture.draw());
@@ -25,22 +25,43 @@ const flame = (() => {
 	// ---- what is shown
 
 	function treeNow() {
-		const key = shown.process + (state.calleeFirst ? "r" : "");
+		const {thread} = state, key = `${shown.process} ${thread ? thread.key : ""} ${state.calleeFirst}`;
 		let found = trees.get(key);
 
 		if (!found) {
-			found = new CallTree(SITES.filter((s) => isShown(s.process)), state.calleeFirst);
+			found = new CallTree(SITES.filter((s) => isShown(s.process) && (!thread || thread.takes(s))), state.calleeFirst);
 			trees.set(key, found);
 		}
 		return found;
 	}
 
+	// Other processes have other threads; one that is still there stays chosen.
+	function listThreads() {
+		const choices = BY_THREAD ? threadChoices() : [], select = byId("flame-thread");
+
+		state.thread = state.thread && choices.find(({key}) => key === state.thread.key) || null;
+		byId("flame-thread-label").hidden = !choices.length;
+		select.replaceChildren(el("option", {value: ""}, "all"), ...choices.map(({key, words}) => el("option", {value: key}, words)));
+		select.value = state.thread ? state.thread.key : "";
+		select.onchange = () => {
+			state.thread = choices.find(({key}) => key === select.value) || null;
+			draw();
+			announce(byId("flame-title").textContent);
+		};
+	}
+
 	function show() {
+		listThreads();
+		draw();
+	}
+
+	function draw() {
 		tree = treeNow();
 		tree.weigh(WEIGHT[state.metric], CHANGE[state.metric]);
 		whole = tree.total[0];
 		picture.show(tree);
-		byId("flame-title").textContent = state.metric === "between" ? `Flame graph of the change, ${between.words()}` : "Flame graph of " + METRIC_WORDS[state.metric];
+		byId("flame-title").textContent = (state.metric === "between" ? `Flame graph of the change, ${between.words()}` : "Flame graph of " + METRIC_WORDS[state.metric]) +
+			(state.thread ? `, thread ${state.thread.words}` : "");
 		search();
 		zoomTo(0);
 	}
@@ -257,14 +278,37 @@ const flame = (() => {
 
 	// A site's leaf, with the whole way to it.
 	function showSite(site) {
-		const i = tree.sites.indexOf(site);
+		let i = tree.sites.indexOf(site);
 
+		// it is another thread's
+		if (i < 0 && state.thread) {
+			state.thread = null;
+			show();
+			i = tree.sites.indexOf(site);
+		}
 		if (i < 0 || !tree.total[tree.leaf[i]])
 			return;
 		byId("flame-panel").scrollIntoView({block: "start"});
 		zoomTo(tree.leaf[i]);
 		byId("flame").focus({preventScroll: true});
 		choose(tree.leaf[i]);
+	}
+
+	// The graph of one thread alone.
+	function showThread(key) {
+		byId("flame-thread").value = key;
+		byId("flame-thread").onchange();
+		byId("flame-panel").scrollIntoView({block: "start"});
+		byId("flame").focus({preventScroll: true});
+	}
+
+	// What matches in the whole graph.
+	function find(text) {
+		byId("flame-search").value = state.search = text;
+		zoomTo(0);
+		announce(said());
+		byId("flame-panel").scrollIntoView({block: "start"});
+		byId("flame-search").focus({preventScroll: true});
 	}
 
 	// What changed in a stretch of time takes the graph's place, and goes with it; null: no longer.
@@ -291,7 +335,7 @@ const flame = (() => {
 	}
 
 	return {
-		listen, show, showSite, showChange,
+		listen, show, showSite, showChange, showThread, find,
 		recolour() {
 			picture.colours = null;
 			redraw();

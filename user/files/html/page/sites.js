@@ -128,6 +128,13 @@ const sites = (() => {
 			el("span", {class: "quiet small"}, `live blocks by age: ${rows[0][0]}${rows.length > 1 ? ` … ${rows[rows.length - 1][0]}` : ""}`));
 	}
 
+	// Sites with a figure each; a click leads to the row of one.
+	function siteList(list) {
+		return el("table", {class: "stack", "aria-label": "Sites"}, el("tbody", null, list.map(([s, ...figures]) => el("tr", null, figures.map((f) => el("td", {class: "num"}, f)),
+			el("td", null, el("button", {type: "button", class: "link name mono", onclick: () => tables.reveal(s)}, siteTitle(s))),
+			el("td", {class: "quiet name"}, titleWays(s, 3).callers.map((n) => "← " + n).join(" "))))));
+	}
+
 	// ---- filters
 
 	function filter(matches) {
@@ -140,5 +147,5 @@ const sites = (() => {
 		};
 	}
 
-	return {cell: siteCell, processCell, verdictCell, smallSteps, detail, filter, frameRows};
+	return {cell: siteCell, processCell, verdictCell, smallSteps, detail, filter, frameRows, list: siteList};
 })();

@@ -7,6 +7,7 @@ const PAGE_ROWS = 25;
 // spec: {
 //	name, rows(): all that may be shown, filter(matches): a test of a row, empty: words,
 //	columns: [{label, title, of(row): what it sorts by, show(row): text or elements, kind: "num" or "text", wide, class}],
+//	note: what is said above the rows, or nothing,
 //	sort: index of the column at first, down: which way, if not as usual for it, detail(row): element, or nothing to unfold
 // }
 class Table {
@@ -39,6 +40,7 @@ class Table {
 			this.spec.detail ? el("th", {class: "fold"}, el("span", {class: "unseen"}, "Unfold")) : null, this.heads)), this.body);
 		this.element = el("div", null,
 			el("div", {class: "tools table-tools"}, this.input, this.status, el("span", {class: "pager"}, this.before, this.after)),
+			this.spec.note ? el("p", {class: "quiet small note"}, this.spec.note) : null,
 			el("div", {class: "table-scroll"}, this.table));
 	}
 

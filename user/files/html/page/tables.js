@@ -16,13 +16,21 @@ const tables = (() => {
 		return {...table, rows: () => [...table.rows(), ...gone()], by: DATA.baseline_name && "change", cells: {change: {hidden: !BASELINE, title: `Since ${BASELINE}`}}};
 	}
 
+	const withStacks = new Set(SITES.filter((s) => s.tid).map((s) => threadKey(s.process, s.tid)));
+
+	function flameOf({process, tid}) {
+		const key = threadKey(process, tid);
+
+		return withStacks.has(key) ? el("span", null, " ", el("button", {type: "button", class: "link small", onclick: () => flame.showThread(key)}, "flame graph")) : null;
+	}
+
 	function threads() {
 		const rows = PROCESSES.flatMap((p, process) => p.threads.map((t) => ({...t, process})));
 
 		return {rows: () => rows.filter((t) => isShown(t.process)), cells: {
 			tid: {of: (t) => t.tid, show: (t) => t.tid ? String(t.tid) : "–"},
-			thread: {wide: true, of: (t) => t.comm || "", show: (t) => el("span", {class: "name"}, t.comm || "–", t.ended ? el("span", {class: "quiet small"}, " ended") : null)},
-		}, filter: (matches) => (t) => matches(t.comm || "") || matches(String(t.tid)) || matches(processName(PROCESSES[t.process]))};
+			thread: {wide: true, of: (t) => t.comm || "", show: (t) => el("span", null, el("span", {class: "name"}, t.comm || "–"), t.ended ? el("span", {class: "quiet small"}, " ended") : null, flameOf(t))},
+		}, note: BY_THREAD ? null : ["The stacks of all threads are counted together here. For a flame graph of each thread, record with ", el("code", null, "--by thread"), "."], filter: (matches) => (t) => matches(t.comm || "") || matches(String(t.tid)) || matches(processName(PROCESSES[t.process]))};
 	}
 
 	function processDetail(p) {
@@ -38,7 +46,8 @@ const tables = (() => {
 
 		return el("div", {class: "unfolded"}, p.why ? el("p", {class: "why"}, verdictChip(p.verdict), " ", p.why) : null,
 			el("div", {class: "facts"}, rows.filter(([, text]) => text).map(([name, text]) =>
-				el("div", null, el("span", {class: "quiet"}, name), " ", el("span", {class: "name"}, text)))));
+				el("div", null, el("span", {class: "quiet"}, name), " ", el("span", {class: "name"}, text)))),
+			several && shown.process < 0 ? el("button", {type: "button", onclick: () => app.showProcess(PROCESSES.indexOf(p))}, "Show this process alone") : null);
 	}
 
 	function processes() {
@@ -54,7 +63,7 @@ const tables = (() => {
 	}
 
 	// By the name of a view: its rows, and cells that are more than a figure; null: it would have no rows. All others are of sites.
-	const ROWS = {leaks, processes, threads: () => PROCESSES.some((p) => p.threads.length) ? threads() : null, ...ASKED};
+	const ROWS = {leaks, processes, functions: functionTable, threads: () => PROCESSES.some((p) => p.threads.length) ? threads() : null, ...ASKED};
 
 	// As the keys of the live view; a locale's order would put letters before digits, or signs before both.
 	const byKey = (a, b) => a < b ? -1 : a > b ? 1 : 0;
