@@ -18,6 +18,13 @@ function find() {
 	return wanted.find((name) => spawnSync(name, ["--version"], {stdio: "ignore"}).status === 0) || null;
 }
 
+// As it is read: a blank that breaks no line is a blank.
+function plain(value) {
+	if (typeof value === "string")
+		return value.replace(/\u00a0/g, " ");
+	return Array.isArray(value) ? value.map(plain) : value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([k, v]) => [k, plain(v)])) : value;
+}
+
 class Chromium {
 	static async start(program) {
 		const browser = new Chromium();
@@ -147,7 +154,7 @@ class Chromium {
 
 		if (exceptionDetails)
 			throw new Error(exceptionDetails.exception ? exceptionDetails.exception.description : exceptionDetails.text);
-		return result.value;
+		return plain(result.value);
 	}
 
 	// What was asked for has been drawn.

@@ -140,7 +140,8 @@ static void with_hostile_names(struct snapshot *s)
 /* ---- files */
 
 static void put_as(const char *dir, const char *name, const char *suffix,
-		   int (*write)(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e), const struct snapshot *s)
+		   int (*write)(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e), const struct snapshot *s,
+		   const struct export_opts *o)
 {
 	_cleanup_free_ char *path = NULL;
 	_cleanup_err_ struct err e = {};
@@ -149,13 +150,13 @@ static void put_as(const char *dir, const char *name, const char *suffix,
 	if (asprintf(&path, "%s/%s.%s", dir, name, suffix) < 0)
 		die(dir);
 	f = fopen(path, "w");
-	if (!f || write(f, s, &(struct export_opts){}, &e) || fclose(f))
+	if (!f || write(f, s, o, &e) || fclose(f))
 		die(path);
 }
 
 static void put(const char *dir, const char *name, struct snapshot *s)
 {
-	put_as(dir, name, "html", html__write, s);
+	put_as(dir, name, "html", html__write, s, &(struct export_opts){ .report.older_ns = s->recording.older_ns });
 	snapshot__free(s);
 }
 
@@ -168,10 +169,13 @@ static void put_diff(const char *dir)
 	b->sites[1].c.live_bytes = 0;
 	((struct snap_process *)b->processes)->c.live_bytes += MIB - a->sites[1].c.live_bytes;
 	b->totals.live_bytes = b->processes->c.live_bytes;
+	put_as(dir, "before", "json", json__write, a, &(struct export_opts){});
+	put_as(dir, "after", "json", json__write, b, &(struct export_opts){});
 	s = diff__snapshot(a, b, "before.json");
 	if (!s)
 		die("diff");
-	put(dir, "diff", s);
+	put_as(dir, "diff", "html", html__write, s, &(struct export_opts){ .compared = &(struct export_compared){ a, b, "before.json", "after.json" } });
+	snapshot__free(s);
 	snapshot__free(a);
 	snapshot__free(b);
 }
@@ -181,7 +185,7 @@ static void put_asked(const char *dir)
 {
 	struct snapshot *s = sample__asked();
 
-	put_as(dir, "asked", "json", json__write, s);
+	put_as(dir, "asked", "json", json__write, s, &(struct export_opts){});
 	put(dir, "asked", s);
 }
 

@@ -92,7 +92,7 @@ test("a_comparison", async () => {
 	assert.strictEqual((await column(7))[0], "+1.0 MiB");
 	assert.strictEqual((await column(7)).at(-1), "-6.0 MiB");
 	assert.strictEqual((await column(2)).at(-1), "0 B");
-	assert.ok((await text("#cards")).includes("-5.0 MiB since before.json"));
+	assert.deepStrictEqual([(await texts("#cards .card-value"))[0], (await texts("#cards .card-below"))[0]], ["-5.0 MiB", "38.0 MiB → 33.0 MiB"]);
 	for (const [metric, words] of [["grown-bytes", "1.0 MiB in all"], ["shrunk-bytes", "6.0 MiB in all"]]) {
 		await browser.run((m) => {
 			const select = document.getElementById("flame-metric");

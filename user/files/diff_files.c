@@ -192,8 +192,9 @@ static int write_json(FILE *out, const struct diff *d, const struct diff_opts *o
 static int write_html(FILE *out, const struct diff *d, const struct diff_opts *o)
 {
 	struct snapshot *s = diff__snapshot(d->of_before, d->of_after, o->before);
+	struct export_compared both = { d->of_before, d->of_after, o->before, o->after };
 	_cleanup_err_ struct err e = {};
-	int err = s ? html__write(out, s, &(struct export_opts){ .metric = d->metric }, &e) : -ENOMEM;
+	int err = s ? html__write(out, s, &(struct export_opts){ .metric = d->metric, .compared = &both }, &e) : -ENOMEM;
 
 	snapshot__free(s);
 	/* the caller that closes the file sees that, and why */

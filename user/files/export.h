@@ -14,14 +14,21 @@
 #include "present/text/report.h"
 #include "util/err.h"
 
+/* What a page that shows a diff is made of; the names are those of the files. */
+struct export_compared {
+	const struct snapshot *before, *after;
+	const char *before_name, *after_name;
+};
+
 struct export_opts {
 	const struct metric *metric;	/* NULL: metric__preset() */
-	struct report_opts report;	/* for text */
+	struct report_opts report;	/* for text; older_ns and tellings also for html */
 	/*
 	 * what is lighter is folded away, where a format does that; 0: EXPORT_THRESHOLD_PCT, below
 	 * 0: nothing
 	 */
 	double threshold_pct;
+	const struct export_compared *compared;	/* for html; NULL: it is one profile */
 };
 
 #define EXPORT_THRESHOLD_PCT 0.5

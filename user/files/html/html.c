@@ -16,6 +16,7 @@
 
 #include "files/export.h"
 #include "files/json/json.h"
+#include "files/json/json_rows.h"
 #include "html_page.h"
 #include "present/columns.h"
 #include "present/telling.h"
@@ -196,7 +197,8 @@ static size_t views_of(const struct snapshot *s, const struct view *ret[static V
 	return n;
 }
 
-static void view_table(struct json *j, const struct snapshot *s)
+/* older: live blocks older than recording.older_ns alone, as a report that was asked for them */
+static void view_table(struct json *j, const struct snapshot *s, bool older)
 {
 	const struct view *v[VIEWS_MAX];
 	size_t n = views_of(s, v);
@@ -221,20 +223,67 @@ static void view_table(struct json *j, const struct snapshot *s)
 		uint64_t bits = 0;
 
 		for (size_t i = 0; i < n; i++)
-			if (v[i]->shows && v[i]->shows(&s->sites[k], v[i]->older && s->recording.older_ns))
+			if (v[i]->shows && v[i]->shows(&s->sites[k], v[i]->older && older))
 				bits |= 1u << i;
 		json__u64(j, NULL, bits);
 	}
 	json__array_end(j);
 }
 
-static void words(struct json *j, const struct snapshot *s, const struct metric *chosen, const struct tellings *t)
+/* ---- a diff: what of its two profiles is not in the one that it is shown as */
+
+static void compared_profile(struct json *j, const char *key, const struct snapshot *s, const char *name)
 {
+	const struct snap_process *one = s->n_processes == 1 ? s->processes : NULL;
+	uint64_t rss = 0;
+
+	/* of a process that has ended RSS is history; a single one's is still worth telling */
+	for (size_t i = 0; i < s->n_processes; i++)
+		rss += one || !s->processes[i].ended ? s->processes[i].rss_bytes : 0;
+	json__object(j, key);
+	json__str(j, "file", name);
+	json__u64(j, "processes", s->n_processes);
+	json__str(j, "comm", one ? one->comm : NULL);
+	json__u64(j, "pid", one && one->pid > 0 ? (uint64_t)one->pid : 0);
+	json__u64(j, "duration_ns", s->duration_ns);
+	json__i64(j, "wall_now_ms", s->wall_now_ns / 1000000);
+	json__u64(j, "losses", s->losses_total);
+	json__u64(j, "rss_bytes", rss);
+	json__object(j, "totals");
+	json__counters(j, &s->totals, s->known, NULL);
+	json__object_end(j);
+	json__object_end(j);
+}
+
+static void compared(struct json *j, const struct export_compared *c)
+{
+	if (!c) {
+		json__null(j, "diff");
+		return;
+	}
+	json__object(j, "diff");
+	json__line(j, 1);
+	compared_profile(j, "before", c->before, c->before_name);
+	json__line(j, 1);
+	compared_profile(j, "after", c->after, c->after_name);
+	json__object_end(j);
+}
+
+/* ---- all of them */
+
+static void words(struct json *j, const struct snapshot *s, const struct export_opts *o)
+{
+	const struct tellings *t = o->report.tellings;
+
 	json__object(j, NULL);
-	metric_table(j, s, chosen);
+	metric_table(j, s, o->metric ? o->metric : metric__preset(s->known));
 	json__str(j, "baseline_name", s->baseline_name);
+	/* what was asked for now: the profile may have been recorded with another age, or is shown whole */
+	json__u64(j, "older_ns", o->report.older_ns);
 	json__line(j, 0);
-	view_table(j, s);
+	compared(j, o->compared);
+	json__line(j, 0);
+	view_table(j, s, o->report.older_ns);
 	json__line(j, 0);
 	json__object(j, "says");
 	sentences(j, s->losses, s->n_losses);
@@ -262,13 +311,14 @@ static void words(struct json *j, const struct snapshot *s, const struct metric 
 
 int html__write(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e)
 {
+	static const struct export_opts preset;
 	struct json in_page = { .out = out, .in_page = true }, beside = in_page;
 	int err;
 
 	fputs(html_page_before_data, out);
 	err = profile(&in_page, s, e);
 	fputs("\n" NEXT_ELEMENT, out);
-	words(&beside, s, o && o->metric ? o->metric : metric__preset(s->known), o ? o->report.tellings : NULL);
+	words(&beside, s, o ? o : &preset);
 	fputc('\n', out);
 	fputs(html_page_after_data, out);
 	if (err)

@@ -36,7 +36,8 @@ function cellOf(column) {
 		return {of: (row) => quotient(field(row), over(row)), show: (row) => over(row) ? percent(field(row), over(row)) : "–"};
 	const of = over ? (row) => quotient(field(row), over(row)) : column.since ? (row) => row.last ? field(row) - field(row.last) : null :
 		column.kind === "id" ? (row) => field(row) || null : field;
-	const show = (row) => known(of(row), (n) => mark + KINDS[column.kind](n));
+	const words = (n) => mark + KINDS[column.kind](n), coloured = (n) => column.kind === "change" && n ? el("span", {class: n < 0 ? "down" : "up"}, words(n)) : words(n);
+	const show = (row) => known(of(row), coloured);
 
 	return {of, show: mark && !over && !column.since ? (row) => [show(row), errorWords(column, row, of(row))] : show};
 }

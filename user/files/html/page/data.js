@@ -13,7 +13,7 @@ const happened = (counters) => Object.entries(counters).filter(([name, n]) => n 
 // What holds for the whole.
 const DATA = (() => {
 	const {tool, host, overhead, folded, losses, edges, stacks, modules, snapshots, hidden, older_unsure: unsure, totals} = PROFILE;
-	const names = ["mode", "size", "sample_bytes", "estimated", "observed_share", "by", "mmap", "min_size", "max_size", "within", "older_ns", "baseline_ns",
+	const names = ["mode", "size", "sample_bytes", "estimated", "observed_share", "by", "mmap", "min_size", "max_size", "within", "baseline_ns",
 		"duration_ns", "ended", "trigger", "started_on", "stopped_on", "waiting_for", "marks_seen", "marks_whole", "probes"];
 
 	return {
@@ -22,6 +22,8 @@ const DATA = (() => {
 		wall_start_ms: Date.parse(PROFILE.wall_start), wall_now_ms: Date.parse(PROFILE.wall_now),
 		// as json_read.c takes them
 		growth: PROFILE.mode === "growth", partial_sizes: PROFILE.min_size > 0 || PROFILE.max_size !== null,
+		// what this page was asked to show, not what was recorded
+		older_ns: WORDS.older_ns,
 		baseline_name: WORDS.baseline_name, metric: WORDS.metric, metrics: WORDS.metrics,
 		losses_total: losses.total, losses: happened(losses), edges: happened(edges),
 		ends: Object.entries(WORDS.ends).map(([name, says]) => [says, stacks[name]]),	// how stacks end: [words, distinct stacks], whole ones first
@@ -196,8 +198,8 @@ const CHANGE = {
 const METRIC_WORDS = {
 	"live-bytes": "live bytes", "live-blocks": "live blocks", "alloc-bytes": "bytes allocated",
 	"alloc-calls": "allocation calls", "peak-bytes": "bytes at the peak", "temp-calls": "temporary allocations",
-	"grown-bytes": "growth since the baseline", "shrunk-bytes": "shrinkage since the baseline",
-	"changed-bytes": "change since the baseline", "between": "change",
+	"grown-bytes": `growth since ${DATA.baseline_name || "the baseline"}`, "shrunk-bytes": `shrinkage since ${DATA.baseline_name || "the baseline"}`,
+	"changed-bytes": `change since ${DATA.baseline_name || "the baseline"}`, "between": "change",
 };
 
 // A width is never negative: what grew and what shrank are two pictures, or one in two colours.

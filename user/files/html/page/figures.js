@@ -7,6 +7,8 @@ function exact(n) {
 	return Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+const NO_BREAK = "\u00a0";	// a unit stays with its number
+
 // As a report writes them: "1.0 MiB", not "1008 KiB".
 function bytes(n) {
 	const sign = n < 0 ? "-" : "";
@@ -14,12 +16,12 @@ function bytes(n) {
 
 	n = Math.abs(n);
 	if (n < 1024)
-		return sign + Math.round(n) + " B";
+		return sign + Math.round(n) + NO_BREAK + "B";
 	do {
 		n /= 1024;
 		unit++;
 	} while (n >= 999.95 && unit < 5);
-	return sign + n.toFixed(1) + " " + "KMGTPE"[unit] + "iB";
+	return sign + n.toFixed(1) + NO_BREAK + "KMGTPE"[unit] + "iB";
 }
 
 function count(n) {

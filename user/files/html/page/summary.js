@@ -69,7 +69,17 @@ function changeWords() {
 	return DATA.baseline_name ? `${signed(change, bytes)} since ${DATA.baseline_name}, ` : "";
 }
 
+// Of a comparison all figures of the whole are changes; of one process of several the earlier ones are not here.
 function drawCards() {
+	byId("cards").replaceChildren(...(DIFF && shown.process < 0 ? DIFF.cards() : figureCards()), lossCard());
+}
+
+function lossCard() {
+	return BLIND.length && !DATA.losses_total ? card("Losses", "not known", "no call was seen of what ran", "bad") :
+		card("Losses", DATA.losses_total ? exact(DATA.losses_total) : "none", DATA.losses_total ? "figures are not exact" : "nothing went uncounted", DATA.losses_total ? "bad" : "good");
+}
+
+function figureCards() {
 	const t = shownTotals(), e = shownErrors() || {}, of = (name) => counter(t, name);
 	const cards = [];
 
@@ -87,12 +97,7 @@ function drawCards() {
 	if (KNOWN.has("free_calls"))
 		cards.push(card("Freed", MARK + bytes(of("free_bytes")), `${MARK}${count(of("free_calls"))} calls, ` +
 			`${percent(of("free_calls"), of("alloc_calls"))} of them`));
-	if (BLIND.length && !DATA.losses_total)
-		cards.push(card("Losses", "not known", "no call was seen of what ran", "bad"));
-	else
-		cards.push(card("Losses", DATA.losses_total ? exact(DATA.losses_total) : "none",
-			DATA.losses_total ? "figures are not exact" : "nothing went uncounted", DATA.losses_total ? "bad" : "good"));
-	byId("cards").replaceChildren(...cards);
+	return cards;
 }
 
 // ---- conditions
@@ -188,8 +193,7 @@ function exactWords() {
 function drawConditions() {
 	const estimate = estimateWords();
 
-	byId("conditions").replaceChildren(
-		"Traced ", el("b", null, duration(DATA.duration_ns)), ...attachWords(), ". Mode ", el("b", null, DATA.mode),
+	byId("conditions").replaceChildren(...(DIFF ? DIFF.conditions() : []), el("p", null, ...(DIFF ? [el("span", {class: "name"}, DIFF.after), ": traced "] : ["Traced "]), el("b", null, duration(DATA.duration_ns)), ...attachWords(), ". Mode ", el("b", null, DATA.mode),
 		`, ${DATA.size} sizes${DATA.probes.filter((p) => p.size).map((p) => `, ${p.size} sizes of ${basename(p.object)}`).join("")}${sizeWords()}${DATA.mmap ? ", with what it maps itself (--mmap)" : ""}. `,
 		...[["Began when ", DATA.started_on, " was called. "], ["Ended when ", DATA.stopped_on, " was called. "], ["Nothing is recorded yet: ", DATA.waiting_for, " was not called. "]]
 			.flatMap(([before, name, after]) => name ? [before, el("b", {class: "name mono"}, name), after] : []),
@@ -198,14 +202,19 @@ function drawConditions() {
 		DATA.hidden ? `${plural(DATA.n_hidden_sites, "site")} left out by ${DATA.hidden}. ` : "",
 		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : exactWords(),
 		DATA.older_ns ? `Leaks are blocks older than ${duration(DATA.older_ns)}` + (DATA.older_unsure_blocks ?
-			`; ${plural(DATA.older_unsure_blocks, "block")} more (${bytes(DATA.older_unsure_bytes)}) may be: ages are kept no finer. ` : ". ") : "");
+			`; ${plural(DATA.older_unsure_blocks, "block")} more (${bytes(DATA.older_unsure_bytes)}) may be: ages are kept no finer. ` : ". ") : ""));
 	byId("conditions-list").replaceChildren(...conditionRows().flatMap(([name, text]) =>
 		[el("dt", null, name), el("dd", {class: "name"}, text)]));
 }
 
 function drawSummary() {
-	byId("target").textContent = targetName();
-	document.title = `${targetName()} – malloctrace`;
+	const title = !DIFF ? targetName() : DIFF.title() + (shown.process < 0 ? "" : `, ${targetName()}`);
+
+	byId("target").textContent = title;
+	byId("target").title = DIFF ? DIFF.hint : "";
+	document.title = `${title} – malloctrace`;
+	if (DIFF)
+		[["timeline-title", "Over time, in "], ["conditions-title", "How it was measured: "]].forEach(([id, words]) => byId(id).textContent = words + DIFF.after);
 	byId("footer").textContent = `malloctrace ${DATA.version}, ${wallTime(DATA.wall_now_ms)}. This file is whole: it asks no network for anything.`;
 	drawLosses();
 	drawCards();
@@ -269,6 +278,8 @@ function drawTop() {
 	timeline.light(null);
 	if (between.found)
 		drawChangers();
+	else if (DIFF)
+		DIFF.drawTop();
 	else
 		drawHolders();
 }
