@@ -321,6 +321,23 @@ test("timeline", async () => {
 	quiet();
 });
 
+test("no_word_of_the_timeline_is_cut", async () => {
+	for (const name of ["sample", "single", "old", "big", "asked"])
+		for (const width of [420, 1280, 1920]) {
+			await open(name, {width});
+			assert.deepStrictEqual(await browser.run(() => {
+				const picture = document.querySelector("#timeline svg");
+
+				return [...picture.querySelectorAll("text")].filter((e) => {
+					const {x, y, width: w, height: h} = e.getBBox();
+
+					return x < 0 || x + w > picture.clientWidth || y < 0 || y + h > picture.clientHeight;
+				}).map((e) => e.textContent);
+			}), [], `${name} ${width}`);
+		}
+	quiet();
+});
+
 // RSS of gigabytes would hide what leaks beside it: each has a band and a scale of its own, and one that does not begin at 0 says so.
 test("a_small_leak_in_an_old_process", async () => {
 	const spans = () => browser.run(() => ["live", "rss"].map((name) => {

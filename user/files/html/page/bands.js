@@ -4,7 +4,7 @@
 // What always holds: a scale that does not begin at 0 says so in its title, at its lowest label, and with a break in its axis.
 
 const bands = (() => {
-	const LEFT = 68, RIGHT = 12, TITLE = 18, GAP = 12;
+	const LEFT = 76, RIGHT = 12, TITLE = 18, GAP = 12;
 	const FLAT = 1 << 20;	// RSS that moves by less is flat: a page more or less is no mountain
 
 	// ---- scales: round numbers, four or so

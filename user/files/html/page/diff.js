@@ -64,12 +64,17 @@ const DIFF = (() => {
 		return ["grew", "shrank", "new", "gone"].map((kind) => `${exact(n(kind))} ${kind}`).join(", ");
 	}
 
+	// What adds up over time grows with it.
+	const unlike = () => Math.abs(before.duration_ns - after.duration_ns) > 0.1 * Math.max(before.duration_ns, after.duration_ns) ?
+		" The two were traced for different lengths of time: the longer one has more allocations for that alone." : "";
+	const turned = () => after.wall_now_ms < before.wall_now_ms ? ` ${name(before)} was recorded after ${name(after)}: are they in the order that you want?` : "";
+
 	function conditions() {
 		const swatch = (kind) => el("i", {class: "swatch " + kind});
 
 		return [profileLine("Before", before), profileLine("After", after),
 			el("p", {class: "diff-key"}, "Stacks: ", el("b", null, countWords()), ". Figures with a sign are changes: ", swatch("up"), el("span", {class: "up"}, "+ grew"), ", ", swatch("down"), el("span", {class: "down"}, "- shrank"),
-				`. Figures without one, and the timeline, are of ${name(after)}.`)];
+				`. Figures without one, and the timeline, are of ${name(after)}.${unlike()}${turned()}`)];
 	}
 
 	return {

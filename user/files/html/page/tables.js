@@ -84,8 +84,13 @@ const tables = (() => {
 			tab.tabIndex = k === i ? 0 : -1;
 			byId("panel-" + k).hidden = k !== i;
 		});
+		const box = byId("tabs"), tab = tabs[i];
+
+		// in view, where they have no room side by side
+		if (tab.offsetLeft < box.scrollLeft + box.offsetLeft || tab.offsetLeft + tab.offsetWidth > box.scrollLeft + box.offsetLeft + box.clientWidth)
+			box.scrollLeft = tab.offsetLeft - box.offsetLeft - (box.clientWidth - tab.offsetWidth) / 2;
 		if (focus)
-			tabs[i].focus();
+			tab.focus();
 	}
 
 	function tabKey(event) {

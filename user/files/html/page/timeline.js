@@ -74,7 +74,7 @@ const timeline = (() => {
 			const x = xOf(t), top = band.y(live === null ? points[nearest(t)].live : live), left = x < LEFT + 60;
 
 			g.append(svg("line", {class: "mark-line", x1: x, x2: x, y1: top, y2: band.bottom}), svg("circle", {class: "mark-dot", cx: x, cy: top, r: 3}),
-				text({class: "tick", x: x + (left ? 6 : -6), y: Math.max(top - 6, band.top + 8), "text-anchor": left ? "start" : "end"}, name));
+				text({class: "tick haloed", x: x + (left ? 6 : -6), y: Math.max(top - 6, band.top + 8), "text-anchor": left ? "start" : "end"}, name));
 		}
 	}
 
