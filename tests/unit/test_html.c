@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "files/export.h"
 #include "files/json/json_writer.h"
@@ -21,13 +22,15 @@
 
 typedef int writer(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
 
+static struct export_compared compared;	/* what pages are a diff of */
+
 static char *written(writer *write, const struct snapshot *s, size_t *ret_len)
 {
 	_cleanup_err_ struct err e = {};
 	char *text = NULL;
 	FILE *out = open_memstream(&text, ret_len);
 
-	cr_assert_eq(write(out, s, &(struct export_opts){}, &e), 0, "%s", err_msg(&e));
+	cr_assert_eq(write(out, s, &(struct export_opts){ .compared = compared.before ? &compared : NULL }, &e), 0, "%s", err_msg(&e));
 	fclose(out);
 	return text;
 }
@@ -53,7 +56,47 @@ static char *element(const char *page, const char *tag)
 
 /* ---- the profile */
 
-static void check_profile(struct snapshot *s)
+static int digit_of(char c)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = strchr(digits, c);
+
+	return c && at ? (int)(at - digits) : -1;
+}
+
+/* As `base64 -d | gunzip` does. */
+static char *unpacked(const char *text)
+{
+	_cleanup_free_ unsigned char *packed = malloc(strlen(text) + 4);
+	size_t n = 0, room = 64 << 20;
+	unsigned int bits = 0, n_bits = 0;
+	char *out = malloc(room);
+	z_stream z = {};
+
+	for (; *text; text++) {
+		cr_assert(digit_of(*text) >= 0 || *text == '=' || *text == '\n');
+		if (digit_of(*text) < 0)
+			continue;
+		bits = bits << 6 | (unsigned int)digit_of(*text);
+		n_bits += 6;
+		if (n_bits >= 8) {
+			n_bits -= 8;
+			packed[n++] = (unsigned char)(bits >> n_bits);
+		}
+	}
+	z.next_in = packed;
+	z.avail_in = (unsigned int)n;
+	z.next_out = (unsigned char *)out;
+	z.avail_out = (unsigned int)room - 1;
+	cr_assert_eq(inflateInit2(&z, MAX_WBITS + 16), Z_OK);
+	cr_assert_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
+	cr_assert_eq(z.avail_in, 0);
+	out[z.total_out] = 0;
+	inflateEnd(&z);
+	return out;
+}
+
+static void check_profile(struct snapshot *s, bool packed)
 {
 	_cleanup_free_ char *page = NULL, *data = NULL, *file = NULL;
 	json_error_t e;
@@ -63,6 +106,14 @@ static void check_profile(struct snapshot *s)
 	file = written(json__write, s, &len);
 	page = page_of(s, &len);
 	data = element(page, DATA_BEGIN);
+	cr_assert_eq(*data == '{', !packed);
+	if (packed) {
+		char *text = unpacked(data);
+
+		cr_assert_lt(10 * len, 5 * strlen(text), "a page of %zu bytes, for %zu", len, strlen(text));
+		free(data);
+		data = text;
+	}
 	in_file = json_loads(file, 0, NULL);
 	in_page = json_loads(data, 0, &e);
 	cr_assert_not_null(in_page, "line %d: %s", e.line, e.text);
@@ -78,9 +129,11 @@ Test(html, profile_is_the_json_file)
 					      SAMPLE_SINGLE | SAMPLE_COUNT, SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_OLDER, SAMPLE_EMPTY, SAMPLE_UNNAMED };
 
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
-		check_profile(sample__new(flags[i]));
-	check_profile(sample__asked());
-	check_profile(sample__big(500));
+		check_profile(sample__new(flags[i]), false);
+	check_profile(sample__asked(), false);
+	check_profile(sample__big(1000), false);
+	check_profile(sample__big(1001), true);
+	check_profile(sample__big(20000), true);
 }
 
 /* Of many long timelines every n-th point, and the last, is enough for a page. */
@@ -139,7 +192,9 @@ Test(html, words)
 	check_words("html-words-growth.json", sample__new(SAMPLE_SINGLE | SAMPLE_GROWTH));
 	check_words("html-words-empty.json", sample__new(SAMPLE_EMPTY));
 	check_words("html-words-asked.json", sample__asked());
+	compared = (struct export_compared){ a, b, "before.json", "after.json" };
 	check_words("html-words-diff.json", diff__snapshot(a, b, "before.json"));
+	compared = (struct export_compared){};
 	snapshot__free(a);
 	snapshot__free(b);
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "files/export.h"
+#include "files/html/packed.h"
 #include "files/json/json.h"
 #include "files/json/json_rows.h"
 #include "html_page.h"
@@ -24,6 +25,8 @@
 #include "util/util.h"
 
 #define NEXT_ELEMENT "</script>\n<script type=\"application/json\" id=\"words\">\n"
+/* A profile of more sites is packed: ten times smaller, and no longer to be read by eye, which of so many nobody does. */
+#define PLAIN_SITES 1000
 /* Of timelines: as many as there may be in all, and as many as a process may have even if they are more. */
 #define POINTS_OF_ALL 65536
 #define POINTS_OF_EACH 64
@@ -69,6 +72,19 @@ static int profile(struct json *j, const struct snapshot *s, struct err *e)
 	}
 	fewer.processes = processes;
 	return json__document(j, &fewer, e);
+}
+
+static int packed_profile(FILE *out, const struct snapshot *s, struct err *e)
+{
+	struct json packed = { .out = packed__open(out), .in_page = true };
+	int err;
+
+	if (!packed.out)
+		return err_set(e, -ENOMEM, "out of memory");
+	err = profile(&packed, s, e);
+	if (fclose(packed.out) && !err)
+		err = err_set(e, -EIO, "cannot write HTML");
+	return err;
 }
 
 /* ---- the words beside it */
@@ -316,7 +332,7 @@ int html__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 	int err;
 
 	fputs(html_page_before_data, out);
-	err = profile(&in_page, s, e);
+	err = s->n_sites > PLAIN_SITES ? packed_profile(out, s, e) : profile(&in_page, s, e);
 	fputs("\n" NEXT_ELEMENT, out);
 	words(&beside, s, o ? o : &preset);
 	fputc('\n', out);

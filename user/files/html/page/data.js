@@ -4,7 +4,17 @@
 // and what is null is not known. A *frame* is a function at a return address, or one inlined there; a *function* is a name in a
 // module, and what flame graphs and searches know.
 
-const PROFILE = JSON.parse(byId("data").textContent);
+// A large one is packed. What cannot be read is said: else this page would be an empty one.
+const PROFILE = (() => {
+	const text = byId("data").textContent;
+
+	try {
+		return JSON.parse(text.trimStart().startsWith("{") ? text : unpack(text));
+	} catch (e) {
+		byId("main").prepend(el("p", {class: "losses"}, `The profile in this file cannot be read: it was changed, or is not whole (${e.message}).`));
+		throw e;
+	}
+})();
 const WORDS = JSON.parse(byId("words").textContent);
 
 // What has come to pass: [[name, sentence, how often]]
