@@ -107,8 +107,10 @@ const bands = (() => {
 	function draw(g, band, points, xOf) {
 		if (band.area)
 			g.append(svg("path", {class: "area-" + band.name, d: line(points, band, xOf, true)}));
-		g.append(svg("path", {class: "line-" + band.name, d: line(points, band, xOf)}), text({class: "band-title " + band.name, x: LEFT, y: band.titleY}, band.title));
+		g.append(svg("path", {class: "line-" + band.name, d: line(points, band, xOf)}));
 	}
 
-	return {LEFT, RIGHT, list, place, axis, draw, timeTicks, text};
+	const title = (g, band) => g.append(text({class: "band-title " + band.name, x: LEFT, y: band.titleY}, band.title));
+
+	return {LEFT, RIGHT, list, place, axis, draw, title, timeTicks, text};
 })();

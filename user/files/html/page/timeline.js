@@ -64,8 +64,8 @@ const timeline = (() => {
 			g.append(text({class: "event-name " + e.kind, x: e.x + (e.left ? -6 : 6), y: rowY(e), "text-anchor": e.left ? "end" : "start"}, e.text));
 	}
 
-	// The peak and the baseline are moments of what is live.
-	function drawDots(g, list) {
+	// The peak and the baseline are moments of what is live. above: there is room for a word over the band.
+	function drawDots(g, list, above) {
 		const {live: band} = picture;
 
 		for (const {kind, t, live, name} of list) {
@@ -74,7 +74,7 @@ const timeline = (() => {
 			const x = xOf(t), top = band.y(live === null ? points[nearest(t)].live : live), left = x < LEFT + 60;
 
 			g.append(svg("line", {class: "mark-line", x1: x, x2: x, y1: top, y2: band.bottom}), svg("circle", {class: "mark-dot", cx: x, cy: top, r: 3}),
-				text({class: "tick haloed", x: x + (left ? 6 : -6), y: Math.max(top - 6, band.top + 8), "text-anchor": left ? "start" : "end"}, name));
+				text({class: "tick haloed", x: x + (left ? 6 : -6), y: Math.max(top - 6, above && !left ? band.top - 5 : band.top + 8), "text-anchor": left ? "start" : "end"}, name));
 		}
 	}
 
@@ -108,12 +108,14 @@ const timeline = (() => {
 		drawLane(g, lane);
 		all.forEach((band) => bands.draw(g, band, points, xOf));
 		picture.site = g.appendChild(svg("path", {class: "line-site"}));
-		drawDots(g, named);
+		drawDots(g, named, !rows);
 		// what is not chosen is behind a veil
 		const veil = () => g.appendChild(svg("rect", {class: "veil", y: top, height: bottom - top, visibility: "hidden"}));
 		const edge = () => g.appendChild(svg("line", {class: "edge", y1: top, y2: bottom, visibility: "hidden"}));
 
 		Object.assign(picture, {veils: [veil(), veil()], edges: [edge(), edge()]});
+		// but not what a band is called
+		all.forEach((band) => bands.title(g, band));
 		picture.hair = g.appendChild(svg("line", {class: "hair", y1: top, y2: bottom, visibility: "hidden"}));
 		picture.dots = all.map(({name}) => g.appendChild(svg("circle", {class: "hair-dot " + name, r: 3.5, visibility: "hidden"})));
 		listen(g);
