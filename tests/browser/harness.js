@@ -53,13 +53,21 @@ const opens = (name) => async () => {
 		assert.strictEqual(await attribute("html", "data-ready"), "yes");
 		assert.strictEqual(await attribute("html", "data-theme"), dark ? "dark" : "light");
 		await harness.browser.picture(path.join(dir, `${name}-${dark ? "dark" : "light"}.png`));
+		assert.deepStrictEqual(await cut(), []);
 		quiet();
-		await open(name, {dark, width: 420, height: 900});
-		assert.ok(await harness.browser.run("document.documentElement.scrollWidth <= 420"), "wider than a narrow window");
-		await harness.browser.picture(path.join(dir, `${name}-narrow-${dark ? "dark" : "light"}.png`));
-		quiet();
+		for (const [size, width, height] of [["narrow", 420, 900], ["large", 1920, 1080]]) {
+			await open(name, {dark, width, height});
+			assert.ok(await harness.browser.run((w) => document.documentElement.scrollWidth <= w, width), `wider than a ${size} window`);
+			await harness.browser.picture(path.join(dir, `${name}-${size}-${dark ? "dark" : "light"}.png`));
+			assert.deepStrictEqual(await cut(), [], `cut in a ${size} window`);
+			quiet();
+		}
 	}
 };
+
+// Words that must be whole: figures of the whole, titles, buttons.
+const cut = () => harness.browser.run(() => [...document.querySelectorAll(".card-value, .card-below, h2, button:not(.top-row):not(.site-name), .tick")]
+	.filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent));
 
 Object.assign(harness, {tests, attribute, column, dir, hoverAway, open, opens, pixel, quiet, Skip, test, text, texts, whereIs});
 module.exports = harness;

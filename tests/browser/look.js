@@ -9,7 +9,8 @@ const {Chromium, find} = require("./chromium.js");
 	const [file, dir] = process.argv.slice(2), name = path.basename(file, ".html");
 	const browser = await Chromium.start(find());
 
-	for (const [suffix, size] of [["light", {}], ["dark", {dark: true}], ["narrow", {width: 420, height: 900}], ["narrow-dark", {width: 420, height: 900, dark: true}]]) {
+	for (const [suffix, size] of [["light", {}], ["dark", {dark: true}], ["narrow", {width: 420, height: 900}], ["narrow-dark", {width: 420, height: 900, dark: true}],
+		["large", {width: 1920, height: 1080}], ["large-dark", {width: 1920, height: 1080, dark: true}]]) {
 		await browser.open(file, size);
 		await browser.picture(path.join(dir, `${name}-${suffix}.png`));
 		await browser.picture(path.join(dir, `${name}-${suffix}-whole.png`), {whole: true});

@@ -409,6 +409,25 @@ test("dark_mode", async () => {
 	quiet();
 });
 
+// 4.5 to 1 is what small text needs (WCAG 2, level AA).
+test("words_stand_out", async () => {
+	for (const dark of [false, true]) {
+		await open("single", {dark});
+		const colours = await browser.run(() => Object.fromEntries(["panel", "bg", "ink", "quiet", "accent", "live", "rss", "rate", "up", "down", "event", "good", "warn"].map((name) => {
+			const e = document.body.appendChild(document.createElement("i"));
+
+			e.style.color = `var(--${name})`;
+			return [name, getComputedStyle(e).color.match(/\d+/g).map(Number)];
+		})));
+		const light = (rgb) => rgb.map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4)).reduce((n, v, i) => n + v * [0.2126, 0.7152, 0.0722][i], 0);
+		const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+
+		for (const [name, rgb] of Object.entries(colours))
+			if (name !== "panel" && name !== "bg")
+				assert.ok(contrast(rgb, colours.panel) >= 4.5, `${name} in ${dark ? "dark" : "light"}: ${contrast(rgb, colours.panel).toFixed(2)}`);
+	}
+});
+
 test("paper", async () => {
 	await open("sample", {dark: true});
 	await browser.run(() => {
