@@ -85,6 +85,7 @@ test("opens_quietly threads", opens("threads"));
 
 test("a_thread_has_its_own_flame_graph", async () => {
 	await open("threads");
+	assert.match(await text("#panel-0 tbody tr:first-child"), /raxGenericInsert thread redis-server \(1432\)/, "a row says whose it is");
 	assert.deepStrictEqual(await texts("#flame-thread option"), ["all", "bio_lazy_free (2 threads)", "bio_lazy_free (1440)", "bio_lazy_free (1441)", "redis-server (1432)"]);
 	const panel = await show("Threads");
 

@@ -236,6 +236,9 @@ function titleWays(site, n) {
 	return {through: names(frames.slice(0, Math.max(at, 0))).reverse(), callers: names(frames.slice(at + 1, at + 1 + n))};
 }
 
+// Whose it is, where that was kept: rows that differ in nothing else are told apart by it.
+const threadWords = (site) => site.tid ? `thread ${site.thread || "?"} (${site.tid})` : "";
+
 function siteTitle(site) {
 	const frame = titleFrame(site);
 

@@ -8,6 +8,8 @@ const DIFF = (() => {
 	const {before, after} = WORDS.diff, short = basename(before.file) !== basename(after.file), name = ({file}) => short ? basename(file) : file;
 	const target = ({processes, comm, pid}) => comm === null ? plural(processes, "process", "processes") : pid ? `${comm} (${pid})` : comm;
 
+	const later = short ? basename(after.file) : "the later file";	// in a sentence
+
 	// ---- rows: sites that hold more or less
 
 	const was = (s) => counter(s.c, "live_bytes") - s.sinceBaseline;
@@ -35,7 +37,7 @@ const DIFF = (() => {
 	function changeCard(label, from, to, words, more) {
 		const change = to - from;
 
-		return card(label, change ? MARK + signed(change, words) : "no change", el("span", null, `${MARK}${words(from)} → ${MARK}${words(to)}`, more ? `, ${more}` : ""), change > 0 ? "grew" : change < 0 ? "shrank" : "");
+		return card(label, change ? MARK + signed(change, words) : "no change", el("span", null, `${MARK}${words(from)} → ${MARK}${words(to)}`, more ? `, ${more}` : ""), change > 0 ? "grew" : change < 0 ? "shrank" : "same");
 	}
 
 	function cards() {
@@ -67,18 +69,18 @@ const DIFF = (() => {
 	// What adds up over time grows with it.
 	const unlike = () => Math.abs(before.duration_ns - after.duration_ns) > 0.1 * Math.max(before.duration_ns, after.duration_ns) ?
 		" The two were traced for different lengths of time: the longer one has more allocations for that alone." : "";
-	const turned = () => after.wall_now_ms < before.wall_now_ms ? ` ${name(before)} was recorded after ${name(after)}: are they in the order that you want?` : "";
+	const turned = () => after.wall_now_ms < before.wall_now_ms ? ` ${short ? basename(before.file) : "The first file"} was recorded after ${later}: are they in the order that you want?` : "";
 
 	function conditions() {
 		const swatch = (kind) => el("i", {class: "swatch " + kind});
 
 		return [profileLine("Before", before), profileLine("After", after),
 			el("p", {class: "diff-key"}, "Stacks: ", el("b", null, countWords()), ". Figures with a sign are changes: ", swatch("up"), el("span", {class: "up"}, "+ grew"), ", ", swatch("down"), el("span", {class: "down"}, "- shrank"),
-				`. Figures without one, and the timeline, are of ${name(after)}.${unlike()}${turned()}`)];
+				`. Figures without one, and the timeline, are of ${later}.${unlike()}${turned()}`)];
 	}
 
 	return {
-		cards, conditions, drawTop, before: name(before), after: name(after),
+		cards, conditions, drawTop, after: later,
 		title: () => `diff: ${name(before)} → ${name(after)}`, hint: `${before.file} → ${after.file}`,
 	};
 })();

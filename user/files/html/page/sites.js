@@ -12,7 +12,7 @@ const sites = (() => {
 
 		return el("div", {class: "site"},
 			el("span", {class: "site-name"}, el("span", {class: "name mono"}, siteTitle(s)), " ",
-				el("span", {class: "quiet small name"}, [first < 0 ? "" : whereShort(first), through.length ? "via " + through.join(" → ") : ""].filter(Boolean).join("  "))),
+				el("span", {class: "quiet small name"}, [threadWords(s), first < 0 ? "" : whereShort(first), through.length ? "via " + through.join(" → ") : ""].filter(Boolean).join("  "))),
 			el("div", {class: "callers quiet small name"}, callers.length ? "← " + callers.join(" ← ") : s.via));
 	}
 

@@ -253,7 +253,7 @@ function drawHolders() {
 		const frame = titleFrame(s);
 
 		return topRow(s, MARK + bytes(weigh(s)), [share(weigh(s), whole), weigh(s) / whole], "", [reasonWords(s),
-			[frame < 0 ? "" : shortPath(sourceOf(frame)), live ? plural(liveBlocks(s), "block") : `${count(counter(s.c, "alloc_calls"))} calls`,
+			[threadWords(s), frame < 0 ? "" : shortPath(sourceOf(frame)), live ? plural(liveBlocks(s), "block") : `${count(counter(s.c, "alloc_calls"))} calls`,
 				live && KNOWN.has("free_calls") ? `${percent(counter(s.c, "free_calls"), counter(s.c, "alloc_calls"))} freed` : "", callerWords(s)].filter(Boolean).join(" · ")],
 		() => tables.reveal(s));
 	}));
