@@ -111,7 +111,7 @@ static void with_hostile_names(struct snapshot *s)
 	for (size_t i = 0; i < s->n_places; i++) {
 		struct line *line = snapshot__alloc(s, 1, sizeof(*line));
 
-		*line = (struct line){ names[i % ARRAY_SIZE(names)], names[(i + 1) % ARRAY_SIZE(names)], 1, false };
+		*line = (struct line){ .function = names[i % ARRAY_SIZE(names)], .file = names[(i + 1) % ARRAY_SIZE(names)], .line = 1, .dir = names[(i + 2) % ARRAY_SIZE(names)] };
 		s->places[i].lines = line;
 		s->places[i].n_lines = 1;
 	}
