@@ -255,6 +255,18 @@ static void put_recursive(const char *dir)
 	put(dir, "recursive", s);
 }
 
+/* The source of one of its functions came along, and has what would hurt a page. */
+static void put_source(const char *dir)
+{
+	static const char *const text[] = { "void call(client *c)", "{", "    if (c->n < 2 && \"</script><b>x</b>\")", "        c->cmd->proc(c);", "}" };
+	static const struct snap_source source = { .file = "/build/redis-7.0.15/src/server.c", .from = 3557, .n = ARRAY_SIZE(text), .text = text };
+	struct snapshot *s = sample__asked();
+
+	s->sources = &source;
+	s->n_sources = 1;
+	put(dir, "source", s);
+}
+
 /* A process that has run for months: its RSS is 8 GiB, and 3 MiB of it are new. */
 static void put_old(const char *dir)
 {
@@ -315,6 +327,7 @@ static int pages(const char *dir)
 	put_huge(dir);
 	put_threads(dir);
 	put_recursive(dir);
+	put_source(dir);
 	put_old(dir);
 	put_short_end(dir);
 	put_blind(dir);

@@ -130,3 +130,19 @@ test("a_process_alone_from_its_row", async () => {
 	assert.strictEqual(await attribute("#tab-2", "aria-selected"), "true");
 	quiet();
 });
+
+// ---- source
+
+test("a_frame_unfolds_its_source", async () => {
+	await open("source");
+	await browser.click("#top li:first-child button");
+	const frame = await browser.run(() => [...document.querySelectorAll(".stack button.link")].map((e) => e.innerText));
+
+	assert.deepStrictEqual(frame, ["call"], "the only one whose source is there");
+	await browser.click(".stack button.link");
+	assert.deepStrictEqual(await texts(".source tbody td.code"), ["void call(client *c)", "{", 'if (c->n < 2 && "</script><b>x</b>")', "c->cmd->proc(c);", "}"]);
+	assert.deepStrictEqual(await browser.run(() => [...document.querySelectorAll(".source tr.here td")].map((e) => e.innerText.trim())), ["37.0 MiB", "32,949", "2.19M", "3560", "c->cmd->proc(c);"]);
+	await browser.click(".stack button.link");
+	assert.strictEqual((await texts(".source")).length, 0, "and folds it");
+	quiet();
+});

@@ -29,9 +29,25 @@ const sites = (() => {
 
 	// ---- what unfolds under a site
 
+	// A frame whose source is there: its name unfolds it.
+	function frameName(f) {
+		const unfold = (event) => {
+			const row = event.target.closest("tr"), below = row.nextElementSibling, open = below && below.classList.contains("source-row");
+
+			event.stopPropagation();
+			event.target.setAttribute("aria-expanded", String(!open));
+			if (open)
+				below.remove();
+			else
+				row.after(el("tr", {class: "source-row"}, el("td", {colspan: 3}, source.lines(f))));
+		};
+
+		return source.has(f) ? el("button", {type: "button", class: "link name mono", title: "Its source", "aria-expanded": "false", onclick: unfold}, fnName[frameFn[f]]) : fnName[frameFn[f]];
+	}
+
 	function frameRows(s) {
 		return s.stack.map((f) => el("tr", null,
-			el("td", {class: "name mono"}, fnName[frameFn[f]], isInlined(f) ? el("span", {class: "quiet"}, " inlined") : null),
+			el("td", {class: "name mono"}, frameName(f), isInlined(f) ? el("span", {class: "quiet"}, " inlined") : null),
 			el("td", {class: "quiet name"}, sourceOf(f)), el("td", {class: "quiet name mono"}, basename(moduleOf(f)))));
 	}
 
