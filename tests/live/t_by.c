@@ -117,7 +117,7 @@ TEST(view_processes_first)
 {
 	struct fx a, b;
 	struct mt m;
-	const char *table, *leaks;
+	const char *table, *live;
 	char pids[40], row[40];
 
 	fx__start(t, &a, "basic", "leak", "10", NULL);
@@ -129,8 +129,8 @@ TEST(view_processes_first)
 	fx__go(t, &b);
 	mt__stop(t, &m, SIGINT, 0);
 	table = strstr(m.c.outs.s, "\nPROCESSES by live bytes (2 of 2, 100% of bytes)\n");
-	leaks = strstr(m.c.outs.s, "\nLEAKS");
-	want(t, table && leaks && table < leaks, "the processes before the leaks, wanted, got\n%s", m.c.outs.s);
+	live = strstr(m.c.outs.s, "\nLIVE");
+	want(t, table && live && table < live, "the processes before what is live, wanted, got\n%s", m.c.outs.s);
 	snprintf(row, sizeof(row), "malloctrace -p %d\n", b.c.pid);
 	want(t, table && strstr(table, row), "how to look into the one that holds the most, wanted, got\n%s", m.c.outs.s);
 	fx__quit(t, &a);

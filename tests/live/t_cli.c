@@ -125,9 +125,9 @@ TEST(interval_and_count)
 		mt__stop(t, &m, 0, 0);
 		fx__quit(t, &f);
 	} while (period__was_short(&period));
-	for (const char *p = m.c.outs.s; (p = strstr(p, "LEAKS")); p++)
+	for (const char *p = m.c.outs.s; (p = strstr(p, "\nLIVE")); p++)
 		n++;
-	want_eq(t, "reports (by their LEAKS headings)", 3, n);
+	want_eq(t, "reports (by their LIVE headings)", 3, n);
 	want(t, strstr(m.c.outs.s, "leak_here") != NULL, "leak_here, wanted in the report: %.300s", m.c.outs.s);
 	want(t, !strchr(m.c.outs.s, '\033'), "escape codes, wanted none in what is no terminal");
 }

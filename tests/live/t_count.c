@@ -210,7 +210,7 @@ TEST(count_text)
 	want(t, strstr(m.c.outs.s, "not recorded (--mode count)"), "'not recorded (--mode count)', wanted in: %.300s", m.c.outs.s);
 	want(t, strstr(m.c.outs.s, "1,000 allocation calls"), "'1,000 allocation calls', wanted in: %.300s", m.c.outs.s);
 	want(t, strstr(m.c.outs.s, "ALLOCATIONS by calls (1 of 1 site"), "a table of allocations, wanted in: %.600s", m.c.outs.s);
-	want(t, !strstr(m.c.outs.s, "LEAKS") && !strstr(m.c.outs.s, " freed") && !strstr(m.c.outs.s, " temp"),
+	want(t, !strstr(m.c.outs.s, "LIVE") && !strstr(m.c.outs.s, " freed") && !strstr(m.c.outs.s, " temp"),
 	     "nothing about frees, wanted in: %.600s", m.c.outs.s);
 	text = read_all(folded, NULL);
 	want(t, text && strstr(text, ";hold_here 100000\n"), "'hold_here 100000', wanted in %s: %.300s", folded, text ? text : "(nothing)");

@@ -89,7 +89,7 @@ TEST(ages_are_in_the_file)
 	/* any other age: a border again, and one in the middle of the class that the old ones are in */
 	older = from_age(t, root, 1 * S);
 	report_older(t, &m, file, "1s");
-	want_text(t, &m, "LEAKS older than 1.0s");
+	want_text(t, &m, "LIVE older than 1.0s");
 	want(t, !strstr(m.c.outs.s, "at least"), "1 s is a border:\n%s", m.c.outs.s);
 	mt__run(t, &m, "report", file, "--older", "1s", "--json", NULL);
 	again = with_frames(json_loads(m.c.outs.s, 0, NULL));

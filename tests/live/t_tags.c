@@ -128,10 +128,10 @@ TEST(tags_of_a_saved_profile)
 	want_tag(t, root, &f, "handle_put", "put", NULL);
 	want_tag(t, root, &f, NULL, "nobody", "inlined");
 	want(t, json_is_null(jget(tag_named(t, root, "handle_put"), "entered")), "calls of a function that was not probed, wanted null");
-	/* the view comes by itself, before the leaks */
+	/* the view comes by itself, before what is live */
 	want_eq(t, "exit", 0, mt__run(t, &r, "report", tagged, NULL));
-	want(t, strstr(r.c.outs.s, "\nTAGS by live bytes (2 tags, ") && strstr(r.c.outs.s, "\nLEAKS") > strstr(r.c.outs.s, "\nTAGS"),
-	     "tags, then leaks, wanted, got\n%s", r.c.outs.s);
+	want(t, strstr(r.c.outs.s, "\nTAGS by live bytes (2 tags, ") && strstr(r.c.outs.s, "\nLIVE") > strstr(r.c.outs.s, "\nTAGS"),
+	     "tags, then live, wanted, got\n%s", r.c.outs.s);
 	want_eq(t, "exit", 0, mt__run(t, &r, "report", tagged, "--view", "tags", "--tag", "libc.so:handle_get", NULL));
 	want(t, strstr(r.c.outs.s, "TAGS by live bytes (1 tag, 0% of bytes)"), "another binary's function, wanted nothing in it, got\n%s",
 	     r.c.outs.s);

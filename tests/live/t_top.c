@@ -142,7 +142,7 @@ TEST(top_keys)
 	json_t *j;
 
 	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8", "");
-	COMES("[1 leaks]", "screen (", "losses none", "nothing allocated while traced is live");
+	COMES("[1 live]", "screen (", "losses none", "nothing allocated while traced is live");
 	fx__go(t, &s.fx);
 	/* 100 x 1,000 and 10 x 5,000 bytes; the wrapper is not what is told */
 	COMES("97.7 KiB", "+97.7 KiB", " 100 ", "leak_here", "48.8 KiB", "漢字の山", "screen.c:", "!xmalloc", "!churn");
@@ -162,7 +162,7 @@ TEST(top_keys)
 	keys(t, &s, "Tab");
 	COMES("[f functions]", "STACKS", "97.7 KiB", "leak_here", "churn");
 	keys(t, &s, "Tab");
-	COMES("[1 leaks]");
+	COMES("[1 live]");
 	keys(t, &s, "s");
 	COMES("by delta ↓");
 	keys(t, &s, "S");
@@ -237,7 +237,7 @@ TEST(top_asked)
 
 	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8",
 	      "--tag leak_here --tag churn --tag thread --mark serve --free-stacks --when 'live>100K' --when 'rss>900G'");
-	COMES("[1 leaks]", "7 tags", "8 marks", "9 frees", "0 when");
+	COMES("[1 live]", "7 tags", "8 marks", "9 frees", "0 when");
 	keys(t, &s, "0");
 	COMES("[0 when]", "live>100K", "rss>900G", "not met yet", "!holds");
 	keys(t, &s, "8");
@@ -264,7 +264,7 @@ TEST(top_asked)
 	COMES("195.3 KiB     1000 B  195.3 KiB     1000 B");
 	/* a tag has tables of its own */
 	keys(t, &s, "Enter");
-	COMES("[1 leaks]", "tag leak_here", " 200 ", "!漢字の山");
+	COMES("[1 live]", "tag leak_here", " 200 ", "!漢字の山");
 	keys(t, &s, "Escape");
 	COMES("[7 tags]", "!tag leak_here");
 	keys(t, &s, "q");
@@ -546,7 +546,7 @@ TEST(top_stopped)
 	snprintf(line, sizeof(line), "LC_ALL=C.UTF-8 %s -p %d", lt_bin, (int)s.fx.c.pid);
 	type(t, &s, line);
 	keys(t, &s, "Enter");
-	COMES("[1 leaks]", "losses none");
+	COMES("[1 live]", "losses none");
 	fx__go(t, &s.fx);
 	COMES("leak_here");
 	keys(t, &s, "C-z");
@@ -558,7 +558,7 @@ TEST(top_stopped)
 	fx__go(t, &s.fx);
 	type(t, &s, "fg");
 	keys(t, &s, "Enter");
-	COMES("[1 leaks]", "195.3 KiB", "q quit");
+	COMES("[1 live]", "195.3 KiB", "q quit");
 	keys(t, &s, "q");
 	COMES("next: --full for every stack", "prompt>");
 	tmux(t, &s, "kill-server", NULL);
@@ -585,7 +585,7 @@ TEST(top_plain)
 
 	begin(t, &c, "100", "30", "LC_ALL=C", "");
 	fx__go(t, &c.fx);
-	comes(t, &c, "leak_here", "-[1 leaks]-", NULL);
+	comes(t, &c, "leak_here", "-[1 live]-", NULL);
 	seen = look(t, &c);
 	for (const char *p = seen; *p; p++)
 		if (!isascii((unsigned char)*p)) {

@@ -51,12 +51,12 @@ Test(report, looks)
 	check("report-80.txt", 0, &(struct report_opts){ .width = 80 });
 	check("report-120.txt", 0, &(struct report_opts){ .width = 120 });
 	check("report-single-80.txt", SAMPLE_SINGLE, &(struct report_opts){ .top = 3 });
-	check("report-losses-80.txt", SAMPLE_SINGLE | SAMPLE_LOSSES, &(struct report_opts){ .views = VIEW_LEAKS });
-	check("report-older-80.txt", SAMPLE_OLDER, &(struct report_opts){ .views = VIEW_LEAKS, .older_ns = 10000000000 });
+	check("report-losses-80.txt", SAMPLE_SINGLE | SAMPLE_LOSSES, &(struct report_opts){ .views = VIEW_LIVE });
+	check("report-older-80.txt", SAMPLE_OLDER, &(struct report_opts){ .views = VIEW_LIVE, .older_ns = 10000000000 });
 	check("report-ages-80.txt", SAMPLE_SINGLE | SAMPLE_HEAP, &(struct report_opts){ .views = VIEW_LIFETIMES, .top = 1 });
 	check("report-heap-120.txt", SAMPLE_MANY | SAMPLE_HEAP, &(struct report_opts){ .views = VIEW_PROCESSES, .width = 120 });
 	check("report-partial-80.txt", SAMPLE_PARTIAL, &(struct report_opts){ .views = VIEW_ALLOCS, .top = 2 });
-	check("report-unnamed-80.txt", SAMPLE_UNNAMED, &(struct report_opts){ .views = VIEW_LEAKS, .top = 3 });
+	check("report-unnamed-80.txt", SAMPLE_UNNAMED, &(struct report_opts){ .views = VIEW_LIVE, .top = 3 });
 	check("report-tree-80.txt", 0, &(struct report_opts){ .views = VIEW_TREE, .threshold_pct = 0.5 });
 	check("report-tree-callees-120.txt", SAMPLE_ESTIMATED,
 	      &(struct report_opts){ .views = VIEW_TREE, .threshold_pct = 2, .width = 120, .callees = true, .metric = metric__find("alloc-calls") });
@@ -71,7 +71,7 @@ Test(report, looks)
 	check("report-growth-120.txt", SAMPLE_GROWTH, &(struct report_opts){ .width = 120, .top = 2 });
 	check("report-estimated-80.txt", SAMPLE_ESTIMATED, &(struct report_opts){ .top = 6 });
 	check("report-estimated-120.txt", SAMPLE_ESTIMATED | SAMPLE_SINGLE, &(struct report_opts){ .top = 3, .width = 120 });
-	check("report-many-80.txt", SAMPLE_MANY, &(struct report_opts){ .views = VIEW_PROCESSES | VIEW_LEAKS | VIEW_THREADS });
+	check("report-many-80.txt", SAMPLE_MANY, &(struct report_opts){ .views = VIEW_PROCESSES | VIEW_LIVE | VIEW_THREADS });
 	check("report-many-120.txt", SAMPLE_MANY | SAMPLE_LOSSES, &(struct report_opts){ .width = 120, .views = VIEW_PROCESSES | VIEW_THREADS });
 	check("report-estimated-count-80.txt", SAMPLE_ESTIMATED | SAMPLE_COUNT | SAMPLE_SINGLE, &(struct report_opts){ .top = 2 });
 }
@@ -194,8 +194,8 @@ Test(report, looks_of_groups)
 {
 	check_by("report-by-comm-80.txt", "comm", &(struct report_opts){ .top = 4 });
 	check_by("report-by-cgroup-120.txt", "cgroup", &(struct report_opts){ .width = 120, .top = 2 });
-	check_by("report-by-none-80.txt", "none", &(struct report_opts){ .views = VIEW_LEAKS | VIEW_PROCESSES | VIEW_THREADS, .top = 3 });
-	check_by("report-by-thread-80.txt", "thread", &(struct report_opts){ .views = VIEW_LEAKS, .top = 2 });
+	check_by("report-by-none-80.txt", "none", &(struct report_opts){ .views = VIEW_LIVE | VIEW_PROCESSES | VIEW_THREADS, .top = 3 });
+	check_by("report-by-thread-80.txt", "thread", &(struct report_opts){ .views = VIEW_LIVE, .top = 2 });
 }
 
 static unsigned int every_view(unsigned int flags)
@@ -213,7 +213,7 @@ Test(report, older_than_any_age)
 	struct snapshot *s = sample__new(SAMPLE_SINGLE | SAMPLE_HEAP);
 
 	for (int i = 0; i < 2; i++) {
-		struct report_opts o = { .views = VIEW_LEAKS, .older_ns = (i ? 4 : 10) * 1000000000ull, .top = 2 };
+		struct report_opts o = { .views = VIEW_LIVE, .older_ns = (i ? 4 : 10) * 1000000000ull, .top = 2 };
 		_cleanup_free_ char *text = NULL;
 		size_t len = 0;
 		FILE *out = open_memstream(&text, &len);
@@ -236,7 +236,7 @@ Test(report, keeps_to_its_width)
 			struct report_opts o = { .width = widths[i], .older_ns = flags & SAMPLE_OLDER ? 10000000000 : 0 };
 
 			if (flags & SAMPLE_MANY)
-				o.views = VIEW_PROCESSES | VIEW_THREADS | VIEW_ALLOCS | (flags & (SAMPLE_COUNT | SAMPLE_GROWTH) ? 0 : VIEW_LEAKS);
+				o.views = VIEW_PROCESSES | VIEW_THREADS | VIEW_ALLOCS | (flags & (SAMPLE_COUNT | SAMPLE_GROWTH) ? 0 : VIEW_LIVE);
 			else
 				o.views = every_view(flags);
 			if (!(flags & (SAMPLE_COUNT | SAMPLE_GROWTH))) {
@@ -281,8 +281,8 @@ Test(report, order_does_not_depend_on_the_order_of_arrival)
 		b->sites[i] = b->sites[b->n_sites - 1 - i];
 		b->sites[b->n_sites - 1 - i] = t;
 	}
-	cr_assert_eq(rank__init(&ra, a, VIEW_LEAKS, NULL, false, SIZE_MAX), 0);
-	cr_assert_eq(rank__init(&rb, b, VIEW_LEAKS, NULL, false, SIZE_MAX), 0);
+	cr_assert_eq(rank__init(&ra, a, VIEW_LIVE, NULL, false, SIZE_MAX), 0);
+	cr_assert_eq(rank__init(&rb, b, VIEW_LIVE, NULL, false, SIZE_MAX), 0);
 	cr_assert_eq(ra.n, rb.n);
 	for (size_t i = 0; i < ra.n; i++) {
 		cr_assert_eq(ra.v[i]->stack, rb.v[i]->stack);
@@ -472,7 +472,7 @@ Test(report, tells_which_names_it_needs)
 	size_t n = 0;
 
 	cr_assert_eq(report__shown(s, &(struct report_opts){ .top = 2 }, &shown, &n), 0);
-	/* leaks: tracking, dict; allocations: sds, dict */
+	/* live: tracking, dict; allocations: sds, dict */
 	cr_assert_eq(n, 3);
 	cr_assert_eq(shown[0], 0);
 	cr_assert_eq(shown[1], 1);
@@ -490,7 +490,7 @@ Test(report, refuses_what_it_cannot_answer)
 	cr_assert_eq(report__write(out, s, &(struct report_opts){ .sort = "beauty" }), -EINVAL);
 	cr_assert_eq(report__write(out, s, &(struct report_opts){ .older_ns = 7 }), -EINVAL);
 	s->known = HAS_ALLOC_CALLS | HAS_ALLOC_BYTES | HAS_REALLOC_CALLS;
-	cr_assert_eq(report__write(out, s, &(struct report_opts){ .views = VIEW_LEAKS | VIEW_ALLOCS }), -EINVAL);
+	cr_assert_eq(report__write(out, s, &(struct report_opts){ .views = VIEW_LIVE | VIEW_ALLOCS }), -EINVAL);
 	cr_assert_eq(report__write(out, s, &(struct report_opts){ .sort = "live-blocks" }), -EINVAL);
 	cr_assert_eq(report__write(out, s, &(struct report_opts){ .sort = "oldest" }), -EINVAL);
 	s->known = HAS_ALL;
@@ -560,8 +560,8 @@ Test(report, what_is_left_out_is_not_called_free)
 
 	s->recording.min_size = 1;
 	s->n_sites = 0;
-	cr_assert_eq(report__write(out, s, &(struct report_opts){ .views = VIEW_LEAKS }), 0);
+	cr_assert_eq(report__write(out, s, &(struct report_opts){ .views = VIEW_LIVE }), 0);
 	fclose(out);
-	cr_expect(strstr(text, "LEAKS: nothing allocated while traced is live, of what is recorded"), "%s", text);
+	cr_expect(strstr(text, "LIVE: nothing allocated while traced is live, of what is recorded"), "%s", text);
 	snapshot__free(s);
 }

@@ -11,7 +11,7 @@ TestSuite(top, .fini = end);
 Test(top, keys_lead_to_views)
 {
 	begin(0);
-	says("[1 leaks]");
+	says("[1 live]");
 	made__type(t, &g, "2");
 	says("[2 allocs]");
 	says("CALLS/s");
@@ -26,7 +26,7 @@ Test(top, keys_lead_to_views)
 	key(TOP_KEY_TAB);
 	says("[f functions]");
 	key(TOP_KEY_TAB);
-	says("[1 leaks]");
+	says("[1 live]");
 	made__type(t, &g, "f");
 	says("[f functions]");
 	cr_assert_eq(made__type(t, &g, "q"), TOP_QUIT);
@@ -36,7 +36,7 @@ Test(top, a_view_of_what_is_not_recorded_is_not_there)
 {
 	begin(SAMPLE_COUNT);
 	says("[2 allocs]");
-	says_not("1 leaks");
+	says_not("1 live");
 	made__type(t, &g, "3");
 	says("[2 allocs]");
 	says("does not record");
@@ -207,7 +207,7 @@ Test(top, a_process_can_be_looked_at_alone)
 	key(TOP_KEY_DOWN);
 	is_selected("table?worker;1");
 	key(TOP_KEY_ENTER);
-	says("[1 leaks]");
+	says("[1 live]");
 	says("table?worker;1 (1501)  ended");
 	says_not("raxGenericInsert");
 	says("engine::Table::add");
@@ -284,7 +284,7 @@ Test(top, the_tree_folds_and_unfolds_and_stays_so)
 	made__type(t, &g, "m");
 	says("live-blocks");
 	made__type(t, &g, "t");
-	says("[1 leaks]");
+	says("[1 live]");
 }
 
 Test(top, a_frozen_screen_stays_while_snapshots_come)

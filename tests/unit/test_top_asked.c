@@ -64,14 +64,14 @@ Test(top_asked, without_options_there_is_nothing_of_it)
 	says("6 sizes");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		key(rows[i].key);
-		says("[1 leaks]");
+		says("[1 live]");
 		says(rows[i].says);
 	}
 	says_not("7 tags");
 	/* once around */
 	for (unsigned int i = 0; i < 7; i++)
 		key(TOP_KEY_TAB);
-	says("[1 leaks]");
+	says("[1 live]");
 }
 
 Test(top_asked, tab_goes_through_them_all)
@@ -83,7 +83,7 @@ Test(top_asked, tab_goes_through_them_all)
 	key(TOP_KEY_TAB);
 	says("[f functions]");
 	key(TOP_KEY_TAB);
-	says("[1 leaks]");
+	says("[1 live]");
 }
 
 Test(top_asked, view_tags_is_where_it_begins)
@@ -184,7 +184,7 @@ Test(top_asked, a_tag_has_its_tables)
 	key('7');
 	/* the heaviest is the first */
 	key(TOP_KEY_ENTER);
-	says("[1 leaks]");
+	says("[1 live]");
 	says("tag processCommand");
 	says("raxGenericInsert");
 	says_not("dictExpand");
@@ -354,7 +354,7 @@ Test(top_asked, a_process_has_its_tables_in_every_mode)
 		unsigned int flags;
 		const char *says;
 	} rows[] = {
-		{ 0, "[1 leaks]" },
+		{ 0, "[1 live]" },
 		{ SAMPLE_COUNT, "[2 allocs]" },
 		{ SAMPLE_GROWTH, "[1 resident]" },
 	};
@@ -378,7 +378,7 @@ Test(top_asked, names_stay)
 		int key;
 		const char *head, *tab;
 	} rows[] = {
-		{ '1', "SITE", "[1 leaks]" }, { '2', "SITE", "[2 allocs]" }, { '3', "SITE", "[3 peak]" }, { '4', "PROCESS", "[4 processes]" },
+		{ '1', "SITE", "[1 live]" }, { '2', "SITE", "[2 allocs]" }, { '3', "SITE", "[3 peak]" }, { '4', "PROCESS", "[4 processes]" },
 		{ '5', "THREAD", "[5 threads]" }, { '7', "TAG", "[7 tags]" }, { '8', "MARK", "[8 marks]" }, { '9', "SITE", "[9 frees]" },
 		{ '0', "CONDITION", "[0 when]" },
 	};

@@ -19,7 +19,7 @@ static const struct {
 	unsigned int flags;
 	const char *keys;
 } screens[] = {
-	{ "leaks", SAMPLE_SINGLE, "1" },
+	{ "live", SAMPLE_SINGLE, "1" },
 	{ "allocs", SAMPLE_SINGLE, "2" },
 	{ "peak", SAMPLE_SINGLE, "3" },
 	{ "processes", 0, "4" },

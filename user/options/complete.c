@@ -124,7 +124,7 @@ static void bash_options(FILE *out)
 	each_command(out, bash_command);
 }
 
-/*	--view) kind=words words='leaks allocs' list=1 ;; */
+/*	--view) kind=words words='live allocs' list=1 ;; */
 static void bash_values(FILE *out)
 {
 	static const char *const kinds[] = {

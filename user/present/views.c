@@ -100,7 +100,7 @@ static bool of_several(const struct snapshot *s)
 #define PROCESS { .name = "process", .width = 22, .drop = 1 }
 #define SITE { .name = "site", .flexible = true }
 
-static const struct view_column leak_columns[] = {
+static const struct view_column live_columns[] = {
 	{ .name = "live" },
 	{ .name = "error", .of = "live-error" },
 	{ .name = "delta", .drop = 2 },
@@ -248,9 +248,9 @@ static const struct view_column columns_of_functions[] = {
 /* ---- the views */
 
 const struct view views[] = {
-	{ VIEW_LEAKS, "leaks", "LEAKS", .needs = LIVE, .preset = always, .sort = "live-bytes", .shows = is_live, .older = true,
+	{ VIEW_LIVE, "live", "LIVE", .alias = "leaks", .needs = LIVE, .preset = always, .sort = "live-bytes", .shows = is_live, .older = true,
 	  .empty = "nothing allocated while traced is live", .columns = &site_columns,
-	  .live = { .key = '1', COLUMNS(leak_columns), .sort = "live" },
+	  .live = { .key = '1', COLUMNS(live_columns), .sort = "live" },
 	  .page = { "live share blocks freed oldest change growth verdict process site" } },
 	/* of a trace with --mode growth they are RESIDENT and MAPPED */
 	{ VIEW_ALLOCS, "allocs", "ALLOCATIONS", .needs = ALLOCS, .where = WHERE_NO_GROWTH, .preset = without_tags,
@@ -329,10 +329,15 @@ const struct view *view__of(enum view_bit bit)
 	return NULL;
 }
 
+static bool is_word(const char *word, const char *name, size_t len)
+{
+	return word && strlen(word) == len && !memcmp(word, name, len);
+}
+
 unsigned int view__find(const char *name, size_t len)
 {
 	for (size_t i = 0; i < n_views; i++)
-		if (!views[i].internal && strlen(views[i].name) == len && !memcmp(views[i].name, name, len))
+		if (!views[i].internal && (is_word(views[i].name, name, len) || is_word(views[i].alias, name, len)))
 			return views[i].bit;
 	return 0;
 }

@@ -15,7 +15,7 @@ struct columns;
 struct tellings;
 
 enum view_bit {
-	VIEW_LEAKS = 1,
+	VIEW_LIVE = 1,
 	VIEW_ALLOCS = 2,
 	VIEW_RESIDENT = 4,
 	VIEW_MAPPED = 8,
@@ -72,6 +72,7 @@ struct view {
 	enum view_bit bit;
 	const char *name;	/* for --view, and on the screen */
 	const char *title;	/* of the report's table */
+	const char *alias;	/* another name that --view takes; NULL: none */
 	bool internal;		/* no word of --view: it comes with others (see with), or on the screen or a page alone */
 	enum view_rows rows;
 	unsigned int needs;	/* enum counter_bit */

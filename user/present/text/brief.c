@@ -195,7 +195,7 @@ struct chosen {
 	unsigned int drop;
 };
 
-static const struct chosen of_leaks[] = {
+static const struct chosen of_live[] = {
 	{ "live", 0 },	 { "live-error", 4 }, { "share", 9 },	{ "blocks", 5 }, { "freed", 0 }, { "oldest", 3 },
 	{ "growth", 2 }, { "verdict", 0 },    { "process", 1 }, { "site", 0 },	 { "where", 8 },
 };
@@ -243,8 +243,8 @@ static int rows(struct report *r, const struct view *v, const struct rank *k, si
 
 	if (!rows)
 		return -ENOMEM;
-	if (v->bit == VIEW_LEAKS)
-		take_columns(&b, r->s, of_leaks, ARRAY_SIZE(of_leaks));
+	if (v->bit == VIEW_LIVE)
+		take_columns(&b, r->s, of_live, ARRAY_SIZE(of_live));
 	else if (v->bit == VIEW_ALLOCS)
 		take_columns(&b, r->s, of_calls, ARRAY_SIZE(of_calls));
 	else

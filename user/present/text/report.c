@@ -9,7 +9,7 @@
  *	       118 frees of blocks older than the trace
  *	losses none
  *
- *	LEAKS by live bytes (10 of 214 sites, 97.1% of bytes)
+ *	LIVE by live bytes (10 of 214 sites, 97.1% of bytes)
  *
  *	 1.   31.0 MiB  75.2%  31,744 blocks  oldest  29.9s    0% freed  malloc
  *	     trackingRememberKey  src/tracking.c:212
@@ -63,7 +63,7 @@ void report__metric_words(char buf[static FMT_MAX], const struct metric *m)
 static const char *words_of(char buf[static FMT_MAX], const struct metric *m, const struct view *v)
 {
 	report__metric_words(buf, m);
-	return v->bit != VIEW_LEAKS && !strncmp(buf, "alloc ", 6) ? buf + 6 : buf;
+	return v->bit != VIEW_LIVE && !strncmp(buf, "alloc ", 6) ? buf + 6 : buf;
 }
 
 char *report__mark_figure(const struct report *r, char buf[static FMT_MAX])
@@ -105,10 +105,10 @@ char *report__owner(const struct report *r, const struct snap_process *p, size_t
 static int notes(struct report *r, const struct view *v, const struct snap_site *site, size_t indent)
 {
 	_cleanup_free_ char *who = report__owner(r, &r->s->processes[site->process], r->width - indent - 4);
-	bool leaks = v->bit == VIEW_LEAKS, several = r->s->n_processes > 1, in_thread = site->tid;
+	bool live = v->bit == VIEW_LIVE, several = r->s->n_processes > 1, in_thread = site->tid;
 	const char *tagged = site->tag ? r->s->tags[site->tag - 1].name : NULL;
-	bool crossed = leaks && r->s->known & HAS_FREE_CALLS && site->cross_frees;
-	bool changed = leaks && r->s->baseline;
+	bool crossed = live && r->s->known & HAS_FREE_CALLS && site->cross_frees;
+	bool changed = live && r->s->baseline;
 	bool moved = v->bit == VIEW_ALLOCS && r->s->known & HAS_REALLOC_CALLS && site->c.realloc_calls;
 	char a[FMT_MAX], b[CELL_MAX], c[FMT_MAX];
 
@@ -134,7 +134,7 @@ static int notes(struct report *r, const struct view *v, const struct snap_site 
 	}
 	if (v->bit == VIEW_REALLOC)
 		report__realloc_words(r, site, indent);
-	if (leaks && site->trend.verdict) {
+	if (live && site->trend.verdict) {
 		para__begin(&r->para, "", indent);
 		para__item(&r->para, "%s: %s", site->trend.verdict, site->trend.why ? site->trend.why : "");
 		para__end(&r->para);

@@ -18,7 +18,7 @@ struct report_opts {
 	unsigned int views;	/* enum view_bit, 0: all that the snapshot has figures for */
 	const char *sort;	/* name of a metric; NULL: by view */
 	unsigned int top;	/* rows of a table, 0: REPORT_TOP */
-	uint64_t older_ns;	/* not 0: leaks of blocks older than that; the snapshot must have counted for the same age */
+	uint64_t older_ns;	/* not 0: live blocks older than that; the snapshot must have counted for the same age */
 	const char *between_names;	/* "mark:1 and mark:2"; NULL: the moments have none */
 	uint64_t between_from_ns, between_to_ns;	/* not 0, 0: what changed between these; alone, if no views are asked for */
 	bool brief;		/* one screen: a sentence, rows without their stacks, what to do next */

@@ -32,7 +32,7 @@ struct site_cell {
 	bool wide;		/* in wide reports alone */
 };
 
-static const struct site_cell leaks[] = {
+static const struct site_cell live[] = {
 	{ "live", 9, .close = true },
 	{ "live-error", 5, .close = true },
 	{ "share", .width = 5 },
@@ -122,7 +122,7 @@ static const struct site_cell mapped[] = { GROWTH("call") };
 #define CELLS(v) .cells = v, .n_cells = ARRAY_SIZE(v)
 
 static const struct site_lines lines[] = {
-	{ VIEW_LEAKS, CELLS(leaks) },
+	{ VIEW_LIVE, CELLS(live) },
 	{ VIEW_ALLOCS, CELLS(allocs), .says = report__realloc_lines },
 	{ VIEW_REALLOC, CELLS(reallocs) },
 	{ VIEW_PEAK, CELLS(peak), .says = report__peak_lines },

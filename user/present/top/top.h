@@ -50,7 +50,7 @@ struct top_opts {
 	const char *suffix;	/* of the file that `o` proposes: ".html" */
 	const char *suffixes;	/* those it can be, for the prompt: ".html .json .txt" */
 	uint64_t interval_ns;
-	unsigned int views;	/* enum view_bit: what to begin with; 0: leaks */
+	unsigned int views;	/* enum view_bit: what to begin with; 0: live */
 	const char *sort;	/* a metric, or "oldest"; NULL: by the view */
 	const struct tagger *tagger;	/* --tag; not owned; NULL: none */
 	bool marks;		/* --mark was given */

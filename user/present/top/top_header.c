@@ -5,7 +5,7 @@
  *	redis-server (1432)  up 3d04h  traced 2m14s, from 3d04h after its start          malloctrace 0.1.0
  *	live   41.2 MiB  +182.0 KiB/s ▁▂▂▃▃▄▄▅▅▆▆▇   RSS   96.0 MiB  +190.0 KiB/s ▁▂▂▃▃▄▄▅▅▆▆▇
  *	calls   182.4k/s alloc   181.2k/s free    14.1 MiB/s   cost 4.1% of its CPU           losses none
- *	─[1 leaks]─ 2 allocs ─ 3 peak ─ 4 processes ─ 5 threads ─ 6 sizes ──── live ↓ ─ Δ since start ─
+ *	─[1 live]─ 2 allocs ─ 3 peak ─ 4 processes ─ 5 threads ─ 6 sizes ──── live ↓ ─ Δ since start ─
  *
  * What always holds: each figure has its place and its width, whatever it is;
  * losses have a line of their own as soon as there are any, in a colour that

@@ -350,7 +350,7 @@ const struct top_key_row top_keys[] = {
 	{ 'p', TOP_KEY_LEFT, "p", "previous", "in a stack: that of the row before (also ←)", STACK, key_next_site },
 	{ TOP_KEY_ESC, TOP_KEY_BACKSPACE, "Esc", "back", "out of a stack, the tree, a filter, a tag, a process", STACK | TREE | HELP, key_back },
 	{ TOP_KEY_ESC, TOP_KEY_BACKSPACE, NULL, NULL, NULL, TABLE, key_back },
-	{ '1', '2', "1-6", NULL, "leaks, allocations, peak, processes, threads, sizes and lifetimes", ALL, key_view },
+	{ '1', '2', "1-6", NULL, "live blocks, allocations, peak, processes, threads, sizes and lifetimes", ALL, key_view },
 	{ '3', '4', NULL, NULL, NULL, ALL, key_view },
 	{ '5', '6', NULL, NULL, NULL, ALL, key_view },
 	{ '7', '8', "7-9 0", NULL, "what was asked for: tags, marks, frees (--free-stacks), --when", ALL, key_view },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-// Owns the rows of what was asked for beside leaks and allocations: what changed in the chosen time, tags, marks, where blocks
+// Owns the rows of what was asked for beside live blocks and allocations: what changed in the chosen time, tags, marks, where blocks
 // were freed. What has no rows in this trace is not there.
 
 const ASKED = (() => {

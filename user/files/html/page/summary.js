@@ -201,7 +201,7 @@ function drawConditions() {
 		...(DATA.trigger ? ["Taken at ", el("b", {class: "name"}, DATA.trigger), ". "] : []),
 		DATA.hidden ? `${plural(DATA.n_hidden_sites, "site")} left out by ${DATA.hidden}. ` : "",
 		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : exactWords(),
-		DATA.older_ns ? `Leaks are blocks older than ${duration(DATA.older_ns)}` + (DATA.older_unsure_blocks ?
+		DATA.older_ns ? `Live blocks are those older than ${duration(DATA.older_ns)}` + (DATA.older_unsure_blocks ?
 			`; ${plural(DATA.older_unsure_blocks, "block")} more (${bytes(DATA.older_unsure_bytes)}) may be: ages are kept no finer. ` : ". ") : ""));
 	byId("conditions-list").replaceChildren(...conditionRows().flatMap(([name, text]) =>
 		[el("dt", null, name), el("dd", {class: "name"}, text)]));

@@ -10,7 +10,7 @@ const tables = (() => {
 	const ofSites = (i) => ({rows: () => SITES.filter((s) => isShown(s.process) && WORDS.shows[s.index] >> i & 1), filter: sites.filter, detail: sites.detail, title: siteTitle});
 
 	// What is gone changed most.
-	function leaks(i) {
+	function live(i) {
 		const table = ofSites(i), gone = () => SITES.filter((s) => isShown(s.process) && !(WORDS.shows[s.index] >> i & 1) && s.sinceBaseline < 0);
 
 		return {...table, rows: () => [...table.rows(), ...gone()], by: DATA.baseline_name && "change", cells: {change: {hidden: !BASELINE, title: `Since ${BASELINE}`}}};
@@ -63,7 +63,7 @@ const tables = (() => {
 	}
 
 	// By the name of a view: its rows, and cells that are more than a figure; null: it would have no rows. All others are of sites.
-	const ROWS = {leaks, processes, functions: functionTable, threads: () => PROCESSES.some((p) => p.threads.length) ? threads() : null, ...ASKED};
+	const ROWS = {live, processes, functions: functionTable, threads: () => PROCESSES.some((p) => p.threads.length) ? threads() : null, ...ASKED};
 
 	// As the keys of the live view; a locale's order would put letters before digits, or signs before both.
 	const byKey = (a, b) => a < b ? -1 : a > b ? 1 : 0;
