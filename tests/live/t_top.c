@@ -145,7 +145,7 @@ TEST(top_keys)
 	COMES("[1 live]", "screen (", "losses none", "nothing allocated while traced is live");
 	fx__go(t, &s.fx);
 	/* 100 x 1,000 and 10 x 5,000 bytes; the wrapper is not what is told */
-	COMES("97.7 KiB", "+97.7 KiB", " 100 ", "leak_here", "48.8 KiB", "漢字の山", "screen.c:", "!xmalloc", "!churn");
+	COMES("97.7 KiB", " 100 ", "!Δ", "leak_here", "48.8 KiB", "漢字の山", "screen.c:", "!xmalloc", "!churn");
 	seen = tmux(t, &s, "capture-pane", "-pe", NULL);
 	want(t, strstr(seen, "38;5;"), "256 colours: %s", seen);
 	free(seen);
@@ -164,10 +164,10 @@ TEST(top_keys)
 	keys(t, &s, "Tab");
 	COMES("[1 live]");
 	keys(t, &s, "s");
-	COMES("by delta ↓");
+	COMES("by GROWTH/s ↓");
 	keys(t, &s, "S");
 	keys(t, &s, "r");
-	COMES("by live ↑");
+	COMES("by LIVE ↑");
 	keys(t, &s, "r");
 	keys(t, &s, "Enter");
 	COMES("xmalloc", "leak_here", "serve", "main", "each of 1000 B", "by malloc");
@@ -457,7 +457,7 @@ TEST(top_view_and_sort)
 	snprintf(line, sizeof(line), "cd %s; stty -a > before; LC_ALL=C.UTF-8 %s -p %d --view threads --sort alloc-bytes; status=$?; stty -a > after; "
 		 "echo EXIT $status; exec cat", t->dir, lt_bin, (int)s.fx.c.pid);
 	begin_shell(t, &s, "120", "40", line);
-	COMES("losses none", "[5 threads]", "by bytes ↓");
+	COMES("losses none", "[5 threads]", "by BYTES ↓");
 	fx__go(t, &s.fx);
 	/* threads that were told to work, of the same name as the first one, which did not */
 	COMES("THREADS", "  4 ", "▸ threads", "!    threads");

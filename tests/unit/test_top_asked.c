@@ -126,9 +126,9 @@ Test(top_asked, tags_add_up_to_all)
 	row_says("redis-server:", " 61,204 ");
 	says("(none)");
 	/* by name, then the other way round */
-	for (int i = 0; i < 12 && !made__says(&g, " tag ↓"); i++)
+	for (int i = 0; i < 12 && !made__says(&g, " TAG ↓"); i++)
 		key('s');
-	says(" tag ↓");
+	says(" TAG ↓");
 	cr_assert_lt(made__row_of(&g, "(none)"), made__row_of(&g, "processCommand"));
 	key('r');
 	cr_assert_gt(made__row_of(&g, "(none)"), made__row_of(&g, "processCommand"));

@@ -29,8 +29,8 @@ static const struct trend made_trends[] = {
 static inline struct snapshot *made__sample(unsigned int flags, unsigned int seconds_ago)
 {
 	static const struct snap_point history[] = {
-		{ .t_ns = 0, .live_bytes = 1 << 20 }, { .t_ns = 5, .live_bytes = 6 << 20 }, { .t_ns = 10, .live_bytes = 12 << 20 },
-		{ .t_ns = 20, .live_bytes = 22 << 20 }, { .t_ns = 30, .live_bytes = 31 << 20 },
+		{ .t_ns = 0, .live_bytes = 1 << 20 }, { .t_ns = 5 * MADE_SECOND, .live_bytes = 6 << 20 }, { .t_ns = 10 * MADE_SECOND, .live_bytes = 12 << 20 },
+		{ .t_ns = 20 * MADE_SECOND, .live_bytes = 22 << 20 }, { .t_ns = 30 * MADE_SECOND, .live_bytes = 31 << 20 },
 	};
 	struct snapshot *s = sample__new(flags);
 

@@ -95,7 +95,13 @@ static bool of_several(const struct snapshot *s)
 	return s->n_processes > 1;
 }
 
-/* ---- columns of the live view */
+/*
+ * ---- columns of the live view
+ *
+ * Which go where a screen is too narrow: what decides whether a row matters stays the longest. Of what is
+ * live that is how much, the verdict and whose; then growth, and what was asked for (Δ, after a baseline);
+ * then what tells a leak from a cache, FREED and OLDEST; then what can be worked out from the others.
+ */
 
 #define PROCESS { .name = "process", .width = 22, .drop = 1 }
 #define SITE { .name = "site", .flexible = true }
@@ -103,11 +109,11 @@ static bool of_several(const struct snapshot *s)
 static const struct view_column live_columns[] = {
 	{ .name = "live" },
 	{ .name = "error", .of = "live-error" },
-	{ .name = "delta", .drop = 2 },
-	{ .name = "growth" },
-	{ .name = "trend", .from_cols = 130, .drop = 9 },
-	{ .name = "blocks", .drop = 3 },
-	{ .name = "freed", .drop = 6 },
+	{ .name = "delta", .drop = 3 },
+	{ .name = "growth", .drop = 2 },
+	{ .name = "trend", .from_cols = 112, .drop = 9 },
+	{ .name = "blocks", .drop = 6 },
+	{ .name = "freed", .drop = 4 },
 	{ .name = "oldest", .drop = 5 },
 	{ .name = "verdict" },
 	PROCESS,

@@ -23,21 +23,6 @@ enum style column__style(const struct column *c, const struct row_of *r)
 	return c->tone ? styles[c->tone(r)] : STYLE_PLAIN;
 }
 
-/* The course of a site's live bytes, as far as it is kept; its share of its own highest. */
-static void trend_draw(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
-{
-	const struct snap_site *s = r->of.site;
-	enum style style = column__style(columns__find(&site_columns, "verdict"), &r->of);
-	double v[16], max = 0;
-	size_t n = MIN(s->n_history, MIN((size_t)width, ARRAY_SIZE(v)));
-
-	for (size_t i = 0; i < n; i++) {
-		v[i] = (double)s->history[n > 1 ? i * (s->n_history - 1) / (n - 1) : s->n_history - 1].live_bytes;
-		max = MAX(max, v[i]);
-	}
-	draw_spark(g, row, col + width - (int)n, (int)n, style == STYLE_DIM ? STYLE_BAR : style, v, n, max);
-}
-
 static void site_draw(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
 {
 	top__draw_telling(t, r->of.site, g, row, col, width, "[no stack]");
@@ -59,7 +44,7 @@ static const struct {
 	const char *column;
 	top_draw draw;
 } drawings[] = {
-	{ "trend", trend_draw },
+	{ "trend", top__draw_trend },
 	{ "site", site_draw },
 	{ "thread", thread_draw },
 	{ "freed-at", top__draw_freed_at },
@@ -94,6 +79,11 @@ const struct column *view_column__is(const struct view *v, const struct view_col
 	return columns__find(v->columns, c->of ? c->of : c->name);
 }
 
+const char *view_column__title(const struct view *v, const struct view_column *c)
+{
+	return c->title ? c->title : view_column__is(v, c)->title;
+}
+
 bool view_column__holds(const struct top *t, const struct view *v, const struct view_column *c)
 {
 	if (c->needs & ~t->shown->known || !column__holds(view_column__is(v, c), t->shown))
@@ -103,6 +93,9 @@ bool view_column__holds(const struct top *t, const struct view *v, const struct 
 		return t->shown->n_processes > 1 && !t->scope;
 	if (v->rows == ROWS_THREADS && !strcmp(c->name, "threads"))
 		return t->threads.n < t->threads.n_members;
+	/* before there is a baseline it would be what is live, again */
+	if (!strcmp(c->name, "delta"))
+		return t->shown->baseline;
 	if (!strcmp(c->name, "error"))
 		return t->shown->estimated;
 	if (!strcmp(c->name, "members"))

@@ -5,7 +5,7 @@
  *	redis-server (1432)  up 3d04h  traced 2m14s, from 3d04h after its start          malloctrace 0.1.0
  *	live   41.2 MiB  +182.0 KiB/s ▁▂▂▃▃▄▄▅▅▆▆▇   RSS   96.0 MiB  +190.0 KiB/s ▁▂▂▃▃▄▄▅▅▆▆▇
  *	calls   182.4k/s alloc   181.2k/s free    14.1 MiB/s   cost 4.1% of its CPU           losses none
- *	─[1 live]─ 2 allocs ─ 3 peak ─ 4 processes ─ 5 threads ─ 6 sizes ──── live ↓ ─ Δ since start ─
+ *	─[1 live]─ 2 allocs ─ 3 peak ─ 4 processes ─ 5 threads ─ 6 sizes ──── 14 by LIVE ↓ ─
  *
  * What always holds: each figure has its place and its width, whatever it is;
  * losses have a line of their own as soon as there are any, in a colour that
@@ -23,7 +23,6 @@
 #define BYTES_COLS 9
 #define SPARK_MIN 4
 #define SPARK_MAX 40
-#define SPAN_NS (300 * TOP_NS_PER_S)	/* "the last minutes" */
 #define SHARE_SCALE 1000000
 
 /* ---- sums of what is in sight */
@@ -113,66 +112,6 @@ static const char *rate_text(char buf[static CELL_MAX], double per_s)
 	return buf;
 }
 
-/* ---- sparklines */
-
-static uint64_t live_at(const struct snap_point *p)
-{
-	return p->live_bytes;
-}
-
-static uint64_t rss_at(const struct snap_point *p)
-{
-	return p->rss_bytes;
-}
-
-/* Points of the last minutes: of the process in sight, or else the sums of the last updates. */
-static size_t points(const struct top *t, struct snap_point *v, size_t max)
-{
-	const struct snap_process *p = top__scope_process(t);
-	size_t n = 0, from;
-
-	if (p && p->n_timeline) {
-		from = p->n_timeline > max ? p->n_timeline - max : 0;
-		for (size_t i = from; i < p->n_timeline; i++)
-			v[n++] = p->timeline[i];
-		return n;
-	}
-	for (size_t i = t->n_totals > max ? t->n_totals - max : 0; !t->scope && i < t->n_totals; i++)
-		v[n++] = (struct snap_point){
-			.t_ns = t->totals[i].t_ns,
-			.live_bytes = t->totals[i].live_bytes,
-			.rss_bytes = t->totals[i].rss_bytes,
-		};
-	return n;
-}
-
-static void draw_course(const struct top *t, struct grid *g, int row, int col, int width, uint64_t (*of)(const struct snap_point *p))
-{
-	struct snap_point v[1024];
-	size_t n = points(t, v, ARRAY_SIZE(v)), at = 0;
-	uint64_t now = t->shown->duration_ns, span = MAX(MIN(now, SPAN_NS), 1ull), begin = now - MIN(now, span);
-	uint64_t low = UINT64_MAX, high = 0;
-	double spread;
-
-	for (size_t i = 0; i < n; i++)
-		if (v[i].t_ns >= begin) {
-			low = MIN(low, of(&v[i]));
-			high = MAX(high, of(&v[i]));
-		}
-	/* noise should not look like a mountain */
-	spread = MAX((double)(high - MIN(low, high)), (double)high * 0.05);
-	for (int i = 0; i < width && n; i++) {
-		uint64_t until = begin + (uint64_t)((unsigned __int128)span * (i + 1) / width);
-
-		while (at + 1 < n && v[at + 1].t_ns <= until)
-			at++;
-		if (v[at].t_ns > until)
-			continue;
-		grid__fill(g, row, col + i, 1, STYLE_BAR,
-			   spark_char(spread > 0 ? 1 - ((double)high - (double)of(&v[at])) / spread : 0));
-	}
-}
-
 /* ---- the lines */
 
 /* "mode count", "estimated", and so on: what changes how figures are to be read. */
@@ -201,54 +140,94 @@ static void caveats(const struct top *t, char *buf, size_t size)
 		snprintf(buf + n, size - n, "  not all sizes");
 }
 
+/* A part of the title, and how much it matters: where a screen is too narrow the highest goes first, 0 stays. */
+struct piece {
+	char text[256];
+	enum style style;
+	unsigned int drop;
+};
+
+static void put_pieces(struct grid *g, int row, int room, struct piece *v, size_t n)
+{
+	int col = 0;
+
+	for (unsigned int drop = 9; drop; drop--) {
+		int cols = 0;
+
+		for (size_t i = 0; i < n; i++)
+			cols += (int)text_width(v[i].text);
+		for (size_t i = 0; i < n && cols > room; i++)
+			if (v[i].drop == drop)
+				*v[i].text = 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		col += grid__put(g, row, col, room - col, v[i].style, v[i].text);
+}
+
+static void process_title(const struct top *t, const struct snap_process *p, struct grid *g, int row, int room)
+{
+	struct piece v[] = { { .style = STYLE_TITLE }, { .style = STYLE_PLAIN, .drop = 3 }, { .style = STYLE_PLAIN, .drop = 1 },
+			     { .style = STYLE_WARN, .drop = 2 }, { .style = STYLE_DIM, .drop = 4 } };
+	char a[FMT_MAX], death[DEATH_MAX];
+	uint64_t age = process__age_ns(t->shown, p);
+
+	snprintf(v[0].text, sizeof(v[0].text), "%.200s (%d)", p->comm, (int)p->pid);
+	if (p->ended) {
+		snprintf(v[1].text, sizeof(v[1].text), "  %s", death__words(p, death));
+		v[1].style = STYLE_BAD;
+		v[1].drop = 0;
+	} else if (age) {
+		snprintf(v[1].text, sizeof(v[1].text), "  up %s", fmt_duration(a, age));
+	}
+	snprintf(v[2].text, sizeof(v[2].text), "  traced %s", fmt_duration(a, t->shown->duration_ns));
+	caveats(t, v[3].text, sizeof(v[3].text));
+	if (p->age_at_attach_ns)
+		snprintf(v[4].text, sizeof(v[4].text), "  from %s after its start", fmt_duration(a, p->age_at_attach_ns));
+	else
+		snprintf(v[4].text, sizeof(v[4].text), "  from its first instruction");
+	put_pieces(g, row, room, v, ARRAY_SIZE(v));
+}
+
+static void processes_title(const struct top *t, struct grid *g, int row, int room)
+{
+	struct piece v[] = { { .style = STYLE_TITLE, .drop = 4 }, { .style = STYLE_PLAIN }, { .style = STYLE_PLAIN, .drop = 3 },
+			     { .style = STYLE_PLAIN, .drop = 1 }, { .style = STYLE_WARN, .drop = 2 } };
+	struct sums sum;
+	char a[FMT_MAX];
+
+	sum_up(t, &sum);
+	snprintf(v[0].text, sizeof(v[0].text), "%.200s  ", t->shown->host ? t->shown->host : "malloctrace");
+	snprintf(v[1].text, sizeof(v[1].text), "%zu processes", sum.n);
+	snprintf(v[2].text, sizeof(v[2].text), ", %zu running", sum.n_running);
+	snprintf(v[3].text, sizeof(v[3].text), "  traced %s", fmt_duration(a, t->shown->duration_ns));
+	caveats(t, v[4].text, sizeof(v[4].text));
+	put_pieces(g, row, room, v, ARRAY_SIZE(v));
+}
+
 static void title_line(const struct top *t, struct grid *g, int row)
 {
 	const struct snap_process *p = top__scope_process(t);
-	const struct snapshot *s = t->shown;
-	char up[FMT_MAX], traced[FMT_MAX], after[FMT_MAX], right[128], notes[256], death[DEATH_MAX];
-	struct sums sum;
-	int col, right_cols;
+	const char *frozen = g->cols < 60 ? " FROZEN " : " FROZEN: space goes on ";
+	char right[128];
+	int right_cols;
 
+	snprintf(right, sizeof(right), "malloctrace %s", t->shown->version ? t->shown->version : "");
 	if (t->frozen)
-		snprintf(right, sizeof(right), " FROZEN: space goes on ");
+		snprintf(right, sizeof(right), "%s", frozen);
+	right_cols = t->frozen || g->cols >= 100 ? (int)text_width(right) : 0;
+	if (p)
+		process_title(t, p, g, row, g->cols - (right_cols ? right_cols + 2 : 0));
 	else
-		snprintf(right, sizeof(right), "malloctrace %s", s->version ? s->version : "");
-	right_cols = (int)text_width(right);
-	if (!t->frozen && g->cols < 100)
-		right_cols = 0;
-	caveats(t, notes, sizeof(notes));
-	fmt_duration(traced, s->duration_ns);
-	if (p) {
-		uint64_t age = process__age_ns(s, p);
-
-		col = grid__putf(g, row, 0, g->cols, STYLE_TITLE, "%s (%d)", p->comm, (int)p->pid);
-		if (p->ended)
-			col += grid__putf(g, row, col, g->cols - col, STYLE_BAD, "  %s", death__words(p, death));
-		else if (age)
-			col += grid__putf(g, row, col, g->cols - col, STYLE_PLAIN, "  up %s", fmt_duration(up, age));
-		col += grid__putf(g, row, col, g->cols - col, STYLE_PLAIN, "  traced %s", traced);
-		col += grid__put(g, row, col, g->cols - col, STYLE_WARN, notes);
-		if (p->age_at_attach_ns)
-			col += grid__putf(g, row, col, g->cols - col, STYLE_DIM, "  from %s after its start",
-					  fmt_duration(after, p->age_at_attach_ns));
-		else
-			col += grid__put(g, row, col, g->cols - col, STYLE_DIM, "  from its first instruction");
-	} else {
-		sum_up(t, &sum);
-		col = grid__putf(g, row, 0, g->cols, STYLE_TITLE, "%s", s->host ? s->host : "malloctrace");
-		col += grid__putf(g, row, col, g->cols - col, STYLE_PLAIN, "  %zu processes, %zu running  traced %s", sum.n,
-				  sum.n_running, traced);
-		grid__put(g, row, col, g->cols - col, STYLE_WARN, notes);
-	}
+		processes_title(t, g, row, g->cols - (right_cols ? right_cols + 2 : 0));
 	if (right_cols)
 		grid__put(g, row, MAX(g->cols - right_cols, 0), right_cols, t->frozen ? STYLE_LOSS : STYLE_DIM, right);
 }
 
 /* One figure with its change and its course: "live   41.2 MiB  +182.0 KiB/s ▁▂▂▃▃▄▄" */
 static void figure(const struct top *t, struct grid *g, int row, int *col, const char *label, int label_cols, uint64_t bytes,
-		   double per_s, int spark, uint64_t (*of)(const struct snap_point *p))
+		   double per_s, int spark, point_figure of)
 {
-	bool marked = t->shown->estimated && of == live_at;
+	bool marked = t->shown->estimated && of == point__live;
 	char a[CELL_MAX], b[CELL_MAX + 1];
 
 	put(g, row, col, label_cols, STYLE_LABEL, label);
@@ -259,7 +238,7 @@ static void figure(const struct top *t, struct grid *g, int row, int *col, const
 		grid__put_right(g, row, *col, RATE_COLS + 1, per_s >= 1 ? STYLE_WARN : STYLE_DIM, change_text(a, per_s));
 	*col += RATE_COLS + 2;
 	if (spark >= SPARK_MIN)
-		draw_course(t, g, row, *col, spark, of);
+		top__draw_course(t, g, row, *col, spark, of);
 	*col += spark >= SPARK_MIN ? spark : 0;
 }
 
@@ -283,14 +262,14 @@ static void memory_line(const struct top *t, struct grid *g, int row, const stru
 	char a[FMT_MAX], text[4 * FMT_MAX];
 
 	if (live)
-		figure(t, g, row, &col, "live", 6, s->c.live_bytes, per_second(s, s->c.live_bytes, s->before.live_bytes), spark, live_at);
+		figure(t, g, row, &col, "live", 6, s->c.live_bytes, per_second(s, s->c.live_bytes, s->before.live_bytes), spark, point__live);
 	else
 		figure(t, g, row, &col, recording__is_growth(&t->shown->recording) ? "grown" : "alloc", 6, s->c.alloc_bytes,
-		       per_second(s, s->c.alloc_bytes, s->before.bytes), 0, live_at);
+		       per_second(s, s->c.alloc_bytes, s->before.bytes), 0, point__live);
 	col += spark >= SPARK_MIN ? 3 : 1;
 	if (col + 5 + BYTES_COLS > g->cols)
 		return;
-	figure(t, g, row, &col, "RSS", 5, s->rss, per_second(s, s->rss, s->before_rss), spark, rss_at);
+	figure(t, g, row, &col, "RSS", 5, s->rss, per_second(s, s->rss, s->before_rss), spark, point__rss);
 	/* what was allocated and kept since the trace began, of what the process grew by since then */
 	if (live && grown >= 1 << 20 && s->rss_first && !t->shown->recording.older_ns)
 		col += 3 + grid__putf(g, row, col + 3, g->cols - col - 3, STYLE_DIM, "%s of its growth explained",
@@ -439,18 +418,19 @@ static void list_text(const struct top *t, char *buf, size_t size, bool whole)
 {
 	const struct view *v = top__view(t);
 	const struct view_column *c = v->live.n_columns ? &v->live.columns[t->at[t->view].sort] : NULL;
-	char since[FMT_MAX], ago[FMT_MAX + 8] = "start";
+	const char *sorted = c ? view_column__title(v, c) : "";
+	char since[FMT_MAX], delta[FMT_MAX + 32] = "";
 
 	*buf = 0;
 	if (t->shown->baseline)
-		snprintf(ago, sizeof(ago), "%s ago",
+		snprintf(delta, sizeof(delta), "─ Δ since %s ago ",
 			 fmt_duration(since, t->shown->duration_ns - MIN(t->shown->baseline_ns, t->shown->duration_ns)));
 	if (t->pane == PANE_TREE)
 		snprintf(buf, size, " %s, %s first ", t->metric->name, t->order == TREE_CALLERS ? "callers" : "callees");
 	else if (c && whole)
-		snprintf(buf, size, " %zu by %s %s ─ Δ since %s ", t->rows.n, c->name, t->at[t->view].reverse ? "↑" : "↓", ago);
+		snprintf(buf, size, " %zu by %s %s %s", t->rows.n, sorted, t->at[t->view].reverse ? "↑" : "↓", delta);
 	else if (c)
-		snprintf(buf, size, " %s %s ", c->name, t->at[t->view].reverse ? "↑" : "↓");
+		snprintf(buf, size, " %s %s ", sorted, t->at[t->view].reverse ? "↑" : "↓");
 }
 
 static enum tabs tabs_for(const struct top *t, int room)
@@ -520,82 +500,4 @@ int top__draw_header(struct top *t, struct grid *g)
 		blind_line(t, g, row++);
 	tabs_line(t, g, row++);
 	return row;
-}
-
-/* ---- below */
-
-static void prompt_line(struct top *t, struct grid *g, int row)
-{
-	const char *label = t->prompt == PROMPT_FILTER ? "filter: " : "write to: ";
-	int col = (int)strlen(label), room = g->cols - col - 1;
-	size_t skip = 0;
-
-	/* the end is what is being written */
-	while (t->input_at > skip && (int)text_width_n(t->input + skip, t->input_at - skip) > room) {
-		unsigned int cols;
-		uint32_t c;
-
-		skip += text_next(t->input + skip, strlen(t->input + skip), &c, &cols);
-	}
-	grid__put(g, row, 0, col, STYLE_PROMPT, label);
-	grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->input + skip);
-	g->cursor_row = row;
-	g->cursor_col = MIN(col + (int)text_width_n(t->input + skip, t->input_at - skip), g->cols - 1);
-}
-
-static void prompt_keys(const struct top *t, struct grid *g, int row)
-{
-	int col = 0;
-
-	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Enter");
-	col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->prompt == PROMPT_FILTER ? " keep  " : " write  ");
-	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Esc");
-	col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->prompt == PROMPT_FILTER ? " no filter  " : " do not  ");
-	if (t->prompt == PROMPT_FILTER) {
-		grid__put(g, row, col, g->cols - col, STYLE_DIM, "a part of a name, or a regular expression");
-		return;
-	}
-	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Tab");
-	grid__putf(g, row, col, g->cols - col, STYLE_DIM, " other format: %s", t->o.suffixes);
-}
-
-static void key_line(const struct top *t, struct grid *g, int row)
-{
-	int col = 0, end = g->cols;
-
-	/* the way to the others, and the way out */
-	for (size_t i = 0; i < n_top_keys; i++)
-		if (top_keys[i].key == '?' || top_keys[i].key == 'q')
-			end -= (int)strlen(top_keys[i].footer) + 4;
-	for (size_t i = 0; i < n_top_keys; i++) {
-		const struct top_key_row *k = &top_keys[i];
-		bool last = k->key == '?' || k->key == 'q';
-		int cols;
-
-		if (!k->footer || !(k->panes & 1u << t->pane))
-			continue;
-		cols = (int)(text_width(k->shown) + 1 + text_width(k->footer));
-		if (!last && col + cols > end)
-			continue;
-		col += grid__put(g, row, col, g->cols - col, STYLE_KEY, k->shown) + 1;
-		col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, k->footer) + 2;
-	}
-}
-
-void top__draw_footer(struct top *t, struct grid *g)
-{
-	int row = g->rows - 2;
-
-	if (t->prompt != PROMPT_NONE) {
-		prompt_line(t, g, row);
-		prompt_keys(t, g, row + 1);
-		return;
-	}
-	if (*t->progress)
-		grid__put(g, row, 0, g->cols, STYLE_MESSAGE, t->progress);
-	else if (*t->message)
-		grid__put(g, row, 0, g->cols, STYLE_MESSAGE, t->message);
-	else if (t->all_ended)
-		grid__put(g, row, 0, g->cols, STYLE_WARN, "Every process that was traced has ended. The tables stay; q shows the final report.");
-	key_line(t, g, row + 1);
 }

@@ -56,6 +56,7 @@ const struct view *top__view(const struct top *t);
 bool top__has_view(const struct top *t, const struct view *v);
 /* The column that c shows, of the view's. */
 const struct column *view_column__is(const struct view *v, const struct view_column *c);
+const char *view_column__title(const struct view *v, const struct view_column *c);
 bool view_column__holds(const struct top *t, const struct view *v, const struct view_column *c);
 /* What draws the cells of a column where they are more than a text; NULL: nothing. */
 typedef void (*top_draw)(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
@@ -222,8 +223,16 @@ void top__draw_start(struct top *t, struct grid *g);
 void top__drop_tree(struct top *t);
 enum top_action top__tree_key(struct top *t, int key);
 
+/* ---- top_course.c: figures over time */
+typedef uint64_t (*point_figure)(const struct snap_point *p);
+uint64_t point__live(const struct snap_point *p);
+uint64_t point__rss(const struct snap_point *p);
+/* From the trace's beginning to now, in cells of equal time: what was the case at the end of each; NAN: not known. */
+void course__cells(const struct snap_point *v, size_t n, uint64_t now_ns, point_figure of, double *cells, int width);
+void top__draw_course(const struct top *t, struct grid *g, int row, int col, int width, point_figure of);
+void top__draw_trend(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
+
 /* ---- small drawings */
-void draw_spark(struct grid *g, int row, int col, int width, enum style style, const double *v, size_t n, double max);
 uint32_t spark_char(double share);	/* ▁ to █ */
 void draw_bar(struct grid *g, int row, int col, int width, enum style style, double share);
 

@@ -130,8 +130,9 @@ static void live_words(const struct top *t, const struct snap_site *s, struct wo
 		snprintf(text, sizeof(text), "%s%s in %s%s block%s", mark, fmt_bytes(a, s->c.live_bytes), mark,
 			 fmt_exact(c, s->c.live_blocks), s->c.live_blocks == 1 ? "" : "s");
 		say(w, STYLE_FIGURE, text);
-		snprintf(text, sizeof(text), ", Δ %s", fmt_change(a, t->shown->baseline ? (double)s->since_baseline_bytes : (double)s->c.live_bytes));
-		say(w, STYLE_PLAIN, text);
+		snprintf(text, sizeof(text), ", Δ %s", fmt_change(a, (double)s->since_baseline_bytes));
+		if (t->shown->baseline)
+			say(w, STYLE_PLAIN, text);
 	}
 	if (s->c.alloc_calls && s->min_size == s->max_size)
 		snprintf(text, sizeof(text), "  each of %s", fmt_bytes(a, s->max_size));

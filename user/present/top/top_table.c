@@ -2,12 +2,12 @@
 /*
  * Owns how a table of the live view is drawn:
  *
- *	     LIVE          Δ   GROWTH/s  BLOCKS VERDICT  SITE
- *	 31.0 MiB  +30.1 MiB +180.0 KiB  31,744 leak     trackingRememberKey  tracking.c:212
+ *	     LIVE   GROWTH/s  BLOCKS FREED  OLDEST VERDICT  SITE
+ *	 31.0 MiB +180.0 KiB  31,744    0%   2m14s leak     trackingRememberKey  tracking.c:212
  *
- * What always holds: which columns there are depends on the width of the screen
- * and on what is recorded, never on the figures, so nothing moves sideways from
- * one second to the next.
+ * What always holds: which columns there are depends on the width of the screen,
+ * on what is recorded and on whether there is a baseline, never on the figures,
+ * so nothing moves sideways from one second to the next.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "present/top/top_parts.h"
 #include "util/text.h"
 
-#define FLEXIBLE_MIN 26		/* columns that a site keeps before the next column goes instead */
+#define FLEXIBLE_MIN 24		/* columns that a site keeps before the next column goes instead */
 #define FLEXIBLE_LEAST 8	/* and with those columns alone that stay */
 #define WHERE_FROM 44		/* from here on there is room for a place in the source beside a name */
 #define WIDE 100		/* from here on there are two blanks between columns */
@@ -27,12 +27,6 @@ uint32_t spark_char(double share)
 	int eighths = isnan(share) ? 0 : (int)(share * 7 + 0.5);
 
 	return 0x2581 + MAX(0, MIN(eighths, 7));
-}
-
-void draw_spark(struct grid *g, int row, int col, int width, enum style style, const double *v, size_t n, double max)
-{
-	for (int i = 0; i < width && (size_t)i < n; i++)
-		grid__fill(g, row, col + i, 1, style, spark_char(max > 0 ? v[i] / max : 0));
 }
 
 void draw_bar(struct grid *g, int row, int col, int width, enum style style, double share)
@@ -189,11 +183,6 @@ static void lay_out(const struct top *t, const struct view *v, int cols, struct 
 
 /* ---- drawing */
 
-static const char *title_of(const struct view *v, const struct view_column *c)
-{
-	return c->title ? c->title : view_column__is(v, c)->title;
-}
-
 static void draw_heads(struct top *t, const struct view *v, const struct layout *l, struct grid *g, int row)
 {
 	int col = 0;
@@ -207,9 +196,9 @@ static void draw_heads(struct top *t, const struct view *v, const struct layout 
 		if (!l->width[i])
 			continue;
 		if (is_left(v, &v->live.columns[i]))
-			grid__put(g, row, col, l->width[i], style, title_of(v, &v->live.columns[i]));
+			grid__put(g, row, col, l->width[i], style, view_column__title(v, &v->live.columns[i]));
 		else
-			grid__put_right(g, row, col, l->width[i], style, title_of(v, &v->live.columns[i]));
+			grid__put_right(g, row, col, l->width[i], style, view_column__title(v, &v->live.columns[i]));
 		if (t->n_heads < ARRAY_SIZE(t->heads)) {
 			t->heads[t->n_heads].from = col;
 			t->heads[t->n_heads].end = col + l->width[i] + l->gap;

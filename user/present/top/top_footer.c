@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the two lines below the live view's tables: what was said, what is going on or
+ * what is being typed, and the keys:
+ *
+ *	filter: rax(	bad regex: Unmatched ( or \\(
+ *	Enter keep  Esc no filter  a part of a name, or a regular expression
+ *
+ * What always holds: the keys of help and of the way out are there at any width that has room
+ * for them; where somebody types, what is wrong with it stands in the same line.
+ */
+#include <string.h>
+
+#include "present/top/top_parts.h"
+#include "util/text.h"
+
+static void prompt_line(struct top *t, struct grid *g, int row)
+{
+	const char *label = t->prompt == PROMPT_FILTER ? "filter: " : "write to: ";
+	int col = (int)strlen(label), room = g->cols - col - 1;
+	size_t skip = 0;
+
+	/* the end is what is being written */
+	while (t->input_at > skip && (int)text_width_n(t->input + skip, t->input_at - skip) > room) {
+		unsigned int cols;
+		uint32_t c;
+
+		skip += text_next(t->input + skip, strlen(t->input + skip), &c, &cols);
+	}
+	grid__put(g, row, 0, col, STYLE_PROMPT, label);
+	grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->input + skip);
+	g->cursor_row = row;
+	g->cursor_col = MIN(col + (int)text_width_n(t->input + skip, t->input_at - skip), g->cols - 1);
+}
+
+static void prompt_keys(const struct top *t, struct grid *g, int row)
+{
+	int col = 0;
+
+	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Enter");
+	col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->prompt == PROMPT_FILTER ? " keep  " : " write  ");
+	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Esc");
+	col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->prompt == PROMPT_FILTER ? " no filter  " : " do not  ");
+	if (t->prompt == PROMPT_FILTER) {
+		grid__put(g, row, col, g->cols - col, STYLE_DIM, "a part of a name, or a regular expression");
+		return;
+	}
+	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Tab");
+	grid__putf(g, row, col, g->cols - col, STYLE_DIM, " other format: %s", t->o.suffixes);
+}
+
+static void key_line(const struct top *t, struct grid *g, int row)
+{
+	int col = 0, end = g->cols;
+
+	/* the way to the others, and the way out */
+	for (size_t i = 0; i < n_top_keys; i++)
+		if (top_keys[i].key == '?' || top_keys[i].key == 'q')
+			end -= (int)strlen(top_keys[i].footer) + 4;
+	for (size_t i = 0; i < n_top_keys; i++) {
+		const struct top_key_row *k = &top_keys[i];
+		bool last = k->key == '?' || k->key == 'q';
+		int cols;
+
+		if (!k->footer || !(k->panes & 1u << t->pane))
+			continue;
+		cols = (int)(text_width(k->shown) + 1 + text_width(k->footer));
+		if (!last && col + cols > end)
+			continue;
+		col += grid__put(g, row, col, g->cols - col, STYLE_KEY, k->shown) + 1;
+		col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, k->footer) + 2;
+	}
+}
+
+void top__draw_footer(struct top *t, struct grid *g)
+{
+	int row = g->rows - 2;
+
+	if (t->prompt != PROMPT_NONE) {
+		prompt_line(t, g, row);
+		prompt_keys(t, g, row + 1);
+		return;
+	}
+	if (*t->progress)
+		grid__put(g, row, 0, g->cols, STYLE_MESSAGE, t->progress);
+	else if (*t->message)
+		grid__put(g, row, 0, g->cols, STYLE_MESSAGE, t->message);
+	else if (t->all_ended)
+		grid__put(g, row, 0, g->cols, STYLE_WARN, "Every process that was traced has ended. The tables stay; q shows the final report.");
+	key_line(t, g, row + 1);
+}
