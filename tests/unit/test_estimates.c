@@ -68,9 +68,9 @@ Test(estimates, views_and_weights_that_hold)
 	unsigned int count = counters__of_mode(MT_MODE_COUNT);
 
 	cr_expect_eq(views__of(HAS_ALL), VIEW_LIVE | VIEW_ALLOCS | VIEW_PROCESSES | VIEW_THREADS | VIEW_TREE | VIEW_TAGS | VIEW_PEAK | VIEW_TEMPORARY |
-					 VIEW_SIZES | VIEW_LIFETIMES | VIEW_FUNCTIONS | VIEW_SOURCE);
-	cr_expect_eq(views__of(count), VIEW_ALLOCS | VIEW_PROCESSES | VIEW_THREADS | VIEW_TREE | VIEW_TAGS | VIEW_SIZES | VIEW_FUNCTIONS | VIEW_SOURCE);
-	cr_expect_eq(views__of(counters__of_mode(MT_MODE_GROWTH)), VIEW_ALLOCS | VIEW_PROCESSES | VIEW_THREADS | VIEW_TREE | VIEW_TAGS | VIEW_FUNCTIONS | VIEW_SOURCE);
+					 VIEW_SIZES | VIEW_LIFETIMES | VIEW_FUNCTIONS | VIEW_FILES | VIEW_MODULES | VIEW_SOURCE);
+	cr_expect_eq(views__of(count), VIEW_ALLOCS | VIEW_PROCESSES | VIEW_THREADS | VIEW_TREE | VIEW_TAGS | VIEW_SIZES | VIEW_FUNCTIONS | VIEW_FILES | VIEW_MODULES | VIEW_SOURCE);
+	cr_expect_eq(views__of(counters__of_mode(MT_MODE_GROWTH)), VIEW_ALLOCS | VIEW_PROCESSES | VIEW_THREADS | VIEW_TREE | VIEW_TAGS | VIEW_FUNCTIONS | VIEW_FILES | VIEW_MODULES | VIEW_SOURCE);
 	cr_expect_str_eq(metric__preset(HAS_ALL)->name, "live-bytes");
 	cr_expect_str_eq(metric__preset(count)->name, "alloc-bytes");
 	for (size_t i = 0; i < n_metrics; i++) {

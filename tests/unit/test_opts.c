@@ -153,6 +153,9 @@ Test(opts, views_add_up)
 {
 	struct opts o;
 
+	parse(&o, "-p1 --view live");
+	cr_expect_eq(o.views, VIEW_LIVE);
+	/* its name of before */
 	parse(&o, "-p1 --view leaks");
 	cr_expect_eq(o.views, VIEW_LIVE);
 	opts__done(&o);
@@ -344,10 +347,10 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --sym malloc", "--sym malloc: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym =x", "--sym =x: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym x=", "--sym x=: want ROLE=NAME, such as malloc=arena_alloc" },
-		{ "-p1 --view leaks,x", "--view leaks,x: want live, allocs, peak, temporary, sizes, lifetimes, frees, functions, processes, threads, tags, tree or source" },
+		{ "-p1 --view leaks,x", "--view leaks,x: want live, allocs, peak, temporary, sizes, lifetimes, frees, functions, files, modules, processes, threads, tags, tree or source" },
 		{ "-p1 --view peak --mode count", "--view peak and --mode count cannot be combined: that mode does not record this" },
 		{ "-p1 --view sizes --mode growth", "--view sizes and --mode growth cannot be combined: that mode does not record this" },
-		{ "-p1 --view leaks,", "--view leaks,: want live, allocs, peak, temporary, sizes, lifetimes, frees, functions, processes, threads, tags, tree or source" },
+		{ "-p1 --view leaks,", "--view leaks,: want live, allocs, peak, temporary, sizes, lifetimes, frees, functions, files, modules, processes, threads, tags, tree or source" },
 		{ "-p1 --between 1s,2s", "--between: goes with report only" },
 		{ "report x.json --between mark:1,mark:x",
 		  "--between mark:1,mark:x: want two ages since the start of the trace, the earlier one first, such as 10s,25s, or marks, such as mark:1,mark:2" },

@@ -63,6 +63,8 @@ Test(report, looks)
 	check("report-tree-growth-80.txt", SAMPLE_GROWTH, &(struct report_opts){ .views = VIEW_TREE });
 	check("report-functions-80.txt", 0, &(struct report_opts){ .views = VIEW_FUNCTIONS });
 	check("report-functions-120.txt", SAMPLE_ESTIMATED, &(struct report_opts){ .views = VIEW_FUNCTIONS, .width = 120, .top = 3 });
+	check("report-files-80.txt", 0, &(struct report_opts){ .views = VIEW_FILES | VIEW_MODULES });
+	check("report-growth-first-80.txt", 0, &(struct report_opts){ .views = VIEW_LIVE, .sort = "growth", .top = 2 });
 	check("report-functions-count-80.txt", SAMPLE_COUNT, &(struct report_opts){ .views = VIEW_FUNCTIONS });
 	check("report-functions-empty-80.txt", SAMPLE_EMPTY, &(struct report_opts){ .views = VIEW_FUNCTIONS });
 	check("report-empty-80.txt", SAMPLE_EMPTY, &(struct report_opts){});

@@ -122,3 +122,57 @@ Test(sums, telling_frames_are_kept_until_names_come)
 	tellings__done(&t);
 	snapshot__free(s);
 }
+
+/* ---- what goes through a row */
+
+static uint64_t through_by_hand(const struct snapshot *s, const struct view *v, const struct sum_key *key)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+		struct frame telling = tellings__of(NULL, s, site);
+		struct sum_key own = v->sum_by(&telling);
+		bool found = !strcmp(own.name, key->name) && !strcmp(own.module, key->module);
+
+		for (uint32_t k = 0; k < site->n_stack && !found; k++)
+			for (size_t m = 0; m < place__n_frames(&s->places[site->stack[k]]) && !found; m++) {
+				struct frame f = place__frame(s, &s->places[site->stack[k]], m);
+				struct sum_key its = v->sum_by(&f);
+
+				found = !strcmp(its.name, key->name) && !strcmp(its.module, key->module);
+			}
+		sum += found ? site->c.live_bytes : 0;
+	}
+	return sum;
+}
+
+Test(sums, totals_count_each_stack_once_for_a_row)
+{
+	static const enum view_bit of[] = { VIEW_FUNCTIONS, VIEW_FILES, VIEW_MODULES };
+
+	for (size_t k = 0; k < ARRAY_SIZE(of); k++) {
+		struct snapshot *s = sample__new(0);
+		const struct snap_site *site = &s->sites[0];
+		uint32_t *stack = snapshot__alloc(s, site->n_stack * 3, sizeof(*stack));
+		uint64_t own = 0, all = 0;
+		struct sum_rows r;
+
+		/* it calls itself, and so do its callers: each frame is there three times */
+		for (uint32_t i = 0; i < site->n_stack * 3; i++)
+			stack[i] = site->stack[i % site->n_stack];
+		s->sites[0].stack = stack;
+		s->sites[0].n_stack *= 3;
+		cr_assert_eq(sum_rows__init(&r, view__of(of[k]), s, NULL, metric__find("live-bytes"), NULL, NULL), 0);
+		for (size_t i = 0; i < r.n; i++) {
+			cr_expect_eq(r.v[i].total, through_by_hand(s, view__of(of[k]), &r.v[i].key), "%s", r.v[i].key.name);
+			cr_expect_geq(r.v[i].total, r.v[i].sum.c.live_bytes, "%s", r.v[i].key.name);
+			own += r.v[i].sum.c.live_bytes;
+		}
+		for (size_t i = 0; i < s->n_sites; i++)
+			all += s->sites[i].c.live_bytes;
+		cr_expect_eq(own, all, "rows add up to all, by %s", view__of(of[k])->name);
+		sum_rows__done(&r);
+		snapshot__free(s);
+	}
+}

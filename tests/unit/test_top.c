@@ -26,6 +26,10 @@ Test(top, keys_lead_to_views)
 	key(TOP_KEY_TAB);
 	says("[f functions]");
 	key(TOP_KEY_TAB);
+	says("[F files]");
+	key(TOP_KEY_TAB);
+	says("[M modules]");
+	key(TOP_KEY_TAB);
 	says("[1 live]");
 	made__type(t, &g, "f");
 	says("[f functions]");
@@ -404,7 +408,7 @@ Test(top, every_key_of_the_help_does_something_somewhere)
 	begin(SAMPLE_SINGLE);
 	made__type(t, &g, "?");
 	says("KEYS");
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < 40 && !made__says(&g, "end the trace"); i++)
 		key(TOP_KEY_DOWN);
 	says("end the trace");
 	key(TOP_KEY_ESC);
@@ -478,7 +482,7 @@ Test(top, threads_of_one_kind_are_a_row_that_unfolds)
 	/* 100 and 200 calls in the last second */
 	cr_assert(strstr(row(made__row_of(&g, "worker-*")), " 300 "), "%s", row(made__row_of(&g, "worker-*")));
 	/* below it, in the order of all */
-	key('G');
+	key(TOP_KEY_END);
 	if (!strstr(selected(), "worker-*"))
 		key('k');
 	is_selected("worker-*");

@@ -27,6 +27,8 @@ static const struct {
 	{ "sizes", SAMPLE_SINGLE, "6" },
 	{ "functions", SAMPLE_SINGLE, "f" },
 	{ "function", SAMPLE_SINGLE, "fj\n" },
+	{ "files", 0, "F" },
+	{ "modules", 0, "M" },
 	{ "functions-unnamed", SAMPLE_SINGLE | SAMPLE_UNNAMED, "f" },
 	{ "stack", SAMPLE_SINGLE, "1\n" },
 	{ "tree", SAMPLE_SINGLE, "1t" },
@@ -41,8 +43,12 @@ static const struct {
 	{ "growth", SAMPLE_SINGLE | SAMPLE_GROWTH, "1" },
 	{ "empty", SAMPLE_EMPTY, "1" },
 	{ "filter", 0, "/table" },
+	{ "bad-filter", SAMPLE_SINGLE, "/rax(" },
 	{ "write", SAMPLE_SINGLE, "o" },
 };
+
+/* Of these, at less than 80 columns, too. */
+static const char *const also_narrow[] = { "live", "many", "functions", "processes", "filter", "bad-filter", "help", "estimated" };
 
 /* With what is there only where it was asked for. */
 static const struct {
@@ -61,6 +67,7 @@ static const struct screen_size {
 } sizes[] = { { 80, 24 }, { 120, 40 }, { 200, 50 } };
 
 static const struct screen_size narrow[] = { { 40, 16 }, { 50, 16 } };
+static const struct screen_size below_80[] = { { 40, 16 }, { 60, 20 }, { 72, 20 } };
 
 /* Before there is a snapshot. */
 Test(top_looks, the_first_screen)
@@ -110,24 +117,61 @@ Test(top_looks, the_first_screen_of_any_size_and_with_any_number_of_steps)
 	top__free(t);
 }
 
+static void check_screen(size_t i, const struct screen_size *size)
+{
+	struct top *t = made__top(screens[i].flags);
+	_cleanup_free_ char *text = NULL, *name = NULL;
+	struct grid g = {};
+
+	grid__resize(&g, size->rows, size->cols);
+	top__draw(t, &g);
+	made__type(t, &g, screens[i].keys);
+	cr_assert_eq(grid__broken_row(&g), -1);
+	text = grid__text(&g);
+	cr_assert(asprintf(&name, "top-%s-%d.txt", screens[i].name, size->cols) > 0);
+	golden__check(name, text, strlen(text));
+	grid__done(&g);
+	top__free(t);
+}
+
 Test(top_looks, as_they_should)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(screens); i++)
-		for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
-			struct top *t = made__top(screens[i].flags);
-			_cleanup_free_ char *text = NULL, *name = NULL;
-			struct grid g = {};
+		for (size_t k = 0; k < ARRAY_SIZE(sizes); k++)
+			check_screen(i, &sizes[k]);
+}
 
-			grid__resize(&g, sizes[k].rows, sizes[k].cols);
-			top__draw(t, &g);
-			made__type(t, &g, screens[i].keys);
-			cr_assert_eq(grid__broken_row(&g), -1);
-			text = grid__text(&g);
-			cr_assert(asprintf(&name, "top-%s-%d.txt", screens[i].name, sizes[k].cols) > 0);
-			golden__check(name, text, strlen(text));
-			grid__done(&g);
-			top__free(t);
-		}
+Test(top_looks, as_they_should_in_a_narrow_window)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(screens); i++)
+		for (size_t m = 0; m < ARRAY_SIZE(also_narrow); m++)
+			for (size_t k = 0; k < ARRAY_SIZE(below_80) && !strcmp(screens[i].name, also_narrow[m]); k++)
+				check_screen(i, &below_80[k]);
+}
+
+/* After b: Δ is there at any of these, instead of what tells less. */
+Test(top_looks, since_a_baseline)
+{
+	for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
+		struct top *t = made__top(SAMPLE_SINGLE);
+		struct snapshot *s = made__sample(SAMPLE_SINGLE, 0);
+		_cleanup_free_ char *text = NULL, *name = NULL;
+		struct grid g = {};
+
+		s->duration_ns += 5 * MADE_SECOND;
+		s->baseline = true;
+		s->baseline_ns = 30 * MADE_SECOND;
+		s->sites[0].since_baseline_bytes = 5 << 20;
+		top__update(t, s);
+		grid__resize(&g, sizes[k].rows, sizes[k].cols);
+		top__draw(t, &g);
+		cr_assert(made__says(&g, "+5.0 MiB"));
+		text = grid__text(&g);
+		cr_assert(asprintf(&name, "top-baseline-%d.txt", sizes[k].cols) > 0);
+		golden__check(name, text, strlen(text));
+		grid__done(&g);
+		top__free(t);
+	}
 }
 
 Test(top_looks, what_was_asked_for)

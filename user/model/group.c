@@ -36,11 +36,11 @@ static const char *all_of_them(const struct snap_process *p)
 }
 
 const struct grouping groupings[] = {
-	{ "process", NULL, false, false },
-	{ "thread", NULL, true, false },
-	{ "comm", comm_of, false, false },
-	{ "cgroup", cgroup_of, false, false },
-	{ "none", all_of_them, false, true },
+	{ .name = "process" },
+	{ .name = "thread", .threads = true },
+	{ .name = "comm", .group_of = comm_of },
+	{ .name = "cgroup", .group_of = cgroup_of, .title = "CGROUP" },
+	{ .name = "none", .group_of = all_of_them, .is_all = true },
 };
 const size_t n_groupings = ARRAY_SIZE(groupings);
 

@@ -14,6 +14,7 @@ struct grouping {
 	const char *(*group_of)(const struct snap_process *p);
 	bool threads;		/* sites are kept apart by thread: those of the snapshot must have a tid */
 	bool is_all;		/* there is one group, and its name says nothing */
+	const char *title;	/* of the column with the groups' names; NULL: that of processes */
 };
 
 extern const struct grouping groupings[];

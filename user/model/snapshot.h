@@ -428,6 +428,7 @@ struct metric {
 	unsigned int needs;	/* enum counter_bit */
 	size_t at, error_at;	/* in struct snap_site: a uint64_t, a double; 0: it is never estimated */
 	bool (*takes)(const struct snap_site *s);	/* NULL: all; the others weigh nothing */
+	double (*value)(const struct snap_site *s);	/* not NULL: an order of rows alone, by this, the most first; NAN comes last */
 };
 #define METRIC(its_name, its_unit, its_key, its_needs, member, ...) \
 	{ .name = its_name, .unit = its_unit, .key = its_key, .needs = its_needs, .at = offsetof(struct snap_site, member), __VA_ARGS__ }

@@ -150,6 +150,7 @@ static const struct {
 	{ "mark", NULL, "overhead", NULL, "probes are in place part of the time only" },
 	{ "view", "peak", "overhead", NULL, "a peak can fall into the time without probes" },
 	{ "metric", "peak-bytes", "overhead", NULL, "a peak can fall into the time without probes" },
+	{ "sort", "peak", "overhead", NULL, "a peak can fall into the time without probes" },
 	{ "sort", "peak-bytes", "overhead", NULL, "a peak can fall into the time without probes" },
 	{ "mmap", NULL, "mode", "count", "that mode does not see what is given back" },
 	{ "mmap", NULL, "mode", "growth", "that mode records mappings already" },

@@ -21,6 +21,7 @@
 #include "model/marks.h"
 #include "model/triggers.h"
 #include "options/complete.h"
+#include "present/rank.h"
 #include "util/funcname.h"
 #include "util/log.h"
 #include "util/parse.h"
@@ -46,6 +47,7 @@ static int take_between(struct opts *o, const struct given *g, struct err *e);
 static int take_duration(struct opts *o, const struct given *g, struct err *e);
 static int take_percent(struct opts *o, const struct given *g, struct err *e);
 static int take_choice(struct opts *o, const struct given *g, struct err *e);
+static int take_words(struct opts *o, const struct given *g, struct err *e);
 static int take_enum(struct opts *o, const struct given *g, struct err *e);
 static int take_threshold(struct opts *o, const struct given *g, struct err *e);
 static int take_regex(struct opts *o, const struct given *g, struct err *e);
@@ -172,8 +174,8 @@ const struct row opt_rows[] = {
 		  "one row", .preset = "process" },
 	{ 0, "metric", "METRIC", REPORTING, REPORT | DIFF, take_choice, FIELD(metric), .choices = METRICS,
 	  .help = "the weights in folded stacks, graphs and trees", .preset = "live-bytes; alloc-bytes with --mode count" },
-	{ 0, "sort", "KEY", REPORTING, REPORT, take_choice, FIELD(sort), .choices = METRICS " oldest",
-	  .help = "order of the rows", .preset = "by the view" },
+	{ 0, "sort", "KEY", REPORTING, REPORT, take_words, FIELD(sort), .words = rank__words,
+	  .help = "order of the rows: the title of a column, or a metric", .preset = "by the view" },
 	{ 'T', "top", "N", REPORTING, REPORT | DIFF, take_number, FIELD(top), 1, TOP_MAX,
 	  .help = "rows shown", .preset = "10" },
 	{ 0, "older", "AGE", REPORTING, REPORT, take_age, FIELD(recording.older_ns),
@@ -429,6 +431,14 @@ static int take_choice(struct opts *o, const struct given *g, struct err *e)
 	if (!err && g->row->field)
 		*(const char **)field(o, g) = g->val;
 	return err;
+}
+
+static int take_words(struct opts *o, const struct given *g, struct err *e)
+{
+	if (!in_words(g->row->words(), g->val, strlen(g->val)))
+		return bad_choice(g, g->val, strlen(g->val), e);
+	*(const char **)field(o, g) = g->val;
+	return 0;
 }
 
 static int take_threshold(struct opts *o, const struct given *g, struct err *e)

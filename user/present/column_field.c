@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/group.h"
 #include "present/columns.h"
 #include "present/figures.h"
 #include "present/sums.h"
@@ -159,6 +160,13 @@ const struct column *columns__find(const struct columns *c, const char *name)
 		if (!strcmp(c->v[i].name, name))
 			return &c->v[i];
 	return NULL;
+}
+
+const char *column__title(const struct column *c, const struct snapshot *s)
+{
+	const struct grouping *by = c->groups ? grouping__find(s->by) : NULL;
+
+	return by && by->title ? by->title : c->title;
 }
 
 bool column__holds(const struct column *c, const struct snapshot *s)

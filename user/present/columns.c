@@ -16,6 +16,7 @@
 #include "present/deaths.h"
 #include "present/figures.h"
 #include "present/telling.h"
+#include "present/verdicts.h"
 #include "util/text.h"
 #include "util/util.h"
 
@@ -145,19 +146,9 @@ static const char *show_verdict(const struct row_of *r, char buf[static CELL_MAX
 
 static enum tone verdict_tone(const struct row_of *r)
 {
-	static const struct {
-		const char *verdict;
-		enum tone tone;
-	} tones[] = {
-		{ "leak", TONE_BAD },	 { "suspect", TONE_WARN },  { "growing", TONE_WARN },
-		{ "steady", TONE_GOOD }, { "draining", TONE_GOOD },
-	};
-	const char *verdict = trend_of(r)->verdict;
+	const struct verdict_word *v = verdict__find(trend_of(r)->verdict);
 
-	for (size_t i = 0; verdict && i < ARRAY_SIZE(tones); i++)
-		if (!strcmp(tones[i].verdict, verdict))
-			return tones[i].tone;
-	return TONE_DIM;
+	return v ? v->tone : TONE_DIM;
 }
 
 static enum tone growth_tone(const struct row_of *r)
@@ -228,7 +219,7 @@ static const struct column of_process[] = {
 	{ "members", "PROCS", 7, .field = PROCESS("members"), .format = show_members },
 	{ "pid", "PID", 7, .field = PROCESS("pid") },
 	{ "container-pid", "NSPID", 7, .drop = 1, .field = PROCESS("container_pid") },
-	{ "process", "PROCESS", 0, true, .field = PROCESS("comm") },
+	{ "process", "PROCESS", 0, true, .groups = true, .field = PROCESS("comm") },
 	{ "where", "WHERE", 0, true, .drop = 5, .format = show_where },
 };
 
@@ -309,7 +300,7 @@ static const struct column of_thread[] = {
 	{ "ended", "ENDED", 7, .drop = 1, .value = n_ended, .format = show_n_ended },
 	{ "tid", "TID", 7, .label = "TID", .value = tid, .format = show_tid },
 	{ "thread", "THREAD", 0, true, .format = show_thread },
-	{ "process", "PROCESS", 0, true, .drop = 2, .format = show_process },
+	{ "process", "PROCESS", 0, true, .groups = true, .drop = 2, .format = show_process },
 };
 
 /* ---- of sites */
@@ -466,7 +457,7 @@ static const struct column of_site[] = {
 	  "A buffer that grows so is copied again and again", .field = MOVES("doubled_calls"), .over = MOVES("grown_calls") },
 	{ "shrunk", "SHRUNK", 6, .field = MOVES("shrunk_calls"), .over = MOVES("calls") },
 	{ "longest", "LONGEST", 7, .tip = "How often one block was passed on, at most", .field = MOVES("longest") },
-	{ "process", "PROCESS", 0, true, .format = show_process },
+	{ "process", "PROCESS", 0, true, .groups = true, .format = show_process },
 	{ "function", "FUNCTION", 0, true, .field = IS(site_names, "function") },
 	{ "site", "SITE", 0, true, .format = show_site },
 };

@@ -69,6 +69,7 @@ struct column {
 	const char *title;	/* "GROWTH/s" */
 	unsigned int width;	/* no cell is wider, but for the mark of an estimate; 0: a name of any length */
 	bool left;		/* aligned to the left */
+	bool groups;		/* has the names of processes, or of the groups of them that --by made */
 	bool scaled;		/* "~" stands before it where figures are estimates */
 	bool two_snapshots;	/* or a screen, or a page: reports leave it out */
 	unsigned int drop;	/* where a line is too narrow the highest goes first; 0 stays */
@@ -99,7 +100,7 @@ extern const struct columns process_columns, thread_columns, site_columns;
 extern const struct columns tag_columns;	/* present/text/tag_table.c */
 extern const struct columns mark_columns, when_columns;	/* present/mark_columns.c */
 extern const struct columns free_place_columns, change_columns, function_columns;	/* of pages alone: present/page_columns.c */
-extern const struct columns sum_columns;	/* present/sums.c */
+extern const struct columns sum_columns, file_columns, module_columns;	/* of sums: present/sums.c */
 
 /* ---- present/column_field.c */
 
@@ -111,6 +112,8 @@ bool column__is_picture(const struct column *c);	/* a screen draws it; there is 
 /* What rows are ordered by, the most first; NAN: unknown, or a name. */
 double column__value(const struct column *c, const struct row_of *r);
 const char *column__text(const struct column *c, const struct row_of *r, char buf[static CELL_MAX]);
+/* Of a column of processes: of what --by made of them. */
+const char *column__title(const struct column *c, const struct snapshot *s);
 /* Does the snapshot have figures for it? */
 bool column__holds(const struct column *c, const struct snapshot *s);
 /* The cell with its mark, as it is shown. */

@@ -40,7 +40,7 @@ static const struct column of_mark[] = {
 	{ "live", "LIVE", 9, .scaled = true, .tip = "Of its process", .field = MARK("live_bytes") },
 	{ "tid", "TID", 7, .label = "TID", .field = MARK("tid") },
 	{ "compare", "", 7, true, .label = "Since the one before" },
-	{ "process", "PROCESS", 22, true, .format = show_process },
+	{ "process", "PROCESS", 22, true, .groups = true, .format = show_process },
 	{ "mark", "MARK", 14, true, .field = MARK("name") },
 };
 const struct columns mark_columns = { of_mark, ARRAY_SIZE(of_mark) };

@@ -8,6 +8,8 @@
 #include "present/rank.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "util/util.h"
@@ -62,12 +64,27 @@ static int by_place(const struct snapshot *s, const struct place *a, const struc
 	return d ? d : less_first(a->offset, b->offset);
 }
 
+/* What is not known comes last. */
+static int larger_first(double a, double b)
+{
+	if (isnan(a) || isnan(b))
+		return isnan(a) - isnan(b);
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int by_key(const struct rank *r, const struct snap_site *a, const struct snap_site *b)
+{
+	if (r->by->value)
+		return larger_first(r->by->value(a), r->by->value(b));
+	return more_first(rank__weight(r, r->by, a), rank__weight(r, r->by, b));
+}
+
 static int by_rank(const void *pa, const void *pb, void *arg)
 {
 	const struct snap_site *a = *(const struct snap_site *const *)pa, *b = *(const struct snap_site *const *)pb;
 	const struct order *o = arg;
 	const struct snapshot *s = o->s;
-	int d = more_first(rank__weight(o->r, o->r->by, a), rank__weight(o->r, o->r->by, b));
+	int d = by_key(o->r, a, b);
 
 	if (!d && o->view->older)
 		d = more_first(live_bytes(o->r, a), live_bytes(o->r, b));
@@ -87,15 +104,59 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 	return d ? d : less_first(a->n_stack, b->n_stack);
 }
 
+static double growth(const struct snap_site *site)
+{
+	return site->trend.known ? site->trend.growth_bytes_per_s : NAN;
+}
+
+static double freed(const struct snap_site *site)
+{
+	return site->c.alloc_calls ? (double)site->c.free_calls / (double)site->c.alloc_calls : NAN;
+}
+
 /* Orders of rows, but nothing that a graph could weigh. */
 static const struct metric orders[] = {
+	{ .name = "growth", .unit = "bytes", .needs = HAS_LIVE_BYTES, .value = growth },
+	{ .name = "freed", .unit = "frees", .needs = HAS_FREE_CALLS | HAS_ALLOC_CALLS, .value = freed },
 	METRIC("oldest", "ns", "oldest_ns", HAS_LIVE_BLOCKS, oldest_ns),
 	METRIC("freed-calls", "frees", "free_calls", HAS_FREE_CALLS, c.free_calls),
 	METRIC("moved-bytes", "bytes", "moved_bytes", HAS_REALLOC_CALLS, moves.moved_bytes),
 };
 
+/* What --sort takes beside the names of metrics: the titles of the columns that have them. */
+static const struct {
+	const char *title, *key;
+} titles[] = {
+	{ "live", "live-bytes" }, { "growth", "growth" },     { "blocks", "live-blocks" }, { "freed", "freed" },     { "oldest", "oldest" },
+	{ "calls", "alloc-calls" }, { "bytes", "alloc-bytes" }, { "peak", "peak-bytes" },   { "temp", "temp-calls" },
+};
+
+const char *rank__words(void)
+{
+	static char words[512];
+	size_t at = 0;
+
+	if (*words)
+		return words;
+	for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
+		at += (size_t)snprintf(words + at, sizeof(words) - at, "%s%s", at ? " " : "", titles[i].title);
+	for (size_t i = 0; i < n_metrics; i++)
+		at += (size_t)snprintf(words + at, sizeof(words) - at, " %s", metrics[i].name);
+	return words;
+}
+
+const struct metric *rank__metric(const char *name)
+{
+	const struct metric *key = name ? rank__key(name) : NULL;
+
+	return key ? metric__find(key->name) : NULL;
+}
+
 const struct metric *rank__key(const char *name)
 {
+	for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
+		if (!strcmp(name, titles[i].title))
+			name = titles[i].key;
 	for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
 		if (!strcmp(name, orders[i].name))
 			return &orders[i];

@@ -17,8 +17,11 @@ struct rank {
 	bool older;		/* live figures are those of blocks older than snapshot.older_ns */
 };
 
-/* What --sort takes: a metric, or "oldest"; NULL: no such key. */
+/* What --sort takes: the title of a column in small letters, or a metric; NULL: no such key. */
 const struct metric *rank__key(const char *name);
+const char *rank__words(void);	/* all of them, with a blank between two */
+/* The same, of rows that are no sites: NULL, too, where it is no metric, or the name is NULL. */
+const struct metric *rank__metric(const char *name);
 /* sort NULL: by the view. top: how many are put in order; SIZE_MAX: all. -EINVAL: no such metric, or no view of sites. */
 int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top);
 void rank__done(struct rank *r);

@@ -2,19 +2,23 @@
 /*
  * Owns rows that are sums of sites, and their columns:
  *
- *	    LIVE  SHARE  BLOCKS   CALLS  FREED  STACKS  FUNCTION             MODULE
- *	31.0 MiB  75.2%  31,744  31,744     0%       3  trackingRememberKey  redis-server
+ *	    LIVE      TOTAL  SHARE  BLOCKS   CALLS  FREED  STACKS  FUNCTION             MODULE
+ *	31.0 MiB   31.0 MiB  75.2%  31,744  31,744     0%       3  trackingRememberKey  redis-server
  *
  * What always holds: each site that is shown is in one row, so rows add up to them; the
- * order depends on figures and names alone.
+ * order depends on figures and names alone. TOTAL does not add up: a stack goes through many
+ * functions, and counts once for each of them.
  */
 #include "present/sums.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
+#include "model/merge.h"
 #include "present/columns.h"
 #include "present/figures.h"
+#include "present/verdicts.h"
 #include "util/util.h"
 
 #define LIVE (HAS_LIVE_BLOCKS | HAS_LIVE_BYTES)
@@ -51,21 +55,88 @@ static const char *show_module(const struct row_of *r, char buf[static CELL_MAX]
 	return path_basename(r->sum->key.module);
 }
 
-static const struct column of_sum[] = {
-	{ "live", "LIVE", 9, .scaled = true, .field = IS(counter_fields, "live_bytes") },
-	{ "share", "SHARE", 5, .drop = 8, .value = share, .format = show_share },
-	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta },
-	{ "blocks", "BLOCKS", 7, .scaled = true, .drop = 1, .field = IS(counter_fields, "live_blocks") },
-	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .two_snapshots = true, .value = rates__calls,
-	  .format = rates__show_calls },
-	{ "calls", "CALLS", 7, .scaled = true, .drop = 2, .field = IS(counter_fields, "alloc_calls") },
-	{ "bytes", "BYTES", 9, .scaled = true, .without = LIVE, .field = IS(counter_fields, "alloc_bytes") },
-	{ "freed", "FREED", 5, .drop = 3, .field = IS(counter_fields, "free_calls"), .over = IS(counter_fields, "alloc_calls") },
-	{ "stacks", "STACKS", 7, .drop = 5, .value = stacks, .format = show_stacks },
+static double total(const struct row_of *r)
+{
+	return (double)r->sum->total;
+}
+
+static const char *show_total(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return fmt_bytes(buf, r->sum->total);
+}
+
+static double oldest(const struct row_of *r)
+{
+	return r->sum->oldest ? (double)r->sum->oldest->oldest_ns : NAN;
+}
+
+static const char *show_oldest(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->sum->oldest ? fmt_oldest(buf, r->sum->oldest) : "-";
+}
+
+static double growth(const struct row_of *r)
+{
+	return r->sum->trend.known ? r->sum->trend.growth_bytes_per_s : NAN;
+}
+
+static const char *show_growth(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->sum->trend.known ? fmt_change(buf, r->sum->trend.growth_bytes_per_s) : "-";
+}
+
+static const char *show_verdict(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return r->sum->trend.verdict ? r->sum->trend.verdict : "-";
+}
+
+static enum tone verdict_tone(const struct row_of *r)
+{
+	const struct verdict_word *v = verdict__find(r->sum->trend.verdict);
+
+	return v ? v->tone : TONE_DIM;
+}
+
+static enum tone growth_tone(const struct row_of *r)
+{
+	return r->sum->trend.known && r->sum->trend.growth_bytes_per_s >= 1 ? verdict_tone(r) : TONE_DIM;
+}
+
+#define FIGURES																\
+	{ "live", "LIVE", 9, .scaled = true, .field = IS(counter_fields, "live_bytes") },						\
+	{ "total", "TOTAL", 9, .scaled = true, .drop = 1, .tip = "Of all stacks that go through it", .value = total, .format = show_total },	\
+	{ "share", "SHARE", 5, .drop = 9, .value = share, .format = show_share },							\
+	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta },	\
+	{ "growth", "GROWTH/s", 10, .scaled = true, .drop = 4, .needs = LIVE, .value = growth, .format = show_growth, .tone = growth_tone },	\
+	{ "blocks", "BLOCKS", 7, .scaled = true, .drop = 2, .field = IS(counter_fields, "live_blocks") },				\
+	{ "calls-rate", "CALLS/s", 7, .scaled = true, .needs = HAS_ALLOC_CALLS, .two_snapshots = true, .value = rates__calls,		\
+	  .format = rates__show_calls },												\
+	{ "calls", "CALLS", 7, .scaled = true, .drop = 8, .field = IS(counter_fields, "alloc_calls") },					\
+	{ "bytes", "BYTES", 9, .scaled = true, .without = LIVE, .field = IS(counter_fields, "alloc_bytes") },				\
+	{ "freed", "FREED", 5, .drop = 3, .field = IS(counter_fields, "free_calls"), .over = IS(counter_fields, "alloc_calls") },	\
+	{ "oldest", "OLDEST", 7, .needs = HAS_LIVE_BLOCKS, .drop = 10, .value = oldest, .format = show_oldest },				\
+	{ "verdict", "VERDICT", 8, true, .needs = LIVE, .drop = 5, .format = show_verdict, .tone = verdict_tone },			\
+	{ "stacks", "STACKS", 7, .drop = 7, .value = stacks, .format = show_stacks }
+
+static const struct column of_function[] = {
+	FIGURES,
 	{ "function", "FUNCTION", 0, true, .format = show_name },
 	{ "module", "MODULE", 0, true, .drop = 6, .format = show_module },
 };
-const struct columns sum_columns = { of_sum, ARRAY_SIZE(of_sum) };
+const struct columns sum_columns = { of_function, ARRAY_SIZE(of_function) };
+
+static const struct column of_file[] = {
+	FIGURES,
+	{ "file", "FILE", 0, true, .format = show_name },
+	{ "module", "MODULE", 0, true, .drop = 6, .format = show_module },
+};
+const struct columns file_columns = { of_file, ARRAY_SIZE(of_file) };
+
+static const struct column of_module[] = {
+	FIGURES,
+	{ "path", "MODULE", 0, true, .format = show_name },
+};
+const struct columns module_columns = { of_module, ARRAY_SIZE(of_module) };
 
 /* ---- rows */
 
@@ -113,6 +184,9 @@ static void add_up(struct sum_rows *r, const struct part *parts, size_t n, const
 		row = &r->v[r->n - 1];
 		tag_sum__add(&row->sum, parts[i].site);
 		row->since_baseline_bytes += parts[i].site->since_baseline_bytes;
+		trend__add(&row->trend, &parts[i].site->trend);
+		if (parts[i].site->oldest_ns > (row->oldest ? row->oldest->oldest_ns : 0))
+			row->oldest = parts[i].site;
 		row->weight += metric__of(key, parts[i].site);
 		whole += metric__of(key, parts[i].site);
 	}
@@ -137,6 +211,85 @@ static int note_rows(struct sum_rows *r, const struct snapshot *s, const struct 
 	return 0;
 }
 
+/* ---- what goes through a row */
+
+static int rows_by_key(const void *pa, const void *pb)
+{
+	const struct sum_row *const *a = pa, *const *b = pb;
+
+	return by_key(&(*a)->key, &(*b)->key);
+}
+
+struct through {
+	struct sum_row **rows;	/* in the order of their keys */
+	uint32_t *first;	/* by place: where its rows begin in the next */
+	uint32_t *of;		/* 1 + a row for each frame of each place; 0: it has none */
+	uint32_t *seen;		/* by row: 1 + the site that was added last */
+};
+
+static int find_rows(struct through *w, const struct sum_rows *r, const struct view *v, const struct snapshot *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_places; i++)
+		n += place__n_frames(&s->places[i]);
+	w->rows = calloc(r->n + 1, sizeof(*w->rows));
+	w->seen = calloc(r->n + 1, sizeof(*w->seen));
+	w->first = calloc(s->n_places + 1, sizeof(*w->first));
+	w->of = calloc(n + 1, sizeof(*w->of));
+	if (!w->rows || !w->seen || !w->first || !w->of)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->n; i++)
+		w->rows[i] = &r->v[i];
+	qsort(w->rows, r->n, sizeof(*w->rows), rows_by_key);
+	n = 0;
+	for (size_t i = 0; i < s->n_places; i++) {
+		w->first[i] = (uint32_t)n;
+		for (size_t k = 0; k < place__n_frames(&s->places[i]); k++) {
+			struct frame f = place__frame(s, &s->places[i], k);
+			struct sum_row wanted = { .key = v->sum_by(&f) }, *key = &wanted, **found;
+
+			found = bsearch(&key, w->rows, r->n, sizeof(*w->rows), rows_by_key);
+			w->of[n++] = found ? (uint32_t)(*found - r->v) + 1 : 0;
+		}
+	}
+	w->first[s->n_places] = (uint32_t)n;
+	return 0;
+}
+
+static void pass(struct through *w, struct sum_rows *r, uint32_t row, uint32_t site, uint64_t weight)
+{
+	/* a function that calls itself is there more than once, its stack is not */
+	if (!row || w->seen[row - 1] == site + 1)
+		return;
+	w->seen[row - 1] = site + 1;
+	r->v[row - 1].total += weight;
+}
+
+/* Of each site all rows that any of its frames would belong to, each once. */
+static int add_totals(struct sum_rows *r, const struct view *v, const struct snapshot *s)
+{
+	const struct metric *bytes = metric__preset(s->known);
+	struct through w = {};
+	int err = find_rows(&w, r, v, s);
+
+	for (size_t i = 0; !err && i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+
+		if (!r->of[i])
+			continue;
+		pass(&w, r, r->of[i], (uint32_t)i, metric__of(bytes, site));
+		for (uint32_t k = 0; k < site->n_stack; k++)
+			for (uint32_t m = w.first[site->stack[k]]; m < w.first[site->stack[k] + 1]; m++)
+				pass(&w, r, w.of[m], (uint32_t)i, metric__of(bytes, site));
+	}
+	free(w.rows);
+	free(w.seen);
+	free(w.first);
+	free(w.of);
+	return err;
+}
+
 int sum_rows__init(struct sum_rows *r, const struct view *v, const struct snapshot *s, const struct tellings *t, const struct metric *key,
 		   bool (*takes)(void *arg, const struct snap_site *site), void *arg)
 {
@@ -149,12 +302,15 @@ int sum_rows__init(struct sum_rows *r, const struct view *v, const struct snapsh
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < s->n_sites; i++)
-		if ((!v->shows || v->shows(&s->sites[i], false)) && (!takes || takes(arg, &s->sites[i])))
-			parts[n++] = (struct part){ v->sum_by(s, t, &s->sites[i]), &s->sites[i] };
+		if ((!v->shows || v->shows(&s->sites[i], false)) && (!takes || takes(arg, &s->sites[i]))) {
+			struct frame f = tellings__of(t, s, &s->sites[i]);
+
+			parts[n++] = (struct part){ v->sum_by(&f), &s->sites[i] };
+		}
 	qsort(parts, n, sizeof(*parts), parts_by_key);
 	add_up(r, parts, n, key);
 	qsort(r->v, r->n, sizeof(*r->v), heavier_first);
-	if (note_rows(r, s, parts, n)) {
+	if (note_rows(r, s, parts, n) || add_totals(r, v, s)) {
 		sum_rows__done(r);
 		return -ENOMEM;
 	}

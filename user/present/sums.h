@@ -15,6 +15,9 @@ struct sum_row {
 	struct sum_key key;
 	struct tag_sum sum;
 	int64_t since_baseline_bytes;
+	struct trend trend;	/* growth added up; the worst verdict */
+	const struct snap_site *oldest;	/* the one with the oldest live block; NULL: none has one */
+	uint64_t total;		/* bytes of all sites that have a frame which would be of this row; live ones, where they are known */
 	uint32_t number;	/* among all, by their keys */
 	uint64_t weight, whole;	/* by some metric: its own, and that of all rows */
 };

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "present/columns.h"
-#include "present/telling.h"
 #include "util/util.h"
 
 #define LIVE (HAS_LIVE_BYTES | HAS_LIVE_BLOCKS)
@@ -63,14 +62,28 @@ static bool was_passed_on(const struct snap_site *site, bool older)
 
 /* ---- what sites of a row have in common */
 
-/* The function of the frame that names the site, in its module. */
-static struct sum_key by_function(const struct snapshot *s, const struct tellings *t, const struct snap_site *site)
-{
-	struct frame f = tellings__of(t, s, site);
+#define NO_STACK ((struct sum_key){ "[no stack]", "" })
 
-	if (!f.place)
-		return (struct sum_key){ "[no stack]", "" };
-	return (struct sum_key){ f.line && f.line->function ? f.line->function : "[no name]", f.module ? f.module : "" };
+static struct sum_key by_function(const struct frame *f)
+{
+	if (!f->place)
+		return NO_STACK;
+	return (struct sum_key){ f->line && f->line->function ? f->line->function : "[no name]", f->module ? f->module : "" };
+}
+
+/* A header is one row, wherever it is compiled in; what has no source is told apart by its module. */
+static struct sum_key by_file(const struct frame *f)
+{
+	if (!f->place)
+		return NO_STACK;
+	return f->line && f->line->file ? (struct sum_key){ f->line->file, "" } : (struct sum_key){ "[no source]", f->module ? f->module : "" };
+}
+
+static struct sum_key by_module(const struct frame *f)
+{
+	if (!f->place)
+		return NO_STACK;
+	return (struct sum_key){ f->module ? f->module : "[no module]", "" };
 }
 
 /* ---- what a report shows if nothing was asked for */
@@ -170,19 +183,19 @@ static const struct view_column free_columns[] = {
 static const struct view_column columns_of_processes[] = {
 	{ .name = "live" },
 	{ .name = "bytes" },
-	{ .name = "delta", .drop = 4 },
-	{ .name = "growth" },
-	{ .name = "calls-rate" },
-	{ .name = "bytes-rate", .drop = 6 },
-	{ .name = "peak", .drop = 8 },
-	{ .name = "rss", .drop = 2 },
-	{ .name = "age", .drop = 7 },
-	{ .name = "verdict", .drop = 3, .needs = LIVE },
-	{ .name = "members", .drop = 1 },
-	{ .name = "pid" },
-	{ .name = "container-pid", .drop = 9, .from_cols = 150 },
-	{ .name = "process", .width = 24 },
-	{ .name = "where", .drop = 5, .flexible = true },
+	{ .name = "delta", .drop = 5 },
+	{ .name = "growth", .drop = 3 },
+	{ .name = "calls-rate", .drop = 6 },
+	{ .name = "bytes-rate", .drop = 8 },
+	{ .name = "peak", .drop = 10 },
+	{ .name = "rss", .drop = 4 },
+	{ .name = "age", .drop = 9 },
+	{ .name = "verdict", .drop = 1, .needs = LIVE },
+	{ .name = "members", .drop = 5 },
+	{ .name = "pid", .drop = 2 },
+	{ .name = "container-pid", .drop = 11, .from_cols = 150 },
+	{ .name = "process", .width = 20 },
+	{ .name = "where", .drop = 7, .flexible = true },
 };
 
 static const struct view_column columns_of_threads[] = {
@@ -235,18 +248,36 @@ static const struct view_column columns_of_whens[] = {
 	{ .name = "why", .flexible = true },
 };
 
+#define SUM_FIGURES								\
+	{ .name = "live" },							\
+	{ .name = "total", .drop = 2 },						\
+	{ .name = "share", .drop = 9 },						\
+	{ .name = "delta", .drop = 3 },						\
+	{ .name = "growth", .drop = 1 },					\
+	{ .name = "blocks", .drop = 8 },					\
+	{ .name = "calls-rate", .drop = 5 },					\
+	{ .name = "calls", .drop = 11 },					\
+	{ .name = "bytes" },							\
+	{ .name = "freed", .drop = 4 },						\
+	{ .name = "oldest", .drop = 6 },					\
+	{ .name = "stacks", .width = 6, .drop = 10 },				\
+	{ .name = "verdict" }
+
 static const struct view_column columns_of_functions[] = {
-	{ .name = "live" },
-	{ .name = "share", .drop = 4 },
-	{ .name = "delta", .drop = 3 },
-	{ .name = "blocks", .drop = 5 },
-	{ .name = "calls-rate" },
-	{ .name = "calls", .drop = 7 },
-	{ .name = "bytes" },
-	{ .name = "freed", .drop = 2 },
-	{ .name = "stacks", .width = 6, .drop = 6 },
-	{ .name = "module", .width = 18, .drop = 1 },
+	SUM_FIGURES,
+	{ .name = "module", .width = 18, .drop = 7 },
 	{ .name = "function", .flexible = true },
+};
+
+static const struct view_column columns_of_files[] = {
+	SUM_FIGURES,
+	{ .name = "module", .width = 18, .drop = 12 },
+	{ .name = "file", .flexible = true },
+};
+
+static const struct view_column columns_of_modules[] = {
+	SUM_FIGURES,
+	{ .name = "path", .flexible = true },
 };
 
 #define COLUMNS(v) .columns = v, .n_columns = ARRAY_SIZE(v)
@@ -296,6 +327,12 @@ const struct view views[] = {
 	  .empty = "nothing was allocated while traced", .columns = &sum_columns,
 	  .live = { .key = 'f', COLUMNS(columns_of_functions), .sort = "live" },
 	  .page = { "live share live-total blocks blocks-total calls calls-total bytes freed stacks change change-total function", .of = &function_columns } },
+	{ VIEW_FILES, "files", "FILES", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_file, .shows = was_called,
+	  .empty = "nothing was allocated while traced", .columns = &file_columns,
+	  .live = { .key = 'F', COLUMNS(columns_of_files), .sort = "live" } },
+	{ VIEW_MODULES, "modules", "MODULES", .rows = ROWS_SUMS, .needs = ALLOCS, .all_names = true, .sum_by = by_module, .shows = was_called,
+	  .empty = "nothing was allocated while traced", .columns = &module_columns,
+	  .live = { .key = 'M', COLUMNS(columns_of_modules), .sort = "live" } },
 	{ VIEW_PROCESSES, "processes", "PROCESSES", .rows = ROWS_PROCESSES, .needs = HAS_ALLOC_BYTES, .preset = of_several, .leads = true,
 	  .empty = "no process", .columns = &process_columns, .live = { .key = '4', COLUMNS(columns_of_processes), .sort = "live" },
 	  .page = { "live blocks peak growth rss calls bytes lost attached verdict process" } },

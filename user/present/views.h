@@ -12,7 +12,6 @@
 #include "model/snapshot.h"
 
 struct columns;
-struct tellings;
 
 enum view_bit {
 	VIEW_LIVE = 1,
@@ -34,6 +33,8 @@ enum view_bit {
 	VIEW_FUNCTIONS = 1 << 16,
 	VIEW_CHANGED = 1 << 17,
 	VIEW_SOURCE = 1 << 18,
+	VIEW_FILES = 1 << 19,
+	VIEW_MODULES = 1 << 20,
 };
 
 /* What a row of a view is. */
@@ -88,8 +89,8 @@ struct view {
 	bool (*shows)(const struct snap_site *site, bool older);
 	bool older;		/* --older counts in it */
 
-	/* of sums of sites alone: the row that a site belongs to */
-	struct sum_key (*sum_by)(const struct snapshot *s, const struct tellings *t, const struct snap_site *site);
+	/* of sums of sites alone: the row that a site belongs to whose telling frame this is; place NULL: it has no stack */
+	struct sum_key (*sum_by)(const struct frame *f);
 
 	const char *empty;	/* what is said where there are no rows */
 	const struct columns *columns;	/* all that there are; reports of other rows than sites show them */

@@ -261,7 +261,7 @@ static void write_file(struct live *l)
 	snap = session__take(l->s, false, true, &e);
 	l->s->output.writes_any = false;
 	if (!snap || output__write(&l->s->output, snap, path, &e))
-		say("%s", err_msg(&e));
+		top__refuse_path(l->top, err_msg(&e));
 	else
 		say("%s is written.", path);
 	snapshot__free(snap);

@@ -159,14 +159,14 @@ static void label(struct json *j, const char *key, const char *title)
 	json__str(j, key, buf);
 }
 
-static void column(struct json *j, const struct column *c, enum view_rows rows)
+static void column(struct json *j, const struct column *c, const struct snapshot *s, enum view_rows rows)
 {
 	json__object(j, NULL);
 	json__str(j, "name", c->name);
 	if (c->label)
 		json__str(j, "label", c->label);
 	else
-		label(j, "label", c->title);
+		label(j, "label", column__title(c, s));
 	if (c->tip)
 		json__str(j, "tip", c->tip);
 	json__str(j, "kind", kind_of(c));
@@ -198,7 +198,7 @@ static void columns(struct json *j, const struct view *v, const struct snapshot 
 		if (!c || column__needs(c) & ~s->known)
 			continue;
 		json__line(j, 2);
-		column(j, c, v->rows);
+		column(j, c, s, v->rows);
 	}
 	json__array_end(j);
 }

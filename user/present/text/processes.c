@@ -82,7 +82,7 @@ static void hints(struct report *r, const struct snap_process *const *v, size_t 
 
 int report__processes(struct report *r)
 {
-	const struct metric *key = r->o->sort ? metric__find(r->o->sort) : NULL;
+	const struct metric *key = rank__metric(r->o->sort);
 	_cleanup_free_ const struct snap_process **v = NULL;
 	_cleanup_free_ struct row_of *rows = NULL;
 	size_t n = MIN(r->s->n_processes, r->top);

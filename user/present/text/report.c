@@ -62,6 +62,8 @@ void report__metric_words(char buf[static FMT_MAX], const struct metric *m)
 /* Among allocations, "alloc calls" are "calls". */
 static const char *words_of(char buf[static FMT_MAX], const struct metric *m, const struct view *v)
 {
+	if (!strcmp(m->name, "freed"))
+		return "share freed";
 	report__metric_words(buf, m);
 	return v->bit != VIEW_LIVE && !strncmp(buf, "alloc ", 6) ? buf + 6 : buf;
 }
@@ -255,7 +257,7 @@ static bool is_shown(const struct report *r, const struct view *v)
 /* Names are counted as the view is called: "10 of 214 functions". */
 static int sum_table(struct report *r, const struct view *v)
 {
-	const struct metric *key = r->o->sort ? metric__find(r->o->sort) : NULL;
+	const struct metric *key = rank__metric(r->o->sort);
 	struct sum_rows sums = {};
 	_cleanup_free_ struct row_of *rows = NULL;
 	char words[FMT_MAX], share[FMT_MAX], shown[FMT_OF_MAX];

@@ -71,7 +71,7 @@ static int choose_matching(struct report *r, struct chosen *c)
 static int choose_telling(struct report *r, struct chosen *c, size_t most)
 {
 	struct rank k;
-	int err = rank__init(&k, r->s, r->s->known & HAS_LIVE_BYTES ? VIEW_LEAKS : VIEW_ALLOCS, r->o->sort, false, SIZE_MAX);
+	int err = rank__init(&k, r->s, r->s->known & HAS_LIVE_BYTES ? VIEW_LIVE : VIEW_ALLOCS, r->o->sort, false, SIZE_MAX);
 
 	for (size_t i = 0; i < k.n && !err && c->v.n < most; i++) {
 		struct frame f = tellings__of(r->o->tellings, r->s, k.v[i]);

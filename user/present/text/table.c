@@ -23,6 +23,7 @@
 #define LUXURY 7	/* columns that go before a name is cut */
 
 struct layout {
+	const struct snapshot *s;
 	const struct columns *c;
 	size_t *widths;		/* 0: not shown */
 	char **cells;		/* by row, then by column; owned */
@@ -48,7 +49,7 @@ static int fill(struct layout *l, const struct row_of *rows)
 				return -ENOMEM;
 			/* where nobody knows anything, there is no column */
 			if (*text && strcmp(text, "-"))
-				l->widths[k] = MAX(l->widths[k], MAX(text_width(text), strlen(c->title)));
+				l->widths[k] = MAX(l->widths[k], MAX(text_width(text), strlen(column__title(c, rows[i].s))));
 		}
 	return 0;
 }
@@ -122,7 +123,7 @@ static int write_line(FILE *out, const struct layout *l, size_t row)
 
 		if (!l->widths[k])
 			continue;
-		text = text_shorten(row ? *cell_at(l, row - 1, k) : c->title, l->widths[k]);
+		text = text_shorten(row ? *cell_at(l, row - 1, k) : column__title(c, l->s), l->widths[k]);
 		if (!text)
 			return -ENOMEM;
 		pad = l->widths[k] - text_width(text);
@@ -144,7 +145,7 @@ static int write_line(FILE *out, const struct layout *l, size_t row)
 int columns__write(FILE *out, const struct columns *c, const struct row_of *rows, size_t n_rows, size_t width)
 {
 	_cleanup_free_ size_t *widths = calloc(c->n, sizeof(*widths)), *tmp = calloc(c->n, sizeof(*tmp));
-	struct layout l = { .c = c, .widths = widths, .n_rows = n_rows };
+	struct layout l = { .s = n_rows ? rows[0].s : NULL, .c = c, .widths = widths, .n_rows = n_rows };
 	int err = -ENOMEM;
 
 	l.cells = calloc(n_rows * c->n + 1, sizeof(*l.cells));

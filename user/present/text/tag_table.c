@@ -180,7 +180,7 @@ static int tag_rows(const struct report *r, const struct metric *key, struct tag
 
 static int tags(struct report *r)
 {
-	const struct metric *key = r->o->sort ? metric__find(r->o->sort) : NULL;
+	const struct metric *key = rank__metric(r->o->sort);
 	size_t n = MIN(r->s->n_tags, r->top), n_rows = 0;
 	_cleanup_free_ struct tag_row *v = NULL;
 	_cleanup_free_ struct row_of *rows = calloc(n + 2, sizeof(*rows));

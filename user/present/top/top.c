@@ -17,7 +17,6 @@
 #include "util/text.h"
 
 #define RATE_MIN_NS (TOP_NS_PER_S / 10)	/* snapshots that are closer together give no rates */
-#define KEY_COLS 12			/* of the help */
 
 /* By their keys: 1 to 9, 0, letters; of two with one key a trace has only one. */
 static void list_views(struct top *t)
@@ -219,37 +218,8 @@ void top__named(struct top *t)
 	if (t->place_matches)
 		memset(t->place_matches, 0, t->shown->n_places + 1);
 	t->tagged = false;
-	if (*t->filter || *t->only_tag || by_name || v->rows == ROWS_TAGS || v->rows == ROWS_SUMS)
+	if (top__filters(t) || by_name || v->rows == ROWS_TAGS || v->rows == ROWS_SUMS)
 		top__build_rows(t);
-}
-
-/* ---- the help */
-
-void top__draw_help(struct top *t, struct grid *g, int row, int n)
-{
-	int at = 0;
-
-	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
-	grid__put(g, row, 1, g->cols - 1, STYLE_HEAD, "KEYS");
-	t->list_row = row + 1;
-	t->list_rows = n - 1;
-	t->help_lines = 0;
-	for (size_t i = 0; i < n_top_keys; i++)
-		t->help_lines += !!top_keys[i].help;
-	if (t->help_scroll + n - 1 > t->help_lines)
-		t->help_scroll = t->help_lines > (size_t)MAX(n - 1, 0) ? t->help_lines - (n - 1) : 0;
-	for (size_t i = 0; i < n_top_keys; i++) {
-		const struct top_key_row *k = &top_keys[i];
-		int to = row + 1 + at - (int)t->help_scroll;
-
-		if (!k->help)
-			continue;
-		at++;
-		if (to <= row || to >= row + n)
-			continue;
-		grid__put(g, to, 1, KEY_COLS - 2, STYLE_KEY, k->shown);
-		grid__put(g, to, KEY_COLS, g->cols - KEY_COLS, STYLE_PLAIN, k->help);
-	}
 }
 
 /* ---- the screen */

@@ -51,7 +51,7 @@ struct top_opts {
 	const char *suffixes;	/* those it can be, for the prompt: ".html .json .txt" */
 	uint64_t interval_ns;
 	unsigned int views;	/* enum view_bit: what to begin with; 0: live */
-	const char *sort;	/* a metric, or "oldest"; NULL: by the view */
+	const char *sort;	/* what --sort takes; NULL: by the view */
 	const struct tagger *tagger;	/* --tag; not owned; NULL: none */
 	bool marks;		/* --mark was given */
 };
@@ -86,6 +86,8 @@ void top__progress(struct top *t, const char *text);
 void top__all_ended(struct top *t);
 
 const char *top__path(const struct top *t);
+/* Nothing was written there: the prompt is back, with the name and the reason. */
+void top__refuse_path(struct top *t, const char *why);
 uint64_t top__interval_ns(const struct top *t);
 
 #endif

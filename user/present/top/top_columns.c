@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/group.h"
+#include "present/rank.h"
 #include "present/top/top_parts.h"
 
 /* ---- cells */
@@ -79,9 +80,9 @@ const struct column *view_column__is(const struct view *v, const struct view_col
 	return columns__find(v->columns, c->of ? c->of : c->name);
 }
 
-const char *view_column__title(const struct view *v, const struct view_column *c)
+const char *view_column__title(const struct top *t, const struct view *v, const struct view_column *c)
 {
-	return c->title ? c->title : view_column__is(v, c)->title;
+	return c->title ? c->title : column__title(view_column__is(v, c), t->shown);
 }
 
 bool view_column__holds(const struct top *t, const struct view *v, const struct view_column *c)
@@ -110,7 +111,8 @@ static const struct {
 	const char *sort, *column;
 } sorts[] = {
 	{ "live-bytes", "live" }, { "live-blocks", "blocks" },	     { "alloc-bytes", "bytes" }, { "alloc-calls", "calls" },
-	{ "peak-bytes", "peak" }, { "temp-calls", "temporary" }, { "oldest", "oldest" },
+	{ "peak-bytes", "peak" }, { "temp-calls", "temporary" }, { "oldest", "oldest" },	 { "growth", "growth" },
+	{ "freed", "freed" },
 };
 
 static void sort_at_first(struct top *t, size_t view, const char *column)
@@ -124,8 +126,10 @@ static void sort_at_first(struct top *t, size_t view, const char *column)
 
 void top__choose_first(struct top *t)
 {
-	for (size_t k = 0; t->o.sort && k < ARRAY_SIZE(sorts); k++)
-		for (size_t i = 0; i < t->n_views && !strcmp(sorts[k].sort, t->o.sort); i++)
+	const struct metric *key = t->o.sort ? rank__key(t->o.sort) : NULL;
+
+	for (size_t k = 0; key && k < ARRAY_SIZE(sorts); k++)
+		for (size_t i = 0; i < t->n_views && !strcmp(sorts[k].sort, key->name); i++)
 			sort_at_first(t, i, sorts[k].column);
 	if (!t->o.sort && t->o.views & VIEW_TEMPORARY && !(t->o.views & VIEW_ALLOCS))
 		for (size_t i = 0; i < t->n_views; i++)

@@ -14,10 +14,24 @@
 #include "present/top/top_parts.h"
 #include "util/text.h"
 
+#define REFUSED_GAP 3
+#define FILTER_HINT "a part of a name, or a regular expression"
+
+static const char *label_of(const struct top *t)
+{
+	return t->prompt == PROMPT_FILTER ? "filter: " : "write to: ";
+}
+
+/* Is there room behind what was typed for why it was not taken? Else that is in the line below. */
+static bool fits_beside(const struct top *t, const struct grid *g, int end)
+{
+	return *t->refused && end + REFUSED_GAP + (int)text_width(t->refused) <= g->cols;
+}
+
 static void prompt_line(struct top *t, struct grid *g, int row)
 {
-	const char *label = t->prompt == PROMPT_FILTER ? "filter: " : "write to: ";
-	int col = (int)strlen(label), room = g->cols - col - 1;
+	const char *label = label_of(t);
+	int col = (int)strlen(label), room = g->cols - col - 1, end;
 	size_t skip = 0;
 
 	/* the end is what is being written */
@@ -28,21 +42,30 @@ static void prompt_line(struct top *t, struct grid *g, int row)
 		skip += text_next(t->input + skip, strlen(t->input + skip), &c, &cols);
 	}
 	grid__put(g, row, 0, col, STYLE_PROMPT, label);
-	grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->input + skip);
+	end = col + grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->input + skip);
+	if (fits_beside(t, g, end))
+		grid__put(g, row, end + REFUSED_GAP, g->cols - end - REFUSED_GAP, STYLE_BAD, t->refused);
 	g->cursor_row = row;
 	g->cursor_col = MIN(col + (int)text_width_n(t->input + skip, t->input_at - skip), g->cols - 1);
 }
 
 static void prompt_keys(const struct top *t, struct grid *g, int row)
 {
+	const char *label = label_of(t);
 	int col = 0;
+
+	if (*t->refused && !fits_beside(t, g, (int)(strlen(label) + text_width(t->input)))) {
+		grid__put(g, row, 0, g->cols, STYLE_BAD, t->refused);
+		return;
+	}
 
 	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Enter");
 	col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->prompt == PROMPT_FILTER ? " keep  " : " write  ");
 	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Esc");
 	col += grid__put(g, row, col, g->cols - col, STYLE_PLAIN, t->prompt == PROMPT_FILTER ? " no filter  " : " do not  ");
 	if (t->prompt == PROMPT_FILTER) {
-		grid__put(g, row, col, g->cols - col, STYLE_DIM, "a part of a name, or a regular expression");
+		if (col + (int)strlen(FILTER_HINT) <= g->cols)
+			grid__put(g, row, col, g->cols - col, STYLE_DIM, FILTER_HINT);
 		return;
 	}
 	col += grid__put(g, row, col, g->cols - col, STYLE_KEY, "Tab");

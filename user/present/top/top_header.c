@@ -418,7 +418,7 @@ static void list_text(const struct top *t, char *buf, size_t size, bool whole)
 {
 	const struct view *v = top__view(t);
 	const struct view_column *c = v->live.n_columns ? &v->live.columns[t->at[t->view].sort] : NULL;
-	const char *sorted = c ? view_column__title(v, c) : "";
+	const char *sorted = c ? view_column__title(t, v, c) : "";
 	char since[FMT_MAX], delta[FMT_MAX + 32] = "";
 
 	*buf = 0;
@@ -433,6 +433,12 @@ static void list_text(const struct top *t, char *buf, size_t size, bool whole)
 		snprintf(buf, size, " %s %s ", sorted, t->at[t->view].reverse ? "↑" : "↓");
 }
 
+/* A path is known by its end. */
+static const char *only_words(const struct top *t)
+{
+	return path_basename(*t->only_sum.name == '[' && *t->only_sum.module ? t->only_sum.module : t->only_sum.name);
+}
+
 static enum tabs tabs_for(const struct top *t, int room)
 {
 	enum tabs how = TABS_NAMES;
@@ -440,6 +446,8 @@ static enum tabs tabs_for(const struct top *t, int room)
 	/* what is not shown has to be told */
 	if (*t->only_tag)
 		room -= MIN((int)text_width(t->only_tag) + 6, 34);
+	if (t->only_sum.view)
+		room -= MIN((int)text_width(only_words(t)) + 5, 34);
 	if (*t->filter)
 		room -= MIN((int)text_width(t->filter) + 3, 34);
 	if (t->pane == PANE_TREE)
@@ -473,6 +481,8 @@ static void tabs_line(struct top *t, struct grid *g, int row)
 		col += grid__put(g, row, col, g->cols - col, STYLE_TAB, "[tree]") + 1;
 	if (*t->only_tag)
 		col += grid__putf(g, row, col, MIN(g->cols - col, 32), STYLE_MATCH, "tag %s", t->only_tag) + 1;
+	if (t->only_sum.view)
+		col += grid__putf(g, row, col, MIN(g->cols - col, 32), STYLE_MATCH, "in %s", only_words(t)) + 1;
 	if (*t->filter)
 		col += grid__putf(g, row, col, MIN(g->cols - col, 32), STYLE_MATCH, "/%s", t->filter) + 1;
 	for (int whole = 1; whole >= 0; whole--) {

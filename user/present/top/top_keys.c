@@ -109,21 +109,6 @@ static enum top_action show_sites(struct top *t)
 	return TOP_NONE;
 }
 
-/* What matches a name as it is spelled. */
-static void filter_for(struct top *t, const char *name)
-{
-	char text[PROMPT_MAX];
-	size_t n = 0;
-
-	for (; *name && n + 2 < sizeof(text); name++) {
-		if (strchr("\\^$.|?*+()[]{}", *name))
-			text[n++] = '\\';
-		text[n++] = *name;
-	}
-	text[n] = 0;
-	top__set_filter(t, text);
-}
-
 static enum top_action key_open(struct top *t, int key)
 {
 	const struct top_place *p = &t->at[t->view];
@@ -144,7 +129,9 @@ static enum top_action key_open(struct top *t, int key)
 	}
 	if (r->of.sum) {
 		/* its stacks alone, until Esc */
-		filter_for(t, *r->of.sum->key.name == '[' ? path_basename(r->of.sum->key.module) : r->of.sum->key.name);
+		t->only_sum.view = top__view(t);
+		snprintf(t->only_sum.name, sizeof(t->only_sum.name), "%s", r->of.sum->key.name);
+		snprintf(t->only_sum.module, sizeof(t->only_sum.module), "%s", r->of.sum->key.module);
 		return show_sites(t);
 	}
 	/* whose a mark is, is not what it is about */
@@ -182,6 +169,11 @@ static enum top_action key_back(struct top *t, int key)
 		t->pane = PANE_TABLE;
 	} else if (*t->filter) {
 		top__set_filter(t, "");
+	} else if (t->only_sum.view) {
+		for (size_t i = 0; i < t->n_views; i++)
+			if (t->views[i] == t->only_sum.view)
+				t->view = i;
+		t->only_sum.view = NULL;
 	} else if (*t->only_tag) {
 		*t->only_tag = 0;
 		for (size_t i = 0; i < t->n_views; i++)
@@ -226,7 +218,7 @@ static enum top_action key_help(struct top *t, int key)
 	return TOP_NONE;
 }
 
-/* ---- order, metric */
+/* ---- order */
 
 static bool sort_by(struct top *t, size_t column)
 {
@@ -245,6 +237,43 @@ static bool sort_by(struct top *t, size_t column)
 	return true;
 }
 
+/* ---- what a row is */
+
+/* The view after this one in the order of g: sites, then the sums of them in the order of the table. */
+static size_t next_grouping(const struct top *t)
+{
+	size_t from = top__view(t)->rows == ROWS_SUMS ? t->view + 1 : 0;
+
+	for (size_t i = from; i < t->n_views; i++)
+		if (t->views[i]->rows == ROWS_SUMS && top__has_view(t, t->views[i]))
+			return i;
+	return t->sites_view;
+}
+
+/* What is a row for each site, function, file, module, and again: in the same order, if the other one has that column. */
+static enum top_action key_group(struct top *t, int key)
+{
+	const struct view *from = top__view(t), *to;
+	const char *by;
+
+	if (!t->shown || from->live.bars)
+		return TOP_NONE;
+	if (from->rows == ROWS_SITES)
+		t->sites_view = t->view;
+	by = from->live.columns[t->at[t->view].sort].name;
+	/* a row that was opened is one of the others, too */
+	t->only_sum.view = NULL;
+	show_view(t, next_grouping(t));
+	to = top__view(t);
+	for (size_t i = 0; i < to->live.n_columns; i++)
+		if (!strcmp(to->live.columns[i].name, by) && view_column__holds(t, to, &to->live.columns[i]))
+			sort_by(t, i);
+	return TOP_NONE;
+}
+
+
+/* ---- order, metric */
+
 static enum top_action key_sort(struct top *t, int key)
 {
 	const struct view *v = top__view(t);
@@ -254,6 +283,42 @@ static enum top_action key_sort(struct top *t, int key)
 	for (size_t i = 1; i < n; i++)
 		if (sort_by(t, (p->sort + i * step) % n))
 			break;
+	return TOP_NONE;
+}
+
+static size_t column_of_growth(const struct top *t, size_t view)
+{
+	const struct view *v = t->views[view];
+
+	for (size_t i = 0; i < v->live.n_columns; i++)
+		if (!strcmp(v->live.columns[i].name, "growth") && top__has_view(t, v) && view_column__holds(t, v, &v->live.columns[i]))
+			return i;
+	return v->live.n_columns;
+}
+
+/* What grows the most, first; where that is how it is, as the view has it by itself. */
+static enum top_action key_growth(struct top *t, int key)
+{
+	size_t view = t->view;
+
+	if (!t->shown)
+		return TOP_NONE;
+	/* where growth is no figure, what is live has it */
+	for (size_t i = 0; column_of_growth(t, view) == t->views[view]->live.n_columns && i < t->n_views; i++)
+		view = i;
+	if (column_of_growth(t, view) == t->views[view]->live.n_columns) {
+		top__say(t, "This mode does not record what is live, so nothing is known to grow.");
+		return TOP_NONE;
+	}
+	if (view == t->view && t->at[view].sorted && t->at[view].sort == column_of_growth(t, view)) {
+		t->at[view].sorted = t->at[view].touched = false;
+		top__build_rows(t);
+		return TOP_NONE;
+	}
+	if (view != t->view)
+		show_view(t, view);
+	t->at[view].reverse = false;
+	sort_by(t, column_of_growth(t, view));
 	return TOP_NONE;
 }
 
@@ -340,7 +405,7 @@ static enum top_action key_repaint(struct top *t, int key)
 const struct top_key_row top_keys[] = {
 	{ TOP_KEY_UP, 'k', "↑↓", "move", "one row up or down (also k, j)", ALL, key_move },
 	{ TOP_KEY_DOWN, 'j', NULL, NULL, NULL, ALL, key_move },
-	{ TOP_KEY_ENTER, 0, "Enter", "open", "a site: its stack; a process, a tag: its tables; threads: each one", TABLE, key_open },
+	{ TOP_KEY_ENTER, 0, "Enter", "open", "a site: its stack; a function, a process, a tag: its tables; threads: each one", TABLE, key_open },
 	{ TOP_KEY_ENTER, 0, "Enter", "unfold", "in the tree: fold or unfold (also → and ←, l and h)", TREE, top__tree_key },
 	{ TOP_KEY_RIGHT, 'l', NULL, NULL, NULL, TREE, top__tree_key },
 	{ TOP_KEY_LEFT, 'h', NULL, NULL, NULL, TREE, top__tree_key },
@@ -348,29 +413,32 @@ const struct top_key_row top_keys[] = {
 	{ 'c', 0, "c", "callers/callees", "in the tree: callers first, or callees first", TREE, key_order },
 	{ 'n', TOP_KEY_RIGHT, "n", "next", "in a stack: that of the next row (also →)", STACK, key_next_site },
 	{ 'p', TOP_KEY_LEFT, "p", "previous", "in a stack: that of the row before (also ←)", STACK, key_next_site },
-	{ TOP_KEY_ESC, TOP_KEY_BACKSPACE, "Esc", "back", "out of a stack, the tree, a filter, a tag, a process", STACK | TREE | HELP, key_back },
+	{ TOP_KEY_ESC, TOP_KEY_BACKSPACE, "Esc", "back", "out of a stack, the tree, a filter, a function, a tag, a process", STACK | TREE | HELP, key_back },
 	{ TOP_KEY_ESC, TOP_KEY_BACKSPACE, NULL, NULL, NULL, TABLE, key_back },
 	{ '1', '2', "1-6", NULL, "live blocks, allocations, peak, processes, threads, sizes and lifetimes", ALL, key_view },
 	{ '3', '4', NULL, NULL, NULL, ALL, key_view },
 	{ '5', '6', NULL, NULL, NULL, ALL, key_view },
 	{ '7', '8', "7-9 0", NULL, "what was asked for: tags, marks, frees (--free-stacks), --when", ALL, key_view },
 	{ '9', '0', NULL, NULL, NULL, ALL, key_view },
-	{ 'f', 0, "f", NULL, "functions: the stacks of each added up; Enter: its stacks", ALL, key_view },
+	{ 'g', 0, "g", "group", "a row for each site, then function, file, module: their stacks added up; Enter: its stacks", TABLE, key_group },
+	{ 'f', 0, "f F M", NULL, "the same at once: functions, files, modules", ALL, key_view },
+	{ 'F', 'M', NULL, NULL, NULL, ALL, key_view },
 	{ TOP_KEY_TAB, 0, "Tab", NULL, "the next view", ALL, key_next_view },
 	{ 't', 0, "t", "tree", "the call tree, and back to the table", TABLE | STACK | TREE, key_tree },
 	{ 's', '>', "s", "sort", "sort by the next column (also >); or click on its title", TABLE, key_sort },
+	{ 'G', 0, "G", "growth", "sort by growth: what grows the most is first; again: as before", TABLE, key_growth },
 	{ 'S', '<', "S", NULL, "sort by the column before (also <)", TABLE, key_sort },
 	{ 'r', 0, "r", "reverse", "the other way round", TABLE, key_reverse },
 	{ '/', 0, "/", "filter", "show what matches: functions, files, modules, processes", TABLE | TREE, top__ask_filter },
-	{ 'b', 0, "b", "baseline", "Δ counts from now on", TABLE | STACK | TREE, key_baseline },
+	{ 'b', 0, "b", "baseline", "a column Δ, which counts from now on (also SIGUSR2)", TABLE | STACK | TREE, key_baseline },
 	{ 'm', 0, "m", "metric", "what the tree and the sums of a stack weigh", TABLE | STACK | TREE, key_metric },
 	{ 'o', 0, "o", "export", "write a snapshot to a file", TABLE | STACK | TREE, top__ask_path },
 	{ ' ', 0, "space", "freeze", "freeze the screen; recording goes on", ALL, key_freeze },
 	{ '+', '=', "+ -", NULL, "more or less time between updates", ALL, key_interval },
 	{ '-', 0, NULL, NULL, NULL, ALL, key_interval },
 	{ TOP_KEY_PAGE_UP, TOP_KEY_PAGE_DOWN, "PgUp PgDn", NULL, "one screen up or down", ALL, key_move },
-	{ TOP_KEY_HOME, 'g', "Home", NULL, "the first row, whichever that becomes (also g)", ALL, key_move },
-	{ TOP_KEY_END, 'G', "End", NULL, "the last row (also G)", ALL, key_move },
+	{ TOP_KEY_HOME, 0, "Home", NULL, "the first row, whichever that becomes", ALL, key_move },
+	{ TOP_KEY_END, 0, "End", NULL, "the last row", ALL, key_move },
 	{ TOP_KEY_REDRAW, 0, "Ctrl-L", NULL, "draw all of the screen again", ALL, key_repaint },
 	{ '?', 0, "?", "help", "this page, and back", ALL, key_help },
 	{ 'q', 'Q', "q", "quit", "end the trace; the final report goes to the normal screen", ALL, key_quit },

@@ -56,7 +56,7 @@ const struct view *top__view(const struct top *t);
 bool top__has_view(const struct top *t, const struct view *v);
 /* The column that c shows, of the view's. */
 const struct column *view_column__is(const struct view *v, const struct view_column *c);
-const char *view_column__title(const struct view *v, const struct view_column *c);
+const char *view_column__title(const struct top *t, const struct view *v, const struct view_column *c);
 bool view_column__holds(const struct top *t, const struct view *v, const struct view_column *c);
 /* What draws the cells of a column where they are more than a text; NULL: nothing. */
 typedef void (*top_draw)(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
@@ -102,6 +102,11 @@ struct top {
 	struct tag_row *tags;	/* of shown, n_tags + 1; NULL: not asked for yet */
 	uint32_t tags_scope;	/* the scope that they are of */
 	char only_tag[128];	/* its sites alone are shown; "": all are */
+	struct {		/* the same of a row that is a sum of sites; view NULL: all are */
+		const struct view *view;
+		char name[1024], module[1024];
+	} only_sum;
+	size_t sites_view;	/* the view of sites that sums were called for from */
 	struct seen_table before;
 	struct top_cost cost, cost_before;
 	struct top_total totals[HEADER_POINTS];	/* the last ones of all processes, oldest first */
@@ -125,6 +130,7 @@ struct top {
 	char input[PROMPT_MAX];
 	size_t input_at;	/* in bytes */
 	char path[PROMPT_MAX];
+	char refused[256];	/* why the text in the prompt was not taken; "": it was not yet, or is being typed */
 
 	const struct metric *metric;
 	uint64_t stack_id;	/* of the site whose stack is open */
@@ -167,7 +173,10 @@ void top__set_unfolded(struct top *t, uint64_t id, bool unfolded);
 void top__build_rows(struct top *t);
 bool top__in_scope(const struct top *t, const struct snap_site *s);
 bool top__matches(struct top *t, const struct snap_site *s);
-void top__set_filter(struct top *t, const char *text);
+/* false: it is no regular expression: the one before stays, and refused says why. */
+bool top__set_filter(struct top *t, const char *text);
+bool top__filters(const struct top *t);	/* by anything but the process in sight */
+bool top__in_sum(const struct top *t, const struct snap_site *s);	/* of the row that is looked at, if there is one */
 struct seen top__figures_of(uint64_t id, const struct counters *c);
 int top__remember(const struct top *t, struct seen_table *to);	/* figures of all rows of shown */
 uint64_t top__process_row_id(const struct snap_process *p);
@@ -215,6 +224,10 @@ void top__draw_telling(const struct top *t, const struct snap_site *site, struct
 /* A name and where it is, in one cell: the second part on the right if there is room for both. */
 void top__draw_frame(struct grid *g, int row, int col, int width, const struct frame *f, const char *mark, enum style style);
 
+/* ---- top_help.c */
+/* What a column of the view means, in a sentence; NULL: there is none. */
+const char *top__meaning(const struct view *v, const struct view_column *c);
+
 /* ---- top_start.c */
 void top__note_step(struct top *t, const char *text);
 void top__draw_start(struct top *t, struct grid *g);
@@ -252,5 +265,8 @@ extern const size_t n_top_keys;
 enum top_action top__prompt_key(struct top *t, int key);
 enum top_action top__ask_filter(struct top *t, int key);
 enum top_action top__ask_path(struct top *t, int key);
+
+/* ---- top_filtered.c: what the rows that a filter leaves add up to */
+void top__filtered_words(struct top *t, char *buf, size_t size, int width);	/* "": nothing is to be said */
 
 #endif

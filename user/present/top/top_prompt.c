@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the line that is typed into: a filter, which counts with every letter, or
- * the name of a file. What always holds: it is valid UTF-8 if what was typed is.
+ * Owns the line that is typed into: a filter, which counts with every letter that makes
+ * it a regular expression, or the name of a file. What always holds: it is valid UTF-8 if what was typed is; what
+ * was not taken stays there until it is, or until Esc.
  */
 #include <string.h>
 #include <time.h>
@@ -13,6 +14,13 @@ static void begin_prompt(struct top *t, enum top_prompt what, const char *text)
 	t->prompt = what;
 	snprintf(t->input, sizeof(t->input), "%s", text);
 	t->input_at = strlen(t->input);
+	*t->refused = 0;
+}
+
+void top__refuse_path(struct top *t, const char *why)
+{
+	begin_prompt(t, PROMPT_WRITE, t->path);
+	snprintf(t->refused, sizeof(t->refused), "%s", why);
 }
 
 enum top_action top__ask_filter(struct top *t, int key)
@@ -138,6 +146,9 @@ static enum top_action end_prompt(struct top *t, bool accept)
 {
 	enum top_prompt what = t->prompt;
 
+	/* what is wrong is to be seen, and what was typed to be mended */
+	if (what == PROMPT_FILTER && accept && !top__set_filter(t, t->input))
+		return TOP_NONE;
 	t->prompt = PROMPT_NONE;
 	if (what == PROMPT_FILTER && !accept) {
 		top__set_filter(t, "");
@@ -152,6 +163,8 @@ static enum top_action end_prompt(struct top *t, bool accept)
 
 enum top_action top__prompt_key(struct top *t, int key)
 {
+	if (key != TOP_KEY_LEFT && key != TOP_KEY_RIGHT)
+		*t->refused = 0;
 	switch (key) {
 	case TOP_KEY_ENTER:
 		return end_prompt(t, true);

@@ -117,18 +117,47 @@ static bool is_plain(const char *text)
 	return !text[strcspn(text, "\\^$.|?*+()[]{}")];
 }
 
-void top__set_filter(struct top *t, const char *text)
+bool top__set_filter(struct top *t, const char *text)
 {
+	regex_t regex;
+	bool has_regex = *text && !is_plain(text);
+	int err = has_regex ? regcomp(&regex, text, REG_EXTENDED | REG_ICASE | REG_NOSUB) : 0;
+
+	if (err) {
+		char why[128];
+
+		regerror(err, &regex, why, sizeof(why));
+		snprintf(t->refused, sizeof(t->refused), "bad regex: %s", why);
+		return false;
+	}
 	if (t->has_regex)
 		regfree(&t->regex);
-	t->has_regex = false;
-	/* what is no regular expression, or not yet, is looked for as it stands */
-	if (*text && !is_plain(text))
-		t->has_regex = !regcomp(&t->regex, text, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+	t->has_regex = has_regex;
+	if (has_regex)
+		t->regex = regex;
 	if (text != t->filter)
 		snprintf(t->filter, sizeof(t->filter), "%s", text);
 	if (t->shown && t->place_matches)
 		memset(t->place_matches, 0, t->shown->n_places + 1);
+	return true;
+}
+
+bool top__filters(const struct top *t)
+{
+	return *t->filter || *t->only_tag || t->only_sum.view;
+}
+
+bool top__in_sum(const struct top *t, const struct snap_site *s)
+{
+	struct sum_key key;
+	struct frame f;
+
+	if (!t->only_sum.view)
+		return true;
+	f = tellings__of(&t->tellings, t->shown, s);
+	key = t->only_sum.view->sum_by(&f);
+	return !strncmp(key.name, t->only_sum.name, sizeof(t->only_sum.name) - 1) &&
+	       !strncmp(key.module, t->only_sum.module, sizeof(t->only_sum.module) - 1);
 }
 
 bool top__text_matches(const struct top *t, const char *text)
@@ -169,7 +198,7 @@ bool top__matches(struct top *t, const struct snap_site *s)
 {
 	const struct snap_process *p = &t->shown->processes[s->process];
 
-	if (!top__has_tag(t, s))
+	if (!top__has_tag(t, s) || !top__in_sum(t, s))
 		return false;
 	if (!*t->filter)
 		return true;
@@ -562,16 +591,14 @@ void list__move(struct top_place *p, size_t n, size_t page, int key)
 	case TOP_KEY_PAGE_DOWN:
 		p->cursor = MIN(p->cursor + step, n ? n - 1 : 0);
 		break;
-	case 'g':
 	case TOP_KEY_HOME:
 		p->cursor = 0;
 		break;
-	case 'G':
 	case TOP_KEY_END:
 		p->cursor = n ? n - 1 : 0;
 		break;
 	}
 	/* whoever goes home wants to see what is first, whatever that will be */
-	p->touched = key != TOP_KEY_HOME && key != 'g';
+	p->touched = key != TOP_KEY_HOME;
 	list__fit(p, n, page);
 }

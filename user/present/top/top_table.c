@@ -16,6 +16,7 @@
 #include "util/text.h"
 
 #define FLEXIBLE_MIN 24		/* columns that a site keeps before the next column goes instead */
+#define DROPS 16		/* more than any column is said to go at */
 #define FLEXIBLE_LEAST 8	/* and with those columns alone that stay */
 #define WHERE_FROM 44		/* from here on there is room for a place in the source beside a name */
 #define WIDE 100		/* from here on there are two blanks between columns */
@@ -156,16 +157,30 @@ static bool drop_one(struct layout *l, const struct view *v, bool any)
 	return true;
 }
 
-/* What is left is the flexible column's, or what is missing comes from it. */
+/* Of those that had to go, what there is room for after all: a wide one may have gone last. */
+static void take_back(struct layout *l, const struct layout *all, const struct view *v, int cols)
+{
+	for (unsigned int drop = 1; drop < DROPS; drop++)
+		for (size_t i = 0; i < v->live.n_columns; i++)
+			if (!l->width[i] && all->width[i] && v->live.columns[i].drop == drop && total(l, v) + l->gap + all->width[i] <= cols)
+				l->width[i] = all->width[i];
+}
+
+/* What is left is the flexible column's, or what is missing comes from it; where that is gone, the last one's. */
 static void stretch(struct layout *l, const struct view *v, int cols)
 {
-	for (size_t i = 0; i < v->live.n_columns; i++)
-		if (v->live.columns[i].flexible && l->width[i])
-			l->width[i] = MAX(FLEXIBLE_LEAST, l->width[i] + cols - total(l, v));
+	size_t i = v->live.n_columns;
+
+	while (i > 1 && !l->width[i - 1])
+		i--;
+	if (i && is_left(v, &v->live.columns[i - 1]))
+		l->width[i - 1] = MAX(FLEXIBLE_LEAST, l->width[i - 1] + cols - total(l, v));
 }
 
 static void lay_out(const struct top *t, const struct view *v, int cols, struct layout *l)
 {
+	struct layout all;
+
 	*l = (struct layout){ .gap = cols >= WIDE ? 2 : 1 };
 	for (size_t i = 0; i < v->live.n_columns && i < ARRAY_SIZE(l->width); i++) {
 		const struct view_column *c = &v->live.columns[i];
@@ -173,8 +188,10 @@ static void lay_out(const struct top *t, const struct view *v, int cols, struct 
 		if (view_column__holds(t, v, c) && (unsigned int)cols >= c->from_cols)
 			l->width[i] = (int)width_of(t, v, c) ?: FLEXIBLE_MIN;
 	}
+	all = *l;
 	while (total(l, v) > cols && drop_one(l, v, false))
 		;
+	take_back(l, &all, v, cols);
 	stretch(l, v, cols);
 	while (total(l, v) > cols && drop_one(l, v, true))
 		;
@@ -196,9 +213,9 @@ static void draw_heads(struct top *t, const struct view *v, const struct layout 
 		if (!l->width[i])
 			continue;
 		if (is_left(v, &v->live.columns[i]))
-			grid__put(g, row, col, l->width[i], style, view_column__title(v, &v->live.columns[i]));
+			grid__put(g, row, col, l->width[i], style, view_column__title(t, v, &v->live.columns[i]));
 		else
-			grid__put_right(g, row, col, l->width[i], style, view_column__title(v, &v->live.columns[i]));
+			grid__put_right(g, row, col, l->width[i], style, view_column__title(t, v, &v->live.columns[i]));
 		if (t->n_heads < ARRAY_SIZE(t->heads)) {
 			t->heads[t->n_heads].from = col;
 			t->heads[t->n_heads].end = col + l->width[i] + l->gap;
@@ -250,6 +267,20 @@ static void draw_row(struct top *t, const struct view *v, const struct layout *l
 		top__want_frees(t, r->of.site);
 }
 
+/* Below a filter's rows, always in the same place: what they add up to. How many rows it takes. */
+static int put_sum(struct top *t, struct grid *g, int row, int n)
+{
+	char text[1024];
+
+	if (!top__filters(t) || n < 4)
+		return 0;
+	top__filtered_words(t, text, sizeof(text), g->cols);
+	if (!*text)
+		return 0;
+	grid__put(g, row, 0, g->cols, STYLE_MATCH, text);
+	return 1;
+}
+
 void top__draw_table(struct top *t, struct grid *g, int row, int n)
 {
 	const struct view *v = top__view(t);
@@ -268,7 +299,7 @@ void top__draw_table(struct top *t, struct grid *g, int row, int n)
 	lay_out(t, v, g->cols, &l);
 	draw_heads(t, v, &l, g, row);
 	t->list_row = row + 1;
-	t->list_rows = n - 1;
+	t->list_rows = n - 1 - put_sum(t, g, row + n - 1, n);
 	if (!t->rows.n && *t->filter)
 		grid__putf(g, row + 1, 1, g->cols - 2, STYLE_DIM, "nothing matches %s", t->filter);
 	else if (!t->rows.n)
@@ -281,6 +312,6 @@ void top__draw_table(struct top *t, struct grid *g, int row, int n)
 			grid__select(g, t->list_row + i);
 	}
 	/* which rows there are depends on the names of all */
-	if (*t->filter || *t->only_tag || v->rows == ROWS_TAGS || v->rows == ROWS_SUMS)
+	if (top__filters(t) || v->rows == ROWS_TAGS || v->rows == ROWS_SUMS)
 		top__want_all(t);
 }
