@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/*
- * The live view in a terminal: a person's keys are sent through tmux, and what
- * is on the screen is read. A key that came to nothing shows as a text that does
- * not come: each has a limit of its own.
- */
+/* The live view in a terminal, over a process that runs. */
 #include <ctype.h>
 #include <errno.h>
 #include <poll.h>
@@ -15,125 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lt.h"
-
-#define COME_S patience_s(60)
-#define LOOK_MS 40	/* between two looks at the screen */
-
-struct screen {
-	struct fx fx;
-	char socket[192];
-};
-
-/* What tmux says to a command; arguments end with NULL. */
-static char *tmux(struct test *t, const struct screen *s, const char *arg, ...)
-{
-	struct spawn how = { .argv = { "/usr/bin/tmux", "-S", s->socket, "-f", "/dev/null", arg }, .env = { "LC_ALL=C.UTF-8", "TERM=xterm-256color" } };
-	struct child c;
-	va_list ap;
-
-	va_start(ap, arg);
-	for (unsigned int n = 6; n < 60 && (how.argv[n] = va_arg(ap, const char *)); n++)
-		;
-	va_end(ap);
-	child__start(t, &c, &how);
-	must(t, !child__wait(t, &c), "tmux %s: %s", arg, c.errs.s);
-	return c.outs.s;
-}
-
-static void keys(struct test *t, struct screen *s, const char *a)
-{
-	tmux(t, s, "send-keys", a, NULL);
-}
-
-static void type(struct test *t, struct screen *s, const char *text)
-{
-	tmux(t, s, "send-keys", "-l", text, NULL);
-}
-
-static char *look(struct test *t, struct screen *s)
-{
-	return tmux(t, s, "capture-pane", "-p", NULL);
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-/* All of these are on the screen at once, before the limit is over. A leading '!': it is not there. */
-static void comes(struct test *t, struct screen *s, const char *text, ...)
-{
-	uint64_t until = now_ms() + COME_S * 1000ull;
-	const char *missing = NULL;
-	char *seen;
-
-	do {
-		const char *want = text;
-		va_list ap;
-
-		seen = look(t, s);
-		missing = NULL;
-		va_start(ap, text);
-		for (; want && !missing; want = va_arg(ap, const char *))
-			if (*want == '!' ? !!strstr(seen, want + 1) : !strstr(seen, want))
-				missing = want;
-		va_end(ap);
-		if (!missing)
-			break;
-		free(seen);
-		seen = NULL;
-		poll(NULL, 0, LOOK_MS);
-	} while (now_ms() < until);
-	if (!seen)
-		seen = look(t, s);
-	must(t, !missing, "did not come: %s. The screen is:\n%s", missing, seen);
-	want(t, true, "%s came", text);
-	free(seen);
-}
-
-#define COMES(...) comes(t, &s, __VA_ARGS__, NULL)
-
-/* A shell line in a terminal of this size. */
-static void begin_shell(struct test *t, struct screen *s, const char *cols, const char *rows, const char *line)
-{
-	static unsigned int n;
-
-	/* a server that was told to go may still be there */
-	snprintf(s->socket, sizeof(s->socket), "%s/tmux-%u", t->dir, n++);
-	if (access("/usr/bin/tmux", X_OK))
-		skip(t, "there is no tmux");
-	tmux(t, s, "new-session", "-d", "-x", cols, "-y", rows, line, NULL);
-}
-
-/* malloctrace over the fixture, then its exit status, in a terminal that stays. */
-static void begin(struct test *t, struct screen *s, const char *cols, const char *rows, const char *env, const char *more)
-{
-	char line[2048];
-
-	fx__start(t, &s->fx, "screen", NULL);
-	snprintf(line, sizeof(line), "cd %s; stty -a > before; %s %s -p %d %s; status=$?; stty -a > after; echo EXIT $status; exec cat", t->dir, env, lt_bin,
-		 (int)s->fx.c.pid, more);
-	begin_shell(t, s, cols, rows, line);
-	/* what is allocated from now on is seen */
-	comes(t, s, strstr(env, "dumb") ? "attached" : "losses none", NULL);
-}
-
-static void end(struct test *t, struct screen *s)
-{
-	size_t n;
-	char *before = read_all(in_dir(t, "before"), &n), *after = read_all(in_dir(t, "after"), &n);
-	/* behind its size */
-	const char *was = before ? strstr(before, "intr") : NULL, *is = after ? strstr(after, "intr") : NULL;
-
-	want(t, was && is && !strcmp(was, is), "the terminal is as it was: %s, now %s", before, after);
-	tmux(t, s, "kill-server", NULL);
-	free(before);
-	free(after);
-}
+#include "screen.h"
 
 TEST(top_keys)
 {
@@ -160,7 +38,9 @@ TEST(top_keys)
 	keys(t, &s, "6");
 	COMES("[6 sizes]", "FREED AFTER", "below");
 	keys(t, &s, "Tab");
-	COMES("[f functions]", "STACKS", "97.7 KiB", "leak_here", "churn");
+	COMES("[f functions]", "TOTAL", "97.7 KiB", "leak_here", "churn");
+	keys(t, &s, "Tab");
+	keys(t, &s, "Tab");
 	keys(t, &s, "Tab");
 	COMES("[1 live]");
 	keys(t, &s, "s");
@@ -190,7 +70,9 @@ TEST(top_keys)
 	keys(t, &s, "Escape");
 	COMES("leak_here");
 	keys(t, &s, "?");
-	COMES("KEYS", "the next view");
+	COMES("KEYS", "the next view", "1-33 of ", ", ↓ more");
+	keys(t, &s, "End");
+	COMES("COLUMNS of live", "VERDICTS", ", ↑ more");
 	keys(t, &s, "?");
 	keys(t, &s, "+");
 	COMES("An update every 2.0s.");
@@ -222,10 +104,55 @@ TEST(top_keys)
 	keys(t, &s, "C-u");
 	type(t, &s, "x.nosuchformat");
 	keys(t, &s, "Enter");
-	COMES("want a name that ends in");
+	/* it stays, with the reason, until it is mended or given up */
+	COMES("write to: x.nosuchformat", "want a name that ends in");
+	keys(t, &s, "BSpace");
+	COMES("write to: x.nosuchforma", "!want a name");
+	keys(t, &s, "Escape");
+	COMES("!write to:");
 	keys(t, &s, "q");
 	/* the final report, on the normal screen, and what was said meanwhile */
 	COMES("next: --full for every stack", "EXIT 0", "!q quit");
+	end(t, &s);
+	fx__quit(t, &s.fx);
+}
+
+/* What a row is: sums of all that was allocated, by the program's own source. */
+TEST(top_groups)
+{
+	struct screen s = {};
+
+	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8", "");
+	fx__go(t, &s.fx);
+	COMES("97.7 KiB", "leak_here");
+	keys(t, &s, "g");
+	/* its own, and what goes through it */
+	COMES("[f functions]", "97.7 KiB   97.7 KiB", "48.8 KiB   48.8 KiB", "      0 B        0 B", "churn");
+	keys(t, &s, "g");
+	/* 100 x 1,000 and 10 x 5,000 bytes: all of it is in one file, and in one program */
+	COMES("[F files]", "146.5 KiB  146.5 KiB", "screen.c", " 1 by LIVE");
+	keys(t, &s, "g");
+	COMES("[M modules]", "146.5 KiB  146.5 KiB", " 1 by LIVE");
+	keys(t, &s, "Enter");
+	COMES("[1 live]", "in screen", "sum of 2 of 2 sites: 146.5 KiB live (100%) in 110 blocks (100%), 110 calls (9.9%)");
+	keys(t, &s, "Escape");
+	COMES("[M modules]");
+	keys(t, &s, "g");
+	COMES("[1 live]", "leak_here");
+	keys(t, &s, "/");
+	type(t, &s, "leak(");
+	COMES("filter: leak(", "bad regex: ", "sum of 1 of 2 sites: 97.7 KiB live (66.7%)");
+	keys(t, &s, "Enter");
+	COMES("filter: leak(", "bad regex: ");
+	keys(t, &s, "BSpace");
+	keys(t, &s, "Enter");
+	COMES("/leak", "!filter:", "!bad regex", "sum of 1 of 2 sites: 97.7 KiB live (66.7%) in 100 blocks (90.9%)");
+	keys(t, &s, "Escape");
+	COMES("!sum of");
+	keys(t, &s, "G");
+	COMES("by GROWTH/s ↓");
+	keys(t, &s, "q");
+	COMES("EXIT 0");
 	end(t, &s);
 	fx__quit(t, &s.fx);
 }
@@ -245,10 +172,10 @@ TEST(top_asked)
 	fx__go(t, &s.fx);
 	COMES("1 mark: serve 1, the last ");
 	keys(t, &s, "7");
-	/* calls, allocations, bytes and what is kept, and each of them for a call; what no function owns is the thread's */
-	COMES("    100      100      1.0   97.7 KiB     1000 B   97.7 KiB     1000 B", "leak_here",
-	      "  1,000    1,000      1.0   62.5 KiB       64 B        0 B        0 B", "churn",
-	      "      -       10        -   48.8 KiB          -   48.8 KiB          -", "!(none)");
+	/* calls, allocations, none of late, bytes and what is kept, and each of them for a call; what no function owns is the thread's */
+	COMES("    100      100      1.0         0   97.7 KiB     1000 B   97.7 KiB     1000 B", "leak_here",
+	      "  1,000    1,000      1.0         0   62.5 KiB       64 B        0 B        0 B", "churn",
+	      "      -       10        -         0   48.8 KiB          -   48.8 KiB          -", "!(none)");
 	keys(t, &s, "0");
 	COMES("live>100K", " holds ", "not met yet");
 	keys(t, &s, "8");

@@ -42,6 +42,7 @@ struct opts {
 	bool follow;		/* -f */
 	char **cmd;		/* argv of -- CMD; NULL without; points into argv */
 	bool as_root;
+	const char *cmd_output;	/* --cmd-output: the file that CMD writes to; NULL: where malloctrace does */
 	struct opt_strings objects, syms;	/* -O, --sym */
 	const char *prefix;
 
@@ -60,6 +61,7 @@ struct opts {
 	struct opt_strings outputs;	/* -o; "-" also for --json and --format; none twice */
 	const char *format;		/* of -o -; "text" */
 	bool batch, json;
+	bool tty;			/* --tty: the live view, on /dev/tty */
 	int verbosity;			/* enum log_level */
 	unsigned int views;		/* enum view_bit; 0: by what was recorded and of how many */
 	const char *by;			/* "process", "thread", "comm", "cgroup", "none" */

@@ -110,6 +110,10 @@ static int check_together(const struct asked *a, struct err *e)
 		return err;
 	if (o->as_root && !o->cmd)
 		return err_set(e, -EINVAL, "--as-root: goes with -- CMD only");
+	if (o->cmd_output && !o->cmd)
+		return err_set(e, -EINVAL, "--cmd-output: goes with -- CMD only");
+	if (o->tty && (o->batch || o->interval_ns))
+		return err_set(e, -EINVAL, "--tty and %s cannot be combined: that is a report without a live view", o->batch ? "--batch" : "INTERVAL");
 	if (o->recording.min_size > o->recording.max_size)
 		return err_set(e, -EINVAL, "--min-size %s: is more than --max-size %s",
 			       asked__find(a, "min-size")->val, asked__find(a, "max-size")->val);

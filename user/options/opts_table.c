@@ -84,6 +84,8 @@ const struct row opt_rows[] = {
 		  "must be last" },
 	{ 0, "as-root", NULL, TARGETS, 0, take_flag, FIELD(as_root),
 	  .help = "start CMD as root, not as the user who ran sudo" },
+	{ 0, "cmd-output", "FILE", TARGETS, 0, take_string, FIELD(cmd_output), .fill = FILL_FILES,
+	  .help = "what CMD prints goes to FILE; a terminal has the live view then" },
 	{ 'O', "object", "PATH", TARGETS, DOCTOR, take_list, FIELD(objects), .fill = FILL_FILES,
 	  .help = "probe this ELF file as an allocator, whatever its name; repeatable" },
 	{ 0, "prefix", "STR", TARGETS, DOCTOR, take_string, FIELD(prefix),
@@ -160,6 +162,9 @@ const struct row opt_rows[] = {
 	  .help = "the same as --format json -o - --batch" },
 	{ 0, "batch", NULL, REPORTING, DOCTOR | REPORT, take_flag, FIELD(batch),
 	  .help = "plain timestamped reports also on a terminal" },
+	{ 0, "tty", NULL, REPORTING, 0, take_flag, FIELD(tty),
+	  .help = "the live view on the terminal, also where standard output is none, and with -- CMD; what CMD prints on the "
+		  "terminal comes after the live view, and it reads nothing from there" },
 	{ 'v', "verbose", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_VERBOSE,
 	  .help = "more messages on standard error" },
 	{ 'q', "quiet", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_QUIET,

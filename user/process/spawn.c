@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/capability.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -55,22 +56,59 @@ struct spawn {
 	struct rusage usage;	/* when it was last waited for */
 };
 
-static int become_user(void)
+/* Who ran sudo; false: nobody, or we are not root. */
+static bool invoking_user(uid_t *ret_uid, gid_t *ret_gid, struct passwd **ret_pw)
 {
 	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
 	uint64_t uid, gid;
 	struct passwd *pw;
 
 	if (geteuid() != 0 || !uid_text || parse_u64(uid_text, 0, UINT32_MAX - 1, &uid))
-		return 0;
+		return false;
 	pw = getpwuid(uid);
 	if (!gid_text || parse_u64(gid_text, 0, UINT32_MAX - 1, &gid))
 		gid = pw ? pw->pw_gid : uid;
+	*ret_uid = (uid_t)uid;
+	*ret_gid = (gid_t)gid;
+	*ret_pw = pw;
+	return true;
+}
+
+static int become_user(void)
+{
+	struct passwd *pw;
+	uid_t uid;
+	gid_t gid;
+
+	if (!invoking_user(&uid, &gid, &pw))
+		return 0;
 	if (pw ? initgroups(pw->pw_name, gid) : setgroups(0, NULL))
 		return -errno;
 	if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
 		return -errno;
 	return 0;
+}
+
+int spawn__open_file(const char *path, bool as_root, struct err *e)
+{
+	struct passwd *pw;
+	uid_t uid, was_uid = 0;
+	gid_t gid, was_gid = 0;
+	bool other = !as_root && invoking_user(&uid, &gid, &pw);
+	int fd, err;
+
+	/* this thread's alone: the kernel takes root's rights over files from it meanwhile */
+	if (other) {
+		was_gid = (gid_t)setfsgid(gid);
+		was_uid = (uid_t)setfsuid(uid);
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_CLOEXEC, 0666);
+	err = -errno;
+	if (other) {
+		setfsuid(was_uid);
+		setfsgid(was_gid);
+	}
+	return fd >= 0 ? fd : err_set(e, err, "cannot write %s: %s", path, strerror(-err));
 }
 
 static void close_own_files(int but)
@@ -126,6 +164,9 @@ static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, int 
 	signal(SIGPIPE, SIG_DFL);
 	if (o->stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		child_fail(errno_fd, errno);
+	for (int i = 0; i < (int)ARRAY_SIZE(o->fds); i++)
+		if (o->fds[i] && dup2(o->fds[i], i) < 0)
+			child_fail(errno_fd, errno);
 	err = give_up_rights(errno_fd);
 	if (err)
 		child_fail(errno_fd, -err);

@@ -22,7 +22,11 @@ struct spawn_opts {
 	char **argv;
 	bool as_root;		/* else as SUDO_UID, if we are root and it is set */
 	bool stdout_to_stderr;
+	int fds[3];		/* CMD's standard input, output and error; 0: as ours, or as above */
 };
+
+/* A file for what it prints, emptied, by the rights of the user that it runs as. The descriptor, or a negative errno. */
+int spawn__open_file(const char *path, bool as_root, struct err *e);
 
 struct spawn_calls {
 	/* The child has a new program, or new code: it stands still until this returns. */

@@ -96,6 +96,15 @@ static void on_progress(const char *text, void *arg)
 	wake(l);
 }
 
+/* Once the trace has begun, a step is over before the screen could show it. */
+static void on_step(const char *text, void *arg)
+{
+	struct live *l = arg;
+
+	if (l->starting)
+		on_progress(text, arg);
+}
+
 /* The last message that has not been on the screen yet. */
 static void show_said(struct live *l)
 {
@@ -311,7 +320,7 @@ static void on_input(void *arg)
 	}
 	if (!any && term__gone()) {
 		/* the terminal is gone: the trace ends as if by a signal, and files are written */
-		loop__remove_fd(l->s->loop, STDIN_FILENO);
+		loop__remove_fd(l->s->loop, term__input_fd());
 		loop__stop(l->s->loop);
 	}
 }
@@ -355,10 +364,12 @@ void live__on_all_ended(struct session *s)
 
 /* ---- begin and end */
 
-/* Two terminals, nothing that requests lines, and nothing else that writes to it. */
+/* --tty; or two terminals, nothing that requests lines, and nothing else that writes to it. */
 static bool is_wanted(const struct opts *o)
 {
-	if (o->interval_ns || o->batch || o->json || o->cmd)
+	if (o->tty)
+		return true;
+	if (o->interval_ns || o->batch || o->json || (o->cmd && !o->cmd_output))
 		return false;
 	for (size_t i = 0; i < o->outputs.n; i++)
 		if (!strcmp(o->outputs.v[i], "-"))
@@ -378,7 +389,7 @@ static int fill_loop(struct live *l)
 	sigaddset(&set, SIGHUP);
 	err = loop__add_signals(loop, &set, on_signal, l);
 	if (!err)
-		err = loop__add_fd(loop, STDIN_FILENO, on_input, l);
+		err = loop__add_fd(loop, term__input_fd(), on_input, l);
 	if (!err)
 		err = loop__add_fd(loop, l->timer_fd, on_timer, l);
 	if (!err)
@@ -397,7 +408,7 @@ static void show_target(struct live *l)
 	uint64_t age_ns = 0, rss_bytes = 0;
 	char who[256];
 
-	snprintf(who, sizeof(who), "%s", l->s->uname.nodename);
+	snprintf(who, sizeof(who), "%s", o->cmd ? o->cmd[0] : l->s->uname.nodename);
 	for (size_t i = 0; i < o->pids.n; i++) {
 		struct process p;
 
@@ -432,7 +443,7 @@ static _Noreturn void quit_start(void *arg)
 		if (isatty(STDERR_FILENO) && l->said.v[i])
 			dprintf(STDERR_FILENO, "malloctrace: %s\n", l->said.v[i]);
 	dprintf(STDERR_FILENO, "malloctrace: quit before the trace began: nothing was recorded\n");
-	_exit(EXIT_FAILED);	/* nothing was recorded */
+	_exit(l->s->opts->cmd ? EXIT_CMD_UNTRACED : EXIT_FAILED);	/* nothing was recorded */
 }
 
 static int open_screen(struct live *l, struct err *e)
@@ -447,7 +458,7 @@ static int open_screen(struct live *l, struct err *e)
 		.tagger = &l->s->output.tagger,
 		.marks = l->s->opts->marks.n > 0,
 	};
-	struct log_sink sink = { on_say, on_progress, l };
+	struct log_sink sink = { on_say, on_progress, on_step, l };
 	int err;
 
 	l->top = top__new(&o);
@@ -476,15 +487,26 @@ static bool may_be_refused(void)
 	return rights__lacking(RIGHT_BIT(RIGHT_BPF) | RIGHT_BIT(RIGHT_PERFMON));
 }
 
+bool live__is_coming(const struct session *s)
+{
+	return s->live || (!s->kernel && is_wanted(s->opts) && may_be_refused());
+}
+
 int live__open(struct session *s, struct err *e)
 {
 	_cleanup_err_ struct err why = {};
+	int err;
 
 	if (!is_wanted(s->opts))
 		return 0;
 	if (!s->kernel && may_be_refused())
 		return 0;
+	err = s->opts->tty ? term__take_tty(e) : 0;
+	if (err)
+		return err;
 	if (!term__is_able(&why)) {
+		if (s->opts->tty)
+			return err_set(e, why.code ? why.code : -ENOTTY, "--tty: %s", err_msg(&why));
 		say("no live view: %s; the report comes at the end, with Ctrl-C", err_msg(&why));
 		return 0;
 	}

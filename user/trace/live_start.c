@@ -70,7 +70,7 @@ static void *show_progress(void *arg)
 
 	for (;;) {
 		struct pollfd fds[] = {
-			{ s->stop_fd, POLLIN, 0 }, { s->signal_fd, POLLIN, 0 }, { STDIN_FILENO, POLLIN, 0 }, { s->said_fd, POLLIN, 0 },
+			{ s->stop_fd, POLLIN, 0 }, { s->signal_fd, POLLIN, 0 }, { term__input_fd(), POLLIN, 0 }, { s->said_fd, POLLIN, 0 },
 		};
 
 		s->calls.draw(s->calls.arg);

@@ -280,6 +280,10 @@ static int start_program(struct session *s, struct err *e)
 
 	if (!o->cmd)
 		return 0;
+	err = cmd_output__open(&s->cmd_output, o, live__is_coming(s), e);
+	if (err)
+		return err;
+	memcpy(how.fds, s->cmd_output.fds, sizeof(how.fds));
 	/* also with a text report on -o -: what CMD prints must not be mixed with it */
 	for (size_t i = 0; i < o->outputs.n; i++)
 		how.stdout_to_stderr |= !strcmp(o->outputs.v[i], "-");
@@ -471,8 +475,12 @@ static int set_going(struct session *s, struct err *e)
 static int loop(struct session *s, struct err *e)
 {
 	int err = loop__run(s->loop, e);
+	bool watched = s->live;
 
 	live__end(s);
+	cmd_output__show(&s->cmd_output);
+	if (!err && watched && s->spawn && !tracees__all_ended(&s->tracees))
+		say("%s goes on without probes, and is waited for; Ctrl-C ends it", s->opts->cmd[0]);
 	if (!err && s->failure.code && s->failure.code != -ESRCH && s->failure.code != -ENOENT)
 		err = err_set(e, s->failure.code, "%s", err_msg(&s->failure));
 	if (!err && s->spawn && tracees__all_ended(&s->tracees))
@@ -589,6 +597,8 @@ int session__run(const struct opts *o, int *ret_status, struct err *e)
 		s.status = status_of_program(&s, err);
 	else if (err && o->cmd && s.status != EXIT_USAGE)
 		s.status = EXIT_CMD_UNTRACED;
+	cmd_output__show(&s.cmd_output);
+	cmd_output__close(&s.cmd_output);
 	*ret_status = s.status;
 	spawn__free(s.spawn);
 	done(&s);

@@ -19,6 +19,7 @@
 #include "process/spawn.h"
 #include "process/watch.h"
 #include "space/writes.h"
+#include "trace/cmd_output.h"
 #include "trace/output.h"
 #include "tracee/resident.h"
 #include "tracee/selection.h"
@@ -54,6 +55,7 @@ struct session {
 	struct taken taken;	/* the snapshots so far */
 	size_t looked;		/* the tracee that a check begins with */
 	struct live *live;	/* the live view; NULL: reports alone */
+	struct cmd_output cmd_output;	/* of -- CMD */
 	struct utsname uname;
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
 	uint64_t due_ns;	/* when -d is over; 0: never */
@@ -189,6 +191,8 @@ void session__set_baseline(struct session *s);
  * own, and q or Ctrl-C end the program there and then: nothing was recorded yet.
  */
 int live__open(struct session *s, struct err *e);
+/* Is there one, or will there be once it is known that programs may be loaded? */
+bool live__is_coming(const struct session *s);
 /* The trace has begun: the screen is that of the loop. */
 int live__begin(struct session *s, struct err *e);
 /* Gives the terminal back. Also of one that was never taken. */

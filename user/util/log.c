@@ -104,13 +104,13 @@ void say_step(const char *fmt, ...)
 	va_list ap;
 	int n;
 
-	if (!sink.progress)
+	if (!sink.step)
 		return;
 	va_start(ap, fmt);
 	n = vasprintf(&text, fmt, ap);
 	va_end(ap);
 	if (n < 0)
 		return;
-	sink.progress(text, sink.arg);
+	sink.step(text, sink.arg);
 	free(text);
 }

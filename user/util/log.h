@@ -24,6 +24,7 @@ void say_step(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 struct log_sink {
 	void (*say)(const char *text, void *arg);
 	void (*progress)(const char *text, void *arg);	/* NULL text: it is over */
+	void (*step)(const char *text, void *arg);	/* what begins now; over with the next one, or when nothing holds up the caller any more */
 	void *arg;
 };
 void log__redirect(const struct log_sink *sink);

@@ -37,6 +37,8 @@ static const int curses_signals[] = { SIGINT, SIGTERM, SIGTSTP, SIGWINCH };
 
 static struct {
 	SCREEN *screen;
+	FILE *tty;		/* owned: /dev/tty, where it was asked for; else NULL: standard input and output are it */
+	int in_fd, out_fd;
 	struct grid last;	/* what the terminal shows */
 	struct grid ascii;
 	bool utf8, colours, repaint, gone, registered;
@@ -46,7 +48,7 @@ static struct {
 	volatile sig_atomic_t up;
 	struct sigaction before[ARRAY_SIZE(deadly)];
 	char *alt_stack;
-} term;
+} term = { .in_fd = STDIN_FILENO, .out_fd = STDOUT_FILENO };
 
 /* in <term.h>, whose macros take half of the words there are */
 extern int setupterm(const char *name, int fd, int *ret);
@@ -58,10 +60,10 @@ static void restore(void)
 	if (!term.up)
 		return;
 	term.up = 0;
-	if (write(STDOUT_FILENO, term.farewell, term.farewell_len) < 0) {
+	if (write(term.out_fd, term.farewell, term.farewell_len) < 0) {
 		/* nobody is there any more */
 	}
-	tcsetattr(STDIN_FILENO, TCSANOW, &term.settings);
+	tcsetattr(term.in_fd, TCSANOW, &term.settings);
 }
 
 static void on_deadly(int sig)
@@ -186,6 +188,22 @@ static bool is_utf8(void)
 	return !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
+int term__take_tty(struct err *e)
+{
+	if (term.tty)
+		return 0;
+	term.tty = fopen("/dev/tty", "r+e");
+	if (!term.tty)
+		return err_set(e, -errno, "--tty: there is no terminal to draw on: /dev/tty: %s", strerror(errno));
+	term.in_fd = term.out_fd = fileno(term.tty);
+	return 0;
+}
+
+int term__input_fd(void)
+{
+	return term.in_fd;
+}
+
 bool term__is_able(struct err *e)
 {
 	const char *name = getenv("TERM"), *move;
@@ -195,7 +213,7 @@ bool term__is_able(struct err *e)
 		err_set(e, -ENOTTY, "%s", name && *name ? "TERM=dumb is no terminal for the live view" : "TERM is not set");
 		return false;
 	}
-	if (setupterm(NULL, STDOUT_FILENO, &err) == ERR) {
+	if (setupterm(NULL, term.out_fd, &err) == ERR) {
 		err_set(e, -ENOTTY, "nothing is known of the terminal '%s'", name);
 		return false;
 	}
@@ -226,14 +244,14 @@ int term__open(struct err *e)
 {
 	struct sigaction kept[ARRAY_SIZE(curses_signals)];
 
-	if (tcgetattr(STDIN_FILENO, &term.settings))
+	if (tcgetattr(term.in_fd, &term.settings))
 		return err_set(e, -errno, "the terminal does not tell its settings: %s", strerror(errno));
 	term.utf8 = is_utf8();
 	term.gone = false;
 	for (size_t i = 0; i < ARRAY_SIZE(curses_signals); i++)
 		sigaction(curses_signals[i], NULL, &kept[i]);
 	if (!term.screen)
-		term.screen = newterm(NULL, stdout, stdin);
+		term.screen = newterm(NULL, term.tty ? term.tty : stdout, term.tty ? term.tty : stdin);
 	if (!term.screen)
 		return err_set(e, -ENOTTY, "the terminal cannot be used");
 	for (size_t i = 0; i < ARRAY_SIZE(curses_signals); i++)
@@ -255,7 +273,7 @@ void term__close(void)
 		curs_set(1);
 		endwin();
 		term.up = 0;
-		tcsetattr(STDIN_FILENO, TCSANOW, &term.settings);
+		tcsetattr(term.in_fd, TCSANOW, &term.settings);
 		unguard();
 	}
 	delscreen(term.screen);
@@ -274,7 +292,7 @@ void term__resized(void)
 {
 	struct winsize size;
 
-	if (!term.up || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
+	if (!term.up || ioctl(term.out_fd, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
 		return;
 	resizeterm(size.ws_row, size.ws_col);
 	term.repaint = true;
@@ -414,13 +432,13 @@ bool term__read(struct term_event *ret)
 
 bool term__gone(void)
 {
-	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+	struct pollfd p = { .fd = term.in_fd, .events = POLLIN };
 	int n;
 
 	if (poll(&p, 1, 0) <= 0)
 		return false;
 	/* readable, though nothing came of it: the end of the file */
-	return p.revents & (POLLHUP | POLLERR | POLLNVAL) || (p.revents & POLLIN && !ioctl(STDIN_FILENO, FIONREAD, &n) && !n);
+	return p.revents & (POLLHUP | POLLERR | POLLNVAL) || (p.revents & POLLIN && !ioctl(term.in_fd, FIONREAD, &n) && !n);
 }
 
 void term__stop(void)
@@ -432,7 +450,7 @@ void term__stop(void)
 		return;
 	endwin();
 	term.up = 0;
-	tcsetattr(STDIN_FILENO, TCSANOW, &term.settings);
+	tcsetattr(term.in_fd, TCSANOW, &term.settings);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
 	sigaction(SIGTSTP, &usual, &kept);
@@ -441,7 +459,7 @@ void term__stop(void)
 	sigprocmask(SIG_UNBLOCK, &set, &was);
 	sigprocmask(SIG_SETMASK, &was, NULL);
 	sigaction(SIGTSTP, &kept, NULL);
-	tcgetattr(STDIN_FILENO, &term.settings);
+	tcgetattr(term.in_fd, &term.settings);
 	term.up = 1;
 	term__resized();
 	take_over();

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* The live view of a program that malloctrace starts: neither writes over the other, and keys are the live view's. */
+#include "screen.h"
+
+/* A shell that prints on both, reads, and becomes the fixture, which prints, allocates and exits with 7. */
+#define PROGRAM "sh -c 'echo COMPLAINED >&2; echo READ $(wc -c); exec \"$0\" --auto ledger exit 7' %s"
+
+static void begin_cmd(struct test *t, struct screen *s, const char *options, const char *redirects)
+{
+	char line[2048], program[1024];
+
+	snprintf(program, sizeof(program), PROGRAM, fixture("basic"));
+	snprintf(line, sizeof(line), "cd %s; stty -a > before; LC_ALL=C.UTF-8 %s %s -- %s %s; status=$?; stty -a > after; echo EXIT $status; exec cat",
+		 t->dir, lt_bin, options, program, redirects);
+	begin_shell(t, s, "100", "90", line);
+}
+
+static char *text_of(struct test *t, const char *name)
+{
+	char *text = read_all(in_dir(t, name), NULL);
+
+	must(t, text, "no %s", name);
+	return text;
+}
+
+/* The second of two lives: what the shell became. */
+static void want_fixture(struct test *t, json_t *root)
+{
+	struct ledger l;
+	char *text = text_of(t, "ledger");
+
+	must(t, ledger__parse(&l, text), "no ledger: %s", text);
+	must(t, json_array_size(jget(root, "processes")) == 2, "processes, wanted 2, got %zu", json_array_size(jget(root, "processes")));
+	want(t, !strcmp(jstr(root, "processes[1].comm"), "basic"), "comm '%s'", jstr(root, "processes[1].comm"));
+	want_ledger(t, root, jget(root, "processes[1]"), &l, LED_TOTALS);
+	free(text);
+}
+
+/* Its output goes to a file: a terminal has the live view, with the figures of the program's own ledger. */
+TEST(top_cmd_output)
+{
+	struct screen s = {};
+	char *printed;
+
+	begin_cmd(t, &s, "-o prof.json --cmd-output printed", "");
+	COMES("[1 live]", "has ended", "leak_here", "!hello-from-stdout", "!COMPLAINED");
+	keys(t, &s, "q");
+	COMES("EXIT 7", "!hello-from-stdout", "!COMPLAINED");
+	printed = text_of(t, "printed");
+	/* what it reads is not what is typed */
+	want(t, strstr(printed, "COMPLAINED\n") && strstr(printed, "READ 0\n") && strstr(printed, "hello-from-stdout"), "what it printed: %s", printed);
+	want(t, !strchr(printed, '\033'), "escape codes in what it printed: %s", printed);
+	free(printed);
+	want_fixture(t, load_json(t, in_dir(t, "prof.json")));
+	end(t, &s);
+}
+
+/* Standard output is a file: with --tty the live view is on the terminal, and the file has none of it. */
+TEST(top_cmd_tty)
+{
+	struct screen s = {};
+	char *out;
+
+	begin_cmd(t, &s, "--tty", "> out");
+	COMES("[1 live]", "has ended", "leak_here", "!hello-from-stdout");
+	keys(t, &s, "q");
+	/* what it said on the terminal comes when that is free again */
+	COMES("EXIT 7", "COMPLAINED", "!q quit");
+	out = text_of(t, "out");
+	want(t, strstr(out, "READ 0\n") && strstr(out, "hello-from-stdout") && strstr(out, "LIVE by live bytes"), "output, then the report: %s", out);
+	want(t, !strchr(out, '\033'), "escape codes in a file: %s", out);
+	free(out);
+	end(t, &s);
+}
+
+/* Nothing is redirected: what it prints is held back, and not lost. */
+TEST(top_cmd_held)
+{
+	struct screen s = {};
+
+	begin_cmd(t, &s, "--tty", "");
+	COMES("[1 live]", "has ended", "leak_here", "!hello-from-stdout", "!COMPLAINED");
+	keys(t, &s, "q");
+	COMES("EXIT 7", "COMPLAINED", "READ 0", "hello-from-stdout", "LIVE by live bytes");
+	end(t, &s);
+}
+
+/* As ever without either: no live view, and what it prints is seen at once. */
+TEST(top_cmd_plain)
+{
+	struct screen s = {};
+
+	begin_cmd(t, &s, "--batch", "< /dev/null");
+	COMES("EXIT 7", "COMPLAINED", "READ 0", "hello-from-stdout", "!q quit");
+	end(t, &s);
+}
+
+/* A process without a terminal is told so, and nothing is started. */
+TEST(top_tty_without_one)
+{
+	struct spawn how = { .argv = { "/usr/bin/setsid", lt_bin, "--tty", "--", "/bin/touch", in_dir(t, "touched") }, .env = { "TERM=xterm" } };
+	struct child c;
+
+	if (access("/usr/bin/setsid", X_OK))
+		skip(t, "there is no setsid");
+	child__start(t, &c, &how);
+	want_eq(t, "exit status", 125, (uint64_t)child__wait(t, &c));
+	want(t, strstr(c.errs.s, "malloctrace: --tty: there is no terminal to draw on: /dev/tty: "), "the reason, wanted, got: %s", c.errs.s);
+	want(t, access(in_dir(t, "touched"), F_OK), "the command was run");
+}
