@@ -153,6 +153,12 @@ Test(opts, views_add_up)
 {
 	struct opts o;
 
+	parse(&o, "-p1 --sort growth");
+	cr_expect_str_eq(o.sort, "growth");
+	parse(&o, "-p1 --view files,modules");
+	cr_expect_eq(o.views, VIEW_FILES | VIEW_MODULES);
+	parse(&o, "--tty --cmd-output x -- true");
+	cr_expect(o.tty && o.cmd && !strcmp(o.cmd_output, "x"));
 	parse(&o, "-p1 --view live");
 	cr_expect_eq(o.views, VIEW_LIVE);
 	/* its name of before */
@@ -323,6 +329,12 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --sample 0", "--sample 0: want a number from 1 to 1099511627776, also with K, M or G" },
 		{ "-p1 --sample 1025G", "--sample 1025G: want a number from 1 to 1099511627776, also with K, M or G" },
 		{ "-p1 --sample x", "--sample x: want a number from 1 to 1099511627776, also with K, M or G" },
+		{ "-p1 --sort size", "--sort size: want live, growth, blocks, freed, oldest, calls, bytes, peak, temp, live-bytes, live-blocks, alloc-bytes, "
+		  "alloc-calls, peak-bytes or temp-calls" },
+		{ "-p1 --mode count --sort growth", "--sort growth and --mode count cannot be combined: that mode does not record this" },
+		{ "-p1 --cmd-output x", "--cmd-output: goes with -- CMD only" },
+		{ "-p1 --tty --batch", "--tty and --batch cannot be combined: that is a report without a live view" },
+		{ "-p1 --tty 5", "--tty and INTERVAL cannot be combined: that is a report without a live view" },
 		{ "-p1 --mode count --view leaks",
 		  "--view leaks and --mode count cannot be combined: that mode does not record this" },
 		{ "-p1 --view=allocs,leaks --mode count",
