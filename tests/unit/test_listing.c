@@ -93,7 +93,7 @@ Test(listing, charges)
 	struct snapshot *s = made();
 	struct listing l;
 
-	cr_assert_eq(listing__init(&l, s, &f, 4), 0);
+	cr_assert_eq(listing__init(&l, s, &f, 4, NULL, NULL), 0);
 	cr_assert_eq(l.n, ARRAY_SIZE(want), "lines without text, but for those with calls: %zu", l.n);
 	for (size_t i = 0; i < l.n; i++) {
 		cr_expect_eq(l.v[i].number, want[i].line);
@@ -117,7 +117,7 @@ Test(listing, reads)
 	cr_assert_eq(sources__read(s, 4, &got), 0);
 	cr_expect_eq(got.n_files, 3);
 	cr_expect_eq(got.n_missing, 2, "b.c and else.c are not there: %zu", got.n_missing);
-	cr_assert_eq(listing__init(&l, s, &f, 4), 0);
+	cr_assert_eq(listing__init(&l, s, &f, 4, NULL, NULL), 0);
 	cr_assert_eq(l.n, 17, "8 to 24, got %zu", l.n);
 	cr_expect_eq(l.v[0].number, 8);
 	cr_expect_str_eq(l.v[0].text, "line 8;");

@@ -106,14 +106,16 @@ static int list(struct listing *l, const struct snapshot *s, const struct work *
 	return 0;
 }
 
-int listing__init(struct listing *l, const struct snapshot *s, const struct line *of, uint32_t around)
+int listing__init(struct listing *l, const struct snapshot *s, const struct line *of, uint32_t around,
+		  bool (*takes)(void *arg, const struct snap_site *site), void *arg)
 {
 	struct work w = {};
 	int err = 0;
 
 	*l = (struct listing){ .of = *of };
 	for (size_t i = 0; i < s->n_sites && !err; i++)
-		err = charge_site(&w, l, s, &s->sites[i]);
+		if (!takes || takes(arg, &s->sites[i]))
+			err = charge_site(&w, l, s, &s->sites[i]);
 	if (w.v.n)
 		qsort(w.v.v, w.v.n, sizeof(*w.v.v), by_number);
 	if (!err)

@@ -17,6 +17,7 @@
 #include "model/group.h"
 #include "model/runtimes.h"
 #include "names/names.h"
+#include "names/source.h"
 #include "present/top/term.h"
 #include "present/top/top.h"
 #include "trace/live_start.h"
@@ -44,6 +45,7 @@ struct live {
 	bool all_ended;
 	struct starting *starting;	/* NULL: the loop has the terminal */
 	uint64_t waiting_since_ns;	/* for names; 0: for none */
+	struct source_file *source;	/* what the screen shows of one; NULL: none */
 	struct vec(struct held) held;
 	unsigned int runtimes;	/* of which it was said what is not seen; a bit for each of the table */
 	/* messages: from any thread */
@@ -276,6 +278,17 @@ static void write_file(struct live *l)
 	snapshot__free(snap);
 }
 
+static void read_source(struct live *l)
+{
+	const char *module;
+	struct line of = top__source_of(l->top, &module);
+	struct source_file *f = source_file__read(&of, module);
+
+	top__give_source(l->top, f && !f->why ? &f->lines : NULL, f ? f->path : "", f ? f->why : "out of memory");
+	source_file__free(l->source);
+	l->source = f;
+}
+
 /* ---- keys and signals */
 
 static void act(struct live *l, enum top_action action)
@@ -296,6 +309,9 @@ static void act(struct live *l, enum top_action action)
 	case TOP_BASELINE:
 		session__set_baseline(l->s);
 		update(l);
+		break;
+	case TOP_SOURCE:
+		read_source(l);
 		break;
 	case TOP_REPAINT:
 		term__repaint();
@@ -557,6 +573,7 @@ void live__end(struct session *s)
 	vec_done(&l->said);
 	free(l->progress);
 	top__free(l->top);
+	source_file__free(l->source);
 	vec_done(&l->held);
 	grid__done(&l->grid);
 	if (l->timer_fd >= 0)

@@ -50,7 +50,7 @@ static int add(struct report *r, struct chosen *c, const struct line *l)
 	slot = vec_push(&c->v);
 	if (!slot)
 		return -ENOMEM;
-	return listing__init(slot, r->s, l, AROUND);
+	return listing__init(slot, r->s, l, AROUND, NULL, NULL);
 }
 
 static int choose_matching(struct report *r, struct chosen *c)

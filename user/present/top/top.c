@@ -68,6 +68,7 @@ void top__free(struct top *t)
 	free(t->tags);
 	vec_done(&t->rows);
 	vec_done(&t->lines);
+	vec_done(&t->source.numbers);
 	vec_done(&t->wanted);
 	free(t->site_ids);
 	free(t->place_matches);
@@ -237,6 +238,9 @@ static void draw_pane(struct top *t, struct grid *g, int row, int n)
 		break;
 	case PANE_STACK:
 		top__draw_stack(t, g, row, n);
+		break;
+	case PANE_SOURCE:
+		top__draw_source(t, g, row, n);
 		break;
 	case PANE_TREE:
 		top__draw_tree(t, g, row, n);

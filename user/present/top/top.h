@@ -40,6 +40,7 @@ enum top_action {
 	TOP_WRITE,		/* a snapshot, now, to top__path() */
 	TOP_INTERVAL,		/* another one: top__interval_ns() */
 	TOP_BASELINE,		/* Δ is to count from now on */
+	TOP_SOURCE,		/* the text of top__source_of(): to be given by top__give_source() */
 	TOP_REPAINT,		/* all cells, also those that did not change */
 };
 
@@ -84,6 +85,11 @@ void top__say(struct top *t, const char *text);
 void top__progress(struct top *t, const char *text);
 /* Every process that was traced has ended: said until the end. */
 void top__all_ended(struct top *t);
+
+/* The frame whose source is looked at, and the path of its module. */
+struct line top__source_of(const struct top *t, const char **ret_module);
+/* All lines of its file, which must hold until the next; or why there are none (NULL: there are), and of which file. */
+void top__give_source(struct top *t, const struct snap_source *text, const char *path, const char *why);
 
 const char *top__path(const struct top *t);
 /* Nothing was written there: the prompt is back, with the name and the reason. */

@@ -10,9 +10,10 @@
 
 #define TABLE (1u << PANE_TABLE)
 #define STACK (1u << PANE_STACK)
+#define SOURCE (1u << PANE_SOURCE)
 #define TREE (1u << PANE_TREE)
 #define HELP (1u << PANE_HELP)
-#define ALL (TABLE | STACK | TREE | HELP)
+#define ALL (TABLE | STACK | SOURCE | TREE | HELP)
 
 /* ---- views and panes */
 
@@ -77,9 +78,12 @@ static enum top_action key_move(struct top *t, int key)
 			t->tree_at.id = t->tree.v[t->lines.v[t->tree_at.cursor].node].id;
 		break;
 	case PANE_STACK:
-		scroll.cursor = t->stack_scroll;
-		list__move(&scroll, t->stack_lines, t->list_rows, key);
-		t->stack_scroll = scroll.cursor;
+		list__move(&t->stack_at, t->stack_lines, t->list_rows, key);
+		break;
+	case PANE_SOURCE:
+		list__move(&t->source.at, t->source.numbers.n, t->list_rows, key);
+		if (t->source.at.cursor < t->source.numbers.n)
+			t->source.at.id = t->source.numbers.v[t->source.at.cursor];
 		break;
 	case PANE_HELP:
 		scroll.cursor = t->help_scroll;
@@ -118,7 +122,7 @@ static enum top_action key_open(struct top *t, int key)
 		return TOP_NONE;
 	if (r->of.site) {
 		t->stack_id = r->id;
-		t->stack_scroll = 0;
+		t->stack_at = (struct top_place){};
 		t->pane = PANE_STACK;
 		return TOP_NONE;
 	}
@@ -156,7 +160,7 @@ static enum top_action key_next_site(struct top *t, int key)
 	if (p->cursor >= t->rows.n || !t->rows.v[p->cursor].of.site)
 		return TOP_NONE;
 	t->stack_id = p->id = t->rows.v[p->cursor].id;
-	t->stack_scroll = 0;
+	t->stack_at = (struct top_place){};
 	return TOP_NONE;
 }
 
@@ -165,6 +169,8 @@ static enum top_action key_back(struct top *t, int key)
 {
 	if (t->pane == PANE_HELP) {
 		t->pane = t->pane_under;
+	} else if (t->pane == PANE_SOURCE) {
+		t->pane = PANE_STACK;
 	} else if (t->pane != PANE_TABLE) {
 		t->pane = PANE_TABLE;
 	} else if (*t->filter) {
@@ -406,6 +412,7 @@ const struct top_key_row top_keys[] = {
 	{ TOP_KEY_UP, 'k', "↑↓", "move", "one row up or down (also k, j)", ALL, key_move },
 	{ TOP_KEY_DOWN, 'j', NULL, NULL, NULL, ALL, key_move },
 	{ TOP_KEY_ENTER, 0, "Enter", "open", "a site: its stack; a function, a process, a tag: its tables; threads: each one", TABLE, key_open },
+	{ TOP_KEY_ENTER, 0, "Enter", "source", "in a stack: the source of the frame's function, with what its lines allocate", STACK, top__open_source },
 	{ TOP_KEY_ENTER, 0, "Enter", "unfold", "in the tree: fold or unfold (also → and ←, l and h)", TREE, top__tree_key },
 	{ TOP_KEY_RIGHT, 'l', NULL, NULL, NULL, TREE, top__tree_key },
 	{ TOP_KEY_LEFT, 'h', NULL, NULL, NULL, TREE, top__tree_key },
@@ -413,7 +420,7 @@ const struct top_key_row top_keys[] = {
 	{ 'c', 0, "c", "callers/callees", "in the tree: callers first, or callees first", TREE, key_order },
 	{ 'n', TOP_KEY_RIGHT, "n", "next", "in a stack: that of the next row (also →)", STACK, key_next_site },
 	{ 'p', TOP_KEY_LEFT, "p", "previous", "in a stack: that of the row before (also ←)", STACK, key_next_site },
-	{ TOP_KEY_ESC, TOP_KEY_BACKSPACE, "Esc", "back", "out of a stack, the tree, a filter, a function, a tag, a process", STACK | TREE | HELP, key_back },
+	{ TOP_KEY_ESC, TOP_KEY_BACKSPACE, "Esc", "back", "out of a source, a stack, the tree, a filter, a function, a tag, a process", STACK | SOURCE | TREE | HELP, key_back },
 	{ TOP_KEY_ESC, TOP_KEY_BACKSPACE, NULL, NULL, NULL, TABLE, key_back },
 	{ '1', '2', "1-6", NULL, "live blocks, allocations, peak, processes, threads, sizes and lifetimes", ALL, key_view },
 	{ '3', '4', NULL, NULL, NULL, ALL, key_view },
@@ -487,6 +494,8 @@ static void click(struct top *t, int row, int col)
 		p->cursor = p->scroll + at;
 		p->id = t->rows.v[p->cursor].id;
 		p->touched = true;
+	} else if (t->pane == PANE_STACK && t->stack_at.scroll + at < t->stack_lines) {
+		t->stack_at.cursor = t->stack_at.scroll + at;
 	} else if (t->pane == PANE_TREE && t->tree_at.scroll + at < t->lines.n) {
 		t->tree_at.cursor = t->tree_at.scroll + at;
 		top__tree_key(t, TOP_KEY_ENTER);

@@ -71,7 +71,7 @@ struct top_place {		/* where somebody is in a list: of each view, of the tree */
 	bool sorted, reverse;	/* sort was chosen; the least first */
 };
 
-enum top_pane { PANE_TABLE, PANE_STACK, PANE_TREE, PANE_HELP, PANE_N };
+enum top_pane { PANE_TABLE, PANE_STACK, PANE_SOURCE, PANE_TREE, PANE_HELP, PANE_N };
 enum top_prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_WRITE };
 
 #define PROMPT_MAX 1024
@@ -134,8 +134,18 @@ struct top {
 
 	const struct metric *metric;
 	uint64_t stack_id;	/* of the site whose stack is open */
-	size_t stack_scroll, help_scroll;
+	struct top_place stack_at;	/* lines: frames first */
+	size_t help_scroll;
 	size_t stack_lines, help_lines;	/* that there are, as of the last drawing */
+
+	struct {		/* of the frame whose function is open */
+		char function[1024], file[1024], dir[1024], module[1024];
+		uint32_t line;
+		const struct snap_source *text;	/* not owned; NULL: not there, yet or at all */
+		char why[1200];		/* at all; "": yet */
+		struct top_place at;	/* id: the number of the line, at first that of the frame */
+		struct vec(uint32_t) numbers;	/* of the lines, as of the last drawing */
+	} source;
 
 	struct tree tree;
 	bool tree_holds;
@@ -215,6 +225,7 @@ void top__draw_footer(struct top *t, struct grid *g);
 void top__draw_table(struct top *t, struct grid *g, int row, int n);
 void top__draw_bars(struct top *t, struct grid *g, int row, int n);
 void top__draw_stack(struct top *t, struct grid *g, int row, int n);
+void top__draw_source(struct top *t, struct grid *g, int row, int n);
 void top__draw_tree(struct top *t, struct grid *g, int row, int n);
 void top__draw_help(struct top *t, struct grid *g, int row, int n);
 void top__want_site(struct top *t, const struct snap_site *s);
@@ -231,6 +242,9 @@ const char *top__meaning(const struct view *v, const struct view_column *c);
 /* ---- top_start.c */
 void top__note_step(struct top *t, const char *text);
 void top__draw_start(struct top *t, struct grid *g);
+
+/* ---- top_source.c */
+enum top_action top__open_source(struct top *t, int key);	/* of the frame under the cursor */
 
 /* ---- top_tree.c */
 void top__drop_tree(struct top *t);

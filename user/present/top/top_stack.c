@@ -243,23 +243,24 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 	t->stack_lines += top__draw_free_lines(t, g, 0, 0, 0, site);
 	t->list_row = row + 1;
 	t->list_rows = n - 1;
-	if (t->stack_scroll + t->list_rows > t->stack_lines)
-		t->stack_scroll = t->stack_lines > (size_t)MAX(t->list_rows, 0) ? t->stack_lines - t->list_rows : 0;
-	for (int i = 0; i < n - 1 && t->stack_scroll + i < n_frames; i++) {
-		const struct sum *s = &v[t->stack_scroll + i];
+	list__fit(&t->stack_at, t->stack_lines, (size_t)MAX(t->list_rows, 0));
+	for (int i = 0; i < n - 1 && t->stack_at.scroll + i < n_frames; i++) {
+		const struct sum *s = &v[t->stack_at.scroll + i];
 		bool telling = frame__is_telling(&s->frame);
 
 		top__draw_frame(g, row + 1 + i, 0, width, &s->frame, s->frame.inlined ? INLINED : "", telling ? STYLE_PLAIN : STYLE_DIM);
 		weight_text(t, a, s->total);
 		grid__put_right(g, row + 1 + i, width + 1, 9, STYLE_FIGURE, a);
 		grid__put_right(g, row + 1 + i, g->cols - 7, 7, STYLE_DIM, fmt_share(a, s->total, whole));
+		if (t->stack_at.scroll + (size_t)i == t->stack_at.cursor)
+			grid__select(g, row + 1 + i);
 	}
-	row += 1 + (int)(n_frames - t->stack_scroll);
+	row += 1 + (int)(n_frames - t->stack_at.scroll);
 	if (!n_frames)
 		grid__put(g, row, 0, g->cols, STYLE_DIM, "[no stack]");
 	else if (site->end && row < t->list_row + t->list_rows)
 		grid__putf(g, row, 0, g->cols, STYLE_DIM, "… not whole: %s", site__end_says(t->shown, site));
-	top__draw_free_lines(t, g, t->list_row + (int)(n_base - t->stack_scroll), t->list_row, t->list_row + t->list_rows, site);
+	top__draw_free_lines(t, g, t->list_row + (int)(n_base - t->stack_at.scroll), t->list_row, t->list_row + t->list_rows, site);
 }
 
 void top__draw_stack(struct top *t, struct grid *g, int row, int n)

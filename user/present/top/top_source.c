@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the pane with the source of a frame's function:
+ *
+ *	token_make, src/session.c: 7.8 MiB in 32,030 blocks, 32,030 calls
+ *
+ *	     LIVE   BLOCKS    CALLS  LINE
+ *	                                41  static char *token_make(struct session *s)
+ *	                                42  {
+ *	  7.8 MiB   32,030   32,030     43      char *t = malloc(256);
+ *
+ * The view knows no files: whoever runs it is asked for the text (TOP_SOURCE), once for each frame that is opened. What always
+ * holds: figures are those of the snapshot that is shown, of the sites in sight; without the text they are there all the same.
+ */
+#include <string.h>
+
+#include "present/figures.h"
+#include "present/listing.h"
+#include "present/top/top_parts.h"
+#include "util/text.h"
+
+#define AROUND 40		/* lines before and after those with calls: the list scrolls */
+#define CELL 10			/* columns of a figure */
+
+enum top_action top__open_source(struct top *t, int key)
+{
+	const struct snap_site *site = top__find_site(t, t->stack_id, NULL);
+	size_t n = 0;
+
+	for (uint32_t i = 0; site && i < site->n_stack; i++) {
+		const struct place *p = &t->shown->places[site->stack[i]];
+
+		for (size_t k = 0; k < place__n_frames(p); k++, n++) {
+			struct frame f = place__frame(t->shown, p, k);
+
+			if (n != t->stack_at.cursor)
+				continue;
+			if (!f.line || !f.line->file || !f.line->line || !f.line->function) {
+				snprintf(t->message, sizeof(t->message), "The source of this frame is not known: no debug information.");
+				return TOP_NONE;
+			}
+			snprintf(t->source.function, sizeof(t->source.function), "%s", f.line->function);
+			snprintf(t->source.file, sizeof(t->source.file), "%s", f.line->file);
+			snprintf(t->source.dir, sizeof(t->source.dir), "%s", f.line->dir ? f.line->dir : "");
+			snprintf(t->source.module, sizeof(t->source.module), "%s", f.module ? f.module : "");
+			t->source.line = f.line->line;
+			t->source.at = (struct top_place){ .id = f.line->line, .scroll = SIZE_MAX };
+			t->source.numbers.n = 0;
+			t->source.text = NULL;
+			*t->source.why = 0;
+			t->pane = PANE_SOURCE;
+			return TOP_SOURCE;
+		}
+	}
+	return TOP_NONE;
+}
+
+static struct line line_of(const struct top *t)
+{
+	return (struct line){ .function = t->source.function, .file = t->source.file, .dir = *t->source.dir ? t->source.dir : NULL, .line = t->source.line };
+}
+
+struct line top__source_of(const struct top *t, const char **ret_module)
+{
+	*ret_module = t->source.module;
+	return line_of(t);
+}
+
+void top__give_source(struct top *t, const struct snap_source *text, const char *path, const char *why)
+{
+	t->source.text = text;
+	*t->source.why = 0;
+	if (why)
+		snprintf(t->source.why, sizeof(t->source.why), "%s: %s", path, why);
+}
+
+/* ---- drawing */
+
+static bool takes(void *arg, const struct snap_site *site)
+{
+	struct top *t = arg;
+
+	return top__in_scope(t, site);
+}
+
+static void put_figure(const struct top *t, struct grid *g, int row, int col, bool is, uint64_t n, char *(*fmt)(char buf[static FMT_MAX], uint64_t n))
+{
+	char a[FMT_MAX], b[FMT_MAX + 1];
+
+	if (!is || !n)
+		return;
+	snprintf(b, sizeof(b), "%s%s", t->shown->estimated ? "~" : "", fmt(a, n));
+	grid__put_right(g, row, col, CELL, STYLE_FIGURE, b);
+}
+
+static void draw_line(const struct top *t, struct grid *g, int row, const struct listed_line *l)
+{
+	bool live = t->shown->known & HAS_LIVE_BYTES;
+	int col = 0;
+	char number[16];
+
+	put_figure(t, g, row, col, l->calls, live ? l->c.live_bytes : l->c.alloc_bytes, fmt_bytes);
+	col += CELL + 1;
+	if (live) {
+		put_figure(t, g, row, col, l->calls, l->c.live_blocks, fmt_count);
+		col += CELL - 1;
+	}
+	put_figure(t, g, row, col, l->calls, l->c.alloc_calls, fmt_count);
+	col += CELL + 1;
+	snprintf(number, sizeof(number), "%u", l->number);
+	grid__put_right(g, row, col, 6, STYLE_DIM, number);
+	col += 8;
+	if (l->text && col < g->cols)
+		grid__put(g, row, col, g->cols - col, l->calls ? STYLE_PLAIN : STYLE_DIM, l->text);
+}
+
+static void draw_head(const struct top *t, struct grid *g, int row)
+{
+	bool live = t->shown->known & HAS_LIVE_BYTES;
+	int col = 0;
+
+	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
+	grid__put_right(g, row, col, CELL, STYLE_HEAD, live ? "LIVE" : "BYTES");
+	col += CELL + 1;
+	if (live) {
+		grid__put_right(g, row, col, CELL, STYLE_HEAD, "BLOCKS");
+		col += CELL - 1;
+	}
+	grid__put_right(g, row, col, CELL, STYLE_HEAD, "CALLS");
+	grid__put_right(g, row, col + CELL + 1, 6, STYLE_HEAD, "LINE");
+}
+
+static int draw_title(const struct top *t, struct grid *g, int row, const struct listing *l)
+{
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], text[256];
+	int col = grid__put(g, row, 0, g->cols, STYLE_TITLE, t->source.function);
+
+	grid__putf(g, row, col, g->cols - col, STYLE_DIM, "  %s", t->source.file);
+	if (t->shown->known & HAS_LIVE_BYTES)
+		snprintf(text, sizeof(text), "%s in %s blocks, %s calls", fmt_bytes(a, l->sum.live_bytes), fmt_exact(b, l->sum.live_blocks),
+			 fmt_exact(c, l->sum.alloc_calls));
+	else
+		snprintf(text, sizeof(text), "%s in %s calls", fmt_bytes(a, l->sum.alloc_bytes), fmt_exact(c, l->sum.alloc_calls));
+	grid__put(g, row + 1, 0, g->cols, STYLE_PLAIN, text);
+	row += 2;
+	if (*t->source.why)
+		grid__putf(g, row++, 0, g->cols, STYLE_WARN, "No source: %s", t->source.why);
+	else if (l->newer)
+		grid__put(g, row++, 0, g->cols, STYLE_WARN, "The source is newer than the program: lines may have moved.");
+	return row;
+}
+
+/* The cursor stays with its line, also while a snapshot has no names yet; at first it is in the middle. */
+static void place_cursor(struct top *t, const struct listing *l)
+{
+	struct top_place *p = &t->source.at;
+	size_t half = (size_t)t->list_rows / 2;
+
+	t->source.numbers.n = 0;
+	for (size_t i = 0; i < l->n; i++) {
+		uint32_t *slot = vec_push(&t->source.numbers);
+
+		if (slot)
+			*slot = l->v[i].number;
+		if (l->v[i].number == p->id) {
+			size_t above = p->scroll == SIZE_MAX ? MIN(i, half) : p->cursor - MIN(p->scroll, p->cursor);
+
+			p->cursor = i;
+			p->scroll = i - MIN(i, above);
+		}
+	}
+	if (l->n && p->scroll != SIZE_MAX)
+		list__fit(p, l->n, (size_t)t->list_rows);
+}
+
+void top__draw_source(struct top *t, struct grid *g, int row, int n)
+{
+	struct top_place *p = &t->source.at;
+	struct line of = line_of(t);
+	struct listing l;
+	int end = row + n;
+
+	t->shown->sources = t->source.text;
+	t->shown->n_sources = t->source.text ? 1 : 0;
+	top__want_all(t);
+	if (listing__init(&l, t->shown, &of, AROUND, takes, t))
+		return;
+	row = draw_title(t, g, row, &l);
+	if (row < end)
+		draw_head(t, g, row++);
+	t->list_row = row;
+	t->list_rows = MAX(end - row, 0);
+	place_cursor(t, &l);
+	for (int i = 0; i < t->list_rows && p->scroll < l.n && p->scroll + (size_t)i < l.n; i++) {
+		draw_line(t, g, t->list_row + i, &l.v[p->scroll + (size_t)i]);
+		if (p->scroll + (size_t)i == p->cursor)
+			grid__select(g, t->list_row + i);
+	}
+	listing__done(&l);
+}
