@@ -12,6 +12,7 @@
 #include "names/source.h"
 #include "present/listing.h"
 #include "present/text/report.h"
+#include "top_made.h"
 #include "util/util.h"
 
 static char dir[] = "/tmp/malloctrace-listing-XXXXXX";
@@ -169,4 +170,40 @@ Test(listing, looks)
 	golden__check("report-source-80.txt", text, len);
 	filter__done(&only);
 	snapshot__free(s);
+}
+
+/* The live view: Enter on a frame asks for its file; the line of the frame is in sight, and stays so. */
+Test(listing, on_the_screen)
+{
+	const char *lines[7300], *module;
+	const struct snap_source text = { .file = "/build/redis-7.0.15/src/server.c", .from = 1, .n = 7300, .text = lines };
+	struct top *t = made__top(SAMPLE_SINGLE);
+	struct grid g = {};
+	struct line of;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		lines[i] = i + 1 == 3560 ? "c->cmd->proc(c);" : i + 1 == 3561 ? "after" : "";
+	cr_assert_eq(grid__resize(&g, 24, 80), 0);
+	top__draw(t, &g);
+	cr_assert_eq(made__type(t, &g, "1\n"), TOP_NONE);
+	cr_assert_eq(made__type(t, &g, "jjj\n"), TOP_SOURCE);
+	of = top__source_of(t, &module);
+	cr_expect_str_eq(of.function, "call");
+	cr_expect_eq(of.line, 3560);
+	cr_expect_str_eq(module, "/usr/bin/redis-server");
+	top__give_source(t, NULL, "/build/redis-7.0.15/src/server.c", "No such file or directory");
+	top__draw(t, &g);
+	cr_expect(made__says(&g, "No source: /build/redis-7.0.15/src/server.c: No such file or directory"));
+	cr_expect(made__says(&g, "3560"), "its figures all the same");
+	top__give_source(t, &text, text.file, NULL);
+	top__draw(t, &g);
+	cr_expect(made__says(&g, "c->cmd->proc(c);") && made__says(&g, "37.0 MiB"));
+	/* another snapshot, and a line further */
+	top__update(t, made__sample(SAMPLE_SINGLE, 0));
+	cr_assert_eq(made__type(t, &g, "j"), TOP_NONE);
+	cr_expect(made__says(&g, "after"));
+	cr_assert_eq(made__type(t, &g, "\033"), TOP_NONE);
+	cr_expect(made__says(&g, "FRAME, the allocation's caller first"), "Esc goes back to the stack");
+	grid__done(&g);
+	top__free(t);
 }
