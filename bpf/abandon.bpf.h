@@ -12,6 +12,7 @@
 #include "bpf/abi.h"
 #include "bpf/blocks.bpf.h"
 #include "bpf/buckets.bpf.h"
+#include "bpf/calls.bpf.h"
 #include "bpf/charge.bpf.h"
 #include "bpf/count.bpf.h"
 #include "bpf/frees.bpf.h"
@@ -45,6 +46,7 @@ __noinline int end_taken(struct mt_thread *t)
 	old = taken_by(t);
 	end_old_block(t, &old, t->old, cut, now);
 	free_unseen(t, &old, cut, now);
+	tell_end(t, MT_TOLD_UNSEEN, 0, &old, 0, t->old);
 	return 0;
 }
 

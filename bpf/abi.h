@@ -24,6 +24,7 @@
 #define MT_ABI_H
 
 #include "abi_blocks.h"
+#include "abi_calls.h"
 #include "abi_code.h"
 #include "abi_config.h"
 #include "abi_cookie.h"

@@ -23,6 +23,10 @@ struct mt_config {
 	__u32 by_thread;		/* --by thread: sites of their own for each thread */
 	__u32 within;			/* --within: only inside of functions that were named */
 	__u32 free_stacks;		/* --free-stacks: where blocks are freed, too */
+	__u32 calls;			/* --events: each call is reported as it happens */
+	__u32 calls_unknown;		/* and so are frees of blocks that are not known */
+	__u32 calls_rate;		/* --events-rate: so many a second; 0: all */
+	__u32 pad;
 
 	/* who is traced */
 	__u32 adopt;			/* enum mt_adopt */
@@ -46,6 +50,6 @@ struct mt_config {
 	__u64 page_bytes;
 	__u64 huge_bytes;		/* what a fault may bring at once */
 };
-_Static_assert(sizeof(struct mt_config) == 152, "mt_config");
+_Static_assert(sizeof(struct mt_config) == 168, "mt_config");
 
 #endif

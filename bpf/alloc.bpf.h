@@ -31,6 +31,7 @@
 #include "bpf/blocks.bpf.h"
 #include "bpf/buckets.bpf.h"
 #include "bpf/budget.bpf.h"
+#include "bpf/calls.bpf.h"
 #include "bpf/charge.bpf.h"
 #include "bpf/count.bpf.h"
 #include "bpf/cutoff.bpf.h"
@@ -93,6 +94,7 @@ static __always_inline int count_call(mt_regs *ctx, struct mt_thread *t, __u64 c
 	a = amount_of(size);
 	charge_call(&c, &a, size, clock_ns());
 	charge_thread(&c, t, &a, is_realloc);
+	tell_call(t, MT_TOLD_ALLOC, MT_COOKIE_FUNC(cookie), site, 0, size);
 	return 0;
 }
 
@@ -193,14 +195,19 @@ static __always_inline void old_freed(mt_regs *ctx, struct mt_thread *t, __u32 f
 				      __u64 cut, __u64 now)
 {
 	struct taken old = { .size = t->old_size, .born = t->old_born, .site = t->old_site };
+	__u32 where = 0;
 
 	if (!t->old_site) {
 		unknown_free(t);
+		tell_unknown(t, func, t->old);
 		return;
 	}
 	end_old_block(t, &old, t->old, cut, now);
-	if (mt_config.free_stacks)
-		free_charge(t, &old, site_here(ctx, t, func, caller, sp), cut, now);
+	if (mt_config.free_stacks) {
+		where = site_here(ctx, t, func, caller, sp);
+		free_charge(t, &old, where, cut, now);
+	}
+	tell_end(t, MT_TOLD_FREE, func, &old, where, t->old);
 }
 
 /* The return of a call that was counted as failed when it threw (refusals.bpf.h): is there a block all the same? */
@@ -270,8 +277,12 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 		}
 		if (t->size && !(mt_config.within && !t->within_depth)) {
 			site = site_here(ctx, t, func, caller, sp);
-			if (!mt_config.within || is_within(ctx, t, site, sp, caller))
+			if (!mt_config.within || is_within(ctx, t, site, sp, caller)) {
 				charge_failure(t, site, cut);
+				/* without an entry, and of a string, the size is not known */
+				tell_call(t, MT_TOLD_FAILED, func, site, 0,
+					  t->cookie & (MT_COOKIE_RETURN_ONLY | MT_COOKIE_STRING) ? UNREADABLE : t->size);
+			}
 		}
 		return 0;
 	}
@@ -293,6 +304,9 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 	site = site_here(ctx, t, func, caller, sp);
 	if (mt_config.within && !is_within(ctx, t, site, sp, caller))
 		return 0;
+	/* so that a line of --events is as old as its block is, also where the stack took its time */
+	if (mt_config.calls)
+		now = clock_now();
 	block = (struct taken){ .size = size, .born = MT_BORN(now, t->serial), .site = site };
 	if (is_realloc)
 		block.chain = moves_chain(t);
@@ -308,6 +322,7 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 			}
 			end_old_block(t, &stale, addr, cut, now);
 			free_unseen(t, &stale, cut, now);
+			tell_end(t, MT_TOLD_UNSEEN, 0, &stale, 0, addr);
 		}
 		if (!blocks_put(addr, t->proc, &block))
 			return 0;
@@ -317,6 +332,7 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 	a = amount_of(size);
 	charge_alloc(&c, &a, size, in_ns(now));
 	charge_thread(&c, t, &a, is_realloc);
+	tell_call(t, MT_TOLD_ALLOC, func, site, addr, size);
 	budget_called(site, t);
 	if (is_realloc && t->old_site)
 		moves_charge(t, site, addr, size, cut);
@@ -381,15 +397,20 @@ static __always_inline int on_free(mt_regs *ctx, struct mt_thread *t, __u64 cook
 		within_freed(t, sp, ra);
 	if (blocks_take(addr, t->proc, &b)) {
 		__u64 now = clock_now();
+		__u32 where = 0;
 
 		end_block(t, &b, addr, cut, now);
-		if (mt_config.free_stacks)
-			free_charge(t, &b, site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp), cut, now);
+		if (mt_config.free_stacks) {
+			where = site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp);
+			free_charge(t, &b, where, cut, now);
+		}
+		tell_end(t, MT_TOLD_FREE, MT_COOKIE_FUNC(cookie), &b, where, addr);
 	} else {
 		if (is_no_free(ctx, t, cookie, addr))
 			return 0;
 		/* also a block that was not known: it is one free */
 		unknown_free(t);
+		tell_unknown(t, MT_COOKIE_FUNC(cookie), addr);
 	}
 	t->last_freed = addr;
 	t->freed_sp = sp;

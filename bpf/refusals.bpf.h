@@ -20,6 +20,7 @@
 #include "bpf/abi.h"
 #include "bpf/abandon.bpf.h"
 #include "bpf/arch.bpf.h"
+#include "bpf/calls.bpf.h"
 #include "bpf/charge.bpf.h"
 #include "bpf/count.bpf.h"
 #include "bpf/cutoff.bpf.h"
@@ -83,8 +84,10 @@ static __always_inline void on_throw(mt_regs *ctx, struct mt_thread *t, __u64 cu
 		site = site_of_outer(ctx, t, ra, sp);
 		if (t->cookie & MT_COOKIE_REALLOC)
 			put_old_back(t);
-		if (!mt_config.within || (t->within_depth && is_within(ctx, t, site, t->sp, t->ra)))
+		if (!mt_config.within || (t->within_depth && is_within(ctx, t, site, t->sp, t->ra))) {
 			charge_failure(t, site, cut);
+			tell_call(t, MT_TOLD_FAILED, MT_COOKIE_FUNC(t->cookie), site, 0, t->size);
+		}
 	}
 	if (!mt_config.within)
 		t->thrown_sp = t->sp;
@@ -101,8 +104,10 @@ static __always_inline void on_overflow(mt_regs *ctx, struct mt_thread *t, __u64
 	if (mt_config.within && !t->within_depth)
 		return;
 	site = site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp);
-	if (!mt_config.within || is_within(ctx, t, site, sp, ra))
+	if (!mt_config.within || is_within(ctx, t, site, sp, ra)) {
 		charge_failure(t, site, cut);
+		tell_call(t, MT_TOLD_FAILED, MT_COOKIE_FUNC(cookie), site, 0, UNREADABLE);
+	}
 }
 
 static __always_inline void on_refusal(mt_regs *ctx, struct mt_thread *t, __u64 cookie, __u64 cut)

@@ -62,6 +62,12 @@ struct proc_now {
 bool collect__peek(const struct collect *c, uint32_t proc, bool calls, struct proc_now *ret);
 
 /*
+ * Without a cut (sums_now.c): the stack of a site of this process, as of a row of a cut; all else in
+ * ret is 0. false: the number is not, or no longer, one of its sites.
+ */
+bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struct cut_site *ret);
+
+/*
  * Room for others, from processes that have ended (recycle.c). Called after a cut;
  * nothing is done as long as there is enough.
  */

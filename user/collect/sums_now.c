@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * A process's sums as they are at this moment, without a cut: cheap enough for some times a
+ * A process's sums as they are at this moment, and stacks of its sites, without a cut: cheap enough for some times a
  * second. Owns nothing. What always holds: figures may differ from each other by the
  * events under way, but frees are read before allocations, so no more blocks are freed than were made.
  */
@@ -39,5 +39,23 @@ bool collect__peek(const struct collect *c, uint32_t proc, bool calls, struct pr
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	ret->alloc_calls = sum_of(c, slot, offsetof(struct mt_hist, size_allocs));
 	ret->live_blocks = ret->alloc_calls > free_calls ? ret->alloc_calls - free_calls : 0;
+	return true;
+}
+
+bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struct cut_site *ret)
+{
+	const struct mt_site *s = &c->tables.sites[site];
+	uint32_t n_sites = c->kernel->sizes.n_sites;
+	uint64_t stack;
+
+	*ret = (struct cut_site){ .site = site, .proc = proc, .func = MT_MAX_FUNCS };
+	/* spare ones have no stack */
+	if (site >= n_sites)
+		return site - n_sites == MT_PROC_SLOT(proc);
+	stack = __atomic_load_n(&s->stack, __ATOMIC_ACQUIRE);
+	if (!stack || s->proc != proc)
+		return false;
+	ret->func = s->func;
+	tables__stack(&c->tables, stack, ret);
 	return true;
 }

@@ -49,6 +49,8 @@ static const struct counter_words {
 	[MT_LOST_BORROWED] = { "borrowed_unseen",
 			       "child that shared its parent's memory (vfork) called allocation functions unseen: this kernel shows it only with -f",
 			       "children that shared their parent's memory (vfork) called allocation functions unseen: this kernel shows them only with -f" },
+	[MT_LOST_EVENTS_FULL] = { "events_full", "call has no line of --events: lines could not be written fast enough (it is in all figures)",
+				  "calls have no line of --events: lines could not be written fast enough (they are in all figures)" },
 	[MT_EDGE_RETURN_ONLY] = { "return_only", "call was under way when the trace began", "calls were under way when the trace began" },
 	[MT_EDGE_ABANDONED] = { "abandoned", "call never returned (longjmp, an exception)",
 				"calls never returned (longjmp, an exception)" },

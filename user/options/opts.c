@@ -263,6 +263,9 @@ static int complete(struct parser *p, struct err *e)
 		o->metric = o->command == CMD_TRACE ? metric__preset(counters__of_mode(o->recording.mode))->name : NULL;
 	if (o->full && !asked__find(&p->all, "top"))
 		o->top = UINT_MAX;
+	/* of a line, a clock tick says nothing */
+	if (o->events)
+		o->recording.precise_times = true;
 	if (o->json) {
 		o->format = "json";
 		o->batch = true;

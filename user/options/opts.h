@@ -79,6 +79,8 @@ struct opts {
 	const char *filter, *hide;	/* regular expressions; NULL: none */
 	const char *suppressions;	/* a file; NULL: none */
 	uint64_t fail_over;		/* `diff`; UINT64_MAX: not given */
+	bool events;			/* lines on standard output; recording is precise then */
+	unsigned int events_rate;	/* a second; 0: all */
 	bool no_inlines, no_source;
 	bool embed_source;
 	bool debuginfod;

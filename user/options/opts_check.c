@@ -121,6 +121,11 @@ static int check_together(const struct asked *a, struct err *e)
 		return err_set(e, -EINVAL, "--pause: goes with --when only");
 	if (o->views & VIEW_FREES && !o->recording.free_stacks)
 		return err_set(e, -EINVAL, "--view frees: goes with --free-stacks");
+	if (o->events_rate && !o->events)
+		return err_set(e, -EINVAL, "--events-rate: goes with --events only");
+	if (o->events && (opts__has_output(o, "-") || o->json || format))
+		return err_set(e, -EINVAL, "--events and %s cannot be combined: both write to standard output; write the report to a file with -o FILE",
+			       o->json ? "--json" : format ? "--format" : "-o -");
 	if (o->keep && !has_series(o))
 		return err_set(e, -EINVAL, "--keep: goes with -o and a name that has %%t or %%n in it");
 	return check_trace(a, e);
@@ -161,6 +166,9 @@ static const struct {
 	{ "mmap", NULL, "sample", NULL, "mappings are given back in parts, which cannot be weighed" },
 	{ "mmap", NULL, "free-stacks", NULL, "where parts of mappings are given back is not recorded" },
 	{ "mmap", NULL, "overhead", NULL, "what is unmapped while there are no probes would seem to be mapped still" },
+	{ "events", NULL, "mode", "growth", "that mode sees no allocations" },
+	{ "events", NULL, "overhead", NULL, "probes are in place part of the time only" },
+	{ "events", NULL, "mmap", NULL, "mappings are given back in parts, which have no lines" },
 	{ "all", NULL, "pid", NULL, "-a selects every process" },
 	{ "all", NULL, "comm", NULL, "-a selects every process" },
 	{ "all", NULL, "cgroup", NULL, "-a selects every process" },

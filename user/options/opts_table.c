@@ -174,6 +174,10 @@ const struct row opt_rows[] = {
 	  .help = "what a report shows (leaks is another name of live); repeatable", .preset = "one screen; with --full processes, if there are several, live and allocs; with --tag, tags and live; with --free-stacks, frees" },
 	{ 0, "full", NULL, REPORTING, REPORT, take_flag, FIELD(full),
 	  .help = "every stack of the views that are shown, not the first ones alone" },
+	{ 0, "events", NULL, REPORTING, 0, take_flag, FIELD(events),
+	  .help = "print a line for each allocation and free as it happens; the report follows at the end, unless -q is given" },
+	{ 0, "events-rate", "N", REPORTING, 0, take_number, FIELD(events_rate), 1, 10000000,
+	  .help = "print no more than N lines of --events in a second, and how many were skipped", .preset = "all" },
 	{ 0, "by", "WHAT", REPORTING, REPORT, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
 	  .help = "what rows are separated by; the same stack in all processes of one name or cgroup, or in all processes, is "
 		  "one row", .preset = "process" },

@@ -100,6 +100,13 @@ bool kernel__has_ended(const struct kernel *k, uint32_t proc)
 	return __atomic_load_n(&p->ended, __ATOMIC_ACQUIRE) || p->number != proc;
 }
 
+bool kernel__was_dropped(const struct kernel *k, uint32_t proc)
+{
+	const struct mt_proc *p = &k->procs[MT_PROC_SLOT(proc)];
+
+	return p->number == proc && __atomic_load_n(&p->ended, __ATOMIC_ACQUIRE) == MT_ENDED_DROPPED;
+}
+
 uint64_t kernel__live_bytes(const struct kernel *k, uint32_t proc)
 {
 	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].live_bytes, __ATOMIC_RELAXED);

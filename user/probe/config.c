@@ -58,6 +58,9 @@ struct mt_config config__make(const struct kernel_opts *o, const struct table_si
 		.by_thread = r->by_thread,
 		.within = r->within != NULL,
 		.free_stacks = r->free_stacks,
+		.calls = o->calls,
+		.calls_unknown = o->calls && !r->sample_bytes && !recording__is_partial(r),
+		.calls_rate = o->calls_rate,
 
 		.adopt = o->adopt,
 		.by_comm = o->by_comm,

@@ -18,6 +18,7 @@
 #include "probe/kernel.h"
 #include "probe/sampler.h"
 #include "util/log.h"
+#include "util/parse.h"
 #include "util/util.h"
 
 #define MiB (1024ull * 1024)
@@ -36,6 +37,20 @@ static uint32_t pow2_at_least(uint64_t n)
 static uint64_t clamp(uint64_t v, uint64_t min, uint64_t max)
 {
 	return v < min ? min : v > max ? max : v;
+}
+
+/*
+ * Some ten thousand calls to each MiB. A target that does nothing else makes a million calls a
+ * second, and the reader comes when a quarter is full. Tests want it full.
+ */
+static uint32_t call_ring_bytes(void)
+{
+	const char *asked = secure_getenv("MALLOCTRACE_EVENTS_PAGES");
+	uint64_t pages;
+
+	if (asked && !parse_u64(asked, 1, 4096, &pages))
+		return pow2_at_least(pages) * sysconf(_SC_PAGESIZE);
+	return 8 * MiB;
 }
 
 /*
@@ -80,6 +95,7 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.n_shards = pow2_at_least(clamp(n_cpus, 1, 8));
 	s.n_shared = clamp(n_cpus * 4, 16, 4096);
 	s.n_scratch = s.n_shared + clamp(ram >> 24, 64, 1024);
+	s.calls_bytes = o->calls ? call_ring_bytes() : sysconf(_SC_PAGESIZE);
 	s.n_vars = r->sample_bytes ? (s.n_sites + s.n_procs) * 2ull * s.n_shards : 1;
 	/* a large C++ program has 500,000 rows: 4 MiB; 8 bytes more for each page of code */
 	s.n_unwind_rows = clamp(ram / 8192, 1u << 18, 1u << 22);
@@ -98,7 +114,7 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 		  s.n_index * 8ull + s.n_words * 8ull +
 		  s.n_procs * (sizeof(struct mt_proc) + s.n_shards * 2ull * sizeof(struct mt_hist)) +
 		  (s.n_unwind_rows + s.n_unwind_pages) * 8ull + s.n_threads * sizeof(struct mt_thread) +
-		  s.ring_bytes + s.n_scratch * sizeof(struct mt_scratch) + s.n_vars * sizeof(struct mt_vars) +
+		  s.ring_bytes + s.calls_bytes + s.n_scratch * sizeof(struct mt_scratch) + s.n_vars * sizeof(struct mt_vars) +
 		  s.n_ages * sizeof(struct mt_ages) + s.n_moves * sizeof(struct mt_moves) +
 		  (uint64_t)s.n_links * sizeof(struct mt_link) +
 		  (s.n_parts + s.n_nodes + s.n_map_calls) * 16ull + s.n_mapped * sizeof(struct mt_mapped);
@@ -137,6 +153,7 @@ static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, 
 		{ skel->maps.proc_of_pid, s->n_known },
 		{ skel->maps.threads, s->n_threads },
 		{ skel->maps.events, s->ring_bytes },
+		{ skel->maps.calls, s->calls_bytes },
 		{ skel->maps.scratch, s->n_scratch },
 		{ skel->maps.unwind_rows, s->n_unwind_rows },
 		{ skel->maps.unwind_pages, s->n_unwind_pages },
@@ -346,6 +363,8 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 		goto fail;
 	}
 	err = o->spots ? kernel__open_spots(k, e) : 0;
+	if (!err && o->calls)
+		err = kernel__open_calls(k, e);
 	if (!err)
 		err = kernel__follow(k, e);
 	if (err)
@@ -363,6 +382,7 @@ void kernel__close(struct kernel *k)
 		return;
 	ring_buffer__free(k->ring);
 	ring_buffer__free(k->spot_ring);
+	ring_buffer__free(k->call_ring);
 	if (k->skel) {
 		kernel__unmap_table(k->skel->maps.procs, k->procs);
 		kernel__unmap_table(k->skel->maps.unwind_rows, k->unwind_rows);

@@ -37,6 +37,7 @@ struct table_sizes {
 	/* --free-stacks: (site, where freed, thread), a power of two; 1: not recorded */
 	uint32_t n_links;
 	uint32_t n_moves;		/* what realloc does, twice per site; 1: not recorded */
+	uint32_t calls_bytes;		/* of the ring of --events; else a page */
 	uint64_t bytes;			/* of kernel memory, all together */
 };
 
@@ -46,6 +47,8 @@ struct kernel_opts {
 	enum mt_adopt adopt;		/* what is traced besides the processes that are added */
 	bool by_comm, by_cgroup;	/* user space selects by these: MT_EV_CHANGED says when they change */
 	bool spots;			/* functions that the user named will be probed */
+	bool calls;			/* --events: each call is reported as it happens */
+	uint32_t calls_rate;		/* --events-rate; 0: all */
 };
 
 struct kernel {
@@ -64,6 +67,11 @@ struct kernel {
 		void (*fn)(const struct mt_reached *r, void *arg);
 		void *arg;
 	} on_spot;		/* during kernel__read_spots */
+	struct ring_buffer *call_ring;	/* --events; else NULL */
+	struct {
+		bool (*fn)(const struct mt_told *c, void *arg);
+		void *arg;
+	} on_call;		/* during kernel__read_calls */
 	struct codes *codes;	/* numbers of functions' code */
 	struct mt_proc *procs;	/* the table of processes, mapped */
 	struct mt_row *unwind_rows;
@@ -93,6 +101,8 @@ void kernel__hold_on_exec(struct kernel *k, pid_t pid);
 
 /* For kernel__open: their ring (spot_kernel.c). */
 int kernel__open_spots(struct kernel *k, struct err *e);
+/* For kernel__open: the ring of --events (call_kernel.c). */
+int kernel__open_calls(struct kernel *k, struct err *e);
 /* For kernel__open: the programs at fork, exec and exit; malloctrace itself is ignored (adopt.c). */
 int kernel__follow(struct kernel *k, struct err *e);
 
@@ -132,6 +142,8 @@ void kernel__reconsider(struct kernel *k, pid_t pid);
 
 /* What the table says of a life, whether or not there was a message. */
 bool kernel__has_ended(const struct kernel *k, uint32_t proc);
+/* Was it thrown out, so that it is in no report? */
+bool kernel__was_dropped(const struct kernel *k, uint32_t proc);
 uint64_t kernel__live_bytes(const struct kernel *k, uint32_t proc);
 /* Those that began longer ago than that and have not ended. */
 void kernel__for_each_life(struct kernel *k, uint64_t older_ns,
@@ -177,6 +189,15 @@ bool kernel__wait_no_more(struct kernel *k);
 /* The number of the spot that began, or ended, the trace, and by which process and when; 0: none has. */
 uint32_t kernel__begun_by(struct kernel *k, struct mt_spot *ret);
 uint32_t kernel__stopped_by(struct kernel *k, struct mt_spot *ret);
+
+/* --events: an fd to poll, -1 without; readable when the ring gets full, not with each call. */
+int kernel__calls_fd(const struct kernel *k);
+/* What to call for each; it returns false: no more now, after this one. */
+void kernel__read_calls(struct kernel *k, bool (*fn)(const struct mt_told *c, void *arg), void *arg);
+/* How many found no room so far, and how many were over the rate. */
+void kernel__count_calls(const struct kernel *k, uint64_t *ret_lost, uint64_t *ret_skipped);
+/* Nobody reads them any more: none is reported from now on. */
+void kernel__end_calls(struct kernel *k);
 
 /* Bytes as the programs add them up, in bytes: with --sample they are weighted. */
 uint64_t kernel__bytes(const struct kernel *k, uint64_t amount);

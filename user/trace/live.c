@@ -385,7 +385,7 @@ static bool is_wanted(const struct opts *o)
 {
 	if (o->tty)
 		return true;
-	if (o->interval_ns || o->batch || o->json || (o->cmd && !o->cmd_output))
+	if (o->interval_ns || o->batch || o->json || (o->cmd && !o->cmd_output) || o->events)
 		return false;
 	for (size_t i = 0; i < o->outputs.n; i++)
 		if (!strcmp(o->outputs.v[i], "-"))

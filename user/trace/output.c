@@ -119,6 +119,9 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 
 bool output__prints(const struct output *o)
 {
+	/* the lines are what was requested */
+	if (o->opts->events && o->opts->verbosity == LOG_QUIET)
+		return false;
 	return o->opts->verbosity != LOG_QUIET || !o->opts->outputs.n || o->to_stdout != export__find_by_name("text");
 }
 
@@ -208,6 +211,39 @@ static int give_names(struct output *o, struct snapshot *s, const struct export_
 		name_place(o, s, &s->places[i]);
 	names__resume(o->names);
 	return err;
+}
+
+static bool has_telling(const struct snapshot *s, const struct place *p)
+{
+	for (size_t i = 0; i < place__n_frames(p); i++) {
+		struct frame f = place__frame(s, p, i);
+
+		if (frame__is_telling(&f))
+			return true;
+	}
+	return false;
+}
+
+bool output__name_stack(struct output *o, struct snapshot *s, size_t n_frames)
+{
+	bool all = filter__any(&o->filter), shown = true;
+	uint32_t n_stack = s->sites->n_stack;
+	size_t n_left = n_frames;
+
+	for (uint32_t i = 0; i < n_stack && (all || n_left); i++) {
+		struct place *p = &s->places[s->sites->stack[i]];
+
+		name_place(o, s, p);
+		if (n_left < n_frames || has_telling(s, p))
+			n_left -= n_left > 0;
+	}
+	if (all) {
+		struct snapshot *left = snapshot__filter(s, &o->filter);
+
+		shown = !left || left->n_sites;
+		snapshot__free(left);
+	}
+	return shown;
 }
 
 /* *ret: what is shown of s; itself, or the caller's. */

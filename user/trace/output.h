@@ -45,6 +45,11 @@ bool output__has_age_classes(const struct output *o);
 int output__print(struct output *o, struct snapshot *s, struct err *e);
 /* Every file of -o; n: its number for SIGUSR1, 0 for the last one. All are tried; the first error is returned. */
 int output__write_files(struct output *o, struct snapshot *s, unsigned int n, struct err *e);
+/*
+ * Names for the only stack of s, as far as its telling frame and the n_frames from there on; all of
+ * them, if that decides whether it is shown. False: --filter and its like hide it.
+ */
+bool output__name_stack(struct output *o, struct snapshot *s, size_t n_frames);
 /* Is there a file of -o, besides standard output? */
 bool output__has_files(const struct output *o);
 /* Is there a file of -o for each interval, and do its blocks need ages? */

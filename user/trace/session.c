@@ -210,6 +210,8 @@ static int load(struct session *s, struct err *e)
 		.by_cgroup = s->selection.adopt == MT_ADOPT_ALL && o->cgroups.n,
 		.n_procs = s->selection.adopt ? MT_MAX_PROCS : 0,
 		.spots = s->tracees.spots.n > 0,
+		.calls = o->events,
+		.calls_rate = o->events_rate,
 	};
 	int err;
 
@@ -250,6 +252,10 @@ static int load(struct session *s, struct err *e)
 /* All probes are in place: the trace begins. */
 static int begin(struct session *s, struct err *e)
 {
+	int err = session__open_calls(s, e);
+
+	if (err)
+		return err;
 	s->start_ns = now_ns();
 	model__begin(s->model, kernel__clock_ns(s->kernel), wall_ns());
 	session__await_start(s);
@@ -284,7 +290,8 @@ static int start_program(struct session *s, struct err *e)
 	if (err)
 		return err;
 	memcpy(how.fds, s->cmd_output.fds, sizeof(how.fds));
-	/* also with a text report on -o -: what CMD prints must not be mixed with it */
+	/* also with a text report on -o -, and lines of --events: what CMD prints must not be mixed with it */
+	how.stdout_to_stderr |= o->events;
 	for (size_t i = 0; i < o->outputs.n; i++)
 		how.stdout_to_stderr |= !strcmp(o->outputs.v[i], "-");
 	err = spawn__new(&how, &calls, &s->spawn, e);
@@ -314,6 +321,8 @@ static int fill_loop(struct session *s, struct err *e)
 		err = budget__begin(s->budget, s->loop);
 	if (!err)
 		err = session__watch_triggers(s);
+	if (!err)
+		err = session__watch_calls(s);
 	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
 }
 
@@ -397,6 +406,7 @@ static int finish(struct session *s, struct err *e)
 	snap = session__take(s, true, true, e);
 	if (!snap)
 		return -ENOMEM;
+	session__end_calls(s);
 	session__tell_trigger(s, snap);
 	err = output__write_files(&s->output, snap, 0, e);
 	if (output__prints(&s->output)) {
@@ -550,6 +560,7 @@ static void done(struct session *s)
 	session__memory_done(s);
 	session__requests_done(s);
 	session__spots_done(s);
+	session__calls_done(s);
 	err_done(&s->failure);
 }
 

@@ -56,6 +56,7 @@ struct session {
 	size_t looked;		/* the tracee that a check begins with */
 	struct live *live;	/* the live view; NULL: reports alone */
 	struct cmd_output cmd_output;	/* of -- CMD */
+	struct calls *calls;	/* --events; else NULL: session_calls.c */
 	struct utsname uname;
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
 	uint64_t due_ns;	/* when -d is over; 0: never */
@@ -182,6 +183,16 @@ int session__yield_to_marks(struct session *s);
 /* Marks, and what began and ended the trace, go into a snapshot. mark: the one that it is of, or NULL. */
 void session__list_spots(struct session *s, struct snapshot *snap, const struct mt_reached *mark);
 void session__spots_done(struct session *s);
+/* session_calls.c, --events: the lines begin; they are written from now on; -errno */
+int session__open_calls(struct session *s, struct err *e);
+int session__watch_calls(struct session *s);
+/* What these processes did is read: after this, the numbers of their sites may be given to others. */
+void session__settle_calls(struct session *s, const uint32_t *procs, size_t n);
+/* Before anything else goes to standard output. */
+void session__flush_calls(struct session *s);
+/* After the last cut: no program runs any more. */
+void session__end_calls(struct session *s);
+void session__calls_done(struct session *s);
 /* SIGUSR2 */
 void session__set_baseline(struct session *s);
 

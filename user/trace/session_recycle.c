@@ -55,6 +55,7 @@ static void retire(struct session *s, const uint32_t *procs, size_t n)
 	const struct module_calls modules = { keep_module, s->live ? NULL : let_go_module };
 	uint64_t began_ns = now_ns(), blocks, cpu_ns, archived_ns;
 
+	session__settle_calls(s, procs, n);
 	model__keep_modules(s->model, &modules);
 	if (model__archive(s->model, procs, n, s->cut, tracees__n_mappings(&s->tracees), &calls))
 		say("out of memory: some figures of processes that ended are lost");

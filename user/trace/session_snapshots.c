@@ -190,7 +190,7 @@ static void note_signal(int sig)
 	raise(sig);
 }
 
-static void begin_output(const struct session *s, sigset_t *before)
+static void begin_output(struct session *s, sigset_t *before)
 {
 	struct sigaction note = { .sa_handler = note_signal, .sa_flags = SA_RESTART };
 	sigset_t set;
@@ -205,6 +205,7 @@ static void begin_output(const struct session *s, sigset_t *before)
 		sigaction(SIGTERM, &note, NULL);
 	}
 	sigprocmask(SIG_UNBLOCK, &set, before);
+	session__flush_calls(s);
 }
 
 static void end_output(struct session *s, const sigset_t *before)
