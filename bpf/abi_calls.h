@@ -12,6 +12,7 @@ enum mt_told_kind {
 	MT_TOLD_FAILED = 3,	/* failed_calls */
 	MT_TOLD_UNKNOWN = 4,	/* unknown_frees: a block that is not in the table */
 	MT_TOLD_UNSEEN = 5,	/* free_calls: the block ended, and no call was seen to free it */
+	MT_TOLD_UNSIZED = 6,	/* failed_calls, where it is not known how much was requested */
 	MT_TOLD_KINDS
 };
 
@@ -26,7 +27,7 @@ enum mt_told_kind {
 struct mt_told {
 	__u64 t_ns;		/* CLOCK_MONOTONIC */
 	__u64 addr;		/* of the block; 0: not known */
-	__u64 size;		/* UINT64_MAX: not known */
+	__u64 size;		/* MT_TOLD_UNKNOWN, MT_TOLD_UNSIZED: 0 */
 	__u64 lived_ns;		/* of a block that ended; UINT64_MAX: not known */
 	__u64 what;		/* MT_TOLD() */
 	/* how many had found no room, and how many were over the rate, when this one was written */

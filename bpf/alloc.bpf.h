@@ -280,8 +280,10 @@ static __always_inline int returned(mt_regs *ctx, struct mt_thread *t, __u64 coo
 			if (!mt_config.within || is_within(ctx, t, site, sp, caller)) {
 				charge_failure(t, site, cut);
 				/* without an entry, and of a string, the size is not known */
-				tell_call(t, MT_TOLD_FAILED, func, site, 0,
-					  t->cookie & (MT_COOKIE_RETURN_ONLY | MT_COOKIE_STRING) ? UNREADABLE : t->size);
+				if (t->cookie & (MT_COOKIE_RETURN_ONLY | MT_COOKIE_STRING))
+					tell_call(t, MT_TOLD_UNSIZED, func, site, 0, 0);
+				else
+					tell_call(t, MT_TOLD_FAILED, func, site, 0, t->size);
 			}
 		}
 		return 0;

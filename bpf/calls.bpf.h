@@ -121,7 +121,7 @@ static __always_inline void tell_end(struct mt_thread *t, __u32 kind, __u32 func
 static __always_inline void tell_unknown(struct mt_thread *t, __u32 func, __u64 addr)
 {
 	if (mt_config.calls_unknown)
-		call_told(t, MT_TOLD(MT_TOLD_UNKNOWN, func, 0, 0), addr, ~0ULL, 0);
+		call_told(t, MT_TOLD(MT_TOLD_UNKNOWN, func, 0, 0), addr, 0, 0);
 }
 
 #endif

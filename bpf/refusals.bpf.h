@@ -106,7 +106,7 @@ static __always_inline void on_overflow(mt_regs *ctx, struct mt_thread *t, __u64
 	site = site_here(ctx, t, MT_COOKIE_FUNC(cookie), ra, sp);
 	if (!mt_config.within || is_within(ctx, t, site, sp, ra)) {
 		charge_failure(t, site, cut);
-		tell_call(t, MT_TOLD_FAILED, MT_COOKIE_FUNC(cookie), site, 0, UNREADABLE);
+		tell_call(t, MT_TOLD_UNSIZED, MT_COOKIE_FUNC(cookie), site, 0, 0);
 	}
 }
 

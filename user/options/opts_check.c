@@ -168,6 +168,7 @@ static const struct {
 	{ "mmap", NULL, "overhead", NULL, "what is unmapped while there are no probes would seem to be mapped still" },
 	{ "events", NULL, "mode", "growth", "that mode sees no allocations" },
 	{ "events", NULL, "overhead", NULL, "probes are in place part of the time only" },
+	{ "events", NULL, "tty", NULL, "lines and the live view would be in each other's way" },
 	{ "events", NULL, "mmap", NULL, "mappings are given back in parts, which have no lines" },
 	{ "all", NULL, "pid", NULL, "-a selects every process" },
 	{ "all", NULL, "comm", NULL, "-a selects every process" },

@@ -21,6 +21,8 @@
 
 #define THREAD_WIDTH 15		/* the kernel's own limit */
 #define CALL_WIDTH 17		/* "operator delete[]" */
+#define BYTES_WIDTH 14
+#define ADDRESS_WIDTH 14
 #define NAME_WIDTH 60		/* of a frame: templates have names of thousands of characters */
 
 static const char *clock_of(struct call_lines *l, int64_t second)
@@ -52,34 +54,39 @@ void call_lines__header(const struct call_lines *l, FILE *out)
 	fprintf(out, "%-15s", "TIME");
 	if (l->pids)
 		fprintf(out, "  %7s", "PID");
-	fprintf(out, "  %7s  %-*s  %-*s  %14s  %-14s  %6s  %s\n", "TID", THREAD_WIDTH, "THREAD", CALL_WIDTH, "CALL", "BYTES",
-		"ADDRESS", "LIVED", "SITE");
+	fprintf(out, "  %7s  %-*s  %-*s  %*s  %-*s  %6s  %s\n", "TID", THREAD_WIDTH, "THREAD", CALL_WIDTH, "CALL", BYTES_WIDTH,
+		"BYTES", ADDRESS_WIDTH, "ADDRESS", "LIVED", "SITE");
 }
 
-/* "+40", "-40"; of a call that failed what it requested; "?" where it is not known */
-static void put_bytes(const struct call_line *c, FILE *out)
-{
-	static const char *const signs[MT_TOLD_KINDS] = {
-		[MT_TOLD_ALLOC] = "+", [MT_TOLD_FREE] = "-", [MT_TOLD_FAILED] = "", [MT_TOLD_UNKNOWN] = "-", [MT_TOLD_UNSEEN] = "-",
-	};
-	const char *sign = c->kind < MT_TOLD_KINDS && signs[c->kind] ? signs[c->kind] : "";
-	char text[FMT_MAX];
+/* What a line of each kind has of its bytes and its address. */
+static const struct {
+	const char *sign;
+	bool unsized, failed;
+} kinds[MT_TOLD_KINDS] = {
+	[MT_TOLD_ALLOC] = { .sign = "+" },
+	[MT_TOLD_FREE] = { .sign = "-" },
+	[MT_TOLD_UNSEEN] = { .sign = "-" },
+	[MT_TOLD_UNKNOWN] = { .sign = "-", .unsized = true },
+	[MT_TOLD_FAILED] = { .sign = "", .failed = true },
+	[MT_TOLD_UNSIZED] = { .sign = "", .unsized = true, .failed = true },
+};
 
-	if (c->size == UINT64_MAX)
-		snprintf(text, sizeof(text), "%s?", sign);
-	else
-		snprintf(text, sizeof(text), "%s%" PRIu64, sign, c->size);
-	fprintf(out, "  %14s", text);
-}
-
-static void put_address(const struct call_line *c, FILE *out)
+/* "+40  0xaaaad2a012c0", "-?  0xaaaad2a012c0"; what cannot be had may be a number of twenty digits, and has no address */
+static void put_block(const struct call_line *c, FILE *out)
 {
-	if (c->kind == MT_TOLD_FAILED)
-		fprintf(out, "  %-14s", "failed");
-	else if (c->addr)
-		fprintf(out, "  0x%012" PRIx64, c->addr);
+	char bytes[FMT_MAX], addr[FMT_MAX];
+	int width;
+
+	if (kinds[c->kind].unsized)
+		snprintf(bytes, sizeof(bytes), "%s?", kinds[c->kind].sign);
 	else
-		fprintf(out, "  %-14s", "-");
+		snprintf(bytes, sizeof(bytes), "%s%" PRIu64, kinds[c->kind].sign, c->size);
+	if (c->addr)
+		snprintf(addr, sizeof(addr), "0x%012" PRIx64, c->addr);
+	else
+		snprintf(addr, sizeof(addr), "%s", kinds[c->kind].failed ? "failed" : "-");
+	width = MAX((int)strlen(bytes), BYTES_WIDTH);
+	fprintf(out, "  %*s  %-*s", BYTES_WIDTH, bytes, MAX(ADDRESS_WIDTH + BYTES_WIDTH - width, 0), addr);
 }
 
 void call_lines__put(struct call_lines *l, const struct call_line *c, FILE *out)
@@ -87,14 +94,15 @@ void call_lines__put(struct call_lines *l, const struct call_line *c, FILE *out)
 	int64_t second = c->wall_ns / (int64_t)SECOND_NS;
 	char lived[FMT_MAX];
 
+	if (c->kind >= MT_TOLD_KINDS || !kinds[c->kind].sign)
+		return;
 	fprintf(out, "%s.%06d", clock_of(l, second), (int)(c->wall_ns % (int64_t)SECOND_NS / 1000));
 	if (l->pids)
 		fprintf(out, "  %7d", (int)c->pid);
 	fprintf(out, "  %7d", (int)c->tid);
 	put_left(out, c->thread, THREAD_WIDTH);
 	put_left(out, c->function ? c->function : "(not seen)", CALL_WIDTH);
-	put_bytes(c, out);
-	put_address(c, out);
+	put_block(c, out);
 	fprintf(out, "  %6s  %s", c->lived_ns == UINT64_MAX ? "-" : fmt_duration(lived, c->lived_ns),
 		c->site			     ? c->site :
 		c->kind == MT_TOLD_UNKNOWN ? "[older than the trace]" :

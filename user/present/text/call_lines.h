@@ -17,7 +17,7 @@ struct call_line {
 	const char *thread;	/* its name, clean */
 	enum mt_told_kind kind;
 	const char *function;	/* that was called; NULL: none was seen */
-	uint64_t size;		/* UINT64_MAX: not known */
+	uint64_t size;		/* MT_TOLD_UNKNOWN, MT_TOLD_UNSIZED: not known */
 	uint64_t addr;		/* 0: not known */
 	uint64_t lived_ns;	/* UINT64_MAX: not known, or it lives */
 	const char *site;	/* call_line__site(); NULL: not known */
