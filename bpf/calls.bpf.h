@@ -9,8 +9,8 @@
  * in their order, and the end of a block comes after its beginning, because the one is
  * reported before the program learns the address that it needs for the other.
  *
- * The reader is not woken for each call, which would cost the target more than the
- * call: it comes by itself some times a second, and is woken when a quarter of the ring is full.
+ * The reader is not woken, which would cost the target more than the call: it comes by
+ * itself, more often than a ring can be filled.
  */
 #ifndef MT_CALLS_BPF_H
 #define MT_CALLS_BPF_H
@@ -58,15 +58,6 @@ static __always_inline bool call_is_over_rate(__u64 t_ns)
 	return true;
 }
 
-/* Is the reader to be woken? As the quarter is passed, not for each call after that. */
-static __always_inline __u64 call_flags(void)
-{
-	__u64 quarter = bpf_ringbuf_query(&calls, BPF_RB_RING_SIZE) / 4,
-	      past = bpf_ringbuf_query(&calls, BPF_RB_AVAIL_DATA) - quarter;
-
-	return past < 4 * sizeof(struct mt_told) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-}
-
 /* Global, so that it is verified once. what: MT_TOLD(); born: MT_BORN(), 0: not known, or it has not ended. */
 __noinline int call_told(struct mt_thread *t, __u64 what, __u64 addr, __u64 size, __u64 born)
 {
@@ -99,7 +90,7 @@ __noinline int call_told(struct mt_thread *t, __u64 what, __u64 addr, __u64 size
 	e->tid = t->vtid;
 	e->pad = 0;
 	bpf_get_current_comm(e->comm, sizeof(e->comm));
-	bpf_ringbuf_submit(e, call_flags());
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

@@ -23,11 +23,6 @@ int kernel__open_calls(struct kernel *k, struct err *e)
 	return k->call_ring ? 0 : err_set(e, -errno, "ring buffer: %s", strerror(errno));
 }
 
-int kernel__calls_fd(const struct kernel *k)
-{
-	return k->call_ring ? bpf_map__fd(k->skel->maps.calls) : -1;
-}
-
 void kernel__read_calls(struct kernel *k, bool (*fn)(const struct mt_told *c, void *arg), void *arg)
 {
 	if (!k->call_ring)

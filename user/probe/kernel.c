@@ -40,8 +40,8 @@ static uint64_t clamp(uint64_t v, uint64_t min, uint64_t max)
 }
 
 /*
- * Some ten thousand calls to each MiB. A target that does nothing else makes a million calls a
- * second, and the reader comes when a quarter is full. Tests want it full.
+ * Some ten thousand calls to each MiB. A thread that does nothing else makes some two million calls a
+ * second, and the reader comes forty times. Tests want it full.
  */
 static uint32_t call_ring_bytes(void)
 {

@@ -190,9 +190,7 @@ bool kernel__wait_no_more(struct kernel *k);
 uint32_t kernel__begun_by(struct kernel *k, struct mt_spot *ret);
 uint32_t kernel__stopped_by(struct kernel *k, struct mt_spot *ret);
 
-/* --events: an fd to poll, -1 without; readable when the ring gets full, not with each call. */
-int kernel__calls_fd(const struct kernel *k);
-/* What to call for each; it returns false: no more now, after this one. */
+/* --events, which wake nobody: what to call for each; it returns false: no more now, after this one. */
 void kernel__read_calls(struct kernel *k, bool (*fn)(const struct mt_told *c, void *arg), void *arg);
 /* How many found no room so far, and how many were over the rate. */
 void kernel__count_calls(const struct kernel *k, uint64_t *ret_lost, uint64_t *ret_skipped);

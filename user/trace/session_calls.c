@@ -24,8 +24,9 @@
 #include "util/log.h"
 #include "util/parse.h"
 
-#define READ_NS (50 * MS_NS)	/* how late a line may be */
-#define AT_ONCE 16384		/* calls in a turn of the loop */
+#define READ_NS (25 * MS_NS)	/* how late a line may be */
+#define AT_ONCE 16384		/* calls that are kept, */
+#define AT_MOST 8		/* and how often in a turn of the loop */
 #define WAITING_MAX (4u << 20)	/* bytes that are not written yet */
 #define NAMES_NS SECOND_NS	/* after which names that may change are looked up again */
 /* what a pipe that can be written to takes without waiting */
@@ -218,21 +219,20 @@ static void name_call(struct session *s, struct kept_call *k)
 
 /* ---- lines */
 
-static void show_gap(struct calls *c, uint64_t *seen, uint64_t n, const char *why)
-{
-	if (n <= *seen)
-		return;
-	call_lines__gap(c->out, n - *seen, why);
-	*seen = n;
-}
-
 static void show_gaps(struct session *s, uint64_t n_lost, uint64_t n_skipped)
 {
+	struct calls *c = s->calls;
 	char why[64];
 
-	show_gap(s->calls, &s->calls->n_lost, n_lost, "the ring was full");
-	snprintf(why, sizeof(why), "more than --events-rate %u", s->opts->events_rate);
-	show_gap(s->calls, &s->calls->n_skipped, n_skipped, why);
+	if (n_lost > c->n_lost) {
+		call_lines__gap(c->out, n_lost - c->n_lost, "the ring was full");
+		c->n_lost = n_lost;
+	}
+	if (n_skipped > c->n_skipped) {
+		snprintf(why, sizeof(why), "more than --events-rate %u", s->opts->events_rate);
+		call_lines__gap(c->out, n_skipped - c->n_skipped, why);
+		c->n_skipped = n_skipped;
+	}
 }
 
 static void show(struct session *s, const struct kept_call *k)
@@ -248,7 +248,8 @@ static void show(struct session *s, const struct kept_call *k)
 		c->n_hidden++;
 		return;
 	}
-	snprintf(comm, sizeof(comm), "%.16s", k->c.comm);
+	memcpy(comm, k->c.comm, sizeof(k->c.comm));
+	comm[sizeof(k->c.comm)] = '\0';
 	clean_name(comm);
 	call_lines__put(&c->lines,
 			&(struct call_line){
@@ -312,11 +313,16 @@ static void on_calls(void *arg)
 
 	look_for_reader(s);
 	write_out(s, false);
-	if (c->gone || c->size - c->at > WAITING_MAX || (!read_ring(s) && !c->kept.n))
-		return;
-	session__on_watch(s);
-	show_kept(s);
-	write_out(s, false);
+	for (int i = 0; i < AT_MOST && !c->gone && c->size - c->at <= WAITING_MAX; i++) {
+		bool more = read_ring(s) == AT_ONCE;
+
+		if (c->kept.n)
+			session__on_watch(s);
+		show_kept(s);
+		write_out(s, false);
+		if (!more)
+			break;
+	}
 }
 
 void session__settle_calls(struct session *s, const uint32_t *procs, size_t n)
@@ -367,8 +373,7 @@ int session__watch_calls(struct session *s)
 {
 	if (!s->calls)
 		return 0;
-	return loop__add_timer(s->loop, READ_NS, false, on_calls, s) ?:
-	       loop__add_fd(s->loop, kernel__calls_fd(s->kernel), on_calls, s);
+	return loop__add_timer(s->loop, READ_NS, false, on_calls, s);
 }
 
 void session__flush_calls(struct session *s)

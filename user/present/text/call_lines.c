@@ -38,15 +38,63 @@ static const char *clock_of(struct call_lines *l, int64_t second)
 	return l->clock;
 }
 
-/* The text in so many columns, on the left. */
-static void put_left(FILE *out, const char *text, size_t width)
+/* A line is put together by hand: there may be a million in a second, and stdio takes longer for each than the call did. */
+struct row {
+	char s[512];
+	size_t n;
+};
+
+static void put_text(struct row *r, const char *text, size_t len)
+{
+	len = MIN(len, sizeof(r->s) - r->n);
+	memcpy(r->s + r->n, text, len);
+	r->n += len;
+}
+
+static void put_blanks(struct row *r, size_t n)
+{
+	n = MIN(n, sizeof(r->s) - r->n);
+	memset(r->s + r->n, ' ', n);
+	r->n += n;
+}
+
+/* The text in so many columns, after two blanks. */
+static void put_left(struct row *r, const char *text, size_t width)
 {
 	size_t cols = text_width(text);
 	_cleanup_free_ char *cut = cols > width ? text_shorten(text, width) : NULL;
 
 	if (cut)
 		cols = text_width(cut);
-	fprintf(out, "  %s%*s", cut ? cut : text, cols < width ? (int)(width - cols) : 0, "");
+	put_blanks(r, 2);
+	put_text(r, cut ? cut : text, strlen(cut ? cut : text));
+	put_blanks(r, cols < width ? width - cols : 0);
+}
+
+static void put_right(struct row *r, const char *text, size_t width)
+{
+	size_t len = strlen(text);
+
+	put_blanks(r, 2 + (len < width ? width - len : 0));
+	put_text(r, text, len);
+}
+
+/* Up to its end, which is at `end`: the first digit. */
+static char *digits(char *end, uint64_t n, unsigned int base, int at_least)
+{
+	*end = '\0';
+	do {
+		*--end = "0123456789abcdef"[n % base];
+		n /= base;
+	} while (--at_least > 0 || n);
+	return end;
+}
+
+static void put_number(struct row *r, uint64_t n, size_t width)
+{
+	char text[FMT_MAX];
+
+	put_right(r, digits(text + sizeof(text) - 1, n, 10, 1), width);
 }
 
 void call_lines__header(const struct call_lines *l, FILE *out)
@@ -72,44 +120,67 @@ static const struct {
 };
 
 /* "+40  0xaaaad2a012c0", "-?  0xaaaad2a012c0"; what cannot be had may be a number of twenty digits, and has no address */
-static void put_block(const struct call_line *c, FILE *out)
+static void put_block(const struct call_line *c, struct row *r)
 {
-	char bytes[FMT_MAX], addr[FMT_MAX];
-	int width;
+	char bytes[FMT_MAX], addr[FMT_MAX], *at = bytes + sizeof(bytes) - 1;
+	const char *where = kinds[c->kind].failed ? "failed" : "-";
+	size_t width;
 
-	if (kinds[c->kind].unsized)
-		snprintf(bytes, sizeof(bytes), "%s?", kinds[c->kind].sign);
-	else
-		snprintf(bytes, sizeof(bytes), "%s%" PRIu64, kinds[c->kind].sign, c->size);
-	if (c->addr)
-		snprintf(addr, sizeof(addr), "0x%012" PRIx64, c->addr);
-	else
-		snprintf(addr, sizeof(addr), "%s", kinds[c->kind].failed ? "failed" : "-");
-	width = MAX((int)strlen(bytes), BYTES_WIDTH);
-	fprintf(out, "  %*s  %-*s", BYTES_WIDTH, bytes, MAX(ADDRESS_WIDTH + BYTES_WIDTH - width, 0), addr);
+	if (kinds[c->kind].unsized) {
+		*at = '\0';
+		*--at = '?';
+	} else {
+		at = digits(at, c->size, 10, 1);
+	}
+	if (*kinds[c->kind].sign)
+		*--at = *kinds[c->kind].sign;
+	width = MAX(strlen(at), (size_t)BYTES_WIDTH);
+	put_right(r, at, BYTES_WIDTH);
+	if (c->addr) {
+		char *hex = digits(addr + sizeof(addr) - 1, c->addr, 16, 12);
+
+		*--hex = 'x';
+		*--hex = '0';
+		where = hex;
+	}
+	put_left(r, where, width < ADDRESS_WIDTH + BYTES_WIDTH ? ADDRESS_WIDTH + BYTES_WIDTH - width : 0);
+}
+
+static void put_time(struct call_lines *l, int64_t wall_ns, struct row *r)
+{
+	char us[FMT_MAX], *from;
+
+	put_text(r, clock_of(l, wall_ns / (int64_t)SECOND_NS), strlen("hh:mm:ss"));
+	from = digits(us + sizeof(us) - 1, (uint64_t)(wall_ns % (int64_t)SECOND_NS) / 1000, 10, 6);
+	*--from = '.';
+	put_text(r, from, 7);
 }
 
 void call_lines__put(struct call_lines *l, const struct call_line *c, FILE *out)
 {
-	int64_t second = c->wall_ns / (int64_t)SECOND_NS;
+	const char *site = c->site ? c->site : c->kind == MT_TOLD_UNKNOWN ? "[older than the trace]" : "[not known]";
+	struct row r;
 	char lived[FMT_MAX];
 
 	if (c->kind >= MT_TOLD_KINDS || !kinds[c->kind].sign)
 		return;
-	fprintf(out, "%s.%06d", clock_of(l, second), (int)(c->wall_ns % (int64_t)SECOND_NS / 1000));
+	r.n = 0;
+	put_time(l, c->wall_ns, &r);
 	if (l->pids)
-		fprintf(out, "  %7d", (int)c->pid);
-	fprintf(out, "  %7d", (int)c->tid);
-	put_left(out, c->thread, THREAD_WIDTH);
-	put_left(out, c->function ? c->function : "(not seen)", CALL_WIDTH);
-	put_block(c, out);
-	fprintf(out, "  %6s  %s", c->lived_ns == UINT64_MAX ? "-" : fmt_duration(lived, c->lived_ns),
-		c->site			     ? c->site :
-		c->kind == MT_TOLD_UNKNOWN ? "[older than the trace]" :
-					     "[not known]");
-	if (c->where)
-		fprintf(out, "  freed by %s", c->where);
-	fputc('\n', out);
+		put_number(&r, (uint64_t)c->pid, 7);
+	put_number(&r, (uint64_t)c->tid, 7);
+	put_left(&r, c->thread, THREAD_WIDTH);
+	put_left(&r, c->function ? c->function : "(not seen)", CALL_WIDTH);
+	put_block(c, &r);
+	put_right(&r, c->lived_ns == UINT64_MAX ? "-" : fmt_duration(lived, c->lived_ns), 6);
+	put_blanks(&r, 2);
+	fwrite_unlocked(r.s, 1, r.n, out);
+	fputs_unlocked(site, out);
+	if (c->where) {
+		fputs_unlocked("  freed by ", out);
+		fputs_unlocked(c->where, out);
+	}
+	putc_unlocked('\n', out);
 }
 
 void call_lines__gap(FILE *out, uint64_t n, const char *why)
@@ -119,35 +190,47 @@ void call_lines__gap(FILE *out, uint64_t n, const char *why)
 	fprintf(out, "... %s event%s not shown: %s\n", fmt_exact(text, n), n == 1 ? "" : "s", why);
 }
 
+static void put_frame(const struct frame *f, bool is_caller, FILE *out)
+{
+	const char *name = telling__name(f);
+	_cleanup_free_ char *cut = text_width(name) > NAME_WIDTH ? text_shorten(name, NAME_WIDTH) : NULL;
+
+	fputs(is_caller ? " < " : "", out);
+	if (*name)
+		fputs(cut ? cut : name, out);
+	else
+		fprintf(out, "0x%" PRIx64, f->place->offset);
+}
+
 char *call_line__site(const struct snapshot *s, const struct snap_site *site)
 {
-	size_t from = tellings__number(NULL, s, site), number = 0, size = 0;
+	size_t from = tellings__number(NULL, s, site), number = 0, size = 0, told = 0;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return NULL;
-	if (!site->n_stack)
-		fputs("[no stack]", out);
 	for (uint32_t i = 0; i < site->n_stack && number < from + CALL_LINE_FRAMES; i++) {
 		const struct place *p = &s->places[site->stack[i]];
 
 		for (size_t k = 0; k < place__n_frames(p) && number < from + CALL_LINE_FRAMES; k++, number++) {
 			struct frame f = place__frame(s, p, k);
-			const char *name = telling__name(&f);
-			_cleanup_free_ char *cut = text_width(name) > NAME_WIDTH ? text_shorten(name, NAME_WIDTH) : NULL;
 
-			if (number >= from && *name)
-				fprintf(out, "%s%s", number > from ? " < " : "", cut ? cut : name);
-			else if (number >= from)
-				fprintf(out, "%s0x%" PRIx64, number > from ? " < " : "", p->offset);
+			if (number < from)
+				continue;
+			put_frame(&f, number > from, out);
+			fflush(out);
+			/* what the program's first function was called by says nothing */
+			if (frame__is_telling(&f) || !told)
+				told = size;
 		}
 	}
-	if (site->end == MT_END_UNSURE)
-		fputs(" (unsure)", out);
+	fseeko(out, (off_t)told, SEEK_SET);
+	fputs(!site->n_stack ? "[no stack]" : site->end == MT_END_UNSURE ? " (unsure)" : "", out);
 	if (fclose(out)) {
 		free(text);
 		return NULL;
 	}
+	text[size] = '\0';
 	return text;
 }
