@@ -269,15 +269,20 @@ static void show(struct session *s, const struct kept_call *k)
 	c->n_shown++;
 }
 
-static void show_kept(struct session *s)
+/* The first n of those that were kept. */
+static void show_kept(struct session *s, size_t n)
 {
 	struct calls *c = s->calls;
 
-	for (size_t i = 0; i < c->kept.n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		name_call(s, &c->kept.v[i]);
 		show(s, &c->kept.v[i]);
 	}
-	c->kept.n = 0;
+	c->kept.n -= n;
+	if (c->kept.n) {
+		memmove(c->kept.v, c->kept.v + n, c->kept.n * sizeof(*c->kept.v));
+		return;
+	}
 	for (size_t i = 0; i < c->old.n; i++) {
 		free(c->old.v[i]->words);
 		free(c->old.v[i]);
@@ -315,12 +320,15 @@ static void on_calls(void *arg)
 	write_out(s, false);
 	for (int i = 0; i < AT_MOST && !c->gone && c->size - c->at <= WAITING_MAX; i++) {
 		bool more = read_ring(s) == AT_ONCE;
+		size_t n = c->kept.n;
 
-		if (c->kept.n)
-			session__on_watch(s);
-		show_kept(s);
+		if (!n)
+			break;
+		session__on_watch(s);
+		/* calls that were read meanwhile, to make room, may be of processes whose messages were not */
+		show_kept(s, n);
 		write_out(s, false);
-		if (!more)
+		if (!more && !c->kept.n)
 			break;
 	}
 }
@@ -406,8 +414,10 @@ void session__end_calls(struct session *s)
 
 	if (!s->calls)
 		return;
-	while (read_ring(s))
-		show_kept(s);
+	do {
+		read_ring(s);
+		show_kept(s, s->calls->kept.n);
+	} while (s->calls->n_read);
 	kernel__count_calls(s->kernel, &n_lost, &n_skipped);
 	show_gaps(s, n_lost, n_skipped);
 	sum_up(s);
