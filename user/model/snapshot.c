@@ -226,6 +226,19 @@ size_t site__n_frames(const struct snapshot *s, const struct snap_site *site)
 	return n;
 }
 
+struct frame site__frame(const struct snapshot *s, const struct snap_site *site, size_t at)
+{
+	for (uint32_t i = 0; i < site->n_stack; i++) {
+		const struct place *p = &s->places[site->stack[i]];
+		size_t n = place__n_frames(p);
+
+		if (at < n)
+			return place__frame(s, p, at);
+		at -= n;
+	}
+	return (struct frame){};
+}
+
 uint64_t process__n(const struct snapshot *s, const struct snap_process *p)
 {
 	if (p->n_members)

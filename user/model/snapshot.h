@@ -456,6 +456,7 @@ struct frame {
 size_t place__n_frames(const struct place *p);	/* at least 1 */
 struct frame place__frame(const struct snapshot *s, const struct place *p, size_t i);	/* innermost first */
 size_t site__n_frames(const struct snapshot *s, const struct snap_site *site);
+struct frame site__frame(const struct snapshot *s, const struct snap_site *site, size_t at);	/* place NULL: there are fewer */
 /*
  * How many processes a row stands for, and how many of them have ended: a group is several, what
  * was folded is one row.

@@ -397,9 +397,13 @@ static const char *show_guessed(const struct row_of *r, char buf[static CELL_MAX
 
 static const char *show_site(const struct row_of *r, char buf[static CELL_MAX])
 {
-	struct frame f = tellings__of(r->tellings, r->s, r->site);
+	const char *kept = tellings__kept_name(r->tellings, r->s, r->site);
+	_cleanup_free_ char *name = kept ? NULL : tellings__name(NULL, r->s, r->site), *fits = name ? text_shorten(name, CELL_MAX / 4) : NULL;
 
-	return telling__name(&f);
+	if (kept)
+		return kept;
+	snprintf(buf, CELL_MAX, "%s", fits ? fits : "");
+	return buf;
 }
 
 static const struct column of_site[] = {
@@ -459,7 +463,7 @@ static const struct column of_site[] = {
 	{ "longest", "LONGEST", 7, .tip = "How often one block was passed on, at most", .field = MOVES("longest") },
 	{ "process", "PROCESS", 0, true, .groups = true, .format = show_process },
 	{ "function", "FUNCTION", 0, true, .field = IS(site_names, "function") },
-	{ "site", "SITE", 0, true, .format = show_site },
+	{ "site", "SITE", 0, true, .code = true, .format = show_site },
 };
 
 const struct columns process_columns = { of_process, ARRAY_SIZE(of_process) };

@@ -70,6 +70,7 @@ struct column {
 	unsigned int width;	/* no cell is wider, but for the mark of an estimate; 0: a name of any length */
 	bool left;		/* aligned to the left */
 	bool groups;		/* has the names of processes, or of the groups of them that --by made */
+	bool code;		/* a name of code, shortened as such; where the next column, the last one, is empty, it runs into that */
 	bool scaled;		/* "~" stands before it where figures are estimates */
 	bool two_snapshots;	/* or a screen, or a page: reports leave it out */
 	unsigned int drop;	/* where a line is too narrow the highest goes first; 0 stays */

@@ -19,6 +19,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "present/own_name.h"
 #include "util/text.h"
 #include "util/util.h"
 
@@ -62,6 +63,9 @@ static char *fold_brackets(const char *name, char open, char close)
 			skip = sizeof(keep) - 1;
 		if (!skip && !strncmp(s, "->", 2))
 			skip = 2;
+		/* "leaf < caller": names of sites (telling.h) */
+		if (!skip && !strncmp(s, " < ", 3))
+			skip = 3;
 		if (skip) {
 			if (!depth)
 				to = mempcpy(to, s, skip);
@@ -140,6 +144,11 @@ char *frame__name(const struct frame *f)
 	return has_name(f) ? strdup(f->line->function) : address(f);
 }
 
+char *frame__own_name(const struct frame *f)
+{
+	return has_name(f) ? own_name__shown(f->line->function) : address(f);
+}
+
 char *frame__where(const struct frame *f, size_t width)
 {
 	char *ret = NULL;
@@ -157,6 +166,15 @@ char *frame__where(const struct frame *f, size_t width)
 		free(ret);
 	}
 	return ret;
+}
+
+char *frame__where_short(const struct frame *f, const char *exe, size_t width)
+{
+	if (f->line && f->line->file)
+		return frame__where(f, width);
+	if (!has_name(f) || !f->module || (exe && !strcmp(exe, f->module)) || !strstr(path_basename(f->module), ".so"))
+		return strdup("");
+	return strdup(path_basename(f->module));
 }
 
 /* ---- stacks */

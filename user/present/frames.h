@@ -22,7 +22,14 @@ char *name__shorten(const char *name, size_t width);
 
 /* A frame's two columns; the caller's, NULL without memory. The second, "" if there is none, is shorter where width is too small. */
 char *frame__name(const struct frame *f);	/* "main", "libc.so.6+0x27740" */
+char *frame__own_name(const struct frame *f);	/* without parameters and what it returns (own_name.h); for lists, where stacks stand elsewhere */
 char *frame__where(const struct frame *f, size_t width);	/* "src/a.c:12", "a.c:12", "app+0x1184" */
+
+/*
+ * Beside a name in a list: the source; where none is known, the library that a named function is in. exe: the program's own file,
+ * which goes without saying.
+ */
+char *frame__where_short(const struct frame *f, const char *exe, size_t width);
 
 /* The widest name among the frames that frames__write prints in two columns. */
 size_t frames__name_width(const struct snapshot *s, const struct snap_site *site);

@@ -11,6 +11,9 @@
 
 #include <string.h>
 
+#include "present/alike.h"
+#include "present/frames.h"
+#include "present/own_name.h"
 #include "util/util.h"
 
 enum rule_of { OF_MODULE, OF_FUNCTION, OF_FILE };
@@ -54,18 +57,12 @@ static const struct rule {
 	{ OF_FILE, HAS, "/library/core/src/" },
 	{ OF_FILE, HAS, "/library/std/src/" },
 
+	/* functions of the C++ and Rust libraries: own_name.c */
 	{ OF_FUNCTION, BEGINS, "operator new" },
-	{ OF_FUNCTION, BEGINS, "std::" },
-	{ OF_FUNCTION, BEGINS, "__gnu_cxx::" },
-	{ OF_FUNCTION, BEGINS, "__cxxabi" },
-	{ OF_FUNCTION, BEGINS, "alloc::" },
-	{ OF_FUNCTION, BEGINS, "<alloc::" },
-	{ OF_FUNCTION, BEGINS, "core::" },
-	{ OF_FUNCTION, BEGINS, "<core::" },
-	{ OF_FUNCTION, BEGINS, "hashbrown::" },
 	{ OF_FUNCTION, BEGINS, "__rust_" },
 	{ OF_FUNCTION, BEGINS, "__rdl_" },
 	{ OF_FUNCTION, BEGINS, "__rg_" },
+	{ OF_FUNCTION, BEGINS, "__cxa_allocate" },
 
 	/* malloc itself, and whatever people call what they put around it: xmalloc, zmalloc, my_malloc */
 	{ OF_FUNCTION, ENDS, "malloc" },
@@ -146,8 +143,12 @@ static const struct rule {
 
 static bool fits(const struct rule *r, const char *s, size_t len)
 {
-	size_t n = strlen(r->text);
+	size_t n;
 
+	/* most rules end here: this is asked of every frame */
+	if (!len || (r->how != HAS && r->how != ENDS && *s != *r->text))
+		return false;
+	n = strlen(r->text);
 	switch (r->how) {
 	case IS:
 		return len == n && !memcmp(s, r->text, n);
@@ -169,78 +170,102 @@ static bool any(enum rule_of of, const char *s, size_t len)
 	return false;
 }
 
-/*
- * A demangled name without what stands around it: "void std::vector<int>::push(int)"
- * has its return type before it if it is a template, and parameters behind it.
- */
-static const char *bare(const char *name, size_t *ret_len)
+static const char *function_of(const struct frame *f)
 {
-	const char *from = name, *s;
-	int depth = 0;
+	return f->line && f->line->function && *f->line->function ? f->line->function : NULL;
+}
 
-	/* "operator new(unsigned long)" has a blank of its own */
-	if (!strncmp(name, "operator ", 9)) {
-		*ret_len = strcspn(name, "(");
-		return name;
-	}
-	for (s = name; *s; s++) {
-		if (*s == '<')
-			depth++;
-		else if (*s == '>' && depth)
-			depth--;
-		else if (*s == '(' && !depth && s > from)
-			break;
-		else if (*s == ' ' && !depth)
-			from = s + 1;
-	}
-	*ret_len = s - from;
-	return from;
+static bool is_allocator(const char *function)
+{
+	struct own_name own = own_name__of(function);
+
+	return any(OF_FUNCTION, own.s, own.len);
 }
 
 bool frame__is_telling(const struct frame *f)
 {
-	const char *base = f->module ? path_basename(f->module) : NULL, *name;
-	size_t len;
+	const char *base = f->module ? path_basename(f->module) : NULL, *function = function_of(f);
+	struct own_name own;
 
 	if (!base || any(OF_MODULE, base, strlen(base)))
 		return false;
-	if (!f->line)
-		return true;
-	if (f->line->file && any(OF_FILE, f->line->file, strlen(f->line->file)))
+	if (f->line && f->line->file && any(OF_FILE, f->line->file, strlen(f->line->file)))
 		return false;
-	if (!f->line->function)
+	if (!function)
 		return true;
-	name = bare(f->line->function, &len);
-	return !any(OF_FUNCTION, name, len);
+	own = own_name__of(function);
+	return !own_name__is_library(&own) && !any(OF_FUNCTION, own.s, own.len);
 }
 
 /* Where a frame is: its place in the stack, its number among those that were inlined there, and among all. */
 struct telling_at {
 	uint32_t place;		/* 1 + index into the stack; 0: not looked for yet */
 	uint32_t inlined, number;
+	char *name;		/* owned; NULL: not made yet */
 };
+
+/*
+ * A named frame says more than "libfoo.so+0x1184" before it. But what main() does is all that a program does; and a
+ * program's own code is not what a library does that called it back.
+ */
+static bool stands_for(const struct frame *named, const struct frame *unnamed)
+{
+	if (!strcmp(function_of(named), "main"))
+		return false;
+	return named->module == unnamed->module || !strcmp(named->module, unnamed->module) || strstr(path_basename(unnamed->module), ".so");
+}
+
+/* How much a frame says; the first of the most telling ones is taken. */
+enum worth { NOTHING, LIBRARY_NAME, TELLING_PLACE, TELLING_NAME };
+
+static enum worth worth_of(const struct frame *f)
+{
+	const char *function = function_of(f);
+
+	if (frame__is_telling(f))
+		return function ? TELLING_NAME : TELLING_PLACE;
+	return function && !is_allocator(function) ? LIBRARY_NAME : NOTHING;
+}
 
 static struct telling_at find(const struct snapshot *s, const struct snap_site *site)
 {
+	struct telling_at best = { .place = 1 };
+	enum worth most = NOTHING;
+	struct frame first = {};	/* without a name, of the program */
 	uint32_t number = 0;
 
-	for (uint32_t i = 0; i < site->n_stack; i++) {
+	for (uint32_t i = 0; i < site->n_stack && most != TELLING_NAME; i++) {
 		const struct place *p = &s->places[site->stack[i]];
 
-		for (uint32_t k = 0; k < place__n_frames(p); k++, number++) {
+		for (uint32_t k = 0; k < place__n_frames(p) && most != TELLING_NAME; k++, number++) {
 			struct frame f = place__frame(s, p, k);
+			enum worth worth = worth_of(&f);
 
-			if (frame__is_telling(&f))
-				return (struct telling_at){ i + 1, k, number };
+			if (worth <= most || (most == TELLING_PLACE && !stands_for(&f, &first)))
+				continue;
+			if (worth == TELLING_PLACE)
+				first = f;
+			most = worth;
+			best = (struct telling_at){ i + 1, k, number, NULL };
 		}
 	}
-	return (struct telling_at){ .place = 1 };
+	return best;
 }
 
 /* ---- each once */
 
+static void drop_names(struct tellings *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		free(t->v[i].name);
+	t->n = 0;
+	if (t->named)
+		*t->named = false;
+}
+
 void tellings__begin(struct tellings *t, const struct snapshot *s)
 {
+	drop_names(t);
 	if (s->n_sites > t->room) {
 		free(t->v);
 		t->v = calloc(s->n_sites, sizeof(*t->v));
@@ -248,19 +273,30 @@ void tellings__begin(struct tellings *t, const struct snapshot *s)
 	} else if (t->v) {
 		memset(t->v, 0, s->n_sites * sizeof(*t->v));
 	}
+	if (!t->named)
+		t->named = calloc(1, sizeof(*t->named));
+	t->n = t->v && t->named ? s->n_sites : 0;
 	t->s = s;
 }
 
 void tellings__done(struct tellings *t)
 {
+	drop_names(t);
 	free(t->v);
+	free(t->named);
 	*t = (struct tellings){};
+}
+
+static struct telling_at *kept(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
+{
+	bool is = t && t->s == s && site >= s->sites && site < s->sites + t->n;
+
+	return is ? &t->v[site - s->sites] : NULL;
 }
 
 static struct telling_at at_of(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
 {
-	bool kept = t && t->v && t->s == s && site >= s->sites && site < s->sites + s->n_sites;
-	struct telling_at *at = kept ? &t->v[site - s->sites] : NULL;
+	struct telling_at *at = kept(t, s, site);
 
 	if (at && !at->place)
 		*at = find(s, site);
@@ -279,7 +315,45 @@ size_t tellings__number(const struct tellings *t, const struct snapshot *s, cons
 	return at_of(t, s, site).number;
 }
 
-const char *telling__name(const struct frame *f)
+/* ---- names */
+
+/* Sites that are alike get their names at once, all others when they are wanted. */
+static void name_alike(const struct tellings *t)
 {
-	return f->line && f->line->function ? f->line->function : f->module ? path_basename(f->module) : f->place ? "" : "[no stack]";
+	const struct snapshot *s = t->s;
+	_cleanup_free_ struct alike_site *v = calloc(t->n + 1, sizeof(*v));
+
+	*t->named = true;
+	if (!v)
+		return;
+	for (size_t i = 0; i < t->n; i++)
+		v[i] = (struct alike_site){ &s->sites[i], at_of(t, s, &s->sites[i]).number, tellings__of(t, s, &s->sites[i]), NULL };
+	alike__tell_apart(s, v, t->n);
+	for (size_t i = 0; i < t->n; i++)
+		t->v[i].name = v[i].name;
+}
+
+const char *tellings__kept_name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
+{
+	struct telling_at *at = kept(t, s, site);
+
+	if (at && !*t->named)
+		name_alike(t);
+	if (at && !at->name) {
+		struct frame f = tellings__of(t, s, site);
+
+		at->name = f.place ? frame__own_name(&f) : strdup("[no stack]");
+	}
+	return at ? at->name : NULL;
+}
+
+char *tellings__name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
+{
+	const char *name = tellings__kept_name(t, s, site);
+	struct frame f;
+
+	if (name)
+		return strdup(name);
+	f = tellings__of(t, s, site);
+	return f.place ? frame__own_name(&f) : strdup("[no stack]");
 }

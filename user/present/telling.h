@@ -20,7 +20,8 @@ bool frame__is_telling(const struct frame *f);
 struct tellings {
 	const struct snapshot *s;
 	struct telling_at *v;	/* owned; by site; NULL without memory */
-	size_t room;
+	size_t n, room;
+	bool *named;		/* owned; sites that are alike have their names */
 };
 
 /* For another snapshot, or after some of its names became known. */
@@ -33,7 +34,12 @@ void tellings__done(struct tellings *t);
 struct frame tellings__of(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
 /* Its number among the frames of the site, from 0. */
 size_t tellings__number(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
-/* What such a frame is called: its function, or the file it is in; "[no stack]" for a site without one. */
-const char *telling__name(const struct frame *f);
+/*
+ * What a site is called, everywhere: "sdsnewlen", "app::Table::add", "libfoo.so+0x1184", "[no stack]"; where others of the snapshot would be
+ * called the same, what tells them apart (alike.h): "leaf_183 < mid_4". The caller's; NULL without memory.
+ */
+char *tellings__name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
+/* The same, t's own; NULL: t is NULL, the site is none of its snapshot's, or there is no memory. */
+const char *tellings__kept_name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
 
 #endif

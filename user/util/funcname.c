@@ -124,6 +124,11 @@ static size_t without_marks(const char *name, size_t len, bool parts)
 	return len;
 }
 
+size_t func_name__without_marks(const char *name, size_t len)
+{
+	return without_marks(name, len, true);
+}
+
 /* Where the bracket that ends at name[len - 1] begins; SIZE_MAX: it is not there. */
 static size_t opening(const char *name, size_t len, char open, char close)
 {

@@ -26,5 +26,7 @@ bool func_ref__is_in(const struct func_ref *r, const char *path);
  * does (.cold, .part.0).
  */
 bool func_name__matches(const char *asked, const char *name, bool parts);
+/* Of the first len bytes of a name, those before the marks of copies and pieces. */
+size_t func_name__without_marks(const char *name, size_t len);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 #define FIRST_ROOM 64
@@ -23,13 +24,18 @@ uint64_t hash__seed(void)
 	return value;
 }
 
-uint64_t hash__string(const char *s)
+uint64_t hash__bytes(const void *s, size_t n)
 {
 	uint64_t h = 0xcbf29ce484222325ull ^ hash__seed();
 
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ ((const unsigned char *)s)[i]) * 0x100000001b3ull;
 	return hash__mix(h, 0);
+}
+
+uint64_t hash__string(const char *s)
+{
+	return hash__bytes(s, strlen(s));
 }
 
 static size_t home(const struct hash *h, uint64_t key)

@@ -44,5 +44,6 @@ static inline uint64_t hash__mix(uint64_t a, uint64_t b)
 /* Strings are chosen by others, who must not know which of them collide: no two runs have the same hashes. */
 uint64_t hash__seed(void);
 uint64_t hash__string(const char *s);
+uint64_t hash__bytes(const void *s, size_t n);
 
 #endif

@@ -285,12 +285,48 @@ static void compared(struct json *j, const struct export_compared *c)
 	json__object_end(j);
 }
 
+/* ---- names */
+
+/* Where blocks were freed, as a site that is none of the snapshot's. */
+#define FREE_STACK(s, i) \
+	((struct snap_site){ .process = (s)->free_sites[i].process, .n_stack = (s)->free_sites[i].n_stack, .stack = (s)->free_sites[i].stack })
+
+/* For each site, in the order of "sites" and of "free_sites": what it is called, and the number of the frame that this is of. */
+static void names_of_sites(struct json *j, const struct snapshot *s, const struct tellings *t)
+{
+	size_t n_frees = s->recording.free_stacks ? s->n_free_sites : 0;
+
+	json__array(j, "names");
+	for (size_t i = 0; i < s->n_sites; i++) {
+		_cleanup_free_ char *name = tellings__name(t, s, &s->sites[i]);
+
+		json__str(j, NULL, name ? name : "");
+	}
+	json__array_end(j);
+	json__line(j, 0);
+	json__array(j, "telling");
+	for (size_t i = 0; i < s->n_sites; i++)
+		json__u64(j, NULL, tellings__number(t, s, &s->sites[i]));
+	json__array_end(j);
+	json__line(j, 0);
+	json__array(j, "names_frees");
+	for (size_t i = 0; i < n_frees; i++) {
+		_cleanup_free_ char *name = tellings__name(t, s, &FREE_STACK(s, i));
+
+		json__str(j, NULL, name ? name : "");
+	}
+	json__array_end(j);
+	json__line(j, 0);
+	json__array(j, "telling_frees");
+	for (size_t i = 0; i < n_frees; i++)
+		json__u64(j, NULL, tellings__number(t, s, &FREE_STACK(s, i)));
+	json__array_end(j);
+}
+
 /* ---- all of them */
 
-static void words(struct json *j, const struct snapshot *s, const struct export_opts *o)
+static void words(struct json *j, const struct snapshot *s, const struct export_opts *o, const struct tellings *t)
 {
-	const struct tellings *t = o->report.tellings;
-
 	json__object(j, NULL);
 	metric_table(j, s, o->metric ? o->metric : metric__preset(s->known));
 	json__str(j, "baseline_name", s->baseline_name);
@@ -311,17 +347,7 @@ static void words(struct json *j, const struct snapshot *s, const struct export_
 		json__str(j, stack_end__name(i), stack_end__says(i));
 	json__object_end(j);
 	json__line(j, 0);
-	/* the number of the frame that a stack is named by, in the order of "sites" */
-	json__array(j, "telling");
-	for (size_t i = 0; i < s->n_sites; i++)
-		json__u64(j, NULL, tellings__number(t, s, &s->sites[i]));
-	json__array_end(j);
-	json__line(j, 0);
-	json__array(j, "telling_frees");	/* in the order of "free_sites" */
-	for (size_t i = 0; s->recording.free_stacks && i < s->n_free_sites; i++)
-		json__u64(j, NULL, tellings__number(t, s, &(struct snap_site){ .n_stack = s->free_sites[i].n_stack,
-										    .stack = s->free_sites[i].stack }));
-	json__array_end(j);
+	names_of_sites(j, s, t);
 	json__object_end(j);
 }
 
@@ -329,12 +355,19 @@ int html__write(FILE *out, const struct snapshot *s, const struct export_opts *o
 {
 	static const struct export_opts preset;
 	struct json in_page = { .out = out, .in_page = true }, beside = in_page;
+	const struct tellings *t = o ? o->report.tellings : NULL;
+	struct tellings own = {};
 	int err;
 
 	fputs(html_page_before_data, out);
 	err = s->n_sites > PLAIN_SITES ? packed_profile(out, s, e) : profile(&in_page, s, e);
 	fputs("\n" NEXT_ELEMENT, out);
-	words(&beside, s, o ? o : &preset);
+	if (!t) {
+		tellings__begin(&own, s);
+		t = &own;
+	}
+	words(&beside, s, o ? o : &preset, t);
+	tellings__done(&own);
 	fputc('\n', out);
 	fputs(html_page_after_data, out);
 	if (err)

@@ -43,16 +43,15 @@
 /* The site's name, as everywhere; the caller's, NULL without memory. */
 static char *name_of(const struct report *r, const struct snap_site *site, size_t width)
 {
-	struct frame f = tellings__of(r->o->tellings, r->s, site);
-	const char *name = telling__name(&f);
+	_cleanup_free_ char *name = tellings__name(r->o->tellings, r->s, site);
 
-	return name__shorten(*name ? name : "[no stack]", width);
+	return name ? name__shorten(name, width) : NULL;
 }
 
 static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
 {
 	struct frame f = tellings__of(r->tellings, r->s, r->site);
-	_cleanup_free_ char *where = f.place && f.line && f.line->function ? frame__where(&f, CELL_MAX / 2) : NULL;
+	_cleanup_free_ char *where = f.place ? frame__where_short(&f, r->process->exe, CELL_MAX / 2) : NULL;
 
 	snprintf(buf, CELL_MAX, "%s", where ? where : "");
 	return buf;
@@ -258,19 +257,6 @@ static int rows(struct report *r, const struct view *v, const struct rank *k, si
 
 /* ---- the first stacks */
 
-static struct frame frame_of(const struct snapshot *s, const struct snap_site *site, size_t at)
-{
-	for (uint32_t i = 0; i < site->n_stack; i++) {
-		const struct place *p = &s->places[site->stack[i]];
-		size_t n = place__n_frames(p);
-
-		if (at < n)
-			return place__frame(s, p, at);
-		at -= n;
-	}
-	return (struct frame){};
-}
-
 /* "sdsnewlen < createStringObject < … 7 more < main": what fits; the last one is the thread's first. */
 static void write_stack(FILE *out, const struct report *r, const struct snap_site *site, size_t room)
 {
@@ -278,13 +264,13 @@ static void write_stack(FILE *out, const struct report *r, const struct snap_sit
 	size_t n = site__n_frames(s, site), at = tellings__number(r->o->tellings, s, site), used = 0;
 
 	for (size_t i = at; i < n; i++) {
-		struct frame f = frame_of(s, site, i);
-		_cleanup_free_ char *name = frame__name(&f), *fits = name ? name__shorten(name, room / 3) : NULL;
+		struct frame f = site__frame(s, site, i);
+		_cleanup_free_ char *name = frame__own_name(&f), *fits = name ? name__shorten(name, room / 3) : NULL;
 
 		used += fits ? text_width(fits) + 3 : 0;
 		if (i > at && n - i > 1 && used > room) {
-			struct frame last = frame_of(s, site, n - 1);
-			_cleanup_free_ char *end = frame__name(&last), *end_fits = end ? name__shorten(end, LAST_COLS) : NULL;
+			struct frame last = site__frame(s, site, n - 1);
+			_cleanup_free_ char *end = frame__own_name(&last), *end_fits = end ? name__shorten(end, LAST_COLS) : NULL;
 
 			fprintf(out, " < … %zu more < %s", n - 1 - i, end_fits ? end_fits : "");
 			break;

@@ -37,6 +37,7 @@
 #include "present/frames.h"
 #include "present/rank.h"
 #include "present/sums.h"
+#include "present/telling.h"
 #include "present/text/report_parts.h"
 #include "util/text.h"
 #include "util/util.h"
@@ -314,7 +315,7 @@ int report__views(struct report *r, bool leading)
 	return err;
 }
 
-int report__write(FILE *out, const struct snapshot *s, const struct report_opts *o)
+static int write_all(FILE *out, const struct snapshot *s, const struct report_opts *o)
 {
 	struct report r;
 	int err = begin(&r, out, s, o);
@@ -332,6 +333,21 @@ int report__write(FILE *out, const struct snapshot *s, const struct report_opts 
 	if (!err && ferror(out))
 		err = -EIO;
 	free_lists__done(&r.free_lists);
+	return err;
+}
+
+int report__write(FILE *out, const struct snapshot *s, const struct report_opts *o)
+{
+	struct report_opts how = *o;
+	struct tellings own = {};
+	int err;
+
+	if (!o->tellings) {
+		tellings__begin(&own, s);
+		how.tellings = &own;
+	}
+	err = write_all(out, s, &how);
+	tellings__done(&own);
 	return err;
 }
 

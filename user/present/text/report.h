@@ -23,7 +23,7 @@ struct report_opts {
 	uint64_t between_from_ns, between_to_ns;	/* not 0, 0: what changed between these; alone, if no views are asked for */
 	bool brief;		/* one screen: a sentence, rows without their stacks, what to do next */
 	const struct filter *filter;	/* of --view source alone: whose functions are shown; NULL: those of the heaviest sites */
-	const struct tellings *tellings;	/* of the snapshot; NULL: none are kept */
+	const struct tellings *tellings;	/* of the snapshot; NULL: report__write keeps its own */
 	unsigned int width;	/* columns, at least REPORT_WIDTH is taken */
 	/* of the tree alone */
 	const struct metric *metric;	/* NULL: metric__preset() */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "present/columns.h"
+#include "present/frames.h"
 #include "util/text.h"
 #include "util/util.h"
 
@@ -47,11 +48,29 @@ static int fill(struct layout *l, const struct row_of *rows)
 			*cell_at(l, i, k) = strdup(text);
 			if (!*cell_at(l, i, k))
 				return -ENOMEM;
-			/* where nobody knows anything, there is no column */
-			if (*text && strcmp(text, "-"))
-				l->widths[k] = MAX(l->widths[k], MAX(text_width(text), strlen(column__title(c, rows[i].s))));
 		}
 	return 0;
+}
+
+/* Is this the last column but one, whose cell may take the room of the last one's? */
+static bool runs_on(const struct layout *l, size_t row, size_t col)
+{
+	return l->c->v[col].code && col + 2 == l->c->n && l->widths[col + 1] && !**cell_at(l, row, col + 1);
+}
+
+/* From the last column on: a name that runs on is as wide as both. Where nobody knows anything, there is no column. */
+static void measure(struct layout *l, bool without_last)
+{
+	for (size_t k = l->c->n; k-- > 0;) {
+		l->widths[k] = 0;
+		for (size_t i = 0; i < l->n_rows && !(without_last && k + 1 == l->c->n); i++) {
+			const char *text = *cell_at(l, i, k);
+			size_t cols = text_width(text), more = runs_on(l, i, k) ? GAP + l->widths[k + 1] : 0;
+
+			if (*text && strcmp(text, "-"))
+				l->widths[k] = MAX(l->widths[k], MAX(cols > more ? cols - more : 0, strlen(column__title(&l->c->v[k], l->s))));
+		}
+	}
 }
 
 static size_t line_width(const struct layout *l)
@@ -119,14 +138,16 @@ static int write_line(FILE *out, const struct layout *l, size_t row)
 	for (size_t k = 0; k < l->c->n; k++) {
 		const struct column *c = &l->c->v[k];
 		_cleanup_free_ char *text = NULL;
-		size_t pad;
+		size_t pad, room = l->widths[k];
 
-		if (!l->widths[k])
+		if (!room)
 			continue;
-		text = text_shorten(row ? *cell_at(l, row - 1, k) : column__title(c, l->s), l->widths[k]);
+		if (row && runs_on(l, row - 1, k))
+			room += GAP + l->widths[k + 1];
+		text = (row && c->code ? name__shorten : text_shorten)(row ? *cell_at(l, row - 1, k) : column__title(c, l->s), room);
 		if (!text)
 			return -ENOMEM;
-		pad = l->widths[k] - text_width(text);
+		pad = room - text_width(text);
 		blanks += first ? 0 : GAP;
 		first = false;
 		if (!c->left)
@@ -151,8 +172,15 @@ int columns__write(FILE *out, const struct columns *c, const struct row_of *rows
 	l.cells = calloc(n_rows * c->n + 1, sizeof(*l.cells));
 	if (widths && tmp && l.cells)
 		err = fill(&l, rows);
-	if (!err)
+	if (!err) {
+		measure(&l, false);
 		fit(&l, width, tmp);
+	}
+	/* nothing to run into */
+	if (!err && c->n > 1 && c->v[c->n - 2].code && !l.widths[c->n - 1]) {
+		measure(&l, true);
+		fit(&l, width, tmp);
+	}
 	for (size_t i = 0; !err && i <= n_rows; i++)
 		err = write_line(out, &l, i);
 	for (size_t i = 0; l.cells && i < n_rows * c->n; i++)

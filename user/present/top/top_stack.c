@@ -194,9 +194,8 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 static void title_words(const struct top *t, const struct snap_site *s, struct words *w)
 {
 	_cleanup_free_ char *name = NULL, *cut = NULL;
-	struct frame f = tellings__of(&t->tellings, t->shown, s);
 
-	name = f.place ? frame__name(&f) : strdup("[no stack]");
+	name = tellings__name(&t->tellings, t->shown, s);
 	cut = name ? name__shorten(name, MAX(w->g->cols - 10, 20)) : NULL;
 	say(w, STYLE_TITLE, cut ? cut : "");
 	if (s->trend.verdict) {

@@ -42,6 +42,11 @@ void draw_bar(struct grid *g, int row, int col, int width, enum style style, dou
 		grid__fill(g, row, col + eighths / 8, 1, style, 0x2590 - eighths % 8);
 }
 
+static bool has_name(const struct frame *f)
+{
+	return f->line && f->line->function;
+}
+
 void top__draw_frame(struct grid *g, int row, int col, int width, const struct frame *f, const char *mark, enum style style)
 {
 	_cleanup_free_ char *name = frame__name(f), *where = NULL, *shown = NULL, *cut = NULL;
@@ -63,7 +68,7 @@ void top__draw_frame(struct grid *g, int row, int col, int width, const struct f
 	shown = name ? name__shorten(name, MAX(room - mark_cols, 1)) : NULL;
 	if (!shown)
 		return;
-	room = grid__put(g, row, col, room, f->line && f->line->function ? style : STYLE_DIM, shown);
+	room = grid__put(g, row, col, room, has_name(f) ? style : STYLE_DIM, shown);
 	grid__put(g, row, col + room, mark_cols, STYLE_DIM, mark);
 	if (where && *where) {
 		cut = text_shorten(where, width - at);
@@ -72,12 +77,31 @@ void top__draw_frame(struct grid *g, int row, int col, int width, const struct f
 	}
 }
 
+/* The name first: what is beside it stands in its column, or at the right edge, or not at all. */
+static void draw_name(struct grid *g, int row, int col, int width, const struct frame *f, const char *name, const char *exe)
+{
+	int cols = (int)text_width(name), at = width * 3 / 5, left = width - MAX(at, cols + 2);
+	_cleanup_free_ char *where = frame__where_short(f, exe, width < WHERE_FROM ? 0 : MAX(left, 0)), *shown = NULL;
+	int where_cols = where ? (int)text_width(where) : 0;
+
+	if (where_cols && (width < WHERE_FROM || where_cols > left)) {
+		at = width - where_cols;
+		where_cols = cols + 2 <= at ? where_cols : 0;
+	}
+	shown = name__shorten(name, width);
+	if (shown)
+		grid__put(g, row, col, width, has_name(f) ? STYLE_PLAIN : STYLE_DIM, shown);
+	if (where_cols)
+		grid__put(g, row, col + MAX(at, cols + 2), where_cols, STYLE_DIM, where);
+}
+
 void top__draw_telling(const struct top *t, const struct snap_site *site, struct grid *g, int row, int col, int width, const char *nobody)
 {
 	struct frame f = tellings__of(&t->tellings, t->shown, site);
+	_cleanup_free_ char *name = f.place ? tellings__name(&t->tellings, t->shown, site) : NULL;
 
-	if (f.place)
-		top__draw_frame(g, row, col, width, &f, "", STYLE_PLAIN);
+	if (name)
+		draw_name(g, row, col, width, &f, name, t->shown->processes[site->process].exe);
 	else
 		grid__put(g, row, col, width, STYLE_DIM, nobody);
 }

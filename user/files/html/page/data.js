@@ -135,11 +135,13 @@ function moduleOf(frame) {
 
 const isInlined = (frame) => FRAMES[frame].inlined;
 
-// Where a frame is, in a few characters: source, or module and offset; nothing if that is its name already.
-function whereShort(frame) {
-	const source = sourceOf(frame), at = basename(moduleOf(frame));
+// Beside a site's name: its source; without one, the library that a named function is in. The program itself goes without saying.
+function whereShort(site) {
+	const frame = titleFrame(site), source = frame < 0 ? "" : sourceOf(frame), {function: name, module} = frame < 0 ? {} : FRAMES[frame];
 
-	return source ? shortPath(source) : at === fnName[frameFn[frame]] ? "" : at;
+	if (source || !name || !module || module === PROCESSES[site.process].exe || !basename(module).includes(".so"))
+		return shortPath(source);
+	return basename(module);
 }
 
 // A C++ name without its parameters, which say little and are long: "run(int) const" is "run".
@@ -182,7 +184,7 @@ const SITES = (() => {
 		tag: typeof row.tag === "string" ? tags.get(tagKey(row.tag, row.tag_is_thread)) : 0,	// 1, 2, ... of TAGS; 0: none
 		ages: row.ages && row.ages.length ? flat(row.ages.filter((age) => age.blocks), "from_ns", "below_ns", "blocks", "bytes") : null,
 		history: row.history && row.history.length ? flat(row.history, "t_ns", "live_bytes") : null,
-		telling: WORDS.telling[index],	// which of its frames names it
+		name: WORDS.names[index], telling: WORDS.telling[index],	// as everywhere, and which of its frames that is
 		stack: row.stack,	// its frames, the caller of the allocation function first
 	}));
 })();
@@ -231,19 +233,15 @@ function titleFrame(site) {
 
 // The names on the way from that frame to the allocation function, and of its callers.
 function titleWays(site, n) {
-	const frames = site.stack, at = frames.indexOf(titleFrame(site)), names = (list) => list.map((f) => shortName(fnName[frameFn[f]]));
+	const frames = site.stack, at = site.telling, names = (list) => list.map((f) => shortName(fnName[frameFn[f]]));
 
-	return {through: names(frames.slice(0, Math.max(at, 0))).reverse(), callers: names(frames.slice(at + 1, at + 1 + n))};
+	return {through: names(frames.slice(0, at)).reverse(), callers: names(frames.slice(at + 1, at + 1 + n))};
 }
 
 // Whose it is, where that was kept: rows that differ in nothing else are told apart by it.
 const threadWords = (site) => site.tid ? `thread ${site.thread || "?"} (${site.tid})` : "";
 
-function siteTitle(site) {
-	const frame = titleFrame(site);
-
-	return frame < 0 ? "[no stack]" : shortName(fnName[frameFn[frame]]);
-}
+const siteTitle = (site) => site.name;
 
 // ---- what was asked for beside
 
@@ -252,7 +250,7 @@ const MARKS = PROFILE.marks.map((m, index) => ({...m, index, process: processByI
 
 // Where blocks were freed: as a site has, a stack, and figures.
 const FREE_SITES = (PROFILE.free_sites || []).map((row, index) => ({index, process: processById.get(row.process), via: row.function, calls: row.calls, bytes: row.bytes,
-	stack: row.stack, telling: WORDS.telling_frees[index]}));
+	stack: row.stack, name: WORDS.names_frees[index], telling: WORDS.telling_frees[index]}));
 const FREES = (PROFILE.frees || []).map((row) => ({site: SITES[row.site], where: FREE_SITES[row.where], tid: row.tid, thread: row.thread || "", calls: row.calls,
 	size: row.bytes, cross: row.cross_calls, lifetimeSum: (row.lifetime_mean_ns || 0) * row.calls}));
 const freesBySite = new Map();

@@ -8,11 +8,11 @@ const sites = (() => {
 	// ---- parts of rows
 
 	function siteCell(s) {
-		const first = titleFrame(s), {through, callers} = titleWays(s, 4);
+		const {through, callers} = titleWays(s, 4);
 
 		return el("div", {class: "site"},
 			el("span", {class: "site-name"}, el("span", {class: "name mono"}, siteTitle(s)), " ",
-				el("span", {class: "quiet small name"}, [threadWords(s), first < 0 ? "" : whereShort(first), through.length ? "via " + through.join(" → ") : ""].filter(Boolean).join("  "))),
+				el("span", {class: "quiet small name"}, [threadWords(s), whereShort(s), through.length ? "via " + through.join(" → ") : ""].filter(Boolean).join("  "))),
 			el("div", {class: "callers quiet small name"}, callers.length ? "← " + callers.join(" ← ") : s.via));
 	}
 

@@ -250,10 +250,8 @@ function drawHolders() {
 	byId("top-title").textContent = !live ? "Who allocates" : DATA.older_ns ? `Who holds what is older than ${duration(DATA.older_ns)}` : "Who holds it";
 	byId("top-said").hidden = true;
 	byId("top").replaceChildren(...top.map((s) => {
-		const frame = titleFrame(s);
-
 		return topRow(s, MARK + bytes(weigh(s)), [share(weigh(s), whole), weigh(s) / whole], "", [reasonWords(s),
-			[threadWords(s), frame < 0 ? "" : shortPath(sourceOf(frame)), live ? plural(liveBlocks(s), "block") : `${count(counter(s.c, "alloc_calls"))} calls`,
+			[threadWords(s), whereShort(s), live ? plural(liveBlocks(s), "block") : `${count(counter(s.c, "alloc_calls"))} calls`,
 				live && KNOWN.has("free_calls") ? `${percent(counter(s.c, "free_calls"), counter(s.c, "alloc_calls"))} freed` : "", callerWords(s)].filter(Boolean).join(" · ")],
 		() => tables.reveal(s));
 	}));
@@ -270,7 +268,7 @@ function drawChangers() {
 	byId("top-said").textContent = between.told();
 	byId("top").replaceChildren(...rows.slice(0, 6).map((r) => topRow(r.site, MARK + signed(r.change, bytes),
 		[share(Math.abs(r.change), up + down), Math.abs(r.change) / (up + down)], r.change < 0 ? "down" : "up",
-		[`from ${MARK}${bytes(r.before)} to ${MARK}${bytes(r.after)}`, [titleFrame(r.site) < 0 ? "" : shortPath(sourceOf(titleFrame(r.site))), callerWords(r.site)].filter(Boolean).join(" · ")],
+		[`from ${MARK}${bytes(r.before)} to ${MARK}${bytes(r.after)}`, [whereShort(r.site), callerWords(r.site)].filter(Boolean).join(" · ")],
 		() => tables.revealChange(r))));
 }
 

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns what tells sites apart that have the same telling frame. A group of such sites is split by one way after the
+ * other (the table `ways`), until each stands alone or nothing more is known.
+ *
+ * What always holds: the names depend on the sites alone, not on their order; sites without others of their
+ * name cost a hash each, so that a live view with thousands of them does not notice.
+ */
+#include "present/alike.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "present/frames.h"
+#include "present/own_name.h"
+#include "util/funcname.h"
+#include "util/hash.h"
+#include "util/util.h"
+
+#define CALLERS_MAX 3
+
+struct group {
+	const struct snapshot *s;
+	struct alike_site **v;
+	size_t n;
+	size_t from;		/* the next caller to be looked at; 1 is that of the telling frame */
+	unsigned int callers;	/* so many were added */
+	size_t way;		/* of `ways`: the one to try next */
+};
+
+/* ---- frames, counted from the telling one: 1 is its caller, -1 what it calls */
+
+static struct frame frame_at(const struct snapshot *s, const struct alike_site *a, ptrdiff_t d)
+{
+	ptrdiff_t at = (ptrdiff_t)a->at + d;
+
+	return at < 0 ? (struct frame){} : site__frame(s, a->site, (size_t)at);
+}
+
+static bool has_name(const struct frame *f)
+{
+	return f->line && f->line->function && *f->line->function;
+}
+
+/* The same function, or the same place where that has no name. */
+static bool same_function(const struct frame *a, const struct frame *b)
+{
+	if (a->line && a->line == b->line)
+		return true;
+	if (!a->place || !b->place)
+		return a->place == b->place;
+	if (has_name(a) && has_name(b))
+		return a->line->function == b->line->function || !strcmp(a->line->function, b->line->function);
+	return !has_name(a) && !has_name(b) && a->place == b->place;
+}
+
+static bool same_line(const struct frame *a, const struct frame *b)
+{
+	if (a->line == b->line)
+		return true;
+	return a->line && b->line && a->line->line == b->line->line && a->line->file && b->line->file &&
+	       !strcmp(a->line->file, b->line->file);
+}
+
+/* ---- ways: what would be added to a site's name, "" for nothing; the caller's */
+
+struct way {
+	/* Where the group's sites differ in this way, *ret_at; false: they do not. */
+	bool (*differs)(const struct group *g, ptrdiff_t *ret_at);
+	char *(*says)(const struct group *g, const struct alike_site *a, ptrdiff_t at);
+	bool again;		/* what is still alike is tried again in the same way, as long as that differs */
+};
+
+static bool any_differs(const struct group *g, ptrdiff_t d, bool (*same)(const struct frame *a, const struct frame *b))
+{
+	struct frame first = frame_at(g->s, g->v[0], d);
+
+	for (size_t i = 1; i < g->n; i++) {
+		struct frame f = frame_at(g->s, g->v[i], d);
+
+		if (!same(&first, &f))
+			return true;
+	}
+	return false;
+}
+
+static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *text(const char *format, ...)
+{
+	char *ret = NULL;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&ret, format, args);
+	va_end(args);
+	return n < 0 ? NULL : ret;
+}
+
+static bool same_module(const struct frame *a, const struct frame *b)
+{
+	return a->module == b->module || (a->module && b->module && !strcmp(a->module, b->module));
+}
+
+/* A name of several files: "init (libfoo.so)". Where there is no name, the file is part of what stands for it. */
+static bool module_differs(const struct group *g, ptrdiff_t *ret_at)
+{
+	*ret_at = 0;
+	return has_name(&g->v[0]->frame) && any_differs(g, 0, same_module);
+}
+
+static char *say_module(const struct group *g, const struct alike_site *a, ptrdiff_t at)
+{
+	return a->frame.module ? text(" (%s)", path_basename(a->frame.module)) : strdup("");
+}
+
+static bool line_differs(const struct group *g, ptrdiff_t *ret_at)
+{
+	*ret_at = 0;
+	for (size_t i = 0; i < g->n; i++)
+		if (!g->v[i]->frame.line || !g->v[i]->frame.line->file || !g->v[i]->frame.line->line)
+			return false;
+	return any_differs(g, 0, same_line);
+}
+
+static char *say_line(const struct group *g, const struct alike_site *a, ptrdiff_t at)
+{
+	const char *file = path_basename(a->frame.line->file);
+
+	for (size_t i = 0; i < g->n; i++)
+		if (strcmp(path_basename(g->v[i]->frame.line->file), file))
+			return text(" (%s:%u)", file, a->frame.line->line);
+	return text(":%u", a->frame.line->line);
+}
+
+static size_t most_frames(const struct group *g)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < g->n; i++)
+		most = MAX(most, site__n_frames(g->s, g->v[i]->site) - MIN(g->v[i]->at, site__n_frames(g->s, g->v[i]->site)));
+	return most;
+}
+
+static bool caller_differs(const struct group *g, ptrdiff_t *ret_at)
+{
+	size_t n = most_frames(g);
+
+	for (size_t d = g->from; d < n && g->callers < CALLERS_MAX; d++)
+		if (any_differs(g, (ptrdiff_t)d, same_function)) {
+			*ret_at = (ptrdiff_t)d;
+			return true;
+		}
+	return false;
+}
+
+static char *say_caller(const struct group *g, const struct alike_site *a, ptrdiff_t at)
+{
+	struct frame f = frame_at(g->s, a, at);
+	_cleanup_free_ char *name = f.place ? frame__own_name(&f) : NULL;
+
+	/* its stack ends before */
+	if (!f.place)
+		return strdup("");
+	return name ? text("%s < %s", (size_t)at > g->from ? " < …" : "", name) : NULL;
+}
+
+/* Inwards: what it called. */
+static bool callee_differs(const struct group *g, ptrdiff_t *ret_at)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < g->n; i++)
+		most = MAX(most, g->v[i]->at);
+	for (size_t d = 1; d <= most; d++)
+		if (any_differs(g, -(ptrdiff_t)d, same_function)) {
+			*ret_at = -(ptrdiff_t)d;
+			return true;
+		}
+	return false;
+}
+
+/* "reserve" of "std::vector<int>::reserve": whose it is says little there. */
+static char *say_callee(const struct group *g, const struct alike_site *a, ptrdiff_t at)
+{
+	struct frame f = frame_at(g->s, a, at);
+	_cleanup_free_ char *name = f.place ? frame__own_name(&f) : NULL, *last = name ? own_name__last(name) : NULL;
+
+	/* it calls the allocation function itself */
+	if (!f.place)
+		return strdup("");
+	return last ? text(" via %s", last) : NULL;
+}
+
+static bool same_place(const struct frame *a, const struct frame *b)
+{
+	return a->place == b->place;
+}
+
+/* The first call that is another one, whatever its names: outwards, then inwards. */
+static bool place_differs(const struct group *g, ptrdiff_t *ret_at)
+{
+	ptrdiff_t n = (ptrdiff_t)most_frames(g);
+
+	for (ptrdiff_t d = 0; d < n; d++)
+		if (any_differs(g, d, same_place)) {
+			*ret_at = d;
+			return true;
+		}
+	return false;
+}
+
+static char *say_place(const struct group *g, const struct alike_site *a, ptrdiff_t at)
+{
+	struct frame f = frame_at(g->s, a, at);
+	_cleanup_free_ char *name = at && f.place ? frame__own_name(&f) : NULL;
+
+	if (!f.place)
+		return strdup("");
+	if (at && f.line && f.line->line && any_differs(g, at, same_line))
+		return text(" <%s %s:%u", at > 1 ? " … <" : "", name ? name : "", f.line->line);
+	if (at)
+		return text(" <%s %s (0x%" PRIx64 ")", at > 1 ? " … <" : "", name ? name : "", f.place->offset);
+	return text(" (0x%" PRIx64 ")", f.place->offset);
+}
+
+static bool function_differs(const struct group *g, ptrdiff_t *ret_at)
+{
+	*ret_at = 0;
+	for (size_t i = 1; i < g->n; i++)
+		if (strcmp(g->v[i]->site->function ? g->v[i]->site->function : "", g->v[0]->site->function ? g->v[0]->site->function : ""))
+			return true;
+	return false;
+}
+
+static char *say_function(const struct group *g, const struct alike_site *a, ptrdiff_t at)
+{
+	return text(" [%s]", a->site->function ? a->site->function : "");
+}
+
+static bool thread_differs(const struct group *g, ptrdiff_t *ret_at)
+{
+	*ret_at = 0;
+	for (size_t i = 1; i < g->n; i++)
+		if (g->v[i]->site->tid != g->v[0]->site->tid)
+			return true;
+	return false;
+}
+
+static char *say_thread(const struct group *g, const struct alike_site *a, ptrdiff_t at)
+{
+	return text(" [%s %d]", a->site->thread ? a->site->thread : "thread", a->site->tid);
+}
+
+static const struct way ways[] = {
+	{ module_differs, say_module, false },
+	{ line_differs, say_line, false },
+	{ caller_differs, say_caller, true },
+	{ callee_differs, say_callee, false },
+	{ place_differs, say_place, false },
+	{ function_differs, say_function, false },
+	{ thread_differs, say_thread, false },
+};
+
+/* ---- groups */
+
+static int by_name(const void *pa, const void *pb)
+{
+	const struct alike_site *a = *(struct alike_site *const *)pa, *b = *(struct alike_site *const *)pb;
+
+	return strcmp(a->name, b->name) ?: (a > b) - (a < b);
+}
+
+/* Adds what the way says to each name. False: no memory, and names are as they were, or some of them are longer. */
+static bool add(const struct group *g, const struct way *w, ptrdiff_t at)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		_cleanup_free_ char *more = w->says(g, g->v[i], at);
+		char *longer = more ? text("%s%s", g->v[i]->name, more) : NULL;
+
+		if (!longer)
+			return false;
+		free(g->v[i]->name);
+		g->v[i]->name = longer;
+	}
+	qsort(g->v, g->n, sizeof(*g->v), by_name);
+	return true;
+}
+
+/* One step: what is still alike has the rest of the ways to go. Depth: these, and CALLERS_MAX. */
+static void split(struct group g);
+
+/* Sites are in the order of their names. */
+static void split_runs(const struct group *g)
+{
+	for (size_t i = 0, n; i < g->n; i += n) {
+		struct group run = *g;
+
+		for (n = 1; i + n < g->n && !strcmp(g->v[i]->name, g->v[i + n]->name); n++)
+			;
+		run.v = g->v + i;
+		run.n = n;
+		if (n > 1)
+			split(run);
+	}
+}
+
+static void split(struct group g)
+{
+	ptrdiff_t at = 0;
+
+	while (g.way < ARRAY_SIZE(ways) && !ways[g.way].differs(&g, &at))
+		g.way++;
+	if (g.way == ARRAY_SIZE(ways) || !add(&g, &ways[g.way], at))
+		return;
+	if (ways[g.way].again) {
+		g.from = (size_t)at + 1;
+		g.callers++;
+	} else {
+		g.way++;
+	}
+	split_runs(&g);
+}
+
+/* ---- who is alike */
+
+struct keyed {
+	uint64_t key;
+	struct alike_site *a;
+};
+
+/* What the name will be made of, without making it. */
+static uint64_t key_of(const struct alike_site *a)
+{
+	uint64_t h = hash__mix(hash__seed(), a->site->process);
+	struct own_name own;
+
+	if (!has_name(&a->frame))
+		return hash__mix(h, (uint64_t)(uintptr_t)a->frame.place);
+	own = own_name__of(a->frame.line->function);
+	if (!own.broken)
+		own.len = func_name__without_marks(own.s, own.len);
+	return hash__mix(h, hash__bytes(own.s, own.len));
+}
+
+static int by_key(const void *pa, const void *pb)
+{
+	const struct keyed *a = pa, *b = pb;
+
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return (a->a > b->a) - (a->a < b->a);
+}
+
+static void name_group(const struct snapshot *s, const struct keyed *k, struct alike_site **room, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		room[i] = k[i].a;
+		room[i]->name = k[i].a->frame.place ? frame__own_name(&k[i].a->frame) : strdup("[no stack]");
+		if (!room[i]->name)
+			return;
+	}
+	qsort(room, n, sizeof(*room), by_name);
+	split_runs(&(struct group){ .s = s, .v = room, .n = n, .from = 1 });
+}
+
+void alike__tell_apart(const struct snapshot *s, struct alike_site *v, size_t n)
+{
+	_cleanup_free_ struct keyed *k = calloc(n + 1, sizeof(*k));
+	_cleanup_free_ struct alike_site **room = calloc(n + 1, sizeof(*room));
+
+	if (!k || !room)
+		return;
+	for (size_t i = 0; i < n; i++)
+		k[i] = (struct keyed){ key_of(&v[i]), &v[i] };
+	qsort(k, n, sizeof(*k), by_key);
+	for (size_t i = 0, len; i < n; i += len) {
+		for (len = 1; i + len < n && k[i + len].key == k[i].key; len++)
+			;
+		if (len > 1)
+			name_group(s, k + i, room, len);
+	}
+}
