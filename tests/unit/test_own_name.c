@@ -197,3 +197,47 @@ Test(own_name, hostile, .timeout = 20)
 			free(name);
 		}
 }
+
+Test(own_name, lambdas_among_arguments)
+{
+	static const struct {
+		const char *name, *lambda;
+	} v[] = {
+		{ "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#2}> > >::_M_run()", "main::{lambda()#2}" },
+		{ "std::_Function_handler<void (int, char), app::run(int, char) const::{lambda(int)#1}>::_M_invoke(std::_Any_data const&)",
+		  "app::run(int, char) const::{lambda(int)#1}" },
+		{ "void std::__invoke_impl<void, app::Cache<int>::fill()::{lambda()#1}&>(std::__invoke_other)", "app::Cache<int>::fill()::{lambda()#1}" },
+		{ "{lambda()#1}", "{lambda()#1}" },
+		{ "std::vector<int>::push_back(int const&)", NULL },
+		{ "{lambda(", NULL },
+		{ ")))>>{lambda()#1}", ")))>>{lambda()#1}" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		struct own_name o = own_name__lambda(v[i].name);
+
+		cr_expect(v[i].lambda ? o.s && o.len == strlen(v[i].lambda) && !memcmp(o.s, v[i].lambda, o.len) : !o.s, "%s: %.*s", v[i].name, (int)o.len,
+			  o.s ? o.s : "");
+	}
+}
+
+Test(own_name, last_part)
+{
+	static const struct {
+		const char *shown, *last;
+	} v[] = {
+		{ "std::vector<app::Row, std::allocator<app::Row> >::_M_realloc_insert<app::Row const&>", "_M_realloc_insert" },
+		{ "main", "main" },
+		{ "alloc::raw_vec::finish_grow::<alloc::alloc::Global>", "finish_grow" },
+		{ "app::A::operator<", "operator<" },
+		{ "libfoo.so+0x1184", "libfoo.so+0x1184" },
+		{ "::", "::" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		char *last = own_name__last(v[i].shown);
+
+		cr_expect_str_eq(last, v[i].last);
+		free(last);
+	}
+}

@@ -330,7 +330,12 @@ static const char *attr_string(struct dwarfinfo *d, Dwarf_Die *die, unsigned int
 	return s;
 }
 
-/* "ns::type::name" for a function without a linkage name: found from the unit down to its DIE. */
+static bool is_type(int tag)
+{
+	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+
+/* "ns::type::name", "ns::function::{lambda}::operator()" for a function without a linkage name: found from the unit down to its DIE. */
 static const char *qualify(struct dwarfinfo *d, Dwarf_Die *die, const char *name, struct pool *names)
 {
 	Dwarf_Off target = dwarf_dieoffset(die), unit_off;
@@ -357,8 +362,10 @@ static const char *qualify(struct dwarfinfo *d, Dwarf_Die *die, const char *name
 		part = attr_string(d, &scope, DW_AT_name);
 		if (tag == DW_TAG_namespace && !part)
 			part = "(anonymous namespace)";
-		if ((tag != DW_TAG_namespace && tag != DW_TAG_structure_type && tag != DW_TAG_class_type &&
-		     tag != DW_TAG_union_type) || !part)
+		/* a closure has no name, or "<lambda(int)>" */
+		if (is_type(tag) && (!part || *part == '<') && !strcmp(name, "operator()"))
+			part = "{lambda}";
+		if ((tag != DW_TAG_namespace && tag != DW_TAG_subprogram && !is_type(tag)) || !part)
 			continue;
 		len += snprintf(path + len, sizeof(path) - len, "%s::", part);
 		if (len >= sizeof(path))

@@ -16,6 +16,7 @@
 
 #include "present/frames.h"
 #include "present/own_name.h"
+#include "present/telling.h"
 #include "util/funcname.h"
 #include "util/hash.h"
 #include "util/util.h"
@@ -33,11 +34,29 @@ struct group {
 
 /* ---- frames, counted from the telling one: 1 is its caller, -1 what it calls */
 
+/* A stack with its inlined frames, in a row: they are looked at again and again. */
+struct alike_frame {
+	uint32_t place, inlined;
+};
+
+static bool lay_out(const struct snapshot *s, struct alike_site *a)
+{
+	size_t n = site__n_frames(s, a->site);
+
+	a->frames = calloc(n + 1, sizeof(*a->frames));
+	for (uint32_t i = 0; a->frames && i < a->site->n_stack; i++)
+		for (uint32_t k = 0; k < place__n_frames(&s->places[a->site->stack[i]]); k++)
+			a->frames[a->n_frames++] = (struct alike_frame){ a->site->stack[i], k };
+	return a->frames;
+}
+
 static struct frame frame_at(const struct snapshot *s, const struct alike_site *a, ptrdiff_t d)
 {
 	ptrdiff_t at = (ptrdiff_t)a->at + d;
 
-	return at < 0 ? (struct frame){} : site__frame(s, a->site, (size_t)at);
+	if (at < 0 || (size_t)at >= a->n_frames)
+		return (struct frame){};
+	return place__frame(s, &s->places[a->frames[at].place], a->frames[at].inlined);
 }
 
 static bool has_name(const struct frame *f)
@@ -105,7 +124,7 @@ static bool same_module(const struct frame *a, const struct frame *b)
 	return a->module == b->module || (a->module && b->module && !strcmp(a->module, b->module));
 }
 
-/* A name of several files: "init (libfoo.so)". Where there is no name, the file is part of what stands for it. */
+/* A name of several files: "init in libfoo.so". Where there is no name, the file is part of what stands for it. */
 static bool module_differs(const struct group *g, ptrdiff_t *ret_at)
 {
 	*ret_at = 0;
@@ -114,7 +133,7 @@ static bool module_differs(const struct group *g, ptrdiff_t *ret_at)
 
 static char *say_module(const struct group *g, const struct alike_site *a, ptrdiff_t at)
 {
-	return a->frame.module ? text(" (%s)", path_basename(a->frame.module)) : strdup("");
+	return a->frame.module ? text(" in %s", path_basename(a->frame.module)) : strdup("");
 }
 
 static bool line_differs(const struct group *g, ptrdiff_t *ret_at)
@@ -132,7 +151,7 @@ static char *say_line(const struct group *g, const struct alike_site *a, ptrdiff
 
 	for (size_t i = 0; i < g->n; i++)
 		if (strcmp(path_basename(g->v[i]->frame.line->file), file))
-			return text(" (%s:%u)", file, a->frame.line->line);
+			return text(" at %s:%u", file, a->frame.line->line);
 	return text(":%u", a->frame.line->line);
 }
 
@@ -141,7 +160,7 @@ static size_t most_frames(const struct group *g)
 	size_t most = 0;
 
 	for (size_t i = 0; i < g->n; i++)
-		most = MAX(most, site__n_frames(g->s, g->v[i]->site) - MIN(g->v[i]->at, site__n_frames(g->s, g->v[i]->site)));
+		most = MAX(most, g->v[i]->n_frames - MIN(g->v[i]->at, g->v[i]->n_frames));
 	return most;
 }
 
@@ -160,7 +179,7 @@ static bool caller_differs(const struct group *g, ptrdiff_t *ret_at)
 static char *say_caller(const struct group *g, const struct alike_site *a, ptrdiff_t at)
 {
 	struct frame f = frame_at(g->s, a, at);
-	_cleanup_free_ char *name = f.place ? frame__own_name(&f) : NULL;
+	_cleanup_free_ char *name = f.place ? telling__name(&f) : NULL;
 
 	/* its stack ends before */
 	if (!f.place)
@@ -189,8 +208,8 @@ static char *say_callee(const struct group *g, const struct alike_site *a, ptrdi
 	struct frame f = frame_at(g->s, a, at);
 	_cleanup_free_ char *name = f.place ? frame__own_name(&f) : NULL, *last = name ? own_name__last(name) : NULL;
 
-	/* it calls the allocation function itself */
-	if (!f.place)
+	/* it calls the allocation function itself, which is nothing special */
+	if (!f.place || frame__is_allocator(&f))
 		return strdup("");
 	return last ? text(" via %s", last) : NULL;
 }
@@ -223,8 +242,8 @@ static char *say_place(const struct group *g, const struct alike_site *a, ptrdif
 	if (at && f.line && f.line->line && any_differs(g, at, same_line))
 		return text(" <%s %s:%u", at > 1 ? " … <" : "", name ? name : "", f.line->line);
 	if (at)
-		return text(" <%s %s (0x%" PRIx64 ")", at > 1 ? " … <" : "", name ? name : "", f.place->offset);
-	return text(" (0x%" PRIx64 ")", f.place->offset);
+		return text(" <%s %s @0x%" PRIx64, at > 1 ? " … <" : "", name ? name : "", f.place->offset);
+	return text(" @0x%" PRIx64, f.place->offset);
 }
 
 static bool function_differs(const struct group *g, ptrdiff_t *ret_at)
@@ -357,14 +376,21 @@ static int by_key(const void *pa, const void *pb)
 
 static void name_group(const struct snapshot *s, const struct keyed *k, struct alike_site **room, size_t n)
 {
+	bool ready = true;
+
 	for (size_t i = 0; i < n; i++) {
 		room[i] = k[i].a;
-		room[i]->name = k[i].a->frame.place ? frame__own_name(&k[i].a->frame) : strdup("[no stack]");
-		if (!room[i]->name)
-			return;
+		room[i]->name = telling__name(&room[i]->frame);
+		ready &= lay_out(s, room[i]) && room[i]->name;
 	}
-	qsort(room, n, sizeof(*room), by_name);
-	split_runs(&(struct group){ .s = s, .v = room, .n = n, .from = 1 });
+	if (ready) {
+		qsort(room, n, sizeof(*room), by_name);
+		split_runs(&(struct group){ .s = s, .v = room, .n = n, .from = 1 });
+	}
+	for (size_t i = 0; i < n; i++) {
+		free(room[i]->frames);
+		room[i]->frames = NULL;
+	}
 }
 
 void alike__tell_apart(const struct snapshot *s, struct alike_site *v, size_t n)

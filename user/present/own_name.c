@@ -277,6 +277,28 @@ bool own_name__is_library(const struct own_name *o)
 	return in_library(o->s, o->len, o->params);
 }
 
+struct own_name own_name__lambda(const char *name)
+{
+	static const char word[] = "{lambda(";
+	const char *at = strnlen(name, LEN_MAX + 1) > LEN_MAX ? NULL : strstr(name, word), *end = at ? closing(at, name) : NULL, *from = at;
+	size_t depth = 0;
+
+	if (!end)
+		return (struct own_name){};
+	/* back to where its scope begins: what it is an argument of, or the argument before */
+	for (; from > name; from--) {
+		char c = from[-1];
+
+		if (strchr(")>}", c))
+			depth++;
+		else if (strchr("(<{", c) && !depth--)
+			break;
+		else if (!depth && (c == ',' || (c == ' ' && !begins(from, "const::"))))
+			break;
+	}
+	return (struct own_name){ .s = from, .len = (size_t)(end + 1 - from) };
+}
+
 /* ---- as it is shown */
 
 /* "::h0123456789abcdef" */
@@ -373,8 +395,9 @@ char *own_name__last(const char *shown)
 		size_t n = plain_len(s, shown);
 		const char *close = !n && closes(*s) ? closing(s, shown) : NULL;
 
+		/* "f<int>", and Rust's "f::<i32>" */
 		if (close && *s == '<' && s > last && !close[1])
-			end = s;
+			end = s - last > 2 && begins(s - 2, "::") ? s - 2 : s;
 		if (!n && begins(s, "::") && s[2] && s[2] != '<')
 			last = s + 2;
 		s = n ? s + n : close ? close + 1 : s + 1;

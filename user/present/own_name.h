@@ -24,6 +24,11 @@ struct own_name own_name__of(const char *name);
  */
 bool own_name__is_library(const struct own_name *o);
 /*
+ * The lambda that a library's function was made for, among its template arguments: "main::{lambda()#2}" of
+ * "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#2}> > >::_M_run()", into which it is inlined. s NULL: none.
+ */
+struct own_name own_name__lambda(const char *name);
+/*
  * As its owner would write it: without parameters, what it returns, the hash of a Rust name, and the marks of a
  * compiler's copies. "app::run(int) const::{lambda(char)#2}::operator()(char) const" is "app::run::{lambda#2}".
  * A broken one is the whole name. The caller's; NULL without memory.

@@ -175,9 +175,9 @@ static const char *function_of(const struct frame *f)
 	return f->line && f->line->function && *f->line->function ? f->line->function : NULL;
 }
 
-static bool is_allocator(const char *function)
+bool frame__is_allocator(const struct frame *f)
 {
-	struct own_name own = own_name__of(function);
+	struct own_name own = own_name__of(function_of(f) ? function_of(f) : "");
 
 	return any(OF_FUNCTION, own.s, own.len);
 }
@@ -216,7 +216,7 @@ static bool stands_for(const struct frame *named, const struct frame *unnamed)
 }
 
 /* How much a frame says; the first of the most telling ones is taken. */
-enum worth { NOTHING, LIBRARY_NAME, TELLING_PLACE, TELLING_NAME };
+enum worth { NOTHING, LIBRARY_NAME, LIBRARY_LAMBDA, TELLING_PLACE, TELLING_NAME };
 
 static enum worth worth_of(const struct frame *f)
 {
@@ -224,7 +224,9 @@ static enum worth worth_of(const struct frame *f)
 
 	if (frame__is_telling(f))
 		return function ? TELLING_NAME : TELLING_PLACE;
-	return function && !is_allocator(function) ? LIBRARY_NAME : NOTHING;
+	if (!function || frame__is_allocator(f))
+		return NOTHING;
+	return own_name__lambda(function).s ? LIBRARY_LAMBDA : LIBRARY_NAME;
 }
 
 static struct telling_at find(const struct snapshot *s, const struct snap_site *site)
@@ -317,6 +319,16 @@ size_t tellings__number(const struct tellings *t, const struct snapshot *s, cons
 
 /* ---- names */
 
+char *telling__name(const struct frame *f)
+{
+	struct own_name lambda = f->place && function_of(f) && !frame__is_telling(f) ? own_name__lambda(function_of(f)) : (struct own_name){};
+	_cleanup_free_ char *callable = lambda.s ? strndup(lambda.s, lambda.len) : NULL;
+
+	if (callable)
+		return own_name__shown(callable);
+	return f->place ? frame__own_name(f) : strdup("[no stack]");
+}
+
 /* Sites that are alike get their names at once, all others when they are wanted. */
 static void name_alike(const struct tellings *t)
 {
@@ -327,7 +339,7 @@ static void name_alike(const struct tellings *t)
 	if (!v)
 		return;
 	for (size_t i = 0; i < t->n; i++)
-		v[i] = (struct alike_site){ &s->sites[i], at_of(t, s, &s->sites[i]).number, tellings__of(t, s, &s->sites[i]), NULL };
+		v[i] = (struct alike_site){ .site = &s->sites[i], .at = tellings__number(t, s, &s->sites[i]), .frame = tellings__of(t, s, &s->sites[i]) };
 	alike__tell_apart(s, v, t->n);
 	for (size_t i = 0; i < t->n; i++)
 		t->v[i].name = v[i].name;
@@ -342,7 +354,7 @@ const char *tellings__kept_name(const struct tellings *t, const struct snapshot 
 	if (at && !at->name) {
 		struct frame f = tellings__of(t, s, site);
 
-		at->name = f.place ? frame__own_name(&f) : strdup("[no stack]");
+		at->name = telling__name(&f);
 	}
 	return at ? at->name : NULL;
 }
@@ -355,5 +367,5 @@ char *tellings__name(const struct tellings *t, const struct snapshot *s, const s
 	if (name)
 		return strdup(name);
 	f = tellings__of(t, s, site);
-	return f.place ? frame__own_name(&f) : strdup("[no stack]");
+	return telling__name(&f);
 }

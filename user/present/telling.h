@@ -13,6 +13,7 @@
 
 /* Does a frame say who wanted memory, rather than how it was got? A frame without a name is judged by its module. */
 bool frame__is_telling(const struct frame *f);
+bool frame__is_allocator(const struct frame *f);	/* by its name: malloc, operator new, and what is put around them */
 /*
  * Those of a snapshot's sites, each looked for once: whoever shows a site's name
  * takes it from here, in reports, on the screen and in pages. All zero: nothing is kept, and each is looked for again.
@@ -41,5 +42,7 @@ size_t tellings__number(const struct tellings *t, const struct snapshot *s, cons
 char *tellings__name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
 /* The same, t's own; NULL: t is NULL, the site is none of its snapshot's, or there is no memory. */
 const char *tellings__kept_name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site);
+/* What such a frame is called when it is the only one of its kind; of a library's function, the lambda that it was made for. The caller's. */
+char *telling__name(const struct frame *f);
 
 #endif

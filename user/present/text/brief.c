@@ -265,12 +265,12 @@ static void write_stack(FILE *out, const struct report *r, const struct snap_sit
 
 	for (size_t i = at; i < n; i++) {
 		struct frame f = site__frame(s, site, i);
-		_cleanup_free_ char *name = frame__own_name(&f), *fits = name ? name__shorten(name, room / 3) : NULL;
+		_cleanup_free_ char *name = telling__name(&f), *fits = name ? name__shorten(name, room / 3) : NULL;
 
 		used += fits ? text_width(fits) + 3 : 0;
 		if (i > at && n - i > 1 && used > room) {
 			struct frame last = site__frame(s, site, n - 1);
-			_cleanup_free_ char *end = frame__own_name(&last), *end_fits = end ? name__shorten(end, LAST_COLS) : NULL;
+			_cleanup_free_ char *end = telling__name(&last), *end_fits = end ? name__shorten(end, LAST_COLS) : NULL;
 
 			fprintf(out, " < … %zu more < %s", n - 1 - i, end_fits ? end_fits : "");
 			break;
@@ -281,36 +281,57 @@ static void write_stack(FILE *out, const struct report *r, const struct snap_sit
 		fprintf(out, " < … not whole: %s", site__end_says(s, site));
 }
 
-static int stack_line(struct report *r, const struct snap_site *site, size_t number)
+/* NULL without memory. */
+static char *stack_text(const struct report *r, const struct snap_site *site)
 {
-	_cleanup_free_ char *text = NULL;
+	char *text = NULL;
 	size_t len = 0;
-	FILE *out;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return NULL;
+	write_stack(out, r, site, r->width * STACK_LINES - LAST_COLS - strlen(" < … 100 more < "));
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* texts: of the stacks before it; its own is added. One that reads the same says in which way it differs: "2. as 1: load via push_back". */
+static int stack_line(struct report *r, const struct snap_site *site, size_t number, char **texts)
+{
+	_cleanup_free_ char *name = name_of(r, site, r->width - 10);
 	char label[8];
+	size_t same = 0;
 
 	if (!site->n_stack)
 		return 0;
-	out = open_memstream(&text, &len);
-	if (!out)
+	texts[number] = stack_text(r, site);
+	if (!texts[number] || !name)
 		return -ENOMEM;
-	write_stack(out, r, site, r->width * STACK_LINES - LAST_COLS - strlen(" < … 100 more < "));
-	if (fclose(out))
-		return -ENOMEM;
-	snprintf(label, sizeof(label), "%zu.", number);
+	while (same < number && (!texts[same] || strcmp(texts[same], texts[number])))
+		same++;
+	snprintf(label, sizeof(label), "%zu.", number + 1);
 	para__begin(&r->para, label, 3);
-	para__item(&r->para, "%s", text);
+	if (same < number)
+		para__item(&r->para, "as %zu: %s", same + 1, name);
+	else
+		para__item(&r->para, "%s", texts[number]);
 	para__end(&r->para);
 	return 0;
 }
 
 static int stacks(struct report *r, const struct rank *k, size_t n)
 {
+	char *texts[STACKS_SHOWN] = {};
 	int err = 0;
 
 	if (n)
 		fputc('\n', r->out);
 	for (size_t i = 0; i < MIN(n, (size_t)STACKS_SHOWN) && !err; i++)
-		err = stack_line(r, k->v[i], i + 1);
+		err = stack_line(r, k->v[i], i, texts);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		free(texts[i]);
 	return err;
 }
 
@@ -334,7 +355,7 @@ static void most_calls_line(struct report *r)
 
 	if (!most || !most->c.alloc_calls || recording__is_growth(&r->s->recording))
 		return;
-	name = name_of(r, most, r->width / 3);
+	name = name_of(r, most, r->width / 2);
 	para__begin(&r->para, "", 0);
 	para__item(&r->para, "allocates most: %s", name ? name : "");
 	para__item(&r->para, "%s%s call%s (%s)", report__mark(r), fmt_count(a, most->c.alloc_calls), plural(most->c.alloc_calls),
