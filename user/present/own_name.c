@@ -65,18 +65,31 @@ static size_t operator_len(const char *s, const char *start)
 /* What looks like a bracket and is none; 0: nothing of that kind. */
 static size_t plain_len(const char *s, const char *start)
 {
-	size_t n = operator_len(s, start);
-
-	if (n)
-		return n;
-	if (begins(s, anonymous))
-		return strlen(anonymous);
-	return begins(s, "->") ? 2 : 0;
+	/* asked of every byte */
+	switch (*s) {
+	case 'o':
+		return operator_len(s, start);
+	case '(':
+		return begins(s, anonymous) ? strlen(anonymous) : 0;
+	case '-':
+		return s[1] == '>' ? 2 : 0;
+	}
+	return 0;
 }
 
 static char closes(char open)
 {
-	return open == '(' ? ')' : open == '<' ? '>' : open == '[' ? ']' : open == '{' ? '}' : 0;
+	switch (open) {
+	case '(':
+		return ')';
+	case '<':
+		return '>';
+	case '[':
+		return ']';
+	case '{':
+		return '}';
+	}
+	return 0;
 }
 
 /* Where the bracket at s ends; NULL: nowhere. A '>' within parentheses is "greater than". */
@@ -100,7 +113,7 @@ static const char *closing(const char *s, const char *start)
 		} else if (depth && *s == want[depth - 1]) {
 			if (!--depth)
 				return s;
-		} else if (*s != '>' && strchr(")]}", *s)) {
+		} else if (*s == ')' || *s == ']' || *s == '}') {
 			return NULL;
 		}
 		s++;
@@ -126,7 +139,7 @@ static const char *after_qualifiers(const char *s)
 /* What compilers say of their copies comes last. */
 static bool is_end(const char *s)
 {
-	return !*s || begins(s, " [clone ") || begins(s, " (.");
+	return !*s || (*s == ' ' && (begins(s, " [clone ") || begins(s, " (.")));
 }
 
 static struct own_name whole(const char *name, bool broken)
