@@ -70,6 +70,11 @@ Test(json_read, everything_comes_back)
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
 		struct snapshot *s = sample(samples[i]), *again = read_back(s);
 
+		/* who writes JSON looks all names up */
+		for (size_t k = 0; k < s->n_places; k++) {
+			s->places[k].n_lines = s->places[k].resolved ? s->places[k].n_lines : 0;
+			s->places[k].resolved = true;
+		}
 		for (size_t k = 0; k < ARRAY_SIZE(formats); k++) {
 			_cleanup_free_ char *want = NULL, *got = NULL;
 			size_t want_len, got_len, at;

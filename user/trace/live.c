@@ -43,6 +43,7 @@ struct live {
 	struct names *names;
 	int timer_fd, said_fd;
 	bool all_ended;
+	bool told_missing;	/* that names are missing, once */
 	struct starting *starting;	/* NULL: the loop has the terminal */
 	uint64_t waiting_since_ns;	/* for names; 0: for none */
 	struct source_file *source;	/* what the screen shows of one; NULL: none */
@@ -143,6 +144,20 @@ static void show_progress(struct live *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
+/* Once, when the names of what is on the screen have come, or will not come. */
+static void tell_missing(struct live *l)
+{
+	_cleanup_free_ char *words = NULL;
+	char path[256];
+
+	if (l->told_missing || !top__shown(l->top) || names__n_left(l->names, path, sizeof(path)))
+		return;
+	words = output__missing_names(&l->s->output, top__shown(l->top));
+	if (words)
+		top__say(l->top, words);
+	l->told_missing = words;
+}
+
 static void draw(struct live *l)
 {
 	int rows, cols;
@@ -163,6 +178,7 @@ static void draw(struct live *l)
 		top__draw(l->top, &l->grid);
 	}
 	show_progress(l);
+	tell_missing(l);
 	top__draw(l->top, &l->grid);
 	term__draw(&l->grid);
 }

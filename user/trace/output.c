@@ -7,6 +7,8 @@
 #include "elf/demangle.h"
 #include "files/outfile.h"
 #include "model/group.h"
+#include "names/packages.h"
+#include "present/missing_names.h"
 #include "present/text/free_rows.h"
 #include "trace/output.h"
 #include "util/log.h"
@@ -285,9 +287,40 @@ static void tell_written(const struct output *o, const char *path, uint64_t ns)
 	say_verbose("%s: written in %.0f ms", path, ns / 1e6);
 }
 
+/* Do its paths mean files of this machine? Not those of a container, nor of a profile that was read. */
+static bool is_local(const struct snapshot *s, const struct missing_names *m)
+{
+	bool local = true;
+
+	for (size_t i = 0; i < s->n_processes; i++)
+		local &= !s->processes[i].container;
+	for (size_t i = 0; i < m->n_files; i++)
+		local &= m->files[i]->handle != NULL;
+	return local;
+}
+
+char *output__missing_names(const struct output *o, const struct snapshot *s)
+{
+	const char *files[MISSING_FILES];
+	_cleanup_free_ char *install = NULL;
+	struct missing_names m;
+	bool traced = true;
+
+	if (!missing_names__find(s, &m))
+		return NULL;
+	for (size_t i = 0; i < m.n_files; i++) {
+		files[i] = m.files[i]->path;
+		traced &= m.files[i]->handle != NULL;
+	}
+	if (is_local(s, &m))
+		install = packages__debug("", files, m.n_files);
+	return missing_names__words(&m, install, o->debuginfod, traced);
+}
+
 static int write_one(struct output *o, struct snapshot *s, const char *path, const struct export_format *f,
 		     struct err *e)
 {
+	_cleanup_free_ char *missing = NULL;
 	struct snapshot *shown = NULL;
 	uint64_t began_ns = now_ns();
 	/* what is read for one file is not for the next */
@@ -306,6 +339,7 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 
 		/* a file has no screen that could be flooded */
 		how.report.brief = !strcmp(path, "-") && !o->opts->views && !o->opts->full && !how.report.between_to_ns;
+		how.report.missing_names = missing = f == export__find_by_name("text") ? output__missing_names(o, shown) : NULL;
 		tellings__begin(&o->tellings, shown);
 		err = f->write(out.f, shown, &how, e);
 		if (err) {

@@ -50,6 +50,8 @@ int output__write_files(struct output *o, struct snapshot *s, unsigned int n, st
  * them, if that decides whether it is shown. False: --filter and its like hide it.
  */
 bool output__name_stack(struct output *o, struct snapshot *s, size_t n_frames);
+/* What is said where half of the names are missing, with packages to install; the caller's. NULL: they are not. */
+char *output__missing_names(const struct output *o, const struct snapshot *s);
 /* Is there a file of -o, besides standard output? */
 bool output__has_files(const struct output *o);
 /* Is there a file of -o for each interval, and do its blocks need ages? */

@@ -609,6 +609,7 @@ int report__header(struct report *r)
 		}
 	}
 	stacks_line(r);
+	report__names_line(r);
 	if (!r->o->brief)
 		counter_lines(r, "edges", LABEL_WIDTH, r->s->edges, r->s->n_edges);
 	runtime_lines(r);

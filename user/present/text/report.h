@@ -24,6 +24,7 @@ struct report_opts {
 	bool brief;		/* one screen: a sentence, rows without their stacks, what to do next */
 	const struct filter *filter;	/* of --view source alone: whose functions are shown; NULL: those of the heaviest sites */
 	const struct tellings *tellings;	/* of the snapshot; NULL: report__write keeps its own */
+	const char *missing_names;	/* what is said of them (missing_names.h); NULL: what the snapshot alone says */
 	unsigned int width;	/* columns, at least REPORT_WIDTH is taken */
 	/* of the tree alone */
 	const struct metric *metric;	/* NULL: metric__preset() */

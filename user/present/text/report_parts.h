@@ -56,6 +56,7 @@ void report__site_title(struct report *r, const struct view *v, const struct ran
 int report__views(struct report *r, bool leading);
 /* brief.c: the report of one screen; and its sentence, in the header. */
 int report__brief(struct report *r);
+void report__names_line(struct report *r);	/* names_line.c */
 void report__verdict_line(struct report *r);
 /* The sites that it names, beside those of its rows; NULL: none. */
 const struct snap_site *report__alarming_site(const struct snapshot *s);

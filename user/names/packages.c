@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns how a file's package is found: Debian and its like list the files of each package in /var/lib/dpkg/info/PACKAGE.list, some
+ * megabytes in all, which are read once, when names are missing. Where there is rpm, its own database is left to rpm: what to type is said.
+ *
+ * What always holds: these are this machine's files, whatever the traced process calls its own; nothing is run.
+ */
+#include "names/packages.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/util.h"
+
+#define DPKG_INFO "/var/lib/dpkg/info"
+#define LIST ".list"
+
+/* Packages whose symbols are not in PACKAGE-dbgsym. */
+static const struct {
+	const char *package, *symbols;
+} others[] = {
+	{ "libc6", "libc6-dbg" },
+	{ "libpython3.11", "python3.11-dbg" },
+	{ "python3.11-minimal", "python3.11-dbg" },
+};
+
+/* Is path a line of the list? Where / and /usr are merged, a list may have either. */
+static bool lists(const char *list, size_t len, const char *path)
+{
+	size_t n = strlen(path);
+
+	for (const char *s = list; (s = memmem(s, (size_t)(list + len - s), path, n)); s++)
+		if ((s == list || s[-1] == '\n') && (s + n == list + len || s[n] == '\n'))
+			return true;
+	return false;
+}
+
+static bool has_file(const char *list, size_t len, const char *path)
+{
+	_cleanup_free_ char *merged = NULL;
+
+	if (lists(list, len, path))
+		return true;
+	if (!strncmp(path, "/usr/", 5))
+		return lists(list, len, path + 4);
+	return asprintf(&merged, "/usr%s", path) > 0 && lists(list, len, merged);
+}
+
+static void put_package(FILE *out, const char *name, size_t len, size_t *n_put)
+{
+	const char *arch = memchr(name, ':', len);
+
+	len = arch ? (size_t)(arch - name) : len;
+	fputs((*n_put)++ ? " " : "", out);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (strlen(others[i].package) == len && !memcmp(others[i].package, name, len)) {
+			fputs(others[i].symbols, out);
+			return;
+		}
+	fprintf(out, "%.*s-dbgsym", (int)len, name);
+}
+
+static void look(FILE *out, const char *dir, const char *name, const char *const *files, size_t n, size_t *n_put)
+{
+	_cleanup_free_ char *path = NULL, *list = NULL;
+	size_t len;
+
+	if (asprintf(&path, "%s/%s", dir, name) < 0)
+		path = NULL;
+	if (!path || read_small_file(path, &list, &len))
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (has_file(list, len, files[i])) {
+			put_package(out, name, strlen(name) - strlen(LIST), n_put);
+			return;
+		}
+}
+
+static bool is_list(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > strlen(LIST) && !strcmp(name + n - strlen(LIST), LIST);
+}
+
+static int only_lists(const struct dirent *d)
+{
+	return is_list(d->d_name);
+}
+
+static void debian(FILE *out, const char *root, const char *const *files, size_t n, size_t *n_put)
+{
+	_cleanup_free_ char *dir = NULL;
+	struct dirent **v = NULL;
+	int n_lists = asprintf(&dir, "%s" DPKG_INFO, root) < 0 ? -1 : scandir(dir, &v, only_lists, alphasort);
+
+	for (int i = 0; i < n_lists; i++) {
+		if (*n_put < n)
+			look(out, dir, v[i]->d_name, files, n, n_put);
+		free(v[i]);
+	}
+	free(v);
+}
+
+static void rpm(FILE *out, const char *root, const char *const *files, size_t n, size_t *n_put)
+{
+	_cleanup_free_ char *db = NULL, *sysimage = NULL;
+
+	if (asprintf(&db, "%s/var/lib/rpm", root) < 0 || asprintf(&sysimage, "%s/usr/lib/sysimage/rpm", root) < 0)
+		return;
+	if (!n || (access(db, F_OK) && access(sysimage, F_OK)))
+		return;
+	fputs("symbols with: debuginfo-install $(rpm -qf", out);
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, " %s", files[i]);
+	fputc(')', out);
+	*n_put = n;
+}
+
+char *packages__debug(const char *root, const char *const *files, size_t n)
+{
+	char *ret = NULL;
+	size_t len = 0, n_put = 0;
+	FILE *out = open_memstream(&ret, &len);
+
+	if (!out)
+		return NULL;
+	debian(out, root, files, n, &n_put);
+	if (!n_put)
+		rpm(out, root, files, n, &n_put);
+	if (!fclose(out) && n_put)
+		return ret;
+	free(ret);
+	return NULL;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns when missing names are worth a word, and that word. What always holds: it is said of what was looked up; names that
+ * nobody asked for are not missing.
+ */
+#include "present/missing_names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "present/figures.h"
+#include "present/telling.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+#define FRAMES_MIN 4		/* fewer say nothing about the whole */
+
+static bool is_looked_up(const struct snapshot *s, const struct snap_site *site)
+{
+	for (uint32_t i = 0; i < site->n_stack; i++)
+		if (!s->places[site->stack[i]].resolved)
+			return false;
+	return true;
+}
+
+/* A frame of the program or a library of its own, by its module's number; -1: of what every program has, or of no file. */
+static int file_of(const struct snapshot *s, const struct place *p)
+{
+	struct frame f = place__frame(s, p, place__n_frames(p) - 1);
+
+	return f.module && *f.module == '/' && frame__is_telling(&f) ? p->module : -1;
+}
+
+static bool has_name(const struct place *p)
+{
+	for (size_t i = 0; i < p->n_lines; i++)
+		if (p->lines[i].function && *p->lines[i].function)
+			return true;
+	return false;
+}
+
+static void take_most(const struct snapshot *s, uint64_t *by_file, struct missing_names *m)
+{
+	for (;;) {
+		size_t most = 0;
+
+		for (size_t i = 1; i < s->n_modules; i++)
+			if (by_file[i] > by_file[most])
+				most = i;
+		if (!s->n_modules || !by_file[most])
+			return;
+		if (m->n_files < MISSING_FILES)
+			m->files[m->n_files++] = &s->modules[most];
+		else
+			m->n_more++;
+		by_file[most] = 0;
+	}
+}
+
+bool missing_names__find(const struct snapshot *s, struct missing_names *ret)
+{
+	_cleanup_free_ uint64_t *by_file = calloc(s->n_modules + 1, sizeof(*by_file));
+	struct missing_names m = {};
+
+	for (size_t i = 0; by_file && i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+
+		if (!is_looked_up(s, site))
+			continue;
+		for (uint32_t k = 0; k < site->n_stack; k++) {
+			const struct place *p = &s->places[site->stack[k]];
+			int file = file_of(s, p);
+
+			if (file < 0)
+				continue;
+			m.n_frames++;
+			if (has_name(p))
+				continue;
+			m.n_unnamed++;
+			by_file[file]++;
+		}
+	}
+	if (m.n_frames < FRAMES_MIN || m.n_unnamed * 2 < m.n_frames)
+		return false;
+	take_most(s, by_file, &m);
+	*ret = m;
+	return true;
+}
+
+char *missing_names__words(const struct missing_names *m, const char *install, bool debuginfod, bool traced)
+{
+	char share[FMT_MAX], *ret = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&ret, &len);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "%s of the program's frames have no name (", fmt_percent(share, m->n_unnamed, m->n_frames));
+	for (size_t i = 0; i < m->n_files; i++)
+		fprintf(out, "%s%s", i ? ", " : "", path_basename(m->files[i]->path));
+	if (m->n_more)
+		fprintf(out, " and %zu more", m->n_more);
+	if (!traced)
+		fputs("): trace where their debug symbols are installed, or with --debuginfod", out);
+	else if (install)
+		fprintf(out, "): install %s%s", install, debuginfod ? "" : ", or try --debuginfod");
+	else
+		fprintf(out, "): install their debug symbols%s", debuginfod ? "" : ", or try --debuginfod");
+	if (!fclose(out))
+		return ret;
+	free(ret);
+	return NULL;
+}
