@@ -262,3 +262,48 @@ TEST(debuginfod_asks)
 	want(t, strstr(m.c.errs.s, "no server has a debug file of") && strstr(m.c.errs.s, "names.nodebug"),
 	     "a line about the file that no server has, wanted one: %.600s", m.c.errs.s);
 }
+
+/* ---- the function that a site is known by */
+
+/* The report's row of so many bytes, up to its end; NULL: there is none. */
+static char *row_of(const char *text, const char *bytes)
+{
+	for (const char *s = text; (s = strstr(s, bytes)); s++)
+		if (s == text || s[-1] == '\n' || s[-1] == ' ')
+			return strndup(s, strcspn(s, "\n"));
+	return NULL;
+}
+
+/* Containers of the C++ library are passed over, what mentions them is not; sites of one function have their callers. */
+TEST(names_owners)
+{
+	static const struct {
+		const char *bytes, *name;
+	} owners[] = {
+		{ "97.7 KiB", "  app::Table::load" },
+		{ "48.8 KiB", "  app::Cache<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >::put" },
+		{ "39.1 KiB", "  app::make<int>" },
+		{ "29.3 KiB", "  app::run::{lambda}" },
+		{ "20.5 KiB", "  app::leaf < app::mid_2" },
+		{ "19.5 KiB", "  app::leaf < app::mid_1" },
+	};
+	const char *page = in_dir(t, "owners.html");
+	struct mt m;
+	char *html;
+
+	must(t, mt__run(t, &m, "--", fixture("owners_cxx"), "--auto", in_dir(t, "ledger"), NULL) == 0, "exit status, wanted 0: %.600s", m.c.errs.s);
+	for (size_t i = 0; i < sizeof(owners) / sizeof(*owners); i++) {
+		char *row = row_of(m.c.outs.s, owners[i].bytes);
+
+		/* at 80 columns template arguments give way */
+		want(t, row && (strstr(row, owners[i].name) || (strstr(owners[i].name, "Cache") && strstr(row, "  app::Cache<…>::put"))),
+		     "the site of %s, wanted%s, got '%s' of %s", owners[i].bytes, owners[i].name, row ? row : "none", m.c.outs.s);
+		free(row);
+	}
+	must(t, mt__run(t, &m, "-q", "-o", page, "--", fixture("owners_cxx"), "--auto", in_dir(t, "ledger"), NULL) == 0, "exit status, wanted 0: %.600s", m.c.errs.s);
+	html = read_all(page, NULL);
+	must(t, html != NULL, "no %s", page);
+	want(t, strstr(html, "\"app::Table::load\"") && strstr(html, "\"app::make\\u003cint\\u003e\"") && strstr(html, "\"app::leaf \\u003c app::mid_1\""),
+	     "names of sites in the page, wanted those of the report");
+	free(html);
+}

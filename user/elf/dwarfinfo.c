@@ -335,8 +335,32 @@ static bool is_type(int tag)
 	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
-/* "ns::type::name", "ns::function::{lambda}::operator()" for a function without a linkage name: found from the unit down to its DIE. */
-static const char *qualify(struct dwarfinfo *d, Dwarf_Die *die, const char *name, struct pool *names)
+static const char *qualify(struct dwarfinfo *d, Dwarf_Die *die, const char *name, struct pool *names, bool is_scope);
+
+/* "ns::function" for a function that is defined elsewhere than it is declared: its declaration has name and scope. */
+static const char *declared_name(struct dwarfinfo *d, Dwarf_Die *die, struct pool *names)
+{
+	Dwarf_Die at = *die;
+
+	for (int i = 0; i < REFS_MAX; i++) {
+		const char *name = attr_string(d, &at, DW_AT_name);
+		Dwarf_Attribute ref;
+
+		if (name)
+			return qualify(d, &at, name, names, true);
+		if (!dwarf_attr(&at, DW_AT_abstract_origin, &ref) && !dwarf_attr(&at, DW_AT_specification, &ref))
+			break;
+		if (!dwarf_formref_die(&ref, &at))
+			break;
+	}
+	return NULL;
+}
+
+/*
+ * "ns::type::name", "ns::function::{lambda}::operator()" for a function without a linkage name: found from the unit down to its DIE.
+ * is_scope: name is that of a scope of it; what is around that function is not looked for.
+ */
+static const char *qualify(struct dwarfinfo *d, Dwarf_Die *die, const char *name, struct pool *names, bool is_scope)
 {
 	Dwarf_Off target = dwarf_dieoffset(die), unit_off;
 	Dwarf_Die scope, next;
@@ -365,6 +389,10 @@ static const char *qualify(struct dwarfinfo *d, Dwarf_Die *die, const char *name
 		/* a closure has no name, or "<lambda(int)>" */
 		if (is_type(tag) && (!part || *part == '<') && !strcmp(name, "operator()"))
 			part = "{lambda}";
+		if (tag == DW_TAG_subprogram && !part && !is_scope) {
+			part = declared_name(d, &scope, names);
+			len = part ? 0 : len;
+		}
 		if ((tag != DW_TAG_namespace && tag != DW_TAG_subprogram && !is_type(tag)) || !part)
 			continue;
 		len += snprintf(path + len, sizeof(path) - len, "%s::", part);
@@ -413,7 +441,7 @@ static struct name find_name(struct dwarfinfo *d, const struct unit *u, Dwarf_Di
 			break;
 	}
 	if (got.name && !got.mangled && !u->c)
-		got.name = qualify(d, &named, got.name, names);
+		got.name = qualify(d, &named, got.name, names, false);
 	if (key) {
 		keep = pool__alloc(names, sizeof(*keep));
 		*keep = got;

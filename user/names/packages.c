@@ -91,7 +91,8 @@ static int only_lists(const struct dirent *d)
 	return is_list(d->d_name);
 }
 
-static void debian(FILE *out, const char *root, const char *const *files, size_t n, size_t *n_put)
+/* False: this is no Debian. */
+static bool debian(FILE *out, const char *root, const char *const *files, size_t n, size_t *n_put)
 {
 	_cleanup_free_ char *dir = NULL;
 	struct dirent **v = NULL;
@@ -103,6 +104,18 @@ static void debian(FILE *out, const char *root, const char *const *files, size_t
 		free(v[i]);
 	}
 	free(v);
+	return n_lists > 0;
+}
+
+/* Whether a package has the file is rpm's to say; what lies elsewhere is nobody's. */
+static bool is_of_system(const char *path)
+{
+	static const char *const dirs[] = { "/usr/", "/lib", "/bin/", "/sbin/" };
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+		found |= !strncmp(path, dirs[i], strlen(dirs[i]));
+	return found && strncmp(path, "/usr/local/", strlen("/usr/local/"));
 }
 
 static void rpm(FILE *out, const char *root, const char *const *files, size_t n, size_t *n_put)
@@ -111,13 +124,12 @@ static void rpm(FILE *out, const char *root, const char *const *files, size_t n,
 
 	if (asprintf(&db, "%s/var/lib/rpm", root) < 0 || asprintf(&sysimage, "%s/usr/lib/sysimage/rpm", root) < 0)
 		return;
-	if (!n || (access(db, F_OK) && access(sysimage, F_OK)))
+	if (access(db, F_OK) && access(sysimage, F_OK))
 		return;
-	fputs("symbols with: debuginfo-install $(rpm -qf", out);
 	for (size_t i = 0; i < n; i++)
-		fprintf(out, " %s", files[i]);
-	fputc(')', out);
-	*n_put = n;
+		if (is_of_system(files[i]))
+			fprintf(out, "%s %s", (*n_put)++ ? "" : "symbols with: debuginfo-install $(rpm -qf", files[i]);
+	fputs(*n_put ? ")" : "", out);
 }
 
 char *packages__debug(const char *root, const char *const *files, size_t n)
@@ -128,8 +140,7 @@ char *packages__debug(const char *root, const char *const *files, size_t n)
 
 	if (!out)
 		return NULL;
-	debian(out, root, files, n, &n_put);
-	if (!n_put)
+	if (!debian(out, root, files, n, &n_put))
 		rpm(out, root, files, n, &n_put);
 	if (!fclose(out) && n_put)
 		return ret;

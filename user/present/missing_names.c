@@ -106,7 +106,7 @@ char *missing_names__words(const struct missing_names *m, const char *install, b
 	else if (install)
 		fprintf(out, "): install %s%s", install, debuginfod ? "" : ", or try --debuginfod");
 	else
-		fprintf(out, "): install their debug symbols%s", debuginfod ? "" : ", or try --debuginfod");
+		fprintf(out, "): install their debug symbols, or do not strip them%s", debuginfod ? "" : ", or try --debuginfod");
 	if (!fclose(out))
 		return ret;
 	free(ret);
