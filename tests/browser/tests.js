@@ -32,6 +32,18 @@ test("summary", async () => {
 	quiet();
 });
 
+// As in tests/golden/brief-80.txt: C++ past its containers and without parameters, callers where rows would be alike.
+test("sites_are_called_as_in_reports", async () => {
+	const want = ["raxGenericInsert", "_dictExpand", "engine::Table::add", "libtable-engine.so.2.14.0+0x6120", "[no stack]", 'evil?[31m"name"; \\ with é < reload'];
+
+	await open("sample");
+	assert.deepStrictEqual(await texts("#top .top-name"), want);
+	assert.deepStrictEqual((await texts(".site-name > .mono")).slice(0, want.length), want);
+	assert.match((await texts("#top li"))[2], /engine\/table\.cc:88/);
+	assert.doesNotMatch((await texts("#top li"))[3], /0x6120.*0x6120/);
+	quiet();
+});
+
 test("losses_cannot_be_missed", async () => {
 	await open("losses");
 	assert.match(await text("#losses"), /^1,211 lost: these figures are not exact\s+1,204 blocks found no room/);
