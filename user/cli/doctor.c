@@ -23,6 +23,7 @@
 #include "probe/features.h"
 #include "probe/kernel.h"
 #include "process/watch.h"
+#include "trace/code_names.h"
 #include "tracee/machine.h"
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
@@ -118,6 +119,14 @@ static void print_unwind(FILE *out, const struct opts *o, const struct tracee *p
 	if (u && !unwind__update(u, 0, p->process.pid, &p->lives.v[p->lives.n - 1]->space, 0, &v, NULL))
 		fprintf(out, "  stacks     by %s\n", v.why);
 	unwind__free(u);
+}
+
+static void print_names(FILE *out, const struct tracee *p)
+{
+	_cleanup_free_ char *words = code_names__missing(&p->lives.v[p->lives.n - 1]->space, !p->process.container);
+
+	if (words)
+		fprintf(out, "  names      %s\n", words);
 }
 
 static void print_runtime(FILE *out, const struct tracees *t, const struct tracee *p)
@@ -282,6 +291,7 @@ static int print_targets(FILE *out, const struct opts *o, const struct selection
 			break;
 		tracee__tell_room(t.v.v[t.v.n - 1], out);
 		print_unwind(out, o, t.v.v[t.v.n - 1]);
+		print_names(out, t.v.v[t.v.n - 1]);
 		for (size_t k = seen; k < t.files.n; k++)
 			if (t.files.v[k]->plan.n_funcs)
 				print_plan(out, &t, &t.files.v[k]->plan);

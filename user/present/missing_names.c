@@ -61,7 +61,7 @@ static void take_most(const struct snapshot *s, uint64_t *by_file, struct missin
 bool missing_names__find(const struct snapshot *s, struct missing_names *ret)
 {
 	_cleanup_free_ uint64_t *by_file = calloc(s->n_modules + 1, sizeof(*by_file));
-	struct missing_names m = {};
+	struct missing_names m = { .what = "frames" };
 
 	for (size_t i = 0; by_file && i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
@@ -96,7 +96,7 @@ char *missing_names__words(const struct missing_names *m, const char *install, b
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%s of the program's frames have no name (", fmt_percent(share, m->n_unnamed, m->n_frames));
+	fprintf(out, "%s of the program's %s have no name (", fmt_percent(share, m->n_unnamed, m->n_frames), m->what);
 	for (size_t i = 0; i < m->n_files; i++)
 		fprintf(out, "%s%s", i ? ", " : "", path_basename(m->files[i]->path));
 	if (m->n_more)

@@ -12,6 +12,7 @@
 #define MISSING_FILES 3
 
 struct missing_names {
+	const char *what;	/* "frames" */
 	uint64_t n_frames, n_unnamed;
 	const struct snap_module *files[MISSING_FILES];	/* those with most of them first */
 	size_t n_files;		/* of files */
