@@ -15,7 +15,7 @@ FX_PROGS := $(patsubst tests/fixtures/%.c,%,$(filter-out tests/fixtures/lib%.c t
 FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
 FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
 FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc nolibc.go \
-	stacks.static stacks.static-pie stacks.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
+	stacks.static stacks.static-pie stacks.stripped owners_cxx.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
 	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown cxx.static written.static written.moved nesting.static libheader.nofp.so libplug_b.so libplug_c.so libplug_d.so libplug.nofp.so libplug_d.nofp.so \
 	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
 include tests/fixtures/truth/truth.mk
@@ -107,6 +107,9 @@ $(FX)/libstacks_plt.nofp.so: tests/fixtures/libstacks.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_NOFP) -DPLT -fPIC -shared -o $@ $<
 
 # Names from the dynamic table alone.
+$(FX)/owners_cxx.stripped: tests/fixtures/owners_cxx.cc
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(FX_CXX) $(FX_CXX_FLAGS) $(FX_FP) -s -o $@ $<
+
 $(FX)/stacks.stripped: tests/fixtures/stacks.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) -O2 $(FX_NOFP) -rdynamic -s -o $@ $< $(FX_LINK)
 

@@ -307,3 +307,21 @@ TEST(names_owners)
 	     "names of sites in the page, wanted those of the report");
 	free(html);
 }
+
+/* Where the program's functions have no names, that is said, with what would help; where they have, it is not. */
+TEST(names_missing)
+{
+	static const char says[] = "100% of the program's f";
+	struct fx f;
+	struct mt m;
+
+	must(t, mt__run(t, &m, "--", fixture("owners_cxx.stripped"), "--auto", in_dir(t, "ledger"), NULL) == 0, "exit status, wanted 0: %.600s", m.c.errs.s);
+	want(t, strstr(m.c.outs.s, says) && strstr(m.c.outs.s, "owners_cxx.stripped)") && strstr(m.c.outs.s, "--debuginfod"),
+	     "a line about names in the report, wanted one: %.900s", m.c.outs.s);
+	must(t, mt__run(t, &m, "--", fixture("owners_cxx"), "--auto", in_dir(t, "ledger"), NULL) == 0, "exit status, wanted 0: %.600s", m.c.errs.s);
+	want(t, !strstr(m.c.outs.s, says), "a line about names, wanted none: %.900s", m.c.outs.s);
+	fx__start(t, &f, "owners_cxx.stripped", NULL);
+	must(t, mt__run(t, &m, "doctor", "-p", pid_arg(f.c.pid), NULL) == 0, "doctor's exit status, wanted 0: %.900s", m.c.outs.s);
+	want(t, strstr(m.c.outs.s, says) && strstr(m.c.outs.s, "(owners_cxx.stripped)"), "a line about names of doctor, wanted one: %.900s", m.c.outs.s);
+	fx__quit(t, &f);
+}
