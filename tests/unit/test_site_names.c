@@ -55,7 +55,7 @@ static struct snapshot *made(const struct stack *v, size_t n)
 			struct line *l = snapshot__alloc(s, 1, sizeof(*l));
 			size_t at = 0;
 
-			*l = (struct line){ c->function, c->line ? "src/app.c" : NULL, c->line, false };
+			*l = (struct line){ .function = c->function, .file = c->line ? "src/app.c" : NULL, .line = c->line };
 			/* a place is there once */
 			while (at < s->n_places && (s->places[at].module != c->module || s->places[at].offset != c->offset))
 				at++;
