@@ -67,7 +67,7 @@ test("older_is_what_was_asked_for", async () => {
 	const report = (...args) => spawnSync(TOOL, ["report", json, ...args], {encoding: "utf8"}).stdout;
 
 	for (const [args, words] of [[[], /Who holds it/], [["--older", "10s"], /Who holds what is older than 10\.0s/]]) {
-		const stdout = report("-T", "100", "--full", ...args), [, table] = /\n[A-Z]+(?: older than \S+)? by live bytes ([^]*?)(?:\n\n[A-Z]+[ :]|$)/.exec(stdout);
+		const stdout = report("-T", "100", "--full", ...args), [, table] = /\n[A-Z]+(?: older than \S+)? by (?:live )?bytes ([^]*?)(?:\n\n[A-Z]+[ :]|$)/.exec(stdout);
 
 		report("-q", "-o", page, ...args);
 		await browser.open(page);

@@ -67,7 +67,7 @@ TEST(top_cmd_tty)
 	/* what it said on the terminal comes when that is free again */
 	COMES("EXIT 7", "COMPLAINED", "!q quit");
 	out = text_of(t, "out");
-	want(t, strstr(out, "READ 0\n") && strstr(out, "hello-from-stdout") && strstr(out, "LIVE by live bytes"), "output, then the report: %s", out);
+	want(t, strstr(out, "READ 0\n") && strstr(out, "hello-from-stdout") && strstr(out, "LIVE by bytes"), "output, then the report: %s", out);
 	want(t, !strchr(out, '\033'), "escape codes in a file: %s", out);
 	free(out);
 	end(t, &s);
@@ -81,7 +81,7 @@ TEST(top_cmd_held)
 	begin_cmd(t, &s, "--tty", "");
 	COMES("[1 live]", "has ended", "leak_here", "!hello-from-stdout", "!COMPLAINED");
 	keys(t, &s, "q");
-	COMES("EXIT 7", "COMPLAINED", "READ 0", "hello-from-stdout", "LIVE by live bytes");
+	COMES("EXIT 7", "COMPLAINED", "READ 0", "hello-from-stdout", "LIVE by bytes");
 	end(t, &s);
 }
 

@@ -122,6 +122,7 @@ Test(listing, reads)
 	cr_assert_eq(l.n, 17, "8 to 24, got %zu", l.n);
 	cr_expect_eq(l.v[0].number, 8);
 	cr_expect_str_eq(l.v[0].text, "line 8;");
+	cr_expect_str_eq(l.v[16].text, "    line 24;");
 	cr_expect_str_eq(l.v[4].text, "    line 12;?[31m", "clean, tabs as spaces: '%s'", l.v[4].text);
 	/* once more: what is there is not read again */
 	cr_assert_eq(sources__read(s, 4, &got), 0);
@@ -206,4 +207,18 @@ Test(listing, on_the_screen)
 	cr_expect(made__says(&g, "FRAME, the allocation's caller first"), "Esc goes back to the stack");
 	grid__done(&g);
 	top__free(t);
+}
+
+/* The end of the file is no character. */
+Test(listing, the_last_line)
+{
+	static const struct line last = { "f", "a.c", 40, false, dir };
+	struct source_file *f;
+
+	write_source(0644, "first");
+	f = source_file__read(&last, NULL);
+	cr_assert(f && !f->why);
+	cr_expect_eq(f->lines.n, 40);
+	cr_expect_str_eq(f->lines.text[39], "    line 40;");
+	source_file__free(f);
 }

@@ -164,8 +164,10 @@ static int find_lines(struct begins *b, const struct text *t)
 /* Line number, from 1 on. */
 static void line_at(const struct begins *b, const struct text *t, size_t number, char buf[static LINE_MAX_COLS + TAB_COLS + 1])
 {
-	size_t begin = b->v.v[number - 1], end = number < b->v.n ? b->v.v[number] - 1 : t->len;
+	size_t begin = b->v.v[number - 1], end = number < b->v.n ? b->v.v[number] : t->len;
 
+	if (t->bytes[end - 1] == '\n')
+		end--;
 	show_line(buf, t->bytes + begin, end - begin);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Owns the report of one screen: what the header (header.c) says first, then
  *
- *	LIVE by live bytes (10 of 214 sites, 97.1% of bytes)
+ *	LIVE by bytes (10 of 214 sites, 97.1% of bytes)
  *
  *	    LIVE  SHARE  BLOCKS  FREED  OLDEST   GROWTH/s  VERDICT  SITE
  *	31.0 MiB  75.2%  31,744     0%   29.9s   +180 KiB  leak     trackingRememberKey  tracking.c:212

@@ -9,7 +9,7 @@
  *	       118 frees of blocks older than the trace
  *	losses none
  *
- *	LIVE by live bytes (10 of 214 sites, 97.1% of bytes)
+ *	LIVE by bytes (10 of 214 sites, 97.1% of bytes)
  *
  *	 1.   31.0 MiB  75.2%  31,744 blocks  oldest  29.9s    0% freed  malloc
  *	     trackingRememberKey  src/tracking.c:212
@@ -60,12 +60,14 @@ void report__metric_words(char buf[static FMT_MAX], const struct metric *m)
 			*p = ' ';
 }
 
-/* Among allocations, "alloc calls" are "calls". */
+/* Among allocations, "alloc calls" are "calls"; what is live, by "live bytes", is so by "bytes". */
 static const char *words_of(char buf[static FMT_MAX], const struct metric *m, const struct view *v)
 {
 	if (!strcmp(m->name, "freed"))
 		return "share freed";
 	report__metric_words(buf, m);
+	if (!strncmp(buf, "live ", 5))
+		return v->bit == VIEW_LIVE ? buf + 5 : buf;
 	return v->bit != VIEW_LIVE && !strncmp(buf, "alloc ", 6) ? buf + 6 : buf;
 }
 

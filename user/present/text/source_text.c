@@ -160,8 +160,8 @@ static void put_listing(struct report *r, const struct listing *l)
 	para__item(&r->para, "%s", l->of.function);
 	para__item(&r->para, "%s", l->of.file);
 	if (live)
-		para__item(&r->para, "%s%s in %s blocks", report__mark(r), fmt_bytes(a, l->sum.live_bytes), fmt_exact(b, l->sum.live_blocks));
-	para__item(&r->para, "%s%s calls", report__mark(r), fmt_exact(c, l->sum.alloc_calls));
+		para__item(&r->para, "%s%s in %s block%s", report__mark(r), fmt_bytes(a, l->sum.live_bytes), fmt_exact(b, l->sum.live_blocks), plural(l->sum.live_blocks));
+	para__item(&r->para, "%s%s call%s", report__mark(r), fmt_exact(c, l->sum.alloc_calls), plural(l->sum.alloc_calls));
 	para__end(&r->para);
 	if (!l->has_text)
 		fprintf(r->out, "its source was not found: %s%s%s\n", l->of.dir ?: "", l->of.dir ? "/" : "", l->of.file);

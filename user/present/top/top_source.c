@@ -137,8 +137,8 @@ static int draw_title(const struct top *t, struct grid *g, int row, const struct
 
 	grid__putf(g, row, col, g->cols - col, STYLE_DIM, "  %s", t->source.file);
 	if (t->shown->known & HAS_LIVE_BYTES)
-		snprintf(text, sizeof(text), "%s in %s blocks, %s calls", fmt_bytes(a, l->sum.live_bytes), fmt_exact(b, l->sum.live_blocks),
-			 fmt_exact(c, l->sum.alloc_calls));
+		snprintf(text, sizeof(text), "%s in %s block%s, %s call%s", fmt_bytes(a, l->sum.live_bytes), fmt_exact(b, l->sum.live_blocks),
+			 l->sum.live_blocks == 1 ? "" : "s", fmt_exact(c, l->sum.alloc_calls), l->sum.alloc_calls == 1 ? "" : "s");
 	else
 		snprintf(text, sizeof(text), "%s in %s calls", fmt_bytes(a, l->sum.alloc_bytes), fmt_exact(c, l->sum.alloc_calls));
 	grid__put(g, row + 1, 0, g->cols, STYLE_PLAIN, text);

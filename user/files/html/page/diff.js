@@ -27,7 +27,7 @@ const DIFF = (() => {
 		byId("top-said").hidden = !rows.length;
 		byId("top-said").textContent = `Stacks that hold more: ${MARK}+${bytes(sum(1))}. That hold less: ${MARK}${bytes(-sum(-1))}.`;
 		byId("top").replaceChildren(...rows.slice(0, 6).map((s) => topRow(s, MARK + signed(s.sinceBaseline, bytes), [share(Math.abs(s.sinceBaseline), all), Math.abs(s.sinceBaseline) / all],
-			s.sinceBaseline < 0 ? "down" : "up", [wayWords(s), [titleFrame(s) < 0 ? "" : shortPath(sourceOf(titleFrame(s))), callerWords(s)].filter(Boolean).join(" · ")], () => tables.reveal(s))));
+			s.sinceBaseline < 0 ? "down" : "up", [wayWords(s), [whereShort(s), callerWords(s)].filter(Boolean).join(" · ")], () => tables.reveal(s))));
 		if (!rows.length)
 			byId("top").append(el("li", {class: "quiet"}, "No stack holds more or less than it did."));
 	}
