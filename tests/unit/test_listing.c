@@ -131,6 +131,15 @@ Test(listing, reads)
 	snapshot__free(s);
 }
 
+static size_t n_read(const struct snapshot *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_sources; i++)
+		n += s->sources[i].n > 0;
+	return n;
+}
+
 /* A target names the files: what is not everybody's to read is not shown, to root neither. */
 Test(listing, secrets)
 {
@@ -142,12 +151,50 @@ Test(listing, secrets)
 	write_source(0600, "secret");
 	cr_assert_eq(sources__read(s, 4, &got), 0);
 	cr_expect_eq(got.n_missing, 3);
-	cr_expect_eq(s->n_sources, 0);
+	cr_expect_eq(n_read(s), 0);
 	cr_expect_str_eq(got.why, "not everybody may read it");
-	/* under sudo: its owner's */
-	setenv("SUDO_UID", "0", 1);
+	/* under sudo, what its user may not reach is not shown either, whatever its own mode is */
+	write_source(0644, "secret");
+	chmod(dir, 0700);
+	setenv("SUDO_UID", "65534", 1);
 	cr_assert_eq(sources__read(s, 4, &got), 0);
-	cr_expect_eq(s->n_sources, 1);
+	cr_expect_eq(n_read(s), 0);
+	cr_expect_str_eq(got.why, "Permission denied");
+	chmod(dir, 0755);
+	cr_assert_eq(sources__read(s, 4, &got), 0);
+	cr_expect_eq(n_read(s), 1);
+	snapshot__free(s);
+}
+
+/* What is no source by its name, or no file, is not even opened. */
+Test(listing, other_files)
+{
+	struct line passwords = { "f", "/etc/passwd", 1, false, NULL }, device = { "f", dir, 1, false, NULL };
+	struct source_file *f = source_file__read(&passwords, NULL);
+	char path[128];
+
+	cr_expect_str_eq(f->why, "no source file by its name");
+	source_file__free(f);
+	snprintf(path, sizeof(path), "%s/a.c", dir);
+	unlink(path);
+	cr_assert_eq(symlink("/dev/zero", path), 0);
+	device.file = path;
+	f = source_file__read(&device, NULL);
+	cr_expect_str_eq(f->why, "No such file or directory");
+	source_file__free(f);
+}
+
+/* A profile of another machine: a file of the same name is another one here. */
+Test(listing, elsewhere)
+{
+	struct snapshot *s = made();
+	struct sources_read got;
+
+	write_source(0644, "first");
+	s->host = "some-other-machine";
+	cr_assert_eq(sources__read(s, 4, &got), 0);
+	cr_expect(got.elsewhere);
+	cr_expect_eq(n_read(s), 0);
 	snapshot__free(s);
 }
 

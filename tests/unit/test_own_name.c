@@ -122,7 +122,7 @@ static const struct {
 	{ "<&mut app::Row as core::iter::Iterator>::next", LIBRARY, NULL },
 	{ "<[app::Row]>::to_vec", LIBRARY, "<[app::Row]>::to_vec" },
 	{ "<alloc::boxed::Box<dyn core::ops::function::FnOnce<()>> as core::ops::function::FnOnce<()>>::call_once", LIBRARY, NULL },
-	{ "<app::Row as core::clone::Clone>::clone", OWN, "<app::Row as core::clone::Clone>::clone" },
+	{ "<app::Row as core::clone::Clone>::clone", OWN, "app::Row::clone" },
 	{ "<app::Row<alloc::string::String> as core::default::Default>::default", OWN, NULL },
 	{ "<alloc::vec::Vec<u8> as app::Encode>::encode", OWN, NULL },
 	{ "<u8 as app::Encode>::encode", OWN, NULL },

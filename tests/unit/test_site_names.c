@@ -106,6 +106,17 @@ Test(site_names, tell_apart)
 		{ .calls = { { "twice", 0, APP, 0x1190 }, MAIN }, "twice @0x1190" },
 		{ .calls = { { "deep", 0, APP, 20 }, { "at", 7, APP, 21 }, MAIN }, "deep < at:7" },
 		{ .calls = { { "deep", 0, APP, 20 }, { "at", 9, APP, 22 }, MAIN }, "deep < at:9" },
+		/* callers stand in the order of the stack, whatever was found to differ first */
+		{ .calls = { { "turned", 0, APP, 80 }, { "low", 6, APP, 81 }, { "left", 0, APP, 82 }, MAIN }, "turned < low:6 < left" },
+		{ .calls = { { "turned", 0, APP, 80 }, { "low", 7, APP, 83 }, { "left", 0, APP, 82 }, MAIN }, "turned < low:7 < left" },
+		{ .calls = { { "turned", 0, APP, 80 }, { "low", 6, APP, 81 }, { "right", 0, APP, 84 }, MAIN }, "turned < low:6 < right" },
+		{ .calls = { { "turned", 0, APP, 80 }, { "low", 7, APP, 83 }, { "right", 0, APP, 84 }, MAIN }, "turned < low:7 < right" },
+		/* what is not shown of a name does not make it another */
+		{ .calls = { { "app::push::h0123456789abcdef", 0, APP, 90 }, { "u", 0, APP, 91 } }, "app::push < u" },
+		{ .calls = { { "app::push::hfedcba9876543210", 0, APP, 92 }, { "v", 0, APP, 93 } }, "app::push < v" },
+		/* the same way of another name in a library: by its address */
+		{ .calls = { { "std::vector<int>::reserve(unsigned long)", 0, APP, 0xa0 }, { "app::inner()", 0, APP, 0xa1 } }, "app::inner [std::vector<int>::reserve @0xa0]" },
+		{ .calls = { { "std::vector<int>::reserve(unsigned long)", 0, APP, 0xa8 }, { "app::inner()", 0, APP, 0xa1 } }, "app::inner [std::vector<int>::reserve @0xa8]" },
 		/* another way in the library */
 		{ .calls = { { "operator new(unsigned long)", 0, APP, 30 }, { "std::vector<int>::reserve(unsigned long)", 0, APP, 31 }, { "app::load(int)", 0, APP, 32 } },
 		  "app::load via reserve" },

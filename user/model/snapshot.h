@@ -63,8 +63,9 @@ struct line {			/* one function at a place; several where functions were inlined
 struct snap_source {
 	const char *file, *dir;	/* as of struct line */
 	bool newer;		/* was written to after the program was */
-	uint32_t from, n;	/* the first line, and how many */
+	uint32_t from, n;	/* the first line, and how many; 0: none */
 	const char *const *text;
+	const char *why;	/* there is none: why not */
 };
 
 struct snap_module {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns nothing beyond a call. What always holds: a file is opened only if it is a regular one that everybody may read, or
- * the invoking user owns; no more of it is held than SOURCE_MAX_BYTES; text is clean and has no tabs.
+ * Owns nothing beyond a call. What always holds: a file is read only if its name is that of a source, the invoking user may
+ * open it, and everybody may read it, or that user owns it; no more of it is held than SOURCE_MAX_BYTES; text is clean and has no tabs.
  */
 #include "names/source.h"
 
@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include "util/invoker.h"
 #include "util/util.h"
 
 #define SOURCE_MAX_BYTES (8u << 20)
@@ -75,13 +77,34 @@ static int collect(struct wants *w, const struct snapshot *s)
 
 /* ---- files */
 
-/* Root may read everything, and a target's debug information may name everything. */
+/* A target's debug information, and a profile that somebody sent, may name every file: keys and passwords are no sources. */
+static bool is_source(const char *path)
+{
+	static const char *const suffixes[] = {
+		"c", "h", "cc", "hh", "cpp", "hpp", "cxx", "hxx", "c++", "h++", "inl", "inc", "ipp", "tpp", "tcc", "def", "cu", "m", "mm", "s", "S", "asm",
+		"rs", "go", "d", "zig", "nim", "swift", "f", "f90", "f95", "f03", "F", "F90", "for", "adb", "ads", "pas", "pp", "y", "l", "yy", "ll", "rl",
+		"py", "pyx", "rb", "java", "kt", "scala", "cs", "fs", "ml", "mli", "hs", "js", "ts", "php", "erl", "ex", "lua", "pl", "tcl", "vala", "cr",
+	};
+	const char *name = path_basename(path), *dot = strrchr(name, '.');
+
+	/* those of the C++ library have none: <vector> */
+	if (!dot)
+		return !strncmp(path, "/usr/include/", strlen("/usr/include/"));
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
+		if (!strcmp(dot + 1, suffixes[i]))
+			return true;
+	return false;
+}
+
+/* Root may read everything. */
 static bool may_show(const struct stat *st)
 {
-	const char *sudo = getenv("SUDO_UID");
+	uid_t uid = geteuid();
+	gid_t gid;
 
-	return st->st_mode & S_IROTH || (geteuid() && st->st_uid == geteuid()) ||
-	       (sudo && *sudo && strtoul(sudo, NULL, 10) == st->st_uid);
+	if (st->st_mode & S_IROTH)
+		return true;
+	return (uid || invoker__find(&uid, &gid)) && st->st_uid == uid;
 }
 
 static bool is_newer(const struct stat *source, const char *module)
@@ -101,14 +124,14 @@ struct text {
 
 static const char *read_file(const char *path, const char *module, struct text *ret)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_close_ int fd = is_source(path) ? invoker__open_to_read(path) : -ENOEXEC;
 	struct stat st;
 	ssize_t n;
 
+	if (fd == -ENOEXEC)
+		return "no source file by its name";
 	if (fd < 0 || fstat(fd, &st))
-		return strerrordesc_np(errno);
-	if (!S_ISREG(st.st_mode))
-		return "no regular file";
+		return strerrordesc_np(fd < 0 ? -fd : errno);
 	if (!may_show(&st))
 		return "not everybody may read it";
 	if (st.st_size <= 0 || st.st_size > SOURCE_MAX_BYTES)
@@ -178,10 +201,21 @@ struct ranges {
 	size_t bytes;		/* of text */
 };
 
+static int add_none(struct ranges *r, struct snapshot *s, const struct want *v, const char *why)
+{
+	struct snap_source *slot = vec_push(&r->v);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = (struct snap_source){ .dir = v->dir, .file = v->file, .why = snapshot__strdup(s, why) };
+	return 0;
+}
+
 /* The wanted lines of one file, and those around them: one range where they touch. */
 static int add_ranges(struct ranges *r, struct snapshot *s, const struct want *v, size_t n, const struct text *t, uint32_t around)
 {
 	struct begins begins = {};
+	bool short_of = false;
 	int err = find_lines(&begins, t);
 
 	for (size_t i = 0; i < n && !err;) {
@@ -191,7 +225,9 @@ static int add_ranges(struct ranges *r, struct snapshot *s, const struct want *v
 
 		for (; i < n && (v[i].line <= to || v[i].line - to <= 2 * around + 1); i++)
 			to = v[i].line;
-		if (to > begins.v.n)	/* another file than the one that was compiled */
+		/* another file than the one that was compiled */
+		short_of |= to > begins.v.n;
+		if (from > begins.v.n)
 			continue;
 		to = (uint32_t)MIN((size_t)to + around, begins.v.n);
 		text = snapshot__alloc(s, to - from + 2, sizeof(*text));
@@ -209,17 +245,20 @@ static int add_ranges(struct ranges *r, struct snapshot *s, const struct want *v
 			*slot = (struct snap_source){ .dir = v->dir, .file = v->file, .newer = t->newer, .from = from, .n = to - from + 1, .text = text };
 	}
 	vec_done(&begins.v);
-	return err;
+	return err || !short_of ? err : add_none(r, s, v, "it has fewer lines than the program was built from");
 }
 
-/* Where the folder is not known, the one that malloctrace was started in may be it. */
+/* In the folder that the compiler had; else in the one that malloctrace was started in. */
 static const char *read_named(const char *dir, const char *file, const char *module, struct text *ret, char path[static SOURCE_PATH_MAX])
 {
 	bool within = file[0] != '/' && dir;
 
+	const char *why;
+
 	if (snprintf(path, SOURCE_PATH_MAX, "%s%s%s", within ? dir : "", within ? "/" : "", file) >= SOURCE_PATH_MAX)
 		return "its name is too long";
-	return read_file(path, module, ret);
+	why = read_file(path, module, ret);
+	return why && within && !read_file(file, module, ret) ? NULL : why;
 }
 
 static int add_file(struct ranges *r, struct snapshot *s, const struct want *v, size_t n, uint32_t around, struct sources_read *ret)
@@ -232,12 +271,21 @@ static int add_file(struct ranges *r, struct snapshot *s, const struct want *v, 
 	ret->n_files++;
 	if (!why)
 		err = add_ranges(r, s, v, n, &t, around);
-	else if (!ret->n_missing++) {
+	else
+		err = add_none(r, s, v, why);
+	if (why && !ret->n_missing++) {
 		snprintf(ret->path, sizeof(ret->path), "%s", path);
 		ret->why = why;
 	}
 	free(t.bytes);
 	return err;
+}
+
+static bool is_of_this_machine(const struct snapshot *s)
+{
+	struct utsname here;
+
+	return !s->host || uname(&here) || !strcmp(s->host, here.nodename);
 }
 
 int sources__read(struct snapshot *s, uint32_t around, struct sources_read *ret)
@@ -246,7 +294,13 @@ int sources__read(struct snapshot *s, uint32_t around, struct sources_read *ret)
 	struct wants w = {};
 	int err = collect(&w, s);
 
-	*ret = (struct sources_read){};
+	*ret = (struct sources_read){ .elsewhere = !is_of_this_machine(s) };
+	/* a file of that name is another one here */
+	for (size_t i = 0; i < w.v.n && !err && ret->elsewhere; i++)
+		if (!i || !same_file(&w.v.v[i - 1], &w.v.v[i]))
+			err = add_none(&r, s, &w.v.v[i], "it was recorded on another machine: record with --embed-source");
+	if (ret->elsewhere)
+		w.v.n = 0;
 	for (size_t i = 0, n; i < w.v.n && !err; i += n) {
 		for (n = 1; i + n < w.v.n && same_file(&w.v.v[i], &w.v.v[i + n]); n++)
 			;
@@ -295,7 +349,7 @@ struct source_file *source_file__read(const struct line *l, const char *module)
 		else
 			f->lines.n++;
 	}
-	f->lines = (struct snap_source){ f->file, f->dir, t.newer, 1, f->lines.n, text };
+	f->lines = (struct snap_source){ .file = f->file, .dir = f->dir, .newer = t.newer, .from = 1, .n = f->lines.n, .text = text };
 	free(t.bytes);
 	vec_done(&begins.v);
 	if (text && f->file && (f->dir || !l->dir))

@@ -18,6 +18,7 @@ struct sources_read {
 	char path[SOURCE_PATH_MAX];	/* of the first that was not, and why */
 	const char *why;
 	bool cut;		/* there is more than is taken */
+	bool elsewhere;		/* the profile is of another machine: nothing was looked for here */
 };
 
 /*

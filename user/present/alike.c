@@ -21,14 +21,25 @@
 #include "util/hash.h"
 #include "util/util.h"
 
-#define CALLERS_MAX 3
+#define CALLERS_MAX 3	/* by their functions */
+#define CALLS_MAX 4	/* by lines or addresses, which the same function makes */
+
+/* A name in its parts, from which it is put together in the order of the stack, whatever was found first. */
+struct alike_words {
+	char *head, *tail;	/* owned; the telling frame's, and what is no frame's */
+	struct {
+		size_t depth;	/* of the caller */
+		char *text;	/* owned */
+	} callers[CALLERS_MAX + CALLS_MAX];	/* the innermost first */
+	size_t n_callers;
+};
 
 struct group {
 	const struct snapshot *s;
 	struct alike_site **v;
 	size_t n;
 	size_t from;		/* the next caller to be looked at; 1 is that of the telling frame */
-	unsigned int callers;	/* so many were added */
+	unsigned int callers, calls;	/* so many were added */
 	size_t way;		/* of `ways`: the one to try next */
 };
 
@@ -84,12 +95,15 @@ static bool same_line(const struct frame *a, const struct frame *b)
 	       !strcmp(a->line->file, b->line->file);
 }
 
-/* ---- ways: what would be added to a site's name, "" for nothing; the caller's */
+/* ---- ways: what would be added to a part of a site's name, "" for nothing; the caller's */
+
+enum part { PART_HEAD, PART_CALLER, PART_TAIL };
 
 struct way {
 	/* Where the group's sites differ in this way, *ret_at; false: they do not. */
 	bool (*differs)(const struct group *g, ptrdiff_t *ret_at);
 	char *(*says)(const struct group *g, const struct alike_site *a, ptrdiff_t at);
+	enum part part;		/* of a caller's, the head if at is the telling frame */
 	bool again;		/* what is still alike is tried again in the same way, as long as that differs */
 };
 
@@ -184,16 +198,23 @@ static char *say_caller(const struct group *g, const struct alike_site *a, ptrdi
 	/* its stack ends before */
 	if (!f.place)
 		return strdup("");
-	return name ? text("%s < %s", (size_t)at > g->from ? " < …" : "", name) : NULL;
+	return name ? strdup(name) : NULL;
 }
 
-/* Inwards: what it called. */
-static bool callee_differs(const struct group *g, ptrdiff_t *ret_at)
+static size_t most_callees(const struct group *g)
 {
 	size_t most = 0;
 
 	for (size_t i = 0; i < g->n; i++)
 		most = MAX(most, g->v[i]->at);
+	return most;
+}
+
+/* Inwards: what it called. */
+static bool callee_differs(const struct group *g, ptrdiff_t *ret_at)
+{
+	size_t most = most_callees(g);
+
 	for (size_t d = 1; d <= most; d++)
 		if (any_differs(g, -(ptrdiff_t)d, same_function)) {
 			*ret_at = -(ptrdiff_t)d;
@@ -224,9 +245,14 @@ static bool place_differs(const struct group *g, ptrdiff_t *ret_at)
 {
 	ptrdiff_t n = (ptrdiff_t)most_frames(g);
 
-	for (ptrdiff_t d = 0; d < n; d++)
+	for (ptrdiff_t d = 0; d < n && g->calls < CALLS_MAX; d++)
 		if (any_differs(g, d, same_place)) {
 			*ret_at = d;
+			return true;
+		}
+	for (size_t d = 1; d <= most_callees(g) && g->calls < CALLS_MAX; d++)
+		if (any_differs(g, -(ptrdiff_t)d, same_place)) {
+			*ret_at = -(ptrdiff_t)d;
 			return true;
 		}
 	return false;
@@ -239,11 +265,14 @@ static char *say_place(const struct group *g, const struct alike_site *a, ptrdif
 
 	if (!f.place)
 		return strdup("");
+	if (at < 0)
+		return text(" [%s @0x%" PRIx64 "]", name ? name : "", f.place->offset);
 	if (at && f.line && f.line->line && any_differs(g, at, same_line))
-		return text(" <%s %s:%u", at > 1 ? " … <" : "", name ? name : "", f.line->line);
-	if (at)
-		return text(" <%s %s @0x%" PRIx64, at > 1 ? " … <" : "", name ? name : "", f.place->offset);
-	return text(" @0x%" PRIx64, f.place->offset);
+		return text("%s:%u", name ? name : "", f.line->line);
+	/* without a name, the address is what stands for it */
+	if (at && !has_name(&f))
+		return name ? strdup(name) : NULL;
+	return text("%s @0x%" PRIx64, name ? name : "", f.place->offset);
 }
 
 static bool function_differs(const struct group *g, ptrdiff_t *ret_at)
@@ -275,13 +304,13 @@ static char *say_thread(const struct group *g, const struct alike_site *a, ptrdi
 }
 
 static const struct way ways[] = {
-	{ module_differs, say_module, false },
-	{ line_differs, say_line, false },
-	{ caller_differs, say_caller, true },
-	{ callee_differs, say_callee, false },
-	{ place_differs, say_place, false },
-	{ function_differs, say_function, false },
-	{ thread_differs, say_thread, false },
+	{ module_differs, say_module, PART_HEAD, false },
+	{ line_differs, say_line, PART_HEAD, false },
+	{ caller_differs, say_caller, PART_CALLER, true },
+	{ callee_differs, say_callee, PART_TAIL, false },
+	{ place_differs, say_place, PART_CALLER, true },
+	{ function_differs, say_function, PART_TAIL, false },
+	{ thread_differs, say_thread, PART_TAIL, false },
 };
 
 /* ---- groups */
@@ -293,23 +322,78 @@ static int by_name(const void *pa, const void *pb)
 	return strcmp(a->name, b->name) ?: (a > b) - (a < b);
 }
 
+/* Takes more. */
+static bool append(char **part, char *more)
+{
+	char *longer = more ? text("%s%s", *part ? *part : "", more) : NULL;
+
+	free(more);
+	if (!longer)
+		return false;
+	free(*part);
+	*part = longer;
+	return true;
+}
+
+/* Takes what. A caller that has words already gets these: they say more. */
+static bool set_caller(struct alike_words *w, size_t depth, char *what)
+{
+	size_t i = 0;
+
+	if (!what)
+		return false;
+	while (i < w->n_callers && w->callers[i].depth < depth)
+		i++;
+	if (!*what || (w->n_callers == ARRAY_SIZE(w->callers) && (i == w->n_callers || w->callers[i].depth != depth))) {
+		free(what);
+		return true;
+	}
+	if (i < w->n_callers && w->callers[i].depth == depth) {
+		free(w->callers[i].text);
+	} else {
+		memmove(&w->callers[i + 1], &w->callers[i], (w->n_callers - i) * sizeof(w->callers[0]));
+		w->n_callers++;
+	}
+	w->callers[i].depth = depth;
+	w->callers[i].text = what;
+	return true;
+}
+
+/* In the order of the stack; "…" stands for callers that are left out, and only for such. */
+static char *put_together(const struct alike_words *w)
+{
+	char *name = strdup(w->head);
+	size_t last = 0;
+
+	for (size_t i = 0; name && i < w->n_callers; last = w->callers[i++].depth)
+		if (!append(&name, text("%s < %s", w->callers[i].depth > last + 1 ? " < …" : "", w->callers[i].text)))
+			break;
+	if (name && w->tail)
+		append(&name, strdup(w->tail));
+	return name;
+}
+
 /* Adds what the way says to each name. False: no memory, and names are as they were, or some of them are longer. */
-static bool add(const struct group *g, const struct way *w, ptrdiff_t at)
+static bool add(const struct group *g, const struct way *way, ptrdiff_t at)
 {
 	for (size_t i = 0; i < g->n; i++) {
-		_cleanup_free_ char *more = w->says(g, g->v[i], at);
-		char *longer = more ? text("%s%s", g->v[i]->name, more) : NULL;
+		struct alike_words *w = g->v[i]->words;
+		char *more = way->says(g, g->v[i], at), *name;
 
-		if (!longer)
+		if (way->part == PART_CALLER && at > 0 ? !set_caller(w, (size_t)at, more) :
+							 !append(way->part == PART_TAIL || at < 0 ? &w->tail : &w->head, more))
+			return false;
+		name = put_together(w);
+		if (!name)
 			return false;
 		free(g->v[i]->name);
-		g->v[i]->name = longer;
+		g->v[i]->name = name;
 	}
 	qsort(g->v, g->n, sizeof(*g->v), by_name);
 	return true;
 }
 
-/* One step: what is still alike has the rest of the ways to go. Depth: these, and CALLERS_MAX. */
+/* One step: what is still alike has the rest of the ways to go. Depth: these, CALLERS_MAX and CALLS_MAX. */
 static void split(struct group g);
 
 /* Sites are in the order of their names. */
@@ -335,9 +419,11 @@ static void split(struct group g)
 		g.way++;
 	if (g.way == ARRAY_SIZE(ways) || !add(&g, &ways[g.way], at))
 		return;
-	if (ways[g.way].again) {
+	if (ways[g.way].differs == caller_differs) {
 		g.from = (size_t)at + 1;
 		g.callers++;
+	} else if (ways[g.way].again) {
+		g.calls++;
 	} else {
 		g.way++;
 	}
@@ -351,18 +437,13 @@ struct keyed {
 	struct alike_site *a;
 };
 
-/* What the name will be made of, without making it. */
+/* What rows read: names that differ in what is not shown (parameters, a hash) are alike. */
 static uint64_t key_of(const struct alike_site *a)
 {
 	uint64_t h = hash__mix(hash__seed(), a->site->process);
-	struct own_name own;
+	_cleanup_free_ char *name = has_name(&a->frame) ? telling__name(&a->frame) : NULL;
 
-	if (!has_name(&a->frame))
-		return hash__mix(h, (uint64_t)(uintptr_t)a->frame.place);
-	own = own_name__of(a->frame.line->function);
-	if (!own.broken)
-		own.len = func_name__without_marks(own.s, own.len);
-	return hash__mix(h, hash__bytes(own.s, own.len));
+	return name ? hash__mix(h, hash__bytes(name, strlen(name))) : hash__mix(h, (uint64_t)(uintptr_t)a->frame.place);
 }
 
 static int by_key(const void *pa, const void *pb)
@@ -374,6 +455,17 @@ static int by_key(const void *pa, const void *pb)
 	return (a->a > b->a) - (a->a < b->a);
 }
 
+static void words_free(struct alike_words *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->n_callers; i++)
+		free(w->callers[i].text);
+	free(w->head);
+	free(w->tail);
+	free(w);
+}
+
 static void name_group(const struct snapshot *s, const struct keyed *k, struct alike_site **room, size_t n)
 {
 	bool ready = true;
@@ -381,13 +473,16 @@ static void name_group(const struct snapshot *s, const struct keyed *k, struct a
 	for (size_t i = 0; i < n; i++) {
 		room[i] = k[i].a;
 		room[i]->name = telling__name(&room[i]->frame);
-		ready &= lay_out(s, room[i]) && room[i]->name;
+		room[i]->words = calloc(1, sizeof(*room[i]->words));
+		ready &= lay_out(s, room[i]) && room[i]->name && room[i]->words && (room[i]->words->head = strdup(room[i]->name));
 	}
 	if (ready) {
 		qsort(room, n, sizeof(*room), by_name);
 		split_runs(&(struct group){ .s = s, .v = room, .n = n, .from = 1 });
 	}
 	for (size_t i = 0; i < n; i++) {
+		words_free(room[i]->words);
+		room[i]->words = NULL;
 		free(room[i]->frames);
 		room[i]->frames = NULL;
 	}

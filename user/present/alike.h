@@ -6,6 +6,7 @@
  *	parse:120			another line of the same function
  *	leaf_183 < mid_4		another caller
  *	leaf_183 < … < top_2		another caller further out: those between are the same
+ *	leaf_183 < mid_4:20 < top_2	another call in a caller; in the order of the stack, always
  *	load via _M_create		another way in the libraries that it calls
  *	leaf_183 @0x1184		another call in the same function, where the source is not known
  *	load [realloc]			another allocation function
@@ -21,7 +22,8 @@ struct alike_site {
 	const struct snap_site *site;
 	size_t at;		/* its telling frame's number */
 	struct frame frame;	/* and that frame; place NULL: no stack */
-	struct alike_frame *frames;	/* alike.c's own, while it works */
+	struct alike_frame *frames;	/* alike.c's own, while it works; words, too */
+	struct alike_words *words;
 	size_t n_frames;
 	char *name;		/* given to those that are alike others; the caller's. NULL: it is its frame's (frame__own_name) */
 };

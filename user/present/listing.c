@@ -121,7 +121,10 @@ int listing__init(struct listing *l, const struct snapshot *s, const struct line
 	if (!err)
 		err = list(l, s, &w, around);
 	for (size_t i = 0; i < s->n_sources; i++)
-		l->newer |= snap_source__is_of(&s->sources[i], of) && s->sources[i].newer;
+		if (snap_source__is_of(&s->sources[i], of)) {
+			l->newer |= s->sources[i].newer;
+			l->why = s->sources[i].why ? s->sources[i].why : l->why;
+		}
 	vec_done(&w.v);
 	vec_done(&w.seen);
 	return err;

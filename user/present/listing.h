@@ -22,6 +22,7 @@ struct listing {		/* all zero: none */
 	size_t n;
 	struct counters sum;	/* of all stacks that go through the function, each once */
 	bool has_text, newer;	/* newer: than the program */
+	const char *why;	/* there is no text; NULL: not known. The snapshot's */
 };
 
 /*

@@ -356,14 +356,21 @@ static size_t put_bracket(char **to, const char *s, const struct own_name *o)
 	return (size_t)(end + 1 - s);
 }
 
-/* "<app::Row>::new", as one mangling of Rust has it, is the other's "app::Row::new". */
+/*
+ * "<app::Row>::new", as one mangling of Rust has it, is the other's "app::Row::new"; "<app::Row as app::Job>::run" is
+ * "app::Row::run": whose it is, and not which of its traits asks for it, is what its owner knows.
+ */
 static void unwrap(struct own_name *o, char **to)
 {
-	const char *end = *o->s == '<' && !o->params ? closing(o->s, o->s) : NULL;
+	const char *end = *o->s == '<' && !o->params ? closing(o->s, o->s) : NULL, *as;
 
-	if (!end || end + 1 >= o->s + o->len || !begins(end + 1, "::") || as_at(o->s + 1, end) || strchr("&*[(", o->s[1]) || begins(o->s, "<impl "))
+	if (!end || end + 1 >= o->s + o->len || !begins(end + 1, "::") || strchr("&*[(", o->s[1]) || begins(o->s, "<impl ") || begins(o->s, "<dyn "))
 		return;
-	*to = mempcpy(*to, o->s + 1, (size_t)(end - o->s) - 1);
+	as = as_at(o->s + 1, end);
+	/* somebody's trait of a type that is nobody's, u8: the trait says more */
+	if (as && !memmem(o->s + 1, (size_t)(as - o->s) - 1, "::", 2))
+		return;
+	*to = mempcpy(*to, o->s + 1, (size_t)((as ? as : end) - o->s) - 1);
 	o->len -= (size_t)(end + 1 - o->s);
 	o->s = end + 1;
 }

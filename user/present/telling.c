@@ -121,8 +121,14 @@ static const struct rule {
 	{ OF_FUNCTION, BEGINS, "_PyObject_Realloc" },
 	{ OF_FUNCTION, BEGINS, "pymalloc_" },
 	{ OF_FUNCTION, BEGINS, "je_" },
-	{ OF_FUNCTION, BEGINS, "mi_" },
-	{ OF_FUNCTION, BEGINS, "tc_" },
+	{ OF_FUNCTION, BEGINS, "_mi_" },
+	{ OF_FUNCTION, BEGINS, "mi_heap_" },
+	{ OF_FUNCTION, BEGINS, "mi_new" },
+	{ OF_FUNCTION, BEGINS, "mi_malloc" },
+	{ OF_FUNCTION, BEGINS, "mi_free" },
+	{ OF_FUNCTION, BEGINS, "tc_new" },
+	{ OF_FUNCTION, BEGINS, "tc_malloc" },
+	{ OF_FUNCTION, BEGINS, "tc_free" },
 	/* and around free */
 	{ OF_FUNCTION, BEGINS, "operator delete" },
 	{ OF_FUNCTION, IS, "free" },
@@ -229,9 +235,29 @@ static enum worth worth_of(const struct frame *f)
 	return own_name__lambda(function).s ? LIBRARY_LAMBDA : LIBRARY_NAME;
 }
 
+#define SHORT_PREFIX 4		/* "ngx_malloc", "my_realloc" */
+
+/*
+ * A wrapper by its ending that says what it is for, too: "session_realloc". Above it there may be nothing but main, which says
+ * less.
+ */
+static bool is_own_wrapper(const struct frame *f)
+{
+	const char *base = f->module ? path_basename(f->module) : NULL, *function = function_of(f);
+	struct own_name own;
+
+	if (!base || !function || any(OF_MODULE, base, strlen(base)))
+		return false;
+	own = own_name__of(function);
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		if (rules[i].of == OF_FUNCTION && rules[i].how == ENDS && own.len > strlen(rules[i].text) + SHORT_PREFIX && fits(&rules[i], own.s, own.len))
+			return !own_name__is_library(&own);
+	return false;
+}
+
 static struct telling_at find(const struct snapshot *s, const struct snap_site *site)
 {
-	struct telling_at best = { .place = 1 };
+	struct telling_at best = { .place = 1 }, wrapper = {};
 	enum worth most = NOTHING;
 	struct frame first = {};	/* without a name, of the program */
 	uint32_t number = 0;
@@ -243,6 +269,10 @@ static struct telling_at find(const struct snapshot *s, const struct snap_site *
 			struct frame f = place__frame(s, p, k);
 			enum worth worth = worth_of(&f);
 
+			if (worth == NOTHING && is_own_wrapper(&f))
+				wrapper = (struct telling_at){ i + 1, k, number, NULL };
+			if (wrapper.place && worth == TELLING_NAME && !strcmp(function_of(&f), "main"))
+				return wrapper;
 			if (worth <= most || (most == TELLING_PLACE && !stands_for(&f, &first)))
 				continue;
 			if (worth == TELLING_PLACE)

@@ -76,7 +76,7 @@ static struct sum_key by_file(const struct frame *f)
 {
 	if (!f->place)
 		return NO_STACK;
-	return f->line && f->line->file ? (struct sum_key){ f->line->file, "" } : (struct sum_key){ "[no source]", f->module ? f->module : "" };
+	return f->line && f->line->file ? (struct sum_key){ f->line->file, f->line->dir ? f->line->dir : "" } : (struct sum_key){ "[no source]", f->module ? f->module : "" };
 }
 
 static struct sum_key by_module(const struct frame *f)

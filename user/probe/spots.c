@@ -354,8 +354,12 @@ static int compare_symbol(const char *raw, uint64_t vaddr, void *arg)
 	demangle(raw, buf);
 	len = strcspn(buf, "(<@");
 	if (len && len <= EDIT_MAX_BYTES) {
+		const char *returns;
+
 		buf[len] = '\0';
-		compare(arg, buf);
+		/* a template's is told with what it returns: "int leaf" */
+		returns = strrchr(buf, ' ');
+		compare(arg, returns && !strstr(buf, "operator") ? returns + 1 : buf);
 	}
 	return 0;
 }

@@ -14,7 +14,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/capability.h>
-#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -25,6 +24,7 @@
 #include "process/process.h"
 #include "process/spawn.h"
 #include "util/exit_status.h"
+#include "util/invoker.h"
 #include "util/parse.h"
 #include "util/rights.h"
 #include "util/util.h"
@@ -56,32 +56,15 @@ struct spawn {
 	struct rusage usage;	/* when it was last waited for */
 };
 
-/* Who ran sudo; false: nobody, or we are not root. */
-static bool invoking_user(uid_t *ret_uid, gid_t *ret_gid, struct passwd **ret_pw)
-{
-	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
-	uint64_t uid, gid;
-	struct passwd *pw;
-
-	if (geteuid() != 0 || !uid_text || parse_u64(uid_text, 0, UINT32_MAX - 1, &uid))
-		return false;
-	pw = getpwuid(uid);
-	if (!gid_text || parse_u64(gid_text, 0, UINT32_MAX - 1, &gid))
-		gid = pw ? pw->pw_gid : uid;
-	*ret_uid = (uid_t)uid;
-	*ret_gid = (gid_t)gid;
-	*ret_pw = pw;
-	return true;
-}
-
 static int become_user(void)
 {
 	struct passwd *pw;
 	uid_t uid;
 	gid_t gid;
 
-	if (!invoking_user(&uid, &gid, &pw))
+	if (!invoker__find(&uid, &gid))
 		return 0;
+	pw = getpwuid(uid);
 	if (pw ? initgroups(pw->pw_name, gid) : setgroups(0, NULL))
 		return -errno;
 	if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
@@ -91,23 +74,9 @@ static int become_user(void)
 
 int spawn__open_file(const char *path, bool as_root, struct err *e)
 {
-	struct passwd *pw;
-	uid_t uid, was_uid = 0;
-	gid_t gid, was_gid = 0;
-	bool other = !as_root && invoking_user(&uid, &gid, &pw);
-	int fd, err;
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_CLOEXEC;
+	int fd = as_root ? open(path, flags, 0666) : invoker__open(path, flags, 0666), err = as_root && fd < 0 ? -errno : fd;
 
-	/* this thread's alone: the kernel takes root's rights over files from it meanwhile */
-	if (other) {
-		was_gid = (gid_t)setfsgid(gid);
-		was_uid = (uid_t)setfsuid(uid);
-	}
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_CLOEXEC, 0666);
-	err = -errno;
-	if (other) {
-		setfsuid(was_uid);
-		setfsgid(was_gid);
-	}
 	return fd >= 0 ? fd : err_set(e, err, "cannot write %s: %s", path, strerror(-err));
 }
 

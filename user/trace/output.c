@@ -274,6 +274,8 @@ static int give_source(struct output *o, struct snapshot *s, const struct export
 		say("--embed-source: there is more source than can be embedded: some lines are left out");
 	if (got.n_missing)
 		say("--embed-source: %zu of %zu source files could not be read, the first is %s: %s", got.n_missing, got.n_files, got.path, got.why);
+	else if (got.elsewhere)
+		say("--embed-source: the profile was recorded on another machine, whose source files are not here");
 	else if (!got.n_files && !s->n_sources)
 		say("--embed-source: no frame has a source file (is there debug information?)");
 	return 0;

@@ -131,6 +131,22 @@ static bool is_file_there(const struct tracees *t, const struct spot *s)
 	return false;
 }
 
+/* Each part of "ns::Cache::put" must be the name of something there. */
+static bool may_be_inlined(struct object *obj, const struct spot *s)
+{
+	const char *name = s->part[s->n_parts - 1];
+	size_t scope = (size_t)(strstr(name, s->hint) - name);
+	_cleanup_free_ char *scopes = strndup(name, scope);
+	char *save = NULL;
+
+	if (!defined__may_be_inlined(obj, NULL, s->hint))
+		return false;
+	for (char *p = scopes ? strtok_r(scopes, ":", &save) : NULL; p; p = strtok_r(NULL, ":", &save))
+		if (!strpbrk(p, "<>(){} ") && !defined__may_be_inlined(obj, NULL, p))
+			return false;
+	return true;
+}
+
 /*
  * A tag need not begin anywhere: one that was inlined is on stacks as well. Where names come from a JIT's list or a server,
  * or the name has no last part to look for, nobody knows yet.
@@ -145,7 +161,7 @@ static bool may_be_on_stacks(const struct tracees *t, const struct spot *s)
 	for (size_t i = 0; i < t->files.n; i++) {
 		struct object *obj = t->files.v[i]->plan.object;
 
-		if (spot__may_be_in(s, obj) && defined__may_be_inlined(obj, NULL, s->hint))
+		if (spot__may_be_in(s, obj) && may_be_inlined(obj, s))
 			return true;
 	}
 	return false;

@@ -15,6 +15,8 @@ void json__sources(struct json *j, const struct snapshot *s)
 	json__line(j, 2);
 	json__array(j, "sources");
 	for (size_t i = 0; i < s->n_sources; i++) {
+		if (!s->sources[i].n)
+			continue;
 		json__line(j, 4);
 		json__object(j, NULL);
 		json__row(j, &source_fields, &s->sources[i], s->known);

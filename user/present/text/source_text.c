@@ -23,68 +23,86 @@
 #include "present/listing.h"
 #include "present/telling.h"
 #include "present/text/report_parts.h"
+#include "util/hash.h"
 #include "util/text.h"
 #include "util/util.h"
 
 #define FUNCTIONS 3		/* without --filter and --top */
 #define AROUND 4
 
-struct chosen {
-	struct vec(struct listing) v;
+/* Functions with what all their stacks weigh; only those that are shown are listed line by line. */
+struct function {
+	struct line of;
+	uint64_t weight;
+	size_t last_site;	/* + 1 */
 };
 
-static bool is_chosen(const struct chosen *c, const struct line *l)
+struct chosen {
+	struct vec(struct function) v;
+	struct hash at;		/* of struct function: index + 1, by what names it */
+};
+
+static uint64_t key_of(const struct line *l)
 {
-	for (size_t i = 0; i < c->v.n; i++)
-		if (listing__same(&c->v.v[i].of, l))
-			return true;
-	return false;
+	uint64_t h = hash__bytes(l->function, strlen(l->function));
+
+	h = hash__mix(h, hash__bytes(l->file, strlen(l->file)));
+	return hash__mix(h, l->dir ? hash__bytes(l->dir, strlen(l->dir)) : 0);
 }
 
-static int add(struct report *r, struct chosen *c, const struct line *l)
+static int add(struct report *r, struct chosen *c, const struct line *l, size_t site)
 {
-	struct listing *slot;
+	const struct counters *n = &r->s->sites[site].c;
+	uint64_t key = key_of(l);
+	size_t at = (size_t)(uintptr_t)hash__get(&c->at, key);
+	struct function *f = at ? &c->v.v[at - 1] : vec_push(&c->v);
 
-	if (!l || !l->function || !l->file || !l->line || is_chosen(c, l))
-		return 0;
-	slot = vec_push(&c->v);
-	if (!slot)
+	if (!f)
 		return -ENOMEM;
-	return listing__init(slot, r->s, l, AROUND, NULL, NULL);
+	if (!at) {
+		*f = (struct function){ .of = *l };
+		if (hash__put(&c->at, key, (void *)(uintptr_t)c->v.n))
+			return -ENOMEM;
+	}
+	if (f->last_site != site + 1)
+		f->weight += r->s->known & HAS_LIVE_BYTES ? n->live_bytes : n->alloc_bytes;
+	f->last_site = site + 1;
+	return 0;
 }
 
-static int choose_matching(struct report *r, struct chosen *c)
+static bool has_source(const struct line *l)
+{
+	return l && l->function && l->file && l->line;
+}
+
+static int choose(struct report *r, struct chosen *c, bool matching)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < r->s->n_sites; i++)
-		for (uint32_t k = 0; k < r->s->sites[i].n_stack; k++) {
-			const struct place *p = &r->s->places[r->s->sites[i].stack[k]];
+	for (size_t i = 0; i < r->s->n_sites && !err; i++) {
+		const struct snap_site *site = &r->s->sites[i];
+		struct frame told = matching ? (struct frame){} : tellings__of(r->o->tellings, r->s, site);
+
+		if (!matching && has_source(told.line))
+			err = add(r, c, told.line, i);
+		for (uint32_t k = 0; matching && k < site->n_stack; k++) {
+			const struct place *p = &r->s->places[site->stack[k]];
 
 			for (size_t n = 0; n < p->n_lines && !err; n++)
-				if (p->lines[n].function && filter__names(r->o->filter, p->lines[n].function))
-					err = add(r, c, &p->lines[n]);
+				if (has_source(&p->lines[n]) && filter__names(r->o->filter, p->lines[n].function))
+					err = add(r, c, &p->lines[n], i);
 		}
-	return err;
-}
-
-static int choose_telling(struct report *r, struct chosen *c, size_t most)
-{
-	struct rank k;
-	int err = rank__init(&k, r->s, r->s->known & HAS_LIVE_BYTES ? VIEW_LIVE : VIEW_ALLOCS, r->o->sort, false, SIZE_MAX);
-
-	for (size_t i = 0; i < k.n && !err && c->v.n < most; i++) {
-		struct frame f = tellings__of(r->o->tellings, r->s, k.v[i]);
-
-		err = add(r, c, f.line);
 	}
-	rank__done(&k);
 	return err;
 }
 
-static uint64_t weight(const struct report *r, const struct listing *l)
+static int by_weight(const void *pa, const void *pb)
 {
-	return r->s->known & HAS_LIVE_BYTES ? l->sum.live_bytes : l->sum.alloc_bytes;
+	const struct function *a = pa, *b = pb;
+
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return strcmp(a->of.function, b->of.function) ?: strcmp(a->of.file, b->of.file);
 }
 
 /* How wide the columns of a listing are, and what all of its lines begin with. */
@@ -163,8 +181,12 @@ static void put_listing(struct report *r, const struct listing *l)
 		para__item(&r->para, "%s%s in %s block%s", report__mark(r), fmt_bytes(a, l->sum.live_bytes), fmt_exact(b, l->sum.live_blocks), plural(l->sum.live_blocks));
 	para__item(&r->para, "%s%s call%s", report__mark(r), fmt_exact(c, l->sum.alloc_calls), plural(l->sum.alloc_calls));
 	para__end(&r->para);
-	if (!l->has_text)
-		fprintf(r->out, "its source was not found: %s%s%s\n", l->of.dir ?: "", l->of.dir ? "/" : "", l->of.file);
+	if (!l->has_text) {
+		para__begin(&r->para, "", 0);
+		para__item(&r->para, "its source cannot be shown: %s%s%s: %s", l->of.dir ?: "", l->of.dir ? "/" : "", l->of.file,
+			   l->why ? l->why : "it is not in the profile, and not here");
+		para__end(&r->para);
+	}
 	if (l->newer)
 		fputs("its source is newer than the program: lines may have moved\n", r->out);
 	fprintf(r->out, "\n%*s  ", (int)w.live, live ? "LIVE" : "BYTES");
@@ -178,41 +200,35 @@ static void put_listing(struct report *r, const struct listing *l)
 	}
 }
 
-static void write_all(struct report *r, struct chosen *c, size_t most)
-{
-	size_t n = MIN(c->v.n, most);
-	char shown[FMT_OF_MAX];
-
-	fprintf(r->out, "\nSOURCE by %s bytes (%s function%s)\n", r->s->known & HAS_LIVE_BYTES ? "live" : "alloc", fmt_of(shown, n, c->v.n), plural(c->v.n));
-	/* a handful: the heaviest of those that are left, each time */
-	for (size_t i = 0; i < n; i++) {
-		struct listing *best = &c->v.v[i], swap = *best;
-
-		for (size_t k = i + 1; k < c->v.n; k++)
-			if (weight(r, &c->v.v[k]) > weight(r, best))
-				best = &c->v.v[k];
-		c->v.v[i] = *best;
-		*best = swap;
-		put_listing(r, &c->v.v[i]);
-	}
-}
-
 int report__source(struct report *r)
 {
 	bool matching = r->o->filter && r->o->filter->has_only;
-	size_t most = r->o->top ? r->top : matching ? REPORT_TOP : FUNCTIONS;
+	size_t most = r->o->top ? r->top : matching ? REPORT_TOP : FUNCTIONS, n;
 	struct chosen c = {};
-	int err = matching ? choose_matching(r, &c) : 0;
+	char shown[FMT_OF_MAX];
+	int err = choose(r, &c, matching);
 
 	/* what was matched may be a file or a module */
-	if (!err && !c.v.n)
-		err = choose_telling(r, &c, most);
-	if (!err && c.v.n)
-		write_all(r, &c, most);
-	else if (!err)
+	if (!err && matching && !c.v.n)
+		err = choose(r, &c, false);
+	if (!err && c.v.n) {
+		qsort(c.v.v, c.v.n, sizeof(*c.v.v), by_weight);
+		n = MIN(c.v.n, most);
+		fprintf(r->out, "\nSOURCE by %s bytes (%s function%s)\n", r->s->known & HAS_LIVE_BYTES ? "live" : "alloc", fmt_of(shown, n, c.v.n), plural(c.v.n));
+		for (size_t i = 0; i < n && !err; i++) {
+			struct listing l;
+
+			err = listing__init(&l, r->s, &c.v.v[i].of, AROUND, NULL, NULL);
+			if (!err)
+				put_listing(r, &l);
+			listing__done(&l);
+		}
+	} else if (!err && r->s->hidden.n_sites && !r->s->n_sites) {
+		fprintf(r->out, "\nSOURCE: no site is left by %s\n", r->s->hidden.by);
+	} else if (!err) {
 		fputs("\nSOURCE: no function of these stacks has a file and a line (no debug symbols?)\n", r->out);
-	for (size_t i = 0; i < c.v.n; i++)
-		listing__done(&c.v.v[i]);
+	}
 	vec_done(&c.v);
+	hash__done(&c.at);
 	return err;
 }

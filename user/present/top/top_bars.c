@@ -134,6 +134,10 @@ void top__draw_bars(struct top *t, struct grid *g, int row, int n)
 	size_t skip;
 
 	collect(t, &sizes, &lives);
+	if (top__filters(t) && n > 1) {
+		grid__put(g, row++, 0, g->cols, STYLE_WARN, "These are all blocks: a filter of sites does not hold here.");
+		n--;
+	}
 	t->list_row = row + 1;
 	t->list_rows = n - 1;
 	if (g->cols >= BESIDE) {

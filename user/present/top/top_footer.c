@@ -55,7 +55,9 @@ static void prompt_keys(const struct top *t, struct grid *g, int row)
 	int col = 0;
 
 	if (*t->refused && !fits_beside(t, g, (int)(strlen(label) + text_width(t->input)))) {
-		grid__put(g, row, 0, g->cols, STYLE_BAD, t->refused);
+		_cleanup_free_ char *why = text_shorten(t->refused, (size_t)g->cols);
+
+		grid__put(g, row, 0, g->cols, STYLE_BAD, why ? why : "");
 		return;
 	}
 
