@@ -122,6 +122,8 @@ static const struct {
 	{ "<&mut app::Row as core::iter::Iterator>::next", LIBRARY, NULL },
 	{ "<[app::Row]>::to_vec", LIBRARY, "<[app::Row]>::to_vec" },
 	{ "<alloc::boxed::Box<dyn core::ops::function::FnOnce<()>> as core::ops::function::FnOnce<()>>::call_once", LIBRARY, NULL },
+	{ "std::string std::operator+<char, std::char_traits<char> >(char const*)", LIBRARY, "std::operator+<char, std::char_traits<char> >" },
+	{ "bool app::operator< <int>(app::Row<int> const&)", OWN, "app::operator< <int>" },
 	{ "<app::Row as core::clone::Clone>::clone", OWN, "app::Row::clone" },
 	{ "<app::Row<alloc::string::String> as core::default::Default>::default", OWN, NULL },
 	{ "<alloc::vec::Vec<u8> as app::Encode>::encode", OWN, NULL },
@@ -230,6 +232,7 @@ Test(own_name, last_part)
 		{ "main", "main" },
 		{ "alloc::raw_vec::finish_grow::<alloc::alloc::Global>", "finish_grow" },
 		{ "app::A::operator<", "operator<" },
+		{ "std::operator+<char, std::char_traits<char> >", "operator+" },
 		{ "libfoo.so+0x1184", "libfoo.so+0x1184" },
 		{ "::", "::" },
 	};

@@ -3,6 +3,7 @@
 #include "present/figures.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "util/util.h"
@@ -52,10 +53,11 @@ char *fmt_percent(char buf[static FMT_MAX], uint64_t part, uint64_t whole)
 
 char *fmt_error(char buf[static FMT_MAX], double error, uint64_t n)
 {
-	double percent = n ? error * 100 / n : error > 0 ? 100 : 0;
+	double percent = n ? error * 100 / n : error > 0 ? HUGE_VAL : 0;
 
-	if (percent > 99.5)
-		snprintf(buf, FMT_MAX, ">99%%");
+	/* four columns; an error may well be larger than its figure */
+	if (percent >= 999.5)
+		snprintf(buf, FMT_MAX, ">10x");
 	else if (percent > 0 && percent < 0.5)
 		snprintf(buf, FMT_MAX, "<1%%");
 	else

@@ -35,6 +35,21 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
+/* Of an operator that is no word; 0: it is one. What follows may be template arguments: "operator+<char>". */
+static size_t symbol_len(const char *s)
+{
+	/* the longer ones first */
+	static const char *const symbols[] = {
+		"->*", "<=>", "<<=", ">>=", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=",
+		"+", "-", "*", "/", "%", "^", "&", "|", "~", "!", "=", "<", ">", ",",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++)
+		if (begins(s, symbols[i]))
+			return strlen(symbols[i]);
+	return 0;
+}
+
 /* "operator" as a word of its own, with what it is an operator of, up to template arguments or parameters; 0: it is something else. */
 static size_t operator_len(const char *s, const char *start)
 {
@@ -52,7 +67,7 @@ static size_t operator_len(const char *s, const char *start)
 			p++;
 		return (size_t)(p - s);
 	}
-	p += strspn(p, "<>=-!&|^~+*/%,");
+	p += symbol_len(p);
 	/* "operator< <int>" */
 	if (p > s + strlen(word))
 		return (size_t)(p - s) + (begins(p, " <") ? 1 : 0);

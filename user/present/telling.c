@@ -59,6 +59,9 @@ static const struct rule {
 
 	/* functions of the C++ and Rust libraries: own_name.c */
 	{ OF_FUNCTION, BEGINS, "operator new" },
+	/* and a class's own */
+	{ OF_FUNCTION, ENDS, "::operator new" },
+	{ OF_FUNCTION, ENDS, "::operator new[]" },
 	{ OF_FUNCTION, BEGINS, "__rust_" },
 	{ OF_FUNCTION, BEGINS, "__rdl_" },
 	{ OF_FUNCTION, BEGINS, "__rg_" },
@@ -195,10 +198,9 @@ bool frame__is_telling(const struct frame *f)
 
 	if (!base || any(OF_MODULE, base, strlen(base)))
 		return false;
-	if (f->line && f->line->file && any(OF_FILE, f->line->file, strlen(f->line->file)))
-		return false;
+	/* a function that has a name is known by it: where what was inlined is not known, its lines are those of a header */
 	if (!function)
-		return true;
+		return !f->line || !f->line->file || !any(OF_FILE, f->line->file, strlen(f->line->file));
 	own = own_name__of(function);
 	return !own_name__is_library(&own) && !any(OF_FUNCTION, own.s, own.len);
 }
