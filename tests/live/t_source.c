@@ -42,6 +42,16 @@ static void want_listing(struct test *t, const struct fx *f, const char *text)
 	want_eq(t, "calls at the second line", note(t, f, "get_allocs") / 2, calls_at(t, text, "take(GET, 32, 0);"));
 }
 
+/* The file as it is, as if it came from another machine. */
+static json_t *raw_json(struct test *t, const char *path, const char *host)
+{
+	json_t *root = json_load_file(path, 0, NULL);
+
+	must(t, root, "%s", path);
+	json_object_set_new(json_object_get(root, "host"), "name", json_string(host));
+	return root;
+}
+
 TEST(source_lines)
 {
 	const char *plain = in_dir(t, "plain.json"), *rich = in_dir(t, "rich.json"), *page = in_dir(t, "page.html");
@@ -65,8 +75,11 @@ TEST(source_lines)
 	root = load_json(t, rich);
 	want(t, json_array_size(jget(root, "sources")) > 0, "sources, wanted, got none");
 	want_invariants(t, root);
-	want(t, !chdir("/"), "another folder");
+	must(t, !json_dump_file(raw_json(t, rich, "another-machine"), rich, 0), "%s", rich);
 	want_eq(t, "exit", 0, mt__run(t, &r, "report", rich, "--view", "source", "--filter", "^handle_get$", NULL));
 	want_listing(t, &f, r.c.outs.s);
+	must(t, !json_dump_file(raw_json(t, plain, "another-machine"), plain, 0), "%s", plain);
+	want_eq(t, "exit", 0, mt__run(t, &r, "report", plain, "--view", "source", "--filter", "^handle_get$", NULL));
+	want(t, strstr(r.c.outs.s, "recorded on another") && !strstr(r.c.outs.s, "take(GET"), "no source of another machine, wanted, got\n%s", r.c.outs.s);
 	fx__quit(t, &f);
 }

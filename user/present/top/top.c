@@ -69,6 +69,7 @@ void top__free(struct top *t)
 	vec_done(&t->rows);
 	vec_done(&t->lines);
 	vec_done(&t->source.numbers);
+	top__forget_source(t);
 	vec_done(&t->wanted);
 	free(t->site_ids);
 	free(t->place_matches);

@@ -139,7 +139,7 @@ struct top {
 	size_t stack_lines, help_lines;	/* that there are, as of the last drawing */
 
 	struct {		/* of the frame whose function is open */
-		char function[1024], file[1024], dir[1024], module[1024];
+		char *function, *file, *dir, *module;	/* owned; dir and module may be NULL */
 		uint32_t line;
 		const struct snap_source *text;	/* not owned; NULL: not there, yet or at all */
 		char why[1200];		/* at all; "": yet */
@@ -244,6 +244,7 @@ void top__note_step(struct top *t, const char *text);
 void top__draw_start(struct top *t, struct grid *g);
 
 /* ---- top_source.c */
+void top__forget_source(struct top *t);
 enum top_action top__open_source(struct top *t, int key);	/* of the frame under the cursor */
 
 /* ---- top_tree.c */

@@ -12,6 +12,7 @@
  * The view knows no files: whoever runs it is asked for the text (TOP_SOURCE), once for each frame that is opened. What always
  * holds: figures are those of the snapshot that is shown, of the sites in sight; without the text they are there all the same.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "present/figures.h"
@@ -21,6 +22,18 @@
 
 #define AROUND 40		/* lines before and after those with calls: the list scrolls */
 #define CELL 10			/* columns of a figure */
+/* on narrower screens the line itself comes before what is known by others */
+#define WITH_BLOCKS 64
+#define WITH_CALLS 50
+
+void top__forget_source(struct top *t)
+{
+	free(t->source.function);
+	free(t->source.file);
+	free(t->source.dir);
+	free(t->source.module);
+	t->source.function = t->source.file = t->source.dir = t->source.module = NULL;
+}
 
 enum top_action top__open_source(struct top *t, int key)
 {
@@ -39,10 +52,13 @@ enum top_action top__open_source(struct top *t, int key)
 				snprintf(t->message, sizeof(t->message), "The source of this frame is not known: no debug information.");
 				return TOP_NONE;
 			}
-			snprintf(t->source.function, sizeof(t->source.function), "%s", f.line->function);
-			snprintf(t->source.file, sizeof(t->source.file), "%s", f.line->file);
-			snprintf(t->source.dir, sizeof(t->source.dir), "%s", f.line->dir ? f.line->dir : "");
-			snprintf(t->source.module, sizeof(t->source.module), "%s", f.module ? f.module : "");
+			top__forget_source(t);
+			t->source.function = strdup(f.line->function);
+			t->source.file = strdup(f.line->file);
+			t->source.dir = f.line->dir ? strdup(f.line->dir) : NULL;
+			t->source.module = f.module ? strdup(f.module) : NULL;
+			if (!t->source.function || !t->source.file || (f.line->dir && !t->source.dir))
+				return TOP_NONE;
 			t->source.line = f.line->line;
 			t->source.at = (struct top_place){ .id = f.line->line, .scroll = SIZE_MAX };
 			t->source.numbers.n = 0;
@@ -57,7 +73,7 @@ enum top_action top__open_source(struct top *t, int key)
 
 static struct line line_of(const struct top *t)
 {
-	return (struct line){ .function = t->source.function, .file = t->source.file, .dir = *t->source.dir ? t->source.dir : NULL, .line = t->source.line };
+	return (struct line){ .function = t->source.function, .file = t->source.file, .dir = t->source.dir, .line = t->source.line };
 }
 
 struct line top__source_of(const struct top *t, const char **ret_module)
@@ -101,16 +117,20 @@ static void draw_line(const struct top *t, struct grid *g, int row, const struct
 
 	put_figure(t, g, row, col, l->calls, live ? l->c.live_bytes : l->c.alloc_bytes, fmt_bytes);
 	col += CELL + 1;
-	if (live) {
+	if (live && g->cols >= WITH_BLOCKS) {
 		put_figure(t, g, row, col, l->calls, l->c.live_blocks, fmt_count);
 		col += CELL - 1;
 	}
-	put_figure(t, g, row, col, l->calls, l->c.alloc_calls, fmt_count);
-	col += CELL + 1;
+	if (!live || g->cols >= WITH_CALLS) {
+		put_figure(t, g, row, col, l->calls, l->c.alloc_calls, fmt_count);
+		col += CELL + 1;
+	}
 	snprintf(number, sizeof(number), "%u", l->number);
 	grid__put_right(g, row, col, 6, STYLE_DIM, number);
 	col += 8;
-	if (l->text && col < g->cols)
+	if (l->text && col < g->cols && (int)text_width(l->text) > g->cols - col)
+		grid__putf(g, row, col, g->cols - col, l->calls ? STYLE_PLAIN : STYLE_DIM, "%.*s…", (int)text_head(l->text, (size_t)(g->cols - col - 1)), l->text);
+	else if (l->text && col < g->cols)
 		grid__put(g, row, col, g->cols - col, l->calls ? STYLE_PLAIN : STYLE_DIM, l->text);
 }
 
@@ -122,12 +142,15 @@ static void draw_head(const struct top *t, struct grid *g, int row)
 	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
 	grid__put_right(g, row, col, CELL, STYLE_HEAD, live ? "LIVE" : "BYTES");
 	col += CELL + 1;
-	if (live) {
+	if (live && g->cols >= WITH_BLOCKS) {
 		grid__put_right(g, row, col, CELL, STYLE_HEAD, "BLOCKS");
 		col += CELL - 1;
 	}
-	grid__put_right(g, row, col, CELL, STYLE_HEAD, "CALLS");
-	grid__put_right(g, row, col + CELL + 1, 6, STYLE_HEAD, "LINE");
+	if (!live || g->cols >= WITH_CALLS) {
+		grid__put_right(g, row, col, CELL, STYLE_HEAD, "CALLS");
+		col += CELL + 1;
+	}
+	grid__put_right(g, row, col, 6, STYLE_HEAD, "LINE");
 }
 
 static int draw_title(const struct top *t, struct grid *g, int row, const struct listing *l)

@@ -234,7 +234,7 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 	for (size_t i = 0; i < t->shown->n_sites; i++)
 		whole += top__in_scope(t, &t->shown->sites[i]) ? metric__of(t->metric, &t->shown->sites[i]) : 0;
 	grid__fill(g, row, 0, g->cols, STYLE_HEAD, ' ');
-	grid__put(g, row, 0, width, STYLE_HEAD, "FRAME, the allocation's caller first");
+	grid__put(g, row, 0, width, STYLE_HEAD, g->cols >= 70 ? "FRAME, the allocation's caller first" : "FRAME");
 	grid__put_right(g, row, width - 16, 26, STYLE_HEAD, t->metric->name);
 	grid__put_right(g, row, g->cols - 7, 7, STYLE_HEAD, "SHARE");
 	t->stack_lines = n_frames + (site->end || !n_frames);
