@@ -55,7 +55,7 @@ Test(opts, defaults)
 	cr_expect_str_eq(o.format, "text");
 	cr_expect_str_eq(o.metric, "live-bytes");
 	cr_expect_null(o.sort);
-	cr_expect_eq(o.top, 10);
+	cr_expect_eq(o.top, 0);
 	cr_expect_eq(o.views, 0);
 	cr_expect_str_eq(o.by, "process");
 	cr_expect_eq(o.verbosity, LOG_NORMAL);

@@ -107,6 +107,17 @@ Test(report, one_screen_is_one_screen)
 	}
 }
 
+/* On a terminal of the usual size its first line is still there, below the line that says what it is attached to. */
+Test(report, one_screen_is_the_terminals)
+{
+	size_t len, n = 0;
+	_cleanup_free_ char *text = written(SAMPLE_SINGLE, &(struct report_opts){ .brief = true, .height = 24 }, &len);
+
+	for (const char *at = text; (at = strchr(at, '\n')); at++)
+		n++;
+	cr_expect_leq(n, 23, "%zu lines:\n%s", n, text);
+}
+
 Test(report, looks_of_moments_sizes_and_lifetimes)
 {
 	check("report-peak-80.txt", SAMPLE_SINGLE, &(struct report_opts){ .views = VIEW_PEAK, .top = 3 });

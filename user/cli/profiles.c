@@ -288,7 +288,7 @@ static int compare(const struct opts *o, const struct snapshot *a, const struct 
 {
 	const struct metric *m = o->metric ? metric__find(o->metric) : metric__preset(a->known & b->known);
 	struct diff_opts how = {
-		.before = o->files.v[0], .after = o->files.v[1], .top = o->top, .width = REPORT_WIDTH,
+		.before = o->files.v[0], .after = o->files.v[1], .top = o->top ? o->top : REPORT_TOP, .width = REPORT_WIDTH,
 		.estimated = a->estimated || b->estimated,
 	};
 	uint64_t was = live_sum(a), is = live_sum(b);

@@ -290,7 +290,6 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.verbosity = LOG_NORMAL,
 		.by = "process",
 		.metric = "live-bytes",
-		.top = 10,
 		.threshold_pct = EXPORT_THRESHOLD_PCT,
 		.tree = "callers",
 		.fail_over = UINT64_MAX,

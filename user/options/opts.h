@@ -67,7 +67,7 @@ struct opts {
 	const char *by;			/* "process", "thread", "comm", "cgroup", "none" */
 	const char *metric;		/* "live-bytes"; `report` and `diff`: NULL, by what was recorded */
 	const char *sort;		/* NULL: by view */
-	unsigned int top;		/* 10; with --full: all */
+	unsigned int top;		/* 0: 10, or what the screen has room for; with --full: all */
 	bool full;
 	uint64_t between_from_ns, between_to_ns;	/* `report`; 0, 0: not given, or between marks */
 	const char *between;		/* the same as it was given; NULL: not given */

@@ -88,6 +88,8 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 	o->series = calloc(opts->outputs.n + 1, sizeof(*o->series));
 	if (!o->series)
 		return err_set(e, -ENOMEM, "out of memory");
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row)
+		o->export.report.height = size.ws_row;
 	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
 		o->export.report.width = MIN(size.ws_col, 120);
 	for (size_t i = 0; i < opts->outputs.n; i++) {

@@ -29,6 +29,9 @@
 #include "util/util.h"
 
 #define STACKS_SHOWN 3
+#define OTHER_LINES 19		/* what is above and below the rows, with one stack */
+#define LEAST_ROWS 3
+#define ALL_STACKS 36		/* rows of a screen that has room for all of it */
 #define LEADING_ROWS 5		/* of processes, or tags */
 #define STACK_LINES 2		/* that a stack takes at most */
 #define LAST_COLS 24		/* of these, for its last function */
@@ -328,6 +331,9 @@ static int stacks(struct report *r, const struct rank *k, size_t n)
 
 	if (n)
 		fputc('\n', r->out);
+	/* on a low screen the first one */
+	if (r->o->height && r->o->height < ALL_STACKS)
+		n = MIN(n, 1);
 	for (size_t i = 0; i < MIN(n, (size_t)STACKS_SHOWN) && !err; i++)
 		err = stack_line(r, k->v[i], i, texts);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -411,6 +417,8 @@ int report__brief(struct report *r)
 	bool first = true;
 	int err;
 
+	if (r->o->height && !r->o->top)
+		top = MIN(top, (size_t)MAX((int)r->o->height - OTHER_LINES, LEAST_ROWS));
 	r->top = MIN(top, (size_t)LEADING_ROWS);
 	err = report__views(r, true);
 	r->top = top;

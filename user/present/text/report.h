@@ -21,6 +21,7 @@ struct report_opts {
 	uint64_t older_ns;	/* not 0: live blocks older than that; the snapshot must have counted for the same age */
 	const char *between_names;	/* "mark:1 and mark:2"; NULL: the moments have none */
 	uint64_t between_from_ns, between_to_ns;	/* not 0, 0: what changed between these; alone, if no views are asked for */
+	unsigned int height;	/* of the screen that a brief one is to fit; 0: it is none */
 	bool brief;		/* one screen: a sentence, rows without their stacks, what to do next */
 	const struct filter *filter;	/* of --view source alone: whose functions are shown; NULL: those of the heaviest sites */
 	const struct tellings *tellings;	/* of the snapshot; NULL: report__write keeps its own */
