@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "present/own_name.h"
+#include "util/own_name.h"
 #include "util/util.h"
 
 #define LIBRARY true

@@ -6,6 +6,8 @@
  */
 #include "model/filter.h"
 
+#include "util/own_name.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -149,11 +151,6 @@ void filter__done(struct filter *f)
 	*f = (struct filter){};
 }
 
-bool filter__names(const struct filter *f, const char *name)
-{
-	return f->has_only && !regexec(&f->only, name, 0, NULL, 0);
-}
-
 bool filter__any(const struct filter *f)
 {
 	return f->has_only || f->has_hide || f->has_suppressions;
@@ -179,6 +176,20 @@ static unsigned int match_name(const struct filter *f, const char *name)
 	return ret;
 }
 
+/* By the whole name, and by the one that rows show: "^leaf$" means that one. */
+static unsigned int match_function(const struct filter *f, const char *name)
+{
+	unsigned int ret = match_name(f, name);
+	_cleanup_free_ char *shown = name && (f->has_only || f->has_hide) && strpbrk(name, "( <") ? own_name__shown(name) : NULL;
+
+	return ret | (match_name(f, shown) & ~MATCH_SUPPRESSED);
+}
+
+bool filter__names(const struct filter *f, const char *name)
+{
+	return f->has_only && match_function(f, name) & MATCH_ONLY;
+}
+
 static unsigned int match_place(const struct filter *f, const struct snapshot *s, const struct place *p,
 				unsigned int of_module)
 {
@@ -188,7 +199,7 @@ static unsigned int match_place(const struct filter *f, const struct snapshot *s
 		struct frame frame = place__frame(s, p, i);
 
 		if (frame.line)
-			ret |= match_name(f, frame.line->function) | match_name(f, frame.line->file);
+			ret |= match_function(f, frame.line->function) | match_name(f, frame.line->file);
 	}
 	return ret;
 }

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "present/frames.h"
-#include "present/own_name.h"
+#include "util/own_name.h"
 #include "present/telling.h"
 #include "util/funcname.h"
 #include "util/hash.h"

@@ -19,7 +19,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "present/own_name.h"
+#include "util/own_name.h"
 #include "util/text.h"
 #include "util/util.h"
 

@@ -13,7 +13,7 @@
 
 #include "present/alike.h"
 #include "present/frames.h"
-#include "present/own_name.h"
+#include "util/own_name.h"
 #include "util/util.h"
 
 enum rule_of { OF_MODULE, OF_FUNCTION, OF_FILE };

@@ -134,22 +134,33 @@ static uint64_t steady_bytes(const struct snapshot *s)
 	return sum;
 }
 
+static uint64_t shown_bytes(const struct snapshot *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->n_sites; i++)
+		sum += s->sites[i].c.live_bytes;
+	return sum;
+}
+
 /* No alarm is no all-clear: that is given only for what was judged. */
 static void quiet_sentence(struct report *r)
 {
-	uint64_t live = r->s->totals.live_bytes, steady = steady_bytes(r->s);
+	/* of what is hidden nothing is known here */
+	bool part = r->s->hidden.by;
+	uint64_t live = part ? shown_bytes(r->s) : r->s->totals.live_bytes, steady = steady_bytes(r->s);
+	const char *what = part ? "what the sites hold that are shown" : "what is live";
 	char share[FMT_MAX];
 
-	if (steady >= live / 100 * CLEAR_PCT && !r->s->losses_total && !r->s->hidden.by && !recording__is_partial(&r->s->recording)) {
-		para__item(&r->para, "No leak seen: %s of what is live does not grow", fmt_share(share, steady, live));
+	if (!live) {
+		para__item(&r->para, "The sites that are shown hold nothing");
 		return;
 	}
-	/* of what is hidden nothing is known here */
-	if (r->s->hidden.by) {
-		para__item(&r->para, "No leak among the sites that are shown");
+	if (steady >= live / 100 * CLEAR_PCT && !r->s->losses_total && !recording__is_partial(&r->s->recording)) {
+		para__item(&r->para, "No leak seen: %s of %s does not grow", fmt_share(share, steady, live), what);
 		return;
 	}
-	para__item(&r->para, "No verdict on %s of what is live: %s", fmt_share(share, live - MIN(steady, live), live),
+	para__item(&r->para, "No verdict on %s of %s: %s", fmt_share(share, live - MIN(steady, live), live), what,
 		   r->s->estimated ? "the samples are too few to tell" : "too little is known of how it grows");
 	if (r->s->duration_ns < SHORT_NS && !r->s->estimated)
 		para__item(&r->para, "trace longer, such as -d 2m");

@@ -11,7 +11,7 @@
  * and, because a target chooses its names, anything else. What always holds: a name is read from left to right,
  * each byte once or twice, with a bound on nested brackets and without recursion.
  */
-#include "present/own_name.h"
+#include "util/own_name.h"
 
 #include <ctype.h>
 #include <stdlib.h>
