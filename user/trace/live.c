@@ -388,6 +388,9 @@ void live__on_all_ended(struct session *s)
 	if (l->all_ended)
 		return;
 	l->all_ended = true;
+	/* nothing happens any more: the trace does not last until somebody has read the screen */
+	kernel__freeze(s->kernel, true);
+	s->end_ns = s->end_ns ? s->end_ns : now_ns();
 	set_timer(l, 0, 0);
 	top__all_ended(l->top);
 	update(l);

@@ -29,7 +29,7 @@
 #include "util/util.h"
 
 #define STACKS_SHOWN 3
-#define OTHER_LINES 19		/* what is above and below the rows, with one stack */
+#define OTHER_LINES 20		/* what is above and below the rows, with one stack */
 #define LEAST_ROWS 3
 #define ALL_STACKS 36		/* rows of a screen that has room for all of it */
 #define LEADING_ROWS 5		/* of processes, or tags */
@@ -143,6 +143,15 @@ static uint64_t shown_bytes(const struct snapshot *s)
 	return sum;
 }
 
+/* Of what has ended, no trace can be longer. */
+static bool goes_on(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_processes; i++)
+		if (!s->processes[i].ended)
+			return true;
+	return false;
+}
+
 /* No alarm is no all-clear: that is given only for what was judged. */
 static void quiet_sentence(struct report *r)
 {
@@ -162,7 +171,7 @@ static void quiet_sentence(struct report *r)
 	}
 	para__item(&r->para, "No verdict on %s of %s: %s", fmt_share(share, live - MIN(steady, live), live), what,
 		   r->s->estimated ? "the samples are too few to tell" : "too little is known of how it grows");
-	if (r->s->duration_ns < SHORT_NS && !r->s->estimated)
+	if (r->s->duration_ns < SHORT_NS && !r->s->estimated && goes_on(r->s))
 		para__item(&r->para, "trace longer, such as -d 2m");
 }
 

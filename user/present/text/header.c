@@ -289,6 +289,9 @@ static void live_line(struct report *r)
 		para__item(&r->para, "RSS %s%s", ended ? "was " : "", fmt_bytes(a, rss));
 	if (is_one(s) && s->processes->most_rss_bytes)
 		para__item(&r->para, "%s %s", rss ? "at most" : "RSS was at most", fmt_bytes(a, s->processes->most_rss_bytes));
+	/* else that is in the line of calls, which one screen has no room for */
+	if (r->o->brief && s->known & HAS_FAILED_CALLS && s->totals.failed_calls)
+		para__item(&r->para, "%s failed call%s", fmt_exact(a, s->totals.failed_calls), plural(s->totals.failed_calls));
 	para__end(&r->para);
 }
 
