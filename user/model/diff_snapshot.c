@@ -21,6 +21,7 @@ struct work {
 	struct snapshot *to;
 	struct matcher matcher;
 	struct vec(struct snap_site) sites;	/* by number of the row */
+	struct vec(uint32_t) n_merged;		/* the same */
 	struct vec(struct snap_process) processes;
 	struct string_ids comms;		/* number: index into processes */
 	struct vec(struct place) places;
@@ -178,8 +179,9 @@ static int add_later(struct work *w)
 		bool is_new;
 
 		site.since_baseline_bytes = (int64_t)site.c.live_bytes;
-		if (matcher__row(&w->matcher, w->to, &site, &id, &is_new) || (is_new && !vec_push(&w->sites)))
+		if (matcher__row(&w->matcher, w->to, &site, &id, &is_new) || (is_new && (!vec_push(&w->sites) || !vec_push(&w->n_merged))))
 			return -ENOMEM;
+		w->n_merged.v[id]++;
 		row = &w->sites.v[id];
 		if (is_new) {
 			*row = site;
@@ -194,6 +196,8 @@ static int add_later(struct work *w)
 		row->tid = 0;
 		row->thread = NULL;
 	}
+	for (size_t i = 0; i < w->n_merged.n; i++)
+		w->sites.v[i].trend.why = trend__why_among(w->to, &w->sites.v[i].trend, w->n_merged.v[i]);
 	return 0;
 }
 
@@ -282,6 +286,7 @@ struct snapshot *diff__snapshot(const struct snapshot *before, const struct snap
 		matcher__done(&w.matcher);
 	}
 	vec_done(&w.sites);
+	vec_done(&w.n_merged);
 	vec_done(&w.processes);
 	vec_done(&w.places);
 	vec_done(&w.modules);

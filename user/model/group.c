@@ -197,16 +197,6 @@ static void add_rss(struct snap_process *g, const struct snap_process *p)
 	memory__add(&g->memory, &p->memory);
 }
 
-/* The verdict is the most alarming one: the reason is that one's too. */
-static const char *why_of(struct snapshot *s, const struct trend *t, size_t n)
-{
-	_cleanup_free_ char *why = NULL;
-
-	if (!t->why || n < 2 || asprintf(&why, "in one of %zu: %s", n, t->why) < 0)
-		return t->why;
-	return snapshot__strdup(s, why);
-}
-
 static int build_group(struct work *w, const uint32_t *members, size_t n, struct snap_process *g)
 {
 	const struct snap_process **v = calloc(n, sizeof(*v));
@@ -239,7 +229,7 @@ static int build_group(struct work *w, const uint32_t *members, size_t n, struct
 			g->container_pid = v[0]->container_pid;
 			g->peak_at_ns = v[0]->peak_at_ns;
 		}
-		g->trend.why = why_of(w->to, &g->trend, g->n_members);
+		g->trend.why = trend__why_among(w->to, &g->trend, g->n_members);
 	}
 	free(v);
 	free(lines);
@@ -417,7 +407,7 @@ static int merge_histories(struct work *w)
 		}
 		if (n < 2)
 			continue;
-		w->to->sites[i].trend.why = why_of(w->to, &w->to->sites[i].trend, n);
+		w->to->sites[i].trend.why = trend__why_among(w->to, &w->to->sites[i].trend, n);
 		err = timelines__add_up(w->to, lines, n, &w->to->sites[i].history, &w->to->sites[i].n_history) ?:
 		      ages__add_up(w->to, sites, n, &w->to->sites[i]);
 	}

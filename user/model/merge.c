@@ -63,6 +63,15 @@ void trend__add(struct trend *sum, const struct trend *t)
 
 /* ---- sites */
 
+const char *trend__why_among(struct snapshot *s, const struct trend *t, size_t n)
+{
+	_cleanup_free_ char *why = NULL;
+
+	if (!t->why || n < 2 || asprintf(&why, "in one of %zu: %s", n, t->why) < 0)
+		return t->why;
+	return snapshot__strdup(s, why);
+}
+
 void site__add(struct snap_site *sum, const struct snap_site *site)
 {
 	/* the smallest of no allocation is 0 and means nothing */

@@ -19,6 +19,8 @@ void std_error__add(struct std_error *sum, const struct std_error *e);	/* of ind
 void site__add(struct snap_site *sum, const struct snap_site *site);	/* all but stack, history and who it is */
 /* Growth adds up; the verdict is the most alarming. */
 void trend__add(struct trend *sum, const struct trend *t);
+/* The reason is that of the most alarming one, too: of n it says so. In the arena of s. */
+const char *trend__why_among(struct snapshot *s, const struct trend *t, size_t n);
 
 /* A timeline, and whether it stopped because its process has ended. */
 struct timeline {
