@@ -36,18 +36,17 @@ static __always_inline void meet_point(mt_regs *ctx, struct mt_thread *t, __u64 
 {
 	__u32 at = MT_COOKIE_AT(cookie);
 
-	if (at == MT_AT_ENTRY)
+	/* the most frequent ones first */
+	if (mt_config.mode == MT_MODE_FULL && at == MT_AT_RETURN)
+		on_return(ctx, t, cookie, cut);
+	else if (mt_config.mode == MT_MODE_FULL && at == MT_AT_FREE)
+		on_free(ctx, t, cookie, cut);
+	else if (at == MT_AT_ENTRY)
 		on_enter(ctx, t, cookie, false);
 	else if (at == MT_AT_REALLOC)
 		on_enter(ctx, t, cookie, true);
 	else if (at == MT_AT_THROW || at == MT_AT_OVERFLOW)
 		on_refusal(ctx, t, cookie, cut);
-	else if (mt_config.mode != MT_MODE_FULL)
-		return;
-	else if (at == MT_AT_RETURN)
-		on_return(ctx, t, cookie, cut);
-	else
-		on_free(ctx, t, cookie, cut);
 }
 
 SEC("uprobe")
