@@ -38,7 +38,6 @@ struct group {
 	const struct snapshot *s;
 	struct alike_site **v;
 	size_t n;
-	size_t from;		/* the next caller to be looked at; 1 is that of the telling frame */
 	unsigned int callers, calls;	/* so many were added */
 	size_t way;		/* of `ways`: the one to try next */
 };
@@ -178,15 +177,40 @@ static size_t most_frames(const struct group *g)
 	return most;
 }
 
+/* The group's names say who that caller is. */
+static bool is_named(const struct group *g, size_t depth)
+{
+	const struct alike_words *w = g->v[0]->words;
+
+	for (size_t i = 0; i < w->n_callers; i++)
+		if (w->callers[i].depth == depth)
+			return true;
+	return false;
+}
+
+/* Is no function of a library there, wherever stacks go as far? */
+static bool all_own(const struct group *g, ptrdiff_t d)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		struct frame f = frame_at(g->s, g->v[i], d);
+
+		if (f.place && has_name(&f) && !frame__is_telling(&f))
+			return false;
+	}
+	return true;
+}
+
+/* A caller of the program's own says more than a library in between; that has to do where there is nothing else. */
 static bool caller_differs(const struct group *g, ptrdiff_t *ret_at)
 {
 	size_t n = most_frames(g);
 
-	for (size_t d = g->from; d < n && g->callers < CALLERS_MAX; d++)
-		if (any_differs(g, (ptrdiff_t)d, same_function)) {
-			*ret_at = (ptrdiff_t)d;
-			return true;
-		}
+	for (int any = 0; any < 2; any++)
+		for (size_t d = 1; d < n && g->callers < CALLERS_MAX; d++)
+			if (!is_named(g, d) && any_differs(g, (ptrdiff_t)d, same_function) && (any || all_own(g, (ptrdiff_t)d))) {
+				*ret_at = (ptrdiff_t)d;
+				return true;
+			}
 	return false;
 }
 
@@ -245,11 +269,12 @@ static bool place_differs(const struct group *g, ptrdiff_t *ret_at)
 {
 	ptrdiff_t n = (ptrdiff_t)most_frames(g);
 
-	for (ptrdiff_t d = 0; d < n && g->calls < CALLS_MAX; d++)
-		if (any_differs(g, d, same_place)) {
-			*ret_at = d;
-			return true;
-		}
+	for (int any = 0; any < 2; any++)
+		for (ptrdiff_t d = 0; d < n && g->calls < CALLS_MAX; d++)
+			if (any_differs(g, d, same_place) && (any || all_own(g, d))) {
+				*ret_at = d;
+				return true;
+			}
 	for (size_t d = 1; d <= most_callees(g) && g->calls < CALLS_MAX; d++)
 		if (any_differs(g, -(ptrdiff_t)d, same_place)) {
 			*ret_at = -(ptrdiff_t)d;
@@ -420,7 +445,6 @@ static void split(struct group g)
 	if (g.way == ARRAY_SIZE(ways) || !add(&g, &ways[g.way], at))
 		return;
 	if (ways[g.way].differs == caller_differs) {
-		g.from = (size_t)at + 1;
 		g.callers++;
 	} else if (ways[g.way].again) {
 		g.calls++;
@@ -478,7 +502,7 @@ static void name_group(const struct snapshot *s, const struct keyed *k, struct a
 	}
 	if (ready) {
 		qsort(room, n, sizeof(*room), by_name);
-		split_runs(&(struct group){ .s = s, .v = room, .n = n, .from = 1 });
+		split_runs(&(struct group){ .s = s, .v = room, .n = n });
 	}
 	for (size_t i = 0; i < n; i++) {
 		words_free(room[i]->words);
