@@ -7,8 +7,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -469,4 +471,35 @@ Test(spawn, as_the_invoking_user)
 	cr_expect_eq(finish(s), 0);
 	cr_expect_eq(seen.uid, 0);
 	spawn__free(s);
+}
+
+/* Whoever holds a program back and ends, or is killed, leaves no stopped copy of itself. */
+Test(spawn, ends_with_who_holds_it)
+{
+	siginfo_t info = {};
+	pid_t holder, held = 0;
+	int told[2];
+
+	cr_assert_eq(pipe2(told, O_CLOEXEC), 0);
+	/* whose parent has ended is ours to wait for */
+	cr_assert_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	holder = fork();
+	if (!holder) {
+		struct spawn_opts o = { .argv = SH("exit 1"), .as_root = true };
+		struct spawn *s = NULL;
+
+		if (!spawn__new(&o, &calls, &s, NULL))
+			held = spawn__pid(s);
+		if (write(told[1], &held, sizeof(held)) != sizeof(held))
+			_exit(2);
+		_exit(held <= 0);
+	}
+	cr_assert_eq(read(told[0], &held, sizeof(held)), (ssize_t)sizeof(held));
+	cr_assert_gt(held, 0);
+	cr_assert_eq(waitpid(holder, NULL, 0), holder);
+	/* a stop that stays is what it must not come to */
+	cr_assert_eq(waitid(P_PID, (id_t)held, &info, WEXITED | WSTOPPED), 0);
+	cr_expect_eq(info.si_code, CLD_KILLED, "%d", info.si_code);
+	cr_expect_eq(info.si_status, SIGKILL);
+	kill(held, SIGKILL);
 }

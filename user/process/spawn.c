@@ -2,7 +2,8 @@
 /*
  * Owns the child until it is released, and its end until it is waited for. If
  * malloctrace dies meanwhile the kernel lets the child go on: it is not tied to
- * us, and no breakpoint was written into it.
+ * us, and no breakpoint was written into it. Before it is let go, when it is a
+ * copy of malloctrace and nothing else, it dies with us.
  */
 #include <elf.h>
 #include <dirent.h>
@@ -122,7 +123,7 @@ static void __attribute__((noreturn)) child_fail(int fd, int err)
 	_exit(exit_status__of_exec(err));
 }
 
-static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, int errno_fd)
+static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, pid_t parent, int errno_fd)
 {
 	sigset_t none;
 	int err;
@@ -139,6 +140,10 @@ static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, int 
 	err = give_up_rights(errno_fd);
 	if (err)
 		child_fail(errno_fd, -err);
+	/* what was never let go has run nothing: however malloctrace ends, no stopped copy of it stays behind */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_CMD_UNTRACED);
 	raise(SIGSTOP);
 	if (!o->as_root) {
 		err = become_user();
@@ -176,6 +181,7 @@ static int explain_seize(struct err *e, int err, const char *program)
 int spawn__new(const struct spawn_opts *o, const struct spawn_calls *calls, struct spawn **ret, struct err *e)
 {
 	struct spawn *s = calloc(1, sizeof(*s));
+	pid_t parent = getpid();
 	int fds[2], status;
 
 	if (!s)
@@ -188,7 +194,7 @@ int spawn__new(const struct spawn_opts *o, const struct spawn_calls *calls, stru
 	s->exec_errno_fd = fds[0];
 	s->pid = fork();
 	if (!s->pid)
-		run_child(o, fds[1]);
+		run_child(o, parent, fds[1]);
 	close(fds[1]);
 	if (s->pid < 0) {
 		int err = err_set(e, -errno, "cannot start %s: %s", o->argv[0], strerror(errno));
