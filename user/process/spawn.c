@@ -75,10 +75,15 @@ static int become_user(void)
 
 int spawn__open_file(const char *path, bool as_root, struct err *e)
 {
-	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_CLOEXEC;
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
 	int fd = as_root ? open(path, flags, 0666) : invoker__open(path, flags, 0666), err = as_root && fd < 0 ? -errno : fd;
 
-	return fd >= 0 ? fd : err_set(e, err, "cannot write %s: %s", path, strerror(-err));
+	/* a FIFO that nobody reads would be waited for, with all signals blocked */
+	if (fd < 0)
+		return err_set(e, err, "cannot write %s: %s", path, err == -ENXIO ? "nobody reads it" : strerror(-err));
+	/* that is ours: CMD expects to wait for whoever reads what it prints */
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	return fd;
 }
 
 static void close_own_files(int but)
