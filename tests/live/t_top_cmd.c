@@ -85,6 +85,21 @@ TEST(top_cmd_held)
 	end(t, &s);
 }
 
+/* Below sudo it runs as who typed that: what it prints to is a file of that user's, which it may open again. */
+TEST(top_cmd_held_below_sudo)
+{
+	struct screen s = {};
+	char line[1024];
+
+	snprintf(line, sizeof(line), "cd %s; stty -a > before; SUDO_UID=65534 SUDO_GID=65534 LC_ALL=C.UTF-8 %s --tty -- sh -c 'echo AGAIN $(id -u) > /dev/stderr'; status=$?; "
+		 "stty -a > after; echo EXIT $status; exec cat", t->dir, lt_bin);
+	begin_shell(t, &s, "100", "60", line);
+	COMES("[1 live]", "has ended");
+	keys(t, &s, "q");
+	COMES("EXIT 0", "AGAIN 65534", "!ermission denied");
+	end(t, &s);
+}
+
 /* As ever without either: no live view, and what it prints is seen at once. */
 TEST(top_cmd_plain)
 {

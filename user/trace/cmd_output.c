@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "process/spawn.h"
+#include "util/invoker.h"
+#include "util/log.h"
 #include "util/util.h"
 
 /* Beyond those that have a meaning, should one of these be closed. */
@@ -23,26 +25,37 @@ static int out_of_the_way(int fd)
 {
 	int other = fd >= 0 && fd <= STDERR_FILENO ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : fd;
 
-	if (other != fd)
+	if (other != fd) {
+		int err = errno;
+
 		close(fd);
+		errno = err;
+	}
 	return other;
 }
 
-static int open_held(struct err *e)
+/* The user's that CMD becomes: it may open what it prints to once more, say as /dev/stderr. */
+static int open_held(bool as_root, struct err *e)
 {
 	const char *dir = getenv("TMPDIR");
 	int fd = open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+	uid_t uid;
+	gid_t gid;
 
 	if (fd < 0)
 		fd = memfd_create("malloctrace-cmd-output", MFD_CLOEXEC);
-	return fd >= 0 ? fd : err_set(e, -errno, "no file for what the command prints: %s", strerror(errno));
+	if (fd < 0)
+		return err_set(e, -errno, "no file for what the command prints: %s", strerror(errno));
+	if (!as_root && invoker__find(&uid, &gid) && fchown(fd, uid, gid))
+		say_verbose("what the command prints goes to a file of root's: %s", strerror(errno));
+	return fd;
 }
 
-static int take(struct cmd_output *c, int fd, int from, int to)
+static int take(struct cmd_output *c, int fd, int from, int to, struct err *e)
 {
 	fd = out_of_the_way(fd);
 	if (fd < 0)
-		return fd;
+		return err_set(e, -errno, "no descriptor for what the command prints: %s", strerror(errno));
 	for (int i = from; i <= to; i++)
 		c->fds[i] = fd;
 	return 0;
@@ -51,29 +64,29 @@ static int take(struct cmd_output *c, int fd, int from, int to)
 int cmd_output__open(struct cmd_output *c, const struct opts *o, bool live, struct err *e)
 {
 	bool out = isatty(STDOUT_FILENO), errs = isatty(STDERR_FILENO);
-	int fd;
+	int fd, err = 0;
 
 	*c = (struct cmd_output){};
 	if (o->cmd_output) {
 		fd = spawn__open_file(o->cmd_output, o->as_root, e);
 		if (fd < 0)
 			return fd;
-		take(c, fd, STDOUT_FILENO, STDERR_FILENO);
+		err = take(c, fd, STDOUT_FILENO, STDERR_FILENO, e);
 	} else if (live && (out || errs)) {
-		fd = open_held(e);
+		fd = open_held(o->as_root, e);
 		if (fd < 0)
 			return fd;
-		take(c, fd, out ? STDOUT_FILENO : STDERR_FILENO, errs ? STDERR_FILENO : STDOUT_FILENO);
+		err = take(c, fd, out ? STDOUT_FILENO : STDERR_FILENO, errs ? STDERR_FILENO : STDOUT_FILENO, e);
 		c->held_fd = c->fds[out ? STDOUT_FILENO : STDERR_FILENO];
 		c->to_fd = out ? STDOUT_FILENO : STDERR_FILENO;
 	}
-	if (live && isatty(STDIN_FILENO)) {
+	if (!err && live && isatty(STDIN_FILENO)) {
 		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
 			return err_set(e, -errno, "/dev/null: %s", strerror(errno));
-		take(c, fd, STDIN_FILENO, STDIN_FILENO);
+		err = take(c, fd, STDIN_FILENO, STDIN_FILENO, e);
 	}
-	return 0;
+	return err;
 }
 
 void cmd_output__show(struct cmd_output *c)
