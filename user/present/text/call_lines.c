@@ -10,7 +10,6 @@
  */
 #include "present/text/call_lines.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -192,14 +191,11 @@ void call_lines__gap(FILE *out, uint64_t n, const char *why)
 
 static void put_frame(const struct frame *f, bool is_caller, FILE *out)
 {
-	const char *name = telling__name(f);
-	_cleanup_free_ char *cut = text_width(name) > NAME_WIDTH ? text_shorten(name, NAME_WIDTH) : NULL;
+	_cleanup_free_ char *name = telling__name(f);
+	_cleanup_free_ char *cut = name && text_width(name) > NAME_WIDTH ? text_shorten(name, NAME_WIDTH) : NULL;
 
 	fputs(is_caller ? " < " : "", out);
-	if (*name)
-		fputs(cut ? cut : name, out);
-	else
-		fprintf(out, "0x%" PRIx64, f->place->offset);
+	fputs(cut ? cut : name ? name : "?", out);
 }
 
 char *call_line__site(const struct snapshot *s, const struct snap_site *site)
