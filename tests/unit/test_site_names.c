@@ -231,9 +231,14 @@ Test(site_names, packages)
 	debug_packages(debian, "/usr/lib/aarch64-linux-gnu/libc.so.6", NULL, "libc6-dbg");
 	debug_packages(debian, "/usr/sbin/ngin", NULL, NULL);
 	debug_packages(debian, "/opt/app", NULL, NULL);
+	debug_packages(debian, "", NULL, NULL);
 	put(fedora, "var/lib/rpm/rpmdb.sqlite", "");
 	debug_packages(fedora, "/usr/sbin/nginx", "/usr/lib64/libssl.so.3", "symbols with: debuginfo-install $(rpm -qf /usr/sbin/nginx /usr/lib64/libssl.so.3)");
 	debug_packages(fedora, "/opt/app", NULL, NULL);
+	/* whose name would be a command of the shell that this is pasted into */
+	debug_packages(fedora, "/usr/lib/x$(touch /tmp/pwned).so", NULL, NULL);
+	debug_packages(fedora, "/usr/lib/x`id`.so", "/usr/lib/a b;c.so", NULL);
+	debug_packages(fedora, "/usr/lib/x'y.so", "/usr/bin/g++-12", "symbols with: debuginfo-install $(rpm -qf /usr/bin/g++-12)");
 	debug_packages("/nonexistent", "/usr/sbin/nginx", NULL, NULL);
 	cr_assert(asprintf(&clean, "rm -r %s %s", debian, fedora) > 0);
 	cr_expect_eq(system(clean), 0);

@@ -102,6 +102,13 @@ static void remember(struct objects *o, enum naming naming, uint64_t dev, uint64
 	*s = (struct seen){ naming, dev, ino, obj };
 }
 
+bool object__is_here(const struct object *o)
+{
+	struct stat st;
+
+	return o->ino && !stat(o->path, &st) && st.st_dev == o->dev && st.st_ino == o->ino;
+}
+
 static uint64_t dev_of(const struct mapping *m)
 {
 	return makedev(m->dev_major, m->dev_minor);

@@ -72,6 +72,8 @@ int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct o
 struct object *objects__known(struct objects *o, const struct mapping *m);
 /* The same for a file named by the user (-O). */
 int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e);
+/* Does its path name this very file to us, too? Not where its process has another root, or mounts of its own. */
+bool object__is_here(const struct object *o);
 /*
  * An ELF image that is in no file, such as the vdso: a copy of it is kept in a
  * file in memory. Equal images are one object; its dev and ino are 0.

@@ -17,6 +17,7 @@
 
 #define DPKG_INFO "/var/lib/dpkg/info"
 #define LIST ".list"
+#define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._+-"	/* means itself to a shell */
 
 /* Packages whose symbols are not in PACKAGE-dbgsym. */
 static const struct {
@@ -32,6 +33,9 @@ static bool lists(const char *list, size_t len, const char *path)
 {
 	size_t n = strlen(path);
 
+	/* a path that is empty would be found behind the end */
+	if (!n)
+		return false;
 	for (const char *s = list; (s = memmem(s, (size_t)(list + len - s), path, n)); s++)
 		if ((s == list || s[-1] == '\n') && (s + n == list + len || s[n] == '\n'))
 			return true;
@@ -115,7 +119,8 @@ static bool is_of_system(const char *path)
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
 		found |= !strncmp(path, dirs[i], strlen(dirs[i]));
-	return found && strncmp(path, "/usr/local/", strlen("/usr/local/"));
+	/* it becomes a part of a command that is pasted into a shell, and the traced process may have named it */
+	return found && strncmp(path, "/usr/local/", strlen("/usr/local/")) && !path[strspn(path, PLAIN)];
 }
 
 static void rpm(FILE *out, const char *root, const char *const *files, size_t n, size_t *n_put)

@@ -90,6 +90,7 @@ char *code_names__missing(const struct space *space, bool local)
 		m.n_unnamed += v[i].n_unnamed;
 		if (v[i].n_unnamed && m.n_files < MISSING_FILES) {
 			paths[m.n_files] = v[i].module.path;
+			local &= object__is_here(v[i].module.handle);
 			m.files[m.n_files++] = &v[i].module;
 		} else if (v[i].n_unnamed) {
 			m.n_more++;

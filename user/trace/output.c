@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 
 #include "elf/demangle.h"
+#include "elf/object.h"
 #include "files/outfile.h"
 #include "model/group.h"
 #include "names/packages.h"
@@ -217,20 +218,23 @@ static int give_names(struct output *o, struct snapshot *s, const struct export_
 	return err;
 }
 
-static bool has_telling(const struct snapshot *s, const struct place *p)
+/* *ret_named: the telling frame has a name, so no other is preferred to it (telling.c). */
+static bool has_telling(const struct snapshot *s, const struct place *p, bool *ret_named)
 {
 	for (size_t i = 0; i < place__n_frames(p); i++) {
 		struct frame f = place__frame(s, p, i);
 
-		if (frame__is_telling(&f))
-			return true;
+		if (!frame__is_telling(&f))
+			continue;
+		*ret_named = f.line && f.line->function && *f.line->function;
+		return true;
 	}
 	return false;
 }
 
 bool output__name_stack(struct output *o, struct snapshot *s, size_t n_frames)
 {
-	bool all = filter__any(&o->filter), shown = true;
+	bool filtered = filter__any(&o->filter), all = filtered, named = true, shown = true;
 	uint32_t n_stack = s->sites->n_stack;
 	size_t n_left = n_frames;
 
@@ -238,10 +242,12 @@ bool output__name_stack(struct output *o, struct snapshot *s, size_t n_frames)
 		struct place *p = &s->places[s->sites->stack[i]];
 
 		name_place(o, s, p);
-		if (n_left < n_frames || has_telling(s, p))
+		if (n_left < n_frames || has_telling(s, p, &named))
 			n_left -= n_left > 0;
+		/* one further out may say more than a place without a name, as in the report */
+		all |= !named;
 	}
-	if (all) {
+	if (filtered) {
 		struct snapshot *left = snapshot__filter(s, &o->filter);
 
 		shown = !left || left->n_sites;
@@ -291,7 +297,7 @@ static void tell_written(const struct output *o, const char *path, uint64_t ns)
 	say_verbose("%s: written in %.0f ms", path, ns / 1e6);
 }
 
-/* Do its paths mean files of this machine? Not those of a container, nor of a profile that was read. */
+/* Do its paths mean files of this machine? Not those of a container, of a process with mounts of its own, nor of a profile that was read. */
 static bool is_local(const struct snapshot *s, const struct missing_names *m)
 {
 	bool local = true;
@@ -299,7 +305,7 @@ static bool is_local(const struct snapshot *s, const struct missing_names *m)
 	for (size_t i = 0; i < s->n_processes; i++)
 		local &= !s->processes[i].container;
 	for (size_t i = 0; i < m->n_files; i++)
-		local &= m->files[i]->handle != NULL;
+		local &= m->files[i]->handle && object__is_here(m->files[i]->handle);
 	return local;
 }
 
@@ -334,10 +340,11 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 	int err = give_names(o, s, f) ?: shown_of(o, s, &shown) ?: give_source(o, shown, f);
 
 	if (err)
-		return err_set(e, err, "%s: %s", path, strerror(-err));
-	if (f->needs & ~s->known)
-		return err_set(e, -EINVAL, "%s: what %s shows is not recorded", path, f->name);
-	err = outfile__open(&out, path, e);
+		err_set(e, err, "%s: %s", path, strerror(-err));
+	else if (f->needs & ~s->known)
+		err = err_set(e, -EINVAL, "%s: what %s shows is not recorded", path, f->name);
+	else
+		err = outfile__open(&out, path, e);
 	if (!err) {
 		struct export_opts how = o->export;
 
