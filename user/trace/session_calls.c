@@ -13,7 +13,8 @@
  *
  * The loop never waits for whoever reads the lines. What does not fit into a pipe waits here, up
  * to a limit; beyond that it stays in the ring, and when that is full the programs
- * count what they leave out, and the lines show where.
+ * count what they leave out, and the lines show where. Only session__settle_calls() must read it
+ * all the same: what it reads beyond a limit of its own is counted, and has no line either.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,6 +28,7 @@
 #define READ_NS (25 * MS_NS)	/* how late a line may be */
 #define AT_ONCE 16384		/* calls that are kept, */
 #define AT_MOST 8		/* and how often in a turn of the loop */
+#define KEPT_MAX (AT_ONCE * AT_MOST)	/* calls that have no line yet */
 #define WAITING_MAX (4u << 20)	/* bytes that are not written yet */
 #define NAMES_NS SECOND_NS	/* after which names that may change are looked up again */
 /* what a pipe that can be written to takes without waiting */
@@ -46,6 +48,7 @@ struct kept_call {
 	const struct call_site *site, *where;	/* NULL: not looked up yet, or there is none */
 	bool named;
 	bool foreign;		/* of a process that was not selected */
+	uint64_t n_dropped;	/* before it, as of struct calls */
 };
 
 struct calls {
@@ -58,6 +61,7 @@ struct calls {
 	size_t size, at;	/* at: written so far */
 	int64_t wall_offset_ns;	/* added to CLOCK_MONOTONIC */
 	uint64_t n_shown, n_hidden, n_lost, n_skipped;
+	uint64_t n_dropped, n_dropped_told;	/* read, and not kept: KEPT_MAX */
 	size_t n_read;		/* in this turn */
 	bool gone;		/* nobody reads the lines any more */
 };
@@ -73,6 +77,17 @@ static void reader_left(struct session *s)
 	loop__stop(s->loop);
 }
 
+/* Whoever reads as slowly as lines come never has it all. */
+static void forget_written(struct calls *c)
+{
+	if (c->at < WAITING_MAX)
+		return;
+	c->size -= c->at;
+	memmove(c->text, c->text + c->at, c->size);
+	c->at = 0;
+	fseeko(c->out, (off_t)c->size, SEEK_SET);
+}
+
 /* All that is there; wait: whoever reads it is waited for. */
 static void write_out(struct session *s, bool wait)
 {
@@ -83,8 +98,10 @@ static void write_out(struct session *s, bool wait)
 		struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
 		ssize_t n;
 
-		if (!wait && (poll(&p, 1, 0) != 1 || !(p.revents & (POLLOUT | POLLERR))))
+		if (!wait && (poll(&p, 1, 0) != 1 || !(p.revents & (POLLOUT | POLLERR)))) {
+			forget_written(c);
 			return;
+		}
 		n = write(STDOUT_FILENO, c->text + c->at, MIN(c->size - c->at, CHUNK));
 		if (n >= 0)
 			c->at += n;
@@ -219,7 +236,7 @@ static void name_call(struct session *s, struct kept_call *k)
 
 /* ---- lines */
 
-static void show_gaps(struct session *s, uint64_t n_lost, uint64_t n_skipped)
+static void show_gaps(struct session *s, uint64_t n_lost, uint64_t n_skipped, uint64_t n_dropped)
 {
 	struct calls *c = s->calls;
 	char why[64];
@@ -233,6 +250,10 @@ static void show_gaps(struct session *s, uint64_t n_lost, uint64_t n_skipped)
 		call_lines__gap(c->out, n_skipped - c->n_skipped, why);
 		c->n_skipped = n_skipped;
 	}
+	if (n_dropped > c->n_dropped_told) {
+		call_lines__gap(c->out, n_dropped - c->n_dropped_told, "too many wait for whoever reads these lines");
+		c->n_dropped_told = n_dropped;
+	}
 }
 
 static void show(struct session *s, const struct kept_call *k)
@@ -241,7 +262,7 @@ static void show(struct session *s, const struct kept_call *k)
 	enum mt_told_kind kind = MT_TOLD_KIND(k->c.what);
 	char comm[sizeof(k->c.comm) + 1];
 
-	show_gaps(s, k->c.n_lost, k->c.n_skipped);
+	show_gaps(s, k->c.n_lost, k->c.n_skipped, k->n_dropped);
 	if (k->foreign)
 		return;
 	if (k->site && k->site->hidden) {
@@ -295,10 +316,13 @@ static void show_kept(struct session *s, size_t n)
 static bool keep(const struct mt_told *told, void *arg)
 {
 	struct calls *c = arg;
-	struct kept_call *slot = c->gone ? NULL : vec_push(&c->kept);
+	bool full = c->kept.n >= KEPT_MAX;
+	struct kept_call *slot = c->gone || full ? NULL : vec_push(&c->kept);
 
 	if (slot)
-		slot->c = *told;
+		*slot = (struct kept_call){ .c = *told, .n_dropped = c->n_dropped };
+	else if (full)
+		c->n_dropped++;
 	else if (!c->gone)
 		say("out of memory: an event has no line");
 	return ++c->n_read < AT_ONCE;
@@ -319,8 +343,9 @@ static void on_calls(void *arg)
 	look_for_reader(s);
 	write_out(s, false);
 	for (int i = 0; i < AT_MOST && !c->gone && c->size - c->at <= WAITING_MAX; i++) {
-		bool more = read_ring(s) == AT_ONCE;
-		size_t n = c->kept.n;
+		/* what waits already comes first: nothing is read that could not be kept */
+		bool more = c->kept.n > KEPT_MAX - AT_ONCE || read_ring(s) == AT_ONCE;
+		size_t n = MIN(c->kept.n, (size_t)AT_ONCE);
 
 		if (!n)
 			break;
@@ -403,6 +428,8 @@ static void sum_up(struct session *s)
 		fprintf(c->out, "; %s lost: the ring was full", fmt_exact(n, c->n_lost));
 	if (c->n_skipped)
 		fprintf(c->out, "; %s skipped: more than --events-rate %u", fmt_exact(n, c->n_skipped), s->opts->events_rate);
+	if (c->n_dropped)
+		fprintf(c->out, "; %s lost: these lines were read too slowly", fmt_exact(n, c->n_dropped));
 	if (c->n_hidden)
 		fprintf(c->out, "; %s hidden by --filter, --hide or --suppressions", fmt_exact(n, c->n_hidden));
 	fputs(output__prints(&s->output) ? "\n\n" : "\n", c->out);
@@ -415,11 +442,11 @@ void session__end_calls(struct session *s)
 	if (!s->calls)
 		return;
 	do {
-		read_ring(s);
 		show_kept(s, s->calls->kept.n);
+		read_ring(s);
 	} while (s->calls->n_read);
 	kernel__count_calls(s->kernel, &n_lost, &n_skipped);
-	show_gaps(s, n_lost, n_skipped);
+	show_gaps(s, n_lost, n_skipped, s->calls->n_dropped);
 	sum_up(s);
 	write_out(s, true);
 }
