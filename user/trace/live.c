@@ -30,6 +30,7 @@
 #define INTERVAL_NS SECOND_NS
 #define FIRST_NS (SECOND_NS / 4)	/* the second snapshot: rates are there soon */
 #define BUSY_NS (SECOND_NS * 3 / 10)	/* lookups that take longer are shown */
+#define MISSING_NS (5 * SECOND_NS)	/* between two looks for names that are missing, at all sites */
 #define SAID_MAX 200			/* messages kept for the end */
 
 struct held {
@@ -44,6 +45,7 @@ struct live {
 	int timer_fd, said_fd;
 	bool all_ended;
 	bool told_missing;	/* that names are missing, once */
+	uint64_t looked_missing_ns;	/* for them; 0: never */
 	struct starting *starting;	/* NULL: the loop has the terminal */
 	uint64_t waiting_since_ns;	/* for names; 0: for none */
 	struct source_file *source;	/* what the screen shows of one; NULL: none */
@@ -144,18 +146,26 @@ static void show_progress(struct live *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Once, when the names of what is on the screen have come, or will not come. */
-static void tell_missing(struct live *l)
+/*
+ * Once, when the names of what is on the screen have come, or will not come. All sites are gone
+ * through: not for each key, and not for each snapshot. True: there is something new to draw.
+ */
+static bool tell_missing(struct live *l)
 {
 	_cleanup_free_ char *words = NULL;
+	uint64_t now = now_ns();
 	char path[256];
 
 	if (l->told_missing || !top__shown(l->top) || names__n_left(l->names, path, sizeof(path)))
-		return;
+		return false;
+	if (l->looked_missing_ns && now - l->looked_missing_ns < MISSING_NS)
+		return false;
+	l->looked_missing_ns = now;
 	words = output__missing_names(&l->s->output, top__shown(l->top));
 	if (words)
 		top__say(l->top, words);
 	l->told_missing = words;
+	return words;
 }
 
 static void draw(struct live *l)
@@ -178,7 +188,6 @@ static void draw(struct live *l)
 		top__draw(l->top, &l->grid);
 	}
 	show_progress(l);
-	tell_missing(l);
 	top__draw(l->top, &l->grid);
 	term__draw(&l->grid);
 }
@@ -195,6 +204,8 @@ static void on_said(void *arg)
 static void on_names(void *arg)
 {
 	draw(arg);
+	if (tell_missing(arg))
+		draw(arg);
 }
 
 /* ---- snapshots */
@@ -271,6 +282,8 @@ static void on_timer(void *arg)
 		return;
 	update(l);
 	draw(l);
+	if (tell_missing(l))
+		draw(l);
 }
 
 static void write_file(struct live *l)
@@ -395,6 +408,10 @@ void live__on_all_ended(struct session *s)
 	top__all_ended(l->top);
 	update(l);
 	draw(l);
+	/* no other snapshot follows */
+	l->looked_missing_ns = 0;
+	if (tell_missing(l))
+		draw(l);
 }
 
 /* ---- begin and end */
