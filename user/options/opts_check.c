@@ -112,6 +112,16 @@ static int check_together(const struct asked *a, struct err *e)
 		return err_set(e, -EINVAL, "--as-root: goes with -- CMD only");
 	if (o->cmd_output && !o->cmd)
 		return err_set(e, -EINVAL, "--cmd-output: goes with -- CMD only");
+	if (o->cmd_output && !strcmp(o->cmd_output, "-"))
+		return err_set(e, -EINVAL, "--cmd-output -: want a file; without --cmd-output CMD prints where malloctrace does");
+	if (o->cmd_output && opts__has_output(o, o->cmd_output))
+		return err_set(e, -EINVAL, "--cmd-output %s and -o %s cannot be combined: one would write over the other", o->cmd_output,
+			       o->cmd_output);
+	if (o->tty && (opts__has_output(o, "-") || o->json || format))
+		return err_set(e, -EINVAL, "--tty and %s cannot be combined: that is a report on standard output, without a live view; write it to a file with -o FILE",
+			       o->json ? "--json" : format ? "--format" : "-o -");
+	if (o->views & VIEW_SOURCE && o->no_source)
+		return err_set(e, -EINVAL, "--view source and --no-source cannot be combined: without source lines there is nothing to show");
 	if (o->tty && (o->batch || o->interval_ns))
 		return err_set(e, -EINVAL, "--tty and %s cannot be combined: that is a report without a live view", o->batch ? "--batch" : "INTERVAL");
 	if (o->recording.min_size > o->recording.max_size)
@@ -159,8 +169,8 @@ static const struct {
 	{ "mark", NULL, "overhead", NULL, "probes are in place part of the time only" },
 	{ "view", "peak", "overhead", NULL, "a peak can fall into the time without probes" },
 	{ "metric", "peak-bytes", "overhead", NULL, "a peak can fall into the time without probes" },
-	{ "sort", "peak", "overhead", NULL, "a peak can fall into the time without probes" },
 	{ "sort", "peak-bytes", "overhead", NULL, "a peak can fall into the time without probes" },
+	{ "embed-source", NULL, "no-source", NULL, "without source lines there is nothing to embed" },
 	{ "mmap", NULL, "mode", "count", "that mode does not see what is given back" },
 	{ "mmap", NULL, "mode", "growth", "that mode records mappings already" },
 	{ "mmap", NULL, "sample", NULL, "mappings are given back in parts, which cannot be weighed" },
@@ -186,13 +196,20 @@ static const struct {
 	{ "follow", NULL, "mode", "growth", "that mode watches processes one by one" },
 };
 
+/* An order has several names (present/rank.c). */
+static bool has_value(const struct given *g, const char *value)
+{
+	if (!value || !strcmp(g->val, value))
+		return true;
+	return !strcmp(g->row->name, "sort") && rank__key(g->val) && rank__key(g->val) == rank__key(value);
+}
+
 static int check_clashes(const struct asked *a, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(clashes); i++) {
 		const struct given *one = asked__find(a, clashes[i].a), *other = asked__find(a, clashes[i].b);
 
-		if (!one || !other || (clashes[i].a_value && strcmp(one->val, clashes[i].a_value)) ||
-		    (clashes[i].b_value && strcmp(other->val, clashes[i].b_value)))
+		if (!one || !other || !has_value(one, clashes[i].a_value) || !has_value(other, clashes[i].b_value))
 			continue;
 		return err_set(e, -EINVAL, "%s%s%s and %s%s%s cannot be combined: %s", one->as,
 			       one->val ? " " : "", one->val ?: "", other->as, other->val ? " " : "",
@@ -266,10 +283,25 @@ static int check_tags(const struct asked *a, struct err *e)
 	return 0;
 }
 
+/* A live view may write files that have it. */
+static bool may_embed(const struct opts *o)
+{
+	bool may = o->command == CMD_TRACE && !o->batch && !o->interval_ns && !o->events;
+
+	for (size_t i = 0; i < o->outputs.n && !may; i++) {
+		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
+
+		may = f && f->carries_source;
+	}
+	return may;
+}
+
 int opts__check_outputs(const struct opts *o, struct err *e)
 {
 	unsigned int known = counters__of_mode(o->recording.mode);
 
+	if (o->embed_source && !may_embed(o))
+		return err_set(e, -EINVAL, "--embed-source: goes with -o FILE.html, -o FILE.json or --json");
 	for (size_t i = 0; i < o->outputs.n; i++) {
 		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
 
