@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the level of talk, and where it goes. One message is one write, so that lines of several
- * processes do not mix.
+ * processes do not mix. What a message names (a command, a path, a process) may have
+ * been called anything: no escape code gets from there to a terminal.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "util/log.h"
+#include "util/util.h"
 
 enum log_level log_level = LOG_NORMAL;
 
@@ -28,6 +30,7 @@ static void put(const char *fmt, va_list ap)
 
 	if (vasprintf(&text, fmt, ap) < 0)
 		return;
+	clean_message(text);
 	if (sink.say) {
 		sink.say(text, sink.arg);
 		free(text);
@@ -87,6 +90,8 @@ void say_progress(const char *fmt, ...)
 	}
 	if (n < 0)
 		return;
+	if (text)
+		clean_message(text);
 	if (sink.progress)
 		sink.progress(text, sink.arg);
 	else if (text && isatty(STDERR_FILENO))
@@ -111,6 +116,7 @@ void say_step(const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		return;
+	clean_message(text);
 	sink.step(text, sink.arg);
 	free(text);
 }

@@ -66,6 +66,19 @@ void clean_name(char *s)
 	}
 }
 
+void clean_message(char *s)
+{
+	while (*s) {
+		size_t len = strcspn(s, "\n\t");
+		char ended_by = s[len];
+
+		s[len] = '\0';
+		clean_name(s);
+		s[len] = ended_by;
+		s += len + (ended_by != '\0');
+	}
+}
+
 int read_small_file(const char *path, char **ret, size_t *ret_len)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);

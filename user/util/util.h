@@ -58,6 +58,8 @@ void *vec__grow(void **v, size_t *n, size_t *room, size_t size);
  * that are no UTF-8 become '?', in place.
  */
 void clean_name(char *s);
+/* The same of a message, which may have lines and tabs of its own. */
+void clean_message(char *s);
 
 const char *path_basename(const char *path);	/* what follows the last '/'; all of it, if nothing does */
 
