@@ -118,6 +118,12 @@ static uint64_t since(uint64_t clock_ns, uint64_t start_ns)
 	return clock_ns > start_ns ? clock_ns - start_ns : 0;
 }
 
+/* Since the trace's start. It ended at an instant; the programs' clock may go by ticks, and be ahead of that. */
+static uint64_t moment(const struct build *b, const struct model *m, uint64_t clock_ns)
+{
+	return MIN(since(clock_ns, m->start_clock_ns), b->s->duration_ns);
+}
+
 static void build_site(struct build *b, const struct model *m, const struct cut *cut, const struct cut_site *from,
 		       uint32_t process, struct snap_site *to)
 {
@@ -153,8 +159,8 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 	to->at_peak_bytes = from->at_peak_bytes;
 	to->min_size = c->alloc_calls ? from->min_size : 0;
 	to->max_size = from->max_size;
-	to->first_ns = since(from->first_ns, m->start_clock_ns);
-	to->last_ns = since(from->last_ns, m->start_clock_ns);
+	to->first_ns = moment(b, m, from->first_ns);
+	to->last_ns = moment(b, m, from->last_ns);
 	/* with --overhead most seconds are seen in part */
 	to->most_calls_per_s = b->s->observed_share < 1 ? 0 : MAX(from->most_calls_per_s, history__most_calls_per_s(&m->history, from));
 	to->lifetime_sum_ns = c->lifetime_ns;
@@ -397,7 +403,7 @@ static void build_process(struct build *b, const struct model *m, const struct l
 	if (from) {
 		p->c.unknown_frees = from->unknown_frees;
 		p->c.peak_bytes = from->peak_bytes;
-		p->peak_at_ns = from->peak_bytes ? since(from->peak_ns, m->start_clock_ns) : 0;
+		p->peak_at_ns = from->peak_bytes ? moment(b, m, from->peak_ns) : 0;
 		p->lost_blocks = from->lost_blocks;
 		p->lost_stacks = from->lost_stacks;
 		p->missed_frees = from->missed_frees;
