@@ -267,6 +267,26 @@ Test(report, keeps_to_its_width)
 		}
 }
 
+/* One screen is laid out for the terminal that it is on, also if that is narrow. */
+Test(report, one_screen_keeps_to_its_width)
+{
+	static const unsigned int widths[] = { 40, 41, 50, 60, 72, 80, 120 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(widths); i++)
+		for (unsigned int k = 0; k < 2048; k++) {
+			unsigned int flags = (k & 1023) | (k & 1024 ? SAMPLE_HEAP : 0);
+			struct report_opts o = { .width = widths[i], .brief = true };
+			_cleanup_free_ char *text = NULL;
+			size_t len;
+
+			text = written(flags & ~SAMPLE_OLDER, &o, &len);
+			for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+				cr_assert_leq(text_width(line), widths[i], "%u: %s", widths[i], line);
+				cr_assert_neq(line[strlen(line) - 1], ' ', "blanks at the end: %s", line);
+			}
+		}
+}
+
 Test(report, lists_the_heaviest_first_by_any_metric)
 {
 	struct snapshot *s = sample__new(0);

@@ -43,11 +43,19 @@ static void para__break(struct para *p)
 
 static void para__word(struct para *p, const char *word, int len, bool gap)
 {
-	size_t cols = text_width_n(word, len);
+	size_t cols = text_width_n(word, len), head;
 
 	if (p->col > p->indent && p->col + gap + cols > p->width) {
 		para__break(p);
 		gap = false;
+	}
+	/* a name that is longer than a line of a narrow screen */
+	while (p->width < REPORT_WIDTH && p->col + cols > p->width && (head = text_head(word, p->width - p->col)) && head < (size_t)len) {
+		fprintf(p->out, "%.*s", (int)head, word);
+		para__break(p);
+		word += head;
+		len -= (int)head;
+		cols = text_width_n(word, len);
 	}
 	fprintf(p->out, "%s%.*s", gap ? " " : "", len, word);
 	p->col += cols + gap;
@@ -105,6 +113,20 @@ void para__end(struct para *p)
 	fputc('\n', p->out);
 }
 
+void report__line(struct report *r, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	para__begin(&r->para, "", 0);
+	para__item(&r->para, "%s", text ? text : "");
+	para__end(&r->para);
+}
+
 /* ---- the header */
 
 static uint64_t whole(double d)
@@ -152,6 +174,11 @@ static void title_line(struct report *r)
 	if (localtime_r(&now, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	pad = text_width(who) + strlen(when) + 2 < r->width ? r->width - text_width(who) - strlen(when) : 2;
+	if (r->width < REPORT_WIDTH && text_width(who) + pad + strlen(when) > r->width) {
+		report__line(r, "%s", who);
+		report__line(r, "%s", when);
+		return;
+	}
 	fprintf(r->out, "%s%*s%s\n", who, (int)pad, "", when);
 }
 
@@ -553,8 +580,9 @@ static int losses_block(struct report *r)
 	fputc('\n', r->out);
 	counter_lines(r, "LOSSES:", LOUD_WIDTH, r->s->losses, r->s->n_losses);
 	err = who_lost(r);
-	fprintf(r->out, "%*s%s lost in all: the figures are not exact\n", LOUD_WIDTH, "",
-		fmt_exact(a, r->s->losses_total));
+	para__begin(&r->para, "", LOUD_WIDTH);
+	para__item(&r->para, "%s lost in all: the figures are not exact", fmt_exact(a, r->s->losses_total));
+	para__end(&r->para);
 	return err;
 }
 

@@ -73,11 +73,11 @@ static void hints(struct report *r, const struct snap_process *const *v, size_t 
 			runs = v[i];
 	}
 	if (ended && r->s->known & HAS_LIVE_BYTES)
-		fprintf(r->out, "ended: what is live was not freed before the end\n");
+		report__line(r, "ended: what is live was not freed before the end");
 	if (oom)
-		fprintf(r->out, "OOM: killed by the kernel, which had no memory left\n");
+		report__line(r, "OOM: killed by the kernel, which had no memory left");
 	if (runs)
-		fprintf(r->out, "look into one: malloctrace -p %d\n", runs->pid);
+		report__line(r, "look into one: malloctrace -p %d", runs->pid);
 }
 
 int report__processes(struct report *r)
@@ -110,8 +110,10 @@ int report__processes(struct report *r)
 		rows[i] = (struct row_of){ .s = r->s, .process = v[i] };
 	report__metric_words(words, key);
 	what = snapshot__is_grouped(r->s) ? "GROUPS" : "PROCESSES";
-	fprintf(r->out, "\n%s by %s (%s, %s of %s)\n\n", what, words, fmt_of(of, n, r->s->n_processes),
+	fputc('\n', r->out);
+	report__line(r, "%s by %s (%s, %s of %s)", what, words, fmt_of(of, n, r->s->n_processes),
 		fmt_share(share, listed, whole), key->unit);
+	fputc('\n', r->out);
 	err = columns__write(r->out, &process_columns, rows, n, r->width);
 	if (!err && r->s->n_processes > 1)
 		for (size_t i = 0; i < MIN(n, (size_t)MEMORY_ROWS) && !err; i++)

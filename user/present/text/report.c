@@ -188,13 +188,13 @@ void report__site_title(struct report *r, const struct view *v, const struct ran
 		fmt_duration(age, r->o->older_ns);
 	fputc('\n', r->out);
 	if (!k->n && k->older)
-		fprintf(r->out, "%s: no live block is older than %s\n", v->title, age);
+		report__line(r, "%s: no live block is older than %s", v->title, age);
 	else if (!k->n && r->s->hidden.n_sites)
-		fprintf(r->out, "%s: no site is left by %s\n", v->title, r->s->hidden.by);
+		report__line(r, "%s: no site is left by %s", v->title, r->s->hidden.by);
 	else if (!k->n)
-		fprintf(r->out, "%s: %s%s\n", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
+		report__line(r, "%s: %s%s", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
 	else
-		fprintf(r->out, "%s%s%s by %s (%s site%s, %s of %s)\n", v->title,
+		report__line(r, "%s%s%s by %s (%s site%s, %s of %s)", v->title,
 			k->older ? " older than " : "", age, words_of(words, k->by, v), fmt_of(shown, n, k->n), plural(k->n), fmt_share(share, listed, whole), weighs->unit);
 }
 
@@ -246,9 +246,10 @@ static int begin(struct report *r, FILE *out, const struct snapshot *s, const st
 		return -EINVAL;
 	if (views & ~views__in(s) || (o->sort && (!by || by->needs & ~s->known)))
 		return -EINVAL;
-	r->width = MAX(o->width, (unsigned int)REPORT_WIDTH);
+	r->width = MAX(o->width, (unsigned int)(o->brief && o->width ? REPORT_NARROW : REPORT_WIDTH));
 	r->top = o->top ? o->top : REPORT_TOP;
-	r->para = (struct para){ .out = out, .width = r->width };
+	/* on a narrow screen a comma may follow what fills a line */
+	r->para = (struct para){ .out = out, .width = r->width - (r->width < REPORT_WIDTH) };
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "present/views.h"
 
 #define REPORT_WIDTH 80
+#define REPORT_NARROW 40	/* what one screen can do with */
 #define REPORT_TOP 10
 
 struct report_opts {
@@ -26,7 +27,7 @@ struct report_opts {
 	const struct filter *filter;	/* of --view source alone: whose functions are shown; NULL: those of the heaviest sites */
 	const struct tellings *tellings;	/* of the snapshot; NULL: report__write keeps its own */
 	const char *missing_names;	/* what is said of them (missing_names.h); NULL: what the snapshot alone says */
-	unsigned int width;	/* columns, at least REPORT_WIDTH is taken */
+	unsigned int width;	/* columns, at least REPORT_WIDTH is taken, of one screen REPORT_NARROW; 0: REPORT_WIDTH */
 	/* of the tree alone */
 	const struct metric *metric;	/* NULL: metric__preset() */
 	double threshold_pct;	/* what is lighter is folded into one line */

@@ -48,6 +48,8 @@ char *report__mark_figure(const struct report *r, char buf[static FMT_MAX]);
 void para__begin(struct para *p, const char *label, size_t indent);
 void para__item(struct para *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void para__end(struct para *p);
+/* One that begins at the left, and is of a line unless the screen is narrow. */
+void __attribute__((format(printf, 2, 3))) report__line(struct report *r, const char *fmt, ...);
 
 int report__header(struct report *r);
 /* What stands above a table of n sites, which weigh so much of the whole. */
