@@ -50,6 +50,7 @@ FX_LINK_prefix := -lpre
 FX_LINK_fool := -lfool
 FX_LINK_ctor := -lctor
 FX_LINK_hidden := -llinked
+FX_LINK_unnamed := -lunnamed
 FX_LINK_stacks = -lstacks_plt$(if $(filter %nofp,$@),.nofp)
 $(FX)/custom $(FX)/custom.nofp: $(FX)/liballoc.so
 $(FX)/prefix $(FX)/prefix.nofp: $(FX)/libpre.so
@@ -57,6 +58,8 @@ $(FX)/ctor $(FX)/ctor.nofp: $(FX)/libctor.so
 $(FX)/hidden $(FX)/hidden.nofp: $(FX)/liblinked.so
 $(addprefix $(FX)/,linked linked.nofp linked.static linked.unknown liblinked.so): tests/fixtures/linked.h
 $(FX)/fool $(FX)/fool.nofp: $(FX)/libfool.so
+$(FX)/unnamed $(FX)/unnamed.nofp: $(FX)/libunnamed.so
+$(FX)/libunnamed.so: FX_FP += -s
 
 $(addprefix $(FX)/,$(FX_PROGS)): $(FX)/%: tests/fixtures/%.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -o $@ $< $(FX_LINK)

@@ -613,3 +613,19 @@ TEST_ALONE(events_recycled)
 	}
 	fx__quit(t, &f);
 }
+
+/* A library without names, called by a function that has one: lines name the site as the report does. */
+TEST(events_unnamed)
+{
+	struct mt m;
+	unsigned int n = 0;
+
+	must(t, mt__run(t, &m, "--events", "--batch", "--", fixture("unnamed"), NULL) == 0, "exit status, wanted 0: %.600s", m.c.errs.s);
+	for (const char *line = m.c.outs.s; (line = strstr(line, " +4321 ")); line++) {
+		const char *site = strstr(line, "  order_open < main\n");
+
+		n += site && site < strchr(line, '\n');
+	}
+	want_eq(t, "lines that name order_open", 5, n);
+	want(t, strstr(m.c.outs.s, "\n1. order_open < main"), "the report's stack, wanted order_open first: %s", m.c.outs.s);
+}

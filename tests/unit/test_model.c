@@ -320,6 +320,14 @@ Test(model, ages_and_times)
 	cr_expect_eq(s->sites[0].oldest_ns, 600, "what the cut knows without a scan");
 	cr_expect_eq(s->processes[0].peak_at_ns, 0, "no peak, no time");
 	snapshot__free(s);
+
+	/* a clock that goes by ticks may be ahead of the instant at which the trace ended */
+	proc.peak_bytes = 35;
+	proc.peak_ns = sites[0].last_ns = START + made_info.duration_ns + 4000000;
+	s = made__shot(m, &cut);
+	cr_expect_eq(s->processes[0].peak_at_ns, s->duration_ns);
+	cr_expect_eq(s->sites[0].last_ns, s->duration_ns);
+	snapshot__free(s);
 	model__free(m);
 }
 

@@ -82,6 +82,17 @@ Test(clean_name, table)
 	}
 }
 
+/* A message has lines and tabs of its own; what it names has nothing else that a terminal acts on. */
+Test(clean_name, messages)
+{
+	char text[] = "cannot run ./ev\033[31mil: no\n\thint\r\x07\n\n", empty[] = "";
+
+	clean_message(text);
+	cr_expect_str_eq(text, "cannot run ./ev?[31mil: no\n\thint??\n\n");
+	clean_message(empty);
+	cr_expect_str_eq(empty, "");
+}
+
 Test(clean_name, every_two_bytes)
 {
 	for (unsigned int a = 1; a < 256; a++)
