@@ -53,6 +53,15 @@ static int add(struct opts *o, pid_t pid, struct err *e)
 	return 0;
 }
 
+static int nobody(const char *name, struct err *e)
+{
+	_cleanup_free_ char *near = nameds__near(name);
+
+	if (near)
+		return err_set(e, -ESRCH, "no process is called '%s'; did you mean %s?", name, near);
+	return err_set(e, -ESRCH, "no process is called '%s'; malloctrace --comm '%s' waits for one to start", name, name);
+}
+
 static int find(struct opts *o, const char *name, struct err *e)
 {
 	struct nameds v = {};
@@ -61,7 +70,7 @@ static int find(struct opts *o, const char *name, struct err *e)
 	if (err)
 		err = err_set(e, err, "-p %s: cannot search /proc: %s", name, strerror(-err));
 	else if (!v.n)
-		err = err_set(e, -ESRCH, "no process is called '%s'; malloctrace --comm '%s' waits for one to start", name, name);
+		err = nobody(name, e);
 	else
 		err = v.n > 1 ? list(name, &v, e) : add(o, v.v[0].pid, e);
 	nameds__done(&v);

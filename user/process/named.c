@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "process/process.h"
+#include "util/nearness.h"
 #include "util/parse.h"
 
 #define COMM_MAX 15	/* letters of a name that the kernel keeps */
@@ -88,6 +89,26 @@ int nameds__find(const char *name, struct nameds *ret)
 	if (ret->n)
 		qsort(ret->v, ret->n, sizeof(*ret->v), by_pid);
 	return err;
+}
+
+char *nameds__near(const char *name)
+{
+	DIR *proc = opendir("/proc");
+	char comm[32], *near = NULL;
+	struct dirent *d;
+
+	while (proc && !near && (d = readdir(proc))) {
+		uint64_t pid;
+
+		if (parse_u64(d->d_name, 1, INT32_MAX, &pid) || pid == (uint64_t)getpid() || !process__has_memory(pid))
+			continue;
+		process__thread_comm((pid_t)pid, (pid_t)pid, comm);
+		if (is_slip(name, comm) || (strlen(name) >= 3 && !strncmp(comm, name, strlen(name))))
+			near = strdup(comm);
+	}
+	if (proc)
+		closedir(proc);
+	return near;
 }
 
 void nameds__done(struct nameds *v)

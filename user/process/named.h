@@ -22,6 +22,8 @@ struct nameds vec(struct named);
  * their numbers.
  */
 int nameds__find(const char *name, struct nameds *ret);
+/* The name of one that may have been meant, by a slip of a finger; the caller's. NULL: none. */
+char *nameds__near(const char *name);
 void nameds__done(struct nameds *v);
 
 #endif
