@@ -14,6 +14,7 @@
 #include "present/alike.h"
 #include "present/frames.h"
 #include "util/own_name.h"
+#include "util/hash.h"
 #include "util/util.h"
 
 enum rule_of { OF_MODULE, OF_FUNCTION, OF_FILE };
@@ -297,9 +298,39 @@ static void drop_names(struct tellings *t)
 		*t->named = false;
 }
 
+/* Of all that names depend on, but for which of their places have names: which stacks there are, and in which order. */
+static uint64_t fingerprint(const struct snapshot *s, size_t *ret_named)
+{
+	uint64_t h = hash__mix(s->n_sites, s->n_places);
+
+	for (size_t i = 0; i < s->n_sites; i++) {
+		const struct snap_site *site = &s->sites[i];
+
+		h = hash__mix(h, (uint64_t)site->process << 32 | (uint32_t)site->tid);
+		h = hash__mix(h, site->function ? hash__bytes(site->function, strlen(site->function)) : 0);
+		h = hash__mix(h, hash__bytes(site->stack, site->n_stack * sizeof(*site->stack)));
+	}
+	*ret_named = 0;
+	for (size_t i = 0; i < s->n_places; i++) {
+		h = hash__mix(h, s->places[i].offset + ((uint64_t)(uint32_t)s->places[i].module << 48));
+		*ret_named += s->places[i].resolved;
+	}
+	return h;
+}
+
 void tellings__begin(struct tellings *t, const struct snapshot *s)
 {
+	size_t n_named;
+	uint64_t print = fingerprint(s, &n_named);
+
+	/* the next snapshot of a program that makes no new stacks; that its own places have no names yet does not matter */
+	if (t->n && t->n == s->n_sites && t->print == print && n_named <= t->n_named) {
+		t->s = s;
+		return;
+	}
 	drop_names(t);
+	t->print = print;
+	t->n_named = n_named;
 	if (s->n_sites > t->room) {
 		free(t->v);
 		t->v = calloc(s->n_sites, sizeof(*t->v));

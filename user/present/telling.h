@@ -23,6 +23,8 @@ struct tellings {
 	struct telling_at *v;	/* owned; by site; NULL without memory */
 	size_t n, room;
 	bool *named;		/* owned; sites that are alike have their names */
+	uint64_t print;		/* what they were made for, */
+	size_t n_named;		/* and how many places had names then */
 };
 
 /* For another snapshot, or after some of its names became known. */
