@@ -2,6 +2,9 @@
 /* The live view of a program that malloctrace starts: neither writes over the other, and keys are the live view's. */
 #include "screen.h"
 
+#include <time.h>
+#include <unistd.h>
+
 /* A shell that prints on both, reads, and becomes the fixture, which prints, allocates and exits with 7. */
 #define PROGRAM "sh -c 'echo COMPLAINED >&2; echo READ $(wc -c); exec \"$0\" --auto ledger exit 7' %s"
 
@@ -52,6 +55,30 @@ TEST(top_cmd_output)
 	want(t, !strchr(printed, '\033'), "escape codes in what it printed: %s", printed);
 	free(printed);
 	want_fixture(t, load_json(t, in_dir(t, "prof.json")));
+	end(t, &s);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* A trace is over when its programs are, and not when somebody has read the screen. */
+TEST(top_cmd_ended)
+{
+	struct screen s = {};
+	uint64_t began_ns = now_ns(), ended_ns;
+
+	begin_cmd(t, &s, "-o prof.json --cmd-output printed", "");
+	COMES("[1 live]", "has ended");
+	ended_ns = now_ns();
+	usleep(2000000);	/* somebody reads */
+	keys(t, &s, "q");
+	COMES("EXIT 7");
+	want(t, ju64(t, load_json(t, in_dir(t, "prof.json")), "duration_ns") <= ended_ns - began_ns, "a trace as long as its program, wanted");
 	end(t, &s);
 }
 
