@@ -538,3 +538,13 @@ Test(top, begins_with_what_is_asked_for)
 	says("[2 allocs]");
 	says("by TEMP ↓");
 }
+
+/* What is said is said to its end, also on a narrow screen. */
+Test(top, a_long_message_takes_two_lines)
+{
+	begin(SAMPLE_SINGLE);
+	top__say(t, "this is a message of more than eighty columns, which a line of the screen has no room for: here is its end");
+	top__draw(t, &g);
+	says("this is a message of more than eighty columns");
+	says("here is its end");
+}

@@ -97,6 +97,25 @@ static void key_line(const struct top *t, struct grid *g, int row)
 	}
 }
 
+/* One that is too long for a line takes the one above, too, for as long as it is there; what is too long for both is cut, and says so. */
+static void message_lines(struct grid *g, int row, const char *text)
+{
+	size_t fits = text_head(text, (size_t)g->cols), first = fits;
+	_cleanup_free_ char *rest = NULL;
+
+	if (!text[fits] || row < 1) {
+		grid__put(g, row, 0, g->cols, STYLE_MESSAGE, text);
+		return;
+	}
+	while (first && text[first] != ' ')
+		first--;
+	first = first ? first : fits;
+	rest = text_shorten(text + first + strspn(text + first, " "), (size_t)g->cols);
+	grid__fill(g, row - 1, 0, g->cols, STYLE_MESSAGE, ' ');
+	grid__putf(g, row - 1, 0, g->cols, STYLE_MESSAGE, "%.*s", (int)first, text);
+	grid__put(g, row, 0, g->cols, STYLE_MESSAGE, rest ? rest : "");
+}
+
 void top__draw_footer(struct top *t, struct grid *g)
 {
 	int row = g->rows - 2;
@@ -107,9 +126,9 @@ void top__draw_footer(struct top *t, struct grid *g)
 		return;
 	}
 	if (*t->progress)
-		grid__put(g, row, 0, g->cols, STYLE_MESSAGE, t->progress);
+		message_lines(g, row, t->progress);
 	else if (*t->message)
-		grid__put(g, row, 0, g->cols, STYLE_MESSAGE, t->message);
+		message_lines(g, row, t->message);
 	else if (t->all_ended)
 		grid__put(g, row, 0, g->cols, STYLE_WARN, "Every process that was traced has ended. The tables stay; q shows the final report.");
 	key_line(t, g, row + 1);
