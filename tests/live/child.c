@@ -6,6 +6,7 @@
 #include "lt.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -318,14 +319,19 @@ void fx__quit(struct test *t, struct fx *f)
 
 /* ---- malloctrace */
 
+const char *number_arg(uint64_t n)
+{
+	static char text[8][24];
+	static unsigned int i;
+	char *p = text[i++ % 8];
+
+	snprintf(p, sizeof(text[0]), "%" PRIu64, n);
+	return p;
+}
+
 const char *pid_arg(pid_t pid)
 {
-	static char text[8][16];
-	static unsigned int n;
-	char *p = text[n++ % 8];
-
-	snprintf(p, sizeof(text[0]), "%d", pid);
-	return p;
+	return number_arg((uint64_t)pid);
 }
 
 void mt__start_v(struct test *t, struct mt *m, struct spawn *s)

@@ -155,6 +155,7 @@ void mt__stop(struct test *t, struct mt *m, int sig, int want_exit);
 /* The same, and its standard output as JSON with all invariants checked. */
 json_t *mt__stop_json(struct test *t, struct mt *m, int sig, int want_exit);
 const char *pid_arg(pid_t pid);
+const char *number_arg(uint64_t n);	/* holds for some calls more */
 /* Runs to its end without being told, e.g. bad input: returns the exit status. */
 int mt__run(struct test *t, struct mt *m, const char *arg, ...);
 

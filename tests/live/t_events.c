@@ -219,16 +219,6 @@ struct traced {
 	json_t *root;		/* of -o */
 };
 
-static const char *number(uint64_t n)
-{
-	static char text[4][24];
-	static unsigned int i;
-	char *p = text[i++ % 4];
-
-	snprintf(p, sizeof(text[0]), "%" PRIu64, n);
-	return p;
-}
-
 /* The fixture with N threads, from its first call to its last, with these options (the list ends with NULL). */
 static void trace_threads(struct test *t, struct traced *x, const char *fixture_name, const char *n_threads, uint64_t n,
 			  const char *env, int want_exit, const char *const *extra)
@@ -237,7 +227,7 @@ static void trace_threads(struct test *t, struct traced *x, const char *fixture_
 	const char *list = in_dir(t, "list");
 	size_t n_args = 5;
 
-	fx__start(t, &x->f, fixture_name, "threads", list, n_threads, number(n), NULL);
+	fx__start(t, &x->f, fixture_name, "threads", list, n_threads, number_arg(n), NULL);
 	s.argv[n_args++] = pid_arg(x->f.c.pid);
 	for (; extra && *extra; extra++)
 		s.argv[n_args++] = *extra;
@@ -459,7 +449,7 @@ TEST(events_children)
 	struct fx f;
 	json_t *root;
 
-	fx__start(t, &f, "events", "children", base, "12", number(scaled(50)), NULL);
+	fx__start(t, &f, "events", "children", base, "12", number_arg(scaled(50)), NULL);
 	mt__start(t, &m, "--events", "-f", "-p", pid_arg(f.c.pid), "-o", profile, NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
@@ -550,7 +540,7 @@ TEST(events_reader_sleeps)
 	struct spawn s = { .argv = { lt_bin, "--events", "-o", in_dir(t, "x.json"), "-p" }, .env = { "MALLOCTRACE_EVENTS_PAGES=1" } };
 	json_t *root;
 
-	fx__start(t, &f, "events", "threads", "/dev/null", "2", number(scaled(20000)), NULL);
+	fx__start(t, &f, "events", "threads", "/dev/null", "2", number_arg(scaled(20000)), NULL);
 	s.argv[5] = pid_arg(f.c.pid);
 	child__start(t, &c, &s);
 	child__wait_err(t, &c, "malloctrace: attached", NULL, patience_s(60));

@@ -8,16 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *number(uint64_t n)
-{
-	static char text[4][24];
-	static unsigned int i;
-	char *p = text[i++ % 4];
-
-	snprintf(p, sizeof(text[0]), "%" PRIu64, n);
-	return p;
-}
-
 /* The function whose call it was. */
 static const char *caller(json_t *site)
 {
@@ -146,7 +136,7 @@ static void frees(struct test *t, const char *name, const char *what, uint64_t n
 	struct fx f;
 	json_t *root;
 
-	fx__start(t, &f, name, what, number(n), n_threads, NULL);
+	fx__start(t, &f, name, what, number_arg(n), n_threads, NULL);
 	root = trace(t, &f, 0, "--free-stacks", "--unwind", unwind, NULL);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_ONLY | LED_REALLOC);
 	want_account(t, root, &f.led);
@@ -204,7 +194,7 @@ TEST(frees_find_no_room)
 	struct mt m;
 	size_t i;
 
-	fx__start(t, &f, "frees", "full", number(scaled(5000)), "4", NULL);
+	fx__start(t, &f, "frees", "full", number_arg(scaled(5000)), "4", NULL);
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--json", "--free-stacks", "--max-stacks", "16", NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
@@ -233,8 +223,8 @@ TEST(frees_of_two_processes)
 	char pids[40];
 	json_t *root;
 
-	fx__start(t, &a, "frees", "one", number(scaled(3000)), NULL);
-	fx__start(t, &b, "frees", "one", number(scaled(5000)), NULL);
+	fx__start(t, &a, "frees", "one", number_arg(scaled(3000)), NULL);
+	fx__start(t, &b, "frees", "one", number_arg(scaled(5000)), NULL);
 	snprintf(pids, sizeof(pids), "%d,%d", a.c.pid, b.c.pid);
 	mt__start(t, &m, "-p", pids, "--json", "--free-stacks", "--by", "none", NULL);
 	mt__wait_attached(t, &m);
@@ -261,7 +251,7 @@ TEST(frees_under_load)
 
 	do {
 		period__begin(&p);
-		fx__start(t, &f, "threads", "churn", number(100), "2", NULL);
+		fx__start(t, &f, "threads", "churn", number_arg(100), "2", NULL);
 		mt__start(t, &m, "-p", pid_arg(f.c.pid), "--batch", "--free-stacks", "-o", in_dir(t, "%d-%%n.json", f.c.pid), period__arg(&p, 6),
 			  "6", NULL);
 		mt__wait_attached(t, &m);
@@ -291,7 +281,7 @@ TEST(frees_at_marks)
 	struct fx f;
 	struct mt m;
 
-	fx__start(t, &f, "frees", "marks", number(scaled(300)), NULL);
+	fx__start(t, &f, "frees", "marks", number_arg(scaled(300)), NULL);
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-o", in_dir(t, "m.json"), "--free-stacks", "--mark", "marked_here", NULL);
 	mt__wait_attached(t, &m);
 	for (unsigned int i = 1; i <= N; i++) {
@@ -326,7 +316,7 @@ static void moves(struct test *t, const char *name, const char *extra)
 	struct fx f;
 	json_t *root;
 
-	fx__start(t, &f, name, "moves", number(scaled(2000)), NULL);
+	fx__start(t, &f, name, "moves", number_arg(scaled(2000)), NULL);
 	root = trace(t, &f, 0, extra, NULL);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_STACKS | LED_ONLY | LED_REALLOC);
 	want_moves(t, root, &f.led);
@@ -350,7 +340,7 @@ TEST(frees_are_read_back)
 	json_t *a, *b, *site;
 	size_t i;
 
-	fx__start(t, &f, "frees", "one", number(scaled(2000)), NULL);
+	fx__start(t, &f, "frees", "one", number_arg(scaled(2000)), NULL);
 	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--free-stacks", "-o", path, NULL);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);

@@ -96,3 +96,28 @@ Test(telling, without_names_goes_by_modules)
 	cr_assert_eq(tellings__number(NULL, s, &s->sites[0]), 0);
 	snapshot__free(s);
 }
+
+/* From one snapshot of the same stacks to the next, names stay; unless code is called otherwise, as a JIT's may be. */
+Test(telling, names_stay_until_they_change)
+{
+	static const struct line before = { .function = "before" }, after = { .function = "after" };
+	struct snapshot *v[] = { sample__new(SAMPLE_SINGLE), sample__new(SAMPLE_SINGLE), sample__new(SAMPLE_SINGLE) };
+	const char *const want[] = { "before", "before", "after" };
+	struct tellings t = {};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		struct place *p = &v[i]->places[v[i]->sites[0].stack[0]];
+		_cleanup_free_ char *name = NULL;
+
+		/* looked up; not yet; looked up again */
+		p->resolved = i != 1;
+		p->n_lines = 1;
+		p->lines = i ? &after : &before;
+		tellings__begin(&t, v[i]);
+		name = tellings__name(&t, v[i], &v[i]->sites[0]);
+		cr_expect_str_eq(name, want[i], "snapshot %zu: %s", i, name);
+	}
+	tellings__done(&t);
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		snapshot__free(v[i]);
+}

@@ -298,8 +298,8 @@ static void drop_names(struct tellings *t)
 		*t->named = false;
 }
 
-/* Of all that names depend on, but for which of their places have names: which stacks there are, and in which order. */
-static uint64_t fingerprint(const struct snapshot *s, size_t *ret_named)
+/* Of all that names depend on, but for the names of places: which stacks there are, and in which order. */
+static uint64_t fingerprint(const struct snapshot *s)
 {
 	uint64_t h = hash__mix(s->n_sites, s->n_places);
 
@@ -310,27 +310,46 @@ static uint64_t fingerprint(const struct snapshot *s, size_t *ret_named)
 		h = hash__mix(h, site->function ? hash__bytes(site->function, strlen(site->function)) : 0);
 		h = hash__mix(h, hash__bytes(site->stack, site->n_stack * sizeof(*site->stack)));
 	}
-	*ret_named = 0;
-	for (size_t i = 0; i < s->n_places; i++) {
+	for (size_t i = 0; i < s->n_places; i++)
 		h = hash__mix(h, s->places[i].offset + ((uint64_t)(uint32_t)s->places[i].module << 48));
-		*ret_named += s->places[i].resolved;
-	}
+	for (size_t i = 0; i < s->n_modules; i++)
+		h = hash__mix(h, hash__bytes(s->modules[i].path, strlen(s->modules[i].path)));
 	return h;
+}
+
+/*
+ * Is a place called otherwise than when names were made? A JIT's list names code later, or anew. One that has not been looked up
+ * yet in this snapshot says nothing.
+ */
+static bool is_renamed(const struct tellings *t, const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_places; i++)
+		if (s->places[i].resolved && s->places[i].lines != t->lines[i])
+			return true;
+	return false;
+}
+
+/* Without memory, names are made anew each time. */
+static void remember_lines(struct tellings *t, const struct snapshot *s)
+{
+	free(t->lines);
+	t->lines = calloc(s->n_places + 1, sizeof(*t->lines));
+	for (size_t i = 0; t->lines && i < s->n_places; i++)
+		t->lines[i] = s->places[i].resolved ? s->places[i].lines : NULL;
 }
 
 void tellings__begin(struct tellings *t, const struct snapshot *s)
 {
-	size_t n_named;
-	uint64_t print = fingerprint(s, &n_named);
+	uint64_t print = fingerprint(s);
 
-	/* the next snapshot of a program that makes no new stacks; that its own places have no names yet does not matter */
-	if (t->n && t->n == s->n_sites && t->print == print && n_named <= t->n_named) {
+	/* the next snapshot of a program that makes no new stacks */
+	if (t->n && t->n == s->n_sites && t->print == print && t->lines && !is_renamed(t, s)) {
 		t->s = s;
 		return;
 	}
 	drop_names(t);
 	t->print = print;
-	t->n_named = n_named;
+	remember_lines(t, s);
 	if (s->n_sites > t->room) {
 		free(t->v);
 		t->v = calloc(s->n_sites, sizeof(*t->v));
@@ -349,6 +368,7 @@ void tellings__done(struct tellings *t)
 	drop_names(t);
 	free(t->v);
 	free(t->named);
+	free(t->lines);
 	*t = (struct tellings){};
 }
 

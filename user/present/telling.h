@@ -24,7 +24,7 @@ struct tellings {
 	size_t n, room;
 	bool *named;		/* owned; sites that are alike have their names */
 	uint64_t print;		/* what they were made for, */
-	size_t n_named;		/* and how many places had names then */
+	const struct line **lines;	/* owned; and what each place was called then; only compared */
 };
 
 /* For another snapshot, or after some of its names became known. */
