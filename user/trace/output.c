@@ -89,10 +89,11 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 	o->series = calloc(opts->outputs.n + 1, sizeof(*o->series));
 	if (!o->series)
 		return err_set(e, -ENOMEM, "out of memory");
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row)
+	/* a size of 0: the terminal does not know */
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size)) {
 		o->export.report.height = size.ws_row;
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
 		o->export.report.width = MIN(size.ws_col, 120);
+	}
 	for (size_t i = 0; i < opts->outputs.n; i++) {
 		_cleanup_free_ char *first = outname__expand(opts->outputs.v[i], 0, getpid(), 1);
 		const char *path = outname__is_pattern(opts->outputs.v[i]) && first ? first : opts->outputs.v[i];
