@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "model/snap_heap.h"
 #include "recording/recording.h"
 
 struct counters {
@@ -249,6 +250,11 @@ struct snap_site {
 	uint32_t n_stack;
 	const uint32_t *stack;	/* places; the caller of the allocation function first */
 	uint8_t end;		/* enum mt_end */
+	/* of its live blocks, those that no pointer was found to; hold if the process's heap was searched (heaps, unreached.scans) */
+	uint64_t unreached_blocks, unreached_bytes;
+	const struct snap_share *types;	/* what its live blocks are, the largest share first */
+	size_t n_types;
+	const struct snap_root *held;	/* --roots: from where most of its bytes are reached; NULL: not known */
 };
 
 struct snap_thread {
@@ -399,6 +405,8 @@ struct snapshot {
 	size_t n_places;
 	const struct snap_module *modules;
 	size_t n_modules;
+	const struct snap_heap *heaps;	/* of processes whose memory was looked at; `malloctrace heap` has nothing else */
+	size_t n_heaps;
 	const struct snap_source *sources;	/* as far as they were read: --embed-source, --view source */
 	size_t n_sources;
 };

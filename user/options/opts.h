@@ -13,7 +13,7 @@
 #include "recording/recording.h"
 #include "util/err.h"
 
-enum command { CMD_TRACE, CMD_DOCTOR, CMD_HELP, CMD_VERSION, CMD_REPORT, CMD_DIFF, CMD_COMPLETION };
+enum command { CMD_TRACE, CMD_HEAP, CMD_DOCTOR, CMD_HELP, CMD_VERSION, CMD_REPORT, CMD_DIFF, CMD_COMPLETION };
 
 struct opt_strings {
 	const char **v;
@@ -54,6 +54,12 @@ struct opts {
 	struct opt_strings whens;	/* --when, good ones */
 	uint64_t pause_ns;		/* 10 s */
 	struct opt_strings start_on, stop_on, marks;	/* --start-on, --stop-on, --mark */
+
+	/* the heap as it is: `heap`, and a trace */
+	bool reachable;			/* --reachable: search for pointers to blocks */
+	bool roots;			/* --roots: who holds them; reachable, too */
+	bool pause;			/* --pause: stop the process meanwhile */
+	double pace;			/* --pace: reading takes at most this part of the time; 0: not given */
 
 	/* reporting */
 	uint64_t interval_ns, duration_ns;	/* 0: none */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * The census of a glibc heap: every block in use, told from the free ones, read from outside without symbols.
+ * Layouts are recognised by what must hold of them, not looked up by version; if libc's own sums do not agree
+ * with ours, there is no census.
+ */
+#ifndef MT_CENSUS_H
+#define MT_CENSUS_H
+
+#include "heap/target.h"
+
+enum heap_block_flag {
+	BLOCK_MAPPED = 1,	/* has a mapping of its own */
+	BLOCK_LIBC = 2,		/* glibc's own book-keeping (a tcache): it points to free blocks, and is no root */
+};
+
+struct heap_block {
+	uint64_t addr;		/* what malloc returned */
+	uint64_t usable : 40, flags : 8, arena : 16;	/* arena: index into arenas; 0: the main one, and mapped ones */
+};
+
+struct heap_range {
+	uint64_t start, end;
+};
+
+struct heap_arena {
+	uint64_t addr;
+	uint64_t blocks, bytes;	/* in use, without mapped ones */
+	uint64_t tcache_bytes, bins_bytes, top_bytes;	/* free; fastbins are among the bins */
+	uint64_t trimmable_bytes, largest_free_bytes, free_resident_bytes;
+	uint64_t mapped_bytes;	/* libc's system_mem */
+};
+
+struct census {
+	struct vec(struct heap_block) blocks;	/* by address */
+	struct vec(struct heap_arena) arenas;	/* the main one first */
+	/* what is the allocator's, blocks and free memory and book-keeping: no roots; by address, disjoint */
+	struct vec(struct heap_range) ranges;
+	uint64_t mapped_blocks, mapped_bytes;	/* with a mapping of their own: usable bytes */
+	uint64_t swapped_bytes, broken_bytes;	/* skipped: on the disk; no chain of blocks could be made of it */
+	uint64_t unsure_blocks;	/* the heap changed while it was read: at most so many may be wrong */
+	uint64_t began_ns, ended_ns;	/* CLOCK_MONOTONIC */
+};
+
+/* What was learnt of a process's allocator: kept between two looks at it. A zeroed one knows nothing. */
+struct glibc {
+	uint64_t main_arena, bins_off;
+	uint64_t tcache_key;
+	/* more, the census's own */
+	struct glibc_layout *layout;	/* owned */
+};
+void glibc__done(struct glibc *g);
+
+/*
+ * -ENOENT: no glibc heap is there. -EPROTO: one is, and its layout is not recognised, or the sums differ: the
+ * sentence says which. -EINTR, -ESRCH, -ENOMEM. *ret is the caller's, census__done().
+ */
+int census__take(struct target *t, struct glibc *g, struct census *ret, struct err *e);
+void census__done(struct census *c);
+/* The block that holds an address (anywhere in it), or NULL. */
+const struct heap_block *census__find(const struct census *c, uint64_t addr);
+
+#endif

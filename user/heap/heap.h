@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* A look at a process's heap: census, kinds, reachability and the rest of its memory → struct snap_heap. */
+#ifndef MT_HEAP_H
+#define MT_HEAP_H
+
+#include "heap/census.h"
+#include "heap/reach.h"
+#include "model/snap_heap.h"
+#include "model/snapshot.h"
+
+/* A block that a trace knows. */
+struct traced_block {
+	uint64_t addr, bytes;	/* as it was counted */
+	uint64_t born_ns;	/* CLOCK_MONOTONIC; 0: not known */
+	uint32_t site;		/* the trace's number of it */
+	int tid;
+};
+
+/* What a look adds to a site of the trace. */
+struct heap_of_site {
+	uint64_t blocks;	/* that were there when the heap was read */
+	uint64_t unreached_blocks, unreached_bytes;
+	const struct snap_share *types;
+	size_t n_types;
+	uint64_t sampled;
+	const struct snap_root *held;	/* the root that holds the most of it; NULL: not known */
+};
+
+struct heap_opts {
+	bool reachable, roots, pause;
+	unsigned int scans;
+	bool parts;		/* the rest of resident memory, too */
+	unsigned int list;	/* --view blocks: so many; 0: none */
+	bool list_oldest;	/* else the largest first */
+	double pace;
+	registers_fn registers;
+	const struct target_calls *calls;
+	struct objects *objects;
+	/*
+	 * In a trace: its live blocks of this process at this moment, by address; the caller's until the next call. NULL: there is no trace.
+	 */
+	int (*traced)(void *arg, const struct traced_block **ret, size_t *ret_n);
+	/* Called for each site that has blocks, after the look. */
+	void (*on_site)(uint32_t site, const struct heap_of_site *is, void *arg);
+	void *arg;
+};
+
+/* Kept between looks at one process, or NULL. */
+struct heap_memory;
+
+/*
+ * Strings and arrays go into s. 0 also where the heap is not recognised: ret->refused says why, and the rest of resident
+ * memory is there. -ESRCH, -EPERM, -EINTR, -ENOMEM.
+ */
+int heap__look(pid_t pid, const struct heap_opts *o, struct snapshot *s, struct snap_heap *ret, struct err *e);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Which blocks does a pointer reach? Conservative: any word that could be an address of a block, or of
+ * its inside, is one. Roots are all memory that is written to and is not the heap, the stacks, registers
+ * and what the kernel keeps (epoll). The process is not stopped, so one scan proves nothing: what moved
+ * while it was read looks lost. docs/HEAP.md has the rule by which several scans settle it.
+ */
+#ifndef MT_REACH_H
+#define MT_REACH_H
+
+#include "heap/census.h"
+
+enum reach { REACHED, UNREACHED, UNREACHED_INDIRECT };
+
+/* Where pointers that lie outside of the heap were found. */
+struct reach_root {
+	uint64_t addr;		/* of the word; 0: of a register, or the kernel's */
+	int tid;		/* of a register; else 0 */
+	uint64_t blocks, bytes;	/* first reached from it */
+};
+
+/* Registers of all threads, without a stop if the kernel can; *ret is the caller's to free. */
+typedef int (*registers_fn)(struct target *t, struct target_thread **ret, size_t *ret_n, void *arg, struct err *e);
+
+struct reach_opts {
+	unsigned int scans;	/* 3 */
+	uint64_t gap_ns;	/* between two of them */
+	bool roots;		/* which root holds what: takes time and memory of its own */
+	bool paused;		/* the process is stopped meanwhile: one scan is enough */
+	/* NULL: it is stopped for a moment to read them */
+	registers_fn registers;
+	/*
+	 * The blocks of this moment, by address, and what is no root: census__take(), or that together with a trace's blocks.
+	 * Called once a scan. ret is zeroed.
+	 */
+	int (*blocks)(struct target *t, void *arg, struct census *ret, struct err *e);
+	/*
+	 * Was a block of the first scan freed meanwhile, and its address given again? NULL: not known. Called at the end of each further one.
+	 */
+	bool (*is_same)(const struct heap_block *b, void *arg);
+	void *arg;
+};
+
+struct reach_result {
+	struct census first;	/* owned; as the first scan saw it */
+	uint8_t *state;		/* owned; enum reach, of each block of it; those that were freed meanwhile are REACHED */
+	uint32_t *root;		/* owned; with roots: index into roots + 1 of each block, 0: unreached; else NULL */
+	struct vec(struct reach_root) roots;	/* the most bytes first */
+	uint64_t root_bytes;	/* that were searched beside the heap */
+	unsigned int scans;	/* that were made */
+	bool registers_stopped, registers_missing;
+	uint64_t n_candidates;	/* after the first scan */
+};
+
+int reach__run(struct target *t, const struct reach_opts *o, struct reach_result *ret, struct err *e);
+void reach_result__done(struct reach_result *r);
+
+#endif

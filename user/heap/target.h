@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * The memory of a process, read from outside: never written to, and stopped only on request. Pages that
+ * are not there are not read, because reading would make them be there: pagemap is asked first.
+ *
+ * The process is hostile: everything that is read may be anything, and may have changed since.
+ */
+#ifndef MT_TARGET_H
+#define MT_TARGET_H
+
+#include "process/maps.h"
+#include "util/err.h"
+#include "util/util.h"
+
+struct target_calls {
+	/* Asked at least every few milliseconds: true ends what is under way with -EINTR. NULL: nobody. */
+	bool (*is_over)(void *arg);
+	/* What is being done, and how much of it is done, from 0 to 1. NULL: nobody wants to know. */
+	void (*progress)(const char *what, double part, void *arg);
+	void *arg;
+};
+
+struct target_stopped;		/* threads that ptrace holds */
+
+struct target {
+	pid_t pid;
+	pid_t runner;		/* a thread of it that runs: most of /proc is read from there */
+	int pagemap;		/* owned */
+	struct maps maps;	/* owned; as of target__refresh() */
+	const struct target_calls *calls;	/* not owned; may be NULL */
+	double pace;		/* reads take at most this part of the time; 0: all of it */
+	struct target_stopped *stopped;	/* owned; NULL: it runs */
+	/* what was done so far */
+	uint64_t read_bytes, n_reads, swapped_bytes, absent_bytes;
+	uint64_t paused_ns;	/* how long it has been stopped in all */
+	uint64_t page_bytes;	/* the kernel's */
+};
+
+/* -EPERM, -ESRCH, with a sentence that says what to do. */
+int target__open(pid_t pid, const struct target_calls *calls, struct target *ret, struct err *e);
+void target__done(struct target *t);	/* lets it go on, if it is stopped */
+/* Its mappings, anew. -ESRCH: it has ended, or become another program. */
+int target__refresh(struct target *t, struct err *e);
+
+/* All of n bytes, or false. Touches the pages: for small things that are known to be there. */
+bool target__read(struct target *t, uint64_t addr, void *to, size_t n);
+/*
+ * n bytes; those of pages that are not there (or are swapped, or go away) are 0. Returns how many were there.
+ * Keeps t->pace.
+ */
+size_t target__read_present(struct target *t, uint64_t addr, void *to, size_t n);
+/* For each page from start on, a byte of enum target_page. */
+enum target_page { PAGE_ABSENT, PAGE_PRESENT, PAGE_SWAPPED };
+void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to);
+/* -EINTR: t->calls says that it is over. what, part: as of target_calls.progress. */
+int target__go_on(struct target *t, const char *what, double part);
+
+/* Stops all its threads (ptrace); bounded: -ETIMEDOUT after a second, and all go on. */
+int target__pause(struct target *t, struct err *e);
+void target__resume(struct target *t);
+
+#define TARGET_MAX_REGISTERS 32
+/* Registers of a thread. */
+struct target_thread {
+	int tid;
+	uint64_t sp, tp;	/* 0: not known */
+	uint64_t regs[TARGET_MAX_REGISTERS];
+	uint32_t n_regs;	/* 0: they could not be read */
+};
+/* Of a stopped one, by ptrace. *ret is the caller's to free. */
+int target__registers(struct target *t, struct target_thread **ret, size_t *ret_n, struct err *e);
+
+#endif
