@@ -36,17 +36,15 @@ struct heap_opts {
 	registers_fn registers;
 	const struct target_calls *calls;
 	struct objects *objects;
+	const char *allocator;	/* whose blocks the trace has; NULL: glibc's */
 	/*
 	 * In a trace: its live blocks of this process at this moment, by address; the caller's until the next call. NULL: there is no trace.
 	 */
-	int (*traced)(void *arg, const struct traced_block **ret, size_t *ret_n);
+	int (*traced)(void *arg, const struct traced_block **ret, size_t *ret_n);	/* all of them: none was left out, or sampled */
 	/* Called for each site that has blocks, after the look. */
 	void (*on_site)(uint32_t site, const struct heap_of_site *is, void *arg);
 	void *arg;
 };
-
-/* Kept between looks at one process, or NULL. */
-struct heap_memory;
 
 /*
  * Strings and arrays go into s. 0 also where the heap is not recognised: ret->refused says why, and the rest of resident

@@ -96,7 +96,10 @@ struct snap_block {
 
 struct snap_heap {
 	uint32_t process;	/* index into processes */
-	/* NULL: all below holds. Else nothing but the rest of resident memory does: "heap layout not recognised: ..." */
+	/*
+	 * NULL: all below holds. Else why there is no census ("heap layout not recognised: ..."), and nothing but the rest of
+	 * resident memory holds; in a trace also what is said of its own blocks: unreached, roots, list
+	 */
 	const char *refused;
 	const char *allocator;	/* "glibc"; of others whose blocks were traced: the file's name */
 	uint64_t looked_ns;	/* how long it took */
@@ -112,6 +115,7 @@ struct snap_heap {
 	/* in a trace: blocks that are older than it. holds if older_known */
 	bool older_known;
 	uint64_t older_blocks, older_bytes;
+	uint64_t older_unsure_blocks;	/* at most so many of these may be younger */
 	uint64_t older_unreached_blocks, older_unreached_bytes;
 	const struct snap_class *older_classes;
 	size_t n_older_classes;
