@@ -34,7 +34,7 @@ Test(maps, fields)
 	cr_assert_eq(m.v[0].dev_major, 0xfd);
 	cr_assert_eq(m.v[0].dev_minor, 0x1a);
 	cr_assert_eq(m.v[0].ino, 1835017);
-	cr_assert(m.v[0].exec);
+	cr_assert(m.v[0].read && !m.v[0].write && m.v[0].exec && !m.v[0].shared);
 	cr_assert_not(m.v[0].deleted);
 	cr_assert_str_eq(m.v[0].path, "/usr/bin/a b");
 	cr_assert_str_eq(m.v[1].path, "[stack]");
@@ -57,6 +57,7 @@ Test(maps, names)
 	cr_assert_not(m.v[1].deleted);
 	cr_assert_str_eq(m.v[2].path, "/memfd:jit");
 	cr_assert(m.v[2].deleted);
+	cr_assert(m.v[2].read && m.v[2].write && m.v[2].exec && m.v[2].shared);
 	maps__done(&m);
 }
 

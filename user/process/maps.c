@@ -78,8 +78,10 @@ static int parse_line(const char *p, const char *end, struct mapping *m)
 		return 0;
 	if (end - p < 5 || p[4] != ' ')
 		return 0;
+	m->read = p[0] == 'r';
 	m->write = p[1] == 'w';
 	m->exec = p[2] == 'x';
+	m->shared = p[3] == 's';
 	p += 5;
 	if (!take_number(&p, end, 16, &m->file_off) || !take_char(&p, end, ' ') ||
 	    !take_number(&p, end, 16, &major) || !take_char(&p, end, ':') ||

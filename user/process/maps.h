@@ -15,7 +15,8 @@ struct mapping {
 	uint64_t file_off;
 	uint32_t dev_major, dev_minor;
 	uint64_t ino;		/* 0: no file */
-	bool exec, write;
+	bool read, write, exec;	/* none: PROT_NONE */
+	bool shared;
 	bool deleted;
 	/* reported by the kernel as it was made (watch.h): device and inode may be those below an overlay */
 	bool recorded;
