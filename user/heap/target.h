@@ -34,6 +34,7 @@ struct target {
 	uint64_t read_bytes, n_reads, swapped_bytes, absent_bytes;
 	uint64_t paused_ns;	/* how long it has been stopped in all */
 	uint64_t page_bytes;	/* the kernel's */
+	uint64_t debt_ns;	/* of rest, that the pace asks for */
 };
 
 /* -EPERM, -ESRCH, with a sentence that says what to do. */

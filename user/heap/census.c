@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the order in which a glibc heap is read, and whether what was found is told: only if it agrees with what libc
+ * itself has counted.
+ *
+ * What always holds: blocks are by address and do not overlap. A census of a process that stood still is exact; of one that
+ * ran, at most unsure_blocks of those that were neither allocated nor freed meanwhile are wrong.
+ */
+#include "heap/census.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "heap/glibc_parts.h"
+#include "heap/target_parts.h"
+
+#define FROM_FAST 1ull
+
+/* ---- where it is */
+
+/* Allocators that keep nothing beside blocks, so that nothing can be read from outside. */
+static const struct {
+	const char *file, *name;
+} others[] = {
+	{ "libjemalloc", "jemalloc" },
+	{ "libtcmalloc", "tcmalloc" },
+	{ "libmimalloc", "mimalloc" },
+	{ "ld-musl-", "musl" },
+	{ "libc.musl-", "musl" },
+};
+
+static const char *other_allocator(const struct maps *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		for (size_t j = 0; j < ARRAY_SIZE(others); j++)
+			if (!strncmp(path_basename(m->v[i].path), others[j].file, strlen(others[j].file)))
+				return others[j].name;
+	return NULL;
+}
+
+static int say_none(struct target *t, struct err *e)
+{
+	const char *other = other_allocator(&t->maps);
+
+	if (other)
+		return err_set(e, -ENOENT, "no glibc heap in process %d: it allocates with %s, whose blocks cannot be told from outside; trace it instead",
+			       (int)t->pid, other);
+	return err_set(e, -ENOENT, "no glibc heap in process %d: it has another allocator (Go and Java have their own), or has not allocated yet",
+		       (int)t->pid);
+}
+
+/* ---- together */
+
+static int begin(struct taking *k, struct err *e)
+{
+	k->window.bytes = malloc((256ull << 10) + (64ull << 10) + 64);
+	if (!k->window.bytes || lines__new(k->t, &k->lines))
+		return NO_MEMORY(e);
+	return 0;
+}
+
+static void end(struct taking *k)
+{
+	lines__free(k->lines);
+	free(k->window.bytes);
+	vec_done(&k->arenas);
+	vec_done(&k->segments);
+	vec_done(&k->maybe_tcaches);
+	vec_done(&k->tcaches);
+	vec_done(&k->freed);
+	vec_done(&k->mapped);
+	vec_done(&k->foreign);
+}
+
+static int begin_arenas(struct taking *k, struct err *e)
+{
+	k->c->arenas.n = 0;
+	for (size_t i = 0; i < k->arenas.n; i++) {
+		struct heap_arena *a = vec_push(&k->c->arenas);
+
+		if (!a)
+			return NO_MEMORY(e);
+		*a = (struct heap_arena){ .addr = k->arenas.v[i].addr, .mapped_bytes = k->arenas.v[i].system_mem };
+	}
+	return 0;
+}
+
+static int walk_all(struct taking *k, struct err *e)
+{
+	int r = begin_arenas(k, e);
+
+	k->c->blocks.n = k->maybe_tcaches.n = k->foreign.n = 0;
+	k->c->broken_bytes = k->c->swapped_bytes = 0;
+	k->walked_bytes = k->n_breaks = 0;
+	for (size_t i = 0; i < k->segments.n && !r; i++)
+		r = taking__walk(k, &k->segments.v[i], e);
+	return r;
+}
+
+/* Free ones leave, and count where they are. */
+static void drop_freed(struct taking *k)
+{
+	struct census *c = k->c;
+	size_t n = 0, j = 0, m = 0;
+
+	for (size_t i = 0; i < c->blocks.n; i++) {
+		struct heap_block b = c->blocks.v[i];
+		struct heap_arena *a = &c->arenas.v[b.arena];
+		uint64_t bytes = b.usable + 8;
+
+		while (j < k->freed.n && (k->freed.v[j] & ~FROM_FAST) < b.addr)
+			j++;
+		if (j < k->freed.n && (k->freed.v[j] & ~FROM_FAST) == b.addr) {
+			*(k->freed.v[j] & FROM_FAST ? &a->bins_bytes : &a->tcache_bytes) += bytes;
+			a->free_resident_bytes += bytes;
+			continue;
+		}
+		b.flags &= ~BLOCK_KEYED;
+		while (m < k->tcaches.n && k->tcaches.v[m] < b.addr)
+			m++;
+		if (m < k->tcaches.n && k->tcaches.v[m] == b.addr)
+			b.flags |= BLOCK_LIBC;
+		a->blocks++;
+		a->bytes += b.usable;
+		c->blocks.v[n++] = b;
+	}
+	c->blocks.n = n;
+}
+
+/* Both are by address: from the back, in place. */
+static int merge_mapped(struct taking *k, struct err *e)
+{
+	struct census *c = k->c;
+	size_t i = c->blocks.n, j = k->mapped.n, at;
+
+	for (size_t n = 0; n < k->mapped.n; n++)
+		if (!vec_push(&c->blocks))
+			return NO_MEMORY(e);
+	c->mapped_blocks = k->mapped.n;
+	for (at = c->blocks.n; j;) {
+		bool take_mapped = !i || k->mapped.v[j - 1].addr > c->blocks.v[i - 1].addr;
+
+		c->mapped_bytes += take_mapped ? k->mapped.v[j - 1].usable : 0;
+		c->blocks.v[--at] = take_mapped ? k->mapped.v[--j] : c->blocks.v[--i];
+	}
+	return 0;
+}
+
+static void count_tops(struct taking *k)
+{
+	for (size_t i = 0; i < k->arenas.n; i++) {
+		const struct glibc_arena *g = &k->arenas.v[i];
+		struct heap_arena *a = &k->c->arenas.v[i];
+		uint64_t page = k->t->page_bytes, there = 0, at;
+		struct page_scan scan = { .t = k->t, .at = (g->top + page) & ~(page - 1), .end = (g->top + g->top_bytes) & ~(page - 1) };
+
+		if (!taking__segment_of(k, g->top))
+			continue;
+		while (page_scan__next(&scan, &at))
+			there += page;
+		a->top_bytes = g->top_bytes;
+		a->largest_free_bytes = MAX(a->largest_free_bytes, g->top_bytes);
+		a->free_resident_bytes += there + MIN(page - g->top % page, g->top_bytes);
+		/* malloc_trim gives back the top of the main arena alone */
+		a->trimmable_bytes += i ? 0 : there;
+	}
+}
+
+/* The main arena's size is libc's own count, too. What others took from the break is in it, or is not. */
+static int check_main(struct taking *k, struct err *e)
+{
+	uint64_t most = 0, least, counted = k->arenas.v[0].system_mem;
+
+	for (size_t i = 0; i < k->segments.n; i++)
+		most += k->segments.v[i].arena ? 0 : k->segments.v[i].end - k->segments.v[i].start;
+	least = most;
+	for (size_t i = 0; i < k->foreign.n; i++)
+		least -= k->foreign.v[i].end - k->foreign.v[i].start;
+	if (counted >= least && counted <= most)
+		return 0;
+	return err_set(e, -EPROTO, "heap layout not recognised: the main arena has %llu bytes by libc's own count, %llu were found",
+		       (unsigned long long)counted, (unsigned long long)most);
+}
+
+static int push_range(struct taking *k, uint64_t start, uint64_t end)
+{
+	struct heap_range *r;
+
+	if (start >= end)
+		return 0;
+	r = vec_push(&k->c->ranges);
+	if (!r)
+		return -ENOMEM;
+	*r = (struct heap_range){ start, end };
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct heap_range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* A segment without what others have in it. */
+static int push_segment_ranges(struct taking *k, const struct segment *s)
+{
+	uint64_t from = s->start;
+
+	for (size_t i = 0; i < k->foreign.n; i++) {
+		const struct heap_range *f = &k->foreign.v[i];
+
+		if (f->start < from || f->end > s->end)
+			continue;
+		if (push_range(k, from, f->start))
+			return -ENOMEM;
+		from = f->end;
+	}
+	return push_range(k, from, s->end);
+}
+
+static int note_ranges(struct taking *k, struct err *e)
+{
+	struct census *c = k->c;
+	int r = push_range(k, k->g->main_arena, k->g->main_arena + k->l->arena_bytes);
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->segments.n && !r; i++)
+		r = push_segment_ranges(k, &k->segments.v[i]);
+	for (size_t i = 0; i < k->mapped.n && !r; i++) {
+		const struct heap_block *b = &k->mapped.v[i];
+		uint64_t page = k->t->page_bytes;
+
+		r = push_range(k, (b->addr - 1) & ~(page - 1), (b->addr + b->usable + page - 1) & ~(page - 1));
+	}
+	if (r)
+		return NO_MEMORY(e);
+	qsort(c->ranges.v, c->ranges.n, sizeof(*c->ranges.v), by_start);
+	for (size_t i = 0; i < c->ranges.n; i++)
+		if (n && c->ranges.v[i].start <= c->ranges.v[n - 1].end)
+			c->ranges.v[n - 1].end = MAX(c->ranges.v[n - 1].end, c->ranges.v[i].end);
+		else
+			c->ranges.v[n++] = c->ranges.v[i];
+	c->ranges.n = n;
+	return 0;
+}
+
+/* Did any arena change since it was read? */
+static bool has_moved(struct taking *k)
+{
+	for (size_t i = 0; i < k->arenas.n; i++) {
+		struct glibc_arena now = k->arenas.v[i];
+
+		if (!taking__reread_arena(k, &now) || now.hash != k->arenas.v[i].hash)
+			return true;
+	}
+	return k->n_breaks || k->n_torn;
+}
+
+static int find_all(struct taking *k, struct err *e)
+{
+	int r = taking__read_arenas(k, e);
+
+	if (!r && !taking__read_sums(k, &k->sums))
+		r = err_set(e, -EPROTO, "heap layout not recognised: libc's own sums were not found");
+	if (!r)
+		r = taking__find_segments(k, e);
+	if (!r && !k->segments.n && !k->sums.n_mmaps)
+		r = say_none(k->t, e);
+	return r;
+}
+
+static int take(struct taking *k, struct err *e)
+{
+	enum key_kind knew;
+	int r = find_all(k, e);
+
+	if (r)
+		return r;
+	taking__learn_key(k);
+	knew = k->l->key_kind;
+	r = walk_all(k, e);
+	if (!r)
+		r = taking__read_caches(k, e);
+	/* the key was not known yet, and without it lists that change cannot be believed */
+	if (!r && knew == KEY_UNKNOWN && k->l->key_kind != KEY_UNKNOWN && has_moved(k)) {
+		r = walk_all(k, e);
+		if (!r)
+			r = taking__read_caches(k, e);
+	}
+	if (!r)
+		r = taking__find_mapped(k, e);
+	if (!r)
+		r = check_main(k, e);
+	if (r)
+		return r;
+	k->is_moving |= has_moved(k);
+	drop_freed(k);
+	count_tops(k);
+	r = note_ranges(k, e);
+	return r ? r : merge_mapped(k, e);
+}
+
+int census__take(struct target *t, struct glibc *g, struct census *ret, struct err *e)
+{
+	struct census c = { .began_ns = now_ns() };
+	struct taking k = { .t = t, .g = g, .c = &c };
+	int r;
+
+	if (!g->layout)
+		g->layout = calloc(1, sizeof(*g->layout));
+	k.l = g->layout;
+	r = k.l ? begin(&k, e) : NO_MEMORY(e);
+	if (!r)
+		r = target__refresh(t, e);
+	if (!r) {
+		r = glibc__find(t, g, e);
+		if (r == -ENOENT)
+			r = say_none(t, e);
+	}
+	if (!r)
+		r = take(&k, e);
+	if (r != -EINTR && r != -ENOMEM && target__is_gone(t))
+		r = err_set(e, -ESRCH, "process %d has ended, or become another program, while it was read", (int)t->pid);
+	c.unsure_blocks = k.n_unsettled;
+	end(&k);
+	if (r) {
+		census__done(&c);
+		return r;
+	}
+	c.ended_ns = now_ns();
+	*ret = c;
+	return 0;
+}
+
+void census__done(struct census *c)
+{
+	if (!c)
+		return;
+	vec_done(&c->blocks);
+	vec_done(&c->arenas);
+	vec_done(&c->ranges);
+}
+
+void glibc__done(struct glibc *g)
+{
+	if (!g)
+		return;
+	if (g->layout)
+		vec_done(&g->layout->known_tcaches);
+	free(g->layout);
+	*g = (struct glibc){};
+}
+
+const struct heap_block *census__find(const struct census *c, uint64_t addr)
+{
+	size_t low = 0, high = c->blocks.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (c->blocks.v[mid].addr <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low || addr - c->blocks.v[low - 1].addr >= MAX(c->blocks.v[low - 1].usable, 1ull))
+		return NULL;
+	return &c->blocks.v[low - 1];
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * What the files of glibc's census share. Names are glibc's own (malloc/malloc.c): a chunk is a block with its
+ * header; the size before it has flags in its low bits; whether a chunk is in use says its successor.
+ *
+ *	chunk →	| size of the previous one, if that is free | size, flags |
+ *	block →	| what the program wrote; of free ones: links ...         |
+ */
+#ifndef MT_GLIBC_PARTS_H
+#define MT_GLIBC_PARTS_H
+
+#include "heap/census.h"
+
+#define CHUNK_PREV_IN_USE 1ull
+#define CHUNK_IS_MAPPED 2ull
+#define CHUNK_FLAGS 7ull
+#define CHUNK_HEADER 16		/* from a chunk to its block */
+#define CHUNK_MIN 32
+#define CHUNK_ALIGN 16ull
+#define FENCE_BYTES 16		/* a chunk of this size ends a segment */
+
+#define N_BINS 127
+#define BINS_BYTES (N_BINS * 16ull)
+#define ARENA_NEXT (BINS_BYTES + 16)	/* from the bins on: behind the map of them */
+#define ARENA_SYSTEM_MEM (ARENA_NEXT + 24)
+#define ARENA_TAIL (ARENA_NEXT + 40)
+#define FAST_BINS_MAX 10
+#define ARENA_BYTES_MAX (160 + ARENA_TAIL)
+#define ARENAS_MAX 65535
+#define HEAP_MAX (64ull << 20)		/* a thread's arena is made of these, aligned to it */
+
+/* A block in the list that may be free: its second word is the key of tcaches. */
+#define BLOCK_KEYED 0x80
+
+struct addresses vec(uint64_t);
+
+/* The book-keeping of a thread's cache. */
+struct tcache_shape {
+	uint64_t chunk_bytes;	/* of its chunk, or 16 more where the rest was too small to be one */
+	unsigned int n_bins, count_bytes;
+	bool counts_room;	/* what it counts is room that is left */
+};
+extern const struct tcache_shape tcache_shapes[];
+extern const size_t n_tcache_shapes;
+
+enum key_kind { KEY_UNKNOWN, KEY_RANDOM, KEY_OWN_ADDRESS };
+
+struct glibc_layout {
+	uint64_t fast_off;	/* of the fast bins in an arena */
+	unsigned int n_fast;	/* 0: this libc has none */
+	size_t arena_bytes;
+	uint64_t module_start, module_end;	/* the writable memory in which main_arena lies */
+	uint64_t sbrk_base_at;	/* where mp_ has it; 0: not found */
+	unsigned int n_mmaps_off;	/* how far before */
+	uint64_t heap_info_bytes;
+	struct addresses known_tcaches;	/* by address, as of the last census */
+	const struct tcache_shape *tcache;	/* NULL: none was met yet */
+	enum key_kind key_kind;
+	bool links_known, links_mangled;
+};
+
+struct glibc_arena {
+	uint64_t addr, top, top_bytes, system_mem;
+	uint64_t fast[FAST_BINS_MAX];
+	uint32_t flags;
+	uint64_t hash;		/* of all of it: did it change? */
+};
+
+enum segment_kind { SEGMENT_BRK, SEGMENT_HEAP, SEGMENT_MAPPED };
+
+struct segment {
+	uint64_t start, end;	/* all of it */
+	uint64_t first;		/* its first chunk */
+	uint64_t top;		/* of the arena, if that is in it; else 0 */
+	uint32_t arena;
+	enum segment_kind kind;
+};
+
+struct segments vec(struct segment);
+
+/* libc's own counters. */
+struct glibc_sums {
+	bool known;
+	uint32_t n_mmaps;
+	uint64_t mmapped_mem, sbrk_base;
+};
+
+/* Words of the target, a line at a time, for walks along links. */
+struct lines;
+
+/* Pages of a stretch of memory that are there, one after the other; at may be moved on. */
+struct page_scan {
+	struct target *t;
+	uint64_t at, end;
+	uint64_t swapped_bytes;	/* that were passed over */
+	uint64_t from;		/* of what is known: */
+	size_t n;
+	uint8_t pages[512];
+};
+bool page_scan__next(struct page_scan *s, uint64_t *ret);
+
+struct window {
+	uint64_t start, end;
+	char *bytes;
+};
+
+/* A census under way. */
+struct taking {
+	struct target *t;
+	struct glibc *g;
+	struct glibc_layout *l;
+	struct census *c;
+	struct lines *lines;
+	struct window window;
+	struct vec(struct glibc_arena) arenas;
+	struct segments segments;	/* by address */
+	struct addresses maybe_tcaches, tcaches;	/* blocks, by address */
+	struct addresses freed;	/* blocks that are in caches and fast bins */
+	struct vec(struct heap_block) mapped;
+	uint64_t mapped_bytes, swapped_bytes;	/* of these mappings; passed over among them */
+	bool mapped_moving;
+	struct glibc_sums sums;
+	uint64_t heap_bytes, walked_bytes;	/* for the progress */
+	uint64_t chain_bytes_left;	/* of work on chains that may lead nowhere */
+	struct vec(struct heap_range) foreign;	/* between the main arena's parts: not the allocator's */
+	/* signs that it changes while it is read */
+	uint64_t n_breaks, n_torn, n_unsettled;
+	bool is_moving;
+};
+
+int lines__new(struct target *t, struct lines **ret);
+void lines__free(struct lines *l);
+void lines__forget(struct lines *l);	/* what comes is read anew */
+/* Of an aligned address whose page is there; else false. */
+bool lines__word(struct lines *l, uint64_t addr, uint64_t *ret);
+bool lines__is_there(struct lines *l, uint64_t addr);
+
+/* glibc_arena.c */
+int glibc__find(struct target *t, struct glibc *g, struct err *e);
+int taking__read_arenas(struct taking *k, struct err *e);
+bool taking__reread_arena(struct taking *k, struct glibc_arena *a);
+bool taking__read_sums(struct taking *k, struct glibc_sums *ret);
+
+/* glibc_segments.c */
+int taking__find_segments(struct taking *k, struct err *e);
+const struct segment *taking__segment_of(const struct taking *k, uint64_t addr);
+
+/* glibc_walk.c */
+/* Do n chunks follow each other from here on, or as many as there are up to top or a fence? */
+bool chain__holds(struct taking *k, const struct segment *s, uint64_t chunk, unsigned int n);
+/* Is a segment one from its first chunk to top or a fence? Where it ends. */
+bool chain__ends(struct taking *k, const struct segment *s, uint64_t *ret_end);
+int taking__walk(struct taking *k, const struct segment *s, struct err *e);
+
+/* glibc_cache.c */
+/* Could a block be a tcache, by what it has in it? Cheap: most blocks of that size are not. */
+bool tcache__may_be(const char *bytes, const struct tcache_shape *s);
+const struct tcache_shape *tcache__shape_of(const struct glibc_layout *l, uint64_t chunk_bytes);
+/* Before the walk: the key, if a tcache is where they usually are. */
+void taking__learn_key(struct taking *k);
+bool taking__is_key(const struct taking *k, uint64_t word);
+int taking__read_caches(struct taking *k, struct err *e);
+
+/* glibc_mapped.c */
+int taking__find_mapped(struct taking *k, struct err *e);
+
+#define NO_MEMORY(e) err_set(e, -ENOMEM, "no memory for the blocks of a heap")
+
+static inline bool is_anon(const struct mapping *m)
+{
+	return m->read && m->write && !m->shared && !m->ino && (!m->path[0] || !__builtin_strncmp(m->path, "[anon", 5));
+}
+
+static inline bool is_brk(const struct mapping *m)
+{
+	return m->read && m->write && !m->shared && !__builtin_strcmp(m->path, "[heap]");
+}
+
+static inline bool push_address(struct addresses *a, uint64_t addr)
+{
+	uint64_t *slot = vec_push(a);
+
+	if (slot)
+		*slot = addr;
+	return slot;
+}
+
+#endif

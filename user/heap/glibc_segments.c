@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns where the memory of arenas lies: that of threads in heaps of 64 MiB, which are a list; that of the main arena behind
+ * the program's break, and, where the break could not grow, in mappings that nothing lists.
+ *
+ * What always holds: segments do not overlap and lie in mappings; so all further work is bounded by what is mapped.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "heap/glibc_parts.h"
+
+#define ARENA_NOT_CONTIGUOUS 2u
+#define HEAP_INFO_MAX 0x80
+#define HEAPS_MAX (1u << 20)
+#define READS_MAX 20
+
+struct heap_info {
+	uint64_t arena, prev, size;
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct segment *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static bool is_mapped(const struct maps *m, uint64_t start, uint64_t end)
+{
+	while (start < end) {
+		const struct mapping *at = maps__find(m, start);
+
+		if (!at || !at->read)
+			return false;
+		start = at->end;
+	}
+	return true;
+}
+
+static int push_segment(struct taking *k, struct segment s, struct err *e)
+{
+	struct segment *slot;
+
+	if (s.start >= s.end || s.first < s.start || s.first > s.end || !is_mapped(&k->t->maps, s.start, s.end))
+		return err_set(e, -EPROTO, "heap layout not recognised: a part of an arena is not mapped");
+	slot = vec_push(&k->segments);
+	if (!slot)
+		return NO_MEMORY(e);
+	*slot = s;
+	return 0;
+}
+
+/* ---- heaps of threads' arenas */
+
+static uint64_t align_up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) & ~(to - 1);
+}
+
+static int say_heap(struct err *e, const char *what)
+{
+	return err_set(e, -EPROTO, "heap layout not recognised: %s", what);
+}
+
+static int push_heap(struct taking *k, uint32_t arena, uint64_t heap, const struct heap_info *h, struct err *e)
+{
+	const struct glibc_arena *a = &k->arenas.v[arena];
+	/* the first one has the arena itself at its start */
+	uint64_t head = heap == (a->addr & ~(HEAP_MAX - 1)) ? a->addr + k->l->arena_bytes : heap + k->l->heap_info_bytes;
+
+	return push_segment(k, (struct segment){
+		.start = heap,
+		.end = heap + h->size,
+		.first = align_up(head, CHUNK_ALIGN),
+		.top = a->top >= heap && a->top < heap + h->size ? a->top : 0,
+		.arena = arena,
+		.kind = SEGMENT_HEAP,
+	}, e);
+}
+
+static int find_heaps(struct taking *k, uint32_t arena, struct err *e)
+{
+	struct glibc_arena *a = &k->arenas.v[arena];
+	uint64_t heap = a->top & ~(HEAP_MAX - 1), own = a->addr & ~(HEAP_MAX - 1), kept = 0, sum = 0;
+
+	if (a->addr - own < sizeof(struct heap_info) || a->addr - own > HEAP_INFO_MAX)
+		return say_heap(e, "an arena of a thread does not begin as one");
+	k->l->heap_info_bytes = a->addr - own;
+	for (uint32_t n = 0, power = 1; heap; n++) {
+		struct heap_info h;
+		int r;
+
+		if (heap % HEAP_MAX || n == HEAPS_MAX || heap == kept || !target__read(k->t, heap, &h, sizeof(h)) ||
+		    h.arena != a->addr || !h.size || h.size > HEAP_MAX || h.size % k->t->page_bytes)
+			return say_heap(e, "the memory of a thread's arena is no list of heaps");
+		r = push_heap(k, arena, heap, &h, e);
+		if (r)
+			return r;
+		sum += h.size;
+		if (n == power) {
+			kept = heap;
+			power *= 2;
+		}
+		heap = h.prev;
+	}
+	return sum == a->system_mem ? 0 : say_heap(e, "the sizes of a thread's heaps do not add up to what libc has counted");
+}
+
+/* A running thread changes what is read here: once more, then. */
+static int find_heaps_of(struct taking *k, uint32_t arena, struct err *e)
+{
+	_cleanup_err_ struct err last = {};
+	size_t before = k->segments.n;
+	int r = 0;
+
+	for (int i = 0; i < READS_MAX; i++) {
+		err_done(&last);
+		r = find_heaps(k, arena, &last);
+		if (r != -EPROTO)
+			break;
+		k->is_moving = true;
+		k->segments.n = before;
+		r = target__refresh(k->t, e);
+		if (r)
+			return r;
+		if (!taking__reread_arena(k, &k->arenas.v[arena]))
+			break;
+		r = -EPROTO;
+	}
+	return r ? err_set(e, r, "%s", err_msg(&last)) : 0;
+}
+
+/* ---- the main arena */
+
+static uint64_t end_of_break(const struct taking *k, uint64_t from)
+{
+	const struct mapping *m = maps__find(&k->t->maps, from);
+	uint64_t end = 0;
+
+	for (; m && m < k->t->maps.v + k->t->maps.n && is_brk(m) && (!end || m->start == end); m++)
+		end = m->end;
+	return end;
+}
+
+static int find_break(struct taking *k, struct err *e)
+{
+	const struct glibc_arena *a = &k->arenas.v[0];
+	uint64_t base = k->sums.sbrk_base, end = base ? end_of_break(k, base) : 0;
+	struct segment s = { .start = base, .first = align_up(base, CHUNK_ALIGN), .end = end, .kind = SEGMENT_BRK };
+
+	if (!end)
+		return 0;
+	if (a->top >= base && a->top < end) {
+		s.top = a->top;
+		s.end = MIN(end, a->top + a->top_bytes);
+	}
+	return push_segment(k, s, e);
+}
+
+/* A part of the main arena that has a mapping of its own: chunks up to a fence, or to top. */
+static bool is_mapped_part(struct taking *k, struct segment *s)
+{
+	const struct glibc_arena *a = &k->arenas.v[0];
+	uint64_t size;
+
+	if (!lines__word(k->lines, s->start + 8, &size) || size % CHUNK_ALIGN != CHUNK_PREV_IN_USE)
+		return false;
+	if (a->top >= s->start && a->top < s->end)
+		s->top = a->top;
+	return chain__ends(k, s, &s->end);
+}
+
+static int find_parts_in(struct taking *k, const struct mapping *m, struct segments *to, struct err *e)
+{
+	struct page_scan scan = { .t = k->t, .at = m->start, .end = m->end };
+	uint64_t at;
+
+	while (page_scan__next(&scan, &at)) {
+		struct segment s = { .start = at, .first = at, .end = m->end, .kind = SEGMENT_MAPPED }, *slot;
+		const struct segment *known = taking__segment_of(k, at);
+
+		if (target__go_on(k->t, "looking for the heap", 0))
+			return err_set(e, -EINTR, "stopped");
+		if (known) {
+			scan.at = align_up(known->end, k->t->page_bytes);
+			continue;
+		}
+		if (!is_mapped_part(k, &s))
+			continue;
+		slot = vec_push(to);
+		if (!slot)
+			return NO_MEMORY(e);
+		*slot = s;
+		scan.at = align_up(s.end, k->t->page_bytes);
+	}
+	return 0;
+}
+
+static int find_mapped_parts(struct taking *k, struct err *e)
+{
+	struct segments found = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < k->t->maps.n; i++)
+		k->chain_bytes_left += is_anon(&k->t->maps.v[i]) ? 4 * (k->t->maps.v[i].end - k->t->maps.v[i].start) : 0;
+	for (size_t i = 0; i < k->t->maps.n && !r; i++)
+		if (is_anon(&k->t->maps.v[i]))
+			r = find_parts_in(k, &k->t->maps.v[i], &found, e);
+	for (size_t i = 0; i < found.n && !r; i++)
+		r = push_segment(k, found.v[i], e);
+	vec_done(&found);
+	return r;
+}
+
+/* ---- all */
+
+static int sort(struct taking *k, struct err *e)
+{
+	if (k->segments.n)
+		qsort(k->segments.v, k->segments.n, sizeof(*k->segments.v), by_start);
+	for (size_t i = 1; i < k->segments.n; i++)
+		if (k->segments.v[i].start < k->segments.v[i - 1].end)
+			return say_heap(e, "two parts of it overlap");
+	return 0;
+}
+
+const struct segment *taking__segment_of(const struct taking *k, uint64_t addr)
+{
+	size_t low = 0, high = k->segments.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (k->segments.v[mid].end <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < k->segments.n && addr >= k->segments.v[low].start ? &k->segments.v[low] : NULL;
+}
+
+int taking__find_segments(struct taking *k, struct err *e)
+{
+	const struct glibc_arena *a = &k->arenas.v[0];
+	int r = 0;
+
+	k->segments.n = 0;
+	for (uint32_t i = 1; i < k->arenas.n && !r; i++)
+		r = find_heaps_of(k, i, e);
+	if (!r)
+		r = find_break(k, e);
+	if (!r)
+		r = sort(k, e);
+	if (!r && a->system_mem && (a->flags & ARENA_NOT_CONTIGUOUS || !taking__segment_of(k, a->top))) {
+		r = find_mapped_parts(k, e);
+		if (!r)
+			r = sort(k, e);
+	}
+	for (size_t i = 0; i < k->segments.n; i++)
+		k->heap_bytes += k->segments.v[i].end - k->segments.v[i].start;
+	return r;
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns how the memory of a process is read, and at which pace. What is read belongs to one program: pagemap was
+ * opened with its memory, and gives nothing any more once that is gone, be it by exit or exec.
+ *
+ * What always holds: pages are read that pagemap said are there just before. What the target gives back between
+ * the two is all that a look can bring in.
+ */
+#include "heap/target.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "heap/target_parts.h"
+#include "process/memmap.h"
+#include "process/process.h"
+#include "util/rights.h"
+
+#define PRESENT_BIT 63
+#define SWAPPED_BIT 62
+#define PAGES_AT_ONCE 512
+#define NAP_NS MS_NS		/* shorter ones cost more than they give back */
+#define NAP_MAX_NS (5 * MS_NS)	/* between two questions whether it is over */
+
+static bool is_gone(struct target *t)
+{
+	uint64_t entry;
+
+	return pread(t->pagemap, &entry, sizeof(entry), 0) != sizeof(entry);
+}
+
+static int say_gone(struct target *t, struct err *e)
+{
+	return err_set(e, -ESRCH, "process %d has ended, or become another program", (int)t->pid);
+}
+
+/* Who else could have refused, if not the kernel's usual rule. */
+static int refuse(pid_t pid, struct err *e)
+{
+	_cleanup_free_ char *scope = NULL;
+	int r = rights__refused(e, -EPERM, RIGHT_BIT(RIGHT_SYS_PTRACE), "this user may not read the memory of process %d", (int)pid);
+
+	if (!right__held(RIGHT_SYS_PTRACE) && !read_small_file("/proc/sys/kernel/yama/ptrace_scope", &scope, NULL) && scope[0] > '0')
+		err_hint(e, "kernel.yama.ptrace_scope is %c: one's own processes cannot be read either", scope[0]);
+	return r;
+}
+
+/* Does the kernel let us read at all? Said now, rather than as a heap that is not there. */
+static int try_read(struct target *t, struct err *e)
+{
+	for (size_t i = 0; i < t->maps.n; i++) {
+		struct iovec here = { &(char){ 0 }, 1 }, there = { (void *)(uintptr_t)t->maps.v[i].start, 1 };
+		uint8_t page;
+
+		target__pages(t, t->maps.v[i].start, 1, &page);
+		if (!t->maps.v[i].read || page != PAGE_PRESENT)
+			continue;
+		if (process_vm_readv(t->runner, &here, 1, &there, 1, 0) == 1)
+			return 0;
+		if (errno == EPERM || errno == EACCES)
+			return refuse(t->pid, e);
+		if (errno == ENOSYS)
+			return err_set(e, -ENOSYS, "this kernel has no process_vm_readv: the heap cannot be read");
+	}
+	return is_gone(t) ? say_gone(t, e) : 0;
+}
+
+int target__open(pid_t pid, const struct target_calls *calls, struct target *ret, struct err *e)
+{
+	struct target t = { .pid = pid, .calls = calls, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE) };
+	int r;
+
+	t.runner = process__runner(pid);
+	if (!t.runner)
+		return err_set(e, -ESRCH, "no process %d, or it has ended", (int)pid);
+	t.pagemap = memmap__open_pages(t.runner);
+	if (t.pagemap == -EACCES || t.pagemap == -EPERM)
+		return refuse(pid, e);
+	if (t.pagemap < 0)
+		return err_set(e, t.pagemap, "pages of process %d: %s", (int)pid, strerror(-t.pagemap));
+	r = target__refresh(&t, e);
+	if (!r)
+		r = try_read(&t, e);
+	if (r) {
+		target__done(&t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+void target__done(struct target *t)
+{
+	if (!t || !t->pid)
+		return;
+	target__resume(t);
+	if (t->pagemap >= 0)
+		close(t->pagemap);
+	maps__done(&t->maps);
+	*t = (struct target){ .pagemap = -1 };
+}
+
+int target__refresh(struct target *t, struct err *e)
+{
+	struct maps maps;
+	pid_t runner = process__runner(t->pid);
+	int r;
+
+	if (!runner || is_gone(t))
+		return say_gone(t, e);
+	t->runner = runner;
+	r = maps__read(runner, &maps, e);
+	if (r)
+		return r;
+	/* between the question and its answer */
+	if (is_gone(t)) {
+		maps__done(&maps);
+		return say_gone(t, e);
+	}
+	maps__done(&t->maps);
+	t->maps = maps;
+	return 0;
+}
+
+bool target__is_gone(struct target *t)
+{
+	return is_gone(t);
+}
+
+int target__go_on(struct target *t, const char *what, double part)
+{
+	const struct target_calls *c = t->calls;
+
+	if (c && c->is_over && c->is_over(c->arg))
+		return -EINTR;
+	if (c && c->progress)
+		c->progress(what, part, c->arg);
+	return 0;
+}
+
+/* ---- pages */
+
+static enum target_page page_of(uint64_t entry)
+{
+	if (entry >> PRESENT_BIT & 1)
+		return PAGE_PRESENT;
+	return entry >> SWAPPED_BIT & 1 ? PAGE_SWAPPED : PAGE_ABSENT;
+}
+
+void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to)
+{
+	uint64_t entries[PAGES_AT_ONCE], first = start / t->page_bytes;
+
+	memset(to, PAGE_ABSENT, n_pages);
+	for (size_t at = 0; at < n_pages; at += PAGES_AT_ONCE) {
+		size_t n = MIN(n_pages - at, (size_t)PAGES_AT_ONCE);
+		ssize_t got = pread(t->pagemap, entries, n * sizeof(*entries), (off_t)((first + at) * sizeof(*entries)));
+
+		for (size_t i = 0; got > 0 && i < (size_t)got / sizeof(*entries); i++)
+			to[at + i] = page_of(entries[i]);
+	}
+}
+
+/* ---- reading */
+
+/* As much as there is from the first of them on; a thread that has ended meanwhile is replaced. */
+static ssize_t read_vec(struct target *t, const struct iovec *here, const struct iovec *there, size_t n)
+{
+	ssize_t got = process_vm_readv(t->runner, here, n, there, n, 0);
+
+	if (got < 0 && errno == ESRCH && !is_gone(t)) {
+		pid_t runner = process__runner(t->pid);
+
+		if (runner && runner != t->runner) {
+			t->runner = runner;
+			got = process_vm_readv(runner, here, n, there, n, 0);
+		}
+	}
+	t->n_reads++;
+	t->read_bytes += got > 0 ? (uint64_t)got : 0;
+	return got;
+}
+
+bool target__read(struct target *t, uint64_t addr, void *to, size_t n)
+{
+	struct iovec here = { to, n }, there = { (void *)(uintptr_t)addr, n };
+
+	return read_vec(t, &here, &there, 1) == (ssize_t)n;
+}
+
+/* Pieces that are there, in turn; a page that went away meanwhile is zeros. */
+static size_t read_pieces(struct target *t, struct iovec *here, struct iovec *there, size_t n)
+{
+	size_t at = 0, sum = 0;
+
+	while (at < n) {
+		ssize_t got = read_vec(t, here + at, there + at, n - at);
+		size_t done = got > 0 ? (size_t)got : 0, skipped;
+
+		sum += done;
+		while (at < n && done >= here[at].iov_len)
+			done -= here[at++].iov_len;
+		if (at == n)
+			break;
+		/* it stops at what cannot be read: that page is passed over; all of it, if nobody is there any more */
+		skipped = t->page_bytes - ((uintptr_t)there[at].iov_base + done) % t->page_bytes;
+		if (got < 0 && errno != EFAULT)
+			skipped = here[at].iov_len;
+		skipped = MIN(skipped, here[at].iov_len - done);
+		memset((char *)here[at].iov_base + done, 0, skipped);
+		here[at].iov_base = (char *)here[at].iov_base + done + skipped;
+		there[at].iov_base = (char *)there[at].iov_base + done + skipped;
+		here[at].iov_len = there[at].iov_len -= done + skipped;
+		at += !here[at].iov_len;
+	}
+	return sum;
+}
+
+/* [addr, addr + n) lies in at most PAGES_AT_ONCE pages. */
+static size_t read_some(struct target *t, uint64_t addr, char *to, size_t n)
+{
+	uint64_t page = t->page_bytes, first = addr / page * page;
+	size_t n_pages = (addr + n - first + page - 1) / page, n_pieces = 0;
+	struct iovec here[PAGES_AT_ONCE], there[PAGES_AT_ONCE];
+	uint8_t pages[PAGES_AT_ONCE];
+
+	target__pages(t, first, n_pages, pages);
+	for (size_t i = 0, j; i < n_pages; i = j) {
+		uint64_t from = MAX(first + i * page, addr), until;
+
+		for (j = i + 1; j < n_pages && pages[j] == pages[i]; j++)
+			;
+		until = MIN(first + j * page, addr + n);
+		if (pages[i] == PAGE_PRESENT) {
+			there[n_pieces] = (struct iovec){ (void *)(uintptr_t)from, until - from };
+			here[n_pieces++] = (struct iovec){ to + (from - addr), until - from };
+			continue;
+		}
+		memset(to + (from - addr), 0, until - from);
+		*(pages[i] == PAGE_SWAPPED ? &t->swapped_bytes : &t->absent_bytes) += until - from;
+	}
+	return read_pieces(t, here, there, n_pieces);
+}
+
+void target__read_heads(struct target *t, const uint64_t *pages, size_t n, void *to, size_t bytes)
+{
+	struct iovec here[PAGES_AT_ONCE], there[PAGES_AT_ONCE];
+
+	for (size_t at = 0, part; at < n; at += part) {
+		part = MIN(n - at, (size_t)PAGES_AT_ONCE);
+		for (size_t i = 0; i < part; i++) {
+			there[i] = (struct iovec){ (void *)(uintptr_t)pages[at + i], bytes };
+			here[i] = (struct iovec){ (char *)to + (at + i) * bytes, bytes };
+		}
+		read_pieces(t, here, there, part);
+	}
+}
+
+static void rest(struct target *t)
+{
+	while (t->debt_ns >= NAP_NS) {
+		uint64_t nap = MIN(t->debt_ns, (uint64_t)NAP_MAX_NS), before = now_ns(), slept;
+
+		nanosleep(&(struct timespec){ .tv_nsec = (long)nap }, NULL);
+		slept = now_ns() - before;
+		t->debt_ns -= MIN(slept, t->debt_ns);
+		if (t->calls && t->calls->is_over && t->calls->is_over(t->calls->arg))
+			t->debt_ns = 0;
+	}
+}
+
+size_t target__read_present(struct target *t, uint64_t addr, void *to, size_t n)
+{
+	bool paced = t->pace > 0 && t->pace < 1 && !t->stopped;
+	uint64_t began = paced ? now_ns() : 0;
+	size_t sum = 0, part;
+
+	for (size_t at = 0; at < n; at += part) {
+		uint64_t here = addr + at, left = PAGES_AT_ONCE * t->page_bytes - here % t->page_bytes;
+
+		part = MIN(n - at, left);
+		sum += read_some(t, here, (char *)to + at, part);
+	}
+	if (paced) {
+		t->debt_ns += (uint64_t)((double)(now_ns() - began) * (1 / t->pace - 1));
+		rest(t);
+	}
+	return sum;
+}
