@@ -1,19 +1,316 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the stop of a process: not yet there. */
+/*
+ * Owns the stop of a process, by ptrace. A thread of ours does it and nothing else: when it ends, the kernel lets go of
+ * everything that it held, also of threads that had not stopped yet, which could not be let go otherwise.
+ *
+ * What always holds: the stop itself takes no longer than a second. No signal that arrives meanwhile is lost: what a
+ * thread was about to receive is passed on, and as stops are looked at but never taken, the kernel does that
+ * for us, should we be killed.
+ */
+#include <dirent.h>
 #include <errno.h>
+#include <linux/elf.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
 
 #include "heap/target.h"
+#include "process/debugger.h"
+#include "process/process.h"
+#include "util/parse.h"
+#include "util/rights.h"
+
+#define STOP_MAX_NS SECOND_NS
+#define POLL_US 50
+
+struct held {
+	struct target_thread thread;
+	bool stopped;
+	int signal;		/* that it was about to receive */
+};
+
+struct target_stopped {
+	pthread_t keeper;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool decided, let_go;	/* by the keeper; by the others */
+	int result;		/* -errno of the stop */
+	pid_t pid;
+	uint64_t began_ns, ended_ns;
+	struct vec(struct held) threads;
+};
+
+/* ---- the keeper's side */
+
+static struct held *find(struct target_stopped *s, int tid)
+{
+	for (size_t i = 0; i < s->threads.n; i++)
+		if (s->threads.v[i].thread.tid == tid)
+			return &s->threads.v[i];
+	return NULL;
+}
+
+/* Z, X: it has ended, and waits for nothing but to be noticed. */
+static bool has_ended(pid_t pid, int tid)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64], *state;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, tid);
+	if (read_small_file(path, &text, NULL))
+		return true;
+	state = strrchr(text, ')');
+	return !state || !strncmp(state, ") Z", 3) || !strncmp(state, ") X", 3);
+}
+
+/* 1: one more; 0: it is held already, or has ended */
+static int seize(struct target_stopped *s, int tid)
+{
+	struct held *h;
+
+	if (find(s, tid) || has_ended(s->pid, tid))
+		return 0;
+	if (ptrace(PTRACE_SEIZE, tid, 0, 0))
+		return errno == ESRCH || has_ended(s->pid, tid) ? 0 : -errno;
+	h = vec_push(&s->threads);
+	if (!h)
+		return -ENOMEM;
+	h->thread.tid = tid;
+	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	return 1;
+}
+
+/* How many more; -errno */
+static int seize_all(struct target_stopped *s)
+{
+	struct dirent *d;
+	char path[64];
+	int n = 0, r = 0;
+	uint64_t tid;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)s->pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return -ESRCH;
+	while (r >= 0 && (d = readdir(tasks)))
+		if (!parse_u64(d->d_name, 1, INT32_MAX, &tid)) {
+			r = seize(s, (int)tid);
+			n += r > 0;
+		}
+	closedir(tasks);
+	return r < 0 ? r : n;
+}
+
+/* Are all of them stopped? Those that have ended meanwhile leave. */
+static bool look_at_stops(struct target_stopped *s)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < s->threads.n;) {
+		struct held *h = &s->threads.v[i];
+		siginfo_t si = {};
+
+		if (!h->stopped && (waitid(P_PID, h->thread.tid, &si, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) ||
+				    (si.si_pid && si.si_code != CLD_TRAPPED && si.si_code != CLD_STOPPED))) {
+			*h = s->threads.v[--s->threads.n];
+			continue;
+		}
+		if (si.si_pid) {
+			h->stopped = true;
+			/* one of ptrace's own has an event, which is no signal */
+			h->signal = si.si_status >> 8 ? 0 : si.si_status;
+		}
+		all &= h->stopped;
+		i++;
+	}
+	return all;
+}
+
+static int stop_all(struct target_stopped *s)
+{
+	uint64_t until = now_ns() + STOP_MAX_NS;
+
+	for (;;) {
+		int n = seize_all(s);
+
+		if (n < 0)
+			return n;
+		while (!look_at_stops(s)) {
+			if (now_ns() > until)
+				return -ETIMEDOUT;
+			usleep(POLL_US);
+		}
+		/* one that was not stopped yet may have made others */
+		if (!n)
+			return s->threads.n ? 0 : -ESRCH;
+	}
+}
+
+static void read_registers(struct target_thread *t)
+{
+	struct user_regs_struct regs;
+	struct iovec to = { &regs, sizeof(regs) };
+
+	/* that of a program of 32 bits is shorter */
+	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_PRSTATUS, &to) || to.iov_len != sizeof(regs))
+		return;
+#ifdef __aarch64__
+	_Static_assert(sizeof(regs.regs) <= sizeof(t->regs), "all registers have room");
+	memcpy(t->regs, regs.regs, sizeof(regs.regs));
+	t->n_regs = ARRAY_SIZE(regs.regs);
+	t->sp = regs.sp;
+	to = (struct iovec){ &t->tp, sizeof(t->tp) };
+	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_ARM_TLS, &to))
+		t->tp = 0;
+#else
+	const uint64_t all[] = { regs.rax, regs.rbx, regs.rcx, regs.rdx, regs.rsi, regs.rdi, regs.rbp, regs.rsp,
+				 regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15 };
+
+	memcpy(t->regs, all, sizeof(all));
+	t->n_regs = ARRAY_SIZE(all);
+	t->sp = regs.rsp;
+	t->tp = regs.fs_base;
+#endif
+}
+
+static void *keep(void *arg)
+{
+	struct target_stopped *s = arg;
+	int r;
+
+	s->began_ns = now_ns();
+	r = stop_all(s);
+	for (size_t i = 0; i < s->threads.n && !r; i++)
+		read_registers(&s->threads.v[i].thread);
+	pthread_mutex_lock(&s->lock);
+	s->result = r;
+	s->decided = true;
+	pthread_cond_broadcast(&s->changed);
+	while (!r && !s->let_go)
+		pthread_cond_wait(&s->changed, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+	for (size_t i = 0; i < s->threads.n; i++)
+		if (s->threads.v[i].stopped)
+			ptrace(PTRACE_DETACH, s->threads.v[i].thread.tid, 0, s->threads.v[i].signal);
+	s->ended_ns = now_ns();
+	return NULL;
+}
+
+/* ---- the others' side */
+
+static void end_keeper(struct target *t, struct target_stopped *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->let_go = true;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->keeper, NULL);
+	t->paused_ns += s->ended_ns - s->began_ns;
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+	vec_done(&s->threads);
+	free(s);
+}
+
+static int say_held(pid_t pid, const struct debugger *d, struct err *e)
+{
+	return err_set(e, -EBUSY, "process %d cannot be stopped: %s (process %d) traces it already; without a stop it can be read",
+		       (int)pid, d->comm[0] ? d->comm : "a debugger", (int)d->pid);
+}
+
+static int say_why(struct target *t, int r, struct err *e)
+{
+	struct debugger d;
+
+	switch (r) {
+	case -ETIMEDOUT:
+		return err_set(e, r, "process %d did not stop within a second (a thread waits for a disk, or for a child of vfork): it goes on; without a stop it can be read",
+			       (int)t->pid);
+	case -ESRCH:
+		return err_set(e, r, "process %d has ended", (int)t->pid);
+	case -EPERM:
+		d = debugger__of(t->pid);
+		if (d.pid)
+			return say_held(t->pid, &d, e);
+		return rights__refused(e, r, RIGHT_BIT(RIGHT_SYS_PTRACE), "this user may not stop process %d", (int)t->pid);
+	}
+	return err_set(e, r, "process %d cannot be stopped: %s", (int)t->pid, strerror(-r));
+}
+
+/* Signals are for the threads that wait for them. */
+static int start_keeper(struct target_stopped *s)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&s->keeper, NULL, keep, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
 
 int target__pause(struct target *t, struct err *e)
 {
-	return err_set(e, -ENOSYS, "process %d cannot be stopped yet", (int)t->pid);
+	struct debugger d = debugger__of(t->pid);
+	struct target_stopped *s;
+	int r;
+
+	if (t->stopped)
+		return 0;
+	if (d.pid)
+		return say_held(t->pid, &d, e);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_set(e, -ENOMEM, "no memory to stop process %d", (int)t->pid);
+	s->pid = t->pid;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	r = start_keeper(s);
+	if (r) {
+		free(s);
+		return err_set(e, r, "no thread to stop process %d: %s", (int)t->pid, strerror(-r));
+	}
+	pthread_mutex_lock(&s->lock);
+	while (!s->decided)
+		pthread_cond_wait(&s->changed, &s->lock);
+	r = s->result;
+	pthread_mutex_unlock(&s->lock);
+	if (r) {
+		end_keeper(t, s);
+		return say_why(t, r, e);
+	}
+	t->stopped = s;
+	return 0;
 }
 
 void target__resume(struct target *t)
 {
+	if (!t->stopped)
+		return;
+	end_keeper(t, t->stopped);
+	t->stopped = NULL;
 }
 
 int target__registers(struct target *t, struct target_thread **ret, size_t *ret_n, struct err *e)
 {
-	return err_set(e, -ENOSYS, "registers of process %d cannot be read yet", (int)t->pid);
+	size_t n = t->stopped ? t->stopped->threads.n : 0;
+	struct target_thread *all;
+
+	if (!n)
+		return err_set(e, -EINVAL, "process %d is not stopped: its registers cannot be read", (int)t->pid);
+	all = calloc(n, sizeof(*all));
+	if (!all)
+		return err_set(e, -ENOMEM, "no memory for the registers of process %d", (int)t->pid);
+	for (size_t i = 0; i < n; i++)
+		all[i] = t->stopped->threads.v[i].thread;
+	*ret = all;
+	*ret_n = n;
+	return 0;
 }
