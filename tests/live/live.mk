@@ -17,6 +17,7 @@ FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc)
 FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc nolibc.go \
 	stacks.static stacks.static-pie stacks.stripped owners_cxx.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
 	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown cxx.static written.static written.moved nesting.static libheader.nofp.so libplug_b.so libplug_c.so libplug_d.so libplug.nofp.so libplug_d.nofp.so \
+	heap-tool kinds.stripped kinds.static kinds.nopie kinds.nortti kinds.nortti-stripped \
 	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
 include tests/fixtures/truth/truth.mk
 FIXTURES += $(TRUTH_FIXTURES)
@@ -150,6 +151,19 @@ $(FX)/within $(FX)/within.nofp $(addprefix $(FX)/,nesting nesting.nofp nesting.s
 
 $(FX)/libheader.nofp.so: tests/fixtures/libheader.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_NOFP) -fPIC -shared -o $@ $<
+
+# ---- C++ classes: with type information and without, by symbols and without
+$(FX)/kinds.stripped: FX_MORE := -s
+$(FX)/kinds.static: FX_MORE := -static -s
+$(FX)/kinds.nopie: FX_MORE := -no-pie -fno-pie
+$(FX)/kinds.nortti: FX_MORE := -fno-rtti
+$(FX)/kinds.nortti-stripped: FX_MORE := -fno-rtti -s
+$(addprefix $(FX)/kinds.,stripped static nopie nortti nortti-stripped): tests/fixtures/kinds.cc
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(FX_CXX) $(FX_CXX_FLAGS) $(FX_FP) $(FX_MORE) -o $@ $<
+
+# What user/heap finds, one module at a time; static, as the tests themselves are.
+$(FX)/heap-tool: $(B)/tests/heap/heap_tool.o $(LIB_OBJ)
+	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static $(STATIC_QUIET)) -o $@ $^ $(if $(SAN),$(LIBS),$(STATIC_LIBS))
 
 # Symbols but no debug info, and a build id that a test knows.
 # Debug information would name its functions as the source does.

@@ -7,6 +7,8 @@
 
 struct object;
 
+#define DEBUG_DIR "/usr/lib/debug"
+
 /*
  * The separate debug file of obj, whose own file is main: by build id, then by
  * .gnu_debuglink. Its build id must be the object's, its CRC the link's.

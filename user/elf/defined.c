@@ -10,8 +10,6 @@
 #include "elf/symtab.h"
 #include "util/util.h"
 
-#define DEBUG_DIR "/usr/lib/debug"
-
 static bool has_symtab(Elf *elf)
 {
 	struct elf_section s = {};

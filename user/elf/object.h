@@ -18,7 +18,7 @@
 
 struct object_segment {		/* PT_LOAD */
 	uint64_t vaddr, file_off, file_size, mem_size;
-	bool exec;
+	bool exec, write;
 };
 
 struct object_part {		/* another program header; all zero: none */
@@ -51,6 +51,7 @@ struct object {
 	struct object_segment *segments;	/* owned */
 	size_t n_segments;
 	struct object_part dynamic, eh_frame_hdr;
+	uint64_t tls_bytes;	/* of thread-local variables, for each thread; with what aligning them may take */
 	unsigned int refs;	/* by __atomic builtins alone: another thread looks names up */
 };
 
@@ -120,6 +121,10 @@ struct object_symbol {
  * hostile: everything is bounded and checked. fn returns non-zero to stop.
  */
 int object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
+			      struct err *e);
+
+/* The same of variables: .data, .bss and what is read only, of a known size. Thread-local ones are none. */
+int object__for_each_variable(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
 			      struct err *e);
 
 /*

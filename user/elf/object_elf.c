@@ -18,6 +18,7 @@
 #define MAX_PHDRS 4096
 #define MAX_NOTES_BYTES 65536
 #define MAX_DYNAMIC 4096
+#define MAX_TLS_BYTES (1ull << 30)
 
 int object__read_at(const struct object *obj, uint64_t file_off, void *buf, size_t len)
 {
@@ -119,6 +120,7 @@ static int add_segment(struct object *obj, const Elf64_Phdr *ph)
 		.file_size = ph->p_filesz,
 		.mem_size = ph->p_memsz,
 		.exec = ph->p_flags & PF_X,
+		.write = ph->p_flags & PF_W,
 	};
 	return 0;
 }
@@ -156,6 +158,8 @@ static int read_program_headers(struct object *obj, const Elf64_Ehdr *eh)
 			note_part(&obj->dynamic, &ph[i]);
 		} else if (ph[i].p_type == PT_GNU_EH_FRAME) {
 			note_part(&obj->eh_frame_hdr, &ph[i]);
+		} else if (ph[i].p_type == PT_TLS && ph[i].p_memsz <= MAX_TLS_BYTES && ph[i].p_align <= MAX_TLS_BYTES) {
+			obj->tls_bytes = ph[i].p_memsz + ph[i].p_align;
 		}
 	}
 	obj->entry = eh->e_entry;

@@ -2,8 +2,8 @@
 /*
  * Owns nothing beyond a call: reads the symbol tables of an object, section by
  * section, through buffers bounded by what the file really holds. What is
- * handed on is always a function with a name that ends inside its string
- * table and an address inside an executable segment.
+ * handed on is always a function, or a variable, with a name that ends inside its string
+ * table and an address inside an executable segment, or inside any.
  */
 #include <elf.h>
 #include <errno.h>
@@ -23,6 +23,7 @@
 
 struct walk {
 	const struct object *obj;
+	bool variables;		/* else functions */
 	int (*fn)(const struct object_symbol *s, void *arg);
 	void *arg;
 	uint64_t file_size;
@@ -39,25 +40,40 @@ static bool in_code(const struct object *obj, uint64_t vaddr)
 	return false;
 }
 
+static bool in_memory(const struct object *obj, uint64_t vaddr, uint64_t size)
+{
+	for (size_t i = 0; i < obj->n_segments; i++)
+		if (vaddr >= obj->segments[i].vaddr && vaddr - obj->segments[i].vaddr < obj->segments[i].mem_size)
+			return size <= obj->segments[i].mem_size - (vaddr - obj->segments[i].vaddr);
+	return false;
+}
+
+static bool is_wanted(const struct walk *w, const Elf64_Sym *sym)
+{
+	unsigned int type = ELF64_ST_TYPE(sym->st_info);
+
+	if (w->variables)
+		return type == STT_OBJECT && sym->st_size && in_memory(w->obj, sym->st_value, sym->st_size);
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) && in_code(w->obj, sym->st_value);
+}
+
 /*
  * strings ends in a NUL of our own. The version after '@' is cut off in place, which other names
  * may share: so in a copy.
  */
 static int pass_on(struct walk *w, const Elf64_Sym *sym, const char *strings, uint64_t strings_len)
 {
-	unsigned int type = ELF64_ST_TYPE(sym->st_info);
 	_cleanup_free_ char *plain = NULL;
 	struct object_symbol s;
 	const char *at;
 
-	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || sym->st_shndx == SHN_UNDEF || sym->st_name >= strings_len ||
-	    !strings[sym->st_name] || !in_code(w->obj, sym->st_value))
+	if (sym->st_shndx == SHN_UNDEF || sym->st_name >= strings_len || !strings[sym->st_name] || !is_wanted(w, sym))
 		return 0;
 	s = (struct object_symbol){
 		.name = strings + sym->st_name,
 		.value = sym->st_value,
 		.size = sym->st_size,
-		.ifunc = type == STT_GNU_IFUNC,
+		.ifunc = ELF64_ST_TYPE(sym->st_info) == STT_GNU_IFUNC,
 		.local = ELF64_ST_BIND(sym->st_info) == STB_LOCAL,
 	};
 	at = strchr(s.name + 1, '@');
@@ -235,10 +251,9 @@ static int walk_dynamic(struct walk *w)
 	return walk_table(w, syms_off, n, strings_off, dyn.strings_len);
 }
 
-int object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
-			      struct err *e)
+static int for_each(struct walk w, struct err *e)
 {
-	struct walk w = { .obj = obj, .fn = fn, .arg = arg };
+	const struct object *obj = w.obj;
 	bool has_dynsym = false;
 	struct stat st;
 	Elf64_Ehdr eh;
@@ -257,6 +272,18 @@ int object__for_each_function(const struct object *obj, int (*fn)(const struct o
 	if (r == -ENOMEM)
 		return err_set(e, r, "no memory for the symbols of %s", obj->path);
 	return MIN(r, 0);
+}
+
+int object__for_each_function(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
+			      struct err *e)
+{
+	return for_each((struct walk){ .obj = obj, .fn = fn, .arg = arg }, e);
+}
+
+int object__for_each_variable(const struct object *obj, int (*fn)(const struct object_symbol *s, void *arg), void *arg,
+			      struct err *e)
+{
+	return for_each((struct walk){ .obj = obj, .variables = true, .fn = fn, .arg = arg }, e);
 }
 
 /* ---- where functions begin */

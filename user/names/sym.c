@@ -26,7 +26,6 @@
 #include "elf/symtab.h"
 #include "util/util.h"
 
-#define DEBUG_DIR "/usr/lib/debug"
 #define FILE_NAME_MAX 4096
 
 struct result {

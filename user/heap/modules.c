@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns which module an address belongs to. A module is a row of mappings of one file, one of which may be executed; what
+ * is mapped of a file without that is data. A file that was loaded twice is two modules.
+ *
+ * What always holds: modules are by address and do not overlap; nothing of a file is read before it is wanted.
+ */
+#include "heap/modules.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define GAP_MAX 3		/* mappings without a name, among those of a module */
+
+static bool is_same_file(const struct mapping *a, const struct mapping *b)
+{
+	return a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+static bool is_nameless(const struct mapping *m)
+{
+	return !m->ino && !m->path[0];
+}
+
+/* How many mappings from the i-th on are one module's: its file's, in the order of the file, with .bss between them. */
+static size_t row_of(const struct maps *maps, size_t i)
+{
+	const struct mapping *last = &maps->v[i];
+	size_t n = 1;
+
+	for (size_t j = i + 1; j < maps->n && j - i - n < GAP_MAX; j++) {
+		const struct mapping *m = &maps->v[j];
+
+		if (is_nameless(m))
+			continue;
+		if (!is_same_file(m, last) || m->file_off < last->file_off)
+			break;
+		last = m;
+		n = j - i + 1;
+	}
+	return n;
+}
+
+static int add_row(struct modules *all, const struct maps *maps, size_t i, size_t n)
+{
+	struct module *m;
+	const struct mapping *code = NULL;
+
+	for (size_t j = i; j < i + n && !code; j++)
+		if (maps->v[j].exec && maps->v[j].ino && !maps->v[j].shared)
+			code = &maps->v[j];
+	if (!code)
+		return 0;
+	m = vec_push(&all->all);
+	if (!m)
+		return -ENOMEM;
+	m->start = maps->v[i].start;
+	m->end = maps->v[i + n - 1].end;
+	m->code = *code;
+	m->code.path = NULL;
+	m->path = strdup(code->path);
+	if (!m->path)
+		return -ENOMEM;
+	clean_name(m->path);
+	/* .bss is anonymous memory behind the file's */
+	if (i + n < maps->n && is_nameless(&maps->v[i + n]) && maps->v[i + n].start == m->end && maps->v[i + n].write)
+		m->end = maps->v[i + n].end;
+	return 0;
+}
+
+int modules__init(struct modules *m, struct target *t, struct objects *objects)
+{
+	*m = (struct modules){ .t = t, .objects = objects };
+	for (size_t i = 0, n; i < t->maps.n; i += n) {
+		n = t->maps.v[i].ino ? row_of(&t->maps, i) : 1;
+		if (t->maps.v[i].ino && add_row(m, &t->maps, i, n)) {
+			modules__done(m);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+void modules__done(struct modules *m)
+{
+	for (size_t i = 0; i < m->all.n; i++) {
+		struct module *one = &m->all.v[i];
+
+		object__put(one->obj);
+		variables__done(&one->variables);
+		free(one->path);
+	}
+	vec_done(&m->all);
+}
+
+struct module *modules__find(const struct modules *m, uint64_t addr)
+{
+	size_t low = 0, high = m->all.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (m->all.v[mid].end <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < m->all.n && m->all.v[low].start <= addr ? &m->all.v[low] : NULL;
+}
+
+const char *module__file_name(const struct module *m)
+{
+	return path_basename(m->path);
+}
+
+/* Pages are mapped whole: a mapping begins somewhat before its segment. */
+static bool find_bias(struct module *m, uint64_t page_bytes)
+{
+	for (size_t i = 0; i < m->obj->n_segments; i++) {
+		const struct object_segment *s = &m->obj->segments[i];
+
+		if (!s->exec || m->code.file_off < s->file_off / page_bytes * page_bytes ||
+		    m->code.file_off >= s->file_off + s->file_size)
+			continue;
+		m->bias = m->code.start - (s->vaddr + (m->code.file_off - s->file_off));
+		return true;
+	}
+	return false;
+}
+
+bool module__open(struct modules *all, struct module *m)
+{
+	struct mapping named = m->code;
+
+	if (m->opened)
+		return m->obj;
+	m->opened = true;
+	named.path = m->path;
+	if (!all->objects)
+		return false;
+	for (size_t i = 0; i < all->t->maps.n; i++)
+		if (all->t->maps.v[i].start == m->code.start)
+			named.path = all->t->maps.v[i].path;
+	if (objects__get(all->objects, all->t->runner, &named, &m->obj, NULL)) {
+		m->obj = NULL;
+		return false;
+	}
+	if (!m->obj->is_elf || !find_bias(m, all->t->page_bytes)) {
+		object__put(m->obj);
+		m->obj = NULL;
+		return false;
+	}
+	return true;
+}
+
+const struct variables *module__variables(struct modules *all, struct module *m)
+{
+	/* without memory for their names it has none */
+	if (!m->has_variables && module__open(all, m) && variables__read(m->obj, NULL, &m->variables))
+		m->variables = (struct variables){};
+	m->has_variables = true;
+	return &m->variables;
+}
+
+/* Within a page. */
+static bool read_piece(struct modules *all, uint64_t addr, void *to, size_t n)
+{
+	const struct mapping *m;
+	struct module *in;
+	uint8_t state;
+
+	if (target__read_present(all->t, addr, to, n) == n)
+		return true;
+	target__pages(all->t, addr / all->t->page_bytes * all->t->page_bytes, 1, &state);
+	m = maps__find(&all->t->maps, addr);
+	in = modules__find(all, addr);
+	return state == PAGE_ABSENT && m && m->ino && in && module__open(all, in) && is_same_file(m, &in->code) &&
+	       !object__read_at(in->obj, m->file_off + (addr - m->start), to, n);
+}
+
+bool modules__read(struct modules *m, uint64_t addr, void *to, size_t n)
+{
+	uint64_t page_bytes = m->t->page_bytes;
+
+	if (addr + n < addr)
+		return false;
+	for (size_t at = 0, len; at < n; at += len) {
+		len = MIN(n - at, page_bytes - (addr + at) % page_bytes);
+		if (!read_piece(m, addr + at, (char *)to + at, len))
+			return false;
+	}
+	return true;
+}
