@@ -359,6 +359,10 @@ const struct view views[] = {
 	/* on the screen it is a pane of its own */
 	{ VIEW_TREE, "tree", "TREE", .rows = ROWS_TREE, .needs = HAS_ALLOC_CALLS, .all_names = true },
 	/* on the screen, below a stack */
+	/* what is there beside the sites, older or free; in a report */
+	{ VIEW_HEAP, "heap", "HEAP", .rows = ROWS_HEAP, .where = WHERE_HEAP, .preset = always },
+	{ VIEW_BLOCKS, "blocks", "BLOCKS", .rows = ROWS_BLOCKS, .where = WHERE_BLOCKS, .preset = always,
+	  .empty = "no block is listed" },
 	{ VIEW_SOURCE, "source", "SOURCE", .rows = ROWS_SOURCE, .needs = ALLOCS, .all_names = true },
 };
 const size_t n_views = ARRAY_SIZE(views);
@@ -403,7 +407,7 @@ unsigned int views__of(unsigned int known)
 	unsigned int ret = 0;
 
 	for (size_t i = 0; i < n_views; i++)
-		if (!views[i].internal && !(views[i].where & WHERE_FREE_STACKS) && !(views[i].needs & ~known))
+		if (!views[i].internal && !(views[i].where & (WHERE_FREE_STACKS | WHERE_HEAP | WHERE_BLOCKS)) && !(views[i].needs & ~known))
 			ret |= views[i].bit;
 	return ret;
 }
@@ -416,11 +420,21 @@ static bool has_moves(const struct snapshot *s)
 	return false;
 }
 
+static bool has_blocks(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_heaps; i++)
+		if (s->heaps[i].n_list_of)
+			return true;
+	return false;
+}
+
 bool where__holds(unsigned int where, const struct snapshot *s)
 {
 	if (where & (recording__is_growth(&s->recording) ? WHERE_NO_GROWTH : WHERE_GROWTH))
 		return false;
 	if ((where & WHERE_FREE_STACKS && !s->recording.free_stacks) || (where & WHERE_WHENS && !s->n_whens))
+		return false;
+	if ((where & WHERE_HEAP && !s->n_heaps) || (where & WHERE_BLOCKS && !has_blocks(s)))
 		return false;
 	return !(where & WHERE_MOVES) || has_moves(s);
 }

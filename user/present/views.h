@@ -35,10 +35,12 @@ enum view_bit {
 	VIEW_SOURCE = 1 << 18,
 	VIEW_FILES = 1 << 19,
 	VIEW_MODULES = 1 << 20,
+	VIEW_HEAP = 1 << 21,
+	VIEW_BLOCKS = 1 << 22,
 };
 
 /* What a row of a view is. */
-enum view_rows { ROWS_SITES, ROWS_PROCESSES, ROWS_THREADS, ROWS_TAGS, ROWS_SUMS, ROWS_MARKS, ROWS_WHENS, ROWS_TREE, ROWS_CHANGES, ROWS_SOURCE, N_VIEW_ROWS };
+enum view_rows { ROWS_SITES, ROWS_PROCESSES, ROWS_THREADS, ROWS_TAGS, ROWS_SUMS, ROWS_MARKS, ROWS_WHENS, ROWS_TREE, ROWS_CHANGES, ROWS_SOURCE, ROWS_HEAP, ROWS_BLOCKS, N_VIEW_ROWS };
 
 /* What must hold beside the counters that it needs. */
 enum view_where {
@@ -47,6 +49,8 @@ enum view_where {
 	WHERE_FREE_STACKS = 4,	/* --free-stacks */
 	WHERE_MOVES = 8,	/* realloc passed blocks on */
 	WHERE_WHENS = 16,	/* --when */
+	WHERE_HEAP = 128,	/* the memory of a process was looked at */
+	WHERE_BLOCKS = 256,	/* and some blocks are listed */
 	/* of a running trace */
 	WHERE_TAGGED = 32,	/* --tag */
 	WHERE_MARKED = 64,	/* --mark */
