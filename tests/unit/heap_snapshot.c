@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "model/heaps.h"
 #include "util/util.h"
 
 #define KIB 1024ull
@@ -219,8 +220,7 @@ void sample__add_heap(struct snapshot *s, uint32_t process, unsigned int flags)
 	} else {
 		fill_census(s, h, flags);
 	}
-	s->heaps = v;
-	s->n_heaps++;
+	snapshot__set_heaps(s, v, s->n_heaps + 1);
 }
 
 struct snapshot *sample__heap_alone(unsigned int flags)
