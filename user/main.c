@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/doctor.h"
+#include "cli/heap_command.h"
 #include "cli/profiles.h"
 #include "cli/targets.h"
 #include "options/complete.h"
@@ -52,7 +53,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	log_level = o.verbosity;
-	err = o.command == CMD_TRACE || o.command == CMD_DOCTOR ? targets__find(&o, &e) : 0;
+	err = o.command == CMD_TRACE || o.command == CMD_DOCTOR || o.command == CMD_HEAP ? targets__find(&o, &e) : 0;
 	if (err) {
 		say_error("%s", err_msg(&e));
 		if (o.command == CMD_DOCTOR)
@@ -78,6 +79,9 @@ int main(int argc, char **argv)
 		break;
 	case CMD_DIFF:
 		err = profiles__diff(&o, &status, &e);
+		break;
+	case CMD_HEAP:
+		err = heap_command__run(&o, &status, &e);
 		break;
 	case CMD_TRACE:
 		err = session__run(&o, &status, &e);

@@ -3,7 +3,7 @@
 
 .PHONY: browser-test
 
-$(B)/browser-pages: $(B)/tests/browser/pages.o $(B)/tests/unit/sample_snapshot.o $(B)/tests/unit/asked_snapshot.o $(B)/tests/unit/big_snapshot.o $(LIB_OBJ)
+$(B)/browser-pages: $(B)/tests/browser/pages.o $(B)/tests/unit/sample_snapshot.o $(B)/tests/unit/asked_snapshot.o $(B)/tests/unit/big_snapshot.o $(B)/tests/unit/heap_snapshot.o $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 browser-test:

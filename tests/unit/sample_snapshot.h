@@ -25,4 +25,15 @@ struct snapshot *sample__asked(void);
 /* One process with that many sites, and about five times as many frames in its call tree. */
 struct snapshot *sample__big(size_t n_sites);
 
+enum sample_heap_flag {
+	HEAP_SEARCHED = 1,	/* --reachable: three scans, and --roots */
+	HEAP_OLDER = 2,		/* a trace told which blocks are older than it */
+	HEAP_REFUSED = 4,	/* the layout was not recognised: the rest of resident memory alone */
+	HEAP_QUIET = 8,		/* searched, and nothing was found */
+};
+/* What a look at a process's heap found; process: an index. Each call adds one. */
+void sample__add_heap(struct snapshot *s, uint32_t process, unsigned int flags);
+/* What `malloctrace heap` has: a process that was not traced, and its heap. */
+struct snapshot *sample__heap_alone(unsigned int flags);
+
 #endif

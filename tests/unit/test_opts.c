@@ -340,8 +340,32 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --sample 0", "--sample 0: want a number from 1 to 1099511627776, also with K, M or G" },
 		{ "-p1 --sample 1025G", "--sample 1025G: want a number from 1 to 1099511627776, also with K, M or G" },
 		{ "-p1 --sample x", "--sample x: want a number from 1 to 1099511627776, also with K, M or G" },
-		{ "-p1 --sort size", "--sort size: want live, growth, blocks, freed, oldest, calls, bytes, peak, temp, live-bytes, live-blocks, alloc-bytes, "
-		  "alloc-calls, peak-bytes or temp-calls" },
+		{ "-p1 --sort sizes", "--sort sizes: want live, growth, blocks, freed, oldest, calls, bytes, peak, temp, unreached, age, size, live-bytes, live-blocks, "
+		  "alloc-bytes, alloc-calls, peak-bytes, temp-calls, unreached-bytes or unreached-blocks" },
+		{ "heap", "heap: no target: name a running process\nusage: malloctrace heap -p PID[,PID...]|NAME [--reachable] [--roots] [--pause]\n"
+		  "                        [--pace PCT] [--view VIEW] [--top N] [--json] [-o FILE]" },
+		{ "heap --reachable --json", "heap: no target: name a running process\nusage: malloctrace heap -p PID[,PID...]|NAME [--reachable] [--roots] [--pause]\n"
+		  "                        [--pace PCT] [--view VIEW] [--top N] [--json] [-o FILE]" },
+		{ "heap 1 --depth 3", "heap: takes no --depth" },
+		{ "heap 1 -a", "heap: takes no -a" },
+		{ "heap 1 --sort size", "heap: takes no --sort" },
+		{ "heap -p1 -- ls", "heap: takes no -- CMD" },
+		{ "heap 1 --view live", "--view live: of a heap there are the views heap and blocks" },
+		{ "heap 1 -o x.folded", "-o x.folded: heap writes text, json and html" },
+		{ "heap 1 --pace 0", "--pace 0: want percent from 1 to 100, such as 20" },
+		{ "heap 1 --pace 101", "--pace 101: want percent from 1 to 100, such as 20" },
+		{ "heap 1 --pause=5s", "--pause: takes no value" },
+		{ "-p1 --pace 20", "--pace: goes with --reachable, with --view heap or blocks, and with the command heap" },
+		{ "-p1 --reachable --mode count", "--reachable and --mode count cannot be combined: that mode does not see where blocks are" },
+		{ "-p1 --roots --mode growth", "--roots and --mode growth cannot be combined: that mode sees no allocations" },
+		{ "-p1 --roots --sample 1K", "--roots and --sample 1K cannot be combined: that skips most blocks" },
+		{ "-p1 --view live,heap --mode count", "--view live,heap and --mode count cannot be combined: that mode does not see where blocks are" },
+		{ "-p1 --metric unreached-bytes", "--metric unreached-bytes: goes with --reachable" },
+		{ "-p1 --sort unreached", "--sort unreached: goes with --reachable" },
+		{ "report x.json --reachable", "report: takes no --reachable" },
+		{ "report x.json --pause 5s", "report: takes no --pause" },
+		{ "diff a.json b.json --roots", "diff: takes no --roots" },
+		{ "doctor -p1 --pace 5", "doctor: takes no --pace" },
 		{ "-p1 --mode count --sort growth", "--sort growth and --mode count cannot be combined: that mode does not record this" },
 		{ "-p1 --cmd-output x", "--cmd-output: goes with -- CMD only" },
 		{ "-p1 --tty --batch", "--tty and --batch cannot be combined: that is a report without a live view" },
@@ -381,10 +405,10 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --sym malloc", "--sym malloc: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym =x", "--sym =x: want ROLE=NAME, such as malloc=arena_alloc" },
 		{ "-p1 --sym x=", "--sym x=: want ROLE=NAME, such as malloc=arena_alloc" },
-		{ "-p1 --view leaks,x", "--view leaks,x: want live, allocs, peak, temporary, sizes, lifetimes, frees, functions, files, modules, processes, threads, tags, tree or source" },
+		{ "-p1 --view leaks,x", "--view leaks,x: want live, allocs, peak, temporary, sizes, lifetimes, frees, functions, files, modules, processes, threads, tags, tree, heap, blocks or source" },
 		{ "-p1 --view peak --mode count", "--view peak and --mode count cannot be combined: that mode does not record this" },
 		{ "-p1 --view sizes --mode growth", "--view sizes and --mode growth cannot be combined: that mode does not record this" },
-		{ "-p1 --view leaks,", "--view leaks,: want live, allocs, peak, temporary, sizes, lifetimes, frees, functions, files, modules, processes, threads, tags, tree or source" },
+		{ "-p1 --view leaks,", "--view leaks,: want live, allocs, peak, temporary, sizes, lifetimes, frees, functions, files, modules, processes, threads, tags, tree, heap, blocks or source" },
 		{ "-p1 --between 1s,2s", "--between: goes with report only" },
 		{ "report x.json --between mark:1,mark:x",
 		  "--between mark:1,mark:x: want two ages since the start of the trace, the earlier one first, such as 10s,25s, or marks, such as mark:1,mark:2" },
@@ -536,6 +560,45 @@ Test(opts, when)
 }
 
 /* Every name of a later version, as an option, a value, a suffix or a command. */
+Test(opts, heap)
+{
+	struct opts o;
+
+	parse(&o, "heap 1234");
+	cr_expect_eq(o.command, CMD_HEAP);
+	cr_assert_eq(o.pids.n, 1);
+	cr_expect_eq(o.pids.v[0], 1234);
+	cr_expect_not(o.reachable || o.roots || o.pause);
+	cr_expect_eq(o.pace, 0);
+	cr_expect_eq(opts__n_blocks(&o), 0);
+	opts__done(&o);
+	parse(&o, "heap nginx 12 -p 13,14 --roots --pause --pace 20 --view blocks,heap -T 7 --json -o x.html");
+	cr_assert_eq(o.names.n, 1);
+	cr_expect_str_eq(o.names.v[0], "nginx");
+	cr_expect_eq(o.pids.n, 3);
+	cr_expect(o.reachable && o.roots && o.pause);
+	cr_expect_float_eq(o.pace, 0.2, 1e-12);
+	cr_expect_eq(o.views, VIEW_HEAP | VIEW_BLOCKS);
+	cr_expect_eq(opts__n_blocks(&o), 7);
+	cr_expect_not(opts__oldest_blocks(&o));
+	cr_expect_eq(o.outputs.n, 2);
+	opts__done(&o);
+	/* the same word is another option in a trace */
+	parse(&o, "-p 1 --reachable --when oom --pause 3s --pace 100");
+	cr_expect(o.reachable && !o.roots && !o.pause);
+	cr_expect_eq(o.pause_ns, 3000000000);
+	cr_expect_float_eq(o.pace, 1, 1e-12);
+	opts__done(&o);
+	parse(&o, "-p 1 --view blocks --filter f");
+	cr_expect_eq(opts__n_blocks(&o), OPTS_MAX_BLOCKS);
+	cr_expect(opts__oldest_blocks(&o));
+	opts__done(&o);
+	parse(&o, "-p 1 --view blocks --sort size");
+	cr_expect_eq(opts__n_blocks(&o), 10);
+	cr_expect_not(opts__oldest_blocks(&o));
+	opts__done(&o);
+}
+
 Test(opts, later_versions)
 {
 	static const char *const lines[] = {
@@ -622,10 +685,10 @@ Test(opts, without_a_target_the_usage)
 Test(opts, metrics_are_the_model_s)
 {
 	for (size_t i = 0; i < n_metrics; i++) {
-		char line[64];
+		char line[96];
 		struct opts o;
 
-		snprintf(line, sizeof(line), "-p1 --metric %s --sort %s", metrics[i].name, metrics[i].name);
+		snprintf(line, sizeof(line), "-p1 --reachable --metric %s --sort %s", metrics[i].name, metrics[i].name);
 		parse(&o, line);
 		cr_expect_str_eq(o.metric, metrics[i].name);
 		opts__done(&o);

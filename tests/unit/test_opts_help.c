@@ -163,7 +163,7 @@ static void check_entry(const char *entry, const struct row *r)
 /* Each option has an entry of its own, in the section of its group. */
 Test(opts_help, man_page_entries)
 {
-	static const char *const titles[N_GROUPS] = { ".SS Targets", ".SS Recording", ".SS Reporting", ".SS Other" };
+	static const char *const titles[N_GROUPS] = { ".SS Targets", ".SS Recording", ".SS Heap", ".SS Reporting", ".SS Other" };
 	_cleanup_free_ char *page = NULL;
 	size_t len;
 

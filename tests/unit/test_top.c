@@ -30,6 +30,8 @@ Test(top, keys_lead_to_views)
 	key(TOP_KEY_TAB);
 	says("[M modules]");
 	key(TOP_KEY_TAB);
+	says("[H heap]");
+	key(TOP_KEY_TAB);
 	says("[1 live]");
 	made__type(t, &g, "f");
 	says("[f functions]");

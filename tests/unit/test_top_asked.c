@@ -69,7 +69,7 @@ Test(top_asked, without_options_there_is_nothing_of_it)
 	}
 	says_not("7 tags");
 	/* once around */
-	for (unsigned int i = 0; i < 9; i++)
+	for (unsigned int i = 0; i < 10; i++)
 		key(TOP_KEY_TAB);
 	says("[1 live]");
 }
@@ -84,6 +84,8 @@ Test(top_asked, tab_goes_through_them_all)
 	says("[f functions]");
 	for (int i = 0; i < 3; i++)
 		key(TOP_KEY_TAB);
+	says("[H heap]");
+	key(TOP_KEY_TAB);
 	says("[1 live]");
 }
 

@@ -62,6 +62,28 @@ static const struct {
 	{ "when", "0" },
 };
 
+/* The heap as it is. */
+static const struct {
+	const char *name, *keys;
+	unsigned int sample;
+	bool looked;
+	unsigned int heap;
+} heaps[] = {
+	{ "heap", "H", SAMPLE_SINGLE, true, HEAP_SEARCHED | HEAP_OLDER },
+	{ "heap-types", "Hg", SAMPLE_SINGLE, true, HEAP_SEARCHED | HEAP_OLDER },
+	{ "heap-arenas", "Hgg", SAMPLE_SINGLE, true, HEAP_SEARCHED | HEAP_OLDER },
+	{ "heap-rss", "Hggg", SAMPLE_SINGLE, true, HEAP_SEARCHED | HEAP_OLDER },
+	{ "heap-roots", "Hgggg", SAMPLE_SINGLE, true, HEAP_SEARCHED | HEAP_OLDER },
+	{ "heap-census", "H", SAMPLE_SINGLE, true, 0 },
+	{ "heap-quiet", "H", SAMPLE_SINGLE, true, HEAP_SEARCHED | HEAP_QUIET },
+	{ "heap-refused", "Hg", SAMPLE_SINGLE, true, HEAP_REFUSED },
+	{ "heap-none", "H", SAMPLE_SINGLE, false, 0 },
+	{ "heap-two", "H", 0, true, HEAP_SEARCHED },
+	{ "heap-live", "1", SAMPLE_SINGLE, true, HEAP_SEARCHED | HEAP_OLDER },
+	{ "heap-stack", "1\n", SAMPLE_SINGLE, true, HEAP_SEARCHED | HEAP_OLDER },
+	{ "heap-help", "H?", SAMPLE_SINGLE, true, HEAP_SEARCHED | HEAP_OLDER },
+};
+
 static const struct screen_size {
 	int cols, rows;
 } sizes[] = { { 80, 24 }, { 120, 40 }, { 200, 50 } };
@@ -194,5 +216,33 @@ Test(top_looks, what_was_asked_for)
 			grid__done(&g);
 			top__free(t);
 			tagger__done(&tagger);
+		}
+}
+
+Test(top_looks, the_heap_as_it_is)
+{
+	static const struct screen_size at[] = { { 40, 16 }, { 60, 20 }, { 80, 24 }, { 120, 40 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(heaps); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(at); k++) {
+			struct top *t = made__top(heaps[i].sample);
+			struct snapshot *s = made__sample(heaps[i].sample, 0);
+			_cleanup_free_ char *text = NULL, *name = NULL;
+			struct grid g = {};
+
+			if (heaps[i].looked)
+				sample__add_heap(s, 0, heaps[i].heap);
+			if (s->n_processes > 1)
+				sample__add_heap(s, 1, HEAP_REFUSED);
+			top__update(t, s);
+			grid__resize(&g, at[k].rows, at[k].cols);
+			top__draw(t, &g);
+			made__type(t, &g, heaps[i].keys);
+			cr_assert_eq(grid__broken_row(&g), -1);
+			text = grid__text(&g);
+			cr_assert(asprintf(&name, "top-%s-%d.txt", heaps[i].name, at[k].cols) > 0);
+			golden__check(name, text, strlen(text));
+			grid__done(&g);
+			top__free(t);
 		}
 }

@@ -19,7 +19,7 @@ static uint32_t chance(uint32_t below)
 }
 
 static const int any_key[] = {
-	'1', '2', '3', '4', '5', '6', 'f', 's', 'S', 'r', 't', 'c', 'm', 'n', 'p', '*', ' ', '/', 'a', 'x', '.', '(', 'o', 'b', '+', '-', '?',
+	'1', '2', '3', '4', '5', '6', 'f', 'H', 'g', 'h', 'u', 's', 'S', 'r', 't', 'c', 'm', 'n', 'p', '*', ' ', '/', 'a', 'x', '.', '(', 'o', 'b', '+', '-', '?',
 	TOP_KEY_ENTER, TOP_KEY_ESC, TOP_KEY_UP, TOP_KEY_DOWN, TOP_KEY_LEFT, TOP_KEY_RIGHT, TOP_KEY_PAGE_UP, TOP_KEY_PAGE_DOWN,
 	TOP_KEY_HOME, TOP_KEY_END, TOP_KEY_BACKSPACE, TOP_KEY_DELETE, TOP_KEY_TAB, 0x6f22, 0x301, 7,
 };
@@ -38,6 +38,8 @@ Test(top_rough, no_size_and_no_key_breaks_a_row)
 			struct snapshot *s = made__sample(kinds[chance(ARRAY_SIZE(kinds))], 0);
 
 			s->duration_ns += i * MADE_SECOND;
+			for (uint32_t k = 0; k < s->n_processes && !chance(2); k++)
+				sample__add_heap(s, k, chance(16));
 			top__update(t, s);
 		}
 		if (chance(5))

@@ -14,6 +14,7 @@
 #include "files/json/json_read.h"
 #include "files/outfile.h"
 #include "model/ages.h"
+#include "model/heaps.h"
 #include "model/join.h"
 #include "model/marks.h"
 #include "present/rank.h"
@@ -115,11 +116,20 @@ static int check(struct snapshot *s, const struct opts *o, struct err *e)
 	const struct metric *metric = metric__find(o->metric), *sort = o->sort ? rank__key(o->sort) : NULL;
 	char lasted[FMT_MAX];
 
+	if (o->views & VIEW_HEAP && !s->n_heaps)
+		return err_set(e, -EINVAL, "--view heap: no heap was looked at (malloctrace heap, or a trace with --reachable)");
+	if (o->views & VIEW_BLOCKS & ~views__in(s))
+		return err_set(e, -EINVAL, "--view blocks: no blocks were listed (record with --view blocks)");
+	if (snapshot__is_heap(s) && o->views & ~views__in(s))
+		return err_set(e, -EINVAL, "--view: nothing was traced, this is what malloctrace heap found: --view heap or blocks");
 	if (o->views & ~views__in(s) & ~VIEW_FREES)
 		return err_set(e, -EINVAL, "--view: what it shows was not recorded (--mode %s)",
 			       mode__name(s->recording.mode));
 	if (o->views & VIEW_FREES && !s->recording.free_stacks)
 		return err_set(e, -EINVAL, "--view frees: frees were not recorded (trace with --free-stacks)");
+	if (((metric && metric->needs & HAS_UNREACHED) || (sort && sort->needs & HAS_UNREACHED)) && !(s->known & HAS_UNREACHED))
+		return err_set(e, -EINVAL, "--%s %s: pointers to blocks were not searched for (trace with --reachable)",
+			       metric && metric->needs & HAS_UNREACHED ? "metric" : "sort", metric && metric->needs & HAS_UNREACHED ? o->metric : o->sort);
 	if (metric && metric->needs & ~s->known)
 		return err_set(e, -EINVAL, "--metric %s: was not recorded (--mode %s)", o->metric,
 			       mode__name(s->recording.mode));
@@ -141,6 +151,8 @@ static int check(struct snapshot *s, const struct opts *o, struct err *e)
 	for (size_t i = 0; i < o->outputs.n; i++) {
 		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
 
+		if (f && snapshot__is_heap(s) && !f->carries_heaps)
+			return err_set(e, -EINVAL, "-o %s: nothing was traced, and what malloctrace heap found is written as text, json or html", o->outputs.v[i]);
 		if (f && f->needs & ~s->known)
 			return err_set(e, -EINVAL, "-o %s: what %s shows was not recorded (--mode %s)",
 				       o->outputs.v[i], f->name, mode__name(s->recording.mode));
@@ -248,6 +260,9 @@ static int check_diff(const struct opts *o, const struct snapshot *a, const stru
 
 	if (err)
 		return err;
+	if (snapshot__is_heap(a) || snapshot__is_heap(b))
+		return err_set(e, -EINVAL, "%s and %s cannot be compared: %s what malloctrace heap found, and no trace", o->files.v[0], o->files.v[1],
+			       snapshot__is_heap(a) && snapshot__is_heap(b) ? "both are" : "one is");
 	if (strcmp(a->recording.within ?: "", b->recording.within ?: ""))
 		return err_set(e, -EINVAL, "%s and %s cannot be compared: one was recorded %s%s, the other %s%s", o->files.v[0], o->files.v[1],
 			       a->recording.within ? "only inside of " : "everywhere", a->recording.within ?: "", b->recording.within ? "only inside of " : "everywhere",

@@ -13,6 +13,7 @@
 #include "model/diff.h"
 #include "model/frees.h"
 #include "model/group.h"
+#include "model/heaps.h"
 #include "model/match.h"
 #include "model/merge.h"
 
@@ -304,6 +305,8 @@ struct snapshot *diff__snapshot(const struct snapshot *before, const struct snap
 	w.to->estimated |= before->estimated;
 	/* rows of two traces have become one, and frees of one alone would be half the truth */
 	frees__drop(w.to);
+	/* what was there at one moment is no change */
+	snapshot__set_heaps(w.to, NULL, 0);
 	add_losses(w.to, before);
 	return w.to;
 }

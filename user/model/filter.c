@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "model/frees.h"
+#include "model/heaps.h"
 
 #define LEAK "leak:"
 
@@ -250,6 +251,16 @@ static void hide(struct snap_hidden *h, const struct snap_site *site)
 	h->live_bytes += site->c.live_bytes;
 }
 
+/* What the heap itself says stays; lists of blocks are narrowed to those of the sites that are left. */
+static void keep_heaps(struct snapshot *to, const struct snapshot *s, const struct filter *f, const uint32_t *site_of)
+{
+	struct snap_heap *v = snapshot__alloc(to, s->n_heaps + 1, sizeof(*v));
+
+	_Static_assert(FREES_GONE == HEAPS_GONE, "one table serves both");
+	heaps__map(to, v, s, &(struct heaps_map){ .site_of = site_of, .drop_older = f->has_only });
+	to->heaps = v;
+}
+
 struct snapshot *snapshot__filter(const struct snapshot *s, const struct filter *f)
 {
 	struct snapshot *to = snapshot__new();
@@ -276,6 +287,7 @@ struct snapshot *snapshot__filter(const struct snapshot *s, const struct filter 
 		else
 			hide(&to->hidden, &s->sites[i]);
 	}
+	keep_heaps(to, s, f, site_of);
 	if (frees__map(to, s, &(struct frees_map){ .site_of = site_of })) {
 		snapshot__free(to);
 		return NULL;

@@ -14,6 +14,7 @@
 
 #include "model/ages.h"
 #include "model/frees.h"
+#include "model/heaps.h"
 #include "model/merge.h"
 #include "model/schema.h"
 #include "util/hash.h"
@@ -408,6 +409,7 @@ static int merge_histories(struct work *w)
 		if (n < 2)
 			continue;
 		w->to->sites[i].trend.why = trend__why_among(w->to, &w->to->sites[i].trend, n);
+		shares__add_up(w->to, sites, n, &w->to->sites[i]);
 		err = timelines__add_up(w->to, lines, n, &w->to->sites[i].history, &w->to->sites[i].n_history) ?:
 		      ages__add_up(w->to, sites, n, &w->to->sites[i]);
 	}
@@ -480,6 +482,16 @@ static int name_threads(struct work *w)
 	return 0;
 }
 
+/* A heap is a process's own, also where rows are of several. */
+static int keep_heaps(struct work *w)
+{
+	struct snap_heap *v = snapshot__alloc(w->to, w->from->n_heaps + 1, sizeof(*v));
+
+	heaps__map(w->to, v, w->from, &(struct heaps_map){ .process_of = w->group_of, .site_of = w->merged_into, .place_of = w->same_place });
+	w->to->heaps = v;
+	return 0;
+}
+
 /* A mark stays what it is; whose it was is a group now. */
 static int keep_marks(struct work *w)
 {
@@ -510,7 +522,8 @@ struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping
 	if (by->threads)
 		err = name_threads(&w);
 	else if (by->group_of)
-		err = choose_groups(&w, by) ?: build_groups(&w) ?: find_same_code(&w) ?: merge_sites(&w) ?: merge_histories(&w) ?: merge_frees(&w) ?: keep_marks(&w);
+		err = choose_groups(&w, by) ?: build_groups(&w) ?: find_same_code(&w) ?: merge_sites(&w) ?: merge_histories(&w) ?: merge_frees(&w) ?:
+		      keep_marks(&w) ?: keep_heaps(&w);
 	else
 		err = 0;
 	id_table__done(&w.index);

@@ -11,6 +11,7 @@
 
 #include "model/ages.h"
 #include "model/frees.h"
+#include "model/heaps.h"
 #include "model/merge.h"
 #include "util/ids.h"
 #include "util/util.h"
@@ -134,7 +135,7 @@ static void join_counters(struct snap_counter *to, size_t *n, const struct snap_
 }
 
 struct sums {
-	size_t processes, sites, places, modules, probes, losses, edges, tags, free_sites, frees, sources;
+	size_t processes, sites, places, modules, probes, losses, edges, tags, free_sites, frees, sources, heaps;
 };
 
 struct tag_numbers {		/* of tags by what they are: (name, is it a thread's) */
@@ -253,6 +254,7 @@ static struct sums add_up(struct snapshot *const *v, size_t n)
 		all.free_sites += v[i]->n_free_sites;
 		all.frees += v[i]->n_frees;
 		all.sources += v[i]->n_sources;
+		all.heaps += v[i]->n_heaps;
 	}
 	return all;
 }
@@ -261,6 +263,7 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 {
 	struct sums all = add_up(v, n), at = {};
 	struct snap_counter *losses, *edges;
+	struct snap_heap *heaps;
 	size_t n_losses = 0, n_edges = 0;
 	struct tag_numbers numbers = {};
 	struct snapshot *to;
@@ -297,6 +300,7 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	to->frees = snapshot__alloc(to, all.frees + 1, sizeof(*to->frees));
 	to->n_sources = all.sources;
 	to->sources = snapshot__alloc(to, all.sources + 1, sizeof(*to->sources));
+	heaps = snapshot__alloc(to, all.heaps + 1, sizeof(*heaps));
 	losses = snapshot__alloc(to, all.losses + 1, sizeof(*losses));
 	edges = snapshot__alloc(to, all.edges + 1, sizeof(*edges));
 	for (size_t i = 0; i < n && !err; i++) {
@@ -305,6 +309,8 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 		join_frees(to, v[i], &at);
 		if (v[i]->n_sources)
 			memcpy((struct snap_source *)to->sources + at.sources, v[i]->sources, v[i]->n_sources * sizeof(*to->sources));
+		heaps__map(to, heaps + at.heaps, v[i],
+			   &(struct heaps_map){ .process_base = (uint32_t)at.processes, .site_base = (uint32_t)at.sites, .place_base = (uint32_t)at.places });
 		join_counters(losses, &n_losses, v[i]->losses, v[i]->n_losses);
 		join_counters(edges, &n_edges, v[i]->edges, v[i]->n_edges);
 		at.processes += v[i]->n_processes;
@@ -315,6 +321,7 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 		at.free_sites += v[i]->n_free_sites;
 		at.frees += v[i]->n_frees;
 		at.sources += v[i]->n_sources;
+		at.heaps += v[i]->n_heaps;
 	}
 	string_ids__done(&numbers.names);
 	key_ids__done(&numbers.tags);
@@ -325,6 +332,7 @@ int snapshot__join(struct snapshot *const *v, const char *const *names, size_t n
 	/* of some of them it is not known where blocks were freed: rows of the others would seem to be all */
 	if (!to->recording.free_stacks)
 		frees__drop(to);
+	snapshot__set_heaps(to, heaps, all.heaps);
 	to->losses = losses;
 	to->n_losses = n_losses;
 	to->edges = edges;

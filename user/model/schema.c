@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/heaps.h"
 #include "util/util.h"
 
 #define FIELDS(name) const struct fields name = { name##_rows, ARRAY_SIZE(name##_rows) }
@@ -69,6 +70,8 @@ static const struct field site_fields_rows[] = {
 	ROW("most_calls_per_s", FIELD_U64, AT(snap_site, most_calls_per_s), .unit = UNIT_PER_S, .needs = HAS_ALLOC_CALLS, .merge = MERGE_MAX, .empty = EMPTY_IS_NULL),
 	ROW("older_blocks", FIELD_U64, AT(snap_site, older_blocks), .unit = UNIT_COUNT, .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
 	ROW("older_bytes", FIELD_U64, AT(snap_site, older_bytes), .unit = UNIT_BYTES, .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
+	ROW("unreached_blocks", FIELD_U64, AT(snap_site, unreached_blocks), .unit = UNIT_COUNT, .needs = HAS_UNREACHED | KNOWN_SEARCHED, .merge = MERGE_SUM),
+	ROW("unreached_bytes", FIELD_U64, AT(snap_site, unreached_bytes), .unit = UNIT_BYTES, .needs = HAS_UNREACHED | KNOWN_SEARCHED, .merge = MERGE_SUM),
 	TREND(snap_site),
 };
 FIELDS(site_fields);
@@ -339,6 +342,7 @@ static const size_t sizes[] = {
 	[FIELD_DOUBLE] = sizeof(double),    [FIELD_BOOL] = sizeof(bool),
 	[FIELD_STR] = sizeof(const char *), [FIELD_ENUM] = sizeof(unsigned int),
 	[FIELD_BOUND] = sizeof(uint64_t),   [FIELD_TIME] = sizeof(int64_t),
+	[FIELD_ADDR] = sizeof(uint64_t),
 };
 _Static_assert(sizeof(enum mt_mode) == sizeof(unsigned int) &&
 		       sizeof(enum recording_size) == sizeof(unsigned int),
@@ -359,12 +363,18 @@ static unsigned int known_of_trend(const struct snapshot *s, const struct trend 
 
 unsigned int site__known(const struct snapshot *s, const struct snap_site *site)
 {
-	return known_of_trend(s, &site->trend) | (site->growth == GROWTH_FAULT ? KNOWN_FAULT : 0);
+	return known_of_trend(s, &site->trend) | (site->growth == GROWTH_FAULT ? KNOWN_FAULT : 0) |
+	       (snapshot__was_searched(s, site->process) ? KNOWN_SEARCHED : 0);
 }
 
 unsigned int process__known(const struct snapshot *s, const struct snap_process *p)
 {
 	return known_of_trend(s, &p->trend) | (p->n_members < 2 ? KNOWN_ONE : 0) | (p->rss_bytes || !p->ended ? KNOWN_RSS : 0);
+}
+
+unsigned int heap__known(const struct snapshot *s, const struct snap_heap *h)
+{
+	return s->known | (h->refused ? 0 : KNOWN_HEAP) | (heap__was_searched(h) ? KNOWN_SEARCHED : 0);
 }
 
 const void *field__of(const struct field *f, const void *row)

@@ -22,6 +22,7 @@ enum field_type {
 	FIELD_STR,
 	FIELD_ENUM,		/* by its name in files: see choices */
 	FIELD_BOUND,		/* uint64_t; UINT64_MAX: there is none, null in files */
+	FIELD_ADDR,		/* uint64_t; "0x5581a2c0" in files */
 	FIELD_TIME,		/* int64_t, nanoseconds since 1970; "2026-11-14T23:58:32.125Z" in files */
 };
 
@@ -63,6 +64,8 @@ enum known_of_row {
 	KNOWN_TREND = 1 << 20,
 	KNOWN_GROWN = 1 << 21,		/* what memory grew by */
 	KNOWN_WHOLE = 1 << 22,		/* a mark at which a snapshot was taken */
+	KNOWN_SEARCHED = 1 << 23,	/* pointers to its blocks were searched for */
+	KNOWN_HEAP = 1 << 24,		/* a heap whose layout was recognised */
 };
 
 struct field {
@@ -108,6 +111,16 @@ extern const struct fields hidden_fields;	/* struct snap_hidden */
 extern const struct fields older_fields;	/* struct older_unsure */
 extern const struct fields module_fields;	/* struct snap_module */
 extern const struct fields probe_fields;	/* struct snap_probe */
+/* schema_heap.c: struct snap_heap, by the objects that it is in files */
+extern const struct fields heap_fields, heap_in_use_fields, heap_free_fields, heap_skipped_fields, heap_older_fields;
+extern const struct fields unreached_fields;	/* struct snap_unreached */
+extern const struct fields arena_fields;	/* struct snap_arena */
+extern const struct fields class_fields;	/* struct snap_class, without its types */
+extern const struct fields share_fields;	/* struct snap_share */
+extern const struct fields type_fields;		/* struct snap_type */
+extern const struct fields root_fields;		/* struct snap_root */
+extern const struct fields part_fields;		/* struct snap_part, without its stack */
+extern const struct fields block_fields;	/* struct snap_block, without its site */
 #define RECORDING_FIELDS_MAX 32
 extern const struct fields recording_fields;	/* struct snapshot: how it was recorded */
 extern const struct fields host_fields, folded_fields, scan_fields, overhead_fields;	/* struct snapshot */
@@ -117,6 +130,7 @@ const void *field__of(const struct field *f, const void *row);
 /* Of a row: enum counter_bit and enum known_of_row. */
 unsigned int site__known(const struct snapshot *s, const struct snap_site *site);
 unsigned int process__known(const struct snapshot *s, const struct snap_process *p);
+unsigned int heap__known(const struct snapshot *s, const struct snap_heap *h);
 double field__number(const struct field *f, const void *row);	/* of a figure; NAN: it is none */
 /* 0, false, NULL */
 bool field__is_empty(const struct field *f, const void *row);

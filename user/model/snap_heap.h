@@ -102,6 +102,7 @@ struct snap_heap {
 	 */
 	const char *refused;
 	const char *allocator;	/* "glibc"; of others whose blocks were traced: the file's name */
+	uint64_t at_ns;		/* when, since the trace's start; 0: there is none */
 	uint64_t looked_ns;	/* how long it took */
 	uint64_t paused_ns;	/* it was stopped for so long; 0: not at all */
 	uint64_t rss_bytes;
@@ -137,6 +138,9 @@ struct snap_heap {
 	const struct snap_block *list;		/* --view blocks */
 	size_t n_list;
 	uint64_t n_list_of;			/* blocks that it was chosen from */
+	/* whose it was, where the row of processes is of several; 0, NULL: that row says it */
+	pid_t pid;
+	const char *comm;
 };
 
 #endif

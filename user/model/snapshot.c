@@ -130,6 +130,8 @@ const struct metric metrics[] = {
 	METRIC("peak-bytes", "bytes", "at_peak_bytes", HAS_PEAK_BYTES, at_peak_bytes, ERROR_OF(peak_bytes)),
 	/* they are some of its calls */
 	METRIC("temp-calls", "calls", "temp_calls", HAS_TEMP_CALLS, c.temp_calls, ERROR_OF(alloc_calls)),
+	METRIC("unreached-bytes", "bytes", "unreached_bytes", HAS_UNREACHED, unreached_bytes),
+	METRIC("unreached-blocks", "blocks", "unreached_blocks", HAS_UNREACHED, unreached_blocks),
 };
 const size_t n_metrics = ARRAY_SIZE(metrics);
 

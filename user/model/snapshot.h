@@ -45,6 +45,9 @@ enum counter_bit {
 	HAS_FAILED_CALLS = 1 << 9,
 	HAS_UNKNOWN_FREES = 1 << 10,
 	HAS_ALL = (1 << 11) - 1,
+	/* no counter: pointers to blocks were searched for (--reachable); set by snapshot__set_heaps() */
+	HAS_UNREACHED = 1 << 11,
+	HAS_ANY = HAS_ALL | HAS_UNREACHED,
 };
 
 /* One standard deviation of an estimated counter; all 0 where nothing was estimated. */

@@ -124,6 +124,20 @@ static void bash_options(FILE *out)
 	each_command(out, bash_command);
 }
 
+/* To another command the same name takes no value. */
+static void put_flag_elsewhere(FILE *out, const struct row *r)
+{
+	for (size_t i = 0; i < n_opt_rows; i++) {
+		const struct row *other = &opt_rows[i];
+
+		if (other == r || other->arg || !is_offered(other) || strcmp(other->name, r->name))
+			continue;
+		for (size_t k = 0; k < n_opt_commands; k++)
+			if (opt_commands[k].command >= 0 && takes(&opt_commands[k], other))
+				fprintf(out, " [ \"$command\" != %s ] || return 1;", opt_commands[k].name);
+	}
+}
+
 /*	--view) kind=words words='live allocs' list=1 ;; */
 static void bash_values(FILE *out)
 {
@@ -140,10 +154,12 @@ static void bash_values(FILE *out)
 			continue;
 		fputc('\t', out);
 		put_names(out, r, " | ");
+		fputs(")", out);
+		put_flag_elsewhere(out, r);
 		if (words)
-			fprintf(out, ") kind=words words='%s'", words);
+			fprintf(out, " kind=words words='%s'", words);
 		else
-			fprintf(out, ") kind=%s", kinds[r->fill]);
+			fprintf(out, " kind=%s", kinds[r->fill]);
 		fprintf(out, "%s ;;\n", is_list(r) ? " list=1" : "");
 	}
 }

@@ -25,6 +25,8 @@
 #include "model/group.h"
 #include "model/snapshot.h"
 #include "options/opts_check.h"
+#include "present/rank.h"
+#include "present/text/report.h"
 #include "util/log.h"
 #include "util/nearness.h"
 #include "util/parse.h"
@@ -35,11 +37,12 @@
 #define MAX_WORDS 3	/* a target, an interval, a count */
 
 const struct command_row opt_commands[] = {
-	{ "doctor", CMD_DOCTOR, DOCTOR, 0, 0 },
-	{ "report", CMD_REPORT, REPORT, 1, SIZE_MAX },
-	{ "diff", CMD_DIFF, DIFF, 2, 2 },
-	{ "help", CMD_HELP, 0, 0, SIZE_MAX },
-	{ "serve", -1, 0, 0, 0 },
+	{ "doctor", CMD_DOCTOR, DOCTOR, 0, 0, false },
+	{ "report", CMD_REPORT, REPORT, 1, SIZE_MAX, false },
+	{ "diff", CMD_DIFF, DIFF, 2, 2, false },
+	{ "heap", CMD_HEAP, HEAP, 0, 0, true },
+	{ "help", CMD_HELP, 0, 0, SIZE_MAX, false },
+	{ "serve", -1, 0, 0, 0, false },
 };
 const size_t n_opt_commands = ARRAY_SIZE(opt_commands);
 
@@ -100,19 +103,28 @@ static int take(struct parser *p, const struct row *r, bool is_short, const char
 	return err;
 }
 
-static const struct row *row_named(const char *name, size_t len)
+/* Where two have the name, the one that the command takes. */
+static const struct row *row_named(const struct parser *p, const char *name, size_t len)
 {
+	const struct command_row *c = p->all.command;
+	const struct row *found = NULL;
+
 	for (size_t i = 0; i < n_opt_rows; i++) {
-		if (len && len == strlen(opt_rows[i].name) && !memcmp(opt_rows[i].name, name, len))
-			return &opt_rows[i];
+		const struct row *r = &opt_rows[i];
+
+		if (!len || len != strlen(r->name) || memcmp(r->name, name, len))
+			continue;
+		if (c ? r->flags & c->flag : !(r->flags & NO_TRACE))
+			return r;
+		found = found ? found : r;
 	}
-	return NULL;
+	return found;
 }
 
 static int take_long(struct parser *p, const char *name, struct err *e)
 {
 	size_t len = strcspn(name, "=");
-	const struct row *r = row_named(name, len);
+	const struct row *r = row_named(p, name, len);
 
 	return r ? take(p, r, false, name[len] ? name + len + 1 : NULL, e) : unknown_option(name, len, e);
 }
@@ -163,6 +175,8 @@ static int take_word(struct parser *p, const char *w, struct err *e)
 		p->all.command = &opt_commands[i];
 		return 0;
 	}
+	if (p->all.command && p->all.command->takes_target)
+		return take(p, row_named(p, "pid", strlen("pid")), true, w, e);
 	if (p->all.command)
 		return take_file(o, w, p->all.command, e);
 	if (p->n_words == MAX_WORDS)
@@ -191,7 +205,7 @@ static int take_bare_target(struct parser *p, const char *w, struct err *e)
 		if (opt_commands[i].command >= 0 && is_slip(w, opt_commands[i].name))
 			return err_set(e, -EINVAL, "%s: no such command; did you mean %s? For a process of that name: -p %s", w,
 				       opt_commands[i].name, w);
-	return take(p, row_named("pid", strlen("pid")), true, w, e);
+	return take(p, row_named(p, "pid", strlen("pid")), true, w, e);
 }
 
 static bool names_target(const struct parser *p, const char *w)
@@ -263,6 +277,7 @@ static int complete(struct parser *p, struct err *e)
 		o->metric = o->command == CMD_TRACE ? metric__preset(counters__of_mode(o->recording.mode))->name : NULL;
 	if (o->full && !asked__find(&p->all, "top"))
 		o->top = UINT_MAX;
+	o->reachable |= o->roots;
 	/* of a line, a clock tick says nothing */
 	if (o->events)
 		o->recording.precise_times = true;
@@ -317,6 +332,21 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 	if (err)
 		opts__done(o);
 	return err;
+}
+
+unsigned int opts__n_blocks(const struct opts *o)
+{
+	if (!(o->views & VIEW_BLOCKS))
+		return 0;
+	/* what is hidden is left out of the list, which is made before */
+	if (o->filter || o->hide || o->suppressions)
+		return OPTS_MAX_BLOCKS;
+	return MIN(o->top ? o->top : REPORT_TOP, OPTS_MAX_BLOCKS);
+}
+
+bool opts__oldest_blocks(const struct opts *o)
+{
+	return o->command == CMD_TRACE && (!o->sort || rank__key(o->sort) == rank__key("age"));
 }
 
 void opts__done(struct opts *o)

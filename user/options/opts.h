@@ -103,6 +103,12 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e);
 void opts__done(struct opts *o);
 void opts__help(FILE *out);
 extern const char opts__usage[];	/* the short one */
+extern const char opts__heap_usage[];	/* of `heap` */
+
+/* --view blocks: how many are listed, 0: none; the oldest first, or the largest. */
+#define OPTS_MAX_BLOCKS 1000000u
+unsigned int opts__n_blocks(const struct opts *o);
+bool opts__oldest_blocks(const struct opts *o);
 
 bool opts__has_output(const struct opts *o, const char *output);	/* was it named? */
 /* "text", "json", ...: the format of one of o->outputs. */

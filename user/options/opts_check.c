@@ -49,6 +49,8 @@ static int check_command(const struct asked *a, struct err *e)
 	}
 	if (a->o->cmd)
 		return err_set(e, -EINVAL, "%s: takes no -- CMD", c->name);
+	if (c->takes_target && !asked__target(a))
+		return err_set(e, -EINVAL, "%s: no target: name a running process\n%s", c->name, opts__heap_usage);
 	if (a->o->files.n < c->min_files)
 		return err_set(e, -EINVAL, "%s: want %s", c->name,
 			       c->max_files == 2 ? "two files to compare, as -o FILE.json writes them" :
@@ -61,7 +63,7 @@ static int check_trace(const struct asked *a, struct err *e)
 	for (size_t i = 0; i < n_opt_rows; i++)
 		if (a->given[i].row && opt_rows[i].flags & NO_TRACE)
 			return err_set(e, -EINVAL, "%s: goes with %s only", a->given[i].as,
-				       opt_rows[i].flags & REPORT ? "report" : "diff");
+				       opt_rows[i].flags & REPORT ? "report" : opt_rows[i].flags & DIFF ? "diff" : "heap");
 	return 0;
 }
 
@@ -136,6 +138,8 @@ static int check_together(const struct asked *a, struct err *e)
 	if (o->events && (opts__has_output(o, "-") || o->json || format))
 		return err_set(e, -EINVAL, "--events and %s cannot be combined: both write to standard output; write the report to a file with -o FILE",
 			       o->json ? "--json" : format ? "--format" : "-o -");
+	if (o->pace && !o->reachable && !o->roots && !(o->views & (VIEW_HEAP | VIEW_BLOCKS)))
+		return err_set(e, -EINVAL, "--pace: goes with --reachable, with --view heap or blocks, and with the command heap");
 	if (o->keep && !has_series(o))
 		return err_set(e, -EINVAL, "--keep: goes with -o and a name that has %%t or %%n in it");
 	return check_trace(a, e);
@@ -180,6 +184,12 @@ static const struct {
 	{ "events", NULL, "overhead", NULL, "probes are in place part of the time only" },
 	{ "events", NULL, "tty", NULL, "lines and the live view would be in each other's way" },
 	{ "events", NULL, "mmap", NULL, "mappings are given back in parts, which have no lines" },
+	{ "reachable", NULL, "mode", "count", "that mode does not see where blocks are" },
+	{ "reachable", NULL, "mode", "growth", "that mode sees no allocations" },
+	{ "reachable", NULL, "sample", NULL, "that skips most blocks" },
+	{ "roots", NULL, "mode", "count", "that mode does not see where blocks are" },
+	{ "roots", NULL, "mode", "growth", "that mode sees no allocations" },
+	{ "roots", NULL, "sample", NULL, "that skips most blocks" },
 	{ "all", NULL, "pid", NULL, "-a selects every process" },
 	{ "all", NULL, "comm", NULL, "-a selects every process" },
 	{ "all", NULL, "cgroup", NULL, "-a selects every process" },
@@ -218,14 +228,33 @@ static int check_clashes(const struct asked *a, struct err *e)
 	return 0;
 }
 
+/* What is said of pointers to blocks is there if they were searched for. */
+static int check_searched(const struct asked *a, struct err *e)
+{
+	const struct opts *o = a->o;
+	const struct metric *sort = o->sort ? rank__key(o->sort) : NULL;
+	const struct given *by = metric__find(o->metric)->needs & HAS_UNREACHED ? asked__find(a, "metric") :
+				 sort && sort->needs & HAS_UNREACHED		? asked__find(a, "sort") : NULL;
+
+	if (by && o->command == CMD_TRACE && !o->reachable && !o->roots)
+		return err_set(e, -EINVAL, "%s %s: goes with --reachable", by->as, by->val);
+	if (o->command == CMD_TRACE && o->views & (VIEW_HEAP | VIEW_BLOCKS) && o->recording.mode != MT_MODE_FULL)
+		return err_set(e, -EINVAL, "%s %s and --mode %s cannot be combined: that mode does not see where blocks are", asked__find(a, "view")->as,
+			       asked__find(a, "view")->val, mode__name(o->recording.mode));
+	if (o->command == CMD_HEAP && o->views & ~(VIEW_HEAP | VIEW_BLOCKS))
+		return err_set(e, -EINVAL, "%s %s: of a heap there are the views heap and blocks", asked__find(a, "view")->as, asked__find(a, "view")->val);
+	return 0;
+}
+
 /* Nothing is shown, weighed or sorted by what the mode does not record. */
 static int check_recorded(const struct asked *a, struct err *e)
 {
 	const struct opts *o = a->o;
-	unsigned int known = o->command == CMD_TRACE ? counters__of_mode(o->recording.mode) : HAS_ALL;
+	/* whether a file has it is seen when it is read */
+	unsigned int known = o->command == CMD_TRACE ? counters__of_mode(o->recording.mode) | HAS_UNREACHED : HAS_ANY;
 	const struct metric *sort = o->sort ? rank__key(o->sort) : NULL;
 	const struct given *asked[] = {
-		o->views & ~(views__of(known) | VIEW_FREES) ? asked__find(a, "view") : NULL,
+		o->views & ~(views__of(known) | VIEW_FREES | VIEW_HEAP | VIEW_BLOCKS) ? asked__find(a, "view") : NULL,
 		metric__find(o->metric)->needs & ~known ? asked__find(a, "metric") : NULL,
 		sort && sort->needs & ~known ? asked__find(a, "sort") : NULL,
 		known & HAS_LIVE_BLOCKS ? NULL : asked__find(a, "older"),
@@ -305,6 +334,8 @@ int opts__check_outputs(const struct opts *o, struct err *e)
 	for (size_t i = 0; i < o->outputs.n; i++) {
 		const struct export_format *f = export__find_by_name(opts__output_format(o, o->outputs.v[i]));
 
+		if (f && o->command == CMD_HEAP && !f->carries_heaps)
+			return err_set(e, -EINVAL, "-o %s: heap writes text, json and html", o->outputs.v[i]);
 		if (f && f->needs & HAS_PEAK_BYTES && recording__has_budget(&o->recording))
 			return err_set(e, -EINVAL,
 				       "-o %s and --overhead cannot be combined: a peak can fall into the time without probes",
@@ -319,5 +350,5 @@ int opts__check_outputs(const struct opts *o, struct err *e)
 
 int opts__check(const struct asked *a, struct err *e)
 {
-	return check_together(a, e) ?: check_clashes(a, e) ?: check_recorded(a, e) ?: check_tags(a, e) ?: check_whens(a, e);
+	return check_together(a, e) ?: check_clashes(a, e) ?: check_searched(a, e) ?: check_recorded(a, e) ?: check_tags(a, e) ?: check_whens(a, e);
 }

@@ -11,6 +11,7 @@ struct command_row {
 	int command;		/* enum command, -1: later */
 	unsigned int flag;	/* of the options that it takes */
 	size_t min_files, max_files;
+	bool takes_target;	/* words are processes, as -p takes them */
 };
 
 extern const struct command_row opt_commands[];

@@ -22,7 +22,12 @@ const char opts__usage[] =
 	"       malloctrace [OPTION...] [INTERVAL [COUNT]] -- CMD [ARG...]\n"
 	"       malloctrace report FILE.json... [OPTION...]\n"
 	"       malloctrace diff BEFORE.json AFTER.json [OPTION...]\n"
+	"       malloctrace heap -p PID[,PID...] [--reachable] [OPTION...]\n"
 	"       malloctrace doctor [-a | -p PID]\n";
+
+const char opts__heap_usage[] =
+	"usage: malloctrace heap -p PID[,PID...]|NAME [--reachable] [--roots] [--pause]\n"
+	"                        [--pace PCT] [--view VIEW] [--top N] [--json] [-o FILE]";
 
 /* Words from column `at` on, and in further lines from HELP_INDENT on. */
 static void print_wrapped(FILE *out, size_t at, const char *text)
@@ -70,7 +75,7 @@ static void print_row(FILE *out, const struct row *r)
 void opts__help(FILE *out)
 {
 	static const char *const titles[N_GROUPS] = {
-		"Targets", "Recording", "Reporting", "Other"
+		"Targets", "Recording", "Heap", "Reporting", "Other"
 	};
 
 	fprintf(out, "%s\n"
@@ -78,7 +83,8 @@ void opts__help(FILE *out)
 		"With INTERVAL, a report every so many seconds, COUNT times. doctor reports what\n"
 		"this kernel and user can do, what is missing and how to fix it. report shows\n"
 		"profiles again that -o FILE.json wrote, diff shows what grew from one to the\n"
-		"other; neither needs privileges.\n", opts__usage);
+		"other; neither needs privileges. heap reads the memory of a process, traced or\n"
+		"not: what is in use, what is free, and what no pointer leads to.\n", opts__usage);
 	for (int group = 0; group < N_GROUPS; group++) {
 		fprintf(out, "\n%s:\n", titles[group]);
 		for (size_t i = 0; i < n_opt_rows; i++) {

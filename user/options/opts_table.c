@@ -46,6 +46,7 @@ static int take_age(struct opts *o, const struct given *g, struct err *e);
 static int take_between(struct opts *o, const struct given *g, struct err *e);
 static int take_duration(struct opts *o, const struct given *g, struct err *e);
 static int take_percent(struct opts *o, const struct given *g, struct err *e);
+static int take_pace(struct opts *o, const struct given *g, struct err *e);
 static int take_choice(struct opts *o, const struct given *g, struct err *e);
 static int take_words(struct opts *o, const struct given *g, struct err *e);
 static int take_enum(struct opts *o, const struct given *g, struct err *e);
@@ -65,10 +66,10 @@ static int take_completion(struct opts *o, const struct given *g, struct err *e)
 #define FIELD(f) .field = offsetof(struct opts, f)
 #define KEEP(l, n) { .letter = l, .name = n, .flags = LATER }
 
-#define METRICS "live-bytes live-blocks alloc-bytes alloc-calls peak-bytes temp-calls"
+#define METRICS "live-bytes live-blocks alloc-bytes alloc-calls peak-bytes temp-calls unreached-bytes unreached-blocks"
 
 const struct row opt_rows[] = {
-	{ 'p', "pid", "PID[,PID...]", TARGETS, DOCTOR, take_pids, .fill = FILL_PIDS,
+	{ 'p', "pid", "PID[,PID...]", TARGETS, DOCTOR | HEAP, take_pids, .fill = FILL_PIDS,
 	  .help = "running processes, all their threads; or the name of one; repeatable" },
 	{ 'a', "all", NULL, TARGETS, DOCTOR, take_flag, FIELD(all),
 	  .help = "every process of the machine, including those that start later" },
@@ -149,30 +150,40 @@ const struct row opt_rows[] = {
 	  .help = "at least this long between two snapshots of --when", .preset = "10s" },
 	KEEP(0, "exact"),
 
+	{ 0, "reachable", NULL, HEAPS, HEAP, take_flag, FIELD(reachable),
+	  .help = "search the target's memory for pointers, at the end of a trace or with heap: which live blocks does none lead to?" },
+	{ 0, "roots", NULL, HEAPS, HEAP, take_flag, FIELD(roots),
+	  .help = "the same, and from where the others are reached: the global variable, thread or stack that holds them" },
+	{ 0, "pace", "PCT", HEAPS, HEAP, take_pace, FIELD(pace),
+	  .help = "read the target's memory in no more than PCT percent of the time, from 1 to 100: slower, and less in its way",
+	  .preset = "100" },
+	{ 0, "pause", NULL, HEAPS, HEAP_ALONE, take_flag, FIELD(pause),
+	  .help = "heap: stop the process while its memory is read, for exact figures; the report says for how long" },
+
 	{ 'd', "duration", "TIME", REPORTING, 0, take_duration, FIELD(duration_ns),
 	  .help = "stop after TIME: 30, 30s, 10m", .preset = "at Ctrl-C, or when the targets end" },
-	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF, take_output, .fill = FILL_FILES,
+	{ 'o', "output", "FILE", REPORTING, REPORT | DIFF | HEAP, take_output, .fill = FILL_FILES,
 	  .help = "write at the end, and at SIGUSR1; the suffix selects the format:" EXPORT_FORMATS(EXPORT_SUFFIX)
 		  "; - is standard output; a name with %t (time), %p (pid) or %n (number) is written at each INTERVAL, too; "
 		  "repeatable" },
-	{ 0, "format", "FORMAT", REPORTING, REPORT | DIFF, take_choice, FIELD(format),
+	{ 0, "format", "FORMAT", REPORTING, REPORT | DIFF | HEAP, take_choice, FIELD(format),
 	  .choices = EXPORT_NAMES,
 	  .help = "write to standard output (-o -) in this format" },
-	{ 0, "json", NULL, REPORTING, REPORT | DIFF, take_flag, FIELD(json),
+	{ 0, "json", NULL, REPORTING, REPORT | DIFF | HEAP, take_flag, FIELD(json),
 	  .help = "the same as --format json -o - --batch" },
-	{ 0, "batch", NULL, REPORTING, DOCTOR | REPORT, take_flag, FIELD(batch),
+	{ 0, "batch", NULL, REPORTING, DOCTOR | REPORT | HEAP, take_flag, FIELD(batch),
 	  .help = "plain timestamped reports also on a terminal" },
 	{ 0, "tty", NULL, REPORTING, 0, take_flag, FIELD(tty),
 	  .help = "the live view on the terminal, also where standard output is none, and with -- CMD; what CMD prints on the "
 		  "terminal comes after the live view, and it reads nothing from there" },
-	{ 'v', "verbose", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_VERBOSE,
+	{ 'v', "verbose", NULL, REPORTING, DOCTOR | REPORT | DIFF | HEAP, take_verbosity, .min = LOG_VERBOSE,
 	  .help = "more messages on standard error" },
-	{ 'q', "quiet", NULL, REPORTING, DOCTOR | REPORT | DIFF, take_verbosity, .min = LOG_QUIET,
+	{ 'q', "quiet", NULL, REPORTING, DOCTOR | REPORT | DIFF | HEAP, take_verbosity, .min = LOG_QUIET,
 	  .help = "fewer messages on standard error" },
-	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT, take_views,
+	{ 0, "view", "VIEW[,VIEW...]", REPORTING, REPORT | HEAP, take_views,
 	  .words = views__names,
 	  .help = "what a report shows (leaks is another name of live); repeatable", .preset = "one screen; with --full processes, if there are several, live and allocs; with --tag, tags and live; with --free-stacks, frees" },
-	{ 0, "full", NULL, REPORTING, REPORT, take_flag, FIELD(full),
+	{ 0, "full", NULL, REPORTING, REPORT | HEAP, take_flag, FIELD(full),
 	  .help = "every stack of the views that are shown, not the first ones alone" },
 	{ 0, "events", NULL, REPORTING, 0, take_flag, FIELD(events),
 	  .help = "print a line for each allocation and free as it happens; the report follows at the end, unless -q is given" },
@@ -185,7 +196,7 @@ const struct row opt_rows[] = {
 	  .help = "the weights in folded stacks, graphs and trees", .preset = "live-bytes; alloc-bytes with --mode count" },
 	{ 0, "sort", "KEY", REPORTING, REPORT, take_words, FIELD(sort), .words = rank__words,
 	  .help = "order of the rows: the title of a column, or a metric", .preset = "by the view" },
-	{ 'T', "top", "N", REPORTING, REPORT | DIFF, take_number, FIELD(top), 1, TOP_MAX,
+	{ 'T', "top", "N", REPORTING, REPORT | DIFF | HEAP, take_number, FIELD(top), 1, TOP_MAX,
 	  .help = "rows shown", .preset = "10" },
 	{ 0, "older", "AGE", REPORTING, REPORT, take_age, FIELD(recording.older_ns),
 	  .help = "the live view and report: only blocks older than AGE", .preset = "0" },
@@ -218,8 +229,8 @@ const struct row opt_rows[] = {
 	{ 0, "debuginfod", NULL, REPORTING, 0, take_flag, FIELD(debuginfod),
 	  .help = "download missing debug files from the servers in DEBUGINFOD_URLS" },
 
-	{ 'h', "help", NULL, OTHER, DOCTOR | REPORT | DIFF, take_command, .min = CMD_HELP, .help = "print this" },
-	{ 'V', "version", NULL, OTHER, DOCTOR | REPORT | DIFF, take_command, .min = CMD_VERSION,
+	{ 'h', "help", NULL, OTHER, DOCTOR | REPORT | DIFF | HEAP, take_command, .min = CMD_HELP, .help = "print this" },
+	{ 'V', "version", NULL, OTHER, DOCTOR | REPORT | DIFF | HEAP, take_command, .min = CMD_VERSION,
 	  .help = "print the version" },
 	{ 0, "completion", "SHELL", OTHER, 0, take_completion, FIELD(completion), .choices = COMPLETION_SHELLS,
 	  .help = "print what makes this shell complete options and their values" },
@@ -410,6 +421,16 @@ static int take_percent(struct opts *o, const struct given *g, struct err *e)
 	if (parse_seconds(g->val, &billionths) || billionths < 100000000 || billionths > 50000000000)
 		return bad(g, "percent from 0.1 to 50, such as 5 or 0.5", e);
 	*(double *)field(o, g) = billionths / 1e9;
+	return 0;
+}
+
+static int take_pace(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t billionths;
+
+	if (parse_seconds(g->val, &billionths) || billionths < 1000000000 || billionths > 100000000000)
+		return bad(g, "percent from 1 to 100, such as 20", e);
+	*(double *)field(o, g) = billionths / 1e11;
 	return 0;
 }
 

@@ -10,9 +10,11 @@
 
 #define OPT_NAME_MAX 32
 #define OPT_ROWS_MAX 80
+/* `heap` alone: an option of a trace may have its name, and mean another thing. */
+#define HEAP_ALONE (HEAP | NO_TRACE)
 #define NOT_YET "not in this version"
 
-enum group { TARGETS, RECORDING, REPORTING, OTHER, N_GROUPS };
+enum group { TARGETS, RECORDING, HEAPS, REPORTING, OTHER, N_GROUPS };
 
 enum row_flag {
 	LATER = 1,	/* the name is kept free; help and man page are silent about it */
@@ -20,6 +22,7 @@ enum row_flag {
 	REPORT = 4,	/* ... to `report` */
 	DIFF = 8,	/* ... to `diff` */
 	NO_TRACE = 16,	/* and nothing to a trace */
+	HEAP = 32,	/* ... to `heap` */
 };
 
 /* What a shell offers for a value that is no choice. */

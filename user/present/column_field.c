@@ -140,7 +140,7 @@ unsigned int column__needs(const struct column *c)
 
 	for (size_t i = 0; i < ARRAY_SIZE(refs); i++)
 		if (refs[i])
-			needs |= fields__find(refs[i]->fields, refs[i]->key)->needs & HAS_ALL;
+			needs |= fields__find(refs[i]->fields, refs[i]->key)->needs & HAS_ANY;
 	return needs;
 }
 

@@ -43,6 +43,13 @@ struct row_of {
 	const struct sum_row *sum;		/* NULL: it is none of several sites (present/sums.h) */
 	const struct snap_mark *mark, *mark_before;	/* the one before: NULL, if either has no figures */
 	const struct snap_when *when;
+	/* what a look at the process's heap found; one of its parts beside it, none: its blocks with a mapping of their own */
+	const struct snap_heap *heap;
+	const struct snap_class *class;
+	const struct snap_type *type;
+	const struct snap_arena *arena;
+	const struct snap_part *part;
+	const struct snap_root *root;
 	const struct tellings *tellings;	/* of s; NULL: names of sites are looked for anew */
 	uint64_t weight, whole;	/* of a site among others, by what they are ranked by */
 	bool older;		/* a site's live figures are those of blocks older than s->recording.older_ns */
@@ -100,6 +107,7 @@ struct columns {
 extern const struct columns process_columns, thread_columns, site_columns;
 extern const struct columns tag_columns;	/* present/text/tag_table.c */
 extern const struct columns mark_columns, when_columns;	/* present/mark_columns.c */
+extern const struct columns class_columns, type_columns, arena_columns, part_columns, root_columns;	/* of a heap: present/heap_columns.c */
 extern const struct columns free_place_columns, change_columns, function_columns;	/* of pages alone: present/page_columns.c */
 extern const struct columns sum_columns, file_columns, module_columns;	/* of sums: present/sums.c */
 

@@ -129,6 +129,9 @@ static const struct {
 } titles[] = {
 	{ "live", "live-bytes" }, { "growth", "growth" },     { "blocks", "live-blocks" }, { "freed", "freed" },     { "oldest", "oldest" },
 	{ "calls", "alloc-calls" }, { "bytes", "alloc-bytes" }, { "peak", "peak-bytes" },   { "temp", "temp-calls" },
+	{ "unreached", "unreached-bytes" },
+	/* of --view blocks, where a row is a block */
+	{ "age", "oldest" }, { "size", "live-bytes" },
 };
 
 const char *rank__words(void)

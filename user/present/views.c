@@ -126,6 +126,7 @@ static const struct view_column live_columns[] = {
 	{ .name = "growth", .drop = 2 },
 	{ .name = "trend", .from_cols = 112, .drop = 9 },
 	{ .name = "blocks", .drop = 6 },
+	{ .name = "unreached", .drop = 2 },
 	{ .name = "freed", .drop = 4 },
 	{ .name = "oldest", .drop = 5 },
 	{ .name = "verdict" },
@@ -248,6 +249,67 @@ static const struct view_column columns_of_whens[] = {
 	{ .name = "why", .flexible = true },
 };
 
+/* What a heap is made of; whether a block is lost matters more than its share. */
+#define WHOSE { .name = "process", .width = 18, .drop = 2 }
+
+static const struct view_column columns_of_classes[] = {
+	{ .name = "usable" },
+	{ .name = "blocks", .drop = 3 },
+	{ .name = "bytes" },
+	{ .name = "share", .drop = 5 },
+	{ .name = "older", .drop = 4 },
+	{ .name = "unreached", .drop = 1 },
+	WHOSE,
+	{ .name = "types", .flexible = true },
+};
+
+static const struct view_column columns_of_types[] = {
+	{ .name = "bytes" },
+	{ .name = "share", .drop = 4 },
+	{ .name = "blocks", .drop = 3 },
+	{ .name = "older", .drop = 5 },
+	{ .name = "unreached", .drop = 1 },
+	{ .name = "what", .drop = 6 },
+	WHOSE,
+	{ .name = "type", .flexible = true },
+};
+
+static const struct view_column columns_of_arenas[] = {
+	{ .name = "bytes" },
+	{ .name = "blocks", .drop = 5 },
+	{ .name = "free" },
+	{ .name = "tcache", .drop = 6 },
+	{ .name = "bins", .drop = 3 },
+	{ .name = "top", .drop = 4 },
+	{ .name = "trimmable", .drop = 2 },
+	{ .name = "largest", .drop = 8 },
+	{ .name = "mapped", .drop = 7 },
+	WHOSE,
+	{ .name = "arena", .flexible = true },
+};
+
+static const struct view_column columns_of_parts[] = {
+	{ .name = "resident" },
+	{ .name = "share", .drop = 3 },
+	{ .name = "mapped", .drop = 4 },
+	{ .name = "swapped", .drop = 6 },
+	{ .name = "deepest", .drop = 5 },
+	{ .name = "tid", .drop = 7 },
+	{ .name = "kind", .drop = 2 },
+	WHOSE,
+	{ .name = "part", .flexible = true },
+};
+
+static const struct view_column columns_of_roots[] = {
+	{ .name = "bytes" },
+	{ .name = "share", .drop = 4 },
+	{ .name = "blocks", .drop = 3 },
+	{ .name = "kind", .drop = 2 },
+	{ .name = "module", .width = 18, .drop = 5 },
+	WHOSE,
+	{ .name = "root", .flexible = true },
+};
+
 #define SUM_FIGURES								\
 	{ .name = "live" },							\
 	{ .name = "total", .drop = 2 },						\
@@ -358,6 +420,23 @@ const struct view views[] = {
 	  .page = { "change share from to verdict process site", .sort = "share" } },
 	/* on the screen it is a pane of its own */
 	{ VIEW_TREE, "tree", "TREE", .rows = ROWS_TREE, .needs = HAS_ALLOC_CALLS, .all_names = true },
+	/* what is there beside the sites, older or free; on a page it is a part of its own */
+	{ VIEW_HEAP, "heap", "HEAP", .rows = ROWS_HEAP, .where = WHERE_HEAP, .preset = always, .empty = "no block is in use", .columns = &class_columns,
+	  .live = { .key = 'H', COLUMNS(columns_of_classes), .sort = "bytes" } },
+	{ VIEW_HEAP_TYPES, "types", "TYPES", .internal = true, .rows = ROWS_TYPES, .where = WHERE_CENSUS,
+	  .empty = "no block was looked at", .columns = &type_columns,
+	  .live = { COLUMNS(columns_of_types), .sort = "bytes", .beside = VIEW_HEAP } },
+	{ VIEW_HEAP_ARENAS, "arenas", "ARENAS", .internal = true, .rows = ROWS_ARENAS, .where = WHERE_CENSUS,
+	  .empty = "no arena", .columns = &arena_columns,
+	  .live = { COLUMNS(columns_of_arenas), .sort = "free", .beside = VIEW_HEAP } },
+	{ VIEW_HEAP_PARTS, "RSS", "RESIDENT MEMORY", .internal = true, .rows = ROWS_PARTS, .where = WHERE_PARTS,
+	  .empty = "nothing is resident", .columns = &part_columns,
+	  .live = { COLUMNS(columns_of_parts), .sort = "resident", .beside = VIEW_HEAP } },
+	{ VIEW_HEAP_ROOTS, "roots", "HELD THROUGH", .internal = true, .rows = ROWS_ROOTS, .where = WHERE_ROOTS,
+	  .empty = "nothing is reached", .columns = &root_columns,
+	  .live = { COLUMNS(columns_of_roots), .sort = "bytes", .beside = VIEW_HEAP } },
+	{ VIEW_BLOCKS, "blocks", "BLOCKS", .rows = ROWS_BLOCKS, .where = WHERE_BLOCKS, .preset = always,
+	  .empty = "no block is listed" },
 	/* on the screen, below a stack */
 	{ VIEW_SOURCE, "source", "SOURCE", .rows = ROWS_SOURCE, .needs = ALLOCS, .all_names = true },
 };
@@ -403,7 +482,7 @@ unsigned int views__of(unsigned int known)
 	unsigned int ret = 0;
 
 	for (size_t i = 0; i < n_views; i++)
-		if (!views[i].internal && !(views[i].where & WHERE_FREE_STACKS) && !(views[i].needs & ~known))
+		if (!views[i].internal && !(views[i].where & (WHERE_FREE_STACKS | WHERE_HEAP | WHERE_BLOCKS)) && !(views[i].needs & ~known))
 			ret |= views[i].bit;
 	return ret;
 }
@@ -416,11 +495,24 @@ static bool has_moves(const struct snapshot *s)
 	return false;
 }
 
+/* Does any heap that was looked at have it? */
+static bool heaps_hold(unsigned int where, const struct snapshot *s)
+{
+	unsigned int has = s->n_heaps ? WHERE_HEAP : 0;
+
+	for (size_t i = 0; i < s->n_heaps; i++) {
+		const struct snap_heap *h = &s->heaps[i];
+
+		has |= (h->n_list_of ? WHERE_BLOCKS : 0) | (h->refused ? 0 : WHERE_CENSUS) | (h->n_parts ? WHERE_PARTS : 0) | (h->n_roots ? WHERE_ROOTS : 0);
+	}
+	return !(where & (WHERE_HEAP | WHERE_BLOCKS | WHERE_CENSUS | WHERE_PARTS | WHERE_ROOTS) & ~has);
+}
+
 bool where__holds(unsigned int where, const struct snapshot *s)
 {
 	if (where & (recording__is_growth(&s->recording) ? WHERE_NO_GROWTH : WHERE_GROWTH))
 		return false;
-	if ((where & WHERE_FREE_STACKS && !s->recording.free_stacks) || (where & WHERE_WHENS && !s->n_whens))
+	if ((where & WHERE_FREE_STACKS && !s->recording.free_stacks) || (where & WHERE_WHENS && !s->n_whens) || !heaps_hold(where, s))
 		return false;
 	return !(where & WHERE_MOVES) || has_moves(s);
 }

@@ -35,10 +35,18 @@ enum view_bit {
 	VIEW_SOURCE = 1 << 18,
 	VIEW_FILES = 1 << 19,
 	VIEW_MODULES = 1 << 20,
+	VIEW_HEAP = 1 << 21,
+	VIEW_BLOCKS = 1 << 22,
+	VIEW_HEAP_TYPES = 1 << 23,
+	VIEW_HEAP_ARENAS = 1 << 24,
+	VIEW_HEAP_PARTS = 1 << 25,
+	VIEW_HEAP_ROOTS = 1 << 26,
 };
 
 /* What a row of a view is. */
-enum view_rows { ROWS_SITES, ROWS_PROCESSES, ROWS_THREADS, ROWS_TAGS, ROWS_SUMS, ROWS_MARKS, ROWS_WHENS, ROWS_TREE, ROWS_CHANGES, ROWS_SOURCE, N_VIEW_ROWS };
+enum view_rows { ROWS_SITES, ROWS_PROCESSES, ROWS_THREADS, ROWS_TAGS, ROWS_SUMS, ROWS_MARKS, ROWS_WHENS, ROWS_TREE, ROWS_CHANGES, ROWS_SOURCE,
+	/* of a heap as it is; the first: in a report all of it, on the screen a row for each size */
+	ROWS_HEAP, ROWS_BLOCKS, ROWS_TYPES, ROWS_ARENAS, ROWS_PARTS, ROWS_ROOTS, N_VIEW_ROWS };
 
 /* What must hold beside the counters that it needs. */
 enum view_where {
@@ -47,9 +55,15 @@ enum view_where {
 	WHERE_FREE_STACKS = 4,	/* --free-stacks */
 	WHERE_MOVES = 8,	/* realloc passed blocks on */
 	WHERE_WHENS = 16,	/* --when */
+	WHERE_HEAP = 128,	/* the memory of a process was looked at */
+	WHERE_BLOCKS = 256,	/* and some blocks are listed */
 	/* of a running trace */
 	WHERE_TAGGED = 32,	/* --tag */
 	WHERE_MARKED = 64,	/* --mark */
+	/* of a heap that was looked at */
+	WHERE_CENSUS = 512,	/* its layout was recognised */
+	WHERE_PARTS = 1024,	/* the rest of resident memory was looked at */
+	WHERE_ROOTS = 2048,	/* --roots */
 };
 
 /* What the sites of a row have in common that is a sum of sites; strings of the snapshot's, or constant. */
@@ -104,6 +118,7 @@ struct view {
 		unsigned int with;	/* enum view_bit: --view that it begins with this one for, too */
 		unsigned int where;	/* enum view_where, beside the other */
 		const char *option;	/* that it goes with, where it is not always there */
+		unsigned int beside;	/* enum view_bit: it has no key, g leads to it from that one */
 	} live;
 
 	struct {		/* a page's (files/html/), in the order of the live view's keys */
@@ -115,7 +130,7 @@ struct view {
 
 extern const struct view views[];
 extern const size_t n_views;
-#define VIEWS_MAX 24
+#define VIEWS_MAX 32
 
 const struct view *view__of(enum view_bit bit);
 /* By the name that --view takes, of len bytes; 0: no such view. */

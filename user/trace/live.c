@@ -342,6 +342,10 @@ static void act(struct live *l, enum top_action action)
 	case TOP_SOURCE:
 		read_source(l);
 		break;
+	case TOP_HEAP_LOOK:
+	case TOP_HEAP_SEARCH:
+		top__heap_failed(l->top, "The heap cannot be looked at from here.");
+		break;
 	case TOP_REPAINT:
 		term__repaint();
 		break;

@@ -17,6 +17,7 @@
 #include "files/json/json_rows.h"
 #include "files/json/json_sources.h"
 #include "files/json/json_tags.h"
+#include "model/heaps.h"
 #include "util/util.h"
 
 static void totals(struct json *j, const struct counters *c, unsigned int known, const struct std_error *error)
@@ -43,7 +44,7 @@ static void marks(struct json *j, const struct snapshot *s)
 	json__array_end(j);
 }
 
-static void recording(struct json *j, const struct snapshot *s)
+static void whose(struct json *j, const struct snapshot *s)
 {
 	json__line(j, 2);
 	json__str(j, "schema", "malloctrace/2");
@@ -53,6 +54,11 @@ static void recording(struct json *j, const struct snapshot *s)
 	json__object_end(j);
 	json__line(j, 2);
 	json__object_of(j, "host", &host_fields, s, s->known);
+}
+
+static void recording(struct json *j, const struct snapshot *s)
+{
+	whose(j, s);
 	json__row(j, &recording_fields, s, s->known | (s->baseline ? KNOWN_BASELINE : 0));
 	/* report --older, of an age that is no border of the classes that were recorded: what may be older or not */
 	if (s->older_unsure.blocks)
@@ -226,22 +232,37 @@ static void site(struct json *j, const struct snapshot *s, const struct snap_sit
 		json__null(j, "ages");
 		json__null(j, "history");
 	}
+	json__site_blocks(j, site);
 	json__stack(j, site->end, site->stack, site->n_stack, frames);
 	json__object_end(j);
 }
 
-int json__document(struct json *j, const struct snapshot *s, struct err *e)
+/* What `malloctrace heap` found: there is no trace to tell of. */
+static void heap_alone(struct json *j, const struct snapshot *s, struct frame_numbers *frames)
 {
-	__attribute__((cleanup(frame_numbers__done))) struct frame_numbers frames;
-	int err = frame_numbers__init(&frames, s);
+	whose(j, s);
+	json__line(j, 2);
+	json__row(j, &(struct fields){ fields__find(&recording_fields, "wall_now"), 1 }, s, s->known);
+	json__line(j, 2);
+	json__array(j, "processes");
+	for (size_t i = 0; i < s->n_processes; i++) {
+		json__line(j, 4);
+		json__object_of(j, NULL, &process_fields, &s->processes[i], process__known(s, &s->processes[i]));
+	}
+	json__array_end(j);
+	json__heaps(j, s, frames);
+}
 
-	json__object(j, NULL);
+static int trace(struct json *j, const struct snapshot *s, struct frame_numbers *frames)
+{
+	int err = 0;
+
 	recording(j, s);
 	json__line(j, 2);
 	totals(j, &s->totals, s->known, s->estimated ? &s->error : NULL);
 	quality(j, s);
 	lists(j, s);
-	err = err ?: json__tags(j, s);
+	err = json__tags(j, s);
 	json__line(j, 2);
 	json__array(j, "processes");
 	for (size_t i = 0; i < s->n_processes; i++)
@@ -250,14 +271,28 @@ int json__document(struct json *j, const struct snapshot *s, struct err *e)
 	json__line(j, 2);
 	json__array(j, "sites");
 	for (size_t i = 0; i < s->n_sites && !err; i++)
-		site(j, s, &s->sites[i], &frames);
+		site(j, s, &s->sites[i], frames);
 	json__array_end(j);
 	if (s->recording.free_stacks && !err)
-		json__frees(j, s, &frames);
+		json__frees(j, s, frames);
+	json__heaps(j, s, frames);
 	if (!err)
-		json__frames(j, &frames);
+		json__frames(j, frames);
 	if (s->n_sources)
 		json__sources(j, s);
+	return err;
+}
+
+int json__document(struct json *j, const struct snapshot *s, struct err *e)
+{
+	__attribute__((cleanup(frame_numbers__done))) struct frame_numbers frames;
+	int err = frame_numbers__init(&frames, s);
+
+	json__object(j, NULL);
+	if (!err && snapshot__is_heap(s))
+		heap_alone(j, s, &frames);
+	else if (!err)
+		err = trace(j, s, &frames);
 	json__line(j, 0);
 	json__object_end(j);
 	return err ? err_set(e, err, "out of memory") : 0;

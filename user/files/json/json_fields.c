@@ -5,6 +5,7 @@
  */
 #include "files/json/json_fields.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -103,6 +104,22 @@ static int read_enum(struct reader *r, json_t *v, const struct field *f, unsigne
 		       err_set(r->e, -ENOMEM, "out of memory");
 }
 
+/* "0x5581a2c0", as json__hex() writes it */
+static int read_addr(const char *s, uint64_t *ret)
+{
+	uint64_t n = 0;
+
+	if (!s || strncmp(s, "0x", 2) || !s[2] || strlen(s) > 18)
+		return -EINVAL;
+	for (s += 2; *s; s++) {
+		if (!isxdigit((unsigned char)*s))
+			return -EINVAL;
+		n = n << 4 | (uint64_t)(isdigit((unsigned char)*s) ? *s - '0' : (*s | 0x20) - 'a' + 10);
+	}
+	*ret = n;
+	return 0;
+}
+
 static int read_one(struct reader *r, json_t *v, const struct field *f, void *to, const char *what)
 {
 	switch (f->type) {
@@ -123,6 +140,8 @@ static int read_one(struct reader *r, json_t *v, const struct field *f, void *to
 			return bad(r, what, f->key, "a number");
 		*(double *)to = json_number_value(v);
 		return 0;
+	case FIELD_ADDR:
+		return read_addr(json_string_value(v), to) ? bad(r, what, f->key, "an address like \"0x5581a2c0\"") : 0;
 	case FIELD_TIME:
 		return read_time(json_string_value(v), to) ? bad(r, what, f->key, "a time like \"2026-11-14T23:58:32.125Z\"") : 0;
 	default:

@@ -97,6 +97,14 @@ int reader__end(struct reader *r, json_t *from, uint8_t *ret);
 /* "lifetime_mean_ns": its sum is not in the file; the mean is what all readers want. */
 int reader__mean(struct reader *r, json_t *from, uint64_t calls, uint64_t *ret_sum_ns);
 
+/* json_read_heap.c: an element of "heap"; sites were read already. And "types" and "held" of a site. */
+int reader__heaps(struct reader *r, const struct span *heaps);
+int reader__site_blocks(struct reader *r, json_t *from, struct snap_site *to);
+
+/* json_read_rows.c: an array of rows, in the snapshot's memory. */
+int reader__rows(struct reader *r, json_t *from, const char *key, const struct fields *fields, size_t size, const void **ret, size_t *ret_n);
+#define READ_ROWS(r, from, key, fields, to, n) reader__rows(r, from, key, fields, sizeof(**(to)), (const void **)(to), n)
+
 /* json_read_frees.c: "free_sites" and "frees"; sites were read already. */
 int reader__frees(struct reader *r, const struct span *free_sites, const struct span *frees);
 

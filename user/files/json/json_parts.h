@@ -29,6 +29,9 @@ void json__mean(struct json *j, uint64_t calls, uint64_t sum_ns);
 void json__stack(struct json *j, uint8_t end, const uint32_t *places, uint32_t n, struct frame_numbers *frames);
 /* "free_sites" and "frees" */
 void json__frees(struct json *j, const struct snapshot *s, struct frame_numbers *frames);
+/* json_heap.c: "heap"; "types" and "held" of a site */
+void json__heaps(struct json *j, const struct snapshot *s, struct frame_numbers *frames);
+void json__site_blocks(struct json *j, const struct snap_site *site);
 /* "frames", of all stacks that were written */
 void json__frames(struct json *j, const struct frame_numbers *f);
 

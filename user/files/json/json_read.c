@@ -29,7 +29,7 @@
 
 /* ---- the outermost object */
 
-enum { KEY_PROCESSES, KEY_SITES, KEY_FREE_SITES, KEY_FREES, KEY_FRAMES, KEY_SCHEMA };
+enum { KEY_PROCESSES, KEY_SITES, KEY_FREE_SITES, KEY_FREES, KEY_FRAMES, KEY_SCHEMA, KEY_HEAP };
 
 static const struct {
 	const char *key;
@@ -41,6 +41,7 @@ static const struct {
 	[KEY_FREES] = { "frees", NULL },
 	[KEY_FRAMES] = { "frames", NULL },
 	[KEY_SCHEMA] = { "schema", NULL },
+	[KEY_HEAP] = { "heap", NULL },
 	{ "tool", reader__tool },
 	{ "host", reader__host },
 	{ "probes", reader__probes },
@@ -150,7 +151,7 @@ static int read_rows(struct reader *r, const struct span *pieces)
 	s->sites = snapshot__alloc(s, s->n_sites + 1, sizeof(*s->sites));
 	return reader__elements(r, pieces[KEY_PROCESSES], "processes", reader__process, processes, sizeof(*processes)) ?:
 	       reader__elements(r, pieces[KEY_SITES], "sites", reader__site, s->sites, sizeof(*s->sites)) ?:
-	       reader__frees(r, &pieces[KEY_FREE_SITES], &pieces[KEY_FREES]);
+	       reader__frees(r, &pieces[KEY_FREE_SITES], &pieces[KEY_FREES]) ?: reader__heaps(r, &pieces[KEY_HEAP]);
 }
 
 static void *kept(struct snapshot *s, const void *v, size_t n, size_t size)

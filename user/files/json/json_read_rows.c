@@ -20,9 +20,7 @@ static bool is_number(json_t *from, const char *key)
 	return json_is_number(json_object_get(from, key));
 }
 
-/* An array of rows, in the snapshot's memory. */
-static int read_rows(struct reader *r, json_t *from, const char *key, const struct fields *fields,
-		     size_t size, const void **ret, size_t *ret_n)
+int reader__rows(struct reader *r, json_t *from, const char *key, const struct fields *fields, size_t size, const void **ret, size_t *ret_n)
 {
 	json_t *array;
 	char *v;
@@ -38,8 +36,6 @@ static int read_rows(struct reader *r, json_t *from, const char *key, const stru
 	*ret_n = n;
 	return err;
 }
-
-#define READ_ROWS(r, from, key, fields, to, n) read_rows(r, from, key, fields, sizeof(**(to)), (const void **)(to), n)
 
 /* ---- processes */
 
@@ -190,6 +186,6 @@ int reader__site(struct reader *r, json_t *from, void *row)
 	to->growth = recording__is_growth(&r->s->recording) ? growth__of(to->function) : GROWTH_NONE;
 	return reader__counters(r, from, &to->c, NULL, "a site") ?: reader__std_error(r, from, &to->error, "a site") ?:
 	       reader__mean(r, from, to->c.free_calls, &to->lifetime_sum_ns) ?: read_moves(r, from, &to->moves) ?: reader__end(r, from, &to->end) ?:
-	       reader__tag_of_site(r, from, to) ?: read_ages(r, from, to) ?:
+	       reader__tag_of_site(r, from, to) ?: reader__site_blocks(r, from, to) ?: read_ages(r, from, to) ?:
 	       READ_ROWS(r, from, "history", &history_fields, &to->history, &to->n_history) ?: reader__stack(r, from, &to->n_stack, &to->stack);
 }

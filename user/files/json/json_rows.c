@@ -55,6 +55,9 @@ static void value(struct json *j, const struct field *f, const void *at)
 	case FIELD_ENUM:
 		json__str(j, f->key, choices__name(f->choices, *(const unsigned int *)at));
 		break;
+	case FIELD_ADDR:
+		json__hex(j, f->key, *(const uint64_t *)at);
+		break;
 	case FIELD_TIME:
 		wall_time(j, f->key, *(const int64_t *)at);
 		break;

@@ -143,6 +143,7 @@ _malloctrace() {
 			*) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur") ;;
 			esac
 			;;
+		heap) _malloctrace_pids '' "$cur" ;;
 		report | diff)
 			_malloctrace_files -f -X '!*.json' -- "$cur"
 			local files=("${COMPREPLY[@]}")

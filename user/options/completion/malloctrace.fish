@@ -65,5 +65,6 @@ complete -c malloctrace -n '__malloctrace_is program' -a '(__malloctrace_program
 complete -c malloctrace -n 'test (__malloctrace_command) = none' -a '@COMMANDS'
 # malloctrace 1234 is malloctrace -p 1234
 complete -c malloctrace -n 'test (__malloctrace_command) = none; and string match -qr "^[0-9]" -- (commandline -ct)' -a '(__malloctrace_pids)'
+complete -c malloctrace -n '__malloctrace_is heap' -a '(__malloctrace_pids)'
 complete -c malloctrace -n '__malloctrace_is report diff' -k -a '(__fish_complete_suffix .json)'
 @OPTIONS

@@ -62,6 +62,7 @@ _malloctrace() {
 	esac
 	case $command in
 	report | diff) options+=('*:command or profile:_files -g "*.json(-.)"') ;;
+	heap) options+=('*:process:_malloctrace_pids') ;;
 	# malloctrace 1234 is malloctrace -p 1234
 	'')
 		if [[ $PREFIX == <->* ]]; then

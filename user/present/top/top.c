@@ -18,7 +18,7 @@
 
 #define RATE_MIN_NS (TOP_NS_PER_S / 10)	/* snapshots that are closer together give no rates */
 
-/* By their keys: 1 to 9, 0, letters; of two with one key a trace has only one. */
+/* By their keys: 1 to 9, 0, letters, each with those beside it; of two with one key a trace has only one. */
 static void list_views(struct top *t)
 {
 	static const char digits[] = "1234567890";
@@ -28,8 +28,12 @@ static void list_views(struct top *t)
 			if (views[i].live.key == *key)
 				t->views[t->n_views++] = &views[i];
 	for (size_t i = 0; i < n_views; i++)
-		if (views[i].live.key && !strchr(digits, views[i].live.key))
+		if (views[i].live.key && !strchr(digits, views[i].live.key)) {
 			t->views[t->n_views++] = &views[i];
+			for (size_t k = 0; k < n_views; k++)
+				if (views[k].live.beside & views[i].bit)
+					t->views[t->n_views++] = &views[k];
+		}
 }
 
 struct top *top__new(const struct top_opts *o)
@@ -70,6 +74,7 @@ void top__free(struct top *t)
 	vec_done(&t->lines);
 	vec_done(&t->source.numbers);
 	top__forget_source(t);
+	free(t->heap_failed);
 	vec_done(&t->wanted);
 	free(t->site_ids);
 	free(t->place_matches);

@@ -41,6 +41,8 @@ enum top_action {
 	TOP_INTERVAL,		/* another one: top__interval_ns() */
 	TOP_BASELINE,		/* Δ is to count from now on */
 	TOP_SOURCE,		/* the text of top__source_of(): to be given by top__give_source() */
+	TOP_HEAP_LOOK,		/* at the heap of top__heap_process(), now */
+	TOP_HEAP_SEARCH,	/* the same, and for blocks that no pointer reaches, and what holds the others */
 	TOP_REPAINT,		/* all cells, also those that did not change */
 };
 
@@ -90,6 +92,11 @@ void top__all_ended(struct top *t);
 struct line top__source_of(const struct top *t, const char **ret_module);
 /* All lines of its file, which must hold until the next; or why there are none (NULL: there are), and of which file. */
 void top__give_source(struct top *t, const struct snap_source *text, const char *path, const char *why);
+
+/* The id of the process whose heap is to be looked at. Snapshots that come later have what was found (snapshot.heaps). */
+uint32_t top__heap_process(const struct top *t);
+/* A look is under way, or over: NULL; or it came to nothing, for this reason. What goes on meanwhile: top__progress(). */
+void top__heap_failed(struct top *t, const char *why);
 
 const char *top__path(const struct top *t);
 /* Nothing was written there: the prompt is back, with the name and the reason. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/group.h"
+#include "present/heap_words.h"
 #include "present/rank.h"
 #include "present/top/top_parts.h"
 
@@ -49,6 +50,9 @@ static const struct {
 	{ "site", site_draw },
 	{ "thread", thread_draw },
 	{ "freed-at", top__draw_freed_at },
+	{ "types", top__draw_types },
+	{ "arena", top__draw_arena },
+	{ "part", top__draw_part },
 };
 
 top_draw column__draws(const struct column *c)
@@ -72,6 +76,9 @@ bool top__has_view(const struct top *t, const struct view *v)
 
 	if ((where & WHERE_TAGGED && !(t->o.tagger && tagger__any(t->o.tagger))) || (where & WHERE_MARKED && !t->o.marks))
 		return false;
+	/* where no heap was looked at, that view says how to */
+	if (v->bit == VIEW_HEAP)
+		return true;
 	return view__holds(v, t->shown) && where__holds(where, t->shown);
 }
 
@@ -99,6 +106,10 @@ bool view_column__holds(const struct top *t, const struct view *v, const struct 
 		return t->shown->baseline;
 	if (!strcmp(c->name, "error"))
 		return t->shown->estimated;
+	if (!strcmp(c->name, "unreached"))
+		return t->shown->known & HAS_UNREACHED;
+	if (!strcmp(c->name, "older"))
+		return heaps__know_older(t->shown);
 	if (!strcmp(c->name, "members"))
 		return snapshot__is_grouped(t->shown);
 	return true;

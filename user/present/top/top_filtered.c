@@ -86,6 +86,24 @@ static void figure(struct words *w, const char *before, const char *mark, const 
 	say(w, text);
 }
 
+/* Of a heap there are neither sites nor calls. */
+static void heap_words(const struct top *t, struct words *w)
+{
+	static const char *const what[N_VIEW_ROWS] = {
+		[ROWS_HEAP] = "size", [ROWS_TYPES] = "type", [ROWS_ARENAS] = "arena", [ROWS_PARTS] = "part", [ROWS_ROOTS] = "root",
+	};
+	enum view_rows rows = top__view(t)->rows;
+	char a[FMT_MAX], b[FMT_MAX], text[128];
+	struct heap_filtered f;
+
+	top__heap_filtered(t, &f);
+	snprintf(text, sizeof(text), "%s%s of %s %s%s:", w->width < SUM_OF_FROM ? "" : "sum of ", fmt_exact(a, f.n), fmt_exact(b, f.of), what[rows], f.of == 1 ? "" : "s");
+	say(w, text);
+	figure(w, " ", "", fmt_bytes(a, f.bytes), rows == ROWS_PARTS ? "resident" : "in use", f.bytes, f.all_bytes);
+	if (rows != ROWS_PARTS)
+		figure(w, " in ", "", fmt_count(a, f.blocks), f.blocks == 1 ? "block" : "blocks", f.blocks, f.all_blocks);
+}
+
 void top__filtered_words(struct top *t, char *buf, size_t size, int width)
 {
 	struct words w = { buf, size, 0, MIN(width, (int)size / 4) };
@@ -95,6 +113,11 @@ void top__filtered_words(struct top *t, char *buf, size_t size, int width)
 	char a[FMT_MAX], b[FMT_MAX], text[128];
 
 	*buf = 0;
+	if (top__is_heap(top__view(t))) {
+		if (*t->filter)
+			heap_words(t, &w);
+		return;
+	}
 	add_up(t, &f);
 	if (!f.what)
 		return;

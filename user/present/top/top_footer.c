@@ -87,7 +87,7 @@ static void key_line(const struct top *t, struct grid *g, int row)
 		bool last = k->key == '?' || k->key == 'q';
 		int cols;
 
-		if (!k->footer || !(k->panes & 1u << t->pane))
+		if (!k->footer || !(k->panes & 1u << t->pane) || (k->panes & 1u << PANE_N && !(t->pane == PANE_TABLE && top__is_heap(top__view(t)))))
 			continue;
 		cols = (int)(text_width(k->shown) + 1 + text_width(k->footer));
 		if (!last && col + cols > end)

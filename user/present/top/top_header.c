@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "model/heaps.h"
 #include "present/blind.h"
 #include "present/deaths.h"
 #include "present/figures.h"
@@ -24,6 +25,7 @@
 #define SPARK_MIN 4
 #define SPARK_MAX 40
 #define SHARE_SCALE 1000000
+#define LIST_COLS 24		/* what is listed, beside all tabs */
 
 /* ---- sums of what is in sight */
 
@@ -167,8 +169,9 @@ static void put_pieces(struct grid *g, int row, int room, struct piece *v, size_
 static void process_title(const struct top *t, const struct snap_process *p, struct grid *g, int row, int room)
 {
 	struct piece v[] = { { .style = STYLE_TITLE }, { .style = STYLE_PLAIN, .drop = 3 }, { .style = STYLE_PLAIN, .drop = 1 },
-			     { .style = STYLE_WARN, .drop = 2 }, { .style = STYLE_DIM, .drop = 4 } };
-	char a[FMT_MAX], death[DEATH_MAX];
+			     { .style = STYLE_WARN, .drop = 2 }, { .style = STYLE_DIM, .drop = 4 }, { .style = STYLE_DIM, .drop = 5 } };
+	const struct snap_heap *heap = snapshot__heap_of(t->shown, (uint32_t)(p - t->shown->processes));
+	char a[FMT_MAX], b[FMT_MAX], death[DEATH_MAX];
 	uint64_t age = process__age_ns(t->shown, p);
 
 	snprintf(v[0].text, sizeof(v[0].text), "%.200s (%d)", p->comm, (int)p->pid);
@@ -185,6 +188,8 @@ static void process_title(const struct top *t, const struct snap_process *p, str
 		snprintf(v[4].text, sizeof(v[4].text), "  from %s after its start", fmt_duration(a, p->age_at_attach_ns));
 	else
 		snprintf(v[4].text, sizeof(v[4].text), "  from its first instruction");
+	if (heap && heap->older_known)
+		snprintf(v[5].text, sizeof(v[5].text), "; %s in %s blocks are older", fmt_bytes(a, heap->older_bytes), fmt_exact(b, heap->older_blocks));
 	put_pieces(g, row, room, v, ARRAY_SIZE(v));
 }
 
@@ -370,7 +375,7 @@ static void blind_line(const struct top *t, struct grid *g, int row)
 /* ---- the line of tabs */
 
 /* How much of the tabs there is room for; of the one at hand it is all, always. */
-enum tabs { TABS_NAMES, TABS_KEYS, TABS_KEYS_DENSE, TABS_ONE };
+enum tabs { TABS_ROOMY, TABS_NAMES, TABS_KEYS, TABS_KEYS_DENSE, TABS_ONE };
 
 static bool is_on(const struct top *t, size_t i)
 {
@@ -379,16 +384,17 @@ static bool is_on(const struct top *t, size_t i)
 
 static bool has_tab(const struct top *t, size_t i, enum tabs how)
 {
-	/* letters, as t for the tree, have a tab while they are shown */
+	/* letters, as t for the tree, have a tab while they are shown; the heap also where all of them have room */
 	bool always = t->views[i]->live.key >= '0' && t->views[i]->live.key <= '9';
+	bool roomy = t->views[i]->bit == VIEW_HEAP && how == TABS_ROOMY && !top__is_heap(top__view(t));
 
-	return top__has_view(t, t->views[i]) && ((always && how != TABS_ONE) || is_on(t, i));
+	return top__has_view(t, t->views[i]) && ((always && how != TABS_ONE) || roomy || is_on(t, i));
 }
 
 /* With the rule behind it. */
 static int tab_cols(const struct top *t, size_t i, enum tabs how)
 {
-	if (is_on(t, i) || how == TABS_NAMES)
+	if (is_on(t, i) || how <= TABS_NAMES)
 		return (int)strlen(t->views[i]->name) + 5;
 	return how == TABS_KEYS ? 4 : 2;
 }
@@ -396,10 +402,10 @@ static int tab_cols(const struct top *t, size_t i, enum tabs how)
 static void put_tab(struct top *t, struct grid *g, int row, int *col, size_t i, enum tabs how)
 {
 	const struct view *v = t->views[i];
-	int from = *col;
+	int from = *col, key = v->live.beside ? view__of(v->live.beside)->live.key : v->live.key;
 
 	if (is_on(t, i))
-		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_TAB, "[%c %s]", v->live.key, v->name);
+		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_TAB, "[%c %s]", key, v->name);
 	else if (how == TABS_KEYS)
 		*col += grid__putf(g, row, *col, g->cols - *col, STYLE_PLAIN, " %c ", v->live.key);
 	else if (how == TABS_KEYS_DENSE)
@@ -441,7 +447,7 @@ static const char *only_words(const struct top *t)
 
 static enum tabs tabs_for(const struct top *t, int room)
 {
-	enum tabs how = TABS_NAMES;
+	enum tabs how = TABS_ROOMY;
 
 	/* what is not shown has to be told */
 	if (*t->only_tag)
@@ -457,7 +463,7 @@ static enum tabs tabs_for(const struct top *t, int room)
 
 		for (size_t i = 0; i < t->n_views; i++)
 			cols += has_tab(t, i, how) ? tab_cols(t, i, how) : 0;
-		if (cols <= room)
+		if (cols <= room - (how == TABS_ROOMY ? LIST_COLS : 0))
 			break;
 	}
 	return how;

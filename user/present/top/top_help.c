@@ -25,7 +25,8 @@
 /* ---- columns */
 
 #define OF(rows) (1u << (rows))
-#define MOST (~(OF(ROWS_MARKS) | OF(ROWS_WHENS)))
+#define HEAP (OF(ROWS_HEAP) | OF(ROWS_TYPES) | OF(ROWS_ARENAS) | OF(ROWS_PARTS) | OF(ROWS_ROOTS))
+#define MOST (~(HEAP | OF(ROWS_MARKS) | OF(ROWS_WHENS)))
 
 /* By the column's name; the first row that is of the view's rows. */
 static const struct {
@@ -41,12 +42,41 @@ static const struct {
 	{ "growth", OF(ROWS_SUMS), "what the live bytes of its stacks grow by a second, added up" },
 	{ "growth", MOST, "what its live bytes grow by a second, over the time that its verdict is of: requests that come and go are no growth" },
 	{ "trend", MOST, "its live bytes over time, from the beginning of the trace until now, each cell as long as the next; blank where nobody looked" },
+	{ "blocks", HEAP, "blocks in use" },
 	{ "blocks", MOST, "live blocks" },
+	{ "unreached", HEAP, "blocks of these that no pointer was found to, in all scans; a hidden pointer cannot be seen" },
+	{ "unreached", MOST, "live blocks that no pointer was found to at the last look (u); a hidden pointer cannot be seen" },
+	{ "usable", HEAP, "usable bytes of a block, as malloc_usable_size says; large ones are in ranges" },
+	{ "bytes", OF(ROWS_ARENAS), "usable bytes of its blocks in use" },
+	{ "bytes", OF(ROWS_ROOTS), "usable bytes of the blocks that are first reached from there" },
+	{ "bytes", HEAP, "usable bytes of these blocks; ~ is scaled up from a sample of each size" },
+	{ "share", HEAP, "of all that is in use, or, of resident memory, of RSS" },
+	{ "older", HEAP, "blocks of these that are older than the trace" },
+	{ "types", HEAP, "C++ classes, or what bytes look like: text, pointers, zeros, other; shares of a sample of that size" },
+	{ "type", HEAP, "a C++ class, or what bytes look like: text, pointers, zeros, other" },
+	{ "what", HEAP, "class: by the vtable that a block begins with; looks: by what its bytes look like" },
+	{ "free", HEAP, "free bytes that the allocator keeps: all of the following" },
+	{ "tcache", HEAP, "in caches of threads" },
+	{ "bins", HEAP, "in bins, for any thread of this arena" },
+	{ "top", HEAP, "at the end, never given out yet, or free again" },
+	{ "trimmable", HEAP, "whole pages of the free bytes, which malloc_trim would return to the kernel" },
+	{ "largest", HEAP, "the largest free piece" },
+	{ "mapped", HEAP, "what it has from the kernel, touched or not" },
+	{ "arena", HEAP, "main, or one of those that glibc makes for threads; the bar: in use, then free" },
+	{ "resident", HEAP, "what of it is in RAM" },
+	{ "swapped", HEAP, "what of it is swapped out" },
+	{ "deepest", HEAP, "of a stack: how much was ever used, by the pages that were touched" },
+	{ "tid", HEAP, "the thread whose it is" },
+	{ "part", HEAP, "the thread, the variable or the file" },
+	{ "kind", OF(ROWS_ROOTS), "a global variable, a thread's own memory, a stack, or a mapping" },
+	{ "kind", HEAP, "heap, stacks, variables, code, files, shared memory, or anonymous memory that no allocator made" },
+	{ "module", HEAP, "the file whose variable it is" },
+	{ "root", HEAP, "what most of these blocks are first reached through" },
 	{ "freed", MOST, "share of the blocks allocated here that were freed again; 0% with growth is a leak" },
 	{ "oldest", MOST, "age of the oldest live block; of a cache or a leak as old as the trace" },
 	{ "verdict", OF(ROWS_SUMS), "the worst of its stacks" },
 	{ "verdict", MOST, "where its live bytes are going, see below; Enter says why; - where it is not clear" },
-	{ "process", MOST, "whose it is" },
+	{ "process", MOST | HEAP, "whose it is" },
 	{ "process", ~0u, "whose call it was" },
 	{ "site", OF(ROWS_SITES), "who allocated: the first function of the stack that is neither in an allocator nor in a library below the program" },
 	{ "calls-rate", MOST, "allocation calls a second, since the update before" },

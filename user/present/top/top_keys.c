@@ -13,9 +13,12 @@
 #define SOURCE (1u << PANE_SOURCE)
 #define TREE (1u << PANE_TREE)
 #define HELP (1u << PANE_HELP)
+#define OF_HEAP (1u << PANE_N)
 #define ALL (TABLE | STACK | SOURCE | TREE | HELP)
 
 /* ---- views and panes */
+
+static enum top_action key_group(struct top *t, int key);
 
 static void show_view(struct top *t, size_t view)
 {
@@ -47,10 +50,17 @@ static enum top_action key_view(struct top *t, int key)
 	return TOP_NONE;
 }
 
+static enum top_action key_heap(struct top *t, int key)
+{
+	if (t->shown && t->pane == PANE_TABLE && top__is_heap(top__view(t)))
+		return key_group(t, key);
+	return key_view(t, key);
+}
+
 static enum top_action key_next_view(struct top *t, int key)
 {
 	for (size_t i = 1; i <= t->n_views && t->shown; i++)
-		if (top__has_view(t, t->views[(t->view + i) % t->n_views])) {
+		if (top__has_view(t, t->views[(t->view + i) % t->n_views]) && t->views[(t->view + i) % t->n_views]->live.key) {
 			show_view(t, (t->view + i) % t->n_views);
 			break;
 		}
@@ -141,6 +151,13 @@ static enum top_action key_open(struct top *t, int key)
 	/* whose a mark is, is not what it is about */
 	if (!r->of.process || r->of.mark)
 		return TOP_NONE;
+	if (r->of.heap) {
+		/* the heap of this process alone */
+		t->scope = t->shown->n_processes > 1 ? r->of.process->id : 0;
+		t->at[t->view].touched = false;
+		top__build_rows(t);
+		return TOP_NONE;
+	}
 	if (r->of.thread && r->thread.n_threads > 1) {
 		top__set_unfolded(t, r->id, !top__unfolded(t, r->id));
 		t->at[t->view].touched = true;
@@ -245,10 +262,23 @@ static bool sort_by(struct top *t, size_t column)
 
 /* ---- what a row is */
 
+/* Those of the heap, one after the other, and again the first. */
+static size_t next_beside(const struct top *t)
+{
+	for (size_t i = 1; i < t->n_views; i++) {
+		size_t at = (t->view + i) % t->n_views;
+
+		if (top__is_heap(t->views[at]) && top__has_view(t, t->views[at]))
+			return at;
+	}
+	return t->view;
+}
+
 /* The view after this one in the order of g: sites, then the sums of them in the order of the table. */
 static size_t next_grouping(const struct top *t)
 {
 	size_t from = top__view(t)->rows == ROWS_SUMS ? t->view + 1 : 0;
+
 
 	for (size_t i = from; i < t->n_views; i++)
 		if (t->views[i]->rows == ROWS_SUMS && top__has_view(t, t->views[i]))
@@ -264,6 +294,10 @@ static enum top_action key_group(struct top *t, int key)
 
 	if (!t->shown || from->live.bars)
 		return TOP_NONE;
+	if (top__is_heap(from)) {
+		show_view(t, next_beside(t));
+		return TOP_NONE;
+	}
 	if (from->rows == ROWS_SITES)
 		t->sites_view = t->view;
 	by = from->live.columns[t->at[t->view].sort].name;
@@ -427,7 +461,12 @@ const struct top_key_row top_keys[] = {
 	{ '5', '6', NULL, NULL, NULL, ALL, key_view },
 	{ '7', '8', "7-9 0", NULL, "what was asked for: tags, marks, frees (--free-stacks), --when", ALL, key_view },
 	{ '9', '0', NULL, NULL, NULL, ALL, key_view },
-	{ 'g', 0, "g", "group", "a row for each site, then function, file, module: their stacks added up; Enter: its stacks", TABLE, key_group },
+	{ 'g', 0, "g", "group", "a row for each site, then function, file, module: their stacks added up; Enter: its stacks. Of the heap: "
+	  "sizes, types, arenas, resident memory, what holds it", TABLE, key_group },
+	{ 'H', 0, "H", NULL, "the heap as it is, with what is older than the trace: sizes, types, free memory; again: as g", ALL, key_heap },
+	{ 'h', 0, "h", "look", "look at the heap now: its memory is read from outside", TABLE | STACK | OF_HEAP, top__look_at_heap },
+	{ 'u', 0, "u", "unreached", "search the heap for blocks that no pointer reaches, now; tables of sites then have a column UNREACHED", TABLE | STACK | OF_HEAP,
+	  top__look_at_heap },
 	{ 'f', 0, "f F M", NULL, "the same at once: functions, files, modules", ALL, key_view },
 	{ 'F', 'M', NULL, NULL, NULL, ALL, key_view },
 	{ TOP_KEY_TAB, 0, "Tab", NULL, "the next view", ALL, key_next_view },

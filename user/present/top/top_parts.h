@@ -155,6 +155,9 @@ struct top {
 	struct vec(struct tree_line { uint32_t node; uint32_t indent; }) lines;
 	struct top_place tree_at;
 
+	uint32_t heap_process;	/* whose heap is to be looked at */
+	char *heap_failed;	/* owned; why the last look came to nothing; NULL: it did not */
+
 	char message[512], progress[512];
 	struct {		/* before the first snapshot */
 		char who[256];
@@ -209,6 +212,20 @@ void top__tag(struct top *t);
 bool top__has_tag(const struct top *t, const struct snap_site *s);	/* the one that is looked at, if there is one */
 int top__remember_tags(const struct top *t, struct seen_table *to);
 
+/* ---- top_heap.c: the heap as it is */
+void top__heap_rows(struct top *t, const struct view *v);
+int top__draw_heap_head(struct top *t, struct grid *g, int row, int n);	/* how many rows it took */
+bool top__is_heap(const struct view *v);
+struct heap_filtered {		/* what the rows at hand come to, and all of them */
+	size_t n, of;
+	uint64_t bytes, all_bytes, blocks, all_blocks;
+};
+void top__heap_filtered(const struct top *t, struct heap_filtered *ret);
+enum top_action top__look_at_heap(struct top *t, int key);
+void top__draw_types(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
+void top__draw_arena(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
+void top__draw_part(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
+
 /* ---- top_frees.c: where blocks were freed */
 void top__draw_freed_at(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
 void top__want_frees(struct top *t, const struct snap_site *s);
@@ -260,6 +277,19 @@ void course__cells(const struct snap_point *v, size_t n, uint64_t now_ns, point_
 void top__draw_course(const struct top *t, struct grid *g, int row, int col, int width, point_figure of);
 void top__draw_trend(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
 
+/* ---- top_flow.c: sentences, one after the other */
+struct flow {
+	struct grid *g;
+	int row, col, end;	/* the next line; where to go on in it; lines end before */
+};
+/* In one piece: on the next line, if it does not fit into this one any more. */
+void flow__put(struct flow *f, enum style style, const char *text);
+/* Word by word. */
+void flow__words(struct flow *f, enum style style, const char *text);
+void flow__wordsf(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void flow__clausef(struct flow *f, enum style style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));	/* in one piece */
+void flow__end_line(struct flow *f);
+
 /* ---- small drawings */
 uint32_t spark_char(double share);	/* ▁ to █ */
 void draw_bar(struct grid *g, int row, int col, int width, enum style style, double share);
@@ -270,7 +300,7 @@ struct top_key_row {
 	const char *shown;	/* "↑↓ j k" */
 	const char *footer;	/* NULL: not in the footer */
 	const char *help;
-	unsigned int panes;	/* 1 << enum top_pane */
+	unsigned int panes;	/* 1 << enum top_pane; 1 << PANE_N: in the footer of the heap's tables alone */
 	enum top_action (*fn)(struct top *t, int key);
 };
 extern const struct top_key_row top_keys[];

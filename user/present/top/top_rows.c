@@ -551,6 +551,8 @@ void top__build_rows(struct top *t)
 		thread_rows(t);
 	else if (v->rows == ROWS_SUMS)
 		sum_rows(t, v);
+	else if (top__is_heap(v))
+		top__heap_rows(t, v);
 	else
 		top__asked_rows(t, v);
 	sort_rows(t, v, &t->at[t->view]);

@@ -17,9 +17,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "model/heaps.h"
 #include "present/deaths.h"
 #include "present/figures.h"
 #include "present/frames.h"
+#include "present/heap_words.h"
 #include "present/top/top_parts.h"
 #include "util/text.h"
 
@@ -96,32 +98,7 @@ static size_t frames_of(const struct snapshot *s, const struct snap_site *site, 
 
 /* ---- the words above the frames */
 
-struct words {
-	struct grid *g;
-	int row, col, end;	/* the next line; where to go on in it; lines end before */
-};
-
-static void say(struct words *w, enum style style, const char *text)
-{
-	int cols = (int)text_width(text);
-
-	if (w->col && w->col + cols > w->g->cols) {
-		w->row++;
-		w->col = 0;
-		text += strspn(text, " ");
-	}
-	if (w->row < w->end)
-		grid__put(w->g, w->row, w->col, w->g->cols - w->col, style, text);
-	w->col += cols;
-}
-
-static void end_line(struct words *w)
-{
-	w->row++;
-	w->col = 0;
-}
-
-static void live_words(const struct top *t, const struct snap_site *s, struct words *w)
+static void live_words(const struct top *t, const struct snap_site *s, struct flow *w)
 {
 	const char *mark = t->shown->estimated ? "~" : "";
 	char a[CELL_MAX], c[CELL_MAX], text[4 * CELL_MAX];
@@ -129,31 +106,31 @@ static void live_words(const struct top *t, const struct snap_site *s, struct wo
 	if (t->shown->known & HAS_LIVE_BYTES) {
 		snprintf(text, sizeof(text), "%s%s in %s%s block%s", mark, fmt_bytes(a, s->c.live_bytes), mark,
 			 fmt_exact(c, s->c.live_blocks), s->c.live_blocks == 1 ? "" : "s");
-		say(w, STYLE_FIGURE, text);
+		flow__put(w, STYLE_FIGURE, text);
 		snprintf(text, sizeof(text), ", Δ %s", fmt_change(a, (double)s->since_baseline_bytes));
 		if (t->shown->baseline)
-			say(w, STYLE_PLAIN, text);
+			flow__put(w, STYLE_PLAIN, text);
 	}
 	if (s->c.alloc_calls && s->min_size == s->max_size)
 		snprintf(text, sizeof(text), "  each of %s", fmt_bytes(a, s->max_size));
 	else
 		snprintf(text, sizeof(text), "  sizes %s to %s", fmt_bytes(a, s->min_size), fmt_bytes(c, s->max_size));
 	if (s->c.alloc_calls && s->max_size)
-		say(w, STYLE_PLAIN, text);
+		flow__put(w, STYLE_PLAIN, text);
 	snprintf(text, sizeof(text), "  by %.64s", s->function);
-	say(w, STYLE_PLAIN, text);
+	flow__put(w, STYLE_PLAIN, text);
 	if (t->shown->n_processes > 1) {
 		const struct snap_process *p = &t->shown->processes[s->process];
 		char death[DEATH_MAX];
 
 		snprintf(text, sizeof(text), "  in %.64s (%d)%s%s%s", p->comm, (int)p->pid, p->ended ? " [" : "",
 			 death__words(p, death), p->ended ? "]" : "");
-		say(w, STYLE_PLAIN, text);
+		flow__put(w, STYLE_PLAIN, text);
 	}
-	end_line(w);
+	flow__end_line(w);
 }
 
-static void call_words(const struct top *t, const struct snap_site *s, uint64_t id, struct words *w)
+static void call_words(const struct top *t, const struct snap_site *s, uint64_t id, struct flow *w)
 {
 	const struct seen *b = seen__find(&t->before, id);
 	const struct counters *c = &s->c;
@@ -162,50 +139,75 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 	char a[CELL_MAX], e[CELL_MAX], text[4 * CELL_MAX];
 
 	snprintf(text, sizeof(text), "%s calls, %s", fmt_exact(a, c->alloc_calls), fmt_bytes(e, c->alloc_bytes));
-	say(w, STYLE_PLAIN, text);
+	flow__put(w, STYLE_PLAIN, text);
 	if (t->before.holds && now > t->before.t_ns) {
 		snprintf(text, sizeof(text), ", now %s", fmt_rate(a, c->alloc_calls - MIN(c->alloc_calls, b ? b->calls : 0),
 								 now - t->before.t_ns));
-		say(w, STYLE_PLAIN, text);
+		flow__put(w, STYLE_PLAIN, text);
 	}
 	if (known & HAS_FREE_CALLS) {
 		snprintf(text, sizeof(text), "  %s freed", fmt_percent(a, c->free_calls, c->alloc_calls));
-		say(w, STYLE_PLAIN, text);
+		flow__put(w, STYLE_PLAIN, text);
 	}
 	if (known & HAS_TEMP_CALLS && c->temp_calls) {
 		snprintf(text, sizeof(text), ", %s temporary", fmt_percent(a, c->temp_calls, c->alloc_calls));
-		say(w, STYLE_PLAIN, text);
+		flow__put(w, STYLE_PLAIN, text);
 	}
 	if (known & HAS_FREE_CALLS && c->free_calls) {
 		snprintf(text, sizeof(text), ", lived %s on average", fmt_lived(a, t->shown, s->lifetime_sum_ns, c->free_calls));
-		say(w, STYLE_PLAIN, text);
+		flow__put(w, STYLE_PLAIN, text);
 	}
 	if (s->oldest_ns) {
 		snprintf(text, sizeof(text), "  oldest %s", fmt_oldest(a, s));
-		say(w, STYLE_PLAIN, text);
+		flow__put(w, STYLE_PLAIN, text);
 	}
 	if (s->last_ns && now >= s->last_ns) {
 		snprintf(text, sizeof(text), "  last call %s ago", fmt_duration(a, now - s->last_ns));
-		say(w, STYLE_PLAIN, text);
+		flow__put(w, STYLE_PLAIN, text);
 	}
-	end_line(w);
+	flow__end_line(w);
 }
 
-static void title_words(const struct top *t, const struct snap_site *s, struct words *w)
+/* What the last look at the heap says of its blocks. */
+static void heap_words(const struct top *t, const struct snap_site *s, struct flow *w)
+{
+	char a[FMT_MAX], b[FMT_MAX], types[512];
+	bool any = false;
+
+	if (snapshot__was_searched(t->shown, s->process)) {
+		any = true;
+		if (s->unreached_blocks)
+			flow__clausef(w, STYLE_BAD, "no pointer found to %s blocks, %s", fmt_exact(a, s->unreached_blocks), fmt_bytes(b, s->unreached_bytes));
+		else
+			flow__clausef(w, STYLE_GOOD, "no block without a pointer to it");
+	}
+	if (s->held) {
+		flow__clausef(w, STYLE_PLAIN, "%sheld through %s %s", any ? "  " : "", choices__name(&root_choices, s->held->kind), s->held->name ? s->held->name : "");
+		any = true;
+	}
+	if (s->n_types) {
+		flow__clausef(w, STYLE_PLAIN, "%s%s", any ? "  " : "", heap__types_words(types, sizeof(types), s->types, s->n_types));
+		any = true;
+	}
+	if (any)
+		flow__end_line(w);
+}
+
+static void title_words(const struct top *t, const struct snap_site *s, struct flow *w)
 {
 	_cleanup_free_ char *name = NULL, *cut = NULL;
 
 	name = tellings__name(&t->tellings, t->shown, s);
 	cut = name ? name__shorten(name, MAX(w->g->cols - 10, 20)) : NULL;
-	say(w, STYLE_TITLE, cut ? cut : "");
+	flow__put(w, STYLE_TITLE, cut ? cut : "");
 	if (s->trend.verdict) {
-		say(w, STYLE_PLAIN, ": ");
-		say(w, strcmp(s->trend.verdict, "leak") ? STYLE_FIGURE : STYLE_BAD, s->trend.verdict);
+		flow__put(w, STYLE_PLAIN, ": ");
+		flow__put(w, strcmp(s->trend.verdict, "leak") ? STYLE_FIGURE : STYLE_BAD, s->trend.verdict);
 	}
-	end_line(w);
+	flow__end_line(w);
 	if (s->trend.why) {
-		say(w, STYLE_PLAIN, s->trend.why);
-		end_line(w);
+		flow__put(w, STYLE_PLAIN, s->trend.why);
+		flow__end_line(w);
 	}
 }
 
@@ -264,7 +266,7 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 
 void top__draw_stack(struct top *t, struct grid *g, int row, int n)
 {
-	struct words w = { .g = g, .row = row, .end = row + n };
+	struct flow w = { .g = g, .row = row, .end = row + n };
 	const struct snap_site *site = top__find_site(t, t->stack_id, NULL);
 
 	if (!site) {
@@ -280,6 +282,7 @@ void top__draw_stack(struct top *t, struct grid *g, int row, int n)
 	if (n >= 9) {
 		live_words(t, site, &w);
 		call_words(t, site, t->stack_id, &w);
+		heap_words(t, site, &w);
 		w.row++;
 	}
 	draw_frames(t, g, w.row, row + n - w.row, site);

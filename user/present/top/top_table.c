@@ -318,6 +318,12 @@ void top__draw_table(struct top *t, struct grid *g, int row, int n)
 		grid__put(g, row++, 0, g->cols, STYLE_PLAIN, text);
 		n--;
 	}
+	if (top__is_heap(v)) {
+		int head = top__draw_heap_head(t, g, row, n);
+
+		row += head;
+		n -= head;
+	}
 	if (n < 1)
 		return;
 	lay_out(t, v, g->cols, &l);

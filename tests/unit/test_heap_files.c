@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Heaps in files, and in snapshots made of others: nothing is lost, nothing names what is not there. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "files/export.h"
+#include "files/json/json_read.h"
+#include "golden.h"
+#include "model/filter.h"
+#include "model/group.h"
+#include "model/heaps.h"
+#include "model/join.h"
+#include "sample_snapshot.h"
+#include "util/util.h"
+
+static char *written(const struct snapshot *s, const char *format, size_t *ret_len)
+{
+	struct export_opts o = { .report = { .older_ns = s->recording.older_ns } };
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_len);
+
+	cr_assert_eq(export__find_by_name(format)->write(out, s, &o, NULL), 0, "%s", format);
+	fclose(out);
+	return text;
+}
+
+static struct snapshot *again(const struct snapshot *s)
+{
+	_cleanup_err_ struct err e = {};
+	_cleanup_free_ char *json = NULL;
+	struct snapshot *read = NULL;
+	size_t len;
+
+	json = written(s, "json", &len);
+	cr_assert_eq(json_read__text(json, len, &read, &e), 0, "%s", err_msg(&e));
+	return read;
+}
+
+static const struct snap_block listed[] = {
+	{ 0x7f0012345010, 4096, 1, 90000000000, 1435, "text", REACH_UNREACHED },
+	{ 0xffff9c001230, 1032, 2, 60000000000, 1432, "engine::Row", REACH_INDIRECT },
+	{ 0x5581a2c0, 24, 0, 0, 0, NULL, REACH_REACHED },
+	{ 0x10, 24, 1, 1, 1432, "other", REACH_UNKNOWN },
+};
+
+static void list_blocks(struct snapshot *s)
+{
+	struct snap_heap *h = (struct snap_heap *)&s->heaps[0];
+	static const uint32_t stack[] = { 0, 1 };
+	struct snap_part *parts = snapshot__alloc(s, h->n_parts + 1, sizeof(*parts));
+
+	h->list = listed;
+	h->n_list = ARRAY_SIZE(listed);
+	h->n_list_of = 417;
+	/* --mmap has seen where one was mapped */
+	memcpy(parts, h->parts, h->n_parts * sizeof(*parts));
+	parts[h->n_parts - 2].stack = stack;
+	parts[h->n_parts - 2].n_stack = s->n_places > 1 ? 2 : 0;
+	h->parts = parts;
+	snapshot__set_heaps(s, s->heaps, s->n_heaps);
+}
+
+static struct snapshot *traced(unsigned int flags)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+
+	for (size_t i = 0; i < s->n_places; i++) {
+		s->places[i].n_lines = s->places[i].resolved ? s->places[i].n_lines : 0;
+		s->places[i].resolved = true;
+	}
+	sample__add_heap(s, 0, flags);
+	list_blocks(s);
+	return s;
+}
+
+static void check_same(struct snapshot *s)
+{
+	struct snapshot *read = again(s);
+	static const char *const formats[] = { "json", "text" };
+
+	cr_expect_eq(read->known, s->known);
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		size_t want_len, got_len;
+		_cleanup_free_ char *want = written(s, formats[i], &want_len), *got = written(read, formats[i], &got_len);
+		size_t at = 0;
+
+		while (want[at] && want[at] == got[at])
+			at++;
+		cr_assert(want_len == got_len && at == want_len, "%s at byte %zu: want\n%.300s\ngot\n%.300s", formats[i], at, want + at - MIN(at, 60),
+			  got + at - MIN(at, 60));
+	}
+	snapshot__free(read);
+	snapshot__free(s);
+}
+
+Test(heap_files, everything_comes_back)
+{
+	static const unsigned int flags[] = { 0, HEAP_SEARCHED, HEAP_OLDER, HEAP_SEARCHED | HEAP_OLDER, HEAP_SEARCHED | HEAP_QUIET, HEAP_REFUSED };
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		struct snapshot *s = sample__heap_alone(flags[i] & ~HEAP_OLDER);
+
+		snapshot__set_heaps(s, s->heaps, s->n_heaps);
+		check_same(s);
+		check_same(traced(flags[i]));
+	}
+}
+
+Test(heap_files, looks)
+{
+	struct snapshot *s = sample__heap_alone(HEAP_SEARCHED);
+	_cleanup_free_ char *alone = NULL, *refused = NULL;
+	size_t len;
+
+	snapshot__set_heaps(s, s->heaps, s->n_heaps);
+	alone = written(s, "json", &len);
+	golden__check("heap.json", alone, len);
+	snapshot__free(s);
+	s = sample__heap_alone(HEAP_REFUSED);
+	refused = written(s, "json", &len);
+	golden__check("heap-refused.json", refused, len);
+	/* the rest of resident memory alone: no figure of the heap */
+	cr_expect(strstr(refused, "\"in_use\": null") && strstr(refused, "\"free\": null") && strstr(refused, "\"mapped_bytes\": null") &&
+		  strstr(refused, "\"unreached\": null"), "%.400s", refused);
+	snapshot__free(s);
+}
+
+/* A file with no more than the contract's keys. */
+Test(heap_files, the_least)
+{
+	static const char text[] = "{\"schema\":\"malloctrace/2\",\"host\":{\"kernel\":\"6.1\"},\"heap\":[{\"process\":7,\"pid\":1432,\"comm\":\"a\",\"allocator\":\"glibc\","
+				   "\"in_use\":{\"blocks\":3,\"bytes\":72},\"classes\":[{\"usable\":24,\"blocks\":3,\"bytes\":72,\"types\":[{\"name\":\"t\",\"share\":1}]}],"
+				   "\"unreached\":{\"scans\":3,\"blocks\":1,\"bytes\":24}}]}";
+	_cleanup_err_ struct err e = {};
+	struct snapshot *s;
+
+	cr_assert_eq(json_read__text(text, strlen(text), &s, &e), 0, "%s", err_msg(&e));
+	cr_expect(snapshot__is_heap(s));
+	cr_expect(s->known & HAS_UNREACHED);
+	cr_expect_eq(s->n_processes, 1);
+	cr_expect_eq(s->processes[0].pid, 1432);
+	cr_expect_eq(s->heaps[0].blocks, 3);
+	cr_expect_str_eq(s->heaps[0].classes[0].types[0].name, "t");
+	snapshot__free(s);
+}
+
+Test(heap_files, what_is_wrong_is_refused)
+{
+	static const char *const files[] = {
+		"{\"schema\":\"malloctrace/2\",\"heap\":{}}",
+		"{\"schema\":\"malloctrace/2\",\"heap\":[1]}",
+		"{\"schema\":\"malloctrace/2\",\"heap\":[{\"process\":1,\"in_use\":[]}]}",
+		"{\"schema\":\"malloctrace/2\",\"heap\":[{\"process\":1,\"in_use\":{\"blocks\":-1}}]}",
+		"{\"schema\":\"malloctrace/2\",\"heap\":[{\"process\":1},{\"process\":1}]}",
+		"{\"schema\":\"malloctrace/2\",\"heap\":[{\"process\":1,\"blocks\":[{\"address\":\"7\"}]}]}",
+		"{\"schema\":\"malloctrace/2\",\"heap\":[{\"process\":1,\"blocks\":[{\"address\":\"0x1\",\"site\":0}]}]}",
+		"{\"schema\":\"malloctrace/2\",\"heap\":[{\"process\":1,\"roots\":[{\"kind\":\"ether\"}]}]}",
+		"{\"schema\":\"malloctrace/2\",\"processes\":[{\"id\":1}],\"heap\":[{\"process\":2}]}",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		_cleanup_err_ struct err e = {};
+		struct snapshot *s;
+
+		cr_expect_lt(json_read__text(files[i], strlen(files[i]), &s, &e), 0, "%s", files[i]);
+		cr_expect(strlen(err_msg(&e)) > 10, "%s", files[i]);
+	}
+}
+
+/* ---- in snapshots that are made of others */
+
+static void check_whole(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_heaps; i++) {
+		cr_expect_lt(s->heaps[i].process, s->n_processes);
+		for (size_t k = 0; k < s->heaps[i].n_list; k++)
+			cr_expect_leq(s->heaps[i].list[k].site, s->n_sites);
+		for (size_t k = 0; k < s->heaps[i].n_parts; k++)
+			for (uint32_t at = 0; at < s->heaps[i].parts[k].n_stack; at++)
+				cr_expect_lt(s->heaps[i].parts[k].stack[at], s->n_places);
+	}
+}
+
+Test(heap_files, groups_keep_them)
+{
+	for (size_t i = 0; i < n_groupings; i++) {
+		struct snapshot *s = sample__new(SAMPLE_MANY), *by;
+		uint64_t unreached = 0, was = 0;
+
+		for (uint32_t p = 0; p < 3; p++)
+			sample__add_heap(s, p, HEAP_SEARCHED);
+		list_blocks(s);
+		by = snapshot__group(s, &groupings[i]);
+		cr_assert_eq(by->n_heaps, 3, "%s", groupings[i].name);
+		check_whole(by);
+		for (size_t k = 0; k < 3; k++) {
+			cr_expect_eq(heap__pid(by, &by->heaps[k]), s->processes[k].pid, "%s", groupings[i].name);
+			cr_expect_str_eq(heap__comm(by, &by->heaps[k]), s->processes[k].comm);
+		}
+		for (size_t k = 0; k < s->n_sites; k++)
+			was += s->sites[k].unreached_bytes;
+		for (size_t k = 0; k < by->n_sites; k++)
+			unreached += by->sites[k].unreached_bytes;
+		cr_expect_eq(unreached, was, "%s", groupings[i].name);
+		cr_expect_eq(by->known & HAS_UNREACHED, HAS_UNREACHED);
+		snapshot__free(by);
+		snapshot__free(s);
+	}
+}
+
+Test(heap_files, types_of_several_sites)
+{
+	static const struct snap_share a[] = { { "A", 0.75, true }, { "B", 0.25, true } }, b[] = { { "B", 1, true } };
+	static const struct snap_root less = { ROOT_GLOBAL, "less", NULL, 1, 10 }, more = { ROOT_GLOBAL, "more", NULL, 1, 20 };
+	struct snap_site x = { .c.live_blocks = 4, .types = a, .n_types = 2, .held = &less }, y = { .c.live_blocks = 12, .types = b, .n_types = 1, .held = &more },
+			 not_looked_at = { .c.live_blocks = 100 }, sum = {};
+	const struct snap_site *v[] = { &x, &y, &not_looked_at };
+	struct snapshot *s = snapshot__new();
+
+	shares__add_up(s, v, 3, &sum);
+	cr_assert_eq(sum.n_types, 2);
+	cr_expect_str_eq(sum.types[0].name, "B");
+	cr_expect_float_eq(sum.types[0].share, 13.0 / 16, 1e-9);
+	cr_expect_float_eq(sum.types[1].share, 3.0 / 16, 1e-9);
+	cr_expect_str_eq(sum.held->name, "more");
+	snapshot__free(s);
+}
+
+/* Lists of blocks are narrowed; what the heap itself says is not. */
+Test(heap_files, filters_keep_them)
+{
+	struct snapshot *s = traced(HEAP_SEARCHED | HEAP_OLDER), *left;
+	_cleanup_err_ struct err e = {};
+	struct filter f = {};
+
+	cr_assert_eq(filter__init(&f, "no_function_is_called_so", NULL, NULL, &e), 0);
+	left = snapshot__filter(s, &f);
+	cr_assert_eq(left->n_heaps, 1);
+	cr_expect_eq(left->heaps[0].blocks, s->heaps[0].blocks);
+	cr_expect_eq(left->heaps[0].n_list, 0);
+	check_whole(left);
+	snapshot__free(left);
+	filter__done(&f);
+	cr_assert_eq(filter__init(&f, NULL, "no_function_is_called_so", NULL, &e), 0);
+	left = snapshot__filter(s, &f);
+	cr_expect_eq(left->heaps[0].n_list, ARRAY_SIZE(listed));
+	check_whole(left);
+	snapshot__free(left);
+	filter__done(&f);
+	snapshot__free(s);
+}
+
+Test(heap_files, several_files_keep_them)
+{
+	struct snapshot *v[] = { traced(HEAP_SEARCHED), traced(0) }, *all;
+	const char *names[] = { "a", "b" };
+	_cleanup_err_ struct err e = {};
+
+	cr_assert_eq(snapshot__join(v, names, 2, &all, &e), 0, "%s", err_msg(&e));
+	cr_assert_eq(all->n_heaps, 2);
+	check_whole(all);
+	cr_expect_eq(all->heaps[1].process, v[0]->n_processes);
+	cr_expect_eq(all->heaps[1].list[0].site, v[0]->n_sites + 1);
+	cr_expect_eq(all->heaps[1].list[2].site, 0);
+	/* of the second nobody searched: its sites say nothing */
+	cr_expect(snapshot__was_searched(all, 0));
+	cr_expect_not(snapshot__was_searched(all, all->heaps[1].process));
+	snapshot__free(all);
+	snapshot__free(v[0]);
+	snapshot__free(v[1]);
+}

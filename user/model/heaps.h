@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* The heaps of a snapshot: whose each is, and what becomes of them when rows are grouped, hidden or put together. */
+#ifndef MT_HEAPS_H
+#define MT_HEAPS_H
+
+#include "model/snapshot.h"
+#include "util/choices.h"
+
+extern const struct choices root_choices;	/* enum root_kind, as files call them */
+extern const struct choices part_choices;	/* enum part_kind */
+extern const struct choices reach_choices;	/* of snap_block.reach */
+
+/* heaps are the snapshot's from now on; HAS_UNREACHED follows from them. */
+void snapshot__set_heaps(struct snapshot *s, const struct snap_heap *heaps, size_t n);
+/* The heap of a process, by its index; NULL: it was not looked at. */
+const struct snap_heap *snapshot__heap_of(const struct snapshot *s, uint32_t process);
+/* Were pointers to a process's blocks searched for? */
+bool snapshot__was_searched(const struct snapshot *s, uint32_t process);
+bool heap__was_searched(const struct snap_heap *h);
+/* Is it what `malloctrace heap` found, and no trace? */
+bool snapshot__is_heap(const struct snapshot *s);
+/* Whose a heap is, also where its row of processes is of several. */
+pid_t heap__pid(const struct snapshot *s, const struct snap_heap *h);
+const char *heap__comm(const struct snapshot *s, const struct snap_heap *h);
+
+#define HEAPS_GONE UINT32_MAX
+
+/* Where rows of `from` are in `to`; NULL: where they were. What went to HEAPS_GONE is left out. */
+struct heaps_map {
+	const uint32_t *process_of, *site_of, *place_of;
+	uint32_t process_base, site_base, place_base;	/* added, where there is no table */
+	bool drop_older;	/* of lists of blocks: those without a site too */
+};
+
+/* Copies of all heaps of `from` into v, of room for as many. */
+void heaps__map(struct snapshot *to, struct snap_heap *v, const struct snapshot *from, const struct heaps_map *map);
+
+/* What the blocks of several sites are, by how many are live; and who holds the most of them. */
+void shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_t n, struct snap_site *ret);
+
+#endif

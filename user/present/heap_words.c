@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns words for what a look at a process's heap found. What always holds: no word is wider than its column. */
+#include "present/heap_words.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/parse.h"
+#include "util/util.h"
+
+bool heaps__know_older(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_heaps; i++)
+		if (s->heaps[i].older_known)
+			return true;
+	return false;
+}
+
+/* ---- sizes */
+
+/* A bound of a range: a whole number of its unit, as they are powers of two. */
+static int bound(char *buf, size_t size, uint64_t bytes, const char **ret_unit)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	size_t i = 0;
+
+	for (; i + 1 < ARRAY_SIZE(units) && bytes && !(bytes % 1024); i++)
+		bytes /= 1024;
+	*ret_unit = units[i];
+	return snprintf(buf, size, "%" PRIu64, bytes);
+}
+
+char *heap__size_words(char buf[static CELL_MAX], const struct snap_class *c)
+{
+	const char *from_unit, *end_unit;
+	char from[FMT_MAX], end[FMT_MAX];
+
+	if (!c->below)
+		return fmt_exact(buf, c->usable);
+	bound(from, sizeof(from), c->usable, &from_unit);
+	bound(end, sizeof(end), c->below, &end_unit);
+	if (c->below == UINT64_MAX)
+		snprintf(buf, CELL_MAX, "%.20s %s up", from, from_unit);
+	else if (from_unit == end_unit)
+		snprintf(buf, CELL_MAX, "%.20s-%.20s %s", from, end, end_unit);
+	else
+		snprintf(buf, CELL_MAX, "%.20s %s-%.20s %s", from, from_unit, end, end_unit);
+	/* bounds that are no round numbers */
+	if (strlen(buf) > HEAP_SIZE_COLS)
+		snprintf(buf, CELL_MAX, "%s up", fmt_bytes(from, c->usable));
+	return buf;
+}
+
+/* ---- types */
+
+/* "98%", "<1%", ">99%": a share that is neither nothing nor all is not rounded to that. */
+static void percent(char buf[static 8], double share)
+{
+	int n = (int)(share * 100 + 0.5);
+
+	if (n < 1 && share > 0)
+		snprintf(buf, 8, "<1%%");
+	else if (n >= 100 && share < 1)
+		snprintf(buf, 8, ">99%%");
+	else
+		snprintf(buf, 8, "%d%%", MAX(0, MIN(n, 100)));
+}
+
+char *heap__types_words(char *buf, size_t size, const struct snap_share *v, size_t n)
+{
+	size_t at = 0;
+
+	*buf = 0;
+	for (size_t i = 0; i < n; i++) {
+		char share[8];
+		size_t len;
+
+		percent(share, v[i].share);
+		len = strlen(share) + strlen(v[i].name) + 1 + (at ? 2 : 0);
+		if (at + len + 1 > size)
+			break;
+		at += (size_t)snprintf(buf + at, size - at, "%s%s %s", at ? ", " : "", share, v[i].name);
+	}
+	return buf;
+}
+
+/* ---- arenas */
+
+const char *heap__arena_words(char buf[static CELL_MAX], const struct snap_heap *h, const struct snap_arena *a)
+{
+	if (!a)
+		return "own mappings";
+	if (a->main)
+		return "main";
+	snprintf(buf, CELL_MAX, "arena %zu", (size_t)(a - h->arenas) + 1);
+	return buf;
+}

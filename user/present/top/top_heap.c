@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the view of the heap as it is: blocks by size, then by type, arenas, the rest of resident memory and what holds
+ * it all, one table after the other by g; what was found as a whole stands above them:
+ *
+ *	in use 64.6 MiB in 414,441 blocks
+ *	no pointer found in 3 scans: 40,674 blocks, 33.5 MiB (40,074 direct)
+ *	free 20.6 MiB (24.2%), kept by glibc: malloc_trim returns 17.5 MiB; not a leak
+ *	older than the trace: 38.2 MiB in 248,662 blocks, no pointer to 8,974 of them
+ *	glibc, 4 arenas  12.0s ago, for 312ms, not stopped  at most 2 blocks wrong
+ *	       USABLE  BLOCKS     BYTES SHARE UNREACHED TYPES
+ *	        1,032  31,744  31.2 MiB 48.4%    31,700 50% std::map<std::string, …>, 50% other
+ *
+ * The view reads no memory: whoever runs it is asked for a look (TOP_HEAP_LOOK, TOP_HEAP_SEARCH). What always holds: what is said is of the last
+ * look, and how long ago that was; where there was none it says so, and which key takes one.
+ */
+#include <string.h>
+
+#include "model/heaps.h"
+#include "present/figures.h"
+#include "present/heap_words.h"
+#include "present/top/top_parts.h"
+#include "util/text.h"
+
+#define LINES_MAX 8		/* of what stands above the table, as long as there is room for some rows */
+#define ROWS_LEAST 4
+#define ARENA_NAME_COLS 13
+#define ARENA_BAR_LEAST 6
+#define MODULE_FROM 44		/* columns from which there is room for a module beside a name */
+
+enum { ID_CLASS = 8, ID_TYPE, ID_ARENA, ID_PART, ID_ROOT };
+
+bool top__is_heap(const struct view *v)
+{
+	return (v->bit | v->live.beside) & VIEW_HEAP;
+}
+
+static bool in_sight(const struct top *t, const struct snap_heap *h)
+{
+	return !t->scope || t->shown->processes[h->process].id == t->scope;
+}
+
+/* The next one in sight from `from` on; NULL: none is left. */
+static const struct snap_heap *next_heap(const struct top *t, const struct snap_heap *from)
+{
+	const struct snapshot *s = t->shown;
+
+	for (const struct snap_heap *h = from ? from + 1 : s->heaps; s->n_heaps && h < s->heaps + s->n_heaps; h++)
+		if (in_sight(t, h))
+			return h;
+	return NULL;
+}
+
+/* ---- a look */
+
+uint32_t top__heap_process(const struct top *t)
+{
+	return t->heap_process;
+}
+
+void top__heap_failed(struct top *t, const char *why)
+{
+	free(t->heap_failed);
+	t->heap_failed = why ? strdup(why) : NULL;
+}
+
+/* The process in sight, or that of the row under the cursor; NULL: it could be any of several. */
+static const struct snap_process *wanted_process(const struct top *t)
+{
+	const struct snap_process *one = top__scope_process(t);
+	const struct top_place *p = &t->at[t->view];
+
+	if (one || t->pane != PANE_TABLE || p->cursor >= t->rows.n)
+		return one;
+	return t->rows.v[p->cursor].of.process;
+}
+
+static void show_heap(struct top *t)
+{
+	for (size_t i = 0; i < t->n_views && !top__is_heap(top__view(t)); i++)
+		if (t->views[i]->bit == VIEW_HEAP) {
+			t->view = i;
+			t->pane = PANE_TABLE;
+			top__build_rows(t);
+		}
+}
+
+/* h: what is there, and the view of it; u: what no pointer reaches, also for the tables of sites. */
+enum top_action top__look_at_heap(struct top *t, int key)
+{
+	const struct snap_process *p = t->shown ? wanted_process(t) : NULL;
+	char text[256];
+
+	if (!t->shown)
+		return TOP_NONE;
+	if (!p) {
+		top__say(t, "Whose heap? Put the cursor on a row of that process, or choose it: 4, then Enter.");
+		return TOP_NONE;
+	}
+	if (p->ended) {
+		snprintf(text, sizeof(text), "%.200s (%d) has ended: its memory is gone.", p->comm, (int)p->pid);
+		top__say(t, text);
+		return TOP_NONE;
+	}
+	t->heap_process = p->id;
+	if (key == 'u')
+		return TOP_HEAP_SEARCH;
+	show_heap(t);
+	return TOP_HEAP_LOOK;
+}
+
+/* ---- rows */
+
+static struct top_row row_for(const struct top *t, const struct snap_heap *h, unsigned int kind, const char *text, uint64_t n)
+{
+	const struct snap_process *p = &t->shown->processes[h->process];
+
+	return (struct top_row){ .id = top__id_of(kind, text, n ^ (uint64_t)p->id << 48), .of = { .s = t->shown, .process = p, .heap = h } };
+}
+
+static bool shares_match(const struct top *t, const struct snap_share *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (top__text_matches(t, v[i].name))
+			return true;
+	return false;
+}
+
+static void class_rows(struct top *t, const struct snap_heap *h)
+{
+	for (size_t i = 0; i < h->n_classes; i++) {
+		const struct snap_class *c = &h->classes[i];
+		struct top_row r = row_for(t, h, ID_CLASS, NULL, c->usable);
+		char size[CELL_MAX];
+
+		r.of.class = c;
+		if (!*t->filter || shares_match(t, c->types, c->n_types) || top__text_matches(t, heap__size_words(size, c)))
+			top__add_row(t, &r);
+	}
+}
+
+static void type_rows(struct top *t, const struct snap_heap *h)
+{
+	for (size_t i = 0; i < h->n_types; i++) {
+		struct top_row r = row_for(t, h, ID_TYPE, h->types[i].name, h->types[i].is_class);
+
+		r.of.type = &h->types[i];
+		if (!*t->filter || top__text_matches(t, h->types[i].name))
+			top__add_row(t, &r);
+	}
+}
+
+/* Blocks with a mapping of their own are a row, too, so that all adds up. */
+static void arena_rows(struct top *t, const struct snap_heap *h)
+{
+	for (size_t i = 0; i < h->n_arenas + (h->mapped_blocks > 0); i++) {
+		struct top_row r = row_for(t, h, ID_ARENA, NULL, i);
+		char name[CELL_MAX];
+
+		r.of.arena = i < h->n_arenas ? &h->arenas[i] : NULL;
+		if (!*t->filter || top__text_matches(t, heap__arena_words(name, h, r.of.arena)))
+			top__add_row(t, &r);
+	}
+}
+
+static void part_rows(struct top *t, const struct snap_heap *h)
+{
+	for (size_t i = 0; i < h->n_parts; i++) {
+		const struct snap_part *p = &h->parts[i];
+		struct top_row r = row_for(t, h, ID_PART, p->name, i);
+
+		r.of.part = p;
+		if (!*t->filter || top__text_matches(t, p->name) || top__text_matches(t, p->module) || top__text_matches(t, choices__name(&part_choices, p->kind)))
+			top__add_row(t, &r);
+	}
+}
+
+static void root_rows(struct top *t, const struct snap_heap *h)
+{
+	for (size_t i = 0; i < h->n_roots; i++) {
+		const struct snap_root *root = &h->roots[i];
+		struct top_row r = row_for(t, h, ID_ROOT, root->name, i);
+
+		r.of.root = root;
+		if (!*t->filter || top__text_matches(t, root->name) || top__text_matches(t, root->module) ||
+		    top__text_matches(t, choices__name(&root_choices, root->kind)))
+			top__add_row(t, &r);
+	}
+}
+
+void top__heap_rows(struct top *t, const struct view *v)
+{
+	static void (*const rows[N_VIEW_ROWS])(struct top *t, const struct snap_heap *h) = {
+		[ROWS_HEAP] = class_rows, [ROWS_TYPES] = type_rows, [ROWS_ARENAS] = arena_rows, [ROWS_PARTS] = part_rows, [ROWS_ROOTS] = root_rows,
+	};
+
+	for (const struct snap_heap *h = next_heap(t, NULL); h && rows[v->rows]; h = next_heap(t, h))
+		/* of one that was not recognised there are parts, and what the trace knows of its blocks */
+		if (!h->refused || v->rows == ROWS_PARTS || v->rows == ROWS_ROOTS)
+			rows[v->rows](t, h);
+}
+
+/* ---- what a filter leaves */
+
+static uint64_t bytes_of(const struct row_of *r)
+{
+	if (r->class)
+		return r->class->bytes;
+	if (r->type)
+		return r->type->bytes;
+	if (r->part)
+		return r->part->resident_bytes;
+	return r->root ? r->root->bytes : r->arena ? r->arena->bytes : r->heap->mapped_bytes;
+}
+
+static uint64_t blocks_of(const struct row_of *r)
+{
+	if (r->class)
+		return r->class->blocks;
+	if (r->type)
+		return r->type->blocks;
+	if (r->part)
+		return 0;
+	return r->root ? r->root->blocks : r->arena ? r->arena->blocks : r->heap->mapped_blocks;
+}
+
+void top__heap_filtered(const struct top *t, struct heap_filtered *ret)
+{
+	enum view_rows rows = top__view(t)->rows;
+
+	*ret = (struct heap_filtered){ .n = t->rows.n };
+	for (size_t i = 0; i < t->rows.n; i++) {
+		ret->bytes += bytes_of(&t->rows.v[i].of);
+		ret->blocks += blocks_of(&t->rows.v[i].of);
+	}
+	for (const struct snap_heap *h = next_heap(t, NULL); h; h = next_heap(t, h)) {
+		ret->of += rows == ROWS_HEAP ? h->n_classes : rows == ROWS_TYPES ? h->n_types : rows == ROWS_PARTS ? h->n_parts :
+			   rows == ROWS_ROOTS ? h->n_roots : h->n_arenas + (h->mapped_blocks > 0);
+		ret->all_bytes += rows == ROWS_PARTS ? h->rss_bytes : h->bytes;
+		ret->all_blocks += rows == ROWS_PARTS ? 0 : h->blocks;
+	}
+}
+
+/* ---- what stands above the rows */
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void key_words(struct flow *f, const char *key, const char *text)
+{
+	flow__put(f, STYLE_KEY, key);
+	flow__words(f, STYLE_PLAIN, text);
+	flow__end_line(f);
+}
+
+/* No heap was looked at: why, and what to do. */
+static void no_heap(const struct top *t, struct flow *f)
+{
+	const struct snap_process *p = top__scope_process(t);
+	char who[128] = "";
+
+	if (p)
+		snprintf(who, sizeof(who), " of %.100s (%d)", p->comm, (int)p->pid);
+	if (t->heap_failed)
+		flow__words(f, STYLE_BAD, t->heap_failed);
+	else if (p && p->ended)
+		flow__wordsf(f, STYLE_WARN, "The heap%s was not looked at, and the process has ended: its memory is gone.", who);
+	else
+		flow__wordsf(f, STYLE_PLAIN, "The heap%s was not looked at yet. A trace knows what was allocated since it began; a look reads what is there.", who);
+	flow__end_line(f);
+	if (p && p->ended)
+		return;
+	f->row++;
+	key_words(f, "h", "  looks at it now: blocks in use by size and type, what is free, what else is resident");
+	key_words(f, "u", "  searches for blocks that no pointer reaches, too: three scans");
+	f->row++;
+	flow__words(f, STYLE_DIM, "Its memory is read, never written; it is not stopped, and may run slower while a scan lasts.");
+	flow__end_line(f);
+}
+
+static void use_words(const struct top *t, struct flow *f, const struct snap_heap *h)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+
+	flow__wordsf(f, STYLE_FIGURE, "in use %s in %s block%s", fmt_bytes(a, h->bytes), fmt_exact(b, h->blocks), plural(h->blocks));
+}
+
+static void older_words(const struct top *t, struct flow *f, const struct snap_heap *h)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+
+	if (!h->older_known)
+		return;
+	flow__clausef(f, STYLE_PLAIN, "older than the trace: %s in %s block%s", fmt_bytes(a, h->older_bytes), fmt_exact(b, h->older_blocks), plural(h->older_blocks));
+	if (h->older_unreached_blocks)
+		flow__clausef(f, STYLE_BAD, ", no pointer to %s of them", fmt_exact(a, h->older_unreached_blocks));
+}
+
+static void free_words(const struct top *t, struct flow *f, const struct snap_heap *h)
+{
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
+
+	flow__wordsf(f, STYLE_FIGURE, "free %s", fmt_bytes(a, h->free_bytes));
+	if (h->free_bytes)
+		flow__wordsf(f, STYLE_PLAIN, " (%s), kept by %s: malloc_trim returns %s; not a leak", fmt_share(b, h->free_bytes, h->free_bytes + h->bytes),
+			     h->allocator ? h->allocator : "its allocator", fmt_bytes(c, h->trimmable_bytes));
+}
+
+static void unreached_words(const struct top *t, struct flow *f, const struct snap_heap *h)
+{
+	const struct snap_unreached *u = &h->unreached;
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
+
+	if (!u->scans) {
+		flow__words(f, STYLE_DIM, "not searched for blocks that no pointer reaches: ");
+		flow__put(f, STYLE_KEY, "u");
+		flow__words(f, STYLE_DIM, " does it");
+		return;
+	}
+	flow__wordsf(f, STYLE_PLAIN, "no pointer found in %u scan%s: ", u->scans, plural(u->scans));
+	if (!u->blocks)
+		flow__words(f, STYLE_GOOD, "no block");
+	else
+		flow__wordsf(f, STYLE_BAD, "%s block%s, %s (%s direct)", fmt_exact(a, u->blocks), plural(u->blocks), fmt_bytes(b, u->bytes), fmt_exact(c, u->direct_blocks));
+	if (u->registers && strcmp(u->registers, "read"))
+		flow__clausef(f, STYLE_DIM, "; registers %s", u->registers);
+}
+
+/* How, when, and what of it is not sure. */
+static void look_words(const struct top *t, struct flow *f, const struct snap_heap *h)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+
+	if (!h->refused)
+		flow__clausef(f, STYLE_DIM, "%s, %zu arena%s", h->allocator ? h->allocator : "", h->n_arenas, plural(h->n_arenas));
+	if (h->at_ns)
+		flow__clausef(f, STYLE_DIM, "  %s ago, for %s", fmt_duration(a, t->shown->duration_ns - MIN(h->at_ns, t->shown->duration_ns)), fmt_duration(b, h->looked_ns));
+	else
+		flow__clausef(f, STYLE_DIM, "  looked for %s", fmt_duration(b, h->looked_ns));
+	if (h->paused_ns)
+		flow__clausef(f, STYLE_DIM, ", stopped for %s", fmt_duration(a, h->paused_ns));
+	else
+		flow__put(f, STYLE_DIM, ", not stopped");
+	if (h->unsure_blocks)
+		flow__clausef(f, STYLE_DIM, "  at most %s block%s wrong", fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
+	if (h->swapped_bytes)
+		flow__clausef(f, STYLE_WARN, "  %s swapped out, not read", fmt_bytes(a, h->swapped_bytes));
+	if (h->broken_bytes)
+		flow__clausef(f, STYLE_WARN, "  %s skipped", fmt_bytes(a, h->broken_bytes));
+}
+
+/* "RSS 96.0 MiB: heap 82.4 MiB, anonymous 7.2 MiB, ...; beside it page tables 340.0 KiB, swapped out 2.0 MiB" */
+static void resident_words(const struct top *t, struct flow *f, const struct snap_heap *h)
+{
+	uint64_t sums[N_PART_KINDS] = { 0 };
+	char a[FMT_MAX], b[FMT_MAX];
+	const char *before = ": ";
+
+	for (size_t i = 0; i < h->n_parts; i++)
+		sums[h->parts[i].kind < N_PART_KINDS ? h->parts[i].kind : PART_OTHER] += h->parts[i].resident_bytes;
+	flow__wordsf(f, STYLE_FIGURE, "RSS %s", fmt_bytes(a, h->rss_bytes));
+	for (unsigned int i = 0; i < N_PART_KINDS; i++)
+		if (sums[i]) {
+			flow__clausef(f, STYLE_PLAIN, "%s%s %s", before, choices__name(&part_choices, i), fmt_bytes(a, sums[i]));
+			before = ", ";
+		}
+	flow__clausef(f, STYLE_DIM, "; beside it page tables %s, swapped out %s", fmt_bytes(a, h->page_table_bytes), fmt_bytes(b, h->swap_bytes));
+}
+
+/* One of several, in a line: all of it is said where it is looked at alone. */
+static void line_of(const struct top *t, struct flow *f, const struct snap_heap *h)
+{
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
+
+	flow__wordsf(f, STYLE_TITLE, "%.64s (%d)", heap__comm(t->shown, h), (int)heap__pid(t->shown, h));
+	if (h->refused) {
+		flow__wordsf(f, STYLE_WARN, "  %s", h->refused);
+		return;
+	}
+	flow__clausef(f, STYLE_FIGURE, "  in use %s in %s block%s", fmt_bytes(a, h->bytes), fmt_exact(b, h->blocks), plural(h->blocks));
+	flow__clausef(f, STYLE_PLAIN, "  free %s (%s)", fmt_bytes(a, h->free_bytes), fmt_share(b, h->free_bytes, h->free_bytes + h->bytes));
+	if (h->unreached.scans)
+		flow__clausef(f, h->unreached.blocks ? STYLE_BAD : STYLE_GOOD, "  unreached %s, %s", fmt_exact(b, h->unreached.blocks), fmt_bytes(c, h->unreached.bytes));
+}
+
+static void refused_words(const struct top *t, struct flow *f, const struct snap_heap *h)
+{
+	flow__words(f, STYLE_WARN, h->refused);
+}
+
+typedef void (*sentence)(const struct top *t, struct flow *f, const struct snap_heap *h);
+
+/* All of it, if it says anything, or nothing: half a figure tells something else. */
+static void put_sentence(const struct top *t, struct flow *f, sentence says, const struct snap_heap *h)
+{
+	struct flow probe = { .g = f->g, .row = f->row };
+
+	says(t, &probe, h);
+	if (probe.row >= f->end || !probe.col)
+		return;
+	says(t, f, h);
+	flow__end_line(f);
+}
+
+/* What matters most is first. */
+static void all_of(const struct top *t, struct flow *f, const struct snap_heap *h)
+{
+	static const sentence of_census[] = { use_words, unreached_words, free_words, older_words, look_words };
+	static const sentence of_parts[] = { resident_words, free_words, look_words };
+	static const sentence of_refused[] = { refused_words, unreached_words, resident_words, look_words };
+	const sentence *v = h->refused ? of_refused : top__view(t)->rows == ROWS_PARTS ? of_parts : of_census;
+	size_t n = v == of_census ? ARRAY_SIZE(of_census) : v == of_parts ? ARRAY_SIZE(of_parts) : ARRAY_SIZE(of_refused);
+
+	for (size_t i = 0; i < n; i++)
+		put_sentence(t, f, v[i], h);
+}
+
+int top__draw_heap_head(struct top *t, struct grid *g, int row, int n)
+{
+	const struct snap_heap *first = next_heap(t, NULL);
+	struct flow f = { .g = g, .row = row, .end = row + (first ? MIN(LINES_MAX, MAX(n - ROWS_LEAST, 1)) : n) };
+	size_t left = 0;
+
+	if (!first) {
+		no_heap(t, &f);
+		return n;
+	}
+	/* a look that came to nothing leaves what the one before had found */
+	if (t->heap_failed) {
+		flow__words(&f, STYLE_BAD, t->heap_failed);
+		flow__end_line(&f);
+	}
+	if (!next_heap(t, first)) {
+		all_of(t, &f, first);
+		return MIN(f.row, f.end) - row;
+	}
+	for (const struct snap_heap *h = first; h; h = next_heap(t, h)) {
+		if (f.row + 1 >= f.end && next_heap(t, h)) {
+			left++;
+			continue;
+		}
+		if (left)
+			break;
+		line_of(t, &f, h);
+		flow__end_line(&f);
+	}
+	if (left)
+		grid__putf(g, f.end - 1, 0, g->cols, STYLE_DIM, "… and %zu more", left + 1);
+	return left ? f.end - row : MIN(f.row, f.end) - row;
+}
+
+/* ---- cells */
+
+void top__draw_types(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
+{
+	const struct snap_class *c = r->of.class;
+	int end = col + width;
+
+	if (!c->n_types)
+		grid__put(g, row, col, width, STYLE_DIM, "-");
+	for (size_t i = 0; i < c->n_types && col < end; i++) {
+		char text[512];
+		_cleanup_free_ char *cut = NULL;
+		int room = end - col - (i ? 2 : 0);
+
+		heap__types_words(text, sizeof(text), &c->types[i], 1);
+		if (!*text || room < (int)MIN(text_width(text), 12)) {
+			grid__put(g, row, col, end - col, STYLE_DIM, " …");
+			break;
+		}
+		if (i)
+			col += grid__put(g, row, col, end - col, STYLE_DIM, ", ");
+		cut = text_shorten(text, (size_t)room);
+		col += grid__put(g, row, col, room, c->types[i].is_class ? STYLE_PLAIN : STYLE_DIM, cut ? cut : "");
+	}
+}
+
+static uint64_t arena_total(const struct top_row *r)
+{
+	return r->of.arena ? r->of.arena->bytes + r->of.arena->free_bytes : r->of.heap->mapped_bytes;
+}
+
+/* Its name, and what of it is in use as a bar, on one scale for all. */
+void top__draw_arena(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
+{
+	uint64_t most = 1, used = r->of.arena ? r->of.arena->bytes : r->of.heap->mapped_bytes;
+	int bar = width - ARENA_NAME_COLS, used_cols, all_cols;
+	char name[CELL_MAX];
+
+	grid__put(g, row, col, width, STYLE_PLAIN, heap__arena_words(name, r->of.heap, r->of.arena));
+	if (bar < ARENA_BAR_LEAST)
+		return;
+	for (size_t i = 0; i < t->rows.n; i++)
+		most = MAX(most, arena_total(&t->rows.v[i]));
+	all_cols = (int)((double)arena_total(r) / (double)most * bar + 0.5);
+	used_cols = MIN(all_cols, (int)((double)used / (double)most * bar + 0.5));
+	grid__fill(g, row, col + ARENA_NAME_COLS, used_cols, STYLE_BAR, 0x2588);
+	grid__fill(g, row, col + ARENA_NAME_COLS + used_cols, all_cols - used_cols, STYLE_DIM, 0x2591);
+}
+
+/* Whose it is, and the module of a variable at the right. */
+void top__draw_part(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
+{
+	const char *name = r->of.part->name ? r->of.part->name : "", *module = r->of.part->module;
+	int at = module && width >= MODULE_FROM ? width * 3 / 5 : width;
+	_cleanup_free_ char *cut = text_shorten(name, (size_t)MAX(at - (at < width ? 2 : 0), 1));
+
+	grid__put(g, row, col, at, STYLE_PLAIN, cut ? cut : "");
+	if (at < width)
+		grid__put(g, row, col + at, width - at, STYLE_DIM, path_basename(module));
+}
