@@ -265,33 +265,72 @@ int candidates__scan(struct candidates *c, struct search *s, const struct census
 
 /* ---- direct or indirect */
 
+struct walk {
+	uint32_t *stack, *next;		/* candidates that are gone through, and the next edge of each */
+	uint32_t *order;		/* those that were gone through to their end */
+	size_t n_stack, n_order;
+};
+
+static void walk__done(struct walk *w)
+{
+	free(w->stack);
+	free(w->next);
+	free(w->order);
+}
+
+/* Goes through what a candidate leads to and was not met before: each gets a mark, and its place in order. */
+static void walk_from(const struct candidates *c, struct walk *w, uint8_t *met, uint8_t mark, uint32_t from)
+{
+	w->stack[0] = from;
+	w->next[0] = c->edges.first[from];
+	w->n_stack = 1;
+	while (w->n_stack) {
+		uint32_t at = w->stack[w->n_stack - 1], to;
+
+		if (w->next[w->n_stack - 1] == edges_end(c, at)) {
+			w->order[w->n_order++] = at;
+			w->n_stack--;
+			continue;
+		}
+		to = c->edges.to.v[w->next[w->n_stack - 1]++];
+		if (c->left[to] || met[to] != REACHED)
+			continue;
+		met[to] = mark;
+		w->stack[w->n_stack] = to;
+		w->next[w->n_stack++] = c->edges.first[to];
+	}
+}
+
+/*
+ * Two walks. The first ends with those last that others do not lead to: of a circle, with the one that it was entered by. In that order
+ * the second takes whoever was not met yet for direct, and all that it leads to for indirect.
+ */
 int candidates__judge(const struct candidates *c, uint8_t *to, struct err *e)
 {
-	_cleanup_free_ uint32_t *stack = malloc((c->blocks.n + 1) * sizeof(*stack));
-	size_t n = 0;
+	__attribute__((cleanup(walk__done))) struct walk w = {};
+	_cleanup_free_ uint32_t *order = NULL;
+	size_t n = c->blocks.n, n_first;
 
-	if (!stack)
+	w.stack = malloc((n + 1) * sizeof(*w.stack));
+	w.next = malloc((n + 1) * sizeof(*w.next));
+	w.order = malloc((n + 1) * sizeof(*w.order));
+	order = malloc((n + 1) * sizeof(*order));
+	if (!w.stack || !w.next || !w.order || !order)
 		return no_memory(e);
-	memset(to, REACHED, c->blocks.n);
-	for (uint32_t i = 0; i < c->blocks.n; i++) {
-		if (c->left[i] || to[i] != REACHED)
-			continue;
-		to[i] = UNREACHED;
-		stack[n++] = i;
-		while (n) {
-			uint32_t from = stack[--n];
-
-			for (uint32_t k = c->edges.first[from]; k < edges_end(c, from); k++) {
-				uint32_t next = c->edges.to.v[k];
-
-				if (next == i || c->left[next] || to[next] == UNREACHED_INDIRECT)
-					continue;
-				/* of one that was the first of something, all that follows is marked already */
-				if (to[next] == REACHED)
-					stack[n++] = next;
-				to[next] = UNREACHED_INDIRECT;
-			}
+	memset(to, REACHED, n);
+	for (uint32_t i = 0; i < n; i++)
+		if (!c->left[i] && to[i] == REACHED) {
+			to[i] = UNREACHED;
+			walk_from(c, &w, to, UNREACHED, i);
 		}
-	}
+	n_first = w.n_order;
+	memcpy(order, w.order, n_first * sizeof(*order));
+	memset(to, REACHED, n);
+	for (size_t i = n_first; i--;)
+		if (to[order[i]] == REACHED) {
+			to[order[i]] = UNREACHED;
+			w.n_order = 0;
+			walk_from(c, &w, to, UNREACHED_INDIRECT, order[i]);
+		}
 	return 0;
 }

@@ -35,9 +35,9 @@ void candidates__done(struct candidates *c);
 int candidates__scan(struct candidates *c, struct search *s, const struct census *now, const struct reach_opts *o,
 		     struct reach_result *note, struct err *e);
 /*
- * Of those that remain: which is only pointed to by others of them? Of each circle that no other candidate points into, the first
- * one by address is not: each of them is reached from one that nobody points to, or from that one. As valgrind does. to: of each
- * candidate; of those that left it is REACHED.
+ * Of those that remain: UNREACHED or UNREACHED_INDIRECT, only pointed to by others of them. Of a circle that no other candidate points
+ * into, the first one by address is direct: so each of them is reached from a direct one, and no direct one from another.
+ * to: of each candidate; of those that left it is REACHED.
  */
 int candidates__judge(const struct candidates *c, uint8_t *to, struct err *e);
 
