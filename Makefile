@@ -35,16 +35,20 @@ LIB_OBJ := $(filter-out $(B)/user/main.o,$(OBJ))
 
 all: $(B)/malloctrace
 
-# ---- the BPF side: one object, checked against no running kernel, embedded as a skeleton
-$(B)/malloctrace.bpf.o: bpf/malloctrace.bpf.c $(wildcard bpf/*.h vmlinux/*/*.h) Makefile
+# ---- the BPF side: checked against no running kernel; each object is embedded as a skeleton
+SKELETONS := $(patsubst bpf/%.bpf.c,$(B)/%.skel.h,$(wildcard bpf/*.bpf.c))
+
+.SECONDARY: $(SKELETONS:.skel.h=.bpf.o)
+
+$(B)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h vmlinux/*/*.h) Makefile
 	$(call say,BPF,$@)mkdir -p $(B) && $(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(ARCH) -Wall -Wextra -Wno-unused-parameter $(BPF_FLAGS) \
-		-Ivmlinux/$(ARCH) -I. -I/usr/include/$(MULTIARCH) -c $< -o $(B)/full.bpf.o && \
-		$(BPFTOOL) gen object $@ $(B)/full.bpf.o
+		-Ivmlinux/$(ARCH) -I. -I/usr/include/$(MULTIARCH) -c $< -o $(B)/$*.full.o && \
+		$(BPFTOOL) gen object $@ $(B)/$*.full.o
 
 # A skeleton names the types of the programs' variables, and does not define them.
-skeleton = { echo '\#include "bpf/abi.h"' && $(BPFTOOL) gen skeleton $< name malloctrace_bpf; } > $@.tmp && mv $@.tmp $@
+skeleton = { echo '\#include "bpf/abi.h"' && $(BPFTOOL) gen skeleton $< name $(@F:.skel.h=_bpf); } > $@.tmp && mv $@.tmp $@
 
-$(B)/malloctrace.skel.h: $(B)/malloctrace.bpf.o
+$(B)/%.skel.h: $(B)/%.bpf.o
 	$(call say,SKEL,$@)$(skeleton)
 
 # ---- the page of the HTML report
@@ -60,7 +64,7 @@ $(B)/completion.%.h: user/options/completion/malloctrace.% Makefile
 $(B)/user/options/complete.o: $(B)/completion.bash.h $(B)/completion.zsh.h $(B)/completion.fish.h
 
 # ---- the program
-$(OBJ): | $(B)/malloctrace.skel.h
+$(OBJ): | $(SKELETONS)
 
 $(B)/%.o: %.c Makefile
 	$(call say,CC,$@)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -c $< -o $@

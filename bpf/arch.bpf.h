@@ -16,6 +16,7 @@
 #define MT_ARCH_BPF_H
 
 #include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi.h"
@@ -146,6 +147,17 @@ static __always_inline int arch_user_frame(struct mt_walk *w, const void *regs)
 	return 0;
 }
 
+/* All that may hold a pointer, the stack pointer last, at most 32; returns how many. regs: as above. */
+static __always_inline __u32 arch_user_registers(__u64 *to, const void *regs)
+{
+	return bpf_probe_read_kernel(to, 32 * 8, regs) ? 0 : 32;	/* x0 to x30, sp */
+}
+
+static __always_inline __u64 arch_thread_pointer(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, thread.uw.tp_value);
+}
+
 /*
  * Added to an instruction's address: at most its length, so that looking one byte before, as for
  * return addresses, finds it.
@@ -262,6 +274,17 @@ static __always_inline int arch_user_frame(struct mt_walk *w, const void *regs)
 	w->sp = q[15];
 	w->lr_known = 0;
 	return 0;
+}
+
+static __always_inline __u32 arch_user_registers(__u64 *to, const void *regs)
+{
+	/* r15 to di; sp is behind others that point to no data */
+	return bpf_probe_read_kernel(to, 15 * 8, regs) || bpf_probe_read_kernel(to + 15, 8, (const char *)regs + 19 * 8) ? 0 : 16;
+}
+
+static __always_inline __u64 arch_thread_pointer(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, thread.fsbase);
 }
 
 #define ARCH_BEHIND_INSN 1

@@ -20,6 +20,7 @@
 #include "bpf/refusals.bpf.h"
 #include "bpf/scope.bpf.h"
 #include "bpf/spots.bpf.h"
+#include "bpf/upids.bpf.h"
 
 /* these have programs of their own */
 #include "bpf/check.bpf.h"
@@ -185,13 +186,9 @@ int hello(void *ctx)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
-	struct upid at = {};
 
 	mt_ns_level = BPF_CORE_READ(pid, level);
-	bpf_probe_read_kernel(&at, bpf_core_type_size(struct upid),
-			      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
-				      mt_ns_level * bpf_core_type_size(struct upid));
-	mt_ns = (__u64)at.ns;
+	mt_ns = (__u64)upid_at(pid, mt_ns_level).ns;
 	mt_hello_ns = clock_ns();
 	return 0;
 }

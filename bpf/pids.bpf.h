@@ -11,17 +11,13 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/count.bpf.h"
+#include "bpf/upids.bpf.h"
 
 /* A pid as malloctrace sees it; 0 if it lives where malloctrace cannot see. */
 static __always_inline __u32 own_view(struct pid *pid)
 {
-	struct upid at = {};
+	struct upid at = upid_at(pid, mt_ns_level);
 
-	if (!pid || BPF_CORE_READ(pid, level) < mt_ns_level)
-		return 0;
-	bpf_probe_read_kernel(&at, bpf_core_type_size(struct upid),
-			      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
-				      mt_ns_level * bpf_core_type_size(struct upid));
 	return (__u64)at.ns == mt_ns ? at.nr : 0;
 }
 
@@ -33,14 +29,7 @@ static __always_inline __u32 own_pid_of(struct task_struct *task)
 /* The pid in the innermost namespace: what the process takes for its own. */
 static __always_inline __u32 innermost_pid(struct pid *pid)
 {
-	struct upid at = {};
-
-	if (!pid)
-		return 0;
-	bpf_probe_read_kernel(&at, bpf_core_type_size(struct upid),
-			      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
-				      BPF_CORE_READ(pid, level) * bpf_core_type_size(struct upid));
-	return at.nr;
+	return pid ? upid_at(pid, BPF_CORE_READ(pid, level)).nr : 0;
 }
 
 #endif

@@ -49,6 +49,7 @@ struct reach_result {
 	uint64_t root_bytes;	/* that were searched beside the heap */
 	unsigned int scans;	/* that were made */
 	bool registers_stopped, registers_missing;
+	bool crowded;		/* more pointers than there is memory for: some blocks were taken for reached that may not be */
 	uint64_t n_candidates;	/* after the first scan */
 };
 

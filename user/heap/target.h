@@ -67,6 +67,7 @@ struct target_thread {
 	uint64_t sp, tp;	/* 0: not known */
 	uint64_t regs[TARGET_MAX_REGISTERS];
 	uint32_t n_regs;	/* 0: they could not be read */
+	uint64_t switches;	/* how often it has left a processor; with sp, which is 0 of a thread that runs, tells whether it ran */
 };
 /* Of a stopped one, by ptrace. *ret is the caller's to free. */
 int target__registers(struct target *t, struct target_thread **ret, size_t *ret_n, struct err *e);

@@ -29,7 +29,16 @@ struct uprobe_task;
 
 struct css_set;
 
+struct thread_struct {
+	long unsigned int fsbase;
+};
+
 struct task_struct {
+	unsigned int flags;
+	int on_cpu;
+	long unsigned int nvcsw;
+	long unsigned int nivcsw;
+	struct thread_struct thread;
 	struct mm_struct *mm;
 	int exit_code;
 	unsigned int ptrace;
@@ -137,6 +146,17 @@ struct vm_area_struct {
 	long unsigned int vm_flags;
 	long unsigned int vm_pgoff;
 	struct file *vm_file;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 struct xol_area {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * The registers of all threads of a process, without a stop: what is read of the iterator are struct mt_registers. A
+ * thread that is in the kernel left them there; of one that runs they are those of when it was last interrupted.
+ * An object of its own, so that a look at a heap needs none of the tables of a trace.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi_registers.h"
+#include "bpf/arch.bpf.h"
+#include "bpf/upids.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Threads of the kernel that work for a process (io_uring's): they have no registers of its. */
+#define OF_KERNEL 0x10
+
+/* The process, as the reader sees it. */
+int only_pid = 0;
+
+SEC("iter/task")
+int tell_registers(struct bpf_iter__task *ctx)
+{
+	struct task_struct *reader = (void *)bpf_get_current_task(), *task = ctx->task;
+	__u32 level = BPF_CORE_READ(reader, thread_pid, level);
+	struct mt_registers r = {};
+
+	if (!task || upid_at(BPF_CORE_READ(task, group_leader, thread_pid), level).nr != only_pid ||
+	    BPF_CORE_READ(task, flags) & OF_KERNEL)
+		return 0;
+	r.tid = upid_at(BPF_CORE_READ(task, thread_pid), level).nr;
+	r.switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
+	r.n = arch_user_registers(r.v, (const void *)bpf_task_pt_regs(task));
+	r.tp = arch_thread_pointer(task);
+	if (r.n)
+		r.sp = r.v[(r.n - 1) % MT_MAX_REGISTERS];
+	r.running = !bpf_core_field_exists(task->on_cpu) || BPF_CORE_READ(task, on_cpu);
+	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	return 0;
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns candidates and the edges among them. They keep their numbers; those that leave are marked. */
+#include <errno.h>
+#include <string.h>
+
+#include "heap/candidates.h"
+
+static int no_memory(struct err *e)
+{
+	return err_set(e, -ENOMEM, "not enough memory for the blocks that no pointer was found to");
+}
+
+/* ---- out of the first scan */
+
+static uint32_t edges_end(const struct candidates *c, uint32_t i)
+{
+	return c->edges.first[i + 1];
+}
+
+/* Edges among them, by their own numbers: number_of[] is that of each block. */
+static int take_edges(struct candidates *c, const struct mark *m, const uint32_t *number_of)
+{
+	for (size_t i = 0; i < c->blocks.n; i++) {
+		uint32_t block = c->number.v[i];
+
+		c->edges.first[i] = c->edges.to.n;
+		for (uint32_t k = m->edges.first[block]; k < m->edges.first[block + 1]; k++) {
+			uint32_t to = m->edges.to.v[k], *p;
+
+			if (mark__is_reached(m, to))
+				continue;
+			p = vec_push(&c->edges.to);
+			if (!p)
+				return -ENOMEM;
+			*p = number_of[to];
+		}
+	}
+	c->edges.first[c->blocks.n] = c->edges.to.n;
+	return 0;
+}
+
+int candidates__init(struct candidates *c, struct mark *m, struct err *e)
+{
+	size_t n = m->c->blocks.n;
+	_cleanup_free_ uint32_t *number_of = malloc((n + 1) * sizeof(*number_of));
+	int err;
+
+	*c = (struct candidates){ .root = m->root };
+	block_index__done(&m->index);
+	for (size_t i = 0; number_of && i < n; i++) {
+		struct heap_block *b;
+		uint32_t *number;
+
+		if (mark__is_reached(m, i))
+			continue;
+		number_of[i] = c->blocks.n;
+		b = vec_push(&c->blocks);
+		number = vec_push(&c->number);
+		if (!b || !number)
+			goto no_memory;
+		*b = m->c->blocks.v[i];
+		*number = i;
+	}
+	c->n_remain = c->blocks.n;
+	c->left = calloc(c->blocks.n + 1, 1);
+	c->edges.first = malloc((c->blocks.n + 1) * sizeof(*c->edges.first));
+	if (!number_of || !c->left || !c->edges.first || take_edges(c, m, number_of))
+		goto no_memory;
+	edges__done(&m->edges);
+	err = block_index__build(&c->index, c->blocks.v, c->blocks.n, e);
+	if (err)
+		candidates__done(c);
+	return err;
+no_memory:
+	candidates__done(c);
+	return no_memory(e);
+}
+
+void candidates__done(struct candidates *c)
+{
+	vec_done(&c->blocks);
+	vec_done(&c->number);
+	vec_done(&c->fresh);
+	edges__done(&c->edges);
+	block_index__done(&c->index);
+	free(c->left);
+	*c = (struct candidates){};
+}
+
+/* ---- leaving */
+
+static void leave(struct candidates *c, uint32_t i, uint32_t root)
+{
+	uint32_t *p;
+
+	if (c->left[i])
+		return;
+	c->left[i] = 1;
+	c->n_remain--;
+	if (c->root)
+		c->root[c->number.v[i]] = root;
+	p = vec_push(&c->fresh);
+	if (p)
+		*p = i;
+	else
+		c->no_memory = true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* What those pointed to in the first scan leaves, too; fresh is then all of them, in the order of addresses. */
+static void follow_edges(struct candidates *c)
+{
+	for (size_t i = 0; i < c->fresh.n && !c->no_memory; i++) {
+		uint32_t from = c->fresh.v[i];
+
+		for (uint32_t k = c->edges.first[from]; k < edges_end(c, from); k++)
+			leave(c, c->edges.to.v[k], c->root ? c->root[c->number.v[from]] : 0);
+	}
+	if (c->fresh.n)
+		qsort(c->fresh.v, c->fresh.n, sizeof(*c->fresh.v), by_number);
+}
+
+/* A word of a block that has left: who is pointed to leaves as well. */
+static void see_left(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
+{
+	struct candidates *c = arg;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t from = block_index__find(&c->index, addr + found[i].word * sizeof(uint64_t));
+
+		if (from != NO_BLOCK && c->left[from])
+			leave(c, found[i].block, c->root ? c->root[c->number.v[from]] : 0);
+	}
+}
+
+/*
+ * To the end of what follows from those that left: what they pointed to, and what they point to now. Memory is read in rounds, by
+ * address, as there may be millions of them.
+ */
+static int follow(struct candidates *c, struct search *s)
+{
+	_cleanup_free_ struct heap_block *round = NULL;
+	int err = 0;
+
+	while (c->fresh.n && !c->no_memory && !err) {
+		size_t n;
+		void *p;
+
+		follow_edges(c);
+		n = c->fresh.n;
+		p = realloc(round, n * sizeof(*round));
+		if (!p)
+			return -ENOMEM;
+		round = p;
+		for (size_t i = 0; i < n; i++)
+			round[i] = c->blocks.v[c->fresh.v[i]];
+		c->fresh.n = 0;
+		err = blocks__search(round, n, s, &c->index, see_left, c);
+	}
+	return err;
+}
+
+/* ---- a scan */
+
+static void see_root(uint64_t addr, int tid, uint32_t block, void *arg)
+{
+	leave(arg, block, ((struct candidates *)arg)->from_root);
+}
+
+struct sources {
+	struct candidates *c;
+	const struct census *now;
+	size_t at;		/* the block of now that the next word may lie in */
+};
+
+/* A word of a block: of one that was reached once, or is new. Others are read when they have left. */
+static void see_source(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
+{
+	struct sources *src = arg;
+	struct candidates *c = src->c;
+	const struct heap_block *blocks = src->now->blocks.v;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t word = addr + found[i].word * sizeof(uint64_t);
+		uint32_t from;
+
+		while (src->at < src->now->blocks.n && blocks[src->at].addr + blocks[src->at].usable <= word)
+			src->at++;
+		if (src->at == src->now->blocks.n)
+			return;
+		if (word < blocks[src->at].addr || blocks[src->at].flags & BLOCK_LIBC || c->left[found[i].block])
+			continue;
+		from = block_index__find(&c->index, word);
+		if (from == NO_BLOCK || c->left[from])
+			leave(c, found[i].block, c->from_root);
+	}
+}
+
+/* Those that are not there any more, or not as they were. */
+static void leave_changed(struct candidates *c, const struct census *now)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < c->blocks.n; i++) {
+		const struct heap_block *b = &c->blocks.v[i];
+
+		while (at < now->blocks.n && now->blocks.v[at].addr < b->addr)
+			at++;
+		if (at == now->blocks.n || now->blocks.v[at].addr != b->addr || now->blocks.v[at].usable != b->usable)
+			leave(c, i, 0);
+	}
+}
+
+static int search_roots(struct candidates *c, struct search *s, const struct census *now, const struct reach_opts *o,
+			struct reach_result *note, struct err *e)
+{
+	struct roots r = {};
+	int err = roots__look(&r, s->t, now, o, e);
+
+	if (err)
+		return err;
+	err = roots__search(&r, s, &c->index, see_root, c);
+	if (!err)
+		err = roots__search_moved(&r, s, &c->index, o, see_root, c);
+	if (!err)
+		err = follow(c, s);
+	note->registers_stopped |= r.stopped;
+	note->registers_missing |= r.missing;
+	roots__done(&r);
+	return err ? err_set(e, err, err == -EINTR ? "interrupted" : "cannot read the memory of process %d", s->t->pid) : 0;
+}
+
+int candidates__scan(struct candidates *c, struct search *s, const struct census *now, const struct reach_opts *o,
+		     struct reach_result *note, struct err *e)
+{
+	struct sources sources = { c, now, 0 };
+	int err;
+
+	leave_changed(c, now);
+	err = search_roots(c, s, now, o, note, e);
+	if (err)
+		return err;
+	err = blocks__search(now->blocks.v, now->blocks.n, s, &c->index, see_source, &sources);
+	if (!err)
+		err = follow(c, s);
+	if (err)
+		return err_set(e, err, err == -EINTR ? "interrupted" : "cannot read the memory of process %d", s->t->pid);
+	err = search_roots(c, s, now, o, note, e);
+	if (err)
+		return err;
+	for (size_t i = 0; o->is_same && i < c->blocks.n; i++)
+		if (!c->left[i] && !o->is_same(&c->blocks.v[i], o->arg))
+			leave(c, i, 0);
+	err = follow(c, s);
+	if (err || c->no_memory)
+		return err == -EINTR ? err_set(e, err, "interrupted") : no_memory(e);
+	return 0;
+}
+
+/* ---- direct or indirect */
+
+struct walk {
+	uint32_t *stack, *next;		/* candidates that are gone through, and the next edge of each */
+	uint32_t *order;		/* those that were gone through to their end */
+	size_t n_stack, n_order;
+};
+
+static void walk__done(struct walk *w)
+{
+	free(w->stack);
+	free(w->next);
+	free(w->order);
+}
+
+/* Goes through what a candidate leads to and was not met before: each gets a mark, and its place in order. */
+static void walk_from(const struct candidates *c, struct walk *w, uint8_t *met, uint8_t mark, uint32_t from)
+{
+	w->stack[0] = from;
+	w->next[0] = c->edges.first[from];
+	w->n_stack = 1;
+	while (w->n_stack) {
+		uint32_t at = w->stack[w->n_stack - 1], to;
+
+		if (w->next[w->n_stack - 1] == edges_end(c, at)) {
+			w->order[w->n_order++] = at;
+			w->n_stack--;
+			continue;
+		}
+		to = c->edges.to.v[w->next[w->n_stack - 1]++];
+		if (c->left[to] || met[to] != REACHED)
+			continue;
+		met[to] = mark;
+		w->stack[w->n_stack] = to;
+		w->next[w->n_stack++] = c->edges.first[to];
+	}
+}
+
+/*
+ * Two walks. The first ends with those last that others do not lead to: of a circle, with the one that it was entered by. In that order
+ * the second takes whoever was not met yet for direct, and all that it leads to for indirect.
+ */
+int candidates__judge(const struct candidates *c, uint8_t *to, struct err *e)
+{
+	__attribute__((cleanup(walk__done))) struct walk w = {};
+	_cleanup_free_ uint32_t *order = NULL;
+	size_t n = c->blocks.n, n_first;
+
+	w.stack = malloc((n + 1) * sizeof(*w.stack));
+	w.next = malloc((n + 1) * sizeof(*w.next));
+	w.order = malloc((n + 1) * sizeof(*w.order));
+	order = malloc((n + 1) * sizeof(*order));
+	if (!w.stack || !w.next || !w.order || !order)
+		return no_memory(e);
+	memset(to, REACHED, n);
+	for (uint32_t i = 0; i < n; i++)
+		if (!c->left[i] && to[i] == REACHED) {
+			to[i] = UNREACHED;
+			walk_from(c, &w, to, UNREACHED, i);
+		}
+	n_first = w.n_order;
+	memcpy(order, w.order, n_first * sizeof(*order));
+	memset(to, REACHED, n);
+	for (size_t i = n_first; i--;)
+		if (to[order[i]] == REACHED) {
+			to[order[i]] = UNREACHED;
+			w.n_order = 0;
+			walk_from(c, &w, to, UNREACHED_INDIRECT, order[i]);
+		}
+	return 0;
+}

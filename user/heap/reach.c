@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the order of the scans: the first marks (mark.h), the others look at what it has not reached (candidates.h). They
+ * end early if nothing is left to look at.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "heap/candidates.h"
+#include "heap/mark.h"
+#include "heap/reach.h"
+#include "heap/roots.h"
+#include "heap/search.h"
+
+/* How long it takes at most until a wait is ended. */
+#define SLICE_NS (5 * MS_NS)
+
+static void begin_scan(struct search *s, const struct reach_opts *o, unsigned int scan, uint64_t bytes)
+{
+	unsigned int of = o->paused ? 1 : MAX(o->scans, 1);
+	char what[sizeof(s->what)];
+
+	snprintf(what, sizeof(what), "searching for pointers, scan %u of %u", scan, of);
+	search__begin(s, what, (scan - 1.0) / of, (double)scan / of, bytes);
+}
+
+static uint64_t heap_bytes(const struct census *c)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < c->blocks.n; i++)
+		sum += c->blocks.v[i].usable;
+	return sum;
+}
+
+static int first_scan(struct search *s, const struct reach_opts *o, struct mark *m, struct reach_result *ret, struct err *e)
+{
+	struct roots r = {};
+	int err = o->blocks(s->t, o->arg, &ret->first, e);
+
+	if (!err)
+		err = mark__init(m, &ret->first, o->roots, e);
+	if (!err)
+		err = roots__look(&r, s->t, &ret->first, o, e);
+	if (err)
+		return err;
+	ret->root_bytes = roots__bytes(&r);
+	begin_scan(s, o, 1, ret->root_bytes + heap_bytes(&ret->first));
+	err = mark__run(m, s, &r, o, e);
+	ret->registers_stopped = r.stopped;
+	ret->registers_missing = r.missing;
+	ret->crowded = m->crowded;
+	ret->scans = 1;
+	roots__done(&r);
+	return err;
+}
+
+static int wait_for_next(struct search *s, uint64_t gap_ns, struct err *e)
+{
+	for (uint64_t end = now_ns() + gap_ns, now; (now = now_ns()) < end;) {
+		struct timespec slice = { .tv_nsec = MIN(end - now, SLICE_NS) };
+
+		if (target__go_on(s->t, s->what, s->part_end))
+			return err_set(e, -EINTR, "interrupted");
+		nanosleep(&slice, NULL);
+	}
+	return 0;
+}
+
+static int next_scan(struct search *s, const struct reach_opts *o, struct candidates *c, struct reach_result *ret, struct err *e)
+{
+	struct census now = {};
+	int err = wait_for_next(s, o->gap_ns, e);
+
+	if (!err)
+		err = o->blocks(s->t, o->arg, &now, e);
+	if (!err) {
+		begin_scan(s, o, ret->scans + 1, 2 * ret->root_bytes + heap_bytes(&now));
+		err = candidates__scan(c, s, &now, o, ret, e);
+	}
+	census__done(&now);
+	ret->scans += !err;
+	return err;
+}
+
+/* ---- who holds what */
+
+static int by_bytes(const void *a, const void *b, void *roots)
+{
+	const struct reach_root *x = (struct reach_root *)roots + *(const uint32_t *)a, *y = (struct reach_root *)roots + *(const uint32_t *)b;
+
+	return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* The most bytes first; those that hold nothing any more are left out. */
+static int sort_roots(struct reach_result *r, struct mark *m)
+{
+	size_t n = m->roots.n, n_kept = 0;
+	_cleanup_free_ uint32_t *order = malloc((n + 1) * sizeof(*order)), *place = calloc(n + 1, sizeof(*place));
+
+	if (!order || !place)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->first.blocks.n; i++) {
+		struct reach_root *root = m->root[i] ? &m->roots.v[m->root[i] - 1] : NULL;
+
+		if (root) {
+			root->blocks++;
+			root->bytes += r->first.blocks.v[i].usable;
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		if (m->roots.v[i].blocks)
+			order[n_kept++] = i;
+	if (n_kept)
+		qsort_r(order, n_kept, sizeof(*order), by_bytes, m->roots.v);
+	for (size_t i = 0; i < n_kept; i++) {
+		struct reach_root *to = vec_push(&r->roots);
+
+		if (!to)
+			return -ENOMEM;
+		*to = m->roots.v[order[i]];
+		place[order[i] + 1] = i + 1;
+	}
+	for (size_t i = 0; i < r->first.blocks.n; i++)
+		m->root[i] = place[m->root[i]];
+	r->root = m->root;
+	m->root = NULL;
+	return 0;
+}
+
+/* Blocks that a later scan has reached, from where is not told further. */
+static int add_later_root(struct mark *m, struct candidates *c)
+{
+	if (!m->root)
+		return 0;
+	if (!vec_push(&m->roots))
+		return -ENOMEM;
+	c->from_root = m->roots.n;
+	return 0;
+}
+
+/* ---- all of it */
+
+static int conclude(struct mark *m, struct candidates *c, struct reach_result *r, struct err *e)
+{
+	_cleanup_free_ uint8_t *judged = malloc(c->blocks.n + 1);
+	int err = judged ? candidates__judge(c, judged, e) : -ENOMEM;
+
+	r->state = calloc(r->first.blocks.n + 1, 1);
+	if (!err && !r->state)
+		err = -ENOMEM;
+	for (size_t i = 0; !err && i < c->blocks.n; i++)
+		r->state[c->number.v[i]] = judged[i];
+	if (!err && m->root)
+		err = sort_roots(r, m);
+	return err ? err_set(e, err, "not enough memory to tell %zu blocks apart", r->first.blocks.n) : 0;
+}
+
+int reach__run(struct target *t, const struct reach_opts *o, struct reach_result *ret, struct err *e)
+{
+	struct reach_result r = {};
+	struct candidates c = {};
+	struct search s = {};
+	struct mark m = {};
+	int err = search__init(&s, t, e);
+
+	if (!err)
+		err = first_scan(&s, o, &m, &r, e);
+	if (!err)
+		err = candidates__init(&c, &m, e);
+	if (!err && add_later_root(&m, &c))
+		err = err_set(e, -ENOMEM, "not enough memory");
+	r.n_candidates = c.blocks.n;
+	while (!err && c.n_remain && r.scans < o->scans && !o->paused)
+		err = next_scan(&s, o, &c, &r, e);
+	if (!err)
+		err = conclude(&m, &c, &r, e);
+	candidates__done(&c);
+	mark__done(&m);
+	search__done(&s);
+	if (err)
+		reach_result__done(&r);
+	else
+		*ret = r;
+	return err;
+}
+
+void reach_result__done(struct reach_result *r)
+{
+	census__done(&r->first);
+	free(r->state);
+	free(r->root);
+	vec_done(&r->roots);
+	*r = (struct reach_result){};
+}

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns the list of what is searched for pointers beside the heap. It is made anew for each scan, twice. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "heap/roots.h"
+#include "util/parse.h"
+#include "util/text.h"
+
+/* What functions that call no others may use below their stack pointer: x86_64's; others have less. */
+#define RED_ZONE_BYTES 128
+/* Of the files that say what the kernel keeps. */
+#define MAX_KEPT (1u << 20)
+
+/* ---- which mappings */
+
+static bool same_file(const struct mapping *a, const struct mapping *b)
+{
+	return a->ino && a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+static bool is_follower(const struct maps *maps, size_t i)
+{
+	return i && maps->v[i - 1].end == maps->v[i].start;
+}
+
+/* The part of a module that the loader wrote to and then made read-only. */
+static bool is_relro(const struct maps *maps, size_t i)
+{
+	const struct mapping *m = &maps->v[i];
+
+	return m->read && !m->exec && i + 1 < maps->n && is_follower(maps, i + 1) && same_file(m, &maps->v[i + 1]) &&
+	       maps->v[i + 1].write;
+}
+
+/* [vvar] and the like have nothing of the process's, [heap] and [stack] have. */
+static bool is_kernels(const struct mapping *m)
+{
+	return !strncmp(m->path, "[v", 2) || !strcmp(m->path, "[uprobes]");
+}
+
+/* Memory without a file that was made read-only may have been filled before. */
+static bool is_root(const struct maps *maps, size_t i)
+{
+	const struct mapping *m = &maps->v[i];
+
+	return m->read && !is_kernels(m) && (m->write || is_relro(maps, i) || (!m->ino && !m->exec));
+}
+
+/* Data of a program or library, or the zeroed rest of it, which has no file. */
+static bool is_module(const struct maps *maps, size_t i)
+{
+	const struct mapping *m = &maps->v[i];
+
+	if (!m->ino && !m->path[0] && is_follower(maps, i))
+		m = &maps->v[i - 1];
+	for (size_t k = 0; m->ino && k < maps->n; k++)
+		if (maps->v[k].exec && same_file(&maps->v[k], m))
+			return true;
+	return false;
+}
+
+/* ---- stacks */
+
+static bool holds(const struct mapping *m, uint64_t addr)
+{
+	return addr >= m->start && addr < m->end;
+}
+
+/*
+ * The only thread whose stack pointer or thread pointer lies in a mapping that is a stack and nothing else: the kernel calls it so, or
+ * it begins at a guard and has the thread's own storage above. Programs that make their stacks out of other memory have no
+ * such order, and the rest of a mapping may be anything.
+ */
+static bool has_stack(const struct roots *r, const struct maps *maps, size_t i, uint32_t *ret)
+{
+	const struct mapping *m = &maps->v[i], *before = m - 1;
+	bool named = !strcmp(m->path, "[stack]");
+	bool guarded = is_follower(maps, i) && !before->read && !before->write && !before->exec && !before->ino;
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < r->n_threads; k++) {
+		const struct target_thread *t = &r->threads[k];
+
+		if (!holds(m, t->sp) && !(holds(m, t->tp) && !named))
+			continue;
+		*ret = k;
+		if (++n > 1 || !holds(m, t->sp) || (!named && (!guarded || !holds(m, t->tp) || t->tp < t->sp)))
+			return false;
+	}
+	return n == 1;
+}
+
+static bool is_any_stack(const struct roots *r, const struct mapping *m)
+{
+	if (!strcmp(m->path, "[stack]"))
+		return true;
+	for (size_t k = 0; k < r->n_threads; k++)
+		if (holds(m, r->threads[k].sp) || holds(m, r->threads[k].tp))
+			return true;
+	return false;
+}
+
+/* ---- mappings without the heap */
+
+/* [start, end) without the ranges of the heap; *at: the first of them that may matter. */
+static int add_without_heap(struct roots *r, const struct census *c, size_t *at, uint64_t start, uint64_t end, enum root_area area)
+{
+	while (*at < c->ranges.n && c->ranges.v[*at].end <= start)
+		(*at)++;
+	for (size_t k = *at; start < end; k++) {
+		const struct heap_range *heap = k < c->ranges.n && c->ranges.v[k].start < end ? &c->ranges.v[k] : NULL;
+		uint64_t stop = heap ? heap->start : end;
+
+		if (stop > start) {
+			struct root_range *new = vec_push(&r->ranges);
+
+			if (!new)
+				return -ENOMEM;
+			*new = (struct root_range){ start, stop, area, 0 };
+		}
+		start = heap ? MAX(start, heap->end) : end;
+	}
+	return 0;
+}
+
+static int by_area(const void *a, const void *b)
+{
+	const struct root_range *x = a, *y = b;
+
+	return x->area != y->area ? (x->area < y->area ? -1 : 1) : x->start < y->start ? -1 : x->start > y->start;
+}
+
+int roots__ranges(struct roots *r, const struct maps *maps, const struct census *c, struct err *e)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct mapping *m = &maps->v[i];
+		uint64_t start = m->start;
+		uint32_t thread;
+
+		if (!is_root(maps, i))
+			continue;
+		if (has_stack(r, maps, i, &thread)) {
+			uint64_t live = r->threads[thread].sp - MIN(RED_ZONE_BYTES, r->threads[thread].sp - m->start);
+			struct root_range *below = vec_push(&r->below);
+
+			if (!below)
+				goto no_memory;
+			*below = (struct root_range){ start, live, AREA_STACK, thread };
+			start = live;
+		}
+		if (add_without_heap(r, c, &at, start, m->end,
+				     is_any_stack(r, m) ? AREA_STACK : is_module(maps, i) ? AREA_MODULE : AREA_MAPPING))
+			goto no_memory;
+	}
+	if (r->ranges.n)
+		qsort(r->ranges.v, r->ranges.n, sizeof(*r->ranges.v), by_area);
+	return 0;
+no_memory:
+	return err_set(e, -ENOMEM, "not enough memory for a list of %zu mappings", maps->n);
+}
+
+/* ---- what the kernel keeps */
+
+static int add_word(struct roots *r, uint64_t value, int tid)
+{
+	struct root_word *w = value ? vec_push(&r->words) : NULL;
+
+	if (!w)
+		return value ? -ENOMEM : 0;
+	*w = (struct root_word){ value, tid };
+	return 0;
+}
+
+int roots__parse_kept(struct roots *r, const char *text, const char *key)
+{
+	for (const char *p = text; (p = strstr(p, key)) && r->words.n < MAX_KEPT;) {
+		uint64_t value = 0;
+		int digit;
+
+		for (p += strlen(key); *p == ' '; p++)
+			;
+		for (; (digit = *p >= '0' && *p <= '9' ? *p - '0' : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10 : -1) >= 0; p++)
+			value = value << 4 | (unsigned int)digit;
+		if (add_word(r, value, 0))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void take_kept(struct roots *r, const char *path, const char *key)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	/* without them a scan still says what memory holds */
+	if (!read_small_file(path, &text, &len))
+		roots__parse_kept(r, text, key);
+}
+
+/* An epoll hands back what it was given: often the only pointer to a connection that waits. */
+static void take_epolls(struct roots *r, pid_t pid)
+{
+	char path[64], name[NAME_MAX + 96], link[32];
+	struct dirent *d;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	while (dir && (d = readdir(dir))) {
+		ssize_t n;
+
+		snprintf(name, sizeof(name), "%s/%s", path, d->d_name);
+		n = readlink(name, link, sizeof(link) - 1);
+		if (n <= 0)
+			continue;
+		link[n] = 0;
+		if (strcmp(link, "anon_inode:[eventpoll]"))
+			continue;
+		snprintf(name, sizeof(name), "/proc/%d/fdinfo/%s", pid, d->d_name);
+		take_kept(r, name, "data:");
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* What timer_create() was given: "signal: 10/00007f...". */
+static void take_timers(struct roots *r, pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/timers", pid);
+	take_kept(r, path, "/");
+}
+
+/* ---- registers */
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct target_thread *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* Where a thread is after it was let go nobody knows. */
+static void forget_places(struct target_thread *threads, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		threads[i].sp = 0;
+}
+
+static int stop_for_registers(struct roots *r, struct target *t, struct target_thread **ret, size_t *ret_n)
+{
+	_cleanup_err_ struct err why = {};
+	int err = target__pause(t, &why);
+
+	if (err)
+		return err;
+	err = target__registers(t, ret, ret_n, &why);
+	target__resume(t);
+	if (err)
+		return err;
+	r->stopped = true;
+	forget_places(*ret, *ret_n);
+	return 0;
+}
+
+static int read_registers(struct roots *r, struct target *t, const struct reach_opts *o, struct target_thread **ret, size_t *ret_n)
+{
+	_cleanup_err_ struct err why = {};
+	int err;
+
+	*ret = NULL;
+	*ret_n = 0;
+	if (o->paused)
+		err = target__registers(t, ret, ret_n, &why);
+	else
+		err = o->registers ? o->registers(t, ret, ret_n, o->arg, &why) : -ENOSYS;
+	if (err && !o->paused && err != -EINTR && err != -ESRCH)
+		err = stop_for_registers(r, t, ret, ret_n);
+	if (err == -EINTR || err == -ESRCH || err == -ENOMEM)
+		return err;
+	r->missing |= err || !*ret_n;
+	if (!err && *ret_n)
+		qsort(*ret, *ret_n, sizeof(**ret), by_tid);
+	return 0;
+}
+
+static int take_registers(struct roots *r, const struct target_thread *threads, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!threads[i].n_regs)
+			r->missing = true;
+		for (uint32_t k = 0; k < MIN(threads[i].n_regs, TARGET_MAX_REGISTERS); k++)
+			if (add_word(r, threads[i].regs[k], threads[i].tid))
+				return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- all of it */
+
+int roots__look(struct roots *ret, struct target *t, const struct census *c, const struct reach_opts *o, struct err *e)
+{
+	struct roots r = {};
+	int err = read_registers(&r, t, o, &r.threads, &r.n_threads);
+
+	if (err)
+		err_set(e, err, "cannot read the registers of process %d", t->pid);
+	if (!err)
+		err = target__refresh(t, e);
+	if (!err)
+		err = roots__ranges(&r, &t->maps, c, e);
+	if (!err && take_registers(&r, r.threads, r.n_threads))
+		err = err_set(e, -ENOMEM, "not enough memory for the registers of %zu threads", r.n_threads);
+	if (err) {
+		roots__done(&r);
+		return err;
+	}
+	take_epolls(&r, t->runner);
+	take_timers(&r, t->runner);
+	*ret = r;
+	return 0;
+}
+
+struct finding {
+	const struct block_index *x;
+	root_fn fn;
+	void *arg;
+};
+
+/* What lies in a block is no root, though its mapping is: where not all memory of an allocator is known. */
+static void see_window(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
+{
+	const struct finding *f = arg;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t at = addr + found[i].word * sizeof(uint64_t);
+
+		if (block_index__find(f->x, at) == NO_BLOCK)
+			f->fn(at, 0, found[i].block, f->arg);
+	}
+}
+
+static void see_words(const struct root_word *words, size_t n, const struct finding *f)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t block = block_index__find(f->x, untagged(words[i].value));
+
+		if (block != NO_BLOCK)
+			f->fn(0, words[i].tid, block, f->arg);
+	}
+}
+
+int roots__search(struct roots *r, struct search *s, const struct block_index *x, root_fn fn, void *arg)
+{
+	struct finding f = { x, fn, arg };
+	int err = 0;
+
+	for (size_t i = 0; i < r->ranges.n && !err; i++)
+		err = search__range(s, x, r->ranges.v[i].start, r->ranges.v[i].end, see_window, &f);
+	see_words(r->words.v, r->words.n, &f);
+	return err;
+}
+
+static bool is_where_it_was(const struct target_thread *was, const struct target_thread *now, size_t n_now)
+{
+	const struct target_thread *is = n_now ? bsearch(was, now, n_now, sizeof(*now), by_tid) : NULL;
+
+	return is && is->sp == was->sp && is->switches == was->switches;
+}
+
+int roots__search_moved(struct roots *r, struct search *s, const struct block_index *x, const struct reach_opts *o, root_fn fn,
+			void *arg)
+{
+	struct finding f = { x, fn, arg };
+	struct roots now = {};
+	int err;
+
+	/* a stop for registers tells of no thread that it sleeps, so all of its stack was read */
+	if (o->paused || r->stopped)
+		return 0;
+	err = read_registers(&now, s->t, o, &now.threads, &now.n_threads);
+	if (!err)
+		err = take_registers(&now, now.threads, now.n_threads);
+	for (size_t i = 0; i < r->below.n && !err; i++) {
+		const struct root_range *b = &r->below.v[i];
+
+		if (!is_where_it_was(&r->threads[b->thread], now.threads, now.n_threads))
+			err = search__range(s, x, b->start, b->end, see_window, &f);
+	}
+	see_words(now.words.v, now.words.n, &f);
+	r->stopped |= now.stopped;
+	roots__done(&now);
+	return err;
+}
+
+uint64_t roots__bytes(const struct roots *r)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->ranges.n; i++)
+		sum += r->ranges.v[i].end - r->ranges.v[i].start;
+	return sum;
+}
+
+void roots__done(struct roots *r)
+{
+	vec_done(&r->ranges);
+	vec_done(&r->below);
+	vec_done(&r->words);
+	free(r->threads);
+	*r = (struct roots){};
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * Where pointers to blocks may lie outside of the heap: memory that can be or was written (data of modules, anonymous and shared
+ * mappings, stacks with thread-local storage above them), registers, and what the kernel keeps for a process (epoll, timers).
+ *
+ * A stack is read from its thread's stack pointer on: what lies below was left by calls that have returned, and would keep lost
+ * blocks alive. That holds only as long as the thread sleeps, so the part below is kept apart, and
+ * read later if the thread ran meanwhile. Where nothing tells a stack from other memory, all of it is read.
+ */
+#ifndef MT_ROOTS_H
+#define MT_ROOTS_H
+
+#include "heap/census.h"
+#include "heap/reach.h"
+#include "heap/search.h"
+
+/* In this order they are searched, so that a block is told by the first that holds it. */
+enum root_area { AREA_MODULE, AREA_MAPPING, AREA_STACK };
+
+struct root_range {
+	uint64_t start, end;
+	enum root_area area;
+	uint32_t thread;	/* of what lies below a stack pointer: index into threads */
+};
+
+struct root_word {
+	uint64_t value;
+	int tid;		/* of a register; 0: the kernel's */
+};
+
+struct roots {
+	struct vec(struct root_range) ranges;	/* by area and address */
+	struct vec(struct root_range) below;	/* stacks below their stack pointers */
+	struct vec(struct root_word) words;
+	struct target_thread *threads;	/* owned */
+	size_t n_threads;
+	bool stopped;			/* for the registers */
+	bool missing;			/* they could not be read */
+};
+
+/*
+ * What they are now: mappings and registers are read anew. c: what is the heap's own. Registers that cannot be read are no failure:
+ * ret->missing. -ESRCH, -ENOMEM.
+ */
+int roots__look(struct roots *ret, struct target *t, const struct census *c, const struct reach_opts *o, struct err *e);
+void roots__done(struct roots *r);
+
+/* addr: of the word; 0: a register's, or the kernel's. */
+typedef void (*root_fn)(uint64_t addr, int tid, uint32_t block, void *arg);
+
+/* Calls fn for each word that points into a block of x and does not lie in one itself. -EINTR. */
+int roots__search(struct roots *r, struct search *s, const struct block_index *x, root_fn fn, void *arg);
+/*
+ * The stacks of threads that ran since roots__look() again, below what was their stack pointer, and the registers of now.
+ * To be called when all other memory has been read.
+ */
+int roots__search_moved(struct roots *r, struct search *s, const struct block_index *x, const struct reach_opts *o, root_fn fn,
+			void *arg);
+uint64_t roots__bytes(const struct roots *r);
+
+/* ---- for the tests */
+
+/* Which parts of the mappings are roots. threads: whose stacks and stack pointers are known. */
+int roots__ranges(struct roots *r, const struct maps *maps, const struct census *c, struct err *e);
+/* The data of each descriptor, from the text of an epoll's fdinfo; or a timer's, from /proc/PID/timers. */
+int roots__parse_kept(struct roots *r, const char *text, const char *key);
+
+#endif
