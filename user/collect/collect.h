@@ -4,6 +4,7 @@
 #define MT_COLLECT_H
 
 #include "model/cut.h"
+#include "model/traced_block.h"
 #include "probe/kernel.h"
 #include "util/err.h"
 
@@ -32,6 +33,8 @@ struct cut_opts {
 	bool blocks;		/* with scan: the addresses of some of them */
 	uint64_t marked_ns;	/* the cut is a mark's, of that moment on the programs' clock; 0: it is of now */
 	bool hold;		/* no mark may come before the next cut */
+	const struct site_look *looks;	/* by site number: rows have those of their process. NULL: none */
+	size_t n_looks;
 };
 
 /*
@@ -66,6 +69,12 @@ bool collect__peek(const struct collect *c, uint32_t proc, bool calls, struct pr
  * ret is 0. false: the number is not, or no longer, one of its sites.
  */
 bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struct cut_site *ret);
+
+/*
+ * Without a cut (live_blocks.c): all of a process's, by address; *ret_now_ns is when, on the programs' clock. to is the
+ * caller's, vec_done(). -ENOMEM
+ */
+int collect__blocks(const struct collect *c, uint32_t proc, struct traced_blocks *to, uint64_t *ret_now_ns);
 
 /*
  * Room for others, from processes that have ended (recycle.c). Called after a cut;
