@@ -7,14 +7,7 @@
 #include "heap/reach.h"
 #include "model/snap_heap.h"
 #include "model/snapshot.h"
-
-/* A block that a trace knows. */
-struct traced_block {
-	uint64_t addr, bytes;	/* as it was counted */
-	uint64_t born_ns;	/* CLOCK_MONOTONIC; 0: not known */
-	uint32_t site;		/* the trace's number of it */
-	int tid;
-};
+#include "model/traced_block.h"
 
 /* What a look adds to a site of the trace. */
 struct heap_of_site {
@@ -38,9 +31,11 @@ struct heap_opts {
 	struct objects *objects;
 	const char *allocator;	/* whose blocks the trace has; NULL: glibc's */
 	/*
-	 * In a trace: its live blocks of this process at this moment, by address; the caller's until the next call. NULL: there is no trace.
+	 * In a trace: its live blocks of this process at this moment, all of them, by address, and the moment on the trace's
+	 * clock. *ret is the caller's until the next call. NULL: there is no trace, or it leaves some out.
 	 */
-	int (*traced)(void *arg, const struct traced_block **ret, size_t *ret_n);	/* all of them: none was left out, or sampled */
+	int (*traced)(void *arg, const struct traced_block **ret, size_t *ret_n, uint64_t *ret_now_ns);
+	bool traced_all;	/* the trace records every block: what it does not have is older */
 	/* Called for each site that has blocks, after the look. */
 	void (*on_site)(uint32_t site, const struct heap_of_site *is, void *arg);
 	void *arg;

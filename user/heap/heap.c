@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns a look at a heap, from the first byte that is read to the sums in a snapshot. The order: blocks (with pointers to
+ * them searched for, or not), what they are, the sums, the rest of resident memory.
+ *
+ * What always holds: sums of classes, types and arenas are of the blocks of one census; if that is refused, none is there.
+ */
+#include "heap/heap.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bpf/hash.h"
+#include "heap/look.h"
+#include "heap/parts.h"
+#include "heap/tally.h"
+
+/* Blocks whose kinds are looked up: all if there are no more, else so many by chance. */
+#define MAX_KINDS 200000
+/* Of a size that few blocks have, at least so many. */
+#define MIN_KINDS_OF_SIZE 64
+#define GAP_NS 200000000	/* between two scans */
+
+/* ---- blocks */
+
+static int is_refusal(int err)
+{
+	return err == -ENOENT || err == -EPROTO;
+}
+
+/* For reach__run() too: the blocks of this moment. */
+static int take_blocks(struct target *t, void *arg, struct census *ret, struct err *e)
+{
+	struct look *l = arg;
+	_cleanup_err_ struct err why = {};
+	int err = traced__before(&l->traced);
+
+	if (!err && !l->refused.code)
+		err = census__take(t, &l->glibc, ret, &why);
+	if (is_refusal(err)) {
+		census__done(ret);
+		*ret = (struct census){};
+		l->refused = why;
+		why = (struct err){};
+		err = l->o->traced ? 0 : err;
+	}
+	if (!err)
+		err = traced__after(&l->traced, ret) ?: traced__add_foreign(&l->traced, ret);
+	return err && err == why.code ? err_set(e, err, "%s", err_msg(&why)) : err;
+}
+
+static bool is_same(const struct heap_block *b, void *arg)
+{
+	const struct look *l = arg;
+
+	return traced__is_same(&l->traced, b);
+}
+
+/* Once more, by which it is known what is older than the trace and what came and went meanwhile. */
+static int take_again(struct look *l, struct err *e)
+{
+	struct census again = {};
+	int err = target__refresh(&l->target, e) ?: take_blocks(&l->target, l, &again, e);
+
+	census__done(&again);
+	return err;
+}
+
+static int find_blocks(struct look *l, struct err *e)
+{
+	const struct heap_opts *o = l->o;
+	struct reach_opts r = {
+		.scans = o->scans ? o->scans : 3,
+		.gap_ns = GAP_NS,
+		.roots = o->roots,
+		.paused = o->pause,
+		.registers = o->registers,
+		.blocks = take_blocks,
+		.is_same = o->traced ? is_same : NULL,
+		.arg = l,
+	};
+	int err;
+
+	if (o->pause) {
+		err = target__pause(&l->target, e);
+		if (err)
+			return err;
+		err = target__refresh(&l->target, e);
+		if (err)
+			return err;
+	}
+	if (o->reachable)
+		err = reach__run(&l->target, &r, &l->reach, e);
+	else
+		err = take_blocks(&l->target, l, &l->reach.first, e);
+	target__resume(&l->target);
+	if (!err && o->traced && l->traced.n_looks < 2 && !o->pause)
+		err = take_again(l, e);
+	return err;
+}
+
+/* ---- what they are */
+
+/* By chance, with the same chance for all blocks of a size. */
+static void choose_for_sizes(struct look *l, uint8_t *bits)
+{
+	const struct census *c = &l->reach.first;
+	_cleanup_free_ uint64_t *blocks = calloc(N_SIZE_CLASSES, sizeof(*blocks));
+	uint64_t every = c->blocks.n / MAX_KINDS + 1;
+
+	for (size_t i = 0; blocks && i < c->blocks.n; i++)
+		blocks[size_class__of(c->blocks.v[i].usable)]++;
+	for (size_t i = 0; blocks && i < c->blocks.n; i++) {
+		const struct heap_block *b = &c->blocks.v[i];
+		uint64_t n = blocks[size_class__of(b->usable)];
+
+		if (mt_mix(b->addr) % MIN(every, n / MIN_KINDS_OF_SIZE + 1) == 0)
+			bits[i / 8] |= (uint8_t)(1 << i % 8);
+	}
+}
+
+static bool has_bit(const uint8_t *bits, size_t i)
+{
+	return bits[i / 8] >> i % 8 & 1;
+}
+
+static int list_chosen(struct look *l, const uint8_t *for_sizes, const uint8_t *for_sites)
+{
+	const struct census *c = &l->reach.first;
+
+	for (size_t i = 0; i < c->blocks.n; i++) {
+		uint32_t *slot;
+
+		if (c->blocks.v[i].flags & BLOCK_LIBC || (!has_bit(for_sizes, i) && !has_bit(for_sites, i)))
+			continue;
+		slot = vec_push(&l->chosen);
+		if (!slot)
+			return -ENOMEM;
+		*slot = (uint32_t)i;
+	}
+	l->for_size = calloc(l->chosen.n + 1, 1);
+	l->kind_of = calloc(l->chosen.n + 1, sizeof(*l->kind_of));
+	for (size_t i = 0; l->for_size && i < l->chosen.n; i++)
+		l->for_size[i] = has_bit(for_sizes, l->chosen.v[i]);
+	return l->for_size && l->kind_of ? 0 : -ENOMEM;
+}
+
+static int look_up_kinds(struct look *l, struct err *e)
+{
+	const struct census *c = &l->reach.first;
+	size_t n_bytes = c->blocks.n / 8 + 1;
+	_cleanup_free_ uint8_t *for_sizes = calloc(n_bytes, 1), *for_sites = calloc(n_bytes, 1);
+	_cleanup_free_ const struct heap_block **blocks = NULL;
+	int err = for_sizes && for_sites ? 0 : -ENOMEM;
+
+	if (err)
+		return err;
+	choose_for_sizes(l, for_sizes);
+	err = l->o->traced ? look__choose_for_sites(l, for_sites) : 0;
+	err = err ?: list_chosen(l, for_sizes, for_sites);
+	blocks = err ? NULL : calloc(l->chosen.n + 1, sizeof(*blocks));
+	if (!blocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->chosen.n; i++)
+		blocks[i] = &c->blocks.v[l->chosen.v[i]];
+	return kinds__new(&l->target, l->o->objects, &l->kinds, e) ?: kinds__look(l->kinds, blocks, l->chosen.n, l->kind_of, e);
+}
+
+/* ---- sums */
+
+static void put_arenas(struct look *l)
+{
+	const struct census *c = &l->reach.first;
+	struct snap_arena *v = snapshot__alloc(l->s, c->arenas.n + 1, sizeof(*v));
+	struct snap_heap *h = l->h;
+
+	for (size_t i = 0; i < c->arenas.n; i++) {
+		const struct heap_arena *a = &c->arenas.v[i];
+
+		v[i] = (struct snap_arena){
+			.main = !i,
+			.blocks = a->blocks,
+			.bytes = a->bytes,
+			.free_bytes = a->tcache_bytes + a->bins_bytes + a->top_bytes,
+			.tcache_bytes = a->tcache_bytes,
+			.bins_bytes = a->bins_bytes,
+			.top_bytes = a->top_bytes,
+			.trimmable_bytes = a->trimmable_bytes,
+			.largest_free_bytes = a->largest_free_bytes,
+			.mapped_bytes = a->mapped_bytes,
+		};
+		h->free_bytes += v[i].free_bytes;
+		h->tcache_bytes += a->tcache_bytes;
+		h->bins_bytes += a->bins_bytes;
+		h->top_bytes += a->top_bytes;
+		h->trimmable_bytes += a->trimmable_bytes;
+		h->free_resident_bytes += a->free_resident_bytes;
+	}
+	h->arenas = v;
+	h->n_arenas = c->arenas.n;
+}
+
+static void put_census(struct look *l)
+{
+	const struct census *c = &l->reach.first;
+	struct snap_heap *h = l->h;
+
+	for (size_t i = 0; i < c->blocks.n; i++) {
+		h->blocks++;
+		h->bytes += c->blocks.v[i].usable;
+	}
+	h->mapped_blocks = c->mapped_blocks;
+	h->mapped_bytes = c->mapped_bytes;
+	h->swapped_bytes = c->swapped_bytes;
+	h->broken_bytes = c->broken_bytes;
+	h->unsure_blocks = c->unsure_blocks;
+	put_arenas(l);
+}
+
+/* Blocks by size and by kind: all of them, those that nothing reaches, those that are older than the trace. */
+struct tallies {
+	struct tally all, unreached, older;
+};
+
+static int count_blocks(struct look *l, struct tallies *t)
+{
+	const struct census *c = &l->reach.first;
+	struct snap_unreached *u = &l->h->unreached;
+	size_t chosen = 0, old = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < c->blocks.n && !err; i++) {
+		const struct heap_block *b = &c->blocks.v[i];
+		struct block_facts f = { .kind = look__kind(l, &chosen, i) };
+		bool unreached = look__is_unreached(l, i);
+
+		f.counts = f.kind && l->for_size[chosen];
+		err = tally__add(&t->all, b, &f, unreached);
+		if (!err && unreached) {
+			err = tally__add(&t->unreached, b, &f, true);
+			u->blocks++;
+			u->bytes += b->usable;
+			u->direct_blocks += l->reach.state[i] == UNREACHED;
+			u->direct_bytes += l->reach.state[i] == UNREACHED ? b->usable : 0;
+		}
+		while (old < l->traced.older.n && l->traced.older.v[old].addr < b->addr)
+			old++;
+		if (old == l->traced.older.n || l->traced.older.v[old].addr != b->addr || err)
+			continue;
+		err = tally__add(&t->older, b, &f, unreached);
+		l->h->older_blocks++;
+		l->h->older_bytes += b->usable;
+		l->h->older_unreached_blocks += unreached;
+		l->h->older_unreached_bytes += unreached ? b->usable : 0;
+	}
+	return err;
+}
+
+static int put_tallies(struct look *l, struct tallies *t)
+{
+	struct snap_heap *h = l->h;
+	int err;
+
+	tally__end(&t->all);
+	tally__end(&t->unreached);
+	tally__end(&t->older);
+	tally__classes(&t->all, l->s, &h->classes, &h->n_classes);
+	tally__classes(&t->unreached, l->s, &h->unreached.classes, &h->unreached.n_classes);
+	tally__classes(&t->older, l->s, &h->older_classes, &h->n_older_classes);
+	err = tally__types(&t->all, l->s, &h->types, &h->n_types);
+	err = err ?: tally__types(&t->unreached, l->s, &h->unreached.types, &h->unreached.n_types);
+	return err ?: tally__types(&t->older, l->s, &h->older_types, &h->n_older_types);
+}
+
+static int add_up(struct look *l)
+{
+	struct tallies t = {};
+	int err = tally__init(&t.all) ?: tally__init(&t.unreached) ?: tally__init(&t.older);
+
+	err = err ?: count_blocks(l, &t);
+	err = err ?: put_tallies(l, &t);
+	tally__done(&t.all);
+	tally__done(&t.unreached);
+	tally__done(&t.older);
+	return err;
+}
+
+static void put_reach(struct look *l)
+{
+	struct snap_unreached *u = &l->h->unreached;
+
+	if (!l->reach.state)
+		return;
+	u->scans = l->reach.scans;
+	u->root_bytes = l->reach.root_bytes;
+	u->registers = l->reach.registers_missing ? "not read" : l->reach.registers_stopped ? "stopped" : "read";
+}
+
+/* ---- all of it */
+
+static int look_at_heap(struct look *l, struct err *e)
+{
+	const struct heap_opts *o = l->o;
+	int err = find_blocks(l, e);
+
+	if (err)
+		return err;
+	put_reach(l);
+	if (l->refused.code)
+		l->h->refused = snapshot__strdup(l->s, err_msg(&l->refused));
+	else
+		put_census(l);
+	l->h->older_known = o->traced_all && !l->refused.code;
+	l->h->older_unsure_blocks = l->traced.n_dropped;
+	err = look_up_kinds(l, e) ?: add_up(l);
+	if (!err && o->roots && l->reach.root) {
+		err = parts__new(&l->target, o->objects, &l->parts, e) ?: holders__make(&l->reach, l->parts, &l->holders);
+		if (!err)
+			holders__put(&l->holders, l->s, l->h);
+	}
+	if (!err && o->list)
+		err = look__list_blocks(l);
+	if (!err && o->traced && o->on_site)
+		err = look__tell_sites(l);
+	return err;
+}
+
+static int look_at_rest(struct look *l, struct err *e)
+{
+	int err = l->parts ? 0 : parts__new(&l->target, l->o->objects, &l->parts, e);
+
+	return err ?: parts__fill(l->parts, l->h->refused ? NULL : &l->reach.first, l->s, l->h, e);
+}
+
+static void done(struct look *l)
+{
+	holders__done(&l->holders);
+	parts__free(l->parts);
+	kinds__free(l->kinds);
+	reach_result__done(&l->reach);
+	traced__done(&l->traced);
+	glibc__done(&l->glibc);
+	target__done(&l->target);
+	vec_done(&l->chosen);
+	free(l->kind_of);
+	free(l->for_size);
+	err_done(&l->refused);
+}
+
+int heap__look(pid_t pid, const struct heap_opts *o, struct snapshot *s, struct snap_heap *ret, struct err *e)
+{
+	struct look l = { .o = o, .s = s, .h = ret, .traced.o = o };
+	uint64_t began_ns = now_ns();
+	int err = target__open(pid, o->calls, &l.target, e);
+
+	if (err)
+		return err;
+	l.target.pace = o->pace;
+	ret->allocator = o->allocator ? o->allocator : "glibc";
+	err = look_at_heap(&l, e);
+	if (is_refusal(err)) {
+		ret->refused = snapshot__strdup(s, err_msg(l.refused.code ? &l.refused : e));
+		err_done(e);
+		err = 0;
+	}
+	if (!err && o->parts)
+		err = look_at_rest(&l, e);
+	ret->paused_ns = l.target.paused_ns;
+	ret->looked_ns = now_ns() - began_ns;
+	done(&l);
+	return err == -ENOMEM ? err_set(e, err, "out of memory") : err;
+}

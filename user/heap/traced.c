@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns copies of the trace's table, and the list of what is older than the trace. */
+#include "heap/traced.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void drop(struct traced_blocks *b)
+{
+	free(b->v);
+	*b = (struct traced_blocks){};
+}
+
+void traced__done(struct traced *t)
+{
+	drop(&t->before);
+	drop(&t->first);
+	drop(&t->now);
+	vec_done(&t->older);
+}
+
+static int read_table(struct traced *t, struct traced_blocks *to)
+{
+	const struct traced_block *v = NULL;
+	size_t n = 0;
+	int err = t->o->traced(t->o->arg, &v, &n, &t->now_ns);
+
+	drop(to);
+	if (err)
+		return err;
+	to->v = malloc((n + 1) * sizeof(*v));
+	if (!to->v)
+		return -ENOMEM;
+	if (n)
+		memcpy(to->v, v, n * sizeof(*v));
+	to->n = n;
+	return 0;
+}
+
+int traced__before(struct traced *t)
+{
+	return t->o->traced && !t->n_looks ? read_table(t, &t->before) : 0;
+}
+
+static const struct traced_block *find(const struct traced_blocks *b, uint64_t addr)
+{
+	size_t low = 0, high = b->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (b->v[mid].addr < addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < b->n && b->v[low].addr == addr ? &b->v[low] : NULL;
+}
+
+/* Both go by address: a step ahead in one table for a step in the other. */
+static bool meets(const struct traced_blocks *b, size_t *at, uint64_t addr)
+{
+	while (*at < b->n && b->v[*at].addr < addr)
+		(*at)++;
+	return *at < b->n && b->v[*at].addr == addr;
+}
+
+static int list_older(struct traced *t, const struct census *c)
+{
+	size_t before = 0, first = 0;
+
+	for (size_t i = 0; i < c->blocks.n; i++) {
+		const struct heap_block *b = &c->blocks.v[i];
+		bool was = meets(&t->before, &before, b->addr), is = meets(&t->first, &first, b->addr);
+		struct heap_block *slot;
+
+		if (was || is)
+			continue;
+		slot = vec_push(&t->older);
+		if (!slot)
+			return -ENOMEM;
+		*slot = *b;
+	}
+	return 0;
+}
+
+static void keep_older(struct traced *t, const struct census *c)
+{
+	size_t to = 0, now = 0, at = 0;
+
+	for (size_t i = 0; i < t->older.n; i++) {
+		const struct heap_block *b = &t->older.v[i];
+
+		while (at < c->blocks.n && c->blocks.v[at].addr < b->addr)
+			at++;
+		if (at < c->blocks.n && c->blocks.v[at].addr == b->addr && c->blocks.v[at].usable == b->usable &&
+		    !meets(&t->now, &now, b->addr))
+			t->older.v[to++] = *b;
+	}
+	t->n_dropped += t->older.n - to;
+	t->older.n = to;
+}
+
+int traced__after(struct traced *t, const struct census *c)
+{
+	bool is_first = !t->n_looks++;
+	int err;
+
+	if (!t->o->traced)
+		return 0;
+	err = read_table(t, is_first ? &t->first : &t->now);
+	if (err)
+		return err;
+	if (is_first)
+		return list_older(t, c);
+	keep_older(t, c);
+	return 0;
+}
+
+/* In one of the first n ranges. */
+static bool is_within(const struct census *c, size_t n, size_t *at, uint64_t addr)
+{
+	while (*at < n && c->ranges.v[*at].end <= addr)
+		(*at)++;
+	return *at < n && c->ranges.v[*at].start <= addr;
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct heap_block *x = a, *y = b;
+
+	return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct heap_range *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+#define MAX_USABLE ((1ull << 40) - 1)
+
+int traced__add_foreign(const struct traced *t, struct census *c)
+{
+	const struct traced_blocks *from = t->n_looks > 1 ? &t->now : &t->first;
+	size_t n_ranges = c->ranges.n, at = 0;
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < from->n; i++) {
+		const struct traced_block *b = &from->v[i];
+		struct heap_block *block;
+		struct heap_range *range;
+
+		/* one that lies in another one, as a wrapper's does, would be counted twice */
+		if (!b->bytes || b->bytes > MAX_USABLE || is_within(c, n_ranges, &at, b->addr) || b->addr < end)
+			continue;
+		block = vec_push(&c->blocks);
+		range = block ? vec_push(&c->ranges) : NULL;
+		if (!range)
+			return -ENOMEM;
+		*block = (struct heap_block){ .addr = b->addr, .usable = b->bytes, .flags = BLOCK_FOREIGN };
+		end = b->addr + b->bytes;
+		*range = (struct heap_range){ b->addr, end };
+	}
+	if (c->ranges.n == n_ranges)
+		return 0;
+	qsort(c->blocks.v, c->blocks.n, sizeof(*c->blocks.v), by_addr);
+	qsort(c->ranges.v, c->ranges.n, sizeof(*c->ranges.v), by_start);
+	return 0;
+}
+
+const struct traced_block *traced__find(const struct traced *t, uint64_t addr)
+{
+	return find(&t->first, addr);
+}
+
+bool traced__is_same(const struct traced *t, const struct heap_block *b)
+{
+	const struct traced_block *was = find(&t->first, b->addr), *is = find(&t->now, b->addr);
+
+	if (t->n_looks < 2)
+		return true;
+	return was && is ? was->born_ns == is->born_ns && was->bytes == is->bytes : was == is;
+}
+
+bool traced__is_older(const struct traced *t, const struct heap_block *b)
+{
+	size_t low = 0, high = t->older.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (t->older.v[mid].addr < b->addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < t->older.n && t->older.v[low].addr == b->addr;
+}
