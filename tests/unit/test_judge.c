@@ -572,3 +572,63 @@ Test(judge, too_rough_an_estimate_has_no_verdict)
 	cr_expect_str_eq(verdict_of_estimate(0.1, false), "steady");
 	cr_expect_str_eq(verdict_of_estimate(0.3, false), "none");
 }
+
+/* ---- by pointers */
+
+struct pointed {
+	double seconds;
+	uint64_t looked, unreached;
+	const char *held;
+	const char *verdict, *why;
+};
+
+/* A block a second that is never freed: what a look at the memory says of them decides. */
+static void expect_pointed(const struct pointed *p)
+{
+	struct snap_root root = { .name = p->held };
+	struct snapshot *snap = snapshot__new();
+	struct site s = { .age_at_start_ns = DAY };
+	struct evidence e;
+	struct trend t;
+
+	for (double at = 1; at <= p->seconds; at++) {
+		for (int i = 0; i < 20; i++)
+			allocate(&s, at - 0.5, 1000, FOR_EVER);
+		look_at(&s, at);
+	}
+	e = evidence_of(&s);
+	e.scans = 3;
+	e.looked_blocks = p->looked;
+	e.unreached_blocks = p->unreached;
+	e.held = p->held ? &root : NULL;
+	judge(snap, &e, &t);
+	cr_expect_str_eq(t.verdict ?: "none", p->verdict, "%.0f s, %" PRIu64 " of %" PRIu64 ": %s (%s)", p->seconds, p->unreached,
+			 p->looked, t.verdict ?: "none", t.why ?: "");
+	if (p->why)
+		cr_expect_str_eq(t.why ?: "", p->why, "%s", t.why);
+	snapshot__free(snap);
+	done(&s);
+}
+
+Test(judge, pointers_decide)
+{
+	static const struct pointed cases[] = {
+		/* nothing points to them: there is no need to wait */
+		{ 2, 40, 40, NULL, "leak", "no pointer to 40 of 40 blocks in 3 scans, 0 of 40 freed" },
+		{ 60, 1200, 1199, NULL, "leak", NULL },
+		{ 60, 1200, 600, NULL, "leak", NULL },
+		/* few of them: by the course, as always */
+		{ 60, 1200, 599, NULL, "leak", "0 of 1,200 freed, +1.1 MiB/min for 59.0s, oldest 59.5s" },
+		{ 2, 40, 19, NULL, "none", NULL },
+		/* one block need not be a leak */
+		{ 2, 1, 1, NULL, "suspect", NULL },
+		/* all are held: a cache, however long it grows */
+		{ 60, 1200, 0, "server", "growing", "all still pointed to, through server, +1.1 MiB/min for 59.0s, 0 of 1,200 freed" },
+		{ 60, 1200, 0, NULL, "growing", NULL },
+		/* none of its blocks was there: nothing is known */
+		{ 60, 0, 0, NULL, "leak", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		expect_pointed(&cases[i]);
+}

@@ -579,6 +579,18 @@ static void distrust(struct cut_site *v, size_t n, const struct code_calls *code
 			v[i].end = MT_END_UNSURE;
 }
 
+/* A number may have been another process's when the look was taken. */
+static void put_looks(struct cut *cut, const struct cut_opts *o)
+{
+	for (size_t i = 0; i < cut->n_sites && o->looks; i++) {
+		struct cut_site *row = &cut->sites[i];
+		const struct site_look *l = row->site < o->n_looks ? &o->looks[row->site] : NULL;
+
+		if (l && l->blocks && l->proc == row->proc)
+			row->look = (struct cut_look){ l->blocks, l->unreached_blocks, l->unreached_bytes, l };
+	}
+}
+
 int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut **ret, struct err *e)
 {
 	const struct code_calls *code;
@@ -607,6 +619,7 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 	err = read_ages(c, o);
 	if (err)
 		return err_set(e, err, "out of memory");
+	put_looks(&c->cut, o);
 	code = has_replaced(c) ? c->code : NULL;
 	if (code) {
 		distrust(c->cut.sites, c->cut.n_sites, code);

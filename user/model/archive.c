@@ -238,6 +238,8 @@ int batch__keep_stack(struct batch *b, const struct cut_site *row, struct kept_s
 	to->row.frames = NULL;
 	to->row.n_frames = 0;
 	to->row.ages = NULL;
+	/* the look that it is of will be gone */
+	to->row.look = (struct cut_look){};
 	if (!row->n_frames)
 		return 0;
 	stack = places__of_site(b->places, row, b->calls);

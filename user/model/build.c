@@ -175,6 +175,8 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 	else
 		ages__build(b->s, from->ages, UINT64_MAX, UINT64_MAX, to);
 	to->end = from->end;
+	to->number = from->site;
+	cut_look__build(b->s, &from->look, to);
 }
 
 static void build_stack(struct build *b, const struct cut_site *from, struct snap_site *to)
@@ -520,7 +522,7 @@ static void build_sites(struct build *b, struct model *m, const struct cut *cut,
 		to = add_site(b, m, cut, from, process_of_proc[from->proc] - 1);
 		build_stack(b, from, to);
 		count_end(s, to);
-		trends__site(m, cut, b->info, history__of_site(&m->history, from),
+		trends__site(m, cut, b->info, history__of_site(&m->history, from), &from->look,
 			     baseline__change(&m->baseline, from), s, to);
 	}
 }
@@ -546,7 +548,7 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 			if (cut->has_ages)
 				ages__build_range(s, since(cut->now_ns, from->row.last_ns), to->oldest_ns,
 						  to->c.live_blocks, to->c.live_bytes, to);
-			trends__site(m, cut, b->info, &from->course, from->since_baseline_bytes, s, to);
+			trends__site(m, cut, b->info, &from->course, &from->row.look, from->since_baseline_bytes, s, to);
 			if (!from->n_stack)
 				continue;
 			stack = snapshot__alloc(s, from->n_stack, sizeof(*stack));

@@ -12,6 +12,7 @@
 
 #include "bpf/abi.h"
 #include "model/ages.h"
+#include "model/site_look.h"
 
 /* Variances of estimated figures; all 0 where every event was recorded. */
 struct cut_error {
@@ -47,6 +48,7 @@ struct cut_site {
 	uint64_t scan_blocks, scan_bytes;
 	uint64_t older_blocks, older_bytes;
 	struct cut_age *ages;	/* the collector's: they hold until the next cut. NULL: none */
+	struct cut_look look;
 };
 
 static inline void moves__add(struct mt_moves *sum, const struct mt_moves *m)
@@ -87,6 +89,7 @@ static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 	for (size_t i = 0; i < sizeof(sum->counts) / sizeof(*to); i++)
 		to[i] += from[i];
 	moves__add(&sum->moves, &s->moves);
+	cut_look__add(&sum->look, &s->look);
 	sum->cross_frees += s->cross_frees;
 	if (sum->tid != s->tid)
 		sum->tid = 0;

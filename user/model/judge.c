@@ -204,6 +204,8 @@ enum sign {
 	 */
 	UNSURE = 1 << 12,
 	ROUGH = 1 << 13,	/* an estimate that is too rough to tell a course from its error */
+	LOST = 1 << 15,		/* no pointer was found to half of its blocks, or more */
+	HELD = 1 << 16,		/* a pointer was found to each of them */
 	STEPS = 1 << 14,	/* each quarter of the whole time is higher than the one before, or each is lower */
 };
 
@@ -298,10 +300,18 @@ static bool is_rough(const struct evidence *e, const struct shape *w)
 	return e->error_bytes > w->high / 4 || ((trends(w, 1) || trends(w, -1)) && change < 2 * e->error_bytes);
 }
 
+/* By pointers, whatever the course is. */
+static unsigned int signs_of_look(const struct evidence *e)
+{
+	if (!e->scans || !e->looked_blocks)
+		return 0;
+	return !e->unreached_blocks ? HELD : e->unreached_blocks * 2 >= e->looked_blocks ? LOST : 0;
+}
+
 static unsigned int signs_of(const struct evidence *e, const struct shape *w)
 {
 	double before = (w->third[0] + w->third[1]) / 2;
-	unsigned int signs = is_rough(e, w) ? ROUGH : 0;
+	unsigned int signs = (is_rough(e, w) ? ROUGH : 0) | signs_of_look(e);
 
 	if (trends(w, 1))
 		signs |= RISES;
@@ -559,6 +569,24 @@ static void explain_was_higher(struct why *y)
 	add(y, "but it was at %s%s before", mark(y), fmt_bytes(a, (uint64_t)y->w->high_before));
 }
 
+static void explain_lost(struct why *y)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+
+	add(y, "no pointer to %s of %s block%s in %u scan%s", fmt_exact(a, y->e->unreached_blocks), fmt_exact(b, y->e->looked_blocks),
+	    y->e->looked_blocks == 1 ? "" : "s", y->e->scans, y->e->scans == 1 ? "" : "s");
+}
+
+static void explain_held(struct why *y)
+{
+	if (!(signs_of_look(y->e) & HELD))
+		return;
+	if (y->e->held)
+		add(y, "all still pointed to, through %s", y->e->held->name);
+	else
+		add(y, "all still pointed to");
+}
+
 /* ---- the rules */
 
 static const struct rule {
@@ -568,19 +596,26 @@ static const struct rule {
 } rules[] = {
 	{ "new", YOUNG, 0, { explain_first } },
 	{ NULL, ROUGH, 0, {} },
+	/* nothing can free them any more */
+	{ "leak", RISES | LOST, 0, { explain_lost, explain_rate, explain_freed } },
+	{ "suspect", LOST, FALLS, { explain_lost, explain_range } },
 	{ NULL, RISES | REVISITS | STEPS, 0, {} },
 	{ "steady", RISES | REVISITS, 0, { explain_rate, explain_was_higher } },
-	{ "leak", RISES | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED, { explain_freed, explain_rate, explain_oldest } },
-	{ "leak", RISES | LONG | STALE, SLOWS | UNEVEN | LOADING | MASKED, { explain_freed, explain_rate, explain_oldest } },
-	{ "suspect", RISES | UNFREED, SLOWS, { explain_freed, explain_rate, explain_oldest, explain_masked } },
-	{ "suspect", RISES | STALE, SLOWS, { explain_freed, explain_rate, explain_oldest, explain_masked } },
-	{ "suspect", RISES | LONG | PILED, SLOWS, { explain_freed, explain_rate, explain_oldest, explain_masked } },
-	{ "growing", RISES, 0, { explain_rate, explain_slowing, explain_freed } },
+	{ "leak", RISES | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED | HELD, { explain_freed, explain_rate, explain_oldest } },
+	{ "leak", RISES | LONG | STALE, SLOWS | UNEVEN | LOADING | MASKED | HELD, { explain_freed, explain_rate, explain_oldest } },
+	{ "suspect", RISES | UNFREED, SLOWS | HELD, { explain_freed, explain_rate, explain_oldest, explain_masked } },
+	{ "suspect", RISES | STALE, SLOWS | HELD, { explain_freed, explain_rate, explain_oldest, explain_masked } },
+	{ "suspect", RISES | LONG | PILED, SLOWS | HELD, { explain_freed, explain_rate, explain_oldest, explain_masked } },
+	{ "growing", RISES, 0, { explain_held, explain_rate, explain_slowing, explain_freed } },
 	{ "draining", FALLS, 0, { explain_rate, explain_down_from } },
 	{ NULL, UNSURE, 0, {} },
 	{ NULL, STEPS, 0, {} },
 	{ "steady", 0, 0, { explain_range, explain_last } },
 };
+
+/* Where its course is not known yet. */
+static const struct rule lost_at_once = { "leak", LOST, 0, { explain_lost, explain_freed } };
+static const struct rule lost_one = { "suspect", LOST, 0, { explain_lost, explain_first } };
 
 static void explain(struct snapshot *s, const struct rule *r, struct why *y, struct trend *ret)
 {
@@ -603,6 +638,10 @@ void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)
 	if (w.n >= MIN_WINDOWS) {
 		ret->known = true;
 		ret->growth_bytes_per_s = w.slope;
+	} else if (signs_of_look(e) & LOST) {
+		/* what nothing points to need not be watched for long: it was made in this trace, and more than once */
+		explain(s, e->unreached_blocks > 1 && e->last_ns > e->first_ns ? &lost_at_once : &lost_one, &y, ret);
+		return;
 	} else if (watched_ns(e) < enough_ns && e->first_ns >= enough_ns) {
 		signs = YOUNG;
 	} else {

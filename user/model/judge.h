@@ -22,6 +22,10 @@ struct evidence {
 	uint64_t leak_after_ns;
 	bool estimated;
 	double error_bytes;	/* standard error of what is live at the end; 0 where that is exact */
+	/* by a look at the process's memory; 0: pointers were not searched for */
+	uint32_t scans;
+	uint64_t looked_blocks, unreached_blocks;	/* that were there; of these, without a pointer to them */
+	const struct snap_root *held;	/* that holds the most of them; NULL: not known */
 	bool mixed;		/* blocks of many sites: what lifetimes the freed ones had says nothing of the others */
 };
 

@@ -91,7 +91,7 @@ static uint64_t leak_after(const struct snapshot_info *info)
 }
 
 void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info,
-		  const struct course *c, int64_t since_baseline_bytes, struct snapshot *s,
+		  const struct course *c, const struct cut_look *look, int64_t since_baseline_bytes, struct snapshot *s,
 		  struct snap_site *to)
 {
 	const struct snap_process *p = &s->processes[to->process];
@@ -109,6 +109,10 @@ void trends__site(const struct model *m, const struct cut *cut, const struct sna
 		.leak_after_ns = leak_after(info),
 		.estimated = s->estimated,
 		.error_bytes = s->estimated ? to->error.live_bytes : 0,
+		.scans = look->most ? look->most->scans : 0,
+		.looked_blocks = look->blocks,
+		.unreached_blocks = look->unreached_blocks,
+		.held = look->most ? look->most->held : NULL,
 	};
 
 	if (!(s->known & HAS_LIVE_BYTES))

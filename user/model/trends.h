@@ -23,7 +23,7 @@ struct snapshot_info;
 
 /* The row's process is in the snapshot already, with its timeline. c: its course, NULL: it has none. */
 void trends__site(const struct model *m, const struct cut *cut, const struct snapshot_info *info,
-		  const struct course *c, int64_t since_baseline_bytes, struct snapshot *s,
+		  const struct course *c, const struct cut_look *look, int64_t since_baseline_bytes, struct snapshot *s,
 		  struct snap_site *to);
 /* All sites are there. */
 void trends__processes(const struct snapshot_info *info, struct snapshot *s);

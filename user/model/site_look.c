@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+#include "model/site_look.h"
+
+#include "util/util.h"
+
+/* The look was some time before: what was freed since is live no more. */
+void cut_look__build(struct snapshot *s, const struct cut_look *look, struct snap_site *to)
+{
+	const struct site_look *most = look->most;
+	struct snap_share *types;
+
+	if (!most)
+		return;
+	to->unreached_blocks = MIN(look->unreached_blocks, to->c.live_blocks);
+	to->unreached_bytes = MIN(look->unreached_bytes, to->c.live_bytes);
+	types = snapshot__alloc(s, most->n_types + 1, sizeof(*types));
+	for (size_t i = 0; i < most->n_types; i++) {
+		types[i] = most->types[i];
+		types[i].name = snapshot__strdup(s, most->types[i].name);
+	}
+	to->types = types;
+	to->n_types = most->n_types;
+	if (most->held)
+		to->held = snap_root__copy(s, most->held);
+}
