@@ -263,6 +263,37 @@ static void update(struct live *l)
 	tell_runtimes(l, base);
 }
 
+/* ---- the heap */
+
+static void on_looked(void *arg)
+{
+	struct live *l = arg;
+	const char *why = session__heap_look_failed(l->s);
+
+	top__heap_failed(l->top, why);
+	update(l);
+	draw(l);
+}
+
+static void look_at_heap(struct live *l, const struct heap_wish *wish)
+{
+	int err = session__begin_heap_look(l->s, wish, on_looked, l);
+
+	top__heap_failed(l->top, !err	       ? NULL :
+			 err == -EBUSY	       ? "The memory is being read already: the result will be here soon." :
+			 err == -ENOTSUP       ? "Heaps are looked at in --mode full alone." :
+						 "The memory cannot be read: out of memory.");
+}
+
+/* Nobody asked: now and then, as far as that costs little. */
+static void look_by_oneself(struct live *l)
+{
+	if (!l->all_ended && session__heap_look_is_due(l->s))
+		session__begin_heap_look(l->s, &(struct heap_wish){ .parts = true, .silent = true }, on_looked, l);
+}
+
+/* ---- the interval, and what keys request */
+
 static void set_timer(struct live *l, uint64_t first_ns, uint64_t interval_ns)
 {
 	struct itimerspec spec = {
@@ -282,6 +313,7 @@ static void on_timer(void *arg)
 		return;
 	update(l);
 	draw(l);
+	look_by_oneself(l);
 	if (tell_missing(l))
 		draw(l);
 }
@@ -343,8 +375,11 @@ static void act(struct live *l, enum top_action action)
 		read_source(l);
 		break;
 	case TOP_HEAP_LOOK:
+		look_at_heap(l, &(struct heap_wish){ .parts = true, .process = top__heap_process(l->top) });
+		break;
 	case TOP_HEAP_SEARCH:
-		top__heap_failed(l->top, "The heap cannot be looked at from here.");
+		look_at_heap(l, &(struct heap_wish){ .reachable = true, .roots = true, .scans = HEAP_SCANS, .parts = true,
+						     .process = top__heap_process(l->top) });
 		break;
 	case TOP_REPAINT:
 		term__repaint();

@@ -380,6 +380,7 @@ static int finish(struct session *s, struct err *e)
 	session__on_watch(s);
 	session__settle_spots(s);
 	session__serve_requests(s);
+	session__look_last_at_heaps(s);
 	session__look_last_at_memory(s);
 	if (!s->end_ns)
 		s->end_ns = now_ns();
@@ -444,7 +445,7 @@ static int make_loop(struct session *s, struct err *e)
 	uname(&s->uname);
 	s->loop = loop__new();
 	err = s->loop ? loop__add_signals(s->loop, &set, on_signal, s) : -errno;
-	err = err ?: session__watch_memory(s) ?: session__watch_requests(s);
+	err = err ?: session__watch_memory(s) ?: session__watch_requests(s) ?: session__open_heaps(s);
 	return err ? err_set(e, err, "event loop: %s", strerror(-err)) : 0;
 }
 
@@ -542,6 +543,7 @@ static int run(struct session *s, struct err *e)
 static void done(struct session *s)
 {
 	tracees__detach(&s->tracees);
+	session__heaps_done(s);
 	watch__close(s->watch);
 	loop__free(s->loop);
 	budget__free(s->budget);

@@ -56,6 +56,7 @@ struct session {
 	size_t looked;		/* the tracee that a check begins with */
 	struct live *live;	/* the live view; NULL: reports alone */
 	struct cmd_output cmd_output;	/* of -- CMD */
+	struct heaps *heaps;	/* looks at the targets' memory: session_heap.c; NULL: none are taken */
 	struct calls *calls;	/* --events; else NULL: session_calls.c */
 	struct utsname uname;
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC */
@@ -133,6 +134,29 @@ void session__look_at_memory(struct session *s, const struct cut *cut, bool now)
 /* Just before the trace ends; the last snapshot shows this one. */
 void session__look_last_at_memory(struct session *s);
 void session__memory_done(struct session *s);
+/* session_heap.c: before the loop begins; after the loop and all threads have ended. -errno */
+int session__open_heaps(struct session *s);
+void session__heaps_done(struct session *s);
+/* What a look is to find out. */
+#define HEAP_SCANS 3
+struct heap_wish {
+	bool reachable, roots;
+	unsigned int scans;
+	bool parts;		/* the rest of resident memory */
+	bool silent;		/* no progress: nobody waits for it */
+	uint32_t process;	/* the id of the only one; 0: all */
+};
+/* By a thread; done is called by the loop, and the next snapshot shows it. -EBUSY: one is under way. -ENOTSUP: in this mode there is none. */
+int session__begin_heap_look(struct session *s, const struct heap_wish *wish, void (*done)(void *arg), void *arg);
+/* Of the last one: why nothing was found, of what was wished; NULL: something was. */
+const char *session__heap_look_failed(const struct session *s);
+/* Has it been long enough since the last one, for what that took? */
+bool session__heap_look_is_due(const struct session *s);
+/* Just before the trace ends. */
+void session__look_last_at_heaps(struct session *s);
+/* The last look goes into the next cut, and into a snapshot of it. */
+void session__use_heaps(struct session *s, struct cut_opts *how);
+void session__put_heaps(const struct session *s, struct snapshot *snap);
 /* session_tags.c: the functions that are tags are probed; how often each was called. */
 int session__ask_tags(struct session *s, struct err *e);
 void session__put_tags(const struct session *s, const struct cut *cut, struct snapshot *snap);

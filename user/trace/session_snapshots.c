@@ -18,11 +18,13 @@
 
 /* ---- cuts */
 
-static int cut(struct session *s, const struct cut_opts *how, struct err *e)
+static int cut(struct session *s, const struct cut_opts *asked, struct err *e)
 {
+	struct cut_opts opts = *asked, *how = &opts;
 	int err;
 
 	s->cut = NULL;
+	session__use_heaps(s, how);
 	err = collect__cut(s->collect, how, &s->cut, e);
 	/* after it: nothing that a snapshot has is later than its end */
 	if (!how->marked_ns)
@@ -135,6 +137,7 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 	if (!s->spots.waiting && !session__is_growth(s->opts) && info.observed_share > 0)
 		tracees__tell_blind(&s->tracees, snap, recording__is_partial(&info.recording));
 	session__put_tags(s, cut, snap);
+	session__put_heaps(s, snap);
 	taken__list(&s->taken, snap);
 	session__list_whens(s, snap);
 	session__list_spots(s, snap, m->mark);

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Looks at the targets' memory: how often, by whom, and what becomes of them. The last one is taken just before the
+ * trace ends, while everything is still recorded; the live view has them taken by a thread of its own, so that the screen
+ * and the programs' messages go on meanwhile.
+ *
+ * What always holds: one look at a time; what a cut's rows point to lives until the next cut.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include "elf/object.h"
+#include "heap/heap.h"
+#include "model/heaps.h"
+#include "probe/registers.h"
+#include "trace/session_parts.h"
+#include "util/log.h"
+
+/* Looks that nobody asked for take at most this part of a CPU. */
+#define RARELY 50
+/* Of a whole machine's processes, those that hold the most. */
+#define MAX_PROCESSES 64
+
+struct looked {
+	uint32_t proc;		/* the life */
+	struct snapshot *strings;	/* owned: its arena holds what heap and sites have; else it is empty */
+	struct snap_heap heap;
+};
+
+/* What was found: of each life once, by the last look at it. */
+struct found {
+	struct vec(struct looked) v;
+	struct vec(struct site_look) sites;	/* by number */
+};
+
+struct subject {
+	uint32_t proc;
+	pid_t pid;
+};
+
+struct heaps {
+	struct session *s;
+	struct objects *objects;	/* owned: one thread at a time uses it */
+	struct target_calls calls;
+	struct heap_wish wish;
+	struct vec(struct subject) subjects;	/* of the look under way */
+	struct traced_blocks table;
+	uint32_t proc;			/* whose that is */
+	struct err failed;		/* owned: of the last look, why one came to nothing */
+	struct found shown, next;	/* what rows have; what the next cut will have, if has_next */
+	bool has_next;
+	uint64_t took_ns, ended_ns;	/* the last one */
+	/* a look by a thread */
+	pthread_t thread;
+	bool running;
+	bool over;		/* atomic: it shall end */
+	int done_fd;		/* readable: it has ended */
+	void (*on_done)(void *arg);
+	void *arg;
+};
+
+/* ---- one look */
+
+static void found__done(struct found *f)
+{
+	for (size_t i = 0; i < f->v.n; i++)
+		snapshot__free(f->v.v[i].strings);
+	vec_done(&f->v);
+	vec_done(&f->sites);
+}
+
+static void found__forget(struct found *f, uint32_t proc)
+{
+	for (size_t i = 0; i < f->sites.n; i++)
+		if (f->sites.v[i].proc == proc)
+			f->sites.v[i] = (struct site_look){};
+	for (size_t i = 0; i < f->v.n; i++)
+		if (f->v.v[i].proc == proc) {
+			snapshot__free(f->v.v[i].strings);
+			memmove(&f->v.v[i], &f->v.v[i + 1], (--f->v.n - i) * sizeof(*f->v.v));
+			return;
+		}
+}
+
+static struct site_look *found__site(struct found *f, uint32_t site)
+{
+	while (f->sites.n <= site)
+		if (!vec_push(&f->sites))
+			return NULL;
+	return &f->sites.v[site];
+}
+
+/* What is newer takes the place of what was known of that life; without memory, it stays out. */
+static void found__take(struct found *to, struct found *from)
+{
+	for (size_t i = 0; i < from->v.n; i++) {
+		struct looked *slot;
+
+		found__forget(to, from->v.v[i].proc);
+		if (to->v.n == MAX_PROCESSES)
+			found__forget(to, to->v.v[0].proc);
+		slot = vec_push(&to->v);
+		if (!slot)
+			continue;
+		*slot = from->v.v[i];
+		from->v.v[i].strings = NULL;
+	}
+	for (size_t i = 0; i < from->sites.n; i++) {
+		struct site_look *site = from->sites.v[i].blocks ? found__site(to, (uint32_t)i) : NULL;
+
+		if (site)
+			*site = from->sites.v[i];
+	}
+	found__done(from);
+}
+
+static int read_table(void *arg, const struct traced_block **ret, size_t *ret_n, uint64_t *ret_now_ns)
+{
+	struct heaps *h = arg;
+	int err = collect__blocks(h->s->collect, h->proc, &h->table, ret_now_ns);
+
+	*ret = h->table.v;
+	*ret_n = h->table.n;
+	return err;
+}
+
+static void keep_site(uint32_t site, const struct heap_of_site *is, void *arg)
+{
+	struct heaps *h = arg;
+	struct site_look *to = found__site(&h->next, site);
+
+	if (to)
+		*to = (struct site_look){ h->proc, h->wish.reachable ? h->wish.scans : 0, is->blocks, is->unreached_blocks,
+						    is->unreached_bytes, is->types, is->n_types, is->held };
+}
+
+static bool is_complete(const struct session *s)
+{
+	const struct recording *r = &s->opts->recording;
+
+	return !recording__is_partial(r) && !recording__is_estimated(r);
+}
+
+/* One that has ended, or may not be read, has none. */
+static void look_at(struct heaps *h, const struct subject *who)
+{
+	const struct opts *o = h->s->opts;
+	struct heap_opts how = {
+		.reachable = h->wish.reachable,
+		.roots = h->wish.roots,
+		.pause = o->pause,
+		.scans = h->wish.scans,
+		.parts = h->wish.parts,
+		.list = opts__n_blocks(o),
+		.list_oldest = opts__oldest_blocks(o),
+		.pace = o->pace,
+		.registers = registers__read,
+		.calls = &h->calls,
+		.objects = h->objects,
+		.traced = recording__is_estimated(&o->recording) ? NULL : read_table,
+		.traced_all = is_complete(h->s),
+		.on_site = keep_site,
+		.arg = h,
+	};
+	_cleanup_err_ struct err e = {};
+	struct looked *to = vec_push(&h->next.v);
+	int err;
+
+	if (to)
+		to->strings = snapshot__new();
+	if (!to || !to->strings)
+		return;
+	h->proc = to->proc = who->proc;
+	err = heap__look(who->pid, &how, to->strings, &to->heap, &e);
+	to->heap.at_ns = now_ns() - h->s->start_ns;
+	if (!err)
+		return;
+	found__forget(&h->next, who->proc);
+	err_done(&h->failed);
+	err_set(&h->failed, err, "%s", err_msg(&e));
+	if (h->wish.reachable && err != -ESRCH && err != -EINTR)
+		say("%d: its memory was not searched: %s", (int)who->pid, err_msg(&e));
+	else
+		say_verbose("%d: no look at its memory: %s", (int)who->pid, err_msg(&e));
+}
+
+static void look_at_all(struct heaps *h)
+{
+	uint64_t began_ns = now_ns();
+
+	found__done(&h->next);
+	err_done(&h->failed);
+	h->failed = (struct err){};
+	for (size_t i = 0; i < h->subjects.n && !__atomic_load_n(&h->over, __ATOMIC_RELAXED); i++)
+		look_at(h, &h->subjects.v[i]);
+	h->ended_ns = now_ns();
+	h->took_ns = h->ended_ns - began_ns;
+	h->has_next = true;
+}
+
+static int by_live_bytes(const void *a, const void *b)
+{
+	const struct tracee *x = *(struct tracee *const *)a, *y = *(struct tracee *const *)b;
+
+	return (x->live_bytes < y->live_bytes) - (x->live_bytes > y->live_bytes);
+}
+
+static bool is_wished(const struct heaps *h, const struct tracee *p)
+{
+	if (p->ended || !p->lives.n || tracee__life(p)->closed)
+		return false;
+	return !h->wish.process || model__life_id(h->s->model, tracee__life(p)->proc) == h->wish.process;
+}
+
+/* Those that live, at this moment. */
+static int list_subjects(struct heaps *h)
+{
+	struct tracees *t = &h->s->tracees;
+	_cleanup_free_ struct tracee **v = calloc(t->v.n + 1, sizeof(*v));
+	size_t n = 0;
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->v.n; i++)
+		if (is_wished(h, t->v.v[i]))
+			v[n++] = t->v.v[i];
+	qsort(v, n, sizeof(*v), by_live_bytes);
+	if (n > MAX_PROCESSES && h->wish.reachable)
+		say("of %zu processes, the memory of %d is searched: those that hold the most", n, MAX_PROCESSES);
+	h->subjects.n = 0;
+	for (size_t i = 0; i < n && i < MAX_PROCESSES; i++) {
+		struct subject *to = vec_push(&h->subjects);
+
+		if (!to)
+			return -ENOMEM;
+		*to = (struct subject){ tracee__life(v[i])->proc, v[i]->process.pid };
+	}
+	return 0;
+}
+
+/* ---- by a thread */
+
+static bool is_called_off(void *arg)
+{
+	struct heaps *h = arg;
+
+	return __atomic_load_n(&h->over, __ATOMIC_RELAXED);
+}
+
+static void tell_progress(const char *what, double part, void *arg)
+{
+	say_progress("%s: %.0f%%", what, part * 100);
+}
+
+static void *run(void *arg)
+{
+	struct heaps *h = arg;
+
+	look_at_all(h);
+	say_progress(NULL);
+	eventfd_write(h->done_fd, 1);
+	return NULL;
+}
+
+static void on_done(void *arg)
+{
+	struct heaps *h = arg;
+	eventfd_t n;
+
+	if (eventfd_read(h->done_fd, &n) || !h->running)
+		return;
+	pthread_join(h->thread, NULL);
+	h->running = false;
+	if (h->on_done)
+		h->on_done(h->arg);
+}
+
+int session__begin_heap_look(struct session *s, const struct heap_wish *wish, void (*done)(void *arg), void *arg)
+{
+	struct heaps *h = s->heaps;
+	sigset_t all, before;
+	int err;
+
+	if (!h || h->running)
+		return h ? -EBUSY : -ENOTSUP;
+	h->wish = *wish;
+	h->calls = (struct target_calls){ is_called_off, wish->silent ? NULL : tell_progress, h };
+	h->on_done = done;
+	h->arg = arg;
+	h->over = false;
+	err = list_subjects(h);
+	if (err)
+		return err;
+	/* signals are the loop's */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&h->thread, NULL, run, h);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	h->running = !err;
+	return -err;
+}
+
+const char *session__heap_look_failed(const struct session *s)
+{
+	const struct heaps *h = s->heaps;
+
+	if (!h || (h->has_next && h->next.v.n) || h->failed.code == -EINTR)
+		return NULL;
+	return h->failed.code ? err_msg(&h->failed) : "no process that is traced is left";
+}
+
+/* What is shared among many is looked at on request alone. */
+bool session__heap_look_is_due(const struct session *s)
+{
+	const struct heaps *h = s->heaps;
+
+	return h && !h->running && !tracees__are_shared(&s->tracees) && is_complete(s) && (!h->ended_ns || now_ns() - h->ended_ns > MAX(10 * SECOND_NS, h->took_ns * RARELY));
+}
+
+static void call_off(struct heaps *h)
+{
+	if (!h->running)
+		return;
+	__atomic_store_n(&h->over, true, __ATOMIC_RELAXED);
+	pthread_join(h->thread, NULL);
+	h->running = false;
+	/* what is half done is no look */
+	h->has_next = false;
+}
+
+/* ---- at the end of the trace */
+
+/* The first Ctrl-C has ended the trace: another one ends this. Messages are kept. */
+static bool is_interrupted(void *arg)
+{
+	struct heaps *h = arg;
+	sigset_t waiting;
+
+	session__keep_events(h->s);
+	return !sigpending(&waiting) && (sigismember(&waiting, SIGINT) || sigismember(&waiting, SIGTERM));
+}
+
+static bool is_wanted(const struct session *s)
+{
+	const struct opts *o = s->opts;
+
+	if (!s->heaps || tracees__all_ended(&s->tracees))
+		return false;
+	/* what was asked for; else where the targets are few and all is recorded */
+	return o->reachable || o->views & (VIEW_BLOCKS | VIEW_HEAP) || (!tracees__are_shared(&s->tracees) && is_complete(s));
+}
+
+void session__look_last_at_heaps(struct session *s)
+{
+	const struct opts *o = s->opts;
+	struct heaps *h = s->heaps;
+
+	if (!h)
+		return;
+	call_off(h);
+	if (!is_wanted(s))
+		return;
+	h->wish = (struct heap_wish){ .reachable = o->reachable || o->roots, .roots = o->roots, .scans = HEAP_SCANS, .parts = true };
+	h->calls = (struct target_calls){ is_interrupted, o->reachable ? tell_progress : NULL, h };
+	h->over = false;
+	if (list_subjects(h))
+		return;
+	look_at_all(h);
+	say_progress(NULL);
+	if (s->events.n)
+		session__read_events(s);
+}
+
+/* ---- into cuts and snapshots */
+
+void session__use_heaps(struct session *s, struct cut_opts *how)
+{
+	struct heaps *h = s->heaps;
+
+	if (!h)
+		return;
+	if (h->has_next && !h->running) {
+		found__take(&h->shown, &h->next);
+		h->has_next = false;
+	}
+	how->looks = h->shown.sites.v;
+	how->n_looks = h->shown.sites.n;
+}
+
+static const struct snap_process *process_of(const struct session *s, const struct snapshot *snap, uint32_t proc)
+{
+	uint32_t id = model__life_id(s->model, proc);
+
+	for (size_t i = 0; i < snap->n_processes && id; i++)
+		if (snap->processes[i].id == id)
+			return &snap->processes[i];
+	return NULL;
+}
+
+/* From the kernel's number of a site to its row. */
+static void number_blocks(const struct snapshot *snap, uint32_t process, struct snap_heap *h)
+{
+	struct snap_block *v = (struct snap_block *)h->list;
+	_cleanup_free_ uint32_t *rows = NULL;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < h->n_list; i++)
+		n = MAX(n, v[i].site + 1);
+	rows = calloc(n + 1, sizeof(*rows));
+	for (size_t i = 0; rows && i < snap->n_sites; i++)
+		if (snap->sites[i].process == process && snap->sites[i].number + 1 < n)
+			rows[snap->sites[i].number + 1] = (uint32_t)i + 1;
+	for (size_t i = 0; i < h->n_list; i++)
+		v[i].site = rows ? rows[v[i].site] : 0;
+}
+
+void session__put_heaps(const struct session *s, struct snapshot *snap)
+{
+	const struct heaps *h = s->heaps;
+	struct snap_heap *v;
+	size_t n = 0;
+
+	if (!h || !h->shown.v.n)
+		return;
+	v = snapshot__alloc(snap, h->shown.v.n, sizeof(*v));
+	for (size_t i = 0; i < h->shown.v.n; i++) {
+		const struct snap_process *p = process_of(s, snap, h->shown.v.v[i].proc);
+		struct snap_heap *to = &v[n];
+
+		if (!p)
+			continue;
+		n++;
+		*to = snap_heap__copy(snap, &h->shown.v.v[i].heap);
+		to->process = (uint32_t)(p - snap->processes);
+		/* blocks that found no room in the table look as if they were older */
+		to->older_unsure_blocks += p->lost_blocks;
+		number_blocks(snap, to->process, to);
+	}
+	snapshot__set_heaps(snap, v, n);
+}
+
+/* ---- begin and end */
+
+int session__open_heaps(struct session *s)
+{
+	struct heaps *h;
+
+	if (s->opts->recording.mode != MT_MODE_FULL)
+		return 0;
+	h = s->heaps = calloc(1, sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	h->s = s;
+	h->objects = objects__new();
+	h->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!h->objects || h->done_fd < 0)
+		return h->objects ? -errno : -ENOMEM;
+	return loop__add_fd(s->loop, h->done_fd, on_done, h);
+}
+
+void session__heaps_done(struct session *s)
+{
+	struct heaps *h = s->heaps;
+
+	if (!h)
+		return;
+	call_off(h);
+	found__done(&h->shown);
+	found__done(&h->next);
+	vec_done(&h->subjects);
+	err_done(&h->failed);
+	free(h->table.v);
+	objects__free(h->objects);
+	if (h->done_fd >= 0)
+		close(h->done_fd);
+	free(h);
+	s->heaps = NULL;
+}
