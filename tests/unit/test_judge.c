@@ -4,6 +4,7 @@
  * clock of its own, looked at once a second, as a trace would.
  */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

@@ -639,8 +639,8 @@ void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)
 		ret->known = true;
 		ret->growth_bytes_per_s = w.slope;
 	} else if (signs_of_look(e) & LOST) {
-		/* what nothing points to need not be watched for long: it was made in this trace, and more than once */
-		explain(s, e->unreached_blocks > 1 && e->last_ns > e->first_ns ? &lost_at_once : &lost_one, &y, ret);
+		/* what nothing points to need not be watched for long: it was made in this trace, more than once */
+		explain(s, e->unreached_blocks > 1 ? &lost_at_once : &lost_one, &y, ret);
 		return;
 	} else if (watched_ns(e) < enough_ns && e->first_ns >= enough_ns) {
 		signs = YOUNG;

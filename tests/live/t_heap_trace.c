@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* A trace beside what is in the target's memory: what is older, what nothing points to. */
+#include "lt.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static json_t *site_named(struct test *t, json_t *root, const char *function)
+{
+	json_t *site;
+	size_t i;
+
+	json_array_foreach(jget(root, "sites"), i, site) {
+		json_t *frame = json_array_get(jget(root, "frames"), (size_t)json_integer_value(json_array_get(jget(site, "stack"), 0)));
+		const char *name = json_string_value(json_object_get(frame, "function"));
+
+		if (name && !strcmp(name, function))
+			return site;
+	}
+	want(t, false, "no site %s", function);
+	return json_null();
+}
+
+static void want_class(struct test *t, json_t *classes, uint64_t usable, uint64_t blocks, uint64_t unreached)
+{
+	json_t *class;
+	size_t i;
+
+	json_array_foreach(classes, i, class)
+		if (ju64(t, class, "usable") == usable) {
+			want_eq(t, "blocks of a class", blocks, ju64(t, class, "blocks"));
+			want_eq(t, "of these unreached", unreached, ju64(t, class, "unreached_blocks"));
+			return;
+		}
+	want(t, false, "no class of %" PRIu64 " bytes", usable);
+}
+
+static void want_unreached(struct test *t, json_t *root, const char *function, uint64_t blocks, uint64_t size, const char *verdict)
+{
+	json_t *site = site_named(t, root, function);
+
+	want_eq(t, function, blocks, ju64(t, site, "unreached_blocks"));
+	want_eq(t, function, blocks * size, ju64(t, site, "unreached_bytes"));
+	if (verdict)
+		want(t, !strcmp(json_string_value(jget(site, "verdict")) ?: "", verdict), "%s: wanted %s, got %s", function, verdict,
+		     json_string_value(jget(site, "verdict")));
+}
+
+/* Every block is told: from before the trace or from within it, held or lost, directly or by another. */
+TEST(heap_trace_ledger)
+{
+	const char *file = in_dir(t, "x.json");
+	json_t *root, *heap, *older, *unreached;
+	uint64_t lost;
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "heaptrace", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--roots", "-o", file, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, file);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	want_unreached(t, root, "lose_here", ledger__note(t, &f.led, "lost"), 104, "leak");
+	want_unreached(t, root, "list_here", ledger__note(t, &f.led, "in_lists"), 136, "leak");
+	want_unreached(t, root, "half_here", ledger__note(t, &f.led, "half"), 120, NULL);
+	want_unreached(t, root, "keep_here", 0, 88, NULL);
+	want_unreached(t, root, "last_here", 0, 152, NULL);
+	heap = json_array_get(jget(root, "heap"), 0);
+	older = jget(heap, "older");
+	want_class(t, jget(older, "classes"), ledger__note(t, &f.led, "old_held_usable"), ledger__note(t, &f.led, "old_held"), 0);
+	want_class(t, jget(older, "classes"), ledger__note(t, &f.led, "old_lost_usable"), ledger__note(t, &f.led, "old_lost"),
+		   ledger__note(t, &f.led, "old_lost"));
+	want_eq(t, "in use, by the census", ju64(t, older, "blocks") + ju64(t, jget(root, "totals"), "live_blocks"),
+		ju64(t, jget(heap, "in_use"), "blocks"));
+	unreached = jget(heap, "unreached");
+	lost = ledger__note(t, &f.led, "lost") + ledger__note(t, &f.led, "in_lists") + ledger__note(t, &f.led, "half") +
+	       ledger__note(t, &f.led, "old_lost");
+	want_eq(t, "unreached", lost, ju64(t, unreached, "blocks"));
+	want_eq(t, "direct", lost - ledger__note(t, &f.led, "in_lists") + ledger__note(t, &f.led, "heads"), ju64(t, unreached, "direct_blocks"));
+	fx__quit(t, &f);
+}
