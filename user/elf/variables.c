@@ -78,6 +78,9 @@ static int by_start(const void *pa, const void *pb, void *arg)
 		return a->end > b->end ? -1 : 1;
 	if (plainness(x) != plainness(y))
 		return plainness(x) < plainness(y) ? -1 : 1;
+	/* __GI_x is x, as libc's own parts call it */
+	if (strlen(x) != strlen(y))
+		return strlen(x) < strlen(y) ? -1 : 1;
 	return strcmp(x, y);
 }
 

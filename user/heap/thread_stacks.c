@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns which memory is whose stack. /proc says where a thread's stack pointer is, as long as it waits in the kernel; the
+ * mapping around that may be more than the stack: neighbours are merged into one mapping, from glibc 2.42 on even two stacks.
+ *
+ * glibc knows better: its descriptor of a thread, which lies at the end of the stack, has the thread's number, between two
+ * others in a list, and where the stack begins. It is recognised by what must hold of it, for all versions:
+ *
+ *	[-2] next  [-1] previous: descriptors that lead back here
+ *	[0]  the thread's number
+ *	...  some words later: start of the stack, its size, size of the guard in it
+ *
+ * One of them is found at the end of a mapping that lies above a guard, or from a stack pointer on; the list leads to the
+ * others, those of threads that run too, whose stack pointer nobody knows. A thread of another C library has the mapping that its stack pointer is in, if there is a guard below and no other thread is in it.
+ */
+#include "heap/thread_stacks.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "process/process.h"
+#include "util/hash.h"
+
+#define WORD sizeof(uint64_t)
+#define THREADS_MAX (1u << 16)
+#define WINDOW_BYTES (64u << 10)	/* that are searched for a descriptor, from the end of the mapping, */
+#define NEAR_BYTES (512u << 10)		/* or from the stack pointer on */
+#define PAIR_MAX 256			/* words from a thread's number to its stack's */
+#define TLS_MAX_BYTES (16ull << 20)	/* from there to the stack's end */
+#define HEAD_BYTES 0x400		/* what a descriptor has in front of the number, at most */
+#define SMALL_BYTES (1u << 20)		/* a mapping of the loader's */
+#define SMALL_MAX_BYTES (8u << 20)	/* of all that are searched */
+#define KEPT_MAX 4096
+#define TRIES_MAX 64			/* searches in vain, before nothing is looked for any more */
+
+struct search {
+	struct target *t;
+	struct thread_stacks *s;
+	struct hash by_tid;	/* number → struct thread_stack */
+	uint64_t tls_below;	/* thread-local variables lie below the descriptor: so many bytes at most */
+	/* what was learnt of the first descriptor */
+	size_t pair;		/* words; 0: nothing was */
+	uint64_t from_end;	/* the number, from the end of the stack */
+	unsigned int n_tries;	/* in vain */
+	struct hash pointers;	/* start of a mapping → how many stack pointers are in it */
+	uint64_t buf[NEAR_BYTES / WORD];
+};
+
+/* ---- what /proc says */
+
+/* "63 0x5 0x... 0xSP 0xPC", "-1 0xSP 0xPC", or "running" */
+static uint64_t stack_pointer(pid_t pid, int tid)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64], *at, *last = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, tid);
+	if (read_small_file(path, &text, NULL))
+		return 0;
+	at = strrchr(text, ' ');
+	if (at) {
+		*at = 0;
+		last = strrchr(text, ' ');
+	}
+	return last ? strtoull(last + 1, NULL, 16) : 0;
+}
+
+static int list_threads(struct search *f)
+{
+	char path[64];
+	struct dirent *d;
+	DIR *dir;
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)f->t->pid);
+	dir = opendir(path);
+	while (dir && !r && f->s->all.n < THREADS_MAX && (d = readdir(dir))) {
+		int tid = (int)strtoul(d->d_name, NULL, 10);
+		struct thread_stack *one;
+
+		if (!tid)
+			continue;
+		one = vec_push(&f->s->all);
+		if (!one) {
+			r = -ENOMEM;
+			break;
+		}
+		one->tid = tid;
+		process__thread_comm(f->t->pid, tid, one->name);
+		one->sp = stack_pointer(f->t->pid, tid);
+		r = target__go_on(f->t, "threads", 0);
+	}
+	if (dir)
+		closedir(dir);
+	/* the vector does not grow any more, but for those of no thread */
+	for (size_t i = 0; i < f->s->all.n && !r; i++)
+		r = hash__put(&f->by_tid, (uint64_t)f->s->all.v[i].tid, (void *)(uintptr_t)(i + 1));
+	return r;
+}
+
+static struct thread_stack *thread_of(struct search *f, uint32_t tid)
+{
+	size_t i = (uintptr_t)hash__get(&f->by_tid, tid);
+
+	return i ? &f->s->all.v[i - 1] : NULL;
+}
+
+static bool is_plain(const struct mapping *m)
+{
+	return m && !m->ino && !m->path[0] && m->write;
+}
+
+/* ---- glibc's descriptors */
+
+static bool read_word(struct search *f, uint64_t addr, uint64_t *ret)
+{
+	return addr % WORD == 0 && target__read_present(f->t, addr, ret, WORD) == WORD;
+}
+
+/* Is the list's entry in front of the number at this address one of a list? */
+static bool is_in_list(struct search *f, uint64_t at, uint64_t next, uint64_t prev)
+{
+	uint64_t entry = at - 2 * WORD, back, forth;
+
+	return next && prev && read_word(f, next + WORD, &back) && back == entry && read_word(f, prev, &forth) && forth == entry;
+}
+
+/* The stack that a descriptor, whose number is at this address, says it has. */
+static bool read_pair(struct search *f, uint64_t at, struct thread_stack *to)
+{
+	size_t first = f->pair ? f->pair : 1, last = f->pair ? f->pair : PAIR_MAX;
+	uint64_t words[PAIR_MAX + 3], page = f->t->page_bytes;
+
+	if (target__read_present(f->t, at, words, sizeof(words)) < (last + 3) * WORD)
+		return false;
+	for (size_t i = first; i <= last; i++) {
+		uint64_t block = words[i], size = words[i + 1], guard = words[i + 2];
+
+		if (!block || block % page || !size || size % page || guard % page || guard >= size || block > at ||
+		    at - block >= size || block + size - at > TLS_MAX_BYTES || block + guard > at)
+			continue;
+		to->start = block + guard;
+		to->end = block + size;
+		to->tls = MAX(at - MIN(at, HEAD_BYTES + f->tls_below), to->start);
+		if (!f->pair)
+			f->from_end = to->end - at;
+		f->pair = i;
+		return true;
+	}
+	return false;
+}
+
+/* The address of a thread's number in its descriptor, in memory of [start, end); 0: it is not there. */
+static uint64_t find_descriptor(struct search *f, uint64_t start, uint64_t end, uint32_t tid)
+{
+	size_t n;
+
+	start = (start + WORD - 1) / WORD * WORD;
+	end = MIN(end, start + sizeof(f->buf));
+	n = end > start ? (end - start) / WORD : 0;
+	if (!n || !target__read_present(f->t, start, f->buf, n * WORD))
+		return 0;
+	/* the end of a stack comes first: what is further down may be a copy */
+	for (size_t i = n; i-- > 2;)
+		if ((uint32_t)f->buf[i] == tid && is_in_list(f, start + i * WORD, f->buf[i - 2], f->buf[i - 1]))
+			return start + i * WORD;
+	return 0;
+}
+
+/* All that are in the list with this one. */
+static void follow(struct search *f, uint64_t at)
+{
+	uint64_t begin = at, number, next;
+
+	for (size_t steps = 0; steps < THREADS_MAX; steps++) {
+		struct thread_stack *one;
+
+		if (!read_word(f, at - 2 * WORD, &next) || next + 2 * WORD == begin)
+			return;
+		at = next + 2 * WORD;
+		/* the list's head is among them, and has no number */
+		if (!read_word(f, at, &number))
+			continue;
+		one = thread_of(f, (uint32_t)number);
+		if (one && !one->end)
+			read_pair(f, at, one);
+	}
+}
+
+static void find_by_pointer(struct search *f, struct thread_stack *one)
+{
+	const struct mapping *m = one->sp ? maps__find(&f->t->maps, one->sp) : NULL;
+	uint64_t at;
+
+	if (!m || !m->write || one->tid == f->t->pid || f->n_tries >= TRIES_MAX)
+		return;
+	at = find_descriptor(f, MAX(one->sp, m->end - MIN(m->end - m->start, (uint64_t)WINDOW_BYTES)), m->end, (uint32_t)one->tid);
+	if (!at)
+		at = find_descriptor(f, one->sp, MIN(m->end, one->sp + NEAR_BYTES), (uint32_t)one->tid);
+	if (at && read_pair(f, at, one))
+		follow(f, at);
+	else
+		f->n_tries++;
+}
+
+/* One that may not be touched, right below. */
+static bool has_guard(const struct maps *maps, const struct mapping *m)
+{
+	const struct mapping *below = m > maps->v ? m - 1 : NULL;
+
+	return below && below->end == m->start && !below->ino && !below->read && !below->write && !below->exec;
+}
+
+/* Any thread's, at the end of a mapping. */
+static bool find_at_end(struct search *f, const struct mapping *m)
+{
+	uint64_t start = m->end - MIN(m->end - m->start, (uint64_t)WINDOW_BYTES);
+	size_t n = (m->end - start) / WORD;
+
+	if (!target__read_present(f->t, start, f->buf, n * WORD))
+		return false;
+	for (size_t i = n; i-- > 2;) {
+		struct thread_stack *one = thread_of(f, (uint32_t)f->buf[i]);
+
+		if (one && is_in_list(f, start + i * WORD, f->buf[i - 2], f->buf[i - 1]) && read_pair(f, start + i * WORD, one)) {
+			follow(f, start + i * WORD);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void find_any(struct search *f)
+{
+	for (size_t i = 0, tries = 0; i < f->t->maps.n && tries < TRIES_MAX && !f->pair && f->s->all.n > 1; i++) {
+		const struct mapping *m = &f->t->maps.v[i];
+
+		if (is_plain(m) && has_guard(&f->t->maps, m) && !find_at_end(f, m))
+			tries++;
+	}
+}
+
+/* The first thread's lies where the loader put it: in a small mapping of its own. */
+static void find_first(struct search *f)
+{
+	uint64_t searched = 0;
+
+	for (size_t i = 0; i < f->t->maps.n && searched < SMALL_MAX_BYTES; i++) {
+		const struct mapping *m = &f->t->maps.v[i];
+		uint64_t at = 0;
+
+		if (!is_plain(m) || m->end - m->start > SMALL_BYTES)
+			continue;
+		searched += m->end - m->start;
+		for (uint64_t from = m->start; from < m->end && !at; from += sizeof(f->buf) / 2)
+			at = find_descriptor(f, from, m->end, (uint32_t)f->t->pid);
+		if (!at)
+			continue;
+		f->s->first_tls_start = m->start;
+		f->s->first_tls_end = m->end;
+		follow(f, at);
+		return;
+	}
+}
+
+/* ---- without descriptors */
+
+static const struct mapping *mapping_of(const struct search *f, const struct thread_stack *one)
+{
+	return one->sp ? maps__find(&f->t->maps, one->sp) : NULL;
+}
+
+static int count_pointers(struct search *f)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < f->s->all.n && !r; i++) {
+		const struct mapping *m = mapping_of(f, &f->s->all.v[i]);
+
+		if (m)
+			r = hash__put(&f->pointers, m->start, (char *)hash__get(&f->pointers, m->start) + 1);
+	}
+	return r;
+}
+
+static void find_by_guard(struct search *f, struct thread_stack *one)
+{
+	const struct mapping *m = mapping_of(f, one);
+
+	if (!is_plain(m) || !has_guard(&f->t->maps, m) || (uintptr_t)hash__get(&f->pointers, m->start) != 1)
+		return;
+	one->start = m->start;
+	one->end = m->end;
+}
+
+static void find_main(struct search *f)
+{
+	struct thread_stack *first = thread_of(f, (uint32_t)f->t->pid);
+
+	for (size_t i = 0; i < f->t->maps.n && first; i++)
+		if (!strcmp(f->t->maps.v[i].path, "[stack]")) {
+			first->start = f->t->maps.v[i].start;
+			first->end = f->t->maps.v[i].end;
+		}
+}
+
+/* Stacks of threads that have ended: a mapping above a guard that ends with a descriptor without a number. */
+static int find_kept(struct search *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; f->pair && i < f->t->maps.n && n < KEPT_MAX; i++) {
+		const struct mapping *m = &f->t->maps.v[i];
+		struct thread_stack kept = {}, *to;
+		uint64_t number;
+
+		if (!is_plain(m) || !has_guard(&f->t->maps, m) || m->end - m->start <= f->from_end ||
+		    !read_word(f, m->end - f->from_end, &number) || (uint32_t)number ||
+		    !read_pair(f, m->end - f->from_end, &kept) || kept.start != m->start || kept.end != m->end)
+			continue;
+		to = vec_push(&f->s->all);
+		if (!to)
+			return -ENOMEM;
+		*to = kept;
+		n++;
+	}
+	return 0;
+}
+
+int thread_stacks__init(struct thread_stacks *s, struct target *t, uint64_t tls_bytes)
+{
+	struct search *f = calloc(1, sizeof(*f));
+	int r;
+
+	*s = (struct thread_stacks){};
+	if (!f)
+		return -ENOMEM;
+	f->t = t;
+	f->s = s;
+#ifdef __x86_64__
+	f->tls_below = MIN(tls_bytes, TLS_MAX_BYTES);
+#endif
+	r = list_threads(f);
+	if (!r) {
+		find_main(f);
+		find_any(f);
+		for (size_t i = 0; i < s->all.n; i++)
+			if (!s->all.v[i].end)
+				find_by_pointer(f, &s->all.v[i]);
+		find_first(f);
+		r = count_pointers(f);
+		for (size_t i = 0; i < s->all.n; i++)
+			if (!s->all.v[i].end)
+				find_by_guard(f, &s->all.v[i]);
+		r = r ? r : find_kept(f);
+	}
+	hash__done(&f->pointers);
+	hash__done(&f->by_tid);
+	free(f);
+	if (r)
+		thread_stacks__done(s);
+	return r;
+}
+
+void thread_stacks__done(struct thread_stacks *s)
+{
+	vec_done(&s->all);
+}
+
+const struct thread_stack *thread_stacks__by_tid(const struct thread_stacks *s, int tid)
+{
+	for (size_t i = 0; i < s->all.n; i++)
+		if (s->all.v[i].tid == tid)
+			return &s->all.v[i];
+	return NULL;
+}
