@@ -18,23 +18,16 @@
 
 static struct glibc glibc;
 static uint64_t census_cpu_ns;
-static double parts[2];
 
 static int take(struct target *t, void *arg, struct census *ret, struct err *e)
 {
 	uint64_t began = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	int err = census__take(t, &glibc, ret, e);
 
-	parts[0] = parts[1];
 	census_cpu_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began;
 	fprintf(stderr, "census: %zu blocks, %.1f ms of CPU so far, of these %.1f for censuses\n", ret->blocks.n,
 		clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e6, census_cpu_ns / 1e6);
 	return err;
-}
-
-static void progress(const char *what, double part, void *arg)
-{
-	parts[1] = part;
 }
 
 static uint64_t option(int argc, char **argv, const char *name, uint64_t otherwise)
@@ -59,7 +52,6 @@ static void print(const struct reach_result *r)
 
 int main(int argc, char **argv)
 {
-	struct target_calls calls = { .progress = progress };
 	_cleanup_err_ struct err e = {};
 	struct reach_result r = {};
 	struct target t = {};
@@ -75,7 +67,7 @@ int main(int argc, char **argv)
 	o.roots = option(argc, argv, "--roots", 0);
 	o.paused = option(argc, argv, "--pause", 0);
 	o.registers = option(argc, argv, "--no-bpf", 0) ? NULL : registers__read;
-	err = target__open(atoi(argv[1]), &calls, &t, &e);
+	err = target__open(atoi(argv[1]), NULL, &t, &e);
 	t.pace = option(argc, argv, "--pace", 0) / 100.0;
 	if (!err && o.paused)
 		err = target__pause(&t, &e);

@@ -14,7 +14,7 @@ MUSL_FLAGS := $(if $(filter arm64,$(ARCH)),-mno-outline-atomics)
 FX_PROGS := $(patsubst tests/fixtures/%.c,%,$(filter-out tests/fixtures/lib%.c tests/fixtures/nolibc.c,$(wildcard tests/fixtures/*.c)))
 FX_LIBS := $(patsubst tests/fixtures/%.c,%.so,$(wildcard tests/fixtures/lib*.c))
 FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc))
-FIXTURES := $(addprefix $(FX)/,$(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc nolibc.go \
+FIXTURES := $(addprefix $(FX)/,reach-tool $(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc nolibc.go \
 	stacks.static stacks.static-pie stacks.stripped owners_cxx.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
 	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown cxx.static written.static written.moved nesting.static libheader.nofp.so libplug_b.so libplug_c.so libplug_d.so libplug.nofp.so libplug_d.nofp.so \
 	heap-tool kinds.stripped kinds.static kinds.nopie kinds.nortti kinds.nortti-stripped \
@@ -171,3 +171,7 @@ $(FX)/hostile $(FX)/hostile.nofp: FX_CC_FLAGS += -g0
 
 $(FX)/names.nodebug: tests/fixtures/names.c
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -g0 -Wl,--build-id=0x6d616c6c6f6374726163652d6e616d6573 -o $@ $<
+
+# What no pointer reaches, by address; static, as the tests themselves are.
+$(FX)/reach-tool: $(B)/tests/heap/reach_tool.o $(LIB_OBJ)
+	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static $(STATIC_QUIET)) -o $@ $^ $(if $(SAN),$(LIBS),$(STATIC_LIBS))

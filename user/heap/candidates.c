@@ -106,6 +106,13 @@ static void leave(struct candidates *c, uint32_t i, uint32_t root)
 		c->no_memory = true;
 }
 
+/* A pointer to it was found. */
+static void hit(struct candidates *c, uint32_t i, uint32_t root)
+{
+	c->n_hit += !c->left[i];
+	leave(c, i, root);
+}
+
 static int by_number(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -166,12 +173,93 @@ static int follow(struct candidates *c, struct search *s)
 	return err;
 }
 
-/* ---- a scan */
+/* ---- from roots, block by block */
+
+/* From one root word, and in all; and so much of each block. */
+#define HOPS_PER_ROOT 2048
+#define HOPS_AT_LEAST 65536
+#define HOP_BYTES 4096
+
+struct chase {
+	struct candidates *c;
+	const struct census *now;
+	struct block_index index;	/* of all blocks of now */
+	uint8_t *seen;			/* owned; of each of these */
+	struct vec(uint32_t) starts, stack;
+};
+
+static int chase__init(struct chase *h, struct candidates *c, const struct census *now, struct err *e)
+{
+	int err;
+
+	*h = (struct chase){ .c = c, .now = now };
+	err = block_index__build(&h->index, now->blocks.v, now->blocks.n, e);
+	if (err)
+		return err;
+	h->seen = calloc(now->blocks.n + 1, 1);
+	return h->seen ? 0 : no_memory(e);
+}
+
+static void chase__done(struct chase *h)
+{
+	block_index__done(&h->index);
+	vec_done(&h->starts);
+	vec_done(&h->stack);
+	free(h->seen);
+}
+
+/* A pointer to a block: a candidate leaves, another one is to be gone on from. */
+static void chase_block(struct chase *h, uint32_t block, bool is_root)
+{
+	uint32_t candidate = block_index__find(&h->c->index, h->now->blocks.v[block].addr), *p;
+
+	if (candidate != NO_BLOCK && !h->c->left[candidate])
+		hit(h->c, candidate, h->c->from_root);
+	if (h->seen[block] || h->now->blocks.v[block].flags & BLOCK_LIBC)
+		return;
+	h->seen[block] = 1;
+	p = is_root ? vec_push(&h->starts) : vec_push(&h->stack);
+	if (p)
+		*p = block;
+	else
+		h->c->no_memory = true;
+}
 
 static void see_root(uint64_t addr, int tid, uint32_t block, void *arg)
 {
-	leave(arg, block, ((struct candidates *)arg)->from_root);
+	chase_block(arg, block, true);
 }
+
+static void see_hop(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
+{
+	for (size_t i = 0; i < n; i++)
+		chase_block(arg, found[i].block, false);
+}
+
+static int run_chase(struct chase *h, struct search *s)
+{
+	uint64_t left = HOPS_AT_LEAST + h->now->blocks.n / 64;
+	int err = 0;
+
+	for (size_t i = 0; i < h->starts.n && left && !err; i++) {
+		uint32_t block = h->starts.v[i];
+
+		h->stack.n = 0;
+		for (unsigned int hops = 0; hops < HOPS_PER_ROOT && left && !err; hops++, left--) {
+			const struct heap_block *b = &h->now->blocks.v[block];
+
+			err = search__range(s, &h->index, b->addr, b->addr + MIN(b->usable, HOP_BYTES), see_hop, h);
+			if (!h->stack.n)
+				break;
+			block = h->stack.v[--h->stack.n];
+		}
+	}
+	h->starts.n = 0;
+	memset(h->seen, 0, h->now->blocks.n);
+	return err;
+}
+
+/* ---- a scan */
 
 struct sources {
 	struct candidates *c;
@@ -198,7 +286,7 @@ static void see_source(uint64_t addr, const struct found_pointer *found, size_t 
 			continue;
 		from = block_index__find(&c->index, word);
 		if (from == NO_BLOCK || c->left[from])
-			leave(c, found[i].block, c->from_root);
+			hit(c, found[i].block, c->from_root);
 	}
 }
 
@@ -217,50 +305,63 @@ static void leave_changed(struct candidates *c, const struct census *now)
 	}
 }
 
-static int search_roots(struct candidates *c, struct search *s, const struct census *now, const struct reach_opts *o,
-			struct reach_result *note, struct err *e)
+static int interrupted(const struct search *s, int err, struct err *e)
+{
+	return err ? err_set(e, err, err == -EINTR ? "interrupted" : "cannot read the memory of process %d", s->t->pid) : 0;
+}
+
+static int search_roots(struct chase *h, struct search *s, const struct reach_opts *o, struct reach_result *note, struct err *e)
 {
 	struct roots r = {};
-	int err = roots__look(&r, s->t, now, o, e);
+	int err = roots__look(&r, s->t, h->now, o, e);
 
 	if (err)
 		return err;
-	err = roots__search(&r, s, &c->index, see_root, c);
+	err = roots__search(&r, s, &h->index, see_root, h);
 	if (!err)
-		err = roots__search_moved(&r, s, &c->index, o, see_root, c);
+		err = roots__search_moved(&r, s, &h->index, o, see_root, h);
 	if (!err)
-		err = follow(c, s);
+		err = run_chase(h, s);
+	if (!err)
+		err = follow(h->c, s);
 	note->registers_stopped |= r.stopped;
 	note->registers_missing |= r.missing;
 	roots__done(&r);
-	return err ? err_set(e, err, err == -EINTR ? "interrupted" : "cannot read the memory of process %d", s->t->pid) : 0;
+	return interrupted(s, err, e);
+}
+
+static int search_all(struct chase *h, struct search *s, const struct reach_opts *o, struct reach_result *note, struct err *e)
+{
+	struct sources sources = { h->c, h->now, 0 };
+	int err = search_roots(h, s, o, note, e);
+
+	if (err)
+		return err;
+	err = blocks__search(h->now->blocks.v, h->now->blocks.n, s, &h->c->index, see_source, &sources);
+	if (!err)
+		err = follow(h->c, s);
+	return err ? interrupted(s, err, e) : search_roots(h, s, o, note, e);
 }
 
 int candidates__scan(struct candidates *c, struct search *s, const struct census *now, const struct reach_opts *o,
 		     struct reach_result *note, struct err *e)
 {
-	struct sources sources = { c, now, 0 };
-	int err;
+	struct chase h;
+	int err = chase__init(&h, c, now, e);
 
-	leave_changed(c, now);
-	err = search_roots(c, s, now, o, note, e);
-	if (err)
-		return err;
-	err = blocks__search(now->blocks.v, now->blocks.n, s, &c->index, see_source, &sources);
-	if (!err)
-		err = follow(c, s);
-	if (err)
-		return err_set(e, err, err == -EINTR ? "interrupted" : "cannot read the memory of process %d", s->t->pid);
-	err = search_roots(c, s, now, o, note, e);
+	c->n_hit = 0;
+	if (!err) {
+		leave_changed(c, now);
+		err = search_all(&h, s, o, note, e);
+	}
+	chase__done(&h);
 	if (err)
 		return err;
 	for (size_t i = 0; o->is_same && i < c->blocks.n; i++)
 		if (!c->left[i] && !o->is_same(&c->blocks.v[i], o->arg))
 			leave(c, i, 0);
 	err = follow(c, s);
-	if (err || c->no_memory)
-		return err == -EINTR ? err_set(e, err, "interrupted") : no_memory(e);
-	return 0;
+	return err ? interrupted(s, err, e) : c->no_memory ? no_memory(e) : 0;
 }
 
 /* ---- direct or indirect */

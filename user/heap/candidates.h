@@ -5,6 +5,8 @@
  *
  *   - nothing but what points to a candidate is asked for: from roots, before and after the heap; from every block that was
  *     ever reached; from every block that is new;
+ *   - from roots, what they point to is followed at once, block by block, as far as a bound allows: where heads of lists
+ *     move too fast for a scan, that is fast enough;
  *   - a candidate that is pointed to is none any more, for good. What it points to now is none either, nor what it
  *     pointed to in the first scan: it could be reached then, and so could they;
  *   - so it is with one that was freed, or has another size now: who frees a block has a pointer to it.
@@ -22,6 +24,7 @@ struct candidates {
 	struct edges edges;			/* as of the first scan */
 	uint8_t *left;				/* owned; of each: it is none any more */
 	uint64_t n_remain;
+	uint64_t n_hit;				/* that the last scan found a pointer to */
 	struct block_index index;
 	struct vec(uint32_t) fresh;		/* that left, and whose pointers are still to be followed */
 	bool no_memory;

@@ -19,7 +19,7 @@
 
 static void begin_scan(struct search *s, const struct reach_opts *o, unsigned int scan, uint64_t bytes)
 {
-	unsigned int of = o->paused ? 1 : MAX(o->scans, 1);
+	unsigned int of = o->paused ? 1 : MAX(o->scans, scan);
 	char what[sizeof(s->what)];
 
 	snprintf(what, sizeof(what), "searching for pointers, scan %u of %u", scan, of);
@@ -173,7 +173,8 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 	if (!err && add_later_root(&m, &c))
 		err = err_set(e, -ENOMEM, "not enough memory");
 	r.n_candidates = c.blocks.n;
-	while (!err && c.n_remain && r.scans < o->scans && !o->paused)
+	/* as long as a scan finds pointers that those before it have not, more would be found */
+	while (!err && c.n_remain && !o->paused && (r.scans < o->scans || (c.n_hit && r.scans < 2 * o->scans)))
 		err = next_scan(&s, o, &c, &r, e);
 	if (!err)
 		err = conclude(&m, &c, &r, e);
