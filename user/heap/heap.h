@@ -12,6 +12,7 @@
 /* What a look adds to a site of the trace. */
 struct heap_of_site {
 	uint64_t blocks;	/* that were there when the heap was read */
+	unsigned int scans;	/* for pointers to them; 0: none */
 	uint64_t unreached_blocks, unreached_bytes;
 	const struct snap_share *types;
 	size_t n_types;

@@ -120,7 +120,7 @@ static int add_held(struct holding *h, struct site_sum *sum, uint64_t key, const
 static void tell(const struct look *l, uint32_t site, struct site_sum *sum)
 {
 	struct heap_of_site is = { .blocks = sum->blocks, .unreached_blocks = sum->unreached_blocks,
-				   .unreached_bytes = sum->unreached_bytes, .sampled = sum->sampled };
+				   .unreached_bytes = sum->unreached_bytes, .sampled = sum->sampled, .scans = l->reach.state ? l->reach.scans : 0 };
 	struct snap_share *v = snapshot__alloc(l->s, MAX_SHARES, sizeof(*v));
 
 	qsort(sum->kinds, MAX_SHARES, sizeof(*sum->kinds), by_blocks);

@@ -132,7 +132,7 @@ static void keep_site(uint32_t site, const struct heap_of_site *is, void *arg)
 	struct site_look *to = found__site(&h->next, site);
 
 	if (to)
-		*to = (struct site_look){ h->proc, h->wish.reachable ? h->wish.scans : 0, is->blocks, is->unreached_blocks,
+		*to = (struct site_look){ h->proc, is->scans, is->blocks, is->unreached_blocks,
 						    is->unreached_bytes, is->types, is->n_types, is->held };
 }
 
