@@ -7,7 +7,7 @@ BENCH_LIBS := $(wildcard $(foreach name,libc.so.6 libjemalloc.so.2,$(shell $(CC)
 BENCH_COPIES := $(foreach dir,lib lib-bpftrace,$(patsubst %,$(B)/bench/$(dir)/%,$(notdir $(BENCH_LIBS))))
 BENCH_ARGS ?=
 
-.PHONY: bench bench-stacks bench-growth bench-others bench-names bench-keys bench-reader bench-programs bench-without-peak
+.PHONY: bench bench-stacks bench-growth bench-others bench-names bench-keys bench-reader bench-heap bench-programs bench-without-peak
 
 bench:
 	$(Q)scripts/install-deps build bench
@@ -58,13 +58,22 @@ bench-reader: $(B)/malloctrace $(B)/bench/reader $(B)/bench/many
 $(B)/bench/reader: $(B)/bench/reader.o $(B)/bench/child.o $(B)/bench/text.o $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+# What a look at a heap of 4 million blocks takes, and what the program that is read loses meanwhile.
+bench-heap: $(B)/malloctrace $(B)/bench/heap $(B)/bench/tree
+	$(Q)$(B)/bench/heap $(BENCH_ARGS) $(B)
+
+$(B)/bench/heap: $(B)/bench/heap.o $(B)/bench/child.o $(B)/bench/text.o $(LIB_OBJ)
+	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/bench/tree: bench/tree.h
+
 bench-programs: $(B)/malloctrace $(B)/bench/bench $(B)/bench/target $(B)/bench/sqlite $(BENCH_COPIES) bench-without-peak
 
 $(B)/bench/bench: $(BENCH_OBJ) $(LIB_OBJ)
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lm
 
 # No sanitizers: they would bring their own malloc. Frame pointers, because bpftrace walks by them.
-$(B)/bench/target $(B)/bench/many $(B)/bench/sqlite: $(B)/bench/%: bench/%.c bench/target.h bench/bench.mk
+$(B)/bench/target $(B)/bench/many $(B)/bench/tree $(B)/bench/sqlite: $(B)/bench/%: bench/%.c bench/target.h bench/bench.mk
 	$(call say,CC,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fno-builtin -fno-omit-frame-pointer \
 		-fno-optimize-sibling-calls -Iuser -I. -o $@ $< -pthread $(if $(filter %/sqlite,$@),-lsqlite3)
 
