@@ -76,6 +76,9 @@ bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struc
  */
 int collect__blocks(const struct collect *c, uint32_t proc, struct traced_blocks *to, uint64_t *ret_now_ns);
 
+/* --mmap: the number of the site that mapped this, or most of it; 0: not all of it is known. */
+uint32_t collect__mapping_site(const struct collect *c, uint32_t proc, uint64_t start, uint64_t end);
+
 /*
  * Room for others, from processes that have ended (recycle.c). Called after a cut;
  * nothing is done as long as there is enough.

@@ -3,6 +3,7 @@
  * The live blocks of one process, each by itself, without a cut. Owns nothing; any thread may ask. What always holds: a block
  * that was there from the beginning of the reading to its end is listed, with its own birth; others may be or not.
  */
+#include <bpf/bpf.h>
 #include <errno.h>
 
 #include "collect/recycle.h"
@@ -118,4 +119,43 @@ int collect__blocks(const struct collect *c, uint32_t proc, struct traced_blocks
 		drop_repeats(to);
 	free(l);
 	return err;
+}
+
+static uint32_t site_of_part(const struct collect *c, uint32_t proc, const struct mt_part *part)
+{
+	struct mt_over_key key = { .addr = MT_OVER_MAPPING | part->block, .proc = proc };
+	struct mt_over over;
+
+	return bpf_map_lookup_elem(c->tables.overflow_fd, &key, &over) ? 0 : over.site;
+}
+
+#define MAX_PIECES 256
+
+/* The kernel makes one mapping of neighbours: what several calls have mapped is charged to the one that mapped the most. */
+uint32_t collect__mapping_site(const struct collect *c, uint32_t proc, uint64_t start, uint64_t end)
+{
+	struct {
+		uint32_t site;
+		uint64_t bytes;
+	} sums[8] = {}, *most = &sums[0];
+	uint64_t at = start;
+
+	for (int i = 0; i < MAX_PIECES && at < end && c->tables.parts_fd > 0; i++) {
+		struct mt_part_key key = { .addr = at, .proc = proc };
+		struct mt_part part;
+		uint32_t site;
+		size_t k = 0;
+
+		if (bpf_map_lookup_elem(c->tables.parts_fd, &key, &part) || part.other <= at)
+			return 0;
+		site = site_of_part(c, proc, &part);
+		while (k < ARRAY_SIZE(sums) - 1 && sums[k].site && sums[k].site != site)
+			k++;
+		sums[k].site = site;
+		sums[k].bytes += part.other - at;
+		if (sums[k].bytes > most->bytes)
+			most = &sums[k];
+		at = part.other;
+	}
+	return at == end ? most->site : 0;
 }

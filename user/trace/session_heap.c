@@ -416,6 +416,23 @@ static void number_blocks(const struct snapshot *snap, uint32_t process, struct 
 		v[i].site = rows ? rows[v[i].site] : 0;
 }
 
+/* --mmap: who made the anonymous mappings. */
+static void put_stacks(const struct session *s, const struct snapshot *snap, uint32_t proc, struct snap_heap *h)
+{
+	struct snap_part *v = (struct snap_part *)h->parts;
+
+	for (size_t i = 0; i < h->n_parts && s->opts->recording.mmap; i++) {
+		uint32_t site = v[i].addr ? collect__mapping_site(s->collect, proc, v[i].addr, v[i].addr + v[i].mapped_bytes) : 0;
+
+		for (size_t k = 0; k < snap->n_sites && site; k++)
+			if (snap->sites[k].process == h->process && snap->sites[k].number == site) {
+				v[i].stack = snap->sites[k].stack;
+				v[i].n_stack = snap->sites[k].n_stack;
+				break;
+			}
+	}
+}
+
 void session__put_heaps(const struct session *s, struct snapshot *snap)
 {
 	const struct heaps *h = s->heaps;
@@ -437,6 +454,7 @@ void session__put_heaps(const struct session *s, struct snapshot *snap)
 		/* blocks that found no room in the table look as if they were older */
 		to->older_unsure_blocks += p->lost_blocks;
 		number_blocks(snap, to->process, to);
+		put_stacks(s, snap, h->shown.v.v[i].proc, to);
 	}
 	snapshot__set_heaps(snap, v, n);
 }
@@ -473,6 +491,7 @@ void session__heaps_done(struct session *s)
 	err_done(&h->failed);
 	free(h->table.v);
 	objects__free(h->objects);
+	registers__close();
 	if (h->done_fd >= 0)
 		close(h->done_fd);
 	free(h);
