@@ -15,6 +15,7 @@
 #include "elf/object.h"
 #include "heap/heap.h"
 #include "model/heaps.h"
+#include "probe/registers.h"
 #include "process/process.h"
 #include "trace/output.h"
 #include "util/clock.h"
@@ -99,6 +100,7 @@ static int look_at(struct look *l, const struct process *p, struct err *e)
 	const struct heap_opts how = {
 		.reachable = l->o->reachable, .roots = l->o->roots, .pause = l->o->pause, .scans = SCANS, .parts = true,
 		.list = opts__n_blocks(l->o), .pace = l->o->pace, .calls = &calls, .objects = l->objects,
+		.registers = registers__read,
 	};
 	size_t at = l->s->n_heaps;
 	struct snap_heap *h = &l->heaps[at];

@@ -45,7 +45,7 @@ int candidates__init(struct candidates *c, struct mark *m, struct err *e)
 	_cleanup_free_ uint32_t *number_of = malloc((n + 1) * sizeof(*number_of));
 	int err;
 
-	*c = (struct candidates){ .root = m->root };
+	*c = (struct candidates){ .first = m };
 	block_index__done(&m->index);
 	for (size_t i = 0; number_of && i < n; i++) {
 		struct heap_block *b;
@@ -89,16 +89,22 @@ void candidates__done(struct candidates *c)
 
 /* ---- leaving */
 
+/* Of those that were candidates: the root that they are reached from; 0: not known, or not asked for. */
+static uint32_t root_of(const struct candidates *c, uint32_t i)
+{
+	return c->first->root ? c->first->root[c->number.v[i]] : 0;
+}
+
 static void leave(struct candidates *c, uint32_t i, uint32_t root)
 {
 	uint32_t *p;
 
+	if (c->first->root && !root_of(c, i))
+		c->first->root[c->number.v[i]] = root;
 	if (c->left[i])
 		return;
 	c->left[i] = 1;
 	c->n_remain--;
-	if (c->root)
-		c->root[c->number.v[i]] = root;
 	p = vec_push(&c->fresh);
 	if (p)
 		*p = i;
@@ -127,7 +133,7 @@ static void follow_edges(struct candidates *c)
 		uint32_t from = c->fresh.v[i];
 
 		for (uint32_t k = c->edges.first[from]; k < edges_end(c, from); k++)
-			leave(c, c->edges.to.v[k], c->root ? c->root[c->number.v[from]] : 0);
+			leave(c, c->edges.to.v[k], root_of(c, from));
 	}
 	if (c->fresh.n)
 		qsort(c->fresh.v, c->fresh.n, sizeof(*c->fresh.v), by_number);
@@ -142,7 +148,7 @@ static void see_left(uint64_t addr, const struct found_pointer *found, size_t n,
 		uint32_t from = block_index__find(&c->index, addr + found[i].word * sizeof(uint64_t));
 
 		if (from != NO_BLOCK && c->left[from])
-			leave(c, found[i].block, c->root ? c->root[c->number.v[from]] : 0);
+			leave(c, found[i].block, root_of(c, from));
 	}
 }
 
@@ -180,12 +186,20 @@ static int follow(struct candidates *c, struct search *s)
 #define HOPS_AT_LEAST 65536
 #define HOP_BYTES 4096
 
+/* A block that a root points to, and the root. */
+struct start {
+	struct root_hit hit;
+	uint32_t root;			/* its number; 0: it has none yet */
+};
+
 struct chase {
 	struct candidates *c;
 	const struct census *now;
 	struct block_index index;	/* of all blocks of now */
-	uint8_t *seen;			/* owned; of each of these */
-	struct vec(uint32_t) starts, stack;
+	uint8_t *seen, *is_start;	/* owned; of each of these */
+	struct vec(struct start) starts;
+	struct vec(uint32_t) stack;
+	struct start *from;		/* the one that is being followed */
 };
 
 static int chase__init(struct chase *h, struct candidates *c, const struct census *now, struct err *e)
@@ -197,7 +211,8 @@ static int chase__init(struct chase *h, struct candidates *c, const struct censu
 	if (err)
 		return err;
 	h->seen = calloc(now->blocks.n + 1, 1);
-	return h->seen ? 0 : no_memory(e);
+	h->is_start = calloc(now->blocks.n + 1, 1);
+	return h->seen && h->is_start ? 0 : no_memory(e);
 }
 
 static void chase__done(struct chase *h)
@@ -206,19 +221,30 @@ static void chase__done(struct chase *h)
 	vec_done(&h->starts);
 	vec_done(&h->stack);
 	free(h->seen);
+	free(h->is_start);
 }
 
-/* A pointer to a block: a candidate leaves, another one is to be gone on from. */
-static void chase_block(struct chase *h, uint32_t block, bool is_root)
+/* The root that is being followed holds this one. */
+static void chase_candidate(struct chase *h, uint32_t i)
+{
+	struct candidates *c = h->c;
+
+	if (c->first->root && !root_of(c, i) && !h->from->root)
+		h->from->root = mark__new_root(c->first, h->from->hit.addr, h->from->hit.tid);
+	hit(c, i, h->from->root);
+}
+
+/* Candidates leave; others are gone on from, too. Those that left before it was known from where get their root. */
+static void chase_block(struct chase *h, uint32_t block)
 {
 	uint32_t candidate = block_index__find(&h->c->index, h->now->blocks.v[block].addr), *p;
 
-	if (candidate != NO_BLOCK && !h->c->left[candidate])
-		hit(h->c, candidate, h->c->from_root);
+	if (candidate != NO_BLOCK)
+		chase_candidate(h, candidate);
 	if (h->seen[block] || h->now->blocks.v[block].flags & BLOCK_LIBC)
 		return;
 	h->seen[block] = 1;
-	p = is_root ? vec_push(&h->starts) : vec_push(&h->stack);
+	p = vec_push(&h->stack);
 	if (p)
 		*p = block;
 	else
@@ -227,35 +253,44 @@ static void chase_block(struct chase *h, uint32_t block, bool is_root)
 
 static void see_root(uint64_t addr, int tid, uint32_t block, void *arg)
 {
-	chase_block(arg, block, true);
+	struct chase *h = arg;
+	struct start *p;
+
+	if (h->is_start[block])
+		return;
+	h->is_start[block] = 1;
+	p = vec_push(&h->starts);
+	if (p)
+		p->hit = (struct root_hit){ addr, tid, block };
+	else
+		h->c->no_memory = true;
 }
 
 static void see_hop(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
 {
 	for (size_t i = 0; i < n; i++)
-		chase_block(arg, found[i].block, false);
+		chase_block(arg, found[i].block);
 }
 
+/* All that roots point to themselves, and what follows from there within the bounds. */
 static int run_chase(struct chase *h, struct search *s)
 {
 	uint64_t left = HOPS_AT_LEAST + h->now->blocks.n / 64;
 	int err = 0;
 
-	for (size_t i = 0; i < h->starts.n && left && !err; i++) {
-		uint32_t block = h->starts.v[i];
-
+	for (size_t i = 0; i < h->starts.n && !err; i++) {
+		h->from = &h->starts.v[i];
 		h->stack.n = 0;
-		for (unsigned int hops = 0; hops < HOPS_PER_ROOT && left && !err; hops++, left--) {
-			const struct heap_block *b = &h->now->blocks.v[block];
+		chase_block(h, h->from->hit.block);
+		for (unsigned int hops = 0; hops < HOPS_PER_ROOT && left && h->stack.n && !err; hops++, left--) {
+			const struct heap_block *b = &h->now->blocks.v[h->stack.v[--h->stack.n]];
 
 			err = search__range(s, &h->index, b->addr, b->addr + MIN(b->usable, HOP_BYTES), see_hop, h);
-			if (!h->stack.n)
-				break;
-			block = h->stack.v[--h->stack.n];
 		}
 	}
 	h->starts.n = 0;
 	memset(h->seen, 0, h->now->blocks.n);
+	memset(h->is_start, 0, h->now->blocks.n);
 	return err;
 }
 
@@ -266,6 +301,15 @@ struct sources {
 	const struct census *now;
 	size_t at;		/* the block of now that the next word may lie in */
 };
+
+/* The root of a block of now: it was there in the first scan, or nothing is known of it. */
+static uint32_t root_of_block(const struct candidates *c, const struct heap_block *b)
+{
+	const struct census *then = c->first->c;
+	const struct heap_block *was = c->first->root ? census__find(then, b->addr) : NULL;
+
+	return was ? c->first->root[was - then->blocks.v] : 0;
+}
 
 /* A word of a block: of one that was reached once, or is new. Others are read when they have left. */
 static void see_source(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
@@ -286,7 +330,7 @@ static void see_source(uint64_t addr, const struct found_pointer *found, size_t 
 			continue;
 		from = block_index__find(&c->index, word);
 		if (from == NO_BLOCK || c->left[from])
-			hit(c, found[i].block, c->from_root);
+			hit(c, found[i].block, root_of_block(c, &blocks[src->at]));
 	}
 }
 

@@ -28,10 +28,10 @@ struct candidates {
 	struct block_index index;
 	struct vec(uint32_t) fresh;		/* that left, and whose pointers are still to be followed */
 	bool no_memory;
-	uint32_t *root, from_root;		/* not owned; as of struct mark: who has hit what */
+	struct mark *first;			/* not owned; the first scan: with roots, who holds what */
 };
 
-/* m's edges are of no use after this. */
+/* m is there as long as these are; its edges and its index are not. */
 int candidates__init(struct candidates *c, struct mark *m, struct err *e);
 void candidates__done(struct candidates *c);
 /* One more scan. now: the blocks of this moment; the caller's. */

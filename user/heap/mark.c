@@ -110,12 +110,12 @@ static void flood(struct mark *m)
 
 /* ---- roots */
 
-static uint32_t new_root(struct mark *m, const struct root_hit *h)
+uint32_t mark__new_root(struct mark *m, uint64_t addr, int tid)
 {
 	struct reach_root *r = m->roots.n < MAX_ROOTS ? vec_push(&m->roots) : NULL;
 
 	if (r)
-		*r = (struct reach_root){ .addr = h->addr, .tid = h->tid };
+		*r = (struct reach_root){ .addr = addr, .tid = tid };
 	else if (m->roots.n < MAX_ROOTS)
 		m->no_memory = true;
 	return m->roots.n;
@@ -129,7 +129,7 @@ static void follow_hits(struct mark *m)
 
 		if (m->state[h->block] & IS_REACHED)
 			continue;
-		reach(m, h->block, new_root(m, h));
+		reach(m, h->block, mark__new_root(m, h->addr, h->tid));
 		flood(m);
 	}
 	m->hits.n = 0;
@@ -138,8 +138,8 @@ static void follow_hits(struct mark *m)
 
 static void see_root(uint64_t addr, int tid, uint32_t block, void *arg)
 {
-	struct root_hit h = { addr, tid, block }, *p;
 	struct mark *m = arg;
+	struct root_hit *p;
 
 	if (m->state[block] & (IS_REACHED | IS_HIT))
 		return;
@@ -147,10 +147,10 @@ static void see_root(uint64_t addr, int tid, uint32_t block, void *arg)
 	if (!m->root) {
 		reach(m, block, 0);
 	} else if (!m->by_root) {
-		reach(m, block, new_root(m, &h));
+		reach(m, block, mark__new_root(m, addr, tid));
 		flood(m);
 	} else if ((p = vec_push(&m->hits))) {
-		*p = h;
+		*p = (struct root_hit){ addr, tid, block };
 	} else {
 		m->no_memory = true;
 	}

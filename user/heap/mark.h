@@ -49,6 +49,8 @@ void mark__done(struct mark *m);
 /* All of it: roots, the heap, what follows from them. */
 int mark__run(struct mark *m, struct search *s, struct roots *r, const struct reach_opts *o, struct err *e);
 bool mark__is_reached(const struct mark *m, uint32_t block);
+/* A root that holds something: its number, index into roots + 1. addr, tid: as of struct reach_root. */
+uint32_t mark__new_root(struct mark *m, uint64_t addr, int tid);
 
 /*
  * Calls fn for all memory that blocks lie in, in stretches: what lies between blocks that are close to each other is in them, too.

@@ -130,17 +130,6 @@ static int sort_roots(struct reach_result *r, struct mark *m)
 	return 0;
 }
 
-/* Blocks that a later scan has reached, from where is not told further. */
-static int add_later_root(struct mark *m, struct candidates *c)
-{
-	if (!m->root)
-		return 0;
-	if (!vec_push(&m->roots))
-		return -ENOMEM;
-	c->from_root = m->roots.n;
-	return 0;
-}
-
 /* ---- all of it */
 
 static int conclude(struct mark *m, struct candidates *c, struct reach_result *r, struct err *e)
@@ -170,8 +159,6 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 		err = first_scan(&s, o, &m, &r, e);
 	if (!err)
 		err = candidates__init(&c, &m, e);
-	if (!err && add_later_root(&m, &c))
-		err = err_set(e, -ENOMEM, "not enough memory");
 	r.n_candidates = c.blocks.n;
 	/* as long as a scan finds pointers that those before it have not, more would be found */
 	while (!err && c.n_remain && !o->paused && (r.scans < o->scans || (c.n_hit && r.scans < 2 * o->scans)))

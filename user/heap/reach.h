@@ -44,7 +44,8 @@ struct reach_opts {
 struct reach_result {
 	struct census first;	/* owned; as the first scan saw it */
 	uint8_t *state;		/* owned; enum reach, of each block of it; those that were freed meanwhile are REACHED */
-	uint32_t *root;		/* owned; with roots: index into roots + 1 of each block, 0: unreached; else NULL */
+	/* owned; with roots: index into roots + 1 of each block; 0: unreached, or reached by a later scan and it is not known from where; else NULL */
+	uint32_t *root;
 	struct vec(struct reach_root) roots;	/* the most bytes first */
 	uint64_t root_bytes;	/* that were searched beside the heap */
 	unsigned int scans;	/* that were made */

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* What no pointer reaches: beside the fixture's own list of what it has lost, each block by its address. */
+#include "lt.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct known {
+	char class[16];
+	uint64_t addr, usable;
+	int lost;
+	int found;		/* as the tool says it: 1 direct, 2 indirect */
+};
+
+struct list {
+	struct known *v;
+	size_t n, n_lost;
+};
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct known *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* Starts the fixture; what it knows of its blocks is in a file by the time that it is ready. */
+static struct list start(struct test *t, struct fx *f, const char *how)
+{
+	const char *file = in_dir(t, "blocks");
+	struct list l = {};
+	char *text, *at;
+	size_t n;
+
+	fx__start(t, f, "reach", file, how, NULL);
+	text = at = read_all(file, &n);
+	must(t, text != NULL, "no list of blocks");
+	l.v = calloc(n / 8 + 1, sizeof(*l.v));
+	for (char *line; (line = strsep(&at, "\n")) && *line;) {
+		struct known *k = &l.v[l.n++];
+		unsigned long long addr, usable;
+
+		must(t, sscanf(line, "%15s %llx %llu %d", k->class, &addr, &usable, &k->lost) == 4, "a block that makes no sense: %s", line);
+		k->addr = addr;
+		k->usable = usable;
+		l.n_lost += k->lost;
+	}
+	must(t, l.n_lost > 2000, "%zu blocks are lost", l.n_lost);
+	qsort(l.v, l.n, sizeof(*l.v), by_addr);
+	free(text);
+	return l;
+}
+
+static void run_tool(struct test *t, struct child *c, const struct fx *f, const char *option, const char *value)
+{
+	struct spawn s = { .argv = { fixture("reach-tool"), pid_arg(f->c.pid), option, value } };
+
+	child__start(t, c, &s);
+	want_eq(t, "exit of reach-tool", 0, child__wait(t, c));
+}
+
+/* All that is lost, and nothing else. */
+static void want_lost(struct test *t, struct list *l, const char *out)
+{
+	char *text = strdup(out), *at = text, how[16];
+	unsigned long long addr, usable;
+	size_t n_false = 0, n_missed = 0;
+
+	for (char *line; (line = strsep(&at, "\n")) && sscanf(line, "%llx %llu %15s", &addr, &usable, how) == 3;) {
+		struct known key = { .addr = addr }, *k = bsearch(&key, l->v, l->n, sizeof(*l->v), by_addr);
+
+		if (k) {
+			want_eq(t, "usable size", k->usable, usable);
+			k->found = strcmp(how, "direct") ? 2 : 1;
+		}
+		if ((!k || !k->lost) && n_false++ < 5)
+			want(t, false, "called unreached: %llx, %llu bytes, %s", addr, usable, k ? k->class : "not listed");
+	}
+	for (size_t i = 0; i < l->n; i++)
+		if (l->v[i].lost && !l->v[i].found && n_missed++ < 5)
+			want(t, false, "lost, and not found: %llx, %s", (unsigned long long)l->v[i].addr, l->v[i].class);
+	want_eq(t, "false alarms", 0, n_false);
+	want_eq(t, "blocks that were missed", 0, n_missed);
+	free(text);
+}
+
+/* Blocks of a class that nobody points to, lost or not. */
+static void want_direct(struct test *t, const struct list *l, const char *class, size_t direct, size_t indirect)
+{
+	size_t n[3] = { 0 };
+
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->v[i].class, class))
+			n[l->v[i].found]++;
+	want_eq(t, class, direct, n[1]);
+	want_eq(t, class, indirect, n[2]);
+}
+
+static void search_as(struct test *t, const char *how, const char *option, const char *value, const char *registers)
+{
+	struct child c;
+	struct list l;
+	struct fx f;
+
+	l = start(t, &f, how);
+	run_tool(t, &c, &f, option, value);
+	want_lost(t, &l, c.outs.s);
+	want_direct(t, &l, "single", 1000, 0);
+	want_direct(t, &l, "list", 100, 900);
+	/* of 50 circles one block each, but for the 25 that others point into */
+	want_direct(t, &l, "cycle", 25, 225);
+	want_direct(t, &l, "circled", 25, 0);
+	want_direct(t, &l, "hangs", 0, 25);
+	want(t, strstr(c.outs.s, registers) != NULL, "want %s", registers);
+	fx__quit(t, &f);
+	free(l.v);
+}
+
+TEST(reach_quiet) { search_as(t, "quiet", NULL, NULL, "registers read"); }
+TEST(reach_quiet_stopped) { search_as(t, "quiet", "--no-bpf", NULL, "registers stopped"); }
+TEST_LIMIT(reach_moving, 120) { search_as(t, NULL, NULL, NULL, "registers read"); }
+TEST_LIMIT(reach_moving_stopped, 120) { search_as(t, NULL, "--no-bpf", NULL, "registers stopped"); }
+/* Nothing moves then: one scan is enough. */
+TEST(reach_paused) { search_as(t, NULL, "--pause", NULL, "registers read"); }
+
+/* With roots each block that is held has one, and the variable that holds the lists has them all. */
+TEST(reach_roots)
+{
+	uint64_t held = 0;
+	struct child c;
+	struct list l;
+	struct fx f;
+
+	l = start(t, &f, "quiet");
+	run_tool(t, &c, &f, "--roots", NULL);
+	want_lost(t, &l, c.outs.s);
+	for (const char *at = strstr(c.outs.s, "\nroot "); at; at = strstr(at + 1, "\nroot ")) {
+		unsigned long long addr, blocks;
+		int tid;
+
+		must(t, sscanf(at, "\nroot %llx %d %llu", &addr, &tid, &blocks) == 3, "a root that makes no sense");
+		held += blocks;
+	}
+	/* libc has a few of its own, among them one for each thread */
+	want(t, held >= l.n - l.n_lost && held < l.n - l.n_lost + 40, "%zu blocks are held, %llu have roots", l.n - l.n_lost,
+	     (unsigned long long)held);
+	fx__quit(t, &f);
+	free(l.v);
+}
+
+/* The same as users see it: sums, and who holds what. */
+TEST(reach_command)
+{
+	json_t *root, *heap, *holder;
+	bool seen = false;
+	struct list l;
+	struct mt m;
+	struct fx f;
+	size_t i;
+
+	l = start(t, &f, "quiet");
+	must(t, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", "--roots", "--json", NULL) == 0, "heap fails: %s", m.c.errs.s);
+	root = json_loads(m.c.outs.s, 0, NULL);
+	heap = jget(root, "heap[0]");
+	want_eq(t, "unreached blocks", l.n_lost, ju64(t, heap, "unreached.blocks"));
+	want_eq(t, "of these direct", 1000 + 100 + 25 + 25 + 200, ju64(t, heap, "unreached.direct_blocks"));
+	want(t, !strcmp(jstr(heap, "unreached.registers"), "read"), "registers: %s", jstr(heap, "unreached.registers"));
+	json_array_foreach(jget(heap, "roots"), i, holder)
+		if (!strcmp(jstr(holder, "name"), "lists") && (seen = true))
+			want_u64(t, holder, "blocks", 4 * 16 * (15000 / 16));
+	want(t, seen, "nobody holds the lists");
+	fx__quit(t, &f);
+	free(l.v);
+}
+
+/* It ends while it is read: the tool says so, and ends as well. */
+TEST(reach_target_ends)
+{
+	struct spawn s = { .argv = { fixture("reach-tool"), NULL, "--gap", "100000" } };
+	struct child c;
+	struct list l;
+	struct fx f;
+
+	l = start(t, &f, "quiet");
+	s.argv[1] = pid_arg(f.c.pid);
+	child__start(t, &c, &s);
+	child__wait_err(t, &c, "census:", NULL, patience_s(10));
+	child__kill(t, &f.c, SIGKILL);
+	want_eq(t, "exit of reach-tool", 1, child__wait(t, &c));
+	free(l.v);
+}
