@@ -75,3 +75,52 @@ TEST(heap_trace_ledger)
 	want_eq(t, "direct", lost - ledger__note(t, &f.led, "in_lists") + ledger__note(t, &f.led, "heads"), ju64(t, unreached, "direct_blocks"));
 	fx__quit(t, &f);
 }
+
+/* No false alarm; what is found is not all of it, where the allocator keeps the addresses of blocks that it gave away. */
+static void want_some_unreached(struct test *t, json_t *root, const char *function, uint64_t blocks)
+{
+	uint64_t n = 0;
+	json_t *site;
+	size_t i;
+
+	json_array_foreach(jget(root, "sites"), i, site)
+		if (!strcmp(jstr(json_array_get(jget(site, "stack"), 0), "function"), function))
+			n += ju64(t, site, "unreached_blocks");
+	want(t, n && n <= blocks, "%s: %" PRIu64 " of %" PRIu64, function, n, blocks);
+}
+
+/* Of other allocators the traced blocks alone are known: whatever else there is may point to them. stale: jemalloc's caches do. */
+static void other(struct test *t, const char *library, const char *allocator, bool stale)
+{
+	const char *file = in_dir(t, "x.json");
+	json_t *root, *heap;
+	struct mt m;
+	struct fx f;
+
+	fx__start_preloaded(t, &f, library, "heaptrace", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--reachable", "-o", file, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, file);
+	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
+	if (stale) {
+		want_some_unreached(t, root, "lose_here", ledger__note(t, &f.led, "lost"));
+		want_some_unreached(t, root, "list_here", ledger__note(t, &f.led, "in_lists"));
+		want_some_unreached(t, root, "half_here", ledger__note(t, &f.led, "half"));
+	} else {
+		want_unreached(t, root, "lose_here", ledger__note(t, &f.led, "lost"), 104, "leak");
+		want_unreached(t, root, "list_here", ledger__note(t, &f.led, "in_lists"), 136, "leak");
+		want_unreached(t, root, "half_here", ledger__note(t, &f.led, "half"), 120, NULL);
+	}
+	want_unreached(t, root, "keep_here", 0, 88, NULL);
+	heap = json_array_get(jget(root, "heap"), 0);
+	want(t, !strcmp(jstr(heap, "allocator"), allocator), "allocator: %s", jstr(heap, "allocator"));
+	want(t, json_is_null(jget(heap, "older")), "older blocks of %s are known", allocator);
+	want(t, json_is_null(jget(heap, "in_use")), "blocks in use of %s are known", allocator);
+	fx__quit(t, &f);
+}
+
+TEST(heap_trace_jemalloc) { other(t, "libjemalloc.so.2", "jemalloc", true); }
+TEST(heap_trace_tcmalloc) { other(t, "libtcmalloc_minimal.so.4", "tcmalloc", false); }
+TEST(heap_trace_mimalloc) { other(t, "libmimalloc.so.2.0", "mimalloc", false); }

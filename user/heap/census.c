@@ -29,18 +29,18 @@ static const struct {
 	{ "libc.musl-", "musl" },
 };
 
-static const char *other_allocator(const struct maps *m)
+const char *census__other_allocator(const struct target *t)
 {
-	for (size_t i = 0; i < m->n; i++)
+	for (size_t i = 0; i < t->maps.n; i++)
 		for (size_t j = 0; j < ARRAY_SIZE(others); j++)
-			if (!strncmp(path_basename(m->v[i].path), others[j].file, strlen(others[j].file)))
+			if (!strncmp(path_basename(t->maps.v[i].path), others[j].file, strlen(others[j].file)))
 				return others[j].name;
 	return NULL;
 }
 
 static int say_none(struct target *t, struct err *e)
 {
-	const char *other = other_allocator(&t->maps);
+	const char *other = census__other_allocator(t);
 
 	if (other)
 		return err_set(e, -ENOENT, "no glibc heap in process %d: it allocates with %s, whose blocks cannot be told from outside; trace it instead",

@@ -58,6 +58,8 @@ void glibc__done(struct glibc *g);
  */
 int census__take(struct target *t, struct glibc *g, struct census *ret, struct err *e);
 void census__done(struct census *c);
+/* "jemalloc": another allocator that the process has mapped, by its file's name; NULL: none that is known. */
+const char *census__other_allocator(const struct target *t);
 /* The block that holds an address (anywhere in it), or NULL. */
 const struct heap_block *census__find(const struct census *c, uint64_t addr);
 

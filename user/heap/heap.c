@@ -356,13 +356,15 @@ int heap__look(pid_t pid, const struct heap_opts *o, struct snapshot *s, struct 
 	if (err)
 		return err;
 	l.target.pace = o->pace;
-	ret->allocator = o->allocator ? o->allocator : "glibc";
+	ret->allocator = "glibc";
 	err = look_at_heap(&l, e);
 	if (is_refusal(err)) {
 		ret->refused = snapshot__strdup(s, err_msg(l.refused.code ? &l.refused : e));
 		err_done(e);
 		err = 0;
 	}
+	if (ret->refused && census__other_allocator(&l.target))
+		ret->allocator = census__other_allocator(&l.target);
 	if (!err && o->parts)
 		err = look_at_rest(&l, e);
 	ret->paused_ns = l.target.paused_ns;

@@ -30,7 +30,6 @@ struct heap_opts {
 	registers_fn registers;
 	const struct target_calls *calls;
 	struct objects *objects;
-	const char *allocator;	/* whose blocks the trace has; NULL: glibc's */
 	/*
 	 * In a trace: its live blocks of this process at this moment, all of them, by address, and the moment on the trace's
 	 * clock. *ret is the caller's until the next call. NULL: there is no trace, or it leaves some out.
