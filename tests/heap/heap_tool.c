@@ -3,7 +3,7 @@
  * What the modules of user/heap find in a process, one by one, for live tests:
  *
  *	heap-tool kinds PID FILE	of its lines "ADDRESS USABLE ...", "ADDRESS KIND" each; "?" where it is not known
- *	heap-tool parts PID		"rss BYTES", "tables BYTES", "swap BYTES", then a line for each part
+ *	heap-tool parts PID [census]	"rss BYTES", "tables BYTES", "swap BYTES", then a line for each part
  *	heap-tool roots PID ADDRESS...	whose these are
  */
 #include <errno.h>
@@ -65,11 +65,77 @@ static int cmd_kinds(int argc, char **argv)
 	return 0;
 }
 
+static const char *const part_kinds[N_PART_KINDS] = {
+	[PART_HEAP] = "heap", [PART_STACK] = "stack", [PART_GLOBAL] = "global", [PART_TLS] = "tls", [PART_CODE] = "code",
+	[PART_FILE] = "file", [PART_SHARED] = "shared", [PART_ANON] = "anonymous", [PART_OTHER] = "other",
+};
+
+static const char *const root_kinds[N_ROOT_KINDS] = {
+	[ROOT_GLOBAL] = "global", [ROOT_STACK] = "stack", [ROOT_THREAD] = "thread", [ROOT_MAPPING] = "mapping",
+};
+
+/* KIND TID MAPPED RESIDENT SWAPPED DEEPEST NAME [MODULE], with tabs between them */
+static int cmd_parts(int argc, char **argv)
+{
+	struct snapshot *s = snapshot__new();
+	_cleanup_err_ struct err e = {};
+	struct snap_heap h = {};
+	struct parts *p = NULL;
+	struct census c = {};
+	struct glibc g = {};
+	bool has_heap = argc && !strcmp(argv[0], "census");
+	uint64_t began, spent;
+
+	if (has_heap && census__take(&target, &g, &c, &e))
+		return fail(&e);
+	began = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	if (parts__new(&target, objects, &p, &e) || parts__fill(p, has_heap ? &c : NULL, s, &h, &e))
+		return fail(&e);
+	spent = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began;
+	printf("rss %lu\ntables %lu\nswap %lu\n", (unsigned long)h.rss_bytes, (unsigned long)h.page_table_bytes, (unsigned long)h.swap_bytes);
+	for (size_t i = 0; i < h.n_parts; i++) {
+		const struct snap_part *part = &h.parts[i];
+
+		printf("%s\t%d\t%lu\t%lu\t%lu\t%lu\t%s\t%s\n", part_kinds[part->kind], part->tid, (unsigned long)part->mapped_bytes,
+		       (unsigned long)part->resident_bytes, (unsigned long)part->swapped_bytes, (unsigned long)part->deepest_bytes,
+		       part->name, part->module ? part->module : "");
+	}
+	fprintf(stderr, "%zu mappings, %zu parts, %.1f ms\n", target.maps.n, h.n_parts, spent / 1e6);
+	parts__free(p);
+	census__done(&c);
+	glibc__done(&g);
+	snapshot__free(s);
+	return 0;
+}
+
+/* KIND NAME MODULE */
+static int cmd_roots(int argc, char **argv)
+{
+	_cleanup_err_ struct err e = {};
+	struct parts *p = NULL;
+
+	if (parts__new(&target, objects, &p, &e))
+		return fail(&e);
+	for (int i = 0; i < argc; i++) {
+		struct snap_root r;
+		char *end;
+		uint64_t addr = strtoull(argv[i], &end, 16);
+
+		/* ADDRESS, or 0:TID */
+		parts__name_root(p, addr, *end == ':' ? atoi(end + 1) : 0, &r);
+		printf("%s\t%s\t%s\n", root_kinds[r.kind], r.name, r.module ? r.module : "");
+	}
+	parts__free(p);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{ "kinds", cmd_kinds },
+	{ "parts", cmd_parts },
+	{ "roots", cmd_roots },
 };
 
 int main(int argc, char **argv)

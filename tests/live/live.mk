@@ -17,8 +17,8 @@ FX_CXX_PROGS := $(patsubst tests/fixtures/%.cc,%,$(wildcard tests/fixtures/*.cc)
 FIXTURES := $(addprefix $(FX)/,reach-tool $(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CXX_PROGS) $(FX_LIBS) basic.static nolibc nolibc.go \
 	stacks.static stacks.static-pie stacks.stripped owners_cxx.stripped stacks_cxx.nofp libstacks.nofp.so libstacks_plt.so libstacks_plt.nofp.so \
 	stacks.pac stacks.pac-nofp mixed.nofp-static names.nodebug mappings.static linked.static linked.unknown cxx.static written.static written.moved nesting.static libheader.nofp.so libplug_b.so libplug_c.so libplug_d.so libplug.nofp.so libplug_d.nofp.so \
-	heap-tool kinds.stripped kinds.static kinds.nopie kinds.nortti kinds.nortti-stripped \
-	$(if $(MUSL_CC),basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
+	heap-tool kinds.stripped kinds.static kinds.nopie kinds.nortti kinds.nortti-stripped parts.stripped parts.static \
+	$(if $(MUSL_CC),parts.musl basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
 include tests/fixtures/truth/truth.mk
 FIXTURES += $(TRUTH_FIXTURES)
 
@@ -160,6 +160,9 @@ $(FX)/kinds.nortti: FX_MORE := -fno-rtti
 $(FX)/kinds.nortti-stripped: FX_MORE := -fno-rtti -s
 $(addprefix $(FX)/kinds.,stripped static nopie nortti nortti-stripped): tests/fixtures/kinds.cc
 	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(FX_CXX) $(FX_CXX_FLAGS) $(FX_FP) $(FX_MORE) -o $@ $<
+
+$(FX)/parts.stripped: tests/fixtures/parts.c
+	$(call say,FIXTURE,$@)mkdir -p $(FX) && $(CC) $(FX_CC_FLAGS) $(FX_FP) -s -o $@ $< -pthread
 
 # What user/heap finds, one module at a time; static, as the tests themselves are.
 $(FX)/heap-tool: $(B)/tests/heap/heap_tool.o $(LIB_OBJ)

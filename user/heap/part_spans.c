@@ -98,7 +98,8 @@ static int add_stacks(struct parts *p)
 
 	for (size_t i = 0; i < p->stacks.all.n && !r; i++)
 		r = part_spans__add(&p->spans, p->t, p->stacks.all.v[i].start, p->stacks.all.v[i].end, SPAN_STACK, i);
-	return r ? r : part_spans__add(&p->spans, p->t, p->stacks.first_tls_start, p->stacks.first_tls_end, SPAN_TLS, 0);
+	/* pages of [heap] that it shares with blocks are the heap's */
+	return r || p->stacks.first_tls_in_heap ? r : part_spans__add(&p->spans, p->t, p->stacks.first_tls_start, p->stacks.first_tls_end, SPAN_TLS, 0);
 }
 
 int parts__new(struct target *t, struct objects *objects, struct parts **ret, struct err *e)
@@ -185,12 +186,17 @@ void parts__name_root(struct parts *p, uint64_t addr, int tid, struct snap_root 
 			     (struct snap_root){ .kind = ROOT_MAPPING, .name = "(the kernel: epoll)" };
 		return;
 	}
+	if (addr >= p->stacks.first_tls_start && addr < p->stacks.first_tls_end) {
+		*ret = (struct snap_root){ .kind = ROOT_THREAD, .name = thread_name(p, p->t->pid) };
+		return;
+	}
 	if (!s) {
 		name_mapping(p, addr, ret);
 		return;
 	}
 	switch (s->is) {
 	case SPAN_HEAP:
+	case SPAN_TLS:
 		name_mapping(p, addr, ret);
 		break;
 	case SPAN_DATA:
@@ -199,9 +205,6 @@ void parts__name_root(struct parts *p, uint64_t addr, int tid, struct snap_root 
 	case SPAN_STACK:
 		t = &p->stacks.all.v[s->of];
 		*ret = (struct snap_root){ .kind = t->tls && addr >= t->tls ? ROOT_THREAD : ROOT_STACK, .name = thread_name(p, t->tid) };
-		break;
-	case SPAN_TLS:
-		*ret = (struct snap_root){ .kind = ROOT_THREAD, .name = thread_name(p, p->t->pid) };
 		break;
 	}
 }

@@ -28,9 +28,9 @@
 #define NEAR_BYTES (512u << 10)		/* or from the stack pointer on */
 #define PAIR_MAX 256			/* words from a thread's number to its stack's */
 #define TLS_MAX_BYTES (16ull << 20)	/* from there to the stack's end */
-#define HEAD_BYTES 0x400		/* what a descriptor has in front of the number, at most */
-#define SMALL_BYTES (1u << 20)		/* a mapping of the loader's */
-#define SMALL_MAX_BYTES (8u << 20)	/* of all that are searched */
+#define HEAD_BYTES 0x400		/* what a descriptor has in front of the number, at most, */
+#define TAIL_BYTES 0x1000		/* and behind it */
+#define FIRST_MAX_BYTES (8u << 20)	/* that are searched for the first thread's */
 #define KEPT_MAX 4096
 #define TRIES_MAX 64			/* searches in vain, before nothing is looked for any more */
 
@@ -38,7 +38,7 @@ struct search {
 	struct target *t;
 	struct thread_stacks *s;
 	struct hash by_tid;	/* number → struct thread_stack */
-	uint64_t tls_below;	/* thread-local variables lie below the descriptor: so many bytes at most */
+	uint64_t tls_below, tls_above;	/* thread-local variables lie below the descriptor, or above it: so many bytes at most */
 	/* what was learnt of the first descriptor */
 	size_t pair;		/* words; 0: nothing was */
 	uint64_t from_end;	/* the number, from the end of the stack */
@@ -241,26 +241,28 @@ static void find_any(struct search *f)
 	}
 }
 
-/* The first thread's lies where the loader put it: in a small mapping of its own. */
+/*
+ * The first thread's lies where the loader put it, which was one of the first mappings: they are made downwards, so that
+ * it is the end of one, whatever that was merged with since. In static programs it is what [heap] begins with.
+ */
 static void find_first(struct search *f)
 {
-	uint64_t searched = 0;
+	uint64_t searched = 0, at = 0;
 
-	for (size_t i = 0; i < f->t->maps.n && searched < SMALL_MAX_BYTES; i++) {
+	for (size_t i = f->t->maps.n; i-- > 0 && searched < FIRST_MAX_BYTES && !at;) {
 		const struct mapping *m = &f->t->maps.v[i];
-		uint64_t at = 0;
+		uint64_t len = MIN(m->end - m->start, sizeof(f->buf)), from = is_plain(m) ? m->end - len : m->start;
 
-		if (!is_plain(m) || m->end - m->start > SMALL_BYTES)
+		if (!is_plain(m) && strcmp(m->path, "[heap]"))
 			continue;
-		searched += m->end - m->start;
-		for (uint64_t from = m->start; from < m->end && !at; from += sizeof(f->buf) / 2)
-			at = find_descriptor(f, from, m->end, (uint32_t)f->t->pid);
+		searched += len;
+		at = find_descriptor(f, from, from + len, (uint32_t)f->t->pid);
 		if (!at)
 			continue;
-		f->s->first_tls_start = m->start;
-		f->s->first_tls_end = m->end;
+		f->s->first_tls_start = MAX(m->start, at - HEAD_BYTES - f->tls_below);
+		f->s->first_tls_end = MIN(m->end, at + TAIL_BYTES + f->tls_above);
+		f->s->first_tls_in_heap = !is_plain(m);
 		follow(f, at);
-		return;
 	}
 }
 
@@ -305,7 +307,7 @@ static void find_main(struct search *f)
 		}
 }
 
-/* Stacks of threads that have ended: a mapping above a guard that ends with a descriptor without a number. */
+/* Stacks of threads that have ended: a mapping above a guard that ends with a descriptor whose number is 0, or -1 once it was joined. */
 static int find_kept(struct search *f)
 {
 	size_t n = 0;
@@ -316,7 +318,7 @@ static int find_kept(struct search *f)
 		uint64_t number;
 
 		if (!is_plain(m) || !has_guard(&f->t->maps, m) || m->end - m->start <= f->from_end ||
-		    !read_word(f, m->end - f->from_end, &number) || (uint32_t)number ||
+		    !read_word(f, m->end - f->from_end, &number) || (int32_t)number > 0 ||
 		    !read_pair(f, m->end - f->from_end, &kept) || kept.start != m->start || kept.end != m->end)
 			continue;
 		to = vec_push(&f->s->all);
@@ -340,6 +342,8 @@ int thread_stacks__init(struct thread_stacks *s, struct target *t, uint64_t tls_
 	f->s = s;
 #ifdef __x86_64__
 	f->tls_below = MIN(tls_bytes, TLS_MAX_BYTES);
+#else
+	f->tls_above = MIN(tls_bytes, TLS_MAX_BYTES);
 #endif
 	r = list_threads(f);
 	if (!r) {

@@ -16,8 +16,9 @@ struct thread_stack {
 
 struct thread_stacks {		/* all zero: none */
 	struct vec(struct thread_stack) all;
-	/* the mapping that has the first thread's descriptor and thread-local variables, and what the loader has besides; 0: not found */
+	/* the first thread's descriptor and thread-local variables, which the loader put elsewhere; 0: not found */
 	uint64_t first_tls_start, first_tls_end;
+	bool first_tls_in_heap;	/* in pages that the heap begins with */
 };
 
 /* tls_bytes: of thread-local variables, for each thread. -ENOMEM, -EINTR */
