@@ -4,6 +4,8 @@
 
 #include "heap/parts_inner.h"
 
+const char PART_RESERVED[] = "(reserved, no access)";
+
 /* What is not here and has a name is a file. The first that fits counts. */
 static const struct {
 	const char *prefix;
@@ -59,7 +61,7 @@ static void name_nameless(struct parts *p, const struct mapping *m, struct part_
 {
 	ret->kind = PART_ANON;
 	if (!m->read && !m->write && !m->exec) {
-		ret->name = "(reserved, no access)";
+		ret->name = PART_RESERVED;
 	} else if (m->exec) {
 		ret->kind = PART_CODE;
 		ret->name = "(made at run time)";

@@ -96,8 +96,13 @@ static int add_stacks(struct parts *p)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < p->stacks.all.n && !r; i++)
-		r = part_spans__add(&p->spans, p->t, p->stacks.all.v[i].start, p->stacks.all.v[i].end, SPAN_STACK, i);
+	for (size_t i = 0; i < p->stacks.all.n && !r; i++) {
+		const struct thread_stack *s = &p->stacks.all.v[i];
+
+		r = part_spans__add(&p->spans, p->t, s->start, s->end, SPAN_STACK, i);
+		if (!r)
+			r = part_spans__add(&p->spans, p->t, s->start - s->guard_bytes, s->start, SPAN_GUARD, i);
+	}
 	/* pages of [heap] that it shares with blocks are the heap's */
 	return r || p->stacks.first_tls_in_heap ? r : part_spans__add(&p->spans, p->t, p->stacks.first_tls_start, p->stacks.first_tls_end, SPAN_TLS, 0);
 }
@@ -196,6 +201,7 @@ void parts__name_root(struct parts *p, uint64_t addr, int tid, struct snap_root 
 	}
 	switch (s->is) {
 	case SPAN_HEAP:
+	case SPAN_GUARD:
 	case SPAN_TLS:
 		name_mapping(p, addr, ret);
 		break;

@@ -141,7 +141,9 @@ static void choose_row(struct fill *f, const struct mapping *m, const struct par
 
 	f->module = NULL;
 	f->stack_end = 0;
-	if (!s || s->is == SPAN_HEAP) {
+	if (s && s->is == SPAN_GUARD) {
+		f->row = part_rows__get(&f->rows, PART_ANON, PART_RESERVED, NULL);
+	} else if (!s || s->is == SPAN_HEAP) {
 		if (s)
 			name.name = heap_name(f, m);
 		else

@@ -12,7 +12,7 @@
 
 /* ---- memory that is something else than its mapping says (part_spans.c) */
 
-enum span_is { SPAN_HEAP, SPAN_DATA, SPAN_STACK, SPAN_TLS };
+enum span_is { SPAN_HEAP, SPAN_DATA, SPAN_STACK, SPAN_GUARD, SPAN_TLS };
 
 struct part_span {
 	uint64_t start, end;	/* whole pages */
@@ -39,6 +39,7 @@ const struct part_span *part_spans__find(const struct part_spans *s, uint64_t ad
 
 #define PART_ROWS_MAX 64	/* of each kind */
 #define PART_REST "(the rest)"
+extern const char PART_RESERVED[];	/* one pointer, as names of rows are */
 
 struct part_rows {
 	struct vec(struct snap_part) all;	/* names live elsewhere; NULL: it is called by its address */

@@ -31,7 +31,7 @@
 #define HEAD_BYTES 0x400		/* what a descriptor has in front of the number, at most, */
 #define TAIL_BYTES 0x1000		/* and behind it */
 #define FIRST_MAX_BYTES (8u << 20)	/* that are searched for the first thread's */
-#define KEPT_MAX 4096
+#define KEPT_MAX 8192			/* places that are looked at for one that is kept */
 #define TRIES_MAX 64			/* searches in vain, before nothing is looked for any more */
 
 struct search {
@@ -141,6 +141,7 @@ static bool read_pair(struct search *f, uint64_t at, struct thread_stack *to)
 		    at - block >= size || block + size - at > TLS_MAX_BYTES || block + guard > at)
 			continue;
 		to->start = block + guard;
+		to->guard_bytes = guard;
 		to->end = block + size;
 		to->tls = MAX(at - MIN(at, HEAD_BYTES + f->tls_below), to->start);
 		if (!f->pair)
@@ -307,25 +308,33 @@ static void find_main(struct search *f)
 		}
 }
 
-/* Stacks of threads that have ended: a mapping above a guard that ends with a descriptor whose number is 0, or -1 once it was joined. */
+/*
+ * Stacks of threads that have ended: at the end of a mapping there is a descriptor whose number is 0, or -1 once the thread
+ * was joined. Below it there may be another one.
+ */
 static int find_kept(struct search *f)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; f->pair && i < f->t->maps.n && n < KEPT_MAX; i++) {
 		const struct mapping *m = &f->t->maps.v[i];
-		struct thread_stack kept = {}, *to;
-		uint64_t number;
+		uint64_t end = m->end, number;
 
-		if (!is_plain(m) || !has_guard(&f->t->maps, m) || m->end - m->start <= f->from_end ||
-		    !read_word(f, m->end - f->from_end, &number) || (int32_t)number > 0 ||
-		    !read_pair(f, m->end - f->from_end, &kept) || kept.start != m->start || kept.end != m->end)
+		if (!is_plain(m))
 			continue;
-		to = vec_push(&f->s->all);
-		if (!to)
-			return -ENOMEM;
-		*to = kept;
-		n++;
+		while (end > m->start && end - m->start > f->from_end && n++ < KEPT_MAX) {
+			struct thread_stack kept = {}, *to;
+
+			if (!read_word(f, end - f->from_end, &number) || !read_pair(f, end - f->from_end, &kept) || kept.end != end)
+				break;
+			end = kept.start - kept.guard_bytes;
+			if ((int32_t)number > 0)
+				continue;
+			to = vec_push(&f->s->all);
+			if (!to)
+				return -ENOMEM;
+			*to = kept;
+		}
 	}
 	return 0;
 }

@@ -10,6 +10,7 @@ struct thread_stack {
 	char name[32];		/* clean */
 	uint64_t sp;		/* 0: not known */
 	uint64_t start, end;	/* without the guard; both 0: not found */
+	uint64_t guard_bytes;	/* below that, which libc knows of; it may look as any other memory in /proc */
 	/* libc's descriptor of the thread, and its thread-local variables: from here to the end; 0: not known */
 	uint64_t tls;
 };
