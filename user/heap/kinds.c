@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "elf/pool.h"
+#include "heap/target_parts.h"
 #include "heap/vtable.h"
 #include "util/hash.h"
 
@@ -224,5 +225,8 @@ int kinds__look(struct kinds *k, const struct heap_block *const *blocks, size_t 
 		if (r)
 			err_set(e, r, "the search for types was ended");
 	}
+	/* what is not there any more would be zeros */
+	if (!r && target__is_gone(k->t))
+		r = err_set(e, -ESRCH, "process %d has ended, or become another program", (int)k->t->pid);
 	return r;
 }

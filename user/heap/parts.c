@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 
 #include "heap/parts_inner.h"
+#include "heap/target_parts.h"
 
 #define HUGE_SIZES 8
 #define RESERVED_MAX_BYTES (1ull << 30)
@@ -331,8 +332,9 @@ int parts__fill(struct parts *p, const struct census *c, struct snapshot *s, str
 		learn_huge_devs(&f);
 	if (!r)
 		r = count_twice(&f, &st);
+	/* the status may be of another program by now, or of none */
 	if (!r)
-		r = add_other(&f, &st);
+		r = target__is_gone(p->t) ? -ESRCH : add_other(&f, &st);
 	if (!r) {
 		h->rss_bytes = MAX(st.rss, part_rows__resident(&f.rows));
 		h->page_table_bytes = st.tables;
@@ -344,5 +346,5 @@ int parts__fill(struct parts *p, const struct census *c, struct snapshot *s, str
 		return err_set(e, r, "no memory to sum up that of process %d", (int)p->t->pid);
 	if (r == -EINTR)
 		return err_set(e, r, "the look at process %d was ended", (int)p->t->pid);
-	return r ? err_set(e, -ESRCH, "process %d has ended", (int)p->t->pid) : 0;
+	return r ? err_set(e, -ESRCH, "process %d has ended, or become another program", (int)p->t->pid) : 0;
 }
