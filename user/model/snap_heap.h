@@ -78,11 +78,11 @@ struct snap_part {
 	const char *name;	/* a thread's name; a variable; a file; "(the rest)" of what is not listed */
 	const char *module;	/* of a variable: the file's path; NULL: none */
 	int tid;		/* of a stack, and of what is a thread's; else 0 */
-	uint64_t addr;		/* of anonymous memory: where it begins; else 0 */
 	uint64_t mapped_bytes, resident_bytes, swapped_bytes;
 	uint64_t deepest_bytes;	/* of a stack: how much was ever used, by its touched pages; else 0 */
 	const uint32_t *stack;	/* --mmap: places of the mmap's stack; NULL: not seen */
 	uint32_t n_stack;
+	uint64_t addr;		/* of anonymous memory: where it begins; else 0 */
 };
 
 /* A live block, for --view blocks. */
