@@ -45,7 +45,7 @@ static int take_blocks(struct target *t, void *arg, struct census *ret, struct e
 		err = l->o->traced ? 0 : err;
 	}
 	if (!err)
-		err = traced__after(&l->traced, ret) ?: traced__add_foreign(&l->traced, ret);
+		err = traced__after(&l->traced, ret) ?: traced__add_foreign(&l->traced, &t->maps, ret);
 	return err && err == why.code ? err_set(e, err, "%s", err_msg(&why)) : err;
 }
 

@@ -141,7 +141,15 @@ static int by_start(const void *a, const void *b)
 
 #define MAX_USABLE ((1ull << 40) - 1)
 
-int traced__add_foreign(const struct traced *t, struct census *c)
+/* What the census could have seen: memory that came after it is not another allocator's because of that. */
+static bool was_there(const struct maps *maps, uint64_t addr)
+{
+	const struct mapping *m = maps__find(maps, addr);
+
+	return m && m->read && m->write;
+}
+
+int traced__add_foreign(const struct traced *t, const struct maps *maps, struct census *c)
 {
 	const struct traced_blocks *from = t->n_looks > 1 ? &t->now : &t->first;
 	size_t n_ranges = c->ranges.n, at = 0;
@@ -153,7 +161,8 @@ int traced__add_foreign(const struct traced *t, struct census *c)
 		struct heap_range *range;
 
 		/* one that lies in another one, as a wrapper's does, would be counted twice */
-		if (!b->bytes || b->bytes > MAX_USABLE || is_within(c, n_ranges, &at, b->addr) || b->addr < end)
+		if (!b->bytes || b->bytes > MAX_USABLE || is_within(c, n_ranges, &at, b->addr) || b->addr < end ||
+		    !was_there(maps, b->addr))
 			continue;
 		block = vec_push(&c->blocks);
 		range = block ? vec_push(&c->ranges) : NULL;

@@ -25,8 +25,11 @@ void traced__done(struct traced *t);
 /* Just before a census, and just after it. -errno */
 int traced__before(struct traced *t);
 int traced__after(struct traced *t, const struct census *c);
-/* Blocks of other allocators: those of the trace that lie outside of what the census covers are added to it. */
-int traced__add_foreign(const struct traced *t, struct census *c);
+/*
+ * Blocks of other allocators: those of the trace that lie outside of what the census covers are added to it. maps: what
+ * was mapped when that was taken.
+ */
+int traced__add_foreign(const struct traced *t, const struct maps *maps, struct census *c);
 /* As it was at the first census; NULL: older than the trace, or not traced. */
 const struct traced_block *traced__find(const struct traced *t, uint64_t addr);
 /* Is a block of the first census still the same, by the table that was read last? */
