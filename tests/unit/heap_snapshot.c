@@ -59,20 +59,20 @@ static const struct snap_root roots[] = {
 };
 
 static const struct snap_part parts[] = {
-	{ PART_HEAP, "[heap]", NULL, 0, 48 * MIB, 47 * MIB, 0, 0, NULL, 0 },
-	{ PART_HEAP, "3 arenas", NULL, 0, 192 * MIB, 30 * MIB, 2 * MIB, 0, NULL, 0 },
-	{ PART_HEAP, "blocks with a mapping of their own", NULL, 0, 5 * MIB + 360 * KIB, 5 * MIB + 352 * KIB, 0, 0, NULL, 0 },
-	{ PART_STACK, "redis-server", NULL, 1432, 8 * MIB, 132 * KIB, 0, 148 * KIB, NULL, 0 },
-	{ PART_STACK, "bio_lazy_free", NULL, 1435, 8 * MIB, 16 * KIB, 0, 40 * KIB, NULL, 0 },
-	{ PART_GLOBAL, "server", "/usr/bin/redis-server", 0, 76 * KIB, 72 * KIB, 0, 0, NULL, 0 },
-	{ PART_GLOBAL, "(the rest)", "/usr/bin/redis-server", 0, 300 * KIB, 120 * KIB, 0, 0, NULL, 0 },
-	{ PART_TLS, "bio_lazy_free", NULL, 1435, 4 * KIB, 4 * KIB, 0, 0, NULL, 0 },
-	{ PART_CODE, "/usr/bin/redis-server", NULL, 0, 2 * MIB, 1 * MIB + 512 * KIB, 0, 0, NULL, 0 },
-	{ PART_CODE, "/usr/lib/aarch64-linux-gnu/libc.so.6", NULL, 0, 1 * MIB + 640 * KIB, 1 * MIB + 128 * KIB, 0, 0, NULL, 0 },
-	{ PART_FILE, "/var/lib/redis/evil?[31m\"name\".rdb", NULL, 0, 64 * MIB, 2 * MIB, 0, 0, NULL, 0 },
-	{ PART_SHARED, "/dev/shm/redis.queue", NULL, 0, 4 * MIB, 1 * MIB, 0, 0, NULL, 0 },
-	{ PART_ANON, "[anonymous]", NULL, 0, 32 * MIB, 7 * MIB + 160 * KIB, 0, 0, NULL, 0 },
-	{ PART_OTHER, "(the rest)", NULL, 0, 0, 0, 0, 0, NULL, 0 },
+	{ PART_HEAP, "[heap]", NULL, 0, 48 * MIB, 47 * MIB, 0, 0, NULL, 0, 0 },
+	{ PART_HEAP, "3 arenas", NULL, 0, 192 * MIB, 30 * MIB, 2 * MIB, 0, NULL, 0, 0 },
+	{ PART_HEAP, "blocks with a mapping of their own", NULL, 0, 5 * MIB + 360 * KIB, 5 * MIB + 352 * KIB, 0, 0, NULL, 0, 0 },
+	{ PART_STACK, "redis-server", NULL, 1432, 8 * MIB, 132 * KIB, 0, 148 * KIB, NULL, 0, 0 },
+	{ PART_STACK, "bio_lazy_free", NULL, 1435, 8 * MIB, 16 * KIB, 0, 40 * KIB, NULL, 0, 0 },
+	{ PART_GLOBAL, "server", "/usr/bin/redis-server", 0, 76 * KIB, 72 * KIB, 0, 0, NULL, 0, 0 },
+	{ PART_GLOBAL, "(the rest)", "/usr/bin/redis-server", 0, 300 * KIB, 120 * KIB, 0, 0, NULL, 0, 0 },
+	{ PART_TLS, "bio_lazy_free", NULL, 1435, 4 * KIB, 4 * KIB, 0, 0, NULL, 0, 0 },
+	{ PART_CODE, "/usr/bin/redis-server", NULL, 0, 2 * MIB, 1 * MIB + 512 * KIB, 0, 0, NULL, 0, 0 },
+	{ PART_CODE, "/usr/lib/aarch64-linux-gnu/libc.so.6", NULL, 0, 1 * MIB + 640 * KIB, 1 * MIB + 128 * KIB, 0, 0, NULL, 0, 0 },
+	{ PART_FILE, "/var/lib/redis/evil?[31m\"name\".rdb", NULL, 0, 64 * MIB, 2 * MIB, 0, 0, NULL, 0, 0 },
+	{ PART_SHARED, "/dev/shm/redis.queue", NULL, 0, 4 * MIB, 1 * MIB, 0, 0, NULL, 0, 0 },
+	{ PART_ANON, "[anonymous]", NULL, 0, 32 * MIB, 7 * MIB + 160 * KIB, 0, 0, NULL, 0, 0 },
+	{ PART_OTHER, "(the rest)", NULL, 0, 0, 0, 0, 0, NULL, 0, 0 },
 };
 
 /* Of each class so many of a hundred. */

@@ -167,7 +167,7 @@ Test(top_heap, hostile_names_only_look_odd)
 	static const struct snap_share shares[] = { { "\033[2J漢字ｅ\u0301\u202eevil", 1, true } };
 	static const struct snap_class classes[] = { { 24, 0, 1, 24, 1, 24, 1, shares, 1 }, { UINT64_MAX - 1, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, 0, 0, NULL, 0 } };
 	static const struct snap_type types[] = { { "\n\033]0;title\a", 1, 24, true, true } };
-	static const struct snap_part parts[] = { { PART_GLOBAL, "\033[31m", "/a/\u202eb", 0, 1, 1, 1, 1, NULL, 0 }, { PART_OTHER, NULL, NULL, 0, 0, 0, 0, 0, NULL, 0 } };
+	static const struct snap_part parts[] = { { PART_GLOBAL, "\033[31m", "/a/\u202eb", 0, 1, 1, 1, 1, NULL, 0, 0 }, { PART_OTHER, NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0 } };
 	static const struct snap_root roots[] = { { ROOT_GLOBAL, "\t\t", "\033", 1, 1 }, { ROOT_MAPPING, NULL, NULL, 0, 0 } };
 	static const struct snap_heap heaps[] = { { .allocator = NULL, .classes = classes, .n_classes = 2, .types = types, .n_types = 1, .parts = parts, .n_parts = 2,
 						    .roots = roots, .n_roots = 2, .unreached = { .scans = 1, .registers = "\033" } } };

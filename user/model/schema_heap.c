@@ -111,6 +111,7 @@ static const struct field part_fields_rows[] = {
 	ROW("name", FIELD_STR, AT(snap_part, name)),
 	ROW("module", FIELD_STR, AT(snap_part, module), .empty = EMPTY_IS_ABSENT),
 	ROW("tid", FIELD_INT, AT(snap_part, tid), .empty = EMPTY_IS_ABSENT),
+	ROW("address", FIELD_ADDR, AT(snap_part, addr), .empty = EMPTY_IS_ABSENT),
 	ROW("mapped_bytes", FIELD_U64, AT(snap_part, mapped_bytes)),
 	ROW("resident_bytes", FIELD_U64, AT(snap_part, resident_bytes)),
 	ROW("swapped_bytes", FIELD_U64, AT(snap_part, swapped_bytes)),
