@@ -15,6 +15,7 @@
 #include "model/group.h"
 #include "present/deaths.h"
 #include "present/figures.h"
+#include "present/heap_words.h"
 #include "present/telling.h"
 #include "present/verdicts.h"
 #include "util/text.h"
@@ -411,6 +412,11 @@ static enum tone unreached_tone(const struct row_of *r)
 	return r->site->unreached_blocks ? TONE_BAD : TONE_DIM;
 }
 
+static const char *show_types(const struct row_of *r, char buf[static CELL_MAX])
+{
+	return heap__types_words(buf, CELL_MAX, r->site->types, r->site->n_types);
+}
+
 static const struct column of_site[] = {
 	{ "live", "LIVE", 9, .scaled = true, .field = COUNTER("live_bytes"), .older = SITE("older_bytes") },
 	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta,
@@ -419,6 +425,7 @@ static const struct column of_site[] = {
 	{ "growth", "GROWTH/s", 10, .scaled = true, .label = "Growth", .field = SITE("growth_bytes_per_s"), .tone = growth_tone },
 	{ "blocks", "BLOCKS", 7, .scaled = true, .field = COUNTER("live_blocks"), .older = SITE("older_blocks") },
 	{ "unreached", "UNREACHED", 9, .tip = "Live blocks that no pointer was found to", .field = SITE("unreached_blocks"), .tone = unreached_tone },
+	{ "types", "TYPES", 0, true, .tip = "What its live blocks are, of those that were looked at", .format = show_types },
 	{ "freed", "FREED", 5, .tip = "Of the blocks that it allocated", .field = COUNTER("free_calls"), .over = COUNTER("alloc_calls") },
 	{ "oldest", "OLDEST", 7, .tip = "Age of the oldest live block", .field = SITE("oldest_ns"), .format = show_oldest },
 	{ "verdict", "VERDICT", 8, true, .tip = COLUMN_JUDGED, .needs = LIVE, .format = show_verdict, .tone = verdict_tone },

@@ -50,6 +50,7 @@ struct row_of {
 	const struct snap_arena *arena;
 	const struct snap_part *part;
 	const struct snap_root *root;
+	const struct snap_block *block;		/* its site beside it, if it has one */
 	const struct tellings *tellings;	/* of s; NULL: names of sites are looked for anew */
 	uint64_t weight, whole;	/* of a site among others, by what they are ranked by */
 	bool older;		/* a site's live figures are those of blocks older than s->recording.older_ns */
@@ -108,6 +109,7 @@ extern const struct columns process_columns, thread_columns, site_columns;
 extern const struct columns tag_columns;	/* present/text/tag_table.c */
 extern const struct columns mark_columns, when_columns;	/* present/mark_columns.c */
 extern const struct columns class_columns, type_columns, arena_columns, part_columns, root_columns;	/* of a heap: present/heap_columns.c */
+extern const struct columns block_columns;	/* of its blocks: present/block_columns.c */
 extern const struct columns free_place_columns, change_columns, function_columns;	/* of pages alone: present/page_columns.c */
 extern const struct columns sum_columns, file_columns, module_columns;	/* of sums: present/sums.c */
 

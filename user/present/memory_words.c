@@ -10,6 +10,7 @@
  *	heap   live blocks 38.0 MiB, their overhead 2.0 MiB (5.3%), free or older
  *	       than the trace 39.0 MiB
  *
+ * Where a look at the heap told one from the other: "free 20.6 MiB, older than the trace 18.4 MiB in 120,412 blocks".
  * What is extrapolated has a ~ before it. Of a process that has ended, alone or in a list of processes,
  * the first words are when that was looked at: "last seen at 12.3s".
  *
@@ -19,6 +20,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "model/heaps.h"
 #include "model/merge.h"
 #include "present/columns.h"
 #include "present/figures.h"
@@ -130,8 +132,17 @@ static void growth_line(struct report *r, const char *label, const struct snap_m
 	para__end(&r->para);
 }
 
-/* older: blocks may be there that are older than the trace */
-static void heap_items(struct report *r, const struct snap_memory *m, uint64_t live, bool older)
+/* A look at the heap told what is free from what is older. */
+static void looked_items(struct report *r, const struct snap_heap *h)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+
+	para__item(&r->para, "free %s", fmt_bytes(a, h->free_bytes));
+	para__item(&r->para, "older than the trace %s in %s block%s", fmt_bytes(a, h->older_bytes), fmt_exact(b, h->older_blocks), plural(h->older_blocks));
+}
+
+/* older: blocks may be there that are older than the trace; h: what a look found, or NULL */
+static void heap_items(struct report *r, const struct snap_memory *m, uint64_t live, bool older, const struct snap_heap *h)
 {
 	const char *rest = recording__is_partial(&r->s->recording) ? "free, not recorded or older than the trace" : older ? "free or older than the trace" : "free";
 	struct heap_use use = heap_use__of(m);
@@ -151,7 +162,9 @@ static void heap_items(struct report *r, const struct snap_memory *m, uint64_t l
 	if (m->sized_apart)
 		para__item(&r->para, "%s%s of them in mappings of their own", mark, fmt_bytes(a, m->sized_apart));
 	para__item(&r->para, "overhead %s%s (%s)", mark, fmt_bytes(a, use.overhead_bytes), fmt_share(b, use.overhead_bytes, m->sized_requested));
-	if (use.untouched_bytes)
+	if (h && h->older_known)
+		looked_items(r, h);
+	else if (use.untouched_bytes)
 		para__item(&r->para, "%s%s of them not resident", free_mark, fmt_bytes(a, use.untouched_bytes));
 	else
 		para__item(&r->para, "%s %s%s", rest, free_mark, fmt_bytes(a, use.free_bytes));
@@ -170,7 +183,7 @@ int report__memory_of(struct report *r, const struct snap_process *p)
 	where_items(r, lead, &p->memory, p->ended);
 	/* what it held in the end is not what it held then */
 	if (r->s->known & HAS_LIVE_BYTES && !p->ended)
-		heap_items(r, &p->memory, p->c.live_bytes, p->age_at_attach_ns);
+		heap_items(r, &p->memory, p->c.live_bytes, p->age_at_attach_ns, snapshot__heap_of(r->s, (uint32_t)(p - r->s->processes)));
 	para__end(&r->para);
 	return 0;
 }
@@ -197,7 +210,7 @@ void report__memory_lines(struct report *r)
 	growth_line(r, all ? "" : "RSS", all ? &sum : NULL);
 	if (all && n == 1 && r->s->known & HAS_LIVE_BYTES) {
 		para__begin(&r->para, sum.sized_blocks ? "heap" : "", LABEL_WIDTH);
-		heap_items(r, &sum, live, older);
+		heap_items(r, &sum, live, older, r->s->n_processes == 1 ? snapshot__heap_of(r->s, 0) : NULL);
 		para__end(&r->para);
 	}
 }

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/heaps.h"
 #include "present/columns.h"
 #include "present/figures.h"
 #include "present/frames.h"
@@ -98,6 +99,19 @@ const struct snap_site *report__alarming_site(const struct snapshot *s)
 	return found;
 }
 
+/* The verdict may have said it already. */
+static void unreached_item(struct report *r, const struct snap_site *site)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+
+	if (!snapshot__was_searched(r->s, site->process) || (site->trend.why && strstr(site->trend.why, "pointer")))
+		return;
+	if (site->unreached_blocks)
+		para__item(&r->para, "no pointer to %s of %s blocks", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site->c.live_blocks));
+	else
+		para__item(&r->para, "pointers lead to all of them");
+}
+
 static bool alarm_sentence(struct report *r)
 {
 	char share[FMT_MAX], others[FMT_MAX];
@@ -113,6 +127,7 @@ static bool alarm_sentence(struct report *r)
 		who = several ? report__owner(r, &r->s->processes[site->process], OWNER_COLS) : NULL;
 		para__item(&r->para, "%s: %s%s%s holds %s of what is live: %s", alarms[i].begins, name, who ? " in " : "", who ? who : "",
 			   fmt_share(share, site->c.live_bytes, r->s->totals.live_bytes), site->trend.why ? site->trend.why : "");
+		unreached_item(r, site);
 		if (n > 1)
 			para__item(&r->para, "%s more site%s %s", fmt_exact(others, n - 1), plural(n - 1), n == 2 ? alarms[i].other : alarms[i].others);
 		return true;
@@ -218,8 +233,8 @@ struct chosen {
 };
 
 static const struct chosen of_live[] = {
-	{ "live", 0 },	 { "live-error", 4 }, { "share", 9 },	{ "blocks", 5 }, { "freed", 0 }, { "oldest", 3 },
-	{ "growth", 2 }, { "verdict", 0 },    { "process", 1 }, { "site", 0 },	 { "where", 8 },
+	{ "live", 0 },	 { "live-error", 4 }, { "share", 9 },	{ "blocks", 5 }, { "unreached", 2 }, { "freed", 0 }, { "oldest", 3 },
+	{ "growth", 2 }, { "verdict", 0 },    { "types", 10 }, { "process", 1 }, { "site", 0 },	 { "where", 8 },
 };
 static const struct chosen of_calls[] = {
 	{ "calls", 0 },	    { "calls-error", 4 }, { "calls-rate", 0 }, { "bytes", 3 }, { "average", 5 },
@@ -240,6 +255,8 @@ static bool is_left_out(const struct snapshot *s, const char *name)
 {
 	if (!strcmp(name, "process"))
 		return s->n_processes < 2;
+	if (!strcmp(name, "unreached") || !strcmp(name, "types"))
+		return !s->n_heaps;
 	return strstr(name, "-error") && !s->estimated;
 }
 
@@ -397,6 +414,8 @@ static void next_line(struct report *r)
 	para__begin(&r->para, "next:", 6);
 	para__item(&r->para, "--full for every stack");
 	para__item(&r->para, "--view allocs,tree,sizes and more");
+	if (r->s->n_heaps)
+		para__item(&r->para, "--view heap for what is older or free");
 	if (r->s->recording.free_stacks)
 		para__item(&r->para, "--view frees for where blocks are freed");
 	para__item(&r->para, "-o leak.html for a flame graph");

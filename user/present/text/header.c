@@ -76,6 +76,18 @@ static int word_len(const char *w)
 	return (int)len;
 }
 
+static void put_words(struct para *p, const char *text, bool gap)
+{
+	for (const char *w = text; *w;) {
+		int len = word_len(w);
+
+		para__word(p, w, len, gap);
+		gap = true;
+		w += len;
+		w += strspn(w, " ");
+	}
+}
+
 void para__item(struct para *p, const char *fmt, ...)
 {
 	_cleanup_free_ char *text = NULL;
@@ -98,14 +110,21 @@ void para__item(struct para *p, const char *fmt, ...)
 			gap = true;
 	}
 	p->empty = false;
-	for (const char *w = text; *w;) {
-		int len = word_len(w);
+	put_words(p, text, gap);
+}
 
-		para__word(p, w, len, gap);
-		gap = true;
-		w += len;
-		w += strspn(w, " ");
-	}
+/* Sentences: a blank between them, not a comma. */
+void para__words(struct para *p, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	put_words(p, text ? text : "", !p->empty);
+	p->empty = false;
 }
 
 void para__end(struct para *p)
@@ -148,7 +167,7 @@ static bool is_one(const struct snapshot *s)
 	return s->n_processes == 1 && s->processes->n_members < 2;
 }
 
-static void title_line(struct report *r)
+void report__title(struct report *r, const char *what)
 {
 	uint64_t ended = n_processes(r->s, true);
 	char a[FMT_MAX], b[FMT_MAX];
@@ -162,10 +181,10 @@ static void title_line(struct report *r)
 	if (is_one(r->s)) {
 		const struct snap_process *p = r->s->processes;
 
-		n = asprintf(&who, "malloctrace  %s (%d)%s%s%s", p->comm, p->pid, p->ended ? " [" : "", death__words(p, death),
+		n = asprintf(&who, "%s  %s (%d)%s%s%s", what, p->comm, p->pid, p->ended ? " [" : "", death__words(p, death),
 			     p->ended ? "]" : "");
 	} else {
-		n = asprintf(&who, "malloctrace  %s%s%s processes%s%s%s", r->s->host ? r->s->host : "", r->s->host ? ": " : "",
+		n = asprintf(&who, "%s  %s%s%s processes%s%s%s", what, r->s->host ? r->s->host : "", r->s->host ? ": " : "",
 			     fmt_exact(a, n_processes(r->s, false)), ended ? ", " : "", ended ? fmt_exact(b, ended) : "",
 			     ended ? " ended" : "");
 	}
@@ -213,6 +232,22 @@ static void taken_line(struct report *r)
 	para__end(&r->para);
 }
 
+/* What a look at the heap found that no trace of ours has seen. */
+static void older_item(struct report *r)
+{
+	uint64_t blocks = 0, bytes = 0;
+	bool known = false;
+	char a[FMT_MAX], b[FMT_MAX];
+
+	for (size_t i = 0; i < r->s->n_heaps; i++) {
+		known |= r->s->heaps[i].older_known;
+		blocks += r->s->heaps[i].older_blocks;
+		bytes += r->s->heaps[i].older_bytes;
+	}
+	if (known)
+		para__item(&r->para, "%s in %s block%s %s older", fmt_bytes(a, bytes), fmt_exact(b, blocks), plural(blocks), blocks == 1 ? "is" : "are");
+}
+
 static void traced_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
@@ -224,6 +259,7 @@ static void traced_line(struct report *r)
 		para__item(&r->para, "from %s after its start", fmt_duration(t, s->processes->age_at_attach_ns));
 	else if (is_one(s))
 		para__item(&r->para, "from its first instruction");
+	older_item(r);
 	if (s->recording.max_size != UINT64_MAX)
 		para__item(&r->para, "only blocks of %s to %s", fmt_bytes(a, s->recording.min_size), fmt_bytes(b, s->recording.max_size));
 	else if (s->recording.min_size)
@@ -621,15 +657,17 @@ int report__header(struct report *r)
 {
 	int err;
 
-	title_line(r);
+	report__title(r, "malloctrace");
 	why_line(r);
 	taken_line(r);
 	report__died_line(r);
 	report__spot_lines(r);
 	traced_line(r);
 	estimated_line(r);
-	if (r->o->brief)
+	if (r->o->brief) {
 		report__verdict_line(r);
+		report__heap_sentences(r);
+	}
 	if (recording__is_growth(&r->s->recording)) {
 		report__growth_lines(r);
 	} else {

@@ -31,6 +31,7 @@
 #include <string.h>
 
 #include "model/group.h"
+#include "model/heaps.h"
 #include "present/columns.h"
 #include "present/deaths.h"
 #include "present/figures.h"
@@ -139,6 +140,8 @@ static int notes(struct report *r, const struct view *v, const struct snap_site 
 	}
 	if (v->bit == VIEW_REALLOC)
 		report__realloc_words(r, site, indent);
+	if (live && site->c.live_blocks)
+		report__site_blocks(r, site, indent);
 	if (live && site->trend.verdict) {
 		para__begin(&r->para, "", indent);
 		para__item(&r->para, "%s: %s", site->trend.verdict, site->trend.why ? site->trend.why : "");
@@ -296,7 +299,7 @@ static int sum_table(struct report *r, const struct view *v)
 /* Those whose rows are not sites. NULL: the live view alone has it. */
 static int (*const writers[N_VIEW_ROWS])(struct report *r) = {
 	[ROWS_PROCESSES] = report__processes, [ROWS_THREADS] = report__threads, [ROWS_TAGS] = report__tags, [ROWS_TREE] = report__tree,
-	[ROWS_SOURCE] = report__source,
+	[ROWS_SOURCE] = report__source, [ROWS_HEAP] = report__heaps, [ROWS_BLOCKS] = report__blocks,
 };
 
 int report__views(struct report *r, bool leading)
@@ -325,11 +328,13 @@ static int write_all(FILE *out, const struct snapshot *s, const struct report_op
 
 	if (!err && r.views & VIEW_FREES)
 		err = free_lists__init(&r.free_lists, s);
-	if (!err)
+	if (!err && snapshot__is_heap(s))
+		report__title(&r, "malloctrace heap");
+	else if (!err)
 		err = report__header(&r);
 	if (!err && o->between_to_ns)
 		err = report__between(&r);
-	if (!err && o->brief)
+	if (!err && o->brief && !snapshot__is_heap(s))
 		err = report__brief(&r);
 	else if (!err)
 		err = report__views(&r, true) ?: report__views(&r, false);
@@ -373,6 +378,20 @@ static int add_listed(const struct report *r, const struct view *view, bool *lis
 	return 0;
 }
 
+/* Blocks are called by their sites. */
+static void add_blocks(const struct snapshot *s, size_t top, bool *listed, size_t *v, size_t *n)
+{
+	for (size_t i = 0; i < s->n_heaps; i++)
+		for (size_t k = 0; k < MIN(s->heaps[i].n_list, top); k++) {
+			uint32_t site = s->heaps[i].list[k].site;
+
+			if (!site || listed[site - 1])
+				continue;
+			listed[site - 1] = true;
+			v[(*n)++] = site - 1;
+		}
+}
+
 int report__shown(const struct snapshot *s, const struct report_opts *o, size_t **ret, size_t *ret_n)
 {
 	_cleanup_free_ bool *listed = NULL;
@@ -396,6 +415,8 @@ int report__shown(const struct snapshot *s, const struct report_opts *o, size_t 
 	for (size_t i = 0; i < n_views && !all && !err; i++)
 		if (views[i].rows == ROWS_SITES && is_shown(&r, &views[i]))
 			err = add_listed(&r, &views[i], listed, v, &n);
+	if (r.views & VIEW_BLOCKS)
+		add_blocks(s, r.top, listed, v, &n);
 	named[0] = report__alarming_site(s);
 	named[1] = report__most_called(s);
 	for (size_t i = 0; i < ARRAY_SIZE(named) && !all; i++) {

@@ -47,6 +47,7 @@ char *report__mark_figure(const struct report *r, char buf[static FMT_MAX]);
 
 void para__begin(struct para *p, const char *label, size_t indent);
 void para__item(struct para *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void para__words(struct para *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void para__end(struct para *p);
 /* One that begins at the left, and is of a line unless the screen is narrow. */
 void __attribute__((format(printf, 2, 3))) report__line(struct report *r, const char *fmt, ...);
@@ -54,6 +55,8 @@ void __attribute__((format(printf, 2, 3))) report__line(struct report *r, const 
 int report__header(struct report *r);
 /* What stands above a table of n sites, which weigh so much of the whole. */
 void report__site_title(struct report *r, const struct view *v, const struct rank *k, size_t n, uint64_t listed, uint64_t whole);
+/* The line that a report begins with; what: "malloctrace". */
+void report__title(struct report *r, const char *what);
 /* The tables of the views that lead a report, or of the others. */
 int report__views(struct report *r, bool leading);
 /* brief.c: the report of one screen; and its sentence, in the header. */
@@ -128,6 +131,17 @@ char *report__owner(const struct report *r, const struct snap_process *p, size_t
 /* between.c: what changed between two moments. The names of its sites are not asked for: they come with a profile. */
 void report__spot_lines(struct report *r);
 int report__between(struct report *r);
+
+/* heap_tables.c: heaps that were looked at, and blocks of them; heap_lines.c: what is said of one. */
+int report__heaps(struct report *r);
+int report__blocks(struct report *r);
+void report__heap_lines(struct report *r, const struct snap_heap *h);
+/* On one screen of a trace, what is worth knowing of heaps before the sites. */
+void report__heap_sentences(struct report *r);
+/* What a look at the heap says of a site's blocks, below it. */
+void report__site_blocks(struct report *r, const struct snap_site *site, size_t indent);
+/* "server (redis-server)", "thread worker", "the stack of main"; the caller's, NULL without memory. */
+char *heap__root_words(const struct snap_root *root, size_t width);
 
 /* growth.c: what --mode growth tells instead of live memory and calls. */
 void report__growth_lines(struct report *r);

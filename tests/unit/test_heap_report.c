@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* What is said of heaps in reports: as files of tests/golden/, within their width, and with no word too much. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "golden.h"
+#include "model/filter.h"
+#include "model/heaps.h"
+#include "present/text/report.h"
+#include "sample_snapshot.h"
+#include "util/text.h"
+#include "util/util.h"
+
+static char *written(const struct snapshot *s, const struct report_opts *o, size_t *ret_len)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_len);
+
+	cr_assert_eq(report__write(out, s, o), 0);
+	fclose(out);
+	return text;
+}
+
+static const struct snap_block listed[] = {
+	{ 0xffff9c001230, 1032, 1, 90000000000, 1432, "std::map<std::string, std::vector<engine::Row> >", REACH_UNREACHED },
+	{ 0xffff9c0017f0, 1032, 1, 89000000000, 1432, "other", REACH_INDIRECT },
+	{ 0xffff98000b70, 4096, 2, 60000000000, 1435, "app::Session", REACH_REACHED },
+	{ 0x5581a2c0, 24, 0, 0, 0, NULL, REACH_REACHED },
+};
+
+static void list_blocks(struct snapshot *s, size_t from, size_t n)
+{
+	struct snap_heap *h = (struct snap_heap *)&s->heaps[0];
+	struct snap_block *v = snapshot__alloc(s, n + 1, sizeof(*v));
+
+	memcpy(v, listed + from, n * sizeof(*v));
+	for (size_t i = 0; i < n && !s->n_sites; i++) {
+		v[i].site = 0;
+		v[i].age_ns = 0;
+		v[i].tid = 0;
+	}
+	h->list = v;
+	h->n_list = n;
+	h->n_list_of = 414441;
+}
+
+static struct snapshot *alone(unsigned int flags)
+{
+	struct snapshot *s = sample__heap_alone(flags);
+
+	snapshot__set_heaps(s, s->heaps, s->n_heaps);
+	return s;
+}
+
+static struct snapshot *traced(unsigned int sample, unsigned int flags)
+{
+	struct snapshot *s = sample__new(sample);
+
+	sample__add_heap(s, 0, flags);
+	snapshot__set_heaps(s, s->heaps, s->n_heaps);
+	return s;
+}
+
+/* And the snapshot is gone. */
+static void check(const char *name, struct snapshot *s, const struct report_opts *o)
+{
+	size_t len;
+	_cleanup_free_ char *text = written(s, o, &len);
+
+	golden__check(name, text, len);
+	snapshot__free(s);
+}
+
+Test(heap_report, looks)
+{
+	const struct report_opts plain = { .width = 80 }, wide = { .width = 120 }, screen = { .width = 80, .brief = true, .height = 40 };
+	struct snapshot *s;
+
+	check("heap-80.txt", alone(0), &plain);
+	check("heap-screen-80.txt", alone(0), &screen);
+	check("heap-reachable-80.txt", alone(HEAP_SEARCHED), &plain);
+	check("heap-reachable-120.txt", alone(HEAP_SEARCHED), &wide);
+	check("heap-reachable-quiet-80.txt", alone(HEAP_SEARCHED | HEAP_QUIET), &plain);
+	check("heap-refused-80.txt", alone(HEAP_REFUSED), &plain);
+
+	s = alone(HEAP_SEARCHED | HEAP_QUIET);
+	((struct snap_heap *)s->heaps)->paused_ns = 121000000;
+	((struct snap_heap *)s->heaps)->unsure_blocks = 0;
+	((struct snap_heap *)s->heaps)->swapped_bytes = ((struct snap_heap *)s->heaps)->broken_bytes = 0;
+	((struct snap_heap *)s->heaps)->unreached.scans = 1;
+	check("heap-paused-80.txt", s, &plain);
+
+	s = alone(0);
+	list_blocks(s, 0, 4);
+	check("heap-blocks-80.txt", s, &(struct report_opts){ .width = 80, .views = VIEW_BLOCKS });
+}
+
+/* One arena, nothing that is notable, and a program in C. */
+Test(heap_report, quiet)
+{
+	static const struct snap_type types[] = { { "text", 3, 100, false, true }, { "zeros", 3, 44, false, false } };
+	struct snapshot *s = alone(0);
+	struct snap_heap *h = (struct snap_heap *)s->heaps;
+
+	h->n_arenas = 1;
+	h->free_bytes = h->free_resident_bytes = h->top_bytes = 4096;
+	h->bins_bytes = h->tcache_bytes = h->trimmable_bytes = 0;
+	h->types = types;
+	h->n_types = 2;
+	h->unsure_blocks = 0;
+	h->swapped_bytes = h->broken_bytes = h->swap_bytes = 0;
+	check("heap-quiet-80.txt", s, &(struct report_opts){ .width = 80, .top = 3 });
+}
+
+/* Free memory in pieces is not given back. */
+Test(heap_report, in_pieces)
+{
+	struct snapshot *s = alone(0);
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	((struct snap_heap *)s->heaps)->trimmable_bytes = 300 * 1024;
+	text = written(s, &(struct report_opts){ .width = 80 }, &len);
+	cr_expect(strstr(text, "lies in pieces between blocks in use: malloc_trim would return only 300.0 KiB."), "%s", text);
+	snapshot__free(s);
+}
+
+Test(heap_report, looks_in_a_trace)
+{
+	struct snapshot *s;
+
+	check("report-looked-80.txt", traced(SAMPLE_SINGLE, HEAP_SEARCHED | HEAP_OLDER), &(struct report_opts){ .width = 80, .views = VIEW_LIVE | VIEW_HEAP });
+	check("brief-looked-80.txt", traced(SAMPLE_SINGLE, HEAP_SEARCHED | HEAP_OLDER), &(struct report_opts){ .width = 80, .brief = true });
+	check("brief-looked-120.txt", traced(SAMPLE_SINGLE, HEAP_SEARCHED | HEAP_OLDER), &(struct report_opts){ .width = 120, .brief = true });
+	check("report-looked-older-80.txt", traced(SAMPLE_SINGLE | SAMPLE_HEAP, HEAP_OLDER), &(struct report_opts){ .width = 80, .views = VIEW_LIVE, .top = 1 });
+	s = traced(SAMPLE_SINGLE, HEAP_SEARCHED | HEAP_OLDER);
+	list_blocks(s, 0, 4);
+	check("report-blocks-80.txt", s, &(struct report_opts){ .width = 80, .views = VIEW_BLOCKS });
+	s = sample__new(SAMPLE_MANY);
+	for (uint32_t i = 0; i < 3; i++)
+		sample__add_heap(s, i, i == 1 ? HEAP_SEARCHED : i ? HEAP_REFUSED : 0);
+	snapshot__set_heaps(s, s->heaps, s->n_heaps);
+	check("brief-looked-many-80.txt", s, &(struct report_opts){ .width = 80, .brief = true });
+}
+
+Test(heap_report, keeps_to_its_width)
+{
+	static const unsigned int widths[] = { 80, 81, 90, 100, 120 }, narrow[] = { 40, 41, 50, 60, 72 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(widths) + ARRAY_SIZE(narrow); i++)
+		for (unsigned int flags = 0; flags < 32; flags++) {
+			bool small = i >= ARRAY_SIZE(widths);
+			struct report_opts o = { .width = small ? narrow[i - ARRAY_SIZE(widths)] : widths[i], .brief = small, .views = small ? 0 : VIEW_HEAP | VIEW_BLOCKS };
+			struct snapshot *s = flags & 16 ? traced(SAMPLE_SINGLE, flags & 15) : alone(flags & 15 & ~HEAP_OLDER);
+			_cleanup_free_ char *text = NULL;
+			size_t len;
+
+			list_blocks(s, 0, 4);
+			text = written(s, &o, &len);
+			for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+				cr_expect_leq(text_width(line), o.width, "%u of %u: %s", flags, o.width, line);
+				cr_expect_neq(line[strlen(line) - 1], ' ', "blanks at the end: %s", line);
+			}
+			snapshot__free(s);
+		}
+}
+
+/* Whatever was found, nothing is proven, and of what was refused there are no figures. */
+Test(heap_report, claims_no_more_than_is_known)
+{
+	for (unsigned int flags = 0; flags < 16; flags++) {
+		struct snapshot *s = alone(flags & ~HEAP_OLDER);
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+
+		text = written(s, &(struct report_opts){ .width = 80 }, &len);
+		cr_expect_null(strstr(text, "proven"));
+		cr_expect_null(strstr(text, "proof"));
+		cr_expect_eq(!strstr(text, "No pointer found in 3 scans: "), (flags & (HEAP_SEARCHED | HEAP_QUIET | HEAP_REFUSED)) != HEAP_SEARCHED, "%s", text);
+		cr_expect_eq(!!strstr(text, "A pointer was found to every block (3 scans)."), (flags & (HEAP_SEARCHED | HEAP_QUIET | HEAP_REFUSED)) == (HEAP_SEARCHED | HEAP_QUIET),
+			     "%s", text);
+		if (flags & HEAP_REFUSED)
+			cr_expect(strstr(text, "heap layout not recognised: ") && !strstr(text, "in use") && !strstr(text, "SIZES") && !strstr(text, "free  "), "%s", text);
+		snapshot__free(s);
+	}
+}
+
+/* --filter leaves blocks of the sites that it leaves. */
+Test(heap_report, narrowed_blocks)
+{
+	struct snapshot *s = traced(SAMPLE_SINGLE, HEAP_SEARCHED), *left;
+	_cleanup_err_ struct err e = {};
+	_cleanup_free_ char *text = NULL;
+	struct filter f = {};
+	size_t len;
+
+	list_blocks(s, 0, 4);
+	cr_assert_eq(filter__init(&f, "no_function_is_called_so", NULL, NULL, &e), 0);
+	left = snapshot__filter(s, &f);
+	text = written(left, &(struct report_opts){ .width = 80, .views = VIEW_BLOCKS }, &len);
+	cr_expect(strstr(text, "BLOCKS: none is left of those that were listed"), "%s", text);
+	snapshot__free(left);
+	snapshot__free(s);
+	filter__done(&f);
+}

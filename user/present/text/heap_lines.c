@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the words for a heap that was looked at, above its tables (heap_tables.c):
+ *
+ *	No pointer found in 3 scans: 8,974 blocks, 2.3 MiB (8,950 direct).
+ *	21% of RSS is free memory that glibc keeps for later, 19.6 MiB: not a leak.
+ *	malloc_trim would return 17.5 MiB.
+ *	in use 64.6 MiB in 414,441 blocks, 5.3 MiB of it in 4 mappings of their own
+ *	free   20.6 MiB in 4 arenas: between blocks 19.0 MiB, at the top 1.5 MiB,
+ *	       in caches of threads 112.0 KiB
+ *	RSS    95.5 MiB: heap 82.3 MiB, anonymous 7.2 MiB, others 6.0 MiB
+ *	held   through server (redis-server) 22.0 MiB, thread bio_lazy_free 5.0 MiB
+ *	read   in 312ms, while it ran
+ *
+ * What always holds: nothing is called a leak here; what was not read, or may be wrong, is said; of a heap whose layout
+ * was not recognised there are no figures.
+ */
+#include <string.h>
+
+#include "model/heaps.h"
+#include "present/figures.h"
+#include "present/heap_words.h"
+#include "present/text/report_parts.h"
+#include "util/text.h"
+#include "util/util.h"
+
+#define NOTABLE_BYTES (1ull << 20)
+#define NOTABLE_PCT 10		/* of RSS */
+#define MANY_ARENAS 3		/* more of them than a program needs that knows no threads */
+#define HELD_SHOWN 5
+#define SMALL_PART 100		/* one of so many parts of RSS is not worth its words */
+#define PART_NAME 32
+#define SENTENCES 3
+#define TYPES_MAX 256
+
+/* ---- sentences */
+
+/* Free memory beyond the main arena: fewer arenas would hold less of it. */
+static uint64_t free_beside_main(const struct snap_heap *h)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < h->n_arenas; i++)
+		sum += h->arenas[i].main ? 0 : h->arenas[i].free_bytes;
+	return sum;
+}
+
+static bool keeps_much(const struct snap_heap *h)
+{
+	return !h->refused && h->rss_bytes && h->free_resident_bytes >= NOTABLE_BYTES && h->free_resident_bytes >= h->rss_bytes / 100 * NOTABLE_PCT;
+}
+
+/* The most common false leak of all: memory that was freed, and that the allocator has not given back. */
+static void free_sentence(struct report *r, const struct snap_heap *h)
+{
+	/* what is not resident any more cannot be returned again */
+	uint64_t trim = MIN(h->trimmable_bytes, h->free_resident_bytes);
+	char share[FMT_MAX], a[FMT_MAX], b[FMT_MAX];
+
+	if (!keeps_much(h))
+		return;
+	para__begin(&r->para, "", 0);
+	para__words(&r->para, "%s of RSS is free memory that %s keeps for later, %s: not a leak.", fmt_percent(share, h->free_resident_bytes, h->rss_bytes),
+		   h->allocator ? h->allocator : "the allocator", fmt_bytes(a, h->free_resident_bytes));
+	if (trim >= h->free_resident_bytes / 4)
+		para__words(&r->para, "malloc_trim would return %s.", fmt_bytes(b, trim));
+	else
+		para__words(&r->para, "It lies %s: malloc_trim would return %s%s.",
+			    h->bins_bytes > h->free_bytes / 2 ? "in pieces between blocks in use" : "at the ends of arenas", trim ? "only " : "",
+			    trim ? fmt_bytes(b, trim) : "nothing");
+	if (h->n_arenas > MANY_ARENAS && free_beside_main(h) > h->free_bytes / 2)
+		para__words(&r->para, "Most of it is in %zu arenas of threads: fewer (MALLOC_ARENA_MAX=2) or another allocator may keep less.",
+			    h->n_arenas - 1);
+	para__end(&r->para);
+}
+
+static void unreached_sentence(struct report *r, const struct snap_heap *h, const char *who)
+{
+	const struct snap_unreached *u = &h->unreached;
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
+
+	if (!heap__was_searched(h))
+		return;
+	para__begin(&r->para, "", 0);
+	if (u->blocks)
+		para__words(&r->para, "%sNo pointer found in %u scan%s: %s block%s, %s (%s direct%s).", who, u->scans, plural(u->scans), fmt_exact(a, u->blocks),
+			    plural(u->blocks), fmt_bytes(b, u->bytes), fmt_exact(c, u->direct_blocks),
+			    u->direct_blocks < u->blocks ? ", the others only through these" : "");
+	else
+		para__words(&r->para, "%sA pointer was found to every block (%u scan%s).", who, u->scans, plural(u->scans));
+	if (h->refused && u->scans)
+		para__words(&r->para, "Of the blocks that were traced alone: others of %s are not known.", h->allocator ? h->allocator : "this allocator");
+	if (u->registers && !strcmp(u->registers, "not read") && u->blocks)
+		para__words(&r->para, "Registers could not be read: a block that only a register points to is among them.");
+	para__end(&r->para);
+}
+
+/* ---- figures */
+
+static void in_use_line(struct report *r, const struct snap_heap *h)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+
+	para__begin(&r->para, "in use", LABEL_WIDTH);
+	para__item(&r->para, "%s in %s block%s", fmt_bytes(a, h->bytes), fmt_exact(b, h->blocks), plural(h->blocks));
+	if (h->mapped_blocks)
+		para__item(&r->para, "%s of it in %s mapping%s of %s own", fmt_bytes(a, h->mapped_bytes), fmt_exact(b, h->mapped_blocks), plural(h->mapped_blocks),
+			   h->mapped_blocks == 1 ? "its" : "their");
+	para__end(&r->para);
+}
+
+static void older_line(struct report *r, const struct snap_heap *h)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+
+	if (!h->older_known)
+		return;
+	para__begin(&r->para, "older", LABEL_WIDTH);
+	para__item(&r->para, "%s in %s block%s %s older than the trace", fmt_bytes(a, h->older_bytes), fmt_exact(b, h->older_blocks), plural(h->older_blocks),
+		   h->older_blocks == 1 ? "is" : "are");
+	if (heap__was_searched(h) && h->older_unreached_blocks)
+		para__item(&r->para, "no pointer to %s of them (%s)", fmt_exact(a, h->older_unreached_blocks), fmt_bytes(b, h->older_unreached_bytes));
+	if (h->older_unsure_blocks)
+		para__item(&r->para, "at most %s of them may be younger", fmt_exact(a, h->older_unsure_blocks));
+	para__end(&r->para);
+}
+
+static void free_line(struct report *r, const struct snap_heap *h)
+{
+	const struct {
+		const char *what;
+		uint64_t bytes;
+	} kinds[] = { { "between blocks", h->bins_bytes }, { "at the top", h->top_bytes }, { "in caches of threads", h->tcache_bytes } };
+	char a[FMT_MAX], arenas[FMT_MAX + 16] = "";
+	bool first = true;
+
+	if (h->n_arenas > 1)
+		snprintf(arenas, sizeof(arenas), " in %zu arenas", h->n_arenas);
+	para__begin(&r->para, "free", LABEL_WIDTH);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		char b[FMT_MAX];
+
+		if (!kinds[i].bytes)
+			continue;
+		if (first)
+			para__item(&r->para, "%s%s: %s %s", fmt_bytes(a, h->free_bytes), arenas, kinds[i].what, fmt_bytes(b, kinds[i].bytes));
+		else
+			para__item(&r->para, "%s %s", kinds[i].what, fmt_bytes(b, kinds[i].bytes));
+		first = false;
+	}
+	if (first)
+		para__item(&r->para, "%s%s", fmt_bytes(a, h->free_bytes), arenas);
+	if (h->free_resident_bytes < h->free_bytes)
+		para__item(&r->para, "%s of it resident", fmt_bytes(a, h->free_resident_bytes));
+	para__end(&r->para);
+}
+
+static const char *const kind_words[N_PART_KINDS] = {
+	[PART_HEAP] = "heap", [PART_STACK] = "stacks", [PART_GLOBAL] = "global variables", [PART_TLS] = "thread-local variables",
+	[PART_CODE] = "code", [PART_FILE] = "mapped files", [PART_SHARED] = "shared memory", [PART_ANON] = "anonymous", [PART_OTHER] = "other",
+};
+
+/* By kind; what lies in which of them is a table. */
+static void rss_line(struct report *r, const struct snap_heap *h)
+{
+	uint64_t sums[N_PART_KINDS] = {}, others = 0;
+	bool done[N_PART_KINDS] = {};
+	char a[FMT_MAX], b[FMT_MAX];
+	bool first = true;
+
+	if (!h->rss_bytes)
+		return;
+	for (size_t i = 0; i < h->n_parts; i++)
+		sums[h->parts[i].kind] += h->parts[i].resident_bytes;
+	para__begin(&r->para, "RSS", LABEL_WIDTH);
+	for (size_t n = 0; n < N_PART_KINDS; n++) {
+		size_t most = N_PART_KINDS;
+
+		for (size_t k = 0; k < N_PART_KINDS; k++)
+			if (!done[k] && sums[k] && (most == N_PART_KINDS || sums[k] > sums[most]))
+				most = k;
+		if (most == N_PART_KINDS)
+			break;
+		done[most] = true;
+		/* the table has all of them */
+		if (n >= 2 && sums[most] < h->rss_bytes / SMALL_PART) {
+			others += sums[most];
+			continue;
+		}
+		if (first)
+			para__item(&r->para, "%s: %s %s", fmt_bytes(a, h->rss_bytes), kind_words[most], fmt_bytes(b, sums[most]));
+		else
+			para__item(&r->para, "%s %s", kind_words[most], fmt_bytes(b, sums[most]));
+		first = false;
+	}
+	if (first)
+		para__item(&r->para, "%s", fmt_bytes(a, h->rss_bytes));
+	if (others)
+		para__item(&r->para, "others %s", fmt_bytes(a, others));
+	if (h->page_table_bytes)
+		para__item(&r->para, "beside it page tables %s", fmt_bytes(a, h->page_table_bytes));
+	if (h->swap_bytes)
+		para__item(&r->para, "%s%s swapped out", h->page_table_bytes ? "" : "beside it ", fmt_bytes(a, h->swap_bytes));
+	para__end(&r->para);
+}
+
+/* "server in redis-server", "thread bio_lazy_free", "the stack of redis-server", "/dev/shm/queue" */
+char *heap__root_words(const struct snap_root *root, size_t width)
+{
+	static const char *const before[N_ROOT_KINDS] = { [ROOT_STACK] = "the stack of ", [ROOT_THREAD] = "thread ", [ROOT_GLOBAL] = "", [ROOT_MAPPING] = "" };
+	const char *module = root->kind == ROOT_GLOBAL && root->module ? path_basename(root->module) : NULL;
+	_cleanup_free_ char *name = text_shorten(root->name ? root->name : "?", width);
+	char *ret = NULL;
+
+	if (!name || asprintf(&ret, "%s%s%s%s%s", root->kind < N_ROOT_KINDS ? before[root->kind] : "", name, module ? " (" : "", module ? module : "", module ? ")" : "") < 0)
+		return NULL;
+	return ret;
+}
+
+static void held_line(struct report *r, const struct snap_heap *h)
+{
+	size_t n = MIN(h->n_roots, r->o->top ? r->top : HELD_SHOWN);
+	uint64_t rest = 0;
+	char a[FMT_MAX];
+
+	if (!h->n_roots)
+		return;
+	para__begin(&r->para, "held", LABEL_WIDTH);
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *who = heap__root_words(&h->roots[i], PART_NAME);
+
+		para__item(&r->para, "%s%s %s", i ? "" : "through ", who ? who : "?", fmt_bytes(a, h->roots[i].bytes));
+	}
+	for (size_t i = n; i < h->n_roots; i++)
+		rest += h->roots[i].bytes;
+	if (rest)
+		para__item(&r->para, "%zu others %s", h->n_roots - n, fmt_bytes(a, rest));
+	para__end(&r->para);
+}
+
+/* ---- how sure it is */
+
+static void read_line(struct report *r, const struct snap_heap *h)
+{
+	char a[FMT_MAX];
+
+	para__begin(&r->para, "read", LABEL_WIDTH);
+	para__item(&r->para, "in %s", fmt_duration(a, h->looked_ns));
+	if (h->paused_ns)
+		para__item(&r->para, "the process was stopped for %s", fmt_duration(a, h->paused_ns));
+	else
+		para__item(&r->para, "while it ran");
+	if (h->at_ns)
+		para__item(&r->para, "%s after the trace's start", fmt_duration(a, h->at_ns));
+	para__end(&r->para);
+}
+
+static void doubt_lines(struct report *r, const struct snap_heap *h)
+{
+	char a[FMT_MAX];
+
+	if (h->unsure_blocks) {
+		para__begin(&r->para, "unsure", LABEL_WIDTH);
+		para__item(&r->para, "at most %s block%s may be wrong: the heap changed while it was read%s", fmt_exact(a, h->unsure_blocks),
+			   plural(h->unsure_blocks), h->at_ns ? "" : "; --pause for exact figures");
+		para__end(&r->para);
+	}
+	if (h->swapped_bytes || h->broken_bytes) {
+		para__begin(&r->para, "unread", LABEL_WIDTH);
+		if (h->swapped_bytes)
+			para__item(&r->para, "%s of the heap, which are swapped out", fmt_bytes(a, h->swapped_bytes));
+		if (h->broken_bytes)
+			para__item(&r->para, "%s in which no blocks could be made out", fmt_bytes(a, h->broken_bytes));
+		para__end(&r->para);
+	}
+}
+
+void report__heap_lines(struct report *r, const struct snap_heap *h)
+{
+	if (h->refused)
+		report__line(r, "%s", h->refused);
+	/* what may be lost before what is not */
+	if (h->unreached.blocks)
+		unreached_sentence(r, h, "");
+	free_sentence(r, h);
+	if (!h->unreached.blocks)
+		unreached_sentence(r, h, "");
+	if (!h->refused) {
+		in_use_line(r, h);
+		older_line(r, h);
+		free_line(r, h);
+	}
+	rss_line(r, h);
+	held_line(r, h);
+	read_line(r, h);
+	if (!h->refused)
+		doubt_lines(r, h);
+}
+
+/* Of several processes those that may have lost something. */
+void report__heap_sentences(struct report *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->s->n_heaps && n < SENTENCES; i++) {
+		const struct snap_heap *h = &r->s->heaps[i];
+		_cleanup_free_ char *name = text_shorten(heap__comm(r->s, h), PART_NAME), *who = NULL;
+
+		if (r->s->n_heaps > 1 && !h->unreached.blocks)
+			continue;
+		if (r->s->n_heaps > 1 && (!name || asprintf(&who, "%s (%d): ", name, (int)heap__pid(r->s, h)) < 0))
+			who = NULL;
+		unreached_sentence(r, h, who ? who : "");
+		if (r->s->n_heaps == 1)
+			free_sentence(r, h);
+		n++;
+	}
+}
+
+/* ---- of a site */
+
+/*
+ *	no pointer to 31,700 of 31,744 blocks (30.9 MiB)
+ *	made of 98% app::Session, 2% app::Page, 5.9 MiB held through server (redis-server)
+ */
+void report__site_blocks(struct report *r, const struct snap_site *site, size_t indent)
+{
+	_cleanup_free_ char *held = site->held ? heap__root_words(site->held, PART_NAME) : NULL;
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], types[TYPES_MAX];
+	bool searched = snapshot__was_searched(r->s, site->process);
+
+	if (!searched && !site->n_types && !held)
+		return;
+	para__begin(&r->para, "", indent);
+	if (searched && site->unreached_blocks)
+		para__item(&r->para, "no pointer to %s of %s blocks (%s)", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site->c.live_blocks),
+			   fmt_bytes(c, site->unreached_bytes));
+	else if (searched)
+		para__item(&r->para, "a pointer to every block");
+	if (site->n_types)
+		para__item(&r->para, "made of %s", heap__types_words(types, sizeof(types), site->types, site->n_types));
+	if (held)
+		para__item(&r->para, "%s held through %s", fmt_bytes(a, site->held->bytes), held);
+	para__end(&r->para);
+}

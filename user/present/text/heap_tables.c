@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns the report of heaps: what `malloctrace heap` prints, and --view heap and blocks.
+ *
+ *	malloctrace heap  redis-server (1432)                       2026-11-14 23:59:02
+ *	(sentences and figures: heap_lines.c)
+ *
+ *	SIZES by bytes (10 of 34 sizes, 97.1% of bytes)
+ *
+ *	  USABLE   BLOCKS      BYTES  SHARE  UNREACHED  TYPES
+ *	     264    8,974    2.3 MiB   0.2%      8,974  97% text, 3% other
+ *
+ * What always holds: a table that leaves something out says in its title how much.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "model/heaps.h"
+#include "present/columns.h"
+#include "present/figures.h"
+#include "present/heap_words.h"
+#include "present/text/report_parts.h"
+#include "util/text.h"
+#include "util/util.h"
+
+#define COLUMNS_MAX 12
+#define HEAPS_SHOWN 10
+#define OTHER_LINES 20
+#define LEAST_ROWS 4
+
+/* ---- tables of chosen columns */
+
+/* Where a line is too narrow, the one with the highest number goes first. */
+struct chosen {
+	const char *name;
+	unsigned int drop;
+	const char *(*format)(const struct row_of *r, char buf[static CELL_MAX]);	/* NULL: the column's own */
+};
+
+struct heap_table {
+	const struct columns *from;
+	const struct chosen *columns;
+	size_t n_columns;
+};
+
+/* "server (redis-server)", "worker (1435)" */
+static const char *show_part(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct snap_part *p = r->part;
+	_cleanup_free_ char *name = p->name ? text_shorten(p->name, CELL_MAX / 4) : NULL;
+
+	if (!name || (!p->module && !p->tid))
+		return p->name ? p->name : "";
+	if (p->tid)
+		snprintf(buf, CELL_MAX, "%.48s (%d)", name, p->tid);
+	else
+		snprintf(buf, CELL_MAX, "%.48s (%.*s)", name, (int)text_head(path_basename(p->module), 12), path_basename(p->module));
+	return buf;
+}
+
+#define TABLE(its_from, its_columns) { &its_from, its_columns, ARRAY_SIZE(its_columns) }
+
+static const struct chosen of_classes[] = { { "usable", 0, NULL }, { "blocks", 0, NULL }, { "bytes", 0, NULL }, { "share", 9, NULL }, { "older", 2, NULL }, { "unreached", 0, NULL }, { "types", 1, NULL } };
+static const struct chosen of_types[] = { { "bytes", 0, NULL }, { "share", 9, NULL }, { "blocks", 2, NULL }, { "older", 3, NULL }, { "unreached", 1, NULL }, { "type", 0, NULL } };
+static const struct chosen of_arenas[] = {
+	{ "arena", 0, NULL }, { "bytes", 0, NULL }, { "blocks", 4, NULL }, { "free", 0, NULL }, { "bins", 2, NULL }, { "top", 3, NULL }, { "tcache", 8, NULL }, { "trimmable", 1, NULL }, { "largest", 9, NULL },
+};
+static const struct chosen of_parts[] = { { "resident", 0, NULL }, { "share", 9, NULL }, { "mapped", 3, NULL }, { "swapped", 7, NULL }, { "deepest", 8, NULL }, { "kind", 0, NULL },
+				      { "part", 0, show_part } };
+static const struct chosen of_blocks[] = {
+	{ "address", 0, NULL }, { "size", 0, NULL }, { "age", 0, NULL }, { "tid", 3, NULL }, { "reached", 1, NULL }, { "type", 6, NULL }, { "site", 0, NULL },
+};
+
+static const struct heap_table class_table = TABLE(class_columns, of_classes), type_table = TABLE(type_columns, of_types),
+			       arena_table = TABLE(arena_columns, of_arenas), part_table = TABLE(part_columns, of_parts),
+			       block_table = TABLE(block_columns, of_blocks);
+
+static int write_table(struct report *r, const struct heap_table *t, const struct row_of *rows, size_t n)
+{
+	struct column v[COLUMNS_MAX];
+	struct columns c = { .v = v };
+
+	for (size_t i = 0; i < t->n_columns; i++) {
+		const struct column *is = columns__find(t->from, t->columns[i].name);
+
+		if (!is)
+			continue;
+		v[c.n] = *is;
+		v[c.n].drop = t->columns[i].drop;
+		v[c.n].format = t->columns[i].format ? t->columns[i].format : is->format;
+		c.n++;
+	}
+	fputc('\n', r->out);
+	return columns__write(r->out, &c, rows, n, r->width);
+}
+
+/* "SIZES by bytes (10 of 34 sizes, 97.1% of bytes)" */
+static void title(struct report *r, const char *what, const char *noun, size_t n, size_t all, uint64_t listed, uint64_t whole, const char *unit)
+{
+	char of[FMT_OF_MAX], share[FMT_MAX];
+
+	fputc('\n', r->out);
+	report__line(r, "%s (%s %s%s, %s of %s)", what, fmt_of(of, n, all), noun, plural(all), fmt_share(share, listed, whole), unit);
+}
+
+/* ---- rows in their order */
+
+static int most_first(uint64_t a, uint64_t b)
+{
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int by_class(const void *pa, const void *pb)
+{
+	const struct row_of *a = pa, *b = pb;
+
+	return most_first(a->class->unreached_bytes, b->class->unreached_bytes) ?: most_first(a->class->bytes, b->class->bytes) ?:
+	       most_first(b->class->usable, a->class->usable);
+}
+
+static int by_free(const void *pa, const void *pb)
+{
+	const struct row_of *a = pa, *b = pb;
+
+	return most_first(a->arena->free_bytes, b->arena->free_bytes) ?: most_first(b->arena - b->heap->arenas, a->arena - a->heap->arenas);
+}
+
+static int by_resident(const void *pa, const void *pb)
+{
+	const struct row_of *a = pa, *b = pb;
+
+	return most_first(a->part->resident_bytes, b->part->resident_bytes) ?: most_first(b->part - b->heap->parts, a->part - a->heap->parts);
+}
+
+static struct row_of *rows_of(const struct report *r, const struct snap_heap *h, size_t n)
+{
+	struct row_of *rows = calloc(n + 1, sizeof(*rows));
+
+	for (size_t i = 0; rows && i < n; i++)
+		rows[i] = (struct row_of){ .s = r->s, .process = &r->s->processes[h->process], .heap = h, .tellings = r->o->tellings };
+	return rows;
+}
+
+/* ---- what blocks are */
+
+static int sizes(struct report *r, const struct snap_heap *h)
+{
+	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_classes);
+	size_t n = MIN(h->n_classes, r->top);
+	bool lost = heap__was_searched(h) && h->unreached.blocks;
+	uint64_t listed = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	if (!h->n_classes)
+		return 0;
+	for (size_t i = 0; i < h->n_classes; i++)
+		rows[i].class = &h->classes[i];
+	qsort(rows, h->n_classes, sizeof(*rows), by_class);
+	for (size_t i = 0; i < n; i++)
+		listed += rows[i].class->bytes;
+	title(r, lost ? "SIZES by unreached bytes, then by bytes" : "SIZES by bytes", "size", n, h->n_classes, listed, h->bytes, "bytes");
+	return write_table(r, &class_table, rows, n);
+}
+
+static bool has_classes(const struct snap_heap *h)
+{
+	for (size_t i = 0; i < h->n_types; i++)
+		if (h->types[i].is_class)
+			return true;
+	return false;
+}
+
+/* Of a program in C there are no names: what its bytes look like is a line. */
+static void contents_line(struct report *r, const struct snap_heap *h)
+{
+	char a[FMT_MAX];
+
+	if (!h->n_types)
+		return;
+	fputc('\n', r->out);
+	para__begin(&r->para, "", 0);
+	for (size_t i = 0; i < h->n_types; i++)
+		para__item(&r->para, "%s%s%s %s", i ? "" : "No C++ class was recognised; blocks look like: ", h->types[i].estimated ? "~" : "",
+			   fmt_bytes(a, h->types[i].bytes), h->types[i].name);
+	para__end(&r->para);
+}
+
+static int types(struct report *r, const struct snap_heap *h)
+{
+	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_types);
+	size_t n = MIN(h->n_types, r->top);
+	uint64_t listed = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	if (!has_classes(h)) {
+		contents_line(r, h);
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		rows[i].type = &h->types[i];
+		listed += h->types[i].bytes;
+	}
+	title(r, "TYPES by bytes", "type", n, h->n_types, listed, h->bytes, "bytes");
+	return write_table(r, &type_table, rows, n);
+}
+
+/* ---- where memory is */
+
+static int arenas(struct report *r, const struct snap_heap *h)
+{
+	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_arenas);
+	size_t n = MIN(h->n_arenas, r->top);
+	uint64_t listed = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	if (h->n_arenas < 2)
+		return 0;
+	for (size_t i = 0; i < h->n_arenas; i++)
+		rows[i].arena = &h->arenas[i];
+	qsort(rows, h->n_arenas, sizeof(*rows), by_free);
+	for (size_t i = 0; i < n; i++)
+		listed += rows[i].arena->free_bytes;
+	title(r, "ARENAS by free bytes", "arena", n, h->n_arenas, listed, h->free_bytes, "free bytes");
+	return write_table(r, &arena_table, rows, n);
+}
+
+static int resident(struct report *r, const struct snap_heap *h)
+{
+	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_parts);
+	size_t n_all = 0, n;
+	uint64_t listed = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < h->n_parts; i++)
+		if (h->parts[i].resident_bytes || h->parts[i].swapped_bytes)
+			rows[n_all++].part = &h->parts[i];
+	if (!n_all)
+		return 0;
+	qsort(rows, n_all, sizeof(*rows), by_resident);
+	n = MIN(n_all, r->top);
+	for (size_t i = 0; i < n; i++)
+		listed += rows[i].part->resident_bytes;
+	title(r, "RESIDENT MEMORY", "part", n, n_all, listed, h->rss_bytes, "RSS");
+	return write_table(r, &part_table, rows, n);
+}
+
+/* ---- all of a heap */
+
+static int tables(struct report *r, const struct snap_heap *h)
+{
+	int err = 0;
+
+	if (!h->refused)
+		err = sizes(r, h) ?: types(r, h) ?: arenas(r, h);
+	return err ?: resident(r, h);
+}
+
+/* "redis-server (1432)" */
+static void whose(struct report *r, const struct snap_heap *h, const char *before)
+{
+	_cleanup_free_ char *name = text_shorten(heap__comm(r->s, h), r->width - 20);
+
+	fputc('\n', r->out);
+	report__line(r, "%s%s (%d)", before, name ? name : "", (int)heap__pid(r->s, h));
+}
+
+static int by_weight(const void *pa, const void *pb)
+{
+	const struct snap_heap *a = *(const struct snap_heap *const *)pa, *b = *(const struct snap_heap *const *)pb;
+
+	return most_first(a->unreached.bytes, b->unreached.bytes) ?: most_first(a->bytes, b->bytes) ?: most_first(a->rss_bytes, b->rss_bytes) ?:
+	       most_first(b->process, a->process);
+}
+
+/* Those that have most to tell first; the caller's. */
+static const struct snap_heap **in_order(const struct snapshot *s)
+{
+	const struct snap_heap **v = calloc(s->n_heaps + 1, sizeof(*v));
+
+	for (size_t i = 0; v && i < s->n_heaps; i++)
+		v[i] = &s->heaps[i];
+	if (v)
+		qsort(v, s->n_heaps, sizeof(*v), by_weight);
+	return v;
+}
+
+static int each_heap(struct report *r, int (*write)(struct report *r, const struct snap_heap *h))
+{
+	_cleanup_free_ const struct snap_heap **v = in_order(r->s);
+	size_t n = MIN(r->s->n_heaps, MAX(r->top, (size_t)HEAPS_SHOWN));
+	int err = v ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = write(r, v[i]);
+	if (!err && n < r->s->n_heaps)
+		report__line(r, "%zu more heaps were looked at: --top %zu shows them", r->s->n_heaps - n, r->s->n_heaps);
+	return err;
+}
+
+static int one_heap(struct report *r, const struct snap_heap *h)
+{
+	bool alone = snapshot__is_heap(r->s) && r->s->n_heaps == 1;
+
+	if (!alone)
+		whose(r, h, snapshot__is_heap(r->s) ? "" : "HEAP of ");
+	report__heap_lines(r, h);
+	return tables(r, h);
+}
+
+/* What else there is to ask for; on a screen that asked for nothing. */
+static void next_line(struct report *r)
+{
+	bool searched = false, held = false;
+
+	for (size_t i = 0; i < r->s->n_heaps; i++) {
+		searched |= heap__was_searched(&r->s->heaps[i]);
+		held |= r->s->heaps[i].n_roots;
+	}
+	fputc('\n', r->out);
+	para__begin(&r->para, "next:", 6);
+	if (!searched)
+		para__item(&r->para, "--reachable for blocks that no pointer leads to");
+	if (!held)
+		para__item(&r->para, "--roots for what holds the others");
+	para__item(&r->para, "--full for every row");
+	para__item(&r->para, "--view blocks for addresses");
+	para__item(&r->para, "-o heap.html for pictures");
+	para__end(&r->para);
+}
+
+int report__heaps(struct report *r)
+{
+	bool screen = r->o->brief && snapshot__is_heap(r->s);
+	int err;
+
+	/* four tables, and what is above them */
+	if (screen && r->o->height && !r->o->top)
+		r->top = MIN(r->top, (size_t)MAX(((int)r->o->height - OTHER_LINES) / 4, LEAST_ROWS));
+	err = each_heap(r, one_heap);
+	if (!err && screen)
+		next_line(r);
+	return err;
+}
+
+/* ---- --view blocks */
+
+/* "the oldest first"; a list that is in no such order is none of ours */
+static const char *order_of(const struct snap_heap *h)
+{
+	bool ages = h->n_list && h->list[0].age_ns, sizes = h->n_list;
+
+	for (size_t i = 1; i < h->n_list; i++) {
+		ages &= h->list[i - 1].age_ns >= h->list[i].age_ns;
+		sizes &= h->list[i - 1].bytes >= h->list[i].bytes;
+	}
+	return ages ? ", the oldest first" : sizes ? ", the largest first" : "";
+}
+
+static int one_list(struct report *r, const struct snap_heap *h)
+{
+	_cleanup_free_ struct row_of *rows = NULL;
+	size_t n = MIN(h->n_list, r->top);
+	char of[FMT_OF_MAX];
+
+	if (!h->n_list_of)
+		return 0;
+	rows = rows_of(r, h, n);
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		rows[i].block = &h->list[i];
+		rows[i].site = h->list[i].site ? &r->s->sites[h->list[i].site - 1] : NULL;
+	}
+	if (r->s->n_heaps > 1)
+		whose(r, h, "");
+	fputc('\n', r->out);
+	if (!n)
+		report__line(r, "BLOCKS: %s", r->s->hidden.by ? "none is left of those that were listed" : "none is in use");
+	else
+		report__line(r, "BLOCKS%s (%s)", order_of(h), fmt_of(of, n, h->n_list_of));
+	return n ? write_table(r, &block_table, rows, n) : 0;
+}
+
+int report__blocks(struct report *r)
+{
+	return each_heap(r, one_list);
+}
