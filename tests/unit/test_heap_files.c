@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "files/export.h"
+#include "files/heap_diff.h"
 #include "files/json/json_read.h"
 #include "golden.h"
 #include "model/filter.h"
@@ -166,6 +167,47 @@ Test(heap_files, what_is_wrong_is_refused)
 		cr_expect_lt(json_read__text(files[i], strlen(files[i]), &s, &e), 0, "%s", files[i]);
 		cr_expect(strlen(err_msg(&e)) > 10, "%s", files[i]);
 	}
+}
+
+/* ---- two of them */
+
+Test(heap_files, two_looks)
+{
+	struct snapshot *a = sample__heap_alone(HEAP_SEARCHED), *b = sample__heap_alone(HEAP_SEARCHED), *refused = sample__heap_alone(HEAP_REFUSED);
+	const struct diff_opts o = { .before = "before.json", .after = "after.json", .top = 3, .width = 80 };
+	struct snap_heap *h = (struct snap_heap *)b->heaps;
+	struct snap_class *classes = (struct snap_class *)h->classes;
+	struct snap_type *types = snapshot__alloc(b, h->n_types, sizeof(*types));
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	/* sessions grew, rows went, one size is new */
+	classes[2].blocks += 10000;
+	classes[2].bytes += 560000;
+	classes[1].blocks -= 1;
+	classes[1].bytes -= 40;
+	classes[3].usable = 136;
+	h->blocks += 9999;
+	h->bytes += 559960;
+	h->free_bytes -= 1 << 20;
+	h->unreached.blocks += 1050;
+	h->unreached.bytes += 277200;
+	memcpy(types, h->types, h->n_types * sizeof(*types));
+	types[2].blocks += 10000;
+	types[2].bytes += 560000;
+	h->types = types;
+	cr_expect_eq(heap_diff__write(out, a, b, &o), 0);
+	cr_expect_eq(heap_diff__write(out, refused, b, &o), 0);
+	((struct snap_process *)b->processes)->comm = "another";
+	((struct snap_process *)b->processes)->pid = 7;
+	cr_expect_eq(heap_diff__write(out, a, b, &(struct diff_opts){ .before = "before.json", .after = "after.json", .top = 0, .width = 80 }), 0);
+	fclose(out);
+	golden__check("diff-heap.txt", text, len);
+	cr_expect_eq(heap_diff__in_use(b) - heap_diff__in_use(a), 559960);
+	snapshot__free(a);
+	snapshot__free(b);
+	snapshot__free(refused);
 }
 
 /* ---- in snapshots that are made of others */

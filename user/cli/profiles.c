@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "files/diff_files.h"
+#include "files/heap_diff.h"
 #include "files/json/json_read.h"
 #include "files/outfile.h"
 #include "model/ages.h"
@@ -261,8 +262,7 @@ static int check_diff(const struct opts *o, const struct snapshot *a, const stru
 	if (err)
 		return err;
 	if (snapshot__is_heap(a) || snapshot__is_heap(b))
-		return err_set(e, -EINVAL, "%s and %s cannot be compared: %s what malloctrace heap found, and no trace", o->files.v[0], o->files.v[1],
-			       snapshot__is_heap(a) && snapshot__is_heap(b) ? "both are" : "one is");
+		return err_set(e, -EINVAL, "%s and %s cannot be compared: one is what malloctrace heap found, the other a trace", o->files.v[0], o->files.v[1]);
 	if (strcmp(a->recording.within ?: "", b->recording.within ?: ""))
 		return err_set(e, -EINVAL, "%s and %s cannot be compared: one was recorded %s%s, the other %s%s", o->files.v[0], o->files.v[1],
 			       a->recording.within ? "only inside of " : "everywhere", a->recording.within ?: "", b->recording.within ? "only inside of " : "everywhere",
@@ -289,6 +289,36 @@ static int check_diff(const struct opts *o, const struct snapshot *a, const stru
 	return 0;
 }
 
+/* Two looks at heaps: there are no stacks to compare. */
+static int compare_heaps(const struct opts *o, const struct snapshot *a, const struct snapshot *b, const struct diff_opts *how, int *ret_status, struct err *e)
+{
+	uint64_t was = heap_diff__in_use(a), is = heap_diff__in_use(b);
+	const char *path = o->outputs.n ? o->outputs.v[0] : "-";
+	struct outfile out;
+	int err;
+
+	for (size_t i = 0; i < o->outputs.n; i++)
+		if (strcmp(opts__output_format(o, o->outputs.v[i]), "text"))
+			return err_set(e, -EINVAL, "-o %s: two files of malloctrace heap are compared as text", o->outputs.v[i]);
+	if (o->outputs.n > 1 || o->metric)
+		return err_set(e, -EINVAL, "%s: two files of malloctrace heap are compared by size and type, in one text", o->metric ? "--metric" : "-o");
+	err = outfile__open(&out, path, e);
+	if (err)
+		return err;
+	err = heap_diff__write(out.f, a, b, how);
+	if (err) {
+		outfile__abort(&out);
+		return err_set(e, err, "cannot write %s: %s", outfile__name(path), strerror(-err));
+	}
+	err = outfile__commit(&out, e);
+	*ret_status = o->fail_over != UINT64_MAX && is > was && is - was > o->fail_over ? EXIT_FAIL_OVER : 0;
+	if (err == -EPIPE) {
+		err_done(e);
+		return 0;
+	}
+	return err;
+}
+
 static uint64_t live_sum(const struct snapshot *s)
 {
 	uint64_t sum = 0;
@@ -308,8 +338,11 @@ static int compare(const struct opts *o, const struct snapshot *a, const struct 
 	};
 	uint64_t was = live_sum(a), is = live_sum(b);
 	struct diff d;
-	int err = check_diff(o, a, b, m, e);
+	int err;
 
+	if (snapshot__is_heap(a) && snapshot__is_heap(b))
+		return compare_heaps(o, a, b, &how, ret_status, e);
+	err = check_diff(o, a, b, m, e);
 	if (err)
 		return err;
 	if (diff__init(&d, a, b, m))

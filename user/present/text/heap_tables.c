@@ -60,7 +60,7 @@ static const char *show_part(const struct row_of *r, char buf[static CELL_MAX])
 
 #define TABLE(its_from, its_columns) { &its_from, its_columns, ARRAY_SIZE(its_columns) }
 
-static const struct chosen of_classes[] = { { "usable", 0, NULL }, { "blocks", 0, NULL }, { "bytes", 0, NULL }, { "share", 9, NULL }, { "older", 2, NULL }, { "unreached", 0, NULL }, { "types", 1, NULL } };
+static const struct chosen of_classes[] = { { "usable", 0, NULL }, { "blocks", 3, NULL }, { "bytes", 0, NULL }, { "share", 9, NULL }, { "older", 2, NULL }, { "unreached", 0, NULL }, { "types", 1, NULL } };
 static const struct chosen of_types[] = { { "bytes", 0, NULL }, { "share", 9, NULL }, { "blocks", 2, NULL }, { "older", 3, NULL }, { "unreached", 1, NULL }, { "type", 0, NULL } };
 static const struct chosen of_arenas[] = {
 	{ "arena", 0, NULL }, { "bytes", 0, NULL }, { "blocks", 4, NULL }, { "free", 0, NULL }, { "bins", 2, NULL }, { "top", 3, NULL }, { "tcache", 8, NULL }, { "trimmable", 1, NULL }, { "largest", 9, NULL },
