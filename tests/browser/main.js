@@ -5,7 +5,7 @@
 const {Chromium, find} = require("./chromium.js");
 const harness = require("./harness.js");
 
-const FILES = ["./tests.js", "./tests_asked.js", "./tests_diff.js", "./tests_tables.js", "./tests_viewers.js"];
+const FILES = ["./tests.js", "./tests_asked.js", "./tests_diff.js", "./tests_heap.js", "./tests_tables.js", "./tests_viewers.js"];
 
 (async () => {
 	const only = process.env.TEST ? new RegExp(process.env.TEST) : null;

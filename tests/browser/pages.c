@@ -309,6 +309,97 @@ static void put_blind(const char *dir)
 	put(dir, "blind", s);
 }
 
+/* ---- heaps: of a trace, of processes that were only looked at, and with names that want to be more */
+
+static void put_heaps(const char *dir)
+{
+	struct snapshot *s = sample__asked();
+
+	sample__add_heap(s, 0, HEAP_SEARCHED | HEAP_OLDER);
+	put_as(dir, "heap-trace", "json", json__write, s, &(struct export_opts){});
+	put(dir, "heap-trace", s);
+	s = sample__new(0);
+	sample__add_heap(s, 0, 0);
+	sample__add_heap(s, 1, HEAP_REFUSED);
+	put(dir, "heap-two", s);
+	put(dir, "heap", sample__heap_alone(HEAP_SEARCHED));
+	put(dir, "heap-census", sample__heap_alone(0));
+	put(dir, "heap-quiet", sample__heap_alone(HEAP_SEARCHED | HEAP_QUIET));
+	put(dir, "heap-refused", sample__heap_alone(HEAP_REFUSED));
+}
+
+/* As many sizes, types, arenas and parts as a large process has. */
+static void put_large_heap(const char *dir)
+{
+	enum { CLASSES = 200, ARENAS = 130, TYPES = 60, PARTS = 400 };
+	struct snapshot *s = sample__heap_alone(HEAP_SEARCHED);
+	struct snap_heap *h = (struct snap_heap *)s->heaps;
+	struct snap_class *classes = snapshot__alloc(s, CLASSES, sizeof(*classes));
+	struct snap_arena *arenas = snapshot__alloc(s, ARENAS, sizeof(*arenas));
+	struct snap_type *types = snapshot__alloc(s, TYPES, sizeof(*types));
+	struct snap_part *parts = snapshot__alloc(s, PARTS, sizeof(*parts));
+
+	h->blocks = h->bytes = h->rss_bytes = h->free_bytes = h->bins_bytes = h->trimmable_bytes = h->tcache_bytes = h->top_bytes = 0;
+	for (uint64_t i = 0; i < TYPES; i++) {
+		_cleanup_free_ char *name = NULL;
+
+		if (asprintf(&name, "app::%s::Kind%d<std::vector<std::pair<int, std::string> > >", i % 2 ? "net" : "storage", (int)i) < 0)
+			die("asprintf");
+		types[i] = (struct snap_type){ snapshot__strdup(s, name), (TYPES - i) * 10000, (TYPES - i) * 10000 * 64, true, true };
+	}
+	for (uint64_t i = 0; i < CLASSES; i++) {
+		struct snap_share *shares = snapshot__alloc(s, 3, sizeof(*shares));
+
+		shares[0] = (struct snap_share){ types[i % TYPES].name, 0.6, true };
+		shares[1] = (struct snap_share){ types[i * 7 % 5].name, 0.3, true };
+		shares[2] = (struct snap_share){ "text", 0.1, false };
+		classes[i] = (struct snap_class){ 24 + 16 * i, 0, 1000000 / (i + 1), 0, i % 9 ? 0 : 1000, 0, 2000, shares, 3 };
+		classes[i].bytes = classes[i].blocks * classes[i].usable;
+		classes[i].unreached_bytes = classes[i].unreached_blocks * classes[i].usable;
+		h->blocks += classes[i].blocks;
+		h->bytes += classes[i].bytes;
+	}
+	for (uint64_t i = 0; i < ARENAS; i++) {
+		arenas[i] = (struct snap_arena){ !i, 1000, h->bytes / ARENAS, i * MIB / 2, 4096, i * MIB / 2 - (i ? 8192 : 0), i ? 4096 : 0, i * MIB / 3, MIB, 64 * MIB };
+		h->free_bytes += arenas[i].free_bytes;
+		h->bins_bytes += arenas[i].bins_bytes;
+		h->trimmable_bytes += arenas[i].trimmable_bytes;
+	}
+	h->free_resident_bytes = h->free_bytes;
+	for (uint64_t i = 0; i < PARTS; i++) {
+		parts[i] = (struct snap_part){ i ? PART_STACK : PART_HEAP, i ? "worker" : "[heap]", NULL, (int)i, 0, 8 * MIB, i ? 64 * 1024 : h->bytes + h->free_bytes, 0, i ? 100000 : 0, NULL, 0 };
+		h->rss_bytes += parts[i].resident_bytes;
+	}
+	h->classes = classes, h->n_classes = CLASSES;
+	h->arenas = arenas, h->n_arenas = ARENAS;
+	h->types = types, h->n_types = TYPES;
+	h->parts = parts, h->n_parts = PARTS;
+	put(dir, "heap-large", s);
+}
+
+static void put_hostile_heap(const char *dir)
+{
+	static const struct snap_share shares[] = { { IMG, 0.5, true }, { SCRIPT, 0.5, false } };
+	static const struct snap_class classes[] = { { 24, 0, 1, 24, 1, 24, 1, shares, 2 }, { 1 << 20, UINT64_MAX, 1, 1 << 20, 0, 0, 0, NULL, 0 } };
+	static const struct snap_type types[] = { { IMG, 1, 24, true, true }, { SCRIPT, 1, 24, false, false } };
+	static const struct snap_part parts[] = { { PART_GLOBAL, IMG, SCRIPT, 1, 0, 1, 1, 1, 1, NULL, 0 } };
+	static const struct snap_root roots[] = { { ROOT_GLOBAL, SCRIPT, IMG, 1, 24 } };
+	static const struct snap_block list[] = { { .addr = 0xffff0000, .bytes = 24, .type = IMG, .reach = REACH_UNREACHED } };
+	struct snapshot *s = sample__heap_alone(HEAP_SEARCHED);
+	struct snap_heap *h = (struct snap_heap *)s->heaps;
+	struct snap_process *p = (struct snap_process *)s->processes;
+
+	p->comm = SCRIPT IMG;
+	p->exe = IMG;
+	h->allocator = h->unreached.registers = IMG;
+	h->classes = h->unreached.classes = classes, h->n_classes = h->unreached.n_classes = 2;
+	h->types = h->unreached.types = types, h->n_types = h->unreached.n_types = 2;
+	h->parts = parts, h->n_parts = 1;
+	h->roots = roots, h->n_roots = 1;
+	h->list = list, h->n_list = 1, h->n_list_of = 12;
+	put(dir, "heap-hostile", s);
+}
+
 static int pages(const char *dir)
 {
 	struct snapshot *s = sample__new(0);
@@ -331,6 +422,9 @@ static int pages(const char *dir)
 	put_old(dir);
 	put_short_end(dir);
 	put_blind(dir);
+	put_heaps(dir);
+	put_large_heap(dir);
+	put_hostile_heap(dir);
 	put(dir, "losses", sample__new(SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER));
 	put(dir, "empty", sample__new(SAMPLE_EMPTY));
 	put(dir, "count", sample__new(SAMPLE_SINGLE | SAMPLE_COUNT));

@@ -425,7 +425,7 @@ test("dark_mode", async () => {
 test("words_stand_out", async () => {
 	for (const dark of [false, true]) {
 		await open("single", {dark});
-		const colours = await browser.run(() => Object.fromEntries(["panel", "bg", "ink", "quiet", "accent", "live", "rss", "rate", "up", "down", "event", "good", "warn"].map((name) => {
+		const colours = await browser.run(() => Object.fromEntries(["panel", "bg", "ink", "quiet", "accent", "live", "rss", "rate", "up", "down", "event", "good", "warn", "lost"].map((name) => {
 			const e = document.body.appendChild(document.createElement("i"));
 
 			e.style.color = `var(--${name})`;
@@ -457,7 +457,7 @@ test("paper", async () => {
 test("everything_has_a_name", async () => {
 	const roles = new Set(["button", "combobox", "searchbox", "textbox", "tab", "table", "columnheader", "application", "region", "link"]);
 
-	for (const [name, hash] of [["sample", ""], ["asked", "#between=10s,25s"]]) {
+	for (const [name, hash] of [["sample", ""], ["asked", "#between=10s,25s"], ["heap-trace", ""]]) {
 		await open(name, {hash});
 		// what unfolds, in every table
 		await browser.run(() => {

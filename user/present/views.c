@@ -350,7 +350,7 @@ const struct view views[] = {
 	{ VIEW_LIVE, "live", "LIVE", .alias = "leaks", .needs = LIVE, .preset = always, .sort = "live-bytes", .shows = is_live, .older = true,
 	  .empty = "nothing allocated while traced is live", .columns = &site_columns,
 	  .live = { .key = '1', COLUMNS(live_columns), .sort = "live" },
-	  .page = { "live share blocks freed oldest change growth verdict process site" } },
+	  .page = { "live share blocks unreached freed oldest change growth verdict process site" } },
 	/* of a trace with --mode growth they are RESIDENT and MAPPED */
 	{ VIEW_ALLOCS, "allocs", "ALLOCATIONS", .needs = ALLOCS, .where = WHERE_NO_GROWTH, .preset = without_tags,
 	  .sort = "alloc-calls", .shows = was_called,

@@ -13,11 +13,15 @@ const app = (() => {
 
 	function theme() {
 		setTheme(wish || (dark.matches ? "dark" : "light"));
-		flame.recolour();
+		if (!DATA.alone)
+			flame.recolour();
 	}
 
 	function show() {
 		drawSummary();
+		heap.draw();
+		if (DATA.alone)
+			return;
 		drawTop();
 		drawMemory();
 		timeline.show();
@@ -55,15 +59,17 @@ const app = (() => {
 		if (on)
 			wasOpen = byId("conditions-more").open;
 		byId("conditions-more").open = on || wasOpen;
-		flame.forPaper(on);
-		timeline.draw();
+		if (!DATA.alone) {
+			flame.forPaper(on);
+			timeline.draw();
+		}
 		if (!on)
 			theme();
 	}
 
 	// What is drawn goes with the width. The height changes whenever something unfolds.
 	function resized() {
-		if (byId("main").clientWidth === width)
+		if (DATA.alone || byId("main").clientWidth === width)
 			return;
 		width = byId("main").clientWidth;
 		timeline.draw();
@@ -71,6 +77,8 @@ const app = (() => {
 	}
 
 	function shortcuts(event) {
+		if (DATA.alone)
+			return;
 		// what has a use for the key has taken it
 		if (event.key === "Escape" && between.stretch && !event.defaultPrevented && !(event.target.matches("input") && event.target.value)) {
 			between.clear();
@@ -83,6 +91,18 @@ const app = (() => {
 		event.preventDefault();
 	}
 
+	// What a page of a trace has beside the heap.
+	function traced() {
+		for (const id of ["timeline-panel", "top-panel", "flame-panel", "tables-panel", "histograms"])
+			byId(id).hidden = false;
+		tables.build();
+		flame.listen();
+		timeline.listen();
+		byId("lens").addEventListener("click", between.clear);
+		addEventListener("hashchange", () => between.fromLink());
+		addEventListener("resize", flame.redraw);
+	}
+
 	function start() {
 		setTheme(dark.matches ? "dark" : "light");
 		dark.addEventListener("change", theme);
@@ -91,16 +111,13 @@ const app = (() => {
 			theme();
 		});
 		processes();
-		tables.build();
-		flame.listen();
-		timeline.listen();
-		byId("lens").addEventListener("click", between.clear);
+		if (!DATA.alone)
+			traced();
 		show();
-		between.fromLink();
-		addEventListener("hashchange", () => between.fromLink());
+		if (!DATA.alone)
+			between.fromLink();
 		width = byId("main").clientWidth;
 		new ResizeObserver(oncePerFrame(resized)).observe(byId("main"));
-		addEventListener("resize", flame.redraw);
 		addEventListener("beforeprint", () => paper(true));
 		addEventListener("afterprint", () => paper(false));
 		document.addEventListener("keydown", shortcuts);

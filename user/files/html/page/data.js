@@ -4,12 +4,21 @@
 // and what is null is not known. A *frame* is a function at a return address, or one inlined there; a *function* is a name in a
 // module, and what flame graphs and searches know.
 
+// What a profile has not that is no trace: `malloctrace heap` looks at processes, and writes what it finds.
+const NO_TRACE = {
+	alone: true, mode: null, estimated: false, sample_bytes: 0, observed_share: 1, min_size: 0, max_size: null, baseline_ns: null, duration_ns: 0, by: "process", ended: true,
+	sites: [], frames: [], modules: [], marks: [], probes: [], snapshots: [], totals: {}, losses: {total: 0}, edges: {}, stacks: {}, folded: {processes: 0, sites: 0}, overhead: {},
+};
+const NO_TRACE_OF = {totals: {}, threads: [], timeline: [], sizes: [], lifetimes: []};
+
 // A large one is packed. What cannot be read is said: else this page would be an empty one.
 const PROFILE = (() => {
 	const text = byId("data").textContent;
 
 	try {
-		return JSON.parse(text.trimStart().startsWith("{") ? text : unpack(text));
+		const read = JSON.parse(text.trimStart().startsWith("{") ? text : unpack(text));
+
+		return read.sites ? read : {...NO_TRACE, ...read, processes: read.processes.map((p) => ({...NO_TRACE_OF, ...p}))};
 	} catch (e) {
 		byId("main").prepend(el("p", {class: "losses"}, `The profile in this file cannot be read: it was changed, or is not whole (${e.message}).`));
 		throw e;
@@ -29,7 +38,7 @@ const DATA = (() => {
 	return {
 		...Object.fromEntries(names.map((name) => [name, PROFILE[name]])), ...overhead, totals,
 		version: tool.version, host: host.name, kernel: host.kernel, arch: host.arch,
-		wall_start_ms: Date.parse(PROFILE.wall_start), wall_now_ms: Date.parse(PROFILE.wall_now),
+		alone: !!PROFILE.alone, wall_start_ms: Date.parse(PROFILE.wall_start || PROFILE.wall_now), wall_now_ms: Date.parse(PROFILE.wall_now),
 		// as json_read.c takes them
 		growth: PROFILE.mode === "growth", partial_sizes: PROFILE.min_size > 0 || PROFILE.max_size !== null,
 		// what this page was asked to show, not what was recorded
@@ -209,6 +218,7 @@ const CHANGE = {
 
 const METRIC_WORDS = {
 	"live-bytes": "live bytes", "live-blocks": "live blocks", "alloc-bytes": "bytes allocated",
+	"unreached-bytes": "bytes that no pointer reaches", "unreached-blocks": "blocks that no pointer reaches",
 	"alloc-calls": "allocation calls", "peak-bytes": "bytes at the peak", "temp-calls": "temporary allocations",
 	"grown-bytes": `growth since ${DATA.baseline_name || "the baseline"}`, "shrunk-bytes": `shrinkage since ${DATA.baseline_name || "the baseline"}`,
 	"changed-bytes": `change since ${DATA.baseline_name || "the baseline"}`, "between": "change",
@@ -261,6 +271,12 @@ for (const f of FREES)
 function freesOf(site) {
 	return (freesBySite.get(site) || []).sort((a, b) => b.calls - a.calls);
 }
+
+// ---- heaps: what a look at a process's memory found
+
+// refused: why there is no census; unreached, older: null, if nobody looked for it
+const HEAPS = (PROFILE.heap || []).map((h) => ({...h, index: processById.get(h.process), title: h.pid ? `${h.comm} (${h.pid})` : h.comm || ""}));
+const heapOf = (process) => HEAPS.find((h) => h.index === process) || null;
 
 // ---- searching
 

@@ -82,6 +82,14 @@ const sites = (() => {
 			add("thread", el("span", {class: "name"}, `${s.thread || ""} (${s.tid})`.trim()));
 		if (has("live_bytes"))
 			add("live", `${MARK}${bytes(c("live_bytes"))} in ${plural(c("live_blocks"), "block")}` + (c("oldest_ns") ? `, the oldest ${duration(c("oldest_ns"))}` : ""));
+		if (s.c.unreached_blocks)
+			add("no pointer found to", el("b", {class: "lost"}, `${plural(s.c.unreached_blocks, "block")}, ${bytes(s.c.unreached_bytes)}`));
+		else if (s.c.unreached_blocks === 0 && c("live_blocks"))
+			add("reached", "every block that was live at the look");
+		if (s.c.held)
+			add("held through", el("span", null, `${s.c.held.kind} `, el("span", {class: "name mono"}, s.c.held.name || "")));
+		if (s.c.types && s.c.types.length)
+			add("made of", el("span", {class: "name"}, s.c.types.slice(0, 6).map((t) => `${percent(t.share, 1)} ${t.name}`).join(", ")));
 		if (has("peak_bytes"))
 			add("at the peak", MARK + bytes(c("at_peak_bytes")));
 		add("allocated", `${MARK}${bytes(c("alloc_bytes"))} in ${plural(c("alloc_calls"), "call")}, ${rate(c("alloc_calls"), DATA.duration_ns)}`);

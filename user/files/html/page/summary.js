@@ -71,7 +71,25 @@ function changeWords() {
 
 // Of a comparison all figures of the whole are changes; of one process of several the earlier ones are not here.
 function drawCards() {
+	if (DATA.alone) {
+		byId("cards").replaceChildren(...heapCards());
+		return;
+	}
 	byId("cards").replaceChildren(...(DIFF && shown.process < 0 ? DIFF.cards() : figureCards()), lossCard());
+}
+
+// Of a look alone: what is there, what is lost, what is free, and what could not be read.
+function heapCards() {
+	const heaps = HEAPS.filter((h) => isShown(h.index)), read = heaps.filter((h) => !h.refused), searched = heaps.filter((h) => h.unreached);
+	const sum = (list, of) => list.reduce((n, h) => n + of(h), 0), lost = sum(searched, (h) => h.unreached.blocks), skipped = sum(read, (h) => h.skipped.swapped_bytes + h.skipped.broken_bytes);
+	const free = sum(read, (h) => h.free.bytes), used = sum(read, (h) => h.in_use.bytes), wrong = sum(read, (h) => h.unsure_blocks);
+
+	return [read.length ? card("In use", bytes(used), plural(sum(read, (h) => h.in_use.blocks), "block"), "main") : card("In use", "not known", "the heap's layout was not recognised", "bad"),
+		searched.length ? card("No pointer found", lost ? bytes(sum(searched, (h) => h.unreached.bytes)) : "none", lost ? plural(lost, "block") : "every block is reached", lost ? "bad" : "good") :
+			card("No pointer found", "–", "not searched: --reachable"),
+		...(read.length ? [card("Free, kept", bytes(free), `${share(free, free + used)} of the heap`), card("malloc_trim returns", bytes(sum(read, (h) => h.free.trimmable_bytes)), "whole pages of that")] : []),
+		card("Resident (RSS)", bytes(sum(heaps, (h) => h.rss_bytes)), heaps.length > 1 ? `of ${exact(heaps.length)} processes` : ""),
+		...(read.length ? [card("Not read", skipped ? bytes(skipped) : "nothing", wrong ? `at most ${plural(wrong, "block")} wrong` : skipped ? "swapped out, or broken" : "all of the heap", skipped || wrong ? "" : "good")] : [])];
 }
 
 function lossCard() {
@@ -105,8 +123,11 @@ function figureCards() {
 function attachWords() {
 	const p = shownProcesses();
 
-	if (p.length === 1 && p[0].age_at_attach_ns)
-		return [`, from ${duration(p[0].age_at_attach_ns)} after its start: blocks older than that are unseen`];
+	if (p.length === 1 && p[0].age_at_attach_ns) {
+		const {older} = heapOf(PROCESSES.indexOf(p[0])) || {};
+
+		return [`, from ${duration(p[0].age_at_attach_ns)} after its start: ` + (older ? `${bytes(older.bytes)} in ${plural(older.blocks, "block")} are older than that` : "blocks older than that are unseen")];
+	}
 	if (p.length === 1)
 		return [", from its first instruction"];
 	const late = p.filter((q) => q.age_at_attach_ns).length;
@@ -155,7 +176,7 @@ function conditionRows() {
 	const t = shownTotals(), rows = [];
 	const row = (name, text) => text && rows.push([name, text]);
 
-	row("When", `${wallTime(DATA.wall_start_ms)} to ${wallTime(DATA.wall_now_ms)}` + (DATA.ended ? "" : ", tracing went on"));
+	row("When", DATA.alone ? wallTime(DATA.wall_now_ms) : `${wallTime(DATA.wall_start_ms)} to ${wallTime(DATA.wall_now_ms)}` + (DATA.ended ? "" : ", tracing went on"));
 	for (const p of shownProcesses().length === 1 ? shownProcesses() : []) {
 		row("Program", p.exe);
 		row("Unit", p.unit);
@@ -174,11 +195,11 @@ function conditionRows() {
 	row("Older frees", KNOWN.has("unknown_frees") && counter(t, "unknown_frees") ?
 		`${plural(counter(t, "unknown_frees"), "free")} of blocks older than the trace` : "");
 	row("Failed calls", KNOWN.has("failed_calls") && counter(t, "failed_calls") ? exact(counter(t, "failed_calls")) : "");
-	row("Stacks", endWords());
+	row("Stacks", DATA.alone ? "" : endWords());
 	row("Cut off by attaching and detaching", DATA.edges.map(([, says, n]) => `${exact(n)} ${says}`).join("; "));
 	row("Folded together", DATA.n_folded_processes || DATA.n_folded_sites ?
 		`${exact(DATA.n_folded_processes)} ended processes, ${exact(DATA.n_folded_sites)} stacks of others: kept as sums` : "");
-	row("Cost", overheadWords());
+	row("Cost", DATA.alone ? "" : overheadWords());
 	for (const p of DATA.probes)
 		row("Probed", `${p.object}: ${p.functions.join(", ")}` + (p.size ? ` (${p.size} sizes)` : "") +
 			(p.build_id ? `; build id ${p.build_id}` : ""));
@@ -190,9 +211,27 @@ function exactWords() {
 	return DATA.mode === "full" && !DATA.partial_sizes && !DATA.within && !DATA.waiting_for && !DATA.losses_total && !BLIND.length ? "Every allocation and free was counted. " : "";
 }
 
+// Nothing was traced: what is there was looked at.
+function lookedWords() {
+	const p = shownProcesses(), age = p.length === 1 ? p[0].age_at_attach_ns : 0, heaps = HEAPS.filter((h) => isShown(h.index)), paused = heaps.reduce((n, h) => n + h.paused_ns, 0);
+
+	return ["The memory of ", el("b", null, p.length === 1 ? "the process" : plural(p.length, "process", "processes")), ` was read${age ? `, ${duration(age)} after its start` : ""}, in `,
+		el("b", null, duration(heaps.reduce((n, h) => n + h.looked_ns, 0))), paused ? `; it was stopped for ${duration(paused)}. ` : ", without stopping it. ",
+		"Nothing was traced: who allocated is not known, what is there is. Bytes of blocks are usable ones."];
+}
+
 function drawConditions() {
 	const estimate = estimateWords();
 
+	if (DATA.alone)
+		byId("conditions").replaceChildren(el("p", null, lookedWords()));
+	else
+		drawTraced(estimate);
+	byId("conditions-list").replaceChildren(...conditionRows().flatMap(([name, text]) =>
+		[el("dt", null, name), el("dd", {class: "name"}, text)]));
+}
+
+function drawTraced(estimate) {
 	byId("conditions").replaceChildren(...(DIFF ? DIFF.conditions() : []), el("p", null, ...(DIFF ? [el("span", {class: "name"}, DIFF.after), ": traced "] : ["Traced "]), el("b", null, duration(DATA.duration_ns)), ...attachWords(), ". Mode ", el("b", null, DATA.mode),
 		`, ${DATA.size} sizes${DATA.probes.filter((p) => p.size).map((p) => `, ${p.size} sizes of ${basename(p.object)}`).join("")}${sizeWords()}${DATA.mmap ? ", with what it maps itself (--mmap)" : ""}. `,
 		...[["Began when ", DATA.started_on, " was called. "], ["Ended when ", DATA.stopped_on, " was called. "], ["Nothing is recorded yet: ", DATA.waiting_for, " was not called. "]]
@@ -203,8 +242,6 @@ function drawConditions() {
 		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : exactWords(),
 		DATA.older_ns ? `Live blocks are those older than ${duration(DATA.older_ns)}` + (DATA.older_unsure_blocks ?
 			`; ${plural(DATA.older_unsure_blocks, "block")} more (${bytes(DATA.older_unsure_bytes)}) may be: ages are kept no finer. ` : ". ") : ""));
-	byId("conditions-list").replaceChildren(...conditionRows().flatMap(([name, text]) =>
-		[el("dt", null, name), el("dd", {class: "name"}, text)]));
 }
 
 function drawSummary() {

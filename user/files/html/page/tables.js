@@ -2,7 +2,7 @@
 // Owns the tables: a tab for each view that this trace has, and what rows are beside their columns.
 
 const tables = (() => {
-	let all = [], tabs = [], now = 0, changed = -1;
+	let all = [], tabs = null, changed = -1;
 
 	// ---- the tables
 
@@ -73,54 +73,24 @@ const tables = (() => {
 			.sort(([a], [b]) => byKey(a.key || "~", b.key || "~")).map(([view, more]) => tableOf(view, more));
 	}
 
-	// ---- tabs: those of what was chosen on the timeline are there as long as it is
-
-	const visible = () => [...byId("tabs").children].filter((tab) => !tab.hidden);
-
-	function choose(i, focus) {
-		now = i;
-		tabs.forEach((tab, k) => {
-			tab.setAttribute("aria-selected", String(k === i));
-			tab.tabIndex = k === i ? 0 : -1;
-			byId("panel-" + k).hidden = k !== i;
-		});
-		const box = byId("tabs"), tab = tabs[i];
-
-		// in view, where they have no room side by side
-		if (tab.offsetLeft < box.scrollLeft + box.offsetLeft || tab.offsetLeft + tab.offsetWidth > box.scrollLeft + box.offsetLeft + box.clientWidth)
-			box.scrollLeft = tab.offsetLeft - box.offsetLeft - (box.clientWidth - tab.offsetWidth) / 2;
-		if (focus)
-			tab.focus();
-	}
-
-	function tabKey(event) {
-		const list = visible(), at = list.indexOf(tabs[now]);
-		const to = {ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: list.length - 1}[event.key];
-
-		if (to === undefined)
-			return;
-		choose(tabs.indexOf(list[(to + list.length) % list.length]), true);
-		event.preventDefault();
-	}
+	// ---- tabs: that of what was chosen on the timeline is there as long as it is, and the first
 
 	function build() {
 		all = specs().map((spec) => new Table(spec));
-		tabs = all.map((table, i) => el("button", {type: "button", role: "tab", id: "tab-" + i, "aria-controls": "panel-" + i, onclick: () => choose(i),
-			onkeydown: tabKey}, table.spec.name, el("span", {class: "tab-count"})));
+		tabs = new Tabs(byId("tabs"), byId("tab-panels"), "", all);
 		changed = all.findIndex((table) => table.spec.forChange);
-		byId("tabs").replaceChildren(...tabs.filter((tab, i) => i === changed), ...tabs.filter((tab, i) => i !== changed));
-		byId("tab-panels").replaceChildren(...all.map((table, i) => el("div", {role: "tabpanel", id: "panel-" + i, "aria-labelledby": "tab-" + i}, table.element)));
-		if (changed >= 0)
-			tabs[changed].hidden = true;
-		choose(0);
+		if (changed >= 0) {
+			byId("tabs").prepend(tabs.tabs[changed]);
+			tabs.tabs[changed].hidden = true;
+		}
+		tabs.choose(0);
 	}
 
 	function refresh(i) {
 		for (const column of all[i].spec.columns)
 			if (column.refresh)
 				column.refresh();
-		all[i].show();
-		tabs[i].querySelector(".tab-count").textContent = count(all[i].all.length);
+		tabs.refresh(i);
 	}
 
 	return {
@@ -132,25 +102,25 @@ const tables = (() => {
 		showChange(found) {
 			if (changed < 0)
 				return;
-			tabs[changed].hidden = !found;
+			tabs.tabs[changed].hidden = !found;
 			refresh(changed);
 			if (found)
-				choose(changed);
-			else if (now === changed)
-				choose(0);
+				tabs.choose(changed);
+			else if (tabs.now === changed)
+				tabs.choose(0);
 		},
 		reveal(site) {
 			const shows = (table) => table.spec.detail === sites.detail && table.all.includes(site);
-			const i = shows(all[now]) ? now : all.findIndex(shows);
+			const i = shows(all[tabs.now]) ? tabs.now : all.findIndex(shows);
 
 			if (i < 0)
 				return;
-			choose(i);
+			tabs.choose(i);
 			all[i].reveal(site);
 		},
 		// a row of the table of changes
 		revealChange(row) {
-			choose(changed);
+			tabs.choose(changed);
 			all[changed].reveal(row);
 		},
 	};
