@@ -21,6 +21,7 @@ FIXTURES := $(addprefix $(FX)/,reach-tool $(FX_PROGS) $(FX_PROGS:=.nofp) $(FX_CX
 	$(if $(MUSL_CC),parts.musl basic.musl basic.musl-static mappings.musl mappings_any.musl mappings.musl-static))
 include tests/fixtures/truth/truth.mk
 FIXTURES += $(TRUTH_FIXTURES)
+include tests/heap/heapledger.mk
 
 LIVE_SRC := $(wildcard tests/live/*.c)
 LIVE_OBJ := $(LIVE_SRC:%.c=$(B)/%.o)

@@ -15,6 +15,9 @@
 #include "heap/target_parts.h"
 
 #define FROM_FAST 1ull
+#define TAKES_MAX 5
+#define MOVING_UNSURE 2		/* of a heap that changed: measured, 2 in 40 million */
+#define PATIENCE_US 500000	/* in all */
 
 /* ---- where it is */
 
@@ -69,6 +72,7 @@ static void end(struct taking *k)
 	vec_done(&k->tcaches);
 	vec_done(&k->freed);
 	vec_done(&k->mapped);
+	vec_done(&k->mapped_ranges);
 	vec_done(&k->foreign);
 }
 
@@ -92,6 +96,7 @@ static int walk_all(struct taking *k, struct err *e)
 	k->c->blocks.n = k->maybe_tcaches.n = k->foreign.n = 0;
 	k->c->broken_bytes = k->c->swapped_bytes = 0;
 	k->walked_bytes = k->n_breaks = 0;
+	k->patience_us = PATIENCE_US;
 	for (size_t i = 0; i < k->segments.n && !r; i++)
 		r = taking__walk(k, &k->segments.v[i], e);
 	return r;
@@ -120,8 +125,8 @@ static void drop_freed(struct taking *k)
 			m++;
 		if (m < k->tcaches.n && k->tcaches.v[m] == b.addr)
 			b.flags |= BLOCK_LIBC;
-		a->blocks++;
-		a->bytes += b.usable;
+		*(b.flags & BLOCK_MAPPED ? &c->mapped_blocks : &a->blocks) += 1;
+		*(b.flags & BLOCK_MAPPED ? &c->mapped_bytes : &a->bytes) += b.usable;
 		c->blocks.v[n++] = b;
 	}
 	c->blocks.n = n;
@@ -136,11 +141,9 @@ static int merge_mapped(struct taking *k, struct err *e)
 	for (size_t n = 0; n < k->mapped.n; n++)
 		if (!vec_push(&c->blocks))
 			return NO_MEMORY(e);
-	c->mapped_blocks = k->mapped.n;
 	for (at = c->blocks.n; j;) {
 		bool take_mapped = !i || k->mapped.v[j - 1].addr > c->blocks.v[i - 1].addr;
 
-		c->mapped_bytes += take_mapped ? k->mapped.v[j - 1].usable : 0;
 		c->blocks.v[--at] = take_mapped ? k->mapped.v[--j] : c->blocks.v[--i];
 	}
 	return 0;
@@ -227,12 +230,8 @@ static int note_ranges(struct taking *k, struct err *e)
 
 	for (size_t i = 0; i < k->segments.n && !r; i++)
 		r = push_segment_ranges(k, &k->segments.v[i]);
-	for (size_t i = 0; i < k->mapped.n && !r; i++) {
-		const struct heap_block *b = &k->mapped.v[i];
-		uint64_t page = k->t->page_bytes;
-
-		r = push_range(k, (b->addr - 1) & ~(page - 1), (b->addr + b->usable + page - 1) & ~(page - 1));
-	}
+	for (size_t i = 0; i < k->mapped_ranges.n && !r; i++)
+		r = push_range(k, k->mapped_ranges.v[i].start, k->mapped_ranges.v[i].end);
 	if (r)
 		return NO_MEMORY(e);
 	qsort(c->ranges.v, c->ranges.n, sizeof(*c->ranges.v), by_start);
@@ -270,7 +269,19 @@ static int find_all(struct taking *k, struct err *e)
 	return r;
 }
 
-static int take(struct taking *k, struct err *e)
+/* Blocks of all arenas and those with a mapping of their own, and which of them are in caches. */
+static int read_blocks(struct taking *k, struct err *e)
+{
+	int r = taking__read_lists_before(k, e);
+
+	if (!r)
+		r = walk_all(k, e);
+	if (!r)
+		r = merge_mapped(k, e);
+	return r ? r : taking__read_caches(k, e);
+}
+
+static int take_once(struct taking *k, struct err *e)
 {
 	enum key_kind knew;
 	int r = find_all(k, e);
@@ -279,17 +290,12 @@ static int take(struct taking *k, struct err *e)
 		return r;
 	taking__learn_key(k);
 	knew = k->l->key_kind;
-	r = walk_all(k, e);
+	r = taking__find_mapped(k, e);
 	if (!r)
-		r = taking__read_caches(k, e);
+		r = read_blocks(k, e);
 	/* the key was not known yet, and without it lists that change cannot be believed */
-	if (!r && knew == KEY_UNKNOWN && k->l->key_kind != KEY_UNKNOWN && has_moved(k)) {
-		r = walk_all(k, e);
-		if (!r)
-			r = taking__read_caches(k, e);
-	}
-	if (!r)
-		r = taking__find_mapped(k, e);
+	if (!r && knew == KEY_UNKNOWN && k->l->key_kind != KEY_UNKNOWN && has_moved(k))
+		r = read_blocks(k, e);
 	if (!r)
 		r = check_main(k, e);
 	if (r)
@@ -297,8 +303,38 @@ static int take(struct taking *k, struct err *e)
 	k->is_moving |= has_moved(k);
 	drop_freed(k);
 	count_tops(k);
-	r = note_ranges(k, e);
-	return r ? r : merge_mapped(k, e);
+	return note_ranges(k, e);
+}
+
+/* Sums that do not agree may be of two moments, if it runs. */
+static int take(struct taking *k, struct err *e)
+{
+	_cleanup_err_ struct err last = {};
+	int r = 0;
+
+	for (int i = 0; i < TAKES_MAX; i++) {
+		err_done(&last);
+		r = take_once(k, &last);
+		if (r != -EPROTO || k->t->stopped || !(k->is_moving || has_moved(k)))
+			break;
+		r = target__refresh(k->t, &last);
+		if (r)
+			break;
+		r = -EPROTO;
+		k->heap_bytes = 0;
+	}
+	return r ? err_set(e, r, "%s", err_msg(&last)) : 0;
+}
+
+/*
+ * What could not be settled. A chain that broke and was mended has cost nothing, but where one breaks, another may lead past
+ * some blocks without a sign: that is rarer.
+ */
+static uint64_t count_unsure(const struct taking *k)
+{
+	uint64_t least = k->is_moving && !k->t->stopped ? MOVING_UNSURE : 0;
+
+	return least + k->n_unsettled + k->n_mapped_unsure + k->n_breaks + k->c->broken_bytes / CHUNK_MIN;
 }
 
 int census__take(struct target *t, struct glibc *g, struct census *ret, struct err *e)
@@ -322,7 +358,7 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 		r = take(&k, e);
 	if (r != -EINTR && r != -ENOMEM && target__is_gone(t))
 		r = err_set(e, -ESRCH, "process %d has ended, or become another program, while it was read", (int)t->pid);
-	c.unsure_blocks = k.n_unsettled;
+	c.unsure_blocks = count_unsure(&k);
 	end(&k);
 	if (r) {
 		census__done(&c);

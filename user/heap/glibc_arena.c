@@ -18,6 +18,7 @@
 #define MODULE_BYTES_MAX (256ull << 20)	/* of writable data that is searched */
 /* a running process may move some on between two reads */
 #define WRONG_BINS_MAX 12
+#define BIN_TRIES 4
 #define LOWEST 4096			/* no address is below */
 #define READS_MAX 20			/* of what changes while it is read */
 
@@ -52,17 +53,29 @@ static bool links_fit(const char *bytes, uint64_t addr)
 	return true;
 }
 
-/* Bins that are not empty: the first and the last chunk point back. */
+/* The first and the last chunk of a bin point back to it; the links are read anew, as they may move at any time. */
+static bool bin_holds(struct target *t, uint64_t bin)
+{
+	uint64_t links[2], self = bin - 16;
+
+	for (int i = 0; i < BIN_TRIES; i++) {
+		if (!target__read(t, bin, links, sizeof(links)))
+			return false;
+		if ((links[0] == self && links[1] == self) || word_of(t, links[0] + 24) == self || word_of(t, links[1] + 16) == self)
+			return true;
+	}
+	return false;
+}
+
 static bool links_hold(struct target *t, const char *bytes, uint64_t addr)
 {
 	unsigned int n_wrong = 0;
 
 	for (unsigned int i = 0; i < N_BINS && n_wrong <= WRONG_BINS_MAX; i++) {
-		uint64_t forth = word_at(bytes, 16 * i), back = word_at(bytes, 16 * i + 8), self = addr + 16 * i - 16;
+		uint64_t self = addr + 16 * i - 16;
 
-		if (forth == self && back == self)
-			continue;
-		n_wrong += word_of(t, forth + 24) != self && word_of(t, back + 16) != self;
+		if (word_at(bytes, 16 * i) != self || word_at(bytes, 16 * i + 8) != self)
+			n_wrong += !bin_holds(t, addr + 16 * i);
 	}
 	return n_wrong <= WRONG_BINS_MAX;
 }
@@ -167,19 +180,22 @@ static bool counters_fit(const char *at, unsigned int off, uint64_t page_bytes, 
 	int32_t n[4];
 
 	memcpy(n, at - off, sizeof(n));
-	if (bytes > most || bytes % page_bytes || most % page_bytes || n[0] < 0 || n[0] > n[2] || n[3] < 0 || n[3] > 1)
+	/* in 2.43, each time that such a block is moved adds 16 bytes too many */
+	if (bytes > most || bytes % CHUNK_ALIGN || most % CHUNK_ALIGN || n[0] < 0 || n[0] > n[2] || n[3] < 0 || n[3] > 1)
 		return false;
 	if (!n[0] != !bytes || !n[2] != !most || bytes / page_bytes < (uint64_t)n[0])
 		return false;
 	return n[1] >= N_MMAPS_MAX_DEFAULT || (!strict && n[1] >= 0);
 }
 
-/* Where the main arena has never had a break, the pointer is NULL: then only usual counters will do. */
-static bool base_fits(struct target *t, uint64_t base, bool strict)
+/* Where the break could never grow, it is a mapping's start, or NULL: then only usual counters will do. */
+static bool base_fits(struct target *t, uint64_t base, bool is_break)
 {
 	const struct mapping *m = base ? maps__find(&t->maps, base) : NULL;
 
-	return m ? is_brk(m) : !base && !strict;
+	if (is_break)
+		return m && is_brk(m);
+	return m ? is_anon(m) && !(base % t->page_bytes) : !base;
 }
 
 static void find_sums(struct target *t, struct glibc_layout *l, const char *bytes, size_t n)

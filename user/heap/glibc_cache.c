@@ -21,6 +21,7 @@
 #define LEARN_CHUNKS 4096	/* of a segment: where tcaches usually are */
 #define LEARN_TRIES 50
 #define ROUNDS 4
+#define LIST_TRIES 4
 
 const struct tcache_shape tcache_shapes[] = {
 	{ 0x290, 64, 2, false },	/* 2.30 to 2.41 */
@@ -118,6 +119,12 @@ bool tcache__may_be(const char *bytes, const struct tcache_shape *s)
 	return any || is_empty(bytes, s);
 }
 
+/* Could a block be here? */
+static bool is_ours(const struct taking *k, uint64_t addr)
+{
+	return taking__segment_of(k, addr) || taking__is_mapped(k, addr);
+}
+
 struct fit {
 	unsigned int n_good, n_bad;
 	uint64_t key;		/* that most of them have */
@@ -146,7 +153,7 @@ static struct fit fit_of(struct taking *k, uint64_t addr, const struct tcache_sh
 
 		if (!head)
 			f.n_bad += !s->counts_room && counted;
-		else if (!taking__segment_of(k, head))
+		else if (!is_ours(k, head))
 			return (struct fit){};
 		else if (counted && lines__word(k->lines, head - 8, &size) && bin_takes(i, size & ~CHUNK_FLAGS) &&
 			 lines__word(k->lines, head + 8, &key))
@@ -168,9 +175,24 @@ static struct fit fit_of(struct taking *k, uint64_t addr, const struct tcache_sh
 	return f;
 }
 
+static bool has_key(const struct taking *k, uint64_t tcache, uint64_t word)
+{
+	return k->l->key_kind == KEY_UNKNOWN || word == (k->l->key_kind == KEY_RANDOM ? k->g->tcache_key : tcache);
+}
+
 static bool fits(const struct fit *f)
 {
 	return f->empty || (f->n_good && f->n_bad * 4 <= f->n_good);
+}
+
+/* With the key known, two heads that have it are no accident; and one that was a tcache before still is. */
+static bool is_tcache(const struct taking *k, uint64_t addr, const struct fit *f)
+{
+	bool has_it = f->n_good && has_key(k, addr, f->key);
+
+	if (k->l->key_kind == KEY_UNKNOWN)
+		return fits(f);
+	return f->empty || has(&k->l->known_tcaches, addr) || (has_it && (f->n_good > 1 || !f->n_bad));
 }
 
 /* The key that all have, or each its own address: never a number that a program would write. */
@@ -247,49 +269,76 @@ static void choose_shape(struct taking *k)
 		}
 }
 
-static bool has_key(const struct taking *k, uint64_t tcache, uint64_t word)
+/* An empty one is all zeros. The first block of an arena, of that size, is one: a thread begins with it. */
+static int push_empty(struct taking *k, struct err *e)
 {
-	return k->l->key_kind == KEY_UNKNOWN || word == (k->l->key_kind == KEY_RANDOM ? k->g->tcache_key : tcache);
+	char bytes[TCACHE_BYTES_MAX], zeros[TCACHE_BYTES_MAX] = {};
+
+	for (size_t i = 0; i < k->segments.n; i++) {
+		uint64_t addr = k->segments.v[i].first + CHUNK_HEADER;
+		const struct tcache_shape *s = shape_at(k, addr);
+
+		if (s && !s->counts_room && target__read_present(k->t, addr, bytes, shape_bytes(s)) == shape_bytes(s) &&
+		    !memcmp(bytes, zeros, shape_bytes(s)) && !push_address(&k->tcaches, addr))
+			return NO_MEMORY(e);
+	}
+	sort(&k->tcaches);
+	return 0;
 }
 
 static int find_tcaches(struct taking *k, struct err *e)
 {
+	k->tcaches.n = 0;
 	if (!k->l->tcache)
 		choose_shape(k);
 	if (!k->l->tcache)
-		return 0;
-	k->tcaches.n = 0;
+		return push_empty(k, e);
 	for (size_t i = 0; i < k->maybe_tcaches.n; i++) {
 		uint64_t addr = k->maybe_tcaches.v[i];
 		const struct tcache_shape *s = shape_at(k, addr);
 		struct fit f = s ? fit_of(k, addr, s) : (struct fit){};
 
-		if (!s || !fits(&f))
+		if (!s || !is_tcache(k, addr, &f))
 			continue;
 		if (k->l->key_kind == KEY_UNKNOWN)
 			learn_from(k, addr, s, &f);
-		if (!f.empty && !has_key(k, addr, f.key))
-			continue;
 		if (!push_address(&k->tcaches, addr))
 			return NO_MEMORY(e);
 	}
+	return push_empty(k, e);
+}
+
+/* For the next census, and for keys that are a tcache's address. */
+static int remember_tcaches(struct taking *k, struct err *e)
+{
+	k->l->known_tcaches.n = 0;
+	for (size_t i = 0; i < k->tcaches.n; i++)
+		if (!push_address(&k->l->known_tcaches, k->tcaches.v[i]))
+			return NO_MEMORY(e);
 	return 0;
 }
 
 /* ---- lists */
 
 struct list {
+	uint64_t head_at;	/* where its head stands */
 	uint64_t head;		/* a block */
 	unsigned int bin;
 	uint64_t tcache;	/* 0: a fast bin */
 	uint64_t n_max;
 };
 
+/* Bins of which a list did not hold. */
+struct torn {
+	uint64_t n;
+	bool bins[128];
+};
+
 #define FROM_FAST 1ull		/* addresses of blocks are aligned */
 
 static bool could_be_next(struct taking *k, uint64_t addr)
 {
-	return !addr || (!(addr % CHUNK_ALIGN) && taking__segment_of(k, addr));
+	return !addr || (!(addr % CHUNK_ALIGN) && is_ours(k, addr));
 }
 
 /* Links are xored with where they stand from 2.32 on: whichever way leads to chunks. */
@@ -317,7 +366,7 @@ static int64_t read_list(struct taking *k, const struct list *l, struct err *e)
 	uint64_t n = 0, power = 1;
 
 	while (at) {
-		bool fits = at != kept && !(at % CHUNK_ALIGN) && n < l->n_max && taking__segment_of(k, at) &&
+		bool fits = at != kept && !(at % CHUNK_ALIGN) && n < l->n_max && is_ours(k, at) &&
 			    lines__word(k->lines, at - 8, &size) && lines__word(k->lines, at, &word) &&
 			    bin_takes(l->bin, size & ~CHUNK_FLAGS) &&
 			    (!l->tcache || (lines__word(k->lines, at + 8, &key) && has_key(k, l->tcache, key)));
@@ -357,14 +406,14 @@ static int gather_lists(struct taking *k, struct lists *to, struct err *e)
 	int r = 0;
 
 	to->n = 0;
-	for (size_t i = 0; i < k->tcaches.n && !r; i++) {
+	for (size_t i = 0; s && i < k->tcaches.n && !r; i++) {
 		uint64_t addr = k->tcaches.v[i];
 
 		if (target__read_present(k->t, addr, bytes, shape_bytes(s)) != shape_bytes(s))
 			continue;
 		for (unsigned int bin = 0; bin < s->n_bins && !r; bin++)
 			if (head_of(bytes, s, bin))
-				r = push_list(to, (struct list){ head_of(bytes, s, bin), bin, addr, LIST_MAX }, e);
+				r = push_list(to, (struct list){ addr + heads_off(s) + bin * 8ul, head_of(bytes, s, bin), bin, addr, LIST_MAX }, e);
 	}
 	for (size_t i = 0; i < k->arenas.n && !r; i++) {
 		struct glibc_arena *a = &k->arenas.v[i], now = *a;
@@ -373,7 +422,7 @@ static int gather_lists(struct taking *k, struct lists *to, struct err *e)
 			continue;
 		for (unsigned int bin = 0; bin < k->l->n_fast && !r; bin++)
 			if (now.fast[bin])
-				r = push_list(to, (struct list){ now.fast[bin] + CHUNK_HEADER, bin, 0, k->heap_bytes / CHUNK_MIN }, e);
+				r = push_list(to, (struct list){ a->addr + k->l->fast_off + bin * 8ul, now.fast[bin] + CHUNK_HEADER, bin, 0, k->heap_bytes / CHUNK_MIN }, e);
 	}
 	return r;
 }
@@ -390,21 +439,41 @@ static void learn_links(struct taking *k, const struct lists *all)
 	k->l->links_known = true;
 }
 
-/* Into k->freed; *ret_torn: lists that do not hold. */
-static int read_lists(struct taking *k, uint64_t *ret_torn, struct err *e)
+/* A list that changes faster than its lines are remembered: anew from its head, some times. */
+static int64_t reread_list(struct taking *k, struct list l, struct err *e)
+{
+	int64_t n = -1;
+
+	for (int i = 0; i < LIST_TRIES && n == -1; i++) {
+		lines__forget(k->lines);
+		if (!lines__word(k->lines, l.head_at, &l.head))
+			return -1;
+		l.head += l.head && !l.tcache ? CHUNK_HEADER : 0;
+		n = read_list(k, &l, e);
+	}
+	return n;
+}
+
+/* Into k->freed. */
+static int read_lists(struct taking *k, struct torn *ret, struct err *e)
 {
 	struct lists all = { 0 };
-	int64_t n = 0;
 	int r;
 
 	lines__forget(k->lines);
 	r = gather_lists(k, &all, e);
 	if (!r && !k->l->links_known)
 		learn_links(k, &all);
-	*ret_torn = 0;
+	*ret = (struct torn){};
 	for (size_t i = 0; i < all.n && !r; i++) {
-		n = read_list(k, &all.v[i], e);
-		*ret_torn += n == -1;
+		int64_t n = read_list(k, &all.v[i], e);
+
+		if (n == -1 && !k->t->stopped)
+			n = reread_list(k, all.v[i], e);
+		if (n == -1) {
+			ret->n++;
+			ret->bins[all.v[i].bin] = true;
+		}
 		r = n < -1 ? (int)n : 0;
 		if (!(i % 64) && !r)
 			r = target__go_on(k->t, "reading the caches of the heap", 1) ? err_set(e, -EINTR, "stopped") : 0;
@@ -434,14 +503,30 @@ static int gather_unlisted(struct taking *k, struct addresses *to, struct err *e
 	return 0;
 }
 
-static void drop_without_key(struct taking *k, struct addresses *a)
+static bool may_be_torn(struct taking *k, uint64_t addr, const struct torn *torn)
+{
+	uint64_t size, bin;
+
+	if (!lines__word(k->lines, addr - 8, &size))
+		return false;
+	bin = ((size & ~CHUNK_FLAGS) - CHUNK_MIN) / CHUNK_ALIGN;
+	if (bin < SMALL_BINS)
+		return torn->bins[bin];
+	for (bin = SMALL_BINS; bin < ARRAY_SIZE(torn->bins); bin++)
+		if (torn->bins[bin])
+			return true;
+	return false;
+}
+
+/* Those stay that still have the key, and may be in a list that could not be read. */
+static void drop_settled(struct taking *k, struct addresses *a, const struct torn *torn)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < a->n; i++) {
 		uint64_t word;
 
-		if (lines__word(k->lines, a->v[i] + 8, &word) && taking__is_key(k, word))
+		if (lines__word(k->lines, a->v[i] + 8, &word) && taking__is_key(k, word) && may_be_torn(k, a->v[i], torn))
 			a->v[n++] = a->v[i];
 	}
 	a->n = n;
@@ -451,32 +536,46 @@ static void drop_without_key(struct taking *k, struct addresses *a)
  * A thread that ends leaves keys behind in blocks that are given again: the lists say what is free. Where these change
  * faster than they are read, the key does.
  */
-static int settle(struct taking *k, uint64_t torn, struct err *e)
+static int settle(struct taking *k, struct torn *torn, struct err *e)
 {
 	struct addresses left = { 0 };
 	int r = gather_unlisted(k, &left, e);
 
-	for (int i = 0; i < ROUNDS && left.n && torn && !r; i++) {
-		r = read_lists(k, &torn, e);
+	drop_settled(k, &left, torn);
+	for (int i = 0; i < ROUNDS && left.n && !r; i++) {
+		r = read_lists(k, torn, e);
 		sort(&k->freed);
 		if (!r)
 			r = gather_unlisted(k, &left, e);
-		drop_without_key(k, &left);
+		drop_settled(k, &left, torn);
 	}
-	for (size_t i = 0; i < left.n && torn && !r; i++)
+	for (size_t i = 0; i < left.n && !r; i++)
 		if (!push_address(&k->freed, left.v[i]))
 			r = NO_MEMORY(e);
-	if (torn)
-		k->n_unsettled += left.n;
-	k->n_torn = torn;
+	k->n_unsettled += left.n;
 	sort(&k->freed);
 	vec_done(&left);
 	return r;
 }
 
+/*
+ * Blocks go from fast bins to bins or tcaches while nobody allocates or frees them. What was in a list before the walk or is in one after
+ * it was free all the time, or has changed meanwhile.
+ */
+int taking__read_lists_before(struct taking *k, struct err *e)
+{
+	struct torn torn;
+
+	k->freed.n = k->tcaches.n = 0;
+	for (size_t i = 0; i < k->l->known_tcaches.n; i++)
+		if (!push_address(&k->tcaches, k->l->known_tcaches.v[i]))
+			return NO_MEMORY(e);
+	return k->t->stopped ? 0 : read_lists(k, &torn, e);
+}
+
 int taking__read_caches(struct taking *k, struct err *e)
 {
-	uint64_t torn;
+	struct torn torn = {};
 	int r = find_tcaches(k, e);
 
 	/* none of them may be whole at the first look */
@@ -484,12 +583,15 @@ int taking__read_caches(struct taking *k, struct err *e)
 		lines__forget(k->lines);
 		r = find_tcaches(k, e);
 	}
-	k->freed.n = 0;
+	k->n_unsettled = 0;
+	if (!r)
+		r = remember_tcaches(k, e);
 	if (!r)
 		r = read_lists(k, &torn, e);
+	k->n_torn = torn.n;
 	/* what was torn in one look is whole in the next one, mostly: each finds some of them */
-	for (int i = 0; i < ROUNDS && !r && torn; i++)
+	for (int i = 0; i < ROUNDS && !r && torn.n; i++)
 		r = read_lists(k, &torn, e);
 	sort(&k->freed);
-	return r ? r : settle(k, torn, e);
+	return r ? r : settle(k, &torn, e);
 }

@@ -19,49 +19,91 @@ struct header {
 	uint64_t prev, size;
 };
 
-/* From 2.43 on the size is that of a chunk like others: 16 less than the mapping. */
-static uint64_t bytes_of(const struct target *t, const struct header *h, uint64_t *ret_less)
+/* How long a mapping is by what its header says; 0: it is none. From 2.43 on a size is 16 less than that. */
+static uint64_t mapping_bytes(const struct target *t, uint64_t before, uint64_t size, uint64_t *ret_less)
 {
-	uint64_t bytes = h->size & ~CHUNK_FLAGS, page = t->page_bytes;
+	uint64_t bytes = (size & ~CHUNK_FLAGS) + before, page = t->page_bytes;
 
 	*ret_less = (bytes + CHUNK_HEADER) % page ? 0 : CHUNK_HEADER;
-	if (h->prev || (h->size & CHUNK_FLAGS) != CHUNK_IS_MAPPED || !bytes || (bytes + *ret_less) % page)
+	if ((size & CHUNK_FLAGS) != CHUNK_IS_MAPPED || bytes <= before || (bytes + *ret_less) % page)
 		return 0;
 	return bytes + *ret_less;
 }
 
-/* The header of a block that was aligned, if this one was; else ret stays. */
-static void find_aligned(struct taking *k, uint64_t start, uint64_t bytes, uint64_t *ret)
-{
-	for (uint64_t align = 2 * CHUNK_ALIGN; align < bytes; align *= 2) {
-		uint64_t at = ((start + CHUNK_HEADER + align - 1) & ~(align - 1)) - CHUNK_HEADER;
-		struct header h;
+/* A block that has a mapping of its own. */
+struct found {
+	uint64_t start, bytes;	/* of the mapping */
+	uint64_t less;
+	uint64_t chunk;
+};
 
-		if (at == start || at - start + CHUNK_MIN > bytes)
-			continue;
-		if (lines__word(k->lines, at, &h.prev) && lines__word(k->lines, at + 8, &h.size) && h.prev == at - start &&
-		    h.size == ((bytes - (at - start)) | CHUNK_IS_MAPPED)) {
-			*ret = at;
-			return;
-		}
-	}
+/* Is this the header of a block that was aligned? It alone is right then: the first one is as old as the block. */
+static bool is_aligned_one(struct taking *k, struct found *f, uint64_t at, const struct header *h, uint64_t end)
+{
+	uint64_t bytes, less;
+
+	if (h->prev != at - f->start)
+		return false;
+	bytes = mapping_bytes(k->t, h->prev, h->size, &less);
+	if (!bytes || bytes > end - f->start || less != f->less)
+		return false;
+	f->bytes = bytes;
+	f->chunk = at;
+	return true;
 }
 
-static int push_mapped(struct taking *k, uint64_t start, uint64_t bytes, uint64_t less, struct err *e)
+/* It stands before an address that is aligned to some power of two. */
+static bool find_aligned(struct taking *k, struct found *f, uint64_t end)
 {
-	struct heap_block *b;
-	uint64_t chunk = start;
+	for (uint64_t align = 2 * CHUNK_ALIGN; align < end - f->start; align *= 2) {
+		uint64_t at = ((f->start + CHUNK_HEADER + align - 1) & ~(align - 1)) - CHUNK_HEADER;
+		struct header h;
 
-	find_aligned(k, start, bytes - less, &chunk);
-	b = vec_push(&k->mapped);
-	if (!b)
+		if (at != f->start && at <= end - CHUNK_MIN && lines__word(k->lines, at, &h.prev) &&
+		    lines__word(k->lines, at + 8, &h.size) && is_aligned_one(k, f, at, &h, end))
+			return true;
+	}
+	return false;
+}
+
+/* Where realloc moved such a block, it is not aligned any more, but still stands at the end of a page. */
+static void find_moved(struct taking *k, struct found *f, uint64_t end)
+{
+	struct page_scan scan = { .t = k->t, .at = f->start, .end = MIN(end, f->start + f->bytes) };
+	struct header headers[HEADERS_AT_ONCE];
+	uint64_t at[HEADERS_AT_ONCE];
+	size_t n;
+
+	do {
+		for (n = 0; n < HEADERS_AT_ONCE && page_scan__next(&scan, &at[n]); n++)
+			at[n] += k->t->page_bytes - CHUNK_HEADER;
+		target__read_heads(k->t, at, n, headers, sizeof(*headers));
+		for (size_t i = 0; i < n; i++)
+			if (is_aligned_one(k, f, at[i], &headers[i], end))
+				return;
+	} while (n == HEADERS_AT_ONCE && !target__go_on(k->t, "looking for mapped blocks", 1));
+}
+
+static int push_mapped(struct taking *k, const struct found *f, struct err *e)
+{
+	struct heap_block *b = vec_push(&k->mapped);
+	struct heap_range *r = vec_push(&k->mapped_ranges);
+	uint64_t key;
+
+	if (!b || !r)
 		return NO_MEMORY(e);
 	*b = (struct heap_block){
-		.addr = chunk + CHUNK_HEADER,
-		.usable = start + bytes - less - chunk - (less ? 8 : CHUNK_HEADER),
+		.addr = f->chunk + CHUNK_HEADER,
+		.usable = f->start + f->bytes - f->less - f->chunk - (f->less ? 8 : CHUNK_HEADER),
 		.flags = BLOCK_MAPPED,
 	};
-	k->mapped_bytes += bytes;
+	/* in 2.43 a tcache may have them, too */
+	if (f->less && lines__word(k->lines, b->addr + 8, &key) && taking__is_key(k, key))
+		b->flags |= BLOCK_KEYED;
+	*r = (struct heap_range){ f->start, f->start + f->bytes };
+	k->mapped_bytes += f->bytes;
+	/* the libc that does so miscounts bytes where a block was moved: only the number is certain */
+	k->mapped_less |= f->less;
 	return 0;
 }
 
@@ -88,17 +130,24 @@ static int search_mapping(struct taking *k, const struct mapping *m, struct err 
 			return err_set(e, -EINTR, "stopped");
 		for (size_t i = 0; i < n; i++) {
 			const struct segment *s = pages[i] >= free_from ? taking__segment_of(k, pages[i]) : NULL;
-			uint64_t less, bytes = bytes_of(k->t, &headers[i], &less);
+			struct found f = { .start = pages[i], .chunk = pages[i] };
 			int r;
 
 			if (s)
 				free_from = MAX(free_from, s->end);
-			if (pages[i] < free_from || !bytes || bytes > m->end - pages[i])
+			if (pages[i] < free_from || headers[i].prev)
 				continue;
-			r = push_mapped(k, pages[i], bytes, less, e);
+			f.bytes = mapping_bytes(k->t, 0, headers[i].size, &f.less);
+			if (!f.bytes)
+				continue;
+			if (!find_aligned(k, &f, m->end) && k->mapped_thorough)
+				find_moved(k, &f, m->end);
+			if (f.bytes > m->end - f.start)
+				continue;
+			r = push_mapped(k, &f, e);
 			if (r)
 				return r;
-			free_from = pages[i] + bytes;
+			free_from = f.start + f.bytes;
 		}
 		scan.at = MAX(scan.at, free_from);
 	}
@@ -111,12 +160,28 @@ static int search(struct taking *k, struct err *e)
 	int r = 0;
 
 	lines__forget(k->lines);
-	k->mapped.n = 0;
+	k->mapped.n = k->mapped_ranges.n = 0;
 	k->mapped_bytes = k->swapped_bytes = 0;
+	k->mapped_less = false;
 	for (size_t i = 0; i < k->t->maps.n && !r; i++)
 		if (is_anon(&k->t->maps.v[i]))
 			r = search_mapping(k, &k->t->maps.v[i], e);
 	return r;
+}
+
+bool taking__is_mapped(const struct taking *k, uint64_t addr)
+{
+	size_t low = 0, high = k->mapped.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (k->mapped.v[mid].addr < addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < k->mapped.n && k->mapped.v[low].addr == addr;
 }
 
 int taking__find_mapped(struct taking *k, struct err *e)
@@ -132,16 +197,18 @@ int taking__find_mapped(struct taking *k, struct err *e)
 			if (r)
 				return r;
 		}
-		r = before.n_mmaps ? search(k, e) : (k->mapped.n = k->mapped_bytes = 0, 0);
+		/* what was there when the census began is all that counts */
+		r = before.n_mmaps ? search(k, e) : 0;
 		if (r)
 			return r;
 		if (!taking__read_sums(k, &after))
 			break;
-		if (k->mapped.n == after.n_mmaps && k->mapped_bytes == after.mmapped_mem)
+		if (k->mapped.n == after.n_mmaps && (k->mapped_bytes == after.mmapped_mem || (k->mapped_less && i)))
 			return 0;
+		k->mapped_thorough = true;
 		/* on the disk, and not brought back for this */
 		if (k->swapped_bytes && k->mapped.n < after.n_mmaps && k->mapped_bytes < after.mmapped_mem) {
-			k->n_unsettled += after.n_mmaps - k->mapped.n;
+			k->n_mapped_unsure = after.n_mmaps - k->mapped.n;
 			return 0;
 		}
 		if (memcmp(&before, &after, sizeof(before)))
@@ -150,6 +217,6 @@ int taking__find_mapped(struct taking *k, struct err *e)
 	if (!k->mapped_moving)
 		return err_set(e, -EPROTO, "heap layout not recognised: found %zu blocks with a mapping of their own, libc has counted %u",
 			       k->mapped.n, after.n_mmaps);
-	k->n_unsettled += MAX(k->mapped.n, after.n_mmaps) - MIN(k->mapped.n, after.n_mmaps) + 1;
+	k->n_mapped_unsure = MAX(k->mapped.n, after.n_mmaps) - MIN(k->mapped.n, after.n_mmaps) + 1;
 	return 0;
 }

@@ -116,9 +116,10 @@ struct taking {
 	struct segments segments;	/* by address */
 	struct addresses maybe_tcaches, tcaches;	/* blocks, by address */
 	struct addresses freed;	/* blocks that are in caches and fast bins */
-	struct vec(struct heap_block) mapped;
+	struct vec(struct heap_block) mapped;	/* by address */
+	struct vec(struct heap_range) mapped_ranges;
 	uint64_t mapped_bytes, swapped_bytes;	/* of these mappings; passed over among them */
-	bool mapped_moving;
+	bool mapped_moving, mapped_less, mapped_thorough;
 	struct glibc_sums sums;
 	uint64_t heap_bytes, walked_bytes;	/* for the progress */
 	uint64_t chain_bytes_left;	/* of work on chains that may lead nowhere */
@@ -126,6 +127,8 @@ struct taking {
 	/* signs that it changes while it is read */
 	uint64_t n_breaks, n_torn, n_unsettled;
 	bool is_moving;
+	uint64_t patience_us;	/* that is left to wait for threads which were interrupted within malloc */
+	uint64_t n_mapped_unsure;
 };
 
 int lines__new(struct target *t, struct lines **ret);
@@ -159,10 +162,12 @@ const struct tcache_shape *tcache__shape_of(const struct glibc_layout *l, uint64
 /* Before the walk: the key, if a tcache is where they usually are. */
 void taking__learn_key(struct taking *k);
 bool taking__is_key(const struct taking *k, uint64_t word);
+int taking__read_lists_before(struct taking *k, struct err *e);
 int taking__read_caches(struct taking *k, struct err *e);
 
 /* glibc_mapped.c */
 int taking__find_mapped(struct taking *k, struct err *e);
+bool taking__is_mapped(const struct taking *k, uint64_t addr);	/* the block of one */
 
 #define NO_MEMORY(e) err_set(e, -ENOMEM, "no memory for the blocks of a heap")
 

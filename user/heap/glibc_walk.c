@@ -16,6 +16,7 @@
 #define CHAIN_ENOUGH 64		/* chunks in a row that are no accident */
 #define MARK_EVERY 64		/* chunks */
 #define N_MARKS 4
+#define LARGEST (1ull << 40)	/* no chunk has more */
 
 /* ---- one step */
 
@@ -278,14 +279,37 @@ static int search_on(struct walker *w, uint64_t from, struct err *e)
 	return 0;
 }
 
-/* Chunks do not follow each other here. */
-static int mend(struct walker *w, struct err *e)
+/* Top has moved since: what lies across its old place is younger than the walk, or top itself. */
+static bool crosses_top(struct walker *w, uint64_t bytes)
 {
-	static const unsigned int patience_us[] = { 0, 0, 200, 2000 };
+	const struct segment *s = w->s;
+	struct glibc_arena now = w->k->arenas.v[s->arena];
+
+	return s->top && w->at < s->top && bytes > s->top - w->at && bytes < LARGEST && taking__reread_arena(w->k, &now) &&
+	       now.top != s->top;
+}
+
+/* The arena has given memory back: what was the last chunk is top now, and what lies behind it is not there any more. */
+static bool is_beyond_top(struct walker *w)
+{
+	const struct segment *s = w->s;
+	struct glibc_arena now = w->k->arenas.v[s->arena];
+
+	return s->top && taking__reread_arena(w->k, &now) && now.top != s->top && now.top >= s->first && now.top <= w->at;
+}
+
+/* Chunks do not follow each other here. */
+static int mend(struct walker *w, bool *ret_ended, struct err *e)
+{
+	static const unsigned int patience_us[] = { 0, 0, 200, 2000, 8000, 16000 };
 	struct taking *k = w->k;
 	uint64_t from = w->prev ? w->prev : w->at;
 	int r;
 
+	if (is_beyond_top(w)) {
+		*ret_ended = true;
+		return 0;
+	}
 	if (w->at > w->broke_at)
 		w->n_tries = 0;
 	w->broke_at = MAX(w->at, w->broke_at);
@@ -293,8 +317,11 @@ static int mend(struct walker *w, struct err *e)
 	look_anew(k);
 	if (w->n_tries < ARRAY_SIZE(patience_us) && w->n_marks) {
 		/* a thread that was interrupted within malloc goes on, if it is let */
-		if (!k->t->stopped && patience_us[w->n_tries])
-			usleep(patience_us[w->n_tries]);
+		unsigned int us = k->t->stopped ? 0 : MIN(patience_us[w->n_tries], k->patience_us);
+
+		if (us)
+			usleep(us);
+		k->patience_us -= us;
 		w->n_tries++;
 		go_back(w);
 		return 0;
@@ -341,7 +368,7 @@ static enum here what_is_here(struct walker *w, const char *p, uint64_t size)
 
 	if (w->prev && !(size & CHUNK_PREV_IN_USE) && word_at(p, 0) != w->prev_bytes)
 		return HERE_WRONG;
-	if (w->at == s->top)
+	if (w->at == s->top || crosses_top(w, bytes))
 		return HERE_END;
 	if (bytes <= 2 * FENCE_BYTES && w->at + bytes + CHUNK_HEADER <= s->end) {
 		const char *next = look(w->k, w->at, bytes + CHUNK_HEADER, s->end) + bytes;
@@ -363,7 +390,7 @@ static int walk_on(struct walker *w, bool *ret_ended, struct err *e)
 	enum here here = what_is_here(w, p, size);
 
 	if (here == HERE_WRONG)
-		return mend(w, e);
+		return mend(w, ret_ended, e);
 	if (settle_prev(w, size & CHUNK_PREV_IN_USE))
 		return NO_MEMORY(e);
 	w->prev = 0;

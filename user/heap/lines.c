@@ -9,7 +9,7 @@
 #include "heap/glibc_parts.h"
 
 #define LINE_BYTES 4096ull	/* no more than a page of any kernel */
-#define N_LINES 1024
+#define N_LINES 4096
 
 struct lines {
 	struct target *t;

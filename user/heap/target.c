@@ -244,14 +244,14 @@ static size_t read_some(struct target *t, uint64_t addr, char *to, size_t n)
 	return read_pieces(t, here, there, n_pieces);
 }
 
-void target__read_heads(struct target *t, const uint64_t *pages, size_t n, void *to, size_t bytes)
+void target__read_heads(struct target *t, const uint64_t *addrs, size_t n, void *to, size_t bytes)
 {
 	struct iovec here[PAGES_AT_ONCE], there[PAGES_AT_ONCE];
 
 	for (size_t at = 0, part; at < n; at += part) {
 		part = MIN(n - at, (size_t)PAGES_AT_ONCE);
 		for (size_t i = 0; i < part; i++) {
-			there[i] = (struct iovec){ (void *)(uintptr_t)pages[at + i], bytes };
+			there[i] = (struct iovec){ (void *)(uintptr_t)addrs[at + i], bytes };
 			here[i] = (struct iovec){ (char *)to + (at + i) * bytes, bytes };
 		}
 		read_pieces(t, here, there, part);

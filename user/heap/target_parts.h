@@ -7,7 +7,7 @@
 
 /* Has it ended, or become another program? What was read until now may be of both then. */
 bool target__is_gone(struct target *t);
-/* The first bytes (at most a page) of n pages that are there; of those that went away meanwhile: zeros. */
-void target__read_heads(struct target *t, const uint64_t *pages, size_t n, void *to, size_t bytes);
+/* Some bytes at n addresses, each within a page that is there; of those that went away meanwhile: zeros. */
+void target__read_heads(struct target *t, const uint64_t *addrs, size_t n, void *to, size_t bytes);
 
 #endif
