@@ -167,7 +167,7 @@ $(FX)/parts.stripped: tests/fixtures/parts.c
 
 # What user/heap finds, one module at a time; static, as the tests themselves are.
 $(FX)/heap-tool: $(B)/tests/heap/heap_tool.o $(LIB_OBJ)
-	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static $(STATIC_QUIET)) -o $@ $^ $(if $(SAN),$(LIBS),$(STATIC_LIBS))
+	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static $(STATIC_QUIET)) -o $@ $(filter %.o,$^) $(if $(SAN),$(LIBS),$(STATIC_LIBS))
 
 # Symbols but no debug info, and a build id that a test knows.
 # Debug information would name its functions as the source does.
@@ -178,4 +178,4 @@ $(FX)/names.nodebug: tests/fixtures/names.c
 
 # What no pointer reaches, by address; static, as the tests themselves are.
 $(FX)/reach-tool: $(B)/tests/heap/reach_tool.o $(LIB_OBJ)
-	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static $(STATIC_QUIET)) -o $@ $^ $(if $(SAN),$(LIBS),$(STATIC_LIBS))
+	$(call say,LINK,$@)mkdir -p $(FX) && $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(SAN),,-static $(STATIC_QUIET)) -o $@ $(filter %.o,$^) $(if $(SAN),$(LIBS),$(STATIC_LIBS))

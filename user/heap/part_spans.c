@@ -14,10 +14,10 @@ int part_spans__add(struct part_spans *to, const struct target *t, uint64_t star
 	uint64_t page = t->page_bytes;
 	struct part_span *s;
 
-	start = start / page * page;
-	end = end > UINT64_MAX - page ? end / page * page : (end + page - 1) / page * page;
 	if (start >= end)
 		return 0;
+	start = start / page * page;
+	end = end > UINT64_MAX - page ? end / page * page : (end + page - 1) / page * page;
 	s = vec_push(to);
 	if (!s)
 		return -ENOMEM;
