@@ -219,27 +219,37 @@ static uint32_t by_search(const struct block_index *x, uint64_t v)
 	return low && v < end_of(&x->blocks[low - 1]) ? low - 1 : NO_BLOCK;
 }
 
-static inline uint32_t block_at(const struct block_index *x, uint64_t v)
+/* What to look at for an address: a line, or the one block that covers its section. */
+struct place {
+	const struct index_line *line;	/* NULL: block says it */
+	uint32_t block;
+};
+
+static inline struct place place_of(const struct block_index *x, uint64_t v)
 {
 	const struct index_section *s = section_of(x, v);
-	const struct index_line *l;
-	uint64_t line, bit;
-	uint32_t block;
+	uint64_t line;
 
 	if (!s)
-		return NO_BLOCK;
+		return (struct place){ NULL, NO_BLOCK };
 	if (!s->n)
-		return s->lines;
+		return (struct place){ NULL, s->lines };
 	line = ((v & (SECTION_BYTES - 1)) >> line_bits(x)) - s->first;
 	if (line >= s->n)	/* also if it is below the first */
-		return NO_BLOCK;
-	l = &x->lines[s->lines + line];
-	bit = (v >> x->granule_bits) % LINE_GRANULES;
-	if (!(l->covered >> bit & 1))
-		return NO_BLOCK;
+		return (struct place){ NULL, NO_BLOCK };
+	return (struct place){ &x->lines[s->lines + line], NO_BLOCK };
+}
+
+static inline uint32_t block_at(const struct block_index *x, struct place p, uint64_t v)
+{
+	uint64_t bit = (v >> x->granule_bits) % LINE_GRANULES;
+	uint32_t block;
+
+	if (!p.line || !(p.line->covered >> bit & 1))
+		return p.block;
 	if (x->crowded)
 		return by_search(x, v);
-	block = l->before + __builtin_popcountll(l->starts & ((2ull << bit) - 1)) - 1;
+	block = p.line->before + __builtin_popcountll(p.line->starts & ((2ull << bit) - 1)) - 1;
 	/* a block may begin or end within a granule */
 	if (v & ((1ull << x->granule_bits) - 1) && (block == NO_BLOCK || v < x->blocks[block].addr || v >= end_of(&x->blocks[block])))
 		return by_search(x, v);
@@ -248,7 +258,7 @@ static inline uint32_t block_at(const struct block_index *x, uint64_t v)
 
 uint32_t block_index__find(const struct block_index *x, uint64_t addr)
 {
-	return x->n_blocks ? block_at(x, addr) : NO_BLOCK;
+	return x->n_blocks ? block_at(x, place_of(x, addr), addr) : NO_BLOCK;
 }
 
 size_t block_index__pointers(const struct block_index *x, const uint64_t *words, size_t n, struct found_pointer *to)
@@ -258,26 +268,22 @@ size_t block_index__pointers(const struct block_index *x, const uint64_t *words,
 	size_t n_found = 0;
 
 	for (size_t i = 0; i < n;) {
-		uint64_t maybe[AHEAD];
+		struct place places[AHEAD];
 		uint32_t at[AHEAD];
 		unsigned int n_maybe = 0;
 
 		/* first the lines are fetched, then they are looked at */
 		for (; i < n && n_maybe < AHEAD; i++) {
 			uint64_t v = untagged(words[i]);
-			const struct index_section *s;
 
 			if (v - low >= bytes && v - low_2 >= bytes_2)
 				continue;
-			s = section_of(x, v);
-			if (!s)
-				continue;
-			__builtin_prefetch(&x->lines[s->lines + ((v & (SECTION_BYTES - 1)) >> line_bits(x)) - s->first]);
-			maybe[n_maybe] = v;
+			places[n_maybe] = place_of(x, v);
+			__builtin_prefetch(places[n_maybe].line);
 			at[n_maybe++] = i;
 		}
 		for (unsigned int k = 0; k < n_maybe; k++) {
-			uint32_t block = block_at(x, maybe[k]);
+			uint32_t block = block_at(x, places[k], untagged(words[at[k]]));
 
 			if (block != NO_BLOCK)
 				to[n_found++] = (struct found_pointer){ at[k], block };
