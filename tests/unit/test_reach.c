@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Which memory is a root, and which of the lost blocks are lost by themselves. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "heap/candidates.h"
+#include "heap/roots.h"
+#include "util/util.h"
+
+/* ---- roots */
+
+static struct roots look(const char *maps_text, struct target_thread *threads, size_t n, const struct heap_range *heap, size_t n_heap)
+{
+	struct census c = { .ranges = { (struct heap_range *)heap, n_heap, n_heap } };
+	struct roots r = { .threads = threads, .n_threads = n };
+	struct maps m;
+
+	cr_assert_eq(maps__parse(maps_text, strlen(maps_text), &m, NULL), 0);
+	cr_assert_eq(roots__ranges(&r, &m, &c, NULL), 0);
+	maps__done(&m);
+	r.threads = NULL;
+	return r;
+}
+
+static void want_range(const struct root_range *r, uint64_t start, uint64_t end, enum root_area area)
+{
+	cr_assert_eq(r->start, start, "%llx", (unsigned long long)r->start);
+	cr_assert_eq(r->end, end, "%llx", (unsigned long long)r->end);
+	cr_assert_eq(r->area, area);
+}
+
+Test(roots, mappings)
+{
+	static const struct heap_range heap[] = { { 0x30000, 0x38000 }, { 0x39000, 0x3a000 }, { 0x70000, 0x71000 } };
+	struct roots r = look("10000-14000 r-xp 00000000 fd:01 7 /bin/a\n"
+			      "14000-15000 r--p 00004000 fd:01 7 /bin/a\n"
+			      "15000-16000 rw-p 00005000 fd:01 7 /bin/a\n"
+			      "16000-18000 rw-p 00000000 00:00 0 \n"
+			      "2f000-40000 rw-p 00000000 00:00 0 [heap]\n"
+			      "50000-51000 r--p 00000000 fd:01 9 /usr/lib/locale\n"
+			      "60000-61000 rw-s 00000000 00:05 3 /dev/shm/x\n"
+			      "62000-63000 r--p 00000000 00:00 0 \n"
+			      "64000-65000 ---p 00000000 00:00 0 \n"
+			      "70000-72000 rw-p 00000000 00:00 0 \n"
+			      "80000-81000 rw-p 00000000 00:00 0 [stack]\n"
+			      "90000-91000 r--p 00000000 00:00 0 [vvar]\n",
+			      NULL, 0, heap, ARRAY_SIZE(heap));
+	static const struct root_range want[] = {
+		{ 0x14000, 0x15000, AREA_MODULE, 0 }, { 0x15000, 0x16000, AREA_MODULE, 0 }, { 0x16000, 0x18000, AREA_MODULE, 0 },
+		{ 0x2f000, 0x30000, AREA_MAPPING, 0 }, { 0x38000, 0x39000, AREA_MAPPING, 0 }, { 0x3a000, 0x40000, AREA_MAPPING, 0 },
+		{ 0x60000, 0x61000, AREA_MAPPING, 0 }, { 0x62000, 0x63000, AREA_MAPPING, 0 }, { 0x71000, 0x72000, AREA_MAPPING, 0 },
+		{ 0x80000, 0x81000, AREA_STACK, 0 },
+	};
+
+	cr_assert_eq(r.ranges.n, ARRAY_SIZE(want));
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		want_range(&r.ranges.v[i], want[i].start, want[i].end, want[i].area);
+	cr_assert_eq(r.below.n, 0);
+	roots__done(&r);
+}
+
+/* Only what is known to be a stack, and nothing else, is cut at its stack pointer. */
+Test(roots, stacks)
+{
+	struct target_thread threads[] = {
+		{ .tid = 1, .sp = 0x90800, .tp = 0x1000 },	/* the first thread: [stack] */
+		{ .tid = 2, .sp = 0x24000, .tp = 0x28f00 },	/* a guard below, its storage above */
+		{ .tid = 3, .sp = 0, .tp = 0x38f00 },		/* runs */
+		{ .tid = 4, .sp = 0x44000, .tp = 0x48f00 },	/* no guard: who knows what else is there */
+		{ .tid = 5, .sp = 0x53000, .tp = 0x58f00 },	/* two in one mapping */
+		{ .tid = 6, .sp = 0x52000, .tp = 0x55f00 },
+		{ .tid = 7, .sp = 0x62000, .tp = 0x1000 },	/* a stack of the program's own making */
+		{ .tid = 8, .sp = 0x70010, .tp = 0x78f00 },	/* to the very end */
+	};
+	struct roots r = look("1f000-20000 ---p 00000000 00:00 0 \n"
+			      "20000-29000 rw-p 00000000 00:00 0 \n"
+			      "2f000-30000 ---p 00000000 00:00 0 \n"
+			      "30000-39000 rw-p 00000000 00:00 0 \n"
+			      "40000-49000 rw-p 00000000 00:00 0 \n"
+			      "4f000-50000 ---p 00000000 00:00 0 \n"
+			      "50000-59000 rw-p 00000000 00:00 0 \n"
+			      "60000-69000 rw-p 00000000 00:00 0 \n"
+			      "6f000-70000 ---p 00000000 00:00 0 \n"
+			      "70000-79000 rw-p 00000000 00:00 0 \n"
+			      "90000-91000 rw-p 00000000 00:00 0 [stack]\n",
+			      threads, ARRAY_SIZE(threads), NULL, 0);
+	static const struct root_range want[] = {
+		{ 0x23f80, 0x29000, AREA_STACK, 0 }, { 0x30000, 0x39000, AREA_STACK, 0 }, { 0x40000, 0x49000, AREA_STACK, 0 },
+		{ 0x50000, 0x59000, AREA_STACK, 0 }, { 0x60000, 0x69000, AREA_STACK, 0 }, { 0x70000, 0x79000, AREA_STACK, 0 },
+		{ 0x90780, 0x91000, AREA_STACK, 0 },
+	};
+
+	cr_assert_eq(r.ranges.n, ARRAY_SIZE(want));
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		want_range(&r.ranges.v[i], want[i].start, want[i].end, want[i].area);
+	cr_assert_eq(r.below.n, 3);
+	want_range(&r.below.v[0], 0x20000, 0x23f80, AREA_STACK);
+	cr_assert_eq(r.below.v[0].thread, 1);
+	want_range(&r.below.v[1], 0x70000, 0x70000, AREA_STACK);
+	want_range(&r.below.v[2], 0x90000, 0x90780, AREA_STACK);
+	cr_assert_eq(r.below.v[2].thread, 0);
+	roots__done(&r);
+}
+
+Test(roots, kept)
+{
+	struct roots r = {};
+
+	cr_assert_eq(roots__parse_kept(&r,
+				       "pos:\t0\nflags:\t02\ntfd:        5 events:       19 data:     ffffa0001234  pos:0 ino:61af sdev:7\n"
+				       "tfd:        6 events:       19 data:                7  pos:0 ino:61af sdev:7\n"
+				       "tfd: 7 events: 0 data: 0\ndata:",
+				       "data:"),
+		     0);
+	cr_assert_eq(r.words.n, 2);
+	cr_assert_eq(r.words.v[0].value, 0xffffa0001234);
+	cr_assert_eq(r.words.v[1].value, 7);
+	roots__done(&r);
+	cr_assert_eq(roots__parse_kept(&r, "ID: 0\nsignal: 60/00007fff86e452a8\nnotify: signal/pid.2634\nClockID: 0\n", "/"), 0);
+	cr_assert_eq(r.words.n, 1);
+	cr_assert_eq(r.words.v[0].value, 0x7fff86e452a8);
+	roots__done(&r);
+}
+
+/* ---- direct, indirect: "abc" are blocks, "ab" in pairs is who points to whom, '!' before a block: it has left */
+
+static void judge(const char *pairs, const char *left, const char *want)
+{
+	struct candidates c = {};
+	uint8_t to[26];
+	size_t n = strlen(want);
+
+	c.left = calloc(n + 1, 1);
+	c.edges.first = calloc(n + 1, sizeof(uint32_t));
+	for (size_t i = 0; i < n; i++) {
+		cr_assert(vec_push(&c.blocks));
+		c.left[i] = strchr(left, 'a' + (int)i) != NULL;
+		c.edges.first[i] = c.edges.to.n;
+		for (const char *p = pairs; *p; p += 2)
+			if (p[0] == 'a' + (int)i)
+				*(uint32_t *)vec_push(&c.edges.to) = p[1] - 'a';
+	}
+	c.edges.first[n] = c.edges.to.n;
+	cr_assert_eq(candidates__judge(&c, to, NULL), 0);
+	for (size_t i = 0; i < n; i++)
+		cr_assert_eq(to[i], want[i] == 'D' ? UNREACHED : want[i] == 'i' ? UNREACHED_INDIRECT : REACHED, "%s: %c", pairs, 'a' + (int)i);
+	candidates__done(&c);
+}
+
+Test(reach, direct)
+{
+	judge("", "", "D");
+	judge("", "", "DDD");
+	judge("abbc", "", "Dii");
+	judge("cbba", "", "iiD");
+	judge("bcab", "", "Dii");
+	/* circles */
+	judge("abba", "", "Di");
+	judge("abbcca", "", "Dii");
+	judge("abbccadc", "", "iiiD");	/* d points into it */
+	judge("abbccadb", "", "iiiD");
+	judge("abbaccdd", "", "DiDD");
+	judge("abbacddcac", "", "Diii");	/* one circle into another */
+	judge("abbacddcda", "", "iiDi");
+	judge("abbaacbc", "", "Dii");
+	/* a diamond, and something that two point to */
+	judge("abacbdcd", "", "Diii");
+	judge("acbc", "", "DDi");
+	/* those that left count for nothing */
+	judge("abbc", "a", ".Di");
+	judge("abba", "b", "D.");
+}
