@@ -2,6 +2,7 @@
 /* What blocks are: each one's class or content, compared with what the fixture wrote down. */
 #include "lt.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static void kinds_of(struct test *t, const char *name, const char *(*name_of)(co
 	child__start(t, &c, &(struct spawn){ .argv = { fixture("heap-tool"), "kinds", pid_arg(f.c.pid), file } });
 	want_eq(t, "exit status", 0, (uint64_t)child__wait(t, &c));
 	/* pages that the process did not have before, it does not have because of us */
-	want_eq(t, "resident pages", before, rss_pages(f.c.pid));
+	want(t, rss_pages(f.c.pid) <= before, "%" PRIu64 " resident pages, %" PRIu64 " before", rss_pages(f.c.pid), before);
 	want_kinds(t, file, c.outs.s, name_of);
 	fx__quit(t, &f);
 }

@@ -19,7 +19,7 @@ struct part {
 
 struct parts {
 	struct fx f;
-	uint64_t page, rss;
+	uint64_t page, rss, walked;
 	struct part v[512];
 	size_t n;
 };
@@ -105,7 +105,7 @@ static void want_sum(struct test *t, const struct parts *p)
 		sum += p->v[i].resident;
 	}
 	want_eq(t, "sum of all rows", p->rss, sum);
-	want_eq(t, "resident memory, by the kernel's own walk", walked_rss(t, p->f.c.pid), sum - more);
+	want_eq(t, "resident memory, by the kernel's own walk", p->walked, sum - more);
 }
 
 static struct spawn as_root;	/* and all else as it is */
@@ -129,9 +129,14 @@ static void look_as(struct test *t, struct parts *p, const char *how, const char
 	s.argv[1] = "parts";
 	s.argv[2] = pid_arg(p->f.c.pid);
 	s.argv[3] = how;
-	child__start(t, &c, &s);
-	must(t, !child__wait(t, &c), "heap-tool failed: %s", c.errs.s);
-	parse(t, p, c.outs.s);
+	/* where memory is short the kernel takes pages of files back: then it is done once more */
+	do {
+		p->n = 0;
+		p->walked = walked_rss(t, p->f.c.pid);
+		child__start(t, &c, &s);
+		must(t, !child__wait(t, &c), "heap-tool failed: %s", c.errs.s);
+		parse(t, p, c.outs.s);
+	} while (p->walked != walked_rss(t, p->f.c.pid));
 	want_sum(t, p);
 }
 
