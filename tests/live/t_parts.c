@@ -38,7 +38,7 @@ static void parse(struct test *t, struct parts *p, const char *text)
 	}
 }
 
-/* The row of this name, or the nth of them. */
+/* The row of this name; there is one. */
 static const struct part *part(struct test *t, const struct parts *p, const char *kind, const char *name)
 {
 	const struct part *found = NULL;

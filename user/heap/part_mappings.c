@@ -7,12 +7,13 @@
 const char PART_RESERVED[] = "(reserved, no access)";
 
 /* What is not here and has a name is a file. The first that fits counts. */
-static const struct {
+static const struct known {
 	const char *prefix;
 	bool shared;		/* only if it is */
 	enum part_kind kind;
 	const char *name;	/* NULL: as it is */
 	bool is_nothing;
+	bool is_never_linked;	/* "(deleted)" says nothing */
 } known[] = {
 	{ "[vvar", .is_nothing = true },	/* the kernel's clocks: its own memory */
 	{ "[vsyscall]", .is_nothing = true },
@@ -25,31 +26,26 @@ static const struct {
 	{ "/dev/zero", .shared = true, .kind = PART_SHARED, .name = "(anonymous, shared)" },
 	{ "/dev/zero", .kind = PART_ANON },
 	{ "/dev/shm/", .kind = PART_SHARED },
-	{ "/memfd:", .kind = PART_SHARED },
-	{ "/SYSV", .kind = PART_SHARED },
+	{ "/memfd:", .kind = PART_SHARED, .is_never_linked = true },
+	{ "/SYSV", .kind = PART_SHARED, .is_never_linked = true },
+	{ "", .kind = PART_FILE },
 };
 
-static bool is_known(struct parts *p, const struct mapping *m, struct part_name *ret)
+static const struct known *known_as(const struct mapping *m)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		if (strncmp(m->path, known[i].prefix, strlen(known[i].prefix)) || (known[i].shared && !m->shared))
-			continue;
-		ret->kind = known[i].kind;
-		ret->is_nothing = known[i].is_nothing;
-		if (known[i].name)
-			ret->name = known[i].name;
-		return true;
-	}
-	return false;
+	const struct known *k = known;
+
+	while (strncmp(m->path, k->prefix, strlen(k->prefix)) || (k->shared && !m->shared))
+		k++;
+	return k;
 }
 
 /* The path, clean. Without memory for it, something. */
-static const char *path_of(struct parts *p, const struct mapping *m)
+static const char *path_of(struct parts *p, const struct mapping *m, const struct known *k)
 {
 	_cleanup_free_ char *name = NULL;
 
-	/* in front of the check of names: all files without one that is linked are of memory, and are told so already */
-	if (asprintf(&name, "%s%s", m->path, m->deleted && strncmp(m->path, "/memfd:", 7) && strncmp(m->path, "/SYSV", 5) ? " (deleted)" : "") < 0) {
+	if (asprintf(&name, "%s%s", m->path, m->deleted && !k->is_never_linked ? " (deleted)" : "") < 0) {
 		name = NULL;
 		return "?";
 	}
@@ -57,7 +53,7 @@ static const char *path_of(struct parts *p, const struct mapping *m)
 	return pool__string(&p->pool, name);
 }
 
-static void name_nameless(struct parts *p, const struct mapping *m, struct part_name *ret)
+static void name_nameless(const struct mapping *m, struct part_name *ret)
 {
 	ret->kind = PART_ANON;
 	if (!m->read && !m->write && !m->exec) {
@@ -83,6 +79,7 @@ static void name_of_module(struct parts *p, const struct mapping *m, struct modu
 void part_mappings__name(struct parts *p, const struct mapping *m, struct part_name *ret)
 {
 	struct module *in = modules__find(&p->modules, m->start);
+	const struct known *k;
 
 	*ret = (struct part_name){};
 	if (in && (m->ino || !module__open(&p->modules, in)) && !m->shared && (m->ino || m->write)) {
@@ -90,10 +87,11 @@ void part_mappings__name(struct parts *p, const struct mapping *m, struct part_n
 		return;
 	}
 	if (!m->ino && !m->path[0]) {
-		name_nameless(p, m, ret);
+		name_nameless(m, ret);
 		return;
 	}
-	ret->kind = PART_FILE;
-	ret->name = path_of(p, m);
-	is_known(p, m, ret);
+	k = known_as(m);
+	ret->kind = k->kind;
+	ret->name = k->name ? k->name : path_of(p, m, k);
+	ret->is_nothing = k->is_nothing;
 }
