@@ -109,7 +109,7 @@ Test(parts, a_page_is_split_by_bytes)
 	cr_assert_eq(part_rows__resident(&r), 4096);
 	part_rows__put(&r, s, &h);
 	cr_assert_eq(h.n_parts, 4);
-	cr_assert_str_eq(h.parts[0].name, "(other data of x.so)");
+	cr_assert_str_eq(h.parts[0].name, "(other data)");
 	cr_assert_eq(h.parts[0].resident_bytes, 4096 - 192 - 4 - 96);
 	cr_assert_str_eq(h.parts[1].name, "c");
 	cr_assert_eq(h.parts[1].resident_bytes, 192);

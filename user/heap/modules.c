@@ -108,11 +108,6 @@ struct module *modules__find(const struct modules *m, uint64_t addr)
 	return low < m->all.n && m->all.v[low].start <= addr ? &m->all.v[low] : NULL;
 }
 
-const char *module__file_name(const struct module *m)
-{
-	return path_basename(m->path);
-}
-
 /* Pages are mapped whole: a mapping begins somewhat before its segment. */
 static bool find_bias(struct module *m, uint64_t page_bytes)
 {

@@ -34,7 +34,6 @@ struct module *modules__find(const struct modules *m, uint64_t addr);	/* NULL: i
 /* Reads what its file says, the first time. False: nothing is known of it. */
 bool module__open(struct modules *all, struct module *m);
 const struct variables *module__variables(struct modules *all, struct module *m);
-const char *module__file_name(const struct module *m);
 
 /*
  * n bytes of a module's memory. Pages that are not there are as in the file, which is read instead: a process that

@@ -81,7 +81,6 @@ static int put_variable(struct part_globals *g, struct parts *p, struct module *
 int part_globals__put(struct part_globals *g, struct parts *p, struct module *m, struct part_rows *to)
 {
 	_cleanup_free_ size_t *order = NULL;
-	_cleanup_free_ char *name = NULL;
 	struct snap_part *row;
 	size_t n = 0, at;
 
@@ -99,11 +98,7 @@ int part_globals__put(struct part_globals *g, struct parts *p, struct module *m,
 			if (put_variable(g, p, m, order[i], i < PART_ROWS_MAX, to))
 				return -ENOMEM;
 	}
-	if (asprintf(&name, "(%s of %s)", n ? "other data" : "data", module__file_name(m)) < 0) {
-		name = NULL;
-		return -ENOMEM;
-	}
-	at = part_rows__get(to, PART_GLOBAL, pool__string(&p->pool, name), m->path);
+	at = part_rows__get(to, PART_GLOBAL, pool__string(&p->pool, n ? "(other data)" : "(data)"), m->path);
 	if (at == SIZE_MAX)
 		return -ENOMEM;
 	row = &to->all.v[at];

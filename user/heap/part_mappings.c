@@ -67,12 +67,8 @@ static void name_nameless(const struct mapping *m, struct part_name *ret)
 /* Of a module whose file cannot be read; what is known of others is in spans. */
 static void name_of_module(struct parts *p, const struct mapping *m, struct module *in, struct part_name *ret)
 {
-	_cleanup_free_ char *name = NULL;
-
-	if (m->write && asprintf(&name, "(data of %s)", module__file_name(in)) < 0)
-		name = NULL;
 	ret->kind = m->write ? PART_GLOBAL : PART_CODE;
-	ret->name = m->write ? pool__string(&p->pool, name ? name : "(data)") : pool__string(&p->pool, in->path);
+	ret->name = m->write ? pool__string(&p->pool, "(data)") : pool__string(&p->pool, in->path);
 	ret->module = m->write ? in->path : NULL;
 }
 
