@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* A trace beside what is in the target's memory: what is older, what nothing points to. */
-#include "lt.h"
+#include "screen.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -124,3 +124,28 @@ static void other(struct test *t, const char *library, const char *allocator, bo
 TEST(heap_trace_jemalloc) { other(t, "libjemalloc.so.2", "jemalloc", true); }
 TEST(heap_trace_tcmalloc) { other(t, "libtcmalloc_minimal.so.4", "tcmalloc", false); }
 TEST(heap_trace_mimalloc) { other(t, "libmimalloc.so.2.0", "mimalloc", false); }
+
+/* Keys of the live view: the heap of this moment, what nothing points to, and both in the tables. */
+TEST(heap_trace_top)
+{
+	struct screen s = {};
+	char line[1024], unreached[64];
+
+	fx__start(t, &s.fx, "heaptrace", NULL);
+	snprintf(line, sizeof(line), "LC_ALL=C.UTF-8 %s -p %d; echo EXIT $?; exec cat", lt_bin, (int)s.fx.c.pid);
+	begin_shell(t, &s, "120", "40", line);
+	COMES("losses none");
+	fx__go(t, &s.fx);
+	COMES("lose_here");
+	keys(t, &s, "h");
+	COMES("[H heap]", "in use", "older than the trace", "not searched for");
+	keys(t, &s, "u");
+	snprintf(unreached, sizeof(unreached), "%" PRIu64, ledger__note(t, &s.fx.led, "old_lost"));
+	COMES("no pointer found in", "no pointer to 300 of them", unreached);
+	keys(t, &s, "1");
+	COMES("[1 live]", "UNREACHED", "500", "175");
+	keys(t, &s, "q");
+	COMES("EXIT 0", "No pointer");
+	tmux(t, &s, "kill-server", NULL);
+	fx__quit(t, &s.fx);
+}

@@ -45,6 +45,7 @@ struct heaps {
 	struct objects *objects;	/* owned: one thread at a time uses it */
 	struct target_calls calls;
 	struct heap_wish wish;
+	bool searched;			/* the user asked for what nothing points to: the last report says it, too */
 	struct vec(struct subject) subjects;	/* of the look under way */
 	struct traced_blocks table;
 	uint32_t proc;			/* whose that is */
@@ -286,6 +287,7 @@ int session__begin_heap_look(struct session *s, const struct heap_wish *wish, vo
 	if (!h || h->running)
 		return h ? -EBUSY : -ENOTSUP;
 	h->wish = *wish;
+	h->searched |= wish->reachable;
 	h->calls = (struct target_calls){ is_called_off, wish->silent ? NULL : tell_progress, h };
 	h->on_done = done;
 	h->arg = arg;
@@ -362,8 +364,9 @@ void session__look_last_at_heaps(struct session *s)
 	call_off(h);
 	if (!is_wanted(s))
 		return;
-	h->wish = (struct heap_wish){ .reachable = o->reachable || o->roots, .roots = o->roots, .scans = HEAP_SCANS, .parts = true };
-	h->calls = (struct target_calls){ is_interrupted, o->reachable ? tell_progress : NULL, h };
+	h->wish = (struct heap_wish){ .reachable = o->reachable || o->roots || h->searched, .roots = o->roots || h->searched,
+				      .scans = HEAP_SCANS, .parts = true };
+	h->calls = (struct target_calls){ is_interrupted, h->wish.reachable ? tell_progress : NULL, h };
 	h->over = false;
 	if (list_subjects(h))
 		return;
