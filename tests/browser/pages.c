@@ -367,7 +367,7 @@ static void put_large_heap(const char *dir)
 	}
 	h->free_resident_bytes = h->free_bytes;
 	for (uint64_t i = 0; i < PARTS; i++) {
-		parts[i] = (struct snap_part){ i ? PART_STACK : PART_HEAP, i ? "worker" : "[heap]", NULL, (int)i, 0, 8 * MIB, i ? 64 * 1024 : h->bytes + h->free_bytes, 0, i ? 100000 : 0, NULL, 0 };
+		parts[i] = (struct snap_part){ i ? PART_STACK : PART_HEAP, i ? "worker" : "[heap]", NULL, (int)i, 8 * MIB, i ? 64 * 1024 : h->bytes + h->free_bytes, 0, i ? 100000 : 0, NULL, 0, 0 };
 		h->rss_bytes += parts[i].resident_bytes;
 	}
 	h->classes = classes, h->n_classes = CLASSES;
@@ -382,7 +382,7 @@ static void put_hostile_heap(const char *dir)
 	static const struct snap_share shares[] = { { IMG, 0.5, true }, { SCRIPT, 0.5, false } };
 	static const struct snap_class classes[] = { { 24, 0, 1, 24, 1, 24, 1, shares, 2 }, { 1 << 20, UINT64_MAX, 1, 1 << 20, 0, 0, 0, NULL, 0 } };
 	static const struct snap_type types[] = { { IMG, 1, 24, true, true }, { SCRIPT, 1, 24, false, false } };
-	static const struct snap_part parts[] = { { PART_GLOBAL, IMG, SCRIPT, 1, 0, 1, 1, 1, 1, NULL, 0 } };
+	static const struct snap_part parts[] = { { PART_GLOBAL, IMG, SCRIPT, 1, 1, 1, 1, 1, NULL, 0, 0 } };
 	static const struct snap_root roots[] = { { ROOT_GLOBAL, SCRIPT, IMG, 1, 24 } };
 	static const struct snap_block list[] = { { .addr = 0xffff0000, .bytes = 24, .type = IMG, .reach = REACH_UNREACHED } };
 	struct snapshot *s = sample__heap_alone(HEAP_SEARCHED);
