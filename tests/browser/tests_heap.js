@@ -75,7 +75,7 @@ test("what_is_free_by_arena", async () => {
 
 test("resident_memory_adds_up", async () => {
 	await open("heap");
-	assert.strictEqual(await attribute("#heap-rss .mem-bar", "aria-label"), "RSS: blocks in use 62.7 MiB, free, kept by glibc 19.6 MiB, stacks 148.0 KiB, global variables 192.0 KiB, thread-local 4.0 KiB, code 2.6 MiB, " +
+	assert.strictEqual(await attribute("#heap-rss .mem-bar", "aria-label"), "RSS: blocks in use, with headers 62.7 MiB, free, kept by glibc 19.6 MiB, stacks 148.0 KiB, global variables 192.0 KiB, thread-local 4.0 KiB, code 2.6 MiB, " +
 		"files 2.0 MiB, shared 1.0 MiB, anonymous 7.2 MiB");
 	assert.ok(await browser.run(() => {
 		const box = document.querySelector("#heap-rss .mem-bar").getBoundingClientRect().width, parts = [...document.querySelectorAll("#heap-rss .mem-part")].reduce((n, e) => n + e.getBoundingClientRect().width, 0);

@@ -42,6 +42,8 @@ TEST(top_keys)
 	keys(t, &s, "Tab");
 	keys(t, &s, "Tab");
 	keys(t, &s, "Tab");
+	COMES("[H heap]");
+	keys(t, &s, "Tab");
 	COMES("[1 live]");
 	keys(t, &s, "s");
 	COMES("by GROWTH/s ↓");
@@ -113,6 +115,38 @@ TEST(top_keys)
 	keys(t, &s, "q");
 	/* the final report, on the normal screen, and what was said meanwhile */
 	COMES("next: --full for every stack", "EXIT 0", "!q quit");
+	end(t, &s);
+	fx__quit(t, &s.fx);
+}
+
+/* The heap as it is, when it is asked for: what is there, then also what nobody points to. */
+TEST(top_heap)
+{
+	struct screen s = {};
+
+	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8", "");
+	fx__go(t, &s.fx);
+	COMES("97.7 KiB", "leak_here", "!UNREACHED");
+	keys(t, &s, "H");
+	COMES("[H heap]", "The heap of screen (", "was not looked at yet", "h  looks at it now", "!USABLE");
+	keys(t, &s, "h");
+	COMES("in use ", "kept by glibc", "not searched for blocks that no pointer reaches: u does it", "USABLE", "1,000      100   97.7 KiB", "!UNREACHED", "!was not looked at");
+	keys(t, &s, "g");
+	COMES("[H types]", "KNOWN BY");
+	keys(t, &s, "g");
+	COMES("[H arenas]", "TRIMMABLE", "main");
+	keys(t, &s, "g");
+	COMES("[H RSS]", "WHOSE", "page tables", "libc.so.6");
+	keys(t, &s, "1");
+	keys(t, &s, "u");
+	COMES("[1 live]", "UNREACHED", "leak_here");
+	keys(t, &s, "Enter");
+	COMES("no pointer found to", "leak_here");
+	keys(t, &s, "Escape");
+	keys(t, &s, "H");
+	COMES("no pointer found in ", " direct)", "UNREACHED", "!u does it");
+	keys(t, &s, "q");
+	COMES("EXIT 0");
 	end(t, &s);
 	fx__quit(t, &s.fx);
 }

@@ -319,10 +319,11 @@ static void unreached_words(const struct top *t, struct flow *f, const struct sn
 		flow__words(f, STYLE_DIM, " does it");
 		return;
 	}
-	flow__wordsf(f, STYLE_PLAIN, "no pointer found in %u scan%s: ", u->scans, plural(u->scans));
 	if (!u->blocks)
-		flow__words(f, STYLE_GOOD, "no block");
+		flow__wordsf(f, STYLE_GOOD, "a pointer to every block was found, in %u scan%s", u->scans, plural(u->scans));
 	else
+		flow__wordsf(f, STYLE_PLAIN, "no pointer found in %u scan%s: ", u->scans, plural(u->scans));
+	if (u->blocks)
 		flow__wordsf(f, STYLE_BAD, "%s block%s, %s (%s direct)", fmt_exact(a, u->blocks), plural(u->blocks), fmt_bytes(b, u->bytes), fmt_exact(c, u->direct_blocks));
 	if (u->registers && strcmp(u->registers, "read"))
 		flow__clausef(f, STYLE_DIM, "; registers %s", u->registers);

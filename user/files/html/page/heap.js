@@ -145,7 +145,7 @@ const heap = (() => {
 
 	function drawResident(h) {
 		const resident = (kind) => sum(h.parts.filter((p) => p.kind === kind), (p) => p.resident_bytes), own = resident("heap"), free = h.free ? Math.min(h.free.resident_bytes, own) : 0;
-		const parts = [...(h.free ? [["live", "blocks in use", own - free], ["rest", `free, kept by ${h.allocator || "the allocator"}`, free]] : [["heap", "heap", own]]),
+		const parts = [...(h.free ? [["live", "blocks in use, with headers", own - free], ["rest", `free, kept by ${h.allocator || "the allocator"}`, free]] : [["heap", "heap", own]]),
 			...Object.entries(PARTS).map(([kind, words]) => [kind === "anonymous" ? "large" : kind, words, resident(kind)])];
 
 		byId("heap-rss-box").hidden = !h.parts.length;
