@@ -67,6 +67,8 @@ int candidates__init(struct candidates *c, struct mark *m, struct err *e)
 	if (!number_of || !c->left || !c->edges.first || take_edges(c, m, number_of))
 		goto no_memory;
 	edges__done(&m->edges);
+	vec_done(&m->pending);
+	vec_done(&m->hits);
 	err = block_index__build(&c->index, c->blocks.v, c->blocks.n, e);
 	if (err)
 		candidates__done(c);

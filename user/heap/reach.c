@@ -46,9 +46,9 @@ static int first_scan(struct search *s, const struct reach_opts *o, struct mark 
 		err = roots__look(&r, s->t, &ret->first, o, e);
 	if (err)
 		return err;
-	ret->root_bytes = roots__bytes(&r);
-	begin_scan(s, o, 1, ret->root_bytes + heap_bytes(&ret->first));
+	begin_scan(s, o, 1, roots__bytes(&r) + heap_bytes(&ret->first));
 	err = mark__run(m, s, &r, o, e);
+	ret->root_bytes = r.searched_bytes;
 	ret->registers_stopped = r.stopped;
 	ret->registers_missing = r.missing;
 	ret->crowded = m->crowded;

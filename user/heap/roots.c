@@ -49,58 +49,94 @@ static bool is_root(const struct maps *maps, size_t i)
 	return m->read && !is_kernels(m) && (m->write || is_relro(maps, i) || (!m->ino && !m->exec));
 }
 
-/* Data of a program or library, or the zeroed rest of it, which has no file. */
+/* Data of a program or library, or the zeroed rest of it, which has no file. The parts of a module lie side by side. */
 static bool is_module(const struct maps *maps, size_t i)
 {
-	const struct mapping *m = &maps->v[i];
+	const struct mapping *m;
 
-	if (!m->ino && !m->path[0] && is_follower(maps, i))
-		m = &maps->v[i - 1];
-	for (size_t k = 0; m->ino && k < maps->n; k++)
-		if (maps->v[k].exec && same_file(&maps->v[k], m))
+	if (!maps->v[i].ino && !maps->v[i].path[0] && is_follower(maps, i))
+		i--;
+	m = &maps->v[i];
+	for (size_t k = i; k < maps->n && same_file(&maps->v[k], m); k++)
+		if (maps->v[k].exec)
+			return true;
+	for (size_t k = i; k-- && same_file(&maps->v[k], m);)
+		if (maps->v[k].exec)
 			return true;
 	return false;
 }
 
 /* ---- stacks */
 
-static bool holds(const struct mapping *m, uint64_t addr)
+/* Where a thread's stack pointer or thread pointer points to. */
+struct spot {
+	uint64_t addr;
+	uint32_t thread;
+	bool is_sp;
+};
+
+struct spots {
+	struct vec(struct spot) v;	/* by address */
+};
+
+static int by_spot(const void *a, const void *b)
 {
-	return addr >= m->start && addr < m->end;
+	const struct spot *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static int add_spot(struct spots *s, uint64_t addr, uint32_t thread, bool is_sp)
+{
+	struct spot *new = addr ? vec_push(&s->v) : NULL;
+
+	if (!new)
+		return addr ? -ENOMEM : 0;
+	*new = (struct spot){ addr, thread, is_sp };
+	return 0;
+}
+
+static int find_spots(struct spots *s, const struct roots *r)
+{
+	for (uint32_t i = 0; i < r->n_threads; i++)
+		if (add_spot(s, r->threads[i].sp, i, true) || add_spot(s, r->threads[i].tp, i, false))
+			return -ENOMEM;
+	if (s->v.n)
+		qsort(s->v.v, s->v.n, sizeof(*s->v.v), by_spot);
+	return 0;
+}
+
+/* Those that lie in a mapping. */
+static const struct spot *spots_in(const struct spots *s, const struct mapping *m, size_t *ret_n)
+{
+	size_t low = 0, high = s->v.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->v.v[mid].addr < m->start)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (high = low; high < s->v.n && s->v.v[high].addr < m->end; high++)
+		;
+	*ret_n = high - low;
+	return s->v.v + low;
 }
 
 /*
- * The only thread whose stack pointer or thread pointer lies in a mapping that is a stack and nothing else: the kernel calls it so, or
- * it begins at a guard and has the thread's own storage above. Programs that make their stacks out of other memory have no
- * such order, and the rest of a mapping may be anything.
+ * Is a mapping the stack of one thread, and nothing else? The kernel calls it so, or it begins at a guard and has the thread's own
+ * storage above its stack pointer. Programs that make stacks out of other memory have no such order, and the rest of a mapping may be anything.
  */
-static bool has_stack(const struct roots *r, const struct maps *maps, size_t i, uint32_t *ret)
+static bool is_one_stack(const struct maps *maps, size_t i, const struct spot *in, size_t n)
 {
-	const struct mapping *m = &maps->v[i], *before = m - 1;
-	bool named = !strcmp(m->path, "[stack]");
-	bool guarded = is_follower(maps, i) && !before->read && !before->write && !before->exec && !before->ino;
-	uint32_t n = 0;
+	const struct mapping *before = &maps->v[i] - 1;
 
-	for (uint32_t k = 0; k < r->n_threads; k++) {
-		const struct target_thread *t = &r->threads[k];
-
-		if (!holds(m, t->sp) && !(holds(m, t->tp) && !named))
-			continue;
-		*ret = k;
-		if (++n > 1 || !holds(m, t->sp) || (!named && (!guarded || !holds(m, t->tp) || t->tp < t->sp)))
-			return false;
-	}
-	return n == 1;
-}
-
-static bool is_any_stack(const struct roots *r, const struct mapping *m)
-{
-	if (!strcmp(m->path, "[stack]"))
-		return true;
-	for (size_t k = 0; k < r->n_threads; k++)
-		if (holds(m, r->threads[k].sp) || holds(m, r->threads[k].tp))
-			return true;
-	return false;
+	if (!strcmp(maps->v[i].path, "[stack]"))
+		return n == 1 && in[0].is_sp;
+	return n == 2 && in[0].is_sp && !in[1].is_sp && in[0].thread == in[1].thread && is_follower(maps, i) && !before->read &&
+	       !before->write && !before->exec && !before->ino;
 }
 
 /* ---- mappings without the heap */
@@ -133,35 +169,43 @@ static int by_area(const void *a, const void *b)
 	return x->area != y->area ? (x->area < y->area ? -1 : 1) : x->start < y->start ? -1 : x->start > y->start;
 }
 
+/* What lies below the stack pointer is kept apart. Returns where the rest begins. */
+static uint64_t cut_stack(struct roots *r, const struct mapping *m, const struct spot *sp)
+{
+	uint64_t live = sp->addr - MIN(RED_ZONE_BYTES, sp->addr - m->start);
+	struct root_range *below = vec_push(&r->below);
+
+	if (!below)
+		return m->start;	/* more is read than need be */
+	*below = (struct root_range){ m->start, live, AREA_STACK, sp->thread };
+	return live;
+}
+
 int roots__ranges(struct roots *r, const struct maps *maps, const struct census *c, struct err *e)
 {
+	struct spots spots = {};
 	size_t at = 0;
+	int err = find_spots(&spots, r);
 
-	for (size_t i = 0; i < maps->n; i++) {
+	for (size_t i = 0; i < maps->n && !err; i++) {
 		const struct mapping *m = &maps->v[i];
-		uint64_t start = m->start;
-		uint32_t thread;
+		const struct spot *in;
+		size_t n;
 
 		if (!is_root(maps, i))
 			continue;
-		if (has_stack(r, maps, i, &thread)) {
-			uint64_t live = r->threads[thread].sp - MIN(RED_ZONE_BYTES, r->threads[thread].sp - m->start);
-			struct root_range *below = vec_push(&r->below);
-
-			if (!below)
-				goto no_memory;
-			*below = (struct root_range){ start, live, AREA_STACK, thread };
-			start = live;
-		}
-		if (add_without_heap(r, c, &at, start, m->end,
-				     is_any_stack(r, m) ? AREA_STACK : is_module(maps, i) ? AREA_MODULE : AREA_MAPPING))
-			goto no_memory;
+		in = spots_in(&spots, m, &n);
+		err = add_without_heap(r, c, &at, is_one_stack(maps, i, in, n) ? cut_stack(r, m, in) : m->start, m->end,
+				       n || !strcmp(m->path, "[stack]") ? AREA_STACK :
+				       is_module(maps, i)		? AREA_MODULE :
+									  AREA_MAPPING);
 	}
+	vec_done(&spots.v);
+	if (err)
+		return err_set(e, err, "not enough memory for a list of %zu mappings", maps->n);
 	if (r->ranges.n)
 		qsort(r->ranges.v, r->ranges.n, sizeof(*r->ranges.v), by_area);
 	return 0;
-no_memory:
-	return err_set(e, -ENOMEM, "not enough memory for a list of %zu mappings", maps->n);
 }
 
 /* ---- what the kernel keeps */
@@ -359,10 +403,12 @@ static void see_words(const struct root_word *words, size_t n, const struct find
 int roots__search(struct roots *r, struct search *s, const struct block_index *x, root_fn fn, void *arg)
 {
 	struct finding f = { x, fn, arg };
+	uint64_t before = s->present_bytes;
 	int err = 0;
 
 	for (size_t i = 0; i < r->ranges.n && !err; i++)
 		err = search__range(s, x, r->ranges.v[i].start, r->ranges.v[i].end, see_window, &f);
+	r->searched_bytes = s->present_bytes - before;
 	see_words(r->words.v, r->words.n, &f);
 	return err;
 }

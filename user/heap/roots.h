@@ -34,6 +34,7 @@ struct roots {
 	struct vec(struct root_word) words;
 	struct target_thread *threads;	/* owned */
 	size_t n_threads;
+	uint64_t searched_bytes;	/* of memory that was there, by roots__search() */
 	bool stopped;			/* for the registers */
 	bool missing;			/* they could not be read */
 };
@@ -56,7 +57,7 @@ int roots__search(struct roots *r, struct search *s, const struct block_index *x
  */
 int roots__search_moved(struct roots *r, struct search *s, const struct block_index *x, const struct reach_opts *o, root_fn fn,
 			void *arg);
-uint64_t roots__bytes(const struct roots *r);
+uint64_t roots__bytes(const struct roots *r);	/* there or not */
 
 /* ---- for the tests */
 

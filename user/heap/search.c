@@ -52,10 +52,13 @@ static int search_densely(struct search *s, const struct block_index *x, uint64_
 	while (start < end) {
 		size_t n = MIN(end - start, WINDOW_BYTES);
 		int err = go_on(s, n);
+		size_t n_there;
 
 		if (err)
 			return err;
-		if (target__read_present(s->t, start, s->words, n)) {
+		n_there = target__read_present(s->t, start, s->words, n);
+		s->present_bytes += n_there;
+		if (n_there) {
 			size_t n_found = block_index__pointers(x, s->words, n / sizeof(uint64_t), s->found);
 
 			if (n_found)

@@ -20,7 +20,8 @@ struct search {
 	/* for target_calls.progress: what is being done, and where its part of all begins and ends */
 	char what[48];
 	double part, part_end;
-	uint64_t bytes, of_bytes;	/* read so far, and about how many there will be */
+	uint64_t bytes, of_bytes;	/* gone through so far, and about how many there will be */
+	uint64_t present_bytes;		/* that were there, in all */
 };
 
 int search__init(struct search *s, struct target *t, struct err *e);
