@@ -38,6 +38,7 @@ static uint64_t heap_bytes(const struct census *c)
 static int first_scan(struct search *s, const struct reach_opts *o, struct mark *m, struct reach_result *ret, struct err *e)
 {
 	struct roots r = {};
+	uint64_t swapped_bytes;
 	int err = o->blocks(s->t, o->arg, &ret->first, e);
 
 	if (!err)
@@ -46,9 +47,11 @@ static int first_scan(struct search *s, const struct reach_opts *o, struct mark 
 		err = roots__look(&r, s->t, &ret->first, o, e);
 	if (err)
 		return err;
+	swapped_bytes = s->t->swapped_bytes;
 	begin_scan(s, o, 1, roots__bytes(&r) + heap_bytes(&ret->first));
 	err = mark__run(m, s, &r, o, e);
 	ret->root_bytes = r.searched_bytes;
+	ret->swapped_bytes = s->t->swapped_bytes - swapped_bytes;
 	ret->registers_stopped = r.stopped;
 	ret->registers_missing = r.missing;
 	ret->crowded = m->crowded;

@@ -48,6 +48,10 @@ struct reach_result {
 	uint32_t *root;
 	struct vec(struct reach_root) roots;	/* the most bytes first */
 	uint64_t root_bytes;	/* that were searched beside the heap */
+	/*
+	 * Memory that is on the disk, and was not searched: what only pointers in there hold is called unreached. To be said.
+	 */
+	uint64_t swapped_bytes;
 	unsigned int scans;	/* that were made */
 	bool registers_stopped, registers_missing;
 	bool crowded;		/* more pointers than there is memory for: some blocks were taken for reached that may not be */

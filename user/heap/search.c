@@ -80,12 +80,14 @@ static int search_sparsely(struct search *s, const struct block_index *x, uint64
 
 		target__pages(s->t, base, n, s->pages);
 		for (uint64_t i = 0; i < n; i += lot) {
-			bool there = false;
+			uint64_t n_of[] = { [PAGE_ABSENT] = 0, [PAGE_PRESENT] = 0, [PAGE_SWAPPED] = 0 };
 
 			for (uint64_t k = i; k < MIN(i + lot, n); k++)
-				there |= s->pages[k] == PAGE_PRESENT;
-			if (!there)
+				n_of[s->pages[k]]++;
+			if (!n_of[PAGE_PRESENT]) {
+				s->t->swapped_bytes += n_of[PAGE_SWAPPED] * page;
 				continue;
+			}
 			err = search_densely(s, x, MAX(start, base + i * page), MIN(end, base + (i + lot) * page), fn, arg);
 			if (err)
 				return err;
