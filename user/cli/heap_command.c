@@ -108,6 +108,7 @@ static int look_at(struct look *l, const struct process *p, struct err *e)
 
 	l->comm = p->comm;
 	l->began_ns = now_ns();
+	say_verbose("%s (%d): its heap is read", p->comm, p->pid);
 	err = heap__look(p->pid, &how, l->s, h, e);
 	say_progress(NULL);
 	if (err)

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* malloctrace heap: what it prints, writes and reads again; how it ends. */
+#include "lt.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *class_of(struct test *t, json_t *heap, uint64_t usable)
+{
+	json_t *class;
+	size_t i;
+
+	json_array_foreach(jget(heap, "classes"), i, class)
+		if (ju64(t, class, "usable") == usable)
+			return class;
+	want(t, false, "no blocks of %" PRIu64 " bytes", usable);
+	return NULL;
+}
+
+static void want_class(struct test *t, json_t *heap, uint64_t usable, uint64_t blocks, uint64_t unreached)
+{
+	json_t *class = class_of(t, heap, usable);
+
+	if (!class)
+		return;
+	want_eq(t, "blocks of a size", blocks, ju64(t, class, "blocks"));
+	want_eq(t, "unreached of a size", unreached, ju64(t, class, "unreached_blocks"));
+}
+
+/* Sums of what is there twice. */
+static void want_sums(struct test *t, json_t *heap)
+{
+	uint64_t blocks = 0, bytes = 0, free_bytes = 0, in_arenas = 0, resident = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(jget(heap, "classes"), i, row) {
+		blocks += ju64(t, row, "blocks");
+		bytes += ju64(t, row, "bytes");
+	}
+	want_eq(t, "blocks of all sizes", ju64(t, heap, "in_use.blocks"), blocks);
+	want_eq(t, "bytes of all sizes", ju64(t, heap, "in_use.bytes"), bytes);
+	json_array_foreach(jget(heap, "arenas"), i, row) {
+		free_bytes += ju64(t, row, "free_bytes");
+		in_arenas += ju64(t, row, "blocks");
+	}
+	want_eq(t, "free bytes of all arenas", ju64(t, heap, "free.bytes"), free_bytes);
+	want_eq(t, "blocks of all arenas, and mapped ones", ju64(t, heap, "in_use.blocks"), in_arenas + ju64(t, heap, "mapped_blocks"));
+	json_array_foreach(jget(heap, "parts"), i, row)
+		resident += ju64(t, row, "resident_bytes");
+	want_eq(t, "resident memory of all parts", ju64(t, heap, "rss_bytes"), resident);
+}
+
+static void want_running(struct test *t, pid_t pid)
+{
+	char path[64], *text;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	text = read_all(path, &n);
+	must(t, text, "%s", path);
+	want(t, strstr(text, "TracerPid:\t0\n") && !strstr(text, "State:\tt") && !strstr(text, "State:\tT"), "the target does not go on: %s", text);
+	free(text);
+}
+
+/* Equal to the ledger, and the same again from the file. */
+TEST(heap_command_ledger)
+{
+	const char *json = in_dir(t, "x.json"), *text = in_dir(t, "x.txt"), *again = in_dir(t, "y.txt");
+	json_t *root, *heap, *root_of;
+	char *one, *other;
+	size_t n_one, n_other, i;
+	bool held = false;
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "heaptrace", NULL);
+	fx__go(t, &f);
+	want_eq(t, "exit", 0, mt__run(t, &m, "heap", pid_arg(f.c.pid), "--roots", "-o", json, "-o", text, NULL));
+	want(t, strstr(m.c.outs.s, "No pointer found in 3 scans: "), "%s", m.c.outs.s);
+	root = load_json(t, json);
+	heap = jget(root, "heap[0]");
+	must(t, heap, "there is no heap in %s", json);
+	want_eq(t, "pid", (uint64_t)f.c.pid, ju64(t, heap, "pid"));
+	want_class(t, heap, ledger__note(t, &f.led, "old_held_usable"), ledger__note(t, &f.led, "old_held"), 0);
+	want_class(t, heap, ledger__note(t, &f.led, "old_lost_usable"), ledger__note(t, &f.led, "old_lost"), ledger__note(t, &f.led, "old_lost"));
+	want_eq(t, "unreached",
+		ledger__note(t, &f.led, "lost") + ledger__note(t, &f.led, "in_lists") + ledger__note(t, &f.led, "half") + ledger__note(t, &f.led, "old_lost"),
+		ju64(t, heap, "unreached.blocks"));
+	want_sums(t, heap);
+	json_array_foreach(jget(heap, "roots"), i, root_of)
+		held |= !strcmp(jstr(root_of, "kind"), "global") && !strcmp(jstr(root_of, "name"), "old");
+	want(t, held, "nothing is held through the variable 'old'");
+	want(t, !jget(root, "sites") && !jget(root, "totals"), "there was no trace, and %s has figures of one", json);
+
+	want_eq(t, "exit of report", 0, mt__run(t, &m, "report", json, "-q", "-o", again, NULL));
+	one = read_all(text, &n_one);
+	other = read_all(again, &n_other);
+	want(t, one && other && n_one == n_other && !memcmp(one, other, n_one), "the file shows another report:\n%s\n%s", one, other);
+	free(one);
+	free(other);
+	want_eq(t, "exit of diff", 0, mt__run(t, &m, "diff", json, json, "--fail-over", "0", NULL));
+	want(t, strstr(m.c.outs.s, ": 0 B, 0 blocks"), "%s", m.c.outs.s);
+	fx__quit(t, &f);
+}
+
+/* --view blocks: addresses of all blocks of a size, each once. */
+TEST(heap_command_blocks)
+{
+	json_t *root, *block;
+	uint64_t n = 0, usable, last = 0;
+	struct mt m;
+	struct fx f;
+	size_t i;
+
+	fx__start(t, &f, "heaptrace", NULL);
+	fx__go(t, &f);
+	usable = ledger__note(t, &f.led, "old_lost_usable");
+	want_eq(t, "exit", 0, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", "--view", "blocks", "-T", "100000", "--json", NULL));
+	root = json_loads(m.c.outs.s, 0, NULL);
+	must(t, root, "no JSON: %.200s", m.c.outs.s);
+	want_eq(t, "listed", ju64(t, root, "heap[0].blocks_of"), json_array_size(jget(root, "heap[0].blocks")));
+	json_array_foreach(jget(root, "heap[0].blocks"), i, block) {
+		uint64_t bytes = ju64(t, block, "bytes");
+
+		want(t, !last || bytes <= last, "the largest do not come first");
+		last = bytes;
+		n += bytes == usable && !strcmp(jstr(block, "reach"), "unreached");
+	}
+	want_eq(t, "lost blocks of a size", ledger__note(t, &f.led, "old_lost"), n);
+	json_decref(root);
+	fx__quit(t, &f);
+}
+
+TEST(heap_command_paused)
+{
+	json_t *root;
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "heaptrace", NULL);
+	fx__go(t, &f);
+	want_eq(t, "exit", 0, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--pause", "--json", NULL));
+	root = json_loads(m.c.outs.s, 0, NULL);
+	must(t, root, "no JSON: %.200s", m.c.outs.s);
+	want(t, ju64(t, root, "heap[0].paused_ns"), "it was not stopped");
+	want_u64(t, root, "heap[0].unsure_blocks", 0);
+	want_running(t, f.c.pid);
+	json_decref(root);
+	fx__quit(t, &f);
+}
+
+/* A signal ends it between two reads, and the target goes on; paused or not. */
+static void interrupted(struct test *t, const char *how)
+{
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "heaptrace", NULL);
+	fx__go(t, &f);
+	mt__start(t, &m, "heap", "-v", "-p", pid_arg(f.c.pid), "--reachable", "--pace", "1", how, NULL);
+	child__wait_err(t, &m.c, "malloctrace: heaptrace (", "its heap is read", 10);
+	child__kill(t, &m.c, SIGINT);
+	want_eq(t, "exit", 1, (uint64_t)child__wait_for(t, &m.c, 5));
+	want(t, strstr(m.c.errs.s, "stopped before its heap was read"), "%s", m.c.errs.s);
+	want(t, !m.c.outs.n, "figures of half a look: %s", m.c.outs.s);
+	want_running(t, f.c.pid);
+	fx__quit(t, &f);
+}
+
+TEST(heap_command_interrupted) { interrupted(t, NULL); }
+TEST(heap_command_interrupted_paused) { interrupted(t, "--pause"); }
+
+/* No figures where the layout is another one; the rest of resident memory is there. */
+TEST(heap_command_other_allocator)
+{
+	const char *json = in_dir(t, "x.json");
+	json_t *root;
+	struct mt m;
+	struct fx f;
+
+	fx__start_preloaded(t, &f, "libjemalloc.so.2", "heaptrace", NULL);
+	fx__go(t, &f);
+	want_eq(t, "exit", 1, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "-o", json, NULL));
+	want(t, strstr(m.c.errs.s, "heaptrace ("), "%s", m.c.errs.s);
+	want(t, !strstr(m.c.outs.s, "in use") && strstr(m.c.outs.s, "RESIDENT MEMORY"), "%s", m.c.outs.s);
+	root = load_json(t, json);
+	want(t, json_is_null(jget(root, "heap[0].in_use")) && *jstr(root, "heap[0].refused"), "figures of a heap that is not glibc's");
+	fx__quit(t, &f);
+}
+
+TEST(heap_command_refusals)
+{
+	struct mt m;
+
+	want_eq(t, "no target", 2, mt__run(t, &m, "heap", NULL));
+	want(t, strstr(m.c.errs.s, "usage: malloctrace heap"), "%s", m.c.errs.s);
+	want_eq(t, "no such process", 1, mt__run(t, &m, "heap", "4194303", NULL));
+	want_eq(t, "no such name", 1, mt__run(t, &m, "heap", "no-process-is-called-so", NULL));
+	want_eq(t, "a file that cannot be written", 1, mt__run(t, &m, "heap", "1", "-o", "/nowhere/x.json", NULL));
+	want(t, strstr(m.c.errs.s, "/nowhere"), "%s", m.c.errs.s);
+}
