@@ -38,7 +38,15 @@ static double age(const struct row_of *r)
 
 static const char *show_age(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return r->block->age_ns ? fmt_duration(buf, r->block->age_ns) : "-";
+	char a[FMT_MAX];
+
+	if (r->block->age_ns)
+		return fmt_duration(buf, r->block->age_ns);
+	if (r->block->site || !(r->s->known & HAS_ALL))
+		return "-";
+	/* older than the trace */
+	snprintf(buf, CELL_MAX, ">%s", fmt_duration(a, r->s->duration_ns));
+	return buf;
 }
 
 static double tid(const struct row_of *r)
@@ -75,7 +83,7 @@ static const char *show_site(const struct row_of *r, char buf[static CELL_MAX])
 
 	/* of no trace there are no sites */
 	if (!r->site)
-		return r->s->known & HAS_ALL ? "(older than the trace)" : "";
+		return r->s->known & HAS_ALL ? "[older]" : "";
 	return site->format(r, buf);
 }
 

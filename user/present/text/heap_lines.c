@@ -327,7 +327,8 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 {
 	_cleanup_free_ char *held = site->held ? heap__root_words(site->held, PART_NAME) : NULL;
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], types[TYPES_MAX];
-	bool searched = snapshot__was_searched(r->s, site->process);
+	/* a verdict that goes by it says it itself */
+	bool searched = snapshot__was_searched(r->s, site->process) && !(site->trend.why && strstr(site->trend.why, "pointer"));
 
 	if (!searched && !site->n_types && !held)
 		return;

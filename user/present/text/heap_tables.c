@@ -47,15 +47,14 @@ struct heap_table {
 static const char *show_part(const struct row_of *r, char buf[static CELL_MAX])
 {
 	const struct snap_part *p = r->part;
-	_cleanup_free_ char *name = p->name ? text_shorten(p->name, CELL_MAX / 4) : NULL;
+	const char *name = p->name ? p->name : "", *module = p->module ? path_basename(p->module) : NULL;
 
-	if (!name || (!p->module && !p->tid))
-		return p->name ? p->name : "";
-	if (p->tid)
-		snprintf(buf, CELL_MAX, "%.48s (%d)", name, p->tid);
-	else
-		snprintf(buf, CELL_MAX, "%.48s (%.*s)", name, (int)text_head(path_basename(p->module), 12), path_basename(p->module));
-	return buf;
+	/* what is too long is shortened as it is, and some names say it already */
+	if (p->tid && snprintf(buf, CELL_MAX, "%s (%d)", name, p->tid) < CELL_MAX)
+		return buf;
+	if (module && !strstr(name, module) && snprintf(buf, CELL_MAX, "%s (%s)", name, module) < CELL_MAX)
+		return buf;
+	return name;
 }
 
 #define TABLE(its_from, its_columns) { &its_from, its_columns, ARRAY_SIZE(its_columns) }
@@ -348,13 +347,19 @@ int report__heaps(struct report *r)
 
 /* ---- --view blocks */
 
-/* "the oldest first"; a list that is in no such order is none of ours */
-static const char *order_of(const struct snap_heap *h)
+/* Of a trace, blocks without an age are older than any of it. */
+static uint64_t age_of(const struct snapshot *s, const struct snap_block *b)
 {
-	bool ages = h->n_list && h->list[0].age_ns, sizes = h->n_list;
+	return !b->site && s->known & HAS_LIVE_BLOCKS ? UINT64_MAX : b->age_ns;
+}
+
+/* "the oldest first"; a list that is in no such order is none of ours */
+static const char *order_of(const struct snapshot *s, const struct snap_heap *h)
+{
+	bool ages = h->n_list && age_of(s, &h->list[0]), sizes = h->n_list;
 
 	for (size_t i = 1; i < h->n_list; i++) {
-		ages &= h->list[i - 1].age_ns >= h->list[i].age_ns;
+		ages &= age_of(s, &h->list[i - 1]) >= age_of(s, &h->list[i]);
 		sizes &= h->list[i - 1].bytes >= h->list[i].bytes;
 	}
 	return ages ? ", the oldest first" : sizes ? ", the largest first" : "";
@@ -381,7 +386,7 @@ static int one_list(struct report *r, const struct snap_heap *h)
 	if (!n)
 		report__line(r, "BLOCKS: %s", r->s->hidden.by ? "none is left of those that were listed" : "none is in use");
 	else
-		report__line(r, "BLOCKS%s (%s)", order_of(h), fmt_of(of, n, h->n_list_of));
+		report__line(r, "BLOCKS%s (%s)", order_of(r->s, h), fmt_of(of, n, h->n_list_of));
 	return n ? write_table(r, &block_table, rows, n) : 0;
 }
 
