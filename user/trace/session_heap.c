@@ -45,6 +45,12 @@ struct heaps {
 	struct objects *objects;	/* owned: one thread at a time uses it */
 	struct target_calls calls;
 	struct heap_wish wish;
+	struct {			/* asked for while one that nobody asked for is under way: it comes next */
+		struct heap_wish wish;
+		void (*done)(void *arg);
+		void *arg;
+		bool is;
+	} waiting;
 	bool searched;			/* the user asked for what nothing points to: the last report says it, too */
 	struct vec(struct subject) subjects;	/* of the look under way */
 	struct traced_blocks table;
@@ -276,6 +282,10 @@ static void on_done(void *arg)
 	h->running = false;
 	if (h->on_done)
 		h->on_done(h->arg);
+	if (h->waiting.is) {
+		h->waiting.is = false;
+		session__begin_heap_look(h->s, &h->waiting.wish, h->waiting.done, h->waiting.arg);
+	}
 }
 
 int session__begin_heap_look(struct session *s, const struct heap_wish *wish, void (*done)(void *arg), void *arg)
@@ -284,10 +294,24 @@ int session__begin_heap_look(struct session *s, const struct heap_wish *wish, vo
 	sigset_t all, before;
 	int err;
 
-	if (!h || h->running)
-		return h ? -EBUSY : -ENOTSUP;
-	h->wish = *wish;
+	if (!h)
+		return -ENOTSUP;
 	h->searched |= wish->reachable;
+	if (h->running) {
+		if (!h->wish.silent || h->waiting.is)
+			return -EBUSY;
+		h->waiting.wish = *wish;
+		h->waiting.done = done;
+		h->waiting.arg = arg;
+		h->waiting.is = true;
+		return 0;
+	}
+	h->wish = *wish;
+	/* what was found by a search does not go away with the next look */
+	if (wish->silent && h->searched) {
+		h->wish.reachable = h->wish.roots = true;
+		h->wish.scans = HEAP_SCANS;
+	}
 	h->calls = (struct target_calls){ is_called_off, wish->silent ? NULL : tell_progress, h };
 	h->on_done = done;
 	h->arg = arg;
