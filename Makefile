@@ -83,6 +83,7 @@ $(B)/unit-tests: $(UNIT_OBJ) $(LIB_OBJ)
 # Recipes here call make again: what they install must be there before the rest is read.
 test:
 	$(Q)scripts/install-deps build test
+	$(Q)scripts/other-libcs $(B)/libcs
 	$(Q)$(MAKE) --no-print-directory all $(B)/unit-tests $(B)/live-tests fixtures
 	$(Q)scripts/test $(B)
 

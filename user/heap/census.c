@@ -16,6 +16,7 @@
 
 #define FROM_FAST 1ull
 #define TAKES_MAX 5
+#define BROKEN_MAX 8		/* of the heap, one part in so many */
 #define MOVING_UNSURE 2		/* of a heap that changed: measured, 2 in 40 million */
 #define PATIENCE_US 500000	/* in all */
 
@@ -48,7 +49,7 @@ static int say_none(struct target *t, struct err *e)
 	if (other)
 		return err_set(e, -ENOENT, "no glibc heap in process %d: it allocates with %s, whose blocks cannot be told from outside; trace it instead",
 			       (int)t->pid, other);
-	return err_set(e, -ENOENT, "no glibc heap in process %d: it has another allocator (Go and Java have their own), or has not allocated yet",
+	return err_set(e, -ENOENT, "no glibc heap in process %d: it has not allocated yet, has another allocator (Go and Java have their own), or what libc keeps there was overwritten",
 		       (int)t->pid);
 }
 
@@ -154,16 +155,17 @@ static void count_tops(struct taking *k)
 	for (size_t i = 0; i < k->arenas.n; i++) {
 		const struct glibc_arena *g = &k->arenas.v[i];
 		struct heap_arena *a = &k->c->arenas.v[i];
-		uint64_t page = k->t->page_bytes, there = 0, at;
-		struct page_scan scan = { .t = k->t, .at = (g->top + page) & ~(page - 1), .end = (g->top + g->top_bytes) & ~(page - 1) };
+		const struct segment *s = taking__segment_of(k, g->top);
+		uint64_t page = k->t->page_bytes, there = 0, bytes = s ? MIN(g->top_bytes, s->end - g->top) : 0, at;
+		struct page_scan scan = { .t = k->t, .at = (g->top + page) & ~(page - 1), .end = (g->top + bytes) & ~(page - 1) };
 
-		if (!taking__segment_of(k, g->top))
+		if (!s)
 			continue;
 		while (page_scan__next(&scan, &at))
 			there += page;
-		a->top_bytes = g->top_bytes;
-		a->largest_free_bytes = MAX(a->largest_free_bytes, g->top_bytes);
-		a->free_resident_bytes += there + MIN(page - g->top % page, g->top_bytes);
+		a->top_bytes = bytes;
+		a->largest_free_bytes = MAX(a->largest_free_bytes, bytes);
+		a->free_resident_bytes += there + MIN(page - g->top % page, bytes);
 		/* malloc_trim gives back the top of the main arena alone */
 		a->trimmable_bytes += i ? 0 : there;
 	}
@@ -183,6 +185,15 @@ static int check_main(struct taking *k, struct err *e)
 		return 0;
 	return err_set(e, -EPROTO, "heap layout not recognised: the main arena has %llu bytes by libc's own count, %llu were found",
 		       (unsigned long long)counted, (unsigned long long)most);
+}
+
+/* Chunks that do not follow each other are none. */
+static int check_chunks(struct taking *k, struct err *e)
+{
+	if (k->c->broken_bytes <= k->heap_bytes / BROKEN_MAX)
+		return 0;
+	return err_set(e, -EPROTO, "heap layout not recognised: no chain of blocks could be made of %llu of its %llu bytes",
+		       (unsigned long long)k->c->broken_bytes, (unsigned long long)k->heap_bytes);
 }
 
 static int push_range(struct taking *k, uint64_t start, uint64_t end)
@@ -298,6 +309,8 @@ static int take_once(struct taking *k, struct err *e)
 		r = read_blocks(k, e);
 	if (!r)
 		r = check_main(k, e);
+	if (!r)
+		r = check_chunks(k, e);
 	if (r)
 		return r;
 	k->is_moving |= has_moved(k);

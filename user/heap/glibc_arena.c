@@ -101,22 +101,24 @@ static bool ring_closes(struct target *t, uint64_t bins, uint64_t off)
 	return false;
 }
 
-static bool is_main_arena(struct target *t, const char *bytes, uint64_t addr, uint64_t *ret_off)
+/* -ENOENT: it is not; -EPROTO: it looks so, but no ring leads back to it */
+static int is_main_arena(struct target *t, const char *bytes, uint64_t addr, uint64_t *ret_off)
 {
 	if (!links_fit(bytes, addr) || !links_hold(t, bytes, addr))
-		return false;
+		return -ENOENT;
 	for (uint64_t off = BINS_OFF_MIN; off <= BINS_OFF_MAX; off += 8)
 		if (ring_closes(t, addr, off)) {
 			*ret_off = off;
-			return true;
+			return 0;
 		}
-	return false;
+	return -EPROTO;
 }
 
-/* -ENOENT: it is not in this mapping */
+/* -ENOENT: it is not in this mapping; -EPROTO: what looks like it is none */
 static int search_mapping(struct target *t, const struct mapping *m, char *buf, struct glibc *g)
 {
 	uint64_t end = MIN(m->end, m->start + MODULE_BYTES_MAX);
+	int found = -ENOENT;
 
 	for (uint64_t at = m->start; at + ARENA_TAIL <= end; at += PIECE_BYTES) {
 		size_t n = MIN(PIECE_BYTES + ARENA_TAIL, end - at);
@@ -125,13 +127,17 @@ static int search_mapping(struct target *t, const struct mapping *m, char *buf, 
 			return -EINTR;
 		if (!target__read_present(t, at, buf, n))
 			continue;
-		for (size_t off = 0; off + ARENA_TAIL <= n && off < PIECE_BYTES; off += 8)
-			if (is_main_arena(t, buf + off, at + off, &g->bins_off)) {
+		for (size_t off = 0; off + ARENA_TAIL <= n && off < PIECE_BYTES; off += 8) {
+			int r = is_main_arena(t, buf + off, at + off, &g->bins_off);
+
+			if (!r) {
 				g->main_arena = at + off - g->bins_off;
 				return 0;
 			}
+			found = r == -EPROTO ? r : found;
+		}
 	}
-	return -ENOENT;
+	return found;
 }
 
 static bool is_libc(const struct mapping *m)
@@ -149,7 +155,7 @@ static int search(struct target *t, struct glibc *g, struct glibc_layout *l, str
 
 	if (!buf)
 		return NO_MEMORY(e);
-	for (int others = 0; others < 2; others++)
+	for (int others = 0; others < 2 && r == -ENOENT; others++)
 		for (size_t i = 0; i < t->maps.n && r == -ENOENT; i++) {
 			const struct mapping *m = &t->maps.v[i];
 
@@ -159,6 +165,8 @@ static int search(struct target *t, struct glibc *g, struct glibc_layout *l, str
 			l->module_start = m->start;
 			l->module_end = m->end;
 		}
+	if (r == -EPROTO)
+		return err_set(e, r, "heap layout not recognised: the list of its arenas leads nowhere");
 	return r == -EINTR ? err_set(e, r, "stopped") : r;
 }
 

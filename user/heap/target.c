@@ -21,6 +21,7 @@
 #define PRESENT_BIT 63
 #define SWAPPED_BIT 62
 #define PAGES_AT_ONCE 512
+#define ADDRESSES_END (1ull << 56)	/* of programs, on each architecture */
 #define NAP_NS MS_NS		/* shorter ones cost more than they give back */
 #define NAP_MAX_NS (5 * MS_NS)	/* between two questions whether it is over */
 
@@ -154,6 +155,8 @@ void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to
 	uint64_t entries[PAGES_AT_ONCE], first = start / t->page_bytes;
 
 	memset(to, PAGE_ABSENT, n_pages);
+	if (start >= ADDRESSES_END)
+		return;
 	for (size_t at = 0; at < n_pages; at += PAGES_AT_ONCE) {
 		size_t n = MIN(n_pages - at, (size_t)PAGES_AT_ONCE);
 		ssize_t got = pread(t->pagemap, entries, n * sizeof(*entries), (off_t)((first + at) * sizeof(*entries)));
@@ -277,6 +280,11 @@ size_t target__read_present(struct target *t, uint64_t addr, void *to, size_t n)
 	uint64_t began = paced ? now_ns() : 0;
 	size_t sum = 0, part;
 
+	/* what is read in a process may be any number */
+	if (addr >= ADDRESSES_END || n > ADDRESSES_END - addr) {
+		memset(to, 0, n);
+		return 0;
+	}
 	for (size_t at = 0; at < n; at += part) {
 		uint64_t here = addr + at, left = PAGES_AT_ONCE * t->page_bytes - here % t->page_bytes;
 

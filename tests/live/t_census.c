@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * The census of a heap against a ledger of all its blocks: address and usable size of each. heap-check (tests/heap) does the
+ * comparison; here are the heaps.
+ */
+#include "lt.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct checked {
+	struct child c;
+	int status;
+};
+
+/* What heap-check says of it; arguments end with NULL. */
+static struct checked check(struct test *t, pid_t pid, const char *ledger, const char *const *args)
+{
+	struct spawn s = { .argv = { fixture("heap-check"), pid_arg(pid), ledger } };
+	struct checked k = {};
+
+	for (unsigned int i = 0; args && args[i]; i++)
+		s.argv[3 + i] = args[i];
+	child__start(t, &k.c, &s);
+	k.status = child__wait(t, &k.c);
+	return k;
+}
+
+static uint64_t figure(struct test *t, const struct checked *k, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (const char *line = k->c.outs.s; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+		if (!strncmp(line, key, n) && line[n] == ' ')
+			return strtoull(line + n + 1, NULL, 10);
+	must(t, false, "heap-check says nothing of %s: %.400s%.400s", key, k->c.outs.s, k->c.errs.s);
+	return 0;
+}
+
+static void want_exact(struct test *t, const char *what, const struct checked *k)
+{
+	if (!want(t, !k->status, "%s: %.400s%.400s", what, k->c.outs.s, k->c.errs.s))
+		return;
+	want(t, figure(t, k, "stable") > 1000, "%s: only %llu blocks were compared", what, (unsigned long long)figure(t, k, "stable"));
+	want_eq(t, "missed", 0, figure(t, k, "missed"));
+	want_eq(t, "not in use", 0, figure(t, k, "false_live"));
+	want_eq(t, "of another size", 0, figure(t, k, "wrong_size"));
+	want(t, !strstr(k->c.outs.s, "overlap"), "%s: %s", what, k->c.outs.s);
+}
+
+/* Nothing changes meanwhile: no block more, none unsure. */
+static void want_idle(struct test *t, const char *what, const struct checked *k)
+{
+	want_exact(t, what, k);
+	want_eq(t, "unknown to the ledger", 0, figure(t, k, "unknown"));
+	want_eq(t, "changed", 0, figure(t, k, "changed"));
+	want_eq(t, "unsure", 0, figure(t, k, "unsure"));
+	want_eq(t, "broken", 0, figure(t, k, "broken_bytes"));
+}
+
+#define MAX_WORDS 8
+struct heap_of {
+	const char *what;
+	const char *words[MAX_WORDS];
+};
+
+static const struct heap_of heaps[] = {
+	{ "threads", {} },
+	{ "memory of others behind the break", { "sbrk" } },
+	{ "a break that cannot grow", { "blocked" } },
+	{ "a break that never could", { "blocked-first" } },
+	{ "more than a heap of a thread", { "big" } },
+	{ "threads that have ended", { "end" } },
+	{ "mapped blocks", { "mapped" } },
+	{ "fast bins", { "fast" } },
+	{ "all of it", { "sbrk", "blocked", "big", "end", "mapped", "fast" } },
+};
+
+/* prefix: what starts the program, if it is not started as such */
+static void check_heap(struct test *t, const char *const *prefix, const char *name, const char *env, const struct heap_of *h)
+{
+	const char *ledger = in_dir(t, "ledger");
+	struct spawn s = { .env = { env } };
+	unsigned int n = 0;
+	struct checked k;
+	struct fx f;
+
+	for (unsigned int i = 0; prefix && prefix[i]; i++)
+		s.argv[n++] = prefix[i];
+	s.argv[n++] = fixture(name);
+	s.argv[n++] = ledger;
+	s.argv[n++] = "3";
+	s.argv[n++] = number_arg(scaled(60000));
+	for (unsigned int i = 0; i < MAX_WORDS && h->words[i]; i++)
+		s.argv[n++] = h->words[i];
+	fx__start_as(t, &f, &s);
+	k = check(t, f.c.pid, ledger, (const char *[]){ "--say", NULL });
+	want_idle(t, h->what, &k);
+	fx__quit(t, &f);
+	unlink(ledger);
+}
+
+TEST(heap_census_idle)
+{
+	for (size_t i = 0; i < sizeof(heaps) / sizeof(*heaps); i++)
+		check_heap(t, NULL, "heapledger", NULL, &heaps[i]);
+}
+
+TEST(heap_census_static)
+{
+	for (size_t i = 0; i < sizeof(heaps) / sizeof(*heaps); i++)
+		check_heap(t, NULL, "heapledger.static", NULL, &heaps[i]);
+}
+
+static const char *const tunables[] = {
+	"tcache_count=0", "tcache_max=1000000", "tcache_max=100", "hugetlb=1", "perturb=85", "arena_max=1", "mxfast=0", "mmap_max=0",
+	"mmap_threshold=4096",
+};
+
+static void check_tunables(struct test *t, const char *const *prefix, const char *name)
+{
+	for (size_t i = 0; i < sizeof(tunables) / sizeof(*tunables); i++) {
+		struct heap_of h = { tunables[i], { "big", "end", "mapped", "fast" } };
+		char env[128];
+
+		snprintf(env, sizeof(env), "GLIBC_TUNABLES=glibc.malloc.%s", tunables[i]);
+		check_heap(t, prefix, name, env, &h);
+	}
+}
+
+TEST(heap_census_tunables)
+{
+	check_tunables(t, NULL, "heapledger");
+}
+
+/* Each glibc that scripts/other-libcs has got: its directory has the loader and the library. */
+TEST_LIMIT(heap_census_other_libcs, 300)
+{
+	static const char *const versions[] = { "2.31", "2.36", "2.41", "2.43" };
+	const struct heap_of *all = &heaps[sizeof(heaps) / sizeof(*heaps) - 1];
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+		char dir[512], loader[600];
+
+		snprintf(dir, sizeof(dir), "%s/../libcs/%s", lt_fixtures, versions[i]);
+		snprintf(loader, sizeof(loader), "%s/ld.so", dir);
+		if (access(loader, X_OK))
+			continue;
+		n++;
+		check_heap(t, (const char *[]){ loader, "--library-path", dir, NULL }, "heapledger.any", NULL, all);
+		check_heap(t, (const char *[]){ loader, "--library-path", dir, NULL }, "heapledger.any", NULL, &heaps[0]);
+		check_tunables(t, (const char *[]){ loader, "--library-path", dir, NULL }, "heapledger.any");
+	}
+	if (!n)
+		skip(t, "no other glibc is there: scripts/other-libcs %s/../libcs", lt_fixtures);
+}
+
+/* ---- while it changes */
+
+static void start_churn(struct test *t, struct fx *f, const char *ledger)
+{
+	fx__start(t, f, "heapledger", ledger, "3", number_arg(scaled(60000)), "churn", "big", NULL);
+	fx__send(t, f, 'c');
+}
+
+/* Blocks that nobody touched meanwhile: no more of them are wrong than is said. */
+TEST_LIMIT(heap_census_churn, 200)
+{
+	const char *ledger = in_dir(t, "ledger");
+	struct checked k;
+	struct fx f;
+
+	start_churn(t, &f, ledger);
+	k = check(t, f.c.pid, ledger, (const char *[]){ "--times", "10", "--say", NULL });
+	if (want(t, !k.status, "%.400s", k.c.outs.s)) {
+		want_eq(t, "wrong beyond what is said", 0, figure(t, &k, "beyond_bound"));
+		want(t, figure(t, &k, "changed") > 1000, "nothing changed");
+		want(t, figure(t, &k, "unsure_most") <= 1000, "a bound of %llu says nothing",
+		     (unsigned long long)figure(t, &k, "unsure_most"));
+	}
+	child__kill(t, &f.c, SIGKILL);
+}
+
+TEST_LIMIT(heap_census_paused, 200)
+{
+	const char *ledger = in_dir(t, "ledger");
+	struct checked k;
+	struct fx f;
+
+	start_churn(t, &f, ledger);
+	k = check(t, f.c.pid, ledger, (const char *[]){ "--pause", "--times", "10", "--say", NULL });
+	want_exact(t, "stopped", &k);
+	/* a thread that was stopped within malloc has at most one block there */
+	want(t, figure(t, &k, "in_flight") <= 40, "%llu blocks in flight", (unsigned long long)figure(t, &k, "in_flight"));
+	want(t, figure(t, &k, "paused_us") > 0, "it was not stopped");
+	child__kill(t, &f.c, SIGKILL);
+}
+
+/* ---- what it may not do to a process */
+
+static uint64_t status_kb(pid_t pid, const char *key)
+{
+	char path[64], *text, *at;
+	uint64_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	text = read_all(path, NULL);
+	at = text ? strstr(text, key) : NULL;
+	n = at ? strtoull(at + strlen(key), NULL, 10) : 0;
+	free(text);
+	return n;
+}
+
+/* A heap with much that was never touched: reading it must not make it be there. */
+TEST(heap_census_touches_nothing)
+{
+	const char *ledger = in_dir(t, "ledger");
+	uint64_t tables, resident;
+	struct checked k;
+	struct fx f;
+
+	fx__start(t, &f, "heapledger", ledger, "2", number_arg(scaled(60000)), "mapped", "untouched", NULL);
+	tables = status_kb(f.c.pid, "VmPTE:");
+	resident = status_kb(f.c.pid, "RssAnon:");
+	k = check(t, f.c.pid, ledger, (const char *[]){ "--times", "2", NULL });
+	want_idle(t, "untouched", &k);
+	want_eq(t, "KiB of page tables", tables, status_kb(f.c.pid, "VmPTE:"));
+	want_eq(t, "KiB of resident memory", resident, status_kb(f.c.pid, "RssAnon:"));
+	fx__quit(t, &f);
+}
+
+/* ---- stops */
+
+static char state_of(pid_t pid)
+{
+	char path[64], *text, *at, state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	text = read_all(path, NULL);
+	at = text ? strrchr(text, ')') : NULL;
+	state = at ? at[2] : 0;
+	free(text);
+	return state;
+}
+
+/* One that is stopped already stays so, and one that another traces is not stopped. */
+TEST(heap_pause_of_a_stopped_one)
+{
+	const char *ledger = in_dir(t, "ledger");
+	struct checked k;
+	struct fx f;
+	int status;
+
+	fx__start(t, &f, "heapledger", ledger, "2", "20000", NULL);
+	kill(f.c.pid, SIGSTOP);
+	must(t, waitpid(f.c.pid, &status, WUNTRACED) == f.c.pid && WIFSTOPPED(status), "it does not stop");
+	k = check(t, f.c.pid, ledger, (const char *[]){ "--pause", NULL });
+	want_exact(t, "stopped by a signal", &k);
+	want(t, state_of(f.c.pid) == 'T', "it is in state %c", state_of(f.c.pid));
+	kill(f.c.pid, SIGCONT);
+
+	must(t, !ptrace(PTRACE_SEIZE, f.c.pid, 0, 0), "PTRACE_SEIZE: %s", strerror(errno));
+	k = check(t, f.c.pid, ledger, (const char *[]){ "--pause", NULL });
+	want_eq(t, "exit status", 1, (uint64_t)k.status);
+	want(t, strstr(k.c.outs.s, "traces it already") != NULL, "%s", k.c.outs.s);
+	k = check(t, f.c.pid, ledger, NULL);
+	want_idle(t, "traced by another", &k);
+	must(t, !ptrace(PTRACE_INTERRUPT, f.c.pid, 0, 0) && waitpid(f.c.pid, &status, __WALL) == f.c.pid, "it does not stop");
+	ptrace(PTRACE_DETACH, f.c.pid, 0, 0);
+	fx__quit(t, &f);
+}
+
+/* ---- refusals */
+
+static void want_refused(struct test *t, const char *what, pid_t pid, const char *words)
+{
+	struct checked k = check(t, pid, "-", NULL);
+
+	want_eq(t, what, 1, (uint64_t)k.status);
+	want(t, strstr(k.c.outs.s, words) != NULL, "%s: %s", what, k.c.outs.s);
+}
+
+TEST(heap_census_of_others)
+{
+	static const struct {
+		const char *fixture, *words;
+	} others[] = { { "basic.musl", "no glibc heap" }, { "basic.musl-static", "no glibc heap" }, { "nolibc", "no glibc heap" } };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		struct child c;
+
+		if (!fixture_there(others[i].fixture))
+			continue;
+		if (!strcmp(others[i].fixture, "nolibc")) {
+			struct spawn s = { .argv = { fixture("nolibc") } };
+
+			child__start(t, &c, &s);
+			/* it says nothing: it is there once it is that program */
+			want_refused(t, others[i].fixture, c.pid, others[i].words);
+			child__kill(t, &c, SIGKILL);
+		} else {
+			struct fx f;
+
+			fx__start(t, &f, others[i].fixture, NULL);
+			want_refused(t, others[i].fixture, f.c.pid, others[i].words);
+			child__kill(t, &f.c, SIGKILL);
+		}
+	}
+}
+
+TEST(heap_census_of_nobody)
+{
+	struct spawn s = { .argv = { "/bin/true" } };
+	struct child c;
+
+	child__start(t, &c, &s);
+	child__wait(t, &c);
+	want_refused(t, "one that has ended", c.pid, "no process");
+}
+
+/* ---- heaps that lie */
+
+static const char *const lies[] = {
+	"ring", "sizes", "wrap", "arena", "no-end", "heaps", "tcache-ring", "tops", "top-inside", "mapped", "zeros", "chunks", "many", "vanish",
+	"exec", "exit", "fork",
+};
+
+TEST_LIMIT(heap_census_of_liars, 300)
+{
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		struct checked k;
+		struct fx f;
+
+		fx__start(t, &f, "heapliar", lies[i], NULL);
+		k = check(t, f.c.pid, "-", (const char *[]){ "--times", "3", NULL });
+		/* figures or a refusal, and no crash; the test's limit is there for a hang */
+		want(t, k.status == 0 || k.status == 1, "%s: exit status %d: %.300s", lies[i], k.status, k.c.errs.s);
+		if (k.status == 1)
+			want(t, strstr(k.c.outs.s, "refused ") != NULL, "%s: %.300s", lies[i], k.c.outs.s);
+		child__kill(t, &f.c, SIGKILL);
+	}
+}
