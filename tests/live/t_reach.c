@@ -120,8 +120,8 @@ static void search_as(struct test *t, const char *how, const char *option, const
 
 TEST(reach_quiet) { search_as(t, "quiet", NULL, NULL, "registers read"); }
 TEST(reach_quiet_stopped) { search_as(t, "quiet", "--no-bpf", NULL, "registers stopped"); }
-TEST_LIMIT(reach_moving, 120) { search_as(t, NULL, NULL, NULL, "registers read"); }
-TEST_LIMIT(reach_moving_stopped, 120) { search_as(t, NULL, "--no-bpf", NULL, "registers stopped"); }
+TEST_LIMIT(reach_moving, 400) { search_as(t, NULL, NULL, NULL, "registers read"); }
+TEST_LIMIT(reach_moving_stopped, 400) { search_as(t, NULL, "--no-bpf", NULL, "registers stopped"); }
 /* Nothing moves then: one scan is enough. */
 TEST(reach_paused) { search_as(t, NULL, "--pause", NULL, "registers read"); }
 

@@ -14,6 +14,8 @@
 #include "heap/roots.h"
 #include "heap/search.h"
 
+/* So many times as many as were asked for, at most. */
+#define MORE_SCANS 4
 /* How long it takes at most until a wait is ended. */
 #define SLICE_NS (5 * MS_NS)
 
@@ -164,7 +166,7 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 		err = candidates__init(&c, &m, e);
 	r.n_candidates = c.blocks.n;
 	/* as long as a scan finds pointers that those before it have not, more would be found */
-	while (!err && c.n_remain && !o->paused && (r.scans < o->scans || (c.n_hit && r.scans < 2 * o->scans)))
+	while (!err && c.n_remain && !o->paused && (r.scans < o->scans || (c.n_hit && r.scans < MORE_SCANS * o->scans)))
 		err = next_scan(&s, o, &c, &r, e);
 	if (!err)
 		err = conclude(&m, &c, &r, e);

@@ -377,7 +377,7 @@ struct finding {
 	void *arg;
 };
 
-/* What lies in a block is no root, though its mapping is: where not all memory of an allocator is known. */
+/* Of registers and stacks a pointer to a block's header is one to the block (search.h). What lies in a block is no root, though its mapping is: where not all memory of an allocator is known. */
 static void see_window(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
 {
 	const struct finding *f = arg;
@@ -393,10 +393,13 @@ static void see_window(uint64_t addr, const struct found_pointer *found, size_t 
 static void see_words(const struct root_word *words, size_t n, const struct finding *f)
 {
 	for (size_t i = 0; i < n; i++) {
-		uint32_t block = block_index__find(f->x, untagged(words[i].value));
+		uint64_t value = untagged(words[i].value);
+		uint32_t block = block_index__find(f->x, value), behind = block_index__find(f->x, value + HEADER_BYTES);
 
 		if (block != NO_BLOCK)
 			f->fn(0, words[i].tid, block, f->arg);
+		if (behind != NO_BLOCK && f->x->blocks[behind].addr == value + HEADER_BYTES)
+			f->fn(0, words[i].tid, behind, f->arg);
 	}
 }
 
@@ -406,8 +409,11 @@ int roots__search(struct roots *r, struct search *s, const struct block_index *x
 	uint64_t before = s->present_bytes;
 	int err = 0;
 
-	for (size_t i = 0; i < r->ranges.n && !err; i++)
+	for (size_t i = 0; i < r->ranges.n && !err; i++) {
+		s->headers = r->ranges.v[i].area == AREA_STACK;
 		err = search__range(s, x, r->ranges.v[i].start, r->ranges.v[i].end, see_window, &f);
+	}
+	s->headers = false;
 	r->searched_bytes = s->present_bytes - before;
 	see_words(r->words.v, r->words.n, &f);
 	return err;

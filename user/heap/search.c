@@ -46,6 +46,20 @@ static int go_on(struct search *s, uint64_t bytes)
 			     s->part + (s->part_end - s->part) * (s->of_bytes ? MIN(1.0, (double)s->bytes / s->of_bytes) : 0));
 }
 
+/* The same words once more, as pointers to headers. They are not needed any more after this. */
+static size_t find_headers(struct search *s, const struct block_index *x, size_t n_words)
+{
+	size_t n, n_kept = 0;
+
+	for (size_t i = 0; i < n_words; i++)
+		s->words[i] = untagged(s->words[i]) + HEADER_BYTES;
+	n = block_index__pointers(x, s->words, n_words, s->found);
+	for (size_t i = 0; i < n; i++)
+		if (x->blocks[s->found[i].block].addr == s->words[s->found[i].word])
+			s->found[n_kept++] = s->found[i];
+	return n_kept;
+}
+
 /* start and end are aligned to words */
 static int search_densely(struct search *s, const struct block_index *x, uint64_t start, uint64_t end, window_fn fn, void *arg)
 {
@@ -62,6 +76,8 @@ static int search_densely(struct search *s, const struct block_index *x, uint64_
 			size_t n_found = block_index__pointers(x, s->words, n / sizeof(uint64_t), s->found);
 
 			if (n_found)
+				fn(start, s->found, n_found, arg);
+			if (s->headers && (n_found = find_headers(s, x, n / sizeof(uint64_t))))
 				fn(start, s->found, n_found, arg);
 		}
 		start += n;

@@ -22,7 +22,14 @@ struct search {
 	double part, part_end;
 	uint64_t bytes, of_bytes;	/* gone through so far, and about how many there will be */
 	uint64_t present_bytes;		/* that were there, in all */
+	/*
+	 * Words that point to a glibc block's header count, too: while it is being allocated or freed, there may be no other.
+	 */
+	bool headers;
 };
+
+/* From a header to its block. */
+#define HEADER_BYTES 16
 
 int search__init(struct search *s, struct target *t, struct err *e);
 void search__done(struct search *s);
