@@ -293,6 +293,25 @@ Test(heap_files, filters_keep_them)
 	snapshot__free(s);
 }
 
+/* Two looks at one process are two; a look is no part of a trace. */
+Test(heap_files, looks_and_traces_are_not_mixed)
+{
+	struct snapshot *look = sample__heap_alone(HEAP_SEARCHED), *other = sample__heap_alone(0), *trace = traced(HEAP_SEARCHED), *all = NULL;
+	const char *names[] = { "a", "b" };
+	_cleanup_err_ struct err e = {};
+
+	cr_expect_not(snapshot__same_trace(look, other));
+	cr_assert_eq(snapshot__join((struct snapshot *[]){ look, other }, names, 2, &all, &e), 0, "%s", err_msg(&e));
+	cr_expect_eq(all->n_heaps, 2);
+	cr_expect(snapshot__is_heap(all));
+	snapshot__free(all);
+	cr_expect_eq(snapshot__join((struct snapshot *[]){ trace, look }, names, 2, &all, &e), -EINVAL);
+	cr_expect_str_eq(err_msg(&e), "a and b cannot be combined: one is what malloctrace heap found, the other a trace");
+	snapshot__free(look);
+	snapshot__free(other);
+	snapshot__free(trace);
+}
+
 Test(heap_files, several_files_keep_them)
 {
 	struct snapshot *v[] = { traced(HEAP_SEARCHED), traced(0) }, *all;

@@ -261,8 +261,6 @@ static int check_diff(const struct opts *o, const struct snapshot *a, const stru
 
 	if (err)
 		return err;
-	if (snapshot__is_heap(a) || snapshot__is_heap(b))
-		return err_set(e, -EINVAL, "%s and %s cannot be compared: one is what malloctrace heap found, the other a trace", o->files.v[0], o->files.v[1]);
 	if (strcmp(a->recording.within ?: "", b->recording.within ?: ""))
 		return err_set(e, -EINVAL, "%s and %s cannot be compared: one was recorded %s%s, the other %s%s", o->files.v[0], o->files.v[1],
 			       a->recording.within ? "only inside of " : "everywhere", a->recording.within ?: "", b->recording.within ? "only inside of " : "everywhere",

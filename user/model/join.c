@@ -22,6 +22,9 @@ bool snapshot__same_trace(const struct snapshot *a, const struct snapshot *b)
 {
 	const struct snap_process *pa = a->processes, *pb = b->processes;
 
+	/* two looks at a heap are two moments, and nothing counts on from the first */
+	if (snapshot__is_heap(a) || snapshot__is_heap(b))
+		return false;
 	return a->n_processes && b->n_processes && a->wall_start_ns == b->wall_start_ns &&
 	       !strcmp(a->kernel, b->kernel) && a->recording.mode == b->recording.mode && pa->id == pb->id &&
 	       pa->pid == pb->pid && !strcmp(pa->comm, pb->comm) && a->duration_ns <= b->duration_ns;
@@ -32,6 +35,8 @@ int snapshots__check_alike(const struct snapshot *sa, const struct snapshot *sb,
 {
 	const struct recording *a = &sa->recording, *b = &sb->recording;
 
+	if (snapshot__is_heap(sa) != snapshot__is_heap(sb))
+		return err_set(e, -EINVAL, "%s and %s cannot be %s: one is what malloctrace heap found, the other a trace", name_a, name_b, verb);
 	if (a->mode != b->mode)
 		return err_set(e, -EINVAL, "%s and %s cannot be %s: --mode %s and --mode %s", name_a, name_b,
 			       verb, mode__name(a->mode), mode__name(b->mode));
