@@ -74,7 +74,8 @@ static int list_older(struct traced *t, const struct census *c)
 		bool was = meets(&t->before, &before, b->addr), is = meets(&t->first, &first, b->addr);
 		struct heap_block *slot;
 
-		if (was || is)
+		/* what libc allocates for itself passes no probe: it may have come at any time */
+		if (was || is || b->flags & BLOCK_LIBC)
 			continue;
 		slot = vec_push(&t->older);
 		if (!slot)

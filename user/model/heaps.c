@@ -27,6 +27,11 @@ static const char *const reach_names[] = {
 };
 const struct choices reach_choices = CHOICES(reach_names);
 
+const char *root_kind__before(enum root_kind kind)
+{
+	return kind == ROOT_STACK ? "the stack of " : kind == ROOT_THREAD ? "thread " : "";
+}
+
 /* ---- whose they are */
 
 bool heap__was_searched(const struct snap_heap *h)
@@ -40,7 +45,7 @@ void snapshot__set_heaps(struct snapshot *s, const struct snap_heap *heaps, size
 	s->n_heaps = n;
 	s->known &= ~HAS_UNREACHED;
 	for (size_t i = 0; i < n; i++)
-		if (heap__was_searched(&heaps[i]))
+		if (heap__was_searched(&heaps[i]) && !heaps[i].sites_unknown)
 			s->known |= HAS_UNREACHED;
 }
 
@@ -55,7 +60,7 @@ const struct snap_heap *snapshot__heap_of(const struct snapshot *s, uint32_t pro
 bool snapshot__was_searched(const struct snapshot *s, uint32_t process)
 {
 	for (size_t i = 0; s->known & HAS_UNREACHED && i < s->n_heaps; i++)
-		if (s->heaps[i].process == process && heap__was_searched(&s->heaps[i]))
+		if (s->heaps[i].process == process && heap__was_searched(&s->heaps[i]) && !s->heaps[i].sites_unknown)
 			return true;
 	return false;
 }

@@ -23,6 +23,9 @@ bool snapshot__is_heap(const struct snapshot *s);
 pid_t heap__pid(const struct snapshot *s, const struct snap_heap *h);
 const char *heap__comm(const struct snapshot *s, const struct snap_heap *h);
 
+/* What goes before a root's name: "the stack of ", "thread ", "". */
+const char *root_kind__before(enum root_kind kind);
+
 #define HEAPS_GONE UINT32_MAX
 
 /* Where rows of `from` are in `to`; NULL: where they were. What went to HEAPS_GONE is left out. */

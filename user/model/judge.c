@@ -45,6 +45,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "model/heaps.h"
 #include "util/parse.h"
 
 #define MAX_WINDOWS 12
@@ -582,7 +583,7 @@ static void explain_held(struct why *y)
 	if (!(signs_of_look(y->e) & HELD))
 		return;
 	if (y->e->held)
-		add(y, "all still pointed to, through %s", y->e->held->name);
+		add(y, "all still pointed to, through %s%s", root_kind__before(y->e->held->kind), y->e->held->name);
 	else
 		add(y, "all still pointed to");
 }

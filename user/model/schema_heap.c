@@ -15,6 +15,7 @@
 static const struct field heap_fields_rows[] = {
 	HEAP("refused", FIELD_STR, refused, .empty = EMPTY_IS_ABSENT),
 	HEAP("allocator", FIELD_STR, allocator),
+	HEAP("sites_unknown", FIELD_BOOL, sites_unknown, .empty = EMPTY_IS_ABSENT),
 	HEAP("paused_ns", FIELD_U64, paused_ns),
 	HEAP("at_ns", FIELD_U64, at_ns, .empty = EMPTY_IS_ABSENT),
 	HEAP("looked_ns", FIELD_U64, looked_ns),

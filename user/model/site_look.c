@@ -11,6 +11,7 @@ void cut_look__build(struct snapshot *s, const struct cut_look *look, struct sna
 
 	if (!most)
 		return;
+	to->looked_blocks = most->scans ? look->blocks : 0;
 	to->unreached_blocks = MIN(look->unreached_blocks, to->c.live_blocks);
 	to->unreached_bytes = MIN(look->unreached_bytes, to->c.live_bytes);
 	types = snapshot__alloc(s, most->n_types + 1, sizeof(*types));

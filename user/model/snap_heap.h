@@ -114,6 +114,7 @@ struct snap_heap {
 	uint64_t free_resident_bytes;
 	uint64_t unsure_blocks;	/* may be wrong, because the heap changed while it was read: at most */
 	uint64_t swapped_bytes, broken_bytes;	/* skipped */
+	bool sites_unknown;	/* in a trace that leaves blocks out by chance: it is not known which sites' blocks are unreached */
 	/* in a trace: blocks that are older than it. holds if older_known */
 	bool older_known;
 	uint64_t older_blocks, older_bytes;

@@ -255,6 +255,7 @@ struct snap_site {
 	uint8_t end;		/* enum mt_end */
 	/* of its live blocks, those that no pointer was found to; hold if the process's heap was searched (heaps, unreached.scans) */
 	uint64_t unreached_blocks, unreached_bytes;
+	uint64_t looked_blocks;	/* that were there when they were searched for; others have come since */
 	const struct snap_share *types;	/* what its live blocks are, the largest share first */
 	size_t n_types;
 	const struct snap_root *held;	/* --roots: from where most of its bytes are reached; NULL: not known */
@@ -414,6 +415,12 @@ struct snapshot {
 	const struct snap_source *sources;	/* as far as they were read: --embed-source, --view source */
 	size_t n_sources;
 };
+
+/* Of how many blocks unreached_blocks is a part; files of others do not have that. */
+static inline uint64_t site__looked_blocks(const struct snap_site *s)
+{
+	return s->looked_blocks ? s->looked_blocks : s->c.live_blocks;
+}
 
 bool snap_source__is_of(const struct snap_source *src, const struct line *l);
 /* The text of a line; NULL: it was not read. */

@@ -150,6 +150,14 @@ static bool is_complete(const struct session *s)
 	return !recording__is_partial(r) && !recording__is_estimated(r);
 }
 
+/* Not more of a CPU than the user grants, of either option. */
+static double pace(const struct opts *o)
+{
+	double budget = o->recording.overhead_pct / 100;
+
+	return budget > 0 && (!o->pace || budget < o->pace) ? budget : o->pace;
+}
+
 /* One that has ended, or may not be read, has none. */
 static void look_at(struct heaps *h, const struct subject *who)
 {
@@ -162,7 +170,7 @@ static void look_at(struct heaps *h, const struct subject *who)
 		.parts = h->wish.parts,
 		.list = opts__n_blocks(o),
 		.list_oldest = opts__oldest_blocks(o),
-		.pace = o->pace,
+		.pace = pace(o),
 		.registers = registers__read,
 		.calls = &h->calls,
 		.objects = h->objects,
@@ -182,6 +190,7 @@ static void look_at(struct heaps *h, const struct subject *who)
 	h->proc = to->proc = who->proc;
 	err = heap__look(who->pid, &how, to->strings, &to->heap, &e);
 	to->heap.at_ns = now_ns() - h->s->start_ns;
+	to->heap.sites_unknown = !how.traced;
 	if (!err)
 		return;
 	found__forget(&h->next, who->proc);
@@ -372,7 +381,8 @@ static bool is_wanted(const struct session *s)
 {
 	const struct opts *o = s->opts;
 
-	if (!s->heaps || tracees__all_ended(&s->tracees))
+	/* what came after the trace would be taken for what was there before it */
+	if (!s->heaps || s->end_ns || tracees__all_ended(&s->tracees))
 		return false;
 	/* what was asked for; else where the targets are few and all is recorded */
 	return o->reachable || o->views & (VIEW_BLOCKS | VIEW_HEAP) || (!tracees__are_shared(&s->tracees) && is_complete(s));
@@ -386,8 +396,12 @@ void session__look_last_at_heaps(struct session *s)
 	if (!h)
 		return;
 	call_off(h);
-	if (!is_wanted(s))
+	if (!is_wanted(s)) {
+		if (o->reachable || h->searched)
+			say("the memory was not searched for pointers: %s", tracees__all_ended(&s->tracees) ? "every process has ended, and its memory with it (-d ends a trace before)" :
+									    "the trace ended before, and what was allocated since is not known");
 		return;
+	}
 	h->wish = (struct heap_wish){ .reachable = o->reachable || o->roots || h->searched, .roots = o->roots || h->searched,
 				      .scans = HEAP_SCANS, .parts = true };
 	h->calls = (struct target_calls){ is_interrupted, h->wish.reachable ? tell_progress : NULL, h };

@@ -107,7 +107,7 @@ static void unreached_item(struct report *r, const struct snap_site *site)
 	if (!snapshot__was_searched(r->s, site->process) || (site->trend.why && strstr(site->trend.why, "pointer")))
 		return;
 	if (site->unreached_blocks)
-		para__item(&r->para, "no pointer to %s of %s blocks", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site->c.live_blocks));
+		para__item(&r->para, "no pointer to %s of %s blocks", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site__looked_blocks(site)));
 	else
 		para__item(&r->para, "pointers lead to all of them");
 }
@@ -255,6 +255,9 @@ static bool is_left_out(const struct snapshot *s, const char *name)
 {
 	if (!strcmp(name, "process"))
 		return s->n_processes < 2;
+	/* beside blocks of one age it would be of all */
+	if (!strcmp(name, "unreached") && s->recording.older_ns)
+		return true;
 	if (!strcmp(name, "unreached") || !strcmp(name, "types"))
 		return !s->n_heaps;
 	return strstr(name, "-error") && !s->estimated;

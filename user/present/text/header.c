@@ -236,16 +236,17 @@ static void taken_line(struct report *r)
 static void older_item(struct report *r)
 {
 	uint64_t blocks = 0, bytes = 0;
-	bool known = false;
+	bool known = false, unsure = false;
 	char a[FMT_MAX], b[FMT_MAX];
 
 	for (size_t i = 0; i < r->s->n_heaps; i++) {
 		known |= r->s->heaps[i].older_known;
+		unsure |= r->s->heaps[i].older_unsure_blocks > 0;
 		blocks += r->s->heaps[i].older_blocks;
 		bytes += r->s->heaps[i].older_bytes;
 	}
 	if (known)
-		para__item(&r->para, "%s in %s block%s %s older", fmt_bytes(a, bytes), fmt_exact(b, blocks), plural(blocks), blocks == 1 ? "is" : "are");
+		para__item(&r->para, "%s%s in %s%s block%s %s older", unsure ? "~" : "", fmt_bytes(a, bytes), unsure ? "~" : "", fmt_exact(b, blocks), plural(blocks), blocks == 1 ? "is" : "are");
 }
 
 static void traced_line(struct report *r)

@@ -88,6 +88,11 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 			    u->direct_blocks < u->blocks ? ", the others only through these" : "");
 	else
 		para__words(&r->para, "%sA pointer was found to every block (%u scan%s).", who, u->scans, plural(u->scans));
+	if (h->older_known && h->older_unreached_blocks)
+		para__words(&r->para, "%s of them %s older than the trace.", h->older_unreached_blocks == u->blocks ? "All" : fmt_exact(a, h->older_unreached_blocks),
+			    h->older_unreached_blocks == 1 && u->blocks > 1 ? "is" : "are");
+	if (h->sites_unknown)
+		para__words(&r->para, "Which call stacks they are from is not known: the trace records but a part of the blocks.");
 	if (h->refused && u->scans)
 		para__words(&r->para, "Of the blocks that were traced alone: others of %s are not known.", h->allocator ? h->allocator : "this allocator");
 	if (u->registers && !strcmp(u->registers, "not read") && u->blocks)
@@ -207,12 +212,11 @@ static void rss_line(struct report *r, const struct snap_heap *h)
 /* "server in redis-server", "thread bio_lazy_free", "the stack of redis-server", "/dev/shm/queue" */
 char *heap__root_words(const struct snap_root *root, size_t width)
 {
-	static const char *const before[N_ROOT_KINDS] = { [ROOT_STACK] = "the stack of ", [ROOT_THREAD] = "thread ", [ROOT_GLOBAL] = "", [ROOT_MAPPING] = "" };
 	const char *module = root->kind == ROOT_GLOBAL && root->module ? path_basename(root->module) : NULL;
 	_cleanup_free_ char *name = text_shorten(root->name ? root->name : "?", width);
 	char *ret = NULL;
 
-	if (!name || asprintf(&ret, "%s%s%s%s%s", root->kind < N_ROOT_KINDS ? before[root->kind] : "", name, module ? " (" : "", module ? module : "", module ? ")" : "") < 0)
+	if (!name || asprintf(&ret, "%s%s%s%s%s", root_kind__before(root->kind), name, module ? " (" : "", module ? module : "", module ? ")" : "") < 0)
 		return NULL;
 	return ret;
 }
@@ -261,8 +265,8 @@ static void doubt_lines(struct report *r, const struct snap_heap *h)
 
 	if (h->unsure_blocks) {
 		para__begin(&r->para, "unsure", LABEL_WIDTH);
-		para__item(&r->para, "at most %s block%s may be wrong: the heap changed while it was read%s", fmt_exact(a, h->unsure_blocks),
-			   plural(h->unsure_blocks), h->at_ns ? "" : "; --pause for exact figures");
+		para__words(&r->para, "what came or went while it was read may be counted or not; of all other blocks, at most %s may be wrong%s",
+			    fmt_exact(a, h->unsure_blocks), h->at_ns ? "" : "; --pause for exact figures");
 		para__end(&r->para);
 	}
 	if (h->swapped_bytes || h->broken_bytes) {
@@ -334,7 +338,7 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 		return;
 	para__begin(&r->para, "", indent);
 	if (searched && site->unreached_blocks)
-		para__item(&r->para, "no pointer to %s of %s blocks (%s)", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site->c.live_blocks),
+		para__item(&r->para, "no pointer to %s of %s blocks (%s)", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site__looked_blocks(site)),
 			   fmt_bytes(c, site->unreached_bytes));
 	else if (searched)
 		para__item(&r->para, "a pointer to every block");

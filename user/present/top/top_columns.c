@@ -107,7 +107,8 @@ bool view_column__holds(const struct top *t, const struct view *v, const struct 
 	if (!strcmp(c->name, "error"))
 		return t->shown->estimated;
 	if (!strcmp(c->name, "unreached"))
-		return t->shown->known & HAS_UNREACHED;
+		/* beside blocks of one age it would be of all */
+		return t->shown->known & HAS_UNREACHED && !t->shown->recording.older_ns;
 	if (!strcmp(c->name, "older"))
 		return heaps__know_older(t->shown);
 	if (!strcmp(c->name, "members"))
