@@ -66,8 +66,10 @@ TEST(heap_trace_ledger)
 	want_class(t, jget(older, "classes"), ledger__note(t, &f.led, "old_held_usable"), ledger__note(t, &f.led, "old_held"), 0);
 	want_class(t, jget(older, "classes"), ledger__note(t, &f.led, "old_lost_usable"), ledger__note(t, &f.led, "old_lost"),
 		   ledger__note(t, &f.led, "old_lost"));
-	want_eq(t, "in use, by the census", ju64(t, older, "blocks") + ju64(t, jget(root, "totals"), "live_blocks"),
+	/* and libc's own: the first thread's tcache */
+	want_eq(t, "in use, by the census", ju64(t, older, "blocks") + ju64(t, jget(root, "totals"), "live_blocks") + 1,
 		ju64(t, jget(heap, "in_use"), "blocks"));
+	want_eq(t, "older, by the ledger", ledger__note(t, &f.led, "old_blocks"), ju64(t, older, "blocks"));
 	unreached = jget(heap, "unreached");
 	lost = ledger__note(t, &f.led, "lost") + ledger__note(t, &f.led, "in_lists") + ledger__note(t, &f.led, "half") +
 	       ledger__note(t, &f.led, "old_lost");
@@ -124,6 +126,62 @@ static void other(struct test *t, const char *library, const char *allocator, bo
 TEST(heap_trace_jemalloc) { other(t, "libjemalloc.so.2", "jemalloc", true); }
 TEST(heap_trace_tcmalloc) { other(t, "libtcmalloc_minimal.so.4", "tcmalloc", false); }
 TEST(heap_trace_mimalloc) { other(t, "libmimalloc.so.2.0", "mimalloc", false); }
+
+/* Who asks for a search, and there is nothing left to search, is told so. */
+TEST(heap_trace_ended)
+{
+	const char *file = in_dir(t, "x.json"), *ledger = in_dir(t, "ledger");
+	char line[256];
+	struct mt m;
+
+	snprintf(line, sizeof(line), "%s/basic", lt_fixtures);
+	mt__start(t, &m, "--reachable", "-o", file, "--", line, "--auto", ledger, "common", NULL);
+	want(t, !child__wait(t, &m.c), "%s", m.c.errs.s);
+	want(t, strstr(m.c.errs.s, "was not searched for pointers: every process has ended"), "%s", m.c.errs.s);
+	want(t, json_is_null(jget(load_json(t, file), "heap")), "a heap of a process that had ended");
+}
+
+/* What comes after the trace is not taken for what was there before it. */
+TEST(heap_trace_stopped)
+{
+	const char *file = in_dir(t, "x.json");
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "heaptrace", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--stop-on", "work", "--reachable", "-o", file, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	want(t, !child__wait(t, &m.c), "%s", m.c.errs.s);
+	want(t, strstr(m.c.errs.s, "was not searched for pointers: the trace ended before"), "%s", m.c.errs.s);
+	want(t, json_is_null(jget(load_json(t, file), "heap")), "a heap of a later moment");
+	fx__quit(t, &f);
+}
+
+/* Where the trace records but a part, no site is told which of its blocks are lost; the heap as a whole is. */
+TEST(heap_trace_overhead)
+{
+	const char *file = in_dir(t, "x.json");
+	json_t *root, *heap, *site;
+	struct mt m;
+	struct fx f;
+	size_t i;
+
+	fx__start(t, &f, "heaptrace", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--overhead", "50", "--reachable", "-o", file, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, file);
+	json_array_foreach(jget(root, "sites"), i, site)
+		want(t, json_is_null(jget(site, "unreached_blocks")), "a site's blocks that nothing points to");
+	heap = json_array_get(jget(root, "heap"), 0);
+	want(t, json_is_true(jget(heap, "sites_unknown")), "sites_unknown");
+	want(t, json_is_null(jget(heap, "older")), "older blocks are known");
+	want_eq(t, "unreached", ledger__note(t, &f.led, "lost") + ledger__note(t, &f.led, "in_lists") + ledger__note(t, &f.led, "half") +
+		ledger__note(t, &f.led, "old_lost"), ju64(t, jget(heap, "unreached"), "blocks"));
+	fx__quit(t, &f);
+}
 
 /* Keys of the live view: the heap of this moment, what nothing points to, and both in the tables. */
 TEST(heap_trace_top)

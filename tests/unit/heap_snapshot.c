@@ -154,6 +154,7 @@ static void fill_sites(struct snapshot *s, struct snap_heap *h, bool quiet)
 
 		if (site->process != h->process)
 			continue;
+		site->looked_blocks = site->c.live_blocks;
 		if (site->c.live_blocks == 31744 && !quiet) {
 			site->unreached_blocks = 31700;
 			site->unreached_bytes = 31700 * KIB;

@@ -602,6 +602,8 @@ static void expect_pointed(const struct pointed *p)
 	e.looked_blocks = p->looked;
 	e.unreached_blocks = p->unreached;
 	e.held = p->held ? &root : NULL;
+	if (p->looked == 1)
+		e.live_blocks = 1;
 	judge(snap, &e, &t);
 	cr_expect_str_eq(t.verdict ?: "none", p->verdict, "%.0f s, %" PRIu64 " of %" PRIu64 ": %s (%s)", p->seconds, p->unreached,
 			 p->looked, t.verdict ?: "none", t.why ?: "");
@@ -623,6 +625,8 @@ Test(judge, pointers_decide)
 		{ 2, 40, 19, NULL, "none", NULL },
 		/* one block need not be a leak */
 		{ 2, 1, 1, NULL, "suspect", NULL },
+		/* most of what is live has come since the look */
+		{ 60, 500, 500, NULL, "leak", "0 of 1,200 freed, +1.1 MiB/min for 59.0s, oldest 59.5s" },
 		/* all are held: a cache, however long it grows */
 		{ 60, 1200, 0, "server", "growing", "all still pointed to, through server, +1.1 MiB/min for 59.0s, 0 of 1,200 freed" },
 		{ 60, 1200, 0, NULL, "growing", NULL },

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "bpf/hash.h"
 #include "heap/look.h"
@@ -28,6 +29,28 @@ static int is_refusal(int err)
 	return err == -ENOENT || err == -EPROTO;
 }
 
+#define CENSUS_TRIES 5
+#define BETWEEN_TRIES_NS 20000000
+
+/* Sums that do not agree may be those of a heap that moved: not so each time. */
+static int try_census(struct look *l, struct target *t, struct census *ret, struct err *e)
+{
+	struct timespec pause = { .tv_nsec = BETWEEN_TRIES_NS };
+	int err = census__take(t, &l->glibc, ret, e);
+
+	for (int i = 1; i < CENSUS_TRIES && err == -EPROTO && !l->o->pause; i++) {
+		nanosleep(&pause, NULL);
+		if (target__go_on(t, "reading the heap", 0))
+			return err_set(e, -EINTR, "interrupted");
+		census__done(ret);
+		*ret = (struct census){};
+		err_done(e);
+		*e = (struct err){};
+		err = target__refresh(t, e) ?: census__take(t, &l->glibc, ret, e);
+	}
+	return err;
+}
+
 /* For reach__run() too: the blocks of this moment. */
 static int take_blocks(struct target *t, void *arg, struct census *ret, struct err *e)
 {
@@ -36,7 +59,10 @@ static int take_blocks(struct target *t, void *arg, struct census *ret, struct e
 	int err = traced__before(&l->traced);
 
 	if (!err && !l->refused.code)
-		err = census__take(t, &l->glibc, ret, &why);
+		err = try_census(l, t, ret, &why);
+	/* after a census that held, one that does not is no reason to doubt the process: the heap moved too fast */
+	if (is_refusal(err) && l->has_census)
+		return err_set(e, -EAGAIN, "%s", err_msg(&why));
 	if (is_refusal(err)) {
 		census__done(ret);
 		*ret = (struct census){};
@@ -44,6 +70,7 @@ static int take_blocks(struct target *t, void *arg, struct census *ret, struct e
 		why = (struct err){};
 		err = l->o->traced ? 0 : err;
 	}
+	l->has_census |= !err && !l->refused.code;
 	if (!err)
 		err = traced__after(&l->traced, ret) ?: traced__add_foreign(&l->traced, &t->maps, ret);
 	return err && err == why.code ? err_set(e, err, "%s", err_msg(&why)) : err;
@@ -296,6 +323,16 @@ static void put_reach(struct look *l)
 	u->registers = l->reach.registers_missing ? "not read" : l->reach.registers_stopped ? "stopped" : "read";
 }
 
+/* In a trace: of another allocator its blocks are known all the same, as far as they were traced. */
+static void put_refusal(struct look *l)
+{
+	const char *other = census__other_allocator(&l->target);
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s cannot be looked at from outside: of its blocks, those of this trace are known", other ? other : "");
+	l->h->refused = snapshot__strdup(l->s, other && l->o->traced ? text : err_msg(&l->refused));
+}
+
 /* ---- all of it */
 
 static int look_at_heap(struct look *l, struct err *e)
@@ -307,7 +344,7 @@ static int look_at_heap(struct look *l, struct err *e)
 		return err;
 	put_reach(l);
 	if (l->refused.code)
-		l->h->refused = snapshot__strdup(l->s, err_msg(&l->refused));
+		put_refusal(l);
 	else
 		put_census(l);
 	l->h->older_known = o->traced_all && !l->refused.code;

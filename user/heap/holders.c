@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the sums by holder. Roots beyond a number are not named: those that hold the least. */
+/* Owns the sums by holder. How many roots there may be is bounded by reach.h. */
 #include "heap/holders.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define MAX_NAMED 65536		/* roots that are asked whose they are */
 #define MAX_LISTED 64
 
 static bool is_same(const struct snap_root *a, const struct snap_root *b)
@@ -86,7 +85,7 @@ static int rank(struct holders *h, size_t n_roots)
 
 int holders__make(const struct reach_result *r, struct parts *parts, struct holders *ret)
 {
-	size_t n = MIN(r->roots.n, (size_t)MAX_NAMED);
+	size_t n = r->roots.n;
 	_cleanup_free_ struct named *v = calloc(n + 1, sizeof(*v));
 	int err;
 

@@ -24,6 +24,7 @@ struct look {
 	struct vec(uint32_t) chosen;
 	const struct kind **kind_of;	/* owned */
 	uint8_t *for_size;	/* owned; of each of these: it stands for its size, and is not there for a site alone */
+	bool has_census;	/* one of them held */
 	struct err refused;	/* owned: why there is no census */
 };
 

@@ -65,6 +65,11 @@ bool snapshot__was_searched(const struct snapshot *s, uint32_t process)
 	return false;
 }
 
+bool site__was_searched(const struct snapshot *s, const struct snap_site *site)
+{
+	return (site->looked_blocks || !site->c.live_blocks) && snapshot__was_searched(s, site->process);
+}
+
 bool snapshot__is_heap(const struct snapshot *s)
 {
 	return s->n_heaps && !(s->known & HAS_ALL);

@@ -16,6 +16,8 @@ void snapshot__set_heaps(struct snapshot *s, const struct snap_heap *heaps, size
 const struct snap_heap *snapshot__heap_of(const struct snapshot *s, uint32_t process);
 /* Were pointers to a process's blocks searched for? */
 bool snapshot__was_searched(const struct snapshot *s, uint32_t process);
+/* The same of a site: not of one whose live blocks have all come since. */
+bool site__was_searched(const struct snapshot *s, const struct snap_site *site);
 bool heap__was_searched(const struct snap_heap *h);
 /* Is it what `malloctrace heap` found, and no trace? */
 bool snapshot__is_heap(const struct snapshot *s);

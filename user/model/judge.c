@@ -304,7 +304,8 @@ static bool is_rough(const struct evidence *e, const struct shape *w)
 /* By pointers, whatever the course is. */
 static unsigned int signs_of_look(const struct evidence *e)
 {
-	if (!e->scans || !e->looked_blocks)
+	/* most of what is live has come since, or what was there has gone: it says nothing of what is there now */
+	if (!e->scans || !e->looked_blocks || e->looked_blocks * 2 < e->live_blocks || e->unreached_blocks > e->live_blocks)
 		return 0;
 	return !e->unreached_blocks ? HELD : e->unreached_blocks * 2 >= e->looked_blocks ? LOST : 0;
 }

@@ -365,7 +365,7 @@ static unsigned int known_of_trend(const struct snapshot *s, const struct trend 
 unsigned int site__known(const struct snapshot *s, const struct snap_site *site)
 {
 	return known_of_trend(s, &site->trend) | (site->growth == GROWTH_FAULT ? KNOWN_FAULT : 0) |
-	       (snapshot__was_searched(s, site->process) ? KNOWN_SEARCHED : 0);
+	       (site__was_searched(s, site) ? KNOWN_SEARCHED : 0);
 }
 
 unsigned int process__known(const struct snapshot *s, const struct snap_process *p)

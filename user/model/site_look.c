@@ -21,6 +21,11 @@ void cut_look__build(struct snapshot *s, const struct cut_look *look, struct sna
 	}
 	to->types = types;
 	to->n_types = most->n_types;
-	if (most->held)
-		to->held = snap_root__copy(s, most->held);
+	if (most->held) {
+		struct snap_root held = *most->held;
+
+		held.bytes = MIN(held.bytes, to->c.live_bytes);
+		held.blocks = MIN(held.blocks, to->c.live_blocks);
+		to->held = snap_root__copy(s, &held);
+	}
 }

@@ -416,12 +416,6 @@ struct snapshot {
 	size_t n_sources;
 };
 
-/* Of how many blocks unreached_blocks is a part; files of others do not have that. */
-static inline uint64_t site__looked_blocks(const struct snap_site *s)
-{
-	return s->looked_blocks ? s->looked_blocks : s->c.live_blocks;
-}
-
 bool snap_source__is_of(const struct snap_source *src, const struct line *l);
 /* The text of a line; NULL: it was not read. */
 const char *snapshot__source_line(const struct snapshot *s, const struct line *l, uint32_t number);

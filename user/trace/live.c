@@ -285,6 +285,14 @@ static void look_at_heap(struct live *l, const struct heap_wish *wish)
 						 "The memory cannot be read: out of memory.");
 }
 
+/* A row of several processes has no memory of its own: all of them are looked at. */
+static uint32_t heap_process(const struct live *l)
+{
+	const struct grouping *by = grouping__find(l->s->opts->by);
+
+	return by->group_of ? 0 : top__heap_process(l->top);
+}
+
 /* Nobody asked: now and then, as far as that costs little. */
 static void look_by_oneself(struct live *l)
 {
@@ -375,11 +383,11 @@ static void act(struct live *l, enum top_action action)
 		read_source(l);
 		break;
 	case TOP_HEAP_LOOK:
-		look_at_heap(l, &(struct heap_wish){ .parts = true, .process = top__heap_process(l->top) });
+		look_at_heap(l, &(struct heap_wish){ .parts = true, .process = heap_process(l) });
 		break;
 	case TOP_HEAP_SEARCH:
 		look_at_heap(l, &(struct heap_wish){ .reachable = true, .roots = true, .scans = HEAP_SCANS, .parts = true,
-						     .process = top__heap_process(l->top) });
+						     .process = heap_process(l) });
 		break;
 	case TOP_REPAINT:
 		term__repaint();
@@ -634,6 +642,8 @@ void live__end(struct session *s)
 
 	if (!l)
 		return;
+	/* its thread speaks to the screen */
+	session__call_off_heap_look(s);
 	s->live = NULL;
 	starting__end(l->starting);
 	term__close();

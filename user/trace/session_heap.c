@@ -360,9 +360,15 @@ static void call_off(struct heaps *h)
 		return;
 	__atomic_store_n(&h->over, true, __ATOMIC_RELAXED);
 	pthread_join(h->thread, NULL);
-	h->running = false;
+	h->running = h->waiting.is = false;
 	/* what is half done is no look */
 	h->has_next = false;
+}
+
+void session__call_off_heap_look(struct session *s)
+{
+	if (s->heaps)
+		call_off(s->heaps);
 }
 
 /* ---- at the end of the trace */

@@ -150,6 +150,8 @@ struct heap_wish {
 int session__begin_heap_look(struct session *s, const struct heap_wish *wish, void (*done)(void *arg), void *arg);
 /* Of the last one: why nothing was found, of what was wished; NULL: something was. */
 const char *session__heap_look_failed(const struct session *s);
+/* The one under way ends, and comes to nothing. */
+void session__call_off_heap_look(struct session *s);
 /* Has it been long enough since the last one, for what that took? */
 bool session__heap_look_is_due(const struct session *s);
 /* Just before the trace ends. */

@@ -332,13 +332,13 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 	_cleanup_free_ char *held = site->held ? heap__root_words(site->held, PART_NAME) : NULL;
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], types[TYPES_MAX];
 	/* a verdict that goes by it says it itself */
-	bool searched = snapshot__was_searched(r->s, site->process) && !(site->trend.why && strstr(site->trend.why, "pointer"));
+	bool searched = site__was_searched(r->s, site) && !(site->trend.why && strstr(site->trend.why, "pointer"));
 
 	if (!searched && !site->n_types && !held)
 		return;
 	para__begin(&r->para, "", indent);
 	if (searched && site->unreached_blocks)
-		para__item(&r->para, "no pointer to %s of %s blocks (%s)", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site__looked_blocks(site)),
+		para__item(&r->para, "no pointer to %s of %s blocks (%s)", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site->looked_blocks),
 			   fmt_bytes(c, site->unreached_bytes));
 	else if (searched)
 		para__item(&r->para, "a pointer to every block");

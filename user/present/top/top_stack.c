@@ -174,7 +174,7 @@ static void heap_words(const struct top *t, const struct snap_site *s, struct fl
 	char a[FMT_MAX], b[FMT_MAX], types[512];
 	bool any = false;
 
-	if (snapshot__was_searched(t->shown, s->process)) {
+	if (site__was_searched(t->shown, s)) {
 		any = true;
 		if (s->unreached_blocks)
 			flow__clausef(w, STYLE_BAD, "no pointer found to %s blocks, %s", fmt_exact(a, s->unreached_blocks), fmt_bytes(b, s->unreached_bytes));
@@ -182,7 +182,7 @@ static void heap_words(const struct top *t, const struct snap_site *s, struct fl
 			flow__clausef(w, STYLE_GOOD, "no block without a pointer to it");
 	}
 	if (s->held) {
-		flow__clausef(w, STYLE_PLAIN, "%sheld through %s %s", any ? "  " : "", choices__name(&root_choices, s->held->kind), s->held->name ? s->held->name : "");
+		flow__clausef(w, STYLE_PLAIN, "%sheld through %s%s", any ? "  " : "", root_kind__before(s->held->kind), s->held->name ? s->held->name : "");
 		any = true;
 	}
 	if (s->n_types) {
