@@ -285,11 +285,30 @@ size_t block_index__pointers(const struct block_index *x, const uint64_t *words,
 		for (unsigned int k = 0; k < n_maybe; k++) {
 			uint32_t block = block_at(x, places[k], untagged(words[at[k]]));
 
-			if (block != NO_BLOCK)
+			if (block != NO_BLOCK || x->others)
 				to[n_found++] = (struct found_pointer){ at[k], block };
 		}
 	}
 	return n_found;
+}
+
+/* What a span has to grow by to hold a range. An empty one has its size. */
+static uint64_t growth(const struct heap_range *span, const struct heap_range *r)
+{
+	if (span->start == span->end)
+		return r->end - r->start;
+	return (span->start > r->start ? span->start - r->start : 0) + (r->end > span->end ? r->end - span->end : 0);
+}
+
+void block_index__tell_others(struct block_index *x, const struct heap_range *range)
+{
+	struct heap_range *span = growth(&x->span[0], range) <= growth(&x->span[1], range) ? &x->span[0] : &x->span[1];
+
+	x->others = true;
+	if (span->start == span->end)
+		*span = *range;
+	span->start = MIN(span->start, range->start);
+	span->end = MAX(span->end, range->end);
 }
 
 uint64_t block_index__bytes(const struct block_index *x)

@@ -32,6 +32,8 @@ struct block_index {
 	uint32_t n_blocks;
 	struct heap_range span[2];
 	unsigned int granule_bits;
+	/* words of the spans that lie in no block are told, too: block_index__tell_others() */
+	bool others;
 	bool crowded;		/* two blocks start in one granule: they are searched for */
 	struct index_section *sections;	/* owned */
 	unsigned int hash_bits;
@@ -43,7 +45,7 @@ struct block_index {
 /* A word of memory that points into a block. */
 struct found_pointer {
 	uint32_t word;		/* which one of those that were looked at */
-	uint32_t block;
+	uint32_t block;		/* NO_BLOCK: one of block_index.others */
 };
 
 /*
@@ -55,6 +57,11 @@ void block_index__done(struct block_index *x);
 uint32_t block_index__find(const struct block_index *x, uint64_t addr);
 /* All of n words that point into a block, tags aside, in their order. to has room for n. Returns how many. */
 size_t block_index__pointers(const struct block_index *x, const uint64_t *words, size_t n, struct found_pointer *to);
+/*
+ * From here on block_index__pointers() also tells words that point into a range of memory and into no block. Some point elsewhere: it is
+ * for the caller to choose.
+ */
+void block_index__tell_others(struct block_index *x, const struct heap_range *range);
 /* The memory that it takes. */
 uint64_t block_index__bytes(const struct block_index *x);
 

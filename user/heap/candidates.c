@@ -67,6 +67,7 @@ int candidates__init(struct candidates *c, struct mark *m, struct err *e)
 	if (!number_of || !c->left || !c->edges.first || take_edges(c, m, number_of))
 		goto no_memory;
 	edges__done(&m->edges);
+	newer__done(&m->newer);
 	vec_done(&m->pending);
 	vec_done(&m->hits);
 	err = block_index__build(&c->index, c->blocks.v, c->blocks.n, e);
@@ -253,7 +254,7 @@ static void chase_block(struct chase *h, uint32_t block)
 		h->c->no_memory = true;
 }
 
-static void see_root(uint64_t addr, int tid, uint32_t block, void *arg)
+static void see_root(uint64_t addr, int tid, uint64_t to, uint32_t block, void *arg)
 {
 	struct chase *h = arg;
 	struct start *p;

@@ -377,6 +377,7 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 		census__done(&c);
 		return r;
 	}
+	c.tcache_key = g->tcache_key;
 	c.ended_ns = now_ns();
 	*ret = c;
 	return 0;

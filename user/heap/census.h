@@ -40,6 +40,7 @@ struct census {
 	uint64_t mapped_blocks, mapped_bytes;	/* with a mapping of their own: usable bytes */
 	uint64_t swapped_bytes, broken_bytes;	/* skipped: on the disk; no chain of blocks could be made of it */
 	uint64_t unsure_blocks;	/* the heap changed while it was read: at most so many may be wrong */
+	uint64_t tcache_key;	/* what free blocks of a tcache have as their second word; 0: not known, or the tcache's own address */
 	uint64_t began_ns, ended_ns;	/* CLOCK_MONOTONIC */
 };
 

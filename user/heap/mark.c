@@ -12,7 +12,7 @@
 
 #include "heap/mark.h"
 
-enum { IS_REACHED = 1, IS_HIT = 2 };
+enum { IS_REACHED = 1, IS_HIT = 2, IS_TOLD = 4 /* by which root */ };
 
 #define EDGES_PER_BLOCK 4
 #define EDGES_AT_LEAST (1u << 20)
@@ -20,18 +20,22 @@ enum { IS_REACHED = 1, IS_HIT = 2 };
 #define MAX_ROOTS (1u << 18)
 /* Gaps between blocks that are read along, as reading costs less than asking twice. */
 #define GAP_BYTES 16384
+/* So much of each newer block is read, and for so long in all: what they lead to beyond that is told by what else points to it. */
+#define NEWER_BYTES 4096
+#define MAX_NEWER_EDGES (2 * MAX_NEWER)
+#define NEWER_NS (1000 * MS_NS)
 
 int mark__init(struct mark *m, const struct census *c, bool by_root, struct err *e)
 {
-	size_t n = c->blocks.n;
+	size_t n = c->blocks.n, room = n + 1 + (by_root ? MAX_NEWER : 0);
 	int err;
 
 	*m = (struct mark){ .c = c, .by_root = by_root, .max_edges = EDGES_AT_LEAST + (uint64_t)n * EDGES_PER_BLOCK };
 	err = block_index__build(&m->index, c->blocks.v, n, e);
 	if (err)
 		return err;
-	m->state = calloc(n + 1, 1);
-	m->edges.first = malloc((n + 1) * sizeof(*m->edges.first));
+	m->state = calloc(room, 1);
+	m->edges.first = malloc(room * sizeof(*m->edges.first));
 	m->root = by_root ? calloc(n + 1, sizeof(*m->root)) : NULL;
 	if (!m->state || !m->edges.first || (by_root && !m->root)) {
 		mark__done(m);
@@ -40,7 +44,7 @@ int mark__init(struct mark *m, const struct census *c, bool by_root, struct err 
 	/* who points to the allocator's own is its own affair */
 	for (size_t i = 0; i < n; i++)
 		if (c->blocks.v[i].flags & BLOCK_LIBC)
-			m->state[i] |= IS_REACHED;
+			m->state[i] |= IS_REACHED | IS_TOLD;
 	return 0;
 }
 
@@ -54,6 +58,7 @@ void edges__done(struct edges *g)
 void mark__done(struct mark *m)
 {
 	block_index__done(&m->index);
+	newer__done(&m->newer);
 	edges__done(&m->edges);
 	vec_done(&m->pending);
 	vec_done(&m->roots);
@@ -83,7 +88,7 @@ static inline void push(struct mark *m, uint32_t block)
 static inline void reach(struct mark *m, uint32_t block, uint32_t root)
 {
 	m->state[block] |= IS_REACHED;
-	if (m->root)
+	if (m->root && !m->root[block])
 		m->root[block] = root;
 	if (block < m->n_read)
 		push(m, block);
@@ -121,27 +126,75 @@ uint32_t mark__new_root(struct mark *m, uint64_t addr, int tid)
 	return m->roots.n;
 }
 
-/* Each root takes what it reaches. From here on, what is found belongs to the root of the block that it is found in. */
-static void follow_hits(struct mark *m)
+/* Newer ones have no root, and lead on to those that have. */
+static void tell(struct mark *m, uint32_t block, const struct root_hit *h, uint32_t *root)
+{
+	m->state[block] |= IS_TOLD;
+	if (block < m->c->blocks.n && !m->root[block]) {
+		if (!*root)
+			*root = mark__new_root(m, h->addr, h->tid);
+		m->root[block] = *root;
+	}
+	if (block < m->n_read)
+		push(m, block);
+}
+
+/* Each root takes what it leads to, by way of newer blocks, too. */
+static void tell_roots(struct mark *m)
 {
 	for (size_t i = 0; i < m->hits.n && !m->no_memory; i++) {
 		const struct root_hit *h = &m->hits.v[i];
+		uint32_t root = 0;
 
-		if (m->state[h->block] & IS_REACHED)
+		if (m->state[h->block] & IS_TOLD)
 			continue;
-		reach(m, h->block, mark__new_root(m, h->addr, h->tid));
-		flood(m);
+		tell(m, h->block, h, &root);
+		while (m->pending.n && !m->no_memory) {
+			uint32_t block = m->pending.v[--m->pending.n], end = edges_end(m, block);
+
+			if (m->pending.n > 4)
+				__builtin_prefetch(&m->edges.first[m->pending.v[m->pending.n - 4]]);
+			for (uint32_t k = m->edges.first[block]; k < end; k++)
+				if (!(m->state[m->edges.to.v[k]] & IS_TOLD))
+					tell(m, m->edges.to.v[k], h, &root);
+		}
 	}
+}
+
+/* From here on, what is found belongs to the root of the block that it is found in. */
+static void follow_hits(struct mark *m)
+{
+	tell_roots(m);
+	for (size_t i = 0; i < m->hits.n && !m->no_memory; i++)
+		if (!(m->state[m->hits.v[i].block] & IS_REACHED))
+			reach(m, m->hits.v[i].block, 0);
+	flood(m);
+	m->index.others = false;
 	m->hits.n = 0;
 	m->by_root = false;
 }
 
-static void see_root(uint64_t addr, int tid, uint32_t block, void *arg)
+/* The number of a newer block, which is reached as far as others are concerned. */
+static uint32_t newer_block(struct mark *m, uint64_t addr)
+{
+	uint32_t number = newer__number(&m->newer, addr);
+
+	if (number == NO_BLOCK)
+		return NO_BLOCK;
+	number += m->c->blocks.n;
+	m->state[number] |= IS_REACHED;
+	return number;
+}
+
+static void see_root(uint64_t addr, int tid, uint64_t to, uint32_t block, void *arg)
 {
 	struct mark *m = arg;
+	bool is_newer = block == NO_BLOCK;
 	struct root_hit *p;
 
-	if (m->state[block] & (IS_REACHED | IS_HIT))
+	if (is_newer)
+		block = newer_block(m, to);
+	if (block == NO_BLOCK || m->state[block] & (is_newer ? IS_HIT : IS_REACHED | IS_HIT))
 		return;
 	m->state[block] |= IS_HIT;
 	if (!m->root) {
@@ -205,6 +258,32 @@ static void add_edge(struct mark *m, uint32_t from, uint32_t to)
 		m->no_memory = true;
 }
 
+/* From or to a newer block: it tells roots and nothing else, and takes no room from others. */
+static void add_newer_edge(struct mark *m, uint32_t from, uint32_t to)
+{
+	uint32_t *p;
+
+	if (m->n_newer_edges == MAX_NEWER_EDGES || (m->edges.to.n > m->edges.first[from] && m->edges.to.v[m->edges.to.n - 1] == to))
+		return;
+	p = vec_push(&m->edges.to);
+	if (!p) {
+		m->no_memory = true;
+		return;
+	}
+	*p = to;
+	m->n_newer_edges++;
+	m->max_edges++;
+}
+
+/* A word of a block, known or newer, that points into no known one. */
+static void see_newer(struct mark *m, uint32_t from, uint64_t addr)
+{
+	uint32_t to = m->by_root ? newer_block(m, addr) : NO_BLOCK;
+
+	if (to != NO_BLOCK)
+		add_newer_edge(m, from, to);
+}
+
 struct reading {
 	struct mark *m;
 	size_t at;		/* the block that the next word may lie in */
@@ -221,7 +300,7 @@ static void see_heap(uint64_t addr, const struct found_pointer *found, size_t n,
 		uint64_t word = addr + found[i].word * sizeof(uint64_t);
 		uint32_t to = found[i].block;
 
-		if (i + 8 < n)
+		if (i + 8 < n && found[i + 8].block != NO_BLOCK)
 			__builtin_prefetch(&m->state[found[i + 8].block]);
 		while (r->at < n_blocks && blocks[r->at].addr + blocks[r->at].usable <= word)
 			r->at++;
@@ -231,6 +310,10 @@ static void see_heap(uint64_t addr, const struct found_pointer *found, size_t n,
 			continue;
 		for (; m->n_read <= r->at; m->n_read++)
 			m->edges.first[m->n_read] = m->edges.to.n;
+		if (to == NO_BLOCK) {
+			see_newer(m, r->at, untagged(m->s->words[found[i].word]));
+			continue;
+		}
 		if (m->state[to] & IS_REACHED)
 			continue;
 		if (m->state[r->at] & IS_REACHED)
@@ -255,17 +338,86 @@ int blocks__search(const struct heap_block *blocks, size_t n, struct search *s, 
 	return err;
 }
 
+/* ---- newer blocks */
+
+/* Words that point into no known block are told from here on. */
+static int look_for_newer(struct mark *m, struct search *s, struct roots *r, struct err *e)
+{
+	int err = newer__init(&m->newer, s->t, m->c, &m->index, e);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < m->c->ranges.n; i++)
+		block_index__tell_others(&m->index, &m->c->ranges.v[i]);
+	for (size_t i = 0; i < r->grown.n; i++)
+		block_index__tell_others(&m->index, &r->grown.v[i]);
+	m->newer.grown.v = r->grown.v;
+	m->newer.grown.n = r->grown.n;
+	m->newer.grown.room = r->grown.room;
+	r->grown.v = NULL;
+	vec_done(&r->grown);
+	return 0;
+}
+
+static void read_newer(struct mark *m, uint32_t number)
+{
+	uint32_t from = m->c->blocks.n + number;
+	struct heap_range at;
+
+	if (!newer__find(&m->newer, number, &at))
+		return;
+	for (uint64_t addr = at.start; addr < MIN(at.end, at.start + NEWER_BYTES); addr += sizeof(uint64_t)) {
+		uint64_t word;
+		uint32_t to;
+
+		if (!newer__word(&m->newer, addr, &word))
+			continue;
+		to = block_index__find(&m->index, untagged(word));
+		if (to == NO_BLOCK)
+			see_newer(m, from, untagged(word));
+		else if (!(m->state[to] & IS_TOLD))
+			add_newer_edge(m, from, to);
+	}
+}
+
+/* Their words, as those of blocks. There are more of them as it goes on. */
+static int read_all_newer(struct mark *m, struct search *s)
+{
+	uint64_t end_ns = now_ns() + NEWER_NS;
+	uint32_t n = m->c->blocks.n;
+	int err = 0;
+
+	for (uint32_t i = 0; i < m->newer.at.n && m->by_root && !err; i++) {
+		m->edges.first[n + i] = m->edges.to.n;
+		m->n_read = n + i + 1;
+		if (i % 256 == 0)
+			err = target__go_on(s->t, s->what, s->part_end) ?: now_ns() > end_ns ? -ETIME : 0;
+		if (!err)
+			read_newer(m, i);
+	}
+	return err == -ETIME ? 0 : err;
+}
+
 int mark__run(struct mark *m, struct search *s, struct roots *r, const struct reach_opts *o, struct err *e)
 {
 	struct reading reading = { .m = m };
 	size_t n = m->c->blocks.n;
-	int err = roots__search(r, s, &m->index, see_root, m);
+	int err = m->by_root && !o->paused ? look_for_newer(m, s, r, e) : 0;
+
+	m->s = s;
+	if (err)
+		return err;
+	err = roots__search(r, s, &m->index, see_root, m);
 
 	if (!err)
 		err = blocks__search(m->c->blocks.v, n, s, &m->index, see_heap, &reading);
 	for (; m->n_read < n; m->n_read++)
 		m->edges.first[m->n_read] = m->edges.to.n;
 	m->edges.first[n] = m->edges.to.n;
+	if (!err)
+		err = read_all_newer(m, s);
+	/* what comes now has not been read */
+	m->index.others = false;
 	if (!err)
 		err = roots__search_moved(r, s, &m->index, o, see_root, m);
 	if (err)

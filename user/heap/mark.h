@@ -5,11 +5,15 @@
  * reached later. With roots, nothing is marked before all edges are known: then each root in turn takes all that it
  * reaches, so that a block is told by the first root, and a stack that looks into a cache does not take it from the
  * variable that holds it.
+ *
+ * With roots, blocks that are newer than the census are gone through as well (newer.h): they tell who holds a block, and not
+ * that it is reached. A stale pointer to what was freed may look like one to a newer block, and would keep a lost one alive.
  */
 #ifndef MT_MARK_H
 #define MT_MARK_H
 
 #include "heap/block_index.h"
+#include "heap/newer.h"
 #include "heap/reach.h"
 #include "heap/roots.h"
 #include "heap/search.h"
@@ -30,7 +34,7 @@ struct root_hit {
 struct mark {
 	const struct census *c;		/* not owned */
 	struct block_index index;
-	uint8_t *state;			/* owned; of each block: bits of mark.c */
+	uint8_t *state;			/* owned; of each block, and then of each newer one: bits of mark.c */
 	struct edges edges;
 	uint64_t max_edges;
 	uint32_t n_read;		/* blocks whose words were read, or of the last one some */
@@ -40,6 +44,9 @@ struct mark {
 	/* with roots */
 	bool by_root;
 	uint32_t *root;			/* owned; of each block, index into roots + 1 */
+	uint64_t n_newer_edges;
+	struct newer newer;		/* zeroed: they are not looked for. Their numbers follow those of the blocks */
+	const struct search *s;		/* not owned; whose words are being looked at */
 	struct vec(struct reach_root) roots;
 	struct vec(struct root_hit) hits;	/* to be followed in this order */
 };

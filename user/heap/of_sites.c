@@ -17,7 +17,7 @@ struct site_kind {
 };
 
 struct held {			/* by one holder, of one site */
-	uint64_t bytes;
+	uint64_t blocks, bytes;
 	const struct snap_root *holder;
 };
 
@@ -111,8 +111,9 @@ static int add_held(struct holding *h, struct site_sum *sum, uint64_t key, const
 		held->holder = holder;
 		h->n++;
 	}
+	held->blocks++;
 	held->bytes += bytes;
-	if (held->bytes > sum->most.bytes)
+	if (held->bytes > sum->most.bytes || holder == sum->most.holder)
 		sum->most = *held;
 	return 0;
 }
@@ -132,7 +133,7 @@ static void tell(const struct look *l, uint32_t site, struct site_sum *sum)
 		struct snap_root held = *sum->most.holder;
 
 		held.bytes = sum->most.bytes;
-		held.blocks = 0;
+		held.blocks = sum->most.blocks;
 		is.held = snap_root__copy(l->s, &held);
 	}
 	l->o->on_site(site, &is, l->o->arg);

@@ -147,6 +147,10 @@ static int conclude(struct mark *m, struct candidates *c, struct reach_result *r
 		err = -ENOMEM;
 	for (size_t i = 0; !err && i < c->blocks.n; i++)
 		r->state[c->number.v[i]] = judged[i];
+	/* what newer blocks seemed to lead to, and does not lead to any more, nobody holds */
+	for (size_t i = 0; !err && m->root && i < c->blocks.n; i++)
+		if (judged[i] != REACHED)
+			m->root[c->number.v[i]] = 0;
 	if (!err && m->root)
 		err = sort_roots(r, m);
 	return err ? err_set(e, err, "not enough memory to tell %zu blocks apart", r->first.blocks.n) : 0;

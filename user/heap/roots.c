@@ -348,6 +348,49 @@ static int take_registers(struct roots *r, const struct target_thread *threads, 
 
 /* ---- all of it */
 
+/* Parts of mappings that can be written now and could not before: two lists in the order of addresses. */
+static int list_grown(struct roots *r, const struct maps *was, const struct maps *is)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < is->n; i++) {
+		uint64_t start = is->v[i].start, end = is->v[i].end;
+
+		if (!is->v[i].write || is->v[i].ino)
+			continue;
+		while (at < was->n && was->v[at].end <= start)
+			at++;
+		for (size_t k = at; start < end; k++) {
+			const struct mapping *m = k < was->n && was->v[k].start < end ? &was->v[k] : NULL;
+			struct heap_range *new;
+
+			if (m && !m->write)
+				continue;
+			new = !m || m->start > start ? vec_push(&r->grown) : NULL;
+			if (new)
+				*new = (struct heap_range){ start, m ? m->start : end };
+			else if (!m || m->start > start)
+				return -ENOMEM;
+			start = m ? MAX(start, m->end) : end;
+		}
+	}
+	return 0;
+}
+
+/* The mappings of now; those of before are the census's. */
+static int refresh(struct roots *r, struct target *t, struct err *e)
+{
+	struct maps was = t->maps;
+	int err;
+
+	t->maps = (struct maps){};
+	err = target__refresh(t, e);
+	if (!err && list_grown(r, &was, &t->maps))
+		err = err_set(e, -ENOMEM, "not enough memory for a list of %zu mappings", t->maps.n);
+	maps__done(&was);
+	return err;
+}
+
 int roots__look(struct roots *ret, struct target *t, const struct census *c, const struct reach_opts *o, struct err *e)
 {
 	struct roots r = {};
@@ -356,7 +399,7 @@ int roots__look(struct roots *ret, struct target *t, const struct census *c, con
 	if (err)
 		err_set(e, err, "cannot read the registers of process %d", t->pid);
 	if (!err)
-		err = target__refresh(t, e);
+		err = refresh(&r, t, e);
 	if (!err)
 		err = roots__ranges(&r, &t->maps, c, e);
 	if (!err && take_registers(&r, r.threads, r.n_threads))
@@ -372,6 +415,7 @@ int roots__look(struct roots *ret, struct target *t, const struct census *c, con
 }
 
 struct finding {
+	const struct search *s;
 	const struct block_index *x;
 	root_fn fn;
 	void *arg;
@@ -386,7 +430,7 @@ static void see_window(uint64_t addr, const struct found_pointer *found, size_t 
 		uint64_t at = addr + found[i].word * sizeof(uint64_t);
 
 		if (block_index__find(f->x, at) == NO_BLOCK)
-			f->fn(at, 0, found[i].block, f->arg);
+			f->fn(at, 0, untagged(f->s->words[found[i].word]), found[i].block, f->arg);
 	}
 }
 
@@ -396,16 +440,16 @@ static void see_words(const struct root_word *words, size_t n, const struct find
 		uint64_t value = untagged(words[i].value);
 		uint32_t block = block_index__find(f->x, value), behind = block_index__find(f->x, value + HEADER_BYTES);
 
-		if (block != NO_BLOCK)
-			f->fn(0, words[i].tid, block, f->arg);
+		if (block != NO_BLOCK || f->x->others)
+			f->fn(0, words[i].tid, value, block, f->arg);
 		if (behind != NO_BLOCK && f->x->blocks[behind].addr == value + HEADER_BYTES)
-			f->fn(0, words[i].tid, behind, f->arg);
+			f->fn(0, words[i].tid, value, behind, f->arg);
 	}
 }
 
 int roots__search(struct roots *r, struct search *s, const struct block_index *x, root_fn fn, void *arg)
 {
-	struct finding f = { x, fn, arg };
+	struct finding f = { s, x, fn, arg };
 	uint64_t before = s->present_bytes;
 	int err = 0;
 
@@ -429,7 +473,7 @@ static bool is_where_it_was(const struct target_thread *was, const struct target
 int roots__search_moved(struct roots *r, struct search *s, const struct block_index *x, const struct reach_opts *o, root_fn fn,
 			void *arg)
 {
-	struct finding f = { x, fn, arg };
+	struct finding f = { s, x, fn, arg };
 	struct roots now = {};
 	int err;
 
@@ -439,14 +483,17 @@ int roots__search_moved(struct roots *r, struct search *s, const struct block_in
 	err = read_registers(&now, s->t, o, &now.threads, &now.n_threads);
 	if (!err)
 		err = take_registers(&now, now.threads, now.n_threads);
+	s->headers = true;
 	for (size_t i = 0; i < r->below.n && !err; i++) {
 		const struct root_range *b = &r->below.v[i];
 
 		if (!is_where_it_was(&r->threads[b->thread], now.threads, now.n_threads))
 			err = search__range(s, x, b->start, b->end, see_window, &f);
 	}
+	s->headers = false;
 	see_words(now.words.v, now.words.n, &f);
 	r->stopped |= now.stopped;
+	r->missing |= now.missing;
 	roots__done(&now);
 	return err;
 }
@@ -465,6 +512,7 @@ void roots__done(struct roots *r)
 	vec_done(&r->ranges);
 	vec_done(&r->below);
 	vec_done(&r->words);
+	vec_done(&r->grown);
 	free(r->threads);
 	*r = (struct roots){};
 }

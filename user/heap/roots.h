@@ -32,6 +32,7 @@ struct roots {
 	struct vec(struct root_range) ranges;	/* by area and address */
 	struct vec(struct root_range) below;	/* stacks below their stack pointers */
 	struct vec(struct root_word) words;
+	struct vec(struct heap_range) grown;	/* memory that can be written, and was not there when the census was taken; by address */
 	struct target_thread *threads;	/* owned */
 	size_t n_threads;
 	uint64_t searched_bytes;	/* of memory that was there, by roots__search() */
@@ -46,8 +47,11 @@ struct roots {
 int roots__look(struct roots *ret, struct target *t, const struct census *c, const struct reach_opts *o, struct err *e);
 void roots__done(struct roots *r);
 
-/* addr: of the word; 0: a register's, or the kernel's. */
-typedef void (*root_fn)(uint64_t addr, int tid, uint32_t block, void *arg);
+/*
+ * addr: of the word; 0: a register's, or the kernel's. to: where it points to. block: NO_BLOCK if that is none, and the index tells such
+ * words.
+ */
+typedef void (*root_fn)(uint64_t addr, int tid, uint64_t to, uint32_t block, void *arg);
 
 /* Calls fn for each word that points into a block of x and does not lie in one itself. -EINTR. */
 int roots__search(struct roots *r, struct search *s, const struct block_index *x, root_fn fn, void *arg);

@@ -55,7 +55,7 @@ static size_t find_headers(struct search *s, const struct block_index *x, size_t
 		s->words[i] = untagged(s->words[i]) + HEADER_BYTES;
 	n = block_index__pointers(x, s->words, n_words, s->found);
 	for (size_t i = 0; i < n; i++)
-		if (x->blocks[s->found[i].block].addr == s->words[s->found[i].word])
+		if (s->found[i].block != NO_BLOCK && x->blocks[s->found[i].block].addr == s->words[s->found[i].word])
 			s->found[n_kept++] = s->found[i];
 	return n_kept;
 }

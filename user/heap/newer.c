@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns addresses of newer blocks, and what was learnt of the gaps between known ones that they lie in. */
+#include "heap/newer.h"
+
+#include <errno.h>
+
+#include "heap/glibc_parts.h"
+
+#define MAX_STEPS (4u * MAX_NEWER)
+
+/* Chunks that follow a known block, as far as they have been gone through. */
+struct gap {
+	struct vec(uint64_t) chunks;
+	uint64_t next;		/* where the next one would be */
+	bool ended;
+};
+
+int newer__init(struct newer *n, struct target *t, const struct census *c, const struct block_index *x, struct err *e)
+{
+	*n = (struct newer){ .t = t, .c = c, .index = x, .hash_bits = 10 };
+	n->slots = calloc(1ull << n->hash_bits, sizeof(*n->slots));
+	if (n->slots && !lines__new(t, &n->lines))
+		return 0;
+	newer__done(n);
+	return err_set(e, -ENOMEM, "not enough memory for blocks that are newer than the census");
+}
+
+void newer__done(struct newer *n)
+{
+	for (size_t i = 0; i < n->gaps.room; i++) {
+		struct gap *g = n->gaps.slots[i].value;
+
+		if (g)
+			vec_done(&g->chunks);
+		free(g);
+	}
+	hash__done(&n->gaps);
+	vec_done(&n->at);
+	vec_done(&n->grown);
+	lines__free(n->lines);
+	free(n->slots);
+	*n = (struct newer){};
+}
+
+/* ---- numbers */
+
+/* Ranges are in order and disjoint. */
+static const struct heap_range *range_of(const struct heap_range *v, size_t n, uint64_t addr)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (v[mid].start <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && addr < v[low - 1].end ? &v[low - 1] : NULL;
+}
+
+static bool is_grown(const struct newer *n, uint64_t addr)
+{
+	return range_of(n->grown.v, n->grown.n, addr) != NULL;
+}
+
+static uint32_t *slot_of(const struct newer *n, uint64_t addr)
+{
+	size_t mask = (1ull << n->hash_bits) - 1, i = addr * 0x9e3779b97f4a7c15ull >> (64 - n->hash_bits);
+
+	while (n->slots[i] && n->at.v[n->slots[i] - 1] != addr)
+		i = (i + 1) & mask;
+	return &n->slots[i];
+}
+
+/* At most half of the slots are used. */
+static bool make_slots(struct newer *n)
+{
+	uint32_t *slots;
+
+	if (n->at.n < 1ull << (n->hash_bits - 1))
+		return true;
+	slots = calloc(2ull << n->hash_bits, sizeof(*slots));
+	if (!slots)
+		return false;
+	free(n->slots);
+	n->slots = slots;
+	n->hash_bits++;
+	for (size_t i = 0; i < n->at.n; i++)
+		*slot_of(n, n->at.v[i]) = i + 1;
+	return true;
+}
+
+uint32_t newer__number(struct newer *n, uint64_t addr)
+{
+	uint32_t *slot;
+	uint64_t *p;
+
+	if (!range_of(n->c->ranges.v, n->c->ranges.n, addr) && !is_grown(n, addr))
+		return NO_BLOCK;
+	slot = slot_of(n, addr);
+	if (*slot)
+		return *slot - 1;
+	/* without memory for more there are no more: a holder is not found then, and nothing else is lost */
+	if (n->at.n == MAX_NEWER || !make_slots(n) || !(p = vec_push(&n->at)))
+		return NO_BLOCK;
+	*p = addr;
+	*slot_of(n, addr) = n->at.n;
+	return n->at.n - 1;
+}
+
+/* ---- where they are */
+
+bool newer__word(struct newer *n, uint64_t addr, uint64_t *ret)
+{
+	return lines__word(n->lines, addr, ret);
+}
+
+/* What free() writes into a block that goes to a tcache, at its second word. */
+static bool is_in_tcache(struct newer *n, uint64_t block)
+{
+	uint64_t word;
+	uint32_t to;
+
+	if (!newer__word(n, block + 8, &word))
+		return false;
+	to = block_index__find(n->index, word);
+	return (word && word == n->c->tcache_key) ||
+	       (to != NO_BLOCK && n->index->blocks[to].addr == word && n->index->blocks[to].flags & BLOCK_LIBC);
+}
+
+static bool is_size(uint64_t word)
+{
+	uint64_t size = word & ~CHUNK_FLAGS;
+
+	return size >= CHUNK_MIN && size % CHUNK_ALIGN == 0 && size < 1ull << 40;
+}
+
+/* The size of the chunk at an address if one could be there, by its header; 0: none. */
+static uint64_t size_at(struct newer *n, uint64_t chunk)
+{
+	uint64_t word;
+
+	return newer__word(n, chunk + 8, &word) && is_size(word) ? word & ~CHUNK_FLAGS : 0;
+}
+
+static bool is_in_use(struct newer *n, uint64_t chunk, uint64_t size)
+{
+	uint64_t behind;
+
+	return newer__word(n, chunk + size + 8, &behind) && behind & CHUNK_PREV_IN_USE && is_size(behind) &&
+	       !is_in_tcache(n, chunk + CHUNK_HEADER);
+}
+
+/* A block that begins at an address. */
+static bool find_there(struct newer *n, uint64_t addr, struct heap_range *ret)
+{
+	uint64_t chunk = addr - CHUNK_HEADER, word, size;
+
+	if (addr % CHUNK_ALIGN || !newer__word(n, chunk + 8, &word) || !is_size(word))
+		return false;
+	size = word & ~CHUNK_FLAGS;
+	if (word & CHUNK_IS_MAPPED) {
+		*ret = (struct heap_range){ addr, chunk + size };
+		return is_grown(n, addr) && size % 4096 == 0;
+	}
+	*ret = (struct heap_range){ addr, chunk + size + 8 };
+	return is_in_use(n, chunk, size);
+}
+
+/* The last known block before an address; NO_BLOCK: none from which chunks could lead there. */
+static uint32_t block_before(const struct newer *n, uint64_t addr)
+{
+	size_t low = 0, high = n->c->blocks.n;
+	const struct heap_block *b;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (n->c->blocks.v[mid].addr <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	b = low ? &n->c->blocks.v[low - 1] : NULL;
+	return b && !(b->flags & (BLOCK_MAPPED | BLOCK_FOREIGN)) ? low - 1 : NO_BLOCK;
+}
+
+static struct gap *gap_behind(struct newer *n, uint32_t block)
+{
+	const struct heap_block *b = &n->c->blocks.v[block];
+	struct gap *g = hash__get(&n->gaps, block);
+
+	if (g)
+		return g;
+	g = calloc(1, sizeof(*g));
+	if (!g || hash__put(&n->gaps, block, g)) {
+		free(g);
+		return NULL;
+	}
+	g->next = b->addr + b->usable - 8;
+	return g;
+}
+
+static void walk(struct newer *n, struct gap *g, uint64_t addr)
+{
+	while (!g->ended && g->next <= addr) {
+		uint64_t size = n->n_steps++ < MAX_STEPS ? size_at(n, g->next) : 0, *p = size ? vec_push(&g->chunks) : NULL;
+
+		g->ended = !p;
+		if (!p)
+			return;
+		*p = g->next;
+		g->next += size;
+	}
+}
+
+/* An address within a block: chunks are gone through from the last known block on. */
+static bool find_around(struct newer *n, uint64_t addr, struct heap_range *ret)
+{
+	uint32_t before = block_before(n, addr);
+	struct gap *g = before != NO_BLOCK ? gap_behind(n, before) : NULL;
+	size_t low = 0, high;
+	uint64_t chunk, size;
+
+	if (!g)
+		return false;
+	walk(n, g, addr);
+	for (high = g->chunks.n; low < high;) {
+		size_t mid = low + (high - low) / 2;
+
+		if (g->chunks.v[mid] + CHUNK_HEADER <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low)
+		return false;
+	chunk = g->chunks.v[low - 1];
+	size = size_at(n, chunk);
+	*ret = (struct heap_range){ chunk + CHUNK_HEADER, chunk + size + 8 };
+	return size && addr < ret->end && is_in_use(n, chunk, size);
+}
+
+bool newer__find(struct newer *n, uint32_t number, struct heap_range *ret)
+{
+	uint64_t addr = n->at.v[number];
+
+	return find_there(n, addr, ret) || find_around(n, addr, ret);
+}
