@@ -146,6 +146,27 @@ Test(heap_files, the_least)
 	snapshot__free(s);
 }
 
+/* Of sites of such a file all blocks were searched for; not of those that say nothing of it. */
+Test(heap_files, the_least_of_sites)
+{
+	static const char text[] = "{\"schema\":\"malloctrace/2\",\"host\":{\"kernel\":\"6.1\"},\"processes\":[{\"id\":7,\"pid\":1432,\"comm\":\"a\"}],"
+				   "\"totals\":{\"live_blocks\":12},\"sites\":["
+				   "{\"process\":7,\"function\":\"malloc\",\"live_blocks\":5,\"live_bytes\":120,\"unreached_blocks\":2,\"unreached_bytes\":48},"
+				   "{\"process\":7,\"function\":\"malloc\",\"live_blocks\":4,\"live_bytes\":96,\"unreached_blocks\":3,\"unreached_bytes\":72,\"looked_blocks\":3},"
+				   "{\"process\":7,\"function\":\"malloc\",\"live_blocks\":3,\"live_bytes\":72,\"unreached_blocks\":null}],"
+				   "\"heap\":[{\"process\":7,\"pid\":1432,\"comm\":\"a\",\"allocator\":\"glibc\",\"in_use\":{\"blocks\":12,\"bytes\":288},"
+				   "\"unreached\":{\"scans\":3,\"blocks\":5,\"bytes\":120}}]}";
+	static const uint64_t want[] = { 5, 3, 0 };
+	_cleanup_err_ struct err e = {};
+	struct snapshot *s;
+
+	cr_assert_eq(json_read__text(text, strlen(text), &s, &e), 0, "%s", err_msg(&e));
+	cr_assert_eq(s->n_sites, 3);
+	for (size_t i = 0; i < 3; i++)
+		cr_expect_eq(s->sites[i].looked_blocks, want[i], "%zu: %zu", i, (size_t)s->sites[i].looked_blocks);
+	snapshot__free(s);
+}
+
 Test(heap_files, what_is_wrong_is_refused)
 {
 	static const char *const files[] = {
@@ -207,6 +228,45 @@ Test(heap_files, two_looks)
 	cr_expect_eq(heap_diff__in_use(b) - heap_diff__in_use(a), 559960);
 	snapshot__free(a);
 	snapshot__free(b);
+	snapshot__free(refused);
+}
+
+/* A new process of the same name does not take the heap of one that is in both files. */
+Test(heap_files, the_same_process_before_its_name)
+{
+	static const pid_t pids[2][3] = { { 1, 2 }, { 3, 1, 2 } };
+	const struct diff_opts o = { .before = "before.json", .after = "after.json", .top = 3, .width = 80 };
+	struct snapshot *v[2];
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	for (size_t i = 0; i < 2; i++) {
+		v[i] = sample__heap_alone(0);
+		for (size_t k = 0; k < 2 + i; k++) {
+			if (k)
+				sample__add_heap(v[i], 0, 0);
+			((struct snap_heap *)&v[i]->heaps[k])->pid = pids[i][k];
+			/* a process is known by its figure */
+			((struct snap_heap *)&v[i]->heaps[k])->bytes = (uint64_t)pids[i][k] << 20;
+		}
+	}
+	cr_expect_eq(heap_diff__write(out, v[0], v[1], &o), 0);
+	fclose(out);
+	cr_expect(strstr(text, "redis-server (3)\nonly in after.json"), "%s", text);
+	cr_expect(strstr(text, "redis-server (1)\nin use      1.0 MiB -> 1.0 MiB"), "%s", text);
+	cr_expect(strstr(text, "redis-server (2)\nin use      2.0 MiB -> 2.0 MiB"), "%s", text);
+	snapshot__free(v[0]);
+	snapshot__free(v[1]);
+}
+
+Test(heap_files, what_is_not_known_is_no_sum)
+{
+	struct snapshot *known = sample__heap_alone(0), *refused = sample__heap_alone(HEAP_REFUSED);
+
+	cr_expect_null(heap_diff__unknown(known));
+	cr_expect_eq(heap_diff__unknown(refused), &refused->heaps[0]);
+	snapshot__free(known);
 	snapshot__free(refused);
 }
 

@@ -206,3 +206,54 @@ Test(heap_report, narrowed_blocks)
 	snapshot__free(s);
 	filter__done(&f);
 }
+
+/* Of several processes the three that may have lost the most, and how many more there are. */
+Test(heap_report, the_most_lost_first)
+{
+	static const uint64_t lost[] = { 100, 0, 300, 500, 200 };
+	static const char *const want[] = { "(1003): No pointer found in 3 scans: 500 blocks", "(1002): No pointer found in 3 scans: 300 blocks",
+					    "(1004): No pointer found in 3 scans: 200 blocks", "Of 1 more process, too: 100 blocks, 25.8 KiB (--view heap)." };
+	struct snapshot *s = sample__new(SAMPLE_MANY);
+	_cleanup_free_ char *text = NULL;
+	const char *at;
+	size_t len;
+
+	cr_assert_geq(s->n_processes, 2);
+	for (uint32_t i = 0; i < ARRAY_SIZE(lost); i++)
+		sample__add_heap(s, 0, HEAP_SEARCHED | HEAP_QUIET);
+	for (size_t i = 0; i < ARRAY_SIZE(lost); i++) {
+		struct snap_heap *h = (struct snap_heap *)&s->heaps[i];
+
+		h->pid = 1000 + (pid_t)i;
+		h->unreached.blocks = h->unreached.direct_blocks = lost[i];
+		h->unreached.bytes = h->unreached.direct_bytes = lost[i] * 264;
+	}
+	text = written(s, &(struct report_opts){ .width = 120, .brief = true }, &len);
+	at = text;
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		const char *found = strstr(at, want[i]);
+
+		cr_expect(found, "%s is not there, or not after the one before it:\n%s", want[i], text);
+		at = found ? found : at;
+	}
+	cr_expect_null(strstr(text, "(1000)"), "%s", text);
+	snapshot__free(s);
+}
+
+/* A trace that leaves blocks out does not know which of the others are older than it. */
+Test(heap_report, blocks_that_were_not_recorded)
+{
+	for (unsigned int older = 0; older < 2; older++) {
+		struct snapshot *s = traced(SAMPLE_SINGLE, older ? HEAP_OLDER : 0);
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+
+		s->recording.min_size = 64;
+		list_blocks(s, 0, 4);
+		text = written(s, &(struct report_opts){ .width = 120, .views = VIEW_BLOCKS }, &len);
+		cr_expect_eq(strstr(text, "[older]") != NULL, older, "%s", text);
+		cr_expect_eq(strstr(text, " >30") != NULL, older, "%s", text);
+		cr_expect_eq(strstr(text, "BLOCKS, the oldest first") != NULL, older, "%s", text);
+		snapshot__free(s);
+	}
+}

@@ -107,3 +107,20 @@ Test(memory_words, of_one_that_has_ended)
 	cr_expect_not(strstr(text, "free or older than the trace"));
 	snapshot__free(s);
 }
+
+/* What a look found in one process is not said of a row of several. */
+Test(memory_words, of_several_in_one_row)
+{
+	for (uint32_t members = 1; members < 3; members++) {
+		struct snapshot *s = sample(false, false);
+		_cleanup_free_ char *text = NULL;
+
+		sample__add_heap(s, 0, HEAP_OLDER);
+		((struct snap_process *)s->processes)[0].n_members = members;
+		text = text_of(s, "text");
+		flatten(text);
+		cr_expect_eq(strstr(text, "overhead 643.8 KiB (1.7%), free 20.") != NULL, members == 1, "%s", text);
+		cr_expect_eq(strstr(text, "overhead 643.8 KiB (1.7%), free or older than the trace 41.4 MiB") != NULL, members > 1, "%s", text);
+		snapshot__free(s);
+	}
+}

@@ -37,6 +37,7 @@ struct look {
 	bool failed;		/* of one of them there are no figures */
 	const char *comm;	/* whose heap is being read */
 	uint64_t began_ns, said_ns;
+	sigset_t ends;		/* signals that are blocked while a heap is read */
 };
 
 static bool is_over(void *arg)
@@ -106,6 +107,8 @@ static int look_at(struct look *l, const struct process *p, struct err *e)
 	struct snap_heap *h = &l->heaps[at];
 	int err;
 
+	/* one that could not be read may have left figures there */
+	*h = (struct snap_heap){};
 	l->comm = p->comm;
 	l->began_ns = now_ns();
 	say_verbose("%s (%d): its heap is read", p->comm, p->pid);
@@ -177,6 +180,8 @@ static int run(struct look *l, struct output *out, struct err *e)
 	if (err)
 		return err;
 	snapshot__set_heaps(l->s, l->heaps, l->s->n_heaps);
+	/* it may be written into a pager: from now on nothing need be left in order */
+	sigprocmask(SIG_UNBLOCK, &l->ends, NULL);
 	return l->s->n_heaps ? show(out, l->s, e) : 0;
 }
 
@@ -184,14 +189,11 @@ int heap_command__run(const struct opts *o, int *ret_status, struct err *e)
 {
 	struct look l = { .o = o };
 	struct output out = {};
-	sigset_t ends;
 	int err;
 
 	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
+	signals_of_end(&l.ends);
+	sigprocmask(SIG_BLOCK, &l.ends, NULL);
 	err = run(&l, &out, e);
 	if (!err)
 		*ret_status = l.failed ? EXIT_FAILED : 0;

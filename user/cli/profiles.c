@@ -287,6 +287,19 @@ static int check_diff(const struct opts *o, const struct snapshot *a, const stru
 	return 0;
 }
 
+/* A sum that a heap is missing from is no sum. */
+static int check_sums(const struct opts *o, const struct snapshot *const v[2], struct err *e)
+{
+	for (size_t i = 0; o->fail_over != UINT64_MAX && i < 2; i++) {
+		const struct snap_heap *h = heap_diff__unknown(v[i]);
+
+		if (h)
+			return err_set(e, -EINVAL, "--fail-over: what is in use is not known in %s: %s (%d): %s", o->files.v[i], heap__comm(v[i], h),
+				       (int)heap__pid(v[i], h), h->refused);
+	}
+	return 0;
+}
+
 /* Two looks at heaps: there are no stacks to compare. */
 static int compare_heaps(const struct opts *o, const struct snapshot *a, const struct snapshot *b, const struct diff_opts *how, int *ret_status, struct err *e)
 {
@@ -300,7 +313,7 @@ static int compare_heaps(const struct opts *o, const struct snapshot *a, const s
 			return err_set(e, -EINVAL, "-o %s: two files of malloctrace heap are compared as text", o->outputs.v[i]);
 	if (o->outputs.n > 1 || o->metric)
 		return err_set(e, -EINVAL, "%s: two files of malloctrace heap are compared by size and type, in one text", o->metric ? "--metric" : "-o");
-	err = outfile__open(&out, path, e);
+	err = check_sums(o, (const struct snapshot *const[]){ a, b }, e) ?: outfile__open(&out, path, e);
 	if (err)
 		return err;
 	err = heap_diff__write(out.f, a, b, how);

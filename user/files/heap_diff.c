@@ -166,46 +166,73 @@ static int write_pair(FILE *out, const struct snapshot *s, const struct snap_hea
 	return tables(out, pair, o);
 }
 
-/* One of the same process, else of one of its name, that no other has been compared with. */
-static const struct snap_heap *find(const struct snapshot *before, const struct snapshot *after, const struct snap_heap *h, const bool *used)
+/* Which is compared with which: the same process, or one of its name that nobody else is left for. */
+struct pairs {
+	const struct snapshot *before, *after;
+	const struct snap_heap **of;	/* of each heap of after; NULL: there is none */
+	bool *used;			/* of each heap of before */
+};
+
+static const struct snap_heap *find(const struct pairs *p, const struct snap_heap *h, bool by_pid)
 {
-	const struct snap_heap *named = NULL;
+	for (size_t i = 0; i < p->before->n_heaps; i++) {
+		const struct snap_heap *b = &p->before->heaps[i];
 
-	for (size_t i = 0; i < before->n_heaps; i++) {
-		const struct snap_heap *b = &before->heaps[i];
-
-		if (used[i] || strcmp(heap__comm(before, b), heap__comm(after, h)))
-			continue;
-		if (heap__pid(before, b) == heap__pid(after, h))
+		if (!p->used[i] && !strcmp(heap__comm(p->before, b), heap__comm(p->after, h)) && (!by_pid || heap__pid(p->before, b) == heap__pid(p->after, h)))
 			return b;
-		named = named ? named : b;
 	}
-	return named;
+	return NULL;
+}
+
+/* All that are the same before any that has only the name: a new process does not take an old one's. */
+static void make_pairs(struct pairs *p)
+{
+	for (int by_pid = 1; by_pid >= 0; by_pid--)
+		for (size_t i = 0; i < p->after->n_heaps; i++) {
+			if (p->of[i])
+				continue;
+			p->of[i] = find(p, &p->after->heaps[i], by_pid);
+			/* of one process each, that is what was meant */
+			if (!p->of[i] && !by_pid && p->before->n_heaps == 1 && p->after->n_heaps == 1)
+				p->of[i] = &p->before->heaps[0];
+			if (p->of[i])
+				p->used[p->of[i] - p->before->heaps] = true;
+		}
+}
+
+static void write_alone(FILE *out, const struct snapshot *s, const struct snap_heap *h, const char *file)
+{
+	fprintf(out, "\n%s (%d)\nonly in %s\n", heap__comm(s, h), (int)heap__pid(s, h), file);
 }
 
 int heap_diff__write(FILE *out, const struct snapshot *before, const struct snapshot *after, const struct diff_opts *o)
 {
+	_cleanup_free_ const struct snap_heap **of = calloc(after->n_heaps + 1, sizeof(*of));
 	_cleanup_free_ bool *used = calloc(before->n_heaps + 1, sizeof(*used));
-	int err = used ? 0 : -ENOMEM;
+	struct pairs pairs = { before, after, of, used };
+	int err = 0;
 
+	if (!of || !used)
+		return -ENOMEM;
+	make_pairs(&pairs);
 	fprintf(out, "malloctrace diff  %s -> %s\n", o->before, o->after);
-	for (size_t i = 0; i < after->n_heaps && !err; i++) {
-		const struct snap_heap *b = &after->heaps[i], *a = find(before, after, b, used);
-
-		/* of one process each, that is what was meant */
-		if (!a && before->n_heaps == 1 && after->n_heaps == 1)
-			a = &before->heaps[0];
-		if (a) {
-			used[a - before->heaps] = true;
-			err = write_pair(out, after, a, b, o);
-		} else {
-			fprintf(out, "\n%s (%d)\nonly in %s\n", heap__comm(after, b), (int)heap__pid(after, b), o->after);
-		}
-	}
+	for (size_t i = 0; i < after->n_heaps && !err; i++)
+		if (of[i])
+			err = write_pair(out, after, of[i], &after->heaps[i], o);
+		else
+			write_alone(out, after, &after->heaps[i], o->after);
 	for (size_t i = 0; i < before->n_heaps && !err; i++)
 		if (!used[i])
-			fprintf(out, "\n%s (%d)\nonly in %s\n", heap__comm(before, &before->heaps[i]), (int)heap__pid(before, &before->heaps[i]), o->before);
+			write_alone(out, before, &before->heaps[i], o->before);
 	return err;
+}
+
+const struct snap_heap *heap_diff__unknown(const struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_heaps; i++)
+		if (s->heaps[i].refused)
+			return &s->heaps[i];
+	return NULL;
 }
 
 uint64_t heap_diff__in_use(const struct snapshot *s)

@@ -10,7 +10,9 @@
 
 /* As text; 0 or -errno. */
 int heap_diff__write(FILE *out, const struct snapshot *before, const struct snapshot *after, const struct diff_opts *o);
-/* Bytes in use, of all heaps. */
+/* A heap whose figures are not known; NULL: there is none. */
+const struct snap_heap *heap_diff__unknown(const struct snapshot *s);
+/* Bytes in use, of all heaps; holds if none is unknown. */
 uint64_t heap_diff__in_use(const struct snapshot *s);
 
 #endif

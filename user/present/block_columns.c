@@ -31,6 +31,12 @@ static const char *show_size(const struct row_of *r, char buf[static CELL_MAX])
 	return fmt_exact(buf, r->block->bytes);
 }
 
+/* Of a trace that leaves blocks out, one without a site may be older than it, or was not recorded. */
+static bool is_older(const struct row_of *r)
+{
+	return !r->block->site && r->heap && r->heap->older_known;
+}
+
 static double age(const struct row_of *r)
 {
 	return r->block->age_ns ? (double)r->block->age_ns : NAN;
@@ -42,9 +48,8 @@ static const char *show_age(const struct row_of *r, char buf[static CELL_MAX])
 
 	if (r->block->age_ns)
 		return fmt_duration(buf, r->block->age_ns);
-	if (r->block->site || !(r->s->known & HAS_ALL))
+	if (!is_older(r))
 		return "-";
-	/* older than the trace */
 	snprintf(buf, CELL_MAX, ">%s", fmt_duration(a, r->s->duration_ns));
 	return buf;
 }
@@ -83,7 +88,7 @@ static const char *show_site(const struct row_of *r, char buf[static CELL_MAX])
 
 	/* of no trace there are no sites */
 	if (!r->site)
-		return r->s->known & HAS_ALL ? "[older]" : "";
+		return is_older(r) ? "[older]" : r->s->known & HAS_ALL ? "-" : "";
 	return site->format(r, buf);
 }
 

@@ -170,6 +170,12 @@ static void heap_items(struct report *r, const struct snap_memory *m, uint64_t l
 		para__item(&r->para, "%s %s%s", rest, free_mark, fmt_bytes(a, use.free_bytes));
 }
 
+/* What a look found, if the row is one process: heaps are not added up. */
+static const struct snap_heap *looked_at(const struct report *r, const struct snap_process *p)
+{
+	return p->n_members > 1 ? NULL : snapshot__heap_of(r->s, (uint32_t)(p - r->s->processes));
+}
+
 int report__memory_of(struct report *r, const struct snap_process *p)
 {
 	_cleanup_free_ char *who = NULL, *lead = NULL;
@@ -183,7 +189,7 @@ int report__memory_of(struct report *r, const struct snap_process *p)
 	where_items(r, lead, &p->memory, p->ended);
 	/* what it held in the end is not what it held then */
 	if (r->s->known & HAS_LIVE_BYTES && !p->ended)
-		heap_items(r, &p->memory, p->c.live_bytes, p->age_at_attach_ns, snapshot__heap_of(r->s, (uint32_t)(p - r->s->processes)));
+		heap_items(r, &p->memory, p->c.live_bytes, p->age_at_attach_ns, looked_at(r, p));
 	para__end(&r->para);
 	return 0;
 }
@@ -210,7 +216,7 @@ void report__memory_lines(struct report *r)
 	growth_line(r, all ? "" : "RSS", all ? &sum : NULL);
 	if (all && n == 1 && r->s->known & HAS_LIVE_BYTES) {
 		para__begin(&r->para, sum.sized_blocks ? "heap" : "", LABEL_WIDTH);
-		heap_items(r, &sum, live, older, r->s->n_processes == 1 ? snapshot__heap_of(r->s, 0) : NULL);
+		heap_items(r, &sum, live, older, r->s->n_processes == 1 ? looked_at(r, &r->s->processes[0]) : NULL);
 		para__end(&r->para);
 	}
 }

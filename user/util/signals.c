@@ -31,9 +31,29 @@ bool signal_is_crash(int sig)
 	return false;
 }
 
+/* Those that ask for the end. */
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+
 bool signal_asks_for_end(void)
 {
 	sigset_t set;
 
-	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM));
+	if (sigpending(&set))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (sigismember(&set, ends[i]))
+			return true;
+	return false;
+}
+
+void signals_of_end(sigset_t *ret)
+{
+	struct sigaction hangup;
+	/* not below nohup */
+	bool ignored = !sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler == SIG_IGN;
+
+	sigemptyset(ret);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (ends[i] != SIGHUP || !ignored)
+			sigaddset(ret, ends[i]);
 }

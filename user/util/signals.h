@@ -3,6 +3,7 @@
 #ifndef MT_SIGNALS_H
 #define MT_SIGNALS_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #define SIGNAL_NAME_MAX 24
@@ -11,7 +12,9 @@
 const char *signal_name(int sig, char buf[static SIGNAL_NAME_MAX]);
 /* Does it stand for a mistake of the program, rather than for a wish of a user? */
 bool signal_is_crash(int sig);
-/* Does SIGINT or SIGTERM wait, blocked, for the code that reads signals? Long work need not be finished then. */
+/* Does SIGINT, SIGTERM or SIGHUP wait, blocked, for the code that reads signals? Long work need not be finished then. */
 bool signal_asks_for_end(void);
+/* These, to be blocked: SIGHUP not where it is ignored, as it would wait nevertheless. */
+void signals_of_end(sigset_t *ret);
 
 #endif

@@ -47,6 +47,9 @@ int reader__site_blocks(struct reader *r, json_t *from, struct snap_site *to)
 {
 	json_t *held = json_object_get(from, "held");
 
+	/* a file of the contract's least does not tell blocks that came after the search */
+	if (json_is_integer(json_object_get(from, "unreached_blocks")) && !json_object_get(from, "looked_blocks"))
+		to->looked_blocks = to->c.live_blocks;
 	return read_shares(r, from, &to->types, &to->n_types) ?: is_there(held) ? read_root(r, held, &to->held) : 0;
 }
 

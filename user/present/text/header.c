@@ -656,7 +656,7 @@ static void hidden_line(struct report *r)
 
 int report__header(struct report *r)
 {
-	int err;
+	int err = 0;
 
 	report__title(r, "malloctrace");
 	why_line(r);
@@ -667,7 +667,7 @@ int report__header(struct report *r)
 	estimated_line(r);
 	if (r->o->brief) {
 		report__verdict_line(r);
-		report__heap_sentences(r);
+		err = report__heap_sentences(r);
 	}
 	if (recording__is_growth(&r->s->recording)) {
 		report__growth_lines(r);
@@ -686,7 +686,7 @@ int report__header(struct report *r)
 	unseen_line(r);
 	folded_line(r);
 	report__blind_lines(r);
-	err = losses_block(r);
+	err = err ?: losses_block(r);
 	hidden_line(r);
 	return err;
 }

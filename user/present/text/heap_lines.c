@@ -15,6 +15,7 @@
  * What always holds: nothing is called a leak here; what was not read, or may be wrong, is said; of a heap whose layout
  * was not recognised there are no figures.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "model/heaps.h"
@@ -301,24 +302,47 @@ void report__heap_lines(struct report *r, const struct snap_heap *h)
 		doubt_lines(r, h);
 }
 
-/* Of several processes those that may have lost something. */
-void report__heap_sentences(struct report *r)
+/* "Of 4 more processes, too: 1,204 blocks, 3.1 MiB (--view heap)." */
+static void more_unreached(struct report *r, const struct snap_heap *const *v, size_t n)
 {
+	uint64_t blocks = 0, bytes = 0;
+	char a[FMT_MAX], b[FMT_MAX];
+
+	if (!n)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		blocks += v[i]->unreached.blocks;
+		bytes += v[i]->unreached.bytes;
+	}
+	para__begin(&r->para, "", 0);
+	para__words(&r->para, "Of %zu more process%s, too: %s block%s, %s (--view heap).", n, n == 1 ? "" : "es", fmt_exact(a, blocks), plural(blocks), fmt_bytes(b, bytes));
+	para__end(&r->para);
+}
+
+/* Of several processes those that may have lost something, the most first. */
+int report__heap_sentences(struct report *r)
+{
+	_cleanup_free_ const struct snap_heap **v = report__heaps_in_order(r->s);
 	size_t n = 0;
 
-	for (size_t i = 0; i < r->s->n_heaps && n < SENTENCES; i++) {
-		const struct snap_heap *h = &r->s->heaps[i];
-		_cleanup_free_ char *name = text_shorten(heap__comm(r->s, h), PART_NAME), *who = NULL;
-
-		if (r->s->n_heaps > 1 && !h->unreached.blocks)
-			continue;
-		if (r->s->n_heaps > 1 && (!name || asprintf(&who, "%s (%d): ", name, (int)heap__pid(r->s, h)) < 0))
-			who = NULL;
-		unreached_sentence(r, h, who ? who : "");
-		if (r->s->n_heaps == 1)
-			free_sentence(r, h);
-		n++;
+	if (!v)
+		return -ENOMEM;
+	if (r->s->n_heaps == 1) {
+		unreached_sentence(r, v[0], "");
+		free_sentence(r, v[0]);
+		return 0;
 	}
+	while (n < r->s->n_heaps && v[n]->unreached.blocks)
+		n++;
+	for (size_t i = 0; i < MIN(n, (size_t)SENTENCES); i++) {
+		_cleanup_free_ char *name = text_shorten(heap__comm(r->s, v[i]), PART_NAME), *who = NULL;
+
+		if (!name || asprintf(&who, "%s (%d): ", name, (int)heap__pid(r->s, v[i])) < 0)
+			return -ENOMEM;
+		unreached_sentence(r, v[i], who);
+	}
+	more_unreached(r, v + MIN(n, (size_t)SENTENCES), n - MIN(n, (size_t)SENTENCES));
+	return 0;
 }
 
 /* ---- of a site */

@@ -275,8 +275,7 @@ static int by_weight(const void *pa, const void *pb)
 	       most_first(b->process, a->process);
 }
 
-/* Those that have most to tell first; the caller's. */
-static const struct snap_heap **in_order(const struct snapshot *s)
+const struct snap_heap **report__heaps_in_order(const struct snapshot *s)
 {
 	const struct snap_heap **v = calloc(s->n_heaps + 1, sizeof(*v));
 
@@ -289,7 +288,7 @@ static const struct snap_heap **in_order(const struct snapshot *s)
 
 static int each_heap(struct report *r, int (*write)(struct report *r, const struct snap_heap *h))
 {
-	_cleanup_free_ const struct snap_heap **v = in_order(r->s);
+	_cleanup_free_ const struct snap_heap **v = report__heaps_in_order(r->s);
 	size_t n = MIN(r->s->n_heaps, MAX(r->top, (size_t)HEAPS_SHOWN));
 	int err = v ? 0 : -ENOMEM;
 
@@ -347,19 +346,19 @@ int report__heaps(struct report *r)
 
 /* ---- --view blocks */
 
-/* Of a trace, blocks without an age are older than any of it. */
-static uint64_t age_of(const struct snapshot *s, const struct snap_block *b)
+/* What is older than the trace is older than any of it. */
+static uint64_t age_of(const struct snap_heap *h, const struct snap_block *b)
 {
-	return !b->site && s->known & HAS_LIVE_BLOCKS ? UINT64_MAX : b->age_ns;
+	return !b->site && h->older_known ? UINT64_MAX : b->age_ns;
 }
 
 /* "the oldest first"; a list that is in no such order is none of ours */
-static const char *order_of(const struct snapshot *s, const struct snap_heap *h)
+static const char *order_of(const struct snap_heap *h)
 {
-	bool ages = h->n_list && age_of(s, &h->list[0]), sizes = h->n_list;
+	bool ages = h->n_list && age_of(h, &h->list[0]), sizes = h->n_list;
 
 	for (size_t i = 1; i < h->n_list; i++) {
-		ages &= age_of(s, &h->list[i - 1]) >= age_of(s, &h->list[i]);
+		ages &= age_of(h, &h->list[i - 1]) >= age_of(h, &h->list[i]);
 		sizes &= h->list[i - 1].bytes >= h->list[i].bytes;
 	}
 	return ages ? ", the oldest first" : sizes ? ", the largest first" : "";
@@ -386,7 +385,7 @@ static int one_list(struct report *r, const struct snap_heap *h)
 	if (!n)
 		report__line(r, "BLOCKS: %s", r->s->hidden.by ? "none is left of those that were listed" : "none is in use");
 	else
-		report__line(r, "BLOCKS%s (%s)", order_of(r->s, h), fmt_of(of, n, h->n_list_of));
+		report__line(r, "BLOCKS%s (%s)", order_of(h), fmt_of(of, n, h->n_list_of));
 	return n ? write_table(r, &block_table, rows, n) : 0;
 }
 

@@ -137,7 +137,9 @@ int report__heaps(struct report *r);
 int report__blocks(struct report *r);
 void report__heap_lines(struct report *r, const struct snap_heap *h);
 /* On one screen of a trace, what is worth knowing of heaps before the sites. */
-void report__heap_sentences(struct report *r);
+int report__heap_sentences(struct report *r);
+/* Those that have most to tell first; the caller's. NULL: no memory. */
+const struct snap_heap **report__heaps_in_order(const struct snapshot *s);
 /* What a look at the heap says of a site's blocks, below it. */
 void report__site_blocks(struct report *r, const struct snap_site *site, size_t indent);
 /* "server (redis-server)", "thread worker", "the stack of main"; the caller's, NULL without memory. */
