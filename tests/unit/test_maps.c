@@ -48,9 +48,10 @@ Test(maps, names)
 {
 	struct maps m = parse("1000-2000 r-xp 00000000 08:01 5 /tmp/new\\012line \\040 x (deleted)\n"
 			      "2000-3000 r-xp 00000000 08:01 6 /tmp/(deleted)\n"
-			      "3000-4000 rwxs 00000000 00:01 7 /memfd:jit (deleted)");
+			      "3000-4000 rwxs 00000000 00:01 7 /memfd:jit (deleted)\n"
+			      "4000-5000 rw-s 00000000 00:01 0 /SYSV00000000 (deleted)");
 
-	cr_assert_eq(m.n, 3);
+	cr_assert_eq(m.n, 4);
 	cr_assert_str_eq(m.v[0].path, "/tmp/new\nline \\040 x");
 	cr_assert(m.v[0].deleted);
 	cr_assert_str_eq(m.v[1].path, "/tmp/(deleted)");
@@ -58,6 +59,8 @@ Test(maps, names)
 	cr_assert_str_eq(m.v[2].path, "/memfd:jit");
 	cr_assert(m.v[2].deleted);
 	cr_assert(m.v[2].read && m.v[2].write && m.v[2].exec && m.v[2].shared);
+	cr_assert_str_eq(m.v[3].path, "/SYSV00000000");
+	cr_assert(m.v[3].deleted);
 	maps__done(&m);
 }
 

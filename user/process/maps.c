@@ -95,7 +95,8 @@ static int parse_line(const char *p, const char *end, struct mapping *m)
 	while (p < end && *p == ' ')
 		p++;
 	len = end - p;
-	if (m->ino && len >= sizeof(gone) - 1 && !memcmp(end - (sizeof(gone) - 1), gone, sizeof(gone) - 1)) {
+	/* the first SysV segment of an IPC namespace has the inode 0 */
+	if (len >= sizeof(gone) - 1 && *p == '/' && !memcmp(end - (sizeof(gone) - 1), gone, sizeof(gone) - 1)) {
 		m->deleted = true;
 		len -= sizeof(gone) - 1;
 	}

@@ -14,7 +14,7 @@ struct mapping {
 	uint64_t start, end;
 	uint64_t file_off;
 	uint32_t dev_major, dev_minor;
-	uint64_t ino;		/* 0: no file */
+	uint64_t ino;		/* 0: no file, or the first SysV segment of its namespace */
 	bool read, write, exec;	/* none: PROT_NONE */
 	bool shared;
 	bool deleted;

@@ -186,7 +186,7 @@ static char *path_of(const struct mmap2 *m, size_t room, bool *ret_deleted)
 	static const char gone[] = " (deleted)";
 	size_t len = strnlen(m->path, room), end = sizeof(gone) - 1;
 
-	if (m->ino && len >= end && !memcmp(m->path + len - end, gone, end)) {
+	if (m->path[0] == '/' && len >= end && !memcmp(m->path + len - end, gone, end)) {
 		*ret_deleted = true;
 		len -= end;
 	}
