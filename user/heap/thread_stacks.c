@@ -132,7 +132,8 @@ static bool read_pair(struct search *f, uint64_t at, struct thread_stack *to)
 	size_t first = f->pair ? f->pair : 1, last = f->pair ? f->pair : PAIR_MAX;
 	uint64_t words[PAIR_MAX + 3], page = f->t->page_bytes;
 
-	if (target__read_present(f->t, at, words, sizeof(words)) < (last + 3) * WORD)
+	/* what is not there is zeros: on x86_64 the stack ends before so many words, and a guard may follow */
+	if (!target__read_present(f->t, at, words, sizeof(words)))
 		return false;
 	for (size_t i = first; i <= last; i++) {
 		uint64_t block = words[i], size = words[i + 1], guard = words[i + 2];
