@@ -8,6 +8,7 @@
 #include "heap/heap.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -62,7 +63,7 @@ static int take_blocks(struct target *t, void *arg, struct census *ret, struct e
 		err = try_census(l, t, ret, &why);
 	/* after a census that held, one that does not is no reason to doubt the process: the heap moved too fast */
 	if (is_refusal(err) && l->has_census)
-		return err_set(e, -EAGAIN, "%s", err_msg(&why));
+		return err_set(e, -EAGAIN, "the heap changes too fast to be read (%s): try again, or --pause", err_msg(&why));
 	if (is_refusal(err)) {
 		census__done(ret);
 		*ret = (struct census){};
@@ -90,7 +91,26 @@ static int take_again(struct look *l, struct err *e)
 	int err = target__refresh(&l->target, e) ?: take_blocks(&l->target, l, &again, e);
 
 	census__done(&again);
+	/* the first one holds all the same; what is older than the trace is not known then */
+	if (err == -EAGAIN) {
+		l->moved_too_fast = true;
+		err_done(e);
+		*e = (struct err){};
+		err = 0;
+	}
 	return err;
+}
+
+static const int stops[] = { SIGTSTP, SIGTTIN, SIGTTOU };
+
+/* Ctrl-Z would leave the process standing for as long as we do. It has no effect meanwhile. */
+static void hold_stops(struct look *l, bool hold)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	for (size_t i = 0; i < ARRAY_SIZE(stops) && hold != l->holds_stops; i++)
+		sigaction(stops[i], hold ? &ignore : &l->was[i], hold ? &l->was[i] : NULL);
+	l->holds_stops = hold;
 }
 
 static int find_blocks(struct look *l, struct err *e)
@@ -109,10 +129,8 @@ static int find_blocks(struct look *l, struct err *e)
 	int err;
 
 	if (o->pause) {
-		err = target__pause(&l->target, e);
-		if (err)
-			return err;
-		err = target__refresh(&l->target, e);
+		hold_stops(l, true);
+		err = target__pause(&l->target, e) ?: target__refresh(&l->target, e);
 		if (err)
 			return err;
 	}
@@ -121,6 +139,7 @@ static int find_blocks(struct look *l, struct err *e)
 	else
 		err = take_blocks(&l->target, l, &l->reach.first, e);
 	target__resume(&l->target);
+	hold_stops(l, false);
 	if (!err && o->traced && l->traced.n_looks < 2 && !o->pause)
 		err = take_again(l, e);
 	return err;
@@ -320,6 +339,7 @@ static void put_reach(struct look *l)
 		return;
 	u->scans = l->reach.scans;
 	u->root_bytes = l->reach.root_bytes;
+	u->swapped_bytes = l->reach.swapped_bytes;
 	u->registers = l->reach.registers_missing ? "not read" : l->reach.registers_stopped ? "stopped" : "read";
 }
 
@@ -347,8 +367,9 @@ static int look_at_heap(struct look *l, struct err *e)
 		put_refusal(l);
 	else
 		put_census(l);
-	l->h->older_known = o->traced_all && !l->refused.code;
-	l->h->older_unsure_blocks = l->traced.n_dropped;
+	l->h->older_known = o->traced_all && !l->refused.code && !l->moved_too_fast;
+	/* an address that is given again and again may have been taken in both looks, by chance */
+	l->h->older_unsure_blocks = l->traced.n_dropped + (l->traced.n_dropped || l->reach.first.unsure_blocks);
 	err = look_up_kinds(l, e) ?: add_up(l);
 	if (!err && o->roots && l->reach.root) {
 		err = parts__new(&l->target, o->objects, &l->parts, e) ?: holders__make(&l->reach, l->parts, &l->holders);
@@ -382,6 +403,7 @@ static void done(struct look *l)
 	free(l->kind_of);
 	free(l->for_size);
 	err_done(&l->refused);
+	hold_stops(l, false);
 }
 
 int heap__look(pid_t pid, const struct heap_opts *o, struct snapshot *s, struct snap_heap *ret, struct err *e)

@@ -32,9 +32,9 @@ struct heap_opts {
 	struct objects *objects;
 	/*
 	 * In a trace: its live blocks of this process at this moment, all of them, by address, and the moment on the trace's
-	 * clock. *ret is the caller's until the next call. NULL: there is no trace, or it leaves some out.
+	 * clock. to is empty, and whoever asks owns what comes into it. NULL: there is no trace, or it leaves some out.
 	 */
-	int (*traced)(void *arg, const struct traced_block **ret, size_t *ret_n, uint64_t *ret_now_ns);
+	int (*traced)(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns);
 	bool traced_all;	/* the trace records every block: what it does not have is older */
 	/* Called for each site that has blocks, after the look. */
 	void (*on_site)(uint32_t site, const struct heap_of_site *is, void *arg);

@@ -3,6 +3,8 @@
 #ifndef MT_LOOK_H
 #define MT_LOOK_H
 
+#include <signal.h>
+
 #include "heap/heap.h"
 #include "heap/holders.h"
 #include "heap/kinds.h"
@@ -24,6 +26,9 @@ struct look {
 	struct vec(uint32_t) chosen;
 	const struct kind **kind_of;	/* owned */
 	uint8_t *for_size;	/* owned; of each of these: it stands for its size, and is not there for a site alone */
+	struct sigaction was[3];	/* what signals that stop us did before; if holds_stops */
+	bool holds_stops;
+	bool moved_too_fast;	/* for a second census */
 	bool has_census;	/* one of them held */
 	struct err refused;	/* owned: why there is no census */
 };

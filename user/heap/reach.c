@@ -16,6 +16,8 @@
 
 /* So many times as many as were asked for, at most. */
 #define MORE_SCANS 4
+/* Scans that come to nothing because the heap moves too fast. */
+#define MAX_FAILED 3
 /* How long it takes at most until a wait is ended. */
 #define SLICE_NS (5 * MS_NS)
 
@@ -162,6 +164,7 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 	struct candidates c = {};
 	struct search s = {};
 	struct mark m = {};
+	unsigned int n_failed = 0;
 	int err = search__init(&s, t, e);
 
 	if (!err)
@@ -170,8 +173,15 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 		err = candidates__init(&c, &m, e);
 	r.n_candidates = c.blocks.n;
 	/* as long as a scan finds pointers that those before it have not, more would be found */
-	while (!err && c.n_remain && !o->paused && (r.scans < o->scans || (c.n_hit && r.scans < MORE_SCANS * o->scans)))
+	while (!err && c.n_remain && !o->paused && (r.scans < o->scans || (c.n_hit && r.scans < MORE_SCANS * o->scans))) {
 		err = next_scan(&s, o, &c, &r, e);
+		/* no census was to be had: the heap moved too fast, and may not the next time */
+		if (err == -EAGAIN && n_failed++ < MAX_FAILED) {
+			err_done(e);
+			*e = (struct err){};
+			err = 0;
+		}
+	}
 	if (!err)
 		err = conclude(&m, &c, &r, e);
 	candidates__done(&c);

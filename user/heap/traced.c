@@ -21,20 +21,8 @@ void traced__done(struct traced *t)
 
 static int read_table(struct traced *t, struct traced_blocks *to)
 {
-	const struct traced_block *v = NULL;
-	size_t n = 0;
-	int err = t->o->traced(t->o->arg, &v, &n, &t->now_ns);
-
 	drop(to);
-	if (err)
-		return err;
-	to->v = malloc((n + 1) * sizeof(*v));
-	if (!to->v)
-		return -ENOMEM;
-	if (n)
-		memcpy(to->v, v, n * sizeof(*v));
-	to->n = n;
-	return 0;
+	return t->o->traced(t->o->arg, to, &t->now_ns);
 }
 
 int traced__before(struct traced *t)
@@ -112,8 +100,11 @@ int traced__after(struct traced *t, const struct census *c)
 	err = read_table(t, is_first ? &t->first : &t->now);
 	if (err)
 		return err;
-	if (is_first)
-		return list_older(t, c);
+	if (is_first) {
+		err = list_older(t, c);
+		drop(&t->before);
+		return err;
+	}
 	keep_older(t, c);
 	return 0;
 }

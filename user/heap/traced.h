@@ -14,7 +14,8 @@
 
 struct traced {
 	const struct heap_opts *o;	/* not owned; o->traced NULL: there is no trace, and all below is empty */
-	struct traced_blocks before, first, now;	/* before and after the first census; after the last one */
+	/* before and after the first census; after the last one. The one before is needed no longer than until the next is there */
+	struct traced_blocks before, first, now;
 	struct vec(struct heap_block) older;	/* by address: of the first census, as far as later ones agree */
 	uint64_t n_dropped;	/* from these, by later ones */
 	unsigned int n_looks;

@@ -72,6 +72,7 @@ static const struct field site_fields_rows[] = {
 	ROW("older_bytes", FIELD_U64, AT(snap_site, older_bytes), .unit = UNIT_BYTES, .needs = HAS_LIVE_BLOCKS, .merge = MERGE_SUM),
 	ROW("unreached_blocks", FIELD_U64, AT(snap_site, unreached_blocks), .unit = UNIT_COUNT, .needs = HAS_UNREACHED | KNOWN_SEARCHED, .merge = MERGE_SUM),
 	ROW("looked_blocks", FIELD_U64, AT(snap_site, looked_blocks), .unit = UNIT_COUNT, .needs = HAS_UNREACHED | KNOWN_SEARCHED, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	ROW("sampled_blocks", FIELD_U64, AT(snap_site, sampled_blocks), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	ROW("unreached_bytes", FIELD_U64, AT(snap_site, unreached_bytes), .unit = UNIT_BYTES, .needs = HAS_UNREACHED | KNOWN_SEARCHED, .merge = MERGE_SUM),
 	TREND(snap_site),
 };

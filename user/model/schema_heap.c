@@ -58,6 +58,7 @@ static const struct field unreached_fields_rows[] = {
 	ROW("direct_blocks", FIELD_U64, AT(snap_unreached, direct_blocks)),
 	ROW("direct_bytes", FIELD_U64, AT(snap_unreached, direct_bytes)),
 	ROW("root_bytes", FIELD_U64, AT(snap_unreached, root_bytes)),
+	ROW("swapped_bytes", FIELD_U64, AT(snap_unreached, swapped_bytes)),
 	ROW("registers", FIELD_STR, AT(snap_unreached, registers)),
 };
 FIELDS(unreached_fields);

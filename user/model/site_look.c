@@ -21,6 +21,7 @@ void cut_look__build(struct snapshot *s, const struct cut_look *look, struct sna
 	}
 	to->types = types;
 	to->n_types = most->n_types;
+	to->sampled_blocks = MIN(most->sampled, to->c.live_blocks);
 	if (most->held) {
 		struct snap_root held = *most->held;
 

@@ -13,6 +13,7 @@ struct site_look {
 	uint64_t unreached_blocks, unreached_bytes;
 	const struct snap_share *types;
 	size_t n_types;
+	uint64_t sampled;	/* blocks that these are of */
 	const struct snap_root *held;	/* NULL: not known */
 };
 

@@ -57,6 +57,7 @@ struct snap_unreached {
 	const struct snap_type *types;
 	size_t n_types;
 	uint64_t root_bytes;		/* memory that was searched for pointers beside the heap */
+	uint64_t swapped_bytes;		/* not searched: it is on the disk, and pointers there are not known */
 	const char *registers;		/* "read" without a stop, "stopped" for it, "not read" */
 };
 

@@ -258,6 +258,7 @@ struct snap_site {
 	uint64_t looked_blocks;	/* that were there when they were searched for; others have come since */
 	const struct snap_share *types;	/* what its live blocks are, the largest share first */
 	size_t n_types;
+	uint64_t sampled_blocks;	/* of its live blocks, those that types were looked up of */
 	const struct snap_root *held;	/* --roots: from where most of its bytes are reached; NULL: not known */
 	uint32_t number;	/* in the kernel's tables, while it is traced; views do not use it */
 };

@@ -307,7 +307,7 @@ void spawn__catch(struct spawn *s)
 	int status = 0;
 	pid_t got;
 
-	while ((got = wait4(s->pid, &status, WUNTRACED | WNOHANG | __WALL, &s->usage)) <= 0) {
+	while ((got = wait4(s->pid, &status, WUNTRACED | WNOHANG | __WALL | __WNOTHREAD, &s->usage)) <= 0) {
 		if (got < 0 && errno != EINTR)
 			return;
 		/*
@@ -346,7 +346,7 @@ void spawn__on_sigchld(struct spawn *s)
 	int status;
 
 	while (is_traced(s) || s->state == FREE || s->state == RELEASED) {
-		pid_t got = wait4(s->pid, &status, WNOHANG | __WALL, &s->usage);
+		pid_t got = wait4(s->pid, &status, WNOHANG | __WALL | __WNOTHREAD, &s->usage);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -373,7 +373,7 @@ void spawn__release(struct spawn *s)
 		s->state = RELEASED;
 		return;
 	}
-	while (wait4(s->pid, &status, __WALL, &s->usage) < 0 && errno == EINTR)
+	while (wait4(s->pid, &status, __WALL | __WNOTHREAD, &s->usage) < 0 && errno == EINTR)
 		;
 	if (!WIFSTOPPED(status)) {
 		on_end(s, status);
@@ -427,7 +427,7 @@ int spawn__wait(struct spawn *s)
 
 	spawn__release(s);
 	while (s->state == RELEASED) {
-		if (wait4(s->pid, &status, __WALL, &s->usage) == s->pid) {
+		if (wait4(s->pid, &status, __WALL | __WNOTHREAD, &s->usage) == s->pid) {
 			if (WIFEXITED(status) || WIFSIGNALED(status))
 				on_end(s, status);
 		} else if (errno != EINTR) {
@@ -444,7 +444,7 @@ void spawn__free(struct spawn *s)
 	if (s->state == WAITING) {
 		/* it has run nothing yet */
 		kill(s->pid, SIGKILL);
-		waitpid(s->pid, NULL, __WALL);
+		waitpid(s->pid, NULL, __WALL | __WNOTHREAD);
 	}
 	close(s->exec_errno_fd);
 	free(s);

@@ -20,6 +20,7 @@
 
 /* Looks that nobody asked for take at most this part of a CPU. */
 #define RARELY 50
+#define QUICK_NS (SECOND_NS / 2)	/* a search that the user does not wait for */
 /* Of a whole machine's processes, those that hold the most. */
 #define MAX_PROCESSES 64
 
@@ -45,16 +46,15 @@ struct heaps {
 	struct objects *objects;	/* owned: one thread at a time uses it */
 	struct target_calls calls;
 	struct heap_wish wish;
-	struct {			/* asked for while one that nobody asked for is under way: it comes next */
+	struct {			/* asked for while one is under way that finds out less: it comes next */
 		struct heap_wish wish;
 		void (*done)(void *arg);
 		void *arg;
 		bool is;
 	} waiting;
-	bool searched;			/* the user asked for what nothing points to: the last report says it, too */
+	bool searched;			/* what nothing points to was searched for on request: later looks do so, too */
 	struct vec(struct subject) subjects;	/* of the look under way */
-	struct traced_blocks table;
-	uint32_t proc;			/* whose that is */
+	uint32_t proc;			/* the life that is being looked at */
 	struct err failed;		/* owned: of the last look, why one came to nothing */
 	struct found shown, next;	/* what rows have; what the next cut will have, if has_next */
 	bool has_next;
@@ -123,14 +123,11 @@ static void found__take(struct found *to, struct found *from)
 	found__done(from);
 }
 
-static int read_table(void *arg, const struct traced_block **ret, size_t *ret_n, uint64_t *ret_now_ns)
+static int read_table(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns)
 {
 	struct heaps *h = arg;
-	int err = collect__blocks(h->s->collect, h->proc, &h->table, ret_now_ns);
 
-	*ret = h->table.v;
-	*ret_n = h->table.n;
-	return err;
+	return collect__blocks(h->s->collect, h->proc, to, ret_now_ns);
 }
 
 static void keep_site(uint32_t site, const struct heap_of_site *is, void *arg)
@@ -140,7 +137,7 @@ static void keep_site(uint32_t site, const struct heap_of_site *is, void *arg)
 
 	if (to)
 		*to = (struct site_look){ h->proc, is->scans, is->blocks, is->unreached_blocks,
-						    is->unreached_bytes, is->types, is->n_types, is->held };
+						    is->unreached_bytes, is->types, is->n_types, is->sampled, is->held };
 }
 
 static bool is_complete(const struct session *s)
@@ -196,8 +193,9 @@ static void look_at(struct heaps *h, const struct subject *who)
 	found__forget(&h->next, who->proc);
 	err_done(&h->failed);
 	err_set(&h->failed, err, "%s", err_msg(&e));
-	if (h->wish.reachable && err != -ESRCH && err != -EINTR)
-		say("%d: its memory was not searched: %s", (int)who->pid, err_msg(&e));
+	if (h->wish.reachable && !h->wish.silent && !__atomic_load_n(&h->over, __ATOMIC_RELAXED))
+		say("%d: its memory was not searched for pointers: %s", (int)who->pid,
+		    err == -EINTR ? "the search was interrupted" : err == -ESRCH ? "the process has ended, or become another program" : err_msg(&e));
 	else
 		say_verbose("%d: no look at its memory: %s", (int)who->pid, err_msg(&e));
 }
@@ -289,6 +287,7 @@ static void on_done(void *arg)
 		return;
 	pthread_join(h->thread, NULL);
 	h->running = false;
+	h->searched |= h->wish.reachable && h->next.v.n;
 	if (h->on_done)
 		h->on_done(h->arg);
 	if (h->waiting.is) {
@@ -305,9 +304,9 @@ int session__begin_heap_look(struct session *s, const struct heap_wish *wish, vo
 
 	if (!h)
 		return -ENOTSUP;
-	h->searched |= wish->reachable;
 	if (h->running) {
-		if (!h->wish.silent || h->waiting.is)
+		/* the same, or less than what is on its way */
+		if (h->waiting.is || (!h->wish.silent && h->wish.reachable >= wish->reachable))
 			return -EBUSY;
 		h->waiting.wish = *wish;
 		h->waiting.done = done;
@@ -361,6 +360,8 @@ static void call_off(struct heaps *h)
 	__atomic_store_n(&h->over, true, __ATOMIC_RELAXED);
 	pthread_join(h->thread, NULL);
 	h->running = h->waiting.is = false;
+	if (h->wish.reachable && !h->wish.silent)
+		say("the search for pointers was broken off");
 	/* what is half done is no look */
 	h->has_next = false;
 }
@@ -408,8 +409,10 @@ void session__look_last_at_heaps(struct session *s)
 									    "the trace ended before, and what was allocated since is not known");
 		return;
 	}
-	h->wish = (struct heap_wish){ .reachable = o->reachable || o->roots || h->searched, .roots = o->roots || h->searched,
-				      .scans = HEAP_SCANS, .parts = true };
+	/* what was searched on request is not searched again where that takes long: the last search stands, with its time */
+	if (!o->reachable && h->searched && h->took_ns > QUICK_NS)
+		return;
+	h->wish = (struct heap_wish){ .reachable = o->reachable || h->searched, .roots = o->roots || h->searched, .scans = HEAP_SCANS, .parts = true };
 	h->calls = (struct target_calls){ is_interrupted, h->wish.reachable ? tell_progress : NULL, h };
 	h->over = false;
 	if (list_subjects(h))
@@ -536,7 +539,6 @@ void session__heaps_done(struct session *s)
 	found__done(&h->next);
 	vec_done(&h->subjects);
 	err_done(&h->failed);
-	free(h->table.v);
 	objects__free(h->objects);
 	registers__close();
 	if (h->done_fd >= 0)

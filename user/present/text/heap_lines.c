@@ -96,6 +96,8 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 		para__words(&r->para, "Which call stacks they are from is not known: the trace records but a part of the blocks.");
 	if (h->refused && u->scans)
 		para__words(&r->para, "Of the blocks that were traced alone: others of %s are not known.", h->allocator ? h->allocator : "this allocator");
+	if (u->swapped_bytes && u->blocks)
+		para__words(&r->para, "%s that are swapped out were not searched: what only these point to is among them.", fmt_bytes(a, u->swapped_bytes));
 	if (u->registers && !strcmp(u->registers, "not read") && u->blocks)
 		para__words(&r->para, "Registers could not be read: a block that only a register points to is among them.");
 	para__end(&r->para);
@@ -347,6 +349,14 @@ int report__heap_sentences(struct report *r)
 
 /* ---- of a site */
 
+/* " (of 64 blocks)" */
+static const char *sampled_words(char buf[static FMT_MAX], uint64_t n)
+{
+	snprintf(buf, FMT_MAX, " (of %llu)", (unsigned long long)n);
+	return buf;
+}
+
+
 /*
  *	no pointer to 31,700 of 31,744 blocks (30.9 MiB)
  *	made of 98% app::Session, 2% app::Page, 5.9 MiB held through server (redis-server)
@@ -367,7 +377,8 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 	else if (searched)
 		para__item(&r->para, "a pointer to every block");
 	if (site->n_types)
-		para__item(&r->para, "made of %s", heap__types_words(types, sizeof(types), site->types, site->n_types));
+		para__item(&r->para, "made of %s%s", heap__types_words(types, sizeof(types), site->types, site->n_types),
+			   site->sampled_blocks && site->sampled_blocks < site->c.live_blocks ? sampled_words(b, site->sampled_blocks) : "");
 	if (held)
 		para__item(&r->para, "%s held through %s", fmt_bytes(a, site->held->bytes), held);
 	para__end(&r->para);
