@@ -3,6 +3,7 @@
 #include "lt.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +155,7 @@ TEST(heap_command_paused)
 }
 
 /* A signal ends it between two reads, and the target goes on; paused or not. */
-static void interrupted(struct test *t, const char *how)
+static void interrupted(struct test *t, const char *how, int sig)
 {
 	struct mt m;
 	struct fx f;
@@ -163,7 +164,7 @@ static void interrupted(struct test *t, const char *how)
 	fx__go(t, &f);
 	mt__start(t, &m, "heap", "-v", "-p", pid_arg(f.c.pid), "--reachable", "--pace", "1", how, NULL);
 	child__wait_err(t, &m.c, "malloctrace: heaptrace (", "its heap is read", 10);
-	child__kill(t, &m.c, SIGINT);
+	child__kill(t, &m.c, sig);
 	want_eq(t, "exit", 1, (uint64_t)child__wait_for(t, &m.c, 5));
 	want(t, strstr(m.c.errs.s, "stopped before its heap was read"), "%s", m.c.errs.s);
 	want(t, !m.c.outs.n, "figures of half a look: %s", m.c.outs.s);
@@ -171,8 +172,35 @@ static void interrupted(struct test *t, const char *how)
 	fx__quit(t, &f);
 }
 
-TEST(heap_command_interrupted) { interrupted(t, NULL); }
-TEST(heap_command_interrupted_paused) { interrupted(t, "--pause"); }
+TEST(heap_command_interrupted) { interrupted(t, NULL, SIGINT); }
+TEST(heap_command_interrupted_paused) { interrupted(t, "--pause", SIGINT); }
+TEST(heap_command_hung_up) { interrupted(t, "--pause", SIGHUP); }
+
+/* Into a pipe that nobody reads: a signal ends it there, too. */
+static void interrupted_while_it_writes(struct test *t, int sig)
+{
+	struct spawn s = { .argv = { lt_bin, "heap", "--view", "blocks", "-T", "100000", "--json" } };
+	struct child c;
+	struct fx f;
+
+	fx__start(t, &f, "heaptrace", NULL);
+	fx__go(t, &f);
+	s.argv[7] = pid_arg(f.c.pid);
+	child__start(t, &c, &s);
+	/* all of it is more than a pipe holds */
+	must(t, poll(&(struct pollfd){ .fd = c.out, .events = POLLIN }, 1, 20000) == 1, "nothing is written");
+	child__kill(t, &c, sig);
+	want_eq(t, "exit", 128 + (uint64_t)sig, (uint64_t)child__wait_for(t, &c, 5));
+	want_running(t, f.c.pid);
+	fx__quit(t, &f);
+}
+
+TEST(heap_command_interrupted_writing)
+{
+	interrupted_while_it_writes(t, SIGINT);
+	interrupted_while_it_writes(t, SIGTERM);
+	interrupted_while_it_writes(t, SIGHUP);
+}
 
 /* No figures where the layout is another one; the rest of resident memory is there. */
 TEST(heap_command_other_allocator)
@@ -189,6 +217,11 @@ TEST(heap_command_other_allocator)
 	want(t, !strstr(m.c.outs.s, "in use") && strstr(m.c.outs.s, "RESIDENT MEMORY"), "%s", m.c.outs.s);
 	root = load_json(t, json);
 	want(t, json_is_null(jget(root, "heap[0].in_use")) && *jstr(root, "heap[0].refused"), "figures of a heap that is not glibc's");
+	/* what is not known is not nothing */
+	want_eq(t, "exit of diff", 0, mt__run(t, &m, "diff", json, json, NULL));
+	want_eq(t, "exit of diff --fail-over", 1, mt__run(t, &m, "diff", json, json, "--fail-over", "1G", NULL));
+	want(t, strstr(m.c.errs.s, "--fail-over: what is in use is not known in ") && strstr(m.c.errs.s, ": heaptrace ("), "%s", m.c.errs.s);
+	want(t, !m.c.outs.n, "%s", m.c.outs.s);
 	fx__quit(t, &f);
 }
 
