@@ -189,6 +189,9 @@ static int once(struct target *t, struct glibc *g, const struct heap_ledger *l, 
 	before = cpu_us();
 	r = census__take(t, g, &c, e);
 	sum.cpu_us += cpu_us() - before;
+	/* it may have been stopped anew */
+	if (pause && l)
+		f = read_in_flight(l);
 	if (!r && l)
 		wrong = compare(l, &c, since, pause, f);
 	target__resume(t);

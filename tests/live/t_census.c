@@ -203,6 +203,20 @@ TEST_LIMIT(heap_census_paused, 200)
 	child__kill(t, &f.c, SIGKILL);
 }
 
+/* Stopped within the call that gives memory back, it has less than libc has counted yet: it goes on for a moment. */
+TEST_LIMIT(heap_census_paused_while_trimming, 200)
+{
+	const char *ledger = in_dir(t, "ledger");
+	struct checked k;
+	struct fx f;
+
+	fx__start(t, &f, "heapledger", ledger, "1", "20000", "trim", NULL);
+	fx__send(t, &f, 'c');
+	k = check(t, f.c.pid, ledger, (const char *[]){ "--pause", "--times", "100", "--say", NULL });
+	want_exact(t, "stopped", &k);
+	child__kill(t, &f.c, SIGKILL);
+}
+
 /* ---- what it may not do to a process */
 
 static uint64_t status_kb(pid_t pid, const char *key)

@@ -19,6 +19,7 @@
 #define BROKEN_MAX 8		/* of the heap, one part in so many */
 #define MOVING_UNSURE 2		/* of a heap that changed: measured, 2 in 40 million */
 #define PATIENCE_US 500000	/* in all */
+#define GO_ON_NS 1000000	/* of one that was stopped in the wrong place: 1 ms, 2, 4, 8, 16 */
 
 /* ---- where it is */
 
@@ -319,7 +320,10 @@ static int take_once(struct taking *k, struct err *e)
 	return note_ranges(k, e);
 }
 
-/* Sums that do not agree may be of two moments, if it runs. */
+/*
+ * Sums that do not agree may be of two moments, if it runs. If it is stopped, a thread may have been within the system call
+ * that gives memory back, which libc counts afterwards: it goes on for some milliseconds, to another place.
+ */
 static int take(struct taking *k, struct err *e)
 {
 	_cleanup_err_ struct err last = {};
@@ -328,9 +332,11 @@ static int take(struct taking *k, struct err *e)
 	for (int i = 0; i < TAKES_MAX; i++) {
 		err_done(&last);
 		r = take_once(k, &last);
-		if (r != -EPROTO || k->t->stopped || !(k->is_moving || has_moved(k)))
+		if (r != -EPROTO || !(k->t->stopped || k->is_moving || has_moved(k)))
 			break;
-		r = target__refresh(k->t, &last);
+		r = k->t->stopped ? target__pause_later(k->t, GO_ON_NS << i, &last) : 0;
+		if (!r)
+			r = target__refresh(k->t, &last);
 		if (r)
 			break;
 		r = -EPROTO;

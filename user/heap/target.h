@@ -58,6 +58,8 @@ int target__go_on(struct target *t, const char *what, double part);
 
 /* Stops all its threads (ptrace); bounded: -ETIMEDOUT after a second, and all go on. */
 int target__pause(struct target *t, struct err *e);
+/* Lets one that is stopped go on for so long, and stops it again. */
+int target__pause_later(struct target *t, uint64_t ns, struct err *e);
 void target__resume(struct target *t);
 
 #define TARGET_MAX_REGISTERS 32

@@ -298,6 +298,13 @@ void target__resume(struct target *t)
 	t->stopped = NULL;
 }
 
+int target__pause_later(struct target *t, uint64_t ns, struct err *e)
+{
+	target__resume(t);
+	nanosleep(&(struct timespec){ .tv_nsec = (long)MIN(ns, SECOND_NS - 1) }, NULL);
+	return target__pause(t, e);
+}
+
 int target__registers(struct target *t, struct target_thread **ret, size_t *ret_n, struct err *e)
 {
 	size_t n = t->stopped ? t->stopped->threads.n : 0;
