@@ -196,6 +196,7 @@ vm_image() {
 	case $what in
 	tests)
 		cp "$b/live-tests" tests/vm/tests "$root/vm/" && cp -a "$b/fixtures" "$root/vm/fixtures" || return 1
+		[ ! -d "$b/libcs" ] || cp -a "$b/libcs" "$root/vm/libcs" || return 1
 		;;
 	demo)
 		cp "$b/demo/sessiond" scripts/demo "$root/vm/" || return 1
