@@ -56,8 +56,8 @@ TEST(heap_trace_ledger)
 	mt__stop(t, &m, SIGINT, 0);
 	root = load_json(t, file);
 	want_ledger(t, root, process_of(t, root, f.c.pid, 0), &f.led, LED_ALL);
-	want_unreached(t, root, "lose_here", ledger__note(t, &f.led, "lost"), 104, "leak");
-	want_unreached(t, root, "list_here", ledger__note(t, &f.led, "in_lists"), 136, "leak");
+	want_unreached(t, root, "lose_here", ledger__note(t, &f.led, "lost"), 104, "suspect");
+	want_unreached(t, root, "list_here", ledger__note(t, &f.led, "in_lists"), 136, "suspect");
 	want_unreached(t, root, "half_here", ledger__note(t, &f.led, "half"), 120, NULL);
 	want_unreached(t, root, "keep_here", 0, 88, NULL);
 	want_unreached(t, root, "last_here", 0, 152, NULL);
@@ -111,8 +111,8 @@ static void other(struct test *t, const char *library, const char *allocator, bo
 		want_some_unreached(t, root, "list_here", ledger__note(t, &f.led, "in_lists"));
 		want_some_unreached(t, root, "half_here", ledger__note(t, &f.led, "half"));
 	} else {
-		want_unreached(t, root, "lose_here", ledger__note(t, &f.led, "lost"), 104, "leak");
-		want_unreached(t, root, "list_here", ledger__note(t, &f.led, "in_lists"), 136, "leak");
+		want_unreached(t, root, "lose_here", ledger__note(t, &f.led, "lost"), 104, "suspect");
+		want_unreached(t, root, "list_here", ledger__note(t, &f.led, "in_lists"), 136, "suspect");
 		want_unreached(t, root, "half_here", ledger__note(t, &f.led, "half"), 120, NULL);
 	}
 	want_unreached(t, root, "keep_here", 0, 88, NULL);

@@ -6,6 +6,7 @@
 #include "heap/look.h"
 
 #define MAX_LISTED 100000
+#define LISTED_OF_SITE 100u	/* and so many at least, if there are */
 
 struct listed {
 	const struct heap_block *block;
@@ -52,6 +53,15 @@ static int by_site_and_age(const void *a, const void *b)
 	uint32_t x = site_of(a), y = site_of(b);
 
 	return x != y ? (x < y ? -1 : 1) : by_age(a, b);
+}
+
+static size_t n_sites_of(const struct listed *v, size_t n)
+{
+	size_t sites = 1;
+
+	for (size_t i = 1; i < n; i++)
+		sites += site_of(&v[i]) != site_of(&v[i - 1]);
+	return sites;
 }
 
 /* Of each site, the first ones. */
@@ -121,7 +131,8 @@ int look__list_blocks(struct look *l)
 			v[n++] = (struct listed){ &c->blocks.v[i], traced__find(&l->traced, c->blocks.v[i].addr), i };
 	l->h->n_list_of = n;
 	qsort(v, n, sizeof(*v), l->o->list_oldest ? by_site_and_age : by_site_and_size);
-	n = keep_first(v, n, l->o->list);
+	/* all sites have their part of the room */
+	n = keep_first(v, n, MIN(l->o->list, MAX(LISTED_OF_SITE, MAX_LISTED / n_sites_of(v, n))));
 	qsort(v, n, sizeof(*v), l->o->list_oldest ? by_age : by_size);
 	n = MIN(n, (size_t)MAX_LISTED);
 	to = snapshot__alloc(l->s, n + 1, sizeof(*to));

@@ -609,15 +609,22 @@ static const struct rule {
 	{ "suspect", RISES | STALE, SLOWS | HELD, { explain_freed, explain_rate, explain_oldest, explain_masked } },
 	{ "suspect", RISES | LONG | PILED, SLOWS | HELD, { explain_freed, explain_rate, explain_oldest, explain_masked } },
 	{ "growing", RISES, 0, { explain_held, explain_rate, explain_slowing, explain_freed } },
+	{ "draining", FALLS | LOST, 0, { explain_rate, explain_down_from, explain_lost } },
 	{ "draining", FALLS, 0, { explain_rate, explain_down_from } },
 	{ NULL, UNSURE, 0, {} },
 	{ NULL, STEPS, 0, {} },
 	{ "steady", 0, 0, { explain_range, explain_last } },
 };
 
+/* Over half of the time that it was watched, and lately: a start is no growth. */
+static bool comes_all_the_time(const struct evidence *e)
+{
+	return e->unreached_blocks > 1 && e->last_ns > e->first_ns && (e->last_ns - e->first_ns) * 2 >= watched_ns(e);
+}
+
 /* Where its course is not known yet. */
 static const struct rule lost_at_once = { "leak", LOST, 0, { explain_lost, explain_freed } };
-static const struct rule lost_one = { "suspect", LOST, 0, { explain_lost, explain_first } };
+static const struct rule lost_once = { "suspect", LOST, 0, { explain_lost, explain_first } };
 
 static void explain(struct snapshot *s, const struct rule *r, struct why *y, struct trend *ret)
 {
@@ -641,8 +648,8 @@ void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)
 		ret->known = true;
 		ret->growth_bytes_per_s = w.slope;
 	} else if (signs_of_look(e) & LOST) {
-		/* what nothing points to need not be watched for long: it was made in this trace, more than once */
-		explain(s, e->unreached_blocks > 1 ? &lost_at_once : &lost_one, &y, ret);
+		/* what nothing points to need not be watched for long, if it has come all the time */
+		explain(s, comes_all_the_time(e) ? &lost_at_once : &lost_once, &y, ret);
 		return;
 	} else if (watched_ns(e) < enough_ns && e->first_ns >= enough_ns) {
 		signs = YOUNG;

@@ -20,12 +20,15 @@
 
 /* Looks that nobody asked for take at most this part of a CPU. */
 #define RARELY 50
-#define QUICK_NS (SECOND_NS / 2)	/* a search that the user does not wait for */
+#define QUICK_NS (SECOND_NS / 2)	/* a search that takes no longer is made again with each look */
+#define PATIENCE_NS SECOND_NS	/* before progress is told */
+#define STEP_NS (SECOND_NS / 10)
 /* Of a whole machine's processes, those that hold the most. */
 #define MAX_PROCESSES 64
 
 struct looked {
-	uint32_t proc;		/* the life */
+	uint32_t proc, id;	/* the life, in the kernel's tables and for good */
+	pid_t pid;
 	struct snapshot *strings;	/* owned: its arena holds what heap and sites have; else it is empty */
 	struct snap_heap heap;
 };
@@ -37,8 +40,9 @@ struct found {
 };
 
 struct subject {
-	uint32_t proc;
+	uint32_t proc, id;
 	pid_t pid;
+	bool inherits;		/* it was forked while it was traced: its heap has blocks that are its parent's, of any age */
 };
 
 struct heaps {
@@ -58,6 +62,7 @@ struct heaps {
 	struct err failed;		/* owned: of the last look, why one came to nothing */
 	struct found shown, next;	/* what rows have; what the next cut will have, if has_next */
 	bool has_next;
+	uint64_t began_ns, told_ns;	/* the one under way, and when its progress was last told */
 	uint64_t took_ns, ended_ns;	/* the last one */
 	/* a look by a thread */
 	pthread_t thread;
@@ -109,8 +114,10 @@ static void found__take(struct found *to, struct found *from)
 		if (to->v.n == MAX_PROCESSES)
 			found__forget(to, to->v.v[0].proc);
 		slot = vec_push(&to->v);
-		if (!slot)
+		if (!slot) {
+			found__forget(from, from->v.v[i--].proc);
 			continue;
+		}
 		*slot = from->v.v[i];
 		from->v.v[i].strings = NULL;
 	}
@@ -172,7 +179,7 @@ static void look_at(struct heaps *h, const struct subject *who)
 		.calls = &h->calls,
 		.objects = h->objects,
 		.traced = recording__is_estimated(&o->recording) ? NULL : read_table,
-		.traced_all = is_complete(h->s),
+		.traced_all = is_complete(h->s) && !who->inherits,
 		.on_site = keep_site,
 		.arg = h,
 	};
@@ -185,6 +192,8 @@ static void look_at(struct heaps *h, const struct subject *who)
 	if (!to || !to->strings)
 		return;
 	h->proc = to->proc = who->proc;
+	to->id = who->id;
+	to->pid = who->pid;
 	err = heap__look(who->pid, &how, to->strings, &to->heap, &e);
 	to->heap.at_ns = now_ns() - h->s->start_ns;
 	to->heap.sites_unknown = !how.traced;
@@ -202,15 +211,14 @@ static void look_at(struct heaps *h, const struct subject *who)
 
 static void look_at_all(struct heaps *h)
 {
-	uint64_t began_ns = now_ns();
-
+	h->began_ns = now_ns();
 	found__done(&h->next);
 	err_done(&h->failed);
 	h->failed = (struct err){};
 	for (size_t i = 0; i < h->subjects.n && !__atomic_load_n(&h->over, __ATOMIC_RELAXED); i++)
 		look_at(h, &h->subjects.v[i]);
 	h->ended_ns = now_ns();
-	h->took_ns = h->ended_ns - began_ns;
+	h->took_ns = h->ended_ns - h->began_ns;
 	h->has_next = true;
 }
 
@@ -249,7 +257,8 @@ static int list_subjects(struct heaps *h)
 
 		if (!to)
 			return -ENOMEM;
-		*to = (struct subject){ tracee__life(v[i])->proc, v[i]->process.pid };
+		*to = (struct subject){ tracee__life(v[i])->proc, model__life_id(h->s->model, tracee__life(v[i])->proc), v[i]->process.pid,
+					v[i]->parent_proc && v[i]->lives.n == 1 };
 	}
 	return 0;
 }
@@ -263,8 +272,15 @@ static bool is_called_off(void *arg)
 	return __atomic_load_n(&h->over, __ATOMIC_RELAXED);
 }
 
+/* Of what takes a while, and not too often. */
 static void tell_progress(const char *what, double part, void *arg)
 {
+	struct heaps *h = arg;
+	uint64_t now = now_ns();
+
+	if (now - h->began_ns < PATIENCE_NS || now - h->told_ns < STEP_NS)
+		return;
+	h->told_ns = now;
 	say_progress("%s: %.0f%%", what, part * 100);
 }
 
@@ -292,7 +308,8 @@ static void on_done(void *arg)
 		h->on_done(h->arg);
 	if (h->waiting.is) {
 		h->waiting.is = false;
-		session__begin_heap_look(h->s, &h->waiting.wish, h->waiting.done, h->waiting.arg);
+		if (session__begin_heap_look(h->s, &h->waiting.wish, h->waiting.done, h->waiting.arg))
+			h->waiting.done(h->waiting.arg);
 	}
 }
 
@@ -316,14 +333,14 @@ int session__begin_heap_look(struct session *s, const struct heap_wish *wish, vo
 	}
 	h->wish = *wish;
 	/* what was found by a search does not go away with the next look */
-	if (wish->silent && h->searched) {
+	if (h->searched && h->took_ns <= QUICK_NS) {
 		h->wish.reachable = h->wish.roots = true;
 		h->wish.scans = HEAP_SCANS;
 	}
 	h->calls = (struct target_calls){ is_called_off, wish->silent ? NULL : tell_progress, h };
 	h->on_done = done;
 	h->arg = arg;
-	h->over = false;
+	h->over = h->has_next = false;
 	err = list_subjects(h);
 	if (err)
 		return err;
@@ -350,6 +367,9 @@ bool session__heap_look_is_due(const struct session *s)
 {
 	const struct heaps *h = s->heaps;
 
+	/* what took long to find stays, until somebody asks again */
+	if (h && h->searched && h->took_ns > QUICK_NS)
+		return false;
 	return h && !h->running && !tracees__are_shared(&s->tracees) && is_complete(s) && (!h->ended_ns || now_ns() - h->ended_ns > MAX(10 * SECOND_NS, h->took_ns * RARELY));
 }
 
@@ -360,7 +380,7 @@ static void call_off(struct heaps *h)
 	__atomic_store_n(&h->over, true, __ATOMIC_RELAXED);
 	pthread_join(h->thread, NULL);
 	h->running = h->waiting.is = false;
-	if (h->wish.reachable && !h->wish.silent)
+	if (h->wish.reachable && !h->wish.silent && !h->has_next)
 		say("the search for pointers was broken off");
 	/* what is half done is no look */
 	h->has_next = false;
@@ -413,7 +433,7 @@ void session__look_last_at_heaps(struct session *s)
 	if (!o->reachable && h->searched && h->took_ns > QUICK_NS)
 		return;
 	h->wish = (struct heap_wish){ .reachable = o->reachable || h->searched, .roots = o->roots || h->searched, .scans = HEAP_SCANS, .parts = true };
-	h->calls = (struct target_calls){ is_interrupted, h->wish.reachable ? tell_progress : NULL, h };
+	h->calls = (struct target_calls){ is_interrupted, tell_progress, h };
 	h->over = false;
 	if (list_subjects(h))
 		return;
@@ -425,6 +445,18 @@ void session__look_last_at_heaps(struct session *s)
 
 /* ---- into cuts and snapshots */
 
+/* One that has become another program meanwhile: the memory may have been that one's. */
+static void drop_other_programs(struct heaps *h)
+{
+	for (size_t i = 0; i < h->next.v.n; i++) {
+		const struct looked *l = &h->next.v.v[i];
+		const struct tracee *p = tracees__find(&h->s->tracees, l->pid);
+
+		if (p && !p->ended && p->lives.n && tracee__life(p)->proc != l->proc)
+			found__forget(&h->next, h->next.v.v[i--].proc);
+	}
+}
+
 void session__use_heaps(struct session *s, struct cut_opts *how)
 {
 	struct heaps *h = s->heaps;
@@ -432,6 +464,7 @@ void session__use_heaps(struct session *s, struct cut_opts *how)
 	if (!h)
 		return;
 	if (h->has_next && !h->running) {
+		drop_other_programs(h);
 		found__take(&h->shown, &h->next);
 		h->has_next = false;
 	}
@@ -439,10 +472,8 @@ void session__use_heaps(struct session *s, struct cut_opts *how)
 	how->n_looks = h->shown.sites.n;
 }
 
-static const struct snap_process *process_of(const struct session *s, const struct snapshot *snap, uint32_t proc)
+static const struct snap_process *process_of(const struct snapshot *snap, uint32_t id)
 {
-	uint32_t id = model__life_id(s->model, proc);
-
 	for (size_t i = 0; i < snap->n_processes && id; i++)
 		if (snap->processes[i].id == id)
 			return &snap->processes[i];
@@ -493,7 +524,7 @@ void session__put_heaps(const struct session *s, struct snapshot *snap)
 		return;
 	v = snapshot__alloc(snap, h->shown.v.n, sizeof(*v));
 	for (size_t i = 0; i < h->shown.v.n; i++) {
-		const struct snap_process *p = process_of(s, snap, h->shown.v.v[i].proc);
+		const struct snap_process *p = process_of(snap, h->shown.v.v[i].id);
 		struct snap_heap *to = &v[n];
 
 		if (!p)

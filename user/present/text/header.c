@@ -236,17 +236,23 @@ static void taken_line(struct report *r)
 static void older_item(struct report *r)
 {
 	uint64_t blocks = 0, bytes = 0;
-	bool known = false, unsure = false;
-	char a[FMT_MAX], b[FMT_MAX];
+	bool unsure = false;
+	size_t known = 0, of = 0;
+	char a[FMT_MAX], b[FMT_MAX], some[64] = "";
 
 	for (size_t i = 0; i < r->s->n_heaps; i++) {
-		known |= r->s->heaps[i].older_known;
+		known += r->s->heaps[i].older_known;
 		unsure |= r->s->heaps[i].older_unsure_blocks > 0;
 		blocks += r->s->heaps[i].older_blocks;
 		bytes += r->s->heaps[i].older_bytes;
 	}
-	if (known)
-		para__item(&r->para, "%s%s in %s%s block%s %s older", unsure ? "~" : "", fmt_bytes(a, bytes), unsure ? "~" : "", fmt_exact(b, blocks), plural(blocks), blocks == 1 ? "is" : "are");
+	for (size_t i = 0; i < r->s->n_processes; i++)
+		of += process__n(r->s, &r->s->processes[i]) - process__n_ended(r->s, &r->s->processes[i]);
+	if (known < of)
+		snprintf(some, sizeof(some), " in %zu of %zu processes", known, of);
+	if (known && blocks)
+		para__item(&r->para, "%s%s in %s%s block%s%s %s older", unsure ? "~" : "", fmt_bytes(a, bytes), unsure ? "~" : "", fmt_exact(b, blocks), plural(blocks), some,
+			   blocks == 1 ? "is" : "are");
 }
 
 static void traced_line(struct report *r)

@@ -32,6 +32,7 @@
 #define SMALL_PART 100		/* one of so many parts of RSS is not worth its words */
 #define PART_NAME 32
 #define SENTENCES 3
+#define LONG_AGO_NS (3 * SECOND_NS)	/* before the end: then it is said when it was */
 #define TYPES_MAX 256
 
 /* ---- sentences */
@@ -89,6 +90,8 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 			    u->direct_blocks < u->blocks ? ", the others only through these" : "");
 	else
 		para__words(&r->para, "%sA pointer was found to every block (%u scan%s).", who, u->scans, plural(u->scans));
+	if (h->at_ns && r->s->duration_ns > h->at_ns + LONG_AGO_NS)
+		para__words(&r->para, "That was at %s.", fmt_duration(a, h->at_ns));
 	if (h->older_known && h->older_unreached_blocks)
 		para__words(&r->para, "%s of them %s older than the trace.", h->older_unreached_blocks == u->blocks ? "All" : fmt_exact(a, h->older_unreached_blocks),
 			    h->older_unreached_blocks == 1 && u->blocks > 1 ? "is" : "are");
@@ -97,9 +100,9 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 	if (h->refused && u->scans)
 		para__words(&r->para, "Of the blocks that were traced alone: others of %s are not known.", h->allocator ? h->allocator : "this allocator");
 	if (u->swapped_bytes && u->blocks)
-		para__words(&r->para, "%s that are swapped out were not searched: what only these point to is among them.", fmt_bytes(a, u->swapped_bytes));
+		para__words(&r->para, "%s that are swapped out were not searched: what only these point to may be among them.", fmt_bytes(a, u->swapped_bytes));
 	if (u->registers && !strcmp(u->registers, "not read") && u->blocks)
-		para__words(&r->para, "Registers could not be read: a block that only a register points to is among them.");
+		para__words(&r->para, "Registers could not be read: a block that only a register points to may be among them.");
 	para__end(&r->para);
 }
 
