@@ -264,7 +264,7 @@ static void see_root(uint64_t addr, int tid, uint64_t to, uint32_t block, void *
 	h->is_start[block] = 1;
 	p = vec_push(&h->starts);
 	if (p)
-		p->hit = (struct root_hit){ addr, tid, block };
+		p->hit = (struct root_hit){ .addr = addr, .tid = tid, .block = block };
 	else
 		h->c->no_memory = true;
 }

@@ -126,14 +126,16 @@ uint32_t mark__new_root(struct mark *m, uint64_t addr, int tid)
 	return m->roots.n;
 }
 
-/* Newer ones have no root, and lead on to those that have. */
+/* Newer ones have no root, and lead on to those that have; unless one is where a known block was. */
 static void tell(struct mark *m, uint32_t block, const struct root_hit *h, uint32_t *root)
 {
+	uint32_t n = m->c->blocks.n, known = block < n ? block : block_index__find(&m->index, m->newer.at.v[block - n]);
+
 	m->state[block] |= IS_TOLD;
-	if (block < m->c->blocks.n && !m->root[block]) {
+	if (known != NO_BLOCK && !m->root[known]) {
 		if (!*root)
 			*root = mark__new_root(m, h->addr, h->tid);
-		m->root[block] = *root;
+		m->root[known] = *root;
 	}
 	if (block < m->n_read)
 		push(m, block);
@@ -289,6 +291,19 @@ struct reading {
 	size_t at;		/* the block that the next word may lie in */
 };
 
+/*
+ * Is a word still in the block that it was in? One that was freed and given again, smaller, has other words behind it. Its header, if
+ * that was read along, says so. For roots alone: others ask again.
+ */
+static bool is_still_in(const struct mark *m, const struct heap_block *b, uint64_t word, uint64_t window)
+{
+	uint64_t header = b->addr - sizeof(uint64_t);
+
+	if (!m->by_root || header < window || b->flags & (BLOCK_MAPPED | BLOCK_FOREIGN))
+		return true;
+	return word < header + (m->s->words[(header - window) / sizeof(uint64_t)] & ~7ull);
+}
+
 static void see_heap(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
 {
 	struct reading *r = arg;
@@ -306,7 +321,8 @@ static void see_heap(uint64_t addr, const struct found_pointer *found, size_t n,
 			r->at++;
 		if (r->at == n_blocks)
 			return;
-		if (word < blocks[r->at].addr || to == r->at || blocks[r->at].flags & BLOCK_LIBC)
+		if (word < blocks[r->at].addr || to == r->at || blocks[r->at].flags & BLOCK_LIBC ||
+		    !is_still_in(m, &blocks[r->at], word, addr))
 			continue;
 		for (; m->n_read <= r->at; m->n_read++)
 			m->edges.first[m->n_read] = m->edges.to.n;
@@ -338,6 +354,124 @@ int blocks__search(const struct heap_block *blocks, size_t n, struct search *s, 
 	return err;
 }
 
+/* ---- known blocks, as they are now */
+
+/* Of those that a block leads to, the next known one that is another than the last. */
+static uint32_t next_known(const struct mark *m, uint32_t *at, uint32_t end, uint32_t last)
+{
+	for (; *at < end; (*at)++)
+		if (m->edges.to.v[*at] < m->c->blocks.n && m->edges.to.v[*at] != last)
+			return m->edges.to.v[(*at)++];
+	return NO_BLOCK;
+}
+
+/*
+ * Does a block still lead to what it led to when it was read? If not, it may have been freed and given again since then, and be another one's.
+ */
+static bool is_as_it_was(struct mark *m, uint32_t block)
+{
+	const struct heap_block *b = &m->c->blocks.v[block];
+	uint32_t at = m->edges.first[block], end = edges_end(m, block), last = NO_BLOCK;
+	uint64_t word;
+
+	if (b->flags & BLOCK_FOREIGN)
+		return true;
+	if (!newer__word(&m->newer, b->addr - 8, &word) || (!(b->flags & BLOCK_MAPPED) && (word & ~7ull) != b->usable + 8))
+		return false;
+	for (uint64_t addr = b->addr; addr + 8 <= b->addr + MIN(b->usable, NEWER_BYTES); addr += 8) {
+		uint32_t to = newer__word(&m->newer, addr, &word) ? block_index__find(&m->index, untagged(word)) : NO_BLOCK;
+
+		if (to == NO_BLOCK || to == block || to == last || m->state[to] & IS_REACHED)
+			continue;
+		if (next_known(m, &at, end, last) != to)
+			return false;
+		last = to;
+	}
+	return b->usable > NEWER_BYTES || next_known(m, &at, end, last) == NO_BLOCK;
+}
+
+/* ---- variables, once more */
+
+/* So often a variable is read that does not stand still. */
+#define TRIES 8
+
+struct again {
+	struct mark *m;
+	struct search *s;
+	const struct root_hit *was;	/* of variables, by address */
+	size_t n_was, at;
+};
+
+static bool is_the_same(struct again *a, uint64_t addr, uint32_t block)
+{
+	while (a->at < a->n_was && a->was[a->at].addr < addr)
+		a->at++;
+	return a->at < a->n_was && a->was[a->at].addr == addr && a->was[a->at].block == block;
+}
+
+/*
+ * What a variable points to that it did not point to before: a known block that is as it was, or a newer one, or one where a known one was. It is
+ * looked at at once, and if it is gone already, the variable is read again.
+ */
+static uint32_t what_now(struct again *a, uint64_t addr, uint64_t to, uint32_t block)
+{
+	struct mark *m = a->m;
+
+	for (int i = 0; i < TRIES; i++) {
+		newer__forget(&m->newer);
+		if (i && !newer__word(&m->newer, addr, &to))
+			return NO_BLOCK;
+		to = untagged(to);
+		block = block_index__find(&m->index, to);
+		if (block == NO_BLOCK || is_as_it_was(m, block))
+			break;
+		block = NO_BLOCK;
+	}
+	return block != NO_BLOCK ? block : newer_block(m, to);
+}
+
+static void see_again(uint64_t addr, int tid, uint64_t to, uint32_t block, void *arg)
+{
+	struct again *a = arg;
+	struct root_hit *p;
+
+	if (block == NO_BLOCK || !is_the_same(a, addr, block))
+		block = what_now(a, addr, to, block);
+	p = block != NO_BLOCK ? vec_push(&a->m->hits) : NULL;
+	if (p)
+		*p = (struct root_hit){ addr, tid, block };
+	else if (block != NO_BLOCK)
+		a->m->no_memory = true;
+}
+
+/*
+ * The head of a list is another one by now. Of a queue that is what counts: from there on it is as it was when its blocks were read. So
+ * hits have their turns in this order: variables as they are now, then as they were, then all others.
+ */
+static int read_variables_again(struct mark *m, struct search *s, struct roots *r)
+{
+	struct again a = { .m = m, .s = s, .was = m->hits.v };
+	size_t n = m->hits.n;
+	int err;
+
+	while (a.n_was < n && roots__is_variable(r, a.was[a.n_was].addr))
+		a.n_was++;
+	m->hits.v = NULL;
+	vec_done(&m->hits);
+	err = roots__search_variables(r, s, &m->index, see_again, &a);
+	for (size_t i = 0; i < n && !err; i++) {
+		struct root_hit *p = vec_push(&m->hits);
+
+		if (p)
+			*p = a.was[i];
+		else
+			m->no_memory = true;
+	}
+	free((void *)a.was);
+	newer__forget(&m->newer);
+	return err;
+}
+
 /* ---- newer blocks */
 
 /* Words that point into no known block are told from here on. */
@@ -359,6 +493,14 @@ static int look_for_newer(struct mark *m, struct search *s, struct roots *r, str
 	return 0;
 }
 
+/* One where a known block was; that itself, if there are too many. */
+static uint32_t newer_or(struct mark *m, uint64_t addr, uint32_t known)
+{
+	uint32_t newer = newer_block(m, addr);
+
+	return newer != NO_BLOCK ? newer : known;
+}
+
 static void read_newer(struct mark *m, uint32_t number)
 {
 	uint32_t from = m->c->blocks.n + number;
@@ -375,8 +517,8 @@ static void read_newer(struct mark *m, uint32_t number)
 		to = block_index__find(&m->index, untagged(word));
 		if (to == NO_BLOCK)
 			see_newer(m, from, untagged(word));
-		else if (!(m->state[to] & IS_TOLD))
-			add_newer_edge(m, from, to);
+		else if (!(m->state[to] & IS_REACHED))
+			add_newer_edge(m, from, is_as_it_was(m, to) ? to : newer_or(m, untagged(word), to));
 	}
 }
 
@@ -414,6 +556,8 @@ int mark__run(struct mark *m, struct search *s, struct roots *r, const struct re
 	for (; m->n_read < n; m->n_read++)
 		m->edges.first[m->n_read] = m->edges.to.n;
 	m->edges.first[n] = m->edges.to.n;
+	if (!err && m->index.others)
+		err = read_variables_again(m, s, r);
 	if (!err)
 		err = read_all_newer(m, s);
 	/* what comes now has not been read */

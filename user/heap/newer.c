@@ -117,6 +117,11 @@ bool newer__word(struct newer *n, uint64_t addr, uint64_t *ret)
 	return lines__word(n->lines, addr, ret);
 }
 
+void newer__forget(struct newer *n)
+{
+	lines__forget(n->lines);
+}
+
 /* What free() writes into a block that goes to a tcache, at its second word. */
 static bool is_in_tcache(struct newer *n, uint64_t block)
 {

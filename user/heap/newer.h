@@ -23,7 +23,7 @@ struct newer {
 	struct vec(uint64_t) at;	/* where words point to */
 	uint32_t *slots;	/* owned; index into at + 1, by the hash of it */
 	unsigned int hash_bits;
-	struct vec(struct heap_range) grown;	/* memory that came since the census */
+	struct vec(struct heap_range) grown;	/* roots.grown */
 	struct hash gaps;	/* number of the block before it → struct gap */
 	uint64_t n_steps;	/* from header to header, in all */
 };
@@ -39,6 +39,8 @@ void newer__done(struct newer *n);
 uint32_t newer__number(struct newer *n, uint64_t addr);
 /* Where the block of a number lies. false: none is there that is in use. Memory is read, once: to be called when all numbers were given that others than these blocks lead to. */
 bool newer__find(struct newer *n, uint32_t number, struct heap_range *ret);
+/* A word of the process's memory, as it was when the page was first read; after newer__forget(), as it is. */
 bool newer__word(struct newer *n, uint64_t addr, uint64_t *ret);
+void newer__forget(struct newer *n);
 
 #endif

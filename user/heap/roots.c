@@ -13,6 +13,8 @@
 #define RED_ZONE_BYTES 128
 /* Of the files that say what the kernel keeps. */
 #define MAX_KEPT (1u << 20)
+/* What a heap may grow by while it is read: glibc's heaps of threads are no larger. */
+#define GROWTH_BYTES (64ull << 20)
 
 /* ---- which mappings */
 
@@ -348,44 +350,62 @@ static int take_registers(struct roots *r, const struct target_thread *threads, 
 
 /* ---- all of it */
 
-/* Parts of mappings that can be written now and could not before: two lists in the order of addresses. */
-static int list_grown(struct roots *r, const struct maps *was, const struct maps *is)
+/* Was any of it there, to be written? *at: the first mapping that may matter; all go by address. */
+static bool was_writable(const struct maps *was, size_t *at, const struct mapping *m)
 {
-	size_t at = 0;
+	while (*at < was->n && was->v[*at].end <= m->start)
+		(*at)++;
+	for (size_t i = *at; i < was->n && was->v[i].start < m->end; i++)
+		if (was->v[i].write)
+			return true;
+	return false;
+}
+
+/* Until the next mapping that is more than a reservation. */
+static uint64_t room_behind(const struct maps *maps, size_t i)
+{
+	size_t k = i + 1;
+
+	while (k < maps->n && !maps->v[k].read)
+		k++;
+	return k < maps->n ? maps->v[k].start - maps->v[i].end : GROWTH_BYTES;
+}
+
+/*
+ * Mappings that the heap lies in, and what they may grow by: they may have grown since its ranges were listed, and go on. And those that came
+ * since. What else lies in them does no harm: there are no headers of blocks in it.
+ */
+static int list_grown(struct roots *r, const struct maps *was, const struct maps *is, const struct census *c)
+{
+	size_t at = 0, range = 0;
 
 	for (size_t i = 0; i < is->n; i++) {
-		uint64_t start = is->v[i].start, end = is->v[i].end;
+		const struct mapping *m = &is->v[i];
+		struct heap_range *new;
 
-		if (!is->v[i].write || is->v[i].ino)
+		if (!m->write || m->ino)
 			continue;
-		while (at < was->n && was->v[at].end <= start)
-			at++;
-		for (size_t k = at; start < end; k++) {
-			const struct mapping *m = k < was->n && was->v[k].start < end ? &was->v[k] : NULL;
-			struct heap_range *new;
-
-			if (m && !m->write)
-				continue;
-			new = !m || m->start > start ? vec_push(&r->grown) : NULL;
-			if (new)
-				*new = (struct heap_range){ start, m ? m->start : end };
-			else if (!m || m->start > start)
-				return -ENOMEM;
-			start = m ? MAX(start, m->end) : end;
-		}
+		while (range < c->ranges.n && c->ranges.v[range].end <= m->start)
+			range++;
+		if ((range == c->ranges.n || c->ranges.v[range].start >= m->end) && was_writable(was, &at, m))
+			continue;
+		new = vec_push(&r->grown);
+		if (!new)
+			return -ENOMEM;
+		*new = (struct heap_range){ m->start, m->end + MIN(room_behind(is, i), GROWTH_BYTES) };
 	}
 	return 0;
 }
 
 /* The mappings of now; those of before are the census's. */
-static int refresh(struct roots *r, struct target *t, struct err *e)
+static int refresh(struct roots *r, struct target *t, const struct census *c, struct err *e)
 {
 	struct maps was = t->maps;
 	int err;
 
 	t->maps = (struct maps){};
 	err = target__refresh(t, e);
-	if (!err && list_grown(r, &was, &t->maps))
+	if (!err && list_grown(r, &was, &t->maps, c))
 		err = err_set(e, -ENOMEM, "not enough memory for a list of %zu mappings", t->maps.n);
 	maps__done(&was);
 	return err;
@@ -399,7 +419,7 @@ int roots__look(struct roots *ret, struct target *t, const struct census *c, con
 	if (err)
 		err_set(e, err, "cannot read the registers of process %d", t->pid);
 	if (!err)
-		err = refresh(&r, t, e);
+		err = refresh(&r, t, c, e);
 	if (!err)
 		err = roots__ranges(&r, &t->maps, c, e);
 	if (!err && take_registers(&r, r.threads, r.n_threads))
@@ -461,6 +481,31 @@ int roots__search(struct roots *r, struct search *s, const struct block_index *x
 	r->searched_bytes = s->present_bytes - before;
 	see_words(r->words.v, r->words.n, &f);
 	return err;
+}
+
+int roots__search_variables(struct roots *r, struct search *s, const struct block_index *x, root_fn fn, void *arg)
+{
+	struct finding f = { s, x, fn, arg };
+	int err = 0;
+
+	for (size_t i = 0; i < r->ranges.n && r->ranges.v[i].area == AREA_MODULE && !err; i++)
+		err = search__range(s, x, r->ranges.v[i].start, r->ranges.v[i].end, see_window, &f);
+	return err;
+}
+
+bool roots__is_variable(const struct roots *r, uint64_t addr)
+{
+	size_t low = 0, high = r->ranges.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (r->ranges.v[mid].area == AREA_MODULE && r->ranges.v[mid].start <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && addr < r->ranges.v[low - 1].end;
 }
 
 static bool is_where_it_was(const struct target_thread *was, const struct target_thread *now, size_t n_now)

@@ -32,7 +32,7 @@ struct roots {
 	struct vec(struct root_range) ranges;	/* by area and address */
 	struct vec(struct root_range) below;	/* stacks below their stack pointers */
 	struct vec(struct root_word) words;
-	struct vec(struct heap_range) grown;	/* memory that can be written, and was not there when the census was taken; by address */
+	struct vec(struct heap_range) grown;	/* where the heap may have grown to since the census; by address */
 	struct target_thread *threads;	/* owned */
 	size_t n_threads;
 	uint64_t searched_bytes;	/* of memory that was there, by roots__search() */
@@ -55,6 +55,9 @@ typedef void (*root_fn)(uint64_t addr, int tid, uint64_t to, uint32_t block, voi
 
 /* Calls fn for each word that points into a block of x and does not lie in one itself. -EINTR. */
 int roots__search(struct roots *r, struct search *s, const struct block_index *x, root_fn fn, void *arg);
+/* Those that lie in data of modules, once more. */
+int roots__search_variables(struct roots *r, struct search *s, const struct block_index *x, root_fn fn, void *arg);
+bool roots__is_variable(const struct roots *r, uint64_t addr);
 /*
  * The stacks of threads that ran since roots__look() again, below what was their stack pointer, and the registers of now.
  * To be called when all other memory has been read.
