@@ -212,7 +212,7 @@ TEST_LIMIT(heap_census_paused_while_trimming, 200)
 
 	fx__start(t, &f, "heapledger", ledger, "1", "20000", "trim", NULL);
 	fx__send(t, &f, 'c');
-	k = check(t, f.c.pid, ledger, (const char *[]){ "--pause", "--times", "100", "--say", NULL });
+	k = check(t, f.c.pid, ledger, (const char *[]){ "--pause", "--times", number_arg(scaled(100)), "--say", NULL });
 	want_exact(t, "stopped", &k);
 	child__kill(t, &f.c, SIGKILL);
 }
