@@ -322,6 +322,12 @@ static void put_heaps(const char *dir)
 	sample__add_heap(s, 0, 0);
 	sample__add_heap(s, 1, HEAP_REFUSED);
 	put(dir, "heap-two", s);
+	/* of another allocator the blocks that were traced were searched for */
+	s = sample__new(SAMPLE_SINGLE);
+	sample__add_heap(s, 0, HEAP_SEARCHED);
+	((struct snap_heap *)s->heaps)->refused = "no glibc heap in process 1432: it allocates with jemalloc";
+	((struct snap_heap *)s->heaps)->allocator = "jemalloc";
+	put(dir, "heap-other", s);
 	put(dir, "heap", sample__heap_alone(HEAP_SEARCHED));
 	put(dir, "heap-census", sample__heap_alone(0));
 	put(dir, "heap-quiet", sample__heap_alone(HEAP_SEARCHED | HEAP_QUIET));

@@ -5,7 +5,7 @@
 const assert = require("assert");
 const {attribute, browser, open, opens, quiet, test, text, texts} = require("./harness.js");
 
-for (const name of ["heap", "heap-trace", "heap-two", "heap-census", "heap-quiet", "heap-refused", "heap-large", "heap-hostile"])
+for (const name of ["heap", "heap-trace", "heap-two", "heap-other", "heap-census", "heap-quiet", "heap-refused", "heap-large", "heap-hostile"])
 	test("opens_quietly " + name, opens(name));
 
 const visible = () => browser.run(() => [...document.querySelectorAll("main section, #histograms")].filter((e) => e.offsetHeight).map((e) => e.id || e.className));
@@ -31,7 +31,7 @@ test("a_heap_alone_is_a_whole_page", async () => {
 	assert.deepStrictEqual(await texts("#cards .card-value"), ["64.6 MiB", "33.5 MiB", "20.6 MiB", "17.5 MiB", "95.5 MiB", "2.0 MiB"]);
 	assert.match(await text("#conditions"), /^The memory of the process was read, 3d04h after its start, in 312ms, without stopping it\. Nothing was traced/);
 	assert.deepStrictEqual(await texts(".heap-lines li"), ["64.6 MiB in 414,441 blocks are in use.", "No pointer found in 3 scans: 40,674 blocks, 33.5 MiB (40,074 direct).",
-		"20.6 MiB is free memory that glibc keeps (20.6% of RSS); malloc_trim would return 17.5 MiB. It is no leak."]);
+		"20.6 MiB is free memory that glibc keeps, 19.6 MiB of it resident (20.6% of RSS); malloc_trim would return 17.5 MiB. It is no leak."]);
 	assert.match(await text(".heap-look"), /^glibc, 4 arenas, looked at for 312ms, not stopped; at most 2 blocks wrong: .*; 2\.0 MiB swapped out, not read; 4\.0 KiB skipped\.$/);
 	await browser.run("document.getElementById('conditions-more').open = true");
 	assert.deepStrictEqual(await texts("#conditions-list dt"), ["When", "Program", "Machine"]);
@@ -128,7 +128,7 @@ test("tables_of_a_heap_are_used_as_others", async () => {
 
 test("a_trace_with_a_heap", async () => {
 	await open("heap-trace");
-	assert.match(await text("#conditions"), /from 3d04h after its start: 38\.2 MiB in 248,662 blocks are older than that\. Mode full/);
+	assert.match(await text("#conditions"), /from 3d04h after its start: 38\.2 MiB in 248,662 blocks are older\. Mode full/);
 	assert.match((await texts(".heap-lines li"))[2], /^38\.2 MiB in 248,662 blocks are older than the trace, no pointer found to 8,974 of them\.$/);
 	assert.match(await text(".heap-look"), /looked at 18\.0s after the trace began, for 312ms/);
 	assert.strictEqual((await show("Sizes"))[0].Older, "19,046");
@@ -190,6 +190,24 @@ test("heaps_of_several_processes", async () => {
 	await browser.run("app.showProcess(0)");
 	assert.strictEqual(await text("#heap-title"), "Heap of redis-server (1432)");
 	assert.ok(await browser.run("document.getElementById('heap-process-label').hidden"));
+	quiet();
+});
+
+// What the text says of the same file: free is told from older, and nothing is called unseen that was looked at.
+test("what_is_older_is_told_everywhere", async () => {
+	await open("heap-trace");
+	const bars = await browser.run(() => [...document.querySelectorAll("#memory .mem-bar")].map((e) => e.getAttribute("aria-label")));
+
+	assert.ok(bars.some((s) => /, free 19\.6 MiB, older than the trace 2\d\.\d MiB/.test(s)), bars.join("\n"));
+	assert.ok(!bars.some((s) => /free or older/.test(s)), bars.join("\n"));
+	assert.doesNotMatch(await browser.run("document.body.innerText"), /older blocks are unseen|older than that are unseen/);
+	quiet();
+});
+
+test("blocks_of_another_allocator", async () => {
+	await open("heap-other");
+	assert.match((await texts(".heap-lines li"))[1], /^No pointer found in 3 scans: .* Of the blocks that were traced alone: others of jemalloc are not known\.$/);
+	assert.ok(!Object.keys((await show("Held"))[0]).includes("Share"), "of what is not known there are no parts");
 	quiet();
 });
 

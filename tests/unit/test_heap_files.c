@@ -260,6 +260,36 @@ Test(heap_files, the_same_process_before_its_name)
 	snapshot__free(v[1]);
 }
 
+/* As many types as a file may have: found by their names, not one after the other. */
+Test(heap_files, very_many_types, .timeout = 20)
+{
+	const struct diff_opts o = { .before = "before.json", .after = "after.json", .top = 3, .width = 80 };
+	struct snapshot *v[2];
+	_cleanup_free_ char *text = NULL;
+	size_t len, n = 100000;
+	FILE *out = open_memstream(&text, &len);
+
+	for (size_t i = 0; i < 2; i++) {
+		struct snap_type *types;
+
+		v[i] = sample__heap_alone(0);
+		types = snapshot__alloc(v[i], n, sizeof(*types));
+		for (size_t k = 0; k < n; k++) {
+			char name[64];
+
+			snprintf(name, sizeof(name), "a::name<with, %zu>", (k * 7919) % n);
+			types[k] = (struct snap_type){ .name = snapshot__strdup(v[i], name), .blocks = 1 + i, .bytes = 24 * (1 + i) };
+		}
+		((struct snap_heap *)v[i]->heaps)->types = types;
+		((struct snap_heap *)v[i]->heaps)->n_types = n;
+	}
+	cr_expect_eq(heap_diff__write(out, v[0], v[1], &o), 0);
+	fclose(out);
+	cr_expect(strstr(text, "99997 more that changed less"), "%s", text);
+	snapshot__free(v[0]);
+	snapshot__free(v[1]);
+}
+
 Test(heap_files, what_is_not_known_is_no_sum)
 {
 	struct snapshot *known = sample__heap_alone(0), *refused = sample__heap_alone(HEAP_REFUSED);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* What is said of heaps in reports: as files of tests/golden/, within their width, and with no word too much. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <string.h>
 
 #include "golden.h"
 #include "model/filter.h"
 #include "model/heaps.h"
+#include "present/columns.h"
 #include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/text.h"
@@ -256,4 +258,21 @@ Test(heap_report, blocks_that_were_not_recorded)
 		cr_expect_eq(strstr(text, "BLOCKS, the oldest first") != NULL, older, "%s", text);
 		snapshot__free(s);
 	}
+}
+
+/* Where only blocks older than an age count, those without a pointer are not of these. */
+Test(heap_report, unreached_is_of_all_ages)
+{
+	const struct column *c = columns__find(&site_columns, "unreached");
+	struct snapshot *s = traced(SAMPLE_SINGLE, HEAP_SEARCHED);
+	struct row_of row = { .s = s, .process = &s->processes[0] };
+
+	for (size_t i = 0; i < s->n_sites; i++) {
+		row.site = &s->sites[i];
+		row.older = false;
+		cr_expect_eq(column__value(c, &row), (double)s->sites[i].unreached_blocks);
+		row.older = true;
+		cr_expect(isnan(column__value(c, &row)));
+	}
+	snapshot__free(s);
 }

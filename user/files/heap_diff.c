@@ -24,6 +24,7 @@
 #include "present/columns.h"
 #include "present/frames.h"
 #include "present/heap_words.h"
+#include "util/ids.h"
 #include "util/parse.h"
 #include "util/util.h"
 
@@ -37,8 +38,10 @@ struct change {
 };
 
 struct changes {
-	struct change *v;
+	struct change *v;	/* as ids numbers them */
 	size_t n, room;
+	struct string_ids names;	/* of types */
+	struct key_ids sizes;
 };
 
 /* ---- figures */
@@ -70,10 +73,11 @@ static void line(FILE *out, const char *what, uint64_t before, uint64_t after, c
 
 static int add(struct changes *c, size_t side, const char *name, const struct snap_class *size, bool estimated, uint64_t blocks, uint64_t bytes)
 {
-	size_t at = 0;
+	uint32_t at;
+	int err = name ? string_ids__get(&c->names, name, &at) : key_ids__get(&c->sizes, (struct key){ .a = size->usable, .b = size->below }, &at, NULL);
 
-	while (at < c->n && (name ? strcmp(c->v[at].name, name) : c->v[at].size->usable != size->usable || c->v[at].size->below != size->below))
-		at++;
+	if (err)
+		return err;
 	if (at == c->n && !vec_push(c))
 		return -ENOMEM;
 	c->v[at].name = name;
@@ -82,6 +86,13 @@ static int add(struct changes *c, size_t side, const char *name, const struct sn
 	c->v[at].blocks[side] += blocks;
 	c->v[at].bytes[side] += bytes;
 	return 0;
+}
+
+static void changes__done(struct changes *c)
+{
+	vec_done(c);
+	string_ids__done(&c->names);
+	key_ids__done(&c->sizes);
 }
 
 static uint64_t weight(const struct change *c)
@@ -140,8 +151,8 @@ static int tables(FILE *out, const struct snap_heap *const pair[2], const struct
 		table(out, &sizes, "SIZE", o);
 		table(out, &types, "TYPE", o);
 	}
-	vec_done(&sizes);
-	vec_done(&types);
+	changes__done(&sizes);
+	changes__done(&types);
 	return err;
 }
 

@@ -57,6 +57,8 @@ static bool is_known(const struct column *c, const struct row_of *r, const struc
 {
 	if (f->field->needs & ~known_of(r) || (f->field->empty == EMPTY_IS_NULL && field__is_empty(f->field, f->at)))
 		return false;
+	if (c->any_age && r->older)
+		return false;
 	/* of blocks older than an age no error is kept */
 	return c->error ? !r->older : f->over ? !field__is_empty(f->over, f->over_at) : !c->since || r->mark_before;
 }

@@ -424,7 +424,7 @@ static const struct column of_site[] = {
 	{ "change", "CHANGE", 10, .scaled = true, .label = "Δ", .field = SITE("since_baseline_bytes") },
 	{ "growth", "GROWTH/s", 10, .scaled = true, .label = "Growth", .field = SITE("growth_bytes_per_s"), .tone = growth_tone },
 	{ "blocks", "BLOCKS", 7, .scaled = true, .field = COUNTER("live_blocks"), .older = SITE("older_blocks") },
-	{ "unreached", "UNREACHED", 9, .tip = "Live blocks that no pointer was found to", .field = SITE("unreached_blocks"), .tone = unreached_tone },
+	{ "unreached", "UNREACHED", 9, .tip = "Live blocks that no pointer was found to", .any_age = true, .field = SITE("unreached_blocks"), .tone = unreached_tone },
 	{ "types", "TYPES", 0, true, .tip = "What its live blocks are, of those that were looked at", .format = show_types },
 	{ "freed", "FREED", 5, .tip = "Of the blocks that it allocated", .field = COUNTER("free_calls"), .over = COUNTER("alloc_calls") },
 	{ "oldest", "OLDEST", 7, .tip = "Age of the oldest live block", .field = SITE("oldest_ns"), .format = show_oldest },

@@ -88,6 +88,7 @@ struct column {
 	const struct field_ref *older;	/* instead, where only blocks older than an age count */
 	const struct field_ref *over;	/* it is told as a share of this one */
 	bool mean, error;	/* or as so much for each of them; as the error of it */
+	bool any_age;		/* it is of all live blocks: not told where only those older than an age count */
 	bool since;		/* less what it was at the mark before */
 	enum field_unit unit;	/* UNIT_NONE: the field's */
 

@@ -170,7 +170,8 @@ static void process_title(const struct top *t, const struct snap_process *p, str
 {
 	struct piece v[] = { { .style = STYLE_TITLE }, { .style = STYLE_PLAIN, .drop = 3 }, { .style = STYLE_PLAIN, .drop = 1 },
 			     { .style = STYLE_WARN, .drop = 2 }, { .style = STYLE_DIM, .drop = 4 }, { .style = STYLE_DIM, .drop = 5 } };
-	const struct snap_heap *heap = snapshot__heap_of(t->shown, (uint32_t)(p - t->shown->processes));
+	/* of several processes in a row, heaps are not added up */
+	const struct snap_heap *heap = p->n_members > 1 ? NULL : snapshot__heap_of(t->shown, (uint32_t)(p - t->shown->processes));
 	char a[FMT_MAX], b[FMT_MAX], death[DEATH_MAX];
 	uint64_t age = process__age_ns(t->shown, p);
 

@@ -276,7 +276,17 @@ function freesOf(site) {
 
 // refused: why there is no census; unreached, older: null, if nobody looked for it
 const HEAPS = (PROFILE.heap || []).map((h) => ({...h, index: processById.get(h.process), title: h.pid ? `${h.comm} (${h.pid})` : h.comm || ""}));
-const heapOf = (process) => HEAPS.find((h) => h.index === process) || null;
+// of a row of several processes there is none: heaps are not added up
+const heapOf = (process) => PROCESSES[process].n_members > 1 ? null : HEAPS.find((h) => h.index === process) || null;
+
+// Of processes that ran before the trace: what is older than it, as far as somebody looked.
+function olderWords(processes, heaps = HEAPS.filter((h) => h.older && processes.includes(PROCESSES[h.index]))) {
+	const add = (of) => heaps.reduce((n, h) => n + of(h.older), 0), all = processes.reduce((n, p) => n + (p.n_members || 1), 0), mark = add((o) => o.unsure_blocks || 0) ? "~" : "";
+
+	if (!heaps.length)
+		return "";
+	return `${mark}${bytes(add((o) => o.bytes))} in ${mark}${plural(add((o) => o.blocks), "block")} ${add((o) => o.blocks) === 1 ? "is" : "are"} older` + (heaps.length < all ? `, in the ${exact(heaps.length)} of ${exact(all)} that were looked at` : "");
+}
 
 // ---- searching
 

@@ -159,7 +159,7 @@ const heap = (() => {
 	function freeWords(h) {
 		const {bytes: n, trimmable_bytes: trim, resident_bytes: resident} = h.free, much = h.rss_bytes && resident > h.rss_bytes / 3;
 
-		return [el("b", null, bytes(n)), ` is free memory that ${h.allocator || "the allocator"} keeps (${share(resident, h.rss_bytes)} of RSS); malloc_trim would return `, el("b", null, bytes(trim)), ". It is no leak",
+		return [el("b", null, bytes(n)), ` is free memory that ${h.allocator || "the allocator"} keeps${resident < n ? `, ${bytes(resident)} of it resident ` : " "}(${share(resident, h.rss_bytes)} of RSS); malloc_trim would return `, el("b", null, bytes(trim)), ". It is no leak",
 			much ? ": fewer arenas (MALLOC_ARENA_MAX), malloc_trim, or another allocator." : "."];
 	}
 
@@ -172,7 +172,7 @@ const heap = (() => {
 			[`In ${plural(u.scans, "scan")} every block was reached by a pointer${how}.`];
 	}
 
-	function olderWords({older: o}) {
+	function pastWords({older: o}) {
 		return [el("b", null, bytes(o.bytes)), ` in ${blocksWords(o.blocks)} ${o.blocks === 1 ? "is" : "are"} older than the trace`, o.unsure_blocks ? ` (at most ${exact(o.unsure_blocks)} of them younger)` : "",
 			o.unreached_blocks ? [", ", el("b", {class: "lost"}, `no pointer found to ${exact(o.unreached_blocks)} of them`)] : "", "."].flat();
 	}
@@ -192,10 +192,10 @@ const heap = (() => {
 
 	function drawSaid(h) {
 		const lines = h.refused ? [[el("b", {class: "warn"}, h.refused)]] :
-			[[el("b", null, bytes(h.in_use.bytes)), ` in ${blocksWords(h.in_use.blocks)} ${h.in_use.blocks === 1 ? "is" : "are"} in use.`], unreachedWords(h), ...(h.older ? [olderWords(h)] : []), freeWords(h)];
+			[[el("b", null, bytes(h.in_use.bytes)), ` in ${blocksWords(h.in_use.blocks)} ${h.in_use.blocks === 1 ? "is" : "are"} in use.`], unreachedWords(h), ...(h.older ? [pastWords(h)] : []), freeWords(h)];
 
 		if (h.refused && h.unreached)
-			lines.push(unreachedWords(h));
+			lines.push([...unreachedWords(h), ` Of the blocks that were traced alone: others of ${h.allocator || "this allocator"} are not known.`]);
 		byId("heap-said").replaceChildren(el("ul", {class: "plain heap-lines"}, lines.map((line) => el("li", {class: "name"}, line))), el("p", {class: "quiet small heap-look"}, lookWords(h)));
 	}
 

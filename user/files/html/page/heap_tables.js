@@ -7,7 +7,7 @@ const heapTables = (() => {
 
 	const num = (label, of, words, more) => ({label, of, show: (row) => known(of(row), words), ...more});
 	const name = (label, of, more) => ({label, kind: "text", of, show: (row) => el("span", {class: "name mono"}, of(row) || "–"), ...more});
-	const part = (label, of, whole, kind) => ({label, of, show: (row) => el("span", {class: "share"}, share(of(row), whole), bar(whole ? of(row) / whole : 0, kind))});
+	const part = (label, of, whole, kind) => ({label, of: (row) => whole ? of(row) : null, show: (row) => el("span", {class: "share"}, share(of(row), whole), bar(whole ? of(row) / whole : 0, kind))});
 	const lost = (of) => num("Unreached", of, (n) => n ? el("span", {class: "lost"}, count(n)) : "0", {title: "Blocks that no pointer was found to, in all scans. A hidden pointer cannot be seen"});
 	// what most rows have not is left blank
 	const rare = (label, of, words, more) => ({label, of: (row) => of(row) || null, show: (row) => of(row) ? words(of(row)) : "", ...more});

@@ -17,7 +17,17 @@ function memorySum() {
 
 	// when it was looked at: told of one that has ended
 	return {...sum, seen: list.some((p) => p.ended) ? sum.seen_ns : null, all: sum.sized_all === list.length, live: add((p) => counter(p.totals, "live_bytes")), rss: add((p) => p.rss_bytes),
-		first: list.every((p) => p.rss_at_attach_bytes) ? add((p) => p.rss_at_attach_bytes) : 0, older: list.some((p) => p.age_at_attach_ns)};
+		first: list.every((p) => p.rss_at_attach_bytes) ? add((p) => p.rss_at_attach_bytes) : 0, older: list.some((p) => p.age_at_attach_ns),
+		heap: list.length === 1 ? heapOf(PROCESSES.indexOf(list[0])) : null};
+}
+
+// A look at the heap of the one process that is shown tells what is free from what is older.
+function restParts(m, n, mark) {
+	const looked = m.heap && m.heap.older && m.heap.free ? Math.min(m.heap.free.resident_bytes, n) : null;
+
+	if (looked !== null)
+		return [["rest", "free", looked, "", mark], ["older", "older than the trace", n - looked, `(${plural(m.heap.older.blocks, "block")})`, mark]];
+	return [["rest", DATA.partial_sizes || DATA.within ? "free, not recorded or older than the trace" : m.older ? "free or older than the trace" : "free", n, "", mark]];
 }
 
 // Of the heap and the other anonymous mappings: [[kind, words, bytes, more words, its mark]] that add up to what is resident of them.
@@ -33,7 +43,7 @@ function blockParts(m) {
 
 	return [["live", "live blocks", inside - overhead, used > m.heap_resident ? `${freeMark}${bytes(used - m.heap_resident)} more are not resident` : ""],
 		["overhead", "overhead", overhead, `(${mark}${share(overhead, m.sized_requested)})`],
-		["rest", DATA.partial_sizes || DATA.within ? "free, not recorded or older than the trace" : m.older ? "free or older than the trace" : "free", m.heap_resident - inside, "", heapMark],
+		...restParts(m, m.heap_resident - inside, heapMark),
 		["live", "blocks in mappings of their own", apart], ["other", "not of malloc", m.other_resident - apart, "", largeMark]];
 }
 

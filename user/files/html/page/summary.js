@@ -123,16 +123,14 @@ function figureCards() {
 function attachWords() {
 	const p = shownProcesses();
 
-	if (p.length === 1 && p[0].age_at_attach_ns) {
-		const {older} = heapOf(PROCESSES.indexOf(p[0])) || {};
-
-		return [`, from ${duration(p[0].age_at_attach_ns)} after its start: ` + (older ? `${bytes(older.bytes)} in ${plural(older.blocks, "block")} are older than that` : "blocks older than that are unseen")];
-	}
+	if (p.length === 1 && p[0].age_at_attach_ns)
+		return [`, from ${duration(p[0].age_at_attach_ns)} after its start: ${olderWords(p) || "blocks older than that are unseen"}`];
 	if (p.length === 1)
 		return [", from its first instruction"];
-	const late = p.filter((q) => q.age_at_attach_ns).length;
+	const before = p.filter((q) => q.age_at_attach_ns), late = before.length;
+
 	return late ? [`; ${late === p.length ? "all" : `${exact(late)} of ${exact(p.length)}`} processes ran before: ` +
-		"their older blocks are unseen"] : [", every process from its first instruction"];
+		(olderWords(before) || "their older blocks are unseen")] : [", every process from its first instruction"];
 }
 
 function sizeWords() {

@@ -39,7 +39,7 @@ const tables = (() => {
 			["pid in its container", p.container_pid && String(p.container_pid)], ["forked by", parent && processName(parent)],
 			["started", p.wall_started_ms && wallTime(p.wall_started_ms)],
 			[`since ${BASELINE}`, p.since_baseline_bytes !== null && signed(p.since_baseline_bytes, bytes)],
-			["attached", p.age_at_attach_ns ? `${duration(p.age_at_attach_ns)} after its start: older blocks are unseen` : "from its first instruction"],
+			["attached", p.age_at_attach_ns ? `${duration(p.age_at_attach_ns)} after its start: ${olderWords([p]) || "older blocks are unseen"}` : "from its first instruction"],
 			["ended by", deathOf(p)], ["unseen at its start", p.unseen_ns && duration(p.unseen_ns)], ["RSS when attached", bytes(p.rss_at_attach_bytes)],
 			["blocks lost", p.lost_blocks && exact(p.lost_blocks)], ["stacks lost", p.lost_stacks && exact(p.lost_stacks)],
 			["frees not seen", p.missed_frees && exact(p.missed_frees)]];
