@@ -78,6 +78,7 @@ static const struct heap_of heaps[] = {
 	{ "more than a heap of a thread", { "big" } },
 	{ "threads that have ended", { "end" } },
 	{ "mapped blocks", { "mapped" } },
+	{ "mappings that were split", { "advised" } },
 	{ "fast bins", { "fast" } },
 	{ "all of it", { "sbrk", "blocked", "big", "end", "mapped", "fast" } },
 };
@@ -341,23 +342,63 @@ TEST(heap_census_of_nobody)
 
 /* ---- heaps that lie */
 
-static const char *const lies[] = {
-	"ring", "sizes", "wrap", "arena", "no-end", "heaps", "tcache-ring", "tops", "top-inside", "mapped", "zeros", "chunks", "many", "vanish",
-	"exec", "exit", "fork",
+/* words: of the refusal. NULL: figures or a refusal, either is honest. */
+static const struct {
+	const char *name, *words;
+} lies[] = {
+	{ "ring", "heap layout not recognised" },
+	{ "sizes", NULL },
+	{ "wrap", NULL },
+	{ "arena", "heap layout not recognised" },
+	{ "no-end", "heap layout not recognised" },
+	{ "heaps", "heap layout not recognised" },
+	{ "tcache-ring", NULL },
+	{ "tops", NULL },
+	{ "top-inside", NULL },
+	{ "top-off", NULL },
+	{ "top-far", NULL },
+	{ "mapped", NULL },
+	{ "zeros", "heap layout not recognised" },
+	{ "chunks", "heap layout not recognised" },
+	{ "no-arena", "heap layout not recognised" },
+	{ "pointers", "heap layout not recognised" },
+	{ "caches", "more blocks than it has" },
+	{ "fault", "heap layout not recognised" },
+	{ "many", NULL },
+	{ "vanish", NULL },
+	{ "exec", NULL },
+	{ "exit", NULL },
+	{ "fork", NULL },
 };
 
 TEST_LIMIT(heap_census_of_liars, 300)
 {
 	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		const char *name = lies[i].name;
 		struct checked k;
 		struct fx f;
 
-		fx__start(t, &f, "heapliar", lies[i], NULL);
+		fx__start(t, &f, "heapliar", name, NULL);
 		k = check(t, f.c.pid, "-", (const char *[]){ "--times", "3", NULL });
 		/* figures or a refusal, and no crash; the test's limit is there for a hang */
-		want(t, k.status == 0 || k.status == 1, "%s: exit status %d: %.300s", lies[i], k.status, k.c.errs.s);
+		want(t, k.status == 0 || k.status == 1, "%s: exit status %d: %.300s", name, k.status, k.c.errs.s);
 		if (k.status == 1)
-			want(t, strstr(k.c.outs.s, "refused ") != NULL, "%s: %.300s", lies[i], k.c.outs.s);
+			want(t, strstr(k.c.outs.s, "refused ") != NULL, "%s: %.300s", name, k.c.outs.s);
+		if (lies[i].words)
+			want(t, strstr(k.c.outs.s, lies[i].words) != NULL, "%s: %.300s", name, k.c.outs.s);
 		child__kill(t, &f.c, SIGKILL);
 	}
+}
+
+/* Nodes of a tree that are as large as a tcache, and look like one: nobody waits for that. */
+TEST_LIMIT(heap_census_of_nodes, 60)
+{
+	struct checked k;
+	struct fx f;
+
+	fx__start(t, &f, "heapliar", "nodes", NULL);
+	k = check(t, f.c.pid, "-", NULL);
+	want_eq(t, "status", 0, (uint64_t)k.status);
+	want(t, figure(t, &k, "cpu_us") < 10000000, "%llu us", (unsigned long long)figure(t, &k, "cpu_us"));
+	child__kill(t, &f.c, SIGKILL);
 }

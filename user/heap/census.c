@@ -16,7 +16,6 @@
 
 #define FROM_FAST 1ull
 #define TAKES_MAX 5
-#define BROKEN_MAX 8		/* of the heap, one part in so many */
 #define MOVING_UNSURE 2		/* of a heap that changed: measured, 2 in 40 million */
 #define PATIENCE_US 500000	/* in all */
 #define GO_ON_NS 1000000	/* of one that was stopped in the wrong place: 1 ms, 2, 4, 8, 16 */
@@ -50,7 +49,9 @@ static int say_none(struct target *t, struct err *e)
 	if (other)
 		return err_set(e, -ENOENT, "no glibc heap in process %d: it allocates with %s, whose blocks cannot be told from outside; trace it instead",
 			       (int)t->pid, other);
-	return err_set(e, -ENOENT, "no glibc heap in process %d: it has not allocated yet, has another allocator (Go and Java have their own), or what libc keeps there was overwritten",
+	if (glibc__has_traces(t))
+		return err_set(e, -EPROTO, "heap layout not recognised: libc and memory behind the program's break are there, but not what libc keeps of its arenas; it was overwritten, or another allocator uses the break");
+	return err_set(e, -ENOENT, "no glibc heap in process %d: it has not allocated yet, or has another allocator (Go and Java have their own)",
 		       (int)t->pid);
 }
 
@@ -76,6 +77,7 @@ static void end(struct taking *k)
 	vec_done(&k->mapped);
 	vec_done(&k->mapped_ranges);
 	vec_done(&k->foreign);
+	vec_done(&k->gaps);
 }
 
 static int begin_arenas(struct taking *k, struct err *e)
@@ -95,7 +97,7 @@ static int walk_all(struct taking *k, struct err *e)
 {
 	int r = begin_arenas(k, e);
 
-	k->c->blocks.n = k->maybe_tcaches.n = k->foreign.n = 0;
+	k->c->blocks.n = k->maybe_tcaches.n = k->foreign.n = k->gaps.n = 0;
 	k->c->broken_bytes = k->c->swapped_bytes = 0;
 	k->walked_bytes = k->n_breaks = 0;
 	k->patience_us = PATIENCE_US;
@@ -188,15 +190,6 @@ static int check_main(struct taking *k, struct err *e)
 		       (unsigned long long)counted, (unsigned long long)most);
 }
 
-/* Chunks that do not follow each other are none. */
-static int check_chunks(struct taking *k, struct err *e)
-{
-	if (k->c->broken_bytes <= k->heap_bytes / BROKEN_MAX)
-		return 0;
-	return err_set(e, -EPROTO, "heap layout not recognised: no chain of blocks could be made of %llu of its %llu bytes",
-		       (unsigned long long)k->c->broken_bytes, (unsigned long long)k->heap_bytes);
-}
-
 static int push_range(struct taking *k, uint64_t start, uint64_t end)
 {
 	struct heap_range *r;
@@ -217,13 +210,13 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* A segment without what others have in it. */
+/* A segment without what others have in it, and without what may be blocks or not: those are searched for pointers. */
 static int push_segment_ranges(struct taking *k, const struct segment *s)
 {
 	uint64_t from = s->start;
 
-	for (size_t i = 0; i < k->foreign.n; i++) {
-		const struct heap_range *f = &k->foreign.v[i];
+	for (size_t i = 0; i < k->gaps.n; i++) {
+		const struct heap_range *f = &k->gaps.v[i];
 
 		if (f->start < from || f->end > s->end)
 			continue;
@@ -311,7 +304,7 @@ static int take_once(struct taking *k, struct err *e)
 	if (!r)
 		r = check_main(k, e);
 	if (!r)
-		r = check_chunks(k, e);
+		r = taking__check_chunks(k, e);
 	if (r)
 		return r;
 	k->is_moving |= has_moved(k);

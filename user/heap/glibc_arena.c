@@ -21,6 +21,9 @@
 #define BIN_TRIES 4
 #define LOWEST 4096			/* no address is below */
 #define READS_MAX 20			/* of what changes while it is read */
+#define WRONG_AT_ONCE_MAX 40		/* bins that moved since their page was read, at most */
+#define PLACES_AT_ONCE 512		/* until it is asked whether to go on */
+#define THREADS_MAX (1ull << 22)	/* of any kernel */
 
 static uint64_t word_at(const char *bytes, size_t off)
 {
@@ -39,9 +42,11 @@ static uint64_t word_of(struct target *t, uint64_t addr)
 
 /* ---- the main one */
 
-/* Could these be the links of all bins? bytes are those at addr. */
+/* Could these be the links of all bins? bytes are those at addr. Behind them is how many threads use the arena. */
 static bool links_fit(const char *bytes, uint64_t addr)
 {
+	if (word_at(bytes, ARENA_THREADS) > THREADS_MAX)
+		return false;
 	for (unsigned int i = 0; i < N_BINS; i++) {
 		uint64_t forth = word_at(bytes, 16 * i), back = word_at(bytes, 16 * i + 8), self = addr + 16 * i - 16;
 
@@ -65,6 +70,21 @@ static bool bin_holds(struct target *t, uint64_t bin)
 			return true;
 	}
 	return false;
+}
+
+/* By what was read lately: tables of pointers look like bins in each of their words, and most are none by one look at a page. */
+static bool links_may_hold(struct lines *l, const char *bytes, uint64_t addr)
+{
+	unsigned int n_wrong = 0;
+
+	for (unsigned int i = 0; i < N_BINS && n_wrong <= WRONG_AT_ONCE_MAX; i++) {
+		uint64_t forth = word_at(bytes, 16 * i), back = word_at(bytes, 16 * i + 8), self = addr + 16 * i - 16, w;
+
+		if (forth == self && back == self)
+			continue;
+		n_wrong += !((lines__word(l, forth + 24, &w) && w == self) || (lines__word(l, back + 16, &w) && w == self));
+	}
+	return n_wrong <= WRONG_AT_ONCE_MAX;
 }
 
 static bool links_hold(struct target *t, const char *bytes, uint64_t addr)
@@ -101,11 +121,37 @@ static bool ring_closes(struct target *t, uint64_t bins, uint64_t off)
 	return false;
 }
 
-/* -ENOENT: it is not; -EPROTO: it looks so, but no ring leads back to it */
-static int is_main_arena(struct target *t, const char *bytes, uint64_t addr, uint64_t *ret_off)
+/* Bins that lead nowhere are no bins, but for those that lead to themselves: nothing else has many of these. */
+#define EMPTY_BINS_MIN 8
+
+static unsigned int n_empty_bins(const char *bytes, uint64_t addr)
 {
-	if (!links_fit(bytes, addr) || !links_hold(t, bytes, addr))
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < N_BINS; i++)
+		n += word_at(bytes, 16 * i) == addr + 16 * i - 16 && word_at(bytes, 16 * i + 8) == addr + 16 * i - 16;
+	return n;
+}
+
+/* A place to look at: of what was read at addr. */
+struct place {
+	struct target *t;
+	struct lines *lines;
+	const char *bytes;
+	uint64_t addr;
+};
+
+/* -ENOENT: it is not; -EPROTO: it looks so, but its links, or the ring of arenas, do not lead back to it */
+static int is_main_arena(const struct place *p, uint64_t *ret_off)
+{
+	struct target *t = p->t;
+	const char *bytes = p->bytes;
+	uint64_t addr = p->addr;
+
+	if (!links_fit(bytes, addr))
 		return -ENOENT;
+	if (!links_may_hold(p->lines, bytes, addr) || !links_hold(t, bytes, addr))
+		return n_empty_bins(bytes, addr) >= EMPTY_BINS_MIN ? -EPROTO : -ENOENT;
 	for (uint64_t off = BINS_OFF_MIN; off <= BINS_OFF_MAX; off += 8)
 		if (ring_closes(t, addr, off)) {
 			*ret_off = off;
@@ -115,7 +161,7 @@ static int is_main_arena(struct target *t, const char *bytes, uint64_t addr, uin
 }
 
 /* -ENOENT: it is not in this mapping; -EPROTO: what looks like it is none */
-static int search_mapping(struct target *t, const struct mapping *m, char *buf, struct glibc *g)
+static int search_mapping(struct target *t, struct lines *lines, const struct mapping *m, char *buf, struct glibc *g)
 {
 	uint64_t end = MIN(m->end, m->start + MODULE_BYTES_MAX);
 	int found = -ENOENT;
@@ -123,13 +169,16 @@ static int search_mapping(struct target *t, const struct mapping *m, char *buf, 
 	for (uint64_t at = m->start; at + ARENA_TAIL <= end; at += PIECE_BYTES) {
 		size_t n = MIN(PIECE_BYTES + ARENA_TAIL, end - at);
 
-		if (target__go_on(t, "looking for the heap", 0))
-			return -EINTR;
-		if (!target__read_present(t, at, buf, n))
+		lines__forget(lines);
+		if (!target__read_present(t, at, buf, n) && !target__go_on(t, "looking for the heap", 0))
 			continue;
 		for (size_t off = 0; off + ARENA_TAIL <= n && off < PIECE_BYTES; off += 8) {
-			int r = is_main_arena(t, buf + off, at + off, &g->bins_off);
+			struct place p = { t, lines, buf + off, at + off };
+			int r;
 
+			if (!(off % (PLACES_AT_ONCE * 8)) && target__go_on(t, "looking for the heap", 0))
+				return -EINTR;
+			r = is_main_arena(&p, &g->bins_off);
 			if (!r) {
 				g->main_arena = at + off - g->bins_off;
 				return 0;
@@ -148,26 +197,54 @@ static bool is_libc(const struct mapping *m)
 }
 
 /* Where there is a libc, it is in it; in programs that were linked with it, in the program itself. */
-static int search(struct target *t, struct glibc *g, struct glibc_layout *l, struct err *e)
+static int search_all(struct target *t, struct lines *lines, char *buf, struct glibc *g)
 {
-	_cleanup_free_ char *buf = malloc(PIECE_BYTES + ARENA_TAIL);
-	int r = -ENOENT;
+	struct glibc_layout *l = g->layout;
+	int found = -ENOENT;
 
-	if (!buf)
-		return NO_MEMORY(e);
-	for (int others = 0; others < 2 && r == -ENOENT; others++)
-		for (size_t i = 0; i < t->maps.n && r == -ENOENT; i++) {
+	for (int others = 0; others < 2; others++)
+		for (size_t i = 0; i < t->maps.n; i++) {
 			const struct mapping *m = &t->maps.v[i];
+			int r;
 
 			if (!m->read || !m->write || m->shared || !m->ino || is_libc(m) != !others)
 				continue;
-			r = search_mapping(t, m, buf, g);
+			r = search_mapping(t, lines, m, buf, g);
 			l->module_start = m->start;
 			l->module_end = m->end;
+			if (!r || r == -EINTR)
+				return r;
+			found = r == -EPROTO ? r : found;
 		}
+	return found;
+}
+
+static int search(struct target *t, struct glibc *g, struct err *e)
+{
+	_cleanup_free_ char *buf = malloc(PIECE_BYTES + ARENA_TAIL);
+	struct lines *lines = NULL;
+	int r = buf ? lines__new(t, &lines) : -ENOMEM;
+
+	if (!r)
+		r = search_all(t, lines, buf, g);
+	lines__free(lines);
+	if (r == -ENOMEM)
+		return NO_MEMORY(e);
 	if (r == -EPROTO)
-		return err_set(e, r, "heap layout not recognised: the list of its arenas leads nowhere");
+		return err_set(e, r, "heap layout not recognised: the lists of its free blocks, or that of its arenas, lead nowhere");
 	return r == -EINTR ? err_set(e, r, "stopped") : r;
+}
+
+/* Has it memory that libc's allocator alone takes? */
+bool glibc__has_traces(const struct target *t)
+{
+	bool libc = false, brk = false;
+
+	for (size_t i = 0; i < t->maps.n; i++) {
+		libc |= is_libc(&t->maps.v[i]);
+		brk |= is_brk(&t->maps.v[i]);
+	}
+	return libc && brk;
 }
 
 /* ---- mp_: counters of mapped blocks, and where the main arena began */
@@ -248,7 +325,7 @@ int glibc__find(struct target *t, struct glibc *g, struct err *e)
 	g->main_arena = 0;
 	vec_done(&l->known_tcaches);
 	*l = (struct glibc_layout){};
-	r = search(t, g, l, e);
+	r = search(t, g, e);
 	if (r)
 		return r;
 	l->arena_bytes = g->bins_off + ARENA_TAIL;

@@ -22,6 +22,9 @@
 #define LEARN_TRIES 50
 #define ROUNDS 4
 #define LIST_TRIES 4
+#define HEADS_WRONG 16		/* of a tcache that changed since the walk */
+#define TRIED_AGAIN_MAX 4096	/* tcaches change; as many blocks that look like one are none */
+#define STEPS_MIN 100000
 
 const struct tcache_shape tcache_shapes[] = {
 	{ 0x290, 64, 2, false },	/* 2.30 to 2.41 */
@@ -49,6 +52,18 @@ static void sort(struct addresses *a)
 {
 	if (a->n)
 		qsort(a->v, a->n, sizeof(*a->v), by_address);
+}
+
+/* Each once. */
+static void unite(struct addresses *a)
+{
+	size_t n = 0;
+
+	sort(a);
+	for (size_t i = 0; i < a->n; i++)
+		if (!n || a->v[i] != a->v[n - 1])
+			a->v[n++] = a->v[i];
+	a->n = n;
 }
 
 static bool has(const struct addresses *a, uint64_t addr)
@@ -136,6 +151,28 @@ static bool bin_takes(unsigned int bin, uint64_t chunk_bytes)
 	return bin < SMALL_BINS ? chunk_bytes == CHUNK_MIN + bin * CHUNK_ALIGN : chunk_bytes >= LARGE_MIN && chunk_bytes < LARGE_MAX;
 }
 
+/*
+ * By the walk, without a look at the process: most heads are blocks of their bin's size there. Nodes of trees have as many pointers
+ * at the same places, and there may be millions of them.
+ */
+static bool heads_may_fit(const struct taking *k, const char *bytes, const struct tcache_shape *s)
+{
+	unsigned int n_good = 0, n_bad = 0;
+
+	for (unsigned int i = 0; i < s->n_bins && n_bad <= HEADS_WRONG + 4 * n_good; i++) {
+		uint64_t head = head_of(bytes, s, i);
+		const struct heap_block *b = head ? census__find(k->c, head) : NULL;
+
+		if (!head)
+			continue;
+		if (b && b->addr == head && bin_takes(i, b->usable + 8))
+			n_good++;
+		else
+			n_bad++;
+	}
+	return n_bad <= HEADS_WRONG + 4 * n_good;
+}
+
 /* Of a running process some heads may have moved on between two reads. */
 static struct fit fit_of(struct taking *k, uint64_t addr, const struct tcache_shape *s)
 {
@@ -145,6 +182,9 @@ static struct fit fit_of(struct taking *k, uint64_t addr, const struct tcache_sh
 	unsigned int n = 0;
 
 	if (target__read_present(k->t, addr, bytes, shape_bytes(s)) != shape_bytes(s) || !tcache__may_be(bytes, s))
+		return f;
+	/* a tcache that changes fast may fail here: only where there are more than there could be */
+	if (k->maybe_tcaches.n > TRIED_AGAIN_MAX && !has(&k->l->known_tcaches, addr) && !heads_may_fit(k, bytes, s))
 		return f;
 	f.empty = is_empty(bytes, s);
 	for (unsigned int i = 0; i < s->n_bins; i++) {
@@ -225,6 +265,10 @@ void taking__learn_key(struct taking *k)
 		const struct segment *s = &k->segments.v[i];
 		uint64_t at = s->first, size;
 
+		/* who calls asks again, and ends it */
+		if (target__go_on(k->t, "reading the caches of the heap", 0))
+			return;
+
 		for (unsigned int n = 0; n < LEARN_CHUNKS && k->l->key_kind == KEY_UNKNOWN; n++, at += size & ~CHUNK_FLAGS) {
 			const struct tcache_shape *shape;
 			struct fit f;
@@ -250,8 +294,14 @@ static const struct tcache_shape *shape_at(struct taking *k, uint64_t addr)
 	return lines__word(k->lines, addr - 8, &size) ? tcache__shape_of(k->l, size & ~CHUNK_FLAGS) : NULL;
 }
 
+/* Asked in turn, of things that take some microseconds each. */
+static bool is_over(struct taking *k, size_t i)
+{
+	return !(i % 256) && target__go_on(k->t, "reading the caches of the heap", 1);
+}
+
 /* The kind that most list heads speak for. */
-static void choose_shape(struct taking *k)
+static int choose_shape(struct taking *k, struct err *e)
 {
 	uint64_t n_good[ARRAY_SIZE(tcache_shapes)] = {}, most = 0;
 
@@ -259,6 +309,8 @@ static void choose_shape(struct taking *k)
 		const struct tcache_shape *s = shape_at(k, k->maybe_tcaches.v[i]);
 		struct fit f = s ? fit_of(k, k->maybe_tcaches.v[i], s) : (struct fit){};
 
+		if (is_over(k, i))
+			return err_set(e, -EINTR, "stopped");
 		if (fits(&f))
 			n_good[s - tcache_shapes] += f.n_good;
 	}
@@ -267,6 +319,7 @@ static void choose_shape(struct taking *k)
 			most = n_good[i];
 			k->l->tcache = &tcache_shapes[i];
 		}
+	return 0;
 }
 
 /* An empty one is all zeros. The first block of an arena, of that size, is one: a thread begins with it. */
@@ -288,16 +341,20 @@ static int push_empty(struct taking *k, struct err *e)
 
 static int find_tcaches(struct taking *k, struct err *e)
 {
+	int r = 0;
+
 	k->tcaches.n = 0;
 	if (!k->l->tcache)
-		choose_shape(k);
-	if (!k->l->tcache)
-		return push_empty(k, e);
+		r = choose_shape(k, e);
+	if (r || !k->l->tcache)
+		return r ? r : push_empty(k, e);
 	for (size_t i = 0; i < k->maybe_tcaches.n; i++) {
 		uint64_t addr = k->maybe_tcaches.v[i];
 		const struct tcache_shape *s = shape_at(k, addr);
 		struct fit f = s ? fit_of(k, addr, s) : (struct fit){};
 
+		if (is_over(k, i))
+			return err_set(e, -EINTR, "stopped");
 		if (!s || !is_tcache(k, addr, &f))
 			continue;
 		if (k->l->key_kind == KEY_UNKNOWN)
@@ -366,10 +423,15 @@ static int64_t read_list(struct taking *k, const struct list *l, struct err *e)
 	uint64_t n = 0, power = 1;
 
 	while (at) {
-		bool fits = at != kept && !(at % CHUNK_ALIGN) && n < l->n_max && is_ours(k, at) &&
-			    lines__word(k->lines, at - 8, &size) && lines__word(k->lines, at, &word) &&
-			    bin_takes(l->bin, size & ~CHUNK_FLAGS) &&
-			    (!l->tcache || (lines__word(k->lines, at + 8, &key) && has_key(k, l->tcache, key)));
+		bool fits;
+
+		/* of lists that share blocks, or of which each was read many times */
+		if (!k->list_steps_left--)
+			return err_set(e, -EPROTO, "heap layout not recognised: the lists of its caches have more blocks than it has");
+		fits = at != kept && !(at % CHUNK_ALIGN) && n < l->n_max && is_ours(k, at) &&
+		       lines__word(k->lines, at - 8, &size) && lines__word(k->lines, at, &word) &&
+		       bin_takes(l->bin, size & ~CHUNK_FLAGS) &&
+		       (!l->tcache || (lines__word(k->lines, at + 8, &key) && has_key(k, l->tcache, key)));
 
 		if (!fits) {
 			k->freed.n = before;
@@ -377,6 +439,8 @@ static int64_t read_list(struct taking *k, const struct list *l, struct err *e)
 		}
 		if (!push_address(&k->freed, at | (l->tcache ? 0 : FROM_FAST)))
 			return NO_MEMORY(e);
+		if (!(n % 65536) && n && target__go_on(k->t, "reading the caches of the heap", 1))
+			return err_set(e, -EINTR, "stopped");
 		if (++n == power) {
 			kept = at;
 			power *= 2;
@@ -461,6 +525,9 @@ static int read_lists(struct taking *k, struct torn *ret, struct err *e)
 	int r;
 
 	lines__forget(k->lines);
+	unite(&k->freed);
+	/* each list is read some times at most, if it changes */
+	k->list_steps_left = STEPS_MIN + LIST_TRIES * (k->heap_bytes / CHUNK_MIN / 4 + k->c->blocks.n);
 	r = gather_lists(k, &all, e);
 	if (!r && !k->l->links_known)
 		learn_links(k, &all);
@@ -579,7 +646,7 @@ int taking__read_caches(struct taking *k, struct err *e)
 	int r = find_tcaches(k, e);
 
 	/* none of them may be whole at the first look */
-	for (int i = 0; i < LEARN_TRIES && !r && k->maybe_tcaches.n && !k->tcaches.n; i++) {
+	for (int i = 0; i < LEARN_TRIES && !r && k->maybe_tcaches.n && k->maybe_tcaches.n < TRIED_AGAIN_MAX && !k->tcaches.n; i++) {
 		lines__forget(k->lines);
 		r = find_tcaches(k, e);
 	}

@@ -118,11 +118,19 @@ static size_t read_headers(struct taking *k, struct page_scan *scan, uint64_t *p
 	return n;
 }
 
+/* A block may be of a program that has made it read-only. */
+static bool is_readable_anon(const struct mapping *m)
+{
+	return m->read && !m->shared && !m->ino && (!m->path[0] || !strncmp(m->path, "[anon", 5));
+}
+
 static int search_mapping(struct taking *k, const struct mapping *m, struct err *e)
 {
-	struct page_scan scan = { .t = k->t, .at = m->start, .end = m->end };
+	/* one that began in the mapping before may end in this one */
+	const struct heap_range *last = k->mapped_ranges.n ? &k->mapped_ranges.v[k->mapped_ranges.n - 1] : NULL;
+	uint64_t pages[HEADERS_AT_ONCE], free_from = last ? MAX(m->start, last->end) : m->start, end = anon_end(&k->t->maps, m);
+	struct page_scan scan = { .t = k->t, .at = free_from, .end = m->end };
 	struct header headers[HEADERS_AT_ONCE];
-	uint64_t pages[HEADERS_AT_ONCE], free_from = m->start;
 	size_t n;
 
 	while ((n = read_headers(k, &scan, pages, headers)) > 0) {
@@ -140,9 +148,9 @@ static int search_mapping(struct taking *k, const struct mapping *m, struct err 
 			f.bytes = mapping_bytes(k->t, 0, headers[i].size, &f.less);
 			if (!f.bytes)
 				continue;
-			if (!find_aligned(k, &f, m->end) && k->mapped_thorough)
-				find_moved(k, &f, m->end);
-			if (f.bytes > m->end - f.start)
+			if (!find_aligned(k, &f, end) && k->mapped_thorough)
+				find_moved(k, &f, end);
+			if (f.bytes > end - f.start)
 				continue;
 			r = push_mapped(k, &f, e);
 			if (r)
@@ -155,7 +163,8 @@ static int search_mapping(struct taking *k, const struct mapping *m, struct err 
 	return 0;
 }
 
-static int search(struct taking *k, struct err *e)
+/* n: that libc counts */
+static int search(struct taking *k, uint32_t n, struct err *e)
 {
 	int r = 0;
 
@@ -163,10 +172,47 @@ static int search(struct taking *k, struct err *e)
 	k->mapped.n = k->mapped_ranges.n = 0;
 	k->mapped_bytes = k->swapped_bytes = 0;
 	k->mapped_less = false;
+	if (!n)
+		return 0;
 	for (size_t i = 0; i < k->t->maps.n && !r; i++)
-		if (is_anon(&k->t->maps.v[i]))
+		if (is_readable_anon(&k->t->maps.v[i]))
 			r = search_mapping(k, &k->t->maps.v[i], e);
 	return r;
+}
+
+static bool is_edge(const struct taking *k, uint64_t start, uint64_t end)
+{
+	const struct mapping *first = maps__find(&k->t->maps, start), *last = maps__find(&k->t->maps, end - 1);
+
+	return (first && first->start == start) || (last && last->end == end);
+}
+
+/*
+ * More than libc has: memory that others manage may have such words by chance, at the start of a page. What begins or ends where a
+ * mapping does, or beside another such block, is kept.
+ */
+static void drop_inner(struct taking *k)
+{
+	const struct heap_range *r = k->mapped_ranges.v;
+	size_t n = 0, n_all = k->mapped.n;
+
+	for (size_t i = 0; i < n_all; i++) {
+		struct heap_range at = r[i];
+		bool beside = (n && k->mapped_ranges.v[n - 1].end == at.start) || (i + 1 < n_all && r[i + 1].start == at.end && is_edge(k, r[i + 1].start, r[i + 1].end));
+
+		if (!beside && !is_edge(k, at.start, at.end)) {
+			k->mapped_bytes -= at.end - at.start;
+			continue;
+		}
+		k->mapped.v[n] = k->mapped.v[i];
+		k->mapped_ranges.v[n++] = at;
+	}
+	k->mapped.n = k->mapped_ranges.n = n;
+}
+
+static bool agrees(const struct taking *k, const struct glibc_sums *s, bool again)
+{
+	return k->mapped.n == s->n_mmaps && (k->mapped_bytes == s->mmapped_mem || (k->mapped_less && again));
 }
 
 bool taking__is_mapped(const struct taking *k, uint64_t addr)
@@ -198,12 +244,14 @@ int taking__find_mapped(struct taking *k, struct err *e)
 				return r;
 		}
 		/* what was there when the census began is all that counts */
-		r = before.n_mmaps ? search(k, e) : 0;
+		r = search(k, before.n_mmaps, e);
 		if (r)
 			return r;
 		if (!taking__read_sums(k, &after))
 			break;
-		if (k->mapped.n == after.n_mmaps && (k->mapped_bytes == after.mmapped_mem || (k->mapped_less && i)))
+		if (k->mapped.n > after.n_mmaps)
+			drop_inner(k);
+		if (agrees(k, &after, i))
 			return 0;
 		k->mapped_thorough = true;
 		/* on the disk, and not brought back for this */
@@ -211,7 +259,7 @@ int taking__find_mapped(struct taking *k, struct err *e)
 			k->n_mapped_unsure = after.n_mmaps - k->mapped.n;
 			return 0;
 		}
-		if (memcmp(&before, &after, sizeof(before)))
+		if (before.n_mmaps != after.n_mmaps || before.mmapped_mem != after.mmapped_mem)
 			k->mapped_moving = true;
 	}
 	if (!k->mapped_moving)

@@ -22,6 +22,7 @@
 #define N_BINS 127
 #define BINS_BYTES (N_BINS * 16ull)
 #define ARENA_NEXT (BINS_BYTES + 16)	/* from the bins on: behind the map of them */
+#define ARENA_THREADS (ARENA_NEXT + 16)
 #define ARENA_SYSTEM_MEM (ARENA_NEXT + 24)
 #define ARENA_TAIL (ARENA_NEXT + 40)
 #define FAST_BINS_MAX 10
@@ -33,6 +34,7 @@
 #define BLOCK_KEYED 0x80
 
 struct addresses vec(uint64_t);
+struct ranges vec(struct heap_range);
 
 /* The book-keeping of a thread's cache. */
 struct tcache_shape {
@@ -123,7 +125,9 @@ struct taking {
 	struct glibc_sums sums;
 	uint64_t heap_bytes, walked_bytes;	/* for the progress */
 	uint64_t chain_bytes_left;	/* of work on chains that may lead nowhere */
-	struct vec(struct heap_range) foreign;	/* between the main arena's parts: not the allocator's */
+	uint64_t list_steps_left;	/* of lists that are read now */
+	struct ranges foreign;	/* between the main arena's parts: not the allocator's */
+	struct ranges gaps;	/* these, and what no chain of blocks could be made of: blocks of which nothing is known */
 	/* signs that it changes while it is read */
 	uint64_t n_breaks, n_torn, n_unsettled;
 	bool is_moving;
@@ -140,6 +144,7 @@ bool lines__is_there(struct lines *l, uint64_t addr);
 
 /* glibc_arena.c */
 int glibc__find(struct target *t, struct glibc *g, struct err *e);
+bool glibc__has_traces(const struct target *t);	/* of a heap: libc, and memory behind the break */
 int taking__read_arenas(struct taking *k, struct err *e);
 bool taking__reread_arena(struct taking *k, struct glibc_arena *a);
 bool taking__read_sums(struct taking *k, struct glibc_sums *ret);
@@ -154,6 +159,7 @@ bool chain__holds(struct taking *k, const struct segment *s, uint64_t chunk, uns
 /* Is a segment one from its first chunk to top or a fence? Where it ends. */
 bool chain__ends(struct taking *k, const struct segment *s, uint64_t *ret_end);
 int taking__walk(struct taking *k, const struct segment *s, struct err *e);
+int taking__check_chunks(struct taking *k, struct err *e);
 
 /* glibc_cache.c */
 /* Could a block be a tcache, by what it has in it? Cheap: most blocks of that size are not. */
@@ -176,9 +182,20 @@ static inline bool is_anon(const struct mapping *m)
 	return m->read && m->write && !m->shared && !m->ino && (!m->path[0] || !__builtin_strncmp(m->path, "[anon", 5));
 }
 
+/* A program may have made some of it read-only. */
 static inline bool is_brk(const struct mapping *m)
 {
-	return m->read && m->write && !m->shared && !__builtin_strcmp(m->path, "[heap]");
+	return !m->shared && !__builtin_strcmp(m->path, "[heap]");
+}
+
+/* Where the memory ends that this is a part of: madvise, mlock and mprotect make several mappings of one. */
+static inline uint64_t anon_end(const struct maps *maps, const struct mapping *m)
+{
+	uint64_t end = m->end;
+
+	for (m++; m < maps->v + maps->n && m->start == end && !m->shared && !m->ino && (!m->path[0] || !__builtin_strncmp(m->path, "[anon", 5)); m++)
+		end = m->end;
+	return end;
 }
 
 static inline bool push_address(struct addresses *a, uint64_t addr)

@@ -31,7 +31,7 @@ static bool is_mapped(const struct maps *m, uint64_t start, uint64_t end)
 	while (start < end) {
 		const struct mapping *at = maps__find(m, start);
 
-		if (!at || !at->read)
+		if (!at)
 			return false;
 		start = at->end;
 	}
@@ -174,16 +174,20 @@ static bool is_mapped_part(struct taking *k, struct segment *s)
 static int find_parts_in(struct taking *k, const struct mapping *m, struct segments *to, struct err *e)
 {
 	struct page_scan scan = { .t = k->t, .at = m->start, .end = m->end };
-	uint64_t at;
+	uint64_t at, end = anon_end(&k->t->maps, m);
+
+	/* a part that began in the mapping before */
+	if (to->n)
+		scan.at = MAX(scan.at, align_up(to->v[to->n - 1].end, k->t->page_bytes));
 
 	while (page_scan__next(&scan, &at)) {
-		struct segment s = { .start = at, .first = at, .end = m->end, .kind = SEGMENT_MAPPED }, *slot;
+		struct segment s = { .start = at, .first = at, .end = end, .kind = SEGMENT_MAPPED }, *slot;
 		const struct segment *known = taking__segment_of(k, at);
 
 		if (target__go_on(k->t, "looking for the heap", 0))
 			return err_set(e, -EINTR, "stopped");
 		if (known) {
-			scan.at = align_up(known->end, k->t->page_bytes);
+			scan.at = MAX(scan.at, align_up(known->end, k->t->page_bytes));
 			continue;
 		}
 		if (!is_mapped_part(k, &s))
@@ -192,7 +196,7 @@ static int find_parts_in(struct taking *k, const struct mapping *m, struct segme
 		if (!slot)
 			return NO_MEMORY(e);
 		*slot = s;
-		scan.at = align_up(s.end, k->t->page_bytes);
+		scan.at = MAX(scan.at, align_up(s.end, k->t->page_bytes));
 	}
 	return 0;
 }

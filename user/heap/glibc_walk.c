@@ -16,7 +16,12 @@
 #define CHAIN_ENOUGH 64		/* chunks in a row that are no accident */
 #define MARK_EVERY 64		/* chunks */
 #define N_MARKS 4
+#define BROKEN_MAX 8		/* of the heap, one part in so many */
 #define LARGEST (1ull << 40)	/* no chunk has more */
+#define STEPS_AT_ONCE 8192	/* until it is asked whether to go on */
+/* Places where chunks do not follow each other: some under load, and no more than a heap of that size could have. */
+#define BREAKS_MIN 1000
+#define BREAKS_EVERY (64ull << 10)	/* bytes */
 
 /* ---- one step */
 
@@ -78,24 +83,37 @@ bool chain__holds(struct taking *k, const struct segment *s, uint64_t chunk, uns
 	return true;
 }
 
+/* Where a segment ends whose last chunk this is; false: beyond its mapping. */
+static bool end_behind(const struct taking *k, const struct segment *s, uint64_t chunk, uint64_t *ret)
+{
+	/* it came as whole pages; between the last chunk and the fence may be a rest too small for one */
+	uint64_t page = k->t->page_bytes, fenced = (chunk + 2 * FENCE_BYTES + page - 1) & ~(page - 1);
+	uint64_t bytes = chunk == s->top ? k->arenas.v[s->arena].top_bytes : fenced - chunk;
+
+	if (bytes < FENCE_BYTES || bytes > s->end - chunk || (chunk == s->first && chunk != s->top))
+		return false;
+	*ret = chunk + bytes;
+	return true;
+}
+
 bool chain__ends(struct taking *k, const struct segment *s, uint64_t *ret_end)
 {
 	uint64_t chunk = s->first, next = chunk;
 
-	while (k->chain_bytes_left >= next - chunk) {
+	for (unsigned int n = 1; k->chain_bytes_left >= next - chunk; n++) {
 		k->chain_bytes_left -= next - chunk;
 		chunk = next;
 		switch (step(k, s, chunk, &next)) {
 		case STEP_WRONG:
 			return false;
 		case STEP_END:
-			/* it came as whole pages; between the last chunk and the fence may be a rest too small for one */
-			*ret_end = chunk == s->top ? chunk + k->arenas.v[s->arena].top_bytes :
-				   (chunk + 2 * FENCE_BYTES + k->t->page_bytes - 1) & ~(k->t->page_bytes - 1);
-			return chunk > s->first || chunk == s->top;
+			return end_behind(k, s, chunk, ret_end);
 		case STEP_ON:
 			break;
 		}
+		/* who calls asks again, and ends it */
+		if (!(n % STEPS_AT_ONCE) && target__go_on(k->t, "looking for the heap", 0))
+			return false;
 	}
 	return false;
 }
@@ -152,7 +170,8 @@ static int note_maybe_tcache(struct taking *k, uint64_t chunk, uint64_t bytes)
 	const struct tcache_shape *shape = tcache__shape_of(k->l, bytes);
 	const struct window *w = &k->window;
 
-	if (!shape || (chunk >= w->start && chunk + bytes <= w->end &&
+	/* of one kind, the last list begins in the chunk behind */
+	if (!shape || (chunk >= w->start && chunk + bytes + CHUNK_HEADER <= w->end &&
 		       !tcache__may_be(w->bytes + (chunk - w->start) + CHUNK_HEADER, shape)))
 		return 0;
 	return push_address(&k->maybe_tcaches, chunk + CHUNK_HEADER) ? 0 : -ENOMEM;
@@ -279,14 +298,32 @@ static int search_on(struct walker *w, uint64_t from, struct err *e)
 	return 0;
 }
 
-/* Top has moved since: what lies across its old place is younger than the walk, or top itself. */
-static bool crosses_top(struct walker *w, uint64_t bytes)
+static bool crosses_top(const struct walker *w, uint64_t bytes)
 {
-	const struct segment *s = w->s;
-	struct glibc_arena now = w->k->arenas.v[s->arena];
+	return w->s->top && w->at < w->s->top && bytes > w->s->top - w->at;
+}
 
-	return s->top && w->at < s->top && bytes > s->top - w->at && bytes < LARGEST && taking__reread_arena(w->k, &now) &&
-	       now.top != s->top;
+/*
+ * Top has moved since: what lies across its old place is younger than the walk, or top itself. A size that was half written
+ * could say so, too, and would take all blocks up to top with it: the chunk behind must be one.
+ */
+static bool is_across_old_top(struct walker *w, uint64_t bytes)
+{
+	struct taking *k = w->k;
+	struct glibc_arena now = k->arenas.v[w->s->arena];
+	uint64_t size, next_size, next_bytes;
+
+	if (bytes >= LARGEST || !taking__reread_arena(k, &now) || now.top == w->s->top)
+		return false;
+	if (now.top == w->at)
+		return true;
+	lines__forget(k->lines);
+	if (!lines__word(k->lines, w->at + 8, &size) || (size & ~CHUNK_FLAGS) != bytes || bytes % CHUNK_ALIGN ||
+	    w->at + bytes > now.top || !lines__word(k->lines, w->at + bytes + 8, &next_size))
+		return false;
+	next_bytes = next_size & ~CHUNK_FLAGS;
+	return next_bytes >= CHUNK_MIN && !(next_bytes % CHUNK_ALIGN) && !(next_size & CHUNK_IS_MAPPED) && next_bytes < LARGEST &&
+	       (w->at + bytes == now.top || next_bytes <= now.top - w->at - bytes);
 }
 
 /* The arena has given memory back: what was the last chunk is top now, and what lies behind it is not there any more. */
@@ -298,12 +335,37 @@ static bool is_beyond_top(struct walker *w)
 	return s->top && taking__reread_arena(w->k, &now) && now.top != s->top && now.top >= s->first && now.top <= w->at;
 }
 
+static int note_gap(struct ranges *to, uint64_t start, uint64_t end, struct err *e)
+{
+	struct heap_range *r;
+
+	if (start >= end)
+		return 0;
+	r = vec_push(to);
+	if (!r)
+		return NO_MEMORY(e);
+	*r = (struct heap_range){ start, end };
+	return 0;
+}
+
+/* Chunks that do not follow each other are none. */
+int taking__check_chunks(struct taking *k, struct err *e)
+{
+	if (k->n_breaks > BREAKS_MIN + k->heap_bytes / BREAKS_EVERY)
+		return err_set(e, -EPROTO, "heap layout not recognised: its blocks do not follow each other in %llu places",
+			       (unsigned long long)k->n_breaks);
+	if (k->c->broken_bytes <= k->heap_bytes / BROKEN_MAX)
+		return 0;
+	return err_set(e, -EPROTO, "heap layout not recognised: no chain of blocks could be made of %llu of its %llu bytes",
+		       (unsigned long long)k->c->broken_bytes, (unsigned long long)k->heap_bytes);
+}
+
 /* Chunks do not follow each other here. */
 static int mend(struct walker *w, bool *ret_ended, struct err *e)
 {
 	static const unsigned int patience_us[] = { 0, 0, 200, 2000, 8000, 16000 };
 	struct taking *k = w->k;
-	uint64_t from = w->prev ? w->prev : w->at;
+	uint64_t from = w->prev ? w->prev : w->at, swapped;
 	int r;
 
 	if (is_beyond_top(w)) {
@@ -326,22 +388,12 @@ static int mend(struct walker *w, bool *ret_ended, struct err *e)
 		go_back(w);
 		return 0;
 	}
+	swapped = k->c->swapped_bytes;
 	r = search_on(w, from + CHUNK_ALIGN, e);
-	k->c->broken_bytes += w->at - from;
-	return r;
-}
-
-static int note_foreign(struct taking *k, uint64_t start, uint64_t end, struct err *e)
-{
-	struct heap_range *f;
-
-	if (start >= end)
-		return 0;
-	f = vec_push(&k->foreign);
-	if (!f)
-		return NO_MEMORY(e);
-	*f = (struct heap_range){ start, end };
-	return 0;
+	k->c->broken_bytes += w->at - from - MIN(w->at - from, k->c->swapped_bytes - swapped);
+	if (!r)
+		r = note_gap(&k->gaps, from, w->at, e);
+	return r ? r : taking__check_chunks(k, e);
 }
 
 /* Behind a fence of the main arena there may be memory that others have from the break, and then more of it. */
@@ -356,7 +408,9 @@ static int pass_fence(struct walker *w, struct err *e)
 	while (from + CHUNK_HEADER <= w->s->end && lines__word(k->lines, from + 8, &size) && (size & ~CHUNK_FLAGS) == FENCE_BYTES)
 		from += FENCE_BYTES;
 	r = search_on(w, from, e);
-	return r ? r : note_foreign(k, from, w->at, e);
+	if (!r)
+		r = note_gap(&k->foreign, from, w->at, e);
+	return r ? r : note_gap(&k->gaps, from, w->at, e);
 }
 
 enum here { HERE_CHUNK, HERE_END, HERE_FENCE, HERE_WRONG };
@@ -368,8 +422,10 @@ static enum here what_is_here(struct walker *w, const char *p, uint64_t size)
 
 	if (w->prev && !(size & CHUNK_PREV_IN_USE) && word_at(p, 0) != w->prev_bytes)
 		return HERE_WRONG;
-	if (w->at == s->top || crosses_top(w, bytes))
+	if (w->at == s->top)
 		return HERE_END;
+	if (crosses_top(w, bytes))
+		return is_across_old_top(w, bytes) ? HERE_END : HERE_WRONG;
 	if (bytes <= 2 * FENCE_BYTES && w->at + bytes + CHUNK_HEADER <= s->end) {
 		const char *next = look(w->k, w->at, bytes + CHUNK_HEADER, s->end) + bytes;
 
@@ -425,11 +481,10 @@ int taking__walk(struct taking *k, const struct segment *s, struct err *e)
 			return err_set(e, -EINTR, "stopped");
 		r = walk_on(&w, &ended, e);
 	}
-	/* a block across what was top when the walk began: it is younger */
-	if (!r && !ended && w.prev && s->top)
-		k->n_breaks++;
-	else if (!r && !ended && w.prev)
+	if (!r && !ended && w.prev) {
 		k->c->broken_bytes += s->end - w.prev;
+		r = note_gap(&k->gaps, w.prev, s->end, e);
+	}
 	k->walked_bytes += s->end - s->start;
 	return r;
 }

@@ -44,12 +44,10 @@ static size_t line_at(struct lines *l, uint64_t addr)
 {
 	uint64_t line = addr / LINE_BYTES;
 	size_t i = line % N_LINES;
-	uint8_t page;
 
 	if (l->line_of[i] == line + 1)
 		return i;
-	target__pages(l->t, addr, 1, &page);
-	l->absent[i] = page != PAGE_PRESENT || !target__read(l->t, line * LINE_BYTES, l->bytes[i], LINE_BYTES);
+	l->absent[i] = !target__read(l->t, line * LINE_BYTES, l->bytes[i], LINE_BYTES);
 	l->line_of[i] = line + 1;
 	return i;
 }

@@ -186,10 +186,18 @@ static ssize_t read_vec(struct target *t, const struct iovec *here, const struct
 	return got;
 }
 
+/* A page that is not there may be one that nobody ever fills (userfaultfd, a file of a dead server): a read would not return. */
 bool target__read(struct target *t, uint64_t addr, void *to, size_t n)
 {
 	struct iovec here = { to, n }, there = { (void *)(uintptr_t)addr, n };
 
+	for (uint64_t page = addr / t->page_bytes; page * t->page_bytes < addr + n; page++) {
+		uint8_t what;
+
+		target__pages(t, page * t->page_bytes, 1, &what);
+		if (what != PAGE_PRESENT)
+			return false;
+	}
 	return read_vec(t, &here, &there, 1) == (ssize_t)n;
 }
 

@@ -43,7 +43,7 @@ void target__done(struct target *t);	/* lets it go on, if it is stopped */
 /* Its mappings, anew. -ESRCH: it has ended, or become another program. */
 int target__refresh(struct target *t, struct err *e);
 
-/* All of n bytes, or false. Touches the pages: for small things that are known to be there. */
+/* All of n bytes, or false: where one of their pages is not there, too. For small things. */
 bool target__read(struct target *t, uint64_t addr, void *to, size_t n);
 /*
  * n bytes; those of pages that are not there (or are swapped, or go away) are 0. Returns how many were there.
