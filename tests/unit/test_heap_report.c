@@ -276,3 +276,26 @@ Test(heap_report, unreached_is_of_all_ages)
 	}
 	snapshot__free(s);
 }
+
+/* A site's blocks that came after the search are neither reached nor not. */
+Test(heap_report, younger_than_the_search)
+{
+	static const struct {
+		uint64_t looked, unreached;
+		const char *want;
+	} cases[] = { { 31744, 0, "    a pointer to every block\n" }, { 31740, 0, "    a pointer to every block that was there, 4 blocks are younger than the search\n" },
+		      { 31743, 31700, "    no pointer to 31,700 of 31,743 blocks (31.0 MiB), 1 block is younger than the search" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct snapshot *s = traced(SAMPLE_SINGLE, HEAP_SEARCHED | (cases[i].unreached ? 0 : HEAP_QUIET));
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+
+		for (size_t k = 0; k < s->n_sites; k++)
+			if (s->sites[k].c.live_blocks == 31744)
+				s->sites[k].looked_blocks = cases[i].looked;
+		text = written(s, &(struct report_opts){ .width = 120, .views = VIEW_LIVE }, &len);
+		cr_expect(strstr(text, cases[i].want), "%zu: %s", i, text);
+		snapshot__free(s);
+	}
+}

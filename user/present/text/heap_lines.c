@@ -371,14 +371,19 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 	/* a verdict that goes by it says it itself */
 	bool searched = site__was_searched(r->s, site) && !(site->trend.why && strstr(site->trend.why, "pointer"));
 
-	if (!searched && !site->n_types && !held)
+	/* UNREACHED beside BLOCKS is of fewer than these */
+	uint64_t younger = site__was_searched(r->s, site) && site->c.live_blocks > site->looked_blocks ? site->c.live_blocks - site->looked_blocks : 0;
+
+	if (!searched && !younger && !site->n_types && !held)
 		return;
 	para__begin(&r->para, "", indent);
 	if (searched && site->unreached_blocks)
 		para__item(&r->para, "no pointer to %s of %s blocks (%s)", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site->looked_blocks),
 			   fmt_bytes(c, site->unreached_bytes));
 	else if (searched)
-		para__item(&r->para, "a pointer to every block");
+		para__item(&r->para, "a pointer to every block%s", younger ? " that was there" : "");
+	if (younger)
+		para__item(&r->para, "%s block%s younger than the search", fmt_exact(a, younger), younger == 1 ? " is" : "s are");
 	if (site->n_types)
 		para__item(&r->para, "made of %s%s", heap__types_words(types, sizeof(types), site->types, site->n_types),
 			   site->sampled_blocks && site->sampled_blocks < site->c.live_blocks ? sampled_words(b, site->sampled_blocks) : "");
