@@ -335,6 +335,7 @@ int report__heap_sentences(struct report *r)
 	if (r->s->n_heaps == 1) {
 		unreached_sentence(r, v[0], "");
 		free_sentence(r, v[0]);
+		held_line(r, v[0]);
 		return 0;
 	}
 	while (n < r->s->n_heaps && v[n]->unreached.blocks)
