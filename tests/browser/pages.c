@@ -311,13 +311,53 @@ static void put_blind(const char *dir)
 
 /* ---- heaps: of a trace, of processes that were only looked at, and with names that want to be more */
 
+/* With the profile that `report` takes: the page must tell the same. */
+static void put_with_profile(const char *dir, const char *name, struct snapshot *s)
+{
+	put_as(dir, name, "json", json__write, s, &(struct export_opts){});
+	put(dir, name, s);
+}
+
+/* Two that run and ran before. */
+static void put_several_heaps(const char *dir)
+{
+	struct snapshot *s = sample__new(0);
+	struct snap_process *p = (struct snap_process *)s->processes;
+
+	for (size_t i = 0; i < s->n_processes; i++) {
+		p[i].ended = false;
+		p[i].age_at_attach_ns = 100 * S;
+		sample__add_heap(s, (uint32_t)i, HEAP_OLDER);
+	}
+	put_with_profile(dir, "heap-several", s);
+}
+
+/* Free memory: hardly any of it resident; a tenth of RSS, in few arenas; in pieces that cannot be trimmed; less than a tenth. */
+static void put_free_heaps(const char *dir)
+{
+	static const struct {
+		const char *name;
+		uint64_t resident, trimmable;
+		size_t n_arenas;
+	} v[] = { { "heap-free-little", 4800, 4096, 4 }, { "heap-free-tenth", 11 * MIB, 2 * MIB, 3 }, { "heap-free-pieces", 18 * MIB, 0, 4 }, { "heap-free-below", 9 * MIB, 9 * MIB, 4 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		struct snapshot *s = sample__heap_alone(0);
+		struct snap_heap *h = (struct snap_heap *)s->heaps;
+
+		h->free_resident_bytes = v[i].resident;
+		h->trimmable_bytes = v[i].trimmable;
+		h->n_arenas = v[i].n_arenas;
+		put_with_profile(dir, v[i].name, s);
+	}
+}
+
 static void put_heaps(const char *dir)
 {
 	struct snapshot *s = sample__asked();
 
 	sample__add_heap(s, 0, HEAP_SEARCHED | HEAP_OLDER);
-	put_as(dir, "heap-trace", "json", json__write, s, &(struct export_opts){});
-	put(dir, "heap-trace", s);
+	put_with_profile(dir, "heap-trace", s);
 	s = sample__new(0);
 	sample__add_heap(s, 0, 0);
 	sample__add_heap(s, 1, HEAP_REFUSED);
@@ -328,7 +368,7 @@ static void put_heaps(const char *dir)
 	((struct snap_heap *)s->heaps)->refused = "no glibc heap in process 1432: it allocates with jemalloc";
 	((struct snap_heap *)s->heaps)->allocator = "jemalloc";
 	put(dir, "heap-other", s);
-	put(dir, "heap", sample__heap_alone(HEAP_SEARCHED));
+	put_with_profile(dir, "heap", sample__heap_alone(HEAP_SEARCHED));
 	put(dir, "heap-census", sample__heap_alone(0));
 	put(dir, "heap-quiet", sample__heap_alone(HEAP_SEARCHED | HEAP_QUIET));
 	put(dir, "heap-refused", sample__heap_alone(HEAP_REFUSED));
@@ -380,7 +420,7 @@ static void put_large_heap(const char *dir)
 	h->arenas = arenas, h->n_arenas = ARENAS;
 	h->types = types, h->n_types = TYPES;
 	h->parts = parts, h->n_parts = PARTS;
-	put(dir, "heap-large", s);
+	put_with_profile(dir, "heap-large", s);
 }
 
 static void put_hostile_heap(const char *dir)
@@ -429,6 +469,8 @@ static int pages(const char *dir)
 	put_short_end(dir);
 	put_blind(dir);
 	put_heaps(dir);
+	put_several_heaps(dir);
+	put_free_heaps(dir);
 	put_large_heap(dir);
 	put_hostile_heap(dir);
 	put(dir, "losses", sample__new(SAMPLE_SINGLE | SAMPLE_PARTIAL | SAMPLE_LOSSES | SAMPLE_OLDER));

@@ -3,7 +3,9 @@
 "use strict";
 
 const assert = require("assert");
-const {attribute, browser, open, opens, quiet, test, text, texts} = require("./harness.js");
+const path = require("path");
+const {spawnSync} = require("child_process");
+const {attribute, browser, dir, open, opens, quiet, test, text, texts} = require("./harness.js");
 
 for (const name of ["heap", "heap-trace", "heap-two", "heap-other", "heap-census", "heap-quiet", "heap-refused", "heap-large", "heap-hostile"])
 	test("opens_quietly " + name, opens(name));
@@ -31,7 +33,7 @@ test("a_heap_alone_is_a_whole_page", async () => {
 	assert.deepStrictEqual(await texts("#cards .card-value"), ["64.6 MiB", "33.5 MiB", "20.6 MiB", "17.5 MiB", "95.5 MiB", "2.0 MiB"]);
 	assert.match(await text("#conditions"), /^The memory of the process was read, 3d04h after its start, in 312ms, without stopping it\. Nothing was traced/);
 	assert.deepStrictEqual(await texts(".heap-lines li"), ["64.6 MiB in 414,441 blocks are in use.", "No pointer found in 3 scans: 40,674 blocks, 33.5 MiB (40,074 direct).",
-		"20.6 MiB is free memory that glibc keeps, 19.6 MiB of it resident (20.6% of RSS); malloc_trim would return 17.5 MiB. It is no leak."]);
+		"21% of RSS is free memory that glibc keeps for later, 19.6 MiB: not a leak. malloc_trim would return 17.5 MiB. Most of it is in 3 arenas of threads: fewer (MALLOC_ARENA_MAX=2) or another allocator may keep less."]);
 	assert.match(await text(".heap-look"), /^glibc, 4 arenas, looked at for 312ms, not stopped; at most 2 blocks wrong: .*; 2\.0 MiB swapped out, not read; 4\.0 KiB skipped\.$/);
 	await browser.run("document.getElementById('conditions-more').open = true");
 	assert.deepStrictEqual(await texts("#conditions-list dt"), ["When", "Program", "Machine"]);
@@ -211,13 +213,45 @@ test("blocks_of_another_allocator", async () => {
 	quiet();
 });
 
+// What `report` says of a page's profile, as one line.
+function reported(name) {
+	const {stdout, status, stderr} = spawnSync(path.join(dir, "..", "malloctrace"), ["report", path.join(dir, name + ".json"), "--view", "heap"], {encoding: "utf8"});
+
+	assert.strictEqual(status, 0, stderr);
+	return stdout.replace(/\s+/g, " ");
+}
+
+test("free_memory_is_what_report_says", async () => {
+	for (const name of ["heap", "heap-trace", "heap-large", "heap-free-tenth", "heap-free-pieces"]) {
+		await open(name);
+		const said = (await texts(".heap-lines li")).find((line) => /free memory/.test(line)), wanted = /\S+ of RSS is free memory [^]*? (?=in use |No pointer |A pointer )/.exec(reported(name));
+
+		assert.ok(wanted, name);
+		assert.strictEqual(said, wanted[0].trim(), name);
+	}
+	// what is little is no sentence there; share and bytes are of the same
+	for (const [name, words] of [["heap-free-little", "4.7 KiB of RSS (<0.1%)"], ["heap-free-below", "9.0 MiB of RSS (9.4%)"]]) {
+		await open(name);
+		assert.doesNotMatch(reported(name), /free memory/, name);
+		assert.strictEqual((await texts(".heap-lines li")).at(-1), `${words} is free memory that glibc keeps for later: not a leak.`);
+	}
+	quiet();
+});
+
+test("what_is_older_is_told_of_several_processes", async () => {
+	await open("heap-several");
+	assert.match(await text("#conditions"), /; all processes ran before: 76\.4 MiB in 497,324 blocks are older/);
+	assert.match(reported("heap-several"), /76\.4 MiB in 497,324 blocks are older/);
+	quiet();
+});
+
 test("many_sizes_are_ranges_and_many_arenas_a_sum", async () => {
 	await open("heap-large");
 	const sizes = await rows("heap-used"), free = await rows("heap-free");
 
 	assert.deepStrictEqual(sizes.map((r) => r[0]), ["16–32 B", "32–64 B", "64–128 B", "128–256 B", "256–512 B", "512 B–1 KiB", "1–2 KiB", "2–4 KiB"]);
 	assert.deepStrictEqual([free[0][0], free[1][0], free.at(-1)[0], free.length], ["all 131", "arena 130", "121 others", 12]);
-	assert.match((await texts(".heap-lines li"))[2], /fewer arenas \(MALLOC_ARENA_MAX\), malloc_trim, or another allocator\.$/);
+	assert.match((await texts(".heap-lines li"))[2], /in 129 arenas of threads: fewer \(MALLOC_ARENA_MAX=2\) or another allocator may keep less\.$/);
 	assert.strictEqual((await show("Sizes")).length, 25, "a page of them");
 	quiet();
 });
@@ -241,7 +275,7 @@ test("hostile_names_in_a_heap_are_names", async () => {
 test("words_on_the_parts_of_memory_stand_out", async () => {
 	for (const dark of [false, true]) {
 		await open("heap", {dark});
-		const found = await browser.run(() => ["live", "rest", "heap", "stack", "global", "tls", "code", "file", "shared", "large", "other"].map((kind) => {
+		const found = await browser.run(() => ["live", "rest", "older", "heap", "stack", "global", "tls", "code", "file", "shared", "large", "other"].map((kind) => {
 			const e = document.querySelector("#heap-rss .mem-bar").appendChild(document.createElement("span")), style = getComputedStyle(e), numbers = (s) => s.match(/\d+/g).map(Number);
 
 			e.className = "mem-part mem-" + kind;

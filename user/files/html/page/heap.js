@@ -155,12 +155,19 @@ const heap = (() => {
 
 	// ---- what is said of it
 
-	// "62% of RSS is free memory that glibc keeps" is the most common false leak of all.
-	function freeWords(h) {
-		const {bytes: n, trimmable_bytes: trim, resident_bytes: resident} = h.free, much = h.rss_bytes && resident > h.rss_bytes / 3;
+	const NOTABLE_PCT = 10, MANY_ARENAS = 3;
 
-		return [el("b", null, bytes(n)), ` is free memory that ${h.allocator || "the allocator"} keeps${resident < n ? `, ${bytes(resident)} of it resident ` : " "}(${share(resident, h.rss_bytes)} of RSS); malloc_trim would return `, el("b", null, bytes(trim)), ". It is no leak",
-			much ? ": fewer arenas (MALLOC_ARENA_MAX), malloc_trim, or another allocator." : "."];
+	// "62% of RSS is free memory that glibc keeps" is the most common false leak of all. Words and bounds are those of the text report (free_sentence()).
+	function freeWords(h) {
+		const {bytes: all, bins_bytes: bins, resident_bytes: resident} = h.free, who = h.allocator || "the allocator", beside = sum(h.arenas.filter((a) => !a.main), (a) => a.free_bytes);
+		// what is not resident any more cannot be returned again
+		const trim = Math.min(h.free.trimmable_bytes, resident), returns = trim >= Math.floor(resident / 4) ? `malloc_trim would return ${bytes(trim)}.` :
+			`It lies ${bins > Math.floor(all / 2) ? "in pieces between blocks in use" : "at the ends of arenas"}: malloc_trim would return ${trim ? `only ${bytes(trim)}` : "nothing"}.`;
+
+		if (resident < NOTABLE_BYTES || resident < Math.floor(h.rss_bytes / 100) * NOTABLE_PCT)
+			return [el("b", null, bytes(resident)), ` of RSS (${share(resident, h.rss_bytes)}) is free memory that ${who} keeps for later: not a leak.`];
+		return [el("b", null, percent(resident, h.rss_bytes)), ` of RSS is free memory that ${who} keeps for later, `, el("b", null, bytes(resident)), `: not a leak. ${returns}`,
+			h.arenas.length > MANY_ARENAS && beside > Math.floor(all / 2) ? ` Most of it is in ${exact(h.arenas.length - 1)} arenas of threads: fewer (MALLOC_ARENA_MAX=2) or another allocator may keep less.` : ""];
 	}
 
 	function unreachedWords({unreached: u}) {
