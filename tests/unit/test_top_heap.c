@@ -147,6 +147,62 @@ Test(top_heap, rows_are_sorted_and_filtered_and_add_up)
 	says("sum of 2 of 14 parts: 192.0 KiB resident (0.2%)");
 }
 
+/* What no pointer reaches is what one looks for: it stays where others have to go. */
+Test(top_heap, what_is_not_reached_stays_on_a_small_screen)
+{
+	begin(SAMPLE_SINGLE);
+	look(SAMPLE_SINGLE, HEAP_SEARCHED | HEAP_OLDER);
+	key('H');
+	grid__resize(&g, 12, 40);
+	top__draw(t, &g);
+	says("in use 64.6 MiB");
+	says("no pointer found in 3 scans: 40,674");
+	says("UNREACHED");
+	is_selected("31,700");
+	/* in a few words where there is no room for more */
+	grid__resize(&g, 10, 40);
+	top__draw(t, &g);
+	says("unreached: 40,674, 33.5 MiB");
+	is_selected("1,032");
+}
+
+Test(top_heap, keys_that_do_nothing_are_not_shown)
+{
+	begin(SAMPLE_SINGLE);
+	look(SAMPLE_SINGLE, HEAP_SEARCHED);
+	says("Enter open");
+	key('H');
+	says_not("Enter open");
+	says("h look");
+	/* of several it chooses one */
+	end();
+	begin(0);
+	look(0, HEAP_SEARCHED);
+	key('H');
+	says("Enter open");
+	key('\n');
+	says("[H heap]");
+	says_not("Enter open");
+}
+
+Test(top_heap, a_row_of_several_processes_has_no_heap_of_its_own)
+{
+	struct snapshot *s;
+
+	begin(SAMPLE_SINGLE);
+	grid__resize(&g, 24, 160);
+	look(SAMPLE_SINGLE, HEAP_OLDER);
+	says("; 38.2 MiB in 248,662 blocks are older");
+	s = made__sample(SAMPLE_SINGLE, 0);
+	s->duration_ns += 2 * MADE_SECOND;
+	sample__add_heap(s, 0, HEAP_OLDER);
+	((struct snap_process *)s->processes)->n_members = 2;
+	top__update(t, s);
+	top__draw(t, &g);
+	says("redis-server");
+	says_not("are older");
+}
+
 Test(top_heap, half_a_sentence_is_not_said)
 {
 	begin(SAMPLE_SINGLE);

@@ -110,6 +110,25 @@ Test(trends, sites_and_processes)
 	model__free(p.m);
 }
 
+/* Lost at once: how fast it becomes more is not known, and nothing is said of it. */
+Test(trends, a_rate_that_is_not_known_is_left_out)
+{
+	const struct site_look most = { .scans = 3 };
+	struct play p;
+	struct snapshot *s;
+
+	play__begin(&p);
+	play__second(&p);
+	p.sites[0].look = (struct cut_look){ .most = &most, .blocks = 10, .unreached_blocks = 10 };
+	p.sites[2].counts = (struct mt_counts){};
+	s = play__shot(&p, MT_MODE_FULL);
+	cr_expect_str_eq(s->sites[0].trend.verdict, "leak");
+	cr_expect_str_eq(s->processes[0].trend.verdict, "leak");
+	cr_expect_str_eq(s->processes[0].trend.why, "1 site leaks, 40.0 KiB by now");
+	snapshot__free(s);
+	model__free(p.m);
+}
+
 /* Years later, the verdict on an ended process is the one of its end. */
 Test(trends, an_ended_process)
 {

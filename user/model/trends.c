@@ -172,14 +172,15 @@ static void add_up(const struct snapshot *s, struct sums *sums)
 static bool blames(struct snapshot *s, struct snap_process *p, const struct party *party, const char *verdict,
 		   const char *does)
 {
-	char a[FMT_MAX], b[FMT_MAX], text[128];
+	char a[FMT_MAX], b[FMT_MAX], rate[FMT_MAX + 16] = "", text[128];
 
 	if (!party->n || party->live_bytes < p->c.live_bytes / 100)
 		return false;
-	snprintf(text, sizeof(text), "%" PRIu64 " site%s %s, +%s/min, %s by now", party->n,
-		 party->n == 1 ? "" : "s", does,
-		 fmt_bytes(a, party->growth > 0 ? (uint64_t)(party->growth * 60) : 0),
-		 fmt_bytes(b, party->live_bytes));
+	/* blocks that no pointer reaches are lost whether or not it is known yet how fast they become more */
+	if (party->growth * 60 >= 1)
+		snprintf(rate, sizeof(rate), "+%s/min, ", fmt_bytes(a, (uint64_t)(party->growth * 60)));
+	snprintf(text, sizeof(text), "%" PRIu64 " site%s %s, %s%s by now", party->n,
+		 party->n == 1 ? "" : "s", does, rate, fmt_bytes(b, party->live_bytes));
 	p->trend.verdict = verdict;
 	p->trend.why = snapshot__strdup(s, text);
 	return true;

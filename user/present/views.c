@@ -258,7 +258,7 @@ static const struct view_column columns_of_classes[] = {
 	{ .name = "bytes" },
 	{ .name = "share", .drop = 5 },
 	{ .name = "older", .drop = 4 },
-	{ .name = "unreached", .drop = 1 },
+	{ .name = "unreached" },
 	WHOSE,
 	{ .name = "types", .flexible = true },
 };
@@ -268,7 +268,7 @@ static const struct view_column columns_of_types[] = {
 	{ .name = "share", .drop = 4 },
 	{ .name = "blocks", .drop = 3 },
 	{ .name = "older", .drop = 5 },
-	{ .name = "unreached", .drop = 1 },
+	{ .name = "unreached" },
 	{ .name = "what", .drop = 6 },
 	WHOSE,
 	{ .name = "type", .flexible = true },

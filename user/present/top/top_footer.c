@@ -74,6 +74,12 @@ static void prompt_keys(const struct top *t, struct grid *g, int row)
 	grid__putf(g, row, col, g->cols - col, STYLE_DIM, " other format: %s", t->o.suffixes);
 }
 
+/* In a table of the heap Enter chooses one of several processes, and has nothing to do where there is one. */
+static bool does_nothing(const struct top *t, const struct top_key_row *k)
+{
+	return k->key == TOP_KEY_ENTER && t->pane == PANE_TABLE && top__is_heap(top__view(t)) && (t->scope || !t->shown || t->shown->n_processes < 2);
+}
+
 static void key_line(const struct top *t, struct grid *g, int row)
 {
 	int col = 0, end = g->cols;
@@ -87,7 +93,7 @@ static void key_line(const struct top *t, struct grid *g, int row)
 		bool last = k->key == '?' || k->key == 'q';
 		int cols;
 
-		if (!k->footer || !(k->panes & 1u << t->pane) || (k->panes & 1u << PANE_N && !(t->pane == PANE_TABLE && top__is_heap(top__view(t)))))
+		if (!k->footer || !(k->panes & 1u << t->pane) || (k->panes & 1u << PANE_N && !(t->pane == PANE_TABLE && top__is_heap(top__view(t)))) || does_nothing(t, k))
 			continue;
 		cols = (int)(text_width(k->shown) + 1 + text_width(k->footer));
 		if (!last && col + cols > end)

@@ -190,7 +190,8 @@ static void process_title(const struct top *t, const struct snap_process *p, str
 	else
 		snprintf(v[4].text, sizeof(v[4].text), "  from its first instruction");
 	if (heap && heap->older_known)
-		snprintf(v[5].text, sizeof(v[5].text), "; %s in %s blocks are older", fmt_bytes(a, heap->older_bytes), fmt_exact(b, heap->older_blocks));
+		snprintf(v[5].text, sizeof(v[5].text), "; %s in %s block%s older", fmt_bytes(a, heap->older_bytes), fmt_exact(b, heap->older_blocks),
+			 heap->older_blocks == 1 ? " is" : "s are");
 	put_pieces(g, row, room, v, ARRAY_SIZE(v));
 }
 

@@ -24,6 +24,7 @@
 
 #define LINES_MAX 8		/* of what stands above the table, as long as there is room for some rows */
 #define ROWS_LEAST 4
+#define ROWS_NEEDED 2		/* titles, and the row under the cursor */
 #define ARENA_NAME_COLS 13
 #define ARENA_BAR_LEAST 6
 #define MODULE_FROM 44		/* columns from which there is room for a module beside a name */
@@ -329,6 +330,13 @@ static void unreached_words(const struct top *t, struct flow *f, const struct sn
 		flow__clausef(f, STYLE_DIM, "; registers %s", u->registers);
 }
 
+static void unreached_briefly(const struct top *t, struct flow *f, const struct snap_heap *h)
+{
+	char a[FMT_MAX], b[FMT_MAX];
+
+	flow__clausef(f, h->unreached.blocks ? STYLE_BAD : STYLE_GOOD, "unreached: %s, %s", fmt_exact(a, h->unreached.blocks), fmt_bytes(b, h->unreached.bytes));
+}
+
 /* How, when, and what of it is not sure. */
 static void look_words(const struct top *t, struct flow *f, const struct snap_heap *h)
 {
@@ -393,20 +401,29 @@ static void refused_words(const struct top *t, struct flow *f, const struct snap
 
 typedef void (*sentence)(const struct top *t, struct flow *f, const struct snap_heap *h);
 
-/* All of it, if it says anything, or nothing: half a figure tells something else. */
-static void put_sentence(const struct top *t, struct flow *f, sentence says, const struct snap_heap *h)
+/* Of a sentence that begins at `row`: the line that it ends in; one less: it says nothing. */
+static int end_of(const struct top *t, const struct flow *f, int row, sentence says, const struct snap_heap *h)
 {
-	struct flow probe = { .g = f->g, .row = f->row };
+	struct flow probe = { .g = f->g, .row = row };
 
 	says(t, &probe, h);
-	if (probe.row >= f->end || !probe.col)
-		return;
-	says(t, f, h);
-	flow__end_line(f);
+	return probe.col ? probe.row : row - 1;
 }
 
-/* What matters most is first. */
-static void all_of(const struct top *t, struct flow *f, const struct snap_heap *h)
+/* All of it, if it says anything, or nothing: half a figure tells something else. */
+static bool put_sentence(const struct top *t, struct flow *f, sentence says, const struct snap_heap *h)
+{
+	int end = end_of(t, f, f->row, says, h);
+
+	if (end >= f->end || end < f->row)
+		return false;
+	says(t, f, h);
+	flow__end_line(f);
+	return true;
+}
+
+/* What matters most is first. last: the table has to keep the rows from there on. */
+static void all_of(const struct top *t, struct flow *f, const struct snap_heap *h, int last)
 {
 	static const sentence of_census[] = { use_words, unreached_words, free_words, older_words, look_words };
 	static const sentence of_parts[] = { resident_words, free_words, look_words };
@@ -414,8 +431,12 @@ static void all_of(const struct top *t, struct flow *f, const struct snap_heap *
 	const sentence *v = h->refused ? of_refused : top__view(t)->rows == ROWS_PARTS ? of_parts : of_census;
 	size_t n = v == of_census ? ARRAY_SIZE(of_census) : v == of_parts ? ARRAY_SIZE(of_parts) : ARRAY_SIZE(of_refused);
 
+	/* whether blocks are lost is worth some rows of the table, and worth saying in a few words */
+	if (v != of_parts && h->unreached.scans)
+		f->end = MAX(f->end, MIN(end_of(t, f, end_of(t, f, f->row, v[0], h) + 1, unreached_words, h) + 1, last));
 	for (size_t i = 0; i < n; i++)
-		put_sentence(t, f, v[i], h);
+		if (!put_sentence(t, f, v[i], h) && v[i] == unreached_words && h->unreached.scans)
+			put_sentence(t, f, unreached_briefly, h);
 }
 
 int top__draw_heap_head(struct top *t, struct grid *g, int row, int n)
@@ -434,7 +455,7 @@ int top__draw_heap_head(struct top *t, struct grid *g, int row, int n)
 		flow__end_line(&f);
 	}
 	if (!next_heap(t, first)) {
-		all_of(t, &f, first);
+		all_of(t, &f, first, row + n - ROWS_NEEDED);
 		return MIN(f.row, f.end) - row;
 	}
 	for (const struct snap_heap *h = first; h; h = next_heap(t, h)) {

@@ -17,7 +17,7 @@
 
 #define FLEXIBLE_MIN 24		/* columns that a site keeps before the next column goes instead */
 #define DROPS 16		/* more than any column is said to go at */
-#define FLEXIBLE_LEAST 8	/* and with those columns alone that stay */
+#define FLEXIBLE_LEAST 6	/* and with those columns alone that stay */
 #define WHERE_FROM 44		/* from here on there is room for a place in the source beside a name */
 #define WIDE 100		/* from here on there are two blanks between columns */
 
