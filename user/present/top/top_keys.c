@@ -465,7 +465,7 @@ const struct top_key_row top_keys[] = {
 	  "sizes, types, arenas, resident memory, what holds it", TABLE, key_group },
 	{ 'H', 0, "H", NULL, "the heap as it is, with what is older than the trace: sizes, types, free memory; again: as g", ALL, key_heap },
 	{ 'h', 0, "h", "look", "look at the heap now: its memory is read from outside", TABLE | STACK | OF_HEAP, top__look_at_heap },
-	{ 'u', 0, "u", "unreached", "search the heap for blocks that no pointer reaches, now, and from then on now and then, with at most 2% of a CPU; "
+	{ 'u', 0, "u", "unreached", "search the heap for blocks that no pointer reaches, now; with -p and -- CMD again by itself, with at most 2% of a CPU; "
 	  "tables of sites then have a column UNREACHED", TABLE | STACK | OF_HEAP,
 	  top__look_at_heap },
 	{ 'f', 0, "f F M", NULL, "the same at once: functions, files, modules", ALL, key_view },
