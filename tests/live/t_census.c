@@ -402,3 +402,27 @@ TEST_LIMIT(heap_census_of_nodes, 60)
 	want(t, figure(t, &k, "cpu_us") < 10000000, "%llu us", (unsigned long long)figure(t, &k, "cpu_us"));
 	child__kill(t, &f.c, SIGKILL);
 }
+
+/* Links and counts that were overwritten: what cannot be known of the free blocks is said. */
+TEST(heap_census_of_torn_lists)
+{
+	static const char *const torn[] = { "fast", "fast-link", "tcache-count" };
+	uint64_t truth = 0;
+
+	for (size_t i = 0; i < sizeof(torn) / sizeof(*torn); i++) {
+		uint64_t blocks, unsure;
+		struct checked k;
+		struct fx f;
+
+		fx__start(t, &f, "heapliar", torn[i], NULL);
+		k = check(t, f.c.pid, "-", (const char *[]){ "--pause", NULL });
+		must(t, !k.status, "%s: %.300s", torn[i], k.c.outs.s);
+		blocks = figure(t, &k, "blocks");
+		unsure = figure(t, &k, "unsure");
+		truth = i ? truth : blocks;
+		want(t, i || !unsure, "%s: %llu unsure", torn[i], (unsigned long long)unsure);
+		want(t, blocks <= truth + unsure && truth <= blocks + unsure, "%s: %llu blocks of %llu, %llu unsure", torn[i],
+		     (unsigned long long)blocks, (unsigned long long)truth, (unsigned long long)unsure);
+		child__kill(t, &f.c, SIGKILL);
+	}
+}

@@ -25,6 +25,7 @@
 #define HEADS_WRONG 16		/* of a tcache that changed since the walk */
 #define TRIED_AGAIN_MAX 4096	/* tcaches change; as many blocks that look like one are none */
 #define STEPS_MIN 100000
+#define TCACHE_COUNT 7		/* of blocks in a list, unless a tunable says otherwise */
 
 const struct tcache_shape tcache_shapes[] = {
 	{ 0x290, 64, 2, false },	/* 2.30 to 2.41 */
@@ -388,7 +389,8 @@ struct list {
 /* Bins of which a list did not hold. */
 struct torn {
 	uint64_t n;
-	bool bins[128];
+	bool bins[128];		/* of tcaches and fast ones */
+	bool fast[FAST_BINS_MAX];
 };
 
 #define FROM_FAST 1ull		/* addresses of blocks are aligned */
@@ -540,6 +542,8 @@ static int read_lists(struct taking *k, struct torn *ret, struct err *e)
 		if (n == -1) {
 			ret->n++;
 			ret->bins[all.v[i].bin] = true;
+			if (!all.v[i].tcache)
+				ret->fast[all.v[i].bin] = true;
 		}
 		r = n < -1 ? (int)n : 0;
 		if (!(i % 64) && !r)
@@ -640,9 +644,41 @@ int taking__read_lists_before(struct taking *k, struct err *e)
 	return k->t->stopped ? 0 : read_lists(k, &torn, e);
 }
 
+/* Blocks that may be in a fast bin of which no look could be had: nothing else tells these from blocks in use. */
+static uint64_t n_maybe_fast(const struct taking *k, const bool *torn)
+{
+	uint64_t n = 0;
+	size_t j = 0;
+
+	for (size_t i = 0; i < k->c->blocks.n; i++) {
+		const struct heap_block *b = &k->c->blocks.v[i];
+		uint64_t bin = (b->usable + 8 - CHUNK_MIN) / CHUNK_ALIGN;
+
+		while (j < k->freed.n && (k->freed.v[j] & ~FROM_FAST) < b->addr)
+			j++;
+		n += bin < FAST_BINS_MAX && torn[bin] && !(b->flags & BLOCK_MAPPED) &&
+		     (j == k->freed.n || (k->freed.v[j] & ~FROM_FAST) != b->addr);
+	}
+	return n;
+}
+
+/* The main thread's is the first block behind the break, and stays: if it is there, but is none, what it had is not known. */
+static uint64_t n_in_lost_tcache(struct taking *k)
+{
+	for (size_t i = 0; i < k->segments.n; i++) {
+		const struct segment *s = &k->segments.v[i];
+		const struct tcache_shape *shape = s->kind == SEGMENT_BRK ? shape_at(k, s->first + CHUNK_HEADER) : NULL;
+
+		if (shape && !shape->counts_room && !has(&k->tcaches, s->first + CHUNK_HEADER))
+			return shape->n_bins * TCACHE_COUNT;
+	}
+	return 0;
+}
+
 int taking__read_caches(struct taking *k, struct err *e)
 {
 	struct torn torn = {};
+	bool fast[FAST_BINS_MAX];
 	int r = find_tcaches(k, e);
 
 	/* none of them may be whole at the first look */
@@ -656,9 +692,17 @@ int taking__read_caches(struct taking *k, struct err *e)
 	if (!r)
 		r = read_lists(k, &torn, e);
 	k->n_torn = torn.n;
+	memcpy(fast, torn.fast, sizeof(fast));
 	/* what was torn in one look is whole in the next one, mostly: each finds some of them */
-	for (int i = 0; i < ROUNDS && !r && torn.n; i++)
+	for (int i = 0; i < ROUNDS && !r && torn.n; i++) {
 		r = read_lists(k, &torn, e);
+		for (size_t j = 0; j < ARRAY_SIZE(fast); j++)
+			fast[j] &= torn.fast[j];
+	}
 	sort(&k->freed);
-	return r ? r : settle(k, &torn, e);
+	if (!r)
+		r = settle(k, &torn, e);
+	if (!r)
+		k->n_unsettled += n_maybe_fast(k, fast) + n_in_lost_tcache(k);
+	return r;
 }

@@ -422,8 +422,8 @@ int heap__look(pid_t pid, const struct heap_opts *o, struct snapshot *s, struct 
 		err_done(e);
 		err = 0;
 	}
-	if (ret->refused && census__other_allocator(&l.target))
-		ret->allocator = census__other_allocator(&l.target);
+	if (census__other_allocator(&l.target))
+		*(ret->refused ? &ret->allocator : &ret->other_allocator) = census__other_allocator(&l.target);
 	if (!err && o->parts)
 		err = look_at_rest(&l, e);
 	ret->paused_ns = l.target.paused_ns;

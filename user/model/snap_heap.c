@@ -93,6 +93,7 @@ struct snap_heap snap_heap__copy(struct snapshot *s, const struct snap_heap *h)
 
 	to.refused = snapshot__strdup(s, h->refused);
 	to.allocator = snapshot__strdup(s, h->allocator);
+	to.other_allocator = snapshot__strdup(s, h->other_allocator);
 	to.comm = snapshot__strdup(s, h->comm);
 	to.older_classes = copy_classes(s, h->older_classes, h->n_older_classes);
 	to.older_types = copy_types(s, h->older_types, h->n_older_types);

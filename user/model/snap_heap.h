@@ -104,6 +104,7 @@ struct snap_heap {
 	 */
 	const char *refused;
 	const char *allocator;	/* "glibc"; of others whose blocks were traced: the file's name */
+	const char *other_allocator;	/* beside glibc, whose blocks are all that was found: "jemalloc"; NULL: none that is known */
 	uint64_t at_ns;		/* when, since the trace's start; 0: there is none */
 	uint64_t looked_ns;	/* how long it took */
 	uint64_t paused_ns;	/* it was stopped for so long; 0: not at all */
