@@ -82,3 +82,56 @@ static void look_at(struct test *t, const char *rate)
 /* A thousand a second, and 50,000. */
 TEST(reach_roots_growing) { look_at(t, "1"); }
 TEST(reach_roots_growing_fast) { look_at(t, "50"); }
+
+/* What points to blocks is itself copied and freed faster than it can be read: they are reached all the same. */
+TEST(reach_rotating)
+{
+	struct fx f;
+
+	fx__start(t, &f, "rotating", NULL);
+	for (int i = 0; i < 2 * LOOKS; i++) {
+		json_t *root;
+		struct mt m;
+
+		must(t, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", "--json", NULL) == 0, "heap fails: %s", m.c.errs.s);
+		root = json_loads(m.c.outs.s, 0, NULL);
+		want_eq(t, "unreached blocks", 0, ju64(t, root, "heap[0].unreached.blocks"));
+		json_decref(root);
+	}
+	fx__quit(t, &f);
+}
+
+static uint64_t held_of_site(struct test *t, json_t *root, const struct list *l)
+{
+	json_t *site;
+	size_t i;
+
+	json_array_foreach(jget(root, "sites"), i, site)
+		if (!strcmp(jstr(site, "stack[1].function"), l->site)) {
+			want(t, !strcmp(jstr(site, "held.name"), l->name), "%s is held by %s", l->site, jstr(site, "held.name"));
+			want(t, ju64(t, site, "held.bytes") / ju64(t, site, "held.blocks") == l->usable, "%s: %llu bytes a block", l->site,
+			     (unsigned long long)(ju64(t, site, "held.bytes") / ju64(t, site, "held.blocks")));
+			return ju64(t, site, "held.blocks");
+		}
+	return 0;
+}
+
+/* In a trace there is more time between the blocks and the roots. */
+TEST(reach_roots_growing_traced)
+{
+	struct fx f;
+
+	fx__start(t, &f, "growing", "50", NULL);
+	for (int i = 0; i < LOOKS / 2; i++) {
+		json_t *root;
+		struct mt m;
+
+		must(t, mt__run(t, &m, "-p", pid_arg(f.c.pid), "-d", "1", "--roots", "--json", NULL) == 0, "trace fails: %s", m.c.errs.s);
+		root = with_frames(json_loads(m.c.outs.s, 0, NULL));
+		want_holders(t, jget(root, "heap[0]"));
+		for (size_t k = 0; k < sizeof(lists) / sizeof(*lists); k++)
+			want(t, held_of_site(t, root, &lists[k]) > 0, "nobody holds what %s made", lists[k].site);
+		json_decref(root);
+	}
+	fx__quit(t, &f);
+}

@@ -188,6 +188,10 @@ static int follow(struct candidates *c, struct search *s)
 #define HOPS_PER_ROOT 2048
 #define HOPS_AT_LEAST 65536
 #define HOP_BYTES 4096
+/* So many words of roots are followed as soon as they are met, and so often each that changes meanwhile. */
+#define AT_ONCE_MAX 4096
+#define AT_ONCE_TRIES 8
+#define AT_ONCE_BYTES 65536
 
 /* A block that a root points to, and the root. */
 struct start {
@@ -203,9 +207,12 @@ struct chase {
 	struct vec(struct start) starts;
 	struct vec(uint32_t) stack;
 	struct start *from;		/* the one that is being followed */
+	struct newer newer;
+	unsigned int n_at_once;		/* of this round */
+	uint64_t words[AT_ONCE_BYTES / sizeof(uint64_t)];
 };
 
-static int chase__init(struct chase *h, struct candidates *c, const struct census *now, struct err *e)
+static int chase__init(struct chase *h, struct candidates *c, struct target *t, const struct census *now, struct err *e)
 {
 	int err;
 
@@ -215,11 +222,12 @@ static int chase__init(struct chase *h, struct candidates *c, const struct censu
 		return err;
 	h->seen = calloc(now->blocks.n + 1, 1);
 	h->is_start = calloc(now->blocks.n + 1, 1);
-	return h->seen && h->is_start ? 0 : no_memory(e);
+	return h->seen && h->is_start ? newer__init(&h->newer, t, now, &h->index, e) : no_memory(e);
 }
 
 static void chase__done(struct chase *h)
 {
+	newer__done(&h->newer);
 	block_index__done(&h->index);
 	vec_done(&h->starts);
 	vec_done(&h->stack);
@@ -254,12 +262,66 @@ static void chase_block(struct chase *h, uint32_t block)
 		h->c->no_memory = true;
 }
 
+/* What a word points to: a block that is known, or newer; or nothing that is in use. */
+static bool find_target(struct chase *h, uint64_t to, struct heap_range *ret)
+{
+	uint32_t block = block_index__find(&h->index, to);
+	const struct heap_block *b = block != NO_BLOCK ? &h->now->blocks.v[block] : NULL;
+
+	if (!b)
+		return newer__find_at(&h->newer, to, ret);
+	*ret = (struct heap_range){ b->addr, b->addr + b->usable };
+	return !(b->flags & BLOCK_LIBC);
+}
+
+static void chase_words(struct chase *h, const struct heap_range *at)
+{
+	size_t n = MIN(at->end - at->start, AT_ONCE_BYTES) / sizeof(uint64_t);
+
+	if (!target__read_present(h->newer.t, at->start, h->words, n * sizeof(uint64_t)))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t candidate = block_index__find(&h->c->index, untagged(h->words[i]));
+
+		if (candidate != NO_BLOCK)
+			chase_candidate(h, candidate);
+	}
+}
+
+/*
+ * What a word of a root points to may be copied and freed every few microseconds, as a vector that grows is, and then there is no time to
+ * read all roots first. It is read at once, and again if the word has changed by then.
+ */
+static void look_at_once(struct chase *h, uint64_t addr, uint64_t to)
+{
+	struct start from = { .hit = { .addr = addr } };
+	uint64_t word = to;
+
+	h->from = &from;
+	for (int i = 0; i < AT_ONCE_TRIES; i++) {
+		struct heap_range at;
+
+		newer__forget(&h->newer);
+		if (find_target(h, to, &at))
+			chase_words(h, &at);
+		newer__forget(&h->newer);
+		if (!newer__word(&h->newer, addr, &word) || untagged(word) == to)
+			break;
+		to = untagged(word);
+	}
+	h->from = NULL;
+}
+
 static void see_root(uint64_t addr, int tid, uint64_t to, uint32_t block, void *arg)
 {
 	struct chase *h = arg;
 	struct start *p;
 
-	if (h->is_start[block])
+	if (addr && h->c->n_remain && h->n_at_once < AT_ONCE_MAX && (block != NO_BLOCK || newer__may_be(&h->newer, to))) {
+		h->n_at_once++;
+		look_at_once(h, addr, to);
+	}
+	if (block == NO_BLOCK || h->is_start[block])
 		return;
 	h->is_start[block] = 1;
 	p = vec_push(&h->starts);
@@ -272,7 +334,8 @@ static void see_root(uint64_t addr, int tid, uint64_t to, uint32_t block, void *
 static void see_hop(uint64_t addr, const struct found_pointer *found, size_t n, void *arg)
 {
 	for (size_t i = 0; i < n; i++)
-		chase_block(arg, found[i].block);
+		if (found[i].block != NO_BLOCK)
+			chase_block(arg, found[i].block);
 }
 
 /* All that roots point to themselves, and what follows from there within the bounds. */
@@ -364,6 +427,9 @@ static int search_roots(struct chase *h, struct search *s, const struct reach_op
 
 	if (err)
 		return err;
+	for (size_t i = 0; i < h->now->ranges.n; i++)
+		block_index__tell_others(&h->index, &h->now->ranges.v[i]);
+	h->n_at_once = 0;
 	err = roots__search(&r, s, &h->index, see_root, h);
 	if (!err)
 		err = roots__search_moved(&r, s, &h->index, o, see_root, h);
@@ -394,7 +460,7 @@ int candidates__scan(struct candidates *c, struct search *s, const struct census
 		     struct reach_result *note, struct err *e)
 {
 	struct chase h;
-	int err = chase__init(&h, c, now, e);
+	int err = chase__init(&h, c, s->t, now, e);
 
 	c->n_hit = 0;
 	if (!err) {

@@ -30,7 +30,9 @@ int mark__init(struct mark *m, const struct census *c, bool by_root, struct err 
 	size_t n = c->blocks.n, room = n + 1 + (by_root ? MAX_NEWER : 0);
 	int err;
 
-	*m = (struct mark){ .c = c, .by_root = by_root, .max_edges = EDGES_AT_LEAST + (uint64_t)n * EDGES_PER_BLOCK };
+	/* they are numbered with 32 bits */
+	*m = (struct mark){ .c = c, .by_root = by_root,
+			    .max_edges = MIN(EDGES_AT_LEAST + (uint64_t)n * EDGES_PER_BLOCK, UINT32_MAX - 2 * (uint64_t)MAX_NEWER_EDGES) };
 	err = block_index__build(&m->index, c->blocks.v, n, e);
 	if (err)
 		return err;

@@ -92,12 +92,17 @@ static bool make_slots(struct newer *n)
 	return true;
 }
 
+bool newer__may_be(const struct newer *n, uint64_t addr)
+{
+	return range_of(n->c->ranges.v, n->c->ranges.n, addr) || is_grown(n, addr);
+}
+
 uint32_t newer__number(struct newer *n, uint64_t addr)
 {
 	uint32_t *slot;
 	uint64_t *p;
 
-	if (!range_of(n->c->ranges.v, n->c->ranges.n, addr) && !is_grown(n, addr))
+	if (!newer__may_be(n, addr))
 		return NO_BLOCK;
 	slot = slot_of(n, addr);
 	if (*slot)
@@ -250,7 +255,10 @@ static bool find_around(struct newer *n, uint64_t addr, struct heap_range *ret)
 
 bool newer__find(struct newer *n, uint32_t number, struct heap_range *ret)
 {
-	uint64_t addr = n->at.v[number];
+	return newer__find_at(n, n->at.v[number], ret);
+}
 
+bool newer__find_at(struct newer *n, uint64_t addr, struct heap_range *ret)
+{
 	return find_there(n, addr, ret) || find_around(n, addr, ret);
 }

@@ -32,6 +32,8 @@ struct newer {
 
 int newer__init(struct newer *n, struct target *t, const struct census *c, const struct block_index *x, struct err *e);
 void newer__done(struct newer *n);
+/* Is it the allocator's memory? */
+bool newer__may_be(const struct newer *n, uint64_t addr);
 /*
  * Which one an address that lies in no block belongs to, or NO_BLOCK: it is not the allocator's memory, or there are too many. Several addresses
  * in one block have several numbers.
@@ -39,6 +41,8 @@ void newer__done(struct newer *n);
 uint32_t newer__number(struct newer *n, uint64_t addr);
 /* Where the block of a number lies. false: none is there that is in use. Memory is read, once: to be called when all numbers were given that others than these blocks lead to. */
 bool newer__find(struct newer *n, uint32_t number, struct heap_range *ret);
+/* The same of any address. */
+bool newer__find_at(struct newer *n, uint64_t addr, struct heap_range *ret);
 /* A word of the process's memory, as it was when the page was first read; after newer__forget(), as it is. */
 bool newer__word(struct newer *n, uint64_t addr, uint64_t *ret);
 void newer__forget(struct newer *n);
