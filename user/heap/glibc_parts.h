@@ -161,7 +161,7 @@ bool chain__ends(struct taking *k, const struct segment *s, uint64_t *ret_end);
 int taking__walk(struct taking *k, const struct segment *s, struct err *e);
 int taking__check_chunks(struct taking *k, struct err *e);
 
-/* glibc_cache.c */
+/* glibc_tcache.c, glibc_cache.c */
 /* Could a block be a tcache, by what it has in it? Cheap: most blocks of that size are not. */
 bool tcache__may_be(const char *bytes, const struct tcache_shape *s);
 const struct tcache_shape *tcache__shape_of(const struct glibc_layout *l, uint64_t chunk_bytes);
