@@ -187,27 +187,81 @@ static bool is_edge(const struct taking *k, uint64_t start, uint64_t end)
 	return (first && first->start == start) || (last && last->end == end);
 }
 
-/*
- * More than libc has: memory that others manage may have such words by chance, at the start of a page. What begins or ends where a
- * mapping does, or beside another such block, is kept.
- */
-static void drop_inner(struct taking *k)
+/* What begins or ends where a mapping does, or beside another one, is more likely to be a block than what does not. */
+static bool is_inner(const struct taking *k, size_t i)
 {
 	const struct heap_range *r = k->mapped_ranges.v;
-	size_t n = 0, n_all = k->mapped.n;
 
-	for (size_t i = 0; i < n_all; i++) {
-		struct heap_range at = r[i];
-		bool beside = (n && k->mapped_ranges.v[n - 1].end == at.start) || (i + 1 < n_all && r[i + 1].start == at.end && is_edge(k, r[i + 1].start, r[i + 1].end));
+	if (is_edge(k, r[i].start, r[i].end) || (i && r[i - 1].end == r[i].start))
+		return false;
+	return i + 1 == k->mapped.n || r[i + 1].start != r[i].end || !is_edge(k, r[i + 1].start, r[i + 1].end);
+}
 
-		if (!beside && !is_edge(k, at.start, at.end)) {
-			k->mapped_bytes -= at.end - at.start;
+#define MAX_TOO_MANY 3
+#define MAX_CHOSEN_FROM 256
+
+struct choice {			/* which ones are none */
+	size_t v[MAX_TOO_MANY];
+	int n_inner;		/* of these; -1: no choice was found */
+};
+
+/* All ways to leave out n of those from `from` on whose bytes are `bytes`; the one with the most inner ones is kept. */
+static void choose(const struct taking *k, size_t n, size_t from, uint64_t bytes, size_t *chosen, size_t n_chosen, struct choice *best)
+{
+	int n_inner = 0;
+
+	if (!n) {
+		for (size_t i = 0; i < n_chosen; i++)
+			n_inner += is_inner(k, chosen[i]);
+		if (bytes || n_inner <= best->n_inner)
+			return;
+		memcpy(best->v, chosen, n_chosen * sizeof(*chosen));
+		best->n_inner = n_inner;
+		return;
+	}
+	for (size_t i = from; i < k->mapped.n; i++) {
+		uint64_t own = k->mapped_ranges.v[i].end - k->mapped_ranges.v[i].start;
+
+		if (own > bytes || (n == 1 && own != bytes))
+			continue;
+		chosen[n_chosen] = i;
+		choose(k, n - 1, i + 1, bytes - own, chosen, n_chosen + 1, best);
+	}
+}
+
+static void leave_out(struct taking *k, const struct choice *c, size_t n_out)
+{
+	size_t to = 0, out = 0;
+
+	for (size_t i = 0; i < k->mapped.n; i++) {
+		if (out < n_out && c->v[out] == i) {
+			k->mapped_bytes -= k->mapped_ranges.v[i].end - k->mapped_ranges.v[i].start;
+			out++;
 			continue;
 		}
-		k->mapped.v[n] = k->mapped.v[i];
-		k->mapped_ranges.v[n++] = at;
+		k->mapped.v[to] = k->mapped.v[i];
+		k->mapped_ranges.v[to++] = k->mapped_ranges.v[i];
 	}
-	k->mapped.n = k->mapped_ranges.n = n;
+	k->mapped.n = k->mapped_ranges.n = to;
+}
+
+/*
+ * More than libc has: memory that others manage may have such words by chance, at the start of a page. Those are left out
+ * without which number and bytes are libc's own.
+ */
+static void drop_strangers(struct taking *k, const struct glibc_sums *s)
+{
+	size_t n = k->mapped.n - s->n_mmaps, chosen[MAX_TOO_MANY];
+	struct choice best = { .n_inner = -1 };
+
+	if (n > MAX_TOO_MANY || k->mapped.n > MAX_CHOSEN_FROM || k->mapped_bytes < s->mmapped_mem)
+		return;
+	choose(k, n, 0, k->mapped_bytes - s->mmapped_mem, chosen, 0, &best);
+	if (best.n_inner < 0)
+		return;
+	leave_out(k, &best, n);
+	/* it may have been others of the same size */
+	k->n_mapped_unsure = n;
 }
 
 static bool agrees(const struct taking *k, const struct glibc_sums *s, bool again)
@@ -249,8 +303,9 @@ int taking__find_mapped(struct taking *k, struct err *e)
 			return r;
 		if (!taking__read_sums(k, &after))
 			break;
+		k->n_mapped_unsure = 0;
 		if (k->mapped.n > after.n_mmaps)
-			drop_inner(k);
+			drop_strangers(k, &after);
 		if (agrees(k, &after, i))
 			return 0;
 		k->mapped_thorough = true;

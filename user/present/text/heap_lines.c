@@ -295,6 +295,8 @@ void report__heap_lines(struct report *r, const struct snap_heap *h)
 	free_sentence(r, h);
 	if (!h->unreached.blocks)
 		unreached_sentence(r, h, "");
+	if (!h->refused && h->other_allocator)
+		report__line(r, "It has %s, too, whose blocks cannot be told from outside: what follows is glibc's alone.", h->other_allocator);
 	if (!h->refused) {
 		in_use_line(r, h);
 		older_line(r, h);
