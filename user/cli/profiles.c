@@ -121,6 +121,9 @@ static int check(struct snapshot *s, const struct opts *o, struct err *e)
 		return err_set(e, -EINVAL, "--view heap: no heap was looked at (malloctrace heap, or a trace with --reachable)");
 	if (o->views & VIEW_BLOCKS & ~views__in(s))
 		return err_set(e, -EINVAL, "--view blocks: no blocks were listed (record with --view blocks)");
+	if (snapshot__is_heap(s) && (o->filter || o->hide || o->suppressions || o->sort || o->metric))
+		return err_set(e, -EINVAL, "%s: of call stacks, and nothing was traced: this is what malloctrace heap found",
+			       o->filter ? "--filter" : o->hide ? "--hide" : o->suppressions ? "--suppressions" : o->sort ? "--sort" : "--metric");
 	if (snapshot__is_heap(s) && o->views & ~views__in(s))
 		return err_set(e, -EINVAL, "--view: nothing was traced, this is what malloctrace heap found: --view heap or blocks");
 	if (o->views & ~views__in(s) & ~VIEW_FREES)

@@ -12,6 +12,7 @@ struct listed {
 	const struct heap_block *block;
 	const struct traced_block *traced;	/* NULL: older than the trace, or there is none */
 	size_t at;
+	bool first;		/* before all others: without call stacks it is the lost ones that somebody goes on with */
 };
 
 static uint32_t site_of(const struct listed *x)
@@ -29,6 +30,8 @@ static int by_size(const void *a, const void *b)
 {
 	const struct listed *x = a, *y = b;
 
+	if (x->first != y->first)
+		return x->first ? -1 : 1;
 	if (x->block->usable != y->block->usable)
 		return x->block->usable > y->block->usable ? -1 : 1;
 	return (x->block->addr > y->block->addr) - (x->block->addr < y->block->addr);
@@ -128,7 +131,8 @@ int look__list_blocks(struct look *l)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->blocks.n; i++)
 		if (!(c->blocks.v[i].flags & BLOCK_LIBC))
-			v[n++] = (struct listed){ &c->blocks.v[i], traced__find(&l->traced, c->blocks.v[i].addr), i };
+			v[n++] = (struct listed){ &c->blocks.v[i], traced__find(&l->traced, c->blocks.v[i].addr), i,
+						 !l->o->traced && look__is_unreached(l, i) };
 	l->h->n_list_of = n;
 	qsort(v, n, sizeof(*v), l->o->list_oldest ? by_site_and_age : by_site_and_size);
 	/* all sites have their part of the room */

@@ -241,6 +241,8 @@ static int check_searched(const struct asked *a, struct err *e)
 	if (o->command == CMD_TRACE && o->views & (VIEW_HEAP | VIEW_BLOCKS) && o->recording.mode != MT_MODE_FULL)
 		return err_set(e, -EINVAL, "%s %s and --mode %s cannot be combined: that mode does not see where blocks are", asked__find(a, "view")->as,
 			       asked__find(a, "view")->val, mode__name(o->recording.mode));
+	if (o->command == CMD_TRACE && o->views == VIEW_BLOCKS && sort && sort != rank__key("age") && sort != rank__key("size"))
+		return err_set(e, -EINVAL, "%s %s: blocks are listed by age or by size", asked__find(a, "sort")->as, o->sort);
 	if (o->command == CMD_HEAP && o->views & ~(VIEW_HEAP | VIEW_BLOCKS))
 		return err_set(e, -EINVAL, "%s %s: of a heap there are the views heap and blocks", asked__find(a, "view")->as, asked__find(a, "view")->val);
 	return 0;

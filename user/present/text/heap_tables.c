@@ -352,16 +352,22 @@ static uint64_t age_of(const struct snap_heap *h, const struct snap_block *b)
 	return !b->site && h->older_known ? UINT64_MAX : b->age_ns;
 }
 
+static bool is_lost(const struct snap_block *b)
+{
+	return b->reach == REACH_UNREACHED || b->reach == REACH_INDIRECT;
+}
+
 /* "the oldest first"; a list that is in no such order is none of ours */
 static const char *order_of(const struct snap_heap *h)
 {
-	bool ages = h->n_list && age_of(h, &h->list[0]), sizes = h->n_list;
+	bool ages = h->n_list && age_of(h, &h->list[0]), sizes = h->n_list, lost = h->n_list && is_lost(&h->list[0]);
 
 	for (size_t i = 1; i < h->n_list; i++) {
+		lost &= is_lost(&h->list[i - 1]) >= is_lost(&h->list[i]);
 		ages &= age_of(h, &h->list[i - 1]) >= age_of(h, &h->list[i]);
 		sizes &= h->list[i - 1].bytes >= h->list[i].bytes;
 	}
-	return ages ? ", the oldest first" : sizes ? ", the largest first" : "";
+	return ages ? ", the oldest first" : sizes ? ", the largest first" : lost ? ", those without a pointer first" : "";
 }
 
 static int one_list(struct report *r, const struct snap_heap *h)
