@@ -18,7 +18,7 @@
 #include "heap/tally.h"
 
 /* Blocks whose kinds are looked up: all if there are no more, else so many by chance. */
-#define MAX_KINDS 200000
+#define MAX_KINDS 65536
 /* Of a size that few blocks have, at least so many. */
 #define MIN_KINDS_OF_SIZE 64
 #define GAP_NS 200000000	/* between two scans */
