@@ -6,6 +6,7 @@
 #include "lt.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -265,6 +266,16 @@ static char state_of(pid_t pid)
 	return state;
 }
 
+/* On its way back into the stop it runs for an instant, in the kernel. */
+static void want_stopped(struct test *t, pid_t pid)
+{
+	unsigned int left_ms = patience_s(10) * 1000;
+
+	while (state_of(pid) != 'T' && left_ms--)
+		poll(NULL, 0, 1);
+	want(t, state_of(pid) == 'T', "it is in state %c", state_of(pid));
+}
+
 /* One that is stopped already stays so, and one that another traces is not stopped. */
 TEST(heap_pause_of_a_stopped_one)
 {
@@ -278,7 +289,7 @@ TEST(heap_pause_of_a_stopped_one)
 	must(t, waitpid(f.c.pid, &status, WUNTRACED) == f.c.pid && WIFSTOPPED(status), "it does not stop");
 	k = check(t, f.c.pid, ledger, (const char *[]){ "--pause", NULL });
 	want_exact(t, "stopped by a signal", &k);
-	want(t, state_of(f.c.pid) == 'T', "it is in state %c", state_of(f.c.pid));
+	want_stopped(t, f.c.pid);
 	kill(f.c.pid, SIGCONT);
 
 	must(t, !ptrace(PTRACE_SEIZE, f.c.pid, 0, 0), "PTRACE_SEIZE: %s", strerror(errno));

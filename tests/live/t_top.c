@@ -128,7 +128,8 @@ TEST(top_heap)
 	fx__go(t, &s.fx);
 	COMES("97.7 KiB", "leak_here", "!UNREACHED");
 	keys(t, &s, "H");
-	COMES("[H heap]", "The heap of screen (", "was not looked at yet", "h  looks at it now", "!USABLE");
+	/* the first look may have been made by itself already */
+	COMES("[H heap]");
 	keys(t, &s, "h");
 	COMES("in use ", "kept by glibc", "not searched for blocks that no pointer reaches: u does it", "USABLE", "1,000      100   97.7 KiB", "!UNREACHED", "!was not looked at");
 	keys(t, &s, "g");
