@@ -20,10 +20,10 @@
 #include "heap/census.h"
 #include "tests/fixtures/heapledger.h"
 
-static struct {
+static struct sums {
 	uint64_t stable, changed, missed, false_live, wrong_size, in_flight, libc, unknown, unsure, most_wrong, beyond_bound;
 	uint64_t blocks, bytes, mapped, broken_bytes, swapped_bytes, cpu_us, paused_us, read_bytes, arenas, free_bytes, tcache_bytes;
-	uint64_t trimmable_bytes, resident_free_bytes, unsure_most, tool_bytes;
+	uint64_t trimmable_bytes, resident_free_bytes, unsure_most, unsure_looks, tool_bytes;
 } sum;
 static bool say;
 
@@ -179,6 +179,7 @@ static int once(struct target *t, struct glibc *g, const struct heap_ledger *l, 
 	uint64_t since, before, wrong = 0;
 	struct in_flight f = {};
 	struct census c = {};
+	struct sums was;
 	int r = pause ? target__pause(t, e) : 0;
 
 	if (r)
@@ -192,11 +193,17 @@ static int once(struct target *t, struct glibc *g, const struct heap_ledger *l, 
 	/* it may have been stopped anew */
 	if (pause && l)
 		f = read_in_flight(l);
+	was = sum;
 	if (!r && l)
 		wrong = compare(l, &c, since, pause, f);
 	target__resume(t);
 	if (r)
 		return r;
+	/* of a stop that says what it is not sure of, only that is held against it */
+	if (pause && c.unsure_blocks) {
+		sum = was;
+		sum.unsure_looks++;
+	}
 	sum.most_wrong = MAX(sum.most_wrong, wrong);
 	sum.beyond_bound += wrong > c.unsure_blocks ? wrong - c.unsure_blocks : 0;
 	add(&c);
@@ -212,7 +219,7 @@ static void print(void)
 	sum.tool_bytes = (uint64_t)u.ru_maxrss * 1024;
 #define LINE(member) printf(#member " %" PRIu64 "\n", sum.member)
 	LINE(stable); LINE(changed); LINE(missed); LINE(false_live); LINE(wrong_size); LINE(in_flight); LINE(libc); LINE(unknown);
-	LINE(unsure); LINE(unsure_most); LINE(most_wrong); LINE(beyond_bound); LINE(blocks); LINE(bytes); LINE(mapped); LINE(arenas);
+	LINE(unsure); LINE(unsure_most); LINE(unsure_looks); LINE(most_wrong); LINE(beyond_bound); LINE(blocks); LINE(bytes); LINE(mapped); LINE(arenas);
 	LINE(free_bytes); LINE(tcache_bytes); LINE(trimmable_bytes); LINE(resident_free_bytes); LINE(broken_bytes); LINE(swapped_bytes);
 	LINE(cpu_us); LINE(paused_us); LINE(read_bytes); LINE(tool_bytes);
 #undef LINE

@@ -133,6 +133,9 @@ struct taking {
 	bool is_moving;
 	uint64_t patience_us;	/* that is left to wait for threads which were interrupted within malloc */
 	uint64_t n_mapped_unsure;
+	/* of one that is stopped: threads within the allocator, and what these may have */
+	size_t n_inside;
+	uint64_t n_inside_unsure;
 };
 
 int lines__new(struct target *t, struct lines **ret);
@@ -174,6 +177,12 @@ int taking__read_caches(struct taking *k, struct err *e);
 /* glibc_mapped.c */
 int taking__find_mapped(struct taking *k, struct err *e);
 bool taking__is_mapped(const struct taking *k, uint64_t addr);	/* the block of one */
+
+/* glibc_inside.c */
+/* Of a stopped process: lets it go on for some milliseconds, until no thread is within the allocator; k->n_inside still are. */
+int taking__wait_outside(struct taking *k, struct err *e);
+/* How many of the blocks in use may be none, because those threads have them. */
+uint64_t taking__n_inside_unsure(struct taking *k);
 
 #define NO_MEMORY(e) err_set(e, -ENOMEM, "no memory for the blocks of a heap")
 

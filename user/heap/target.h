@@ -63,10 +63,14 @@ int target__pause_later(struct target *t, uint64_t ns, struct err *e);
 void target__resume(struct target *t);
 
 #define TARGET_MAX_REGISTERS 32
+#define NO_SYSCALL (-1)
 /* Registers of a thread. */
 struct target_thread {
 	int tid;
 	uint64_t sp, tp;	/* 0: not known */
+	/* of a stopped one: */
+	uint64_t pc;
+	int64_t syscall;	/* in which it is, or that has just returned; NO_SYSCALL: in none */
 	uint64_t regs[TARGET_MAX_REGISTERS];
 	uint32_t n_regs;	/* 0: they could not be read */
 	uint64_t switches;	/* how often it has left a processor; with sp, which is 0 of a thread that runs, tells whether it ran */

@@ -152,11 +152,31 @@ static int stop_all(struct target_stopped *s)
 	}
 }
 
+#ifdef __aarch64__
+#define SVC 0xd4000001u
+
+/*
+ * In which call a thread is. The kernel has forgotten the number by now: one that is to be made again has pc at its instruction,
+ * one that has returned behind it.
+ */
+static void find_syscall(struct target_thread *t)
+{
+	struct {
+		uint32_t before, at;
+	} code;
+	struct iovec here = { &code, sizeof(code) }, there = { (void *)(uintptr_t)(t->pc - sizeof(code.before)), sizeof(code) };
+
+	if (process_vm_readv(t->tid, &here, 1, &there, 1, 0) == sizeof(code) && (code.at == SVC || code.before == SVC))
+		t->syscall = (int64_t)t->regs[8];
+}
+#endif
+
 static void read_registers(struct target_thread *t)
 {
 	struct user_regs_struct regs;
 	struct iovec to = { &regs, sizeof(regs) };
 
+	t->syscall = NO_SYSCALL;
 	/* that of a program of 32 bits is shorter */
 	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_PRSTATUS, &to) || to.iov_len != sizeof(regs))
 		return;
@@ -165,6 +185,8 @@ static void read_registers(struct target_thread *t)
 	memcpy(t->regs, regs.regs, sizeof(regs.regs));
 	t->n_regs = ARRAY_SIZE(regs.regs);
 	t->sp = regs.sp;
+	t->pc = regs.pc;
+	find_syscall(t);
 	to = (struct iovec){ &t->tp, sizeof(t->tp) };
 	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_ARM_TLS, &to))
 		t->tp = 0;
@@ -175,6 +197,8 @@ static void read_registers(struct target_thread *t)
 	memcpy(t->regs, all, sizeof(all));
 	t->n_regs = ARRAY_SIZE(all);
 	t->sp = regs.rsp;
+	t->pc = regs.rip;
+	t->syscall = (int64_t)regs.orig_rax >= 0 ? (int64_t)regs.orig_rax : NO_SYSCALL;
 	t->tp = regs.fs_base;
 #endif
 }

@@ -271,8 +271,12 @@ static void doubt_lines(struct report *r, const struct snap_heap *h)
 
 	if (h->unsure_blocks) {
 		para__begin(&r->para, "unsure", LABEL_WIDTH);
-		para__words(&r->para, "what came or went while it was read may be counted or not; of all other blocks, at most %s may be wrong%s",
-			    fmt_exact(a, h->unsure_blocks), h->at_ns ? "" : "; --pause for exact figures");
+		if (h->paused_ns && strcmp(h->unreached.registers ?: "", "stopped"))
+			para__words(&r->para, "threads were within malloc or free at each stop, or not all of it could be read: at most %s block%s may be wrong",
+				    fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
+		else
+			para__words(&r->para, "what came or went while it was read may be counted or not; of all other blocks, at most %s may be wrong%s",
+				    fmt_exact(a, h->unsure_blocks), h->at_ns ? "" : "; --pause for exact figures");
 		para__end(&r->para);
 	}
 	if (h->swapped_bytes || h->broken_bytes) {
