@@ -197,15 +197,17 @@ static bool is_inner(const struct taking *k, size_t i)
 	return i + 1 == k->mapped.n || r[i + 1].start != r[i].end || !is_edge(k, r[i + 1].start, r[i + 1].end);
 }
 
-#define MAX_TOO_MANY 3
+#define MAX_TOO_MANY 16
 #define MAX_CHOSEN_FROM 256
+#define CHOICE_STEPS_MAX 5000000	/* some hundredths of a second: then it stays undecided */
 
 struct choice {			/* which ones are none */
 	size_t v[MAX_TOO_MANY];
 	int n_inner;		/* of these; -1: no choice was found */
+	uint64_t steps_left;
 };
 
-/* All ways to leave out n of those from `from` on whose bytes are `bytes`; the one with the most inner ones is kept. */
+/* Ways to leave out n of those from `from` on whose bytes are `bytes`; the one with the most inner ones is kept. */
 static void choose(const struct taking *k, size_t n, size_t from, uint64_t bytes, size_t *chosen, size_t n_chosen, struct choice *best)
 {
 	int n_inner = 0;
@@ -219,9 +221,10 @@ static void choose(const struct taking *k, size_t n, size_t from, uint64_t bytes
 		best->n_inner = n_inner;
 		return;
 	}
-	for (size_t i = from; i < k->mapped.n; i++) {
+	for (size_t i = from; i + n <= k->mapped.n && best->steps_left; i++) {
 		uint64_t own = k->mapped_ranges.v[i].end - k->mapped_ranges.v[i].start;
 
+		best->steps_left--;
 		if (own > bytes || (n == 1 && own != bytes))
 			continue;
 		chosen[n_chosen] = i;
@@ -252,7 +255,7 @@ static void leave_out(struct taking *k, const struct choice *c, size_t n_out)
 static void drop_strangers(struct taking *k, const struct glibc_sums *s)
 {
 	size_t n = k->mapped.n - s->n_mmaps, chosen[MAX_TOO_MANY];
-	struct choice best = { .n_inner = -1 };
+	struct choice best = { .n_inner = -1, .steps_left = CHOICE_STEPS_MAX };
 
 	if (n > MAX_TOO_MANY || k->mapped.n > MAX_CHOSEN_FROM || k->mapped_bytes < s->mmapped_mem)
 		return;
@@ -260,8 +263,8 @@ static void drop_strangers(struct taking *k, const struct glibc_sums *s)
 	if (best.n_inner < 0)
 		return;
 	leave_out(k, &best, n);
-	/* it may have been others of the same size */
-	k->n_mapped_unsure = n;
+	/* it may have been as many others: those are missed, and these are none */
+	k->n_mapped_unsure = 2 * n;
 }
 
 static bool agrees(const struct taking *k, const struct glibc_sums *s, bool again)
