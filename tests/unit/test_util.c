@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Names made clean, errors on their way up, growing arrays, small files. */
+/* Names made clean, errors on their way up, growing arrays, searching in order, small files. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "util/err.h"
+#include "util/sorted.h"
 #include "util/util.h"
 
 static const struct {
@@ -194,6 +195,42 @@ Test(vec, without_memory)
 	cr_expect_eq(room, 0);
 }
 #endif
+
+/* Each number of elements up to 9, and each place between them. */
+Test(sorted, count)
+{
+	static const unsigned int odd[] = { 1, 3, 5, 7, 9, 11, 13, 15, 17 };
+
+	for (size_t n = 0; n <= ARRAY_SIZE(odd); n++)
+		for (unsigned int below = 0; below <= 20; below++)
+			cr_expect_eq(sorted__count(one, odd, n, *one < below), MIN(below / 2, n), "%zu, %u", n, below);
+	cr_expect_eq(sorted__count(one, (const int *)NULL, 0, *one), 0);
+}
+
+Test(sorted, equal_ones)
+{
+	static const unsigned int v[] = { 1, 2, 2, 2, 3 };
+
+	cr_expect_eq(sorted__count(one, v, ARRAY_SIZE(v), *one < 2), 1);
+	cr_expect_eq(sorted__count(one, v, ARRAY_SIZE(v), *one <= 2), 4);
+}
+
+Test(sorted, ranges)
+{
+	struct range {
+		uint64_t start, end;
+	} v[] = { { 10, 20 }, { 20, 21 }, { 30, 40 }, { UINT64_MAX - 1, UINT64_MAX } };
+	static const struct {
+		uint64_t addr;
+		int is;
+	} rows[] = { { 0, -1 }, { 9, -1 }, { 10, 0 },  { 19, 0 },  { 20, 1 },		   { 21, -1 },
+		     { 29, -1 }, { 30, 2 }, { 39, 2 }, { 40, -1 }, { UINT64_MAX - 1, 3 }, { UINT64_MAX, -1 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		cr_expect_eq(sorted__range_of(v, ARRAY_SIZE(v), rows[i].addr), rows[i].is < 0 ? NULL : &v[rows[i].is], "%#llx",
+			     (unsigned long long)rows[i].addr);
+	cr_expect_null(sorted__range_of(v, 0, 10));
+}
 
 Test(read_small_file, failures)
 {

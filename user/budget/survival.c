@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "budget/survival.h"
+#include "util/sorted.h"
 #include "util/util.h"
 
 double age_class__from(size_t k)
@@ -124,19 +125,10 @@ void survival__begin_scan(struct survival *s)
 void survival__in_table(struct survival *s, uint64_t born_ns, uint64_t size)
 {
 	double t = (double)born_ns - s->origin_ns;
-	size_t low = 0, high = s->n;
+	size_t n = sorted__count(c, s->cohort, s->n, c->from_ns <= t);
 
-	/* the last cohort that begins at or before it */
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (s->cohort[mid].from_ns <= t)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low)
-		add_weight(&s->cohort[low - 1].left, (struct weight){ 1, size });
+	if (n)
+		add_weight(&s->cohort[n - 1].left, (struct weight){ 1, size });
 }
 
 /* Of two neighbours, the one has more blocks in the table than were born in it, as the other misses. */

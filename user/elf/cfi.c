@@ -27,6 +27,7 @@
 
 #include "elf/cfi.h"
 #include "elf/cfi_parts.h"
+#include "util/sorted.h"
 
 /* What compilers put between functions to align the next one. */
 #define MAX_PADDING_BYTES 15
@@ -298,17 +299,9 @@ int cfi__compile_image(const void *image, size_t len, bool calls_only, struct cf
 
 const struct cfi_row *cfi__find(const struct cfi *c, uint64_t pc)
 {
-	size_t lo = 0, hi = c->n_rows;
+	size_t n = sorted__count(row, c->rows, c->n_rows, row->pc <= pc);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->rows[mid].pc <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? &c->rows[lo - 1] : NULL;
+	return n ? &c->rows[n - 1] : NULL;
 }
 
 int cfi__mark_starts(struct cfi *c)

@@ -25,6 +25,7 @@
 
 #include "elf/elffile.h"
 #include "elf/pool.h"
+#include "util/sorted.h"
 #include "util/util.h"
 
 #define UNITS_MAX (1u << 20)
@@ -87,19 +88,11 @@ static int by_low(const void *pa, const void *pb)
 /* The span that holds addr and begins last. */
 static const struct span *find_span(const struct span *v, size_t n, uint64_t addr)
 {
-	size_t low = 0, high = n;
+	size_t i = sorted__count(s, v, n, s->low <= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (v[mid].low <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (size_t steps = 0; low > 0 && steps < BACK_MAX; low--, steps++)
-		if (v[low - 1].high > addr)
-			return &v[low - 1];
+	for (size_t steps = 0; i > 0 && steps < BACK_MAX; i--, steps++)
+		if (v[i - 1].high > addr)
+			return &v[i - 1];
 	return NULL;
 }
 

@@ -13,6 +13,7 @@
 #include <errno.h>
 
 #include "elf/cfi_parts.h"
+#include "util/sorted.h"
 
 #define MAX_CODE_ALIGN 64
 #define MAX_DATA_ALIGN 4096
@@ -187,24 +188,14 @@ static int add_cie(struct eh_frame *f, const struct cfa_arch *arch, uint32_t at,
 
 static bool find_cie(const struct eh_frame *f, uint64_t at, uint32_t *ret)
 {
-	size_t lo = 0, hi = f->cies.n;
+	size_t n = f->cies.n, i;
 
 	/* nearly always the last one that was met */
-	if (hi && f->cies.v[hi - 1].at <= at)
-		lo = hi - 1;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (f->cies.v[mid].at == at) {
-			*ret = mid;
-			return true;
-		}
-		if (f->cies.v[mid].at < at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return false;
+	i = n && f->cies.v[n - 1].at <= at ? n - 1 : sorted__count(c, f->cies.v, n, c->at < at);
+	if (i == n || f->cies.v[i].at != at)
+		return false;
+	*ret = i;
+	return true;
 }
 
 /* ---- FDEs */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "elf/object.h"
+#include "util/sorted.h"
 #include "util/util.h"
 
 #define LIST_MAX (256ull << 20)		/* bytes read over its life */
@@ -192,19 +193,11 @@ void jitmap__refresh(struct object *obj)
 
 const char *jitmap__find(const struct jitmap *j, uint64_t addr)
 {
-	size_t low = 0, high = j->functions.n;
+	size_t i = sorted__count(f, j->functions.v, j->functions.n, f->start <= addr);
 	const struct function *found = NULL;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (j->functions.v[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (size_t steps = 0; low > 0 && steps < BACK_MAX; low--, steps++) {
-		const struct function *f = &j->functions.v[low - 1];
+	for (size_t steps = 0; i > 0 && steps < BACK_MAX; i--, steps++) {
+		const struct function *f = &j->functions.v[i - 1];
 
 		if (f->end > addr && (!found || f->order > found->order))
 			found = f;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "elf/elffile.h"
+#include "util/sorted.h"
 #include "util/util.h"
 
 #define SYMBOLS_MAX (16u << 20)
@@ -189,23 +190,16 @@ void symtab__sort(struct symtab *t)
 
 const struct symbol *symtab__find(const struct symtab *t, uint64_t addr)
 {
-	size_t low = 0, high = t->n;
 	const struct symbol *near;
+	size_t n;
 
 	if (!t->max_end)
 		return NULL;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->v[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	n = sorted__count(s, t->v, t->n, s->start <= addr);
+	if (!n)
 		return NULL;
-	near = &t->v[low - 1];
-	for (size_t i = low, steps = 0; i > 0 && t->max_end[i - 1] > addr && steps < BACK_MAX; i--, steps++)
+	near = &t->v[n - 1];
+	for (size_t i = n, steps = 0; i > 0 && t->max_end[i - 1] > addr && steps < BACK_MAX; i--, steps++)
 		if (t->v[i - 1].sized && t->v[i - 1].end > addr)
 			return &t->v[i - 1];
 	/* Only what begins last may reach further than it says, and only if it says nothing. */

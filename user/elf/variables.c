@@ -15,6 +15,7 @@
 #include "elf/debugfile.h"
 #include "elf/elffile.h"
 #include "elf/object.h"
+#include "util/sorted.h"
 #include "util/util.h"
 
 #define VARIABLES_MAX (4u << 20)
@@ -151,15 +152,5 @@ void variables__done(struct variables *v)
 
 const struct variable *variables__find(const struct variables *v, uint64_t vaddr)
 {
-	size_t low = 0, high = v->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (v->v[mid].end <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < v->n && v->v[low].start <= vaddr ? &v->v[low] : NULL;
+	return sorted__range_of(v->v, v->n, vaddr);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "heap/block_index.h"
+#include "util/sorted.h"
 
 #define SECTION_BITS 20
 #define SECTION_BYTES (1ull << SECTION_BITS)
@@ -206,17 +207,9 @@ static void fill_lines(struct block_index *x)
 /* v lies in a granule that is covered. */
 static uint32_t by_search(const struct block_index *x, uint64_t v)
 {
-	uint32_t low = 0, high = x->n_blocks;
+	uint32_t n = sorted__count(b, x->blocks, x->n_blocks, b->addr <= v);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (x->blocks[mid].addr <= v)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && v < end_of(&x->blocks[low - 1]) ? low - 1 : NO_BLOCK;
+	return n && v < end_of(&x->blocks[n - 1]) ? n - 1 : NO_BLOCK;
 }
 
 /* What to look at for an address: a line, or the one block that covers its section. */

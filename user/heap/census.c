@@ -13,6 +13,7 @@
 
 #include "heap/glibc_parts.h"
 #include "heap/target_parts.h"
+#include "util/sorted.h"
 
 #define FROM_FAST 1ull
 #define TAKES_MAX 5
@@ -406,17 +407,8 @@ void glibc__done(struct glibc *g)
 
 const struct heap_block *census__find(const struct census *c, uint64_t addr)
 {
-	size_t low = 0, high = c->blocks.n;
+	size_t n = sorted__count(b, c->blocks.v, c->blocks.n, b->addr <= addr);
+	const struct heap_block *last = n ? &c->blocks.v[n - 1] : NULL;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->blocks.v[mid].addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low || addr - c->blocks.v[low - 1].addr >= MAX(c->blocks.v[low - 1].usable, 1ull))
-		return NULL;
-	return &c->blocks.v[low - 1];
+	return last && addr - last->addr < MAX(last->usable, 1ull) ? last : NULL;
 }

@@ -11,6 +11,7 @@
 
 #include "heap/glibc_parts.h"
 #include "heap/target_parts.h"
+#include "util/sorted.h"
 
 #define HEADERS_AT_ONCE 256
 #define READS_MAX 4
@@ -274,17 +275,9 @@ static bool agrees(const struct taking *k, const struct glibc_sums *s, bool agai
 
 bool taking__is_mapped(const struct taking *k, uint64_t addr)
 {
-	size_t low = 0, high = k->mapped.n;
+	size_t i = sorted__count(m, k->mapped.v, k->mapped.n, m->addr < addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (k->mapped.v[mid].addr < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < k->mapped.n && k->mapped.v[low].addr == addr;
+	return i < k->mapped.n && k->mapped.v[i].addr == addr;
 }
 
 int taking__find_mapped(struct taking *k, struct err *e)

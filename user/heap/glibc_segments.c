@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "heap/glibc_parts.h"
+#include "util/sorted.h"
 
 #define ARENA_NOT_CONTIGUOUS 2u
 #define HEAP_INFO_MAX 0x80
@@ -231,17 +232,7 @@ static int sort(struct taking *k, struct err *e)
 
 const struct segment *taking__segment_of(const struct taking *k, uint64_t addr)
 {
-	size_t low = 0, high = k->segments.n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (k->segments.v[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < k->segments.n && addr >= k->segments.v[low].start ? &k->segments.v[low] : NULL;
+	return sorted__range_of(k->segments.v, k->segments.n, addr);
 }
 
 int taking__find_segments(struct taking *k, struct err *e)

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/sorted.h"
+
 #define GAP_MAX 3		/* mappings without a name, among those of a module */
 
 static bool is_same_file(const struct mapping *a, const struct mapping *b)
@@ -95,17 +97,7 @@ void modules__done(struct modules *m)
 
 struct module *modules__find(const struct modules *m, uint64_t addr)
 {
-	size_t low = 0, high = m->all.n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m->all.v[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < m->all.n && m->all.v[low].start <= addr ? &m->all.v[low] : NULL;
+	return sorted__range_of(m->all.v, m->all.n, addr);
 }
 
 /* Pages are mapped whole: a mapping begins somewhat before its segment. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "heap/glibc_parts.h"
+#include "util/sorted.h"
 
 #define MAX_STEPS (4u * MAX_NEWER)
 
@@ -47,17 +48,7 @@ void newer__done(struct newer *n)
 /* Ranges are in order and disjoint. */
 static const struct heap_range *range_of(const struct heap_range *v, size_t n, uint64_t addr)
 {
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (v[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && addr < v[low - 1].end ? &v[low - 1] : NULL;
+	return sorted__range_of(v, n, addr);
 }
 
 static bool is_grown(const struct newer *n, uint64_t addr)
@@ -182,19 +173,10 @@ static bool find_there(struct newer *n, uint64_t addr, struct heap_range *ret)
 /* The last known block before an address; NO_BLOCK: none from which chunks could lead there. */
 static uint32_t block_before(const struct newer *n, uint64_t addr)
 {
-	size_t low = 0, high = n->c->blocks.n;
-	const struct heap_block *b;
+	size_t n_before = sorted__count(b, n->c->blocks.v, n->c->blocks.n, b->addr <= addr);
+	const struct heap_block *last = n_before ? &n->c->blocks.v[n_before - 1] : NULL;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (n->c->blocks.v[mid].addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	b = low ? &n->c->blocks.v[low - 1] : NULL;
-	return b && !(b->flags & (BLOCK_MAPPED | BLOCK_FOREIGN)) ? low - 1 : NO_BLOCK;
+	return last && !(last->flags & (BLOCK_MAPPED | BLOCK_FOREIGN)) ? n_before - 1 : NO_BLOCK;
 }
 
 static struct gap *gap_behind(struct newer *n, uint32_t block)
@@ -231,23 +213,16 @@ static bool find_around(struct newer *n, uint64_t addr, struct heap_range *ret)
 {
 	uint32_t before = block_before(n, addr);
 	struct gap *g = before != NO_BLOCK ? gap_behind(n, before) : NULL;
-	size_t low = 0, high;
 	uint64_t chunk, size;
+	size_t n_before;
 
 	if (!g)
 		return false;
 	walk(n, g, addr);
-	for (high = g->chunks.n; low < high;) {
-		size_t mid = low + (high - low) / 2;
-
-		if (g->chunks.v[mid] + CHUNK_HEADER <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	n_before = sorted__count(one, g->chunks.v, g->chunks.n, *one + CHUNK_HEADER <= addr);
+	if (!n_before)
 		return false;
-	chunk = g->chunks.v[low - 1];
+	chunk = g->chunks.v[n_before - 1];
 	size = size_at(n, chunk);
 	*ret = (struct heap_range){ chunk + CHUNK_HEADER, chunk + size + 8 };
 	return size && addr < ret->end && is_in_use(n, chunk, size);

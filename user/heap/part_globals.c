@@ -7,21 +7,12 @@
 
 #include "elf/demangle.h"
 #include "heap/parts_inner.h"
+#include "util/sorted.h"
 
 /* The first that ends behind an address. */
 static size_t first_behind(const struct variables *all, uint64_t vaddr)
 {
-	size_t low = 0, high = all->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (all->v[mid].end <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return sorted__count(one, all->v, all->n, one->end <= vaddr);
 }
 
 int part_globals__count(struct part_globals *g, struct parts *p, struct module *m, uint64_t start, uint64_t end, bool swapped)

@@ -8,6 +8,7 @@
 
 #include "elf/demangle.h"
 #include "heap/parts_inner.h"
+#include "util/sorted.h"
 
 int part_spans__add(struct part_spans *to, const struct target *t, uint64_t start, uint64_t end, enum span_is is, size_t of)
 {
@@ -55,17 +56,7 @@ void part_spans__settle(struct part_spans *s)
 
 const struct part_span *part_spans__find(const struct part_spans *s, uint64_t addr)
 {
-	size_t low = 0, high = s->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->v[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < s->n && s->v[low].start <= addr ? &s->v[low] : NULL;
+	return sorted__range_of(s->v, s->n, addr);
 }
 
 /* ---- those of a process */

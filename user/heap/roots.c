@@ -7,6 +7,7 @@
 
 #include "heap/roots.h"
 #include "util/parse.h"
+#include "util/sorted.h"
 #include "util/text.h"
 
 /* What functions that call no others may use below their stack pointer: x86_64's; others have less. */
@@ -111,20 +112,10 @@ static int find_spots(struct spots *s, const struct roots *r)
 /* Those that lie in a mapping. */
 static const struct spot *spots_in(const struct spots *s, const struct mapping *m, size_t *ret_n)
 {
-	size_t low = 0, high = s->v.n;
+	size_t first = sorted__count(one, s->v.v, s->v.n, one->addr < m->start);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s->v.v[mid].addr < m->start)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (high = low; high < s->v.n && s->v.v[high].addr < m->end; high++)
-		;
-	*ret_n = high - low;
-	return s->v.v + low;
+	*ret_n = sorted__count(one, s->v.v, s->v.n, one->addr < m->end) - first;
+	return s->v.v + first;
 }
 
 /*
@@ -495,17 +486,9 @@ int roots__search_variables(struct roots *r, struct search *s, const struct bloc
 
 bool roots__is_variable(const struct roots *r, uint64_t addr)
 {
-	size_t low = 0, high = r->ranges.n;
+	size_t n = sorted__count(one, r->ranges.v, r->ranges.n, one->area == AREA_MODULE && one->start <= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (r->ranges.v[mid].area == AREA_MODULE && r->ranges.v[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && addr < r->ranges.v[low - 1].end;
+	return n && addr < r->ranges.v[n - 1].end;
 }
 
 static bool is_where_it_was(const struct target_thread *was, const struct target_thread *now, size_t n_now)

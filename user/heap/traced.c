@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/sorted.h"
+
 static void drop(struct traced_blocks *b)
 {
 	free(b->v);
@@ -32,17 +34,9 @@ int traced__before(struct traced *t)
 
 static const struct traced_block *find(const struct traced_blocks *b, uint64_t addr)
 {
-	size_t low = 0, high = b->n;
+	size_t i = sorted__count(one, b->v, b->n, one->addr < addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (b->v[mid].addr < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < b->n && b->v[low].addr == addr ? &b->v[low] : NULL;
+	return i < b->n && b->v[i].addr == addr ? &b->v[i] : NULL;
 }
 
 /* Both go by address: a step ahead in one table for a step in the other. */
@@ -187,15 +181,7 @@ bool traced__is_same(const struct traced *t, const struct heap_block *b)
 
 bool traced__is_older(const struct traced *t, const struct heap_block *b)
 {
-	size_t low = 0, high = t->older.n;
+	size_t i = sorted__count(one, t->older.v, t->older.n, one->addr < b->addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (t->older.v[mid].addr < b->addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < t->older.n && t->older.v[low].addr == b->addr;
+	return i < t->older.n && t->older.v[i].addr == b->addr;
 }

@@ -50,6 +50,7 @@
 #include "probe/entry.h"
 #include "probe/insn.h"
 #include "probe/plan.h"
+#include "util/sorted.h"
 #include "util/util.h"
 
 #define MAX_REGIONS MT_CODE_RANGES
@@ -142,18 +143,10 @@ static struct region *region_of(struct walk *w, uint64_t addr)
 /* From the nearest known start to the next one. */
 static void bounds_of(const struct walk *w, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end)
 {
-	size_t lo = 0, hi = w->n_starts;
+	size_t n = sorted__count(start, w->starts, w->n_starts, *start <= addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (w->starts[mid] <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	*ret_start = lo && addr - w->starts[lo - 1] < MAX_REGION_BYTES / 2 ? w->starts[lo - 1] : addr;
-	*ret_end = lo < w->n_starts ? w->starts[lo] : UINT64_MAX;
+	*ret_start = n && addr - w->starts[n - 1] < MAX_REGION_BYTES / 2 ? w->starts[n - 1] : addr;
+	*ret_end = n < w->n_starts ? w->starts[n] : UINT64_MAX;
 }
 
 static int go_to(struct walk *w, uint64_t target, int64_t sp)

@@ -11,6 +11,7 @@
 
 #include "process/maps.h"
 #include "util/rights.h"
+#include "util/sorted.h"
 #include "util/util.h"
 
 static bool take_number(const char **p, const char *end, unsigned int base, uint64_t *ret)
@@ -166,19 +167,7 @@ int maps__read(pid_t pid, struct maps *ret, struct err *e)
 
 const struct mapping *maps__find(const struct maps *m, uint64_t addr)
 {
-	size_t lo = 0, hi = m->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (addr < m->v[mid].start)
-			hi = mid;
-		else if (addr >= m->v[mid].end)
-			lo = mid + 1;
-		else
-			return &m->v[mid];
-	}
-	return NULL;
+	return sorted__range_of(m->v, m->n, addr);
 }
 
 void maps__done(struct maps *m)

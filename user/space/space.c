@@ -14,6 +14,7 @@
 #include "space/space.h"
 #include "space/space_memory.h"
 #include "space/space_pages.h"
+#include "util/sorted.h"
 #include "util/util.h"
 
 /* What goes beyond this has no names. */
@@ -306,18 +307,10 @@ static struct space_range *looked_at_before(const struct space *s, struct object
 /* Is any of it among what is mapped, which is in order? */
 static bool is_mapped(const struct space_range *r, struct objects *objects, const struct maps *maps)
 {
-	size_t lo = 0, hi = maps->n;
+	size_t first = sorted__count(m, maps->v, maps->n, m->end <= r->start);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (maps->v[mid].end <= r->start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (; lo < maps->n && maps->v[lo].start < r->end; lo++) {
-		const struct mapping *m = &maps->v[lo];
+	for (size_t i = first; i < maps->n && maps->v[i].start < r->end; i++) {
+		const struct mapping *m = &maps->v[i];
 
 		if (m->exec && (!m->ino || m->file_off - r->file_off == m->start - r->start) && is_of(r, objects, m))
 			return true;
@@ -593,17 +586,7 @@ const struct space_range *space__find(const struct space *s, uint64_t addr)
 
 bool space__is_anon(const struct space *s, uint64_t addr)
 {
-	size_t lo = 0, hi = s->anon.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->anon.v[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < s->anon.n && s->anon.v[lo].start <= addr;
+	return sorted__range_of(s->anon.v, s->anon.n, addr);
 }
 
 void space__refresh_jit(struct space *s, pid_t pid)

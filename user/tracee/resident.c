@@ -19,6 +19,7 @@
 #include "process/peek.h"
 #include "tracee/tracee_parts.h"
 #include "util/log.h"
+#include "util/sorted.h"
 
 #define PAUSE_NS (5 * SECOND_NS)	/* between two readings at the least, */
 #define PAUSE_SHARE 250			/* and so many times what the last one took */
@@ -101,17 +102,7 @@ static bool is_glibc(const struct tracees *t, const struct tracee *p)
 /* Blocks are sorted by process. */
 static size_t first_of(const struct cut *cut, uint32_t proc)
 {
-	size_t lo = 0, hi = cut->n_blocks;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (cut->blocks[mid].proc < proc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return sorted__count(b, cut->blocks, cut->n_blocks, b->proc < proc);
 }
 
 static void in_between(const struct resident_looks *m)

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/sorted.h"
 #include "util/util.h"
 
 #define ELLIPSIS "…"
@@ -38,19 +39,9 @@ static const struct {
 
 static unsigned int cols_of(uint32_t c)
 {
-	size_t low = 0, high = ARRAY_SIZE(ranges);
+	size_t i = sorted__count(r, ranges, ARRAY_SIZE(ranges), r->to < c);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (c > ranges[mid].to)
-			low = mid + 1;
-		else if (c < ranges[mid].from)
-			high = mid;
-		else
-			return ranges[mid].cols;
-	}
-	return 1;
+	return i < ARRAY_SIZE(ranges) && ranges[i].from <= c ? ranges[i].cols : 1;
 }
 
 size_t text_next(const char *text, size_t n, uint32_t *ret_char, unsigned int *ret_cols)

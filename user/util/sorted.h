@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/* Searching in what is in order. */
+#ifndef MT_SORTED_H
+#define MT_SORTED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * How many of n elements a condition holds for, where it holds for none behind one that it does not hold for. So it is also the
+ * index of the first that it does not hold for, and n if there is none. The condition speaks of one element by the name given:
+ *
+ *	size_t n_before = sorted__count(b, c->blocks.v, c->blocks.n, b->addr <= addr);
+ *
+ * It is met about log2(n) times, and the loop is the caller's own: no call, no void pointer.
+ */
+#define sorted__count(one, v, n, condition)							\
+	({											\
+		const __typeof__((v)[0]) *const sorted_all = (v);				\
+		size_t sorted_low = 0, sorted_high = (n);					\
+												\
+		while (sorted_low < sorted_high) {						\
+			size_t sorted_mid = sorted_low + (sorted_high - sorted_low) / 2;	\
+			const __typeof__((v)[0]) *const one = sorted_all + sorted_mid;		\
+												\
+			if (condition)								\
+				sorted_low = sorted_mid + 1;					\
+			else									\
+				sorted_high = sorted_mid;					\
+		}										\
+		sorted_low;									\
+	})
+
+/* Of ranges that are in order and disjoint, and say their start and end: the one that an address is in; NULL if none is. */
+#define sorted__range_of(v, n, addr)									\
+	({												\
+		__typeof__(&(v)[0]) sorted_ranges = (v);						\
+		size_t sorted_n = (n);									\
+		uint64_t sorted_addr = (addr);								\
+		size_t sorted_at = sorted__count(r_, sorted_ranges, sorted_n, r_->end <= sorted_addr);	\
+													\
+		sorted_at < sorted_n && sorted_ranges[sorted_at].start <= sorted_addr ?			\
+			&sorted_ranges[sorted_at] : NULL;						\
+	})
+
+#endif
