@@ -114,6 +114,21 @@ TEST(heap_census_idle)
 		check_heap(t, NULL, "heapledger", NULL, &heaps[i]);
 }
 
+/* Memory of others that looks like blocks: told from them by libc's own sums, and by their places. That is a guess, and said. */
+TEST(heap_census_strangers)
+{
+	const char *ledger = in_dir(t, "ledger");
+	struct checked k;
+	struct fx f;
+
+	fx__start(t, &f, "heapledger", ledger, "2", number_arg(scaled(20000)), "mapped", "strangers", NULL);
+	k = check(t, f.c.pid, ledger, (const char *[]){ "--say", NULL });
+	want_exact(t, "strangers", &k);
+	want_eq(t, "unknown to the ledger", 0, figure(t, &k, "unknown"));
+	want_eq(t, "unsure: each of twelve may be a block, and a block it", 24, figure(t, &k, "unsure"));
+	fx__quit(t, &f);
+}
+
 TEST(heap_census_static)
 {
 	for (size_t i = 0; i < sizeof(heaps) / sizeof(*heaps); i++)
