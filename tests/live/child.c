@@ -66,12 +66,13 @@ static _Noreturn void be_child(const struct spawn *s, int in, int out, int err)
 
 void child__start(struct test *t, struct child *c, const struct spawn *s)
 {
-	int in[2], out[2] = { -1, -1 }, err[2];
+	int in[2], out[2] = { -1, -1 }, err[2], exec[2];
+	char none;
 
 	memset(c, 0, sizeof(*c));
 	text__add(&c->outs, "", 0);
 	text__add(&c->errs, "", 0);
-	must(t, !pipe2(in, O_CLOEXEC) && !pipe2(err, O_CLOEXEC), "pipe: %s", strerror(errno));
+	must(t, !pipe2(in, O_CLOEXEC) && !pipe2(err, O_CLOEXEC) && !pipe2(exec, O_CLOEXEC), "pipe: %s", strerror(errno));
 	if (s->plain_out)
 		out[0] = out[1] = memfd_create("stdout", MFD_CLOEXEC);
 	else
@@ -81,6 +82,11 @@ void child__start(struct test *t, struct child *c, const struct spawn *s)
 	must(t, c->pid >= 0, "fork: %s", strerror(errno));
 	if (c->pid == 0)
 		be_child(s, in[0], out[1], err[1]);
+	/* closed by exec: from now on it is that program, and no copy of this one */
+	close(exec[1]);
+	while (read(exec[0], &none, 1) < 0 && errno == EINTR)
+		;
+	close(exec[0]);
 	close(in[0]);
 	close(err[1]);
 	if (out[0] != out[1])

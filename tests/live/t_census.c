@@ -347,7 +347,6 @@ TEST(heap_census_of_others)
 			struct spawn s = { .argv = { fixture("nolibc") } };
 
 			child__start(t, &c, &s);
-			/* it says nothing: it is there once it is that program */
 			want_refused(t, others[i].fixture, c.pid, others[i].words);
 			child__kill(t, &c, SIGKILL);
 		} else {
