@@ -312,7 +312,7 @@ static int take_once(struct taking *k, struct err *e)
 		return r;
 	k->is_moving |= has_moved(k);
 	drop_freed(k);
-	k->n_inside_unsure = taking__n_inside_unsure(k);
+	taking__count_on_the_way(k);
 	count_tops(k);
 	return note_ranges(k, e);
 }
@@ -350,7 +350,7 @@ static uint64_t count_unsure(const struct taking *k)
 {
 	uint64_t least = k->is_moving && !k->t->stopped ? MOVING_UNSURE : 0;
 
-	return least + k->n_unsettled + k->n_mapped_unsure + k->n_inside_unsure + k->n_breaks + k->c->broken_bytes / CHUNK_MIN;
+	return least + k->n_unsettled + k->n_mapped_unsure + k->n_on_the_way + k->n_breaks + k->c->broken_bytes / CHUNK_MIN;
 }
 
 int census__take(struct target *t, struct glibc *g, struct census *ret, struct err *e)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns the threads of a stopped process that are within the allocator. What such a thread takes from a list or puts
- * into one is in no list meanwhile, and looks as if it were in use: one block, or, where fast bins are emptied, all
- * of a list. So it goes on for a moment, until all threads are elsewhere; else that is told as unsure.
+ * Owns what threads within the allocator have in hand. What such a thread takes from a list or puts into one is in no
+ * list meanwhile, and looks as if it were in use: one block, or, where fast bins are emptied, all of a list. A process that is
+ * stopped goes on for a moment, until all threads are elsewhere; of others, and where that fails, it is told as unsure.
  *
  * Not seen: a thread that is in a signal's handler which interrupted the allocator.
  */
@@ -88,30 +88,63 @@ int taking__wait_outside(struct taking *k, struct err *e)
 
 /* ---- what they may have */
 
-/* Is it linked as blocks of fast bins are, or the last of such a list? Only lists that are taken apart just now have these. */
-static bool may_be_linked(struct taking *k, const struct heap_block *b)
-{
-	const struct heap_block *next;
-	uint64_t word;
+/* Where fast bins are emptied, a thread takes all of a list at once, and may be interrupted then for long. */
 
-	if (b->flags & BLOCK_MAPPED || (b->usable + 8 - CHUNK_MIN) / CHUNK_ALIGN >= FAST_BINS_MAX || !lines__word(k->lines, b->addr, &word))
-		return false;
-	word = k->l->links_mangled ? word ^ b->addr >> 12 : word;
-	if (!word || word % CHUNK_ALIGN)
-		return false;
-	next = census__find(k->c, word + CHUNK_HEADER);
-	return next && next->addr == word + CHUNK_HEADER && next->usable == b->usable;
+static uint64_t link_of(const struct taking *k, uint64_t addr, uint64_t word)
+{
+	return k->l->links_mangled ? word ^ addr >> 12 : word;
 }
 
-uint64_t taking__n_inside_unsure(struct taking *k)
+static bool could_be_chunk(const struct taking *k, uint64_t addr)
+{
+	return addr && !(addr % CHUNK_ALIGN) && taking__segment_of(k, addr);
+}
+
+bool taking__may_be_linked(const struct taking *k, uint64_t addr, uint64_t chunk_bytes, uint64_t word)
+{
+	if (!k->l->n_fast || (chunk_bytes - CHUNK_MIN) / CHUNK_ALIGN >= FAST_BINS_MAX)
+		return false;
+	if (k->l->links_known)
+		return could_be_chunk(k, link_of(k, addr, word));
+	return could_be_chunk(k, word) || could_be_chunk(k, word ^ addr >> 12);
+}
+
+/* The chunk to which it is linked; 0: none of its size is there. */
+static uint64_t next_of(struct taking *k, const struct heap_block *b)
+{
+	uint64_t word, next, size;
+
+	if (!lines__word(k->lines, b->addr, &word))
+		return 0;
+	next = link_of(k, b->addr, word);
+	if (!could_be_chunk(k, next) || !lines__word(k->lines, next + 8, &size) || (size & ~CHUNK_FLAGS) != b->usable + 8ull)
+		return 0;
+	return next;
+}
+
+static uint64_t n_linked(struct taking *k)
 {
 	uint64_t n = 0;
 
-	if (!k->n_inside)
-		return 0;
 	lines__forget(k->lines);
-	for (size_t i = 0; i < k->c->blocks.n && k->l->n_fast; i++)
-		n += may_be_linked(k, &k->c->blocks.v[i]);
-	/* the last one of a list has no link */
-	return (uint64_t)k->n_inside * BLOCKS_ON_THE_WAY + n + !!n;
+	for (size_t i = 0; i < k->c->blocks.n; i++) {
+		const struct heap_block *b = &k->c->blocks.v[i], *last;
+		uint64_t next = b->flags & BLOCK_LINKED ? next_of(k, b) : 0;
+
+		if (!next)
+			continue;
+		/* the last of a list has no link */
+		last = census__find(k->c, next + CHUNK_HEADER);
+		n += 1 + (last && !(last->flags & BLOCK_LINKED));
+	}
+	return n;
+}
+
+void taking__count_on_the_way(struct taking *k)
+{
+	k->n_on_the_way = k->n_inside * BLOCKS_ON_THE_WAY;
+	if (k->n_inside || (k->is_moving && !k->t->stopped))
+		k->n_on_the_way += n_linked(k);
+	for (size_t i = 0; i < k->c->blocks.n; i++)
+		k->c->blocks.v[i].flags &= ~BLOCK_LINKED;
 }

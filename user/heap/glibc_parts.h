@@ -32,6 +32,8 @@
 
 /* A block in the list that may be free: its second word is the key of tcaches. */
 #define BLOCK_KEYED 0x80
+/* ... its first word could be the link of a fast bin. */
+#define BLOCK_LINKED 0x40
 
 struct addresses vec(uint64_t);
 struct ranges vec(struct heap_range);
@@ -133,9 +135,8 @@ struct taking {
 	bool is_moving;
 	uint64_t patience_us;	/* that is left to wait for threads which were interrupted within malloc */
 	uint64_t n_mapped_unsure;
-	/* of one that is stopped: threads within the allocator, and what these may have */
-	size_t n_inside;
-	uint64_t n_inside_unsure;
+	size_t n_inside;	/* of one that is stopped: threads within the allocator */
+	uint64_t n_on_the_way;	/* blocks that its threads may have taken out of lists */
 };
 
 int lines__new(struct target *t, struct lines **ret);
@@ -181,8 +182,10 @@ bool taking__is_mapped(const struct taking *k, uint64_t addr);	/* the block of o
 /* glibc_inside.c */
 /* Of a stopped process: lets it go on for some milliseconds, until no thread is within the allocator; k->n_inside still are. */
 int taking__wait_outside(struct taking *k, struct err *e);
-/* How many of the blocks in use may be none, because those threads have them. */
-uint64_t taking__n_inside_unsure(struct taking *k);
+/* Could a block be one of a fast bin, by its first word? */
+bool taking__may_be_linked(const struct taking *k, uint64_t addr, uint64_t chunk_bytes, uint64_t word);
+/* k->n_on_the_way of the blocks in use may be none, because threads have them in hand. */
+void taking__count_on_the_way(struct taking *k);
 
 #define NO_MEMORY(e) err_set(e, -ENOMEM, "no memory for the blocks of a heap")
 

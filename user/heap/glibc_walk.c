@@ -219,7 +219,7 @@ struct walker {
 	struct taking *k;
 	const struct segment *s;
 	uint64_t at, prev, prev_bytes;	/* prev 0: what comes before is settled, or not known */
-	bool prev_keyed;
+	unsigned int prev_flags;
 	struct mark marks[N_MARKS];
 	unsigned int n_marks, since_mark, n_tries;
 	uint64_t broke_at;
@@ -235,7 +235,7 @@ static int settle_prev(struct walker *w, bool in_use)
 		note_free(k, w->s, w->prev, w->prev_bytes);
 		return 0;
 	}
-	return push_block(k, w->s, w->prev, w->prev_bytes, w->prev_keyed ? BLOCK_KEYED : 0) ?:
+	return push_block(k, w->s, w->prev, w->prev_bytes, w->prev_flags) ?:
 	       note_maybe_tcache(k, w->prev, w->prev_bytes);
 }
 
@@ -435,6 +435,13 @@ static enum here what_is_here(struct walker *w, const char *p, uint64_t size)
 	return size_fits(s, w->at, size) ? HERE_CHUNK : HERE_WRONG;
 }
 
+/* By its first two words. */
+static unsigned int flags_of(const struct taking *k, uint64_t chunk, uint64_t bytes, const char *words)
+{
+	return (taking__may_be_linked(k, chunk + CHUNK_HEADER, bytes, word_at(words, 0)) ? BLOCK_LINKED : 0) |
+	       (taking__is_key(k, word_at(words, 8)) ? BLOCK_KEYED : 0);
+}
+
 static int walk_on(struct walker *w, bool *ret_ended, struct err *e)
 {
 	struct taking *k = w->k;
@@ -462,7 +469,7 @@ static int walk_on(struct walker *w, bool *ret_ended, struct err *e)
 	p = look(k, w->at, n, s->end);
 	w->prev = w->at;
 	w->prev_bytes = size & ~CHUNK_FLAGS;
-	w->prev_keyed = n == CHUNK_HEADER + 16 && taking__is_key(k, word_at(p, 24));
+	w->prev_flags = n == CHUNK_HEADER + 16 ? flags_of(k, w->prev, w->prev_bytes, p + CHUNK_HEADER) : 0;
 	w->at += w->prev_bytes;
 	return 0;
 }

@@ -16,6 +16,7 @@
 
 /* So many times as many as were asked for, at most. */
 #define MORE_SCANS 4
+#define QUIET_SCANS 2	/* of a heap that moves: one may have missed what another one finds */
 /* Scans that come to nothing because the heap moves too fast. */
 #define MAX_FAILED 3
 /* How long it takes at most until a wait is ended. */
@@ -164,7 +165,7 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 	struct candidates c = {};
 	struct search s = {};
 	struct mark m = {};
-	unsigned int n_failed = 0;
+	unsigned int n_failed = 0, n_quiet = QUIET_SCANS;
 	int err = search__init(&s, t, e);
 
 	if (!err)
@@ -172,9 +173,10 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 	if (!err)
 		err = candidates__init(&c, &m, e);
 	r.n_candidates = c.blocks.n;
-	/* as long as a scan finds pointers that those before it have not, more would be found */
-	while (!err && c.n_remain && !o->paused && (r.scans < o->scans || (c.n_hit && r.scans < MORE_SCANS * o->scans))) {
+	/* as long as scans find pointers that those before them have not, more would be found */
+	while (!err && c.n_remain && !o->paused && (r.scans < o->scans || (n_quiet < QUIET_SCANS && r.scans < MORE_SCANS * o->scans))) {
 		err = next_scan(&s, o, &c, &r, e);
+		n_quiet = c.n_hit ? 0 : n_quiet + 1;
 		/* no census was to be had: the heap moved too fast, and may not the next time */
 		if (err == -EAGAIN && n_failed++ < MAX_FAILED) {
 			err_done(e);
