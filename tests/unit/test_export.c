@@ -17,17 +17,13 @@
 #include "model/group.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
+#include "written.h"
 
 static char *written(const char *format, unsigned int flags, const char *metric, size_t *ret_len)
 {
-	struct export_opts o = { .metric = metric__find(metric) };
 	struct snapshot *s = sample__new(flags);
-	_cleanup_err_ struct err e = {};
-	char *text = NULL;
-	FILE *out = open_memstream(&text, ret_len);
+	char *text = written__as(s, format, &(struct export_opts){ .metric = metric__find(metric) }, ret_len);
 
-	cr_assert_eq(export__find_by_name(format)->write(out, s, &o, &e), 0, "%s", err_msg(&e));
-	fclose(out);
 	snapshot__free(s);
 	return text;
 }
@@ -121,13 +117,11 @@ static void check_by(const char *name, const char *format, const char *by)
 	struct snapshot *s = sample__new(SAMPLE_MANY), *g;
 	_cleanup_free_ char *text = NULL;
 	size_t len;
-	FILE *out = open_memstream(&text, &len);
 
 	s->sites[0].tid = 1435;
 	s->sites[1].tid = 77;
 	g = snapshot__group(s, grouping__find(by));
-	cr_assert_eq(export__find_by_name(format)->write(out, g, &(struct export_opts){}, NULL), 0);
-	fclose(out);
+	text = written__as(g, format, NULL, &len);
 	golden__check(name, text, len);
 	snapshot__free(g);
 	snapshot__free(s);
@@ -153,8 +147,6 @@ Test(export, json_tells_files_of_one_path_apart)
 	uint32_t stack[] = { 0, 1, 2, 3 };
 	struct snapshot *s = sample__new(SAMPLE_SINGLE);
 	_cleanup_free_ char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
 
 	s->modules = modules;
 	s->n_modules = ARRAY_SIZE(modules);
@@ -162,8 +154,7 @@ Test(export, json_tells_files_of_one_path_apart)
 	s->n_sites = 1;
 	s->sites[0].stack = stack;
 	s->sites[0].n_stack = ARRAY_SIZE(stack);
-	cr_assert_eq(json__write(out, s, &(struct export_opts){}, NULL), 0);
-	fclose(out);
+	text = written__as(s, "json", NULL, NULL);
 	cr_expect(strstr(text, "\"stack\": [0, 1, 2, 3]"), "%s", text);
 	cr_expect(strstr(text, "{\"module\": \"/x\", \"build_id\": \"01\", \"offset\": \"0x1\", \"inlined\": false},\n    "
 			       "{\"module\": \"/y\", \"offset\": \"0x2\", \"inlined\": false},\n    "
@@ -195,15 +186,12 @@ Test(export, folded_names_add_no_frames)
 	struct snapshot *s = sample__new(SAMPLE_SINGLE);
 	const struct line line = { .function = "a;b\nc\td e" };
 	_cleanup_free_ char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
 
 	for (size_t i = 0; i < s->n_places; i++)
 		s->places[i] = (struct place){ .module = -1, .resolved = true, .n_lines = 1, .lines = &line };
 	s->n_sites = 1;
 	s->sites[0].n_stack = 2;
-	cr_assert_eq(folded__write(out, s, &(struct export_opts){}, NULL), 0);
-	fclose(out);
+	text = written__as(s, "folded", NULL, NULL);
 	cr_assert_str_eq(text, "a:b c d e;a:b c d e 32505856\n");
 	snapshot__free(s);
 }

@@ -17,6 +17,7 @@
 #include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
+#include "written.h"
 
 static void utc(void)
 {
@@ -290,29 +291,18 @@ Test(frees, rows_of_the_dead_are_given_back)
 
 /* ---- files */
 
-static char *written(const char *format, const struct snapshot *s, const struct export_opts *o, size_t *ret_len)
-{
-	char *text = NULL;
-	FILE *out = open_memstream(&text, ret_len);
-
-	cr_assert_eq(export__find_by_name(format)->write(out, s, o, NULL), 0, "%s", format);
-	fclose(out);
-	return text;
-}
-
 Test(frees, are_read_back)
 {
 	_cleanup_err_ struct err e = {}, e2 = {};
 	_cleanup_free_ char *json = NULL, *json2 = NULL;
 	struct snapshot *s = sample(), *again = NULL;
-	const struct export_opts o = {};
 	size_t len, len2;
 	char *row;
 
-	json = written("json", s, &o, &len);
+	json = written__as(s, "json", NULL, &len);
 	cr_assert_eq(json_read__text(json, len, &again, &e), 0, "%s", err_msg(&e));
 	cr_expect(again->recording.free_stacks);
-	json2 = written("json", again, &o, &len2);
+	json2 = written__as(again, "json", NULL, &len2);
 	cr_expect_str_eq(strstr(json2, "\"free_sites\""), strstr(json, "\"free_sites\""));
 	cr_expect(strstr(json, "\"moves\": {\"calls\": 936, \"moved_calls\": 700, \"moved_bytes\": 31457280, \"grown_calls\": 900, \"grown_bytes\": 57600, "
 			       "\"shrunk_calls\": 30, \"doubled_calls\": 6, \"longest\": 930}"));
@@ -335,7 +325,7 @@ static void check(const char *name, const struct snapshot *s, const struct repor
 	_cleanup_free_ char *text = NULL;
 	size_t len;
 
-	text = written("text", s, &(struct export_opts){ .report = *o }, &len);
+	text = written__as(s, "text", &(struct export_opts){ .report = *o }, &len);
 	golden__check(name, text, len);
 }
 
@@ -347,7 +337,7 @@ Test(frees, realloc_that_added_nothing)
 	size_t len;
 
 	s->sites[site_of(s, 0, "realloc")].moves = (struct snap_moves){ .calls = 9, .moved_calls = 1, .moved_bytes = 9, .grown_calls = 4 };
-	text = written("text", s, &(struct export_opts){ .report = { .views = VIEW_ALLOCS, .top = 1 } }, &len);
+	text = written__as(s, "text", &(struct export_opts){ .report = { .views = VIEW_ALLOCS, .top = 1 } }, &len);
 	cr_expect_not_null(strstr(text, "9 B copied"));
 	snapshot__free(s);
 }

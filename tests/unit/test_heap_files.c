@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "files/export.h"
 #include "files/heap_diff.h"
 #include "files/json/json_read.h"
 #include "golden.h"
@@ -14,29 +13,7 @@
 #include "model/join.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
-
-static char *written(const struct snapshot *s, const char *format, size_t *ret_len)
-{
-	struct export_opts o = { .report = { .older_ns = s->recording.older_ns } };
-	char *text = NULL;
-	FILE *out = open_memstream(&text, ret_len);
-
-	cr_assert_eq(export__find_by_name(format)->write(out, s, &o, NULL), 0, "%s", format);
-	fclose(out);
-	return text;
-}
-
-static struct snapshot *again(const struct snapshot *s)
-{
-	_cleanup_err_ struct err e = {};
-	_cleanup_free_ char *json = NULL;
-	struct snapshot *read = NULL;
-	size_t len;
-
-	json = written(s, "json", &len);
-	cr_assert_eq(json_read__text(json, len, &read, &e), 0, "%s", err_msg(&e));
-	return read;
-}
+#include "written.h"
 
 static const struct snap_block listed[] = {
 	{ 0x7f0012345010, 4096, 1, 90000000000, 1435, "text", REACH_UNREACHED },
@@ -77,20 +54,12 @@ static struct snapshot *traced(unsigned int flags)
 
 static void check_same(struct snapshot *s)
 {
-	struct snapshot *read = again(s);
+	struct snapshot *read = written__read_back(s);
 	static const char *const formats[] = { "json", "text" };
 
 	cr_expect_eq(read->known, s->known);
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		size_t want_len, got_len;
-		_cleanup_free_ char *want = written(s, formats[i], &want_len), *got = written(read, formats[i], &got_len);
-		size_t at = 0;
-
-		while (want[at] && want[at] == got[at])
-			at++;
-		cr_assert(want_len == got_len && at == want_len, "%s at byte %zu: want\n%.300s\ngot\n%.300s", formats[i], at, want + at - MIN(at, 60),
-			  got + at - MIN(at, 60));
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		written__check_same(s, read, formats[i], "a heap");
 	snapshot__free(read);
 	snapshot__free(s);
 }
@@ -115,11 +84,11 @@ Test(heap_files, looks)
 	size_t len;
 
 	snapshot__set_heaps(s, s->heaps, s->n_heaps);
-	alone = written(s, "json", &len);
+	alone = written__as(s, "json", NULL, &len);
 	golden__check("heap.json", alone, len);
 	snapshot__free(s);
 	s = sample__heap_alone(HEAP_REFUSED);
-	refused = written(s, "json", &len);
+	refused = written__as(s, "json", NULL, &len);
 	golden__check("heap-refused.json", refused, len);
 	/* the rest of resident memory alone: no figure of the heap */
 	cr_expect(strstr(refused, "\"in_use\": null") && strstr(refused, "\"free\": null") && strstr(refused, "\"mapped_bytes\": null") &&

@@ -15,29 +15,17 @@
 #include "model/diff.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
+#include "written.h"
 
 #define DATA_BEGIN "<script type=\"application/json\" id=\"data\">\n"
 #define WORDS_BEGIN "<script type=\"application/json\" id=\"words\">\n"
 #define SCRIPT_END "</script>"
 
-typedef int writer(FILE *out, const struct snapshot *s, const struct export_opts *o, struct err *e);
-
 static struct export_compared compared;	/* what pages are a diff of */
-
-static char *written(writer *write, const struct snapshot *s, size_t *ret_len)
-{
-	_cleanup_err_ struct err e = {};
-	char *text = NULL;
-	FILE *out = open_memstream(&text, ret_len);
-
-	cr_assert_eq(write(out, s, &(struct export_opts){ .compared = compared.before ? &compared : NULL }, &e), 0, "%s", err_msg(&e));
-	fclose(out);
-	return text;
-}
 
 static char *page_of(struct snapshot *s, size_t *ret_len)
 {
-	char *page = written(html__write, s, ret_len);
+	char *page = written__as(s, "html", &(struct export_opts){ .compared = compared.before ? &compared : NULL }, ret_len);
 
 	snapshot__free(s);
 	return page;
@@ -103,7 +91,7 @@ static void check_profile(struct snapshot *s, bool packed)
 	json_t *in_page, *in_file;
 	size_t len;
 
-	file = written(json__write, s, &len);
+	file = written__as(s, "json", NULL, &len);
 	page = page_of(s, &len);
 	data = element(page, DATA_BEGIN);
 	cr_assert_eq(*data == '{', !packed);

@@ -10,6 +10,7 @@
 #include "golden.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
+#include "written.h"
 
 static const unsigned int samples[] = {
 	0,
@@ -40,54 +41,23 @@ static struct snapshot *sample(unsigned int flags)
 	return s;
 }
 
-static char *written(const char *format, const struct snapshot *s, size_t *ret_len)
-{
-	struct export_opts o = { .report = { .older_ns = s->recording.older_ns } };
-	char *text = NULL;
-	FILE *out = open_memstream(&text, ret_len);
-
-	cr_assert_eq(export__find_by_name(format)->write(out, s, &o, NULL), 0, "%s", format);
-	fclose(out);
-	return text;
-}
-
-static struct snapshot *read_back(const struct snapshot *s)
-{
-	_cleanup_err_ struct err e = {};
-	_cleanup_free_ char *json = NULL;
-	struct snapshot *again = NULL;
-	size_t len;
-
-	json = written("json", s, &len);
-	cr_assert_eq(json_read__text(json, len, &again, &e), 0, "%s", err_msg(&e));
-	return again;
-}
-
 Test(json_read, everything_comes_back)
 {
 	static const char *const formats[] = { "json", "text", "folded", "massif" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
-		struct snapshot *s = sample(samples[i]), *again = read_back(s);
+		struct snapshot *s = sample(samples[i]), *again = written__read_back(s);
+		char what[32];
 
+		snprintf(what, sizeof(what), "sample %#x", samples[i]);
 		/* who writes JSON looks all names up */
 		for (size_t k = 0; k < s->n_places; k++) {
 			s->places[k].n_lines = s->places[k].resolved ? s->places[k].n_lines : 0;
 			s->places[k].resolved = true;
 		}
-		for (size_t k = 0; k < ARRAY_SIZE(formats); k++) {
-			_cleanup_free_ char *want = NULL, *got = NULL;
-			size_t want_len, got_len, at;
-
-			if (export__find_by_name(formats[k])->needs & ~s->known)
-				continue;
-			want = written(formats[k], s, &want_len);
-			got = written(formats[k], again, &got_len);
-			for (at = 0; want[at] && want[at] == got[at]; at++)
-				;
-			cr_assert(want_len == got_len && at == want_len, "%s of sample %#x at byte %zu: want\n%.200s\ngot\n%.200s",
-				  formats[k], samples[i], at, want + at - MIN(at, 60), got + at - MIN(at, 60));
-		}
+		for (size_t k = 0; k < ARRAY_SIZE(formats); k++)
+			if (!(export__find_by_name(formats[k])->needs & ~s->known))
+				written__check_same(s, again, formats[k], what);
 		cr_assert_eq(s->known, again->known);
 		snapshot__free(s);
 		snapshot__free(again);
@@ -107,7 +77,7 @@ Test(json_read, files_of_before)
 		size_t len;
 
 		cr_assert_eq(json_read__file(found.gl_pathv[i], &s, &e), 0, "%s", err_msg(&e));
-		text = written("json", s, &len);
+		text = written__as(s, "json", NULL, &len);
 		golden__check(path_basename(found.gl_pathv[i]), text, len);
 		snapshot__free(s);
 	}
@@ -121,15 +91,15 @@ Test(json_read, mappings)
 	_cleanup_free_ char *text = NULL, *folded = NULL;
 	size_t len;
 
-	again = read_back(s);
+	again = written__read_back(s);
 	cr_expect_not(again->recording.mmap);
 	snapshot__free(again);
 	s->recording.mmap = true;
-	again = read_back(s);
+	again = written__read_back(s);
 	cr_expect(again->recording.mmap);
-	text = written("text", again, &len);
+	text = written__as(again, "text", NULL, &len);
 	cr_expect(strstr(text, "with what it maps itself"), "%s", text);
-	folded = written("massif", again, &len);
+	folded = written__as(again, "massif", NULL, &len);
 	cr_expect(strstr(folded, "--mmap"), "%.300s", folded);
 	snapshot__free(again);
 	snapshot__free(s);
@@ -145,7 +115,7 @@ Test(json_read, sizes_of_probes)
 
 	cr_assert_eq(json_read__text(text, strlen(text), &s, &e), 0, "%s", err_msg(&e));
 	s->by = "process";
-	again = read_back(s);
+	again = written__read_back(s);
 	for (int i = 0; i < 2; i++) {
 		const struct snapshot *one = i ? again : s;
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/export.h"
 #include "files/json/json_read.h"
 #include "model/group.h"
 #include "model/marks.h"
+#include "written.h"
 
 #define S 1000000000ull
 
@@ -98,22 +98,6 @@ Test(marks, moments)
 	snapshot__free(s);
 }
 
-static struct snapshot *written_and_read(const struct snapshot *s)
-{
-	struct export_opts o = {};
-	struct snapshot *back = NULL;
-	struct err e = {};
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-
-	cr_assert_eq(export__find_by_name("json")->write(f, s, &o, &e), 0, "%s", err_msg(&e));
-	fclose(f);
-	cr_assert_eq(json_read__text(text, len, &back, &e), 0, "%s", err_msg(&e));
-	free(text);
-	return back;
-}
-
 Test(marks, json)
 {
 	struct snapshot *s = made(two, 2), *back;
@@ -125,7 +109,7 @@ Test(marks, json)
 	s->started_on = "begin";
 	s->stopped_on = "end";
 	s->waiting_for = "begin";
-	back = written_and_read(s);
+	back = written__read_back(s);
 	cr_assert_eq(back->n_marks, 3);
 	for (size_t i = 0; i < 3; i++) {
 		const struct snap_mark *a = &rows[i], *b = &back->marks[i];

@@ -4,21 +4,14 @@
 #include <string.h>
 
 #include "files/export.h"
-#include "files/json/json_read.h"
 #include "model/group.h"
-#include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
+#include "written.h"
 
 static char *text_of(const struct snapshot *s, const char *format)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
-	cr_assert_eq(export__find_by_name(format)->write(out, s, &(struct export_opts){ .report = { .width = 200 } }, NULL), 0);
-	fclose(out);
-	return text;
+	return written__as(s, format, &(struct export_opts){ .report = { .width = 200 } }, NULL);
 }
 
 static struct snapshot *sample(bool heap, bool large)
@@ -75,12 +68,9 @@ Test(memory_words, estimates_are_marked)
 Test(memory_words, estimates_survive_files_and_groups)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(looks); i++) {
-		_cleanup_err_ struct err e = {};
-		struct snapshot *s = sample(looks[i].heap, looks[i].large), *read = NULL, *by;
-		_cleanup_free_ char *json = text_of(s, "json");
+		struct snapshot *s = sample(looks[i].heap, looks[i].large), *read = written__read_back(s);
+		struct snapshot *by = snapshot__group(read, grouping__find("none"));
 
-		cr_assert_eq(json_read__text(json, strlen(json), &read, &e), 0, "%s", err_msg(&e));
-		by = snapshot__group(read, grouping__find("none"));
 		cr_expect_eq(read->processes[0].memory.heap_estimated, looks[i].heap);
 		cr_expect_eq(read->processes[0].memory.large_estimated, looks[i].large);
 		cr_expect_eq(read->processes[0].memory.seen_ns, 12000000000);

@@ -16,6 +16,7 @@
 #include "util/funcname.h"
 #include "util/numbered.h"
 #include "util/util.h"
+#include "written.h"
 
 Test(funcname, names_that_match)
 {
@@ -284,16 +285,6 @@ Test(tags, survive_groups_and_joining)
 	snapshot__free(s);
 }
 
-static char *text_of(const struct snapshot *s, const char *format, size_t *ret_len)
-{
-	char *text = NULL;
-	FILE *out = open_memstream(&text, ret_len);
-
-	cr_assert_eq(export__find_by_name(format)->write(out, s, &(struct export_opts){}, NULL), 0);
-	fclose(out);
-	return text;
-}
-
 Test(tags, profiles_keep_them)
 {
 	struct snapshot *s = tagged(0), *read = NULL;
@@ -304,7 +295,7 @@ Test(tags, profiles_keep_them)
 	((struct snap_tag *)s->tags)[0].entered = 1000;
 	((struct snap_tag *)s->tags)[4].thread = true;
 	s->sites[9].tag = 5;
-	text = text_of(s, "json", &len);
+	text = written__as(s, "json", NULL, &len);
 	cr_assert_eq(json_read__text(text, len, &read, &e), 0, "%s", err_msg(&e));
 	cr_assert_eq(read->n_tags, s->n_tags);
 	cr_expect_eq(read->tags[0].entered, 1000);
@@ -312,7 +303,7 @@ Test(tags, profiles_keep_them)
 	cr_expect(read->tags[4].thread);
 	for (size_t i = 0; i < s->n_sites; i++)
 		cr_expect_eq(read->sites[i].tag, s->sites[i].tag, "site %zu", i);
-	again = text_of(read, "json", &len_again);
+	again = written__as(read, "json", NULL, &len_again);
 	cr_expect_str_eq(strstr(again, "\"tags\""), strstr(text, "\"tags\""));
 	snapshot__free(read);
 	snapshot__free(s);
@@ -463,14 +454,12 @@ Test(tags, looks)
 		struct snapshot *s = tagged(t[i].flags);
 		_cleanup_free_ char *text = NULL;
 		size_t len;
-		FILE *out = open_memstream(&text, &len);
 
 		((struct snap_tag *)s->tags)[0].entered = 3000000;
 		((struct snap_tag *)s->tags)[1].entered = 1000;
 		if (!i)
 			add_marks(s);
-		cr_assert_eq(report__write(out, s, &t[i].o), 0);
-		fclose(out);
+		text = written__as(s, "text", &(struct export_opts){ .report = t[i].o }, &len);
 		golden__check(t[i].name, text, len);
 		snapshot__free(s);
 	}

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "files/export.h"
 #include "files/json/json_read.h"
 #include "model/join.h"
 #include "model/taken.h"
 #include "sample_snapshot.h"
 #include "util/util.h"
+#include "written.h"
 
 #define S 1000000000ull
 
@@ -44,24 +44,13 @@ Test(taken, the_newest_are_kept)
 	snapshot__free(s);
 }
 
-static char *written(const struct snapshot *s, const char *format)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
-	cr_assert_eq(export__find_by_name(format)->write(out, s, &(struct export_opts){}, NULL), 0);
-	fclose(out);
-	return text;
-}
-
 Test(taken, is_in_profiles_and_comes_back)
 {
 	struct snapshot *s = sample__asked(), *again = NULL, *both = NULL;
 	_cleanup_free_ char *json = NULL, *text = NULL;
 	_cleanup_err_ struct err e = {};
 
-	json = written(s, "json");
+	json = written__as(s, "json", NULL, NULL);
 	cr_assert(strstr(json, "\"snapshots\": [\n    {\"t_ns\": 6000000000, \"number\": 1, \"trigger\": null},\n    {\"t_ns\": 12000000000,"), "%.2000s", json);
 	cr_assert_eq(json_read__text(json, strlen(json), &again, &e), 0, "%s", err_msg(&e));
 	cr_assert_eq(again->n_taken, 3);
@@ -70,7 +59,7 @@ Test(taken, is_in_profiles_and_comes_back)
 		cr_expect_eq(again->taken[i].number, s->taken[i].number);
 		cr_expect(!again->taken[i].why == !s->taken[i].why && (!s->taken[i].why || !strcmp(again->taken[i].why, s->taken[i].why)));
 	}
-	text = written(again, "text");
+	text = written__as(again, "text", NULL, NULL);
 	cr_expect(strstr(text, "\nearlier snapshots: 3, at 6.0s, at 12.0s (mark reloadConfig #1),\n"), "%.600s", text);
 
 	/* of two traces the moments are not comparable */
