@@ -9,10 +9,7 @@
 #include <string.h>
 
 #include "model/heaps.h"
-#include "util/util.h"
-
-#define FIELDS(name) const struct fields name = { name##_rows, ARRAY_SIZE(name##_rows) }
-#define AT(type, name) offsetof(struct type, name)
+#include "model/schema_rows.h"
 
 /* ---- counters and their errors */
 

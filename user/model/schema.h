@@ -80,9 +80,6 @@ struct field {
 	int line;			/* in files it begins a line, indented by this; 0: it does not */
 };
 
-/* The key, the type, where it lies, and what else there is by name. */
-#define ROW(its_key, its_type, its_offset, ...) { .key = its_key, .type = its_type, .offset = its_offset, __VA_ARGS__ }
-
 struct fields {
 	const struct field *v;
 	size_t n;

@@ -4,11 +4,8 @@
  * of its own. What always holds: keys may be added, never renamed.
  */
 #include "model/heaps.h"
-#include "model/schema.h"
-#include "util/util.h"
+#include "model/schema_rows.h"
 
-#define FIELDS(name) const struct fields name = { name##_rows, ARRAY_SIZE(name##_rows) }
-#define AT(type, name) offsetof(struct type, name)
 #define HEAP(key, type, name, ...) ROW(key, type, AT(snap_heap, name), __VA_ARGS__)
 #define FIGURE(key, name) HEAP(key, FIELD_U64, name, .needs = KNOWN_HEAP)
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "files/json/json_cut.h"
-#include "model/schema.h"
+#include "model/schema_rows.h"
 #include "util/err.h"
 #include "util/ids.h"
 #include "util/util.h"

@@ -74,16 +74,23 @@ static void blocks(struct json *j, const struct snap_heap *h, unsigned int known
 	json__array_end(j);
 }
 
+/* An object on a line of its own; null, if it is not known. */
+static bool begin(struct json *j, const char *key, bool is_known)
+{
+	json__line(j, 6);
+	if (is_known)
+		json__object(j, key);
+	else
+		json__null(j, key);
+	return is_known;
+}
+
 static void unreached(struct json *j, const struct snap_heap *h, unsigned int known)
 {
 	const struct snap_unreached *u = &h->unreached;
 
-	json__line(j, 6);
-	if (!heap__was_searched(h)) {
-		json__null(j, "unreached");
+	if (!begin(j, "unreached", heap__was_searched(h)))
 		return;
-	}
-	json__object(j, "unreached");
 	json__row(j, &unreached_fields, u, known);
 	classes(j, 8, u->classes, u->n_classes, known);
 	types(j, 8, u->types, u->n_types, known);
@@ -92,12 +99,8 @@ static void unreached(struct json *j, const struct snap_heap *h, unsigned int kn
 
 static void older(struct json *j, const struct snap_heap *h, unsigned int known)
 {
-	json__line(j, 6);
-	if (!h->older_known) {
-		json__null(j, "older");
+	if (!begin(j, "older", h->older_known))
 		return;
-	}
-	json__object(j, "older");
 	json__row(j, &heap_older_fields, h, known);
 	classes(j, 8, h->older_classes, h->n_older_classes, known);
 	types(j, 8, h->older_types, h->n_older_types, known);
@@ -106,11 +109,10 @@ static void older(struct json *j, const struct snap_heap *h, unsigned int known)
 
 static void object(struct json *j, const char *key, const struct fields *fields, const struct snap_heap *h, unsigned int known)
 {
-	json__line(j, 6);
-	if (h->refused)
-		json__null(j, key);
-	else
-		json__object_of(j, key, fields, h, known);
+	if (!begin(j, key, !h->refused))
+		return;
+	json__row(j, fields, h, known);
+	json__object_end(j);
 }
 
 static void heap(struct json *j, const struct snapshot *s, const struct snap_heap *h, struct frame_numbers *frames)

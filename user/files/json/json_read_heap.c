@@ -92,7 +92,7 @@ static int read_parts(struct reader *r, json_t *from, struct snap_heap *h)
 
 static int read_blocks(struct reader *r, json_t *from, struct snap_heap *h)
 {
-	static const struct field of = ROW("blocks_of", FIELD_U64, offsetof(struct snap_heap, n_list_of));
+	static const struct field of = ROW("blocks_of", FIELD_U64, AT(snap_heap, n_list_of));
 	int err = reader__row(r, from, h, &(struct fields){ &of, 1 }, "heap") ?: READ_ROWS(r, from, "blocks", &block_fields, &h->list, &h->n_list);
 	struct snap_block *v = (struct snap_block *)h->list;
 	json_t *array = json_object_get(from, "blocks");
@@ -150,8 +150,8 @@ static int read_older(struct reader *r, json_t *from, struct snap_heap *h)
 static int read_heap(struct reader *r, json_t *from, void *row)
 {
 	static const struct field whose[] = {
-		ROW("pid", FIELD_INT, offsetof(struct snap_heap, pid)),
-		ROW("comm", FIELD_STR, offsetof(struct snap_heap, comm)),
+		ROW("pid", FIELD_INT, AT(snap_heap, pid)),
+		ROW("comm", FIELD_STR, AT(snap_heap, comm)),
 	};
 	struct snap_heap *h = row;
 	int err = reader__process_of(r, from, &h->process) ?: reader__row(r, from, h, &(struct fields){ whose, ARRAY_SIZE(whose) }, "heap") ?:
@@ -169,10 +169,10 @@ static int read_heap(struct reader *r, json_t *from, void *row)
 static int read_whose(struct reader *r, json_t *from, void *row)
 {
 	static const struct field fields[] = {
-		ROW("process", FIELD_U32, offsetof(struct snap_process, id)),
-		ROW("pid", FIELD_INT, offsetof(struct snap_process, pid)),
-		ROW("comm", FIELD_STR, offsetof(struct snap_process, comm)),
-		ROW("rss_bytes", FIELD_U64, offsetof(struct snap_process, rss_bytes)),
+		ROW("process", FIELD_U32, AT(snap_process, id)),
+		ROW("pid", FIELD_INT, AT(snap_process, pid)),
+		ROW("comm", FIELD_STR, AT(snap_process, comm)),
+		ROW("rss_bytes", FIELD_U64, AT(snap_process, rss_bytes)),
 	};
 	struct snap_process *p = row;
 	uint32_t index;

@@ -63,8 +63,8 @@ static int read_growth(struct reader *r, json_t *from, struct growth *to)
 	for (enum growth_kind k = GROWTH_FAULT; growth && k < GROWTH_N_KINDS && !err; k++) {
 		char calls[32], bytes[32];
 		const struct field fields[] = {
-			ROW(calls, FIELD_U64, offsetof(struct growth, calls) + k * sizeof(uint64_t)),
-			ROW(bytes, FIELD_U64, offsetof(struct growth, bytes) + k * sizeof(uint64_t)),
+			ROW(calls, FIELD_U64, AT(growth, calls) + k * sizeof(uint64_t)),
+			ROW(bytes, FIELD_U64, AT(growth, bytes) + k * sizeof(uint64_t)),
 		};
 
 		snprintf(calls, sizeof(calls), "%s_calls", growth__name(k));
@@ -95,7 +95,7 @@ static int read_parts(struct reader *r, json_t *from, struct snap_process *to)
 
 int reader__process(struct reader *r, json_t *from, void *row)
 {
-	static const struct field ended = ROW("ended_members", FIELD_U32, offsetof(struct snap_process, n_ended));
+	static const struct field ended = ROW("ended_members", FIELD_U32, AT(snap_process, n_ended));
 	struct snap_process *to = row;
 	uint32_t index;
 	bool is_new;

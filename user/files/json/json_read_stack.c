@@ -83,14 +83,14 @@ static int find_module(struct reader *r, const char *path, const char *build_id,
 /* ---- places */
 
 static const struct field frame_rows[] = {
-	ROW("function", FIELD_STR, offsetof(struct json_frame, function)),
-	ROW("module", FIELD_STR, offsetof(struct json_frame, module)),
-	ROW("build_id", FIELD_STR, offsetof(struct json_frame, build_id)),
-	ROW("offset", FIELD_STR, offsetof(struct json_frame, offset)),
-	ROW("file", FIELD_STR, offsetof(struct json_frame, file)),
-	ROW("dir", FIELD_STR, offsetof(struct json_frame, dir)),
-	ROW("line", FIELD_U32, offsetof(struct json_frame, line)),
-	ROW("inlined", FIELD_BOOL, offsetof(struct json_frame, inlined)),
+	ROW("function", FIELD_STR, AT(json_frame, function)),
+	ROW("module", FIELD_STR, AT(json_frame, module)),
+	ROW("build_id", FIELD_STR, AT(json_frame, build_id)),
+	ROW("offset", FIELD_STR, AT(json_frame, offset)),
+	ROW("file", FIELD_STR, AT(json_frame, file)),
+	ROW("dir", FIELD_STR, AT(json_frame, dir)),
+	ROW("line", FIELD_U32, AT(json_frame, line)),
+	ROW("inlined", FIELD_BOOL, AT(json_frame, inlined)),
 };
 static const struct fields frame_fields = { frame_rows, ARRAY_SIZE(frame_rows) };
 

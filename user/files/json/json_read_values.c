@@ -13,7 +13,7 @@
 #define ROWS_MAX 100000
 /* more than a trace lists */
 #define MARKS_MAX 4096u
-#define TOP(key, type, field) ROW(key, type, offsetof(struct snapshot, field))
+#define TOP(key, type, field) ROW(key, type, AT(snapshot, field))
 
 static int read_values(struct reader *r, json_t *v, const struct field *fields, size_t n, const char *what)
 {
@@ -39,7 +39,7 @@ int reader__stacks(struct reader *r, json_t *v)
 
 	for (unsigned int i = 0; i < SNAPSHOT_N_ENDS && !err; i++) {
 		struct field f = ROW(stack_end__name(i), FIELD_U64,
-				     offsetof(struct snapshot, stacks_by_end) + i * sizeof(uint64_t));
+				     AT(snapshot, stacks_by_end) + i * sizeof(uint64_t));
 
 		err = read_values(r, v, &f, 1, "stacks");
 	}
@@ -154,7 +154,7 @@ int reader__taken(struct reader *r, json_t *v)
 
 int reader__marks(struct reader *r, json_t *v)
 {
-	static const struct field whose = ROW("process", FIELD_U32, offsetof(struct snap_mark, process));
+	static const struct field whose = ROW("process", FIELD_U32, AT(snap_mark, process));
 	size_t n = json_array_size(v);
 	struct snap_mark *rows;
 	int err = 0;

@@ -97,9 +97,9 @@ static int number_tag(struct reader *r, const struct snap_tag *t, size_t index)
 int reader__tags(struct reader *r, json_t *v)
 {
 	static const struct field fields[] = {
-		ROW("name", FIELD_STR, offsetof(struct snap_tag, name)),
-		ROW("thread", FIELD_BOOL, offsetof(struct snap_tag, thread)),
-		ROW("entered", FIELD_U64, offsetof(struct snap_tag, entered)),
+		ROW("name", FIELD_STR, AT(snap_tag, name)),
+		ROW("thread", FIELD_BOOL, AT(snap_tag, thread)),
+		ROW("entered", FIELD_U64, AT(snap_tag, entered)),
 	};
 	size_t n = json_array_size(v), n_tags = 0;
 	struct snap_tag *to;
