@@ -333,15 +333,6 @@ static int compare_heaps(const struct opts *o, const struct snapshot *a, const s
 	return err;
 }
 
-static uint64_t live_sum(const struct snapshot *s)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < s->n_sites; i++)
-		sum += s->sites[i].c.live_bytes;
-	return sum;
-}
-
 static int compare(const struct opts *o, const struct snapshot *a, const struct snapshot *b, int *ret_status,
 		   struct err *e)
 {
@@ -350,7 +341,7 @@ static int compare(const struct opts *o, const struct snapshot *a, const struct 
 		.before = o->files.v[0], .after = o->files.v[1], .top = o->top ? o->top : REPORT_TOP, .width = REPORT_WIDTH,
 		.estimated = a->estimated || b->estimated,
 	};
-	uint64_t was = live_sum(a), is = live_sum(b);
+	uint64_t was = snapshot__sites_bytes(a), is = snapshot__sites_bytes(b);
 	struct diff d;
 	int err;
 

@@ -14,11 +14,6 @@
 
 #define GAP_MAX 3		/* mappings without a name, among those of a module */
 
-static bool is_same_file(const struct mapping *a, const struct mapping *b)
-{
-	return a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
-}
-
 static bool is_nameless(const struct mapping *m)
 {
 	return !m->ino && !m->path[0];
@@ -35,7 +30,7 @@ static size_t row_of(const struct maps *maps, size_t i)
 
 		if (is_nameless(m))
 			continue;
-		if (!is_same_file(m, last) || m->file_off < last->file_off)
+		if (!mapping__is_same_file(m, last) || m->file_off < last->file_off)
 			break;
 		last = m;
 		n = j - i + 1;
@@ -161,7 +156,7 @@ static bool read_piece(struct modules *all, uint64_t addr, void *to, size_t n)
 	target__pages(all->t, addr / all->t->page_bytes * all->t->page_bytes, 1, &state);
 	m = maps__find(&all->t->maps, addr);
 	in = modules__find(all, addr);
-	return state == PAGE_ABSENT && m && m->ino && in && module__open(all, in) && is_same_file(m, &in->code) &&
+	return state == PAGE_ABSENT && m && in && mapping__is_same_file(m, &in->code) && module__open(all, in) &&
 	       !object__read_at(in->obj, m->file_off + (addr - m->start), to, n);
 }
 

@@ -19,11 +19,6 @@
 
 /* ---- which mappings */
 
-static bool same_file(const struct mapping *a, const struct mapping *b)
-{
-	return a->ino && a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
-}
-
 static bool is_follower(const struct maps *maps, size_t i)
 {
 	return i && maps->v[i - 1].end == maps->v[i].start;
@@ -34,7 +29,7 @@ static bool is_relro(const struct maps *maps, size_t i)
 {
 	const struct mapping *m = &maps->v[i];
 
-	return m->read && !m->exec && i + 1 < maps->n && is_follower(maps, i + 1) && same_file(m, &maps->v[i + 1]) &&
+	return m->read && !m->exec && i + 1 < maps->n && is_follower(maps, i + 1) && mapping__is_same_file(m, &maps->v[i + 1]) &&
 	       maps->v[i + 1].write;
 }
 
@@ -60,10 +55,10 @@ static bool is_module(const struct maps *maps, size_t i)
 	if (!maps->v[i].ino && !maps->v[i].path[0] && is_follower(maps, i))
 		i--;
 	m = &maps->v[i];
-	for (size_t k = i; k < maps->n && same_file(&maps->v[k], m); k++)
+	for (size_t k = i; k < maps->n && mapping__is_same_file(&maps->v[k], m); k++)
 		if (maps->v[k].exec)
 			return true;
-	for (size_t k = i; k-- && same_file(&maps->v[k], m);)
+	for (size_t k = i; k-- && mapping__is_same_file(&maps->v[k], m);)
 		if (maps->v[k].exec)
 			return true;
 	return false;

@@ -258,6 +258,15 @@ bool snap_source__is_of(const struct snap_source *src, const struct line *l)
 	return l->file && !strcmp(src->file, l->file) && !strcmp(src->dir ? src->dir : "", l->dir ? l->dir : "");
 }
 
+uint64_t snapshot__sites_bytes(const struct snapshot *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->n_sites; i++)
+		sum += s->sites[i].c.live_bytes;
+	return sum;
+}
+
 const char *snapshot__source_line(const struct snapshot *s, const struct line *l, uint32_t number)
 {
 	for (size_t i = 0; i < s->n_sources; i++) {

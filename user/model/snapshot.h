@@ -418,6 +418,7 @@ struct snapshot {
 };
 
 bool snap_source__is_of(const struct snap_source *src, const struct line *l);
+uint64_t snapshot__sites_bytes(const struct snapshot *s);	/* what the sites that are in it hold */
 /* The text of a line; NULL: it was not read. */
 const char *snapshot__source_line(const struct snapshot *s, const struct line *l, uint32_t number);
 

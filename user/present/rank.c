@@ -221,6 +221,17 @@ int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, con
 	return 0;
 }
 
+void rank__sums(const struct rank *r, const struct metric *m, size_t n, uint64_t *ret_whole, uint64_t *ret_first)
+{
+	*ret_whole = *ret_first = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		uint64_t weight = rank__weight(r, m, r->v[i]);
+
+		*ret_whole += weight;
+		*ret_first += i < n ? weight : 0;
+	}
+}
+
 void rank__done(struct rank *r)
 {
 	free(r->v);

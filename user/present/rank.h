@@ -28,5 +28,7 @@ void rank__done(struct rank *r);
 
 /* What a site weighs by m. */
 uint64_t rank__weight(const struct rank *r, const struct metric *m, const struct snap_site *site);
+/* What all of them weigh, and the first n. */
+void rank__sums(const struct rank *r, const struct metric *m, size_t n, uint64_t *ret_whole, uint64_t *ret_first);
 
 #endif

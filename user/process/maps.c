@@ -170,6 +170,11 @@ const struct mapping *maps__find(const struct maps *m, uint64_t addr)
 	return sorted__range_of(m->v, m->n, addr);
 }
 
+bool mapping__is_same_file(const struct mapping *a, const struct mapping *b)
+{
+	return a->ino && a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
 void maps__done(struct maps *m)
 {
 	size_t i;

@@ -33,5 +33,6 @@ int maps__parse(const char *text, size_t len, struct maps *ret, struct err *e);
 int maps__read(pid_t pid, struct maps *ret, struct err *e);
 const struct mapping *maps__find(const struct maps *m, uint64_t addr);
 void maps__done(struct maps *m);
+bool mapping__is_same_file(const struct mapping *a, const struct mapping *b);	/* no, of those without one */
 
 #endif

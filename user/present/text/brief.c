@@ -149,15 +149,6 @@ static uint64_t steady_bytes(const struct snapshot *s)
 	return sum;
 }
 
-static uint64_t shown_bytes(const struct snapshot *s)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < s->n_sites; i++)
-		sum += s->sites[i].c.live_bytes;
-	return sum;
-}
-
 /* Of what has ended, no trace can be longer. */
 static bool goes_on(const struct snapshot *s)
 {
@@ -172,7 +163,7 @@ static void quiet_sentence(struct report *r)
 {
 	/* of what is hidden nothing is known here */
 	bool part = r->s->hidden.by;
-	uint64_t live = part ? shown_bytes(r->s) : r->s->totals.live_bytes, steady = steady_bytes(r->s);
+	uint64_t live = part ? snapshot__sites_bytes(r->s) : r->s->totals.live_bytes, steady = steady_bytes(r->s);
 	const char *what = part ? "what the sites hold that are shown" : "what is live";
 	char share[FMT_MAX];
 
@@ -430,7 +421,7 @@ static void next_line(struct report *r)
 static int site_rows(struct report *r, const struct view *v, bool first)
 {
 	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
-	uint64_t whole = 0, listed = 0;
+	uint64_t whole, listed;
 	struct rank k;
 	size_t n;
 	int err = rank__init(&k, r->s, v->bit, r->o->sort, v->older && r->o->older_ns, r->top);
@@ -438,10 +429,7 @@ static int site_rows(struct report *r, const struct view *v, bool first)
 	if (err)
 		return err;
 	n = MIN(k.n, r->top);
-	for (size_t i = 0; i < k.n; i++) {
-		whole += rank__weight(&k, weighs, k.v[i]);
-		listed += i < n ? rank__weight(&k, weighs, k.v[i]) : 0;
-	}
+	rank__sums(&k, weighs, n, &whole, &listed);
 	report__site_title(r, v, &k, n, listed, whole);
 	if (n) {
 		fputc('\n', r->out);

@@ -206,7 +206,7 @@ static int site_table(struct report *r, const struct view *v)
 	const struct metric *weighs = rank__key(v->weighs ? v->weighs : v->sort);
 	const struct site_lines *l = site_lines__of(v);
 	bool older = v->older && r->o->older_ns;
-	uint64_t whole = 0, listed = 0;
+	uint64_t whole, listed;
 	size_t n, name_width = 0;
 	struct rank k;
 	int err;
@@ -215,10 +215,7 @@ static int site_table(struct report *r, const struct view *v)
 	if (err)
 		return err;
 	n = MIN(k.n, r->top);
-	for (size_t i = 0; i < k.n; i++) {
-		whole += rank__weight(&k, weighs, k.v[i]);
-		listed += i < n ? rank__weight(&k, weighs, k.v[i]) : 0;
-	}
+	rank__sums(&k, weighs, n, &whole, &listed);
 	for (size_t i = 0; i < n; i++)
 		name_width = MAX(name_width, frames__name_width(r->s, k.v[i]));
 
