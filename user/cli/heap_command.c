@@ -24,7 +24,6 @@
 #include "util/signals.h"
 #include "util/util.h"
 
-#define SCANS 3
 #define PATIENCE_NS SECOND_NS	/* before anything is said of how far it is */
 #define STEP_NS (100 * MS_NS)
 
@@ -99,7 +98,7 @@ static int look_at(struct look *l, const struct process *p, struct err *e)
 {
 	const struct target_calls calls = { .is_over = is_over, .progress = on_progress, .arg = l };
 	const struct heap_opts how = {
-		.reachable = l->o->reachable, .roots = l->o->roots, .pause = l->o->pause, .scans = SCANS, .parts = true,
+		.reachable = l->o->reachable, .roots = l->o->roots, .pause = l->o->pause, .parts = true,
 		.list = opts__n_blocks(l->o), .pace = l->o->pace, .calls = &calls, .objects = l->objects,
 		.registers = registers__read,
 	};

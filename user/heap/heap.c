@@ -21,7 +21,8 @@
 #define MAX_KINDS 65536
 /* Of a size that few blocks have, at least so many. */
 #define MIN_KINDS_OF_SIZE 64
-#define GAP_NS 200000000	/* between two scans */
+#define SCANS 3			/* for pointers, */
+#define GAP_NS 200000000	/* and between two of them */
 
 /* ---- blocks */
 
@@ -117,7 +118,7 @@ static int find_blocks(struct look *l, struct err *e)
 {
 	const struct heap_opts *o = l->o;
 	struct reach_opts r = {
-		.scans = o->scans ? o->scans : 3,
+		.scans = SCANS,
 		.gap_ns = GAP_NS,
 		.roots = o->roots,
 		.paused = o->pause,

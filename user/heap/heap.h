@@ -22,7 +22,6 @@ struct heap_of_site {
 
 struct heap_opts {
 	bool reachable, roots, pause;
-	unsigned int scans;
 	bool parts;		/* the rest of resident memory, too */
 	unsigned int list;	/* --view blocks: so many; 0: none */
 	bool list_oldest;	/* else the largest first */

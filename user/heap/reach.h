@@ -23,7 +23,7 @@ struct reach_root {
 typedef int (*registers_fn)(struct target *t, struct target_thread **ret, size_t *ret_n, void *arg, struct err *e);
 
 struct reach_opts {
-	unsigned int scans;	/* 3; up to four times as many, as long as each still finds pointers that those before have not */
+	unsigned int scans;	/* up to four times as many, as long as each still finds pointers that those before have not */
 	uint64_t gap_ns;	/* between two of them */
 	bool roots;		/* which root holds what: takes time and memory of its own */
 	bool paused;		/* the process is stopped meanwhile: one scan is enough */

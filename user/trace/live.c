@@ -386,8 +386,7 @@ static void act(struct live *l, enum top_action action)
 		look_at_heap(l, &(struct heap_wish){ .parts = true, .process = heap_process(l) });
 		break;
 	case TOP_HEAP_SEARCH:
-		look_at_heap(l, &(struct heap_wish){ .reachable = true, .roots = true, .scans = HEAP_SCANS, .parts = true,
-						     .process = heap_process(l) });
+		look_at_heap(l, &(struct heap_wish){ .reachable = true, .roots = true, .parts = true, .process = heap_process(l) });
 		break;
 	case TOP_REPAINT:
 		term__repaint();

@@ -170,7 +170,6 @@ static void look_at(struct heaps *h, const struct subject *who)
 		.reachable = h->wish.reachable,
 		.roots = h->wish.roots,
 		.pause = o->pause,
-		.scans = h->wish.scans,
 		.parts = h->wish.parts,
 		.list = opts__n_blocks(o),
 		.list_oldest = opts__oldest_blocks(o),
@@ -333,10 +332,8 @@ int session__begin_heap_look(struct session *s, const struct heap_wish *wish, vo
 	}
 	h->wish = *wish;
 	/* what was found by a search does not go away with the next look */
-	if (h->searched && h->took_ns <= QUICK_NS) {
+	if (h->searched && h->took_ns <= QUICK_NS)
 		h->wish.reachable = h->wish.roots = true;
-		h->wish.scans = HEAP_SCANS;
-	}
 	h->calls = (struct target_calls){ is_called_off, wish->silent ? NULL : tell_progress, h };
 	h->on_done = done;
 	h->arg = arg;
@@ -432,7 +429,7 @@ void session__look_last_at_heaps(struct session *s)
 	/* what was searched on request is not searched again where that takes long: the last search stands, with its time */
 	if (!o->reachable && h->searched && h->took_ns > QUICK_NS)
 		return;
-	h->wish = (struct heap_wish){ .reachable = o->reachable || h->searched, .roots = o->roots || h->searched, .scans = HEAP_SCANS, .parts = true };
+	h->wish = (struct heap_wish){ .reachable = o->reachable || h->searched, .roots = o->roots || h->searched, .parts = true };
 	h->calls = (struct target_calls){ is_interrupted, tell_progress, h };
 	h->over = false;
 	if (list_subjects(h))

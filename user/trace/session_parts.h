@@ -138,10 +138,8 @@ void session__memory_done(struct session *s);
 int session__open_heaps(struct session *s);
 void session__heaps_done(struct session *s);
 /* What a look is to find out. */
-#define HEAP_SCANS 3
 struct heap_wish {
 	bool reachable, roots;
-	unsigned int scans;
 	bool parts;		/* the rest of resident memory */
 	bool silent;		/* no progress: nobody waits for it */
 	uint32_t process;	/* the id of the only one; 0: all */
