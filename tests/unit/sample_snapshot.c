@@ -190,11 +190,11 @@ static const struct snap_size other_sizes[] = { { 1024, 10, 10 }, { 2048, 3000, 
 	  .unit = "nginx.service", .age_at_attach_ns = 3600 * S, .c = { .peak_bytes = 180 * KIB, .unknown_frees = 4 },           \
 	  .rss_bytes = 4 * MIB, .rss_at_attach_bytes = 3 * MIB, .peak_at_ns = 12 * S, .timeline = worker_timeline,               \
 	  .n_timeline = 2, .sizes = worker_sizes, .n_sizes = 1,                                                                  \
-	  .trend = { "steady", "no growth to speak of in 20.0s", 300, true } },                                                  \
+	  .trend = { "steady", "no growth to speak of in 20.0s", 300, true, false } },                                           \
 	{ .id = 4, .pid = 2002, .comm = "nginx", .exe = "/usr/sbin/nginx", .cgroup = "/system.slice/nginx.service",              \
 	  .unit = "nginx.service", .age_at_attach_ns = 3500 * S, .c = { .peak_bytes = 1000 * KIB }, .rss_bytes = 5 * MIB,        \
 	  .rss_at_attach_bytes = 3 * MIB, .peak_at_ns = 28 * S, .timeline = other_timeline, .n_timeline = 3,                     \
-	  .trend = { "leak", "+30.0 KiB/s for 20.0s, oldest 28.5s", 30720, true } },                                             \
+	  .trend = { "leak", "+30.0 KiB/s for 20.0s, oldest 28.5s", 30720, true, false } },                                      \
 	{ .id = 5, .pid = 2003, .comm = "nginx", .exe = "/usr/sbin/nginx",                                                       \
 	  .cgroup = "/docker/4f3c2b1a0011223344556677", .container = "4f3c2b1a0011223344556677", .container_pid = 7,             \
 	  .wall_started_ns = STARTED(10 * S), .unseen_ns = 240 * MS, .c = { .peak_bytes = 3 * KIB }, .rss_bytes = 3 * MIB,       \
@@ -202,7 +202,7 @@ static const struct snap_size other_sizes[] = { { 1024, 10, 10 }, { 2048, 3000, 
 	{ .id = 6, .pid = 2100, .comm = "stress", .exe = "/usr/bin/stress", .cgroup = "/user.slice/user-1000.slice",             \
 	  .age_at_attach_ns = 60 * S, .c = { .peak_bytes = 800000 * 100ull }, .rss_bytes = 120 * MIB,                            \
 	  .rss_at_attach_bytes = 2 * MIB, .threads = pool_threads, .n_threads = ARRAY_SIZE(pool_threads),                        \
-	  .lost_blocks = 1204, .trend = { "suspect", "+2.5 MiB/s, half of it younger than 10.0s", 2.5 * MIB, true } },           \
+	  .lost_blocks = 1204, .trend = { "suspect", "+2.5 MiB/s, half of it younger than 10.0s", 2.5 * MIB, true, false } },    \
 	{ .id = 7, .pid = 2201, .comm = "データ収集", .exe = "/opt/データ/収集", .ended = true, .parent = 6,                     \
 	  .exit_signal = 9, .oom_killed = true,                                                                                  \
 	  .wall_started_ns = STARTED(15 * S), .c = { .peak_bytes = 16 * KIB } },                                                 \
@@ -343,11 +343,11 @@ static void fill_more(struct snap_site *site)
 		site->history = pool_history;
 		site->n_history = ARRAY_SIZE(pool_history);
 		site->cross_frees = 588;
-		site->trend = (struct trend){ "steady", "98% freed", 300, true };
+		site->trend = (struct trend){ "steady", "98% freed", 300, true, false };
 	} else if (site->process == 3) {
 		site->history = other_timeline;
 		site->n_history = ARRAY_SIZE(other_timeline);
-		site->trend = (struct trend){ "leak", "1,000 of 7,000 blocks not freed, +30.0 KiB/s for 20.0s, oldest 28.5s", 30720, true };
+		site->trend = (struct trend){ "leak", "1,000 of 7,000 blocks not freed, +30.0 KiB/s for 20.0s, oldest 28.5s", 30720, true, false };
 	} else if (site->process == 5) {
 		site->cross_frees = 99000;
 	}

@@ -84,7 +84,7 @@ Test(columns, are_as_wide_as_they_say)
 			struct snapshot s = { .known = HAS_ALL, .duration_ns = m, .processes = none, .n_processes = 2, .estimated = i % 2 };
 			struct snap_process p = {
 				.comm = "c", .pid = 4194304, .container_pid = 4194304, .c = c, .rss_bytes = n, .age_at_attach_ns = n,
-				.n_members = (uint32_t)n, .trend = { "draining", "why", i % 3 ? (double)n : -(double)n, true },
+				.n_members = (uint32_t)n, .trend = { "draining", "why", i % 3 ? (double)n : -(double)n, true, false },
 			};
 			struct snap_site site = { .function = "malloc", .c = c, .oldest_ns = n, .at_peak_bytes = m, .cross_frees = n,
 						  .trend = p.trend };
@@ -128,7 +128,7 @@ Test(columns, tell_a_process)
 	p.wall_started_ns = 995 * S;
 	cr_expect_str_eq(cell(&process_columns, "calls-rate", &r), "10");
 	cr_expect_str_eq(cell(&process_columns, "age", &r), "5.0s");
-	p.trend = (struct trend){ "draining", "why", -2048, true };
+	p.trend = (struct trend){ "draining", "why", -2048, true, false };
 	cr_expect_str_eq(cell(&process_columns, "growth", &r), "-2.0 KiB");
 	s.estimated = true;
 	cr_expect_str_eq(cell(&process_columns, "growth", &r), "~-2.0 KiB");

@@ -390,7 +390,7 @@ static struct snapshot *any_snapshot(size_t n_processes, size_t n_sites, size_t 
 		procs[i] = (struct snap_process){
 			.id = i + 1, .pid = 1 + (int)any(100000), .comm = any_name(comms, ARRAY_SIZE(comms)), .exe = "/bin/x",
 			.cgroup = any_name(cgroups, ARRAY_SIZE(cgroups)), .ended = any(2), .lost_blocks = any(5), .rss_bytes = any(1 << 30),
-			.trend = { any_name(verdicts, 3), NULL, 1, any(2) }, .n_timeline = any(n_points + 1),
+			.trend = { any_name(verdicts, 3), NULL, 1, any(2), false }, .n_timeline = any(n_points + 1),
 			.c = { .unknown_frees = any(100) }, .growth = { .bytes = { 0, any(1000), 0, 0 } },
 		};
 		procs[i].c.peak_bytes = any(1 << 30);
@@ -410,7 +410,7 @@ static struct snapshot *any_snapshot(size_t n_processes, size_t n_sites, size_t 
 			.process = process, .function = any_name(functions, 3), .c = any_counters(), .at_peak_bytes = any(1 << 20),
 			.lifetime_sum_ns = any(1 << 30), .older_blocks = any(9), .older_bytes = any(99), .cross_frees = any(7),
 			.error = { any(100), any(100), any(100), any(100) }, .n_stack = n, .stack = stack, .end = (uint8_t)any(4),
-			.n_history = any(n_points + 1), .trend = { any_name(verdicts, 3), "because", 1, true },
+			.n_history = any(n_points + 1), .trend = { any_name(verdicts, 3), "because", 1, true, false },
 		};
 		site->history = any_points(s, site->n_history);
 		ages__build_range(s, any(1 << 20), any(1 << 30), 1 + any(99), any(9999), site);

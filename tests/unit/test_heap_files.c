@@ -48,6 +48,7 @@ static struct snapshot *traced(unsigned int flags)
 		s->places[i].resolved = true;
 	}
 	sample__add_heap(s, 0, flags);
+	s->sites[0].trend.why_unreached = flags & HEAP_SEARCHED;
 	list_blocks(s);
 	return s;
 }

@@ -299,3 +299,21 @@ Test(heap_report, younger_than_the_search)
 		snapshot__free(s);
 	}
 }
+
+/* What no pointer was found to is told by the verdict or beside it, whatever names there are in the verdict. */
+Test(heap_report, unreached_is_told_once)
+{
+	for (int told = 0; told < 2; told++) {
+		struct snapshot *s = traced(SAMPLE_SINGLE, HEAP_SEARCHED | HEAP_QUIET);
+		_cleanup_free_ char *text = NULL, *brief = NULL;
+		size_t len;
+
+		for (size_t i = 0; i < s->n_sites; i++)
+			s->sites[i].trend = (struct trend){ .verdict = "leak", .why = "through pointers", .why_unreached = told };
+		text = written(s, &(struct report_opts){ .width = 120, .views = VIEW_LIVE }, &len);
+		brief = written(s, &(struct report_opts){ .width = 120, .brief = true }, &len);
+		cr_expect_eq(!strstr(text, "    a pointer to every block"), told, "%s", text);
+		cr_expect_eq(!strstr(brief, "pointers lead to all of them"), told, "%s", brief);
+		snapshot__free(s);
+	}
+}

@@ -609,6 +609,8 @@ static void expect_pointed(const struct pointed *p)
 			 p->looked, t.verdict ?: "none", t.why ?: "");
 	if (p->why)
 		cr_expect_str_eq(t.why ?: "", p->why, "%s", t.why);
+	/* whatever the names in it are */
+	cr_expect_eq(t.why_unreached, t.why && strstr(t.why, "no pointer to "), "%s", t.why);
 	snapshot__free(snap);
 	done(&s);
 }
@@ -628,7 +630,7 @@ Test(judge, pointers_decide)
 		/* most of what is live has come since the look */
 		{ 60, 500, 500, NULL, "leak", "0 of 1,200 freed, +1.1 MiB/min for 59.0s, oldest 59.5s" },
 		/* all are held: a cache, however long it grows */
-		{ 60, 1200, 0, "server", "growing", "all still pointed to, through server, +1.1 MiB/min for 59.0s, 0 of 1,200 freed" },
+		{ 60, 1200, 0, "pointers", "growing", "all still pointed to, through pointers, +1.1 MiB/min for 59.0s, 0 of 1,200 freed" },
 		{ 60, 1200, 0, NULL, "growing", NULL },
 		/* none of its blocks was there: nothing is known */
 		{ 60, 0, 0, NULL, "leak", NULL },

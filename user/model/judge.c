@@ -390,6 +390,7 @@ static unsigned int examine(const struct evidence *e, struct shape *ret)
 struct why {
 	char text[192];
 	size_t len;
+	bool unreached;		/* it says what no pointer was found to */
 	const struct evidence *e;
 	const struct shape *w;
 };
@@ -575,6 +576,7 @@ static void explain_lost(struct why *y)
 {
 	char a[FMT_MAX], b[FMT_MAX];
 
+	y->unreached = true;
 	add(y, "no pointer to %s of %s block%s in %u scan%s", fmt_exact(a, y->e->unreached_blocks), fmt_exact(b, y->e->looked_blocks),
 	    y->e->looked_blocks == 1 ? "" : "s", y->e->scans, y->e->scans == 1 ? "" : "s");
 }
@@ -632,6 +634,7 @@ static void explain(struct snapshot *s, const struct rule *r, struct why *y, str
 		r->reasons[i](y);
 	ret->verdict = r->verdict;
 	ret->why = r->verdict ? snapshot__strdup(s, y->text) : NULL;
+	ret->why_unreached = y->unreached;
 }
 
 void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)

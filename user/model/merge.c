@@ -55,6 +55,7 @@ void trend__add(struct trend *sum, const struct trend *t)
 	if (alarm_of(t->verdict) < alarm_of(sum->verdict)) {
 		sum->verdict = t->verdict;
 		sum->why = t->why;
+		sum->why_unreached = t->why_unreached;
 	}
 	if (t->known)
 		sum->growth_bytes_per_s += t->growth_bytes_per_s;

@@ -44,7 +44,8 @@ FIELDS(error_fields);
 	ROW("since_baseline_bytes", FIELD_I64, AT(type, since_baseline_bytes), .unit = UNIT_CHANGE, .needs = KNOWN_BASELINE | HAS_LIVE_BYTES, .merge = MERGE_SUM), \
 	ROW("growth_bytes_per_s", FIELD_DOUBLE, AT(type, trend.growth_bytes_per_s), .unit = UNIT_GROWTH, .needs = KNOWN_TREND | HAS_LIVE_BYTES), \
 	ROW("verdict", FIELD_STR, AT(type, trend.verdict)), \
-	ROW("why", FIELD_STR, AT(type, trend.why))
+	ROW("why", FIELD_STR, AT(type, trend.why)), \
+	ROW("why_unreached", FIELD_BOOL, AT(type, trend.why_unreached), .empty = EMPTY_IS_ABSENT)
 
 /* ---- sites */
 

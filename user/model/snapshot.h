@@ -103,6 +103,7 @@ struct trend {
 	const char *why;	/* the figures that led there, in one line; NULL with it */
 	double growth_bytes_per_s;	/* holds if known */
 	bool known;
+	bool why_unreached;	/* the reasons say how many blocks no pointer was found to */
 };
 
 #define MOVES_LONGEST_MAX 65535

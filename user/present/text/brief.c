@@ -104,7 +104,7 @@ static void unreached_item(struct report *r, const struct snap_site *site)
 {
 	char a[FMT_MAX], b[FMT_MAX];
 
-	if (!site__was_searched(r->s, site) || (site->trend.why && strstr(site->trend.why, "pointer")))
+	if (!site__was_searched(r->s, site) || site->trend.why_unreached)
 		return;
 	if (site->unreached_blocks)
 		para__item(&r->para, "no pointer to %s of %s blocks", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site->looked_blocks));

@@ -366,7 +366,6 @@ static const char *sampled_words(char buf[static FMT_MAX], uint64_t n)
 	return buf;
 }
 
-
 /*
  *	no pointer to 31,700 of 31,744 blocks (30.9 MiB)
  *	made of 98% app::Session, 2% app::Page, 5.9 MiB held through server (redis-server)
@@ -376,7 +375,7 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 	_cleanup_free_ char *held = site->held ? heap__root_words(site->held, PART_NAME) : NULL;
 	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], types[TYPES_MAX];
 	/* a verdict that goes by it says it itself */
-	bool searched = site__was_searched(r->s, site) && !(site->trend.why && strstr(site->trend.why, "pointer"));
+	bool searched = site__was_searched(r->s, site) && !site->trend.why_unreached;
 
 	/* UNREACHED beside BLOCKS is of fewer than these */
 	uint64_t younger = site__was_searched(r->s, site) && site->c.live_blocks > site->looked_blocks ? site->c.live_blocks - site->looked_blocks : 0;
