@@ -304,17 +304,32 @@ static uint64_t n_maybe_fast(const struct taking *k, const bool *torn)
 	return n;
 }
 
-/* The main thread's is the first block behind the break, and stays: if it is there, but is none, what it had is not known. */
-static uint64_t n_in_lost_tcache(struct taking *k)
+/* The first block of an arena is the tcache of a thread. If it is of that size, but looks like none, what it had is not known. */
+static bool has_lost_tcache(struct taking *k, const struct segment *s)
 {
+	const struct tcache_shape *shape = taking__shape_at(k, s->first + CHUNK_HEADER);
+
+	return shape && !shape->counts_room && !addresses__has(&k->tcaches, s->first + CHUNK_HEADER);
+}
+
+/* A thread's arena begins in its first heap. */
+static bool has_arena(const struct taking *k, const struct segment *s)
+{
+	return k->arenas.v[s->arena].addr - s->start < s->end - s->start;
+}
+
+uint64_t taking__n_in_lost_tcaches(struct taking *k, bool moving)
+{
+	uint64_t n = 0;
+
 	for (size_t i = 0; i < k->segments.n; i++) {
 		const struct segment *s = &k->segments.v[i];
-		const struct tcache_shape *shape = s->kind == SEGMENT_BRK ? taking__shape_at(k, s->first + CHUNK_HEADER) : NULL;
 
-		if (shape && !shape->counts_room && !addresses__has(&k->tcaches, s->first + CHUNK_HEADER))
-			return shape->n_bins * TCACHE_COUNT;
+		/* the main thread's stays; the others' are given to somebody else once their thread has ended */
+		if ((s->kind == SEGMENT_BRK || (moving && has_arena(k, s))) && has_lost_tcache(k, s))
+			n += k->l->tcache ? k->l->tcache->n_bins * TCACHE_COUNT : 0;
 	}
-	return 0;
+	return n;
 }
 
 int taking__read_caches(struct taking *k, struct err *e)
@@ -345,6 +360,6 @@ int taking__read_caches(struct taking *k, struct err *e)
 	if (!r)
 		r = settle(k, &torn, e);
 	if (!r)
-		k->n_unsettled += n_maybe_fast(k, fast) + n_in_lost_tcache(k);
+		k->n_unsettled += n_maybe_fast(k, fast);
 	return r;
 }

@@ -142,9 +142,9 @@ static uint64_t n_linked(struct taking *k)
 
 void taking__count_on_the_way(struct taking *k)
 {
-	k->n_on_the_way = k->n_inside * BLOCKS_ON_THE_WAY;
-	if (k->n_inside || (k->is_moving && !k->t->stopped))
-		k->n_on_the_way += n_linked(k);
+	bool moving = k->n_inside || (k->is_moving && !k->t->stopped);
+
+	k->n_on_the_way = k->n_inside * BLOCKS_ON_THE_WAY + (moving ? n_linked(k) : 0) + taking__n_in_lost_tcaches(k, moving);
 	for (size_t i = 0; i < k->c->blocks.n; i++)
 		k->c->blocks.v[i].flags &= ~BLOCK_LINKED;
 }

@@ -174,6 +174,8 @@ void taking__learn_key(struct taking *k);
 bool taking__is_key(const struct taking *k, uint64_t word);
 int taking__read_lists_before(struct taking *k, struct err *e);
 int taking__read_caches(struct taking *k, struct err *e);
+/* At most so many blocks are in tcaches that could not be made out. moving: it changes while it is read. */
+uint64_t taking__n_in_lost_tcaches(struct taking *k, bool moving);
 
 /* glibc_mapped.c */
 int taking__find_mapped(struct taking *k, struct err *e);

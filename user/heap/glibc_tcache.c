@@ -12,6 +12,7 @@
 
 #define LARGE_MIN 0x400
 #define LARGE_MAX (1ull << 40)
+#define FIT_TRIES 4
 #define LEARN_CHUNKS 4096	/* of a segment: where tcaches usually are */
 #define HEADS_WRONG 16		/* of a tcache that changed since the walk */
 
@@ -182,7 +183,7 @@ static struct fit fit_of(struct taking *k, uint64_t addr, const struct tcache_sh
 
 		if (!head)
 			f.n_bad += !s->counts_room && counted;
-		else if (!taking__has_block(k, head))
+		else if (!taking__has_block(k, head) && k->l->key_kind == KEY_UNKNOWN)
 			return (struct fit){};
 		else if (counted && lines__word(k->lines, head - 8, &size) && bin__takes(i, size & ~CHUNK_FLAGS) &&
 			 lines__word(k->lines, head + 8, &key))
@@ -328,6 +329,21 @@ static int push_empty(struct taking *k, struct err *e)
 	return 0;
 }
 
+/*
+ * Of a running process, what its heads lead to may be older than they are, or newer: then all of it is read anew. With the
+ * key known, heads in memory that came after the segments were read are no reason against it.
+ */
+static struct fit find_fit(struct taking *k, uint64_t addr, const struct tcache_shape *s)
+{
+	struct fit f = fit_of(k, addr, s);
+
+	for (int i = 0; i < FIT_TRIES && !k->t->stopped && k->maybe_tcaches.n < TRIED_AGAIN_MAX && f.n_bad && !is_tcache(k, addr, &f); i++) {
+		lines__forget(k->lines);
+		f = fit_of(k, addr, s);
+	}
+	return f;
+}
+
 int taking__find_tcaches(struct taking *k, struct err *e)
 {
 	int r = 0;
@@ -340,7 +356,7 @@ int taking__find_tcaches(struct taking *k, struct err *e)
 	for (size_t i = 0; i < k->maybe_tcaches.n; i++) {
 		uint64_t addr = k->maybe_tcaches.v[i];
 		const struct tcache_shape *s = taking__shape_at(k, addr);
-		struct fit f = s ? fit_of(k, addr, s) : (struct fit){};
+		struct fit f = s ? find_fit(k, addr, s) : (struct fit){};
 
 		if (is_over(k, i))
 			return err_set(e, -EINTR, "stopped");
