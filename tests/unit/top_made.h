@@ -16,13 +16,13 @@
 
 /* What the trends of the sample's sites would be, in their order. */
 static const struct trend made_trends[] = {
-	{ "leak", "0 of 31,744 blocks freed, +1.0 MiB/s for 29.8s, oldest 29.9s", 1.04 * 1048576, true },
-	{ "steady", "98% freed, live bytes within 1% for 20.0s", 0, true },
-	{ "steady", "all but one of 2,100,000 blocks freed", -12, true },
-	{ "growing", "+31.0 KiB/s for 9.0s", 31 * 1024, true },
-	{ "new", "first seen 27.0s ago", 0, true },
+	{ "leak", "0 of 31,744 blocks freed, +1.0 MiB/s for 29.8s, oldest 29.9s", 1.04 * 1048576, true, false },
+	{ "steady", "98% freed, live bytes within 1% for 20.0s", 0, true, false },
+	{ "steady", "all but one of 2,100,000 blocks freed", -12, true, false },
+	{ "growing", "+31.0 KiB/s for 9.0s", 31 * 1024, true, false },
+	{ "new", "first seen 27.0s ago", 0, true, false },
 	{},
-	{ "suspect", "grew in 3 of 4 minutes", 4096, true },
+	{ "suspect", "grew in 3 of 4 minutes", 4096, true, false },
 };
 
 /* The sample as it was seconds ago: less of everything that goes on. */
