@@ -45,18 +45,13 @@ static int add_made(struct functions *f, const char *module, uint32_t *ret, cons
 {
 	char **slot = vec_push(&f->made);
 	va_list ap;
-	int n;
 
 	if (!slot)
 		return -ENOMEM;
 	va_start(ap, fmt);
-	n = vasprintf(slot, fmt, ap);
+	*slot = vformat(fmt, ap);
 	va_end(ap);
-	if (n < 0) {
-		*slot = NULL;
-		return -ENOMEM;
-	}
-	return add(f, *slot, module, NULL, ret);
+	return *slot ? add(f, *slot, module, NULL, ret) : -ENOMEM;
 }
 
 static int add_frame(struct functions *f, const struct frame *frame, struct stack_frame *ret)

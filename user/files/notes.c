@@ -16,19 +16,16 @@ static int add(struct export_notes *notes, const char *fmt, ...)
 {
 	char **slot = vec_push(notes);
 	va_list ap;
-	int n;
 
 	if (!slot)
 		return -ENOMEM;
 	va_start(ap, fmt);
-	n = vasprintf(slot, fmt, ap);
+	*slot = vformat(fmt, ap);
 	va_end(ap);
-	if (n < 0) {
-		*slot = NULL;
-		notes->n--;
-		return -ENOMEM;
-	}
-	return 0;
+	if (*slot)
+		return 0;
+	notes->n--;
+	return -ENOMEM;
 }
 
 static int counters(struct export_notes *notes, const char *label, const struct snap_counter *v, size_t n)

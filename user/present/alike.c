@@ -122,14 +122,13 @@ static bool any_differs(const struct group *g, ptrdiff_t d, bool (*same)(const s
 static char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static char *text(const char *format, ...)
 {
-	char *ret = NULL;
 	va_list args;
-	int n;
+	char *ret;
 
 	va_start(args, format);
-	n = vasprintf(&ret, format, args);
+	ret = vformat(format, args);
 	va_end(args);
-	return n < 0 ? NULL : ret;
+	return ret;
 }
 
 static bool same_module(const struct frame *a, const struct frame *b)

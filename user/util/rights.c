@@ -222,8 +222,7 @@ int rights__refused(struct err *e, int code, unsigned int needs, const char *fmt
 	if (!e)
 		return code;
 	va_start(ap, fmt);
-	if (vasprintf(&what, fmt, ap) < 0)
-		what = NULL;
+	what = vformat(fmt, ap);
 	va_end(ap);
 	return err_set(e, code, "%s: %s", what ? what : "refused", why ? why : strerror(-code));
 }

@@ -115,6 +115,13 @@ int read_small_file(const char *path, char **ret, size_t *ret_len)
 	return 0;
 }
 
+char *vformat(const char *fmt, va_list ap)
+{
+	char *text = NULL;
+
+	return vasprintf(&text, fmt, ap) < 0 ? NULL : text;
+}
+
 const char *path_basename(const char *path)
 {
 	const char *slash = strrchr(path, '/');

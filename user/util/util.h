@@ -3,6 +3,7 @@
 #ifndef MT_UTIL_H
 #define MT_UTIL_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -60,6 +61,9 @@ void *vec__grow(void **v, size_t *n, size_t *room, size_t size);
 void clean_name(char *s);
 /* The same of a message, which may have lines and tabs of its own. */
 void clean_message(char *s);
+
+/* What printf would write; the caller's, NULL without memory. */
+char *vformat(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 
 const char *path_basename(const char *path);	/* what follows the last '/'; all of it, if nothing does */
 

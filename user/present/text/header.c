@@ -4,7 +4,6 @@
  * holds: a figure that was not recorded is not printed, and an estimated one
  * bears a mark and, where it is known, its standard error.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -26,120 +25,13 @@
 #define FIGURE_MAX (2 * FMT_MAX)
 #define SHARE_SCALE 1000000
 
-/* ---- paragraphs: a label, then items that are broken over lines between words only where they must */
-
-void para__begin(struct para *p, const char *label, size_t indent)
-{
-	p->col = (size_t)fprintf(p->out, "%-*s", (int)indent, label);
-	p->indent = indent;
-	p->empty = true;
-}
-
-static void para__break(struct para *p)
-{
-	fprintf(p->out, "\n%*s", (int)p->indent, "");
-	p->col = p->indent;
-}
-
-static void para__word(struct para *p, const char *word, int len, bool gap)
-{
-	size_t cols = text_width_n(word, len), head;
-
-	if (p->col > p->indent && p->col + gap + cols > p->width) {
-		para__break(p);
-		gap = false;
-	}
-	/* a name that is longer than a line of a narrow screen */
-	while (p->width < REPORT_WIDTH && p->col + cols > p->width && (head = text_head(word, p->width - p->col)) && head < (size_t)len) {
-		fprintf(p->out, "%.*s", (int)head, word);
-		para__break(p);
-		word += head;
-		len -= (int)head;
-		cols = text_width_n(word, len);
-	}
-	fprintf(p->out, "%s%.*s", gap ? " " : "", len, word);
-	p->col += cols + gap;
-}
-
-/* A figure and its unit, "24.1 MiB/min", are one word. */
-static int word_len(const char *w)
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-	size_t len = strcspn(w, " "), unit;
-
-	if (!len || !isdigit((unsigned char)w[len - 1]) || w[len] != ' ')
-		return (int)len;
-	unit = strspn(w + len + 1, "KMGTPEiB");
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (unit == strlen(units[i]) && !memcmp(w + len + 1, units[i], unit))
-			return (int)(len + 1 + strcspn(w + len + 1, " "));
-	return (int)len;
-}
-
-static void put_words(struct para *p, const char *text, bool gap)
-{
-	for (const char *w = text; *w;) {
-		int len = word_len(w);
-
-		para__word(p, w, len, gap);
-		gap = true;
-		w += len;
-		w += strspn(w, " ");
-	}
-}
-
-void para__item(struct para *p, const char *fmt, ...)
-{
-	_cleanup_free_ char *text = NULL;
-	bool gap = false;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
-	va_end(ap);
-	if (!text)
-		return;
-	if (!p->empty) {
-		fputc(',', p->out);
-		p->col++;
-		/* one column more: the comma that may follow */
-		if (p->col + 1 + text_width(text) + 1 > p->width)
-			para__break(p);
-		else
-			gap = true;
-	}
-	p->empty = false;
-	put_words(p, text, gap);
-}
-
-/* Sentences: a blank between them, not a comma. */
-void para__words(struct para *p, const char *fmt, ...)
-{
-	_cleanup_free_ char *text = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
-	va_end(ap);
-	put_words(p, text ? text : "", !p->empty);
-	p->empty = false;
-}
-
-void para__end(struct para *p)
-{
-	fputc('\n', p->out);
-}
-
 void report__line(struct report *r, const char *fmt, ...)
 {
 	_cleanup_free_ char *text = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	text = vformat(fmt, ap);
 	va_end(ap);
 	para__begin(&r->para, "", 0);
 	para__item(&r->para, "%s", text ? text : "");

@@ -8,14 +8,9 @@
 #include "present/columns.h"
 #include "present/rank.h"
 #include "present/text/free_rows.h"
+#include "present/text/para.h"
 #include "present/text/report.h"
 #include "util/parse.h"
-
-struct para {			/* a label, then items that are broken over lines only where they must */
-	FILE *out;
-	size_t indent, width, col;
-	bool empty;
-};
 
 struct report {
 	FILE *out;
@@ -45,10 +40,6 @@ char *report__mark_figure(const struct report *r, char buf[static FMT_MAX]);
 #define WIDE 100	/* from here on there is room for a second ±, and for lifetimes beside sizes */
 #define LABEL_WIDTH 7	/* "losses " */
 
-void para__begin(struct para *p, const char *label, size_t indent);
-void para__item(struct para *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void para__words(struct para *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void para__end(struct para *p);
 /* One that begins at the left, and is of a line unless the screen is narrow. */
 void __attribute__((format(printf, 2, 3))) report__line(struct report *r, const char *fmt, ...);
 

@@ -140,18 +140,13 @@ int grid__put(struct grid *g, int row, int col, int max, enum style style, const
 
 int grid__putf(struct grid *g, int row, int col, int max, enum style style, const char *fmt, ...)
 {
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	text = vformat(fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		return 0;
-	n = grid__put(g, row, col, max, style, text);
-	free(text);
-	return n;
+	return text ? grid__put(g, row, col, max, style, text) : 0;
 }
 
 void grid__put_right(struct grid *g, int row, int col, int width, enum style style, const char *text)
