@@ -40,39 +40,15 @@
  */
 #include "model/judge.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include "model/heaps.h"
-#include "util/parse.h"
+#include "model/judge_parts.h"
+#include "util/util.h"
 
-#define MAX_WINDOWS 12
-#define MIN_WINDOWS 5
-#define N_THIRDS 3
 #define N_QUARTERS 4
-/* Examined from the end: all of the time, if that says nothing its last quarter, and so on. */
-#define SHRINK 4
 
 /* ---- what is measured */
-
-struct shape {			/* of the course from from_ns on */
-	double span_s;
-	size_t n;		/* windows that have a point; less than MIN_WINDOWS: nothing can be said */
-	double t_s[MAX_WINDOWS], floor[MAX_WINDOWS];	/* the least in each, and when that was */
-	double slope;		/* bytes per second */
-	/* mean of the increments over its standard error; either sign, INFINITY if they are equal */
-	double t;
-	double t_needed;
-	size_t n_up, n_down;	/* increments */
-	double path;		/* their sum, all taken for positive */
-	double third[N_THIRDS];	/* bytes per second */
-	double low, high;	/* of all points in it */
-	double high_before;	/* the highest floor of any point before it, 0 if there is none */
-	double alloc_rate;	/* calls per second, at the end */
-	bool busier;		/* they rose by a quarter or more from the first half to the second */
-};
 
 /* Student's t for 0.1%, by degrees of freedom */
 static const double t_needed[MAX_WINDOWS] = {
@@ -210,9 +186,6 @@ enum sign {
 	STEPS = 1 << 14,	/* each quarter of the whole time is higher than the one before, or each is lower */
 };
 
-/* A change is worth a word from 1% of what is held on. */
-#define MATERIAL 0.01
-
 static bool at_rest(const struct shape *w)
 {
 	return fabs(w->third[2]) < fabs(w->third[0] + w->third[1]) / 20;
@@ -264,23 +237,13 @@ static bool trends(const struct shape *w, int direction)
 	return w->t * direction >= w->t_needed || (!n_against && n_with >= MAX_WINDOWS / 2);
 }
 
-static uint64_t watched_ns(const struct evidence *e)
-{
-	return e->end_ns > e->first_ns ? e->end_ns - e->first_ns : 0;
-}
-
-static double mean_life_s(const struct evidence *e)
-{
-	return e->free_calls ? (double)e->lifetime_sum_ns / (double)e->free_calls / 1e9 : 0;
-}
-
 static bool holds_times_expected(const struct evidence *e, const struct shape *w, double times)
 {
-	double seen_s = (double)watched_ns(e) / 1e9;
+	double seen_s = (double)evidence__watched_ns(e) / 1e9;
 	double rate = MAX(w->alloc_rate, seen_s > 0 ? (double)e->alloc_calls / seen_s : 0);
 
 	/* few frees say little about lifetimes; and few blocks may be chance */
-	return !e->mixed && e->free_calls >= 10 && (double)e->live_blocks >= times * rate * mean_life_s(e) + 10;
+	return !e->mixed && e->free_calls >= 10 && (double)e->live_blocks >= times * rate * evidence__mean_life_s(e) + 10;
 }
 
 static double least_third(const struct shape *w)
@@ -329,7 +292,7 @@ static unsigned int signs_of(const struct evidence *e, const struct shape *w)
 		signs |= LOADING;
 	if (e->free_calls * 100 <= e->alloc_calls)
 		signs |= UNFREED;
-	if (!e->mixed && e->free_calls >= 10 && (double)e->oldest_ns / 1e9 >= 100 * mean_life_s(e) &&
+	if (!e->mixed && e->free_calls >= 10 && (double)e->oldest_ns / 1e9 >= 100 * evidence__mean_life_s(e) &&
 	    (!w->busier || holds_times_expected(e, w, 2)))
 		signs |= STALE;
 	if (holds_times_expected(e, w, 10))
@@ -385,212 +348,6 @@ static unsigned int examine(const struct evidence *e, struct shape *ret)
 	return signs;
 }
 
-/* ---- words */
-
-struct why {
-	char text[192];
-	size_t len;
-	bool unreached;		/* it says what no pointer was found to */
-	const struct evidence *e;
-	const struct shape *w;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct why *y, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	if (y->len)
-		y->len += (size_t)snprintf(y->text + y->len, sizeof(y->text) - y->len, ", ");
-	va_start(ap, fmt);
-	n = vsnprintf(y->text + y->len, sizeof(y->text) - y->len, fmt, ap);
-	va_end(ap);
-	y->len = MIN(sizeof(y->text) - 1, y->len + (size_t)MAX(n, 0));
-}
-
-static const char *mark(const struct why *y)
-{
-	return y->e->estimated ? "~" : "";
-}
-
-static void explain_freed(struct why *y)
-{
-	const struct evidence *e = y->e;
-	char a[FMT_MAX], b[FMT_MAX];
-	long percent = e->alloc_calls ? lround(100.0 * (double)e->free_calls / (double)e->alloc_calls) : 0;
-
-	if (e->free_calls * 100 <= e->alloc_calls) {
-		add(y, "%s%s of %s%s freed", e->free_calls ? mark(y) : "", fmt_count(a, e->free_calls), mark(y),
-		    fmt_count(b, e->alloc_calls));
-		return;
-	}
-	fmt_duration(b, (uint64_t)(mean_life_s(e) * 1e9));
-	/* never 100% where some are left */
-	add(y, "%s%ld%% of %s%s freed, after %s on average", percent > 99 && e->free_calls < e->alloc_calls ? ">" : "",
-	    e->free_calls < e->alloc_calls ? MIN(99, percent) : 100, mark(y), fmt_count(a, e->alloc_calls), b);
-}
-
-static void add_rate(struct why *y, double bytes_per_s, double span_s)
-{
-	double per_min = fabs(bytes_per_s) * 60;
-	bool hourly = per_min < 10;
-	char a[FMT_MAX], b[FMT_MAX];
-
-	fmt_bytes(a, (uint64_t)(hourly ? per_min * 60 : per_min));
-	fmt_duration(b, (uint64_t)(span_s * 1e9));
-	add(y, "%s%s%s/%s for %s", mark(y), bytes_per_s < 0 ? "-" : "+", a, hourly ? "h" : "min", b);
-}
-
-static void explain_rate(struct why *y)
-{
-	add_rate(y, y->w->slope, y->w->span_s);
-}
-
-static void explain_slowing(struct why *y)
-{
-	const struct shape *w = y->w;
-
-	if (w->third[2] < (w->third[0] + w->third[1]) / 4)
-		add(y, "less and less");
-	else if (w->third[2] < (w->third[0] + w->third[1]) / 3)
-		add(y, "slowing down");
-}
-
-static void explain_oldest(struct why *y)
-{
-	char a[FMT_MAX];
-
-	if (y->e->oldest_ns)
-		add(y, "oldest %s", fmt_duration(a, y->e->oldest_ns));
-}
-
-static void explain_masked(struct why *y)
-{
-	char a[FMT_MAX];
-
-	if (y->e->unknown_frees && y->e->unknown_frees >= y->e->live_blocks / 2)
-		add(y, "but %s older ones were freed", fmt_count(a, y->e->unknown_frees));
-}
-
-static void explain_down_from(struct why *y)
-{
-	char a[FMT_MAX];
-
-	add(y, "down from %s%s", mark(y), fmt_bytes(a, (uint64_t)y->w->high));
-}
-
-/* From a tenth on, what it grew or fell by is worth reporting, also where it no longer does so. */
-#define MUCH 0.1
-
-/* For how long the floor has been where it is, within slack: seconds, up to the end. */
-static double at_rest_s(const struct evidence *e, const struct shape *w, double slack)
-{
-	double last = w->floor[w->n - 1], since_s;
-	size_t k = w->n - 1;
-
-	while (k && fabs(w->floor[k - 1] - last) <= slack)
-		k--;
-	since_s = w->t_s[k];
-	/* the part of the window before, if nothing swings */
-	for (size_t i = e->n_points; i-- > 0;)
-		if ((double)e->points[i].t_ns / 1e9 <= since_s) {
-			if (fabs((double)e->points[i].low_bytes - last) > slack ||
-			    fabs((double)e->points[i].high_bytes - last) > slack)
-				break;
-			since_s = (double)e->points[i].t_ns / 1e9;
-		}
-	return (double)e->end_ns / 1e9 - since_s;
-}
-
-/* Did it rise by much above its last floor, in this time? */
-static bool swings(const struct why *y, double rest_s)
-{
-	const struct shape *w = y->w;
-	double from_s = (double)y->e->end_ns / 1e9 - rest_s, most = 0;
-
-	for (size_t i = 0; i < y->e->n_points; i++)
-		if ((double)y->e->points[i].t_ns / 1e9 > from_s)
-			most = MAX(most, (double)y->e->points[i].high_bytes);
-	return most > w->floor[w->n - 1] + w->high * MUCH;
-}
-
-/* What is steady now need not have been so all the time. */
-static bool explain_change(struct why *y)
-{
-	const struct shape *w = y->w;
-	double change = w->floor[w->n - 1] - w->floor[0], rest_s;
-	char a[FMT_MAX], b[FMT_MAX];
-
-	if (fabs(change) < w->high * MUCH || !change)
-		return false;
-	rest_s = at_rest_s(y->e, w, w->high * MATERIAL);
-	/* where it swings, its floor does a little */
-	if (rest_s < w->span_s / SHRINK)
-		rest_s = at_rest_s(y->e, w, w->high * MUCH);
-	add(y, "%s by %s%s", change > 0 ? "grew" : "fell", mark(y), fmt_bytes(a, (uint64_t)fabs(change)));
-	add(y, "%s %s%s for %s", swings(y, rest_s) ? "not below" : "at", mark(y),
-	    fmt_bytes(a, (uint64_t)w->floor[w->n - 1]), fmt_duration(b, (uint64_t)(MAX(rest_s, 0) * 1e9)));
-	return true;
-}
-
-static void explain_range(struct why *y)
-{
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
-
-	if (explain_change(y))
-		return;
-	fmt_bytes(a, (uint64_t)y->w->low);
-	fmt_bytes(b, (uint64_t)y->w->high);
-	fmt_duration(c, (uint64_t)(y->w->span_s * 1e9));
-	if (strcmp(a, b))
-		add(y, "between %s%s and %s%s for %s", mark(y), a, mark(y), b, c);
-	else
-		add(y, "%s%s for %s", mark(y), a, c);
-}
-
-static void explain_last(struct why *y)
-{
-	char a[FMT_MAX];
-
-	/* where the site is in use, this would say nothing */
-	if (y->e->end_ns > y->e->last_ns && (double)(y->e->end_ns - y->e->last_ns) / 1e9 > y->w->span_s / 4)
-		add(y, "last allocation%s %s ago", y->e->estimated ? " that was seen" : "",
-		    fmt_duration(a, y->e->end_ns - y->e->last_ns));
-}
-
-static void explain_first(struct why *y)
-{
-	char a[FMT_MAX];
-
-	add(y, "first allocation %s ago", fmt_duration(a, watched_ns(y->e)));
-}
-
-static void explain_was_higher(struct why *y)
-{
-	char a[FMT_MAX];
-
-	add(y, "but it was at %s%s before", mark(y), fmt_bytes(a, (uint64_t)y->w->high_before));
-}
-
-static void explain_lost(struct why *y)
-{
-	char a[FMT_MAX], b[FMT_MAX];
-
-	y->unreached = true;
-	add(y, "no pointer to %s of %s block%s in %u scan%s", fmt_exact(a, y->e->unreached_blocks), fmt_exact(b, y->e->looked_blocks),
-	    y->e->looked_blocks == 1 ? "" : "s", y->e->scans, y->e->scans == 1 ? "" : "s");
-}
-
-static void explain_held(struct why *y)
-{
-	if (!(signs_of_look(y->e) & HELD))
-		return;
-	if (y->e->held)
-		add(y, "all still pointed to, through %s%s", root_kind__before(y->e->held->kind), y->e->held->name);
-	else
-		add(y, "all still pointed to");
-}
-
 /* ---- the rules */
 
 static const struct rule {
@@ -598,35 +355,35 @@ static const struct rule {
 	unsigned int all, none;	/* signs that are there, signs that are not */
 	void (*reasons[5])(struct why *y);
 } rules[] = {
-	{ "new", YOUNG, 0, { explain_first } },
+	{ "new", YOUNG, 0, { why__first } },
 	{ NULL, ROUGH, 0, {} },
 	/* nothing can free them any more */
-	{ "leak", RISES | LOST, 0, { explain_lost, explain_rate, explain_freed } },
-	{ "suspect", LOST, FALLS, { explain_lost, explain_range } },
+	{ "leak", RISES | LOST, 0, { why__lost, why__rate, why__freed } },
+	{ "suspect", LOST, FALLS, { why__lost, why__range } },
 	{ NULL, RISES | REVISITS | STEPS, 0, {} },
-	{ "steady", RISES | REVISITS, 0, { explain_rate, explain_was_higher } },
-	{ "leak", RISES | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED | HELD, { explain_freed, explain_rate, explain_oldest } },
-	{ "leak", RISES | LONG | STALE, SLOWS | UNEVEN | LOADING | MASKED | HELD, { explain_freed, explain_rate, explain_oldest } },
-	{ "suspect", RISES | UNFREED, SLOWS | HELD, { explain_freed, explain_rate, explain_oldest, explain_masked } },
-	{ "suspect", RISES | STALE, SLOWS | HELD, { explain_freed, explain_rate, explain_oldest, explain_masked } },
-	{ "suspect", RISES | LONG | PILED, SLOWS | HELD, { explain_freed, explain_rate, explain_oldest, explain_masked } },
-	{ "growing", RISES, 0, { explain_held, explain_rate, explain_slowing, explain_freed } },
-	{ "draining", FALLS | LOST, 0, { explain_rate, explain_down_from, explain_lost } },
-	{ "draining", FALLS, 0, { explain_rate, explain_down_from } },
+	{ "steady", RISES | REVISITS, 0, { why__rate, why__was_higher } },
+	{ "leak", RISES | LONG | UNFREED, SLOWS | UNEVEN | LOADING | MASKED | HELD, { why__freed, why__rate, why__oldest } },
+	{ "leak", RISES | LONG | STALE, SLOWS | UNEVEN | LOADING | MASKED | HELD, { why__freed, why__rate, why__oldest } },
+	{ "suspect", RISES | UNFREED, SLOWS | HELD, { why__freed, why__rate, why__oldest, why__masked } },
+	{ "suspect", RISES | STALE, SLOWS | HELD, { why__freed, why__rate, why__oldest, why__masked } },
+	{ "suspect", RISES | LONG | PILED, SLOWS | HELD, { why__freed, why__rate, why__oldest, why__masked } },
+	{ "growing", RISES, 0, { why__held, why__rate, why__slowing, why__freed } },
+	{ "draining", FALLS | LOST, 0, { why__rate, why__down_from, why__lost } },
+	{ "draining", FALLS, 0, { why__rate, why__down_from } },
 	{ NULL, UNSURE, 0, {} },
 	{ NULL, STEPS, 0, {} },
-	{ "steady", 0, 0, { explain_range, explain_last } },
+	{ "steady", 0, 0, { why__range, why__last } },
 };
 
 /* Over half of the time that it was watched, and lately: a start is no growth. */
 static bool comes_all_the_time(const struct evidence *e)
 {
-	return e->unreached_blocks > 1 && e->last_ns > e->first_ns && (e->last_ns - e->first_ns) * 2 >= watched_ns(e);
+	return e->unreached_blocks > 1 && e->last_ns > e->first_ns && (e->last_ns - e->first_ns) * 2 >= evidence__watched_ns(e);
 }
 
 /* Where its course is not known yet. */
-static const struct rule lost_at_once = { "leak", LOST, 0, { explain_lost, explain_freed } };
-static const struct rule lost_once = { "suspect", LOST, 0, { explain_lost, explain_first } };
+static const struct rule lost_at_once = { "leak", LOST, 0, { why__lost, why__freed } };
+static const struct rule lost_once = { "suspect", LOST, 0, { why__lost, why__first } };
 
 static void explain(struct snapshot *s, const struct rule *r, struct why *y, struct trend *ret)
 {
@@ -641,11 +398,11 @@ void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)
 {
 	uint64_t enough_ns = e->leak_after_ns / 4;
 	struct shape w = {};
-	struct why y = { .e = e, .w = &w };
+	struct why y = { .e = e, .w = &w, .held = signs_of_look(e) & HELD };
 	unsigned int signs = 0;
 
 	*ret = (struct trend){};
-	if (e->n_points && watched_ns(e) >= enough_ns)
+	if (e->n_points && evidence__watched_ns(e) >= enough_ns)
 		signs = examine(e, &w);
 	if (w.n >= MIN_WINDOWS) {
 		ret->known = true;
@@ -654,7 +411,7 @@ void judge(struct snapshot *s, const struct evidence *e, struct trend *ret)
 		/* what nothing points to need not be watched for long, if it has come all the time */
 		explain(s, comes_all_the_time(e) ? &lost_at_once : &lost_once, &y, ret);
 		return;
-	} else if (watched_ns(e) < enough_ns && e->first_ns >= enough_ns) {
+	} else if (evidence__watched_ns(e) < enough_ns && e->first_ns >= enough_ns) {
 		signs = YOUNG;
 	} else {
 		return;
