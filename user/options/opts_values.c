@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/*
+ * Owns what turns a value's text into a field of struct opts.
+ *
+ * What always holds: a bad value is refused with the option as it was written,
+ * what was given, and what is taken; the field is untouched then.
+ */
+#include "options/opts_values.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "files/export.h"
+#include "files/outnames.h"
+#include "model/filter.h"
+#include "model/marks.h"
+#include "model/triggers.h"
+#include "util/funcname.h"
+#include "util/parse.h"
+#include "util/util.h"
+
+static bool in_words(const char *words, const char *w, size_t len)
+{
+	while (words && *words) {
+		size_t n = strcspn(words, " ");
+
+		if (n == len && !memcmp(words, w, len))
+			return true;
+		words += n + (words[n] == ' ');
+	}
+	return false;
+}
+
+static int bad(const struct given *g, const char *want, struct err *e)
+{
+	return err_set(e, -EINVAL, "%s %s: want %s", g->as, g->val, want);
+}
+
+static int no_memory(struct err *e)
+{
+	return err_set(e, -ENOMEM, "no memory for the options");
+}
+
+static void *field(struct opts *o, const struct given *g)
+{
+	return (char *)o + g->row->field;
+}
+
+int take_flag(struct opts *o, const struct given *g, struct err *e)
+{
+	*(bool *)field(o, g) = true;
+	return 0;
+}
+
+int take_string(struct opts *o, const struct given *g, struct err *e)
+{
+	if (!*g->val)
+		return err_set(e, -EINVAL, "%s '': want a name", g->as);
+	*(const char **)field(o, g) = g->val;
+	return 0;
+}
+
+int take_list(struct opts *o, const struct given *g, struct err *e)
+{
+	const char **slot;
+
+	if (!*g->val)
+		return err_set(e, -EINVAL, "%s '': want a name", g->as);
+	slot = vec_push((struct opt_strings *)field(o, g));
+	if (!slot)
+		return no_memory(e);
+	*slot = g->val;
+	return 0;
+}
+
+int take_size(struct opts *o, const struct given *g, struct err *e)
+{
+	if (parse_size(g->val, field(o, g)))
+		return bad(g, "a number of bytes, also with K, M or G", e);
+	return 0;
+}
+
+static int out_of_range(const struct given *g, const char *also, struct err *e)
+{
+	return err_set(e, -EINVAL, "%s %s: want a number from %" PRIu64 " to %" PRIu64 "%s",
+		       g->as, g->val, g->row->min, g->row->max, also);
+}
+
+int take_room(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t n;
+
+	if (parse_size(g->val, &n) || n < g->row->min || n > g->row->max)
+		return out_of_range(g, ", also with K, M or G", e);
+	*(uint64_t *)field(o, g) = n;
+	return 0;
+}
+
+int take_number(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t n;
+
+	if (parse_u64(g->val, g->row->min, g->row->max, &n))
+		return out_of_range(g, "", e);
+	*(unsigned int *)field(o, g) = (unsigned int)n;
+	return 0;
+}
+
+int take_age(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t ns;
+
+	if (parse_age(g->val, &ns))
+		return bad(g, "a number with ns, us, ms, s, m or h", e);
+	if (ns < g->row->min)
+		return bad(g, "a second at least", e);
+	*(uint64_t *)field(o, g) = ns;
+	return 0;
+}
+
+/* The comma between two moments: a function's name may have others. NULL: there is none. */
+static const char *comma_of(const char *val)
+{
+	for (const char *comma = strchr(val, ','); comma; comma = strchr(comma + 1, ',')) {
+		_cleanup_free_ char *first = strndup(val, comma - val);
+
+		if (first && marks__is_moment(first) && marks__is_moment(comma + 1))
+			return comma;
+	}
+	return NULL;
+}
+
+int take_between(struct opts *o, const struct given *g, struct err *e)
+{
+	const char *comma = comma_of(g->val);
+	_cleanup_free_ char *first = comma ? strndup(g->val, comma - g->val) : NULL;
+	uint64_t from_ns = 0, to_ns = 0;
+	bool ages = first && !parse_age(first, &from_ns) && !parse_age(comma + 1, &to_ns);
+
+	if (!first || (ages && from_ns >= to_ns))
+		return bad(g, "two ages since the start of the trace, the earlier one first, such as 10s,25s, or marks, such as mark:1,mark:2", e);
+	o->between_from_ns = ages ? from_ns : 0;
+	o->between_to_ns = ages ? to_ns : 0;
+	o->between = g->val;
+	o->between_comma = (size_t)(comma - g->val);
+	return 0;
+}
+
+int take_duration(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t ns;
+
+	if (parse_duration(g->val, &ns) || !ns)
+		return bad(g, "a time, more than 0: seconds, such as 30 or 0.5, or a number with ms, s, m or h, such as 10m", e);
+	*(uint64_t *)field(o, g) = ns;
+	return 0;
+}
+
+/* Below a thousandth, coming and going would take all of it; above a half there is no point. */
+int take_percent(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t billionths;
+
+	if (parse_seconds(g->val, &billionths) || billionths < 100000000 || billionths > 50000000000)
+		return bad(g, "percent from 0.1 to 50, such as 5 or 0.5", e);
+	*(double *)field(o, g) = billionths / 1e9;
+	return 0;
+}
+
+int take_pace(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t billionths;
+
+	if (parse_seconds(g->val, &billionths) || billionths < 1000000000 || billionths > 100000000000)
+		return bad(g, "percent from 1 to 100, such as 20", e);
+	*(double *)field(o, g) = billionths / 1e11;
+	return 0;
+}
+
+static int bad_choice(const struct given *g, const char *word, size_t len, struct err *e)
+{
+	_cleanup_free_ char *want = NULL;
+
+	if (in_words(g->row->later, word, len))
+		return err_set(e, -EINVAL, "%s %.*s: " NOT_YET, g->as, (int)len, word);
+	want = row__choices(g->row);
+	return want ? bad(g, want, e) : no_memory(e);
+}
+
+static int check_choice(const struct given *g, const char *word, size_t len, struct err *e)
+{
+	return in_words(g->row->choices, word, len) ? 0 : bad_choice(g, word, len, e);
+}
+
+int take_enum(struct opts *o, const struct given *g, struct err *e)
+{
+	return choices__find(g->row->of, g->val, field(o, g)) ? 0 : bad_choice(g, g->val, strlen(g->val), e);
+}
+
+int take_choice(struct opts *o, const struct given *g, struct err *e)
+{
+	int err = check_choice(g, g->val, strlen(g->val), e);
+
+	if (!err && g->row->field)
+		*(const char **)field(o, g) = g->val;
+	return err;
+}
+
+int take_words(struct opts *o, const struct given *g, struct err *e)
+{
+	if (!in_words(g->row->words(), g->val, strlen(g->val)))
+		return bad_choice(g, g->val, strlen(g->val), e);
+	*(const char **)field(o, g) = g->val;
+	return 0;
+}
+
+int take_threshold(struct opts *o, const struct given *g, struct err *e)
+{
+	uint64_t billionths;
+
+	if (parse_seconds(g->val, &billionths) || billionths > 100000000000)
+		return bad(g, "percent from 0 to 100, such as 1 or 0.5", e);
+	*(double *)field(o, g) = billionths / 1e9;
+	return 0;
+}
+
+int take_regex(struct opts *o, const struct given *g, struct err *e)
+{
+	return filter__check_regex(g->as, g->val, e) ?: take_string(o, g, e);
+}
+
+static bool has_pid(const struct opts *o, pid_t pid)
+{
+	for (size_t i = 0; i < o->pids.n; i++) {
+		if (o->pids.v[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+/* What begins like a number is meant as one. */
+static bool is_process_name(const char *word)
+{
+	return *word && !strchr("0123456789+-", *word);
+}
+
+int take_pids(struct opts *o, const struct given *g, struct err *e)
+{
+	_cleanup_free_ char *list = strdup(g->val);
+	char *rest = list, *word;
+	uint64_t pid;
+	pid_t *slot;
+
+	if (!list)
+		return no_memory(e);
+	while ((word = strsep(&rest, ","))) {
+		if (is_process_name(word)) {
+			char **name = vec_push(&o->names);
+
+			if (!name || !(*name = strdup(word)))
+				return no_memory(e);
+			continue;
+		}
+		if (parse_u64(word, 1, INT_MAX, &pid))
+			return bad(g, "process ids, or names of processes, separated by commas", e);
+		if (has_pid(o, (pid_t)pid))
+			continue;
+		slot = vec_push(&o->pids);
+		if (!slot)
+			return no_memory(e);
+		*slot = (pid_t)pid;
+	}
+	return 0;
+}
+
+int take_sym(struct opts *o, const struct given *g, struct err *e)
+{
+	const char *eq = strchr(g->val, '=');
+
+	if (!eq || eq == g->val || !eq[1])
+		return bad(g, "ROLE=NAME, such as malloc=arena_alloc", e);
+	return take_list(o, g, e);
+}
+
+int take_function(struct opts *o, const struct given *g, struct err *e)
+{
+	struct func_ref r;
+
+	return func_ref__parse(g->val, &r) ? take_list(o, g, e) : bad(g, "a function, as FUNC or BINARY:FUNC", e);
+}
+
+int take_tag(struct opts *o, const struct given *g, struct err *e)
+{
+	struct func_ref r;
+
+	if (!func_ref__parse(g->val, &r))
+		return bad(g, "a function, as FUNC or BINARY:FUNC, or the word thread", e);
+	return take_list(o, g, e);
+}
+
+int take_when(struct opts *o, const struct given *g, struct err *e)
+{
+	_cleanup_err_ struct err why = {};
+	struct condition c;
+
+	if (condition__parse(g->val, &c, &why))
+		return bad(g, err_msg(&why) + strlen("want "), e);
+	return take_list(o, g, e);
+}
+
+const char *opts__output_format(const struct opts *o, const char *output)
+{
+	const struct export_format *f = export__find_by_path(output);
+
+	if (!strcmp(output, "-"))
+		return o->format;
+	/* a suffix alone is no name */
+	if (export__suffix_len(output) == strlen(output))
+		return NULL;
+	return f ? f->name : NULL;
+}
+
+bool opts__has_output(const struct opts *o, const char *output)
+{
+	for (size_t i = 0; i < o->outputs.n; i++) {
+		if (!strcmp(o->outputs.v[i], output))
+			return true;
+	}
+	return false;
+}
+
+int opts__add_output(struct opts *o, const char *output, struct err *e)
+{
+	const char **slot = vec_push(&o->outputs);
+
+	if (!slot)
+		return no_memory(e);
+	*slot = output;
+	return 0;
+}
+
+int take_output(struct opts *o, const struct given *g, struct err *e)
+{
+	const char *format = opts__output_format(o, g->val);
+
+	if (!format)
+		return err_set(e, -EINVAL,
+			       "%s %s: want a file name that ends in one of %s, or - for standard output",
+			       g->as, g->val, EXPORT_SUFFIXES);
+	if (!outname__is_well_formed(g->val))
+		return err_set(e, -EINVAL, "%s %s: want %%t (time), %%p (pid), %%n (number) or %%%% after a %%", g->as, g->val);
+	if (opts__has_output(o, g->val))
+		return err_set(e, -EINVAL, "%s %s: given twice", g->as, g->val);
+	return opts__add_output(o, g->val, e);
+}
+
+int take_views(struct opts *o, const struct given *g, struct err *e)
+{
+	const char *word = g->val;
+	unsigned int views = 0;
+
+	for (;;) {
+		size_t len = strcspn(word, ",");
+		unsigned int view = view__find(word, len);
+
+		if (!view)
+			return bad_choice(g, word, len, e);
+		views |= view;
+		if (!word[len])
+			break;
+		word += len + 1;
+	}
+	o->views |= views;
+	return 0;
+}
+
+int take_verbosity(struct opts *o, const struct given *g, struct err *e)
+{
+	o->verbosity = (int)g->row->min;
+	return 0;
+}
+
+int take_command(struct opts *o, const struct given *g, struct err *e)
+{
+	o->command = (enum command)g->row->min;
+	return 0;
+}
+
+int take_completion(struct opts *o, const struct given *g, struct err *e)
+{
+	int err = take_choice(o, g, e);
+
+	if (!err)
+		o->command = CMD_COMPLETION;
+	return err;
+}
