@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the live view in the event loop: the keyboard, the interval, names that
- * arrive, messages, and the screen that is drawn of all that.
+ * arrive, and the screen that is drawn of all that.
  *
  * What always holds: nothing here takes longer than a snapshot does, so a key is
  * answered at once; names are looked up elsewhere (names/names.c). While the screen
- * is up nothing else writes to the terminal; what was said meanwhile is said again
- * on the normal screen, because a line that was overwritten is lost.
+ * is up nothing else writes to the terminal: messages go to live_said.c.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
 #include "model/group.h"
@@ -20,6 +17,7 @@
 #include "names/source.h"
 #include "present/top/term.h"
 #include "present/top/top.h"
+#include "trace/live_said.h"
 #include "trace/live_start.h"
 #include "trace/session_parts.h"
 #include "util/exit_status.h"
@@ -31,7 +29,6 @@
 #define FIRST_NS (SECOND_NS / 4)	/* the second snapshot: rates are there soon */
 #define BUSY_NS (SECOND_NS * 3 / 10)	/* lookups that take longer are shown */
 #define MISSING_NS (5 * SECOND_NS)	/* between two looks for names that are missing, at all sites */
-#define SAID_MAX 200			/* messages kept for the end */
 
 struct held {
 	struct snapshot *shown, *base;	/* with --by, shown is made of base, which it needs */
@@ -42,7 +39,7 @@ struct live {
 	struct top *top;
 	struct grid grid;
 	struct names *names;
-	int timer_fd, said_fd;
+	int timer_fd;
 	bool all_ended;
 	bool told_missing;	/* that names are missing, once */
 	uint64_t looked_missing_ns;	/* for them; 0: never */
@@ -51,74 +48,8 @@ struct live {
 	struct source_file *source;	/* what the screen shows of one; NULL: none */
 	struct vec(struct held) held;
 	unsigned int runtimes;	/* of which it was said what is not seen; a bit for each of the table */
-	/* messages: from any thread */
-	pthread_mutex_t lock;
-	struct vec(char *) said;
-	size_t n_shown;		/* of them */
-	char *progress;		/* the last one; NULL: none */
+	struct said said;
 };
-
-/* ---- messages */
-
-static void wake(struct live *l)
-{
-	uint64_t one = 1;
-
-	if (write(l->said_fd, &one, sizeof(one)) < 0) {
-		/* it is readable already */
-	}
-}
-
-static void on_say(const char *text, void *arg)
-{
-	struct live *l = arg;
-	char **slot;
-
-	/* a file gets them at once, as always */
-	if (!isatty(STDERR_FILENO))
-		dprintf(STDERR_FILENO, "malloctrace: %s\n", text);
-	pthread_mutex_lock(&l->lock);
-	if (l->said.n == SAID_MAX) {
-		free(l->said.v[0]);
-		memmove(l->said.v, l->said.v + 1, --l->said.n * sizeof(*l->said.v));
-		l->n_shown -= l->n_shown > 0;
-	}
-	slot = vec_push(&l->said);
-	if (slot)
-		*slot = strdup(text);
-	pthread_mutex_unlock(&l->lock);
-	wake(l);
-}
-
-static void on_progress(const char *text, void *arg)
-{
-	struct live *l = arg;
-
-	pthread_mutex_lock(&l->lock);
-	free(l->progress);
-	l->progress = text ? strdup(text) : NULL;
-	pthread_mutex_unlock(&l->lock);
-	wake(l);
-}
-
-/* Once the trace has begun, a step is over before the screen could show it. */
-static void on_step(const char *text, void *arg)
-{
-	struct live *l = arg;
-
-	if (l->starting)
-		on_progress(text, arg);
-}
-
-/* The last message that has not been on the screen yet. */
-static void show_said(struct live *l)
-{
-	pthread_mutex_lock(&l->lock);
-	for (; l->n_shown < l->said.n; l->n_shown++)
-		if (l->said.v[l->n_shown])
-			top__say(l->top, l->said.v[l->n_shown]);
-	pthread_mutex_unlock(&l->lock);
-}
 
 /* ---- drawing */
 
@@ -133,17 +64,14 @@ static void show_progress(struct live *l)
 		l->waiting_since_ns = 0;
 	else if (!l->waiting_since_ns)
 		l->waiting_since_ns = now_ns();
-	pthread_mutex_lock(&l->lock);
-	if (l->progress)
-		top__progress(l->top, l->progress);
-	else if (left && now_ns() - l->waiting_since_ns > BUSY_NS) {
-		snprintf(text, sizeof(text), "Reading symbols of %s: %s name%s to come.", path,
-			 fmt_exact(n, left), left == 1 ? "" : "s");
-		top__progress(l->top, text);
-	} else {
+	if (said__show_progress(&l->said, l->top))
+		return;
+	if (!left || now_ns() - l->waiting_since_ns <= BUSY_NS) {
 		top__progress(l->top, NULL);
+		return;
 	}
-	pthread_mutex_unlock(&l->lock);
+	snprintf(text, sizeof(text), "Reading symbols of %s: %s name%s to come.", path, fmt_exact(n, left), left == 1 ? "" : "s");
+	top__progress(l->top, text);
 }
 
 /*
@@ -172,7 +100,7 @@ static void draw(struct live *l)
 {
 	int rows, cols;
 
-	show_said(l);
+	said__show(&l->said, l->top);
 	term__size(&rows, &cols);
 	if (grid__resize(&l->grid, rows, cols))
 		return;
@@ -195,9 +123,8 @@ static void draw(struct live *l)
 static void on_said(void *arg)
 {
 	struct live *l = arg;
-	uint64_t n;
 
-	if (read(l->said_fd, &n, sizeof(n)) == sizeof(n))
+	if (said__is_new(&l->said))
 		draw(l);
 }
 
@@ -491,7 +418,7 @@ static int fill_loop(struct live *l)
 	if (!err)
 		err = loop__add_fd(loop, l->timer_fd, on_timer, l);
 	if (!err)
-		err = loop__add_fd(loop, l->said_fd, on_said, l);
+		err = loop__add_fd(loop, l->said.fd, on_said, l);
 	if (!err)
 		err = loop__add_fd(loop, names__fd(l->names), on_names, l);
 	return err;
@@ -536,10 +463,7 @@ static _Noreturn void quit_start(void *arg)
 	struct live *l = arg;
 
 	term__close();
-	pthread_mutex_lock(&l->lock);
-	for (size_t i = 0; i < l->said.n; i++)
-		if (isatty(STDERR_FILENO) && l->said.v[i])
-			dprintf(STDERR_FILENO, "malloctrace: %s\n", l->said.v[i]);
+	said__leave(&l->said);
 	dprintf(STDERR_FILENO, "malloctrace: quit before the trace began: nothing was recorded\n");
 	_exit(l->s->opts->cmd ? EXIT_CMD_UNTRACED : EXIT_FAILED);	/* nothing was recorded */
 }
@@ -556,7 +480,6 @@ static int open_screen(struct live *l, struct err *e)
 		.tagger = &l->s->output.tagger,
 		.marks = l->s->opts->marks.n > 0,
 	};
-	struct log_sink sink = { on_say, on_progress, on_step, l };
 	int err;
 
 	l->top = top__new(&o);
@@ -566,17 +489,18 @@ static int open_screen(struct live *l, struct err *e)
 	l->s->output.names = l->names;
 	top__on_drop(l->top, on_drop, l);
 	l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	l->said_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (l->timer_fd < 0 || l->said_fd < 0)
+	if (l->timer_fd < 0)
 		return err_set(e, -errno, "the live view: %s", strerror(errno));
-	err = fill_loop(l);
+	err = said__open(&l->said);
+	if (!err)
+		err = fill_loop(l);
 	if (err)
 		return err_set(e, err, "the live view: %s", strerror(-err));
 	err = term__open(e);
 	if (err)
 		return err;
-	log__redirect(&sink);
-	return starting__begin(&calls, l->said_fd, &l->starting, e);
+	said__listen(&l->said);
+	return starting__begin(&calls, l->said.fd, &l->starting, e);
 }
 
 /* A user who may not load programs at all is told so in a line, without a screen. */
@@ -612,8 +536,7 @@ int live__open(struct session *s, struct err *e)
 	if (!s->live)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->live->s = s;
-	s->live->timer_fd = s->live->said_fd = -1;
-	pthread_mutex_init(&s->live->lock, NULL);
+	s->live->timer_fd = s->live->said.fd = -1;
 	return open_screen(s->live, e);
 }
 
@@ -627,7 +550,7 @@ int live__begin(struct session *s, struct err *e)
 		return err;
 	starting__end(l->starting);
 	l->starting = NULL;
-	on_progress(NULL, l);
+	said__begun(&l->said);
 	update(l);
 	draw(l);
 	set_timer(l, FIRST_NS, INTERVAL_NS);
@@ -646,24 +569,14 @@ void live__end(struct session *s)
 	s->live = NULL;
 	starting__end(l->starting);
 	term__close();
-	log__redirect(NULL);
+	said__close(&l->said);
 	names__free(l->names);
 	s->output.names = NULL;
-	for (size_t i = 0; i < l->said.n; i++) {
-		if (isatty(STDERR_FILENO) && l->said.v[i])
-			say("%s", l->said.v[i]);
-		free(l->said.v[i]);
-	}
-	vec_done(&l->said);
-	free(l->progress);
 	top__free(l->top);
 	source_file__free(l->source);
 	vec_done(&l->held);
 	grid__done(&l->grid);
 	if (l->timer_fd >= 0)
 		close(l->timer_fd);
-	if (l->said_fd >= 0)
-		close(l->said_fd);
-	pthread_mutex_destroy(&l->lock);
 	free(l);
 }
