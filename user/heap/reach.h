@@ -3,7 +3,7 @@
  * Which blocks does a pointer reach? Conservative: any word that could be an address of a block, or of
  * its inside, is one. Roots are all memory that is written to and is not the heap, the stacks, registers
  * and what the kernel keeps (epoll). The process is not stopped, so one scan proves nothing: what moved
- * while it was read looks lost. docs/HEAP.md has the rule by which several scans settle it.
+ * while it was read looks lost. docs/HEAP-INTERNALS.md has the rule by which several scans settle it.
  */
 #ifndef MT_REACH_H
 #define MT_REACH_H
