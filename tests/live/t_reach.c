@@ -191,3 +191,22 @@ TEST(reach_target_ends)
 	want_eq(t, "exit of reach-tool", 1, child__wait(t, &c));
 	free(l.v);
 }
+
+/* Each table is read at another moment than the other: what moved between the two would be in none. */
+TEST_LIMIT(reach_tables, 300)
+{
+	struct fx f;
+
+	fx__start(t, &f, "tables", number_arg(scaled(300000)), "15000", NULL);
+	fx__send(t, &f, 'c');
+	for (int i = 0; i < 5; i++) {
+		json_t *root;
+		struct mt m;
+
+		must(t, mt__run(t, &m, "heap", "-p", pid_arg(f.c.pid), "--reachable", "--json", NULL) == 0, "heap fails: %s", m.c.errs.s);
+		root = json_loads(m.c.outs.s, 0, NULL);
+		want_eq(t, "unreached blocks", 100, ju64(t, jget(root, "heap[0]"), "unreached.blocks"));
+		json_decref(root);
+	}
+	child__kill(t, &f.c, SIGKILL);
+}

@@ -2,6 +2,7 @@
 /* Owns candidates and the edges among them. They keep their numbers; those that leave are marked. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "heap/candidates.h"
 
@@ -443,6 +444,61 @@ static int search_roots(struct chase *h, struct search *s, const struct reach_op
 	return interrupted(s, err, e);
 }
 
+/*
+ * Tables that a program empties into each other, all at once: each is read at another moment than the others, and what was always
+ * just in another one is found by none. So large blocks are read some more times, forth and back, at uneven distances.
+ */
+#define TABLE_BYTES (16u << 10)		/* from this on a block is one */
+#define TABLES_MAX (128ull << 20)	/* bytes of one pass */
+#define PASSES_MAX 8
+#define QUIET_PASSES 2
+
+struct tables vec(size_t);
+
+static int list_tables(const struct census *now, struct tables *to)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < now->blocks.n; i++) {
+		const struct heap_block *b = &now->blocks.v[i];
+		size_t *slot;
+
+		if (b->usable < TABLE_BYTES || bytes + b->usable > TABLES_MAX)
+			continue;
+		bytes += b->usable;
+		slot = vec_push(to);
+		if (!slot)
+			return -ENOMEM;
+		*slot = i;
+	}
+	return 0;
+}
+
+static int search_tables(struct chase *h, struct search *s)
+{
+	struct candidates *c = h->c;
+	struct tables tables = {};
+	int err = c->n_remain ? list_tables(h->now, &tables) : 0;
+
+	for (unsigned int pass = 0, n_quiet = 0; tables.n && pass < PASSES_MAX && n_quiet < QUIET_PASSES && c->n_remain && !err; pass++) {
+		size_t remained = c->n_remain;
+
+		nanosleep(&(struct timespec){ .tv_nsec = (long)(1 + pass * 5 % 7) * MS_NS }, NULL);
+		for (size_t i = 0; i < tables.n && !err; i++) {
+			size_t at = tables.v[pass % 2 ? i : tables.n - 1 - i];
+			const struct heap_block *b = &h->now->blocks.v[at];
+			struct sources sources = { c, h->now, at };
+
+			err = search__range(s, &c->index, b->addr, b->addr + b->usable, see_source, &sources);
+		}
+		if (!err)
+			err = follow(c, s);
+		n_quiet = c->n_remain == remained ? n_quiet + 1 : 0;
+	}
+	vec_done(&tables);
+	return err;
+}
+
 static int search_all(struct chase *h, struct search *s, const struct reach_opts *o, struct reach_result *note, struct err *e)
 {
 	struct sources sources = { h->c, h->now, 0 };
@@ -453,6 +509,8 @@ static int search_all(struct chase *h, struct search *s, const struct reach_opts
 	err = blocks__search(h->now->blocks.v, h->now->blocks.n, s, &h->c->index, see_source, &sources);
 	if (!err)
 		err = follow(h->c, s);
+	if (!err)
+		err = search_tables(h, s);
 	return err ? interrupted(s, err, e) : search_roots(h, s, o, note, e);
 }
 
