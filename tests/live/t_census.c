@@ -80,6 +80,7 @@ static const struct heap_of heaps[] = {
 	{ "threads that have ended", { "end" } },
 	{ "mapped blocks", { "mapped" } },
 	{ "mappings that were split", { "advised" } },
+	{ "terabytes that were never touched", { "vast", "mapped" } },
 	{ "fast bins", { "fast" } },
 	{ "all of it", { "sbrk", "blocked", "big", "end", "mapped", "fast" } },
 };

@@ -2,10 +2,14 @@
 /* What no pointer reaches: beside the fixture's own list of what it has lost, each block by its address. */
 #include "lt.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 struct known {
 	char class[16];
@@ -171,6 +175,104 @@ TEST(reach_command)
 		if (!strcmp(jstr(holder, "name"), "lists") && (seen = true))
 			want_u64(t, holder, "blocks", 4 * 16 * (15000 / 16));
 	want(t, seen, "nobody holds the lists");
+	fx__quit(t, &f);
+	free(l.v);
+}
+
+static json_t *look(struct test *t, struct mt *m, const struct fx *f, const char *option, const char *env)
+{
+	struct spawn s = { .argv = { lt_bin, "heap", "-p", pid_arg(f->c.pid), "--json", "-q", "--pause", option }, .env = { env } };
+	json_t *root;
+
+	mt__start_v(t, m, &s);
+	must(t, child__wait(t, &m->c) == 0, "heap fails: %s", m->c.errs.s);
+	root = json_loads(m->c.outs.s, 0, NULL);
+	must(t, root != NULL, "no JSON: %.200s", m->c.outs.s);
+	return root;
+}
+
+static double cpu_of_children(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_CHILDREN, &use);
+	return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) + (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+}
+
+/* What it takes to look at a fixture; the ledger must be met. */
+static double look_at(struct test *t, const char *how, const char *option, uint64_t *ret_blocks)
+{
+	double before, spent;
+	struct list l;
+	json_t *root;
+	struct mt m;
+	struct fx f;
+
+	l = start(t, &f, how);
+	before = cpu_of_children();
+	root = look(t, &m, &f, option, NULL);
+	spent = cpu_of_children() - before;
+	*ret_blocks = ju64(t, root, "heap[0].in_use.blocks");
+	want_u64(t, root, "heap[0].skipped.passed_over_bytes", 0);
+	if (option) {
+		want_u64(t, root, "heap[0].unreached.blocks", l.n_lost);
+		want_u64(t, root, "heap[0].unreached.passed_over_bytes", 0);
+	}
+	json_decref(root);
+	fx__quit(t, &f);
+	free(l.v);
+	return spent;
+}
+
+/* Does the kernel list runs of pages (PAGEMAP_SCAN)? */
+static bool lists_pages(void)
+{
+	uint64_t region[3], arg[12] = { [0] = sizeof(arg), [2] = 65536, [3] = 131072, [5] = (uintptr_t)region, [6] = 1, [10] = 8, [11] = 8 };
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	bool does = ioctl(fd, _IOWR('f', 16, arg), arg) >= 0;
+
+	close(fd);
+	return does;
+}
+
+/* 20 TiB that are mapped, and 100 pages of them that are there, and have the only pointers to 100 blocks: it takes no longer than without. */
+TEST_AS(reach_vast, .alone = true, .limit_s = 200)
+{
+	static const char *const options[] = { NULL, "--reachable" };
+
+	if (!lists_pages())
+		skip(t, "this kernel tells of pages one by one");
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+		uint64_t blocks, more;
+		double without = look_at(t, "quiet", options[i], &blocks), with = look_at(t, "vast", options[i], &more);
+
+		want_eq(t, "blocks", blocks + 100, more);
+		want(t, with < 4 * without, "heap %s: %.3f s of CPU time with 20 TiB, %.3f s without", options[i] ? options[i] : "", with, without);
+	}
+	/* each block by its address; and with several scans */
+	search_as(t, "vast", NULL, NULL, "registers read");
+}
+
+/* Kernels before 6.7 have each page's word alone, and so much is too many of them: that is said, and what is near is found. */
+TEST_LIMIT(reach_vast_by_words, 200)
+{
+	uint64_t unreached, passed_over;
+	struct list l;
+	json_t *root;
+	struct mt m;
+	struct fx f;
+
+	l = start(t, &f, "vast");
+	root = look(t, &m, &f, "--reachable", "MALLOCTRACE_PAGES=words");
+	unreached = ju64(t, root, "heap[0].unreached.blocks");
+	passed_over = ju64(t, root, "heap[0].unreached.passed_over_bytes");
+	want(t, passed_over > 19ull << 40 && passed_over < 20ull << 40, "%llu bytes were not looked at", (unsigned long long)passed_over);
+	/* one in 42 GiB, of which the first 256 were looked at */
+	want_eq(t, "unreached, and what only far pages point to", l.n_lost + 100 - 7, unreached);
+	/* all blocks with a mapping of their own were found, as libc's count says */
+	want_u64(t, root, "heap[0].skipped.passed_over_bytes", 0);
+	want_u64(t, root, "heap[0].unsure_blocks", 0);
+	json_decref(root);
 	fx__quit(t, &f);
 	free(l.v);
 }

@@ -97,6 +97,17 @@ Test(heap_report, looks)
 	check("heap-blocks-80.txt", s, &(struct report_opts){ .width = 80, .views = VIEW_BLOCKS });
 }
 
+/* A kernel before 6.7, and terabytes of address space. */
+Test(heap_report, not_looked_at)
+{
+	struct snapshot *s = alone(HEAP_SEARCHED);
+	struct snap_heap *h = (struct snap_heap *)s->heaps;
+
+	h->passed_over_bytes = 2ull << 40;
+	h->unreached.passed_over_bytes = 3ull << 40;
+	check("heap-passed-over-80.txt", s, &(struct report_opts){ .width = 80, .top = 1 });
+}
+
 /* One arena, nothing that is notable, and a program in C. */
 Test(heap_report, quiet)
 {

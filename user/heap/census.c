@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "heap/glibc_parts.h"
+#include "heap/page_runs.h"
 #include "heap/target_parts.h"
 #include "util/sorted.h"
 
@@ -102,6 +103,7 @@ static int walk_all(struct taking *k, struct err *e)
 	k->c->broken_bytes = k->c->swapped_bytes = 0;
 	k->walked_bytes = k->n_breaks = 0;
 	k->patience_us = PATIENCE_US;
+	page_runs__begin(k->t);
 	for (size_t i = 0; i < k->segments.n && !r; i++)
 		r = taking__walk(k, &k->segments.v[i], e);
 	return r;
@@ -160,13 +162,11 @@ static void count_tops(struct taking *k)
 		const struct glibc_arena *g = &k->arenas.v[i];
 		struct heap_arena *a = &k->c->arenas.v[i];
 		const struct segment *s = taking__segment_of(k, g->top);
-		uint64_t page = k->t->page_bytes, there = 0, bytes = s ? MIN(g->top_bytes, s->end - g->top) : 0, at;
-		struct page_scan scan = { .t = k->t, .at = (g->top + page) & ~(page - 1), .end = (g->top + bytes) & ~(page - 1) };
+		uint64_t page = k->t->page_bytes, bytes = s ? MIN(g->top_bytes, s->end - g->top) : 0, there;
 
 		if (!s)
 			continue;
-		while (page_scan__next(&scan, &at))
-			there += page;
+		there = page_runs__resident(k->t, g->top + 1, g->top + bytes);
 		a->top_bytes = bytes;
 		a->largest_free_bytes = MAX(a->largest_free_bytes, bytes);
 		a->free_resident_bytes += there + MIN(page - g->top % page, bytes);
@@ -374,6 +374,9 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 		r = take(&k, e);
 	if (r != -EINTR && r != -ENOMEM && target__is_gone(t))
 		r = err_set(e, -ESRCH, "process %d has ended, or become another program, while it was read", (int)t->pid);
+	/* what was not looked at because of it is not told from what is not there */
+	if (r != -ENOMEM && target__is_over(t))
+		r = err_set(e, -EINTR, "stopped");
 	c.unsure_blocks = count_unsure(&k);
 	end(&k);
 	if (r) {
@@ -381,6 +384,7 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 		return r;
 	}
 	c.tcache_key = g->tcache_key;
+	c.passed_over_bytes = k.passed_over_bytes + t->passed_over_bytes;
 	c.ended_ns = now_ns();
 	*ret = c;
 	return 0;

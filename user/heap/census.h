@@ -39,6 +39,7 @@ struct census {
 	struct vec(struct heap_range) ranges;
 	uint64_t mapped_blocks, mapped_bytes;	/* with a mapping of their own: usable bytes */
 	uint64_t swapped_bytes, broken_bytes;	/* skipped: on the disk; no chain of blocks could be made of it */
+	uint64_t passed_over_bytes;	/* not looked at: too much address space (page_runs.h) */
 	uint64_t unsure_blocks;	/* the heap changed while it was read: at most so many may be wrong */
 	uint64_t tcache_key;	/* what free blocks of a tcache have as their second word; 0: not known, or the tcache's own address */
 	uint64_t began_ns, ended_ns;	/* CLOCK_MONOTONIC */

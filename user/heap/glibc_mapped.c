@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "heap/glibc_parts.h"
+#include "heap/page_runs.h"
 #include "heap/target_parts.h"
 #include "util/sorted.h"
 
@@ -70,13 +71,13 @@ static bool find_aligned(struct taking *k, struct found *f, uint64_t end)
 /* Where realloc moved such a block, it is not aligned any more, but still stands at the end of a page. */
 static void find_moved(struct taking *k, struct found *f, uint64_t end)
 {
-	struct page_scan scan = { .t = k->t, .at = f->start, .end = MIN(end, f->start + f->bytes) };
+	struct page_runs pages = { .t = k->t, .at = f->start, .end = MIN(end, f->start + f->bytes) };
 	struct header headers[HEADERS_AT_ONCE];
 	uint64_t at[HEADERS_AT_ONCE];
 	size_t n;
 
 	do {
-		for (n = 0; n < HEADERS_AT_ONCE && page_scan__next(&scan, &at[n]); n++)
+		for (n = 0; n < HEADERS_AT_ONCE && page_runs__next_page(&pages, &at[n]); n++)
 			at[n] += k->t->page_bytes - CHUNK_HEADER;
 		target__read_heads(k->t, at, n, headers, sizeof(*headers));
 		for (size_t i = 0; i < n; i++)
@@ -109,11 +110,11 @@ static int push_mapped(struct taking *k, const struct found *f, struct err *e)
 }
 
 /* The next pages that are there, with what stands at their start. */
-static size_t read_headers(struct taking *k, struct page_scan *scan, uint64_t *pages, struct header *headers)
+static size_t read_headers(struct taking *k, struct page_runs *runs, uint64_t *pages, struct header *headers)
 {
 	size_t n = 0;
 
-	while (n < HEADERS_AT_ONCE && page_scan__next(scan, &pages[n]))
+	while (n < HEADERS_AT_ONCE && page_runs__next_page(runs, &pages[n]))
 		n++;
 	target__read_heads(k->t, pages, n, headers, sizeof(*headers));
 	return n;
@@ -130,11 +131,11 @@ static int search_mapping(struct taking *k, const struct mapping *m, struct err 
 	/* one that began in the mapping before may end in this one */
 	const struct heap_range *last = k->mapped_ranges.n ? &k->mapped_ranges.v[k->mapped_ranges.n - 1] : NULL;
 	uint64_t pages[HEADERS_AT_ONCE], free_from = last ? MAX(m->start, last->end) : m->start, end = anon_end(&k->t->maps, m);
-	struct page_scan scan = { .t = k->t, .at = free_from, .end = m->end };
+	struct page_runs runs = { .t = k->t, .at = free_from, .end = m->end };
 	struct header headers[HEADERS_AT_ONCE];
 	size_t n;
 
-	while ((n = read_headers(k, &scan, pages, headers)) > 0) {
+	while ((n = read_headers(k, &runs, pages, headers)) > 0) {
 		if (target__go_on(k->t, "looking for mapped blocks", 1))
 			return err_set(e, -EINTR, "stopped");
 		for (size_t i = 0; i < n; i++) {
@@ -158,9 +159,9 @@ static int search_mapping(struct taking *k, const struct mapping *m, struct err 
 				return r;
 			free_from = f.start + f.bytes;
 		}
-		scan.at = MAX(scan.at, free_from);
+		runs.at = MAX(runs.at, free_from);
 	}
-	k->swapped_bytes += scan.swapped_bytes;
+	k->swapped_bytes += runs.swapped_bytes;
 	return 0;
 }
 
@@ -171,13 +172,15 @@ static int search(struct taking *k, uint32_t n, struct err *e)
 
 	lines__forget(k->lines);
 	k->mapped.n = k->mapped_ranges.n = 0;
-	k->mapped_bytes = k->swapped_bytes = 0;
+	k->mapped_bytes = k->swapped_bytes = k->passed_over_bytes = 0;
 	k->mapped_less = false;
 	if (!n)
 		return 0;
+	page_runs__begin(k->t);
 	for (size_t i = 0; i < k->t->maps.n && !r; i++)
 		if (is_readable_anon(&k->t->maps.v[i]))
 			r = search_mapping(k, &k->t->maps.v[i], e);
+	k->passed_over_bytes = k->t->passed_over_bytes;
 	return r;
 }
 
@@ -302,11 +305,13 @@ int taking__find_mapped(struct taking *k, struct err *e)
 		k->n_mapped_unsure = 0;
 		if (k->mapped.n > after.n_mmaps)
 			drop_strangers(k, &after);
-		if (agrees(k, &after, i))
+		if (agrees(k, &after, i)) {
+			k->passed_over_bytes = 0;
 			return 0;
+		}
 		k->mapped_thorough = true;
-		/* on the disk, and not brought back for this */
-		if (k->swapped_bytes && k->mapped.n < after.n_mmaps && k->mapped_bytes < after.mmapped_mem) {
+		/* on the disk, and not brought back for this, or in more memory than is looked at */
+		if ((k->swapped_bytes || k->passed_over_bytes) && k->mapped.n < after.n_mmaps && k->mapped_bytes < after.mmapped_mem) {
 			k->n_mapped_unsure = after.n_mmaps - k->mapped.n;
 			return 0;
 		}

@@ -92,17 +92,6 @@ struct glibc_sums {
 /* Words of the target, a line at a time, for walks along links. */
 struct lines;
 
-/* Pages of a stretch of memory that are there, one after the other; at may be moved on. */
-struct page_scan {
-	struct target *t;
-	uint64_t at, end;
-	uint64_t swapped_bytes;	/* that were passed over */
-	uint64_t from;		/* of what is known: */
-	size_t n;
-	uint8_t pages[512];
-};
-bool page_scan__next(struct page_scan *s, uint64_t *ret);
-
 struct window {
 	uint64_t start, end;
 	char *bytes;
@@ -122,7 +111,7 @@ struct taking {
 	struct addresses freed;	/* blocks that are in caches and fast bins */
 	struct vec(struct heap_block) mapped;	/* by address */
 	struct vec(struct heap_range) mapped_ranges;
-	uint64_t mapped_bytes, swapped_bytes;	/* of these mappings; passed over among them */
+	uint64_t mapped_bytes, swapped_bytes, passed_over_bytes;	/* of these mappings; not read among them */
 	bool mapped_moving, mapped_less, mapped_thorough;
 	struct glibc_sums sums;
 	uint64_t heap_bytes, walked_bytes;	/* for the progress */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "heap/glibc_parts.h"
+#include "heap/page_runs.h"
 #include "util/sorted.h"
 
 #define ARENA_NOT_CONTIGUOUS 2u
@@ -174,21 +175,21 @@ static bool is_mapped_part(struct taking *k, struct segment *s)
 
 static int find_parts_in(struct taking *k, const struct mapping *m, struct segments *to, struct err *e)
 {
-	struct page_scan scan = { .t = k->t, .at = m->start, .end = m->end };
+	struct page_runs pages = { .t = k->t, .at = m->start, .end = m->end };
 	uint64_t at, end = anon_end(&k->t->maps, m);
 
 	/* a part that began in the mapping before */
 	if (to->n)
-		scan.at = MAX(scan.at, align_up(to->v[to->n - 1].end, k->t->page_bytes));
+		pages.at = MAX(pages.at, align_up(to->v[to->n - 1].end, k->t->page_bytes));
 
-	while (page_scan__next(&scan, &at)) {
+	while (page_runs__next_page(&pages, &at)) {
 		struct segment s = { .start = at, .first = at, .end = end, .kind = SEGMENT_MAPPED }, *slot;
 		const struct segment *known = taking__segment_of(k, at);
 
 		if (target__go_on(k->t, "looking for the heap", 0))
 			return err_set(e, -EINTR, "stopped");
 		if (known) {
-			scan.at = MAX(scan.at, align_up(known->end, k->t->page_bytes));
+			pages.at = MAX(pages.at, align_up(known->end, k->t->page_bytes));
 			continue;
 		}
 		if (!is_mapped_part(k, &s))
@@ -197,7 +198,7 @@ static int find_parts_in(struct taking *k, const struct mapping *m, struct segme
 		if (!slot)
 			return NO_MEMORY(e);
 		*slot = s;
-		scan.at = MAX(scan.at, align_up(s.end, k->t->page_bytes));
+		pages.at = MAX(pages.at, align_up(s.end, k->t->page_bytes));
 	}
 	return 0;
 }
@@ -209,6 +210,7 @@ static int find_mapped_parts(struct taking *k, struct err *e)
 
 	for (size_t i = 0; i < k->t->maps.n; i++)
 		k->chain_bytes_left += is_anon(&k->t->maps.v[i]) ? 4 * (k->t->maps.v[i].end - k->t->maps.v[i].start) : 0;
+	page_runs__begin(k->t);
 	for (size_t i = 0; i < k->t->maps.n && !r; i++)
 		if (is_anon(&k->t->maps.v[i]))
 			r = find_parts_in(k, &k->t->maps.v[i], &found, e);

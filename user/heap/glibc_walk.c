@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "heap/glibc_parts.h"
+#include "heap/page_runs.h"
 
 #define WINDOW_BYTES (256ull << 10)
 #define CHAIN_ENOUGH 64		/* chunks in a row that are no accident */
@@ -177,17 +178,6 @@ static int note_maybe_tcache(struct taking *k, uint64_t chunk, uint64_t bytes)
 	return push_address(&k->maybe_tcaches, chunk + CHUNK_HEADER) ? 0 : -ENOMEM;
 }
 
-/* Whole pages of a free stretch that are there. */
-static uint64_t resident_in(struct taking *k, uint64_t start, uint64_t end)
-{
-	uint64_t page = k->t->page_bytes, sum = 0;
-	struct page_scan scan = { .t = k->t, .at = (start + page - 1) & ~(page - 1), .end = end & ~(page - 1) };
-
-	for (uint64_t at; page_scan__next(&scan, &at);)
-		sum += page;
-	return sum;
-}
-
 /* malloc_trim leaves what the links are in, which are as long as those of large chunks. */
 #define LINKS_BYTES 48
 
@@ -202,7 +192,7 @@ static void note_free(struct taking *k, const struct segment *s, uint64_t chunk,
 		a->free_resident_bytes += bytes;
 		return;
 	}
-	there = resident_in(k, from, until);
+	there = page_runs__resident(k->t, from, until);
 	a->trimmable_bytes += there;
 	a->free_resident_bytes += bytes - (until - from) + there;
 }
@@ -273,7 +263,7 @@ static int search_on(struct walker *w, uint64_t from, struct err *e)
 	struct taking *k = w->k;
 	uint64_t end = w->s->top ? w->s->top : w->s->end, page = k->t->page_bytes;
 	uint64_t at = (from + CHUNK_ALIGN - 1) & ~(CHUNK_ALIGN - 1);
-	struct page_scan scan = { .t = k->t, .end = end };
+	struct page_runs pages = { .t = k->t, .at = at, .end = end };
 
 	look_anew(k);
 	w->prev = 0;
@@ -281,19 +271,18 @@ static int search_on(struct walker *w, uint64_t from, struct err *e)
 	while (at < end) {
 		uint64_t there;
 
-		scan.at = at;
-		if (!page_scan__next(&scan, &there))
+		if (!page_runs__next_page(&pages, &there))
 			break;
 		if (target__go_on(k->t, "reading the heap", (double)k->walked_bytes / (double)(k->heap_bytes + 1)))
 			return err_set(e, -EINTR, "stopped");
 		for (at = MAX(at, there); at < MIN(there + page, end); at += CHUNK_ALIGN)
 			if (chain__holds(k, w->s, at, CHAIN_ENOUGH)) {
-				k->c->swapped_bytes += scan.swapped_bytes;
+				k->c->swapped_bytes += pages.swapped_bytes;
 				w->at = at;
 				return 0;
 			}
 	}
-	k->c->swapped_bytes += scan.swapped_bytes;
+	k->c->swapped_bytes += pages.swapped_bytes;
 	w->at = end;
 	return 0;
 }

@@ -260,6 +260,7 @@ static void put_census(struct look *l)
 	h->mapped_bytes = c->mapped_bytes;
 	h->swapped_bytes = c->swapped_bytes;
 	h->broken_bytes = c->broken_bytes;
+	h->passed_over_bytes = c->passed_over_bytes;
 	h->unsure_blocks = c->unsure_blocks;
 	put_arenas(l);
 }
@@ -341,6 +342,7 @@ static void put_reach(struct look *l)
 	u->scans = l->reach.scans;
 	u->root_bytes = l->reach.root_bytes;
 	u->swapped_bytes = l->reach.swapped_bytes;
+	u->passed_over_bytes = l->reach.passed_over_bytes;
 	u->registers = l->reach.registers_missing ? "not read" : l->reach.registers_stopped ? "stopped" : "read";
 }
 

@@ -69,25 +69,3 @@ bool lines__word(struct lines *l, uint64_t addr, uint64_t *ret)
 	memcpy(ret, l->bytes[i] + addr % LINE_BYTES, sizeof(*ret));
 	return true;
 }
-
-bool page_scan__next(struct page_scan *s, uint64_t *ret)
-{
-	uint64_t page = s->t->page_bytes;
-
-	while (s->at < s->end) {
-		size_t i = (s->at - s->from) / page;
-
-		if (s->at < s->from || i >= s->n) {
-			s->from = s->at / page * page;
-			s->n = MIN((s->end - s->from + page - 1) / page, (uint64_t)ARRAY_SIZE(s->pages));
-			target__pages(s->t, s->from, s->n, s->pages);
-			i = 0;
-		}
-		*ret = s->from + i * page;
-		s->at = *ret + page;
-		s->swapped_bytes += s->pages[i] == PAGE_SWAPPED ? page : 0;
-		if (s->pages[i] == PAGE_PRESENT)
-			return true;
-	}
-	return false;
-}

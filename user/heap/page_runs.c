@@ -2,7 +2,7 @@
 /*
  * Owns how resident pages are found. From 6.7 on the kernel lists runs of them (PAGEMAP_SCAN): it passes over what was never
  * touched, be it terabytes, and says which are its own zeros. Before that each page's word of pagemap is read, and
- * there is a bound on how many are.
+ * there is a bound on how many are of pages that are not there: those that are there cost more by far, whoever asks for them.
  *
  * What always holds: the kernel holds the lock of the address space for a fraction of a millisecond at a time.
  */
@@ -22,11 +22,13 @@
 #define WORD_EXCLUSIVE (1ull << 56)	/* nobody else maps it; a page of zeros never has it */
 #define WORD_PFN ((1ull << 55) - 1)
 
-#define WORDS_AT_ONCE 4096
-#define WORDS_MAX (1ull << 28)		/* in all: 1 TiB of pages of 4 KiB, a second; */
-#define RANGE_MAX (1ull << 26)		/* of one range */
-#define FOUND_AT_ONCE (1u << 15)	/* pages */
-#define REGIONS 512
+#define WORDS_AT_ONCE 512
+/* Words of pages that are not there, 10 ns each: */
+#define ABSENT_MAX (1ull << 27)		/* in all: 512 GiB of pages of 4 KiB; */
+#define ABSENT_OF_RANGE (1ull << 26)	/* of one range, so that others are looked at, too; */
+#define ABSENT_ALWAYS (1ull << 18)	/* of any range: so much is only a few milliseconds */
+#define FOUND_AT_ONCE (1u << 14)	/* pages */
+#define READ_AT_ONCE 512		/* of those that are going to be read, before they go away */
 
 /* linux/fs.h, which may be older than that */
 struct scan_region {
@@ -44,135 +46,176 @@ struct scan_arg {
 #define SCAN_ZERO (1 << 5)
 #define SCAN_GUARD (1 << 8)		/* from 6.15 on */
 
-struct page_runs {
-	struct target *t;
-	const struct zero_pages *zeros;
-	bool can_scan;
-	uint64_t scan_mask;
-	uint64_t words_left;
-	double part;
-	struct scan_region regions[REGIONS];
-	uint64_t words[WORDS_AT_ONCE];
-};
-
-static int scan(struct page_runs *r, struct scan_arg *a)
-{
-	return ioctl(r->t->pagemap, SCAN, a);
-}
-
 /* Is it there, and with guards? */
-static void try_scan(struct page_runs *r)
+void page_runs__learn(struct target *t)
 {
 	static const uint64_t masks[] = { SCAN_PRESENT | SCAN_SWAPPED | SCAN_ZERO | SCAN_GUARD, SCAN_PRESENT | SCAN_SWAPPED | SCAN_ZERO };
-	const uint64_t page = r->t->page_bytes;
+	const uint64_t page = t->page_bytes;
 
-	for (size_t i = 0; i < ARRAY_SIZE(masks) && !r->can_scan; i++) {
-		struct scan_arg a = { .size = sizeof(a), .start = page, .end = 2 * page, .vec = (uintptr_t)r->regions, .vec_len = 1,
+	page_runs__begin(t);
+	t->scan_mask = 0;
+	/* for the tests: as kernels before 6.7 */
+	if (!strcmp(getenv("MALLOCTRACE_PAGES") ?: "", "words"))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(masks) && !t->scan_mask; i++) {
+		struct scan_region region;
+		struct scan_arg a = { .size = sizeof(a), .start = page, .end = 2 * page, .vec = (uintptr_t)&region, .vec_len = 1,
 				      .category_anyof_mask = SCAN_PRESENT, .return_mask = masks[i] };
 
-		r->can_scan = scan(r, &a) >= 0;
-		r->scan_mask = masks[i];
+		if (ioctl(t->pagemap, SCAN, &a) >= 0)
+			t->scan_mask = masks[i];
 	}
 }
 
-struct page_runs *page_runs__new(struct target *t)
+bool page_runs__passes_over(const struct target *t)
 {
-	struct page_runs *r = calloc(1, sizeof(*r));
-
-	if (!r)
-		return NULL;
-	r->t = t;
-	r->zeros = zero_pages__get();
-	r->words_left = WORDS_MAX;
-	/* for the tests: as kernels before 6.7 */
-	if (strcmp(getenv("MALLOCTRACE_PAGES") ?: "", "words"))
-		try_scan(r);
-	return r;
+	return t->scan_mask;
 }
 
-void page_runs__free(struct page_runs *r)
+void page_runs__begin(struct target *t)
 {
-	free(r);
+	t->absent_left = ABSENT_MAX;
+	t->passed_over_bytes = 0;
 }
 
-bool page_runs__passes_over(const struct page_runs *r)
+static void learn_run(struct page_runs *r, uint64_t start, uint64_t end, enum run is)
 {
-	return r->can_scan;
+	r->known[r->n_known++] = (struct page_run){ start, end, is };
 }
 
-static int each_region(struct page_runs *r, uint64_t start, uint64_t end, run_fn fn, void *arg)
+static void learn_by_scan(struct page_runs *r, uint64_t start, uint64_t end, uint64_t n_pages)
 {
-	int n;
+	struct scan_region regions[PAGE_RUNS_KNOWN];
+	struct scan_arg a = { .size = sizeof(a), .start = start, .end = end, .vec = (uintptr_t)regions, .vec_len = PAGE_RUNS_KNOWN,
+			      .max_pages = n_pages, .category_anyof_mask = SCAN_PRESENT | SCAN_SWAPPED, .return_mask = r->t->scan_mask };
+	int n = ioctl(r->t->pagemap, SCAN, &a);
 
-	while (start < end) {
-		struct scan_arg a = { .size = sizeof(a), .start = start, .end = end, .vec = (uintptr_t)r->regions, .vec_len = REGIONS,
-				      .max_pages = FOUND_AT_ONCE, .category_anyof_mask = SCAN_PRESENT | SCAN_SWAPPED,
-				      .return_mask = r->scan_mask };
-
-		n = scan(r, &a);
-		/* unmapped meanwhile, or all of the process is gone */
-		if (n < 0 || a.walk_end <= start)
-			return 0;
-		for (int i = 0; i < n; i++) {
-			const struct scan_region *g = &r->regions[i];
-
-			if (!(g->categories & (SCAN_ZERO | SCAN_GUARD)))
-				fn(g->start, g->end, g->categories & SCAN_PRESENT ? RUN_RESIDENT : RUN_SWAPPED, arg);
-		}
-		start = a.walk_end;
-		n = target__go_on(r->t, "resident memory", r->part);
-		if (n)
-			return n;
-	}
-	return 0;
+	/* all of the process is gone */
+	r->known_until = n < 0 || a.walk_end <= start ? end : a.walk_end;
+	for (int i = 0; i < n; i++)
+		if (!(regions[i].categories & (SCAN_ZERO | SCAN_GUARD)))
+			learn_run(r, regions[i].start, regions[i].end, regions[i].categories & SCAN_PRESENT ? RUN_RESIDENT : RUN_SWAPPED);
 }
 
 /* False: nothing of it is in memory. */
-static bool run_of(const struct page_runs *r, uint64_t word, enum run *ret)
+static bool run_of(const struct zero_pages *zeros, uint64_t word, enum run *ret)
 {
 	if (word & WORD_PRESENT) {
 		*ret = word & (WORD_FILE | WORD_EXCLUSIVE | WORD_PFN) ? RUN_RESIDENT : RUN_UNSURE;
-		return zero_pages__is_memory(r->zeros, word);
+		return zero_pages__is_memory(zeros, word);
 	}
 	*ret = RUN_SWAPPED;
 	return word & WORD_SWAPPED && !(word & WORD_GUARD);
 }
 
-static int each_word(struct page_runs *r, uint64_t start, uint64_t end, run_fn fn, void *arg)
+static void learn_by_words(struct page_runs *r, uint64_t start, uint64_t end)
 {
-	uint64_t page = r->t->page_bytes, all = (end - start) / page;
+	const struct zero_pages *zeros = zero_pages__get();
+	uint64_t page = r->t->page_bytes, words[WORDS_AT_ONCE];
+	size_t n = MIN((end - start) / page, (uint64_t)WORDS_AT_ONCE), i, j;
+	ssize_t got = pread(r->t->pagemap, words, n * sizeof(*words), (off_t)(start / page * sizeof(*words)));
+	uint64_t n_absent = 0;
 
-	/* one that is too large is left out as a whole, so that others are looked at */
-	if (all > RANGE_MAX || all > r->words_left)
-		return -E2BIG;
-	r->words_left -= all;
-	for (size_t n; start < end; start += n * page) {
-		ssize_t got = 0;
-		size_t i, j;
-		int over = target__go_on(r->t, "resident memory", r->part);
+	r->known_until = end;
+	if (got < (ssize_t)sizeof(*words))
+		return;
+	n = (size_t)got / sizeof(*words);
+	for (i = 0; i < n && r->n_known < PAGE_RUNS_KNOWN; i = j) {
+		enum run is, next;
+		bool there = run_of(zeros, words[i], &is);
 
-		if (over)
-			return over;
-		n = MIN((end - start) / page, (uint64_t)WORDS_AT_ONCE);
-		got = pread(r->t->pagemap, r->words, n * sizeof(*r->words), (off_t)(start / page * sizeof(*r->words)));
-		if (got < (ssize_t)sizeof(*r->words))
-			return 0;
-		n = (size_t)got / sizeof(*r->words);
-		for (i = 0; i < n; i = j) {
-			enum run is, next;
-			bool there = run_of(r, r->words[i], &is);
-
-			for (j = i + 1; j < n && run_of(r, r->words[j], &next) == there && (!there || next == is); j++)
-				;
-			if (there)
-				fn(start + i * page, start + j * page, is, arg);
-		}
+		for (j = i + 1; j < n && run_of(zeros, words[j], &next) == there && (!there || next == is); j++)
+			;
+		if (there)
+			learn_run(r, start + i * page, start + j * page, is);
+		else
+			n_absent += j - i;
 	}
+	r->known_until = start + i * page;
+	r->n_absent += n_absent;
+	r->t->absent_left -= MIN(n_absent, r->t->absent_left);
+}
+
+static bool is_too_much(const struct page_runs *r)
+{
+	return r->n_absent > (r->t->absent_left ? ABSENT_OF_RANGE : ABSENT_ALWAYS);
+}
+
+/* What is known next of it: at most so many pages are there. */
+static int learn(struct page_runs *r, uint64_t n_pages)
+{
+	uint64_t page = r->t->page_bytes, start = r->at / page * page, end = (r->end + page - 1) / page * page;
+
+	r->n_known = r->next = 0;
+	if (target__is_over(r->t))
+		return -EINTR;
+	if (r->t->scan_mask) {
+		learn_by_scan(r, start, end, n_pages);
+		return 0;
+	}
+	if (is_too_much(r)) {
+		r->t->passed_over_bytes += r->end - r->at;
+		r->at = r->end;
+		return -E2BIG;
+	}
+	learn_by_words(r, start, end);
 	return 0;
 }
 
-int page_runs__each(struct page_runs *r, uint64_t start, uint64_t end, double part, run_fn fn, void *arg)
+/* The run at r->at, or the first one behind it. */
+static int look(struct page_runs *r, uint64_t n_pages, struct page_run *ret)
 {
-	r->part = part;
-	return r->can_scan ? each_region(r, start, end, fn, arg) : each_word(r, start, end, fn, arg);
+	uint64_t page = r->t->page_bytes;
+	int err;
+
+	for (;;) {
+		for (; r->next < r->n_known; r->next++) {
+			*ret = r->known[r->next];
+			ret->start = MAX(ret->start, r->at / page * page);
+			if (ret->start < MIN(ret->end, r->end))
+				return 1;
+		}
+		r->at = MAX(r->at, r->known_until);
+		if (r->at >= r->end)
+			return 0;
+		err = learn(r, n_pages);
+		if (err)
+			return err;
+	}
+}
+
+int page_runs__next(struct page_runs *r, struct page_run *ret)
+{
+	int found = look(r, FOUND_AT_ONCE, ret);
+
+	if (found > 0)
+		r->at = ret->end;
+	return found;
+}
+
+bool page_runs__next_page(struct page_runs *r, uint64_t *ret)
+{
+	struct page_run run;
+
+	while (look(r, READ_AT_ONCE, &run) > 0) {
+		if (run.is == RUN_SWAPPED) {
+			r->swapped_bytes += run.end - run.start;
+			r->at = run.end;
+			continue;
+		}
+		*ret = run.start;
+		r->at = run.start + r->t->page_bytes;
+		return true;
+	}
+	return false;
+}
+
+uint64_t page_runs__resident(struct target *t, uint64_t start, uint64_t end)
+{
+	uint64_t page = t->page_bytes, sum = 0;
+	struct page_runs runs = { .t = t, .at = (start + page - 1) & ~(page - 1), .end = end & ~(page - 1) };
+
+	for (struct page_run run; page_runs__next(&runs, &run) > 0;)
+		sum += run.is == RUN_SWAPPED ? 0 : run.end - run.start;
+	return sum;
 }

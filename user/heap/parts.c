@@ -26,7 +26,6 @@ struct status {			/* of /proc/PID/status, bytes */
 
 struct fill {
 	struct parts *p;
-	struct page_runs *pages;
 	struct part_spans spans;	/* with the heap */
 	struct part_rows rows;
 	struct part_globals *globals;	/* owned; of each module */
@@ -34,12 +33,10 @@ struct fill {
 	size_t n_huge_devs;
 	bool unsure_counts;	/* RUN_UNSURE is resident */
 	uint64_t unsure_bytes;
-	bool passed_over;	/* there was too much to look at */
 	/* of the piece that is being counted: */
 	size_t row;
 	struct module *module;	/* NULL: it is the row's */
 	uint64_t stack_end;	/* 0: it is no stack */
-	int err;
 };
 
 /* ---- what the kernel says */
@@ -92,28 +89,42 @@ static bool is_huge(const struct fill *f, const struct mapping *m)
 
 /* ---- pieces */
 
-static void on_run(uint64_t start, uint64_t end, enum run is, void *arg)
+static int count_run(struct fill *f, const struct page_run *run)
 {
-	struct fill *f = arg;
+	bool swapped = run->is == RUN_SWAPPED;
 	struct snap_part *row;
 
-	if (is == RUN_UNSURE) {
-		f->unsure_bytes += end - start;
+	if (run->is == RUN_UNSURE) {
+		f->unsure_bytes += run->end - run->start;
 		if (!f->unsure_counts)
-			return;
+			return 0;
 	}
 	if (f->module) {
 		struct part_globals *g = &f->globals[f->module - f->p->modules.all.v];
 
-		if (part_globals__count(g, f->p, f->module, start, end, is == RUN_SWAPPED))
-			f->err = -ENOMEM;
-		return;
+		return part_globals__count(g, f->p, f->module, run->start, run->end, swapped);
 	}
 	row = &f->rows.all.v[f->row];
-	*(is == RUN_SWAPPED ? &row->swapped_bytes : &row->resident_bytes) += end - start;
+	*(swapped ? &row->swapped_bytes : &row->resident_bytes) += run->end - run->start;
 	/* runs come by address */
 	if (f->stack_end)
-		row->deepest_bytes = MAX(row->deepest_bytes, f->stack_end - start);
+		row->deepest_bytes = MAX(row->deepest_bytes, f->stack_end - run->start);
+	return 0;
+}
+
+static int count_pages(struct fill *f, uint64_t start, uint64_t end)
+{
+	struct page_runs runs = { .t = f->p->t, .at = start, .end = end };
+	struct page_run run;
+	int r;
+
+	while ((r = page_runs__next(&runs, &run)) > 0) {
+		r = count_run(f, &run);
+		if (r)
+			return r;
+	}
+	/* what was not looked at is the difference to what the kernel has counted */
+	return r == -E2BIG ? 0 : r;
 }
 
 /* [heap] has one row, whether all of it is the allocator's or not. */
@@ -172,13 +183,12 @@ static void choose_row(struct fill *f, const struct mapping *m, const struct par
 /* What may not be touched has hardly any pages, and there may be terabytes of it. */
 static bool is_too_much(const struct fill *f, const struct mapping *m, uint64_t bytes)
 {
-	return !m->read && !m->write && !m->exec && bytes > RESERVED_MAX_BYTES && !page_runs__passes_over(f->pages);
+	return !m->read && !m->write && !m->exec && bytes > RESERVED_MAX_BYTES && !page_runs__passes_over(f->p->t);
 }
 
 static int count_piece(struct fill *f, const struct mapping *m, const struct part_span *s, uint64_t start, uint64_t end, double part)
 {
 	bool skip = false;
-	int r;
 
 	choose_row(f, m, s, start, &skip);
 	if (skip)
@@ -191,12 +201,7 @@ static int count_piece(struct fill *f, const struct mapping *m, const struct par
 		f->rows.all.v[f->row].mapped_bytes += end - start;
 	if (is_too_much(f, m, end - start))
 		return 0;
-	r = page_runs__each(f->pages, start, end, part, on_run, f);
-	if (r == -E2BIG) {
-		f->passed_over = true;
-		r = 0;
-	}
-	return r ? r : f->err;
+	return target__go_on(f->p->t, "resident memory", part) ?: count_pages(f, start, end);
 }
 
 static int count_huge(struct fill *f, const struct mapping *m)
@@ -215,6 +220,7 @@ static int count_all(struct fill *f)
 	size_t at = 0;
 	int r = 0;
 
+	page_runs__begin(f->p->t);
 	for (size_t i = 0; i < maps->n && !r; i++) {
 		const struct mapping *m = &maps->v[i];
 		double part = (double)i / (double)maps->n;
@@ -276,7 +282,6 @@ static void done(struct fill *f)
 	forget(f);
 	free(f->globals);
 	vec_done(&f->spans);
-	page_runs__free(f->pages);
 }
 
 static uint64_t apart(uint64_t a, uint64_t b)
@@ -308,7 +313,7 @@ static int add_other(struct fill *f, const struct status *st)
 
 	if (sum >= st->rss)
 		return 0;
-	row = part_rows__add(&f->rows, PART_OTHER, f->passed_over ? "(not looked at: too much address space)" :
+	row = part_rows__add(&f->rows, PART_OTHER, f->p->t->passed_over_bytes ? "(not looked at: too much address space)" :
 						   "(counted by the kernel, found in no mapping)", NULL);
 	if (row == SIZE_MAX)
 		return -ENOMEM;
@@ -322,9 +327,8 @@ int parts__fill(struct parts *p, const struct census *c, struct snapshot *s, str
 	struct status st = {};
 	int r = -ENOMEM;
 
-	f.pages = page_runs__new(p->t);
 	f.globals = calloc(p->modules.all.n + 1, sizeof(*f.globals));
-	if (f.pages && f.globals)
+	if (f.globals)
 		r = add_heap(&f, c);
 	if (!r)
 		r = read_status(p->t, &st);

@@ -57,6 +57,7 @@ static int first_scan(struct search *s, const struct reach_opts *o, struct mark 
 	err = mark__run(m, s, &r, o, e);
 	ret->root_bytes = r.searched_bytes;
 	ret->swapped_bytes = s->t->swapped_bytes - swapped_bytes;
+	ret->passed_over_bytes = s->t->passed_over_bytes;
 	ret->registers_stopped = r.stopped;
 	ret->registers_missing = r.missing;
 	ret->crowded = m->crowded;

@@ -49,9 +49,9 @@ struct reach_result {
 	struct vec(struct reach_root) roots;	/* the most bytes first */
 	uint64_t root_bytes;	/* that were searched beside the heap */
 	/*
-	 * Memory that is on the disk, and was not searched: what only pointers in there hold is called unreached. To be said.
+	 * Memory that is on the disk, or too much of it, and was not searched: what only pointers in there hold is called unreached. To be said.
 	 */
-	uint64_t swapped_bytes;
+	uint64_t swapped_bytes, passed_over_bytes;
 	unsigned int scans;	/* that were made */
 	bool registers_stopped, registers_missing;
 	bool crowded;		/* more pointers than there is memory for: some blocks were taken for reached that may not be */

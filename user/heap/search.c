@@ -3,20 +3,21 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "heap/page_runs.h"
 #include "heap/search.h"
 
 #define WINDOW_BYTES (128u * 1024)
-/* From this on it is first looked for pages that are there, so many at once. */
+/* From this on it is first looked for pages that are there. */
 #define LARGE_BYTES (1ull << 20)
-#define PAGES_AT_ONCE 16384
+/* What is less is read as zeros, because that is done sooner than another call of the kernel. */
+#define HOLE_BYTES (16u * 1024)
 
 int search__init(struct search *s, struct target *t, struct err *e)
 {
 	*s = (struct search){ .t = t };
 	s->words = aligned_alloc(64, WINDOW_BYTES);
 	s->found = calloc(WINDOW_BYTES / sizeof(uint64_t), sizeof(*s->found));
-	s->pages = malloc(PAGES_AT_ONCE);
-	if (s->words && s->found && s->pages)
+	if (s->words && s->found)
 		return 0;
 	search__done(s);
 	return err_set(e, -ENOMEM, "not enough memory to read that of process %d", t->pid);
@@ -26,7 +27,6 @@ void search__done(struct search *s)
 {
 	free(s->words);
 	free(s->found);
-	free(s->pages);
 	*s = (struct search){};
 }
 
@@ -37,6 +37,7 @@ void search__begin(struct search *s, const char *what, double part, double part_
 	s->part_end = part_end;
 	s->bytes = 0;
 	s->of_bytes = of_bytes;
+	page_runs__begin(s->t);
 }
 
 static int go_on(struct search *s, uint64_t bytes)
@@ -85,35 +86,29 @@ static int search_densely(struct search *s, const struct block_index *x, uint64_
 	return 0;
 }
 
-/* Runs of pages that are there, together with small holes. */
+/* Runs of pages that are there, together with small holes. They are read soon after they were met: who runs touches others. */
 static int search_sparsely(struct search *s, const struct block_index *x, uint64_t start, uint64_t end, window_fn fn, void *arg)
 {
-	uint64_t page = s->t->page_bytes, lot = WINDOW_BYTES / page ?: 1;
+	struct page_runs runs = { .t = s->t, .at = start, .end = end };
+	uint64_t from = start, until = start;	/* of those that were met and not read yet */
+	struct page_run run;
+	int found, err = 0;
 
-	while (start < end) {
-		uint64_t base = start / page * page, n = MIN((end - base + page - 1) / page, PAGES_AT_ONCE);
-		int err;
+	while (!err && (found = page_runs__next(&runs, &run)) > 0) {
+		bool swapped = run.is == RUN_SWAPPED;
 
-		target__pages(s->t, base, n, s->pages);
-		for (uint64_t i = 0; i < n; i += lot) {
-			uint64_t n_of[] = { [PAGE_ABSENT] = 0, [PAGE_PRESENT] = 0, [PAGE_SWAPPED] = 0 };
-
-			for (uint64_t k = i; k < MIN(i + lot, n); k++)
-				n_of[s->pages[k]]++;
-			if (!n_of[PAGE_PRESENT]) {
-				s->t->swapped_bytes += n_of[PAGE_SWAPPED] * page;
-				continue;
-			}
-			err = search_densely(s, x, MAX(start, base + i * page), MIN(end, base + (i + lot) * page), fn, arg);
-			if (err)
-				return err;
+		if (!swapped && until > from && until - from < WINDOW_BYTES && run.start - until < HOLE_BYTES) {
+			until = MIN(end, run.end);
+			continue;
 		}
-		err = go_on(s, 0);
-		if (err)
-			return err;
-		start = base + n * page;
+		err = search_densely(s, x, from, until, fn, arg);
+		s->t->swapped_bytes += swapped ? run.end - run.start : 0;
+		from = MAX(start, swapped ? run.end : run.start);
+		until = swapped ? from : MIN(end, run.end);
 	}
-	return 0;
+	if (err || found == -EINTR)
+		return err ? err : found;
+	return search_densely(s, x, from, until, fn, arg);
 }
 
 int search__range(struct search *s, const struct block_index *x, uint64_t start, uint64_t end, window_fn fn, void *arg)

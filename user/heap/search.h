@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * The pointers of a range of memory, a window at a time: no more of a process's memory is ever here, and only for so
- * long. Pages that are not there cost nothing, however large the range is.
+ * long. Pages that are not there cost nothing, however large the range is (before 6.7: page_runs.c).
  */
 #ifndef MT_SEARCH_H
 #define MT_SEARCH_H
@@ -16,7 +16,6 @@ struct search {
 	struct target *t;	/* not owned */
 	uint64_t *words;	/* owned */
 	struct found_pointer *found;	/* owned; as many */
-	uint8_t *pages;		/* owned */
 	/* for target_calls.progress: what is being done, and where its part of all begins and ends */
 	char what[48];
 	double part, part_end;

@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "heap/page_runs.h"
 #include "heap/target_parts.h"
 #include "process/memmap.h"
 #include "process/process.h"
@@ -81,6 +82,7 @@ int target__open(pid_t pid, const struct target_calls *calls, struct target *ret
 		return refuse(pid, e);
 	if (t.pagemap < 0)
 		return err_set(e, t.pagemap, "pages of process %d: %s", (int)pid, strerror(-t.pagemap));
+	page_runs__learn(&t);
 	r = target__refresh(&t, e);
 	if (!r)
 		r = try_read(&t, e);
@@ -130,11 +132,16 @@ bool target__is_gone(struct target *t)
 	return is_gone(t);
 }
 
+bool target__is_over(const struct target *t)
+{
+	return t->calls && t->calls->is_over && t->calls->is_over(t->calls->arg);
+}
+
 int target__go_on(struct target *t, const char *what, double part)
 {
 	const struct target_calls *c = t->calls;
 
-	if (c && c->is_over && c->is_over(c->arg))
+	if (target__is_over(t))
 		return -EINTR;
 	if (c && c->progress)
 		c->progress(what, part, c->arg);
@@ -277,7 +284,7 @@ static void rest(struct target *t)
 		nanosleep(&(struct timespec){ .tv_nsec = (long)nap }, NULL);
 		slept = now_ns() - before;
 		t->debt_ns -= MIN(slept, t->debt_ns);
-		if (t->calls && t->calls->is_over && t->calls->is_over(t->calls->arg))
+		if (target__is_over(t))
 			t->debt_ns = 0;
 	}
 }

@@ -35,6 +35,10 @@ struct target {
 	uint64_t paused_ns;	/* how long it has been stopped in all */
 	uint64_t page_bytes;	/* the kernel's */
 	uint64_t debt_ns;	/* of rest, that the pace asks for */
+	/* page_runs.c's: */
+	uint64_t scan_mask;	/* what the kernel tells of runs of pages; 0: it has none */
+	uint64_t absent_left;	/* of what may be looked at until page_runs__begin() */
+	uint64_t passed_over_bytes;	/* that were too much since then */
 };
 
 /* -EPERM, -ESRCH, with a sentence that says what to do. */
@@ -53,7 +57,8 @@ size_t target__read_present(struct target *t, uint64_t addr, void *to, size_t n)
 /* For each page from start on, a byte of enum target_page. */
 enum target_page { PAGE_ABSENT, PAGE_PRESENT, PAGE_SWAPPED };
 void target__pages(struct target *t, uint64_t start, size_t n_pages, uint8_t *to);
-/* -EINTR: t->calls says that it is over. what, part: as of target_calls.progress. */
+bool target__is_over(const struct target *t);
+/* -EINTR: it is over, as t->calls says. what, part: as of target_calls.progress. */
 int target__go_on(struct target *t, const char *what, double part);
 
 /* Stops all its threads (ptrace); bounded: -ETIMEDOUT after a second, and all go on. */

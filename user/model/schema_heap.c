@@ -35,7 +35,9 @@ static const struct field heap_free_fields_rows[] = {
 };
 FIELDS(heap_free_fields);
 
-static const struct field heap_skipped_fields_rows[] = { FIGURE("swapped_bytes", swapped_bytes), FIGURE("broken_bytes", broken_bytes) };
+static const struct field heap_skipped_fields_rows[] = {
+	FIGURE("swapped_bytes", swapped_bytes), FIGURE("broken_bytes", broken_bytes), FIGURE("passed_over_bytes", passed_over_bytes),
+};
 FIELDS(heap_skipped_fields);
 
 #define SEARCHED(key, type, name) ROW(key, FIELD_U64, AT(type, name), .needs = KNOWN_SEARCHED)
@@ -57,6 +59,7 @@ static const struct field unreached_fields_rows[] = {
 	ROW("direct_bytes", FIELD_U64, AT(snap_unreached, direct_bytes)),
 	ROW("root_bytes", FIELD_U64, AT(snap_unreached, root_bytes)),
 	ROW("swapped_bytes", FIELD_U64, AT(snap_unreached, swapped_bytes)),
+	ROW("passed_over_bytes", FIELD_U64, AT(snap_unreached, passed_over_bytes)),
 	ROW("registers", FIELD_STR, AT(snap_unreached, registers)),
 };
 FIELDS(unreached_fields);

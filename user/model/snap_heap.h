@@ -58,6 +58,7 @@ struct snap_unreached {
 	size_t n_types;
 	uint64_t root_bytes;		/* memory that was searched for pointers beside the heap */
 	uint64_t swapped_bytes;		/* not searched: it is on the disk, and pointers there are not known */
+	uint64_t passed_over_bytes;	/* not searched: too much address space for a kernel before 6.7 */
 	const char *registers;		/* "read" without a stop, "stopped" for it, "not read" */
 };
 
@@ -115,7 +116,7 @@ struct snap_heap {
 	/* resident part of free_bytes: what malloc_trim has given back already is not in it */
 	uint64_t free_resident_bytes;
 	uint64_t unsure_blocks;	/* may be wrong, because the heap changed while it was read: at most */
-	uint64_t swapped_bytes, broken_bytes;	/* skipped */
+	uint64_t swapped_bytes, broken_bytes, passed_over_bytes;	/* skipped */
 	bool sites_unknown;	/* in a trace that leaves blocks out by chance: it is not known which sites' blocks are unreached */
 	/* in a trace: blocks that are older than it. holds if older_known */
 	bool older_known;

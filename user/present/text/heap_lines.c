@@ -101,6 +101,9 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 		para__words(&r->para, "Of the blocks that were traced alone: others of %s are not known.", h->allocator ? h->allocator : "this allocator");
 	if (u->swapped_bytes && u->blocks)
 		para__words(&r->para, "%s that are swapped out were not searched: what only these point to may be among them.", fmt_bytes(a, u->swapped_bytes));
+	if (u->passed_over_bytes && u->blocks)
+		para__words(&r->para, "%s of address space was not searched, which is too much for a kernel before 6.7: what only that points to may be among them.",
+			    fmt_bytes(a, u->passed_over_bytes));
 	if (u->registers && !strcmp(u->registers, "not read") && u->blocks)
 		para__words(&r->para, "Registers could not be read: a block that only a register points to may be among them.");
 	para__end(&r->para);
@@ -279,12 +282,14 @@ static void doubt_lines(struct report *r, const struct snap_heap *h)
 				    fmt_exact(a, h->unsure_blocks), h->at_ns ? "" : "; --pause for exact figures");
 		para__end(&r->para);
 	}
-	if (h->swapped_bytes || h->broken_bytes) {
+	if (h->swapped_bytes || h->broken_bytes || h->passed_over_bytes) {
 		para__begin(&r->para, "unread", LABEL_WIDTH);
 		if (h->swapped_bytes)
 			para__item(&r->para, "%s of the heap, which are swapped out", fmt_bytes(a, h->swapped_bytes));
 		if (h->broken_bytes)
 			para__item(&r->para, "%s in which no blocks could be made out", fmt_bytes(a, h->broken_bytes));
+		if (h->passed_over_bytes)
+			para__item(&r->para, "%s of address space, too much for a kernel before 6.7", fmt_bytes(a, h->passed_over_bytes));
 		para__end(&r->para);
 	}
 }

@@ -194,6 +194,8 @@ const heap = (() => {
 			words.push(`${bytes(skipped.swapped_bytes)} swapped out, not read`);
 		if (skipped.broken_bytes)
 			words.push(`${bytes(skipped.broken_bytes)} skipped`);
+		if (skipped.passed_over_bytes)
+			words.push(`${bytes(skipped.passed_over_bytes)} of address space not looked at`);
 		return [words.join("; ") + "."];
 	}
 

@@ -81,7 +81,7 @@ function drawCards() {
 // Of a look alone: what is there, what is lost, what is free, and what could not be read.
 function heapCards() {
 	const heaps = HEAPS.filter((h) => isShown(h.index)), read = heaps.filter((h) => !h.refused), searched = heaps.filter((h) => h.unreached);
-	const sum = (list, of) => list.reduce((n, h) => n + of(h), 0), lost = sum(searched, (h) => h.unreached.blocks), skipped = sum(read, (h) => h.skipped.swapped_bytes + h.skipped.broken_bytes);
+	const sum = (list, of) => list.reduce((n, h) => n + of(h), 0), lost = sum(searched, (h) => h.unreached.blocks), skipped = sum(read, (h) => h.skipped.swapped_bytes + h.skipped.broken_bytes + h.skipped.passed_over_bytes);
 	const free = sum(read, (h) => h.free.bytes), used = sum(read, (h) => h.in_use.bytes), wrong = sum(read, (h) => h.unsure_blocks);
 
 	return [read.length ? card("In use", bytes(used), plural(sum(read, (h) => h.in_use.blocks), "block"), "main") : card("In use", "not known", "the heap's layout was not recognised", "bad"),
@@ -89,7 +89,7 @@ function heapCards() {
 			card("No pointer found", "–", "not searched: --reachable"),
 		...(read.length ? [card("Free, kept", bytes(free), `${share(free, free + used)} of the heap`), card("malloc_trim returns", bytes(sum(read, (h) => h.free.trimmable_bytes)), "whole pages of that")] : []),
 		card("Resident (RSS)", bytes(sum(heaps, (h) => h.rss_bytes)), heaps.length > 1 ? `of ${exact(heaps.length)} processes` : ""),
-		...(read.length ? [card("Not read", skipped ? bytes(skipped) : "nothing", wrong ? `at most ${plural(wrong, "block")} wrong` : skipped ? "swapped out, or broken" : "all of the heap", skipped || wrong ? "" : "good")] : [])];
+		...(read.length ? [card("Not read", skipped ? bytes(skipped) : "nothing", wrong ? `at most ${plural(wrong, "block")} wrong` : skipped ? "swapped out, broken, or too much" : "all of the heap", skipped || wrong ? "" : "good")] : [])];
 }
 
 function lossCard() {
