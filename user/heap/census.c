@@ -16,7 +16,6 @@
 #include "heap/target_parts.h"
 #include "util/sorted.h"
 
-#define FROM_FAST 1ull
 #define TAKES_MAX 5
 #define MOVING_UNSURE 2		/* of a heap that changed: measured, 2 in 40 million */
 #define PATIENCE_US 500000	/* in all */

@@ -15,9 +15,11 @@ enum heap_block_flag {
 	BLOCK_FOREIGN = 4,	/* another allocator's, known by a trace alone */
 };
 
+#define USABLE_BITS 40
+
 struct heap_block {
 	uint64_t addr;		/* what malloc returned */
-	uint64_t usable : 40, flags : 8, arena : 16;	/* arena: index into arenas; 0: the main one, and mapped ones */
+	uint64_t usable : USABLE_BITS, flags : 8, arena : 16;	/* arena: index into arenas; 0: the main one, and mapped ones */
 };
 
 struct heap_range {

@@ -35,8 +35,6 @@ struct torn {
 	bool fast[FAST_BINS_MAX];
 };
 
-#define FROM_FAST 1ull		/* addresses of blocks are aligned */
-
 static bool could_be_next(struct taking *k, uint64_t addr)
 {
 	return !addr || (!(addr % CHUNK_ALIGN) && taking__has_block(k, addr));

@@ -16,6 +16,7 @@
 #define CHUNK_FLAGS 7ull
 #define CHUNK_HEADER 16		/* from a chunk to its block */
 #define CHUNK_MIN 32
+#define CHUNK_LIMIT (1ull << USABLE_BITS)	/* none has so much; a block of the census has no room for it */
 #define CHUNK_ALIGN 16ull
 #define FENCE_BYTES 16		/* a chunk of this size ends a segment */
 
@@ -32,6 +33,8 @@
 
 /* A block in the list that may be free: its second word is the key of tcaches. */
 #define BLOCK_KEYED 0x80
+/* Of a free block's address, which is aligned: it is in a fast bin, not in a tcache. */
+#define FROM_FAST 1ull
 /* ... its first word could be the link of a fast bin. */
 #define BLOCK_LINKED 0x40
 
@@ -133,7 +136,6 @@ void lines__free(struct lines *l);
 void lines__forget(struct lines *l);	/* what comes is read anew */
 /* Of an aligned address whose page is there; else false. */
 bool lines__word(struct lines *l, uint64_t addr, uint64_t *ret);
-bool lines__is_there(struct lines *l, uint64_t addr);
 
 /* glibc_arena.c */
 int glibc__find(struct target *t, struct glibc *g, struct err *e);

@@ -11,7 +11,6 @@
 #include "heap/glibc_cache.h"
 
 #define LARGE_MIN 0x400
-#define LARGE_MAX (1ull << 40)
 #define FIT_TRIES 4
 #define LEARN_CHUNKS 4096	/* of a segment: where tcaches usually are */
 #define HEADS_WRONG 16		/* of a tcache that changed since the walk */
@@ -138,7 +137,7 @@ struct fit {
 
 bool bin__takes(unsigned int bin, uint64_t chunk_bytes)
 {
-	return bin < SMALL_BINS ? chunk_bytes == CHUNK_MIN + bin * CHUNK_ALIGN : chunk_bytes >= LARGE_MIN && chunk_bytes < LARGE_MAX;
+	return bin < SMALL_BINS ? chunk_bytes == CHUNK_MIN + bin * CHUNK_ALIGN : chunk_bytes >= LARGE_MIN && chunk_bytes < CHUNK_LIMIT;
 }
 
 /*

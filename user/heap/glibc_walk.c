@@ -18,7 +18,6 @@
 #define MARK_EVERY 64		/* chunks */
 #define N_MARKS 4
 #define BROKEN_MAX 8		/* of the heap, one part in so many */
-#define LARGEST (1ull << 40)	/* no chunk has more */
 #define STEPS_AT_ONCE 8192	/* until it is asked whether to go on */
 /* Places where chunks do not follow each other: some under load, and no more than a heap of that size could have. */
 #define BREAKS_MIN 1000
@@ -302,7 +301,7 @@ static bool is_across_old_top(struct walker *w, uint64_t bytes)
 	struct glibc_arena now = k->arenas.v[w->s->arena];
 	uint64_t size, next_size, next_bytes;
 
-	if (bytes >= LARGEST || !taking__reread_arena(k, &now) || now.top == w->s->top)
+	if (bytes >= CHUNK_LIMIT || !taking__reread_arena(k, &now) || now.top == w->s->top)
 		return false;
 	if (now.top == w->at)
 		return true;
@@ -311,7 +310,7 @@ static bool is_across_old_top(struct walker *w, uint64_t bytes)
 	    w->at + bytes > now.top || !lines__word(k->lines, w->at + bytes + 8, &next_size))
 		return false;
 	next_bytes = next_size & ~CHUNK_FLAGS;
-	return next_bytes >= CHUNK_MIN && !(next_bytes % CHUNK_ALIGN) && !(next_size & CHUNK_IS_MAPPED) && next_bytes < LARGEST &&
+	return next_bytes >= CHUNK_MIN && !(next_bytes % CHUNK_ALIGN) && !(next_size & CHUNK_IS_MAPPED) && next_bytes < CHUNK_LIMIT &&
 	       (w->at + bytes == now.top || next_bytes <= now.top - w->at - bytes);
 }
 

@@ -52,11 +52,6 @@ static size_t line_at(struct lines *l, uint64_t addr)
 	return i;
 }
 
-bool lines__is_there(struct lines *l, uint64_t addr)
-{
-	return !l->absent[line_at(l, addr)];
-}
-
 bool lines__word(struct lines *l, uint64_t addr, uint64_t *ret)
 {
 	size_t i;

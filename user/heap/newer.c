@@ -135,7 +135,7 @@ static bool is_size(uint64_t word)
 {
 	uint64_t size = word & ~CHUNK_FLAGS;
 
-	return size >= CHUNK_MIN && size % CHUNK_ALIGN == 0 && size < 1ull << 40;
+	return size >= CHUNK_MIN && size % CHUNK_ALIGN == 0 && size < CHUNK_LIMIT;
 }
 
 /* The size of the chunk at an address if one could be there, by its header; 0: none. */

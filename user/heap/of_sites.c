@@ -24,7 +24,6 @@ struct held {			/* by one holder, of one site */
 struct site_sum {
 	uint64_t blocks, unreached_blocks, unreached_bytes, sampled;
 	struct site_kind kinds[MAX_SHARES];
-	uint64_t other_kinds;	/* blocks that are of others than these */
 	struct held most;
 };
 
@@ -81,7 +80,6 @@ static void add_kind(struct site_sum *sum, const struct kind *kind)
 			return;
 		}
 	}
-	sum->other_kinds++;
 }
 
 static int by_blocks(const void *a, const void *b)

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "heap/glibc_parts.h"
 #include "heap/roots.h"
 #include "util/parse.h"
 #include "util/sorted.h"
@@ -444,11 +445,11 @@ static void see_words(const struct root_word *words, size_t n, const struct find
 {
 	for (size_t i = 0; i < n; i++) {
 		uint64_t value = untagged(words[i].value);
-		uint32_t block = block_index__find(f->x, value), behind = block_index__find(f->x, value + HEADER_BYTES);
+		uint32_t block = block_index__find(f->x, value), behind = block_index__find(f->x, value + CHUNK_HEADER);
 
 		if (block != NO_BLOCK || f->x->others)
 			f->fn(0, words[i].tid, value, block, f->arg);
-		if (behind != NO_BLOCK && f->x->blocks[behind].addr == value + HEADER_BYTES)
+		if (behind != NO_BLOCK && f->x->blocks[behind].addr == value + CHUNK_HEADER)
 			f->fn(0, words[i].tid, value, behind, f->arg);
 	}
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "heap/glibc_parts.h"
 #include "heap/page_runs.h"
 #include "heap/search.h"
 
@@ -53,7 +54,7 @@ static size_t find_headers(struct search *s, const struct block_index *x, size_t
 	size_t n, n_kept = 0;
 
 	for (size_t i = 0; i < n_words; i++)
-		s->words[i] = untagged(s->words[i]) + HEADER_BYTES;
+		s->words[i] = untagged(s->words[i]) + CHUNK_HEADER;
 	n = block_index__pointers(x, s->words, n_words, s->found);
 	for (size_t i = 0; i < n; i++)
 		if (s->found[i].block != NO_BLOCK && x->blocks[s->found[i].block].addr == s->words[s->found[i].word])

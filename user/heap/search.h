@@ -27,9 +27,6 @@ struct search {
 	bool headers;
 };
 
-/* From a header to its block. */
-#define HEADER_BYTES 16
-
 int search__init(struct search *s, struct target *t, struct err *e);
 void search__done(struct search *s);
 /* From here on it is this that is being done. */

@@ -257,7 +257,7 @@ static size_t read_some(struct target *t, uint64_t addr, char *to, size_t n)
 			continue;
 		}
 		memset(to + (from - addr), 0, until - from);
-		*(pages[i] == PAGE_SWAPPED ? &t->swapped_bytes : &t->absent_bytes) += until - from;
+		t->swapped_bytes += pages[i] == PAGE_SWAPPED ? until - from : 0;
 	}
 	return read_pieces(t, here, there, n_pieces);
 }

@@ -31,7 +31,7 @@ struct target {
 	double pace;		/* reads take at most this part of the time; 0: all of it */
 	struct target_stopped *stopped;	/* owned; NULL: it runs */
 	/* what was done so far */
-	uint64_t read_bytes, n_reads, swapped_bytes, absent_bytes;
+	uint64_t read_bytes, n_reads, swapped_bytes;
 	uint64_t paused_ns;	/* how long it has been stopped in all */
 	uint64_t page_bytes;	/* the kernel's */
 	uint64_t debt_ns;	/* of rest, that the pace asks for */

@@ -125,7 +125,7 @@ static int by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-#define MAX_USABLE ((1ull << 40) - 1)
+#define MAX_USABLE ((1ull << USABLE_BITS) - 1)
 
 /* What the census could have seen: memory that came after it is not another allocator's because of that. */
 static bool was_there(const struct maps *maps, uint64_t addr)
@@ -177,11 +177,4 @@ bool traced__is_same(const struct traced *t, const struct heap_block *b)
 	if (t->n_looks < 2)
 		return true;
 	return was && is ? was->born_ns == is->born_ns && was->bytes == is->bytes : was == is;
-}
-
-bool traced__is_older(const struct traced *t, const struct heap_block *b)
-{
-	size_t i = sorted__count(one, t->older.v, t->older.n, one->addr < b->addr);
-
-	return i < t->older.n && t->older.v[i].addr == b->addr;
 }

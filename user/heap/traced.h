@@ -35,6 +35,5 @@ int traced__add_foreign(const struct traced *t, const struct maps *maps, struct 
 const struct traced_block *traced__find(const struct traced *t, uint64_t addr);
 /* Is a block of the first census still the same, by the table that was read last? */
 bool traced__is_same(const struct traced *t, const struct heap_block *b);
-bool traced__is_older(const struct traced *t, const struct heap_block *b);
 
 #endif
