@@ -22,6 +22,7 @@
 #include "heap/target.h"
 #include "process/debugger.h"
 #include "process/process.h"
+#include "util/hash.h"
 #include "util/parse.h"
 #include "util/rights.h"
 
@@ -43,17 +44,10 @@ struct target_stopped {
 	pid_t pid;
 	uint64_t began_ns, ended_ns;
 	struct vec(struct held) threads;
+	struct hash tids;	/* of these */
 };
 
 /* ---- the keeper's side */
-
-static struct held *find(struct target_stopped *s, int tid)
-{
-	for (size_t i = 0; i < s->threads.n; i++)
-		if (s->threads.v[i].thread.tid == tid)
-			return &s->threads.v[i];
-	return NULL;
-}
 
 /* Z, X: it has ended, and waits for nothing but to be noticed. */
 static bool has_ended(pid_t pid, int tid)
@@ -73,12 +67,12 @@ static int seize(struct target_stopped *s, int tid)
 {
 	struct held *h;
 
-	if (find(s, tid) || has_ended(s->pid, tid))
+	if (hash__get(&s->tids, (uint64_t)tid) || has_ended(s->pid, tid))
 		return 0;
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0))
 		return errno == ESRCH || has_ended(s->pid, tid) ? 0 : -errno;
 	h = vec_push(&s->threads);
-	if (!h)
+	if (!h || hash__put(&s->tids, (uint64_t)tid, s))
 		return -ENOMEM;
 	h->thread.tid = tid;
 	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
@@ -118,6 +112,7 @@ static bool look_at_stops(struct target_stopped *s)
 
 		if (!h->stopped && (waitid(P_PID, h->thread.tid, &si, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) ||
 				    (si.si_pid && si.si_code != CLD_TRAPPED && si.si_code != CLD_STOPPED))) {
+			hash__remove(&s->tids, (uint64_t)h->thread.tid);
 			*h = s->threads.v[--s->threads.n];
 			continue;
 		}
@@ -239,6 +234,7 @@ static void end_keeper(struct target *t, struct target_stopped *s)
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
 	vec_done(&s->threads);
+	hash__done(&s->tids);
 	free(s);
 }
 
