@@ -59,6 +59,32 @@ Test(roots, mappings)
 	roots__done(&r);
 }
 
+/* Files side by side: of one it is known by its code that it is a module, wherever that lies among its parts. */
+Test(roots, modules)
+{
+	struct roots r = look("10000-11000 rw-p 00000000 fd:01 7 /bin/a\n"
+			      "11000-12000 rw-p 00001000 fd:01 7 /bin/a\n"
+			      "12000-13000 r-xp 00002000 fd:01 7 /bin/a\n"
+			      "13000-14000 rw-p 00000000 fd:01 8 /data\n"
+			      "14000-15000 rw-p 00001000 fd:01 8 /data\n"
+			      "15000-16000 rw-p 00000000 00:00 0 \n"
+			      "16000-17000 r-xp 00000000 fd:01 9 /lib/b\n"
+			      "17000-18000 rw-p 00001000 fd:01 9 /lib/b\n"
+			      "18000-19000 rw-p 00000000 00:00 0 \n"
+			      "20000-21000 rw-p 00000000 00:00 0 \n",
+			      NULL, 0, NULL, 0);
+	static const struct root_range want[] = {
+		{ 0x10000, 0x11000, AREA_MODULE, 0 }, { 0x11000, 0x12000, AREA_MODULE, 0 }, { 0x17000, 0x18000, AREA_MODULE, 0 },
+		{ 0x18000, 0x19000, AREA_MODULE, 0 }, { 0x13000, 0x14000, AREA_MAPPING, 0 }, { 0x14000, 0x15000, AREA_MAPPING, 0 },
+		{ 0x15000, 0x16000, AREA_MAPPING, 0 }, { 0x20000, 0x21000, AREA_MAPPING, 0 },
+	};
+
+	cr_assert_eq(r.ranges.n, ARRAY_SIZE(want));
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
+		want_range(&r.ranges.v[i], want[i].start, want[i].end, want[i].area);
+	roots__done(&r);
+}
+
 /* Only what is known to be a stack, and nothing else, is cut at its stack pointer. */
 Test(roots, stacks)
 {

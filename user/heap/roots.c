@@ -48,21 +48,30 @@ static bool is_root(const struct maps *maps, size_t i)
 	return m->read && !is_kernels(m) && (m->write || is_relro(maps, i) || (!m->ino && !m->exec));
 }
 
-/* Data of a program or library, or the zeroed rest of it, which has no file. The parts of a module lie side by side. */
-static bool is_module(const struct maps *maps, size_t i)
-{
-	const struct mapping *m;
+/* Mappings of one file, side by side: [start, end). */
+struct of_a_file {
+	size_t start, end;
+	bool has_code;
+};
 
+/*
+ * Data of a program or library, or the zeroed rest of it, which has no file. The parts of a module lie side by side. last: those
+ * that were looked at for a mapping before; a file may have thousands.
+ */
+static bool is_module(const struct maps *maps, size_t i, struct of_a_file *last)
+{
 	if (!maps->v[i].ino && !maps->v[i].path[0] && is_follower(maps, i))
 		i--;
-	m = &maps->v[i];
-	for (size_t k = i; k < maps->n && mapping__is_same_file(&maps->v[k], m); k++)
-		if (maps->v[k].exec)
-			return true;
-	for (size_t k = i; k-- && mapping__is_same_file(&maps->v[k], m);)
-		if (maps->v[k].exec)
-			return true;
-	return false;
+	if (i >= last->start && i < last->end)
+		return last->has_code;
+	*last = (struct of_a_file){ .start = i, .end = i };
+	while (last->start && mapping__is_same_file(&maps->v[last->start - 1], &maps->v[i]))
+		last->start--;
+	while (last->end < maps->n && mapping__is_same_file(&maps->v[last->end], &maps->v[i]))
+		last->end++;
+	for (size_t k = last->start; k < last->end; k++)
+		last->has_code |= maps->v[k].exec;
+	return last->has_code;
 }
 
 /* ---- stacks */
@@ -172,6 +181,7 @@ static uint64_t cut_stack(struct roots *r, const struct mapping *m, const struct
 
 int roots__ranges(struct roots *r, const struct maps *maps, const struct census *c, struct err *e)
 {
+	struct of_a_file last = {};
 	struct spots spots = {};
 	size_t at = 0;
 	int err = find_spots(&spots, r);
@@ -186,7 +196,7 @@ int roots__ranges(struct roots *r, const struct maps *maps, const struct census 
 		in = spots_in(&spots, m, &n);
 		err = add_without_heap(r, c, &at, is_one_stack(maps, i, in, n) ? cut_stack(r, m, in) : m->start, m->end,
 				       n || !strcmp(m->path, "[stack]") ? AREA_STACK :
-				       is_module(maps, i)		? AREA_MODULE :
+				       is_module(maps, i, &last)	? AREA_MODULE :
 									  AREA_MAPPING);
 	}
 	vec_done(&spots.v);
