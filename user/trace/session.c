@@ -64,57 +64,9 @@ static void on_signal(int sig, void *arg)
 	}
 }
 
-/* ---- -- CMD */
-
-static void spawn_on_exec(pid_t pid, void *arg)
-{
-	struct session *s = arg;
-	struct tracee *p;
-
-	kernel__reset_started(s->kernel);
-	session__read_events(s);		/* the new life, and what it maps already */
-	p = tracees__find(&s->tracees, pid);
-	if (p)
-		p->held = true;
-	/* the kernel's record may not have shown yet what is there */
-	if (p)
-		tracee__look_again(&s->tracees, p);
-	if (p && tracee__probe_entry(&s->tracees, p, NULL))
-		say_verbose("%s: no entry point to wait for", p->process.comm);
-}
-
-static void spawn_on_mapping(pid_t pid, void *arg)
-{
-	struct session *s = arg;
-	struct tracee *p = tracees__find(&s->tracees, pid);
-
-	if (p)
-		tracee__look_again(&s->tracees, p);
-}
-
-static bool spawn_has_started(pid_t pid, void *arg)
-{
-	struct session *s = arg;
-
-	return kernel__started(s->kernel);
-}
-
-static void say_attached(struct session *s);
-
-static void spawn_on_started(pid_t pid, void *arg)
-{
-	struct session *s = arg;
-	struct tracee *p = tracees__find(&s->tracees, pid);
-
-	if (p)
-		p->held = false;
-	if (!s->attached)
-		say_attached(s);
-}
-
 /* ---- start and stop */
 
-static void say_attached(struct session *s)
+void session__say_attached(struct session *s)
 {
 	s->tracees.probing->say_attached(&s->tracees);
 	s->tracees.said_attached = true;
@@ -273,33 +225,6 @@ int session__start_timers(struct session *s)
 	return loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
 }
 
-static int start_program(struct session *s, struct err *e)
-{
-	const struct opts *o = s->opts;
-	struct spawn_opts how = {
-		.argv = o->cmd,
-		.as_root = o->as_root,
-		.stdout_to_stderr = s->output.to_stdout != export__find_by_name("text") || o->json,
-	};
-	struct spawn_calls calls = { spawn_on_exec, spawn_on_mapping, spawn_has_started, spawn_on_started, s };
-	int err;
-
-	if (!o->cmd)
-		return 0;
-	err = cmd_output__open(&s->cmd_output, o, live__is_coming(s), e);
-	if (err)
-		return err;
-	memcpy(how.fds, s->cmd_output.fds, sizeof(how.fds));
-	/* also with a text report on -o -, and lines of --events: what CMD prints must not be mixed with it */
-	how.stdout_to_stderr |= o->events;
-	for (size_t i = 0; i < o->outputs.n; i++)
-		how.stdout_to_stderr |= !strcmp(o->outputs.v[i], "-");
-	err = spawn__new(&how, &calls, &s->spawn, e);
-	if (!err)
-		err = tracees__add_own(&s->tracees, spawn__pid(s->spawn), e);
-	return err;
-}
-
 static int fill_loop(struct session *s, struct err *e)
 {
 	int err = loop__add_fd(s->loop, kernel__events_fd(s->kernel), session__on_events, s);
@@ -350,20 +275,6 @@ static void let_signals_kill(const struct session *s)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* A program of our own may have ended before its memory was read: the kernel did that. */
-static void report_most_rss(struct session *s)
-{
-	for (size_t i = 0; s->spawn && i < s->tracees.v.n; i++) {
-		struct tracee *p = s->tracees.v.v[i];
-
-		/* of the first program that it was; another one's would be the larger of both */
-		if (!p->own || !p->ended || p->lives.n > 2)
-			continue;
-		spawn__wait(s->spawn);
-		model__set_most_rss(s->model, tracee__life(p)->proc, spawn__most_rss_bytes(s->spawn));
-	}
-}
-
 static int finish(struct session *s, struct err *e)
 {
 	struct debugger debugger;
@@ -403,7 +314,7 @@ static int finish(struct session *s, struct err *e)
 	session__read_events(s);
 	tracees__tell_spots(&s->tracees);
 	tracees__tell_named(&s->tracees);
-	report_most_rss(s);
+	session__report_most_rss(s);
 	snap = session__take(s, true, true, e);
 	if (!snap)
 		return -ENOMEM;
@@ -476,7 +387,7 @@ static int attach(struct session *s, struct err *e)
 static int set_going(struct session *s, struct err *e)
 {
 	if (!s->spawn) {
-		say_attached(s);
+		session__say_attached(s);
 		return 0;
 	}
 	kernel__hold_on_exec(s->kernel, spawn__pid(s->spawn));
@@ -509,7 +420,7 @@ static int (*const stages[])(struct session *s, struct err *e) = {
 	live__open,	/* the screen of the live view: it shows the next stages */
 	plan_probes,	/* what the targets map, and what is to be probed in it */
 	/* before there are programs and tables, which the copy of malloctrace that becomes CMD must not have */
-	start_program,
+	session__start_program,
 	load,		/* programs and tables */
 	watch,		/* what is mapped and written from here on */
 	attach,		/* all probes */
@@ -582,17 +493,6 @@ static void outlast_debuggers(struct session *s)
 	}
 }
 
-/* With -- CMD the exit status is CMD's, 126 or 127 if it could not be run, 125 if malloctrace failed. */
-static int status_of_program(struct session *s, int err)
-{
-	int exec_errno = spawn__exec_errno(s->spawn);
-	int status = spawn__wait(s->spawn);
-
-	if (exec_errno)
-		return exit_status__of_exec(exec_errno);
-	return err ? EXIT_CMD_UNTRACED : status;
-}
-
 int session__run(const struct opts *o, int *ret_status, struct err *e)
 {
 	struct session s = { .opts = o, .memory_fd = -1, .requests_fd = -1, .status = EXIT_FAILED };
@@ -607,7 +507,7 @@ int session__run(const struct opts *o, int *ret_status, struct err *e)
 	outlast_debuggers(&s);
 	tracees__detach(&s.tracees);
 	if (s.spawn)
-		s.status = status_of_program(&s, err);
+		s.status = session__program_status(&s, err);
 	else if (err && o->cmd && s.status != EXIT_USAGE)
 		s.status = EXIT_CMD_UNTRACED;
 	cmd_output__show(&s.cmd_output);

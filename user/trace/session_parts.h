@@ -100,6 +100,14 @@ static inline bool session__is_growth(const struct opts *o)
 void session__fail(struct session *s);
 /* Every target has ended. */
 void session__over(struct session *s);
+/* All probes are in place. */
+void session__say_attached(struct session *s);
+/* session_program.c: the program of -- CMD is made, and held; nothing without one. */
+int session__start_program(struct session *s, struct err *e);
+/* It may have ended before its memory was read: the kernel did that. */
+void session__report_most_rss(struct session *s);
+/* CMD's, 126 or 127 if it could not be run, 125 if malloctrace failed: err. */
+int session__program_status(struct session *s, int err);
 /* One message of the programs; all that are there; the same, of the loop. */
 void session__on_kernel_event(const struct mt_event *ev, void *arg);
 void session__read_events(struct session *s);
