@@ -29,6 +29,13 @@ static void want_range(const struct root_range *r, uint64_t start, uint64_t end,
 	cr_assert_eq(r->area, area);
 }
 
+static void want_ranges(const struct roots *r, const struct root_range *want, size_t n)
+{
+	cr_assert_eq(r->ranges.n, n);
+	for (size_t i = 0; i < n; i++)
+		want_range(&r->ranges.v[i], want[i].start, want[i].end, want[i].area);
+}
+
 Test(roots, mappings)
 {
 	static const struct heap_range heap[] = { { 0x30000, 0x38000 }, { 0x39000, 0x3a000 }, { 0x70000, 0x71000 } };
@@ -52,9 +59,7 @@ Test(roots, mappings)
 		{ 0x80000, 0x81000, AREA_STACK, 0 },
 	};
 
-	cr_assert_eq(r.ranges.n, ARRAY_SIZE(want));
-	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
-		want_range(&r.ranges.v[i], want[i].start, want[i].end, want[i].area);
+	want_ranges(&r, want, ARRAY_SIZE(want));
 	cr_assert_eq(r.below.n, 0);
 	roots__done(&r);
 }
@@ -116,9 +121,7 @@ Test(roots, stacks)
 		{ 0x90780, 0x91000, AREA_STACK, 0 },
 	};
 
-	cr_assert_eq(r.ranges.n, ARRAY_SIZE(want));
-	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
-		want_range(&r.ranges.v[i], want[i].start, want[i].end, want[i].area);
+	want_ranges(&r, want, ARRAY_SIZE(want));
 	cr_assert_eq(r.below.n, 3);
 	want_range(&r.below.v[0], 0x20000, 0x23f80, AREA_STACK);
 	cr_assert_eq(r.below.v[0].thread, 1);
