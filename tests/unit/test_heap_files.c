@@ -320,12 +320,38 @@ Test(heap_files, types_of_several_sites)
 	const struct snap_site *v[] = { &x, &y, &not_looked_at };
 	struct snapshot *s = snapshot__new();
 
-	shares__add_up(s, v, 3, &sum);
+	cr_assert_eq(shares__add_up(s, v, 3, &sum), 0);
 	cr_assert_eq(sum.n_types, 2);
 	cr_expect_str_eq(sum.types[0].name, "B");
 	cr_expect_float_eq(sum.types[0].share, 13.0 / 16, 1e-9);
 	cr_expect_float_eq(sum.types[1].share, 3.0 / 16, 1e-9);
 	cr_expect_str_eq(sum.held->name, "more");
+	snapshot__free(s);
+}
+
+/* As many types as a file may have: found by their names, not one after the other. */
+Test(heap_files, very_many_types_of_several_sites, .timeout = 20)
+{
+	struct snap_site sites[2] = {}, sum = {};
+	const struct snap_site *v[] = { &sites[0], &sites[1] };
+	struct snapshot *s = snapshot__new();
+	size_t n = 100000;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct snap_share *types = snapshot__alloc(s, n, sizeof(*types));
+
+		for (size_t k = 0; k < n; k++) {
+			char name[64];
+
+			snprintf(name, sizeof(name), "a::name<with, %zu>", (k + i * n / 2) * 7919);
+			types[k] = (struct snap_share){ snapshot__strdup(s, name), 1.0 / (double)n, true };
+		}
+		sites[i] = (struct snap_site){ .c.live_blocks = n, .types = types, .n_types = n };
+	}
+	cr_assert_eq(shares__add_up(s, v, 2, &sum), 0);
+	cr_assert_eq(sum.n_types, n + n / 2);
+	cr_expect_float_eq(sum.types[0].share, 1.0 / (double)n, 1e-9);
+	cr_expect_float_eq(sum.types[n + n / 2 - 1].share, 0.5 / (double)n, 1e-9);
 	snapshot__free(s);
 }
 

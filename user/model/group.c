@@ -409,8 +409,8 @@ static int merge_histories(struct work *w)
 		if (n < 2)
 			continue;
 		w->to->sites[i].trend.why = trend__why_among(w->to, &w->to->sites[i].trend, n);
-		shares__add_up(w->to, sites, n, &w->to->sites[i]);
-		err = timelines__add_up(w->to, lines, n, &w->to->sites[i].history, &w->to->sites[i].n_history) ?:
+		err = shares__add_up(w->to, sites, n, &w->to->sites[i]) ?:
+		      timelines__add_up(w->to, lines, n, &w->to->sites[i].history, &w->to->sites[i].n_history) ?:
 		      ages__add_up(w->to, sites, n, &w->to->sites[i]);
 	}
 	lists_done(&parts);

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "util/ids.h"
 #include "util/util.h"
 
 #define CHOICES(its_names) { its_names, ARRAY_SIZE(its_names) }
@@ -146,11 +147,13 @@ static int by_share(const void *a, const void *b)
 	return x->share < y->share ? 1 : x->share > y->share ? -1 : strcmp(x->name, y->name);
 }
 
-void shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_t n, struct snap_site *ret)
+int shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_t n, struct snap_site *ret)
 {
-	size_t room = 0, n_sum = 0;
+	struct string_ids names = {};
 	struct snap_share *sum;
 	double blocks = 0;
+	size_t room = 0;
+	int err = 0;
 
 	ret->held = NULL;
 	for (size_t i = 0; i < n; i++) {
@@ -160,19 +163,21 @@ void shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_
 			ret->held = v[i]->held;
 	}
 	sum = snapshot__alloc(to, room + 1, sizeof(*sum));
-	for (size_t i = 0; i < n && blocks > 0; i++)
-		for (size_t k = 0; k < v[i]->n_types; k++) {
+	for (size_t i = 0; i < n && blocks > 0 && !err; i++)
+		for (size_t k = 0; k < v[i]->n_types && !err; k++) {
 			const struct snap_share *t = &v[i]->types[k];
-			size_t at = 0;
+			uint32_t at;
 
-			while (at < n_sum && strcmp(sum[at].name, t->name))
-				at++;
-			n_sum += at == n_sum;
+			err = string_ids__get(&names, t->name, &at);
+			if (err)
+				break;
 			sum[at].name = t->name;
 			sum[at].is_class |= t->is_class;
 			sum[at].share += t->share * (double)v[i]->c.live_blocks / blocks;
 		}
-	qsort(sum, n_sum, sizeof(*sum), by_share);
+	qsort(sum, names.n, sizeof(*sum), by_share);
 	ret->types = sum;
-	ret->n_types = n_sum;
+	ret->n_types = names.n;
+	string_ids__done(&names);
+	return err;
 }

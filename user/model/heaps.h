@@ -40,7 +40,7 @@ struct heaps_map {
 /* Copies of all heaps of `from` into v, of room for as many. */
 void heaps__map(struct snapshot *to, struct snap_heap *v, const struct snapshot *from, const struct heaps_map *map);
 
-/* What the blocks of several sites are, by how many are live; and who holds the most of them. */
-void shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_t n, struct snap_site *ret);
+/* What the blocks of several sites are, by how many are live; and who holds the most of them. -ENOMEM */
+int shares__add_up(struct snapshot *to, const struct snap_site *const *v, size_t n, struct snap_site *ret);
 
 #endif
