@@ -13,6 +13,7 @@
 #include "options/complete.h"
 #include "options/opts.h"
 #include "probe/check.h"
+#include "probe/libbpf_words.h"
 #include "trace/session.h"
 #include "util/exit_status.h"
 #include "util/log.h"
@@ -53,6 +54,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	log_level = o.verbosity;
+	libbpf_words__keep();
 	err = o.command == CMD_TRACE || o.command == CMD_DOCTOR || o.command == CMD_HEAP ? targets__find(&o, &e) : 0;
 	if (err) {
 		say_error("%s", err_msg(&e));

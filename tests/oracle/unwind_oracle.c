@@ -26,6 +26,7 @@
 
 #include "malloctrace.skel.h"
 #include "probe/kernel.h"
+#include "probe/libbpf_words.h"
 #include "probe/multi.h"
 #include "space/space.h"
 #include "tests/oracle/dw.h"
@@ -422,6 +423,7 @@ int main(int argc, char **argv)
 		}
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	libbpf_words__keep();
 	sigaction(SIGALRM, &act, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < n_programs; i++) {

@@ -4,7 +4,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
@@ -17,7 +16,6 @@
 #include "probe/features.h"
 #include "probe/kernel.h"
 #include "probe/sampler.h"
-#include "util/log.h"
 #include "util/parse.h"
 #include "util/util.h"
 
@@ -125,14 +123,6 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 			       (unsigned long long)(s.bytes / MiB));
 	*ret = s;
 	return 0;
-}
-
-/* libbpf's own words, kept for --verbose: the sentence that a user needs is made from the errno. */
-static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	if (log_level < LOG_VERBOSE || level == LIBBPF_DEBUG)
-		return 0;
-	return vfprintf(stderr, fmt, ap);
 }
 
 static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, const struct kernel_opts *o)
@@ -314,7 +304,6 @@ int kernel__open(const struct kernel_opts *o, struct kernel **ret, struct err *e
 	err = k->codes ? table_sizes__choose(o, &k->sizes, e) : err_set(e, -ENOMEM, "out of memory");
 	if (err)
 		goto fail;
-	libbpf_set_print(print_libbpf);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	k->recording = o->recording;
 	k->multi = kernel__links_multi();

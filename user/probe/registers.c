@@ -3,13 +3,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "bpf/abi_registers.h"
+#include "probe/libbpf_words.h"
 #include "probe/registers.h"
 #include "registers.skel.h"
-#include "util/log.h"
 #include "util/util.h"
 
 _Static_assert(MT_MAX_REGISTERS <= TARGET_MAX_REGISTERS, "all of them find room");
@@ -17,23 +16,16 @@ _Static_assert(MT_MAX_REGISTERS <= TARGET_MAX_REGISTERS, "all of them find room"
 static struct registers_bpf *skel;
 static int failed;		/* it cannot be loaded: not tried again */
 
-static int be_quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	return 0;
-}
-
 static int load(struct err *e)
 {
-	libbpf_print_fn_t before;
-
 	if (skel)
 		return 0;
 	if (!failed) {
-		/* a failure is no news: there is another way */
-		before = libbpf_set_print(be_quiet);
+		/* there is another way */
+		libbpf_words__hush(true);
 		skel = registers_bpf__open_and_load();
 		failed = skel ? 0 : -errno;
-		libbpf_set_print(before);
+		libbpf_words__hush(false);
 	}
 	return failed ? err_set(e, failed, "the kernel does not tell registers: %s", strerror(-failed)) : 0;
 }
@@ -43,13 +35,15 @@ static int open_iterator(pid_t pid)
 {
 	union bpf_iter_link_info of = { .task = { .pid = pid } };
 	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &of, .link_info_len = sizeof(of));
-	libbpf_print_fn_t before = libbpf_set_print(be_quiet);
-	struct bpf_link *link = bpf_program__attach_iter(skel->progs.tell_registers, &opts);
-	int fd, err = link ? 0 : -errno;
+	struct bpf_link *link;
+	int fd, err;
 
+	libbpf_words__hush(true);
+	link = bpf_program__attach_iter(skel->progs.tell_registers, &opts);
+	err = link ? 0 : -errno;
 	if (!link && err != -ESRCH)
 		link = bpf_program__attach_iter(skel->progs.tell_registers, NULL);
-	libbpf_set_print(before);
+	libbpf_words__hush(false);
 	if (!link)
 		return err;
 	fd = bpf_iter_create(bpf_link__fd(link));
