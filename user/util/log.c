@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns the level of talk, and where it goes. One message is one write, so that lines of several
- * processes do not mix. What a message names (a command, a path, a process) may have
+ * processes do not mix; any thread may talk. What a message names (a command, a path, a process) may have
  * been called anything: no escape code gets from there to a terminal.
  */
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,33 +16,51 @@
 
 enum log_level log_level = LOG_NORMAL;
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of what follows; held while a message goes where it goes */
 static struct log_sink sink;
 static bool progress_shown;	/* a line of it stands on the terminal */
 
 void log__redirect(const struct log_sink *to)
 {
+	pthread_mutex_lock(&lock);
 	sink = to ? *to : (struct log_sink){};
+	pthread_mutex_unlock(&lock);
+}
+
+static char *clean_text(const char *fmt, va_list ap)
+{
+	char *text = vformat(fmt, ap);
+
+	if (text)
+		clean_message(text);
+	return text;
+}
+
+static void write_line(const char *text)
+{
+	char *line;
+	int len = asprintf(&line, "malloctrace: %s\n", text);
+
+	if (len < 0)
+		return;
+	if (write(STDERR_FILENO, line, len) < 0) {
+		/* nothing reads it any more */
+	}
+	free(line);
 }
 
 static void put(const char *fmt, va_list ap)
 {
-	char *text = NULL, *line = NULL;
-	int len;
+	_cleanup_free_ char *text = clean_text(fmt, ap);
 
-	if (vasprintf(&text, fmt, ap) < 0)
+	if (!text)
 		return;
-	clean_message(text);
-	if (sink.say) {
+	pthread_mutex_lock(&lock);
+	if (sink.say)
 		sink.say(text, sink.arg);
-		free(text);
-		return;
-	}
-	len = asprintf(&line, "malloctrace: %s\n", text);
-	if (len > 0 && write(STDERR_FILENO, line, len) < 0) {
-		/* nothing reads it any more */
-	}
-	free(line);
-	free(text);
+	else
+		write_line(text);
+	pthread_mutex_unlock(&lock);
 }
 
 void say(const char *fmt, ...)
@@ -77,21 +96,19 @@ void say_error(const char *fmt, ...)
 
 void say_progress(const char *fmt, ...)
 {
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	va_list ap;
-	int n = 0;
 
 	if (log_level < LOG_NORMAL)
 		return;
 	if (fmt) {
 		va_start(ap, fmt);
-		n = vasprintf(&text, fmt, ap);
+		text = clean_text(fmt, ap);
 		va_end(ap);
+		if (!text)
+			return;
 	}
-	if (n < 0)
-		return;
-	if (text)
-		clean_message(text);
+	pthread_mutex_lock(&lock);
 	if (sink.progress)
 		sink.progress(text, sink.arg);
 	else if (text && isatty(STDERR_FILENO))
@@ -100,23 +117,19 @@ void say_progress(const char *fmt, ...)
 		fputs("\r\033[K", stderr);
 	fflush(stderr);
 	progress_shown = text && !sink.progress && isatty(STDERR_FILENO);
-	free(text);
+	pthread_mutex_unlock(&lock);
 }
 
 void say_step(const char *fmt, ...)
 {
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 	va_list ap;
-	int n;
 
-	if (!sink.step)
-		return;
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	text = clean_text(fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		return;
-	clean_message(text);
-	sink.step(text, sink.arg);
-	free(text);
+	pthread_mutex_lock(&lock);
+	if (text && sink.step)
+		sink.step(text, sink.arg);
+	pthread_mutex_unlock(&lock);
 }

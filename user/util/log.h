@@ -20,7 +20,10 @@ void say_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The same of a step of the start: a line is for a screen alone. */
 void say_step(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* While a screen is up: messages go there, without "malloctrace: ", from any thread. NULL: to stderr again. */
+/*
+ * While a screen is up: messages go there, without "malloctrace: ", from any thread, one at a time; these functions say
+ * nothing themselves. NULL: to stderr again, and the one before is called no more when this returns.
+ */
 struct log_sink {
 	void (*say)(const char *text, void *arg);
 	void (*progress)(const char *text, void *arg);	/* NULL text: it is over */
