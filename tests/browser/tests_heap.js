@@ -267,7 +267,7 @@ test("hostile_names_in_a_heap_are_names", async () => {
 	assert.match(await text("#target"), /^<\/script><script>document\.title='RAN'<\/script><img src=x/);
 	assert.match(await text("#heap-used .legend"), /<img src=x onerror="document\.title='RAN'">/);
 	assert.match((await show("Blocks"))[0].Type, /^<img src=x/);
-	assert.deepStrictEqual((await show("Blocks")).map((b) => [b.Address, b.Bytes, b.Reached]), [["0xffff0000", "24", "unreached"]]);
+	assert.deepStrictEqual((await show("Blocks")).map((b) => [b.Address, b.Bytes, b.Unreached]), [["0xffff0000", "24", "direct"]]);
 	assert.match(await text("#heap-panels [role=tabpanel]:not([hidden]) .note"), /^1 of 12 blocks\.$/);
 	quiet();
 });

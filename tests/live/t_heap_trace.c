@@ -40,6 +40,15 @@ static void want_unreached(struct test *t, json_t *root, const char *function, u
 	want_eq(t, function, blocks * size, n_bytes);
 }
 
+static uint64_t count_words(const char *text, const char *word)
+{
+	uint64_t n = 0;
+
+	for (text = strstr(text, word); text; text = strstr(text + 1, word))
+		n++;
+	return n;
+}
+
 /* Every block is told: from before the trace or from within it, held or lost, directly or by another. */
 TEST(heap_trace_ledger)
 {
@@ -75,6 +84,43 @@ TEST(heap_trace_ledger)
 	       ledger__note(t, &f.led, "old_lost");
 	want_eq(t, "unreached", lost, ju64(t, unreached, "blocks"));
 	want_eq(t, "direct", lost - ledger__note(t, &f.led, "in_lists") + ledger__note(t, &f.led, "heads"), ju64(t, unreached, "direct_blocks"));
+	fx__quit(t, &f);
+}
+
+/* --view blocks: also in a trace those without a pointer first, each called what it is, then the oldest. */
+TEST(heap_trace_blocks)
+{
+	const char *file = in_dir(t, "x.json"), *text = in_dir(t, "x.txt");
+	uint64_t n = 0, lost, direct;
+	json_t *root, *block;
+	bool was_lost = true;
+	char *report;
+	struct mt m;
+	struct fx f;
+	size_t i, len;
+
+	fx__start(t, &f, "heaptrace", NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--reachable", "--view", "blocks", "-T", "100000", "-o", file, "-o", text, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	root = load_json(t, file);
+	json_array_foreach(jget(root, "heap[0].blocks"), i, block) {
+		bool is_lost = strcmp(jstr(block, "reach"), "reached");
+
+		want(t, was_lost >= is_lost, "block %zu without a pointer comes after one with a pointer", i);
+		was_lost = is_lost;
+		n += is_lost;
+	}
+	lost = ledger__note(t, &f.led, "lost") + ledger__note(t, &f.led, "in_lists") + ledger__note(t, &f.led, "half") + ledger__note(t, &f.led, "old_lost");
+	direct = lost - ledger__note(t, &f.led, "in_lists") + ledger__note(t, &f.led, "heads");
+	want_eq(t, "listed without a pointer", lost, n);
+	report = read_all(text, &len);
+	must(t, report, "%s", text);
+	want(t, strstr(report, "BLOCKS, those without a pointer first, then the oldest ("), "%.400s", report);
+	want_eq(t, "called indirect", lost - direct, count_words(report, "  indirect  "));
+	want_eq(t, "called direct", direct, count_words(report, "  direct  "));
+	free(report);
 	fx__quit(t, &f);
 }
 

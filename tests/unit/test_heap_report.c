@@ -201,6 +201,40 @@ Test(heap_report, claims_no_more_than_is_known)
 	}
 }
 
+/* What is lost is called so, in the words of the sentence; the title tells the order that the list has, and no other. */
+Test(heap_report, order_of_blocks)
+{
+	static const struct {
+		struct snap_block v[4];
+		const char *title;
+	} cases[] = {
+		{ { { 1, 64, .reach = REACH_INDIRECT }, { 2, 8, .reach = REACH_UNREACHED }, { 3, 512, .reach = REACH_REACHED }, { 4, 8, .reach = REACH_REACHED } },
+		  "BLOCKS, those without a pointer first, then the largest (4 of 414,441)\n" },
+		{ { { 1, 8, 1, 9, .reach = REACH_UNREACHED }, { 2, 64, 1, 7, .reach = REACH_UNREACHED }, { 3, 8, 1, 8, .reach = REACH_REACHED }, { 4, 64, 1, 6, .reach = REACH_REACHED } },
+		  "BLOCKS, those without a pointer first, then the oldest (4 of 414,441)\n" },
+		{ { { 1, 8, 1, 9, .reach = REACH_UNREACHED }, { 2, 64, 1, 7, .reach = REACH_REACHED }, { 3, 8, 1, 8, .reach = REACH_UNREACHED }, { 4, 64, 1, 6, .reach = REACH_REACHED } },
+		  "BLOCKS (4 of 414,441)\n" },
+		{ { { 1, .bytes = 64 }, { 2, .bytes = 64 }, { 3, .bytes = 8 }, { 4, .bytes = 8 } }, "BLOCKS, the largest first (4 of 414,441)\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		bool searched = cases[i].v[0].reach;
+		struct snapshot *s = cases[i].v[0].site ? traced(SAMPLE_SINGLE, HEAP_SEARCHED) : alone(searched ? HEAP_SEARCHED : 0);
+		struct snap_heap *h = (struct snap_heap *)&s->heaps[0];
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+
+		h->list = cases[i].v;
+		h->n_list = 4;
+		h->n_list_of = 414441;
+		text = written(s, &(struct report_opts){ .width = 100, .views = VIEW_BLOCKS }, &len);
+		cr_expect(strstr(text, cases[i].title), "%zu: %s", i, text);
+		cr_expect_eq(!!strstr(text, "UNREACHED"), searched, "%zu: %s", i, text);
+		cr_expect_eq(!!strstr(text, "direct"), searched, "%zu: %s", i, text);
+		snapshot__free(s);
+	}
+}
+
 /* --filter leaves blocks of the sites that it leaves. */
 Test(heap_report, narrowed_blocks)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the list of --view blocks: of each site the oldest or largest, so that a view of some sites has theirs. */
+/* Owns the list of --view blocks: of each site those without a pointer, then the oldest or largest, so that a view of some sites has theirs. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ struct listed {
 	const struct heap_block *block;
 	const struct traced_block *traced;	/* NULL: older than the trace, or there is none */
 	size_t at;
-	bool first;		/* before all others: without call stacks it is the lost ones that somebody goes on with */
+	bool first;		/* no pointer was found to it: those are what somebody goes on with */
 };
 
 static uint32_t site_of(const struct listed *x)
@@ -41,6 +41,8 @@ static int by_age(const void *a, const void *b)
 {
 	const struct listed *x = a, *y = b;
 
+	if (x->first != y->first)
+		return x->first ? -1 : 1;
 	return born(x) != born(y) ? (born(x) < born(y) ? -1 : 1) : by_size(a, b);
 }
 
@@ -131,8 +133,7 @@ int look__list_blocks(struct look *l)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->blocks.n; i++)
 		if (!(c->blocks.v[i].flags & BLOCK_LIBC))
-			v[n++] = (struct listed){ &c->blocks.v[i], traced__find(&l->traced, c->blocks.v[i].addr), i,
-						 !l->o->traced && look__is_unreached(l, i) };
+			v[n++] = (struct listed){ &c->blocks.v[i], traced__find(&l->traced, c->blocks.v[i].addr), i, look__is_unreached(l, i) };
 	l->h->n_list_of = n;
 	qsort(v, n, sizeof(*v), l->o->list_oldest ? by_site_and_age : by_site_and_size);
 	/* all sites have their part of the room */

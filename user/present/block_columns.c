@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-/* Owns the columns of live blocks (--view blocks). What always holds: what is not known is "-". */
+/* Owns the columns of live blocks (--view blocks). What always holds: what is not known, or not so, is "-". */
 #include <inttypes.h>
 #include <math.h>
 
@@ -65,16 +65,20 @@ static const char *show_tid(const struct row_of *r, char buf[static CELL_MAX])
 	return r->block->tid ? buf : "-";
 }
 
-static const char *show_reached(const struct row_of *r, char buf[static CELL_MAX])
+static bool is_lost(const struct row_of *r)
 {
-	static const char *const says[] = { [REACH_UNKNOWN] = "-", [REACH_REACHED] = "yes", [REACH_UNREACHED] = "no", [REACH_INDIRECT] = "indirect" };
-
-	return (size_t)r->block->reach < ARRAY_SIZE(says) ? says[r->block->reach] : "-";
+	return r->block->reach == REACH_UNREACHED || r->block->reach == REACH_INDIRECT;
 }
 
-static enum tone reached_tone(const struct row_of *r)
+/* The words of the sentence above it; what a pointer was found to has none. */
+static const char *show_unreached(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return r->block->reach == REACH_UNREACHED || r->block->reach == REACH_INDIRECT ? TONE_BAD : TONE_DIM;
+	return !is_lost(r) ? "-" : r->block->reach == REACH_INDIRECT ? "indirect" : "direct";
+}
+
+static enum tone unreached_tone(const struct row_of *r)
+{
+	return is_lost(r) ? TONE_BAD : TONE_DIM;
 }
 
 static const char *show_type(const struct row_of *r, char buf[static CELL_MAX])
@@ -97,7 +101,7 @@ static const struct column of_block[] = {
 	{ "size", "BYTES", 19, .value = size, .format = show_size },
 	{ "age", "AGE", 7, .value = age, .format = show_age },
 	{ "tid", "TID", 7, .value = tid, .format = show_tid },
-	{ "reached", "REACHED", 8, true, .format = show_reached, .tone = reached_tone },
+	{ "unreached", "UNREACHED", 9, true, .format = show_unreached, .tone = unreached_tone },
 	{ "type", "TYPE", 0, true, .code = true, .format = show_type },
 	{ "site", "SITE", 0, true, .code = true, .format = show_site },
 };

@@ -67,7 +67,7 @@ static const struct chosen of_arenas[] = {
 static const struct chosen of_parts[] = { { "resident", 0, NULL }, { "share", 9, NULL }, { "mapped", 3, NULL }, { "swapped", 7, NULL }, { "deepest", 8, NULL }, { "kind", 0, NULL },
 				      { "part", 0, show_part } };
 static const struct chosen of_blocks[] = {
-	{ "address", 0, NULL }, { "size", 0, NULL }, { "age", 0, NULL }, { "tid", 3, NULL }, { "reached", 1, NULL }, { "type", 6, NULL }, { "site", 0, NULL },
+	{ "address", 0, NULL }, { "size", 0, NULL }, { "age", 0, NULL }, { "tid", 3, NULL }, { "unreached", 1, NULL }, { "type", 6, NULL }, { "site", 0, NULL },
 };
 
 static const struct heap_table class_table = TABLE(class_columns, of_classes), type_table = TABLE(type_columns, of_types),
@@ -357,17 +357,25 @@ static bool is_lost(const struct snap_block *b)
 	return b->reach == REACH_UNREACHED || b->reach == REACH_INDIRECT;
 }
 
-/* "the oldest first"; a list that is in no such order is none of ours */
+/* "the oldest first", "those without a pointer first, then the largest"; a list that is in no such order is none of ours */
 static const char *order_of(const struct snap_heap *h)
 {
-	bool ages = h->n_list && age_of(h, &h->list[0]), sizes = h->n_list, lost = h->n_list && is_lost(&h->list[0]);
+	bool some_lost = h->n_list && is_lost(&h->list[0]), ages = h->n_list && age_of(h, &h->list[0]), sizes = h->n_list, lost = some_lost;
 
 	for (size_t i = 1; i < h->n_list; i++) {
-		lost &= is_lost(&h->list[i - 1]) >= is_lost(&h->list[i]);
-		ages &= age_of(h, &h->list[i - 1]) >= age_of(h, &h->list[i]);
-		sizes &= h->list[i - 1].bytes >= h->list[i].bytes;
+		const struct snap_block *before = &h->list[i - 1], *b = &h->list[i];
+
+		lost &= is_lost(before) >= is_lost(b);
+		/* the others begin anew */
+		if (some_lost && is_lost(before) != is_lost(b))
+			continue;
+		ages &= age_of(h, before) >= age_of(h, b);
+		sizes &= before->bytes >= b->bytes;
 	}
-	return ages ? ", the oldest first" : sizes ? ", the largest first" : lost ? ", those without a pointer first" : "";
+	if (some_lost)
+		return !lost ? "" : ages ? ", those without a pointer first, then the oldest" : sizes ? ", those without a pointer first, then the largest" :
+										     ", those without a pointer first";
+	return ages ? ", the oldest first" : sizes ? ", the largest first" : "";
 }
 
 static int one_list(struct report *r, const struct snap_heap *h)

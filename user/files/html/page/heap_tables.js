@@ -60,13 +60,16 @@ const heapTables = (() => {
 			{label: "Name", title: "From where blocks are first reached", kind: "text", wide: true, of: (r) => r.name || "", show: (r) => el("span", {class: "name mono"}, r.name || "–", r.module ? el("span", {class: "quiet small name"}, " " + basename(r.module)) : null)}]};
 	}
 
+	// What a pointer was found to has no word.
+	const UNREACHED = {unreached: "direct", indirect: "indirect"};
+
 	function blocks(h) {
 		const site = (b) => typeof b.site === "number" ? SITES[b.site] : null;
 
 		return {name: "Blocks", rows: () => h.blocks || [], sort: 1, empty: "No block is listed.", note: h.blocks && h.blocks_of > h.blocks.length ? `${exact(h.blocks.length)} of ${exact(h.blocks_of)} blocks.` : null,
-			filter: (matches) => (b) => [b.address, b.type, b.reach, site(b) && siteTitle(site(b))].some((s) => s && matches(String(s))), columns: [
+			filter: (matches) => (b) => [b.address, b.type, UNREACHED[b.reach], site(b) && siteTitle(site(b))].some((s) => s && matches(String(s))), columns: [
 				name("Address", (b) => String(b.address)), num("Bytes", (b) => b.bytes, exact), num("Age", (b) => b.age_ns, duration), num("TID", (b) => b.tid, String), name("Type", (b) => b.type),
-				{label: "Reached", kind: "text", of: (b) => b.reach, show: (b) => b.reach === "unreached" || b.reach === "indirect" ? el("span", {class: "lost"}, b.reach) : b.reach},
+				{label: "Unreached", title: "No pointer was found to it: direct, or indirect, if other unreached blocks alone point to it", kind: "text", of: (b) => UNREACHED[b.reach] || "", show: (b) => UNREACHED[b.reach] ? el("span", {class: "lost"}, UNREACHED[b.reach]) : "–"},
 				{label: "Site", kind: "text", wide: true, of: (b) => site(b) ? siteTitle(site(b)) : "", show: (b) => el("span", {class: "name mono"}, site(b) ? siteTitle(site(b)) : "–")}]};
 	}
 
