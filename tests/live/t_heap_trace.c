@@ -247,7 +247,7 @@ TEST(heap_trace_top)
 	snprintf(unreached, sizeof(unreached), "%" PRIu64, ledger__note(t, &s.fx.led, "old_lost"));
 	COMES("no pointer found in", "no pointer to 300 of them", unreached);
 	keys(t, &s, "1");
-	COMES("[1 live]", "UNREACHED", "500", "175");
+	COMES("[1 live]", "UNREACHED", "50.8 KiB", "20.5 KiB");
 	keys(t, &s, "q");
 	COMES("EXIT 0", "No pointer");
 	tmux(t, &s, "kill-server", NULL);

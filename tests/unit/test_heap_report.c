@@ -8,6 +8,7 @@
 #include "model/filter.h"
 #include "model/heaps.h"
 #include "present/columns.h"
+#include "present/heap_words.h"
 #include "present/text/report.h"
 #include "sample_snapshot.h"
 #include "util/text.h"
@@ -235,6 +236,59 @@ Test(heap_report, order_of_blocks)
 	}
 }
 
+/* Types are made to fit: names give way before shares do, and a cell is not empty because a name is long. */
+Test(heap_report, types_in_a_width)
+{
+	static const struct snap_share v[] = { { "std::_Sp_counted_ptr_inplace<app::Session, std::allocator<app::Session>, (__gnu_cxx::_Lock_policy)2>", 0.74, true },
+					       { "text", 0.25, false }, { "app::Pool<double>", 0.01, true } };
+	static const struct {
+		size_t n, width;
+		const char *want;
+	} cases[] = {
+		{ 3, 200, "74% std::_Sp_counted_ptr_inplace<app::Session, std::allocator<app::Session>, (__gnu_cxx::_Lock_policy)2>, 25% text, 1% app::Pool<double>" },
+		{ 1, 40, "74% std::_Sp_counted_ptr_inplace<…>" },
+		{ 3, 64, "74% std::_Sp_counted_ptr_inplace<…>, 25% text, 1% app::Pool<…>" },
+		{ 3, 24, "74% std::……>, 25% text …" },
+		{ 0, 24, "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_free_ char *text = heap__types_text(v, cases[i].n, cases[i].width);
+
+		cr_expect_str_eq(text, cases[i].want, "%zu: %s", i, text);
+	}
+	for (size_t width = 1; width < 150; width++) {
+		_cleanup_free_ char *text = heap__types_text(v, 3, width);
+
+		cr_expect_leq(text_width(text), MAX(width, (size_t)6), "%zu: %s", width, text);
+	}
+}
+
+/* OLDER and UNREACHED are parts of a type, and estimates of an estimate: no more than all of it, and marked as that is. */
+Test(heap_report, parts_of_types)
+{
+	static const struct snap_type all[] = { { "text", 29990, 1200000, false, true }, { "Pool", 568, 1100000, true, true }, { "Row", 6, 480, true, false } };
+	static const struct snap_type older[] = { { "text", 30006, 1300000, false, true }, { "Row", 4, 320, true, false } };
+	static const struct snap_type lost[] = { { "Pool", 600, 1200000, true, true }, { "Row", 2, 160, true, false } };
+	static const char *const want[][2] = { { "~29,990", "0 B" }, { "0", "~1.0 MiB" }, { "4", "160 B" } };
+	struct snapshot *s = alone(HEAP_SEARCHED);
+	struct snap_heap *h = (struct snap_heap *)s->heaps;
+	struct row_of row = { .s = s, .process = &s->processes[0], .heap = h };
+	char buf[CELL_MAX];
+
+	h->older_known = true;
+	h->older_types = older;
+	h->n_older_types = ARRAY_SIZE(older);
+	h->unreached.types = lost;
+	h->unreached.n_types = ARRAY_SIZE(lost);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		row.type = &all[i];
+		cr_expect_str_eq(column__text(columns__find(&type_columns, "older"), &row, buf), want[i][0], "%s: %s", all[i].name, buf);
+		cr_expect_str_eq(column__text(columns__find(&type_columns, "unreached"), &row, buf), want[i][1], "%s: %s", all[i].name, buf);
+	}
+	snapshot__free(s);
+}
+
 /* --filter leaves blocks of the sites that it leaves. */
 Test(heap_report, narrowed_blocks)
 {
@@ -315,7 +369,7 @@ Test(heap_report, unreached_is_of_all_ages)
 	for (size_t i = 0; i < s->n_sites; i++) {
 		row.site = &s->sites[i];
 		row.older = false;
-		cr_expect_eq(column__value(c, &row), (double)s->sites[i].unreached_blocks);
+		cr_expect_eq(column__value(c, &row), (double)s->sites[i].unreached_bytes);
 		row.older = true;
 		cr_expect(isnan(column__value(c, &row)));
 	}

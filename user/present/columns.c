@@ -412,9 +412,14 @@ static enum tone unreached_tone(const struct row_of *r)
 	return r->site->unreached_blocks ? TONE_BAD : TONE_DIM;
 }
 
+static char *fit_types(const struct row_of *r, size_t width)
+{
+	return heap__types_text(r->site->types, r->site->n_types, width);
+}
+
 static const char *show_types(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return heap__types_words(buf, CELL_MAX, r->site->types, r->site->n_types);
+	return r->site->n_types ? r->site->types[0].name : "";
 }
 
 static const struct column of_site[] = {
@@ -424,8 +429,8 @@ static const struct column of_site[] = {
 	{ "change", "CHANGE", 10, .scaled = true, .label = "Δ", .field = SITE("since_baseline_bytes") },
 	{ "growth", "GROWTH/s", 10, .scaled = true, .label = "Growth", .field = SITE("growth_bytes_per_s"), .tone = growth_tone },
 	{ "blocks", "BLOCKS", 7, .scaled = true, .field = COUNTER("live_blocks"), .older = SITE("older_blocks") },
-	{ "unreached", "UNREACHED", 9, .tip = "Live blocks that no pointer was found to", .any_age = true, .field = SITE("unreached_blocks"), .tone = unreached_tone },
-	{ "types", "TYPES", 0, true, .tip = "What its live blocks are, of those that were looked at", .format = show_types },
+	{ "unreached", "UNREACHED", 9, .tip = "Bytes of its live blocks that no pointer was found to", .any_age = true, .field = SITE("unreached_bytes"), .tone = unreached_tone },
+	{ "types", "TYPES", 0, true, .tip = "What its live blocks are, of those that were looked at", .format = show_types, .fit = fit_types },
 	{ "freed", "FREED", 5, .tip = "Of the blocks that it allocated", .field = COUNTER("free_calls"), .over = COUNTER("alloc_calls") },
 	{ "oldest", "OLDEST", 7, .tip = "Age of the oldest live block", .field = SITE("oldest_ns"), .format = show_oldest },
 	{ "verdict", "VERDICT", 8, true, .tip = COLUMN_JUDGED, .needs = LIVE, .format = show_verdict, .tone = verdict_tone },

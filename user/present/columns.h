@@ -98,6 +98,8 @@ struct column {
 	double (*value)(const struct row_of *r);
 	/* What is shown: in buf, or a string of the snapshot's. "" where there is nothing, "-" where it is not known. */
 	const char *(*format)(const struct row_of *r, char buf[static CELL_MAX]);
+	/* In reports instead of format, where a cell may be of any length: it in at most `width` columns; the caller's, NULL without memory. */
+	char *(*fit)(const struct row_of *r, size_t width);
 	enum tone (*tone)(const struct row_of *r);	/* NULL: plain */
 };
 

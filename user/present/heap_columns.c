@@ -2,7 +2,7 @@
 /*
  * Owns the columns of what a look at a process's heap found: blocks by size and by type, arenas, the rest of resident
  * memory, and from where blocks are reached. What always holds: bytes of blocks are usable ones; what was not
- * looked for is "-".
+ * looked for is "-"; what is scaled up from a sample has a "~".
  */
 #include <math.h>
 #include <string.h>
@@ -20,6 +20,11 @@
 static const char *count_or_dash(double n, char buf[static CELL_MAX])
 {
 	return isnan(n) ? "-" : fmt_count(buf, (uint64_t)n);
+}
+
+static const char *bytes_or_dash(double n, char buf[static CELL_MAX])
+{
+	return isnan(n) ? "-" : fmt_bytes(buf, (uint64_t)n);
 }
 
 static const char *share(uint64_t n, uint64_t whole, char buf[static CELL_MAX])
@@ -63,12 +68,12 @@ static const char *show_class_share(const struct row_of *r, char buf[static CELL
 
 static double class_unreached(const struct row_of *r)
 {
-	return r->heap->unreached.scans ? (double)r->class->unreached_blocks : NAN;
+	return r->heap->unreached.scans ? (double)r->class->unreached_bytes : NAN;
 }
 
 static const char *show_class_unreached(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return count_or_dash(class_unreached(r), buf);
+	return bytes_or_dash(class_unreached(r), buf);
 }
 
 static enum tone class_unreached_tone(const struct row_of *r)
@@ -91,9 +96,15 @@ static const char *show_class_older(const struct row_of *r, char buf[static CELL
 	return count_or_dash(class_older(r), buf);
 }
 
+static char *fit_class_types(const struct row_of *r, size_t width)
+{
+	return r->class->n_types ? heap__types_text(r->class->types, r->class->n_types, width) : text_shorten("not examined", width);
+}
+
+/* What rows are ordered by. */
 static const char *show_class_types(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return heap__types_words(buf, CELL_MAX, r->class->types, r->class->n_types);
+	return r->class->n_types ? r->class->types[0].name : "";
 }
 
 static const struct column of_class[] = {
@@ -104,7 +115,7 @@ static const struct column of_class[] = {
 	{ "older", "OLDER", 7, .value = class_older, .format = show_class_older },
 	{ "unreached", "UNREACHED", 9, .value = class_unreached, .format = show_class_unreached, .tone = class_unreached_tone },
 	PROCESS,
-	{ "types", "TYPES", 0, true, .format = show_class_types },
+	{ "types", "TYPES", 0, true, .format = show_class_types, .fit = fit_class_types },
 };
 const struct columns class_columns = { of_class, ARRAY_SIZE(of_class) };
 
@@ -141,23 +152,39 @@ static const char *show_type_share(const struct row_of *r, char buf[static CELL_
 	return share(r->type->bytes, r->heap->bytes, buf);
 }
 
-/* The same type among others; 0 if it is not there. */
-static double same_type(const struct row_of *r, const struct snap_type *v, size_t n)
+/* The same type among others: all zero, if it is not there. Two estimates of one thing: a part is no more than the whole. */
+static struct snap_type same_type(const struct row_of *r, const struct snap_type *v, size_t n)
 {
+	struct snap_type found = {};
+
 	for (size_t i = 0; i < n; i++)
 		if (v[i].is_class == r->type->is_class && !strcmp(v[i].name, r->type->name))
-			return (double)v[i].blocks;
-	return 0;
+			found = v[i];
+	found.estimated |= r->type->estimated && found.blocks;
+	found.blocks = MIN(found.blocks, r->type->blocks);
+	found.bytes = MIN(found.bytes, r->type->bytes);
+	return found;
+}
+
+static struct snap_type unreached_of(const struct row_of *r)
+{
+	return same_type(r, r->heap->unreached.types, r->heap->unreached.n_types);
 }
 
 static double type_unreached(const struct row_of *r)
 {
-	return r->heap->unreached.scans ? same_type(r, r->heap->unreached.types, r->heap->unreached.n_types) : NAN;
+	return r->heap->unreached.scans ? (double)unreached_of(r).bytes : NAN;
 }
 
 static const char *show_type_unreached(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return count_or_dash(type_unreached(r), buf);
+	struct snap_type lost = unreached_of(r);
+	char a[FMT_MAX];
+
+	if (!r->heap->unreached.scans)
+		return "-";
+	snprintf(buf, CELL_MAX, "%s%s", lost.estimated ? "~" : "", fmt_bytes(a, lost.bytes));
+	return buf;
 }
 
 static enum tone type_unreached_tone(const struct row_of *r)
@@ -165,14 +192,25 @@ static enum tone type_unreached_tone(const struct row_of *r)
 	return unreached_tone(type_unreached(r));
 }
 
+static struct snap_type older_of(const struct row_of *r)
+{
+	return same_type(r, r->heap->older_types, r->heap->n_older_types);
+}
+
 static double type_older(const struct row_of *r)
 {
-	return r->heap->older_known ? same_type(r, r->heap->older_types, r->heap->n_older_types) : NAN;
+	return r->heap->older_known ? (double)older_of(r).blocks : NAN;
 }
 
 static const char *show_type_older(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return count_or_dash(type_older(r), buf);
+	struct snap_type older = older_of(r);
+	char a[FMT_MAX];
+
+	if (!r->heap->older_known)
+		return "-";
+	snprintf(buf, CELL_MAX, "%s%s", older.estimated ? "~" : "", fmt_count(a, older.blocks));
+	return buf;
 }
 
 static const char *show_type_what(const struct row_of *r, char buf[static CELL_MAX])
@@ -189,8 +227,8 @@ static const struct column of_type[] = {
 	{ "bytes", "BYTES", 10, .value = type_bytes, .format = show_type_bytes },
 	{ "share", "SHARE", 5, .value = type_bytes, .format = show_type_share },
 	{ "blocks", "BLOCKS", 8, .value = type_blocks, .format = show_type_blocks },
-	{ "older", "OLDER", 7, .value = type_older, .format = show_type_older },
-	{ "unreached", "UNREACHED", 9, .value = type_unreached, .format = show_type_unreached, .tone = type_unreached_tone },
+	{ "older", "OLDER", 8, .value = type_older, .format = show_type_older },
+	{ "unreached", "UNREACHED", 10, .value = type_unreached, .format = show_type_unreached, .tone = type_unreached_tone },
 	{ "what", "KNOWN BY", 8, true, .format = show_type_what },
 	PROCESS,
 	{ "type", "TYPE", 0, true, .code = true, .format = show_type },

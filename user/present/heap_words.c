@@ -5,9 +5,12 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "present/frames.h"
 #include "util/parse.h"
+#include "util/text.h"
 #include "util/util.h"
 
 bool heaps__know_older(const struct snapshot *s)
@@ -68,22 +71,43 @@ static void percent(char buf[static 8], double share)
 		snprintf(buf, 8, "%d%%", MAX(0, MIN(n, 100)));
 }
 
-char *heap__types_words(char *buf, size_t size, const struct snap_share *v, size_t n)
+/* A type is as short as it can be: what follows it keeps room. */
+static size_t least_of(const struct snap_share *v, size_t n)
 {
-	size_t at = 0;
+	size_t sum = 0;
 
-	*buf = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += 2 + MIN(text_width(v[i].name) + 5, (size_t)HEAP_TYPE_COLS);
+	return sum;
+}
+
+char *heap__types_text(const struct snap_share *v, size_t n, size_t width)
+{
+	char *text = NULL;
+	size_t size, used = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
 	for (size_t i = 0; i < n; i++) {
+		size_t left = width - used - (i ? 2 : 0), rest = least_of(v + i + 1, n - i - 1);
+		_cleanup_free_ char *name = NULL;
 		char share[8];
-		size_t len;
 
 		percent(share, v[i].share);
-		len = strlen(share) + strlen(v[i].name) + 1 + (at ? 2 : 0);
-		if (at + len + 1 > size)
+		if (i && (width < used + 2 || left < MIN(text_width(v[i].name) + 5, (size_t)HEAP_TYPE_COLS))) {
+			fprintf(out, "%s", width >= used + 2 ? " …" : "");
 			break;
-		at += (size_t)snprintf(buf + at, size - at, "%s%s %s", at ? ", " : "", share, v[i].name);
+		}
+		left = left > rest + HEAP_TYPE_COLS ? left - rest : MIN(left, (size_t)HEAP_TYPE_COLS);
+		name = name__shorten(v[i].name, left > strlen(share) + 1 ? left - strlen(share) - 1 : 1);
+		fprintf(out, "%s%s %s", i ? ", " : "", share, name ? name : "");
+		used += (i ? 2 : 0) + strlen(share) + 1 + (name ? text_width(name) : 0);
 	}
-	return buf;
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
 }
 
 /* ---- arenas */

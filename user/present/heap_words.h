@@ -11,8 +11,12 @@ bool heaps__know_older(const struct snapshot *s);
 #define HEAP_SIZE_COLS 13
 /* "264"; of a range "64-128 KiB", "512 KiB-1 MiB", "1 GiB up" */
 char *heap__size_words(char buf[static CELL_MAX], const struct snap_class *c);
-/* "98% app::Session, 2% app::Page": as many as fit, whole ones; "" where nothing is known */
-char *heap__types_words(char *buf, size_t size, const struct snap_share *v, size_t n);
+#define HEAP_TYPE_COLS 12	/* of a type that is told at all: its share, and the beginning of its name */
+/*
+ * "98% app::Session, 2% app::Page" in at most `width` columns: names give way before shares do, then the last ones go.
+ * "" where nothing is known; the caller's, NULL without memory.
+ */
+char *heap__types_text(const struct snap_share *v, size_t n, size_t width);
 /* "main", "arena 2"; NULL: "own mappings" */
 const char *heap__arena_words(char buf[static CELL_MAX], const struct snap_heap *h, const struct snap_arena *a);
 

@@ -33,7 +33,7 @@
 #define PART_NAME 32
 #define SENTENCES 3
 #define LONG_AGO_NS (3 * SECOND_NS)	/* before the end: then it is said when it was */
-#define TYPES_MAX 256
+#define SITE_TYPES_COLS 240
 
 /* ---- sentences */
 
@@ -378,7 +378,8 @@ static const char *sampled_words(char buf[static FMT_MAX], uint64_t n)
 void report__site_blocks(struct report *r, const struct snap_site *site, size_t indent)
 {
 	_cleanup_free_ char *held = site->held ? heap__root_words(site->held, PART_NAME) : NULL;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], types[TYPES_MAX];
+	_cleanup_free_ char *types = heap__types_text(site->types, site->n_types, SITE_TYPES_COLS);
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
 	/* a verdict that goes by it says it itself */
 	bool searched = site__was_searched(r->s, site) && !site->trend.why_unreached;
 
@@ -396,7 +397,7 @@ void report__site_blocks(struct report *r, const struct snap_site *site, size_t 
 	if (younger)
 		para__item(&r->para, "%s block%s younger than the search", fmt_exact(a, younger), younger == 1 ? " is" : "s are");
 	if (site->n_types)
-		para__item(&r->para, "made of %s%s", heap__types_words(types, sizeof(types), site->types, site->n_types),
+		para__item(&r->para, "made of %s%s", types ? types : "",
 			   site->sampled_blocks && site->sampled_blocks < site->c.live_blocks ? sampled_words(b, site->sampled_blocks) : "");
 	if (held)
 		para__item(&r->para, "%s held through %s", fmt_bytes(a, site->held->bytes), held);

@@ -185,6 +185,19 @@ static void contents_line(struct report *r, const struct snap_heap *h)
 	para__end(&r->para);
 }
 
+/* All types are not all bytes: large blocks are not examined. */
+static void types_title(struct report *r, const struct snap_heap *h, size_t n, uint64_t listed)
+{
+	char of[FMT_OF_MAX], share[FMT_MAX];
+
+	if (n < h->n_types || listed >= h->bytes) {
+		title(r, "TYPES by bytes", "type", n, h->n_types, listed, h->bytes, "bytes");
+		return;
+	}
+	fputc('\n', r->out);
+	report__line(r, "TYPES by bytes (%s type%s; %s of bytes not examined)", fmt_of(of, n, h->n_types), plural(h->n_types), fmt_share(share, h->bytes - listed, h->bytes));
+}
+
 static int types(struct report *r, const struct snap_heap *h)
 {
 	_cleanup_free_ struct row_of *rows = rows_of(r, h, h->n_types);
@@ -201,7 +214,7 @@ static int types(struct report *r, const struct snap_heap *h)
 		rows[i].type = &h->types[i];
 		listed += h->types[i].bytes;
 	}
-	title(r, "TYPES by bytes", "type", n, h->n_types, listed, h->bytes, "bytes");
+	types_title(r, h, n, listed);
 	return write_table(r, &type_table, rows, n);
 }
 

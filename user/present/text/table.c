@@ -27,6 +27,7 @@ struct layout {
 	const struct snapshot *s;
 	const struct columns *c;
 	size_t *widths;		/* 0: not shown */
+	const struct row_of *rows;
 	char **cells;		/* by row, then by column; owned */
 	size_t n_rows;
 };
@@ -36,16 +37,17 @@ static char **cell_at(const struct layout *l, size_t row, size_t col)
 	return &l->cells[row * l->c->n + col];
 }
 
-static int fill(struct layout *l, const struct row_of *rows)
+static int fill(struct layout *l)
 {
+	const struct row_of *rows = l->rows;
 	char buf[CELL_MAX];
 
 	for (size_t i = 0; i < l->n_rows; i++)
 		for (size_t k = 0; k < l->c->n; k++) {
 			const struct column *c = &l->c->v[k];
-			const char *text = !c->two_snapshots && column__holds(c, rows[i].s) ? column__cell(c, &rows[i], buf) : "";
+			bool shown = !c->two_snapshots && column__holds(c, rows[i].s);
 
-			*cell_at(l, i, k) = strdup(text);
+			*cell_at(l, i, k) = !shown ? strdup("") : c->fit ? c->fit(&rows[i], SIZE_MAX) : strdup(column__cell(c, &rows[i], buf));
 			if (!*cell_at(l, i, k))
 				return -ENOMEM;
 		}
@@ -130,6 +132,18 @@ static void fit(struct layout *l, size_t width, size_t *tmp)
 		cut_names(l, width, 1);
 }
 
+/* The title, or a cell. */
+static char *fitting(const struct layout *l, size_t row, size_t col, size_t room)
+{
+	const struct column *c = &l->c->v[col];
+
+	if (!row)
+		return text_shorten(column__title(c, l->s), room);
+	if (c->fit && text_width(*cell_at(l, row - 1, col)) > room)
+		return c->fit(&l->rows[row - 1], room);
+	return (c->code ? name__shorten : text_shorten)(*cell_at(l, row - 1, col), room);
+}
+
 static int write_line(FILE *out, const struct layout *l, size_t row)
 {
 	size_t blanks = 0;
@@ -144,7 +158,7 @@ static int write_line(FILE *out, const struct layout *l, size_t row)
 			continue;
 		if (row && runs_on(l, row - 1, k))
 			room += GAP + l->widths[k + 1];
-		text = (row && c->code ? name__shorten : text_shorten)(row ? *cell_at(l, row - 1, k) : column__title(c, l->s), room);
+		text = fitting(l, row, k, room);
 		if (!text)
 			return -ENOMEM;
 		pad = room - text_width(text);
@@ -166,12 +180,12 @@ static int write_line(FILE *out, const struct layout *l, size_t row)
 int columns__write(FILE *out, const struct columns *c, const struct row_of *rows, size_t n_rows, size_t width)
 {
 	_cleanup_free_ size_t *widths = calloc(c->n, sizeof(*widths)), *tmp = calloc(c->n, sizeof(*tmp));
-	struct layout l = { .s = n_rows ? rows[0].s : NULL, .c = c, .widths = widths, .n_rows = n_rows };
+	struct layout l = { .s = n_rows ? rows[0].s : NULL, .c = c, .widths = widths, .rows = rows, .n_rows = n_rows };
 	int err = -ENOMEM;
 
 	l.cells = calloc(n_rows * c->n + 1, sizeof(*l.cells));
 	if (widths && tmp && l.cells)
-		err = fill(&l, rows);
+		err = fill(&l);
 	if (!err) {
 		measure(&l, false);
 		fit(&l, width, tmp);

@@ -483,21 +483,18 @@ void top__draw_types(const struct top *t, const struct top_row *r, struct grid *
 	int end = col + width;
 
 	if (!c->n_types)
-		grid__put(g, row, col, width, STYLE_DIM, "-");
+		grid__put(g, row, col, width, STYLE_DIM, width >= HEAP_TYPE_COLS ? "not examined" : "-");
 	for (size_t i = 0; i < c->n_types && col < end; i++) {
-		char text[512];
-		_cleanup_free_ char *cut = NULL;
 		int room = end - col - (i ? 2 : 0);
+		_cleanup_free_ char *cut = heap__types_text(&c->types[i], 1, (size_t)MAX(room, 1));
 
-		heap__types_words(text, sizeof(text), &c->types[i], 1);
-		if (!*text || room < (int)MIN(text_width(text), 12)) {
+		if (!cut || room < (int)MIN(text_width(c->types[i].name) + 5, HEAP_TYPE_COLS)) {
 			grid__put(g, row, col, end - col, STYLE_DIM, " …");
 			break;
 		}
 		if (i)
 			col += grid__put(g, row, col, end - col, STYLE_DIM, ", ");
-		cut = text_shorten(text, (size_t)room);
-		col += grid__put(g, row, col, room, c->types[i].is_class ? STYLE_PLAIN : STYLE_DIM, cut ? cut : "");
+		col += grid__put(g, row, col, room, c->types[i].is_class ? STYLE_PLAIN : STYLE_DIM, cut);
 	}
 }
 

@@ -171,7 +171,8 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 /* What the last look at the heap says of its blocks. */
 static void heap_words(const struct top *t, const struct snap_site *s, struct flow *w)
 {
-	char a[FMT_MAX], b[FMT_MAX], types[512];
+	_cleanup_free_ char *types = heap__types_text(s->types, s->n_types, SIZE_MAX);
+	char a[FMT_MAX], b[FMT_MAX];
 	bool any = false;
 
 	if (site__was_searched(t->shown, s)) {
@@ -186,7 +187,7 @@ static void heap_words(const struct top *t, const struct snap_site *s, struct fl
 		any = true;
 	}
 	if (s->n_types) {
-		flow__clausef(w, STYLE_PLAIN, "%s%s", any ? "  " : "", heap__types_words(types, sizeof(types), s->types, s->n_types));
+		flow__clausef(w, STYLE_PLAIN, "%s%s", any ? "  " : "", types ? types : "");
 		any = true;
 	}
 	if (any)

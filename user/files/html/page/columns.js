@@ -53,7 +53,7 @@ function shareCell(rows, {of}, kind) {
 // Of any table; a table's own cells come before these.
 const CELLS = {
 	"calls-rate": ({of}) => ({show: (row) => MARK + rate(of(row), DATA.duration_ns)}),
-	unreached: ({of}) => ({show: (s) => known(of(s), (n) => n ? el("span", {class: "lost"}, count(n)) : "0")}),
+	unreached: ({of}) => ({show: (s) => known(of(s), (n) => n ? el("span", {class: "lost"}, bytes(n)) : bytes(0))}),
 	oldest: ({of}) => ({of: (s) => of(s) || null}),
 	lived: () => ({of: (s) => s.c.lifetime_mean_ns, show: (s) => known(s.c.lifetime_mean_ns, duration)}),
 	process: () => ({hidden: !several, of: (row) => processName(PROCESSES[row.process]), show: (row) => sites.processCell(row.process)}),

@@ -8,7 +8,7 @@ const heapTables = (() => {
 	const num = (label, of, words, more) => ({label, of, show: (row) => known(of(row), words), ...more});
 	const name = (label, of, more) => ({label, kind: "text", of, show: (row) => el("span", {class: "name mono"}, of(row) || "–"), ...more});
 	const part = (label, of, whole, kind) => ({label, of: (row) => whole ? of(row) : null, show: (row) => el("span", {class: "share"}, share(of(row), whole), bar(whole ? of(row) / whole : 0, kind))});
-	const lost = (of) => num("Unreached", of, (n) => n ? el("span", {class: "lost"}, count(n)) : "0", {title: "Blocks that no pointer was found to, in all scans. A hidden pointer cannot be seen"});
+	const lost = (of) => num("Unreached", of, (n) => n ? el("span", {class: "lost"}, bytes(n)) : bytes(0), {title: "Bytes of these blocks that no pointer was found to, in all scans: probably leaked. Pointers that the program hides (XORed, compressed) cannot be seen"});
 	// what most rows have not is left blank
 	const rare = (label, of, words, more) => ({label, of: (row) => of(row) || null, show: (row) => of(row) ? words(of(row)) : "", ...more});
 	const word = (label, of) => ({label, kind: "text", of, show: of});
@@ -22,18 +22,21 @@ const heapTables = (() => {
 		return {...out, name: "Sizes", rows: () => h.classes, sort: 2, filter: (matches) => (c) => matches(heap.sizeWords(c)) || (c.types || []).some((t) => matches(t.name)), columns: [
 			{label: "Usable", title: "What malloc_usable_size says; large blocks are in ranges", of: (c) => c.usable, show: heap.sizeWords},
 			num("Blocks", (c) => c.blocks, exact), num("Bytes", (c) => c.bytes, bytes), part("Share", (c) => c.bytes, h.in_use.bytes),
-			num("Older", (c) => h.older ? older.get(c.usable) || 0 : null, count, {title: "Blocks of these that are older than the trace"}), lost((c) => h.unreached ? c.unreached_blocks : null),
+			num("Older", (c) => h.older ? older.get(c.usable) || 0 : null, count, {title: "Blocks of these that are older than the trace"}), lost((c) => h.unreached ? c.unreached_bytes : null),
 			{label: "Types", title: "C++ classes, or what bytes look like: shares of the blocks that were looked at", kind: "text", wide: true, of: (c) => c.types && c.types.length ? c.types[0].name : "", show: (c) => el("span", null, typeShares(c.types),
 				c.sampled && c.sampled < c.blocks ? el("span", {class: "quiet small"}, ` (${exact(c.sampled)} looked at)`) : null)}]};
 	}
 
 	function types(h) {
-		const of = (list) => new Map((list || []).map((t) => [`${t.class} ${t.name}`, t.blocks])), gone = of((h.unreached || {}).types), older = of((h.older || {}).types), key = (t) => `${t.class} ${t.name}`;
-		const mark = (words) => (t) => (t.estimated ? "~" : "") + words(t);
+		const key = (t) => `${t.class} ${t.name}`, of = (list) => new Map((list || []).map((t) => [key(t), t])), gone = of((h.unreached || {}).types), older = of((h.older || {}).types);
+		const mark = (words) => (t) => (t.estimated ? "~" : "") + words(t), none = {blocks: 0, bytes: 0};
+		// Two estimates of one thing: a part is no more than the whole.
+		const partOf = (map, t, what) => Math.min((map.get(key(t)) || none)[what], t[what]), marked = (map, t) => t.estimated && map.has(key(t)) || (map.get(key(t)) || none).estimated ? "~" : "";
 
 		return {name: "Types", rows: () => h.types, sort: 0, empty: "No block was looked at.", filter: (matches) => (t) => matches(t.name), columns: [
 			{label: "Bytes", of: (t) => t.bytes, show: mark((t) => bytes(t.bytes))}, part("Share", (t) => t.bytes, h.in_use.bytes), {label: "Blocks", of: (t) => t.blocks, show: mark((t) => exact(t.blocks))},
-			num("Older", (t) => h.older ? older.get(key(t)) || 0 : null, count), lost((t) => h.unreached ? gone.get(key(t)) || 0 : null),
+			{label: "Older", title: "Blocks of these that are older than the trace", of: (t) => h.older ? partOf(older, t, "blocks") : null, show: (t) => marked(older, t) + count(partOf(older, t, "blocks"))},
+			{...lost(), of: (t) => h.unreached ? partOf(gone, t, "bytes") : null, show: (t) => partOf(gone, t, "bytes") ? el("span", {class: "lost"}, marked(gone, t) + bytes(partOf(gone, t, "bytes"))) : bytes(0)},
 			{...word("Known by", (t) => t.class ? "class" : "look"), title: "The vtable that a block begins with, or what its bytes look like"},
 			name("Type", (t) => t.name, {wide: true})]};
 	}
