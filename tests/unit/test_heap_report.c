@@ -382,8 +382,8 @@ Test(heap_report, younger_than_the_search)
 	static const struct {
 		uint64_t looked, unreached;
 		const char *want;
-	} cases[] = { { 31744, 0, "    a pointer to every block\n" }, { 31740, 0, "    a pointer to every block that was there, 4 blocks are younger than the search\n" },
-		      { 31743, 31700, "    no pointer to 31,700 of 31,743 blocks (31.0 MiB), 1 block is younger than the search" } };
+	} cases[] = { { 31744, 0, "    a pointer to every block\n" }, { 31740, 0, "    a pointer to every block that was there, 4 blocks are too new to have been searched\n" },
+		      { 31743, 31700, "    no pointer to 31,700 of 31,743 blocks (31.0 MiB), 1 block is too new to have been searched" } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct snapshot *s = traced(SAMPLE_SINGLE, HEAP_SEARCHED | (cases[i].unreached ? 0 : HEAP_QUIET));

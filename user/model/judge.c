@@ -182,7 +182,7 @@ enum sign {
 	UNSURE = 1 << 12,
 	ROUGH = 1 << 13,	/* an estimate that is too rough to tell a course from its error */
 	LOST = 1 << 15,		/* no pointer was found to half of its blocks, or more */
-	HELD = 1 << 16,		/* a pointer was found to each of them */
+	HELD = 1 << 16,		/* a pointer was found to each of them; that stands until a search says otherwise */
 	STEPS = 1 << 14,	/* each quarter of the whole time is higher than the one before, or each is lower */
 };
 
@@ -264,13 +264,21 @@ static bool is_rough(const struct evidence *e, const struct shape *w)
 	return e->error_bytes > w->high / 4 || ((trends(w, 1) || trends(w, -1)) && change < 2 * e->error_bytes);
 }
 
+/* So many blocks of a site with a pointer to each are no chance: those that come after the search are made by the same code. */
+#define TELLING 10
+
 /* By pointers, whatever the course is. */
 static unsigned int signs_of_look(const struct evidence *e)
 {
-	/* most of what is live has come since, or what was there has gone: it says nothing of what is there now */
-	if (!e->scans || !e->looked_blocks || e->looked_blocks * 2 < e->live_blocks || e->unreached_blocks > e->live_blocks)
+	/* most of what is live has come since */
+	bool old = e->looked_blocks * 2 < e->live_blocks;
+
+	/* what was there has gone: it says nothing of what is there now */
+	if (!e->scans || !e->looked_blocks || e->unreached_blocks > e->live_blocks)
 		return 0;
-	return !e->unreached_blocks ? HELD : e->unreached_blocks * 2 >= e->looked_blocks ? LOST : 0;
+	if (!e->unreached_blocks)
+		return !old || e->looked_blocks >= TELLING ? HELD : 0;
+	return !old && e->unreached_blocks * 2 >= e->looked_blocks ? LOST : 0;
 }
 
 static unsigned int signs_of(const struct evidence *e, const struct shape *w)

@@ -187,21 +187,32 @@ void why__was_higher(struct why *y)
 	add(y, "but it was at %s%s before", mark(y), fmt_bytes(a, (uint64_t)y->w->high_before));
 }
 
+/* Of fewer blocks than the other figures are of: those were there when pointers were searched for. */
+static bool searched_some(const struct evidence *e)
+{
+	return e->looked_blocks < e->live_blocks;
+}
+
 void why__lost(struct why *y)
 {
+	bool some = searched_some(y->e);
 	char a[FMT_MAX], b[FMT_MAX];
 
 	y->unreached = true;
-	add(y, "no pointer to %s of %s block%s in %u scan%s", fmt_exact(a, y->e->unreached_blocks), fmt_exact(b, y->e->looked_blocks),
-	    y->e->looked_blocks == 1 ? "" : "s", y->e->scans, y->e->scans == 1 ? "" : "s");
+	add(y, "no pointer to %s of %s%s block%s%s in %u scan%s", fmt_exact(a, y->e->unreached_blocks), some ? "the " : "", fmt_exact(b, y->e->looked_blocks),
+	    y->e->looked_blocks == 1 ? "" : "s", some ? " searched" : "", y->e->scans, y->e->scans == 1 ? "" : "s");
 }
 
 void why__held(struct why *y)
 {
+	char some[FMT_MAX + 32] = "", a[FMT_MAX];
+
 	if (!y->held)
 		return;
+	if (searched_some(y->e))
+		snprintf(some, sizeof(some), " %s that were searched", fmt_exact(a, y->e->looked_blocks));
 	if (y->e->held)
-		add(y, "all still pointed to, through %s%s", root_kind__before(y->e->held->kind), y->e->held->name);
+		add(y, "all%s still pointed to, through %s%s", some, root_kind__before(y->e->held->kind), y->e->held->name);
 	else
-		add(y, "all still pointed to");
+		add(y, "all%s still pointed to", some);
 }

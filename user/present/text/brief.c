@@ -108,6 +108,8 @@ static void unreached_item(struct report *r, const struct snap_site *site)
 		return;
 	if (site->unreached_blocks)
 		para__item(&r->para, "no pointer to %s of %s blocks", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site->looked_blocks));
+	else if (site->looked_blocks < site->c.live_blocks)
+		para__item(&r->para, "pointers lead to all %s that were searched", fmt_exact(a, site->looked_blocks));
 	else
 		para__item(&r->para, "pointers lead to all of them");
 }

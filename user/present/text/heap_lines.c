@@ -34,6 +34,7 @@
 #define SENTENCES 3
 #define LONG_AGO_NS (3 * SECOND_NS)	/* before the end: then it is said when it was */
 #define SITE_TYPES_COLS 240
+#define SAMPLED_MAX (2 * FMT_MAX + 32)
 
 /* ---- sentences */
 
@@ -364,41 +365,44 @@ int report__heap_sentences(struct report *r)
 
 /* ---- of a site */
 
-/* " (of 64 blocks)" */
-static const char *sampled_words(char buf[static FMT_MAX], uint64_t n)
+/* "(52 of 120 blocks examined)" */
+static const char *sampled_words(char buf[static SAMPLED_MAX], const struct snap_site *site)
 {
-	snprintf(buf, FMT_MAX, " (of %llu)", (unsigned long long)n);
+	char a[FMT_MAX], b[FMT_MAX];
+
+	*buf = 0;
+	if (site->sampled_blocks && site->sampled_blocks < site->c.live_blocks)
+		snprintf(buf, SAMPLED_MAX, " (%s of %s blocks examined)", fmt_exact(a, site->sampled_blocks), fmt_exact(b, site->c.live_blocks));
 	return buf;
 }
 
 /*
- *	no pointer to 31,700 of 31,744 blocks (30.9 MiB)
- *	made of 98% app::Session, 2% app::Page, 5.9 MiB held through server (redis-server)
+ *	no pointer to 31,700 of 31,720 blocks (30.9 MiB), 24 blocks are too new to have been searched,
+ *	made of 98% app::Session, 2% app::Page (52 of 31,744 blocks examined), 5.9 MiB held through server (redis-server)
  */
 void report__site_blocks(struct report *r, const struct snap_site *site, size_t indent)
 {
 	_cleanup_free_ char *held = site->held ? heap__root_words(site->held, PART_NAME) : NULL;
 	_cleanup_free_ char *types = heap__types_text(site->types, site->n_types, SITE_TYPES_COLS);
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX], sampled[SAMPLED_MAX];
+	bool was_searched = site__was_searched(r->s, site);
 	/* a verdict that goes by it says it itself */
-	bool searched = site__was_searched(r->s, site) && !site->trend.why_unreached;
+	bool searched = was_searched && !site->trend.why_unreached;
+	/* UNREACHED is of fewer blocks than BLOCKS */
+	uint64_t newer = was_searched && site->c.live_blocks > site->looked_blocks ? site->c.live_blocks - site->looked_blocks : 0;
 
-	/* UNREACHED beside BLOCKS is of fewer than these */
-	uint64_t younger = site__was_searched(r->s, site) && site->c.live_blocks > site->looked_blocks ? site->c.live_blocks - site->looked_blocks : 0;
-
-	if (!searched && !younger && !site->n_types && !held)
+	if (!searched && !newer && !site->n_types && !held)
 		return;
 	para__begin(&r->para, "", indent);
 	if (searched && site->unreached_blocks)
 		para__item(&r->para, "no pointer to %s of %s blocks (%s)", fmt_exact(a, site->unreached_blocks), fmt_exact(b, site->looked_blocks),
 			   fmt_bytes(c, site->unreached_bytes));
 	else if (searched)
-		para__item(&r->para, "a pointer to every block%s", younger ? " that was there" : "");
-	if (younger)
-		para__item(&r->para, "%s block%s younger than the search", fmt_exact(a, younger), younger == 1 ? " is" : "s are");
+		para__item(&r->para, "a pointer to every block%s", newer ? " that was there" : "");
+	if (newer)
+		para__item(&r->para, "%s block%s too new to have been searched", fmt_exact(a, newer), newer == 1 ? " is" : "s are");
 	if (site->n_types)
-		para__item(&r->para, "made of %s%s", types ? types : "",
-			   site->sampled_blocks && site->sampled_blocks < site->c.live_blocks ? sampled_words(b, site->sampled_blocks) : "");
+		para__item(&r->para, "made of %s%s", types ? types : "", sampled_words(sampled, site));
 	if (held)
 		para__item(&r->para, "%s held through %s", fmt_bytes(a, site->held->bytes), held);
 	para__end(&r->para);
