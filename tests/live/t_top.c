@@ -140,12 +140,29 @@ TEST(top_heap)
 	COMES("[H RSS]", "WHOSE", "page tables", "libc.so.6");
 	keys(t, &s, "1");
 	keys(t, &s, "u");
-	COMES("[1 live]", "UNREACHED", "leak_here");
+	COMES("[1 live]", "UNREACHED", "searched ", " ago, u: again", "leak_here");
 	keys(t, &s, "Enter");
-	COMES("no pointer found to", "leak_here");
+	COMES("no pointer found to 100 of 100 blocks, 97.7 KiB", "searched ", "leak_here");
 	keys(t, &s, "Escape");
 	keys(t, &s, "H");
 	COMES("no pointer found in ", " direct)", "UNREACHED", "!u does it");
+	keys(t, &s, "q");
+	COMES("EXIT 0");
+	end(t, &s);
+	fx__quit(t, &s.fx);
+}
+
+/* A search takes its time, here the more so: that the key was seen is said at once, in whatever view. */
+TEST(top_heap_answers_at_once)
+{
+	struct screen s = {};
+
+	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8", "--reachable --pace 1");
+	fx__go(t, &s.fx);
+	COMES("97.7 KiB", "leak_here");
+	keys(t, &s, "u");
+	COMES("Searching the memory for pointers to blocks ...");
+	COMES("UNREACHED", "!Searching the memory");
 	keys(t, &s, "q");
 	COMES("EXIT 0");
 	end(t, &s);

@@ -202,10 +202,15 @@ static void on_looked(void *arg)
 	draw(l);
 }
 
+/* It may take seconds: that the key was seen is said at once, until how far it is takes its place, or its end. */
 static void look_at_heap(struct live *l, const struct heap_wish *wish)
 {
-	int err = session__begin_heap_look(l->s, wish, on_looked, l);
+	int err;
 
+	say_progress("%s", wish->reachable ? "Searching the memory for pointers to blocks ..." : "Reading the heap ...");
+	err = session__begin_heap_look(l->s, wish, on_looked, l);
+	if (err && err != -EBUSY)
+		say_progress(NULL);
 	top__heap_failed(l->top, !err	       ? NULL :
 			 err == -EBUSY	       ? "The memory is being read already: the result will be here soon." :
 			 err == -ENOTSUP       ? "Heaps are looked at in --mode full alone." :

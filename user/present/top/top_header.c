@@ -384,6 +384,10 @@ static bool is_on(const struct top *t, size_t i)
 	return i == t->view && t->pane != PANE_TREE;
 }
 
+/* At the right of the tabs. */
+enum list_words { LIST_ALL, LIST_SHORT, LIST_LEAST, LIST_ORDER };
+#define SEARCHED_MAX (FMT_MAX + 32)
+
 static bool has_tab(const struct top *t, size_t i, enum tabs how)
 {
 	/* letters, as t for the tree, have a tab while they are shown; the heap also where all of them have room */
@@ -421,22 +425,47 @@ static void put_tab(struct top *t, struct grid *g, int row, int *col, size_t i, 
 	}
 }
 
-/* What is listed, and from when changes count: the first part alone where there is no room for both. */
-static void list_text(const struct top *t, char *buf, size_t size, bool whole)
+/* Of a table with UNREACHED: how old that is, which would be taken for now. More words where there is room. */
+static void searched_text(const struct top *t, char buf[static SEARCHED_MAX], enum list_words how)
+{
+	const struct view *v = top__view(t);
+	const struct view_column *c = NULL;
+	char ago[FMT_MAX];
+	uint64_t ns;
+
+	*buf = 0;
+	for (size_t i = 0; i < v->live.n_columns; i++)
+		if (!strcmp(v->live.columns[i].name, "unreached"))
+			c = &v->live.columns[i];
+	/* of a heap it stands above the table */
+	if (!c || how == LIST_ORDER || t->pane != PANE_TABLE || top__is_heap(v) || !view_column__holds(t, v, c) || !top__searched_ago(t, &ns))
+		return;
+	fmt_duration(ago, ns);
+	if (how == LIST_ALL)
+		snprintf(buf, SEARCHED_MAX, "─ searched %s ago, u: again ", ago);
+	else
+		snprintf(buf, SEARCHED_MAX, how == LIST_LEAST ? " u %s ago " : " searched %s ago ", ago);
+}
+
+/* What is listed, from when changes count, and how old a search is: the most that there is room for. */
+static void list_text(const struct top *t, char *buf, size_t size, enum list_words how)
 {
 	const struct view *v = top__view(t);
 	const struct view_column *c = v->live.n_columns ? &v->live.columns[t->at[t->view].sort] : NULL;
 	const char *sorted = c ? view_column__title(t, v, c) : "";
-	char since[FMT_MAX], delta[FMT_MAX + 32] = "";
+	char since[FMT_MAX], delta[FMT_MAX + 32] = "", searched[SEARCHED_MAX];
 
 	*buf = 0;
+	searched_text(t, searched, how);
 	if (t->shown->baseline)
 		snprintf(delta, sizeof(delta), "─ Δ since %s ago ",
 			 fmt_duration(since, t->shown->duration_ns - MIN(t->shown->baseline_ns, t->shown->duration_ns)));
 	if (t->pane == PANE_TREE)
 		snprintf(buf, size, " %s, %s first ", t->metric->name, t->order == TREE_CALLERS ? "callers" : "callees");
-	else if (c && whole)
-		snprintf(buf, size, " %zu by %s %s %s", t->rows.n, sorted, t->at[t->view].reverse ? "↑" : "↓", delta);
+	else if (c && how == LIST_ALL)
+		snprintf(buf, size, " %zu by %s %s %s%s", t->rows.n, sorted, t->at[t->view].reverse ? "↑" : "↓", delta, searched);
+	else if (*searched)
+		snprintf(buf, size, "%s", searched);
 	else if (c)
 		snprintf(buf, size, " %s %s ", sorted, t->at[t->view].reverse ? "↑" : "↓");
 }
@@ -493,8 +522,8 @@ static void tabs_line(struct top *t, struct grid *g, int row)
 		col += grid__putf(g, row, col, MIN(g->cols - col, 32), STYLE_MATCH, "in %s", only_words(t)) + 1;
 	if (*t->filter)
 		col += grid__putf(g, row, col, MIN(g->cols - col, 32), STYLE_MATCH, "/%s", t->filter) + 1;
-	for (int whole = 1; whole >= 0; whole--) {
-		list_text(t, right, sizeof(right), whole);
+	for (enum list_words how_much = LIST_ALL; how_much <= LIST_ORDER; how_much++) {
+		list_text(t, right, sizeof(right), how_much);
 		from = g->cols - (int)text_width(right) - 1;
 		if (from < col)
 			continue;

@@ -110,6 +110,26 @@ enum top_action top__look_at_heap(struct top *t, int key)
 	return TOP_HEAP_LOOK;
 }
 
+/* ---- how long ago */
+
+uint64_t top__ago_ns(const struct top *t, const struct snap_heap *h)
+{
+	return t->shown->duration_ns - MIN(h->at_ns, t->shown->duration_ns);
+}
+
+bool top__searched_ago(const struct top *t, uint64_t *ret_ns)
+{
+	bool any = false;
+
+	*ret_ns = 0;
+	for (const struct snap_heap *h = next_heap(t, NULL); h; h = next_heap(t, h))
+		if (heap__was_searched(h) && !h->sites_unknown) {
+			*ret_ns = MAX(*ret_ns, top__ago_ns(t, h));
+			any = true;
+		}
+	return any;
+}
+
 /* ---- rows */
 
 static struct top_row row_for(const struct top *t, const struct snap_heap *h, unsigned int kind, const char *text, uint64_t n)

@@ -72,7 +72,7 @@ static const struct {
 	{ "kind", HEAP, "heap, stacks, variables, code, files, shared memory, or anonymous memory that no allocator made" },
 	{ "module", HEAP, "the file whose variable it is" },
 	{ "root", HEAP, "what most of these blocks are first reached through" },
-	{ "freed", MOST, "share of the blocks allocated here that were freed again; 0% with growth is a leak" },
+	{ "freed", MOST, "share of the blocks allocated here that were freed again; 0% and growing is a leak, or a cache that keeps everything: u tells which" },
 	{ "oldest", MOST, "age of the oldest live block; of a cache or a leak as old as the trace" },
 	{ "verdict", OF(ROWS_SUMS), "the worst of its stacks" },
 	{ "verdict", MOST, "where its live bytes are going, see below; Enter says why; - where it is not clear" },

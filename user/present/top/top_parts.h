@@ -222,6 +222,9 @@ struct heap_filtered {		/* what the rows at hand come to, and all of them */
 };
 void top__heap_filtered(const struct top *t, struct heap_filtered *ret);
 enum top_action top__look_at_heap(struct top *t, int key);
+uint64_t top__ago_ns(const struct top *t, const struct snap_heap *h);	/* since it was looked at */
+/* How long ago pointers were searched for: of several processes in sight, the longest. False: they were not. */
+bool top__searched_ago(const struct top *t, uint64_t *ret_ns);
 void top__draw_types(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
 void top__draw_arena(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);
 void top__draw_part(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width);

@@ -168,19 +168,32 @@ static void call_words(const struct top *t, const struct snap_site *s, uint64_t 
 	flow__end_line(w);
 }
 
+/* What the last search says of its blocks, of those that were there, and how long ago that was. */
+static void search_words(const struct top *t, const struct snap_site *s, struct flow *w)
+{
+	const struct snap_heap *h = snapshot__heap_of(t->shown, s->process);
+	uint64_t newer = s->c.live_blocks - MIN(s->looked_blocks, s->c.live_blocks);
+	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
+
+	if (s->unreached_blocks)
+		flow__clausef(w, STYLE_BAD, "no pointer found to %s of %s block%s, %s", fmt_exact(a, s->unreached_blocks), fmt_exact(b, s->looked_blocks),
+			      s->looked_blocks == 1 ? "" : "s", fmt_bytes(c, s->unreached_bytes));
+	else
+		flow__clausef(w, STYLE_GOOD, "no block without a pointer to it");
+	flow__clausef(w, STYLE_PLAIN, "  searched %s ago", fmt_duration(a, top__ago_ns(t, h)));
+	if (newer)
+		flow__clausef(w, STYLE_PLAIN, ", %s block%s newer", fmt_exact(a, newer), newer == 1 ? " is" : "s are");
+}
+
 /* What the last look at the heap says of its blocks. */
 static void heap_words(const struct top *t, const struct snap_site *s, struct flow *w)
 {
 	_cleanup_free_ char *types = heap__types_text(s->types, s->n_types, SIZE_MAX);
-	char a[FMT_MAX], b[FMT_MAX];
 	bool any = false;
 
 	if (site__was_searched(t->shown, s)) {
 		any = true;
-		if (s->unreached_blocks)
-			flow__clausef(w, STYLE_BAD, "no pointer found to %s blocks, %s", fmt_exact(a, s->unreached_blocks), fmt_bytes(b, s->unreached_bytes));
-		else
-			flow__clausef(w, STYLE_GOOD, "no block without a pointer to it");
+		search_words(t, s, w);
 	}
 	if (s->held) {
 		flow__clausef(w, STYLE_PLAIN, "%sheld through %s%s", any ? "  " : "", root_kind__before(s->held->kind), s->held->name ? s->held->name : "");
