@@ -7,9 +7,9 @@
 #include "util/util.h"
 
 const struct verdict_word verdict_words[] = {
-	{ "leak", TONE_BAD, "it has grown all the time and what it allocates is not freed, or no pointer leads to its blocks (u, --reachable)" },
+	{ "leak", TONE_BAD, "it has grown all the time and what it allocates is not freed, or no pointer leads to its blocks" },
 	{ "suspect", TONE_WARN, "the same, but not for long enough yet, or not evenly, or the process frees blocks from before the trace" },
-	{ "growing", TONE_WARN, "it grows, but its blocks are freed after a while, or a pointer to each was found (u, --reachable): a cache or a queue that fills" },
+	{ "growing", TONE_WARN, "it grows, but its blocks are freed later, or pointers to them were found: a cache, a queue" },
 	{ "new", TONE_DIM, "its first allocation was moments ago" },
 	{ "steady", TONE_GOOD, "it does not grow, or not any more, or it was as high before" },
 	{ "draining", TONE_GOOD, "what it holds becomes less" },
