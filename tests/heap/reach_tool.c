@@ -47,7 +47,8 @@ static void print(const struct reach_result *r)
 	for (size_t i = 0; i < r->roots.n; i++)
 		printf("root %llx %d %llu %llu\n", (unsigned long long)r->roots.v[i].addr, r->roots.v[i].tid,
 		       (unsigned long long)r->roots.v[i].blocks, (unsigned long long)r->roots.v[i].bytes);
-	printf("registers %s\n", r->registers_missing ? "missing" : r->registers_stopped ? "stopped" : "read");
+	printf("registers %s, but for %llu threads\n", r->registers_missing ? "missing" : r->registers_stopped ? "stopped" : "read",
+	       (unsigned long long)r->n_unread_threads);
 }
 
 int main(int argc, char **argv)

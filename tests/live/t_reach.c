@@ -3,6 +3,7 @@
 #include "lt.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +123,29 @@ static void search_as(struct test *t, const char *how, const char *option, const
 	free(l.v);
 }
 
-TEST(reach_quiet) { search_as(t, "quiet", NULL, NULL, "registers read"); }
+TEST(reach_quiet) { search_as(t, "quiet", NULL, NULL, "registers read, but for 0 threads"); }
+/* A thread that cannot be stopped: it is waited for once, not for long, and the registers of the others count all the same. */
+TEST(reach_quiet_in_part)
+{
+	uint64_t stopped_ms;
+	const char *at;
+	struct child c;
+	struct list l;
+	struct fx f;
+
+	l = start(t, &f, "vfork");
+	run_tool(t, &c, &f, "--no-bpf", NULL);
+	want_lost(t, &l, c.outs.s);
+	want(t, strstr(c.outs.s, "registers stopped, but for 1 threads"), "%s", strstr(c.outs.s, "registers") ?: "nothing of registers");
+	/* a second is what --pause has, each time */
+	at = strstr(c.errs.s, " of CPU, ");
+	while (at && strstr(at + 1, " of CPU, "))
+		at = strstr(at + 1, " of CPU, ");
+	must(t, at && sscanf(at, " of CPU, %" SCNu64, &stopped_ms) == 1, "%s", c.errs.s);
+	want(t, stopped_ms < 1000, "stopped for %" PRIu64 " ms", stopped_ms);
+	fx__quit(t, &f);
+	free(l.v);
+}
 TEST(reach_quiet_stopped) { search_as(t, "quiet", "--no-bpf", NULL, "registers stopped"); }
 TEST_LIMIT(reach_moving, 400) { search_as(t, NULL, NULL, NULL, "registers read"); }
 TEST_LIMIT(reach_moving_stopped, 400) { search_as(t, NULL, "--no-bpf", NULL, "registers stopped"); }

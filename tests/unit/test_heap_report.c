@@ -109,6 +109,39 @@ Test(heap_report, not_looked_at)
 	check("heap-passed-over-80.txt", s, &(struct report_opts){ .width = 80, .top = 1 });
 }
 
+/* Whoever lists blocks alone is told as well why some of them may be pointed to. */
+Test(heap_report, doubts_beside_blocks)
+{
+	static const struct {
+		const char *registers;
+		uint64_t threads;
+		const char *words;
+	} rows[] = {
+		{ "read", 0, NULL },
+		{ "stopped", 0, NULL },
+		{ "read in part", 2, "Registers of 2 threads could not be read, those of the others once:" },
+		{ "not read", 0, "Registers could not be read:" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct snapshot *s = alone(HEAP_SEARCHED);
+		struct snap_unreached *u = &((struct snap_heap *)s->heaps)->unreached;
+		const struct report_opts o = { .width = 120, .views = VIEW_BLOCKS };
+		size_t len;
+		char *text;
+
+		list_blocks(s, 0, 4);
+		u->registers = rows[i].registers;
+		u->unread_threads = rows[i].threads;
+		u->swapped_bytes = 0;
+		text = written(s, &o, &len);
+		cr_expect_eq(!!strstr(text, "Registers"), !!rows[i].words, "%s", text);
+		cr_expect(!rows[i].words || strstr(text, rows[i].words), "%s", text);
+		free(text);
+		snapshot__free(s);
+	}
+}
+
 /* One arena, nothing that is notable, and a program in C. */
 Test(heap_report, quiet)
 {

@@ -440,6 +440,7 @@ static int search_roots(struct chase *h, struct search *s, const struct reach_op
 		err = follow(h->c, s);
 	note->registers_stopped |= r.stopped;
 	note->registers_missing |= r.missing;
+	note->n_unread_threads = MAX(note->n_unread_threads, r.n_unread);
 	roots__done(&r);
 	return interrupted(s, err, e);
 }

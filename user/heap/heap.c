@@ -343,7 +343,11 @@ static void put_reach(struct look *l)
 	u->root_bytes = l->reach.root_bytes;
 	u->swapped_bytes = l->reach.swapped_bytes;
 	u->passed_over_bytes = l->reach.passed_over_bytes;
-	u->registers = l->reach.registers_missing ? "not read" : l->reach.registers_stopped ? "stopped" : "read";
+	u->registers = l->reach.registers_missing   ? "not read" :
+		       l->reach.n_unread_threads   ? "read in part" :
+		       l->reach.registers_stopped ? "stopped" :
+						      "read";
+	u->unread_threads = l->reach.registers_missing ? 0 : l->reach.n_unread_threads;
 }
 
 /* In a trace: of another allocator its blocks are known all the same, as far as they were traced. */

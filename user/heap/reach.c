@@ -60,6 +60,7 @@ static int first_scan(struct search *s, const struct reach_opts *o, struct mark 
 	ret->passed_over_bytes = s->t->passed_over_bytes;
 	ret->registers_stopped = r.stopped;
 	ret->registers_missing = r.missing;
+	ret->n_unread_threads = r.n_unread;
 	ret->crowded = m->crowded;
 	ret->scans = 1;
 	roots__done(&r);

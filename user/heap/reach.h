@@ -54,6 +54,7 @@ struct reach_result {
 	uint64_t swapped_bytes, passed_over_bytes;
 	unsigned int scans;	/* that were made */
 	bool registers_stopped, registers_missing;
+	uint64_t n_unread_threads;	/* registers of all but so many were read; if they are not missing */
 	bool crowded;		/* more pointers than there is memory for: some blocks were taken for reached that may not be */
 	uint64_t n_candidates;	/* after the first scan */
 };

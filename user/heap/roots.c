@@ -299,12 +299,9 @@ static void forget_places(struct target_thread *threads, size_t n)
 static int stop_for_registers(struct roots *r, struct target *t, struct target_thread **ret, size_t *ret_n)
 {
 	_cleanup_err_ struct err why = {};
-	int err = target__pause(t, &why);
+	int err = target__stop_for_registers(t, ret, ret_n, &r->n_unread, &why);
 
-	if (err)
-		return err;
-	err = target__registers(t, ret, ret_n, &why);
-	target__resume(t);
+	t->stop_failed = err || r->n_unread;
 	if (err)
 		return err;
 	r->stopped = true;
@@ -323,8 +320,12 @@ static int read_registers(struct roots *r, struct target *t, const struct reach_
 		err = target__registers(t, ret, ret_n, &why);
 	else
 		err = o->registers ? o->registers(t, ret, ret_n, o->arg, &why) : -ENOSYS;
-	if (err && !o->paused && err != -EINTR && err != -ESRCH)
+	if (err && !o->paused && err != -EINTR && err != -ESRCH) {
+		/* what the first one did not get, the others would not: the scan that tried has said so */
+		if (t->stop_failed)
+			return 0;
 		err = stop_for_registers(r, t, ret, ret_n);
+	}
 	if (err == -EINTR || err == -ESRCH || err == -ENOMEM)
 		return err;
 	r->missing |= err || !*ret_n;
@@ -335,13 +336,15 @@ static int read_registers(struct roots *r, struct target *t, const struct reach_
 
 static int take_registers(struct roots *r, const struct target_thread *threads, size_t n)
 {
+	size_t n_read = 0;
+
 	for (size_t i = 0; i < n; i++) {
-		if (!threads[i].n_regs)
-			r->missing = true;
+		*(threads[i].n_regs ? &n_read : &r->n_unread) += 1;
 		for (uint32_t k = 0; k < MIN(threads[i].n_regs, TARGET_MAX_REGISTERS); k++)
 			if (add_word(r, threads[i].regs[k], threads[i].tid))
 				return -ENOMEM;
 	}
+	r->missing |= n && !n_read;
 	return 0;
 }
 
@@ -528,6 +531,7 @@ int roots__search_moved(struct roots *r, struct search *s, const struct block_in
 	see_words(now.words.v, now.words.n, &f);
 	r->stopped |= now.stopped;
 	r->missing |= now.missing;
+	r->n_unread = MAX(r->n_unread, now.n_unread);
 	roots__done(&now);
 	return err;
 }

@@ -37,7 +37,8 @@ struct roots {
 	size_t n_threads;
 	uint64_t searched_bytes;	/* of memory that was there, by roots__search() */
 	bool stopped;			/* for the registers */
-	bool missing;			/* they could not be read */
+	bool missing;			/* they could not be read, of no thread */
+	size_t n_unread;		/* threads that they could not be read of */
 };
 
 /*

@@ -33,6 +33,7 @@ struct target {
 	/* what was done so far */
 	uint64_t read_bytes, n_reads, swapped_bytes;
 	uint64_t paused_ns;	/* how long it has been stopped in all */
+	bool stop_failed;	/* one for registers: they are not worth another one */
 	uint64_t page_bytes;	/* the kernel's */
 	uint64_t debt_ns;	/* of rest, that the pace asks for */
 	/* page_runs.c's: */
@@ -82,5 +83,7 @@ struct target_thread {
 };
 /* Of a stopped one, by ptrace. *ret is the caller's to free. */
 int target__registers(struct target *t, struct target_thread **ret, size_t *ret_n, struct err *e);
+/* Of one that runs, by a stop of its own, a short one: threads that do not stop within some tens of milliseconds are left out, and counted. */
+int target__stop_for_registers(struct target *t, struct target_thread **ret, size_t *ret_n, size_t *ret_n_unread, struct err *e);
 
 #endif

@@ -3,7 +3,7 @@
  * Owns the stop of a process, by ptrace. A thread of ours does it and nothing else: when it ends, the kernel lets go of
  * everything that it held, also of threads that had not stopped yet, which could not be let go otherwise.
  *
- * What always holds: the stop itself takes no longer than a second. No signal that arrives meanwhile is lost: what a
+ * What always holds: the stop itself takes no longer than a second, and one for registers alone a fraction of that. No signal that arrives meanwhile is lost: what a
  * thread was about to receive is passed on, and as stops are looked at but never taken, the kernel does that
  * for us, should we be killed.
  */
@@ -27,6 +27,8 @@
 #include "util/rights.h"
 
 #define STOP_MAX_NS SECOND_NS
+/* Nobody has asked for a stop to read registers: what has not stopped by then waits for something else. */
+#define REGISTERS_MAX_NS (50 * MS_NS)
 #define POLL_US 50
 
 struct held {
@@ -42,6 +44,8 @@ struct target_stopped {
 	bool decided, let_go;	/* by the keeper; by the others */
 	int result;		/* -errno of the stop */
 	pid_t pid;
+	uint64_t max_ns;	/* for the stop */
+	bool in_part;		/* those that have stopped by then are enough */
 	uint64_t began_ns, ended_ns;
 	struct vec(struct held) threads;
 	struct hash tids;	/* of these */
@@ -101,6 +105,15 @@ static int seize_all(struct target_stopped *s)
 	return r < 0 ? r : n;
 }
 
+static size_t n_stopped(const struct target_stopped *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->threads.n; i++)
+		n += s->threads.v[i].stopped;
+	return n;
+}
+
 /* Are all of them stopped? Those that have ended meanwhile leave. */
 static bool look_at_stops(struct target_stopped *s)
 {
@@ -129,7 +142,7 @@ static bool look_at_stops(struct target_stopped *s)
 
 static int stop_all(struct target_stopped *s)
 {
-	uint64_t until = now_ns() + STOP_MAX_NS;
+	uint64_t until = now_ns() + s->max_ns;
 
 	for (;;) {
 		int n = seize_all(s);
@@ -138,7 +151,7 @@ static int stop_all(struct target_stopped *s)
 			return n;
 		while (!look_at_stops(s)) {
 			if (now_ns() > until)
-				return -ETIMEDOUT;
+				return s->in_part && n_stopped(s) ? 0 : -ETIMEDOUT;
 			usleep(POLL_US);
 		}
 		/* one that was not stopped yet may have made others */
@@ -206,7 +219,8 @@ static void *keep(void *arg)
 	s->began_ns = now_ns();
 	r = stop_all(s);
 	for (size_t i = 0; i < s->threads.n && !r; i++)
-		read_registers(&s->threads.v[i].thread);
+		if (s->threads.v[i].stopped)
+			read_registers(&s->threads.v[i].thread);
 	pthread_mutex_lock(&s->lock);
 	s->result = r;
 	s->decided = true;
@@ -276,7 +290,7 @@ static int start_keeper(struct target_stopped *s)
 	return -err;
 }
 
-int target__pause(struct target *t, struct err *e)
+static int stop(struct target *t, uint64_t max_ns, bool in_part, struct err *e)
 {
 	struct debugger d = debugger__of(t->pid);
 	struct target_stopped *s;
@@ -290,6 +304,8 @@ int target__pause(struct target *t, struct err *e)
 	if (!s)
 		return err_set(e, -ENOMEM, "no memory to stop process %d", (int)t->pid);
 	s->pid = t->pid;
+	s->max_ns = max_ns;
+	s->in_part = in_part;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	r = start_keeper(s);
@@ -310,6 +326,11 @@ int target__pause(struct target *t, struct err *e)
 	return 0;
 }
 
+int target__pause(struct target *t, struct err *e)
+{
+	return stop(t, STOP_MAX_NS, false, e);
+}
+
 void target__resume(struct target *t)
 {
 	if (!t->stopped)
@@ -327,7 +348,7 @@ int target__pause_later(struct target *t, uint64_t ns, struct err *e)
 
 int target__registers(struct target *t, struct target_thread **ret, size_t *ret_n, struct err *e)
 {
-	size_t n = t->stopped ? t->stopped->threads.n : 0;
+	size_t n = t->stopped ? n_stopped(t->stopped) : 0, at = 0;
 	struct target_thread *all;
 
 	if (!n)
@@ -335,9 +356,23 @@ int target__registers(struct target *t, struct target_thread **ret, size_t *ret_
 	all = calloc(n, sizeof(*all));
 	if (!all)
 		return err_set(e, -ENOMEM, "no memory for the registers of process %d", (int)t->pid);
-	for (size_t i = 0; i < n; i++)
-		all[i] = t->stopped->threads.v[i].thread;
+	for (size_t i = 0; i < t->stopped->threads.n; i++)
+		if (t->stopped->threads.v[i].stopped)
+			all[at++] = t->stopped->threads.v[i].thread;
 	*ret = all;
 	*ret_n = n;
 	return 0;
+}
+
+int target__stop_for_registers(struct target *t, struct target_thread **ret, size_t *ret_n, size_t *ret_n_unread, struct err *e)
+{
+	int err = stop(t, REGISTERS_MAX_NS, true, e);
+
+	if (err)
+		return err;
+	err = target__registers(t, ret, ret_n, e);
+	if (!err)
+		*ret_n_unread = t->stopped->threads.n - *ret_n;
+	target__resume(t);
+	return err;
 }

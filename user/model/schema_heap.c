@@ -61,6 +61,7 @@ static const struct field unreached_fields_rows[] = {
 	ROW("swapped_bytes", FIELD_U64, AT(snap_unreached, swapped_bytes)),
 	ROW("passed_over_bytes", FIELD_U64, AT(snap_unreached, passed_over_bytes)),
 	ROW("registers", FIELD_STR, AT(snap_unreached, registers)),
+	ROW("unread_threads", FIELD_U64, AT(snap_unreached, unread_threads), .empty = EMPTY_IS_ABSENT),
 };
 FIELDS(unreached_fields);
 

@@ -59,7 +59,8 @@ struct snap_unreached {
 	uint64_t root_bytes;		/* memory that was searched for pointers beside the heap */
 	uint64_t swapped_bytes;		/* not searched: it is on the disk, and pointers there are not known */
 	uint64_t passed_over_bytes;	/* not searched: too much address space for a kernel before 6.7 */
-	const char *registers;		/* "read" without a stop, "stopped" for it, "not read" */
+	const char *registers;		/* "read" without a stop, "stopped" for it, "read in part", "not read" */
+	uint64_t unread_threads;	/* registers of these were not read; 0: of all of them, or of none */
 };
 
 /* From where blocks are first reached. */

@@ -77,6 +77,41 @@ static void free_sentence(struct report *r, const struct snap_heap *h)
 	para__end(&r->para);
 }
 
+static bool misses_registers(const struct snap_unreached *u)
+{
+	return u->registers && !strcmp(u->registers, "not read");
+}
+
+/* What may be among those that no pointer was found to. */
+static void search_doubts(struct report *r, const struct snap_unreached *u)
+{
+	char a[FMT_MAX];
+
+	if (!u->blocks)
+		return;
+	if (u->swapped_bytes)
+		para__words(&r->para, "%s that are swapped out were not searched: what only these point to may be among them.", fmt_bytes(a, u->swapped_bytes));
+	if (u->passed_over_bytes)
+		para__words(&r->para, "%s of address space was not searched, which is too much for a kernel before 6.7: what only that points to may be among them.",
+			    fmt_bytes(a, u->passed_over_bytes));
+	if (u->unread_threads)
+		para__words(&r->para, "Registers of %s thread%s could not be read, those of the others once: a block that only a register points to may be among them.",
+			    fmt_exact(a, u->unread_threads), plural(u->unread_threads));
+	else if (misses_registers(u))
+		para__words(&r->para, "Registers could not be read: a block that only a register points to may be among them.");
+}
+
+void report__search_doubts(struct report *r, const struct snap_heap *h)
+{
+	const struct snap_unreached *u = &h->unreached;
+
+	if (!u->blocks || (!u->swapped_bytes && !u->passed_over_bytes && !u->unread_threads && !misses_registers(u)))
+		return;
+	para__begin(&r->para, "", 0);
+	search_doubts(r, u);
+	para__end(&r->para);
+}
+
 static void unreached_sentence(struct report *r, const struct snap_heap *h, const char *who)
 {
 	const struct snap_unreached *u = &h->unreached;
@@ -100,13 +135,7 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 		para__words(&r->para, "Which call stacks they are from is not known: the trace records but a part of the blocks.");
 	if (h->refused && u->scans)
 		para__words(&r->para, "Of the blocks that were traced alone: others of %s are not known.", h->allocator ? h->allocator : "this allocator");
-	if (u->swapped_bytes && u->blocks)
-		para__words(&r->para, "%s that are swapped out were not searched: what only these point to may be among them.", fmt_bytes(a, u->swapped_bytes));
-	if (u->passed_over_bytes && u->blocks)
-		para__words(&r->para, "%s of address space was not searched, which is too much for a kernel before 6.7: what only that points to may be among them.",
-			    fmt_bytes(a, u->passed_over_bytes));
-	if (u->registers && !strcmp(u->registers, "not read") && u->blocks)
-		para__words(&r->para, "Registers could not be read: a block that only a register points to may be among them.");
+	search_doubts(r, u);
 	para__end(&r->para);
 }
 
@@ -275,7 +304,8 @@ static void doubt_lines(struct report *r, const struct snap_heap *h)
 
 	if (h->unsure_blocks) {
 		para__begin(&r->para, "unsure", LABEL_WIDTH);
-		if (h->paused_ns && strcmp(h->unreached.registers ?: "", "stopped"))
+		/* --pause reads registers, too; without it, a stop may have been for these alone */
+		if (h->paused_ns && !strcmp(h->unreached.registers ?: "read", "read"))
 			para__words(&r->para, "threads were within malloc or free at each stop, or not all of it could be read: at most %s block%s may be wrong",
 				    fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
 		else

@@ -413,6 +413,8 @@ static int one_list(struct report *r, const struct snap_heap *h)
 		report__line(r, "BLOCKS: %s", r->s->hidden.by ? "none is left of those that were listed" : "none is in use");
 	else
 		report__line(r, "BLOCKS%s (%s)", order_of(h), fmt_of(of, n, h->n_list_of));
+	if (!(r->views & VIEW_HEAP) && !r->o->brief)
+		report__search_doubts(r, h);
 	return n ? write_table(r, &block_table, rows, n) : 0;
 }
 

@@ -127,6 +127,8 @@ int report__between(struct report *r);
 int report__heaps(struct report *r);
 int report__blocks(struct report *r);
 void report__heap_lines(struct report *r, const struct snap_heap *h);
+/* Beside blocks that no pointer was found to, where their sentence is not: why some of them may be pointed to. */
+void report__search_doubts(struct report *r, const struct snap_heap *h);
 /* On one screen of a trace, what is worth knowing of heaps before the sites. */
 int report__heap_sentences(struct report *r);
 /* Those that have most to tell first; the caller's. NULL: no memory. */
