@@ -14,8 +14,9 @@ struct mt_registers {
 	__u32 unused;
 	__u64 switches;		/* how often it has left a processor */
 	__u64 sp, tp;
+	__u64 signal_stack;	/* sigaltstack: where it begins; 0: it has none */
 	__u64 v[MT_MAX_REGISTERS];	/* those that may hold a pointer, sp among them */
 };
-_Static_assert(sizeof(struct mt_registers) == 40 + 8 * MT_MAX_REGISTERS, "both sides know it");
+_Static_assert(sizeof(struct mt_registers) == 48 + 8 * MT_MAX_REGISTERS, "both sides know it");
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * The registers of all threads of a process, without a stop: what is read of the iterator are struct mt_registers. A
+ * The registers of all threads of a process, and their stacks for signals, without a stop: what is read of the iterator are struct mt_registers. A
  * thread that is in the kernel left them there; of one that runs they are those of when it was last interrupted.
  * An object of its own, so that a look at a heap needs none of the tables of a trace.
  */
@@ -34,6 +34,7 @@ int tell_registers(struct bpf_iter__task *ctx)
 	r.switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
 	r.n = arch_user_registers(r.v, (const void *)bpf_task_pt_regs(task));
 	r.tp = arch_thread_pointer(task);
+	r.signal_stack = BPF_CORE_READ(task, sas_ss_sp);
 	if (r.n)
 		r.sp = r.v[(r.n - 1) % MT_MAX_REGISTERS];
 	r.running = !bpf_core_field_exists(task->on_cpu) || BPF_CORE_READ(task, on_cpu);

@@ -309,6 +309,21 @@ static int stop_for_registers(struct roots *r, struct target *t, struct target_t
 	return 0;
 }
 
+/* Of a stopped process registers are known by ptrace, and these are not. */
+static int take_signal_stacks(struct roots *r, struct target *t, const struct reach_opts *o)
+{
+	_cleanup_free_ struct target_thread *threads = NULL;
+	_cleanup_err_ struct err why = {};
+	size_t n = 0;
+
+	if (!o->registers || o->registers(t, &threads, &n, o->arg, &why))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (add_word(r, threads[i].signal_stack, threads[i].tid))
+			return -ENOMEM;
+	return 0;
+}
+
 static int read_registers(struct roots *r, struct target *t, const struct reach_opts *o, struct target_thread **ret, size_t *ret_n)
 {
 	_cleanup_err_ struct err why = {};
@@ -317,7 +332,7 @@ static int read_registers(struct roots *r, struct target *t, const struct reach_
 	*ret = NULL;
 	*ret_n = 0;
 	if (o->paused)
-		err = target__registers(t, ret, ret_n, &why);
+		err = target__registers(t, ret, ret_n, &why) ?: take_signal_stacks(r, t, o);
 	else
 		err = o->registers ? o->registers(t, ret, ret_n, o->arg, &why) : -ENOSYS;
 	if (err && !o->paused && err != -EINTR && err != -ESRCH) {
@@ -339,6 +354,8 @@ static int take_registers(struct roots *r, const struct target_thread *threads, 
 	size_t n_read = 0;
 
 	for (size_t i = 0; i < n; i++) {
+		if (add_word(r, threads[i].signal_stack, threads[i].tid))
+			return -ENOMEM;
 		*(threads[i].n_regs ? &n_read : &r->n_unread) += 1;
 		for (uint32_t k = 0; k < MIN(threads[i].n_regs, TARGET_MAX_REGISTERS); k++)
 			if (add_word(r, threads[i].regs[k], threads[i].tid))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
 /*
  * Where pointers to blocks may lie outside of the heap: memory that can be or was written (data of modules, anonymous and shared
- * mappings, stacks with thread-local storage above them), registers, and what the kernel keeps for a process (epoll, timers).
+ * mappings, stacks with thread-local storage above them), registers, and what the kernel keeps for a process (epoll, timers, stacks for signals).
  *
  * A stack is read from its thread's stack pointer on: what lies below was left by calls that have returned, and would keep lost
  * blocks alive. That holds only as long as the thread sleeps, so the part below is kept apart, and

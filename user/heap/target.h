@@ -79,6 +79,7 @@ struct target_thread {
 	int64_t syscall;	/* in which it is, or that has just returned; NO_SYSCALL: in none */
 	uint64_t regs[TARGET_MAX_REGISTERS];
 	uint32_t n_regs;	/* 0: they could not be read */
+	uint64_t signal_stack;	/* the kernel's pointer to one that sigaltstack() was given; 0: none, or not known, as ptrace does not tell it */
 	uint64_t switches;	/* how often it has left a processor; with sp, which is 0 of a thread that runs, tells whether it ran */
 };
 /* Of a stopped one, by ptrace. *ret is the caller's to free. */

@@ -88,6 +88,7 @@ static void take(struct target_thread *to, const struct mt_registers *r)
 		.tp = r->tp,
 		.n_regs = MIN(r->n, MT_MAX_REGISTERS),
 		.switches = r->switches,
+		.signal_stack = r->signal_stack,
 	};
 	memcpy(to->regs, r->v, to->n_regs * sizeof(*r->v));
 }

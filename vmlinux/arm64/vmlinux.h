@@ -53,6 +53,7 @@ struct task_struct {
 	char comm[16];
 	struct css_set *cgroups;
 	struct signal_struct *signal;
+	long unsigned int sas_ss_sp;
 	struct uprobe_task *utask;
 };
 
