@@ -14,7 +14,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Threads of the kernel that work for a process (io_uring's): they have no registers of its. */
+/* A first thread that has ended stays for as long as there are others, without memory. Threads of the kernel that work for a process (io_uring's): they have no registers of its. */
 #define OF_KERNEL 0x10
 
 /* The process, as the reader sees it. */
@@ -28,7 +28,7 @@ int tell_registers(struct bpf_iter__task *ctx)
 	struct mt_registers r = {};
 
 	if (!task || upid_at(BPF_CORE_READ(task, group_leader, thread_pid), level).nr != only_pid ||
-	    BPF_CORE_READ(task, flags) & OF_KERNEL)
+	    BPF_CORE_READ(task, flags) & OF_KERNEL || !BPF_CORE_READ(task, mm))
 		return 0;
 	r.tid = upid_at(BPF_CORE_READ(task, thread_pid), level).nr;
 	r.switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);

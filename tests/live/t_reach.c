@@ -148,6 +148,7 @@ TEST(reach_quiet_in_part)
 }
 TEST(reach_signal_stack) { search_as(t, "signals", NULL, NULL, "registers read, but for 0 threads"); }
 TEST(reach_signal_stack_paused) { search_as(t, "signals", "--pause", NULL, "registers read, but for 0 threads"); }
+TEST(reach_headless) { search_as(t, "headless", NULL, NULL, "registers read, but for 0 threads"); }
 TEST(reach_quiet_stopped) { search_as(t, "quiet", "--no-bpf", NULL, "registers stopped"); }
 TEST_LIMIT(reach_moving, 400) { search_as(t, NULL, NULL, NULL, "registers read"); }
 TEST_LIMIT(reach_moving_stopped, 400) { search_as(t, NULL, "--no-bpf", NULL, "registers stopped"); }
