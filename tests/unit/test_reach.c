@@ -48,14 +48,17 @@ Test(roots, mappings)
 			      "60000-61000 rw-s 00000000 00:05 3 /dev/shm/x\n"
 			      "62000-63000 r--p 00000000 00:00 0 \n"
 			      "64000-65000 ---p 00000000 00:00 0 \n"
+			      "66000-67000 r-xp 00000000 00:00 0 \n"
 			      "70000-72000 rw-p 00000000 00:00 0 \n"
 			      "80000-81000 rw-p 00000000 00:00 0 [stack]\n"
-			      "90000-91000 r--p 00000000 00:00 0 [vvar]\n",
+			      "90000-91000 r--p 00000000 00:00 0 [vvar]\n"
+			      "91000-92000 r-xp 00000000 00:00 0 [vdso]\n",
 			      NULL, 0, heap, ARRAY_SIZE(heap));
 	static const struct root_range want[] = {
 		{ 0x14000, 0x15000, AREA_MODULE, 0 }, { 0x15000, 0x16000, AREA_MODULE, 0 }, { 0x16000, 0x18000, AREA_MODULE, 0 },
 		{ 0x2f000, 0x30000, AREA_MAPPING, 0 }, { 0x38000, 0x39000, AREA_MAPPING, 0 }, { 0x3a000, 0x40000, AREA_MAPPING, 0 },
-		{ 0x60000, 0x61000, AREA_MAPPING, 0 }, { 0x62000, 0x63000, AREA_MAPPING, 0 }, { 0x71000, 0x72000, AREA_MAPPING, 0 },
+		{ 0x60000, 0x61000, AREA_MAPPING, 0 }, { 0x62000, 0x63000, AREA_MAPPING, 0 },
+		{ 0x66000, 0x67000, AREA_MAPPING, 0 }, { 0x71000, 0x72000, AREA_MAPPING, 0 },
 		{ 0x80000, 0x81000, AREA_STACK, 0 },
 	};
 

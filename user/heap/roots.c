@@ -40,12 +40,12 @@ static bool is_kernels(const struct mapping *m)
 	return !strncmp(m->path, "[v", 2) || !strcmp(m->path, "[uprobes]");
 }
 
-/* Memory without a file that was made read-only may have been filled before. */
+/* Memory without a file that was made read-only, or is code that was made at run time, may have been filled before. */
 static bool is_root(const struct maps *maps, size_t i)
 {
 	const struct mapping *m = &maps->v[i];
 
-	return m->read && !is_kernels(m) && (m->write || is_relro(maps, i) || (!m->ino && !m->exec));
+	return m->read && !is_kernels(m) && (m->write || is_relro(maps, i) || !m->ino);
 }
 
 /* Mappings of one file, side by side: [start, end). */
