@@ -183,8 +183,11 @@ TEST(reach_roots)
 /* The same as users see it: sums, and who holds what. */
 TEST(reach_command)
 {
+	static const struct {
+		const char *name;
+		uint64_t blocks;
+	} held[] = { { "lists", 4 * 16 * (15000 / 16) }, { "(the kernel: epoll)", 100 }, { "(the kernel: timers)", 10 } };
 	json_t *root, *heap, *holder;
-	bool seen = false;
 	struct list l;
 	struct mt m;
 	struct fx f;
@@ -197,10 +200,14 @@ TEST(reach_command)
 	want_eq(t, "unreached blocks", l.n_lost, ju64(t, heap, "unreached.blocks"));
 	want_eq(t, "of these direct", 1000 + 100 + 25 + 25 + 200, ju64(t, heap, "unreached.direct_blocks"));
 	want(t, !strcmp(jstr(heap, "unreached.registers"), "read"), "registers: %s", jstr(heap, "unreached.registers"));
-	json_array_foreach(jget(heap, "roots"), i, holder)
-		if (!strcmp(jstr(holder, "name"), "lists") && (seen = true))
-			want_u64(t, holder, "blocks", 4 * 16 * (15000 / 16));
-	want(t, seen, "nobody holds the lists");
+	for (size_t k = 0; k < sizeof(held) / sizeof(*held); k++) {
+		bool seen = false;
+
+		json_array_foreach(jget(heap, "roots"), i, holder)
+			if (!strcmp(jstr(holder, "name"), held[k].name) && (seen = true))
+				want_u64(t, holder, "blocks", held[k].blocks);
+		want(t, seen, "nothing is held by %s", held[k].name);
+	}
 	fx__quit(t, &f);
 	free(l.v);
 }

@@ -142,13 +142,13 @@ Test(roots, kept)
 				       "pos:\t0\nflags:\t02\ntfd:        5 events:       19 data:     ffffa0001234  pos:0 ino:61af sdev:7\n"
 				       "tfd:        6 events:       19 data:                7  pos:0 ino:61af sdev:7\n"
 				       "tfd: 7 events: 0 data: 0\ndata:",
-				       "data:"),
+				       "data:", KEPT_FOR_EPOLL),
 		     0);
 	cr_assert_eq(r.words.n, 2);
 	cr_assert_eq(r.words.v[0].value, 0xffffa0001234);
 	cr_assert_eq(r.words.v[1].value, 7);
 	roots__done(&r);
-	cr_assert_eq(roots__parse_kept(&r, "ID: 0\nsignal: 60/00007fff86e452a8\nnotify: signal/pid.2634\nClockID: 0\n", "/"), 0);
+	cr_assert_eq(roots__parse_kept(&r, "ID: 0\nsignal: 60/00007fff86e452a8\nnotify: signal/pid.2634\nClockID: 0\n", "/", KEPT_FOR_TIMER), 0);
 	cr_assert_eq(r.words.n, 1);
 	cr_assert_eq(r.words.v[0].value, 0x7fff86e452a8);
 	roots__done(&r);

@@ -8,6 +8,7 @@
 
 #include "elf/demangle.h"
 #include "heap/parts_inner.h"
+#include "heap/reach.h"
 #include "util/sorted.h"
 
 int part_spans__add(struct part_spans *to, const struct target *t, uint64_t start, uint64_t end, enum span_is is, size_t of)
@@ -178,8 +179,8 @@ void parts__name_root(struct parts *p, uint64_t addr, int tid, struct snap_root 
 	const struct thread_stack *t;
 
 	if (!addr) {
-		*ret = tid ? (struct snap_root){ .kind = ROOT_THREAD, .name = thread_name(p, tid) } :
-			     (struct snap_root){ .kind = ROOT_MAPPING, .name = "(the kernel: epoll)" };
+		*ret = tid > 0 ? (struct snap_root){ .kind = ROOT_THREAD, .name = thread_name(p, tid) } :
+				 (struct snap_root){ .kind = ROOT_MAPPING, .name = tid == KEPT_FOR_TIMER ? "(the kernel: timers)" : "(the kernel: epoll)" };
 		return;
 	}
 	if (addr >= p->stacks.first_tls_start && addr < p->stacks.first_tls_end) {

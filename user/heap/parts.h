@@ -22,7 +22,7 @@ void parts__free(struct parts *p);
  */
 int parts__fill(struct parts *p, const struct census *c, struct snapshot *s, struct snap_heap *h, struct err *e);
 /*
- * Whose is the memory at addr? Of a variable, its name and module; of a stack or thread-local storage, the thread's name.
+ * Whose is the memory at addr? addr and tid are those of struct reach_root. Of a variable, its name and module; of a stack or thread-local storage, the thread's name.
  * blocks and bytes of ret are 0. Strings live as long as p.
  */
 void parts__name_root(struct parts *p, uint64_t addr, int tid, struct snap_root *ret);

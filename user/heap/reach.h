@@ -2,7 +2,7 @@
 /*
  * Which blocks does a pointer reach? Conservative: any word that could be an address of a block, or of
  * its inside, is one. Roots are all memory that is written to and is not the heap, the stacks, registers
- * and what the kernel keeps (epoll). The process is not stopped, so one scan proves nothing: what moved
+ * and what the kernel keeps. The process is not stopped, so one scan proves nothing: what moved
  * while it was read looks lost. docs/HEAP-INTERNALS.md has the rule by which several scans settle it.
  */
 #ifndef MT_REACH_H
@@ -10,12 +10,15 @@
 
 #include "heap/census.h"
 
+/* In place of a thread, of words that lie in no memory of the process: the kernel keeps them, for these. */
+enum root_keeper { KEPT_FOR_TIMER = -1, KEPT_FOR_EPOLL = 0 };
+
 enum reach { REACHED, UNREACHED, UNREACHED_INDIRECT };
 
 /* Where pointers that lie outside of the heap were found. */
 struct reach_root {
 	uint64_t addr;		/* of the word; 0: of a register, or the kernel's */
-	int tid;		/* of a register; else 0 */
+	int tid;		/* of a register; of what is the kernel's: enum root_keeper; else 0 */
 	uint64_t blocks, bytes;	/* first reached from it */
 };
 

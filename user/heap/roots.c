@@ -219,7 +219,7 @@ static int add_word(struct roots *r, uint64_t value, int tid)
 	return 0;
 }
 
-int roots__parse_kept(struct roots *r, const char *text, const char *key)
+int roots__parse_kept(struct roots *r, const char *text, const char *key, enum root_keeper keeper)
 {
 	for (const char *p = text; (p = strstr(p, key)) && r->words.n < MAX_KEPT;) {
 		uint64_t value = 0;
@@ -229,20 +229,20 @@ int roots__parse_kept(struct roots *r, const char *text, const char *key)
 			;
 		for (; (digit = *p >= '0' && *p <= '9' ? *p - '0' : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10 : -1) >= 0; p++)
 			value = value << 4 | (unsigned int)digit;
-		if (add_word(r, value, 0))
+		if (add_word(r, value, keeper))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static void take_kept(struct roots *r, const char *path, const char *key)
+static void take_kept(struct roots *r, const char *path, const char *key, enum root_keeper keeper)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t len;
 
 	/* without them a scan still says what memory holds */
 	if (!read_small_file(path, &text, &len))
-		roots__parse_kept(r, text, key);
+		roots__parse_kept(r, text, key, keeper);
 }
 
 /* An epoll hands back what it was given: often the only pointer to a connection that waits. */
@@ -265,7 +265,7 @@ static void take_epolls(struct roots *r, pid_t pid)
 		if (strcmp(link, "anon_inode:[eventpoll]"))
 			continue;
 		snprintf(name, sizeof(name), "/proc/%d/fdinfo/%s", pid, d->d_name);
-		take_kept(r, name, "data:");
+		take_kept(r, name, "data:", KEPT_FOR_EPOLL);
 	}
 	if (dir)
 		closedir(dir);
@@ -277,7 +277,7 @@ static void take_timers(struct roots *r, pid_t pid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/timers", pid);
-	take_kept(r, path, "/");
+	take_kept(r, path, "/", KEPT_FOR_TIMER);
 }
 
 /* ---- registers */

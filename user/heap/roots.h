@@ -25,7 +25,7 @@ struct root_range {
 
 struct root_word {
 	uint64_t value;
-	int tid;		/* of a register; 0: the kernel's */
+	int tid;		/* of a register; else enum root_keeper */
 };
 
 struct roots {
@@ -72,6 +72,6 @@ uint64_t roots__bytes(const struct roots *r);	/* there or not */
 /* Which parts of the mappings are roots. threads: whose stacks and stack pointers are known. */
 int roots__ranges(struct roots *r, const struct maps *maps, const struct census *c, struct err *e);
 /* The data of each descriptor, from the text of an epoll's fdinfo; or a timer's, from /proc/PID/timers. */
-int roots__parse_kept(struct roots *r, const char *text, const char *key);
+int roots__parse_kept(struct roots *r, const char *text, const char *key, enum root_keeper keeper);
 
 #endif
