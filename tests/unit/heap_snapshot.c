@@ -195,6 +195,7 @@ static void fill_census(struct snapshot *s, struct snap_heap *h, unsigned int fl
 		return;
 	fill_unreached(s, h, flags & HEAP_QUIET);
 	fill_sites(s, h, flags & HEAP_QUIET);
+	h->roots_known = true;
 	h->roots = roots;
 	h->n_roots = ARRAY_SIZE(roots);
 	if (flags & HEAP_OLDER && !(flags & HEAP_QUIET)) {

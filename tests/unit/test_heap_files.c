@@ -93,8 +93,31 @@ Test(heap_files, looks)
 	golden__check("heap-refused.json", refused, len);
 	/* the rest of resident memory alone: no figure of the heap */
 	cr_expect(strstr(refused, "\"in_use\": null") && strstr(refused, "\"free\": null") && strstr(refused, "\"mapped_bytes\": null") &&
-		  strstr(refused, "\"unreached\": null"), "%.400s", refused);
+		  strstr(refused, "\"unreached\": null") && strstr(refused, "\"roots\": null"), "%.400s", refused);
 	snapshot__free(s);
+}
+
+/* Through what blocks are held: that nobody asked is not that nothing holds them. */
+Test(heap_files, roots_or_null)
+{
+	static const struct {
+		bool known;
+		const char *words;
+	} rows[] = { { false, "\"roots\": null," }, { true, "\"roots\": []," } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct snapshot *s = sample__heap_alone(HEAP_SEARCHED);
+		struct snap_heap *h = (struct snap_heap *)s->heaps;
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+
+		h->n_roots = 0;
+		h->roots_known = rows[i].known;
+		snapshot__set_heaps(s, s->heaps, s->n_heaps);
+		text = written__as(s, "json", NULL, &len);
+		cr_expect(strstr(text, rows[i].words), "%s", text);
+		check_same(s);
+	}
 }
 
 /* A file with no more than the contract's keys. */

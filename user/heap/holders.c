@@ -126,6 +126,7 @@ void holders__put(const struct holders *h, struct snapshot *s, struct snap_heap 
 
 	for (size_t i = 0; i < n; i++)
 		v[i] = *snap_root__copy(s, &h->v.v[i]);
+	to->roots_known = true;
 	to->roots = v;
 	to->n_roots = n;
 }

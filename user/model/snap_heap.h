@@ -136,7 +136,8 @@ struct snap_heap {
 	const struct snap_type *types;		/* the most bytes first */
 	size_t n_types;
 	struct snap_unreached unreached;
-	const struct snap_root *roots;		/* --roots; the most bytes first */
+	bool roots_known;			/* --roots */
+	const struct snap_root *roots;		/* the most bytes first */
 	size_t n_roots;
 	const struct snap_part *parts;		/* of resident memory; by kind, the most resident first */
 	size_t n_parts;

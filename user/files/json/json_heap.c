@@ -137,7 +137,10 @@ static void heap(struct json *j, const struct snapshot *s, const struct snap_hea
 	older(j, h, known);
 	unreached(j, h, known);
 	json__line(j, 6);
-	json__array_of(j, "roots", 8, &root_fields, h->roots, h->n_roots, sizeof(*h->roots), known);
+	if (h->roots_known)
+		json__array_of(j, "roots", 8, &root_fields, h->roots, h->n_roots, sizeof(*h->roots), known);
+	else
+		json__null(j, "roots");
 	json__line(j, 6);
 	parts(j, h, known, frames);
 	if (h->n_list) {

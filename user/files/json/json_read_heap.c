@@ -160,6 +160,7 @@ static int read_heap(struct reader *r, json_t *from, void *row)
 		  read_unreached(r, from, &h->unreached) ?: READ_ROWS(r, from, "roots", &root_fields, &h->roots, &h->n_roots) ?:
 		  read_parts(r, from, h) ?: read_blocks(r, from, h);
 
+	h->roots_known = is_there(json_object_get(from, "roots"));
 	if (!err)
 		NAMED(h->roots, h->n_roots);
 	return err;

@@ -58,7 +58,7 @@ const heapTables = (() => {
 	}
 
 	function roots(h) {
-		return {name: "Held through", rows: () => h.roots, sort: 0, empty: "Nothing is reached.", filter: (matches) => (r) => [r.kind, r.name, r.module].some((s) => s && matches(s)), columns: [
+		return {name: "Held through", rows: () => h.roots || [], sort: 0, empty: "Nothing is reached.", filter: (matches) => (r) => [r.kind, r.name, r.module].some((s) => s && matches(s)), columns: [
 			num("Bytes", (r) => r.bytes, bytes), part("Share", (r) => r.bytes, h.in_use ? h.in_use.bytes : 0), num("Blocks", (r) => r.blocks, exact), word("Through", (r) => r.kind),
 			{label: "Name", title: "From where blocks are first reached", kind: "text", wide: true, of: (r) => r.name || "", show: (r) => el("span", {class: "name mono"}, r.name || "–", r.module ? el("span", {class: "quiet small name"}, " " + basename(r.module)) : null)}]};
 	}
