@@ -228,6 +228,21 @@ TEST(heap_command_other_allocator)
 	fx__quit(t, &f);
 }
 
+/* Of several of a name: nothing is advised that it would refuse. */
+TEST(heap_command_ambiguous)
+{
+	struct fx f, other;
+	struct mt m;
+
+	fx__start(t, &f, "heaptrace", NULL);
+	fx__start(t, &other, "heaptrace", NULL);
+	want_eq(t, "exit", 2, mt__run(t, &m, "heap", "heaptrace", NULL));
+	want(t, strstr(m.c.errs.s, "processes are called so; name those that are meant by their pids:") && strstr(m.c.errs.s, pid_arg(f.c.pid)), "%s", m.c.errs.s);
+	want(t, !strstr(m.c.errs.s, "--comm"), "%s", m.c.errs.s);
+	fx__quit(t, &f);
+	fx__quit(t, &other);
+}
+
 TEST(heap_command_refusals)
 {
 	struct mt m;
@@ -236,6 +251,7 @@ TEST(heap_command_refusals)
 	want(t, strstr(m.c.errs.s, "usage: malloctrace heap"), "%s", m.c.errs.s);
 	want_eq(t, "no such process", 1, mt__run(t, &m, "heap", "4194303", NULL));
 	want_eq(t, "no such name", 1, mt__run(t, &m, "heap", "no-process-is-called-so", NULL));
+	want(t, !strstr(m.c.errs.s, "--comm"), "%s", m.c.errs.s);
 	want_eq(t, "a file that cannot be written", 1, mt__run(t, &m, "heap", "1", "-o", "/nowhere/x.json", NULL));
 	want(t, strstr(m.c.errs.s, "/nowhere"), "%s", m.c.errs.s);
 }

@@ -13,7 +13,7 @@
  *	nginx: 3 processes are called so; name one, or all of them with --comm 'nginx':
  *	   1432  3d04h    9.1 MiB  nginx: master process /usr/sbin/nginx
  */
-static int list(const char *name, const struct nameds *v, struct err *e)
+static int list(const char *name, const struct nameds *v, bool takes_comm, struct err *e)
 {
 	_cleanup_free_ char *text = NULL;
 	bool all_by_comm = true;
@@ -33,7 +33,7 @@ static int list(const char *name, const struct nameds *v, struct err *e)
 		fprintf(out, "\n  and %zu more", v->n - LISTED);
 	if (fclose(out))
 		return err_set(e, -ENOMEM, "out of memory");
-	if (!all_by_comm || strpbrk(name, "*?[\\'"))
+	if (!takes_comm || !all_by_comm || strpbrk(name, "*?[\\'"))
 		return err_set(e, -EINVAL, "-p %s: %zu processes are called so; name those that are meant by their pids:%s", name, v->n, text);
 	return err_set(e, -EINVAL, "-p %s: %zu processes are called so; name one by its pid, or all of them with --comm '%s':%s",
 		       name, v->n, name, text);
@@ -53,26 +53,30 @@ static int add(struct opts *o, pid_t pid, struct err *e)
 	return 0;
 }
 
-static int nobody(const char *name, struct err *e)
+static int nobody(const char *name, bool takes_comm, struct err *e)
 {
 	_cleanup_free_ char *near = nameds__near(name);
 
 	if (near)
 		return err_set(e, -ESRCH, "no process is called '%s'; did you mean %s?", name, near);
+	if (!takes_comm)
+		return err_set(e, -ESRCH, "no process is called '%s'", name);
 	return err_set(e, -ESRCH, "no process is called '%s'; malloctrace --comm '%s' waits for one to start", name, name);
 }
 
 static int find(struct opts *o, const char *name, struct err *e)
 {
+	/* a look is at what is there: it waits for nobody */
+	bool takes_comm = o->command != CMD_HEAP;
 	struct nameds v = {};
 	int err = nameds__find(name, &v);
 
 	if (err)
 		err = err_set(e, err, "-p %s: cannot search /proc: %s", name, strerror(-err));
 	else if (!v.n)
-		err = nobody(name, e);
+		err = nobody(name, takes_comm, e);
 	else
-		err = v.n > 1 ? list(name, &v, e) : add(o, v.v[0].pid, e);
+		err = v.n > 1 ? list(name, &v, takes_comm, e) : add(o, v.v[0].pid, e);
 	nameds__done(&v);
 	return err;
 }
