@@ -167,8 +167,8 @@ Test(heap_report, in_pieces)
 	size_t len;
 
 	((struct snap_heap *)s->heaps)->trimmable_bytes = 300 * 1024;
-	text = written(s, &(struct report_opts){ .width = 80 }, &len);
-	cr_expect(strstr(text, "lies in pieces between blocks in use: malloc_trim would return only 300.0 KiB."), "%s", text);
+	text = written(s, &(struct report_opts){ .width = 200 }, &len);
+	cr_expect(strstr(text, "lies in pieces between blocks in use: malloc_trim(0), called by the program, would return only 300.0 KiB."), "%s", text);
 	snapshot__free(s);
 }
 
@@ -226,7 +226,7 @@ Test(heap_report, claims_no_more_than_is_known)
 		text = written(s, &(struct report_opts){ .width = 80 }, &len);
 		cr_expect_null(strstr(text, "proven"));
 		cr_expect_null(strstr(text, "proof"));
-		cr_expect_eq(!strstr(text, "No pointer found in 3 scans: "), (flags & (HEAP_SEARCHED | HEAP_QUIET | HEAP_REFUSED)) != HEAP_SEARCHED, "%s", text);
+		cr_expect_eq(!strstr(text, "Probably leaked, no pointer found in 3 scans: "), (flags & (HEAP_SEARCHED | HEAP_QUIET | HEAP_REFUSED)) != HEAP_SEARCHED, "%s", text);
 		cr_expect_eq(!!strstr(text, "A pointer was found to every block (3 scans)."), (flags & (HEAP_SEARCHED | HEAP_QUIET | HEAP_REFUSED)) == (HEAP_SEARCHED | HEAP_QUIET),
 			     "%s", text);
 		if (flags & HEAP_REFUSED)
@@ -322,6 +322,77 @@ Test(heap_report, parts_of_types)
 	snapshot__free(s);
 }
 
+/* What is direct is told apart from what hangs on it, in words that hold for one and for many. */
+Test(heap_report, direct_and_indirect)
+{
+	static const struct {
+		uint64_t blocks, direct;
+		const char *want;
+	} cases[] = {
+		{ 1, 1, "Probably leaked, no pointer found in 3 scans: 1 block, 264 B.\n" },
+		{ 2, 1, "Probably leaked, no pointer found in 3 scans: 2 blocks, 528 B. 1 is direct: nothing points to it. The other one is indirect: only leaked blocks point to it.\n" },
+		{ 9, 4, "9 blocks, 2.3 KiB. 4 are direct: nothing points to them. The other 5 are indirect: only leaked blocks point to them.\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct snapshot *s = alone(HEAP_SEARCHED | HEAP_QUIET);
+		struct snap_unreached *u = &((struct snap_heap *)s->heaps)->unreached;
+		_cleanup_free_ char *text = NULL;
+		size_t len;
+
+		u->blocks = cases[i].blocks;
+		u->bytes = cases[i].blocks * 264;
+		u->direct_blocks = cases[i].direct;
+		text = written(s, &(struct report_opts){ .width = 200 }, &len);
+		cr_expect(strstr(text, cases[i].want), "%zu: %s", i, text);
+		snapshot__free(s);
+	}
+}
+
+/* Resident memory is broken down once: the heap's own line says more, and calls heap what the other does not. */
+Test(heap_report, one_line_of_resident_memory)
+{
+	for (int looked = 0; looked < 2; looked++) {
+		struct snapshot *s = traced(SAMPLE_SINGLE | SAMPLE_HEAP, HEAP_OLDER);
+		_cleanup_free_ char *text = NULL;
+		size_t len, n = 0;
+
+		text = written(s, &(struct report_opts){ .width = 120, .views = VIEW_LIVE | (looked ? VIEW_HEAP : 0) }, &len);
+		for (const char *at = strstr(text, "\nRSS    "); at; at = strstr(at + 1, "\nRSS    "))
+			n += !strstr(at, "while traced") || strstr(at, "while traced") - at > 30;
+		cr_expect_eq(n, 1, "%s", text);
+		cr_expect_eq(!!strstr(text, "other anonymous 10.0 MiB"), !looked, "%s", text);
+		cr_expect(strstr(text, "heap   traced blocks "), "%s", text);
+		snapshot__free(s);
+	}
+}
+
+/* What comes next fits what was found: the trace by call stack for what is lost; nothing to search where nothing was read. */
+Test(heap_report, next_steps)
+{
+	static const struct {
+		unsigned int flags;
+		const char *want, *not;
+	} cases[] = {
+		{ 0, "next: --reachable for leaked blocks", "call stacks" },
+		{ HEAP_SEARCHED, "next: malloctrace -p 1432 -d 30 --reachable for the call stacks that leak", "--reachable for leaked" },
+		{ HEAP_SEARCHED | HEAP_QUIET, "next: --full", "-d 30 --reachable" },
+		{ HEAP_REFUSED, "next: malloctrace doctor -p 1432 says which allocator it has", "--reachable" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct snapshot *s = alone(cases[i].flags);
+		_cleanup_free_ char *text = NULL;
+		const char *next;
+		size_t len;
+
+		text = written(s, &(struct report_opts){ .width = 200, .brief = true, .height = 40 }, &len);
+		next = strstr(text, "\nnext: ");
+		cr_expect(next && strstr(next, cases[i].want) && !strstr(next, cases[i].not), "%zu: %s", i, text);
+		snapshot__free(s);
+	}
+}
+
 /* --filter leaves blocks of the sites that it leaves. */
 Test(heap_report, narrowed_blocks)
 {
@@ -345,8 +416,8 @@ Test(heap_report, narrowed_blocks)
 Test(heap_report, the_most_lost_first)
 {
 	static const uint64_t lost[] = { 100, 0, 300, 500, 200 };
-	static const char *const want[] = { "(1003): No pointer found in 3 scans: 500 blocks", "(1002): No pointer found in 3 scans: 300 blocks",
-					    "(1004): No pointer found in 3 scans: 200 blocks", "Of 1 more process, too: 100 blocks, 25.8 KiB (--view heap)." };
+	static const char *const want[] = { "(1003): probably leaked, no pointer found in 3 scans: 500 blocks", "(1002): probably leaked, no pointer found in 3 scans: 300 blocks",
+					    "(1004): probably leaked, no pointer found in 3 scans: 200 blocks", "Of 1 more process, too: 100 blocks, 25.8 KiB (--view heap)." };
 	struct snapshot *s = sample__new(SAMPLE_MANY);
 	_cleanup_free_ char *text = NULL;
 	const char *at;

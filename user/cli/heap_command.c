@@ -34,6 +34,7 @@ struct look {
 	struct snap_process *processes;
 	struct snap_heap *heaps;
 	bool failed;		/* of one of them there are no figures */
+	bool tells;		/* the report that is printed says why */
 	const char *comm;	/* whose heap is being read */
 	uint64_t began_ns, said_ns;
 	sigset_t ends;		/* signals that are blocked while a heap is read */
@@ -122,7 +123,8 @@ static int look_at(struct look *l, const struct process *p, struct err *e)
 	l->s->n_heaps = l->s->n_processes = at + 1;
 	if (h->refused) {
 		l->failed = true;
-		say_error("%s (%d): %s", p->comm, p->pid, h->refused);
+		if (!l->tells)
+			say_error("%s (%d): %s", p->comm, p->pid, h->refused);
 	}
 	return 0;
 }
@@ -168,6 +170,7 @@ static int run(struct look *l, struct output *out, struct err *e)
 
 	if (err)
 		return err;
+	l->tells = output__prints(out) && !opts__has_output(l->o, "-");
 	l->s = snapshot__new();
 	l->objects = objects__new();
 	if (!l->s || !l->objects)

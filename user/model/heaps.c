@@ -28,9 +28,14 @@ static const char *const reach_names[] = {
 };
 const struct choices reach_choices = CHOICES(reach_names);
 
+const char *root_kind__word(enum root_kind kind)
+{
+	return kind == ROOT_THREAD ? "tls/regs" : choices__name(&root_choices, kind);
+}
+
 const char *root_kind__before(enum root_kind kind)
 {
-	return kind == ROOT_STACK ? "the stack of " : kind == ROOT_THREAD ? "thread " : "";
+	return kind == ROOT_STACK ? "the stack of " : kind == ROOT_THREAD ? "thread-locals or registers of " : "";
 }
 
 /* ---- whose they are */

@@ -25,7 +25,9 @@ bool snapshot__is_heap(const struct snapshot *s);
 pid_t heap__pid(const struct snapshot *s, const struct snap_heap *h);
 const char *heap__comm(const struct snapshot *s, const struct snap_heap *h);
 
-/* What goes before a root's name: "the stack of ", "thread ", "". */
+/* As tables call it: not "thread" for what is its thread-local variables and registers, beside "stack". */
+const char *root_kind__word(enum root_kind kind);
+/* What goes before a root's name: "the stack of ", "thread-locals or registers of ", "". */
 const char *root_kind__before(enum root_kind kind);
 
 #define HEAPS_GONE UINT32_MAX

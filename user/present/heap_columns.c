@@ -375,7 +375,7 @@ static const char *show_root_share(const struct row_of *r, char buf[static CELL_
 
 static const char *show_root_kind(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return choices__name(&root_choices, r->root->kind);
+	return root_kind__word(r->root->kind);
 }
 
 static const char *show_root_module(const struct row_of *r, char buf[static CELL_MAX])

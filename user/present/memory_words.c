@@ -7,7 +7,7 @@
  *	       files 6.9 MiB
  *	       +32.0 MiB while traced: heap +30.0 MiB, other anonymous +2.0 MiB,
  *	       92% of its growth explained by live blocks
- *	heap   live blocks 38.0 MiB, their overhead 2.0 MiB (5.3%), free or older
+ *	heap   traced blocks 38.0 MiB, their overhead 2.0 MiB (5.3%), free or older
  *	       than the trace 39.0 MiB
  *
  * Where a look at the heap told one from the other: "free 20.6 MiB, older than the trace 18.4 MiB in 120,412 blocks".
@@ -158,7 +158,7 @@ static void heap_items(struct report *r, const struct snap_memory *m, uint64_t l
 			   mark_if(m->heap_estimated || m->large_estimated), fmt_bytes(b, m->heap_resident + m->large_resident));
 		return;
 	}
-	para__item(&r->para, "live blocks %s", fmt_bytes(a, live));
+	para__item(&r->para, "traced blocks %s", fmt_bytes(a, live));
 	if (m->sized_apart)
 		para__item(&r->para, "%s%s of them in mappings of their own", mark, fmt_bytes(a, m->sized_apart));
 	para__item(&r->para, "overhead %s%s (%s)", mark, fmt_bytes(a, use.overhead_bytes), fmt_share(b, use.overhead_bytes, m->sized_requested));
@@ -199,7 +199,7 @@ void report__memory_lines(struct report *r)
 	struct snap_memory sum;
 	uint64_t live;
 	size_t n = add_up(r->s, &sum, &live), n_running = 0;
-	bool older = false, all;
+	bool older = false, all, where;
 
 	for (size_t i = 0; i < r->s->n_processes; i++) {
 		n_running += !r->s->processes[i].ended;
@@ -207,13 +207,16 @@ void report__memory_lines(struct report *r)
 	}
 	/* of a part of the processes, sums would say little */
 	all = n && n == n_running;
-	/* a single one's is worth telling, also if it is history */
-	if (all || (r->s->n_processes == 1 && r->s->processes[0].memory.known)) {
+	/* a single one's is worth telling, also if it is history; not where its heap is: that tells it all, and "heap" is more there */
+	where = all || (r->s->n_processes == 1 && r->s->processes[0].memory.known);
+	if (r->views & VIEW_HEAP && r->s->n_heaps == 1 && n_running == 1 && r->s->heaps[0].n_parts)
+		where = false;
+	if (where) {
 		para__begin(&r->para, "RSS", LABEL_WIDTH);
 		where_items(r, "", all ? &sum : &r->s->processes[0].memory, !all);
 		para__end(&r->para);
 	}
-	growth_line(r, all ? "" : "RSS", all ? &sum : NULL);
+	growth_line(r, where ? "" : "RSS", all ? &sum : NULL);
 	if (all && n == 1 && r->s->known & HAS_LIVE_BYTES) {
 		para__begin(&r->para, sum.sized_blocks ? "heap" : "", LABEL_WIDTH);
 		heap_items(r, &sum, live, older, r->s->n_processes == 1 ? looked_at(r, &r->s->processes[0]) : NULL);

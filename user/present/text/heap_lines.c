@@ -2,20 +2,25 @@
 /*
  * Owns the words for a heap that was looked at, above its tables (heap_tables.c):
  *
- *	No pointer found in 3 scans: 8,974 blocks, 2.3 MiB (8,950 direct).
+ *	Probably leaked, no pointer found in 3 scans: 8,974 blocks, 2.3 MiB. 8,950
+ *	are direct: nothing points to them. The other 24 are indirect: only leaked
+ *	blocks point to them.
+ *	They look like: ~97% text, ~3% other. Sizes: 264 B (8,974 blocks).
  *	21% of RSS is free memory that glibc keeps for later, 19.6 MiB: not a leak.
- *	malloc_trim would return 17.5 MiB.
+ *	malloc_trim(0), called by the program, would return 17.5 MiB.
  *	in use 64.6 MiB in 414,441 blocks, 5.3 MiB of it in 4 mappings of their own
  *	free   20.6 MiB in 4 arenas: between blocks 19.0 MiB, at the top 1.5 MiB,
  *	       in caches of threads 112.0 KiB
  *	RSS    95.5 MiB: heap 82.3 MiB, anonymous 7.2 MiB, others 6.0 MiB
- *	held   through server (redis-server) 22.0 MiB, thread bio_lazy_free 5.0 MiB
+ *	held   by server (redis-server) 22.0 MiB,
+ *	       thread-locals or registers of bio_lazy_free 5.0 MiB
  *	read   in 312ms, while it ran
  *
- * What always holds: nothing is called a leak here; what was not read, or may be wrong, is said; of a heap whose layout
+ * What always holds: nothing is more than probably leaked here; what was not read, or may be wrong, is said; of a heap whose layout
  * was not recognised there are no figures.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/heaps.h"
@@ -32,6 +37,7 @@
 #define SMALL_PART 100		/* one of so many parts of RSS is not worth its words */
 #define PART_NAME 32
 #define SENTENCES 3
+#define LOST_SHOWN 3		/* types and sizes of what is lost */
 #define LONG_AGO_NS (3 * SECOND_NS)	/* before the end: then it is said when it was */
 #define SITE_TYPES_COLS 240
 #define SAMPLED_MAX (2 * FMT_MAX + 32)
@@ -66,13 +72,13 @@ static void free_sentence(struct report *r, const struct snap_heap *h)
 	para__words(&r->para, "%s of RSS is free memory that %s keeps for later, %s: not a leak.", fmt_percent(share, h->free_resident_bytes, h->rss_bytes),
 		   h->allocator ? h->allocator : "the allocator", fmt_bytes(a, h->free_resident_bytes));
 	if (trim >= h->free_resident_bytes / 4)
-		para__words(&r->para, "malloc_trim would return %s.", fmt_bytes(b, trim));
+		para__words(&r->para, "malloc_trim(0), called by the program, would return %s.", fmt_bytes(b, trim));
 	else
-		para__words(&r->para, "It lies %s: malloc_trim would return %s%s.",
+		para__words(&r->para, "It lies %s: malloc_trim(0), called by the program, would return %s%s.",
 			    h->bins_bytes > h->free_bytes / 2 ? "in pieces between blocks in use" : "at the ends of arenas", trim ? "only " : "",
 			    trim ? fmt_bytes(b, trim) : "nothing");
 	if (h->n_arenas > MANY_ARENAS && free_beside_main(h) > h->free_bytes / 2)
-		para__words(&r->para, "Most of it is in %zu arenas of threads: fewer (MALLOC_ARENA_MAX=2) or another allocator may keep less.",
+		para__words(&r->para, "Most of it is in %zu arenas of threads: restarted with MALLOC_ARENA_MAX=2, the program has fewer and may keep less.",
 			    h->n_arenas - 1);
 	para__end(&r->para);
 }
@@ -112,20 +118,37 @@ void report__search_doubts(struct report *r, const struct snap_heap *h)
 	para__end(&r->para);
 }
 
+/* "8,950 are direct: nothing points to them. The other 24 are indirect: only leaked blocks point to them." */
+static void direct_words(struct report *r, const struct snap_unreached *u)
+{
+	uint64_t others = u->blocks - MIN(u->direct_blocks, u->blocks);
+	bool one = u->direct_blocks == 1;
+	char a[FMT_MAX];
+
+	if (!others)
+		return;
+	para__words(&r->para, "%s %s direct: nothing points to %s.", fmt_exact(a, u->direct_blocks), one ? "is" : "are", one ? "it" : "them");
+	if (others == 1)
+		para__words(&r->para, "The other one is indirect: only leaked blocks point to it.");
+	else
+		para__words(&r->para, "The other %s are indirect: only leaked blocks point to them.", fmt_exact(a, others));
+}
+
 static void unreached_sentence(struct report *r, const struct snap_heap *h, const char *who)
 {
 	const struct snap_unreached *u = &h->unreached;
-	char a[FMT_MAX], b[FMT_MAX], c[FMT_MAX];
+	char a[FMT_MAX], b[FMT_MAX];
 
 	if (!heap__was_searched(h))
 		return;
 	para__begin(&r->para, "", 0);
-	if (u->blocks)
-		para__words(&r->para, "%sNo pointer found in %u scan%s: %s block%s, %s (%s direct%s).", who, u->scans, plural(u->scans), fmt_exact(a, u->blocks),
-			    plural(u->blocks), fmt_bytes(b, u->bytes), fmt_exact(c, u->direct_blocks),
-			    u->direct_blocks < u->blocks ? ", the others only through these" : "");
-	else
-		para__words(&r->para, "%sA pointer was found to every block (%u scan%s).", who, u->scans, plural(u->scans));
+	if (u->blocks) {
+		para__words(&r->para, "%s%srobably leaked, no pointer found in %u scan%s: %s block%s, %s.", who, *who ? "p" : "P", u->scans, plural(u->scans),
+			    fmt_exact(a, u->blocks), plural(u->blocks), fmt_bytes(b, u->bytes));
+		direct_words(r, u);
+	} else {
+		para__words(&r->para, "%s%s pointer was found to every block (%u scan%s).", who, *who ? "a" : "A", u->scans, plural(u->scans));
+	}
 	if (h->at_ns && r->s->duration_ns > h->at_ns + LONG_AGO_NS)
 		para__words(&r->para, "That was at %s.", fmt_duration(a, h->at_ns));
 	if (h->older_known && h->older_unreached_blocks)
@@ -136,6 +159,57 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 	if (h->refused && u->scans)
 		para__words(&r->para, "Of the blocks that were traced alone: others of %s are not known.", h->allocator ? h->allocator : "this allocator");
 	search_doubts(r, u);
+	para__end(&r->para);
+}
+
+static int by_lost_bytes(const void *pa, const void *pb)
+{
+	const struct snap_class *a = *(const struct snap_class *const *)pa, *b = *(const struct snap_class *const *)pb;
+
+	return a->bytes < b->bytes ? 1 : a->bytes > b->bytes ? -1 : (a->usable > b->usable) - (a->usable < b->usable);
+}
+
+/* "1,000 B (3,721 blocks)": those with the most bytes */
+static void lost_sizes(struct report *r, const struct snap_unreached *u)
+{
+	_cleanup_free_ const struct snap_class **v = calloc(u->n_classes + 1, sizeof(*v));
+	size_t n = MIN(u->n_classes, (size_t)LOST_SHOWN);
+
+	if (!v || !n)
+		return;
+	for (size_t i = 0; i < u->n_classes; i++)
+		v[i] = &u->classes[i];
+	qsort(v, u->n_classes, sizeof(*v), by_lost_bytes);
+	for (size_t i = 0; i < n; i++) {
+		char size[CELL_MAX], a[FMT_MAX];
+
+		para__words(&r->para, "%s%s%s (%s block%s)%s", i ? "" : "Sizes: ", heap__size_words(size, v[i]), v[i]->below ? "" : " B", fmt_exact(a, v[i]->blocks),
+			    plural(v[i]->blocks), i + 1 < n ? "," : n < u->n_classes ? "" : ".");
+	}
+	if (n < u->n_classes)
+		para__words(&r->para, "and %zu more.", u->n_classes - n);
+}
+
+/* What is lost: TYPES of a size are those of all its blocks. */
+static void lost_looks(struct report *r, const struct snap_heap *h)
+{
+	const struct snap_unreached *u = &h->unreached;
+	struct snap_share v[LOST_SHOWN];
+	size_t n = MIN(u->n_types, ARRAY_SIZE(v));
+	_cleanup_free_ char *text = NULL;
+	bool estimated = false;
+
+	if (!u->blocks || (!n && !u->n_classes))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		v[i] = (struct snap_share){ u->types[i].name, (double)MIN(u->types[i].blocks, u->blocks) / (double)u->blocks, u->types[i].is_class };
+		estimated |= u->types[i].estimated;
+	}
+	text = heap__types_text(v, n, SITE_TYPES_COLS);
+	para__begin(&r->para, "", 0);
+	if (n && text)
+		para__words(&r->para, "They look like: %s%s%s.", estimated ? "about " : "", text, n < u->n_types ? ", and others" : "");
+	lost_sizes(r, u);
 	para__end(&r->para);
 }
 
@@ -200,7 +274,7 @@ static void free_line(struct report *r, const struct snap_heap *h)
 }
 
 static const char *const kind_words[N_PART_KINDS] = {
-	[PART_HEAP] = "heap", [PART_STACK] = "stacks", [PART_GLOBAL] = "global variables", [PART_TLS] = "thread-local variables",
+	[PART_HEAP] = "heap (with headers and free memory)", [PART_STACK] = "stacks", [PART_GLOBAL] = "global variables", [PART_TLS] = "thread-local variables",
 	[PART_CODE] = "code", [PART_FILE] = "mapped files", [PART_SHARED] = "shared memory", [PART_ANON] = "anonymous", [PART_OTHER] = "other",
 };
 
@@ -241,14 +315,14 @@ static void rss_line(struct report *r, const struct snap_heap *h)
 		para__item(&r->para, "%s", fmt_bytes(a, h->rss_bytes));
 	if (others)
 		para__item(&r->para, "others %s", fmt_bytes(a, others));
-	if (h->page_table_bytes)
-		para__item(&r->para, "beside it page tables %s", fmt_bytes(a, h->page_table_bytes));
 	if (h->swap_bytes)
-		para__item(&r->para, "%s%s swapped out", h->page_table_bytes ? "" : "beside it ", fmt_bytes(a, h->swap_bytes));
+		para__words(&r->para, "(not in RSS: page tables %s and %s swapped out)", fmt_bytes(a, h->page_table_bytes), fmt_bytes(b, h->swap_bytes));
+	else if (h->page_table_bytes)
+		para__words(&r->para, "(not in RSS: page tables %s)", fmt_bytes(a, h->page_table_bytes));
 	para__end(&r->para);
 }
 
-/* "server in redis-server", "thread bio_lazy_free", "the stack of redis-server", "/dev/shm/queue" */
+/* "server (redis-server)", "thread-locals or registers of bio_lazy_free", "the stack of redis-server", "/dev/shm/queue" */
 char *heap__root_words(const struct snap_root *root, size_t width)
 {
 	const char *module = root->kind == ROOT_GLOBAL && root->module ? path_basename(root->module) : NULL;
@@ -263,7 +337,7 @@ char *heap__root_words(const struct snap_root *root, size_t width)
 static void held_line(struct report *r, const struct snap_heap *h)
 {
 	size_t n = MIN(h->n_roots, r->o->top ? r->top : HELD_SHOWN);
-	uint64_t rest = 0;
+	uint64_t rest = 0, all = 0, by_stacks = 0;
 	char a[FMT_MAX];
 
 	if (!h->n_roots)
@@ -272,12 +346,18 @@ static void held_line(struct report *r, const struct snap_heap *h)
 	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ char *who = heap__root_words(&h->roots[i], PART_NAME);
 
-		para__item(&r->para, "%s%s %s", i ? "" : "through ", who ? who : "?", fmt_bytes(a, h->roots[i].bytes));
+		para__item(&r->para, "%s%s %s", i ? "" : "by ", who ? who : "?", fmt_bytes(a, h->roots[i].bytes));
 	}
-	for (size_t i = n; i < h->n_roots; i++)
-		rest += h->roots[i].bytes;
+	for (size_t i = 0; i < h->n_roots; i++) {
+		rest += i < n ? 0 : h->roots[i].bytes;
+		all += h->roots[i].bytes;
+		by_stacks += h->roots[i].kind == ROOT_STACK ? h->roots[i].bytes : 0;
+	}
 	if (rest)
-		para__item(&r->para, "%zu others %s", h->n_roots - n, fmt_bytes(a, rest));
+		para__item(&r->para, "%zu other%s %s", h->n_roots - n, plural(h->n_roots - n), fmt_bytes(a, rest));
+	/* the classic false hold */
+	if (by_stacks > all / SMALL_PART)
+		para__item(&r->para, "where a stack alone holds blocks, that may be an old copy of a pointer");
 	para__end(&r->para);
 }
 
@@ -300,17 +380,17 @@ static void read_line(struct report *r, const struct snap_heap *h)
 
 static void doubt_lines(struct report *r, const struct snap_heap *h)
 {
-	char a[FMT_MAX];
+	char a[FMT_MAX], b[FMT_MAX];
 
 	if (h->unsure_blocks) {
 		para__begin(&r->para, "unsure", LABEL_WIDTH);
 		/* --pause reads registers, too; without it, a stop may have been for these alone */
 		if (h->paused_ns && !strcmp(h->unreached.registers ?: "read", "read"))
-			para__words(&r->para, "threads were within malloc or free at each stop, or not all of it could be read: at most %s block%s may be wrong",
-				    fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
+			para__words(&r->para, "threads were within malloc or free at each stop, or not all of it could be read: at most %s block%s may be shown as in use though "
+					      "free, or the reverse", fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
 		else
-			para__words(&r->para, "what came or went while it was read may be counted or not; of all other blocks, at most %s may be wrong%s",
-				    fmt_exact(a, h->unsure_blocks), h->at_ns ? "" : "; --pause for exact figures");
+			para__words(&r->para, "blocks that were allocated or freed in these %s may be missing or extra; of all others, at most %s may be shown as in use though "
+					      "free, or the reverse%s", fmt_duration(b, h->looked_ns), fmt_exact(a, h->unsure_blocks), h->at_ns ? "" : " (--pause: exact figures)");
 		para__end(&r->para);
 	}
 	if (h->swapped_bytes || h->broken_bytes || h->passed_over_bytes) {
@@ -330,8 +410,10 @@ void report__heap_lines(struct report *r, const struct snap_heap *h)
 	if (h->refused)
 		report__line(r, "%s", h->refused);
 	/* what may be lost before what is not */
-	if (h->unreached.blocks)
+	if (h->unreached.blocks) {
 		unreached_sentence(r, h, "");
+		lost_looks(r, h);
+	}
 	free_sentence(r, h);
 	if (!h->unreached.blocks)
 		unreached_sentence(r, h, "");

@@ -325,20 +325,31 @@ static int one_heap(struct report *r, const struct snap_heap *h)
 /* What else there is to ask for; on a screen that asked for nothing. */
 static void next_line(struct report *r)
 {
-	bool searched = false, held = false;
+	const struct snap_heap *one = r->s->n_heaps == 1 ? &r->s->heaps[0] : NULL;
+	bool searched = false, held = false, read = false;
+	uint64_t lost = 0;
 
 	for (size_t i = 0; i < r->s->n_heaps; i++) {
+		read |= !r->s->heaps[i].refused;
 		searched |= heap__was_searched(&r->s->heaps[i]);
 		held |= r->s->heaps[i].n_roots;
+		lost += r->s->heaps[i].unreached.blocks;
 	}
 	fputc('\n', r->out);
 	para__begin(&r->para, "next:", 6);
-	if (!searched)
-		para__item(&r->para, "--reachable for blocks that no pointer leads to");
-	if (!held)
-		para__item(&r->para, "--roots for what holds the others");
+	if (lost && one)
+		para__item(&r->para, "malloctrace -p %d -d 30 --reachable for the call stacks that leak", (int)heap__pid(r->s, one));
+	if (!read && one) {
+		para__item(&r->para, "malloctrace doctor -p %d says which allocator it has", (int)heap__pid(r->s, one));
+		para__item(&r->para, "malloctrace -p %d traces what it allocates", (int)heap__pid(r->s, one));
+	}
+	if (read && !searched)
+		para__item(&r->para, "--reachable for leaked blocks");
+	if (read && !held)
+		para__item(&r->para, "--roots %sfor what holds the others", searched ? "" : "also ");
 	para__item(&r->para, "--full for every row");
-	para__item(&r->para, "--view blocks for addresses");
+	if (read)
+		para__item(&r->para, "--view blocks for addresses");
 	para__item(&r->para, "-o heap.html for pictures");
 	para__end(&r->para);
 }

@@ -204,7 +204,7 @@ static void root_rows(struct top *t, const struct snap_heap *h)
 
 		r.of.root = root;
 		if (!*t->filter || top__text_matches(t, root->name) || top__text_matches(t, root->module) ||
-		    top__text_matches(t, choices__name(&root_choices, root->kind)))
+		    top__text_matches(t, root_kind__word(root->kind)))
 			top__add_row(t, &r);
 	}
 }

@@ -68,7 +68,7 @@ static const struct {
 	{ "deepest", HEAP, "of a stack: how much was ever used, by the pages that were touched" },
 	{ "tid", HEAP, "the thread whose it is" },
 	{ "part", HEAP, "the thread, the variable or the file" },
-	{ "kind", OF(ROWS_ROOTS), "a global variable, a thread's own memory, a stack, or a mapping" },
+	{ "kind", OF(ROWS_ROOTS), "a global variable, a thread's thread-local variables or registers (tls/regs), its stack, or a mapping. A stack may have old copies of pointers, which hold blocks that the program has lost" },
 	{ "kind", HEAP, "heap, stacks, variables, code, files, shared memory, or anonymous memory that no allocator made" },
 	{ "module", HEAP, "the file whose variable it is" },
 	{ "root", HEAP, "what most of these blocks are first reached through" },
