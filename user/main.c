@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 	}
 	switch (o.command) {
 	case CMD_HELP:
-		opts__help(stdout);
+		opts__help(stdout, o.help_of);
 		break;
 	case CMD_VERSION:
 		puts("malloctrace " VERSION);

@@ -343,9 +343,11 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p1 --sort sizes", "--sort sizes: want live, growth, blocks, freed, oldest, calls, bytes, peak, temp, unreached, age, size, live-bytes, live-blocks, "
 		  "alloc-bytes, alloc-calls, peak-bytes, temp-calls, unreached-bytes or unreached-blocks" },
 		{ "heap", "heap: no target: name a running process\nusage: malloctrace heap -p PID[,PID...]|NAME [--reachable] [--roots] [--pause]\n"
-		  "                        [--pace PCT] [--view VIEW] [--top N] [--json] [-o FILE]" },
+		  "                        [--pace PCT] [--view VIEW] [--full] [--top N] [--json]\n                        [-o FILE] [-q]" },
 		{ "heap --reachable --json", "heap: no target: name a running process\nusage: malloctrace heap -p PID[,PID...]|NAME [--reachable] [--roots] [--pause]\n"
-		  "                        [--pace PCT] [--view VIEW] [--top N] [--json] [-o FILE]" },
+		  "                        [--pace PCT] [--view VIEW] [--full] [--top N] [--json]\n                        [-o FILE] [-q]" },
+		{ "heap -p 1 --pause 5s", "heap: --pause takes no value, and '5s' is no process" },
+		{ "heap -p 1 --reachable 3x", "heap: --reachable takes no value, and '3x' is no process" },
 		{ "heap 1 --depth 3", "heap: takes no --depth" },
 		{ "heap 1 -a", "heap: takes no -a" },
 		{ "heap 1 --sort size", "heap: takes no --sort" },

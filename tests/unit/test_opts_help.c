@@ -10,26 +10,51 @@
 #include "options/opts_table.h"
 #include "util/util.h"
 
-static char *help_text(void)
+static char *help_text(const struct command_row *of)
 {
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
 	cr_assert(f);
-	opts__help(f);
+	opts__help(f, of);
 	fclose(f);
 	return text;
 }
 
 Test(opts_help, fits_80_columns)
 {
-	_cleanup_free_ char *text = help_text();
+	_cleanup_free_ char *text = help_text(NULL);
 	char *rest = text, *l;
 
 	while ((l = strsep(&rest, "\n"))) {
 		cr_expect_lt(strlen(l), 80, "%s", l);
 		cr_expect_null(strstr(l, "--python"));
+	}
+}
+
+/* `heap --help` has what heap takes, and no more; a screen has room for it. */
+Test(opts_help, of_one_command)
+{
+	char *const lines[][4] = { { "malloctrace", "heap", "--help" }, { "malloctrace", "help", "heap" }, { "malloctrace", "heap", "-h" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		_cleanup_free_ char *text = NULL;
+		_cleanup_err_ struct err e = {};
+		struct opts o;
+		size_t n = 0;
+
+		cr_assert_eq(opts__parse(&o, 3, (char **)lines[i], &e), 0, "%s", err_msg(&e));
+		cr_expect_eq(o.command, CMD_HELP);
+		text = help_text(o.help_of);
+		opts__done(&o);
+		cr_expect(strstr(text, "usage: malloctrace heap ") == text && strstr(text, "--reachable  ") && strstr(text, "--pause  ") && strstr(text, "--full  "), "%s", text);
+		cr_expect(!strstr(text, "--filter") && !strstr(text, "--when") && !strstr(text, "malloctrace diff"), "%s", text);
+		for (const char *s = text; (s = strchr(s, '\n')); s++)
+			n++;
+		cr_expect_leq(n, 50, "%zu lines", n);
+		for (char *l = strtok(text, "\n"); l; l = strtok(NULL, "\n"))
+			cr_expect_leq(strlen(l), 80, "%s", l);
 	}
 }
 
@@ -75,7 +100,7 @@ static void check_all_in(const char *names, const char *in, const char *what)
 /* The man page tells of every option of this version, and of no other. */
 Test(opts_help, man_page)
 {
-	_cleanup_free_ char *help = help_text();
+	_cleanup_free_ char *help = help_text(NULL);
 	_cleanup_free_ char *page = NULL, *in_help = NULL, *in_page = NULL;
 	size_t len;
 	char *out;

@@ -37,12 +37,12 @@
 #define MAX_WORDS 3	/* a target, an interval, a count */
 
 const struct command_row opt_commands[] = {
-	{ "doctor", CMD_DOCTOR, DOCTOR, 0, 0, false },
-	{ "report", CMD_REPORT, REPORT, 1, SIZE_MAX, false },
-	{ "diff", CMD_DIFF, DIFF, 2, 2, false },
-	{ "heap", CMD_HEAP, HEAP, 0, 0, true },
-	{ "help", CMD_HELP, 0, 0, SIZE_MAX, false },
-	{ "serve", -1, 0, 0, 0, false },
+	{ "doctor", CMD_DOCTOR, DOCTOR, 0, 0, false, NULL },
+	{ "report", CMD_REPORT, REPORT, 1, SIZE_MAX, false, NULL },
+	{ "diff", CMD_DIFF, DIFF, 2, 2, false, NULL },
+	{ "heap", CMD_HEAP, HEAP, 0, 0, true, opts__heap_usage },
+	{ "help", CMD_HELP, 0, 0, SIZE_MAX, false, NULL },
+	{ "serve", -1, 0, 0, 0, false, NULL },
 };
 const size_t n_opt_commands = ARRAY_SIZE(opt_commands);
 
@@ -162,6 +162,23 @@ static int take_file(struct opts *o, const char *w, const struct command_row *co
 	return 0;
 }
 
+/* The option that the word before this one was, if it takes no value: what follows may have been meant as one. NULL: it was none. */
+static const struct row *flag_before(const struct parser *p)
+{
+	const char *before = p->at > 2 ? p->argv[p->at - 2] : "";
+	const struct row *r = !strncmp(before, "--", 2) ? row_named(p, before + 2, strlen(before + 2)) : NULL;
+
+	return r && !r->arg ? r : NULL;
+}
+
+static int take_target(struct parser *p, const char *w, struct err *e)
+{
+	const struct row *flag = flag_before(p);
+	int err = take(p, row_named(p, "pid", strlen("pid")), true, w, e);
+
+	return err == -EINVAL && flag ? err_set(e, err, "%s: --%s takes no value, and '%s' is no process", p->all.command->name, flag->name, w) : err;
+}
+
 static int take_word(struct parser *p, const char *w, struct err *e)
 {
 	struct opts *o = p->all.o;
@@ -176,7 +193,7 @@ static int take_word(struct parser *p, const char *w, struct err *e)
 		return 0;
 	}
 	if (p->all.command && p->all.command->takes_target)
-		return take(p, row_named(p, "pid", strlen("pid")), true, w, e);
+		return take_target(p, w, e);
 	if (p->all.command)
 		return take_file(o, w, p->all.command, e);
 	if (p->n_words == MAX_WORDS)
@@ -291,6 +308,17 @@ static int complete(struct parser *p, struct err *e)
 	return opts__check_outputs(o, e) ?: name_withins(o, e) ?: choose_seed(o, e);
 }
 
+/* `heap --help`, `help heap` */
+static const struct command_row *help_of(const struct parser *p)
+{
+	const struct command_row *c = p->all.command;
+
+	for (size_t i = 0; c && c->command == CMD_HELP && p->all.o->files.n && i < n_opt_commands; i++)
+		if (!strcmp(p->all.o->files.v[0], opt_commands[i].name))
+			return &opt_commands[i];
+	return c;
+}
+
 int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 {
 	struct parser p = { .all.o = o, .argv = argv, .at = 1 };
@@ -323,6 +351,8 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		else
 			err = take_word(&p, s, e);
 	}
+	if (!err && o->command == CMD_HELP)
+		o->help_of = help_of(&p);
 	if (!err && !p.over) {
 		if (o->cmd && (!o->cmd[0] || !*o->cmd[0]))
 			err = err_set(e, -EINVAL, "--: want a program to start after it");

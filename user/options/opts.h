@@ -55,6 +55,8 @@ struct opts {
 	uint64_t pause_ns;		/* 10 s */
 	struct opt_strings start_on, stop_on, marks;	/* --start-on, --stop-on, --mark */
 
+	const struct command_row *help_of;	/* CMD_HELP: of this command; NULL: of all */
+
 	/* the heap as it is: `heap`, and a trace */
 	bool reachable;			/* --reachable: search for pointers to blocks */
 	bool roots;			/* --roots: who holds them; reachable, too */
@@ -101,7 +103,7 @@ struct opts {
  */
 int opts__parse(struct opts *o, int argc, char **argv, struct err *e);
 void opts__done(struct opts *o);
-void opts__help(FILE *out);
+void opts__help(FILE *out, const struct command_row *of);	/* NULL: of all */
 extern const char opts__usage[];	/* the short one */
 extern const char opts__heap_usage[];	/* of `heap` */
 

@@ -50,7 +50,7 @@ static int check_command(const struct asked *a, struct err *e)
 	if (a->o->cmd)
 		return err_set(e, -EINVAL, "%s: takes no -- CMD", c->name);
 	if (c->takes_target && !asked__target(a))
-		return err_set(e, -EINVAL, "%s: no target: name a running process\n%s", c->name, opts__heap_usage);
+		return err_set(e, -EINVAL, "%s: no target: name a running process\n%s", c->name, c->usage);
 	if (a->o->files.n < c->min_files)
 		return err_set(e, -EINVAL, "%s: want %s", c->name,
 			       c->max_files == 2 ? "two files to compare, as -o FILE.json writes them" :

@@ -12,6 +12,7 @@ struct command_row {
 	unsigned int flag;	/* of the options that it takes */
 	size_t min_files, max_files;
 	bool takes_target;	/* words are processes, as -p takes them */
+	const char *usage;	/* of a command that has a help of its own; NULL: that of all */
 };
 
 extern const struct command_row opt_commands[];

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "options/opts_check.h"
 #include "options/opts_table.h"
 #include "util/util.h"
 
@@ -27,7 +28,8 @@ const char opts__usage[] =
 
 const char opts__heap_usage[] =
 	"usage: malloctrace heap -p PID[,PID...]|NAME [--reachable] [--roots] [--pause]\n"
-	"                        [--pace PCT] [--view VIEW] [--top N] [--json] [-o FILE]";
+	"                        [--pace PCT] [--view VIEW] [--full] [--top N] [--json]\n"
+	"                        [-o FILE] [-q]";
 
 /* Words from column `at` on, and in further lines from HELP_INDENT on. */
 static void print_wrapped(FILE *out, size_t at, const char *text)
@@ -49,9 +51,10 @@ static void print_wrapped(FILE *out, size_t at, const char *text)
 	fputc('\n', out);
 }
 
-static void print_row(FILE *out, const struct row *r)
+static void print_row(FILE *out, const struct row *r, bool alone)
 {
-	_cleanup_free_ char *choices = row__choices(r);
+	const char *own = alone ? r->help_alone : NULL, *preset = own ? NULL : r->preset;
+	_cleanup_free_ char *choices = own ? NULL : row__choices(r);
 	_cleanup_free_ char *text = NULL;
 	int at;
 
@@ -66,32 +69,53 @@ static void print_row(FILE *out, const struct row *r)
 		fprintf(out, "\n%*s", HELP_INDENT, "");
 	else
 		fprintf(out, "%*s", HELP_INDENT - at, "");
-	if (asprintf(&text, "%s%s%s%s%s%s", r->help, choices ? ": " : "", choices ?: "",
-		     r->preset ? " (" : "", r->preset ?: "", r->preset ? ")" : "") < 0)
+	if (asprintf(&text, "%s%s%s%s%s%s", own ?: r->help, choices ? ": " : "", choices ?: "",
+		     preset ? " (" : "", preset ?: "", preset ? ")" : "") < 0)
 		text = NULL;
-	print_wrapped(out, HELP_INDENT, text ?: r->help);
+	print_wrapped(out, HELP_INDENT, text ?: own ?: r->help);
 }
 
-void opts__help(FILE *out)
+/* flag: of the command whose options they are; 0: all */
+static void print_groups(FILE *out, unsigned int flag)
 {
 	static const char *const titles[N_GROUPS] = {
 		"Targets", "Recording", "Heap", "Reporting", "Other"
 	};
 
+	for (int group = 0; group < N_GROUPS; group++) {
+		bool first = true;
+
+		for (size_t i = 0; i < n_opt_rows; i++) {
+			const struct row *r = &opt_rows[i];
+
+			if ((int)r->group != group || r->flags & LATER || (flag && !(r->flags & flag)))
+				continue;
+			if (first)
+				fprintf(out, "\n%s:\n", titles[group]);
+			first = false;
+			print_row(out, r, flag);
+		}
+	}
+}
+
+void opts__help(FILE *out, const struct command_row *of)
+{
+	if (of && of->usage) {
+		fprintf(out, "%s\n\n"
+			"What is in the memory of a running process, traced or not: blocks in use by size\n"
+			"and type, what is free, where resident memory is; with --reachable, what leaked.\n", of->usage);
+		print_groups(out, of->flag);
+		fprintf(out, "\nIn parentheses: the default. Exit: 0 done; 1 failed, or no heap was recognised;\n2 usage.\n");
+		return;
+	}
 	fprintf(out, "%s\n"
 		"Which call stacks of a running program hold its memory, exactly.\n"
 		"With INTERVAL, a report every so many seconds, COUNT times. doctor reports what\n"
 		"this kernel and user can do, what is missing and how to fix it. report shows\n"
 		"profiles again that -o FILE.json wrote, diff shows what grew from one to the\n"
 		"other; neither needs privileges. heap reads the memory of a process, traced or\n"
-		"not: what is in use, what is free, and what no pointer leads to.\n", opts__usage);
-	for (int group = 0; group < N_GROUPS; group++) {
-		fprintf(out, "\n%s:\n", titles[group]);
-		for (size_t i = 0; i < n_opt_rows; i++) {
-			if ((int)opt_rows[i].group == group && !(opt_rows[i].flags & LATER))
-				print_row(out, &opt_rows[i]);
-		}
-	}
+		"not: what is in use, what is free, and what no pointer leads to (heap --help).\n", opts__usage);
+	print_groups(out, 0);
 	fprintf(out,
 		"\nIn parentheses: the default. Sizes take K, M and G; ages take\n"
 		"ns, us, ms, s, m and h.\n"

@@ -46,6 +46,7 @@ struct row {
 	enum fill fill;
 	const char *help;
 	const char *preset;	/* what holds without the option, in words */
+	const char *help_alone;	/* in the help of a command that has its own: all that is said there; NULL: the same */
 };
 
 /* An option as it stood in argv. */

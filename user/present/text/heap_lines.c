@@ -190,6 +190,13 @@ static void lost_sizes(struct report *r, const struct snap_unreached *u)
 		para__words(&r->para, "and %zu more.", u->n_classes - n);
 }
 
+static int by_share(const void *pa, const void *pb)
+{
+	const struct snap_share *a = pa, *b = pb;
+
+	return a->share < b->share ? 1 : a->share > b->share ? -1 : strcmp(a->name, b->name);
+}
+
 /* What is lost: TYPES of a size are those of all its blocks. */
 static void lost_looks(struct report *r, const struct snap_heap *h)
 {
@@ -205,6 +212,7 @@ static void lost_looks(struct report *r, const struct snap_heap *h)
 		v[i] = (struct snap_share){ u->types[i].name, (double)MIN(u->types[i].blocks, u->blocks) / (double)u->blocks, u->types[i].is_class };
 		estimated |= u->types[i].estimated;
 	}
+	qsort(v, n, sizeof(*v), by_share);
 	text = heap__types_text(v, n, SITE_TYPES_COLS);
 	para__begin(&r->para, "", 0);
 	if (n && text)
