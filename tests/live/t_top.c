@@ -169,6 +169,22 @@ TEST(top_heap_answers_at_once)
 	fx__quit(t, &s.fx);
 }
 
+/* The final report is as wide as the terminal has become. */
+TEST(top_resize_and_leave)
+{
+	struct screen s = {};
+
+	begin(t, &s, "120", "40", "LC_ALL=C.UTF-8", "");
+	fx__go(t, &s.fx);
+	COMES("97.7 KiB", "leak_here");
+	tmux(t, &s, "resize-window", "-x", "80", "-y", "40", NULL);
+	COMES("─[1 live]─", "!H heap ─");
+	keys(t, &s, "q");
+	COMES("EXIT 0", "\nnext: --full for every stack, --view allocs,tree,sizes and more,\n      --view heap ");
+	end(t, &s);
+	fx__quit(t, &s.fx);
+}
+
 /* What a row is: sums of all that was allocated, by the program's own source. */
 TEST(top_groups)
 {

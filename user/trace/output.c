@@ -61,13 +61,24 @@ static int add_tags(struct output *o, struct err *e)
 	return 0;
 }
 
+/* A terminal's size is what it is when something is printed. */
+static void ask_size(struct output *o)
+{
+	struct winsize size;
+
+	/* a size of 0: the terminal does not know */
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		return;
+	o->export.report.height = size.ws_row;
+	o->export.report.width = MIN(size.ws_col, 120);
+}
+
 int output__init(struct output *o, const struct opts *opts, struct err *e)
 {
 	struct debuginfod_calls calls = { .progress = on_progress, .done = on_done, .arg = o };
 	struct sym_opts sym = { .no_inlines = opts->no_inlines,
 				.no_source = opts->no_source,
 				.on_changed = on_changed };
-	struct winsize size;
 	int err;
 
 	*o = (struct output){ .opts = opts, .to_stdout = export__find_by_name("text") };
@@ -89,11 +100,7 @@ int output__init(struct output *o, const struct opts *opts, struct err *e)
 	o->series = calloc(opts->outputs.n + 1, sizeof(*o->series));
 	if (!o->series)
 		return err_set(e, -ENOMEM, "out of memory");
-	/* a size of 0: the terminal does not know */
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size)) {
-		o->export.report.height = size.ws_row;
-		o->export.report.width = MIN(size.ws_col, 120);
-	}
+	ask_size(o);
 	for (size_t i = 0; i < opts->outputs.n; i++) {
 		_cleanup_free_ char *first = outname__expand(opts->outputs.v[i], 0, getpid(), 1);
 		const char *path = outname__is_pattern(opts->outputs.v[i]) && first ? first : opts->outputs.v[i];
@@ -388,8 +395,10 @@ static struct snapshot *grouped(const struct output *o, struct snapshot *s, stru
 int output__print(struct output *o, struct snapshot *s, struct err *e)
 {
 	struct snapshot *own, *shown = grouped(o, s, &own);
-	int err = shown ? write_one(o, shown, "-", o->to_stdout, e) : err_set(e, -ENOMEM, "out of memory");
+	int err;
 
+	ask_size(o);
+	err = shown ? write_one(o, shown, "-", o->to_stdout, e) : err_set(e, -ENOMEM, "out of memory");
 	snapshot__free(own);
 	if (err == -EPIPE && e)
 		err_done(e);
