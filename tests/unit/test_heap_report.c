@@ -393,6 +393,32 @@ Test(heap_report, next_steps)
 	}
 }
 
+/* What a part is of, before its name: "other data" is there once for each file. What stands for many comes last. */
+Test(heap_report, names_of_parts)
+{
+	static const struct snap_part parts[] = {
+		{ .kind = PART_GLOBAL, .name = "(the rest)", .resident_bytes = 4096 }, { .kind = PART_GLOBAL, .name = "(other data)", .module = "/lib/libc.so.6", .resident_bytes = 2048 },
+		{ .kind = PART_GLOBAL, .name = "static_buf", .module = "/usr/bin/cprog", .resident_bytes = 1024 }, { .kind = PART_STACK, .name = "worker-0", .tid = 12, .resident_bytes = 512 },
+	};
+	static const char want[] = "  global  libc.so.6: other data\n", *const then[] = { "  global  cprog: static_buf\n", "  stack   worker-0 (12)\n", "  global  (the rest)\n" };
+	struct snapshot *s = alone(0);
+	struct snap_heap *h = (struct snap_heap *)s->heaps;
+	_cleanup_free_ char *text = NULL;
+	const char *at;
+	size_t len;
+
+	h->parts = parts;
+	h->n_parts = ARRAY_SIZE(parts);
+	text = written(s, &(struct report_opts){ .width = 80 }, &len);
+	at = strstr(text, want);
+	cr_expect(at, "%s", text);
+	for (size_t i = 0; i < ARRAY_SIZE(then) && at; i++) {
+		at = strstr(at, then[i]);
+		cr_expect(at, "%s:\n%s", then[i], text);
+	}
+	snapshot__free(s);
+}
+
 /* --filter leaves blocks of the sites that it leaves. */
 Test(heap_report, narrowed_blocks)
 {

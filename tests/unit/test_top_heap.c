@@ -156,7 +156,7 @@ Test(top_heap, what_is_not_reached_stays_on_a_small_screen)
 	grid__resize(&g, 12, 40);
 	top__draw(t, &g);
 	says("in use 64.6 MiB");
-	says("no pointer found in 3 scans: 40,674");
+	says("scans: 40,674 blocks, 33.5 MiB");
 	says("UNREACHED");
 	is_selected("31.2 MiB  31.2 MiB");
 	/* in a few words where there is no room for more */
@@ -214,7 +214,7 @@ Test(top_heap, half_a_sentence_is_not_said)
 			top__draw(t, &g);
 			cr_assert_eq(grid__broken_row(&g), -1);
 			if (made__says(&g, "no pointer found"))
-				cr_assert(made__says(&g, "direct)"), "%d x %d", cols, rows);
+				cr_assert(made__says(&g, cols < 100 ? "33.5" : "direct)"), "%d x %d", cols, rows);
 		}
 }
 

@@ -110,6 +110,22 @@ char *heap__types_text(const struct snap_share *v, size_t n, size_t width)
 	return NULL;
 }
 
+/* ---- resident memory */
+
+/* "(other data)" of a module is its other data. */
+char *heap__part_text(const struct snap_part *p)
+{
+	const char *name = p->name ? p->name : "", *module = p->module ? path_basename(p->module) : NULL;
+	size_t len = strlen(name);
+	bool bare = len > 2 && name[0] == '(' && name[len - 1] == ')';
+	char *text = NULL;
+
+	/* some names say it already */
+	if (!module || strstr(name, module))
+		return strdup(name);
+	return asprintf(&text, "%s: %.*s", module, (int)(bare ? len - 2 : len), bare ? name + 1 : name) < 0 ? NULL : text;
+}
+
 /* ---- arenas */
 
 const char *heap__arena_words(char buf[static CELL_MAX], const struct snap_heap *h, const struct snap_arena *a)

@@ -76,8 +76,8 @@ void report__title(struct report *r, const char *what)
 		n = asprintf(&who, "%s  %s (%d)%s%s%s", what, p->comm, p->pid, p->ended ? " [" : "", death__words(p, death),
 			     p->ended ? "]" : "");
 	} else {
-		n = asprintf(&who, "%s  %s%s%s processes%s%s%s", what, r->s->host ? r->s->host : "", r->s->host ? ": " : "",
-			     fmt_exact(a, n_processes(r->s, false)), ended ? ", " : "", ended ? fmt_exact(b, ended) : "",
+		n = asprintf(&who, "%s  %s processes%s%s%s%s%s", what, fmt_exact(a, n_processes(r->s, false)), r->s->host ? " on " : "",
+			     r->s->host ? r->s->host : "", ended ? ", " : "", ended ? fmt_exact(b, ended) : "",
 			     ended ? " ended" : "");
 	}
 	if (n < 0)

@@ -34,7 +34,7 @@
 struct chosen {
 	const char *name;
 	unsigned int drop;
-	const char *(*format)(const struct row_of *r, char buf[static CELL_MAX]);	/* NULL: the column's own */
+	char *(*fit)(const struct row_of *r, size_t width);	/* NULL: the column's own */
 };
 
 struct heap_table {
@@ -43,18 +43,14 @@ struct heap_table {
 	size_t n_columns;
 };
 
-/* "server (redis-server)", "worker (1435)" */
-static const char *show_part(const struct row_of *r, char buf[static CELL_MAX])
+/* "redis-server: server", "worker (1435)" */
+static char *fit_part(const struct row_of *r, size_t width)
 {
-	const struct snap_part *p = r->part;
-	const char *name = p->name ? p->name : "", *module = p->module ? path_basename(p->module) : NULL;
+	_cleanup_free_ char *name = heap__part_text(r->part), *with_tid = NULL;
 
-	/* what is too long is shortened as it is, and some names say it already */
-	if (p->tid && snprintf(buf, CELL_MAX, "%s (%d)", name, p->tid) < CELL_MAX)
-		return buf;
-	if (module && !strstr(name, module) && snprintf(buf, CELL_MAX, "%s (%s)", name, module) < CELL_MAX)
-		return buf;
-	return name;
+	if (!name || (r->part->tid && asprintf(&with_tid, "%s (%d)", name, r->part->tid) < 0))
+		return NULL;
+	return text_shorten(with_tid ? with_tid : name, width);
 }
 
 #define TABLE(its_from, its_columns) { &its_from, its_columns, ARRAY_SIZE(its_columns) }
@@ -64,8 +60,8 @@ static const struct chosen of_types[] = { { "bytes", 0, NULL }, { "share", 9, NU
 static const struct chosen of_arenas[] = {
 	{ "arena", 0, NULL }, { "bytes", 0, NULL }, { "blocks", 4, NULL }, { "free", 0, NULL }, { "bins", 2, NULL }, { "top", 3, NULL }, { "tcache", 8, NULL }, { "trimmable", 1, NULL }, { "largest", 9, NULL },
 };
-static const struct chosen of_parts[] = { { "resident", 0, NULL }, { "share", 9, NULL }, { "mapped", 3, NULL }, { "swapped", 7, NULL }, { "deepest", 8, NULL }, { "kind", 0, NULL },
-				      { "part", 0, show_part } };
+static const struct chosen of_parts[] = { { "resident", 0, NULL }, { "share", 6, NULL }, { "mapped", 3, NULL }, { "swapped", 7, NULL }, { "deepest", 8, NULL }, { "kind", 0, NULL },
+				      { "part", 0, fit_part } };
 static const struct chosen of_blocks[] = {
 	{ "address", 0, NULL }, { "size", 0, NULL }, { "age", 0, NULL }, { "tid", 3, NULL }, { "unreached", 1, NULL }, { "type", 6, NULL }, { "site", 0, NULL },
 };
@@ -86,7 +82,7 @@ static int write_table(struct report *r, const struct heap_table *t, const struc
 			continue;
 		v[c.n] = *is;
 		v[c.n].drop = t->columns[i].drop;
-		v[c.n].format = t->columns[i].format ? t->columns[i].format : is->format;
+		v[c.n].fit = t->columns[i].fit ? t->columns[i].fit : is->fit;
 		c.n++;
 	}
 	fputc('\n', r->out);
@@ -124,11 +120,18 @@ static int by_free(const void *pa, const void *pb)
 	return most_first(a->arena->free_bytes, b->arena->free_bytes) ?: most_first(b->arena - b->heap->arenas, a->arena - a->heap->arenas);
 }
 
+/* What stands for many comes after each of the others. */
+static bool is_rest(const struct snap_part *p)
+{
+	return p->name && !strcmp(p->name, "(the rest)");
+}
+
 static int by_resident(const void *pa, const void *pb)
 {
 	const struct row_of *a = pa, *b = pb;
 
-	return most_first(a->part->resident_bytes, b->part->resident_bytes) ?: most_first(b->part - b->heap->parts, a->part - a->heap->parts);
+	return (int)is_rest(a->part) - (int)is_rest(b->part) ?: most_first(a->part->resident_bytes, b->part->resident_bytes) ?:
+	       most_first(b->part - b->heap->parts, a->part - a->heap->parts);
 }
 
 static struct row_of *rows_of(const struct report *r, const struct snap_heap *h, size_t n)

@@ -4,10 +4,10 @@
  * it all, one table after the other by g; what was found as a whole stands above them:
  *
  *	in use 64.6 MiB in 414,441 blocks
- *	no pointer found in 3 scans: 40,674 blocks, 33.5 MiB (40,074 direct)
- *	free 20.6 MiB (24.2%), kept by glibc: malloc_trim returns 17.5 MiB; not a leak
+ *	probably leaked, no pointer found in 3 scans: 40,674 blocks, 33.5 MiB (40,074 direct)
+ *	free 20.6 MiB (24.2% of the heap), not a leak: malloc_trim returns 17.5 MiB
  *	older than the trace: 38.2 MiB in 248,662 blocks, no pointer to 8,974 of them
- *	glibc, 4 arenas  12.0s ago, for 312ms, not stopped  at most 2 blocks wrong
+ *	read 12.0s ago, took 312ms, process not stopped; 4 glibc arenas; up to 2 blocks uncertain
  *	       USABLE  BLOCKS     BYTES SHARE UNREACHED TYPES
  *	        1,032  31,744  31.2 MiB 48.4%    31,700 50% std::map<std::string, …>, 50% other
  *
@@ -25,9 +25,9 @@
 #define LINES_MAX 8		/* of what stands above the table, as long as there is room for some rows */
 #define ROWS_LEAST 4
 #define ROWS_NEEDED 2		/* titles, and the row under the cursor */
+#define DIRECT_FROM 100		/* columns from which there is room for how many of the unreached are direct */
 #define ARENA_NAME_COLS 13
 #define ARENA_BAR_LEAST 6
-#define MODULE_FROM 44		/* columns from which there is room for a module beside a name */
 
 enum { ID_CLASS = 8, ID_TYPE, ID_ARENA, ID_PART, ID_ROOT };
 
@@ -325,8 +325,8 @@ static void free_words(const struct top *t, struct flow *f, const struct snap_he
 
 	flow__wordsf(f, STYLE_FIGURE, "free %s", fmt_bytes(a, h->free_bytes));
 	if (h->free_bytes)
-		flow__wordsf(f, STYLE_PLAIN, " (%s), kept by %s: malloc_trim returns %s; not a leak", fmt_share(b, h->free_bytes, h->free_bytes + h->bytes),
-			     h->allocator ? h->allocator : "its allocator", fmt_bytes(c, h->trimmable_bytes));
+		flow__wordsf(f, STYLE_PLAIN, " (%s of the heap), not a leak: malloc_trim returns %s", fmt_share(b, h->free_bytes, h->free_bytes + h->bytes),
+			     fmt_bytes(c, h->trimmable_bytes));
 }
 
 static void unreached_words(const struct top *t, struct flow *f, const struct snap_heap *h)
@@ -343,9 +343,12 @@ static void unreached_words(const struct top *t, struct flow *f, const struct sn
 	if (!u->blocks)
 		flow__wordsf(f, STYLE_GOOD, "a pointer to every block was found, in %u scan%s", u->scans, plural(u->scans));
 	else
-		flow__wordsf(f, STYLE_PLAIN, "no pointer found in %u scan%s: ", u->scans, plural(u->scans));
+		flow__wordsf(f, STYLE_PLAIN, "probably leaked, no pointer found in %u scan%s: ", u->scans, plural(u->scans));
 	if (u->blocks)
-		flow__wordsf(f, STYLE_BAD, "%s block%s, %s (%s direct)", fmt_exact(a, u->blocks), plural(u->blocks), fmt_bytes(b, u->bytes), fmt_exact(c, u->direct_blocks));
+		flow__wordsf(f, STYLE_BAD, "%s block%s, %s", fmt_exact(a, u->blocks), plural(u->blocks), fmt_bytes(b, u->bytes));
+	/* what it means is in the help; how many there are matters more than a row of the table */
+	if (u->blocks && f->g->cols >= DIRECT_FROM)
+		flow__clausef(f, STYLE_PLAIN, " (%s direct)", fmt_exact(c, u->direct_blocks));
 	if (u->registers && strcmp(u->registers, "read"))
 		flow__clausef(f, STYLE_DIM, "; registers %s", u->registers);
 }
@@ -362,27 +365,27 @@ static void look_words(const struct top *t, struct flow *f, const struct snap_he
 {
 	char a[FMT_MAX], b[FMT_MAX];
 
-	if (!h->refused)
-		flow__clausef(f, STYLE_DIM, "%s, %zu arena%s", h->allocator ? h->allocator : "", h->n_arenas, plural(h->n_arenas));
 	if (h->at_ns)
-		flow__clausef(f, STYLE_DIM, "  %s ago, for %s", fmt_duration(a, t->shown->duration_ns - MIN(h->at_ns, t->shown->duration_ns)), fmt_duration(b, h->looked_ns));
+		flow__clausef(f, STYLE_DIM, "read %s ago, took %s", fmt_duration(a, top__ago_ns(t, h)), fmt_duration(b, h->looked_ns));
 	else
-		flow__clausef(f, STYLE_DIM, "  looked for %s", fmt_duration(b, h->looked_ns));
+		flow__clausef(f, STYLE_DIM, "read in %s", fmt_duration(b, h->looked_ns));
 	if (h->paused_ns)
-		flow__clausef(f, STYLE_DIM, ", stopped for %s", fmt_duration(a, h->paused_ns));
+		flow__clausef(f, STYLE_DIM, ", process stopped for %s", fmt_duration(a, h->paused_ns));
 	else
-		flow__put(f, STYLE_DIM, ", not stopped");
+		flow__clausef(f, STYLE_DIM, ", process not stopped");
+	if (!h->refused)
+		flow__clausef(f, STYLE_DIM, "; %zu %s arena%s", h->n_arenas, h->allocator ? h->allocator : "", plural(h->n_arenas));
 	if (h->unsure_blocks)
-		flow__clausef(f, STYLE_DIM, "  at most %s block%s wrong", fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
+		flow__clausef(f, STYLE_DIM, "; up to %s block%s uncertain", fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
 	if (h->swapped_bytes)
-		flow__clausef(f, STYLE_WARN, "  %s swapped out, not read", fmt_bytes(a, h->swapped_bytes));
+		flow__clausef(f, STYLE_WARN, "; %s swapped out, not read", fmt_bytes(a, h->swapped_bytes));
 	if (h->broken_bytes)
-		flow__clausef(f, STYLE_WARN, "  %s skipped", fmt_bytes(a, h->broken_bytes));
+		flow__clausef(f, STYLE_WARN, "; %s without recognisable blocks", fmt_bytes(a, h->broken_bytes));
 	if (h->passed_over_bytes)
 		flow__clausef(f, STYLE_WARN, "  %s of address space not looked at", fmt_bytes(a, h->passed_over_bytes));
 }
 
-/* "RSS 96.0 MiB: heap 82.4 MiB, anonymous 7.2 MiB, ...; beside it page tables 340.0 KiB, swapped out 2.0 MiB" */
+/* "RSS 96.0 MiB: heap 82.4 MiB, anonymous 7.2 MiB, ...; not in RSS: page tables 340.0 KiB, swapped out 2.0 MiB" */
 static void resident_words(const struct top *t, struct flow *f, const struct snap_heap *h)
 {
 	uint64_t sums[N_PART_KINDS] = { 0 };
@@ -397,7 +400,7 @@ static void resident_words(const struct top *t, struct flow *f, const struct sna
 			flow__clausef(f, STYLE_PLAIN, "%s%s %s", before, choices__name(&part_choices, i), fmt_bytes(a, sums[i]));
 			before = ", ";
 		}
-	flow__clausef(f, STYLE_DIM, "; beside it page tables %s, swapped out %s", fmt_bytes(a, h->page_table_bytes), fmt_bytes(b, h->swap_bytes));
+	flow__clausef(f, STYLE_DIM, "; not in RSS: page tables %s, swapped out %s", fmt_bytes(a, h->page_table_bytes), fmt_bytes(b, h->swap_bytes));
 }
 
 /* One of several, in a line: all of it is said where it is looked at alone. */
@@ -541,14 +544,10 @@ void top__draw_arena(const struct top *t, const struct top_row *r, struct grid *
 	grid__fill(g, row, col + ARENA_NAME_COLS + used_cols, all_cols - used_cols, STYLE_DIM, 0x2591);
 }
 
-/* Whose it is, and the module of a variable at the right. */
+/* Whose it is: of a variable its file first, which tells one "other data" from the next. */
 void top__draw_part(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
 {
-	const char *name = r->of.part->name ? r->of.part->name : "", *module = r->of.part->module;
-	int at = module && width >= MODULE_FROM ? width * 3 / 5 : width;
-	_cleanup_free_ char *cut = text_shorten(name, (size_t)MAX(at - (at < width ? 2 : 0), 1));
+	_cleanup_free_ char *name = heap__part_text(r->of.part), *cut = name ? text_shorten(name, (size_t)MAX(width, 1)) : NULL;
 
-	grid__put(g, row, col, at, STYLE_PLAIN, cut ? cut : "");
-	if (at < width)
-		grid__put(g, row, col + at, width - at, STYLE_DIM, path_basename(module));
+	grid__put(g, row, col, width, STYLE_PLAIN, cut ? cut : "");
 }

@@ -67,7 +67,7 @@ static const struct {
 	{ "swapped", HEAP, "what of it is swapped out" },
 	{ "deepest", HEAP, "of a stack: how much was ever used, by the pages that were touched" },
 	{ "tid", HEAP, "the thread whose it is" },
-	{ "part", HEAP, "the thread, the variable or the file" },
+	{ "part", HEAP, "the thread, the file, or the file and its variable" },
 	{ "kind", OF(ROWS_ROOTS), "a global variable, a thread's thread-local variables or registers (tls/regs), its stack, or a mapping. A stack may have old copies of pointers, which hold blocks that the program has lost" },
 	{ "kind", HEAP, "heap, stacks, variables, code, files, shared memory, or anonymous memory that no allocator made" },
 	{ "module", HEAP, "the file whose variable it is" },
@@ -156,6 +156,7 @@ static const struct {
 	  "since the trace began" },
 	{ "RSS", "the same of resident memory; explained is how much of its growth live blocks account for" },
 	{ "calls", "allocations and frees a second; cost is what the probes take of the CPU time of what is traced" },
+	{ "direct", "of the blocks that no pointer was found to, those that nothing points to; only leaked blocks point to the others (indirect)" },
 	{ "losses", "what could not be counted: anything but none has a line of its own that says what" },
 };
 
