@@ -228,6 +228,23 @@ TEST(heap_command_other_allocator)
 	fx__quit(t, &f);
 }
 
+/* Links that were overwritten, in a process that rests: nothing came or went, and no stop would help. */
+TEST(heap_command_damaged)
+{
+	json_t *root;
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "heapliar", "fast-link", NULL);
+	want_eq(t, "exit", 0, mt__run(t, &m, "heap", pid_arg(f.c.pid), NULL));
+	want(t, strstr(m.c.outs.s, "unsure nothing ran while it was read") && !strstr(m.c.outs.s, "--pause") && !strstr(m.c.outs.s, "came or went"), "%s", m.c.outs.s);
+	want_eq(t, "exit", 0, mt__run(t, &m, "heap", pid_arg(f.c.pid), "--json", NULL));
+	root = json_loads(m.c.outs.s, 0, NULL);
+	want(t, json_is_true(jget(root, "heap[0].rested")) && ju64(t, root, "heap[0].unsure_blocks"), "%.2000s", m.c.outs.s);
+	json_decref(root);
+	child__kill(t, &f.c, SIGKILL);
+}
+
 /* Of several of a name: nothing is advised that it would refuse. */
 TEST(heap_command_ambiguous)
 {

@@ -142,6 +142,25 @@ Test(heap_report, doubts_beside_blocks)
 	}
 }
 
+/* Whoever runs is told of --pause, whoever rests is not. */
+Test(heap_report, at_rest)
+{
+	const struct report_opts o = { .width = 400 };
+
+	for (int rested = 0; rested < 2; rested++) {
+		struct snapshot *s = alone(0);
+		size_t len;
+		char *text;
+
+		((struct snap_heap *)s->heaps)->rested = rested;
+		text = written(s, &o, &len);
+		cr_expect_eq(!!strstr(text, "nothing ran while it was read"), rested, "%s", text);
+		cr_expect_eq(!!strstr(text, "--pause for exact figures"), !rested, "%s", text);
+		free(text);
+		snapshot__free(s);
+	}
+}
+
 /* One arena, nothing that is notable, and a program in C. */
 Test(heap_report, quiet)
 {

@@ -53,6 +53,17 @@ static int try_census(struct look *l, struct target *t, struct census *ret, stru
 	return err;
 }
 
+/* A heap that rests and does not add up all the same is damaged: no stop would help. */
+static int take_census(struct look *l, struct target *t, struct census *ret, struct err *e)
+{
+	uint64_t runs = l->has_census || t->stopped ? 0 : target__runs(t);
+	int err = try_census(l, t, ret, e);
+
+	if (!err && runs && ret->unsure_blocks)
+		l->rested = target__runs(t) == runs;
+	return err;
+}
+
 /* For reach__run() too: the blocks of this moment. */
 static int take_blocks(struct target *t, void *arg, struct census *ret, struct err *e)
 {
@@ -61,7 +72,7 @@ static int take_blocks(struct target *t, void *arg, struct census *ret, struct e
 	int err = traced__before(&l->traced);
 
 	if (!err && !l->refused.code)
-		err = try_census(l, t, ret, &why);
+		err = take_census(l, t, ret, &why);
 	/* after a census that held, one that does not is no reason to doubt the process: the heap moved too fast */
 	if (is_refusal(err) && l->has_census)
 		return err_set(e, -EAGAIN, "the heap changes too fast to be read (%s): try again, or --pause", err_msg(&why));
@@ -262,6 +273,7 @@ static void put_census(struct look *l)
 	h->broken_bytes = c->broken_bytes;
 	h->passed_over_bytes = c->passed_over_bytes;
 	h->unsure_blocks = c->unsure_blocks;
+	h->rested = l->rested;
 	put_arenas(l);
 }
 

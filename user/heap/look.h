@@ -30,6 +30,7 @@ struct look {
 	bool holds_stops;
 	bool moved_too_fast;	/* for a second census */
 	bool has_census;	/* one of them held */
+	bool rested;		/* nothing ran while the first one was taken */
 	struct err refused;	/* owned: why there is no census */
 };
 

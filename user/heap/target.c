@@ -8,6 +8,7 @@
  */
 #include "heap/target.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -17,6 +18,7 @@
 #include "heap/target_parts.h"
 #include "process/memmap.h"
 #include "process/process.h"
+#include "util/parse.h"
 #include "util/rights.h"
 
 #define PRESENT_BIT 63
@@ -146,6 +148,57 @@ int target__go_on(struct target *t, const char *what, double part)
 	if (c && c->progress)
 		c->progress(what, part, c->arg);
 	return 0;
+}
+
+/* ---- does it rest? */
+
+#define RESTING_MAX 64		/* threads: of more, it takes too long to ask each */
+
+/* How often a thread has left a processor; 0: it is on one, or waits for one, or it is not known. */
+static uint64_t switches_of(struct target *t, const char *tid)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64], *at, *line;
+	uint64_t sum = 0, n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/status", (int)t->pid, tid);
+	if (read_small_file(path, &text, NULL))
+		return 0;
+	for (at = text; (line = strsep(&at, "\n"));) {
+		char *value = strchr(line, '\t');
+
+		if (!strncmp(line, "State:\tR", 8))
+			return 0;
+		if (value && strstr(line, "voluntary_ctxt_switches:") && !parse_u64(value + 1, 0, UINT64_MAX, &n))
+			sum += n;
+	}
+	return sum;
+}
+
+uint64_t target__runs(struct target *t)
+{
+	uint64_t sum = 0, tid;
+	struct dirent *d;
+	char path[64];
+	size_t n = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)t->pid);
+	tasks = opendir(path);
+	while (tasks && (d = readdir(tasks))) {
+		uint64_t switches = 0;
+
+		if (parse_u64(d->d_name, 1, INT32_MAX, &tid))
+			continue;
+		if (n++ < RESTING_MAX)
+			switches = switches_of(t, d->d_name);
+		sum = switches ? sum + switches : 0;
+		if (!switches)
+			break;
+	}
+	if (tasks)
+		closedir(tasks);
+	return sum;
 }
 
 /* ---- pages */

@@ -62,6 +62,12 @@ bool target__is_over(const struct target *t);
 /* -EINTR: it is over, as t->calls says. what, part: as of target_calls.progress. */
 int target__go_on(struct target *t, const char *what, double part);
 
+/*
+ * How often its threads have run. The same number twice, which is not 0: none of them ran in between. 0: one runs, or there are
+ * too many to ask.
+ */
+uint64_t target__runs(struct target *t);
+
 /* Stops all its threads (ptrace); bounded: -ETIMEDOUT after a second, and all go on. */
 int target__pause(struct target *t, struct err *e);
 /* Lets one that is stopped go on for so long, and stops it again. */

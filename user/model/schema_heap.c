@@ -23,6 +23,7 @@ static const struct field heap_fields_rows[] = {
 	FIGURE("mapped_blocks", mapped_blocks),
 	FIGURE("mapped_bytes", mapped_bytes),
 	FIGURE("unsure_blocks", unsure_blocks),
+	HEAP("rested", FIELD_BOOL, rested, .empty = EMPTY_IS_ABSENT),
 };
 FIELDS(heap_fields);
 

@@ -117,6 +117,7 @@ struct snap_heap {
 	/* resident part of free_bytes: what malloc_trim has given back already is not in it */
 	uint64_t free_resident_bytes;
 	uint64_t unsure_blocks;	/* may be wrong, because the heap changed while it was read: at most */
+	bool rested;		/* it did not change: it is damaged, or threads stand within malloc */
 	uint64_t swapped_bytes, broken_bytes, passed_over_bytes;	/* skipped */
 	bool sites_unknown;	/* in a trace that leaves blocks out by chance: it is not known which sites' blocks are unreached */
 	/* in a trace: blocks that are older than it. holds if older_known */

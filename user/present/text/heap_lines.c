@@ -392,8 +392,11 @@ static void doubt_lines(struct report *r, const struct snap_heap *h)
 
 	if (h->unsure_blocks) {
 		para__begin(&r->para, "unsure", LABEL_WIDTH);
+		if (h->rested)
+			para__words(&r->para, "nothing ran while it was read, and yet not all of it adds up: it was written over, or threads wait within malloc or free; at most %s block%s may be wrong",
+				    fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
 		/* --pause reads registers, too; without it, a stop may have been for these alone */
-		if (h->paused_ns && !strcmp(h->unreached.registers ?: "read", "read"))
+		else if (h->paused_ns && !strcmp(h->unreached.registers ?: "read", "read"))
 			para__words(&r->para, "threads were within malloc or free at each stop, or not all of it could be read: at most %s block%s may be shown as in use though "
 					      "free, or the reverse", fmt_exact(a, h->unsure_blocks), plural(h->unsure_blocks));
 		else

@@ -189,7 +189,7 @@ const heap = (() => {
 			(h.at_ns ? `looked at ${duration(h.at_ns)} after the trace began, ` : "looked at ") + `for ${duration(h.looked_ns)}, ` + (h.paused_ns ? `stopped for ${duration(h.paused_ns)}` : "not stopped")];
 
 		if (h.unsure_blocks)
-			words.push(`at most ${blocksWords(h.unsure_blocks)} wrong: the heap changed while it was read`);
+			words.push(`at most ${blocksWords(h.unsure_blocks)} wrong: ${h.rested ? "nothing ran while it was read, and yet not all of it adds up" : "the heap changed while it was read"}`);
 		if (skipped.swapped_bytes)
 			words.push(`${bytes(skipped.swapped_bytes)} swapped out, not read`);
 		if (skipped.broken_bytes)
