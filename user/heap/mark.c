@@ -20,7 +20,7 @@ enum { IS_REACHED = 1, IS_HIT = 2, IS_TOLD = 4 /* by which root */ };
 #define MAX_ROOTS (1u << 18)
 /* Gaps between blocks that are read along, as reading costs less than asking twice. */
 #define GAP_BYTES 16384
-/* So much of each newer block is read, and for so long in all: what they lead to beyond that is told by what else points to it. */
+/* So much of each newer block is read, and for so much CPU time in all: what they lead to beyond that is told by what else points to it. */
 #define NEWER_BYTES 4096
 #define MAX_NEWER_EDGES (2 * MAX_NEWER)
 #define NEWER_NS (1000 * MS_NS)
@@ -527,7 +527,7 @@ static void read_newer(struct mark *m, uint32_t number)
 /* Their words, as those of blocks. There are more of them as it goes on. */
 static int read_all_newer(struct mark *m, struct search *s)
 {
-	uint64_t end_ns = now_ns() + NEWER_NS;
+	uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + NEWER_NS;
 	uint32_t n = m->c->blocks.n;
 	int err = 0;
 
@@ -535,7 +535,7 @@ static int read_all_newer(struct mark *m, struct search *s)
 		m->edges.first[n + i] = m->edges.to.n;
 		m->n_read = n + i + 1;
 		if (i % 256 == 0)
-			err = target__go_on(s->t, s->what, s->part_end) ?: now_ns() > end_ns ? -ETIME : 0;
+			err = target__go_on(s->t, s->what, s->part_end) ?: clock_ns(CLOCK_THREAD_CPUTIME_ID) > end_ns ? -ETIME : 0;
 		if (!err)
 			read_newer(m, i);
 	}
