@@ -155,7 +155,7 @@ Test(heap_report, at_rest)
 		((struct snap_heap *)s->heaps)->rested = rested;
 		text = written(s, &o, &len);
 		cr_expect_eq(!!strstr(text, "nothing ran while it was read"), rested, "%s", text);
-		cr_expect_eq(!!strstr(text, "--pause for exact figures"), !rested, "%s", text);
+		cr_expect_eq(!!strstr(text, "--pause: exact figures"), !rested, "%s", text);
 		free(text);
 		snapshot__free(s);
 	}
