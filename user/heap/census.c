@@ -16,10 +16,10 @@
 #include "heap/target_parts.h"
 #include "util/sorted.h"
 
-#define TAKES_MAX 5
+#define TAKES_MAX 8
 #define MOVING_UNSURE 2		/* of a heap that changed: measured, 2 in 40 million */
 #define PATIENCE_US 500000	/* in all */
-#define GO_ON_NS 1000000	/* of one that was stopped in the wrong place: 1 ms, 2, 4, 8, 16 */
+#define GO_ON_NS 1000000	/* of one that was stopped in the wrong place: 1 ms, 2, 4, ... */
 
 /* ---- where it is */
 
@@ -338,6 +338,8 @@ static int take(struct taking *k, struct err *e)
 		r = -EPROTO;
 		k->heap_bytes = 0;
 	}
+	if (r == -EPROTO && k->is_moving && !k->t->stopped)
+		return err_set(e, r, "%s; it changes all the time, perhaps faster than it can be read: try again, or with --pause", err_msg(&last));
 	return r ? err_set(e, r, "%s", err_msg(&last)) : 0;
 }
 
