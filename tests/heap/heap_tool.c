@@ -5,11 +5,13 @@
  *	heap-tool kinds PID FILE	of its lines "ADDRESS USABLE ...", "ADDRESS KIND" each; "?" where it is not known
  *	heap-tool parts PID [census]	"rss BYTES", "tables BYTES", "swap BYTES", then a line for each part
  *	heap-tool roots PID ADDRESS...	whose these are
+ *	heap-tool look PID [interrupted]	the sums of a look of a trace that has recorded nothing yet; interrupted, as soon as pointers are searched for
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "heap/heap.h"
 #include "heap/kinds.h"
 #include "heap/parts.h"
 #include "util/util.h"
@@ -129,6 +131,41 @@ static int cmd_roots(int argc, char **argv)
 	return 0;
 }
 
+static bool interrupts, interrupted;
+
+static void on_progress(const char *what, double part, void *arg)
+{
+	interrupted |= interrupts && strstr(what, "searching for pointers");
+}
+
+static bool is_over(void *arg)
+{
+	return interrupted;
+}
+
+static int no_blocks(void *arg, struct traced_blocks *to, uint64_t *ret_now_ns)
+{
+	return 0;
+}
+
+static int cmd_look(int argc, char **argv)
+{
+	const struct target_calls calls = { is_over, on_progress, NULL };
+	const struct heap_opts o = { .reachable = true, .parts = true, .keeps_census = true, .calls = &calls, .objects = objects,
+				     .traced = no_blocks, .traced_all = true };
+	struct snapshot *s = snapshot__new();
+	_cleanup_err_ struct err e = {};
+	struct snap_heap h = {};
+
+	interrupts = argc && !strcmp(argv[0], "interrupted");
+	if (heap__look(target.pid, &o, s, &h, &e))
+		return fail(&e);
+	printf("blocks %lu\nbytes %lu\nolder %lu\nclasses %zu\nscans %u\ninterrupted %d\n", (unsigned long)h.blocks, (unsigned long)h.bytes,
+	       (unsigned long)(h.older_known ? h.older_blocks : 0), h.n_classes, h.unreached.scans, h.search_interrupted);
+	snapshot__free(s);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
@@ -136,6 +173,7 @@ static const struct {
 	{ "kinds", cmd_kinds },
 	{ "parts", cmd_parts },
 	{ "roots", cmd_roots },
+	{ "look", cmd_look },
 };
 
 int main(int argc, char **argv)

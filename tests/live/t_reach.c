@@ -310,6 +310,37 @@ TEST_LIMIT(reach_vast_by_words, 200)
 	free(l.v);
 }
 
+/* Interrupted while pointers are searched for: all that was found before is there, and what takes no search. */
+TEST(reach_interrupted)
+{
+	unsigned long long whole[6], part[6];
+	struct list l;
+	struct fx f;
+
+	l = start(t, &f, "quiet");
+	for (int i = 0; i < 2; i++) {
+		struct spawn s = { .argv = { fixture("heap-tool"), "look", pid_arg(f.c.pid), i ? "interrupted" : NULL } };
+		unsigned long long *v = i ? part : whole;
+		struct child c;
+
+		child__start(t, &c, &s);
+		must(t, child__wait(t, &c) == 0 && sscanf(c.outs.s, "blocks %llu\nbytes %llu\nolder %llu\nclasses %llu\nscans %llu\ninterrupted %llu", v, v + 1, v + 2, v + 3, v + 4, v + 5) == 6,
+		     "%s%s", c.outs.s, c.errs.s);
+	}
+	want(t, whole[0] > l.n, "%llu blocks of more than %zu", whole[0], l.n);
+	want(t, whole[2] >= l.n, "%llu are older of %zu", whole[2], l.n);
+	want_eq(t, "blocks", whole[0], part[0]);
+	want_eq(t, "bytes", whole[1], part[1]);
+	want_eq(t, "older", whole[2], part[2]);
+	want_eq(t, "sizes", whole[3], part[3]);
+	want_eq(t, "scans of a whole search", 3, whole[4]);
+	want_eq(t, "scans", 0, part[4]);
+	want_eq(t, "a whole search was interrupted", 0, whole[5]);
+	want_eq(t, "interrupted", 1, part[5]);
+	fx__quit(t, &f);
+	free(l.v);
+}
+
 /* It ends while it is read: the tool says so, and ends as well. */
 TEST(reach_target_ends)
 {

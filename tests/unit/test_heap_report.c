@@ -142,6 +142,24 @@ Test(heap_report, doubts_beside_blocks)
 	}
 }
 
+/* A trace that was interrupted once more says what it does not know. */
+Test(heap_report, interrupted)
+{
+	static const struct report_opts o[] = { { .width = 120, .views = VIEW_HEAP }, { .width = 120, .brief = true, .height = 40 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(o); i++) {
+		struct snapshot *s = traced(0, 0);
+		size_t len;
+		char *text;
+
+		((struct snap_heap *)s->heaps)->search_interrupted = true;
+		text = written(s, &o[i], &len);
+		cr_expect(strstr(text, "The search for pointers was interrupted: what nothing points to is not known."), "%s", text);
+		free(text);
+		snapshot__free(s);
+	}
+}
+
 /* Whoever runs is told of --pause, whoever rests is not. */
 Test(heap_report, at_rest)
 {

@@ -125,6 +125,30 @@ static void hold_stops(struct look *l, bool hold)
 	l->holds_stops = hold;
 }
 
+/* Whoever asks may have work of its own to do meanwhile. */
+static bool is_not_over(void *arg)
+{
+	const struct target_calls *of = ((struct look *)arg)->o->calls;
+
+	if (of && of->is_over)
+		of->is_over(of->arg);
+	return false;
+}
+
+/* A search that ended before its time is none. What is left takes no longer than a look without one, and is not interrupted. */
+static int keep_census(struct look *l, int err, struct err *e)
+{
+	if (err == -EINTR && l->o->reachable && l->has_census) {
+		l->h->search_interrupted = true;
+		err_done(e);
+		*e = (struct err){};
+		err = 0;
+	}
+	l->calls = (struct target_calls){ .is_over = is_not_over, .arg = l };
+	l->target.calls = &l->calls;
+	return err;
+}
+
 static int find_blocks(struct look *l, struct err *e)
 {
 	const struct heap_opts *o = l->o;
@@ -152,6 +176,8 @@ static int find_blocks(struct look *l, struct err *e)
 		err = take_blocks(&l->target, l, &l->reach.first, e);
 	target__resume(&l->target);
 	hold_stops(l, false);
+	if (o->keeps_census)
+		err = keep_census(l, err, e);
 	if (!err && o->traced && l->traced.n_looks < 2 && !o->pause)
 		err = take_again(l, e);
 	return err;

@@ -25,6 +25,7 @@ struct heap_opts {
 	bool parts;		/* the rest of resident memory, too */
 	unsigned int list;	/* --view blocks: so many; 0: none */
 	bool list_oldest;	/* else the largest first */
+	bool keeps_census;	/* if the search for pointers is interrupted, all else is told: else nothing is */
 	double pace;
 	registers_fn registers;
 	const struct target_calls *calls;

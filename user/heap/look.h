@@ -29,6 +29,7 @@ struct look {
 	struct sigaction was[3];	/* what signals that stop us did before; if holds_stops */
 	bool holds_stops;
 	bool moved_too_fast;	/* for a second census */
+	struct target_calls calls;	/* those of o, and yet it goes on */
 	bool has_census;	/* one of them held */
 	bool rested;		/* nothing ran while the first one was taken */
 	struct err refused;	/* owned: why there is no census */

@@ -191,6 +191,11 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 	candidates__done(&c);
 	mark__done(&m);
 	search__done(&s);
+	/* what was found until then is half a search, but for the blocks */
+	if (err == -EINTR) {
+		ret->first = r.first;
+		r.first = (struct census){};
+	}
 	if (err)
 		reach_result__done(&r);
 	else

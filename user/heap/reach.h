@@ -62,6 +62,7 @@ struct reach_result {
 	uint64_t n_candidates;	/* after the first scan */
 };
 
+/* -EINTR: ret->first may be there all the same, to be freed. */
 int reach__run(struct target *t, const struct reach_opts *o, struct reach_result *ret, struct err *e);
 void reach_result__done(struct reach_result *r);
 

@@ -14,6 +14,7 @@ static const struct field heap_fields_rows[] = {
 	HEAP("allocator", FIELD_STR, allocator),
 	HEAP("other_allocator", FIELD_STR, other_allocator, .empty = EMPTY_IS_ABSENT),
 	HEAP("sites_unknown", FIELD_BOOL, sites_unknown, .empty = EMPTY_IS_ABSENT),
+	HEAP("search_interrupted", FIELD_BOOL, search_interrupted, .empty = EMPTY_IS_ABSENT),
 	HEAP("paused_ns", FIELD_U64, paused_ns),
 	HEAP("at_ns", FIELD_U64, at_ns, .empty = EMPTY_IS_ABSENT),
 	HEAP("looked_ns", FIELD_U64, looked_ns),

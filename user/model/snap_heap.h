@@ -119,6 +119,7 @@ struct snap_heap {
 	uint64_t unsure_blocks;	/* may be wrong, because the heap changed while it was read: at most */
 	bool rested;		/* it did not change: it is damaged, or threads stand within malloc */
 	uint64_t swapped_bytes, broken_bytes, passed_over_bytes;	/* skipped */
+	bool search_interrupted;	/* for pointers: nothing came of it */
 	bool sites_unknown;	/* in a trace that leaves blocks out by chance: it is not known which sites' blocks are unreached */
 	/* in a trace: blocks that are older than it. holds if older_known */
 	bool older_known;

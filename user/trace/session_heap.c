@@ -67,6 +67,7 @@ struct heaps {
 	/* a look by a thread */
 	pthread_t thread;
 	bool running;
+	bool last;		/* the one at the end of the trace */
 	bool over;		/* atomic: it shall end */
 	int done_fd;		/* readable: it has ended */
 	void (*on_done)(void *arg);
@@ -174,6 +175,7 @@ static void look_at(struct heaps *h, const struct subject *who)
 		.list = opts__n_blocks(o),
 		.list_oldest = opts__oldest_blocks(o),
 		.pace = pace(o),
+		.keeps_census = h->last,
 		.registers = registers__read,
 		.calls = &h->calls,
 		.objects = h->objects,
@@ -196,6 +198,8 @@ static void look_at(struct heaps *h, const struct subject *who)
 	err = heap__look(who->pid, &how, to->strings, &to->heap, &e);
 	to->heap.at_ns = now_ns() - h->s->start_ns;
 	to->heap.sites_unknown = !how.traced;
+	if (!err && to->heap.search_interrupted)
+		say("%d: its memory was not searched for pointers: the search was interrupted", (int)who->pid);
 	if (!err)
 		return;
 	found__forget(&h->next, who->proc);
@@ -337,7 +341,7 @@ int session__begin_heap_look(struct session *s, const struct heap_wish *wish, vo
 	h->calls = (struct target_calls){ is_called_off, wish->silent ? NULL : tell_progress, h };
 	h->on_done = done;
 	h->arg = arg;
-	h->over = h->has_next = false;
+	h->over = h->has_next = h->last = false;
 	err = list_subjects(h);
 	if (err)
 		return err;
@@ -431,6 +435,7 @@ void session__look_last_at_heaps(struct session *s)
 		return;
 	h->wish = (struct heap_wish){ .reachable = o->reachable || h->searched, .roots = o->roots || h->searched, .parts = true };
 	h->calls = (struct target_calls){ is_interrupted, tell_progress, h };
+	h->last = true;
 	h->over = false;
 	if (list_subjects(h))
 		return;

@@ -139,6 +139,8 @@ static void unreached_sentence(struct report *r, const struct snap_heap *h, cons
 	const struct snap_unreached *u = &h->unreached;
 	char a[FMT_MAX], b[FMT_MAX];
 
+	if (h->search_interrupted)
+		report__line(r, "%sThe search for pointers was interrupted: what nothing points to is not known.", who);
 	if (!heap__was_searched(h))
 		return;
 	para__begin(&r->para, "", 0);
