@@ -137,12 +137,12 @@ TEST(reach_quiet_in_part)
 	run_tool(t, &c, &f, "--no-bpf", NULL);
 	want_lost(t, &l, c.outs.s);
 	want(t, strstr(c.outs.s, "registers stopped, but for 1 threads"), "%s", strstr(c.outs.s, "registers") ?: "nothing of registers");
-	/* a second is what --pause has, each time */
+	/* a second at the most, on a busy machine; it was one for each of five stops, and more */
 	at = strstr(c.errs.s, " of CPU, ");
 	while (at && strstr(at + 1, " of CPU, "))
 		at = strstr(at + 1, " of CPU, ");
 	must(t, at && sscanf(at, " of CPU, %" SCNu64, &stopped_ms) == 1, "%s", c.errs.s);
-	want(t, stopped_ms < 1000, "stopped for %" PRIu64 " ms", stopped_ms);
+	want(t, stopped_ms < 2000, "stopped for %" PRIu64 " ms", stopped_ms);
 	fx__quit(t, &f);
 	free(l.v);
 }

@@ -27,7 +27,7 @@
 #include "util/rights.h"
 
 #define STOP_MAX_NS SECOND_NS
-/* Nobody has asked for a stop to read registers: what has not stopped by then waits for something else. */
+/* Nobody has asked for a stop to read registers: who waits for something else than a processor by then is not waited for. */
 #define REGISTERS_MAX_NS (50 * MS_NS)
 #define POLL_US 50
 
@@ -44,7 +44,6 @@ struct target_stopped {
 	bool decided, let_go;	/* by the keeper; by the others */
 	int result;		/* -errno of the stop */
 	pid_t pid;
-	uint64_t max_ns;	/* for the stop */
 	bool in_part;		/* those that have stopped by then are enough */
 	uint64_t began_ns, ended_ns;
 	struct vec(struct held) threads;
@@ -53,17 +52,25 @@ struct target_stopped {
 
 /* ---- the keeper's side */
 
-/* Z, X: it has ended, and waits for nothing but to be noticed. */
-static bool has_ended(pid_t pid, int tid)
+/* As /proc has it; X: it has ended. */
+static char state_of(pid_t pid, int tid)
 {
 	_cleanup_free_ char *text = NULL;
 	char path[64], *state;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, tid);
 	if (read_small_file(path, &text, NULL))
-		return true;
+		return 'X';
 	state = strrchr(text, ')');
-	return !state || !strncmp(state, ") Z", 3) || !strncmp(state, ") X", 3);
+	return state && state[1] ? state[2] : 'X';
+}
+
+/* It waits for nothing but to be noticed. */
+static bool has_ended(pid_t pid, int tid)
+{
+	char state = state_of(pid, tid);
+
+	return state == 'Z' || state == 'X';
 }
 
 /* 1: one more; 0: it is held already, or has ended */
@@ -140,9 +147,18 @@ static bool look_at_stops(struct target_stopped *s)
 	return all;
 }
 
+/* Do all the others wait for what is no processor? On a busy machine a thread may take long to get to its stop. */
+static bool is_in_vain(const struct target_stopped *s)
+{
+	for (size_t i = 0; i < s->threads.n; i++)
+		if (!s->threads.v[i].stopped && state_of(s->pid, s->threads.v[i].thread.tid) != 'D')
+			return false;
+	return true;
+}
+
 static int stop_all(struct target_stopped *s)
 {
-	uint64_t until = now_ns() + s->max_ns;
+	uint64_t began = now_ns(), waited;
 
 	for (;;) {
 		int n = seize_all(s);
@@ -150,7 +166,8 @@ static int stop_all(struct target_stopped *s)
 		if (n < 0)
 			return n;
 		while (!look_at_stops(s)) {
-			if (now_ns() > until)
+			waited = now_ns() - began;
+			if (waited > STOP_MAX_NS || (s->in_part && waited > REGISTERS_MAX_NS && is_in_vain(s)))
 				return s->in_part && n_stopped(s) ? 0 : -ETIMEDOUT;
 			usleep(POLL_US);
 		}
@@ -290,7 +307,7 @@ static int start_keeper(struct target_stopped *s)
 	return -err;
 }
 
-static int stop(struct target *t, uint64_t max_ns, bool in_part, struct err *e)
+static int stop(struct target *t, bool in_part, struct err *e)
 {
 	struct debugger d = debugger__of(t->pid);
 	struct target_stopped *s;
@@ -304,7 +321,6 @@ static int stop(struct target *t, uint64_t max_ns, bool in_part, struct err *e)
 	if (!s)
 		return err_set(e, -ENOMEM, "no memory to stop process %d", (int)t->pid);
 	s->pid = t->pid;
-	s->max_ns = max_ns;
 	s->in_part = in_part;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
@@ -328,7 +344,7 @@ static int stop(struct target *t, uint64_t max_ns, bool in_part, struct err *e)
 
 int target__pause(struct target *t, struct err *e)
 {
-	return stop(t, STOP_MAX_NS, false, e);
+	return stop(t, false, e);
 }
 
 void target__resume(struct target *t)
@@ -366,7 +382,7 @@ int target__registers(struct target *t, struct target_thread **ret, size_t *ret_
 
 int target__stop_for_registers(struct target *t, struct target_thread **ret, size_t *ret_n, size_t *ret_n_unread, struct err *e)
 {
-	int err = stop(t, REGISTERS_MAX_NS, true, e);
+	int err = stop(t, true, e);
 
 	if (err)
 		return err;
