@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* malloctrace heap: what it prints, writes and reads again; how it ends. */
-#include "lt.h"
+#include "screen.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -243,6 +243,24 @@ TEST(heap_command_damaged)
 	want(t, json_is_true(jget(root, "heap[0].rested")) && ju64(t, root, "heap[0].unsure_blocks"), "%.2000s", m.c.outs.s);
 	json_decref(root);
 	child__kill(t, &f.c, SIGKILL);
+}
+
+/* On a screen the reason stands there once, with what to do about it. */
+TEST(heap_command_says_why_once)
+{
+	struct screen s = {};
+	char line[1024], *seen;
+
+	fx__start_preloaded(t, &s.fx, "libjemalloc.so.2", "heaptrace", NULL);
+	fx__go(t, &s.fx);
+	snprintf(line, sizeof(line), "LC_ALL=C.UTF-8 %s heap -p %d; echo EXIT $?; exec cat", lt_bin, (int)s.fx.c.pid);
+	begin_shell(t, &s, "120", "40", line);
+	COMES("EXIT 1", "next: malloctrace doctor -p ", "!--reachable");
+	seen = look(t, &s);
+	want(t, strstr(seen, "jemalloc") && !strstr(seen, "malloctrace: heaptrace ("), "%s", seen);
+	free(seen);
+	tmux(t, &s, "kill-server", NULL);
+	fx__quit(t, &s.fx);
 }
 
 /* Of several of a name: nothing is advised that it would refuse. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "elf/object.h"
 #include "heap/heap.h"
@@ -34,7 +35,7 @@ struct look {
 	struct snap_process *processes;
 	struct snap_heap *heaps;
 	bool failed;		/* of one of them there are no figures */
-	bool tells;		/* the report that is printed says why */
+	bool tells;		/* the report says why, on the screen that messages are on: once is enough */
 	const char *comm;	/* whose heap is being read */
 	uint64_t began_ns, said_ns;
 	sigset_t ends;		/* signals that are blocked while a heap is read */
@@ -170,7 +171,7 @@ static int run(struct look *l, struct output *out, struct err *e)
 
 	if (err)
 		return err;
-	l->tells = output__prints(out) && !opts__has_output(l->o, "-");
+	l->tells = output__prints(out) && !opts__has_output(l->o, "-") && isatty(STDOUT_FILENO);
 	l->s = snapshot__new();
 	l->objects = objects__new();
 	if (!l->s || !l->objects)
