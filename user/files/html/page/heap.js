@@ -21,7 +21,7 @@ const heap = (() => {
 		return `${from}${unit === toUnit ? "" : NO_BREAK + unit}–${to}${NO_BREAK}${toUnit}`;
 	}
 
-	const arenaWords = (h, a) => a.own ? "own mappings" : a.main ? "main" : `arena ${h.arenas.indexOf(a) + 1}`;
+	const arenaWords = (h, a) => a.own ? "large blocks (mmap)" : a.main ? "main" : `arena ${h.arenas.indexOf(a) + 1}`;
 
 	// Blocks with a mapping of their own are in no arena, and nothing of them is free.
 	function arenasOf(h) {
@@ -50,10 +50,10 @@ const heap = (() => {
 		return el("div", {class: "seg-box", "aria-hidden": "true"}, el("span", {class: "seg-bar"}, list.filter(([, n]) => n > 0).map(([kind, n, words]) => segment(kind, n / scale, `${words}: ${bytes(n)}`))), below);
 	}
 
-	// rows: [[label, [figures], bar]]; apart: the first one is the sum of the others, on a scale of its own
-	function bars(box, heads, rows, apart) {
-		// on a narrow screen the first figure makes room for the bar
-		const kind = (i) => i === 1 ? "num roomy" : "num";
+	// rows: [[label, [figures], bar]]; apart: the first one is the sum of the others, on a scale of its own; spare: on a narrow screen
+	// the first figure makes room for the bar
+	function bars(box, heads, rows, {apart, spare}) {
+		const kind = (i) => i === 1 && spare ? "num roomy" : "num";
 
 		box.replaceChildren(el("table", {class: "histogram heap-bars" + (apart ? " apart" : ""), "aria-labelledby": box.id + "-title"},
 			el("thead", null, el("tr", null, heads.map((head, i) => el("th", {scope: "col", class: kind(i)}, head)), el("td"))),
@@ -80,7 +80,7 @@ const heap = (() => {
 		const left = c.bytes - sum([...parts.values()], ([, n]) => n);
 
 		if (left > c.bytes / 1000)
-			add("look-unknown", left, "not looked at");
+			add("look-unknown", left, "not examined");
 		return [...parts.values()].sort((x, y) => y[1] - x[1]);
 	}
 
@@ -109,15 +109,15 @@ const heap = (() => {
 			...h.types.filter((t) => !t.class).map((t) => [colour(t), t.name, t.bytes, t.estimated ? "~" : ""])];
 
 		if (rows.some((c) => !c.types))
-			items.push(["look-unknown", "not looked at", null]);
+			items.push(["look-unknown", "not examined", null]);
 		if (h.unreached && h.unreached.bytes)
 			items.push(["line-lost", "no pointer found", h.unreached.bytes]);
 		bars(byId("heap-used"), ["Usable", "Blocks", "Bytes"], rows.map((c) => [sizeWords(c), [count(c.blocks), bytes(c.bytes)],
-			segments(typeSegments(c, colour), scale, ["line-lost", 0, c.unreached_bytes || 0])]));
+			segments(typeSegments(c, colour), scale, ["line-lost", 0, c.unreached_bytes || 0])]), {spare: true});
 		byId("heap-used").append(legend(items));
 	}
 
-	// ---- free, by arena
+	// ---- arenas
 
 	const FREE = [["free-tcache", "tcache_bytes", "in caches of threads"], ["free-bins", "bins_bytes", "in bins"], ["free-top", "top_bytes", "at the top"]];
 	const ARENA_SUMS = ["blocks", "bytes", "free_bytes", "tcache_bytes", "bins_bytes", "top_bytes", "trimmable_bytes", "mapped_bytes"];
@@ -128,18 +128,19 @@ const heap = (() => {
 
 	const arenaBar = (a, scale) => segments([["free-used", a.bytes, "in use"], ...FREE.map(([kind, key, words]) => [kind, a[key], words])], scale, ["line-trim", a.bytes, a.trimmable_bytes]);
 
-	// Of many, all of them as a bar of their own, then the largest; the others have no bar: it would be one for several.
+	// Of many, all of them as a bar of their own, then the largest; the others have no bar: it would be one for several. Large blocks, which have
+	// nothing free, would make the free memory of the others too small to be seen: they are in the table.
 	function drawFree(h) {
-		const size = (a) => a.bytes + a.free_bytes, all = arenasOf(h).sort((a, b) => size(b) - size(a)), shown = all.length > ROWS_MAX ? all.slice(0, ROWS_MAX - 2) : all, others = all.slice(shown.length);
-		const scale = Math.max(1, ...shown.map(size)), row = (a, label, picture) => [label, [bytes(a.bytes), a.own ? "–" : bytes(a.free_bytes)], picture], whole = sumOfArenas(all), rest = sumOfArenas(others);
+		const size = (a) => a.bytes + a.free_bytes, all = [...h.arenas].sort((a, b) => size(b) - size(a)), shown = all.length > ROWS_MAX ? all.slice(0, ROWS_MAX - 2) : all, others = all.slice(shown.length);
+		const scale = Math.max(1, ...shown.map(size)), row = (a, label, picture) => [label, [bytes(a.bytes), bytes(a.free_bytes)], picture], whole = sumOfArenas(all), rest = sumOfArenas(others);
 
 		bars(byId("heap-free"), ["Arena", "In use", "Free"], [...(others.length ? [row(whole, `all ${exact(all.length)}`, arenaBar(whole, size(whole)))] : []), ...shown.map((a) => row(a, arenaWords(h, a), arenaBar(a, scale))),
-			...(others.length ? [row(rest, plural(others.length, "other"), null)] : [])], others.length > 0);
-		byId("heap-free").append(legend([["free-used", "in use", h.in_use.bytes], ...FREE.map(([kind, key, words]) => [kind, words, h.free[key]]).filter(([, , n]) => n),
+			...(others.length ? [row(rest, plural(others.length, "other"), null)] : [])], {apart: others.length > 0});
+		byId("heap-free").append(legend([["free-used", "in use", whole.bytes], ...FREE.map(([kind, key, words]) => [kind, words, h.free[key]]).filter(([, , n]) => n),
 			["line-trim", "malloc_trim would return", h.free.trimmable_bytes]]));
 	}
 
-	// ---- resident memory, to the last page
+	// ---- resident memory
 
 	const PARTS = {stack: "stacks", global: "global variables", tls: "thread-local", code: "code", file: "files", shared: "shared", anonymous: "anonymous", other: "other"};
 
@@ -150,7 +151,7 @@ const heap = (() => {
 
 		byId("heap-rss-box").hidden = !h.parts.length;
 		byId("heap-rss").replaceChildren(...stackedBar("RSS", parts, Math.max(h.rss_bytes, sum(parts, ([, , n]) => n), 1)),
-			el("p", {class: "quiet small mem-beside"}, `${bytes(h.rss_bytes)} in all. Beside it: page tables ${bytes(h.page_table_bytes)}, swapped out ${bytes(h.swap_bytes)}.`));
+			el("p", {class: "quiet small mem-beside"}, `${bytes(h.rss_bytes)} in all. Not in RSS: page tables ${bytes(h.page_table_bytes)}, swapped out ${bytes(h.swap_bytes)}.`));
 	}
 
 	// ---- what is said of it
@@ -161,13 +162,19 @@ const heap = (() => {
 	function freeWords(h) {
 		const {bytes: all, bins_bytes: bins, resident_bytes: resident} = h.free, who = h.allocator || "the allocator", beside = sum(h.arenas.filter((a) => !a.main), (a) => a.free_bytes);
 		// what is not resident any more cannot be returned again
-		const trim = Math.min(h.free.trimmable_bytes, resident), returns = trim >= Math.floor(resident / 4) ? `malloc_trim would return ${bytes(trim)}.` :
-			`It lies ${bins > Math.floor(all / 2) ? "in pieces between blocks in use" : "at the ends of arenas"}: malloc_trim would return ${trim ? `only ${bytes(trim)}` : "nothing"}.`;
+		const trim = Math.min(h.free.trimmable_bytes, resident), returns = trim >= Math.floor(resident / 4) ? `malloc_trim(0), called by the program, would return ${bytes(trim)}.` :
+			`It lies ${bins > Math.floor(all / 2) ? "in pieces between blocks in use" : "at the ends of arenas"}: malloc_trim(0), called by the program, would return ${trim ? `only ${bytes(trim)}` : "nothing"}.`;
 
 		if (resident < NOTABLE_BYTES || resident < Math.floor(h.rss_bytes / 100) * NOTABLE_PCT)
-			return [el("b", null, bytes(resident)), ` of RSS (${share(resident, h.rss_bytes)}) is free memory that ${who} keeps for later: not a leak.`];
+			return null;
 		return [el("b", null, percent(resident, h.rss_bytes)), ` of RSS is free memory that ${who} keeps for later, `, el("b", null, bytes(resident)), `: not a leak. ${returns}`,
-			h.arenas.length > MANY_ARENAS && beside > Math.floor(all / 2) ? ` Most of it is in ${exact(h.arenas.length - 1)} arenas of threads: fewer (MALLOC_ARENA_MAX=2) or another allocator may keep less.` : ""];
+			h.arenas.length > MANY_ARENAS && beside > Math.floor(all / 2) ? ` Most of it is in ${exact(h.arenas.length - 1)} arenas of threads: restarted with MALLOC_ARENA_MAX=2, the program has fewer and may keep less.` : ""];
+	}
+
+	function directWords({blocks, direct_blocks: direct}) {
+		const others = blocks - direct;
+
+		return others > 0 ? ` ${exact(direct)} ${direct === 1 ? "is direct: nothing points to it" : "are direct: nothing points to them"}. The other ${others === 1 ? "one is" : exact(others) + " are"} indirect: only leaked blocks point to ${others === 1 ? "it" : "them"}.` : "";
 	}
 
 	function unreachedWords({unreached: u}) {
@@ -175,7 +182,7 @@ const heap = (() => {
 			return [el("span", {class: "quiet"}, "It was not searched for blocks that no pointer reaches: "), el("code", null, "--reachable"), el("span", {class: "quiet"}, ".")];
 		const how = u.registers && u.registers !== "read" ? `; registers ${u.registers}` : "";
 
-		return u.blocks ? [`No pointer found in ${plural(u.scans, "scan")}: `, el("b", {class: "lost"}, `${blocksWords(u.blocks)}, ${bytes(u.bytes)}`), ` (${exact(u.direct_blocks)} direct)${how}.`] :
+		return u.blocks ? [`Probably leaked, no pointer found in ${plural(u.scans, "scan")}: `, el("b", {class: "lost"}, `${blocksWords(u.blocks)}, ${bytes(u.bytes)}`), `${how}.${directWords(u)}`] :
 			[`In ${plural(u.scans, "scan")} every block was reached by a pointer${how}.`];
 	}
 
@@ -186,14 +193,14 @@ const heap = (() => {
 
 	function lookWords(h) {
 		const skipped = h.skipped || {}, words = [`${h.allocator ? h.allocator + ", " : ""}${h.arenas.length ? plural(h.arenas.length, "arena") + ", " : ""}` +
-			(h.at_ns ? `looked at ${duration(h.at_ns)} after the trace began, ` : "looked at ") + `for ${duration(h.looked_ns)}, ` + (h.paused_ns ? `stopped for ${duration(h.paused_ns)}` : "not stopped")];
+			(h.at_ns ? `read ${duration(h.at_ns)} after the trace began, in ` : "read in ") + `${duration(h.looked_ns)}, ` + (h.paused_ns ? `process stopped for ${duration(h.paused_ns)}` : "process not stopped")];
 
 		if (h.unsure_blocks)
-			words.push(`at most ${blocksWords(h.unsure_blocks)} wrong: ${h.rested ? "nothing ran while it was read, and yet not all of it adds up" : "the heap changed while it was read"}`);
+			words.push(`at most ${blocksWords(h.unsure_blocks)} may be shown as in use though free, or the reverse: ${h.rested ? "nothing ran while it was read, and yet not all of it adds up" : "the heap changed while it was read"}`);
 		if (skipped.swapped_bytes)
 			words.push(`${bytes(skipped.swapped_bytes)} swapped out, not read`);
 		if (skipped.broken_bytes)
-			words.push(`${bytes(skipped.broken_bytes)} skipped`);
+			words.push(`${bytes(skipped.broken_bytes)} without recognisable blocks`);
 		if (skipped.passed_over_bytes)
 			words.push(`${bytes(skipped.passed_over_bytes)} of address space not looked at`);
 		return [words.join("; ") + "."];
@@ -201,7 +208,7 @@ const heap = (() => {
 
 	function drawSaid(h) {
 		const lines = h.refused ? [[el("b", {class: "warn"}, h.refused)]] :
-			[[el("b", null, bytes(h.in_use.bytes)), ` in ${blocksWords(h.in_use.blocks)} ${h.in_use.blocks === 1 ? "is" : "are"} in use.`], unreachedWords(h), ...(h.older ? [pastWords(h)] : []), freeWords(h)];
+			[[el("b", null, bytes(h.in_use.bytes)), ` in ${blocksWords(h.in_use.blocks)} ${h.in_use.blocks === 1 ? "is" : "are"} in use.`], unreachedWords(h), ...(h.older ? [pastWords(h)] : []), freeWords(h)].filter(Boolean);
 
 		if (h.refused && h.unreached)
 			lines.push([...unreachedWords(h), ` Of the blocks that were traced alone: others of ${h.allocator || "this allocator"} are not known.`]);

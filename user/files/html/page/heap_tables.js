@@ -23,8 +23,8 @@ const heapTables = (() => {
 			{label: "Usable", title: "What malloc_usable_size says; large blocks are in ranges", of: (c) => c.usable, show: heap.sizeWords},
 			num("Blocks", (c) => c.blocks, exact), num("Bytes", (c) => c.bytes, bytes), part("Share", (c) => c.bytes, h.in_use.bytes),
 			num("Older", (c) => h.older ? older.get(c.usable) || 0 : null, count, {title: "Blocks of these that are older than the trace"}), lost((c) => h.unreached ? c.unreached_bytes : null),
-			{label: "Types", title: "C++ classes, or what bytes look like: shares of the blocks that were looked at", kind: "text", wide: true, of: (c) => c.types && c.types.length ? c.types[0].name : "", show: (c) => el("span", null, typeShares(c.types),
-				c.sampled && c.sampled < c.blocks ? el("span", {class: "quiet small"}, ` (${exact(c.sampled)} looked at)`) : null)}]};
+			{label: "Types", title: "C++ classes, or what bytes look like: shares of the blocks that were looked at", kind: "text", wide: true, of: (c) => c.types && c.types.length ? c.types[0].name : "", show: (c) => el("span", null, c.types && c.types.length ? typeShares(c.types) : el("span", {class: "quiet"}, "not examined"),
+				c.sampled && c.sampled < c.blocks ? el("span", {class: "quiet small"}, ` (${exact(c.sampled)} examined)`) : null)}]};
 	}
 
 	function types(h) {
@@ -57,10 +57,13 @@ const heapTables = (() => {
 			word("What", (p) => p.kind), {label: "Whose", kind: "text", wide: true, of: (p) => p.name || "", show: (p) => el("span", {class: "name mono"}, p.name || "–", p.module ? el("span", {class: "quiet small name"}, " " + basename(p.module)) : null)}]};
 	}
 
+	// What is a thread's beside its stack.
+	const THROUGH = {thread: "thread-locals, registers"};
+
 	function roots(h) {
 		return {name: "Held through", rows: () => h.roots || [], sort: 0, empty: "Nothing is reached.", filter: (matches) => (r) => [r.kind, r.name, r.module].some((s) => s && matches(s)), columns: [
-			num("Bytes", (r) => r.bytes, bytes), part("Share", (r) => r.bytes, h.in_use ? h.in_use.bytes : 0), num("Blocks", (r) => r.blocks, exact), word("Through", (r) => r.kind),
-			{label: "Name", title: "From where blocks are first reached", kind: "text", wide: true, of: (r) => r.name || "", show: (r) => el("span", {class: "name mono"}, r.name || "–", r.module ? el("span", {class: "quiet small name"}, " " + basename(r.module)) : null)}]};
+			num("Bytes", (r) => r.bytes, bytes), part("Share", (r) => r.bytes, h.in_use ? h.in_use.bytes : 0), num("Blocks", (r) => r.blocks, exact), word("Through", (r) => THROUGH[r.kind] || r.kind),
+			{label: "Name", title: "From where blocks are first reached. A stack may have old copies of pointers", kind: "text", wide: true, of: (r) => r.name || "", show: (r) => el("span", {class: "name mono"}, r.name || "–", r.module ? el("span", {class: "quiet small name"}, " " + basename(r.module)) : null)}]};
 	}
 
 	// What a pointer was found to has no word.

@@ -71,6 +71,8 @@ const sites = (() => {
 			list.length > 6 ? el("p", {class: "quiet small"}, `and ${plural(list.length - 6, "other place")}`) : null);
 	}
 
+	const HELD_BY = {stack: "the stack of ", thread: "thread-locals or registers of "};
+
 	function facts(s) {
 		const c = (name) => counter(s.c, name), list = [];
 		const add = (name, text) => list.push(el("div", null, el("span", {class: "quiet"}, name), " ", text));
@@ -87,7 +89,7 @@ const sites = (() => {
 		else if (s.c.unreached_blocks === 0 && c("live_blocks"))
 			add("reached", "every block that was live at the look");
 		if (s.c.held)
-			add("held through", el("span", null, `${s.c.held.kind} `, el("span", {class: "name mono"}, s.c.held.name || "")));
+			add("held through", el("span", null, HELD_BY[s.c.held.kind] || "", el("span", {class: "name mono"}, s.c.held.name || "")));
 		if (s.c.types && s.c.types.length)
 			add("made of", el("span", {class: "name"}, s.c.types.slice(0, 6).map((t) => `${percent(t.share, 1)} ${t.name}`).join(", ")));
 		if (has("peak_bytes"))

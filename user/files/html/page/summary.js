@@ -82,14 +82,14 @@ function drawCards() {
 function heapCards() {
 	const heaps = HEAPS.filter((h) => isShown(h.index)), read = heaps.filter((h) => !h.refused), searched = heaps.filter((h) => h.unreached);
 	const sum = (list, of) => list.reduce((n, h) => n + of(h), 0), lost = sum(searched, (h) => h.unreached.blocks), skipped = sum(read, (h) => h.skipped.swapped_bytes + h.skipped.broken_bytes + h.skipped.passed_over_bytes);
-	const free = sum(read, (h) => h.free.bytes), used = sum(read, (h) => h.in_use.bytes), wrong = sum(read, (h) => h.unsure_blocks);
+	const free = sum(read, (h) => h.free.bytes), inRam = sum(read, (h) => h.free.resident_bytes), used = sum(read, (h) => h.in_use.bytes), wrong = sum(read, (h) => h.unsure_blocks);
 
 	return [read.length ? card("In use", bytes(used), plural(sum(read, (h) => h.in_use.blocks), "block"), "main") : card("In use", "not known", "the heap's layout was not recognised", "bad"),
-		searched.length ? card("No pointer found", lost ? bytes(sum(searched, (h) => h.unreached.bytes)) : "none", lost ? plural(lost, "block") : "every block is reached", lost ? "bad" : "good") :
-			card("No pointer found", "–", "not searched: --reachable"),
-		...(read.length ? [card("Free, kept", bytes(free), `${share(free, free + used)} of the heap`), card("malloc_trim returns", bytes(sum(read, (h) => h.free.trimmable_bytes)), "whole pages of that")] : []),
+		searched.length ? card("Probably leaked", lost ? bytes(sum(searched, (h) => h.unreached.bytes)) : "none", lost ? `no pointer to ${plural(lost, "block")}` : "a pointer to every block", lost ? "bad" : "good") :
+			card("Probably leaked", "–", "not searched: --reachable"),
+		...(read.length ? [card("Free", bytes(free), `${bytes(inRam)} of it in RAM`), card("malloc_trim would return", bytes(sum(read, (h) => Math.min(h.free.trimmable_bytes, h.free.resident_bytes))), "if the program called it")] : []),
 		card("Resident (RSS)", bytes(sum(heaps, (h) => h.rss_bytes)), heaps.length > 1 ? `of ${exact(heaps.length)} processes` : ""),
-		...(read.length ? [card("Not read", skipped ? bytes(skipped) : "nothing", wrong ? `at most ${plural(wrong, "block")} wrong` : skipped ? "swapped out, broken, or too much" : "all of the heap", skipped || wrong ? "" : "good")] : [])];
+		...(read.length ? [card("Uncertain", wrong ? plural(wrong, "block") : "none", skipped ? `${bytes(skipped)} not read` : "all memory was read", wrong || skipped ? "" : "good")] : [])];
 }
 
 function lossCard() {
@@ -215,7 +215,7 @@ function lookedWords() {
 
 	return ["The memory of ", el("b", null, p.length === 1 ? "the process" : plural(p.length, "process", "processes")), ` was read${age ? `, ${duration(age)} after its start` : ""}, in `,
 		el("b", null, duration(heaps.reduce((n, h) => n + h.looked_ns, 0))), paused ? `; it was stopped for ${duration(paused)}. ` : ", without stopping it. ",
-		"Nothing was traced: who allocated is not known, what is there is. Bytes of blocks are usable ones."];
+		"This is a snapshot, not a trace: it shows what is in memory, not which code allocated it. Sizes are usable sizes (malloc_usable_size), a little more than was asked for."];
 }
 
 function drawConditions() {
@@ -249,8 +249,8 @@ function drawSummary() {
 	byId("target").title = DIFF ? DIFF.hint : "";
 	document.title = `${title} – malloctrace`;
 	if (DIFF)
-		[["timeline-title", "Over time, in "], ["conditions-title", "How it was measured: "]].forEach(([id, words]) => byId(id).textContent = words + DIFF.after);
-	byId("footer").textContent = `malloctrace ${DATA.version}, ${wallTime(DATA.wall_now_ms)}. This file is whole: it asks no network for anything.`;
+		[["timeline-title", "Over time, in "], ["conditions-title", "About this file: "]].forEach(([id, words]) => byId(id).textContent = words + DIFF.after);
+	byId("footer").textContent = `malloctrace ${DATA.version}, ${wallTime(DATA.wall_now_ms)}. Self-contained: it loads nothing from the network.`;
 	drawLosses();
 	drawCards();
 	drawConditions();
