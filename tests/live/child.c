@@ -64,6 +64,27 @@ static _Noreturn void be_child(const struct spawn *s, int in, int out, int err)
 	_exit(127);
 }
 
+static char state_of(pid_t pid)
+{
+	char path[64], *text, *at, state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	text = read_all(path, NULL);
+	at = text ? strrchr(text, ')') : NULL;
+	state = at ? at[2] : 0;
+	free(text);
+	return state;
+}
+
+void want_state(struct test *t, pid_t pid, char state)
+{
+	unsigned int left_ms = patience_s(10) * 1000;
+
+	while (state_of(pid) != state && left_ms--)
+		poll(NULL, 0, 1);
+	want(t, state_of(pid) == state, "process %d is in state %c, not %c", (int)pid, state_of(pid), state);
+}
+
 void child__start(struct test *t, struct child *c, const struct spawn *s)
 {
 	int in[2], out[2] = { -1, -1 }, err[2], exec[2];

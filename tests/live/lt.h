@@ -84,6 +84,8 @@ struct child {
 	size_t err_seen;	/* up to here errs was searched */
 };
 
+/* Of /proc/PID/stat; waits for it: on the way into a state a process runs for an instant. */
+void want_state(struct test *t, pid_t pid, char state);
 void child__start(struct test *t, struct child *c, const struct spawn *s);
 /* Reads up to and including the next line that starts with prefix (or, from errs, also holds also): lines before it are passed over. */
 void child__wait_err(struct test *t, struct child *c, const char *prefix, const char *also, unsigned int limit_s);

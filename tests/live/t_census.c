@@ -274,28 +274,6 @@ TEST(heap_census_touches_nothing)
 
 /* ---- stops */
 
-static char state_of(pid_t pid)
-{
-	char path[64], *text, *at, state;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	text = read_all(path, NULL);
-	at = text ? strrchr(text, ')') : NULL;
-	state = at ? at[2] : 0;
-	free(text);
-	return state;
-}
-
-/* On its way back into the stop it runs for an instant, in the kernel. */
-static void want_stopped(struct test *t, pid_t pid)
-{
-	unsigned int left_ms = patience_s(10) * 1000;
-
-	while (state_of(pid) != 'T' && left_ms--)
-		poll(NULL, 0, 1);
-	want(t, state_of(pid) == 'T', "it is in state %c", state_of(pid));
-}
-
 /* One that is stopped already stays so, and one that another traces is not stopped. */
 TEST(heap_pause_of_a_stopped_one)
 {
@@ -309,7 +287,7 @@ TEST(heap_pause_of_a_stopped_one)
 	must(t, waitpid(f.c.pid, &status, WUNTRACED) == f.c.pid && WIFSTOPPED(status), "it does not stop");
 	k = check(t, f.c.pid, ledger, (const char *[]){ "--pause", NULL });
 	want_exact(t, "stopped by a signal", &k);
-	want_stopped(t, f.c.pid);
+	want_state(t, f.c.pid, 'T');
 	kill(f.c.pid, SIGCONT);
 
 	must(t, !ptrace(PTRACE_SEIZE, f.c.pid, 0, 0), "PTRACE_SEIZE: %s", strerror(errno));

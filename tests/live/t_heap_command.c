@@ -236,6 +236,8 @@ TEST(heap_command_damaged)
 	struct fx f;
 
 	fx__start(t, &f, "heapliar", "fast-link", NULL);
+	/* it said that it is ready, and then waits for a word: that takes a moment */
+	want_state(t, f.c.pid, 'S');
 	want_eq(t, "exit", 0, mt__run(t, &m, "heap", pid_arg(f.c.pid), NULL));
 	want(t, strstr(m.c.outs.s, "unsure nothing ran while it was read") && !strstr(m.c.outs.s, "--pause") && !strstr(m.c.outs.s, "came or went"), "%s", m.c.outs.s);
 	want_eq(t, "exit", 0, mt__run(t, &m, "heap", pid_arg(f.c.pid), "--json", NULL));

@@ -75,6 +75,7 @@ static void end(struct taking *k)
 	vec_done(&k->maybe_tcaches);
 	vec_done(&k->tcaches);
 	vec_done(&k->freed);
+	vec_done(&k->linked);
 	vec_done(&k->mapped);
 	vec_done(&k->mapped_ranges);
 	vec_done(&k->foreign);
@@ -109,11 +110,12 @@ static int walk_all(struct taking *k, struct err *e)
 }
 
 /* Free ones leave, and count where they are. */
-static void drop_freed(struct taking *k)
+static int drop_freed(struct taking *k, struct err *e)
 {
 	struct census *c = k->c;
 	size_t n = 0, j = 0, m = 0;
 
+	k->linked.n = 0;
 	for (size_t i = 0; i < c->blocks.n; i++) {
 		struct heap_block b = c->blocks.v[i];
 		struct heap_arena *a = &c->arenas.v[b.arena];
@@ -126,7 +128,9 @@ static void drop_freed(struct taking *k)
 			a->free_resident_bytes += bytes;
 			continue;
 		}
-		b.flags &= ~BLOCK_KEYED;
+		if (b.flags & BLOCK_LINKED && !push_address(&k->linked, n))
+			return NO_MEMORY(e);
+		b.flags &= ~(BLOCK_KEYED | BLOCK_LINKED);
 		while (m < k->tcaches.n && k->tcaches.v[m] < b.addr)
 			m++;
 		if (m < k->tcaches.n && k->tcaches.v[m] == b.addr)
@@ -136,6 +140,7 @@ static void drop_freed(struct taking *k)
 		c->blocks.v[n++] = b;
 	}
 	c->blocks.n = n;
+	return 0;
 }
 
 /* Both are by address: from the back, in place. */
@@ -310,7 +315,9 @@ static int take_once(struct taking *k, struct err *e)
 	if (r)
 		return r;
 	k->is_moving |= has_moved(k);
-	drop_freed(k);
+	r = drop_freed(k, e);
+	if (r)
+		return r;
 	taking__count_on_the_way(k);
 	count_tops(k);
 	return note_ranges(k, e);

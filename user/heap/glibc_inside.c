@@ -109,17 +109,17 @@ bool taking__may_be_linked(const struct taking *k, uint64_t addr, uint64_t chunk
 	return could_be_chunk(k, word) || could_be_chunk(k, word ^ addr >> 12);
 }
 
-/* The chunk to which it is linked; 0: none of its size is there. */
-static uint64_t next_of(struct taking *k, const struct heap_block *b)
+/* The block to which it is linked: one of its size, which is in no list either. NULL: none. */
+static const struct heap_block *next_of(struct taking *k, const struct heap_block *b)
 {
-	uint64_t word, next, size;
+	const struct heap_block *next;
+	uint64_t word, addr;
 
 	if (!lines__word(k->lines, b->addr, &word))
-		return 0;
-	next = link_of(k, b->addr, word);
-	if (!could_be_chunk(k, next) || !lines__word(k->lines, next + 8, &size) || (size & ~CHUNK_FLAGS) != b->usable + 8ull)
-		return 0;
-	return next;
+		return NULL;
+	addr = link_of(k, b->addr, word) + CHUNK_HEADER;
+	next = census__find(k->c, addr);
+	return next && next->addr == addr && next->usable == b->usable ? next : NULL;
 }
 
 static uint64_t n_linked(struct taking *k)
@@ -127,15 +127,14 @@ static uint64_t n_linked(struct taking *k)
 	uint64_t n = 0;
 
 	lines__forget(k->lines);
-	for (size_t i = 0; i < k->c->blocks.n; i++) {
-		const struct heap_block *b = &k->c->blocks.v[i], *last;
-		uint64_t next = b->flags & BLOCK_LINKED ? next_of(k, b) : 0;
+	for (size_t i = 0; i < k->linked.n; i++) {
+		const struct heap_block *blocks = k->c->blocks.v, *next = next_of(k, &blocks[k->linked.v[i]]);
 
-		if (!next)
-			continue;
+		/* who takes the census asks again, and ends it */
+		if (!(i % 65536) && target__go_on(k->t, "reading the caches of the heap", 1))
+			break;
 		/* the last of a list has no link */
-		last = census__find(k->c, next + CHUNK_HEADER);
-		n += 1 + (last && !(last->flags & BLOCK_LINKED));
+		n += next ? 1 + !addresses__has(&k->linked, next - blocks) : 0;
 	}
 	return n;
 }
@@ -145,6 +144,4 @@ void taking__count_on_the_way(struct taking *k)
 	bool moving = k->n_inside || (k->is_moving && !k->t->stopped);
 
 	k->n_on_the_way = k->n_inside * BLOCKS_ON_THE_WAY + (moving ? n_linked(k) : 0) + taking__n_in_lost_tcaches(k, moving);
-	for (size_t i = 0; i < k->c->blocks.n; i++)
-		k->c->blocks.v[i].flags &= ~BLOCK_LINKED;
 }

@@ -112,6 +112,7 @@ struct taking {
 	struct segments segments;	/* by address */
 	struct addresses maybe_tcaches, tcaches;	/* blocks, by address */
 	struct addresses freed;	/* blocks that are in caches and fast bins */
+	struct addresses linked;	/* numbers of blocks in use whose first word could be the link of a fast bin */
 	struct vec(struct heap_block) mapped;	/* by address */
 	struct vec(struct heap_range) mapped_ranges;
 	uint64_t mapped_bytes, swapped_bytes, passed_over_bytes;	/* of these mappings; not read among them */
