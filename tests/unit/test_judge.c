@@ -632,10 +632,10 @@ Test(judge, pointers_decide)
 		/* all are held: a cache, however long it grows */
 		{ 60, 1200, 0, "pointers", "growing", "all still pointed to, through pointers, +1.1 MiB/min for 59.0s, 0 of 1,200 freed" },
 		{ 60, 1200, 0, NULL, "growing", NULL },
-		/* and stay so until the next search, however many have come since; not by a few */
+		/* and stay so until the next search, however many have come since; not for long */
 		{ 60, 500, 0, "cache", "growing", "all 500 that were searched still pointed to, through cache, +1.1 MiB/min for 59.0s, 0 of 1,200 freed" },
-		{ 60, 10, 0, "cache", "growing", NULL },
-		{ 60, 9, 0, "cache", "leak", NULL },
+		{ 60, 150, 0, "cache", "growing", NULL },
+		{ 60, 149, 0, "cache", "leak", NULL },
 		/* what no pointer was found to is told of those that were there */
 		{ 60, 1000, 1000, NULL, "leak", "no pointer to 1,000 of the 1,000 blocks searched in 3 scans, +1.1 MiB/min for 59.0s, 0 of 1,200 freed" },
 		/* none of its blocks was there: nothing is known */
@@ -644,4 +644,14 @@ Test(judge, pointers_decide)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		expect_pointed(&cases[i]);
+}
+
+/* A name is the target's choice. */
+Test(judge, a_long_name_leaves_room_for_the_other_reasons)
+{
+	char name[1024] = "", why[256];
+
+	memset(name, 'x', sizeof(name) - 1);
+	snprintf(why, sizeof(why), "all still pointed to, through %.39s…%.20s, +1.1 MiB/min for 59.0s, 0 of 1,200 freed", name, name);
+	expect_pointed(&(struct pointed){ 60, 1200, 0, name, "growing", why });
 }

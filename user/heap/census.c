@@ -386,6 +386,7 @@ int census__take(struct target *t, struct glibc *g, struct census *ret, struct e
 	if (r != -ENOMEM && target__is_over(t))
 		r = err_set(e, -EINTR, "stopped");
 	c.unsure_blocks = count_unsure(&k);
+	c.at_odds = (k.n_unsettled || k.n_on_the_way || k.n_breaks || c.broken_bytes) && !c.swapped_bytes;
 	end(&k);
 	if (r) {
 		census__done(&c);

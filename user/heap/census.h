@@ -43,6 +43,7 @@ struct census {
 	uint64_t swapped_bytes, broken_bytes;	/* skipped: on the disk; no chain of blocks could be made of it */
 	uint64_t passed_over_bytes;	/* not looked at: too much address space (page_runs.h) */
 	uint64_t unsure_blocks;	/* the heap changed while it was read: at most so many may be wrong */
+	bool at_odds;		/* some of these because chains or lists of blocks do not hold, and nothing else explains it */
 	uint64_t tcache_key;	/* what free blocks of a tcache have as their second word; 0: not known, or the tcache's own address */
 	uint64_t began_ns, ended_ns;	/* CLOCK_MONOTONIC */
 };

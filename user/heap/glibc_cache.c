@@ -303,11 +303,11 @@ static uint64_t n_maybe_fast(const struct taking *k, const bool *torn)
 }
 
 /* The first block of an arena is the tcache of a thread. If it is of that size, but looks like none, what it had is not known. */
-static bool has_lost_tcache(struct taking *k, const struct segment *s)
+static uint64_t n_in_lost_tcache(struct taking *k, const struct segment *s)
 {
 	const struct tcache_shape *shape = taking__shape_at(k, s->first + CHUNK_HEADER);
 
-	return shape && !shape->counts_room && !addresses__has(&k->tcaches, s->first + CHUNK_HEADER);
+	return shape && !shape->counts_room && !addresses__has(&k->tcaches, s->first + CHUNK_HEADER) ? shape->n_bins * TCACHE_COUNT : 0;
 }
 
 /* A thread's arena begins in its first heap. */
@@ -324,8 +324,8 @@ uint64_t taking__n_in_lost_tcaches(struct taking *k, bool moving)
 		const struct segment *s = &k->segments.v[i];
 
 		/* the main thread's stays; the others' are given to somebody else once their thread has ended */
-		if ((s->kind == SEGMENT_BRK || (moving && has_arena(k, s))) && has_lost_tcache(k, s))
-			n += k->l->tcache ? k->l->tcache->n_bins * TCACHE_COUNT : 0;
+		if (s->kind == SEGMENT_BRK || (moving && has_arena(k, s)))
+			n += n_in_lost_tcache(k, s);
 	}
 	return n;
 }

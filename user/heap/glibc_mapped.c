@@ -203,12 +203,13 @@ static bool is_inner(const struct taking *k, size_t i)
 
 #define MAX_TOO_MANY 16
 #define MAX_CHOSEN_FROM 256
-#define CHOICE_STEPS_MAX 5000000	/* some hundredths of a second: then it stays undecided */
+#define CHOICE_STEPS_MAX 2000000	/* some hundredths of a second: then it is the best of those that were tried */
 
 struct choice {			/* which ones are none */
 	size_t v[MAX_TOO_MANY];
 	int n_inner;		/* of these; -1: no choice was found */
 	uint64_t steps_left;
+	bool inner[MAX_CHOSEN_FROM];
 };
 
 /* Ways to leave out n of those from `from` on whose bytes are `bytes`; the one with the most inner ones is kept. */
@@ -218,7 +219,7 @@ static void choose(const struct taking *k, size_t n, size_t from, uint64_t bytes
 
 	if (!n) {
 		for (size_t i = 0; i < n_chosen; i++)
-			n_inner += is_inner(k, chosen[i]);
+			n_inner += best->inner[chosen[i]];
 		if (bytes || n_inner <= best->n_inner)
 			return;
 		memcpy(best->v, chosen, n_chosen * sizeof(*chosen));
@@ -263,6 +264,8 @@ static void drop_strangers(struct taking *k, const struct glibc_sums *s)
 
 	if (n > MAX_TOO_MANY || k->mapped.n > MAX_CHOSEN_FROM || k->mapped_bytes < s->mmapped_mem)
 		return;
+	for (size_t i = 0; i < k->mapped.n; i++)
+		best.inner[i] = is_inner(k, i);
 	choose(k, n, 0, k->mapped_bytes - s->mmapped_mem, chosen, 0, &best);
 	if (best.n_inner < 0)
 		return;

@@ -336,7 +336,7 @@ static struct fit find_fit(struct taking *k, uint64_t addr, const struct tcache_
 {
 	struct fit f = fit_of(k, addr, s);
 
-	for (int i = 0; i < FIT_TRIES && !k->t->stopped && k->maybe_tcaches.n < TRIED_AGAIN_MAX && f.n_bad && !is_tcache(k, addr, &f); i++) {
+	for (int i = 0; i < FIT_TRIES && !k->t->stopped && k->l->key_kind != KEY_UNKNOWN && k->maybe_tcaches.n < TRIED_AGAIN_MAX && f.n_bad && !is_tcache(k, addr, &f); i++) {
 		lines__forget(k->lines);
 		f = fit_of(k, addr, s);
 	}

@@ -59,7 +59,7 @@ static int take_census(struct look *l, struct target *t, struct census *ret, str
 	uint64_t runs = l->has_census || t->stopped ? 0 : target__runs(t);
 	int err = try_census(l, t, ret, e);
 
-	if (!err && runs && ret->unsure_blocks)
+	if (!err && runs && ret->at_odds)
 		l->rested = target__runs(t) == runs;
 	return err;
 }
@@ -143,9 +143,9 @@ static int keep_census(struct look *l, int err, struct err *e)
 		err_done(e);
 		*e = (struct err){};
 		err = 0;
+		l->calls = (struct target_calls){ .is_over = is_not_over, .arg = l };
+		l->target.calls = &l->calls;
 	}
-	l->calls = (struct target_calls){ .is_over = is_not_over, .arg = l };
-	l->target.calls = &l->calls;
 	return err;
 }
 

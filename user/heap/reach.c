@@ -178,7 +178,8 @@ int reach__run(struct target *t, const struct reach_opts *o, struct reach_result
 	/* as long as scans find pointers that those before them have not, more would be found */
 	while (!err && c.n_remain && !o->paused && (r.scans < o->scans || (n_quiet < QUIET_SCANS && r.scans < MORE_SCANS * o->scans))) {
 		err = next_scan(&s, o, &c, &r, e);
-		n_quiet = c.n_hit ? 0 : n_quiet + 1;
+		if (!err)
+			n_quiet = c.n_hit ? 0 : n_quiet + 1;
 		/* no census was to be had: the heap moved too fast, and may not the next time */
 		if (err == -EAGAIN && n_failed++ < MAX_FAILED) {
 			err_done(e);

@@ -151,7 +151,7 @@ static bool look_at_stops(struct target_stopped *s)
 static bool is_in_vain(const struct target_stopped *s)
 {
 	for (size_t i = 0; i < s->threads.n; i++)
-		if (!s->threads.v[i].stopped && state_of(s->pid, s->threads.v[i].thread.tid) != 'D')
+		if (!s->threads.v[i].stopped && !strchr("DZX", state_of(s->pid, s->threads.v[i].thread.tid)))
 			return false;
 	return true;
 }
@@ -177,25 +177,6 @@ static int stop_all(struct target_stopped *s)
 	}
 }
 
-#ifdef __aarch64__
-#define SVC 0xd4000001u
-
-/*
- * In which call a thread is. The kernel has forgotten the number by now: one that is to be made again has pc at its instruction,
- * one that has returned behind it.
- */
-static void find_syscall(struct target_thread *t)
-{
-	struct {
-		uint32_t before, at;
-	} code;
-	struct iovec here = { &code, sizeof(code) }, there = { (void *)(uintptr_t)(t->pc - sizeof(code.before)), sizeof(code) };
-
-	if (process_vm_readv(t->tid, &here, 1, &there, 1, 0) == sizeof(code) && (code.at == SVC || code.before == SVC))
-		t->syscall = (int64_t)t->regs[8];
-}
-#endif
-
 static void read_registers(struct target_thread *t)
 {
 	struct user_regs_struct regs;
@@ -211,7 +192,6 @@ static void read_registers(struct target_thread *t)
 	t->n_regs = ARRAY_SIZE(regs.regs);
 	t->sp = regs.sp;
 	t->pc = regs.pc;
-	find_syscall(t);
 	to = (struct iovec){ &t->tp, sizeof(t->tp) };
 	if (ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_ARM_TLS, &to))
 		t->tp = 0;
@@ -362,6 +342,28 @@ int target__pause_later(struct target *t, uint64_t ns, struct err *e)
 	return target__pause(t, e);
 }
 
+#ifdef __aarch64__
+#define SVC 0xd4000001u
+
+/*
+ * In which call a thread is. The kernel has forgotten the number by now: one that is to be made again has pc at its instruction,
+ * one that has returned behind it.
+ */
+static void find_syscall(struct target *t, struct target_thread *of)
+{
+	struct {
+		uint32_t before, at;
+	} code;
+
+	if (target__read(t, of->pc - sizeof(code.before), &code, sizeof(code)) && (code.at == SVC || code.before == SVC))
+		of->syscall = (int64_t)of->regs[8];
+}
+#else
+static void find_syscall(struct target *t, struct target_thread *of)
+{
+}
+#endif
+
 int target__registers(struct target *t, struct target_thread **ret, size_t *ret_n, struct err *e)
 {
 	size_t n = t->stopped ? n_stopped(t->stopped) : 0, at = 0;
@@ -373,8 +375,10 @@ int target__registers(struct target *t, struct target_thread **ret, size_t *ret_
 	if (!all)
 		return err_set(e, -ENOMEM, "no memory for the registers of process %d", (int)t->pid);
 	for (size_t i = 0; i < t->stopped->threads.n; i++)
-		if (t->stopped->threads.v[i].stopped)
-			all[at++] = t->stopped->threads.v[i].thread;
+		if (t->stopped->threads.v[i].stopped) {
+			all[at] = t->stopped->threads.v[i].thread;
+			find_syscall(t, &all[at++]);
+		}
 	*ret = all;
 	*ret_n = n;
 	return 0;

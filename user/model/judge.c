@@ -277,7 +277,7 @@ static unsigned int signs_of_look(const struct evidence *e)
 	if (!e->scans || !e->looked_blocks || e->unreached_blocks > e->live_blocks)
 		return 0;
 	if (!e->unreached_blocks)
-		return !old || e->looked_blocks >= TELLING ? HELD : 0;
+		return !old || (e->looked_blocks >= TELLING && e->looked_blocks * 8 >= e->live_blocks) ? HELD : 0;
 	return !old && e->unreached_blocks * 2 >= e->looked_blocks ? LOST : 0;
 }
 

@@ -8,19 +8,23 @@
 #include "model/heaps.h"
 #include "model/judge_parts.h"
 #include "util/parse.h"
+#include "util/text.h"
 #include "util/util.h"
+
+static void grow(struct why *y, int n)
+{
+	y->len = MIN(sizeof(y->text) - 1, y->len + (size_t)MAX(n, 0));
+}
 
 __attribute__((format(printf, 2, 3))) static void add(struct why *y, const char *fmt, ...)
 {
 	va_list ap;
-	int n;
 
 	if (y->len)
-		y->len += (size_t)snprintf(y->text + y->len, sizeof(y->text) - y->len, ", ");
+		grow(y, snprintf(y->text + y->len, sizeof(y->text) - y->len, ", "));
 	va_start(ap, fmt);
-	n = vsnprintf(y->text + y->len, sizeof(y->text) - y->len, fmt, ap);
+	grow(y, vsnprintf(y->text + y->len, sizeof(y->text) - y->len, fmt, ap));
 	va_end(ap);
-	y->len = MIN(sizeof(y->text) - 1, y->len + (size_t)MAX(n, 0));
 }
 
 static const char *mark(const struct why *y)
@@ -203,8 +207,12 @@ void why__lost(struct why *y)
 	    y->e->looked_blocks == 1 ? "" : "s", some ? " searched" : "", y->e->scans, y->e->scans == 1 ? "" : "s");
 }
 
+/* A name is the target's choice: the other reasons have room beside it. */
+#define HELD_WIDTH 60
+
 void why__held(struct why *y)
 {
+	_cleanup_free_ char *name = y->held && y->e->held ? text_shorten(y->e->held->name, HELD_WIDTH) : NULL;
 	char some[FMT_MAX + 32] = "", a[FMT_MAX];
 
 	if (!y->held)
@@ -212,7 +220,7 @@ void why__held(struct why *y)
 	if (searched_some(y->e))
 		snprintf(some, sizeof(some), " %s that were searched", fmt_exact(a, y->e->looked_blocks));
 	if (y->e->held)
-		add(y, "all%s still pointed to, through %s%s", some, root_kind__before(y->e->held->kind), y->e->held->name);
+		add(y, "all%s still pointed to, through %s%s", some, root_kind__before(y->e->held->kind), name ?: "");
 	else
 		add(y, "all%s still pointed to", some);
 }

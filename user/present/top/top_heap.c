@@ -382,7 +382,7 @@ static void look_words(const struct top *t, struct flow *f, const struct snap_he
 	if (h->broken_bytes)
 		flow__clausef(f, STYLE_WARN, "; %s without recognisable blocks", fmt_bytes(a, h->broken_bytes));
 	if (h->passed_over_bytes)
-		flow__clausef(f, STYLE_WARN, "  %s of address space not looked at", fmt_bytes(a, h->passed_over_bytes));
+		flow__clausef(f, STYLE_WARN, "; %s of address space not looked at", fmt_bytes(a, h->passed_over_bytes));
 }
 
 /* "RSS 96.0 MiB: heap 82.4 MiB, anonymous 7.2 MiB, ...; not in RSS: page tables 340.0 KiB, swapped out 2.0 MiB" */
