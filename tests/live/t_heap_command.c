@@ -247,6 +247,23 @@ TEST(heap_command_damaged)
 	child__kill(t, &f.c, SIGKILL);
 }
 
+/* Memory of others that looks like blocks is no damage, though it is not sure which of them are blocks. */
+TEST(heap_command_strangers_are_no_damage)
+{
+	json_t *root;
+	struct mt m;
+	struct fx f;
+
+	fx__start(t, &f, "heapledger", in_dir(t, "ledger"), "1", "2000", "mapped", "strangers", NULL);
+	want_state(t, f.c.pid, 'S');
+	want_eq(t, "exit", 0, mt__run(t, &m, "heap", pid_arg(f.c.pid), "--json", NULL));
+	root = json_loads(m.c.outs.s, 0, NULL);
+	want_eq(t, "unsure", 24, ju64(t, root, "heap[0].unsure_blocks"));
+	want(t, !json_is_true(jget(root, "heap[0].rested")), "it is called damaged");
+	json_decref(root);
+	fx__quit(t, &f);
+}
+
 /* On a screen the reason stands there once, with what to do about it. */
 TEST(heap_command_says_why_once)
 {
