@@ -19,17 +19,18 @@ static uint64_t ram_bytes(void)
 /* What must hold for any choice. */
 static void check(const struct kernel_opts *o, const struct table_sizes *s)
 {
-	uint64_t room = (uint64_t)s->n_groups * MT_GROUP * MT_WAYS, words = s->max_stacks * (o->recording.depth + 1);	/* frames, and a time */
+	uint64_t room = (uint64_t)s->n_groups * MT_GROUP * MT_WAYS, words = s->n_sites * (o->recording.depth + 1ull);	/* frames, and a time */
 
 	cr_expect_geq(s->max_live, 1);
 	cr_expect_geq(room + s->n_over, s->max_live);
 	cr_expect_geq(room, s->max_live, "the overflow is for what is too large, and for full buckets");
 	cr_expect_leq((uint64_t)s->n_groups * MT_GROUP, UINT32_MAX);
-	cr_expect_gt(s->n_sites, s->max_stacks, "one more: site 0 is none");
+	cr_expect_gt(s->n_sites, s->max_stacks, "one more: site 0 is none; and some for those that come while others give up their room");
+	cr_expect_leq(s->n_sites, s->max_stacks * 5 / 4 + 1);
 	cr_expect_leq((uint64_t)s->n_sites + s->n_procs, MT_SITE_MASK + 1, "a block names its site in %d bits", MT_SITE_BITS);
 	cr_expect_eq(s->n_index & (s->n_index - 1), 0);
 	cr_expect_geq(s->n_index, 2 * s->max_stacks);
-	cr_expect_lt(s->n_index, 8 * s->max_stacks);
+	cr_expect_lt(s->n_index, 8ull * s->n_sites);
 	cr_expect_geq(s->n_words, MIN(words, UINT32_MAX / 8));
 	cr_expect_leq(s->n_words, MAX(words, 1024));
 	cr_expect_leq(s->n_procs, 65536, "a block names its process in 16 bits");

@@ -84,19 +84,32 @@ static void print_missing(FILE *out, unsigned int missing)
 		fprintf(out, "  %-30s %s: %s\n", "missing", names, mend);
 }
 
-static int print_memory(FILE *out, const struct opts *o, const struct selection *selection, struct err *e)
+static int print_tables(FILE *out, const char *title, const struct kernel_opts *k, struct err *e)
 {
-	struct kernel_opts k = { .recording = o->recording, .adopt = selection->adopt,
-				 .n_procs = selection->adopt ? MT_MAX_PROCS : 0 };
 	char detail[160], bytes[FMT_MAX], live[FMT_MAX], stacks[FMT_MAX];
 	struct table_sizes sizes;
-	int err = table_sizes__choose(&k, &sizes, e);
+	int err = table_sizes__choose(k, &sizes, e);
 
 	if (err)
 		return err;
 	snprintf(detail, sizeof(detail), "%s: room for %s blocks, %s stacks", fmt_bytes(bytes, sizes.bytes),
 		 fmt_exact(live, sizes.max_live), fmt_exact(stacks, sizes.max_stacks));
-	line(out, "memory for tables", "ok", detail);
+	line(out, title, "ok", detail);
+	return 0;
+}
+
+static int print_memory(FILE *out, const struct opts *o, const struct selection *selection, struct err *e)
+{
+	struct kernel_opts k = { .recording = o->recording, .adopt = selection->adopt,
+				 .n_procs = selection->adopt ? MT_MAX_PROCS : 0 };
+	int err = print_tables(out, "memory for tables", &k, e);
+
+	if (!err && !selection->adopt) {
+		k.adopt = MT_ADOPT_ALL;
+		err = print_tables(out, "with -a, --comm, --cgroup, -f", &k, e);
+	}
+	if (err)
+		return err;
 	/* measured: docs/PERFORMANCE.md, "What malloctrace itself takes" */
 	detail_line(out, "memory for malloctrace", "ok",
 		    "about 7 MiB, and 2.5 MiB for each 1,000 stacks of 27 frames; its RSS also counts the tables that it has read");

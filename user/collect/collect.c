@@ -72,7 +72,7 @@ int collect__new(struct kernel *k, struct collect **ret, struct err *e)
 	c->tables.born_unit_ns = k->born_unit_ns;
 	c->tables.n_links = k->sizes.n_links > 1 ? k->sizes.n_links : 0;
 	if (!c->sites || !c->procs || !c->cut.procs || scan__init(&c->scan, &c->tables) ||
-	    age_counts__init(&c->ages, n_sites) || links__init(&c->links, &c->tables)) {
+	    age_counts__init(&c->ages, n_sites) || links__init(&c->links, &c->tables) || evict__init(c)) {
 		collect__free(c);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
@@ -107,6 +107,7 @@ void collect__free(struct collect *c)
 	free(c->sites);
 	scan__done(&c->scan);
 	sweep__done(&c->sweep);
+	evict__done(c);
 	age_counts__done(&c->ages);
 	links__done(&c->links);
 	block_sample__done(&c->blocks);
@@ -292,16 +293,32 @@ static void read_moves(struct collect *c, struct cut_site *row, uint32_t bank)
 	moves__add(&row->moves, &m->moves[1]);
 }
 
+struct cut_site *collect__new_row(struct collect *c)
+{
+	struct cut *cut = &c->cut;
+
+	if (cut->n_sites == c->site_room) {
+		size_t more = c->site_room ? c->site_room * 2 : 1024;
+		void *p = reallocarray(cut->sites, more, sizeof(*cut->sites));
+
+		if (!p)
+			return NULL;
+		cut->sites = p;
+		c->site_room = more;
+	}
+	return &cut->sites[cut->n_sites++];
+}
+
 static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32_t bank)
 {
 	const struct mt_site *s = &c->tables.sites[site];
 	struct memory *m = &c->sites[site];
 	uint32_t n_shards = c->kernel->sizes.n_shards, proc = spare_of ? spare_of : s->proc;
-	struct cut *cut = &c->cut;
 	struct cut_site *row;
 	uint64_t stack = __atomic_load_n(&s->stack, __ATOMIC_ACQUIRE);
 
-	if ((!stack && !spare_of) || MT_PROC_SLOT(proc) >= c->kernel->sizes.n_procs)
+	if ((!stack && !spare_of) || MT_PROC_SLOT(proc) >= c->kernel->sizes.n_procs ||
+	    (!spare_of && c->evict.state[site] == EVICT_SETTLED))
 		return 0;
 	c->n_used_sites += !spare_of;
 	memset(&m->bank[bank], 0, sizeof(m->bank[bank]));
@@ -312,20 +329,13 @@ static int read_site(struct collect *c, uint32_t site, uint32_t spare_of, uint32
 	if (empty(&m->bank[0]) && empty(&m->bank[1]))
 		return 0;
 
-	if (cut->n_sites == c->site_room) {
-		size_t more = c->site_room ? c->site_room * 2 : 1024;
-		void *p = reallocarray(cut->sites, more, sizeof(*cut->sites));
-
-		if (!p)
-			return -ENOMEM;
-		cut->sites = p;
-		c->site_room = more;
-	}
-	row = &cut->sites[cut->n_sites++];
+	row = collect__new_row(c);
+	if (!row)
+		return -ENOMEM;
 	memset(row, 0, sizeof(*row));
 	row->site = site;
 	row->proc = proc;
-	row->func = spare_of ? MT_MAX_FUNCS : s->func;
+	row->func = spare_of ? CUT_FUNC_SPARE : s->func;
 	add_counts(&row->counts, &m->bank[0]);
 	add_counts(&row->counts, &m->bank[1]);
 	row->tid = s->tid;
@@ -586,7 +596,7 @@ static void put_looks(struct cut *cut, const struct cut_opts *o)
 		struct cut_site *row = &cut->sites[i];
 		const struct site_look *l = row->site < o->n_looks ? &o->looks[row->site] : NULL;
 
-		if (l && l->blocks && l->proc == row->proc)
+		if (l && l->blocks && l->proc == row->proc && row->first_ns <= l->began_ns)
 			row->look = (struct cut_look){ l->blocks, l->unreached_blocks, l->unreached_bytes, l };
 	}
 }
@@ -616,7 +626,7 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 		return err_set(e, err, "out of memory");
 	memcpy(c->cut.counters, c->kernel->skel->bss->mt_counters, sizeof(c->cut.counters));
 	c->cut.missed_hits = missed_hits(c->kernel);
-	err = read_ages(c, o);
+	err = read_ages(c, o) ?: evict__settle(c);
 	if (err)
 		return err_set(e, err, "out of memory");
 	put_looks(&c->cut, o);

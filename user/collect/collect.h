@@ -105,6 +105,19 @@ void collect__release(struct collect *c);
  * whether anything has changed since the last call.
  */
 bool collect__is_short(const struct collect *c, uint64_t *ret_in_use);
+/*
+ * Stacks that hold nothing, and were not used for a while, give their room to others (evict.c).
+ * Called after a cut; *ret_any says that there are some, and that another cut is to follow. -ENOMEM
+ */
+int collect__evict(struct collect *c, bool *ret_any);
+/* Are there more than were to have room, and has it not just been found that hardly any can? */
+bool collect__may_evict(const struct collect *c);
+/*
+ * After that cut: the processes of which numbers of sites are about to be given to others. Whoever knows these by number
+ * forgets them, then they are released. 0: none.
+ */
+const uint32_t *collect__evicted(const struct collect *c, size_t *ret_n);
+size_t collect__release_evicted(struct collect *c);	/* how many stacks */
 /* What the last sweep removed, and what it cost us. */
 void collect__swept(const struct collect *c, uint64_t *ret_blocks, uint64_t *ret_cpu_ns);
 

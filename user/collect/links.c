@@ -45,7 +45,7 @@ static int add_where(struct links *l, uint32_t where, uint32_t first_spare)
 	to->site = where;
 	if (where >= first_spare) {
 		to->proc = l->tables->procs[where - first_spare].number;
-		to->func = MT_MAX_FUNCS;
+		to->func = CUT_FUNC_SPARE;
 		return 0;
 	}
 	stack = __atomic_load_n(&s->stack, __ATOMIC_ACQUIRE);

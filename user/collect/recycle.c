@@ -132,7 +132,7 @@ int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, con
 /* ---- release */
 
 /* A place in the index becomes one that a search passes; or ends at, if it would end after it anyway. */
-static void leave_index(struct collect *c, uint32_t site, uint64_t hash)
+void recycle__leave_index(struct collect *c, uint32_t site, uint64_t hash)
 {
 	const struct tables *t = &c->tables;
 
@@ -168,7 +168,8 @@ static void zero_site(struct collect *c, uint32_t site)
 		memset(&c->tables.moves[site * 2ull], 0, 2 * sizeof(*c->tables.moves));
 	memset(&c->sites[site], 0, sizeof(c->sites[site]));
 	scan__forget(&c->scan, site);
-	memset(&c->sweep.gone[site], 0, sizeof(c->sweep.gone[site]));
+	if (c->sweep.gone)
+		memset(&c->sweep.gone[site], 0, sizeof(c->sweep.gone[site]));
 	if (c->scan.weighed)
 		memset(&c->scan.weighed[site], 0, sizeof(c->scan.weighed[site]));
 	if (c->sweep.weighed)
@@ -187,13 +188,14 @@ static bool put_first(volatile __u64 *list, uint64_t *head, uint32_t number)
 					   __ATOMIC_SEQ_CST);
 }
 
-static void free_site(struct collect *c, uint32_t site)
+void recycle__free_site(struct collect *c, uint32_t site)
 {
 	volatile __u64 *list = &c->kernel->skel->bss->mt_free_sites;
 	uint64_t head = first_of(list);
 
-	leave_index(c, site, c->tables.sites[site].hash);
+	recycle__leave_index(c, site, c->tables.sites[site].hash);
 	zero_site(c, site);
+	c->evict.state[site] = EVICT_NOT;
 	do
 		c->tables.sites[site].first_ns = (uint32_t)head;
 	while (!put_first(list, &head, site));
@@ -209,6 +211,7 @@ static void free_slot(struct collect *c, uint32_t proc)
 	zero_site(c, c->kernel->sizes.n_sites + slot);
 	memset(&c->tables.hists[slot * n], 0, n * sizeof(*c->tables.hists));
 	memset(&c->procs[slot], 0, sizeof(c->procs[slot]));
+	c->evict.rows[slot].v.n = 0;
 	/*
 	 * not zeroed: a process of the same number, sixteen generations later, must not believe
 	 * what this one's threads noted
@@ -234,7 +237,7 @@ void collect__release(struct collect *c)
 		if (!__atomic_load_n(&c->tables.sites[site].stack, __ATOMIC_ACQUIRE) ||
 		    !sweep__is_dead(&c->sweep, c->tables.sites[site].proc))
 			continue;
-		free_site(c, site);
+		recycle__free_site(c, site);
 		n_sites++;
 	}
 	for (size_t i = 0; i < c->leaving.n; i++)
@@ -265,8 +268,12 @@ bool collect__is_short(const struct collect *c, uint64_t *ret_in_use)
 	 * to give back
 	 */
 	*ret_in_use = slots + sites + n_over + (c->tables.n_links ? *c->tables.links_used : 0) + skel->bss->mt_lives_ended;
+	if (is_kept(c))
+		return false;
+	if (collect__may_evict(c))
+		return true;
 	/* what live processes hold cannot be given back, and a pass for one or two is expensive */
-	if (is_kept(c) || !n_ended)
+	if (!n_ended)
 		return false;
 	return n_ended >= HASTY_ENDED || slots * 4 > sizes->n_procs * 3ull || sites * 4 > sizes->n_sites * 3ull ||
 	       n_over * 4 > sizes->n_over * 3ull || links_are_short(c) ||

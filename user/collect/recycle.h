@@ -23,6 +23,26 @@ struct proc_memory {
 	uint32_t n_ended_cuts;	/* in which it was seen to have ended */
 };
 
+/* Stacks that hold nothing give up their room: evict.c. */
+enum evict_state {
+	EVICT_NOT,
+	EVICT_CHOSEN,	/* nothing finds it any more, but a program that found it before may still run */
+	EVICT_SETTLED,	/* what it counted is in the row of its process */
+};
+
+/* The sums of a process's sites that were given up, one for each function. */
+struct evicted_rows {
+	struct vec(struct cut_site) v;
+};
+
+struct evict {
+	struct evicted_rows *rows;	/* by slot */
+	uint8_t *state;		/* by site number: enum evict_state */
+	struct vec(uint32_t) sites, procs;	/* that are about to go, and whose they are */
+	bool settled;		/* all of them */
+	uint64_t not_before_ns;	/* there was hardly anything to give up: it is not tried again before */
+};
+
 struct collect {
 	struct kernel *kernel;
 	struct tables tables;
@@ -36,6 +56,7 @@ struct collect {
 	uint32_t n_used_sites;		/* in the last cut */
 	struct scan scan;
 	struct sweep sweep;
+	struct evict evict;
 	struct age_counts ages;
 	struct block_sample blocks;
 	struct vec(uint32_t) leaving;	/* processes that the sweep under way, or the last one, is for */
@@ -49,5 +70,17 @@ struct collect {
  * frees. code: addresses that are the same may mean the same, NULL: they do if hashes are. -ENOMEM
  */
 int collect__merge_repeats(struct cut *cut, const struct code_calls *code);
+
+/* A row of the cut that is being made, not zeroed; NULL without memory. */
+struct cut_site *collect__new_row(struct collect *c);
+
+/* A site whose number nobody knows is given back; or only, it is not found by its stack any more. */
+void recycle__free_site(struct collect *c, uint32_t site);
+void recycle__leave_index(struct collect *c, uint32_t site, uint64_t hash);
+
+int evict__init(struct collect *c);	/* -ENOMEM */
+void evict__done(struct collect *c);
+/* Of a cut whose banks have been read, before rows are joined: what goes, and rows of what is gone. -ENOMEM */
+int evict__settle(struct collect *c);
 
 #endif

@@ -48,7 +48,7 @@ bool collect__stack(const struct collect *c, uint32_t site, uint32_t proc, struc
 	uint32_t n_sites = c->kernel->sizes.n_sites;
 	uint64_t stack;
 
-	*ret = (struct cut_site){ .site = site, .proc = proc, .func = MT_MAX_FUNCS };
+	*ret = (struct cut_site){ .site = site, .proc = proc, .func = CUT_FUNC_SPARE };
 	/* spare ones have no stack */
 	if (site >= n_sites)
 		return site - n_sites == MT_PROC_SLOT(proc);

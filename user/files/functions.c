@@ -98,7 +98,7 @@ static int add_roots(struct functions *f)
 			err = add_owner(f, owner__thread(&s->sites[i]), &f->of_thread[i]);
 	for (enum growth_kind k = GROWTH_FAULT; recording__is_growth(&s->recording) && k < GROWTH_N_KINDS && !err; k++)
 		err = add(f, growth__name(k), NULL, NULL, &f->of_growth[k]);
-	return err ? err : add(f, "[no stack]", NULL, NULL, &f->no_stack);
+	return err ? err : add(f, NO_STACK_NAME, NULL, NULL, &f->no_stack) ?: add(f, EVICTED_NAME, NULL, NULL, &f->evicted);
 }
 
 int functions__init(struct functions *f, const struct snapshot *s)
@@ -157,7 +157,7 @@ size_t functions__stack(const struct functions *f, const struct snap_site *site,
 	if (site->growth != GROWTH_NONE)
 		buf[n++] = (struct stack_frame){ f->of_growth[site->growth], 0, NO_PLACE };
 	if (!site->n_stack)
-		buf[n++] = (struct stack_frame){ f->no_stack, 0, NO_PLACE };
+		buf[n++] = (struct stack_frame){ site->evicted_stacks ? f->evicted : f->no_stack, 0, NO_PLACE };
 	for (uint32_t i = site->n_stack; i--;) {
 		uint32_t place = site->stack[i];
 

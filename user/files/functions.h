@@ -37,7 +37,7 @@ struct functions {
 	uint32_t *of_process;
 	uint32_t *of_thread;	/* by site; holds where it has a tid */
 	uint32_t of_growth[GROWTH_N_KINDS];
-	uint32_t no_stack;
+	uint32_t no_stack, evicted;
 	size_t max_frames;	/* of any stack, with those */
 	struct string_ids strings;
 	struct key_ids keys;

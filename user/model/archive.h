@@ -57,7 +57,7 @@ struct archive {
 	struct hash modules;	/* of struct kept_module */
 	size_t n_lives, n_sites, n_frames, n_points;
 	size_t n_wheres, n_frees;
-	uint64_t n_folded_lives, n_folded_sites;
+	uint64_t n_folded_lives;
 };
 
 void archive__init(struct archive *a);

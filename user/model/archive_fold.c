@@ -4,7 +4,7 @@
  * which keeps its sums and loses its stacks. First where blocks were freed, of the
  * lives with the least live bytes (archive_frees.c). Then sites of which nothing is
  * live, those with the fewest bytes allocated before others, into a row of their life
- * without a stack, one for each function. Then whole lives, those with the least live
+ * without a stack, one for each function, as sites are in that were given up while it lived. Then whole lives, those with the least live
  * bytes first, into one row for all of them. If a few lives have more sites than there
  * is room for, those with the least live bytes.
  *
@@ -41,9 +41,11 @@ void life__fold_threads(struct life *l, size_t keep)
 	l->ended_threads.n = keep;
 }
 
-/* False: there is no row without a stack for this function yet. */
+/* It becomes part of the row of its life for such sites of its function; false: it is the first of them. */
 static bool fold_into(struct kept *k, struct kept_site *s)
 {
+	if (!s->row.n_evicted && s->row.func != CUT_FUNC_SPARE)
+		s->row.n_evicted = 1;
 	for (size_t i = 0; i < k->bare.n; i++) {
 		struct kept_site *to = &k->sites.v[k->bare.v[i]];
 
@@ -129,7 +131,6 @@ static void fold_sites(struct model *m, bool any)
 		if (!s->folded)
 			kept__note_bare(all.v[i].kept, all.v[i].site);
 		n_sites -= s->folded;
-		a->n_folded_sites++;
 	}
 	for (size_t i = 0; i < m->lives.n; i++)
 		if (m->lives.v[i]->kept)

@@ -114,13 +114,11 @@ void kept_frees__fold(struct archive *a, struct kept *k)
 {
 	if (!k->wheres.n || (k->wheres.n == 1 && !k->wheres.v[0].n_stack && k->frees.n <= k->sites.n))
 		return;
-	for (size_t i = 0; i < k->wheres.n; i++) {
-		a->n_folded_sites += k->wheres.v[i].n_stack > 0;
+	for (size_t i = 0; i < k->wheres.n; i++)
 		kept_site__drop_stack(a, &k->wheres.v[i]);
-	}
 	a->n_wheres -= k->wheres.n - 1;
 	k->wheres.n = 1;
-	k->wheres.v[0] = (struct kept_site){ .row = { .proc = k->wheres.v[0].row.proc, .func = MT_MAX_FUNCS } };
+	k->wheres.v[0] = (struct kept_site){ .row = { .proc = k->wheres.v[0].row.proc, .func = CUT_FUNC_SPARE } };
 	for (size_t i = 0; i < k->frees.n; i++)
 		k->frees.v[i].where = k->frees.v[i].tid = 0;
 	join_rows(a, k);
@@ -145,7 +143,7 @@ void kept_frees__move(struct archive *a, struct kept *to, struct kept *from)
 	struct kept_site *where = from->frees.n && !to->wheres.n ? vec_push(&to->wheres) : NULL;
 
 	if (where) {
-		where->row.func = MT_MAX_FUNCS;
+		where->row.func = CUT_FUNC_SPARE;
 		a->n_wheres++;
 	}
 	for (size_t i = 0; i < from->frees.n && to->wheres.n; i++) {

@@ -155,6 +155,7 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 		.longest = from->moves.longest,
 	};
 	*(to->growth == GROWTH_NONE ? &to->cross_frees : &to->guessed_calls) = from->cross_frees;
+	to->evicted_stacks = from->n_evicted;
 	to->tid = (int)from->tid;
 	to->at_peak_bytes = from->at_peak_bytes;
 	to->min_size = c->alloc_calls ? from->min_size : 0;
@@ -494,6 +495,7 @@ static struct snap_site *add_site(struct build *b, const struct model *m, const 
 	add_variance(&s->error, &from->var);
 	take_root(&to->error);
 	to->error.peak_bytes = peak_error(b, to->at_peak_bytes);
+	s->n_folded_sites += from->n_evicted;
 	s->scan_blocks += from->scan_blocks;
 	s->scan_bytes += from->scan_bytes;
 	return to;
@@ -559,7 +561,6 @@ static void build_kept(struct build *b, struct model *m, const struct cut *cut)
 		}
 	}
 	s->n_folded_processes = m->archive.n_folded_lives;
-	s->n_folded_sites = m->archive.n_folded_sites;
 }
 
 /* Where the sites of a process are no independent estimates, their variances do not add up to its own. */

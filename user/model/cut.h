@@ -19,10 +19,14 @@ struct cut_error {
 	double alloc_calls, alloc_bytes, live_blocks, live_bytes;
 };
 
+/* The spare site, for what found no room, is of any function. */
+#define CUT_FUNC_SPARE MT_MAX_FUNCS
+
 struct cut_site {
 	uint32_t site;		/* its number in the kernel's tables */
-	uint32_t proc, func;	/* func MT_MAX_FUNCS: the spare site, of any function */
+	uint32_t proc, func;
 	uint32_t tid;		/* --by thread: whose it is; else 0 */
+	uint64_t n_evicted;	/* stacks that held nothing and gave up their room: it is the sum of so many; 0: a site */
 	uint64_t hash;		/* of process, function and stack; 0: spare */
 	struct mt_counts counts;	/* estimates already, where figures are scaled */
 	union {
@@ -88,6 +92,7 @@ static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 	}
 	for (size_t i = 0; i < sizeof(sum->counts) / sizeof(*to); i++)
 		to[i] += from[i];
+	sum->n_evicted += s->n_evicted;
 	moves__add(&sum->moves, &s->moves);
 	cut_look__add(&sum->look, &s->look);
 	sum->cross_frees += s->cross_frees;

@@ -59,6 +59,7 @@ FIELDS(site_names);
 static const struct field site_fields_rows[] = {
 	ROW("cross_frees", FIELD_U64, AT(snap_site, cross_frees), .unit = UNIT_COUNT, .needs = HAS_FREE_CALLS, .merge = MERGE_SUM),
 	ROW("guessed_calls", FIELD_U64, AT(snap_site, guessed_calls), .unit = UNIT_COUNT, .needs = KNOWN_FAULT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
+	ROW("evicted_stacks", FIELD_U64, AT(snap_site, evicted_stacks), .unit = UNIT_COUNT, .merge = MERGE_SUM, .empty = EMPTY_IS_ABSENT),
 	ROW("at_peak_bytes", FIELD_U64, AT(snap_site, at_peak_bytes), .unit = UNIT_BYTES, .needs = HAS_PEAK_BYTES, .merge = MERGE_SUM),
 	ROW("min_size", FIELD_U64, AT(snap_site, min_size), .unit = UNIT_BYTES),	/* of a site without calls it is 0 and means nothing */
 	ROW("max_size", FIELD_U64, AT(snap_site, max_size), .unit = UNIT_BYTES, .merge = MERGE_MAX),

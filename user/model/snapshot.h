@@ -228,6 +228,7 @@ struct snap_blind {
 struct snap_site {
 	uint32_t process;	/* index into processes */
 	const char *function;	/* the allocation function */
+	uint64_t evicted_stacks;	/* it is the sum of so many, which held nothing, or little, when others needed their room; 0: it is a site */
 	enum growth_kind growth;
 	struct counters c;	/* unknown_frees is 0: a free has no site */
 	struct std_error error;
@@ -472,6 +473,13 @@ struct frame {
 };
 size_t place__n_frames(const struct place *p);	/* at least 1 */
 struct frame place__frame(const struct snapshot *s, const struct place *p, size_t i);	/* innermost first */
+/* What stands where a stack would; of a site that has none: it found no room, or gave up its room to others. */
+#define NO_STACK_NAME "[no stack]"
+#define EVICTED_NAME "(evicted)"
+static inline const char *site__no_stack(const struct snap_site *site)
+{
+	return site->evicted_stacks ? EVICTED_NAME : NO_STACK_NAME;
+}
 size_t site__n_frames(const struct snapshot *s, const struct snap_site *site);
 struct frame site__frame(const struct snapshot *s, const struct snap_site *site, size_t at);	/* place NULL: there are fewer */
 /*

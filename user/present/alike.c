@@ -495,7 +495,7 @@ static void name_group(const struct snapshot *s, const struct keyed *k, struct a
 
 	for (size_t i = 0; i < n; i++) {
 		room[i] = k[i].a;
-		room[i]->name = telling__name(&room[i]->frame);
+		room[i]->name = room[i]->site->n_stack ? telling__name(&room[i]->frame) : strdup(site__no_stack(room[i]->site));
 		room[i]->words = calloc(1, sizeof(*room[i]->words));
 		ready &= lay_out(s, room[i]) && room[i]->name && room[i]->words && (room[i]->words->head = strdup(room[i]->name));
 	}

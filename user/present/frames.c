@@ -278,7 +278,7 @@ int frames__write(FILE *out, const struct snapshot *s, const struct snap_site *s
 	int err;
 
 	if (!site->n_stack) {
-		fprintf(out, "%*s[no stack]\n", (int)indent, "");
+		fprintf(out, "%*s%s\n", (int)indent, "", site__no_stack(site));
 		return 0;
 	}
 	err = walk(s, site, &(struct walk){ print_one, &p });

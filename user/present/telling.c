@@ -409,7 +409,7 @@ char *telling__name(const struct frame *f)
 
 	if (callable)
 		return own_name__shown(callable);
-	return f->place ? frame__own_name(f) : strdup("[no stack]");
+	return f->place ? frame__own_name(f) : strdup(NO_STACK_NAME);
 }
 
 /* Sites that are alike get their names at once, all others when they are wanted. */
@@ -437,7 +437,7 @@ const char *tellings__kept_name(const struct tellings *t, const struct snapshot 
 	if (at && !at->name) {
 		struct frame f = tellings__of(t, s, site);
 
-		at->name = telling__name(&f);
+		at->name = site->n_stack ? telling__name(&f) : strdup(site__no_stack(site));
 	}
 	return at ? at->name : NULL;
 }
@@ -450,5 +450,5 @@ char *tellings__name(const struct tellings *t, const struct snapshot *s, const s
 	if (name)
 		return strdup(name);
 	f = tellings__of(t, s, site);
-	return telling__name(&f);
+	return site->n_stack ? telling__name(&f) : strdup(site__no_stack(site));
 }

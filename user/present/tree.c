@@ -285,7 +285,7 @@ char *tree__name(const struct tree *t, uint32_t node)
 	case TREE_PROCESS:
 		return asprintf(&ret, "%s (%d)", n->process->comm, (int)n->process->pid) < 0 ? NULL : ret;
 	case TREE_NO_STACK:
-		return strdup("[no stack]");
+		return strdup(NO_STACK_NAME);
 	case TREE_ROOT:
 		break;
 	}

@@ -62,7 +62,7 @@ static bool was_passed_on(const struct snap_site *site, bool older)
 
 /* ---- what sites of a row have in common */
 
-#define NO_STACK ((struct sum_key){ "[no stack]", "" })
+#define NO_STACK ((struct sum_key){ NO_STACK_NAME, "" })
 
 static struct sum_key by_function(const struct frame *f)
 {

@@ -70,7 +70,10 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 
 	/* what grows is no block */
 	s.max_live = recording__is_growth(r) ? 1 : r->max_live ? r->max_live : clamp(ram / 5600, 1u << 16, 1u << 22);
-	s.max_stacks = r->max_stacks ? r->max_stacks : clamp(ram / (300 * 1024), 1u << 12, 1u << 16);
+	/* a stack takes 2 KiB: where any process may come, about 1% of the machine's memory, too */
+	s.max_stacks = r->max_stacks ? r->max_stacks :
+		       o->adopt	     ? clamp(ram / (180 * 1024), 1u << 12, 1u << 19) :
+				       clamp(ram / (300 * 1024), 1u << 12, 1u << 16);
 	if (s.max_stacks > MAX_SITES - 1)
 		return err_set(e, -ERANGE, "--max-stacks %llu: at most %u", (unsigned long long)s.max_stacks,
 			       MAX_SITES - 1);
@@ -78,10 +81,11 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 		return err_set(e, -ERANGE, "--max-live %llu: at most %u", (unsigned long long)s.max_live, UINT32_MAX);
 	s.n_groups = (s.max_live * 4 / 3 + MT_WAYS * MT_GROUP - 1) / (MT_WAYS * MT_GROUP);
 	s.n_over = clamp(s.max_live / 4, 1024, 1u << 24);
-	s.n_sites = s.max_stacks + 1;
-	s.n_index = pow2_at_least(s.max_stacks * 4);
+	/* those that hold nothing give up their room when there are more than were requested: others come meanwhile */
+	s.n_sites = MIN(s.max_stacks + s.max_stacks / 4 + 1, MAX_SITES);
+	s.n_index = pow2_at_least(s.n_sites * 4ull);
 	/* each site has room for a stack of its own */
-	s.n_words = clamp(s.max_stacks * (r->depth + 1), 1024, UINT32_MAX / 8);
+	s.n_words = clamp(s.n_sites * (r->depth + 1ull), 1024, UINT32_MAX / 8);
 	s.n_procs = clamp(pow2_at_least(o->n_procs ? o->n_procs :
 					o->adopt   ? MT_MAX_PROCS :
 						     FEW_PROCS),

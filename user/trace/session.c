@@ -225,6 +225,9 @@ int session__start_timers(struct session *s)
 	return loop__add_timer(s->loop, o->duration_ns, true, on_duration, s);
 }
 
+/* How often it is asked whether tables are about to be full; a look at some numbers. */
+#define ROOM_NS (SECOND_NS / 10)
+
 static int fill_loop(struct session *s, struct err *e)
 {
 	int err = loop__add_fd(s->loop, kernel__events_fd(s->kernel), session__on_events, s);
@@ -238,6 +241,8 @@ static int fill_loop(struct session *s, struct err *e)
 		err = loop__add_fd(s->loop, writes__fd(s->writes), session__on_writes, s);
 	if (!err)
 		err = loop__add_timer(s->loop, SECOND_NS, false, session__on_second, s);
+	if (!err && !s->budget)
+		err = loop__add_timer(s->loop, ROOM_NS, false, session__watch_room, s);
 	if (!err && kernel__spots_fd(s->kernel) >= 0)
 		err = loop__add_fd(s->loop, kernel__spots_fd(s->kernel), session__on_spots, s);
 	if (!err && !s->spots.waiting)

@@ -128,11 +128,12 @@ struct snapshot *session__take_at(struct session *s, const struct mt_reached *ma
 /* A cut, which is s->cut until the next one. -EBUSY: a mark's has to be read before. */
 int session__take_cut(struct session *s, const struct cut_opts *how, enum patience patience, struct err *e);
 /*
- * Room for others from processes that have ended (session_recycle.c): once a second; and whenever
- * it is about to run out.
+ * Room for others from processes that have ended, and from stacks that hold nothing (session_recycle.c): once a second; and
+ * whenever it is about to run out.
  */
 void session__recycle(struct session *s);
 void session__make_room(struct session *s);
+void session__watch_room(void *arg);	/* the latter, for the loop */
 /* Messages that are there are kept, until they are read; true: some are. */
 bool session__keep_events(struct session *s);
 /* session_memory.c: before the trace begins. -errno */

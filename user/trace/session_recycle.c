@@ -103,25 +103,55 @@ static void recycle(struct session *s, enum room_wanted wanted)
 		retire(s, procs, n);
 }
 
+/* Numbers of stacks that were given up, whose sums are in the last cut, may be given again. */
+static void release_evicted(struct session *s)
+{
+	size_t n;
+	const uint32_t *procs = collect__evicted(s->collect, &n);
+
+	if (!n)
+		return;
+	session__settle_calls(s, procs, n);
+	say_verbose("%zu stacks of %zu processes, which hold nothing, gave their room to others",
+		    collect__release_evicted(s->collect), n);
+}
+
 void session__recycle(struct session *s)
 {
-	if (s->cut && !s->budget)
-		recycle(s, collect__room_wanted(s->collect));
+	if (!s->cut || s->budget)
+		return;
+	release_evicted(s);
+	recycle(s, collect__room_wanted(s->collect));
 }
 
 void session__make_room(struct session *s)
 {
 	struct cut_opts how = { .older_ns = s->opts->recording.older_ns };
+	bool evicting = false;
 	uint64_t in_use;
 
-	if (s->budget || s->end_ns || !s->start_ns || !collect__is_short(s->collect, &in_use) ||
-	    in_use == s->recycle.in_use || now_ns() - s->recycle.tried_ns < URGENT_NS)
+	if (s->budget || s->end_ns || !s->start_ns || now_ns() - s->recycle.tried_ns < URGENT_NS ||
+	    !collect__is_short(s->collect, &in_use))
+		return;
+	/* what lives may have something to give up later; what ended has not */
+	if (in_use == s->recycle.in_use && !collect__may_evict(s->collect))
 		return;
 	s->recycle.tried_ns = now_ns();
 	/* one that has just ended must have been seen twice */
 	if (!session__take_cut(s, &how, URGENT, NULL) && !session__take_cut(s, &how, URGENT, NULL))
 		recycle(s, ROOM_AT_ONCE);
-	if (s->cut && !session__take_cut(s, &how, URGENT, NULL))
+	/* what ended is given back before what lives has to give something up */
+	if (s->cut && !session__take_cut(s, &how, URGENT, NULL)) {
 		recycle(s, ROOM_AT_ONCE);
+		if (collect__evict(s->collect, &evicting))
+			say_verbose("out of memory: stacks that hold nothing keep their room");
+	}
+	if (evicting && !session__take_cut(s, &how, URGENT, NULL))
+		release_evicted(s);
 	collect__is_short(s->collect, &s->recycle.in_use);
+}
+
+void session__watch_room(void *arg)
+{
+	session__make_room(arg);
 }

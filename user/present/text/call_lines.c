@@ -222,7 +222,7 @@ char *call_line__site(const struct snapshot *s, const struct snap_site *site)
 		}
 	}
 	fseeko(out, (off_t)told, SEEK_SET);
-	fputs(!site->n_stack ? "[no stack]" : site->end == MT_END_UNSURE ? " (unsure)" : "", out);
+	fputs(!site->n_stack ? NO_STACK_NAME : site->end == MT_END_UNSURE ? " (unsure)" : "", out);
 	if (fclose(out)) {
 		free(text);
 		return NULL;

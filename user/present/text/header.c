@@ -498,8 +498,8 @@ static void folded_line(struct report *r)
 		para__item(&r->para, "%s process%s that ended %s one row", fmt_exact(a, r->s->n_folded_processes),
 			   r->s->n_folded_processes == 1 ? "" : "es", r->s->n_folded_processes == 1 ? "is" : "are");
 	if (r->s->n_folded_sites)
-		para__item(&r->para, "%s stack%s of ended processes %s not kept, their sums are", fmt_exact(a, r->s->n_folded_sites),
-			   plural(r->s->n_folded_sites), r->s->n_folded_sites == 1 ? "is" : "are");
+		para__item(&r->para, "%s stack%s that held nothing, or whose process ended, gave %s room to others: their sums are in rows " EVICTED_NAME,
+			   fmt_exact(a, r->s->n_folded_sites), plural(r->s->n_folded_sites), r->s->n_folded_sites == 1 ? "its" : "their");
 	para__end(&r->para);
 }
 

@@ -27,7 +27,7 @@ enum style column__style(const struct column *c, const struct row_of *r)
 
 static void site_draw(const struct top *t, const struct top_row *r, struct grid *g, int row, int col, int width)
 {
-	top__draw_telling(t, r->of.site, g, row, col, width, "[no stack]");
+	top__draw_telling(t, r->of.site, g, row, col, width, site__no_stack(r->of.site));
 }
 
 /* Those of one kind fold and unfold, like the tree. */

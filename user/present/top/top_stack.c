@@ -272,7 +272,7 @@ static void draw_frames(struct top *t, struct grid *g, int row, int n, const str
 	}
 	row += 1 + (int)(n_frames - t->stack_at.scroll);
 	if (!n_frames)
-		grid__put(g, row, 0, g->cols, STYLE_DIM, "[no stack]");
+		grid__put(g, row, 0, g->cols, STYLE_DIM, site__no_stack(site));
 	else if (site->end && row < t->list_row + t->list_rows)
 		grid__putf(g, row, 0, g->cols, STYLE_DIM, "… not whole: %s", site__end_says(t->shown, site));
 	top__draw_free_lines(t, g, t->list_row + (int)(n_base - t->stack_at.scroll), t->list_row, t->list_row + t->list_rows, site);

@@ -196,7 +196,7 @@ function conditionRows() {
 	row("Stacks", DATA.alone ? "" : endWords());
 	row("Cut off by attaching and detaching", DATA.edges.map(([, says, n]) => `${exact(n)} ${says}`).join("; "));
 	row("Folded together", DATA.n_folded_processes || DATA.n_folded_sites ?
-		`${exact(DATA.n_folded_processes)} ended processes, ${exact(DATA.n_folded_sites)} stacks of others: kept as sums` : "");
+		`${exact(DATA.n_folded_processes)} ended processes, ${exact(DATA.n_folded_sites)} stacks that held nothing, or of others: kept as sums, (evicted)` : "");
 	row("Cost", DATA.alone ? "" : overheadWords());
 	for (const p of DATA.probes)
 		row("Probed", `${p.object}: ${p.functions.join(", ")}` + (p.size ? ` (${p.size} sizes)` : "") +

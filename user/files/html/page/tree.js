@@ -57,8 +57,8 @@ class CallTree {
 		return node;
 	}
 
-	noStack(node) {
-		return this.child(node, fnOf("none", "[no stack]", -1), -1);
+	noStack(node, site) {
+		return this.child(node, site.evicted_stacks ? fnOf("evicted", "(evicted)", -1) : fnOf("none", "[no stack]", -1), -1);
 	}
 
 	add() {
@@ -77,7 +77,7 @@ class CallTree {
 
 			for (; k < n; k++)
 				at[k] = node = this.child(node, frameFn[stack[n - 1 - k]], stack[n - 1 - k]);
-			this.leaf[i] = n ? node : this.noStack(node);
+			this.leaf[i] = n ? node : this.noStack(node, site);
 			last = site;
 		});
 	}
@@ -88,7 +88,7 @@ class CallTree {
 
 			for (const f of site.stack)
 				node = this.child(node, frameFn[f], f);
-			this.leaf[i] = site.stack.length ? node : this.noStack(node);
+			this.leaf[i] = site.stack.length ? node : this.noStack(node, site);
 		});
 	}
 
