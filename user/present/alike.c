@@ -3,8 +3,7 @@
  * Owns what tells sites apart that have the same telling frame. A group of such sites is split by one way after the
  * other (the table `ways`), until each stands alone or nothing more is known.
  *
- * What always holds: the names depend on the sites alone, not on their order; sites without others of their
- * name cost a hash each, so that a live view with thousands of them does not notice.
+ * What always holds: the names depend on the sites alone, not on their order.
  */
 #include "present/alike.h"
 
@@ -455,27 +454,14 @@ static void split(struct group g)
 
 /* ---- who is alike */
 
-struct keyed {
-	uint64_t key;
-	struct alike_site *a;
-};
-
 /* What rows read: names that differ in what is not shown (parameters, a hash) are alike. */
-static uint64_t key_of(const struct alike_site *a)
+uint64_t alike__key(const struct snap_site *site, const struct frame *telling)
 {
-	uint64_t h = hash__mix(hash__seed(), a->site->process);
-	_cleanup_free_ char *name = has_name(&a->frame) ? telling__name(&a->frame) : NULL;
+	uint64_t h = hash__mix(hash__seed(), site->process);
+	_cleanup_free_ char *name = has_name(telling) ? telling__name(telling) : NULL;
 
-	return name ? hash__mix(h, hash__bytes(name, strlen(name))) : hash__mix(h, (uint64_t)(uintptr_t)a->frame.place);
-}
-
-static int by_key(const void *pa, const void *pb)
-{
-	const struct keyed *a = pa, *b = pb;
-
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	return (a->a > b->a) - (a->a < b->a);
+	h = name ? hash__mix(h, hash__bytes(name, strlen(name))) : hash__mix(h, (uint64_t)(uintptr_t)telling->place);
+	return h ? h : 1;
 }
 
 static void words_free(struct alike_words *w)
@@ -489,42 +475,25 @@ static void words_free(struct alike_words *w)
 	free(w);
 }
 
-static void name_group(const struct snapshot *s, const struct keyed *k, struct alike_site **room, size_t n)
+void alike__tell_apart(const struct snapshot *s, struct alike_site *v, size_t n)
 {
-	bool ready = true;
+	_cleanup_free_ struct alike_site **room = calloc(n + 1, sizeof(*room));
+	bool ready = room;
 
-	for (size_t i = 0; i < n; i++) {
-		room[i] = k[i].a;
-		room[i]->name = room[i]->site->n_stack ? telling__name(&room[i]->frame) : strdup(site__no_stack(room[i]->site));
-		room[i]->words = calloc(1, sizeof(*room[i]->words));
-		ready &= lay_out(s, room[i]) && room[i]->name && room[i]->words && (room[i]->words->head = strdup(room[i]->name));
+	for (size_t i = 0; room && i < n; i++) {
+		room[i] = &v[i];
+		v[i].name = v[i].site->n_stack ? telling__name(&v[i].frame) : strdup(site__no_stack(v[i].site));
+		v[i].words = calloc(1, sizeof(*v[i].words));
+		ready &= lay_out(s, &v[i]) && v[i].name && v[i].words && (v[i].words->head = strdup(v[i].name));
 	}
 	if (ready) {
 		qsort(room, n, sizeof(*room), by_name);
 		split_runs(&(struct group){ .s = s, .v = room, .n = n });
 	}
 	for (size_t i = 0; i < n; i++) {
-		words_free(room[i]->words);
-		room[i]->words = NULL;
-		free(room[i]->frames);
-		room[i]->frames = NULL;
-	}
-}
-
-void alike__tell_apart(const struct snapshot *s, struct alike_site *v, size_t n)
-{
-	_cleanup_free_ struct keyed *k = calloc(n + 1, sizeof(*k));
-	_cleanup_free_ struct alike_site **room = calloc(n + 1, sizeof(*room));
-
-	if (!k || !room)
-		return;
-	for (size_t i = 0; i < n; i++)
-		k[i] = (struct keyed){ key_of(&v[i]), &v[i] };
-	qsort(k, n, sizeof(*k), by_key);
-	for (size_t i = 0, len; i < n; i += len) {
-		for (len = 1; i + len < n && k[i + len].key == k[i].key; len++)
-			;
-		if (len > 1)
-			name_group(s, k + i, room, len);
+		words_free(v[i].words);
+		v[i].words = NULL;
+		free(v[i].frames);
+		v[i].frames = NULL;
 	}
 }

@@ -15,6 +15,7 @@
 #define MT_ALIKE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "model/snapshot.h"
 
@@ -28,7 +29,12 @@ struct alike_site {
 	char *name;		/* given to those that are alike others; the caller's. NULL: it is its frame's (frame__own_name) */
 };
 
-/* Sites of different processes are never alike: their rows say whose they are. Without memory names are as they were. */
+/*
+ * Those that would have the same name have the same key, never 0. Sites of different processes are never alike: their rows say
+ * whose they are.
+ */
+uint64_t alike__key(const struct snap_site *site, const struct frame *telling);
+/* All sites of one key. Without memory names are as they were. */
 void alike__tell_apart(const struct snapshot *s, struct alike_site *v, size_t n);
 
 #endif

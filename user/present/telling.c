@@ -210,7 +210,13 @@ bool frame__is_telling(const struct frame *f)
 struct telling_at {
 	uint32_t place;		/* 1 + index into the stack; 0: not looked for yet */
 	uint32_t inlined, number;
+	uint64_t key;		/* alike__key(); 0: not looked for yet */
 	char *name;		/* owned; NULL: not made yet */
+};
+
+/* Numbers of sites by process, then by key: those that are alike stand together. Of most processes no key is ever asked for. */
+struct telling_order {
+	uint32_t *v;		/* owned; NULL: not made yet */
 };
 
 /*
@@ -273,7 +279,7 @@ static struct telling_at find(const struct snapshot *s, const struct snap_site *
 			enum worth worth = worth_of(&f);
 
 			if (worth == NOTHING && is_own_wrapper(&f))
-				wrapper = (struct telling_at){ i + 1, k, number, NULL };
+				wrapper = (struct telling_at){ .place = i + 1, .inlined = k, .number = number };
 			if (wrapper.place && worth == TELLING_NAME && !strcmp(function_of(&f), "main"))
 				return wrapper;
 			if (worth <= most || (most == TELLING_PLACE && !stands_for(&f, &first)))
@@ -281,7 +287,7 @@ static struct telling_at find(const struct snapshot *s, const struct snap_site *
 			if (worth == TELLING_PLACE)
 				first = f;
 			most = worth;
-			best = (struct telling_at){ i + 1, k, number, NULL };
+			best = (struct telling_at){ .place = i + 1, .inlined = k, .number = number };
 		}
 	}
 	return best;
@@ -294,8 +300,10 @@ static void drop_names(struct tellings *t)
 	for (size_t i = 0; i < t->n; i++)
 		free(t->v[i].name);
 	t->n = 0;
-	if (t->named)
-		*t->named = false;
+	if (t->order) {
+		free(t->order->v);
+		t->order->v = NULL;
+	}
 }
 
 /* Of all that names depend on, but for the names of places: which stacks there are, and in which order. */
@@ -357,9 +365,9 @@ void tellings__begin(struct tellings *t, const struct snapshot *s)
 	} else if (t->v) {
 		memset(t->v, 0, s->n_sites * sizeof(*t->v));
 	}
-	if (!t->named)
-		t->named = calloc(1, sizeof(*t->named));
-	t->n = t->v && t->named ? s->n_sites : 0;
+	if (!t->order)
+		t->order = calloc(1, sizeof(*t->order));
+	t->n = t->v && t->order ? s->n_sites : 0;
 	t->s = s;
 }
 
@@ -367,7 +375,7 @@ void tellings__done(struct tellings *t)
 {
 	drop_names(t);
 	free(t->v);
-	free(t->named);
+	free(t->order);
 	free(t->lines);
 	*t = (struct tellings){};
 }
@@ -412,28 +420,108 @@ char *telling__name(const struct frame *f)
 	return f->place ? frame__own_name(f) : strdup(NO_STACK_NAME);
 }
 
-/* Sites that are alike get their names at once, all others when they are wanted. */
-static void name_alike(const struct tellings *t)
+static bool is_before(const struct tellings *t, uint32_t i, uint32_t process, uint64_t key)
 {
-	const struct snapshot *s = t->s;
-	_cleanup_free_ struct alike_site *v = calloc(t->n + 1, sizeof(*v));
+	uint32_t own = t->s->sites[i].process;
 
-	*t->named = true;
+	return own != process ? own < process : t->v[i].key < key;
+}
+
+static int in_order(const void *pa, const void *pb, void *arg)
+{
+	const struct tellings *t = arg;
+	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+
+	if (is_before(t, a, t->s->sites[b].process, t->v[b].key))
+		return -1;
+	return is_before(t, b, t->s->sites[a].process, t->v[a].key) ? 1 : (a > b) - (a < b);
+}
+
+static void sort(const struct tellings *t, size_t from, size_t to)
+{
+	qsort_r(t->order->v + from, to - from, sizeof(*t->order->v), in_order, (void *)t);
+}
+
+/* The first in order that is not before. */
+static size_t find_in_order(const struct tellings *t, uint32_t process, uint64_t key)
+{
+	size_t from = 0, to = t->n;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (is_before(t, t->order->v[mid], process, key))
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+static bool make_order(const struct tellings *t)
+{
+	if (t->order->v)
+		return true;
+	t->order->v = calloc(t->n + 1, sizeof(*t->order->v));
+	for (size_t i = 0; t->order->v && i < t->n; i++)
+		t->order->v[i] = (uint32_t)i;
+	if (t->order->v)
+		sort(t, 0, t->n);
+	return t->order->v;
+}
+
+/* Keys of all sites of a process. */
+static void look_for_keys(const struct tellings *t, uint32_t process)
+{
+	size_t from = find_in_order(t, process, 0), to = find_in_order(t, process + 1, 0);
+
+	for (size_t i = from; i < to; i++) {
+		const struct snap_site *site = &t->s->sites[t->order->v[i]];
+		struct frame f = tellings__of(t, t->s, site);
+
+		t->v[t->order->v[i]].key = alike__key(site, &f);
+	}
+	sort(t, from, to);
+}
+
+/* Those that are alike get their names at once. */
+static void name_alike(const struct tellings *t, const struct snap_site *site)
+{
+	const struct telling_at *at = &t->v[site - t->s->sites];
+	_cleanup_free_ struct alike_site *v = NULL;
+	size_t from, n = 0;
+
+	if (!make_order(t))
+		return;
+	if (!at->key)
+		look_for_keys(t, site->process);
+	from = find_in_order(t, site->process, at->key);
+	while (from + n < t->n && !is_before(t, (uint32_t)(site - t->s->sites), t->s->sites[t->order->v[from + n]].process,
+					     t->v[t->order->v[from + n]].key))
+		n++;
+	v = n > 1 ? calloc(n, sizeof(*v)) : NULL;
 	if (!v)
 		return;
-	for (size_t i = 0; i < t->n; i++)
-		v[i] = (struct alike_site){ .site = &s->sites[i], .at = tellings__number(t, s, &s->sites[i]), .frame = tellings__of(t, s, &s->sites[i]) };
-	alike__tell_apart(s, v, t->n);
-	for (size_t i = 0; i < t->n; i++)
-		t->v[i].name = v[i].name;
+	for (size_t i = 0; i < n; i++) {
+		const struct snap_site *one = &t->s->sites[t->order->v[from + i]];
+
+		v[i] = (struct alike_site){ .site = one, .at = tellings__number(t, t->s, one), .frame = tellings__of(t, t->s, one) };
+	}
+	alike__tell_apart(t->s, v, n);
+	for (size_t i = 0; i < n; i++) {
+		char **name = &t->v[t->order->v[from + i]].name;
+
+		free(*name);
+		*name = v[i].name;
+	}
 }
 
 const char *tellings__kept_name(const struct tellings *t, const struct snapshot *s, const struct snap_site *site)
 {
 	struct telling_at *at = kept(t, s, site);
 
-	if (at && !*t->named)
-		name_alike(t);
+	if (at && !at->name)
+		name_alike(t, site);
 	if (at && !at->name) {
 		struct frame f = tellings__of(t, s, site);
 

@@ -22,7 +22,7 @@ struct tellings {
 	const struct snapshot *s;
 	struct telling_at *v;	/* owned; by site; NULL without memory */
 	size_t n, room;
-	bool *named;		/* owned; sites that are alike have their names */
+	struct telling_order *order;	/* owned; which sites are alike, as far as that was looked for */
 	uint64_t print;		/* what they were made for, */
 	const struct line **lines;	/* owned; and what each place was called then; only compared */
 };
