@@ -13,7 +13,7 @@ static bool has_multi(struct test *t)
 {
 	struct mt m;
 
-	mt__run(t, &m, "doctor", NULL);
+	mt__run(t, &m, "doctor", "-v", NULL);
 	return strstr(m.c.outs.s, "uprobe_multi links") != NULL;
 }
 
@@ -88,6 +88,26 @@ TEST_ALONE(detach_at_once)
 	}
 	want(t, all < one * N_TARGETS / 2, "to let %d processes go, wanted less than %d times the %.1f ms of one, got %.1f ms", N_TARGETS,
 	     N_TARGETS / 2, one, all);
+}
+
+/* Perf events take the kernel a tenth of a second each to give back: the report is there before. */
+TEST(report_before_links_are_back)
+{
+	const char *written, *detached;
+	struct spawn s;
+	struct fx f;
+	struct mt m;
+
+	fx__start(t, &f, "basic", "family", NULL);
+	s = (struct spawn){ .argv = { lt_bin, "-p", pid_arg(f.c.pid), "-v", "--batch" }, .env = { "MALLOCTRACE_LINKS=perf" } };
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	fx__go(t, &f);
+	mt__stop(t, &m, SIGINT, 0);
+	written = strstr(m.c.errs.s, "malloctrace: -: written in ");
+	detached = strstr(m.c.errs.s, "malloctrace: detached in ");
+	want(t, written && detached && written < detached, "stderr, wanted the report before the last link is back, got: %.1500s", m.c.errs.s);
+	fx__quit(t, &f);
 }
 
 /* ---- scans */

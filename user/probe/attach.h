@@ -87,5 +87,12 @@ int attachments__unpark(struct attachment *const *v, size_t n, uint64_t *ret_hot
 void attachment__free(struct attachment *a);
 /* Many take hardly longer than one. Some may be NULL. */
 void attachments__free(struct attachment *const *v, size_t n);
+/*
+ * The same on a thread of its own: the kernel takes a tenth of a second and more to give links back, in which there is
+ * other work. NULL: it is done.
+ */
+struct leaving;
+struct leaving *attachments__leave(struct attachment *const *v, size_t n);
+uint64_t leaving__wait(struct leaving *l);	/* when it was done, by CLOCK_MONOTONIC; takes NULL */
 
 #endif

@@ -4,6 +4,8 @@
  * kernel has let go of them.
  */
 #include <bpf/libbpf.h>
+#include <pthread.h>
+#include <string.h>
 #include <sys/eventfd.h>
 
 #include "probe/attach_parts.h"
@@ -111,6 +113,49 @@ void attachments__free(struct attachment *const *v, size_t n)
 		}
 		free(v[i]);
 	}
+}
+
+struct leaving {
+	pthread_t thread;
+	uint64_t ended_ns;
+	size_t n;
+	struct attachment *v[];
+};
+
+static void *leave(void *arg)
+{
+	struct leaving *l = arg;
+
+	attachments__free(l->v, l->n);
+	l->ended_ns = now_ns();
+	return NULL;
+}
+
+struct leaving *attachments__leave(struct attachment *const *v, size_t n)
+{
+	struct leaving *l = calloc(1, sizeof(*l) + n * sizeof(l->v[0]));
+
+	if (l) {
+		l->n = n;
+		memcpy(l->v, v, n * sizeof(l->v[0]));
+		if (!pthread_create(&l->thread, NULL, leave, l))
+			return l;
+	}
+	free(l);
+	attachments__free(v, n);
+	return NULL;
+}
+
+uint64_t leaving__wait(struct leaving *l)
+{
+	uint64_t ended_ns;
+
+	if (!l)
+		return now_ns();
+	pthread_join(l->thread, NULL);
+	ended_ns = l->ended_ns;
+	free(l);
+	return ended_ns;
 }
 
 void attachment__remove(struct attachment *a, const struct object *obj, bool at_once)

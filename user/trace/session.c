@@ -280,6 +280,18 @@ static void let_signals_kill(const struct session *s)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+/* The report does not wait for the kernel to give the probes back, which session__run() does. */
+static void leave(struct session *s)
+{
+	if (!s->tracees.spots.n) {
+		tracees__begin_detach(&s->tracees);
+		return;
+	}
+	tracees__detach(&s->tracees);
+	/* the call that was waited for may have come just then */
+	kernel__freeze(s->kernel, true);
+}
+
 static int finish(struct session *s, struct err *e)
 {
 	struct debugger debugger;
@@ -311,10 +323,7 @@ static int finish(struct session *s, struct err *e)
 		budget__end(s->budget);
 	/* the report does not wait for a debugger, which may take its time */
 	if (!tracees__debugged(&s->tracees, &debugger))
-		tracees__detach(&s->tracees);
-	/* the call that was waited for may have come just then */
-	kernel__freeze(s->kernel, true);
-	say_verbose("detached in %.1f ms", (now_ns() - s->end_ns) / 1e6);
+		leave(s);
 	let_signals_kill(s);
 	session__read_events(s);
 	tracees__tell_spots(&s->tracees);
@@ -502,6 +511,7 @@ int session__run(const struct opts *o, int *ret_status, struct err *e)
 {
 	struct session s = { .opts = o, .memory_fd = -1, .requests_fd = -1, .status = EXIT_FAILED };
 	int err = run(&s, e);
+	uint64_t detached_ns;
 
 	/* from here on nothing reads what would let CMD go on after an exec */
 	if (s.kernel && s.spawn) {
@@ -510,7 +520,9 @@ int session__run(const struct opts *o, int *ret_status, struct err *e)
 	}
 	live__end(&s);
 	outlast_debuggers(&s);
-	tracees__detach(&s.tracees);
+	detached_ns = tracees__detach(&s.tracees);
+	if (s.end_ns)
+		say_verbose("detached in %.1f ms", (detached_ns - s.end_ns) / 1e6);
 	if (s.spawn)
 		s.status = session__program_status(&s, err);
 	else if (err && o->cmd && s.status != EXIT_USAGE)

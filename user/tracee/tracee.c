@@ -459,23 +459,39 @@ int tracees__attach_all(struct tracees *t, struct err *e)
 	return err;
 }
 
-void tracees__detach(struct tracees *t)
+void tracees__begin_detach(struct tracees *t)
 {
 	_cleanup_free_ struct attachment **all = calloc(t->v.n + 1, sizeof(*all));
+	size_t n = 0;
 
-	attachment__free(t->shared_probes);
+	if (all && t->shared_probes)
+		all[n++] = t->shared_probes;
+	else
+		attachment__free(t->shared_probes);
 	t->shared_probes = NULL;
 	for (size_t i = 0; i < t->v.n; i++) {
-		if (all)
-			all[i] = t->v.v[i]->attachment;
+		if (all && t->v.v[i]->attachment)
+			all[n++] = t->v.v[i]->attachment;
 		else
 			attachment__free(t->v.v[i]->attachment);
 		t->v.v[i]->attachment = NULL;
 		faults__close(t->v.v[i]->faults);
 		t->v.v[i]->faults = NULL;
 	}
-	if (all)
-		attachments__free(all, t->v.n);
+	if (n && !t->leaving)
+		t->leaving = attachments__leave(all, n);
+	else if (n)
+		attachments__free(all, n);
+}
+
+uint64_t tracees__detach(struct tracees *t)
+{
+	struct leaving *leaving;
+
+	tracees__begin_detach(t);
+	leaving = t->leaving;
+	t->leaving = NULL;
+	return leaving__wait(leaving);
 }
 
 struct tracee *tracees__find(const struct tracees *t, pid_t pid)

@@ -167,6 +167,7 @@ struct tracees {
 	const struct probing *probing;
 	struct machine *machine;	/* shared probes: processes that come and go; else NULL */
 	struct attachment *shared_probes;	/* NULL where each tracee has its own, and once they are out */
+	struct leaving *leaving;	/* probes on their way out; NULL: none */
 	bool said_attached;	/* from here on what is loaded is news */
 	struct kernel *kernel;	/* not owned */
 	struct model *model;	/* not owned */
@@ -210,8 +211,10 @@ static inline bool tracees__are_shared(const struct tracees *t)
 }
 /* A probed file was written to: its probes go, and that is reported. */
 void tracees__on_written(struct tracees *t, const struct object *obj);
-/* Takes them all out; tracees stay known. */
-void tracees__detach(struct tracees *t);
+/* Takes them all out; tracees stay known. When that was done, by CLOCK_MONOTONIC. */
+uint64_t tracees__detach(struct tracees *t);
+/* Begins to, for tracees__detach() to end it: while nothing is recorded any more. */
+void tracees__begin_detach(struct tracees *t);
 /* Memory cgroups on this machine that shared probes have no room in; out NULL: as messages. */
 int tracees__tell_tight(FILE *out, struct err *e);
 
