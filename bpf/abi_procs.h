@@ -41,6 +41,7 @@ enum mt_ended {
 	MT_ENDED_EXIT = 1,
 	MT_ENDED_EXEC = 2,
 	MT_ENDED_DROPPED = 3,	/* user space threw it out: it is in no report */
+	MT_ENDED_UNSEEN = 4,	/* it goes on, but it was not seen for a while: what became of its blocks is not known */
 };
 
 struct mt_known {		/* what is known of a pid */
@@ -63,6 +64,7 @@ enum mt_request_kind {
 	 */
 	MT_ASK_IGNORE = 2,
 	MT_ASK_RECONSIDER = 3,	/* forget that it was ignored */
+	MT_ASK_RENEW = 4,	/* its life proc ends unseen, and another begins: returns its number; 0: no room, or that life is over */
 };
 
 /* It has entered a cgroup, so what was decided may be wrong by now. */

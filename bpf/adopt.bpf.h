@@ -178,6 +178,33 @@ static __always_inline __u32 ignore_known(__u32 pid, __u32 proc)
 	return was.known.proc;
 }
 
+static __always_inline __u32 renew_known(__u32 pid, __u32 proc)
+{
+	struct mt_known *known = known_of(pid);
+	union {
+		struct mt_known known;
+		__u64 word;
+	} was, now;
+
+	if (!known)
+		return 0;
+	was.known = *known;
+	if (!proc || was.known.proc != proc || was.known.flags & (MT_KNOWN_IGNORED | MT_KNOWN_BORROWED))
+		return 0;
+	now.known.flags = was.known.flags;
+	now.known.proc = number_for(pid);
+	if (!now.known.proc)
+		return 0;
+	/* an exec meanwhile has begun another life */
+	if (__sync_val_compare_and_swap((__u64 *)known, was.word, now.word) != was.word) {
+		end_life(now.known.proc, MT_ENDED_DROPPED);
+		return 0;
+	}
+	end_life(proc, MT_ENDED_UNSEEN);
+	ask_again();
+	return now.known.proc;
+}
+
 static __always_inline __u32 reconsider_known(__u32 pid)
 {
 	struct mt_known *known = known_of(pid);

@@ -164,6 +164,8 @@ int manage(struct mt_request *ctx)
 		return ignore_known(ctx->pid, ctx->proc);
 	case MT_ASK_RECONSIDER:
 		return reconsider_known(ctx->pid);
+	case MT_ASK_RENEW:
+		return renew_known(ctx->pid, ctx->proc);
 	}
 	return 0;
 }

@@ -105,6 +105,7 @@ struct snapshot_info {		/* what neither the cut nor the model knows */
 	const char *version, *kernel, *arch;
 	const char *host;	/* its name, clean; may be NULL */
 	uint64_t duration_ns;
+	uint64_t paused_ns;	/* of it, without probes */
 	int64_t wall_now_ns;
 	bool ended;
 	uint64_t target_cpu_ns, tool_cpu_ns;

@@ -268,6 +268,7 @@ static const struct field recording_fields_rows[] = {
 	WHOLE_OF("older_ns", FIELD_U64, recording.older_ns),
 	WHOLE_OF("baseline_ns", FIELD_U64, baseline_ns, .needs = KNOWN_BASELINE),
 	WHOLE_OF("duration_ns", FIELD_U64, duration_ns, .line = 2),
+	WHOLE_OF("paused_ns", FIELD_U64, paused_ns, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("wall_start", FIELD_TIME, wall_start_ns),
 	WHOLE_OF("wall_now", FIELD_TIME, wall_now_ns),
 	WHOLE_OF("ended", FIELD_BOOL, ended),

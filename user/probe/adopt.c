@@ -93,6 +93,14 @@ void kernel__reconsider(struct kernel *k, pid_t pid)
 	ask(k, MT_ASK_RECONSIDER, pid, 0, &none);
 }
 
+uint32_t kernel__renew_life(struct kernel *k, pid_t pid, uint32_t proc)
+{
+	uint32_t now;
+
+	ask(k, MT_ASK_RENEW, pid, proc, &now);
+	return now;
+}
+
 bool kernel__has_ended(const struct kernel *k, uint32_t proc)
 {
 	const struct mt_proc *p = &k->procs[MT_PROC_SLOT(proc)];
@@ -110,6 +118,16 @@ bool kernel__was_dropped(const struct kernel *k, uint32_t proc)
 uint64_t kernel__live_bytes(const struct kernel *k, uint32_t proc)
 {
 	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].live_bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t kernel__peak_bytes(const struct kernel *k, uint32_t proc)
+{
+	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].peak_bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t kernel__began_ns(const struct kernel *k, uint32_t proc)
+{
+	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].started_ns, __ATOMIC_RELAXED);
 }
 
 void kernel__for_each_life(struct kernel *k, uint64_t older_ns,

@@ -408,6 +408,11 @@ void kernel__pause(struct kernel *k, bool paused)
 		__atomic_and_fetch(&k->skel->data->mt_cut, ~MT_CUT_FROZEN, __ATOMIC_SEQ_CST);
 }
 
+bool kernel__is_frozen(const struct kernel *k)
+{
+	return __atomic_load_n(&k->skel->data->mt_cut, __ATOMIC_SEQ_CST) & MT_CUT_FROZEN;
+}
+
 struct mt_row *kernel__unwind_rows(const struct kernel *k)
 {
 	return k->unwind_rows;

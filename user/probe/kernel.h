@@ -114,6 +114,7 @@ void kernel__freeze(struct kernel *k, bool frozen);
 
 /* The same for a while: the programs' clock goes on. */
 void kernel__pause(struct kernel *k, bool paused);
+bool kernel__is_frozen(const struct kernel *k);	/* one way or the other */
 
 /*
  * Starts to follow a process, also one that was ignored; its number in the tables,
@@ -140,11 +141,19 @@ bool kernel__ignore_unless_moved(struct kernel *k, pid_t pid, uint32_t proc);
 /* Forgets that a process was ignored: with MT_ADOPT_ALL it is new when it is met next. */
 void kernel__reconsider(struct kernel *k, pid_t pid);
 
+/*
+ * A process goes on that was not seen for a while: its life ends, and another begins, whose number is returned. 0: there is no
+ * room, or that life was over. Only while none of its probes are in place.
+ */
+uint32_t kernel__renew_life(struct kernel *k, pid_t pid, uint32_t proc);
+
 /* What the table says of a life, whether or not there was a message. */
 bool kernel__has_ended(const struct kernel *k, uint32_t proc);
 /* Was it thrown out, so that it is in no report? */
 bool kernel__was_dropped(const struct kernel *k, uint32_t proc);
 uint64_t kernel__live_bytes(const struct kernel *k, uint32_t proc);
+uint64_t kernel__peak_bytes(const struct kernel *k, uint32_t proc);
+uint64_t kernel__began_ns(const struct kernel *k, uint32_t proc);	/* of the programs' clock */
 /* Those that began longer ago than that and have not ended. */
 void kernel__for_each_life(struct kernel *k, uint64_t older_ns,
 			   void (*fn)(uint32_t proc, pid_t pid, void *arg), void *arg);

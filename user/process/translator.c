@@ -6,7 +6,6 @@
 #include "process/translator.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
@@ -40,35 +39,34 @@ const char *translator__of(const char *path)
 	return NULL;
 }
 
-int translator__none_runs(struct err *e)
+const char *translator__runs(pid_t pid)
+{
+	char link[64], exe[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	n = readlink(link, exe, sizeof(exe) - 1);
+	if (n <= 0)
+		return NULL;
+	exe[n] = '\0';
+	return translator__of(exe);
+}
+
+void translator__for_each(void (*fn)(pid_t pid, const char *name, void *arg), void *arg)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
-	int err = 0;
 
-	while (dir && !err && (entry = readdir(dir))) {
-		char link[64], exe[PATH_MAX];
+	while (dir && (entry = readdir(dir))) {
 		const char *name;
 		uint64_t pid;
-		ssize_t n;
 
 		if (parse_u64(entry->d_name, 1, INT_MAX, &pid))
 			continue;
-		snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-		n = readlink(link, exe, sizeof(exe) - 1);
-		if (n <= 0)
-			continue;
-		exe[n] = '\0';
-		name = translator__of(exe);
-		if (!name)
-			continue;
-		err = err_set(e, -EBUSY,
-			      "%s (%d) runs a program by translating its code, and a breakpoint in a library that it shares with other processes would kill it",
-			      name, (int)pid);
-		err_hint(e,
-			 "trace single processes with -p PID, whose breakpoints no other process sees, or wait until it has ended");
+		name = translator__runs((pid_t)pid);
+		if (name)
+			fn((pid_t)pid, name, arg);
 	}
 	if (dir)
 		closedir(dir);
-	return err;
 }

@@ -9,11 +9,11 @@
 
 #include <sys/types.h>
 
-#include "util/err.h"
-
 /* What the program of this path is called, e.g. "valgrind"; NULL: no translator. */
 const char *translator__of(const char *path);
-/* -EBUSY, with a sentence, if one runs on this machine. */
-int translator__none_runs(struct err *e);
+/* The same of the program that a process runs now; NULL also if there is no such process. */
+const char *translator__runs(pid_t pid);
+/* Those that run on this machine. */
+void translator__for_each(void (*fn)(pid_t pid, const char *name, void *arg), void *arg);
 
 #endif

@@ -7,6 +7,7 @@
 #include "model/triggers.h"
 #include "trace/session.h"
 #include "trace/session_parts.h"
+#include "tracee/tracee_pause.h"
 #include "tracee/tracee_standing.h"
 #include "util/exit_status.h"
 #include "util/log.h"
@@ -326,6 +327,7 @@ static int finish(struct session *s, struct err *e)
 		leave(s);
 	let_signals_kill(s);
 	session__read_events(s);
+	tracees__end_pause(&s->tracees);
 	tracees__tell_spots(&s->tracees);
 	tracees__tell_named(&s->tracees);
 	session__report_most_rss(s);

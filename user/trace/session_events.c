@@ -9,6 +9,7 @@
 
 #include "process/translator.h"
 #include "trace/session_parts.h"
+#include "tracee/tracee_pause.h"
 #include "util/log.h"
 #include "util/signals.h"
 
@@ -84,13 +85,18 @@ static void handle_kept(struct session *s)
 }
 
 /*
- * A program that translates code has begun, and has not got to what it runs yet, which
- * takes it a tenth of a second at least: shared probes are out in a hundredth.
+ * A program that translates code has begun, and has not got to what it runs yet, which takes it a tenth of a second at
+ * least: shared probes are out in a hundredth. Of one in no pid namespace of ours it would not be known when it has ended,
+ * and --overhead has its own order of probes.
  */
 static void spare(struct session *s, pid_t pid, const char *name)
 {
 	if (s->end_ns)
 		return;
+	if (pid > 0 && !s->budget) {
+		tracees__pause_for(&s->tracees, pid, name);
+		return;
+	}
 	s->end_ns = now_ns();
 	kernel__freeze(s->kernel, true);
 	tracees__detach(&s->tracees);

@@ -11,6 +11,7 @@
 
 #include "probe/codes.h"
 #include "trace/session_parts.h"
+#include "tracee/tracee_pause.h"
 #include "tracee/tracee_standing.h"
 #include "util/log.h"
 
@@ -98,6 +99,7 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 		.arch = s->uname.machine,
 		.host = s->uname.nodename,
 		.duration_ns = duration_ns(s, m),
+		.paused_ns = tracees__paused_ns(&s->tracees),
 		.wall_now_ns = wall_ns(),
 		.ended = m->last || s->end_ns,
 		.target_cpu_ns = tracees__cpu_ns(&s->tracees),
@@ -331,7 +333,8 @@ void session__on_second(void *arg)
 	struct cut_opts how = { .older_ns = s->opts->recording.older_ns };
 
 	session__read_events(s);
-	s->tracees.probing->on_second(&s->tracees, s->watch);
+	if (s->tracees.probing->on_second(&s->tracees, s->watch, &s->failure))
+		session__fail(s);
 	if ((s->opts->interval_ns || s->live) && !intervals_need_ages(s))
 		collect__look(s->collect, LOOK_NS);
 	/* a report may just have noted the course of things */

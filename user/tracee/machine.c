@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "process/translator.h"
 #include "tracee/images.h"
 #include "tracee/machine.h"
 #include "tracee/tracee_parts.h"
+#include "tracee/tracee_pause.h"
 #include "tracee/tracee_shared.h"
 #include "util/log.h"
 #include "util/parse.h"
@@ -229,20 +229,26 @@ static int read_processes(struct machine *m, struct err *e)
 	return err;
 }
 
+int tracees__probe_shared(struct tracees *t, struct err *e)
+{
+	int err = attachment__new(t->kernel, 0, &t->shared_probes, e) ?: tracees__probe_asked(t, e);
+
+	/* a later process most likely maps what malloctrace does */
+	if (!err && t->machine->selection->adopt == MT_ADOPT_ALL)
+		err = tracees__probe_own(t, e);
+	return err;
+}
+
 static int attach(struct tracees *t, struct err *e)
 {
 	struct machine *m = t->machine;
 	uint64_t began_ns = now_ns();
 	/* one that begins later is reported by a record */
-	int err = translator__none_runs(e) ?: tracees__tell_tight(NULL, e);
+	int err = tracees__tell_tight(NULL, e);
 
-	if (!err)
-		err = attachment__new(t->kernel, 0, &t->shared_probes, e);
-	if (!err)
-		err = tracees__probe_asked(m->t, e);
-	/* a later process most likely maps what malloctrace does */
-	if (!err && m->selection->adopt == MT_ADOPT_ALL)
-		err = tracees__probe_own(m->t, e);
+	tracees__pause_for_any(t);
+	if (!err && !t->pause.since_ns)
+		err = tracees__probe_shared(t, e);
 	if (!err)
 		err = tracees__attach_all(m->t, e);
 	if (!err) {
@@ -272,7 +278,10 @@ static void say_attached(const struct tracees *t)
 		first = first ? first : object__file_name(k->plan.object);
 	}
 	first = first ? first : "no allocator yet";
-	if (!t->n_live)
+	if (t->pause.since_ns)
+		say("attached to %zu process%s; probes come when no program runs any more that translates code", t->n_live,
+		    t->n_live == 1 ? "" : "es");
+	else if (!t->n_live)
 		say("attached; no match yet, waiting for processes to start: %s", first);
 	else if (n_files < 2)
 		say("attached to %zu process%s: %s", t->n_live, t->n_live == 1 ? "" : "es", first);
@@ -359,6 +368,7 @@ static int settle(struct tracees *t, struct err *e)
 
 static void end_life(struct machine *m, uint32_t proc)
 {
+	tracees__note_unseen_end(m->t, proc);
 	model__life_ended(m->t->model, proc);
 	unwind__drop(m->t->unwind, proc);
 }
@@ -560,7 +570,7 @@ static void adopt_unreported(uint32_t proc, pid_t pid, void *arg)
 		add_running(m, pid, proc, NULL, NULL);
 }
 
-static void on_second(struct tracees *t, bool watched)
+static int on_second(struct tracees *t, bool watched, struct err *e)
 {
 	struct machine *m = t->machine;
 	size_t n_left = MANY_A_SECOND, n_others = watched ? 0 : FEW_A_SECOND, n = m->t->v.n;
@@ -586,6 +596,7 @@ static void on_second(struct tracees *t, bool watched)
 	}
 	kernel__for_each_life(m->t->kernel, SECOND_NS, adopt_unreported, m);
 	tracees__unprobe_deleted(m->t);
+	return tracees__try_to_resume(m->t, e);
 }
 
 static int probe_first(struct tracees *t, struct tracee *p, struct err *e)

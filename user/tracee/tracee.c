@@ -82,6 +82,7 @@ void tracees__done(struct tracees *t)
 	hash__done(&t->file_of);
 	hash__done(&t->by_pid);
 	hash__done(&t->by_proc);
+	vec_done(&t->pause.translators);
 	alloc_funcs__done(&t->funcs);
 	spots__done(&t->spots);
 	objects__free(t->objects);
@@ -367,7 +368,7 @@ int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e)
 
 bool tracee__is_open(const struct tracees *t, const struct tracee *p)
 {
-	return !p->ended && (p->attachment || t->shared_probes) && !tracee__life(p)->closed;
+	return !p->ended && (p->attachment || t->shared_probes || t->pause.since_ns) && !tracee__life(p)->closed;
 }
 
 int tracee__look(struct tracees *t, struct tracee *p, struct err *e)
@@ -489,8 +490,9 @@ uint64_t tracees__detach(struct tracees *t)
 	struct leaving *leaving;
 
 	tracees__begin_detach(t);
+	leaving__wait(t->pause.leaving);
 	leaving = t->leaving;
-	t->leaving = NULL;
+	t->leaving = t->pause.leaving = NULL;
 	return leaving__wait(leaving);
 }
 

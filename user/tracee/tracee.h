@@ -47,7 +47,7 @@ struct probing {
 	/* After them: unwind tables and probes for what was mapped. */
 	int (*settle)(struct tracees *t, struct err *e);
 	/* What was lost is searched for, a part of it each time. watched: there are records. */
-	void (*on_second)(struct tracees *t, bool watched);
+	int (*on_second)(struct tracees *t, bool watched, struct err *e);
 	/* The first probes of a process that was named; what it maps has been read. */
 	int (*probe_first)(struct tracees *t, struct tracee *p, struct err *e);
 	/* It mapped code: more names, perhaps another allocator. */
@@ -168,6 +168,15 @@ struct tracees {
 	struct machine *machine;	/* shared probes: processes that come and go; else NULL */
 	struct attachment *shared_probes;	/* NULL where each tracee has its own, and once they are out */
 	struct leaving *leaving;	/* probes on their way out; NULL: none */
+	struct {			/* a translator runs: tracee_pause.c */
+		struct vec(pid_t) translators;
+		uint64_t since_ns;	/* CLOCK_MONOTONIC; 0: none does */
+		uint64_t began_ns;	/* the same by the programs' clock */
+		uint64_t quiet_ns;	/* since when none is known any more; 0: one is */
+		uint64_t past_ns;	/* how long pauses took that are over */
+		bool froze;		/* what was recorded until then */
+		struct leaving *leaving;
+	} pause;
 	bool said_attached;	/* from here on what is loaded is news */
 	struct kernel *kernel;	/* not owned */
 	struct model *model;	/* not owned */

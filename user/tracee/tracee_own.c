@@ -159,11 +159,11 @@ static int settle_all(struct tracees *t, struct err *e)
 	return 0;
 }
 
-static void on_second(struct tracees *t, bool watched)
+static int on_second(struct tracees *t, bool watched, struct err *e)
 {
 	for (size_t i = 0; i < t->v.n; i++)
 		t->v.v[i]->stale |= !watched || tracee__is_unsettled(t, t->v.v[i]);
-	settle_all(t, NULL);
+	return settle_all(t, e);
 }
 
 const struct probing probing_own = {

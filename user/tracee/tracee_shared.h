@@ -52,4 +52,7 @@ int tracees__add_execed(struct tracees *t, struct tracee *p, const struct mt_eve
 			const struct tracee_life *parent, const struct told_mapping *v, size_t n,
 			struct tracee **ret, struct err *e);
 
+/* Shared probes in what -O names and in what most processes map; the others follow with who maps them. */
+int tracees__probe_shared(struct tracees *t, struct err *e);
+
 #endif

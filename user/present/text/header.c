@@ -158,6 +158,8 @@ static void traced_line(struct report *r)
 		para__item(&r->para, "from %s after its start", fmt_duration(t, s->processes->age_at_attach_ns));
 	else if (is_one(s))
 		para__item(&r->para, "from its first instruction");
+	if (s->paused_ns)
+		para__item(&r->para, "nothing was seen for %s of it, while a program ran that translates code", fmt_duration(t, s->paused_ns));
 	older_item(r);
 	if (s->recording.max_size != UINT64_MAX)
 		para__item(&r->para, "only blocks of %s to %s", fmt_bytes(a, s->recording.min_size), fmt_bytes(b, s->recording.max_size));
@@ -468,7 +470,7 @@ static void runtime_lines(struct report *r)
 	}
 }
 
-/* Those whose library was met only when they ran already. */
+/* Those whose library was met only when they ran already, and those that went on while probes were out. */
 static void unseen_line(struct report *r)
 {
 	uint64_t n = 0, longest_ns = 0;
@@ -481,8 +483,9 @@ static void unseen_line(struct report *r)
 	if (!n)
 		return;
 	para__begin(&r->para, "unseen", LABEL_WIDTH);
-	para__item(&r->para, "%s %s ran for a while before the allocator was probed: %s%s", fmt_exact(a, n),
-		   snapshot__is_grouped(r->s) ? n == 1 ? "row" : "rows" : n == 1 ? "process" : "processes", fmt_duration(b, longest_ns),
+	para__item(&r->para, "%s %s ran for a while %s: %s%s", fmt_exact(a, n),
+		   snapshot__is_grouped(r->s) ? n == 1 ? "row" : "rows" : n == 1 ? "process" : "processes",
+		   r->s->paused_ns ? "without probes" : "before the allocator was probed", fmt_duration(b, longest_ns),
 		   n == 1 ? "" : " at most");
 	para__end(&r->para);
 }

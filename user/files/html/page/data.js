@@ -33,7 +33,7 @@ const happened = (counters) => Object.entries(counters).filter(([name, n]) => n 
 const DATA = (() => {
 	const {tool, host, overhead, folded, losses, edges, stacks, modules, snapshots, hidden, older_unsure: unsure, totals} = PROFILE;
 	const names = ["mode", "size", "sample_bytes", "estimated", "observed_share", "by", "mmap", "min_size", "max_size", "within", "baseline_ns",
-		"duration_ns", "ended", "trigger", "started_on", "stopped_on", "waiting_for", "marks_seen", "marks_whole", "probes"];
+		"duration_ns", "paused_ns", "ended", "trigger", "started_on", "stopped_on", "waiting_for", "marks_seen", "marks_whole", "probes"];
 
 	return {
 		...Object.fromEntries(names.map((name) => [name, PROFILE[name]])), ...overhead, totals,

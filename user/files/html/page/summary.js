@@ -236,6 +236,7 @@ function drawTraced(estimate) {
 			.flatMap(([before, name, after]) => name ? [before, el("b", {class: "name mono"}, name), after] : []),
 		...(DATA.within ? ["Only what was allocated within ", el("b", {class: "name mono"}, DATA.within), ". "] : []),
 		...(DATA.trigger ? ["Taken at ", el("b", {class: "name"}, DATA.trigger), ". "] : []),
+		DATA.paused_ns ? el("b", {class: "warn"}, `Nothing was seen for ${duration(DATA.paused_ns)} of it, while a program ran that translates code. `) : "",
 		DATA.hidden ? `${plural(DATA.n_hidden_sites, "site")} left out by ${DATA.hidden}. ` : "",
 		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : exactWords(),
 		DATA.older_ns ? `Live blocks are those older than ${duration(DATA.older_ns)}` + (DATA.older_unsure_blocks ?

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+/* Owns t->pause: which translators run, and for how long nothing was seen. */
+#include "tracee/tracee_pause.h"
+
+#include <errno.h>
+
+#include "process/translator.h"
+#include "tracee/tracee_parts.h"
+#include "tracee/tracee_shared.h"
+#include "util/log.h"
+
+static bool is_paused(const struct tracees *t)
+{
+	return t->pause.since_ns;
+}
+
+uint64_t tracees__paused_ns(const struct tracees *t)
+{
+	return t->pause.past_ns + (is_paused(t) ? now_ns() - t->pause.since_ns : 0);
+}
+
+/* ---- out */
+
+static bool is_listed(const struct tracees *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->pause.translators.n; i++)
+		if (t->pause.translators.v[i] == pid)
+			return true;
+	return false;
+}
+
+/* The kernel needs a tenth of a second to give them back, but the breakpoints are gone within milliseconds. */
+static void take_out(struct tracees *t)
+{
+	t->pause.froze = !kernel__is_frozen(t->kernel);
+	if (t->pause.froze)
+		kernel__pause(t->kernel, true);
+	t->pause.leaving = t->shared_probes ? attachments__leave(&t->shared_probes, 1) : NULL;
+	t->shared_probes = NULL;
+	for (size_t i = 0; i < t->files.n; i++)
+		known_file__forget_probes(t->files.v[i]);
+}
+
+void tracees__pause_for(struct tracees *t, pid_t pid, const char *name)
+{
+	pid_t *slot = is_listed(t, pid) ? NULL : vec_push(&t->pause.translators);
+
+	/* without memory it is found again before the probes come back */
+	if (slot)
+		*slot = pid;
+	t->pause.quiet_ns = 0;
+	if (is_paused(t))
+		return;
+	t->pause.since_ns = now_ns();
+	t->pause.began_ns = kernel__clock_ns(t->kernel);
+	take_out(t);
+	say("%s (%d) runs a program by translating its code, and breakpoints in files that it maps would kill it: all probes are out, and nothing is recorded until it has ended",
+	    name, (int)pid);
+}
+
+static void pause_for(pid_t pid, const char *name, void *arg)
+{
+	tracees__pause_for(arg, pid, name);
+}
+
+void tracees__pause_for_any(struct tracees *t)
+{
+	translator__for_each(pause_for, t);
+}
+
+/* ---- what was not seen */
+
+/* Of this pause, since the life began. */
+static uint64_t unseen_ns(const struct tracees *t, uint32_t proc)
+{
+	uint64_t began_ns = MAX(kernel__began_ns(t->kernel, proc), t->pause.began_ns), now = kernel__clock_ns(t->kernel);
+
+	return now > began_ns ? now - began_ns : 1;
+}
+
+void tracees__note_unseen_end(struct tracees *t, uint32_t proc)
+{
+	struct tracee_life *l = is_paused(t) ? hash__get(&t->by_proc, proc) : NULL;
+
+	if (l)
+		model__set_unseen(t->model, proc, MAX(l->tracee->unseen_ns, unseen_ns(t, proc)));
+}
+
+void tracees__end_pause(struct tracees *t)
+{
+	for (size_t i = 0; i < t->v.n && is_paused(t); i++)
+		if (!t->v.v[i]->ended)
+			tracees__note_unseen_end(t, tracee__life(t->v.v[i])->proc);
+}
+
+/* ---- and in again */
+
+/* It has what it had, but what it holds is not known any more. */
+static int begin_life(struct tracees *t, struct tracee *p, struct err *e)
+{
+	struct tracee_life *had = tracee__life(p);
+	uint64_t unseen = unseen_ns(t, had->proc);
+	uint32_t proc = kernel__renew_life(t->kernel, p->process.pid, had->proc);
+	int err;
+
+	/* it is over, which is about to be reported; or there is no room, which is counted */
+	if (!proc)
+		return 0;
+	model__set_unseen(t->model, had->proc, MAX(p->unseen_ns, unseen));
+	model__life_ended(t->model, had->proc);
+	err = tracee__add_life(t, p, proc, e);
+	if (!err)
+		err = space__copy(&tracee__life(p)->space, &had->space, e);
+	if (!err) {
+		tracee__life(p)->code_seq = had->code_seq;
+		err = tracee__update_unwind(t, p, e);
+	}
+	unwind__drop(t->unwind, had->proc);
+	if (!err)
+		err = tracee__tell_model(t, p, (uint64_t)MAX(wall_ns() - p->wall_started_ns, 0), e);
+	p->unseen_ns = 0;
+	p->live_bytes = 0;
+	return err;
+}
+
+static int put_back(struct tracees *t, struct tracee *p, struct err *e)
+{
+	uint32_t proc = tracee__life(p)->proc;
+	uint64_t unseen = unseen_ns(t, proc);
+	int err = 0;
+
+	/* one that never held anything cannot have freed it */
+	if (kernel__began_ns(t->kernel, proc) < t->pause.began_ns && kernel__peak_bytes(t->kernel, proc))
+		err = begin_life(t, p, e);
+	if (err)
+		return err;
+	p->n_allocators = 0;
+	err = tracee__probe_files(t, p, 0, 0, e);
+	p->unseen_ns = MAX(p->unseen_ns, unseen);
+	model__set_unseen(t->model, tracee__life(p)->proc, p->unseen_ns);
+	return err;
+}
+
+static int resume(struct tracees *t, struct err *e)
+{
+	uint64_t paused_ns;
+	int err;
+
+	leaving__wait(t->pause.leaving);
+	t->pause.leaving = NULL;
+	err = tracees__probe_shared(t, e);
+	for (size_t i = 0; i < t->v.n && !err; i++)
+		if (!t->v.v[i]->ended)
+			err = put_back(t, t->v.v[i], e);
+	paused_ns = now_ns() - t->pause.since_ns;
+	t->pause.past_ns += paused_ns;
+	t->pause.since_ns = 0;
+	if (t->pause.froze)
+		kernel__pause(t->kernel, false);
+	if (!err)
+		say("no program runs any more that translates code: the probes are back; nothing was recorded for %.1f s, and what processes held before is told apart from what they allocate from now on",
+		    paused_ns / 1e9);
+	return err;
+}
+
+/* Of a series of such programs one comes right after the other: the probes wait for the end of it. */
+int tracees__try_to_resume(struct tracees *t, struct err *e)
+{
+	size_t kept = 0;
+
+	if (!is_paused(t))
+		return 0;
+	for (size_t i = 0; i < t->pause.translators.n; i++)
+		if (translator__runs(t->pause.translators.v[i]))
+			t->pause.translators.v[kept++] = t->pause.translators.v[i];
+	t->pause.translators.n = kept;
+	if (kept)
+		return 0;
+	if (!t->pause.quiet_ns) {
+		t->pause.quiet_ns = now_ns();
+		return 0;
+	}
+	/* what they have forked goes by no record */
+	tracees__pause_for_any(t);
+	return t->pause.translators.n ? 0 : resume(t, e);
+}
