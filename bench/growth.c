@@ -4,13 +4,14 @@
  * program that is traced and from one beside it.
  *
  * Always holds: every figure is the median of rounds in which each way had its
- * turn, and a trace that has not seen each fault of the target ends the run.
+ * turn, and a trace that should have seen each fault of the target and has not ends the run.
  *
- *   frames       bare       traced   another is traced
- *        5       1270         2200                1290   ns per fault
+ *                                      5 frames  15 frames  35 frames
+ *   nothing is traced                      1270       1270       1270
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,9 +31,19 @@
 static const uint32_t depths[] = { 5, 15, 35 };
 #define OWN_FRAMES 5		/* the loop, main, and what calls main */
 
-enum { BARE, TRACED, BESIDE, N_WAYS };
+static const struct way {
+	const char *name, *args;	/* args NULL: no trace; $s: the pid of another process */
+	bool traced;
+} ways[] = {
+	{ "nothing is traced", NULL },
+	{ "-- CMD: it is traced", "", .traced = true },
+	{ "-a: it is traced", "-a --by none", .traced = true },
+	{ "-p of another process", "-p $s" },
+	{ "-f -p of another process", "-f -p $s" },
+	{ "--comm of another name", "--comm no-such-name" },
+};
 
-static double samples[N_WAYS][ARRAY_SIZE(depths)][N_ROUNDS];
+static double samples[ARRAY_SIZE(ways)][ARRAY_SIZE(depths)][N_ROUNDS];
 static size_t page_bytes;
 
 /* ---- the target: its own CPU time for a fault, the median of some slices, on standard output */
@@ -99,6 +110,7 @@ static int ask(const char *command, double *ret)
 	return !f || pclose(f) || n != 1 ? -EIO : 0;
 }
 
+/* All processes of the trace are one row. */
 static int check_json(const char *path)
 {
 	_cleanup_free_ char *text = NULL;
@@ -112,30 +124,26 @@ static int check_json(const char *path)
 	return at && strtoull(at + strlen(key), NULL, 10) >= (uint64_t)N_SLICES * N_PAGES ? 0 : -EIO;
 }
 
-static int measure(const char *malloctrace, const char *self, const char *json, int way, uint32_t depth, double *ret)
+static int measure(const char *malloctrace, const char *self, const char *json, const struct way *w, uint32_t depth, double *ret)
 {
 	_cleanup_free_ char *command = NULL;
-	int n = 0, err;
+	int n, err;
 
-	switch (way) {
-	case BARE:
+	if (!w->args)
 		n = asprintf(&command, "%s target %u", self, depth);
-		break;
-	case TRACED:
+	else if (!*w->args)
 		n = asprintf(&command, "%s -q --mode growth -o %s -- %s target %u", malloctrace, json, self, depth);
-		break;
-	case BESIDE:
+	else
 		/* the trace goes on until the measured program has ended */
 		n = asprintf(&command,
-			     "sleep 1000 & s=$!; %s --mode growth -o %s -p $s > /dev/null 2> %s.err & m=$!; "
-			     "until grep -q attached %s.err; do sleep 0.1; done; %s target %u; kill $s; wait $m",
-			     malloctrace, json, json, json, self, depth);
-		break;
-	}
+			     "sleep 1000 & s=$!; %s --mode growth -o %s %s > /dev/null 2> %s.err & m=$!; "
+			     "until grep -q 'malloctrace: attached' %s.err; do kill -0 $m || exit 1; sleep 0.1; done; "
+			     "%s target %u; kill -INT $m; wait $m; kill $s",
+			     malloctrace, json, w->args, json, json, self, depth);
 	if (n < 0)
 		return -ENOMEM;
 	err = ask(command, ret);
-	return !err && way == TRACED ? check_json(json) : err;
+	return !err && w->traced ? check_json(json) : err;
 }
 
 int main(int argc, char **argv)
@@ -156,8 +164,8 @@ int main(int argc, char **argv)
 		return 1;
 	for (int round = 0; round < N_ROUNDS && !err; round++)
 		for (size_t d = 0; d < ARRAY_SIZE(depths) && !err; d++)
-			for (int way = 0; way < N_WAYS && !err; way++)
-				err = measure(argv[1], argv[0], json, way, depths[d], &samples[way][d][round]);
+			for (size_t way = 0; way < ARRAY_SIZE(ways) && !err; way++)
+				err = measure(argv[1], argv[0], json, &ways[way], depths[d], &samples[way][d][round]);
 	unlink(json);
 	unlink(json_err);
 	rmdir(dir);
@@ -165,12 +173,16 @@ int main(int argc, char **argv)
 		fprintf(stderr, "growth: a run failed, or not every fault was seen\n");
 		return 1;
 	}
-	printf("frames       bare       traced   another is traced\n");
-	for (size_t d = 0; d < ARRAY_SIZE(depths); d++) {
-		for (int way = 0; way < N_WAYS; way++)
+	printf("%-26s", "ns per fault");
+	for (size_t d = 0; d < ARRAY_SIZE(depths); d++)
+		printf(" %3u frames", depths[d]);
+	for (size_t way = 0; way < ARRAY_SIZE(ways); way++) {
+		printf("\n%-26s", ways[way].name);
+		for (size_t d = 0; d < ARRAY_SIZE(depths); d++) {
 			qsort(samples[way][d], N_ROUNDS, sizeof(double), by_value);
-		printf("%6u %10.0f %12.0f %19.0f   ns per fault\n", depths[d], samples[BARE][d][N_ROUNDS / 2],
-		       samples[TRACED][d][N_ROUNDS / 2], samples[BESIDE][d][N_ROUNDS / 2]);
+			printf(" %10.0f", samples[way][d][N_ROUNDS / 2]);
+		}
 	}
+	printf("\n");
 	return 0;
 }

@@ -3,8 +3,8 @@
  * --mode growth: where resident memory and the address space grow, without a
  * probe in the allocator.
  *
- * Page faults are software events of the kernel, one set per thread of a target
- * (probe/faults.c): "page-faults" comes when a fault begins, "minor-faults" or
+ * Page faults are software events of the kernel, one set per thread of a target, or per
+ * CPU where processes come and go (probe/faults.c): "page-faults" comes when a fault begins, "minor-faults" or
  * "major-faults" when it has been served. What it brought is the difference of
  * the process's resident pages between the two, the figure that RSS is made of:
  * one page or a huge one, the neighbours in a file that are mapped along, or
@@ -50,6 +50,7 @@
 #include "bpf/scratch.bpf.h"
 #include "bpf/sites.bpf.h"
 #include "bpf/stacks.bpf.h"
+#include "bpf/threads.bpf.h"
 #include "bpf/unwind.bpf.h"
 #include "bpf/uretprobes.bpf.h"
 
@@ -272,6 +273,20 @@ static __always_inline bool is_our_page(__u64 addr)
 	return page && addr - page < mt_config.page_bytes;
 }
 
+/*
+ * Whose fault it is; NULL if it does not count. A thread of the kernel that works on a process's memory is none of
+ * its threads. Nor has a thread whose end was reported a record any more: what the kernel still touches on its behalf
+ * must not make it, and its process, look new.
+ */
+static __always_inline struct mt_thread *thread_of_fault(struct task_struct *task)
+{
+	__u32 flags = flags_of(task);
+
+	if (flags & TASK_OF_KERNEL || (flags & TASK_ENDS && !thread_find(bpf_get_current_pid_tgid())))
+		return NULL;
+	return thread_here();
+}
+
 SEC("perf_event")
 int fault_begins(struct bpf_perf_event_data *ctx)
 {
@@ -281,7 +296,7 @@ int fault_begins(struct bpf_perf_event_data *ctx)
 
 	if (mt_cut & MT_CUT_FROZEN)
 		return 0;
-	t = thread_here();
+	t = thread_of_fault(task);
 	if (!t || is_our_page(ctx->addr))
 		return 0;
 	read_rss(task, &now);
@@ -307,7 +322,7 @@ int fault_ends(struct bpf_perf_event_data *ctx)
 
 	if (cut & MT_CUT_FROZEN)
 		return 0;
-	t = thread_here();
+	t = thread_of_fault(task);
 	if (!t || is_our_page(ctx->addr))
 		return 0;
 	no = faults_of(task);

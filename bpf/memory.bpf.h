@@ -21,6 +21,7 @@ struct sched_entity___growth {
 
 struct task_struct___growth {
 	struct mm_struct *mm;
+	unsigned int flags;
 	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
 	struct sched_entity___growth se;
 } RELOCATED;
@@ -171,6 +172,17 @@ static __always_inline void read_rss(struct task_struct *task, struct rss *ret)
 		read_percpu(&of->rss_stat[PAGES_ANON], distance, &ret->here[1], &ret->shared[1]);
 		read_percpu(&of->rss_stat[PAGES_SHMEM], distance, &ret->here[2], &ret->shared[2]);
 	}
+}
+
+/* the kernel's, of a task */
+#define TASK_ENDS 0x00000004		/* PF_EXITING */
+#define TASK_OF_KERNEL 0x00200000	/* PF_KTHREAD */
+
+static __always_inline __u32 flags_of(struct task_struct *task)
+{
+	struct task_struct___growth *of = (void *)task;
+
+	return of->flags;
 }
 
 static __always_inline __u32 switches_of(struct task_struct *task)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* --mode growth: page faults, brk and mmap against a program's own account. */
-#include "lt.h"
+#include "growth.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -14,14 +14,14 @@ static bool is_at(json_t *site, const char *function)
 	       !strcmp(jstr(site, "stack[2].function"), function);
 }
 
-static uint64_t sum_at(struct test *t, json_t *root, const struct led_site *at, const char *counter)
+static uint64_t sum_at(struct test *t, json_t *root, json_t *process, const struct led_site *at, const char *counter)
 {
 	uint64_t sum = 0;
 	json_t *s;
 	size_t i;
 
 	json_array_foreach(jget(root, "sites"), i, s)
-		if (is_at(s, at->name) && !strcmp(jstr(s, "function"), at->func))
+		if ((!process || ju64(t, s, "process") == ju64(t, process, "id")) && is_at(s, at->name) && !strcmp(jstr(s, "function"), at->func))
 			sum += ju64(t, s, counter);
 	return sum;
 }
@@ -29,13 +29,13 @@ static uint64_t sum_at(struct test *t, json_t *root, const struct led_site *at, 
 #define LARGEST_FAULT (2u << 20)
 
 /* Equal, or told as a guess: then each of so many faults may be off by what the largest brings. */
-static void want_bytes(struct test *t, json_t *root, const struct led_site *at)
+static void want_bytes(struct test *t, json_t *root, json_t *process, const struct led_site *at)
 {
-	uint64_t wanted = at->v[LED_ALLOC_BYTES], got = sum_at(t, root, at, "alloc_bytes"), guessed = 0;
+	uint64_t wanted = at->v[LED_ALLOC_BYTES], got = sum_at(t, root, process, at, "alloc_bytes"), guessed = 0;
 	char what[160];
 
 	if (!strcmp(at->func, "page_fault"))
-		guessed = sum_at(t, root, at, "guessed_calls");
+		guessed = sum_at(t, root, process, at, "guessed_calls");
 	snprintf(what, sizeof(what), "%s alloc_bytes", at->name);
 	if (!guessed)
 		want_eq(t, what, wanted, got);
@@ -57,22 +57,28 @@ static void want_guesses(struct test *t, json_t *root)
 	want_eq(t, "guessed_calls of all sites", ju64(t, root, "edges.size_guessed"), sum);
 }
 
+void want_grown(struct test *t, json_t *root, json_t *process, const struct ledger *l)
+{
+	char what[160];
+
+	for (unsigned int i = 0; i < l->n; i++) {
+		const struct led_site *s = &l->site[i];
+
+		want_bytes(t, root, process, s);
+		snprintf(what, sizeof(what), "%s alloc_calls", s->name);
+		want_eq(t, what, s->v[LED_ALLOC_CALLS], sum_at(t, root, process, s, "alloc_calls"));
+	}
+}
+
 static void want_growth(struct test *t, json_t *root, const struct ledger *l)
 {
 	static const char *const null_keys[] = { "free_calls", "free_bytes", "live_blocks", "live_bytes", "peak_bytes",
 						 "realloc_calls", "temp_calls", "failed_calls", "unknown_frees" };
-	char what[160];
 
 	want(t, !strcmp(jstr(root, "mode"), "growth"), "mode, wanted growth, got '%s'", jstr(root, "mode"));
 	for (unsigned int i = 0; i < sizeof(null_keys) / sizeof(*null_keys); i++)
 		want(t, json_is_null(jget(jget(root, "totals"), null_keys[i])), "totals.%s, wanted null", null_keys[i]);
-	for (unsigned int i = 0; i < l->n; i++) {
-		const struct led_site *s = &l->site[i];
-
-		want_bytes(t, root, s);
-		snprintf(what, sizeof(what), "%s alloc_calls", s->name);
-		want_eq(t, what, s->v[LED_ALLOC_CALLS], sum_at(t, root, s, "alloc_calls"));
-	}
+	want_grown(t, root, NULL, l);
 	want_guesses(t, root);
 	want_lossless(t, root);
 }

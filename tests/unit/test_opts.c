@@ -196,6 +196,7 @@ Test(opts, two_moments)
 
 Test(opts, recording)
 {
+	static const char *const any_targets[] = { "-a --mode growth", "--comm x --mode growth", "--cgroup /x --mode growth", "-f -p1 --mode growth" };
 	struct opts o;
 
 	parse(&o, "-p1 --size usable --sample 512K");
@@ -222,6 +223,11 @@ Test(opts, recording)
 	cr_expect_eq(o.recording.points, POINTS_PLAIN);
 	cr_expect(o.recording.mmap);
 	opts__done(&o);
+	for (size_t i = 0; i < ARRAY_SIZE(any_targets); i++) {
+		parse(&o, any_targets[i]);
+		cr_expect_eq(o.recording.mode, MT_MODE_GROWTH);
+		opts__done(&o);
+	}
 }
 
 Test(opts, seed)
@@ -294,7 +300,6 @@ Test(opts, refusals_say_what_and_why)
 		{ "-p 1 --comm x", "-p 1 and --comm x cannot be combined: a process is named by its number or by its name" },
 		{ "-a --overhead 5", "--overhead 5 and -a cannot be combined: a budget can be kept only for targets of -p or -- CMD" },
 		{ "-p 1 -f --overhead 5", "--overhead 5 and -f cannot be combined: a budget can be kept only for targets of -p or -- CMD" },
-		{ "-a --mode growth", "-a and --mode growth cannot be combined: that mode watches processes one by one" },
 		{ "-p 1 --mmap --mode count", "--mmap and --mode count cannot be combined: that mode does not see what is given back" },
 		{ "-p 1 --mmap --mode growth", "--mmap and --mode growth cannot be combined: that mode records mappings already" },
 		{ "-p 1 --sample 1M --mmap", "--mmap and --sample 1M cannot be combined: mappings are given back in parts, which cannot be weighed" },

@@ -200,10 +200,6 @@ static const struct {
 	{ "overhead", NULL, "comm", NULL, "a budget can be kept only for targets of -p or -- CMD" },
 	{ "overhead", NULL, "cgroup", NULL, "a budget can be kept only for targets of -p or -- CMD" },
 	{ "overhead", NULL, "follow", NULL, "a budget can be kept only for targets of -p or -- CMD" },
-	{ "all", NULL, "mode", "growth", "that mode watches processes one by one" },
-	{ "comm", NULL, "mode", "growth", "that mode watches processes one by one" },
-	{ "cgroup", NULL, "mode", "growth", "that mode watches processes one by one" },
-	{ "follow", NULL, "mode", "growth", "that mode watches processes one by one" },
 };
 
 /* An order has several names (present/rank.c). */

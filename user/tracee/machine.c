@@ -249,6 +249,8 @@ static int attach(struct tracees *t, struct err *e)
 	tracees__pause_for_any(t);
 	if (!err && !t->pause.since_ns)
 		err = tracees__probe_shared(t, e);
+	if (!err && t->want.recording.mode == MT_MODE_GROWTH)
+		err = faults__open_all(t->kernel, &t->all_faults, e);
 	if (!err)
 		err = tracees__attach_all(m->t, e);
 	if (!err) {
@@ -277,7 +279,8 @@ static void say_attached(const struct tracees *t)
 		n_files++;
 		first = first ? first : object__file_name(k->plan.object);
 	}
-	first = first ? first : "no allocator yet";
+	if (!first)
+		first = t->want.recording.mode == MT_MODE_GROWTH ? "page faults" : "no allocator yet";
 	if (t->pause.since_ns)
 		say("attached to %zu process%s; probes come when no program runs any more that translates code", t->n_live,
 		    t->n_live == 1 ? "" : "es");
@@ -570,12 +573,32 @@ static void adopt_unreported(uint32_t proc, pid_t pid, void *arg)
 		add_running(m, pid, proc, NULL, NULL);
 }
 
+/* --mode growth: the events of a CPU go when it is switched off, and one that is switched on has none. */
+static void follow_cpus(struct tracees *t)
+{
+	_cleanup_err_ struct err why = {};
+	struct faults *now;
+
+	if (!t->all_faults || faults__have_all(t->all_faults))
+		return;
+	t->gone_unprobed++;
+	if (faults__open_all(t->kernel, &now, &why)) {
+		say("processors were switched on or off: %s", err_msg(&why));
+		return;
+	}
+	/* what is under way meanwhile is charged once: the program knows a fault by its number */
+	faults__close(t->all_faults);
+	t->all_faults = now;
+	say("processors were switched on or off: page faults on new ones were not seen, for up to a second");
+}
+
 static int on_second(struct tracees *t, bool watched, struct err *e)
 {
 	struct machine *m = t->machine;
 	size_t n_left = MANY_A_SECOND, n_others = watched ? 0 : FEW_A_SECOND, n = m->t->v.n;
 
 	images__drop_old(&m->images, now_ns());
+	follow_cpus(t);
 	for (size_t i = 0; i < n && n_left; i++) {
 		struct tracee *p = m->t->v.v[m->turn++ % n];
 

@@ -442,7 +442,7 @@ int tracees__attach_all(struct tracees *t, struct err *e)
 		/* a program of our own has its entry point probed for itself alone */
 		if (!err && (!tracees__are_shared(t) || p->own))
 			err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);
-		if (!err && t->want.recording.mode == MT_MODE_GROWTH)
+		if (!err && !tracees__are_shared(t) && t->want.recording.mode == MT_MODE_GROWTH)
 			err = faults__open(t->kernel, p->process.pid, &p->faults, e);
 		p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
 		/* before its exec a program of our own is a copy of malloctrace, which is not of interest */
@@ -465,6 +465,8 @@ void tracees__begin_detach(struct tracees *t)
 	_cleanup_free_ struct attachment **all = calloc(t->v.n + 1, sizeof(*all));
 	size_t n = 0;
 
+	faults__close(t->all_faults);
+	t->all_faults = NULL;
 	if (all && t->shared_probes)
 		all[n++] = t->shared_probes;
 	else

@@ -120,7 +120,7 @@ static inline bool known_file__is_probed(const struct known_file *k)
 struct tracee {
 	struct process process;
 	struct attachment *attachment;	/* NULL where probes are shared, but for the entry point of -- CMD */
-	struct faults *faults;	/* --mode growth; else NULL */
+	struct faults *faults;	/* --mode growth, where probes are its own; else NULL */
 	struct vec(struct tracee_life *) lives;	/* the last one is the present one */
 	struct object_list examined;	/* read for this tracee */
 	struct object_list extras[N_EXTRAS];	/* whose extra points are probed for this tracee alone */
@@ -177,6 +177,7 @@ struct tracees {
 		bool froze;		/* what was recorded until then */
 		struct leaving *leaving;
 	} pause;
+	struct faults *all_faults;	/* --mode growth, where probes are shared; else NULL */
 	bool said_attached;	/* from here on what is loaded is news */
 	struct kernel *kernel;	/* not owned */
 	struct model *model;	/* not owned */
