@@ -7,13 +7,17 @@
  * (one run in 16,000 would fail by chance), and for the spread bounds that a
  * chi-square of N_SEEDS degrees leaves once in more than 10,000.
  */
-#include "lt.h"
+#include "group.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define N_SEEDS 24
 #define SAMPLE "64K"
@@ -100,17 +104,17 @@ static bool is_large(const struct led_site *s)
 }
 
 /* Nobody can know that no small blocks were passed over: three samples more are in each error, of the smallest blocks. */
-static double passed_over(const char *figure)
+static double passed_over(const char *figure, double sample_bytes)
 {
-	double one = strstr(figure, "bytes") ? 65536 : 65536 / 16;
+	double one = strstr(figure, "bytes") ? sample_bytes : sample_bytes / 16;
 
 	return 3 * one * one;
 }
 
 /* The square of an error without that: what the spread over many seeds must be. */
-static double own_square(const char *figure, double error)
+static double own_square(const char *figure, double error, double sample_bytes)
 {
-	double square = error * error - passed_over(figure);
+	double square = error * error - passed_over(figure, sample_bytes);
 
 	return square > 0 ? square : 0;
 }
@@ -118,7 +122,7 @@ static double own_square(const char *figure, double error)
 /* All of its blocks are recorded: there is nothing else in the error. */
 static void want_passed_over(struct test *t, const char *site, const char *figure, double error)
 {
-	double square = error * error / passed_over(figure);
+	double square = error * error / passed_over(figure, 65536);
 
 	want(t, square > 0.999 && square < 1.001, "%s standard_error.%s, wanted that of three samples, got %g", site, figure, error);
 }
@@ -159,7 +163,7 @@ static void unbiased(struct test *t, const char *mode, int n_figures)
 				double true_value = truth(&led.site[i], k);
 
 				total_true[k] += true_value;
-				add(&all[i][k], x[k], own_square(figures[k], error[k]), true_value);
+				add(&all[i][k], x[k], own_square(figures[k], error[k], 65536), true_value);
 				if (!is_large(&led.site[i]))
 					continue;
 				want(t, x[k] == true_value, "seed %u: %s %s, wanted exactly %.0f, got %.0f", seed, led.site[i].name,
@@ -169,7 +173,7 @@ static void unbiased(struct test *t, const char *mode, int n_figures)
 		}
 		for (int k = 0; k < n_figures; k++)
 			add(&totals[k], (double)ju64(t, jget(p, "totals"), figures[k]),
-			    own_square(figures[k], jerror(t, jget(p, "totals"), figures[k])), total_true[k]);
+			    own_square(figures[k], jerror(t, jget(p, "totals"), figures[k]), 65536), total_true[k]);
 		json_decref(root);
 	}
 	for (int k = 0; k < n_figures; k++) {
@@ -221,6 +225,133 @@ TEST(sample_threads)
 			want(t, off * off <= 25 * error[k] * error[k], "%s %s, wanted %.0f within five errors of %.0f, got %.0f",
 			     f.led.site[i].name, figures[k], truth(&f.led.site[i], k), error[k], x[k]);
 		}
+}
+
+/* ---- processes that come and go */
+
+static const struct way {
+	const char *args[4];
+	const char *n;		/* so many by posix_spawn, and as many by vfork and exec */
+} ways[] = {
+	{ { "-a", "--depth", "8" }, "30" },
+	{ { "--comm", "mt-sampled" }, "30" },
+	{ { "--cgroup" }, "30" },
+	{ { "-f", "-p" }, "140" },	/* so many that the room of those that ended is used again */
+};
+
+#define N_WAYS (sizeof(ways) / sizeof(*ways))
+#define FEW_BYTES 4096.0
+#define FEW "4K"
+
+/* What all of them have done, by site. */
+static unsigned int sum_ledgers(struct test *t, const char *dir, struct ledger *sum)
+{
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+	unsigned int n = 0;
+
+	must(t, d != NULL, "%s: %s", dir, strerror(errno));
+	memset(sum, 0, sizeof(*sum));
+	while ((entry = readdir(d))) {
+		struct ledger l;
+		char *text;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		text = read_all(in_dir(t, "ledgers/%s", entry->d_name), NULL);
+		must(t, text && ledger__parse(&l, text), "a ledger that makes no sense: %s", entry->d_name);
+		for (unsigned int i = 0; i < l.n; i++) {
+			unsigned int k = 0;
+
+			while (k < sum->n && strcmp(sum->site[k].name, l.site[i].name))
+				k++;
+			if (k == sum->n)
+				sum->site[sum->n++] = l.site[i];
+			else
+				for (int v = 0; v < LED_N; v++)
+					sum->site[k].v[v] += l.site[i].v[v];
+		}
+		free(text);
+		n++;
+	}
+	closedir(d);
+	return n;
+}
+
+static json_t *sample_many(struct test *t, const struct way *w, unsigned int seed, const char *cgroup, struct ledger *ret)
+{
+	static char env[64];
+	const char *dir = ledgers(t), *program = in_dir(t, "mt-sampled");
+	struct spawn s = { .argv = { lt_bin, "--json", "--sample", FEW, w->args[0], w->args[1], w->args[2] }, .env = { env } };
+	struct spawn what = { .argv = { program, dir, "spawn", w->n } };
+	bool follows = !strcmp(w->args[0], "-f");
+	struct mt m;
+	struct fx f;
+	json_t *root;
+
+	remove_tree(dir);
+	ledgers(t);
+	snprintf(env, sizeof(env), "MALLOCTRACE_SEED=%u", seed);
+	if (!strcmp(w->args[0], "--cgroup")) {
+		s.argv[5] = cgroup;
+		what.become = enter_cgroup;
+		what.become_arg = cgroup;
+	}
+	if (follows) {
+		fx__start_as(t, &f, &what);
+		s.argv[6] = pid_arg(f.c.pid);
+	}
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	if (!follows)
+		fx__start_as(t, &f, &what);
+	fx__send(t, &f, 'g');
+	fx__quit(t, &f);
+	root = stop_group(t, &m, follows ? 0 : SIGINT);
+	want_eq(t, "ledgers", 2 * strtoul(w->n, NULL, 10) + 1, sum_ledgers(t, dir, ret));
+	return root;
+}
+
+/* The same promise of all of them together: who starts later, its children, and those whose room is another's by now. */
+TEST_ALONE(sample_processes_that_come_and_go)
+{
+	static const unsigned int n_seeds = N_SEEDS / N_WAYS;
+	struct estimate all[2][N_FIGURES] = { 0 };
+	static const char *const sites[2] = { "work_here", "keep_here" };
+	double sum_true[2][N_FIGURES] = { 0 };
+	const char *cgroup = make_cgroup(t);
+
+	copy_file(t, fixture("group"), in_dir(t, "mt-sampled"));
+	must(t, !chmod(in_dir(t, "mt-sampled"), 0755), "chmod");
+	for (unsigned int run = 0; run < N_SEEDS; run++) {
+		struct ledger led;
+		json_t *root = sample_many(t, &ways[run / n_seeds], run + 200, cgroup, &led), *s;
+		size_t k;
+
+		for (int i = 0; i < 2; i++)
+			for (int figure = 0; figure < N_FIGURES; figure++) {
+				double true_value = truth(ledger__site(t, &led, sites[i]), figure), x = 0, var = 0;
+
+				json_array_foreach(jget(root, "sites"), k, s) {
+					if (strcmp(jstr(s, "stack[0].function"), sites[i]))
+						continue;
+					x += (double)ju64(t, s, figures[figure]);
+					var += own_square(figures[figure], jerror(t, s, figures[figure]), FEW_BYTES);
+				}
+				add(&all[i][figure], x, var, true_value);
+				sum_true[i][figure] += true_value;
+			}
+		json_decref(root);
+	}
+	want(t, !rmdir(cgroup), "rmdir %s: %s", cgroup, strerror(errno));
+	/* all that work_here makes is freed */
+	for (int figure = 0; figure < N_FIGURES; figure++) {
+		if (figure == CALLS || figure == BYTES)
+			judge(t, sites[0], figures[figure], &all[0][figure], sum_true[0][figure] / N_SEEDS);
+		else
+			want_eq(t, "work_here that is live", 0, (uint64_t)all[0][figure].sum);
+		judge(t, sites[1], figures[figure], &all[1][figure], sum_true[1][figure] / N_SEEDS);
+	}
 }
 
 /* Every block is as large as a sample: all are recorded, and the figures are those of no sampling. */
