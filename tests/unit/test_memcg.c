@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Room in memory cgroups, by files as the kernel has them: here in a directory of the test's own. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +164,77 @@ Test(memcg, hostile_files, .init = setup, .fini = teardown)
 	/* more that can be given up than there is */
 	v2("a", "100\n", "50\n", "active_file 60\ninactive_file\nslab_reclaimable z\n\n");
 	want("0::/a\n", "/a", 100, 0, 100);
+}
+
+Test(memcg, usage_of_version_2, .init = setup, .fini = teardown)
+{
+	struct memcg_usage u;
+
+	mount_v2("/");
+	make("a");
+	make("a/b");
+	make("a/b/c");
+	v2("a", "8000000\n", "5000000\n", "");
+	v2("a/b", "1000000\n", "800000\n", "active_file 50000\n");
+	put("a/b", "memory.events", "low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 9\n");
+	cr_assert_eq(memcg_usage__look(mounts, "0::/a/b\n", &u), 0);
+	cr_expect_eq(u.current_bytes, 800000, "with what could be given up");
+	cr_expect_eq(u.max_bytes, 1000000);
+	cr_expect_str_eq(u.limited_by, "/a/b");
+	cr_expect_eq(u.limit_bytes, 1000000);
+	cr_expect_eq(u.limit_current_bytes, 800000);
+	cr_expect(u.has_events);
+	cr_expect(u.high == 2 && u.max == 3 && u.oom == 4 && u.oom_kill == 5);
+	memcg_usage__done(&u);
+
+	/* without a limit of its own, the nearest one above counts */
+	v2("a/b", "max\n", "800000\n", "");
+	cr_assert_eq(memcg_usage__look(mounts, "0::/a/b\n", &u), 0);
+	cr_expect_eq(u.max_bytes, UINT64_MAX);
+	cr_expect_str_eq(u.limited_by, "/a");
+	cr_expect_eq(u.limit_bytes, 8000000);
+	cr_expect_eq(u.limit_current_bytes, 5000000);
+	memcg_usage__done(&u);
+
+	/* where the controller is not, it is accounted for above */
+	cr_assert_eq(memcg_usage__look(mounts, "0::/a/b/c\n", &u), 0);
+	cr_expect_eq(u.current_bytes, UINT64_MAX);
+	cr_expect_not(u.has_events);
+	cr_expect_str_eq(u.limited_by, "/a");
+	memcg_usage__done(&u);
+
+	v2("a", "max\n", "5000000\n", "");
+	cr_assert_eq(memcg_usage__look(mounts, "0::/a\n", &u), 0);
+	cr_expect_null(u.limited_by);
+	cr_expect_eq(u.limit_bytes, UINT64_MAX);
+	memcg_usage__done(&u);
+	cr_expect_eq(memcg_usage__look(mounts, "0::/gone\n", &u), -ENOENT);
+	cr_expect_eq(memcg_usage__look(mounts, "0::/../outside\n", &u), -ENOENT);
+}
+
+Test(memcg, usage_of_version_1_and_hostile_names, .init = setup, .fini = teardown)
+{
+	struct memcg_usage u;
+
+	mount_v1("/");
+	make("a");
+	make("a/\033[31mx");
+	v1("a", "1000000\n", "990000\n", "");
+	v1("a/\033[31mx", V1_NONE, "500\n", "");
+	put("a/\033[31mx", "memory.failcnt", "7\n");
+	put("a/\033[31mx", "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+	cr_assert_eq(memcg_usage__look(mounts, "5:memory,hugetlb:/a/\033[31mx\n0::/\n", &u), 0);
+	cr_expect_eq(u.current_bytes, 500);
+	cr_expect_eq(u.max_bytes, UINT64_MAX);
+	cr_expect_str_eq(u.limited_by, "/a");
+	cr_expect(u.has_events);
+	cr_expect_eq(u.max, 7);
+	cr_expect_eq(u.oom_kill, 2);
+	memcg_usage__done(&u);
+	v1("a/\033[31mx", "600\n", "500\n", "");
+	cr_assert_eq(memcg_usage__look(mounts, "5:memory,hugetlb:/a/\033[31mx\n0::/\n", &u), 0);
+	cr_expect_str_eq(u.limited_by, "/a/?[31mx", "names are clean");
+	memcg_usage__done(&u);
 }
 
 Test(memcg, needs)

@@ -28,9 +28,12 @@ static const struct version {
 	const char *limit, *usage;
 	/* in memory.stat, with what is below: what the kernel takes back when it needs it */
 	const char *given_up[3];
+	const char *events;	/* lines of a name and how often */
+	const char *failures;	/* a number alone: how often the limit was met; NULL: it is among the events */
 } versions[] = {
-	{ "cgroup2", "", "memory.max", "memory.current", { "active_file", "inactive_file", "slab_reclaimable" } },
-	{ "cgroup", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", { "total_active_file", "total_inactive_file" } },
+	{ "cgroup2", "", "memory.max", "memory.current", { "active_file", "inactive_file", "slab_reclaimable" }, "memory.events", NULL },
+	{ "cgroup", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", { "total_active_file", "total_inactive_file" },
+	  "memory.oom_control", "memory.failcnt" },
 };
 
 static bool has_word(const char *list, const char *word)
@@ -78,18 +81,20 @@ static int read_number(const char *dir, const char *file, uint64_t *ret)
 	return parse_u64(text, 0, NO_LIMIT - 1, ret) ? -ERANGE : 0;
 }
 
-static uint64_t read_given_up(const struct version *v, const char *dir)
+/* A file of lines with a name and a number: what the names of interest have is added to what belongs to each. */
+static int read_lines(const char *dir, const char *file, const char *const *names, uint64_t *const *to, size_t n_names)
 {
 	_cleanup_free_ char *path = NULL, *text = NULL;
 	char *save = NULL;
-	uint64_t sum = 0;
+	int err;
 
-	if (asprintf(&path, "%s/memory.stat", dir) < 0) {
+	if (asprintf(&path, "%s/%s", dir, file) < 0) {
 		path = NULL;
-		return 0;
+		return -ENOMEM;
 	}
-	if (read_small_file(path, &text, NULL))
-		return 0;
+	err = read_small_file(path, &text, NULL);
+	if (err)
+		return err;
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *value = strchr(line, ' ');
 		uint64_t n;
@@ -97,10 +102,19 @@ static uint64_t read_given_up(const struct version *v, const char *dir)
 		if (!value)
 			continue;
 		*value++ = 0;
-		for (size_t i = 0; i < ARRAY_SIZE(v->given_up); i++)
-			if (v->given_up[i] && !strcmp(line, v->given_up[i]) && !parse_u64(value, 0, INT64_MAX, &n))
-				sum += n;
+		for (size_t i = 0; i < n_names; i++)
+			if (names[i] && !strcmp(line, names[i]) && !parse_u64(value, 0, INT64_MAX, &n))
+				*to[i] += n;
 	}
+	return 0;
+}
+
+static uint64_t read_given_up(const struct version *v, const char *dir)
+{
+	uint64_t sum = 0, *const to[] = { &sum, &sum, &sum };
+
+	_Static_assert(ARRAY_SIZE(to) == ARRAY_SIZE(v->given_up), "one for each");
+	read_lines(dir, "memory.stat", v->given_up, to, ARRAY_SIZE(to));
 	return sum;
 }
 
@@ -120,45 +134,56 @@ static void look_at(const struct version *v, const char *dir, struct memcg *m)
 	*m = (struct memcg){ strdup(dir), v->limit, limit, used, room };
 }
 
-/* It and all above it, up to what is mounted. */
-static void look_up(const struct version *v, const struct mount *mount, const char *below, struct memcg *m)
+/*
+ * The directory of the cgroup in this hierarchy, and how much of it is the mount; the caller's. NULL: it is in none, or
+ * lies outside of our own cgroup namespace, where it cannot be seen.
+ */
+static char *dir_in(const struct version *v, const char *mounts, const char *cgroups, size_t *ret_top)
 {
-	_cleanup_free_ char *dir = NULL;
-	size_t top = strlen(mount->point);
+	_cleanup_free_ char *text = strdup(mounts), *lines = strdup(cgroups);
+	char *path = lines ? path_in(v, lines) : NULL, *save = NULL, *dir = NULL;
 
-	/* what lies outside of our own cgroup namespace cannot be seen */
-	if (strstr(below, "/..") || asprintf(&dir, "%s%s", mount->point, below) < 0) {
-		dir = NULL;
-		return;
+	for (char *line = path && text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+		struct mount m;
+		const char *below;
+
+		if (!mount__parse(line, &m) || strcmp(m.type, v->type) ||
+		    (*v->controller && !has_word(m.options, v->controller)))
+			continue;
+		below = mount__below(&m, path);
+		if (!below)
+			continue;
+		if (strstr(below, "/..") || asprintf(&dir, "%s%s", m.point, strcmp(below, "/") ? below : "") < 0)
+			return NULL;
+		*ret_top = strlen(m.point);
+		return dir;
 	}
-	for (char *slash = dir + strlen(dir); slash && (size_t)(slash - dir) >= top; slash = strrchr(dir, '/')) {
-		*slash = 0;
-		look_at(v, dir, m);
-	}
+	return NULL;
+}
+
+/* The one above, in place; false: that is outside of what is mounted. */
+static bool go_up(char *dir, size_t top)
+{
+	char *slash = strrchr(dir, '/');
+
+	if (!slash || (size_t)(slash - dir) < top)
+		return false;
+	*slash = 0;
+	return true;
 }
 
 void memcg__look(const char *mounts, const char *cgroups, struct memcg *ret)
 {
 	*ret = (struct memcg){ .room_bytes = UINT64_MAX };
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
-		const struct version *v = &versions[i];
-		_cleanup_free_ char *text = strdup(mounts), *lines = strdup(cgroups);
-		char *path = lines ? path_in(v, lines) : NULL, *save = NULL;
+		size_t top = 0;
+		_cleanup_free_ char *dir = dir_in(&versions[i], mounts, cgroups, &top);
 
-		for (char *line = path && text ? strtok_r(text, "\n", &save) : NULL; line;
-		     line = strtok_r(NULL, "\n", &save)) {
-			struct mount m;
-			const char *below;
-
-			if (!mount__parse(line, &m) || strcmp(m.type, v->type) ||
-			    (*v->controller && !has_word(m.options, v->controller)))
-				continue;
-			below = mount__below(&m, path);
-			if (!below)
-				continue;
-			look_up(v, &m, strcmp(below, "/") ? below : "", ret);
-			break;
-		}
+		if (!dir)
+			continue;
+		do
+			look_at(&versions[i], dir, ret);
+		while (go_up(dir, top));
 	}
 }
 
@@ -175,6 +200,61 @@ void memcg__done(struct memcg *m)
 {
 	free(m->dir);
 	*m = (struct memcg){ .room_bytes = UINT64_MAX };
+}
+
+/* ---- what one uses of what it may */
+
+static void read_events(const struct version *v, const char *dir, struct memcg_usage *u)
+{
+	static const char *const names[] = { "high", "max", "oom", "oom_kill" };
+	uint64_t *const to[] = { &u->high, &u->max, &u->oom, &u->oom_kill };
+
+	u->has_events = !read_lines(dir, v->events, names, to, ARRAY_SIZE(names));
+	if (v->failures)
+		u->has_events |= !read_number(dir, v->failures, &u->max);
+}
+
+/* The nearest with a limit, from this one on. */
+static void find_limit(const struct version *v, char *dir, size_t top, struct memcg_usage *u)
+{
+	do {
+		if (read_number(dir, v->limit, &u->limit_bytes))
+			continue;
+		u->limited_by = strdup(dir[top] ? dir + top : "/");
+		if (u->limited_by)
+			clean_name(u->limited_by);
+		read_number(dir, v->usage, &u->limit_current_bytes);
+		return;
+	} while (go_up(dir, top));
+}
+
+int memcg_usage__look(const char *mounts, const char *cgroups, struct memcg_usage *ret)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		const struct version *v = &versions[i];
+		struct memcg_usage u = { .current_bytes = UINT64_MAX, .max_bytes = UINT64_MAX, .limit_bytes = UINT64_MAX, .limit_current_bytes = UINT64_MAX };
+		size_t top = 0;
+		_cleanup_free_ char *dir = dir_in(v, mounts, cgroups, &top);
+		int err = dir ? read_number(dir, v->usage, &u.current_bytes) : -ENOENT;
+
+		if (!dir)
+			continue;
+		read_number(dir, v->limit, &u.max_bytes);
+		read_events(v, dir, &u);
+		find_limit(v, dir, top, &u);
+		/* of both hierarchies, memory is in one; there, one above may account for it */
+		if (err && !u.limited_by)
+			continue;
+		*ret = u;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+void memcg_usage__done(struct memcg_usage *u)
+{
+	free(u->limited_by);
+	*u = (struct memcg_usage){};
 }
 
 uint64_t memcg__need_bytes(size_t n_pages)
