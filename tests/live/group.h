@@ -5,8 +5,10 @@
 
 #include "lt.h"
 
-/* Everybody's stacks would be a report of hundreds of megabytes. */
-#define SHORT "--json", "--depth", "8", "--no-inlines", "--no-source"
+/* Everybody's stacks would be a large report. */
+#define SHALLOW "--json", "--depth", "8", "--no-inlines", "--no-source"
+/* Each process by itself, also where many of one program have ended. */
+#define SHORT SHALLOW, "--by", "process"
 
 /* Ends a trace of the whole machine; of the sites in its report those of fixtures are left. */
 json_t *stop_group(struct test *t, struct mt *m, int sig);

@@ -467,3 +467,21 @@ struct snapshot *sample__new(unsigned int flags)
 	s->tool_cpu_ns = 140 * MS;
 	return s;
 }
+
+struct snapshot *sample__machine(void)
+{
+	static const struct snap_cgroup cgroups[] = {
+		{ "/system.slice/nginx.service", 430 << 20, 512 << 20, "/system.slice/nginx.service", 512 << 20, 430 << 20, true, 12, 7, 1, 1 },
+		{ "/docker/4f3c2b1a0011223344556677", 90 << 20, UINT64_MAX, "/docker", 1ull << 30, 900 << 20, true, 0, 0, 0, 0 },
+		{ "/user.slice/session-4.scope", 3ull << 30, UINT64_MAX, NULL, UINT64_MAX, UINT64_MAX, false, 0, 0, 0, 0 },
+	};
+	struct snapshot *s = sample__new(SAMPLE_MANY);
+
+	s->machine = (struct snap_machine){
+		.known = true, .total_bytes = 16ull << 30, .available_bytes = 3ull << 29, .free_bytes = 410 << 20, .swap_bytes = 2ull << 30,
+		.swap_free_bytes = 1ull << 30, .rss_bytes = 228 << 20, .has_pressure = true, .some_pct = 12.5, .full_pct = 3.25,
+	};
+	s->cgroups = cgroups;
+	s->n_cgroups = ARRAY_SIZE(cgroups);
+	return s;
+}

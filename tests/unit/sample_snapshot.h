@@ -20,6 +20,8 @@ enum sample_flag {
 };
 
 struct snapshot *sample__new(unsigned int flags);
+/* What `-a` has beside SAMPLE_MANY: the machine's memory, limits of cgroups. */
+struct snapshot *sample__machine(void);
 /* The first process, with a jump in its histories, marks, tags, frees, moves, ages and its memory. */
 struct snapshot *sample__asked(void);
 /* One process with that many sites, and about five times as many frames in its call tree. */

@@ -127,6 +127,17 @@ static void check_by(const char *name, const char *format, const char *by)
 	snapshot__free(s);
 }
 
+Test(export, looks_of_a_machine)
+{
+	struct snapshot *s = sample__machine();
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+
+	text = written__as(s, "json", NULL, &len);
+	golden__check("sample-machine.json", text, len);
+	snapshot__free(s);
+}
+
 Test(export, looks_of_groups)
 {
 	check_by("sample-by-comm.json", "json", "comm");

@@ -212,6 +212,116 @@ Test(group, by_cgroup_and_by_nothing)
 	snapshot__free(s);
 }
 
+Test(group, programs_that_run_and_that_have_ended)
+{
+	struct snapshot *s = sample__new(SAMPLE_MANY), *g, *later;
+	struct snap_process *processes = (struct snap_process *)s->processes;
+	uint32_t id, ended_id = 0;
+
+	g = snapshot__group(s, &grouping_programs);
+	expect_promises(g);
+	same_sums(s, g, "programs");
+	cr_expect_str_eq(g->by, "comm");
+	cr_expect_eq(group(g, "nginx")->n_members, 3);
+	id = group(g, "nginx")->id;
+
+	/* one of the workers ends: it stands apart, and whoever looks at the others still finds them */
+	for (size_t i = 0; i < s->n_processes; i++)
+		if (!strcmp(processes[i].comm, "nginx") && processes[i].pid == 2001)
+			processes[i].ended = true;
+	later = snapshot__group(s, &grouping_programs);
+	expect_promises(later);
+	same_sums(s, later, "programs, of which one ended");
+	for (size_t i = 0; i < later->n_processes; i++) {
+		const struct snap_process *p = &later->processes[i];
+
+		if (strcmp(p->comm, "nginx"))
+			continue;
+		cr_expect_eq(p->n_members, p->ended ? 1u : 2u);
+		if (p->ended)
+			ended_id = p->id;
+		else
+			cr_expect_eq(p->id, id, "the same row in every snapshot");
+	}
+	cr_expect(ended_id && ended_id != id);
+	for (size_t i = 0; i < later->n_processes; i++)
+		for (size_t k = 0; k < i; k++)
+			cr_expect_neq(later->processes[i].id, later->processes[k].id);
+	snapshot__free(later);
+	snapshot__free(g);
+	snapshot__free(s);
+}
+
+/* n processes of one program, with a site each; those from `running` on have ended. */
+static struct snapshot *crowd(size_t n, size_t running)
+{
+	struct snapshot *s = sample__new(SAMPLE_SINGLE);
+	struct snap_process *v = snapshot__alloc(s, n, sizeof(*v));
+	struct snap_site *sites = snapshot__alloc(s, n, sizeof(*sites));
+
+	s->totals = (struct counters){};
+	for (size_t i = 0; i < n; i++) {
+		struct snap_thread *thread = snapshot__alloc(s, 1, sizeof(*thread));
+		struct counters c = { .alloc_calls = i + 1, .alloc_bytes = 16 * (i + 1), .live_blocks = i + 1, .live_bytes = 16 * (i + 1), .peak_bytes = 16 * (i + 1) };
+
+		*thread = (struct snap_thread){ .tid = 100 + (int)i, .comm = "cc1", .ended = i >= running, .c = c };
+		sites[i] = s->sites[0];
+		sites[i].process = i;
+		sites[i].c = c;
+		sites[i].n_history = sites[i].n_ages = 0;
+		v[i] = (struct snap_process){ .id = i + 1, .pid = 100 + (int)i, .comm = "cc1", .exe = "/usr/lib/gcc/cc1", .ended = i >= running, .c = c,
+					      .threads = thread, .n_threads = 1, .parent = i };
+		counters__add(&s->totals, &c);
+	}
+	s->processes = v;
+	s->n_processes = n;
+	s->sites = sites;
+	s->n_sites = n;
+	return s;
+}
+
+/* Files have each process; of many that ended, one row. */
+Test(group, many_that_ended_are_one)
+{
+	struct snapshot *few = crowd(17, 1), *many = crowd(20, 2), *g = snapshot__group(few, &grouping_crowd);
+
+	cr_expect_eq(g->n_processes, 17, "16 that ended stay apart");
+	cr_expect_eq(g->processes[16].pid, 116);
+	cr_expect_eq(g->processes[16].n_members, 0);
+	snapshot__free(g);
+
+	g = snapshot__group(many, &grouping_crowd);
+	expect_promises(g);
+	cr_expect_str_eq(g->by, "process");
+	cr_assert_eq(g->n_processes, 3);
+	cr_expect_eq(g->n_sites, 3);
+	for (size_t i = 0; i < 2; i++)
+		cr_expect(g->processes[i].pid == 100 + (int)i && !g->processes[i].ended && !g->processes[i].n_members && g->processes[i].id == i + 1);
+	cr_expect_eq(g->processes[2].pid, 0);
+	cr_expect(g->processes[2].ended);
+	cr_expect_str_eq(g->processes[2].exe, "/usr/lib/gcc/cc1");
+	cr_expect_eq(g->processes[2].n_members, 18);
+	cr_expect_eq(g->processes[2].n_ended, 18);
+	cr_expect_eq(g->processes[2].c.alloc_calls, 207);
+	cr_expect_eq(g->sites[2].c.live_bytes, 16 * 207);
+	cr_assert_eq(g->processes[2].n_threads, 1);
+	cr_expect_eq(g->processes[2].threads->stands_for, 18);
+	cr_expect_eq(g->processes[2].threads->c.alloc_calls, 207);
+	/* of a row that was merged, ids are those of the row */
+	cr_expect_eq(g->processes[2].id, 3);
+	cr_expect_eq(g->processes[1].parent, 1);
+	snapshot__free(g);
+
+	/* another program of the same name is another one */
+	((struct snap_process *)many->processes)[19].exe = "/opt/cc1";
+	g = snapshot__group(many, &grouping_crowd);
+	cr_expect_eq(g->n_processes, 4);
+	cr_expect_eq(g->processes[2].n_members, 17);
+	snapshot__free(g);
+	snapshot__free(few);
+	snapshot__free(many);
+}
+
 Test(group, a_group_of_groups_is_the_same)
 {
 	struct snapshot *s = sample__new(SAMPLE_MANY), *by_comm = grouped(s, "comm"), *twice = grouped(by_comm, "none"),

@@ -57,7 +57,7 @@ Test(opts, defaults)
 	cr_expect_null(o.sort);
 	cr_expect_eq(o.top, 0);
 	cr_expect_eq(o.views, 0);
-	cr_expect_str_eq(o.by, "process");
+	cr_expect_null(o.by);
 	cr_expect_eq(o.verbosity, LOG_NORMAL);
 	cr_expect_eq(o.outputs.n, 0);
 	cr_expect_not(o.batch || o.json || o.as_root || o.recording.precise_times || o.no_inlines || o.no_source || o.debuginfod);

@@ -211,6 +211,47 @@ Test(report, looks_of_groups)
 	check_by("report-by-thread-80.txt", "thread", &(struct report_opts){ .views = VIEW_LIVE, .top = 2 });
 }
 
+static void check_machine(const char *name, const struct grouping *by, const struct report_opts *o)
+{
+	struct snapshot *s = sample__machine(), *g = snapshot__group(s, by);
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	cr_assert_eq(report__write(out, g, o), 0);
+	fclose(out);
+	golden__check(name, text, len);
+	snapshot__free(g);
+	snapshot__free(s);
+}
+
+Test(report, looks_of_a_machine)
+{
+	check_machine("brief-machine-80.txt", &grouping_programs, &(struct report_opts){ .brief = true });
+	check_machine("report-machine-120.txt", &grouping_programs, &(struct report_opts){ .width = 120, .views = VIEW_PROCESSES | VIEW_LIVE, .top = 20 });
+	check_machine("report-limits-120.txt", grouping__find("cgroup"), &(struct report_opts){ .width = 120, .views = VIEW_PROCESSES });
+}
+
+/* --cgroup: rows are processes, so the header says what they may use. */
+Test(report, limits_above_processes)
+{
+	struct snapshot *s = sample__machine();
+	_cleanup_free_ char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	s->machine = (struct snap_machine){};
+	cr_assert_eq(report__write(out, s, &(struct report_opts){ .views = VIEW_PROCESSES, .top = 1 }), 0);
+	fclose(out);
+	cr_expect(strstr(text, "\nlimit  /system.slice/nginx.service: 430.0 MiB of 512.0 MiB (84%), 1 kill by OOM,\n"
+			       "       7 times at its limit, 12 times above its high mark\n"), "%s", text);
+	cr_expect(strstr(text, "\n       /docker/4f3c2b1a0011223344556677: 90.0 MiB, and 900.0 MiB of the 1.0 GiB\n"
+			       "       (88%) that /docker may have\n"), "%s", text);
+	cr_expect(strstr(text, "\n       /user.slice/session-4.scope: 3.0 GiB and no limit\n"), "%s", text);
+	cr_expect_null(strstr(text, "\nmemory"));
+	snapshot__free(s);
+}
+
 static unsigned int every_view(unsigned int flags)
 {
 	struct snapshot *s = sample__new(flags);

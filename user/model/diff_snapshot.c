@@ -42,12 +42,15 @@ static struct snapshot *copy(const struct snapshot *s)
 	if (s->n_processes > 1) {
 		if (snapshot__is_grouped(s))
 			to->by = s->by;
-		return to;
+	} else {
+		arena = to->arena;
+		*to = *s;
+		to->arena = arena;
+		to->by = "process";
 	}
-	arena = to->arena;
-	*to = *s;
-	to->arena = arena;
-	to->by = "process";
+	/* of one moment, and no difference */
+	to->machine = (struct snap_machine){};
+	to->n_cgroups = 0;
 	return to;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Snapshot → snapshot of groups. Owns the table of --by.
+ * Snapshot → snapshot of groups (grouping.c says which).
  *
  * What always holds: each process is in one group and each site in one merged
  * site, so all sums stay what they were; the outcome does not depend on names
@@ -21,50 +21,10 @@
 #include "util/ids.h"
 #include "util/util.h"
 
-static const char *comm_of(const struct snap_process *p)
-{
-	return p->comm;
-}
-
-static const char *cgroup_of(const struct snap_process *p)
-{
-	return p->cgroup ? p->cgroup : "(unknown cgroup)";
-}
-
-static const char *all_of_them(const struct snap_process *p)
-{
-	return "everything";
-}
-
-const struct grouping groupings[] = {
-	{ .name = "process" },
-	{ .name = "thread", .threads = true },
-	{ .name = "comm", .group_of = comm_of },
-	{ .name = "cgroup", .group_of = cgroup_of, .title = "CGROUP" },
-	{ .name = "none", .group_of = all_of_them, .is_all = true },
-};
-const size_t n_groupings = ARRAY_SIZE(groupings);
-
-const struct grouping *grouping__find(const char *name)
-{
-	if (!name)
-		return &groupings[0];
-	for (size_t i = 0; i < n_groupings; i++)
-		if (!strcmp(groupings[i].name, name))
-			return &groupings[i];
-	return NULL;
-}
-
-bool snapshot__is_grouped(const struct snapshot *s)
-{
-	const struct grouping *by = grouping__find(s->by);
-
-	return by && by->group_of;
-}
-
 /* ---- the work under way */
 
 struct work {
+	const struct grouping *by;
 	const struct snapshot *from;
 	struct snapshot *to;
 	struct snap_process *groups;	/* of to */
@@ -105,37 +65,16 @@ static void lists_done(struct lists *l)
 
 /* ---- what belongs to which group */
 
-struct name_key {
-	const struct snap_process *groups;
-	const char *name;
-};
-
-static bool same_name(const void *arg, uint32_t number)
-{
-	const struct name_key *k = arg;
-
-	return !strcmp(k->groups[number].comm, k->name);
-}
-
-static int choose_groups(struct work *w, const struct grouping *by)
+static int choose_groups(struct work *w)
 {
 	const struct snapshot *s = w->from;
-	int err = id_table__init(&w->index, s->n_processes);
+	int err;
 
-	w->groups = snapshot__alloc(w->to, s->n_processes + 1, sizeof(*w->groups));
 	w->group_of = calloc(s->n_processes + 1, sizeof(*w->group_of));
-	if (err || !w->group_of)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->n_processes; i++) {
-		struct name_key key = { w->groups, by->group_of(&s->processes[i]) };
-		uint32_t *slot = id_table__find(&w->index, hash__string(key.name), same_name, &key);
-
-		if (!*slot) {
-			w->groups[w->n_groups].comm = key.name;
-			*slot = ++w->n_groups;
-		}
-		w->group_of[i] = *slot - 1;
-	}
+	err = w->group_of ? grouping__assign(w->by, s, w->group_of, &w->n_groups) : -ENOMEM;
+	if (err)
+		return err;
+	w->groups = snapshot__alloc(w->to, w->n_groups + 1, sizeof(*w->groups));
 	w->to->processes = w->groups;
 	w->to->n_processes = w->n_groups;
 	return 0;
@@ -198,13 +137,56 @@ static void add_rss(struct snap_process *g, const struct snap_process *p)
 	memory__add(&g->memory, &p->memory);
 }
 
+/*
+ * What a group is known by. Groups of those that run and of those that have ended come and go: there it is made of
+ * the name, and is the same in every snapshot.
+ */
+static uint32_t id_of(const struct work *w, const struct snap_process *g, const struct snap_process *first)
+{
+	uint32_t id = 2166136261u;
+
+	if (!w->by->group_of)
+		return first->id;
+	if (!w->by->ended_apart)
+		return g - w->groups + 1;
+	for (const char *s = g->comm; *s; s++)
+		id = (id ^ (unsigned char)*s) * 16777619u;
+	id = (id | 2) ^ g->ended;
+	/* of two names with one id, the second has another */
+	for (const struct snap_process *other = w->groups; other < g; other++)
+		if (other->id == id) {
+			id += 2;
+			other = w->groups - 1;
+		}
+	return id;
+}
+
+/* Threads of a group are those of its members; of many that have ended, what they did together. */
+static void list_threads(struct work *w, const struct snap_process *const *v, size_t n, struct snap_process *g)
+{
+	struct snap_thread *threads = snapshot__alloc(w->to, g->n_threads + 1, sizeof(*threads)), *to = threads;
+	struct snap_thread sum = { .comm = g->comm, .ended = true };
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < v[i]->n_threads; k++) {
+			counters__add(&sum.c, &v[i]->threads[k].c);
+			sum.stands_for += MAX(v[i]->threads[k].stands_for, 1u);
+			*to++ = v[i]->threads[k];
+		}
+	g->threads = threads;
+	if (w->by->ended_from && g->n_threads) {
+		*threads = sum;
+		g->n_threads = 1;
+	}
+}
+
 static int build_group(struct work *w, const uint32_t *members, size_t n, struct snap_process *g)
 {
 	const struct snap_process **v = calloc(n, sizeof(*v));
 	struct timeline *lines = calloc(n, sizeof(*lines));
-	struct snap_thread *threads;
 	int err = v && lines ? 0 : -ENOMEM;
 
+	g->comm = w->by->group_of ? w->by->group_of(&w->from->processes[*members]) : w->from->processes[*members].comm;
 	for (size_t i = 0; !err && i < n; i++) {
 		v[i] = &w->from->processes[members[i]];
 		lines[i] = (struct timeline){ v[i]->timeline, v[i]->n_timeline, v[i]->ended };
@@ -215,15 +197,12 @@ static int build_group(struct work *w, const uint32_t *members, size_t n, struct
 			      sizes__add_up(w->to, v, n, g)			       ?:
 			      lifetimes__add_up(w->to, v, n, g);
 	if (!err) {
-		g->id = g - w->groups + 1;
+		g->id = id_of(w, g, v[0]);
 		g->memory = (struct snap_memory){ .known = true, .grown_known = true, .sized_all = true };
-		g->threads = threads = snapshot__alloc(w->to, g->n_threads + 1, sizeof(*threads));
-		for (size_t i = 0; i < n; i++) {
+		for (size_t i = 0; i < n; i++)
 			add_rss(g, v[i]);
-			if (v[i]->n_threads)
-				threads = mempcpy(threads, v[i]->threads, v[i]->n_threads * sizeof(*threads));
-		}
-		if (g->n_members == 1) {
+		list_threads(w, v, n, g);
+		if (n == 1 && g->n_members == 1) {
 			g->pid = v[0]->pid;
 			g->exit_signal = v[0]->exit_signal;
 			g->oom_killed = v[0]->oom_killed;
@@ -242,10 +221,38 @@ static int build_groups(struct work *w)
 	struct lists members = {};
 	int err = lists_init(&members, w->group_of, w->from->n_processes, w->n_groups);
 
-	for (size_t g = 0; !err && g < w->n_groups; g++)
-		err = build_group(w, members.v + members.start[g], members.start[g + 1] - members.start[g],
-				  &w->groups[g]);
+	for (size_t g = 0; !err && g < w->n_groups; g++) {
+		const uint32_t *first = members.v + members.start[g];
+		size_t n = members.start[g + 1] - members.start[g];
+
+		/* a process that stays by itself is what it was */
+		if (n == 1 && !w->by->group_of)
+			w->groups[g] = w->from->processes[*first];
+		else
+			err = build_group(w, first, n, &w->groups[g]);
+	}
 	lists_done(&members);
+	return err;
+}
+
+/* Whoever forked a process may be in another row now. */
+static int name_parents(struct work *w)
+{
+	const struct snapshot *s = w->from;
+	struct hash index = {};
+	int err = 0;
+
+	if (w->by->group_of)
+		return 0;
+	for (size_t i = 0; i < s->n_processes && !err; i++)
+		err = hash__put(&index, s->processes[i].id, (void *)&s->processes[i]);
+	for (size_t g = 0; g < w->n_groups && !err; g++) {
+		const struct snap_process *parent = w->groups[g].parent ? hash__get(&index, w->groups[g].parent) : NULL;
+
+		if (parent)
+			w->groups[g].parent = w->groups[w->group_of[parent - s->processes]].id;
+	}
+	hash__done(&index);
 	return err;
 }
 
@@ -509,7 +516,7 @@ static int keep_marks(struct work *w)
 
 struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping *by)
 {
-	struct work w = { .from = s, .to = snapshot__new() };
+	struct work w = { .by = by, .from = s, .to = snapshot__new() };
 	struct obstack arena;
 	int err;
 
@@ -521,8 +528,8 @@ struct snapshot *snapshot__group(const struct snapshot *s, const struct grouping
 	w.to->by = by->name;
 	if (by->threads)
 		err = name_threads(&w);
-	else if (by->group_of)
-		err = choose_groups(&w, by) ?: build_groups(&w) ?: find_same_code(&w) ?: merge_sites(&w) ?: merge_histories(&w) ?: merge_frees(&w) ?:
+	else if (by->group_of || by->ended_from)
+		err = choose_groups(&w) ?: build_groups(&w) ?: name_parents(&w) ?: find_same_code(&w) ?: merge_sites(&w) ?: merge_histories(&w) ?: merge_frees(&w) ?:
 		      keep_marks(&w) ?: keep_heaps(&w);
 	else
 		err = 0;

@@ -13,14 +13,26 @@ struct grouping {
 	/* The name of the group that a process belongs to; NULL: each process is a row, as it was. */
 	const char *(*group_of)(const struct snap_process *p);
 	bool threads;		/* sites are kept apart by thread: those of the snapshot must have a tid */
+	bool ended_apart;	/* those of a group that have ended are another one */
+	/*
+	 * group_of NULL: of one program (comm and exe) that ended so often or more often, those that have ended are one
+	 * row; 0: never
+	 */
+	uint32_t ended_from;
 	bool is_all;		/* there is one group, and its name says nothing */
 	const char *title;	/* of the column with the groups' names; NULL: that of processes */
 };
 
 extern const struct grouping groupings[];
 extern const size_t n_groupings;
+/* What a trace of the whole machine has where --by is not given: reports and pages, and files with all there is. */
+extern const struct grouping grouping_programs, grouping_crowd;
 const struct grouping *grouping__find(const char *name);	/* NULL: no such one; a NULL name: "process" */
 bool snapshot__is_grouped(const struct snapshot *s);	/* its rows are groups of processes */
+
+bool grouping__changes(const struct grouping *by);	/* anything at all */
+/* *ret_n groups; group_of[] by process has room for each. -ENOMEM */
+int grouping__assign(const struct grouping *by, const struct snapshot *s, uint32_t *group_of, size_t *ret_n);
 
 /*
  * Sites are one when group, allocation function and stack are the same, a stack

@@ -85,6 +85,9 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	if (strcmp(to->arch, s->arch))
 		to->arch = VARIOUS;
 	join_recordings(&to->recording, &s->recording);
+	/* of two moments, or two machines, no one figure is */
+	to->machine = (struct snap_machine){ .known = to->machine.known && s->machine.known };
+	to->n_cgroups = 0;
 	to->observed_share = MIN(to->observed_share, s->observed_share);
 	to->estimated |= s->estimated;
 	to->known &= s->known;

@@ -287,6 +287,38 @@ static const struct field host_fields_rows[] = {
 };
 FIELDS(host_fields);
 
+#define MACHINE(key, name) ROW(key, FIELD_U64, AT(snap_machine, name), .unit = UNIT_BYTES)
+
+static const struct field machine_fields_rows[] = {
+	MACHINE("memory_bytes", total_bytes),
+	MACHINE("available_bytes", available_bytes),
+	MACHINE("free_bytes", free_bytes),
+	MACHINE("swap_bytes", swap_bytes),
+	MACHINE("swap_free_bytes", swap_free_bytes),
+	MACHINE("rss_bytes", rss_bytes),
+	ROW("pressure_some_pct", FIELD_DOUBLE, AT(snap_machine, some_pct), .needs = KNOWN_PRESSURE),
+	ROW("pressure_full_pct", FIELD_DOUBLE, AT(snap_machine, full_pct), .needs = KNOWN_PRESSURE),
+};
+FIELDS(machine_fields);
+
+static const struct field cgroup_fields_rows[] = {
+	ROW("path", FIELD_STR, AT(snap_cgroup, path)),
+	ROW("current_bytes", FIELD_BOUND, AT(snap_cgroup, current_bytes)),
+	ROW("max_bytes", FIELD_BOUND, AT(snap_cgroup, max_bytes)),
+	ROW("limited_by", FIELD_STR, AT(snap_cgroup, limited_by)),
+	ROW("limit_bytes", FIELD_BOUND, AT(snap_cgroup, limit_bytes)),
+	ROW("limit_current_bytes", FIELD_BOUND, AT(snap_cgroup, limit_current_bytes)),
+};
+FIELDS(cgroup_fields);
+
+static const struct field cgroup_event_fields_rows[] = {
+	ROW("high", FIELD_U64, AT(snap_cgroup, high)),
+	ROW("max", FIELD_U64, AT(snap_cgroup, max)),
+	ROW("oom", FIELD_U64, AT(snap_cgroup, oom)),
+	ROW("oom_kill", FIELD_U64, AT(snap_cgroup, oom_kill)),
+};
+FIELDS(cgroup_event_fields);
+
 static const struct field folded_fields_rows[] = {
 	WHOLE_OF("processes", FIELD_U64, n_folded_processes), WHOLE_OF("sites", FIELD_U64, n_folded_sites),
 };

@@ -66,6 +66,7 @@ enum known_of_row {
 	KNOWN_WHOLE = 1 << 22,		/* a mark at which a snapshot was taken */
 	KNOWN_SEARCHED = 1 << 23,	/* pointers to its blocks were searched for */
 	KNOWN_HEAP = 1 << 24,		/* a heap whose layout was recognised */
+	KNOWN_PRESSURE = 1 << 25,	/* of a machine whose kernel accounts for it */
 };
 
 struct field {
@@ -120,6 +121,8 @@ extern const struct fields part_fields;		/* struct snap_part, without its stack 
 extern const struct fields block_fields;	/* struct snap_block, without its site */
 #define RECORDING_FIELDS_MAX 32
 extern const struct fields recording_fields;	/* struct snapshot: how it was recorded */
+extern const struct fields machine_fields;	/* struct snap_machine */
+extern const struct fields cgroup_fields, cgroup_event_fields;	/* struct snap_cgroup */
 extern const struct fields host_fields, folded_fields, scan_fields, overhead_fields;	/* struct snapshot */
 
 const struct field *fields__find(const struct fields *fields, const char *key);	/* NULL: no such field */

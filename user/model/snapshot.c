@@ -253,6 +253,23 @@ uint64_t process__n_ended(const struct snapshot *s, const struct snap_process *p
 	return p->ended ? process__n(s, p) : p->n_ended;
 }
 
+bool snapshot__has_both(const struct snapshot *s)
+{
+	bool any[2] = {};
+
+	for (size_t i = 0; i < s->n_processes; i++)
+		any[s->processes[i].ended] = true;
+	return any[0] && any[1];
+}
+
+const struct snap_cgroup *snapshot__cgroup(const struct snapshot *s, const char *path)
+{
+	for (size_t i = 0; path && i < s->n_cgroups; i++)
+		if (!strcmp(s->cgroups[i].path, path))
+			return &s->cgroups[i];
+	return NULL;
+}
+
 bool snap_source__is_of(const struct snap_source *src, const struct line *l)
 {
 	return l->file && !strcmp(src->file, l->file) && !strcmp(src->dir ? src->dir : "", l->dir ? l->dir : "");

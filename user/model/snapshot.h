@@ -346,6 +346,29 @@ struct snap_hidden {
 	uint64_t alloc_calls, alloc_bytes, live_blocks, live_bytes;	/* as far as they are known */
 };
 
+/* The memory of the machine, where all of its processes are traced; all 0 else. */
+struct snap_machine {
+	bool known;
+	uint64_t total_bytes, available_bytes, free_bytes;
+	uint64_t swap_bytes, swap_free_bytes;
+	uint64_t rss_bytes;	/* of the traced processes; what they share is in it more than once */
+	/* share of the last ten seconds in which some task, or all of them, waited for memory, in percent */
+	bool has_pressure;
+	double some_pct, full_pct;
+};
+
+/* What a cgroup may use, as it was when the snapshot was shown or written. */
+struct snap_cgroup {
+	const char *path;	/* as of struct snap_process */
+	uint64_t current_bytes;	/* UINT64_MAX: not known */
+	uint64_t max_bytes;	/* UINT64_MAX: it has no limit of its own */
+	/* the nearest one that has a limit, itself or one above; NULL: none has */
+	const char *limited_by;
+	uint64_t limit_bytes, limit_current_bytes;	/* of that one; UINT64_MAX: none, not known */
+	bool has_events;
+	uint64_t high, max, oom, oom_kill;	/* how often, since it was made */
+};
+
 /* The sentence that goes with a counter's name; the name itself, if it is not known here. */
 const char *counter__says(const char *name, uint64_t n);
 
@@ -367,6 +390,10 @@ struct snapshot {
 	bool baseline;		/* SIGUSR2 set one: changes count from it */
 	uint64_t baseline_ns;	/* since the trace's start */
 	const char *baseline_name;	/* another profile, from which changes count; NULL: a moment of this one */
+
+	struct snap_machine machine;
+	const struct snap_cgroup *cgroups;	/* those that limits were read of */
+	size_t n_cgroups;
 
 	struct counters totals;
 	struct std_error error;	/* of the totals */
@@ -489,5 +516,9 @@ struct frame site__frame(const struct snapshot *s, const struct snap_site *site,
  */
 uint64_t process__n(const struct snapshot *s, const struct snap_process *p);
 uint64_t process__n_ended(const struct snapshot *s, const struct snap_process *p);
+/* What runs and what has ended are both in it: the latter is history. */
+bool snapshot__has_both(const struct snapshot *s);
+/* NULL: nothing was read of it. */
+const struct snap_cgroup *snapshot__cgroup(const struct snapshot *s, const char *path);
 
 #endif

@@ -331,7 +331,6 @@ int opts__parse(struct opts *o, int argc, char **argv, struct err *e)
 		.pause_ns = 10 * SECOND_NS,
 		.format = "text",
 		.verbosity = LOG_NORMAL,
-		.by = "process",
 		.metric = "live-bytes",
 		.threshold_pct = EXPORT_THRESHOLD_PCT,
 		.tree = "callers",

@@ -72,7 +72,7 @@ struct opts {
 	bool tty;			/* --tty: the live view, on /dev/tty */
 	int verbosity;			/* enum log_level */
 	unsigned int views;		/* enum view_bit; 0: by what was recorded and of how many */
-	const char *by;			/* "process", "thread", "comm", "cgroup", "none" */
+	const char *by;			/* "process", "thread", "comm", "cgroup", "none"; NULL: not given */
 	const char *metric;		/* "live-bytes"; `report` and `diff`: NULL, by what was recorded */
 	const char *sort;		/* NULL: by view */
 	unsigned int top;		/* 0: 10, or what the screen has room for; with --full: all */

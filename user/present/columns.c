@@ -16,6 +16,7 @@
 #include "present/deaths.h"
 #include "present/figures.h"
 #include "present/heap_words.h"
+#include "present/machine_words.h"
 #include "present/telling.h"
 #include "present/verdicts.h"
 #include "util/text.h"
@@ -185,16 +186,93 @@ static const char *show_age(const struct row_of *r, char buf[static CELL_MAX])
 
 static const char *show_members(const struct row_of *r, char buf[static CELL_MAX])
 {
-	return snapshot__is_grouped(r->s) ? fmt_count(buf, r->process->n_members) : "";
+	return snapshot__is_grouped(r->s) || r->process->n_members > 1 ? fmt_count(buf, r->process->n_members) : "";
 }
 
 static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
 {
 	const struct snap_process *p = r->process;
 	const char *where = process__where(p, buf);
+	const struct snap_cgroup *c = cgroup__of_row(r->s, p);
 
-	/* --by cgroup: the name says it */
+	/* --by cgroup: the name says it, but not whose the limit is */
+	if (c && c->limited_by && strcmp(c->limited_by, c->path)) {
+		const char *name = path_basename(c->limited_by);
+
+		snprintf(buf, CELL_MAX, "limit of %.*s", (int)text_head(name, CELL_MAX / 4 - 3), name);
+		return buf;
+	}
 	return where && !(p->cgroup && !strcmp(p->cgroup, p->comm)) ? where : "";
+}
+
+/* ---- of cgroups: what they use of what they may */
+
+static double used(const struct row_of *r)
+{
+	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
+
+	return c && c->current_bytes != UINT64_MAX ? (double)c->current_bytes : NAN;
+}
+
+static const char *show_used(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
+
+	return !c ? "" : c->current_bytes == UINT64_MAX ? "-" : fmt_bytes(buf, c->current_bytes);
+}
+
+static double limit(const struct row_of *r)
+{
+	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
+
+	return c && c->limited_by ? (double)c->limit_bytes : NAN;
+}
+
+static const char *show_limit(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
+
+	return !c ? "" : !c->limited_by ? "none" : fmt_bytes(buf, c->limit_bytes);
+}
+
+static double nearness(const struct row_of *r)
+{
+	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
+
+	return c ? cgroup__nearness(c) : NAN;
+}
+
+static const char *show_nearness(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
+
+	return !c || isnan(cgroup__nearness(c)) ? "" : fmt_percent(buf, c->limit_current_bytes, c->limit_bytes);
+}
+
+static enum tone nearness_tone(const struct row_of *r)
+{
+	double share = nearness(r);
+
+	return share >= 0.95 ? TONE_BAD : share >= 0.8 ? TONE_WARN : TONE_PLAIN;
+}
+
+static double kills(const struct row_of *r)
+{
+	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
+
+	return c && c->has_events ? (double)c->oom_kill : NAN;
+}
+
+static const char *show_kills(const struct row_of *r, char buf[static CELL_MAX])
+{
+	const struct snap_cgroup *c = cgroup__of_row(r->s, r->process);
+
+	return !c || !c->oom_kill ? "" : fmt_count(buf, c->oom_kill);
+}
+
+static enum tone kills_tone(const struct row_of *r)
+{
+	return kills(r) > 0 ? TONE_BAD : TONE_DIM;
 }
 
 static const struct column of_process[] = {
@@ -217,6 +295,10 @@ static const struct column of_process[] = {
 	{ "lost", "LOST", 7, .two_snapshots = true, .field = PROCESS("lost_blocks") },
 	{ "attached", "ATTACHED", 8, .two_snapshots = true, .tip = "How long after its start", .field = PROCESS("age_at_attach_ns") },
 	{ "verdict", "VERDICT", 8, true, .tip = COLUMN_JUDGED, .format = show_verdict, .tone = verdict_tone },
+	{ "used", "USED", 9, .drop = 4, .value = used, .format = show_used },
+	{ "limit", "LIMIT", 9, .value = limit, .format = show_limit },
+	{ "of-limit", "FULL", 4, .value = nearness, .format = show_nearness, .tone = nearness_tone },
+	{ "kills", "KILLS", 5, .value = kills, .format = show_kills, .tone = kills_tone },
 	{ "members", "PROCS", 7, .field = PROCESS("members"), .format = show_members },
 	{ "pid", "PID", 7, .field = PROCESS("pid") },
 	{ "container-pid", "NSPID", 7, .drop = 1, .field = PROCESS("container_pid") },
@@ -277,6 +359,11 @@ static const char *show_process(const struct row_of *r, char buf[static CELL_MAX
 
 	if (r->s->n_processes < 2)
 		return "";
+	/* a program has rows of both kinds */
+	if (p->ended && p->n_members && snapshot__is_grouped(r->s)) {
+		snprintf(buf, CELL_MAX, "%.*s [ended]", (int)text_head(p->comm, CELL_MAX / 4), p->comm);
+		return buf;
+	}
 	if (p->pid <= 0)
 		return p->comm;
 	snprintf(buf, CELL_MAX, "%.*s (%d)", (int)text_head(p->comm, CELL_MAX / 4), p->comm, p->pid);

@@ -30,6 +30,7 @@ struct order {
 	const struct snapshot *s;
 	const struct rank *r;
 	const struct view *view;
+	bool ended_last;
 };
 
 uint64_t rank__weight(const struct rank *r, const struct metric *m, const struct snap_site *site)
@@ -84,8 +85,10 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 	const struct snap_site *a = *(const struct snap_site *const *)pa, *b = *(const struct snap_site *const *)pb;
 	const struct order *o = arg;
 	const struct snapshot *s = o->s;
-	int d = by_key(o->r, a, b);
+	int d = o->ended_last ? s->processes[a->process].ended - s->processes[b->process].ended : 0;
 
+	if (!d)
+		d = by_key(o->r, a, b);
 	if (!d && o->view->older)
 		d = more_first(live_bytes(o->r, a), live_bytes(o->r, b));
 	if (!d)
@@ -204,11 +207,13 @@ static void sort_first(const struct snap_site **v, size_t n, size_t first, struc
 int rank__init(struct rank *r, const struct snapshot *s, enum view_bit view, const char *sort, bool older, size_t top)
 {
 	const struct view *v = view__of(view);
-	struct order o = { s, r, v };
+	struct order o = { .s = s, .r = r, .view = v };
 
 	if (!v || !v->sort)
 		return -EINVAL;
 	*r = (struct rank){ .by = rank__key(sort ? sort : v->sort), .older = older };
+	/* what is held now is not among what was held then, unless that was asked for */
+	o.ended_last = r->ended_last = !sort && v->holds && snapshot__has_both(s);
 	if (!r->by)
 		return -EINVAL;
 	r->v = calloc(s->n_sites + 1, sizeof(*r->v));

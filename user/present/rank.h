@@ -14,6 +14,7 @@ struct rank {
 	const struct snap_site **v;	/* owned; all sites of the view: the heaviest, as many as asked for, in order; then the rest in none */
 	size_t n;
 	const struct metric *by;
+	bool ended_last;	/* sites of processes that have ended come after the others */
 	bool older;		/* live figures are those of blocks older than snapshot.older_ns */
 };
 

@@ -347,7 +347,7 @@ static const struct view_column columns_of_modules[] = {
 /* ---- the views */
 
 const struct view views[] = {
-	{ VIEW_LIVE, "live", "LIVE", .alias = "leaks", .needs = LIVE, .preset = always, .sort = "live-bytes", .shows = is_live, .older = true,
+	{ VIEW_LIVE, "live", "LIVE", .alias = "leaks", .needs = LIVE, .preset = always, .sort = "live-bytes", .shows = is_live, .older = true, .holds = true,
 	  .empty = "nothing allocated while traced is live", .columns = &site_columns,
 	  .live = { .key = '1', COLUMNS(live_columns), .sort = "live" },
 	  .page = { "live share blocks unreached freed oldest change growth verdict process site" } },
@@ -361,7 +361,7 @@ const struct view views[] = {
 	  .sort = "moved-bytes", .shows = was_passed_on,
 	  .empty = "realloc was not called for a block that was known", .columns = &site_columns,
 	  .page = { "passed-on moved copied larger-by small-steps shrunk longest process site", .sort = "copied" } },
-	{ VIEW_PEAK, "peak", "PEAK", .needs = HAS_PEAK_BYTES | HAS_LIVE_BYTES, .sort = "peak-bytes", .shows = was_at_peak,
+	{ VIEW_PEAK, "peak", "PEAK", .needs = HAS_PEAK_BYTES | HAS_LIVE_BYTES, .sort = "peak-bytes", .shows = was_at_peak, .holds = true,
 	  .empty = "nothing was live at any moment of the trace", .columns = &site_columns,
 	  .live = { .key = '3', COLUMNS(peak_columns), .sort = "peak" } },
 	{ VIEW_TEMPORARY, "temporary", "TEMPORARY", .needs = HAS_TEMP_CALLS | ALLOCS, .sort = "temp-calls", .shows = was_temporary,

@@ -102,6 +102,7 @@ struct view {
 	const char *weighs;	/* what the share in the title is of; NULL: sort */
 	bool (*shows)(const struct snap_site *site, bool older);
 	bool older;		/* --older counts in it */
+	bool holds;		/* it is of what is held: what processes held that have ended is history, and comes last */
 
 	/* of sums of sites alone: the row that a site belongs to whose telling frame this is; place NULL: it has no stack */
 	struct sum_key (*sum_by)(const struct frame *f);

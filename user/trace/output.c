@@ -11,6 +11,7 @@
 #include "names/packages.h"
 #include "present/missing_names.h"
 #include "present/text/free_rows.h"
+#include "trace/limits.h"
 #include "trace/output.h"
 #include "util/log.h"
 #include "util/util.h"
@@ -380,21 +381,45 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 	return err;
 }
 
-/* What is shown: the snapshot itself, or *ret_own made from it by --by, which is the caller's. */
-static struct snapshot *grouped(const struct output *o, struct snapshot *s, struct snapshot **ret_own)
+#define LIMITS_READ 64	/* cgroups that a report may have room for: of files, all */
+
+/* A whole machine has thousands of processes, most of them over soon: people get programs. */
+static const struct grouping *grouping_of(const struct output *o, const struct snapshot *s, const struct export_format *f)
 {
-	const struct grouping *by = grouping__find(o->opts->by);
+	if (o->opts->by || !s->machine.known)
+		return grouping__find(o->opts->by);
+	return f->for_people ? &grouping_programs : &grouping_crowd;
+}
+
+/* Of a running trace: those that are shown as rows, or written. */
+static int give_limits(const struct output *o, const struct snapshot *s, struct snapshot *shown, const struct export_format *f)
+{
+	bool by_cgroup = o->opts->by && !strcmp(o->opts->by, "cgroup"), text = !strcmp(f->name, "text");
+
+	if (o->opts->command != CMD_TRACE || !(by_cgroup || o->opts->cgroups.n || (o->opts->all && !text)))
+		return 0;
+	return limits__of_cgroups(shown, s, text && !o->opts->full ? LIMITS_READ : SIZE_MAX);
+}
+
+/* What is shown: the snapshot itself, or *ret_own made from it by --by, which is the caller's. */
+static struct snapshot *grouped(const struct output *o, struct snapshot *s, const struct export_format *f, struct snapshot **ret_own)
+{
+	const struct grouping *by = grouping_of(o, s, f);
+	struct snapshot *shown = s;
 
 	*ret_own = NULL;
-	if (!by->group_of && !by->threads)
-		return s;
-	*ret_own = snapshot__group(s, by);
-	return *ret_own;
+	if (grouping__changes(by))
+		shown = *ret_own = snapshot__group(s, by);
+	if (shown && give_limits(o, s, shown, f)) {
+		snapshot__free(*ret_own);
+		*ret_own = shown = NULL;
+	}
+	return shown;
 }
 
 int output__print(struct output *o, struct snapshot *s, struct err *e)
 {
-	struct snapshot *own, *shown = grouped(o, s, &own);
+	struct snapshot *own, *shown = grouped(o, s, o->to_stdout, &own);
 	int err;
 
 	ask_size(o);
@@ -422,15 +447,15 @@ static char *next_name(struct output *o, const struct snapshot *s, const char *p
 static int write_output(struct output *o, struct snapshot *s, size_t i, unsigned int n, struct err *e)
 {
 	const char *path = o->opts->outputs.v[i];
+	const struct export_format *f = export__find_by_name(opts__output_format(o->opts, path));
 	bool is_series = outname__is_pattern(path);
 	_cleanup_free_ char *name = is_series ? next_name(o, s, path, &o->series[i]) :
 				    n	      ? outfile__numbered(path, n) :
 						strdup(path);
-	int err;
+	struct snapshot *own = NULL, *shown = name ? grouped(o, s, f, &own) : NULL;
+	int err = shown ? write_one(o, shown, name, f, e) : err_set(e, -ENOMEM, "out of memory");
 
-	if (!name)
-		return err_set(e, -ENOMEM, "out of memory");
-	err = write_one(o, s, name, export__find_by_name(opts__output_format(o->opts, path)), e);
+	snapshot__free(own);
 	if (!err && is_series)
 		err = outname_series__add(&o->series[i], name, o->opts->keep, e);
 	return err;
@@ -438,22 +463,20 @@ static int write_output(struct output *o, struct snapshot *s, size_t i, unsigned
 
 static int write_outputs(struct output *o, struct snapshot *s, unsigned int n, bool series_only, struct err *e)
 {
-	struct snapshot *own, *shown = grouped(o, s, &own);
-	int first = shown ? 0 : err_set(e, -ENOMEM, "out of memory");
+	int first = 0;
 
 	o->n_written++;
-	for (size_t i = 0; shown && i < o->opts->outputs.n; i++) {
+	for (size_t i = 0; i < o->opts->outputs.n; i++) {
 		_cleanup_err_ struct err later = {};
 		int err;
 
 		/* standard output is output__print's */
 		if (!strcmp(o->opts->outputs.v[i], "-") || (series_only && !outname__is_pattern(o->opts->outputs.v[i])))
 			continue;
-		err = write_output(o, shown, i, n, first ? &later : e);
+		err = write_output(o, s, i, n, first ? &later : e);
 		if (!first)
 			first = err;
 	}
-	snapshot__free(own);
 	return first;
 }
 
@@ -494,7 +517,7 @@ int output__write(struct output *o, struct snapshot *s, const char *path, struct
 	err = outfile__check(path, e);
 	if (err)
 		return err;
-	shown = grouped(o, s, &own);
+	shown = grouped(o, s, f, &own);
 	err = shown ? write_one(o, shown, path, f, e) : err_set(e, -ENOMEM, "out of memory");
 	snapshot__free(own);
 	return err;

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "probe/codes.h"
+#include "trace/limits.h"
 #include "trace/session_parts.h"
 #include "tracee/tracee_pause.h"
 #include "tracee/tracee_standing.h"
@@ -138,6 +139,8 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 	/* where nothing was recorded, or page faults are, there is nothing to be missed */
 	if (!s->spots.waiting && !session__is_growth(s->opts) && info.observed_share > 0)
 		tracees__tell_blind(&s->tracees, snap, recording__is_partial(&info.recording));
+	if (s->opts->all)
+		limits__of_machine(snap);
 	session__put_tags(s, cut, snap);
 	session__put_heaps(s, snap);
 	taken__list(&s->taken, snap);

@@ -56,9 +56,36 @@ static void whose(struct json *j, const struct snapshot *s)
 	json__object_of(j, "host", &host_fields, s, s->known);
 }
 
+/* Where all processes of a machine are traced; and cgroups whose limits were read. */
+static void machine(struct json *j, const struct snapshot *s)
+{
+	if (s->machine.known) {
+		json__line(j, 2);
+		json__object_of(j, "machine", &machine_fields, &s->machine, s->machine.has_pressure ? KNOWN_PRESSURE : 0);
+	}
+	if (!s->n_cgroups)
+		return;
+	json__line(j, 2);
+	json__array(j, "cgroups");
+	for (size_t i = 0; i < s->n_cgroups; i++) {
+		const struct snap_cgroup *c = &s->cgroups[i];
+
+		json__line(j, 4);
+		json__object(j, NULL);
+		json__row(j, &cgroup_fields, c, 0);
+		if (c->has_events)
+			json__object_of(j, "events", &cgroup_event_fields, c, 0);
+		else
+			json__null(j, "events");
+		json__object_end(j);
+	}
+	json__array_end(j);
+}
+
 static void recording(struct json *j, const struct snapshot *s)
 {
 	whose(j, s);
+	machine(j, s);
 	json__row(j, &recording_fields, s, s->known | (s->baseline ? KNOWN_BASELINE : 0));
 	/* report --older, of an age that is no border of the classes that were recorded: what may be older or not */
 	if (s->older_unsure.blocks)

@@ -72,6 +72,8 @@ int reader__host(struct reader *r, json_t *v);
 int reader__stacks(struct reader *r, json_t *v);
 int reader__overhead(struct reader *r, json_t *v);
 int reader__scan(struct reader *r, json_t *v);
+int reader__machine(struct reader *r, json_t *v);
+int reader__cgroups(struct reader *r, json_t *v);
 int reader__folded(struct reader *r, json_t *v);
 int reader__hidden(struct reader *r, json_t *v);
 int reader__totals(struct reader *r, json_t *v);

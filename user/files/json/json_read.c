@@ -44,6 +44,8 @@ static const struct {
 	[KEY_HEAP] = { "heap", NULL },
 	{ "tool", reader__tool },
 	{ "host", reader__host },
+	{ "machine", reader__machine },
+	{ "cgroups", reader__cgroups },
 	{ "probes", reader__probes },
 	{ "totals", reader__totals },
 	{ "losses", reader__losses },

@@ -57,6 +57,37 @@ int reader__scan(struct reader *r, json_t *v)
 	return reader__row(r, v, r->s, &scan_fields, "scan");
 }
 
+int reader__machine(struct reader *r, json_t *v)
+{
+	r->s->machine.known = true;
+	r->s->machine.has_pressure = json_is_number(json_object_get(v, "pressure_some_pct"));
+	return reader__row(r, v, &r->s->machine, &machine_fields, "machine");
+}
+
+int reader__cgroups(struct reader *r, json_t *v)
+{
+	size_t n = json_array_size(v);
+	struct snap_cgroup *rows;
+	int err = 0;
+
+	if (!json_is_array(v) || n > ROWS_MAX)
+		return err_set(r->e, -EINVAL, "cgroups: want an array of no more than %d", ROWS_MAX);
+	rows = snapshot__alloc(r->s, n + 1, sizeof(*rows));
+	for (size_t i = 0; i < n && !err; i++) {
+		json_t *events = json_object_get(json_array_get(v, i), "events");
+
+		err = reader__row(r, json_array_get(v, i), &rows[i], &cgroup_fields, "cgroups");
+		if (!err && !rows[i].path)
+			err = err_set(r->e, -EINVAL, "cgroups: path is missing");
+		rows[i].has_events = events && !json_is_null(events);
+		if (!err && rows[i].has_events)
+			err = reader__row(r, events, &rows[i], &cgroup_event_fields, "cgroups: events");
+	}
+	r->s->cgroups = rows;
+	r->s->n_cgroups = err ? 0 : n;
+	return err;
+}
+
 int reader__folded(struct reader *r, json_t *v)
 {
 	return reader__row(r, v, r->s, &folded_fields, "folded");

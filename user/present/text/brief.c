@@ -63,8 +63,8 @@ static const char *show_where(const struct row_of *r, char buf[static CELL_MAX])
 
 /* ---- the sentence */
 
-/* The site that gives most reason to worry: by verdict, then by what it holds. NULL: none has this verdict. */
-static const struct snap_site *worst(const struct snapshot *s, const char *verdict, size_t *ret_n)
+/* Of processes that run, or that have ended: the site that holds the most of those with this verdict. NULL: there is none. */
+static const struct snap_site *worst_of(const struct snapshot *s, const char *verdict, bool ended, size_t *ret_n)
 {
 	const struct snap_site *found = NULL;
 
@@ -72,7 +72,7 @@ static const struct snap_site *worst(const struct snapshot *s, const char *verdi
 	for (size_t i = 0; i < s->n_sites; i++) {
 		const struct snap_site *site = &s->sites[i];
 
-		if (!site->c.live_bytes || !site->trend.verdict || strcmp(site->trend.verdict, verdict))
+		if (s->processes[site->process].ended != ended || !site->c.live_bytes || !site->trend.verdict || strcmp(site->trend.verdict, verdict))
 			continue;
 		(*ret_n)++;
 		if (!found || site->c.live_bytes > found->c.live_bytes)
@@ -81,7 +81,7 @@ static const struct snap_site *worst(const struct snapshot *s, const char *verdi
 	return found;
 }
 
-static const struct {
+static const struct alarm {
 	const char *verdict, *begins, *other, *others;
 } alarms[] = {
 	{ "leak", "A leak", "leaks", "leak" },
@@ -89,14 +89,28 @@ static const struct {
 	{ "growing", "Growing", "grows", "grow" },
 };
 
-const struct snap_site *report__alarming_site(const struct snapshot *s)
+/*
+ * The site that gives most reason to worry: of a process that runs, by verdict, then by what it holds. NULL: none does.
+ * *ret_n: how many others of that kind have the same verdict, and itself.
+ */
+static const struct snap_site *worst(const struct snapshot *s, const struct alarm **ret, size_t *ret_n)
 {
 	const struct snap_site *found = NULL;
+
+	for (size_t ended = 0; ended < 2 && !found; ended++)
+		for (size_t i = 0; i < ARRAY_SIZE(alarms) && !found; i++) {
+			found = worst_of(s, alarms[i].verdict, ended, ret_n);
+			*ret = &alarms[i];
+		}
+	return found;
+}
+
+const struct snap_site *report__alarming_site(const struct snapshot *s)
+{
+	const struct alarm *alarm;
 	size_t n;
 
-	for (size_t i = 0; i < ARRAY_SIZE(alarms) && !found; i++)
-		found = worst(s, alarms[i].verdict, &n);
-	return found;
+	return worst(s, &alarm, &n);
 }
 
 /* The verdict may have said it already. */
@@ -118,23 +132,20 @@ static bool alarm_sentence(struct report *r)
 {
 	char share[FMT_MAX], others[FMT_MAX];
 	bool several = r->s->n_processes > 1;
+	const struct alarm *alarm;
+	size_t n;
+	const struct snap_site *site = worst(r->s, &alarm, &n);
+	_cleanup_free_ char *name = site ? name_of(r, site, r->width / 2) : NULL, *who = NULL;
 
-	for (size_t i = 0; i < ARRAY_SIZE(alarms); i++) {
-		size_t n;
-		const struct snap_site *site = worst(r->s, alarms[i].verdict, &n);
-		_cleanup_free_ char *name = site ? name_of(r, site, r->width / 2) : NULL, *who = NULL;
-
-		if (!name)
-			continue;
-		who = several ? report__owner(r, &r->s->processes[site->process], OWNER_COLS) : NULL;
-		para__item(&r->para, "%s: %s%s%s holds %s of what is live: %s", alarms[i].begins, name, who ? " in " : "", who ? who : "",
-			   fmt_share(share, site->c.live_bytes, r->s->totals.live_bytes), site->trend.why ? site->trend.why : "");
-		unreached_item(r, site);
-		if (n > 1)
-			para__item(&r->para, "%s more site%s %s", fmt_exact(others, n - 1), plural(n - 1), n == 2 ? alarms[i].other : alarms[i].others);
-		return true;
-	}
-	return false;
+	if (!name)
+		return false;
+	who = several ? report__owner(r, &r->s->processes[site->process], OWNER_COLS) : NULL;
+	para__item(&r->para, "%s: %s%s%s holds %s of what is live: %s", alarm->begins, name, who ? " in " : "", who ? who : "",
+		   fmt_share(share, site->c.live_bytes, r->s->totals.live_bytes), site->trend.why ? site->trend.why : "");
+	unreached_item(r, site);
+	if (n > 1)
+		para__item(&r->para, "%s more site%s %s", fmt_exact(others, n - 1), plural(n - 1), n == 2 ? alarm->other : alarm->others);
+	return true;
 }
 
 /* Of what is live, the bytes of sites that are known not to grow. */

@@ -16,6 +16,7 @@
 #include "present/blind.h"
 #include "present/deaths.h"
 #include "present/figures.h"
+#include "present/machine_words.h"
 #include "present/text/report_parts.h"
 #include "util/text.h"
 #include "util/util.h"
@@ -555,6 +556,35 @@ static void hidden_line(struct report *r)
 	part_line(r, "shown", r->s->n_sites, "", &shown, hidden.live_bytes + shown.live_bytes);
 }
 
+static void words_line(struct report *r, const char *label, char *words)
+{
+	if (words) {
+		para__begin(&r->para, label, LABEL_WIDTH);
+		para__item(&r->para, "%s", words);
+		para__end(&r->para);
+	}
+	free(words);
+}
+
+#define LIMITS_SHOWN 3
+
+/* "limit  /system.slice/shop.service: 412.0 MiB of 512.0 MiB (80%), 1 kill by OOM"; where rows are cgroups, they say it. */
+static void limit_lines(struct report *r)
+{
+	size_t n = snapshot__is_grouped(r->s) || r->s->machine.known ? 0 : MIN(r->s->n_cgroups, (size_t)LIMITS_SHOWN);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct snap_cgroup *c = &r->s->cgroups[i];
+		_cleanup_free_ char *words = cgroup__words(c), *path = text_shorten(c->path, r->width / 2);
+
+		if (!words || !path)
+			continue;
+		para__begin(&r->para, i ? "" : "limit", LABEL_WIDTH);
+		para__item(&r->para, "%s: %s", path, words);
+		para__end(&r->para);
+	}
+}
+
 int report__header(struct report *r)
 {
 	int err = 0;
@@ -574,11 +604,14 @@ int report__header(struct report *r)
 		report__growth_lines(r);
 	} else {
 		live_line(r);
+		words_line(r, "ended", ended__words(r->s));
 		if (!r->o->brief) {
 			report__memory_lines(r);
 			calls_line(r);
 		}
 	}
+	words_line(r, "memory", machine__words(r->s));
+	limit_lines(r);
 	stacks_line(r);
 	report__names_line(r);
 	if (!r->o->brief)

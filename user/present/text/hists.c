@@ -288,7 +288,7 @@ static int bars(struct report *r, const char *title, bool sizes)
 {
 	_cleanup_free_ const struct snap_process **v = NULL;
 	size_t told = 0, left = 0;
-	int err = processes__rank(r->s, metric__find("alloc-calls"), &v);
+	int err = processes__rank(r->s, metric__find("alloc-calls"), false, &v);
 
 	for (size_t i = 0; !err && i < r->s->n_processes; i++) {
 		_cleanup_free_ char *who = NULL;

@@ -33,12 +33,19 @@ static uint64_t weight(const struct snap_process *p, const struct metric *key)
 	return metric__of(key, &as_site);
 }
 
+struct process_order {
+	const struct metric *key;
+	bool ended_last;
+};
+
 static int by_weight(const void *pa, const void *pb, void *arg)
 {
 	const struct snap_process *a = *(const struct snap_process *const *)pa, *b = *(const struct snap_process *const *)pb;
-	const struct metric *key = arg;
-	uint64_t wa = weight(a, key), wb = weight(b, key);
+	const struct process_order *o = arg;
+	uint64_t wa = weight(a, o->key), wb = weight(b, o->key);
 
+	if (o->ended_last && a->ended != b->ended)
+		return a->ended - b->ended;
 	if (wa == wb) {
 		wa = a->c.alloc_bytes;
 		wb = b->c.alloc_bytes;
@@ -48,15 +55,16 @@ static int by_weight(const void *pa, const void *pb, void *arg)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-int processes__rank(const struct snapshot *s, const struct metric *key, const struct snap_process ***ret)
+int processes__rank(const struct snapshot *s, const struct metric *key, bool ended_last, const struct snap_process ***ret)
 {
+	struct process_order o = { key, ended_last && snapshot__has_both(s) };
 	const struct snap_process **v = calloc(s->n_processes + 1, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n_processes; i++)
 		v[i] = &s->processes[i];
-	qsort_r(v, s->n_processes, sizeof(*v), by_weight, (void *)key);
+	qsort_r(v, s->n_processes, sizeof(*v), by_weight, &o);
 	*ret = v;
 	return 0;
 }
@@ -96,7 +104,7 @@ int report__processes(struct report *r)
 	/* the age of blocks is no figure of a process */
 	if (!key)
 		key = metric__preset(r->s->known);
-	err = processes__rank(r->s, key, &v);
+	err = processes__rank(r->s, key, !r->o->sort, &v);
 	if (err)
 		return err;
 	rows = calloc(n + 1, sizeof(*rows));

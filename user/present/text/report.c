@@ -197,8 +197,8 @@ void report__site_title(struct report *r, const struct view *v, const struct ran
 	else if (!k->n)
 		report__line(r, "%s: %s%s", v->title, v->empty, recording__is_partial(&r->s->recording) ? ", of what is recorded" : "");
 	else
-		report__line(r, "%s%s%s by %s (%s site%s, %s of %s)", v->title,
-			k->older ? " older than " : "", age, words_of(words, k->by, v), fmt_of(shown, n, k->n), plural(k->n), fmt_share(share, listed, whole), weighs->unit);
+		report__line(r, "%s%s%s by %s%s (%s site%s, %s of %s)", v->title,
+			k->older ? " older than " : "", age, words_of(words, k->by, v), k->ended_last ? ", of ended processes last" : "", fmt_of(shown, n, k->n), plural(k->n), fmt_share(share, listed, whole), weighs->unit);
 }
 
 static int site_table(struct report *r, const struct view *v)

@@ -74,8 +74,8 @@ int report__tags(struct report *r);
 int report__tree(struct report *r);
 /* source_text.c */
 int report__source(struct report *r);
-/* All processes, the heaviest first; *ret is the caller's. */
-int processes__rank(const struct snapshot *s, const struct metric *key, const struct snap_process ***ret);
+/* All processes, the heaviest first; ended_last: those that have ended after all that run. *ret is the caller's. */
+int processes__rank(const struct snapshot *s, const struct metric *key, bool ended_last, const struct snap_process ***ret);
 
 /* What a view of sites looks like; what it shows, and how it is called, is in present/views.c. */
 struct site_lines {
