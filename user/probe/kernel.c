@@ -16,6 +16,7 @@
 #include "probe/features.h"
 #include "probe/kernel.h"
 #include "probe/sampler.h"
+#include "process/memcg.h"
 #include "util/parse.h"
 #include "util/util.h"
 
@@ -54,26 +55,32 @@ static uint32_t call_ring_bytes(void)
 /*
  * Blocks: five entries of 24 bytes and a word make a bucket of two cache lines;
  * three quarters full, two choices nearly always find room, and the overflow map
- * takes the rest. By default about 1% of the machine's memory.
+ * takes the rest. By default about 1% of the machine's memory; where malloctrace may take but a small part of that
+ * (its memory cgroup), about 8% of that part and what does not depend on it: the kernel would kill it for more.
  */
-int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, struct err *e)
+#define CGROUP_SHARE 8
+/* Besides the tables, while programs are loaded: 107 MiB were measured (6.18). */
+#define OWN_BYTES (128 * MiB)
+
+static int choose(const struct kernel_opts *o, const struct memcg *own, struct table_sizes *ret, struct err *e)
 {
 	const struct recording *r = &o->recording;
 	struct table_sizes s = {};
 	long n_cpus = sysconf(_SC_NPROCESSORS_CONF);
 	struct sysinfo mem;
-	uint64_t ram;
+	uint64_t ram, usual;
 
 	if (sysinfo(&mem))
 		return err_set(e, -errno, "cannot find out how much memory this machine has");
 	ram = (uint64_t)mem.totalram * mem.mem_unit;
+	usual = MIN(ram / CGROUP_SHARE, own->room_bytes) * CGROUP_SHARE;
 
 	/* what grows is no block */
-	s.max_live = recording__is_growth(r) ? 1 : r->max_live ? r->max_live : clamp(ram / 5600, 1u << 16, 1u << 22);
+	s.max_live = recording__is_growth(r) ? 1 : r->max_live ? r->max_live : clamp(usual / 5600, 1u << 16, 1u << 22);
 	/* a stack takes 2 KiB: where any process may come, about 1% of the machine's memory, too */
 	s.max_stacks = r->max_stacks ? r->max_stacks :
-		       o->adopt	     ? clamp(ram / (180 * 1024), 1u << 12, 1u << 19) :
-				       clamp(ram / (300 * 1024), 1u << 12, 1u << 16);
+		       o->adopt	     ? clamp(usual / (180 * 1024), 1u << 12, 1u << 19) :
+				       clamp(usual / (300 * 1024), 1u << 12, 1u << 16);
 	if (s.max_stacks > MAX_SITES - 1)
 		return err_set(e, -ERANGE, "--max-stacks %llu: at most %u", (unsigned long long)s.max_stacks,
 			       MAX_SITES - 1);
@@ -96,11 +103,11 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 	s.ring_bytes = o->adopt ? 4 * MiB : MiB / 4;
 	s.n_shards = pow2_at_least(clamp(n_cpus, 1, 8));
 	s.n_shared = clamp(n_cpus * 4, 16, 4096);
-	s.n_scratch = s.n_shared + clamp(ram >> 24, 64, 1024);
+	s.n_scratch = s.n_shared + clamp(usual >> 24, 64, 1024);
 	s.calls_bytes = o->calls ? call_ring_bytes() : sysconf(_SC_PAGESIZE);
 	s.n_vars = r->sample_bytes ? (s.n_sites + s.n_procs) * 2ull * s.n_shards : 1;
 	/* a large C++ program has 500,000 rows: 4 MiB; 8 bytes more for each page of code */
-	s.n_unwind_rows = clamp(ram / 8192, 1u << 18, 1u << 22);
+	s.n_unwind_rows = clamp(usual / 8192, 1u << 18, 1u << 22);
 	s.n_unwind_pages = s.n_unwind_rows / 8;
 	s.n_ages = recording__has_budget(r) ? s.n_sites + s.n_procs : 1;
 	s.n_links = r->free_stacks ? MAX(pow2_at_least(s.max_stacks * 4), 64) : 1;
@@ -120,6 +127,11 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 		  s.n_ages * sizeof(struct mt_ages) + s.n_moves * sizeof(struct mt_moves) +
 		  (uint64_t)s.n_links * sizeof(struct mt_link) +
 		  (s.n_parts + s.n_nodes + s.n_map_calls) * 16ull + s.n_mapped * sizeof(struct mt_mapped);
+	if (s.bytes + OWN_BYTES > own->room_bytes)
+		return err_set(e, -ERANGE,
+			       "tables for %llu blocks and %llu stacks take %llu MiB, and malloctrace itself up to %llu MiB, more than the %llu MiB that it may still take (%s/%s): lower --max-live or --max-stacks, or start it in another cgroup",
+			       (unsigned long long)s.max_live, (unsigned long long)s.max_stacks, (unsigned long long)(s.bytes / MiB), OWN_BYTES / MiB,
+			       (unsigned long long)(own->room_bytes / MiB), own->dir, own->limit_file);
 	if ((uint64_t)s.n_groups * MT_GROUP > UINT32_MAX || s.bytes > ram / 2)
 		return err_set(e, -ERANGE,
 			       "tables for %llu blocks and %llu stacks take %llu MiB, more than half of this machine's memory: lower --max-live or --max-stacks",
@@ -127,6 +139,17 @@ int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, st
 			       (unsigned long long)(s.bytes / MiB));
 	*ret = s;
 	return 0;
+}
+
+int table_sizes__choose(const struct kernel_opts *o, struct table_sizes *ret, struct err *e)
+{
+	struct memcg own;
+	int err;
+
+	memcg__of(getpid(), &own);
+	err = choose(o, &own, ret, e);
+	memcg__done(&own);
+	return err;
 }
 
 static int size_maps(struct malloctrace_bpf *skel, const struct table_sizes *s, const struct kernel_opts *o)
