@@ -82,10 +82,30 @@ static void put_frames(json_t *rows, json_t *frames)
 	}
 }
 
+/* In a profile of more than ten thousand sites, these have no key that is 0. */
+static void put_zeros(json_t *root)
+{
+	static const char *const others[] = { "cross_frees", "at_peak_bytes", "min_size", "max_size", "oldest_ns", "first_ns", "last_ns", "older_blocks", "older_bytes" };
+	json_t *site, *total, *totals = json_object_get(root, "totals");
+	const char *key;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "sites"), i, site) {
+		json_object_foreach(totals, key, total)
+			if (!json_object_get(site, key))
+				json_object_set_new(site, key, json_is_integer(total) ? json_integer(0) : json_null());
+		for (size_t k = 0; k < sizeof(others) / sizeof(*others); k++)
+			if (!json_object_get(site, others[k]))
+				json_object_set_new(site, others[k], json_integer(0));
+	}
+}
+
 json_t *with_frames(json_t *root)
 {
 	json_t *frames = json_object_get(root, "frames");
 
+	if (json_array_size(json_object_get(root, "sites")) > 10000)
+		put_zeros(root);
 	put_frames(json_object_get(root, "sites"), frames);
 	put_frames(json_object_get(root, "free_sites"), frames);
 	return root;

@@ -63,15 +63,6 @@ static size_t add_ledgers(struct test *t, const char *dir, struct led_sum *v, si
 	return n;
 }
 
-static json_t *load(struct test *t, const char *path)
-{
-	json_error_t e;
-	json_t *root = with_frames(json_load_file(path, JSON_REJECT_DUPLICATES, &e));
-
-	must(t, root != NULL, "%s: line %d: %s", path, e.line, e.text);
-	return root;
-}
-
 /* Twenty-one programs that are over soon are a row of the file, exactly what they were together; one that goes on is another. */
 TEST_ALONE(all_that_ended_are_one_row)
 {
@@ -94,7 +85,7 @@ TEST_ALONE(all_that_ended_are_one_row)
 	child__kill(t, &m.c, SIGINT);
 	child__wait(t, &m.c);
 	fx__quit(t, &before);
-	root = load(t, path);
+	root = load_json(t, path);
 	json_array_foreach(jget(root, "processes"), i, p) {
 		ended += !json_is_true(jget(p, "ended")) ? 0 : json_is_null(jget(p, "members")) ? 1 : ju64(t, p, "members");
 		if (strcmp(jstr(p, "exe"), fixture("group")))

@@ -121,7 +121,7 @@ Test(html, profile_is_the_json_file)
 	check_profile(sample__asked(), false);
 	check_profile(sample__big(1000), false);
 	check_profile(sample__big(1001), true);
-	check_profile(sample__big(20000), true);
+	check_profile(sample__big(10000), true);
 }
 
 /* Of many long timelines every n-th point, and the last, is enough for a page. */

@@ -81,6 +81,30 @@ Test(json_read, a_machine_comes_back)
 	snapshot__free(again);
 }
 
+/* Of very many sites, what is empty is not written, and is the same when it is read. */
+Test(json_read, many_sites_have_no_empty_keys)
+{
+	struct snapshot *few = sample__big(10000), *many = sample__big(10001), *again = written__read_back(many);
+	_cleanup_free_ char *verbose = NULL, *terse = NULL;
+	size_t len, terse_len;
+
+	verbose = written__as(few, "json", NULL, &len);
+	terse = written__as(many, "json", NULL, &terse_len);
+	cr_expect(strstr(verbose, "\"realloc_calls\": 0,"));
+	cr_expect(strstr(strstr(verbose, "\"sites\": ["), "\"unknown_frees\": 0"));
+	cr_expect_null(strstr(strstr(terse, "\"sites\": ["), "\"unknown_frees\""));
+	cr_expect_null(strstr(strstr(terse, "\"sites\": ["), ":null"));
+	cr_expect(strstr(strstr(terse, "\"sites\": ["), "\"live_bytes\":"), "what is not empty is there");
+	cr_expect(strstr(terse, "\"unknown_frees\": 0"), "and in the totals all is");
+	cr_expect_lt(terse_len, len / 3 * 2, "%zu instead of %zu bytes", terse_len, len);
+	written__check_same(many, again, "folded", "many sites");
+	written__check_same(many, again, "text", "many sites");
+	written__check_same(many, again, "json", "many sites");
+	snapshot__free(few);
+	snapshot__free(many);
+	snapshot__free(again);
+}
+
 /* Profiles that earlier versions wrote: the same figures, in the present form. */
 Test(json_read, files_of_before)
 {

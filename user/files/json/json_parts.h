@@ -19,6 +19,8 @@ struct frame_numbers {
 };
 
 int frame_numbers__init(struct frame_numbers *f, const struct snapshot *s);	/* -ENOMEM */
+/* Before any stack: frames that most sites have get the shortest numbers. -ENOMEM */
+int frame_numbers__by_use(struct frame_numbers *f);
 void frame_numbers__done(struct frame_numbers *f);
 
 /* "process" and "pid" */

@@ -91,6 +91,8 @@ void json__object_of(struct json *j, const char *key, const struct fields *field
 void json__array_of(struct json *j, const char *key, int indent, const struct fields *fields,
 		    const void *rows, size_t n, size_t size, unsigned int known)
 {
+	if (j->terse && !n)
+		return;
 	json__array(j, key);
 	for (size_t i = 0; i < n; i++) {
 		if (indent)

@@ -85,6 +85,47 @@ static uint32_t first_of(struct frame_numbers *f, uint32_t place)
 	return f->first[place] - 1;
 }
 
+struct use {
+	uint32_t place, n;
+};
+
+/* Of those that are used alike, the order is that of the code, not of arrival. */
+static int by_use(const void *pa, const void *pb, void *arg)
+{
+	const struct use *a = pa, *b = pb;
+	const struct snapshot *s = arg;
+	const struct place *x = &s->places[a->place], *y = &s->places[b->place];
+	const char *mx, *my;
+	int d;
+
+	if (a->n != b->n)
+		return a->n < b->n ? 1 : -1;
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	mx = place__frame(s, x, 0).module;
+	my = place__frame(s, y, 0).module;
+	d = strcmp(mx ? mx : "", my ? my : "");
+	return d ? d : a->place < b->place ? -1 : 1;
+}
+
+int frame_numbers__by_use(struct frame_numbers *f)
+{
+	const struct snapshot *s = f->s;
+	_cleanup_free_ struct use *v = calloc(s->n_places + 1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_places; i++)
+		v[i].place = (uint32_t)i;
+	for (size_t i = 0; i < s->n_sites; i++)
+		for (uint32_t k = 0; k < s->sites[i].n_stack; k++)
+			v[s->sites[i].stack[k]].n++;
+	qsort_r(v, s->n_places, sizeof(*v), by_use, (void *)s);
+	for (size_t i = 0; i < s->n_places && v[i].n; i++)
+		first_of(f, v[i].place);
+	return 0;
+}
+
 void json__frames(struct json *j, const struct frame_numbers *f)
 {
 	json__line(j, 2);

@@ -83,15 +83,23 @@ static void break_line(struct json *j)
 
 static void begin(struct json *j, const char *key)
 {
+	bool tight = j->in_page || j->terse;
+
 	if (j->comma)
-		fputs(j->newline || j->in_page ? "," : ", ", j->out);
+		fputs(j->newline || tight ? "," : ", ", j->out);
 	if (j->newline)
 		break_line(j);
 	if (key) {
 		put_string(j, key);
-		fputs(j->in_page ? ":" : ": ", j->out);
+		fputs(tight ? ":" : ": ", j->out);
 	}
 	j->comma = true;
+}
+
+/* In an array each value has its place. */
+static bool leaves_out(const struct json *j, const char *key, bool empty)
+{
+	return j->terse && key && empty;
 }
 
 static void open_with(struct json *j, const char *key, char c)
@@ -134,6 +142,8 @@ void json__u64(struct json *j, const char *key, uint64_t n)
 	char digits[20];
 	size_t at = sizeof(digits);
 
+	if (leaves_out(j, key, !n))
+		return;
 	/* half of a profile: a fifth of what printf takes */
 	do
 		digits[--at] = (char)('0' + n % 10);
@@ -144,6 +154,8 @@ void json__u64(struct json *j, const char *key, uint64_t n)
 
 void json__i64(struct json *j, const char *key, int64_t n)
 {
+	if (leaves_out(j, key, !n))
+		return;
 	begin(j, key);
 	fprintf(j->out, "%" PRId64, n);
 }
@@ -175,12 +187,16 @@ void json__double(struct json *j, const char *key, double d)
 
 void json__bool(struct json *j, const char *key, bool b)
 {
+	if (leaves_out(j, key, !b))
+		return;
 	begin(j, key);
 	fputs(b ? "true" : "false", j->out);
 }
 
 void json__null(struct json *j, const char *key)
 {
+	if (leaves_out(j, key, true))
+		return;
 	begin(j, key);
 	fputs("null", j->out);
 }

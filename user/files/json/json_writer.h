@@ -16,6 +16,7 @@ struct json {
 	bool newline;	/* the next value begins a line */
 	int indent;	/* of such a line, in spaces */
 	bool in_page;	/* inside an HTML script element: nothing in it ends that, and no blanks */
+	bool terse;	/* no blanks, and no key whose value is null, false or a whole 0 */
 };
 
 void json__object(struct json *j, const char *key);
