@@ -291,7 +291,7 @@ static double error_of(const struct budget_run *r, const char *site, const char 
 	size_t i;
 
 	json_array_foreach(sites, i, row)
-		if (!strcmp(jstr(row, "stack[0].function"), site))
+		if (!strcmp(jstr(row, "stack[0].function"), site) && jnum(row, "process") == jnum(r->process, "id"))
 			sum += pow(json_number_value(json_object_get(json_object_get(row, "standard_error"), counter)), 2);
 	return sqrt(sum);
 }
@@ -406,6 +406,55 @@ TEST_AS(budget_minute_courses, .limit_s = 3600, .alone = true)
 		for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
 			for (size_t k = 0; k < families[i].n; k++)
 				want_course(t, &families[i].v[k], pcts[p], long_seconds() / 2);
+}
+
+/*
+ * Processes that are looked at by turns: what is said of each is true within its error. The one that has nothing to do with them
+ * costs them nothing, and is drawn now and then.
+ */
+static void want_turns(struct test *t, const struct course *const *c, size_t n, const char *pct, uint64_t seconds)
+{
+	const char *const all[] = { "--json", "-v", "-f", "--overhead", pct };
+	struct spawn s = { .argv = { lt_bin } };
+	size_t n_args = 1;
+	struct fx f[4];
+	struct mt m;
+	json_t *root;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		s.argv[n_args++] = all[i];
+	for (size_t i = 0; i < n; i++) {
+		fx__start(t, &f[i], "budget_courses", c[i]->args[0], c[i]->args[1], c[i]->args[2], NULL);
+		s.argv[n_args++] = "-p";
+		s.argv[n_args++] = number_arg((uint64_t)f[i].c.pid);
+	}
+	mt__start_v(t, &m, &s);
+	mt__wait_attached(t, &m);
+	for (size_t i = 0; i < n; i++)
+		fx__go(t, &f[i]);
+	let_pass(t, f[0].c.pid, seconds, false);
+	for (size_t i = 0; i < n; i++)
+		fx__go(t, &f[i]);
+	root = mt__stop_json(t, &m, SIGINT, 0);
+	want_lossless(t, root);
+	for (size_t i = 0; i < n; i++) {
+		struct budget_run r = { .led = f[i].led, .root = root, .process = process_of(t, root, f[i].c.pid, 0) };
+
+		for (size_t k = 0; k < sizeof(c[i]->sites) / sizeof(*c[i]->sites) && c[i]->sites[k]; k++)
+			want_site(t, &r, c[i], 0, c[i]->sites[k]);
+		fx__quit(t, &f[i]);
+	}
+	json_decref(root);
+}
+
+TEST_ALONE(budget_turns)
+{
+	want_turns(t, (const struct course *const[]){ &steady[2], &clusters[0], &steady[1] }, 3, "5", 8);
+}
+
+TEST_ALONE(budget_turns_of_threads)
+{
+	want_turns(t, (const struct course *const[]){ &phases[1], &steady[0] }, 2, "5", 8);
 }
 
 TEST_ALONE(budget_usage)

@@ -298,8 +298,6 @@ Test(opts, refusals_say_what_and_why)
 		{ "-a -- ls", "-a and -- CMD cannot be combined" },
 		{ "--comm x -- ls", "--comm and -- CMD cannot be combined" },
 		{ "-p 1 --comm x", "-p 1 and --comm x cannot be combined: a process is named by its number or by its name" },
-		{ "-a --overhead 5", "--overhead 5 and -a cannot be combined: a budget can be kept only for targets of -p or -- CMD" },
-		{ "-p 1 -f --overhead 5", "--overhead 5 and -f cannot be combined: a budget can be kept only for targets of -p or -- CMD" },
 		{ "-p 1 --mmap --mode count", "--mmap and --mode count cannot be combined: that mode does not see what is given back" },
 		{ "-p 1 --mmap --mode growth", "--mmap and --mode growth cannot be combined: that mode records mappings already" },
 		{ "-p 1 --sample 1M --mmap", "--mmap and --sample 1M cannot be combined: mappings are given back in parts, which cannot be weighed" },

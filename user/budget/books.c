@@ -45,10 +45,15 @@ struct reading budget__book(struct budget *b, bool in_window)
 {
 	struct reading r = { .t_ns = now_ns(), .spent_ns = meter__spent(b->meter).ns };
 
+	if (b->by_turns)
+		turns__meet(b);
 	for (size_t i = 0; i < b->n_accounts; i++) {
 		struct account *a = &b->accounts[i];
 
-		book_cpu(a, cpu_clock__ns(a->clock), in_window);
+		if (b->by_turns)
+			turns__book(a, b, in_window, a == b->looked ? cpu_clock__ns(a->fine) : 0, r.t_ns - b->booked_ns);
+		else
+			book_cpu(a, cpu_clock__ns(a->clock), in_window);
 		r.cpu_ns += a->cpu_ns;
 	}
 	if (!in_window)
@@ -64,8 +69,13 @@ void budget__book_shut(struct budget *b)
 	struct reading r = { .t_ns = b->shut_at_ns, .spent_ns = b->shut_spent.ns };
 
 	for (size_t i = 0; i < b->n_accounts; i++) {
-		book_cpu(&b->accounts[i], b->accounts[i].shut_cpu_ns, true);
-		r.cpu_ns += b->accounts[i].cpu_ns;
+		struct account *a = &b->accounts[i];
+
+		if (b->by_turns)
+			turns__book(a, b, true, a->shut_cpu_ns, r.t_ns > b->booked_ns ? r.t_ns - b->booked_ns : 0);
+		else
+			book_cpu(a, a->shut_cpu_ns, true);
+		r.cpu_ns += a->cpu_ns;
 	}
 	b->booked_spent_ns = r.spent_ns;
 	b->booked_ns = r.t_ns;
@@ -240,6 +250,7 @@ static void report_threads(struct budget *b, const struct cut *cut, size_t i, co
 
 	a->calls.n = 0;
 	for (size_t k = 0; k < cut->n_threads; k++) {
+		struct cpu_clock *clock = b->by_turns ? a->fine : a->clock;
 		const struct cut_thread *row = &cut->threads[k];
 		struct thread_account *t = is_of(row, b->o.tracees->v.v[i]) ? thread_of(a, row->tid) : NULL;
 		struct thread_calls *calls;
@@ -249,7 +260,7 @@ static void report_threads(struct budget *b, const struct cut *cut, size_t i, co
 		if (!t)
 			continue;
 		if (t->clocked && row->probe_hits > t->hits &&
-		    cpu_clock__thread_ns(a->clock, (pid_t)row->tid, &cpu_ns) && cpu_ns > t->cpu_ns &&
+		    cpu_clock__thread_ns(clock, (pid_t)row->tid, &cpu_ns) && cpu_ns > t->cpu_ns &&
 		    (calls = vec_push(&a->calls))) {
 			struct part one = { MIN(cpu_ns - t->cpu_ns, all.cpu_ns), row->probe_hits - t->hits };
 			struct look_seen seen = look_of(b, s, all, one, &error);
@@ -257,7 +268,7 @@ static void report_threads(struct budget *b, const struct cut *cut, size_t i, co
 			*calls = (struct thread_calls){ row->tid, { look__rate(&seen, &doubt), doubt + error, seen } };
 		}
 		t->hits = row->probe_hits;
-		t->clocked = cpu_clock__watch(a->clock, (pid_t)row->tid);
+		t->clocked = cpu_clock__watch(clock, (pid_t)row->tid);
 	}
 }
 
@@ -266,8 +277,8 @@ void budget__begin_stretch(struct budget *b)
 	for (size_t i = 0; i < b->n_accounts; i++) {
 		struct account *a = &b->accounts[i];
 
-		for (size_t k = 0; k < a->threads.n; k++)
-			cpu_clock__thread_ns(a->clock, (pid_t)a->threads.v[k].tid, &a->threads.v[k].cpu_ns);
+		for (size_t k = 0; k < a->threads.n && (!b->by_turns || a == b->looked); k++)
+			cpu_clock__thread_ns(b->by_turns ? a->fine : a->clock, (pid_t)a->threads.v[k].tid, &a->threads.v[k].cpu_ns);
 	}
 }
 
@@ -288,7 +299,7 @@ static double times_dearer(const struct account *a)
 
 static void learn_look(struct budget *b, struct account *a, const struct stretch *s, struct part all, double gap_ns)
 {
-	double times = s->clock_ns > 0 ? b->after_ns / s->clock_ns : 0;
+	double after_ns = b->by_turns ? a->since_ns : b->after_ns, times = s->clock_ns > 0 ? after_ns / s->clock_ns : 0;
 
 	/* a gap is reported in parts */
 	a->gap_reported_ns += gap_ns;
@@ -372,24 +383,44 @@ static void go_by_clock(const struct stretch *s, double cost_ns, double runs, st
 	seen->rest_ns = seen->rest_ns > 0 ? MAX(s->planned_ns - passed_ns, 0) * runs : 0;
 }
 
+/* By turns: another one was looked at. */
+static void report_unseen(struct budget *b, size_t i, const struct stretch *s)
+{
+	const struct tracee *p = b->o.tracees->v.v[i];
+	struct account *a = &b->accounts[i];
+	struct times t = { .unseen = a->gap_ns, .broke = b->pace.broke_ns };
+
+	a->gaps_cpu_ns += a->gap_ns;
+	a->gaps_clock_ns += b->gap_clock_ns + s->clock_ns;
+	a->since_ns += b->gap_clock_ns + s->clock_ns;
+	a->gap_reported_ns += a->gap_ns;
+	b->unseen_cpu_ns += a->gap_ns;
+	a->gap_ns = 0;
+	estimate__time(b->estimate, p->lives.v[p->lives.n - 1]->proc, &t);
+}
+
 static void report_account(struct budget *b, const struct cut *cut, size_t i, struct stretch s, double gap_part)
 {
 	const struct tracee *p = b->o.tracees->v.v[i];
 	struct account *a = &b->accounts[i];
 	uint64_t hits = hits_of(cut, p);
 	struct part all = { a->window_ns, hits - a->hits };
-	struct times t = { .speaks = s.planned_ns > 0 ? b->speaks_ns : 0, .broke = b->pace.broke_ns };
+	struct times t = { .seen = true, .speaks = s.planned_ns > 0 ? b->speaks_ns : 0, .broke = b->pace.broke_ns };
 	struct look_seen seen;
 	double dearer, error, doubt;
 	bool sleeps;
 
 	/* probes on their way in or out took their part of the gap */
-	t.unseen = a->gap_ns * gap_part;
+	t.unseen = b->by_turns ? MAX(a->gap_ns - b->gap_spent_ns, 0) : a->gap_ns * gap_part;
 	t.busy = s.clock_ns > 0 ? all.cpu_ns / s.clock_ns : 0;
 	a->gaps_cpu_ns += t.unseen;
 	a->gaps_clock_ns += b->gap_clock_ns;
+	a->since_ns += b->gap_clock_ns;
+	b->seen_cpu_ns += all.cpu_ns;
+	b->unseen_cpu_ns += t.unseen;
 	sleeps = is_sleeper(a, &s, all.cpu_ns);
 	learn_look(b, a, &s, all, t.unseen);
+	a->since_ns = 0;
 	dearer = sleeps ? 1 : times_dearer(a);
 	s.hit_ns *= dearer;
 	seen = look_of(b, &s, all, all, &error);
@@ -436,7 +467,10 @@ void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns,
 	learn_length(b, &s, cpu_ns, now.ns - b->stretch_spent.ns);
 	gap_part = gap_cpu_ns > 0 ? MAX(1 - b->gap_spent_ns / gap_cpu_ns, 0) : 0;
 	for (size_t i = 0; i < b->n_accounts; i++)
-		report_account(b, cut, i, s, gap_part);
+		if (!b->by_turns || &b->accounts[i] == b->looked)
+			report_account(b, cut, i, s, gap_part);
+		else
+			report_unseen(b, i, &s);
 	b->gap_spent_ns = b->gap_clock_ns = 0;
 	if (until_ns > b->stretch_ns) {
 		if (estimate__stretch(b->estimate, b->stretch_ns, until_ns, cut) && !b->short_of_memory) {

@@ -69,6 +69,7 @@ void budget__free(struct budget *b)
 	vec_done(&b->closing);
 	for (size_t i = 0; b->accounts && i < b->n_accounts; i++) {
 		cpu_clock__close(b->accounts[i].clock);
+		cpu_clock__close(b->accounts[i].fine);
 		vec_done(&b->accounts[i].threads);
 		vec_done(&b->accounts[i].calls);
 	}
@@ -118,6 +119,8 @@ double budget__observed_share(const struct budget *b)
 
 	if (!b->partial || until <= b->began_ns)
 		return 1;
+	if (b->by_turns)
+		return b->seen_cpu_ns > 0 ? MIN(b->seen_cpu_ns / (b->seen_cpu_ns + b->unseen_cpu_ns), 0.9999) : 0.0001;
 	return MIN((double)b->observed_ns / (until - b->began_ns), 0.9999);
 }
 

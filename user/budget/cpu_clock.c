@@ -90,7 +90,7 @@ static void open_events(struct cpu_clock *c, pid_t pid)
 		closedir(dir);
 }
 
-struct cpu_clock *cpu_clock__open(pid_t pid)
+struct cpu_clock *cpu_clock__open(pid_t pid, bool fine)
 {
 	struct cpu_clock *c = calloc(1, sizeof(*c));
 	pthread_mutexattr_t attr;
@@ -102,7 +102,8 @@ struct cpu_clock *cpu_clock__open(pid_t pid)
 	pthread_mutex_init(&c->lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 	c->has_clock = !clock_getcpuclockid(pid, &c->clock);
-	open_events(c, pid);
+	if (fine)
+		open_events(c, pid);
 	return c;
 }
 

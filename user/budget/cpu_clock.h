@@ -9,7 +9,8 @@
 
 struct cpu_clock;
 
-struct cpu_clock *cpu_clock__open(pid_t pid);	/* NULL without memory */
+/* NULL without memory. Not fine: it lags by up to a tick, and costs next to nothing. */
+struct cpu_clock *cpu_clock__open(pid_t pid, bool fine);
 void cpu_clock__close(struct cpu_clock *c);	/* takes NULL */
 /* Never runs back; of a process that has ended, the last figure stays. From any thread. */
 uint64_t cpu_clock__ns(struct cpu_clock *c);

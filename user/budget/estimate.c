@@ -30,6 +30,7 @@ struct proc_state {
 	/* of all sites: they come and go together, so their errors do not add up as if by chance */
 	struct site_looks sum;
 	struct times at_hand;
+	double gap_ns;		/* CPU time of its own since it was last seen */
 	double weight;		/* of the look at hand, 0: it is none */
 	uint64_t peak_bytes, peak_ns;
 };
@@ -84,6 +85,7 @@ void estimate__time(struct estimate *es, uint32_t proc, const struct times *t)
 		return;
 	p = &es->procs[proc];
 	p->at_hand = *t;
+	p->gap_ns += t->unseen;
 	p->looks.unseen_ns += t->unseen;
 	p->looks.broke_ns = t->broke;
 	p->weight = looks__take(&p->looks, t->speaks, t->busy, t->call.seen.own_ns);
@@ -154,7 +156,7 @@ static void report_site(struct estimate *es, const struct stretch *at, struct si
 		all->doubt[k] += doubt[k];
 		all->more[k] += more[k];
 	}
-	site_looks__gap(&s->looks, p->at_hand.unseen);
+	site_looks__gap(&s->looks, p->gap_ns);
 	site_looks__note(&s->looks, &call.seen, more[CALLS], more[BYTES]);
 	if (p->weight > 0) {
 		site_looks__add(&s->looks, p->weight, rate, doubt);
@@ -171,6 +173,9 @@ int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, con
 	for (size_t i = 0; i < cut->n_sites && !err; i++) {
 		struct site_state *s = state_of(es, &cut->sites[i]);
 
+		/* by turns: another process was looked at */
+		if (s && !es->procs[s->proc].at_hand.seen)
+			continue;
 		if (s)
 			report_site(es, &at, s, &cut->sites[i]);
 		else if (is_known(es, &cut->sites[i]))
@@ -179,7 +184,10 @@ int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, con
 	for (uint32_t proc = 0; proc < es->n_procs && !err; proc++) {
 		struct proc_state *p = &es->procs[proc];
 
-		site_looks__gap(&p->sum, p->at_hand.unseen);
+		if (!p->at_hand.seen)
+			continue;
+		site_looks__gap(&p->sum, p->gap_ns);
+		p->gap_ns = 0;
 		site_looks__note(&p->sum, &p->at_hand.call.seen, at.procs[proc].more[CALLS],
 				 at.procs[proc].more[BYTES]);
 		if (p->weight > 0)

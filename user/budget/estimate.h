@@ -27,6 +27,7 @@ struct thread_calls {
 
 /* Of a process, since the last call, in ns. */
 struct times {
+	bool seen;		/* it had probes in the stretch; by turns, most have not */
 	double unseen;		/* CPU time that was its own, in a gap */
 	double speaks;		/* how much time the stretch at hand speaks for; 0: it is no look */
 	double broke;		/* and how much looks were to speak for that could not be made, since the trace began */

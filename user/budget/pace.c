@@ -53,8 +53,8 @@ void pace__init(struct pace *p, double share, double start_rate, uint64_t seed)
 	p->tail_ns = (uint64_t)(2e6 * MIN(start_rate, 4.0));
 }
 
-/* 0 <= x < 1; xorshift */
-static double uniform(struct pace *p)
+/* xorshift */
+double pace__uniform(struct pace *p)
 {
 	p->random ^= p->random << 13;
 	p->random ^= p->random >> 7;
@@ -190,7 +190,7 @@ double pace__mean_gap_ns(const struct pace *p)
 
 uint64_t pace__gap_ns(struct pace *p, double mean_ns)
 {
-	return (uint64_t)(mean_ns * -log(1 - uniform(p)));
+	return (uint64_t)(mean_ns * -log(1 - pace__uniform(p)));
 }
 
 double pace__make_up_ns(const struct pace *p)
@@ -200,7 +200,7 @@ double pace__make_up_ns(const struct pace *p)
 
 uint64_t pace__look_ns(struct pace *p)
 {
-	return (uint64_t)(p->look_ns * (0.5 + uniform(p)));
+	return (uint64_t)(p->look_ns * (0.5 + pace__uniform(p)));
 }
 
 void pace__learn_look(struct pace *p, double dear, double cost_ns)
@@ -236,5 +236,5 @@ double pace__may_begin(struct pace *p, double mean_gap_ns, uint64_t quantum_ns)
 	 * as if all were dear
 	 */
 	chance = rich * dear + (1 - dear) * pow(rich, STEEP);
-	return uniform(p) < chance ? chance : 0;
+	return pace__uniform(p) < chance ? chance : 0;
 }

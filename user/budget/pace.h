@@ -39,6 +39,7 @@ struct pace {
 	uint64_t random;
 };
 
+double pace__uniform(struct pace *p);	/* 0 <= x < 1, at random */
 void pace__init(struct pace *p, double share, double start_rate, uint64_t seed);
 /* Readings come in order of time, several a second; two within 2 ms are one. */
 void pace__note(struct pace *p, struct reading r);

@@ -127,8 +127,9 @@ void survival__in_table(struct survival *s, uint64_t born_ns, uint64_t size)
 	double t = (double)born_ns - s->origin_ns;
 	size_t n = sorted__count(c, s->cohort, s->n, c->from_ns <= t);
 
-	if (n)
-		add_weight(&s->cohort[n - 1].left, (struct weight){ 1, size });
+	/* births go by ticks: one of the first stretch may seem to have been before it */
+	if (s->n)
+		add_weight(&s->cohort[n ? n - 1 : 0].left, (struct weight){ 1, size });
 }
 
 /* Of two neighbours, the one has more blocks in the table than were born in it, as the other misses. */

@@ -57,8 +57,10 @@ static bool freeze(struct budget *b)
 	kernel__pause(b->o.kernel, true);
 	b->shut_at_ns = now_ns();
 	b->shut_spent = meter__spent(b->meter);
-	for (size_t i = 0; i < b->n_accounts; i++)
+	for (size_t i = 0; i < b->n_accounts && !b->by_turns; i++)
 		b->accounts[i].shut_cpu_ns = cpu_clock__ns(b->accounts[i].clock);
+	if (b->looked)
+		b->looked->shut_cpu_ns = cpu_clock__ns(b->looked->fine);
 	return true;
 }
 
@@ -113,8 +115,11 @@ static struct attachment **attachments(const struct budget *b)
 {
 	struct attachment **v = calloc(b->o.tracees->v.n + 1, sizeof(*v));
 
-	for (size_t i = 0; v && i < b->o.tracees->v.n; i++)
-		v[i] = b->o.tracees->v.v[i]->ended ? NULL : b->o.tracees->v.v[i]->attachment;
+	for (size_t i = 0; v && i < b->o.tracees->v.n; i++) {
+		bool has_turn = !b->by_turns || (b->looked && i == (size_t)(b->looked - b->accounts));
+
+		v[i] = !has_turn || b->o.tracees->v.v[i]->ended ? NULL : b->o.tracees->v.v[i]->attachment;
+	}
 	return v;
 }
 
@@ -139,6 +144,10 @@ static void keep_closing(struct budget *b, struct closing *c)
 static uint64_t set_limit(struct budget *b)
 {
 	uint64_t limit_ns = MIN(pace__limit(&b->pace), b->quantum_end_ns);
+
+	/* nor more than may be taken of the one that is looked at */
+	if (b->looked)
+		limit_ns = MIN(limit_ns, b->opening_spent_ns + (uint64_t)MAX(b->looked->purse_ns, 0));
 
 	meter__set_limit(b->meter, limit_ns);
 	b->limit_ns = limit_ns;
@@ -205,6 +214,8 @@ static void after_window(struct budget *b)
 	pace__learn(&b->pace, 0, spent_ns - limit_ns);
 	if (b->looking)
 		pace__learn_cost(&b->pace, spent_ns - b->opening_spent_ns);
+	if (b->looked)
+		turns__end_look(b, spent_ns - b->opening_spent_ns);
 	b->looking = false;
 	b->speaks_ns = 0;
 	__atomic_store_n(&b->state, SHUT, __ATOMIC_RELEASE);
@@ -237,14 +248,20 @@ static void unfreeze(struct budget *b)
 		b->speaks_ns = 0;
 }
 
+/* Of those that have probes. */
+static uint64_t cpu_at(const struct budget *b, struct reading r)
+{
+	return b->looked ? b->looked->fine_ns : r.cpu_ns;
+}
+
 static void window_opens(struct budget *b, struct reading r, uint64_t quantum_ns)
 {
 	b->quantum_end_ns = quantum_ns < UINT64_MAX - r.spent_ns ? r.spent_ns + quantum_ns : UINT64_MAX;
 	b->opened_spent_ns = r.spent_ns;
-	b->opened_cpu_ns = r.cpu_ns;
+	b->opened_cpu_ns = cpu_at(b, r);
 	b->opened_ns = r.t_ns;
 	b->links = take_links(b, false);
-	b->looking = b->partial;
+	b->looking = b->partial && (!b->looked || b->looked->met);
 	b->look_ns = pace__look_ns(&b->pace);
 	unfreeze(b);
 	arm(b, b->looking ? MIN(b->look_ns, TICK_NS) : FIRST_TICK_NS);
@@ -279,11 +296,14 @@ static void put_in(struct budget *b)
 	uint64_t hot_ns = 0;
 	struct reading r;
 
+	b->opening_spent_ns = before.spent_ns;
 	if (!v || attachments__unpark(v, b->o.tracees->v.n, &hot_ns, &e)) {
 		say("the probes could not be attached again: %s", err_msg(&e));
 		some = take_links(b, true);
 		closing__start(some);
 		keep_closing(b, some);
+		if (b->looked)
+			turns__end_look(b, 0);
 		arm(b, SECOND_NS);
 		return;
 	}
@@ -292,7 +312,6 @@ static void put_in(struct budget *b)
 	pace__learn(&b->pace, r.spent_ns - before.spent_ns, 0);
 	/* a target that was held up is where it was held up most: one that came too slowly is no sample */
 	b->speaks_ns = hot_ns < AT_ONCE_NS ? b->speaks_ns + r.t_ns - before.t_ns : 0;
-	b->opening_spent_ns = before.spent_ns;
 	/* as long as it is to be, if there is any money */
 	window_opens(b, r, UINT64_MAX);
 }
@@ -321,7 +340,7 @@ static void open_window(struct budget *b)
  */
 static uint64_t look_rest_ns(const struct budget *b, struct reading r)
 {
-	double passed_ns = budget__passed_ns(b, r.t_ns - b->opened_ns, r.cpu_ns - b->opened_cpu_ns,
+	double passed_ns = budget__passed_ns(b, r.t_ns - b->opened_ns, cpu_at(b, r) - b->opened_cpu_ns,
 					     r.spent_ns - b->opened_spent_ns);
 
 	return passed_ns + MIN(LOOK_REST_NS, b->look_ns / 4) < b->look_ns ? b->look_ns - (uint64_t)passed_ns : 0;
@@ -358,6 +377,11 @@ static void tick(struct budget *b)
 		tick_look(b, r);
 		return;
 	}
+	if (b->looked && lasted_ns > TURNS_FIRST_NS) {
+		if (end_window(b))
+			after_window(b);
+		return;
+	}
 	if (spent_ns <= earned_ns)
 		b->quantum_end_ns = r.spent_ns + MAX(b->quantum_ns, (uint64_t)(pace__earns(&b->pace) / 4));
 	set_limit_and_mark(b, r.spent_ns);
@@ -392,6 +416,14 @@ static void on_timer(void *arg)
 	if (!b->quantum_ns)
 		b->quantum_ns = pace__quantum_ns(&b->pace);
 	chance = pace__may_begin(&b->pace, b->mean_gap_ns, b->quantum_ns);
+	if (chance > 0 && b->by_turns) {
+		double turn;
+
+		b->looked = turns__draw(b, &turn);
+		chance = b->looked ? chance * turn : 0;
+		if (b->looked)
+			turns__begin_look(b, b->looked);
+	}
 	if (chance > 0) {
 		b->speaks_ns = b->mean_gap_ns / chance;
 		open_window(b);
@@ -451,12 +483,20 @@ static uint64_t cpu_of_all(struct budget *b)
 
 static int open_accounts(struct budget *b)
 {
+	b->by_turns = b->o.tracees->scout;
+	if (b->by_turns) {
+		b->account_room = b->o.kernel->sizes.n_procs;
+		b->accounts = calloc(b->account_room, sizeof(*b->accounts));
+		if (b->accounts)
+			turns__meet(b);
+		return b->accounts ? 0 : -ENOMEM;
+	}
 	b->n_accounts = b->o.tracees->v.n;
 	b->accounts = calloc(b->n_accounts + 1, sizeof(*b->accounts));
 	if (!b->accounts)
 		return -ENOMEM;
 	for (size_t i = 0; i < b->n_accounts; i++) {
-		b->accounts[i].clock = cpu_clock__open(b->o.tracees->v.v[i]->process.pid);
+		b->accounts[i].clock = cpu_clock__open(b->o.tracees->v.v[i]->process.pid, true);
 		if (!b->accounts[i].clock)
 			return -ENOMEM;
 	}
@@ -497,7 +537,15 @@ int budget__begin(struct budget *b, struct loop *l)
 	b->gap_clock_ns = b->gap_spent_ns = 0;
 	b->began_ns = r.t_ns;
 	b->quantum_ns = pace__quantum_ns(&b->pace);
-	window_opens(b, r, MAX(b->quantum_ns, (uint64_t)pace__earns(&b->pace)));
+	if (!b->by_turns) {
+		window_opens(b, r, MAX(b->quantum_ns, (uint64_t)pace__earns(&b->pace)));
+		return 0;
+	}
+	b->partial = true;
+	b->shut_at_ns = b->stretch_ns = b->waited_ns = r.t_ns;
+	b->stretch_spent = meter__spent(b->meter);
+	kernel__pause(b->o.kernel, true);
+	wait_for_look(b);
 	return 0;
 }
 

@@ -28,6 +28,15 @@ struct thread_account {		/* as of the stretch's begin */
 
 struct account {		/* of one tracee */
 	struct cpu_clock *clock;
+	/* by turns (turns.c) */
+	struct cpu_clock *fine;	/* while it is looked at: by threads; the other one is that of the process then, and lags by a tick */
+	uint64_t fine_ns;	/* when that was last booked */
+	double unbooked_ns;	/* of the other one: what is not booked yet */
+	double purse_ns;	/* what looks at it may spend now */
+	double cpus;		/* CPU time per time, in the last second */
+	double since_ns;	/* how long it was not looked at */
+	uint64_t met_ns;	/* when it came */
+	bool met;		/* it has had its first turn, which is no look */
 	bool booked;
 	uint64_t cpu_ns;	/* when it was last booked */
 	uint64_t shut_cpu_ns;	/* when the last window ended */
@@ -58,8 +67,11 @@ struct budget {
 	struct closing *links;	/* of the window that is open, or shutting */
 	struct vec(struct closing *) closing;
 	uint64_t longest_out_ns;	/* that the kernel took to take the probes out */
-	struct account *accounts;	/* one for each tracee; their number does not change */
-	size_t n_accounts;
+	struct account *accounts;	/* one for each tracee, in their order; but for turns their number does not change */
+	size_t n_accounts, account_room;
+	bool by_turns;		/* each look is at one process */
+	struct account *looked;	/* by turns: at whom; NULL: at nobody */
+	double seen_cpu_ns, unseen_cpu_ns;	/* by turns: of all processes */
 	enum state state;
 	bool over;
 	bool short_of_memory;	/* which was reported */
@@ -90,6 +102,21 @@ struct budget {
 	uint64_t waited_ns;	/* when the last window ended, or the wait was last found long */
 	uint64_t start_spent_ns;	/* by the child that was measured */
 };
+
+/*
+ * A process's first turn is no look: it lasts until its money is spent, or so long. So what comes in bursts has been met once, and
+ * the error of what looks miss of it is known to be large.
+ */
+#define TURNS_FIRST_NS (300 * MS_NS)
+/* turns.c: accounts for those that have come. */
+void turns__meet(struct budget *b);
+/* Whose turn it is, by chance; NULL: nobody's. *ret_chance: that it had. */
+struct account *turns__draw(struct budget *b, double *ret_chance);
+void turns__begin_look(struct budget *b, struct account *a);	/* its clocks, by thread */
+void turns__end_look(struct budget *b, uint64_t spent_ns);
+/* CPU time since it was last booked. in_window: of the one that is looked at, by this reading of its clock. */
+void turns__book(struct account *a, const struct budget *b, bool in_window, uint64_t fine_ns, double lasted_ns);
+double turns__share(const struct budget *b);	/* of a process's CPU time that may be taken */
 
 /* The CPU time of all targets, booked to the window or the gap that this moment is in. */
 struct reading budget__book(struct budget *b, bool in_window);

@@ -619,6 +619,8 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->host = snapshot__strdup(s, info->host);
 	s->recording = *r;
 	s->observed_share = info->observed_share;
+	s->n_selected = info->n_selected;
+	s->n_watched = info->n_watched;
 	s->estimated = r->sample_bytes || info->observed_share < 1;
 	s->known = counters__known(r, info->observed_share);
 	s->duration_ns = info->duration_ns;

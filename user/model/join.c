@@ -88,6 +88,8 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	/* of two moments, or two machines, no one figure is */
 	to->machine = (struct snap_machine){ .known = to->machine.known && s->machine.known };
 	to->n_cgroups = 0;
+	to->n_selected += s->n_selected;
+	to->n_watched += s->n_watched;
 	to->observed_share = MIN(to->observed_share, s->observed_share);
 	to->estimated |= s->estimated;
 	to->known &= s->known;

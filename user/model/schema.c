@@ -260,6 +260,8 @@ static const struct field recording_fields_rows[] = {
 	WHOLE_OF("sample_bytes", FIELD_U64, recording.sample_bytes),
 	WHOLE_OF("estimated", FIELD_BOOL, estimated),
 	WHOLE_OF("observed_share", FIELD_DOUBLE, observed_share),
+	WHOLE_OF("selected_processes", FIELD_U64, n_selected, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("watched_processes", FIELD_U64, n_watched, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("by", FIELD_STR, by),
 	WHOLE_OF("mmap", FIELD_BOOL, recording.mmap, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("min_size", FIELD_U64, recording.min_size, .line = 2),

@@ -380,6 +380,8 @@ struct snapshot {
 	const char *by;		/* --by: what rows are kept apart by */
 	struct recording recording;	/* free_stacks: free_sites and frees hold */
 	double observed_share;	/* of the time; below 1 with --overhead */
+	/* --overhead by turns: processes that were selected when it was taken, and that were ever watched; 0: all were watched all the time */
+	uint64_t n_selected, n_watched;
 	bool estimated;		/* by samples, or from part of the time: figures are scaled */
 	unsigned int known;	/* enum counter_bit: the others are 0 and mean nothing */
 	uint64_t duration_ns;

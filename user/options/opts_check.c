@@ -196,10 +196,6 @@ static const struct {
 	{ "all", NULL, "follow", NULL, "-a selects every process, children too" },
 	{ "pid", NULL, "comm", NULL, "a process is named by its number or by its name" },
 	{ "pid", NULL, "cgroup", NULL, "a process is named by its number or by its cgroup" },
-	{ "overhead", NULL, "all", NULL, "a budget can be kept only for targets of -p or -- CMD" },
-	{ "overhead", NULL, "comm", NULL, "a budget can be kept only for targets of -p or -- CMD" },
-	{ "overhead", NULL, "cgroup", NULL, "a budget can be kept only for targets of -p or -- CMD" },
-	{ "overhead", NULL, "follow", NULL, "a budget can be kept only for targets of -p or -- CMD" },
 };
 
 /* An order has several names (present/rank.c). */

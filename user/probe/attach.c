@@ -326,6 +326,11 @@ static int attach_steps(struct attachment *a, const struct alloc_funcs *funcs,
 	return 0;
 }
 
+void attachment__park(struct attachment *a)
+{
+	a->parked = true;
+}
+
 int attachment__add(struct attachment *a, const struct alloc_funcs *funcs, const struct plan *const *plans, size_t n,
 		    struct err *e)
 {

@@ -50,6 +50,8 @@ void attachment__remove(struct attachment *a, const struct object *obj, bool at_
 int attachment__add_entry(struct attachment *a, const struct object *exe, uint64_t offset, struct err *e);
 /* One that does nothing but be there, also where no code is: see cover.h. */
 int attachment__add_mark(struct attachment *a, const struct object *obj, uint64_t offset, struct err *e);
+/* Before anything is added: no point is probed until attachments__unpark(). */
+void attachment__park(struct attachment *a);
 /* Places that the user named. They stay while the others are parked. */
 int attachment__add_spots(struct attachment *a, const struct object *obj, const struct spot_points *points,
 			  struct err *e);

@@ -25,6 +25,7 @@ struct stat_fields {
 	char state;
 	pid_t ppid;
 	uint64_t flags, utime, stime, start_ticks;
+	uint64_t rss_pages;	/* as of a moment ago */
 };
 
 #define PF_EXITING 0x00000004
@@ -33,7 +34,7 @@ struct stat_fields {
 static int read_stat(pid_t pid, struct stat_fields *ret)
 {
 	_cleanup_free_ char *text = NULL;
-	unsigned long long flags, utime, stime, start;
+	unsigned long long flags, utime, stime, start, rss;
 	char *p, state;
 	int ppid, err = read_proc(pid, "stat", &text);
 
@@ -41,10 +42,10 @@ static int read_stat(pid_t pid, struct stat_fields *ret)
 		return err;
 	p = strrchr(text, ')');
 	if (!p || sscanf(p + 1,
-			 " %c %d %*d %*d %*d %*d %llu %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
-			 &state, &ppid, &flags, &utime, &stime, &start) != 6)
+			 " %c %d %*d %*d %*d %*d %llu %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu %*u %llu",
+			 &state, &ppid, &flags, &utime, &stime, &start, &rss) != 7)
 		return -EINVAL;
-	*ret = (struct stat_fields){ state, ppid, flags, utime, stime, start };
+	*ret = (struct stat_fields){ state, ppid, flags, utime, stime, start, rss };
 	return 0;
 }
 
@@ -419,6 +420,19 @@ uint64_t process__cpu_ns(pid_t pid)
 	if (read_stat(pid, &s))
 		return 0;
 	return (s.utime + s.stime) * (SECOND_NS / sysconf(_SC_CLK_TCK));
+}
+
+int process__pulse(pid_t pid, struct process_pulse *ret)
+{
+	struct stat_fields s;
+	int err = read_stat(pid, &s);
+
+	if (err)
+		return err;
+	if (has_ended(&s) || s.flags & PF_KTHREAD)
+		return -ESRCH;
+	*ret = (struct process_pulse){ s.ppid, s.start_ticks, age_of(&s), (s.utime + s.stime) * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK)), s.rss_pages * (uint64_t)sysconf(_SC_PAGESIZE) };
+	return 0;
 }
 
 void process__thread_comm(pid_t pid, pid_t tid, char buf[static 32])

@@ -53,6 +53,13 @@ int process__cgroups(pid_t pid, char **ret);
 uint64_t process__rss_bytes(pid_t pid);
 uint64_t process__most_rss_bytes(pid_t pid);	/* of the memory that it has now: since its exec, or fork */
 uint64_t process__cpu_ns(pid_t pid);
+/* What a look at it in passing shows, from one small file. */
+struct process_pulse {
+	pid_t ppid;
+	uint64_t start_ticks, age_ns, cpu_ns;
+	uint64_t rss_bytes;	/* as the kernel had it some milliseconds ago */
+};
+int process__pulse(pid_t pid, struct process_pulse *ret);	/* -ESRCH: it has ended, or is a thread of the kernel */
 /* Clean, into buf; "" if there is no such thread. */
 void process__thread_comm(pid_t pid, pid_t tid, char buf[static 32]);
 

@@ -7,6 +7,7 @@
 #include "model/triggers.h"
 #include "trace/session.h"
 #include "trace/session_parts.h"
+#include "tracee/scout.h"
 #include "tracee/tracee_pause.h"
 #include "tracee/tracee_standing.h"
 #include "util/exit_status.h"
@@ -156,11 +157,13 @@ static void raise_limit(void)
 static int load(struct session *s, struct err *e)
 {
 	const struct opts *o = s->opts;
+	bool by_turns = recording__has_budget(&o->recording) && s->selection.adopt;
 	struct kernel_opts k = {
 		.recording = o->recording,
-		.adopt = s->selection.adopt,
-		.by_comm = s->selection.adopt == MT_ADOPT_ALL && o->comms.n,
-		.by_cgroup = s->selection.adopt == MT_ADOPT_ALL && o->cgroups.n,
+		/* with a budget each process that is watched has its own */
+		.adopt = by_turns ? MT_ADOPT_NONE : s->selection.adopt,
+		.by_comm = !by_turns && s->selection.adopt == MT_ADOPT_ALL && o->comms.n,
+		.by_cgroup = !by_turns && s->selection.adopt == MT_ADOPT_ALL && o->cgroups.n,
 		.n_procs = s->selection.adopt ? MT_MAX_PROCS : 0,
 		.spots = s->tracees.spots.n > 0,
 		.calls = o->events,
@@ -189,7 +192,7 @@ static int load(struct session *s, struct err *e)
 	s->tracees.unwind = s->unwind;
 	if (s->selection.adopt) {
 		raise_limit();
-		err = tracees__share(&s->tracees, &s->selection, e);
+		err = by_turns ? tracees__scout(&s->tracees, &s->selection, e) : tracees__share(&s->tracees, &s->selection, e);
 		if (err)
 			return err;
 	}

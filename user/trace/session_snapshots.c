@@ -13,6 +13,7 @@
 #include "trace/limits.h"
 #include "trace/session_parts.h"
 #include "tracee/tracee_pause.h"
+#include "tracee/scout.h"
 #include "tracee/tracee_standing.h"
 #include "util/log.h"
 
@@ -90,10 +91,14 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 	const struct opts *o = s->opts;
 	struct recording recording = o->recording;
 
+	struct scouted scouted = s->tracees.scout ? scout__sums(&s->tracees) : (struct scouted){};
+
 	recording.size = tracees__size(&s->tracees);
 	return (struct snapshot_info){
 		.recording = recording,
 		.observed_share = s->budget ? budget__observed_share(s->budget) : 1,
+		.n_selected = scouted.selected,
+		.n_watched = scouted.ever,
 		.probe_ns_estimate = s->budget ? budget__spent_ns(s->budget) : 0,
 		.version = VERSION,
 		.kernel = s->uname.release,

@@ -10,6 +10,7 @@
 #include "probe/code.h"
 #include "process/translator.h"
 #include "tracee/machine.h"
+#include "tracee/scout.h"
 #include "tracee/tracee_parts.h"
 #include "tracee/tracee_shared.h"
 #include "util/log.h"
@@ -73,6 +74,7 @@ static void known_file_free(struct known_file *k)
 void tracees__done(struct tracees *t)
 {
 	machine__free(t->machine);
+	scout__free(t->scout);
 	for (size_t i = 0; i < t->v.n; i++)
 		tracee_free(t->v.v[i]);
 	vec_done(&t->v);
@@ -423,39 +425,43 @@ bool tracee__is_unsettled(const struct tracees *t, const struct tracee *p)
 	return l->proc && kernel__code_seq(t->kernel, l->proc) != l->code_seq;
 }
 
+int tracee__begin(struct tracees *t, struct tracee *p, bool parked, struct err *e)
+{
+	uint32_t proc;
+	int err = kernel__add_process(t->kernel, p->process.pid, &proc, e);
+
+	if (!err)
+		err = tracee__set_proc(t, p, proc, e);
+	/* the kernel knows whose a probe is by the memory of the first thread */
+	if (!err && !tracees__are_shared(t) && p->process.is_headless)
+		err = err_set(e, -EINVAL,
+			      "the first thread of '%s' (%d) has ended, and it cannot be probed alone: malloctrace -f -p %d can",
+			      p->process.comm, (int)p->process.pid, (int)p->process.pid);
+	/* a program of our own has its entry point probed for itself alone */
+	if (!err && (!tracees__are_shared(t) || p->own))
+		err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);
+	if (!err && parked)
+		attachment__park(p->attachment);
+	if (!err && !tracees__are_shared(t) && t->want.recording.mode == MT_MODE_GROWTH)
+		err = faults__open(t->kernel, p->process.pid, &p->faults, e);
+	p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
+	/* before its exec a program of our own is a copy of malloctrace, which is not of interest */
+	if (p->own)
+		return err;
+	/* what tracees__add saw is known to the space, but has no tables yet */
+	if (!err)
+		err = tracee__update_unwind(t, p, e);
+	if (!err)
+		err = t->probing->probe_first(t, p, e);
+	return err ? err : tracee__tell_model(t, p, p->process.age_ns, e);
+}
+
 int tracees__attach_all(struct tracees *t, struct err *e)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < t->v.n && !err; i++) {
-		struct tracee *p = t->v.v[i];
-		uint32_t proc;
-
-		err = kernel__add_process(t->kernel, p->process.pid, &proc, e);
-		if (!err)
-			err = tracee__set_proc(t, p, proc, e);
-		/* the kernel knows whose a probe is by the memory of the first thread */
-		if (!err && !tracees__are_shared(t) && p->process.is_headless)
-			err = err_set(e, -EINVAL,
-				      "the first thread of '%s' (%d) has ended, and it cannot be probed alone: malloctrace -f -p %d can",
-				      p->process.comm, (int)p->process.pid, (int)p->process.pid);
-		/* a program of our own has its entry point probed for itself alone */
-		if (!err && (!tracees__are_shared(t) || p->own))
-			err = attachment__new(t->kernel, p->process.pid, &p->attachment, e);
-		if (!err && !tracees__are_shared(t) && t->want.recording.mode == MT_MODE_GROWTH)
-			err = faults__open(t->kernel, p->process.pid, &p->faults, e);
-		p->cpu_at_attach_ns = process__cpu_ns(p->process.pid);
-		/* before its exec a program of our own is a copy of malloctrace, which is not of interest */
-		if (p->own)
-			continue;
-		/* what tracees__add saw is known to the space, but has no tables yet */
-		if (!err)
-			err = tracee__update_unwind(t, p, e);
-		if (!err)
-			err = t->probing->probe_first(t, p, e);
-		if (!err)
-			err = tracee__tell_model(t, p, p->process.age_ns, e);
-	}
+	for (size_t i = 0; i < t->v.n && !err; i++)
+		err = tracee__begin(t, t->v.v[i], t->scout, e);
 	t->begun = true;
 	return err;
 }

@@ -126,6 +126,7 @@ struct tracee {
 	struct object_list extras[N_EXTRAS];	/* whose extra points are probed for this tracee alone */
 	size_t n_allocators;
 	uint64_t cpu_at_attach_ns, cpu_ns;
+	double attention;	/* --overhead by turns: how much it deserves to be looked at (scout.h) */
 	char unwind_why[160];	/* how its stacks are walked */
 	bool own;		/* -- CMD */
 	bool held;		/* it stands still while its probes are set */
@@ -165,6 +166,7 @@ struct tracees {
 	size_t check_turn;	/* whose probes are checked next */
 	bool reported_full;		/* that no more files can be opened */
 	const struct probing *probing;
+	struct scout *scout;	/* owned; --overhead where processes come and go; else NULL */
 	struct machine *machine;	/* shared probes: processes that come and go; else NULL */
 	struct attachment *shared_probes;	/* NULL where each tracee has its own, and once they are out */
 	struct leaving *leaving;	/* probes on their way out; NULL: none */

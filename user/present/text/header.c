@@ -185,7 +185,7 @@ static void traced_line(struct report *r)
 static void estimated_line(struct report *r)
 {
 	const struct snapshot *s = r->s;
-	char a[FMT_MAX];
+	char a[FMT_MAX], b[FMT_MAX];
 
 	if (!s->estimated)
 		return;
@@ -193,8 +193,11 @@ static void estimated_line(struct report *r)
 	if (s->recording.sample_bytes)
 		para__item(&r->para, "estimated: one sample per %s on average", fmt_bytes(a, s->recording.sample_bytes));
 	if (s->observed_share < 1)
-		para__item(&r->para, "%s%s of the time observed", s->recording.sample_bytes ? "" : "estimated: ",
-			   fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE));
+		para__item(&r->para, "%s%s of the %s observed", s->recording.sample_bytes ? "" : "estimated: ",
+			   fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE), s->n_selected ? "CPU time" : "time");
+	if (s->n_selected)
+		para__item(&r->para, "%s process%s watched by turns, of %s that run: those that grew or ran; of others nothing is known but RSS",
+			   fmt_exact(a, s->n_watched), s->n_watched == 1 ? " was" : "es were", fmt_exact(b, s->n_selected));
 	para__item(&r->para, "± is one standard error");
 	para__end(&r->para);
 }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0 */
+/*
+ * --overhead where processes come and go (-a, --comm, --cgroup, -f): which of them get probes of their
+ * own, for the budget to look at by turns. All that are selected are read in /proc once a second, which takes a few
+ * microseconds each; those that grow, run or hold much are watched, and the budget looks at them the more often the more they
+ * do (tracee.attention).
+ */
+#ifndef MT_SCOUT_H
+#define MT_SCOUT_H
+
+#include "tracee/selection.h"
+#include "tracee/tracee.h"
+
+struct scout;
+
+/* Of tracees whose probes are not shared. Before probing->attach(); selection outlives it. */
+int tracees__scout(struct tracees *t, const struct selection *selection, struct err *e);
+void scout__free(struct scout *s);	/* takes NULL */
+
+struct scouted {		/* at this moment */
+	size_t selected;	/* processes that run */
+	size_t watched;		/* of these */
+	size_t ever;		/* were watched */
+};
+struct scouted scout__sums(const struct tracees *t);
+
+/* ---- plain arithmetic, for the tests */
+
+struct scout_reading {		/* of a process */
+	uint64_t t_ns;
+	uint64_t cpu_ns, rss_bytes;
+};
+
+struct scout_pulse {		/* what is known of it */
+	struct scout_reading last;
+	double cpus;		/* CPU time per time, lately */
+	double grows_per_s;	/* bytes, lately; never below 0 */
+};
+void scout_pulse__read(struct scout_pulse *p, const struct scout_reading *r);
+/* How much it deserves to be looked at: 0 for one that rests, about 1 for one that grows by a MiB a second, or that has a CPU for itself. */
+double scout_pulse__attention(const struct scout_pulse *p, uint64_t ram_bytes);
+
+#endif
