@@ -90,7 +90,6 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 {
 	const struct opts *o = s->opts;
 	struct recording recording = o->recording;
-
 	struct scouted scouted = s->tracees.scout ? scout__sums(&s->tracees) : (struct scouted){};
 
 	recording.size = tracees__size(&s->tracees);
