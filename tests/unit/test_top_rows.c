@@ -9,6 +9,8 @@
 #include "present/verdicts.h"
 #include "top_screen.h"
 
+#define MIB (1024 * 1024ull)
+
 TestSuite(top_rows, .fini = end);
 
 /* The bytes that a row's first column says: "31.0 MiB"; the sample's are whole KiB or bytes. */
@@ -227,4 +229,47 @@ Test(top_rows, of_cgroups_are_titled_so)
 		t = NULL;
 		snapshot__free(s);
 	}
+}
+
+/* -a: what grows is first, what has ended last, whatever it held; another order that is chosen is that of all. */
+Test(top_rows, of_a_machine)
+{
+	struct snapshot *s = sample__machine(), *grouped = snapshot__group(s, &grouping_programs);
+	struct snap_process *rows = (struct snap_process *)grouped->processes;
+	struct top_opts o = { .suffix = ".json", .suffixes = ".json", .interval_ns = MADE_SECOND };
+	const char *order[] = { "stress", "redis-server", "nginx" };
+
+	for (size_t i = 0; i < grouped->n_processes; i++)
+		if (rows[i].ended && rows[i].c.live_bytes > MIB)
+			rows[i].c.live_bytes = 900 * MIB;
+	t = top__new(&o);
+	grid__resize(&g, 24, 120);
+	top__update(t, grouped);
+	top__draw(t, &g);
+	says("memory 16.0 GiB, 1.5 GiB available, 410.0 MiB free, swap 1.0 GiB of 2.0 GiB used, pressure 12.50%");
+	says("20 processes, 5 running");
+	key('4');
+	says("by GROWTH/s");
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		cr_expect_str_eq(t->rows.v[i].of.process->comm, order[i]);
+	for (size_t i = ARRAY_SIZE(order); i < t->rows.n; i++)
+		cr_expect(t->rows.v[i].of.process->ended);
+	cr_expect_eq(t->rows.v[3].of.process->c.live_bytes, 900 * MIB);
+	/* the column before growth, by hand */
+	while (strcmp(top__view(t)->live.columns[t->at[t->view].sort].name, "live"))
+		key('S');
+	cr_expect_eq(t->rows.v[0].of.process->c.live_bytes, 900 * MIB);
+
+	says("p procs");
+	cr_expect_eq(top__key(t, 'p'), TOP_GROUP);
+	key(' ');
+	cr_expect_eq(top__key(t, 'p'), TOP_NONE, "frozen");
+	top__free(t);
+	snapshot__free(s);
+
+	t = made__top(SAMPLE_SINGLE);
+	top__draw(t, &g);
+	cr_expect_eq(top__key(t, 'p'), TOP_NONE);
+	top__draw(t, &g);
+	says("There is one process.");
 }

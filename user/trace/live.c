@@ -19,6 +19,7 @@
 #include "present/top/top.h"
 #include "trace/live_said.h"
 #include "trace/live_start.h"
+#include "trace/limits.h"
 #include "trace/session_parts.h"
 #include "util/exit_status.h"
 #include "util/log.h"
@@ -28,6 +29,7 @@
 #define INTERVAL_NS SECOND_NS
 #define FIRST_NS (SECOND_NS / 4)	/* the second snapshot: rates are there soon */
 #define BUSY_NS (SECOND_NS * 3 / 10)	/* lookups that take longer are shown */
+#define LIMITS_SHOWN 64	/* cgroups that a screen may have room for */
 #define MISSING_NS (5 * SECOND_NS)	/* between two looks for names that are missing, at all sites */
 
 struct held {
@@ -37,6 +39,7 @@ struct held {
 struct live {
 	struct session *s;
 	struct top *top;
+	const struct grouping *by, *other;	/* what a row is, and what it is after the key that switches */
 	struct grid grid;
 	struct names *names;
 	int timer_fd;
@@ -168,7 +171,6 @@ static void tell_runtimes(struct live *l, const struct snapshot *s)
 
 static void update(struct live *l)
 {
-	const struct grouping *by = grouping__find(l->s->opts->by);
 	struct snapshot *base = session__take_or_skip(l->s, l->s->opts->recording.older_ns > 0), *shown = base;
 	struct held *h;
 
@@ -176,8 +178,13 @@ static void update(struct live *l)
 		session__fail(l->s);
 	if (!base)
 		return;
-	if (by->group_of || by->threads)
-		shown = snapshot__group(base, by);
+	if (grouping__changes(l->by))
+		shown = snapshot__group(base, l->by);
+	/* those that may be on the screen */
+	if (shown && !strcmp(l->by->name, "cgroup") && limits__of_cgroups(shown, base, LIMITS_SHOWN)) {
+		snapshot__free(shown);
+		shown = NULL;
+	}
 	h = vec_push(&l->held);
 	if (!shown || !h) {
 		if (shown != base)
@@ -188,6 +195,25 @@ static void update(struct live *l)
 	*h = (struct held){ shown, base };
 	top__update(l->top, shown);
 	tell_runtimes(l, base);
+}
+
+/* By program and by process; what --by asked for is one of the two. */
+static void choose_rows(struct live *l)
+{
+	const struct opts *o = l->s->opts;
+
+	l->by = !o->by && o->all ? &grouping_programs : grouping__find(o->by);
+	l->other = l->by->group_of ? (o->all ? &grouping_crowd : grouping__find("process")) : &grouping_programs;
+}
+
+static void switch_rows(struct live *l)
+{
+	const struct grouping *by = l->by;
+
+	l->by = l->other;
+	l->other = by;
+	update(l);
+	say("A row is %s.", !l->by->group_of ? "a process" : !strcmp(l->by->name, "comm") ? "a program" : l->by->is_all ? "everything" : "a cgroup");
 }
 
 /* ---- the heap */
@@ -220,9 +246,7 @@ static void look_at_heap(struct live *l, const struct heap_wish *wish)
 /* A row of several processes has no memory of its own: all of them are looked at. */
 static uint32_t heap_process(const struct live *l)
 {
-	const struct grouping *by = grouping__find(l->s->opts->by);
-
-	return by->group_of ? 0 : top__heap_process(l->top);
+	return l->by->group_of ? 0 : top__heap_process(l->top);
 }
 
 /* Nobody asked: now and then, as far as that costs little. */
@@ -310,6 +334,9 @@ static void act(struct live *l, enum top_action action)
 	case TOP_BASELINE:
 		session__set_baseline(l->s);
 		update(l);
+		break;
+	case TOP_GROUP:
+		switch_rows(l);
 		break;
 	case TOP_SOURCE:
 		read_source(l);
@@ -541,6 +568,7 @@ int live__open(struct session *s, struct err *e)
 	if (!s->live)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->live->s = s;
+	choose_rows(s->live);
 	s->live->timer_fd = s->live->said.fd = -1;
 	return open_screen(s->live, e);
 }

@@ -40,6 +40,7 @@ enum top_action {
 	TOP_WRITE,		/* a snapshot, now, to top__path() */
 	TOP_INTERVAL,		/* another one: top__interval_ns() */
 	TOP_BASELINE,		/* Δ is to count from now on */
+	TOP_GROUP,		/* rows of programs become those of processes, or the other way round: an update with them is due */
 	TOP_SOURCE,		/* the text of top__source_of(): to be given by top__give_source() */
 	TOP_HEAP_LOOK,		/* at the heap of top__heap_process(), now */
 	TOP_HEAP_SEARCH,	/* the same, and for blocks that no pointer reaches, and what holds the others */

@@ -112,7 +112,9 @@ bool view_column__holds(const struct top *t, const struct view *v, const struct 
 	if (!strcmp(c->name, "older"))
 		return heaps__know_older(t->shown);
 	if (!strcmp(c->name, "members"))
-		return snapshot__is_grouped(t->shown);
+		return snapshot__is_grouped(t->shown) || t->shown->machine.known;
+	if (!strcmp(c->name, "limit") || !strcmp(c->name, "of-limit") || !strcmp(c->name, "kills"))
+		return t->shown->n_cgroups && snapshot__is_grouped(t->shown);
 	return true;
 }
 

@@ -77,6 +77,8 @@ static void prompt_keys(const struct top *t, struct grid *g, int row)
 /* In a table of the heap Enter chooses one of several processes, and has nothing to do where there is one. */
 static bool does_nothing(const struct top *t, const struct top_key_row *k)
 {
+	if (k->key == 'p' && t->pane == PANE_TABLE)
+		return !top__has_several(t);
 	return k->key == TOP_KEY_ENTER && t->pane == PANE_TABLE && top__is_heap(top__view(t)) && (t->scope || !t->shown || t->shown->n_processes < 2);
 }
 

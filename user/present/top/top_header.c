@@ -17,6 +17,7 @@
 #include "present/blind.h"
 #include "present/deaths.h"
 #include "present/figures.h"
+#include "present/machine_words.h"
 #include "present/top/top_parts.h"
 #include "util/text.h"
 
@@ -52,8 +53,8 @@ static void sum_up(const struct top *t, struct sums *r)
 
 		if (t->scope && p->id != t->scope)
 			continue;
-		r->n++;
-		r->n_running += !p->ended;
+		r->n += process__n(s, p);
+		r->n_running += process__n(s, p) - process__n_ended(s, p);
 		r->c.alloc_calls += p->c.alloc_calls;
 		r->c.alloc_bytes += p->c.alloc_bytes;
 		r->c.free_calls += p->c.free_calls;
@@ -532,6 +533,20 @@ static void tabs_line(struct top *t, struct grid *g, int row)
 	}
 }
 
+/* "memory 23.5 GiB, 22.9 GiB available, …   ended 112, held 12.3 MiB when they did: cc1 9.1 MiB" */
+static void machine_line(const struct top *t, struct grid *g, int row)
+{
+	const struct snap_machine *m = &t->shown->machine;
+	bool tight = m->some_pct >= 1 || m->available_bytes < m->total_bytes / 10;
+	_cleanup_free_ char *memory = machine__words(t->shown), *ended = ended__words(t->shown);
+	int col = 0;
+
+	put(g, row, &col, 6, STYLE_LABEL, "memory");
+	col += 1 + grid__put(g, row, col + 1, g->cols - col - 1, tight ? STYLE_WARN : STYLE_PLAIN, memory ? memory : "");
+	if (ended && col + 3 + (int)strlen("ended 112, held 12.3 MiB when they did") <= g->cols)
+		grid__putf(g, row, col + 3, g->cols - col - 3, STYLE_DIM, "ended %s", ended);
+}
+
 int top__draw_header(struct top *t, struct grid *g)
 {
 	struct sums s;
@@ -541,6 +556,8 @@ int top__draw_header(struct top *t, struct grid *g)
 	title_line(t, g, 0);
 	memory_line(t, g, 1, &s);
 	calls_line(t, g, 2, &s);
+	if (t->shown->machine.known && !t->scope)
+		machine_line(t, g, row++);
 	if (t->shown->losses_total)
 		loss_line(t, g, row++);
 	if (blind__n(t->shown))

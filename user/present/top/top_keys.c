@@ -435,6 +435,23 @@ static enum top_action key_quit(struct top *t, int key)
 	return TOP_QUIT;
 }
 
+static enum top_action key_programs(struct top *t, int key)
+{
+	if (!top__has_several(t)) {
+		top__say(t, "There is one process.");
+		return TOP_NONE;
+	}
+	if (t->frozen) {
+		top__say(t, "The screen is frozen: space goes on, then p.");
+		return TOP_NONE;
+	}
+	/* the row that was looked into is no more */
+	t->scope = 0;
+	for (size_t i = 0; i < t->n_views; i++)
+		t->at[i].touched = false;
+	return TOP_GROUP;
+}
+
 static enum top_action key_repaint(struct top *t, int key)
 {
 	return TOP_REPAINT;
@@ -463,6 +480,7 @@ const struct top_key_row top_keys[] = {
 	{ '9', '0', NULL, NULL, NULL, ALL, key_view },
 	{ 'g', 0, "g", "group", "a row for each site, then function, file, module: their stacks added up; Enter: its stacks. Of the heap: "
 	  "sizes, types, arenas, resident memory, what holds it", TABLE, key_group },
+	{ 'p', 0, "p", "procs", "of several processes: a row for each, or one for those of a program (--by comm), and what has ended apart", TABLE, key_programs },
 	{ 'H', 0, "H", NULL, "the heap as it is, with what is older than the trace: sizes, types, free memory; again: as g", ALL, key_heap },
 	{ 'h', 0, "h", "look", "look at the heap now: its memory is read from outside", TABLE | STACK | OF_HEAP, top__look_at_heap },
 	{ 'u', 0, "u", "unreached", "search the heap for blocks that no pointer reaches, now; with -p and -- CMD again by itself, with at most 2% of a CPU; "

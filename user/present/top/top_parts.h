@@ -195,6 +195,7 @@ int top__remember(const struct top *t, struct seen_table *to);	/* figures of all
 uint64_t top__process_row_id(const struct snap_process *p);
 /* The site that a row id belongs to; NULL: it is not in this snapshot. */
 const struct snap_site *top__find_site(const struct top *t, uint64_t id, size_t *ret_index);
+bool top__has_several(const struct top *t);	/* processes, in whatever rows */
 const struct snap_process *top__scope_process(const struct top *t);	/* NULL: all, or one that is gone */
 
 /* The id of a row that is known by a text and a number; kind: another one for each kind of row. */
@@ -235,7 +236,7 @@ void top__want_frees(struct top *t, const struct snap_site *s);
 /* Lines below a stack: the first would be at row; those from `from` up to `end` are drawn. How many there are. */
 int top__draw_free_lines(const struct top *t, struct grid *g, int row, int from, int end, const struct snap_site *s);
 
-/* ---- lists: cursor and scrolling, for every list */
+/* ---- top_list.c: cursor and scrolling, for every list */
 void list__move(struct top_place *p, size_t n, size_t page, int key);
 void list__fit(struct top_place *p, size_t n, size_t page);	/* the cursor is in sight */
 

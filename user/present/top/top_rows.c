@@ -100,6 +100,15 @@ const struct snap_process *top__scope_process(const struct top *t)
 	return NULL;
 }
 
+bool top__has_several(const struct top *t)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; t->shown && i < t->shown->n_processes; i++)
+		n += process__n(t->shown, &t->shown->processes[i]);
+	return n > 1;
+}
+
 bool top__in_scope(const struct top *t, const struct snap_site *s)
 {
 	return !t->scope || t->shown->processes[s->process].id == t->scope;
@@ -406,6 +415,7 @@ struct order {
 	const struct view *v;
 	const struct column *by;
 	bool reverse, text;
+	bool ended_last;	/* what processes held that have ended is history */
 };
 
 /* A name as it is shown: what has no value to be compared. */
@@ -420,8 +430,10 @@ static int by_order(const void *pa, const void *pb, void *arg)
 {
 	const struct top_row *a = pa, *b = pb;
 	const struct order *o = arg;
-	int d = 0;
+	int d = o->ended_last ? a->of.process->ended - b->of.process->ended : 0;
 
+	if (d)
+		return d;
 	if (o->text) {
 		d = strcmp(a->text ? a->text : "", b->text ? b->text : "");
 	} else if (isnan(a->sort) || isnan(b->sort)) {
@@ -440,6 +452,10 @@ static int by_order(const void *pa, const void *pb, void *arg)
 		d = ca->live_bytes < cb->live_bytes ? 1 : ca->live_bytes > cb->live_bytes ? -1 : 0;
 		if (!d)
 			d = ca->alloc_bytes < cb->alloc_bytes ? 1 : ca->alloc_bytes > cb->alloc_bytes ? -1 : 0;
+	} else if (!d && o->v->rows == ROWS_PROCESSES) {
+		uint64_t la = a->of.process->c.live_bytes, lb = b->of.process->c.live_bytes;
+
+		d = la < lb ? 1 : la > lb ? -1 : 0;
 	}
 	return d ? d : a->id < b->id ? -1 : a->id > b->id;
 }
@@ -460,6 +476,12 @@ static void follow_cursor(struct top *t, struct top_place *p)
 	p->id = t->rows.n ? t->rows.v[p->cursor].id : 0;
 }
 
+/* Of a whole machine, what grows now matters first; what is held, where nothing is known to grow. */
+static const char *own_order(const struct top *t, const struct view *v)
+{
+	return t->shown->machine.known && (v->holds || v->rows == ROWS_PROCESSES) && !strcmp(v->live.sort, "live") ? "growth" : v->live.sort;
+}
+
 /* The column that rows are sorted by: the one chosen, the view's own, or the first that there is. */
 static const struct column *sort_column(const struct top *t, const struct view *v, struct top_place *p)
 {
@@ -470,7 +492,7 @@ static const struct column *sort_column(const struct top *t, const struct view *
 	for (size_t i = v->live.n_columns; i-- > 0;) {
 		if (!view_column__holds(t, v, &v->live.columns[i]))
 			continue;
-		if (!strcmp(v->live.columns[i].name, v->live.sort)) {
+		if (!strcmp(v->live.columns[i].name, own_order(t, v))) {
 			first = i;
 			break;
 		}
@@ -525,6 +547,7 @@ static void sort_rows(struct top *t, const struct view *v, struct top_place *p)
 	struct order o = { .v = v, .by = sort_column(t, v, p), .reverse = p->reverse };
 
 	o.text = column__is_name(o.by);
+	o.ended_last = !p->sorted && (v->holds || v->rows == ROWS_PROCESSES) && snapshot__has_both(t->shown);
 	sort_some(&o, t->rows.v, t->rows.n);
 	if (v->rows != ROWS_THREADS || !t->rows.n)
 		return;
@@ -557,50 +580,4 @@ void top__build_rows(struct top *t)
 		top__asked_rows(t, v);
 	sort_rows(t, v, &t->at[t->view]);
 	follow_cursor(t, &t->at[t->view]);
-}
-
-/* ---- cursor and scrolling */
-
-void list__fit(struct top_place *p, size_t n, size_t page)
-{
-	if (p->cursor >= n)
-		p->cursor = n ? n - 1 : 0;
-	if (p->cursor < p->scroll)
-		p->scroll = p->cursor;
-	if (page && p->cursor >= p->scroll + page)
-		p->scroll = p->cursor - page + 1;
-	/* no empty space at the end while there is something above */
-	if (p->scroll && p->scroll + page > n)
-		p->scroll = n > page ? n - page : 0;
-}
-
-void list__move(struct top_place *p, size_t n, size_t page, int key)
-{
-	size_t step = page > 1 ? page - 1 : 1;
-
-	switch (key) {
-	case 'k':
-	case TOP_KEY_UP:
-		p->cursor -= p->cursor > 0;
-		break;
-	case 'j':
-	case TOP_KEY_DOWN:
-		p->cursor += p->cursor + 1 < n;
-		break;
-	case TOP_KEY_PAGE_UP:
-		p->cursor -= MIN(p->cursor, step);
-		break;
-	case TOP_KEY_PAGE_DOWN:
-		p->cursor = MIN(p->cursor + step, n ? n - 1 : 0);
-		break;
-	case TOP_KEY_HOME:
-		p->cursor = 0;
-		break;
-	case TOP_KEY_END:
-		p->cursor = n ? n - 1 : 0;
-		break;
-	}
-	/* whoever goes home wants to see what is first, whatever that will be */
-	p->touched = key != TOP_KEY_HOME;
-	list__fit(p, n, page);
 }
