@@ -155,7 +155,7 @@ const struct row opt_rows[] = {
 	  .help = "print no more than N lines of --events in a second, and how many were skipped", .preset = "all" },
 	{ 0, "by", "WHAT", REPORTING, REPORT, take_choice, FIELD(by), .choices = "process thread comm cgroup none",
 	  .help = "what rows are separated by; the same stack in all processes of one name or cgroup, or in all processes, is "
-		  "one row", .preset = "process" },
+		  "one row", .preset = "process; with -a comm in reports, where what has ended is apart" },
 	{ 0, "metric", "METRIC", REPORTING, REPORT | DIFF, take_choice, FIELD(metric), .choices = METRICS,
 	  .help = "the weights in folded stacks, graphs and trees", .preset = "live-bytes; alloc-bytes with --mode count" },
 	{ 0, "sort", "KEY", REPORTING, REPORT, take_words, FIELD(sort), .words = rank__words,

@@ -20,6 +20,7 @@
 #include "files/json/json_rows.h"
 #include "html_page.h"
 #include "present/columns.h"
+#include "present/machine_words.h"
 #include "present/telling.h"
 #include "present/views.h"
 #include "util/util.h"
@@ -327,9 +328,14 @@ static void names_of_sites(struct json *j, const struct snapshot *s, const struc
 
 static void words(struct json *j, const struct snapshot *s, const struct export_opts *o, const struct tellings *t)
 {
+	_cleanup_free_ char *memory = machine__words(s), *ended = ended__words(s);
+
 	json__object(j, NULL);
 	metric_table(j, s, o->metric ? o->metric : metric__preset(s->known));
 	json__str(j, "baseline_name", s->baseline_name);
+	/* of a whole machine */
+	json__str(j, "memory", memory);
+	json__str(j, "ended", ended);
 	/* what was asked for now: the profile may have been recorded with another age, or is shown whole */
 	json__u64(j, "older_ns", o->report.older_ns);
 	json__line(j, 0);

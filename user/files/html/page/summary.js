@@ -6,7 +6,7 @@ function targetName() {
 
 	if (p.length === 1)
 		return processName(p[0]) + (deathOf(p[0]) ? ` [ended by ${deathOf(p[0])}]` : p[0].ended ? " [ended]" : "");
-	return p.length ? `${exact(p.length)} processes` : "nothing traced";
+	return p.length ? `${exact(p.reduce((n, q) => n + (q.n_members || 1), 0))} processes` : "nothing traced";
 }
 
 // Processes that ran and of which no call was seen.
@@ -240,7 +240,9 @@ function drawTraced(estimate) {
 		DATA.hidden ? `${plural(DATA.n_hidden_sites, "site")} left out by ${DATA.hidden}. ` : "",
 		estimate ? el("b", {class: "warn"}, `Estimated: ${estimate}. `) : exactWords(),
 		DATA.older_ns ? `Live blocks are those older than ${duration(DATA.older_ns)}` + (DATA.older_unsure_blocks ?
-			`; ${plural(DATA.older_unsure_blocks, "block")} more (${bytes(DATA.older_unsure_bytes)}) may be: ages are kept no finer. ` : ". ") : ""));
+			`; ${plural(DATA.older_unsure_blocks, "block")} more (${bytes(DATA.older_unsure_bytes)}) may be: ages are kept no finer. ` : ". ") : "",
+		shown.process < 0 && WORDS.ended ? ["Processes that ended: ", el("b", {class: "name"}, WORDS.ended), ". "] : [],
+		WORDS.memory ? ["Memory of the machine: ", el("b", null, WORDS.memory), "."] : []));
 }
 
 function drawSummary() {
@@ -281,7 +283,8 @@ function drawHolders() {
 	const live = KNOWN.has("live_bytes"), weigh = live ? liveBytes : WEIGHT["alloc-bytes"];
 	const sites = SITES.filter((s) => isShown(s.process) && weigh(s) > 0);
 	const whole = sites.reduce((n, s) => n + weigh(s), 0);
-	const top = sites.sort((a, b) => weigh(b) - weigh(a)).slice(0, 6);
+	// what processes held that have ended is history
+	const past = (s) => live && PROCESSES[s.process].ended, top = sites.sort((a, b) => past(a) - past(b) || weigh(b) - weigh(a)).slice(0, 6);
 
 	byId("top-title").textContent = !live ? "Who allocates" : DATA.older_ns ? `Who holds what is older than ${duration(DATA.older_ns)}` : "Who holds it";
 	byId("top-said").hidden = true;

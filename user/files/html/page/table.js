@@ -65,11 +65,15 @@ class Table {
 	order() {
 		const {of} = this.spec.columns[this.sort], sign = this.down ? -1 : 1;
 		const keys = new Map(this.found.map((row) => [row, of(row)]));
+		// what is history comes after what goes on, until somebody chooses an order
+		const last = !this.chosen && this.spec.last || (() => false);
 
 		// what is not known is last, whichever way
 		this.found.sort((a, b) => {
-			const x = keys.get(a), y = keys.get(b);
+			const x = keys.get(a), y = keys.get(b), d = last(a) - last(b);
 
+			if (d)
+				return d;
 			if (x === null || y === null)
 				return (x === null) - (y === null);
 			return x < y ? -sign : x > y ? sign : 0;
@@ -79,6 +83,7 @@ class Table {
 	sortBy(column) {
 		this.down = column === this.sort ? !this.down : this.isNumber(column);
 		this.sort = column;
+		this.chosen = true;
 		this.page = 0;
 		this.order();
 		this.draw();

@@ -13,7 +13,7 @@ const tables = (() => {
 	function live(i) {
 		const table = ofSites(i), gone = () => SITES.filter((s) => isShown(s.process) && !(WORDS.shows[s.index] >> i & 1) && s.sinceBaseline < 0);
 
-		return {...table, rows: () => [...table.rows(), ...gone()], by: DATA.baseline_name && "change", cells: {change: {hidden: !BASELINE, title: `Since ${BASELINE}`}}};
+		return {...table, rows: () => [...table.rows(), ...gone()], last: (s) => PROCESSES[s.process].ended, by: DATA.baseline_name && "change", cells: {change: {hidden: !BASELINE, title: `Since ${BASELINE}`}}};
 	}
 
 	const withStacks = new Set(SITES.filter((s) => s.tid).map((s) => threadKey(s.process, s.tid)));
@@ -53,7 +53,7 @@ const tables = (() => {
 	function processes() {
 		const lost = (p) => (p.lost_blocks || 0) + (p.lost_stacks || 0);
 
-		return {rows: shownProcesses, cells: {
+		return {rows: shownProcesses, last: (p) => p.ended, cells: {
 			rss: {of: (p) => p.rss_bytes || null, show: (p) => p.rss_bytes ? bytes(p.rss_bytes) : "–"},
 			lost: {hidden: !PROCESSES.some(lost), of: lost, show: (p) => el("span", {class: lost(p) ? "warn" : null}, exact(lost(p)))},
 			attached: {of: (p) => p.age_at_attach_ns, show: (p) => p.age_at_attach_ns ? duration(p.age_at_attach_ns) : "start"},
