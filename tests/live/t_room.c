@@ -215,3 +215,51 @@ TEST_ALONE(room_for_later)
 	fx__quit(t, &f);
 	want(t, !rmdir(m.dir), "rmdir %s: %s", m.dir, strerror(errno));
 }
+
+/* --by cgroup: a row says what the kernel says of the cgroup; below one with a limit, whose that is. */
+TEST(room_is_told)
+{
+	char below[160];
+	struct memory m;
+	struct mt mt;
+	struct fx f;
+
+	make_memory(t, &m);
+	snprintf(below, sizeof(below), "%s/below", m.dir);
+	for (int nested = 0; nested < 2; nested++) {
+		struct spawn s = { .argv = { fixture("basic"), "leak", "100" }, .become = enter_cgroup, .become_arg = nested ? below : m.dir };
+		json_t *root, *row, *of_own;
+		const char *name;
+		uint64_t used;
+		size_t i, n = 0;
+
+		must(t, !nested || !mkdir(below, 0755), "mkdir %s: %s", below, strerror(errno));
+		/* a cgroup of version 2 that has processes gives its controllers to none below */
+		fx__start_as(t, &f, &s);
+		mt__start(t, &mt, "-p", pid_arg(f.c.pid), "--json", "--by", "cgroup", NULL);
+		mt__wait_attached(t, &mt);
+		fx__go(t, &f);
+		root = mt__stop_json(t, &mt, SIGINT, 0);
+		used = read_usage(t, &m);
+		json_array_foreach(jget(root, "cgroups"), i, row)
+			n++;
+		want_eq(t, "cgroups", 1, n);
+		row = json_array_get(jget(root, "cgroups"), 0);
+		of_own = jget(row, "max_bytes");
+		if (nested)
+			want(t, json_is_null(of_own), "a limit of its own, wanted null");
+		else
+			want_eq(t, "max_bytes", 104857600, ju64(t, row, "max_bytes"));
+		want_eq(t, "limit_bytes", 104857600, ju64(t, row, "limit_bytes"));
+		name = strrchr(m.dir, '/');
+		want(t, !strcmp(jstr(row, "limited_by"), name), "limited_by, wanted %s, got %s", name, jstr(row, "limited_by"));
+		want(t, !strcmp(jstr(row, "path"), jstr(json_array_get(jget(root, "processes"), 0), "comm")), "the path, wanted that of the row, got %s", jstr(row, "path"));
+		/* other processes of this test's may come and go in between, pages do */
+		want(t, ju64(t, row, "limit_current_bytes") > 0 && ju64(t, row, "limit_current_bytes") <= 104857600 && used > 0, "what is used, got %" PRIu64,
+		     ju64(t, row, "limit_current_bytes"));
+		want_eq(t, "oom_kill", 0, ju64(t, row, "events.oom_kill"));
+		fx__quit(t, &f);
+	}
+	want(t, !rmdir(below), "rmdir %s: %s", below, strerror(errno));
+	want(t, !rmdir(m.dir), "rmdir %s: %s", m.dir, strerror(errno));
+}
