@@ -7,7 +7,7 @@ BENCH_LIBS := $(wildcard $(foreach name,libc.so.6 libjemalloc.so.2,$(shell $(CC)
 BENCH_COPIES := $(foreach dir,lib lib-bpftrace,$(patsubst %,$(B)/bench/$(dir)/%,$(notdir $(BENCH_LIBS))))
 BENCH_ARGS ?=
 
-.PHONY: bench bench-stacks bench-growth bench-others bench-names bench-keys bench-reader bench-heap bench-programs bench-without-peak
+.PHONY: bench bench-stacks bench-growth bench-others bench-machine bench-names bench-keys bench-reader bench-heap bench-programs bench-without-peak
 
 bench:
 	$(Q)scripts/install-deps build bench
@@ -31,6 +31,10 @@ $(B)/bench/growth: $(B)/bench/growth.o $(LIB_OBJ)
 # What a process pays that nobody asked about, while another one is traced.
 bench-others: $(B)/malloctrace $(B)/bench/others
 	$(Q)$(B)/bench/others $(B)/malloctrace
+
+# What the build of this project takes while the whole machine is traced.
+bench-machine: $(B)/malloctrace
+	$(Q)bench/machine $(B)/malloctrace $(ROUNDS)
 
 $(B)/bench/others: $(B)/bench/others.o
 	$(call say,LINK,$@)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^

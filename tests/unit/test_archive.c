@@ -67,6 +67,15 @@ static void add_life(struct model *m, uint32_t proc, pid_t pid)
 	cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = proc, .pid = pid, .comm = "life", .exe = "/bin/life" }), 0);
 }
 
+/* Each is a program of its own. */
+static void add_program(struct model *m, uint32_t proc, pid_t pid, uint32_t number)
+{
+	char comm[16];
+
+	snprintf(comm, sizeof(comm), "life%u", number);
+	cr_assert_eq(model__add_life(m, &(struct life_info){ .proc = proc, .pid = pid, .comm = comm, .exe = "/bin/life" }), 0);
+}
+
 /* A site of which so much was allocated, and so much of that is live: blocks of 10 bytes. */
 static struct cut_site site(uint32_t number, uint32_t proc, uint32_t func, uint64_t allocated, uint64_t live)
 {
@@ -273,6 +282,64 @@ Test(archive, sites_with_nothing_live_are_folded_first)
 	model__free(m);
 }
 
+/*
+ * More lives of one program than there is room for: those that hold the least become one row, and what they have in common
+ * one site; nothing loses its stack.
+ */
+Test(archive, lives_of_one_program_share_their_stacks)
+{
+	enum { N = 40, COMMON = 3, SITES = COMMON + 1 };
+	struct cut_site sites[N * SITES];
+	struct cut_proc procs[N];
+	struct cut cut = { .now_ns = START + 900, .sites = sites, .procs = procs };
+	struct model *m = new_model(N, N * SITES - 20);
+	const struct snap_process *row = NULL;
+	struct snapshot *before, *after;
+	uint64_t n_common = 0;
+	uint32_t leaving[N];
+
+	for (uint32_t i = 0; i < N; i++) {
+		uint32_t proc = 8 * i + 1;
+
+		/* the later, the more is live */
+		for (uint32_t k = 0; k < SITES; k++) {
+			sites[cut.n_sites] = site(cut.n_sites + 1, proc, 0, 1000 + i, 1 + i);
+			if (k < COMMON)
+				sites[cut.n_sites].frames = frames[k + 1];
+			cut.n_sites++;
+		}
+		procs[cut.n_procs++] = (struct cut_proc){ .proc = proc, .pid = (pid_t)(100 + i), .ended = 1, .unknown_frees = 2 };
+		add_life(m, proc, (pid_t)(100 + i));
+		leaving[i] = proc;
+	}
+	before = shot(m, &cut);
+	cr_assert_eq(model__archive(m, leaving, N, &cut, 1, &calls), 0);
+	cut.n_sites = cut.n_procs = 0;
+	after = shot(m, &cut);
+	expect_same(before, after);
+	expect_promises(after);
+	/* sixteen stay as they are */
+	cr_assert_eq(after->n_processes, 17);
+	cr_expect_eq(after->n_folded_sites, 0);
+	for (size_t i = 0; i < after->n_processes; i++)
+		if (after->processes[i].n_members)
+			row = &after->processes[i];
+	cr_assert_not_null(row);
+	cr_expect_eq(row->n_members, N - 16);
+	cr_expect_str_eq(row->comm, "life");
+	cr_expect(row->ended);
+	cr_expect_eq(row->c.unknown_frees, 2 * (N - 16));
+	for (size_t i = 0; i < after->n_sites; i++) {
+		cr_expect_eq(after->sites[i].n_stack, FRAMES, "%zu", i);
+		/* of those that hold 1 to 24 */
+		n_common += after->sites[i].process == row - after->processes && after->sites[i].c.live_blocks == 24 * 25 / 2;
+	}
+	cr_expect_eq(n_common, COMMON);
+	snapshot__free(before);
+	snapshot__free(after);
+	model__free(m);
+}
+
 /* Too many lives: those with the least live bytes become one row, whatever they allocated. */
 Test(archive, lives_with_the_least_live_are_folded)
 {
@@ -295,7 +362,7 @@ Test(archive, lives_with_the_least_live_are_folded)
 		cut.n_sites++;
 		procs[cut.n_procs++] = (struct cut_proc){ .proc = proc, .pid = (pid_t)(100 + i), .ended = 1, .unknown_frees = 2,
 							  .peak_bytes = 10, .probe_hits = 5, .hist.size_allocs[4] = 1 };
-		add_life(m, proc, (pid_t)(100 + i));
+		add_program(m, proc, (pid_t)(100 + i), i);
 		model__thread_ended(m, proc, 1, "x", &thread);
 		leaving[i] = proc;
 	}

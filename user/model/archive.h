@@ -87,6 +87,10 @@ static inline bool kept_site__is_live(const struct kept_site *s)
 	return s->row.counts.alloc_calls != s->row.counts.free_calls;
 }
 
+/* archive_kinds.c: lives of one program become one, which keeps all stacks. */
+void archive__merge_programs(struct model *m);
+/* archive_fold.c: what is no site's; the threads of l become one row. */
+void life__add_sums(struct life *sum, struct life *l);
 /* archive_fold.c: until there is room again. */
 void archive__fold(struct model *m);
 /* Of threads that ended, those that allocated the most stay; the others become one row. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns what is given up when the archive is full: the least interesting is folded,
- * which keeps its sums and loses its stacks. First where blocks were freed, of the
+ * which keeps its sums and loses its stacks. Before that, lives of one program become one row, which loses
+ * nothing but who of them did what (archive_kinds.c). First where blocks were freed, of the
  * lives with the least live bytes (archive_frees.c). Then sites of which nothing is
  * live, those with the fewest bytes allocated before others, into a row of their life
  * without a stack, one for each function, as sites are in that were given up while it lived. Then whole lives, those with the least live
@@ -160,14 +161,10 @@ static struct life *others_of(struct model *m)
 	return m->others && m->others->kept ? m->others : NULL;
 }
 
-static bool fold_life(struct model *m, struct life *l)
+void life__add_sums(struct life *sum, struct life *l)
 {
-	struct life *others = others_of(m);
-	struct kept *to = others ? others->kept : NULL, *from = l->kept;
-	struct archive *a = &m->archive;
+	struct kept *to = sum->kept, *from = l->kept;
 
-	if (!to)
-		return false;
 	to->row.unknown_frees += from->row.unknown_frees;
 	to->row.probe_hits += from->row.probe_hits;
 	to->row.frames += from->row.frames;
@@ -178,6 +175,20 @@ static bool fold_life(struct model *m, struct life *l)
 	thread_counts__add(&to->row.untold, &from->row.untold);
 	to->row.peak_bytes += from->row.peak_bytes;
 	add_hist(&to->row.hist, &from->row.hist);
+	life__fold_threads(l, 0);
+	sum->n_more_ended += l->n_more_ended;
+	thread_counts__add(&sum->more_ended, &l->more_ended);
+}
+
+static bool fold_life(struct model *m, struct life *l)
+{
+	struct life *others = others_of(m);
+	struct kept *to = others ? others->kept : NULL, *from = l->kept;
+	struct archive *a = &m->archive;
+
+	if (!to)
+		return false;
+	life__add_sums(others, l);
 	for (size_t i = 0; i < from->sites.n; i++) {
 		struct kept_site *s = &from->sites.v[i], *row;
 
@@ -195,11 +206,8 @@ static bool fold_life(struct model *m, struct life *l)
 	}
 	kept_frees__move(a, to, from);
 	to->live_bytes += from->live_bytes;
-	life__fold_threads(l, 0);
-	others->n_more_ended += l->n_more_ended;
-	thread_counts__add(&others->more_ended, &l->more_ended);
 	a->n_lives--;
-	a->n_folded_lives++;
+	a->n_folded_lives += MAX(l->n_members, 1u);
 	return true;
 }
 
@@ -267,6 +275,8 @@ void archive__fold(struct model *m)
 
 	if (a->n_frees && too_many_frees(a, false))
 		fold_frees(m);
+	if (a->n_lives > a->limits.lives || too_much(a, false))
+		archive__merge_programs(m);
 	if (too_much(a, false))
 		fold_sites(m, false);
 	if (a->n_lives > a->limits.lives || too_much(a, false))

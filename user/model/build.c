@@ -384,6 +384,8 @@ static void build_process(struct build *b, const struct model *m, const struct l
 		p->comm = snapshot__strdup(b->s, comm);
 		p->n_members = m->archive.n_folded_lives;
 	}
+	if (l->n_members)
+		p->n_members = l->n_members;
 	p->exe = snapshot__strdup(b->s, l->exe ? l->exe : "");
 	p->cgroup = snapshot__strdup(b->s, l->cgroup);
 	p->container = snapshot__strdup(b->s, l->container);

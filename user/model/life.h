@@ -20,6 +20,7 @@ struct life {
 	pid_t pid;
 	char *comm, *exe, *cgroup, *container, *unit;
 	const char *runtime;	/* of the table in runtimes.c; NULL: none */
+	uint32_t n_members;	/* it stands for so many of one program, which have ended; 0: for itself */
 	bool ended;
 	int exit_signal;	/* that ended it; 0: none */
 	bool oom_killed;
