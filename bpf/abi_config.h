@@ -26,7 +26,7 @@ struct mt_config {
 	__u32 calls;			/* --events: each call is reported as it happens */
 	__u32 calls_unknown;		/* and so are frees of blocks that are not known */
 	__u32 calls_rate;		/* --events-rate: so many a second; 0: all */
-	__u32 pad;
+	__u32 max_stacks;		/* beyond, those that hold nothing give up their room: n_sites is more */
 
 	/* who is traced */
 	__u32 adopt;			/* enum mt_adopt */

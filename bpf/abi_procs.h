@@ -111,7 +111,7 @@ struct mt_proc {
 	/* threads that ended when there was no room for a message about each: what they counted is below */
 	__u64 n_untold;
 	__u64 missed_frees;	/* its share of missed_free */
-	__u64 pad2;
+	__u64 n_sites;		/* that it has in the table */
 	/* changed by each event, and nothing else on that line, nor on its neighbour, which some CPUs fetch along */
 	__u64 live_bytes;
 	__u64 peak_bytes;

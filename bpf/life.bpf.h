@@ -135,6 +135,9 @@ static __noinline int on_borrower_leaves(struct task_struct *task)
 	__u64 word = known_word(own_pid_of(task));
 	struct mt_thread *t;
 
+	/* probes that are shared see all; another tracer's are no sign of a call that ours missed */
+	if (mt_config.adopt != MT_ADOPT_NONE)
+		return 0;
 	if (!(WORD_FLAGS(word) & MT_KNOWN_BORROWED) || !WORD_PROC(word) || mt_config.budget || mt_cut & MT_CUT_FROZEN)
 		return 0;
 	if (!BPF_CORE_READ(task, utask))

@@ -127,21 +127,31 @@ static __always_inline __u32 site_number(void)
 	return 0;
 }
 
+/* The last of the room, while others are giving up theirs, is for all: not for one that has half of it. */
+static __always_inline bool has_enough(const struct mt_proc *p)
+{
+	return mt_sites_in_use > mt_config.max_stacks + (mt_config.n_sites - mt_config.max_stacks) / 2 && p &&
+	       p->n_sites > mt_config.max_stacks / 2;
+}
+
 /* A new site, filled; 0 if there is no room. No other program knows of it yet. */
 __noinline __u32 site_new(const struct mt_scratch *s, __u32 n, __u32 proc, __u32 func, __u64 h)
 {
+	struct mt_proc *p = proc_at(proc);
 	struct mt_site *site;
 	__u32 id, at;
 
 	if (!s)
 		return 0;
-	id = site_number();
+	id = has_enough(p) ? 0 : site_number();
 	site = id ? bpf_map_lookup_elem(&sites, &id) : NULL;
 	if (!site) {
 		lose_stack(proc, MT_LOST_SITE_FULL);
 		return 0;
 	}
 	__sync_fetch_and_add(&mt_sites_in_use, 1);
+	if (p)
+		__sync_fetch_and_add(&p->n_sites, 1);
 	/* a word for the time comes before the frames */
 	at = (id - 1) * (mt_config.depth + 1) + 1;
 	if (at + mt_config.depth > mt_config.n_words) {

@@ -311,6 +311,20 @@ static double may_live(const struct site_state *s, const struct curve *c, bool b
 	return pow(MAX(then - live, 0) / 2, 2);
 }
 
+/*
+ * How wrong the part that lives may be, as a variance: of n blocks that were seen to be born, k live. That none did of a few says
+ * little of all (of n, one in n may): what a uniform prior leaves of doubt, and by how much it moves the mean. Blocks of one look
+ * share their fate, so looks count, too.
+ */
+#define FATES_OF_A_LOOK 4.0
+
+static double doubt_of_life(double seen, double lives, unsigned int n_met)
+{
+	double most = FATES_OF_A_LOOK * MAX(n_met, 1u), n = seen > 0 ? seen * most / (seen + most) : 0, k = MIN(MAX(lives, 0), 1) * n;
+
+	return (k + 1) * (n - k + 1) / ((n + 2) * (n + 2) * (n + 3)) + pow((k + 1) / (n + 2) - MIN(MAX(lives, 0), 1), 2);
+}
+
 static void estimate_site(struct estimate *es, struct cut_site *row, const struct common *common, uint64_t now_ns)
 {
 	const struct mt_ages *ages = meter__ages(es->meter, row->site);
@@ -331,6 +345,8 @@ static void estimate_site(struct estimate *es, struct cut_site *row, const struc
 	/* of what is seen part of the time one block more or less is never known */
 	row->var.live_blocks += may_live(s, &blocks, false, per_block, live_blocks) + 1;
 	row->var.live_bytes += may_live(s, &bytes, true, per_byte, live_bytes) + pow(row->max_size, 2);
+	row->var.live_blocks += pow(w.unseen[CALLS], 2) * doubt_of_life(s->last.alloc_calls, part(live_blocks, w.v[CALLS]), s->looks.n_met);
+	row->var.live_bytes += pow(w.unseen[BYTES], 2) * doubt_of_life(s->last.alloc_calls, part(live_bytes, w.v[BYTES]), s->looks.n_met);
 	row->var.alloc_calls = w.var[CALLS];
 	row->var.alloc_bytes = w.var[BYTES];
 	add_error_of(&row->var.live_blocks, live_blocks, &w, CALLS);

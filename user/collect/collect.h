@@ -112,6 +112,8 @@ bool collect__is_short(const struct collect *c, uint64_t *ret_in_use);
 int collect__evict(struct collect *c, bool *ret_any);
 /* Are there more than were to have room, and has it not just been found that hardly any can? */
 bool collect__may_evict(const struct collect *c);
+/* And is room about to run out? */
+bool collect__must_evict(const struct collect *c);
 /*
  * After that cut: the processes of which numbers of sites are about to be given to others. Whoever knows these by number
  * forgets them, then they are released. 0: none.

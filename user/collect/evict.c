@@ -21,9 +21,8 @@
 #include "collect/recycle.h"
 #include "malloctrace.skel.h"
 
-/* What was used within this time may be used again at once; where room is about to run out, within this time. */
+/* What was used within this time may be used again at once. Where room is about to run out that does not count. */
 #define IDLE_NS SECOND_NS
-#define IDLE_URGENT_NS (SECOND_NS / 5)
 /* If so few of all sites could be given up, it is not tried again for a while: the rest holds memory. */
 #define FEW_PART 16
 #define TRY_AGAIN_NS SECOND_NS
@@ -70,6 +69,14 @@ bool collect__may_evict(const struct collect *c)
 {
 	return can_evict(c) && c->kernel->skel->bss->mt_sites_in_use > c->kernel->sizes.max_stacks &&
 	       kernel__clock_ns(c->kernel) >= c->evict.not_before_ns;
+}
+
+bool collect__must_evict(const struct collect *c)
+{
+	const struct table_sizes *sizes = &c->kernel->sizes;
+	uint64_t spare = sizes->n_sites - sizes->max_stacks;
+
+	return collect__may_evict(c) && c->kernel->skel->bss->mt_sites_in_use > sizes->max_stacks + spare / 4;
 }
 
 /* Where frees are not seen nothing is known to hold anything. */
@@ -152,7 +159,6 @@ int collect__evict(struct collect *c, bool *ret_any)
 {
 	const struct table_sizes *sizes = &c->kernel->sizes;
 	uint64_t in_use = c->kernel->skel->bss->mt_sites_in_use, wanted;
-	bool urgent = in_use - sizes->max_stacks > (sizes->n_sites - sizes->max_stacks) / 2;
 	_cleanup_free_ struct choice *v = NULL;
 	size_t n = 0;
 	int err;
@@ -160,7 +166,7 @@ int collect__evict(struct collect *c, bool *ret_any)
 	*ret_any = c->evict.sites.n > 0;
 	if (!collect__may_evict(c) || c->evict.sites.n)
 		return 0;
-	err = list_idle(c, urgent ? IDLE_URGENT_NS : IDLE_NS, &v, &n);
+	err = list_idle(c, collect__must_evict(c) ? 0 : IDLE_NS, &v, &n);
 	if (err)
 		return err;
 	wanted = in_use - sizes->max_stacks * 5 / 8;

@@ -194,6 +194,7 @@ void recycle__free_site(struct collect *c, uint32_t site)
 	uint64_t head = first_of(list);
 
 	recycle__leave_index(c, site, c->tables.sites[site].hash);
+	__atomic_fetch_sub(&c->tables.procs[MT_PROC_SLOT(c->tables.sites[site].proc)].n_sites, 1, __ATOMIC_SEQ_CST);
 	zero_site(c, site);
 	c->evict.state[site] = EVICT_NOT;
 	do

@@ -68,6 +68,7 @@ struct mt_config config__make(const struct kernel_opts *o, const struct table_si
 
 		.n_groups = s->n_groups,
 		.n_sites = s->n_sites,
+		.max_stacks = (uint32_t)s->max_stacks,
 		.n_index = s->n_index,
 		.n_words = s->n_words,
 		.n_procs = s->n_procs,

@@ -230,7 +230,7 @@ int session__start_timers(struct session *s)
 }
 
 /* How often it is asked whether tables are about to be full; a look at some numbers. */
-#define ROOM_NS (SECOND_NS / 10)
+#define ROOM_NS (SECOND_NS / 20)
 
 static int fill_loop(struct session *s, struct err *e)
 {

@@ -124,14 +124,30 @@ void session__recycle(struct session *s)
 	recycle(s, collect__room_wanted(s->collect));
 }
 
+/* Two cuts: what is to go is chosen by the first one, and is final in the second. */
+static void evict(struct session *s, const struct cut_opts *how, bool has_cut)
+{
+	bool evicting = false;
+
+	if (!has_cut && session__take_cut(s, how, URGENT, NULL))
+		return;
+	if (collect__evict(s->collect, &evicting))
+		say_verbose("out of memory: stacks that hold nothing keep their room");
+	if (evicting && !session__take_cut(s, how, URGENT, NULL))
+		release_evicted(s);
+}
+
 void session__make_room(struct session *s)
 {
 	struct cut_opts how = { .older_ns = s->opts->recording.older_ns };
-	bool evicting = false;
 	uint64_t in_use;
 
-	if (s->budget || s->end_ns || !s->start_ns || now_ns() - s->recycle.tried_ns < URGENT_NS ||
-	    !collect__is_short(s->collect, &in_use))
+	if (s->budget || s->end_ns || !s->start_ns || !collect__is_short(s->collect, &in_use))
+		return;
+	/* a program may come through more new stacks in a second than there is room for */
+	if (collect__must_evict(s->collect))
+		evict(s, &how, false);
+	if (now_ns() - s->recycle.tried_ns < URGENT_NS)
 		return;
 	/* what lives may have something to give up later; what ended has not */
 	if (in_use == s->recycle.in_use && !collect__may_evict(s->collect))
@@ -143,11 +159,8 @@ void session__make_room(struct session *s)
 	/* what ended is given back before what lives has to give something up */
 	if (s->cut && !session__take_cut(s, &how, URGENT, NULL)) {
 		recycle(s, ROOM_AT_ONCE);
-		if (collect__evict(s->collect, &evicting))
-			say_verbose("out of memory: stacks that hold nothing keep their room");
+		evict(s, &how, true);
 	}
-	if (evicting && !session__take_cut(s, &how, URGENT, NULL))
-		release_evicted(s);
 	collect__is_short(s->collect, &s->recycle.in_use);
 }
 

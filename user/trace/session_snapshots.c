@@ -141,7 +141,7 @@ static struct snapshot *make(struct session *s, const struct making *m, struct e
 		return NULL;
 	}
 	/* where nothing was recorded, or page faults are, there is nothing to be missed */
-	if (!s->spots.waiting && !session__is_growth(s->opts) && info.observed_share > 0)
+	if (!s->spots.waiting && !session__is_growth(s->opts) && info.observed_share > 0 && !s->tracees.scout)
 		tracees__tell_blind(&s->tracees, snap, recording__is_partial(&info.recording));
 	if (s->opts->all)
 		limits__of_machine(snap);

@@ -18,8 +18,8 @@
 #include "util/parse.h"
 
 #define MANY 64			/* watched at a time; each has a dozen links when its turn comes */
-#define A_SECOND 8		/* that begin to be watched in a second: each has to be read first */
-#define AT_FIRST 32
+#define A_SECOND 4		/* that begin to be watched in a second: each has to be read first */
+#define AT_FIRST 4
 #define LEAST 0.002		/* attention, that makes a process worth it */
 #define READ_A_SECOND 512	/* processes; where there are more, each is read less often */
 #define SMOOTH_NS (8.0 * SECOND_NS)	/* "lately" */
