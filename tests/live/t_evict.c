@@ -8,8 +8,9 @@
 #include <string.h>
 
 #define ROOM 2000
-#define IN_ROUND 200	/* twice, and there is still room: see table_sizes__choose() */
-#define N_ROUNDS 24
+#define IN_ROUND 100	/* twice as many, and there is still room: see table_sizes__choose() */
+#define STACKS_IN_ROUND (IN_ROUND + IN_ROUND / 16 + 3)	/* realloc has two; one comes in each round, from two places */
+#define N_ROUNDS 48
 
 /* Each of these has blocks of one size: a stack that another one's calls are charged to has two. */
 static const struct {
@@ -78,7 +79,7 @@ static void rounds(struct test *t, const char *how, const char *value, bool hold
 	for (int i = 0; i < N_ROUNDS; i++) {
 		fx__go(t, &f);
 		/* what was used just now goes later */
-		while ((i + 1ull) * IN_ROUND > ROOM + n_evicted) {
+		while ((i + 1ull) * STACKS_IN_ROUND > ROOM + n_evicted) {
 			seen = child__see_err(t, &m.c, seen, "malloctrace: ", "gave their room to others", 30);
 			n_evicted += n_given_up(&m.c, seen);
 		}

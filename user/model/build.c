@@ -623,6 +623,8 @@ struct snapshot *model__snapshot(struct model *m, const struct cut *cut, const s
 	s->observed_share = info->observed_share;
 	s->n_selected = info->n_selected;
 	s->n_watched = info->n_watched;
+	s->watched_cpu_ns = info->watched_cpu_ns;
+	s->machine_cpu_ns = info->machine_cpu_ns;
 	s->estimated = r->sample_bytes || info->observed_share < 1;
 	s->known = counters__known(r, info->observed_share);
 	s->duration_ns = info->duration_ns;

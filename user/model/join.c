@@ -90,6 +90,8 @@ static void join_conditions(struct snapshot *to, const struct snapshot *s, bool 
 	to->n_cgroups = 0;
 	to->n_selected += s->n_selected;
 	to->n_watched += s->n_watched;
+	to->watched_cpu_ns += s->watched_cpu_ns;
+	to->machine_cpu_ns += s->machine_cpu_ns;
 	to->observed_share = MIN(to->observed_share, s->observed_share);
 	to->estimated |= s->estimated;
 	to->known &= s->known;

@@ -102,6 +102,7 @@ int model__set_baseline(struct model *m, const struct cut *cut);
 struct snapshot_info {		/* what neither the cut nor the model knows */
 	struct recording recording;	/* its size is what blocks have */
 	double observed_share;	/* of the trace's time; 1: all of it */
+	uint64_t watched_cpu_ns, machine_cpu_ns;	/* the same way */
 	uint64_t n_selected, n_watched;	/* --overhead by turns: processes that ran last, and that were ever watched; else 0 */
 	const char *version, *kernel, *arch;
 	const char *host;	/* its name, clean; may be NULL */

@@ -262,6 +262,8 @@ static const struct field recording_fields_rows[] = {
 	WHOLE_OF("observed_share", FIELD_DOUBLE, observed_share),
 	WHOLE_OF("selected_processes", FIELD_U64, n_selected, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("watched_processes", FIELD_U64, n_watched, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("watched_cpu_ns", FIELD_U64, watched_cpu_ns, .empty = EMPTY_IS_ABSENT),
+	WHOLE_OF("machine_cpu_ns", FIELD_U64, machine_cpu_ns, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("by", FIELD_STR, by),
 	WHOLE_OF("mmap", FIELD_BOOL, recording.mmap, .empty = EMPTY_IS_ABSENT),
 	WHOLE_OF("min_size", FIELD_U64, recording.min_size, .line = 2),

@@ -382,6 +382,7 @@ struct snapshot {
 	double observed_share;	/* of the time; below 1 with --overhead */
 	/* --overhead by turns: processes that were selected when it was taken, and that were ever watched; 0: all were watched all the time */
 	uint64_t n_selected, n_watched;
+	uint64_t watched_cpu_ns, machine_cpu_ns;	/* then, too: what those that were watched used, and all; since the trace began */
 	bool estimated;		/* by samples, or from part of the time: figures are scaled */
 	unsigned int known;	/* enum counter_bit: the others are 0 and mean nothing */
 	uint64_t duration_ns;

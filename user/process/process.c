@@ -422,6 +422,17 @@ uint64_t process__cpu_ns(pid_t pid)
 	return (s.utime + s.stime) * (SECOND_NS / sysconf(_SC_CLK_TCK));
 }
 
+uint64_t machine__cpu_ns(void)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned long long user, nice, system;
+	size_t len;
+
+	if (read_small_file("/proc/stat", &text, &len) || sscanf(text, "cpu %llu %llu %llu", &user, &nice, &system) != 3)
+		return 0;
+	return (user + nice + system) * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 int process__pulse(pid_t pid, struct process_pulse *ret)
 {
 	struct stat_fields s;

@@ -53,6 +53,7 @@ int process__cgroups(pid_t pid, char **ret);
 uint64_t process__rss_bytes(pid_t pid);
 uint64_t process__most_rss_bytes(pid_t pid);	/* of the memory that it has now: since its exec, or fork */
 uint64_t process__cpu_ns(pid_t pid);
+uint64_t machine__cpu_ns(void);	/* of all processes since the machine started; 0: not known */
 /* What a look at it in passing shows, from one small file. */
 struct process_pulse {
 	pid_t ppid;

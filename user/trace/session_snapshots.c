@@ -98,6 +98,8 @@ static struct snapshot_info info_of(const struct session *s, const struct making
 		.observed_share = s->budget ? budget__observed_share(s->budget) : 1,
 		.n_selected = scouted.selected,
 		.n_watched = scouted.ever,
+		.watched_cpu_ns = s->tracees.scout ? tracees__cpu_ns(&s->tracees) : 0,
+		.machine_cpu_ns = scouted.machine_cpu_ns,
 		.probe_ns_estimate = s->budget ? budget__spent_ns(s->budget) : 0,
 		.version = VERSION,
 		.kernel = s->uname.release,

@@ -41,6 +41,7 @@ struct scout {
 	struct probing probing;	/* that of processes of their own, but for what is here */
 	struct hash by_pid;	/* struct seen_process, owned */
 	uint64_t round, ram_bytes;
+	uint64_t cpu_before_ns;	/* that the machine had used when the trace began */
 	size_t n_selected, n_ever;
 	bool said_full;
 };
@@ -237,6 +238,7 @@ static int attach(struct tracees *t, struct err *e)
 		t->v.v[i]->attention = 1;
 	s->n_ever = t->v.n;
 	say_step("Reading the processes that run.");
+	s->cpu_before_ns = machine__cpu_ns();
 	read_all(s);
 	return choose(s, AT_FIRST, e);
 }
@@ -291,5 +293,5 @@ struct scouted scout__sums(const struct tracees *t)
 {
 	const struct scout *s = t->scout;
 
-	return (struct scouted){ MAX(s->n_selected, t->n_live), t->n_live, s->n_ever };
+	return (struct scouted){ MAX(s->n_selected, t->n_live), t->n_live, s->n_ever, machine__cpu_ns() - s->cpu_before_ns };
 }

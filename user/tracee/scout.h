@@ -21,6 +21,7 @@ struct scouted {		/* at this moment */
 	size_t selected;	/* processes that run */
 	size_t watched;		/* of these */
 	size_t ever;		/* were watched */
+	uint64_t machine_cpu_ns;	/* that all processes used since the trace began, malloctrace too; 0: not known */
 };
 struct scouted scout__sums(const struct tracees *t);
 
