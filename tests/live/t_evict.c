@@ -9,7 +9,7 @@
 
 #define ROOM 2000
 #define IN_ROUND 100	/* twice as many, and there is still room: see table_sizes__choose() */
-#define STACKS_IN_ROUND (IN_ROUND + IN_ROUND / 16 + 3)	/* realloc has two; one comes in each round, from two places */
+#define STACKS_IN_ROUND 105	/* at least: realloc has two */
 #define N_ROUNDS 48
 
 /* Each of these has blocks of one size: a stack that another one's calls are charged to has two. */
