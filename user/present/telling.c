@@ -212,6 +212,7 @@ struct telling_at {
 	uint32_t inlined, number;
 	uint64_t key;		/* alike__key(); 0: not looked for yet */
 	char *name;		/* owned; NULL: not made yet */
+	bool plain;		/* too many are called the same: it is not told apart from them */
 };
 
 /* Numbers of sites by process, then by key: those that are alike stand together. Of most processes no key is ever asked for. */
@@ -484,6 +485,24 @@ static void look_for_keys(const struct tellings *t, uint32_t process)
 	sort(t, from, to);
 }
 
+/*
+ * A compiler has thousands of sites that are called the same, and to tell them apart takes seconds: that is done for those that
+ * hold or allocate the most.
+ */
+#define MANY_ALIKE 256
+
+static int by_weight_down(const void *pa, const void *pb, void *arg)
+{
+	const struct tellings *t = arg;
+	const struct snap_site *a = &t->s->sites[*(const uint32_t *)pa], *b = &t->s->sites[*(const uint32_t *)pb];
+
+	if (a->c.live_bytes != b->c.live_bytes)
+		return a->c.live_bytes > b->c.live_bytes ? -1 : 1;
+	if (a->c.alloc_bytes != b->c.alloc_bytes)
+		return a->c.alloc_bytes > b->c.alloc_bytes ? -1 : 1;
+	return a > b ? 1 : -(a < b);
+}
+
 /* Those that are alike get their names at once. */
 static void name_alike(const struct tellings *t, const struct snap_site *site)
 {
@@ -499,6 +518,13 @@ static void name_alike(const struct tellings *t, const struct snap_site *site)
 	while (from + n < t->n && !is_before(t, (uint32_t)(site - t->s->sites), t->s->sites[t->order->v[from + n]].process,
 					     t->v[t->order->v[from + n]].key))
 		n++;
+	if (n > MANY_ALIKE) {
+		/* of one key: their order is nobody's concern */
+		qsort_r(t->order->v + from, n, sizeof(*t->order->v), by_weight_down, (void *)t);
+		for (size_t i = MANY_ALIKE; i < n; i++)
+			t->v[t->order->v[from + i]].plain = true;
+		n = MANY_ALIKE;
+	}
 	v = n > 1 ? calloc(n, sizeof(*v)) : NULL;
 	if (!v)
 		return;
@@ -520,7 +546,7 @@ const char *tellings__kept_name(const struct tellings *t, const struct snapshot 
 {
 	struct telling_at *at = kept(t, s, site);
 
-	if (at && !at->name)
+	if (at && !at->name && !at->plain)
 		name_alike(t, site);
 	if (at && !at->name) {
 		struct frame f = tellings__of(t, s, site);
