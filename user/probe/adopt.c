@@ -130,6 +130,11 @@ uint64_t kernel__began_ns(const struct kernel *k, uint32_t proc)
 	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].started_ns, __ATOMIC_RELAXED);
 }
 
+uint64_t kernel__hits(const struct kernel *k, uint32_t proc)
+{
+	return __atomic_load_n(&k->procs[MT_PROC_SLOT(proc)].probe_hits, __ATOMIC_RELAXED);
+}
+
 void kernel__for_each_life(struct kernel *k, uint64_t older_ns,
 			   void (*fn)(uint32_t proc, pid_t pid, void *arg), void *arg)
 {

@@ -154,6 +154,7 @@ bool kernel__was_dropped(const struct kernel *k, uint32_t proc);
 uint64_t kernel__live_bytes(const struct kernel *k, uint32_t proc);
 uint64_t kernel__peak_bytes(const struct kernel *k, uint32_t proc);
 uint64_t kernel__began_ns(const struct kernel *k, uint32_t proc);	/* of the programs' clock */
+uint64_t kernel__hits(const struct kernel *k, uint32_t proc);	/* of threads that have ended */
 /* Those that began longer ago than that and have not ended. */
 void kernel__for_each_life(struct kernel *k, uint64_t older_ns,
 			   void (*fn)(uint32_t proc, pid_t pid, void *arg), void *arg);

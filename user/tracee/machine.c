@@ -36,6 +36,7 @@ struct machine {
 	bool said_unplaced;	/* that it is not known whether some were in the cgroup */
 	size_t n_closed;	/* processes that this user may not inspect */
 	struct err why_closed;
+	bool said_unread;	/* that a process ended before what it mapped could be read */
 };
 
 int tracees__share(struct tracees *t, const struct selection *selection, struct err *e)
@@ -369,8 +370,39 @@ static int settle(struct tracees *t, struct err *e)
 
 /* ---- messages */
 
+/*
+ * It ended before a file that it had mapped could be opened, which was replaced or removed meanwhile: nobody knows what that was,
+ * nor has it probes. A process that met one has its allocator in another file.
+ */
+static void note_unread_file(struct machine *m, uint32_t proc)
+{
+	const struct tracee_life *l = hash__get(&m->t->by_proc, proc);
+	const struct space_range *unread = NULL;
+	uint64_t began_ns, now;
+
+	for (size_t i = 0; l && i < l->space.n && !unread; i++) {
+		const struct object *obj = l->space.v[i].object;
+		const struct known_file *k = obj ? tracees__known_file(m->t, obj) : NULL;
+
+		if ((l->space.v[i].ino && !obj) || (obj && obj->is_elf && !k) || (k && k->plan.n_funcs && !known_file__is_probed(k)))
+			unread = &l->space.v[i];
+	}
+	/* of one without any range nothing was read at all */
+	if (!l || (l->space.n && !unread) || kernel__hits(m->t->kernel, proc) || m->t->want.recording.mode == MT_MODE_GROWTH)
+		return;
+	began_ns = kernel__began_ns(m->t->kernel, proc);
+	now = kernel__clock_ns(m->t->kernel);
+	model__set_unseen(m->t->model, proc, MAX(l->tracee->unseen_ns, now > began_ns ? now - began_ns : 1));
+	if (unread && !m->said_unread)
+		say("%s (%d) ended before %s, which it had mapped, could be read: what such a process allocates is not seen",
+		    l->tracee->process.comm, (int)l->tracee->process.pid,
+		    unread->object ? unread->object->path : unread->label ? unread->label : "a file");
+	m->said_unread |= unread != NULL;
+}
+
 static void end_life(struct machine *m, uint32_t proc)
 {
+	note_unread_file(m, proc);
 	tracees__note_unseen_end(m->t, proc);
 	model__life_ended(m->t->model, proc);
 	unwind__drop(m->t->unwind, proc);
