@@ -601,6 +601,21 @@ static void put_looks(struct cut *cut, const struct cut_opts *o)
 	}
 }
 
+/* Who is not selected was traced until that was known: what found no room then is nobody's loss. */
+static void leave_out_foreign(struct collect *c)
+{
+	struct foreign f = c->foreign;
+	uint64_t *counters = c->cut.counters;
+
+	for (size_t i = 0; i < c->cut.n_procs; i++)
+		if (c->cut.procs[i].ended == MT_ENDED_DROPPED) {
+			f.blocks += c->cut.procs[i].lost_blocks;
+			f.stacks += c->cut.procs[i].lost_stacks;
+		}
+	counters[MT_LOST_LIVE_FULL] -= MIN(f.blocks, counters[MT_LOST_LIVE_FULL]);
+	counters[MT_LOST_SITE_FULL] -= MIN(f.stacks, counters[MT_LOST_SITE_FULL]);
+}
+
 int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut **ret, struct err *e)
 {
 	const struct code_calls *code;
@@ -625,6 +640,7 @@ int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut *
 	if (err)
 		return err_set(e, err, "out of memory");
 	memcpy(c->cut.counters, c->kernel->skel->bss->mt_counters, sizeof(c->cut.counters));
+	leave_out_foreign(c);
 	c->cut.missed_hits = missed_hits(c->kernel);
 	err = read_ages(c, o) ?: evict__settle(c);
 	if (err)

@@ -209,6 +209,10 @@ static void free_slot(struct collect *c, uint32_t proc)
 	uint64_t n = c->kernel->sizes.n_shards * 2ull, head = first_of(list);
 	struct mt_proc *p = &c->tables.procs[slot];
 
+	if (p->ended == MT_ENDED_DROPPED) {
+		c->foreign.blocks += p->lost_blocks;
+		c->foreign.stacks += p->lost_stacks;
+	}
 	zero_site(c, c->kernel->sizes.n_sites + slot);
 	memset(&c->tables.hists[slot * n], 0, n * sizeof(*c->tables.hists));
 	memset(&c->procs[slot], 0, sizeof(c->procs[slot]));

@@ -57,6 +57,9 @@ struct collect {
 	struct scan scan;
 	struct sweep sweep;
 	struct evict evict;
+	struct foreign {		/* losses of processes that turned out not to be selected, and whose slots are others' now */
+		uint64_t blocks, stacks;
+	} foreign;
 	struct age_counts ages;
 	struct block_sample blocks;
 	struct vec(uint32_t) leaving;	/* processes that the sweep under way, or the last one, is for */

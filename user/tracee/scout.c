@@ -23,7 +23,7 @@
 #define LEAST 0.002		/* attention, that makes a process worth it */
 #define READ_A_SECOND 512	/* processes; where there are more, each is read less often */
 #define SMOOTH_NS (8.0 * SECOND_NS)	/* "lately" */
-#define YOUNG_NS (SECOND_NS / 2)	/* younger ones may be gone before they are read */
+#define YOUNG_NS (2 * SECOND_NS)	/* younger ones may be gone before they are read, and each takes a place for good */
 
 struct seen_process {
 	pid_t pid, ppid;
@@ -43,7 +43,7 @@ struct scout {
 	uint64_t round, ram_bytes;
 	uint64_t cpu_before_ns;	/* that the machine had used when the trace began */
 	size_t n_selected, n_ever;
-	bool said_full;
+	bool said_full, said_no_more;
 };
 
 /* ---- plain arithmetic */
@@ -188,6 +188,10 @@ static int watch(struct scout *s, struct seen_process *p, struct err *e)
 		return 0;
 	}
 	p->refused = true;
+	if (err == -ENOSPC && !s->said_no_more) {
+		s->said_no_more = true;
+		say("no other process can be watched in this trace: %s", err_msg(e));
+	}
 	say_verbose("%d is not watched: %s", (int)p->pid, err_msg(e));
 	if (tracee)
 		tracee__end(s->t, tracee);
