@@ -96,6 +96,34 @@ TEST(evict_full)
 	rounds(t, NULL, NULL, true);
 }
 
+/* A report each second: what it knew of a number's stack is not what the number means later. */
+TEST(evict_between_reports)
+{
+	size_t seen = 0;
+	uint64_t n_evicted = 0;
+	struct fx f;
+	struct mt m;
+	json_t *root;
+
+	fx__start(t, &f, "evict", number_arg(IN_ROUND), NULL);
+	mt__start(t, &m, "-p", pid_arg(f.c.pid), "-v", "-o", in_dir(t, "last.json"), "--max-stacks", number_arg(ROOM), "1", NULL);
+	mt__wait_attached(t, &m);
+	for (int i = 0; i < N_ROUNDS; i++) {
+		fx__go(t, &f);
+		/* all have been in a report */
+		if (i % 8 == 7)
+			seen = child__see_err(t, &m.c, seen, "malloctrace: snapshot of ", NULL, 30);
+		while ((i + 1ull) * STACKS_IN_ROUND > ROOM + n_evicted) {
+			seen = child__see_err(t, &m.c, seen, "malloctrace: ", "gave their room to others", 30);
+			n_evicted += n_given_up(&m.c, seen);
+		}
+	}
+	mt__stop(t, &m, SIGINT, 0);
+	root = with_frames(load_json(t, in_dir(t, "last.json")));
+	want_evicted(t, root, &f, true);
+	fx__quit(t, &f);
+}
+
 TEST(evict_by_tables)
 {
 	rounds(t, "--unwind", "table", true);

@@ -43,18 +43,20 @@ static void book_gap(struct budget *b, uint64_t t_ns, uint64_t spent_ns)
 
 struct reading budget__book(struct budget *b, bool in_window)
 {
-	struct reading r = { .t_ns = now_ns(), .spent_ns = meter__spent(b->meter).ns };
+	struct reading r = { .t_ns = now_ns(), .spent_ns = meter__spent(b->meter).ns, .cpu_ns = b->gone_cpu_ns };
 
 	if (b->by_turns)
 		turns__meet(b);
 	for (size_t i = 0; i < b->n_accounts; i++) {
 		struct account *a = &b->accounts[i];
 
+		if (b->by_turns && !a->tracee)
+			continue;
 		if (b->by_turns)
 			turns__book(a, b, in_window, a == b->looked ? cpu_clock__ns(a->fine) : 0, r.t_ns - b->booked_ns);
 		else
 			book_cpu(a, cpu_clock__ns(a->clock), in_window);
-		r.cpu_ns += a->cpu_ns;
+		r.cpu_ns += a->cpu_ns - a->had_ns;
 	}
 	if (!in_window)
 		book_gap(b, r.t_ns, r.spent_ns);
@@ -66,16 +68,18 @@ struct reading budget__book(struct budget *b, bool in_window)
 
 void budget__book_shut(struct budget *b)
 {
-	struct reading r = { .t_ns = b->shut_at_ns, .spent_ns = b->shut_spent.ns };
+	struct reading r = { .t_ns = b->shut_at_ns, .spent_ns = b->shut_spent.ns, .cpu_ns = b->gone_cpu_ns };
 
 	for (size_t i = 0; i < b->n_accounts; i++) {
 		struct account *a = &b->accounts[i];
 
+		if (b->by_turns && !a->tracee)
+			continue;
 		if (b->by_turns)
 			turns__book(a, b, true, a->shut_cpu_ns, r.t_ns > b->booked_ns ? r.t_ns - b->booked_ns : 0);
 		else
 			book_cpu(a, a->shut_cpu_ns, true);
-		r.cpu_ns += a->cpu_ns;
+		r.cpu_ns += a->cpu_ns - a->had_ns;
 	}
 	b->booked_spent_ns = r.spent_ns;
 	b->booked_ns = r.t_ns;
@@ -252,7 +256,7 @@ static void report_threads(struct budget *b, const struct cut *cut, size_t i, co
 	for (size_t k = 0; k < cut->n_threads; k++) {
 		struct cpu_clock *clock = b->by_turns ? a->fine : a->clock;
 		const struct cut_thread *row = &cut->threads[k];
-		struct thread_account *t = is_of(row, b->o.tracees->v.v[i]) ? thread_of(a, row->tid) : NULL;
+		struct thread_account *t = is_of(row, a->tracee) ? thread_of(a, row->tid) : NULL;
 		struct thread_calls *calls;
 		uint64_t cpu_ns;
 		double error, doubt;
@@ -386,8 +390,8 @@ static void go_by_clock(const struct stretch *s, double cost_ns, double runs, st
 /* By turns: another one was looked at. */
 static void report_unseen(struct budget *b, size_t i, const struct stretch *s)
 {
-	const struct tracee *p = b->o.tracees->v.v[i];
 	struct account *a = &b->accounts[i];
+	const struct tracee *p = a->tracee;
 	struct times t = { .unseen = a->gap_ns, .broke = b->pace.broke_ns };
 
 	a->gaps_cpu_ns += a->gap_ns;
@@ -401,8 +405,8 @@ static void report_unseen(struct budget *b, size_t i, const struct stretch *s)
 
 static void report_account(struct budget *b, const struct cut *cut, size_t i, struct stretch s, double gap_part)
 {
-	const struct tracee *p = b->o.tracees->v.v[i];
 	struct account *a = &b->accounts[i];
+	const struct tracee *p = a->tracee;
 	uint64_t hits = hits_of(cut, p);
 	struct part all = { a->window_ns, hits - a->hits };
 	struct times t = { .seen = true, .speaks = s.planned_ns > 0 ? b->speaks_ns : 0, .broke = b->pace.broke_ns };
@@ -469,7 +473,7 @@ void budget__observe(struct budget *b, const struct cut *cut, uint64_t until_ns,
 	for (size_t i = 0; i < b->n_accounts; i++)
 		if (!b->by_turns || &b->accounts[i] == b->looked)
 			report_account(b, cut, i, s, gap_part);
-		else
+		else if (b->accounts[i].tracee)
 			report_unseen(b, i, &s);
 	b->gap_spent_ns = b->gap_clock_ns = 0;
 	if (until_ns > b->stretch_ns) {

@@ -82,6 +82,20 @@ void budget__free(struct budget *b)
 	free(b);
 }
 
+bool budget__may_forget(const struct budget *b)
+{
+	return b->by_turns && !b->over && budget__state(b) == SHUT && !b->looked;
+}
+
+void budget__forget(struct budget *b, uint32_t proc)
+{
+	const struct tracee_life *l = hash__get(&b->o.tracees->by_proc, proc);
+
+	if (l && l->tracee->lives.n == 1)
+		turns__forget(b, l->tracee);
+	estimate__forget(b->estimate, proc);
+}
+
 const struct cut *budget__estimate(struct budget *b, const struct cut *cut)
 {
 	const struct cut *whole;

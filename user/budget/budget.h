@@ -30,6 +30,10 @@ int budget__begin(struct budget *b, struct loop *l);
 /* The trace has ended and nothing is recorded any more; the session takes the probes out. */
 void budget__end(struct budget *b);
 
+/* May processes that have ended leave the tables now? By turns, while nobody is looked at. */
+bool budget__may_forget(const struct budget *b);
+void budget__forget(struct budget *b, uint32_t proc);	/* it does, and is known to the tracees still */
+
 /*
  * A cut of the session's, as it would be had everything been seen: what b makes
  * of it, or the cut itself as long as everything was. Holds until the next call.

@@ -33,6 +33,7 @@ struct proc_state {
 	double gap_ns;		/* CPU time of its own since it was last seen */
 	double weight;		/* of the look at hand, 0: it is none */
 	uint64_t peak_bytes, peak_ns;
+	uint64_t ended_ns;	/* when that was first seen; 0: it runs. Its blocks are freed by nobody, but leave the table some time */
 };
 
 struct estimate {
@@ -81,9 +82,9 @@ void estimate__time(struct estimate *es, uint32_t proc, const struct times *t)
 {
 	struct proc_state *p;
 
-	if (proc >= es->n_procs)
+	if (MT_PROC_SLOT(proc) >= es->n_procs)
 		return;
-	p = &es->procs[proc];
+	p = &es->procs[MT_PROC_SLOT(proc)];
 	p->at_hand = *t;
 	p->gap_ns += t->unseen;
 	p->looks.unseen_ns += t->unseen;
@@ -91,9 +92,20 @@ void estimate__time(struct estimate *es, uint32_t proc, const struct times *t)
 	p->weight = looks__take(&p->looks, t->speaks, t->busy, t->call.seen.own_ns);
 }
 
+void estimate__forget(struct estimate *es, uint32_t proc)
+{
+	for (uint32_t i = 0; i < es->n_sites; i++)
+		if (es->sites[i] && es->sites[i]->proc == proc) {
+			free(es->sites[i]);
+			es->sites[i] = NULL;
+		}
+	if (MT_PROC_SLOT(proc) < es->n_procs)
+		es->procs[MT_PROC_SLOT(proc)] = (struct proc_state){};
+}
+
 static bool is_known(const struct estimate *es, const struct cut_site *row)
 {
-	return row->site < es->n_sites && row->proc < es->n_procs;
+	return row->site < es->n_sites && MT_PROC_SLOT(row->proc) < es->n_procs;
 }
 
 static struct site_state *state_of(struct estimate *es, const struct cut_site *row)
@@ -137,8 +149,8 @@ struct stretch {
 
 static void report_site(struct estimate *es, const struct stretch *at, struct site_state *s, const struct cut_site *row)
 {
-	struct proc_state *p = &es->procs[s->proc];
-	struct proc_rates *all = &at->procs[s->proc];
+	struct proc_state *p = &es->procs[MT_PROC_SLOT(s->proc)];
+	struct proc_rates *all = &at->procs[MT_PROC_SLOT(s->proc)];
 	struct call_rate call = rate_of_call(es, p, row->site);
 	double more[N_SCALED], rate[N_SCALED], doubt[2];
 	struct weight looked = {};
@@ -174,7 +186,7 @@ int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, con
 		struct site_state *s = state_of(es, &cut->sites[i]);
 
 		/* by turns: another process was looked at */
-		if (s && !es->procs[s->proc].at_hand.seen)
+		if (s && !es->procs[MT_PROC_SLOT(s->proc)].at_hand.seen)
 			continue;
 		if (s)
 			report_site(es, &at, s, &cut->sites[i]);
@@ -199,22 +211,27 @@ int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, con
 	return err;
 }
 
+static bool is_scanned(const struct estimate *es, uint32_t site)
+{
+	return site < es->n_sites && es->sites[site] && !es->procs[MT_PROC_SLOT(es->sites[site]->proc)].ended_ns;
+}
+
 static void see_block(uint32_t site, uint64_t size, uint64_t born_ns, void *arg)
 {
 	struct estimate *es = arg;
 
-	if (site < es->n_sites && es->sites[site])
+	if (is_scanned(es, site))
 		survival__in_table(&es->sites[site]->life, born_ns, size);
 }
 
 void estimate__scan(struct estimate *es)
 {
 	for (uint32_t i = 0; i < es->n_sites; i++)
-		if (es->sites[i])
+		if (is_scanned(es, i))
 			survival__begin_scan(&es->sites[i]->life);
 	meter__blocks(es->meter, see_block, es);
 	for (uint32_t i = 0; i < es->n_sites; i++)
-		if (es->sites[i])
+		if (is_scanned(es, i))
 			survival__end_scan(&es->sites[i]->life);
 }
 
@@ -335,7 +352,7 @@ static void estimate_site(struct estimate *es, struct cut_site *row, const struc
 
 	if (!s || !ages)
 		return;
-	w = whole_calls_of(&es->procs[row->proc], &s->looks, &s->last);
+	w = whole_calls_of(&es->procs[MT_PROC_SLOT(row->proc)], &s->looks, &s->last);
 	survival__curve(&s->life, ages->blocks, false, common->prior, &blocks);
 	survival__curve(&s->life, ages->bytes, true, common->prior, &bytes);
 	per_block = part(w.unseen[CALLS], survival__looked(&s->life, false));
@@ -468,9 +485,13 @@ static void estimate_process(struct estimate *es, const struct cut *raw, struct 
 	struct sums sums = {};
 	bool new_peak;
 
-	if (proc->proc >= es->n_procs)
+	if (MT_PROC_SLOT(proc->proc) >= es->n_procs)
 		return;
-	p = &es->procs[proc->proc];
+	p = &es->procs[MT_PROC_SLOT(proc->proc)];
+	if (proc->ended && !p->ended_ns)
+		p->ended_ns = now_ns;
+	if (p->ended_ns)
+		now_ns = p->ended_ns;
 	find_common(es, raw, proc->proc, common);
 	for (size_t i = 0; i < es->cut.n_sites; i++) {
 		struct cut_site *row = &es->cut.sites[i];

@@ -37,6 +37,8 @@ struct times {
 	size_t n_threads;
 };
 
+/* It leaves the tables: its number, and those of its sites, may be others' from now on. */
+void estimate__forget(struct estimate *es, uint32_t proc);
 void estimate__time(struct estimate *es, uint32_t proc, const struct times *t);
 /* Everything in the cut that was not in the one before happened between from and to; after estimate__time. */
 int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, const struct cut *cut);

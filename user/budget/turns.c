@@ -21,18 +21,45 @@
 #define LEAST_PART 0.15		/* of a purse: with less, no look is possible */
 #define MANY_THREADS 128	/* with a clock of their own */
 
+static struct account *free_account(struct budget *b)
+{
+	for (size_t i = 0; i < b->n_accounts; i++)
+		if (!b->accounts[i].tracee)
+			return &b->accounts[i];
+	return b->n_accounts < b->account_room ? &b->accounts[b->n_accounts] : NULL;
+}
+
 void turns__meet(struct budget *b)
 {
 	const struct tracees *t = b->o.tracees;
 
-	for (size_t i = b->n_accounts; i < MIN(t->v.n, b->account_room); i++) {
-		struct cpu_clock *clock = cpu_clock__open(t->v.v[i]->process.pid, false);
+	for (size_t i = 0; i < t->v.n; i++) {
+		struct tracee *p = t->v.v[i];
+		struct account *a = p->accounted || p->ended ? NULL : free_account(b);
+		struct cpu_clock *clock = a ? cpu_clock__open(p->process.pid, false) : NULL;
 
-		/* the next time, perhaps */
 		if (!clock)
-			return;
-		b->accounts[i] = (struct account){ .clock = clock, .cpu_ns = cpu_clock__ns(clock), .met_ns = now_ns(), .booked = true };
-		b->n_accounts = i + 1;
+			continue;
+		*a = (struct account){ .tracee = p, .clock = clock, .cpu_ns = cpu_clock__ns(clock), .met_ns = now_ns(), .booked = true };
+		a->had_ns = a->cpu_ns;
+		p->accounted = true;
+		if (a == &b->accounts[b->n_accounts])
+			b->n_accounts++;
+	}
+}
+
+void turns__forget(struct budget *b, const struct tracee *p)
+{
+	for (size_t i = 0; i < b->n_accounts; i++) {
+		struct account *a = &b->accounts[i];
+
+		if (a->tracee != p)
+			continue;
+		b->gone_cpu_ns += a->cpu_ns - a->had_ns;
+		cpu_clock__close(a->clock);
+		vec_done(&a->threads);
+		vec_done(&a->calls);
+		*a = (struct account){};
 	}
 }
 
@@ -48,7 +75,8 @@ static double purse_room(const struct budget *b, const struct account *a)
 
 void turns__book(struct account *a, const struct budget *b, bool in_window, uint64_t fine_ns, double lasted_ns)
 {
-	uint64_t cpu_ns = cpu_clock__ns(a->clock);
+	/* the pid of one that has ended may be another's */
+	uint64_t cpu_ns = a->tracee->ended ? a->cpu_ns : cpu_clock__ns(a->clock);
 	double more = cpu_ns - a->cpu_ns;
 
 	a->cpu_ns = cpu_ns;
@@ -72,11 +100,11 @@ void turns__book(struct account *a, const struct budget *b, bool in_window, uint
 
 static double weight_of(const struct budget *b, size_t i)
 {
-	const struct tracee *p = b->o.tracees->v.v[i];
 	const struct account *a = &b->accounts[i];
+	const struct tracee *p = a->tracee;
 	double part = a->purse_ns / purse_room(b, a);
 
-	if (p->ended || !p->attachment || !a->met || part < LEAST_PART)
+	if (!p || p->ended || !p->attachment || !a->met || part < LEAST_PART)
 		return 0;
 	return (LEAST_WEIGHT + p->attention) * part;
 }
@@ -84,10 +112,10 @@ static double weight_of(const struct budget *b, size_t i)
 /* The first turn is to see much: with a full purse, when it is known how large that is. */
 static bool is_to_meet(const struct budget *b, size_t i)
 {
-	const struct tracee *p = b->o.tracees->v.v[i];
 	const struct account *a = &b->accounts[i];
+	const struct tracee *p = a->tracee;
 
-	return !p->ended && p->attachment && !a->met && b->booked_ns - a->met_ns > SECOND_NS && a->purse_ns > purse_room(b, a) * NEARLY;
+	return p && !p->ended && p->attachment && !a->met && b->booked_ns - a->met_ns > SECOND_NS && a->purse_ns > purse_room(b, a) * NEARLY;
 }
 
 struct account *turns__draw(struct budget *b, double *ret_chance)
@@ -156,7 +184,7 @@ static void watch_threads(struct account *a, pid_t pid)
 
 void turns__begin_look(struct budget *b, struct account *a)
 {
-	pid_t pid = b->o.tracees->v.v[a - b->accounts]->process.pid;
+	pid_t pid = a->tracee->process.pid;
 
 	a->fine = cpu_clock__open(pid, true);
 	if (!a->fine) {

@@ -116,7 +116,7 @@ static struct attachment **attachments(const struct budget *b)
 	struct attachment **v = calloc(b->o.tracees->v.n + 1, sizeof(*v));
 
 	for (size_t i = 0; v && i < b->o.tracees->v.n; i++) {
-		bool has_turn = !b->by_turns || (b->looked && i == (size_t)(b->looked - b->accounts));
+		bool has_turn = !b->by_turns || (b->looked && b->looked->tracee == b->o.tracees->v.v[i]);
 
 		v[i] = !has_turn || b->o.tracees->v.v[i]->ended ? NULL : b->o.tracees->v.v[i]->attachment;
 	}
@@ -371,7 +371,7 @@ static void tick(struct budget *b)
 	struct reading r = budget__book(b, true);
 	double lasted_ns = r.t_ns - b->opened_ns, spent_ns = r.spent_ns - b->opened_spent_ns;
 	/* by what the targets did since it opened: they may just have begun */
-	double earned_ns = share(b) * (r.cpu_ns - b->opened_cpu_ns);
+	double earned_ns = share(b) * (cpu_at(b, r) - b->opened_cpu_ns);
 
 	if (b->looking) {
 		tick_look(b, r);
@@ -496,7 +496,8 @@ static int open_accounts(struct budget *b)
 	if (!b->accounts)
 		return -ENOMEM;
 	for (size_t i = 0; i < b->n_accounts; i++) {
-		b->accounts[i].clock = cpu_clock__open(b->o.tracees->v.v[i]->process.pid, true);
+		b->accounts[i].tracee = b->o.tracees->v.v[i];
+		b->accounts[i].clock = cpu_clock__open(b->accounts[i].tracee->process.pid, true);
 		if (!b->accounts[i].clock)
 			return -ENOMEM;
 	}
@@ -529,7 +530,7 @@ int budget__begin(struct budget *b, struct loop *l)
 	rate = (double)(cpu_of_all(b) - cpu_ns) / (now_ns() - since_ns);
 	/* a program that is about to begin will use its CPU */
 	for (size_t i = 0; i < b->n_accounts; i++)
-		rate += b->o.tracees->v.v[i]->own;
+		rate += b->accounts[i].tracee->own;
 	pace__init(&b->pace, share(b), rate, since_ns);
 	b->booked_spent_ns = b->start_spent_ns = meter__spent(b->meter).ns;
 	b->booked_ns = now_ns();

@@ -26,7 +26,8 @@ struct thread_account {		/* as of the stretch's begin */
 	bool clocked;		/* it has a clock of its own, since an earlier stretch */
 };
 
-struct account {		/* of one tracee */
+struct account {
+	struct tracee *tracee;	/* whose it is; NULL, by turns: of one that has left the tables, and free */
 	struct cpu_clock *clock;
 	/* by turns (turns.c) */
 	struct cpu_clock *fine;	/* while it is looked at: by threads; the other one is that of the process then, and lags by a tick */
@@ -35,7 +36,8 @@ struct account {		/* of one tracee */
 	double purse_ns;	/* what looks at it may spend now */
 	double cpus;		/* CPU time per time, in the last second */
 	double since_ns;	/* how long it was not looked at */
-	uint64_t met_ns;	/* when it came */
+	uint64_t met_ns;	/* when it came, */
+	uint64_t had_ns;	/* and what it had used of CPU time by then */
 	bool met;		/* it has had its first turn, which is no look */
 	bool booked;
 	uint64_t cpu_ns;	/* when it was last booked */
@@ -67,11 +69,12 @@ struct budget {
 	struct closing *links;	/* of the window that is open, or shutting */
 	struct vec(struct closing *) closing;
 	uint64_t longest_out_ns;	/* that the kernel took to take the probes out */
-	struct account *accounts;	/* one for each tracee, in their order; but for turns their number does not change */
+	struct account *accounts;	/* one for each tracee; but for turns their number does not change */
 	size_t n_accounts, account_room;
 	bool by_turns;		/* each look is at one process */
 	struct account *looked;	/* by turns: at whom; NULL: at nobody */
 	double seen_cpu_ns, unseen_cpu_ns;	/* by turns: of all processes */
+	uint64_t gone_cpu_ns;	/* by turns: of those that have left the tables */
 	enum state state;
 	bool over;
 	bool short_of_memory;	/* which was reported */
@@ -110,6 +113,8 @@ struct budget {
 #define TURNS_FIRST_NS (300 * MS_NS)
 /* turns.c: accounts for those that have come. */
 void turns__meet(struct budget *b);
+/* It leaves the tables; nobody is looked at. */
+void turns__forget(struct budget *b, const struct tracee *p);
 /* Whose turn it is, by chance; NULL: nobody's. *ret_chance: that it had. */
 struct account *turns__draw(struct budget *b, double *ret_chance);
 void turns__begin_look(struct budget *b, struct account *a);	/* its clocks, by thread */

@@ -20,7 +20,7 @@
 #include "probe/sampler.h"
 #include "util/util.h"
 
-#define N_TABLES 12
+#define N_TABLES 13
 
 /* The tables, each with the place that points to it. */
 static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void **at[N_TABLES])
@@ -38,6 +38,7 @@ static void list_tables(struct collect *c, struct bpf_map *maps[N_TABLES], void 
 		{ skel->maps.site_vars, (void **)&t->vars },
 		{ skel->maps.site_moves, (void **)&t->moves },
 		{ skel->maps.free_links, (void **)&t->links },
+		{ skel->maps.free_ages, (void **)&t->ages },
 		{ skel->maps.stack_words, (void **)&t->words },
 		{ skel->maps.procs, (void **)&t->procs },
 		{ skel->maps.proc_hists, (void **)&t->hists },

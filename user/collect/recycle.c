@@ -78,10 +78,10 @@ static int find_leaving(struct collect *c, const struct leave_calls *calls)
 	return 0;
 }
 
-/* --overhead keeps an account of each site and process, which knows no other owner. */
+/* --overhead of processes that were named keeps an account of each for good. */
 static bool is_kept(const struct collect *c)
 {
-	return c->kernel->sizes.n_ages > 1;
+	return c->kernel->sizes.n_ages > 1 && c->kernel->sizes.n_procs < MT_MAX_PROCS;
 }
 
 /* --free-stacks: from three quarters on threads are not kept apart, so room has to be there before. */
@@ -166,6 +166,8 @@ static void zero_site(struct collect *c, uint32_t site)
 		memset(&c->tables.vars[site * n], 0, n * sizeof(*c->tables.vars));
 	if (c->kernel->sizes.n_moves > 1)
 		memset(&c->tables.moves[site * 2ull], 0, 2 * sizeof(*c->tables.moves));
+	if (c->kernel->sizes.n_ages > 1)
+		memset(&c->tables.ages[site], 0, sizeof(*c->tables.ages));
 	memset(&c->sites[site], 0, sizeof(c->sites[site]));
 	scan__forget(&c->scan, site);
 	if (c->sweep.gone)

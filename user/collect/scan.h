@@ -22,6 +22,7 @@ struct tables {
 	uint32_t n_index;
 	struct mt_counts *counts;
 	struct mt_vars *vars;	/* --sample alone */
+	struct mt_ages *ages;	/* --overhead alone */
 	struct mt_moves *moves;	/* of site i: 2i and 2i + 1 */
 	struct mt_link *links;	/* --free-stacks alone */
 	uint32_t n_links;

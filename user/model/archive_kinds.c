@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns what lives of one program have in common: a build starts a thousand compilers, which go through the same
- * stacks. When the archive is full, lives of one program (name and file) become one row, but for those that hold the most; sites
+ * stacks. When the archive is full, lives of one program (name, file and cgroup) become one row, but for those that hold the most; sites
  * of theirs with the same function and stack become one, so nothing that is held loses its stack.
  *
  * What always holds: no figure of a total changes.
@@ -16,9 +16,9 @@
 
 static int by_program(const struct life *a, const struct life *b)
 {
-	int comm = strcmp(a->comm ? a->comm : "", b->comm ? b->comm : "");
+	int comm = strcmp(a->comm ? a->comm : "", b->comm ? b->comm : ""), exe = strcmp(a->exe ? a->exe : "", b->exe ? b->exe : "");
 
-	return comm ? comm : strcmp(a->exe ? a->exe : "", b->exe ? b->exe : "");
+	return comm ? comm : exe ? exe : strcmp(a->cgroup ? a->cgroup : "", b->cgroup ? b->cgroup : "");
 }
 
 /* By program; of one, the row of several first, then those that hold the most. */
@@ -119,6 +119,9 @@ static struct life *row_for(struct model *m, const struct life *like)
 	l->kept = calloc(1, sizeof(*l->kept));
 	l->comm = strdup(like->comm ? like->comm : "");
 	l->exe = strdup(like->exe ? like->exe : "");
+	l->cgroup = like->cgroup ? strdup(like->cgroup) : NULL;
+	l->container = like->container ? strdup(like->container) : NULL;
+	l->unit = like->unit ? strdup(like->unit) : NULL;
 	l->runtime = like->runtime;
 	l->ended = true;
 	if (!l->kept || !l->comm || !l->exe) {

@@ -163,7 +163,7 @@ static void build_site(struct build *b, const struct model *m, const struct cut 
 	to->first_ns = moment(b, m, from->first_ns);
 	to->last_ns = moment(b, m, from->last_ns);
 	/* with --overhead most seconds are seen in part */
-	to->most_calls_per_s = b->s->observed_share < 1 ? 0 : MAX(from->most_calls_per_s, history__most_calls_per_s(&m->history, from));
+	to->most_calls_per_s = b->s->observed_share < 1 || from->n_evicted ? 0 : MAX(from->most_calls_per_s, history__most_calls_per_s(&m->history, from));
 	to->lifetime_sum_ns = c->lifetime_ns;
 	if (from->oldest_born_ns)
 		to->oldest_ns = since(cut->now_ns, from->oldest_born_ns);

@@ -25,6 +25,7 @@ struct known_address {		/* all zero: not located yet */
 
 struct known_stack {
 	const uint64_t *frames;	/* whose translation this is */
+	uint64_t met_ns;	/* numbers are given again, also within a process */
 	uint32_t proc, n, room;
 	bool fixed;
 	uint32_t *places;
@@ -161,7 +162,8 @@ const uint32_t *places__of_site(struct places *p, const struct cut_site *site, c
 
 	if (!k)
 		return NULL;
-	if (k->fixed && k->frames == site->frames && k->n == site->n_frames && k->proc == site->proc)
+	if (k->fixed && k->frames == site->frames && k->n == site->n_frames && k->proc == site->proc &&
+	    k->met_ns == site->met_ns)
 		return k->places;
 	k->fixed = false;
 	for (uint32_t i = 0; i < site->n_frames; i++) {
@@ -175,6 +177,7 @@ const uint32_t *places__of_site(struct places *p, const struct cut_site *site, c
 	k->frames = site->frames;
 	k->n = site->n_frames;
 	k->proc = site->proc;
+	k->met_ns = site->met_ns;
 	return k->places;
 }
 

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fnmatch.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +51,26 @@ const char *translator__runs(pid_t pid)
 		return NULL;
 	exe[n] = '\0';
 	return translator__of(exe);
+}
+
+bool translator__may_run(pid_t pid)
+{
+	char path[64];
+	char line[PATH_MAX + 128];
+	bool found = false;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	maps = fopen(path, "re");
+	/* of one that may not be read nothing is known */
+	if (!maps)
+		return errno != ENOENT && errno != ESRCH;
+	while (!found && fgets(line, sizeof(line), maps)) {
+		line[strcspn(line, "\n")] = '\0';
+		found = translator__of(strchr(line, '/')) != NULL;
+	}
+	fclose(maps);
+	return found;
 }
 
 void translator__for_each(void (*fn)(pid_t pid, const char *name, void *arg), void *arg)

@@ -60,8 +60,11 @@ static void retire(struct session *s, const uint32_t *procs, size_t n)
 	if (model__archive(s->model, procs, n, s->cut, tracees__n_mappings(&s->tracees), &calls))
 		say("out of memory: some figures of processes that ended are lost");
 	archived_ns = now_ns();
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		if (s->budget)
+			budget__forget(s->budget, procs[i]);
 		forget(s, procs[i]);
+	}
 	collect__release(s->collect);
 	s->cut = NULL;
 	collect__swept(s->collect, &blocks, &cpu_ns);
@@ -118,7 +121,7 @@ static void release_evicted(struct session *s)
 
 void session__recycle(struct session *s)
 {
-	if (!s->cut || s->budget)
+	if (!s->cut || (s->budget && !budget__may_forget(s->budget)))
 		return;
 	release_evicted(s);
 	recycle(s, collect__room_wanted(s->collect));

@@ -388,7 +388,8 @@ static void note_unread_file(struct machine *m, uint32_t proc)
 			unread = &l->space.v[i];
 	}
 	/* of one without any range nothing was read at all */
-	if (!l || (l->space.n && !unread) || kernel__hits(m->t->kernel, proc) || m->t->want.recording.mode == MT_MODE_GROWTH)
+	if (!l || (l->space.n && !unread) || kernel__hits(m->t->kernel, proc) || m->t->want.recording.mode == MT_MODE_GROWTH ||
+	    m->t->pause.since_ns)
 		return;
 	began_ns = kernel__began_ns(m->t->kernel, proc);
 	now = kernel__clock_ns(m->t->kernel);

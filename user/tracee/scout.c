@@ -175,11 +175,14 @@ static int by_attention(const void *x, const void *y)
 static int watch(struct scout *s, struct seen_process *p, struct err *e)
 {
 	struct tracee *tracee;
+	bool full = false;
 	int err = tracees__add(s->t, p->pid, e);
 
 	tracee = tracees__find(s->t, p->pid);
-	if (!err)
+	if (!err) {
 		err = tracee__begin(s->t, tracee, true, e);
+		full = err == -ENOSPC;
+	}
 	if (!err) {
 		tracee->attention = p->attention;
 		s->n_ever++;
@@ -188,13 +191,15 @@ static int watch(struct scout *s, struct seen_process *p, struct err *e)
 		return 0;
 	}
 	p->refused = true;
-	if (err == -ENOSPC && !s->said_no_more) {
+	if (full && !s->said_no_more) {
 		s->said_no_more = true;
 		say("no other process can be watched in this trace: %s", err_msg(e));
 	}
 	say_verbose("%d is not watched: %s", (int)p->pid, err_msg(e));
-	if (tracee)
-		tracee__end(s->t, tracee);
+	if (tracee) {
+		kernel__ignore(s->t->kernel, p->pid, 0);
+		tracees__drop(s->t, tracee);
+	}
 	return err == -ENOMEM ? err : 0;
 }
 

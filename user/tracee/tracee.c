@@ -524,6 +524,27 @@ void tracee__end(struct tracees *t, struct tracee *p)
 		hash__remove(&t->by_pid, p->process.pid);
 }
 
+/* What is left of it is nobody's. */
+static void take_out(struct tracees *t, struct tracee *p)
+{
+	tracee__end(t, p);
+	for (size_t i = 0; i < t->v.n; i++)
+		if (t->v.v[i] == p) {
+			t->v.v[i] = t->v.v[--t->v.n];
+			break;
+		}
+	tracee_free(p);
+}
+
+void tracees__drop(struct tracees *t, struct tracee *p)
+{
+	for (size_t i = 0; i < p->lives.n; i++)
+		if (p->lives.v[i]->proc)
+			hash__remove(&t->by_proc, p->lives.v[i]->proc);
+	t->n_changes++;
+	take_out(t, p);
+}
+
 void tracees__forget(struct tracees *t, uint32_t proc)
 {
 	struct tracee_life *l = hash__remove(&t->by_proc, proc);
@@ -540,14 +561,8 @@ void tracees__forget(struct tracees *t, uint32_t proc)
 	t->n_changes++;
 	if (kept)
 		return;
-	tracee__end(t, p);
 	if (p->cpu_ns > p->cpu_at_attach_ns)
 		t->gone_cpu_ns += p->cpu_ns - p->cpu_at_attach_ns;
 	t->gone_unprobed += p->n_unprobed + p->n_written_over;
-	for (size_t i = 0; i < t->v.n; i++)
-		if (t->v.v[i] == p) {
-			t->v.v[i] = t->v.v[--t->v.n];
-			break;
-		}
-	tracee_free(p);
+	take_out(t, p);
 }

@@ -126,6 +126,7 @@ struct tracee {
 	struct object_list extras[N_EXTRAS];	/* whose extra points are probed for this tracee alone */
 	size_t n_allocators;
 	uint64_t cpu_at_attach_ns, cpu_ns;
+	bool accounted;		/* --overhead by turns: the budget has an account of it */
 	double attention;	/* --overhead by turns: how much it deserves to be looked at (scout.h) */
 	char unwind_why[160];	/* how its stacks are walked */
 	bool own;		/* -- CMD */

@@ -18,6 +18,8 @@ int tracee__tell_model(struct tracees *t, struct tracee *p, uint64_t age_ns, str
 int tracee__look(struct tracees *t, struct tracee *p, struct err *e);
 /* Tables for new code. */
 int tracee__update_unwind(struct tracees *t, struct tracee *p, struct err *e);
+/* One that could not begin: nothing is known of it. */
+void tracees__drop(struct tracees *t, struct tracee *p);
 /* It becomes known to the kernel, and gets its tables and probes. parked: these come when the budget wants them. */
 int tracee__begin(struct tracees *t, struct tracee *p, bool parked, struct err *e);
 /* All tracees are known to the kernel, have their tables, and their files are probed. */

@@ -171,7 +171,7 @@ int tracees__try_to_resume(struct tracees *t, struct err *e)
 	if (!is_paused(t))
 		return 0;
 	for (size_t i = 0; i < t->pause.translators.n; i++)
-		if (translator__runs(t->pause.translators.v[i]))
+		if (translator__may_run(t->pause.translators.v[i]))
 			t->pause.translators.v[kept++] = t->pause.translators.v[i];
 	t->pause.translators.n = kept;
 	if (kept)
