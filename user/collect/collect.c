@@ -597,7 +597,7 @@ static void put_looks(struct cut *cut, const struct cut_opts *o)
 		struct cut_site *row = &cut->sites[i];
 		const struct site_look *l = row->site < o->n_looks ? &o->looks[row->site] : NULL;
 
-		if (l && l->blocks && l->proc == row->proc && row->first_ns <= l->began_ns)
+		if (l && l->blocks && l->proc == row->proc && row->first_ns <= l->looked_ns)
 			row->look = (struct cut_look){ l->blocks, l->unreached_blocks, l->unreached_bytes, l };
 	}
 }

@@ -8,7 +8,7 @@
 /* What a look at the process's memory said of the live blocks of a site; not by a cut, but some time before it. */
 struct site_look {
 	uint32_t proc;
-	uint64_t began_ns;	/* on the programs' clock: a site that is younger has its number from another */
+	uint64_t looked_ns;	/* on the programs' clock: a site that is younger has its number from another */
 	uint32_t scans;		/* for pointers to them; 0: not searched for, and none is called unreached */
 	uint64_t blocks;	/* that were there */
 	uint64_t unreached_blocks, unreached_bytes;

@@ -29,7 +29,7 @@
 struct looked {
 	uint32_t proc, id;	/* the life, in the kernel's tables and for good */
 	pid_t pid;
-	uint64_t began_ns;	/* since the trace began */
+	uint64_t looked_ns;	/* when the look ended, since the trace began */
 	struct snapshot *strings;	/* owned: its arena holds what heap and sites have; else it is empty */
 	struct snap_heap heap;
 };
@@ -59,8 +59,7 @@ struct heaps {
 	} waiting;
 	bool searched;			/* what nothing points to was searched for on request: later looks do so, too */
 	struct vec(struct subject) subjects;	/* of the look under way */
-	uint32_t proc;			/* the life that is being looked at, */
-	uint64_t clock_ns;		/* since when, on the programs' clock */
+	uint32_t proc;			/* the life that is being looked at */
 	struct err failed;		/* owned: of the last look, why one came to nothing */
 	struct found shown, next;	/* what rows have; what the next cut will have, if has_next */
 	bool has_next;
@@ -146,7 +145,7 @@ static void keep_site(uint32_t site, const struct heap_of_site *is, void *arg)
 	struct site_look *to = found__site(&h->next, site);
 
 	if (to)
-		*to = (struct site_look){ h->proc, h->clock_ns, is->scans, is->blocks, is->unreached_blocks,
+		*to = (struct site_look){ h->proc, kernel__clock_ns(h->s->kernel), is->scans, is->blocks, is->unreached_blocks,
 						    is->unreached_bytes, is->types, is->n_types, is->sampled, is->held };
 }
 
@@ -195,12 +194,10 @@ static void look_at(struct heaps *h, const struct subject *who)
 	if (!to || !to->strings)
 		return;
 	h->proc = to->proc = who->proc;
-	h->clock_ns = kernel__clock_ns(h->s->kernel);
-	to->began_ns = now_ns() - h->s->start_ns;
 	to->id = who->id;
 	to->pid = who->pid;
 	err = heap__look(who->pid, &how, to->strings, &to->heap, &e);
-	to->heap.at_ns = now_ns() - h->s->start_ns;
+	to->heap.at_ns = to->looked_ns = now_ns() - h->s->start_ns;
 	to->heap.sites_unknown = !how.traced;
 	if (!err && to->heap.search_interrupted)
 		say("%d: its memory was not searched for pointers: the search was interrupted", (int)who->pid);
@@ -487,7 +484,7 @@ static const struct snap_process *process_of(const struct snapshot *snap, uint32
 }
 
 /* From the kernel's number of a site to its row. A number that was given to another site since is none. */
-static void number_blocks(const struct snapshot *snap, uint32_t process, uint64_t began_ns, struct snap_heap *h)
+static void number_blocks(const struct snapshot *snap, uint32_t process, uint64_t looked_ns, struct snap_heap *h)
 {
 	struct snap_block *v = (struct snap_block *)h->list;
 	_cleanup_free_ uint32_t *rows = NULL;
@@ -497,7 +494,7 @@ static void number_blocks(const struct snapshot *snap, uint32_t process, uint64_
 		n = MAX(n, v[i].site + 1);
 	rows = calloc(n + 1, sizeof(*rows));
 	for (size_t i = 0; rows && i < snap->n_sites; i++)
-		if (snap->sites[i].process == process && snap->sites[i].number + 1 < n && snap->sites[i].first_ns <= began_ns)
+		if (snap->sites[i].process == process && snap->sites[i].number + 1 < n && snap->sites[i].first_ns <= looked_ns)
 			rows[snap->sites[i].number + 1] = (uint32_t)i + 1;
 	for (size_t i = 0; i < h->n_list; i++)
 		v[i].site = rows ? rows[v[i].site] : 0;
@@ -520,6 +517,11 @@ static void put_stacks(const struct session *s, const struct snapshot *snap, uin
 	}
 }
 
+bool session__is_looking(const struct session *s)
+{
+	return s->heaps && s->heaps->running;
+}
+
 void session__put_heaps(const struct session *s, struct snapshot *snap)
 {
 	const struct heaps *h = s->heaps;
@@ -540,7 +542,7 @@ void session__put_heaps(const struct session *s, struct snapshot *snap)
 		to->process = (uint32_t)(p - snap->processes);
 		/* blocks that found no room in the table look as if they were older */
 		to->older_unsure_blocks += p->lost_blocks;
-		number_blocks(snap, to->process, h->shown.v.v[i].began_ns, to);
+		number_blocks(snap, to->process, h->shown.v.v[i].looked_ns, to);
 		put_stacks(s, snap, h->shown.v.v[i].proc, to);
 	}
 	snapshot__set_heaps(snap, v, n);

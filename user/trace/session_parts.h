@@ -165,6 +165,8 @@ bool session__heap_look_is_due(const struct session *s);
 void session__look_last_at_heaps(struct session *s);
 /* The last look goes into the next cut, and into a snapshot of it. */
 void session__use_heaps(struct session *s, struct cut_opts *how);
+/* Does a look go on, which knows sites by their numbers? */
+bool session__is_looking(const struct session *s);
 void session__put_heaps(const struct session *s, struct snapshot *snap);
 /* session_tags.c: the functions that are tags are probed; how often each was called. */
 int session__ask_tags(struct session *s, struct err *e);

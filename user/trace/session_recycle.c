@@ -132,7 +132,8 @@ static void evict(struct session *s, const struct cut_opts *how, bool has_cut)
 {
 	bool evicting = false;
 
-	if (!has_cut && session__take_cut(s, how, URGENT, NULL))
+	/* a look knows sites by their numbers, for a second or two */
+	if (session__is_looking(s) || (!has_cut && session__take_cut(s, how, URGENT, NULL)))
 		return;
 	if (collect__evict(s->collect, &evicting))
 		say_verbose("out of memory: stacks that hold nothing keep their room");
