@@ -119,6 +119,7 @@ const struct cut *budget__estimate(struct budget *b, const struct cut *cut)
 	}
 	if (!b->partial)
 		return cut;
+	estimate__note_ends(b->estimate, cut, now);
 	if (cut->scanned || now - b->scanned_ns > SCAN_EVERY_NS) {
 		estimate__scan(b->estimate);
 		b->scanned_ns = now;

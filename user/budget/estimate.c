@@ -224,6 +224,16 @@ static void see_block(uint32_t site, uint64_t size, uint64_t born_ns, void *arg)
 		survival__in_table(&es->sites[site]->life, born_ns, size);
 }
 
+void estimate__note_ends(struct estimate *es, const struct cut *cut, uint64_t now_ns)
+{
+	for (size_t i = 0; i < cut->n_procs; i++) {
+		uint32_t slot = MT_PROC_SLOT(cut->procs[i].proc);
+
+		if (cut->procs[i].ended && slot < es->n_procs && !es->procs[slot].ended_ns)
+			es->procs[slot].ended_ns = now_ns;
+	}
+}
+
 void estimate__scan(struct estimate *es)
 {
 	for (uint32_t i = 0; i < es->n_sites; i++)
@@ -488,8 +498,6 @@ static void estimate_process(struct estimate *es, const struct cut *raw, struct 
 	if (MT_PROC_SLOT(proc->proc) >= es->n_procs)
 		return;
 	p = &es->procs[MT_PROC_SLOT(proc->proc)];
-	if (proc->ended && !p->ended_ns)
-		p->ended_ns = now_ns;
 	if (p->ended_ns)
 		now_ns = p->ended_ns;
 	find_common(es, raw, proc->proc, common);

@@ -42,6 +42,8 @@ void estimate__forget(struct estimate *es, uint32_t proc);
 void estimate__time(struct estimate *es, uint32_t proc, const struct times *t);
 /* Everything in the cut that was not in the one before happened between from and to; after estimate__time. */
 int estimate__stretch(struct estimate *es, uint64_t from_ns, uint64_t to_ns, const struct cut *cut);
+/* Who has ended: blocks of these are freed by nobody, and may leave the table. Before the next scan. */
+void estimate__note_ends(struct estimate *es, const struct cut *cut, uint64_t now_ns);
 /* Looks at the block table. */
 void estimate__scan(struct estimate *es);
 /* The whole, as of now; holds until the next call. NULL without memory. */

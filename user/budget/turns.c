@@ -7,7 +7,6 @@
  * Each process has a purse, too: looks at it take no more than twice the budget's share of its CPU time in a second. The
  * emptier that is, the less likely it is drawn, and the more time a look speaks for: as with the money of all (pace.h).
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 
@@ -115,7 +114,7 @@ static bool is_to_meet(const struct budget *b, size_t i)
 	const struct account *a = &b->accounts[i];
 	const struct tracee *p = a->tracee;
 
-	return p && !p->ended && p->attachment && !a->met && b->booked_ns - a->met_ns > SECOND_NS && a->purse_ns > purse_room(b, a) * NEARLY;
+	return p && !p->ended && p->attachment && !a->met && b->booked_ns > a->met_ns + SECOND_NS && a->purse_ns > purse_room(b, a) * NEARLY;
 }
 
 struct account *turns__draw(struct budget *b, double *ret_chance)
@@ -182,17 +181,18 @@ static void watch_threads(struct account *a, pid_t pid)
 		closedir(dir);
 }
 
-void turns__begin_look(struct budget *b, struct account *a)
+bool turns__begin_look(struct budget *b, struct account *a)
 {
 	pid_t pid = a->tracee->process.pid;
 
 	a->fine = cpu_clock__open(pid, true);
 	if (!a->fine) {
 		b->looked = NULL;
-		return;
+		return false;
 	}
 	watch_threads(a, pid);
 	a->fine_ns = cpu_clock__ns(a->fine);
+	return true;
 }
 
 void turns__end_look(struct budget *b, uint64_t spent_ns)

@@ -420,9 +420,7 @@ static void on_timer(void *arg)
 		double turn;
 
 		b->looked = turns__draw(b, &turn);
-		chance = b->looked ? chance * turn : 0;
-		if (b->looked)
-			turns__begin_look(b, b->looked);
+		chance = b->looked && turns__begin_look(b, b->looked) ? chance * turn : 0;
 	}
 	if (chance > 0) {
 		b->speaks_ns = b->mean_gap_ns / chance;

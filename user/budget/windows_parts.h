@@ -117,7 +117,7 @@ void turns__meet(struct budget *b);
 void turns__forget(struct budget *b, const struct tracee *p);
 /* Whose turn it is, by chance; NULL: nobody's. *ret_chance: that it had. */
 struct account *turns__draw(struct budget *b, double *ret_chance);
-void turns__begin_look(struct budget *b, struct account *a);	/* its clocks, by thread */
+bool turns__begin_look(struct budget *b, struct account *a);	/* its clocks, by thread; false: there is no memory for them */
 void turns__end_look(struct budget *b, uint64_t spent_ns);
 /* CPU time since it was last booked. in_window: of the one that is looked at, by this reading of its clock. */
 void turns__book(struct account *a, const struct budget *b, bool in_window, uint64_t fine_ns, double lasted_ns);

@@ -606,7 +606,7 @@ static void put_looks(struct cut *cut, const struct cut_opts *o)
 static void leave_out_foreign(struct collect *c)
 {
 	struct foreign f = c->foreign;
-	uint64_t *counters = c->cut.counters;
+	uint64_t *counters = c->cut.counters, of_sites;
 
 	for (size_t i = 0; i < c->cut.n_procs; i++)
 		if (c->cut.procs[i].ended == MT_ENDED_DROPPED) {
@@ -614,7 +614,10 @@ static void leave_out_foreign(struct collect *c)
 			f.stacks += c->cut.procs[i].lost_stacks;
 		}
 	counters[MT_LOST_LIVE_FULL] -= MIN(f.blocks, counters[MT_LOST_LIVE_FULL]);
-	counters[MT_LOST_SITE_FULL] -= MIN(f.stacks, counters[MT_LOST_SITE_FULL]);
+	/* a process counts both together */
+	of_sites = MIN(f.stacks, counters[MT_LOST_SITE_FULL]);
+	counters[MT_LOST_SITE_FULL] -= of_sites;
+	counters[MT_LOST_STACK_FULL] -= MIN(f.stacks - of_sites, counters[MT_LOST_STACK_FULL]);
 }
 
 int collect__cut(struct collect *c, const struct cut_opts *o, const struct cut **ret, struct err *e)

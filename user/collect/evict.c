@@ -21,8 +21,12 @@
 #include "collect/recycle.h"
 #include "malloctrace.skel.h"
 
-/* What was used within this time may be used again at once. Where room is about to run out that does not count. */
+/*
+ * What was used within this time may be used again at once; where room is about to run out, within the other: in that time a
+ * program that makes a site has put it into the index, however long it was kept from its CPU.
+ */
 #define IDLE_NS SECOND_NS
+#define HASTY_IDLE_NS (SECOND_NS / 5)
 /* If so few of all sites could be given up, it is not tried again for a while: the rest holds memory. */
 #define FEW_PART 16
 #define TRY_AGAIN_NS SECOND_NS
@@ -166,7 +170,7 @@ int collect__evict(struct collect *c, bool *ret_any)
 	*ret_any = c->evict.sites.n > 0;
 	if (!collect__may_evict(c) || c->evict.sites.n)
 		return 0;
-	err = list_idle(c, collect__must_evict(c) ? 0 : IDLE_NS, &v, &n);
+	err = list_idle(c, collect__must_evict(c) ? HASTY_IDLE_NS : IDLE_NS, &v, &n);
 	if (err)
 		return err;
 	wanted = in_use - sizes->max_stacks * 5 / 8;

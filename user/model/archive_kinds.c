@@ -58,7 +58,7 @@ static bool is_same(const void *value, const void *arg)
 	const struct wanted *w = arg;
 	const struct kept_site *a = &w->in->sites.v[(uintptr_t)value - 1], *b = w->site;
 
-	return a->row.func == b->row.func && a->row.end == b->row.end && a->n_stack == b->n_stack &&
+	return a->row.func == b->row.func && a->row.tid == b->row.tid && a->row.end == b->row.end && a->n_stack == b->n_stack &&
 	       !memcmp(a->stack, b->stack, b->n_stack * sizeof(*b->stack));
 }
 

@@ -29,6 +29,7 @@ static const struct {
 	{ "*/box64", "box64" },
 	{ "*/FEXInterpreter", "FEX" },
 	{ "*/bin64/drrun", "DynamoRIO" },
+	{ "*/libdynamorio.so*", "DynamoRIO" },
 	{ "*/pinbin", "Pin" },
 };
 
@@ -55,9 +56,10 @@ const char *translator__runs(pid_t pid)
 
 bool translator__may_run(pid_t pid)
 {
+	_cleanup_free_ char *line = NULL;
 	char path[64];
-	char line[PATH_MAX + 128];
 	bool found = false;
+	size_t room = 0;
 	FILE *maps;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
@@ -65,7 +67,7 @@ bool translator__may_run(pid_t pid)
 	/* of one that may not be read nothing is known */
 	if (!maps)
 		return errno != ENOENT && errno != ESRCH;
-	while (!found && fgets(line, sizeof(line), maps)) {
+	while (!found && getline(&line, &room, maps) > 0) {
 		line[strcspn(line, "\n")] = '\0';
 		found = translator__of(strchr(line, '/')) != NULL;
 	}

@@ -121,7 +121,12 @@ static void release_evicted(struct session *s)
 
 void session__recycle(struct session *s)
 {
+	struct cut_opts how = { .older_ns = s->opts->recording.older_ns };
+
 	if (!s->cut || (s->budget && !budget__may_forget(s->budget)))
+		return;
+	/* windows take cuts, too: what is archived has to be as late as what is decided by */
+	if (s->budget && collect__room_wanted(s->collect) != ROOM_ENOUGH && session__take_cut(s, &how, URGENT, NULL))
 		return;
 	release_evicted(s);
 	recycle(s, collect__room_wanted(s->collect));

@@ -23,13 +23,13 @@
 #define LEAST 0.002		/* attention, that makes a process worth it */
 #define READ_A_SECOND 512	/* processes; where there are more, each is read less often */
 #define SMOOTH_NS (8.0 * SECOND_NS)	/* "lately" */
-#define YOUNG_NS (2 * SECOND_NS)	/* younger ones may be gone before they are read, and each takes a place for good */
+#define YOUNG_NS (2 * SECOND_NS)	/* younger ones may be gone before they are read */
 
 struct seen_process {
 	pid_t pid, ppid;
 	uint64_t start_ticks;
 	struct scout_pulse pulse;
-	bool selected, chosen;
+	bool selected;
 	bool refused;		/* it cannot be watched */
 	uint64_t round;		/* when it was last there */
 	double attention;
@@ -42,7 +42,7 @@ struct scout {
 	struct hash by_pid;	/* struct seen_process, owned */
 	uint64_t round, ram_bytes;
 	uint64_t cpu_before_ns;	/* that the machine had used when the trace began */
-	size_t n_selected, n_ever;
+	size_t n_selected, n_counted, n_ever;	/* n_counted: in the rounds under way */
 	bool said_full, said_no_more;
 };
 
@@ -123,7 +123,7 @@ static void read_one(struct scout *s, pid_t pid)
 	scout_pulse__read(&p->pulse, &(struct scout_reading){ now_ns(), now.cpu_ns, now.rss_bytes });
 	p->attention = scout_pulse__attention(&p->pulse, s->ram_bytes);
 	p->selected = now.age_ns > YOUNG_NS && is_selected(s, p);
-	s->n_selected += p->selected;
+	s->n_counted += p->selected;
 	watched = tracees__find(s->t, pid);
 	if (watched)
 		watched->attention = p->attention;
@@ -150,8 +150,10 @@ static void read_all(struct scout *s)
 	size_t n = 0;
 
 	s->round++;
-	if (s->round % every == 0)
-		s->n_selected = 0;
+	if (s->round % every == 0) {
+		s->n_selected = s->n_counted;
+		s->n_counted = 0;
+	}
 	while (proc && (d = readdir(proc))) {
 		if (parse_u64(d->d_name, 1, INT32_MAX, &pid))
 			continue;
@@ -193,7 +195,7 @@ static int watch(struct scout *s, struct seen_process *p, struct err *e)
 	p->refused = true;
 	if (full && !s->said_no_more) {
 		s->said_no_more = true;
-		say("no other process can be watched in this trace: %s", err_msg(e));
+		say("no other process can be watched until one of those that are has ended: %s", err_msg(e));
 	}
 	say_verbose("%d is not watched: %s", (int)p->pid, err_msg(e));
 	if (tracee) {
@@ -217,7 +219,8 @@ static int choose(struct scout *s, size_t at_once, struct err *e)
 	}
 	if (n > 1)
 		qsort(v, n, sizeof(*v), by_attention);
-	for (size_t i = 0; i < MIN(n, at_once) && !err && s->t->n_live < MANY; i++) {
+	/* once there was no room, one attempt a second shows whether there is again */
+	for (size_t i = 0; i < MIN(n, s->said_no_more ? 1 : at_once) && !err && s->t->n_live < MANY; i++) {
 		_cleanup_err_ struct err why = {};
 
 		err = watch(s, v[i], &why);
@@ -302,5 +305,8 @@ struct scouted scout__sums(const struct tracees *t)
 {
 	const struct scout *s = t->scout;
 
-	return (struct scouted){ MAX(s->n_selected, t->n_live), t->n_live, s->n_ever, machine__cpu_ns() - s->cpu_before_ns };
+	uint64_t cpu_ns = machine__cpu_ns();
+
+	return (struct scouted){ MAX(MAX(s->n_selected, s->n_counted), t->n_live), t->n_live, s->n_ever,
+				 cpu_ns && s->cpu_before_ns ? cpu_ns - s->cpu_before_ns : 0 };
 }

@@ -196,7 +196,7 @@ static void estimated_line(struct report *r)
 		para__item(&r->para, "%s%s of the %s observed", s->recording.sample_bytes ? "" : "estimated: ",
 			   fmt_share(a, (uint64_t)(s->observed_share * SHARE_SCALE), SHARE_SCALE), s->n_selected ? "CPU time" : "time");
 	if (s->n_selected)
-		para__item(&r->para, "%s process%s watched by turns, of %s that run now: figures are of these alone",
+		para__item(&r->para, "%s process%s watched by turns, and figures are of these alone; %s run now",
 			   fmt_exact(a, s->n_watched), s->n_watched == 1 ? " was" : "es were", fmt_exact(b, s->n_selected));
 	if (s->n_selected && s->machine_cpu_ns)
 		para__item(&r->para, "they had %s of the CPU time that this machine used", fmt_share(a, MIN(s->watched_cpu_ns, s->machine_cpu_ns), s->machine_cpu_ns));
