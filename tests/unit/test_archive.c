@@ -16,6 +16,7 @@ static struct snapshot_info info = { .recording = RECORDING_PRESET, .version = "
 				     .observed_share = 1, .mappings = 1 };
 static uint64_t frames[512][FRAMES];	/* by site number */
 static int n_kept[8];			/* by handle */
+static size_t n_located;
 static char handles[8];
 
 /* Each process has a file of its own, at a thousand times its number. */
@@ -23,6 +24,7 @@ static void locate(uint32_t proc, uint64_t addr, uint64_t t_ns, struct address *
 {
 	static const char *const paths[] = { "/zero", "/one", "/two", "/three", "/four", "/five", "/six", "/seven" };
 
+	n_located++;
 	*ret = (struct address){ .module = &handles[proc % 8], .handle = &handles[proc % 8], .path = paths[proc % 8],
 				 .build_id = "b1d", .offset = addr - 1000 * (proc % 8), .fixed = true };
 }
@@ -449,6 +451,39 @@ Test(archive, one_large_life_keeps_its_largest_sites)
 		if (after->sites[i].n_stack)
 			cr_expect_gt(after->sites[i].c.live_blocks, 19);
 	snapshot__free(before);
+	snapshot__free(after);
+	model__free(m);
+}
+
+/* Most of what compilers leave holds nothing, and would be folded: to find its places takes longer than the next one takes to start. */
+Test(archive, what_would_be_folded_is_not_located)
+{
+	static struct cut_site sites[400];
+	struct cut_proc procs[] = { { .proc = 1, .pid = 11, .ended = 1 } };
+	struct cut cut = { .now_ns = START + 900, .sites = sites, .n_sites = 400, .procs = procs, .n_procs = 1 };
+	const uint32_t leaving = 1;
+	struct model *m = new_model(16, 16);
+	struct snapshot *after;
+	uint64_t calls_before = 0, calls_after = 0;
+
+	for (uint32_t i = 0; i < 400; i++) {
+		sites[i] = site(i + 1, 1, i % 2, 1000 + i, i % 100 ? 0 : 1);
+		calls_before += 1000 + i;
+	}
+	add_life(m, 1, 11);
+	n_located = 0;
+	cr_assert_eq(model__archive(m, &leaving, 1, &cut, 1, &calls), 0);
+	cr_expect_leq(n_located, (16 + 4) * FRAMES);
+	cut.n_sites = 0;
+	after = shot(m, &cut);
+	expect_promises(after);
+	for (size_t i = 0; i < after->n_sites; i++)
+		calls_after += after->sites[i].c.alloc_calls;
+	cr_expect_eq(calls_after, calls_before);
+	for (uint32_t i = 0; i < 400; i += 100)
+		cr_expect_eq(site_with(after, 0, 1000 + i)->n_stack, FRAMES, "something is live: %u", i);
+	cr_expect_eq(site_with(after, 0, 1399)->n_stack, FRAMES, "the largest keeps its stack");
+	cr_expect_eq(after->n_sites + after->n_folded_sites, 400 + 2);
 	snapshot__free(after);
 	model__free(m);
 }

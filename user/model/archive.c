@@ -230,16 +230,22 @@ static void keep_course(struct archive *a, struct kept_site *s, const struct cou
 	a->n_points += n;
 }
 
-int batch__keep_stack(struct batch *b, const struct cut_site *row, struct kept_site *to)
+/* Its figures, without what is true of the kernel's tables alone. */
+static void keep_row(const struct cut_site *row, struct kept_site *to)
 {
-	const uint32_t *stack;
-
 	to->row = *row;
 	to->row.frames = NULL;
 	to->row.n_frames = 0;
 	to->row.ages = NULL;
 	/* the look that it is of will be gone */
 	to->row.look = (struct cut_look){};
+}
+
+int batch__keep_stack(struct batch *b, const struct cut_site *row, struct kept_site *to)
+{
+	const uint32_t *stack;
+
+	keep_row(row, to);
 	if (!row->n_frames)
 		return 0;
 	stack = places__of_site(b->places, row, b->calls);
@@ -261,6 +267,46 @@ int batch__keep_stack(struct batch *b, const struct cut_site *row, struct kept_s
 	return 0;
 }
 
+struct idle_row {		/* of a cut: holds nothing */
+	uint64_t alloc_bytes;
+	size_t row;
+};
+
+static int by_alloc_bytes(const void *x, const void *y)
+{
+	const struct idle_row *a = x, *b = y;
+
+	return a->alloc_bytes < b->alloc_bytes ? -1 : a->alloc_bytes > b->alloc_bytes;
+}
+
+/*
+ * Which rows are not worth their stacks: of what holds nothing, those that allocated the least, if there are more than the archive has
+ * room for or would soon fold. To find the places of so many stacks takes a second, and whoever is traced meanwhile
+ * runs out of room. *ret, by row, is the caller's to free.
+ */
+static int choose_bare(const struct batch *b, const struct cut *cut, bool **ret)
+{
+	const struct archive *a = b->archive;
+	size_t most = MAX(a->limits.sites / 8, a->limits.sites - MIN(a->n_sites, a->limits.sites)), n = 0;
+	_cleanup_free_ struct idle_row *v = calloc(cut->n_sites + 1, sizeof(*v));
+
+	*ret = calloc(cut->n_sites + 1, sizeof(**ret));
+	if (!v || !*ret)
+		return -ENOMEM;
+	for (size_t i = 0; i < cut->n_sites; i++) {
+		const struct cut_site *row = &cut->sites[i];
+
+		if (row->proc < MT_PROC_NUMBERS && b->leaving[row->proc] && row->n_frames && !cut_site__is_live(row))
+			v[n++] = (struct idle_row){ row->counts.alloc_bytes, i };
+	}
+	if (n <= most)
+		return 0;
+	qsort(v, n, sizeof(*v), by_alloc_bytes);
+	for (size_t i = 0; i < n - most; i++)
+		(*ret)[v[i].row] = true;
+	return 0;
+}
+
 /* ---- lives */
 
 static const struct cut_proc *row_of(const struct cut *cut, uint32_t proc)
@@ -271,29 +317,49 @@ static const struct cut_proc *row_of(const struct cut *cut, uint32_t proc)
 	return NULL;
 }
 
+/* Appended to those of its life, with its stack or without; -ENOMEM */
+static int keep_site(struct model *m, struct batch *b, struct kept *k, const struct cut_site *row, bool bare)
+{
+	struct kept_site *to, folded = { .since_baseline_bytes = baseline__change(&m->baseline, row) };
+
+	k->live_bytes += row->counts.alloc_bytes - row->counts.free_bytes;
+	if (bare) {
+		keep_row(row, &folded);
+		places__forget_site(b->places, row->site);
+		if (kept__fold_into(k, &folded)) {
+			b->site_of[row->site] = folded.moves_to + 1;
+			return 0;
+		}
+	}
+	to = vec_push(&k->sites);
+	if (!to)
+		return -ENOMEM;
+	*to = folded;
+	b->archive->n_sites++;
+	b->site_of[row->site] = k->sites.n;
+	if (bare)
+		return kept__note_bare(k, k->sites.n - 1);
+	if (batch__keep_stack(b, row, to) || (!row->n_frames && kept__note_bare(k, k->sites.n - 1)))
+		return -ENOMEM;
+	to->row.most_calls_per_s = history__most_calls_per_s(&m->history, row);
+	if (kept_site__is_live(to))
+		keep_course(b->archive, to, history__of_site(&m->history, row));
+	return 0;
+}
+
 static int keep_sites(struct model *m, struct batch *b, const struct cut *cut)
 {
-	for (size_t i = 0; i < cut->n_sites; i++) {
+	_cleanup_free_ bool *bare = NULL;
+	int err = choose_bare(b, cut, &bare);
+
+	for (size_t i = 0; i < cut->n_sites && !err; i++) {
 		const struct cut_site *row = &cut->sites[i];
 		struct life *l = row->proc < MT_PROC_NUMBERS ? b->leaving[row->proc] : NULL;
-		struct kept_site *to;
 
-		if (!l)
-			continue;
-		to = vec_push(&l->kept->sites);
-		if (!to)
-			return -ENOMEM;
-		b->archive->n_sites++;
-		b->site_of[row->site] = l->kept->sites.n;
-		l->kept->live_bytes += row->counts.alloc_bytes - row->counts.free_bytes;
-		if (batch__keep_stack(b, row, to) || (!row->n_frames && kept__note_bare(l->kept, l->kept->sites.n - 1)))
-			return -ENOMEM;
-		to->since_baseline_bytes = baseline__change(&m->baseline, row);
-		to->row.most_calls_per_s = history__most_calls_per_s(&m->history, row);
-		if (kept_site__is_live(to))
-			keep_course(b->archive, to, history__of_site(&m->history, row));
+		if (l)
+			err = keep_site(m, b, l->kept, row, bare[i] || row->n_evicted);
 	}
-	return 0;
+	return err;
 }
 
 static int number_sites(struct batch *b, const struct cut *cut)

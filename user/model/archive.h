@@ -81,10 +81,15 @@ int batch__keep_stack(struct batch *b, const struct cut_site *row, struct kept_s
 /* What is reported of one stack alone. */
 void kept_site__drop_stack(struct archive *a, struct kept_site *s);
 int kept__note_bare(struct kept *k, size_t site);	/* it has no stack; -ENOMEM */
+/*
+ * archive_fold.c: it becomes part of the row of k for sites of its function that lost their stacks, which moves_to
+ * says; false: it would be the first of them.
+ */
+bool kept__fold_into(struct kept *k, struct kept_site *s);
 
 static inline bool kept_site__is_live(const struct kept_site *s)
 {
-	return s->row.counts.alloc_calls != s->row.counts.free_calls;
+	return cut_site__is_live(&s->row);
 }
 
 /* archive_kinds.c: lives of one program become one, which keeps all stacks. */

@@ -42,8 +42,7 @@ void life__fold_threads(struct life *l, size_t keep)
 	l->ended_threads.n = keep;
 }
 
-/* It becomes part of the row of its life for such sites of its function; false: it is the first of them. */
-static bool fold_into(struct kept *k, struct kept_site *s)
+bool kept__fold_into(struct kept *k, struct kept_site *s)
 {
 	if (!s->row.n_evicted && s->row.func != CUT_FUNC_SPARE)
 		s->row.n_evicted = 1;
@@ -128,7 +127,7 @@ static void fold_sites(struct model *m, bool any)
 		struct kept_site *s = &all.v[i].kept->sites.v[all.v[i].site];
 
 		kept_site__drop_stack(a, s);
-		s->folded = fold_into(all.v[i].kept, s);
+		s->folded = kept__fold_into(all.v[i].kept, s);
 		if (!s->folded)
 			kept__note_bare(all.v[i].kept, all.v[i].site);
 		n_sites -= s->folded;
@@ -193,7 +192,7 @@ static bool fold_life(struct model *m, struct life *l)
 		struct kept_site *s = &from->sites.v[i], *row;
 
 		kept_site__drop_stack(a, s);
-		if (fold_into(to, s))
+		if (kept__fold_into(to, s))
 			continue;
 		row = vec_push(&to->sites);
 		if (!row)

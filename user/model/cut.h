@@ -68,6 +68,11 @@ static inline void moves__add(struct mt_moves *sum, const struct mt_moves *m)
 		sum->longest = m->longest;
 }
 
+static inline bool cut_site__is_live(const struct cut_site *s)
+{
+	return s->counts.alloc_calls != s->counts.free_calls;
+}
+
 /* What is reported of two sites as if they were one. Their own peaks are bounded by the sum. */
 static inline void cut_site__add(struct cut_site *sum, const struct cut_site *s)
 {
