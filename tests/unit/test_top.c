@@ -93,16 +93,19 @@ Test(top, sorts_by_every_column_both_ways)
 	says("by SITE ↓");
 }
 
-Test(top, what_is_not_known_comes_last_both_ways)
+/* What holds 80 bytes, all younger than 17 seconds, comes before what is known not to grow. */
+Test(top, what_came_lately_ranks_by_what_it_holds)
 {
 	begin(0);
 	made__type(t, &g, "s");
 	says("by GROWTH/s ↓");
 	cr_assert(strstr(row(5), "leak"));
-	cr_assert(strstr(row(13), " - "), "%s", row(13));
+	cr_assert(strstr(row(8), "80 B") && strstr(row(8), " - "), "%s", row(8));
+	cr_assert(strstr(row(11), " 0 B"), "%s", row(11));
+	cr_assert(strstr(row(13), "-12 B"), "%s", row(13));
 	made__type(t, &g, "r");
 	cr_assert(strstr(row(5), "-12 B"));
-	cr_assert(strstr(row(13), " - "), "%s", row(13));
+	cr_assert(strstr(row(13), "leak"), "%s", row(13));
 }
 
 Test(top, a_click_on_a_title_sorts)

@@ -509,12 +509,17 @@ static const char *show_types(const struct row_of *r, char buf[static CELL_MAX])
 	return r->site->n_types ? r->site->types[0].name : "";
 }
 
+static double growth_order(const struct row_of *r)
+{
+	return site__growth_order(r->site);
+}
+
 static const struct column of_site[] = {
 	{ "live", "LIVE", 9, .scaled = true, .field = COUNTER("live_bytes"), .older = SITE("older_bytes") },
 	{ "delta", "Δ", 10, .scaled = true, .needs = LIVE, .two_snapshots = true, .value = rates__delta, .format = rates__show_delta,
 	  .tone = delta_tone },
 	{ "change", "CHANGE", 10, .scaled = true, .label = "Δ", .field = SITE("since_baseline_bytes") },
-	{ "growth", "GROWTH/s", 10, .scaled = true, .label = "Growth", .field = SITE("growth_bytes_per_s"), .tone = growth_tone },
+	{ "growth", "GROWTH/s", 10, .scaled = true, .label = "Growth", .field = SITE("growth_bytes_per_s"), .value = growth_order, .tone = growth_tone },
 	{ "blocks", "BLOCKS", 7, .scaled = true, .field = COUNTER("live_blocks"), .older = SITE("older_blocks") },
 	{ "unreached", "UNREACHED", 9, .tip = "Bytes of its live blocks that no pointer was found to", .any_age = true, .field = SITE("unreached_bytes"), .tone = unreached_tone },
 	{ "types", "TYPES", 0, true, .tip = "What its live blocks are, of those that were looked at", .format = show_types, .fit = fit_types },

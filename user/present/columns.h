@@ -146,6 +146,11 @@ const char *rates__show_delta(const struct row_of *r, char buf[static CELL_MAX])
 
 /* Growth of live bytes per second, from the trend or else from the timeline; NAN: unknown. */
 double process__growth(const struct snap_process *p);
+/*
+ * What rows are ordered by where those that grow come first. What came so lately that nothing is known of its course has come within the age of its
+ * oldest block: a site that takes a gigabyte at once is not below all that hardly grow. NAN: nothing is known.
+ */
+double site__growth_order(const struct snap_site *site);
 /* How long the process was traced; 0: unknown, as of one that has ended. */
 uint64_t process__traced_ns(const struct snapshot *s, const struct snap_process *p);
 uint64_t process__age_ns(const struct snapshot *s, const struct snap_process *p);	/* 0: unknown */

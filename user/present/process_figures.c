@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
- * Owns figures of a process that several tables and lines tell. What always holds:
+ * Owns figures of a process or a site that several tables and lines tell. What always holds:
  * what is not known is NAN, 0 or NULL, never a guess.
  */
 #include <math.h>
@@ -27,6 +27,13 @@ double process__growth(const struct snap_process *p)
 	if (last->t_ns <= first->t_ns)
 		return NAN;
 	return ((double)last->live_bytes - (double)first->live_bytes) * NS_PER_S / (double)(last->t_ns - first->t_ns);
+}
+
+double site__growth_order(const struct snap_site *site)
+{
+	if (site->trend.known)
+		return site->trend.growth_bytes_per_s;
+	return site->oldest_ns ? (double)site->c.live_bytes * NS_PER_S / (double)MAX(site->oldest_ns, SECOND_NS) : NAN;
 }
 
 uint64_t process__traced_ns(const struct snapshot *s, const struct snap_process *p)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "present/columns.h"
 #include "util/util.h"
 
 static uint64_t live_bytes(const struct rank *r, const struct snap_site *site)
@@ -107,11 +108,6 @@ static int by_rank(const void *pa, const void *pb, void *arg)
 	return d ? d : less_first(a->n_stack, b->n_stack);
 }
 
-static double growth(const struct snap_site *site)
-{
-	return site->trend.known ? site->trend.growth_bytes_per_s : NAN;
-}
-
 static double freed(const struct snap_site *site)
 {
 	return site->c.alloc_calls ? (double)site->c.free_calls / (double)site->c.alloc_calls : NAN;
@@ -119,7 +115,7 @@ static double freed(const struct snap_site *site)
 
 /* Orders of rows, but nothing that a graph could weigh. */
 static const struct metric orders[] = {
-	{ .name = "growth", .unit = "bytes", .needs = HAS_LIVE_BYTES, .value = growth },
+	{ .name = "growth", .unit = "bytes", .needs = HAS_LIVE_BYTES, .value = site__growth_order },
 	{ .name = "freed", .unit = "frees", .needs = HAS_FREE_CALLS | HAS_ALLOC_CALLS, .value = freed },
 	METRIC("oldest", "ns", "oldest_ns", HAS_LIVE_BLOCKS, oldest_ns),
 	METRIC("freed-calls", "frees", "free_calls", HAS_FREE_CALLS, c.free_calls),
