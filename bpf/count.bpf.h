@@ -49,6 +49,8 @@ volatile __u64 mt_serials = 0;
 volatile __u32 mt_started = 0;
 /* CMD, which is to stand still after an exec, unless ptrace stops it; 0: none */
 volatile __u32 mt_hold_pid = 0;
+/* malloctrace, which lets it go on */
+volatile __u32 mt_hold_by = 0;
 
 /* malloctrace's own pid namespace: filled by mt_hello, which malloctrace runs on itself */
 __u64 mt_ns MT_OWN_LINE = 0;

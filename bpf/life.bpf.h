@@ -150,7 +150,18 @@ static __noinline int on_borrower_leaves(struct task_struct *task)
 
 /* ---- exec */
 
-#define SIGNAL_STOP 19		/* SIGSTOP, on all architectures that BPF programs are built for here */
+/* on all architectures that BPF programs are built for here */
+#define SIGNAL_CONT 18
+#define SIGNAL_STOP 19
+#define GROUP_EXIT 4		/* SIGNAL_GROUP_EXIT of signal_struct.flags: set by whoever kills it, before it notices */
+
+/* Is malloctrace there, and not about to die? */
+static __always_inline bool is_awaited(struct task_struct *task)
+{
+	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
+
+	return own_pid_of(parent) == mt_hold_by && !(BPF_CORE_READ(parent, signal, flags) & GROUP_EXIT);
+}
 
 /* Is a process of which this is known traced after its exec, as another life? */
 static __always_inline bool traced_behind_exec(__u64 word)
@@ -207,8 +218,15 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid)
 		bpf_map_delete_elem(&proc_of_pid, &pid);
 	/* CMD is not stopped by ptrace: see process/spawn.c, which lets it go on */
 	a.held = pid == mt_hold_pid && !BPF_CORE_READ(task, ptrace);
-	if (send_life(task, &a) && a.held)
+	if (send_life(task, &a) && a.held) {
 		bpf_send_signal(SIGNAL_STOP);
+		/*
+		 * a malloctrace that dies later than this makes it go on (PR_SET_PDEATHSIG). That signal comes with the end of the
+		 * thread that is its parent, and others of a killed malloctrace may still hold this program
+		 */
+		if (!is_awaited(task))
+			bpf_send_signal(SIGNAL_CONT);
+	}
 	return 0;
 }
 

@@ -527,8 +527,8 @@ static char state_of(pid_t pid, pid_t *ret_parent, char comm[static 32])
 	return end[2];
 }
 
-/* malloctrace's CMD, once it has begun and sleeps; 0: not yet. */
-static pid_t sleeping_child(pid_t parent)
+/* malloctrace's CMD, once it is that and no copy of malloctrace; 0: not yet. */
+static pid_t child_called(pid_t parent, const char *name)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -537,7 +537,7 @@ static pid_t sleeping_child(pid_t parent)
 
 	while ((e = readdir(d))) {
 		pid = atoi(e->d_name);
-		if (pid && state_of(pid, &of, comm) == 'S' && of == parent && !strcmp(comm, "sleep"))
+		if (pid && state_of(pid, &of, comm) && of == parent && !strcmp(comm, name))
 			break;
 	}
 	closedir(d);
@@ -552,7 +552,7 @@ TEST(command_goes_on_without_us)
 	char comm[32];
 
 	mt__start(t, &m, "-q", "-o", in_dir(t, "gone.json"), "--", "/bin/sleep", "600", NULL);
-	while (!(pid = sleeping_child(m.c.pid)))
+	while (!(pid = child_called(m.c.pid, "sleep")) || state_of(pid, &of, comm) != 'S')
 		poll(NULL, 0, 5);
 	kill(pid, SIGSTOP);
 	while (state_of(pid, &of, comm) != 'T')
@@ -567,6 +567,70 @@ TEST(command_goes_on_without_us)
 	/* it has malloctrace's output */
 	kill(pid, SIGKILL);
 	want_eq(t, "malloctrace's exit status", 128 + SIGKILL, (uint64_t)child__wait(t, &m.c));
+}
+
+/* Of those whose parent has died, the first, 0: there is none. What a test leaves behind is its keeper's. */
+static pid_t orphan(bool stopped, char comm[static 32])
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	pid_t pid = 0, of;
+	char state = 0;
+
+	while ((e = readdir(d))) {
+		pid = atoi(e->d_name);
+		state = pid && pid != getpid() ? state_of(pid, &of, comm) : 0;
+		if (state && of == getppid() && (stopped ? state == 'T' || state == 't' : state != 'Z'))
+			break;
+	}
+	closedir(d);
+	return e ? pid : 0;
+}
+
+/* Whenever malloctrace is killed, from its start or from that of CMD on: neither CMD nor the copy of malloctrace that was to become it stands still for good. */
+static void kill_at_any_moment(struct test *t, const char *const *cmd, bool begun, unsigned int within_us)
+{
+	struct spawn s = { .argv = { lt_bin, "-q", "-o", in_dir(t, "killed.json"), "--" } };
+	char comm[32];
+
+	for (size_t i = 0; cmd[i]; i++)
+		s.argv[5 + i] = cmd[i];
+	srand((unsigned int)getpid());
+	for (unsigned int i = 0; i < 40; i++) {
+		unsigned int us = (unsigned int)rand() % within_us;
+		int status;
+		struct mt m;
+		pid_t pid;
+
+		mt__start_v(t, &m, &s);
+		while (begun && !child_called(m.c.pid, strrchr(cmd[0], '/') + 1))
+			poll(NULL, 0, 5);
+		usleep(us);
+		child__kill(t, &m.c, SIGKILL);
+		/* CMD has its output, too, and may go on */
+		must(t, waitpid(m.c.pid, &status, 0) == m.c.pid, "waitpid: %s", strerror(errno));
+		/* the kernel has sent its signals by now; to go on takes an instant */
+		for (unsigned int k = 0; k < 400 && (pid = orphan(true, comm)); k++)
+			poll(NULL, 0, 5);
+		want(t, !pid, "%d (%s) is stopped, after a kill at %u us", (int)pid, comm, us);
+		while ((pid = orphan(false, comm)))
+			kill(pid, SIGKILL);
+		close(m.c.out);
+		close(m.c.err);
+	}
+}
+
+TEST(command_killed_at_any_moment)
+{
+	kill_at_any_moment(t, (const char *const[]){ "/bin/sleep", "2", NULL }, false, 1000000);
+}
+
+/* One that is at an exec at most moments. */
+TEST(command_killed_at_any_exec)
+{
+	const char *again = "exec \"$0\" -c \"$1\" \"$0\" \"$1\"";
+
+	kill_at_any_moment(t, (const char *const[]){ "/bin/sh", "-c", again, "/bin/sh", again, NULL }, true, 100000);
 }
 
 TEST(command_exit_status)

@@ -275,6 +275,7 @@ void kernel__reset_started(struct kernel *k)
 
 void kernel__hold_on_exec(struct kernel *k, pid_t pid)
 {
+	k->skel->bss->mt_hold_by = getpid();
 	__atomic_store_n(&k->skel->bss->mt_hold_pid, pid, __ATOMIC_SEQ_CST);
 }
 
