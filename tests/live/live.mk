@@ -38,6 +38,7 @@ $(LIVE_OBJ): $(B)/%.o: %.c tests/live/lt.h tests/live/live.mk Makefile
 	$(call say,CC,$@)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(FIXTURES): tests/fixtures/ledger.h tests/live/live.mk
+$(FX)/libtally.so: tests/fixtures/tally.h tests/fixtures/held.h
 $(filter $(FX)/mappings%,$(FIXTURES)): tests/fixtures/mappings.h
 $(filter $(FX)/life% $(FX)/stacks%,$(FIXTURES)): tests/fixtures/place.h
 $(filter $(FX)/names% $(FX)/mixed% $(FX)/patched% $(FX)/byhand% $(FX)/stacks% $(FX)/libstacks% $(FX)/libplug% $(FX)/code%,$(FIXTURES)): tests/fixtures/frame.h
