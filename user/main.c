@@ -15,6 +15,7 @@
 #include "probe/check.h"
 #include "probe/libbpf_words.h"
 #include "trace/session.h"
+#include "util/environment.h"
 #include "util/exit_status.h"
 #include "util/log.h"
 
@@ -38,6 +39,7 @@ int main(int argc, char **argv)
 	struct opts o;
 	int status = 0, err;
 
+	environment__clean();
 	if (fill_standard_fds())
 		return EXIT_FAILED;
 	/* files would be written as another user than the one who names them */

@@ -6,148 +6,16 @@
  * name that one. Kernels without uprobe_multi want CAP_SYS_ADMIN: there the
  * same tests expect to be told so.
  */
-#include "lt.h"
+#include "actors.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
-#include <sys/xattr.h>
 #include <unistd.h>
-
-#define USER 65534
-#define OTHER_USER 54321
-
-#define BIT(cap) (1ull << (cap))
-#define LOAD (BIT(CAP_BPF) | BIT(CAP_PERFMON))
-
-/* ---- becoming someone */
-
-struct actor {
-	uid_t uid;
-	uint64_t caps;		/* held, and given to what is executed (ambient) */
-	uint64_t not_in_bounds;	/* can never be had */
-	bool user_ns;		/* root, but of a user namespace of its own */
-	bool no_new_privs;
-};
-
-static int write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	int failed = fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return failed;
-}
-
-static int enter_user_ns(uid_t uid)
-{
-	char map[64];
-
-	/* else its files in /proc are root's */
-	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	if (unshare(CLONE_NEWUSER))
-		return -1;
-	snprintf(map, sizeof(map), "0 %u 1", uid);
-	return write_file("/proc/self/setgroups", "deny") || write_file("/proc/self/uid_map", map) ||
-	       write_file("/proc/self/gid_map", map);
-}
-
-static int set_caps(uint64_t caps)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct d[2] = {
-		{ (uint32_t)caps, (uint32_t)caps, (uint32_t)caps },
-		{ (uint32_t)(caps >> 32), (uint32_t)(caps >> 32), (uint32_t)(caps >> 32) },
-	};
-
-	if (syscall(SYS_capset, &head, d))
-		return -1;
-	for (unsigned long cap = 0; cap <= CAP_LAST_CAP; cap++)
-		if (caps & BIT(cap) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0))
-			return -1;
-	return 0;
-}
-
-static int become(const void *arg)
-{
-	const struct actor *a = arg;
-
-	for (unsigned long cap = 0; cap <= CAP_LAST_CAP; cap++)
-		if (a->not_in_bounds & BIT(cap) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0))
-			return -1;
-	if (a->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return -1;
-	if (!a->uid)
-		return 0;
-	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || setgroups(0, NULL) || setresgid(a->uid, a->uid, a->uid) ||
-	    setresuid(a->uid, a->uid, a->uid) || set_caps(a->caps))
-		return -1;
-	return a->user_ns ? enter_user_ns(a->uid) : 0;
-}
-
-/* ---- the program and its targets, where these users can reach them */
-
-static const char *own_copy(struct test *t)
-{
-	const char *bin = in_dir(t, "malloctrace");
-
-	if (access(bin, F_OK))
-		copy_file(t, lt_bin, bin);
-	return bin;
-}
-
-/* As setcap CAPS+ep does; what is in the file's way is the test's too. */
-static const char *copy_with_caps(struct test *t, uint64_t caps)
-{
-	const char *bin = own_copy(t);
-	struct vfs_cap_data v = {
-		.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
-		.data = { { (uint32_t)caps, 0 }, { (uint32_t)(caps >> 32), 0 } },
-	};
-	struct statvfs fs;
-
-	if (setxattr(bin, "security.capability", &v, sizeof(v), 0))
-		skip(t, "files in %s cannot have capabilities: %s", t->dir, strerror(errno));
-	if (!statvfs(bin, &fs) && fs.f_flag & ST_NOSUID)
-		skip(t, "%s is mounted nosuid", t->dir);
-	return bin;
-}
-
-/* A fixture of this user. Closed: its file is for its owner alone. */
-static void start_fixture(struct test *t, struct fx *f, const char *name, uid_t uid, bool closed, const char *what)
-{
-	const char *path = in_dir(t, "%s-%u-%d", name, uid, closed);
-	struct spawn s = { .argv = { path, what, "10" }, .uid = uid };
-
-	if (access(path, F_OK)) {
-		copy_file(t, fixture(name), path);
-		must(t, !chown(path, uid, uid) && !chmod(path, closed ? 0500 : 0755), "chown %s: %s", path, strerror(errno));
-	}
-	fx__start_as(t, f, &s);
-}
-
-static bool has_multi(struct test *t)
-{
-	struct mt m;
-	const char *row;
-
-	want_eq(t, "root's doctor: exit status", 0, (uint64_t)mt__run(t, &m, "doctor", NULL));
-	want(t, strstr(m.c.outs.s, "\nyes: malloctrace can trace processes of all users\n") != NULL, "doctor, wanted a yes, got: %.900s", m.c.outs.s);
-	row = strstr(m.c.outs.s, "\n  uprobe_multi ");
-	must(t, row != NULL, "doctor, wanted a row uprobe_multi, got: %.600s", m.c.outs.s);
-	return strstr(row, " ok ") && strstr(row, " ok ") < strchr(row + 1, '\n');
-}
 
 /* ---- what is checked */
 
@@ -273,8 +141,6 @@ static void other_user(struct test *t, const char *bin, const struct actor *a)
 		refuse_as(t, bin, a, &f, "CAP_SYS_ADMIN", "CAP_SYS_ADMIN is missing", "run with sudo");
 	}
 }
-
-#define OTHERS (LOAD | BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH))
 
 TEST(caps_other_user) { other_user(t, own_copy(t), &(struct actor){ .uid = USER, .caps = OTHERS }); }
 TEST(caps_other_user_of_file) { other_user(t, copy_with_caps(t, OTHERS), &(struct actor){ .uid = USER }); }

@@ -433,6 +433,7 @@ TEST(interrupt_while_reporting)
 {
 	const char *path = in_dir(t, "pipe.json");
 	struct text got = { .s = calloc(1, 64 << 20), .room = 64 << 20 };
+	struct spawn how = { .argv = { "/bin/sh", "-c", "exec \"$0\" -p \"$1\" --max-stacks 10000 --json > \"$2\"", lt_bin } };
 	struct mt m;
 	struct fx f;
 	json_t *root;
@@ -443,7 +444,9 @@ TEST(interrupt_while_reporting)
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	must(t, fd >= 0, "open %s", path);
 	fx__start(t, &f, "basic", "stacks", "10000", NULL);
-	mt__start(t, &m, "-p", pid_arg(f.c.pid), "--max-stacks", "10000", "-o", path, NULL);
+	how.argv[4] = pid_arg(f.c.pid);
+	how.argv[5] = path;
+	mt__start_v(t, &m, &how);
 	mt__wait_attached(t, &m);
 	fx__go(t, &f);
 	fx__quit(t, &f);

@@ -7,7 +7,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <zlib.h>
 
 #include "files/export.h"
@@ -433,22 +436,42 @@ Test(outfile, a_full_disk_keeps_the_old_file)
 	cr_assert_eq(n_entries(), 1);
 }
 
-Test(outfile, fifos_are_written_directly)
+/* Whoever put it there would have what is written, or would keep us waiting. */
+static void refused(const char *path, int want, const char *why)
 {
 	_cleanup_err_ struct err e = {};
 	struct outfile o;
-	char buf[8] = "";
-	int fd;
+
+	cr_expect_eq(outfile__check(path, &e), want, "%s: %s", path, err_msg(&e));
+	cr_expect(strstr(err_msg(&e), why), "%s: wanted '%s', got: %s", path, why, err_msg(&e));
+	cr_expect_eq(outfile__open(&o, path, &e), want, "%s", path);
+}
+
+Test(outfile, only_files_that_we_make, .timeout = 10)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "socket.json" };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), own;
+	char name[32];
 
 	cr_assert_eq(mkfifo("pipe.json", 0600), 0);
-	cr_assert_eq(outfile__open(&o, "pipe.json", &e), -ENXIO, "without a reader it must not hang");
-	fd = open("pipe.json", O_RDONLY | O_NONBLOCK);
-	cr_assert_eq(outfile__open(&o, "pipe.json", NULL), 0);
-	fputs("data", o.f);
-	cr_assert_eq(outfile__commit(&o, NULL), 0);
-	cr_assert_eq(read(fd, buf, sizeof(buf)), 4);
-	cr_assert_str_eq(buf, "data");
-	cr_assert_eq(n_entries(), 1);
+	refused("pipe.json", -EINVAL, "it is a FIFO, not a file");
+	/* also if it is read */
+	cr_assert_geq(open("pipe.json", O_RDONLY | O_NONBLOCK), 0);
+	refused("pipe.json", -EINVAL, "it is a FIFO, not a file");
+	cr_assert_eq(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	refused("socket.json", -EINVAL, "it is a socket, not a file");
+	refused("/dev/zero", -EINVAL, "it is a device, not a file");
+	cr_assert_eq(mkdir("dir.json", 0700), 0);
+	refused("dir.json", -EISDIR, "it is a directory, not a file");
+	cr_assert_eq(n_entries(), 3);
+	/* a descriptor that nobody gave to us */
+	own = memfd_create("own", MFD_CLOEXEC);
+	snprintf(name, sizeof(name), "/dev/fd/%d", own);
+	refused(name, -EBADF, "it is not open for writing");
+	/* what everybody expects */
+	cr_expect_eq(outfile__check("/dev/null", NULL), 0);
+	fcntl(own, F_SETFD, 0);
+	cr_expect_eq(outfile__check(name, NULL), 0);
 }
 
 Test(outfile, stdout_stays_open, .init = cr_redirect_stdout)

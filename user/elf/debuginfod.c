@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/environment.h"
 #include "util/util.h"
 
 #define LIBRARY "libdebuginfod.so.1"
@@ -82,6 +83,9 @@ int debuginfod__new(const struct debuginfod_calls *calls, struct debuginfod **re
 	struct debuginfod *d;
 	int err;
 
+	/* its library writes to the user's cache, and reads what the user names: with the rights of our file */
+	if (environment__is_of_another())
+		return err_set(e, -EPERM, "--debuginfod: not with capabilities that malloctrace's file has: run with sudo");
 	if (!urls || !urls[strspn(urls, " \t")]) {
 		err = err_set(e, -ENOENT, "--debuginfod: no server is named in DEBUGINFOD_URLS");
 		err_hint(e, "sudo drops it: sudo DEBUGINFOD_URLS=https://... malloctrace --debuginfod ...");

@@ -17,6 +17,7 @@
 #include "elf/jitmap.h"
 #include "elf/object.h"
 #include "util/hash.h"
+#include "util/invoker.h"
 #include "util/rights.h"
 #include "util/util.h"
 
@@ -358,15 +359,16 @@ int objects__get(struct objects *o, pid_t pid, const struct mapping *m, struct o
 
 int objects__get_path(struct objects *o, const char *path, struct object **ret, struct err *e)
 {
+	struct invoker_rights own = invoker__begin();
 	_cleanup_close_ int fd = elffile__find(path);
-	_cleanup_free_ char *whole = NULL;
+	_cleanup_free_ char *whole = fd < 0 ? NULL : realpath(path, NULL);
+	int err = fd < 0 ? fd : get_opened(o, fd, whole ? whole : path, ret, e);
 
-	if (fd == -EACCES)
-		return rights__refused(e, -EACCES, RIGHT_BIT(RIGHT_DAC_READ_SEARCH), "this user may not read %s", path);
-	if (fd < 0)
-		return err_set(e, fd, "%s: %s", path, strerror(-fd));
-	whole = realpath(path, NULL);
-	return get_opened(o, fd, whole ? whole : path, ret, e);
+	invoker__end(&own);
+	/* no capability of malloctrace's would change that */
+	if (fd < 0 || err == -EACCES)
+		err_set(e, err, "%s: %s", path, strerror(-err));
+	return err;
 }
 
 /* ---- images */

@@ -9,8 +9,11 @@
  *     mean the same directory throughout;
  *   - rename replaces a symbolic link and never follows it, so a link that
  *     appears between the check and the commit does no harm;
- *   - only what is no file (a terminal, /dev/null, a FIFO, a descriptor we were
- *     given) is written in place.
+ *   - all of it is done with the rights of the user who named the file, whatever
+ *     malloctrace itself may do;
+ *   - nothing else is written to, but for a descriptor that we were given and
+ *     devices of which it is known what that does. A FIFO would be read by whoever
+ *     put it there, and its reader decides when the trace ends; it is refused.
  *
  * What always holds: until commit succeeds, what was at the path is as it was.
  */
@@ -25,14 +28,16 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 
 #include "files/export.h"
+#include "util/invoker.h"
 #include "util/parse.h"
 #include "util/util.h"
 
 enum kind {
-	KIND_FD,	/* a descriptor that is open already */
-	KIND_DIRECT,	/* a device or a FIFO */
+	KIND_FD,	/* a descriptor that we were given */
+	KIND_DIRECT,	/* a device of devices[] */
 	KIND_FILE,	/* a regular file, or nothing yet */
 };
 
@@ -88,6 +93,23 @@ static int open_dir(const char *path, const char **ret_name, int *ret_fd, struct
 	return 0;
 }
 
+/* What it means to write to them is known, and none of them keeps us waiting but the user's own terminal. */
+static const struct {
+	unsigned int major, minor;
+} devices[] = {
+	{ 1, 3 },	/* /dev/null */
+	{ 1, 7 },	/* /dev/full */
+	{ 5, 0 },	/* /dev/tty */
+};
+
+static bool is_usable_device(const struct stat *st)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
+		if (S_ISCHR(st->st_mode) && major(st->st_rdev) == devices[i].major && minor(st->st_rdev) == devices[i].minor)
+			return true;
+	return false;
+}
+
 static int find_direct(const char *path, struct dest *d, struct err *e)
 {
 	int err;
@@ -98,6 +120,11 @@ static int find_direct(const char *path, struct dest *d, struct err *e)
 	}
 	d->kind = KIND_DIRECT;
 	return 0;
+}
+
+static const char *kind_word(mode_t mode)
+{
+	return S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : S_ISDIR(mode) ? "a directory" : "a device";
 }
 
 /* For a regular file that may be replaced, or a name that is free. */
@@ -118,10 +145,9 @@ static int find_file(const char *path, struct dest *d, struct err *e)
 		err = err_set(e, -ELOOP,
 			      "cannot write %s: it is a symbolic link; name the file itself, or remove the link",
 			      path);
-	} else if (S_ISDIR(st.st_mode)) {
-		err = err_set(e, -EISDIR, "cannot write %s: it is a directory", path);
 	} else if (!S_ISREG(st.st_mode)) {
-		err = err_set(e, -EINVAL, "cannot write %s: it is neither a file nor a device to write to", path);
+		err = err_set(e, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL, "cannot write %s: it is %s, not a file%s", path,
+			      kind_word(st.st_mode), S_ISFIFO(st.st_mode) ? "; for a pipe, write to standard output: -o -" : "");
 	} else if (faccessat(d->dir_fd, d->name, W_OK, AT_EACCESS)) {
 		/* rename would not ask: a file that is write-protected is meant to stay */
 		err = err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
@@ -144,20 +170,23 @@ static int find(const char *path, struct dest *d, struct err *e)
 	if (d->fd >= 0) {
 		d->kind = KIND_FD;
 		flags = fcntl(d->fd, F_GETFL);
-		if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		/* those of our own are closed at exec: nobody gave them to us */
+		if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || fcntl(d->fd, F_GETFD) & FD_CLOEXEC)
 			return err_set(e, -EBADF, "cannot write %s: it is not open for writing", path);
 		return 0;
 	}
-	if (!lstat(path, &st) && (S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)))
+	if (!lstat(path, &st) && is_usable_device(&st))
 		return find_direct(path, d, e);
 	return find_file(path, d, e);
 }
 
 int outfile__check(const char *path, struct err *e)
 {
+	struct invoker_rights own = invoker__begin();
 	struct dest d;
 	int err = find(path, &d, e);
 
+	invoker__end(&own);
 	if (!err)
 		cleanup_close(&d.dir_fd);
 	return err;
@@ -166,17 +195,16 @@ int outfile__check(const char *path, struct err *e)
 /* An open descriptor, or -errno */
 static int open_direct(const char *path, struct err *e)
 {
-	/* O_NONBLOCK: a FIFO that no process reads would hold us here for good, with signals blocked */
+	/* O_NONBLOCK: a FIFO that took its place would hold us here for good, with signals blocked */
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 	int ret;
 
 	if (fd < 0) {
 		ret = -errno;
-		return err_set(e, ret, "cannot write %s: %s", path,
-			       ret == -ENXIO ? "no process reads it" : strerror(-ret));
+		return err_set(e, ret, "cannot write %s: %s", path, strerror(-ret));
 	}
-	if (fstat(fd, &st) || !(S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)))
+	if (fstat(fd, &st) || !is_usable_device(&st))
 		return err_set(e, -EAGAIN, "cannot write %s: it changed while it was opened", path);
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) < 0)
 		return err_set(e, -errno, "cannot write %s: %s", path, strerror(errno));
@@ -188,13 +216,10 @@ static int open_direct(const char *path, struct err *e)
 /* Under sudo the file is the user's who typed it: they will want to read it without sudo. */
 static void give_to_invoker(int fd)
 {
-	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
-	uint64_t uid, gid;
+	uid_t uid;
+	gid_t gid;
 
-	if (geteuid() || !uid_text || !gid_text || parse_u64(uid_text, 0, UINT32_MAX - 1, &uid) ||
-	    parse_u64(gid_text, 0, UINT32_MAX - 1, &gid))
-		return;
-	if (fchown(fd, uid, gid)) {
+	if (invoker__find(&uid, &gid) && fchown(fd, uid, gid)) {
 		/* a file system without owners: root's it stays */
 	}
 }
@@ -222,7 +247,7 @@ static int open_tmp(int dir_fd, const char *path, char **ret_tmp, struct err *e)
 	return fd;
 }
 
-int outfile__open(struct outfile *ret, const char *path, struct err *e)
+static int open_file(struct outfile *ret, const char *path, struct err *e)
 {
 	struct outfile o = { .dir_fd = -1 };
 	struct dest d;
@@ -266,6 +291,15 @@ fail:
 	return err;
 }
 
+int outfile__open(struct outfile *ret, const char *path, struct err *e)
+{
+	struct invoker_rights own = invoker__begin();
+	int err = open_file(ret, path, e);
+
+	invoker__end(&own);
+	return err;
+}
+
 static void done(struct outfile *o)
 {
 	cleanup_close(&o->dir_fd);
@@ -305,6 +339,15 @@ int outfile__error(struct outfile *o)
 	return errno ? -errno : is_broken_pipe(o->f) ? -EPIPE : is_full(o->f) ? -ENOSPC : -EIO;
 }
 
+static int move_into_place(const struct outfile *o)
+{
+	struct invoker_rights own = invoker__begin();
+	int err = renameat(o->dir_fd, o->tmp, o->dir_fd, path_basename(o->path)) ? -errno : 0;
+
+	invoker__end(&own);
+	return err;
+}
+
 int outfile__commit(struct outfile *o, struct err *e)
 {
 	int err = outfile__error(o);
@@ -312,8 +355,8 @@ int outfile__commit(struct outfile *o, struct err *e)
 	if (fclose(o->f) && !err)
 		err = errno ? -errno : -EIO;
 	o->f = NULL;
-	if (!err && o->tmp && renameat(o->dir_fd, o->tmp, o->dir_fd, path_basename(o->path)))
-		err = -errno;
+	if (!err && o->tmp)
+		err = move_into_place(o);
 	if (err) {
 		err_set(e, err, "cannot write %s: %s", outfile__name(o->path), strerror(-err));
 		outfile__abort(o);

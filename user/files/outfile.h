@@ -29,7 +29,8 @@ const char *outfile__name(const char *path);
 
 /*
  * "-" is standard output, as are /dev/stdout and the like for their
- * descriptors. Character devices and FIFOs are written directly. A symbolic
+ * descriptors. /dev/null and /dev/tty are written directly; FIFOs, sockets and
+ * other devices are refused. A symbolic
  * link in the place of the file is refused: another user may have put it
  * there. *ret is untouched on failure.
  */
@@ -42,7 +43,7 @@ void outfile__abort(struct outfile *o);
 
 /*
  * The n-th snapshot's name: "leak.1.html" for "leak.html". What is no regular
- * file ("-", /dev/null, a FIFO) keeps its name. The caller's; NULL without memory.
+ * file ("-", /dev/null) keeps its name. The caller's; NULL without memory.
  */
 char *outfile__numbered(const char *path, unsigned int n);
 

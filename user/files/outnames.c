@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "util/invoker.h"
 
 bool outname__is_pattern(const char *path)
 {
@@ -69,6 +70,7 @@ char *outname__expand(const char *path, int64_t wall_ns, pid_t pid, unsigned int
 
 static int drop_first(struct outname_series *s, bool remove_it, struct err *e)
 {
+	struct invoker_rights own = invoker__begin();
 	struct outname_file *f = s->files.v;
 	struct stat st;
 	int err = 0;
@@ -76,6 +78,7 @@ static int drop_first(struct outname_series *s, bool remove_it, struct err *e)
 	if (remove_it && !lstat(f->path, &st) && S_ISREG(st.st_mode) && st.st_dev == f->dev && st.st_ino == f->ino &&
 	    st.st_mtim.tv_sec == f->changed.tv_sec && st.st_mtim.tv_nsec == f->changed.tv_nsec && unlink(f->path))
 		err = err_set(e, -errno, "cannot remove %s: %s", f->path, strerror(errno));
+	invoker__end(&own);
 	free(f->path);
 	memmove(f, f + 1, --s->files.n * sizeof(*f));
 	return err;
@@ -87,7 +90,7 @@ int outname_series__add(struct outname_series *s, const char *path, unsigned int
 	struct stat st;
 	int err = 0;
 
-	/* what is no file cannot be kept: a device, a FIFO */
+	/* what is no file cannot be kept: a device */
 	if (lstat(path, &st) || !S_ISREG(st.st_mode))
 		return 0;
 	for (size_t i = 0; i < s->files.n; i++)

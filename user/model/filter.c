@@ -6,14 +6,15 @@
  */
 #include "model/filter.h"
 
-#include "util/own_name.h"
-
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "model/frees.h"
 #include "model/heaps.h"
+#include "util/invoker.h"
+#include "util/own_name.h"
 
 #define LEAK "leak:"
 
@@ -102,8 +103,9 @@ static int read_suppression(struct filter *f, const char *line, struct err *e)
 
 static int read_suppressions(struct filter *f, const char *path, struct err *e)
 {
+	_cleanup_close_ int fd = invoker__open_named(path, O_RDONLY | O_NOCTTY | O_CLOEXEC, 0);
 	_cleanup_free_ char *text = NULL;
-	int err = read_small_file(path, &text, NULL);
+	int err = fd < 0 ? fd : read_small_fd(fd, &text, NULL);
 	size_t n = 1;
 
 	if (err)
@@ -113,7 +115,8 @@ static int read_suppressions(struct filter *f, const char *path, struct err *e)
 		if (err)
 			return err_wrap(e, "--suppressions %s, line %zu", path, n);
 		line = strchr(line, '\n');
-		line += line != NULL;
+		if (line)
+			line++;
 	}
 	return err;
 }

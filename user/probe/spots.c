@@ -15,6 +15,7 @@
 #include "probe/kernel.h"
 #include "probe/usdt.h"
 #include "util/funcname.h"
+#include "util/invoker.h"
 #include "util/nearness.h"
 
 /* ---- what the user named */
@@ -49,7 +50,7 @@ static int parse(struct spot *s, const char *text)
 		at = colon ? colon + 1 : at;
 	} while (colon);
 	if (s->n_parts > 1 && strchr(s->part[0], '/'))
-		s->path = realpath(s->part[0], NULL);
+		s->path = invoker__real_path(s->part[0]);
 	return 0;
 }
 

@@ -24,6 +24,7 @@
 
 #include "process/process.h"
 #include "process/spawn.h"
+#include "util/environment.h"
 #include "util/exit_status.h"
 #include "util/invoker.h"
 #include "util/parse.h"
@@ -75,12 +76,12 @@ static int become_user(void)
 
 int spawn__open_file(const char *path, bool as_root, struct err *e)
 {
-	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
-	int fd = as_root ? open(path, flags, 0666) : invoker__open(path, flags, 0666), err = as_root && fd < 0 ? -errno : fd;
+	const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+	int fd = as_root ? invoker__open_named(path, flags, 0666) : invoker__open(path, flags, 0666);
 
 	/* a FIFO that nobody reads would be waited for, with all signals blocked */
 	if (fd < 0)
-		return err_set(e, err, "cannot write %s: %s", path, err == -ENXIO ? "nobody reads it" : strerror(-err));
+		return err_set(e, fd, "cannot write %s: %s", path, fd == -ENXIO ? "nobody reads it" : strerror(-fd));
 	/* that is ours: CMD expects to wait for whoever reads what it prints */
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	return fd;
@@ -160,6 +161,7 @@ static void __attribute__((noreturn)) run_child(const struct spawn_opts *o, pid_
 	 * nothing to anybody
 	 */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
+	environment__restore();
 	execvp(o->argv[0], o->argv);
 	child_fail(errno_fd, errno);
 }

@@ -25,7 +25,7 @@ struct spawn_opts {
 	int fds[3];		/* CMD's standard input, output and error; 0: as ours, or as above */
 };
 
-/* A file for what it prints, emptied, by the rights of the user that it runs as. The descriptor, or a negative errno. */
+/* A file for what it prints, as it is, by the rights of the user that it runs as. The descriptor, or a negative errno. */
 int spawn__open_file(const char *path, bool as_root, struct err *e);
 
 struct spawn_calls {

@@ -38,7 +38,7 @@ static int out_of_the_way(int fd)
 static int open_held(bool as_root, struct err *e)
 {
 	const char *dir = getenv("TMPDIR");
-	int fd = open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+	int fd = invoker__open_named(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
 	uid_t uid;
 	gid_t gid;
 
@@ -72,6 +72,7 @@ int cmd_output__open(struct cmd_output *c, const struct opts *o, bool live, stru
 		if (fd < 0)
 			return fd;
 		err = take(c, fd, STDOUT_FILENO, STDERR_FILENO, e);
+		c->named_fd = c->fds[STDOUT_FILENO];
 	} else if (live && (out || errs)) {
 		fd = open_held(o->as_root, e);
 		if (fd < 0)
@@ -87,6 +88,13 @@ int cmd_output__open(struct cmd_output *c, const struct opts *o, bool live, stru
 		err = take(c, fd, STDIN_FILENO, STDIN_FILENO, e);
 	}
 	return err;
+}
+
+void cmd_output__begin(const struct cmd_output *c)
+{
+	/* what is no file has nothing in it to be emptied */
+	if (c->named_fd && ftruncate(c->named_fd, 0) && errno != EINVAL)
+		say("what was in the file of --cmd-output is still there: %s", strerror(errno));
 }
 
 void cmd_output__show(struct cmd_output *c)

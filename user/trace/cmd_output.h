@@ -14,10 +14,13 @@ struct cmd_output {		/* all zero: CMD has what malloctrace has */
 	int held_fd;		/* what it printed on the terminal, to be shown later; one of these, or 0 */
 	int to_fd;		/* where that belongs */
 	off_t shown;		/* so much of it was */
+	int named_fd;		/* --cmd-output; one of these, or 0 */
 };
 
 /* live: there will be a live view. */
 int cmd_output__open(struct cmd_output *c, const struct opts *o, bool live, struct err *e);
+/* CMD is about to begin: the file that was named is emptied, not before. */
+void cmd_output__begin(const struct cmd_output *c);
 /* What was held back and not shown yet, on the terminal, which must be the normal one again. */
 void cmd_output__show(struct cmd_output *c);
 void cmd_output__close(struct cmd_output *c);

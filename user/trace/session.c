@@ -410,6 +410,7 @@ static int set_going(struct session *s, struct err *e)
 		return 0;
 	}
 	kernel__hold_on_exec(s->kernel, spawn__pid(s->spawn));
+	cmd_output__begin(&s->cmd_output);
 	return spawn__go(s->spawn, e);
 }
 

@@ -11,6 +11,7 @@
 
 #include "process/mounts.h"
 #include "tracee/selection.h"
+#include "util/invoker.h"
 
 #define COMM_MAX 15	/* letters of a name that the kernel keeps */
 
@@ -144,7 +145,7 @@ static int add_cgroup(struct selection *s, const char *arg, const char *mounts, 
 {
 	struct selection_cgroup *slot = vec_push(&s->cgroups);
 	/* a name that is a link to another one, such as cpu to cpu,cpuacct */
-	_cleanup_free_ char *real = arg[0] == '/' ? realpath(arg, NULL) : NULL;
+	_cleanup_free_ char *real = arg[0] == '/' ? invoker__real_path(arg) : NULL;
 	int err = slot ? selection__parse_cgroup(real ? real : arg, mounts, slot) : -ENOMEM;
 
 	if (err && slot)

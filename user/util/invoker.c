@@ -7,11 +7,14 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "util/parse.h"
+#include "util/util.h"
 
 bool invoker__find(uid_t *ret_uid, gid_t *ret_gid)
 {
@@ -30,16 +33,41 @@ bool invoker__find(uid_t *ret_uid, gid_t *ret_gid)
 	return true;
 }
 
-struct rights {
-	bool other;
-	uid_t was_uid;
-	gid_t was_gid;
-};
+/* ---- for a while */
 
-/* This thread's alone: the kernel takes root's rights over files from it meanwhile. */
-static struct rights lower(void)
+static void put_caps(const struct __user_cap_data_struct *caps)
 {
-	struct rights r = {};
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+
+	if (syscall(SYS_capset, &head, caps))
+		abort();
+}
+
+/* This thread's alone: libcap's functions may mean all of them. Root's rights over files go by its uid. */
+struct invoker_rights invoker__begin(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct less[_LINUX_CAPABILITY_U32S_3];
+	struct invoker_rights r = {};
+
+	if (!geteuid())
+		return r;
+	if (syscall(SYS_capget, &head, r.caps))
+		abort();
+	memcpy(less, r.caps, sizeof(less));
+	for (size_t i = 0; i < ARRAY_SIZE(less); i++) {
+		r.has_caps |= less[i].effective;
+		less[i].effective = 0;
+	}
+	if (r.has_caps)
+		put_caps(less);
+	return r;
+}
+
+/* The kernel takes root's rights over files from the thread meanwhile. */
+static struct invoker_rights begin_below_sudo(void)
+{
+	struct invoker_rights r = invoker__begin();
 	uid_t uid;
 	gid_t gid;
 
@@ -51,35 +79,53 @@ static struct rights lower(void)
 	return r;
 }
 
-static void restore(const struct rights *r)
+void invoker__end(const struct invoker_rights *r)
 {
-	if (!r->other)
-		return;
-	setfsuid(r->was_uid);
-	setfsgid(r->was_gid);
+	if (r->other) {
+		setfsuid(r->was_uid);
+		setfsgid(r->was_gid);
+	}
+	if (r->has_caps)
+		put_caps(r->caps);
 }
 
-int invoker__open(const char *path, int flags, mode_t mode)
+/* ---- files */
+
+static int open_with(struct invoker_rights r, const char *path, int flags, mode_t mode)
 {
-	struct rights r = lower();
 	int fd = open(path, flags, mode);
 
 	if (fd < 0)
 		fd = -errno;
-	restore(&r);
+	invoker__end(&r);
 	return fd;
+}
+
+char *invoker__real_path(const char *path)
+{
+	struct invoker_rights r = invoker__begin();
+	char *real = realpath(path, NULL);
+
+	invoker__end(&r);
+	return real;
+}
+
+int invoker__open_named(const char *path, int flags, mode_t mode)
+{
+	return open_with(invoker__begin(), path, flags, mode);
+}
+
+int invoker__open(const char *path, int flags, mode_t mode)
+{
+	return open_with(begin_below_sudo(), path, flags, mode);
 }
 
 static int open_regular(const char *path)
 {
+	int found = open(path, O_PATH | O_CLOEXEC), fd;
 	char link[64];
 	struct stat st;
-	int found, fd;
 
-	/* of a user who is not root, access() asks without capabilities */
-	if (geteuid() && access(path, R_OK))
-		return -errno;
-	found = open(path, O_PATH | O_CLOEXEC);
 	if (found < 0)
 		return -errno;
 	if (fstat(found, &st) || !S_ISREG(st.st_mode)) {
@@ -96,9 +142,9 @@ static int open_regular(const char *path)
 
 int invoker__open_to_read(const char *path)
 {
-	struct rights r = lower();
+	struct invoker_rights r = begin_below_sudo();
 	int fd = open_regular(path);
 
-	restore(&r);
+	invoker__end(&r);
 	return fd;
 }

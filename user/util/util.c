@@ -82,11 +82,15 @@ void clean_message(char *s)
 int read_small_file(const char *path, char **ret, size_t *ret_len)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : read_small_fd(fd, ret, ret_len);
+}
+
+int read_small_fd(int fd, char **ret, size_t *ret_len)
+{
 	_cleanup_free_ char *buf = NULL;
 	size_t len = 0, room = 0;
 
-	if (fd < 0)
-		return -errno;
 	for (;;) {
 		ssize_t got;
 

@@ -69,5 +69,7 @@ const char *path_basename(const char *path);	/* what follows the last '/'; all o
 
 /* A whole small file, such as /proc/PID/status; NUL-terminated; -errno on failure. */
 int read_small_file(const char *path, char **ret, size_t *ret_len);
+/* The same of one that is open, from where it is. */
+int read_small_fd(int fd, char **ret, size_t *ret_len);
 
 #endif
