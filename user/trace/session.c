@@ -192,7 +192,7 @@ static int load(struct session *s, struct err *e)
 	s->tracees.unwind = s->unwind;
 	if (s->selection.adopt) {
 		raise_limit();
-		err = by_turns ? tracees__scout(&s->tracees, &s->selection, e) : tracees__share(&s->tracees, &s->selection, e);
+		err = by_turns ? tracees__scout(&s->tracees, &s->selection, s->opts->recording.overhead_pct / 100, e) : tracees__share(&s->tracees, &s->selection, e);
 		if (err)
 			return err;
 	}

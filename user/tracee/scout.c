@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/sysinfo.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tracee/machine.h"
@@ -20,6 +21,7 @@
 #define MANY 64			/* watched at a time; each has a dozen links when its turn comes */
 #define A_SECOND 4		/* that begin to be watched in a second: each has to be read first */
 #define AT_FIRST 4
+#define SPARING 8		/* seconds, in which one begins to be watched while malloctrace itself takes more than its share */
 #define LEAST 0.002		/* attention, that makes a process worth it */
 #define READ_A_SECOND 512	/* processes; where there are more, each is read less often */
 #define SMOOTH_NS (8.0 * SECOND_NS)	/* "lately" */
@@ -42,6 +44,8 @@ struct scout {
 	struct hash by_pid;	/* struct seen_process, owned */
 	uint64_t round, ram_bytes;
 	uint64_t cpu_before_ns;	/* that the machine had used when the trace began */
+	double own_share;	/* of the CPUs, that malloctrace itself may take */
+	struct scout_pulse own;
 	size_t n_selected, n_counted, n_ever;	/* n_counted: in the rounds under way */
 	bool said_full, said_no_more;
 };
@@ -262,17 +266,30 @@ static void say_attached(const struct tracees *t)
 	say("attached: %zu of %zu processes are watched by turns, those that grow or run; others when they do", n.watched, n.selected);
 }
 
+/* To read a process that begins to be watched, and to give its probes back, is most of what malloctrace itself does. */
+static bool is_sparing(struct scout *s)
+{
+	struct timespec used = {};
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	scout_pulse__read(&s->own, &(struct scout_reading){ now_ns(), (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec, 0 });
+	return s->own.cpus > s->own_share * get_nprocs() && s->round % SPARING;
+}
+
 static int on_second(struct tracees *t, bool watched, struct err *e)
 {
+	struct scout *s = t->scout;
 	int err = probing_own.on_second(t, watched, e);
 
 	if (err)
 		return err;
-	read_all(t->scout);
-	return choose(t->scout, A_SECOND, e);
+	read_all(s);
+	if (is_sparing(s))
+		return 0;
+	return choose(s, s->own.cpus > s->own_share * get_nprocs() ? 1 : A_SECOND, e);
 }
 
-int tracees__scout(struct tracees *t, const struct selection *selection, struct err *e)
+int tracees__scout(struct tracees *t, const struct selection *selection, double own_share, struct err *e)
 {
 	struct scout *s = calloc(1, sizeof(*s));
 	struct sysinfo mem;
@@ -281,6 +298,7 @@ int tracees__scout(struct tracees *t, const struct selection *selection, struct 
 		return err_set(e, -ENOMEM, "out of memory");
 	s->t = t;
 	s->selection = selection;
+	s->own_share = own_share;
 	s->ram_bytes = sysinfo(&mem) ? 0 : (uint64_t)mem.totalram * mem.mem_unit;
 	s->probing = probing_own;
 	s->probing.attach = attach;

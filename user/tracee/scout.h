@@ -13,8 +13,11 @@
 
 struct scout;
 
-/* Of tracees whose probes are not shared. Before probing->attach(); selection outlives it. */
-int tracees__scout(struct tracees *t, const struct selection *selection, struct err *e);
+/*
+ * Of tracees whose probes are not shared. Before probing->attach(); selection outlives it. own_share: of the machine's CPU time, beyond
+ * which malloctrace's own makes it begin to watch fewer processes.
+ */
+int tracees__scout(struct tracees *t, const struct selection *selection, double own_share, struct err *e);
 void scout__free(struct scout *s);	/* takes NULL */
 
 struct scouted {		/* at this moment */
