@@ -286,16 +286,17 @@ Test(archive, sites_with_nothing_live_are_folded_first)
 
 /*
  * More lives of one program than there is room for: those that hold the least become one row, and what they have in common
- * one site; nothing loses its stack.
+ * one site; nothing loses its stack. room: for so many sites; apart: lives that stay as they are.
  */
-Test(archive, lives_of_one_program_share_their_stacks)
+static void share_stacks(size_t room, unsigned int apart)
 {
 	enum { N = 40, COMMON = 3, SITES = COMMON + 1 };
 	struct cut_site sites[N * SITES];
 	struct cut_proc procs[N];
 	struct cut cut = { .now_ns = START + 900, .sites = sites, .procs = procs };
-	struct model *m = new_model(N, N * SITES - 20);
+	struct model *m = new_model(N, room);
 	const struct snap_process *row = NULL;
+	const uint64_t n_members = N - apart;
 	struct snapshot *before, *after;
 	uint64_t n_common = 0;
 	uint32_t leaving[N];
@@ -316,30 +317,37 @@ Test(archive, lives_of_one_program_share_their_stacks)
 	}
 	before = shot(m, &cut);
 	cr_assert_eq(model__archive(m, leaving, N, &cut, 1, &calls), 0);
+	cr_expect_eq(m->archive.n_sites, apart * SITES + COMMON + n_members);
 	cut.n_sites = cut.n_procs = 0;
 	after = shot(m, &cut);
 	expect_same(before, after);
 	expect_promises(after);
-	/* sixteen stay as they are */
-	cr_assert_eq(after->n_processes, 17);
+	cr_assert_eq(after->n_processes, apart + 1);
 	cr_expect_eq(after->n_folded_sites, 0);
 	for (size_t i = 0; i < after->n_processes; i++)
 		if (after->processes[i].n_members)
 			row = &after->processes[i];
 	cr_assert_not_null(row);
-	cr_expect_eq(row->n_members, N - 16);
+	cr_expect_eq(row->n_members, n_members);
 	cr_expect_str_eq(row->comm, "life");
 	cr_expect(row->ended);
-	cr_expect_eq(row->c.unknown_frees, 2 * (N - 16));
+	cr_expect_eq(row->c.unknown_frees, 2 * n_members);
 	for (size_t i = 0; i < after->n_sites; i++) {
 		cr_expect_eq(after->sites[i].n_stack, FRAMES, "%zu", i);
-		/* of those that hold 1 to 24 */
-		n_common += after->sites[i].process == row - after->processes && after->sites[i].c.live_blocks == 24 * 25 / 2;
+		/* of those that hold the least: 1, 2, 3 ... */
+		n_common += after->sites[i].process == row - after->processes && after->sites[i].c.live_blocks == n_members * (n_members + 1) / 2;
 	}
 	cr_expect_eq(n_common, COMMON);
 	snapshot__free(before);
 	snapshot__free(after);
 	model__free(m);
+}
+
+Test(archive, lives_of_one_program_share_their_stacks)
+{
+	share_stacks(140, 16);
+	share_stacks(80, 4);
+	share_stacks(50, 0);
 }
 
 /* Too many lives: those with the least live bytes become one row, whatever they allocated. */
@@ -406,7 +414,7 @@ Test(archive, lives_with_the_least_live_are_folded)
 	for (uint32_t i = 0; i < 3; i++) {
 		sites[i] = site(i, 100 + i, 0, 1, 1);
 		procs[i] = (struct cut_proc){ .proc = 100 + i, .pid = (pid_t)(200 + i), .ended = 1 };
-		add_life(m, 100 + i, (pid_t)(200 + i));
+		add_program(m, 100 + i, (pid_t)(200 + i), 100 + i);
 		leaving[i] = 100 + i;
 	}
 	cut.n_sites = cut.n_procs = 3;

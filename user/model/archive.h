@@ -92,8 +92,8 @@ static inline bool kept_site__is_live(const struct kept_site *s)
 	return cut_site__is_live(&s->row);
 }
 
-/* archive_kinds.c: lives of one program become one, which keeps all stacks. */
-void archive__merge_programs(struct model *m);
+/* archive_kinds.c: lives of one program become one, which keeps all stacks; but for so many that hold the most. */
+void archive__merge_programs(struct model *m, size_t apart);
 /* archive_fold.c: what is no site's; the threads of l become one row. */
 void life__add_sums(struct life *sum, struct life *l);
 /* archive_fold.c: until there is room again. */

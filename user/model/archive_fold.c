@@ -5,7 +5,8 @@
  * nothing but who of them did what (archive_kinds.c). First where blocks were freed, of the
  * lives with the least live bytes (archive_frees.c). Then sites of which nothing is
  * live, those with the fewest bytes allocated before others, into a row of their life
- * without a stack, one for each function, as sites are in that were given up while it lived. Then whole lives, those with the least live
+ * without a stack, one for each function, as sites are in that were given up while it lived. Then more lives of a program become part
+ * of its row, in the end all. Only then whole lives, those with the least live
  * bytes first, into one row for all of them. If a few lives have more sites than there
  * is room for, those with the least live bytes.
  *
@@ -17,6 +18,8 @@
 
 /* Folded down to this share, so that it need not be done again at once. */
 #define SLACK(n) ((n) - (n) / 8)
+/* Lives of a program that are kept apart from its row, at first and later. */
+static const size_t apart[] = { 16, 4, 0 };
 
 static uint64_t live_bytes(const struct kept_site *s)
 {
@@ -274,10 +277,11 @@ void archive__fold(struct model *m)
 
 	if (a->n_frees && too_many_frees(a, false))
 		fold_frees(m);
-	if (a->n_lives > a->limits.lives || too_much(a, false))
-		archive__merge_programs(m);
-	if (too_much(a, false))
-		fold_sites(m, false);
+	for (size_t i = 0; i < ARRAY_SIZE(apart) && (a->n_lives > a->limits.lives || too_much(a, false)); i++) {
+		archive__merge_programs(m, apart[i]);
+		if (too_much(a, false))
+			fold_sites(m, false);
+	}
 	if (a->n_lives > a->limits.lives || too_much(a, false))
 		fold_lives(m);
 	if (too_much(a, false))

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns what lives of one program have in common: a build starts a thousand compilers, which go through the same
- * stacks. When the archive is full, lives of one program (name, file and cgroup) become one row, but for those that hold the most; sites
- * of theirs with the same function and stack become one, so nothing that is held loses its stack.
+ * stacks. When the archive is full, lives of one program (name, file and cgroup) become one row, but for those that hold the most, as
+ * long as there is room for these; sites of theirs with the same function and stack become one, so nothing that is held loses its stack.
  *
  * What always holds: no figure of a total changes.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/life.h"
-
-#define KEPT_APART 16	/* of a program: those that hold the most */
 
 static int by_program(const struct life *a, const struct life *b)
 {
@@ -67,15 +64,15 @@ static int list_site(struct hash *known, const struct kept *k, size_t i)
 	return hash__add(known, hash_of(&k->sites.v[i]), (void *)(i + 1));
 }
 
-/* It becomes part of one that there is, or goes over as it is. */
-static int move_site(struct archive *a, struct hash *known, struct kept *to, struct kept_site *s)
+/* It becomes part of one that there is, or goes over as it is. False, without memory: it stays. */
+static bool move_site(struct archive *a, struct hash *known, struct kept *to, struct kept_site *s)
 {
 	struct wanted want = { to, s };
 	void *found = hash__find(known, hash_of(s), is_same, &want);
 	struct kept_site *same = found ? &to->sites.v[(uintptr_t)found - 1] : vec_push(&to->sites);
 
 	if (!same)
-		return -ENOMEM;
+		return false;
 	if (found) {
 		cut_site__add(&same->row, &s->row);
 		same->since_baseline_bytes += s->since_baseline_bytes;
@@ -83,27 +80,53 @@ static int move_site(struct archive *a, struct hash *known, struct kept *to, str
 		a->n_points -= same->course.points.n;
 		course__done(&same->course);
 		kept_site__drop_stack(a, s);
-		s->row = (struct cut_site){};
-		return 0;
+		return true;
 	}
 	*same = *s;
 	*s = (struct kept_site){};
 	a->n_sites++;
-	if (!same->n_stack && kept__note_bare(to, to->sites.n - 1))
-		return -ENOMEM;
-	return list_site(known, to, to->sites.n - 1);
+	/* one that could not be listed gets nothing added to it: there are two rows of one stack then */
+	if (!same->n_stack)
+		kept__note_bare(to, to->sites.n - 1);
+	list_site(known, to, to->sites.n - 1);
+	return true;
 }
 
 /* ---- lives */
 
+/* The first n of its sites are another's now. */
+static void drop_moved(struct archive *a, struct kept *k, size_t n)
+{
+	k->sites.n -= n;
+	memmove(k->sites.v, k->sites.v + n, k->sites.n * sizeof(*k->sites.v));
+	a->n_sites -= n;
+	k->bare.n = 0;
+	for (size_t i = 0; i < k->sites.n; i++)
+		if (!k->sites.v[i].n_stack)
+			kept__note_bare(k, i);
+}
+
 static void absorb(struct model *m, struct hash *known, struct life *to, struct life *l)
 {
-	for (size_t i = 0; i < l->kept->sites.n; i++)
-		/* what there is no memory for stays where it is, and its life with it */
-		if (move_site(&m->archive, known, to->kept, &l->kept->sites.v[i]))
-			return;
+	uint64_t moved_bytes = 0;
+	size_t n = 0;
+
+	for (; n < l->kept->sites.n; n++) {
+		const struct mt_counts *counts = &l->kept->sites.v[n].row.counts;
+		uint64_t live_bytes = counts->alloc_bytes - counts->free_bytes;
+
+		if (!move_site(&m->archive, known, to->kept, &l->kept->sites.v[n]))
+			break;
+		moved_bytes += live_bytes;
+	}
+	to->kept->live_bytes += moved_bytes;
+	l->kept->live_bytes -= MIN(moved_bytes, l->kept->live_bytes);
+	/* what there is no memory for stays where it is, and its life with it */
+	if (n < l->kept->sites.n) {
+		drop_moved(&m->archive, l->kept, n);
+		return;
+	}
 	life__add_sums(to, l);
-	to->kept->live_bytes += l->kept->live_bytes;
 	to->n_members++;
 	to->unseen_ns = MAX(to->unseen_ns, l->unseen_ns);
 	l->folded = true;
@@ -133,10 +156,10 @@ static struct life *row_for(struct model *m, const struct life *like)
 }
 
 /* v: those of one program, in order. */
-static void merge_program(struct model *m, struct life **v, size_t n)
+static void merge_program(struct model *m, struct life **v, size_t n, size_t apart)
 {
 	struct life *to = v[0]->n_members ? v[0] : NULL;
-	size_t from = KEPT_APART + (to != NULL);
+	size_t from = apart + (to != NULL);
 	struct hash known = {};
 	int err = 0;
 
@@ -152,7 +175,7 @@ static void merge_program(struct model *m, struct life **v, size_t n)
 	hash__done(&known);
 }
 
-void archive__merge_programs(struct model *m)
+void archive__merge_programs(struct model *m, size_t apart)
 {
 	struct vec(struct life *) all = {};
 
@@ -167,7 +190,7 @@ void archive__merge_programs(struct model *m)
 	for (size_t i = 0, end; i < all.n; i = end) {
 		for (end = i + 1; end < all.n && !by_program(all.v[i], all.v[end]); end++)
 			;
-		merge_program(m, all.v + i, end - i);
+		merge_program(m, all.v + i, end - i, apart);
 	}
 	vec_done(&all);
 	model__drop_folded(m);
