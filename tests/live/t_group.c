@@ -291,6 +291,21 @@ TEST_ALONE(all_overlays)
 	want_eq(t, "files of the containers that are probed", 1, probes_in(root, "/container-"));
 }
 
+/* Another build id, and nothing else: old and new probes are at the same places. */
+static char *read_as_other_build(struct test *t, const char *path, size_t *ret_n)
+{
+	char *bytes = read_all(path, ret_n);
+	size_t at = 0;
+
+	must(t, bytes != NULL, "%s", path);
+	/* behind "GNU" in its note */
+	while (at + 20 < *ret_n && memcmp(bytes + at, "\3\0\0\0GNU", 8))
+		at++;
+	must(t, at + 20 < *ret_n, "no build id in %s", path);
+	bytes[at + 8] ^= 0xff;
+	return bytes;
+}
+
 /* A library that is written to in place: its old probes go, and it is probed anew. */
 TEST_ALONE(all_file_written_to)
 {
@@ -299,7 +314,7 @@ TEST_ALONE(all_file_written_to)
 	struct mt m;
 	json_t *root;
 	char *bytes;
-	size_t n, at;
+	size_t n;
 	FILE *out;
 
 	copy_file(t, fixture("libpre.so"), library);
@@ -309,13 +324,7 @@ TEST_ALONE(all_file_written_to)
 	fx__go(t, &f);		/* loaded */
 	child__wait_err(t, &m.c, "malloctrace: libpre.so", "was probed", patience_s(60));
 	fx__quit(t, &f);
-	/* another build id, behind "GNU" in its note: the rest is the same, so old and new probes are at the same places */
-	bytes = read_all(library, &n);
-	must(t, bytes != NULL, "%s", library);
-	for (at = 0; at + 20 < n && memcmp(bytes + at, "\3\0\0\0GNU", 8); at++)
-		;
-	must(t, at + 20 < n, "no build id in libpre.so");
-	bytes[at + 8] ^= 0xff;
+	bytes = read_as_other_build(t, library, &n);
 	out = fopen(library, "r+e");
 	must(t, out && fwrite(bytes, 1, n, out) == n && !fclose(out), "%s: %s", library, strerror(errno));
 	fx__start(t, &f, "life", "late", library, NULL);
@@ -328,6 +337,58 @@ TEST_ALONE(all_file_written_to)
 	free(bytes);
 	fx__quit(t, &f);
 }
+
+/* As a package's upgrade does: another file takes the place of the old one, which those who run keep. */
+static void replace_file(struct test *t, const char *path, bool other_build)
+{
+	const char *next = in_dir(t, "next");
+	size_t n;
+	char *bytes = other_build ? read_as_other_build(t, path, &n) : read_all(path, &n);
+	FILE *out = fopen(next, "we");
+
+	must(t, bytes && out && fwrite(bytes, 1, n, out) == n && !fclose(out), "%s: %s", next, strerror(errno));
+	must(t, !chmod(next, 0755) && !rename(next, path), "rename: %s", strerror(errno));
+	free(bytes);
+}
+
+/*
+ * libc is replaced while processes use it: the old ones go on with the old one and its probes, new ones have the new one, and
+ * all are exact. other_build: it is another version, not the same once more.
+ */
+static void replaced_libc(struct test *t, bool other_build)
+{
+	const char *dir = ledgers(t), *loader = copy_libc(t, "."), *libc = in_dir(t, "libc.so.6");
+	struct spawn s = { .argv = { loader, "--library-path", t->dir, fixture("group"), dir, "hold" } };
+	struct fx old, first, later;
+	struct mt m;
+	json_t *root;
+
+	fx__start_as(t, &old, &s);
+	mt__start(t, &m, "-a", "-v", SHORT, NULL);
+	mt__wait_attached(t, &m);
+	fx__go(t, &old);
+	replace_file(t, libc, other_build);
+	fx__start_as(t, &first, &s);
+	child__wait_err(t, &m.c, "malloctrace: libc.so", "was probed", patience_s(60));
+	fx__start_as(t, &later, &s);
+	fx__go(t, &first);
+	fx__go(t, &later);
+	fx__go(t, &old);
+	fx__go(t, &first);
+	root = stop_group(t, &m, SIGINT);
+	want_ledger(t, root, process_of(t, root, old.c.pid, 0), &old.led, LED_ALL);
+	/* the first life of each is that of its fork from here; the first one began before its libc was probed */
+	want_ledger(t, root, process_of(t, root, first.c.pid, 1), &first.led, LED_ALL & ~LED_ONLY);
+	want_ledger(t, root, process_of(t, root, later.c.pid, 1), &later.led, LED_ALL);
+	want_u64(t, process_of(t, root, later.c.pid, 1), "unseen_ns", 0);
+	want_eq(t, "files of that name that are probed", 2, probes_in(root, libc));
+	fx__quit(t, &old);
+	fx__quit(t, &first);
+	fx__quit(t, &later);
+}
+
+TEST_ALONE(all_file_replaced) { replaced_libc(t, true); }
+TEST_ALONE(all_file_replaced_by_its_like) { replaced_libc(t, false); }
 
 /* A program with an allocator of its own that is deleted: nothing of ours keeps it on the disk's books for ever. */
 TEST_ALONE(all_deleted_file)
