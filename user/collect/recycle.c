@@ -25,6 +25,8 @@
 
 /* Processes that have ended and may stay in the tables though nothing needs the room. */
 #define MANY_ENDED 256
+/* The same with --overhead, which keeps some kilobytes for each of their sites, and links. */
+#define MANY_ENDED_BUDGET 16
 /* And so many that more come within a second than a pass in peace removes. */
 #define HASTY_ENDED 768
 /* So many are worth a pass before three quarters of the sites are in use. */
@@ -102,7 +104,8 @@ enum room_wanted collect__room_wanted(const struct collect *c)
 		return ROOM_ENOUGH;
 	if (in_use(c, 3, 4) || links_are_short(c))
 		return ROOM_AT_ONCE;
-	return c->leaving.n || n_ended >= MANY_ENDED || in_use(c, 1, 2) ? ROOM_SOON : ROOM_ENOUGH;
+	return c->leaving.n || n_ended >= (c->kernel->sizes.n_ages > 1 ? MANY_ENDED_BUDGET : MANY_ENDED) || in_use(c, 1, 2) ? ROOM_SOON :
+																	      ROOM_ENOUGH;
 }
 
 int collect__sweep(struct collect *c, uint64_t budget_ns, uint64_t older_ns, const struct leave_calls *calls,

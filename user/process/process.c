@@ -2,6 +2,7 @@
 /* Owns nothing but what it returns. All names leave here clean. */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -81,27 +82,26 @@ pid_t process__runner(pid_t pid)
 
 static char *read_name(pid_t pid, const char *what)
 {
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
 
 	if (read_proc(pid, what, &text))
 		return strdup("");
 	text[strcspn(text, "\n")] = 0;
 	clean_name(text);
-	return text;
+	/* without the room that was read into: of thousands of processes it is kept */
+	return strdup(text);
 }
 
 static char *read_exe(pid_t pid)
 {
-	char path[64], *exe = calloc(1, 4097);
+	char path[64], exe[PATH_MAX + 1];
 	ssize_t len;
 
-	if (!exe)
-		return NULL;
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	len = readlink(path, exe, 4096);
+	len = readlink(path, exe, PATH_MAX);
 	exe[len > 0 ? len : 0] = 0;
 	clean_name(exe);
-	return exe;
+	return strdup(exe);
 }
 
 /* 64 hex digits, and no more */
