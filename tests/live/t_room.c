@@ -263,3 +263,124 @@ TEST(room_is_told)
 	want(t, !rmdir(below), "rmdir %s: %s", below, strerror(errno));
 	want(t, !rmdir(m.dir), "rmdir %s: %s", m.dir, strerror(errno));
 }
+
+/* ---- very many cgroups */
+
+#define LIMIT_OF(i) (((uint64_t)32 << 20) + ((uint64_t)(i) << 12))
+
+static void make_thousand(struct test *t, const struct memory *m, unsigned int n)
+{
+	char dir[160], text[32];
+
+	put_text(m->dir, m->limit, "-1");
+	put_text(m->dir, m->limit, "max");
+	put_text(m->dir, "cgroup.subtree_control", "+memory");
+	for (unsigned int i = 0; i < n; i++) {
+		snprintf(dir, sizeof(dir), "%s/%u", m->dir, i);
+		snprintf(text, sizeof(text), "%" PRIu64, LIMIT_OF(i));
+		must(t, !mkdir(dir, 0755) && put_text(dir, m->limit, text), "%s: %s", dir, strerror(errno));
+	}
+}
+
+/* Processes that were killed leave them a little later. */
+static void remove_thousand(struct test *t, const struct memory *m, unsigned int n)
+{
+	char dir[160];
+	unsigned int left_ms = patience_s(10) * 1000;
+
+	for (unsigned int i = 0; i < n; i++) {
+		snprintf(dir, sizeof(dir), "%s/%u", m->dir, i);
+		while (rmdir(dir) && errno == EBUSY && left_ms--)
+			usleep(1000);
+	}
+	want(t, !rmdir(m->dir), "rmdir %s: %s", m->dir, strerror(errno));
+}
+
+static uint64_t column(const char *line, unsigned int nth)
+{
+	char *end;
+	uint64_t v = strtoull(line, &end, 10);
+
+	for (; nth; nth--)
+		v = strtoull(end, &end, 10);
+	return v;
+}
+
+/* The number behind the last slash, if it is one of ours. */
+static bool number_of(const struct memory *m, const char *path, unsigned int *ret)
+{
+	const char *name = strrchr(m->dir, '/'), *at = strstr(path, name);
+
+	return at && sscanf(at + strlen(name), "/%u", ret) == 1;
+}
+
+/* Lines of ours with a share of a limit; names are cut in their middle. */
+static unsigned int n_told(const struct memory *m, const char *text)
+{
+	const char *at = strstr(text, "\nGROUPS ");
+	unsigned int n = 0;
+	char begins[8];
+
+	snprintf(begins, sizeof(begins), "%.6s", strrchr(m->dir, '/'));
+	while (at && (at = strchr(at, '\n')) && *++at != '\0') {
+		size_t len = strcspn(at, "\n");
+		const char *name = memmem(at, len, begins, strlen(begins));
+
+		n += name && memchr(at, '%', (size_t)(name - at));
+	}
+	return n;
+}
+
+/* As many containers, each with a process and a limit of its own: a row for each, exact, with its limit. */
+TEST_AS(room_of_a_thousand, .alone = true, .limit_s = 120)
+{
+	const char *account = in_dir(t, "account"), *path = in_dir(t, "x.json");
+	unsigned int n = (unsigned int)scaled(1000), n_rows = 0, n_limits = 0, i_row;
+	char *text, *line;
+	const char **lines = calloc(n + 1, sizeof(*lines));
+	struct memory m;
+	json_t *root, *p;
+	struct mt mt;
+	struct fx f;
+	size_t i;
+
+	make_memory(t, &m);
+	make_thousand(t, &m, n);
+	fx__start(t, &f, "crowd", account, number_arg(n), "3", "in", m.dir, NULL);
+	mt__start(t, &mt, "-a", "--batch", "--by", "cgroup", "--depth", "8", "--no-inlines", "--no-source", "-T", number_arg(2 * n), "--view", "processes", "-o", path, NULL);
+	mt__wait_attached(t, &mt);
+	fx__go(t, &f);
+	child__kill(t, &mt.c, SIGINT);
+	want_eq(t, "malloctrace's exit status", 0, (uint64_t)child__wait(t, &mt.c));
+	fx__quit(t, &f);
+	remove_thousand(t, &m, n);
+	root = load_json(t, path);
+	want_lossless(t, root);
+	text = read_all(account, NULL);
+	must(t, text != NULL, "no account");
+	for (line = text, i = 0; *line && i < n; line = strchr(line, '\n') + 1)
+		lines[i++] = line;
+	must(t, i == n, "the account has %zu of %u lines", i, n);
+	json_array_foreach(jget(root, "processes"), i, p) {
+		if (!number_of(&m, jstr(p, "comm"), &i_row))
+			continue;
+		n_rows++;
+		want_eq(t, "members", 1, ju64(t, p, "members"));
+		want_u64(t, p, "totals.alloc_calls", column(lines[i_row], 1));
+		want_u64(t, p, "totals.alloc_bytes", column(lines[i_row], 2));
+		want_u64(t, p, "totals.free_calls", column(lines[i_row], 3));
+		want_u64(t, p, "totals.free_bytes", column(lines[i_row], 4));
+	}
+	want_eq(t, "rows", n, n_rows);
+	json_array_foreach(jget(root, "cgroups"), i, p) {
+		if (!number_of(&m, jstr(p, "path"), &i_row))
+			continue;
+		n_limits++;
+		want_u64(t, p, "limit_bytes", LIMIT_OF(i_row));
+	}
+	want_eq(t, "cgroups with a limit", n, n_limits);
+	want_eq(t, "rows of the report that say how full it is", n, n_told(&m, mt.c.outs.s));
+	json_decref(root);
+	free(text);
+	free(lines);
+}

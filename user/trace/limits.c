@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /*
  * Owns which cgroups are looked at, and by whom they are found: a process that runs in it, because the name of a cgroup is
- * its owner's, and what a snapshot has is clean. What always holds: one is read once, and no more than wanted are.
+ * its owner's, and what a snapshot has is clean. What always holds: one is read once, and it takes no longer than it may.
  */
 #include "trace/limits.h"
 
@@ -122,19 +122,19 @@ static bool read_one(struct snapshot *to, const char *mounts, const struct found
 	return true;
 }
 
-int limits__of_cgroups(struct snapshot *to, const struct snapshot *of, size_t most)
+int limits__of_cgroups(struct snapshot *to, const struct snapshot *of, uint64_t most_ns)
 {
 	_cleanup_free_ char *mounts = NULL;
 	_cleanup_free_ struct found *v = NULL;
 	struct snap_cgroup *rows;
+	uint64_t until_ns = now_ns() + most_ns;
 	size_t n = 0, n_rows = 0;
 	int err = find(of, &v, &n);
 
 	if (err || read_small_file("/proc/self/mountinfo", &mounts, NULL))
 		return err;
-	n = MIN(n, most);
 	rows = snapshot__alloc(to, n + 1, sizeof(*rows));
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && now_ns() < until_ns; i++)
 		n_rows += read_one(to, mounts, &v[i], &rows[n_rows]);
 	to->cgroups = rows;
 	to->n_cgroups = n_rows;

@@ -29,7 +29,7 @@
 #define INTERVAL_NS SECOND_NS
 #define FIRST_NS (SECOND_NS / 4)	/* the second snapshot: rates are there soon */
 #define BUSY_NS (SECOND_NS * 3 / 10)	/* lookups that take longer are shown */
-#define LIMITS_SHOWN 64	/* cgroups that a screen may have room for */
+#define LIMITS_NS (SECOND_NS / 20)	/* to read what cgroups may have: some hundred of them */
 #define MISSING_NS (5 * SECOND_NS)	/* between two looks for names that are missing, at all sites */
 
 struct held {
@@ -180,8 +180,7 @@ static void update(struct live *l)
 		return;
 	if (grouping__changes(l->by))
 		shown = snapshot__group(base, l->by);
-	/* those that may be on the screen */
-	if (shown && !strcmp(l->by->name, "cgroup") && limits__of_cgroups(shown, base, LIMITS_SHOWN)) {
+	if (shown && !strcmp(l->by->name, "cgroup") && limits__of_cgroups(shown, base, LIMITS_NS)) {
 		snapshot__free(shown);
 		shown = NULL;
 	}

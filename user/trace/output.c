@@ -381,7 +381,7 @@ static int write_one(struct output *o, struct snapshot *s, const char *path, con
 	return err;
 }
 
-#define LIMITS_READ 64	/* cgroups that a report may have room for: of files, all */
+#define LIMITS_NS (SECOND_NS / 2)	/* to read what cgroups may have: thousands of them */
 
 /* A whole machine has thousands of processes, most of them over soon: people get programs. */
 static const struct grouping *grouping_of(const struct output *o, const struct snapshot *s, const struct export_format *f)
@@ -398,7 +398,7 @@ static int give_limits(const struct output *o, const struct snapshot *s, struct 
 
 	if (o->opts->command != CMD_TRACE || !(by_cgroup || o->opts->cgroups.n || (o->opts->all && !text)))
 		return 0;
-	return limits__of_cgroups(shown, s, text && !o->opts->full ? LIMITS_READ : SIZE_MAX);
+	return limits__of_cgroups(shown, s, LIMITS_NS);
 }
 
 /* What is shown: the snapshot itself, or *ret_own made from it by --by, which is the caller's. */
