@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 /* Demangling: a table of names, and names made to hurt. */
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "elf/demangle.h"
@@ -87,4 +89,56 @@ Test(demangle, bomb, .timeout = 10)
 	cr_expect_leq(len, DEMANGLE_OUT_MAX);
 	cr_expect_eq(strncmp(buf, "f(A<int, int>, A<A<int, int>, A<int, int> >", 43), 0, "%s", buf);
 	cr_expect_str_eq(buf + len - strlen("…"), "…");
+}
+
+/* The arguments of each conversion are read twice, and so is what is in them: 2^29 times, without a byte coming out. */
+Test(demangle, time_bomb, .timeout = 10)
+{
+	char in[DEMANGLE_IN_MAX] = "_ZN1AcvT_I", buf[DEMANGLE_OUT_MAX + 1];
+	uint64_t began = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+	for (int i = 0; i < 28; i++)
+		strcat(in, "N1AcvT_I");
+	strcat(in, "i");
+	for (int i = 0; i < 28; i++)
+		strcat(in, "EE");
+	strcat(in, "EEv");
+	cr_assert_gt(strlen(in), 280);
+	/* the first ones have more time than those after them */
+	for (int i = 0; i < 40; i++) {
+		demangle(in, buf);
+		cr_expect_str_eq(buf, in, "it stays as it is");
+	}
+	cr_expect_lt(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began, 4 * SECOND_NS);
+	cr_expect_eq(demangle("_ZNSt6vectorIiSaIiEE9push_backERKiSt6vectorIiSaIiEERKS1_S4_S4_S4_S4_S4_S4_", buf), strlen(buf));
+	cr_expect_eq(strncmp(buf, "std::vector<int, std::allocator<int> >::push_back(", 50), 0, "others are read: %s", buf);
+}
+
+static void *read_in_thread(void *name)
+{
+	char buf[DEMANGLE_OUT_MAX + 1];
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	demangle(name, buf);
+	return strcmp(buf, name) ? name : NULL;
+}
+
+/* Whatever signals a thread has blocked. */
+Test(demangle, time_bomb_in_a_thread, .timeout = 10)
+{
+	char in[DEMANGLE_IN_MAX] = "_ZN1AcvT_I";
+	pthread_t thread;
+	void *read;
+
+	for (int i = 0; i < 40; i++)
+		strcat(in, "N1AcvT_I");
+	strcat(in, "i");
+	for (int i = 0; i < 40; i++)
+		strcat(in, "EE");
+	strcat(in, "EEv");
+	cr_assert_eq(pthread_create(&thread, NULL, read_in_thread, in), 0);
+	cr_assert_eq(pthread_join(thread, &read), 0);
+	cr_expect_null(read, "it stays as it is");
 }
